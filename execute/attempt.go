@@ -1,0 +1,61 @@
+package execute
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"go-crontab/job"
+)
+
+// Attempt is what an executor gets to know about one attempt.
+type Attempt struct {
+	Launch  job.Launch
+	JobID   int64
+	Job     string
+	App     string
+	Due     time.Time // the planned instant, not that of a retry
+	Attempt int       // 1 for the first
+
+	Command string // of a command: one argument of bash, never a template
+	Handler string // of a handler: its key
+	Payload []byte // of a handler: what the job's definition gives it
+
+	Timeout time.Duration // 0: none
+	Grace   time.Duration // from SIGTERM to SIGKILL; 0: DefaultGrace
+}
+
+// Executor executes attempts of one kind. Execute blocks until nothing of the attempt lives any more and never
+// panics; the end of ctx asks it to stop the attempt, and context.Cause is the reason given.
+type Executor interface {
+	Execute(ctx context.Context, a Attempt) job.Result
+}
+
+// Noop succeeds at once: what remains is the cost of everything around an execution.
+type Noop struct{}
+
+// Execute succeeds.
+func (Noop) Execute(context.Context, Attempt) job.Result { return job.Result{Outcome: job.Succeeded} }
+
+// maxReason bounds a reason in bytes: it may quote an error that a job wrote.
+const maxReason = 500
+
+// reason makes one valid line out of parts, leaving out the empty ones.
+func reason(parts ...string) string {
+	var said []string
+	for _, p := range parts {
+		if p = strings.Join(strings.Fields(strings.ToValidUTF8(p, "\uFFFD")), " "); p != "" {
+			said = append(said, p)
+		}
+	}
+	s := strings.Join(said, "; ")
+	if len(s) > maxReason {
+		s = strings.ToValidUTF8(s[:maxReason-len("…")], "") + "…"
+	}
+	return s
+}
+
+// failed is the result of an attempt that was never started.
+func failed(err error) job.Result {
+	return job.Result{Outcome: job.Failed, Reason: reason(err.Error())}
+}

@@ -1,0 +1,222 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"go-crontab/job"
+)
+
+// command is one attempt after its fork. Its states are its methods, in the order in which Execute calls them; it
+// belongs to the goroutine of that Execute. Everybody else knows only its group.
+type command struct {
+	Attempt
+	group    *group
+	pipeWait time.Duration
+	pipe     *os.File // our end
+	kept     *output  // belongs to the reader until drained is closed
+	drained  chan struct{}
+	unwatch  func()
+
+	outcome job.Outcome      // why we stopped it; 0 when we did not
+	why     string           // in words
+	kill    <-chan time.Time // when SIGKILL is due; nil before SIGTERM and after SIGKILL
+	killed  bool             // SIGKILL was sent
+	notes   []string         // what else the reason must tell
+}
+
+// untilExit waits for bash, and stops the group when the timeout passes or ctx ends.
+func (c *command) untilExit(ctx context.Context) (syscall.WaitStatus, error) {
+	c.drained = make(chan struct{})
+	go func() {
+		defer close(c.drained)
+		_ = c.kept.readAll(c.pipe) // fails only when untilDrained stops it
+	}()
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		c.group.awaitExit()
+	}()
+
+	var timeout <-chan time.Time
+	if c.Timeout > 0 {
+		t := time.NewTimer(c.Timeout)
+		defer t.Stop()
+		timeout = t.C
+	}
+	stopped := ctx.Done()
+	for {
+		select {
+		case <-exited:
+			if cause := c.group.killedBy(); c.outcome == 0 && cause != nil {
+				c.outcome, c.why = job.Killed, cause.Error()
+			}
+			return c.group.reap()
+		case <-timeout:
+			timeout, stopped = nil, nil
+			c.stop(job.TimedOut, fmt.Sprintf("ran longer than %v", c.Timeout))
+		case <-stopped:
+			timeout, stopped = nil, nil
+			c.stop(job.Killed, context.Cause(ctx).Error())
+		case <-c.kill:
+			c.kill, c.killed = nil, true
+			c.group.signal(unix.SIGKILL)
+		}
+	}
+}
+
+// stop sends SIGTERM and says what that makes of the attempt.
+func (c *command) stop(o job.Outcome, why string) {
+	c.outcome, c.why = o, why
+	c.terminate()
+}
+
+func (c *command) terminate() {
+	c.group.signal(unix.SIGTERM)
+	c.kill = time.After(c.Grace)
+}
+
+// How often untilEmpty looks: soon at first, because most of what bash leaves behind is about to end, then seldom.
+// It walks the process table only on the seldom looks.
+const (
+	firstLook = time.Millisecond
+	lastLook  = 256 * time.Millisecond
+	walkFrom  = 32 * time.Millisecond
+)
+
+// untilEmpty waits for what bash left behind in its group, and ends it: after PipeWait, or at once when ctx ends, or,
+// if the group has had its SIGTERM from us, after what remains of the grace.
+func (c *command) untilEmpty(ctx context.Context) {
+	if c.unwatch != nil {
+		defer c.unwatch()
+	}
+	var patience <-chan time.Time
+	var stopped <-chan struct{}
+	if c.kill == nil && !c.killed {
+		t := time.NewTimer(c.pipeWait)
+		defer t.Stop()
+		patience, stopped = t.C, ctx.Done()
+	}
+	for pause := firstLook; !c.group.empty(pause > walkFrom); pause = min(2*pause, lastLook) {
+		if c.killed {
+			c.group.signal(unix.SIGKILL) // again: a member may have come by setpgid
+		}
+		select {
+		case <-patience:
+			patience, stopped = nil, nil
+			c.endLeftovers()
+		case <-stopped:
+			patience, stopped = nil, nil
+			c.endLeftovers()
+		case <-c.kill:
+			c.kill, c.killed = nil, true
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (c *command) endLeftovers() {
+	if c.outcome == 0 { // else a KillAll meant them, too
+		c.notes = append(c.notes, "background processes were still running and were ended")
+	}
+	c.terminate()
+}
+
+// untilDrained waits for the end of the output. Whatever still holds the pipe is outside the group and may hold it
+// for ever, so after PipeWait what is in there is taken, and that was all.
+func (c *command) untilDrained() {
+	defer c.pipe.Close()
+	select {
+	case <-c.drained:
+		return
+	default:
+	}
+	t := time.NewTimer(c.pipeWait)
+	defer t.Stop()
+	select {
+	case <-c.drained:
+		return
+	case <-t.C:
+	}
+	_ = c.pipe.SetReadDeadline(time.Unix(1, 0)) // wakes the reader, if it waits
+	<-c.drained
+	if !c.takeRest() {
+		c.notes = append(c.notes, "a background process still holds the output")
+	}
+}
+
+// maxRest is more than a pipe holds: a process that goes on writing must not keep us reading.
+const maxRest = 1 << 20
+
+// takeRest reads what bash may have written while this busy process had no time to read. It does not wait; ended
+// tells whether the output ended after all.
+func (c *command) takeRest() (ended bool) {
+	raw, err := c.pipe.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		for enough := c.kept.bytes + maxRest; err == nil && c.kept.bytes < enough; {
+			err = c.kept.read(nonblocking(fd))
+		}
+	})
+	return err == io.EOF
+}
+
+// nonblocking reads from a descriptor in non-blocking mode.
+type nonblocking int
+
+func (fd nonblocking) Read(p []byte) (int, error) {
+	for {
+		switch n, err := unix.Read(int(fd), p); {
+		case err == unix.EINTR:
+		case err != nil:
+			return 0, err
+		case n == 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
+}
+
+// result puts together what is known. A stop of ours wins over the way in which bash ended.
+func (c *command) result(status syscall.WaitStatus, reapErr error) job.Result {
+	res := job.Result{Outcome: job.Succeeded, Output: c.kept.output()}
+	said := ""
+	switch {
+	case errors.Is(reapErr, unix.ECHILD):
+		res.Outcome, said = job.Failed, "the exit status was collected by another part of the program"
+	case reapErr != nil:
+		res.Outcome, said = job.Failed, fmt.Sprintf("collect the exit status: %v", reapErr)
+	case status.Signaled():
+		res.Signal = signalName(status.Signal())
+		res.Outcome, said = job.Failed, "killed by "+res.Signal
+	default:
+		code := status.ExitStatus()
+		res.ExitCode = &code
+		if code != 0 {
+			res.Outcome, said = job.Failed, fmt.Sprintf("exit status %d", code)
+		}
+	}
+	if c.outcome != 0 {
+		res.Outcome, said = c.outcome, c.why
+	}
+	res.Reason = reason(append([]string{said}, c.notes...)...)
+	return res
+}
+
+// signalName is "SIGKILL" and the like; real-time signals have only a number.
+func signalName(sig syscall.Signal) string {
+	if name := unix.SignalName(sig); name != "" {
+		return name
+	}
+	return fmt.Sprintf("SIG%d", int(sig))
+}

@@ -1,0 +1,43 @@
+// Package execute carries out one started attempt and says how it ended. It cannot reach the database: what it is
+// told stands in an [Attempt], what it learned in a job.Result.
+//
+// There is one [Executor] per kind of job: [Shell] runs `bash -c`, [Handlers] calls Go functions of the program that
+// embeds the node, [Noop] does nothing and is there to measure everything around it. [Executing] is the set of what is
+// under way.
+//
+// # A command's life
+//
+//	Execute ──▶ registered ──fork──▶ running ──bash exits──▶ emptying ──group empty──▶ draining ──▶ job.Result
+//	             KillAll waits        │  timeout, ctx or        │ PipeWait, then         │ EOF, or
+//	             for the fork         │  KillAll: TERM, KILL    │ TERM, then KILL        │ PipeWait
+//
+// A command is its process group, not only bash. The caller lets a task's row go when Execute returns, so whatever
+// still lived then would live beside the job's next run. Hence what bash leaves behind in the group gets PipeWait to
+// end by itself (`cmd > >(tee log)` needs a moment), then SIGTERM, and SIGKILL after the grace. cron would leave it
+// alone; a job that wants to leave a daemon starts it outside the group (`setsid server >/dev/null 2>&1 &`, or better
+// systemd-run) and one that wants its background work finished says `wait`.
+//
+// # Invariants
+//
+//   - Execute returns only when the process group is empty; zombies that nobody collects do not count. A process that
+//     left the group by setsid is not seen here: finding it by the GOCRONTAB_LAUNCH in its environment, or by its
+//     cgroup, is the guard's work.
+//   - A group is signalled by number only while its number cannot belong to anybody else (group.go).
+//   - No more than [Config].Keep bytes of output are held per command, however much it writes.
+//   - A command inherits nothing it was not given: a short list of variables, the null device, one pipe.
+//   - KillAll needs no lock that is held over anything that can hang: neither over a fork (an exec from a dead network
+//     disk takes as long as it likes) nor over a wait.
+//
+// # What each failure does
+//
+//   - Bash is missing, the command is too long, the directory is gone, no process or descriptor is left: Failed, and
+//     the reason says which; nothing was started.
+//   - A process cannot be killed (stuck in the kernel, or it belongs to another user): Execute waits for it, because
+//     the command is alive. The lease and the guard, not this package, decide how long that may last.
+//   - A process outside the group keeps the output open: after PipeWait our end is closed, the outcome stays bash's,
+//     and the reason says so.
+//   - Another part of the program collected bash's exit status: Failed, and the reason says so.
+//   - A handler panics or calls runtime.Goexit: Failed; the stack is the output. A handler that ignores its context
+//     is waited for: a goroutine cannot be killed.
+//   - The node dies: its commands go on. That is why there is a guard.
+package execute

@@ -1,0 +1,185 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go-crontab/job"
+)
+
+// Session is the life on whose behalf attempts are executed.
+type Session interface {
+	Node() string
+	Now() job.Micros // MySQL's clock
+	Fresh() bool     // may anything be spawned now?
+	Lost() bool      // was the lease or the session's row lost?
+}
+
+// Executing is the executing set: the tasks of one session whose start is committed and whose outcome is not. It
+// changes only where rows are known to say the same (lock.Do).
+//
+//	Add ──(due instant, lease fresh, window open)──▶ spawned ──▶ ended ──(outcome written)──▶ gone
+//	 └──────────────── otherwise: never spawned, forgotten; compensation gives its row back
+type Executing struct {
+	// Ctx is what the attempts live under. When it ends they are asked to stop.
+	Ctx      context.Context
+	Session  Session
+	Executor Executor
+	Slots    int
+	// Ended takes the run of an attempt that is over, to be written down, and a function to call once it is known
+	// to be written. It does not block.
+	Ended func(t job.Task, r job.Run, written func())
+	// Freed is called when a task was forgotten whose row is still ours.
+	Freed func()
+	// Room is called when a slot became free.
+	Room func()
+	Log  *slog.Logger
+
+	mu     sync.Mutex
+	byTask map[int64]*entry
+	ended  map[int64]int // attempts per job whose outcome waits to be written
+	wg     sync.WaitGroup
+}
+
+type entry struct {
+	job.Started
+	spawned bool
+	over    bool
+}
+
+// NewExecuting sets what has no useful zero value.
+func NewExecuting(x *Executing) *Executing {
+	x.byTask, x.ended = map[int64]*entry{}, map[int64]int{}
+	return x
+}
+
+// Add takes a task whose start is committed; its command is spawned at its due instant.
+func (x *Executing) Add(s job.Started) {
+	a := &entry{Started: s}
+	x.mu.Lock()
+	x.byTask[s.ID] = a
+	x.mu.Unlock()
+	x.wg.Go(func() { x.run(a) })
+}
+
+// run is the life of one attempt.
+func (x *Executing) run(a *entry) {
+	x.await(a.DueNow)
+	if !x.spawn(a) {
+		x.Freed()
+		x.Room()
+		return
+	}
+	started := x.Session.Now()
+	// If we die here or while it runs, the row has an owner that is gone and ends lost.
+	result := x.execute(a)
+	ended := x.Session.Now()
+	if result.Outcome == job.Killed && x.Session.Lost() {
+		result.Outcome = job.Lost // as a peer would write it, who only knows that the session is gone
+	}
+	x.mu.Lock()
+	a.over = true
+	x.ended[a.JobID]++
+	x.mu.Unlock()
+	x.Ended(a.Task, job.Run{
+		Launch: a.Launch, JobID: a.JobID, Due: a.Due, Until: a.Due, Count: 1, Origin: a.Origin, Attempt: a.Attempt, Final: true,
+		Started: started, Ended: max(ended, started), Lateness: int64(started - a.DueNow), Node: x.Session.Node(), Result: result,
+	}, func() { x.remove(a) })
+}
+
+// await sleeps until an instant of MySQL's clock, which may be moved meanwhile, or until the attempts are stopped.
+func (x *Executing) await(at job.Micros) {
+	for {
+		wait := at.Sub(x.Session.Now())
+		if wait <= 0 {
+			return
+		}
+		select {
+		case <-x.Ctx.Done():
+			return
+		case <-time.After(min(wait, time.Second)):
+		}
+	}
+}
+
+// spawn decides, at the last moment, whether the command may be spawned.
+func (x *Executing) spawn(a *entry) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := x.Session.Now()
+	if x.Ctx.Err() != nil || !x.Session.Fresh() || now < a.DueNow || now > a.SpawnBy {
+		delete(x.byTask, a.ID)
+		x.Log.Warn("not spawned", "run", a.Launch, "job_id", a.JobID, "due", a.Due, "late", now.Sub(a.DueNow), "fresh", x.Session.Fresh())
+		return false
+	}
+	a.spawned = true
+	return true
+}
+
+// execute runs the command. Whatever goes wrong in there is this attempt's affair.
+func (x *Executing) execute(a *entry) (r job.Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			x.Log.Error("executor panicked", "run", a.Launch, "panic", p)
+			r = job.Result{Outcome: job.Failed, Reason: "the executor panicked; the node's log has more"}
+		}
+	}()
+	return x.Executor.Execute(x.Ctx, Attempt{
+		Launch: a.Launch, JobID: a.JobID, Job: a.Spec.Name, App: a.Spec.App, Due: a.Due.Time(), Attempt: a.Attempt,
+		Command: a.Spec.Command, Timeout: time.Duration(a.Spec.Timeout),
+	})
+}
+
+// remove takes an attempt out, whose row is known to be gone.
+func (x *Executing) remove(a *entry) {
+	x.mu.Lock()
+	if x.byTask[a.ID] == a {
+		delete(x.byTask, a.ID)
+	}
+	if x.ended[a.JobID]--; x.ended[a.JobID] == 0 {
+		delete(x.ended, a.JobID)
+	}
+	x.mu.Unlock()
+	x.Room()
+}
+
+// Has tells whether the set knows the launch of a task.
+func (x *Executing) Has(task int64, l job.Launch) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	a := x.byTask[task]
+	return a != nil && a.Launch == l
+}
+
+// HasEnded tells whether an attempt of the job waits for its outcome to be written.
+func (x *Executing) HasEnded(jobID int64) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.ended[jobID] > 0
+}
+
+// Len is how many attempts the set holds.
+func (x *Executing) Len() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.byTask)
+}
+
+// Free is how many more attempts the set takes.
+func (x *Executing) Free() int { return x.Slots - x.Len() }
+
+// Wait returns when no attempt is under way any more (their outcomes may still wait to be written), or with an
+// error when ctx ends first.
+func (x *Executing) Wait(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { x.wg.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(errors.New("commands are still running"), context.Cause(ctx))
+	}
+}

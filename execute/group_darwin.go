@@ -1,0 +1,42 @@
+package execute
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// fork starts argv as the leader of a group of its own. There are no pidfds here.
+func fork(path string, argv []string, attr *syscall.ProcAttr) (pid int, exit *os.File, err error) {
+	attr.Sys = &syscall.SysProcAttr{Setpgid: true}
+	pid, err = syscall.ForkExec(path, argv, attr)
+	return pid, nil, err
+}
+
+// awaitExit returns when bash has exited, and leaves it unreaped. Darwin's waitid also returns for a process that was
+// only stopped, so a kqueue watches it.
+func (g *group) awaitExit() {
+	kq, err := unix.Kqueue()
+	for err != nil { // no descriptor left: one will be
+		time.Sleep(50 * time.Millisecond)
+		kq, err = unix.Kqueue()
+	}
+	defer unix.Close(kq)
+	unix.CloseOnExec(kq)
+	watch := []unix.Kevent_t{{
+		Ident: uint64(g.pgid), Filter: unix.EVFILT_PROC, Flags: unix.EV_ADD | unix.EV_ONESHOT, Fflags: unix.NOTE_EXIT,
+	}}
+	event := make([]unix.Kevent_t, 1)
+	for {
+		if _, err := unix.Kevent(kq, watch, event, nil); err != unix.EINTR {
+			return // an exit, or ESRCH: it is a zombie already
+		}
+	}
+}
+
+func signalOrphans(_ *os.File, pgid int, sig syscall.Signal) error { return signalByNumber(pgid, sig) }
+
+// onlyZombies is false: launchd collects every orphan at once.
+func onlyZombies(int) bool { return false }

@@ -1,0 +1,93 @@
+package execute
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"go-crontab/job"
+)
+
+// Handler is a Go function that does the work of a job. It must return soon after ctx ended: it cannot be killed, and
+// until it returns its task is executing.
+type Handler func(ctx context.Context, a Attempt) error
+
+// Handlers executes attempts by calling the function registered under the attempt's handler key. The zero value is
+// ready for use.
+type Handlers struct {
+	mu    sync.RWMutex
+	byKey map[string]Handler
+}
+
+// Register makes f the handler of key. It panics when key is empty or taken: both are slips in the program.
+func (h *Handlers) Register(key string, f Handler) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if key == "" || f == nil || h.byKey[key] != nil {
+		panic(fmt.Sprintf("register handler %q: want a function, and a key that is neither empty nor taken", key))
+	}
+	if h.byKey == nil {
+		h.byKey = make(map[string]Handler)
+	}
+	h.byKey[key] = f
+}
+
+// Execute calls the handler and waits for it. An error is Failed, unless the timeout or the end of ctx came first;
+// no error is Succeeded even then, because the work is done.
+func (h *Handlers) Execute(ctx context.Context, a Attempt) job.Result {
+	h.mu.RLock()
+	f := h.byKey[a.Handler]
+	h.mu.RUnlock()
+	if f == nil {
+		return failed(fmt.Errorf("no handler %q is registered on this node", a.Handler))
+	}
+	late := fmt.Errorf("ran longer than %v", a.Timeout)
+	if a.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, a.Timeout, late)
+		defer cancel()
+	}
+	err, stack := call(ctx, f, a)
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		return job.Result{Outcome: job.Succeeded}
+	case stack != nil:
+		o := newOutput(DefaultKeep)
+		_ = o.readAll(bytes.NewReader(stack))
+		return job.Result{Outcome: job.Failed, Reason: reason(err.Error()), Output: o.output()}
+	case cause == nil:
+		return job.Result{Outcome: job.Failed, Reason: reason(err.Error())}
+	case errors.Is(cause, late):
+		return job.Result{Outcome: job.TimedOut, Reason: reason(cause.Error(), err.Error())}
+	default:
+		return job.Result{Outcome: job.Killed, Reason: reason(cause.Error(), err.Error())}
+	}
+}
+
+// call runs f on a goroutine of its own, because one that calls runtime.Goexit takes its goroutine along. stack is
+// nil unless f panicked or did that.
+func call(ctx context.Context, f Handler, a Attempt) (err error, stack []byte) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		returned := false
+		defer func() {
+			if returned {
+				return
+			}
+			stack = debug.Stack()
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v", p)
+			} else {
+				err = errors.New("the handler ended its goroutine instead of returning")
+			}
+		}()
+		err = f(ctx, a)
+		returned = true
+	}()
+	<-done
+	return err, stack
+}

@@ -1,0 +1,130 @@
+package execute
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"go-crontab/job"
+)
+
+// output keeps the beginning and the end of what a command writes: the first head bytes, the last tail bytes and the
+// count of all. It reads straight into what it keeps and grows by doubling, so a silent command costs half a KiB and
+// a loud one no more than the bound.
+type output struct {
+	head, tail ends
+	bytes      int64
+}
+
+// ends holds up to limit bytes, the last ones once it is full.
+type ends struct {
+	limit int
+	kept  []byte
+	next  int // where the next byte goes once full: the oldest byte stands there
+}
+
+// newOutput keeps up to keep bytes, at least 1: half from the beginning, half from the end.
+func newOutput(keep int) *output {
+	return &output{head: ends{limit: keep / 2}, tail: ends{limit: keep - keep/2}}
+}
+
+// readAll reads until the end, or until r is closed under it.
+func (o *output) readAll(r io.Reader) error {
+	for {
+		if err := o.read(r); err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// read reads once.
+func (o *output) read(r io.Reader) error {
+	e := &o.tail
+	if !o.head.full() {
+		e = &o.head
+	}
+	n, err := r.Read(e.free())
+	e.took(n)
+	o.bytes += int64(n)
+	return err
+}
+
+// output returns what was kept. The caller must not read on afterwards.
+func (o *output) output() job.Output {
+	tail := append(o.tail.kept[o.tail.next:], o.tail.kept[:o.tail.next]...)
+	if o.bytes > int64(len(o.head.kept)+len(tail)) {
+		return job.Output{Head: o.head.kept, Tail: tail, Bytes: o.bytes}
+	}
+	return job.Output{Head: append(o.head.kept, tail...), Bytes: o.bytes}
+}
+
+func (e *ends) full() bool { return len(e.kept) == e.limit }
+
+// free is where the next bytes go; it is never empty unless the limit is 0.
+func (e *ends) free() []byte {
+	if e.full() {
+		return e.kept[e.next:]
+	}
+	if len(e.kept) == cap(e.kept) {
+		grown := make([]byte, len(e.kept), min(max(512, 2*cap(e.kept)), e.limit))
+		copy(grown, e.kept)
+		e.kept = grown
+	}
+	return e.kept[len(e.kept):cap(e.kept)]
+}
+
+// took notes that n bytes were written to what free returned.
+func (e *ends) took(n int) {
+	if e.full() {
+		e.next = (e.next + n) % e.limit
+		return
+	}
+	e.kept = e.kept[:len(e.kept)+n]
+}
+
+// Text is what people read of an output: valid UTF-8, a replacement character for each run of bytes that are none,
+// and a line of its own between beginning and end that counts the bytes not shown. A character that the cut split
+// counts among those. Control characters are left alone: escaping them is up to whoever shows the text.
+func Text(o job.Output) string {
+	if !o.Truncated() {
+		return strings.ToValidUTF8(string(o.Head)+string(o.Tail), "\uFFFD")
+	}
+	head, tail := wholeEnd(o.Head), wholeStart(o.Tail)
+	gap := "\n"
+	if len(head) == 0 || head[len(head)-1] == '\n' {
+		gap = ""
+	}
+	dropped := o.Bytes - int64(len(head)+len(tail))
+	return strings.ToValidUTF8(string(head), "\uFFFD") + gap +
+		fmt.Sprintf("… %d bytes dropped …\n", dropped) +
+		strings.ToValidUTF8(string(tail), "\uFFFD")
+}
+
+// wholeEnd cuts off the beginning of a character at the end of b.
+func wholeEnd(b []byte) []byte {
+	for i := len(b) - 1; i >= max(0, len(b)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(b[i]) {
+			if !utf8.FullRune(b[i:]) {
+				return b[:i]
+			}
+			break
+		}
+	}
+	return b
+}
+
+// wholeStart cuts off the rest of a character at the start of b. More than such a rest can be is no text anyway.
+func wholeStart(b []byte) []byte {
+	rest := 0
+	for rest < len(b) && !utf8.RuneStart(b[rest]) {
+		rest++
+	}
+	if rest >= utf8.UTFMax {
+		return b
+	}
+	return b[rest:]
+}

@@ -1,0 +1,144 @@
+package execute
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"go-crontab/job"
+)
+
+// chunks hands out data in pieces of the given sizes, then in whatever is asked for.
+type chunks struct {
+	data  []byte
+	sizes []int
+}
+
+func (c *chunks) Read(p []byte) (int, error) {
+	if len(c.data) == 0 {
+		return 0, io.EOF
+	}
+	if len(c.sizes) > 0 {
+		p = p[:min(len(p), c.sizes[0])]
+		c.sizes = c.sizes[1:]
+	}
+	n := copy(p, c.data)
+	c.data = c.data[n:]
+	return n, nil
+}
+
+// checkKept compares with the obvious: all bytes at once, cut.
+func checkKept(t interface{ Errorf(string, ...any) }, keep int, all []byte, got job.Output) {
+	head, tail := all, []byte(nil)
+	if len(all) > keep {
+		head, tail = all[:keep/2], all[len(all)-(keep-keep/2):]
+	}
+	if !bytes.Equal(got.Head, head) || !bytes.Equal(got.Tail, tail) || got.Bytes != int64(len(all)) || got.Truncated() != (len(all) > keep) {
+		t.Errorf("keep %d of %d: got %q … %q, %d bytes, want %q … %q", keep, len(all), got.Head, got.Tail, got.Bytes, head, tail)
+	}
+}
+
+func TestOutputKeepsBothEnds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		keep := rapid.IntRange(1, 3000).Draw(t, "keep")
+		all := rapid.SliceOfN(rapid.Byte(), 0, 9000).Draw(t, "all")
+		sizes := rapid.SliceOf(rapid.IntRange(1, 2000)).Draw(t, "sizes")
+		o := newOutput(keep)
+		if err := o.readAll(&chunks{bytes.Clone(all), sizes}); err != nil {
+			t.Errorf("read: %v", err)
+		}
+		if held := cap(o.head.kept) + cap(o.tail.kept); held > keep || held > 2*len(all)+1024 {
+			t.Errorf("holds %d bytes for %d written, bound %d", held, len(all), keep)
+		}
+		checkKept(t, keep, all, o.output())
+	})
+}
+
+func TestOutputReturnsTheReadersError(t *testing.T) {
+	t.Parallel()
+	o := newOutput(10)
+	if err := o.readAll(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("abc")))); err != iotest.ErrTimeout {
+		t.Errorf("got %v, want %v", err, iotest.ErrTimeout)
+	}
+	checkKept(t, 10, []byte("a"), o.output())
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		out  job.Output
+		want string
+	}{
+		"nothing":                     {job.Output{}, ""},
+		"all of it":                   {job.Output{Head: []byte("a 備份 🎉\n"), Bytes: 14}, "a 備份 🎉\n"},
+		"bytes that are no text":      {job.Output{Head: []byte("a\xff\xfeb\xe5"), Bytes: 5}, "a\uFFFDb\uFFFD"},
+		"a cut":                       {job.Output{Head: []byte("one\ntw"), Tail: []byte("ne\nten\n"), Bytes: 100}, "one\ntw\n… 87 bytes dropped …\nne\nten\n"},
+		"a cut at a line's end":       {job.Output{Head: []byte("one\n"), Tail: []byte("ten\n"), Bytes: 100}, "one\n… 92 bytes dropped …\nten\n"},
+		"a cut through characters":    {job.Output{Head: []byte("備\xe4\xbb"), Tail: []byte("\x8e\x89🎉"), Bytes: 20}, "備\n… 13 bytes dropped …\n🎉"},
+		"a cut in the midst of noise": {job.Output{Head: []byte("\x80\x80\x80\x80\x80"), Tail: []byte("\x80\x80\x80\x80\x80"), Bytes: 20}, "\uFFFD\n… 10 bytes dropped …\n\uFFFD"},
+		"no head":                     {job.Output{Tail: []byte("z"), Bytes: 2}, "… 1 bytes dropped …\nz"},
+	} {
+		if got := Text(tc.out); got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func FuzzOutput(f *testing.F) {
+	f.Add([]byte("hello"), 3, 2)
+	f.Add([]byte("備份 🎉 \xff\x00"), 7, 1)
+	f.Add(bytes.Repeat([]byte("🎉"), 500), 1025, 600)
+	f.Add([]byte("0䍰"), 3, 4) // the tail is nothing but the rest of a character
+	f.Fuzz(func(t *testing.T, all []byte, keep, size int) {
+		if keep < 1 || keep > 1<<16 || size < 1 {
+			t.Skip()
+		}
+		o := newOutput(keep)
+		sizes := make([]int, len(all)/size+1)
+		for i := range sizes {
+			sizes[i] = size
+		}
+		if err := o.readAll(&chunks{bytes.Clone(all), sizes}); err != nil {
+			t.Fatal(err)
+		}
+		out := o.output()
+		checkKept(t, keep, all, out)
+		text := Text(out)
+		if !utf8.ValidString(text) {
+			t.Errorf("not UTF-8: %q", text)
+		}
+		if utf8.Valid(all) {
+			checkText(t, string(all), text, out)
+		}
+	})
+}
+
+// checkText knows that all is valid: then the text is all, or a beginning, the line and an end, and they add up.
+func checkText(t *testing.T, all, text string, out job.Output) {
+	if !out.Truncated() {
+		if text != all {
+			t.Errorf("got %q, want %q", text, all)
+		}
+		return
+	}
+	for i := len(out.Head); i >= max(0, len(out.Head)-utf8.UTFMax); i-- {
+		for _, gap := range []string{"", "\n"} {
+			if !strings.HasPrefix(text, all[:i]+gap+"… ") {
+				continue
+			}
+			var n int
+			if _, err := fmt.Sscanf(text[i+len(gap):], "… %d bytes dropped …", &n); err == nil && i+n <= len(all) &&
+				text == fmt.Sprintf("%s%s… %d bytes dropped …\n%s", all[:i], gap, n, all[i+n:]) {
+				return
+			}
+		}
+	}
+	t.Errorf("%q does not add up to %q", text, all)
+}

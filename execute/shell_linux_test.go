@@ -1,0 +1,502 @@
+package execute
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"go-crontab/job"
+)
+
+func TestShellOutcomes(t *testing.T) {
+	t.Parallel()
+	code := func(n int) *int { return &n }
+	for name, tc := range map[string]struct {
+		command string
+		change  func(*Attempt)
+		config  func(*Config)
+		want    job.Result
+		output  string
+	}{
+		"exit 0 succeeds":       {command: "echo hello", want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "hello\n"},
+		"an empty command does": {command: "", want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}},
+		"another exit code fails": {command: "echo oops >&2; exit 3",
+			want: job.Result{Outcome: job.Failed, Reason: "exit status 3", ExitCode: code(3)}, output: "oops\n"},
+		"a command that begins with a dash is no option": {command: "-x; true",
+			want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "bash: line 1: -x: command not found\n"},
+		"a signal of its own fails": {command: "kill -SEGV $$",
+			want: job.Result{Outcome: job.Failed, Reason: "killed by SIGSEGV", Signal: "SIGSEGV"}},
+		"SIGKILL from elsewhere fails": {command: "kill -KILL $$",
+			want: job.Result{Outcome: job.Failed, Reason: "killed by SIGKILL", Signal: "SIGKILL"}},
+		"a real-time signal has a number": {command: "kill -40 $$",
+			want: job.Result{Outcome: job.Failed, Reason: "killed by SIG40", Signal: "SIG40"}},
+		"both streams keep their order": {command: "for i in 1 2 3; do echo out $i; echo err $i >&2; done",
+			want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n"},
+		"standard input is empty": {command: "cat; read -r line || echo end",
+			want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "end\n"},
+		"quotes and substitutions are bash's": {command: `a='it"s'; printf '%s|%s' "$a" "$(echo "$((6*7))")" '$x'`,
+			want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: `it"s|42$x|`},
+		"a job's name is never expanded": {command: `printf %s "$GOCRONTAB_JOB"`,
+			change: func(a *Attempt) { a.Job = "$(echo pwned) `id`" },
+			want:   job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "$(echo pwned) `id`"},
+		"bytes are kept as they are": {command: `printf '\xff\xfe\0\033[31m 備份 🎉'`,
+			want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "\xff\xfe\x00\x1b[31m 備份 🎉"},
+		"a timeout ends it": {command: "sleep 60", change: func(a *Attempt) { a.Timeout = 100 * time.Millisecond },
+			want: job.Result{Outcome: job.TimedOut, Reason: "ran longer than 100ms", Signal: "SIGTERM"}},
+		"a timeout of a command that cleans up": {command: "trap 'echo bye; exit 4' TERM; sleep 60 & wait",
+			change: func(a *Attempt) { a.Timeout = time.Second },
+			want:   job.Result{Outcome: job.TimedOut, Reason: "ran longer than 1s", ExitCode: code(4)}, output: "bye\n"},
+		"a timeout of a tree that ignores SIGTERM": {command: "trap '' TERM; (sleep 60; sleep 60) & sleep 60; sleep 60",
+			change: func(a *Attempt) { a.Timeout = time.Second },
+			want:   job.Result{Outcome: job.TimedOut, Reason: "ran longer than 1s", Signal: "SIGKILL"}},
+		"a timeout of a stopped command": {command: "kill -STOP $$", change: func(a *Attempt) { a.Timeout = 100 * time.Millisecond },
+			want: job.Result{Outcome: job.TimedOut, Reason: "ran longer than 100ms", Signal: "SIGTERM"}},
+		"a stop and a continue are no exit": {command: "(sleep .2; kill -CONT $$) & kill -STOP $$; echo on; wait",
+			want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "on\n"},
+		"64 KiB of command": {command: "echo " + strings.Repeat("x", 64<<10) + " | wc -c",
+			want: job.Result{Outcome: job.Succeeded, ExitCode: code(0)}, output: "65537\n"},
+		"too long a command": {command: ": " + strings.Repeat("x", 8<<20),
+			want: job.Result{Outcome: job.Failed, Reason: "start bash: the command has 8388610 bytes, more than the system lets one argument have"}},
+		"a NUL in the command": {command: "echo a\x00b",
+			want: job.Result{Outcome: job.Failed, Reason: "start bash: the command or the job's name contains a NUL byte"}},
+		"no directory": {command: "true", config: func(c *Config) { c.Dir = "/nonexistent" },
+			want: job.Result{Outcome: job.Failed, Reason: "start bash in its directory: stat /nonexistent: no such file or directory"}},
+		"no bash": {command: "true", config: func(c *Config) { c.Bash = "/nonexistent/bash" },
+			want: job.Result{Outcome: job.Failed, Reason: `start bash: exec: "/nonexistent/bash": stat /nonexistent/bash: no such file or directory`}},
+		"no bash in PATH": {command: "true", config: func(c *Config) { c.Bash = "no-such-bash" },
+			want: job.Result{Outcome: job.Failed, Reason: `start bash: exec: "no-such-bash": executable file not found in $PATH`}},
+		"a bash that is no program": {command: "true", config: func(c *Config) { c.Bash = "/dev/null" },
+			want: job.Result{Outcome: job.Failed, Reason: `start bash: exec: "/dev/null": permission denied`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tc.config == nil {
+				tc.config = func(*Config) {}
+			}
+			a := attempt(tc.command)
+			if tc.change != nil {
+				tc.change(&a)
+			}
+			got := run(t, shell(t, tc.config), a)
+			if got.Outcome != tc.want.Outcome || got.Reason != tc.want.Reason || got.Signal != tc.want.Signal {
+				t.Errorf("got %v %q %q, want %v %q %q", got.Outcome, got.Reason, got.Signal, tc.want.Outcome, tc.want.Reason, tc.want.Signal)
+			}
+			if (got.ExitCode == nil) != (tc.want.ExitCode == nil) || got.ExitCode != nil && *got.ExitCode != *tc.want.ExitCode {
+				t.Errorf("exit code: got %v, want %v", got.ExitCode, tc.want.ExitCode)
+			}
+			if string(got.Output.Head) != tc.output || got.Output.Bytes != int64(len(tc.output)) || got.Output.Truncated() {
+				t.Errorf("output: got %q (%d bytes), want %q", got.Output.Head, got.Output.Bytes, tc.output)
+			}
+		})
+	}
+}
+
+func TestACommandSeesOnlyWhatItWasGiven(t *testing.T) {
+	leaked, err := unix.Dup(1) // as a careless parent would leave it: not close-on-exec
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(leaked)
+	s := shell(t, func(c *Config) { c.Env = []string{"REGION=eu=1", "LANG=C.UTF-8"} })
+	res := run(t, s, attempt(`for i in {3..300}; do [ -e /proc/$$/fd/$i ] && echo "fd $i is open"; done
+		echo "$GOCRONTAB_JOB|$GOCRONTAB_APP|$GOCRONTAB_DUE|$GOCRONTAB_ATTEMPT|$GOCRONTAB_LAUNCH|$REGION|$LANG"
+		pwd; tr '\0' '\n' < /proc/$$/environ | cut -d= -f1 | sort`))
+	got := string(res.Output.Head)
+	if strings.Contains(got, secret) {
+		t.Errorf("the daemon's secret is in %q", got)
+	}
+	lines := strings.SplitN(got, "\n", 3)
+	want := "back up|default|2026-08-01T03:00:00.250000Z|2|6f2c1a52-7f5e-4a6b-9a57-0d6a3a0b9f11-7|eu=1|C.UTF-8"
+	if len(lines) < 3 || lines[0] != want || lines[1] != s.cfg.Dir {
+		t.Fatalf("got %q, want %q and %q", got, want, s.cfg.Dir)
+	}
+	allowed := append([]string{"SHELL", "REGION", "GOCRONTAB_JOB", "GOCRONTAB_APP", "GOCRONTAB_DUE", "GOCRONTAB_ATTEMPT",
+		"GOCRONTAB_LAUNCH"}, inherited...)
+	for name := range strings.FieldsSeq(lines[2]) {
+		if !bytes.Contains([]byte(" "+strings.Join(allowed, " ")+" "), []byte(" "+name+" ")) {
+			t.Errorf("variable %s is inherited", name)
+		}
+	}
+}
+
+func TestCommandsBeginAtHomeOrAtTheRoot(t *testing.T) {
+	home := t.TempDir()
+	for set, want := range map[string]string{home: home + "\n", "/nonexistent/home": "/\n"} {
+		t.Setenv("HOME", set)
+		s, err := NewShell(Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res := run(t, s, attempt("pwd")); string(res.Output.Head) != want {
+			t.Errorf("HOME=%s: got %v %q %q, want %q", set, res.Outcome, res.Reason, res.Output.Head, want)
+		}
+	}
+}
+
+func TestNewShellRefuses(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]Config{
+		"a negative bound":               {Keep: -1},
+		"a negative wait":                {PipeWait: -1},
+		"a variable without a value":     {Env: []string{"A"}},
+		"a variable without a name":      {Env: []string{"=a"}},
+		"a NUL in a variable":            {Env: []string{"A=\x00"}},
+		"a variable in our name's space": {Env: []string{"GOCRONTAB_TOKEN=x"}},
+	} {
+		if _, err := NewShell(cfg); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+	}
+}
+
+// What bash leaves behind: in its group it is ended, outside it only loses the output.
+func TestLeftovers(t *testing.T) {
+	t.Parallel()
+	const ended, holds = "background processes were still running and were ended", "a background process still holds the output"
+	for name, tc := range map[string]struct {
+		command  string
+		reason   string
+		code     int
+		survives bool
+		wait     time.Duration
+	}{
+		"one that holds the output":          {"sleep 60 & echo $! >pid; echo done", ended, 0, false, hasty},
+		"one that does not":                  {"sleep 60 >/dev/null 2>&1 & echo $! >pid; echo done", ended, 0, false, hasty},
+		"one that ignores SIGTERM":           {"(trap '' TERM; echo $BASHPID >pid; while :; do sleep 60; done) & while [ ! -s pid ]; do :; done; echo done; exit 3", "exit status 3; " + ended, 3, false, hasty},
+		"one that is about to end":           {"(sleep .1; echo $BASHPID >pid; echo done) &", "", 0, false, patient},
+		"output that trickles through a tee": {"echo 1 >pid; exec > >(sleep .1; cat); echo done", "", 0, true, patient},
+		"setsid, holding the output":         {"setsid bash -c 'echo $$ >pid; exec sleep 60' & while [ ! -s pid ]; do :; done; echo done", holds, 0, true, hasty},
+		"setsid, silent":                     {"setsid bash -c 'echo $$ >pid; exec sleep 60' >/dev/null 2>&1 & while [ ! -s pid ]; do :; done; echo done", "", 0, true, patient},
+		"both":                               {"sleep 61 & setsid bash -c 'echo $$ >pid; exec sleep 60' & while [ ! -s pid ]; do :; done; echo done", ended + "; " + holds, 0, true, hasty},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := shell(t, func(c *Config) { c.PipeWait = tc.wait })
+			begin := time.Now()
+			res := run(t, s, attempt(tc.command))
+			if took := time.Since(begin); took > 20*time.Second {
+				t.Errorf("took %v", took)
+			}
+			if res.ExitCode == nil || *res.ExitCode != tc.code || res.Reason != tc.reason || string(res.Output.Head) != "done\n" {
+				t.Errorf("got %v %q %q, want exit code %d %q", res.Outcome, res.Reason, res.Output.Head, tc.code, tc.reason)
+			}
+			pid := pidIn(t, filepath.Join(s.cfg.Dir, "pid"))
+			if alive(pid) != tc.survives {
+				t.Errorf("process %d lives: got %v, want %v", pid, !tc.survives, tc.survives)
+			}
+			if tc.survives && pid > 1 {
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
+		})
+	}
+}
+
+// A process outside the group that writes for ever keeps neither the run nor its memory.
+func TestAnEscapeThatNeverStopsWriting(t *testing.T) {
+	t.Parallel()
+	s := shell(t, func(c *Config) { c.PipeWait = hasty })
+	res := run(t, s, attempt("setsid bash -c 'echo $$ >pid; exec yes' & while [ ! -s pid ]; do :; done"))
+	if res.Outcome != job.Succeeded || res.Reason != "a background process still holds the output" || len(res.Output.Tail) != DefaultKeep/2 {
+		t.Errorf("got %v %q, tail of %d bytes", res.Outcome, res.Reason, len(res.Output.Tail))
+	}
+	pid := pidIn(t, filepath.Join(s.cfg.Dir, "pid"))
+	eventually(t, "it dies of its closed pipe", func() bool { return !alive(pid) })
+}
+
+// A node too busy to read in time still has what bash wrote before it exited.
+func TestTheRestIsTaken(t *testing.T) {
+	t.Parallel()
+	for command, ended := range map[string]bool{
+		"head -c 60000 /dev/zero": true,
+		"head -c 60000 /dev/zero; setsid bash -c 'echo $$ >pid; exec sleep 60' & while [ ! -s pid ]; do :; done": false,
+	} {
+		s := shell(t)
+		g := s.live.enter()
+		c, err := s.start(g, attempt(command))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.awaitExit()
+		if _, err := g.reap(); err != nil {
+			t.Fatal(err)
+		}
+		c.untilEmpty(t.Context())
+		s.live.leave(g)
+		if got := c.takeRest(); got != ended || c.kept.bytes != 60000 {
+			t.Errorf("%s: got ended %v, %d bytes, want %v, 60000", command, got, c.kept.bytes, ended)
+		}
+		_ = c.pipe.Close()
+		if !ended {
+			_ = unix.Kill(pidIn(t, filepath.Join(s.cfg.Dir, "pid")), unix.SIGKILL)
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	why := errors.New("killed by ops\nover HTTP")
+	for name, tc := range map[string]struct {
+		command string
+		signal  string
+	}{
+		"of a command that obeys":             {"echo $$ >pid; sleep 60", "SIGTERM"},
+		"of a tree that ignores SIGTERM":      {"trap '' TERM; (sleep 60; sleep 60) & echo $! >pid; sleep 60; sleep 60", "SIGKILL"},
+		"of bash, its child ignoring SIGTERM": {"(trap '' TERM; echo $BASHPID >pid; sleep 60; sleep 60) & wait", "SIGTERM"},
+		"of what bash left behind":            {"(trap '' TERM; echo $BASHPID >pid; sleep 60; sleep 60) & while [ ! -s pid ]; do :; done", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := shell(t)
+			ctx, cancel := context.WithCancelCause(context.Background())
+			defer cancel(nil)
+			var pid int
+			go func() {
+				pid = pidIn(t, filepath.Join(s.cfg.Dir, "pid"))
+				if tc.signal == "" {
+					g := s.live.all()[0]
+					eventually(t, "bash was reaped", func() bool {
+						g.mu.Lock()
+						defer g.mu.Unlock()
+						return g.reaped
+					})
+				}
+				cancel(why)
+			}()
+			res := s.Execute(ctx, attempt(tc.command))
+			if alive(pid) {
+				t.Errorf("process %d lives", pid)
+			}
+			if tc.signal == "" {
+				if res.Outcome != job.Succeeded || res.Reason != "background processes were still running and were ended" {
+					t.Errorf("got %v %q, want bash's own outcome", res.Outcome, res.Reason)
+				}
+				return
+			}
+			if res.Outcome != job.Killed || res.Reason != "killed by ops over HTTP" || res.Signal != tc.signal {
+				t.Errorf("got %v %q %q, want killed, the cause, %s", res.Outcome, res.Reason, res.Signal, tc.signal)
+			}
+		})
+	}
+	t.Run("before the start", func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(why)
+		s := shell(t)
+		res := s.Execute(ctx, attempt("touch started"))
+		if _, err := os.Stat(filepath.Join(s.cfg.Dir, "started")); res.Outcome != job.Killed || err == nil {
+			t.Errorf("got %v, started %v, want killed and not started", res.Outcome, err == nil)
+		}
+	})
+}
+
+func TestKillAll(t *testing.T) {
+	t.Parallel()
+	s := shell(t)
+	const n = 20
+	results := make(chan job.Result, n)
+	for range n {
+		go func() { results <- run(t, s, attempt("echo $$ >>started; sleep 60 & sleep 60; exit 1")) }()
+	}
+	eventually(t, "all started", func() bool {
+		b, _ := os.ReadFile(filepath.Join(s.cfg.Dir, "started"))
+		return bytes.Count(b, []byte("\n")) == n
+	})
+	short, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if err := s.WaitDead(short); err == nil || !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "20 commands live") {
+		t.Errorf("while they live: got %v", err)
+	}
+	if got := s.KillAll(unix.SIGKILL, errors.New("lease lost")); got != n {
+		t.Errorf("KillAll: got %d, want %d", got, n)
+	}
+	long, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := s.WaitDead(long); err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		if res := <-results; res.Outcome != job.Killed || res.Reason != "lease lost" || res.Signal != "SIGKILL" {
+			t.Fatalf("got %v %q %q, want killed, lease lost, SIGKILL", res.Outcome, res.Reason, res.Signal)
+		}
+	}
+	if got := s.KillAll(unix.SIGKILL, nil); got != 0 {
+		t.Errorf("KillAll of nothing: got %d", got)
+	}
+}
+
+// A KillAll that comes while commands are being forked, ended and reaped meets each of them or none of it.
+func TestKillAllWhileStarting(t *testing.T) {
+	t.Parallel()
+	s := shell(t)
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				res := run(t, s, attempt("sleep .003"))
+				if res.Outcome != job.Succeeded && (res.Outcome != job.Killed || res.Reason != "fenced") {
+					t.Errorf("got %v %q", res.Outcome, res.Reason)
+				}
+			}
+		})
+	}
+	for range 100 {
+		s.KillAll(unix.SIGKILL, errors.New("fenced"))
+		time.Sleep(3 * time.Millisecond)
+	}
+	close(stop)
+	wg.Wait()
+}
+
+func TestKillAllBeforeTheForkCameBack(t *testing.T) {
+	t.Parallel()
+	s := shell(t)
+	g := s.live.enter()
+	s.KillAll(unix.SIGKILL, errors.New("lease lost"))
+	s.KillAll(unix.SIGTERM, errors.New("later"))
+	c, err := s.start(g, attempt("trap '' TERM; sleep 60"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := c.untilExit(context.Background())
+	c.untilEmpty(context.Background())
+	s.live.leave(g)
+	c.untilDrained()
+	if res := c.result(status, err); res.Outcome != job.Killed || res.Signal != "SIGKILL" || res.Reason != "lease lost" {
+		t.Errorf("got %v %q %q, want killed, SIGKILL, the first cause", res.Outcome, res.Signal, res.Reason)
+	}
+}
+
+type watcher struct {
+	mu   sync.Mutex
+	told map[job.Launch]int
+}
+
+func (w *watcher) Watch(l job.Launch, pgid int) func() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told[l] = pgid
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if unix.Kill(-pgid, 0) == nil && !onlyZombies(pgid) {
+			panic("told of an empty group that lives")
+		}
+		delete(w.told, l)
+	}
+}
+
+func TestAWatcherIsToldOfTheGroup(t *testing.T) {
+	t.Parallel()
+	w := &watcher{told: make(map[job.Launch]int)}
+	s := shell(t, func(c *Config) { c.Watch = w })
+	a := attempt("sleep 60")
+	done := make(chan job.Result)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { done <- s.Execute(ctx, a) }()
+	eventually(t, "the watcher is told", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		pgid := w.told[a.Launch]
+		got, err := unix.Getpgid(pgid)
+		return pgid > 0 && err == nil && got == pgid
+	})
+	cancel()
+	<-done
+	if len(w.told) != 0 {
+		t.Errorf("still told of %v", w.told)
+	}
+}
+
+// 100 MB cost time in proportion and no memory. The same bytes to the null device are the yardstick.
+func TestLoudCommand(t *testing.T) {
+	s := shell(t)
+	const n = 100 << 20
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	begin := time.Now()
+	res := run(t, s, attempt("head -c 104857600 /dev/zero | tr '\\0' x; echo; echo end"))
+	took := time.Since(begin)
+	runtime.ReadMemStats(&after)
+	out := res.Output
+	if res.Outcome != job.Succeeded || out.Bytes != n+5 || len(out.Head) != 32<<10 || len(out.Tail) != 32<<10 || !bytes.HasSuffix(out.Tail, []byte("x\nend\n")) {
+		t.Errorf("got %v %q, %d bytes, kept %d and %d", res.Outcome, res.Reason, out.Bytes, len(out.Head), len(out.Tail))
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
+		t.Errorf("allocated %d bytes for it", grown)
+	}
+	t.Logf("100 MiB in %v", took)
+	if took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+func TestManyAtOnceLeaveNothingBehind(t *testing.T) {
+	s := shell(t)
+	run(t, s, attempt("true"))
+	fds := openFiles(t)
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			if res := run(t, s, attempt("sleep .01 & echo x; wait")); res.Outcome != job.Succeeded || res.Reason != "" || res.Output.Bytes != 2 {
+				t.Errorf("got %v %q, %d bytes", res.Outcome, res.Reason, res.Output.Bytes)
+			}
+		})
+	}
+	wg.Wait()
+	if got := openFiles(t); got > fds {
+		t.Errorf("open files: got %d, had %d", got, fds)
+	}
+	// And those that did not start.
+	broken := shell(t, func(c *Config) { c.Dir = "/nonexistent" })
+	for range 100 {
+		run(t, broken, attempt("true"))
+	}
+	if got := openFiles(t); got > fds {
+		t.Errorf("open files after refused starts: got %d, had %d", got, fds)
+	}
+	if n := len(s.live.all()) + len(broken.live.all()); n != 0 {
+		t.Errorf("%d groups are still known", n)
+	}
+}
+
+func openFiles(t testing.TB) int {
+	t.Helper()
+	names, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(names)
+}
+
+func TestSomebodyElseCollectsTheExitStatus(t *testing.T) {
+	s := shell(t)
+	g := s.live.enter()
+	c, err := s.start(g, attempt("exit 3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.Wait4(g.pgid, nil, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	status, err := c.untilExit(context.Background())
+	c.untilEmpty(context.Background())
+	s.live.leave(g)
+	c.untilDrained()
+	if res := c.result(status, err); res.Outcome != job.Failed || res.Reason != "the exit status was collected by another part of the program" {
+		t.Errorf("got %v %q", res.Outcome, res.Reason)
+	}
+}

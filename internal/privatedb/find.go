@@ -1,0 +1,110 @@
+package privatedb
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Binary names the server program to use instead of searching for one. It is an environment variable.
+const Binary = "GOCRONTAB_MYSQLD"
+
+// Server is a server program found on this machine.
+type Server struct {
+	Path    string // absolute
+	Version string // its own words: "mariadbd  Ver 10.11.6-MariaDB for …"
+	MariaDB bool   // else MySQL: another way to make a data folder, a few other flags
+}
+
+// ErrNotFound is wrapped by Find's error when there is no server program; the error's text says what to install.
+var ErrNotFound = errors.New("no mariadbd or mysqld on this machine")
+
+const hint = `install one, no service is needed:
+  Debian, Ubuntu:  apt-get install --no-install-recommends mariadb-server-core mariadb-client-core mariadb-common
+  Fedora, RHEL:    dnf install mariadb-server
+  Alpine:          apk add mariadb mariadb-client
+  macOS:           brew install mariadb
+or name a server program in ` + Binary
+
+// folders are searched after PATH: system accounts and cron rarely have sbin in theirs.
+var folders = []string{
+	"/usr/sbin", "/usr/libexec", "/usr/bin",
+	"/usr/local/sbin", "/usr/local/bin", "/usr/local/libexec",
+	"/usr/local/mysql/bin", "/usr/local/mariadb/bin",
+	"/opt/homebrew/bin", "/opt/homebrew/opt/mariadb/bin", "/opt/homebrew/opt/mysql/bin",
+	"/usr/local/opt/mariadb/bin", "/usr/local/opt/mysql/bin",
+}
+
+// Find returns the server program: the one named in GOCRONTAB_MYSQLD, else a mariadbd, else a mysqld, from PATH and
+// then from the usual folders. Without any the error wraps ErrNotFound and tells what to install.
+func Find() (Server, error) {
+	if path := os.Getenv(Binary); path != "" {
+		return probe(path)
+	}
+	for _, name := range []string{"mariadbd", "mysqld"} {
+		if path := search(name); path != "" {
+			return probe(path)
+		}
+	}
+	return Server{}, fmt.Errorf("%w; %s", ErrNotFound, hint)
+}
+
+func search(name string) string {
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	for _, dir := range folders {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// probe asks a program for its version. On many systems mysqld is a link to mariadbd: only its answer tells.
+func probe(path string) (Server, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return Server{}, err
+	}
+	out, err := exec.Command(path, "--no-defaults", "--version").CombinedOutput()
+	version := strings.TrimSpace(string(out))
+	if err != nil {
+		return Server{}, fmt.Errorf("ask %s for its version: %w: %s", path, err, version)
+	}
+	return Server{Path: path, Version: version, MariaDB: strings.Contains(version, "MariaDB")}, nil
+}
+
+// installer is the script that makes a MariaDB data folder, and the base folder it wants to be told: "" unless the
+// server was unpacked from an archive, where the script stands in scripts/.
+func (s Server) installer() (script, base string, err error) {
+	bin := filepath.Dir(s.Path)
+	root := filepath.Dir(bin)
+	names := []string{"mariadb-install-db", "mysql_install_db"}
+	for _, name := range names {
+		if path := executable(filepath.Join(root, "scripts", name)); path != "" {
+			return path, root, nil
+		}
+		for _, dir := range []string{bin, filepath.Join(root, "bin")} {
+			if path := executable(filepath.Join(dir, name)); path != "" {
+				return path, "", nil
+			}
+		}
+	}
+	for _, name := range names {
+		if path := search(name); path != "" {
+			return path, "", nil
+		}
+	}
+	return "", "", fmt.Errorf("%s has no mariadb-install-db with it; %s", s.Path, hint)
+}
+
+func executable(path string) string {
+	if found, err := exec.LookPath(path); err == nil {
+		return found
+	}
+	return ""
+}

@@ -1,0 +1,239 @@
+package privatedb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options of a server. The zero value is a temporary server with 128 MB of buffer pool and no TCP port.
+type Options struct {
+	Dir     string   // the folder, made when missing; "" = a temporary one that goes with the server
+	Durable bool     // commits survive a power cut; else only the death of the server (flushed once a second)
+	Pool    int      // InnoDB buffer pool in MB; 0 = 128
+	Redo    int      // redo log in MB; 0 = 64
+	TCP     bool     // also listen on a port of 127.0.0.1, where every local user may be root: for tests
+	Extra   []string // more flags, after ours; no spaces in them
+}
+
+// DB is a running server. Its methods may be called from several goroutines.
+type DB struct {
+	options Options
+	server  Server
+	dir     string // absolute
+	socket  string
+	port    int // 0 = none
+
+	watcher *watcher
+	log     *os.File
+	parent  *os.File // lock
+	child   *os.File // lock, inherited by every server
+
+	mu      sync.Mutex
+	process *process // the last one started, dead or alive
+	stopped bool
+}
+
+// starting is how long a server may take until it answers, recovery after a crash included.
+const starting = 2 * time.Minute
+
+// running keeps every DB reachable until Stop: a collected one would close its pipe, and the watcher would take
+// that for our death.
+var running sync.Map // *DB → nothing
+
+// Start finds a server program, makes the data folder on first use (about 0.5 s for MariaDB, 3 s for MySQL), starts
+// the server (about 0.1 s) and returns when it answers. ctx bounds the start only. The folder is refused while
+// another process has it; a server left over from a dead one is ended first, which may take 20 s.
+func Start(ctx context.Context, o Options) (*DB, error) {
+	server, err := Find()
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{options: o, server: server, dir: o.Dir}
+	running.Store(db, nil)
+	if err := db.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start a private database in %s: %w", db.dir, err), db.Stop())
+	}
+	return db, nil
+}
+
+func (db *DB) start(ctx context.Context) error {
+	if err := db.makeDir(); err != nil {
+		return err
+	}
+	var err error
+	if db.parent, err = lockParent(ctx, db.dir); err != nil {
+		return err
+	}
+	if err := db.placeSocket(); err != nil {
+		return err
+	}
+	if db.watcher, err = watch(db.temporary(), db.removals()); err != nil {
+		return err
+	}
+	if db.child, err = lockServer(ctx, db.dir); err != nil {
+		return err
+	}
+	if db.log, err = openLog(db.logPath()); err != nil {
+		return err
+	}
+	if err := db.initialise(ctx); err != nil {
+		return err
+	}
+	return db.launch(ctx)
+}
+
+// makeDir settles on an absolute folder and makes it.
+func (db *DB) makeDir() (err error) {
+	if db.temporary() {
+		db.dir, err = os.MkdirTemp("", "gocrontab-db-")
+		return err
+	}
+	if db.dir, err = filepath.Abs(db.options.Dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(db.dir, 0o700); err != nil {
+		return err
+	}
+	// The path without symbolic links is how the next life recognises a server of this folder.
+	if db.dir, err = filepath.EvalSymlinks(db.dir); err != nil {
+		return err
+	}
+	if strings.Contains(db.dir, ":") {
+		return errors.New("a colon in the path ends it for the server: use another folder")
+	}
+	return nil
+}
+
+// socketMax is the longest socket path that fits everywhere, in bytes: sun_path holds 104 on BSD and macOS.
+const socketMax = 100
+
+// placeSocket keeps the socket with the data when its path is short enough, else in a short folder of its own.
+func (db *DB) placeSocket() error {
+	db.socket = filepath.Join(db.data(), "sock")
+	if len(db.socket) <= socketMax {
+		return nil
+	}
+	for _, temp := range []string{os.TempDir(), "/tmp"} {
+		if len(temp) > socketMax-len("/gocrontab-0123456789/sock") {
+			continue
+		}
+		dir, err := os.MkdirTemp(temp, "gocrontab-")
+		if err != nil {
+			return err
+		}
+		db.socket = filepath.Join(dir, "sock")
+		return nil
+	}
+	return fmt.Errorf("no folder short enough for a socket, %s is not", os.TempDir())
+}
+
+// removals are the folders that go with the server.
+func (db *DB) removals() (dirs []string) {
+	if db.temporary() {
+		dirs = append(dirs, db.dir)
+	}
+	if dir := filepath.Dir(db.socket); dir != db.data() {
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+// ports lie below the ephemeral ranges of Linux and macOS, so that no outgoing connection of anybody takes a port
+// while its server restarts.
+const firstPort, lastPort = 13000, 31000
+
+// launch starts the server on the data folder and waits until it answers. Somebody may take a port between our look
+// and the server's bind; a port once used is kept, because clients know it.
+func (db *DB) launch(ctx context.Context) error {
+	if !db.options.TCP || db.port != 0 {
+		return db.launchOnce(ctx)
+	}
+	var err error
+	for range 5 {
+		if db.port, err = freePort(); err != nil {
+			return err
+		}
+		if err = db.launchOnce(ctx); err == nil {
+			return db.openTCP(ctx)
+		}
+		if !strings.Contains(err.Error(), "ddress already in use") {
+			return err
+		}
+	}
+	return err
+}
+
+func (db *DB) launchOnce(ctx context.Context) error {
+	// What a killed server left. MySQL refuses to start when the number in its lock file is in use by anyone.
+	for _, path := range []string{db.socket, db.socket + ".lock"} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	p, err := db.spawn(db.serverArgs())
+	if err != nil {
+		return err
+	}
+	db.process = p
+	return db.await(ctx, p)
+}
+
+// await returns when the server answers. A start that fails leaves no process.
+func (db *DB) await(ctx context.Context, p *process) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, starting, fmt.Errorf("no answer within %s", starting))
+	defer cancel()
+	for {
+		err := db.ping(ctx)
+		if err == nil {
+			return nil
+		}
+		if p.exited() {
+			return fmt.Errorf("%s: %s%s", db.server.Path, p.ending(), db.tail(p))
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err, p.kill())
+		case <-time.After(poll):
+		}
+	}
+}
+
+// spawn starts a program under the watcher and notes its number for whoever comes after us.
+func (db *DB) spawn(args []string) (*process, error) {
+	// Not the common one: a starting server deletes every temporary table it finds there, also those of servers
+	// that live, and MariaDB 10.11 crashes when its table vanishes. A flag would not survive spaces in the path.
+	env := append(os.Environ(), "TMPDIR="+db.temp())
+	p, err := spawn(db.watcher, db.log, db.child, env, args...)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(pidFile(db.dir), fmt.Appendln(nil, p.pid), 0o600); err != nil {
+		return nil, errors.Join(err, p.kill())
+	}
+	return p, nil
+}
+
+func freePort() (int, error) {
+	var err error
+	for range 50 {
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		var l net.Listener
+		if l, err = net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, err
+}
+
+func (db *DB) temporary() bool { return db.options.Dir == "" }
+func (db *DB) temp() string    { return filepath.Join(db.dir, "tmp") }
+func (db *DB) data() string    { return filepath.Join(db.dir, "data") }
+func (db *DB) logPath() string { return filepath.Join(db.dir, "server.log") }

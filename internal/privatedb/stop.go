@@ -1,0 +1,92 @@
+package privatedb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Stop ends the server (TERM, after 20 s KILL; KILL at once when its data is temporary), gives the folder back and
+// removes it when temporary. Later calls do nothing.
+func (db *DB) Stop() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.stopped {
+		return nil
+	}
+	db.stopped = true
+	defer running.Delete(db)
+	var errs []error
+	if p := db.process; p != nil {
+		if db.temporary() {
+			errs = append(errs, p.kill())
+		} else {
+			errs = append(errs, p.stop())
+		}
+	}
+	if db.child != nil {
+		errs = append(errs, os.RemoveAll(pidFile(db.dir)), unlock(db.child))
+	}
+	if db.watcher != nil {
+		errs = append(errs, db.watcher.close())
+	}
+	if db.log != nil {
+		errs = append(errs, db.log.Close())
+	}
+	if db.temporary() && db.dir != "" {
+		errs = append(errs, os.RemoveAll(db.dir)) // the watcher did, unless it was never started
+	}
+	// Last: until here the folder is ours.
+	if db.parent != nil {
+		errs = append(errs, unlock(db.parent))
+	}
+	return errors.Join(errs...)
+}
+
+// Kill ends the server as kill -9 does and returns when it is gone. The folder stays ours; Restart brings the server
+// back.
+func (db *DB) Kill() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.stopped {
+		return errStopped
+	}
+	return db.process.kill()
+}
+
+// Restart ends the server unless it is dead (TERM, after 20 s KILL) and starts it on the same data, socket and port.
+// ctx bounds the start only. After an error the server is down, and Restart may be tried again.
+func (db *DB) Restart(ctx context.Context) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.stopped {
+		return errStopped
+	}
+	if err := db.process.stop(); err != nil {
+		return err
+	}
+	if err := db.launch(ctx); err != nil {
+		return fmt.Errorf("restart the private database in %s: %w", db.dir, err)
+	}
+	return nil
+}
+
+var errStopped = errors.New("the private database was stopped for good")
+
+// Wait blocks until the server that runs now has ended, however that came, and returns how: the end of ctx, or an
+// error with the last lines of the server's log. After Stop, Kill or Restart it returns too.
+func (db *DB) Wait(ctx context.Context) error {
+	db.mu.Lock()
+	p := db.process
+	db.mu.Unlock()
+	for !p.exited() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(20 * poll):
+		}
+	}
+	return fmt.Errorf("the private database in %s ended: %s%s", db.dir, p.ending(), db.tail(p))
+}

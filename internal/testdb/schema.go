@@ -1,0 +1,92 @@
+package testdb
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// lockWaitTimeout is MySQL's error for a lock that somebody else keeps.
+const lockWaitTimeout = 1205
+
+func create(c *mysql.Config, name string) error {
+	return exec(c, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4")
+}
+
+// drop removes a schema. A transaction that is still open on it, perhaps because its connection was cut by the test,
+// would hold that up for as long as it lives: it is ended after 2 s.
+func drop(c *mysql.Config, name string) error {
+	statement := "DROP DATABASE IF EXISTS " + name
+	err := exec(c, "SET lock_wait_timeout=2", statement)
+	if refused := (*mysql.MySQLError)(nil); !errors.As(err, &refused) || refused.Number != lockWaitTimeout {
+		return err
+	}
+	if err := disconnect(c, name); err != nil {
+		return err
+	}
+	return exec(c, "SET lock_wait_timeout=20", statement)
+}
+
+// disconnect ends all connections that use the schema.
+func disconnect(c *mysql.Config, name string) error {
+	conn, done, err := connect(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx := context.Background()
+	rows, err := conn.(driver.QueryerContext).QueryContext(ctx,
+		"SELECT CONCAT('KILL ', id) FROM information_schema.processlist WHERE db = '"+name+"'", nil)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var kills []string
+	for row := make([]driver.Value, 1); ; {
+		switch err := rows.Next(row); {
+		case errors.Is(err, io.EOF):
+			_ = exec(c, kills...) // one that has ended by itself is an error, and as good
+			return nil
+		case err != nil:
+			return err
+		}
+		kills = append(kills, fmt.Sprintf("%s", row[0]))
+	}
+}
+
+// exec runs statements on one connection of its own, to the first error.
+func exec(c *mysql.Config, statements ...string) error {
+	conn, done, err := connect(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for _, s := range statements {
+		if _, err := conn.(driver.ExecerContext).ExecContext(context.Background(), s, nil); err != nil {
+			return fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	return nil
+}
+
+// connect opens a connection to no schema in particular. It uses the driver itself: database/sql belongs to package
+// sql, and a pool would have to be closed by somebody.
+func connect(c *mysql.Config) (driver.Conn, func(), error) {
+	c = c.Clone()
+	c.DBName, c.Logger = "", &mysql.NopLogger{}
+	c.Timeout, c.ReadTimeout, c.WriteTimeout = 10*time.Second, time.Minute, time.Minute
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := connector.Connect(context.Background())
+	if err != nil {
+		return nil, nil, err
+	}
+	return conn, func() { _ = conn.Close() }, nil
+}

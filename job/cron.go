@@ -1,0 +1,249 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gorhill/cronexpr"
+)
+
+// never stands for a civil time that does not come; it lies after the end of every segment.
+const never = int64(1) << 61
+
+// Cron is a cron expression in a time zone. It is immutable and safe for concurrent use.
+//
+// A gap is the stretch of civil time that a clock skips when it is put forward, a repeat the stretch that it
+// shows twice when put back. An expression whose second, minute or hour field begins with * follows elapsed
+// time: it fires at every instant whose wall clock matches, so not in a gap and in both passes of a repeat. Any
+// other fires once for each civil time that matches: at the gap's end if the time falls into one, however many
+// do, and on the first pass of a repeat.
+type Cron struct {
+	text    string
+	read    layout
+	fields  cronFields
+	elapsed bool
+	loc     *time.Location
+
+	// expr is asked only about civil times, dressed as UTC, and never directly: its Next is wrong in every
+	// zone whose offset changes, and writes to the receiver.
+	expr *cronexpr.Expression
+}
+
+var _ Schedule = (*Cron)(nil)
+
+// ParseCron reads an expression of 5 fields (minute hour day-of-month month day-of-week), 6 (with the second
+// first; or with the year last if the sixth field holds one) or 7 (second … year), or a macro such as @daily,
+// at most 256 bytes long. A nil loc means UTC. What never fires in the years 1970 to 2099 is refused; what
+// fires only in the past is not, because that depends on the reader's now. The error is a *CronError.
+func ParseCron(expr string, loc *time.Location) (c *Cron, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			c, err = nil, &CronError{Expr: expr, Problem: fmt.Sprintf("not understood (%v)", r)}
+		}
+	}()
+	if loc == nil {
+		loc = time.UTC
+	}
+	texts, read, bad := splitCron(expr)
+	if bad != nil {
+		return nil, bad
+	}
+	c = &Cron{text: strings.Join(strings.Fields(expr), " "), read: read, loc: loc}
+	matches := make([]string, len(texts))
+	for at, text := range texts {
+		if c.fields[at], bad = readField(at, text); bad != nil {
+			bad.Expr = expr
+			if bad.Fix == "" && len(read) == 6 {
+				bad.Fix = "six fields are read as " + read.String()
+			}
+			return nil, bad
+		}
+		matches[at] = c.fields[at].match
+	}
+	c.elapsed = c.fields[secondAt].star || c.fields[minuteAt].star || c.fields[hourAt].star
+	if c.expr, err = cronexpr.Parse(strings.Join(matches, " ")); err != nil {
+		return nil, &CronError{Expr: expr, Problem: err.Error()}
+	}
+	if problem := c.try(); problem != "" {
+		return nil, &CronError{Expr: expr, Problem: problem}
+	}
+	return c, nil
+}
+
+// try fires the first times there are, and the first of a recent year, before anybody relies on the expression.
+// Gorhill and our own fields must agree on each.
+func (c *Cron) try() (problem string) {
+	const recent = 1767225600 // 2026-01-01
+	if c.nextCivil(earliest) == never {
+		return fmt.Sprintf("never fires: no day from %d to %d matches", firstYear, lastYear)
+	}
+	if _, ok := c.next(earliest); !ok {
+		return fmt.Sprintf("never fires: the clock of %s skips every time that matches", c.loc)
+	}
+	for _, civil := range []int64{earliest, recent} {
+		for range 5 {
+			next := c.nextCivil(civil)
+			if next == never {
+				break
+			}
+			if next <= civil || c.fields.count(civil+1, next+1) != 1 || !c.fields.matches(next) {
+				return fmt.Sprintf("two readings of it disagree after %s", civilText(civil))
+			}
+			civil = next
+		}
+	}
+	return ""
+}
+
+func civilText(civil int64) string { return time.Unix(civil, 0).UTC().Format("2006-01-02 15:04:05") }
+
+// String returns the expression as it was given, with single spaces.
+func (c *Cron) String() string { return c.text }
+
+// Location returns the time zone.
+func (c *Cron) Location() *time.Location { return c.loc }
+
+// Elapsed tells whether the expression follows elapsed time where the clock jumps.
+func (c *Cron) Elapsed() bool { return c.elapsed }
+
+// Layout names the fields as they were read, in order; that of a macro is the five of crontab.
+func (c *Cron) Layout() string { return c.read.String() }
+
+// Fields returns second, minute, hour, day of month, month, day of week and year in a plain form: names as
+// numbers, no leading zeros, * for ?, and what was left out filled in.
+func (c *Cron) Fields() (texts [7]string) {
+	for i := range c.fields {
+		texts[i] = c.fields[i].text
+	}
+	return texts
+}
+
+// Next returns the first due time after t, in the expression's zone; ok is false when there is none up to 2099.
+func (c *Cron) Next(t time.Time) (due time.Time, ok bool) {
+	at, ok := c.next(seconds(t))
+	if !ok {
+		return time.Time{}, false
+	}
+	return time.Unix(at, 0).In(c.loc), true
+}
+
+// Last returns the last due time in (from, to], in the expression's zone.
+func (c *Cron) Last(from, to time.Time) (due time.Time, ok bool) {
+	lo, hi := seconds(from), seconds(to)
+	// Double the distance from the end until something fires in it, then halve what is left.
+	var last int64
+	for back := int64(1); ; back *= 2 {
+		start := max(hi-back, lo)
+		if start >= hi {
+			return time.Time{}, false
+		}
+		if last, ok = c.next(start); ok && last <= hi {
+			break
+		}
+		if start == lo {
+			return time.Time{}, false
+		}
+	}
+	for last < hi {
+		middle := last + (hi-last)/2
+		if next, ok := c.next(middle); ok && next <= hi {
+			last = next
+		} else {
+			hi = middle
+		}
+	}
+	return time.Unix(last, 0).In(c.loc), true
+}
+
+// Count returns how many due times lie in (from, to], without visiting them.
+func (c *Cron) Count(from, to time.Time) int64 {
+	lo, hi := seconds(from)+1, seconds(to)+1
+	if lo >= hi {
+		return 0
+	}
+	var n int64
+	for k := clockAt(c.loc, lo); ; k.advance() {
+		first := max(k.start, lo) + k.offset
+		if !c.elapsed {
+			first = max(first, k.seen) // a second pass counts no more
+			if k.start >= lo && c.movedTo(&k) && !c.fields.matches(first) {
+				n++
+			}
+		}
+		n += c.fields.count(first, min(k.end, hi)+k.offset)
+		if k.end >= hi {
+			return n
+		}
+	}
+}
+
+// movedTo tells whether the segment begins with the end of a gap that swallowed a matching civil time.
+func (c *Cron) movedTo(k *clock) bool {
+	return !c.elapsed && k.start > -noEnd && c.fields.count(k.seen, k.start+k.offset) > 0
+}
+
+// next returns the first due instant after t.
+func (c *Cron) next(t int64) (int64, bool) {
+	if c.elapsed {
+		return c.nextElapsed(t)
+	}
+	return c.nextOnce(t)
+}
+
+// nextOnce fires once per civil time: as soon as the wall clock shows it or has jumped over it.
+func (c *Cron) nextOnce(t int64) (int64, bool) {
+	k := clockAt(c.loc, t)
+	civil := c.nextCivil(max(t+k.offset, k.seen-1))
+	if civil == never {
+		return 0, false
+	}
+	s, start := k.segment, t
+	for civil >= s.end+s.offset {
+		start = max(s.end, civil-maxOffset) // before that, no clock can be so far
+		s = segmentAt(c.loc, start)
+	}
+	return max(start, civil-s.offset), true
+}
+
+// nextElapsed fires whenever the wall clock matches.
+func (c *Cron) nextElapsed(t int64) (int64, bool) {
+	s := segmentAt(c.loc, t)
+	after := t + s.offset
+	civil := c.nextCivil(after) // always the first match after after
+	for civil >= s.end+s.offset {
+		start := s.end
+		if start-maxOffset > after {
+			start = max(start, civil-maxOffset) // no clock comes back to after, none is at civil yet
+		}
+		if start >= latest {
+			return 0, false
+		}
+		s = segmentAt(c.loc, start)
+		if first := start + s.offset; first <= after || civil < first {
+			after = first - 1
+			civil = c.nextCivil(after)
+		}
+	}
+	return civil - s.offset, true
+}
+
+// nextCivil returns the first matching civil time after the given one, or never.
+func (c *Cron) nextCivil(after int64) (civil int64) {
+	// What was normalised and tried has not been seen to panic. If it does, the job has no next due time,
+	// and every other job goes on.
+	defer func() {
+		if recover() != nil {
+			civil = never
+		}
+	}()
+	scratch := *c.expr // Next keeps the days of a month in its receiver; all else is only read
+	next := scratch.Next(time.Unix(after, 0).UTC())
+	if next.IsZero() || next.Unix() <= after {
+		return never
+	}
+	return next.Unix()
+}
+
+// seconds rounds down: due times are whole seconds, so (from, to] holds the same ones.
+func seconds(t time.Time) int64 { return min(max(t.Unix(), earliest), latest) }

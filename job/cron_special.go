@@ -1,0 +1,85 @@
+package job
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// readSpecial reads L, LW and 15W as days of the month, 5L and 5#3 as days of the week. ok is false when the
+// item is none of them.
+func (f *cronField) readSpecial(item string) (text string, ok bool, err *CronError) {
+	switch f.kind {
+	case &fieldKinds[domAt]:
+		return f.readSpecialDay(item)
+	case &fieldKinds[dowAt]:
+		return f.readSpecialWeekday(item)
+	}
+	return "", false, nil
+}
+
+func (f *cronField) readSpecialDay(item string) (string, bool, *CronError) {
+	if item == "L" {
+		f.lastDay = true
+		return item, true, nil
+	}
+	if item == "LW" {
+		f.lastWorkday = true
+		return item, true, nil
+	}
+	if back, ok := strings.CutPrefix(item, "L-"); ok {
+		return "", false, f.wrong(item, "counting back from the last day is not supported", daysBefore(back))
+	}
+	day, ok := strings.CutSuffix(item, "W")
+	if !ok {
+		return "", false, nil
+	}
+	if strings.ContainsAny(day, "-/") {
+		return "", false, f.wrong(item, "W takes one day, not a range", "write each day with its own W")
+	}
+	v, err := f.value(item, day)
+	if err != nil {
+		return "", false, err
+	}
+	f.nearest.add(v - f.kind.min)
+	return strconv.Itoa(v) + "W", true, nil
+}
+
+// daysBefore tells how to spell L-3: a schedule per length of month.
+func daysBefore(back string) string {
+	n, ok := number(back)
+	if !ok || n < 1 || n > 27 {
+		return "write L, or the days themselves"
+	}
+	return fmt.Sprintf("give the job three schedules, with day %d in months 1,3,5,7,8,10,12, day %d in 4,6,9,11 and day %d in 2", 31-n, 30-n, 28-n)
+}
+
+func (f *cronField) readSpecialWeekday(item string) (string, bool, *CronError) {
+	if item == "L" {
+		return "", false, f.wrong(item, "L needs a day before it", "write 6L for the last Saturday of the month, or 6 for every one")
+	}
+	if day, week, ok := strings.Cut(item, "#"); ok {
+		v, err := f.value(item, day)
+		if err != nil {
+			return "", false, err
+		}
+		n, isNumber := number(week)
+		if !isNumber || n < 1 || n > 5 {
+			return "", false, f.wrong(item, fmt.Sprintf("the week %q is not between 1 and 5", shorten(week)), "")
+		}
+		v %= 7
+		f.nth[n-1].add(v)
+		return fmt.Sprintf("%d#%d", v, n), true, nil
+	}
+	// No name of a day ends in L.
+	if day, ok := strings.CutSuffix(item, "L"); ok {
+		v, err := f.value(item, day)
+		if err != nil {
+			return "", false, err
+		}
+		v %= 7
+		f.lastOf.add(v)
+		return strconv.Itoa(v) + "L", true, nil
+	}
+	return "", false, nil
+}

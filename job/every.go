@@ -1,0 +1,85 @@
+package job
+
+import (
+	"fmt"
+	"time"
+)
+
+// MinInterval is the shortest interval of an Every.
+const MinInterval = 10 * time.Millisecond
+
+// The instants that Every and At yield, in microseconds: the years 1 to 9999, which are what RFC 3339 can write.
+var (
+	firstInstant = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
+	lastInstant  = time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC).UnixMicro()
+)
+
+// Every is due at first, first+interval, first+2·interval and so on up to the year 9999: the phase is kept for
+// ever, whatever is missed. The zero Every is never due. It is immutable and safe for concurrent use.
+type Every struct{ first, interval int64 } // microseconds
+
+var _ Schedule = Every{}
+
+// NewEvery refuses intervals below MinInterval and those that are no whole number of microseconds. Of first,
+// what is finer than a microsecond is dropped.
+func NewEvery(interval time.Duration, first time.Time) (Every, error) {
+	if interval < MinInterval {
+		return Every{}, fmt.Errorf("every %v: shorter than %v", interval, MinInterval)
+	}
+	if interval%time.Microsecond != 0 {
+		return Every{}, fmt.Errorf("every %v: not a whole number of microseconds", interval)
+	}
+	if y := first.UTC().Year(); first.IsZero() || y < 1 || y > 9999 {
+		return Every{}, fmt.Errorf("every %v: the first due time %v is not in the years 1 to 9999", interval, first)
+	}
+	return Every{first.UnixMicro(), interval.Microseconds()}, nil
+}
+
+// Interval returns the time from one due time to the next.
+func (e Every) Interval() time.Duration { return time.Duration(e.interval) * time.Microsecond }
+
+// First returns the first due time, in UTC.
+func (e Every) First() time.Time { return time.UnixMicro(e.first).UTC() }
+
+// Next returns the first due time after t, in UTC.
+func (e Every) Next(t time.Time) (due time.Time, ok bool) { return e.at(e.upTo(t)) }
+
+// Last returns the last due time in (from, to], in UTC.
+func (e Every) Last(from, to time.Time) (due time.Time, ok bool) {
+	n := e.upTo(to)
+	if n <= e.upTo(from) {
+		return time.Time{}, false
+	}
+	return e.at(n - 1)
+}
+
+// Count returns how many due times lie in (from, to].
+func (e Every) Count(from, to time.Time) int64 { return max(e.upTo(to)-e.upTo(from), 0) }
+
+// upTo counts the due times up to and including t.
+func (e Every) upTo(t time.Time) int64 {
+	at := micros(t)
+	if e.interval == 0 || at < e.first {
+		return 0
+	}
+	return (at-e.first)/e.interval + 1
+}
+
+// at returns the due time that has n others before it.
+func (e Every) at(n int64) (time.Time, bool) {
+	if e.interval == 0 || n > (lastInstant-e.first)/e.interval {
+		return time.Time{}, false
+	}
+	return time.UnixMicro(e.first + n*e.interval).UTC(), true
+}
+
+// micros rounds down to a microsecond and into the years that can be due, where UnixMicro cannot overflow.
+func micros(t time.Time) int64 {
+	switch y := t.UTC().Year(); {
+	case y < 1:
+		return firstInstant
+	case y > 9999:
+		return lastInstant
+	}
+	return t.UnixMicro()
+}

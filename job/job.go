@@ -1,0 +1,57 @@
+package job
+
+import "hash/fnv"
+
+// Job is a definition and what the cluster knows about it.
+type Job struct {
+	ID       int64
+	Spec     Spec
+	Version  int64 // grows with each change
+	Hash     int   // fine hash, drawn at creation
+	Paused   bool
+	PausedAt Micros
+	Deleted  bool
+	NextDue  Micros // the planning cursor: first due time without a task row; zero when there is none
+	LastDue  Micros // latest due time that was started or ended; only grows
+	Error    string // why nothing can be planned, "" when all is well
+	Created  Micros
+	Updated  Micros
+}
+
+// Status is what people see of a job's life.
+type Status string
+
+// The statuses.
+const (
+	Active   Status = "active"
+	Paused   Status = "paused"
+	Finished Status = "finished" // has no due time left
+	Broken   Status = "error"    // its stored definition cannot be planned
+)
+
+// Status derives the status. live tells whether the job has scheduled tasks that did not end yet.
+func (j *Job) Status(live bool) Status {
+	switch {
+	case j.Error != "":
+		return Broken
+	case j.Paused:
+		return Paused
+	case j.NextDue == 0 && !live:
+		return Finished
+	}
+	return Active
+}
+
+// Hashes is the number of fine hash values that rows store. A bucket is a range of them, so the number of
+// buckets may change without a row being rewritten.
+const Hashes = 1024
+
+// HashOf spreads jobs evenly over [0, Hashes). It is drawn once, at creation, and kept through renames; all
+// tasks of a job share it.
+func HashOf(app, name string) int {
+	h := fnv.New64a()
+	h.Write([]byte(app))
+	h.Write([]byte{0})
+	h.Write([]byte(name))
+	return int(h.Sum64() * 0x9E3779B97F4A7C15 >> 54) // the multiplication spreads what FNV leaves in the low bits
+}

@@ -1,0 +1,38 @@
+package job
+
+import "time"
+
+// Micros is an instant in microseconds since 1970-01-01 UTC, read off MySQL's clock. It is the only form in
+// which instants are stored: MySQL rounds and MariaDB truncates fractions of DATETIME columns.
+// Zero means "no instant".
+type Micros int64
+
+// MicrosOf converts t, dropping what is finer than a microsecond. The zero time becomes zero.
+func MicrosOf(t time.Time) Micros {
+	if t.IsZero() {
+		return 0
+	}
+	return Micros(t.UnixMicro())
+}
+
+// Time converts to a UTC time. Zero becomes the zero time.
+func (m Micros) Time() time.Time {
+	if m == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(m)).UTC()
+}
+
+// Add returns m+d, dropping what is finer than a microsecond.
+func (m Micros) Add(d time.Duration) Micros { return m + Micros(d/time.Microsecond) }
+
+// Sub returns m-n.
+func (m Micros) Sub(n Micros) time.Duration { return time.Duration(m-n) * time.Microsecond }
+
+// String formats as RFC 3339 with microseconds, or "-" for no instant.
+func (m Micros) String() string {
+	if m == 0 {
+		return "-"
+	}
+	return m.Time().Format("2006-01-02T15:04:05.000000Z07:00")
+}

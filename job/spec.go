@@ -1,0 +1,271 @@
+package job
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of a definition.
+const (
+	MaxName    = 128      // runes in an app or job name
+	MaxCommand = 64 << 10 // bytes
+	MaxText    = 1 << 10  // bytes in a description or owner
+	MaxLabels  = 32       // labels of one job
+	MinEvery   = 10 * time.Millisecond
+	MaxTimeout = 366 * 24 * time.Hour
+)
+
+// Overlap says what happens to a due time that finds an earlier one of the same job still executing, anywhere
+// in the cluster.
+type Overlap string
+
+// The overlap policies.
+const (
+	OverlapSkip  Overlap = "skip"  // it ends skipped
+	OverlapAllow Overlap = "allow" // both run
+)
+
+// Misfire says what happens to due times that nobody could start within [MisfireAfter].
+type Misfire struct {
+	Policy MisfirePolicy `json:"policy,omitempty"`
+	// MaxAge bounds how late the latest one may still be started. Zero means the default: [DefaultMaxAge], or
+	// no bound for a job with a single due time ("at").
+	MaxAge Duration `json:"max_age,omitempty"`
+}
+
+// MisfirePolicy names what to do with missed due times.
+type MisfirePolicy string
+
+// The misfire policies.
+const (
+	MisfireLatest MisfirePolicy = "latest" // start the latest one, the earlier ones end missed
+	MisfireSkip   MisfirePolicy = "skip"   // all end missed
+)
+
+// Defaults of the policies.
+const (
+	MisfireAfter  = 60 * time.Second // a due time that is later than this is missed
+	DefaultMaxAge = time.Hour
+	DefaultApp    = "default"
+)
+
+// Spec is the definition of a job as people write it: what to run, when, and under which policies.
+type Spec struct {
+	App         string            `json:"app"`
+	Name        string            `json:"name"`
+	Description string            `json:"description,omitempty"`
+	Owner       string            `json:"owner,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+
+	Schedule string     `json:"schedule,omitempty"` // cron, see ParseCron
+	Every    Duration   `json:"every,omitempty"`    // or a fixed interval
+	At       *time.Time `json:"at,omitempty"`       // or a single instant
+	Start    *time.Time `json:"start,omitempty"`    // first due time of Every; set at creation when absent
+	Timezone string     `json:"timezone,omitempty"` // IANA name, "" is UTC
+
+	Command string   `json:"command"`
+	Timeout Duration `json:"timeout,omitempty"` // zero: none
+
+	Overlap Overlap `json:"overlap"`
+	Misfire Misfire `json:"misfire"`
+	OnLost  string  `json:"on_lost"`
+}
+
+// Problem says what is wrong with one field of a definition, and what would be right.
+type Problem struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// Problems is the error of Validate: everything that is wrong, not only the first.
+type Problems []Problem
+
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, q := range p {
+		lines[i] = q.Field + ": " + q.Message
+	}
+	return strings.Join(lines, "; ")
+}
+
+func (p *Problems) add(field, format string, args ...any) {
+	*p = append(*p, Problem{field, fmt.Sprintf(format, args...)})
+}
+
+// Defaults fills what was left out, so that a stored definition says everything. now is MySQL's.
+func (s *Spec) Defaults(now time.Time) {
+	if s.App == "" {
+		s.App = DefaultApp
+	}
+	if s.Timezone == "" && s.Schedule != "" {
+		s.Timezone = "UTC"
+	}
+	if s.Overlap == "" {
+		s.Overlap = OverlapSkip
+	}
+	if s.Misfire.Policy == "" {
+		s.Misfire.Policy = MisfireLatest
+	}
+	if s.Misfire.MaxAge == 0 && s.At == nil && s.Misfire.Policy == MisfireLatest {
+		s.Misfire.MaxAge = Duration(DefaultMaxAge)
+	}
+	if s.OnLost == "" {
+		s.OnLost = "fail"
+	}
+	if s.Every > 0 && s.Start == nil {
+		t := now.Add(time.Duration(s.Every)).UTC().Truncate(time.Microsecond)
+		s.Start = &t
+	}
+}
+
+// Validate returns all problems of a definition with its defaults filled in, as Problems, or nil.
+func (s *Spec) Validate() error {
+	var p Problems
+	checkName(&p, "app", s.App)
+	checkName(&p, "name", s.Name)
+	checkText(&p, "description", s.Description, MaxText)
+	checkText(&p, "owner", s.Owner, MaxText)
+	if len(s.Labels) > MaxLabels {
+		p.add("labels", "%d of them, at most %d are kept", len(s.Labels), MaxLabels)
+	}
+	for k, v := range s.Labels {
+		checkName(&p, "labels", k)
+		checkText(&p, "labels."+k, v, MaxName)
+	}
+	switch {
+	case strings.TrimSpace(s.Command) == "":
+		p.add("command", "is empty; it is run as bash -c COMMAND")
+	case len(s.Command) > MaxCommand:
+		p.add("command", "is %d bytes long, at most %d are taken; put it in a script and call that", len(s.Command), MaxCommand)
+	case strings.ContainsRune(s.Command, 0):
+		p.add("command", "contains a NUL byte, which bash cannot take")
+	case !utf8.ValidString(s.Command):
+		p.add("command", "is not valid UTF-8")
+	}
+	if s.Timeout < 0 || time.Duration(s.Timeout) > MaxTimeout {
+		p.add("timeout", "%s is not between 0 (none) and %s", s.Timeout, Duration(MaxTimeout))
+	}
+	if s.Overlap != OverlapSkip && s.Overlap != OverlapAllow {
+		p.add("overlap", "%q is not one of skip, allow", s.Overlap)
+	}
+	if s.Misfire.Policy != MisfireLatest && s.Misfire.Policy != MisfireSkip {
+		p.add("misfire.policy", "%q is not one of latest, skip", s.Misfire.Policy)
+	}
+	if s.Misfire.MaxAge < 0 {
+		p.add("misfire.max_age", "%s is negative", s.Misfire.MaxAge)
+	}
+	if s.OnLost != "fail" {
+		p.add("on_lost", "%q is not known; fail is", s.OnLost)
+	}
+	if _, err := s.Compile(); err != nil {
+		var more Problems
+		if errors.As(err, &more) {
+			p = append(p, more...)
+		} else {
+			p.add("schedule", "%v", err)
+		}
+	}
+	if p == nil {
+		return nil
+	}
+	return p
+}
+
+// Compile makes the schedule of the definition. Its errors are Problems.
+func (s *Spec) Compile() (Schedule, error) {
+	var p Problems
+	given := 0
+	for _, set := range []bool{s.Schedule != "", s.Every != 0, s.At != nil} {
+		if set {
+			given++
+		}
+	}
+	if given != 1 {
+		p.add("schedule", `%d of schedule, every, at are given; give one, such as "schedule": "0 3 * * *"`, given)
+		return nil, p
+	}
+	if s.Start != nil && s.Every == 0 {
+		p.add("start", "goes with every")
+	}
+	zone, err := LoadZone(s.Timezone)
+	if err != nil {
+		p.add("timezone", "%v", err)
+	}
+	if p != nil {
+		return nil, p
+	}
+	switch {
+	case s.Schedule != "":
+		c, err := ParseCron(s.Schedule, zone)
+		if err != nil {
+			p.add("schedule", "%v", err)
+			return nil, p
+		}
+		return c, nil
+	case s.Every != 0:
+		first := time.Time{}
+		if s.Start != nil {
+			first = *s.Start
+		}
+		e, err := NewEvery(time.Duration(s.Every), first)
+		if err != nil {
+			p.add("every", "%v", err)
+			return nil, p
+		}
+		return e, nil
+	default:
+		if y := s.At.UTC().Year(); y < 1970 || y > 2099 {
+			p.add("at", "the year %d is not between 1970 and 2099", y)
+			return nil, p
+		}
+		return NewAt(*s.At), nil
+	}
+}
+
+// checkName holds app and job names to 1–128 runes of what people can read and type.
+func checkName(p *Problems, field, s string) {
+	switch {
+	case s == "":
+		p.add(field, "is empty; give 1 to %d characters", MaxName)
+	case !utf8.ValidString(s):
+		p.add(field, "is not valid UTF-8")
+	case utf8.RuneCountInString(s) > MaxName:
+		p.add(field, "is %d characters long, at most %d are taken", utf8.RuneCountInString(s), MaxName)
+	case strings.ContainsFunc(s, unicode.IsControl):
+		p.add(field, "%q contains a control character", s)
+	case strings.TrimSpace(s) != s:
+		p.add(field, "%q begins or ends with white space", s)
+	}
+}
+
+func checkText(p *Problems, field, s string, limit int) {
+	switch {
+	case len(s) > limit:
+		p.add(field, "is %d bytes long, at most %d are taken", len(s), limit)
+	case !utf8.ValidString(s):
+		p.add(field, "is not valid UTF-8")
+	}
+}
+
+// Encode writes the definition as it is stored.
+func (s *Spec) Encode() (string, error) {
+	b, err := json.Marshal(s)
+	return string(b), err
+}
+
+// DecodeSpec reads what Encode wrote. Fields that a newer version wrote are an error: running half of a
+// definition is worse than not running it.
+func DecodeSpec(text string) (Spec, error) {
+	var s Spec
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return Spec{}, fmt.Errorf("stored definition: %w", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,102 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go-crontab/sql"
+)
+
+// Exclusion is the process-level mutex around MySQL's transactions. One serves a whole node.
+type Exclusion struct {
+	db  *sql.DB
+	log *slog.Logger
+	mu  sync.RWMutex
+}
+
+// New returns the exclusion of a node.
+func New(db *sql.DB, log *slog.Logger) *Exclusion { return &Exclusion{db: db, log: log} }
+
+// Change is one transition of some tasks.
+type Change struct {
+	// Name says what it is, for logs: "claim", "start", …
+	Name string
+	// Locks are the lock rows to take first.
+	Locks []sql.LockID
+	// Rows changes the rows. It may run several times; the last time counts.
+	Rows func(tx *sql.Tx) error
+	// Settle finds out, by locking reads, what stands of a Rows whose commit is unknown, and notes it where Sets
+	// will look. It may run several times.
+	Settle func(tx *sql.Tx) error
+	// Sets makes the sets say what the rows say. It runs at most once, and only when the rows are known.
+	Sets func()
+}
+
+// settlePause is how long a settling read waits before it is tried again.
+const settlePause = 100 * time.Millisecond
+
+// Do makes a change. An error means that no row was changed and Sets did not run, with one exception: when ctx
+// ends before an unknown commit is settled, the rows may have been changed. Then the session is over, its sets
+// are about to be thrown away, and its rows are found by their owner.
+func (e *Exclusion) Do(ctx context.Context, c Change) error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.do(ctx, c)
+}
+
+// Alone makes a change while no other change is under way.
+func (e *Exclusion) Alone(ctx context.Context, c Change) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.do(ctx, c)
+}
+
+// Quiet runs fn while no change is under way.
+func (e *Exclusion) Quiet(fn func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	fn()
+}
+
+func (e *Exclusion) do(ctx context.Context, c Change) error {
+	err := e.db.Tx(ctx, func(tx *sql.Tx) error {
+		if err := tx.TakeLocks(c.Locks); err != nil {
+			return err
+		}
+		return c.Rows(tx)
+	})
+	switch {
+	case err == nil: // applied
+	case !sql.IsUnknown(err): // refused
+		return err
+	default: // unknown
+		e.log.Warn("commit unknown, settling", "change", c.Name, "error", err)
+		if err := e.settle(ctx, c); err != nil {
+			return err
+		}
+	}
+	// If we die here, the rows stand and no set knows them: they are found by their owner, whose session has
+	// ended with us.
+	c.Sets()
+	return nil
+}
+
+// settle reads until a reading is known to be good. The reading transaction writes nothing, so how its own
+// commit ends does not matter.
+func (e *Exclusion) settle(ctx context.Context, c Change) error {
+	for {
+		err := e.db.Tx(ctx, c.Settle)
+		if err == nil || sql.IsUnknown(err) {
+			e.log.Info("commit settled", "change", c.Name)
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("settle %s: %w", c.Name, context.Cause(ctx))
+		case <-time.After(settlePause):
+		}
+	}
+}

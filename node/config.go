@@ -1,0 +1,78 @@
+package node
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"time"
+
+	"go-crontab/execute"
+	"go-crontab/session"
+)
+
+// Config says how a node runs. Zero fields get their defaults.
+type Config struct {
+	DSN     string // of github.com/go-sql-driver/mysql, naming a schema that was migrated
+	Name    string // what runs call it; default: the host name
+	Address string // where its API can be reached, for people
+	Version string
+
+	Expiry    time.Duration // see session.NewTimings; the same on all nodes
+	Slots     int           // attempts at once; default 64 for each processor
+	LookAhead time.Duration // how long before it is due a task is claimed; default 10 s
+	Cap       int           // tasks prepared at once; default 10,000
+	Grace     time.Duration // how long a drain waits for commands before it kills them; default 8 s
+	SpoolDir  string        // where outcomes wait when MySQL is out of reach at a stop; "": they are lost then
+
+	Executor execute.Executor // default: bash
+	Log      *slog.Logger
+}
+
+// Defaults.
+const (
+	DefaultLookAhead = 10 * time.Second
+	DefaultCap       = 10_000
+	DefaultGrace     = 8 * time.Second
+	slotsPerCPU      = 64
+)
+
+func (c *Config) defaults() error {
+	if c.Name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("node name: %w", err)
+		}
+		c.Name = host
+	}
+	if len(c.Name) > 128 {
+		return fmt.Errorf("node name %q: longer than 128 bytes", c.Name)
+	}
+	if c.Expiry == 0 {
+		c.Expiry = session.DefaultExpiry
+	}
+	if c.Slots == 0 {
+		c.Slots = slotsPerCPU * runtime.NumCPU()
+	}
+	if c.LookAhead == 0 {
+		c.LookAhead = DefaultLookAhead
+	}
+	if c.Cap == 0 {
+		c.Cap = DefaultCap
+	}
+	if c.Grace == 0 {
+		c.Grace = DefaultGrace
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	switch {
+	case c.Slots < 1:
+		return fmt.Errorf("slots: %d, want at least 1", c.Slots)
+	case c.Cap < 1:
+		return fmt.Errorf("prepared cap: %d, want at least 1", c.Cap)
+	case c.LookAhead < time.Second || c.LookAhead > 15*time.Second:
+		return fmt.Errorf("look-ahead: %s, want 1s to 15s: due times are written down 20s ahead", c.LookAhead)
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"go-crontab/execute"
+	"go-crontab/internal/testdb"
+	"go-crontab/job"
+	"go-crontab/node"
+	"go-crontab/sql"
+)
+
+// expiry is the shortest that is allowed: a quarter of the default.
+const expiry = 5 * time.Second
+
+// cluster is some nodes of one process on one schema.
+type cluster struct {
+	t   testing.TB
+	dsn string
+	db  *sql.DB
+}
+
+func newCluster(t testing.TB) *cluster { return newClusterOn(t, testdb.DSN(t)) }
+
+func newClusterOn(t testing.TB, dsn string) *cluster {
+	t.Helper()
+	migrator, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := migrator.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	migrator.Close()
+	db, err := sql.Open(dsn, sql.DefaultTimeouts, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return &cluster{t, dsn, db}
+}
+
+// member is a running node.
+type member struct {
+	*node.Node
+	t          testing.TB
+	stop, hard context.CancelFunc
+	done       chan error
+}
+
+// start runs a node until the end of the test, changing its configuration by mod.
+func (c *cluster) start(name string, mod func(*node.Config)) *member {
+	c.t.Helper()
+	cfg := node.Config{DSN: c.dsn, Name: name, Expiry: expiry, Log: logger(c.t, name), SpoolDir: c.t.TempDir()}
+	if mod != nil {
+		mod(&cfg)
+	}
+	n, err := node.New(cfg)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	hardCtx, hard := context.WithCancel(context.Background())
+	m := &member{n, c.t, stop, hard, make(chan error, 1)}
+	go func() { m.done <- n.Run(ctx, hardCtx) }()
+	c.t.Cleanup(m.drain)
+	m.await("ready", 10*time.Second, func() bool { return n.Status().Ready })
+	return m
+}
+
+// drain stops the node as SIGTERM would and waits for it.
+func (m *member) drain() {
+	m.stop()
+	select {
+	case err := <-m.done:
+		m.done <- err
+	case <-time.After(30 * time.Second):
+		m.t.Error("the node does not stop")
+	}
+}
+
+func (m *member) await(what string, limit time.Duration, ok func() bool) {
+	m.t.Helper()
+	await(m.t, what, limit, ok)
+}
+
+func await(t testing.TB, what string, limit time.Duration, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
+		if ok() {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s", limit, what)
+		}
+	}
+}
+
+// create adds a job through a node.
+func (m *member) create(spec job.Spec) job.Job {
+	m.t.Helper()
+	if spec.Command == "" {
+		spec.Command = "true"
+	}
+	j, err := m.Editor().Create(m.t.Context(), spec, false)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return j
+}
+
+// history returns the runs of a job, the earliest due first.
+func (c *cluster) history(jobID int64) []sql.RunRow {
+	c.t.Helper()
+	runs, err := c.db.Runs(context.Background(), sql.RunFilter{JobID: jobID, Limit: 100_000})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i, j := 0, len(runs)-1; i < j; i, j = i+1, j-1 {
+		runs[i], runs[j] = runs[j], runs[i]
+	}
+	return runs
+}
+
+// count runs a query for one number.
+func (c *cluster) count(query string, args ...any) (n int) {
+	c.t.Helper()
+	if err := c.db.Raw().QueryRow(query, args...).Scan(&n); err != nil {
+		c.t.Fatal(err)
+	}
+	return n
+}
+
+// ledger is an executor that remembers what it was asked to execute: a record outside MySQL.
+type ledger struct {
+	mu   sync.Mutex
+	runs map[string]int // "job due" → how often
+	took func(execute.Attempt) time.Duration
+}
+
+func newLedger() *ledger { return &ledger{runs: map[string]int{}} }
+
+func (l *ledger) Execute(ctx context.Context, a execute.Attempt) job.Result {
+	l.mu.Lock()
+	l.runs[fmt.Sprintf("%d %d", a.JobID, a.Due.UnixMicro())]++
+	took := l.took
+	l.mu.Unlock()
+	if took != nil {
+		select {
+		case <-ctx.Done():
+			return job.Result{Outcome: job.Killed, Reason: context.Cause(ctx).Error()}
+		case <-time.After(took(a)):
+		}
+	}
+	return job.Result{Outcome: job.Succeeded}
+}
+
+func (l *ledger) counts() (total, doubles int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, n := range l.runs {
+		total += n
+		if n > 1 {
+			doubles++
+		}
+	}
+	return total, doubles
+}
+
+func logger(t testing.TB, name string) *slog.Logger {
+	level := slog.LevelWarn
+	if os.Getenv("GOCRONTAB_TEST_LOG") != "" {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: level})).With("node", name)
+}

@@ -1,0 +1,190 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"syscall"
+	"time"
+
+	"go-crontab/compensate"
+	"go-crontab/execute"
+	"go-crontab/job"
+	"go-crontab/result"
+	"go-crontab/schedule"
+	"go-crontab/session"
+)
+
+// life is one session of a node and everything that belongs to it.
+type life struct {
+	n       *Node
+	session *session.Session
+
+	prepared    *schedule.Prepared
+	executing   *execute.Executing
+	heartbeat   *session.Heartbeat
+	watchdog    *session.Watchdog
+	reaper      *session.Reaper
+	planner     *schedule.Planner
+	claimer     *schedule.Claimer
+	starter     *schedule.Starter
+	compensator *compensate.Compensator
+	editor      *schedule.Editor
+
+	stopCommands context.CancelCauseFunc
+	over         chan struct{} // closed when run has returned
+}
+
+// newLife wires the stages in the order of the trip.
+func (n *Node) newLife(s *session.Session) *life {
+	l := &life{n: n, session: s, prepared: schedule.NewPrepared(), over: make(chan struct{})}
+	commands, stop := context.WithCancelCause(context.Background())
+	l.stopCommands = stop
+
+	l.heartbeat = &session.Heartbeat{Session: s, Pulse: n.pulse, Load: l.load, Stepped: func() { l.starter.Wake() }, Log: n.log}
+	l.watchdog = &session.Watchdog{Session: s, Log: n.log}
+	l.reaper = &session.Reaper{DB: n.db, Session: s, Changed: func() { l.claimer.Wake() }, Log: n.log}
+
+	l.planner = &schedule.Planner{DB: n.db, Session: s, Soon: func() { l.claimer.Wake() }, Log: n.log}
+	l.executing = execute.NewExecuting(&execute.Executing{
+		Ctx: commands, Session: s, Executor: n.executor, Slots: n.cfg.Slots,
+		Ended: func(t job.Task, r job.Run, written func()) {
+			n.recorder.Put(&result.Outcome{Task: t, Run: r, Written: written})
+		},
+		Freed: func() { l.compensator.Wake() },
+		Room:  func() { l.starter.Wake() },
+		Log:   n.log,
+	})
+	l.claimer = schedule.NewClaimer(schedule.Claimer{
+		DB: n.db, Exclusion: n.exclusion, Session: s, Prepared: l.prepared, Executing: l.executing,
+		LookAhead: n.cfg.LookAhead, Cap: n.cfg.Cap, Log: n.log,
+	})
+	l.starter = schedule.NewStarter(schedule.Starter{
+		Exclusion: n.exclusion, Session: s, Prepared: l.prepared, Executing: l.executing,
+		Flush: n.recorder.Flush, Freed: func() { l.compensator.Wake() }, Log: n.log,
+	})
+	l.compensator = compensate.New(compensate.Compensator{
+		DB: n.db, Exclusion: n.exclusion, Session: s.ID(), Sets: []compensate.Set{l.prepared, l.executing},
+		Freed: func() { l.claimer.Wake() }, Log: n.log,
+	})
+	l.editor = &schedule.Editor{DB: n.api, Session: s, Soon: func() { l.claimer.Wake() }}
+	return l
+}
+
+func (l *life) load() (prepared, executing int) { return l.prepared.Len(), l.executing.Len() }
+
+// run lives until the session is lost or ctx asks for a drain. When it returns, no command of the session lives and
+// none of its loops runs.
+func (l *life) run(ctx, hard context.Context) {
+	defer close(l.over)
+	// Whatever else hangs, a lost session kills its commands at once: first they are asked, then they are not.
+	lost := l.session.Context()
+	disarm := context.AfterFunc(lost, func() { l.kill(l.session.Timings.Grace, context.Cause(lost)) })
+
+	alive, end := context.WithCancel(context.Background())
+	work, rest := context.WithCancel(alive)
+	var living, working sync.WaitGroup
+	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run} {
+		living.Go(func() { loop(alive) })
+	}
+	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run} {
+		working.Go(func() { loop(work) })
+	}
+	select {
+	case <-lost.Done():
+		l.n.log.Error("session lost", "session", l.session.ID(), "cause", context.Cause(lost))
+	case <-ctx.Done():
+		l.session.Drain()
+		l.n.log.Info("draining", "prepared", l.prepared.Len(), "executing", l.executing.Len(), "grace", l.n.cfg.Grace)
+	}
+	rest()
+	working.Wait()
+	// Nothing is claimed or started any more: what is only prepared goes back at once.
+	l.prepared.Forget()
+	l.compensator.Wake()
+	if !l.session.Lost() {
+		l.drainCommands(hard)
+		// MySQL may be away: outcomes can be spooled, and rows are found by peers.
+		bounded, cancel := context.WithTimeout(context.Background(), 2*l.session.Timings.SQL.Read)
+		l.retire(bounded)
+		cancel()
+	}
+	end()
+	living.Wait()
+	if l.session.Lost() {
+		l.awaitCommands()
+		return
+	}
+	disarm()
+	l.session.Lose(ErrStopped)
+}
+
+// kill asks the commands to stop, and does not ask any more after the grace.
+func (l *life) kill(grace time.Duration, cause error) {
+	l.stopCommands(cause)
+	select {
+	case <-l.over: // the commands of the next session are none of our business
+	case <-time.After(grace):
+		if k, ok := l.n.executor.(interface {
+			KillAll(syscall.Signal, error) int
+		}); ok {
+			k.KillAll(syscall.SIGKILL, cause)
+		}
+	}
+}
+
+// awaitCommands waits until the killed commands are dead. While one survives even SIGKILL, in the hands of the kernel,
+// the node does not come back: it could start nothing safely beside it.
+func (l *life) awaitCommands() {
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		err := l.executing.Wait(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+		l.n.log.Error("commands survive their session", "executing", l.executing.Len())
+	}
+}
+
+// drainCommands waits for the commands up to the grace, then kills them.
+func (l *life) drainCommands(hard context.Context) {
+	grace, cancel := context.WithTimeout(l.session.Context(), l.n.cfg.Grace)
+	defer cancel()
+	defer context.AfterFunc(hard, cancel)()
+	if l.executing.Wait(grace) == nil || l.session.Lost() {
+		return
+	}
+	l.n.log.Warn("killing the commands that are still running", "executing", l.executing.Len())
+	go l.kill(killGrace, ErrStopped)
+	dead, cancelDead := context.WithTimeout(l.session.Context(), 3*killGrace)
+	defer cancelDead()
+	if err := l.executing.Wait(dead); err != nil {
+		l.n.log.Error("commands survive", "executing", l.executing.Len(), "error", err)
+	}
+}
+
+// killGrace is what commands get between SIGTERM and SIGKILL when the node stops.
+const killGrace = time.Second
+
+// retire ends the session's affairs once its commands are dead: their outcomes are written, its rows are given back,
+// and at last its own row goes. It tries until it has done so, ctx ends, or a peer did it.
+func (l *life) retire(ctx context.Context) {
+	for {
+		l.n.recorder.Flush(ctx)
+		owned, err := l.compensator.Compensate(ctx)
+		if err == nil && owned == 0 {
+			err = l.session.End(ctx, l.n.db)
+			if err == nil {
+				l.n.log.Info("session ended", "session", l.session.ID())
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+			l.n.log.Warn("session left to its peers", "session", l.session.ID(), "owned", owned, "error", errors.Join(err, context.Cause(ctx)))
+			return
+		case <-time.After(l.session.Timings.Scan / 2):
+		}
+	}
+}

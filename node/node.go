@@ -1,0 +1,233 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go-crontab/execute"
+	"go-crontab/lock"
+	"go-crontab/result"
+	"go-crontab/schedule"
+	"go-crontab/session"
+	"go-crontab/sql"
+)
+
+// Node is one member of a cluster.
+type Node struct {
+	cfg     Config
+	timings session.Timings
+	log     *slog.Logger
+
+	db        *sql.DB // for the trip
+	api       *sql.DB // for people, so that a flood of questions starves no start
+	pulse     *sql.Pulse
+	clock     *session.Clock
+	exclusion *lock.Exclusion
+	recorder  *result.Recorder
+	spool     *result.Spool
+	executor  execute.Executor
+
+	life atomic.Pointer[life]
+}
+
+// Sizes of the pools. A trip needs one connection for each of its loops at most.
+const (
+	tripPool = 8
+	apiPool  = 8
+)
+
+// New prepares a node; it does not connect.
+func New(cfg Config) (*Node, error) {
+	if err := cfg.defaults(); err != nil {
+		return nil, err
+	}
+	t, err := session.NewTimings(cfg.Expiry)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{cfg: cfg, timings: t, log: cfg.Log, clock: &session.Clock{}, executor: cfg.Executor}
+	if n.executor == nil {
+		if n.executor, err = execute.NewShell(execute.Config{}); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.SpoolDir != "" {
+		if n.spool, err = result.OpenSpool(cfg.SpoolDir); err != nil {
+			return nil, err
+		}
+	}
+	if n.db, err = sql.Open(cfg.DSN, t.SQL, tripPool); err != nil {
+		return nil, err
+	}
+	if n.api, err = sql.Open(cfg.DSN, t.SQL, apiPool); err != nil {
+		return nil, err
+	}
+	if n.pulse, err = sql.OpenPulse(cfg.DSN, t.SQL); err != nil {
+		return nil, err
+	}
+	n.exclusion = lock.New(n.db, n.log)
+	n.recorder = result.New(n.exclusion, n.log)
+	return n, nil
+}
+
+// ErrStopped is why commands are killed when a drain has waited long enough.
+var ErrStopped = errors.New("the node was stopped")
+
+// Run is the node's life. It waits for a MySQL that is not up yet, and returns with an error only when a person must
+// act (sql.ErrRefuseJoin). When ctx ends it drains: it claims nothing more, gives back what it only prepared, waits for
+// its commands up to the grace, writes every outcome, and returns nil. When hard ends, it does not wait.
+func (n *Node) Run(ctx, hard context.Context) error {
+	defer n.close()
+	if err := n.firstReading(ctx); err != nil {
+		return unlessDone(ctx, err)
+	}
+	recording, stop := context.WithCancel(context.Background())
+	recorded := make(chan struct{})
+	go func() { defer close(recorded); n.recorder.Run(recording) }()
+	var retiring sync.WaitGroup
+	defer func() { stop(); <-recorded; retiring.Wait(); n.save() }()
+	if err := n.replay(); err != nil {
+		n.log.Error("outcomes of an earlier life cannot be read", "error", err)
+	}
+	for ctx.Err() == nil {
+		s, err := session.Register(ctx, n.db, n.clock, n.timings, session.Identity{
+			Node: n.cfg.Name, Address: n.cfg.Address, PID: syscall.Getpid(), Version: n.cfg.Version, Slots: n.cfg.Slots,
+		}, n.log)
+		if err != nil {
+			return unlessDone(ctx, err)
+		}
+		l := n.newLife(s)
+		n.life.Store(l)
+		n.log.Info("joined the cluster", "session", s.ID(), "node", n.cfg.Name)
+		l.run(ctx, hard)
+		n.life.Store(nil)
+		if s.Lost() {
+			// Its affairs are settled beside the next session, for as long as MySQL takes to answer.
+			retiring.Go(func() { l.retire(recording) })
+		}
+	}
+	return nil
+}
+
+func unlessDone(ctx context.Context, err error) error {
+	if ctx.Err() != nil && !errors.Is(err, sql.ErrRefuseJoin) {
+		return nil
+	}
+	return err
+}
+
+// firstReading reads MySQL's clock before anything else asks for it.
+func (n *Node) firstReading(ctx context.Context) error {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		err := n.db.Check(ctx)
+		if err == nil {
+			_, err = session.ReadClock(ctx, n.pulse, n.clock)
+		}
+		if err == nil || errors.Is(err, sql.ErrRefuseJoin) {
+			return err
+		}
+		n.log.Warn("MySQL does not answer yet, trying again", "error", err, "in", pause)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// replay hands outcomes that an earlier life spooled to the recorder. The file goes when the last one is written.
+func (n *Node) replay() error {
+	if n.spool == nil {
+		return nil
+	}
+	outcomes, torn, err := n.spool.Load()
+	if err != nil {
+		return err
+	}
+	if torn {
+		n.log.Warn("the last outcome in the spool was torn by a crash and is left out")
+	}
+	left := atomic.Int64{}
+	left.Store(int64(len(outcomes)))
+	for _, o := range outcomes {
+		o.Written = func() {
+			if left.Add(-1) == 0 {
+				if err := n.spool.Clear(); err != nil {
+					n.log.Warn("spool", "error", err)
+				}
+			}
+		}
+		n.recorder.Put(o)
+	}
+	if len(outcomes) > 0 {
+		n.log.Info("writing outcomes of an earlier life", "outcomes", len(outcomes))
+	}
+	return nil
+}
+
+// save spools the outcomes that could not be written.
+func (n *Node) save() {
+	waiting := n.recorder.Waiting()
+	if waiting == 0 {
+		return
+	}
+	if n.spool == nil {
+		n.log.Error("outcomes are lost: MySQL is out of reach and there is no spool", "outcomes", waiting)
+		return
+	}
+	saved, err := n.spool.Save(n.recorder)
+	if err != nil {
+		n.log.Error("outcomes are lost", "outcomes", waiting, "error", err)
+		return
+	}
+	n.log.Warn("outcomes spooled, to be written by the next life of this node", "outcomes", saved)
+}
+
+func (n *Node) close() {
+	n.db.Close()
+	n.api.Close()
+	n.pulse.Close()
+}
+
+// Status is what a node knows about itself.
+type Status struct {
+	Session   string
+	Node      string
+	Ready     bool
+	LeaseAge  time.Duration
+	Lead      time.Duration
+	Prepared  int
+	Executing int
+	Slots     int
+	Waiting   int // outcomes that are not written yet
+}
+
+// Status tells how the node is.
+func (n *Node) Status() Status {
+	st := Status{Node: n.cfg.Name, Slots: n.cfg.Slots, Waiting: n.recorder.Waiting()}
+	if l := n.life.Load(); l != nil {
+		st.Session, st.LeaseAge, st.Lead = l.session.ID().String(), l.session.Age(), l.starter.Lead()
+		st.Ready = l.session.Fresh() && !l.session.Draining()
+		st.Prepared, st.Executing = l.prepared.Len(), l.executing.Len()
+	}
+	return st
+}
+
+// Editor changes jobs; nil while the node has no session.
+func (n *Node) Editor() *schedule.Editor {
+	if l := n.life.Load(); l != nil && l.session.Fresh() {
+		return l.editor
+	}
+	return nil
+}
+
+// Now is MySQL's clock; zero before the first reading.
+func (n *Node) Now() time.Time { return n.clock.Now().Time() }
+
+// Reads is the pool for people's questions.
+func (n *Node) Reads() *sql.DB { return n.api }

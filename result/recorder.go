@@ -1,0 +1,188 @@
+package result
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/lock"
+	"go-crontab/sql"
+)
+
+// Outcome is an attempt that is over, with its run as it is to be written.
+type Outcome struct {
+	Task    job.Task
+	Run     job.Run
+	Written func() `json:"-"` // called once the run is known to be written, by us or by a peer
+}
+
+// Recorder writes outcomes in batches: those that arrive while one batch is being written make the next.
+type Recorder struct {
+	exclusion *lock.Exclusion
+	log       *slog.Logger
+
+	mu      sync.Mutex
+	waiting []*Outcome
+	wake    chan struct{}
+	writing chan struct{} // held by the one who writes
+	batch   int
+}
+
+const (
+	finishBatch = 500
+	minRetry    = 50 * time.Millisecond
+	maxRetry    = 2 * time.Second
+)
+
+// New returns a recorder. Run it.
+func New(x *lock.Exclusion, log *slog.Logger) *Recorder {
+	return &Recorder{exclusion: x, log: log, wake: make(chan struct{}, 1), writing: make(chan struct{}, 1), batch: finishBatch}
+}
+
+// Put takes an outcome. It never blocks; the executing set, whose slots its tasks hold until they are written,
+// bounds how many wait.
+func (r *Recorder) Put(o *Outcome) {
+	r.mu.Lock()
+	r.waiting = append(r.waiting, o)
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Waiting is how many outcomes are not known to be written.
+func (r *Recorder) Waiting() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.waiting)
+}
+
+// Run writes until ctx ends.
+func (r *Recorder) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-r.wake:
+		}
+		r.Flush(ctx)
+	}
+}
+
+// Flush writes what waits, and returns when nothing does or ctx ends.
+func (r *Recorder) Flush(ctx context.Context) {
+	for retry := minRetry; r.Waiting() > 0 && ctx.Err() == nil; {
+		err := r.finish(ctx)
+		if err == nil {
+			retry = minRetry
+			continue
+		}
+		r.log.Warn("finish", "waiting", r.Waiting(), "error", err, "again_in", retry)
+		select {
+		case <-ctx.Done():
+		case <-time.After(retry):
+		}
+		retry = min(2*retry, maxRetry)
+	}
+}
+
+// finish writes one batch.
+func (r *Recorder) finish(ctx context.Context) error {
+	select {
+	case r.writing <- struct{}{}:
+		defer func() { <-r.writing }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	r.mu.Lock()
+	batch := append([]*Outcome(nil), r.waiting[:min(len(r.waiting), r.batch)]...)
+	r.mu.Unlock()
+	if len(batch) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(batch))
+	for i, o := range batch {
+		ids[i] = o.Task.ID
+	}
+	var stale, again map[*Outcome]bool
+	err := r.exclusion.Do(ctx, lock.Change{
+		Name: "finish",
+		Rows: func(tx *sql.Tx) error {
+			stale, again = map[*Outcome]bool{}, nil
+			rows, err := tx.LockTasks(ids)
+			if err != nil {
+				return err
+			}
+			var ended []int64
+			var runs []job.Run
+			for _, o := range batch {
+				if t, ok := rows[o.Task.ID]; !ok || !t.Is(o.Task.Launch, job.Executing) {
+					stale[o] = true
+					continue
+				}
+				ended, runs = append(ended, o.Task.ID), append(runs, o.Run)
+			}
+			return tx.End(ended, runs)
+		},
+		Settle: func(tx *sql.Tx) error {
+			rows, err := tx.LockTasks(ids)
+			again = map[*Outcome]bool{}
+			for _, o := range batch {
+				if t, ok := rows[o.Task.ID]; ok && t.Is(o.Task.Launch, job.Executing) {
+					again[o] = true
+				}
+			}
+			return err
+		},
+		// If we die before this, the runs are written and nobody misses the set.
+		Sets: func() { r.written(batch, stale, again) },
+	})
+	if err != nil && sql.IsRefused(err) {
+		r.isolate(batch, err)
+	}
+	return err
+}
+
+// written takes what is known to be written out of the waiting ones.
+func (r *Recorder) written(batch []*Outcome, stale, again map[*Outcome]bool) {
+	r.mu.Lock()
+	rest := make([]*Outcome, 0, len(r.waiting)-len(batch)+len(again))
+	for _, o := range batch {
+		if again[o] {
+			rest = append(rest, o)
+		}
+	}
+	r.waiting = append(rest, r.waiting[len(batch):]...)
+	r.batch = min(finishBatch, 2*r.batch)
+	r.mu.Unlock()
+	for _, o := range batch {
+		switch {
+		case again[o]:
+			continue
+		case stale[o]:
+			r.log.Warn("run was ended by a peer before its outcome could be written", "run", o.Run.Launch, "job_id", o.Run.JobID, "due", o.Run.Due, "outcome", o.Run.Outcome)
+		default:
+			r.log.Debug("run ended", "run", o.Run.Launch, "job_id", o.Run.JobID, "due", o.Run.Due, "outcome", o.Run.Outcome, "reason", o.Run.Reason)
+		}
+		if o.Written != nil {
+			o.Written()
+		}
+	}
+}
+
+// isolate makes the next batch smaller after MySQL refused one, so that one outcome that cannot be written does not
+// hold up the others. Alone and refused again, it is written without what may have been refused.
+func (r *Recorder) isolate(batch []*Outcome, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(batch) > 1 {
+		r.batch = len(batch) / 2
+		return
+	}
+	o := batch[0]
+	o.Run.Output, o.Run.Signal = job.Output{}, ""
+	o.Run.Reason = "MySQL refused the record of this run: " + err.Error()
+}

@@ -1,0 +1,82 @@
+package result
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Spool keeps outcomes of a node that must stop while MySQL is out of reach, in one file of a folder of its own.
+type Spool struct{ dir string }
+
+// OpenSpool makes the folder, readable by its owner only: outcomes hold output of commands.
+func OpenSpool(dir string) (*Spool, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	return &Spool{dir}, nil
+}
+
+func (s *Spool) path() string { return filepath.Join(s.dir, "outcomes.jsonl") }
+
+// Save adds what waits in a recorder to the file and returns how much that was. It is on the disk when Save returns.
+func (s *Spool) Save(r *Recorder) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.waiting) == 0 {
+		return 0, nil
+	}
+	f, err := os.OpenFile(s.path(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, fmt.Errorf("spool: %w", err)
+	}
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	enc := json.NewEncoder(w)
+	for _, o := range r.waiting {
+		if err := enc.Encode(o); err != nil {
+			return 0, fmt.Errorf("spool: %w", err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return 0, fmt.Errorf("spool: %w", err)
+	}
+	if err := f.Sync(); err != nil {
+		return 0, fmt.Errorf("spool: %w", err)
+	}
+	return len(r.waiting), nil
+}
+
+// Load reads what an earlier life spooled. A last line that was torn by a crash is left out; torn tells so.
+func (s *Spool) Load() (outcomes []*Outcome, torn bool, err error) {
+	f, err := os.Open(s.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("spool: %w", err)
+	}
+	defer f.Close()
+	dec := json.NewDecoder(bufio.NewReader(f))
+	for dec.More() {
+		o := new(Outcome)
+		if err := dec.Decode(o); err != nil {
+			return outcomes, true, nil
+		}
+		outcomes = append(outcomes, o)
+	}
+	return outcomes, false, nil
+}
+
+// Clear removes the file once everything in it is known to be written. If we die before it, the next life finds that
+// the rows are gone.
+func (s *Spool) Clear() error {
+	if err := os.Remove(s.path()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("spool: %w", err)
+	}
+	return nil
+}

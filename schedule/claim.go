@@ -1,0 +1,130 @@
+package schedule
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/lock"
+	"go-crontab/sql"
+)
+
+// Claimer moves tasks that are due soon from idle to prepare, in this session's name.
+type Claimer struct {
+	DB        *sql.DB
+	Exclusion *lock.Exclusion
+	Session   Session
+	Prepared  *Prepared
+	Executing interface {
+		Len() int
+		Free() int
+	}
+	LookAhead time.Duration // how long before it is due a task is claimed
+	Cap       int           // tasks that may be prepared at once
+	Log       *slog.Logger
+
+	wake wake
+}
+
+const (
+	claimPeriod = 500 * time.Millisecond
+	claimBatch  = 500
+
+	// neglected is how late a task is before it is taken by a session that its bucket does not prefer.
+	neglected = time.Second
+	// urgent is how soon a task is due that is taken by whoever was told of it, preferred or not.
+	urgent = time.Second
+)
+
+// NewClaimer sets what has no useful zero value.
+func NewClaimer(c Claimer) *Claimer {
+	c.wake = newWake()
+	return &c
+}
+
+// Wake asks for a look now: a task was planned that is due at once.
+func (c *Claimer) Wake() { c.wake.up() }
+
+// Run claims until ctx ends.
+func (c *Claimer) Run(ctx context.Context) error {
+	wait := rand.N(claimPeriod)
+	for {
+		others := -neglected
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		case <-c.wake:
+			others = urgent
+		}
+		wait = claimPeriod
+		n, err := c.claim(ctx, c.Session.Now(), others)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			c.Log.Warn("claim", "error", err)
+		case n == claimBatch:
+			wait = 0 // there is more
+		}
+	}
+}
+
+// claim takes one batch: tasks in preferred buckets that are due within the look-ahead, and tasks in any bucket
+// that are due before now + others.
+func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duration) (int, error) {
+	limit := c.capacity()
+	if limit == 0 || !c.Session.Fresh() {
+		return 0, nil
+	}
+	look := append(preferred(c.Session, now.Add(c.LookAhead)), everything(now.Add(others)))
+	found, err := c.DB.IdleTasks(ctx, look, limit)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	_, _, buckets := c.Session.Share()
+	ids := make([]int64, len(found))
+	locks := make([]sql.LockID, len(found))
+	low, high := found[0].ID, found[0].ID
+	for i, f := range found {
+		ids[i], locks[i] = f.ID, sql.BucketLock(bucketOf(f.Hash, buckets))
+		low, high = min(low, f.ID), max(high, f.ID)
+	}
+	base := c.Session.Reserve(high - low + 1)
+	var took []job.Task
+	err = c.Exclusion.Do(ctx, lock.Change{
+		Name:  "claim",
+		Locks: locks,
+		Rows: func(tx *sql.Tx) (err error) {
+			took, err = tx.Claim(c.Session.ID(), base, ids)
+			return err
+		},
+		Settle: func(tx *sql.Tx) error {
+			rows, err := tx.LockTasks(ids)
+			if err != nil {
+				return err
+			}
+			took = slices.DeleteFunc(took, func(t job.Task) bool {
+				r, ok := rows[t.ID]
+				return !ok || !r.Is(t.Launch, job.Prepare)
+			})
+			return nil
+		},
+		// If we die before this, the rows are prepared for a session that is gone: its peers free them.
+		Sets: func() { c.Prepared.Add(took, c.Session.Now()) },
+	})
+	if err != nil {
+		return 0, err
+	}
+	return len(found), nil
+}
+
+// capacity is how many tasks may be claimed now: free slots and look-ahead less what both sets hold, and none
+// while every slot is taken, so that a full node does not keep tasks from others.
+func (c *Claimer) capacity() int {
+	if c.Executing.Free() <= 0 {
+		return 0
+	}
+	return max(0, min(claimBatch, c.Cap-c.Prepared.Len()-c.Executing.Len()))
+}

@@ -1,0 +1,138 @@
+package schedule
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// dueTimes is what planning one job up to a horizon comes to.
+type dueTimes struct {
+	tasks  []job.Task
+	missed *job.Run   // stands for a counted range of due times that nobody can start any more, or nil
+	next   job.Micros // the new cursor; zero when nothing is left
+	last   job.Micros // last due time that missed stands for
+}
+
+// until returns the due times from the cursor (included) up to the horizon. Due times that were misfired before
+// the planning even got to them, as after an outage of the whole cluster, end missed as one counted run, but for
+// the latest where the policy wants it started. misfireAfter is how late that is.
+func until(j *sql.JobRow, s job.Schedule, cursor, now, horizon job.Micros, misfireAfter time.Duration) dueTimes {
+	var d dueTimes
+	from := cursor
+	oldest := now.Add(-misfireAfter)
+	if from < oldest {
+		last, ok := lastIn(s, from, oldest)
+		if ok {
+			keep := job.Micros(0)
+			if startsLate(&j.Spec, s, last, now) {
+				keep = last
+				last, ok = lastIn(s, from, last-1)
+			}
+			if ok {
+				d.missed = &job.Run{
+					JobID: j.ID, Due: from, Until: last, Count: s.Count((from - 1).Time(), last.Time()), Attempt: 1, Final: true, Ended: now,
+					Result: job.Result{Outcome: job.Missed, Reason: fmt.Sprintf("nobody could start it within %s", job.Duration(misfireAfter))},
+				}
+				d.last = last
+			}
+			if keep != 0 {
+				d.tasks = append(d.tasks, task(j, keep))
+			}
+		}
+		from = oldest + 1
+	}
+	for at := from - 1; ; {
+		t, ok := s.Next(at.Time())
+		if !ok {
+			return d
+		}
+		due := job.MicrosOf(t)
+		if due > horizon || len(d.tasks) >= planMax {
+			d.next = due
+			return d
+		}
+		d.tasks = append(d.tasks, task(j, due))
+		at = due
+	}
+}
+
+func task(j *sql.JobRow, due job.Micros) job.Task {
+	return job.Task{JobID: j.ID, Due: due, DueNow: due, Hash: j.Hash}
+}
+
+// lastIn returns the last due time in [from, to].
+func lastIn(s job.Schedule, from, to job.Micros) (job.Micros, bool) {
+	if to < from {
+		return 0, false
+	}
+	t, ok := s.Last((from - 1).Time(), to.Time())
+	return job.MicrosOf(t), ok
+}
+
+// startsLate tells whether a misfired due time is still to be started: the policy is latest, it is not too old,
+// and no later due time of the job has passed.
+func startsLate(spec *job.Spec, s job.Schedule, due, now job.Micros) bool {
+	if spec.Misfire.Policy != job.MisfireLatest {
+		return false
+	}
+	if age := time.Duration(spec.Misfire.MaxAge); age > 0 && now.Sub(due) > age {
+		return false
+	}
+	later, ok := s.Next(due.Time())
+	return !ok || job.MicrosOf(later) > now
+}
+
+// firstAfter is the first due time after an instant, zero when there is none.
+func firstAfter(s job.Schedule, at job.Micros) job.Micros {
+	t, ok := s.Next(at.Time())
+	if !ok {
+		return 0
+	}
+	return job.MicrosOf(t)
+}
+
+// compiled remembers cron schedules, which take far longer to parse than to ask, by their text. It is emptied
+// when it is full.
+var compiled = struct {
+	sync.Mutex
+	byText map[string]job.Schedule
+}{byText: map[string]job.Schedule{}}
+
+const maxCompiled = 10_000
+
+// compile makes the schedule of a stored definition. One bad job must not stop a node, so even a panic in
+// there is an error.
+func compile(j *sql.JobRow) (s job.Schedule, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("schedule: %v", r)
+		}
+	}()
+	if j.SpecErr != nil {
+		return nil, j.SpecErr
+	}
+	if j.Spec.Schedule == "" {
+		return j.Spec.Compile()
+	}
+	key := j.Spec.Timezone + "\x00" + j.Spec.Schedule
+	compiled.Lock()
+	s = compiled.byText[key]
+	compiled.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	if s, err = j.Spec.Compile(); err != nil {
+		return nil, err
+	}
+	compiled.Lock()
+	defer compiled.Unlock()
+	if len(compiled.byText) >= maxCompiled {
+		clear(compiled.byText)
+	}
+	compiled.byText[key] = s
+	return s, nil
+}

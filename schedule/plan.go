@@ -1,0 +1,150 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Planner writes the due times of jobs down as idle tasks, a little ahead of time.
+type Planner struct {
+	DB      *sql.DB
+	Session Session
+	Soon    func() // called when a task was planned that is within the look-ahead of claims
+	Log     *slog.Logger
+}
+
+const (
+	planPeriod = time.Second
+	planBatch  = 200
+	// orphaned is how near the cursor of a job is when anybody plans it: its preferred node seems not to.
+	orphaned = 12 * time.Second
+)
+
+// Run plans until ctx ends.
+func (p *Planner) Run(ctx context.Context) error {
+	wait := rand.N(planPeriod / 4)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+		wait = planPeriod
+		n, err := p.plan(ctx, p.Session.Now())
+		switch {
+		case err != nil && ctx.Err() == nil:
+			p.Log.Warn("plan", "error", err)
+		case n == planBatch:
+			wait = 0 // there is more
+		}
+	}
+}
+
+// plan takes one batch of jobs whose cursor is near.
+func (p *Planner) plan(ctx context.Context, now job.Micros) (int, error) {
+	if !p.Session.Fresh() {
+		return 0, nil
+	}
+	ids, err := p.DB.DueJobs(ctx, preferred(p.Session, now.Add(planWindow)), now.Add(orphaned), planBatch)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	return len(ids), p.planJobs(ctx, ids, now)
+}
+
+// planJobs plans jobs in one transaction. If MySQL refuses it, halves of it find out which job is to blame; that
+// one is marked as broken.
+func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) error {
+	soon := false
+	err := p.DB.Tx(ctx, func(tx *sql.Tx) error {
+		soon = false
+		jobs, err := tx.LockJobs(ids)
+		if err != nil {
+			return err
+		}
+		var plan plans
+		for _, id := range slices.Sorted(slices.Values(ids)) {
+			if j := jobs[id]; j != nil && j.NextDue != 0 {
+				plan.add(tx, j, now, p.Session)
+			}
+		}
+		soon = plan.soon
+		return plan.write(tx)
+	})
+	switch {
+	case err == nil:
+		if soon {
+			p.Soon()
+		}
+		return nil
+	case !sql.IsRefused(err):
+		return err // unknown too: the next look sees where the cursor stands
+	case len(ids) == 1:
+		p.Log.Error("job cannot be planned", "job_id", ids[0], "error", err)
+		return p.DB.Tx(ctx, func(tx *sql.Tx) error { return tx.BreakJob(ids[0], err.Error()) })
+	}
+	half := len(ids) / 2
+	if err := p.planJobs(ctx, ids[:half], now); err != nil {
+		return err
+	}
+	return p.planJobs(ctx, ids[half:], now)
+}
+
+// plans collects what planning some jobs writes.
+type plans struct {
+	cursors []sql.Cursor
+	tasks   []job.Task
+	missed  []job.Run
+	broken  map[int64]error
+	soon    bool
+}
+
+func (p *plans) add(tx *sql.Tx, j *sql.JobRow, now job.Micros, s Session) {
+	sched, err := compile(j)
+	if err != nil {
+		if p.broken == nil {
+			p.broken = map[int64]error{}
+		}
+		p.broken[j.ID] = err
+		return
+	}
+	d := until(j, sched, j.NextDue, now, now.Add(planHorizon), job.MisfireAfter)
+	p.cursors = append(p.cursors, sql.Cursor{JobID: j.ID, Version: j.Version, Seen: j.NextDue, Next: d.next, LastDue: d.last})
+	p.take(d, now, s)
+}
+
+// take adds what one job's planning came to, but for its cursor.
+func (p *plans) take(d dueTimes, now job.Micros, s Session) {
+	p.tasks = append(p.tasks, d.tasks...)
+	if d.missed != nil {
+		d.missed.Launch, d.missed.Node = s.Mint(), s.Node()
+		p.missed = append(p.missed, *d.missed)
+	}
+	p.soon = p.soon || len(d.tasks) > 0 && d.tasks[0].Due < now.Add(planWindow)
+}
+
+// write moves the cursors first: who planned from a cursor that has moved fails before it inserts anything.
+func (p *plans) write(tx *sql.Tx) error {
+	if err := tx.MoveCursors(p.cursors); err != nil {
+		return err
+	}
+	for id, why := range p.broken {
+		if err := tx.BreakJob(id, why.Error()); err != nil {
+			return err
+		}
+	}
+	if err := tx.InsertTasks(p.tasks); err != nil {
+		return err
+	}
+	if err := tx.InsertRuns(p.missed); err != nil {
+		return fmt.Errorf("missed due times: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package schedule
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+
+	"go-crontab/job"
+)
+
+// Prepared is the prepare set: the tasks that this session has claimed and not started, by when each is to be
+// looked at. It changes only where rows are known to say the same (lock.Do).
+type Prepared struct {
+	mu      sync.Mutex
+	byTask  map[int64]*prepared
+	ahead   queue // by due instant; looked at the lead before it
+	exact   queue // looked at before, and to be looked at again at that very instant
+	changed wake
+}
+
+type prepared struct {
+	job.Task
+	at    job.Micros
+	added job.Micros // when it came into the set
+	in    *queue     // nil while a start is under way
+	index int
+}
+
+// NewPrepared returns an empty set.
+func NewPrepared() *Prepared {
+	return &Prepared{byTask: map[int64]*prepared{}, changed: newWake()}
+}
+
+// Add puts claimed tasks into the set.
+func (p *Prepared) Add(tasks []job.Task, now job.Micros) {
+	p.mu.Lock()
+	for _, t := range tasks {
+		if old := p.byTask[t.ID]; old != nil {
+			old.leave() // an older claim of ours whose row compensation has freed
+		}
+		it := &prepared{Task: t, at: t.DueNow, added: now}
+		p.byTask[t.ID] = it
+		it.enter(&p.ahead)
+	}
+	p.mu.Unlock()
+	p.changed.up()
+}
+
+// Take returns up to n tasks to look at now, when starts are begun lead ahead of the due instant, and for how
+// long the first of them has been waiting for this look. They stay in the set until Drop or Return.
+func (p *Prepared) Take(now job.Micros, lead time.Duration, n int) (tasks []job.Task, waited time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(tasks) < n && len(p.exact) > 0 && p.exact[0].at <= now {
+		tasks = append(tasks, p.exact.pop().Task)
+	}
+	for first := true; len(tasks) < n && len(p.ahead) > 0 && p.ahead[0].at <= now.Add(lead); first = false {
+		it := p.ahead.pop()
+		tasks = append(tasks, it.Task)
+		if first {
+			waited = now.Sub(max(it.at.Add(-lead), it.added))
+		}
+	}
+	return tasks, waited
+}
+
+// Next is when Take has something to return.
+func (p *Prepared) Next(lead time.Duration) (at job.Micros, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch a, e := len(p.ahead) > 0, len(p.exact) > 0; {
+	case a && e:
+		return min(p.ahead[0].at.Add(-lead), p.exact[0].at), true
+	case a:
+		return p.ahead[0].at.Add(-lead), true
+	case e:
+		return p.exact[0].at, true
+	}
+	return 0, false
+}
+
+// Drop removes a task at the given launch: it was started, ended, or is not ours any more.
+func (p *Prepared) Drop(t job.Task) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if it := p.byTask[t.ID]; it != nil && it.Launch == t.Launch {
+		it.leave()
+		delete(p.byTask, t.ID)
+	}
+}
+
+// Return puts a task that was taken back, to be looked at again at an instant.
+func (p *Prepared) Return(t job.Task, at job.Micros) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if it := p.byTask[t.ID]; it != nil && it.Launch == t.Launch && it.in == nil {
+		it.at = at
+		it.enter(&p.exact)
+	}
+}
+
+// Has tells whether the set knows the launch of a task.
+func (p *Prepared) Has(task int64, l job.Launch) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	it := p.byTask[task]
+	return it != nil && it.Launch == l
+}
+
+// Len is how many tasks the set holds.
+func (p *Prepared) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.byTask)
+}
+
+// Forget empties the set. The rows are still ours and in no set now: compensation frees them. No start may be under
+// way.
+func (p *Prepared) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.byTask)
+	p.ahead, p.exact = nil, nil
+}
+
+func (it *prepared) enter(q *queue) {
+	it.in = q
+	heap.Push(q, it)
+}
+
+func (it *prepared) leave() {
+	if it.in != nil {
+		heap.Remove(it.in, it.index)
+		it.in = nil
+	}
+}
+
+// queue is a heap by instant; equal instants go in the order of ids, which is the order of planning.
+type queue []*prepared
+
+func (q *queue) pop() *prepared {
+	it := heap.Pop(q).(*prepared)
+	it.in = nil
+	return it
+}
+
+func (q queue) Len() int { return len(q) }
+
+func (q queue) Less(i, j int) bool {
+	if q[i].at != q[j].at {
+		return q[i].at < q[j].at
+	}
+	return q[i].ID < q[j].ID
+}
+
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+
+func (q *queue) Push(x any) {
+	it := x.(*prepared)
+	it.index = len(*q)
+	*q = append(*q, it)
+}
+
+func (q *queue) Pop() any {
+	old := *q
+	it := old[len(old)-1]
+	old[len(old)-1] = nil
+	*q = old[:len(old)-1]
+	return it
+}

@@ -1,0 +1,84 @@
+package session
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go-crontab/job"
+)
+
+// Clock is MySQL's clock as this node knows it: a reading, carried on by the node's monotonic clock. Safe for
+// concurrent use once it was set.
+type Clock struct {
+	at   atomic.Pointer[reading]
+	mu   sync.Mutex
+	best []reading // recent readings, oldest first
+}
+
+// reading says that MySQL's clock showed db at the monotonic instant mono, give or take err.
+type reading struct {
+	mono time.Time
+	db   job.Micros
+	err  time.Duration
+}
+
+// keep is how many readings compete: the one with the shortest round trip is believed.
+const keep = 8
+
+// drift bounds how much two clocks may diverge in a second.
+const drift = 0.0005
+
+// Set takes a reading that was asked for at sent and answered at received.
+func (c *Clock) Set(sent, received time.Time, db job.Micros) {
+	rtt := received.Sub(sent)
+	r := reading{mono: sent.Add(rtt / 2), db: db, err: rtt/2 + time.Millisecond/10}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old := c.at.Load(); old != nil && c.stepped(old, &r) {
+		c.best = nil // MySQL's clock was set: what it showed before says nothing
+	}
+	c.best = append(c.best, r)
+	if len(c.best) > keep {
+		c.best = c.best[1:]
+	}
+	best := &c.best[0]
+	for i := range c.best {
+		if c.best[i].errAt(r.mono) <= best.errAt(r.mono) {
+			best = &c.best[i]
+		}
+	}
+	chosen := *best
+	c.at.Store(&chosen)
+}
+
+// stepped tells whether two readings cannot both be right.
+func (c *Clock) stepped(old, r *reading) bool {
+	diff := time.Duration(r.db-old.now(r.mono)) * time.Microsecond
+	return diff.Abs() > old.errAt(r.mono)+r.err
+}
+
+// errAt is how far the reading may be off when it is carried on until t.
+func (r *reading) errAt(t time.Time) time.Duration {
+	return r.err + time.Duration(float64(t.Sub(r.mono))*drift)
+}
+
+func (r *reading) now(t time.Time) job.Micros { return r.db.Add(t.Sub(r.mono)) }
+
+// Now is MySQL's clock now. It is zero before the first reading.
+func (c *Clock) Now() job.Micros {
+	r := c.at.Load()
+	if r == nil {
+		return 0
+	}
+	return r.now(time.Now())
+}
+
+// Until is how long to wait for an instant of MySQL's clock; negative once it has passed.
+func (c *Clock) Until(at job.Micros) time.Duration { return at.Sub(c.Now()) }
+
+// Offset is MySQL's clock minus this node's wall clock. Nothing is decided by it; people look at it.
+func (c *Clock) Offset() time.Duration {
+	wall := time.Now().Round(0)
+	return c.Now().Time().Sub(wall)
+}

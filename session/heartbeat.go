@@ -1,0 +1,71 @@
+package session
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go-crontab/sql"
+)
+
+// Heartbeat proves that the session lives, reads MySQL's clock, and learns the number of buckets. It has a
+// connection of its own and takes no lock but that of its own row.
+type Heartbeat struct {
+	Session *Session
+	Pulse   *sql.Pulse
+	Load    func() (prepared, executing int)
+	Stepped func() // called after each reading of the clock, which may have moved
+	Log     *slog.Logger
+}
+
+// Run beats until ctx ends. A beat that fails is tried again sooner than the next would be.
+func (h *Heartbeat) Run(ctx context.Context) error {
+	wait := time.Duration(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+		wait = h.Session.Timings.Beat
+		if err := h.beat(ctx); err != nil {
+			h.Log.Warn("beat failed", "error", err, "lease_age", h.Session.Age().Round(time.Millisecond))
+			wait /= 8
+		}
+	}
+}
+
+func (h *Heartbeat) beat(ctx context.Context) error {
+	s := h.Session
+	prepared, executing := h.Load()
+	sent := boottime()
+	there, err := h.Pulse.Beat(ctx, s.id, sql.Vitals{Prepared: prepared, Executing: executing, Draining: s.Draining(), Offset: s.Clock.Offset()})
+	if err != nil {
+		return err
+	}
+	if !there {
+		s.Lose(ErrBuried)
+		return ErrBuried
+	}
+	s.lease.renew(sent)
+	buckets, err := ReadClock(ctx, h.Pulse, s.Clock)
+	if err != nil {
+		return err
+	}
+	if buckets >= 1 && buckets <= sql.MaxBuckets {
+		s.buckets.Store(int64(buckets))
+	}
+	h.Stepped()
+	return nil
+}
+
+// ReadClock sets clock by one reading and returns the number of buckets read beside it.
+func ReadClock(ctx context.Context, p *sql.Pulse, clock *Clock) (buckets int, err error) {
+	sent := time.Now()
+	at, buckets, err := p.Clock(ctx)
+	if err != nil {
+		return 0, err
+	}
+	clock.Set(sent, time.Now(), at)
+	return buckets, nil
+}

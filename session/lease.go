@@ -1,0 +1,23 @@
+package session
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// lease remembers when the last good beat was sent. Its clock (see boottime) also runs while the machine is
+// suspended; Go's monotonic clock does not.
+type lease struct{ sent atomic.Int64 }
+
+// renew counts the lease from sent, a reading of boottime, unless it counts from later already.
+func (l *lease) renew(sent time.Duration) {
+	for {
+		old := l.sent.Load()
+		if old >= int64(sent) || l.sent.CompareAndSwap(old, int64(sent)) {
+			return
+		}
+	}
+}
+
+// age is how long ago the last good beat was sent.
+func (l *lease) age() time.Duration { return boottime() - time.Duration(l.sent.Load()) }

@@ -1,0 +1,228 @@
+package session
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+// Members is who shares the work, as of the last look.
+type Members struct {
+	IDs   []uuid.UUID // sessions that take work, ascending
+	Index int         // of this session among them, -1 when it is not there
+}
+
+// Reaper buries sessions that are dead and frees what dead sessions owned.
+type Reaper struct {
+	DB      *sql.DB
+	Session *Session
+	Changed func() // called when tasks were freed, or others share the work now
+	Log     *slog.Logger
+
+	seen  map[uuid.UUID]sighting
+	nodes map[uuid.UUID]string // names of sessions seen at some time, for the runs they lost
+}
+
+// sighting is since when, on this node's own clock, a session shows the same beat.
+type sighting struct {
+	beat  int64
+	since time.Duration
+}
+
+// batch bounds one transaction.
+const batch = 200
+
+// Run looks until ctx ends.
+func (r *Reaper) Run(ctx context.Context) error {
+	wait := rand.N(r.Session.Timings.Scan) // so that nodes do not march in step
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+		wait = r.Session.Timings.Scan
+		if err := r.reap(ctx, boottime()); err != nil && ctx.Err() == nil {
+			r.Log.Warn("reaper", "error", err)
+		}
+	}
+}
+
+// reap takes one look; mono is the reading of this node's own clock that goes with it.
+func (r *Reaper) reap(ctx context.Context, mono time.Duration) error {
+	if !r.Session.Fresh() {
+		return nil // who cannot be sure of its own life buries nobody
+	}
+	// Owners first, sessions second. A session's row is committed before it owns anything and its id never
+	// comes back, so an owner without a row is dead for good. The other way round, a session that registered
+	// between the two readings would look dead.
+	owners, err := r.DB.Owners(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := r.DB.Sessions(ctx)
+	if err != nil {
+		return err
+	}
+	alive := make([]sql.SessionRow, 0, len(rows))
+	for _, row := range rows {
+		if !r.expired(row, mono) {
+			alive = append(alive, row)
+			continue
+		}
+		if err := r.bury(ctx, row); err != nil {
+			return err
+		}
+	}
+	r.remember(rows, mono)
+	r.publish(alive)
+	for _, id := range owners {
+		dead := !slices.ContainsFunc(rows, func(s sql.SessionRow) bool { return s.ID == id })
+		if dead {
+			if err := r.free(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// expired needs both: the same beat on this node's own clock for the whole expiry, and a last beat that is as
+// old by MySQL's clock.
+func (r *Reaper) expired(row sql.SessionRow, mono time.Duration) bool {
+	if row.ID == r.Session.id {
+		return false
+	}
+	seen, ok := r.seen[row.ID]
+	expiry := r.Session.Timings.Expiry
+	return ok && seen.beat == row.Beat && mono-seen.since > expiry && r.Session.Clock.Now().Sub(row.BeatAt) > expiry
+}
+
+func (r *Reaper) remember(rows []sql.SessionRow, mono time.Duration) {
+	next := make(map[uuid.UUID]sighting, len(rows))
+	if r.nodes == nil || len(r.nodes) > 1000 {
+		r.nodes = map[uuid.UUID]string{}
+	}
+	for _, row := range rows {
+		s, ok := r.seen[row.ID]
+		if !ok || s.beat != row.Beat {
+			s = sighting{row.Beat, mono}
+		}
+		next[row.ID] = s
+		r.nodes[row.ID] = row.Node
+	}
+	r.seen = next
+}
+
+func (r *Reaper) publish(alive []sql.SessionRow) {
+	m := Members{Index: -1}
+	for _, row := range alive {
+		if row.Draining {
+			continue
+		}
+		if row.ID == r.Session.id {
+			m.Index = len(m.IDs)
+		}
+		m.IDs = append(m.IDs, row.ID)
+	}
+	old := r.Session.members.Swap(&m)
+	if old.Index != m.Index || !slices.Equal(old.IDs, m.IDs) {
+		r.Log.Info("cluster changed", "sessions", len(m.IDs))
+		r.Changed()
+	}
+}
+
+// bury deletes the row of a dead session. If we die behind it, its tasks have an owner without a row, and the
+// next look of anybody frees them.
+func (r *Reaper) bury(ctx context.Context, row sql.SessionRow) error {
+	var buried bool
+	err := r.DB.Tx(ctx, func(tx *sql.Tx) error {
+		if err := tx.TakeLocks([]sql.LockID{sql.LockSessions}); err != nil {
+			return err
+		}
+		var err error
+		buried, err = tx.DeleteSession(row.ID, row.Beat)
+		return err
+	})
+	if err != nil {
+		return err // unknown too: the next look sees what stands
+	}
+	if buried {
+		r.Log.Warn("buried a dead session", "session", row.ID, "node", row.Node, "last_beat", row.BeatAt)
+	}
+	return nil
+}
+
+// free gives the tasks of a dead session back: those that were only prepared become idle, those that were
+// executing end lost.
+func (r *Reaper) free(ctx context.Context, dead uuid.UUID) error {
+	for after := int64(0); ; {
+		rows, err := r.DB.SessionTasks(ctx, dead, after, batch)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		after = rows[len(rows)-1].ID
+		if err := r.freeBatch(ctx, dead, rows); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *Reaper) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.TaskRow) error {
+	ids := make([]int64, len(rows))
+	for i, t := range rows {
+		ids[i] = t.ID
+	}
+	var idle []int64
+	var lost []job.Run
+	err := r.DB.Tx(ctx, func(tx *sql.Tx) error {
+		idle, lost = nil, nil
+		var ended []int64
+		now := r.Session.Clock.Now()
+		locked, err := tx.LockTasks(ids)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			t, ok := locked[id]
+			switch {
+			case !ok || t.Launch.Session != dead: // somebody was faster
+			case t.State == job.Prepare:
+				idle = append(idle, id)
+			case t.State == job.Executing:
+				ended, lost = append(ended, id), append(lost, r.lostRun(t, now))
+			}
+		}
+		if err := tx.Free(idle); err != nil {
+			return err
+		}
+		return tx.End(ended, lost)
+	})
+	if err != nil {
+		return err // unknown too: the next look sees what stands
+	}
+	for _, run := range lost {
+		r.Log.Error("run lost: its node vanished", "run", run.Launch, "job_id", run.JobID, "due", run.Due, "node", run.Node)
+	}
+	if len(idle) > 0 {
+		r.Log.Info("freed prepared tasks of a dead session", "session", dead, "tasks", len(idle))
+		r.Changed()
+	}
+	return nil
+}
+
+func (r *Reaper) lostRun(t sql.TaskRow, now job.Micros) job.Run {
+	started := max(t.Started, t.DueNow)
+	return job.Run{
+		Launch: t.Launch, JobID: t.JobID, Due: t.Due, Until: t.Due, Count: 1, Origin: t.Origin, Attempt: t.Attempt, Final: true,
+		Started: started, Ended: max(now, started), Lateness: int64(started - t.DueNow), Node: r.nodes[t.Launch.Session],
+		Result: job.Result{Outcome: job.Lost, Reason: "its node vanished while it was running"},
+	}
+}

@@ -1,0 +1,153 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+// Why a session was lost.
+var (
+	ErrLapsed = errors.New("lease lapsed")
+	ErrBuried = errors.New("session was buried by a peer")
+)
+
+// Identity is what a node tells the cluster about itself.
+type Identity struct {
+	Node    string
+	Address string
+	PID     int
+	Version string
+	Slots   int
+}
+
+// Session is one life of a node in the cluster. All methods are safe for concurrent use.
+type Session struct {
+	Timings Timings
+	Clock   *Clock
+
+	id       uuid.UUID
+	node     string
+	lease    lease
+	counter  atomic.Int64
+	draining atomic.Bool
+	buckets  atomic.Int64
+	members  atomic.Pointer[Members]
+	lost     context.CancelCauseFunc
+	ctx      context.Context
+}
+
+// Register writes a new session and returns it once its row is known to be committed: nothing may be claimed
+// before. The session ends with ctx, or when it is lost. It tries until it succeeds, ctx ends, or the server
+// refuses for a reason that waiting does not mend (sql.ErrRefuseJoin).
+func Register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, log *slog.Logger) (*Session, error) {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		s, err := register(ctx, db, clock, t, me)
+		if err == nil {
+			return s, nil
+		}
+		if errors.Is(err, sql.ErrRefuseJoin) {
+			return nil, err
+		}
+		log.Warn("cannot register yet, trying again", "error", err, "in", pause)
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity) (*Session, error) {
+	if err := db.Check(ctx); err != nil {
+		return nil, err
+	}
+	if err := db.JoinExpiry(ctx, t.Expiry); err != nil {
+		return nil, err
+	}
+	buckets, err := db.Buckets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{Timings: t, Clock: clock, id: uuid.New(), node: me.Node}
+	s.buckets.Store(int64(buckets))
+	s.members.Store(&Members{Index: -1})
+	sent := boottime()
+	err = db.Tx(ctx, func(tx *sql.Tx) error {
+		return tx.InsertSession(sql.SessionRow{ID: s.id, Node: me.Node, Address: me.Address, PID: me.PID, Version: me.Version, Slots: me.Slots})
+	})
+	if sql.IsUnknown(err) {
+		// Settle it; if that fails too, the row, if there is one, never beats and is buried, and the next try has
+		// another id.
+		var there bool
+		err = db.Tx(ctx, func(tx *sql.Tx) (err error) { there, err = tx.LockSession(s.id); return err })
+		if err == nil && !there {
+			err = fmt.Errorf("register: the commit did not arrive")
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.lease.renew(sent)
+	s.ctx, s.lost = context.WithCancelCause(ctx)
+	return s, nil
+}
+
+// ID is the session's id.
+func (s *Session) ID() uuid.UUID { return s.id }
+
+// Now is MySQL's clock.
+func (s *Session) Now() job.Micros { return s.Clock.Now() }
+
+// Context ends when the session is lost (its cause is then ErrLapsed or ErrBuried) or with the context of
+// Register.
+func (s *Session) Context() context.Context { return s.ctx }
+
+// Lose ends the session. The first cause counts.
+func (s *Session) Lose(cause error) { s.lost(cause) }
+
+// Lost tells whether the session ended by losing its lease or its row, as opposed to a stop of the node.
+func (s *Session) Lost() bool {
+	cause := context.Cause(s.ctx)
+	return errors.Is(cause, ErrLapsed) || errors.Is(cause, ErrBuried)
+}
+
+// Fresh tells whether something may be started now. It is asked right before each start.
+func (s *Session) Fresh() bool { return s.ctx.Err() == nil && s.lease.age() <= s.Timings.Stale }
+
+// Age is how old the lease is.
+func (s *Session) Age() time.Duration { return s.lease.age() }
+
+// Node is the name of the node.
+func (s *Session) Node() string { return s.node }
+
+// Drain marks the session so that its peers give it no more work. It is told to them with the next beat.
+func (s *Session) Drain() { s.draining.Store(true) }
+
+// Draining tells whether the node is about to stop.
+func (s *Session) Draining() bool { return s.draining.Load() }
+
+// Share says which part of the work is this session's: the index-th of every of buckets, none when index is -1.
+func (s *Session) Share() (index, of, buckets int) {
+	m := s.members.Load()
+	return m.Index, len(m.IDs), int(s.buckets.Load())
+}
+
+// Reserve returns the first of n launch counters that nobody else will use.
+func (s *Session) Reserve(n int64) int64 { return s.counter.Add(n) - n + 1 }
+
+// Mint returns a launch that nobody else will use.
+func (s *Session) Mint() job.Launch { return job.Launch{Session: s.id, N: s.Reserve(1)} }
+
+// End deletes the session's row, after everything it owned was given back or ended.
+func (s *Session) End(ctx context.Context, db *sql.DB) error {
+	return db.Tx(ctx, func(tx *sql.Tx) error { return tx.EndSession(s.id) })
+}

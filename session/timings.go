@@ -1,0 +1,62 @@
+package session
+
+import (
+	"fmt"
+	"time"
+
+	"go-crontab/sql"
+)
+
+// DefaultExpiry is after how long without a beat a session is taken for dead.
+const DefaultExpiry = 20 * time.Second
+
+// MinExpiry is the shortest expiry for which whole-second MySQL timeouts still fit.
+const MinExpiry = 5 * time.Second
+
+// killLatency is what delivering a SIGKILL and the end of the processes may take.
+const killLatency = time.Second
+
+// Timings are all derived from the expiry, so that there is one number on which the nodes of a cluster must
+// agree.
+type Timings struct {
+	Expiry time.Duration // peers bury a session that is silent for so long
+	Beat   time.Duration // between beats
+	Scan   time.Duration // between looks for dead sessions
+	Stale  time.Duration // nothing is started under a lease older than this
+	Kill   time.Duration // commands get SIGTERM when the lease is this old,
+	Grace  time.Duration // and SIGKILL this much later
+	SQL    sql.Timeouts
+}
+
+// NewTimings derives the timings, or says why the expiry cannot work.
+func NewTimings(expiry time.Duration) (Timings, error) {
+	if expiry < MinExpiry || expiry > 10*time.Minute {
+		return Timings{}, fmt.Errorf("session expiry %s is not between %s and 10m0s", expiry, MinExpiry)
+	}
+	t := Timings{
+		Expiry: expiry,
+		Beat:   expiry / 10,
+		Scan:   min(500*time.Millisecond, expiry/10),
+		Stale:  expiry * 4 / 10,
+		Kill:   expiry * 6 / 10,
+		Grace:  expiry / 10,
+		SQL: sql.Timeouts{
+			Dial:     max(time.Second, expiry/10),
+			Read:     max(1500*time.Millisecond, expiry*15/100),
+			LockWait: max(time.Second, (expiry / 10).Truncate(time.Second)),
+			Idle:     (expiry * 4 / 10).Truncate(time.Second),
+		},
+	}
+	return t, t.check()
+}
+
+func (t Timings) check() error {
+	dead := (t.Kill + t.Grace + killLatency) * 101 / 100
+	switch {
+	case dead >= t.Expiry:
+		return fmt.Errorf("commands would be dead after %s, not before the session expires after %s", dead, t.Expiry)
+	case !(t.SQL.LockWait < t.SQL.Read && t.SQL.Read < t.Stale):
+		return fmt.Errorf("lock wait %s < read timeout %s < stale lease %s does not hold", t.SQL.LockWait, t.SQL.Read, t.Stale)
+	}
+	return nil
+}

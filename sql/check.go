@@ -1,0 +1,140 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrRefuseJoin marks facts that only a person can change; waiting for them is no use.
+var ErrRefuseJoin = errors.New("this node cannot join")
+
+func refuse(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrRefuseJoin, fmt.Sprintf(format, args...))
+}
+
+// Check looks at everything on which the protocol rests before a node joins. An error that is ErrRefuseJoin
+// says what is wrong and what to do; any other means that MySQL is out of reach.
+func (db *DB) Check(ctx context.Context) error {
+	var (
+		version  string
+		readOnly int
+		lockWait int64
+		idle     int64
+	)
+	row := db.db.QueryRowContext(ctx, "SELECT VERSION(), @@GLOBAL.read_only, @@SESSION.innodb_lock_wait_timeout, @@SESSION.wait_timeout")
+	if err := row.Scan(&version, &readOnly, &lockWait, &idle); err != nil {
+		return fmt.Errorf("check server: %w", err)
+	}
+	if err := checkVersion(version); err != nil {
+		return err
+	}
+	if readOnly != 0 {
+		return refuse("the server is read-only (@@read_only=%d); GOCRONTAB_DSN must name the primary", readOnly)
+	}
+	if d := time.Duration(lockWait) * time.Second; d >= db.timeouts.Read {
+		return refuse("innodb_lock_wait_timeout is %s and must be below the read timeout %s", d, db.timeouts.Read)
+	}
+	if d := time.Duration(idle) * time.Second; d > db.timeouts.Idle {
+		return refuse("wait_timeout is %s and must be at most %s", d, db.timeouts.Idle)
+	}
+	if err := db.checkSchema(ctx); err != nil {
+		return err
+	}
+	return db.checkLocks(ctx)
+}
+
+// checkVersion takes MySQL 8.0 and MariaDB 10.6 and what came later: JSON_TABLE is there from them on.
+func checkVersion(version string) error {
+	least, product := [2]int{8, 0}, "MySQL"
+	v := version
+	if strings.Contains(strings.ToLower(version), "mariadb") {
+		least, product = [2]int{10, 6}, "MariaDB"
+		v = strings.TrimPrefix(v, "5.5.5-") // older replication clients needed this prefix
+	}
+	parts := strings.SplitN(v, ".", 3)
+	if len(parts) < 2 {
+		return refuse("the server's version %q is not understood", version)
+	}
+	major, err1 := strconv.Atoi(parts[0])
+	minor, err2 := strconv.Atoi(parts[1])
+	if err1 != nil || err2 != nil {
+		return refuse("the server's version %q is not understood", version)
+	}
+	if major < least[0] || major == least[0] && minor < least[1] {
+		return refuse("the server is %s %s; %d.%d or newer is needed", product, version, least[0], least[1])
+	}
+	return nil
+}
+
+func (db *DB) checkLocks(ctx context.Context) error {
+	var n int
+	if err := db.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM locks WHERE id BETWEEN 0 AND ?", MaxBuckets).Scan(&n); err != nil {
+		return fmt.Errorf("check lock rows: %w", err)
+	}
+	if n != MaxBuckets+1 {
+		return refuse("table locks has %d of %d rows, and a missing lock row excludes nobody; restore it: go-crontab migrate", n, MaxBuckets+1)
+	}
+	return nil
+}
+
+// JoinExpiry agrees on the session expiry with the cluster: nodes that disagree would bury each other. The first
+// node of an empty cluster decides.
+func (db *DB) JoinExpiry(ctx context.Context, expiry time.Duration) error {
+	var theirs int64
+	sessions := 0
+	err := db.Tx(ctx, func(tx *Tx) error {
+		theirs, sessions = 0, 0
+		err := tx.query("read setting", func(rows *stdsql.Rows) error { return rows.Scan(&theirs) },
+			"SELECT value + 0 FROM setting WHERE name = 'session_expiry_ms' FOR UPDATE")
+		if err != nil {
+			return err
+		}
+		// The lock keeps two first nodes from deciding differently.
+		if err := tx.TakeLocks([]LockID{LockSessions}); err != nil {
+			return err
+		}
+		if err := tx.query("count sessions", func(rows *stdsql.Rows) error { return rows.Scan(&sessions) }, "SELECT COUNT(*) FROM session"); err != nil {
+			return err
+		}
+		if theirs == expiry.Milliseconds() || sessions > 0 && theirs != 0 {
+			return nil
+		}
+		theirs = expiry.Milliseconds()
+		_, err = tx.exec("write setting", "INSERT INTO setting (name, value) VALUES ('session_expiry_ms', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)",
+			strconv.FormatInt(theirs, 10))
+		return err
+	})
+	if err != nil {
+		return err // unknown included: the caller asks again, and reads what stands
+	}
+	if theirs != expiry.Milliseconds() {
+		return refuse("its session expiry is %s, that of the cluster's %d nodes is %s; start it with --session-expiry=%s",
+			expiry, sessions, time.Duration(theirs)*time.Millisecond, time.Duration(theirs)*time.Millisecond)
+	}
+	return nil
+}
+
+// Buckets returns how many buckets are in force.
+func (db *DB) Buckets(ctx context.Context) (int, error) {
+	var n int
+	err := db.db.QueryRowContext(ctx, "SELECT value + 0 FROM setting WHERE name = 'buckets'").Scan(&n)
+	if noRows(err) {
+		return 0, refuse("setting buckets is missing; run: go-crontab migrate")
+	}
+	if err == nil && (n < 1 || n > MaxBuckets) {
+		return 0, refuse("setting buckets is %d and must be 1 to %d", n, MaxBuckets)
+	}
+	return n, err
+}
+
+// ServerVersion returns what the server calls itself.
+func (db *DB) ServerVersion(ctx context.Context) (string, error) {
+	var v string
+	err := db.db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&v)
+	return v, err
+}

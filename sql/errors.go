@@ -1,0 +1,83 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// Unknown is the error of a transaction whose COMMIT was sent and whose reply was lost. It may stand or not.
+type Unknown struct{ Err error }
+
+func (u *Unknown) Error() string { return "commit unknown: " + u.Err.Error() }
+func (u *Unknown) Unwrap() error { return u.Err }
+
+// IsUnknown tells whether err leaves open if the transaction stands.
+func IsUnknown(err error) bool {
+	var u *Unknown
+	return errors.As(err, &u)
+}
+
+// Sentinels on which callers branch.
+var (
+	ErrNotFound = errors.New("not found")
+	ErrMoved    = errors.New("rows were moved by somebody else")
+	ErrExists   = errors.New("exists already")
+)
+
+// number returns MySQL's error number, or 0.
+func number(err error) uint16 {
+	var e *mysql.MySQLError
+	if errors.As(err, &e) {
+		return e.Number
+	}
+	return 0
+}
+
+// retryable tells whether the whole transaction may simply be run again: the server took none of it and says
+// that it was bad luck.
+//
+//	1213 deadlock            1205 lock wait timeout (the rest of the transaction would go on: always roll back)
+//	3572 NOWAIT would wait   1020 row changed since it was read (MariaDB's snapshot isolation)
+func retryable(err error) bool {
+	switch number(err) {
+	case 1213, 1205, 3572, 1020:
+		return true
+	}
+	return false
+}
+
+// isDuplicate tells whether a unique key refused the row.
+func isDuplicate(err error) bool { return number(err) == 1062 }
+
+// commitError says what an error of COMMIT means. Only the server's own word that it rolled back means
+// refused; a lost link, a timeout or any other number leaves it open.
+//
+//	1213 deadlock found at certification (Galera)   3101 rolled back by group replication
+//	1290, 1792, 1836 read-only server               1020, 1205 as above
+func commitError(err error) error {
+	if err == nil {
+		return nil
+	}
+	switch number(err) {
+	case 1213, 3101, 1290, 1792, 1836, 1020, 1205:
+		return fmt.Errorf("commit: %w", err)
+	}
+	return &Unknown{err}
+}
+
+// IsRefused tells whether MySQL itself refused a statement, as opposed to being out of reach: trying the same
+// again, with fewer rows, may tell which row is to blame.
+func IsRefused(err error) bool { return number(err) != 0 && !retryable(err) && !IsUnknown(err) }
+
+func noRows(err error) bool { return errors.Is(err, stdsql.ErrNoRows) }
+
+func canceled(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}

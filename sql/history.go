@@ -1,0 +1,222 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"slices"
+	"strings"
+
+	"go-crontab/job"
+
+	"github.com/google/uuid"
+)
+
+// maxOutputBytes bounds the output that one INSERT carries, well below the smallest usual max_allowed_packet
+// (16 MiB; a byte may need two when it is quoted).
+const maxOutputBytes = 2 << 20
+
+// InsertRuns writes the records of runs, and what was kept of their output. A due time and attempt that has its
+// record already is a duplicate key error: no task ends twice.
+func (tx *Tx) InsertRuns(runs []job.Run) error {
+	const columns = 18
+	for part := range slices.Chunk(runs, 500) {
+		args := make([]any, 0, len(part)*columns)
+		for i := range part {
+			r := &part[i]
+			args = append(args, r.JobID, int64(r.Due), r.Origin, r.Attempt, r.Launch.Session[:], r.Launch.N, r.Final,
+				int8(r.Outcome), cut(r.Reason, 512), r.ExitCode, r.Signal, int64(r.Until), r.Count,
+				int64(r.Started), int64(r.Ended), r.Lateness, r.Node, r.Output.Bytes)
+		}
+		_, err := tx.exec("insert runs", "INSERT INTO history (job_id, due, origin, attempt, session_id, launch, final,"+
+			" outcome, reason, exit_code, sig, due_last, due_count, started, ended, lateness, node, output_bytes) VALUES "+
+			values(len(part), columns), args...)
+		if err != nil {
+			return err
+		}
+	}
+	return tx.insertOutputs(runs)
+}
+
+func (tx *Tx) insertOutputs(runs []job.Run) error {
+	var (
+		args []any
+		size int
+	)
+	flush := func() error {
+		if len(args) == 0 {
+			return nil
+		}
+		_, err := tx.exec("insert output", "INSERT INTO output (session_id, launch, head, tail) VALUES "+values(len(args)/4, 4), args...)
+		args, size = nil, 0
+		return err
+	}
+	for i := range runs {
+		r := &runs[i]
+		if r.Output.Bytes == 0 {
+			continue
+		}
+		head, tail := r.Output.Head, r.Output.Tail
+		if tail == nil {
+			tail = []byte{}
+		}
+		args = append(args, r.Launch.Session[:], r.Launch.N, head, tail)
+		size += len(head) + len(tail)
+		if size >= maxOutputBytes || len(args) >= 4*500 {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// RunRow is a run as people ask for it, with the names that its row refers to.
+type RunRow struct {
+	ID int64 // place in the order of writing; 0 while executing
+	job.Run
+	App, Job  string
+	Executing bool
+}
+
+// RunFilter says which runs to list. Zero fields do not restrict.
+type RunFilter struct {
+	JobID   int64
+	App     string
+	Node    string
+	Outcome job.Outcome
+	From    job.Micros // due at or after
+	To      job.Micros // due before
+	Before  int64      // history id: only rows written before it
+	Limit   int
+}
+
+const runColumns = "h.id, h.job_id, h.due, h.origin, h.attempt, h.session_id, h.launch, h.final, h.outcome, h.reason, h.exit_code," +
+	" h.sig, h.due_last, h.due_count, h.started, h.ended, h.lateness, h.node, h.output_bytes, j.app, j.name"
+
+func scanRun(rows *stdsql.Rows) (RunRow, error) {
+	var (
+		r       RunRow
+		session uuid.UUID
+	)
+	err := rows.Scan(&r.ID, &r.JobID, &r.Due, &r.Origin, &r.Attempt, &session, &r.Launch.N, &r.Final, &r.Outcome, &r.Reason, &r.ExitCode,
+		&r.Signal, &r.Until, &r.Count, &r.Started, &r.Ended, &r.Lateness, &r.Node, &r.Output.Bytes, &r.App, &r.Job)
+	r.Launch.Session = session
+	return r, err
+}
+
+// Runs lists ended runs, the latest written first.
+func (db *DB) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
+	where, args := []string{"1 = 1"}, []any{}
+	add := func(cond string, arg any) { where, args = append(where, cond), append(args, arg) }
+	if f.JobID != 0 {
+		add("h.job_id = ?", f.JobID)
+	}
+	if f.App != "" {
+		add("j.app = ?", f.App)
+	}
+	if f.Node != "" {
+		add("h.node = ?", f.Node)
+	}
+	if f.Outcome != 0 {
+		add("h.outcome = ?", int8(f.Outcome))
+	}
+	if f.From != 0 {
+		add("h.due >= ?", int64(f.From))
+	}
+	if f.To != 0 {
+		add("h.due < ?", int64(f.To))
+	}
+	if f.Before != 0 {
+		add("h.id < ?", f.Before)
+	}
+	args = append(args, f.Limit)
+	var out []RunRow
+	err := db.query(ctx, "list runs", func(rows *stdsql.Rows) error {
+		r, err := scanRun(rows)
+		out = append(out, r)
+		return err
+	}, "SELECT "+runColumns+" FROM history h JOIN job j ON j.id = h.job_id WHERE "+strings.Join(where, " AND ")+" ORDER BY h.id DESC LIMIT ?", args...)
+	return out, err
+}
+
+// ExecutingRuns lists the attempts that are executing now, the latest started first.
+func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]RunRow, error) {
+	where, args := []string{"t.state = 2"}, []any{}
+	add := func(cond string, arg any) { where, args = append(where, cond), append(args, arg) }
+	if f.JobID != 0 {
+		add("t.job_id = ?", f.JobID)
+	}
+	if f.App != "" {
+		add("j.app = ?", f.App)
+	}
+	if f.Node != "" {
+		add("s.node = ?", f.Node)
+	}
+	if f.From != 0 {
+		add("t.due >= ?", int64(f.From))
+	}
+	if f.To != 0 {
+		add("t.due < ?", int64(f.To))
+	}
+	return db.executing(ctx, strings.Join(where, " AND "), append(args, f.Limit)...)
+}
+
+func (db *DB) executing(ctx context.Context, where string, args ...any) ([]RunRow, error) {
+	var out []RunRow
+	err := db.query(ctx, "list executing tasks", func(rows *stdsql.Rows) error {
+		var (
+			r       RunRow
+			session uuid.UUID
+			dueNow  job.Micros
+		)
+		err := rows.Scan(&r.JobID, &r.Due, &dueNow, &r.Origin, &r.Attempt, &session, &r.Launch.N, &r.Started, &r.Node, &r.App, &r.Job)
+		r.Launch.Session, r.Executing, r.Count, r.Until = session, true, 1, r.Due
+		r.Started = max(r.Started, dueNow) // the start is committed a little before the due instant, at which it is spawned
+		r.Lateness = int64(r.Started - dueNow)
+		out = append(out, r)
+		return err
+	}, "SELECT t.job_id, t.due, t.due_now, t.origin, t.attempt, t.session_id, t.launch, t.started, COALESCE(s.node, ''), j.app, j.name"+
+		" FROM task t JOIN job j ON j.id = t.job_id LEFT JOIN session s ON s.id = t.session_id WHERE "+where+
+		" ORDER BY t.started DESC, t.id DESC LIMIT ?", args...)
+	return out, err
+}
+
+// Run returns one run, ended or executing, with the output that was kept of an ended one.
+func (db *DB) Run(ctx context.Context, l job.Launch) (RunRow, error) {
+	out, err := db.executing(ctx, "t.session_id = ? AND t.launch = ?", l.Session[:], l.N, 1)
+	if err != nil {
+		return RunRow{}, err
+	}
+	if len(out) == 1 {
+		return out[0], nil
+	}
+	err = db.query(ctx, "read run", func(rows *stdsql.Rows) error {
+		r, err := scanRun(rows)
+		out = append(out, r)
+		return err
+	}, "SELECT "+runColumns+" FROM history h JOIN job j ON j.id = h.job_id WHERE h.session_id = ? AND h.launch = ?", l.Session[:], l.N)
+	if err != nil {
+		return RunRow{}, err
+	}
+	if len(out) == 0 {
+		return RunRow{}, ErrNotFound
+	}
+	r := out[0]
+	err = db.query(ctx, "read output", func(rows *stdsql.Rows) error {
+		return rows.Scan(&r.Output.Head, &r.Output.Tail)
+	}, "SELECT head, tail FROM output WHERE session_id = ? AND launch = ?", l.Session[:], l.N)
+	return r, err
+}
+
+// cut shortens s to at most n runes, the last of which then is an ellipsis.
+func cut(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n-1]) + "…"
+}

@@ -1,0 +1,296 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"fmt"
+	"strings"
+
+	"go-crontab/job"
+)
+
+// JobRow is a job as its row says. Its definition may be unreadable (a newer version wrote it, or a hand did):
+// then SpecErr is set and one bad row harms nobody else.
+type JobRow struct {
+	job.Job
+	SpecText string
+	SpecErr  error
+}
+
+const jobColumns = "id, living, hash, version, spec, paused, paused_at, next_due, last_due, error, created, updated"
+
+func scanJob(rows *stdsql.Rows) (JobRow, error) {
+	var (
+		j      JobRow
+		living stdsql.NullInt64
+		next   stdsql.NullInt64
+	)
+	err := rows.Scan(&j.ID, &living, &j.Hash, &j.Version, &j.SpecText, &j.Paused, &j.PausedAt, &next, &j.LastDue, &j.Error, &j.Created, &j.Updated)
+	if err != nil {
+		return j, err
+	}
+	j.Deleted, j.NextDue = !living.Valid, job.Micros(next.Int64)
+	j.Spec, j.SpecErr = job.DecodeSpec(j.SpecText)
+	return j, nil
+}
+
+func jobRows(out *[]JobRow) func(*stdsql.Rows) error {
+	return func(rows *stdsql.Rows) error {
+		j, err := scanJob(rows)
+		*out = append(*out, j)
+		return err
+	}
+}
+
+// InsertJob writes a new job and returns its id. A living job of the same app and name is ErrExists.
+func (tx *Tx) InsertJob(j *job.Job, spec string) (int64, error) {
+	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO job (app, name, hash, version, spec, paused, paused_at, next_due, error, created, updated)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?)", j.Spec.App, j.Spec.Name, j.Hash, j.Version, spec, j.Paused,
+		int64(j.PausedAt), int64(j.NextDue), j.Error, int64(j.Created), int64(j.Updated))
+	if isDuplicate(err) {
+		return 0, fmt.Errorf("job %s/%s: %w", j.Spec.App, j.Spec.Name, ErrExists)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("insert job: %w", err)
+	}
+	return r.LastInsertId()
+}
+
+// UpdateJob writes a job whose row this transaction has locked. LastDue is only ever raised.
+func (tx *Tx) UpdateJob(j *job.Job, spec string) error {
+	n, err := tx.exec("update job", "UPDATE job SET app = ?, name = ?, living = IF(?, NULL, 1), version = ?, spec = ?, paused = ?, paused_at = ?,"+
+		" next_due = NULLIF(?, 0), last_due = GREATEST(last_due, ?), error = ?, updated = ? WHERE id = ? AND version < ?",
+		j.Spec.App, j.Spec.Name, j.Deleted, j.Version, spec, j.Paused, int64(j.PausedAt), int64(j.NextDue), int64(j.LastDue), cut(j.Error, 512),
+		int64(j.Updated), j.ID, j.Version)
+	if isDuplicate(err) {
+		return fmt.Errorf("job %s/%s: %w", j.Spec.App, j.Spec.Name, ErrExists)
+	}
+	if err == nil && n != 1 {
+		err = fmt.Errorf("update job %d: %w", j.ID, ErrMoved)
+	}
+	return err
+}
+
+// LockJobs locks rows of jobs, in the order of their ids, and returns them by id.
+func (tx *Tx) LockJobs(ids []int64) (map[int64]*JobRow, error) {
+	out := make(map[int64]*JobRow, len(ids))
+	if len(ids) == 0 {
+		return out, nil
+	}
+	list, args := in(nil, ids)
+	var rows []JobRow
+	err := tx.query("lock jobs", jobRows(&rows), "SELECT "+jobColumns+" FROM job FORCE INDEX (PRIMARY) WHERE id IN "+list+" ORDER BY id FOR UPDATE", args...)
+	for i := range rows {
+		out[rows[i].ID] = &rows[i]
+	}
+	return out, err
+}
+
+// Mark says that a due time of a job was started or ended.
+type Mark struct {
+	JobID int64
+	Due   job.Micros
+}
+
+// MarkStarted raises last_due of jobs and writes each row, so that two starts of one job exclude each other
+// also where a lock that was only read does not count (multi-writer engines).
+func (tx *Tx) MarkStarted(started []Mark) error {
+	if len(started) == 0 {
+		return nil
+	}
+	latest := map[int64]job.Micros{}
+	for _, s := range started {
+		latest[s.JobID] = max(latest[s.JobID], s.Due)
+	}
+	rows := make([][]int64, 0, len(latest))
+	for id, due := range latest {
+		rows = append(rows, []int64{id, int64(due)})
+	}
+	_, err := tx.exec("mark started", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', due BIGINT PATH '$[1]')) n"+
+		" STRAIGHT_JOIN job j ON j.id = n.id SET j.last_due = GREATEST(j.last_due, n.due), j.starts = j.starts + 1", table(rows))
+	return err
+}
+
+// Cursor moves the planning cursor of one job from Seen to Next (zero: nothing left), if the job is still at
+// the version that was read.
+type Cursor struct {
+	JobID, Version int64
+	Seen, Next     job.Micros
+	LastDue        job.Micros // raised to this
+}
+
+// MoveCursors moves all cursors or returns ErrMoved. A stale planner, who would insert again what has been
+// planned, started and ended meanwhile, fails here.
+func (tx *Tx) MoveCursors(cursors []Cursor) error {
+	if len(cursors) == 0 {
+		return nil
+	}
+	rows := make([][]int64, len(cursors))
+	for i, c := range cursors {
+		rows[i] = []int64{c.JobID, c.Version, int64(c.Seen), int64(c.Next), int64(c.LastDue)}
+	}
+	n, err := tx.exec("move cursors", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', version BIGINT PATH '$[1]',"+
+		" seen BIGINT PATH '$[2]', next BIGINT PATH '$[3]', last BIGINT PATH '$[4]')) n STRAIGHT_JOIN job j ON j.id = n.id"+
+		" SET j.next_due = NULLIF(n.next, 0), j.last_due = GREATEST(j.last_due, n.last)"+
+		" WHERE j.next_due = n.seen AND j.version = n.version AND j.paused = 0 AND j.living = 1", table(rows))
+	if err == nil && n != int64(len(cursors)) {
+		err = fmt.Errorf("move cursors: %d of %d rows: %w", n, len(cursors), ErrMoved)
+	}
+	return err
+}
+
+// BreakJob records why a job cannot be planned; nothing is planned for it until it is edited.
+func (tx *Tx) BreakJob(id int64, why string) error {
+	_, err := tx.exec("break job", "UPDATE job SET next_due = NULL, error = ? WHERE id = ?", cut(why, 512), id)
+	return err
+}
+
+// DueJobs lists ids of jobs whose cursor lies before an instant: mine (by hash ranges) before one, those of
+// others only before an earlier one, when nobody seems to care for them.
+func (db *DB) DueJobs(ctx context.Context, mine []Slice, others job.Micros, limit int) ([]int64, error) {
+	latest := others
+	cond, args := "next_due < ?", []any{int64(others)}
+	for _, s := range mine {
+		cond += " OR (hash >= ? AND hash < ? AND next_due < ?)"
+		args = append(args, s.FromHash, s.ToHash, int64(s.Before))
+		latest = max(latest, s.Before)
+	}
+	args = append(append([]any{int64(latest)}, args...), limit)
+	var ids []int64
+	err := db.query(ctx, "scan due jobs", func(rows *stdsql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, "SELECT id FROM job FORCE INDEX (plan) WHERE next_due < ? AND ("+cond+") ORDER BY next_due LIMIT ?", args...)
+	return ids, err
+}
+
+// Job returns one job, deleted ones included.
+func (db *DB) Job(ctx context.Context, id int64) (JobRow, error) {
+	return db.oneJob(ctx, "id = ?", id)
+}
+
+// JobNamed returns the living job of that name.
+func (db *DB) JobNamed(ctx context.Context, app, name string) (JobRow, error) {
+	return db.oneJob(ctx, "app = ? AND name = ? AND living = 1", app, name)
+}
+
+func (db *DB) oneJob(ctx context.Context, where string, args ...any) (JobRow, error) {
+	var out []JobRow
+	err := db.query(ctx, "read job", jobRows(&out), "SELECT "+jobColumns+" FROM job WHERE "+where, args...)
+	if err != nil {
+		return JobRow{}, err
+	}
+	if len(out) == 0 {
+		return JobRow{}, ErrNotFound
+	}
+	return out[0], nil
+}
+
+// LockJobNamed locks and returns the living job of that name.
+func (tx *Tx) LockJobNamed(app, name string) (JobRow, error) {
+	var out []JobRow
+	err := tx.query("read job", jobRows(&out), "SELECT "+jobColumns+" FROM job WHERE app = ? AND name = ? AND living = 1 FOR UPDATE", app, name)
+	if err != nil {
+		return JobRow{}, err
+	}
+	if len(out) == 0 {
+		return JobRow{}, ErrNotFound
+	}
+	return out[0], nil
+}
+
+// JobFilter says which living jobs to list. Zero fields do not restrict.
+type JobFilter struct {
+	App    string
+	Name   string // contained in the name
+	Paused *bool
+	After  int64 // only ids after it
+	Limit  int
+}
+
+// Jobs lists living jobs by id.
+func (db *DB) Jobs(ctx context.Context, f JobFilter) ([]JobRow, error) {
+	where, args := []string{"living = 1"}, []any{}
+	add := func(cond string, arg any) { where, args = append(where, cond), append(args, arg) }
+	if f.App != "" {
+		add("app = ?", f.App)
+	}
+	if f.Name != "" {
+		add("INSTR(name, ?) > 0", f.Name)
+	}
+	if f.Paused != nil {
+		add("paused = ?", *f.Paused)
+	}
+	add("id > ?", f.After)
+	var out []JobRow
+	err := db.query(ctx, "list jobs", jobRows(&out), "SELECT "+jobColumns+" FROM job WHERE "+strings.Join(where, " AND ")+" ORDER BY id LIMIT ?", append(args, f.Limit)...)
+	return out, err
+}
+
+// LiveJobs tells which of the jobs have a scheduled task that did not end yet, and the earliest due of those
+// that nobody has started.
+func (db *DB) LiveJobs(ctx context.Context, ids []int64) (map[int64]job.Micros, error) {
+	out := map[int64]job.Micros{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	list, args := in(nil, ids)
+	err := db.query(ctx, "list live jobs", func(rows *stdsql.Rows) error {
+		var (
+			id  int64
+			due stdsql.NullInt64
+		)
+		err := rows.Scan(&id, &due)
+		out[id] = job.Micros(due.Int64)
+		return err
+	}, "SELECT job_id, MIN(IF(state < 2, due, NULL)) FROM task FORCE INDEX (due) WHERE job_id IN "+list+" AND origin = 0 GROUP BY job_id", args...)
+	return out, err
+}
+
+// InsertRequest records that somebody asked for runs of a job. Its id is the origin of their tasks. key is the
+// client's Idempotency-Key, or "". A key that was used before is ErrExists.
+func (tx *Tx) InsertRequest(kind, key string, digest [32]byte, jobID int64, now job.Micros) (int64, error) {
+	var k any
+	if key != "" {
+		k = []byte(key)
+	}
+	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO request (kind, idem_key, job_id, digest, created) VALUES (?, ?, ?, ?, ?)", kind, k, jobID, digest[:], int64(now))
+	if isDuplicate(err) {
+		return 0, fmt.Errorf("idempotency key %q: %w", key, ErrExists)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("insert request: %w", err)
+	}
+	return r.LastInsertId()
+}
+
+// Request is somebody's wish for runs of a job.
+type Request struct {
+	ID, JobID int64
+	Digest    [32]byte
+	Created   job.Micros
+}
+
+// LockRequest locks and returns the request that carries a key, or ErrNotFound.
+func (tx *Tx) LockRequest(key string) (Request, error) {
+	var out []Request
+	err := tx.query("read request", func(rows *stdsql.Rows) error {
+		var (
+			r      Request
+			digest []byte
+		)
+		err := rows.Scan(&r.ID, &r.JobID, &digest, &r.Created)
+		copy(r.Digest[:], digest)
+		out = append(out, r)
+		return err
+	}, "SELECT id, job_id, digest, created FROM request WHERE idem_key = ? FOR UPDATE", []byte(key))
+	if err == nil && len(out) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Request{}, err
+	}
+	return out[0], nil
+}

@@ -1,0 +1,34 @@
+package sql
+
+import (
+	"fmt"
+	"slices"
+)
+
+// MaxBuckets is the number of bucket lock rows, which all exist from the first migration on.
+const MaxBuckets = 256
+
+// LockID is a row of table locks. Locks are taken in ascending order.
+type LockID int
+
+// LockSessions is the lock of the session table; BucketLock those of the buckets.
+const LockSessions LockID = 0
+
+// BucketLock is the lock of a bucket's tasks.
+func BucketLock(bucket int) LockID { return LockID(1 + bucket) }
+
+// TakeLocks takes locks until the transaction ends. A lock is taken by writing its row, not only by reading it
+// FOR UPDATE: multi-writer engines certify writes. A row that is not there would exclude nobody, so it is an
+// error.
+func (tx *Tx) TakeLocks(ids []LockID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	list, args := in(nil, ids)
+	n, err := tx.exec("take locks", "UPDATE locks FORCE INDEX (PRIMARY) SET n = n + 1 WHERE id IN "+list, args...)
+	if err == nil && n != int64(len(ids)) {
+		err = fmt.Errorf("take locks: %d of the %d rows exist in table locks; run: go-crontab migrate", n, len(ids))
+	}
+	return err
+}

@@ -1,0 +1,101 @@
+package sql
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+const versionTable = "schema_version"
+
+func (db *DB) provider() (*goose.Provider, error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	locker, err := lock.NewMySQLTableLocker(lock.WithTableName("schema_lock"))
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectMySQL, db.db, files, goose.WithTableName(versionTable), goose.WithLocker(locker))
+}
+
+// Migrate creates or upgrades the schema and returns the versions before and after. Several may run it at once.
+// It refuses a schema that is newer than this program.
+func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
+	p, err := db.provider()
+	if err != nil {
+		return 0, 0, err
+	}
+	newest := newestMigration(p)
+	from, err = db.schemaVersion(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	if from > newest {
+		return from, from, refuse("the schema has version %d, this program knows up to %d; use a newer go-crontab", from, newest)
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return from, from, fmt.Errorf("migrate: %w", err)
+	}
+	to, err = db.schemaVersion(ctx)
+	if err != nil {
+		return from, from, err
+	}
+	return from, to, db.restoreLocks(ctx)
+}
+
+// restoreLocks puts back lock rows that somebody deleted.
+func (db *DB) restoreLocks(ctx context.Context) error {
+	return db.Tx(ctx, func(tx *Tx) error {
+		args := []any{int(LockSessions), "session"}
+		for b := range MaxBuckets {
+			args = append(args, int(BucketLock(b)), fmt.Sprintf("task/%d", b))
+		}
+		_, err := tx.exec("restore lock rows", "INSERT INTO locks (id, name) VALUES "+values(MaxBuckets+1, 2)+" ON DUPLICATE KEY UPDATE name = VALUES(name)", args...)
+		return err
+	})
+}
+
+func newestMigration(p *goose.Provider) int64 {
+	sources := p.ListSources()
+	return sources[len(sources)-1].Version
+}
+
+// schemaVersion is 0 where no migration ever ran. Reading must not create goose's table: serve may lack the right.
+func (db *DB) schemaVersion(ctx context.Context) (int64, error) {
+	var n int64
+	err := db.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?", versionTable).Scan(&n)
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	err = db.db.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+versionTable+" WHERE is_applied").Scan(&n)
+	return n, err
+}
+
+func (db *DB) checkSchema(ctx context.Context) error {
+	p, err := db.provider()
+	if err != nil {
+		return err
+	}
+	have, err := db.schemaVersion(ctx)
+	if err != nil {
+		return fmt.Errorf("check schema: %w", err)
+	}
+	switch newest := newestMigration(p); {
+	case have == 0:
+		return refuse("the schema is empty; create it: go-crontab migrate")
+	case have < newest:
+		return refuse("the schema has version %d and must have %d; upgrade it: go-crontab migrate", have, newest)
+	case have > newest:
+		return refuse("the schema has version %d, this program knows up to %d; use a newer go-crontab", have, newest)
+	}
+	return nil
+}

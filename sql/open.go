@@ -1,0 +1,117 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// Timeouts bound what one statement may cost. LockWait < Read, so that the server has given up on a row lock
+// before the client does: otherwise a write that nobody waits for any more would be applied later.
+type Timeouts struct {
+	Dial     time.Duration
+	Read     time.Duration // and write; bounds each statement, COMMIT included
+	LockWait time.Duration // innodb_lock_wait_timeout, whole seconds
+	Idle     time.Duration // wait_timeout, whole seconds: the server ends a transaction whose node fell silent
+}
+
+// DefaultTimeouts fit a session expiry of 20 s.
+var DefaultTimeouts = Timeouts{Dial: 2 * time.Second, Read: 3 * time.Second, LockWait: 2 * time.Second, Idle: 8 * time.Second}
+
+// MigrateTimeouts leave a migration the time that it needs.
+var MigrateTimeouts = Timeouts{Dial: 5 * time.Second, Read: 30 * time.Minute, LockWait: time.Minute, Idle: time.Hour}
+
+// DB is a pool of connections to one schema.
+type DB struct {
+	db       *stdsql.DB
+	timeouts Timeouts
+}
+
+// Open prepares a pool of at most size connections; it does not connect. dsn is that of
+// github.com/go-sql-driver/mysql and names a schema; parameters on which the protocol rests are set here,
+// whatever the DSN says. Errors never repeat the password.
+func Open(dsn string, t Timeouts, size int) (*DB, error) {
+	cfg, err := config(dsn, t)
+	if err != nil {
+		return nil, err
+	}
+	c, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("DSN: %w", err)
+	}
+	db := stdsql.OpenDB(&connector{Connector: c, init: []string{
+		// By statement, because its variable has different names in MySQL and MariaDB.
+		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+		fmt.Sprintf("SET SESSION innodb_lock_wait_timeout=%d, wait_timeout=%d, time_zone='+00:00',"+
+			" sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
+			int(t.LockWait/time.Second), int(t.Idle/time.Second)),
+	}})
+	db.SetMaxOpenConns(size)
+	db.SetMaxIdleConns(size)
+	db.SetConnMaxIdleTime(t.Idle / 2) // before the server's wait_timeout ends it
+	db.SetConnMaxLifetime(5 * time.Minute)
+	return &DB{db: db, timeouts: t}, nil
+}
+
+func config(dsn string, t Timeouts) (*mysql.Config, error) {
+	if strings.HasPrefix(dsn, "mysql://") || strings.HasPrefix(dsn, "mariadb://") {
+		return nil, fmt.Errorf("DSN: is a URL; write it as user:password@tcp(host:3306)/schema")
+	}
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("DSN: %w; write it as user:password@tcp(host:3306)/schema", err)
+	}
+	if cfg.DBName == "" {
+		return nil, fmt.Errorf("DSN: names no schema; write it as user:password@tcp(host:3306)/schema")
+	}
+	if t.LockWait < time.Second || t.LockWait >= t.Read || t.Read >= t.Idle {
+		return nil, fmt.Errorf("timeouts: lock wait %s < read %s < idle %s does not hold", t.LockWait, t.Read, t.Idle)
+	}
+	cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout = t.Dial, t.Read, t.Read
+	cfg.Loc, cfg.ParseTime = time.UTC, true
+	cfg.ClientFoundRows = true   // an UPDATE counts the rows it matched, also those that it did not change
+	cfg.InterpolateParams = true // one round trip a statement; the character set below makes it safe
+	cfg.RejectReadOnly = true    // after a failover the old primary must not keep our connections
+	cfg.MultiStatements, cfg.AllowAllFiles = false, false
+	cfg.AllowCleartextPasswords, cfg.AllowFallbackToPlaintext = false, false
+	cfg.Collation = ""
+	if err := cfg.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")); err != nil {
+		return nil, fmt.Errorf("DSN: %w", err)
+	}
+	return cfg, nil
+}
+
+// connector runs the session's settings on each new connection, before anybody uses it: variables set by hand
+// would be there on some connections of a pool and not on others.
+type connector struct {
+	driver.Connector
+	init []string
+}
+
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, stmt := range c.init {
+		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, stmt, nil); err != nil {
+			conn.Close()
+			return nil, fmt.Errorf("%s: %w", stmt, err)
+		}
+	}
+	return conn, nil
+}
+
+// Close closes all connections. Transactions in flight end refused or unknown.
+func (db *DB) Close() error { return db.db.Close() }
+
+// Ping asks whether MySQL answers.
+func (db *DB) Ping(ctx context.Context) error { return db.db.PingContext(ctx) }
+
+// Raw is for migrations and tests; nothing on the trip of a task uses it.
+func (db *DB) Raw() *stdsql.DB { return db.db }

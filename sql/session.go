@@ -1,0 +1,124 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"fmt"
+	"time"
+
+	"go-crontab/job"
+
+	"github.com/google/uuid"
+)
+
+// now is MySQL's clock in microseconds. It is the instant at which its statement began, also when the statement
+// then waited for a lock: beats look older than they are, which is the safe side.
+const now = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)"
+
+// SessionRow is one life of one node process.
+type SessionRow struct {
+	ID        uuid.UUID
+	Node      string
+	Address   string
+	PID       int
+	Version   string
+	Started   job.Micros
+	Beat      int64
+	BeatAt    job.Micros
+	Draining  bool
+	Prepared  int
+	Executing int
+	Slots     int
+	Offset    int64 // MySQL's clock minus the node's wall clock, microseconds
+}
+
+const sessionColumns = "id, node, address, pid, version, started, beat, beat_at, draining, prepared, executing, slots, clock_offset"
+
+func scanSession(rows *stdsql.Rows) (SessionRow, error) {
+	var s SessionRow
+	err := rows.Scan(&s.ID, &s.Node, &s.Address, &s.PID, &s.Version, &s.Started, &s.Beat, &s.BeatAt, &s.Draining, &s.Prepared, &s.Executing, &s.Slots, &s.Offset)
+	return s, err
+}
+
+// InsertSession writes the row of a new session.
+func (tx *Tx) InsertSession(s SessionRow) error {
+	_, err := tx.exec("insert session", "INSERT INTO session (id, node, address, pid, version, slots, started, beat_at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, "+now+", "+now+")", s.ID[:], s.Node, s.Address, s.PID, s.Version, s.Slots)
+	return err
+}
+
+// LockSession tells whether a session's row exists, waiting for whoever is writing it.
+func (tx *Tx) LockSession(id uuid.UUID) (bool, error) {
+	n := 0
+	err := tx.query("lock session", func(rows *stdsql.Rows) error { n++; return rows.Scan(new(int64)) },
+		"SELECT beat FROM session WHERE id = ? FOR UPDATE", id[:])
+	return n == 1, err
+}
+
+// DeleteSession buries a session whose beat is still the one that was seen. It tells whether it did.
+func (tx *Tx) DeleteSession(id uuid.UUID, beat int64) (bool, error) {
+	n, err := tx.exec("delete session", "DELETE FROM session WHERE id = ? AND beat = ?", id[:], beat)
+	return n == 1, err
+}
+
+// EndSession deletes a session's own row.
+func (tx *Tx) EndSession(id uuid.UUID) error {
+	_, err := tx.exec("end session", "DELETE FROM session WHERE id = ?", id[:])
+	return err
+}
+
+// Sessions lists all sessions by id, and MySQL's clock at that reading.
+func (db *DB) Sessions(ctx context.Context) ([]SessionRow, error) {
+	var out []SessionRow
+	err := db.query(ctx, "list sessions", func(rows *stdsql.Rows) error {
+		s, err := scanSession(rows)
+		out = append(out, s)
+		return err
+	}, "SELECT "+sessionColumns+" FROM session ORDER BY id")
+	return out, err
+}
+
+// Vitals is what a beat tells about its node.
+type Vitals struct {
+	Prepared, Executing int
+	Draining            bool
+	Offset              time.Duration
+}
+
+// Pulse is a connection of its own for beats, so that no crowded pool, no lock and no long statement of others
+// can hold them up. It is used by one goroutine.
+type Pulse struct{ db *DB }
+
+// OpenPulse prepares the connection; it is made at the first beat.
+func OpenPulse(dsn string, t Timeouts) (*Pulse, error) {
+	db, err := Open(dsn, t, 1)
+	if err != nil {
+		return nil, err
+	}
+	return &Pulse{db}, nil
+}
+
+// Beat raises the session's counter in one statement. false means that the row is gone: somebody buried the
+// session. An error means nothing: the beat may have arrived.
+func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) {
+	r, err := p.db.db.ExecContext(ctx, "UPDATE session SET beat = beat + 1, beat_at = "+now+", prepared = ?, executing = ?, draining = ?, clock_offset = ? WHERE id = ?",
+		v.Prepared, v.Executing, v.Draining, v.Offset.Microseconds(), id[:])
+	if err != nil {
+		return false, fmt.Errorf("beat: %w", err)
+	}
+	n, err := r.RowsAffected()
+	return n == 1, err
+}
+
+// Clock reads MySQL's clock, and the number of buckets now in force. Sent and received instants around the
+// call bound how far the reading may be off.
+func (p *Pulse) Clock(ctx context.Context) (at job.Micros, buckets int, err error) {
+	err = p.db.db.QueryRowContext(ctx, "SELECT "+now+", (SELECT value + 0 FROM setting WHERE name = 'buckets')").Scan(&at, &buckets)
+	if err != nil {
+		return 0, 0, fmt.Errorf("read clock: %w", err)
+	}
+	return at, buckets, nil
+}
+
+// Close closes the connection.
+func (p *Pulse) Close() error { return p.db.Close() }

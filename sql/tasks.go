@@ -1,0 +1,145 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"fmt"
+	"slices"
+
+	"go-crontab/job"
+
+	"github.com/google/uuid"
+)
+
+// InsertTasks plans tasks as idle rows. A (job, due, origin) that is there already stays as it is, so that one
+// duplicate never fails the others.
+func (tx *Tx) InsertTasks(tasks []job.Task) error {
+	for part := range slices.Chunk(tasks, 1000) {
+		args := make([]any, 0, len(part)*5)
+		for _, t := range part {
+			args = append(args, t.JobID, int64(t.Due), t.Origin, int64(t.DueNow), t.Hash)
+		}
+		_, err := tx.exec("insert tasks", "INSERT INTO task (job_id, due, origin, due_now, hash) VALUES "+values(len(part), 5)+
+			" ON DUPLICATE KEY UPDATE origin = task.origin", args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Slice is what one scan looks at: the idle tasks of a range of hashes (a bucket, or several that adjoin) that
+// are due before an instant, those of earlier minutes included.
+type Slice struct {
+	FromHash, ToHash int // FromHash ≤ hash < ToHash
+	Before           job.Micros
+}
+
+// Candidate is a task that was idle when it was seen.
+type Candidate struct {
+	ID   int64
+	Hash int
+}
+
+// IdleTasks lists idle tasks in any of the slices, the earliest due first. It takes no lock.
+func (db *DB) IdleTasks(ctx context.Context, slices []Slice, limit int) ([]Candidate, error) {
+	if len(slices) == 0 || limit <= 0 {
+		return nil, nil
+	}
+	latest := slices[0].Before
+	cond, args := "", []any{}
+	for i, s := range slices {
+		if i > 0 {
+			cond += " OR "
+		}
+		cond += "hash >= ? AND hash < ? AND due_now < ?"
+		args = append(args, s.FromHash, s.ToHash, int64(s.Before))
+		latest = max(latest, s.Before)
+	}
+	args = append(append([]any{int64(latest)}, args...), limit)
+	var out []Candidate
+	err := db.query(ctx, "scan idle tasks", func(rows *stdsql.Rows) error {
+		var c Candidate
+		err := rows.Scan(&c.ID, &c.Hash)
+		out = append(out, c)
+		return err
+	}, "SELECT id, hash FROM task FORCE INDEX (slice) WHERE state = 0 AND due_now < ? AND ("+cond+") ORDER BY due_now LIMIT ?", args...)
+	return out, err
+}
+
+// Siblings returns the executing tasks of jobs that are due before an instant, by job.
+func (tx *Tx) Siblings(jobIDs []int64, before job.Micros) (map[int64][]TaskRow, error) {
+	out := map[int64][]TaskRow{}
+	if len(jobIDs) == 0 {
+		return out, nil
+	}
+	list, args := in(nil, jobIDs)
+	// The bound on due keeps the many tasks that are planned ahead for a frequent job out of the range.
+	rows, err := tx.tasks("read siblings", "SELECT "+taskColumns+" FROM task FORCE INDEX (due) WHERE job_id IN "+list+" AND due < ? AND state = 2",
+		append(args, int64(before))...)
+	for _, r := range rows {
+		out[r.JobID] = append(out[r.JobID], r)
+	}
+	return out, err
+}
+
+// LiveTasks locks and returns all live tasks of one job, whose row the caller holds.
+func (tx *Tx) LiveTasks(jobID int64) ([]TaskRow, error) {
+	ids := []int64{}
+	err := tx.query("list tasks of a job", func(rows *stdsql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, "SELECT id FROM task FORCE INDEX (due) WHERE job_id = ?", jobID)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.LockTasks(ids)
+	if err != nil {
+		return nil, err
+	}
+	var out []TaskRow
+	for _, id := range slices.Sorted(slices.Values(ids)) {
+		if r, ok := rows[id]; ok {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// Withdraw removes tasks, locked by this transaction, that are no due times any more. No run remembers them.
+func (tx *Tx) Withdraw(ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	list, args := in(nil, ids)
+	n, err := tx.exec("withdraw tasks", "DELETE t FROM task t FORCE INDEX (PRIMARY) WHERE t.id IN "+list, args...)
+	if err == nil && n != int64(len(ids)) {
+		err = fmt.Errorf("withdraw tasks: %d of %d rows: %w", n, len(ids), ErrMoved)
+	}
+	return err
+}
+
+// SessionTasks lists up to limit tasks that a session owns, without locking, ids after the given one.
+func (db *DB) SessionTasks(ctx context.Context, session uuid.UUID, after int64, limit int) ([]TaskRow, error) {
+	var out []TaskRow
+	err := db.query(ctx, "list tasks of a session", func(rows *stdsql.Rows) error {
+		t, err := scanTask(rows)
+		out = append(out, t)
+		return err
+	}, "SELECT "+taskColumns+" FROM task FORCE INDEX (owner) WHERE session_id = ? AND id > ? ORDER BY id LIMIT ?", session[:], after, limit)
+	return out, err
+}
+
+// Owners lists the sessions that own a task. It reads one entry of an index for each.
+func (db *DB) Owners(ctx context.Context) ([]uuid.UUID, error) {
+	var out []uuid.UUID
+	err := db.query(ctx, "list owners", func(rows *stdsql.Rows) error {
+		var id uuid.UUID
+		err := rows.Scan(&id)
+		out = append(out, id)
+		return err
+	}, "SELECT DISTINCT session_id FROM task FORCE INDEX (owner) WHERE session_id IS NOT NULL")
+	return out, err
+}

@@ -1,0 +1,154 @@
+package sql
+
+import (
+	stdsql "database/sql"
+	"fmt"
+	"slices"
+
+	"go-crontab/job"
+
+	"github.com/google/uuid"
+)
+
+// The state machine of a task. Each transition locks its rows by primary key, keeps those that are still what
+// the caller believes (session, launch, state), and moves them in one statement.
+//
+//	           plan                claim                start                  finish
+//	(job row) ──────▶ idle ───────────────▶ prepare ───────────────▶ executing ──────────▶ (history row)
+//	                   ▲                       │  │ refuse                │        lose        ▲
+//	                   └──────── free ─────────┘  └───────────────────────┼────────────────────┘
+//	                   └──────── free (never spawned) ────────────────────┘
+
+// TaskRow is a task as its row says.
+type TaskRow struct {
+	job.Task
+	State   job.State
+	Started job.Micros
+	SpawnBy job.Micros
+}
+
+// Is tells whether the row is still at the launch's step.
+func (r *TaskRow) Is(l job.Launch, s job.State) bool { return r.Launch == l && r.State == s }
+
+const taskColumns = "id, job_id, due, origin, due_now, hash, state, attempt, session_id, launch, started, spawn_by"
+
+func scanTask(rows *stdsql.Rows) (TaskRow, error) {
+	var (
+		t       TaskRow
+		session uuid.NullUUID
+		launch  stdsql.NullInt64
+	)
+	err := rows.Scan(&t.ID, &t.JobID, &t.Due, &t.Origin, &t.DueNow, &t.Hash, &t.State, &t.Attempt, &session, &launch, &t.Started, &t.SpawnBy)
+	t.Launch = job.Launch{Session: session.UUID, N: launch.Int64}
+	return t, err
+}
+
+func (tx *Tx) tasks(what, query string, args ...any) ([]TaskRow, error) {
+	var out []TaskRow
+	err := tx.query(what, func(rows *stdsql.Rows) error {
+		t, err := scanTask(rows)
+		out = append(out, t)
+		return err
+	}, query, args...)
+	return out, err
+}
+
+// LockTasks locks the rows that still exist and returns them by id. It waits for whoever holds them, the COMMIT
+// of a transaction given up for lost included: it is how an unknown commit is settled.
+func (tx *Tx) LockTasks(ids []int64) (map[int64]TaskRow, error) {
+	out := make(map[int64]TaskRow, len(ids))
+	if len(ids) == 0 {
+		return out, nil
+	}
+	list, args := in(nil, ids)
+	// The hint keeps a small table from being scanned, and rows of others from being waited for.
+	rows, err := tx.tasks("lock tasks", "SELECT "+taskColumns+" FROM task FORCE INDEX (PRIMARY) WHERE id IN "+list+" ORDER BY id FOR UPDATE", args...)
+	for _, r := range rows {
+		out[r.ID] = r
+	}
+	return out, err
+}
+
+// Claim moves idle tasks to prepare for session and returns those it took; ids that are not idle any more are
+// left out. Each gets the launch counter base + id − smallest id: spread as the ids are, one statement mints
+// them all. The session must have reserved that range.
+func (tx *Tx) Claim(session uuid.UUID, base int64, ids []int64) ([]job.Task, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := tx.LockTasks(ids)
+	if err != nil {
+		return nil, err
+	}
+	offset := base - slices.Min(ids)
+	took := make([]job.Task, 0, len(rows))
+	for _, id := range ids {
+		if r, ok := rows[id]; ok && r.State == job.Idle {
+			r.Launch = job.Launch{Session: session, N: id + offset}
+			took = append(took, r.Task)
+		}
+	}
+	if len(took) == 0 {
+		return nil, nil
+	}
+	list, args := in([]any{session[:], offset}, taskIDs(took))
+	n, err := tx.exec("claim", "UPDATE task FORCE INDEX (PRIMARY) SET state = 1, session_id = ?, launch = id + ? WHERE id IN "+list+" AND state = 0", args...)
+	if err == nil && n != int64(len(took)) {
+		err = fmt.Errorf("claim: %d of %d rows: %w", n, len(took), ErrMoved)
+	}
+	return took, err
+}
+
+// Start moves tasks, locked and found in prepare by this transaction, to executing. Nothing may be spawned for
+// them after max(due_now, now) + window.
+func (tx *Tx) Start(session uuid.UUID, ids []int64, now job.Micros, window int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	list, args := in([]any{int64(now), int64(now), window, session[:]}, ids)
+	n, err := tx.exec("start", "UPDATE task FORCE INDEX (PRIMARY) SET state = 2, started = ?, spawn_by = GREATEST(due_now, ?) + ?"+
+		" WHERE session_id = ? AND state = 1 AND id IN "+list, args...)
+	if err == nil && n != int64(len(ids)) {
+		err = fmt.Errorf("start: %d of %d rows: %w", n, len(ids), ErrMoved)
+	}
+	return err
+}
+
+// End removes tasks, locked by this transaction and still at the launches of runs, and writes their runs.
+func (tx *Tx) End(ids []int64, runs []job.Run) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	list, args := in(nil, ids)
+	n, err := tx.exec("end tasks", "DELETE t FROM task t FORCE INDEX (PRIMARY) WHERE t.id IN "+list, args...)
+	if err != nil {
+		return err
+	}
+	if n != int64(len(ids)) {
+		return fmt.Errorf("end tasks: %d of %d rows: %w", n, len(ids), ErrMoved)
+	}
+	return tx.InsertRuns(runs)
+}
+
+// Free moves tasks, locked by this transaction and found in prepare or executing, back to idle. The caller
+// knows that nothing was spawned for them.
+func (tx *Tx) Free(ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	list, args := in(nil, ids)
+	n, err := tx.exec("free tasks", "UPDATE task FORCE INDEX (PRIMARY) SET state = 0, session_id = NULL, launch = NULL, started = 0, spawn_by = 0"+
+		" WHERE id IN "+list+" AND state > 0", args...)
+	if err == nil && n != int64(len(ids)) {
+		err = fmt.Errorf("free tasks: %d of %d rows: %w", n, len(ids), ErrMoved)
+	}
+	return err
+}
+
+func taskIDs(tasks []job.Task) []int64 {
+	ids := make([]int64, len(tasks))
+	for i, t := range tasks {
+		ids[i] = t.ID
+	}
+	return ids
+}

@@ -1,0 +1,113 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// Tx is one transaction. Its methods are the statements of the trip; after any error of any of them the whole
+// transaction is rolled back.
+type Tx struct {
+	tx  *stdsql.Tx
+	ctx context.Context
+}
+
+// maxTries bounds how often a transaction is run again after a deadlock or a lock wait timeout.
+const maxTries = 5
+
+// Tx runs fn in one READ COMMITTED transaction and says how it ended: nil, applied; *Unknown, the reply to
+// COMMIT was lost; anything else, nothing of it stands. After a deadlock or a lock wait timeout fn is run again
+// from its beginning, so it must set what it returns to its caller anew each time.
+//
+// ctx is looked at before the transaction begins. Once begun it is not interrupted: each statement is bounded
+// by Timeouts.Read, and a cancelled context must not leave a commit in doubt.
+func (db *DB) Tx(ctx context.Context, fn func(tx *Tx) error) error {
+	for try := 1; ; try++ {
+		if err := canceled(ctx); err != nil {
+			return err
+		}
+		err := db.once(context.WithoutCancel(ctx), fn)
+		if err == nil || !retryable(err) || IsUnknown(err) || try == maxTries {
+			return err
+		}
+		pause := time.Duration(1+rand.Int64N(int64(10<<try))) * time.Millisecond
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (db *DB) once(ctx context.Context, fn func(tx *Tx) error) error {
+	tx, err := db.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	if err := fn(&Tx{tx, ctx}); err != nil {
+		tx.Rollback() // 1205 leaves the transaction open with half its work; if the rollback is lost too, so is the connection
+		return err
+	}
+	return commitError(tx.Commit())
+}
+
+// exec runs one statement and returns the rows it matched.
+func (tx *Tx) exec(what, query string, args ...any) (int64, error) {
+	r, err := tx.tx.ExecContext(tx.ctx, query, args...)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", what, err)
+	}
+	return r.RowsAffected()
+}
+
+// query reads all rows before it returns: the driver cannot run a second statement while rows are open.
+func (tx *Tx) query(what string, scan func(*stdsql.Rows) error, query string, args ...any) error {
+	rows, err := tx.tx.QueryContext(tx.ctx, query, args...)
+	return readAll(what, rows, err, scan)
+}
+
+func (db *DB) query(ctx context.Context, what string, scan func(*stdsql.Rows) error, query string, args ...any) error {
+	rows, err := db.db.QueryContext(ctx, query, args...)
+	return readAll(what, rows, err, scan)
+}
+
+func readAll(what string, rows *stdsql.Rows, err error, scan func(*stdsql.Rows) error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// in writes the placeholders of an IN list and appends its values to args.
+func in[T any](args []any, values []T) (string, []any) {
+	for _, v := range values {
+		args = append(args, v)
+	}
+	return "(?" + strings.Repeat(",?", len(values)-1) + ")", args
+}
+
+// values writes the placeholders of n rows of k columns each.
+func values(n, k int) string {
+	row := "(?" + strings.Repeat(",?", k-1) + ")"
+	return row + strings.Repeat(","+row, n-1)
+}
+
+// table encodes rows of numbers for JSON_TABLE, by which one constant statement writes another value into each
+// row of a batch.
+func table(rows [][]int64) string {
+	b, _ := json.Marshal(rows) // numbers cannot fail
+	return string(b)
+}
