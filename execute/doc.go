@@ -8,7 +8,7 @@
 // # A command's life
 //
 //	Execute ──▶ registered ──fork──▶ running ──bash exits──▶ emptying ──group empty──▶ draining ──▶ job.Result
-//	             KillAll waits        │  timeout, ctx or        │ PipeWait, then         │ EOF, or
+//	             a signal waits       │  timeout, ctx or        │ PipeWait, then         │ EOF, or
 //	             for the fork         │  KillAll: TERM, KILL    │ TERM, then KILL        │ PipeWait
 //
 // A command is its process group, not only bash. The caller lets a task's row go when Execute returns, so whatever

@@ -16,7 +16,6 @@ const (
 	MaxCommand = 64 << 10 // bytes
 	MaxText    = 1 << 10  // bytes in a description or owner
 	MaxLabels  = 32       // labels of one job
-	MinEvery   = 10 * time.Millisecond
 	MaxTimeout = 366 * 24 * time.Hour
 )
 

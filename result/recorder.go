@@ -32,6 +32,8 @@ type Recorder struct {
 
 const (
 	finishBatch = 500
+	// gather is how long an outcome waits for others to share its transaction.
+	gather = 10 * time.Millisecond
 	minRetry    = 50 * time.Millisecond
 	maxRetry    = 2 * time.Second
 )
@@ -60,33 +62,47 @@ func (r *Recorder) Waiting() int {
 	return len(r.waiting)
 }
 
-// Run writes until ctx ends.
+// Run writes until ctx ends, one batch after another.
 func (r *Recorder) Run(ctx context.Context) error {
+	retry := minRetry
 	for {
+		if r.Waiting() == 0 {
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-r.wake:
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-r.wake:
+		case <-time.After(gather):
 		}
-		r.Flush(ctx)
+		retry = r.step(ctx, retry)
 	}
 }
 
 // Flush writes what waits, and returns when nothing does or ctx ends.
 func (r *Recorder) Flush(ctx context.Context) {
 	for retry := minRetry; r.Waiting() > 0 && ctx.Err() == nil; {
-		err := r.finish(ctx)
-		if err == nil {
-			retry = minRetry
-			continue
-		}
-		r.log.Warn("finish", "waiting", r.Waiting(), "error", err, "again_in", retry)
-		select {
-		case <-ctx.Done():
-		case <-time.After(retry):
-		}
-		retry = min(2*retry, maxRetry)
+		retry = r.step(ctx, retry)
 	}
+}
+
+// step writes one batch. After an error it pauses, and returns for how long the next one is to.
+func (r *Recorder) step(ctx context.Context, retry time.Duration) time.Duration {
+	err := r.finish(ctx)
+	if err == nil {
+		return minRetry
+	}
+	if ctx.Err() == nil {
+		r.log.Warn("finish", "waiting", r.Waiting(), "error", err, "again_in", retry)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(retry):
+	}
+	return min(2*retry, maxRetry)
 }
 
 // finish writes one batch.

@@ -24,14 +24,6 @@ type Editor struct {
 	Soon    func() // called when a task was planned that is within the look-ahead of claims
 }
 
-// Errors on which callers branch, beside sql.ErrNotFound, sql.ErrExists and job.Problems.
-var (
-	// ErrChanged means that the job is not at the version that the caller saw.
-	ErrChanged = errors.New("the job was changed by somebody else")
-	// ErrKeyReused means that an idempotency key was used before, for something else.
-	ErrKeyReused = errors.New("the Idempotency-Key was used before, for another request")
-)
-
 const (
 	// windowMargin is added to a spawn window for what two nodes' readings of MySQL's clock may differ.
 	windowMargin = 100 * time.Millisecond
@@ -117,7 +109,7 @@ func (e *Editor) Update(ctx context.Context, id, version int64, spec job.Spec) (
 	}
 	return e.edit(ctx, id, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
 		if j.Version != version {
-			return nil, ErrChanged
+			return nil, job.ErrChanged
 		}
 		later := func(t sql.TaskRow) bool { return t.Origin == 0 && t.Due > now && t.State != job.Executing }
 		if err := tx.Withdraw(idsWhere(live, later)); err != nil {
@@ -348,31 +340,24 @@ func (e *Editor) change(ctx context.Context, fn func(*sql.Tx) error, settled fun
 	}
 }
 
-// Requested is a run that somebody asked for.
-type Requested struct {
-	JobID  int64
-	Due    job.Micros
-	Origin int64 // the request
-}
-
 // RunNow adds a task that is due at once. The same key answers with the first request again; key may be empty.
-func (e *Editor) RunNow(ctx context.Context, id int64, key string) (Requested, error) {
+func (e *Editor) RunNow(ctx context.Context, id int64, key string) (job.Requested, error) {
 	now := e.Session.Now()
 	digest := sha256.Sum256(fmt.Appendf(nil, "run %d", id))
 	mine := key
 	if key == "" {
 		mine = uuid.NewString() // so that an unknown commit can be found again
 	}
-	var out Requested
+	var out job.Requested
 	find := func(tx *sql.Tx) (bool, error) {
 		r, err := tx.LockRequest(mine)
 		if errors.Is(err, sql.ErrNotFound) {
 			return false, nil
 		}
 		if err == nil && r.Digest != digest {
-			return false, ErrKeyReused
+			return false, job.ErrKeyReused
 		}
-		out = Requested{JobID: id, Due: r.Created, Origin: r.ID}
+		out = job.Requested{JobID: id, Due: r.Created, Origin: r.ID}
 		return err == nil, err
 	}
 	err := e.change(ctx, func(tx *sql.Tx) error {
@@ -394,11 +379,11 @@ func (e *Editor) RunNow(ctx context.Context, id int64, key string) (Requested, e
 		if err != nil {
 			return err
 		}
-		out = Requested{JobID: id, Due: now, Origin: origin}
+		out = job.Requested{JobID: id, Due: now, Origin: origin}
 		return tx.InsertTasks([]job.Task{{JobID: id, Due: now, DueNow: now, Origin: origin, Hash: j.Hash}})
 	}, find)
 	if err != nil {
-		return Requested{}, err
+		return job.Requested{}, err
 	}
 	e.Soon()
 	return out, nil

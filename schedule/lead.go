@@ -10,15 +10,16 @@ import (
 type lead struct{ need atomic.Int64 }
 
 const (
-	minLead = 4 * time.Millisecond
+	minLead = 10 * time.Millisecond
 	maxLead = 250 * time.Millisecond
-	// calm is after how many starts an old high measurement has lost about two thirds of its weight.
-	calm = 64
+	// calm is after how many starts a high measurement has lost about two thirds of its weight. A disk that was
+	// slow a moment ago is slow again soon.
+	calm = 1024
 )
 
-// get returns the lead: a third more than what was needed lately.
+// get returns the lead: half as much again as what was needed lately.
 func (l *lead) get() time.Duration {
-	return min(maxLead, max(minLead, time.Duration(l.need.Load())*4/3))
+	return min(maxLead, max(minLead, time.Duration(l.need.Load())*3/2))
 }
 
 // measure learns what a start needed: the time it waited for the starts before it, and its own.

@@ -34,6 +34,8 @@ type Starter struct {
 
 const (
 	startBatch = 500
+	// gather is how much further than the lead a look reaches: what is due within it shares one transaction.
+	gather = 15 * time.Millisecond
 	// crowded is how long a due task waits for a free slot here before it is given back, so that another node
 	// may have one.
 	crowded = 500 * time.Millisecond
@@ -57,17 +59,23 @@ func (s *Starter) Lead() time.Duration { return s.lead.get() }
 
 // Run starts tasks until ctx ends.
 func (s *Starter) Run(ctx context.Context) error {
-	timer := time.NewTimer(0)
 	for {
-		select {
-		case <-ctx.Done():
+		// A wake only asks for how long there is nothing to do: looking before the first task's time would make
+		// many small batches.
+		if wait := s.pause(); wait > 0 {
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(wait):
+			case <-s.wake:
+			case <-s.Prepared.changed:
+			}
+			continue
+		}
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
-		case <-timer.C:
-		case <-s.wake:
-		case <-s.Prepared.changed:
 		}
 		s.start(ctx, s.Session.Now())
-		timer.Reset(s.pause())
 	}
 }
 
@@ -83,7 +91,7 @@ func (s *Starter) pause() time.Duration {
 		return wait
 	case !s.Session.Fresh():
 		return stalePause
-	case s.Executing.Free() <= 0:
+	case s.Executing.Free() <= 0 && wait > -crowded:
 		return crowded / 4 // a slot that becomes free wakes us before
 	}
 	return 0
@@ -175,7 +183,8 @@ func (s *Starter) take(now job.Micros) ([]job.Task, time.Duration) {
 		}
 		return nil, 0
 	}
-	return s.Prepared.Take(now, s.lead.get(), min(free, s.batch))
+	tasks, waited := s.Prepared.Take(now, s.lead.get()+gather, min(free, s.batch))
+	return tasks, waited - gather
 }
 
 // decide locks the jobs and the tasks and looks at each task, the earliest due first.

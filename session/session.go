@@ -46,7 +46,7 @@ type Session struct {
 }
 
 // Register writes a new session and returns it once its row is known to be committed: nothing may be claimed
-// before. The session ends with ctx, or when it is lost. It tries until it succeeds, ctx ends, or the server
+// before. The session outlives ctx; it ends when it is lost. Register tries until it succeeds, ctx ends, or the server
 // refuses for a reason that waiting does not mend (sql.ErrRefuseJoin).
 func Register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, log *slog.Logger) (*Session, error) {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
@@ -97,7 +97,7 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 		return nil, err
 	}
 	s.lease.renew(sent)
-	s.ctx, s.lost = context.WithCancelCause(ctx)
+	s.ctx, s.lost = context.WithCancelCause(context.WithoutCancel(ctx))
 	return s, nil
 }
 
@@ -107,8 +107,7 @@ func (s *Session) ID() uuid.UUID { return s.id }
 // Now is MySQL's clock.
 func (s *Session) Now() job.Micros { return s.Clock.Now() }
 
-// Context ends when the session is lost (its cause is then ErrLapsed or ErrBuried) or with the context of
-// Register.
+// Context ends when the session is lost (its cause is then ErrLapsed or ErrBuried) or its node has left.
 func (s *Session) Context() context.Context { return s.ctx }
 
 // Lose ends the session. The first cause counts.

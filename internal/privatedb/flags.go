@@ -46,6 +46,9 @@ func (db *DB) serverArgs() []string {
 		"--max-connections=500",
 	}
 	args = append(args, asRoot()...)
+	if !db.server.MariaDB {
+		args = append(args, "--secure-file-priv=NULL") // its default is a folder that only the service's package makes
+	}
 	if db.port == 0 {
 		args = append(args, "--skip-networking")
 	} else {

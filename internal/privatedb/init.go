@@ -59,7 +59,9 @@ func (db *DB) initArgs(fresh string) ([]string, error) {
 	}
 	// Not asRoot: the script would hand the folder over with a chown that trips over spaces, and needs no such leave.
 	args := []string{script, "--no-defaults", "--datadir=" + fresh, "--auth-root-authentication-method=normal",
-		"--skip-test-db", "--skip-name-resolve"}
+		"--skip-test-db", "--skip-name-resolve",
+		"--force", // also where not even "localhost" resolves: a container without /etc/hosts
+	}
 	if base != "" {
 		args = append(args, "--basedir="+base)
 	}

@@ -19,7 +19,8 @@ const poll = 5 * time.Millisecond
 
 // watcherScript ends the process group last announced on its input when the input ends, then removes the folders
 // given as arguments. $1 is the first signal to send, $2 how many tenths of a second to wait before KILL. It gives
-// up on a group that outlives KILL by 5 s: an unreaped process, where nothing reaps orphans.
+// up on a group that outlives KILL by 5 s: an unreaped process, where nothing reaps orphans. The form of kill is the
+// one that dash, bash and busybox agree on: busybox takes no --, dash no negative number after -s.
 const watcherScript = `
 trap '' HUP INT TERM
 group=0
@@ -28,9 +29,9 @@ signal=$1 limit=$2
 shift 2
 if [ "$group" -gt 0 ]; then
 	n=0
-	kill -s "$signal" -- "-$group"
-	while kill -s 0 -- "-$group"; do
-		[ "$n" -eq "$limit" ] && kill -s KILL -- "-$group"
+	kill "-$signal" "-$group"
+	while kill -0 "-$group"; do
+		[ "$n" -eq "$limit" ] && kill -KILL "-$group"
 		[ "$n" -ge "$((limit + 50))" ] && break
 		sleep 0.1 || sleep 1
 		n=$((n + 1))

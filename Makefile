@@ -1,0 +1,53 @@
+# Needs Go, git and make; `make deps` installs the rest. `make` alone shows what there is.
+
+GO         ?= go
+VERSION    ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+STATICCHECK = $(GO) tool -modfile=tools/go.mod staticcheck
+TESTFLAGS  ?=
+FUZZTIME   ?= 10s
+
+.DEFAULT_GOAL := help
+.PHONY: help deps build run test lint fmt bench fuzz clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+deps: ## Install a database server program and a C compiler, if missing
+	@scripts/deps.sh
+
+# Without cgo: the same binary everywhere, whether or not there is a C compiler. The version comes from here, not from
+# Go's own stamp, which stops the build where git is missing or distrusts the folder's owner.
+build: ## Build bin/go-crontab
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-X go-crontab/cli.version=$(VERSION)' -o bin/go-crontab .
+
+run: ## Build, then run a cluster with its own database and web page (bin/go-crontab dev)
+	@scripts/deps.sh server
+	@$(MAKE) --no-print-directory build
+	bin/go-crontab dev
+
+test: deps lint ## Lint, then run all tests with the race detector (TESTFLAGS='-run X -v')
+	CGO_ENABLED=1 $(GO) test -race -timeout 10m $(TESTFLAGS) ./...
+
+lint: ## Check formatting, go vet, staticcheck
+	@files=$$(gofmt -l .) && test -z "$$files" || { echo "not formatted, run make fmt:" $$files >&2; exit 1; }
+	$(GO) vet ./...
+	$(STATICCHECK) ./...
+
+fmt: ## Format the code
+	gofmt -w .
+
+bench: deps ## Run all benchmarks
+	$(GO) test -run '^$$' -bench . ./...
+
+# One package and one fuzz test at a time is all that go test takes.
+fuzz: deps ## Run every fuzz test for a short time (FUZZTIME=10s)
+	@grep -rl --include='*_test.go' '^func Fuzz' . | xargs -r -n 1 dirname | sort -u | while read -r dir; do \
+		for name in $$($(GO) test -list '^Fuzz' "$$dir" | grep '^Fuzz'); do \
+			echo "$$dir $$name"; \
+			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; \
+		done || exit 1; \
+	done
+
+clean: ## Remove what was built, and test leftovers (not /data)
+	rm -rf bin
+	find . -path ./.git -prune -o -type f \( -name '*.test' -o -name '*.prof' -o -name 'coverage.out' -o -name 'coverage.html' \) -exec rm -f {} +

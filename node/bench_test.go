@@ -1,0 +1,135 @@
+package node_test
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go-crontab/execute"
+	"go-crontab/internal/privatedb"
+	"go-crontab/job"
+	"go-crontab/node"
+)
+
+// benchServer is a server with durable commits and a buffer pool of the size that its tables need.
+func benchServer(b *testing.B) (*privatedb.DB, string) {
+	b.Helper()
+	server, err := privatedb.Start(b.Context(), privatedb.Options{Pool: 1024, Redo: 512, Durable: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { server.Stop() })
+	if err := server.CreateSchema(b.Context(), "bench"); err != nil {
+		b.Fatal(err)
+	}
+	return server, server.DSN("bench")
+}
+
+// everySecond adds n jobs that are due every second, spread evenly over it.
+func (c *cluster) everySecond(n int, first time.Time) {
+	c.t.Helper()
+	const part = 1000
+	for from := 0; from < n; from += part {
+		var rows []string
+		var args []any
+		for i := from; i < min(n, from+part); i++ {
+			start := first.Add(time.Second * time.Duration(i) / time.Duration(n)).Truncate(time.Microsecond)
+			spec := job.Spec{App: "bench", Name: fmt.Sprint("job ", i), Every: job.Duration(time.Second), Start: &start, Command: "true"}
+			spec.Defaults(start)
+			text, err := spec.Encode()
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			rows = append(rows, "(?,?,?,?,?,?,?)")
+			args = append(args, spec.App, spec.Name, job.HashOf(spec.App, spec.Name), text, start.UnixMicro(), 1, 1)
+		}
+		if _, err := c.db.Raw().Exec("INSERT INTO job (app, name, hash, spec, next_due, created, updated) VALUES "+strings.Join(rows, ","), args...); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func (c *cluster) status(name string) float64 {
+	c.t.Helper()
+	var key, value string
+	if err := c.db.Raw().QueryRow("SHOW GLOBAL STATUS LIKE '"+name+"'").Scan(&key, &value); err != nil {
+		c.t.Fatal(err)
+	}
+	f, _ := strconv.ParseFloat(value, 64)
+	return f
+}
+
+// BenchmarkSustained runs every-second jobs with an executor that does nothing, each fire with its history row on
+// durable commits, and reports what that costs. It is not a loop of b.N: one run is a fixed time.
+func BenchmarkSustained(b *testing.B) {
+	for _, rate := range []int{1000, 5000, 10_000} {
+		b.Run(fmt.Sprint(rate, "_per_s"), func(b *testing.B) { sustained(b, rate, 10*time.Second) })
+	}
+}
+
+func sustained(b *testing.B, rate int, length time.Duration) {
+	_, dsn := benchServer(b)
+	c := newClusterOn(b, dsn)
+	n := c.start("bench", func(cfg *node.Config) {
+		cfg.Executor, cfg.Slots, cfg.Expiry = execute.Noop{}, 100_000, 20*time.Second
+	})
+	first := n.Now().Add(5 * time.Second)
+	c.everySecond(rate, first)
+	warm := first.Add(5 * time.Second)
+	for n.Now().Before(warm) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	b.ResetTimer()
+	cpu, questions := cpuTime(), c.status("Questions")
+	from := n.Now()
+	time.Sleep(length)
+	to := n.Now()
+	b.StopTimer()
+	questions, cpu = c.status("Questions")-questions, cpuTime()-cpu
+	time.Sleep(500 * time.Millisecond)
+	rows, err := c.db.Raw().Query("SELECT lateness FROM history WHERE due >= ? AND due < ?", from.UnixMicro(), to.UnixMicro())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer rows.Close()
+	var late []float64
+	for rows.Next() {
+		var us float64
+		if err := rows.Scan(&us); err != nil {
+			b.Fatal(err)
+		}
+		late = append(late, us/1000)
+	}
+	if len(late) == 0 {
+		b.Fatal("nothing ran")
+	}
+	slices.Sort(late)
+	fires := float64(len(late))
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(fires/to.Sub(from).Seconds(), "fires/s")
+	b.ReportMetric(late[len(late)/2], "p50-ms")
+	b.ReportMetric(late[len(late)*99/100], "p99-ms")
+	b.ReportMetric(late[len(late)-1], "max-ms")
+	b.ReportMetric(questions/fires, "statements/fire")
+	b.ReportMetric(cpu.Seconds()/to.Sub(from).Seconds()*100, "node-cpu-%")
+	b.ReportMetric(rss(), "node-MB")
+	b.ReportMetric(n.Status().Lead.Seconds()*1000, "lead-ms")
+}
+
+// rss is the resident memory of this process in MB.
+func rss() float64 {
+	runtime.GC()
+	text, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); f[0] == "VmRSS:" {
+			kb, _ := strconv.ParseFloat(f[1], 64)
+			return kb / 1024
+		}
+	}
+	return 0
+}

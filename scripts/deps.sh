@@ -1,0 +1,84 @@
+#!/bin/sh
+# Installs what building and testing need beyond Go, git and make:
+#
+#	scripts/deps.sh server     a MariaDB server program (or MySQL); no service is set up or started
+#	scripts/deps.sh compiler   a C compiler, which `go test -race` needs
+#	scripts/deps.sh            both
+#
+# Says nothing and changes nothing when they are there. On other systems than Debian and Ubuntu, or without the rights
+# of root, it says what to install and fails.
+set -eu
+
+say() { echo "deps: $*" >&2; }
+
+# has_server looks where internal/privatedb looks.
+has_server() {
+	[ -z "${GOCRONTAB_MYSQLD:-}" ] || return 0
+	PATH="$PATH:/usr/sbin:/usr/libexec:/usr/bin:/usr/local/sbin:/usr/local/bin:/usr/local/libexec"
+	PATH="$PATH:/usr/local/mysql/bin:/usr/local/mariadb/bin:/opt/homebrew/bin:/opt/homebrew/opt/mariadb/bin"
+	PATH="$PATH:/opt/homebrew/opt/mysql/bin:/usr/local/opt/mariadb/bin:/usr/local/opt/mysql/bin"
+	server=$(command -v mariadbd || command -v mysqld) || return 1
+	# Debian's mariadb-install-db, which makes the data folder, calls a program of the client package.
+	[ "$server" != /usr/sbin/mariadbd ] || [ ! -e /etc/debian_version ] || command -v my_print_defaults >/dev/null
+}
+
+# has_compiler compiles: Debian's gcc comes without the C library's headers.
+has_compiler() {
+	cc=$(go env CC)
+	echo '#include <stdlib.h>' | ${cc:-gcc} -E - >/dev/null 2>&1
+}
+
+# server_packages are without a version in their names since Debian 12 and Ubuntu 24.04.
+server_packages() {
+	for name in mariadb-server-core mariadb-client-core; do
+		if apt-cache show "$name" >/dev/null 2>&1; then
+			echo "$name"
+		else
+			apt-cache search --names-only "^$name-[0-9.]+\$" | cut -d' ' -f1 | sort -V | tail -n 1
+		fi
+	done
+}
+
+# as_root runs apt-get, asking for a password only where somebody can type one.
+as_root() {
+	set -- env DEBIAN_FRONTEND=noninteractive "$@"
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	elif [ -t 0 ]; then
+		sudo "$@"
+	else
+		sudo -n "$@"
+	fi
+}
+
+need_server='' need_compiler=''
+case ${1:-both} in both | server) has_server || need_server=1 ;; esac
+case ${1:-both} in both | compiler) has_compiler || need_compiler=1 ;; esac
+[ -n "$need_server$need_compiler" ] || exit 0
+
+say "missing:${need_server:+ a MariaDB or MySQL server program}${need_compiler:+ a C compiler with headers, for go test -race}"
+if ! command -v apt-get >/dev/null; then
+	say "install it, then try again:"
+	[ -z "$need_server" ] || say "  server:   dnf install mariadb-server | apk add mariadb mariadb-client | brew install mariadb"
+	[ -z "$need_compiler" ] || say "  compiler: dnf install gcc glibc-devel | apk add gcc musl-dev | xcode-select --install"
+	exit 1
+fi
+if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+	say "neither root nor sudo; as root, run:"
+	say "  apt-get update && apt-get install --no-install-recommends${need_server:+ mariadb-server-core mariadb-client-core}${need_compiler:+ gcc libc6-dev}"
+	exit 1
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# A third party's package source that is down must not stop us: the installation tells.
+as_root apt-get -qq update >"$log" 2>&1 || say "apt-get update complains; going on"
+packages="${need_compiler:+gcc libc6-dev}"
+[ -z "$need_server" ] || packages="$packages $(server_packages | tr '\n' ' ')"
+say "installing $packages"
+# shellcheck disable=SC2086 # a list of names
+if ! as_root apt-get -qq -o DPkg::Lock::Timeout=120 install --yes --no-install-recommends $packages >>"$log" 2>&1; then
+	cat "$log" >&2
+	say "apt-get install $packages: see above"
+	exit 1
+fi
