@@ -70,27 +70,6 @@ func TestOutputReturnsTheReadersError(t *testing.T) {
 	checkKept(t, 10, []byte("a"), o.output())
 }
 
-func TestText(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		out  job.Output
-		want string
-	}{
-		"nothing":                     {job.Output{}, ""},
-		"all of it":                   {job.Output{Head: []byte("a 備份 🎉\n"), Bytes: 14}, "a 備份 🎉\n"},
-		"bytes that are no text":      {job.Output{Head: []byte("a\xff\xfeb\xe5"), Bytes: 5}, "a\uFFFDb\uFFFD"},
-		"a cut":                       {job.Output{Head: []byte("one\ntw"), Tail: []byte("ne\nten\n"), Bytes: 100}, "one\ntw\n… 87 bytes dropped …\nne\nten\n"},
-		"a cut at a line's end":       {job.Output{Head: []byte("one\n"), Tail: []byte("ten\n"), Bytes: 100}, "one\n… 92 bytes dropped …\nten\n"},
-		"a cut through characters":    {job.Output{Head: []byte("備\xe4\xbb"), Tail: []byte("\x8e\x89🎉"), Bytes: 20}, "備\n… 13 bytes dropped …\n🎉"},
-		"a cut in the midst of noise": {job.Output{Head: []byte("\x80\x80\x80\x80\x80"), Tail: []byte("\x80\x80\x80\x80\x80"), Bytes: 20}, "\uFFFD\n… 10 bytes dropped …\n\uFFFD"},
-		"no head":                     {job.Output{Tail: []byte("z"), Bytes: 2}, "… 1 bytes dropped …\nz"},
-	} {
-		if got := Text(tc.out); got != tc.want {
-			t.Errorf("%s: got %q, want %q", name, got, tc.want)
-		}
-	}
-}
-
 func FuzzOutput(f *testing.F) {
 	f.Add([]byte("hello"), 3, 2)
 	f.Add([]byte("備份 🎉 \xff\x00"), 7, 1)
@@ -110,7 +89,7 @@ func FuzzOutput(f *testing.F) {
 		}
 		out := o.output()
 		checkKept(t, keep, all, out)
-		text := Text(out)
+		text := out.Text()
 		if !utf8.ValidString(text) {
 			t.Errorf("not UTF-8: %q", text)
 		}

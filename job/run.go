@@ -100,15 +100,6 @@ type Result struct {
 	Output   Output
 }
 
-// Output is what is kept of a command's stdout and stderr, in the order in which they were written.
-type Output struct {
-	Head, Tail []byte // Tail is empty unless something between them was dropped
-	Bytes      int64  // written in all
-}
-
-// Truncated tells whether the middle was dropped.
-func (o Output) Truncated() bool { return o.Bytes > int64(len(o.Head)+len(o.Tail)) }
-
 // Run is the durable record of one attempt, or of a counted range of due times that were never attempted.
 type Run struct {
 	Launch   Launch

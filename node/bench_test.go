@@ -12,7 +12,6 @@ import (
 
 	"go-crontab/execute"
 	"go-crontab/internal/privatedb"
-	"go-crontab/job"
 	"go-crontab/node"
 )
 
@@ -28,30 +27,6 @@ func benchServer(b *testing.B) (*privatedb.DB, string) {
 		b.Fatal(err)
 	}
 	return server, server.DSN("bench")
-}
-
-// everySecond adds n jobs that are due every second, spread evenly over it.
-func (c *cluster) everySecond(n int, first time.Time) {
-	c.t.Helper()
-	const part = 1000
-	for from := 0; from < n; from += part {
-		var rows []string
-		var args []any
-		for i := from; i < min(n, from+part); i++ {
-			start := first.Add(time.Second * time.Duration(i) / time.Duration(n)).Truncate(time.Microsecond)
-			spec := job.Spec{App: "bench", Name: fmt.Sprint("job ", i), Every: job.Duration(time.Second), Start: &start, Command: "true"}
-			spec.Defaults(start)
-			text, err := spec.Encode()
-			if err != nil {
-				c.t.Fatal(err)
-			}
-			rows = append(rows, "(?,?,?,?,?,?,?)")
-			args = append(args, spec.App, spec.Name, job.HashOf(spec.App, spec.Name), text, start.UnixMicro(), 1, 1)
-		}
-		if _, err := c.db.Raw().Exec("INSERT INTO job (app, name, hash, spec, next_due, created, updated) VALUES "+strings.Join(rows, ","), args...); err != nil {
-			c.t.Fatal(err)
-		}
-	}
 }
 
 func (c *cluster) status(name string) float64 {

@@ -132,6 +132,16 @@ func (db *DB) Buckets(ctx context.Context) (int, error) {
 	return n, err
 }
 
+// SessionExpiry returns the session expiry on which the nodes agree; zero before the first one joined.
+func (db *DB) SessionExpiry(ctx context.Context) (time.Duration, error) {
+	var ms int64
+	err := db.db.QueryRowContext(ctx, "SELECT value + 0 FROM setting WHERE name = 'session_expiry_ms'").Scan(&ms)
+	if noRows(err) {
+		return 0, nil
+	}
+	return time.Duration(ms) * time.Millisecond, err
+}
+
 // ServerVersion returns what the server calls itself.
 func (db *DB) ServerVersion(ctx context.Context) (string, error) {
 	var v string

@@ -3,8 +3,11 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -72,6 +75,22 @@ func commitError(err error) error {
 // IsRefused tells whether MySQL itself refused a statement, as opposed to being out of reach: trying the same
 // again, with fewer rows, may tell which row is to blame.
 func IsRefused(err error) bool { return number(err) != 0 && !retryable(err) && !IsUnknown(err) }
+
+// IsAway tells whether an error means that MySQL was out of reach or too busy: the same may work in a moment.
+//
+//	1040 too many connections   1053 shutdown in progress   1290, 1836 read-only   and what retryable knows
+func IsAway(err error) bool {
+	switch number(err) {
+	case 0:
+	case 1040, 1053, 1290, 1836:
+		return true
+	default:
+		return retryable(err)
+	}
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
+}
 
 func noRows(err error) bool { return errors.Is(err, stdsql.ErrNoRows) }
 

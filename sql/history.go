@@ -18,17 +18,18 @@ const maxOutputBytes = 2 << 20
 // InsertRuns writes the records of runs, and what was kept of their output. A due time and attempt that has its
 // record already is a duplicate key error: no task ends twice.
 func (tx *Tx) InsertRuns(runs []job.Run) error {
-	const columns = 18
+	const columns = 19
 	for part := range slices.Chunk(runs, 500) {
 		args := make([]any, 0, len(part)*columns)
 		for i := range part {
 			r := &part[i]
 			args = append(args, r.JobID, int64(r.Due), r.Origin, r.Attempt, r.Launch.Session[:], r.Launch.N, r.Final,
 				int8(r.Outcome), cut(r.Reason, 512), r.ExitCode, r.Signal, int64(r.Until), r.Count,
-				int64(r.Started), int64(r.Ended), r.Lateness, r.Node, r.Output.Bytes)
+				int64(r.Started), int64(r.Ended), r.Lateness, r.Node, r.Output.Bytes,
+				len(r.Output.Head)+len(r.Output.Tail))
 		}
 		_, err := tx.exec("insert runs", "INSERT INTO history (job_id, due, origin, attempt, session_id, launch, final,"+
-			" outcome, reason, exit_code, sig, due_last, due_count, started, ended, lateness, node, output_bytes) VALUES "+
+			" outcome, reason, exit_code, sig, due_last, due_count, started, ended, lateness, node, output_bytes, output_kept) VALUES "+
 			values(len(part), columns), args...)
 		if err != nil {
 			return err
@@ -72,10 +73,24 @@ func (tx *Tx) insertOutputs(runs []job.Run) error {
 
 // RunRow is a run as people ask for it, with the names that its row refers to.
 type RunRow struct {
-	ID int64 // place in the order of writing; 0 while executing
+	ID int64 // of its row in history; while it executes, of its task
 	job.Run
 	App, Job  string
 	Executing bool
+	Kept      int64 // bytes of output that were kept
+}
+
+// Place is where a list of runs stands.
+func (r *RunRow) Place() *RunPlace {
+	return &RunPlace{ID: r.ID, Due: r.Due, Origin: r.Origin, Attempt: r.Attempt}
+}
+
+// RunPlace is a place in a list of runs. Which of its fields count depends on the list.
+type RunPlace struct {
+	ID      int64
+	Due     job.Micros
+	Origin  int64
+	Attempt int
 }
 
 // RunFilter says which runs to list. Zero fields do not restrict.
@@ -86,12 +101,12 @@ type RunFilter struct {
 	Outcome job.Outcome
 	From    job.Micros // due at or after
 	To      job.Micros // due before
-	Before  int64      // history id: only rows written before it
+	After   *RunPlace  // only what the list has after this place
 	Limit   int
 }
 
 const runColumns = "h.id, h.job_id, h.due, h.origin, h.attempt, h.session_id, h.launch, h.final, h.outcome, h.reason, h.exit_code," +
-	" h.sig, h.due_last, h.due_count, h.started, h.ended, h.lateness, h.node, h.output_bytes, j.app, j.name"
+	" h.sig, h.due_last, h.due_count, h.started, h.ended, h.lateness, h.node, h.output_bytes, h.output_kept, j.app, j.name"
 
 func scanRun(rows *stdsql.Rows) (RunRow, error) {
 	var (
@@ -99,12 +114,12 @@ func scanRun(rows *stdsql.Rows) (RunRow, error) {
 		session uuid.UUID
 	)
 	err := rows.Scan(&r.ID, &r.JobID, &r.Due, &r.Origin, &r.Attempt, &session, &r.Launch.N, &r.Final, &r.Outcome, &r.Reason, &r.ExitCode,
-		&r.Signal, &r.Until, &r.Count, &r.Started, &r.Ended, &r.Lateness, &r.Node, &r.Output.Bytes, &r.App, &r.Job)
+		&r.Signal, &r.Until, &r.Count, &r.Started, &r.Ended, &r.Lateness, &r.Node, &r.Output.Bytes, &r.Kept, &r.App, &r.Job)
 	r.Launch.Session = session
 	return r, err
 }
 
-// Runs lists ended runs, the latest written first.
+// Runs lists ended runs: those of one job the latest due first, which an index gives; others the latest written first.
 func (db *DB) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 	where, args := []string{"1 = 1"}, []any{}
 	add := func(cond string, arg any) { where, args = append(where, cond), append(args, arg) }
@@ -126,8 +141,18 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 	if f.To != 0 {
 		add("h.due < ?", int64(f.To))
 	}
-	if f.Before != 0 {
-		add("h.id < ?", f.Before)
+	index, order := "", "h.id DESC"
+	if f.JobID != 0 {
+		index, order = " FORCE INDEX (attempt)", "h.due DESC, h.origin DESC, h.attempt DESC"
+	}
+	switch a := f.After; {
+	case a == nil:
+	case f.JobID == 0:
+		add("h.id < ?", a.ID)
+	default:
+		// The first condition is what the index can use.
+		where = append(where, "h.due <= ? AND (h.due < ? OR h.origin < ? OR h.origin = ? AND h.attempt < ?)")
+		args = append(args, int64(a.Due), int64(a.Due), a.Origin, a.Origin, a.Attempt)
 	}
 	args = append(args, f.Limit)
 	var out []RunRow
@@ -135,11 +160,11 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 		r, err := scanRun(rows)
 		out = append(out, r)
 		return err
-	}, "SELECT "+runColumns+" FROM history h JOIN job j ON j.id = h.job_id WHERE "+strings.Join(where, " AND ")+" ORDER BY h.id DESC LIMIT ?", args...)
+	}, "SELECT "+runColumns+" FROM history h"+index+" JOIN job j ON j.id = h.job_id WHERE "+strings.Join(where, " AND ")+" ORDER BY "+order+" LIMIT ?", args...)
 	return out, err
 }
 
-// ExecutingRuns lists the attempts that are executing now, the latest started first.
+// ExecutingRuns lists the attempts that are executing now, the latest due first.
 func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]RunRow, error) {
 	where, args := []string{"t.state = 2"}, []any{}
 	add := func(cond string, arg any) { where, args = append(where, cond), append(args, arg) }
@@ -158,6 +183,10 @@ func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]RunRow, error) 
 	if f.To != 0 {
 		add("t.due < ?", int64(f.To))
 	}
+	if a := f.After; a != nil {
+		where = append(where, "(t.due < ? OR t.due = ? AND t.id < ?)")
+		args = append(args, int64(a.Due), int64(a.Due), a.ID)
+	}
 	return db.executing(ctx, strings.Join(where, " AND "), append(args, f.Limit)...)
 }
 
@@ -169,15 +198,15 @@ func (db *DB) executing(ctx context.Context, where string, args ...any) ([]RunRo
 			session uuid.UUID
 			dueNow  job.Micros
 		)
-		err := rows.Scan(&r.JobID, &r.Due, &dueNow, &r.Origin, &r.Attempt, &session, &r.Launch.N, &r.Started, &r.Node, &r.App, &r.Job)
+		err := rows.Scan(&r.ID, &r.JobID, &r.Due, &dueNow, &r.Origin, &r.Attempt, &session, &r.Launch.N, &r.Started, &r.Node, &r.App, &r.Job)
 		r.Launch.Session, r.Executing, r.Count, r.Until = session, true, 1, r.Due
 		r.Started = max(r.Started, dueNow) // the start is committed a little before the due instant, at which it is spawned
 		r.Lateness = int64(r.Started - dueNow)
 		out = append(out, r)
 		return err
-	}, "SELECT t.job_id, t.due, t.due_now, t.origin, t.attempt, t.session_id, t.launch, t.started, COALESCE(s.node, ''), j.app, j.name"+
+	}, "SELECT t.id, t.job_id, t.due, t.due_now, t.origin, t.attempt, t.session_id, t.launch, t.started, COALESCE(s.node, ''), j.app, j.name"+
 		" FROM task t JOIN job j ON j.id = t.job_id LEFT JOIN session s ON s.id = t.session_id WHERE "+where+
-		" ORDER BY t.started DESC, t.id DESC LIMIT ?", args...)
+		" ORDER BY t.due DESC, t.id DESC LIMIT ?", args...)
 	return out, err
 }
 

@@ -17,20 +17,23 @@ type JobRow struct {
 	SpecErr  error
 }
 
-const jobColumns = "id, living, hash, version, spec, paused, paused_at, next_due, last_due, error, created, updated"
+const jobColumns = "id, app, name, living, hash, version, spec, paused, paused_at, next_due, last_due, error, created, updated"
 
 func scanJob(rows *stdsql.Rows) (JobRow, error) {
 	var (
-		j      JobRow
-		living stdsql.NullInt64
-		next   stdsql.NullInt64
+		j         JobRow
+		app, name string
+		living    stdsql.NullInt64
+		next      stdsql.NullInt64
 	)
-	err := rows.Scan(&j.ID, &living, &j.Hash, &j.Version, &j.SpecText, &j.Paused, &j.PausedAt, &next, &j.LastDue, &j.Error, &j.Created, &j.Updated)
+	err := rows.Scan(&j.ID, &app, &name, &living, &j.Hash, &j.Version, &j.SpecText, &j.Paused, &j.PausedAt, &next, &j.LastDue, &j.Error, &j.Created, &j.Updated)
 	if err != nil {
 		return j, err
 	}
 	j.Deleted, j.NextDue = !living.Valid, job.Micros(next.Int64)
-	j.Spec, j.SpecErr = job.DecodeSpec(j.SpecText)
+	if j.Spec, j.SpecErr = job.DecodeSpec(j.SpecText); j.SpecErr != nil {
+		j.Spec.App, j.Spec.Name = app, name // so that people can tell which one it is
+	}
 	return j, nil
 }
 
@@ -205,10 +208,20 @@ func (tx *Tx) LockJobNamed(app, name string) (JobRow, error) {
 type JobFilter struct {
 	App    string
 	Name   string // contained in the name
-	Paused *bool
+	Status job.Status
 	After  int64 // only ids after it
 	Limit  int
 }
+
+// statusIs says job.Status in SQL.
+var statusIs = map[job.Status]string{
+	job.Broken:   "error <> ''",
+	job.Paused:   "error = '' AND paused = 1",
+	job.Finished: "error = '' AND paused = 0 AND next_due IS NULL AND NOT EXISTS (" + liveTasks + ")",
+	job.Active:   "error = '' AND paused = 0 AND (next_due IS NOT NULL OR EXISTS (" + liveTasks + "))",
+}
+
+const liveTasks = "SELECT 1 FROM task WHERE task.job_id = job.id AND task.origin = 0"
 
 // Jobs lists living jobs by id.
 func (db *DB) Jobs(ctx context.Context, f JobFilter) ([]JobRow, error) {
@@ -220,8 +233,8 @@ func (db *DB) Jobs(ctx context.Context, f JobFilter) ([]JobRow, error) {
 	if f.Name != "" {
 		add("INSTR(name, ?) > 0", f.Name)
 	}
-	if f.Paused != nil {
-		add("paused = ?", *f.Paused)
+	if f.Status != "" {
+		where = append(where, "("+statusIs[f.Status]+")")
 	}
 	add("id > ?", f.After)
 	var out []JobRow

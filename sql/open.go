@@ -79,6 +79,7 @@ func config(dsn string, t Timeouts) (*mysql.Config, error) {
 	cfg.RejectReadOnly = true    // after a failover the old primary must not keep our connections
 	cfg.MultiStatements, cfg.AllowAllFiles = false, false
 	cfg.AllowCleartextPasswords, cfg.AllowFallbackToPlaintext = false, false
+	cfg.Logger = &mysql.NopLogger{} // each error is returned as well
 	cfg.Collation = ""
 	if err := cfg.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")); err != nil {
 		return nil, fmt.Errorf("DSN: %w", err)

@@ -23,7 +23,7 @@ type Server struct {
 var ErrNotFound = errors.New("no mariadbd or mysqld on this machine")
 
 const hint = `install one, no service is needed:
-  Debian, Ubuntu:  apt-get install --no-install-recommends mariadb-server-core mariadb-client-core mariadb-common
+  Debian, Ubuntu:  apt-get install --no-install-recommends mariadb-server-core mariadb-client-core
   Fedora, RHEL:    dnf install mariadb-server
   Alpine:          apk add mariadb mariadb-client
   macOS:           brew install mariadb

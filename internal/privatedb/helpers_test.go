@@ -38,7 +38,8 @@ func start(t *testing.T, o Options) *DB {
 // write leaves a committed row in the server, read finds it.
 func write(t *testing.T, db *DB) {
 	t.Helper()
-	err := db.exec(t.Context(), "CREATE DATABASE kept", "CREATE TABLE kept.t (a INT) ENGINE=InnoDB", "INSERT INTO kept.t VALUES (42)")
+	err := db.exec(t.Context(), "CREATE DATABASE kept",
+		"CREATE TABLE kept.t (a INT) ENGINE=InnoDB", "INSERT INTO kept.t VALUES (42)")
 	if err != nil {
 		t.Fatal(err)
 	}

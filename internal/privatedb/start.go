@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -88,62 +87,6 @@ func (db *DB) start(ctx context.Context) error {
 		return err
 	}
 	return db.launch(ctx)
-}
-
-// makeDir settles on an absolute folder and makes it.
-func (db *DB) makeDir() (err error) {
-	if db.temporary() {
-		db.dir, err = os.MkdirTemp("", "gocrontab-db-")
-		return err
-	}
-	if db.dir, err = filepath.Abs(db.options.Dir); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(db.dir, 0o700); err != nil {
-		return err
-	}
-	// The path without symbolic links is how the next life recognises a server of this folder.
-	if db.dir, err = filepath.EvalSymlinks(db.dir); err != nil {
-		return err
-	}
-	if strings.Contains(db.dir, ":") {
-		return errors.New("a colon in the path ends it for the server: use another folder")
-	}
-	return nil
-}
-
-// socketMax is the longest socket path that fits everywhere, in bytes: sun_path holds 104 on BSD and macOS.
-const socketMax = 100
-
-// placeSocket keeps the socket with the data when its path is short enough, else in a short folder of its own.
-func (db *DB) placeSocket() error {
-	db.socket = filepath.Join(db.data(), "sock")
-	if len(db.socket) <= socketMax {
-		return nil
-	}
-	for _, temp := range []string{os.TempDir(), "/tmp"} {
-		if len(temp) > socketMax-len("/gocrontab-0123456789/sock") {
-			continue
-		}
-		dir, err := os.MkdirTemp(temp, "gocrontab-")
-		if err != nil {
-			return err
-		}
-		db.socket = filepath.Join(dir, "sock")
-		return nil
-	}
-	return fmt.Errorf("no folder short enough for a socket, %s is not", os.TempDir())
-}
-
-// removals are the folders that go with the server.
-func (db *DB) removals() (dirs []string) {
-	if db.temporary() {
-		dirs = append(dirs, db.dir)
-	}
-	if dir := filepath.Dir(db.socket); dir != db.data() {
-		dirs = append(dirs, dir)
-	}
-	return dirs
 }
 
 // ports lie below the ephemeral ranges of Linux and macOS, so that no outgoing connection of anybody takes a port
@@ -234,6 +177,3 @@ func freePort() (int, error) {
 }
 
 func (db *DB) temporary() bool { return db.options.Dir == "" }
-func (db *DB) temp() string    { return filepath.Join(db.dir, "tmp") }
-func (db *DB) data() string    { return filepath.Join(db.dir, "data") }
-func (db *DB) logPath() string { return filepath.Join(db.dir, "server.log") }

@@ -5,6 +5,8 @@
 // removes the folder. Servers are per process, not per `go test ./...`: packages stay independent, and nothing has
 // to find out which test process is the last.
 //
+// Not inside a testing/synctest bubble: its clock runs ahead of any server.
+//
 // A machine without a server program fails the tests, with the command that installs one. It never skips them.
 package testdb
 

@@ -103,3 +103,28 @@ func open(t *testing.T, dsn string) *sql.DB {
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
+
+func TestExternalServer(t *testing.T) {
+	server := Server(t)
+	t.Setenv(External, server.DSNAt(server.Addr(), "untouched")+"?parseTime=true")
+	var name string
+	t.Run("a test on it", func(t *testing.T) {
+		dsn := DSN(t)
+		c, err := mysql.ParseDSN(dsn)
+		if err != nil || c.Addr != server.Addr() || !c.ParseTime || c.DBName == "untouched" {
+			t.Fatalf("got %s, %v; want a new schema there, and the parameters kept", dsn, err)
+		}
+		if err := open(t, dsn).QueryRow("SELECT DATABASE()").Scan(&name); err != nil || name != c.DBName {
+			t.Errorf("got schema %q, %v; want %q", name, err, c.DBName)
+		}
+	})
+	var n int
+	row := open(t, server.DSN("")).QueryRow("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?", name)
+	if err := row.Scan(&n); err != nil || n != 0 {
+		t.Errorf("got %d schemata %s after the test, %v; want none", n, name, err)
+	}
+	t.Setenv(External, "no dsn")
+	if _, err := shared(); err == nil || !strings.Contains(err.Error(), External) {
+		t.Errorf("got %v, want an error that names %s", err, External)
+	}
+}

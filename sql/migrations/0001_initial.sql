@@ -63,6 +63,7 @@ CREATE TABLE history (
   lateness   BIGINT       NOT NULL DEFAULT 0 COMMENT 'microseconds',
   node       VARCHAR(128) NOT NULL DEFAULT '',
   output_bytes BIGINT     NOT NULL DEFAULT 0 COMMENT 'written by the command; what was kept is in output',
+  output_kept  BIGINT     NOT NULL DEFAULT 0 COMMENT 'how much of it that is',
   PRIMARY KEY (id),
   UNIQUE KEY attempt (job_id, due, origin, attempt),
   UNIQUE KEY launch (session_id, launch)

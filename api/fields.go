@@ -1,0 +1,213 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go-crontab/job"
+)
+
+// fields takes the fields of a JSON object one by one, and remembers what was asked for and all that is wrong. An
+// absent field and null leave its variable as it is.
+type fields struct {
+	object   map[string]any
+	place    string // of the object in the body, "" for the body itself
+	known    []string
+	problems *job.Problems
+}
+
+func newFields(o map[string]any) *fields { return &fields{object: o, problems: &job.Problems{}} }
+
+// take returns the value of a field; false if there is none.
+func (f *fields) take(name string) (any, bool) {
+	f.known = append(f.known, name)
+	v := f.object[name]
+	return v, v != nil
+}
+
+func (f *fields) wrong(name, format string, args ...any) {
+	*f.problems = append(*f.problems, job.Problem{Field: join(f.place, name), Message: fmt.Sprintf(format, args...)})
+}
+
+// want notes that a field has the wrong type, or a value that is none of its type.
+func (f *fields) want(name string, v any, what string) {
+	f.wrong(name, "is %s; want %s", describe(v), what)
+}
+
+func (f *fields) text(name string, to *string) {
+	v, ok := f.take(name)
+	if !ok {
+		return
+	}
+	s, ok := v.(string)
+	if !ok {
+		f.want(name, v, "text in quotes")
+		return
+	}
+	*to = s
+}
+
+func (f *fields) boolean(name string, to **bool) {
+	v, ok := f.take(name)
+	if !ok {
+		return
+	}
+	b, ok := v.(bool)
+	if !ok {
+		f.want(name, v, "true or false")
+		return
+	}
+	*to = &b
+}
+
+// count takes a whole number from 1 to most.
+func (f *fields) count(name string, to *int, most int) {
+	v, ok := f.take(name)
+	if !ok {
+		return
+	}
+	number, _ := v.(json.Number)
+	n, err := strconv.Atoi(number.String())
+	if err != nil || n < 1 || n > most {
+		f.want(name, v, fmt.Sprintf("a whole number from 1 to %d", most))
+		return
+	}
+	*to = n
+}
+
+func (f *fields) duration(name string, to *job.Duration) {
+	v, ok := f.take(name)
+	if !ok {
+		return
+	}
+	s, ok := v.(string)
+	d, err := time.ParseDuration(s)
+	if !ok || err != nil && s != "" {
+		f.want(name, v, `a duration with its unit in quotes, such as "90s" or "1h30m"`)
+		return
+	}
+	*to = job.Duration(d)
+}
+
+func (f *fields) instant(name string, to **time.Time) {
+	v, ok := f.take(name)
+	if !ok {
+		return
+	}
+	s, ok := v.(string)
+	t, err := time.Parse(time.RFC3339, s)
+	if !ok || err != nil {
+		f.want(name, v, `a time with its offset in quotes, such as "2027-01-31T03:00:00Z" or "2027-01-31T04:00:00+01:00"`)
+		return
+	}
+	*to = &t
+}
+
+func (f *fields) textMap(name string, to *map[string]string) {
+	v, ok := f.take(name)
+	if !ok {
+		return
+	}
+	o, ok := v.(map[string]any)
+	if !ok {
+		f.want(name, v, `an object of texts, such as {"team": "data"}`)
+		return
+	}
+	m := make(map[string]string, len(o))
+	for _, k := range slices.Sorted(maps.Keys(o)) {
+		s, ok := o[k].(string)
+		if !ok {
+			f.want(name+"."+k, o[k], "text in quotes")
+			continue
+		}
+		m[k] = s
+	}
+	*to = m
+}
+
+// inner hands the fields of an object inside this one to fn.
+func (f *fields) inner(name string, fn func(*fields)) {
+	v, ok := f.take(name)
+	if !ok {
+		return
+	}
+	o, ok := v.(map[string]any)
+	if !ok {
+		f.want(name, v, "an object")
+		return
+	}
+	in := &fields{object: o, place: join(f.place, name), problems: f.problems}
+	fn(in)
+	in.unknown()
+}
+
+// ignore takes fields that a client may send back, but not set.
+func (f *fields) ignore(names ...string) { f.known = append(f.known, names...) }
+
+// refuse takes fields that a client may not send, and says why.
+func (f *fields) refuse(why string, names ...string) {
+	for _, name := range names {
+		if v, ok := f.take(name); ok && v != nil {
+			f.wrong(name, "%s", why)
+		}
+	}
+}
+
+// unknown notes the fields that nobody asked for.
+func (f *fields) unknown() {
+	for _, name := range slices.Sorted(maps.Keys(f.object)) {
+		if slices.Contains(f.known, name) {
+			continue
+		}
+		if near := nearest(name, f.known); near != "" {
+			f.wrong(cutShort(name), "is not known; did you mean %s?", near)
+		} else {
+			f.wrong(cutShort(name), "is not known; known are %s", strings.Join(slices.Sorted(slices.Values(f.known)), ", "))
+		}
+	}
+}
+
+// done returns what was wrong.
+func (f *fields) done() error {
+	f.unknown()
+	if len(*f.problems) > 0 {
+		return invalidFields(*f.problems)
+	}
+	return nil
+}
+
+// describe says what a JSON value is, and shows a short one.
+func describe(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return strconv.FormatBool(v)
+	case json.Number:
+		return "the number " + cutShort(v.String())
+	case string:
+		return "the text " + strconv.Quote(cutShort(v))
+	case []any:
+		return "an array"
+	}
+	return "an object"
+}
+
+// cutShort keeps messages short, whatever was sent.
+func cutShort(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	n := most
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,107 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+)
+
+// cleanRequestID forgets an id that came with the request unless it is short and plain: it goes into logs and answers.
+func cleanRequestID(next http.Handler) http.Handler {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if id := r.Header.Get(middleware.RequestIDHeader); len(id) > 64 || strings.Trim(id, plain) != "" {
+			r.Header.Del(middleware.RequestIDHeader)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// logRequest writes one line for each request, once it is answered.
+func (s *Server) logRequest(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := middleware.GetReqID(r.Context())
+		w.Header().Set(middleware.RequestIDHeader, id)
+		answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		began := time.Now()
+		defer func() {
+			s.cfg.Log.Debug("request", "request", id, "method", r.Method, "path", r.URL.Path, "status", answer.Status(),
+				"bytes", answer.BytesWritten(), "took", time.Since(began), "from", r.RemoteAddr)
+		}()
+		next.ServeHTTP(answer, r)
+	})
+}
+
+// recoverPanic keeps one bad request from taking the node with it.
+func (s *Server) recoverPanic(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			s.cfg.Log.Error("request panicked", "request", middleware.GetReqID(r.Context()), "method", r.Method, "path", r.URL.Path,
+				"panic", p, "stack", string(debug.Stack()))
+			if answer, ok := w.(middleware.WrapResponseWriter); ok && answer.Status() == 0 {
+				s.fail(w, r, internal.problem("The node's log says more under this request_id."))
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// protect sets what every answer tells browsers: take it for what it says it is, run nothing, frame it nowhere, keep
+// no copy.
+func protect(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Content-Security-Policy", contentPolicy)
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+const contentPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// checkOrigin refuses changes that another web site makes a browser ask for.
+func (s *Server) checkOrigin(next http.Handler) http.Handler {
+	c := http.NewCrossOriginProtection()
+	c.SetDenyHandler(s.serve(func(w http.ResponseWriter, r *http.Request) error {
+		return crossOrigin.problem("The request comes from a page of another origin, %s.", cutShort(r.Header.Get("Origin")))
+	}))
+	return c.Handler(next)
+}
+
+// deadline bounds each request. A change that has begun is brought to its end also when the client hangs up: half of
+// one helps nobody.
+func deadline(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			ctx = context.WithoutCancel(ctx)
+		}
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// escapedPath has the path routed as it was sent, so that a name may contain a slash as %2F. Without it the router
+// takes the decoded path, but only where Go thinks that both mean the same, and nobody knows if parts are decoded.
+func escapedPath(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		chi.RouteContext(r.Context()).RoutePath = r.URL.EscapedPath()
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,57 @@
+package api
+
+import "strings"
+
+// nearest returns the name that somebody probably meant, or "": one with few letters changed ("comand"), or one of
+// which the word is a short form ("cmd", "tz").
+func nearest(word string, names []string) string {
+	if len(word) > 40 {
+		return ""
+	}
+	word = strings.ToLower(word)
+	best, least := "", max(1, len(word)/3)+1
+	for _, name := range names {
+		if d := distance(word, name); d < least {
+			best, least = name, d
+		}
+	}
+	for _, name := range names {
+		if best == "" && len(word) > 1 && word[0] == name[0] && shortens(word, name) {
+			best = name
+		}
+	}
+	return best
+}
+
+// distance is how many letters must be changed, added or left out to get from a to b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// shortens tells whether short has letters of long in their order.
+func shortens(short, long string) bool {
+	for _, r := range short {
+		i := strings.IndexRune(long, r)
+		if i < 0 {
+			return false
+		}
+		long = long[i+1:]
+	}
+	return true
+}

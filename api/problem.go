@@ -1,0 +1,140 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/go-chi/chi/v5/middleware"
+)
+
+// Problem is the body of every answer that is an error (RFC 9457), and the error that handlers return for it.
+type Problem struct {
+	Type      string        `json:"type"`
+	Title     string        `json:"title"`
+	Status    int           `json:"status"`
+	Detail    string        `json:"detail"`
+	Errors    []job.Problem `json:"errors,omitempty"`
+	RequestID string        `json:"request_id,omitempty"`
+
+	retryAfter string // seconds
+	cause      error  // for the log alone
+}
+
+func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
+
+// kind is what is the same for all problems of a type.
+type kind struct {
+	name   string
+	status int
+	title  string
+}
+
+// The types of problems. Clients branch on them: they never change.
+var (
+	malformed        = kind{"malformed", http.StatusBadRequest, "The body is not JSON"}
+	forbiddenHost    = kind{"forbidden-host", http.StatusForbidden, "This host name is not served"}
+	crossOrigin      = kind{"cross-origin", http.StatusForbidden, "Other web sites may not change anything here"}
+	notFound         = kind{"not-found", http.StatusNotFound, "Not found"}
+	methodNotAllowed = kind{"method-not-allowed", http.StatusMethodNotAllowed, "The method is not allowed here"}
+	exists           = kind{"exists", http.StatusConflict, "The name is taken"}
+	changed          = kind{"changed", http.StatusConflict, "The job changed meanwhile"}
+	unreadable       = kind{"unreadable", http.StatusConflict, "The stored definition cannot be read"}
+	keyReused        = kind{"key-reused", http.StatusConflict, "The Idempotency-Key was used before"}
+	notEnded         = kind{"not-ended", http.StatusConflict, "The run has not ended yet"}
+	tooLarge         = kind{"too-large", http.StatusRequestEntityTooLarge, "The body is too large"}
+	unsupportedMedia = kind{"unsupported-media-type", http.StatusUnsupportedMediaType, "The body must be JSON"}
+	invalid          = kind{"invalid", http.StatusUnprocessableEntity, "The request is not valid"}
+	internal         = kind{"internal", http.StatusInternalServerError, "Something went wrong here"}
+	noSession        = kind{"no-session", http.StatusServiceUnavailable, "The node cannot change anything now"}
+	unknownOutcome   = kind{"unknown-outcome", http.StatusServiceUnavailable, "The change may or may not have been made"}
+	unavailable      = kind{"unavailable", http.StatusServiceUnavailable, "The database does not answer"}
+)
+
+const typePrefix = "urn:go-crontab:problem:"
+
+func (k kind) problem(format string, args ...any) *Problem {
+	p := &Problem{Type: typePrefix + k.name, Title: k.title, Status: k.status, Detail: fmt.Sprintf(format, args...)}
+	if k.status == http.StatusServiceUnavailable {
+		p.retryAfter = "1"
+	}
+	return p
+}
+
+// invalidField is the problem of a request with one thing wrong.
+func invalidField(field, format string, args ...any) *Problem {
+	return invalidFields(job.Problems{{Field: field, Message: fmt.Sprintf(format, args...)}})
+}
+
+func invalidFields(problems job.Problems) *Problem {
+	p := invalid.problem("%v", problems)
+	p.Errors = problems
+	return p
+}
+
+// checking adds to an error of a change where its outcome can be looked up, should it be unknown.
+type checking struct {
+	error
+	look string
+}
+
+func (c *checking) Unwrap() error { return c.error }
+
+// lookAt wraps the error of a change.
+func lookAt(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return &checking{err, fmt.Sprintf(format, args...)}
+}
+
+// problemOf says what an error means to the client.
+func problemOf(err error) *Problem {
+	var (
+		p       *Problem
+		invalid job.Problems
+		look    *checking
+	)
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.As(err, &invalid):
+		return invalidFields(invalid)
+	case sql.IsUnknown(err):
+		p = unknownOutcome.problem("The connection to the database was lost before it answered.")
+		if errors.As(err, &look) {
+			p.Detail += " " + look.look
+		}
+	case errors.Is(err, sql.ErrNotFound):
+		p = notFound.problem("There is no such job.")
+	case errors.Is(err, sql.ErrExists):
+		p = exists.problem("A job of this app and name exists already; change that one, or choose another name.")
+	case errors.Is(err, job.ErrChanged):
+		p = changed.problem("Others kept changing the job; read it again and decide.")
+	case errors.Is(err, job.ErrKeyReused):
+		p = keyReused.problem("This Idempotency-Key came with another request before; use a new one for each request that is not a repetition.")
+	case sql.IsAway(err), errors.Is(err, context.Canceled):
+		p = unavailable.problem("Nothing was changed. Try again in a moment; the node's log says more under this request_id.")
+	default:
+		p = internal.problem("The node's log says more under this request_id.")
+	}
+	p.cause = err
+	return p
+}
+
+// fail answers with the problem of an error.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := *problemOf(err)
+	p.RequestID = middleware.GetReqID(r.Context())
+	if p.cause != nil && p.Status >= http.StatusInternalServerError {
+		s.cfg.Log.Warn("request not served", "request", p.RequestID, "method", r.Method, "path", r.URL.Path, "status", p.Status, "error", p.cause)
+	}
+	if p.retryAfter != "" {
+		w.Header().Set("Retry-After", p.retryAfter)
+	}
+	writeJSON(w, p.Status, "application/problem+json", &p)
+}

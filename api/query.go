@@ -1,0 +1,134 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go-crontab/job"
+)
+
+// query takes the query parameters of a request, and remembers what is wrong with them.
+type query struct {
+	values   url.Values
+	problems job.Problems
+}
+
+// known refuses parameters that a route does not take, those given twice, and a query that cannot be decoded.
+func checkQuery(r *http.Request, takes []string) error {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return invalidField("query", "%q cannot be decoded: %v", cutShort(r.URL.RawQuery), err)
+	}
+	var p job.Problems
+	for name, given := range values {
+		switch {
+		case !slices.Contains(takes, name):
+			message := "is no query parameter here"
+			if near := nearest(name, takes); near != "" {
+				message += "; did you mean " + near + "?"
+			} else if len(takes) > 0 {
+				message += "; known are " + strings.Join(takes, ", ")
+			}
+			p = append(p, job.Problem{Field: cutShort(name), Message: message})
+		case len(given) > 1:
+			p = append(p, job.Problem{Field: name, Message: "is given more than once"})
+		}
+	}
+	if p != nil {
+		slices.SortFunc(p, func(a, b job.Problem) int { return strings.Compare(a.Field, b.Field) })
+		return invalidFields(p)
+	}
+	return nil
+}
+
+func newQuery(r *http.Request) *query { return &query{values: r.URL.Query()} }
+
+func (q *query) wrong(name, message string) {
+	q.problems = append(q.problems, job.Problem{Field: name, Message: message})
+}
+
+// text returns a parameter; an empty one counts as absent.
+func (q *query) text(name string) string { return q.values.Get(name) }
+
+// number returns a whole number from 1 to most, or otherwise when it is absent.
+func (q *query) number(name string, otherwise, most int64) int64 {
+	v := q.text(name)
+	if v == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 1 || n > most {
+		q.wrong(name, strconv.Quote(cutShort(v))+" is not a whole number from 1 to "+strconv.FormatInt(most, 10))
+		return otherwise
+	}
+	return n
+}
+
+// instant returns a time; the zero time when it is absent.
+func (q *query) instant(name string) time.Time {
+	v := q.text(name)
+	if v == "" {
+		return time.Time{}
+	}
+	// A plus sign that was not encoded arrives as a space, which no such time has.
+	t, err := time.Parse(time.RFC3339, strings.ReplaceAll(v, " ", "+"))
+	if err != nil {
+		q.wrong(name, strconv.Quote(cutShort(v))+" is not a time such as 2027-01-31T03:00:00Z")
+	}
+	return t
+}
+
+// oneOf returns a word of a list, or "" when it is absent.
+func (q *query) oneOf(name string, words ...string) string {
+	v := q.text(name)
+	if v != "" && !slices.Contains(words, v) {
+		q.wrong(name, strconv.Quote(cutShort(v))+" is not one of "+strings.Join(words, ", "))
+	}
+	return v
+}
+
+// outcome returns how runs have ended, or 0 when it is absent.
+func (q *query) outcome(name string) job.Outcome {
+	v := q.text(name)
+	if v == "" {
+		return 0
+	}
+	o, err := job.ParseOutcome(v)
+	if err != nil {
+		q.wrong(name, err.Error())
+	}
+	return o
+}
+
+// cursor returns where a page begins; nil when it is the first.
+func (q *query) cursor(list string) *cursor {
+	v := q.text("cursor")
+	if v == "" {
+		return nil
+	}
+	c, ok := parseCursor(v)
+	if !ok || c.list != list {
+		q.wrong("cursor", "is not one that this list gave as next")
+		return nil
+	}
+	return c
+}
+
+const (
+	defaultLimit = 50
+	maxLimit     = 200
+)
+
+func (q *query) limit() int { return int(q.number("limit", defaultLimit, maxLimit)) }
+
+// err returns what was wrong.
+func (q *query) err() error {
+	if q.problems != nil {
+		return invalidFields(q.problems)
+	}
+	return nil
+}

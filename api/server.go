@@ -1,0 +1,206 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+)
+
+// Editor changes jobs.
+type Editor interface {
+	Create(ctx context.Context, spec job.Spec, paused bool) (job.Job, error)
+	// Update returns job.ErrChanged when the job is not at the version.
+	Update(ctx context.Context, id, version int64, spec job.Spec) (job.Job, error)
+	Pause(ctx context.Context, id int64) (job.Job, error)
+	Resume(ctx context.Context, id int64) (job.Job, error)
+	Delete(ctx context.Context, id int64) error
+	RunNow(ctx context.Context, id int64, key string) (job.Requested, error)
+}
+
+// Config says what a server serves. DB, Editor, Now and Ready are needed.
+type Config struct {
+	DB     *sql.DB          // for reading
+	Editor func() Editor    // returns nil while the node may not change anything
+	Now    func() time.Time // MySQL's clock; zero before its first reading
+	Ready  func() error     // why the node is not ready, or nil
+
+	Node    string
+	Version string
+	Listen  string   // host:port at which it listens: a Host header may name it
+	Hosts   []string // further host names, without ports, that a Host header may name
+	Log     *slog.Logger
+}
+
+// Server is the HTTP API of one node.
+type Server struct {
+	cfg     Config
+	hosts   hosts
+	handler http.Handler
+}
+
+// New makes a server.
+func New(cfg Config) *Server {
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	s := &Server{cfg: cfg, hosts: newHosts(cfg.Listen, cfg.Hosts)}
+	s.handler = s.routes()
+	return s
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// Bounds of a connection and of what it may hold up. A change may wait for a spawn window and for a database that
+// fails over: requestTimeout leaves it the time, writeTimeout leaves the answer some.
+const (
+	headerTimeout   = 5 * time.Second
+	readTimeout     = 15 * time.Second
+	requestTimeout  = 20 * time.Second
+	writeTimeout    = 30 * time.Second
+	idleTimeout     = 60 * time.Second
+	shutdownTimeout = 5 * time.Second
+	maxHeader       = 16 << 10
+	maxConnections  = 128
+)
+
+// Serve answers the connections of a listener until ctx ends, and closes it. Requests that are being answered by then
+// get a few seconds to end.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+	}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		bounded, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+		defer cancel()
+		err := server.Shutdown(bounded)
+		if err != nil {
+			err = errors.Join(err, server.Close())
+		}
+		stopped <- err
+	})
+	err := server.Serve(limitConnections(l, maxConnections))
+	if stop() { // it ended by itself
+		return err
+	}
+	return <-stopped
+}
+
+// handler answers one request, or returns why it does not.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// routes is the table of what there is.
+func (s *Server) routes() http.Handler {
+	m := chi.NewRouter()
+	m.Use(cleanRequestID, middleware.RequestID, s.logRequest, s.recoverPanic, protect, s.checkHost, s.checkOrigin, deadline, escapedPath, middleware.GetHead)
+	m.NotFound(s.serve(noRoute))
+	m.MethodNotAllowed(s.serve(wrongMethod(m)))
+
+	on := func(method, pattern string, h handler, query ...string) { m.Method(method, pattern, s.serve(h, query...)) }
+	on("GET", "/", s.home)
+	on("GET", "/healthz", s.healthz)
+	on("GET", "/readyz", s.readyz)
+
+	on("POST", "/api/v1/jobs", s.createJob)
+	on("GET", "/api/v1/jobs", s.listJobs, "app", "name", "state", "limit", "cursor")
+	on("GET", "/api/v1/jobs/{id}", s.getJob)
+	on("PUT", "/api/v1/jobs/{id}", s.putJob)
+	on("PATCH", "/api/v1/jobs/{id}", s.patchJob)
+	on("DELETE", "/api/v1/jobs/{id}", s.deleteJob)
+	on("GET", "/api/v1/apps/{app}/jobs/{name}", s.getJobNamed)
+	on("PUT", "/api/v1/apps/{app}/jobs/{name}", s.putJobNamed)
+	on("POST", "/api/v1/jobs/{id}/pause", s.pauseJob)
+	on("POST", "/api/v1/jobs/{id}/resume", s.resumeJob)
+	on("POST", "/api/v1/jobs/{id}/run", s.runJob)
+	on("GET", "/api/v1/jobs/{id}/next", s.nextDue, "n", "from")
+	on("GET", "/api/v1/jobs/{id}/history", s.history, "outcome", "from", "to", "limit", "cursor")
+
+	on("GET", "/api/v1/runs", s.listRuns, "job_id", "app", "state", "outcome", "node", "from", "to", "limit", "cursor")
+	on("GET", "/api/v1/runs/{id}", s.getRun)
+	on("GET", "/api/v1/runs/{id}/output", s.getOutput, "raw")
+
+	on("POST", "/api/v1/preview", s.preview)
+	on("GET", "/api/v1/cluster", s.cluster)
+	return m
+}
+
+// serve answers with the problem of a handler's error.
+func (s *Server) serve(h handler, query ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		err := checkQuery(r, query)
+		if err == nil {
+			err = h(w, r)
+		}
+		if err != nil {
+			s.fail(w, r, err)
+		}
+	}
+}
+
+func noRoute(w http.ResponseWriter, r *http.Request) error {
+	return notFound.problem("There is nothing at %s; GET / lists what there is.", cutShort(r.URL.Path))
+}
+
+// wrongMethod tells which methods there are, as an answer 405 must.
+func wrongMethod(routes chi.Routes) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
+			asked := method
+			if method == "HEAD" {
+				asked = "GET"
+			}
+			if routes.Match(chi.NewRouteContext(), asked, r.URL.EscapedPath()) {
+				w.Header().Add("Allow", method)
+			}
+		}
+		return methodNotAllowed.problem("%s is not among what %s takes; see the Allow header.", cutShort(r.Method), cutShort(r.URL.Path))
+	}
+}
+
+// param returns a part of the path, decoded: escapedPath had it routed as it was sent.
+func param(r *http.Request, name string) (string, error) {
+	v, err := url.PathUnescape(chi.URLParam(r, name))
+	if err != nil {
+		return "", notFound.problem("There is nothing at %s.", cutShort(r.URL.Path))
+	}
+	return v, nil
+}
+
+func writeJSON(w http.ResponseWriter, status int, media string, v any) {
+	w.Header().Set("Content-Type", media)
+	w.WriteHeader(status)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false) // it is no HTML, and commands are full of && and <
+	e.Encode(v)            // the client is gone if this is an error
+}
+
+func answer(w http.ResponseWriter, status int, v any) error {
+	writeJSON(w, status, "application/json", v)
+	return nil
+}
+
+// stamp writes an instant, "" for none.
+func stamp(at job.Micros) string {
+	if at == 0 {
+		return ""
+	}
+	return at.String()
+}

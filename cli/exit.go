@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"go-crontab/sql"
+)
+
+// Exit codes, see the package comment.
+const (
+	exitOK = iota
+	exitFailed
+	exitUsage
+	exitNotFound
+	exitRefused
+)
+
+// exitError is an error that ends the program with a code other than exitFailed. hint names what to try next.
+type exitError struct {
+	code int
+	err  error
+	hint string
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func usageError(format string, args ...any) error {
+	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// withHint adds what to try next to an error that has no hint yet, and keeps its code.
+func withHint(err error, format string, args ...any) error {
+	if err == nil || hintOf(err) != "" {
+		return err
+	}
+	return &exitError{code: codeOf(err), err: err, hint: fmt.Sprintf(format, args...)}
+}
+
+func hintOf(err error) string {
+	if e := (*exitError)(nil); errors.As(err, &e) {
+		return e.hint
+	}
+	return ""
+}
+
+func codeOf(err error) int {
+	e := (*exitError)(nil)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &e):
+		return e.code
+	case errors.Is(err, sql.ErrRefuseJoin):
+		return exitRefused
+	}
+	return exitFailed
+}
+
+func notFound(what, name string) error { return fmt.Errorf("there is no %s %q", what, name) }

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+const jobArgument = "one JOB (its id, app/name, or name)"
+
+func jobCommand(c *console) *cobra.Command {
+	return newGroup("job", "Add, look at and change jobs",
+		jobAdd(c), jobList(c), jobShow(c), jobNext(c), jobHistory(c),
+		jobChange(c, "pause", "paused", "Stop a job's due times until it is resumed"),
+		jobChange(c, "resume", "resumed", "Give a paused job its due times back"),
+		jobRun(c), jobRemove(c))
+}
+
+// splitName reads app/name, or a name in the default app.
+func splitName(s string) (app, name string) {
+	if app, name, ok := strings.Cut(s, "/"); ok {
+		return app, name
+	}
+	return "default", s
+}
+
+// namedPath is where a job is found by its name.
+func namedPath(app, name string) string {
+	return "/api/v1/apps/" + url.PathEscape(app) + "/jobs/" + url.PathEscape(name)
+}
+
+// findJob reads the job that an argument names. Digits alone are an id.
+func findJob(ctx context.Context, r *remote, arg string) (j jobView, raw json.RawMessage, err error) {
+	path := "/api/v1/jobs/" + arg
+	if arg == "" || strings.Trim(arg, "0123456789") != "" {
+		app, name := splitName(arg)
+		if app == "" || name == "" {
+			return j, nil, usageError("%q: want %s", arg, jobArgument)
+		}
+		path = namedPath(app, name)
+	}
+	j, raw, err = get[jobView](ctx, r, path, nil)
+	if isStatus(err, http.StatusNotFound) {
+		err = &exitError{code: exitNotFound, err: notFound("job", arg), hint: "to see what there is: " + program() + " job ls"}
+	}
+	return j, raw, err
+}
+
+// jobChange is pause or resume.
+func jobChange(c *console, verb, done, short string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: verb + " JOB…", Short: short, Args: wants(1, -1, jobArgument),
+		Example:           "  go-crontab job " + verb + " backup",
+		ValidArgsFunction: completeJobs(c),
+	}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, arg := range args {
+			j, _, err := findJob(cmd.Context(), r, arg)
+			if err != nil {
+				return err
+			}
+			j, raw, err := ask[jobView](cmd.Context(), r, http.MethodPost, j.path()+"/"+verb, nil, struct{}{})
+			if err != nil {
+				return err
+			}
+			err = r.object(c, raw, j.fullName(), func() error {
+				c.printf("%s %s%s\n", done, plain(j.fullName()), nextDue(&j, time.Now()))
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// nextDue says when a job is due next, as the end of a sentence.
+func nextDue(j *jobView, now time.Time) string {
+	switch {
+	case j.NextDue != nil:
+		return ", next due " + both(j.NextDue, j.zone(), now)
+	case j.Status == "paused":
+		return ", no due times until it is resumed"
+	case j.Status == "finished":
+		return ", no due time is left"
+	}
+	return ""
+}
+
+func jobRemove(c *console) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "rm JOB…", Short: "Delete jobs; what is executing runs to its end, history stays", Args: wants(1, -1, jobArgument),
+		Example:           "  go-crontab job rm backup\n  go-crontab job ls --app ops -o name | xargs -d '\\n' go-crontab job rm --yes",
+		ValidArgsFunction: completeJobs(c),
+	}
+	r := newRemote(c, cmd, "table", "name")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask on a terminal")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, arg := range args {
+			j, _, err := findJob(cmd.Context(), r, arg)
+			if err != nil {
+				return err
+			}
+			if !yes && !c.confirm("Delete %s (id %s)?", plain(j.fullName()), j.ID) {
+				return &exitError{code: exitFailed, err: fmt.Errorf("%s was not deleted", plain(j.fullName()))}
+			}
+			if _, err := r.call(cmd.Context(), http.MethodDelete, j.path(), nil, nil); err != nil {
+				return err
+			}
+			err = r.object(c, nil, j.fullName(), func() error {
+				c.printf("deleted %s\n", plain(j.fullName()))
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// completeJobs offers the names of jobs, when a server answers quickly.
+func completeJobs(c *console) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		r := &remote{console: c, http: http.Client{Timeout: time.Second}, server: defaultServer}
+		if f := cmd.Flags().Lookup("server"); f != nil {
+			r.server = f.Value.String()
+		}
+		if r.settle(cmd) != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		jobs, _, err := list[jobView](cmd.Context(), r, "/api/v1/jobs", nil, maxPage)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []cobra.Completion
+		for _, j := range jobs {
+			name := j.Name
+			if strings.Contains(typed, "/") || j.App != "default" || strings.Contains(name, "/") {
+				name = j.fullName()
+			}
+			if strings.HasPrefix(name, typed) {
+				names = append(names, cobra.CompletionWithDesc(name, j.when()))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}

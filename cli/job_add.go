@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// newJob is the body of a request that adds a job. What is left out gets the server's default, and the server alone
+// says what is valid: the command line must not have rules of its own.
+type newJob struct {
+	App         string            `json:"app"`
+	Name        string            `json:"name"`
+	Description string            `json:"description,omitempty"`
+	Owner       string            `json:"owner,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Schedule    string            `json:"schedule,omitempty"`
+	Every       string            `json:"every,omitempty"`
+	At          *time.Time        `json:"at,omitempty"`
+	Start       *time.Time        `json:"start,omitempty"`
+	Timezone    string            `json:"timezone,omitempty"`
+	Command     string            `json:"command"`
+	Timeout     string            `json:"timeout,omitempty"`
+	Overlap     string            `json:"overlap,omitempty"`
+	Misfire     *newMisfire       `json:"misfire,omitempty"`
+	Paused      bool              `json:"paused,omitempty"`
+}
+
+type newMisfire struct {
+	Policy string `json:"policy,omitempty"`
+	MaxAge string `json:"max_age,omitempty"`
+}
+
+// addFlags are the flags of `job add` that need more than being copied.
+type addFlags struct {
+	job       newJob
+	misfire   newMisfire
+	labels    []string
+	at, start string
+}
+
+func jobAdd(c *console) *cobra.Command {
+	var f addFlags
+	cmd := &cobra.Command{
+		Use:   "add NAME (--schedule CRON | --every DURATION | --at TIME) -- COMMAND…",
+		Short: "Add a job",
+		Long: `Add a job. NAME may be app/name.
+
+The command runs as bash -c COMMAND. One argument after -- (or --command) is taken as that text, verbatim: quote it,
+and pipes, variables and quotes in it are bash's. Several arguments are one program and its arguments, exactly as your
+shell has split them: each is quoted again, so nothing in them is expanded when the job runs.`,
+		Example: `  go-crontab job add backup --schedule "0 3 * * *" --timezone Europe/Berlin -- 'pg_dump shop | gzip > /backup/shop.gz'
+  go-crontab job add ops/ping --every 30s --timeout 10s -- curl -fsS https://example.com/health
+  go-crontab job add once --at +10m -- echo "ten minutes later"
+  go-crontab job add report --schedule "0 9 * * 1-5" --paused --command "$(cat report.sh)"`,
+		Args: func(cmd *cobra.Command, args []string) error { return f.arguments(cmd, args) },
+	}
+	r := newRemote(c, cmd)
+	f.flags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := f.complete(time.Now()); err != nil {
+			return err
+		}
+		j, raw, err := ask[jobView](cmd.Context(), r, http.MethodPost, "/api/v1/jobs", nil, f.job)
+		if isStatus(err, http.StatusConflict) {
+			return withHint(err, "to look at it:    %[1]s job show %[2]s\nto remove it:     %[1]s job rm %[2]s", program(), quote(f.job.App+"/"+f.job.Name))
+		}
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, j.fullName(), func() error {
+			c.printf("added %s, id %s%s\n", plain(j.fullName()), j.ID, nextDue(&j, time.Now()))
+			return nil
+		})
+	}
+	return cmd
+}
+
+func (f *addFlags) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	j := &f.job
+	flags.StringVarP(&j.Schedule, "schedule", "s", "", "cron fields: 5, or 6 with seconds first, or @daily and the like")
+	flags.StringVar(&j.Every, "every", "", "a fixed interval such as 15m")
+	flags.StringVar(&f.at, "at", "", `once: 2027-01-31T09:00:00+01:00, or "2027-01-31 09:00" in --timezone
+(else in this machine's), or +10m from now`)
+	flags.StringVar(&f.start, "start", "", "first due time of --every, written like --at")
+	flags.StringVarP(&j.Timezone, "timezone", "z", "", "of the schedule, such as Europe/Berlin (default UTC)")
+	flags.StringVarP(&j.Command, "command", "c", "", "the command, instead of -- COMMAND")
+	flags.StringVarP(&j.App, "app", "a", "", `the app, instead of app/name (default "default")`)
+	flags.StringVar(&j.Timeout, "timeout", "", "kill it after this long (default never)")
+	flags.StringVar(&j.Overlap, "overlap", "", "a due time while it is still running: skip, allow (default skip)")
+	flags.StringVar(&f.misfire.Policy, "misfire", "", "due times that nobody could start: latest, skip (default latest)")
+	flags.StringVar(&f.misfire.MaxAge, "misfire-max-age", "", "how late the latest may still be started (default 1h)")
+	flags.StringArrayVarP(&f.labels, "label", "l", nil, "key=value, may be repeated")
+	flags.StringVar(&j.Owner, "owner", "", "who to ask about it")
+	flags.StringVar(&j.Description, "description", "", "what it is good for")
+	flags.BoolVar(&j.Paused, "paused", false, "add it paused")
+}
+
+// arguments takes NAME and what stands after "--".
+func (f *addFlags) arguments(cmd *cobra.Command, args []string) error {
+	dash := cmd.ArgsLenAtDash()
+	before, after := args, []string(nil)
+	if dash >= 0 {
+		before, after = args[:dash], args[dash:]
+	}
+	switch {
+	case len(before) == 0:
+		return fmt.Errorf("NAME is missing")
+	case len(before) > 1:
+		return fmt.Errorf("%q: the command stands after --, or in --command", before[1])
+	case f.job.Command != "" && len(after) > 0:
+		return fmt.Errorf("the command is given twice: in --command and after --")
+	case len(after) > 0:
+		f.job.Command = commandText(after)
+	case f.job.Command == "":
+		return fmt.Errorf("the command is missing: add -- COMMAND at the end")
+	}
+	f.job.Name = before[0]
+	if f.job.App == "" {
+		f.job.App, f.job.Name = splitName(f.job.Name)
+	}
+	return nil
+}
+
+// complete fills in what is not text.
+func (f *addFlags) complete(now time.Time) error {
+	given := 0
+	for _, s := range []string{f.job.Schedule, f.job.Every, f.at} {
+		if s != "" {
+			given++
+		}
+	}
+	if given != 1 {
+		return usageError("give one of --schedule, --every, --at")
+	}
+	zone := time.Local
+	if z, err := time.LoadLocation(f.job.Timezone); err == nil && f.job.Timezone != "" {
+		zone = z
+	}
+	for _, at := range []struct {
+		flag, text string
+		to         **time.Time
+	}{{"--at", f.at, &f.job.At}, {"--start", f.start, &f.job.Start}} {
+		if at.text == "" {
+			continue
+		}
+		t, err := parseTime(at.text, zone, now)
+		if err != nil {
+			return usageError("%s %w", at.flag, err)
+		}
+		*at.to = &t
+	}
+	for _, label := range f.labels {
+		key, value, ok := strings.Cut(label, "=")
+		if !ok {
+			return usageError("--label %q: want key=value", label)
+		}
+		if f.job.Labels == nil {
+			f.job.Labels = map[string]string{}
+		}
+		f.job.Labels[key] = value
+	}
+	if f.misfire != (newMisfire{}) {
+		f.job.Misfire = &f.misfire
+	}
+	return nil
+}

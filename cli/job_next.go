@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// dueView is a due time to come. The mark tells of a clock change around it.
+type dueView struct {
+	Due  *time.Time `json:"due"`
+	Mark string     `json:"mark"`
+}
+
+func jobNext(c *console) *cobra.Command {
+	var (
+		n    int
+		from string
+	)
+	cmd := &cobra.Command{
+		Use: "next JOB", Short: "List a job's next due times", Args: wants(1, 1, jobArgument),
+		Example:           "  go-crontab job next backup -n 3\n  go-crontab job next backup --from 2027-03-28",
+		ValidArgsFunction: completeJobs(c),
+	}
+	r := newRemote(c, cmd, "table", "json", "yaml")
+	cmd.Flags().IntVarP(&n, "count", "n", 10, "how many")
+	cmd.Flags().StringVar(&from, "from", "", "after this time instead of now")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		j, _, err := findJob(cmd.Context(), r, args[0])
+		if err != nil {
+			return err
+		}
+		query := url.Values{"n": {fmt.Sprint(n)}}
+		if from != "" {
+			t, err := parseTime(from, j.zone(), time.Now())
+			if err != nil {
+				return usageError("--from %w", err)
+			}
+			query.Set("from", t.Format(time.RFC3339Nano))
+		}
+		due, raw, err := get[page[dueView]](cmd.Context(), r, j.path()+"/next", query)
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, "", func() error {
+			if len(due.Items) == 0 {
+				c.notef("%s has no due time to come: it is %s\n", plain(j.fullName()), j.Status)
+				return nil
+			}
+			return r.table(dueTable(due.Items, j.zone(), time.Now()))
+		})
+	}
+	return cmd
+}
+
+func dueTable(due []dueView, zone *time.Location, now time.Time) *table {
+	t := &table{columns: []column{{head: "DUE"}, {head: "DAY"}, {head: "IN", right: true}, {head: "NOTE", shrink: true}}}
+	for _, d := range due {
+		day, in := "", ""
+		if d.Due != nil {
+			day, in = d.Due.In(zone).Format("Mon"), relative(d.Due, now)
+		}
+		t.add(text(absolute(d.Due, zone)), text(day), text(in), cell{plain(d.Mark), yellow})
+	}
+	return t
+}

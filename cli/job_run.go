@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// requestView is the answer to a request for a run.
+type requestView struct {
+	JobID   string    `json:"job_id"`
+	Due     time.Time `json:"due"`
+	Request any       `json:"request"`
+}
+
+func jobRun(c *console) *cobra.Command {
+	var wait bool
+	cmd := &cobra.Command{
+		Use: "run JOB", Short: "Run a job now, beside its schedule", Args: wants(1, 1, jobArgument),
+		Long: `Run a job now, beside its schedule. With --wait the command prints the run's output once it has ended, and exits
+with 1 unless it succeeded.`,
+		Example:           "  go-crontab job run backup\n  go-crontab job run backup --wait",
+		ValidArgsFunction: completeJobs(c),
+	}
+	r := newRemote(c, cmd, "table", "json", "yaml")
+	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait for its end, print its output")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		j, _, err := findJob(ctx, r, args[0])
+		if err != nil {
+			return err
+		}
+		asked, raw, err := ask[requestView](ctx, r, http.MethodPost, j.path()+"/run", nil, struct{}{})
+		if err != nil {
+			return err
+		}
+		if !wait {
+			return r.object(c, raw, "", func() error {
+				c.printf("%s runs now; to follow: %s job history %s\n", plain(j.fullName()), program(), quote(j.fullName()))
+				return nil
+			})
+		}
+		run, raw, err := r.await(ctx, asked)
+		if err != nil {
+			return err
+		}
+		if err := r.object(c, raw, "", func() error { return r.printOutput(ctx, &run) }); err != nil {
+			return err
+		}
+		if run.Outcome != "succeeded" {
+			err := fmt.Errorf("%s %s", plain(j.fullName()), run.Outcome)
+			if reason := reasonOf(&run); reason != "" {
+				err = fmt.Errorf("%w: %s", err, plain(reason))
+			}
+			return err
+		}
+		c.notef("%s succeeded in %s on %s\n", plain(j.fullName()), precise(run.took(time.Now())), plain(run.Node))
+		return nil
+	}
+	return cmd
+}
+
+// await polls until the final run of a request has ended. A node that cannot answer for a moment is asked again: the
+// run goes on without it.
+func (r *remote) await(ctx context.Context, asked requestView) (run runView, raw json.RawMessage, err error) {
+	q := url.Values{"job_id": {asked.JobID}, "from": {asked.Due.Format(time.RFC3339Nano)}, "state": {"ended"}}
+	for pause := 100 * time.Millisecond; ; pause = min(pause*3/2, 2*time.Second) {
+		runs, _, err := list[runView](ctx, r, "/api/v1/runs", q, 0)
+		if err != nil && !isStatus(err, http.StatusServiceUnavailable) {
+			return run, nil, err
+		}
+		for _, run := range runs {
+			if run.Final && run.Request != nil && fmt.Sprint(run.Request) == fmt.Sprint(asked.Request) {
+				return get[runView](ctx, r, "/api/v1/runs/"+url.PathEscape(run.ID), nil)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return run, nil, context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func jobShow(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show JOB", Short: "Show everything about a job", Args: wants(1, 1, jobArgument),
+		Example:           "  go-crontab job show backup\n  go-crontab job show ops/ping -o yaml",
+		ValidArgsFunction: completeJobs(c),
+	}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		j, raw, err := findJob(cmd.Context(), r, args[0])
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, j.fullName(), func() error { return r.card(jobCard(&j, time.Now())) })
+	}
+	return cmd
+}
+
+// card is an object for people: names and values, one to a line. Empty values are left out.
+type card []struct {
+	name  string
+	value cell
+}
+
+func (d *card) add(name, value string, colours ...colour) {
+	if value == "" {
+		return
+	}
+	c := cell{text: value}
+	if len(colours) > 0 {
+		c.colour = colours[0]
+	}
+	*d = append(*d, struct {
+		name  string
+		value cell
+	}{name, c})
+}
+
+// card prints a card. Values of several lines are indented like the first.
+func (r *remote) card(d card) error {
+	paint := painter(colourful(r.out))
+	widest := 0
+	for _, f := range d {
+		widest = max(widest, displayWidth(f.name))
+	}
+	for _, f := range d {
+		name := f.name
+		for line := range strings.Lines(f.value.text) {
+			r.printf("%s%s  %s\n", paint(faint, name), strings.Repeat(" ", widest-displayWidth(name)),
+				paint(f.value.colour, plain(strings.TrimRight(line, "\n"))))
+			name = ""
+		}
+	}
+	return nil
+}
+
+func jobCard(j *jobView, now time.Time) card {
+	zone := j.zone()
+	var d card
+	d.add("job", j.fullName(), bold)
+	d.add("id", fmt.Sprintf("%s, version %d", j.ID, j.Version))
+	d.add("status", j.Status, statusColour(j.Status))
+	d.add("error", j.Error, red)
+	d.add("description", j.Description)
+	d.add("owner", j.Owner)
+	for i, k := range slices.Sorted(maps.Keys(j.Labels)) {
+		name := ""
+		if i == 0 {
+			name = "labels"
+		}
+		d.add(name, k+"="+j.Labels[k])
+	}
+	d.add("schedule", scheduleInFull(j))
+	d.add("next due", both(j.NextDue, zone, now))
+	d.add("last due", both(j.LastDue, zone, now))
+	d.add("command", j.Command)
+	d.add("timeout", orElse(j.Timeout, "none"))
+	d.add("overlap", j.Overlap)
+	d.add("misfire", misfireInFull(j))
+	d.add("on lost", j.OnLost)
+	d.add("created", both(j.Created, time.Local, now))
+	if j.Updated != nil && j.Created != nil && !j.Updated.Equal(*j.Created) {
+		d.add("updated", both(j.Updated, time.Local, now))
+	}
+	return d
+}
+
+func scheduleInFull(j *jobView) string {
+	switch {
+	case j.Schedule != "":
+		return fmt.Sprintf("%s  (%s)", j.Schedule, orElse(j.Timezone, "UTC"))
+	case j.Every != "" && j.Start != nil:
+		return fmt.Sprintf("every %s from %s", j.Every, absolute(j.Start, j.zone()))
+	}
+	return j.when()
+}
+
+func misfireInFull(j *jobView) string {
+	if j.Misfire.MaxAge == "" {
+		return j.Misfire.Policy
+	}
+	return fmt.Sprintf("%s, at most %s late", j.Misfire.Policy, j.Misfire.MaxAge)
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"io"
+	"log/slog"
+
+	"github.com/lmittmann/tint"
+	"github.com/spf13/pflag"
+)
+
+// logging is how a process logs.
+type logging struct{ level, format string }
+
+func (l *logging) flags(flags *pflag.FlagSet) {
+	choiceVar(flags, &l.level, "log-level", "", "info", "least level that is logged", "debug", "info", "warn", "error")
+	choiceVar(flags, &l.format, "log-format", "", "auto", "auto is text on a terminal and json elsewhere", "auto", "text", "json")
+}
+
+// logger writes to w.
+func (l *logging) logger(w io.Writer) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(l.level)) // one of four words
+	if _, tty := terminal(w); l.format == "text" || l.format == "auto" && tty {
+		return slog.New(textHandler(w, level))
+	}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+func textHandler(w io.Writer, level slog.Level) slog.Handler {
+	return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !colourful(w)})
+}

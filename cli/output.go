@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"gopkg.in/yaml.v3"
+)
+
+// output is how a command prints what was asked for.
+type output struct{ format string }
+
+func (o *output) flags(cmd *cobra.Command, words ...string) {
+	if words == nil {
+		words = []string{"table", "json", "yaml", "name"}
+	}
+	choiceVar(cmd.Flags(), &o.format, "output", "o", "table", "output format", words...)
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// object prints v: as JSON, YAML, by its name alone, or the way people want to read it.
+func (o *output) object(c *console, v any, name string, table func() error) error {
+	switch o.format {
+	case "json":
+		return writeJSON(c.out, v)
+	case "yaml":
+		return writeYAML(c.out, v)
+	case "name":
+		_, err := fmt.Fprintln(c.out, name)
+		return err
+	}
+	return table()
+}
+
+// writeJSON prints what the API answered without losing fields that this program does not know.
+func writeJSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // commands are full of < and &
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func writeYAML(w io.Writer, v any) error {
+	var b bytes.Buffer
+	if err := writeJSON(&b, v); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(&b)
+	dec.UseNumber()
+	node, err := yamlNode(dec)
+	if err != nil {
+		return err
+	}
+	enc := yaml.NewEncoder(w)
+	enc.SetIndent(2)
+	if err := enc.Encode(node); err != nil {
+		return err
+	}
+	return enc.Close()
+}
+
+// yamlNode reads one JSON value, keeping the order of its fields.
+func yamlNode(dec *json.Decoder) (*yaml.Node, error) {
+	token, err := dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	n := new(yaml.Node)
+	delim, ok := token.(json.Delim)
+	if !ok {
+		if number, ok := token.(json.Number); ok {
+			n.Kind, n.Value = yaml.ScalarNode, number.String()
+			return n, nil
+		}
+		return n, n.Encode(token)
+	}
+	n.Kind = yaml.SequenceNode
+	if delim == '{' {
+		n.Kind = yaml.MappingNode
+	}
+	for dec.More() { // keys and values of an object alternate
+		child, err := yamlNode(dec)
+		if err != nil {
+			return nil, err
+		}
+		n.Content = append(n.Content, child)
+	}
+	_, err = dec.Token()
+	return n, err
+}
+
+// list prints a list: as the API gives it, or the names of its items, or a table.
+func (r *remote) list(raw page[json.RawMessage], name func(int) string, table func() error) error {
+	if r.format != "name" {
+		return r.object(r.console, raw, "", table)
+	}
+	for i := range raw.Items {
+		if _, err := fmt.Fprintln(r.out, name(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

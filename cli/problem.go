@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// problem is a refusal of the API (RFC 9457).
+type problem struct {
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	Errors []struct {
+		Field   string `json:"field"`
+		Message string `json:"message"`
+	} `json:"errors"`
+}
+
+func (p *problem) Error() string {
+	var parts []string
+	for _, s := range []string{p.Title, p.Detail} {
+		if s != "" && (len(parts) == 0 || !strings.EqualFold(parts[0], s)) {
+			parts = append(parts, plain(s))
+		}
+	}
+	s := strings.Join(parts, ": ")
+	for _, e := range p.Errors {
+		s += fmt.Sprintf("\n  %s: %s", plain(e.Field), plain(e.Message))
+	}
+	return s
+}
+
+// readProblem makes an error with its exit code of an answer that is no success.
+func readProblem(resp *http.Response, body []byte) error {
+	p := &problem{}
+	if err := json.Unmarshal(body, p); err != nil || p.Title == "" && p.Detail == "" {
+		return &exitError{
+			code: exitFailed, err: fmt.Errorf("%s answers %q, and not as a go-crontab would", resp.Request.URL.Host, resp.Status),
+			hint: "is this the address of a node? It is taken from --server or GOCRONTAB_SERVER",
+		}
+	}
+	p.Status = resp.StatusCode // the header counts
+	e := &exitError{code: exitFailed, err: p}
+	switch {
+	case p.Status == http.StatusNotFound:
+		e.code = exitNotFound
+	case p.Status == http.StatusServiceUnavailable:
+		e.hint = "the node is starting, stopping, or cannot reach MySQL: see its log, or ask another node with --server"
+	case p.Status < 500:
+		e.code = exitRefused
+	}
+	return e
+}
+
+// isStatus tells whether err is a refusal with an HTTP status.
+func isStatus(err error, status int) bool {
+	p := (*problem)(nil)
+	return errors.As(err, &p) && p.Status == status
+}

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// defaultServer is where `dev` and a `serve` without settings listen.
+const defaultServer = "http://127.0.0.1:8610"
+
+// remote is a cluster as its public API shows it.
+type remote struct {
+	*console
+	output
+	server string
+	http   http.Client
+}
+
+// newRemote adds the flags that every command over the API has.
+func newRemote(c *console, cmd *cobra.Command, formats ...string) *remote {
+	r := &remote{console: c, http: http.Client{Timeout: time.Minute}}
+	r.output.flags(cmd, formats...)
+	cmd.Flags().StringVar(&r.server, "server", defaultServer, "a node's API (GOCRONTAB_SERVER)")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return r.settle(cmd) }
+	return r
+}
+
+// settle makes a base URL of what names the server.
+func (r *remote) settle(cmd *cobra.Command) error {
+	if err := takeEnv(cmd.Flags(), []string{"server"}, nil); err != nil {
+		return err
+	}
+	if !strings.Contains(r.server, "://") {
+		r.server = "http://" + r.server
+	}
+	r.server = strings.TrimRight(r.server, "/")
+	if u, err := url.Parse(r.server); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return usageError("server %q: want a URL such as %s", r.server, defaultServer)
+	}
+	return nil
+}
+
+// maxAnswer bounds what is read of an answer. A run's output is at most some ten kilobytes.
+const maxAnswer = 64 << 20
+
+// call sends one request and returns the body of its answer, or a *problem.
+func (r *remote) call(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
+	var payload io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		payload = bytes.NewReader(b)
+	}
+	target := r.server + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, payload)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Accept", "application/json, application/problem+json, text/plain")
+	resp, err := r.http.Do(req)
+	if err != nil {
+		return nil, r.unreachable(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer of %s: %w", r.server, err)
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return nil, readProblem(resp, answer)
+	}
+	return answer, nil
+}
+
+// unreachable says in people's words why nobody answered.
+func (r *remote) unreachable(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err // without method and address
+	}
+	var dns *net.DNSError
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		err = fmt.Errorf("no go-crontab answers at %s: connection refused", r.server)
+	case errors.As(err, &dns):
+		err = fmt.Errorf("no go-crontab answers at %s: %s has no address", r.server, dns.Name)
+	default:
+		err = fmt.Errorf("no go-crontab answers at %s: %w", r.server, err)
+	}
+	return withHint(err, "to start one:       %s dev\nto name another:    export GOCRONTAB_SERVER=http://HOST:8610", program())
+}
+
+// get reads one object: decoded, and as it was sent.
+func get[T any](ctx context.Context, r *remote, path string, query url.Values) (v T, raw json.RawMessage, err error) {
+	return ask[T](ctx, r, http.MethodGet, path, query, nil)
+}
+
+// ask is a request whose answer is one object.
+func ask[T any](ctx context.Context, r *remote, method, path string, query url.Values, body any) (v T, raw json.RawMessage, err error) {
+	raw, err = r.call(ctx, method, path, query, body)
+	if err != nil {
+		return v, nil, err
+	}
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return v, nil, fmt.Errorf("the answer of %s is not understood: %w", r.server+path, err)
+	}
+	return v, raw, nil
+}
+
+// page is one answer to a list request. As raw it is also what -o json prints of the whole list.
+type page[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next,omitempty"`
+}
+
+const maxPage = 200 // what the API gives at once
+
+// list reads a list to its end, or its first limit items when that is not 0.
+func list[T any](ctx context.Context, r *remote, path string, query url.Values, limit int) (items []T, raw page[json.RawMessage], err error) {
+	raw.Items = []json.RawMessage{}
+	if query == nil {
+		query = url.Values{}
+	}
+	for {
+		ask := maxPage
+		if limit > 0 {
+			ask = min(ask, limit-len(items))
+		}
+		query.Set("limit", fmt.Sprint(ask))
+		p, _, err := get[page[json.RawMessage]](ctx, r, path, query)
+		if err != nil {
+			return nil, raw, err
+		}
+		for _, item := range p.Items {
+			var v T
+			if err := json.Unmarshal(item, &v); err != nil {
+				return nil, raw, fmt.Errorf("the answer of %s is not understood: %w", r.server+path, err)
+			}
+			items = append(items, v)
+		}
+		raw.Items, raw.Next = append(raw.Items, p.Items...), p.Next
+		if p.Next == "" || len(p.Items) == 0 || limit > 0 && len(items) >= limit {
+			return items, raw, nil
+		}
+		query.Set("cursor", p.Next)
+	}
+}
+
+// table prints a table as wide as the terminal.
+func (r *remote) table(t *table) error {
+	return t.print(r.out, terminalWidth(r.out), colourful(r.out))
+}

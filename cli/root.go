@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Main runs one command line and returns its exit code.
+func Main(args []string, in io.Reader, out, errs io.Writer) int {
+	c := &console{in: in, out: out, err: errs}
+	running := false
+	root := newRoot(c)
+	root.PersistentPreRun = func(*cobra.Command, []string) { running = true }
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errs)
+	cmd, err := root.ExecuteC()
+	if err == nil {
+		return exitOK
+	}
+	if !running { // cobra took nothing of it
+		err = &exitError{code: exitUsage, err: err, hint: hintOf(err)}
+	}
+	if codeOf(err) == exitUsage {
+		err = withHint(err, "see %s --help", cmd.CommandPath())
+	}
+	c.complain(err)
+	return codeOf(err)
+}
+
+func newRoot(c *console) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "go-crontab",
+		Short: "A cron cluster that needs nothing but MySQL",
+		Long: `A cron cluster that needs nothing but MySQL: identical nodes, no leader, one binary.
+
+Try it without any setup:   go-crontab dev
+Run it for real:            go-crontab migrate, then go-crontab serve on each machine`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       version,
+	}
+	root.Version = readVersion().Version
+	root.SetVersionTemplate("go-crontab {{.Version}}\n")
+	root.AddGroup(&cobra.Group{ID: "cluster", Title: "Run a cluster:"}, &cobra.Group{ID: "jobs", Title: "Use one:"})
+	for _, cmd := range []*cobra.Command{devCommand(c), migrateCommand(c), serveCommand(c)} {
+		cmd.GroupID = "cluster"
+		root.AddCommand(cmd)
+	}
+	for _, cmd := range []*cobra.Command{jobCommand(c), runCommand(c), clusterCommand(c)} {
+		cmd.GroupID = "jobs"
+		root.AddCommand(cmd)
+	}
+	root.AddCommand(versionCommand(c))
+	return root
+}
+
+// newGroup is a command that only has commands of its own. Unlike cobra's, it does not take a mistyped one for a
+// wish for help.
+func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		err := usageError("unknown command %q for %q", args[0], cmd.CommandPath())
+		cmd.SuggestionsMinimumDistance = 2
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			err = withHint(err, "did you mean %s %s?", cmd.CommandPath(), strings.Join(near, " or "))
+		}
+		return err
+	}}
+	group.AddCommand(commands...)
+	return group
+}
+
+// wants checks the number of arguments and says what they are.
+func wants(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return fmt.Errorf("%s: %s is missing", cmd.CommandPath(), what)
+		case most >= 0 && len(args) > most:
+			return fmt.Errorf("%s: %q is too much, want %s", cmd.CommandPath(), args[most], what)
+		}
+		return nil
+	}
+}
+
+// nothing is for commands without arguments.
+func nothing(cmd *cobra.Command, args []string) error { return wants(0, 0, "no argument")(cmd, args) }

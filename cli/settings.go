@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// envPrefix begins the names of all variables.
+const envPrefix = "GOCRONTAB_"
+
+// envName is the variable of a flag: "session-expiry" is GOCRONTAB_SESSION_EXPIRY.
+func envName(flag string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// takeEnv gives flags that were not given the values of their variables. For secrets, a variable ending in _FILE may
+// name a file with the value instead. Errors never repeat a value.
+func takeEnv(flags *pflag.FlagSet, names, secrets []string) error {
+	for _, name := range append(slices.Clone(names), secrets...) {
+		if flags.Changed(name) {
+			continue
+		}
+		from, value := envName(name), os.Getenv(envName(name))
+		if file := os.Getenv(from + "_FILE"); value == "" && file != "" && slices.Contains(secrets, name) {
+			from += "_FILE"
+			b, err := os.ReadFile(file)
+			if err != nil {
+				return usageError("%s: %w", from, err)
+			}
+			value = strings.TrimRight(string(b), "\r\n")
+		}
+		if value == "" {
+			continue
+		}
+		if err := flags.Set(name, value); err != nil {
+			return usageError("%s: not a value of --%s (%s)", from, name, flags.Lookup(name).Value.Type())
+		}
+	}
+	return nil
+}
+
+// choice is a flag that takes one of a few words.
+type choice struct {
+	value *string
+	words []string
+}
+
+// choiceVar adds such a flag.
+func choiceVar(flags *pflag.FlagSet, value *string, name, short, otherwise, what string, words ...string) {
+	*value = otherwise
+	flags.VarP(&choice{value, words}, name, short, what+": "+strings.Join(words, ", "))
+}
+
+func (c *choice) String() string { return *c.value }
+func (c *choice) Type() string   { return "word" }
+func (c *choice) Set(s string) error {
+	if !slices.Contains(c.words, s) {
+		return fmt.Errorf("want one of %s", strings.Join(c.words, ", "))
+	}
+	*c.value = s
+	return nil
+}
+
+// checkDSN tells apart a missing one and a wrong one; both are matters of usage.
+func checkDSN(dsn string) error {
+	if dsn == "" {
+		return &exitError{
+			code: exitUsage, err: fmt.Errorf("no database is named"),
+			hint: "export GOCRONTAB_DSN='user:password@tcp(host:3306)/schema', or GOCRONTAB_DSN_FILE with a file that holds it\n" +
+				"to try go-crontab without a database of your own: go-crontab dev",
+		}
+	}
+	return nil
+}
+
+// dsnVar adds the flag that names the database.
+func dsnVar(flags *pflag.FlagSet, dsn *string) {
+	flags.StringVar(dsn, "dsn", "", "the database, user:password@tcp(host:3306)/schema; visible to all users of the machine in ps,\nso better give it as GOCRONTAB_DSN or in a file named by GOCRONTAB_DSN_FILE")
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"net/url"
+	"time"
+)
+
+// What of the API's objects is shown. They are read leniently: a newer server may send more.
+
+type jobView struct {
+	ID          string            `json:"id"`
+	App         string            `json:"app"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Owner       string            `json:"owner"`
+	Labels      map[string]string `json:"labels"`
+	Schedule    string            `json:"schedule"`
+	Every       string            `json:"every"`
+	At          *time.Time        `json:"at"`
+	Start       *time.Time        `json:"start"`
+	Timezone    string            `json:"timezone"`
+	Command     string            `json:"command"`
+	Timeout     string            `json:"timeout"`
+	Overlap     string            `json:"overlap"`
+	Misfire     struct {
+		Policy string `json:"policy"`
+		MaxAge string `json:"max_age"`
+	} `json:"misfire"`
+	OnLost  string     `json:"on_lost"`
+	Status  string     `json:"status"`
+	Error   string     `json:"error"`
+	Version int64      `json:"version"`
+	NextDue *time.Time `json:"next_due"`
+	LastDue *time.Time `json:"last_due"`
+	Created *time.Time `json:"created"`
+	Updated *time.Time `json:"updated"`
+}
+
+// fullName is how people name a job.
+func (j *jobView) fullName() string { return j.App + "/" + j.Name }
+
+func (j *jobView) path() string { return "/api/v1/jobs/" + url.PathEscape(j.ID) }
+
+// when says in a few words when it is due.
+func (j *jobView) when() string {
+	switch {
+	case j.Schedule != "" && j.Timezone != "" && j.Timezone != "UTC":
+		return j.Schedule + " " + j.Timezone
+	case j.Schedule != "":
+		return j.Schedule
+	case j.Every != "":
+		return "every " + j.Every
+	case j.At != nil:
+		return "at " + absolute(j.At, j.zone())
+	}
+	return ""
+}
+
+// zone is that of the job, or the one of this machine where the job has none.
+func (j *jobView) zone() *time.Location {
+	if j.Timezone != "" {
+		if zone, err := time.LoadLocation(j.Timezone); err == nil {
+			return zone
+		}
+	}
+	return time.Local
+}
+
+type runView struct {
+	ID       string     `json:"id"`
+	JobID    string     `json:"job_id"`
+	App      string     `json:"app"`
+	Job      string     `json:"job"`
+	Due      *time.Time `json:"due"`
+	Until    *time.Time `json:"until"`
+	Count    int64      `json:"count"`
+	Started  *time.Time `json:"started"`
+	Ended    *time.Time `json:"ended"`
+	Lateness float64    `json:"lateness_ms"`
+	Attempt  int        `json:"attempt"`
+	Final    bool       `json:"final"`
+	State    string     `json:"state"`
+	Outcome  string     `json:"outcome"`
+	Reason   string     `json:"reason"`
+	ExitCode *int       `json:"exit_code"`
+	Signal   string     `json:"signal"`
+	Node     string     `json:"node"`
+	Trigger  string     `json:"trigger"`
+	Request  any        `json:"request"`
+
+	OutputBytes     int64 `json:"output_bytes"`
+	OutputTruncated bool  `json:"output_truncated"`
+}
+
+// took is how long the run took, or has been taking; 0 when it was never started.
+func (r *runView) took(now time.Time) time.Duration {
+	switch {
+	case r.Started == nil:
+		return 0
+	case r.Ended == nil:
+		return max(0, now.Sub(*r.Started))
+	}
+	return r.Ended.Sub(*r.Started)
+}
+
+// ending is the outcome, or that it is running.
+func (r *runView) ending() string {
+	if r.Outcome != "" {
+		return r.Outcome
+	}
+	return r.State
+}

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"io"
+	"slices"
+	"strings"
+)
+
+// column of a table. When the table is too wide for the terminal, first columns that may be dropped go, from the
+// right, as long as their cells would be useless when cut; then the widest of those that may shrink gives way.
+type column struct {
+	head   string
+	right  bool // numbers
+	drop   bool
+	shrink bool
+}
+
+type cell struct {
+	text   string
+	colour colour
+}
+
+type table struct {
+	columns []column
+	rows    [][]cell
+}
+
+func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
+
+func text(s string) cell { return cell{text: plain(s)} }
+
+const (
+	gap       = 2  // spaces between columns
+	shrunk    = 12 // no column is made narrower than this
+	dropBelow = 24 // columns go before the shrinking ones have less than this together
+)
+
+// print writes the table, at most width columns wide; 0 is no limit.
+func (t *table) print(w io.Writer, width int, coloured bool) error {
+	widths := t.widths()
+	if width > 0 {
+		t.dropColumns(widths, width)
+		t.shrinkColumns(widths, width)
+	}
+	paint := painter(coloured)
+	var b strings.Builder
+	head := make([]cell, len(t.columns))
+	for i, c := range t.columns {
+		head[i] = cell{c.head, bold}
+	}
+	for _, row := range append([][]cell{head}, t.rows...) {
+		t.line(&b, row, widths, paint)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (t *table) line(b *strings.Builder, row []cell, widths []int, paint func(colour, string) string) {
+	pending := 0 // spaces that are only written before something, so that no line ends in one
+	for i, c := range row {
+		if widths[i] < 0 {
+			continue
+		}
+		s := cut(c.text, widths[i])
+		pad := widths[i] - displayWidth(s)
+		if t.columns[i].right {
+			pending, pad = pending+pad, 0
+		}
+		if s != "" {
+			b.WriteString(strings.Repeat(" ", pending))
+			b.WriteString(paint(c.colour, s))
+			pending = 0
+		} else {
+			pad = widths[i]
+		}
+		pending += pad + gap
+	}
+	b.WriteByte('\n')
+}
+
+// widths of the columns as their cells need them.
+func (t *table) widths() []int {
+	widths := make([]int, len(t.columns))
+	for i, c := range t.columns {
+		widths[i] = displayWidth(c.head)
+		for _, row := range t.rows {
+			widths[i] = max(widths[i], displayWidth(row[i].text))
+		}
+	}
+	return widths
+}
+
+// total leaves out dropped columns, whose width is -1.
+func total(widths []int) int {
+	sum := -gap
+	for _, w := range widths {
+		if w >= 0 {
+			sum += w + gap
+		}
+	}
+	return sum
+}
+
+func (t *table) dropColumns(widths []int, width int) {
+	for i, c := range slices.Backward(t.columns) {
+		spare := 0 // what shrinking could give
+		for j, c := range t.columns {
+			if c.shrink && widths[j] > dropBelow {
+				spare += widths[j] - dropBelow
+			}
+		}
+		if c.drop && total(widths)-spare > width {
+			widths[i] = -1
+		}
+	}
+}
+
+func (t *table) shrinkColumns(widths []int, width int) {
+	for total(widths) > width {
+		widest := -1
+		for i, c := range t.columns {
+			if c.shrink && widths[i] > shrunk && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return // too narrow a terminal: it wraps the lines
+		}
+		widths[widest]--
+	}
+}

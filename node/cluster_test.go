@@ -1,0 +1,149 @@
+package node_test
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/node"
+)
+
+// TestTenThousandDueTimes runs them on three nodes: none twice, none missing.
+func TestTenThousandDueTimes(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l := newLedger()
+	var nodes []*member
+	for _, name := range []string{"one", "two", "three"} {
+		nodes = append(nodes, c.start(name, func(cfg *node.Config) { cfg.Executor, cfg.Slots = l, 2000 }))
+	}
+	first := nodes[0].Now().Add(4 * time.Second)
+	jobs := c.everySecond(500, first)
+	until := first.Add(20 * time.Second)
+	time.Sleep(time.Until(until) + 2*time.Second)
+	c.settled(30*time.Second, until)
+	got := account(t, c, l, jobs, until)
+	t.Logf("outcomes: %v", got)
+	n := 0
+	for _, k := range got {
+		n += k
+	}
+	if n != 10_000 {
+		t.Errorf("%d due times, want 10,000", n)
+	}
+	if shares := c.count("SELECT COUNT(DISTINCT node) FROM history"); shares != 3 {
+		t.Errorf("%d nodes took part, want 3", shares)
+	}
+}
+
+// TestKill9 kills a node that executes a long command: another takes its work over, the long run ends lost, and what
+// was only prepared is started elsewhere.
+func TestKill9(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l := newLedgerFile(t)
+	doomed := c.process("doomed")
+	long := c.insert(job.Spec{Name: "long", Every: job.Duration(time.Hour), Start: ptr(time.Now().Add(time.Second).Truncate(time.Microsecond)), Command: l.command("60")})[0]
+	await(t, "the long command", 10*time.Second, func() bool { return len(l.read()) == 1 })
+	well := c.start("well", nil)
+	short := well.every(6, time.Second, func(s *job.Spec) { s.Command = l.command("0") })
+	time.Sleep(2 * time.Second)
+	doomed.signal(syscall.SIGKILL)
+	killed := time.Now()
+	well.await("the long run ended lost", expiry+10*time.Second, func() bool {
+		runs := c.history(long.ID)
+		return len(runs) == 1 && runs[0].Outcome == job.Lost
+	})
+	t.Logf("taken over after %s", time.Since(killed).Round(time.Millisecond))
+	time.Sleep(2 * time.Second)
+	until := well.Now()
+	c.settled(20*time.Second, until)
+	outcomes := map[job.Outcome]int{}
+	for _, j := range short {
+		for _, r := range c.history(j.ID) {
+			outcomes[r.Outcome]++
+		}
+	}
+	t.Logf("short runs: %v", outcomes)
+	if outcomes[job.Missed] > 0 {
+		t.Errorf("%d due times were missed", outcomes[job.Missed])
+	}
+	l.check()
+}
+
+// TestStop stops a node process for longer than its lease and lets it go on: it starts nothing stale, and its
+// commands are dead soon.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l := newLedgerFile(t)
+	stopped := c.process("stopped")
+	well := c.start("well", nil)
+	well.every(12, time.Second, func(s *job.Spec) { s.Command = l.command("0.1") })
+	time.Sleep(4 * time.Second)
+	stopped.signal(syscall.SIGSTOP)
+	time.Sleep(3 * expiry)
+	stopped.signal(syscall.SIGCONT)
+	await(t, "a new session", 15*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM session WHERE node = 'stopped'") == 1
+	})
+	time.Sleep(3 * time.Second)
+	c.settled(20*time.Second, well.Now())
+	l.check()
+	if n := c.count("SELECT COUNT(*) FROM history WHERE node = 'stopped' AND outcome = 1 AND lateness > 2000000"); n > 0 {
+		t.Errorf("%d runs were started late by the node that was stopped", n)
+	}
+	stopped.signal(syscall.SIGTERM)
+	if code := stopped.exit(); code != 0 {
+		t.Errorf("exit code %d after SIGTERM, want 0", code)
+	}
+}
+
+// TestDrain stops a node as a deploy would: what it prepared is started elsewhere on time, what it runs ends, its
+// session goes.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l := newLedger()
+	leaving := c.start("leaving", func(cfg *node.Config) { cfg.Executor = l })
+	staying := c.start("staying", func(cfg *node.Config) { cfg.Executor = l })
+	jobs := staying.every(20, time.Second, nil)
+	time.Sleep(3 * time.Second)
+	begin := time.Now()
+	leaving.drain()
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("the drain took %s", took)
+	}
+	if n := c.count("SELECT COUNT(*) FROM session"); n != 1 {
+		t.Errorf("%d sessions after the drain, want 1", n)
+	}
+	time.Sleep(4 * time.Second)
+	until := staying.Now()
+	c.settled(10*time.Second, until)
+	got := account(t, c, l, jobs, until)
+	if got[job.Succeeded] < 20*5 || got[job.Lost]+got[job.Missed]+got[job.Killed] > 0 {
+		t.Errorf("outcomes: %v", got)
+	}
+	if n := c.count("SELECT COUNT(*) FROM history WHERE lateness > 3000000"); n > 0 {
+		t.Errorf("%d runs were more than 3 s late", n)
+	}
+}
+
+// TestDrainKills stops a node whose command does not end within the grace.
+func TestDrainKills(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	n := c.start("one", func(cfg *node.Config) { cfg.Grace = time.Second })
+	j := n.create(job.Spec{Name: "stubborn", At: ptr(n.Now()), Command: "trap '' TERM; sleep 60 & wait; sleep 60"})
+	n.await("it runs", 5*time.Second, func() bool { return n.Status().Executing == 1 })
+	time.Sleep(300 * time.Millisecond)
+	begin := time.Now()
+	n.drain()
+	if took := time.Since(begin); took > 6*time.Second {
+		t.Errorf("the drain took %s", took)
+	}
+	if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Killed {
+		t.Errorf("runs: %+v, want one that was killed", runs)
+	}
+}

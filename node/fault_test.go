@@ -1,0 +1,194 @@
+package node_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go-crontab/execute"
+	"go-crontab/internal/faultproxy"
+	"go-crontab/internal/privatedb"
+	"go-crontab/internal/testdb"
+	"go-crontab/job"
+	"go-crontab/node"
+)
+
+// behind starts a node whose connections lead through a fault proxy.
+func (c *cluster) behind(server *privatedb.DB, name string, l execute.Executor, slots int) (*member, *faultproxy.Proxy) {
+	p := faultproxy.New(c.t, "unix", server.Socket())
+	return c.start(name, func(cfg *node.Config) { cfg.DSN, cfg.Executor, cfg.Slots = p.DSN(c.dsn), l, slots }), p
+}
+
+func newServer(t testing.TB) (*privatedb.DB, *cluster) {
+	t.Helper()
+	server := testdb.Server(t)
+	if err := server.CreateSchema(t.Context(), "crontab"); err != nil {
+		t.Fatal(err)
+	}
+	return server, newClusterOn(t, server.DSN("crontab"))
+}
+
+// TestCommitFates loses, in one way each, COMMITs of every transition, and holds what becomes of the due times
+// against the schedule.
+func TestCommitFates(t *testing.T) {
+	t.Parallel()
+	fates := map[string]faultproxy.Action{
+		"the commit never arrives":                    faultproxy.CutBefore(),
+		"the reply is lost":                           faultproxy.CutAfter(),
+		"the commit arrives after its sender is gone": faultproxy.HoldBefore(2500 * time.Millisecond),
+		"the server found a deadlock":                 faultproxy.Error(1213, "40001", "Deadlock found when trying to get lock"),
+	}
+	transitions := map[string]string{
+		"plan": "INSERT INTO task", "claim": "SET state = 1", "start": "SET state = 2", "finish": "INSERT INTO history", "free": "SET state = 0",
+	}
+	for name, fate := range fates {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, c := newServer(t)
+			l := newLedger()
+			l.took = func(execute.Attempt) time.Duration { return 450 * time.Millisecond }
+			sick, proxy := c.behind(server, "sick", l, 1) // too few slots: tasks are given back
+			rules := map[string]*faultproxy.Injected{}
+			for transition, statement := range transitions {
+				rules[transition] = proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(statement), Times: 3, Action: fate})
+			}
+			jobs := c.everySecond(24, sick.Now().Add(3*time.Second))
+			sick.await("the sick node plans", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task") > 0 })
+			c.start("well", func(cfg *node.Config) { cfg.Executor = l })
+			time.Sleep(15 * time.Second)
+			until := sick.Now()
+			c.settled(20*time.Second, until)
+			got := account(t, c, l, jobs, until)
+			for transition, rule := range rules {
+				t.Logf("%s: injected %d times", transition, rule.Fired())
+				if rule.Fired() == 0 {
+					t.Errorf("%s: nothing was injected", transition)
+				}
+			}
+			t.Logf("outcomes: %v", got)
+			if got[job.Lost] > 0 {
+				t.Errorf("%d runs lost, though no node died", got[job.Lost])
+			}
+		})
+	}
+}
+
+// TestEditorFates loses COMMITs of changes that people make.
+func TestEditorFates(t *testing.T) {
+	t.Parallel()
+	for name, fate := range map[string]faultproxy.Action{"never arrives": faultproxy.CutBefore(), "reply lost": faultproxy.CutAfter()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, c := newServer(t)
+			n, proxy := c.behind(server, "sick", newLedger(), 0)
+			lose := func(statement string) {
+				proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(statement), Action: fate})
+			}
+			ctx := t.Context()
+			lose("INSERT INTO job")
+			j := n.create(job.Spec{Name: "once", Schedule: "0 0 1 1 *"})
+			if k := c.count("SELECT COUNT(*) FROM job"); k != 1 {
+				t.Fatalf("%d jobs after one create", k)
+			}
+			lose("UPDATE job SET app")
+			j, err := n.Editor().Pause(ctx, j.ID)
+			if err != nil || !j.Paused || j.Version != 2 {
+				t.Fatalf("pause: %+v, %v", j, err)
+			}
+			lose("UPDATE job SET app")
+			if j, err = n.Editor().Resume(ctx, j.ID); err != nil || j.Paused || j.Version != 3 {
+				t.Fatalf("resume: %+v, %v", j, err)
+			}
+			lose("INSERT INTO request")
+			r, err := n.Editor().RunNow(ctx, j.ID, "")
+			if err != nil || r.Origin == 0 {
+				t.Fatalf("run now: %+v, %v", r, err)
+			}
+			n.await("its run", 5*time.Second, func() bool { return len(c.history(j.ID)) > 0 })
+			lose("UPDATE job SET app")
+			if err := n.Editor().Delete(ctx, j.ID); err != nil {
+				t.Fatalf("delete: %v", err)
+			}
+			if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Succeeded {
+				t.Errorf("runs: %+v, want one", runs)
+			}
+		})
+	}
+}
+
+// TestServerRestarts kills MySQL under load, twice.
+func TestServerRestarts(t *testing.T) {
+	t.Parallel()
+	server, c := newServer(t)
+	l := newLedger()
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = l })
+	c.start("two", func(cfg *node.Config) { cfg.Executor = l })
+	jobs := n.every(8, time.Second, nil)
+	for range 2 {
+		time.Sleep(4 * time.Second)
+		if err := server.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if err := server.Restart(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(4 * time.Second)
+	until := n.Now()
+	c.settled(30*time.Second, until)
+	t.Logf("outcomes: %v", account(t, c, l, jobs, until))
+}
+
+// TestPartition cuts one node off, silently and for longer than its lease: its commands are killed before the
+// others start their work, it comes back by itself, and nothing is lost.
+func TestPartition(t *testing.T) {
+	t.Parallel()
+	server, c := newServer(t)
+	l := newLedger()
+	killed := make(chan time.Time, 100)
+	sick, proxy := c.behind(server, "sick", executorFunc(func(ctx context.Context, a execute.Attempt) job.Result {
+		r := l.Execute(ctx, a)
+		if a.Command == "long" {
+			<-ctx.Done()
+			killed <- time.Now()
+			return job.Result{Outcome: job.Killed}
+		}
+		return r
+	}), 0)
+	long := sick.create(job.Spec{Name: "long", Every: job.Duration(time.Hour), Command: "long", Start: ptr(sick.Now().Add(500 * time.Millisecond))})
+	jobs := sick.every(8, time.Second, nil)
+	sick.await("the long run", 5*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM task WHERE job_id = ? AND state = 2", long.ID) == 1
+	})
+	well := c.start("well", func(cfg *node.Config) { cfg.Executor = l })
+	old := sick.Status().Session
+	cut := time.Now()
+	proxy.Blackhole(faultproxy.BothWays)
+	dead := <-killed
+	if d := dead.Sub(cut); d > expiry*8/10 {
+		t.Errorf("the command lived %s without a lease, longer than %s", d, expiry*8/10)
+	}
+	well.await("the session buried", 2*expiry+5*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM session") == 1
+	})
+	proxy.CutAll()
+	proxy.Heal()
+	sick.await("a new session", 10*time.Second, func() bool {
+		st := sick.Status()
+		return st.Ready && st.Session != old
+	})
+	time.Sleep(3 * time.Second)
+	until := well.Now()
+	c.settled(20*time.Second, until)
+	t.Logf("outcomes: %v", account(t, c, l, jobs, until))
+	if r := c.history(long.ID); len(r) != 1 || r[0].Outcome != job.Lost {
+		t.Errorf("long run: %+v, want one that is lost", r)
+	}
+}
+
+type executorFunc func(context.Context, execute.Attempt) job.Result
+
+func (f executorFunc) Execute(ctx context.Context, a execute.Attempt) job.Result { return f(ctx, a) }
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,173 @@
+package node_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go-crontab/node"
+)
+
+// The test binary is a node process when it is asked to be one, so that tests can kill and stop real processes.
+const asNode = "GOCRONTAB_TEST_AS_NODE"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(asNode); name != "" {
+		os.Exit(beNode(name))
+	}
+	os.Exit(m.Run())
+}
+
+func beNode(name string) int {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", name)
+	n, err := node.New(node.Config{DSN: os.Getenv("DSN"), Name: name, Expiry: expiry, Log: log, SpoolDir: os.Getenv("SPOOL")})
+	if err != nil {
+		log.Error("cannot run", "error", err)
+		return 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	if err := n.Run(ctx, context.Background()); err != nil {
+		log.Error("ended", "error", err)
+		return 4
+	}
+	return 0
+}
+
+// process is a node process.
+type process struct {
+	t   testing.TB
+	cmd *exec.Cmd
+}
+
+// process starts a node process and waits until it has a session.
+func (c *cluster) process(name string) *process {
+	c.t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asNode+"="+name, "DSN="+c.dsn, "SPOOL="+c.t.TempDir())
+	out, err := os.Create(filepath.Join(c.t.TempDir(), "log"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	cmd.Stderr = out
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	p := &process{c.t, cmd}
+	c.t.Cleanup(func() {
+		p.signal(syscall.SIGCONT)
+		p.signal(syscall.SIGKILL)
+		cmd.Wait()
+		out.Close()
+		if c.t.Failed() {
+			text, _ := os.ReadFile(out.Name())
+			c.t.Logf("log of %s:\n%s", name, text)
+		}
+	})
+	await(c.t, name+" joined", 10*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM session WHERE node = ?", name) == 1
+	})
+	return p
+}
+
+func (p *process) signal(s syscall.Signal) { p.cmd.Process.Signal(s) }
+
+// exit waits for the process and returns its exit code.
+func (p *process) exit() int {
+	p.t.Helper()
+	done := make(chan struct{})
+	go func() { p.cmd.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		p.t.Fatal("the process does not end")
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// ledgerFile is written by commands, outside of MySQL: one line each time one starts and ends.
+type ledgerFile struct {
+	t    testing.TB
+	path string
+}
+
+func newLedgerFile(t testing.TB) ledgerFile {
+	return ledgerFile{t, filepath.Join(t.TempDir(), "ledger")}
+}
+
+// command writes a line when it starts, sleeps, and writes one when it ends.
+func (l ledgerFile) command(sleep string) string {
+	line := func(what string) string {
+		return fmt.Sprintf(`echo "%s $GOCRONTAB_JOB $GOCRONTAB_DUE $GOCRONTAB_LAUNCH $(date +%%s%%N) $$" >> %s`, what, l.path)
+	}
+	return line("start") + "; sleep " + sleep + "; " + line("end")
+}
+
+type entry struct {
+	job, due, launch string
+	start, end       int64 // nanoseconds; end is 0 for what never ended
+}
+
+// read returns what was executed, by launch.
+func (l ledgerFile) read() map[string]*entry {
+	l.t.Helper()
+	f, err := os.Open(l.path)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer f.Close()
+	out := map[string]*entry{}
+	for s := bufio.NewScanner(f); s.Scan(); {
+		w := strings.Fields(s.Text())
+		if len(w) != 6 {
+			l.t.Fatalf("torn line in the ledger: %q", s.Text())
+		}
+		var at int64
+		fmt.Sscan(w[4], &at)
+		switch w[0] {
+		case "start":
+			if out[w[3]] != nil {
+				l.t.Errorf("launch %s was executed twice", w[3])
+			}
+			out[w[3]] = &entry{job: w[1], due: w[2], launch: w[3], start: at}
+		case "end":
+			out[w[3]].end = at
+		}
+	}
+	return out
+}
+
+// check holds the ledger against the rules: no due time twice, no two of one job at once.
+func (l ledgerFile) check() {
+	l.t.Helper()
+	dues := map[string]string{}
+	byJob := map[string][]*entry{}
+	for _, e := range l.read() {
+		if other := dues[e.job+e.due]; other != "" {
+			l.t.Errorf("%s due %s was executed by %s and by %s", e.job, e.due, other, e.launch)
+		}
+		dues[e.job+e.due] = e.launch
+		byJob[e.job] = append(byJob[e.job], e)
+	}
+	for job, es := range byJob {
+		for i, a := range es {
+			for _, b := range es[i+1:] {
+				if a.end != 0 && b.end != 0 && a.start < b.end && b.start < a.end {
+					l.t.Errorf("%s: %s and %s overlap", job, a.launch, b.launch)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package node_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"go-crontab/execute"
+	"go-crontab/job"
+	"go-crontab/node"
+)
+
+func TestOverlap(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l := newLedger()
+	l.took = func(execute.Attempt) time.Duration { return 2500 * time.Millisecond }
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = l })
+	c.start("two", func(cfg *node.Config) { cfg.Executor = l })
+	skip := n.create(job.Spec{Name: "skip", Every: job.Duration(time.Second)})
+	allow := n.create(job.Spec{Name: "allow", Every: job.Duration(time.Second), Overlap: job.OverlapAllow})
+	time.Sleep(9 * time.Second)
+	until := n.Now().Add(-3 * time.Second)
+	c.settled(10*time.Second, until)
+	got := account(t, c, l, []job.Job{skip}, until)
+	if got[job.Succeeded] < 2 || got[job.Skipped] < 3 {
+		t.Errorf("skip: %v", got)
+	}
+	var end job.Micros
+	for _, r := range c.history(skip.ID) {
+		switch r.Outcome {
+		case job.Succeeded:
+			if r.Started < end {
+				t.Errorf("run due %s started at %s, before the one before it ended at %s", r.Due, r.Started, end)
+			}
+			end = r.Ended
+		case job.Skipped:
+			if !strings.Contains(r.Reason, "overlap") || r.Started != 0 {
+				t.Errorf("skipped run: %+v", r.Run)
+			}
+		}
+	}
+	if got := account(t, c, l, []job.Job{allow}, until); got[job.Skipped] != 0 {
+		t.Errorf("allow: %v", got)
+	}
+}
+
+// TestPauseHolds pauses a busy job again and again: after each answer nothing starts.
+func TestPauseHolds(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l := newLedger()
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = l })
+	other := c.start("two", func(cfg *node.Config) { cfg.Executor = l })
+	j := n.create(job.Spec{Name: "busy", Every: job.Duration(50 * time.Millisecond)})
+	for i := range 5 {
+		time.Sleep(700*time.Millisecond + time.Duration(i)*13*time.Millisecond)
+		paused, err := other.Editor().Pause(t.Context(), j.ID)
+		if err != nil || !paused.Paused {
+			t.Fatalf("pause: %+v, %v", paused, err)
+		}
+		before, _ := l.counts()
+		time.Sleep(300 * time.Millisecond)
+		if after, _ := l.counts(); after != before {
+			t.Errorf("%d runs started after the pause was answered", after-before)
+		}
+		if n := c.count("SELECT COUNT(*) FROM task WHERE state < 2"); n != 0 {
+			t.Errorf("a paused job has %d due times", n)
+		}
+		if _, err := n.Editor().Resume(t.Context(), j.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, doubles := l.counts()
+	if doubles != 0 {
+		t.Errorf("%d due times were executed twice", doubles)
+	}
+	if k := c.count("SELECT COUNT(*) FROM history WHERE due_count > 1 AND outcome = 6"); k > 5 {
+		t.Errorf("%d counted runs for five pauses", k)
+	}
+}
+
+// TestEdit changes what is run and when while the job is busy: no due time runs twice, and after the answer nothing
+// runs as it was.
+func TestEdit(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	seen := make(chan string, 10_000)
+	l := newLedger()
+	l.took = func(a execute.Attempt) time.Duration { seen <- a.Command; return 0 }
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = l })
+	j := n.create(job.Spec{Name: "busy", Every: job.Duration(50 * time.Millisecond), Command: "old"})
+	time.Sleep(time.Second)
+	spec := j.Spec
+	spec.Command = "new"
+	edited, err := n.Editor().Update(t.Context(), j.ID, j.Version, spec)
+	if err != nil || edited.Version != j.Version+1 {
+		t.Fatalf("update: %+v, %v", edited, err)
+	}
+	for len(seen) > 0 {
+		<-seen
+	}
+	time.Sleep(time.Second)
+	if len(seen) < 10 {
+		t.Errorf("only %d runs after the edit", len(seen))
+	}
+	for len(seen) > 0 {
+		if got := <-seen; got != "new" {
+			t.Fatalf("%q ran after the edit was answered", got)
+		}
+	}
+	if _, err := n.Editor().Update(t.Context(), j.ID, j.Version, spec); err != job.ErrChanged {
+		t.Errorf("update of an old version: %v, want %v", err, job.ErrChanged)
+	}
+	if err := n.Editor().Delete(t.Context(), j.ID); err != nil {
+		t.Fatal(err)
+	}
+	before, doubles := l.counts()
+	time.Sleep(500 * time.Millisecond)
+	if after, _ := l.counts(); after != before || doubles != 0 {
+		t.Errorf("%d runs after the delete was answered, %d doubles", after-before, doubles)
+	}
+	again := n.create(job.Spec{Name: "busy", Every: job.Duration(time.Hour)})
+	if again.ID == j.ID {
+		t.Error("the name of a deleted job is not free")
+	}
+}
+
+func TestRunNow(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	n := c.start("one", nil)
+	c.start("two", nil)
+	j := n.create(job.Spec{Name: "by hand", Schedule: "0 0 1 1 *"})
+	var worst time.Duration
+	for range 5 {
+		if _, err := n.Editor().RunNow(t.Context(), j.ID, ""); err != nil {
+			t.Fatal(err)
+		}
+		runs := len(c.history(j.ID))
+		n.await("its run", 5*time.Second, func() bool { return len(c.history(j.ID)) > runs })
+	}
+	for _, r := range c.history(j.ID) {
+		if r.Outcome != job.Succeeded || r.Origin == 0 {
+			t.Errorf("got %+v", r.Run)
+		}
+		worst = max(worst, time.Duration(r.Lateness)*time.Microsecond)
+	}
+	t.Logf("started after %s at most", worst)
+	a, err := n.Editor().RunNow(t.Context(), j.ID, "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := n.Editor().RunNow(t.Context(), j.ID, "key"); err != nil || a != b {
+		t.Errorf("the same key: %+v, then %+v, %v", a, b, err)
+	}
+	other := n.create(job.Spec{Name: "other", Schedule: "0 0 1 1 *"})
+	if _, err := n.Editor().RunNow(t.Context(), other.ID, "key"); err != job.ErrKeyReused {
+		t.Errorf("the key for another job: %v, want %v", err, job.ErrKeyReused)
+	}
+}
+
+// TestMisfire lets a job's cursor lie in the past, as after an outage of the whole cluster.
+func TestMisfire(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l := newLedger()
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = l })
+	gap := func(name string, every, ago time.Duration, m job.Misfire) job.Job {
+		spec := job.Spec{Name: name, Every: job.Duration(every), Start: ptr(n.Now().Add(24 * time.Hour)), Misfire: m}
+		j := n.create(spec)
+		start := n.Now().Add(-ago).Truncate(time.Microsecond)
+		j.Spec.Start = &start
+		text, _ := j.Spec.Encode()
+		if _, err := c.db.Raw().Exec("UPDATE job SET spec = ?, next_due = ? WHERE id = ?", text, start.UnixMicro(), j.ID); err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	latest := gap("latest", 10*time.Minute, 2*time.Hour-time.Minute, job.Misfire{})
+	old := gap("too old", 3*time.Hour, 8*time.Hour, job.Misfire{})
+	skip := gap("skip", 10*time.Minute, 2*time.Hour-time.Minute, job.Misfire{Policy: job.MisfireSkip})
+	seconds := gap("every second", time.Second, time.Hour, job.Misfire{})
+	time.Sleep(4 * time.Second)
+	until := n.Now()
+	c.settled(60*time.Second, until)
+	got := account(t, c, l, []job.Job{latest}, until)
+	if got[job.Missed] != 11 || got[job.Succeeded] != 1 || len(c.history(latest.ID)) != 2 {
+		t.Errorf("latest: %v in %d runs, want 11 missed and 1 succeeded in 2", got, len(c.history(latest.ID)))
+	}
+	if got := account(t, c, l, []job.Job{old}, until); got[job.Missed] != 3 || len(got) != 1 {
+		t.Errorf("too old: %v, want 3 missed", got)
+	}
+	if got := account(t, c, l, []job.Job{skip}, until); got[job.Missed] != 12 || len(got) != 1 {
+		t.Errorf("skip: %v, want 12 missed", got)
+	}
+	got = account(t, c, l, []job.Job{seconds}, until)
+	if got[job.Missed] < 3530 || c.count("SELECT COUNT(*) FROM history WHERE job_id = ?", seconds.ID) > 80 {
+		t.Errorf("every second: %v in %d rows", got, len(c.history(seconds.ID)))
+	}
+}
+
+func TestAtInThePastFiresAtOnce(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	n := c.start("one", nil)
+	j := n.create(job.Spec{Name: "late", At: ptr(n.Now().Add(-48 * time.Hour))})
+	n.await("its run", 5*time.Second, func() bool { return len(c.history(j.ID)) == 1 })
+	row, err := c.db.Job(t.Context(), j.ID)
+	if err != nil || row.Status(false) != job.Finished {
+		t.Errorf("status %s, want finished; %v", row.Status(false), err)
+	}
+}
+
+// TestBadRowsHarmNobody puts definitions into the table that no API would take.
+func TestBadRowsHarmNobody(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	n := c.start("one", nil)
+	good := n.create(job.Spec{Name: "good", Every: job.Duration(time.Second)})
+	for i, spec := range []string{"", "{", `{"name":"x","schedule":"61 * * * *"}`, `{"schedule":"1-0 * * * *","command":"x"}`,
+		`{"every":"1s","timezone":"Nowhere/Land"}`, `{"future":true}`, `{"every":"-1s"}`, `{"every":"1s","start":"0001-01-01T00:00:00Z"}`} {
+		_, err := c.db.Raw().Exec("INSERT INTO job (app, name, hash, spec, next_due, created, updated) VALUES ('bad', ?, 7, ?, 1, 1, 1)", i, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := len(c.history(good.ID))
+	n.await("the good one goes on", 8*time.Second, func() bool { return len(c.history(good.ID)) >= before+4 })
+	if k := c.count("SELECT COUNT(*) FROM job WHERE app = 'bad' AND next_due IS NOT NULL AND name < 7"); k != 0 {
+		t.Errorf("%d broken jobs are still planned", k)
+	}
+}
