@@ -30,6 +30,9 @@ func (db *DB) provider() (*goose.Provider, error) {
 // Migrate creates or upgrades the schema and returns the versions before and after. Several may run it at once.
 // It refuses a schema that is newer than this program.
 func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
+	if db.db.Stats().MaxOpenConnections == 1 {
+		db.db.SetMaxOpenConns(2) // the lock of the migration has a connection of its own
+	}
 	p, err := db.provider()
 	if err != nil {
 		return 0, 0, err
