@@ -91,7 +91,7 @@ func parseObject(body []byte) (map[string]any, error) {
 	}
 	o, ok := v.(map[string]any)
 	if !ok {
-		return nil, invalidField("", "the body is %s; a JSON object is wanted", describe(v))
+		return nil, invalidField("body", "is %s; want an object", describe(v))
 	}
 	return o, nil
 }

@@ -165,10 +165,13 @@ func (f *fields) unknown() {
 		if slices.Contains(f.known, name) {
 			continue
 		}
+		if len(*f.problems) > maxProblems {
+			return // enough to say
+		}
 		if near := nearest(name, f.known); near != "" {
-			f.wrong(cutShort(name), "is not known; did you mean %s?", near)
+			f.wrong(name, "is not known; did you mean %s?", near)
 		} else {
-			f.wrong(cutShort(name), "is not known; known are %s", strings.Join(slices.Sorted(slices.Values(f.known)), ", "))
+			f.wrong(name, "is not known; known are %s", strings.Join(slices.Sorted(slices.Values(f.known)), ", "))
 		}
 	}
 }
@@ -200,14 +203,15 @@ func describe(v any) string {
 }
 
 // cutShort keeps messages short, whatever was sent.
-func cutShort(s string) string {
-	const most = 60
+func cutShort(s string) string { return cut(s, 60) }
+
+// cut keeps the first bytes of a text, and all of its last character.
+func cut(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	n := most
-	for !utf8.RuneStart(s[n]) {
-		n--
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
 	}
-	return s[:n] + "…"
+	return s[:most] + "…"
 }

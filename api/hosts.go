@@ -40,7 +40,7 @@ func (h hosts) allow(host string) bool {
 
 // hostOf cuts off a port and the brackets of an IPv6 address.
 func hostOf(s string) string {
-	if host, _, err := net.SplitHostPort(s); err == nil {
+	if host, port, err := net.SplitHostPort(s); err == nil && strings.Trim(port, "0123456789") == "" {
 		return host
 	}
 	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")

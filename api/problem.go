@@ -70,9 +70,24 @@ func invalidField(field, format string, args ...any) *Problem {
 	return invalidFields(job.Problems{{Field: field, Message: fmt.Sprintf(format, args...)}})
 }
 
+// Bounds of what is said about one request. Messages repeat parts of it: without bounds a body of 256 KiB could be
+// answered by many times as much.
+const (
+	maxProblems = 20
+	maxPlace    = 200 // bytes of a field
+	maxMessage  = 400
+)
+
 func invalidFields(problems job.Problems) *Problem {
-	p := invalid.problem("%v", problems)
-	p.Errors = problems
+	said := make(job.Problems, 0, min(len(problems), maxProblems))
+	for _, q := range problems[:min(len(problems), maxProblems)] {
+		said = append(said, job.Problem{Field: cut(q.Field, maxPlace), Message: cut(q.Message, maxMessage)})
+	}
+	p := invalid.problem("%v", said)
+	if more := len(problems) - len(said); more > 0 {
+		p.Detail += "; and more"
+	}
+	p.Errors = said
 	return p
 }
 
@@ -105,7 +120,7 @@ func problemOf(err error) *Problem {
 	case errors.As(err, &invalid):
 		return invalidFields(invalid)
 	case sql.IsUnknown(err):
-		p = unknownOutcome.problem("The connection to the database was lost before it answered.")
+		p = unknownOutcome.problem("The database could not be asked to the end.")
 		if errors.As(err, &look) {
 			p.Detail += " " + look.look
 		}
@@ -118,7 +133,7 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, job.ErrKeyReused):
 		p = keyReused.problem("This Idempotency-Key came with another request before; use a new one for each request that is not a repetition.")
 	case sql.IsAway(err), errors.Is(err, context.Canceled):
-		p = unavailable.problem("Nothing was changed. Try again in a moment; the node's log says more under this request_id.")
+		p = unavailable.problem("It is out of reach or too busy, and nothing was changed. Try again in a moment; the node's log says more under this request_id.")
 	default:
 		p = internal.problem("The node's log says more under this request_id.")
 	}

@@ -17,7 +17,16 @@ type query struct {
 	problems job.Problems
 }
 
-// known refuses parameters that a route does not take, those given twice, and a query that cannot be decoded.
+// withQuery refuses query parameters that a route does not take, those given twice, and what cannot be decoded.
+func withQuery(takes []string, h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if err := checkQuery(r, takes); err != nil {
+			return err
+		}
+		return h(w, r)
+	}
+}
+
 func checkQuery(r *http.Request, takes []string) error {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

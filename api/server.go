@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"go-crontab/job"
@@ -114,7 +115,9 @@ func (s *Server) routes() http.Handler {
 	m.NotFound(s.serve(noRoute))
 	m.MethodNotAllowed(s.serve(wrongMethod(m)))
 
-	on := func(method, pattern string, h handler, query ...string) { m.Method(method, pattern, s.serve(h, query...)) }
+	on := func(method, pattern string, h handler, query ...string) {
+		m.Method(method, pattern, s.serve(withQuery(query, h)))
+	}
 	on("GET", "/", s.home)
 	on("GET", "/healthz", s.healthz)
 	on("GET", "/readyz", s.readyz)
@@ -143,13 +146,9 @@ func (s *Server) routes() http.Handler {
 }
 
 // serve answers with the problem of a handler's error.
-func (s *Server) serve(h handler, query ...string) http.HandlerFunc {
+func (s *Server) serve(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		err := checkQuery(r, query)
-		if err == nil {
-			err = h(w, r)
-		}
-		if err != nil {
+		if err := h(w, r); err != nil {
 			s.fail(w, r, err)
 		}
 	}
@@ -162,16 +161,21 @@ func noRoute(w http.ResponseWriter, r *http.Request) error {
 // wrongMethod tells which methods there are, as an answer 405 must.
 func wrongMethod(routes chi.Routes) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
-			asked := method
-			if method == "HEAD" {
-				asked = "GET"
-			}
-			if routes.Match(chi.NewRouteContext(), asked, r.URL.EscapedPath()) {
-				w.Header().Add("Allow", method)
+		var allowed []string
+		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+			if routes.Match(chi.NewRouteContext(), method, r.URL.EscapedPath()) {
+				allowed = append(allowed, method)
 			}
 		}
-		return methodNotAllowed.problem("%s is not among what %s takes; see the Allow header.", cutShort(r.Method), cutShort(r.URL.Path))
+		if allowed == nil {
+			return noRoute(w, r) // the router looks at unusual methods before it looks at the path
+		}
+		if allowed[0] == "GET" {
+			allowed = append(allowed, "HEAD")
+		}
+		list := strings.Join(allowed, ", ")
+		w.Header().Set("Allow", list)
+		return methodNotAllowed.problem("%s takes %s, not %s.", cutShort(r.URL.Path), list, cutShort(r.Method))
 	}
 }
 

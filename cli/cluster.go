@@ -1,10 +1,69 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
 
 func clusterCommand(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "cluster", Short: "List the nodes", Args: nothing}
+	cmd := &cobra.Command{Use: "cluster", Short: "List the nodes and what they do", Args: nothing, Example: "  go-crontab cluster"}
 	r := newRemote(c, cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { _ = r; return nil }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		v, raw, err := get[clusterView](cmd.Context(), r, "/api/v1/cluster", nil)
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(v.Sessions, func(a, b sessionView) int { return strings.Compare(a.Node, b.Node) })
+		var names []string
+		for _, s := range v.Sessions {
+			names = append(names, s.Node)
+		}
+		return r.object(c, raw, strings.Join(names, "\n"), func() error {
+			if err := r.table(clusterTable(&v, time.Now())); err != nil {
+				return err
+			}
+			c.notef("%s, session expiry %s, as %s sees it\n", plain(v.Server), v.SessionExpiry, plain(v.Node))
+			return nil
+		})
+	}
 	return cmd
+}
+
+func clusterTable(v *clusterView, now time.Time) *table {
+	t := &table{columns: []column{
+		{head: "NODE", shrink: true}, {head: "STATE"}, {head: "API"}, {head: "PID", right: true}, {head: "BEAT"}, {head: "JOINED"},
+		{head: "RUNNING", right: true}, {head: "PREPARED", right: true, drop: true}, {head: "CLOCK", right: true, drop: true},
+		{head: "VERSION", shrink: true, drop: true}, {head: "SESSION", drop: true},
+	}}
+	expiry, _ := time.ParseDuration(v.SessionExpiry)
+	for _, s := range v.Sessions {
+		state, age := "ready", time.Duration(s.BeatAge)*time.Millisecond
+		switch {
+		case expiry > 0 && age > expiry*4/10: // nothing is started under such a lease
+			state = "silent"
+		case s.Draining:
+			state = "draining"
+		}
+		t.add(text(s.Node), cell{state, statusColour(state)}, text(s.Address), text(fmt.Sprint(s.PID)),
+			text(precise(age.Round(100*time.Millisecond))+" ago"), text(relative(s.Started, now)),
+			text(fmt.Sprintf("%d/%d", s.Executing, s.Slots)), text(fmt.Sprint(s.Prepared)), text(offset(s.ClockOffset)),
+			text(s.Version), cell{s.ID, faint})
+	}
+	return t
+}
+
+// offset is how far a node's clock is behind MySQL's, which nobody needs to mend: MySQL's is the one that counts.
+func offset(ms float64) string {
+	d := time.Duration(ms * float64(time.Millisecond))
+	switch {
+	case d >= time.Millisecond:
+		return "+" + precise(d)
+	case d <= -time.Millisecond:
+		return "-" + precise(-d)
+	}
+	return "0ms"
 }

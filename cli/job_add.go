@@ -45,8 +45,9 @@ type addFlags struct {
 func jobAdd(c *console) *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
-		Use:   "add NAME (--schedule CRON | --every DURATION | --at TIME) -- COMMAND…",
-		Short: "Add a job",
+		Use:                   "add NAME (--schedule CRON | --every DURATION | --at TIME) [flags] -- COMMAND…",
+		DisableFlagsInUseLine: true,
+		Short:                 "Add a job",
 		Long: `Add a job. NAME may be app/name.
 
 The command runs as bash -c COMMAND. One argument after -- (or --command) is taken as that text, verbatim: quote it,

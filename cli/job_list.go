@@ -8,23 +8,30 @@ import (
 )
 
 func jobList(c *console) *cobra.Command {
-	var app string
+	var app, status string
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"}, Short: "List jobs", Args: nothing,
-		Example: "  go-crontab job ls\n  go-crontab job ls --app ops -o name",
+		Example: "  go-crontab job ls\n  go-crontab job ls --app ops -o name\n  go-crontab job ls --status error",
 	}
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only of this app")
+	cmd.Flags().StringVar(&status, "status", "", "only these: active, paused, finished, error")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		query := url.Values{}
-		if app != "" {
-			query.Set("app", app)
+		for name, value := range map[string]string{"app": app, "state": status} {
+			if value != "" {
+				query.Set(name, value)
+			}
 		}
 		jobs, raw, err := list[jobView](cmd.Context(), r, "/api/v1/jobs", query, 0)
 		if err != nil {
 			return err
 		}
 		return r.list(raw, func(i int) string { return jobs[i].fullName() }, func() error {
+			if len(jobs) == 0 && app+status != "" {
+				c.notef("No such jobs.\n")
+				return nil
+			}
 			if len(jobs) == 0 {
 				c.notef("There are no jobs yet. To add one:  %s job add hello --every 10s -- echo hello\n", program())
 				return nil

@@ -15,7 +15,7 @@ import (
 type requestView struct {
 	JobID   string    `json:"job_id"`
 	Due     time.Time `json:"due"`
-	Request any       `json:"request"`
+	Request string    `json:"request"`
 }
 
 func jobRun(c *console) *cobra.Command {
@@ -49,7 +49,7 @@ with 1 unless it succeeded.`,
 		if err != nil {
 			return err
 		}
-		if err := r.object(c, raw, "", func() error { return r.printOutput(ctx, &run) }); err != nil {
+		if err := r.object(c, raw, "", func() error { return r.printOutput(ctx, &run, false) }); err != nil {
 			return err
 		}
 		if run.Outcome != "succeeded" {
@@ -75,7 +75,7 @@ func (r *remote) await(ctx context.Context, asked requestView) (run runView, raw
 			return run, nil, err
 		}
 		for _, run := range runs {
-			if run.Final && run.Request != nil && fmt.Sprint(run.Request) == fmt.Sprint(asked.Request) {
+			if run.Final && run.Request == asked.Request {
 				return get[runView](ctx, r, "/api/v1/runs/"+url.PathEscape(run.ID), nil)
 			}
 		}

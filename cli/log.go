@@ -21,11 +21,11 @@ func (l *logging) logger(w io.Writer) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(l.level)) // one of four words
 	if _, tty := terminal(w); l.format == "text" || l.format == "auto" && tty {
-		return slog.New(textHandler(w, level))
+		return slog.New(textHandler(w, level, colourful(w)))
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
-func textHandler(w io.Writer, level slog.Level) slog.Handler {
-	return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !colourful(w)})
+func textHandler(w io.Writer, level slog.Level, coloured bool) slog.Handler {
+	return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !coloured})
 }

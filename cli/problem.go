@@ -10,6 +10,7 @@ import (
 
 // problem is a refusal of the API (RFC 9457).
 type problem struct {
+	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
@@ -21,7 +22,11 @@ type problem struct {
 
 func (p *problem) Error() string {
 	var parts []string
-	for _, s := range []string{p.Title, p.Detail} {
+	detail := p.Detail
+	if len(p.Errors) > 0 {
+		detail = "" // it says the same in one line
+	}
+	for _, s := range []string{p.Title, detail} {
 		if s != "" && (len(parts) == 0 || !strings.EqualFold(parts[0], s)) {
 			parts = append(parts, plain(s))
 		}
@@ -47,7 +52,7 @@ func readProblem(resp *http.Response, body []byte) error {
 	switch {
 	case p.Status == http.StatusNotFound:
 		e.code = exitNotFound
-	case p.Status == http.StatusServiceUnavailable:
+	case p.Status == http.StatusServiceUnavailable && !strings.HasSuffix(p.Type, ":unknown-outcome"):
 		e.hint = "the node is starting, stopping, or cannot reach MySQL: see its log, or ask another node with --server"
 	case p.Status < 500:
 		e.code = exitRefused

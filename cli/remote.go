@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -41,6 +42,9 @@ func newRemote(c *console, cmd *cobra.Command, formats ...string) *remote {
 func (r *remote) settle(cmd *cobra.Command) error {
 	if err := takeEnv(cmd.Flags(), []string{"server"}, nil); err != nil {
 		return err
+	}
+	if strings.HasPrefix(r.server, ":") {
+		r.server = "127.0.0.1" + r.server
 	}
 	if !strings.Contains(r.server, "://") {
 		r.server = "http://" + r.server
@@ -138,16 +142,15 @@ const maxPage = 200 // what the API gives at once
 // list reads a list to its end, or its first limit items when that is not 0.
 func list[T any](ctx context.Context, r *remote, path string, query url.Values, limit int) (items []T, raw page[json.RawMessage], err error) {
 	raw.Items = []json.RawMessage{}
-	if query == nil {
-		query = url.Values{}
-	}
+	q := url.Values{}
+	maps.Copy(q, query)
 	for {
 		ask := maxPage
 		if limit > 0 {
 			ask = min(ask, limit-len(items))
 		}
-		query.Set("limit", fmt.Sprint(ask))
-		p, _, err := get[page[json.RawMessage]](ctx, r, path, query)
+		q.Set("limit", fmt.Sprint(ask))
+		p, _, err := get[page[json.RawMessage]](ctx, r, path, q)
 		if err != nil {
 			return nil, raw, err
 		}
@@ -162,7 +165,7 @@ func list[T any](ctx context.Context, r *remote, path string, query url.Values, 
 		if p.Next == "" || len(p.Items) == 0 || limit > 0 && len(items) >= limit {
 			return items, raw, nil
 		}
-		query.Set("cursor", p.Next)
+		q.Set("cursor", p.Next)
 	}
 }
 

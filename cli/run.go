@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -24,7 +25,6 @@ type runFilter struct {
 
 func (f *runFilter) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.outcome, "outcome", "", "only these: succeeded, failed, timed_out, killed, lost, skipped, missed")
-	cmd.Flags().StringVar(&f.node, "node", "", "only on this node")
 	cmd.Flags().StringVar(&f.from, "from", "", `only due at or after, such as "2027-01-31 09:00"`)
 	cmd.Flags().StringVar(&f.to, "to", "", "only due before")
 	cmd.Flags().IntVarP(&f.n, "count", "n", 20, "at most so many, 0 is all")
@@ -63,6 +63,7 @@ func runList(c *console) *cobra.Command {
 	cmd.Flags().StringVarP(&f.app, "app", "a", "", "only of this app")
 	cmd.Flags().StringVarP(&f.job, "job", "j", "", "only of this job")
 	cmd.Flags().StringVar(&f.state, "state", "", "only running, or only ended")
+	cmd.Flags().StringVar(&f.node, "node", "", "only on this node")
 	f.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q, err := f.query(time.Now())
@@ -128,13 +129,12 @@ func runTable(runs []runView, named bool, now time.Time) *table {
 		t.columns = append(t.columns[:1], t.columns[2:]...)
 	}
 	for _, run := range runs {
-		late, took := "", ""
+		took := ""
 		if run.Started != nil {
-			late = precise(time.Duration(run.Lateness * float64(time.Millisecond)))
 			took = precise(run.took(now))
 		}
 		cells := []cell{
-			text(dueOf(&run)), text(run.App + "/" + run.Job), {plain(run.ending()), outcomeColour(run.ending())}, text(late), text(took),
+			text(dueOf(&run)), text(run.App + "/" + run.Job), {plain(run.ending()), outcomeColour(run.ending())}, text(run.late()), text(took),
 			text(run.Node), text(reasonOf(&run)), {run.ID, faint},
 		}
 		if !named {
@@ -169,7 +169,7 @@ func reasonOf(run *runView) string {
 		parts = append(parts, run.Reason)
 	}
 	if run.Trigger != "" && run.Trigger != "schedule" {
-		parts = append(parts, "("+run.Trigger+")")
+		parts = append(parts, run.Trigger)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -244,7 +244,7 @@ func runCard(run *runView, now time.Time) card {
 		d.add("until", fmt.Sprintf("%s, %d due times", absolute(run.Until, time.Local), run.Count))
 	}
 	if run.Started != nil {
-		d.add("started", fmt.Sprintf("%s, %s late", absolute(run.Started, time.Local), precise(time.Duration(run.Lateness*float64(time.Millisecond)))))
+		d.add("started", fmt.Sprintf("%s, %s late", absolute(run.Started, time.Local), run.late()))
 	}
 	if run.Ended != nil && run.Started != nil {
 		d.add("ended", fmt.Sprintf("%s, took %s", absolute(run.Ended, time.Local), precise(run.took(now))))
@@ -265,26 +265,32 @@ func runCard(run *runView, now time.Time) card {
 }
 
 func runLogs(c *console) *cobra.Command {
+	raw := false
 	cmd := &cobra.Command{
 		Use: "logs RUN", Short: "Print what was kept of a run's output", Args: wants(1, 1, runArgument),
-		Example:           "  go-crontab run logs backup",
+		Example:           "  go-crontab run logs backup\n  go-crontab run logs backup --raw > output",
 		ValidArgsFunction: completeJobs(c),
 	}
 	r := newRemote(c, cmd, "table")
 	_ = cmd.Flags().MarkHidden("output") // it is printed as it was written
+	cmd.Flags().BoolVar(&raw, "raw", false, "every byte as it was kept, without a note where the middle was dropped")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		run, _, err := findRun(cmd.Context(), r, args[0])
 		if err != nil {
 			return err
 		}
-		return r.printOutput(cmd.Context(), &run)
+		return r.printOutput(cmd.Context(), &run, raw)
 	}
 	return cmd
 }
 
-// printOutput prints a run's output as it was written.
-func (r *remote) printOutput(ctx context.Context, run *runView) error {
-	b, err := r.call(ctx, "GET", "/api/v1/runs/"+url.PathEscape(run.ID)+"/output", nil, nil)
+// printOutput prints a run's output.
+func (r *remote) printOutput(ctx context.Context, run *runView, raw bool) error {
+	q := url.Values{}
+	if raw {
+		q.Set("raw", "1")
+	}
+	b, err := r.call(ctx, http.MethodGet, "/api/v1/runs/"+url.PathEscape(run.ID)+"/output", q, nil)
 	if err != nil {
 		return err
 	}

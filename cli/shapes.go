@@ -76,7 +76,7 @@ type runView struct {
 	Count    int64      `json:"count"`
 	Started  *time.Time `json:"started"`
 	Ended    *time.Time `json:"ended"`
-	Lateness float64    `json:"lateness_ms"`
+	Lateness *float64   `json:"lateness_ms"`
 	Attempt  int        `json:"attempt"`
 	Final    bool       `json:"final"`
 	State    string     `json:"state"`
@@ -86,7 +86,7 @@ type runView struct {
 	Signal   string     `json:"signal"`
 	Node     string     `json:"node"`
 	Trigger  string     `json:"trigger"`
-	Request  any        `json:"request"`
+	Request  string     `json:"request"`
 
 	OutputBytes     int64 `json:"output_bytes"`
 	OutputTruncated bool  `json:"output_truncated"`
@@ -109,4 +109,34 @@ func (r *runView) ending() string {
 		return r.Outcome
 	}
 	return r.State
+}
+
+// late is how late it was started.
+func (r *runView) late() string {
+	if r.Lateness == nil {
+		return ""
+	}
+	return precise(time.Duration(*r.Lateness * float64(time.Millisecond)))
+}
+
+type clusterView struct {
+	Node          string        `json:"node"` // that answered
+	Server        string        `json:"server"`
+	SessionExpiry string        `json:"session_expiry"`
+	Sessions      []sessionView `json:"sessions"`
+}
+
+type sessionView struct {
+	ID          string     `json:"id"`
+	Node        string     `json:"node"`
+	Address     string     `json:"address"`
+	PID         int        `json:"pid"`
+	Version     string     `json:"version"`
+	Started     *time.Time `json:"started"`
+	BeatAge     int64      `json:"beat_age_ms"`
+	Draining    bool       `json:"draining"`
+	Prepared    int        `json:"prepared"`
+	Executing   int        `json:"executing"`
+	Slots       int        `json:"slots"`
+	ClockOffset float64    `json:"clock_offset_ms"`
 }

@@ -62,18 +62,17 @@ func (t *table) line(b *strings.Builder, row []cell, widths []int, paint func(co
 			continue
 		}
 		s := cut(c.text, widths[i])
+		if s == "" {
+			pending += widths[i] + gap
+			continue
+		}
 		pad := widths[i] - displayWidth(s)
 		if t.columns[i].right {
 			pending, pad = pending+pad, 0
 		}
-		if s != "" {
-			b.WriteString(strings.Repeat(" ", pending))
-			b.WriteString(paint(c.colour, s))
-			pending = 0
-		} else {
-			pad = widths[i]
-		}
-		pending += pad + gap
+		b.WriteString(strings.Repeat(" ", pending))
+		b.WriteString(paint(c.colour, s))
+		pending = pad + gap
 	}
 	b.WriteByte('\n')
 }

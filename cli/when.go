@@ -56,11 +56,12 @@ func both(t *time.Time, zone *time.Location, now time.Time) string {
 	return fmt.Sprintf("%s (%s)", absolute(t, zone), relative(t, now))
 }
 
-// precise is a length of time with about three digits: "12ms", "1.24s", "3m20s".
+// precise is a length of time with about three digits: "12ms", "1.24s", "3m20s". Below a millisecond there is no more
+// to say than that.
 func precise(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
-		d = d.Round(time.Microsecond)
+		return "<1ms"
 	case d < time.Second:
 		d = d.Round(time.Millisecond)
 	case d < time.Minute:

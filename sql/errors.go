@@ -72,17 +72,29 @@ func commitError(err error) error {
 	return &Unknown{err}
 }
 
+// notBegun is the error of a transaction that could not begin. Whatever MySQL's reason, no row is to blame.
+type notBegun struct{ err error }
+
+func (n *notBegun) Error() string { return "begin: " + n.err.Error() }
+func (n *notBegun) Unwrap() error { return n.err }
+
 // IsRefused tells whether MySQL itself refused a statement, as opposed to being out of reach: trying the same
 // again, with fewer rows, may tell which row is to blame.
-func IsRefused(err error) bool { return number(err) != 0 && !retryable(err) && !IsUnknown(err) }
+func IsRefused(err error) bool { return number(err) != 0 && !IsAway(err) && !IsUnknown(err) }
 
 // IsAway tells whether an error means that MySQL was out of reach or too busy: the same may work in a moment.
 //
-//	1040 too many connections   1053 shutdown in progress   1290, 1836 read-only   and what retryable knows
+//	1040, 1203, 1226 too many connections   1053 shutdown in progress   1290, 1792, 1836 read-only
+//	1021, 1114 disk or table full           1037, 1041 out of memory    1317, 1969, 3024 interrupted
+//
+// and what retryable knows, and whatever keeps a transaction from beginning.
 func IsAway(err error) bool {
+	if begin := (*notBegun)(nil); errors.As(err, &begin) {
+		return true
+	}
 	switch number(err) {
 	case 0:
-	case 1040, 1053, 1290, 1836:
+	case 1040, 1203, 1226, 1053, 1290, 1792, 1836, 1021, 1114, 1037, 1041, 1317, 1969, 3024:
 		return true
 	default:
 		return retryable(err)

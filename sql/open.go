@@ -64,7 +64,11 @@ func config(dsn string, t Timeouts) (*mysql.Config, error) {
 	}
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("DSN: %w; write it as user:password@tcp(host:3306)/schema", err)
+		why := err.Error()
+		if strings.ContainsAny(why, `'"`) { // it quotes a part of the DSN, which may be one of the password
+			why = "not understood"
+		}
+		return nil, fmt.Errorf("DSN: %s; write it as user:password@tcp(host:3306)/schema", why)
 	}
 	if cfg.DBName == "" {
 		return nil, fmt.Errorf("DSN: names no schema; write it as user:password@tcp(host:3306)/schema")

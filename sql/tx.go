@@ -46,10 +46,12 @@ func (db *DB) Tx(ctx context.Context, fn func(tx *Tx) error) error {
 func (db *DB) once(ctx context.Context, fn func(tx *Tx) error) error {
 	tx, err := db.db.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("begin: %w", err)
+		return &notBegun{err}
 	}
+	// 1205 leaves the transaction open with half its work, and so does a panic of fn. If the rollback is lost too, so
+	// is the connection. After COMMIT this does nothing.
+	defer tx.Rollback()
 	if err := fn(&Tx{tx, ctx}); err != nil {
-		tx.Rollback() // 1205 leaves the transaction open with half its work; if the rollback is lost too, so is the connection
 		return err
 	}
 	return commitError(tx.Commit())

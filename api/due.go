@@ -1,0 +1,110 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"go-crontab/job"
+)
+
+const (
+	defaultDue = 10
+	maxDue     = 1000
+)
+
+// dueView is one due time, in the time zone of its job.
+type dueView struct {
+	Due  string   `json:"due"`
+	Mark job.Mark `json:"mark,omitempty"`
+}
+
+// dueTimes lists the first due times of a definition after an instant.
+func dueTimes(spec *job.Spec, from time.Time, n int) ([]dueView, error) {
+	schedule, err := spec.Compile()
+	if err != nil {
+		return nil, err
+	}
+	zone, err := job.LoadZone(spec.Timezone)
+	if err != nil {
+		return nil, err
+	}
+	cron, _ := schedule.(*job.Cron)
+	out := []dueView{}
+	for _, due := range job.Preview(schedule, from, n) {
+		v := dueView{Due: due.In(zone).Format(time.RFC3339Nano)}
+		if cron != nil {
+			v.Mark = cron.Mark(due)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// now reads MySQL's clock, which a node that has just started may not know yet.
+func (s *Server) now() (time.Time, error) {
+	now := s.cfg.Now()
+	if now.IsZero() {
+		return now, unavailable.problem("The node has not read the database's clock yet. Try again in a moment.")
+	}
+	return now, nil
+}
+
+// nextDue: GET /api/v1/jobs/{id}/next. It says what the definition comes to; whether the job is paused is beside
+// the point.
+func (s *Server) nextDue(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	n, from := q.number("n", defaultDue, maxDue), q.instant("from")
+	if err := q.err(); err != nil {
+		return err
+	}
+	j, err := s.livingJob(r)
+	if err != nil {
+		return err
+	}
+	if j.SpecErr != nil {
+		return unreadable.problem("Replace the whole definition with PUT.")
+	}
+	if from.IsZero() {
+		if from, err = s.now(); err != nil {
+			return err
+		}
+	}
+	items, err := dueTimes(&j.Spec, from, int(n))
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, page[dueView]{Items: items})
+}
+
+// preview: POST /api/v1/preview
+func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
+	body, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	var (
+		spec job.Spec
+		from *time.Time
+		n    = defaultDue
+	)
+	f := newFields(body)
+	scheduleFields(f, &spec)
+	f.instant("from", &from)
+	f.count("n", &n, maxDue)
+	if err := f.done(); err != nil {
+		return err
+	}
+	if from == nil {
+		now, err := s.now()
+		if err != nil {
+			return err
+		}
+		from = &now
+	}
+	spec.Defaults(*from) // an interval begins as if the job were created at that instant
+	next, err := dueTimes(&spec, *from, n)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, map[string][]dueView{"next": next})
+}

@@ -1,0 +1,259 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go-crontab/api"
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// broken is an editor whose changes end as a test wants.
+type broken struct {
+	err    error // of every method but those in fine
+	fine   string
+	during func(context.Context)
+
+	mu    sync.Mutex
+	calls []string
+	ctx   error // of the last call, after during
+}
+
+func (b *broken) call(ctx context.Context, name string) error {
+	if b.during != nil {
+		b.during(ctx)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.calls, b.ctx = append(b.calls, name), ctx.Err()
+	if strings.Contains(b.fine, name) {
+		return nil
+	}
+	return b.err
+}
+
+func (b *broken) Create(ctx context.Context, _ job.Spec, _ bool) (job.Job, error) {
+	return job.Job{}, b.call(ctx, "Create")
+}
+
+func (b *broken) Update(ctx context.Context, id, version int64, spec job.Spec) (job.Job, error) {
+	return job.Job{ID: id, Version: version + 1, Paused: true, Spec: spec}, b.call(ctx, "Update")
+}
+
+func (b *broken) Pause(ctx context.Context, id int64) (job.Job, error) {
+	return job.Job{ID: id, Version: 2, Paused: true}, b.call(ctx, "Pause")
+}
+
+func (b *broken) Resume(ctx context.Context, id int64) (job.Job, error) {
+	return job.Job{ID: id}, b.call(ctx, "Resume")
+}
+
+func (b *broken) Delete(ctx context.Context, _ int64) error { return b.call(ctx, "Delete") }
+
+func (b *broken) RunNow(ctx context.Context, _ int64, _ string) (job.Requested, error) {
+	return job.Requested{}, b.call(ctx, "RunNow")
+}
+
+// changes are a request of each kind that changes job 1, which is there and runs.
+var changes = []struct{ method, path, body, look string }{
+	{"POST", "/api/v1/jobs", `{"name": "ü/1", "command": "true", "schedule": "@daily"}`, "GET /api/v1/apps/default/jobs/%C3%BC%2F1 "},
+	{"PUT", "/api/v1/jobs/1", `{"name": "there", "command": "false", "schedule": "@daily"}`, "GET /api/v1/jobs/1 "},
+	{"PATCH", "/api/v1/jobs/1", `{"command": "false"}`, "GET /api/v1/jobs/1 "},
+	{"PATCH", "/api/v1/jobs/1", `{"paused": true}`, "GET /api/v1/jobs/1 "},
+	{"PUT", "/api/v1/apps/default/jobs/there", `{"command": "false", "schedule": "@daily"}`, "GET /api/v1/jobs/1 "},
+	{"PUT", "/api/v1/apps/default/jobs/new", `{"command": "false", "schedule": "@daily"}`, "GET /api/v1/apps/default/jobs/new "},
+	{"DELETE", "/api/v1/jobs/1", "", "GET /api/v1/jobs/1 "},
+	{"POST", "/api/v1/jobs/1/pause", "", "GET /api/v1/jobs/1 "},
+	{"POST", "/api/v1/jobs/1/resume", "", "GET /api/v1/jobs/1 "},
+	{"POST", "/api/v1/jobs/1/run", "", "GET /api/v1/runs?job_id=1 "},
+}
+
+// TestFailedChanges has each kind of change end in each way in which it can fail.
+func TestFailedChanges(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("there", nil)
+	editor := &broken{}
+	s.cfg.Editor = func() api.Editor { return editor }
+	s.serve()
+	for name, tc := range map[string]struct {
+		err     error
+		status  int
+		problem string
+		logged  bool
+	}{
+		"unknown":          {fmt.Errorf("x: %w", &sql.Unknown{Err: errors.New("SELECT secret: invalid connection")}), 503, "unknown-outcome", true},
+		"too slow":         {context.DeadlineExceeded, 503, "unavailable", true},
+		"a bug":            {errors.New("SELECT secret FROM job: Error 1054"), 500, "internal", true},
+		"gone meanwhile":   {fmt.Errorf("job 1: %w", sql.ErrNotFound), 404, "not-found", false},
+		"changed for ever": {job.ErrChanged, 409, "changed", false},
+		"name taken":       {fmt.Errorf("job a/secret: %w", sql.ErrExists), 409, "exists", false},
+		"refused":          {job.Problems{{Field: "schedule", Message: "no"}}, 422, "invalid", false},
+	} {
+		for _, c := range changes {
+			editor.err = tc.err
+			if name == "gone meanwhile" && strings.Contains(c.path, "/apps/") || name == "name taken" && strings.HasSuffix(c.path, "/new") {
+				continue // tried again
+			}
+			r := s.call(c.method, c.path, c.body, "Content-Type", "application/json")
+			o := r.object()
+			if r.status != tc.status || o.text("type") != api.TypePrefix+tc.problem {
+				t.Errorf("%s: %s %s: got %d %s, want %d %s", name, c.method, c.path, r.status, r.body, tc.status, tc.problem)
+			}
+			if strings.Contains(r.body, "secret") || strings.Contains(r.body, "Error 1054") {
+				t.Errorf("%s: %s %s: the answer tells what is not for clients: %s", name, c.method, c.path, r.body)
+			}
+			if tc.problem == "unknown-outcome" && !strings.Contains(o.text("detail"), c.look) {
+				t.Errorf("%s: %s %s: got %q, want it to say to look at %s", name, c.method, c.path, o.text("detail"), c.look)
+			}
+			if (r.header.Get("Retry-After") != "") != (tc.status == 503) {
+				t.Errorf("%s: got %d with Retry-After %q", name, tc.status, r.header.Get("Retry-After"))
+			}
+			if tc.logged && !s.logs.has("level=WARN msg=\"request not served\" request="+o.text("request_id")) {
+				t.Errorf("%s: the log says nothing of request %s", name, o.text("request_id"))
+			}
+		}
+	}
+}
+
+func TestHalfAChange(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("there", nil)
+	editor := &broken{err: errors.New("begin: connection refused")}
+	s.cfg.Editor = func() api.Editor { return editor }
+	s.serve()
+	editor.fine = "Pause"
+	r := s.call("PATCH", "/api/v1/jobs/1", `{"paused": true, "command": "false"}`)
+	if r.status != 503 || !strings.Contains(r.body, "unknown-outcome") || fmt.Sprint(editor.calls) != "[Pause Update]" {
+		t.Errorf("got %d %s after %v; half of it stands", r.status, r.body, editor.calls)
+	}
+	editor.calls, editor.fine = nil, "Update"
+	r = s.call("PATCH", "/api/v1/jobs/1", `{"paused": false, "command": "false"}`)
+	if r.status != 503 || !strings.Contains(r.body, "unknown-outcome") || fmt.Sprint(editor.calls) != "[Update Resume]" {
+		t.Errorf("got %d %s after %v; half of it stands", r.status, r.body, editor.calls)
+	}
+}
+
+// TestClientHangsUp: a change that has begun is brought to its end.
+func TestClientHangsUp(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("there", nil)
+	entered, left := make(chan bool), make(chan bool)
+	editor := &broken{during: func(ctx context.Context) {
+		entered <- true
+		select {
+		case <-ctx.Done():
+		case <-time.After(300 * time.Millisecond):
+		}
+		close(left)
+	}}
+	s.cfg.Editor = func() api.Editor { return editor }
+	s.serve()
+	ctx, hangUp := context.WithCancel(context.Background())
+	go func() { <-entered; hangUp() }()
+	s.hang(ctx, "POST", "/api/v1/jobs/1/pause")
+	<-left
+	await(t, "the change ends", 5*time.Second, func() bool { editor.mu.Lock(); defer editor.mu.Unlock(); return len(editor.calls) == 1 })
+	if editor.ctx != nil {
+		t.Errorf("the change was interrupted: %v", editor.ctx)
+	}
+}
+
+func TestNoSession(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("there", nil)
+	s.cfg.Editor = func() api.Editor { return nil }
+	s.serve()
+	before := s.counts()
+	for _, c := range changes {
+		r := s.call(c.method, c.path, c.body, "Content-Type", "application/json")
+		if r.status != 503 || !strings.Contains(r.body, api.TypePrefix+"no-session") || r.header.Get("Retry-After") == "" {
+			t.Errorf("%s %s: got %d %s %v, want 503 no-session", c.method, c.path, r.status, r.body, r.header)
+		}
+	}
+	if after := s.counts(); after != before {
+		t.Errorf("%s became %s", before, after)
+	}
+	s.call("GET", "/api/v1/jobs/1", nil).want(200)
+	s.cfg.Now = func() time.Time { return time.Time{} }
+	s.serve()
+	for _, path := range []string{"/api/v1/jobs/1/next", "/api/v1/cluster"} {
+		s.call("GET", path, nil).want(503)
+	}
+	s.call("GET", "/api/v1/jobs/1/next?from=2030-01-01T00:00:00Z", nil).want(200)
+	s.call("POST", "/api/v1/jobs", `{"name": "x", "command": "true", "every": "1h"}`).want(503)
+}
+
+// TestNoDatabase asks a server whose MySQL is out of reach.
+func TestNoDatabase(t *testing.T) {
+	t.Parallel()
+	db, err := sql.Open("user:secret@tcp(127.0.0.1:1)/x", sql.DefaultTimeouts, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s := &site{t: t, logs: &logs{t: t}}
+	s.cfg = api.Config{
+		DB: db, Now: time.Now, Editor: func() api.Editor { return &broken{err: errors.New("x")} }, Ready: func() error { return errors.New("no session") },
+		Log: slog.New(slog.NewTextHandler(s.logs, nil)),
+	}
+	s.serve()
+	for _, path := range []string{
+		"/api/v1/jobs", "/api/v1/jobs/1", "/api/v1/apps/a/jobs/b", "/api/v1/jobs/1/history", "/api/v1/jobs/1/next", "/api/v1/runs", "/api/v1/cluster",
+		"/api/v1/runs/00000000-0000-0000-0000-000000000000-1", "/api/v1/runs/00000000-0000-0000-0000-000000000000-1/output",
+	} {
+		r := s.call("GET", path, nil).want(503)
+		id := r.object().text("request_id")
+		if !strings.Contains(r.body, api.TypePrefix+"unavailable") || strings.Contains(r.body, "127.0.0.1:1") || r.header.Get("Retry-After") == "" {
+			t.Errorf("%s: got %s", path, r.body)
+		}
+		if !s.logs.has(id) || !s.logs.has("connection refused") || s.logs.has("secret") {
+			t.Errorf("%s: the log does not say why, or more than it may", path)
+		}
+	}
+	s.call("GET", "/healthz", nil).want(200)
+	s.call("GET", "/readyz", nil).want(503)
+	s.call("GET", "/", nil).want(200)
+	s.call("POST", "/api/v1/preview", `{"schedule": "@daily"}`).want(200)
+}
+
+// TestDatabaseDies takes the tables away under a server: what MySQL says about it is not for clients.
+func TestDatabaseDies(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("there", nil)
+	s.stopNode()
+	s.reopen()
+	if _, err := s.db.Raw().Exec("RENAME TABLE job TO job_gone, task TO task_gone"); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/api/v1/jobs", "/api/v1/jobs/1", "/api/v1/runs"} {
+		r := s.call("GET", path, nil).want(500)
+		if strings.Contains(r.body, "job_gone") || strings.Contains(r.body, "1146") || strings.Contains(r.body, "doesn't exist") {
+			t.Errorf("%s: got %s", path, r.body)
+		}
+		if !s.logs.has(r.object().text("request_id")) {
+			t.Errorf("%s: the log does not know the request", path)
+		}
+	}
+}
+
+// hang sends a request and gives up when ctx ends.
+func (s *site) hang(ctx context.Context, method, path string) {
+	req := httptest.NewRequestWithContext(ctx, method, s.url+path, nil)
+	req.RequestURI = ""
+	if resp, err := s.http.Do(req); err == nil {
+		resp.Body.Close()
+	}
+}

@@ -1,0 +1,292 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go-crontab/api"
+	"go-crontab/internal/testdb"
+	"go-crontab/node"
+	"go-crontab/sql"
+)
+
+// site is a node and its API on a schema of its own.
+type site struct {
+	t    testing.TB
+	dsn  string
+	db   *sql.DB
+	node *node.Node
+	cfg  api.Config
+	url  string
+	stop context.CancelFunc
+	done chan struct{} // closed when the node has stopped
+	http *http.Client
+	logs *logs
+}
+
+// start runs both until the end of the test. mod may change what the API is made of.
+func start(t testing.TB, mod func(*api.Config)) *site {
+	t.Helper()
+	dsn := testdb.DSN(t)
+	migrator, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := migrator.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	migrator.Close()
+	s := &site{t: t, dsn: dsn, logs: &logs{t: t}, done: make(chan struct{})}
+	log := slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s.node, err = node.New(node.Config{DSN: dsn, Name: "knoten-1", Expiry: 5 * time.Second, LookAhead: time.Second,
+		Grace: 200 * time.Millisecond, Log: log, SpoolDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go func() {
+		defer close(s.done)
+		if err := s.node.Run(ctx, context.Background()); err != nil {
+			t.Errorf("node: %v", err)
+		}
+	}()
+	t.Cleanup(s.stopNode)
+	s.db = s.node.Reads()
+	s.cfg = api.Config{
+		DB: s.db, Now: s.node.Now, Node: "knoten-1", Version: "v0.0.0-test", Log: log,
+		Editor: func() api.Editor {
+			if e := s.node.Editor(); e != nil {
+				return e
+			}
+			return nil
+		},
+		Ready: func() error {
+			if s.node.Status().Ready {
+				return nil
+			}
+			return errors.New("no session yet")
+		},
+	}
+	if mod != nil {
+		mod(&s.cfg)
+	}
+	s.serve()
+	await(t, "the node is ready", 15*time.Second, func() bool { return s.node.Status().Ready })
+	return s
+}
+
+func (s *site) stopNode() {
+	s.stop()
+	<-s.done
+}
+
+// reopen reads on after the node was stopped, which closes its pools.
+func (s *site) reopen() {
+	s.t.Helper()
+	db, err := sql.Open(s.dsn, sql.DefaultTimeouts, 4)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { db.Close() })
+	s.db, s.cfg.DB = db, db
+	s.serve()
+}
+
+// serve has the API answer, in place of the one that did before.
+func (s *site) serve() {
+	server := httptest.NewServer(api.New(s.cfg))
+	s.t.Cleanup(server.Close)
+	s.url, s.http = server.URL, server.Client()
+}
+
+func await(t testing.TB, what string, limit time.Duration, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s", limit, what)
+		}
+	}
+}
+
+// reply is an answer of the API.
+type reply struct {
+	t      testing.TB
+	what   string // was asked
+	status int
+	header http.Header
+	body   string
+}
+
+// call sends a request. body is nil, text to be sent as it is, or what is to be encoded; header are names and values.
+func (s *site) call(method, path string, body any, header ...string) *reply {
+	s.t.Helper()
+	var payload io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		payload = strings.NewReader(b)
+	default:
+		text, err := json.Marshal(b)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		payload = bytes.NewReader(text)
+	}
+	req, err := http.NewRequest(method, s.url+path, payload)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			req.Host = header[i+1]
+		} else {
+			req.Header.Set(header[i], header[i+1])
+		}
+	}
+	resp, err := s.http.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &reply{s.t, method + " " + path, resp.StatusCode, resp.Header, string(text)}
+}
+
+// want fails the test at once if the status is another one.
+func (r *reply) want(status int) *reply {
+	r.t.Helper()
+	if r.status != status {
+		r.t.Fatalf("%s: got %d %s, want %d", r.what, r.status, r.body, status)
+	}
+	return r
+}
+
+// object decodes the body.
+func (r *reply) object() object {
+	r.t.Helper()
+	var o object
+	d := json.NewDecoder(strings.NewReader(r.body))
+	d.UseNumber()
+	if err := d.Decode(&o); err != nil {
+		r.t.Fatalf("%s: %v in %q", r.what, err, r.body)
+	}
+	return o
+}
+
+// object is a JSON object.
+type object map[string]any
+
+// text returns what a field holds, as text; "" for one that is absent.
+func (o object) text(path ...string) string {
+	var v any = map[string]any(o)
+	for _, name := range path {
+		m, _ := v.(map[string]any)
+		if v = m[name]; v == nil {
+			return ""
+		}
+	}
+	return fmt.Sprint(v)
+}
+
+func (o object) items(name string) []object {
+	list, _ := o[name].([]any)
+	out := make([]object, len(list))
+	for i := range list {
+		out[i], _ = list[i].(map[string]any)
+	}
+	return out
+}
+
+// create adds a job and returns it. What is nil in extra is left out.
+func (s *site) create(name string, extra object) object {
+	s.t.Helper()
+	body := object{"name": name, "command": "true", "schedule": "0 3 1 1 *"}
+	for k, v := range extra {
+		if body[k] = v; v == nil {
+			delete(body, k)
+		}
+	}
+	return s.call("POST", "/api/v1/jobs", body).want(201).object()
+}
+
+// walk follows a list to its end and returns the ids.
+func (s *site) walk(path string) (ids []string, items []object) {
+	s.t.Helper()
+	sep := "?"
+	if strings.Contains(path, "?") {
+		sep = "&"
+	}
+	for cursor := ""; ; {
+		o := s.call("GET", path+cursor, nil).want(200).object()
+		for _, item := range o.items("items") {
+			ids, items = append(ids, item.text("id")), append(items, item)
+		}
+		next := o.text("next")
+		if next == "" {
+			return ids, items
+		}
+		if len(o.items("items")) == 0 {
+			s.t.Fatalf("%s: an empty page that is not the last", path)
+		}
+		cursor = sep + "cursor=" + next
+	}
+}
+
+// counts is how many rows there are of what a request may change, and of each job its version.
+func (s *site) counts() string {
+	s.t.Helper()
+	out := ""
+	for _, query := range []string{
+		"SELECT COUNT(*) FROM job", "SELECT COALESCE(SUM(version), 0) FROM job", "SELECT COUNT(*) FROM task", "SELECT COUNT(*) FROM history",
+		"SELECT COUNT(*) FROM request",
+	} {
+		out += fmt.Sprint(s.count(query), " ")
+	}
+	return out
+}
+
+func (s *site) count(query string, args ...any) (n int) {
+	s.t.Helper()
+	if err := s.db.Raw().QueryRow(query, args...).Scan(&n); err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+// logs keeps what is logged, and shows it when the test fails.
+type logs struct {
+	t    testing.TB
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logs) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(b)
+	return len(b), nil
+}
+
+func (l *logs) has(s string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), s)
+}

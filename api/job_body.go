@@ -1,0 +1,103 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"go-crontab/job"
+)
+
+// jobBody is what a client says of a job.
+type jobBody struct {
+	spec   job.Spec
+	paused *bool // nil: not mentioned
+}
+
+// jobFields takes the fields of a job.
+func jobFields(f *fields) jobBody {
+	var b jobBody
+	s := &b.spec
+	f.text("app", &s.App)
+	f.text("name", &s.Name)
+	f.text("description", &s.Description)
+	f.text("owner", &s.Owner)
+	f.textMap("labels", &s.Labels)
+	scheduleFields(f, s)
+	f.text("command", &s.Command)
+	f.duration("timeout", &s.Timeout)
+	f.text("overlap", (*string)(&s.Overlap))
+	f.inner("misfire", func(f *fields) {
+		f.text("policy", (*string)(&s.Misfire.Policy))
+		f.duration("max_age", &s.Misfire.MaxAge)
+	})
+	f.text("on_lost", &s.OnLost)
+	f.boolean("paused", &b.paused)
+	return b
+}
+
+// scheduleFields takes the fields that say when a job is due.
+func scheduleFields(f *fields, s *job.Spec) {
+	f.text("schedule", &s.Schedule)
+	f.duration("every", &s.Every)
+	f.instant("at", &s.At)
+	f.instant("start", &s.Start)
+	f.text("timezone", &s.Timezone)
+}
+
+// newJob reads the body of a POST.
+func newJob(o map[string]any) (jobBody, error) {
+	f := newFields(o)
+	b := jobFields(f)
+	f.refuse("is set by the server; leave it out", readOnly...)
+	return b, f.done()
+}
+
+// wholeJob reads the body of a PUT.
+func wholeJob(o map[string]any) (jobBody, error) {
+	f := newFields(o)
+	b := jobFields(f)
+	f.ignore(readOnly...)
+	return b, f.done()
+}
+
+// patched applies the body of a PATCH to a definition.
+func patched(old *job.Spec, patch map[string]any) (jobBody, error) {
+	text, err := old.Encode()
+	if err != nil {
+		return jobBody{}, err
+	}
+	target, err := parseObject([]byte(text))
+	if err != nil {
+		return jobBody{}, fmt.Errorf("stored definition: %w", err)
+	}
+	b, err := wholeJob(mergePatch(target, patch).(map[string]any))
+	// Nobody who takes the interval away means to keep when it began.
+	if _, given := patch["start"]; !given && b.spec.Every == 0 {
+		b.spec.Start = nil
+	}
+	return b, err
+}
+
+// complete fills what was left out of a definition and checks it.
+func (s *Server) complete(spec *job.Spec) error {
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	spec.Defaults(now)
+	return spec.Validate()
+}
+
+// keepPhase has a definition that replaces another go on from its first due time, if the interval is the same.
+func keepPhase(s, old *job.Spec) {
+	if s.Start == nil && s.Every != 0 && s.Every == old.Every {
+		s.Start = old.Start
+	}
+}
+
+// same tells whether two complete definitions say the same.
+func same(a, b *job.Spec) bool {
+	x, err1 := json.Marshal(a)
+	y, err2 := json.Marshal(b)
+	return err1 == nil && err2 == nil && string(x) == string(y)
+}

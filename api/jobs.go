@@ -1,0 +1,172 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// editor returns who changes jobs, or why nobody does now.
+func (s *Server) editor() (Editor, error) {
+	if e := s.cfg.Editor(); e != nil {
+		return e, nil
+	}
+	return nil, noSession.problem("It has no session: it is starting, draining, or out of touch with the database. Try again in a moment, or ask another node.")
+}
+
+// jobID returns the id in the path.
+func jobID(r *http.Request) (int64, error) {
+	text, err := param(r, "id")
+	if err != nil {
+		return 0, err
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 || strconv.FormatInt(id, 10) != text {
+		return 0, notFound.problem("There is no job %q; ids of jobs are numbers, and by name it is /api/v1/apps/{app}/jobs/{name}.", cutShort(text))
+	}
+	return id, nil
+}
+
+// livingJob reads the job that the path names by its id.
+func (s *Server) livingJob(r *http.Request) (sql.JobRow, error) {
+	id, err := jobID(r)
+	if err != nil {
+		return sql.JobRow{}, err
+	}
+	return s.jobByID(r.Context(), id)
+}
+
+func (s *Server) jobByID(ctx context.Context, id int64) (sql.JobRow, error) {
+	j, err := s.cfg.DB.Job(ctx, id)
+	if err == nil && j.Deleted {
+		err = sql.ErrNotFound
+	}
+	return j, err
+}
+
+// appAndName returns the names in the path.
+func appAndName(r *http.Request) (app, name string, err error) {
+	if app, err = param(r, "app"); err != nil {
+		return "", "", err
+	}
+	name, err = param(r, "name")
+	return app, name, err
+}
+
+// createJob: POST /api/v1/jobs
+func (s *Server) createJob(w http.ResponseWriter, r *http.Request) error {
+	body, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	b, err := newJob(body)
+	if err != nil {
+		return err
+	}
+	j, err := s.create(r.Context(), b)
+	if err != nil {
+		return err
+	}
+	return s.created(w, r, j)
+}
+
+func (s *Server) create(ctx context.Context, b jobBody) (job.Job, error) {
+	if err := s.complete(&b.spec); err != nil {
+		return job.Job{}, err
+	}
+	e, err := s.editor()
+	if err != nil {
+		return job.Job{}, err
+	}
+	j, err := e.Create(ctx, b.spec, b.paused != nil && *b.paused)
+	return j, lookAt(err, "GET %s tells whether the job was created.", namedPath(b.spec.App, b.spec.Name))
+}
+
+func namedPath(app, name string) string {
+	return "/api/v1/apps/" + url.PathEscape(app) + "/jobs/" + url.PathEscape(name)
+}
+
+func (s *Server) created(w http.ResponseWriter, r *http.Request, j job.Job) error {
+	w.Header().Set("Location", fmt.Sprintf("/api/v1/jobs/%d", j.ID))
+	return answer(w, http.StatusCreated, s.viewChanged(r.Context(), j))
+}
+
+// listJobs: GET /api/v1/jobs
+func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	state := q.oneOf("state", string(job.Active), string(job.Paused), string(job.Finished), string(job.Broken))
+	f := sql.JobFilter{App: q.text("app"), Name: q.text("name"), Status: job.Status(state)}
+	limit := q.limit()
+	if c := q.cursor("jobs"); c != nil {
+		f.After = c.ID
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	f.Limit = limit + 1 // one more tells whether there is a next page
+	rows, err := s.cfg.DB.Jobs(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	var p page[*jobView]
+	if len(rows) > limit {
+		rows = rows[:limit]
+		p.Next = (&cursor{list: "jobs", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
+	}
+	if p.Items, err = s.views(r.Context(), rows); err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, p)
+}
+
+// getJob: GET /api/v1/jobs/{id}
+func (s *Server) getJob(w http.ResponseWriter, r *http.Request) error {
+	j, err := s.livingJob(r)
+	if err != nil {
+		return err
+	}
+	return s.showJob(w, r, j)
+}
+
+// getJobNamed: GET /api/v1/apps/{app}/jobs/{name}
+func (s *Server) getJobNamed(w http.ResponseWriter, r *http.Request) error {
+	app, name, err := appAndName(r)
+	if err != nil {
+		return err
+	}
+	j, err := s.cfg.DB.JobNamed(r.Context(), app, name)
+	if err != nil {
+		return err
+	}
+	return s.showJob(w, r, j)
+}
+
+func (s *Server) showJob(w http.ResponseWriter, r *http.Request, j sql.JobRow) error {
+	views, err := s.views(r.Context(), []sql.JobRow{j})
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, views[0])
+}
+
+// deleteJob: DELETE /api/v1/jobs/{id}
+func (s *Server) deleteJob(w http.ResponseWriter, r *http.Request) error {
+	id, err := jobID(r)
+	if err != nil {
+		return err
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	if err := e.Delete(r.Context(), id); err != nil {
+		return lookAt(err, "GET /api/v1/jobs/%d tells whether the job is still there.", id)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,307 @@
+package api_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestJob(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	r := s.call("POST", "/api/v1/jobs", `{"name": "backup", "schedule": "0 3 * * *", "timezone": "Europe/Berlin", "command": "a && b <c", "timeout": "90m",
+		"labels": {"team": "data"}, "owner": "ops", "description": "nightly"}`).want(201)
+	j := r.object()
+	id := j.text("id")
+	if got := r.header.Get("Location"); got != "/api/v1/jobs/"+id {
+		t.Errorf("Location is %q, want the job %s", got, id)
+	}
+	for field, want := range map[string]string{
+		"app": "default", "name": "backup", "schedule": "0 3 * * *", "timezone": "Europe/Berlin", "command": "a && b <c", "timeout": "1h30m",
+		"overlap": "skip", "on_lost": "fail", "owner": "ops", "description": "nightly", "paused": "false", "status": "active", "version": "1",
+		"labels": "map[team:data]", "misfire": "map[max_age:1h policy:latest]",
+		"every": "", "at": "", "start": "", "last_due": "", "error": "",
+	} {
+		if got := j.text(field); got != want {
+			t.Errorf("%s: got %q, want %q", field, got, want)
+		}
+	}
+	for _, field := range []string{"next_due", "created", "updated"} {
+		if at, err := time.Parse(time.RFC3339, j.text(field)); err != nil || !strings.HasSuffix(j.text(field), "Z") || at.Year() < 2020 {
+			t.Errorf("%s: got %q, want a time in UTC", field, j.text(field))
+		}
+	}
+	if !strings.Contains(r.body, `"a && b <c"`) {
+		t.Errorf("the command is not readable in %s", r.body)
+	}
+	for _, path := range []string{r.header.Get("Location"), "/api/v1/apps/default/jobs/backup"} {
+		if got := s.call("GET", path, nil).want(200).body; got != r.body {
+			t.Errorf("%s: got %s, want what POST answered: %s", path, got, r.body)
+		}
+	}
+	if r := s.call("HEAD", "/api/v1/jobs/"+id, nil).want(200); r.body != "" {
+		t.Errorf("HEAD answers a body: %s", r.body)
+	}
+
+	// What GET answered can be edited and sent back.
+	j["schedule"], j["owner"] = "30 4 * * *", nil
+	put := s.call("PUT", "/api/v1/jobs/"+id, j).want(200).object()
+	if put.text("schedule") != "30 4 * * *" || put.text("owner") != "" || put.text("version") != "2" || put.text("created") != j.text("created") ||
+		put.text("next_due") == j.text("next_due") {
+		t.Errorf("after PUT: %v", put)
+	}
+	same := s.call("PUT", "/api/v1/jobs/"+id, put).want(200).object()
+	if same.text("version") != "2" {
+		t.Errorf("the same definition again made version %s of 2", same.text("version"))
+	}
+	patch := s.call("PATCH", "/api/v1/jobs/"+id, `{"labels": {"team": null, "tier": "1"}, "timeout": null, "misfire": {"max_age": "2h"}}`).want(200).object()
+	if patch.text("labels") != "map[tier:1]" || patch.text("timeout") != "" || patch.text("misfire") != "map[max_age:2h policy:latest]" ||
+		patch.text("schedule") != "30 4 * * *" {
+		t.Errorf("after PATCH: %v", patch)
+	}
+	if r := s.call("DELETE", "/api/v1/jobs/"+id, nil).want(204); r.body != "" {
+		t.Errorf("DELETE answers %q", r.body)
+	}
+	for _, method := range []string{"GET", "DELETE"} {
+		s.call(method, "/api/v1/jobs/"+id, nil).want(404)
+	}
+	s.call("GET", "/api/v1/jobs/"+id+"/history", nil).want(200)
+	s.create("backup", nil) // the name is free again
+}
+
+func TestUpsert(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	const path = "/api/v1/apps/shop/jobs/sync"
+	body := `{"every": "1h", "command": "true"}`
+	r := s.call("PUT", path, body).want(201)
+	first := r.object()
+	if r.header.Get("Location") != "/api/v1/jobs/"+first.text("id") || first.text("app") != "shop" || first.text("name") != "sync" {
+		t.Errorf("created %v at %q", first, r.header.Get("Location"))
+	}
+	again := s.call("PUT", path, body).want(200).object()
+	if again.text("version") != "1" || again.text("start") != first.text("start") || again.text("start") == "" {
+		t.Errorf("the same again: got %v, want no change of %v", again, first)
+	}
+	s.call("POST", "/api/v1/jobs/"+first.text("id")+"/pause", nil).want(200)
+	changed := s.call("PUT", path, `{"every": "2h", "command": "false"}`).want(200).object()
+	if changed.text("command") != "false" || changed.text("paused") != "true" || changed.text("id") != first.text("id") {
+		t.Errorf("got %v, want it changed and still paused", changed)
+	}
+	s.call("PUT", path, `{"name": "other", "every": "2h", "command": "false"}`).want(422)
+}
+
+func TestUpsertByMany(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	var wg sync.WaitGroup
+	statuses := make([]int, 8)
+	for i := range statuses {
+		wg.Go(func() {
+			statuses[i] = s.call("PUT", "/api/v1/apps/a/jobs/b", object{"schedule": "0 3 * * *", "command": fmt.Sprint("echo ", i)}).status
+		})
+	}
+	wg.Wait()
+	slices.Sort(statuses)
+	if want := []int{200, 200, 200, 200, 200, 200, 200, 201}; !slices.Equal(statuses, want) {
+		t.Errorf("got %v, want %v", statuses, want)
+	}
+}
+
+func TestStatuses(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("active", nil)
+	s.create("paused", object{"paused": true})
+	s.create("finished", object{"schedule": nil, "at": "2001-01-01T00:00:00Z", "misfire": object{"policy": "skip"}})
+	s.create("error", nil)
+	s.create("unreadable", nil)
+	if _, err := s.db.Raw().Exec("UPDATE job SET error = 'no good', next_due = NULL WHERE name = 'error'"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.db.Raw().Exec(`UPDATE job SET spec = '{"from":"the future"}' WHERE name = 'unreadable'`); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the finished one is", 5*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM task") == 0 })
+	for _, state := range []string{"active", "paused", "finished", "error"} {
+		_, items := s.walk("/api/v1/jobs?state=" + state)
+		var names []string
+		for _, j := range items {
+			if j.text("name") != "unreadable" {
+				names = append(names, j.text("name"))
+				if j.text("status") != state {
+					t.Errorf("%s is listed as %s", j.text("status"), state)
+				}
+			}
+		}
+		if !slices.Equal(names, []string{state}) {
+			t.Errorf("state=%s: got %v", state, names)
+		}
+	}
+	paused := s.call("GET", "/api/v1/apps/default/jobs/paused", nil).want(200).object()
+	if paused.text("next_due") != "" {
+		t.Errorf("a paused job is due: %v", paused)
+	}
+	bad := s.call("GET", "/api/v1/apps/default/jobs/unreadable", nil).want(200).object()
+	if bad.text("status") != "error" || bad.text("error") == "" || bad.text("app") != "default" {
+		t.Errorf("unreadable definition: got %v", bad)
+	}
+	path := "/api/v1/jobs/" + bad.text("id")
+	s.call("PATCH", path, `{"command": "true"}`).want(409)
+	s.call("GET", path+"/next", nil).want(409)
+	s.call("PUT", path, `{"name": "readable", "command": "true", "schedule": "@daily"}`).want(200)
+	mended := s.call("PUT", "/api/v1/apps/default/jobs/error", `{"command": "true", "schedule": "0 3 1 1 *"}`).want(200).object()
+	if mended.text("status") != "active" || mended.text("next_due") == "" {
+		t.Errorf("written again: got %v, want it active", mended)
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	for i, name := range []string{
+		"数据备份", "🎉 party", `"double" and 'single'`, "a/b", "a%2Fb", "100%", "a+b c", "..", ".", "?q=1", "#1", `\`, "<script>", "; DROP TABLE job; --",
+		strings.Repeat("é", 128), "{id}", "*", "%00", "naïve", "nai\u0308ve",
+	} {
+		app := fmt.Sprintf("app %d/%s", i%3, name[:1])
+		if name[0] > 127 {
+			app = "应用/" + fmt.Sprint(i)
+		}
+		path := "/api/v1/apps/" + url.PathEscape(app) + "/jobs/" + url.PathEscape(name)
+		j := s.call("PUT", path, `{"schedule": "0 3 1 1 *", "command": "true"}`).want(201).object()
+		got := s.call("GET", path, nil).want(200).object()
+		if got.text("name") != name || got.text("app") != app || got.text("id") != j.text("id") {
+			t.Errorf("%q of %q came back as %q of %q", name, app, got.text("name"), got.text("app"))
+		}
+		_, found := s.walk("/api/v1/jobs?app=" + url.QueryEscape(app) + "&name=" + url.QueryEscape(name))
+		if len(found) != 1 || found[0].text("id") != j.text("id") {
+			t.Errorf("%q of %q: found %v", name, app, found)
+		}
+	}
+	if ids, _ := s.walk("/api/v1/jobs?limit=7&name=" + url.QueryEscape("%")); len(ids) != 3 {
+		t.Errorf("%d names contain a percent sign, want 3: it is no wildcard", len(ids))
+	}
+}
+
+func TestJobPages(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	var want []string
+	for i := range 23 {
+		want = append(want, s.create(fmt.Sprint("job ", i), object{"app": fmt.Sprint("app", i%2)}).text("id"))
+	}
+	for _, limit := range []int{1, 5, 22, 23, 24, 200} {
+		if got, _ := s.walk(fmt.Sprint("/api/v1/jobs?limit=", limit)); !slices.Equal(got, want) {
+			t.Errorf("limit %d: got %v, want %v", limit, got, want)
+		}
+	}
+	if got, _ := s.walk("/api/v1/jobs"); len(got) != 23 {
+		t.Errorf("no limit: got %d", len(got))
+	}
+	if got, _ := s.walk("/api/v1/jobs?app=app1&limit=3"); len(got) != 11 {
+		t.Errorf("app1: got %d, want 11", len(got))
+	}
+	if got := s.call("GET", "/api/v1/jobs?app=none", nil).want(200).body; got != "{\"items\":[]}\n" {
+		t.Errorf("an empty list is %q", got)
+	}
+}
+
+func TestConcurrentPatches(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	path := "/api/v1/jobs/" + s.create("shared", nil).text("id")
+	patches := []string{
+		`{"description": "d"}`, `{"owner": "o"}`, `{"timeout": "5m"}`, `{"command": "false"}`, `{"overlap": "allow"}`, `{"labels": {"a": "1"}}`,
+		`{"labels": {"b": "2"}}`, `{"misfire": {"policy": "skip"}}`, `{"timezone": "Asia/Shanghai"}`, `{"paused": true}`,
+	}
+	var wg sync.WaitGroup
+	for _, p := range patches {
+		wg.Go(func() {
+			if r := s.call("PATCH", path, p); r.status != 200 {
+				t.Errorf("%s: got %d %s", p, r.status, r.body)
+			}
+		})
+	}
+	wg.Wait()
+	j := s.call("GET", path, nil).want(200).object()
+	for field, want := range map[string]string{
+		"description": "d", "owner": "o", "timeout": "5m", "command": "false", "overlap": "allow", "labels": "map[a:1 b:2]", "timezone": "Asia/Shanghai",
+		"paused": "true", "version": "11",
+	} {
+		if got := j.text(field); got != want {
+			t.Errorf("%s: got %q, want %q", field, got, want)
+		}
+	}
+	if j.text("misfire", "policy") != "skip" {
+		t.Errorf("misfire: got %v", j["misfire"])
+	}
+}
+
+func TestPatch(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	path := "/api/v1/jobs/" + s.create("patched", object{"schedule": nil, "every": "1h"}).text("id")
+	steps := []struct{ patch, field, want string }{
+		{`{}`, "version", "1"},
+		{`{"paused": false}`, "version", "1"},
+		{`{"every": null, "schedule": "0 3 1 1 *"}`, "schedule", "0 3 1 1 *"}, // its start goes with the interval
+		{`{"name": "renamed", "app": "other"}`, "name", "renamed"},
+		{`{"paused": true, "owner": "me"}`, "paused", "true"},
+		{`{"status": "active", "version": 99, "id": "77"}`, "paused", "true"}, // only the server sets those
+		{`{"paused": false, "command": "echo new"}`, "status", "active"},
+		{`{"app": null}`, "app", "default"},
+	}
+	for _, step := range steps {
+		j := s.call("PATCH", path, step.patch, "Content-Type", "application/merge-patch+json").want(200).object()
+		if got := j.text(step.field); got != step.want {
+			t.Errorf("after %s: %s is %q, want %q", step.patch, step.field, got, step.want)
+		}
+	}
+	s.create("taken", nil)
+	before := s.counts()
+	r := s.call("PATCH", path, `{"name": "taken", "paused": true}`).want(409)
+	if r.object().text("type") != "urn:go-crontab:problem:exists" {
+		t.Errorf("got %s", r.body)
+	}
+	if after := s.counts(); after != before {
+		t.Errorf("a refused change changed something: %s became %s", before, after)
+	}
+}
+
+func TestPauseHolds(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	id := s.create("busy", object{"schedule": nil, "every": "100ms", "overlap": "allow"}).text("id")
+	path := "/api/v1/jobs/" + id
+	started := func() int {
+		return s.count("SELECT COUNT(*) FROM history WHERE started > 0") + s.count("SELECT COUNT(*) FROM task WHERE state = 2")
+	}
+	for round, how := range []string{"action", "patch"} {
+		n := started()
+		await(t, "it runs", 10*time.Second, func() bool { return started() >= n+3 })
+		var answer object
+		if how == "action" {
+			answer = s.call("POST", path+"/pause", `{}`).want(200).object()
+		} else {
+			answer = s.call("PATCH", path, `{"paused": true}`).want(200).object()
+		}
+		paused := started()
+		if answer.text("status") != "paused" || answer.text("next_due") != "" {
+			t.Errorf("paused: got %v", answer)
+		}
+		time.Sleep(500 * time.Millisecond)
+		if now := started(); now != paused {
+			t.Errorf("%d runs were started after the job was paused by %s", now-paused, how)
+		}
+		if round == 0 {
+			s.call("POST", path+"/pause", nil).want(200) // once more does no harm
+			if j := s.call("POST", path+"/resume", nil).want(200).object(); j.text("status") != "active" || j.text("next_due") == "" {
+				t.Errorf("resumed: got %v", j)
+			}
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// runView is a run as the API shows it. What is absent did not happen, or not yet.
+type runView struct {
+	ID         string       `json:"id"`
+	JobID      string       `json:"job_id"`
+	Job        string       `json:"job"`
+	App        string       `json:"app"`
+	Due        string       `json:"due"`
+	Until      string       `json:"until,omitempty"` // last of the due times it stands for
+	Count      int64        `json:"count,omitempty"` // how many those are
+	Started    string       `json:"started,omitempty"`
+	Ended      string       `json:"ended,omitempty"`
+	LatenessMS *float64     `json:"lateness_ms,omitempty"`
+	Attempt    int          `json:"attempt"`
+	Final      bool         `json:"final"`
+	State      string       `json:"state"`
+	Outcome    *job.Outcome `json:"outcome,omitempty"`
+	Reason     string       `json:"reason,omitempty"`
+	ExitCode   *int         `json:"exit_code,omitempty"`
+	Signal     string       `json:"signal,omitempty"`
+	Node       string       `json:"node"`
+	Session    string       `json:"session"`
+	Trigger    string       `json:"trigger"`
+	Request    string       `json:"request,omitempty"`
+
+	OutputBytes     int64   `json:"output_bytes"`
+	OutputTruncated bool    `json:"output_truncated"`
+	Output          *string `json:"output,omitempty"` // of a single run that ended
+}
+
+// The states of a run.
+const (
+	running = "running"
+	ended   = "ended"
+)
+
+func viewOfRun(r *sql.RunRow) *runView {
+	v := &runView{
+		ID: r.Launch.String(), JobID: strconv.FormatInt(r.JobID, 10), Job: r.Job, App: r.App, Due: stamp(r.Due),
+		Started: stamp(r.Started), Ended: stamp(r.Ended), Attempt: r.Attempt, Final: r.Final, State: running,
+		Reason: r.Reason, ExitCode: r.ExitCode, Signal: r.Signal, Node: r.Node, Session: r.Launch.Session.String(), Trigger: "schedule",
+		OutputBytes: r.Output.Bytes, OutputTruncated: r.Output.Bytes > r.Kept,
+	}
+	if r.Started != 0 {
+		ms := float64(r.Lateness) / 1000
+		v.LatenessMS = &ms
+	}
+	if r.Count > 1 {
+		v.Count, v.Until = r.Count, stamp(r.Until)
+	}
+	if !r.Executing {
+		v.State, v.Outcome = ended, &r.Outcome
+	}
+	if r.Origin != 0 {
+		v.Trigger, v.Request = "manual", strconv.FormatInt(r.Origin, 10)
+	}
+	return v
+}
+
+// runFilter takes the parameters that all lists of runs share.
+func runFilter(q *query) sql.RunFilter {
+	return sql.RunFilter{Outcome: q.outcome("outcome"), From: job.MicrosOf(q.instant("from")), To: job.MicrosOf(q.instant("to"))}
+}
+
+// listRuns: GET /api/v1/runs
+func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	f := runFilter(q)
+	f.JobID, f.App, f.Node = q.number("job_id", 0, 1<<63-1), q.text("app"), q.text("node")
+	list := "runs"
+	if f.JobID != 0 {
+		list = "runs-of-job" // it has another order
+	}
+	state, limit, after := q.oneOf("state", running, ended), q.limit(), q.cursor(list)
+	if err := q.err(); err != nil {
+		return err
+	}
+	// What is running has no outcome yet.
+	p, err := s.runs(r.Context(), list, f, state != ended && f.Outcome == 0, state != running, limit, after)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, p)
+}
+
+// history: GET /api/v1/jobs/{id}/history. That of a deleted job stays.
+func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	f := runFilter(q)
+	limit, after := q.limit(), q.cursor("history")
+	if err := q.err(); err != nil {
+		return err
+	}
+	id, err := jobID(r)
+	if err != nil {
+		return err
+	}
+	if _, err := s.cfg.DB.Job(r.Context(), id); err != nil {
+		return err
+	}
+	f.JobID = id
+	p, err := s.runs(r.Context(), "history", f, false, true, limit, after)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, p)
+}
+
+// runs lists a page of runs: those that execute, then those that have ended, the newest first among each. A run that
+// ends between two pages may be listed twice, once as what it was on the first; none is left out.
+func (s *Server) runs(ctx context.Context, list string, f sql.RunFilter, withRunning, withEnded bool, limit int, after *cursor) (page[*runView], error) {
+	var rows []sql.RunRow
+	if withRunning && (after == nil || after.executing) {
+		f.Limit = limit + 1 // one more tells whether there is a next page
+		if after != nil {
+			f.After = &after.RunPlace
+		}
+		var err error
+		if rows, err = s.cfg.DB.ExecutingRuns(ctx, f); err != nil {
+			return page[*runView]{}, err
+		}
+	}
+	if withEnded && len(rows) <= limit {
+		f.Limit, f.After = limit+1, nil
+		if after != nil && !after.executing {
+			f.After = &after.RunPlace
+		}
+		past, err := s.cfg.DB.Runs(ctx, f)
+		if err != nil {
+			return page[*runView]{}, err
+		}
+		rows = appendEnded(rows, past)
+	}
+	return runPage(list, rows, limit), nil
+}
+
+// appendEnded adds runs that have ended, without those that still executed when that was read a moment before.
+func appendEnded(rows, past []sql.RunRow) []sql.RunRow {
+	seen := make(map[job.Launch]bool, len(rows))
+	for i := range rows {
+		seen[rows[i].Launch] = true
+	}
+	for _, r := range past {
+		if !seen[r.Launch] {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+func runPage(list string, rows []sql.RunRow, limit int) page[*runView] {
+	p := page[*runView]{Items: []*runView{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		last := &rows[limit-1]
+		p.Next = (&cursor{list: list, executing: last.Executing, RunPlace: *last.Place()}).String()
+	}
+	for i := range rows {
+		p.Items = append(p.Items, viewOfRun(&rows[i]))
+	}
+	return p
+}
+
+// oneRun reads the run that the path names.
+func (s *Server) oneRun(r *http.Request) (sql.RunRow, error) {
+	text, err := param(r, "id")
+	if err != nil {
+		return sql.RunRow{}, err
+	}
+	none := notFound.problem("There is no run %q.", cutShort(text))
+	launch, err := job.ParseLaunch(text)
+	if err != nil {
+		return sql.RunRow{}, none
+	}
+	run, err := s.cfg.DB.Run(r.Context(), launch)
+	if err == sql.ErrNotFound {
+		return sql.RunRow{}, none
+	}
+	return run, err
+}
+
+// getRun: GET /api/v1/runs/{id}
+func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
+	run, err := s.oneRun(r)
+	if err != nil {
+		return err
+	}
+	v := viewOfRun(&run)
+	if !run.Executing {
+		text := run.Output.Text()
+		v.Output = &text
+	}
+	return answer(w, http.StatusOK, v)
+}
+
+// getOutput: GET /api/v1/runs/{id}/output
+func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	raw := q.oneOf("raw", "0", "1", "false", "true")
+	if err := q.err(); err != nil {
+		return err
+	}
+	run, err := s.oneRun(r)
+	if err != nil {
+		return err
+	}
+	if run.Executing {
+		return notEnded.problem("Its output is kept when it ends.")
+	}
+	if raw == "1" || raw == "true" {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("Content-Disposition", `attachment; filename="output"`)
+		w.Write(run.Output.Head)
+		w.Write(run.Output.Tail)
+		return nil
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Write([]byte(run.Output.Text()))
+	return nil
+}

@@ -1,0 +1,262 @@
+package api_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+// ran waits until a job has n ended runs and returns them, the newest first.
+func (s *site) ran(id string, n int) []object {
+	s.t.Helper()
+	var items []object
+	await(s.t, fmt.Sprint(n, " runs of job ", id), 15*time.Second, func() bool {
+		items = s.call("GET", "/api/v1/jobs/"+id+"/history", nil).want(200).object().items("items")
+		return len(items) >= n
+	})
+	return items
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	id := s.create("echo 🎉", object{"command": `printf 'out \377 %s\n' "$GOCRONTAB_JOB"; exit 3`}).text("id")
+	asked := s.call("POST", "/api/v1/jobs/"+id+"/run", nil, "Idempotency-Key", "once").want(202).object()
+	again := s.call("POST", "/api/v1/jobs/"+id+"/run", `{}`, "Idempotency-Key", "once").want(202).object()
+	if asked.text("job_id") != id || asked.text("request") == "" || fmt.Sprint(again) != fmt.Sprint(asked) {
+		t.Errorf("got %v, then %v; want the same request of job %s", asked, again, id)
+	}
+	other := s.create("other", nil).text("id")
+	if r := s.call("POST", "/api/v1/jobs/"+other+"/run", nil, "Idempotency-Key", "once").want(409); !strings.Contains(r.body, "key-reused") {
+		t.Errorf("another request with the key: got %s", r.body)
+	}
+	run := s.ran(id, 1)[0]
+	for field, want := range map[string]string{
+		"job_id": id, "job": "echo 🎉", "app": "default", "due": asked.text("due"), "attempt": "1", "final": "true", "state": "ended", "outcome": "failed",
+		"exit_code": "3", "signal": "", "node": "knoten-1", "trigger": "manual", "request": asked.text("request"), "count": "", "until": "",
+		"output_bytes": "16", "output_truncated": "false", "output": "",
+	} {
+		if got := run.text(field); got != want {
+			t.Errorf("%s: got %q, want %q", field, got, want)
+		}
+	}
+	for _, field := range []string{"due", "started", "ended"} {
+		if _, err := time.Parse(time.RFC3339, run.text(field)); err != nil {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if !strings.HasPrefix(run.text("id"), run.text("session")+"-") || run.text("lateness_ms") == "" {
+		t.Errorf("got %v", run)
+	}
+	path := "/api/v1/runs/" + run.text("id")
+	full := s.call("GET", path, nil).want(200).object()
+	if full.text("output") != "out \uFFFD echo 🎉\n" {
+		t.Errorf("output: got %q", full.text("output"))
+	}
+	text := s.call("GET", path+"/output", nil).want(200)
+	if text.body != "out \uFFFD echo 🎉\n" || text.header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("output: got %q, %s", text.body, text.header)
+	}
+	raw := s.call("GET", path+"/output?raw=1", nil).want(200)
+	if raw.body != "out \xff echo 🎉\n" || raw.header.Get("Content-Type") != "application/octet-stream" {
+		t.Errorf("raw output: got %q, %s", raw.body, raw.header)
+	}
+	time.Sleep(50 * time.Millisecond)
+	if n := len(s.ran(id, 1)); n != 1 {
+		t.Errorf("one key, %d runs", n)
+	}
+}
+
+func TestLongOutputIsCut(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	id := s.create("loud", object{"command": `head -c 300000 /dev/zero | tr '\0' x; echo end`}).text("id")
+	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
+	run := s.ran(id, 1)[0]
+	if run.text("output_bytes") != "300004" || run.text("output_truncated") != "true" {
+		t.Errorf("got %v", run)
+	}
+	text := s.call("GET", "/api/v1/runs/"+run.text("id")+"/output", nil).want(200).body
+	if !strings.HasPrefix(text, "xxx") || !strings.Contains(text, "bytes dropped") || !strings.HasSuffix(text, "xend\n") || len(text) > 100_000 {
+		t.Errorf("got %d bytes ending in %q", len(text), text[max(0, len(text)-20):])
+	}
+	if raw := s.call("GET", "/api/v1/runs/"+run.text("id")+"/output?raw=1", nil).want(200).body; strings.Contains(raw, "dropped") {
+		t.Error("the raw output has words of ours in it")
+	}
+}
+
+func TestRunning(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	id := s.create("long", object{"command": "sleep 60"}).text("id")
+	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
+	var items []object
+	await(t, "it runs", 10*time.Second, func() bool {
+		items = s.call("GET", "/api/v1/runs?state=running", nil).want(200).object().items("items")
+		return len(items) == 1
+	})
+	run := items[0]
+	for field, want := range map[string]string{"state": "running", "outcome": "", "ended": "", "job_id": id, "node": "knoten-1", "trigger": "manual"} {
+		if got := run.text(field); got != want {
+			t.Errorf("%s: got %q, want %q", field, got, want)
+		}
+	}
+	path := "/api/v1/runs/" + run.text("id")
+	if got := s.call("GET", path, nil).want(200).object(); got.text("state") != "running" {
+		t.Errorf("got %v", got)
+	}
+	if r := s.call("GET", path+"/output", nil).want(409); !strings.Contains(r.body, "not-ended") {
+		t.Errorf("output of a run that is running: got %s", r.body)
+	}
+	for query, want := range map[string]int{"": 1, "?job_id=" + id: 1, "?node=knoten-1": 1, "?node=other": 0, "?app=other": 0, "?state=ended": 0, "?outcome=killed": 0} {
+		if ids, _ := s.walk("/api/v1/runs" + query); len(ids) != want {
+			t.Errorf("%q: got %d runs, want %d", query, len(ids), want)
+		}
+	}
+	c := s.call("GET", "/api/v1/cluster", nil).want(200).object()
+	if len(c.items("sessions")) != 1 {
+		t.Fatalf("got %v", c)
+	}
+	if n := s.call("GET", "/api/v1/jobs/"+id+"/history", nil).want(200).object().items("items"); len(n) != 0 {
+		t.Errorf("what is running is in the history: %v", n)
+	}
+	s.stopNode()
+	s.reopen()
+	if got := s.call("GET", path, nil).want(200).object(); got.text("outcome") != "killed" {
+		t.Errorf("it ended with its node: got %v", got)
+	}
+}
+
+// TestRunPages writes rows of executing and ended runs, as a cluster would have them, and walks them.
+func TestRunPages(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	var jobs []string
+	for i := range 3 {
+		jobs = append(jobs, s.create(fmt.Sprint("job ", i), object{"app": fmt.Sprint("app", i)}).text("id"))
+	}
+	s.stopNode() // nobody else touches the rows
+	const base = job.Micros(1_900_000_000_000_000)
+	session := uuid.New()
+	s.reopen()
+	insert := func(query string, args ...any) {
+		t.Helper()
+		if _, err := s.db.Raw().Exec(query, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	insert("INSERT INTO session (id, node, started, beat_at) VALUES (?, 'n0', 1, 1)", session[:])
+	for i := range 13 {
+		// Two at a time have the same due time, so that it does not decide the order alone.
+		insert("INSERT INTO task (job_id, due, due_now, origin, hash, state, session_id, launch, started) VALUES (?, ?, ?, ?, 0, 2, ?, ?, ?)",
+			jobs[i%3], int64(base)+int64(i/2*1000), int64(base)+int64(i/2*1000), i%5, session[:], 1000+i, int64(base)+int64(rand.N(100)))
+	}
+	err := s.db.Tx(t.Context(), func(tx *sql.Tx) error {
+		var runs []job.Run
+		var id int64
+		for i := range 37 {
+			fmt.Sscan(jobs[i%3], &id)
+			due := base - job.Micros(rand.N(5)*1000)
+			runs = append(runs, job.Run{
+				Launch: job.Launch{Session: session, N: int64(1 + i)}, JobID: id, Due: due, Until: due, Count: 1, Origin: int64(i), Attempt: 1 + i%2, Final: true,
+				Started: base, Ended: base + 5, Node: fmt.Sprint("n", i%2), Result: job.Result{Outcome: job.Outcome(1 + i%8)},
+			})
+		}
+		runs[5].Count, runs[5].Until = 4, base+77
+		return tx.InsertRuns(runs)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := s.once("/api/v1/runs?limit=200", 50)
+	for _, limit := range []int{1, 2, 12, 13, 14, 49, 50, 51} {
+		if got := s.once(fmt.Sprint("/api/v1/runs?limit=", limit), 50); !slices.Equal(got, all) {
+			t.Errorf("limit %d: got another order", limit)
+		}
+	}
+	for query, want := range map[string]int{
+		"state=running": 13, "state=ended": 37, "job_id=" + jobs[0]: 5 + 13, "job_id=" + jobs[1] + "&state=ended": 12, "app=app2": 4 + 12, "node=n0": 13 + 19,
+		"outcome=succeeded": 5, "outcome=succeeded&state=running": 0, "from=" + url.QueryEscape((base + 1000).String()): 11,
+		"to=" + url.QueryEscape((base + 1000).String()) + "&state=running": 2, "job_id=" + jobs[2] + "&outcome=missed": 1, "app=app1&node=n1&state=ended": 6,
+	} {
+		for _, limit := range []int{1, 5, 200} {
+			s.once(fmt.Sprintf("/api/v1/runs?%s&limit=%d", query, limit), want)
+		}
+	}
+	for _, limit := range []int{1, 3, 200} {
+		_, items := s.walk(fmt.Sprintf("/api/v1/jobs/%s/history?limit=%d", jobs[0], limit))
+		if len(items) != 13 || !slices.IsSortedFunc(items, func(a, b object) int { return strings.Compare(b.text("due"), a.text("due")) }) {
+			t.Errorf("limit %d: the history has %d runs, want 13, the newest first", limit, len(items))
+		}
+	}
+	_, ranged := s.walk("/api/v1/runs?job_id=" + jobs[2] + "&outcome=skipped")
+	ranged = slices.DeleteFunc(ranged, func(r object) bool { return r.text("count") == "" })
+	if len(ranged) != 1 || ranged[0].text("count") != "4" || ranged[0].text("until") != (base+77).String() {
+		t.Errorf("a run that stands for four due times: got %v", ranged)
+	}
+}
+
+// once walks a list and wants n runs, none of them twice, the executing ones first.
+func (s *site) once(path string, n int) []string {
+	s.t.Helper()
+	ids, items := s.walk(path)
+	unique := slices.Compact(slices.Sorted(slices.Values(ids)))
+	if len(ids) != n || len(unique) != n {
+		s.t.Errorf("%s: got %d runs, %d different ones, want %d", path, len(ids), len(unique), n)
+	}
+	for i := 1; i < len(items); i++ {
+		if items[i].text("state") == "running" && items[i-1].text("state") == "ended" {
+			s.t.Errorf("%s: a running one comes after an ended one", path)
+		}
+	}
+	return ids
+}
+
+func TestNextAndPreview(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	id := s.create("dst", object{"schedule": "30 2 * * *", "timezone": "Europe/Berlin"}).text("id")
+	want := `[{"due":"2026-03-28T02:30:00+01:00"},{"due":"2026-03-29T03:00:00+02:00","mark":"gap"},{"due":"2026-03-30T02:30:00+02:00"}]`
+	got := s.call("GET", "/api/v1/jobs/"+id+"/next?n=3&from="+url.QueryEscape("2026-03-27T02:30:00+01:00"), nil).want(200).body
+	if got != `{"items":`+want+"}\n" {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	plus := s.call("GET", "/api/v1/jobs/"+id+"/next?n=3&from=2026-03-27T02:30:00+01:00", nil).want(200).body // the plus is not encoded
+	if plus != got {
+		t.Errorf("got %s, want %s", plus, got)
+	}
+	got = s.call("POST", "/api/v1/preview", `{"schedule": "30 2 * * *", "timezone": "Europe/Berlin", "from": "2026-03-27T01:30:00Z", "n": 3}`).want(200).body
+	if got != `{"next":`+want+"}\n" {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	repeat := s.call("POST", "/api/v1/preview", `{"schedule": "30 2 * * *", "timezone": "Europe/Berlin", "from": "2026-10-25T00:00:00Z", "n": 1}`).want(200).body
+	if !strings.Contains(repeat, `"mark":"repeat"`) {
+		t.Errorf("got %s, want a repeat", repeat)
+	}
+	every := s.call("POST", "/api/v1/preview", `{"every": "90s", "from": "2026-01-01T00:00:00Z", "n": 2}`).want(200).body
+	if every != `{"next":[{"due":"2026-01-01T00:01:30Z"},{"due":"2026-01-01T00:03:00Z"}]}`+"\n" {
+		t.Errorf("got %s", every)
+	}
+	past := s.call("POST", "/api/v1/preview", `{"at": "2001-01-01T00:00:00.5Z", "from": "2026-01-01T00:00:00Z"}`).want(200).body
+	if past != `{"next":[]}`+"\n" {
+		t.Errorf("got %s", past)
+	}
+	if n := len(s.call("GET", "/api/v1/jobs/"+id+"/next", nil).want(200).object().items("items")); n != 10 {
+		t.Errorf("got %d due times, want 10", n)
+	}
+	if n := len(s.call("GET", "/api/v1/jobs/"+id+"/next?n=1000", nil).want(200).object().items("items")); n != 1000 {
+		t.Errorf("got %d due times, want 1000", n)
+	}
+	if n := s.count("SELECT COUNT(*) FROM job"); n != 1 {
+		t.Errorf("a preview saved something: %d jobs", n)
+	}
+}

@@ -1,0 +1,134 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"go-crontab/api"
+)
+
+// listening serves on a port of its own until stop is called, which returns what Serve did.
+func listening(t *testing.T, cfg api.Config) (addr string, stop func() error) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Listen, cfg.Log = l.Addr().String(), slog.New(slog.DiscardHandler)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- api.New(cfg).Serve(ctx, l) }()
+	t.Cleanup(cancel)
+	return l.Addr().String(), func() error { cancel(); return <-served }
+}
+
+func TestServeEndsGracefully(t *testing.T) {
+	t.Parallel()
+	entered, leave := make(chan bool), make(chan bool)
+	addr, stop := listening(t, api.Config{Ready: func() error { close(entered); <-leave; return nil }})
+	answer := make(chan int, 1)
+	go func() {
+		resp, err := http.Get("http://" + addr + "/readyz")
+		if err != nil {
+			t.Error(err)
+			answer <- 0
+			return
+		}
+		resp.Body.Close()
+		answer <- resp.StatusCode
+	}()
+	<-entered
+	time.AfterFunc(100*time.Millisecond, func() { close(leave) })
+	if err := stop(); err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	if got := <-answer; got != 200 {
+		t.Errorf("the request that was being answered: got %d, want 200", got)
+	}
+	if _, err := net.Dial("tcp", addr); err == nil {
+		t.Error("it still listens")
+	}
+}
+
+func TestServeSaysWhyItEnds(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	if err := api.New(api.Config{}).Serve(t.Context(), l); err == nil {
+		t.Error("serving a closed listener is no error")
+	}
+}
+
+// TestSlowClients: who does not send its header is cut off, and who sends an endless one is too.
+func TestSlowClients(t *testing.T) {
+	t.Parallel()
+	addr, stop := listening(t, api.Config{Ready: func() error { return nil }})
+	defer stop()
+	slow, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	began := time.Now()
+	io.WriteString(slow, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+	endless, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer endless.Close()
+	endless.SetDeadline(time.Now().Add(4 * time.Second))
+	go io.WriteString(endless, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 64<<10))
+	if line, err := bufio.NewReader(endless).ReadString('\n'); !strings.Contains(line, "431") {
+		t.Errorf("an endless header: got %q, %v, want 431", line, err)
+	}
+	slow.SetDeadline(began.Add(9 * time.Second))
+	if n, err := io.Copy(io.Discard, slow); err != nil {
+		t.Errorf("half a header: got %d bytes, %v after %s; want the connection closed", n, err, time.Since(began))
+	}
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
+	addr, stop := listening(t, api.Config{Ready: func() error { return nil }})
+	var open []net.Conn
+	for range 128 {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, c)
+	}
+	ask := func(limit time.Duration) error {
+		client := http.Client{Timeout: limit, Transport: &http.Transport{DisableKeepAlives: true}}
+		resp, err := client.Get("http://" + addr + "/healthz")
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	if err := ask(300 * time.Millisecond); err == nil {
+		t.Error("the connection after 128 open ones is served")
+	}
+	for _, c := range open[:2] {
+		c.Close()
+	}
+	if err := ask(5 * time.Second); err != nil {
+		t.Errorf("after two were closed: %v", err)
+	}
+	for _, c := range open {
+		c.Close()
+	}
+	if err := stop(); err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}

@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"go-crontab/internal/privatedb"
+	"go-crontab/session"
+	"go-crontab/sql"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+// dev is a cluster of processes on this machine, with a database of its own.
+type dev struct {
+	*console
+	data      string
+	count     int
+	firstPort int
+	expiry    time.Duration
+	away      time.Duration // how long a killed node stays away
+	level     string
+	noSamples bool
+
+	lines   *lines
+	db      *privatedb.DB
+	lock    *os.File // inherited by every node: taken as long as one lives
+	members []*member
+	ports   sync.Mutex // choosing one
+}
+
+func devCommand(c *console) *cobra.Command {
+	d := &dev{console: c, lines: newLines(c.out)}
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Try it: a database, three nodes and sample jobs, with one command",
+		Long: `Start a private MariaDB or MySQL in a data folder, three nodes as processes of their own, and a few sample jobs.
+Nothing needs to be configured, and nothing but the data stays behind. Ctrl-C stops everything; the next start goes on
+with the same jobs and their history.`,
+		Example: "  go-crontab dev\n  go-crontab dev --data ./data --nodes 5",
+		Args:    nothing,
+		RunE: func(*cobra.Command, []string) error {
+			stop := onSignals()
+			defer stop.forget()
+			d.lines.broken = func(err error) { stop.request(fmt.Errorf("nobody reads this: %w", err)) }
+			err := d.run(stop)
+			if stop.drain.Err() != nil && errors.Is(err, context.Cause(stop.drain)) {
+				return nil // the start was called off
+			}
+			return err
+		},
+	}
+	d.flags(cmd)
+	return cmd
+}
+
+func (d *dev) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.IntVarP(&d.count, "nodes", "n", 3, "how many nodes, 1 to 9")
+	flags.IntVarP(&d.firstPort, "port", "p", 8610, "port of the first node; the others take the next free ones")
+	flags.StringVar(&d.data, "data", "", "data folder (default ~/.local/share/go-crontab/dev)")
+	flags.DurationVar(&d.expiry, "session-expiry", session.DefaultExpiry, "a node silent for so long is taken for dead")
+	flags.DurationVar(&d.away, "restart-after", 45*time.Second, "how long a killed node stays away")
+	flags.BoolVar(&d.noSamples, "no-samples", false, "add no sample jobs")
+	choiceVar(flags, &d.level, "log-level", "", "info", "least level that is logged", "debug", "info", "warn", "error")
+}
+
+func (d *dev) check() (err error) {
+	if d.count < 1 || d.count > 9 {
+		return usageError("--nodes %d: want 1 to 9", d.count)
+	}
+	if d.firstPort < 1 || d.firstPort > 65000 {
+		return usageError("--port %d: want 1 to 65000", d.firstPort)
+	}
+	if _, err := session.NewTimings(d.expiry); err != nil {
+		return usageError("--session-expiry: %w", err)
+	}
+	if d.data == "" {
+		if d.data, err = appDir("XDG_DATA_HOME", ".local/share", "", "dev"); err != nil {
+			return fmt.Errorf("%w; give a folder with --data", err)
+		}
+	}
+	d.data, err = filepath.Abs(d.data)
+	return err
+}
+
+// run lives until a signal has ended all of the cluster, the database last.
+func (d *dev) run(stop *stopping) (err error) {
+	if err := d.check(); err != nil {
+		return err
+	}
+	dsn, err := d.openDatabase(stop.drain)
+	if d.db != nil {
+		defer func() { err = errors.Join(err, d.db.Stop()) }()
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.awaitEarlier(stop.drain); err != nil {
+		return err
+	}
+	defer d.lock.Close()
+	var nodes, database sync.WaitGroup
+	for i := range d.count {
+		m := &member{dev: d, name: fmt.Sprintf("node-%d", i+1), dsn: dsn, colour: memberColours[i%len(memberColours)]}
+		if err := m.choosePort(); err != nil {
+			return err
+		}
+		d.members = append(d.members, m)
+	}
+	for _, m := range d.members {
+		nodes.Go(func() { m.run(stop) })
+	}
+	keeping, release := context.WithCancel(context.Background())
+	defer release()
+	database.Go(func() { d.keepDatabase(keeping) })
+	d.welcome(stop.drain)
+	<-stop.drain.Done()
+	defer context.AfterFunc(stop.hard, func() { d.say("killing what the nodes run") })()
+	d.say("stopping (%v): the nodes drain; once more kills what they run", context.Cause(stop.drain))
+	nodes.Wait()
+	release()
+	database.Wait()
+	if err := d.db.Stop(); err != nil {
+		return err
+	}
+	d.say("stopped; the data stays in %s", d.data)
+	return nil
+}
+
+const devSchema = "gocrontab"
+
+// openDatabase starts the server and returns the DSN of a migrated schema.
+func (d *dev) openDatabase(ctx context.Context) (dsn string, err error) {
+	program, err := privatedb.Find()
+	if err != nil {
+		return "", err
+	}
+	d.say("starting %s in %s", product(program), d.data)
+	if d.db, err = privatedb.Start(ctx, privatedb.Options{Dir: filepath.Join(d.data, "db"), Pool: 64}); err != nil {
+		return "", err
+	}
+	if err := d.db.CreateSchema(ctx, devSchema); err != nil {
+		return "", err
+	}
+	dsn = d.db.DSN(devSchema)
+	db, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	var m migration
+	if m.From, m.To, err = db.Migrate(ctx); err != nil {
+		return "", err
+	}
+	if m.From != m.To {
+		d.say("%s", m)
+	}
+	return dsn, nil
+}
+
+// product is "MariaDB 10.11.6" or "MySQL 8.4.0", out of what the server program calls itself.
+func product(s privatedb.Server) string {
+	name := "MySQL"
+	if s.MariaDB {
+		name = "MariaDB"
+	}
+	_, rest, _ := strings.Cut(s.Version, "Ver ")
+	version, _, _ := strings.Cut(strings.TrimSpace(rest), "-")
+	version, _, _ = strings.Cut(version, " ")
+	return strings.TrimSpace(name + " " + version)
+}
+
+// awaitEarlier takes the nodes' lock. If dev was killed, its nodes may still be draining; with the database back they
+// even come to an end that leaves nothing to be taken over. Their ports are free afterwards.
+func (d *dev) awaitEarlier(ctx context.Context) error {
+	f, err := os.OpenFile(filepath.Join(d.data, "nodes.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	for try := 0; ; try++ {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			d.lock = f
+			return nil
+		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
+			return errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close())
+		case try == 10:
+			d.say("waiting for the nodes of an earlier run to end")
+		case try > 600:
+			return errors.Join(fmt.Errorf("nodes of an earlier run do not end; find them: pgrep -af 'go-crontab serve'"), f.Close())
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), f.Close())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// keepDatabase starts the server again whenever it dies.
+func (d *dev) keepDatabase(ctx context.Context) {
+	for {
+		err := d.db.Wait(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		how, _, _ := strings.Cut(err.Error(), "\n")
+		d.say("%s", strings.TrimSuffix(how, ":")) // the lines of its log that follow are about its start
+		for {
+			d.say("starting the database again; the nodes wait for it")
+			if err = d.db.Restart(ctx); err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			d.say("%v", err)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(5 * time.Second):
+			}
+		}
+		d.say("the database is back, pid %d", d.db.PID())
+	}
+}
+
+// say prints a line of dev's own.
+func (d *dev) say(format string, args ...any) {
+	d.lines.print("dev", bold, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// member is one node of dev: a process that is started again when it dies.
+type member struct {
+	*dev
+	name   string
+	dsn    string
+	colour colour
+
+	mu   sync.Mutex
+	port int
+	pid  int // of the latest process
+}
+
+// memberColours tell the nodes' lines apart.
+var memberColours = []colour{cyan, yellow, purple, green, blue}
+
+// Between two starts of a node that gives up by itself again and again.
+const (
+	firstPause = time.Second
+	mostPause  = 30 * time.Second
+	stable     = 10 * time.Second // a node that lived so long starts again at once
+)
+
+// run keeps the node running until a stop is asked for and the process has ended.
+func (m *member) run(stop *stopping) {
+	again := time.Duration(0)
+	for life := 1; ; life++ {
+		began := time.Now()
+		ended := m.live(stop, life)
+		if stop.drain.Err() != nil {
+			return
+		}
+		pause := m.away
+		var exit *exec.ExitError
+		if ended != nil && (!errors.As(ended, &exit) || exit.Exited()) { // not killed, and not told to stop
+			if time.Since(began) >= stable {
+				again = 0
+			}
+			pause, again = again, min(max(2*again, firstPause), mostPause)
+		}
+		m.mourn(ended, pause)
+		select {
+		case <-stop.drain.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// mourn says in one line what happened, and what will.
+func (m *member) mourn(ended error, pause time.Duration) {
+	how := "ended"
+	if ended != nil {
+		how = "died: " + ended.Error()
+	}
+	next := fmt.Sprintf("it starts again in %s", pause)
+	switch {
+	case pause == 0:
+		next = "it starts again at once"
+	case pause == m.away && m.count > 1:
+		next = fmt.Sprintf("the others take over within about %s, and %s", m.takeover(), next)
+	}
+	m.say("%s (pid %d) %s; %s", m.name, m.lastPID(), how, next)
+}
+
+// takeover is how long it takes until the last peer knows that a node is dead.
+func (d *dev) takeover() time.Duration { return (d.expiry + 2*time.Second).Round(time.Second) }
+
+func (m *member) lastPID() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pid
+}
+
+func (m *member) url() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return fmt.Sprintf("http://127.0.0.1:%d", m.port)
+}
+
+// live runs one process and returns how it ended.
+func (m *member) live(stop *stopping, life int) error {
+	if err := m.choosePort(); err != nil {
+		return err
+	}
+	cmd, release, err := m.start()
+	if err != nil {
+		return err
+	}
+	defer release()
+	m.mu.Lock()
+	m.pid = cmd.Process.Pid
+	m.mu.Unlock()
+	if life > 1 {
+		m.say("%s is started again, pid %d, %s", m.name, cmd.Process.Pid, m.url())
+	}
+	ended := make(chan struct{})
+	defer close(ended)
+	term := func() { _ = cmd.Process.Signal(syscall.SIGTERM) } // gone already: as good
+	defer context.AfterFunc(stop.drain, term)()
+	defer context.AfterFunc(stop.hard, func() {
+		term()
+		select {
+		case <-ended:
+		case <-time.After(hardGrace):
+			_ = cmd.Process.Kill()
+		}
+	})()
+	return cmd.Wait()
+}
+
+// hardGrace is what a node gets to kill its commands before it is killed itself.
+const hardGrace = 10 * time.Second
+
+// start starts the process. It is told what it need not hide; the DSN is in its environment, which only its owner can
+// read. It leads a process group: the terminal's Ctrl-C is for dev alone, who passes it on. The standard input is a
+// pipe that ends with dev.
+func (m *member) start() (*exec.Cmd, func(), error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd := exec.Command(self, "serve", "--stop-on-eof", "--node", m.name, "--listen", fmt.Sprintf("127.0.0.1:%d", m.port),
+		"--state-dir", filepath.Join(m.data, "nodes", m.name), "--session-expiry", m.expiry.String(),
+		"--log-format", "json", "--log-level", m.level)
+	cmd.Env = append(os.Environ(), "GOCRONTAB_DSN="+m.dsn)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.ExtraFiles = []*os.File{m.lock}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	out, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("start %s: %w", m.name, err), in.Close(), out.Close(), w.Close())
+	}
+	_ = w.Close()
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		m.lines.copyLog(m.name, m.colour, out)
+	}()
+	return cmd, func() {
+		select {
+		case <-copied:
+		case <-time.After(time.Second): // a process of the node's holds the other end
+		}
+		_ = out.Close()
+	}, nil
+}
+
+// choosePort keeps the port of the node, or takes the next one that is free.
+func (m *member) choosePort() error {
+	m.ports.Lock()
+	defer m.ports.Unlock()
+	first := m.port
+	if first == 0 {
+		first = m.firstPort
+	}
+	for port := first; port < min(first+1000, 65536); port++ {
+		if m.takenByPeer(port) {
+			continue
+		}
+		l, err := net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(port))
+		if err != nil {
+			continue
+		}
+		m.mu.Lock()
+		m.port = port
+		m.mu.Unlock()
+		return l.Close()
+	}
+	return fmt.Errorf("no free port from %d on; choose others with --port", first)
+}
+
+func (m *member) takenByPeer(port int) bool {
+	return slices.ContainsFunc(m.members, func(peer *member) bool { return peer != m && peer.port == port })
+}

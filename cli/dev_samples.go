@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// samples are jobs that show what there is to see. Half of what a scheduler is for are runs that do not go well.
+func samples(now time.Time) []newJob {
+	first, once := now.Add(5*time.Second).Truncate(5*time.Second), now.Add(time.Minute).Truncate(time.Second)
+	return []newJob{
+		{Name: "hello", Every: "5s", Start: &first, Description: "Says hello, every 5 seconds", Command: `echo "Hello, I was due at $GOCRONTAB_DUE"`},
+		{Name: "disk", Schedule: "* * * * *", Description: "Disk usage, each minute", Command: "df -h /"},
+		{
+			Name: "flaky", Every: "20s", Start: &first, Description: "Fails about one time in three",
+			Command: "if (( RANDOM % 3 )); then echo fine; else echo 'out of luck' >&2; exit 3; fi",
+		},
+		{
+			Name: "slow", Every: "15s", Start: &first, Overlap: "skip", Description: "Takes 20 seconds, so every other due time is skipped",
+			Command: "for i in {1..20}; do echo \"step $i of 20\"; sleep 1; done",
+		},
+		{Name: "once", At: &once, Description: "Runs a single time, a minute after the first start", Command: "echo 'This was my only run.'"},
+	}
+}
+
+// addSamples adds the samples to the very first cluster of a data folder. Whoever deletes one does not want it back.
+func (d *dev) addSamples(ctx context.Context) (int, error) {
+	mark := filepath.Join(d.data, "samples-added")
+	if _, err := os.Stat(mark); err == nil || d.noSamples {
+		return 0, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	r := d.api(d.members[0])
+	jobs := samples(time.Now())
+	for _, j := range jobs {
+		j.App = "default"
+		j.Labels = map[string]string{"sample": "true"}
+		// If we die among these, the next start finds the first of them there.
+		if _, err := r.call(ctx, http.MethodPost, "/api/v1/jobs", nil, j); err != nil && !isStatus(err, http.StatusConflict) {
+			return 0, fmt.Errorf("add sample job %s: %w", j.Name, err)
+		}
+	}
+	return len(jobs), os.WriteFile(mark, nil, 0o600)
+}
+
+func (d *dev) api(m *member) *remote {
+	return &remote{console: d.console, http: http.Client{Timeout: 10 * time.Second}, server: m.url()}
+}
+
+// awaitReady returns when a node can change jobs; false when ctx ended before.
+func (d *dev) awaitReady(ctx context.Context, m *member) bool {
+	for {
+		if _, err := d.api(m).call(ctx, http.MethodGet, "/readyz", nil, nil); err == nil {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// welcome waits until the cluster stands, adds the samples, and says what to try.
+func (d *dev) welcome(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for i, m := range d.members {
+		if !d.awaitReady(bounded, m) {
+			if ctx.Err() == nil {
+				d.say("%s is not ready yet; its lines above say why", m.name)
+			}
+			if i == 0 {
+				return
+			}
+		}
+	}
+	added, err := d.addSamples(ctx)
+	if err != nil && ctx.Err() == nil {
+		d.say("%v%s", err, strings.TrimRight("\n"+hintOf(err), "\n"))
+	}
+	if ctx.Err() == nil {
+		d.lines.raw(d.guide(added))
+	}
+}
+
+// guide is what to read first.
+func (d *dev) guide(added int) string {
+	paint := painter(d.lines.coloured)
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s\n\n", paint(bold, fmt.Sprintf("%d nodes on %s; data in %s", d.count, product(d.db.Program()), d.data)))
+	for _, m := range d.members {
+		fmt.Fprintf(&b, "  %s  pid %-7d  %s\n", paint(m.colour, m.name), m.lastPID(), m.url())
+	}
+	fmt.Fprintf(&b, "\nIn another terminal:\n\n")
+	try := func(command, what string) {
+		fmt.Fprintf(&b, "  %s  %s\n", paint(bold, fmt.Sprintf("%-46s", command)), what)
+	}
+	me, first := program(), d.members[0]
+	if first.url() != defaultServer {
+		try("export GOCRONTAB_SERVER="+first.url(), "the usual port was taken")
+	}
+	jobs := "what there is to run"
+	if added > 0 {
+		jobs = fmt.Sprintf("%d sample jobs were added", added)
+	}
+	try(me+" job ls", jobs)
+	try(me+" job history slow", "what became of each due time")
+	try(me+" job run flaky --wait", "run one now, see its output")
+	try(me+" job add hi --every 2s -- echo hi", "add one of your own")
+	try(me+" cluster", "the nodes, and what they do")
+	try("curl -s "+first.url()+"/api/v1/jobs", "the same over HTTP")
+	if d.count > 1 {
+		victim := d.members[1]
+		try(fmt.Sprintf("kill -9 %d", victim.lastPID()), fmt.Sprintf("%s dies: what it ran ends lost, the others take over", victim.name))
+		fmt.Fprintf(&b, "  %-46s  within about %s, and it is back after %s\n", "", d.takeover(), d.away)
+	}
+	fmt.Fprintf(&b, "\nCtrl-C stops everything; the jobs and their history stay for the next start.\n\n")
+	return b.String()
+}

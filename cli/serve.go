@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"go-crontab/api"
+	"go-crontab/node"
+	"go-crontab/session"
+
+	"github.com/spf13/cobra"
+)
+
+// serveSettings are the flags of serve.
+type serveSettings struct {
+	dsn       string
+	listen    string
+	node      string
+	expiry    time.Duration
+	slots     int
+	lookAhead time.Duration
+	grace     time.Duration
+	stateDir  string
+	stopOnEOF bool
+	logging
+}
+
+func serveCommand(c *console) *cobra.Command {
+	var s serveSettings
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a node: API, scheduler and executor",
+		Long: `Run a node of the cluster that is kept in one MySQL schema. Each setting can be given as GOCRONTAB_<FLAG> too, such
+as GOCRONTAB_DSN; the flag wins. The node waits for a MySQL that is not up yet.
+
+SIGTERM or SIGINT drains: nothing more is started, what was only prepared is given back, and commands get --drain-grace
+to end. A second signal kills them at once. Exit code 4: the node may not join, and the message says why.`,
+		Example: `  export GOCRONTAB_DSN='crontab:secret@tcp(db:3306)/crontab'
+  go-crontab serve
+  GOCRONTAB_DSN_FILE=/run/secrets/dsn go-crontab serve --node web-1`,
+		Args: nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := takeEnv(cmd.Flags(), serveFlags, []string{"dsn"}); err != nil {
+				return err
+			}
+			return s.serve(c)
+		},
+	}
+	s.flags(cmd)
+	return cmd
+}
+
+// serveFlags are those that can be given as variables, beside the DSN.
+var serveFlags = []string{"listen", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "log-level", "log-format"}
+
+func (s *serveSettings) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	dsnVar(flags, &s.dsn)
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:8610", "address of the API; a loopback one, as there is no authentication yet")
+	flags.StringVar(&s.node, "node", "", "the node's name (default the host name)")
+	flags.DurationVar(&s.expiry, "session-expiry", session.DefaultExpiry, "a node silent for so long is taken for dead; the same on all nodes")
+	flags.IntVar(&s.slots, "slots", 0, "attempts at once (default 64 for each processor)")
+	flags.DurationVar(&s.lookAhead, "look-ahead", node.DefaultLookAhead, "how long before they are due tasks are claimed")
+	flags.DurationVar(&s.grace, "drain-grace", node.DefaultGrace, "how long a drain waits for commands")
+	flags.StringVar(&s.stateDir, "state-dir", "", `where outcomes wait that could not be written (default
+/var/lib/go-crontab/<node> for root, else ~/.local/state/go-crontab/<node>)`)
+	s.logging.flags(flags)
+	flags.BoolVar(&s.stopOnEOF, "stop-on-eof", false, "drain when standard input ends")
+	_ = flags.MarkHidden("stop-on-eof")
+}
+
+// check finds what can be found without connecting to anything.
+func (s *serveSettings) check() error {
+	if err := checkDSN(s.dsn); err != nil {
+		return err
+	}
+	if err := checkListen(s.listen); err != nil {
+		return err
+	}
+	for flag, d := range map[string]time.Duration{"session-expiry": s.expiry, "look-ahead": s.lookAhead, "drain-grace": s.grace} {
+		if d <= 0 {
+			return usageError("--%s %s: want more than 0", flag, d)
+		}
+	}
+	if s.slots < 0 {
+		return usageError("--slots %d: want at least 1", s.slots)
+	}
+	return nil
+}
+
+// checkListen refuses addresses that others can reach: whoever reaches the API runs commands here.
+func checkListen(listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return usageError("--listen %q: want host:port, such as 127.0.0.1:8610", listen)
+	}
+	if a, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !a.Unmap().IsLoopback()) {
+		return &exitError{
+			code: exitUsage, err: fmt.Errorf("--listen %q: the API has no authentication yet and whoever reaches it runs commands here, so only a loopback address is taken", listen),
+			hint: "use 127.0.0.1:8610, and ssh -L or an authenticating proxy on this machine to reach it from elsewhere",
+		}
+	}
+	return nil
+}
+
+// serve runs the API and the node until a signal, or until one of them fails.
+func (s *serveSettings) serve(c *console) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	log := s.logger(c.err)
+	slog.SetDefault(log)
+	if s.node == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("node name: %w; give one with --node", err)
+		}
+		s.node = host
+	}
+	stop := onSignals()
+	defer stop.forget()
+	l, err := net.Listen("tcp", s.listen)
+	if err != nil {
+		return fmt.Errorf("API: %w", err)
+	}
+	defer l.Close()
+	spool, release, err := takeStateDir(s.stateDir, s.node, log)
+	if err != nil {
+		return err
+	}
+	defer release()
+	n, err := node.New(node.Config{
+		DSN: s.dsn, Name: s.node, Address: "http://" + l.Addr().String(), Version: readVersion().Version,
+		Expiry: s.expiry, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
+	})
+	if err != nil {
+		return usageError("%w", err)
+	}
+	if s.stopOnEOF {
+		go stop.onEOF(c.in)
+	}
+	return s.run(n, l, stop, log)
+}
+
+// run has the API answer before the node has a database, and until the node has drained.
+func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *slog.Logger) error {
+	server := api.New(api.Config{
+		DB: n.Reads(), Editor: editorOf(n), Now: n.Now, Ready: func() error { return ready(n) },
+		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log,
+	})
+	answering, silence := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() {
+		err := server.Serve(answering, l)
+		if answering.Err() == nil {
+			stop.request(fmt.Errorf("the API ended: %w", err)) // the node must not run on unseen
+		} else {
+			err = nil // answers that took too long were cut off
+		}
+		served <- err
+	}()
+	log.Info("serving", "node", s.node, "api", "http://"+l.Addr().String(), "pid", os.Getpid(), "version", readVersion().Version)
+	go func() {
+		<-stop.drain.Done()
+		log.Info("stopping", "cause", context.Cause(stop.drain))
+		<-stop.hard.Done()
+		log.Warn("stopping at once", "cause", context.Cause(stop.hard))
+	}()
+	err := n.Run(stop.drain, stop.hard)
+	silence()
+	err = errors.Join(err, <-served)
+	if err == nil {
+		log.Info("stopped")
+	}
+	return err
+}
+
+// editorOf never returns an interface that is not nil around a pointer that is.
+func editorOf(n *node.Node) func() api.Editor {
+	return func() api.Editor {
+		if e := n.Editor(); e != nil {
+			return e
+		}
+		return nil
+	}
+}
+
+func ready(n *node.Node) error {
+	if st := n.Status(); !st.Ready {
+		if st.Session == "" {
+			return errors.New("the node has no session: it is starting, or MySQL is out of reach")
+		}
+		return errors.New("the node is draining, or its lease is not fresh")
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package main_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mayImport is the architecture: which packages of ours each one may import. A stage never imports another stage; they
+// meet through small interfaces that the user of each declares, and package node wires them. What is not a test imports
+// no test tool. A new package gets its line here in the commit that makes it, with a reason.
+var mayImport = map[string][]string{
+	"job":  {}, // nouns and arithmetic
+	"sql":  {"job"},
+	"lock": {"job", "sql"},
+
+	"session":    {"job", "sql", "lock"},
+	"schedule":   {"job", "sql", "lock"},
+	"result":     {"job", "sql", "lock"},
+	"compensate": {"job", "sql", "lock"},
+	"execute":    {"job"}, // cannot reach the database
+
+	"node": {"job", "sql", "lock", "session", "schedule", "execute", "result", "compensate"},
+	"api":  {"job", "sql"}, // stands beside node, which it gets as interfaces
+	// All commands but serve, dev and migrate work through the public API.
+	"cli": {"job", "sql", "session", "node", "api", "internal/privatedb"},
+	".":   {"cli"},
+
+	"internal/privatedb":  {},
+	"internal/testdb":     {"internal/privatedb"},
+	"internal/faultproxy": {},
+}
+
+// databaseOnly are the packages that may import database/sql, its driver, or the migrations' library.
+var databaseOnly = []string{"sql", "internal/privatedb", "internal/testdb", "internal/faultproxy"}
+
+// unreachable lists packages that cannot reach the standard library's database/sql, over whatever they import.
+var unreachable = []string{"job", "execute"}
+
+func TestImports(t *testing.T) {
+	t.Parallel()
+	for _, system := range []string{"linux", "darwin"} {
+		t.Run(system, func(t *testing.T) {
+			t.Parallel()
+			graph := imports(t, system)
+			for from, imported := range graph {
+				name, ours := own(from)
+				if !ours {
+					continue
+				}
+				may, known := mayImport[name]
+				if !known {
+					t.Errorf("package %s has no place in the graph: give it a line in mayImport, and a reason", name)
+				}
+				for _, to := range imported {
+					if ours, is := own(to); is && !slices.Contains(may, ours) {
+						t.Errorf("%s imports %s; it may import %v only", name, ours, may)
+					}
+					if isDatabase(to) && !slices.Contains(databaseOnly, name) {
+						t.Errorf("%s imports %s; only %v may", name, to, databaseOnly)
+					}
+				}
+			}
+			for _, name := range unreachable {
+				if path := way(graph, module+name, "database/sql"); path != nil {
+					t.Errorf("%s reaches database/sql: %s", name, strings.Join(path, " → "))
+				}
+			}
+			for name := range mayImport {
+				if _, there := graph[strings.TrimSuffix(module+name, "/.")]; !there {
+					t.Errorf("mayImport has a line for %s, which is no package", name)
+				}
+			}
+		})
+	}
+}
+
+const module = "go-crontab/"
+
+// own returns the folder of one of our packages.
+func own(path string) (folder string, ours bool) {
+	if path == strings.TrimSuffix(module, "/") {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module)
+}
+
+func isDatabase(path string) bool {
+	for _, p := range []string{"database/sql", "github.com/go-sql-driver/mysql", "github.com/pressly/goose/v3"} {
+		if path == p || strings.HasPrefix(path, p+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// imports asks the go command what everything imports when built for a system, tests apart.
+func imports(t *testing.T, system string) map[string][]string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports", "./...")
+	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %v", cmd.Args, err)
+	}
+	graph := map[string][]string{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		switch err := d.Decode(&p); {
+		case errors.Is(err, io.EOF):
+			return graph
+		case err != nil:
+			t.Fatal(err)
+		}
+		graph[p.ImportPath] = p.Imports
+	}
+}
+
+// way finds a shortest chain of imports, or nil.
+func way(graph map[string][]string, from, to string) []string {
+	cameFrom := map[string]string{from: ""}
+	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+		if queue[0] == to {
+			var path []string
+			for p := to; p != ""; p = cameFrom[p] {
+				path = append(path, p)
+			}
+			slices.Reverse(path)
+			return path
+		}
+		for _, next := range graph[queue[0]] {
+			if _, seen := cameFrom[next]; !seen {
+				cameFrom[next] = queue[0]
+				queue = append(queue, next)
+			}
+		}
+	}
+	return nil
+}
+
+// TestRulesOfImports breaks the rules on purpose.
+func TestRulesOfImports(t *testing.T) {
+	t.Parallel()
+	graph := map[string][]string{"a": {"b", "c"}, "b": {"d"}, "c": {"d", "e"}, "d": {"a"}}
+	for name, c := range map[string]struct{ from, to, want string }{
+		"over the shorter way":             {"a", "e", "a c e"},
+		"a cycle ends":                     {"b", "x", ""},
+		"a package reaches itself at once": {"a", "a", "a"},
+	} {
+		if got := strings.Join(way(graph, c.from, c.to), " "); got != c.want {
+			t.Errorf("%s: got way %q, want %q", name, got, c.want)
+		}
+	}
+	for path, want := range map[string]bool{
+		"database/sql": true, "database/sql/driver": true, "database/sqlite": false, "github.com/pressly/goose/v3/lock": true, "encoding/json": false,
+	} {
+		if got := isDatabase(path); got != want {
+			t.Errorf("isDatabase(%q): got %v, want %v", path, got, want)
+		}
+	}
+}

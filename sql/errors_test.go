@@ -1,0 +1,101 @@
+package sql
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"pgregory.net/rapid"
+)
+
+func server(number uint16) error {
+	return &mysql.MySQLError{Number: number, Message: "as the server says"}
+}
+
+// TestErrorsMean holds what each error of the driver or the server is taken for. commit is what it means as the answer
+// to COMMIT; the other columns hold for any statement.
+func TestErrorsMean(t *testing.T) {
+	t.Parallel()
+	const unknown, refused = true, false
+	for name, c := range map[string]struct {
+		err                        error
+		commit                     bool
+		retryable, isRefused, away bool
+	}{
+		"1213: a deadlock":                             {server(1213), refused, true, false, true},
+		"1205: a lock wait timeout":                    {server(1205), refused, true, false, true},
+		"3572: NOWAIT would wait":                      {server(3572), unknown, true, false, true},
+		"1020: the row changed since it was read":      {server(1020), refused, true, false, true},
+		"3101: group replication rolled it back":       {server(3101), refused, false, true, false},
+		"1290: the server is read-only":                {server(1290), refused, false, false, true},
+		"1792: the transaction is read-only":           {server(1792), refused, false, false, true},
+		"1836: the server is in read-only mode":        {server(1836), refused, false, false, true},
+		"1040: too many connections":                   {server(1040), unknown, false, false, true},
+		"1053: the server shuts down":                  {server(1053), unknown, false, false, true},
+		"1062: a duplicate key":                        {server(1062), unknown, false, true, false},
+		"1406: a value is too long":                    {server(1406), unknown, false, true, false},
+		"1105: the server does not know itself":        {server(1105), unknown, false, true, false},
+		"1180: an error during COMMIT":                 {server(1180), unknown, false, true, false},
+		"1317: the statement was interrupted":          {server(1317), unknown, false, false, true},
+		"1021: the disk is full":                       {server(1021), unknown, false, false, true},
+		"1226: the user has too many connections":      {server(1226), unknown, false, false, true},
+		"1045: begun with a password that was changed": {&notBegun{server(1045)}, unknown, false, false, true},
+		"1045: access denied to a statement":           {server(1045), unknown, false, true, false},
+		"the connection was closed":                    {mysql.ErrInvalidConn, unknown, false, false, true},
+		"the driver's connection is bad":               {driver.ErrBadConn, unknown, false, false, true},
+		"the read timed out":                           {&net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}, unknown, false, false, true},
+		"the connection was refused":                   {&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, unknown, false, false, true},
+		"the stream ended":                             {io.EOF, unknown, false, false, true},
+		"the stream ended in a packet":                 {io.ErrUnexpectedEOF, unknown, false, false, true},
+		"the caller's time is up":                      {context.DeadlineExceeded, unknown, false, false, true},
+		"the caller went away":                         {context.Canceled, unknown, false, false, false},
+		"an error of our own":                          {errors.New("a due time without a job"), unknown, false, false, false},
+		"rows had moved":                               {ErrMoved, unknown, false, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for how, err := range map[string]error{"bare": c.err, "wrapped": fmt.Errorf("start: %w", c.err)} {
+				if got := retryable(err); got != c.retryable {
+					t.Errorf("%s: got retryable %v, want %v", how, got, c.retryable)
+				}
+				if got := IsRefused(err); got != c.isRefused {
+					t.Errorf("%s: got refused %v, want %v", how, got, c.isRefused)
+				}
+				if got := IsAway(err); got != c.away {
+					t.Errorf("%s: got away %v, want %v", how, got, c.away)
+				}
+				if IsUnknown(err) {
+					t.Errorf("%s: got unknown for what was no answer to COMMIT", how)
+				}
+				got := commitError(err)
+				if IsUnknown(got) != c.commit || !errors.Is(got, c.err) {
+					t.Errorf("%s, to COMMIT: got %v (unknown: %v), want unknown: %v", how, got, IsUnknown(got), c.commit)
+				}
+				if IsUnknown(got) && IsRefused(got) {
+					t.Errorf("%s, to COMMIT: got both unknown and refused", how)
+				}
+			}
+		})
+	}
+	if err := commitError(nil); err != nil {
+		t.Errorf("a good COMMIT: got %v, want nil", err)
+	}
+}
+
+// TestUnlistedCommitErrorsAreUnknown: a number that nobody has thought about must never be taken for a refusal.
+func TestUnlistedCommitErrorsAreUnknown(t *testing.T) {
+	t.Parallel()
+	refusals := map[uint16]bool{1213: true, 3101: true, 1290: true, 1792: true, 1836: true, 1020: true, 1205: true}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Uint16().Draw(t, "number")
+		if got := IsUnknown(commitError(server(n))); got != !refusals[n] {
+			t.Fatalf("COMMIT answered with %d: got unknown %v, want %v", n, got, !refusals[n])
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/google/uuid"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/internal/testdb"
+	"go-crontab/job"
+)
+
+// fixture is a migrated schema of its own and a pool on it.
+type fixture struct {
+	*testing.T
+	dsn string
+	db  *DB
+}
+
+func setUp(t *testing.T) *fixture {
+	t.Helper()
+	t.Parallel()
+	dsn := testdb.DSN(t)
+	migrate(t, dsn)
+	return &fixture{t, dsn, open(t, dsn, DefaultTimeouts, 8)}
+}
+
+func migrate(t testing.TB, dsn string) {
+	t.Helper()
+	m := open(t, dsn, MigrateTimeouts, 2)
+	if _, _, err := m.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.Close()
+}
+
+func open(t testing.TB, dsn string, timeouts Timeouts, size int) *DB {
+	t.Helper()
+	db, err := Open(dsn, timeouts, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// behind makes a pool whose connections lead through a fault proxy.
+func (f *fixture) behind(size int) (*DB, *faultproxy.Proxy) {
+	f.Helper()
+	cfg, err := mysql.ParseDSN(f.dsn)
+	if err != nil {
+		f.Fatal(err)
+	}
+	p := faultproxy.New(f.T, cfg.Net, cfg.Addr)
+	return open(f.T, p.DSN(f.dsn), DefaultTimeouts, size), p
+}
+
+// exec changes rows beside the code under test.
+func (f *fixture) exec(query string, args ...any) {
+	f.Helper()
+	if _, err := f.db.Raw().ExecContext(f.Context(), query, args...); err != nil {
+		f.Fatalf("%s: %v", query, err)
+	}
+}
+
+// number asks for one number beside the code under test.
+func (f *fixture) number(query string, args ...any) (n int64) {
+	f.Helper()
+	var v stdsql.NullInt64
+	if err := f.db.Raw().QueryRowContext(f.Context(), query, args...).Scan(&v); err != nil {
+		f.Fatalf("%s: %v", query, err)
+	}
+	return v.Int64
+}
+
+func (f *fixture) want(what string, want int64, query string, args ...any) {
+	f.Helper()
+	if got := f.number(query, args...); got != want {
+		f.Errorf("%s: got %d, want %d", what, got, want)
+	}
+}
+
+// tx runs fn in a transaction that must be applied.
+func (f *fixture) tx(fn func(tx *Tx) error) {
+	f.Helper()
+	if err := f.db.Tx(f.Context(), fn); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// refused runs fn in a transaction that must end with an error that is want.
+func (f *fixture) refused(what string, want error, fn func(tx *Tx) error) {
+	f.Helper()
+	if err := f.db.Tx(f.Context(), fn); !errors.Is(err, want) || IsUnknown(err) {
+		f.Errorf("%s: got error %v, want %v", what, err, want)
+	}
+}
+
+// newJob writes a job that is not due, and returns its id.
+func (f *fixture) newJob(name string) (id int64) {
+	f.Helper()
+	spec := job.Spec{App: "a", Name: name, Schedule: "0 0 1 1 *", Command: "true"}
+	text, err := spec.Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.tx(func(tx *Tx) (err error) {
+		id, err = tx.InsertJob(&job.Job{Spec: spec, Version: 1, Hash: 7, NextDue: 1000, Created: 1, Updated: 1}, text)
+		return err
+	})
+	return id
+}
+
+// tasks plans idle tasks of one job and returns their ids.
+func (f *fixture) tasks(jobID int64, due ...job.Micros) (ids []int64) {
+	f.Helper()
+	f.tx(func(tx *Tx) error {
+		var tasks []job.Task
+		for _, d := range due {
+			tasks = append(tasks, job.Task{JobID: jobID, Due: d, DueNow: d, Hash: 7})
+		}
+		return tx.InsertTasks(tasks)
+	})
+	for _, d := range due {
+		ids = append(ids, f.number("SELECT id FROM task WHERE job_id = ? AND due = ? AND origin = 0", jobID, int64(d)))
+	}
+	return ids
+}
+
+// claimed is tasks that session has claimed.
+func (f *fixture) claimed(session uuid.UUID, base int64, ids []int64) (took []job.Task) {
+	f.Helper()
+	f.tx(func(tx *Tx) (err error) { took, err = tx.Claim(session, base, ids); return err })
+	if len(took) != len(ids) {
+		f.Fatalf("claimed %d of %d tasks", len(took), len(ids))
+	}
+	return took
+}
+
+func run(t job.Task, o job.Outcome) job.Run {
+	return job.Run{
+		Launch: t.Launch, JobID: t.JobID, Due: t.Due, Until: t.Due, Count: 1, Origin: t.Origin, Attempt: max(1, t.Attempt), Final: true,
+		Ended: t.Due + 1, Result: job.Result{Outcome: o},
+	}
+}
+
+// awaitLockWait returns once a transaction of this schema waits for a lock.
+func (f *fixture) awaitLockWait() {
+	f.Helper()
+	const waiting = "SELECT COUNT(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id" +
+		" WHERE p.db = DATABASE() AND t.trx_state = 'LOCK WAIT'"
+	for end := time.Now().Add(10 * time.Second); f.number(waiting) == 0; {
+		if time.Now().After(end) {
+			f.Fatal("not within 10 s: a transaction that waits for a lock")
+		}
+		time.Sleep(120 * time.Millisecond) // who asks more often gets the same answer again
+	}
+}
+
+func background(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,237 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/job"
+)
+
+// put writes a setting, the smallest change there is.
+func put(tx *Tx, name, value string) error {
+	_, err := tx.exec("put", "INSERT INTO setting (name, value) VALUES (?, ?) ON DUPLICATE KEY UPDATE value = VALUES(value)", name, value)
+	return err
+}
+
+const count = "SELECT COUNT(*) FROM setting WHERE name = ?"
+
+// TestFates sends one transaction through every fate and holds what the caller was told against what stands, and how
+// often its function ran.
+func TestFates(t *testing.T) {
+	t.Parallel()
+	const open = -1 // the proxy gave the answer, so the server knows of no end
+	deadlock := faultproxy.Error(1213, "40001", "Deadlock found when trying to get lock")
+	commit, insert := faultproxy.CommitOf("INSERT INTO setting"), faultproxy.SQL("INSERT INTO setting")
+	for name, c := range map[string]struct {
+		rule          faultproxy.Rule
+		ran           int // how often fn ran
+		stands        int64
+		unknown, fine bool
+	}{
+		"nothing goes wrong":                        {faultproxy.Rule{Match: faultproxy.SQL("no such statement"), Action: deadlock}, 1, 1, false, true},
+		"a statement deadlocks twice":               {faultproxy.Rule{Match: insert, Times: 2, Action: deadlock}, 3, 1, false, true},
+		"a statement deadlocks for ever":            {faultproxy.Rule{Match: insert, Times: -1, Action: deadlock}, maxTries, 0, false, false},
+		"a statement waits too long for a lock":     {faultproxy.Rule{Match: insert, Action: faultproxy.Error(1205, "HY000", "Lock wait timeout exceeded")}, 2, 1, false, true},
+		"a statement is refused":                    {faultproxy.Rule{Match: insert, Action: faultproxy.Error(1406, "22001", "Data too long")}, 1, 0, false, false},
+		"the link is cut before a statement":        {faultproxy.Rule{Match: insert, Action: faultproxy.CutBefore()}, 1, 0, false, false},
+		"the link is cut after a statement":         {faultproxy.Rule{Match: insert, Action: faultproxy.CutAfter()}, 1, 0, false, false},
+		"COMMIT deadlocks, as on a cluster":         {faultproxy.Rule{Match: commit, Action: deadlock}, 2, 1, false, true},
+		"COMMIT never arrives":                      {faultproxy.Rule{Match: commit, Action: faultproxy.CutBefore()}, 1, 0, true, false},
+		"the reply to COMMIT is lost":               {faultproxy.Rule{Match: commit, Action: faultproxy.CutAfter()}, 1, 1, true, false},
+		"COMMIT is answered by a number of no kind": {faultproxy.Rule{Match: commit, Action: faultproxy.Error(1105, "HY000", "Unknown error")}, 1, open, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := setUp(t)
+			db, proxy := f.behind(2)
+			proxy.Add(c.rule)
+			ran := 0
+			err := db.Tx(t.Context(), func(tx *Tx) error {
+				ran++
+				return put(tx, "a fate", "x")
+			})
+			if ran != c.ran {
+				t.Errorf("got %d runs of the function, want %d", ran, c.ran)
+			}
+			if IsUnknown(err) != c.unknown || (err == nil) != c.fine {
+				t.Errorf("got error %v (unknown: %v), want unknown: %v, fine: %v", err, IsUnknown(err), c.unknown, c.fine)
+			}
+			// The locking read waits until the server has noticed that a connection is gone.
+			if c.stands != open {
+				f.want("rows that stand", c.stands, count+" FOR UPDATE", "a fate")
+			}
+		})
+	}
+}
+
+// TestDeadlock makes two transactions take two locks crosswise: MySQL ends one, which is run again from its beginning.
+func TestDeadlock(t *testing.T) {
+	f := setUp(t)
+	var met sync.WaitGroup
+	met.Add(2)
+	crosswise := func(first, second LockID, ran *int) error {
+		return f.db.Tx(f.Context(), func(tx *Tx) error {
+			*ran++
+			if err := tx.TakeLocks([]LockID{first}); err != nil {
+				return err
+			}
+			if *ran == 1 {
+				met.Done()
+				met.Wait()
+			}
+			return tx.TakeLocks([]LockID{second})
+		})
+	}
+	var a, b int
+	done := make(chan error, 1)
+	go func() { done <- crosswise(1, 2, &a) }()
+	err := crosswise(2, 1, &b)
+	if other := <-done; err != nil || other != nil {
+		t.Fatalf("got %v and %v, want both applied", err, other)
+	}
+	if a+b != 3 {
+		t.Errorf("got %d and %d runs, want 3 in all", a, b)
+	}
+	f.want("writes of lock 1", 2, "SELECT n FROM locks WHERE id = 1")
+	f.want("writes of lock 2", 2, "SELECT n FROM locks WHERE id = 2")
+}
+
+// TestReadCommitted: a transaction sees what others committed meanwhile, and nothing that they did not.
+func TestReadCommitted(t *testing.T) {
+	f := setUp(t)
+	jobID := f.newJob("j")
+	seen := func(tx *Tx) (n int) {
+		rows, err := tx.tasks("read", "SELECT "+taskColumns+" FROM task WHERE job_id = ?", jobID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(rows)
+	}
+	f.tx(func(tx *Tx) error {
+		if n := seen(tx); n != 0 {
+			t.Errorf("at first: got %d tasks, want none", n)
+		}
+		err := f.db.Tx(f.Context(), func(other *Tx) error {
+			if _, err := other.exec("insert", "INSERT INTO task (job_id, due, due_now, hash) VALUES (?, 1, 1, 1)", jobID); err != nil {
+				return err
+			}
+			if n := seen(tx); n != 0 {
+				t.Errorf("before its COMMIT: got %d tasks, want none", n)
+			}
+			return nil
+		})
+		if n := seen(tx); n != 1 {
+			t.Errorf("after its COMMIT: got %d tasks, want 1", n)
+		}
+		return err
+	})
+}
+
+// TestNobodyWaitsForRowsOfOthers: a transaction locks the rows that it names and no gaps between them, which is what
+// READ COMMITTED and the index hints are for.
+func TestNobodyWaitsForRowsOfOthers(t *testing.T) {
+	f := setUp(t)
+	ids := f.tasks(f.newJob("j"), 10, 20, 30)
+	other := f.newJob("k")
+	f.tx(func(tx *Tx) error {
+		if _, err := tx.LockTasks([]int64{ids[0], ids[2], ids[2] + 1000}); err != nil {
+			return err
+		}
+		if _, err := tx.LiveTasks(other); err != nil {
+			return err
+		}
+		f.tx(func(beside *Tx) error {
+			beside.exec("do not wait", "SET innodb_lock_wait_timeout = 1")
+			rows, err := beside.LockTasks(ids[1:2])
+			if err != nil || len(rows) != 1 {
+				t.Errorf("the task between two locked ones: got %d rows, %v", len(rows), err)
+			}
+			return beside.InsertTasks([]job.Task{{JobID: other, Due: 15, DueNow: 15}, {JobID: 1 << 40, Due: 25, DueNow: 25}})
+		})
+		return nil
+	})
+}
+
+// TestContext: a transaction looks at its context before it begins, and is not interrupted once begun.
+func TestContext(t *testing.T) {
+	f := setUp(t)
+	away := errors.New("the client went away")
+	ctx, cancel := context.WithCancelCause(f.Context())
+	err := f.db.Tx(ctx, func(tx *Tx) error {
+		cancel(away)
+		return put(tx, "begun", "x")
+	})
+	if err != nil {
+		t.Errorf("cancelled once begun: got %v, want it applied", err)
+	}
+	f.want("rows of the one that had begun", 1, count, "begun")
+	err = f.db.Tx(ctx, func(tx *Tx) error {
+		t.Error("a transaction began on a context that had ended")
+		return nil
+	})
+	if err != away {
+		t.Errorf("cancelled before: got %v, want the cause, %v", err, away)
+	}
+}
+
+// TestPanicGivesTheConnectionBack: web servers recover from panics, so one must not keep a connection and its locks.
+func TestPanicGivesTheConnectionBack(t *testing.T) {
+	f := setUp(t)
+	db := open(t, f.dsn, DefaultTimeouts, 1)
+	func() {
+		defer func() {
+			if p := recover(); p != "bad luck" {
+				t.Errorf("got panic %v, want it passed on", p)
+			}
+		}()
+		db.Tx(f.Context(), func(tx *Tx) error {
+			put(tx, "panicked", "x")
+			panic("bad luck")
+		})
+	}()
+	ctx := background(t)
+	if err := db.Raw().PingContext(ctx); err != nil {
+		t.Fatalf("the only connection: %v", err)
+	}
+	f.want("rows of the panicked one", 0, count, "panicked")
+}
+
+// TestTakeLocks: who takes a lock excludes others, and a row that is not there is an error that says what to do.
+func TestTakeLocks(t *testing.T) {
+	f := setUp(t)
+	order := make(chan string, 2)
+	holding, finish := make(chan bool), make(chan bool)
+	go f.db.Tx(f.Context(), func(tx *Tx) error {
+		err := tx.TakeLocks([]LockID{BucketLock(3), LockSessions, BucketLock(3)})
+		holding <- true
+		<-finish
+		order <- "first"
+		return err
+	})
+	<-holding
+	done := make(chan error, 1)
+	go func() {
+		done <- f.db.Tx(f.Context(), func(tx *Tx) error {
+			err := tx.TakeLocks([]LockID{BucketLock(9), BucketLock(3)})
+			order <- "second"
+			return err
+		})
+	}()
+	f.awaitLockWait()
+	close(finish)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if first := <-order; first != "first" {
+		t.Errorf("got %s past the lock first, want the one who held it", first)
+	}
+	f.exec("DELETE FROM locks WHERE id = ?", BucketLock(255))
+	err := f.db.Tx(f.Context(), func(tx *Tx) error { return tx.TakeLocks([]LockID{BucketLock(254), BucketLock(255)}) })
+	if err == nil || !strings.Contains(err.Error(), "1 of the 2 rows exist in table locks; run: go-crontab migrate") {
+		t.Errorf("a lock without a row: got %v, want an error that says so", err)
+	}
+	f.want("writes of the other lock of that transaction", 0, "SELECT n FROM locks WHERE id = ?", BucketLock(254))
+}
