@@ -18,9 +18,10 @@ import (
 
 // broken is an editor whose changes end as a test wants.
 type broken struct {
-	err    error // of every method but those in fine
-	fine   string
-	during func(context.Context)
+	err     error // of every method but those in fine
+	fine    string
+	during  func(context.Context)
+	version int64 // of the job that Pause returns
 
 	mu    sync.Mutex
 	calls []string
@@ -49,7 +50,7 @@ func (b *broken) Update(ctx context.Context, id, version int64, spec job.Spec) (
 }
 
 func (b *broken) Pause(ctx context.Context, id int64) (job.Job, error) {
-	return job.Job{ID: id, Version: 2, Paused: true}, b.call(ctx, "Pause")
+	return job.Job{ID: id, Version: b.version, Paused: true}, b.call(ctx, "Pause")
 }
 
 func (b *broken) Resume(ctx context.Context, id int64) (job.Job, error) {
@@ -128,13 +129,24 @@ func TestHalfAChange(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	s.create("there", nil)
-	editor := &broken{err: errors.New("begin: connection refused")}
+	s.create("paused", object{"paused": true})
+	editor := &broken{err: errors.New("begin: connection refused"), version: 2}
 	s.cfg.Editor = func() api.Editor { return editor }
 	s.serve()
 	editor.fine = "Pause"
 	r := s.call("PATCH", "/api/v1/jobs/1", `{"paused": true, "command": "false"}`)
 	if r.status != 503 || !strings.Contains(r.body, "unknown-outcome") || fmt.Sprint(editor.calls) != "[Pause Update]" {
 		t.Errorf("got %d %s after %v; half of it stands", r.status, r.body, editor.calls)
+	}
+	editor.calls, editor.version = nil, 1
+	s.call("PATCH", "/api/v1/jobs/2", `{"paused": true, "command": "true"}`).want(200)
+	if fmt.Sprint(editor.calls) != "[Pause]" {
+		t.Errorf("pausing a paused job: got %v, want its Pause, which waits for what an earlier one waits for", editor.calls)
+	}
+	editor.calls, editor.version = nil, 2
+	s.call("PATCH", "/api/v1/jobs/2", `{"paused": true, "command": "false"}`).want(409)
+	if strings.Contains(fmt.Sprint(editor.calls), "Update") {
+		t.Errorf("got %v: the definition that somebody else changed was overwritten", editor.calls)
 	}
 	editor.calls, editor.fine = nil, "Update"
 	r = s.call("PATCH", "/api/v1/jobs/1", `{"paused": false, "command": "false"}`)

@@ -159,17 +159,18 @@ func (s *Server) tryEdit(ctx context.Context, id int64, want change) (job.Job, e
 		return job.Job{}, err
 	}
 	j, half := old.Job, false
-	if b.paused != nil && *b.paused && !j.Paused {
+	if b.paused != nil && *b.paused {
+		// Also of a paused job: the answer then waits for what an earlier pause is still waiting for.
 		if j, err = e.Pause(ctx, id); err != nil {
 			return job.Job{}, err
 		}
-		half = true
-		if j.Version != old.Version+1 {
+		half = !old.Paused
+		if seen := old.Version; j.Version != seen && (old.Paused || j.Version != seen+1) {
 			return job.Job{}, job.ErrChanged // by somebody who came in before the pause
 		}
 	}
 	// A definition in error is written again also when it is the same, so that it is planned again.
-	if old.SpecErr != nil || j.Error != "" || !same(&b.spec, &j.Spec) {
+	if old.SpecErr != nil || old.Error != "" || !same(&b.spec, &old.Spec) {
 		if j, err = e.Update(ctx, id, j.Version, b.spec); err != nil {
 			return job.Job{}, halfDone(half, err)
 		}

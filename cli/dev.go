@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
 	"go-crontab/internal/privatedb"
 	"go-crontab/session"
-	"go-crontab/sql"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -136,49 +134,6 @@ func (d *dev) run(stop *stopping) (err error) {
 	return nil
 }
 
-const devSchema = "gocrontab"
-
-// openDatabase starts the server and returns the DSN of a migrated schema.
-func (d *dev) openDatabase(ctx context.Context) (dsn string, err error) {
-	program, err := privatedb.Find()
-	if err != nil {
-		return "", err
-	}
-	d.say("starting %s in %s", product(program), d.data)
-	if d.db, err = privatedb.Start(ctx, privatedb.Options{Dir: filepath.Join(d.data, "db"), Pool: 64}); err != nil {
-		return "", err
-	}
-	if err := d.db.CreateSchema(ctx, devSchema); err != nil {
-		return "", err
-	}
-	dsn = d.db.DSN(devSchema)
-	db, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
-	if err != nil {
-		return "", err
-	}
-	defer db.Close()
-	var m migration
-	if m.From, m.To, err = db.Migrate(ctx); err != nil {
-		return "", err
-	}
-	if m.From != m.To {
-		d.say("%s", m)
-	}
-	return dsn, nil
-}
-
-// product is "MariaDB 10.11.6" or "MySQL 8.4.0", out of what the server program calls itself.
-func product(s privatedb.Server) string {
-	name := "MySQL"
-	if s.MariaDB {
-		name = "MariaDB"
-	}
-	_, rest, _ := strings.Cut(s.Version, "Ver ")
-	version, _, _ := strings.Cut(strings.TrimSpace(rest), "-")
-	version, _, _ = strings.Cut(version, " ")
-	return strings.TrimSpace(name + " " + version)
-}
-
 // awaitEarlier takes the nodes' lock. If dev was killed, its nodes may still be draining; with the database back they
 // even come to an end that leaves nothing to be taken over. Their ports are free afterwards.
 func (d *dev) awaitEarlier(ctx context.Context) error {
@@ -204,34 +159,6 @@ func (d *dev) awaitEarlier(ctx context.Context) error {
 			return errors.Join(context.Cause(ctx), f.Close())
 		case <-time.After(100 * time.Millisecond):
 		}
-	}
-}
-
-// keepDatabase starts the server again whenever it dies.
-func (d *dev) keepDatabase(ctx context.Context) {
-	for {
-		err := d.db.Wait(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		how, _, _ := strings.Cut(err.Error(), "\n")
-		d.say("%s", strings.TrimSuffix(how, ":")) // the lines of its log that follow are about its start
-		for {
-			d.say("starting the database again; the nodes wait for it")
-			if err = d.db.Restart(ctx); err == nil {
-				break
-			}
-			if ctx.Err() != nil {
-				return
-			}
-			d.say("%v", err)
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(5 * time.Second):
-			}
-		}
-		d.say("the database is back, pid %d", d.db.PID())
 	}
 }
 

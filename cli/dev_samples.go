@@ -96,7 +96,7 @@ func (d *dev) welcome(ctx context.Context) {
 func (d *dev) guide(added int) string {
 	paint := painter(d.lines.coloured)
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s\n\n", paint(bold, fmt.Sprintf("%d nodes on %s; data in %s", d.count, product(d.db.Program()), d.data)))
+	fmt.Fprintf(&b, "\n%s\n\n", paint(bold, fmt.Sprintf("%s on %s; data in %s", counted(d.count, "node"), product(d.db.Program()), d.data)))
 	for _, m := range d.members {
 		fmt.Fprintf(&b, "  %s  pid %-7d  %s\n", paint(m.colour, m.name), m.lastPID(), m.url())
 	}
@@ -106,7 +106,7 @@ func (d *dev) guide(added int) string {
 	}
 	me, first := program(), d.members[0]
 	if first.url() != defaultServer {
-		try("export GOCRONTAB_SERVER="+first.url(), "the usual port was taken")
+		try("export GOCRONTAB_SERVER="+first.url(), "8610 is where commands look otherwise")
 	}
 	jobs := "what there is to run"
 	if added > 0 {
@@ -125,4 +125,11 @@ func (d *dev) guide(added int) string {
 	}
 	fmt.Fprintf(&b, "\nCtrl-C stops everything; the jobs and their history stay for the next start.\n\n")
 	return b.String()
+}
+
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }

@@ -133,10 +133,7 @@ func jobRemove(c *console) *cobra.Command {
 // completeJobs offers the names of jobs, when a server answers quickly.
 func completeJobs(c *console) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		r := &remote{console: c, http: http.Client{Timeout: time.Second}, server: defaultServer}
-		if f := cmd.Flags().Lookup("server"); f != nil {
-			r.server = f.Value.String()
-		}
+		r := &remote{console: c, http: http.Client{Timeout: time.Second}}
 		if r.settle(cmd) != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

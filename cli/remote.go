@@ -43,6 +43,7 @@ func (r *remote) settle(cmd *cobra.Command) error {
 	if err := takeEnv(cmd.Flags(), []string{"server"}, nil); err != nil {
 		return err
 	}
+	r.server, _ = cmd.Flags().GetString("server")
 	if strings.HasPrefix(r.server, ":") {
 		r.server = "127.0.0.1" + r.server
 	}

@@ -42,9 +42,8 @@ Try it without any setup:   go-crontab dev
 Run it for real:            go-crontab migrate, then go-crontab serve on each machine`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       version,
+		Version:       readVersion().Version,
 	}
-	root.Version = readVersion().Version
 	root.SetVersionTemplate("go-crontab {{.Version}}\n")
 	root.AddGroup(&cobra.Group{ID: "cluster", Title: "Run a cluster:"}, &cobra.Group{ID: "jobs", Title: "Use one:"})
 	for _, cmd := range []*cobra.Command{devCommand(c), migrateCommand(c), serveCommand(c)} {

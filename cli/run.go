@@ -2,11 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -162,7 +159,7 @@ func reasonOf(run *runView) string {
 	switch {
 	case run.Signal != "":
 		parts = append(parts, run.Signal)
-	case run.ExitCode != nil && *run.ExitCode != 0:
+	case run.ExitCode != nil && *run.ExitCode != 0 && !strings.HasPrefix(run.Reason, "exit status"):
 		parts = append(parts, fmt.Sprintf("exit code %d", *run.ExitCode))
 	}
 	if run.Reason != "" {
@@ -186,114 +183,4 @@ func outcomeColour(outcome string) colour {
 		return yellow
 	}
 	return faint
-}
-
-func runShow(c *console) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "show RUN", Short: "Show everything about a run", Args: wants(1, 1, runArgument),
-		Example: "  go-crontab run show $(go-crontab run ls --outcome failed -n 1 -o name)",
-	}
-	r := newRemote(c, cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		run, raw, err := findRun(cmd.Context(), r, args[0])
-		if err != nil {
-			return err
-		}
-		return r.object(c, raw, run.ID, func() error { return r.card(runCard(&run, time.Now())) })
-	}
-	return cmd
-}
-
-const runArgument = "one RUN (its id), or a JOB for its latest run"
-
-// runID is "<session>-<counter>"; anything else names a job.
-var runID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}-[0-9]+$`)
-
-// findRun reads a run by its id, or the latest one of a job.
-func findRun(ctx context.Context, r *remote, arg string) (run runView, raw json.RawMessage, err error) {
-	id := arg
-	if !runID.MatchString(arg) {
-		j, _, err := findJob(ctx, r, arg)
-		if err != nil {
-			return run, nil, err
-		}
-		latest, _, err := list[runView](ctx, r, "/api/v1/runs", url.Values{"job_id": {j.ID}}, 1)
-		if err != nil {
-			return run, nil, err
-		}
-		if len(latest) == 0 {
-			return run, nil, &exitError{code: exitNotFound, err: fmt.Errorf("%s has not run yet", plain(j.fullName()))}
-		}
-		id = latest[0].ID
-	}
-	return get[runView](ctx, r, "/api/v1/runs/"+url.PathEscape(id), nil)
-}
-
-func runCard(run *runView, now time.Time) card {
-	var d card
-	d.add("run", run.ID, bold)
-	d.add("job", fmt.Sprintf("%s/%s  (id %s)", run.App, run.Job, run.JobID))
-	d.add("outcome", run.ending(), outcomeColour(run.ending()))
-	d.add("reason", run.Reason)
-	if run.ExitCode != nil {
-		d.add("exit code", fmt.Sprint(*run.ExitCode))
-	}
-	d.add("signal", run.Signal)
-	d.add("due", both(run.Due, time.Local, now))
-	if run.Count > 1 {
-		d.add("until", fmt.Sprintf("%s, %d due times", absolute(run.Until, time.Local), run.Count))
-	}
-	if run.Started != nil {
-		d.add("started", fmt.Sprintf("%s, %s late", absolute(run.Started, time.Local), run.late()))
-	}
-	if run.Ended != nil && run.Started != nil {
-		d.add("ended", fmt.Sprintf("%s, took %s", absolute(run.Ended, time.Local), precise(run.took(now))))
-	}
-	if run.Attempt > 0 {
-		d.add("attempt", fmt.Sprint(run.Attempt))
-	}
-	d.add("node", run.Node)
-	d.add("trigger", run.Trigger)
-	if run.OutputBytes > 0 {
-		size := fmt.Sprintf("%d bytes", run.OutputBytes)
-		if run.OutputTruncated {
-			size += ", the middle was dropped"
-		}
-		d.add("output", size+"; to see it: "+program()+" run logs "+run.ID)
-	}
-	return d
-}
-
-func runLogs(c *console) *cobra.Command {
-	raw := false
-	cmd := &cobra.Command{
-		Use: "logs RUN", Short: "Print what was kept of a run's output", Args: wants(1, 1, runArgument),
-		Example:           "  go-crontab run logs backup\n  go-crontab run logs backup --raw > output",
-		ValidArgsFunction: completeJobs(c),
-	}
-	r := newRemote(c, cmd, "table")
-	_ = cmd.Flags().MarkHidden("output") // it is printed as it was written
-	cmd.Flags().BoolVar(&raw, "raw", false, "every byte as it was kept, without a note where the middle was dropped")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		run, _, err := findRun(cmd.Context(), r, args[0])
-		if err != nil {
-			return err
-		}
-		return r.printOutput(cmd.Context(), &run, raw)
-	}
-	return cmd
-}
-
-// printOutput prints a run's output.
-func (r *remote) printOutput(ctx context.Context, run *runView, raw bool) error {
-	q := url.Values{}
-	if raw {
-		q.Set("raw", "1")
-	}
-	b, err := r.call(ctx, http.MethodGet, "/api/v1/runs/"+url.PathEscape(run.ID)+"/output", q, nil)
-	if err != nil {
-		return err
-	}
-	_, err = r.out.Write(b)
-	return err
 }

@@ -18,7 +18,7 @@ func envName(flag string) string {
 }
 
 // takeEnv gives flags that were not given the values of their variables. For secrets, a variable ending in _FILE may
-// name a file with the value instead. Errors never repeat a value.
+// name a file with the value instead. A secret is any text to us, so no error repeats one.
 func takeEnv(flags *pflag.FlagSet, names, secrets []string) error {
 	for _, name := range append(slices.Clone(names), secrets...) {
 		if flags.Changed(name) {
@@ -37,7 +37,7 @@ func takeEnv(flags *pflag.FlagSet, names, secrets []string) error {
 			continue
 		}
 		if err := flags.Set(name, value); err != nil {
-			return usageError("%s: not a value of --%s (%s)", from, name, flags.Lookup(name).Value.Type())
+			return usageError("%s: %w", from, err)
 		}
 	}
 	return nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// column of a table. When the table is too wide for the terminal, first columns that may be dropped go, from the
-// right, as long as their cells would be useless when cut; then the widest of those that may shrink gives way.
+// column of a table. When the table is too wide for the terminal, columns that may be dropped go first, from the right:
+// half an id is of no use. Then the widest of those that may shrink gives way, as often as needed.
 type column struct {
 	head   string
 	right  bool // numbers

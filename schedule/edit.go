@@ -117,6 +117,7 @@ func (e *Editor) Update(ctx context.Context, id, version int64, spec job.Spec) (
 		}
 		j.Spec, j.SpecErr, j.Error, j.NextDue = spec, nil, "", 0
 		if j.Paused {
+			j.PausedAt = now // what a resume treats as missed is counted by the new schedule, so from now on
 			return &plans{}, nil
 		}
 		s, err := spec.Compile()

@@ -70,9 +70,6 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 	if err := db.Check(ctx); err != nil {
 		return nil, err
 	}
-	if err := db.JoinExpiry(ctx, t.Expiry); err != nil {
-		return nil, err
-	}
 	buckets, err := db.Buckets(ctx)
 	if err != nil {
 		return nil, err
@@ -82,6 +79,9 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 	s.members.Store(&Members{Index: -1})
 	sent := boottime()
 	err = db.Tx(ctx, func(tx *sql.Tx) error {
+		if err := tx.JoinExpiry(t.Expiry); err != nil {
+			return err
+		}
 		return tx.InsertSession(sql.SessionRow{ID: s.id, Node: me.Node, Address: me.Address, PID: me.PID, Version: me.Version, Slots: me.Slots})
 	})
 	if sql.IsUnknown(err) {

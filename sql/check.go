@@ -83,40 +83,27 @@ func (db *DB) checkLocks(ctx context.Context) error {
 }
 
 // JoinExpiry agrees on the session expiry with the cluster: nodes that disagree would bury each other. The first
-// node of an empty cluster decides.
-func (db *DB) JoinExpiry(ctx context.Context, expiry time.Duration) error {
-	var theirs int64
-	sessions := 0
-	err := db.Tx(ctx, func(tx *Tx) error {
-		theirs, sessions = 0, 0
-		err := tx.query("read setting", func(rows *stdsql.Rows) error { return rows.Scan(&theirs) },
-			"SELECT value + 0 FROM setting WHERE name = 'session_expiry_ms' FOR UPDATE")
-		if err != nil {
-			return err
-		}
-		// The lock keeps two first nodes from deciding differently.
-		if err := tx.TakeLocks([]LockID{LockSessions}); err != nil {
-			return err
-		}
-		if err := tx.query("count sessions", func(rows *stdsql.Rows) error { return rows.Scan(&sessions) }, "SELECT COUNT(*) FROM session"); err != nil {
-			return err
-		}
-		if theirs == expiry.Milliseconds() || sessions > 0 && theirs != 0 {
-			return nil
-		}
-		theirs = expiry.Milliseconds()
-		_, err = tx.exec("write setting", "INSERT INTO setting (name, value) VALUES ('session_expiry_ms', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)",
-			strconv.FormatInt(theirs, 10))
+// node of an empty cluster decides, so it belongs into the transaction that inserts the session.
+func (tx *Tx) JoinExpiry(expiry time.Duration) error {
+	// The lock keeps two first nodes from deciding differently.
+	if err := tx.TakeLocks([]LockID{LockSessions}); err != nil {
 		return err
-	})
-	if err != nil {
-		return err // unknown included: the caller asks again, and reads what stands
 	}
-	if theirs != expiry.Milliseconds() {
-		return refuse("its session expiry is %s, that of the cluster's %d nodes is %s; start it with --session-expiry=%s",
-			expiry, sessions, time.Duration(theirs)*time.Millisecond, time.Duration(theirs)*time.Millisecond)
+	theirs, sessions := time.Duration(0), 0
+	err := tx.query("read session expiry", func(rows *stdsql.Rows) error {
+		err := rows.Scan(&theirs, &sessions)
+		theirs *= time.Millisecond
+		return err
+	}, "SELECT COALESCE((SELECT value + 0 FROM setting WHERE name = 'session_expiry_ms'), 0), (SELECT COUNT(*) FROM session)")
+	if err != nil || theirs == expiry {
+		return err
 	}
-	return nil
+	if theirs != 0 && sessions > 0 {
+		return refuse("its session expiry is %s, that of the cluster's %d nodes is %s; start it with --session-expiry=%s", expiry, sessions, theirs, theirs)
+	}
+	_, err = tx.exec("write session expiry", "INSERT INTO setting (name, value) VALUES ('session_expiry_ms', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)",
+		strconv.FormatInt(expiry.Milliseconds(), 10))
+	return err
 }
 
 // Buckets returns how many buckets are in force.

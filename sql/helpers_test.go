@@ -142,6 +142,9 @@ func (f *fixture) claimed(session uuid.UUID, base int64, ids []int64) (took []jo
 	return took
 }
 
+// session is a session's id that is easy to tell.
+func session(n byte) uuid.UUID { return uuid.UUID{0: n, 15: n} }
+
 func run(t job.Task, o job.Outcome) job.Run {
 	return job.Run{
 		Launch: t.Launch, JobID: t.JobID, Due: t.Due, Until: t.Due, Count: 1, Origin: t.Origin, Attempt: max(1, t.Attempt), Final: true,

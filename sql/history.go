@@ -141,9 +141,10 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 	if f.To != 0 {
 		add("h.due < ?", int64(f.To))
 	}
-	index, order := "", "h.id DESC"
+	// Told neither the index nor to begin with history, the server joins it all and sorts it.
+	index, order := "PRIMARY", "h.id DESC"
 	if f.JobID != 0 {
-		index, order = " FORCE INDEX (attempt)", "h.due DESC, h.origin DESC, h.attempt DESC"
+		index, order = "attempt", "h.due DESC, h.origin DESC, h.attempt DESC"
 	}
 	switch a := f.After; {
 	case a == nil:
@@ -160,7 +161,8 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 		r, err := scanRun(rows)
 		out = append(out, r)
 		return err
-	}, "SELECT "+runColumns+" FROM history h"+index+" JOIN job j ON j.id = h.job_id WHERE "+strings.Join(where, " AND ")+" ORDER BY "+order+" LIMIT ?", args...)
+	}, "SELECT "+runColumns+" FROM history h FORCE INDEX ("+index+") STRAIGHT_JOIN job j ON j.id = h.job_id"+
+		" WHERE "+strings.Join(where, " AND ")+" ORDER BY "+order+" LIMIT ?", args...)
 	return out, err
 }
 

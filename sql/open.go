@@ -47,7 +47,10 @@ func Open(dsn string, t Timeouts, size int) (*DB, error) {
 	db := stdsql.OpenDB(&connector{Connector: c, init: []string{
 		// By statement, because its variable has different names in MySQL and MariaDB.
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-		fmt.Sprintf("SET SESSION innodb_lock_wait_timeout=%d, wait_timeout=%d, time_zone='+00:00',"+
+		// Again, because a variable in the DSN comes after what the handshake said, and escaping rests on it.
+		"SET NAMES utf8mb4 COLLATE utf8mb4_bin",
+		// autocommit, because without it a beat would begin a transaction that nobody commits.
+		fmt.Sprintf("SET SESSION autocommit=1, innodb_lock_wait_timeout=%d, wait_timeout=%d, time_zone='+00:00',"+
 			" sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
 			int(t.LockWait/time.Second), int(t.Idle/time.Second)),
 	}})
@@ -65,7 +68,7 @@ func config(dsn string, t Timeouts) (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		why := err.Error()
-		if strings.ContainsAny(why, `'"`) { // it quotes a part of the DSN, which may be one of the password
+		if !strings.HasPrefix(why, "invalid DSN") { // it repeats a part of the DSN, which may be one of the password
 			why = "not understood"
 		}
 		return nil, fmt.Errorf("DSN: %s; write it as user:password@tcp(host:3306)/schema", why)

@@ -1,0 +1,256 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// devCluster is a running `dev`.
+type devCluster struct {
+	*server
+	pids map[string]int // of the nodes
+	home string         // only its processes have it
+}
+
+// freePort returns a port with free ones after it, below those that outgoing connections get.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		port := 14000 + rand.IntN(15000)
+		if l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("no free port")
+	return 0
+}
+
+var nodeLine = regexp.MustCompile(`(?m)^  (node-\d)  pid (\d+) +(http://127\.0\.0\.1:(\d+))$`)
+
+// startDev returns when the cluster stands.
+func startDev(t *testing.T, home string, port int, args ...string) *devCluster {
+	t.Helper()
+	args = append([]string{"dev", "--data", filepath.Join(home, "data"), "--port", strconv.Itoa(port), "--session-expiry", "5s", "--restart-after", "3s"}, args...)
+	d := &devCluster{home: home, pids: map[string]int{}}
+	// Everything below it inherits HOME: database, nodes, watchers, and the commands.
+	p := start(t, []string{"HOME=" + home}, args...)
+	p.says("Ctrl-C stops everything", 60*time.Second)
+	for _, m := range nodeLine.FindAllStringSubmatch(p.out.String(), -1) {
+		pid, _ := strconv.Atoi(m[2])
+		d.pids[m[1]] = pid
+		if m[1] == "node-1" {
+			d.server = &server{p, m[3]}
+		}
+	}
+	if d.server == nil {
+		t.Fatalf("no node-1 in\n%s", p.out.String())
+	}
+	return d
+}
+
+// processes lists what lives of a dev, by the HOME in its environment.
+func processes(home string) (alive []string) {
+	entries, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range entries {
+		env, err := os.ReadFile(path)
+		if err != nil || !strings.Contains("\x00"+string(env), "\x00HOME="+home+"\x00") {
+			continue
+		}
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+		if len(line) > 0 { // else a zombie
+			alive = append(alive, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return alive
+}
+
+func (d *devCluster) gone(limit time.Duration) {
+	d.t.Helper()
+	await(d.t, "no process is left", limit, func() bool { return len(processes(d.home)) == 0 })
+}
+
+func (d *devCluster) cluster() (v clusterView) {
+	d.t.Helper()
+	got := d.ask("cluster", "-o", "json")
+	if err := json.Unmarshal([]byte(got.out), &v); err != nil {
+		d.t.Fatalf("%+v", got)
+	}
+	return v
+}
+
+// idle picks a node other than node-1 on which no command runs.
+func (d *devCluster) idle() (name string) {
+	d.t.Helper()
+	await(d.t, "an idle node", 20*time.Second, func() bool {
+		for _, s := range d.cluster().Sessions {
+			if s.Node != "node-1" && s.Executing == 0 {
+				name = s.Node
+				return true
+			}
+		}
+		return false
+	})
+	return name
+}
+
+// home is removed only once nothing writes there any more.
+func devHome(t *testing.T) string {
+	t.Helper()
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("needs /proc to see what lives")
+	}
+	home := t.TempDir()
+	t.Cleanup(func() {
+		await(t, "no process is left", 30*time.Second, func() bool { return len(processes(home)) == 0 })
+	})
+	return home
+}
+
+func TestDev(t *testing.T) {
+	t.Parallel()
+	home, port := devHome(t), freePort(t)
+	taken, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+
+	d := startDev(t, home, port)
+	if want := fmt.Sprintf("http://127.0.0.1:%d", port+1); d.url != want || len(d.pids) != 3 {
+		t.Errorf("got node-1 at %s, nodes %v; want it at %s, the port before is taken, and 3 of them", d.url, d.pids, want)
+	}
+	d.says("5 sample jobs were added", time.Second)
+	if got := d.ask("job", "ls", "-o", "name"); got.out != "default/hello\ndefault/disk\ndefault/flaky\ndefault/slow\ndefault/once\n" {
+		t.Errorf("sample jobs: got %+v", got)
+	}
+	if v := d.cluster(); len(v.Sessions) != 3 {
+		t.Errorf("got %d sessions, want 3", len(v.Sessions))
+	}
+	d.ask("job", "rm", "slow", "disk", "flaky", "once")
+	if got := d.ask("job", "add", "tick", "--every", "1s", "--overlap", "allow", "--", "true"); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	await(t, "hello was said", 15*time.Second, func() bool { return strings.HasPrefix(d.ask("run", "logs", "hello").out, "Hello, I was due at 20") })
+
+	victim := d.idle()
+	killed := time.Now()
+	if err := syscall.Kill(d.pids[victim], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	d.says(fmt.Sprintf(`\[dev\] +%s \(pid %d\) died: signal: killed; the others take over within about 7s, and it starts again in 3s`, victim, d.pids[victim]), 15*time.Second)
+	await(t, "the others go on", 15*time.Second, func() bool {
+		runs := d.runs("tick")
+		return len(runs) > 0 && runs[0].Outcome == "succeeded" && runs[0].Due.After(killed.Add(time.Second))
+	})
+	d.says(victim+` is started again, pid \d+`, 20*time.Second)
+	await(t, "three sessions again", 15*time.Second, func() bool {
+		ready := 0
+		for _, s := range d.cluster().Sessions {
+			if s.BeatAge < 2000 {
+				ready++
+			}
+		}
+		return ready == 3
+	})
+
+	d.signal(syscall.SIGINT)
+	if code := d.exit(30 * time.Second); code != 0 {
+		t.Errorf("Ctrl-C: got code %d, want 0", code)
+	}
+	d.gone(10 * time.Second)
+
+	// Again on the same data; then dev itself dies.
+	d = startDev(t, home, port, "--nodes", "2")
+	if strings.Contains(d.out.String(), "sample jobs were added") {
+		t.Error("the second start added the samples again")
+	}
+	if got := d.ask("job", "ls", "-o", "name"); got.out != "default/hello\ndefault/tick\n" {
+		t.Errorf("second start: got %+v, want the jobs as they were", got)
+	}
+	if got := d.ask("job", "add", "long", "--schedule", "@yearly", "--", "sleep 600"); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	d.ask("job", "run", "long")
+	await(t, "long is running", 20*time.Second, func() bool { return d.ask("run", "ls", "--state", "running", "-j", "long", "-o", "name").out != "" })
+	d.signal(syscall.SIGKILL)
+	d.exit(15 * time.Second)
+	d.gone(20 * time.Second)
+}
+
+func TestDevStartsAgainOverItsRemains(t *testing.T) {
+	t.Parallel()
+	home, port := devHome(t), freePort(t)
+	d := startDev(t, home, port, "--nodes", "1", "--no-samples")
+	d.ask("job", "add", "long", "--schedule", "@yearly", "--", "sleep 600")
+	d.ask("job", "run", "long")
+	await(t, "long is running", 20*time.Second, func() bool { return d.ask("run", "ls", "--state", "running", "-o", "name").out != "" })
+	first := d.url
+
+	// A second one on the same data is refused while the first lives.
+	code, out := run(t, []string{"HOME=" + home}, "dev", "--data", filepath.Join(home, "data"))
+	if code != exitFailed || !strings.Contains(out, "is in use by process") {
+		t.Errorf("second dev: got code %d, %s", code, out)
+	}
+	d.signal(syscall.SIGKILL)
+	d.exit(15 * time.Second)
+	d = startDev(t, home, port, "--nodes", "1", "--no-samples")
+	if d.url != first {
+		t.Errorf("got node-1 at %s, want %s as before", d.url, first)
+	}
+	await(t, "the killed run is told of", 15*time.Second, func() bool {
+		runs := d.runs("long")
+		return len(runs) == 1 && runs[0].Outcome == "killed"
+	})
+	d.signal(syscall.SIGTERM)
+	if code := d.exit(30 * time.Second); code != 0 {
+		t.Errorf("SIGTERM: got code %d, want 0", code)
+	}
+	d.gone(10 * time.Second)
+}
+
+func TestDevSurvivesItsDatabase(t *testing.T) {
+	t.Parallel()
+	home := devHome(t)
+	d := startDev(t, home, freePort(t), "--nodes", "1", "--no-samples")
+	pid, err := os.ReadFile(filepath.Join(home, "data", "db", "server.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	d.says(`\[dev\] +the private database in .* ended: killed`, 15*time.Second)
+	d.says("the database is back", 20*time.Second)
+	await(t, "a job can be added", 15*time.Second, func() bool { return d.ask("job", "add", "x", "--every", "1s", "--", "true").code == 0 })
+	await(t, "it runs", 15*time.Second, func() bool { return len(d.runs("x")) > 0 })
+	if strings.Contains(d.out.String(), "[mysql]") {
+		t.Error("the driver writes to the log by itself")
+	}
+	d.signal(syscall.SIGHUP)
+	if code := d.exit(30 * time.Second); code != 0 {
+		t.Errorf("SIGHUP: got code %d, want 0", code)
+	}
+}
+
+func TestDevWithoutAServerProgram(t *testing.T) {
+	t.Parallel()
+	code, out := run(t, []string{"GOCRONTAB_MYSQLD=/nonexistent/mariadbd", "HOME=" + t.TempDir()}, "dev")
+	if code != exitFailed || !strings.Contains(out, "/nonexistent/mariadbd") {
+		t.Errorf("got code %d, %s; want failed and why", code, out)
+	}
+}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// process is the program, running.
+type process struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	ended chan struct{}
+	out   written
+}
+
+// written is what a process writes, stdout and stderr together.
+type written struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *written) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *written) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// start runs the program with env beside a clean environment. It is killed, at the latest, when the test ends.
+func start(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: exec.Command(binary(t), args...), ended: make(chan struct{})}
+	for _, pair := range os.Environ() {
+		if !strings.HasPrefix(pair, envPrefix) || strings.HasPrefix(pair, "GOCRONTAB_MYSQLD=") {
+			p.cmd.Env = append(p.cmd.Env, pair)
+		}
+	}
+	p.cmd.Env = append(p.cmd.Env, env...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var err error
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.ended)
+		_ = p.cmd.Wait() // ProcessState tells
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+		if strings.Contains(p.out.String(), "DATA RACE") {
+			t.Error("a data race in the program")
+		}
+		if t.Failed() {
+			t.Logf("%q wrote:\n%s", args, p.out.String())
+		}
+	})
+	return p
+}
+
+func (p *process) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Fatal(err)
+	}
+}
+
+// exit waits for the end of the process and returns its code, -1 for a signal.
+func (p *process) exit(limit time.Duration) int {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(limit):
+		p.t.Fatalf("the process does not end within %s", limit)
+		return 0
+	}
+}
+
+// says waits until the output matches a pattern and returns the first group, or the whole match.
+func (p *process) says(pattern string, limit time.Duration) string {
+	p.t.Helper()
+	var match []string
+	re := regexp.MustCompile(pattern)
+	await(p.t, "output "+pattern, limit, func() bool {
+		match = re.FindStringSubmatch(p.out.String())
+		return match != nil
+	})
+	return match[len(match)-1]
+}
+
+// run runs the program to its end.
+func run(t *testing.T, env []string, args ...string) (code int, out string) {
+	t.Helper()
+	p := start(t, env, args...)
+	code = p.exit(30 * time.Second)
+	return code, p.out.String()
+}
+
+// await waits for something to become true.
+func await(t *testing.T, what string, limit time.Duration, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s", limit, what)
+		}
+	}
+}
+
+// status asks a node; 0 when nobody answers.
+func status(url string) int {
+	resp, err := http.Get(url)
+	if err != nil {
+		return 0
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+// server is a started `serve`.
+type server struct {
+	*process
+	url string
+}
+
+// serve starts a node with a short session expiry and waits until its API answers.
+func serve(t *testing.T, dsn, name string, args ...string) *server {
+	t.Helper()
+	args = append([]string{"serve", "--node", name, "--listen", "127.0.0.1:0", "--session-expiry", "5s", "--state-dir", t.TempDir()}, args...)
+	p := start(t, []string{"GOCRONTAB_DSN=" + dsn}, args...)
+	return &server{p, p.says(`"api":"(http://[^"]+)"`, 20*time.Second)}
+}
+
+func (s *server) ready() *server {
+	s.t.Helper()
+	await(s.t, "ready", 20*time.Second, func() bool { return status(s.url+"/readyz") == http.StatusOK })
+	return s
+}
+
+// ask runs a client command in this process.
+func (s *server) ask(args ...string) result {
+	for i, arg := range args {
+		if arg == "--" {
+			return command(append(append(args[:i:i], "--server", s.url), args[i:]...)...)
+		}
+	}
+	return command(append(args, "--server", s.url)...)
+}
+
+// runs lists the runs of a job, the latest first.
+func (s *server) runs(name string) []runView {
+	s.t.Helper()
+	got := s.ask("job", "history", name, "-n", "0", "-o", "json")
+	var p page[runView]
+	if err := json.Unmarshal([]byte(got.out), &p); err != nil {
+		s.t.Fatalf("history of %s: %+v", name, got)
+	}
+	return p.Items
+}
+
+// onlyJSON checks that every line of a log is one of ours: nothing else may write to stderr.
+func onlyJSON(t *testing.T, log string) {
+	t.Helper()
+	for line := range strings.Lines(log) {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(line), &v); err != nil || v["msg"] == nil || v["level"] == nil {
+			t.Errorf("log line %q: want JSON with a message and a level", line)
+		}
+	}
+}

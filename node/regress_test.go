@@ -1,0 +1,144 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go-crontab/execute"
+	"go-crontab/internal/faultproxy"
+	"go-crontab/job"
+	"go-crontab/node"
+)
+
+// TestARecordThatMySQLRefusesHoldsUpNobody has a record of a due time in history before its run ends, as a hand or
+// a restored backup may leave it.
+func TestARecordThatMySQLRefusesHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l := newLedger()
+	l.took = func(execute.Attempt) time.Duration { return 300 * time.Millisecond }
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor, cfg.Slots = l, 8 })
+	odd := n.create(job.Spec{Name: "odd", At: ptr(n.Now())})
+	n.await("it runs", 5*time.Second, func() bool { return n.Status().Executing == 1 })
+	_, err := c.db.Raw().Exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, ended) SELECT job_id, due, 'x', 1, 1, due, due FROM task WHERE job_id = ?", odd.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := n.every(4, 500*time.Millisecond, nil)
+	time.Sleep(5 * time.Second)
+	until := n.Now().Add(-1500 * time.Millisecond)
+	c.settled(3*time.Second, until)
+	got := account(t, c, l, jobs, until)
+	t.Logf("outcomes: %v", got)
+	if got[job.Succeeded] < 20 || got[job.Skipped] > 0 {
+		t.Errorf("outcomes of the others: %v, want all succeeded", got)
+	}
+}
+
+// TestATroubleOfTheServerBreaksNoJob has MySQL refuse what a planner writes, for reasons that say nothing about a job.
+func TestATroubleOfTheServerBreaksNoJob(t *testing.T) {
+	t.Parallel()
+	server, c := newServer(t)
+	n, proxy := c.behind(server, "one", newLedger(), 0)
+	full := proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("INSERT INTO task"), Times: 12, Action: faultproxy.Error(1142, "42000", "INSERT command denied")})
+	jobs := c.everySecond(4, n.Now().Add(15*time.Second))
+	n.await("the server's trouble", 20*time.Second, func() bool { return full.Fired() >= 12 || c.count("SELECT COUNT(*) FROM job WHERE error <> ''") > 0 })
+	n.await("all are planned", 15*time.Second, func() bool { return c.count("SELECT COUNT(DISTINCT job_id) FROM task") == len(jobs) })
+}
+
+// TestASecondPauseHoldsToo pauses a job twice: the second answer must not come before what the first one waits for.
+func TestASecondPauseHoldsToo(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = newLedger() })
+	j := n.create(job.Spec{Name: "yearly", Schedule: "0 0 1 1 *"})
+	spawnBy := n.Now().Add(900 * time.Millisecond)
+	_, err := c.db.Raw().Exec("INSERT INTO task (job_id, due, due_now, hash, state, session_id, launch, spawn_by) VALUES (?, 1, 1, 0, 2, 'somebody else', 1, ?)", j.ID, spawnBy.UnixMicro())
+	if err != nil {
+		t.Fatal(err)
+	}
+	impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := n.Editor().Pause(impatient, j.ID); err == nil {
+		t.Fatal("the first pause was answered while an attempt might still begin")
+	}
+	if _, err := n.Editor().Pause(t.Context(), j.ID); err != nil {
+		t.Fatal(err)
+	}
+	if early := spawnBy.Sub(n.Now()); early > 0 {
+		t.Errorf("the second pause was answered %s before the attempt could no more begin", early)
+	}
+}
+
+// TestADrainEndsWhileMySQLIsAway loses MySQL in the middle of giving a task back, and stops the node.
+func TestADrainEndsWhileMySQLIsAway(t *testing.T) {
+	t.Parallel()
+	server, c := newServer(t)
+	n, proxy := c.behind(server, "one", newLedger(), 0)
+	held := proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 0"), Action: faultproxy.Hold(0)})
+	n.every(4, 100*time.Millisecond, nil)
+	_, err := c.db.Raw().Exec("INSERT INTO task (job_id, due, due_now, hash, state, session_id, launch) SELECT 1, 1, 1, 0, 1, id, 1 << 40 FROM session")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.await("the task is given back", 10*time.Second, func() bool { return held.Fired() > 0 })
+	proxy.Blackhole(faultproxy.BothWays)
+	held.Release()
+	time.Sleep(500 * time.Millisecond)
+	begin := time.Now()
+	n.drain()
+	t.Logf("the drain took %s", time.Since(begin))
+}
+
+// TestABacklogIsWorkedOffAtFullSpeed makes far more due at once than there are slots.
+func TestABacklogIsWorkedOffAtFullSpeed(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l := newLedger()
+	l.took = func(execute.Attempt) time.Duration { return 50 * time.Millisecond }
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor, cfg.Slots = l, 8 })
+	start := n.Now().Add(4 * time.Second).Truncate(time.Microsecond)
+	var specs []job.Spec
+	for i := range 400 {
+		specs = append(specs, job.Spec{Name: fmt.Sprint(i), Every: job.Duration(time.Hour), Start: &start})
+	}
+	c.insert(specs...)
+	n.await("planned", 5*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task") == 400 })
+	n.await("all ended", 60*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM history") == 400 })
+	took := n.Now().Sub(start)
+	t.Logf("400 runs of 50 ms in 8 slots took %s", took)
+	if took > 10*time.Second {
+		t.Errorf("took %s, want about 4 s", took)
+	}
+}
+
+// TestAnEditOfAnOverdueInstantEndsItOnce edits a job with a single due time that has passed and was not started.
+func TestAnEditOfAnOverdueInstantEndsItOnce(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	release := make(chan struct{})
+	l := newLedger()
+	l.took = func(a execute.Attempt) time.Duration {
+		if a.Command == "block" {
+			<-release
+		}
+		return 0
+	}
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor, cfg.Slots = l, 1 })
+	n.create(job.Spec{Name: "blocks", At: ptr(n.Now()), Command: "block"})
+	n.await("no slot is free", 5*time.Second, func() bool { return n.Status().Executing == 1 })
+	j := n.create(job.Spec{Name: "late", At: ptr(n.Now().Add(-2 * time.Hour))})
+	spec := j.Spec
+	spec.Misfire.Policy = job.MisfireSkip
+	if _, err := n.Editor().Update(t.Context(), j.ID, j.Version, spec); err != nil {
+		t.Fatal(err)
+	}
+	close(release)
+	n.await("it ended", 5*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task") == 0 })
+	if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Missed || !strings.Contains(runs[0].Reason, "policy skip") {
+		t.Errorf("runs: %+v, want one that was missed", runs)
+	}
+}

@@ -1,0 +1,277 @@
+package sql
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/internal/testdb"
+)
+
+const sentinel = "this node cannot join: "
+
+func wantRefusal(t *testing.T, what string, err error, text string) {
+	t.Helper()
+	if !errors.Is(err, ErrRefuseJoin) || err.Error() != sentinel+text {
+		t.Errorf("%s: got %v, want %s%s", what, err, sentinel, text)
+	}
+}
+
+func TestServerVersions(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{
+		"8.0.0": "", "8.0.42": "", "8.4.5": "", "9.0.1": "", "9.5.0-commercial": "", "8.0.35-0ubuntu0.22.04.1": "", "10.0.0": "",
+		"10.6.0-MariaDB": "", "10.11.14-MariaDB-0+deb12u2": "", "11.4.2-MariaDB-ubu2404": "", "12.0.1-MariaDB": "",
+		"5.5.5-10.6.16-MariaDB-1:10.6.16+maria~ubu2004": "", "11.8.0-mariadb": "",
+		"8.0":                      "",
+		"5.7.44":                   `the server is MySQL 5.7.44; 8.0 or newer is needed`,
+		"10.5.28-MariaDB":          `the server is MariaDB 10.5.28-MariaDB; 10.6 or newer is needed`,
+		"5.5.5-10.5.9-MariaDB-log": `the server is MariaDB 5.5.5-10.5.9-MariaDB-log; 10.6 or newer is needed`,
+		"5.5.68-MariaDB":           `the server is MariaDB 5.5.68-MariaDB; 10.6 or newer is needed`,
+		"8":                        `the server's version "8" is not understood`,
+		"":                         `the server's version "" is not understood`,
+		"eight.0.1":                `the server's version "eight.0.1" is not understood`,
+		"8.x":                      `the server's version "8.x" is not understood`,
+	} {
+		err := checkVersion(version)
+		if want == "" {
+			if err != nil {
+				t.Errorf("%q: got %v, want it taken", version, err)
+			}
+			continue
+		}
+		wantRefusal(t, version, err, want)
+	}
+}
+
+// TestCheckRefuses breaks, one by one, what the protocol rests on.
+func TestCheckRefuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		damage func(f *fixture)
+		want   string
+	}{
+		"nothing is wrong": {func(*fixture) {}, ""},
+		"a missing lock row of a bucket": {func(f *fixture) { f.exec("DELETE FROM locks WHERE name = 'task/200'") },
+			"table locks has 256 of 257 rows, and a missing lock row excludes nobody; restore it: go-crontab migrate"},
+		"the missing lock row of the sessions": {func(f *fixture) { f.exec("DELETE FROM locks WHERE id = 0") },
+			"table locks has 256 of 257 rows, and a missing lock row excludes nobody; restore it: go-crontab migrate"},
+		"a lock row that moved": {func(f *fixture) { f.exec("UPDATE locks SET id = 257 WHERE id = 3") },
+			"table locks has 256 of 257 rows, and a missing lock row excludes nobody; restore it: go-crontab migrate"},
+		"a newer schema": {func(f *fixture) { f.exec("INSERT INTO schema_version (version_id, is_applied) VALUES (9999, 1)") },
+			"the schema has version 9999, this program knows up to NEWEST; use a newer go-crontab"},
+		// There is no older version than the first; any number that is not 0 will do.
+		"an older schema": {func(f *fixture) { f.exec("UPDATE schema_version SET version_id = -1") },
+			"the schema has version -1 and must have NEWEST; upgrade it: go-crontab migrate"},
+		"a schema whose migration was rolled back": {func(f *fixture) { f.exec("DELETE FROM schema_version WHERE version_id > 0") },
+			"the schema is empty; create it: go-crontab migrate"},
+		"an empty schema": {func(f *fixture) { f.exec("DROP TABLE schema_version") },
+			"the schema is empty; create it: go-crontab migrate"},
+		"a lock wait that outlasts the client": {func(f *fixture) { f.db.timeouts.Read = 2 * time.Second },
+			"innodb_lock_wait_timeout is 2s and must be below the read timeout 2s"},
+		"a silent node that keeps its locks": {func(f *fixture) { f.db.timeouts.Idle = 7 * time.Second },
+			"wait_timeout is 8s and must be at most 7s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := setUp(t)
+			c.damage(f)
+			p, err := f.db.provider()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.ReplaceAll(c.want, "NEWEST", fmt.Sprint(newestMigration(p)))
+			switch err := f.db.Check(t.Context()); {
+			case want != "":
+				wantRefusal(t, name, err, want)
+			case err != nil:
+				t.Errorf("got %v, want it to pass", err)
+			}
+		})
+	}
+}
+
+func TestCheckRefusesAReadOnlyServer(t *testing.T) {
+	t.Parallel()
+	server := testdb.Server(t)
+	if err := server.CreateSchema(t.Context(), "crontab"); err != nil {
+		t.Fatal(err)
+	}
+	migrate(t, server.DSN("crontab"))
+	db := open(t, server.DSN("crontab"), DefaultTimeouts, 1)
+	if _, err := db.Raw().Exec("SET GLOBAL read_only = 1"); err != nil {
+		t.Fatal(err)
+	}
+	wantRefusal(t, "a replica", db.Check(t.Context()), "the server is read-only (@@read_only=1); GOCRONTAB_DSN must name the primary")
+}
+
+// TestCheckOutOfReach: a server that is not there now is no reason to refuse for good.
+func TestCheckOutOfReach(t *testing.T) {
+	f := setUp(t)
+	db, proxy := f.behind(1)
+	for i := range 6 { // each statement of Check, and the connection itself
+		proxy.CutAll()
+		rule := proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("SELECT"), Skip: i, Action: faultproxy.CutAfter()})
+		err := db.Check(t.Context())
+		if rule.Fired() == 0 {
+			rule.Remove()
+			if i < 3 {
+				t.Errorf("Check has %d statements, want more", i)
+			}
+			break
+		}
+		if err == nil || errors.Is(err, ErrRefuseJoin) || !IsAway(err) {
+			t.Errorf("cut at statement %d: got %v, want an error that is away", i, err)
+		}
+	}
+	proxy.Refuse()
+	proxy.CutAll()
+	if err := db.Check(t.Context()); err == nil || errors.Is(err, ErrRefuseJoin) || !IsAway(err) {
+		t.Errorf("connection refused: got %v, want an error that is away", err)
+	}
+}
+
+func TestJoinExpiry(t *testing.T) {
+	f := setUp(t)
+	join := func(expiry time.Duration) error {
+		return f.db.Tx(f.Context(), func(tx *Tx) error { return tx.JoinExpiry(expiry) })
+	}
+	agreed := func(want time.Duration) {
+		t.Helper()
+		if got, err := f.db.SessionExpiry(f.Context()); err != nil || got != want {
+			t.Errorf("got agreed expiry %v, %v; want %v", got, err, want)
+		}
+	}
+	agreed(0)
+	if err := join(20 * time.Second); err != nil {
+		t.Errorf("the first node of all: %v", err)
+	}
+	agreed(20 * time.Second)
+	if err := join(30 * time.Second); err != nil {
+		t.Errorf("another expiry while nobody is there: %v", err)
+	}
+	agreed(30 * time.Second)
+	f.tx(func(tx *Tx) error { return tx.InsertSession(SessionRow{ID: session(1), Node: "one"}) })
+	if err := join(30 * time.Second); err != nil {
+		t.Errorf("the cluster's expiry: %v", err)
+	}
+	wantRefusal(t, "another expiry beside a node", join(5*time.Second),
+		"its session expiry is 5s, that of the cluster's 1 nodes is 30s; start it with --session-expiry=30s")
+	f.tx(func(tx *Tx) error { return tx.InsertSession(SessionRow{ID: session(2), Node: "two"}) })
+	wantRefusal(t, "another expiry beside two nodes", join(31*time.Second),
+		"its session expiry is 31s, that of the cluster's 2 nodes is 30s; start it with --session-expiry=30s")
+	agreed(30 * time.Second)
+	f.exec("DELETE FROM setting WHERE name = 'session_expiry_ms'")
+	if err := join(31 * time.Second); err != nil {
+		t.Errorf("a setting that somebody deleted: %v", err)
+	}
+	agreed(31 * time.Second)
+	f.exec("DELETE FROM locks WHERE id = 0")
+	if err := join(31 * time.Second); err == nil || errors.Is(err, ErrRefuseJoin) {
+		t.Errorf("no lock row: got %v, want an error", err)
+	}
+}
+
+// TestFirstNodesAgree lets nodes with different expiries come at once, first of all and to a cluster that was left:
+// one decides, and those that differ are refused.
+func TestFirstNodesAgree(t *testing.T) {
+	f := setUp(t)
+	for round := range 5 {
+		f.exec("DELETE FROM session")
+		if round%2 == 0 {
+			f.exec("DELETE FROM setting WHERE name = 'session_expiry_ms'")
+		}
+		errs := make([]error, 6)
+		expiry := func(i int) time.Duration { return time.Duration(10+i%3) * time.Second }
+		var all sync.WaitGroup
+		for i := range errs {
+			all.Go(func() {
+				errs[i] = f.db.Tx(f.Context(), func(tx *Tx) error {
+					if err := tx.JoinExpiry(expiry(i)); err != nil {
+						return err
+					}
+					return tx.InsertSession(SessionRow{ID: session(byte(1 + i)), Node: "n"})
+				})
+			})
+		}
+		all.Wait()
+		agreed, err := f.db.SessionExpiry(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, err := range errs {
+			switch joins := agreed == expiry(i); {
+			case joins && err != nil:
+				t.Errorf("round %d: node with the agreed expiry %s: got %v, want it to join", round, agreed, err)
+			case !joins && !errors.Is(err, ErrRefuseJoin):
+				t.Errorf("round %d: node with expiry %s in a cluster with %s: got %v, want it refused", round, expiry(i), agreed, err)
+			}
+		}
+	}
+}
+
+func TestBuckets(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		value string
+		want  int
+		text  string
+	}{
+		"as migrated":      {"16", 16, ""},
+		"the fewest":       {"1", 1, ""},
+		"the most":         {"256", 256, ""},
+		"none":             {"0", 0, "setting buckets is 0 and must be 1 to 256"},
+		"one too many":     {"257", 0, "setting buckets is 257 and must be 1 to 256"},
+		"less than none":   {"-1", 0, "setting buckets is -1 and must be 1 to 256"},
+		"not a number":     {"many", 0, "setting buckets is 0 and must be 1 to 256"},
+		"not there at all": {"", 0, "setting buckets is missing; run: go-crontab migrate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := setUp(t)
+			if c.value == "" {
+				f.exec("DELETE FROM setting WHERE name = 'buckets'")
+			} else {
+				f.exec("UPDATE setting SET value = ? WHERE name = 'buckets'", c.value)
+			}
+			got, err := f.db.Buckets(t.Context())
+			if c.text != "" {
+				wantRefusal(t, name, err, c.text)
+			} else if err != nil || got != c.want {
+				t.Errorf("got %d, %v; want %d", got, err, c.want)
+			}
+		})
+	}
+}
+
+// TestMigrate: it may run at once in many processes and again and again, restores lock rows, and refuses to go back.
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	dsn := testdb.DSN(t)
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			db := open(t, dsn, MigrateTimeouts, 2)
+			defer db.Close()
+			if from, to, err := db.Migrate(t.Context()); err != nil || to < 1 || from > to {
+				t.Errorf("got %d to %d, %v", from, to, err)
+			}
+		})
+	}
+	all.Wait()
+	f := &fixture{t, dsn, open(t, dsn, MigrateTimeouts, 2)}
+	f.want("lock rows", MaxBuckets+1, "SELECT COUNT(*) FROM locks")
+	f.want("names of lock rows", MaxBuckets+1, "SELECT COUNT(*) FROM locks WHERE id = 0 AND name = 'session' OR name = CONCAT('task/', id - 1)")
+	f.exec("DELETE FROM locks WHERE id IN (0, 7, 256)")
+	from, to, err := f.db.Migrate(t.Context())
+	if err != nil || from != to {
+		t.Errorf("the second time: got %d to %d, %v; want no change", from, to, err)
+	}
+	f.want("lock rows, restored", MaxBuckets+1, "SELECT COUNT(*) FROM locks")
+	f.exec("INSERT INTO schema_version (version_id, is_applied) VALUES (9999, 1)")
+	if from, to, err := f.db.Migrate(t.Context()); !errors.Is(err, ErrRefuseJoin) || from != 9999 || to != 9999 {
+		t.Errorf("a newer schema: got %d to %d, %v; want it refused", from, to, err)
+	}
+}

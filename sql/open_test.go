@@ -1,0 +1,178 @@
+package sql
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"pgregory.net/rapid"
+
+	"go-crontab/internal/testdb"
+)
+
+// TestSettingsAreInForce looks at every connection of a full pool, with a DSN that asks for the opposite of everything.
+func TestSettingsAreInForce(t *testing.T) {
+	t.Parallel()
+	cfg, err := mysql.ParseDSN(testdb.DSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.ParseTime, cfg.ClientFoundRows, cfg.InterpolateParams, cfg.RejectReadOnly = false, false, false, false
+	cfg.MultiStatements, cfg.ReadTimeout, cfg.Loc = true, time.Hour, time.FixedZone("Asia/Tokyo", 9*3600)
+	cfg.Params = map[string]string{
+		"autocommit": "0", "innodb_lock_wait_timeout": "50", "wait_timeout": "28800", "time_zone": "'+05:00'", "sql_mode": "''",
+		"tx_isolation": "'SERIALIZABLE'", "character_set_client": "latin1", "collation_connection": "latin1_swedish_ci",
+	}
+	const size = 5
+	db := open(t, cfg.FormatDSN()+"&charset=latin1", Timeouts{Dial: time.Second, Read: 7 * time.Second, LockWait: 3 * time.Second, Idle: 9 * time.Second}, size)
+	ctx := background(t)
+	connections := map[int64]bool{}
+	for range size {
+		c, err := db.Raw().Conn(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for variable, want := range map[string]string{
+			"tx_isolation": "READ-COMMITTED", "innodb_lock_wait_timeout": "3", "wait_timeout": "9", "time_zone": "+00:00",
+			"sql_mode": "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION", "autocommit": "1", "character_set_client": "utf8mb4",
+			"character_set_results": "utf8mb4", "collation_connection": "utf8mb4_bin",
+		} {
+			var got string
+			query := "SELECT @@SESSION." + variable
+			err := c.QueryRowContext(ctx, query).Scan(&got)
+			if number(err) == 1193 && variable == "tx_isolation" { // MySQL's name for it
+				err = c.QueryRowContext(ctx, "SELECT @@SESSION.transaction_isolation").Scan(&got)
+			}
+			if err != nil || got != want {
+				t.Errorf("%s: got %q, %v; want %q", variable, got, err, want)
+			}
+		}
+		var id int64
+		if err := c.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		connections[id] = true
+		if _, err := c.ExecContext(ctx, "SELECT 1; SELECT 2"); err == nil {
+			t.Error("two statements in one were taken")
+		}
+		if _, err := c.ExecContext(ctx, "CREATE TEMPORARY TABLE own (v INT) ENGINE = InnoDB"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.ExecContext(ctx, "INSERT INTO own VALUES (1)"); err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.ExecContext(ctx, "UPDATE own SET v = 1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, _ := r.RowsAffected(); n != 1 {
+			t.Errorf("a row that an UPDATE left as it was: got %d rows, want it counted", n)
+		}
+	}
+	if len(connections) != size {
+		t.Fatalf("got %d connections, want %d", len(connections), size)
+	}
+	if n := db.Raw().Stats().MaxOpenConnections; n != size {
+		t.Errorf("got room for %d connections, want %d", n, size)
+	}
+}
+
+// TestSettingsSurviveReconnects: a connection that replaces one that was cut has the settings too.
+func TestSettingsSurviveReconnects(t *testing.T) {
+	f := setUp(t)
+	db, proxy := f.behind(1)
+	for range 3 {
+		var isolation, mode string
+		err := db.Raw().QueryRow("SELECT @@SESSION.tx_isolation, @@SESSION.sql_mode").Scan(&isolation, &mode)
+		if number(err) == 1193 {
+			err = db.Raw().QueryRow("SELECT @@SESSION.transaction_isolation, @@SESSION.sql_mode").Scan(&isolation, &mode)
+		}
+		if err != nil || isolation != "READ-COMMITTED" || !strings.HasPrefix(mode, "STRICT_ALL_TABLES") {
+			t.Errorf("got isolation %q, mode %q, %v", isolation, mode, err)
+		}
+		proxy.CutAll()
+	}
+	if n := proxy.Counts().Connections; n != 3 {
+		t.Errorf("got %d connections, want 3", n)
+	}
+}
+
+// TestPasswordStaysSecret writes DSNs in many wrong ways: whatever Open says of them, it does not say the password.
+func TestPasswordStaysSecret(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2"
+	shapes := []string{
+		"root:%s@tcp(db:3306)", "root:%s@tcp(db:3306/crontab", "root:%s@tcp(db:3306)crontab/x", "root:%s/crontab", "root:%s@db:3306/crontab",
+		"root:%s@db/crontab", "root:%s@(db:3306/crontab", "root:%s", ":%s@/", "root:%s@tcp(db:3306)/", "root:%s@unix(/sock)/", "mysql://root:%s@db:3306/crontab",
+		"mariadb://root:%s@db/crontab", "jdbc:mysql://root:%s@db/crontab", "root:%s@tcp(db:3306)/crontab?parseTime=perhaps",
+		"root:x/%s@tcp(db:3306)", "root:x/y?tls=%s@tcp(db:3306)", "root:x/%%zz%s@tcp(db:3306)", "root:x/y?timeout=%s@tcp(db:3306)", "root:x/y?loc=%s@tcp(db:3306)/%%zz",
+		"root:x/y?serverPubKey=%s@tcp(db:3306)", "root:x/y?parseTime=%s@tcp(db:3306)", "root@tcp(db:3306)/crontab?tls=%s", "password=%s", "root:%s@tcp(db:3306)/%%zz", "root:a?readTimeout=%s@tcp(db/1",
+	}
+	refused := 0
+	check := func(t interface{ Errorf(string, ...any) }, dsn string) {
+		for _, timeouts := range []Timeouts{DefaultTimeouts, {}} {
+			db, err := Open(dsn, timeouts, 1)
+			if err == nil {
+				db.Close()
+				continue
+			}
+			refused++
+			for e := err; e != nil; {
+				if strings.Contains(e.Error(), secret) || strings.Contains(fmt.Sprintf("%+v %#v", e, e), secret) {
+					t.Errorf("%q: got error %q, which repeats the password", dsn, e)
+				}
+				u, ok := e.(interface{ Unwrap() error })
+				if !ok {
+					break
+				}
+				e = u.Unwrap()
+			}
+		}
+	}
+	for _, shape := range shapes {
+		check(t, fmt.Sprintf(shape, secret))
+	}
+	if t.Failed() {
+		return
+	}
+	if refused < len(shapes) {
+		t.Errorf("only %d refusals: the shapes test little", refused)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		part := rapid.SampledFrom([]string{"root", ":", "@", "/", "?", "&", "=", "(", ")", "tcp", "unix", "db", "3306", "%", "%zz", "tls", "timeout", "loc", "parseTime", secret})
+		check(t, strings.Join(rapid.SliceOfN(part, 1, 14).Draw(t, "parts"), "")+secret+strings.Join(rapid.SliceOfN(part, 0, 8).Draw(t, "rest"), ""))
+	})
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	good := "root@tcp(db:3306)/crontab"
+	for name, c := range map[string]struct {
+		dsn      string
+		timeouts Timeouts
+		want     string // all of it, "" when it is fine
+	}{
+		"a good DSN":              {good, DefaultTimeouts, ""},
+		"the timeouts to migrate": {good, MigrateTimeouts, ""},
+		"no schema":               {"root@tcp(db:3306)/", DefaultTimeouts, "DSN: names no schema; write it as user:password@tcp(host:3306)/schema"},
+		"a URL":                   {"mysql://root@db/crontab", DefaultTimeouts, "DSN: is a URL; write it as user:password@tcp(host:3306)/schema"},
+		"as long a lock wait as a read": {good, Timeouts{Read: 2 * time.Second, LockWait: 2 * time.Second, Idle: 8 * time.Second},
+			"timeouts: lock wait 2s < read 2s < idle 8s does not hold"},
+		"as long a read as may be idle": {good, Timeouts{Read: 8 * time.Second, LockWait: 2 * time.Second, Idle: 8 * time.Second},
+			"timeouts: lock wait 2s < read 8s < idle 8s does not hold"},
+		"a lock wait that MySQL takes for 0 s": {good, Timeouts{Read: 2 * time.Second, LockWait: 999 * time.Millisecond, Idle: 8 * time.Second},
+			"timeouts: lock wait 999ms < read 2s < idle 8s does not hold"},
+	} {
+		db, err := Open(c.dsn, c.timeouts, 1)
+		if err == nil {
+			db.Close()
+			err = fmt.Errorf("")
+		}
+		if err.Error() != c.want {
+			t.Errorf("%s: got error %q, want %q", name, err, c.want)
+		}
+	}
+}
