@@ -53,7 +53,7 @@ func migrate(cmd *cobra.Command, dsn string) (m migration, err error) {
 	}
 	db, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
 	if err != nil {
-		return m, usageError("%w", err)
+		return m, err
 	}
 	defer db.Close()
 	m.From, m.To, err = db.Migrate(cmd.Context())

@@ -361,8 +361,8 @@ func TestNodeEndsWithItsAPI(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("the node lives on without its API")
 	}
-	if context.Cause(stop.drain) == nil || !strings.Contains(log.String(), "the API ended") {
-		t.Errorf("got log %s", log.String())
+	if cause := context.Cause(stop.drain); cause == nil || !strings.Contains(cause.Error(), "the API ended") {
+		t.Errorf("got a drain because of %v, want that of the API's end", cause)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"go-crontab/sql"
+
 	"github.com/spf13/pflag"
 )
 
@@ -65,16 +67,20 @@ func (c *choice) Set(s string) error {
 	return nil
 }
 
-// checkDSN tells apart a missing one and a wrong one; both are matters of usage.
+// checkDSN tells apart a missing one and a wrong one; both are matters of usage. It does not connect.
 func checkDSN(dsn string) error {
 	if dsn == "" {
 		return &exitError{
 			code: exitUsage, err: fmt.Errorf("no database is named"),
 			hint: "export GOCRONTAB_DSN='user:password@tcp(host:3306)/schema', or GOCRONTAB_DSN_FILE with a file that holds it\n" +
-				"to try go-crontab without a database of your own: go-crontab dev",
+				"to try go-crontab without a database of your own: " + program() + " dev",
 		}
 	}
-	return nil
+	db, err := sql.Open(dsn, sql.DefaultTimeouts, 1)
+	if err != nil {
+		return usageError("%w", err)
+	}
+	return db.Close()
 }
 
 // dsnVar adds the flag that names the database.

@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"log/slog"
+	"time"
+)
 
 // Micros is an instant in microseconds since 1970-01-01 UTC, read off MySQL's clock. It is the only form in
 // which instants are stored: MySQL rounds and MariaDB truncates fractions of DATETIME columns.
@@ -29,10 +32,13 @@ func (m Micros) Add(d time.Duration) Micros { return m + Micros(d/time.Microseco
 // Sub returns m-n.
 func (m Micros) Sub(n Micros) time.Duration { return time.Duration(m-n) * time.Microsecond }
 
-// String formats as RFC 3339 with microseconds, or "-" for no instant.
+// LogValue makes log lines show String, in any format.
+func (m Micros) LogValue() slog.Value { return slog.StringValue(m.String()) }
+
+// String formats as RFC 3339 with as much of a fraction as there is, or "-" for no instant.
 func (m Micros) String() string {
 	if m == 0 {
 		return "-"
 	}
-	return m.Time().Format("2006-01-02T15:04:05.000000Z07:00")
+	return m.Time().Format("2006-01-02T15:04:05.999999Z07:00")
 }

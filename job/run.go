@@ -3,6 +3,7 @@ package job
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,9 @@ func (l Launch) IsZero() bool { return l.N == 0 && l.Session == uuid.Nil }
 
 // String is "<session>-<counter>".
 func (l Launch) String() string { return l.Session.String() + "-" + strconv.FormatInt(l.N, 10) }
+
+// LogValue makes log lines show String, in any format.
+func (l Launch) LogValue() slog.Value { return slog.StringValue(l.String()) }
 
 // ParseLaunch reads what String wrote.
 func ParseLaunch(s string) (Launch, error) {

@@ -57,6 +57,9 @@ func (tx *Tx) insertOutputs(runs []job.Run) error {
 			continue
 		}
 		head, tail := r.Output.Head, r.Output.Tail
+		if head == nil { // would be NULL
+			head = []byte{}
+		}
 		if tail == nil {
 			tail = []byte{}
 		}
