@@ -36,8 +36,11 @@ lint: ## Check formatting, go vet, staticcheck
 fmt: ## Format the code
 	gofmt -w .
 
-bench: deps ## Run all benchmarks
-	$(GO) test -run '^$$' -bench . ./...
+bench: deps ## Measure: sustained rate, herds, claim by table size, bash (4 minutes on a quiet machine)
+	$(GO) test ./node -run '^$$' -bench . -benchtime 1x
+	$(GO) test ./sql -run '^$$' -bench . -benchtime 200x
+	$(GO) test ./execute -run '^$$' -bench 'Bash|BareExec' -count 3
+	$(GO) test ./job -run '^$$' -bench .
 
 # One package and one fuzz test at a time is all that go test takes.
 fuzz: deps ## Run every fuzz test for a short time (FUZZTIME=10s)

@@ -100,7 +100,7 @@ func (d *dev) guide(added int) string {
 	for _, m := range d.members {
 		fmt.Fprintf(&b, "  %s  pid %-7d  %s\n", paint(m.colour, m.name), m.lastPID(), m.url())
 	}
-	fmt.Fprintf(&b, "\nIn another terminal:\n\n")
+	fmt.Fprintf(&b, "\nOpen %s/ in a browser, or in another terminal:\n\n", d.members[0].url())
 	try := func(command, what string) {
 		fmt.Fprintf(&b, "  %s  %s\n", paint(bold, fmt.Sprintf("%-46s", command)), what)
 	}

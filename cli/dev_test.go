@@ -41,10 +41,20 @@ var nodeLine = regexp.MustCompile(`(?m)^  (node-\d)  pid (\d+) +(http://127\.0\.
 // startDev returns when the cluster stands.
 func startDev(t *testing.T, home string, port int, args ...string) *devCluster {
 	t.Helper()
+	return standing(launchDev(t, home, port, args...), home)
+}
+
+// launchDev starts dev with a HOME of its own, which everything below it inherits: database, nodes, watchers, commands.
+func launchDev(t *testing.T, home string, port int, args ...string) *process {
+	t.Helper()
 	args = append([]string{"dev", "--data", filepath.Join(home, "data"), "--port", strconv.Itoa(port), "--session-expiry", "5s", "--restart-after", "3s"}, args...)
+	return start(t, []string{"HOME=" + home}, args...)
+}
+
+// standing waits until dev says what to try, and reads where its nodes are.
+func standing(p *process, home string) *devCluster {
+	p.t.Helper()
 	d := &devCluster{home: home, pids: map[string]int{}}
-	// Everything below it inherits HOME: database, nodes, watchers, and the commands.
-	p := start(t, []string{"HOME=" + home}, args...)
 	p.says("Ctrl-C stops everything", 60*time.Second)
 	for _, m := range nodeLine.FindAllStringSubmatch(p.out.String(), -1) {
 		pid, _ := strconv.Atoi(m[2])
@@ -54,7 +64,7 @@ func startDev(t *testing.T, home string, port int, args ...string) *devCluster {
 		}
 	}
 	if d.server == nil {
-		t.Fatalf("no node-1 in\n%s", p.out.String())
+		p.t.Fatalf("no node-1 in\n%s", p.out.String())
 	}
 	return d
 }
@@ -245,6 +255,32 @@ func TestDevSurvivesItsDatabase(t *testing.T) {
 	if code := d.exit(30 * time.Second); code != 0 {
 		t.Errorf("SIGHUP: got code %d, want 0", code)
 	}
+}
+
+func TestDevRestartsANodeThatGivesUp(t *testing.T) {
+	t.Parallel()
+	home := devHome(t)
+	obstacle := filepath.Join(home, "data", "nodes", "node-2") // a file where its folder should be
+	if err := os.MkdirAll(filepath.Dir(obstacle), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(obstacle, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := launchDev(t, home, freePort(t), "--nodes", "2", "--no-samples")
+	p.says(`node-2\] error: .*not a directory`, 30*time.Second)
+	p.says(`node-2 \(pid \d+\) died: exit status 1; it starts again at once`, 15*time.Second)
+	p.says(`node-2 \(pid \d+\) died: exit status 1; it starts again in 1s`, 15*time.Second)
+	if err := os.Remove(obstacle); err != nil {
+		t.Fatal(err)
+	}
+	d := standing(p, home)
+	if v := d.cluster(); len(v.Sessions) != 2 {
+		t.Errorf("got %d sessions, want 2", len(v.Sessions))
+	}
+	d.signal(syscall.SIGTERM)
+	d.exit(30 * time.Second)
+	d.gone(10 * time.Second)
 }
 
 func TestDevWithoutAServerProgram(t *testing.T) {

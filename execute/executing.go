@@ -90,17 +90,21 @@ func (x *Executing) run(a *entry) {
 	}, func() { x.remove(a) })
 }
 
-// await sleeps until an instant of MySQL's clock, which may be moved meanwhile, or until the attempts are stopped.
+// farOff is how far away no due instant is when its start is committed: MySQL's clock was put back since.
+const farOff = time.Second
+
+// await sleeps until an instant of MySQL's clock, which may be moved meanwhile, or until the attempts are stopped. For
+// an instant that is far off it does not wait: the task is not to hold a slot until then, nor whoever pauses its job.
 func (x *Executing) await(at job.Micros) {
 	for {
 		wait := at.Sub(x.Session.Now())
-		if wait <= 0 {
+		if wait <= 0 || wait > farOff {
 			return
 		}
 		select {
 		case <-x.Ctx.Done():
 			return
-		case <-time.After(min(wait, time.Second)):
+		case <-time.After(wait):
 		}
 	}
 }

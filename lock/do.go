@@ -4,21 +4,29 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
+	"math"
 	"time"
 
 	"go-crontab/sql"
+
+	"golang.org/x/sync/semaphore"
 )
 
-// Exclusion is the process-level mutex around MySQL's transactions. One serves a whole node.
+// Exclusion is the process-level mutex around MySQL's transactions. One serves a whole node. Whoever waits for it
+// may give up: somebody can be holding it for as long as MySQL is away, and a node must stop all the same.
 type Exclusion struct {
 	db  *sql.DB
 	log *slog.Logger
-	mu  sync.RWMutex
+	sem *semaphore.Weighted // first come, first served, so that no stream of changes keeps out who wants to be alone
 }
 
+// alone is the weight of who wants to be alone; a change among others weighs 1.
+const alone = math.MaxInt32
+
 // New returns the exclusion of a node.
-func New(db *sql.DB, log *slog.Logger) *Exclusion { return &Exclusion{db: db, log: log} }
+func New(db *sql.DB, log *slog.Logger) *Exclusion {
+	return &Exclusion{db: db, log: log, sem: semaphore.NewWeighted(alone)}
+}
 
 // Change is one transition of some tasks.
 type Change struct {
@@ -42,23 +50,20 @@ const settlePause = 100 * time.Millisecond
 // ends before an unknown commit is settled, the rows may have been changed. Then the session is over, its sets
 // are about to be thrown away, and its rows are found by their owner.
 func (e *Exclusion) Do(ctx context.Context, c Change) error {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.do(ctx, c)
+	return e.hold(ctx, 1, c)
 }
 
 // Alone makes a change while no other change is under way.
 func (e *Exclusion) Alone(ctx context.Context, c Change) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.do(ctx, c)
+	return e.hold(ctx, alone, c)
 }
 
-// Quiet runs fn while no change is under way.
-func (e *Exclusion) Quiet(fn func()) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	fn()
+func (e *Exclusion) hold(ctx context.Context, weight int64, c Change) error {
+	if e.sem.Acquire(ctx, weight) != nil {
+		return fmt.Errorf("%s: %w", c.Name, context.Cause(ctx))
+	}
+	defer e.sem.Release(weight)
+	return e.do(ctx, c)
 }
 
 func (e *Exclusion) do(ctx context.Context, c Change) error {

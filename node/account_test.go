@@ -81,12 +81,12 @@ func (c *cluster) settled(limit time.Duration, until time.Time) {
 	})
 }
 
-// everySecond adds n jobs that are due every second, spread evenly over it.
-func (c *cluster) everySecond(n int, first time.Time) []job.Job {
+// everySecond adds n jobs that are due every second, spread evenly over a part of it.
+func (c *cluster) everySecond(n int, first time.Time, spread time.Duration) []job.Job {
 	c.t.Helper()
 	specs := make([]job.Spec, n)
 	for i := range specs {
-		start := first.Add(time.Second * time.Duration(i) / time.Duration(n)).Truncate(time.Microsecond)
+		start := first.Add(spread * time.Duration(i) / time.Duration(n)).Truncate(time.Microsecond)
 		specs[i] = job.Spec{Name: fmt.Sprint("job-", i), Every: job.Duration(time.Second), Start: &start}
 	}
 	return c.insert(specs...)

@@ -43,18 +43,25 @@ func (c *cluster) status(name string) float64 {
 // durable commits, and reports what that costs. It is not a loop of b.N: one run is a fixed time.
 func BenchmarkSustained(b *testing.B) {
 	for _, rate := range []int{1000, 5000, 10_000} {
-		b.Run(fmt.Sprint(rate, "_per_s"), func(b *testing.B) { sustained(b, rate, 10*time.Second) })
+		b.Run(fmt.Sprint(rate, "_per_s"), func(b *testing.B) { sustained(b, rate, time.Second, 10*time.Second) })
 	}
 }
 
-func sustained(b *testing.B, rate int, length time.Duration) {
+// BenchmarkHerd is the same for jobs that are all due at the same instant of each second.
+func BenchmarkHerd(b *testing.B) {
+	for _, rate := range []int{1000, 5000} {
+		b.Run(fmt.Sprint(rate, "_at_once"), func(b *testing.B) { sustained(b, rate, 0, 10*time.Second) })
+	}
+}
+
+func sustained(b *testing.B, rate int, spread, length time.Duration) {
 	_, dsn := benchServer(b)
 	c := newClusterOn(b, dsn)
 	n := c.start("bench", func(cfg *node.Config) {
 		cfg.Executor, cfg.Slots, cfg.Expiry = execute.Noop{}, 100_000, 20*time.Second
 	})
 	first := n.Now().Add(5 * time.Second)
-	c.everySecond(rate, first)
+	c.everySecond(rate, first, spread)
 	warm := first.Add(5 * time.Second)
 	for n.Now().Before(warm) {
 		time.Sleep(10 * time.Millisecond)

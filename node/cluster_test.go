@@ -19,7 +19,7 @@ func TestTenThousandDueTimes(t *testing.T) {
 		nodes = append(nodes, c.start(name, func(cfg *node.Config) { cfg.Executor, cfg.Slots = l, 2000 }))
 	}
 	first := nodes[0].Now().Add(4 * time.Second)
-	jobs := c.everySecond(500, first)
+	jobs := c.everySecond(500, first, time.Second)
 	until := first.Add(20 * time.Second)
 	time.Sleep(time.Until(until) + 2*time.Second)
 	c.settled(30*time.Second, until)

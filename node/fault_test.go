@@ -52,7 +52,7 @@ func TestCommitFates(t *testing.T) {
 			for transition, statement := range transitions {
 				rules[transition] = proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(statement), Times: 3, Action: fate})
 			}
-			jobs := c.everySecond(24, sick.Now().Add(3*time.Second))
+			jobs := c.everySecond(24, sick.Now().Add(3*time.Second), time.Second)
 			sick.await("the sick node plans", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task") > 0 })
 			c.start("well", func(cfg *node.Config) { cfg.Executor = l })
 			time.Sleep(15 * time.Second)

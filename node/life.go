@@ -32,7 +32,7 @@ type life struct {
 	editor      *schedule.Editor
 
 	stopCommands context.CancelCauseFunc
-	over         chan struct{} // closed when run has returned
+	over         chan struct{} // closed when run is done with the commands
 }
 
 // newLife wires the stages in the order of the trip.
@@ -52,16 +52,16 @@ func (n *Node) newLife(s *session.Session) *life {
 			n.recorder.Put(&result.Outcome{Task: t, Run: r, Written: written})
 		},
 		Freed: func() { l.compensator.Wake() },
-		Room:  func() { l.starter.Wake() },
+		Room:  func() { l.starter.Wake(); l.claimer.Room() },
 		Log:   n.log,
 	})
 	l.claimer = schedule.NewClaimer(schedule.Claimer{
 		DB: n.db, Exclusion: n.exclusion, Session: s, Prepared: l.prepared, Executing: l.executing,
-		LookAhead: n.cfg.LookAhead, Cap: n.cfg.Cap, Log: n.log,
+		LookAhead: n.cfg.LookAhead, Cap: n.cfg.Cap, Slots: n.cfg.Slots, Log: n.log,
 	})
 	l.starter = schedule.NewStarter(schedule.Starter{
-		Exclusion: n.exclusion, Session: s, Prepared: l.prepared, Executing: l.executing,
-		Flush: n.recorder.Flush, Freed: func() { l.compensator.Wake() }, Log: n.log,
+		Exclusion: n.exclusion, Session: s, Prepared: l.prepared, Executing: l.executing, Slots: n.cfg.Slots,
+		Flush: n.recorder.Push, Freed: func() { l.compensator.Wake() }, Log: n.log,
 	})
 	l.compensator = compensate.New(compensate.Compensator{
 		DB: n.db, Exclusion: n.exclusion, Session: s.ID(), Sets: []compensate.Set{l.prepared, l.executing},
@@ -76,10 +76,12 @@ func (l *life) load() (prepared, executing int) { return l.prepared.Len(), l.exe
 // run lives until the session is lost or ctx asks for a drain. When it returns, no command of the session lives and
 // none of its loops runs.
 func (l *life) run(ctx, hard context.Context) {
-	defer close(l.over)
 	// Whatever else hangs, a lost session kills its commands at once: first they are asked, then they are not.
-	lost := l.session.Context()
-	disarm := context.AfterFunc(lost, func() { l.kill(l.session.Timings.Grace, context.Cause(lost)) })
+	lost, killed := l.session.Context(), make(chan struct{})
+	disarm := context.AfterFunc(lost, func() {
+		defer close(killed)
+		l.kill(l.session.Timings.Grace, context.Cause(lost))
+	})
 
 	alive, end := context.WithCancel(context.Background())
 	work, rest := context.WithCancel(alive)
@@ -113,8 +115,11 @@ func (l *life) run(ctx, hard context.Context) {
 	living.Wait()
 	if l.session.Lost() {
 		l.awaitCommands()
+		close(l.over)
+		<-killed // a kill that comes late would hit the commands of the next session
 		return
 	}
+	close(l.over)
 	disarm()
 	l.session.Lose(ErrStopped)
 }
@@ -123,7 +128,7 @@ func (l *life) run(ctx, hard context.Context) {
 func (l *life) kill(grace time.Duration, cause error) {
 	l.stopCommands(cause)
 	select {
-	case <-l.over: // the commands of the next session are none of our business
+	case <-l.over:
 	case <-time.After(grace):
 		if k, ok := l.n.executor.(interface {
 			KillAll(syscall.Signal, error) int

@@ -44,7 +44,7 @@ func TestATroubleOfTheServerBreaksNoJob(t *testing.T) {
 	server, c := newServer(t)
 	n, proxy := c.behind(server, "one", newLedger(), 0)
 	full := proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("INSERT INTO task"), Times: 12, Action: faultproxy.Error(1142, "42000", "INSERT command denied")})
-	jobs := c.everySecond(4, n.Now().Add(15*time.Second))
+	jobs := c.everySecond(4, n.Now().Add(15*time.Second), time.Second)
 	n.await("the server's trouble", 20*time.Second, func() bool { return full.Fired() >= 12 || c.count("SELECT COUNT(*) FROM job WHERE error <> ''") > 0 })
 	n.await("all are planned", 15*time.Second, func() bool { return c.count("SELECT COUNT(DISTINCT job_id) FROM task") == len(jobs) })
 }

@@ -16,6 +16,8 @@ type Outcome struct {
 	Task    job.Task
 	Run     job.Run
 	Written func() `json:"-"` // called once the run is known to be written, by us or by a peer
+
+	recorded bool // history has a record of its due time and attempt already
 }
 
 // Recorder writes outcomes in batches: those that arrive while one batch is being written make the next.
@@ -33,9 +35,9 @@ type Recorder struct {
 const (
 	finishBatch = 500
 	// gather is how long an outcome waits for others to share its transaction.
-	gather = 10 * time.Millisecond
-	minRetry    = 50 * time.Millisecond
-	maxRetry    = 2 * time.Second
+	gather   = 10 * time.Millisecond
+	minRetry = 50 * time.Millisecond
+	maxRetry = 2 * time.Second
 )
 
 // New returns a recorder. Run it.
@@ -89,6 +91,17 @@ func (r *Recorder) Flush(ctx context.Context) {
 	}
 }
 
+// Push writes what waits now. It leaves to Run what comes meanwhile and what cannot be written at once: a start that
+// asks for it must not wait for either.
+func (r *Recorder) Push(ctx context.Context) {
+	retry := minRetry
+	for left := r.Waiting(); left > 0 && retry <= 4*minRetry && ctx.Err() == nil; {
+		if retry = r.step(ctx, retry); retry == minRetry {
+			left -= finishBatch
+		}
+	}
+}
+
 // step writes one batch. After an error it pauses, and returns for how long the next one is to.
 func (r *Recorder) step(ctx context.Context, retry time.Duration) time.Duration {
 	err := r.finish(ctx)
@@ -139,7 +152,10 @@ func (r *Recorder) finish(ctx context.Context) error {
 					stale[o] = true
 					continue
 				}
-				ended, runs = append(ended, o.Task.ID), append(runs, o.Run)
+				ended = append(ended, o.Task.ID)
+				if !o.recorded {
+					runs = append(runs, o.Run)
+				}
 			}
 			return tx.End(ended, runs)
 		},
@@ -190,7 +206,8 @@ func (r *Recorder) written(batch []*Outcome, stale, again map[*Outcome]bool) {
 }
 
 // isolate makes the next batch smaller after MySQL refused one, so that one outcome that cannot be written does not
-// hold up the others. Alone and refused again, it is written without what may have been refused.
+// hold up the others. Alone and refused again, it goes behind them, and is written without what was refused if that is
+// to blame: without its output and reason, or, where its due time and attempt have a record already, not at all.
 func (r *Recorder) isolate(batch []*Outcome, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -199,6 +216,16 @@ func (r *Recorder) isolate(batch []*Outcome, err error) {
 		return
 	}
 	o := batch[0]
+	r.waiting = append(r.waiting[1:], o)
+	switch {
+	case !sql.BlamesRows(err):
+		return // the others may be refused as well
+	case sql.IsDuplicate(err):
+		o.recorded = true
+		r.log.Error("run ends without a record: its due time and attempt have one", "run", o.Run.Launch, "job_id", o.Run.JobID, "due", o.Run.Due,
+			"outcome", o.Run.Outcome, "reason", o.Run.Reason)
+		return
+	}
 	o.Run.Output, o.Run.Signal = job.Output{}, ""
 	o.Run.Reason = "MySQL refused the record of this run: " + err.Error()
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go-crontab/job"
@@ -24,9 +25,12 @@ type Claimer struct {
 	}
 	LookAhead time.Duration // how long before it is due a task is claimed
 	Cap       int           // tasks that may be prepared at once
+	Slots     int           // attempts that may execute at once
 	Log       *slog.Logger
 
-	wake wake
+	wake   wake
+	room   wake
+	hungry *atomic.Bool // the last look left tasks that are due, because there was no room for them
 }
 
 const (
@@ -41,12 +45,19 @@ const (
 
 // NewClaimer sets what has no useful zero value.
 func NewClaimer(c Claimer) *Claimer {
-	c.wake = newWake()
+	c.wake, c.room, c.hungry = newWake(), newWake(), new(atomic.Bool)
 	return &c
 }
 
 // Wake asks for a look now: a task was planned that is due at once.
 func (c *Claimer) Wake() { c.wake.up() }
+
+// Room says that a slot became free.
+func (c *Claimer) Room() {
+	if c.hungry.Swap(false) {
+		c.room.up()
+	}
+}
 
 // Run claims until ctx ends.
 func (c *Claimer) Run(ctx context.Context) error {
@@ -59,6 +70,7 @@ func (c *Claimer) Run(ctx context.Context) error {
 		case <-time.After(wait):
 		case <-c.wake:
 			others = urgent
+		case <-c.room:
 		}
 		wait = claimPeriod
 		n, err := c.claim(ctx, c.Session.Now(), others)
@@ -76,12 +88,16 @@ func (c *Claimer) Run(ctx context.Context) error {
 func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duration) (int, error) {
 	limit := c.capacity()
 	if limit == 0 || !c.Session.Fresh() {
+		c.hungry.Store(true)
 		return 0, nil
 	}
 	look := append(preferred(c.Session, now.Add(c.LookAhead)), everything(now.Add(others)))
 	found, err := c.DB.IdleTasks(ctx, look, limit)
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return 0, err
+	}
+	if found = c.fitting(found, now); len(found) == 0 {
+		return 0, nil
 	}
 	_, _, buckets := c.Session.Share()
 	ids := make([]int64, len(found))
@@ -127,4 +143,19 @@ func (c *Claimer) capacity() int {
 		return 0
 	}
 	return max(0, min(claimBatch, c.Cap-c.Prepared.Len()-c.Executing.Len()))
+}
+
+// fitting leaves out tasks that are due and would only wait here: beside the free slots, one for each slot is enough to
+// go on with. What is left may be taken by who has room, and is come back for when a slot becomes free.
+func (c *Claimer) fitting(found []sql.Candidate, now job.Micros) []sql.Candidate {
+	room := c.Executing.Free() + c.Slots - c.Prepared.Due(now)
+	fit := slices.DeleteFunc(found, func(f sql.Candidate) bool {
+		if f.DueNow > now {
+			return false
+		}
+		room--
+		return room < 0
+	})
+	c.hungry.Store(room < 0)
+	return fit
 }

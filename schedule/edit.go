@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go-crontab/job"
@@ -27,7 +28,10 @@ type Editor struct {
 const (
 	// windowMargin is added to a spawn window for what two nodes' readings of MySQL's clock may differ.
 	windowMargin = 100 * time.Millisecond
-	settleEvery  = 100 * time.Millisecond
+	// longestWindow is after how long nothing of a start may be spawned any more, also when MySQL's clock was put
+	// back behind it: it was committed so much before its due instant, and waits for no instant that is a second away.
+	longestWindow = maxLead + gather + 2*job.SpawnWindow*time.Microsecond
+	settleEvery   = 100 * time.Millisecond
 )
 
 // Create writes a new job and plans it, unless it is created paused.
@@ -123,6 +127,11 @@ func (e *Editor) Update(ctx context.Context, id, version int64, spec job.Spec) (
 		s, err := spec.Compile()
 		if err != nil {
 			return nil, err
+		}
+		if spec.At != nil && slices.ContainsFunc(live, func(t sql.TaskRow) bool {
+			return t.Origin == 0 && !later(t) && t.Due == job.MicrosOf(*spec.At)
+		}) {
+			return &plans{}, nil // it is there, overdue or executing
 		}
 		return e.replan(j, planned(j, s, max(now, j.LastDue), now), now), nil
 	})
@@ -292,9 +301,10 @@ func (e *Editor) edit(ctx context.Context, id int64, fn func(*sql.Tx, *sql.JobRo
 		if p.soon {
 			e.Soon()
 		}
-		if err := e.passed(ctx, window); err != nil {
-			return job.Job{}, err
-		}
+	}
+	// Also when there was nothing to change: who asks again must not be answered before who asked first.
+	if err := e.passed(ctx, window); err != nil {
+		return job.Job{}, err
 	}
 	return j.Job, nil
 }
@@ -302,7 +312,7 @@ func (e *Editor) edit(ctx context.Context, id int64, fn func(*sql.Tx, *sql.JobRo
 // passed waits until a spawn window has passed: the last attempts that were started under the old definition are
 // running by then, or will never be.
 func (e *Editor) passed(ctx context.Context, window job.Micros) error {
-	wait := window.Sub(e.Session.Now()) + windowMargin
+	wait := min(window.Sub(e.Session.Now()), longestWindow) + windowMargin
 	if window == 0 || wait <= 0 {
 		return nil
 	}

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -18,11 +19,16 @@ type Planner struct {
 	Session Session
 	Soon    func() // called when a task was planned that is within the look-ahead of claims
 	Log     *slog.Logger
+
+	more bool // the last look left jobs of its batch for the next one
 }
 
 const (
 	planPeriod = time.Second
 	planBatch  = 200
+	// planRows is how many tasks one transaction writes at most, give or take those of one job: for as long as it
+	// takes nothing of its jobs can be started.
+	planRows = 2000
 	// orphaned is how near the cursor of a job is when anybody plans it: its preferred node seems not to.
 	orphaned = 12 * time.Second
 )
@@ -41,7 +47,7 @@ func (p *Planner) Run(ctx context.Context) error {
 		switch {
 		case err != nil && ctx.Err() == nil:
 			p.Log.Warn("plan", "error", err)
-		case n == planBatch:
+		case n == planBatch || p.more:
 			wait = 0 // there is more
 		}
 	}
@@ -49,6 +55,7 @@ func (p *Planner) Run(ctx context.Context) error {
 
 // plan takes one batch of jobs whose cursor is near.
 func (p *Planner) plan(ctx context.Context, now job.Micros) (int, error) {
+	p.more = false
 	if !p.Session.Fresh() {
 		return 0, nil
 	}
@@ -62,15 +69,18 @@ func (p *Planner) plan(ctx context.Context, now job.Micros) (int, error) {
 // planJobs plans jobs in one transaction. If MySQL refuses it, halves of it find out which job is to blame; that
 // one is marked as broken.
 func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) error {
-	soon := false
+	soon, more := false, false
 	err := p.DB.Tx(ctx, func(tx *sql.Tx) error {
-		soon = false
+		soon, more = false, false
 		jobs, err := tx.LockJobs(ids)
 		if err != nil {
 			return err
 		}
 		var plan plans
 		for _, id := range slices.Sorted(slices.Values(ids)) {
+			if more = len(plan.tasks) >= planRows; more {
+				break
+			}
 			if j := jobs[id]; j != nil && j.NextDue != 0 {
 				plan.add(tx, j, now, p.Session)
 			}
@@ -80,21 +90,19 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 	})
 	switch {
 	case err == nil:
+		p.more = p.more || more
 		if soon {
 			p.Soon()
 		}
 		return nil
-	case !sql.IsRefused(err):
+	case !sql.IsRefused(err), len(ids) == 1 && !sql.BlamesRows(err):
 		return err // unknown too: the next look sees where the cursor stands
 	case len(ids) == 1:
 		p.Log.Error("job cannot be planned", "job_id", ids[0], "error", err)
 		return p.DB.Tx(ctx, func(tx *sql.Tx) error { return tx.BreakJob(ids[0], err.Error()) })
 	}
 	half := len(ids) / 2
-	if err := p.planJobs(ctx, ids[:half], now); err != nil {
-		return err
-	}
-	return p.planJobs(ctx, ids[half:], now)
+	return errors.Join(p.planJobs(ctx, ids[:half], now), p.planJobs(ctx, ids[half:], now))
 }
 
 // plans collects what planning some jobs writes.
@@ -103,10 +111,15 @@ type plans struct {
 	tasks   []job.Task
 	missed  []job.Run
 	broken  map[int64]error
+	stray   []int64 // paused or deleted, and yet with a cursor: a hand did that
 	soon    bool
 }
 
 func (p *plans) add(tx *sql.Tx, j *sql.JobRow, now job.Micros, s Session) {
+	if j.Paused || j.Deleted {
+		p.stray = append(p.stray, j.ID)
+		return
+	}
 	sched, err := compile(j)
 	if err != nil {
 		if p.broken == nil {
@@ -137,6 +150,11 @@ func (p *plans) write(tx *sql.Tx) error {
 	}
 	for id, why := range p.broken {
 		if err := tx.BreakJob(id, why.Error()); err != nil {
+			return err
+		}
+	}
+	for _, id := range p.stray {
+		if err := tx.BreakJob(id, ""); err != nil {
 			return err
 		}
 	}

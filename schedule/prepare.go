@@ -107,6 +107,21 @@ func (p *Prepared) Has(task int64, l job.Launch) bool {
 	return it != nil && it.Launch == l
 }
 
+// Due is how many tasks are to be started now or should have been; those whose start is under way do not count.
+func (p *Prepared) Due(now job.Micros) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ahead.upTo(now, 0) + p.exact.upTo(now, 0)
+}
+
+// upTo counts the entries of the heap under i that are not after an instant, and looks at few others.
+func (q queue) upTo(at job.Micros, i int) int {
+	if i >= len(q) || q[i].at > at {
+		return 0
+	}
+	return 1 + q.upTo(at, 2*i+1) + q.upTo(at, 2*i+2)
+}
+
 // Len is how many tasks the set holds.
 func (p *Prepared) Len() int {
 	p.mu.Lock()

@@ -22,6 +22,7 @@ type Starter struct {
 		HasEnded(jobID int64) bool // does an attempt of the job wait for its outcome to be written?
 		Add(job.Started)
 	}
+	Slots int                       // attempts that may execute at once
 	Flush func(ctx context.Context) // writes the outcomes that wait
 	Freed func()                    // called when tasks were forgotten whose rows are still ours
 	Log   *slog.Logger
@@ -30,6 +31,7 @@ type Starter struct {
 	wake  wake
 	batch int
 	full  bool // the last look found no free slot
+	rest  bool // and there is nothing to do until one becomes free, or a little later
 }
 
 const (
@@ -37,12 +39,14 @@ const (
 	// gather is how much further than the lead a look reaches: what is due within it shares one transaction.
 	gather = 15 * time.Millisecond
 	// crowded is how long a due task waits for a free slot here before it is given back, so that another node
-	// may have one.
+	// may have one. As many as there are slots stay.
 	crowded = 500 * time.Millisecond
 	// stalePause is between looks at whether the lease is fresh again.
 	stalePause = 50 * time.Millisecond
 	// retryPause is after a start of which nothing stands.
 	retryPause = 20 * time.Millisecond
+	// refusedPause is after MySQL refused one task alone.
+	refusedPause = time.Second
 )
 
 // NewStarter sets what has no useful zero value.
@@ -70,6 +74,7 @@ func (s *Starter) Run(ctx context.Context) error {
 			case <-s.wake:
 			case <-s.Prepared.changed:
 			}
+			s.rest = false
 			continue
 		}
 		if ctx.Err() != nil {
@@ -91,7 +96,7 @@ func (s *Starter) pause() time.Duration {
 		return wait
 	case !s.Session.Fresh():
 		return stalePause
-	case s.Executing.Free() <= 0 && wait > -crowded:
+	case s.rest && s.Executing.Free() <= 0:
 		return crowded / 4 // a slot that becomes free wakes us before
 	}
 	return 0
@@ -166,25 +171,37 @@ func (s *Starter) start(ctx context.Context, now job.Micros) {
 }
 
 // take picks the tasks to look at, as many as there are slots, and tells how long the first has been waiting.
-// Due tasks for which there is no slot are given back after a while.
+// Due tasks for which there is no slot are given back after a while, if there is somebody to take them.
 func (s *Starter) take(now job.Micros) ([]job.Task, time.Duration) {
 	if !s.Session.Fresh() {
 		return nil, 0
 	}
 	free := s.Executing.Free()
 	s.full = free <= 0
-	if s.full {
-		tasks, _ := s.Prepared.Take(now, -crowded, s.batch)
-		for _, t := range tasks {
-			s.Prepared.Drop(t)
-		}
-		if len(tasks) > 0 {
-			s.Freed()
-		}
+	if s.rest = s.full; s.full {
+		s.giveBack(now)
 		return nil, 0
 	}
 	tasks, waited := s.Prepared.Take(now, s.lead.get()+gather, min(free, s.batch))
 	return tasks, waited - gather
+}
+
+// giveBack forgets the tasks that wait for a slot, but for those that come next.
+func (s *Starter) giveBack(now job.Micros) {
+	if _, of, _ := s.Session.Share(); of <= 1 {
+		return
+	}
+	tasks, _ := s.Prepared.Take(now, -crowded, s.Slots+startBatch)
+	for i, t := range tasks {
+		if i < s.Slots {
+			s.Prepared.Return(t, t.DueNow)
+		} else {
+			s.Prepared.Drop(t)
+		}
+	}
+	if len(tasks) > s.Slots {
+		s.Freed()
+	}
 }
 
 // decide locks the jobs and the tasks and looks at each task, the earliest due first.
@@ -341,6 +358,9 @@ func (s *Starter) failed(ctx context.Context, tasks []job.Task, err error) {
 	}
 	s.Log.Warn("start", "tasks", len(tasks), "error", err)
 	again := s.Session.Now().Add(retryPause)
+	if sql.IsRefused(err) && len(tasks) == 1 {
+		again = s.Session.Now().Add(refusedPause)
+	}
 	for _, t := range tasks {
 		s.Prepared.Return(t, again)
 	}

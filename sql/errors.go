@@ -82,6 +82,24 @@ func (n *notBegun) Unwrap() error { return n.err }
 // again, with fewer rows, may tell which row is to blame.
 func IsRefused(err error) bool { return number(err) != 0 && !IsAway(err) && !IsUnknown(err) }
 
+// BlamesRows tells whether MySQL refused a statement for what its rows say, and not for what the server can or may
+// do at the moment: the same rows will be refused again.
+func BlamesRows(err error) bool {
+	var e *mysql.MySQLError
+	if !errors.As(err, &e) || !IsRefused(err) {
+		return false
+	}
+	switch e.Number {
+	case 1153, 1264, 1265, 1292, 1364, 1366, 1406, 3819: // packet too big, out of range, truncated, no default, charset, too long, a check
+		return true
+	}
+	class := string(e.SQLState[:2])
+	return class == "22" || class == "23" // data exception, integrity constraint
+}
+
+// IsDuplicate tells whether a unique key refused a row: it is there already.
+func IsDuplicate(err error) bool { return isDuplicate(err) }
+
 // IsAway tells whether an error means that MySQL was out of reach or too busy: the same may work in a moment.
 //
 //	1040, 1203, 1226 too many connections   1053 shutdown in progress   1290, 1792, 1836 read-only

@@ -37,8 +37,9 @@ type Slice struct {
 
 // Candidate is a task that was idle when it was seen.
 type Candidate struct {
-	ID   int64
-	Hash int
+	ID     int64
+	Hash   int
+	DueNow job.Micros
 }
 
 // IdleTasks lists idle tasks in any of the slices, the earliest due first. It takes no lock.
@@ -60,10 +61,10 @@ func (db *DB) IdleTasks(ctx context.Context, slices []Slice, limit int) ([]Candi
 	var out []Candidate
 	err := db.query(ctx, "scan idle tasks", func(rows *stdsql.Rows) error {
 		var c Candidate
-		err := rows.Scan(&c.ID, &c.Hash)
+		err := rows.Scan(&c.ID, &c.Hash, &c.DueNow)
 		out = append(out, c)
 		return err
-	}, "SELECT id, hash FROM task FORCE INDEX (slice) WHERE state = 0 AND due_now < ? AND ("+cond+") ORDER BY due_now LIMIT ?", args...)
+	}, "SELECT id, hash, due_now FROM task FORCE INDEX (slice) WHERE state = 0 AND due_now < ? AND ("+cond+") ORDER BY due_now LIMIT ?", args...)
 	return out, err
 }
 
