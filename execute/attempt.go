@@ -23,6 +23,10 @@ type Attempt struct {
 
 	Timeout time.Duration // 0: none
 	Grace   time.Duration // from SIGTERM to SIGKILL; 0: DefaultGrace
+
+	// May tells whether the attempt may still begin; nil: it may. An executor for which beginning takes its time, or has
+	// to wait for others, asks once more right before, and returns Missed if the answer is no: nothing was begun.
+	May func() bool
 }
 
 // Executor executes attempts of one kind. Execute blocks until nothing of the attempt lives any more and never

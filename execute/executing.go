@@ -69,13 +69,16 @@ func (x *Executing) Add(s job.Started) {
 func (x *Executing) run(a *entry) {
 	x.await(a.DueNow)
 	if !x.spawn(a) {
-		x.Freed()
-		x.Room()
+		x.forget(a)
 		return
 	}
 	started := x.Session.Now()
 	// If we die here or while it runs, the row has an owner that is gone and ends lost.
 	result := x.execute(a)
+	if result.Outcome == job.Missed { // it did not begin after all
+		x.forget(a)
+		return
+	}
 	ended := x.Session.Now()
 	if result.Outcome == job.Killed && x.Session.Lost() {
 		result.Outcome = job.Lost // as a peer would write it, who only knows that the session is gone
@@ -113,14 +116,26 @@ func (x *Executing) await(at job.Micros) {
 func (x *Executing) spawn(a *entry) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	now := x.Session.Now()
-	if x.Ctx.Err() != nil || !x.Session.Fresh() || now < a.DueNow || now > a.SpawnBy {
+	a.spawned = x.may(a)
+	return a.spawned
+}
+
+// forget takes out an attempt for which nothing was spawned. Its row goes back to idle.
+func (x *Executing) forget(a *entry) {
+	x.Log.Warn("not spawned", "run", a.Launch, "job_id", a.JobID, "due", a.Due, "late", x.Session.Now().Sub(a.DueNow), "fresh", x.Session.Fresh())
+	x.mu.Lock()
+	if x.byTask[a.ID] == a {
 		delete(x.byTask, a.ID)
-		x.Log.Warn("not spawned", "run", a.Launch, "job_id", a.JobID, "due", a.Due, "late", now.Sub(a.DueNow), "fresh", x.Session.Fresh())
-		return false
 	}
-	a.spawned = true
-	return true
+	x.mu.Unlock()
+	x.Freed()
+	x.Room()
+}
+
+// may tells whether an attempt may begin now.
+func (x *Executing) may(a *entry) bool {
+	now := x.Session.Now()
+	return x.Ctx.Err() == nil && x.Session.Fresh() && a.DueNow <= now && now <= a.SpawnBy
 }
 
 // execute runs the command. Whatever goes wrong in there is this attempt's affair.
@@ -133,7 +148,7 @@ func (x *Executing) execute(a *entry) (r job.Result) {
 	}()
 	return x.Executor.Execute(x.Ctx, Attempt{
 		Launch: a.Launch, JobID: a.JobID, Job: a.Spec.Name, App: a.Spec.App, Due: a.Due.Time(), Attempt: a.Attempt,
-		Command: a.Spec.Command, Timeout: time.Duration(a.Spec.Timeout),
+		Command: a.Spec.Command, Timeout: time.Duration(a.Spec.Timeout), May: func() bool { return x.may(a) },
 	})
 }
 

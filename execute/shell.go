@@ -48,7 +48,11 @@ type Shell struct {
 	cfg  Config
 	env  []string
 	live running
+	fork sync.Mutex // the runtime forks one at a time: who waits for that must not have asked before whether it may begin
 }
+
+// errLate is why an attempt that may not begin any more was not forked.
+var errLate = errors.New("the node was too busy to begin it in time")
 
 // NewShell checks cfg and marks this process's descriptors above 2 close-on-exec. A missing bash is no error here:
 // it is one of every attempt until there is one.
@@ -103,6 +107,9 @@ func (s *Shell) Execute(ctx context.Context, a Attempt) job.Result {
 	c, err := s.start(g, a)
 	if err != nil {
 		s.live.leave(g)
+		if errors.Is(err, errLate) {
+			return job.Result{Outcome: job.Missed, Reason: err.Error()}
+		}
 		return failed(err)
 	}
 	status, reapErr := c.untilExit(ctx)
@@ -132,11 +139,12 @@ func (s *Shell) start(g *group, a Attempt) (*command, error) {
 	}
 	defer w.Close()
 	// Fd puts our end of w into blocking mode, which bash shares: commands don't expect EAGAIN.
-	pid, exit, err := fork(bash, []string{"bash", "-c", "--", a.Command}, &syscall.ProcAttr{
-		Dir:   s.cfg.Dir,
-		Env:   about(a, s.env),
-		Files: []uintptr{null.Fd(), w.Fd(), w.Fd()},
-	})
+	attr := &syscall.ProcAttr{Dir: s.cfg.Dir, Env: about(a, s.env), Files: []uintptr{null.Fd(), w.Fd(), w.Fd()}}
+	pid, exit, err := s.forkInTime(bash, attr, a)
+	if errors.Is(err, errLate) {
+		_ = r.Close()
+		return nil, err
+	}
 	if err != nil {
 		_ = r.Close()
 		return nil, s.explain(err, a)
@@ -148,6 +156,16 @@ func (s *Shell) start(g *group, a Attempt) (*command, error) {
 		c.unwatch = s.cfg.Watch.Watch(a.Launch, pid)
 	}
 	return c, nil
+}
+
+// forkInTime forks bash, unless the attempt may not begin any more by the time that it is its turn.
+func (s *Shell) forkInTime(bash string, attr *syscall.ProcAttr, a Attempt) (pid int, exit *os.File, err error) {
+	s.fork.Lock()
+	defer s.fork.Unlock()
+	if a.May != nil && !a.May() {
+		return 0, nil, errLate
+	}
+	return fork(bash, []string{"bash", "-c", "--", a.Command}, attr)
 }
 
 // look finds a program and makes its path absolute.

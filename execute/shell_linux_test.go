@@ -115,7 +115,7 @@ func TestACommandSeesOnlyWhatItWasGiven(t *testing.T) {
 		t.Errorf("the daemon's secret is in %q", got)
 	}
 	lines := strings.SplitN(got, "\n", 3)
-	want := "back up|default|2026-08-01T03:00:00.250000Z|2|6f2c1a52-7f5e-4a6b-9a57-0d6a3a0b9f11-7|eu=1|C.UTF-8"
+	want := "back up|default|2026-08-01T03:00:00.25Z|2|6f2c1a52-7f5e-4a6b-9a57-0d6a3a0b9f11-7|eu=1|C.UTF-8"
 	if len(lines) < 3 || lines[0] != want || lines[1] != s.cfg.Dir {
 		t.Fatalf("got %q, want %q and %q", got, want, s.cfg.Dir)
 	}

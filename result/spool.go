@@ -23,14 +23,15 @@ func OpenSpool(dir string) (*Spool, error) {
 
 func (s *Spool) path() string { return filepath.Join(s.dir, "outcomes.jsonl") }
 
-// Save adds what waits in a recorder to the file and returns how much that was. It is on the disk when Save returns.
+// Save writes what waits in a recorder and returns how much that was. It is on the disk when Save returns. It takes
+// the place of what was spooled before: that was handed to the recorder and waits in it still, or is written.
 func (s *Spool) Save(r *Recorder) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.waiting) == 0 {
 		return 0, nil
 	}
-	f, err := os.OpenFile(s.path(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(s.path()+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, fmt.Errorf("spool: %w", err)
 	}
@@ -47,6 +48,14 @@ func (s *Spool) Save(r *Recorder) (int, error) {
 	}
 	if err := f.Sync(); err != nil {
 		return 0, fmt.Errorf("spool: %w", err)
+	}
+	// If we die here, what was spooled before is there still.
+	if err := os.Rename(f.Name(), s.path()); err != nil {
+		return 0, fmt.Errorf("spool: %w", err)
+	}
+	if d, err := os.Open(s.dir); err == nil {
+		d.Sync() // some file systems cannot
+		d.Close()
 	}
 	return len(r.waiting), nil
 }

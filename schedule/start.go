@@ -220,7 +220,11 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micr
 	if err != nil {
 		return nil, err
 	}
-	executing, err := tx.Siblings(jobIDs, now.Add(maxLead+time.Second))
+	latest := now // of what may be executing: later than now, if MySQL's clock was put back
+	for _, j := range jobs {
+		latest = max(latest, j.LastDue)
+	}
+	executing, err := tx.Siblings(jobIDs, latest.Add(maxLead+time.Second))
 	if err != nil {
 		return nil, err
 	}

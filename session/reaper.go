@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -169,10 +170,25 @@ func (r *Reaper) free(ctx context.Context, dead uuid.UUID) error {
 			return err
 		}
 		after = rows[len(rows)-1].ID
-		if err := r.freeBatch(ctx, dead, rows); err != nil {
+		if err := r.freeHalves(ctx, dead, rows); err != nil {
 			return err
 		}
 	}
+}
+
+// freeHalves frees rows in one transaction. If MySQL refuses it, halves of it find out which row is to blame; that one
+// stays as it is.
+func (r *Reaper) freeHalves(ctx context.Context, dead uuid.UUID, rows []sql.TaskRow) error {
+	err := r.freeBatch(ctx, dead, rows)
+	switch {
+	case err == nil || !sql.BlamesRows(err):
+		return err
+	case len(rows) == 1:
+		r.Log.Error("task of a dead session cannot be freed", "task", rows[0].ID, "job_id", rows[0].JobID, "due", rows[0].Due, "error", err)
+		return nil
+	}
+	half := len(rows) / 2
+	return errors.Join(r.freeHalves(ctx, dead, rows[:half]), r.freeHalves(ctx, dead, rows[half:]))
 }
 
 func (r *Reaper) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.TaskRow) error {

@@ -1,0 +1,67 @@
+package execute
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go-crontab/job"
+)
+
+type stepped struct{ now atomic.Int64 }
+
+func (s *stepped) Node() string    { return "one" }
+func (s *stepped) Now() job.Micros { return job.Micros(s.now.Load()) }
+func (s *stepped) Fresh() bool     { return true }
+func (s *stepped) Lost() bool      { return false }
+
+// never begins what it is asked to execute if that takes until it may not begin any more.
+type slow struct{ before func() }
+
+func (e slow) Execute(_ context.Context, a Attempt) job.Result {
+	e.before()
+	if !a.May() {
+		return job.Result{Outcome: job.Missed}
+	}
+	return job.Result{Outcome: job.Succeeded}
+}
+
+func executing(t *testing.T, s Session, e Executor) (x *Executing, freed *atomic.Int64, runs chan job.Run) {
+	freed, runs = new(atomic.Int64), make(chan job.Run, 1)
+	return NewExecuting(&Executing{
+		Ctx: t.Context(), Session: s, Executor: e, Slots: 1, Freed: func() { freed.Add(1) }, Room: func() {},
+		Ended: func(_ job.Task, r job.Run, _ func()) { runs <- r }, Log: slog.New(slog.DiscardHandler),
+	}), freed, runs
+}
+
+func started(due job.Micros) job.Started {
+	return job.Started{Task: job.Task{ID: 1, JobID: 1, Due: due, DueNow: due}, Spec: &job.Spec{}, SpawnBy: due + job.SpawnWindow}
+}
+
+// TestAStartBeforeTheClockIsPutBackIsGivenUp has MySQL's clock put back by an hour between a start and its due instant.
+func TestAStartBeforeTheClockIsPutBackIsGivenUp(t *testing.T) {
+	s := &stepped{}
+	s.now.Store(int64(10 * time.Hour / time.Microsecond))
+	due := s.Now().Add(200 * time.Millisecond)
+	x, freed, _ := executing(t, s, Noop{})
+	x.Add(started(due))
+	s.now.Add(int64(-time.Hour / time.Microsecond))
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := x.Wait(ctx); err != nil || freed.Load() != 1 || x.Len() != 0 {
+		t.Errorf("%v, given up %d times, %d in the set; want it given up once", err, freed.Load(), x.Len())
+	}
+}
+
+// TestWhatCouldNotBeginInTimeIsGivenUp lets the spawn window pass while an executor is about to begin.
+func TestWhatCouldNotBeginInTimeIsGivenUp(t *testing.T) {
+	s := &stepped{}
+	s.now.Store(1_000_000)
+	x, freed, runs := executing(t, s, slow{func() { s.now.Add(job.SpawnWindow + 1) }})
+	x.Add(started(1_000_000))
+	if err := x.Wait(t.Context()); err != nil || freed.Load() != 1 || x.Len() != 0 || len(runs) != 0 {
+		t.Errorf("%v, given up %d times, %d in the set, %d runs; want it given up once", err, freed.Load(), x.Len(), len(runs))
+	}
+}
