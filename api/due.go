@@ -28,12 +28,12 @@ func dueTimes(spec *job.Spec, from time.Time, n int) ([]dueView, error) {
 	if err != nil {
 		return nil, err
 	}
-	cron, _ := schedule.(*job.Cron)
+	marker, _ := schedule.(job.Marker)
 	out := []dueView{}
 	for _, due := range job.Preview(schedule, from, n) {
 		v := dueView{Due: due.In(zone).Format(time.RFC3339Nano)}
-		if cron != nil {
-			v.Mark = cron.Mark(due)
+		if marker != nil {
+			v.Mark = marker.Mark(due)
 		}
 		out = append(out, v)
 	}

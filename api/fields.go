@@ -53,6 +53,29 @@ func (f *fields) text(name string, to *string) {
 	*to = s
 }
 
+// texts takes a list of texts.
+func (f *fields) texts(name string, to *[]string) {
+	v, ok := f.take(name)
+	if !ok {
+		return
+	}
+	list, ok := v.([]any)
+	if !ok {
+		f.want(name, v, "a list of texts")
+		return
+	}
+	var out []string
+	for i, item := range list {
+		s, ok := item.(string)
+		if !ok {
+			f.want(fmt.Sprintf("%s[%d]", name, i), item, "text in quotes")
+			return
+		}
+		out = append(out, s)
+	}
+	*to = out
+}
+
 func (f *fields) boolean(name string, to **bool) {
 	v, ok := f.take(name)
 	if !ok {

@@ -38,10 +38,16 @@ func jobFields(f *fields) jobBody {
 // scheduleFields takes the fields that say when a job is due.
 func scheduleFields(f *fields, s *job.Spec) {
 	f.text("schedule", &s.Schedule)
+	f.texts("schedules", &s.Schedules)
 	f.duration("every", &s.Every)
 	f.instant("at", &s.At)
-	f.instant("start", &s.Start)
 	f.text("timezone", &s.Timezone)
+	f.instant("start", &s.Start)
+	f.instant("end", &s.End)
+	fires := int(s.MaxFires)
+	f.count("max_fires", &fires, 1_000_000_000)
+	s.MaxFires = int64(fires)
+	f.duration("jitter", &s.Jitter)
 }
 
 // newJob reads the body of a POST.
@@ -72,7 +78,7 @@ func patched(old *job.Spec, patch map[string]any) (jobBody, error) {
 	}
 	b, err := wholeJob(mergePatch(target, patch).(map[string]any))
 	// Nobody who takes the interval away means to keep when it began.
-	if _, given := patch["start"]; !given && b.spec.Every == 0 {
+	if _, given := patch["start"]; !given && old.Every != 0 && b.spec.Every == 0 {
 		b.spec.Start = nil
 	}
 	return b, err

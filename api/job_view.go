@@ -18,11 +18,15 @@ type jobView struct {
 	Owner       string            `json:"owner"`
 	Labels      map[string]string `json:"labels"`
 
-	Schedule string `json:"schedule,omitempty"`
-	Every    string `json:"every,omitempty"`
-	At       string `json:"at,omitempty"`
-	Start    string `json:"start,omitempty"`
-	Timezone string `json:"timezone,omitempty"`
+	Schedule  string   `json:"schedule,omitempty"`
+	Schedules []string `json:"schedules,omitempty"`
+	Every     string   `json:"every,omitempty"`
+	At        string   `json:"at,omitempty"`
+	Timezone  string   `json:"timezone,omitempty"`
+	Start     string   `json:"start,omitempty"`
+	End       string   `json:"end,omitempty"`
+	MaxFires  int64    `json:"max_fires,omitempty"`
+	Jitter    string   `json:"jitter,omitempty"`
 
 	Command string      `json:"command"`
 	Timeout string      `json:"timeout,omitempty"`
@@ -54,7 +58,8 @@ func viewOf(j *job.Job, live bool, planned job.Micros) *jobView {
 	s := &j.Spec
 	v := &jobView{
 		ID: strconv.FormatInt(j.ID, 10), App: s.App, Name: s.Name, Description: s.Description, Owner: s.Owner, Labels: s.Labels,
-		Schedule: s.Schedule, Every: durationText(s.Every), At: timeText(s.At), Start: timeText(s.Start), Timezone: s.Timezone,
+		Schedule: s.Schedule, Schedules: s.Schedules, Every: durationText(s.Every), At: timeText(s.At), Timezone: s.Timezone,
+		Start: timeText(s.Start), End: timeText(s.End), MaxFires: s.MaxFires, Jitter: durationText(s.Jitter),
 		Command: s.Command, Timeout: durationText(s.Timeout), Overlap: s.Overlap,
 		Misfire: misfireView{s.Misfire.Policy, durationText(s.Misfire.MaxAge)}, OnLost: s.OnLost,
 		Paused: j.Paused, Status: j.Status(live), Error: j.Error, Version: j.Version,

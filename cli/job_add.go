@@ -18,10 +18,14 @@ type newJob struct {
 	Owner       string            `json:"owner,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Schedule    string            `json:"schedule,omitempty"`
+	Schedules   []string          `json:"schedules,omitempty"`
 	Every       string            `json:"every,omitempty"`
 	At          *time.Time        `json:"at,omitempty"`
-	Start       *time.Time        `json:"start,omitempty"`
 	Timezone    string            `json:"timezone,omitempty"`
+	Start       *time.Time        `json:"start,omitempty"`
+	End         *time.Time        `json:"end,omitempty"`
+	MaxFires    int64             `json:"max_fires,omitempty"`
+	Jitter      string            `json:"jitter,omitempty"`
 	Command     string            `json:"command"`
 	Timeout     string            `json:"timeout,omitempty"`
 	Overlap     string            `json:"overlap,omitempty"`
@@ -39,7 +43,9 @@ type addFlags struct {
 	job       newJob
 	misfire   newMisfire
 	labels    []string
-	at, start string
+	schedules []string
+
+	at, start, end string
 }
 
 func jobAdd(c *console) *cobra.Command {
@@ -84,11 +90,14 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	j := &f.job
-	flags.StringVarP(&j.Schedule, "schedule", "s", "", "cron fields: 5, or 6 with seconds first, or @daily and the like")
+	flags.StringArrayVarP(&f.schedules, "schedule", "s", nil, "cron fields: 5, or 6 with seconds first, or @daily and the like; may be repeated")
 	flags.StringVar(&j.Every, "every", "", "a fixed interval such as 15m")
 	flags.StringVar(&f.at, "at", "", `once: 2027-01-31T09:00:00+01:00, or "2027-01-31 09:00" in --timezone
 (else in this machine's), or +10m from now`)
-	flags.StringVar(&f.start, "start", "", "first due time of --every, written like --at")
+	flags.StringVar(&f.start, "start", "", "no due time before it; the first one of --every; written like --at")
+	flags.StringVar(&f.end, "end", "", "no due time after it, written like --at")
+	flags.Int64Var(&j.MaxFires, "max-fires", 0, "so many due times in all (default no bound)")
+	flags.StringVar(&j.Jitter, "jitter", "", "shift all due times by a part of this that is the job's own, such as 5m")
 	flags.StringVarP(&j.Timezone, "timezone", "z", "", "of the schedule, such as Europe/Berlin (default UTC)")
 	flags.StringVarP(&j.Command, "command", "c", "", "the command, instead of -- COMMAND")
 	flags.StringVarP(&j.App, "app", "a", "", `the app, instead of app/name (default "default")`)
@@ -131,10 +140,15 @@ func (f *addFlags) arguments(cmd *cobra.Command, args []string) error {
 // complete fills in what is not text.
 func (f *addFlags) complete(now time.Time) error {
 	given := 0
-	for _, s := range []string{f.job.Schedule, f.job.Every, f.at} {
-		if s != "" {
+	for _, set := range []bool{len(f.schedules) > 0, f.job.Every != "", f.at != ""} {
+		if set {
 			given++
 		}
+	}
+	if len(f.schedules) == 1 {
+		f.job.Schedule = f.schedules[0]
+	} else {
+		f.job.Schedules = f.schedules
 	}
 	if given != 1 {
 		return usageError("give one of --schedule, --every, --at")
@@ -146,7 +160,7 @@ func (f *addFlags) complete(now time.Time) error {
 	for _, at := range []struct {
 		flag, text string
 		to         **time.Time
-	}{{"--at", f.at, &f.job.At}, {"--start", f.start, &f.job.Start}} {
+	}{{"--at", f.at, &f.job.At}, {"--start", f.start, &f.job.Start}, {"--end", f.end, &f.job.End}} {
 		if at.text == "" {
 			continue
 		}

@@ -97,13 +97,24 @@ func jobCard(j *jobView, now time.Time) card {
 }
 
 func scheduleInFull(j *jobView) string {
-	switch {
-	case j.Schedule != "":
-		return fmt.Sprintf("%s  (%s)", j.Schedule, orElse(j.Timezone, "UTC"))
-	case j.Every != "" && j.Start != nil:
-		return fmt.Sprintf("every %s from %s", j.Every, absolute(j.Start, j.zone()))
+	var s strings.Builder
+	s.WriteString(j.when())
+	if j.Timezone == "UTC" {
+		s.WriteString(" UTC")
 	}
-	return j.when()
+	if j.Start != nil {
+		s.WriteString(" from " + absolute(j.Start, j.zone()))
+	}
+	if j.End != nil {
+		s.WriteString(" until " + absolute(j.End, j.zone()))
+	}
+	if j.MaxFires > 0 {
+		fmt.Fprintf(&s, ", %d times at most", j.MaxFires)
+	}
+	if j.Jitter != "" {
+		s.WriteString(", shifted within " + j.Jitter)
+	}
+	return s.String()
 }
 
 func misfireInFull(j *jobView) string {

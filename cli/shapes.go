@@ -2,6 +2,7 @@ package cli
 
 import (
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -15,10 +16,14 @@ type jobView struct {
 	Owner       string            `json:"owner"`
 	Labels      map[string]string `json:"labels"`
 	Schedule    string            `json:"schedule"`
+	Schedules   []string          `json:"schedules"`
 	Every       string            `json:"every"`
 	At          *time.Time        `json:"at"`
-	Start       *time.Time        `json:"start"`
 	Timezone    string            `json:"timezone"`
+	Start       *time.Time        `json:"start"`
+	End         *time.Time        `json:"end"`
+	MaxFires    int64             `json:"max_fires"`
+	Jitter      string            `json:"jitter"`
 	Command     string            `json:"command"`
 	Timeout     string            `json:"timeout"`
 	Overlap     string            `json:"overlap"`
@@ -43,11 +48,15 @@ func (j *jobView) path() string { return "/api/v1/jobs/" + url.PathEscape(j.ID) 
 
 // when says in a few words when it is due.
 func (j *jobView) when() string {
+	cron := j.Schedule
+	if len(j.Schedules) > 0 {
+		cron = strings.Join(j.Schedules, ", ")
+	}
 	switch {
-	case j.Schedule != "" && j.Timezone != "" && j.Timezone != "UTC":
-		return j.Schedule + " " + j.Timezone
-	case j.Schedule != "":
-		return j.Schedule
+	case cron != "" && j.Timezone != "" && j.Timezone != "UTC":
+		return cron + " " + j.Timezone
+	case cron != "":
+		return cron
 	case j.Every != "":
 		return "every " + j.Every
 	case j.At != nil:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"strings"
 	"time"
 	"unicode"
@@ -17,6 +18,9 @@ const (
 	MaxText    = 1 << 10  // bytes in a description or owner
 	MaxLabels  = 32       // labels of one job
 	MaxTimeout = 366 * 24 * time.Hour
+	MaxJitter  = 24 * time.Hour
+
+	MaxSchedules = 20 // of one job
 )
 
 // Overlap says what happens to a due time that finds an earlier one of the same job still executing, anywhere
@@ -61,11 +65,15 @@ type Spec struct {
 	Owner       string            `json:"owner,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 
-	Schedule string     `json:"schedule,omitempty"` // cron, see ParseCron
-	Every    Duration   `json:"every,omitempty"`    // or a fixed interval
-	At       *time.Time `json:"at,omitempty"`       // or a single instant
-	Start    *time.Time `json:"start,omitempty"`    // first due time of Every; set at creation when absent
-	Timezone string     `json:"timezone,omitempty"` // IANA name, "" is UTC
+	Schedule  string     `json:"schedule,omitempty"`  // cron, see ParseCron
+	Schedules []string   `json:"schedules,omitempty"` // or several of them: due whenever one is
+	Every     Duration   `json:"every,omitempty"`     // or a fixed interval
+	At        *time.Time `json:"at,omitempty"`        // or a single instant
+	Timezone  string     `json:"timezone,omitempty"`  // IANA name, "" is UTC
+	Start     *time.Time `json:"start,omitempty"`     // no due time before it; the first one of Every, set at creation when absent
+	End       *time.Time `json:"end,omitempty"`       // no due time after it
+	MaxFires  int64      `json:"max_fires,omitempty"` // so many due times from Start on
+	Jitter    Duration   `json:"jitter,omitempty"`    // each due time is shifted by a part of it that is the job's own, for good
 
 	Command string   `json:"command"`
 	Timeout Duration `json:"timeout,omitempty"` // zero: none
@@ -101,7 +109,7 @@ func (s *Spec) Defaults(now time.Time) {
 	if s.App == "" {
 		s.App = DefaultApp
 	}
-	if s.Timezone == "" && s.Schedule != "" {
+	if s.Timezone == "" && (s.Schedule != "" || len(s.Schedules) > 0) {
 		s.Timezone = "UTC"
 	}
 	if s.Overlap == "" {
@@ -118,6 +126,10 @@ func (s *Spec) Defaults(now time.Time) {
 	}
 	if s.Every > 0 && s.Start == nil {
 		t := now.Add(time.Duration(s.Every)).UTC().Truncate(time.Microsecond)
+		s.Start = &t
+	}
+	if s.MaxFires > 0 && s.Start == nil {
+		t := now.UTC().Truncate(time.Microsecond) // from when they are counted
 		s.Start = &t
 	}
 }
@@ -179,33 +191,93 @@ func (s *Spec) Validate() error {
 func (s *Spec) Compile() (Schedule, error) {
 	var p Problems
 	given := 0
-	for _, set := range []bool{s.Schedule != "", s.Every != 0, s.At != nil} {
+	for _, set := range []bool{s.Schedule != "", len(s.Schedules) > 0, s.Every != 0, s.At != nil} {
 		if set {
 			given++
 		}
 	}
 	if given != 1 {
-		p.add("schedule", `%d of schedule, every, at are given; give one, such as "schedule": "0 3 * * *"`, given)
+		p.add("schedule", `%d of schedule, schedules, every, at are given; give one, such as "schedule": "0 3 * * *"`, given)
 		return nil, p
-	}
-	if s.Start != nil && s.Every == 0 {
-		p.add("start", "goes with every")
 	}
 	zone, err := LoadZone(s.Timezone)
 	if err != nil {
 		p.add("timezone", "%v", err)
 	}
+	s.checkBounds(&p)
 	if p != nil {
 		return nil, p
 	}
+	base := s.base(&p, zone)
+	if p != nil {
+		return nil, p
+	}
+	if s.End != nil || s.MaxFires > 0 || s.Start != nil && s.Every == 0 {
+		b := Bounded{Schedule: base, First: time.Unix(0, 0), Fires: s.MaxFires}
+		if s.Start != nil {
+			b.First = *s.Start
+		}
+		if s.End != nil {
+			b.End = *s.End
+		}
+		base = b
+	}
+	if s.Jitter > 0 {
+		base = Shifted{base, s.shift()}
+	}
+	return base, nil
+}
+
+func (s *Spec) checkBounds(p *Problems) {
+	if s.At != nil {
+		for field, set := range map[string]bool{"start": s.Start != nil, "end": s.End != nil, "max_fires": s.MaxFires != 0} {
+			if set {
+				p.add(field, "does not go with at, which is one due time")
+			}
+		}
+	}
+	if s.Start != nil && s.End != nil && s.End.Before(*s.Start) {
+		p.add("end", "%s is before start, %s", s.End.Format(time.RFC3339), s.Start.Format(time.RFC3339))
+	}
+	for field, t := range map[string]*time.Time{"at": s.At, "start": s.Start, "end": s.End} {
+		if t == nil {
+			continue
+		}
+		if y := t.UTC().Year(); y < 1970 || y > 2099 {
+			p.add(field, "the year %d is not between 1970 and 2099", y)
+		}
+	}
+	if s.MaxFires < 0 {
+		p.add("max_fires", "%d is negative; leave it out for no bound", s.MaxFires)
+	}
+	if s.Jitter < 0 || time.Duration(s.Jitter) > MaxJitter {
+		p.add("jitter", "%s is not between 0 (none) and %s", s.Jitter, Duration(MaxJitter))
+	}
+	if len(s.Schedules) > MaxSchedules {
+		p.add("schedules", "%d of them, at most %d are taken", len(s.Schedules), MaxSchedules)
+	}
+}
+
+// base is the schedule without bounds and jitter.
+func (s *Spec) base(p *Problems, zone *time.Location) Schedule {
 	switch {
 	case s.Schedule != "":
 		c, err := ParseCron(s.Schedule, zone)
 		if err != nil {
 			p.add("schedule", "%v", err)
-			return nil, p
 		}
-		return c, nil
+		return c
+	case len(s.Schedules) > 0:
+		var u Union
+		for i, expr := range s.Schedules {
+			c, err := ParseCron(expr, zone)
+			if err != nil {
+				p.add(fmt.Sprintf("schedules[%d]", i), "%v", err)
+				continue
+			}
+			u = append(u, c)
+		}
+		return u
 	case s.Every != 0:
 		first := time.Time{}
 		if s.Start != nil {
@@ -214,16 +286,19 @@ func (s *Spec) Compile() (Schedule, error) {
 		e, err := NewEvery(time.Duration(s.Every), first)
 		if err != nil {
 			p.add("every", "%v", err)
-			return nil, p
 		}
-		return e, nil
+		return e
 	default:
-		if y := s.At.UTC().Year(); y < 1970 || y > 2099 {
-			p.add("at", "the year %d is not between 1970 and 2099", y)
-			return nil, p
-		}
-		return NewAt(*s.At), nil
+		return NewAt(*s.At)
 	}
+}
+
+// shift is the job's own part of its jitter, in whole milliseconds. It comes from its name, so that it is the same
+// on all nodes and for good.
+func (s *Spec) shift() time.Duration {
+	h := fnv.New64a()
+	h.Write([]byte(s.App + "\x00" + s.Name + "\x00jitter"))
+	return time.Duration(h.Sum64()%uint64(max(1, time.Duration(s.Jitter)/time.Millisecond))) * time.Millisecond
 }
 
 // checkName holds app and job names to 1–128 runes of what people can read and type.

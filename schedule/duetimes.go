@@ -115,8 +115,8 @@ func compile(j *sql.JobRow) (s job.Schedule, err error) {
 	if j.SpecErr != nil {
 		return nil, j.SpecErr
 	}
-	if j.Spec.Schedule == "" {
-		return j.Spec.Compile()
+	if sp := &j.Spec; sp.Schedule == "" || sp.Start != nil || sp.End != nil || sp.Jitter != 0 {
+		return j.Spec.Compile() // cheap, or not shared by jobs
 	}
 	key := j.Spec.Timezone + "\x00" + j.Spec.Schedule
 	compiled.Lock()

@@ -26,6 +26,7 @@ func (h *Heartbeat) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(wait):
+		case <-h.Session.tell:
 		}
 		wait = h.Session.Timings.Beat
 		if err := h.beat(ctx); err != nil {
@@ -47,11 +48,12 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 		s.Lose(ErrBuried)
 		return ErrBuried
 	}
-	s.lease.renew(sent)
 	buckets, err := ReadClock(ctx, h.Pulse, s.Clock)
 	if err != nil {
 		return err
 	}
+	// Only now: after a suspension a fresh lease must not stand beside a clock that was not read since.
+	s.lease.renew(sent)
 	if buckets >= 1 && buckets <= sql.MaxBuckets {
 		s.buckets.Store(int64(buckets))
 	}

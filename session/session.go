@@ -39,6 +39,7 @@ type Session struct {
 	lease    lease
 	counter  atomic.Int64
 	draining atomic.Bool
+	tell     chan struct{} // asks for a beat at once
 	buckets  atomic.Int64
 	members  atomic.Pointer[Members]
 	lost     context.CancelCauseFunc
@@ -74,7 +75,7 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{Timings: t, Clock: clock, id: uuid.New(), node: me.Node}
+	s := &Session{Timings: t, Clock: clock, id: uuid.New(), node: me.Node, tell: make(chan struct{}, 1)}
 	s.buckets.Store(int64(buckets))
 	s.members.Store(&Members{Index: -1})
 	sent := boottime()
@@ -128,8 +129,14 @@ func (s *Session) Age() time.Duration { return s.lease.age() }
 // Node is the name of the node.
 func (s *Session) Node() string { return s.node }
 
-// Drain marks the session so that its peers give it no more work. It is told to them with the next beat.
-func (s *Session) Drain() { s.draining.Store(true) }
+// Drain marks the session so that its peers take over its share of the work, and tells them with a beat at once.
+func (s *Session) Drain() {
+	s.draining.Store(true)
+	select {
+	case s.tell <- struct{}{}:
+	default:
+	}
+}
 
 // Draining tells whether the node is about to stop.
 func (s *Session) Draining() bool { return s.draining.Load() }

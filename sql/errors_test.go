@@ -16,7 +16,9 @@ import (
 )
 
 func server(number uint16) error {
-	return &mysql.MySQLError{Number: number, Message: "as the server says"}
+	e := &mysql.MySQLError{Number: number, SQLState: [5]byte([]byte("HY000")), Message: "as the server says"}
+	copy(e.SQLState[:], map[uint16]string{1062: "23000", 1264: "22003", 1406: "22001", 1045: "28000", 4025: "23000", 1213: "40001"}[number])
+	return e
 }
 
 // TestErrorsMean holds what each error of the driver or the server is taken for. commit is what it means as the answer
@@ -24,6 +26,10 @@ func server(number uint16) error {
 func TestErrorsMean(t *testing.T) {
 	t.Parallel()
 	const unknown, refused = true, false
+	blamesRows := map[string]bool{}
+	for _, n := range []uint16{1062, 1406, 1264, 1366, 4025} {
+		blamesRows[server(n).Error()] = true
+	}
 	for name, c := range map[string]struct {
 		err                        error
 		commit                     bool
@@ -41,6 +47,9 @@ func TestErrorsMean(t *testing.T) {
 		"1053: the server shuts down":                  {server(1053), unknown, false, false, true},
 		"1062: a duplicate key":                        {server(1062), unknown, false, true, false},
 		"1406: a value is too long":                    {server(1406), unknown, false, true, false},
+		"1366: a value of another character set":       {server(1366), unknown, false, true, false},
+		"1264: a value out of range":                   {server(1264), unknown, false, true, false},
+		"4025: MariaDB's check of a column":            {server(4025), unknown, false, true, false},
 		"1105: the server does not know itself":        {server(1105), unknown, false, true, false},
 		"1180: an error during COMMIT":                 {server(1180), unknown, false, true, false},
 		"1317: the statement was interrupted":          {server(1317), unknown, false, false, true},
@@ -60,6 +69,9 @@ func TestErrorsMean(t *testing.T) {
 		"rows had moved":                               {ErrMoved, unknown, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if got, want := BlamesRows(c.err), blamesRows[c.err.Error()]; got != want {
+				t.Errorf("got blames its rows %v, want %v", got, want)
+			}
 			for how, err := range map[string]error{"bare": c.err, "wrapped": fmt.Errorf("start: %w", c.err)} {
 				if got := retryable(err); got != c.retryable {
 					t.Errorf("%s: got retryable %v, want %v", how, got, c.retryable)

@@ -41,7 +41,7 @@ func TestInsertRuns(t *testing.T) {
 	if err := db.Tx(t.Context(), func(tx *Tx) error { return tx.InsertRuns(runs) }); err != nil {
 		t.Fatal(err)
 	}
-	if limit := 8 << 20; largest > limit {
+	if limit := 5 << 20; largest > limit {
 		t.Errorf("the largest statement has %d bytes, want at most %d", largest, limit)
 	}
 	f.want("rows of history", int64(len(runs)), "SELECT COUNT(*) FROM history")

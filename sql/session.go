@@ -110,10 +110,10 @@ func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) 
 	return n == 1, err
 }
 
-// Clock reads MySQL's clock, and the number of buckets now in force. Sent and received instants around the
+// Clock reads MySQL's clock, and the number of buckets now in force, 0 if that is not to be found. Sent and received instants around the
 // call bound how far the reading may be off.
 func (p *Pulse) Clock(ctx context.Context) (at job.Micros, buckets int, err error) {
-	err = p.db.db.QueryRowContext(ctx, "SELECT "+now+", (SELECT value + 0 FROM setting WHERE name = 'buckets')").Scan(&at, &buckets)
+	err = p.db.db.QueryRowContext(ctx, "SELECT "+now+", COALESCE((SELECT value + 0 FROM setting WHERE name = 'buckets'), 0)").Scan(&at, &buckets)
 	if err != nil {
 		return 0, 0, fmt.Errorf("read clock: %w", err)
 	}

@@ -1,0 +1,198 @@
+package job
+
+import (
+	"slices"
+	"time"
+)
+
+// Union is due whenever one of its schedules is; an instant at which several are due is one due time.
+type Union []Schedule
+
+var _ Schedule = Union{}
+
+// Next returns the first due time after t of any schedule.
+func (u Union) Next(t time.Time) (due time.Time, ok bool) {
+	for _, s := range u {
+		if d, found := s.Next(t); found && (!ok || d.Before(due)) {
+			due, ok = d, true
+		}
+	}
+	return due, ok
+}
+
+// Last returns the last due time in (from, to] of any schedule.
+func (u Union) Last(from, to time.Time) (due time.Time, ok bool) {
+	for _, s := range u {
+		if d, found := s.Last(from, to); found && (!ok || d.After(due)) {
+			due, ok = d, true
+		}
+	}
+	return due, ok
+}
+
+// Count returns how many due times lie in (from, to]. It looks at each due time but those of the schedule that has
+// the most of them.
+func (u Union) Count(from, to time.Time) int64 {
+	if len(u) == 0 {
+		return 0
+	}
+	counts := make([]int64, len(u))
+	for i, s := range u {
+		counts[i] = s.Count(from, to)
+	}
+	most := slices.Index(counts, slices.Max(counts))
+	rest := slices.Delete(slices.Clone(u), most, most+1)
+	n := counts[most]
+	for t := from; ; n++ {
+		due, ok := rest.Next(t)
+		if !ok || due.After(to) {
+			return n
+		}
+		if dueAt(u[most], due) {
+			n--
+		}
+		t = due
+	}
+}
+
+func dueAt(s Schedule, t time.Time) bool {
+	due, ok := s.Next(t.Add(-time.Microsecond))
+	return ok && due.Equal(t)
+}
+
+// Bounded is due when its schedule is, from First on, not after End unless that is zero, and Fires times at most
+// unless that is zero.
+type Bounded struct {
+	Schedule
+	First, End time.Time
+	Fires      int64
+}
+
+var _ Schedule = Bounded{}
+
+// before is the last instant before First: the due times after it are those from First on.
+func (b Bounded) before() time.Time { return b.First.Add(-time.Microsecond) }
+
+// Next returns the first due time after t.
+func (b Bounded) Next(t time.Time) (due time.Time, ok bool) {
+	if t.Before(b.before()) {
+		t = b.before()
+	}
+	due, ok = b.Schedule.Next(t)
+	if !ok || !b.End.IsZero() && due.After(b.End) || b.Fires > 0 && b.Schedule.Count(b.before(), due) > b.Fires {
+		return time.Time{}, false
+	}
+	return due, true
+}
+
+// Last returns the last due time in (from, to].
+func (b Bounded) Last(from, to time.Time) (due time.Time, ok bool) {
+	from, to = b.clip(from, to)
+	if !to.After(from) {
+		return time.Time{}, false
+	}
+	due, ok = b.Schedule.Last(from, to)
+	if !ok || b.Fires == 0 || b.Schedule.Count(b.before(), due) <= b.Fires {
+		return due, ok
+	}
+	if due, ok = b.final(due); !ok || !due.After(from) {
+		return time.Time{}, false
+	}
+	return due, true
+}
+
+// final returns the last of the Fires due times, which is before over.
+func (b Bounded) final(over time.Time) (time.Time, bool) {
+	low, high := b.before(), over // Count up to low is at most Fires, up to high it is more
+	for high.Sub(low) > time.Microsecond {
+		mid := low.Add(high.Sub(low) / 2).Truncate(time.Microsecond)
+		if !mid.After(low) {
+			break
+		}
+		if b.Schedule.Count(b.before(), mid) <= b.Fires {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return b.Schedule.Last(b.before(), low)
+}
+
+// Count returns how many due times lie in (from, to].
+func (b Bounded) Count(from, to time.Time) int64 {
+	from, to = b.clip(from, to)
+	if !to.After(from) {
+		return 0
+	}
+	n := b.Schedule.Count(from, to)
+	if b.Fires > 0 {
+		n = min(n, max(0, b.Fires-b.Schedule.Count(b.before(), from)))
+	}
+	return n
+}
+
+func (b Bounded) clip(from, to time.Time) (time.Time, time.Time) {
+	if from.Before(b.before()) {
+		from = b.before()
+	}
+	if !b.End.IsZero() && to.After(b.End) {
+		to = b.End
+	}
+	return from, to
+}
+
+// Shifted is due a constant time after its schedule is: jitter that is stable.
+type Shifted struct {
+	Schedule
+	By time.Duration
+}
+
+var _ Schedule = Shifted{}
+
+// Next returns the first due time after t.
+func (s Shifted) Next(t time.Time) (time.Time, bool) { return s.shift(s.Schedule.Next(t.Add(-s.By))) }
+
+// Last returns the last due time in (from, to].
+func (s Shifted) Last(from, to time.Time) (time.Time, bool) {
+	return s.shift(s.Schedule.Last(from.Add(-s.By), to.Add(-s.By)))
+}
+
+// Count returns how many due times lie in (from, to].
+func (s Shifted) Count(from, to time.Time) int64 {
+	return s.Schedule.Count(from.Add(-s.By), to.Add(-s.By))
+}
+
+func (s Shifted) shift(t time.Time, ok bool) (time.Time, bool) {
+	if !ok {
+		return time.Time{}, false
+	}
+	return t.Add(s.By), true
+}
+
+// Marker tells what the wall clock does to a due time.
+type Marker interface{ Mark(due time.Time) Mark }
+
+func markOf(s Schedule, due time.Time) Mark {
+	if m, ok := s.(Marker); ok {
+		return m.Mark(due)
+	}
+	return Unmarked
+}
+
+// Mark is that of the schedules that are due then.
+func (u Union) Mark(due time.Time) Mark {
+	for _, s := range u {
+		if dueAt(s, due) {
+			if m := markOf(s, due); m != Unmarked {
+				return m
+			}
+		}
+	}
+	return Unmarked
+}
+
+// Mark is that of the schedule.
+func (b Bounded) Mark(due time.Time) Mark { return markOf(b.Schedule, due) }
+
+// Mark is that of the due time before it was shifted.
+func (s Shifted) Mark(due time.Time) Mark { return markOf(s.Schedule, due.Add(-s.By)) }

@@ -1,0 +1,375 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/internal/testdb"
+	"go-crontab/job"
+	"go-crontab/lock"
+	"go-crontab/sql"
+)
+
+// fixture is an exclusion whose connections lead through a fault proxy, and a pool beside it.
+type fixture struct {
+	*testing.T
+	beside *sql.DB
+	x      *lock.Exclusion
+	proxy  *faultproxy.Proxy
+}
+
+func setUp(t *testing.T) *fixture {
+	t.Helper()
+	t.Parallel()
+	dsn := testdb.DSN(t)
+	open := func(dsn string, timeouts sql.Timeouts) *sql.DB {
+		db, err := sql.Open(dsn, timeouts, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		return db
+	}
+	migrator := open(dsn, sql.MigrateTimeouts)
+	if _, _, err := migrator.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	migrator.Close()
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := faultproxy.New(t, cfg.Net, cfg.Addr)
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	return &fixture{t, open(dsn, sql.DefaultTimeouts), lock.New(open(p.DSN(dsn), sql.DefaultTimeouts), log), p}
+}
+
+func (f *fixture) number(query string, args ...any) (n int) {
+	f.Helper()
+	if err := f.beside.Raw().QueryRow(query, args...).Scan(&n); err != nil {
+		f.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// task plans one idle task and returns its id.
+func (f *fixture) task() int64 {
+	f.Helper()
+	err := f.beside.Tx(f.Context(), func(tx *sql.Tx) error { return tx.InsertTasks([]job.Task{{JobID: 1, Due: 1, DueNow: 1}}) })
+	if err != nil {
+		f.Fatal(err)
+	}
+	return int64(f.number("SELECT id FROM task"))
+}
+
+// claim is a change as the stages make them: it moves the row of one task, and puts the task into a set.
+type claim struct {
+	f       *fixture
+	task    int64
+	launch  job.Launch
+	took    []job.Task // by the last Rows, corrected by the last Settle
+	rows    int        // how often Rows ran,
+	settled int        // Settle,
+	sets    int        // and Sets
+	set     []job.Task
+}
+
+func (f *fixture) claim() *claim {
+	return &claim{f: f, task: f.task(), launch: job.Launch{Session: [16]byte{1}, N: 5}}
+}
+
+func (c *claim) change() lock.Change {
+	return lock.Change{
+		Name:  "claim",
+		Locks: []sql.LockID{sql.BucketLock(2), sql.BucketLock(1)},
+		Rows: func(tx *sql.Tx) (err error) {
+			c.rows++
+			c.took, err = tx.Claim(c.launch.Session, c.launch.N, []int64{c.task})
+			return err
+		},
+		Settle: func(tx *sql.Tx) error {
+			c.settled++
+			rows, err := tx.LockTasks([]int64{c.task})
+			if err != nil {
+				return err
+			}
+			if r := rows[c.task]; !r.Is(c.launch, job.Prepare) {
+				c.took = nil
+			}
+			return nil
+		},
+		Sets: func() {
+			c.sets++
+			c.set = append(c.set, c.took...)
+		},
+	}
+}
+
+// inStep holds the set against the row.
+func (c *claim) inStep() {
+	c.f.Helper()
+	if prepared := c.f.number("SELECT COUNT(*) FROM task WHERE state = 1 FOR UPDATE"); prepared != len(c.set) {
+		c.f.Errorf("%d rows are prepared and %d tasks are in the set", prepared, len(c.set))
+	}
+}
+
+// TestFates sends a change through every fate: Sets runs once if the rows are known and never otherwise, and set and
+// row say the same afterwards.
+func TestFates(t *testing.T) {
+	t.Parallel()
+	const some = -1 // once, or again after it waited too long for a lock
+	const statement = "SET state = 1"
+	commit := faultproxy.CommitOf(statement)
+	settling := faultproxy.SQL("FROM task .*FOR UPDATE")
+	deadlock := faultproxy.Error(1213, "40001", "Deadlock found")
+	for name, c := range map[string]struct {
+		rules               []faultproxy.Rule
+		rows, settled, sets int // how often each runs
+		fails               bool
+		taken               int // tasks in the set in the end
+	}{
+		"nothing goes wrong": {nil, 1, 0, 1, false, 1},
+		"the rows are refused": {
+			[]faultproxy.Rule{{Match: faultproxy.SQL(statement), Action: faultproxy.Error(1406, "22001", "Data too long")}}, 1, 0, 0, true, 0},
+		"the locks are refused": {
+			[]faultproxy.Rule{{Match: faultproxy.SQL("UPDATE locks"), Action: faultproxy.Error(1142, "42000", "command denied")}}, 0, 0, 0, true, 0},
+		"the link is cut amid the rows": {
+			[]faultproxy.Rule{{Match: faultproxy.SQL(statement), Action: faultproxy.CutAfter()}}, 1, 0, 0, true, 0},
+		"the rows deadlock twice": {
+			[]faultproxy.Rule{{Match: faultproxy.SQL(statement), Times: 2, Action: deadlock}}, 3, 0, 1, false, 1},
+		"the commit is refused, and taken the second time": {
+			[]faultproxy.Rule{{Match: commit, Action: deadlock}}, 2, 0, 1, false, 1},
+		"the reply to the commit is lost": {
+			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()}}, 1, 1, 1, false, 1},
+		"the commit never arrives": {
+			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutBefore()}}, 1, 1, 1, false, 0},
+		"the commit arrives after its sender gave up": {
+			[]faultproxy.Rule{{Match: commit, Action: faultproxy.HoldBefore(3500 * time.Millisecond)}}, 1, some, 1, false, 1},
+		"the reply is lost, and settling fails at first": {
+			[]faultproxy.Rule{{Match: settling, Skip: 1, Times: 2, Action: faultproxy.CutBefore()}, {Match: commit, Action: faultproxy.CutAfter()}}, 1, 3, 1, false, 1},
+		"the reply is lost, and that of the settling commit too": {
+			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()}, {Match: faultproxy.CommitOf("FROM task .*FOR UPDATE"), Action: faultproxy.CutAfter()}}, 1, 1, 1, false, 1},
+		"the commit never arrives, and the reply of the settling commit is lost": {
+			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutBefore()}, {Match: faultproxy.CommitOf("FROM task .*FOR UPDATE"), Action: faultproxy.CutAfter()}}, 1, 1, 1, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := setUp(t)
+			for _, r := range c.rules {
+				f.proxy.Add(r)
+			}
+			k := f.claim()
+			err := f.x.Do(t.Context(), k.change())
+			if (err != nil) != c.fails {
+				t.Errorf("got error %v, want one: %v", err, c.fails)
+			}
+			if sql.IsUnknown(err) {
+				t.Errorf("got %v: nobody may be left with an unknown commit", err)
+			}
+			if k.rows != c.rows || k.sets != c.sets {
+				t.Errorf("Rows ran %d times and Sets %d times, want %d and %d", k.rows, k.sets, c.rows, c.sets)
+			}
+			if k.settled != c.settled && !(c.settled == some && k.settled > 0) {
+				t.Errorf("Settle ran %d times, want %d", k.settled, c.settled)
+			}
+			if len(k.set) != c.taken {
+				t.Errorf("got %d tasks in the set, want %d", len(k.set), c.taken)
+			}
+			k.inStep()
+			locks := f.number("SELECT SUM(n) FROM locks")
+			if want := 2 * f.number("SELECT COUNT(*) FROM task WHERE state = 1"); locks != want {
+				t.Errorf("got %d writes of lock rows, want %d: they belong to the transaction", locks, want)
+			}
+		})
+	}
+}
+
+var errOver = errors.New("the session is over")
+
+// TestSessionEndsUnsettled: a commit is unknown and MySQL stays away. Only the end of the session ends the wait, and
+// the sets are left alone.
+func TestSessionEndsUnsettled(t *testing.T) {
+	f := setUp(t)
+	k := f.claim()
+	lost := f.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 1"), Action: faultproxy.CutAfter()})
+	f.proxy.OnCommand(func(c faultproxy.Command) {
+		if c.IsCommit() {
+			f.proxy.Refuse()
+		}
+	})
+	ctx, end := context.WithCancelCause(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- f.x.Do(ctx, k.change()) }()
+	if err := lost.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("it ended with %v before the session did", err)
+	case <-time.After(300 * time.Millisecond): // three tries to settle
+	}
+	end(errOver)
+	err := <-done
+	if !errors.Is(err, errOver) || !strings.HasPrefix(err.Error(), "settle claim: ") {
+		t.Errorf("got %v, want settle claim: %v", err, errOver)
+	}
+	if k.rows != 1 || k.sets != 0 {
+		t.Errorf("Rows ran %d times and Sets %d times, want 1 and 0", k.rows, k.sets)
+	}
+	if n := f.number("SELECT COUNT(*) FROM task WHERE state = 1"); n != 1 {
+		t.Errorf("got %d rows prepared, want 1: the commit had arrived", n)
+	}
+	// The exclusion is free again.
+	f.proxy.Heal()
+	if err := f.x.Alone(t.Context(), lock.Change{Name: "next", Rows: func(*sql.Tx) error { return nil }, Sets: func() {}}); err != nil {
+		t.Errorf("the next change: %v", err)
+	}
+}
+
+// TestEndedContext: nothing begins under a context that has ended.
+func TestEndedContext(t *testing.T) {
+	f := setUp(t)
+	k := f.claim()
+	ctx, end := context.WithCancelCause(t.Context())
+	end(errOver)
+	for name, do := range map[string]func(context.Context, lock.Change) error{"Do": f.x.Do, "Alone": f.x.Alone} {
+		if err := do(ctx, k.change()); !errors.Is(err, errOver) {
+			t.Errorf("%s: got %v, want %v", name, err, errOver)
+		}
+	}
+	if k.rows+k.sets != 0 {
+		t.Errorf("Rows ran %d times and Sets %d times, want neither", k.rows, k.sets)
+	}
+}
+
+// TestMissingLockRow: a lock that excludes nobody is an error, and nothing changes.
+func TestMissingLockRow(t *testing.T) {
+	f := setUp(t)
+	k := f.claim()
+	if _, err := f.beside.Raw().Exec("DELETE FROM locks WHERE id = ?", sql.BucketLock(2)); err != nil {
+		t.Fatal(err)
+	}
+	for name, do := range map[string]func(context.Context, lock.Change) error{"Do": f.x.Do, "Alone": f.x.Alone} {
+		if err := do(t.Context(), k.change()); err == nil || !strings.Contains(err.Error(), "1 of the 2 rows exist in table locks") {
+			t.Errorf("%s: got %v, want an error that says so", name, err)
+		}
+	}
+	if k.rows+k.sets != 0 {
+		t.Errorf("Rows ran %d times and Sets %d times, want neither", k.rows, k.sets)
+	}
+	k.inStep()
+	if n := f.number("SELECT SUM(n) FROM locks"); n != 0 {
+		t.Errorf("got %d writes of the other lock row, want none", n)
+	}
+}
+
+// TestChangesRunTogether: changes of different tasks do not wait for each other in the process.
+func TestChangesRunTogether(t *testing.T) {
+	f := setUp(t)
+	var met, all sync.WaitGroup
+	met.Add(3)
+	for range 3 {
+		all.Go(func() {
+			err := f.x.Do(t.Context(), lock.Change{Name: "meet", Rows: func(*sql.Tx) error { met.Done(); met.Wait(); return nil }, Sets: func() {}})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestAlone: who is alone runs after the sets of the changes before it and before the rows of those behind it. It gets
+// its turn although changes keep coming.
+func TestAlone(t *testing.T) {
+	f := setUp(t)
+	var mu sync.Mutex
+	var order []string
+	note := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, what)
+	}
+	change := func(name string, rows func()) lock.Change {
+		return lock.Change{
+			Name: name,
+			Rows: func(*sql.Tx) error {
+				note(name + " rows")
+				rows()
+				return nil
+			},
+			Sets: func() { note(name + " sets") },
+		}
+	}
+	began, finish := make(chan bool), make(chan bool)
+	var all sync.WaitGroup
+	do := func(with func(context.Context, lock.Change) error, c lock.Change) {
+		all.Go(func() {
+			if err := with(f.Context(), c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	do(f.x.Do, change("before", func() { began <- true; <-finish }))
+	<-began
+	do(f.x.Alone, change("alone", func() {}))
+	// Once somebody waits to be alone, no further change gets in.
+	var behind atomic.Int64
+	for entered := true; entered; {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		err := f.x.Do(ctx, lock.Change{Name: "try", Rows: func(*sql.Tx) error { behind.Add(1); return nil }, Sets: func() {}})
+		cancel()
+		entered = err == nil
+	}
+	do(f.x.Do, change("behind", func() {}))
+	close(finish)
+	all.Wait()
+	want := []string{"before rows", "before sets", "alone rows", "alone sets", "behind rows", "behind sets"}
+	if !slices.Equal(order, want) {
+		t.Errorf("got order %q, want %q", order, want)
+	}
+}
+
+// TestAloneExcludes runs changes of both kinds at once and watches that no other is under way beside one that is alone.
+func TestAloneExcludes(t *testing.T) {
+	f := setUp(t)
+	var inside, alone atomic.Int64
+	body := func(c *atomic.Int64, ok func() bool) lock.Change {
+		check := func(where string) {
+			if !ok() {
+				t.Errorf("%s: %d changes and %d alone are under way", where, inside.Load(), alone.Load())
+			}
+		}
+		return lock.Change{
+			Name: "x",
+			Rows: func(*sql.Tx) error { c.Add(1); check("rows"); return nil },
+			Sets: func() { check("sets"); c.Add(-1) },
+		}
+	}
+	var all sync.WaitGroup
+	for i := range 6 {
+		all.Go(func() {
+			for range 25 {
+				var err error
+				if i < 4 {
+					err = f.x.Do(t.Context(), body(&inside, func() bool { return alone.Load() == 0 }))
+				} else {
+					err = f.x.Alone(t.Context(), body(&alone, func() bool { return alone.Load() == 1 && inside.Load() == 0 }))
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
