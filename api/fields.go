@@ -76,6 +76,39 @@ func (f *fields) texts(name string, to *[]string) {
 	*to = out
 }
 
+// outcomes takes a list of outcomes.
+func (f *fields) outcomes(name string, to *[]job.Outcome) {
+	var words []string
+	f.texts(name, &words)
+	var out []job.Outcome
+	for i, word := range words {
+		o, err := job.ParseOutcome(word)
+		if err != nil {
+			f.wrong(fmt.Sprintf("%s[%d]", name, i), "%v", err)
+			return
+		}
+		out = append(out, o)
+	}
+	if out != nil {
+		*to = out
+	}
+}
+
+// number takes a number.
+func (f *fields) number(name string, to *float64) {
+	v, ok := f.take(name)
+	if !ok {
+		return
+	}
+	text, _ := v.(json.Number)
+	n, err := text.Float64()
+	if err != nil {
+		f.want(name, v, "a number")
+		return
+	}
+	*to = n
+}
+
 func (f *fields) boolean(name string, to **bool) {
 	v, ok := f.take(name)
 	if !ok {

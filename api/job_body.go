@@ -31,6 +31,14 @@ func jobFields(f *fields) jobBody {
 		f.duration("max_age", &s.Misfire.MaxAge)
 	})
 	f.text("on_lost", &s.OnLost)
+	f.inner("retry", func(f *fields) {
+		f.count("attempts", &s.Retry.Attempts, job.MaxAttempts)
+		f.duration("backoff", &s.Retry.Backoff)
+		f.number("factor", &s.Retry.Factor)
+		f.duration("max_backoff", &s.Retry.MaxBackoff)
+		f.duration("jitter", &s.Retry.Jitter)
+		f.outcomes("on", &s.Retry.On)
+	})
 	f.boolean("paused", &b.paused)
 	return b
 }

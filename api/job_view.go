@@ -32,6 +32,7 @@ type jobView struct {
 	Timeout string      `json:"timeout,omitempty"`
 	Overlap job.Overlap `json:"overlap"`
 	Misfire misfireView `json:"misfire"`
+	Retry   job.Retry   `json:"retry,omitzero"`
 	OnLost  string      `json:"on_lost"`
 
 	Paused  bool       `json:"paused"`
@@ -61,7 +62,7 @@ func viewOf(j *job.Job, live bool, planned job.Micros) *jobView {
 		Schedule: s.Schedule, Schedules: s.Schedules, Every: durationText(s.Every), At: timeText(s.At), Timezone: s.Timezone,
 		Start: timeText(s.Start), End: timeText(s.End), MaxFires: s.MaxFires, Jitter: durationText(s.Jitter),
 		Command: s.Command, Timeout: durationText(s.Timeout), Overlap: s.Overlap,
-		Misfire: misfireView{s.Misfire.Policy, durationText(s.Misfire.MaxAge)}, OnLost: s.OnLost,
+		Misfire: misfireView{s.Misfire.Policy, durationText(s.Misfire.MaxAge)}, Retry: s.Retry, OnLost: s.OnLost,
 		Paused: j.Paused, Status: j.Status(live), Error: j.Error, Version: j.Version,
 		NextDue: stamp(planned), LastDue: stamp(j.LastDue), Created: stamp(j.Created), Updated: stamp(j.Updated),
 	}

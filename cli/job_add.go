@@ -30,6 +30,8 @@ type newJob struct {
 	Timeout     string            `json:"timeout,omitempty"`
 	Overlap     string            `json:"overlap,omitempty"`
 	Misfire     *newMisfire       `json:"misfire,omitempty"`
+	Retry       *newRetry         `json:"retry,omitempty"`
+	OnLost      string            `json:"on_lost,omitempty"`
 	Paused      bool              `json:"paused,omitempty"`
 }
 
@@ -38,10 +40,18 @@ type newMisfire struct {
 	MaxAge string `json:"max_age,omitempty"`
 }
 
+type newRetry struct {
+	Attempts   int     `json:"attempts,omitempty"`
+	Backoff    string  `json:"backoff,omitempty"`
+	Factor     float64 `json:"factor,omitempty"`
+	MaxBackoff string  `json:"max_backoff,omitempty"`
+}
+
 // addFlags are the flags of `job add` that need more than being copied.
 type addFlags struct {
 	job       newJob
 	misfire   newMisfire
+	retry     newRetry
 	labels    []string
 	schedules []string
 
@@ -105,6 +115,11 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.StringVar(&j.Overlap, "overlap", "", "a due time while it is still running: skip, allow (default skip)")
 	flags.StringVar(&f.misfire.Policy, "misfire", "", "due times that nobody could start: latest, skip (default latest)")
 	flags.StringVar(&f.misfire.MaxAge, "misfire-max-age", "", "how late the latest may still be started (default 1h)")
+	flags.IntVar(&f.retry.Attempts, "attempts", 0, "start it so often in all until it succeeds (default 1)")
+	flags.StringVar(&f.retry.Backoff, "backoff", "", "from the end of an attempt to the next (default 10s)")
+	flags.Float64Var(&f.retry.Factor, "backoff-factor", 0, "each backoff is so many times the one before (default 1)")
+	flags.StringVar(&f.retry.MaxBackoff, "max-backoff", "", "the longest backoff (default 1h)")
+	flags.StringVar(&j.OnLost, "on-lost", "", "when its node vanishes: fail, rerun (default fail)")
 	flags.StringArrayVarP(&f.labels, "label", "l", nil, "key=value, may be repeated")
 	flags.StringVar(&j.Owner, "owner", "", "who to ask about it")
 	flags.StringVar(&j.Description, "description", "", "what it is good for")
@@ -182,6 +197,9 @@ func (f *addFlags) complete(now time.Time) error {
 	}
 	if f.misfire != (newMisfire{}) {
 		f.job.Misfire = &f.misfire
+	}
+	if f.retry != (newRetry{}) {
+		f.job.Retry = &f.retry
 	}
 	return nil
 }

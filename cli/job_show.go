@@ -88,6 +88,7 @@ func jobCard(j *jobView, now time.Time) card {
 	d.add("timeout", orElse(j.Timeout, "none"))
 	d.add("overlap", j.Overlap)
 	d.add("misfire", misfireInFull(j))
+	d.add("retry", retryInFull(j))
 	d.add("on lost", j.OnLost)
 	d.add("created", both(j.Created, time.Local, now))
 	if j.Updated != nil && j.Created != nil && !j.Updated.Equal(*j.Created) {
@@ -115,6 +116,17 @@ func scheduleInFull(j *jobView) string {
 		s.WriteString(", shifted within " + j.Jitter)
 	}
 	return s.String()
+}
+
+func retryInFull(j *jobView) string {
+	r := j.Retry
+	switch {
+	case r.Attempts <= 1:
+		return "none"
+	case r.Factor > 1:
+		return fmt.Sprintf("%d attempts, after %s, then %g times as long each, %s at most", r.Attempts, r.Backoff, r.Factor, r.MaxBackoff)
+	}
+	return fmt.Sprintf("%d attempts, %s apart", r.Attempts, r.Backoff)
 }
 
 func misfireInFull(j *jobView) string {

@@ -31,6 +31,12 @@ type jobView struct {
 		Policy string `json:"policy"`
 		MaxAge string `json:"max_age"`
 	} `json:"misfire"`
+	Retry struct {
+		Attempts   int     `json:"attempts"`
+		Backoff    string  `json:"backoff"`
+		Factor     float64 `json:"factor"`
+		MaxBackoff string  `json:"max_backoff"`
+	} `json:"retry"`
 	OnLost  string     `json:"on_lost"`
 	Status  string     `json:"status"`
 	Error   string     `json:"error"`

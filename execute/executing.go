@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -31,7 +32,8 @@ type Executing struct {
 	Slots    int
 	// Ended takes the run of an attempt that is over, to be written down, and a function to call once it is known
 	// to be written. It does not block.
-	Ended func(t job.Task, r job.Run, written func())
+	// again is when the next attempt is to be started, zero if this one was the last.
+	Ended func(t job.Task, r job.Run, again job.Micros, written func())
 	// Freed is called when a task was forgotten whose row is still ours.
 	Freed func()
 	// Room is called when a slot became free.
@@ -87,10 +89,15 @@ func (x *Executing) run(a *entry) {
 	a.over = true
 	x.ended[a.JobID]++
 	x.mu.Unlock()
-	x.Ended(a.Task, job.Run{
+	run := job.Run{
 		Launch: a.Launch, JobID: a.JobID, Due: a.Due, Until: a.Due, Count: 1, Origin: a.Origin, Attempt: a.Attempt, Final: true,
 		Started: started, Ended: max(ended, started), Lateness: int64(started - a.DueNow), Node: x.Session.Node(), Result: result,
-	}, func() { x.remove(a) })
+	}
+	var again job.Micros
+	if after, ok := a.Spec.Again(a.Attempt, result.Outcome, rand.Float64()); ok {
+		run.Final, again = false, run.Ended.Add(after)
+	}
+	x.Ended(a.Task, run, again, func() { x.remove(a) })
 }
 
 // farOff is how far away no due instant is when its start is committed: MySQL's clock was put back since.

@@ -80,6 +80,7 @@ type Spec struct {
 
 	Overlap Overlap `json:"overlap"`
 	Misfire Misfire `json:"misfire"`
+	Retry   Retry   `json:"retry,omitzero"`
 	OnLost  string  `json:"on_lost"`
 }
 
@@ -122,8 +123,9 @@ func (s *Spec) Defaults(now time.Time) {
 		s.Misfire.MaxAge = Duration(DefaultMaxAge)
 	}
 	if s.OnLost == "" {
-		s.OnLost = "fail"
+		s.OnLost = LostFail
 	}
+	s.Retry.defaults()
 	if s.Every > 0 && s.Start == nil {
 		t := now.Add(time.Duration(s.Every)).UTC().Truncate(time.Microsecond)
 		s.Start = &t
@@ -170,9 +172,10 @@ func (s *Spec) Validate() error {
 	if s.Misfire.MaxAge < 0 {
 		p.add("misfire.max_age", "%s is negative", s.Misfire.MaxAge)
 	}
-	if s.OnLost != "fail" {
-		p.add("on_lost", "%q is not known; fail is", s.OnLost)
+	if s.OnLost != LostFail && s.OnLost != LostRerun {
+		p.add("on_lost", "%q is not one of fail, rerun", s.OnLost)
 	}
+	s.Retry.validate(&p)
 	if _, err := s.Compile(); err != nil {
 		var more Problems
 		if errors.As(err, &more) {

@@ -147,3 +147,25 @@ func TestDrainKills(t *testing.T) {
 		t.Errorf("runs: %+v, want one that was killed", runs)
 	}
 }
+
+// TestLostIsRunAgain kills a node whose command may run twice: the run ends lost and the next attempt begins elsewhere.
+func TestLostIsRunAgain(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l := newLedgerFile(t)
+	doomed := c.process("doomed")
+	spec := job.Spec{Name: "again", Every: job.Duration(time.Hour), Start: ptr(time.Now().Add(time.Second).Truncate(time.Microsecond)), OnLost: job.LostRerun}
+	spec.Command = "[ $GOCRONTAB_ATTEMPT = 1 ] || exit 0; " + l.command("30")
+	j := c.insert(spec)[0]
+	await(t, "the first attempt", 10*time.Second, func() bool { return len(l.read()) == 1 })
+	c.start("well", nil)
+	doomed.signal(syscall.SIGKILL)
+	await(t, "the second attempt", 2*expiry+10*time.Second, func() bool { return len(c.history(j.ID)) == 2 })
+	first, second := c.history(j.ID)[0], c.history(j.ID)[1]
+	if first.Attempt > second.Attempt {
+		first, second = second, first
+	}
+	if first.Outcome != job.Lost || first.Final || second.Outcome != job.Succeeded || !second.Final || second.Attempt != 2 || second.Due != first.Due {
+		t.Errorf("got %+v, then %+v", first.Run, second.Run)
+	}
+}

@@ -48,8 +48,8 @@ func (n *Node) newLife(s *session.Session) *life {
 	l.planner = &schedule.Planner{DB: n.db, Session: s, Soon: func() { l.claimer.Wake() }, Log: n.log}
 	l.executing = execute.NewExecuting(&execute.Executing{
 		Ctx: commands, Session: s, Executor: n.executor, Slots: n.cfg.Slots,
-		Ended: func(t job.Task, r job.Run, written func()) {
-			n.recorder.Put(&result.Outcome{Task: t, Run: r, Written: written})
+		Ended: func(t job.Task, r job.Run, again job.Micros, written func()) {
+			n.recorder.Put(&result.Outcome{Task: t, Run: r, Again: again, Written: written})
 		},
 		Freed: func() { l.compensator.Wake() },
 		Room:  func() { l.starter.Wake(); l.claimer.Room() },

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"go-crontab/execute"
 	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/sql"
 )
 
 func TestOverlap(t *testing.T) {
@@ -229,5 +231,50 @@ func TestBadRowsHarmNobody(t *testing.T) {
 	n.await("the good one goes on", 8*time.Second, func() bool { return len(c.history(good.ID)) >= before+4 })
 	if k := c.count("SELECT COUNT(*) FROM job WHERE app = 'bad' AND next_due IS NOT NULL AND name < 7"); k != 0 {
 		t.Errorf("%d broken jobs are still planned", k)
+	}
+}
+
+// TestRetry has attempts fail until one succeeds, or none is left.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	n := c.start("one", nil)
+	c.start("two", nil)
+	retry := job.Retry{Attempts: 3, Backoff: job.Duration(300 * time.Millisecond), Factor: 2}
+	lucky := n.create(job.Spec{Name: "lucky", At: ptr(n.Now()), Retry: retry, Command: `echo "attempt $GOCRONTAB_ATTEMPT"; [ $GOCRONTAB_ATTEMPT = 2 ]`})
+	hopeless := n.create(job.Spec{Name: "hopeless", At: ptr(n.Now()), Retry: retry, Command: "exit 7"})
+	slow := n.create(job.Spec{Name: "slow", At: ptr(n.Now()), Retry: job.Retry{Attempts: 2, Backoff: job.Duration(10 * time.Millisecond), On: []job.Outcome{job.TimedOut}},
+		Timeout: job.Duration(200 * time.Millisecond), Command: "sleep 60"})
+	other := n.create(job.Spec{Name: "other", At: ptr(n.Now()), Retry: job.Retry{Attempts: 2, On: []job.Outcome{job.TimedOut}}, Command: "exit 1"})
+	for _, want := range []struct {
+		job      job.Job
+		outcomes []job.Outcome
+	}{
+		{lucky, []job.Outcome{job.Failed, job.Succeeded}},
+		{hopeless, []job.Outcome{job.Failed, job.Failed, job.Failed}},
+		{slow, []job.Outcome{job.TimedOut, job.TimedOut}},
+		{other, []job.Outcome{job.Failed}},
+	} {
+		n.await(want.job.Spec.Name+" is over", 10*time.Second, func() bool {
+			runs := c.history(want.job.ID)
+			return len(runs) > 0 && slices.ContainsFunc(runs, func(r sql.RunRow) bool { return r.Final })
+		})
+		runs := c.history(want.job.ID)
+		slices.SortFunc(runs, func(a, b sql.RunRow) int { return a.Attempt - b.Attempt })
+		if len(runs) != len(want.outcomes) {
+			t.Errorf("%s: %d runs, want %v", want.job.Spec.Name, len(runs), want.outcomes)
+			continue
+		}
+		for i, r := range runs {
+			if r.Outcome != want.outcomes[i] || r.Attempt != i+1 || r.Final != (i == len(runs)-1) || r.Due != runs[0].Due {
+				t.Errorf("%s: run %d is %+v", want.job.Spec.Name, i, r.Run)
+			}
+			if i > 0 {
+				backoff := time.Duration(want.job.Spec.Retry.Backoff) << (i - 1) // a factor of 2, or one retry only
+				if wait := r.Started.Sub(runs[i-1].Ended); wait < backoff || wait > backoff+2*time.Second {
+					t.Errorf("%s: attempt %d began %s after the one before, want %s", want.job.Spec.Name, i+1, wait, backoff)
+				}
+			}
+		}
 	}
 }

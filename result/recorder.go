@@ -15,7 +15,8 @@ import (
 type Outcome struct {
 	Task    job.Task
 	Run     job.Run
-	Written func() `json:"-"` // called once the run is known to be written, by us or by a peer
+	Again   job.Micros // when the task is to be started once more; zero if that was its last attempt
+	Written func()     `json:"-"` // called once the run is known to be written, by us or by a peer
 
 	recorded bool // history has a record of its due time and attempt already
 }
@@ -145,17 +146,31 @@ func (r *Recorder) finish(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			var ended []int64
-			var runs []job.Run
+			var (
+				ended       []int64
+				again       []sql.Again
+				runs, tried []job.Run
+			)
 			for _, o := range batch {
 				if t, ok := rows[o.Task.ID]; !ok || !t.Is(o.Task.Launch, job.Executing) {
 					stale[o] = true
 					continue
 				}
-				ended = append(ended, o.Task.ID)
-				if !o.recorded {
+				if o.Again != 0 {
+					again = append(again, sql.Again{ID: o.Task.ID, DueNow: o.Again})
+				} else {
+					ended = append(ended, o.Task.ID)
+				}
+				switch {
+				case o.recorded:
+				case o.Again != 0:
+					tried = append(tried, o.Run)
+				default:
 					runs = append(runs, o.Run)
 				}
+			}
+			if err := tx.Retry(again, tried); err != nil {
+				return err
 			}
 			return tx.End(ended, runs)
 		},

@@ -45,6 +45,8 @@ const (
 	stalePause = 50 * time.Millisecond
 	// retryPause is after a start of which nothing stands.
 	retryPause = 20 * time.Millisecond
+	// retryLook is between looks at whether a retry is still overlapped.
+	retryLook = time.Second
 	// refusedPause is after MySQL refused one task alone.
 	refusedPause = time.Second
 )
@@ -116,7 +118,8 @@ const (
 type decision struct {
 	task job.Task
 	verdict
-	run     job.Run // of a refusal
+	until   job.Micros // of a hold: when to look again, if later than the due instant
+	run     job.Run    // of a refusal
 	attempt job.Started
 }
 
@@ -279,6 +282,11 @@ func decide(t job.Task, j *sql.JobRow, executing []sql.TaskRow, now job.Micros) 
 	}
 	if j.Spec.Overlap == job.OverlapSkip && len(executing) > 0 {
 		other := executing[0]
+		if t.Attempt > 1 {
+			// It began before the other one did, and is not over: it waits.
+			d.verdict, d.until = hold, max(now, t.DueNow).Add(retryLook)
+			return d
+		}
 		return no(job.Skipped, "overlap: the run due %s is still executing", other.Due)
 	}
 	d.verdict = begin
@@ -341,7 +349,7 @@ func (s *Starter) apply(decided []decision) {
 	for _, d := range decided {
 		switch d.verdict {
 		case hold:
-			s.Prepared.Return(d.task, d.task.DueNow)
+			s.Prepared.Return(d.task, max(d.task.DueNow, d.until))
 			continue
 		case begin:
 			s.Executing.Add(d.attempt)

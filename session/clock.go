@@ -32,7 +32,7 @@ const drift = 0.0005
 // Set takes a reading that was asked for at sent and answered at received.
 func (c *Clock) Set(sent, received time.Time, db job.Micros) {
 	rtt := received.Sub(sent)
-	r := reading{mono: sent.Add(rtt / 2), db: db, err: rtt/2 + time.Millisecond/10}
+	r := reading{mono: sent.Add(rtt / 2), db: db, err: time.Duration(float64(rtt/2)*(1+drift)) + time.Millisecond/10}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old := c.at.Load(); old != nil && c.stepped(old, &r) {

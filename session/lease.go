@@ -7,7 +7,10 @@ import (
 
 // lease remembers when the last good beat was sent. Its clock (see boottime) also runs while the machine is
 // suspended; Go's monotonic clock does not.
-type lease struct{ sent atomic.Int64 }
+type lease struct {
+	sent  atomic.Int64
+	clock func() time.Duration // boottime where it is nil; tests that have a time of their own set it
+}
 
 // renew counts the lease from sent, a reading of boottime, unless it counts from later already.
 func (l *lease) renew(sent time.Duration) {
@@ -20,4 +23,10 @@ func (l *lease) renew(sent time.Duration) {
 }
 
 // age is how long ago the last good beat was sent.
-func (l *lease) age() time.Duration { return boottime() - time.Duration(l.sent.Load()) }
+func (l *lease) age() time.Duration {
+	now := boottime
+	if l.clock != nil {
+		now = l.clock
+	}
+	return now() - time.Duration(l.sent.Load())
+}

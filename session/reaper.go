@@ -201,7 +201,13 @@ func (r *Reaper) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.TaskR
 	err := r.DB.Tx(ctx, func(tx *sql.Tx) error {
 		idle, lost = nil, nil
 		var ended []int64
+		var again []sql.Again
+		var tried, over []job.Run
 		now := r.Session.Clock.Now()
+		jobs, err := tx.LockJobs(executingJobs(rows))
+		if err != nil {
+			return err
+		}
 		locked, err := tx.LockTasks(ids)
 		if err != nil {
 			return err
@@ -213,25 +219,59 @@ func (r *Reaper) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.TaskR
 			case t.State == job.Prepare:
 				idle = append(idle, id)
 			case t.State == job.Executing:
-				ended, lost = append(ended, id), append(lost, r.lostRun(t, now))
+				run := r.lostRun(t, now)
+				if rerun(jobs[t.JobID], t.Attempt) {
+					run.Final = false
+					again, tried = append(again, sql.Again{ID: id, DueNow: now}), append(tried, run)
+				} else {
+					ended, over = append(ended, id), append(over, run)
+				}
+				lost = append(lost, run)
 			}
 		}
 		if err := tx.Free(idle); err != nil {
 			return err
 		}
-		return tx.End(ended, lost)
+		if err := tx.Retry(again, tried); err != nil {
+			return err
+		}
+		return tx.End(ended, over)
 	})
 	if err != nil {
 		return err // unknown too: the next look sees what stands
 	}
 	for _, run := range lost {
-		r.Log.Error("run lost: its node vanished", "run", run.Launch, "job_id", run.JobID, "due", run.Due, "node", run.Node)
+		r.Log.Error("run lost: its node vanished", "run", run.Launch, "job_id", run.JobID, "due", run.Due, "node", run.Node, "started_again", !run.Final)
+	}
+	if len(lost) > 0 {
+		r.Changed()
 	}
 	if len(idle) > 0 {
 		r.Log.Info("freed prepared tasks of a dead session", "session", dead, "tasks", len(idle))
 		r.Changed()
 	}
 	return nil
+}
+
+// executingJobs lists, in order, the jobs whose definition says what becomes of a lost run.
+func executingJobs(rows []sql.TaskRow) []int64 {
+	var ids []int64
+	for _, t := range rows {
+		if t.State == job.Executing {
+			ids = append(ids, t.JobID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// rerun tells whether a lost attempt is followed by another.
+func rerun(j *sql.JobRow, attempt int) bool {
+	if j == nil || j.SpecErr != nil {
+		return false
+	}
+	_, ok := j.Spec.Again(attempt, job.Lost, 0)
+	return ok
 }
 
 func (r *Reaper) lostRun(t sql.TaskRow, now job.Micros) job.Run {

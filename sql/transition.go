@@ -17,7 +17,7 @@ import (
 //	(job row) ──────▶ idle ───────────────▶ prepare ───────────────▶ executing ──────────▶ (history row)
 //	                   ▲                       │  │ refuse                │        lose        ▲
 //	                   └──────── free ─────────┘  └───────────────────────┼────────────────────┘
-//	                   └──────── free (never spawned) ────────────────────┘
+//	                   └──────── free (never spawned), retry ─────────────┘
 
 // TaskRow is a task as its row says.
 type TaskRow struct {
@@ -126,6 +126,34 @@ func (tx *Tx) End(ids []int64, runs []job.Run) error {
 	}
 	if n != int64(len(ids)) {
 		return fmt.Errorf("end tasks: %d of %d rows: %w", n, len(ids), ErrMoved)
+	}
+	return tx.InsertRuns(runs)
+}
+
+// Again is a task whose attempt is over and which is to be started once more.
+type Again struct {
+	ID     int64
+	DueNow job.Micros
+}
+
+// Retry moves tasks, locked by this transaction and still at the launches of runs, back to idle for their next
+// attempt, and writes the runs of this one.
+func (tx *Tx) Retry(again []Again, runs []job.Run) error {
+	if len(again) == 0 {
+		return nil
+	}
+	rows := make([][]int64, len(again))
+	for i, a := range again {
+		rows[i] = []int64{a.ID, int64(a.DueNow)}
+	}
+	n, err := tx.exec("retry tasks", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', due_now BIGINT PATH '$[1]')) n"+
+		" STRAIGHT_JOIN task t ON t.id = n.id SET t.state = 0, t.session_id = NULL, t.launch = NULL, t.started = 0, t.spawn_by = 0,"+
+		" t.attempt = t.attempt + 1, t.due_now = n.due_now WHERE t.state = 2", table(rows))
+	if err != nil {
+		return err
+	}
+	if n != int64(len(again)) {
+		return fmt.Errorf("retry tasks: %d of %d rows: %w", n, len(again), ErrMoved)
 	}
 	return tx.InsertRuns(runs)
 }

@@ -1,0 +1,175 @@
+package session
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"go-crontab/job"
+)
+
+// epoch is an instant of MySQL's clock.
+const epoch = job.Micros(1_800_000_000_000_000)
+
+// TestClockIsCarriedOn: between readings the clock goes on with the node's monotonic clock.
+func TestClockIsCarriedOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var c Clock
+		if got := c.Now(); got != 0 {
+			t.Errorf("before the first reading: got %s, want none", got)
+		}
+		c.Set(time.Now(), time.Now(), epoch)
+		for _, after := range []time.Duration{0, time.Microsecond, time.Second, time.Hour, 1000 * time.Hour} {
+			time.Sleep(after)
+			if got, want := c.Now(), epoch.Add(time.Since(c.at.Load().mono)); got != want {
+				t.Errorf("%s later: got %s, want %s", after, got, want)
+			}
+		}
+		if got := c.Until(c.Now().Add(time.Minute)); got != time.Minute {
+			t.Errorf("a minute ahead: got %s to wait", got)
+		}
+		if got := c.Until(c.Now().Add(-time.Minute)); got != -time.Minute {
+			t.Errorf("a minute ago: got %s to wait", got)
+		}
+		wall := time.Now().Add(-7 * time.Hour)
+		c.Set(time.Now(), time.Now(), job.MicrosOf(wall))
+		if got := c.Offset(); got != -7*time.Hour {
+			t.Errorf("MySQL's clock is seven hours behind this node's: got offset %s", got)
+		}
+	})
+}
+
+// TestClockBelieves holds which of several readings the clock goes by. The instants are those of a node's clock that
+// agrees with MySQL's but for what each reading was off.
+func TestClockBelieves(t *testing.T) {
+	t.Parallel()
+	type asked struct {
+		at  time.Duration // after the start
+		rtt time.Duration
+		off time.Duration // how far the answer was from what MySQL's clock shows in the middle of the round trip
+	}
+	ms := func(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }
+	again := func(n int, r asked) (out []asked) {
+		for range n {
+			out = append(out, r)
+			r.at += time.Second
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		readings []asked
+		want     time.Duration // how far the clock is off in the end
+	}{
+		"the only reading":                                  {[]asked{{0, ms(10), ms(4)}}, ms(4)},
+		"a faster one replaces a slow one":                  {[]asked{{0, ms(100), ms(40)}, {ms(1000), ms(2), ms(0.5)}}, ms(0.5)},
+		"a slow one does not replace a fast one":            {[]asked{{0, ms(2), ms(0.5)}, {ms(1000), ms(100), ms(40)}}, ms(0.5)},
+		"as fast a one, later":                              {[]asked{{0, ms(2), ms(0.5)}, {ms(1000), ms(2), ms(-0.5)}}, ms(-0.5)},
+		"a slow one, once the fast one has drifted":         {[]asked{{0, ms(2), ms(0.5)}, {99 * time.Second, ms(100), ms(40)}}, ms(40)},
+		"a slow one, before the fast one has drifted":       {[]asked{{0, ms(2), ms(0.5)}, {90 * time.Second, ms(100), ms(40)}}, ms(0.5)},
+		"the fast one of eight":                             {append([]asked{{0, ms(2), ms(0.5)}}, again(keep-1, asked{time.Second, ms(100), ms(40)})...), ms(0.5)},
+		"the fast one is forgotten after eight others":      {append([]asked{{0, ms(2), ms(0.5)}}, again(keep, asked{time.Second, ms(100), ms(40)})...), ms(40)},
+		"MySQL's clock was put forward":                     {[]asked{{0, ms(2), 0}, {ms(1000), ms(100), time.Hour}}, time.Hour},
+		"MySQL's clock was put back":                        {[]asked{{0, ms(2), 0}, {ms(1000), ms(100), -time.Hour}}, -time.Hour},
+		"put forward, and slow and fast ones behind":        {[]asked{{0, ms(2), 0}, {ms(1000), ms(100), time.Hour}, {ms(2000), ms(4), time.Hour + ms(1)}}, time.Hour + ms(1)},
+		"put forward and back again":                        {[]asked{{0, ms(2), 0}, {ms(1000), ms(2), time.Hour}, {ms(2000), ms(100), ms(7)}}, ms(7)},
+		"both cannot be right":                              {[]asked{{0, ms(10), ms(-6)}, {ms(1000), ms(20), ms(10)}}, ms(10)},
+		"both can be right":                                 {[]asked{{0, ms(10), ms(-5)}, {ms(1000), ms(20), ms(10)}}, ms(-5)},
+		"put forward by less than can be seen over a delay": {[]asked{{0, ms(2), 0}, {ms(1000), ms(100), ms(50)}}, 0},
+	} {
+		start := time.Now()
+		var clock Clock
+		for _, r := range c.readings {
+			sent := start.Add(r.at)
+			clock.Set(sent, sent.Add(r.rtt), epoch.Add(r.at+r.rtt/2+r.off))
+		}
+		at := start.Add(time.Hour)
+		if got := clock.at.Load().now(at).Sub(epoch.Add(time.Hour)); got != c.want {
+			t.Errorf("%s: got a clock that is %s off, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestClockErrorIsBounded: however long and lopsided the round trips, and however the two clocks diverge within
+// bounds, the clock is never further off than it claims, and no step is seen where there was none.
+func TestClockErrorIsBounded(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rate := 1 + drift*rapid.Float64Range(-1, 1).Draw(t, "drift")
+		start := time.Now()
+		mysql := func(at time.Time) job.Micros { return epoch.Add(time.Duration(float64(at.Sub(start)) * rate)) }
+		duration := func(label string, most time.Duration) time.Duration {
+			return time.Duration(rapid.Int64Range(0, int64(most)).Draw(t, label))
+		}
+		var c Clock
+		now := start
+		for range rapid.IntRange(1, 30).Draw(t, "readings") {
+			sent := now
+			there := duration("there", rapid.SampledFrom([]time.Duration{time.Millisecond, 50 * time.Millisecond, 3 * time.Second}).Draw(t, "most"))
+			back := duration("back", rapid.SampledFrom([]time.Duration{time.Millisecond, 50 * time.Millisecond, 3 * time.Second}).Draw(t, "most"))
+			received := sent.Add(there + back)
+			before := c.at.Load()
+			c.Set(sent, received, mysql(sent.Add(there)))
+			if before != nil && len(c.best) == 1 {
+				t.Fatalf("a step was seen where there was none, after readings %+v and %+v", *before, *c.at.Load())
+			}
+			now = received
+			for range 2 {
+				r := c.at.Load()
+				off, bound := time.Duration(r.now(now)-mysql(now))*time.Microsecond, r.errAt(now)
+				if off.Abs() > bound {
+					t.Fatalf("%s after the start: got %s off, want at most %s (reading %+v)", now.Sub(start), off, bound, *r)
+				}
+				now = now.Add(duration("pause", 10*time.Minute))
+			}
+		}
+	})
+}
+
+// TestClockStepIsSeenAtOnce: whatever readings came before, the first one behind a large step is believed.
+func TestClockStepIsSeenAtOnce(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var c Clock
+		now, shift := time.Now(), time.Duration(0)
+		start := now
+		for range rapid.IntRange(1, 40).Draw(t, "readings") {
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(10*time.Second)).Draw(t, "pause")))
+			if rapid.IntRange(0, 4).Draw(t, "steps") == 0 {
+				shift += rapid.SampledFrom([]time.Duration{-24 * time.Hour, -time.Minute, time.Minute, 24 * time.Hour}).Draw(t, "step")
+			}
+			rtt := time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "rtt"))
+			c.Set(now, now.Add(rtt), epoch.Add(now.Sub(start)+rtt/2+shift))
+			now = now.Add(rtt)
+			r := c.at.Load()
+			if off := r.now(now).Sub(epoch.Add(now.Sub(start) + shift)); off.Abs() > r.errAt(now) {
+				t.Fatalf("got %s off, want at most %s", off, r.errAt(now))
+			}
+		}
+	})
+}
+
+// TestClockIsShared is for the race detector.
+func TestClockIsShared(t *testing.T) {
+	t.Parallel()
+	var c Clock
+	c.Set(time.Now(), time.Now(), epoch)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 200 {
+				c.Set(time.Now(), time.Now(), c.Now())
+			}
+		})
+		all.Go(func() {
+			for last := c.Now(); last < epoch; last = c.Now() {
+				t.Errorf("got %s, before the first reading", last)
+				return
+			}
+		})
+	}
+	all.Wait()
+}
