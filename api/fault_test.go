@@ -59,6 +59,8 @@ func (b *broken) Resume(ctx context.Context, id int64) (job.Job, error) {
 
 func (b *broken) Delete(ctx context.Context, _ int64) error { return b.call(ctx, "Delete") }
 
+func (b *broken) Kill(ctx context.Context, _ job.Launch) error { return b.call(ctx, "Kill") }
+
 func (b *broken) RunNow(ctx context.Context, _ int64, _ string) (job.Requested, error) {
 	return job.Requested{}, b.call(ctx, "RunNow")
 }

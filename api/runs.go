@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -227,4 +228,29 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Write([]byte(run.Output.Text()))
 	return nil
+}
+
+// killRun: POST /api/v1/runs/{id}/kill. The answer comes when the wish is written down, for the run's node to see.
+func (s *Server) killRun(w http.ResponseWriter, r *http.Request) error {
+	if err := readNothing(w, r); err != nil {
+		return err
+	}
+	run, err := s.oneRun(r)
+	if err != nil {
+		return err
+	}
+	gone := hasEnded.problem("GET /api/v1/runs/%s shows how it ended.", run.Launch)
+	if !run.Executing {
+		return gone
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	if err := e.Kill(r.Context(), run.Launch); errors.Is(err, sql.ErrNotFound) {
+		return gone
+	} else if err != nil {
+		return lookAt(err, "GET /api/v1/runs/%s shows what became of it; the same request again does no harm.", run.Launch)
+	}
+	return answer(w, http.StatusAccepted, viewOfRun(&run))
 }

@@ -260,3 +260,27 @@ func TestNextAndPreview(t *testing.T) {
 		t.Errorf("a preview saved something: %d jobs", n)
 	}
 }
+
+func TestKillARun(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	id := s.create("long", object{"command": "sleep 60", "retry": object{"attempts": 2}}).text("id")
+	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
+	var running []object
+	await(t, "it runs", 10*time.Second, func() bool {
+		running = s.call("GET", "/api/v1/runs?state=running&job_id="+id, nil).want(200).object().items("items")
+		return len(running) == 1
+	})
+	path := "/api/v1/runs/" + running[0].text("id")
+	if got := s.call("POST", path+"/kill", `{}`).want(202).object(); got.text("state") != "running" {
+		t.Errorf("got %v", got)
+	}
+	ended := s.ran(id, 1)[0]
+	if ended.text("outcome") != "killed" || ended.text("reason") != "killed on request" || ended.text("final") != "true" {
+		t.Errorf("got %v", ended)
+	}
+	if r := s.call("POST", path+"/kill", nil).want(409); !strings.Contains(r.body, "has-ended") {
+		t.Errorf("the second kill: got %s", r.body)
+	}
+	s.call("POST", "/api/v1/runs/"+uuid.NewString()+"-1/kill", nil).want(404)
+}

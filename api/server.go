@@ -27,6 +27,7 @@ type Editor interface {
 	Resume(ctx context.Context, id int64) (job.Job, error)
 	Delete(ctx context.Context, id int64) error
 	RunNow(ctx context.Context, id int64, key string) (job.Requested, error)
+	Kill(ctx context.Context, l job.Launch) error
 }
 
 // Config says what a server serves. DB, Editor, Now and Ready are needed.
@@ -139,6 +140,8 @@ func (s *Server) routes() http.Handler {
 	on("GET", "/api/v1/runs", s.listRuns, "job_id", "app", "state", "outcome", "node", "from", "to", "limit", "cursor")
 	on("GET", "/api/v1/runs/{id}", s.getRun)
 	on("GET", "/api/v1/runs/{id}/output", s.getOutput, "raw")
+
+	on("POST", "/api/v1/runs/{id}/kill", s.killRun)
 
 	on("POST", "/api/v1/preview", s.preview)
 	on("GET", "/api/v1/cluster", s.cluster)

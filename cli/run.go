@@ -11,7 +11,7 @@ import (
 )
 
 func runCommand(c *console) *cobra.Command {
-	return newGroup("run", "Look at what ran and what is running", runList(c), runShow(c), runLogs(c))
+	return newGroup("run", "Look at what ran and what is running, kill it", runList(c), runShow(c), runLogs(c), runKill(c))
 }
 
 // runFilter are the flags that pick runs.

@@ -48,6 +48,8 @@ type Executing struct {
 
 type entry struct {
 	job.Started
+	ctx     context.Context
+	kill    context.CancelCauseFunc
 	spawned bool
 	over    bool
 }
@@ -61,14 +63,31 @@ func NewExecuting(x *Executing) *Executing {
 // Add takes a task whose start is committed; its command is spawned at its due instant.
 func (x *Executing) Add(s job.Started) {
 	a := &entry{Started: s}
+	a.ctx, a.kill = context.WithCancelCause(x.Ctx)
 	x.mu.Lock()
 	x.byTask[s.ID] = a
 	x.mu.Unlock()
 	x.wg.Go(func() { x.run(a) })
 }
 
+// ErrKilled is why an attempt ends that somebody wanted killed. It is not retried.
+var ErrKilled = errors.New("killed on request")
+
+// Kill asks an attempt to stop, if the set has it.
+func (x *Executing) Kill(l job.Launch) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, a := range x.byTask {
+		if a.Launch == l && a.ctx.Err() == nil {
+			x.Log.Info("killing a run on request", "run", l, "job_id", a.JobID, "due", a.Due)
+			a.kill(ErrKilled)
+		}
+	}
+}
+
 // run is the life of one attempt.
 func (x *Executing) run(a *entry) {
+	defer a.kill(nil)
 	x.await(a.DueNow)
 	if !x.spawn(a) {
 		x.forget(a)
@@ -94,7 +113,7 @@ func (x *Executing) run(a *entry) {
 		Started: started, Ended: max(ended, started), Lateness: int64(started - a.DueNow), Node: x.Session.Node(), Result: result,
 	}
 	var again job.Micros
-	if after, ok := a.Spec.Again(a.Attempt, result.Outcome, rand.Float64()); ok {
+	if after, ok := a.Spec.Again(a.Attempt, result.Outcome, rand.Float64()); ok && context.Cause(a.ctx) != ErrKilled {
 		run.Final, again = false, run.Ended.Add(after)
 	}
 	x.Ended(a.Task, run, again, func() { x.remove(a) })
@@ -153,7 +172,7 @@ func (x *Executing) execute(a *entry) (r job.Result) {
 			r = job.Result{Outcome: job.Failed, Reason: "the executor panicked; the node's log has more"}
 		}
 	}()
-	return x.Executor.Execute(x.Ctx, Attempt{
+	return x.Executor.Execute(a.ctx, Attempt{
 		Launch: a.Launch, JobID: a.JobID, Job: a.Spec.Name, App: a.Spec.App, Due: a.Due.Time(), Attempt: a.Attempt,
 		Command: a.Spec.Command, Timeout: time.Duration(a.Spec.Timeout), May: func() bool { return x.may(a) },
 	})

@@ -29,6 +29,7 @@ type life struct {
 	claimer     *schedule.Claimer
 	starter     *schedule.Starter
 	compensator *compensate.Compensator
+	orders      *session.Orders
 	editor      *schedule.Editor
 
 	stopCommands context.CancelCauseFunc
@@ -67,6 +68,7 @@ func (n *Node) newLife(s *session.Session) *life {
 		DB: n.db, Exclusion: n.exclusion, Session: s.ID(), Sets: []compensate.Set{l.prepared, l.executing},
 		Freed: func() { l.claimer.Wake() }, Log: n.log,
 	})
+	l.orders = &session.Orders{DB: n.db, Session: s, Busy: func() bool { return l.executing.Len() > 0 }, Kill: l.executing.Kill, Log: n.log}
 	l.editor = &schedule.Editor{DB: n.api, Session: s, Soon: func() { l.claimer.Wake() }}
 	return l
 }
@@ -86,7 +88,7 @@ func (l *life) run(ctx, hard context.Context) {
 	alive, end := context.WithCancel(context.Background())
 	work, rest := context.WithCancel(alive)
 	var living, working sync.WaitGroup
-	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run} {
+	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run} {
 		living.Go(func() { loop(alive) })
 	}
 	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run} {

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -276,5 +277,37 @@ func TestRetry(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestKillFromAnyNode asks one node to kill what executes on another.
+func TestKillFromAnyNode(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	one := c.start("one", nil)
+	two := c.start("two", nil)
+	j := one.create(job.Spec{Name: "long", At: ptr(one.Now()), Command: "sleep 60", Retry: job.Retry{Attempts: 3, On: []job.Outcome{job.Killed}}})
+	var running []sql.RunRow
+	one.await("it runs", 5*time.Second, func() bool {
+		running, _ = c.db.ExecutingRuns(t.Context(), sql.RunFilter{JobID: j.ID, Limit: 10})
+		return len(running) == 1
+	})
+	other := one
+	if running[0].Node == "one" {
+		other = two
+	}
+	asked := time.Now()
+	for range 2 { // twice does no harm
+		if err := other.Editor().Kill(t.Context(), running[0].Launch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one.await("its end", 5*time.Second, func() bool { return len(c.history(j.ID)) == 1 })
+	t.Logf("killed after %s", time.Since(asked).Round(time.Millisecond))
+	if r := c.history(j.ID)[0]; r.Outcome != job.Killed || r.Reason != "killed on request" || !r.Final {
+		t.Errorf("got %+v", r.Run)
+	}
+	if err := other.Editor().Kill(t.Context(), running[0].Launch); !errors.Is(err, sql.ErrNotFound) {
+		t.Errorf("kill of what has ended: %v, want %v", err, sql.ErrNotFound)
 	}
 }

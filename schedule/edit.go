@@ -351,6 +351,21 @@ func (e *Editor) change(ctx context.Context, fn func(*sql.Tx) error, settled fun
 	}
 }
 
+// Kill asks for an executing attempt to be killed, on whichever node it is. It is killed within a second or so, and
+// ends killed; sql.ErrNotFound means that it does not execute. Asking twice does no harm.
+func (e *Editor) Kill(ctx context.Context, l job.Launch) error {
+	found := false
+	ask := func(tx *sql.Tx) (err error) {
+		found, err = tx.RequestKill(l)
+		return err
+	}
+	err := e.change(ctx, ask, func(tx *sql.Tx) (bool, error) { return false, nil })
+	if err == nil && !found {
+		return fmt.Errorf("run %s: %w", l, sql.ErrNotFound)
+	}
+	return err
+}
+
 // RunNow adds a task that is due at once. The same key answers with the first request again; key may be empty.
 func (e *Editor) RunNow(ctx context.Context, id int64, key string) (job.Requested, error) {
 	now := e.Session.Now()

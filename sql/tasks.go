@@ -122,6 +122,44 @@ func (tx *Tx) Withdraw(ids []int64) error {
 	return err
 }
 
+// RequestKill asks the session that executes a launch to kill it. False means that it does not execute, or not any
+// more.
+func (tx *Tx) RequestKill(l job.Launch) (bool, error) {
+	var ids []int64
+	err := tx.query("find task", func(rows *stdsql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, "SELECT id FROM task FORCE INDEX (owner) WHERE session_id = ? AND launch = ?", l.Session[:], l.N)
+	if err != nil {
+		return false, err
+	}
+	rows, err := tx.LockTasks(ids)
+	if err != nil {
+		return false, err
+	}
+	for id, r := range rows {
+		if r.Is(l, job.Executing) {
+			_, err := tx.exec("request kill", "UPDATE task SET kill_requested = 1 WHERE id = ?", id)
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// KillsRequested lists the launch counters of the executing tasks of a session that somebody wants killed.
+func (db *DB) KillsRequested(ctx context.Context, session uuid.UUID) ([]int64, error) {
+	var out []int64
+	err := db.query(ctx, "list kill requests", func(rows *stdsql.Rows) error {
+		var n int64
+		err := rows.Scan(&n)
+		out = append(out, n)
+		return err
+	}, "SELECT launch FROM task FORCE INDEX (owner) WHERE session_id = ? AND state = 2 AND kill_requested = 1", session[:])
+	return out, err
+}
+
 // SessionTasks lists up to limit tasks that a session owns, without locking, ids after the given one.
 func (db *DB) SessionTasks(ctx context.Context, session uuid.UUID, after int64, limit int) ([]TaskRow, error) {
 	var out []TaskRow

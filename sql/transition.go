@@ -147,7 +147,7 @@ func (tx *Tx) Retry(again []Again, runs []job.Run) error {
 		rows[i] = []int64{a.ID, int64(a.DueNow)}
 	}
 	n, err := tx.exec("retry tasks", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', due_now BIGINT PATH '$[1]')) n"+
-		" STRAIGHT_JOIN task t ON t.id = n.id SET t.state = 0, t.session_id = NULL, t.launch = NULL, t.started = 0, t.spawn_by = 0,"+
+		" STRAIGHT_JOIN task t ON t.id = n.id SET t.state = 0, t.session_id = NULL, t.launch = NULL, t.started = 0, t.spawn_by = 0, t.kill_requested = 0,"+
 		" t.attempt = t.attempt + 1, t.due_now = n.due_now WHERE t.state = 2", table(rows))
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (tx *Tx) Free(ids []int64) error {
 		return nil
 	}
 	list, args := in(nil, ids)
-	n, err := tx.exec("free tasks", "UPDATE task FORCE INDEX (PRIMARY) SET state = 0, session_id = NULL, launch = NULL, started = 0, spawn_by = 0"+
+	n, err := tx.exec("free tasks", "UPDATE task FORCE INDEX (PRIMARY) SET state = 0, session_id = NULL, launch = NULL, started = 0, spawn_by = 0, kill_requested = 0"+
 		" WHERE id IN "+list+" AND state > 0", args...)
 	if err == nil && n != int64(len(ids)) {
 		err = fmt.Errorf("free tasks: %d of %d rows: %w", n, len(ids), ErrMoved)

@@ -37,6 +37,7 @@ CREATE TABLE task (
   launch     BIGINT     NULL                COMMENT 'with session_id the launch id: the fencing token',
   started    BIGINT     NOT NULL DEFAULT 0  COMMENT 'when the start was committed',
   spawn_by   BIGINT     NOT NULL DEFAULT 0  COMMENT 'after this instant nothing may be spawned for the launch',
+  kill_requested TINYINT NOT NULL DEFAULT 0 COMMENT 'somebody wants the attempt that is executing to be killed',
   PRIMARY KEY (id),
   UNIQUE KEY due (job_id, due, origin),
   KEY slice (state, due_now, hash),

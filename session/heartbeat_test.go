@@ -1,0 +1,172 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go-crontab/internal/faultproxy"
+)
+
+func (f *fixture) heartbeat(s *Session) (*Heartbeat, *int) {
+	stepped := new(int)
+	return &Heartbeat{Session: s, Pulse: f.pulse(), Load: func() (int, int) { return 3, 4 }, Stepped: func() { *stepped++ }, Log: f.log}, stepped
+}
+
+func TestBeat(t *testing.T) {
+	f := setUp(t)
+	s := f.join("one")
+	h, stepped := f.heartbeat(s)
+	s.draining.Store(true)
+	f.exec("UPDATE session SET beat_at = 1")
+	f.exec("UPDATE setting SET value = '64' WHERE name = 'buckets'")
+	before := boottime()
+	if err := h.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if sent := time.Duration(s.lease.sent.Load()); sent < before || sent > boottime() {
+		t.Errorf("got a lease that counts from %s, want from the beat, after %s", sent, before)
+	}
+	f.want("its row", 1, "SELECT COUNT(*) FROM session WHERE beat = 1 AND beat_at > 1 AND prepared = 3 AND executing = 4 AND draining = 1")
+	if _, _, buckets := s.Share(); buckets != 64 || *stepped != 1 {
+		t.Errorf("got %d buckets, told %d times of the clock; want 64 and once", buckets, *stepped)
+	}
+	if off := s.Now().Sub(s.Now()); off > 0 || s.Now() == 0 {
+		t.Errorf("got clock %s", s.Now())
+	}
+}
+
+// TestLeaseCountsFromTheSending: an answer that took long proves only that the session lived when it was asked for.
+func TestLeaseCountsFromTheSending(t *testing.T) {
+	f := setUp(t)
+	s := f.join("one")
+	h, _ := f.heartbeat(s)
+	s.lease.clock = nil
+	if err := h.beat(t.Context()); err != nil { // makes the connection
+		t.Fatal(err)
+	}
+	const slow = 400 * time.Millisecond
+	f.proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"), Action: faultproxy.Hold(slow)})
+	if err := h.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if age := s.Age(); age < slow {
+		t.Errorf("got a lease of age %s, want at least the %s for which the answer was under way", age, slow)
+	}
+}
+
+// TestFailedBeats: a beat that is not known to have arrived renews nothing, whatever stands in the row.
+func TestFailedBeats(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rule    faultproxy.Rule
+		arrived int64
+	}{
+		"it never arrives":         {faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"), Action: faultproxy.CutBefore()}, 0},
+		"its answer is lost":       {faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"), Action: faultproxy.CutAfter()}, 1},
+		"it is refused":            {faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"), Action: faultproxy.Error(1205, "HY000", "Lock wait timeout")}, 0},
+		"the clock cannot be read": {faultproxy.Rule{Match: faultproxy.SQL("UNIX_TIMESTAMP.*FROM setting"), Action: faultproxy.CutAfter()}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := setUp(t)
+			s := f.join("one")
+			h, stepped := f.heartbeat(s)
+			f.proxy.Add(c.rule)
+			before := s.lease.sent.Load()
+			if err := h.beat(t.Context()); err == nil {
+				t.Error("got no error")
+			}
+			if after := s.lease.sent.Load(); after != before {
+				t.Errorf("the lease was renewed by %s", time.Duration(after-before))
+			}
+			if *stepped != 0 || s.Lost() {
+				t.Errorf("told %d times of the clock, lost %v; want neither", *stepped, s.Lost())
+			}
+			f.want("beats in the row", c.arrived, "SELECT beat FROM session")
+			if err := h.beat(t.Context()); err != nil || s.lease.sent.Load() == before {
+				t.Errorf("the next beat: got %v, want it to renew the lease", err)
+			}
+		})
+	}
+}
+
+// TestBuried: a session learns from its beat that its row is gone, and stays lost.
+func TestBuried(t *testing.T) {
+	f := setUp(t)
+	s := f.join("one")
+	h, stepped := f.heartbeat(s)
+	before := s.lease.sent.Load()
+	f.exec("DELETE FROM session")
+	if err := h.beat(t.Context()); err != ErrBuried {
+		t.Errorf("got %v, want %v", err, ErrBuried)
+	}
+	if cause := context.Cause(s.Context()); cause != ErrBuried || !s.Lost() || s.Fresh() {
+		t.Errorf("got a session that ended with %v, lost %v, fresh %v; want %v, true, false", cause, s.Lost(), s.Fresh(), ErrBuried)
+	}
+	if s.lease.sent.Load() != before || *stepped != 0 {
+		t.Error("the beat of a buried session renewed its lease")
+	}
+}
+
+// TestOddBuckets: a number of buckets that cannot be is not taken over, and harms no lease.
+func TestOddBuckets(t *testing.T) {
+	f := setUp(t)
+	s := f.join("one")
+	h, _ := f.heartbeat(s)
+	for value, want := range map[string]int{"0": 16, "257": 16, "-3": 16, "many": 16} {
+		f.exec("UPDATE setting SET value = ? WHERE name = 'buckets'", value)
+		before := s.lease.sent.Load()
+		if err := h.beat(t.Context()); err != nil {
+			t.Errorf("%q buckets: %v", value, err)
+		}
+		if _, _, got := s.Share(); got != want || s.lease.sent.Load() == before {
+			t.Errorf("%q buckets: got %d, lease renewed: %v; want %d, and renewed", value, got, s.lease.sent.Load() != before, want)
+		}
+	}
+	f.exec("DELETE FROM setting WHERE name = 'buckets'")
+	before := s.lease.sent.Load()
+	if err := h.beat(t.Context()); err != nil || s.lease.sent.Load() == before {
+		t.Errorf("no setting: got %v, want the lease renewed", err)
+	}
+}
+
+// TestHeartbeatRuns: it begins at once, tries a failed beat again soon, beats at once when the node drains, and ends
+// with its context.
+func TestHeartbeatRuns(t *testing.T) {
+	f := setUp(t)
+	s := f.join("one")
+	s.Timings.Beat = time.Hour // any further beat has another reason
+	h, _ := f.heartbeat(s)
+	stop := errors.New("stopped")
+	ctx, end := context.WithCancelCause(t.Context())
+	done := make(chan error, 1)
+	beats := func(n int64) {
+		t.Helper()
+		for until := time.Now().Add(10 * time.Second); f.number("SELECT beat FROM session") < n; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatalf("not within 10 s: beat %d", n)
+			}
+		}
+	}
+	go func() { done <- h.Run(ctx) }()
+	beats(1)
+	s.Drain()
+	beats(2)
+	f.want("draining", 1, "SELECT draining FROM session")
+	end(stop)
+	if err := <-done; err != stop {
+		t.Errorf("got %v, want %v", err, stop)
+	}
+	s.Timings.Beat = 80 * time.Millisecond // again after 10 ms
+	failing := f.proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"), Times: 3, Action: faultproxy.Error(1205, "HY000", "busy")})
+	ctx, stopAgain := context.WithCancel(t.Context())
+	defer stopAgain()
+	go func() { done <- h.Run(ctx) }()
+	beats(4)
+	if n := failing.Fired(); n != 3 {
+		t.Errorf("got %d failed beats, want 3", n)
+	}
+	stopAgain()
+	<-done
+}

@@ -1,0 +1,138 @@
+package session
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/google/uuid"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/internal/testdb"
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// fixture is a migrated schema and two pools on it, one through a fault proxy.
+type fixture struct {
+	*testing.T
+	dsn     string
+	beside  *sql.DB
+	db      *sql.DB // through the proxy
+	proxy   *faultproxy.Proxy
+	timings Timings
+	log     *slog.Logger
+}
+
+func setUp(t *testing.T) *fixture {
+	t.Helper()
+	t.Parallel()
+	dsn := testdb.DSN(t)
+	open := func(dsn string, timeouts sql.Timeouts) *sql.DB {
+		db, err := sql.Open(dsn, timeouts, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		return db
+	}
+	migrator := open(dsn, sql.MigrateTimeouts)
+	if _, _, err := migrator.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	migrator.Close()
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	timings, err := NewTimings(MinExpiry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := faultproxy.New(t, cfg.Net, cfg.Addr)
+	return &fixture{t, dsn, open(dsn, sql.DefaultTimeouts), open(p.DSN(dsn), timings.SQL), p, timings, slog.New(slog.NewTextHandler(t.Output(), nil))}
+}
+
+func (f *fixture) exec(query string, args ...any) {
+	f.Helper()
+	if _, err := f.beside.Raw().Exec(query, args...); err != nil {
+		f.Fatalf("%s: %v", query, err)
+	}
+}
+
+func (f *fixture) want(what string, want int64, query string, args ...any) {
+	f.Helper()
+	if got := f.number(query, args...); got != want {
+		f.Errorf("%s: got %d, want %d", what, got, want)
+	}
+}
+
+func (f *fixture) number(query string, args ...any) (n int64) {
+	f.Helper()
+	if err := f.beside.Raw().QueryRow(query, args...).Scan(&n); err != nil {
+		f.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// pulse is a connection for beats, through the proxy.
+func (f *fixture) pulse() *sql.Pulse {
+	f.Helper()
+	p, err := sql.OpenPulse(f.proxy.DSN(f.dsn), f.timings.SQL)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { p.Close() })
+	return p
+}
+
+// join registers a session.
+func (f *fixture) join(node string) *Session {
+	f.Helper()
+	clock := new(Clock)
+	if _, err := ReadClock(f.Context(), f.pulse(), clock); err != nil {
+		f.Fatal(err)
+	}
+	s, err := Register(f.Context(), f.db, clock, f.timings, Identity{Node: node, Slots: 3}, f.log)
+	if err != nil {
+		f.Fatal(err)
+	}
+	// Its lease is that of a node that beats, however slow the test is.
+	s.lease.clock = func() time.Duration { return time.Duration(s.lease.sent.Load()) }
+	return s
+}
+
+// reaper is one that counts how often it told of changes.
+func (f *fixture) reaper(s *Session) (*Reaper, *int) {
+	changed := new(int)
+	return &Reaper{DB: f.db, Session: s, Changed: func() { *changed++ }, Log: f.log}, changed
+}
+
+// peer is a session that never beats by itself.
+func (f *fixture) peer(n byte) uuid.UUID {
+	f.Helper()
+	id := uuid.UUID{0: n, 15: n}
+	f.exec("INSERT INTO session (id, node, started, beat_at) VALUES (?, ?, 1, CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED))", id[:], "peer")
+	return id
+}
+
+func (f *fixture) lives(id uuid.UUID) bool {
+	return f.number("SELECT COUNT(*) FROM session WHERE id = ?", id[:]) == 1
+}
+
+// owned plans tasks of one job and has a session own them: n prepared, then m executing.
+func (f *fixture) owned(id uuid.UUID, n, m int) (jobID int64) {
+	f.Helper()
+	f.exec(`INSERT INTO job (app, name, hash, spec, created, updated) VALUES ('a', ?, 7, '{"app":"a","name":"x","every":"1s","command":"true","overlap":"allow","misfire":{"policy":"latest"},"on_lost":"fail"}', 1, 1)`, uuid.NewString())
+	jobID = f.number("SELECT MAX(id) FROM job")
+	for i := range n + m {
+		state := job.Prepare
+		if i >= n {
+			state = job.Executing
+		}
+		f.exec("INSERT INTO task (job_id, due, due_now, hash, state, attempt, session_id, launch, started, spawn_by) VALUES (?, ?, ?, 7, ?, 1, ?, ?, ?, 1)",
+			jobID, 1000+i, 2000+i, int(state), id[:], jobID*100_000+int64(i), 1990+i)
+	}
+	return jobID
+}

@@ -1,0 +1,129 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/sql"
+)
+
+// TestRegister loses the COMMIT that inserts the session in every way: the session that comes of it has its row, and
+// is the only one that will ever beat.
+func TestRegister(t *testing.T) {
+	t.Parallel()
+	commit := faultproxy.CommitOf("INSERT INTO session")
+	for name, c := range map[string]struct {
+		rules []faultproxy.Rule
+		rows  int64 // sessions in the table; one that nobody holds is buried later
+	}{
+		"nothing goes wrong":              {nil, 1},
+		"the reply is lost":               {[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()}}, 1},
+		"the commit never arrives":        {[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutBefore()}}, 1},
+		"it never arrives, twice":         {[]faultproxy.Rule{{Match: commit, Times: 2, Action: faultproxy.CutBefore()}}, 1},
+		"the commit is refused":           {[]faultproxy.Rule{{Match: commit, Action: faultproxy.Error(1213, "40001", "Deadlock found")}}, 1},
+		"the statement is cut":            {[]faultproxy.Rule{{Match: faultproxy.SQL("INSERT INTO session"), Action: faultproxy.CutAfter()}}, 1},
+		"the commit is held for long":     {[]faultproxy.Rule{{Match: commit, Action: faultproxy.HoldBefore(1800 * time.Millisecond)}}, 1},
+		"lost, and not to be settled":     {[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()}, {Match: faultproxy.SQL("FROM session WHERE id .* FOR UPDATE"), Action: faultproxy.CutBefore()}}, 2},
+		"MySQL is not there at first":     {[]faultproxy.Rule{{Match: faultproxy.SQL("SELECT VERSION"), Times: 3, Action: faultproxy.CutBefore()}}, 1},
+		"the server is starting at first": {[]faultproxy.Rule{{Match: faultproxy.SQL("FROM setting"), Action: faultproxy.Error(1053, "08S01", "Server shutdown in progress")}}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := setUp(t)
+			var injected []*faultproxy.Injected
+			for _, r := range c.rules {
+				injected = append(injected, f.proxy.Add(r))
+			}
+			before := boottime()
+			s, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{Node: "n", Address: "a:1", PID: 7, Version: "v", Slots: 3}, f.log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range injected {
+				if i.Fired() == 0 {
+					t.Error("a fault was not in effect")
+				}
+			}
+			f.want("its row", 1, "SELECT COUNT(*) FROM session WHERE id = ? AND node = 'n' AND address = 'a:1' AND pid = 7 AND version = 'v' AND slots = 3", s.id[:])
+			f.want("sessions", c.rows, "SELECT COUNT(*) FROM session")
+			if sent := time.Duration(s.lease.sent.Load()); sent < before || sent > boottime() {
+				t.Errorf("got a lease that counts from %s, want from its insert, after %s", sent, before)
+			}
+			if index, of, buckets := s.Share(); index != -1 || of != 0 || buckets != 16 {
+				t.Errorf("got share %d of %d, %d buckets; want none before the first look, of 16", index, of, buckets)
+			}
+		})
+	}
+}
+
+func TestRegisterRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		damage func(f *fixture)
+		text   string
+	}{
+		"a node with another expiry": {func(f *fixture) {
+			f.exec("INSERT INTO setting VALUES ('session_expiry_ms', '20000')")
+			f.peer(1)
+		}, "its session expiry is 5s, that of the cluster's 1 nodes is 20s; start it with --session-expiry=20s"},
+		"a lock row is missing": {func(f *fixture) { f.exec("DELETE FROM locks WHERE id = 9") }, "table locks has 256 of 257 rows"},
+		"no number of buckets":  {func(f *fixture) { f.exec("DELETE FROM setting") }, "setting buckets is missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := setUp(t)
+			c.damage(f)
+			before := f.number("SELECT COUNT(*) FROM session")
+			s, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{}, f.log)
+			if s != nil || !errors.Is(err, sql.ErrRefuseJoin) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("got %v, want a refusal: %s", err, c.text)
+			}
+			f.want("sessions", before, "SELECT COUNT(*) FROM session")
+		})
+	}
+}
+
+// TestRegisterGivesUp: the end of the context ends the waiting for a MySQL that is not there.
+func TestRegisterGivesUp(t *testing.T) {
+	f := setUp(t)
+	f.proxy.Refuse()
+	stop := errors.New("the node was stopped")
+	ctx, end := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { end(stop) })
+	if _, err := Register(ctx, f.db, new(Clock), f.timings, Identity{}, f.log); err != stop {
+		t.Errorf("got %v, want %v", err, stop)
+	}
+}
+
+// TestSessionOutlivesItsRegistration: what registers it may end before it does.
+func TestSessionOutlivesItsRegistration(t *testing.T) {
+	f := setUp(t)
+	ctx, end := context.WithCancel(t.Context())
+	s, err := Register(ctx, f.db, new(Clock), f.timings, Identity{Node: "n"}, f.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end()
+	if s.Context().Err() != nil || !s.Fresh() {
+		t.Error("the session ended with the context that registered it")
+	}
+	if err := s.End(t.Context(), f.db); err != nil {
+		t.Fatal(err)
+	}
+	f.want("sessions after its end", 0, "SELECT COUNT(*) FROM session")
+}
+
+// TestLaunches: no launch is ever given twice.
+func TestLaunches(t *testing.T) {
+	t.Parallel()
+	var s Session
+	a := s.Mint()
+	if first := s.Reserve(10); first != a.N+1 {
+		t.Errorf("reserved from %d, want from %d", first, a.N+1)
+	}
+	if b := s.Mint(); b.N != a.N+11 || a.N != 1 {
+		t.Errorf("minted %d and, behind ten that were reserved, %d; want 1 and 12", a.N, b.N)
+	}
+}
