@@ -50,7 +50,7 @@ func (h *Handlers) Execute(ctx context.Context, a Attempt) job.Result {
 		ctx, cancel = context.WithTimeoutCause(ctx, a.Timeout, late)
 		defer cancel()
 	}
-	err, stack := call(ctx, f, a)
+	stack, err := call(ctx, f, a)
 	switch cause := context.Cause(ctx); {
 	case err == nil:
 		return job.Result{Outcome: job.Succeeded}
@@ -69,7 +69,7 @@ func (h *Handlers) Execute(ctx context.Context, a Attempt) job.Result {
 
 // call runs f on a goroutine of its own, because one that calls runtime.Goexit takes its goroutine along. stack is
 // nil unless f panicked or did that.
-func call(ctx context.Context, f Handler, a Attempt) (err error, stack []byte) {
+func call(ctx context.Context, f Handler, a Attempt) (stack []byte, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -89,5 +89,5 @@ func call(ctx context.Context, f Handler, a Attempt) (err error, stack []byte) {
 		returned = true
 	}()
 	<-done
-	return err, stack
+	return stack, err
 }

@@ -158,14 +158,14 @@ func TestHeartbeatRuns(t *testing.T) {
 	if err := <-done; err != stop {
 		t.Errorf("got %v, want %v", err, stop)
 	}
-	s.Timings.Beat = 80 * time.Millisecond // again after 10 ms
-	failing := f.proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"), Times: 3, Action: faultproxy.Error(1205, "HY000", "busy")})
+	s.Timings.Beat = 6 * time.Second // and an eighth of it after a beat that failed
+	failing := f.proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"), Times: 2, Action: faultproxy.Error(1205, "HY000", "busy")})
 	ctx, stopAgain := context.WithCancel(t.Context())
 	defer stopAgain()
 	go func() { done <- h.Run(ctx) }()
-	beats(4)
-	if n := failing.Fired(); n != 3 {
-		t.Errorf("got %d failed beats, want 3", n)
+	beats(3)
+	if n := failing.Fired(); n != 2 {
+		t.Errorf("got %d failed beats, want 2", n)
 	}
 	stopAgain()
 	<-done

@@ -88,6 +88,28 @@ func TestFirstLookBuriesNobody(t *testing.T) {
 	}
 }
 
+// TestSilenceCountsFromTheLastBeat: each beat that is seen starts the waiting anew, and the last one is followed by a
+// burial.
+func TestSilenceCountsFromTheLastBeat(t *testing.T) {
+	f := setUp(t)
+	s := f.join("one")
+	peer := f.peer(200)
+	r, _ := f.reaper(s)
+	mono := time.Duration(0)
+	for range 4 {
+		f.exec("UPDATE session SET beat = beat + 1, beat_at = 1 WHERE id = ?", peer[:])
+		for _, wait := range []time.Duration{0, MinExpiry - 1, 1} {
+			mono += wait
+			if err := r.reap(t.Context(), mono); err != nil || !f.lives(peer) {
+				t.Fatalf("%s after its beat: peer lives %v, %v", wait, f.lives(peer), err)
+			}
+		}
+	}
+	if err := r.reap(t.Context(), mono+1); err != nil || f.lives(peer) {
+		t.Errorf("silent for longer than the expiry: peer lives %v, %v", f.lives(peer), err)
+	}
+}
+
 // TestBeatBeforeTheBurial: a beat that arrives between the look and the burial saves the session.
 func TestBeatBeforeTheBurial(t *testing.T) {
 	f := setUp(t)
