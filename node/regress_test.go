@@ -55,8 +55,13 @@ func TestASecondPauseHoldsToo(t *testing.T) {
 	c := newCluster(t)
 	n := c.start("one", func(cfg *node.Config) { cfg.Executor = newLedger() })
 	j := n.create(job.Spec{Name: "yearly", Schedule: "0 0 1 1 *"})
+	// The other session has a row, or its task would be freed at once as that of a dead one.
+	_, err := c.db.Raw().Exec("INSERT INTO session (id, node, started, beat_at) VALUES ('somebody else', 'other', 1, ?)", n.Now().UnixMicro())
+	if err != nil {
+		t.Fatal(err)
+	}
 	spawnBy := n.Now().Add(900 * time.Millisecond)
-	_, err := c.db.Raw().Exec("INSERT INTO task (job_id, due, due_now, hash, state, session_id, launch, spawn_by) VALUES (?, 1, 1, 0, 2, 'somebody else', 1, ?)", j.ID, spawnBy.UnixMicro())
+	_, err = c.db.Raw().Exec("INSERT INTO task (job_id, due, due_now, hash, state, session_id, launch, spawn_by) VALUES (?, 1, 1, 0, 2, 'somebody else', 1, ?)", j.ID, spawnBy.UnixMicro())
 	if err != nil {
 		t.Fatal(err)
 	}

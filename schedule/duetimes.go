@@ -115,7 +115,7 @@ func compile(j *sql.JobRow) (s job.Schedule, err error) {
 	if j.SpecErr != nil {
 		return nil, j.SpecErr
 	}
-	if sp := &j.Spec; sp.Schedule == "" || sp.Start != nil || sp.End != nil || sp.Jitter != 0 {
+	if sp := &j.Spec; sp.Schedule == "" || sp.Start != nil || sp.End != nil || sp.MaxFires != 0 || sp.Jitter != 0 {
 		return j.Spec.Compile() // cheap, or not shared by jobs
 	}
 	key := j.Spec.Timezone + "\x00" + j.Spec.Schedule
