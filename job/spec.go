@@ -246,8 +246,8 @@ func (s *Spec) checkBounds(p *Problems) {
 		if t == nil {
 			continue
 		}
-		if y := t.UTC().Year(); y < 1970 || y > 2099 {
-			p.add(field, "the year %d is not between 1970 and 2099", y)
+		if y := t.UTC().Year(); y < 1971 || y > 2099 { // 1970 begins at zero, which means no instant
+			p.add(field, "the year %d is not between 1971 and 2099", y)
 		}
 	}
 	if s.MaxFires < 0 {

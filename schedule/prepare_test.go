@@ -74,10 +74,10 @@ func TestPrepared(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p, m := NewPrepared(), modelSet{}
-		id := rapid.Int64Range(1, 12)
-		instant := rapid.Int64Range(1, 40)
+		id := rapid.Int64Range(1, 6)
+		instant := rapid.Int64Range(1, 8)
 		lead := func(t *rapid.T) time.Duration {
-			return time.Duration(rapid.Int64Range(-5, 15).Draw(t, "lead")) * time.Microsecond
+			return time.Duration(rapid.Int64Range(-2, 4).Draw(t, "lead")) * time.Microsecond
 		}
 		counter := int64(0)
 		some := func(t *rapid.T) job.Task { // one that is there, or was, or never
@@ -92,7 +92,7 @@ func TestPrepared(t *testing.T) {
 			"Add": func(t *rapid.T) {
 				var tasks []job.Task
 				now := job.Micros(instant.Draw(t, "now"))
-				for _, id := range rapid.SliceOfNDistinct(id, 0, 5, rapid.ID).Draw(t, "ids") {
+				for _, id := range rapid.SliceOfNDistinct(id, 0, 4, rapid.ID).Draw(t, "ids") {
 					counter++
 					task := job.Task{ID: id, DueNow: job.Micros(instant.Draw(t, "due")), Launch: job.Launch{Session: uuid.UUID{1}, N: counter}}
 					tasks = append(tasks, task)
@@ -120,6 +120,14 @@ func TestPrepared(t *testing.T) {
 					in.where, in.at = "exact", at
 				}
 			},
+			"ReturnAll": func(t *rapid.T) {
+				for _, id := range slices.Sorted(maps.Keys(m)) {
+					if in := m[id]; in.where == "taken" {
+						in.where, in.at = "exact", job.Micros(instant.Draw(t, "at"))
+						p.Return(in.Task, in.at)
+					}
+				}
+			},
 			"Drop": func(t *rapid.T) {
 				task := some(t)
 				p.Drop(task)
@@ -145,14 +153,14 @@ func TestPrepared(t *testing.T) {
 				if p.Len() != len(m) {
 					t.Fatalf("Len: got %d, want %d", p.Len(), len(m))
 				}
-				for _, lead := range []time.Duration{0, 10 * time.Microsecond} {
+				for _, lead := range []time.Duration{0, 3 * time.Microsecond} {
 					at, ok := p.Next(lead)
 					wantAt, want := m.next(lead)
 					if ok != want || at != wantAt {
 						t.Fatalf("Next(%s): got %d, %v; want %d, %v", lead, at, ok, wantAt, want)
 					}
 				}
-				for _, now := range []job.Micros{0, 5, 20, 40} {
+				for _, now := range []job.Micros{0, 2, 5, 8} {
 					want := len(m.ready("ahead", now)) + len(m.ready("exact", now))
 					if got := p.Due(now); got != want {
 						t.Fatalf("Due(%d): got %d, want %d", now, got, want)

@@ -17,6 +17,9 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrRefuseJoin, fmt.Sprintf(format, args...))
 }
 
+// minPacket holds a batch of output, each byte of which may take two when it is quoted.
+const minPacket = 4 * maxOutputBytes
+
 // Check looks at everything on which the protocol rests before a node joins. An error that is ErrRefuseJoin
 // says what is wrong and what to do; any other means that MySQL is out of reach.
 func (db *DB) Check(ctx context.Context) error {
@@ -25,9 +28,10 @@ func (db *DB) Check(ctx context.Context) error {
 		readOnly int
 		lockWait int64
 		idle     int64
+		packet   int64
 	)
-	row := db.db.QueryRowContext(ctx, "SELECT VERSION(), @@GLOBAL.read_only, @@SESSION.innodb_lock_wait_timeout, @@SESSION.wait_timeout")
-	if err := row.Scan(&version, &readOnly, &lockWait, &idle); err != nil {
+	row := db.db.QueryRowContext(ctx, "SELECT VERSION(), @@GLOBAL.read_only, @@SESSION.innodb_lock_wait_timeout, @@SESSION.wait_timeout, @@max_allowed_packet")
+	if err := row.Scan(&version, &readOnly, &lockWait, &idle, &packet); err != nil {
 		return fmt.Errorf("check server: %w", err)
 	}
 	if err := checkVersion(version); err != nil {
@@ -41,6 +45,9 @@ func (db *DB) Check(ctx context.Context) error {
 	}
 	if d := time.Duration(idle) * time.Second; d > db.timeouts.Idle {
 		return refuse("wait_timeout is %s and must be at most %s", d, db.timeouts.Idle)
+	}
+	if packet < minPacket {
+		return refuse("max_allowed_packet is %d bytes and must be at least %d: output of commands is written in batches", packet, int64(minPacket))
 	}
 	if err := db.checkSchema(ctx); err != nil {
 		return err
