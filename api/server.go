@@ -135,6 +135,7 @@ func (s *Server) routes() http.Handler {
 	on("POST", "/api/v1/jobs/{id}/resume", s.resumeJob)
 	on("POST", "/api/v1/jobs/{id}/run", s.runJob)
 	on("GET", "/api/v1/jobs/{id}/next", s.nextDue, "n", "from")
+	on("GET", "/api/v1/jobs/{id}/explain", s.explain, "at")
 	on("GET", "/api/v1/jobs/{id}/history", s.history, "outcome", "from", "to", "limit", "cursor")
 
 	on("GET", "/api/v1/runs", s.listRuns, "job_id", "app", "state", "outcome", "node", "from", "to", "limit", "cursor")

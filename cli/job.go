@@ -16,7 +16,7 @@ const jobArgument = "one JOB (its id, app/name, or name)"
 
 func jobCommand(c *console) *cobra.Command {
 	return newGroup("job", "Add, look at and change jobs",
-		jobAdd(c), jobList(c), jobShow(c), jobNext(c), jobHistory(c),
+		jobAdd(c), jobList(c), jobShow(c), jobNext(c), jobHistory(c), jobExplain(c),
 		jobChange(c, "pause", "paused", "Stop a job's due times until it is resumed"),
 		jobChange(c, "resume", "resumed", "Give a paused job its due times back"),
 		jobRun(c), jobRemove(c))

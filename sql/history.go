@@ -254,3 +254,38 @@ func cut(s string, n int) string {
 	}
 	return string(r[:n-1]) + "…"
 }
+
+// RunsAt returns the runs that stand for a due time of a job's schedule, its attempts in order. One row may count it
+// among others.
+func (db *DB) RunsAt(ctx context.Context, jobID int64, due job.Micros) ([]RunRow, error) {
+	var near []RunRow
+	// Runs of one schedule do not overlap, so only those of the latest due time up to this one can be meant.
+	err := db.query(ctx, "read runs of a due time", func(rows *stdsql.Rows) error {
+		r, err := scanRun(rows)
+		near = append(near, r)
+		return err
+	}, "SELECT "+runColumns+" FROM history h FORCE INDEX (attempt) JOIN job j ON j.id = h.job_id"+
+		" WHERE h.job_id = ? AND h.origin = 0 AND h.due <= ? ORDER BY h.due DESC, h.origin DESC, h.attempt DESC LIMIT ?", jobID, int64(due), job.MaxAttempts)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(near)
+	return slices.DeleteFunc(near, func(r RunRow) bool { return r.Until < due || r.Due != near[len(near)-1].Due }), nil
+}
+
+// TaskAt returns the live task of a due time of a job's schedule, or ErrNotFound.
+func (db *DB) TaskAt(ctx context.Context, jobID int64, due job.Micros) (TaskRow, error) {
+	var out []TaskRow
+	err := db.query(ctx, "read task of a due time", func(rows *stdsql.Rows) error {
+		t, err := scanTask(rows)
+		out = append(out, t)
+		return err
+	}, "SELECT "+taskColumns+" FROM task WHERE job_id = ? AND due = ? AND origin = 0", jobID, int64(due))
+	if err == nil && len(out) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return TaskRow{}, err
+	}
+	return out[0], nil
+}

@@ -47,9 +47,9 @@ func jobRows(out *[]JobRow) func(*stdsql.Rows) error {
 
 // InsertJob writes a new job and returns its id. A living job of the same app and name is ErrExists.
 func (tx *Tx) InsertJob(j *job.Job, spec string) (int64, error) {
-	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO job (app, name, hash, version, spec, paused, paused_at, next_due, error, created, updated)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?)", j.Spec.App, j.Spec.Name, j.Hash, j.Version, spec, j.Paused,
-		int64(j.PausedAt), int64(j.NextDue), j.Error, int64(j.Created), int64(j.Updated))
+	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO job (app, name, hash, version, spec, paused, paused_at, next_due, last_due, error, created, updated)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?)", j.Spec.App, j.Spec.Name, j.Hash, j.Version, spec, j.Paused,
+		int64(j.PausedAt), int64(j.NextDue), int64(j.LastDue), j.Error, int64(j.Created), int64(j.Updated))
 	if isDuplicate(err) {
 		return 0, fmt.Errorf("job %s/%s: %w", j.Spec.App, j.Spec.Name, ErrExists)
 	}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// explanationView answers why a job did, or did not, run at an instant.
+type explanationView struct {
+	Answer string    `json:"answer"`
+	Runs   []runView `json:"runs"`
+	Before *dueView  `json:"before"`
+	After  *dueView  `json:"after"`
+}
+
+func jobExplain(c *console) *cobra.Command {
+	at := ""
+	cmd := &cobra.Command{
+		Use: "explain JOB --at TIME", Short: "Say why a job did, or did not, run at some time", Args: wants(1, 1, jobArgument),
+		Example:           "  go-crontab job explain backup --at \"2027-01-31 03:00\"\n  go-crontab job explain backup --at 2027-01-31T03:00:00+01:00",
+		ValidArgsFunction: completeJobs(c),
+	}
+	r := newRemote(c, cmd, "table", "json", "yaml")
+	cmd.Flags().StringVar(&at, "at", "", "the time, in the job's time zone unless it says another")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		j, _, err := findJob(cmd.Context(), r, args[0])
+		if err != nil {
+			return err
+		}
+		if at == "" {
+			return usageError("--at is missing, such as --at \"2027-01-31 03:00\"")
+		}
+		t, err := parseTime(at, j.zone(), time.Now())
+		if err != nil {
+			return usageError("--at %w", err)
+		}
+		e, raw, err := get[explanationView](cmd.Context(), r, j.path()+"/explain", url.Values{"at": {t.Format(time.RFC3339Nano)}})
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, "", func() error {
+			c.printf("%s at %s: %s\n", plain(j.fullName()), absolute(&t, j.zone()), plain(e.Answer))
+			for _, around := range []struct {
+				word string
+				due  *dueView
+			}{{"before", e.Before}, {"after", e.After}} {
+				if around.due != nil && around.due.Due != nil {
+					c.notef("%-16s %s\n", fmt.Sprintf("due time %s:", around.word), absolute(around.due.Due, j.zone()))
+				}
+			}
+			return nil
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,136 @@
+package schedule
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// TestDecide holds what becomes of a prepared task that is due at t0.
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	spec := func(change func(*job.Spec)) job.Spec {
+		s := every("j", time.Hour, -10*time.Hour)
+		s.Overlap, s.Misfire = job.OverlapSkip, job.Misfire{Policy: job.MisfireLatest, MaxAge: job.Duration(30 * time.Minute)}
+		if change != nil {
+			change(&s)
+		}
+		return s
+	}
+	row := func(change func(*sql.JobRow)) *sql.JobRow {
+		j := &sql.JobRow{Job: job.Job{ID: 3, Spec: spec(nil), Version: 1}}
+		if change != nil {
+			change(j)
+		}
+		return j
+	}
+	running := []sql.TaskRow{{Task: job.Task{JobID: 3, Due: t0 - 1}, State: job.Executing}}
+	const early, onTime, late = -100 * time.Millisecond, 0, 61 * time.Second
+	for name, c := range map[string]struct {
+		job       *sql.JobRow
+		task      func(*job.Task)
+		executing []sql.TaskRow
+		now       time.Duration // after it is due
+		want      verdict
+		outcome   job.Outcome
+		reason    string // its beginning
+	}{
+		"before it is due": {row(nil), nil, nil, early, begin, 0, ""},
+		"when it is due":   {row(nil), nil, nil, onTime, begin, 0, ""},
+		"a little late":    {row(nil), nil, nil, 59 * time.Second, begin, 0, ""},
+		"as late as it may be without a question":    {row(nil), nil, nil, 60 * time.Second, begin, 0, ""},
+		"an older version planned it":                {row(func(j *sql.JobRow) { j.Version = 9 }), nil, nil, onTime, begin, 0, ""},
+		"the job is gone":                            {nil, nil, nil, onTime, refuse, job.Skipped, "job was deleted"},
+		"the job is gone, before it is due":          {nil, nil, nil, early, hold, 0, ""},
+		"deleted":                                    {row(func(j *sql.JobRow) { j.Deleted = true }), nil, nil, onTime, refuse, job.Skipped, "job was deleted"},
+		"deleted, before it is due":                  {row(func(j *sql.JobRow) { j.Deleted = true }), nil, nil, early, hold, 0, ""},
+		"paused":                                     {row(func(j *sql.JobRow) { j.Paused = true }), nil, nil, onTime, refuse, job.Skipped, "job is paused"},
+		"paused, a moment before it is due":          {row(func(j *sql.JobRow) { j.Paused = true }), nil, nil, -time.Microsecond, hold, 0, ""},
+		"paused, asked for by hand":                  {row(func(j *sql.JobRow) { j.Paused = true }), func(t *job.Task) { t.Origin = 4 }, nil, onTime, begin, 0, ""},
+		"deleted, asked for by hand":                 {row(func(j *sql.JobRow) { j.Deleted = true }), func(t *job.Task) { t.Origin = 4 }, nil, onTime, refuse, job.Skipped, "job was deleted"},
+		"an unreadable definition":                   {row(func(j *sql.JobRow) { j.SpecErr = errors.New("stored definition: of the future") }), nil, nil, onTime, refuse, job.Skipped, "stored definition: of the future"},
+		"an unreadable definition, before it is due": {row(func(j *sql.JobRow) { j.SpecErr = errors.New("x") }), nil, nil, early, hold, 0, ""},
+		"a schedule that cannot be, in time":         {row(func(j *sql.JobRow) { j.Spec.Schedule = "1-0 * * * *" }), nil, nil, onTime, begin, 0, ""},
+		"a schedule that cannot be, late":            {row(func(j *sql.JobRow) { j.Spec.Schedule = "1-0 * * * *" }), nil, nil, late, refuse, job.Skipped, "schedule: "},
+		"another is executing":                       {row(nil), nil, running, onTime, refuse, job.Skipped, "overlap: the run due "},
+		"another is executing, before it is due":     {row(nil), nil, running, early, hold, 0, ""},
+		"another is executing, and may":              {row(func(j *sql.JobRow) { j.Spec.Overlap = job.OverlapAllow }), nil, running, onTime, begin, 0, ""},
+		"another is executing, asked for by hand":    {row(nil), func(t *job.Task) { t.Origin = 4 }, running, onTime, refuse, job.Skipped, "overlap: the run due "},
+		"a retry while another is executing":         {row(nil), func(t *job.Task) { t.Attempt = 2 }, running, onTime, hold, 0, ""},
+		"a retry while nothing is executing":         {row(nil), func(t *job.Task) { t.Attempt = 2 }, nil, onTime, begin, 0, ""},
+		"a retry that comes long after its due time": {row(nil), func(t *job.Task) { t.Attempt, t.Due = 2, after(-5*time.Hour) }, nil, onTime, begin, 0, ""},
+		"misfired, the latest":                       {row(nil), nil, nil, late, begin, 0, ""},
+		"misfired, as old as it may be":              {row(nil), nil, nil, 30 * time.Minute, begin, 0, ""},
+		"misfired, too old":                          {row(nil), nil, nil, 30*time.Minute + time.Microsecond, refuse, job.Missed, "nobody could start it within 1m; misfire policy latest"},
+		"misfired, and a later one has passed":       {row(func(j *sql.JobRow) { j.Spec.Every = job.Duration(30 * time.Second) }), nil, nil, late, refuse, job.Missed, "nobody could start it within 1m; misfire policy latest"},
+		"misfired, with policy skip":                 {row(func(j *sql.JobRow) { j.Spec.Misfire.Policy = job.MisfireSkip }), nil, nil, late, refuse, job.Missed, "nobody could start it within 1m; misfire policy skip"},
+		"with policy skip, just in time":             {row(func(j *sql.JobRow) { j.Spec.Misfire.Policy = job.MisfireSkip }), nil, nil, 60 * time.Second, begin, 0, ""},
+		"misfired and overlapped":                    {row(nil), nil, running, late, refuse, job.Skipped, "overlap: the run due "},
+		"asked for by hand, and late":                {row(func(j *sql.JobRow) { j.Spec.Misfire.Policy = job.MisfireSkip }), func(t *job.Task) { t.Origin = 4 }, nil, 5 * time.Hour, begin, 0, ""},
+		"a single instant, ages ago":                 {row(func(j *sql.JobRow) { j.Spec = at("j", t0); j.Spec.Misfire.Policy = job.MisfireLatest }), nil, nil, 1000 * time.Hour, begin, 0, ""},
+	} {
+		task := job.Task{ID: 8, JobID: 3, Due: t0, DueNow: t0, Attempt: 1, Launch: job.Launch{Session: uuid.UUID{1}, N: 2}}
+		if c.task != nil {
+			c.task(&task)
+		}
+		now := after(c.now)
+		got := decide(task, c.job, c.executing, now)
+		if got.verdict != c.want || got.task != task {
+			t.Errorf("%s: got verdict %d, want %d (hold %d, begin %d, refuse %d)", name, got.verdict, c.want, hold, begin, refuse)
+			continue
+		}
+		switch got.verdict {
+		case begin:
+			if a := got.attempt; a.Task != task || a.At != now || a.SpawnBy != max(now, t0)+job.SpawnWindow || a.Spec != &c.job.Spec {
+				t.Errorf("%s: got attempt %+v", name, a)
+			}
+		case refuse:
+			r := got.run
+			if r.Outcome != c.outcome || !strings.HasPrefix(r.Reason, c.reason) {
+				t.Errorf("%s: got %s, %q; want %s, %q", name, r.Outcome, r.Reason, c.outcome, c.reason)
+			}
+			if r.Launch != task.Launch || r.JobID != 3 || r.Due != task.Due || r.Until != task.Due || r.Count != 1 || r.Origin != task.Origin || r.Attempt != task.Attempt || !r.Final || r.Started != 0 || r.Ended != now {
+				t.Errorf("%s: got run %+v", name, r)
+			}
+		case hold:
+			if got.until > now.Add(2*time.Second) || task.Attempt > 1 && got.until <= now {
+				t.Errorf("%s: it is looked at again at %s, want within two seconds", name, got.until)
+			}
+		}
+	}
+}
+
+// TestSettle corrects decisions by what rows say after an unknown commit.
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	mine := job.Launch{Session: uuid.UUID{1}, N: 2}
+	for name, c := range map[string]struct {
+		row  *sql.TaskRow
+		want verdict
+	}{
+		"its start stands":          {&sql.TaskRow{Task: job.Task{Launch: mine}, State: job.Executing}, begin},
+		"nothing stands":            {&sql.TaskRow{Task: job.Task{Launch: mine}, State: job.Prepare}, hold},
+		"its refusal stands":        {nil, forget},
+		"it was freed":              {&sql.TaskRow{State: job.Idle}, forget},
+		"it was claimed by another": {&sql.TaskRow{Task: job.Task{Launch: job.Launch{Session: uuid.UUID{2}, N: 2}}, State: job.Prepare}, forget},
+		"it was claimed anew by us": {&sql.TaskRow{Task: job.Task{Launch: job.Launch{Session: uuid.UUID{1}, N: 3}}, State: job.Prepare}, forget},
+		"another executes it":       {&sql.TaskRow{Task: job.Task{Launch: job.Launch{Session: uuid.UUID{2}, N: 2}}, State: job.Executing}, forget},
+	} {
+		for _, before := range []verdict{forget, hold, begin, refuse} {
+			d := decision{task: job.Task{ID: 8, Launch: mine}, verdict: before}
+			rows := map[int64]sql.TaskRow{}
+			if c.row != nil {
+				rows[8] = *c.row
+			}
+			if d.settle(rows); d.verdict != c.want {
+				t.Errorf("%s, decided %d: got %d, want %d", name, before, d.verdict, c.want)
+			}
+		}
+	}
+}
