@@ -156,6 +156,9 @@ func reasonOf(run *runView) string {
 	if run.Count > 1 {
 		parts = append(parts, fmt.Sprintf("%d due times", run.Count))
 	}
+	if run.Attempt > 1 || run.State == "ended" && !run.Final {
+		parts = append(parts, fmt.Sprintf("attempt %d", run.Attempt))
+	}
 	switch {
 	case run.Signal != "":
 		parts = append(parts, run.Signal)

@@ -1,0 +1,266 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/job"
+)
+
+// TestPlanGoesOn plans a job look by look: the horizon moves, no due time comes twice, and far ones wait.
+func TestPlanGoesOn(t *testing.T) {
+	f := setUp(t)
+	j := f.create(every("j", 10*time.Second, 5*time.Second))
+	far := f.create(every("far", time.Hour, time.Hour))
+	for _, c := range []struct {
+		now  time.Duration
+		last float64 // due time that is planned
+	}{{0, 35}, {25 * time.Second, 35}, {25*time.Second + 1*time.Microsecond, 65}, {45 * time.Second, 65}, {46 * time.Second, 85}} {
+		f.session.set(after(c.now))
+		if _, err := f.planner.plan(t.Context(), after(c.now)); err != nil {
+			t.Fatal(err)
+		}
+		got := f.dues(j.ID)
+		var want []float64
+		for due := 5.0; due <= c.last; due += 10 {
+			want = append(want, due)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got due times %v, want %v", c.now, got, want)
+		}
+	}
+	f.wantDues("far away", far.ID)
+	if _, err := f.planner.plan(t.Context(), after(time.Hour-planWindow+1*time.Microsecond)); err != nil {
+		t.Fatal(err)
+	}
+	f.wantDues("near", far.ID, 3600)
+}
+
+// TestPlanOfOthers: what another session prefers is planned only when its cursor is very near.
+func TestPlanOfOthers(t *testing.T) {
+	f := setUp(t)
+	f.session.index, f.session.of = 0, 2
+	var mine, theirs job.Job
+	for i := 0; mine.ID == 0 || theirs.ID == 0; i++ {
+		j := f.create(every(fmt.Sprint(i), time.Hour, time.Hour))
+		if bucketOf(j.Hash, 16)%2 == 0 {
+			mine = j
+		} else {
+			theirs = j
+		}
+	}
+	plan := func(before time.Duration) {
+		t.Helper()
+		if _, err := f.planner.plan(t.Context(), after(time.Hour-before)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plan(orphaned)
+	f.wantDues("mine, soon", mine.ID, 3600)
+	f.wantDues("theirs, soon", theirs.ID)
+	plan(orphaned - time.Microsecond)
+	f.wantDues("theirs, and nobody cares", theirs.ID, 3600)
+}
+
+// TestPoisonIsIsolated plans a batch in which MySQL refuses the rows of some jobs: those are marked as broken, all
+// others are planned once.
+func TestPoisonIsIsolated(t *testing.T) {
+	f := setUp(t)
+	var jobs []job.Job
+	for i := range 60 {
+		jobs = append(jobs, f.create(every(fmt.Sprint(i), time.Hour, time.Hour)))
+	}
+	poison := map[int64]bool{jobs[0].ID: true, jobs[17].ID: true, jobs[18].ID: true, jobs[59].ID: true}
+	var ids []string
+	for id := range poison {
+		ids = append(ids, fmt.Sprint(id))
+	}
+	f.exec("CREATE TRIGGER refuse BEFORE INSERT ON task FOR EACH ROW IF NEW.job_id IN (" + strings.Join(ids, ",") +
+		") THEN SIGNAL SQLSTATE '22000' SET MESSAGE_TEXT = 'this job is poison'; END IF")
+	if n, err := f.planner.plan(t.Context(), after(time.Hour)); n != 60 || err != nil {
+		t.Errorf("got %d jobs, %v; want 60", n, err)
+	}
+	for _, j := range jobs {
+		row, err := f.beside.Job(t.Context(), j.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case poison[j.ID]:
+			if !strings.Contains(row.Error, "this job is poison") || row.NextDue != 0 {
+				t.Errorf("job %d: got error %q, cursor %s; want it marked as broken", j.ID, row.Error, row.NextDue)
+			}
+			f.wantDues("a poisoned job", j.ID)
+		default:
+			if row.Error != "" || row.NextDue != after(2*time.Hour) {
+				t.Errorf("job %d: got error %q, cursor %s; want it planned", j.ID, row.Error, row.NextDue)
+			}
+			f.wantDues("a job beside poison", j.ID, 3600)
+		}
+	}
+	if n, err := f.planner.plan(t.Context(), after(time.Hour)); n != 0 || err != nil {
+		t.Errorf("the next look: got %d jobs, %v; want none", n, err)
+	}
+}
+
+// TestTroubleBreaksNoJob: what the server cannot do at the moment marks no job, and hides none.
+func TestTroubleBreaksNoJob(t *testing.T) {
+	f := setUp(t)
+	for i := range 5 {
+		f.create(every(fmt.Sprint(i), time.Hour, time.Hour))
+	}
+	for name, fault := range map[string]faultproxy.Action{
+		"the disk is full":      faultproxy.Error(1114, "HY000", "The table 'task' is full"),
+		"no right to insert":    faultproxy.Error(1142, "42000", "INSERT command denied"),
+		"the server shuts down": faultproxy.Error(1053, "08S01", "Server shutdown in progress"),
+		"the link is cut":       faultproxy.CutBefore(),
+		"the commit is lost":    faultproxy.CutBefore(),
+	} {
+		match := faultproxy.SQL("INSERT INTO task")
+		if strings.Contains(name, "commit") {
+			match = faultproxy.CommitOf("INSERT INTO task")
+		}
+		rule := f.proxy.Add(faultproxy.Rule{Match: match, Times: -1, Action: fault})
+		if _, err := f.planner.plan(t.Context(), after(time.Hour)); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+		rule.Remove()
+		f.want(name+": broken jobs", 0, "SELECT COUNT(*) FROM job WHERE error <> '' OR next_due IS NULL")
+	}
+	if _, err := f.planner.plan(t.Context(), after(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	f.want("jobs that are planned", 5, "SELECT COUNT(DISTINCT job_id) FROM task")
+}
+
+// TestPlannersAtOnce: several nodes plan the same jobs at the same time, look after look: no due time is lost and none
+// comes twice, also of those that have ended already.
+func TestPlannersAtOnce(t *testing.T) {
+	f := setUp(t)
+	second := node(t, f.dsn, 2)
+	for i := range 5 {
+		f.create(every(fmt.Sprint(i), 2*time.Second, time.Second))
+	}
+	f.exec("CREATE TABLE planned (id BIGINT PRIMARY KEY AUTO_INCREMENT, job_id BIGINT, due BIGINT)")
+	f.exec("INSERT INTO planned (job_id, due) SELECT job_id, due FROM task")
+	f.exec("CREATE TRIGGER note AFTER INSERT ON task FOR EACH ROW INSERT INTO planned (job_id, due) VALUES (NEW.job_id, NEW.due)")
+	for now := time.Duration(0); now < 2*time.Minute; now += 7 * time.Second {
+		var all sync.WaitGroup
+		for _, n := range []*fixture{f, second} {
+			n.session.set(after(now))
+			all.Go(func() { n.planner.plan(t.Context(), after(now)) })
+		}
+		all.Wait()
+		f.exec("DELETE FROM task WHERE due < ?", int64(after(now))) // they have ended
+	}
+	f.want("due times planned twice", 0, "SELECT COUNT(*) FROM (SELECT 1 FROM planned GROUP BY job_id, due HAVING COUNT(*) > 1) twice")
+	for id := int64(1); id <= 5; id++ {
+		got := f.seconds("SELECT due FROM planned WHERE job_id = ? ORDER BY due", id)
+		var want []float64
+		for due := 1.0; len(want) < len(got); due += 2 {
+			want = append(want, due)
+		}
+		if !slices.Equal(got, want) || len(got) < 60 {
+			t.Errorf("job %d: got %d due times %v, want all from 1 on", id, len(got), got)
+		}
+	}
+}
+
+// TestStalePlanner: a plan that was made from a cursor which has moved writes nothing, although the due times have
+// come and gone and would be no duplicates any more.
+func TestStalePlanner(t *testing.T) {
+	f := setUp(t)
+	j := f.create(every("j", 10*time.Second, 5*time.Second))
+	row, err := f.beside.Job(t.Context(), j.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := after(45 * time.Second)
+	if _, err := f.planner.plan(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	f.exec("DELETE FROM task")
+	stale := plans{}
+	stale.add(nil, &row, now, f.session)
+	err = f.beside.Tx(t.Context(), stale.write)
+	if err == nil || !strings.Contains(err.Error(), "moved by somebody else") {
+		t.Errorf("got %v, want it refused", err)
+	}
+	f.wantDues("after it", j.ID)
+}
+
+// TestMissedWhilePlanning: after an outage of the whole cluster there is one counted run, and the latest due time.
+func TestMissedWhilePlanning(t *testing.T) {
+	f := setUp(t)
+	j := f.create(every("j", 10*time.Minute, 5*time.Minute))
+	if _, err := f.planner.plan(t.Context(), after(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	f.wantDues("after the outage", j.ID, 3300)
+	f.wantRuns("after the outage", j.ID, "missed 300..2700×5 nobody could start it within 1m")
+	run := f.runs(j.ID)[0]
+	if run.Node != "node 1" || run.Launch.Session != f.session.id || run.Started != 0 {
+		t.Errorf("got run %+v", run.Run)
+	}
+	f.want("last due time", int64(after(2700*time.Second)), "SELECT last_due FROM job WHERE id = ?", j.ID)
+}
+
+// TestStrayCursors: a hand gave a cursor to a job that has none; it is taken away, and others are planned all the same.
+func TestStrayCursors(t *testing.T) {
+	f := setUp(t)
+	stray := f.create(every("stray", 10*time.Second, 5*time.Second))
+	gone := f.create(every("gone", 10*time.Second, 5*time.Second))
+	good := f.create(every("good", time.Hour, time.Hour))
+	if _, err := f.editor.Pause(t.Context(), stray.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.editor.Delete(t.Context(), gone.ID); err != nil {
+		t.Fatal(err)
+	}
+	f.exec("UPDATE job SET next_due = 1 WHERE id <> ?", good.ID)
+	if _, err := f.planner.plan(t.Context(), after(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	f.wantDues("the paused one", stray.ID)
+	f.wantDues("the deleted one", gone.ID)
+	f.wantDues("the good one", good.ID, 3600)
+	f.want("stray cursors", 0, "SELECT COUNT(*) FROM job WHERE id <> ? AND next_due IS NOT NULL", good.ID)
+}
+
+func TestStalePlannerPlansNothing(t *testing.T) {
+	f := setUp(t)
+	f.create(every("j", time.Hour, time.Hour))
+	f.session.stale = true
+	if n, err := f.planner.plan(t.Context(), after(time.Hour)); n != 0 || err != nil {
+		t.Errorf("with a stale lease: got %d jobs, %v; want none", n, err)
+	}
+}
+
+// TestPlanIsBounded: many tasks are planned in several transactions, and what is left is said.
+func TestPlanIsBounded(t *testing.T) {
+	f := setUp(t)
+	f.session.set(after(-time.Hour))
+	for i := range 6 {
+		f.create(every(fmt.Sprint(i), 50*time.Millisecond, 0))
+	}
+	if _, err := f.planner.plan(t.Context(), t0); err != nil || !f.planner.more {
+		t.Errorf("got more %v, %v; want it to say that there is more", f.planner.more, err)
+	}
+	if n := f.number("SELECT COUNT(*) FROM task"); n < planRows || n >= planRows+planMax {
+		t.Errorf("got %d tasks in one look, want %d and at most those of one job more", n, planRows)
+	}
+	for range 2 {
+		if _, err := f.planner.plan(t.Context(), t0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.planner.more {
+		t.Error("it says that there is more when all is planned")
+	}
+	f.want("tasks in all", 6*801, "SELECT COUNT(*) FROM task")
+}
