@@ -20,7 +20,7 @@ func TestPlanGoesOn(t *testing.T) {
 	for _, c := range []struct {
 		now  time.Duration
 		last float64 // due time that is planned
-	}{{0, 35}, {25 * time.Second, 35}, {25*time.Second + 1*time.Microsecond, 65}, {45 * time.Second, 65}, {46 * time.Second, 85}} {
+	}{{0, 35}, {25 * time.Second, 35}, {25*time.Second + 1*time.Microsecond, 65}, {55 * time.Second, 65}, {55*time.Second + 1*time.Microsecond, 95}} {
 		f.session.set(after(c.now))
 		if _, err := f.planner.plan(t.Context(), after(c.now)); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,276 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/job"
+)
+
+// begun lists the due times that were started, seconds after t0, and holds them against their rows.
+func (f *fixture) begun() []float64 {
+	f.Helper()
+	out := []float64{}
+	for _, s := range f.executing.added {
+		out = append(out, s.Due.Sub(t0).Seconds())
+		f.want("the row of an attempt", 1, "SELECT COUNT(*) FROM task WHERE id = ? AND state = 2 AND session_id = ? AND launch = ? AND spawn_by = ?",
+			s.ID, s.Launch.Session[:], s.Launch.N, int64(s.SpawnBy))
+		if f.prepared.Has(s.ID, s.Launch) {
+			f.Errorf("task %d is in both sets", s.ID)
+		}
+	}
+	slices.Sort(out)
+	f.want("rows that execute", int64(len(out)), "SELECT COUNT(*) FROM task WHERE state = 2")
+	return out
+}
+
+// claimed creates jobs a second before t0, and has this session claim at t0 all that is due in the ten seconds after it.
+func (f *fixture) claimed(specs ...job.Spec) (jobs []job.Job) {
+	f.Helper()
+	f.session.set(after(-time.Second))
+	for _, spec := range specs {
+		jobs = append(jobs, f.create(spec))
+	}
+	f.session.set(t0)
+	if _, err := f.claimer.claim(f.Context(), f.session.Now(), -neglected); err != nil {
+		f.Fatal(err)
+	}
+	return jobs
+}
+
+// hourly is n jobs that are due at t0.
+func hourly(n int) (specs []job.Spec) {
+	for i := range n {
+		specs = append(specs, every(fmt.Sprint(i), time.Hour, 0))
+	}
+	return specs
+}
+
+// TestStartInTime: a look reaches the lead and a little further, and takes what is due together in one transaction.
+func TestStartInTime(t *testing.T) {
+	f := setUp(t)
+	f.claimed(every("j", 10*time.Millisecond, 0))
+	commits := f.proxy.Counts().Commits
+	f.starter.start(t.Context(), t0)
+	if got, want := f.begun(), []float64{0, 0.01, 0.02}; !slices.Equal(got, want) { // 10 ms of lead, 15 ms to gather
+		t.Errorf("got due times %v begun, want %v", got, want)
+	}
+	if n := f.proxy.Counts().Commits - commits; n != 1 {
+		t.Errorf("got %d commits, want 1", n)
+	}
+	s := f.executing.added[0]
+	if s.At != t0 || s.SpawnBy != t0+job.SpawnWindow || s.Spec.Name != "j" {
+		t.Errorf("got attempt %+v", s)
+	}
+	if late := f.executing.added[2]; late.SpawnBy != late.Due+job.SpawnWindow {
+		t.Errorf("started before it is due: got %s as the end of its window, want a second after %s", late.SpawnBy, late.Due)
+	}
+	f.want("last due time", int64(after(20*time.Millisecond)), "SELECT last_due FROM job")
+}
+
+// TestOverlapInOneBatch: of a job that must not overlap only the first of a batch begins; the other is looked at again
+// when it is due, and only then refused for good.
+func TestOverlapInOneBatch(t *testing.T) {
+	f := setUp(t)
+	spec := every("j", 10*time.Millisecond, 0)
+	spec.Overlap = job.OverlapSkip
+	j := f.claimed(spec)[0]
+	f.starter.start(t.Context(), t0)
+	if got := f.begun(); !slices.Equal(got, []float64{0}) {
+		t.Errorf("got due times %v begun, want the first", got)
+	}
+	f.wantRuns("before the others are due", j.ID)
+	f.session.set(after(10 * time.Millisecond))
+	f.starter.start(t.Context(), after(10*time.Millisecond))
+	f.wantRuns("when the second is due", j.ID, "skipped 0.01..0.01×1 overlap: the run due "+t0.String()+" is still executing")
+	if n := f.runs(j.ID)[0]; n.Node != "node 1" {
+		t.Errorf("got node %q in the record of a refusal", n.Node)
+	}
+	f.finish()
+	f.session.set(after(20 * time.Millisecond))
+	f.starter.start(t.Context(), after(20*time.Millisecond))
+	if got := f.begun(); !slices.Equal(got, []float64{0.02}) {
+		t.Errorf("after the first has ended: got due times %v begun, want the third", got)
+	}
+}
+
+// TestOverlapAcrossNodes: what another session executes counts, also if that was started under another clock.
+func TestOverlapAcrossNodes(t *testing.T) {
+	f := setUp(t)
+	spec := every("j", time.Second, 0)
+	spec.Overlap = job.OverlapSkip
+	j := f.claimed(spec)[0]
+	other := uuid.UUID{9}
+	for name, due := range map[string]job.Micros{"earlier": after(-time.Hour), "ahead, by a clock that was put back": after(time.Hour)} {
+		f.exec("INSERT INTO task (job_id, due, due_now, hash, state, session_id, launch) VALUES (?, ?, ?, 0, 2, ?, 1)", j.ID, int64(due), int64(due), other[:])
+		f.exec("UPDATE job SET last_due = GREATEST(last_due, ?)", int64(due))
+		f.starter.start(t.Context(), f.session.Now())
+		if len(f.executing.added) != 0 {
+			t.Errorf("%s: got %d attempts beside another's", name, len(f.executing.added))
+		}
+		f.exec("DELETE FROM task WHERE session_id = ?", other[:])
+		f.session.set(f.session.Now().Add(time.Second))
+	}
+	f.starter.start(t.Context(), f.session.Now())
+	if len(f.executing.added) != 1 {
+		t.Errorf("got %d attempts once the other has ended, want 1", len(f.executing.added))
+	}
+}
+
+// TestFlushBeforeTheStart: an outcome that waits to be written here must not look like a run that overlaps.
+func TestFlushBeforeTheStart(t *testing.T) {
+	f := setUp(t)
+	j := f.claimed(every("j", time.Second, 0), every("k", time.Second, 500*time.Millisecond))[0]
+	f.executing.ended = map[int64]bool{j.ID: true}
+	f.starter.start(t.Context(), t0)
+	if f.flushed != 1 {
+		t.Errorf("flushed %d times before the start of a job with an outcome, want once", f.flushed)
+	}
+	f.starter.start(t.Context(), after(500*time.Millisecond))
+	if f.flushed != 1 {
+		t.Errorf("flushed %d times before the start of another job, want not at all", f.flushed-1)
+	}
+}
+
+// TestRowsThatMoved: a task of a batch that is not ours any more is that task's affair.
+func TestRowsThatMoved(t *testing.T) {
+	f := setUp(t)
+	f.claimed(hourly(4)...)
+	f.exec("UPDATE task SET state = 0, session_id = NULL, launch = NULL WHERE job_id = 1") // freed
+	f.exec("UPDATE task SET session_id = 'somebody else', launch = 1 WHERE job_id = 2")    // and taken
+	f.exec("DELETE FROM task WHERE job_id = 3")                                            // withdrawn
+	f.starter.start(t.Context(), t0)
+	if len(f.executing.added) != 1 || f.executing.added[0].JobID != 4 {
+		t.Errorf("got attempts %+v, want that of job 4", f.executing.added)
+	}
+	if n := f.prepared.Len(); n != 0 {
+		t.Errorf("got %d tasks in the prepare set, want none: they are not ours", n)
+	}
+	f.want("runs", 0, "SELECT COUNT(*) FROM history")
+	f.want("tasks", 3, "SELECT COUNT(*) FROM task")
+}
+
+// TestStartFates: whatever becomes of a start's commit, the sets say what the rows say, and each task begins once.
+func TestStartFates(t *testing.T) {
+	t.Parallel()
+	commit := faultproxy.CommitOf("SET state = 2")
+	for name, c := range map[string]struct {
+		rule faultproxy.Rule
+		want int // attempts after the first look; all of them in the end
+	}{
+		"the reply is lost":         {faultproxy.Rule{Match: commit, Action: faultproxy.CutAfter()}, 3},
+		"the commit never arrives":  {faultproxy.Rule{Match: commit, Action: faultproxy.CutBefore()}, 0},
+		"a statement is cut":        {faultproxy.Rule{Match: faultproxy.SQL("SET state = 2"), Action: faultproxy.CutAfter()}, 0},
+		"a deadlock":                {faultproxy.Rule{Match: faultproxy.SQL("SET state = 2"), Action: faultproxy.Error(1213, "40001", "Deadlock")}, 3},
+		"a trouble of the server's": {faultproxy.Rule{Match: faultproxy.SQL("SET state = 2"), Action: faultproxy.Error(1114, "HY000", "full")}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := setUp(t)
+			f.claimed(hourly(3)...)
+			f.proxy.Add(c.rule)
+			f.starter.start(t.Context(), t0)
+			if got := f.begun(); len(got) != c.want || f.prepared.Len() != 3-c.want {
+				t.Errorf("got %d begun and %d prepared, want %d and %d", len(got), f.prepared.Len(), c.want, 3-c.want)
+			}
+			f.session.set(after(refusedPause))
+			f.starter.start(t.Context(), after(refusedPause))
+			if got := f.begun(); len(got) != 3 || f.prepared.Len() != 0 {
+				t.Errorf("in the end: got %d begun and %d prepared, want 3 and none", len(got), f.prepared.Len())
+			}
+		})
+	}
+}
+
+// TestPoisonedStart: MySQL refuses the start of one task. The others begin within a few looks, and it does not take
+// the others' batches with it for ever.
+func TestPoisonedStart(t *testing.T) {
+	f := setUp(t)
+	f.claimed(hourly(32)...)
+	f.exec("CREATE TRIGGER refuse BEFORE UPDATE ON task FOR EACH ROW IF NEW.job_id = 11 AND NEW.state = 2 THEN SIGNAL SQLSTATE '22000' SET MESSAGE_TEXT = 'poison'; END IF")
+	now, looks := t0, 0
+	for ; len(f.executing.added) < 31 && looks < 60; looks++ {
+		f.session.set(now)
+		f.starter.start(t.Context(), now)
+		now = now.Add(retryPause)
+	}
+	if got := len(f.begun()); got != 31 {
+		t.Errorf("got %d begun after %d looks, want 31", got, looks)
+	}
+	if f.prepared.Len() != 1 {
+		t.Errorf("got %d tasks in the prepare set, want the poisoned one", f.prepared.Len())
+	}
+	f.exec("DROP TRIGGER refuse")
+	f.session.set(now.Add(refusedPause))
+	f.starter.start(t.Context(), now.Add(refusedPause))
+	if got := len(f.begun()); got != 32 {
+		t.Errorf("got %d begun once MySQL takes it, want 32", got)
+	}
+}
+
+// TestNoSlot: due tasks for which there is no slot wait here; of a node that is not alone, those that wait for long are
+// given back, but for as many as there are slots.
+func TestNoSlot(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		nodes, kept int
+		waited      time.Duration
+	}{
+		"alone":                   {1, 10, time.Minute},
+		"not alone, not for long": {2, 10, crowded - time.Millisecond},
+		"not alone, and for long": {2, 3, crowded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := setUp(t)
+			f.claimed(hourly(10)...)
+			f.session.of, f.executing.slots, f.starter.Slots = c.nodes, 0, 3
+			now := after(c.waited)
+			f.session.set(now)
+			f.starter.start(t.Context(), now)
+			if got := f.prepared.Len(); got != c.kept || (f.freed > 0) != (c.kept < 10) {
+				t.Errorf("got %d kept, told %d times of others; want %d", got, f.freed, c.kept)
+			}
+			if len(f.executing.added) != 0 {
+				t.Errorf("got %d begun without a slot", len(f.executing.added))
+			}
+			f.executing.slots = 2
+			f.starter.start(t.Context(), now)
+			if len(f.executing.added) != 2 {
+				t.Errorf("got %d begun in two slots, want 2", len(f.executing.added))
+			}
+		})
+	}
+}
+
+// TestPause is how long the starter waits before it looks.
+func TestPause(t *testing.T) {
+	f := setUp(t)
+	if got := f.starter.pause(); got != time.Minute {
+		t.Errorf("nothing prepared: got %s, want until somebody wakes it", got)
+	}
+	f.claimed(every("j", time.Hour, 5*time.Second))
+	if got, want := f.starter.pause(), 5*time.Second-minLead; got != want {
+		t.Errorf("ahead: got %s, want %s", got, want)
+	}
+	f.session.set(after(5 * time.Second))
+	if got := f.starter.pause(); got != 0 {
+		t.Errorf("due: got %s, want none", got)
+	}
+	f.session.stale = true
+	if got := f.starter.pause(); got != stalePause {
+		t.Errorf("due, with a stale lease: got %s, want %s", got, stalePause)
+	}
+	f.starter.start(t.Context(), after(5*time.Second))
+	if len(f.executing.added) != 0 {
+		t.Error("a start was begun under a stale lease")
+	}
+	f.session.stale, f.executing.slots = false, 0
+	f.starter.start(t.Context(), after(5*time.Second)) // finds no slot
+	if got := f.starter.pause(); got != crowded/4 {
+		t.Errorf("due, without a slot: got %s, want %s", got, crowded/4)
+	}
+}
