@@ -258,7 +258,7 @@ func (db *DB) LiveJobs(ctx context.Context, ids []int64) (map[int64]job.Micros, 
 		err := rows.Scan(&id, &due)
 		out[id] = job.Micros(due.Int64)
 		return err
-	}, "SELECT job_id, MIN(IF(state < 2, due, NULL)) FROM task FORCE INDEX (due) WHERE job_id IN "+list+" AND origin = 0 GROUP BY job_id", args...)
+	}, "SELECT job_id, MIN(IF(state < 2, due_now, NULL)) FROM task FORCE INDEX (due) WHERE job_id IN "+list+" AND origin = 0 GROUP BY job_id", args...)
 	return out, err
 }
 
