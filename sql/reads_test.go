@@ -234,7 +234,7 @@ func (f *fixture) wantIndex(name string, statements []string, want string) {
 		if !strings.Contains("SELECT UPDATE DELETE", verb) {
 			continue
 		}
-		rows, err := f.db.Raw().Query("EXPLAIN " + s)
+		rows, err := f.db.Raw().Query("EXPLAIN FORMAT=TRADITIONAL " + s)
 		if err != nil {
 			f.Fatalf("EXPLAIN %.80s: %v", s, err)
 		}
