@@ -150,7 +150,7 @@ func (n *Node) replay() error {
 		return err
 	}
 	if torn {
-		n.log.Warn("the last outcome in the spool was torn by a crash and is left out")
+		n.log.Warn("what a crash tore, or another version wrote, is left out of the spool")
 	}
 	left := atomic.Int64{}
 	left.Store(int64(len(outcomes)))

@@ -2,9 +2,11 @@ package result
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,7 +62,8 @@ func (s *Spool) Save(r *Recorder) (int, error) {
 	return len(r.waiting), nil
 }
 
-// Load reads what an earlier life spooled. A last line that was torn by a crash is left out; torn tells so.
+// Load reads what an earlier life spooled. A line that was torn by a crash, or that only another version
+// understands, is left out; torn tells so.
 func (s *Spool) Load() (outcomes []*Outcome, torn bool, err error) {
 	f, err := os.Open(s.path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,15 +73,23 @@ func (s *Spool) Load() (outcomes []*Outcome, torn bool, err error) {
 		return nil, false, fmt.Errorf("spool: %w", err)
 	}
 	defer f.Close()
-	dec := json.NewDecoder(bufio.NewReader(f))
-	for dec.More() {
-		o := new(Outcome)
-		if err := dec.Decode(o); err != nil {
-			return outcomes, true, nil
+	for r := bufio.NewReader(f); ; {
+		line, err := r.ReadBytes('\n')
+		if len(bytes.TrimSpace(line)) > 0 {
+			o := new(Outcome)
+			if json.Unmarshal(line, o) == nil {
+				outcomes = append(outcomes, o)
+			} else {
+				torn = true
+			}
 		}
-		outcomes = append(outcomes, o)
+		switch {
+		case errors.Is(err, io.EOF):
+			return outcomes, torn, nil
+		case err != nil:
+			return outcomes, torn, fmt.Errorf("spool: %w", err)
+		}
 	}
-	return outcomes, false, nil
 }
 
 // Clear removes the file once everything in it is known to be written. If we die before it, the next life finds that

@@ -1,0 +1,195 @@
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"go-crontab/job"
+)
+
+func spool(t testing.TB) *Spool {
+	t.Helper()
+	s, err := OpenSpool(filepath.Join(t.TempDir(), "state", "spool"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// anOutcome draws outcomes of all shapes.
+func anOutcome(t *rapid.T) *Outcome {
+	launch := job.Launch{Session: uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "session")), N: rapid.Int64Range(1, 1<<60).Draw(t, "launch")}
+	micros := func(label string) job.Micros { return job.Micros(rapid.Int64().Draw(t, label)) }
+	o := &Outcome{
+		Task: job.Task{ID: rapid.Int64().Draw(t, "id"), JobID: rapid.Int64().Draw(t, "job"), Due: micros("due"), DueNow: micros("due now"),
+			Origin: rapid.Int64().Draw(t, "origin"), Hash: rapid.IntRange(0, 1023).Draw(t, "hash"), Attempt: rapid.IntRange(1, 9).Draw(t, "attempt"), Launch: launch},
+		Again: micros("again"),
+	}
+	o.Run = job.Run{
+		Launch: launch, JobID: o.Task.JobID, Due: o.Task.Due, Until: micros("until"), Count: rapid.Int64().Draw(t, "count"), Final: rapid.Bool().Draw(t, "final"),
+		Started: micros("started"), Ended: micros("ended"), Lateness: rapid.Int64().Draw(t, "lateness"), Node: rapid.String().Draw(t, "node"),
+		Result: job.Result{
+			Outcome: job.Outcome(rapid.IntRange(int(job.Succeeded), int(job.Superseded)).Draw(t, "outcome")), Reason: rapid.String().Draw(t, "reason"), Signal: rapid.String().Draw(t, "signal"),
+			Output: job.Output{Head: rapid.SliceOf(rapid.Byte()).Draw(t, "head"), Tail: rapid.SliceOf(rapid.Byte()).Draw(t, "tail"), Bytes: rapid.Int64().Draw(t, "bytes")},
+		},
+	}
+	if rapid.Bool().Draw(t, "exited") {
+		code := rapid.IntRange(0, 255).Draw(t, "exit code")
+		o.Run.ExitCode = &code
+	}
+	return o
+}
+
+var alike = cmp.Options{cmpopts.IgnoreFields(Outcome{}, "Written"), cmpopts.IgnoreUnexported(Outcome{}), cmpopts.EquateEmpty()}
+
+// TestSpoolKeepsAll: what is saved is loaded, byte by byte, whatever commands wrote.
+func TestSpoolKeepsAll(t *testing.T) {
+	t.Parallel()
+	s := spool(t)
+	rapid.Check(t, func(t *rapid.T) {
+		r := New(nil, nil)
+		var want []*Outcome
+		for range rapid.IntRange(1, 4).Draw(t, "n") {
+			o := anOutcome(t)
+			want = append(want, o)
+			r.Put(o)
+		}
+		if n, err := s.Save(r); n != len(want) || err != nil {
+			t.Fatalf("saved %d, %v; want %d", n, err, len(want))
+		}
+		got, torn, err := s.Load()
+		if err != nil || torn {
+			t.Fatalf("load: torn %v, %v", torn, err)
+		}
+		if d := cmp.Diff(want, got, alike); d != "" {
+			t.Fatalf("loaded (+) is not what was saved (-):\n%s", d)
+		}
+	})
+}
+
+func TestSpool(t *testing.T) {
+	t.Parallel()
+	s := spool(t)
+	load := func(what string, want int) {
+		t.Helper()
+		if got, torn, err := s.Load(); len(got) != want || torn || err != nil {
+			t.Errorf("%s: loaded %d, torn %v, %v; want %d", what, len(got), torn, err, want)
+		}
+	}
+	load("no file", 0)
+	if err := s.Clear(); err != nil {
+		t.Errorf("clear without a file: %v", err)
+	}
+	r := New(nil, nil)
+	if n, err := s.Save(r); n != 0 || err != nil {
+		t.Errorf("saved %d, %v; want nothing", n, err)
+	}
+	if _, err := os.Stat(s.path()); !os.IsNotExist(err) {
+		t.Errorf("nothing to save: got %v, want no file", err)
+	}
+	r.Put(&Outcome{Task: job.Task{ID: 1}, Run: job.Run{Result: job.Result{Outcome: job.Failed}}})
+	for range 2 { // again, with what an earlier life left and this one could not write
+		if _, err := s.Save(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load("one outcome, saved twice", 1)
+	if n := r.Waiting(); n != 1 {
+		t.Errorf("%d outcomes wait after they were saved, want 1", n)
+	}
+	if n, err := s.Save(New(nil, nil)); n != 0 || err != nil {
+		t.Errorf("saved %d, %v; want nothing", n, err)
+	}
+	load("after a life that had nothing to save", 1)
+	for path, want := range map[string]os.FileMode{s.path(): 0o600, s.dir: 0o700} {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: got mode %v, %v; want %v", path, info.Mode(), err, want)
+		}
+	}
+	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) != 1 {
+		t.Errorf("got %d files in the folder, %v; want one", len(entries), err)
+	}
+	if err := s.Clear(); err != nil {
+		t.Error(err)
+	}
+	load("cleared", 0)
+}
+
+// TestSpoolErrors: what cannot be written or read is said, and what was spooled before is there still.
+func TestSpoolErrors(t *testing.T) {
+	t.Parallel()
+	s := spool(t)
+	r := New(nil, nil)
+	r.Put(&Outcome{Task: job.Task{ID: 1}, Run: job.Run{Result: job.Result{Outcome: job.Failed}}})
+	if _, err := s.Save(r); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(s.path()+".new", 0o700); err != nil { // where it is to be written
+		t.Fatal(err)
+	}
+	if n, err := s.Save(r); err == nil || n != 0 {
+		t.Errorf("saved %d, %v; want an error", n, err)
+	}
+	if got, _, err := s.Load(); len(got) != 1 || err != nil {
+		t.Errorf("after it: loaded %d, %v; want 1", len(got), err)
+	}
+	blocked := &Spool{filepath.Join(s.path(), "a file is no folder")}
+	if _, _, err := blocked.Load(); err == nil {
+		t.Error("load: got no error")
+	}
+	if _, err := OpenSpool(blocked.dir); err == nil {
+		t.Error("open: got no error")
+	}
+}
+
+// FuzzSpoolLoad puts arbitrary bytes before and behind whole lines: Load never panics, and loses none of those.
+func FuzzSpoolLoad(f *testing.F) {
+	whole, err := json.Marshal(&Outcome{Task: job.Task{ID: 1 << 40}, Run: job.Run{Result: job.Result{Outcome: job.Succeeded, Reason: "a whole line"}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(nil), []byte(nil))
+	f.Add([]byte(nil), whole[:len(whole)/2])
+	f.Add(whole[:len(whole)-1], []byte(`{"Task":{"ID":1},"Run":{"Due`))
+	f.Add([]byte("null"), []byte("{}\n[]\n0\n\"\n"))
+	f.Add([]byte("\n\n \n"), []byte{0xff, 0, '\n'})
+	f.Add([]byte(`{"Run":{"Outcome":"of the future"}}`), bytes.Repeat([]byte("["), 20_000))
+	s := spool(f)
+	f.Fuzz(func(t *testing.T, before, behind []byte) {
+		var text []byte
+		if len(before) > 0 {
+			text = append(append(text, before...), '\n')
+		}
+		for range 3 {
+			text = append(append(text, whole...), '\n')
+		}
+		if err := os.WriteFile(s.path(), append(text, behind...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, torn, err := s.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, o := range got {
+			if o == nil {
+				t.Fatal("got no outcome for a line")
+			}
+			if o.Task.ID == 1<<40 && o.Run.Outcome == job.Succeeded && o.Run.Reason == "a whole line" {
+				found++
+			}
+		}
+		if found < 3 {
+			t.Fatalf("got %d of 3 whole lines, torn %v", found, torn)
+		}
+	})
+}
