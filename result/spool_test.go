@@ -95,6 +95,9 @@ func TestSpool(t *testing.T) {
 	if _, err := os.Stat(s.path()); !os.IsNotExist(err) {
 		t.Errorf("nothing to save: got %v, want no file", err)
 	}
+	if err := os.WriteFile(s.path()+".new", []byte(`{"Task":{"ID":9},"Ru`), 0o600); err != nil { // a crash while saving
+		t.Fatal(err)
+	}
 	r.Put(&Outcome{Task: job.Task{ID: 1}, Run: job.Run{Result: job.Result{Outcome: job.Failed}}})
 	for range 2 { // again, with what an earlier life left and this one could not write
 		if _, err := s.Save(r); err != nil {

@@ -1,0 +1,380 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"go-crontab/job"
+)
+
+// dayOne is MySQL's clock when a bubble begins.
+const dayOne = job.Micros(1_800_000_000_000_000)
+
+// bubble is an executing set in a bubble of time, whose session and executor are fakes.
+type bubble struct {
+	*Executing
+	begin time.Time
+	step  atomic.Int64 // by which MySQL's clock was put forward, microseconds
+	stale atomic.Bool
+	lost  atomic.Bool
+	stop  context.CancelCauseFunc
+
+	mu sync.Mutex
+	so sofar
+}
+
+// sofar is what has happened.
+type sofar struct {
+	spawned  []time.Duration // when attempts were spawned, after the beginning
+	attempts []Attempt
+	runs     []job.Run
+	again    []job.Micros
+	written  []func()
+	freed    int
+	room     int
+}
+
+// look waits until everything in the bubble waits for time to pass, and tells what has happened.
+func (b *bubble) look() sofar {
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.so
+}
+
+func (b *bubble) Node() string    { return "one" }
+func (b *bubble) Now() job.Micros { return dayOne.Add(time.Since(b.begin)) + job.Micros(b.step.Load()) }
+func (b *bubble) Fresh() bool     { return !b.stale.Load() }
+func (b *bubble) Lost() bool      { return b.lost.Load() }
+
+// executor notes when it is called and then does what f says.
+type executor struct {
+	b *bubble
+	f func(context.Context, Attempt) job.Result
+}
+
+func (e executor) Execute(ctx context.Context, a Attempt) job.Result {
+	e.b.mu.Lock()
+	e.b.so.spawned = append(e.b.so.spawned, time.Since(e.b.begin))
+	e.b.so.attempts = append(e.b.so.attempts, a)
+	e.b.mu.Unlock()
+	if e.f == nil {
+		return job.Result{Outcome: job.Succeeded}
+	}
+	return e.f(ctx, a)
+}
+
+func inBubble(t *testing.T, f func(context.Context, Attempt) job.Result, body func(b *bubble)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bubble{begin: time.Now()}
+		ctx, stop := context.WithCancelCause(context.Background())
+		b.stop = stop
+		count := func(n *int) func() {
+			return func() {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				*n++
+			}
+		}
+		b.Executing = NewExecuting(&Executing{
+			Ctx: ctx, Session: b, Executor: executor{b, f}, Slots: 3, Log: slog.New(slog.DiscardHandler), Freed: count(&b.so.freed), Room: count(&b.so.room),
+			Ended: func(_ job.Task, r job.Run, again job.Micros, written func()) {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				b.so.runs, b.so.again, b.so.written = append(b.so.runs, r), append(b.so.again, again), append(b.so.written, written)
+			},
+		})
+		body(b)
+		stop(errors.New("the test is over"))
+		if err := b.Wait(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// attempt is one whose start is committed now and which is due so much later.
+func (b *bubble) attempt(id int64, due time.Duration) job.Started {
+	at := b.Now().Add(due)
+	return job.Started{
+		Task:    job.Task{ID: id, JobID: 10 + id, Due: at, DueNow: at, Attempt: 1, Launch: job.Launch{Session: uuid.UUID{1}, N: id}},
+		Spec:    &job.Spec{App: "a", Name: "n", Command: "c", Timeout: job.Duration(time.Minute)},
+		At:      b.Now(),
+		SpawnBy: max(at, b.Now()) + job.SpawnWindow,
+	}
+}
+
+// TestSpawnedWhenDue: not before, not after, and with what the definition says.
+func TestSpawnedWhenDue(t *testing.T) {
+	inBubble(t, nil, func(b *bubble) {
+		s := b.attempt(1, 250*time.Millisecond)
+		b.Add(s)
+		if !b.Has(1, s.Launch) || b.Has(1, job.Launch{N: 1}) || b.Has(2, s.Launch) || b.Len() != 1 || b.Free() != 2 {
+			t.Errorf("got %d in the set, %d free; want it to know its one launch", b.Len(), b.Free())
+		}
+		time.Sleep(250*time.Millisecond - 1)
+		got := b.look()
+		if len(got.spawned) != 0 {
+			t.Errorf("spawned after %s, before it was due", got.spawned)
+		}
+		time.Sleep(1)
+		got = b.look()
+		if len(got.spawned) != 1 || got.spawned[0] != 250*time.Millisecond {
+			t.Fatalf("spawned after %s, want after 250ms", got.spawned)
+		}
+		a := got.attempts[0]
+		if a.Launch != s.Launch || a.JobID != 11 || a.Job != "n" || a.App != "a" || a.Command != "c" || a.Timeout != time.Minute || a.Attempt != 1 || !a.Due.Equal(s.Due.Time()) {
+			t.Errorf("got attempt %+v", a)
+		}
+		r := got.runs[0]
+		if r.Launch != s.Launch || r.JobID != 11 || r.Due != s.Due || r.Until != s.Due || r.Count != 1 || r.Attempt != 1 || !r.Final || r.Started != s.Due || r.Ended != s.Due ||
+			r.Lateness != 0 || r.Node != "one" || r.Outcome != job.Succeeded || got.again[0] != 0 {
+			t.Errorf("got run %+v", r)
+		}
+		// It holds its slot until its outcome is written.
+		if !b.Has(1, s.Launch) || b.Len() != 1 || !b.HasEnded(11) || b.HasEnded(1) || got.room != 0 {
+			t.Errorf("ended: got %d in the set, has ended %v; want it to wait for its record", b.Len(), b.HasEnded(11))
+		}
+		got.written[0]()
+		got = b.look()
+		if b.Has(1, s.Launch) || b.Len() != 0 || b.Free() != 3 || b.HasEnded(11) || got.room != 1 || got.freed != 0 {
+			t.Errorf("written: got %d in the set, told %d times of room, %d times of a task to free; want none, once, never", b.Len(), got.room, got.freed)
+		}
+	})
+}
+
+// TestWhetherItIsSpawned changes the world between the start and the due instant, 200 ms later.
+func TestWhetherItIsSpawned(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(b *bubble)
+		spawns time.Duration // -1: not at all
+	}{
+		"nothing happens":                              {func(*bubble) {}, 200 * time.Millisecond},
+		"the lease is stale":                           {func(b *bubble) { b.stale.Store(true) }, -1},
+		"the attempts are stopped":                     {func(b *bubble) { b.stop(errors.New("lease lapsed")) }, -1},
+		"MySQL's clock is put forward a little":        {func(b *bubble) { b.step.Add(50_000) }, 200 * time.Millisecond}, // it sleeps until the instant that it knew
+		"MySQL's clock is put forward a second":        {func(b *bubble) { b.step.Add(1_000_000) }, 200 * time.Millisecond},
+		"MySQL's clock is put forward over the window": {func(b *bubble) { b.step.Add(1_000_001) }, -1},
+		"MySQL's clock is put back a little":           {func(b *bubble) { b.step.Add(-700_000) }, 900 * time.Millisecond},
+		"MySQL's clock is put back an hour":            {func(b *bubble) { b.step.Add(-3_600_000_000) }, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(b *bubble) {
+				s := b.attempt(1, 200*time.Millisecond)
+				b.Add(s)
+				synctest.Wait() // it sleeps
+				c.change(b)
+				time.Sleep(3 * time.Second)
+				got := b.look()
+				if c.spawns < 0 {
+					if len(got.spawned) != 0 || got.freed != 1 || got.room != 1 || b.Len() != 0 || b.Has(1, s.Launch) || len(got.runs) != 0 {
+						t.Errorf("spawned after %s, told %d times of a task to free, %d in the set, %d runs; want it given up once", got.spawned, got.freed, b.Len(), len(got.runs))
+					}
+					return
+				}
+				if len(got.spawned) != 1 || got.spawned[0] != c.spawns || got.freed != 0 {
+					t.Errorf("spawned after %s, told %d times of a task to free; want after %s, never", got.spawned, got.freed, c.spawns)
+				}
+			})
+		})
+	}
+}
+
+// TestSpawnWindow adds attempts whose due instant has passed: the window counts from their start.
+func TestSpawnWindow(t *testing.T) {
+	inBubble(t, nil, func(b *bubble) {
+		late := b.attempt(1, -time.Hour)
+		if late.SpawnBy != dayOne+job.SpawnWindow {
+			t.Fatalf("got a window up to %s", late.SpawnBy)
+		}
+		b.Add(late)
+		got := b.look()
+		if len(got.spawned) != 1 || got.spawned[0] != 0 || got.runs[0].Lateness != time.Hour.Microseconds() || got.runs[0].Started != dayOne {
+			t.Errorf("spawned after %s, run %+v; want it at once, an hour late", got.spawned, got.runs)
+		}
+		tooLate, justInTime := b.attempt(2, -time.Hour), b.attempt(3, -time.Hour)
+		tooLate.SpawnBy, justInTime.SpawnBy = b.Now()-1, b.Now()
+		b.Add(tooLate)
+		b.Add(justInTime)
+		got = b.look()
+		if len(got.spawned) != 2 || got.attempts[1].JobID != 13 || got.freed != 1 {
+			t.Errorf("got attempts %+v, told %d times of a task to free; want only the one that is in time", got.attempts, got.freed)
+		}
+	})
+}
+
+// TestHowAttemptsEnd: what comes of what an executor reports.
+func TestHowAttemptsEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		f       func(context.Context, Attempt) job.Result
+		retry   job.Retry
+		onLost  string
+		lost    bool // the session, by the time the attempt ends
+		kill    bool // on request
+		outcome job.Outcome
+		reason  string
+		again   time.Duration // after its end; 0: it was the last attempt
+	}{
+		"it fails":                 {f: reports(job.Failed), outcome: job.Failed, reason: "as told"},
+		"it times out":             {f: reports(job.TimedOut), outcome: job.TimedOut, reason: "as told"},
+		"it is killed":             {f: reports(job.Killed), outcome: job.Killed, reason: "as told"},
+		"killed, the session lost": {f: reports(job.Killed), lost: true, outcome: job.Lost, reason: "as told"},
+		"succeeded all the same":   {f: reports(job.Succeeded), lost: true, outcome: job.Succeeded, reason: "as told"},
+		"failed, the session lost": {f: reports(job.Failed), lost: true, outcome: job.Failed, reason: "as told"},
+		"the executor panics": {f: func(context.Context, Attempt) job.Result { panic("secret of the command") },
+			outcome: job.Failed, reason: "the executor panicked; the node's log has more"},
+		"it fails, and is tried again":       {f: reports(job.Failed), retry: retries, outcome: job.Failed, reason: "as told", again: 10 * time.Second},
+		"a panic is tried again":             {f: func(context.Context, Attempt) job.Result { panic(1) }, retry: retries, outcome: job.Failed, reason: "the executor panicked; the node's log has more", again: 10 * time.Second},
+		"it succeeds, and is not":            {f: reports(job.Succeeded), retry: retries, outcome: job.Succeeded, reason: "as told"},
+		"killed on request, and is not":      {f: reports(job.Failed), retry: retries, kill: true, outcome: job.Failed, reason: "as told"},
+		"lost, and rerun at once":            {f: reports(job.Killed), lost: true, onLost: job.LostRerun, outcome: job.Lost, reason: "as told", again: time.Nanosecond},
+		"lost, and not, although it retries": {f: reports(job.Killed), lost: true, retry: retries, outcome: job.Lost, reason: "as told"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(ctx context.Context, a Attempt) job.Result {
+				time.Sleep(time.Second)
+				return c.f(ctx, a)
+			}, func(b *bubble) {
+				s := b.attempt(1, 0)
+				s.Spec.Retry, s.Spec.OnLost = c.retry, c.onLost
+				b.Add(s)
+				time.Sleep(500 * time.Millisecond)
+				b.lost.Store(c.lost)
+				if c.kill {
+					b.Kill(s.Launch)
+				}
+				time.Sleep(500 * time.Millisecond)
+				got := b.look()
+				if len(got.runs) != 1 {
+					t.Fatalf("got %d runs, want 1", len(got.runs))
+				}
+				r := got.runs[0]
+				if r.Outcome != c.outcome || r.Reason != c.reason || r.Started != dayOne || r.Ended != dayOne.Add(time.Second) {
+					t.Errorf("got %s, %q, from %s to %s; want %s, %q", r.Outcome, r.Reason, r.Started, r.Ended, c.outcome, c.reason)
+				}
+				want := job.Micros(0)
+				if c.again != 0 {
+					want = r.Ended.Add(c.again)
+				}
+				if got.again[0] != want || r.Final != (c.again == 0) {
+					t.Errorf("got another attempt at %s, final %v; want it at %s", got.again[0], r.Final, want)
+				}
+				if got.freed != 0 {
+					t.Error("it was given up, although it was spawned")
+				}
+			})
+		})
+	}
+}
+
+var retries = job.Retry{Attempts: 3, Backoff: job.Duration(10 * time.Second), Factor: 1, MaxBackoff: job.Duration(time.Hour), On: []job.Outcome{job.Failed, job.TimedOut}}
+
+func reports(o job.Outcome) func(context.Context, Attempt) job.Result {
+	return func(context.Context, Attempt) job.Result { return job.Result{Outcome: o, Reason: "as told"} }
+}
+
+// TestClockPutBackWhileItRuns: a run never ends before it started.
+func TestClockPutBackWhileItRuns(t *testing.T) {
+	var world *bubble
+	inBubble(t, func(context.Context, Attempt) job.Result {
+		world.step.Add(-time.Hour.Microseconds())
+		return job.Result{Outcome: job.Succeeded}
+	}, func(b *bubble) {
+		world = b
+		b.Add(b.attempt(1, 0))
+		got := b.look()
+		if r := got.runs[0]; r.Ended != r.Started || r.Started != dayOne {
+			t.Errorf("got a run from %s to %s", r.Started, r.Ended)
+		}
+	})
+}
+
+// TestStopAndKill: a stop ends all attempts, a kill one, each with its cause.
+func TestStopAndKill(t *testing.T) {
+	causes := make(chan string, 3)
+	inBubble(t, func(ctx context.Context, a Attempt) job.Result {
+		<-ctx.Done()
+		causes <- fmt.Sprintf("%d: %v", a.Launch.N, context.Cause(ctx))
+		return job.Result{Outcome: job.Killed}
+	}, func(b *bubble) {
+		for id := range int64(3) {
+			b.Add(b.attempt(1+id, 0))
+		}
+		b.look()
+		b.Kill(job.Launch{Session: uuid.UUID{1}, N: 99}) // of nobody
+		b.Kill(b.attempt(2, 0).Launch)
+		b.Kill(b.attempt(2, 0).Launch)
+		got := b.look()
+		if cause := <-causes; cause != "2: killed on request" || len(causes) != 0 || len(got.runs) != 1 {
+			t.Errorf("got %s, %d others; want only the second one killed", cause, len(causes))
+		}
+		b.stop(errors.New("lease lapsed"))
+		got = b.look()
+		for range 2 {
+			if cause := <-causes; !strings.HasSuffix(cause, ": lease lapsed") {
+				t.Errorf("got %s, want it to end because the lease lapsed", cause)
+			}
+		}
+		if len(got.runs) != 3 || b.Len() != 3 {
+			t.Errorf("got %d runs, %d in the set; want all ended and none written", len(got.runs), b.Len())
+		}
+	})
+}
+
+// TestNewLaunchOfTheSameTask: the outcome of an old one, written late, does not take the new one out of the set.
+func TestNewLaunchOfTheSameTask(t *testing.T) {
+	inBubble(t, func(_ context.Context, a Attempt) job.Result {
+		time.Sleep(time.Duration(a.Launch.N) * time.Second)
+		return job.Result{Outcome: job.Succeeded}
+	}, func(b *bubble) {
+		old := b.attempt(1, 0)
+		b.Add(old)
+		time.Sleep(time.Second)
+		got := b.look() // it ended
+		next := b.attempt(1, 0)
+		next.Launch.N = 2
+		b.Add(next)
+		got.written[0]()
+		if !b.Has(1, next.Launch) || b.Has(1, old.Launch) || b.Len() != 1 || b.HasEnded(11) {
+			t.Errorf("got has new %v, has old %v, %d in the set, ended %v; want only the new one", b.Has(1, next.Launch), b.Has(1, old.Launch), b.Len(), b.HasEnded(11))
+		}
+		time.Sleep(2 * time.Second)
+		got = b.look()
+		got.written[1]()
+		if b.Len() != 0 || b.HasEnded(11) {
+			t.Errorf("got %d in the set, ended %v; want none", b.Len(), b.HasEnded(11))
+		}
+	})
+}
+
+// TestWait returns when nothing is under way, or says that something is.
+func TestWait(t *testing.T) {
+	inBubble(t, func(context.Context, Attempt) job.Result {
+		time.Sleep(time.Minute)
+		return job.Result{Outcome: job.Succeeded}
+	}, func(b *bubble) {
+		if err := b.Wait(context.Background()); err != nil {
+			t.Errorf("nothing under way: got %v", err)
+		}
+		b.Add(b.attempt(1, 0))
+		impatient, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := b.Wait(impatient); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "commands are still running") {
+			t.Errorf("under way: got %v", err)
+		}
+		if err := b.Wait(context.Background()); err != nil || time.Since(b.begin) != time.Minute {
+			t.Errorf("got %v after %s, want it to return after a minute", err, time.Since(b.begin))
+		}
+	})
+}
