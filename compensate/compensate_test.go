@@ -225,7 +225,9 @@ func TestNotBetweenRowsAndSets(t *testing.T) {
 	<-read
 	select {
 	case err := <-done:
-		t.Errorf("it ended with %v while a claim was under way", err)
+		held.Release()
+		<-claimed
+		t.Fatalf("it ended with %v while a claim was under way", err)
 	case <-time.After(200 * time.Millisecond):
 	}
 	held.Release()

@@ -128,7 +128,7 @@ func TestSpawnedWhenDue(t *testing.T) {
 		if len(got.spawned) != 0 {
 			t.Errorf("spawned after %s, before it was due", got.spawned)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		got = b.look()
 		if len(got.spawned) != 1 || got.spawned[0] != 250*time.Millisecond {
 			t.Fatalf("spawned after %s, want after 250ms", got.spawned)
@@ -214,6 +214,17 @@ func TestSpawnWindow(t *testing.T) {
 	})
 }
 
+// TestStoppedBeforeItIsAdded: a session that is over spawns nothing, due or not.
+func TestStoppedBeforeItIsAdded(t *testing.T) {
+	inBubble(t, nil, func(b *bubble) {
+		b.stop(errors.New("lease lapsed"))
+		b.Add(b.attempt(1, 0))
+		if got := b.look(); len(got.spawned) != 0 || got.freed != 1 || b.Len() != 0 {
+			t.Errorf("spawned after %s, told %d times of a task to free; want it given up", got.spawned, got.freed)
+		}
+	})
+}
+
 // TestHowAttemptsEnd: what comes of what an executor reports.
 func TestHowAttemptsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -222,6 +233,7 @@ func TestHowAttemptsEnd(t *testing.T) {
 		onLost  string
 		lost    bool // the session, by the time the attempt ends
 		kill    bool // on request
+		attempt int  // 0: the first
 		outcome job.Outcome
 		reason  string
 		again   time.Duration // after its end; 0: it was the last attempt
@@ -235,6 +247,7 @@ func TestHowAttemptsEnd(t *testing.T) {
 		"the executor panics": {f: func(context.Context, Attempt) job.Result { panic("secret of the command") },
 			outcome: job.Failed, reason: "the executor panicked; the node's log has more"},
 		"it fails, and is tried again":       {f: reports(job.Failed), retry: retries, outcome: job.Failed, reason: "as told", again: 10 * time.Second},
+		"it fails, and that was the last":    {f: reports(job.Failed), retry: retries, attempt: 3, outcome: job.Failed, reason: "as told"},
 		"a panic is tried again":             {f: func(context.Context, Attempt) job.Result { panic(1) }, retry: retries, outcome: job.Failed, reason: "the executor panicked; the node's log has more", again: 10 * time.Second},
 		"it succeeds, and is not":            {f: reports(job.Succeeded), retry: retries, outcome: job.Succeeded, reason: "as told"},
 		"killed on request, and is not":      {f: reports(job.Failed), retry: retries, kill: true, outcome: job.Failed, reason: "as told"},
@@ -247,7 +260,7 @@ func TestHowAttemptsEnd(t *testing.T) {
 				return c.f(ctx, a)
 			}, func(b *bubble) {
 				s := b.attempt(1, 0)
-				s.Spec.Retry, s.Spec.OnLost = c.retry, c.onLost
+				s.Spec.Retry, s.Spec.OnLost, s.Attempt = c.retry, c.onLost, max(1, c.attempt)
 				b.Add(s)
 				time.Sleep(500 * time.Millisecond)
 				b.lost.Store(c.lost)

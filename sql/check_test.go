@@ -94,18 +94,29 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-func TestCheckRefusesAReadOnlyServer(t *testing.T) {
+// TestCheckRefusesServers changes what the whole server does.
+func TestCheckRefusesServers(t *testing.T) {
 	t.Parallel()
 	server := testdb.Server(t)
 	if err := server.CreateSchema(t.Context(), "crontab"); err != nil {
 		t.Fatal(err)
 	}
 	migrate(t, server.DSN("crontab"))
-	db := open(t, server.DSN("crontab"), DefaultTimeouts, 1)
-	if _, err := db.Raw().Exec("SET GLOBAL read_only = 1"); err != nil {
-		t.Fatal(err)
+	set := func(statement string) {
+		t.Helper()
+		if _, err := open(t, server.DSN("crontab"), DefaultTimeouts, 1).Raw().Exec("SET GLOBAL " + statement); err != nil {
+			t.Fatal(err)
+		}
 	}
-	wantRefusal(t, "a replica", db.Check(t.Context()), "the server is read-only (@@read_only=1); GOCRONTAB_DSN must name the primary")
+	check := func() error { return open(t, server.DSN("crontab"), DefaultTimeouts, 1).Check(t.Context()) }
+	if err := check(); err != nil {
+		t.Errorf("as it comes: %v", err)
+	}
+	set("read_only = 1")
+	wantRefusal(t, "a replica", check(), "the server is read-only (@@read_only=1); GOCRONTAB_DSN must name the primary")
+	set("read_only = 0")
+	set("max_allowed_packet = 4194304")
+	wantRefusal(t, "small packets", check(), "max_allowed_packet is 4194304 bytes and must be at least 8388608: output of commands is written in batches")
 }
 
 // TestCheckOutOfReach: a server that is not there now is no reason to refuse for good.

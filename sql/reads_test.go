@@ -161,6 +161,20 @@ func TestReads(t *testing.T) {
 			return tx.End(ids[:100], runs)
 		}), "PRIMARY"},
 		{"withdraw", inTx(10, func(tx *Tx) error { return tx.Withdraw(ids[100:110]) }), "PRIMARY"},
+		{"retry", func() (int, error) {
+			return 80, db.Tx(t.Context(), func(tx *Tx) error { // each is in the list and in the table
+				var again []Again
+				var runs []job.Run
+				for _, task := range took[110:150] {
+					again, runs = append(again, Again{task.ID, later}), append(runs, run(task, job.Failed))
+				}
+				return tx.Retry(again, runs)
+			})
+		}, "PRIMARY"},
+		{"kills requested", func() (int, error) {
+			none, err := db.KillsRequested(t.Context(), gone)
+			return dead / 2, wantLen(err, len(none), 0)
+		}, "owner"},
 		{"all tasks of a job", func() (int, error) {
 			return 2 * ahead, db.Tx(t.Context(), func(tx *Tx) error { // each is found, then locked
 				rows, err := tx.LiveTasks(frequent)

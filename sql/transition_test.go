@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"slices"
 	"sync"
 	"testing"
 
@@ -99,6 +100,19 @@ func TestMovedRowsAreRefused(t *testing.T) {
 			func(f *fixture, id int64) { f.exec("DELETE FROM task WHERE id = ?", id) },
 			func(tx *Tx, ids []int64, tasks []job.Task) error {
 				return tx.End(ids, []job.Run{run(tasks[0], job.Succeeded), run(tasks[1], job.Succeeded), run(tasks[2], job.Succeeded)})
+			}},
+		"retry: it never began": {
+			func(f *fixture, id int64) {},
+			func(tx *Tx, ids []int64, tasks []job.Task) error {
+				return tx.Retry([]Again{{ids[1], 99}}, []job.Run{run(tasks[1], job.Failed)})
+			}},
+		"retry: gone": {
+			func(f *fixture, id int64) {
+				f.tx(func(tx *Tx) error { return tx.Start(one, []int64{id}, 1, 1) })
+				f.exec("DELETE FROM task WHERE id = ?", id)
+			},
+			func(tx *Tx, ids []int64, tasks []job.Task) error {
+				return tx.Retry([]Again{{ids[1], 99}}, []job.Run{run(tasks[1], job.Failed)})
 			}},
 		"withdraw: gone": {
 			func(f *fixture, id int64) { f.exec("DELETE FROM task WHERE id = ?", id) },
@@ -292,4 +306,61 @@ func TestNothingToDo(t *testing.T) {
 	if found, err := f.db.IdleTasks(t.Context(), []Slice{{ToHash: job.Hashes, Before: 99}}, 0); err != nil || found != nil {
 		t.Errorf("no limit: got %v, %v", found, err)
 	}
+}
+
+// TestRetry: a task goes back to idle for its next attempt, and its run is written.
+func TestRetry(t *testing.T) {
+	f := setUp(t)
+	ids := f.tasks(f.newJob("j"), 10, 20)
+	tasks := f.claimed(session(1), 1, ids)
+	f.tx(func(tx *Tx) error { return tx.Start(session(1), ids, 5, 1) })
+	f.exec("UPDATE task SET kill_requested = 1")
+	other, _ := f.row(ids[1])
+	f.tx(func(tx *Tx) error { return tx.Retry([]Again{{ids[0], 777}}, []job.Run{run(tasks[0], job.Failed)}) })
+	got, _ := f.row(ids[0])
+	want := TaskRow{Task: job.Task{ID: ids[0], JobID: tasks[0].JobID, Due: 10, DueNow: 777, Hash: 7, Attempt: 2}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("got (+) is not what it should be (-):\n%s", d)
+	}
+	if now, _ := f.row(ids[1]); now != other {
+		t.Errorf("the other task: got %+v, want it as it was, %+v", now, other)
+	}
+	f.want("records", 1, "SELECT COUNT(*) FROM history")
+	f.want("requests to kill it", 0, "SELECT kill_requested FROM task WHERE id = ?", ids[0])
+}
+
+// TestKillRequests: only the launch that executes can be killed, and the request goes with it.
+func TestKillRequests(t *testing.T) {
+	f := setUp(t)
+	ids := f.tasks(f.newJob("j"), 10, 20, 30)
+	tasks := f.claimed(session(1), 1, ids)
+	f.tx(func(tx *Tx) error { return tx.Start(session(1), ids[:2], 5, 1) })
+	for name, c := range map[string]struct {
+		launch job.Launch
+		want   bool
+	}{
+		"it executes":                 {tasks[0].Launch, true},
+		"it is only prepared":         {tasks[2].Launch, false},
+		"a launch that never was":     {job.Launch{Session: session(1), N: 99}, false},
+		"the counter of another life": {job.Launch{Session: session(2), N: tasks[1].Launch.N}, false},
+	} {
+		var found bool
+		f.tx(func(tx *Tx) (err error) { found, err = tx.RequestKill(c.launch); return err })
+		if found != c.want {
+			t.Errorf("%s: got found %v, want %v", name, found, c.want)
+		}
+	}
+	requested := func(what string, want ...int64) {
+		t.Helper()
+		got, err := f.db.KillsRequested(t.Context(), session(1))
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, %v; want %v", what, got, err, want)
+		}
+	}
+	requested("asked for", tasks[0].Launch.N)
+	f.tx(func(tx *Tx) error { return tx.Free(ids[:1]) })
+	requested("freed")
+	f.claimed(session(1), 500, ids[:1])
+	f.tx(func(tx *Tx) error { return tx.Start(session(1), ids[:1], 5, 1) })
+	requested("started anew")
 }
