@@ -43,7 +43,7 @@ func (f *fixture) preparedDues() (out []float64) {
 // TestClaimLooksAhead: in buckets that it prefers a session claims what is due soon, in others only what is neglected,
 // or urgent when it was told of it.
 func TestClaimLooksAhead(t *testing.T) {
-	t.Parallel()
+	f := setUp(t)
 	series := func(name string) job.Spec { return every(name, 500*time.Millisecond, -2*time.Second) }
 	for name, c := range map[string]struct {
 		others       time.Duration
@@ -53,7 +53,7 @@ func TestClaimLooksAhead(t *testing.T) {
 		"told of a task": {urgent, 9.5, 0.5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
+			f := f.anew(t)
 			f.session.set(after(-3 * time.Second))
 			mine, theirs := f.twoBuckets(series, series)
 			f.session.set(t0)
@@ -72,7 +72,7 @@ func TestClaimLooksAhead(t *testing.T) {
 // TestClaimStaysWithinBounds: a session takes no more than it may hold, and nothing when it is full or not sure of its
 // lease.
 func TestClaimStaysWithinBounds(t *testing.T) {
-	t.Parallel()
+	f := setUp(t)
 	for name, c := range map[string]struct {
 		change func(f *fixture)
 		now    time.Duration
@@ -88,7 +88,7 @@ func TestClaimStaysWithinBounds(t *testing.T) {
 		"ahead: slots do not matter":         {func(f *fixture) { f.executing.slots, f.claimer.Slots = 3, 3 }, 0, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
+			f := f.anew(t)
 			f.create(every("j", 500*time.Millisecond, 200*time.Millisecond)) // 20 of them in the next 10 s
 			f.exec("DELETE FROM task WHERE due > ?", int64(after(10*time.Second)))
 			c.change(f)
@@ -143,7 +143,7 @@ func TestClaimsMintLaunches(t *testing.T) {
 // TestClaimFates: whatever becomes of a claim's commit, set and rows say the same, and what another session took while
 // it was unknown is not in the set.
 func TestClaimFates(t *testing.T) {
-	t.Parallel()
+	f := setUp(t)
 	commit := faultproxy.CommitOf("SET state = 1")
 	for name, c := range map[string]struct {
 		action faultproxy.Action
@@ -156,7 +156,7 @@ func TestClaimFates(t *testing.T) {
 		"the reply is lost, and a peer took one of them":  {faultproxy.CutAfter(), true, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
+			f := f.anew(t)
 			f.create(every("j", time.Second, time.Second))
 			f.exec("DELETE FROM task WHERE due > ?", int64(after(3*time.Second)))
 			f.proxy.Add(faultproxy.Rule{Match: commit, Action: c.action})

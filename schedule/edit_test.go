@@ -58,7 +58,7 @@ func TestCreate(t *testing.T) {
 
 // TestResumeAppliesThePolicyOnce pauses a job of every ten minutes for an hour.
 func TestResumeAppliesThePolicyOnce(t *testing.T) {
-	t.Parallel()
+	f := setUp(t)
 	paused := "paused from " + after(time.Second).String() + " to " + after(time.Hour).String()
 	for name, c := range map[string]struct {
 		misfire job.Misfire
@@ -70,7 +70,7 @@ func TestResumeAppliesThePolicyOnce(t *testing.T) {
 		"skip":            {job.Misfire{Policy: job.MisfireSkip}, nil, []string{"skipped 300..3300×6 " + paused}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
+			f := f.anew(t)
 			spec := every("j", 10*time.Minute, 5*time.Minute)
 			spec.Misfire = c.misfire
 			j := f.create(spec)
@@ -230,7 +230,7 @@ func TestEditMovesDueTimes(t *testing.T) {
 
 // TestEditOfASingleInstant edits jobs with one due time before and after it, there and back.
 func TestEditOfASingleInstant(t *testing.T) {
-	t.Parallel()
+	f := setUp(t)
 	to := func(d time.Duration) func(*job.Spec) {
 		return func(s *job.Spec) { due := after(d).Time(); s.At = &due }
 	}
@@ -260,7 +260,7 @@ func TestEditOfASingleInstant(t *testing.T) {
 		"missed when it was created, and now ahead":      {-time.Hour, job.MisfireSkip, 0, to(10 * time.Second), []float64{10}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
+			f := f.anew(t)
 			spec := at("j", after(c.first))
 			spec.Misfire.Policy = c.misfire
 			j := f.create(spec)

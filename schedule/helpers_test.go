@@ -112,6 +112,16 @@ func setUp(t *testing.T) *fixture {
 	return node(t, dsn, 1)
 }
 
+// anew is the fixture of a subtest: the same schema, emptied, and a node that knows nothing. Such subtests run one after
+// another.
+func (f *fixture) anew(t *testing.T) *fixture {
+	t.Helper()
+	for _, table := range []string{"job", "task", "history", "output", "request"} {
+		f.exec("TRUNCATE TABLE " + table)
+	}
+	return node(t, f.dsn, 1)
+}
+
 func open(t *testing.T, dsn string, timeouts sql.Timeouts) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(dsn, timeouts, 4)

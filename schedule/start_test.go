@@ -157,7 +157,7 @@ func TestRowsThatMoved(t *testing.T) {
 
 // TestStartFates: whatever becomes of a start's commit, the sets say what the rows say, and each task begins once.
 func TestStartFates(t *testing.T) {
-	t.Parallel()
+	f := setUp(t)
 	commit := faultproxy.CommitOf("SET state = 2")
 	for name, c := range map[string]struct {
 		rule faultproxy.Rule
@@ -170,7 +170,7 @@ func TestStartFates(t *testing.T) {
 		"a trouble of the server's": {faultproxy.Rule{Match: faultproxy.SQL("SET state = 2"), Action: faultproxy.Error(1114, "HY000", "full")}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
+			f := f.anew(t)
 			f.claimed(hourly(3)...)
 			f.proxy.Add(c.rule)
 			f.starter.start(t.Context(), t0)
@@ -215,7 +215,7 @@ func TestPoisonedStart(t *testing.T) {
 // TestNoSlot: due tasks for which there is no slot wait here; of a node that is not alone, those that wait for long are
 // given back, but for as many as there are slots.
 func TestNoSlot(t *testing.T) {
-	t.Parallel()
+	f := setUp(t)
 	for name, c := range map[string]struct {
 		nodes, kept int
 		waited      time.Duration
@@ -225,7 +225,7 @@ func TestNoSlot(t *testing.T) {
 		"not alone, and for long": {2, 3, crowded},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
+			f := f.anew(t)
 			f.claimed(hourly(10)...)
 			f.session.of, f.executing.slots, f.starter.Slots = c.nodes, 0, 3
 			now := after(c.waited)

@@ -58,7 +58,7 @@ func TestLeaseCountsFromTheSending(t *testing.T) {
 
 // TestFailedBeats: a beat that is not known to have arrived renews nothing, whatever stands in the row.
 func TestFailedBeats(t *testing.T) {
-	t.Parallel()
+	f := setUp(t)
 	for name, c := range map[string]struct {
 		rule    faultproxy.Rule
 		arrived int64
@@ -69,7 +69,7 @@ func TestFailedBeats(t *testing.T) {
 		"the clock cannot be read": {faultproxy.Rule{Match: faultproxy.SQL("UNIX_TIMESTAMP.*FROM setting"), Action: faultproxy.CutAfter()}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
+			f := f.anew(t)
 			s := f.join("one")
 			h, stepped := f.heartbeat(s)
 			f.proxy.Add(c.rule)

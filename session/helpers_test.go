@@ -29,19 +29,26 @@ func setUp(t *testing.T) *fixture {
 	t.Helper()
 	t.Parallel()
 	dsn := testdb.DSN(t)
-	open := func(dsn string, timeouts sql.Timeouts) *sql.DB {
-		db, err := sql.Open(dsn, timeouts, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { db.Close() })
-		return db
-	}
-	migrator := open(dsn, sql.MigrateTimeouts)
+	migrator := open(t, dsn, sql.MigrateTimeouts)
 	if _, _, err := migrator.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	migrator.Close()
+	return connect(t, dsn)
+}
+
+func open(t *testing.T, dsn string, timeouts sql.Timeouts) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(dsn, timeouts, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func connect(t *testing.T, dsn string) *fixture {
+	t.Helper()
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +58,18 @@ func setUp(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	p := faultproxy.New(t, cfg.Net, cfg.Addr)
-	return &fixture{t, dsn, open(dsn, sql.DefaultTimeouts), open(p.DSN(dsn), timings.SQL), p, timings, slog.New(slog.NewTextHandler(t.Output(), nil))}
+	return &fixture{t, dsn, open(t, dsn, sql.DefaultTimeouts), open(t, p.DSN(dsn), timings.SQL), p, timings, slog.New(slog.NewTextHandler(t.Output(), nil))}
+}
+
+// anew is the fixture of a subtest: the same schema, as it was, and connections of its own. Such subtests run one after
+// another.
+func (f *fixture) anew(t *testing.T) *fixture {
+	t.Helper()
+	for _, table := range []string{"job", "task", "history", "session", "setting"} {
+		f.exec("TRUNCATE TABLE " + table)
+	}
+	f.exec("INSERT INTO setting (name, value) VALUES ('buckets', '16')")
+	return connect(t, f.dsn)
 }
 
 func (f *fixture) exec(query string, args ...any) {

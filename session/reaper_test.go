@@ -17,7 +17,7 @@ import (
 // TestWhoIsBuried holds when a peer is taken for dead: its beat must have stood still for longer than the expiry on
 // this node's own clock, and be older than that by MySQL's.
 func TestWhoIsBuried(t *testing.T) {
-	t.Parallel()
+	f := setUp(t)
 	const expiry = MinExpiry
 	for name, c := range map[string]struct {
 		waited time.Duration // between two looks, on this node's own clock
@@ -38,7 +38,7 @@ func TestWhoIsBuried(t *testing.T) {
 		"a row that was there before, of another life's beat": {expiry + 1, "beat = beat - 1, beat_at = 1", 0, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
+			f := f.anew(t)
 			s := f.join("one")
 			peer := f.peer(200)
 			r, _ := f.reaper(s)
@@ -237,10 +237,10 @@ func TestNewcomerIsNotTakenForDead(t *testing.T) {
 
 // TestUnknownBurial: whatever stands of a burial and of a release whose answers were lost, the next looks end it.
 func TestUnknownBurial(t *testing.T) {
-	t.Parallel()
+	f := setUp(t)
 	for name, fate := range map[string]faultproxy.Action{"never arrives": faultproxy.CutBefore(), "reply lost": faultproxy.CutAfter()} {
 		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
+			f := f.anew(t)
 			s := f.join("one")
 			dead := f.peer(201)
 			f.exec("UPDATE session SET beat_at = 1 WHERE id = ?", dead[:])

@@ -14,7 +14,7 @@ import (
 // TestRegister loses the COMMIT that inserts the session in every way: the session that comes of it has its row, and
 // is the only one that will ever beat.
 func TestRegister(t *testing.T) {
-	t.Parallel()
+	f := setUp(t)
 	commit := faultproxy.CommitOf("INSERT INTO session")
 	for name, c := range map[string]struct {
 		rules []faultproxy.Rule
@@ -32,7 +32,7 @@ func TestRegister(t *testing.T) {
 		"the server is starting at first": {[]faultproxy.Rule{{Match: faultproxy.SQL("FROM setting"), Action: faultproxy.Error(1053, "08S01", "Server shutdown in progress")}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
+			f := f.anew(t)
 			var injected []*faultproxy.Injected
 			for _, r := range c.rules {
 				injected = append(injected, f.proxy.Add(r))
@@ -60,7 +60,7 @@ func TestRegister(t *testing.T) {
 }
 
 func TestRegisterRefused(t *testing.T) {
-	t.Parallel()
+	f := setUp(t)
 	for name, c := range map[string]struct {
 		damage func(f *fixture)
 		text   string
@@ -69,11 +69,14 @@ func TestRegisterRefused(t *testing.T) {
 			f.exec("INSERT INTO setting VALUES ('session_expiry_ms', '20000')")
 			f.peer(1)
 		}, "its session expiry is 5s, that of the cluster's 1 nodes is 20s; start it with --session-expiry=20s"},
-		"a lock row is missing": {func(f *fixture) { f.exec("DELETE FROM locks WHERE id = 9") }, "table locks has 256 of 257 rows"},
-		"no number of buckets":  {func(f *fixture) { f.exec("DELETE FROM setting") }, "setting buckets is missing"},
+		"a lock row is missing": {func(f *fixture) {
+			f.exec("DELETE FROM locks WHERE id = 9")
+			f.Cleanup(func() { f.exec("INSERT INTO locks (id, name) VALUES (9, 'task/8')") })
+		}, "table locks has 256 of 257 rows"},
+		"no number of buckets": {func(f *fixture) { f.exec("DELETE FROM setting") }, "setting buckets is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
+			f := f.anew(t)
 			c.damage(f)
 			before := f.number("SELECT COUNT(*) FROM session")
 			s, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{}, f.log)

@@ -30,6 +30,9 @@ func setUp(t *testing.T) *fixture {
 	return &fixture{t, dsn, open(t, dsn, DefaultTimeouts, 8)}
 }
 
+// in is the fixture for a subtest on the same schema, one after another.
+func (f *fixture) in(t *testing.T) *fixture { return &fixture{t, f.dsn, f.db} }
+
 func migrate(t testing.TB, dsn string) {
 	t.Helper()
 	m := open(t, dsn, MigrateTimeouts, 2)

@@ -11,6 +11,7 @@ import (
 
 // TestCursors: of a batch of cursors either all move, or none does and nothing that was planned from them stands.
 func TestCursors(t *testing.T) {
+	f := setUp(t)
 	for name, c := range map[string]struct {
 		change string // what somebody did to the second of three jobs; ? is its id
 		cursor func(*Cursor)
@@ -29,8 +30,8 @@ func TestCursors(t *testing.T) {
 		"one skips due times":               {"UPDATE job SET last_due = 77 WHERE id = ?", func(c *Cursor) { c.LastDue = 99 }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
-			ids := []int64{f.newJob("i"), f.newJob("j"), f.newJob("k")}
+			f := f.in(t)
+			ids := []int64{f.newJob(name + " i"), f.newJob(name + " j"), f.newJob(name + " k")}
 			if c.change != "" {
 				f.exec(c.change, ids[1])
 			}
@@ -53,7 +54,7 @@ func TestCursors(t *testing.T) {
 			}
 			if !c.moved {
 				f.want("cursor of another job", 1000, "SELECT next_due FROM job WHERE id = ?", ids[0])
-				f.want("tasks", 0, "SELECT COUNT(*) FROM task")
+				f.want("tasks", 0, "SELECT COUNT(*) FROM task WHERE job_id = ?", ids[0])
 				return
 			}
 			f.want("cursor of another job", 3000, "SELECT next_due FROM job WHERE id = ?", ids[2])

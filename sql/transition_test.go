@@ -70,6 +70,7 @@ func TestTrip(t *testing.T) {
 // TestMovedRowsAreRefused: a transition whose rows are not where its caller believes changes nothing at all, also none
 // of the rows that are.
 func TestMovedRowsAreRefused(t *testing.T) {
+	f := setUp(t)
 	one, two := session(1), session(2)
 	for name, c := range map[string]struct {
 		move       func(f *fixture, id int64) // what somebody did to the middle one of three prepared tasks
@@ -119,8 +120,8 @@ func TestMovedRowsAreRefused(t *testing.T) {
 			func(tx *Tx, ids []int64, _ []job.Task) error { return tx.Withdraw(ids) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
-			ids := f.tasks(f.newJob("j"), 10, 20, 30)
+			f := f.in(t)
+			ids := f.tasks(f.newJob(name), 10, 20, 30)
 			tasks := f.claimed(one, 100, ids)
 			c.move(f, ids[1])
 			before := f.table()

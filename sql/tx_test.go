@@ -22,7 +22,7 @@ const count = "SELECT COUNT(*) FROM setting WHERE name = ?"
 // TestFates sends one transaction through every fate and holds what the caller was told against what stands, and how
 // often its function ran.
 func TestFates(t *testing.T) {
-	t.Parallel()
+	f := setUp(t)
 	const open = -1 // the proxy gave the answer, so the server knows of no end
 	deadlock := faultproxy.Error(1213, "40001", "Deadlock found when trying to get lock")
 	commit, insert := faultproxy.CommitOf("INSERT INTO setting"), faultproxy.SQL("INSERT INTO setting")
@@ -45,13 +45,13 @@ func TestFates(t *testing.T) {
 		"COMMIT is answered by a number of no kind": {faultproxy.Rule{Match: commit, Action: faultproxy.Error(1105, "HY000", "Unknown error")}, 1, open, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
+			f := f.in(t)
 			db, proxy := f.behind(2)
 			proxy.Add(c.rule)
 			ran := 0
 			err := db.Tx(t.Context(), func(tx *Tx) error {
 				ran++
-				return put(tx, "a fate", "x")
+				return put(tx, name, "x")
 			})
 			if ran != c.ran {
 				t.Errorf("got %d runs of the function, want %d", ran, c.ran)
@@ -61,7 +61,7 @@ func TestFates(t *testing.T) {
 			}
 			// The locking read waits until the server has noticed that a connection is gone.
 			if c.stands != open {
-				f.want("rows that stand", c.stands, count+" FOR UPDATE", "a fate")
+				f.want("rows that stand", c.stands, count+" FOR UPDATE", name)
 			}
 		})
 	}
