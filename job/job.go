@@ -8,6 +8,7 @@ type Job struct {
 	Spec     Spec
 	Version  int64 // grows with each change
 	Hash     int   // fine hash, drawn at creation
+	Place    int   // which nodes may run it; 0: any
 	Paused   bool
 	PausedAt Micros
 	Deleted  bool

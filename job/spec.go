@@ -78,7 +78,12 @@ type Spec struct {
 	Command string   `json:"command"`
 	Timeout Duration `json:"timeout,omitempty"` // zero: none
 
-	Overlap Overlap `json:"overlap"`
+	Overlap       Overlap  `json:"overlap"`
+	Queue         int      `json:"queue,omitempty"`          // due times that may wait, with overlap "queue"
+	Group         string   `json:"group,omitempty"`          // shares its slots with the other jobs of the group
+	Priority      int      `json:"priority,omitempty"`       // the higher goes first when there is no room for all
+	StartDeadline Duration `json:"start_deadline,omitempty"` // how late a due time may be started at all; zero: no bound
+
 	Misfire Misfire `json:"misfire"`
 	Retry   Retry   `json:"retry,omitzero"`
 	OnLost  string  `json:"on_lost"`

@@ -61,7 +61,7 @@ func until(j *sql.JobRow, s job.Schedule, cursor, now, horizon job.Micros, misfi
 }
 
 func task(j *sql.JobRow, due job.Micros) job.Task {
-	return job.Task{JobID: j.ID, Due: due, DueNow: due, Hash: j.Hash}
+	return job.Task{JobID: j.ID, Due: due, DueNow: due, Hash: j.Hash, Place: j.Place, Priority: j.Spec.Priority}
 }
 
 // lastIn returns the last due time in [from, to].

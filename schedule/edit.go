@@ -406,7 +406,7 @@ func (e *Editor) RunNow(ctx context.Context, id int64, key string) (job.Requeste
 			return err
 		}
 		out = job.Requested{JobID: id, Due: now, Origin: origin}
-		return tx.InsertTasks([]job.Task{{JobID: id, Due: now, DueNow: now, Origin: origin, Hash: j.Hash}})
+		return tx.InsertTasks([]job.Task{{JobID: id, Due: now, DueNow: now, Origin: origin, Hash: j.Hash, Place: j.Place, Priority: j.Spec.Priority}})
 	}, find)
 	if err != nil {
 		return job.Requested{}, err

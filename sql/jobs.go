@@ -17,7 +17,7 @@ type JobRow struct {
 	SpecErr  error
 }
 
-const jobColumns = "id, app, name, living, hash, version, spec, paused, paused_at, next_due, last_due, error, created, updated"
+const jobColumns = "id, app, name, living, hash, place, version, spec, paused, paused_at, next_due, last_due, error, created, updated"
 
 func scanJob(rows *stdsql.Rows) (JobRow, error) {
 	var (
@@ -26,7 +26,7 @@ func scanJob(rows *stdsql.Rows) (JobRow, error) {
 		living    stdsql.NullInt64
 		next      stdsql.NullInt64
 	)
-	err := rows.Scan(&j.ID, &app, &name, &living, &j.Hash, &j.Version, &j.SpecText, &j.Paused, &j.PausedAt, &next, &j.LastDue, &j.Error, &j.Created, &j.Updated)
+	err := rows.Scan(&j.ID, &app, &name, &living, &j.Hash, &j.Place, &j.Version, &j.SpecText, &j.Paused, &j.PausedAt, &next, &j.LastDue, &j.Error, &j.Created, &j.Updated)
 	if err != nil {
 		return j, err
 	}
@@ -47,8 +47,8 @@ func jobRows(out *[]JobRow) func(*stdsql.Rows) error {
 
 // InsertJob writes a new job and returns its id. A living job of the same app and name is ErrExists.
 func (tx *Tx) InsertJob(j *job.Job, spec string) (int64, error) {
-	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO job (app, name, hash, version, spec, paused, paused_at, next_due, last_due, error, created, updated)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?)", j.Spec.App, j.Spec.Name, j.Hash, j.Version, spec, j.Paused,
+	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO job (app, name, hash, place, version, spec, paused, paused_at, next_due, last_due, error, created, updated)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?)", j.Spec.App, j.Spec.Name, j.Hash, j.Place, j.Version, spec, j.Paused,
 		int64(j.PausedAt), int64(j.NextDue), int64(j.LastDue), j.Error, int64(j.Created), int64(j.Updated))
 	if isDuplicate(err) {
 		return 0, fmt.Errorf("job %s/%s: %w", j.Spec.App, j.Spec.Name, ErrExists)
@@ -61,9 +61,9 @@ func (tx *Tx) InsertJob(j *job.Job, spec string) (int64, error) {
 
 // UpdateJob writes a job whose row this transaction has locked. LastDue is only ever raised.
 func (tx *Tx) UpdateJob(j *job.Job, spec string) error {
-	n, err := tx.exec("update job", "UPDATE job SET app = ?, name = ?, living = IF(?, NULL, 1), version = ?, spec = ?, paused = ?, paused_at = ?,"+
+	n, err := tx.exec("update job", "UPDATE job SET app = ?, name = ?, living = IF(?, NULL, 1), place = ?, version = ?, spec = ?, paused = ?, paused_at = ?,"+
 		" next_due = NULLIF(?, 0), last_due = GREATEST(last_due, ?), error = ?, updated = ? WHERE id = ? AND version < ?",
-		j.Spec.App, j.Spec.Name, j.Deleted, j.Version, spec, j.Paused, int64(j.PausedAt), int64(j.NextDue), int64(j.LastDue), cut(j.Error, 512),
+		j.Spec.App, j.Spec.Name, j.Deleted, j.Place, j.Version, spec, j.Paused, int64(j.PausedAt), int64(j.NextDue), int64(j.LastDue), cut(j.Error, 512),
 		int64(j.Updated), j.ID, j.Version)
 	if isDuplicate(err) {
 		return fmt.Errorf("job %s/%s: %w", j.Spec.App, j.Spec.Name, ErrExists)

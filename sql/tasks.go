@@ -15,11 +15,11 @@ import (
 // duplicate never fails the others.
 func (tx *Tx) InsertTasks(tasks []job.Task) error {
 	for part := range slices.Chunk(tasks, 1000) {
-		args := make([]any, 0, len(part)*5)
+		args := make([]any, 0, len(part)*7)
 		for _, t := range part {
-			args = append(args, t.JobID, int64(t.Due), t.Origin, int64(t.DueNow), t.Hash)
+			args = append(args, t.JobID, int64(t.Due), t.Origin, int64(t.DueNow), t.Hash, t.Place, t.Priority)
 		}
-		_, err := tx.exec("insert tasks", "INSERT INTO task (job_id, due, origin, due_now, hash) VALUES "+values(len(part), 5)+
+		_, err := tx.exec("insert tasks", "INSERT INTO task (job_id, due, origin, due_now, hash, place, priority) VALUES "+values(len(part), 7)+
 			" ON DUPLICATE KEY UPDATE origin = task.origin", args...)
 		if err != nil {
 			return err

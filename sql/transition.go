@@ -30,7 +30,7 @@ type TaskRow struct {
 // Is tells whether the row is still at the launch's step.
 func (r *TaskRow) Is(l job.Launch, s job.State) bool { return r.Launch == l && r.State == s }
 
-const taskColumns = "id, job_id, due, origin, due_now, hash, state, attempt, session_id, launch, started, spawn_by"
+const taskColumns = "id, job_id, due, origin, due_now, hash, place, priority, state, attempt, session_id, launch, started, spawn_by"
 
 func scanTask(rows *stdsql.Rows) (TaskRow, error) {
 	var (
@@ -38,7 +38,7 @@ func scanTask(rows *stdsql.Rows) (TaskRow, error) {
 		session uuid.NullUUID
 		launch  stdsql.NullInt64
 	)
-	err := rows.Scan(&t.ID, &t.JobID, &t.Due, &t.Origin, &t.DueNow, &t.Hash, &t.State, &t.Attempt, &session, &launch, &t.Started, &t.SpawnBy)
+	err := rows.Scan(&t.ID, &t.JobID, &t.Due, &t.Origin, &t.DueNow, &t.Hash, &t.Place, &t.Priority, &t.State, &t.Attempt, &session, &launch, &t.Started, &t.SpawnBy)
 	t.Launch = job.Launch{Session: session.UUID, N: launch.Int64}
 	return t, err
 }
