@@ -112,7 +112,7 @@ func checkProblem(t *testing.T, err error) {
 // checkRoundTrip sends what was understood back, as PUT gets what GET answered.
 func checkRoundTrip(t *testing.T, b jobBody) {
 	t.Helper()
-	text, err := json.Marshal(viewOf(&job.Job{Spec: b.spec, ID: 1, Created: 1, Updated: 1}, true, 0))
+	text, err := json.Marshal(viewOf(&job.Job{Spec: b.spec, ID: 1, Created: 1, Updated: 1}, true, 0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func (b *broken) Update(ctx context.Context, id, version int64, spec job.Spec) (
 	return job.Job{ID: id, Version: version + 1, Paused: true, Spec: spec}, b.call(ctx, "Update")
 }
 
-func (b *broken) Pause(ctx context.Context, id int64) (job.Job, error) {
+func (b *broken) Pause(ctx context.Context, id int64, _ job.PauseRequest) (job.Job, error) {
 	return job.Job{ID: id, Version: b.version, Paused: true}, b.call(ctx, "Pause")
 }
 
@@ -57,9 +57,25 @@ func (b *broken) Resume(ctx context.Context, id int64) (job.Job, error) {
 	return job.Job{ID: id}, b.call(ctx, "Resume")
 }
 
+func (b *broken) PauseApp(ctx context.Context, _ string, _ job.PauseRequest) (job.Pause, error) {
+	return job.Pause{}, b.call(ctx, "PauseApp")
+}
+
+func (b *broken) ResumeApp(ctx context.Context, _ string) error { return b.call(ctx, "ResumeApp") }
+
 func (b *broken) Delete(ctx context.Context, _ int64) error { return b.call(ctx, "Delete") }
 
-func (b *broken) Kill(ctx context.Context, _ job.Launch) error { return b.call(ctx, "Kill") }
+func (b *broken) PutGroup(ctx context.Context, _ string, _ int) (sql.Group, error) {
+	return sql.Group{}, b.call(ctx, "PutGroup")
+}
+func (b *broken) Backfill(ctx context.Context, _ int64, _, _ time.Time, _ int, _ bool, _ string) (job.Backfill, error) {
+	return job.Backfill{}, b.call(ctx, "Backfill")
+}
+func (b *broken) CancelBackfill(ctx context.Context, _ int64) (job.Backfill, error) {
+	return job.Backfill{}, b.call(ctx, "CancelBackfill")
+}
+func (b *broken) DeleteGroup(ctx context.Context, _ string) error { return b.call(ctx, "DeleteGroup") }
+func (b *broken) Kill(ctx context.Context, _ job.Launch) error    { return b.call(ctx, "Kill") }
 
 func (b *broken) RunNow(ctx context.Context, _ int64, _ string) (job.Requested, error) {
 	return job.Requested{}, b.call(ctx, "RunNow")

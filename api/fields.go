@@ -137,6 +137,21 @@ func (f *fields) count(name string, to *int, most int) {
 	*to = n
 }
 
+// integer takes a whole number.
+func (f *fields) integer(name string, to *int) {
+	v, ok := f.take(name)
+	if !ok {
+		return
+	}
+	number, _ := v.(json.Number)
+	n, err := strconv.Atoi(number.String())
+	if err != nil {
+		f.want(name, v, "a whole number")
+		return
+	}
+	*to = n
+}
+
 func (f *fields) duration(name string, to *job.Duration) {
 	v, ok := f.take(name)
 	if !ok {

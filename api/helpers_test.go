@@ -58,7 +58,7 @@ func start(t testing.TB, mod func(*api.Config)) *site {
 	s.stop = stop
 	go func() {
 		defer close(s.done)
-		if err := s.node.Run(ctx, context.Background()); err != nil {
+		if err := s.node.Run(ctx); err != nil {
 			t.Errorf("node: %v", err)
 		}
 	}()

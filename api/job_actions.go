@@ -9,22 +9,10 @@ import (
 	"go-crontab/job"
 )
 
-// pauseJob: POST /api/v1/jobs/{id}/pause
-func (s *Server) pauseJob(w http.ResponseWriter, r *http.Request) error {
-	return s.act(w, r, Editor.Pause)
-}
-
-// resumeJob: POST /api/v1/jobs/{id}/resume
-func (s *Server) resumeJob(w http.ResponseWriter, r *http.Request) error {
-	return s.act(w, r, Editor.Resume)
-}
-
+// act changes the job that the path names, and shows it. The body was read.
 func (s *Server) act(w http.ResponseWriter, r *http.Request, do func(Editor, context.Context, int64) (job.Job, error)) error {
 	id, err := jobID(r)
 	if err != nil {
-		return err
-	}
-	if err := readNothing(w, r); err != nil {
 		return err
 	}
 	e, err := s.editor()
@@ -50,16 +38,25 @@ const (
 	maxKey    = 255
 )
 
+// idempotencyKey returns the key by which a request is known again, "" if there is none.
+func idempotencyKey(r *http.Request) (string, error) {
+	key := r.Header.Get(keyHeader)
+	unprintable := func(c rune) bool { return c < ' ' || c > '~' }
+	if len(key) > maxKey || strings.ContainsFunc(key, unprintable) {
+		return "", invalidField(keyHeader, "want at most %d printable ASCII characters", maxKey)
+	}
+	return key, nil
+}
+
 // runJob: POST /api/v1/jobs/{id}/run
 func (s *Server) runJob(w http.ResponseWriter, r *http.Request) error {
 	id, err := jobID(r)
 	if err != nil {
 		return err
 	}
-	key := r.Header.Get(keyHeader)
-	unprintable := func(c rune) bool { return c < ' ' || c > '~' }
-	if len(key) > maxKey || strings.ContainsFunc(key, unprintable) {
-		return invalidField(keyHeader, "want at most %d printable ASCII characters", maxKey)
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
 	}
 	if err := readNothing(w, r); err != nil {
 		return err

@@ -161,7 +161,7 @@ func (s *Server) tryEdit(ctx context.Context, id int64, want change) (job.Job, e
 	j, half := old.Job, false
 	if b.paused != nil && *b.paused {
 		// Also of a paused job: the answer then waits for what an earlier pause is still waiting for.
-		if j, err = e.Pause(ctx, id); err != nil {
+		if j, err = e.Pause(ctx, id, job.PauseRequest{}); err != nil {
 			return job.Job{}, err
 		}
 		half = !old.Paused

@@ -28,14 +28,18 @@ type jobView struct {
 	MaxFires  int64    `json:"max_fires,omitempty"`
 	Jitter    string   `json:"jitter,omitempty"`
 
-	Command string      `json:"command"`
+	Command string      `json:"command,omitempty"`
+	HTTP    *job.HTTP   `json:"http,omitempty"`
 	Timeout string      `json:"timeout,omitempty"`
 	Overlap job.Overlap `json:"overlap"`
 	Misfire misfireView `json:"misfire"`
 	Retry   job.Retry   `json:"retry,omitzero"`
 	OnLost  string      `json:"on_lost"`
 
-	Paused  bool       `json:"paused"`
+	job.CommandOptions
+
+	Paused  bool       `json:"paused"`          // by itself
+	Pause   *pauseView `json:"pause,omitempty"` // what stops it: its own pause, that of its app, or of the cluster
 	Status  job.Status `json:"status"`
 	Error   string     `json:"error,omitempty"`
 	Version int64      `json:"version"`
@@ -51,19 +55,19 @@ type misfireView struct {
 }
 
 // readOnly are the fields of a job that only the server sets.
-var readOnly = []string{"id", "status", "error", "version", "next_due", "last_due", "created", "updated"}
+var readOnly = []string{"id", "status", "pause", "error", "version", "next_due", "last_due", "created", "updated"}
 
 // viewOf shows a job. live tells whether it has scheduled tasks, planned is the earliest due of those that nobody
-// has started.
-func viewOf(j *job.Job, live bool, planned job.Micros) *jobView {
+// has started, now is what pauses are judged by.
+func viewOf(j *job.Job, live bool, planned, now job.Micros) *jobView {
 	s := &j.Spec
 	v := &jobView{
 		ID: strconv.FormatInt(j.ID, 10), App: s.App, Name: s.Name, Description: s.Description, Owner: s.Owner, Labels: s.Labels,
 		Schedule: s.Schedule, Schedules: s.Schedules, Every: durationText(s.Every), At: timeText(s.At), Timezone: s.Timezone,
 		Start: timeText(s.Start), End: timeText(s.End), MaxFires: s.MaxFires, Jitter: durationText(s.Jitter),
-		Command: s.Command, Timeout: durationText(s.Timeout), Overlap: s.Overlap,
-		Misfire: misfireView{s.Misfire.Policy, durationText(s.Misfire.MaxAge)}, Retry: s.Retry, OnLost: s.OnLost,
-		Paused: j.Paused, Status: j.Status(live), Error: j.Error, Version: j.Version,
+		Command: s.Command, HTTP: s.HTTP, Timeout: durationText(s.Timeout), Overlap: s.Overlap,
+		Misfire: misfireView{s.Misfire.Policy, durationText(s.Misfire.MaxAge)}, Retry: s.Retry, OnLost: s.OnLost, CommandOptions: s.CommandOptions,
+		Paused: j.Paused, Status: j.Status(live, now), Error: j.Error, Version: j.Version,
 		NextDue: stamp(planned), LastDue: stamp(j.LastDue), Created: stamp(j.Created), Updated: stamp(j.Updated),
 	}
 	if v.Labels == nil {
@@ -71,6 +75,12 @@ func viewOf(j *job.Job, live bool, planned job.Micros) *jobView {
 	}
 	if planned == 0 {
 		v.NextDue = stamp(j.NextDue)
+	}
+	if p := j.PauseAt(now); p != nil {
+		v.Pause = viewOfPause(p)
+	}
+	if v.Status == job.Paused {
+		v.NextDue = ""
 	}
 	return v
 }
@@ -106,7 +116,7 @@ func (s *Server) views(ctx context.Context, rows []sql.JobRow) ([]*jobView, erro
 			j.Error = rows[i].SpecErr.Error()
 		}
 		planned, isLive := live[j.ID]
-		out[i] = viewOf(&j, isLive, planned)
+		out[i] = viewOf(&j, isLive, planned, job.MicrosOf(s.cfg.Now()))
 	}
 	return out, nil
 }
@@ -117,8 +127,8 @@ func (s *Server) viewChanged(ctx context.Context, j job.Job) *jobView {
 	live, err := s.cfg.DB.LiveJobs(ctx, []int64{j.ID})
 	if err != nil {
 		s.cfg.Log.Warn("the changed job cannot be shown in full", "job_id", j.ID, "error", err)
-		return viewOf(&j, true, 0)
+		return viewOf(&j, true, 0, job.MicrosOf(s.cfg.Now()))
 	}
 	planned, isLive := live[j.ID]
-	return viewOf(&j, isLive, planned)
+	return viewOf(&j, isLive, planned, job.MicrosOf(s.cfg.Now()))
 }

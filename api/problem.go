@@ -45,6 +45,7 @@ var (
 	changed          = kind{"changed", http.StatusConflict, "The job changed meanwhile"}
 	unreadable       = kind{"unreadable", http.StatusConflict, "The stored definition cannot be read"}
 	keyReused        = kind{"key-reused", http.StatusConflict, "The Idempotency-Key was used before"}
+	inUse            = kind{"in-use", http.StatusConflict, "Jobs refer to it"}
 	notEnded         = kind{"not-ended", http.StatusConflict, "The run has not ended yet"}
 	hasEnded         = kind{"has-ended", http.StatusConflict, "The run has ended"}
 	tooLarge         = kind{"too-large", http.StatusRequestEntityTooLarge, "The body is too large"}
@@ -114,12 +115,15 @@ func problemOf(err error) *Problem {
 		p       *Problem
 		invalid job.Problems
 		look    *checking
+		used    *job.InUse
 	)
 	switch {
 	case errors.As(err, &p):
 		return p
 	case errors.As(err, &invalid):
 		return invalidFields(invalid)
+	case errors.As(err, &used):
+		return inUse.problem("%s: change those jobs first.", cut(used.Error(), maxMessage))
 	case sql.IsUnknown(err):
 		p = unknownOutcome.problem("The database could not be asked to the end.")
 		if errors.As(err, &look) {

@@ -23,11 +23,18 @@ type Editor interface {
 	Create(ctx context.Context, spec job.Spec, paused bool) (job.Job, error)
 	// Update returns job.ErrChanged when the job is not at the version.
 	Update(ctx context.Context, id, version int64, spec job.Spec) (job.Job, error)
-	Pause(ctx context.Context, id int64) (job.Job, error)
+	Pause(ctx context.Context, id int64, p job.PauseRequest) (job.Job, error)
 	Resume(ctx context.Context, id int64) (job.Job, error)
 	Delete(ctx context.Context, id int64) error
 	RunNow(ctx context.Context, id int64, key string) (job.Requested, error)
 	Kill(ctx context.Context, l job.Launch) error
+	// PauseApp and ResumeApp are of the whole cluster when app is "".
+	PauseApp(ctx context.Context, app string, p job.PauseRequest) (job.Pause, error)
+	ResumeApp(ctx context.Context, app string) error
+	PutGroup(ctx context.Context, name string, slots int) (sql.Group, error)
+	Backfill(ctx context.Context, id int64, from, to time.Time, parallel int, missing bool, key string) (job.Backfill, error)
+	CancelBackfill(ctx context.Context, id int64) (job.Backfill, error)
+	DeleteGroup(ctx context.Context, name string) error // *job.InUse while jobs refer to it
 }
 
 // Config says what a server serves. DB, Editor, Now and Ready are needed.
@@ -112,7 +119,7 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 // routes is the table of what there is.
 func (s *Server) routes() http.Handler {
 	m := chi.NewRouter()
-	m.Use(cleanRequestID, middleware.RequestID, s.logRequest, s.recoverPanic, protect, s.checkHost, s.checkOrigin, deadline, escapedPath, middleware.GetHead)
+	m.Use(cleanRequestID, middleware.RequestID, s.logRequest, s.recoverPanic, protect, s.checkHost, s.checkOrigin, withActor, deadline, escapedPath, middleware.GetHead)
 	m.NotFound(s.serve(noRoute))
 	m.MethodNotAllowed(s.serve(wrongMethod(m)))
 
@@ -144,8 +151,24 @@ func (s *Server) routes() http.Handler {
 
 	on("POST", "/api/v1/runs/{id}/kill", s.killRun)
 
+	on("POST", "/api/v1/jobs/{id}/backfill", s.startBackfill)
+	on("GET", "/api/v1/backfills", s.listBackfills, "job_id", "limit", "cursor")
+	on("GET", "/api/v1/backfills/{id}", s.getBackfill)
+	on("POST", "/api/v1/backfills/{id}/cancel", s.cancelBackfill)
+
+	on("GET", "/api/v1/groups", s.listGroups, "limit", "cursor")
+	on("GET", "/api/v1/groups/{name}", s.getGroup)
+	on("PUT", "/api/v1/groups/{name}", s.putGroup)
+	on("DELETE", "/api/v1/groups/{name}", s.deleteGroup)
+
 	on("POST", "/api/v1/preview", s.preview)
 	on("GET", "/api/v1/cluster", s.cluster)
+	on("POST", "/api/v1/cluster/pause", s.pauseAll)
+	on("POST", "/api/v1/cluster/resume", s.resumeAll)
+	on("POST", "/api/v1/apps/{app}/pause", s.pauseAll)
+	on("POST", "/api/v1/apps/{app}/resume", s.resumeAll)
+	on("GET", "/api/v1/pauses", s.listPauses)
+	on("GET", "/api/v1/audit", s.listAudit, "kind", "app", "job_id", "who", "from", "to", "limit", "cursor")
 	return m
 }
 

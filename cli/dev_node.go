@@ -138,7 +138,7 @@ func (m *member) start() (*exec.Cmd, func(), error) {
 	}
 	cmd := exec.Command(self, "serve", "--stop-on-eof", "--node", m.name, "--listen", fmt.Sprintf("127.0.0.1:%d", m.port),
 		"--state-dir", filepath.Join(m.data, "nodes", m.name), "--session-expiry", m.expiry.String(),
-		"--log-format", "json", "--log-level", m.level)
+		"--http-allow", devHTTPAllow(), "--log-format", "json", "--log-level", m.level)
 	cmd.Env = append(os.Environ(), "GOCRONTAB_DSN="+m.dsn)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.ExtraFiles = []*os.File{m.lock}
@@ -167,6 +167,16 @@ func (m *member) start() (*exec.Cmd, func(), error) {
 		}
 		_ = out.Close()
 	}, nil
+}
+
+// devHTTPAllow lets HTTP jobs call what runs on this machine: whoever tries dev has a server there, and jobs that are
+// commands reach it anyway.
+func devHTTPAllow() string {
+	allow := "127.0.0.0/8,::1"
+	if more := os.Getenv(envName("http-allow")); more != "" {
+		allow += "," + more
+	}
+	return allow
 }
 
 // choosePort keeps the port of the node, or takes the next one that is free.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/job"
+
 	"github.com/spf13/cobra"
 )
 
@@ -26,18 +28,27 @@ type newJob struct {
 	End         *time.Time        `json:"end,omitempty"`
 	MaxFires    int64             `json:"max_fires,omitempty"`
 	Jitter      string            `json:"jitter,omitempty"`
-	Command     string            `json:"command"`
+	Command     string            `json:"command,omitempty"`
+	HTTP        *job.HTTP         `json:"http,omitempty"`
 	Timeout     string            `json:"timeout,omitempty"`
 	Overlap     string            `json:"overlap,omitempty"`
+	Queue       int               `json:"queue,omitempty"`
+	Group       string            `json:"group,omitempty"`
+	Priority    int               `json:"priority,omitempty"`
+	Deadline    string            `json:"start_deadline,omitempty"`
 	Misfire     *newMisfire       `json:"misfire,omitempty"`
 	Retry       *newRetry         `json:"retry,omitempty"`
 	OnLost      string            `json:"on_lost,omitempty"`
 	Paused      bool              `json:"paused,omitempty"`
+
+	commandOptions
 }
 
 type newMisfire struct {
-	Policy string `json:"policy,omitempty"`
-	MaxAge string `json:"max_age,omitempty"`
+	Policy   string `json:"policy,omitempty"`
+	After    string `json:"after,omitempty"`
+	MaxAge   string `json:"max_age,omitempty"`
+	MaxCount int    `json:"max_count,omitempty"`
 }
 
 type newRetry struct {
@@ -52,6 +63,8 @@ type addFlags struct {
 	job       newJob
 	misfire   newMisfire
 	retry     newRetry
+	http      httpFlags
+	command   commandFlags
 	labels    []string
 	schedules []string
 
@@ -61,7 +74,7 @@ type addFlags struct {
 func jobAdd(c *console) *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
-		Use:                   "add NAME (--schedule CRON | --every DURATION | --at TIME) [flags] -- COMMAND…",
+		Use:                   "add NAME (--schedule CRON | --every DURATION | --at TIME) [flags] (-- COMMAND… | --http URL)",
 		DisableFlagsInUseLine: true,
 		Short:                 "Add a job",
 		Long: `Add a job. NAME may be app/name.
@@ -71,6 +84,7 @@ and pipes, variables and quotes in it are bash's. Several arguments are one prog
 shell has split them: each is quoted again, so nothing in them is expanded when the job runs.`,
 		Example: `  go-crontab job add backup --schedule "0 3 * * *" --timezone Europe/Berlin -- 'pg_dump shop | gzip > /backup/shop.gz'
   go-crontab job add ops/ping --every 30s --timeout 10s -- curl -fsS https://example.com/health
+  go-crontab job add bill --schedule "0 1 1 * *" --http 'https://shop.example/bill?due={{due}}' --method POST --sign billing
   go-crontab job add once --at +10m -- echo "ten minutes later"
   go-crontab job add report --schedule "0 9 * * 1-5" --paused --command "$(cat report.sh)"`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.arguments(cmd, args) },
@@ -110,11 +124,19 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.StringVar(&j.Jitter, "jitter", "", "shift all due times by a part of this that is the job's own, such as 5m")
 	flags.StringVarP(&j.Timezone, "timezone", "z", "", "of the schedule, such as Europe/Berlin (default UTC)")
 	flags.StringVarP(&j.Command, "command", "c", "", "the command, instead of -- COMMAND")
+	f.http.flags(cmd)
 	flags.StringVarP(&j.App, "app", "a", "", `the app, instead of app/name (default "default")`)
-	flags.StringVar(&j.Timeout, "timeout", "", "kill it after this long (default never)")
-	flags.StringVar(&j.Overlap, "overlap", "", "a due time while it is still running: skip, allow (default skip)")
-	flags.StringVar(&f.misfire.Policy, "misfire", "", "due times that nobody could start: latest, skip (default latest)")
-	flags.StringVar(&f.misfire.MaxAge, "misfire-max-age", "", "how late the latest may still be started (default 1h)")
+	flags.StringVar(&j.Timeout, "timeout", "", "kill it after this long (default never, with --http 5m)")
+	f.command.flags(cmd, &j.commandOptions)
+	flags.StringVar(&j.Overlap, "overlap", "", "a due time while it is still running: skip, queue, replace, allow (default skip)")
+	flags.IntVar(&j.Queue, "queue", 0, "due times that may wait, with --overlap queue or --group (default 10, in a group 100)")
+	flags.StringVar(&j.Group, "group", "", "share the slots of this group")
+	flags.IntVar(&j.Priority, "priority", 0, "the higher goes first when there is no room for all, from -100 to 100")
+	flags.StringVar(&j.Deadline, "start-deadline", "", "miss a due time that could not be started so long after it (default no bound)")
+	flags.StringVar(&f.misfire.Policy, "misfire", "", "due times that nobody could start: latest, skip, all (default latest)")
+	flags.StringVar(&f.misfire.After, "misfire-after", "", "how late a due time is before that applies (default 1m)")
+	flags.IntVar(&f.misfire.MaxCount, "misfire-max-count", 0, "with --misfire all: start the latest so many (default 100)")
+	flags.StringVar(&f.misfire.MaxAge, "misfire-max-age", "", "how late one may still be started (default 1h)")
 	flags.IntVar(&f.retry.Attempts, "attempts", 0, "start it so often in all until it succeeds (default 1)")
 	flags.StringVar(&f.retry.Backoff, "backoff", "", "from the end of an attempt to the next (default 10s)")
 	flags.Float64Var(&f.retry.Factor, "backoff-factor", 0, "each backoff is so many times the one before (default 1)")
@@ -142,8 +164,8 @@ func (f *addFlags) arguments(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("the command is given twice: in --command and after --")
 	case len(after) > 0:
 		f.job.Command = commandText(after)
-	case f.job.Command == "":
-		return fmt.Errorf("the command is missing: add -- COMMAND at the end")
+	case f.job.Command == "" && f.http.request.URL == "":
+		return fmt.Errorf("the command is missing: add -- COMMAND at the end, or --http URL")
 	}
 	f.job.Name = before[0]
 	if f.job.App == "" {
@@ -167,6 +189,13 @@ func (f *addFlags) complete(now time.Time) error {
 	}
 	if given != 1 {
 		return usageError("give one of --schedule, --every, --at")
+	}
+	var err error
+	if f.job.HTTP, err = f.http.complete(); err != nil {
+		return err
+	}
+	if err := f.command.complete(&f.job.commandOptions); err != nil {
+		return err
 	}
 	zone := time.Local
 	if z, err := time.LoadLocation(f.job.Timezone); err == nil && f.job.Timezone != "" {

@@ -49,7 +49,7 @@ func jobTable(jobs []jobView, now time.Time) *table {
 	}}
 	for _, j := range jobs {
 		t.add(text(j.ID), text(j.fullName()), text(j.when()), cell{j.Status, statusColour(j.Status)},
-			text(relative(j.NextDue, now)), text(relative(j.LastDue, now)), text(j.Command))
+			text(relative(j.NextDue, now)), text(relative(j.LastDue, now)), text(j.what()))
 	}
 	return t
 }

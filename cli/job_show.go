@@ -85,6 +85,8 @@ func jobCard(j *jobView, now time.Time) card {
 	d.add("next due", both(j.NextDue, zone, now))
 	d.add("last due", both(j.LastDue, zone, now))
 	d.add("command", j.Command)
+	httpCard(&d, j.HTTP)
+	commandCard(&d, &j.commandOptions)
 	d.add("timeout", orElse(j.Timeout, "none"))
 	d.add("overlap", j.Overlap)
 	d.add("misfire", misfireInFull(j))

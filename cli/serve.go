@@ -27,6 +27,10 @@ type serveSettings struct {
 	lookAhead time.Duration
 	grace     time.Duration
 	stateDir  string
+	runAs     []string
+	cgroup    string
+	httpAllow []string
+	secrets   string
 	stopOnEOF bool
 	logging
 }
@@ -57,7 +61,7 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
 }
 
 // serveFlags are those that can be given as variables, beside the DSN.
-var serveFlags = []string{"listen", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "log-level", "log-format"}
+var serveFlags = []string{"listen", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "run-as-allow", "cgroup", "http-allow", "secrets-dir", "log-level", "log-format"}
 
 func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -71,6 +75,14 @@ func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags.DurationVar(&s.grace, "drain-grace", node.DefaultGrace, "how long a drain waits for commands")
 	flags.StringVar(&s.stateDir, "state-dir", "", `where outcomes wait that could not be written (default
 /var/lib/go-crontab/<node> for root, else ~/.local/state/go-crontab/<node>)`)
+	flags.StringSliceVar(&s.runAs, "run-as-allow", nil, `users as whom commands may run, by name or id, separated by commas; jobs without a user
+run as the node's own, which then must be listed too (default as anybody, if the node runs as root)`)
+	flags.StringVar(&s.cgroup, "cgroup", "", `folder of a cgroup v2 that is the node's alone, for jobs with limits of memory, cpu or pids
+(default the node's own, if systemd has delegated it)`)
+	flags.StringSliceVar(&s.httpAllow, "http-allow", nil, `what HTTP jobs may call beside public addresses: 10.0.0.0/8, [fd00::1]:8080,
+intranet.example, *.intranet.example:8080; may be repeated, or separated by commas`)
+	flags.StringVar(&s.secrets, "secrets-dir", "", `folder with a file for each secret that HTTP jobs name (default none; then, and
+for what it lacks, GOCRONTAB_SECRET_<NAME>)`)
 	s.logging.flags(flags)
 	flags.BoolVar(&s.stopOnEOF, "stop-on-eof", false, "drain when standard input ends")
 	_ = flags.MarkHidden("stop-on-eof")
@@ -139,6 +151,7 @@ func (s *serveSettings) serve(c *console) error {
 	n, err := node.New(node.Config{
 		DSN: s.dsn, Name: s.node, Address: "http://" + l.Addr().String(), Version: readVersion().Version,
 		Expiry: s.expiry, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
+		RunAs: s.runAs, Cgroup: s.cgroup, HTTPAllow: s.httpAllow, SecretsDir: s.secrets,
 	})
 	if err != nil {
 		return usageError("%w", err)
@@ -173,7 +186,7 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 		<-stop.hard.Done()
 		log.Warn("stopping at once", "cause", context.Cause(stop.hard))
 	}()
-	err := n.Run(stop.drain, stop.hard)
+	err := n.RunUntil(stop.drain, stop.hard)
 	silence()
 	err = errors.Join(err, <-served)
 	if err == nil {

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"go-crontab/job"
 )
 
 // What of the API's objects is shown. They are read leniently: a newer server may send more.
@@ -25,6 +27,7 @@ type jobView struct {
 	MaxFires    int64             `json:"max_fires"`
 	Jitter      string            `json:"jitter"`
 	Command     string            `json:"command"`
+	HTTP        *job.HTTP         `json:"http"`
 	Timeout     string            `json:"timeout"`
 	Overlap     string            `json:"overlap"`
 	Misfire     struct {
@@ -45,6 +48,8 @@ type jobView struct {
 	LastDue *time.Time `json:"last_due"`
 	Created *time.Time `json:"created"`
 	Updated *time.Time `json:"updated"`
+
+	commandOptions
 }
 
 // fullName is how people name a job.

@@ -81,10 +81,10 @@ func precise(d time.Duration) string {
 // parseTime reads what people type for an instant: RFC 3339, a date with or without a time in the given zone, or a
 // distance from now such as +10m.
 func parseTime(s string, zone *time.Location, now time.Time) (time.Time, error) {
-	if rest, ok := strings.CutPrefix(s, "+"); ok {
-		d, err := time.ParseDuration(rest)
+	if strings.HasPrefix(s, "+") || strings.HasPrefix(s, "-") {
+		d, err := time.ParseDuration(s)
 		if err != nil {
-			return time.Time{}, fmt.Errorf("%q: want a distance such as +90s or +10m", s)
+			return time.Time{}, fmt.Errorf("%q: want a distance such as +90s, +10m or -24h", s)
 		}
 		return now.Add(d).Truncate(time.Second), nil
 	}

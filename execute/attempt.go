@@ -16,13 +16,21 @@ type Attempt struct {
 	App     string
 	Due     time.Time // the planned instant, not that of a retry
 	Attempt int       // 1 for the first
+	Began   time.Time // by MySQL's clock
 
-	Command string // of a command: one argument of bash, never a template
-	Handler string // of a handler: its key
-	Payload []byte // of a handler: what the job's definition gives it
+	Command string    // of a command: one argument of bash, never a template
+	HTTP    *job.HTTP // of a request
+	Handler string    // of a handler: its key
+	Payload []byte    // of a handler: what the job's definition gives it
+
+	Options job.CommandOptions // of a command: how it is run; its grace is the one below
 
 	Timeout time.Duration // 0: none
 	Grace   time.Duration // from SIGTERM to SIGKILL; 0: DefaultGrace
+
+	// Sink is told of output as it comes, every byte of it and in order, by one goroutine at a time and not after Execute
+	// has returned; nil: nobody reads along. It must not keep p, and not block: it delays the command.
+	Sink func(p []byte)
 
 	// May tells whether the attempt may still begin; nil: it may. An executor for which beginning takes its time, or has
 	// to wait for others, asks once more right before, and returns Missed if the answer is no: nothing was begun.

@@ -21,6 +21,8 @@ type command struct {
 	group    *group
 	pipeWait time.Duration
 	pipe     *os.File // our end
+	fed      func()   // ends the writing of its input; nil when it has none
+	cgroup   *cgroup  // nil when it has none of its own
 	kept     *output  // belongs to the reader until drained is closed
 	drained  chan struct{}
 	unwatch  func()
@@ -122,6 +124,43 @@ func (c *command) untilEmpty(ctx context.Context) {
 	}
 }
 
+// unstarted lets go of what a command that was not forked would have needed.
+func (c *command) unstarted() {
+	if c.pipe != nil {
+		_ = c.pipe.Close()
+	}
+	if c.fed != nil {
+		c.fed()
+	}
+	if c.cgroup != nil {
+		c.cgroup.remove()
+	}
+}
+
+// leaveCgroup removes the cgroup, and kills what is left in there. Bash and its group are dead, so that has left the
+// group: a command with shared limits leaves no daemon behind, whose limits would end with the cgroup. The kernel may
+// take a moment to notice that the last one is dead.
+func (c *command) leaveCgroup() {
+	if c.cgroup == nil {
+		return
+	}
+	said := false
+	for pause := firstLook; c.cgroup.populated(); pause = min(2*pause, lastLook) {
+		if pause > walkFrom {
+			c.cgroup.kill()
+			if !said {
+				said = true
+				c.notes = append(c.notes, "processes that had left its process group were still running and were killed")
+			}
+		}
+		time.Sleep(pause)
+	}
+	if why := c.cgroup.exceeded(); why != "" {
+		c.notes = append(c.notes, why)
+	}
+	c.cgroup.remove()
+}
+
 func (c *command) endLeftovers() {
 	if c.outcome == 0 { // else a KillAll meant them, too
 		c.notes = append(c.notes, "background processes were still running and were ended")
@@ -133,6 +172,9 @@ func (c *command) endLeftovers() {
 // for ever, so after PipeWait what is in there is taken, and that was all.
 func (c *command) untilDrained() {
 	defer c.pipe.Close()
+	if c.fed != nil {
+		c.fed()
+	}
 	select {
 	case <-c.drained:
 		return
@@ -202,9 +244,12 @@ func (c *command) result(status syscall.WaitStatus, reapErr error) job.Result {
 	default:
 		code := status.ExitStatus()
 		res.ExitCode = &code
-		if code != 0 {
+		if !c.Options.Succeeds(code) {
 			res.Outcome, said = job.Failed, fmt.Sprintf("exit status %d", code)
 		}
+	}
+	if why := exceeded(c.Options.Limits, status); why != "" {
+		c.notes = append(c.notes, why)
 	}
 	if c.outcome != 0 {
 		res.Outcome, said = c.outcome, c.why

@@ -14,7 +14,7 @@ import (
 )
 
 // reserved begins the names of the daemon's own settings, secrets among them, and of what a command is told.
-const reserved = "GOCRONTAB_"
+const reserved = job.ReservedEnv
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -49,6 +49,12 @@ func environ(bash string, extra []string) ([]string, error) {
 	}
 	slices.Sort(pairs)
 	return pairs, nil
+}
+
+// variable is the name in NAME=value.
+func variable(pair string) string {
+	name, _, _ := strings.Cut(pair, "=")
+	return name
 }
 
 // about appends what a command may know of its attempt. The due instant is UTC with microseconds.

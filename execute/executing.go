@@ -33,7 +33,7 @@ type Executing struct {
 	// Ended takes the run of an attempt that is over, to be written down, and a function to call once it is known
 	// to be written. It does not block.
 	// again is when the next attempt is to be started, zero if this one was the last.
-	Ended func(t job.Task, r job.Run, again job.Micros, written func())
+	Ended func(s job.Started, r job.Run, again job.Micros, written func())
 	// Freed is called when a task was forgotten whose row is still ours.
 	Freed func()
 	// Room is called when a slot became free.
@@ -70,17 +70,25 @@ func (x *Executing) Add(s job.Started) {
 	x.wg.Go(func() { x.run(a) })
 }
 
-// ErrKilled is why an attempt ends that somebody wanted killed. It is not retried.
-var ErrKilled = errors.New("killed on request")
+// Why an attempt ends that is not retried.
+var (
+	ErrKilled   = errors.New("killed on request")
+	ErrReplaced = errors.New("a later due time took its place")
+)
 
-// Kill asks an attempt to stop, if the set has it.
-func (x *Executing) Kill(l job.Launch) {
+// Kill asks an attempt to stop, if the set has it: because somebody wants that, or because a later due time replaces
+// it.
+func (x *Executing) Kill(l job.Launch, replaced bool) {
+	why := ErrKilled
+	if replaced {
+		why = ErrReplaced
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, a := range x.byTask {
 		if a.Launch == l && a.ctx.Err() == nil {
-			x.Log.Info("killing a run on request", "run", l, "job_id", a.JobID, "due", a.Due)
-			a.kill(ErrKilled)
+			x.Log.Info("killing a run", "run", l, "job_id", a.JobID, "due", a.Due, "reason", why)
+			a.kill(why)
 		}
 	}
 }
@@ -113,10 +121,16 @@ func (x *Executing) run(a *entry) {
 		Started: started, Ended: max(ended, started), Lateness: int64(started - a.DueNow), Node: x.Session.Node(), Result: result,
 	}
 	var again job.Micros
-	if after, ok := a.Spec.Again(a.Attempt, result.Outcome, rand.Float64()); ok && context.Cause(a.ctx) != ErrKilled {
+	if after, ok := a.Spec.Again(a.Attempt, result.Outcome, rand.Float64()); ok && !a.stopped() {
 		run.Final, again = false, run.Ended.Add(after)
 	}
-	x.Ended(a.Task, run, again, func() { x.remove(a) })
+	x.Ended(a.Started, run, again, func() { x.remove(a) })
+}
+
+// stopped tells whether somebody had a reason to end the attempt that means its due time as a whole.
+func (a *entry) stopped() bool {
+	cause := context.Cause(a.ctx)
+	return errors.Is(cause, ErrKilled) || errors.Is(cause, ErrReplaced)
 }
 
 // farOff is how far away no due instant is when its start is committed: MySQL's clock was put back since.
@@ -174,7 +188,9 @@ func (x *Executing) execute(a *entry) (r job.Result) {
 	}()
 	return x.Executor.Execute(a.ctx, Attempt{
 		Launch: a.Launch, JobID: a.JobID, Job: a.Spec.Name, App: a.Spec.App, Due: a.Due.Time(), Attempt: a.Attempt,
-		Command: a.Spec.Command, Timeout: time.Duration(a.Spec.Timeout), May: func() bool { return x.may(a) },
+		Began: x.Session.Now().Time(), Command: a.Spec.Command, HTTP: a.Spec.HTTP, Handler: a.Spec.Handler, Payload: []byte(a.Spec.Payload),
+		Timeout: time.Duration(a.Spec.Timeout), Options: a.Spec.CommandOptions, Grace: time.Duration(a.Spec.Grace),
+		May: func() bool { return x.may(a) },
 	})
 }
 

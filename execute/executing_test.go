@@ -90,7 +90,7 @@ func inBubble(t *testing.T, f func(context.Context, Attempt) job.Result, body fu
 		}
 		b.Executing = NewExecuting(&Executing{
 			Ctx: ctx, Session: b, Executor: executor{b, f}, Slots: 3, Log: slog.New(slog.DiscardHandler), Freed: count(&b.so.freed), Room: count(&b.so.room),
-			Ended: func(_ job.Task, r job.Run, again job.Micros, written func()) {
+			Ended: func(_ job.Started, r job.Run, again job.Micros, written func()) {
 				b.mu.Lock()
 				defer b.mu.Unlock()
 				b.so.runs, b.so.again, b.so.written = append(b.so.runs, r), append(b.so.again, again), append(b.so.written, written)
@@ -265,7 +265,7 @@ func TestHowAttemptsEnd(t *testing.T) {
 				time.Sleep(500 * time.Millisecond)
 				b.lost.Store(c.lost)
 				if c.kill {
-					b.Kill(s.Launch)
+					b.Kill(s.Launch, false)
 				}
 				time.Sleep(500 * time.Millisecond)
 				got := b.look()
@@ -325,9 +325,9 @@ func TestStopAndKill(t *testing.T) {
 			b.Add(b.attempt(1+id, 0))
 		}
 		b.look()
-		b.Kill(job.Launch{Session: uuid.UUID{1}, N: 99}) // of nobody
-		b.Kill(b.attempt(2, 0).Launch)
-		b.Kill(b.attempt(2, 0).Launch)
+		b.Kill(job.Launch{Session: uuid.UUID{1}, N: 99}, false) // of nobody
+		b.Kill(b.attempt(2, 0).Launch, false)
+		b.Kill(b.attempt(2, 0).Launch, false)
 		got := b.look()
 		if cause := <-causes; cause != "2: killed on request" || len(causes) != 0 || len(got.runs) != 1 {
 			t.Errorf("got %s, %d others; want only the second one killed", cause, len(causes))

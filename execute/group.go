@@ -18,6 +18,7 @@ import (
 // a kernel that cannot do that, first checks that no process bears the number.
 type group struct {
 	mu     sync.Mutex // held over system calls, but only ones that do not block
+	cgroup *cgroup    // set before the fork; nil: it has none of its own
 	pgid   int        // bash's pid; 0 until forked
 	exit   *os.File   // bash's pidfd; nil where there is none
 	reaped bool
@@ -71,6 +72,9 @@ func (g *group) killedBy() error {
 func (g *group) send(sig syscall.Signal) error {
 	if g.gone {
 		return unix.ESRCH
+	}
+	if sig == unix.SIGKILL && g.cgroup != nil {
+		go g.cgroup.kill() // the kernel may have it wait for others who change cgroups
 	}
 	err := g.sendOne(sig)
 	if sig == unix.SIGTERM && err == nil {

@@ -8,9 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fork starts argv as the leader of a group of its own. There are no pidfds here.
-func fork(path string, argv []string, attr *syscall.ProcAttr) (pid int, exit *os.File, err error) {
-	attr.Sys = &syscall.SysProcAttr{Setpgid: true}
+// fork starts argv as the leader of a group of its own, as another user if that is not nil. There are no pidfds and no
+// cgroups here.
+func fork(path string, argv []string, attr *syscall.ProcAttr, as *syscall.Credential, _ *os.File) (pid int, exit *os.File, err error) {
+	attr.Sys = &syscall.SysProcAttr{Setpgid: true, Credential: as}
 	pid, err = syscall.ForkExec(path, argv, attr)
 	return pid, nil, err
 }

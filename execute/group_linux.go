@@ -9,10 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fork starts argv as the leader of a group of its own. exit is its pidfd, nil on kernels before 5.4.
-func fork(path string, argv []string, attr *syscall.ProcAttr) (pid int, exit *os.File, err error) {
+// fork starts argv as the leader of a group of its own, as another user and in a cgroup if they are not nil. exit is
+// its pidfd, nil on kernels before 5.4.
+func fork(path string, argv []string, attr *syscall.ProcAttr, as *syscall.Credential, in *os.File) (pid int, exit *os.File, err error) {
 	fd := -1
-	attr.Sys = &syscall.SysProcAttr{Setpgid: true, PidFD: &fd}
+	attr.Sys = &syscall.SysProcAttr{Setpgid: true, PidFD: &fd, Credential: as}
+	if in != nil {
+		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(in.Fd())
+	}
 	pid, err = syscall.ForkExec(path, argv, attr)
 	if err != nil || fd < 0 {
 		return pid, nil, err

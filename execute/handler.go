@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"go-crontab/job"
@@ -33,6 +35,13 @@ func (h *Handlers) Register(key string, f Handler) {
 		h.byKey = make(map[string]Handler)
 	}
 	h.byKey[key] = f
+}
+
+// Keys lists the keys that have a handler.
+func (h *Handlers) Keys() []string {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return slices.Sorted(maps.Keys(h.byKey))
 }
 
 // Execute calls the handler and waits for it. An error is Failed, unless the timeout or the end of ctx came first;

@@ -12,6 +12,7 @@ import (
 type output struct {
 	head, tail ends
 	bytes      int64
+	sink       func(p []byte) // is told of each byte that is read; nil: nobody is
 }
 
 // ends holds up to limit bytes, the last ones once it is full.
@@ -44,7 +45,11 @@ func (o *output) read(r io.Reader) error {
 	if !o.head.full() {
 		e = &o.head
 	}
-	n, err := r.Read(e.free())
+	free := e.free()
+	n, err := r.Read(free)
+	if n > 0 && o.sink != nil {
+		o.sink(free[:n])
+	}
 	e.took(n)
 	o.bytes += int64(n)
 	return err

@@ -30,6 +30,9 @@ type Config struct {
 	Dir  string   // where commands begin; "": HOME, or / where that is none
 	Env  []string // NAME=value, beside what is inherited
 
+	RunAs  []string // as whom commands may run at all, by name or id; none: as anybody whom this process may become
+	Cgroup string   // folder of a cgroup v2 that is this process's alone; "": the one that it is in, if it was delegated
+
 	Keep     int           // bytes of output kept per attempt, half from the beginning, half from the end
 	PipeWait time.Duration // how long what bash left behind may go on before it is ended
 
@@ -48,6 +51,10 @@ type Shell struct {
 	cfg  Config
 	env  []string
 	live running
+
+	cgroups   *cgroups // nil where there are none to use,
+	noCgroups error    // and why
+
 	fork sync.Mutex // the runtime forks one at a time: who waits for that must not have asked before whether it may begin
 }
 
@@ -79,14 +86,17 @@ func NewShell(cfg Config) (*Shell, error) {
 	if cfg.Dir == "" {
 		cfg.Dir = "/"
 		for _, pair := range env {
-			home, ok := strings.CutPrefix(pair, "HOME=")
-			if info, err := os.Stat(home); ok && err == nil && info.IsDir() {
-				cfg.Dir = home
+			if home, ok := strings.CutPrefix(pair, "HOME="); ok {
+				cfg.Dir = homeOr(home, "/")
 			}
 		}
 	}
 	seal()
-	return &Shell{cfg: cfg, env: env}, nil
+	s := &Shell{cfg: cfg, env: env}
+	if s.cgroups, s.noCgroups = openCgroups(cfg.Cgroup, "/proc"); s.noCgroups != nil && cfg.Cgroup != "" {
+		return nil, fmt.Errorf("shell: %w", s.noCgroups)
+	}
+	return s, nil
 }
 
 // Execute runs the attempt's command and returns when its process group is empty. The umask is the daemon's: a
@@ -114,44 +124,59 @@ func (s *Shell) Execute(ctx context.Context, a Attempt) job.Result {
 	}
 	status, reapErr := c.untilExit(ctx)
 	c.untilEmpty(ctx)
+	c.leaveCgroup()
 	s.live.leave(g)
 	c.untilDrained()
 	return c.result(status, reapErr)
 }
 
-// start forks the command. Nothing here is slow but the fork itself: the caller stands at the due instant.
+// start forks the command. Nothing here is slow but the fork itself, and looking up another user: the caller stands at
+// the due instant.
 func (s *Shell) start(g *group, a Attempt) (*command, error) {
-	bash := s.cfg.Bash
-	if !filepath.IsAbs(bash) { // not there when the node came up; never one from the directory we stand in
-		path, err := look(bash)
-		if err != nil {
-			return nil, fmt.Errorf("start bash: %w", err)
-		}
-		bash = path
+	p, err := s.plan(a)
+	if err != nil {
+		return nil, err
 	}
-	null, err := devNull()
+	return s.begin(g, a, p)
+}
+
+// begin forks the command as planned.
+func (s *Shell) begin(g *group, a Attempt, p *plan) (_ *command, err error) {
+	c := &command{Attempt: a, group: g, pipeWait: s.cfg.PipeWait, kept: newOutput(s.cfg.Keep), cgroup: p.cgroup}
+	c.kept.sink = a.Sink
+	defer func() {
+		if err != nil {
+			c.unstarted()
+		}
+	}()
+	stdin, shared, err := c.input(p)
 	if err != nil {
 		return nil, fmt.Errorf("start bash: %w", err)
+	}
+	if !shared {
+		defer stdin.Close() // else who writes would not notice that nobody reads
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start bash: %w", err)
 	}
+	c.pipe = r
 	defer w.Close()
+	p.own(w)
 	// Fd puts our end of w into blocking mode, which bash shares: commands don't expect EAGAIN.
-	attr := &syscall.ProcAttr{Dir: s.cfg.Dir, Env: about(a, s.env), Files: []uintptr{null.Fd(), w.Fd(), w.Fd()}}
-	pid, exit, err := s.forkInTime(bash, attr, a)
+	attr := &syscall.ProcAttr{Dir: p.dir, Env: p.env, Files: []uintptr{stdin.Fd(), w.Fd(), w.Fd()}}
+	if p.cgroup != nil {
+		g.cgroup = p.cgroup // before KillAll may look for it: it has no process yet
+	}
+	pid, exit, err := s.forkInTime(p, attr, a)
 	if errors.Is(err, errLate) {
-		_ = r.Close()
 		return nil, err
 	}
 	if err != nil {
-		_ = r.Close()
-		return nil, s.explain(err, a)
+		return nil, s.explain(err, a, p)
 	}
 	// If we die here, the command runs and nobody knows of it: the guard finds it by its GOCRONTAB_LAUNCH.
 	g.forked(pid, exit)
-	c := &command{Attempt: a, group: g, pipeWait: s.cfg.PipeWait, pipe: r, kept: newOutput(s.cfg.Keep)}
 	if s.cfg.Watch != nil {
 		c.unwatch = s.cfg.Watch.Watch(a.Launch, pid)
 	}
@@ -159,13 +184,17 @@ func (s *Shell) start(g *group, a Attempt) (*command, error) {
 }
 
 // forkInTime forks bash, unless the attempt may not begin any more by the time that it is its turn.
-func (s *Shell) forkInTime(bash string, attr *syscall.ProcAttr, a Attempt) (pid int, exit *os.File, err error) {
+func (s *Shell) forkInTime(p *plan, attr *syscall.ProcAttr, a Attempt) (pid int, exit *os.File, err error) {
 	s.fork.Lock()
 	defer s.fork.Unlock()
 	if a.May != nil && !a.May() {
 		return 0, nil, errLate
 	}
-	return fork(bash, []string{"bash", "-c", "--", a.Command}, attr)
+	var in *os.File
+	if p.cgroup != nil {
+		in = p.cgroup.fd
+	}
+	return fork(p.bash, p.argv, attr, p.credential, in)
 }
 
 // look finds a program and makes its path absolute.
@@ -177,8 +206,11 @@ func look(name string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// explain says why a fork was refused. The kernel's word alone is no help: "no such file" may mean bash or Dir.
-func (s *Shell) explain(err error, a Attempt) error {
+// explain says why a fork was refused. The kernel's word alone is no help: "no such file" may mean bash or the folder.
+func (s *Shell) explain(err error, a Attempt, p *plan) error {
+	if p.cgroup != nil && !errors.Is(err, unix.E2BIG) && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EAGAIN) {
+		return p.cgroup.explain(err)
+	}
 	switch {
 	case errors.Is(err, unix.E2BIG):
 		return fmt.Errorf("start bash: the command has %d bytes, more than the system lets one argument have", len(a.Command))
@@ -187,14 +219,33 @@ func (s *Shell) explain(err error, a Attempt) error {
 	case errors.Is(err, unix.EAGAIN):
 		return errors.New("start bash: the limit of processes is reached")
 	}
-	if _, dirErr := os.Stat(s.cfg.Dir); dirErr != nil {
+	if info, dirErr := os.Stat(p.dir); dirErr != nil {
 		return fmt.Errorf("start bash in its directory: %w", dirErr)
+	} else if !info.IsDir() {
+		return fmt.Errorf("start bash in its directory: %s is none", p.dir)
 	}
 	if _, bashErr := exec.LookPath(s.cfg.Bash); bashErr != nil {
 		return fmt.Errorf("start bash: %w", bashErr)
 	}
-	return fmt.Errorf("start %s in %s: %w", s.cfg.Bash, s.cfg.Dir, err)
+	as := ""
+	if p.credential != nil {
+		as = fmt.Sprintf(" as user %d, group %d", p.credential.Uid, p.credential.Gid)
+	}
+	return fmt.Errorf("start %s in %s%s: %w", s.cfg.Bash, p.dir, as, err)
 }
 
-// devNull is every command's standard input.
+// devNull is the standard input of every command that is given nothing to read.
 var devNull = sync.OnceValues(func() (*os.File, error) { return os.Open(os.DevNull) })
+
+// input is what a command reads. The caller closes it once the command has it, unless it is the one for all.
+func (c *command) input(p *plan) (f *os.File, shared bool, err error) {
+	if c.Options.Stdin == "" {
+		f, err = devNull()
+		return f, true, err
+	}
+	f, c.fed, err = feed(c.Options.Stdin)
+	if err == nil {
+		p.own(f)
+	}
+	return f, false, err
+}

@@ -13,6 +13,7 @@ import (
 type oracle struct {
 	fields  [7]string // second … year, upper case
 	elapsed bool
+	as      []time.Weekday // what every day is, whatever it is; nil: itself
 }
 
 func newOracle(expr string) oracle {
@@ -42,7 +43,7 @@ func (o oracle) day(t time.Time) bool {
 		return slices.Contains(items, "*") || slices.Contains(items, "?")
 	}
 	dom := func() bool { return oracleDay(o.fields[3], t) }
-	dow := func() bool { return oracleWeekday(o.fields[5], t) }
+	dow := func() bool { return o.weekday(t) }
 	switch {
 	case free(o.fields[3]) && free(o.fields[5]):
 		return true
@@ -135,9 +136,20 @@ func oracleDay(field string, t time.Time) bool {
 	return false
 }
 
-func oracleWeekday(field string, t time.Time) bool {
+// weekday tells whether the day-of-week field takes a day, or all of those that it is as.
+func (o oracle) weekday(t time.Time) bool {
+	if o.as == nil {
+		return oracleWeekday(o.fields[5], t, int(t.Weekday()))
+	}
+	field := o.fields[5]
+	if len(o.as) > 1 { // the second Friday is no working day
+		field = strings.Join(slices.DeleteFunc(strings.Split(field, ","), func(item string) bool { return strings.ContainsAny(item, "#L") }), ",")
+	}
+	return field != "" && !slices.ContainsFunc(o.as, func(d time.Weekday) bool { return !oracleWeekday(field, t, int(d)) })
+}
+
+func oracleWeekday(field string, t time.Time, day int) bool {
 	last := time.Date(t.Year(), t.Month()+1, 0, 12, 0, 0, 0, time.UTC).Day()
-	day := int(t.Weekday())
 	for _, item := range strings.Split(field, ",") {
 		switch {
 		case strings.Contains(item, "#"):

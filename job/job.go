@@ -6,17 +6,25 @@ import "hash/fnv"
 type Job struct {
 	ID       int64
 	Spec     Spec
-	Version  int64 // grows with each change
-	Hash     int   // fine hash, drawn at creation
-	Place    int   // which nodes may run it; 0: any
-	Paused   bool
-	PausedAt Micros
+	Version  int64  // grows with each change
+	Hash     int    // fine hash, drawn at creation
+	Place    int    // which nodes may run it; 0: any
+	Paused   bool   // by somebody, it alone
+	Held     bool   // has no due times because its app or the cluster is paused, or was a moment ago; not while it is Paused
+	PausedAt Micros // since when it has no due times, while it is paused or held
 	Deleted  bool
-	NextDue  Micros // the planning cursor: first due time without a task row; zero when there is none
-	LastDue  Micros // latest due time that was started or ended; only grows
-	Error    string // why nothing can be planned, "" when all is well
-	Created  Micros
-	Updated  Micros
+	// NextDue is the planning cursor: the first due time without a task row; zero when there is none. Of a paused job
+	// it is when the planner looks whether its pause has ended.
+	NextDue Micros
+	LastDue Micros // latest due time that was started or ended; only grows
+	Error   string // why nothing can be planned, "" when all is well
+	Created Micros
+	Updated Micros
+
+	PausedBy    string // of a paused job
+	PauseReason string
+	PauseUntil  Micros  // when its pause ends by itself; zero: it does not
+	Covers      []Pause // of its app and of the cluster, as of the reading of its row
 }
 
 // Status is what people see of a job's life.
@@ -31,11 +39,11 @@ const (
 )
 
 // Status derives the status. live tells whether the job has scheduled tasks that did not end yet.
-func (j *Job) Status(live bool) Status {
+func (j *Job) Status(live bool, now Micros) Status {
 	switch {
 	case j.Error != "":
 		return Broken
-	case j.Paused:
+	case j.Held || j.PauseAt(now) != nil:
 		return Paused
 	case j.NextDue == 0 && !live:
 		return Finished

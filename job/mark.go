@@ -2,7 +2,7 @@ package job
 
 import "time"
 
-// Mark says what the wall clock does to one due time of a cron expression.
+// Mark says what the wall clock does to one due time of a cron expression, or a calendar to its day.
 type Mark string
 
 // The marks.
@@ -10,6 +10,7 @@ const (
 	Unmarked Mark = ""
 	Gap      Mark = "gap"    // stands for at least one civil time that the clock skips just before it
 	Repeat   Mark = "repeat" // the clock shows its civil time twice
+	Makeup   Mark = "makeup" // a calendar has the day count as another day of the week
 )
 
 // Mark tells whether a due time of c is touched by a gap or a repeat. Of other instants it says nothing useful.

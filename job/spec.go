@@ -23,39 +23,8 @@ const (
 	MaxSchedules = 20 // of one job
 )
 
-// Overlap says what happens to a due time that finds an earlier one of the same job still executing, anywhere
-// in the cluster.
-type Overlap string
-
-// The overlap policies.
-const (
-	OverlapSkip  Overlap = "skip"  // it ends skipped
-	OverlapAllow Overlap = "allow" // both run
-)
-
-// Misfire says what happens to due times that nobody could start within [MisfireAfter].
-type Misfire struct {
-	Policy MisfirePolicy `json:"policy,omitempty"`
-	// MaxAge bounds how late the latest one may still be started. Zero means the default: [DefaultMaxAge], or
-	// no bound for a job with a single due time ("at").
-	MaxAge Duration `json:"max_age,omitempty"`
-}
-
-// MisfirePolicy names what to do with missed due times.
-type MisfirePolicy string
-
-// The misfire policies.
-const (
-	MisfireLatest MisfirePolicy = "latest" // start the latest one, the earlier ones end missed
-	MisfireSkip   MisfirePolicy = "skip"   // all end missed
-)
-
-// Defaults of the policies.
-const (
-	MisfireAfter  = 60 * time.Second // a due time that is later than this is missed
-	DefaultMaxAge = time.Hour
-	DefaultApp    = "default"
-)
+// DefaultApp is the app of jobs that name none.
+const DefaultApp = "default"
 
 // Spec is the definition of a job as people write it: what to run, when, and under which policies.
 type Spec struct {
@@ -74,9 +43,16 @@ type Spec struct {
 	End       *time.Time `json:"end,omitempty"`       // no due time after it
 	MaxFires  int64      `json:"max_fires,omitempty"` // so many due times from Start on
 	Jitter    Duration   `json:"jitter,omitempty"`    // each due time is shifted by a part of it that is the job's own, for good
+	Calendars []string   `json:"calendars,omitempty"` // names of calendars that must all be open at a due time, before it is shifted
 
-	Command string   `json:"command"`
-	Timeout Duration `json:"timeout,omitempty"` // zero: none
+	Command  string   `json:"command,omitempty"`  // bash runs it
+	HTTP     *HTTP    `json:"http,omitempty"`     // or a request that is sent
+	Handler  string   `json:"handler,omitempty"`  // or the key of a Go function of a program that embeds a node
+	Payload  string   `json:"payload,omitempty"`  // what the handler gets, as it is
+	Timeout  Duration `json:"timeout,omitempty"`  // zero: none
+	Selector string   `json:"selector,omitempty"` // which nodes may run it, see ParseSelector; "": any
+
+	CommandOptions // of a command
 
 	Overlap       Overlap  `json:"overlap"`
 	Queue         int      `json:"queue,omitempty"`          // due times that may wait, with overlap "queue"
@@ -118,15 +94,11 @@ func (s *Spec) Defaults(now time.Time) {
 	if s.Timezone == "" && (s.Schedule != "" || len(s.Schedules) > 0) {
 		s.Timezone = "UTC"
 	}
-	if s.Overlap == "" {
-		s.Overlap = OverlapSkip
-	}
-	if s.Misfire.Policy == "" {
-		s.Misfire.Policy = MisfireLatest
-	}
-	if s.Misfire.MaxAge == 0 && s.At == nil && s.Misfire.Policy == MisfireLatest {
-		s.Misfire.MaxAge = Duration(DefaultMaxAge)
-	}
+	s.Timezone = canonicalZone(s.Timezone)
+	s.httpDefaults()
+	s.overlapDefaults()
+	s.misfireDefaults()
+	s.placementDefaults()
 	if s.OnLost == "" {
 		s.OnLost = LostFail
 	}
@@ -155,33 +127,21 @@ func (s *Spec) Validate() error {
 		checkName(&p, "labels", k)
 		checkText(&p, "labels."+k, v, MaxName)
 	}
-	switch {
-	case strings.TrimSpace(s.Command) == "":
-		p.add("command", "is empty; it is run as bash -c COMMAND")
-	case len(s.Command) > MaxCommand:
-		p.add("command", "is %d bytes long, at most %d are taken; put it in a script and call that", len(s.Command), MaxCommand)
-	case strings.ContainsRune(s.Command, 0):
-		p.add("command", "contains a NUL byte, which bash cannot take")
-	case !utf8.ValidString(s.Command):
-		p.add("command", "is not valid UTF-8")
-	}
+	s.validateExecutor(&p)
 	if s.Timeout < 0 || time.Duration(s.Timeout) > MaxTimeout {
 		p.add("timeout", "%s is not between 0 (none) and %s", s.Timeout, Duration(MaxTimeout))
 	}
-	if s.Overlap != OverlapSkip && s.Overlap != OverlapAllow {
-		p.add("overlap", "%q is not one of skip, allow", s.Overlap)
-	}
-	if s.Misfire.Policy != MisfireLatest && s.Misfire.Policy != MisfireSkip {
-		p.add("misfire.policy", "%q is not one of latest, skip", s.Misfire.Policy)
-	}
-	if s.Misfire.MaxAge < 0 {
-		p.add("misfire.max_age", "%s is negative", s.Misfire.MaxAge)
-	}
+	s.validateOptions(&p)
+	s.validateOverlap(&p)
+	s.Misfire.validate(&p)
+	s.validatePlacement(&p)
+	s.validateHandler(&p)
 	if s.OnLost != LostFail && s.OnLost != LostRerun {
 		p.add("on_lost", "%q is not one of fail, rerun", s.OnLost)
 	}
 	s.Retry.validate(&p)
-	if _, err := s.Compile(); err != nil {
+	s.validateCalendars(&p)
+	if _, err := s.uncalendared().Compile(); err != nil {
 		var more Problems
 		if errors.As(err, &more) {
 			p = append(p, more...)
@@ -195,8 +155,9 @@ func (s *Spec) Validate() error {
 	return p
 }
 
-// Compile makes the schedule of the definition. Its errors are Problems.
-func (s *Spec) Compile() (Schedule, error) {
+// Compile makes the schedule of the definition, of which it is given the calendars that it names. Its errors are
+// Problems.
+func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 	var p Problems
 	given := 0
 	for _, set := range []bool{s.Schedule != "", len(s.Schedules) > 0, s.Every != 0, s.At != nil} {
@@ -219,6 +180,11 @@ func (s *Spec) Compile() (Schedule, error) {
 	base := s.base(&p, zone)
 	if p != nil {
 		return nil, p
+	}
+	if len(s.Calendars) > 0 {
+		if base = s.filter(&p, base, zone, calendars); p != nil {
+			return nil, p
+		}
 	}
 	if s.End != nil || s.MaxFires > 0 || s.Start != nil && s.Every == 0 {
 		b := Bounded{Schedule: base, First: time.Unix(0, 0), Fires: s.MaxFires}

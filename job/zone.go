@@ -10,11 +10,13 @@ import (
 )
 
 // zones keeps what LoadZone found: a few hundred names at most, each read once.
-var zones sync.Map // name → *time.Location
+var zones sync.Map // canonical name → *time.Location
 
-// LoadZone returns the time zone of an IANA name such as Europe/Berlin; "" means UTC. Names whose meaning depends
-// on the machine are refused: each node must compute the same due times. The zone's data comes from the system,
-// or else from the binary, and stays as it was first read: the only file that this package ever opens.
+// LoadZone returns the time zone of an IANA name such as Europe/Berlin, in any case, or of what Windows and people call
+// one (see zoneAliases); "" means UTC. The location's String is the IANA name. Names whose meaning depends on the machine
+// are refused: each node must compute the same due times. So are abbreviations that stand for several zones. The zone's
+// data comes from the system, or else from the binary, and stays as it was first read: the only file that this package
+// ever opens.
 func LoadZone(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil
@@ -22,49 +24,178 @@ func LoadZone(name string) (*time.Location, error) {
 	if loc, ok := zones.Load(name); ok {
 		return loc.(*time.Location), nil
 	}
-	if strings.EqualFold(name, "local") || name == "localtime" || name == "posixrules" {
+	switch typed := strings.ToLower(name); {
+	case len(name) > maxZoneName:
+		return nil, fmt.Errorf("time zone %q: unknown; want an IANA name such as Europe/Berlin", shorten(name))
+	case typed == "local" || typed == "localtime" || typed == "posixrules":
 		return nil, fmt.Errorf("time zone %q: differs from machine to machine; name the zone, such as Europe/Berlin", name)
+	case ambiguousZones[typed] != nil:
+		return nil, fmt.Errorf("time zone %q: stands for several zones; write %s", name, orList(ambiguousZones[typed]))
+	}
+	if canonical := zoneName(name); canonical != "" {
+		name = canonical
 	}
 	loc, ok := findZone(name)
 	if !ok {
 		if near := nearZones(name); near != nil {
-			return nil, fmt.Errorf("time zone %q: unknown; did you mean %s?", shorten(name), strings.Join(near, " or "))
+			return nil, fmt.Errorf("time zone %q: unknown; did you mean %s?", shorten(name), orList(near))
 		}
 		return nil, fmt.Errorf("time zone %q: unknown; want an IANA name such as Europe/Berlin", shorten(name))
 	}
-	zones.Store(name, loc)
+	if loc != time.UTC {
+		zones.Store(name, loc)
+	}
 	return loc, nil
 }
 
+// canonicalZone is the IANA name of a zone, or what was given if there is none: validation says why.
+func canonicalZone(name string) string {
+	if name == "" {
+		return ""
+	}
+	loc, err := LoadZone(name)
+	if err != nil {
+		return name
+	}
+	return loc.String()
+}
+
+const maxZoneName = 64 // bytes
+
 func findZone(name string) (*time.Location, bool) {
 	// These two are second copies that some systems have. The latter counts leap seconds, which we don't.
-	if len(name) > 64 || strings.HasPrefix(name, "posix/") || strings.HasPrefix(name, "right/") {
+	if strings.HasPrefix(name, "posix/") || strings.HasPrefix(name, "right/") {
 		return nil, false
+	}
+	if name == "UTC" {
+		return time.UTC, true
 	}
 	loc, err := time.LoadLocation(name)
 	return loc, err == nil
 }
 
-// nearZones tries what people type for a zone: another case, a space, a city without its area or in a wrong one.
-func nearZones(name string) (near []string) {
-	title := []byte(strings.ToLower(strings.ReplaceAll(name, " ", "_")))
-	for i, b := range title {
-		if 'a' <= b && b <= 'z' && (i == 0 || strings.IndexByte("/_-", title[i-1]) >= 0) {
-			title[i] = b - 'a' + 'A'
+// zoneNames finds a zone by what is typed for it, in lower case and without spaces.
+var zoneNames = sync.OnceValue(func() map[string]string {
+	m := map[string]string{}
+	for area, list := range zonesByArea {
+		for name := range strings.FieldsSeq(list) {
+			if area != "" {
+				name = area + "/" + name
+			}
+			m[strings.ToLower(name)] = name
 		}
 	}
-	city := string(title[strings.LastIndexByte(string(title), '/')+1:])
-	if city == "Beijing" {
-		city = "Shanghai"
-	}
-	candidates := []string{string(title), strings.ToUpper(name)}
-	for _, area := range []string{"Africa", "America", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"} {
-		candidates = append(candidates, area+"/"+city)
-	}
-	for _, candidate := range candidates {
-		if _, ok := findZone(candidate); ok && candidate != "" && candidate != "LOCAL" && !slices.Contains(near, candidate) {
-			near = append(near, candidate)
+	for _, aliases := range []map[string]string{windowsZones, zoneAliases} {
+		for alias, name := range aliases {
+			m[typedZone(alias)] = name
 		}
 	}
-	return near
+	return m
+})
+
+// zoneName is the IANA name of what is typed, or "".
+func zoneName(typed string) string { return zoneNames()[typedZone(typed)] }
+
+func typedZone(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), "_") }
+
+// zoneAliases are places that people name and that have no zone of their own.
+var zoneAliases = map[string]string{
+	"Beijing": "Asia/Shanghai", "Asia/Beijing": "Asia/Shanghai", "Shenzhen": "Asia/Shanghai", "Asia/Shenzhen": "Asia/Shanghai",
+	"Guangzhou": "Asia/Shanghai", "Asia/Guangzhou": "Asia/Shanghai", "China": "Asia/Shanghai",
+	"Bangalore": "Asia/Kolkata", "Delhi": "Asia/Kolkata", "Asia/Delhi": "Asia/Kolkata", "Mumbai": "Asia/Kolkata", "Asia/Mumbai": "Asia/Kolkata", "India": "Asia/Kolkata",
+	"Hanoi": "Asia/Ho_Chi_Minh", "Asia/Hanoi": "Asia/Ho_Chi_Minh", "Osaka": "Asia/Tokyo", "Asia/Osaka": "Asia/Tokyo",
+	"Boston": "America/New_York", "Miami": "America/New_York", "Washington": "America/New_York", "Houston": "America/Chicago", "Dallas": "America/Chicago",
+	"San Francisco": "America/Los_Angeles", "America/San_Francisco": "America/Los_Angeles", "Seattle": "America/Los_Angeles",
+	"Frankfurt": "Europe/Berlin", "Europe/Frankfurt": "Europe/Berlin", "Hamburg": "Europe/Berlin", "Munich": "Europe/Berlin", "Europe/Munich": "Europe/Berlin",
+	"Geneva": "Europe/Zurich", "Europe/Geneva": "Europe/Zurich", "Milan": "Europe/Rome", "Europe/Milan": "Europe/Rome", "Barcelona": "Europe/Madrid",
 }
+
+// ambiguousZones are abbreviations that several zones use and the IANA database does not define.
+var ambiguousZones = map[string][]string{
+	"cst": {"America/Chicago", "Asia/Shanghai", "America/Havana"},
+	"cdt": {"America/Chicago", "America/Havana"},
+	"ist": {"Asia/Kolkata", "Europe/Dublin", "Asia/Jerusalem"},
+	"bst": {"Europe/London", "Asia/Dhaka"},
+	"pst": {"America/Los_Angeles", "Asia/Manila"},
+	"pdt": {"America/Los_Angeles", "America/Tijuana"},
+	"edt": {"America/New_York", "America/Toronto"},
+	"mdt": {"America/Denver", "America/Edmonton"},
+	"ast": {"America/Halifax", "Asia/Riyadh"},
+	"sst": {"Asia/Singapore", "Pacific/Pago_Pago"},
+	"gst": {"Asia/Dubai", "Pacific/Guam"},
+	"amt": {"America/Manaus", "Asia/Yerevan"},
+	"ect": {"America/Guayaquil", "Europe/Paris"},
+}
+
+// nearZones finds the names that what is typed is like: the same city without its area or in a wrong one, a fixed
+// offset, or a few letters that are wrong.
+func nearZones(name string) []string {
+	typed := typedZone(name)
+	if near := offsetZone(typed); near != "" {
+		return []string{near}
+	}
+	city := typed[strings.LastIndexByte(typed, '/')+1:]
+	var same, like []string
+	most := min(2, len(typed)/4) // letters that may be wrong
+	for key, canonical := range zoneNames() {
+		switch {
+		case key == city || strings.HasSuffix(key, "/"+city):
+			same = append(same, canonical)
+		case most > 0 && within(key, typed, most):
+			like = append(like, canonical)
+		}
+	}
+	if same == nil {
+		same = like
+	}
+	slices.Sort(same)
+	same = slices.Compact(same)
+	return same[:min(len(same), 3)]
+}
+
+// offsetZone is the IANA name of a fixed offset such as utc+8, whose sign is the other way round; "" if it is none.
+func offsetZone(typed string) string {
+	for _, prefix := range []string{"utc", "gmt"} {
+		rest, ok := strings.CutPrefix(typed, prefix)
+		if !ok || rest == "" || rest[0] != '+' && rest[0] != '-' {
+			continue
+		}
+		hours, ok := number(strings.TrimSuffix(rest[1:], ":00"))
+		sign := map[byte]string{'+': "-", '-': "+"}[rest[0]]
+		if name := fmt.Sprintf("Etc/GMT%s%d", sign, hours); ok && hours > 0 && zoneName(name) != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// within tells whether a few letters make one text of the other: the edit distance is at most most.
+func within(a, b string, most int) bool {
+	if max(len(a), len(b))-min(len(a), len(b)) > most {
+		return false
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		corner := row[0]
+		row[0] = i + 1
+		least := row[0]
+		for j := range b {
+			cost := corner
+			if a[i] != b[j] {
+				cost++
+			}
+			corner = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+			least = min(least, row[j+1])
+		}
+		if least > most {
+			return false
+		}
+	}
+	return row[len(b)] <= most
+}
+
+func orList(list []string) string { return strings.Join(list, " or ") }

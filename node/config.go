@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go-crontab/execute"
+	"go-crontab/job"
 	"go-crontab/session"
 )
 
@@ -18,15 +19,24 @@ type Config struct {
 	Address string // where its API can be reached, for people
 	Version string
 
-	Expiry    time.Duration // see session.NewTimings; the same on all nodes
-	Slots     int           // attempts at once; default 64 for each processor
-	LookAhead time.Duration // how long before it is due a task is claimed; default 10 s
-	Cap       int           // tasks prepared at once; default 10,000
-	Grace     time.Duration // how long a drain waits for commands before it kills them; default 8 s
-	SpoolDir  string        // where outcomes wait when MySQL is out of reach at a stop; "": they are lost then
+	Expiry       time.Duration     // see session.NewTimings; the same on all nodes
+	Slots        int               // attempts at once; default 64 for each processor
+	LookAhead    time.Duration     // how long before it is due a task is claimed; default 10 s
+	Cap          int               // tasks prepared at once; default 10,000
+	Grace        time.Duration     // how long a drain waits for commands before it kills them; default 8 s
+	Labels       map[string]string // what selectors of jobs see of it, beside node, os and arch
+	HandlersOnly bool              // it takes only jobs that name one of its handlers: no commands, no HTTP jobs
 
-	Executor execute.Executor // default: bash
-	Log      *slog.Logger
+	SpoolDir string // where outcomes wait when MySQL is out of reach at a stop; "": they are lost then
+
+	RunAs  []string // as whom commands may run, see execute.Config; none: as anybody whom this process may become
+	Cgroup string   // folder of a cgroup v2 for commands with limits; "": the one of this process, if it was delegated
+
+	HTTPAllow  []string          // what HTTP jobs may call beside public addresses, see execute.HTTPConfig
+	SecretsDir string            // where the secrets are that jobs name; "": in the environment only
+	Handlers   *execute.Handlers // what jobs call that name a handler; Handle adds to them
+	Executor   execute.Executor  // default: one that executes commands, HTTP jobs and handlers
+	Log        *slog.Logger
 }
 
 // Defaults.
@@ -45,8 +55,14 @@ func (c *Config) defaults() error {
 		}
 		c.Name = host
 	}
-	if len(c.Name) > 128 {
-		return fmt.Errorf("node name %q: longer than 128 bytes", c.Name)
+	if err := job.ValidateNode(c.Name, ""); err != nil {
+		return fmt.Errorf("node %w", err)
+	}
+	if err := job.CheckNodeLabels(c.Labels); err != nil {
+		return err
+	}
+	if c.Handlers == nil {
+		c.Handlers = new(execute.Handlers)
 	}
 	if c.Expiry == 0 {
 		c.Expiry = session.DefaultExpiry

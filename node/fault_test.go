@@ -91,7 +91,7 @@ func TestEditorFates(t *testing.T) {
 				t.Fatalf("%d jobs after one create", k)
 			}
 			lose("UPDATE job SET app")
-			j, err := n.Editor().Pause(ctx, j.ID)
+			j, err := n.Editor().Pause(ctx, j.ID, job.PauseRequest{})
 			if err != nil || !j.Paused || j.Version != 2 {
 				t.Fatalf("pause: %+v, %v", j, err)
 			}

@@ -68,7 +68,7 @@ func (c *cluster) start(name string, mod func(*node.Config)) *member {
 	ctx, stop := context.WithCancel(context.Background())
 	hardCtx, hard := context.WithCancel(context.Background())
 	m := &member{n, c.t, stop, hard, make(chan error, 1)}
-	go func() { m.done <- n.Run(ctx, hardCtx) }()
+	go func() { m.done <- n.RunUntil(ctx, hardCtx) }()
 	c.t.Cleanup(m.drain)
 	m.await("ready", 10*time.Second, func() bool { return n.Status().Ready })
 	return m

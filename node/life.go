@@ -27,7 +27,10 @@ type life struct {
 	reaper      *session.Reaper
 	planner     *schedule.Planner
 	claimer     *schedule.Claimer
+	places      *schedule.Places
 	starter     *schedule.Starter
+	sweeper     *schedule.Sweeper
+	feeder      *schedule.Feeder
 	compensator *compensate.Compensator
 	orders      *session.Orders
 	editor      *schedule.Editor
@@ -44,26 +47,34 @@ func (n *Node) newLife(s *session.Session) *life {
 
 	l.heartbeat = &session.Heartbeat{Session: s, Pulse: n.pulse, Load: l.load, Stepped: func() { l.starter.Wake() }, Log: n.log}
 	l.watchdog = &session.Watchdog{Session: s, Log: n.log}
-	l.reaper = &session.Reaper{DB: n.db, Session: s, Changed: func() { l.claimer.Wake() }, Log: n.log}
+	l.reaper = &session.Reaper{DB: n.db, Session: s, Changed: func() { l.claimer.Wake() }, Cordoned: l.obeyCordon, Log: n.log}
 
 	l.planner = &schedule.Planner{DB: n.db, Session: s, Soon: func() { l.claimer.Wake() }, Log: n.log}
 	l.executing = execute.NewExecuting(&execute.Executing{
 		Ctx: commands, Session: s, Executor: n.executor, Slots: n.cfg.Slots,
-		Ended: func(t job.Task, r job.Run, again job.Micros, written func()) {
-			n.recorder.Put(&result.Outcome{Task: t, Run: r, Again: again, Written: written})
+		Ended: func(s job.Started, r job.Run, again job.Micros, written func()) {
+			n.recorder.Put(&result.Outcome{Task: s.Task, Run: r, Again: again, Awaited: s.Spec.Awaited(s.Origin), Group: s.Spec.Group, Written: func() {
+				written()
+				if s.Origin < 0 {
+					l.feeder.Wake()
+				}
+			}})
 		},
 		Freed: func() { l.compensator.Wake() },
 		Room:  func() { l.starter.Wake(); l.claimer.Room() },
 		Log:   n.log,
 	})
+	l.places = &schedule.Places{DB: n.db, Labels: job.WithHandlers(n.labels(), n.cfg.Handlers.Keys()), Members: s.Membership, Log: n.log}
 	l.claimer = schedule.NewClaimer(schedule.Claimer{
-		DB: n.db, Exclusion: n.exclusion, Session: s, Prepared: l.prepared, Executing: l.executing,
+		DB: n.db, Exclusion: n.exclusion, Session: taker{s}, Places: l.places, Prepared: l.prepared, Executing: l.executing,
 		LookAhead: n.cfg.LookAhead, Cap: n.cfg.Cap, Slots: n.cfg.Slots, Log: n.log,
 	})
 	l.starter = schedule.NewStarter(schedule.Starter{
-		Exclusion: n.exclusion, Session: s, Prepared: l.prepared, Executing: l.executing, Slots: n.cfg.Slots,
-		Flush: n.recorder.Push, Freed: func() { l.compensator.Wake() }, Log: n.log,
+		Exclusion: n.exclusion, Session: taker{s}, Places: l.places, Prepared: l.prepared, Executing: l.executing, Slots: n.cfg.Slots,
+		Flush: n.recorder.Push, Freed: func() { l.compensator.Wake() }, Woken: func() { l.claimer.Wake() }, Log: n.log,
 	})
+	l.sweeper = &schedule.Sweeper{DB: n.db, Session: s, Places: l.places, Woken: func() { l.claimer.Wake() }, Backfill: func() { l.feeder.Wake() }, Log: n.log}
+	l.feeder = schedule.NewFeeder(schedule.Feeder{DB: n.db, Session: s, Soon: func() { l.claimer.Wake() }, Log: n.log})
 	l.compensator = compensate.New(compensate.Compensator{
 		DB: n.db, Exclusion: n.exclusion, Session: s.ID(), Sets: []compensate.Set{l.prepared, l.executing},
 		Freed: func() { l.claimer.Wake() }, Log: n.log,
@@ -88,10 +99,10 @@ func (l *life) run(ctx, hard context.Context) {
 	alive, end := context.WithCancel(context.Background())
 	work, rest := context.WithCancel(alive)
 	var living, working sync.WaitGroup
-	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run} {
+	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run, l.places.Run} {
 		living.Go(func() { loop(alive) })
 	}
-	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run} {
+	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.feeder.Run} {
 		working.Go(func() { loop(work) })
 	}
 	select {

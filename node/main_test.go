@@ -36,7 +36,7 @@ func beNode(name string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	if err := n.Run(ctx, context.Background()); err != nil {
+	if err := n.Run(ctx); err != nil {
 		log.Error("ended", "error", err)
 		return 4
 	}

@@ -32,7 +32,9 @@ type Node struct {
 	spool     *result.Spool
 	executor  execute.Executor
 
-	life atomic.Pointer[life]
+	life    atomic.Pointer[life]
+	started atomic.Bool
+	over    chan struct{} // closed when Run has returned
 }
 
 // Sizes of the pools. A trip needs one connection for each of its loops at most.
@@ -50,9 +52,9 @@ func New(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, timings: t, log: cfg.Log, clock: &session.Clock{}, executor: cfg.Executor}
+	n := &Node{cfg: cfg, timings: t, log: cfg.Log, clock: &session.Clock{}, executor: cfg.Executor, over: make(chan struct{})}
 	if n.executor == nil {
-		if n.executor, err = execute.NewShell(execute.Config{}); err != nil {
+		if n.executor, err = newExecutor(&cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -71,8 +73,15 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n.exclusion = lock.New(n.db, n.log)
-	n.recorder = result.New(n.exclusion, n.log)
+	n.recorder = result.New(n.exclusion, n.clock.Now, n.woken, n.log)
 	return n, nil
+}
+
+// woken has the tasks claimed that an outcome made idle.
+func (n *Node) woken() {
+	if l := n.life.Load(); l != nil {
+		l.claimer.Wake()
+	}
 }
 
 // ErrStopped is why commands are killed when a drain has waited long enough.
@@ -80,8 +89,15 @@ var ErrStopped = errors.New("the node was stopped")
 
 // Run is the node's life. It waits for a MySQL that is not up yet, and returns with an error only when a person must
 // act (sql.ErrRefuseJoin). When ctx ends it drains: it claims nothing more, gives back what it only prepared, waits for
-// its commands up to the grace, writes every outcome, and returns nil. When hard ends, it does not wait.
-func (n *Node) Run(ctx, hard context.Context) error {
+// its commands up to the grace, writes every outcome, and returns nil. A node runs once.
+func (n *Node) Run(ctx context.Context) error { return n.RunUntil(ctx, context.Background()) }
+
+// RunUntil is Run for who may lose patience: when hard ends, the drain does not wait.
+func (n *Node) RunUntil(ctx, hard context.Context) error {
+	if n.started.Swap(true) {
+		return errors.New("the node has been run already: make a new one")
+	}
+	defer close(n.over)
 	defer n.close()
 	if err := n.firstReading(ctx); err != nil {
 		return unlessDone(ctx, err)
@@ -97,6 +113,7 @@ func (n *Node) Run(ctx, hard context.Context) error {
 	for ctx.Err() == nil {
 		s, err := session.Register(ctx, n.db, n.clock, n.timings, session.Identity{
 			Node: n.cfg.Name, Address: n.cfg.Address, PID: syscall.Getpid(), Version: n.cfg.Version, Slots: n.cfg.Slots,
+			Labels: n.labels(), Handlers: n.cfg.Handlers.Keys(),
 		}, n.log)
 		if err != nil {
 			return unlessDone(ctx, err)

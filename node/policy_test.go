@@ -58,7 +58,7 @@ func TestPauseHolds(t *testing.T) {
 	j := n.create(job.Spec{Name: "busy", Every: job.Duration(50 * time.Millisecond)})
 	for i := range 5 {
 		time.Sleep(700*time.Millisecond + time.Duration(i)*13*time.Millisecond)
-		paused, err := other.Editor().Pause(t.Context(), j.ID)
+		paused, err := other.Editor().Pause(t.Context(), j.ID, job.PauseRequest{})
 		if err != nil || !paused.Paused {
 			t.Fatalf("pause: %+v, %v", paused, err)
 		}
@@ -210,8 +210,8 @@ func TestAtInThePastFiresAtOnce(t *testing.T) {
 	j := n.create(job.Spec{Name: "late", At: ptr(n.Now().Add(-48 * time.Hour))})
 	n.await("its run", 5*time.Second, func() bool { return len(c.history(j.ID)) == 1 })
 	row, err := c.db.Job(t.Context(), j.ID)
-	if err != nil || row.Status(false) != job.Finished {
-		t.Errorf("status %s, want finished; %v", row.Status(false), err)
+	if err != nil || row.Status(false, job.MicrosOf(n.Now())) != job.Finished {
+		t.Errorf("status %s, want finished; %v", row.Status(false, job.MicrosOf(n.Now())), err)
 	}
 }
 

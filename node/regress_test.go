@@ -67,10 +67,10 @@ func TestASecondPauseHoldsToo(t *testing.T) {
 	}
 	impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := n.Editor().Pause(impatient, j.ID); err == nil {
+	if _, err := n.Editor().Pause(impatient, j.ID, job.PauseRequest{}); err == nil {
 		t.Fatal("the first pause was answered while an attempt might still begin")
 	}
-	if _, err := n.Editor().Pause(t.Context(), j.ID); err != nil {
+	if _, err := n.Editor().Pause(t.Context(), j.ID, job.PauseRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if early := spawnBy.Sub(n.Now()); early > 0 {

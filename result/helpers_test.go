@@ -47,7 +47,7 @@ func setUp(t *testing.T) *fixture {
 	}
 	p := faultproxy.New(t, cfg.Net, cfg.Addr)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	return &fixture{t, open(dsn, sql.DefaultTimeouts), p, New(lock.New(open(p.DSN(dsn), sql.DefaultTimeouts), log), log), uuid.UUID{1}, map[int64]int{}}
+	return &fixture{t, open(dsn, sql.DefaultTimeouts), p, New(lock.New(open(p.DSN(dsn), sql.DefaultTimeouts), log), func() job.Micros { return 1 }, func() {}, log), uuid.UUID{1}, map[int64]int{}}
 }
 
 func (f *fixture) exec(query string, args ...any) {

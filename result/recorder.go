@@ -3,6 +3,8 @@ package result
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +18,8 @@ type Outcome struct {
 	Task    job.Task
 	Run     job.Run
 	Again   job.Micros // when the task is to be started once more; zero if that was its last attempt
+	Awaited bool       // another task may wait for this end: of the job, or in its group
+	Group   string     // the job's group, "" for none
 	Written func()     `json:"-"` // called once the run is known to be written, by us or by a peer
 
 	recorded bool // history has a record of its due time and attempt already
@@ -24,6 +28,8 @@ type Outcome struct {
 // Recorder writes outcomes in batches: those that arrive while one batch is being written make the next.
 type Recorder struct {
 	exclusion *lock.Exclusion
+	now       func() job.Micros // MySQL's clock
+	woken     func()            // called when tasks that waited became idle
 	log       *slog.Logger
 
 	mu      sync.Mutex
@@ -41,9 +47,9 @@ const (
 	maxRetry = 2 * time.Second
 )
 
-// New returns a recorder. Run it.
-func New(x *lock.Exclusion, log *slog.Logger) *Recorder {
-	return &Recorder{exclusion: x, log: log, wake: make(chan struct{}, 1), writing: make(chan struct{}, 1), batch: finishBatch}
+// New returns a recorder. Run it. now is MySQL's clock; woken is called when tasks that waited became idle.
+func New(x *lock.Exclusion, now func() job.Micros, woken func(), log *slog.Logger) *Recorder {
+	return &Recorder{exclusion: x, now: now, woken: woken, log: log, wake: make(chan struct{}, 1), writing: make(chan struct{}, 1), batch: finishBatch}
 }
 
 // Put takes an outcome. It never blocks; the executing set, whose slots its tasks hold until they are written,
@@ -138,16 +144,22 @@ func (r *Recorder) finish(ctx context.Context) error {
 		ids[i] = o.Task.ID
 	}
 	var stale, again map[*Outcome]bool
+	woken := 0
 	err := r.exclusion.Do(ctx, lock.Change{
 		Name: "finish",
 		Rows: func(tx *sql.Tx) error {
 			stale, again = map[*Outcome]bool{}, nil
+			jobs, err := lockAwaited(tx, batch)
+			if err != nil {
+				return err
+			}
 			rows, err := tx.LockTasks(ids)
 			if err != nil {
 				return err
 			}
 			var (
 				ended       []int64
+				unslotted   []int64
 				again       []sql.Again
 				runs, tried []job.Run
 			)
@@ -161,6 +173,9 @@ func (r *Recorder) finish(ctx context.Context) error {
 				} else {
 					ended = append(ended, o.Task.ID)
 				}
+				if o.Group != "" {
+					unslotted = append(unslotted, o.Task.ID)
+				}
 				switch {
 				case o.recorded:
 				case o.Again != 0:
@@ -172,7 +187,11 @@ func (r *Recorder) finish(ctx context.Context) error {
 			if err := tx.Retry(again, tried); err != nil {
 				return err
 			}
-			return tx.End(ended, runs)
+			if err := tx.End(ended, runs); err != nil {
+				return err
+			}
+			woken, err = tx.Wake(jobs, unslotted, r.now())
+			return err
 		},
 		Settle: func(tx *sql.Tx) error {
 			rows, err := tx.LockTasks(ids)
@@ -190,7 +209,30 @@ func (r *Recorder) finish(ctx context.Context) error {
 	if err != nil && sql.IsRefused(err) {
 		r.isolate(batch, err)
 	}
+	if woken > 0 && err == nil {
+		r.woken()
+	}
 	return err
+}
+
+// lockAwaited locks the jobs, and the groups, of attempts for whose end another task may wait, so that none begins to
+// wait while they end, and returns the jobs.
+func lockAwaited(tx *sql.Tx, batch []*Outcome) ([]int64, error) {
+	jobs, groups := map[int64]bool{}, map[string]bool{}
+	for _, o := range batch {
+		if o.Awaited {
+			jobs[o.Task.JobID] = true
+		}
+		if o.Group != "" {
+			groups[o.Group] = true
+		}
+	}
+	ids := slices.Sorted(maps.Keys(jobs))
+	if _, err := tx.LockJobs(ids); err != nil {
+		return nil, err
+	}
+	_, err := tx.LockGroups(slices.Sorted(maps.Keys(groups)))
+	return ids, err
 }
 
 // written takes what is known to be written out of the waiting ones.

@@ -17,7 +17,7 @@ func TestATornSpoolHarmsNothingThatIsSavedLater(t *testing.T) {
 	if err := os.WriteFile(s.path(), []byte(`{"Task":{"ID":1},"Run":{"Due`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := New(nil, nil)
+	r := New(nil, nil, nil, nil)
 	for range 2 {
 		r.Put(&Outcome{Task: job.Task{ID: 7}, Run: job.Run{Result: job.Result{Outcome: job.Succeeded}}})
 		if _, err := s.Save(r); err != nil {

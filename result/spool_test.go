@@ -55,7 +55,7 @@ func TestSpoolKeepsAll(t *testing.T) {
 	t.Parallel()
 	s := spool(t)
 	rapid.Check(t, func(t *rapid.T) {
-		r := New(nil, nil)
+		r := New(nil, nil, nil, nil)
 		var want []*Outcome
 		for range rapid.IntRange(1, 4).Draw(t, "n") {
 			o := anOutcome(t)
@@ -88,7 +88,7 @@ func TestSpool(t *testing.T) {
 	if err := s.Clear(); err != nil {
 		t.Errorf("clear without a file: %v", err)
 	}
-	r := New(nil, nil)
+	r := New(nil, nil, nil, nil)
 	if n, err := s.Save(r); n != 0 || err != nil {
 		t.Errorf("saved %d, %v; want nothing", n, err)
 	}
@@ -108,7 +108,7 @@ func TestSpool(t *testing.T) {
 	if n := r.Waiting(); n != 1 {
 		t.Errorf("%d outcomes wait after they were saved, want 1", n)
 	}
-	if n, err := s.Save(New(nil, nil)); n != 0 || err != nil {
+	if n, err := s.Save(New(nil, nil, nil, nil)); n != 0 || err != nil {
 		t.Errorf("saved %d, %v; want nothing", n, err)
 	}
 	load("after a life that had nothing to save", 1)
@@ -131,7 +131,7 @@ func TestSpool(t *testing.T) {
 func TestSpoolErrors(t *testing.T) {
 	t.Parallel()
 	s := spool(t)
-	r := New(nil, nil)
+	r := New(nil, nil, nil, nil)
 	r.Put(&Outcome{Task: job.Task{ID: 1}, Run: job.Run{Result: job.Result{Outcome: job.Failed}}})
 	if _, err := s.Save(r); err != nil {
 		t.Fatal(err)

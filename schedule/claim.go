@@ -23,6 +23,7 @@ type Claimer struct {
 		Len() int
 		Free() int
 	}
+	Places    *Places       // which tasks this node may take; nil: all
 	LookAhead time.Duration // how long before it is due a task is claimed
 	Cap       int           // tasks that may be prepared at once
 	Slots     int           // attempts that may execute at once
@@ -91,9 +92,11 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duratio
 		c.hungry.Store(true)
 		return 0, nil
 	}
-	look := append(preferred(c.Session, now.Add(c.LookAhead)), everything(now.Add(others)))
-	found, err := c.DB.IdleTasks(ctx, look, limit)
+	found, err := c.DB.IdleTasks(ctx, c.Places.look(c.Session, now.Add(c.LookAhead), now.Add(others)), limit)
 	if err != nil {
+		return 0, err
+	}
+	if found, err = c.Places.only(ctx, found); err != nil {
 		return 0, err
 	}
 	if found = c.fitting(found, now); len(found) == 0 {

@@ -31,6 +31,12 @@ func TestDecide(t *testing.T) {
 		return j
 	}
 	running := []sql.TaskRow{{Task: job.Task{JobID: 3, Due: t0 - 1}, State: job.Executing}}
+	waiting := []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0 - 1}, State: job.Waiting}}
+	backfill := []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0 - 1e9, Origin: -7}, State: job.Executing}}
+	queue := func(j *sql.JobRow) { j.Spec.Overlap, j.Spec.Queue = job.OverlapQueue, 2 }
+	replace := func(j *sql.JobRow) { j.Spec.Overlap = job.OverlapReplace }
+	deadline := func(j *sql.JobRow) { j.Spec.StartDeadline = job.Duration(3 * time.Second) }
+	all := func(j *sql.JobRow) { j.Spec.Misfire.Policy = job.MisfireAll }
 	const early, onTime, late = -100 * time.Millisecond, 0, 61 * time.Second
 	for name, c := range map[string]struct {
 		job       *sql.JobRow
@@ -50,7 +56,7 @@ func TestDecide(t *testing.T) {
 		"the job is gone, before it is due":          {nil, nil, nil, early, hold, 0, ""},
 		"deleted":                                    {row(func(j *sql.JobRow) { j.Deleted = true }), nil, nil, onTime, refuse, job.Skipped, "job was deleted"},
 		"deleted, before it is due":                  {row(func(j *sql.JobRow) { j.Deleted = true }), nil, nil, early, hold, 0, ""},
-		"paused":                                     {row(func(j *sql.JobRow) { j.Paused = true }), nil, nil, onTime, refuse, job.Skipped, "job is paused"},
+		"paused":                                     {row(func(j *sql.JobRow) { j.Paused = true }), nil, nil, onTime, refuse, job.Skipped, "paused"},
 		"paused, a moment before it is due":          {row(func(j *sql.JobRow) { j.Paused = true }), nil, nil, -time.Microsecond, hold, 0, ""},
 		"paused, asked for by hand":                  {row(func(j *sql.JobRow) { j.Paused = true }), func(t *job.Task) { t.Origin = 4 }, nil, onTime, begin, 0, ""},
 		"deleted, asked for by hand":                 {row(func(j *sql.JobRow) { j.Deleted = true }), func(t *job.Task) { t.Origin = 4 }, nil, onTime, refuse, job.Skipped, "job was deleted"},
@@ -62,7 +68,31 @@ func TestDecide(t *testing.T) {
 		"another is executing, before it is due":     {row(nil), nil, running, early, hold, 0, ""},
 		"another is executing, and may":              {row(func(j *sql.JobRow) { j.Spec.Overlap = job.OverlapAllow }), nil, running, onTime, begin, 0, ""},
 		"another is executing, asked for by hand":    {row(nil), func(t *job.Task) { t.Origin = 4 }, running, onTime, refuse, job.Skipped, "overlap: the run due "},
-		"a retry while another is executing":         {row(nil), func(t *job.Task) { t.Attempt = 2 }, running, onTime, hold, 0, ""},
+		"a retry while another is executing":         {row(nil), func(t *job.Task) { t.Attempt = 2 }, running, onTime, wait, 0, ""},
+		"a backfill while another is executing":      {row(nil), func(t *job.Task) { t.Origin = -4 }, running, onTime, wait, 0, ""},
+		"while a backfill is executing":              {row(nil), nil, backfill, onTime, wait, 0, ""},
+		"while an earlier one waits":                 {row(func(j *sql.JobRow) { j.Spec.Group = "g" }), nil, waiting, onTime, refuse, job.Skipped, "overlap: the run due 2027-01-15T07:59:59.999999Z still waits"},
+		"misfired, with policy all":                  {row(all), nil, nil, late, begin, 0, ""},
+		"misfired, with policy all, one executes":    {row(all), nil, running, late, wait, 0, ""},
+		"misfired, with policy all, too old":         {row(all), nil, nil, 31 * time.Minute, refuse, job.Missed, "nobody could"},
+		"misfired, after a threshold of its own": {row(func(j *sql.JobRow) {
+			j.Spec.Misfire = job.Misfire{Policy: job.MisfireSkip, After: job.Duration(5 * time.Second)}
+		}), nil, nil, 6 * time.Second, refuse, job.Missed, "nobody could start it within 5s"},
+		"before its start deadline":                  {row(deadline), nil, nil, 3 * time.Second, begin, 0, ""},
+		"behind its start deadline":                  {row(deadline), nil, nil, 3*time.Second + 1000, refuse, job.Missed, "could not be started by its deadline, 3s after"},
+		"behind its start deadline, by hand":         {row(deadline), func(t *job.Task) { t.Origin = 4 }, nil, time.Minute, begin, 0, ""},
+		"behind its start deadline, a retry":         {row(deadline), func(t *job.Task) { t.Attempt = 2 }, nil, 30 * time.Second, begin, 0, ""},
+		"a queue, another is executing":              {row(queue), nil, running, onTime, wait, 0, ""},
+		"a queue, another is executing, early":       {row(queue), nil, running, early, hold, 0, ""},
+		"a queue, an earlier one waits":              {row(queue), nil, waiting, onTime, wait, 0, ""},
+		"a queue, an earlier one is about to start":  {row(queue), nil, []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0 - 1, DueNow: t0 - 1}, State: job.Prepare}}, onTime, wait, 0, ""},
+		"a queue, an earlier one is to be retried":   {row(queue), nil, []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0 - 1, DueNow: t0 + 1e9}}}, onTime, begin, 0, ""},
+		"a queue, a later one waits":                 {row(queue), nil, []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0 + 1}, State: job.Waiting}}, onTime, begin, 0, ""},
+		"a queue that is full":                       {row(queue), nil, []sql.TaskRow{running[0], waiting[0], {Task: job.Task{ID: 5, JobID: 3, Due: t0 - 3}, State: job.Waiting}}, onTime, refuse, job.Skipped, "overlap: the queue is full; 2 due times wait already"},
+		"a queue that is full, a retry":              {row(queue), func(t *job.Task) { t.Attempt = 2 }, []sql.TaskRow{running[0], waiting[0], {Task: job.Task{ID: 5, JobID: 3, Due: t0 - 3}, State: job.Waiting}}, onTime, wait, 0, ""},
+		"replaces what executes":                     {row(replace), nil, running, onTime, wait, 0, ""},
+		"replaces what executes, early":              {row(replace), nil, running, early, hold, 0, ""},
+		"replaces what waits":                        {row(replace), nil, waiting, onTime, begin, 0, ""},
 		"a retry while nothing is executing":         {row(nil), func(t *job.Task) { t.Attempt = 2 }, nil, onTime, begin, 0, ""},
 		"a retry that comes long after its due time": {row(nil), func(t *job.Task) { t.Attempt, t.Due = 2, after(-5*time.Hour) }, nil, onTime, begin, 0, ""},
 		"misfired, the latest":                       {row(nil), nil, nil, late, begin, 0, ""},
@@ -80,7 +110,7 @@ func TestDecide(t *testing.T) {
 			c.task(&task)
 		}
 		now := after(c.now)
-		got := decide(task, c.job, c.executing, now)
+		got := decide(task, scene{job: c.job, others: c.executing}, now)
 		if got.verdict != c.want || got.task != task {
 			t.Errorf("%s: got verdict %d, want %d (hold %d, begin %d, refuse %d)", name, got.verdict, c.want, hold, begin, refuse)
 			continue
@@ -98,9 +128,9 @@ func TestDecide(t *testing.T) {
 			if r.Launch != task.Launch || r.JobID != 3 || r.Due != task.Due || r.Until != task.Due || r.Count != 1 || r.Origin != task.Origin || r.Attempt != task.Attempt || !r.Final || r.Started != 0 || r.Ended != now {
 				t.Errorf("%s: got run %+v", name, r)
 			}
-		case hold:
-			if got.until > now.Add(2*time.Second) || task.Attempt > 1 && got.until <= now {
-				t.Errorf("%s: it is looked at again at %s, want within two seconds", name, got.until)
+		case wait:
+			if w := got.wait; w.TaskID != task.ID || w.JobID != 3 || w.Kind != sql.WaitJob || w.Due != task.Due || w.Since != now {
+				t.Errorf("%s: got wait %+v", name, w)
 			}
 		}
 	}
@@ -131,6 +161,66 @@ func TestSettle(t *testing.T) {
 			if d.settle(rows); d.verdict != c.want {
 				t.Errorf("%s, decided %d: got %d, want %d", name, before, d.verdict, c.want)
 			}
+		}
+	}
+}
+
+// TestDecideReplace: what executes is killed and waited for, what has not begun is superseded, and a backfill is left
+// alone.
+func TestDecideReplace(t *testing.T) {
+	t.Parallel()
+	spec := every("j", time.Hour, 0)
+	spec.Overlap = job.OverlapReplace
+	other := func(id, origin int64, state job.State) sql.TaskRow {
+		return sql.TaskRow{Task: job.Task{ID: id, JobID: 3, Due: t0 - job.Micros(id), Origin: origin}, State: state}
+	}
+	for name, c := range map[string]struct {
+		others               []sql.TaskRow
+		want                 verdict
+		replaces, supersedes int
+	}{
+		"nothing there":              {nil, begin, 0, 0},
+		"one executes, one waits":    {[]sql.TaskRow{other(1, 0, job.Executing), other(2, 0, job.Waiting)}, wait, 1, 1},
+		"two have not begun":         {[]sql.TaskRow{other(1, 0, job.Idle), other(2, 0, job.Prepare)}, begin, 0, 2},
+		"a backfill executes":        {[]sql.TaskRow{other(1, -9, job.Executing)}, wait, 0, 0},
+		"a task of a backfill waits": {[]sql.TaskRow{other(1, -9, job.Waiting)}, begin, 0, 0},
+	} {
+		task := job.Task{ID: 8, JobID: 3, Due: t0, DueNow: t0, Attempt: 1}
+		got := decide(task, scene{job: &sql.JobRow{Job: job.Job{ID: 3, Spec: spec}}, others: c.others}, t0)
+		if got.verdict != c.want || len(got.replaces) != c.replaces || len(got.supersedes) != c.supersedes {
+			t.Errorf("%s: got verdict %d, %d replaced, %d superseded; want %d, %d, %d", name, got.verdict, len(got.replaces), len(got.supersedes), c.want, c.replaces, c.supersedes)
+		}
+	}
+}
+
+// TestDecideGroup: a slot is taken where one is free or was given, else the task waits for one.
+func TestDecideGroup(t *testing.T) {
+	t.Parallel()
+	spec := every("j", time.Hour, 0)
+	spec.Group, spec.Queue, spec.Priority = "g", 1, 5
+	group := &sql.Group{ID: 6, Name: "g", Slots: 2}
+	for name, c := range map[string]struct {
+		holders []int64
+		others  []sql.TaskRow
+		want    verdict
+		slot    int64
+	}{
+		"a free slot":           {[]int64{1}, nil, begin, 6},
+		"no free slot":          {[]int64{1, 2}, nil, wait, 0},
+		"a slot was given":      {[]int64{1, 8}, nil, begin, 0},
+		"slots were taken away": {[]int64{1, 2, 3}, nil, wait, 0},
+		"too many wait":         {[]int64{1, 2}, []sql.TaskRow{{Task: job.Task{ID: 9, JobID: 3}, State: job.Waiting}}, refuse, 0},
+	} {
+		task := job.Task{ID: 8, JobID: 3, Due: t0, DueNow: t0, Attempt: 1}
+		got := decide(task, scene{job: &sql.JobRow{Job: job.Job{ID: 3, Spec: spec}}, others: c.others, group: group, holders: c.holders}, t0)
+		if got.verdict != c.want || got.slot != c.slot {
+			t.Errorf("%s: got verdict %d, slot of %d; want %d, %d", name, got.verdict, got.slot, c.want, c.slot)
+		}
+		if w := got.wait; got.verdict == wait && (w.Kind != sql.WaitGroup || w.GroupID != 6 || w.Priority != 5) {
+			t.Errorf("%s: got wait %+v", name, w)
+		}
+		if r := got.run.Reason; got.verdict == refuse && r != "group g has no free slot; 1 due times wait already" {
+			t.Errorf("%s: got reason %q", name, r)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,9 +18,20 @@ type dueTimes struct {
 	last   job.Micros // last due time that missed stands for
 }
 
+// first is the earliest of the due times; zero when there is none.
+func (d *dueTimes) first() job.Micros {
+	switch {
+	case d.missed != nil:
+		return d.missed.Due
+	case len(d.tasks) > 0:
+		return d.tasks[0].Due
+	}
+	return d.next
+}
+
 // until returns the due times from the cursor (included) up to the horizon. Due times that were misfired before
 // the planning even got to them, as after an outage of the whole cluster, end missed as one counted run, but for
-// the latest where the policy wants it started. misfireAfter is how late that is.
+// the latest, one or several, where the policy wants them started. misfireAfter is how late that is.
 func until(j *sql.JobRow, s job.Schedule, cursor, now, horizon job.Micros, misfireAfter time.Duration) dueTimes {
 	var d dueTimes
 	from := cursor
@@ -27,9 +39,9 @@ func until(j *sql.JobRow, s job.Schedule, cursor, now, horizon job.Micros, misfi
 	if from < oldest {
 		last, ok := lastIn(s, from, oldest)
 		if ok {
-			keep := job.Micros(0)
-			if startsLate(&j.Spec, s, last, now) {
-				keep = last
+			var keep []job.Micros
+			for most := j.Spec.CatchUp(); ok && len(keep) < most && startsLate(&j.Spec, s, last, now); {
+				keep = append(keep, last)
 				last, ok = lastIn(s, from, last-1)
 			}
 			if ok {
@@ -39,8 +51,8 @@ func until(j *sql.JobRow, s job.Schedule, cursor, now, horizon job.Micros, misfi
 				}
 				d.last = last
 			}
-			if keep != 0 {
-				d.tasks = append(d.tasks, task(j, keep))
+			for _, due := range slices.Backward(keep) {
+				d.tasks = append(d.tasks, task(j, due))
 			}
 		}
 		from = oldest + 1
@@ -73,14 +85,20 @@ func lastIn(s job.Schedule, from, to job.Micros) (job.Micros, bool) {
 	return job.MicrosOf(t), ok
 }
 
-// startsLate tells whether a misfired due time is still to be started: the policy is latest, it is not too old,
-// and no later due time of the job has passed.
+// startsLate tells whether a misfired due time is still to be started: it is not too old, and the policy is all, or
+// latest and no later due time of the job has passed.
 func startsLate(spec *job.Spec, s job.Schedule, due, now job.Micros) bool {
-	if spec.Misfire.Policy != job.MisfireLatest {
+	if spec.Misfire.Policy == job.MisfireSkip {
 		return false
 	}
 	if age := time.Duration(spec.Misfire.MaxAge); age > 0 && now.Sub(due) > age {
 		return false
+	}
+	if d := time.Duration(spec.StartDeadline); d > 0 && now.Sub(due) > d {
+		return false
+	}
+	if spec.Misfire.Policy == job.MisfireAll {
+		return true
 	}
 	later, ok := s.Next(due.Time())
 	return !ok || job.MicrosOf(later) > now

@@ -10,8 +10,6 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
-
-	"github.com/google/uuid"
 )
 
 // Editor changes jobs. Each change plans the job in its own transaction, so that a job that is due in 300 ms is
@@ -45,42 +43,47 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (job.Jo
 	if err != nil {
 		return job.Job{}, err
 	}
-	j := job.Job{Spec: spec, Version: 1, Hash: job.HashOf(spec.App, spec.Name), Paused: paused, Created: now, Updated: now}
-	if paused {
-		j.PausedAt = now
-	}
+	j := job.Job{Spec: spec, Version: 1, Hash: job.HashOf(spec.App, spec.Name), Created: now, Updated: now}
 	var p plans
-	err = e.change(ctx, func(tx *sql.Tx) error {
+	err = e.record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
 		p = plans{}
-		var d dueTimes
-		if !paused {
-			s, err := spec.Compile()
-			if err != nil {
-				return err
-			}
-			d = planned(&sql.JobRow{Job: j}, s, now, now)
-			j.NextDue, j.LastDue = d.next, d.last
-		}
-		id, err := tx.InsertJob(&j, text)
+		pauses, err := tx.SharePauses()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		j.ID = id
+		j.Covers = inForce(pauses)
+		if j.Place, err = placeOf(tx, &spec); err != nil {
+			return nil, err
+		}
+		d, err := outset(&j, paused, job.ActorOf(ctx).Who, now)
+		if err != nil {
+			return nil, err
+		}
+		if j.ID, err = tx.InsertJob(&j, text); err != nil {
+			return nil, err
+		}
+		if err := refer(tx, j.ID, &job.Spec{}, &spec); err != nil {
+			return nil, err
+		}
 		for i := range d.tasks {
-			d.tasks[i].JobID = id
+			d.tasks[i].JobID = j.ID
 		}
 		if d.missed != nil {
-			d.missed.JobID = id
+			d.missed.JobID = j.ID
 		}
 		p.take(d, now, e.Session)
-		return p.write(tx)
-	}, func(tx *sql.Tx) (bool, error) {
-		row, err := tx.LockJobNamed(spec.App, spec.Name)
-		if errors.Is(err, sql.ErrNotFound) {
-			return false, nil
+		if err := p.write(tx); err != nil {
+			return nil, err
 		}
-		j.ID = row.ID
-		return row.Created == now && row.SpecText == text, err
+		line := jobLine(job.ActionCreate, &j)
+		line.Became = text
+		if !paused {
+			return line, nil
+		}
+		if err := audit(ctx, tx, line, now); err != nil {
+			return nil, err
+		}
+		return jobLine(job.ActionPause, &j), nil
 	})
 	if err != nil {
 		return job.Job{}, err
@@ -89,6 +92,31 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (job.Jo
 		e.Soon()
 	}
 	return j, nil
+}
+
+// outset is how a new job begins: paused, held because its app or the cluster is, or with the due times returned.
+func outset(j *job.Job, paused bool, who string, now job.Micros) (dueTimes, error) {
+	j.Paused, j.Held, j.PausedAt, j.NextDue, j.LastDue = paused, false, 0, 0, 0
+	if paused {
+		j.PausedAt, j.PausedBy = now, who
+		return dueTimes{}, nil
+	}
+	s, err := j.Spec.Compile()
+	if err != nil {
+		return dueTimes{}, err
+	}
+	d := planned(&sql.JobRow{Job: *j}, s, now, now)
+	if covered(j.Covers, j.Spec.App, d.first(), now) {
+		j.Held, j.PausedAt = true, now
+		return dueTimes{}, nil
+	}
+	j.NextDue, j.LastDue = d.next, d.last
+	return d, nil
+}
+
+// jobLine is a line of the audit about a job.
+func jobLine(action job.Action, j *job.Job) *job.Entry {
+	return &job.Entry{Action: action, Kind: job.KindJob, Ref: j.ID, App: j.Spec.App, Name: j.Spec.Name}
 }
 
 // planned plans a job from after an instant, or from its overdue single instant.
@@ -100,7 +128,7 @@ func planned(j *sql.JobRow, s job.Schedule, after, now job.Micros) dueTimes {
 	if first == 0 {
 		return dueTimes{}
 	}
-	return until(j, s, first, now, now.Add(planHorizon), job.MisfireAfter)
+	return until(j, s, first, now, now.Add(planHorizon), j.Spec.MissedAfter())
 }
 
 // Update replaces the definition of a job that is at the given version.
@@ -111,7 +139,7 @@ func (e *Editor) Update(ctx context.Context, id, version int64, spec job.Spec) (
 	if err := spec.Validate(); err != nil {
 		return job.Job{}, err
 	}
-	return e.edit(ctx, id, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
+	return e.edit(ctx, id, job.Entry{Action: job.ActionUpdate}, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
 		if j.Version != version {
 			return nil, job.ErrChanged
 		}
@@ -119,11 +147,18 @@ func (e *Editor) Update(ctx context.Context, id, version int64, spec job.Spec) (
 		if err := tx.Withdraw(idsWhere(live, later)); err != nil {
 			return nil, err
 		}
+		if err := refer(tx, j.ID, &j.Spec, &spec); err != nil {
+			return nil, err
+		}
+		if err := move(tx, j, &spec, live, later); err != nil {
+			return nil, err
+		}
 		j.Spec, j.SpecErr, j.Error, j.NextDue = spec, nil, "", 0
 		if j.Paused {
-			j.PausedAt = now // what a resume treats as missed is counted by the new schedule, so from now on
+			j.PausedAt, j.NextDue = now, wakeUp(j) // what a resume treats as missed is counted by the new schedule, so from now on
 			return &plans{}, nil
 		}
+		j.Held, j.PausedAt = false, 0
 		s, err := spec.Compile()
 		if err != nil {
 			return nil, err
@@ -133,7 +168,12 @@ func (e *Editor) Update(ctx context.Context, id, version int64, spec job.Spec) (
 		}) {
 			return &plans{}, nil // it is there, overdue or executing
 		}
-		return e.replan(j, planned(j, s, max(now, j.LastDue), now), now), nil
+		d := planned(j, s, max(now, j.LastDue), now)
+		if covered(j.Covers, spec.App, d.first(), now) {
+			j.Held, j.PausedAt = true, now
+			return &plans{}, nil
+		}
+		return e.replan(j, d, now), nil
 	})
 }
 
@@ -144,169 +184,109 @@ func (e *Editor) replan(j *sql.JobRow, d dueTimes, now job.Micros) *plans {
 	return p
 }
 
-// Pause stops all due times of a job until it is resumed. Those that nobody has begun end skipped if they were
-// claimed or had passed already, and are no due times any more if they lie ahead.
-func (e *Editor) Pause(ctx context.Context, id int64) (job.Job, error) {
-	now := e.Session.Now()
-	return e.edit(ctx, id, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
-		if j.Paused {
-			return nil, nil
-		}
-		ahead := func(t sql.TaskRow) bool { return t.State == job.Idle && t.Due > now }
-		begun := func(t sql.TaskRow) bool { return t.State != job.Executing && !ahead(t) }
-		if err := tx.Withdraw(idsWhere(live, ahead)); err != nil {
-			return nil, err
-		}
-		if err := e.skip(tx, j, live, begun, "paused", now); err != nil {
-			return nil, err
-		}
-		j.Paused, j.PausedAt, j.NextDue = true, now, 0
-		return &plans{}, nil
-	})
-}
-
-// Resume gives a paused job its due times back. What passed meanwhile is treated by the misfire policy and leaves
-// at most one run, which counts it.
-func (e *Editor) Resume(ctx context.Context, id int64) (job.Job, error) {
-	now := e.Session.Now()
-	return e.edit(ctx, id, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
-		if !j.Paused {
-			return nil, nil
-		}
-		from := j.PausedAt
-		j.Paused, j.PausedAt, j.NextDue, j.Error = false, 0, 0, ""
-		s, err := compile(j)
-		if err != nil {
-			return nil, job.Problems{{Field: "schedule", Message: err.Error()}}
-		}
-		after := max(from, j.LastDue)
-		if j.Spec.At != nil {
-			after = j.LastDue
-		}
-		first := firstAfter(s, after)
-		if first == 0 {
-			return &plans{}, nil
-		}
-		d := until(j, s, first, now, now.Add(planHorizon), 0)
-		if d.missed != nil {
-			d.missed.Outcome, d.missed.Reason = job.Skipped, fmt.Sprintf("paused from %s to %s", from, now)
-		}
-		return e.replan(j, d, now), nil
-	})
-}
-
 // Delete ends a job. Its attempts that are executing run to their end; its history stays.
 func (e *Editor) Delete(ctx context.Context, id int64) error {
 	now := e.Session.Now()
-	_, err := e.edit(ctx, id, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
-		ahead := func(t sql.TaskRow) bool { return t.State != job.Executing && t.Due > now }
-		passed := func(t sql.TaskRow) bool { return t.State != job.Executing && t.Due <= now }
-		if err := tx.Withdraw(idsWhere(live, ahead)); err != nil {
+	_, err := e.edit(ctx, id, job.Entry{Action: job.ActionDelete}, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
+		var st stopping
+		for _, t := range live {
+			switch {
+			case t.State == job.Executing:
+			case t.Due > now:
+				st.ahead = append(st.ahead, t.ID)
+			default:
+				st.skip(j, t, "job was deleted", e.Session, now)
+			}
+		}
+		if err := st.write(tx); err != nil {
 			return nil, err
 		}
-		if err := e.skip(tx, j, live, passed, "job was deleted", now); err != nil {
+		if err := refer(tx, j.ID, &j.Spec, &job.Spec{}); err != nil {
 			return nil, err
 		}
-		j.Deleted, j.NextDue = true, 0
+		j.Deleted, j.NextDue, j.Held = true, 0, false
 		return &plans{}, nil
 	})
 	return err
 }
 
-// skip ends the tasks that which picks, skipped for a reason.
-func (e *Editor) skip(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, which func(sql.TaskRow) bool, reason string, now job.Micros) error {
-	var ids []int64
-	var runs []job.Run
-	for _, t := range live {
-		if !which(t) {
-			continue
-		}
-		launch := t.Launch
-		if launch.IsZero() {
-			launch = e.Session.Mint()
-		}
-		ids = append(ids, t.ID)
-		runs = append(runs, job.Run{
-			Launch: launch, JobID: j.ID, Due: t.Due, Until: t.Due, Count: 1, Origin: t.Origin, Attempt: t.Attempt, Final: true, Ended: now,
-			Node: e.Session.Node(), Result: job.Result{Outcome: job.Skipped, Reason: reason},
-		})
-		if t.Origin == 0 {
-			j.LastDue = max(j.LastDue, t.Due)
-		}
-	}
-	return tx.End(ids, runs)
-}
-
-// edit changes one job under its row's lock. fn gets the job and its live tasks, all locked, changes the job, and
-// returns what to plan, or nil when there is nothing to change. The next version is written once fn is done.
-func (e *Editor) edit(ctx context.Context, id int64, fn func(*sql.Tx, *sql.JobRow, []sql.TaskRow) (*plans, error)) (job.Job, error) {
+// edit changes one job under its row's lock. fn gets the job, with the pauses that cover it, and its live tasks, all
+// locked, changes the job, and returns what to plan, or nil when there is nothing to change. The next version is written
+// once fn is done. line is the beginning of its line of the audit.
+func (e *Editor) edit(ctx context.Context, id int64, line job.Entry, fn func(*sql.Tx, *sql.JobRow, []sql.TaskRow) (*plans, error)) (job.Job, error) {
 	var (
-		j       *sql.JobRow
-		p       *plans
-		window  job.Micros // until when something of the job may still be spawned
-		updated job.Micros
-		changed bool
+		j      *sql.JobRow
+		p      *plans
+		window job.Micros // until when something of the job may still be spawned
 	)
-	err := e.change(ctx, func(tx *sql.Tx) error {
-		window, changed, p = 0, false, nil
+	err := e.record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
+		window, p = 0, nil
+		pauses, err := tx.SharePauses()
+		if err != nil {
+			return nil, err
+		}
 		rows, err := tx.LockJobs([]int64{id})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if j = rows[id]; j == nil || j.Deleted {
-			return fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
+			return nil, fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
 		}
+		j.Covers = inForce(pauses)
 		live, err := tx.LiveTasks(id)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, t := range live {
 			if t.State == job.Executing {
 				window = max(window, t.SpawnBy)
 			}
 		}
+		was := j.SpecText
 		p, err = fn(tx, j, live)
-		if err != nil {
-			return err
+		if err != nil || p == nil {
+			return nil, err
 		}
-		if p == nil {
-			return nil
+		if err := nextVersion(tx, j, e.Session.Now()); err != nil {
+			return nil, err
 		}
-		text := j.SpecText
-		if j.SpecErr == nil {
-			if text, err = j.Spec.Encode(); err != nil {
-				return err
-			}
+		if err := p.write(tx); err != nil {
+			return nil, err
 		}
-		updated = max(e.Session.Now(), j.Updated+1)
-		j.Version, j.Updated, changed = j.Version+1, updated, true
-		if err := tx.UpdateJob(&j.Job, text); err != nil {
-			return err
+		made := jobLine(line.Action, &j.Job)
+		made.Reason, made.Became = line.Reason, line.Became
+		switch {
+		case j.Deleted:
+			made.Was = was
+		case j.SpecText != was:
+			made.Was, made.Became = was, j.SpecText
 		}
-		return p.write(tx)
-	}, func(tx *sql.Tx) (bool, error) {
-		if !changed {
-			return true, nil
-		}
-		rows, err := tx.LockJobs([]int64{id})
-		if err != nil || rows[id] == nil {
-			return false, err
-		}
-		return rows[id].Version > j.Version || rows[id].Version == j.Version && rows[id].Updated == updated, nil
+		return made, nil
 	})
 	if err != nil {
 		return job.Job{}, err
 	}
-	if changed {
-		if p.soon {
-			e.Soon()
-		}
+	if p != nil && p.soon {
+		e.Soon()
 	}
 	// Also when there was nothing to change: who asks again must not be answered before who asked first.
 	if err := e.passed(ctx, window); err != nil {
 		return job.Job{}, err
 	}
 	return j.Job, nil
+}
+
+// nextVersion writes a job that was changed.
+func nextVersion(tx *sql.Tx, j *sql.JobRow, now job.Micros) error {
+	if j.SpecErr == nil {
+		text, err := j.Spec.Encode()
+		if err != nil {
+			return err
+		}
+		j.SpecText = text
+	}
+	j.Version, j.Updated = j.Version+1, max(now, j.Updated+1)
+	return tx.UpdateJob(&j.Job, j.SpecText)
 }
 
 // passed waits until a spawn window has passed: the last attempts that were started under the old definition are
@@ -354,65 +334,70 @@ func (e *Editor) change(ctx context.Context, fn func(*sql.Tx) error, settled fun
 // Kill asks for an executing attempt to be killed, on whichever node it is. It is killed within a second or so, and
 // ends killed; sql.ErrNotFound means that it does not execute. Asking twice does no harm.
 func (e *Editor) Kill(ctx context.Context, l job.Launch) error {
-	found := false
-	ask := func(tx *sql.Tx) (err error) {
-		found, err = tx.RequestKill(l)
-		return err
-	}
-	err := e.change(ctx, ask, func(tx *sql.Tx) (bool, error) { return false, nil })
-	if err == nil && !found {
-		return fmt.Errorf("run %s: %w", l, sql.ErrNotFound)
-	}
-	return err
+	return e.record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
+		id, app, name, err := tx.JobOf(l)
+		if err != nil {
+			return nil, err
+		}
+		found, err := tx.RequestKill(l)
+		if err == nil && !found {
+			err = fmt.Errorf("run %s: %w", l, sql.ErrNotFound)
+		}
+		return &job.Entry{Action: job.ActionKill, Kind: job.KindJob, Ref: id, App: app, Name: name, Reason: "run " + l.String()}, err
+	})
 }
 
 // RunNow adds a task that is due at once. The same key answers with the first request again; key may be empty.
 func (e *Editor) RunNow(ctx context.Context, id int64, key string) (job.Requested, error) {
 	now := e.Session.Now()
 	digest := sha256.Sum256(fmt.Appendf(nil, "run %d", id))
-	mine := key
-	if key == "" {
-		mine = uuid.NewString() // so that an unknown commit can be found again
-	}
 	var out job.Requested
-	find := func(tx *sql.Tx) (bool, error) {
-		r, err := tx.LockRequest(mine)
-		if errors.Is(err, sql.ErrNotFound) {
-			return false, nil
-		}
-		if err == nil && r.Digest != digest {
-			return false, job.ErrKeyReused
-		}
-		out = job.Requested{JobID: id, Due: r.Created, Origin: r.ID}
-		return err == nil, err
-	}
-	err := e.change(ctx, func(tx *sql.Tx) error {
+	err := e.record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
 		rows, err := tx.LockJobs([]int64{id})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		j := rows[id]
 		if j == nil || j.Deleted {
-			return fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
+			return nil, fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
 		}
 		if j.SpecErr != nil {
-			return job.Problems{{Field: "job", Message: j.SpecErr.Error()}}
+			return nil, job.Problems{{Field: "job", Message: j.SpecErr.Error()}}
 		}
-		if there, err := find(tx); err != nil || there {
-			return err
+		if there, err := asked(tx, id, key, digest); err != nil || there != nil {
+			if there != nil {
+				out = *there
+			}
+			return nil, err
 		}
-		origin, err := tx.InsertRequest("run", mine, digest, id, now)
+		origin, err := tx.InsertRequest("run", key, digest, id, now)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		out = job.Requested{JobID: id, Due: now, Origin: origin}
-		return tx.InsertTasks([]job.Task{{JobID: id, Due: now, DueNow: now, Origin: origin, Hash: j.Hash, Place: j.Place, Priority: j.Spec.Priority}})
-	}, find)
+		task := job.Task{JobID: id, Due: now, DueNow: now, Origin: origin, Hash: j.Hash, Place: j.Place, Priority: j.Spec.Priority}
+		return jobLine(job.ActionRun, &j.Job), tx.InsertTasks([]job.Task{task})
+	})
 	if err != nil {
 		return job.Requested{}, err
 	}
 	e.Soon()
 	return out, nil
+}
+
+// asked returns the request that carries an idempotency key, or nil.
+func asked(tx *sql.Tx, id int64, key string, digest [32]byte) (*job.Requested, error) {
+	if key == "" {
+		return nil, nil
+	}
+	r, err := tx.LockRequest(key)
+	switch {
+	case errors.Is(err, sql.ErrNotFound):
+		return nil, nil
+	case err == nil && r.Digest != digest:
+		return nil, job.ErrKeyReused
+	}
+	return &job.Requested{JobID: id, Due: r.Created, Origin: r.ID}, err
 }
 
 func idsWhere(rows []sql.TaskRow, which func(sql.TaskRow) bool) []int64 {

@@ -75,7 +75,7 @@ func TestResumeAppliesThePolicyOnce(t *testing.T) {
 			spec.Misfire = c.misfire
 			j := f.create(spec)
 			f.session.set(after(time.Second))
-			if _, err := f.editor.Pause(t.Context(), j.ID); err != nil {
+			if _, err := f.editor.Pause(t.Context(), j.ID, job.PauseRequest{}); err != nil {
 				t.Fatal(err)
 			}
 			f.session.set(after(time.Hour))
@@ -91,7 +91,7 @@ func TestResumeAppliesThePolicyOnce(t *testing.T) {
 			f.wantDues("resumed again", j.ID, c.dues...)
 			f.wantRuns("resumed again", j.ID, c.runs...)
 			f.session.set(after(2 * time.Hour))
-			if _, err := f.editor.Pause(t.Context(), j.ID); err != nil {
+			if _, err := f.editor.Pause(t.Context(), j.ID, job.PauseRequest{}); err != nil {
 				t.Fatal(err)
 			}
 			f.want("runs after a second pause", int64(len(c.runs)+len(c.dues)), "SELECT COUNT(*) FROM history") // what was planned ended skipped
@@ -104,13 +104,13 @@ func TestPauseAndResumeAtOnce(t *testing.T) {
 	f := setUp(t)
 	j := f.create(every("j", 10*time.Second, 5*time.Second))
 	f.session.set(after(time.Second))
-	j, err := f.editor.Pause(t.Context(), j.ID)
+	j, err := f.editor.Pause(t.Context(), j.ID, job.PauseRequest{})
 	if err != nil || j.NextDue != 0 {
 		t.Fatalf("got %+v, %v", j, err)
 	}
 	f.wantDues("paused", j.ID)
 	f.want("its cursor", 0, "SELECT COUNT(*) FROM job WHERE next_due IS NOT NULL")
-	if j, err = f.editor.Pause(t.Context(), j.ID); err != nil || j.Version != 2 || j.PausedAt != after(time.Second) {
+	if j, err = f.editor.Pause(t.Context(), j.ID, job.PauseRequest{}); err != nil || j.Version != 2 || j.PausedAt != after(time.Second) {
 		t.Errorf("paused again: got %+v, %v; want no change", j, err)
 	}
 	if _, err := f.editor.Resume(t.Context(), j.ID); err != nil {
@@ -129,11 +129,11 @@ func TestPauseOfBegunTasks(t *testing.T) {
 	f.exec("UPDATE task SET spawn_by = 1 WHERE state = 2")
 	f.exec("UPDATE task SET state = 0, session_id = NULL, launch = NULL WHERE due = ?", int64(after(6*time.Second)))
 	f.session.set(after(7 * time.Second)) // 6 is overdue and idle, 10 claimed, the rest ahead
-	if _, err := f.editor.Pause(t.Context(), j.ID); err != nil {
+	if _, err := f.editor.Pause(t.Context(), j.ID, job.PauseRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	f.wantDues("paused", j.ID, 2)
-	f.wantRuns("paused", j.ID, "skipped 6..6×1 paused", "skipped 10..10×1 paused")
+	f.wantRuns("paused", j.ID, "skipped 6..6×1 paused by anonymous", "skipped 10..10×1 paused by anonymous")
 	f.want("last due time", int64(after(10*time.Second)), "SELECT last_due FROM job WHERE id = ?", j.ID)
 	f.session.set(after(8 * time.Second))
 	if _, err := f.editor.Resume(t.Context(), j.ID); err != nil {
@@ -142,7 +142,7 @@ func TestPauseOfBegunTasks(t *testing.T) {
 	if got := f.dues(j.ID); len(got) < 2 || got[0] != 2 || got[1] != 14 {
 		t.Errorf("resumed: got due times %v, want 2, then 14: 10 has ended", got)
 	}
-	f.wantRuns("resumed", j.ID, "skipped 6..6×1 paused", "skipped 10..10×1 paused")
+	f.wantRuns("resumed", j.ID, "skipped 6..6×1 paused by anonymous", "skipped 10..10×1 paused by anonymous")
 	f.starter.start(t.Context(), after(10*time.Second)) // the claims that the pause ended
 	if len(f.executing.added) != 1 {
 		t.Errorf("got %d attempts, want the one that was there", len(f.executing.added))
@@ -286,7 +286,7 @@ func TestEditOfASingleInstant(t *testing.T) {
 func TestEditOfAPausedJob(t *testing.T) {
 	f := setUp(t)
 	j := f.create(every("j", 10*time.Second, 5*time.Second))
-	if _, err := f.editor.Pause(t.Context(), j.ID); err != nil {
+	if _, err := f.editor.Pause(t.Context(), j.ID, job.PauseRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	f.session.set(after(time.Minute))
@@ -312,11 +312,11 @@ func TestEditMendsAJob(t *testing.T) {
 	f.exec(`UPDATE job SET spec = '{"every":"10s"', next_due = 1 WHERE id = ?`, j.ID)
 	f.reach(after(time.Second))
 	row, err := f.beside.Job(t.Context(), j.ID)
-	if err != nil || row.Error == "" || row.NextDue != 0 || row.Status(false) != job.Broken {
+	if err != nil || row.Error == "" || row.NextDue != 0 || row.Status(false, t0) != job.Broken {
 		t.Fatalf("got %+v, %v; want it marked as broken", row.Job, err)
 	}
 	j = f.update(j, func(s *job.Spec) {})
-	if j.Error != "" || j.Status(true) != job.Active {
+	if j.Error != "" || j.Status(true, t0) != job.Active {
 		t.Errorf("got %+v, want it mended", j)
 	}
 	f.wantDues("mended", j.ID, 5, 15, 25, 35)
@@ -332,12 +332,12 @@ func TestChangesOfNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, do := range map[string]func() error{
-		"pause":                       func() error { _, err := f.editor.Pause(t.Context(), j.ID); return err },
+		"pause":                       func() error { _, err := f.editor.Pause(t.Context(), j.ID, job.PauseRequest{}); return err },
 		"resume":                      func() error { _, err := f.editor.Resume(t.Context(), j.ID); return err },
 		"delete":                      func() error { return f.editor.Delete(t.Context(), j.ID) },
 		"update":                      func() error { _, err := f.editor.Update(t.Context(), j.ID, 2, j.Spec); return err },
 		"run":                         func() error { _, err := f.editor.RunNow(t.Context(), j.ID, "key"); return err },
-		"pause of one that never was": func() error { _, err := f.editor.Pause(t.Context(), 999); return err },
+		"pause of one that never was": func() error { _, err := f.editor.Pause(t.Context(), 999, job.PauseRequest{}); return err },
 	} {
 		if err := do(); !errors.Is(err, sql.ErrNotFound) {
 			t.Errorf("%s: got %v, want %v", what, err, sql.ErrNotFound)
@@ -374,7 +374,7 @@ func TestAnswerWaits(t *testing.T) {
 	f.reach(after(time.Second))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := f.editor.Pause(ctx, j.ID)
+	_, err := f.editor.Pause(ctx, j.ID, job.PauseRequest{})
 	if !sql.IsUnknown(err) {
 		t.Errorf("got %v, want it unknown whether a run may still begin", err)
 	}

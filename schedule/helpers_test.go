@@ -76,12 +76,17 @@ type fakeExecuting struct {
 	slots int
 	ended map[int64]bool
 	added []job.Started
+
+	killed []job.Launch
 }
 
 func (x *fakeExecuting) Len() int               { return len(x.added) }
 func (x *fakeExecuting) Free() int              { return x.slots - len(x.added) }
 func (x *fakeExecuting) HasEnded(id int64) bool { return x.ended[id] }
 func (x *fakeExecuting) Add(s job.Started)      { x.added = append(x.added, s) }
+func (x *fakeExecuting) Kill(l job.Launch, _ bool) {
+	x.killed = append(x.killed, l)
+}
 
 // fixture is a migrated schema, and one node's stages on it, through a fault proxy.
 type fixture struct {
@@ -97,7 +102,7 @@ type fixture struct {
 	starter   *Starter
 	editor    *Editor
 
-	soon, freed, flushed int // how often each was called
+	soon, freed, flushed, woken int // how often each was called
 }
 
 func setUp(t *testing.T) *fixture {
@@ -116,7 +121,7 @@ func setUp(t *testing.T) *fixture {
 // another.
 func (f *fixture) anew(t *testing.T) *fixture {
 	t.Helper()
-	for _, table := range []string{"job", "task", "history", "output", "request"} {
+	for _, table := range []string{"job", "task", "history", "output", "request", "waiting", "slot", "grp", "audit", "pause"} {
 		f.exec("TRUNCATE TABLE " + table)
 	}
 	return node(t, f.dsn, 1)
@@ -148,7 +153,7 @@ func node(t *testing.T, dsn string, n byte) *fixture {
 	f.planner = &Planner{DB: db, Session: f.session, Soon: soon, Log: log}
 	f.claimer = NewClaimer(Claimer{DB: db, Exclusion: x, Session: f.session, Prepared: f.prepared, Executing: f.executing, LookAhead: 10 * time.Second, Cap: 1000, Slots: 100, Log: log})
 	f.starter = NewStarter(Starter{Exclusion: x, Session: f.session, Prepared: f.prepared, Executing: f.executing, Slots: 100,
-		Flush: func(context.Context) { f.flushed++ }, Freed: func() { f.freed++ }, Log: log})
+		Flush: func(context.Context) { f.flushed++ }, Freed: func() { f.freed++ }, Woken: func() { f.woken++ }, Log: log})
 	f.editor = &Editor{DB: db, Session: f.session, Soon: soon}
 	return f
 }

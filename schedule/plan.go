@@ -20,7 +20,8 @@ type Planner struct {
 	Soon    func() // called when a task was planned that is within the look-ahead of claims
 	Log     *slog.Logger
 
-	more bool // the last look left jobs of its batch for the next one
+	more   bool // the last look left jobs of its batch for the next one
+	paused bool // it saw that an app or the cluster is paused, or was a moment ago
 }
 
 const (
@@ -59,11 +60,21 @@ func (p *Planner) plan(ctx context.Context, now job.Micros) (int, error) {
 	if !p.Session.Fresh() {
 		return 0, nil
 	}
-	ids, err := p.DB.DueJobs(ctx, preferred(p.Session, now.Add(planWindow)), now.Add(orphaned), planBatch)
-	if err != nil || len(ids) == 0 {
+	pauses, err := p.DB.Pauses(ctx)
+	if err != nil {
 		return 0, err
 	}
-	return len(ids), p.planJobs(ctx, ids, now)
+	p.paused = len(pauses) > 0
+	ids, err := p.DB.DueJobs(ctx, preferred(p.Session, now.Add(planWindow)), now.Add(orphaned), planBatch)
+	if err != nil {
+		return 0, err
+	}
+	if len(ids) > 0 {
+		err = p.planJobs(ctx, ids, now)
+	}
+	more, releaseErr := p.release(ctx, pauses, now)
+	p.more = p.more || more
+	return len(ids), errors.Join(err, releaseErr)
 }
 
 // planJobs plans jobs in one transaction. If MySQL refuses it, halves of it find out which job is to blame; that
@@ -72,20 +83,34 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 	soon, more := false, false
 	err := p.DB.Tx(ctx, func(tx *sql.Tx) error {
 		soon, more = false, false
+		var plan plans
+		if p.paused {
+			var err error
+			if plan.pauses, err = tx.SharePauses(); err != nil {
+				return err
+			}
+		}
 		jobs, err := tx.LockJobs(ids)
 		if err != nil {
 			return err
 		}
-		var plan plans
 		for _, id := range slices.Sorted(slices.Values(ids)) {
 			if more = len(plan.tasks) >= planRows; more {
 				break
 			}
-			if j := jobs[id]; j != nil && j.NextDue != 0 {
-				plan.add(tx, j, now, p.Session)
+			if j := jobs[id]; j != nil {
+				plan.add(j, now, p.Session)
 			}
 		}
 		soon = plan.soon
+		left, err := holdJobs(tx, plan.held, p.Session, now)
+		if err != nil {
+			return err
+		}
+		more = more || left
+		if err := writeResumed(tx, plan.resumed, p.Session, now); err != nil {
+			return err
+		}
 		return plan.write(tx)
 	})
 	switch {
@@ -107,30 +132,54 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 
 // plans collects what planning some jobs writes.
 type plans struct {
-	cursors []sql.Cursor
-	tasks   []job.Task
-	missed  []job.Run
-	broken  map[int64]error
-	stray   []int64 // paused or deleted, and yet with a cursor: a hand did that
-	soon    bool
+	pauses []sql.PauseRow // of apps and of the cluster
+
+	cursors  []sql.Cursor
+	released []sql.Cursor  // of held jobs that no pause covers any more
+	resumed  []resumption  // whose own pause has ended
+	held     []*sql.JobRow // to be held
+	tasks    []job.Task
+	missed   []job.Run
+	broken   map[int64]error
+	stray    []int64 // paused or deleted, and yet with a cursor: a hand did that
+	soon     bool
 }
 
-func (p *plans) add(tx *sql.Tx, j *sql.JobRow, now job.Micros, s Session) {
-	if j.Paused || j.Deleted {
+// add plans one job, or does what its pause asks for.
+func (p *plans) add(j *sql.JobRow, now job.Micros, s Session) {
+	var err error
+	switch j.Covers = inForce(p.pauses); {
+	case j.Deleted && j.NextDue != 0, j.Paused && j.NextDue != 0 && j.PauseUntil == 0:
 		p.stray = append(p.stray, j.ID)
-		return
+	case j.Deleted, j.Paused && (j.NextDue == 0 || j.PauseUntil > now):
+	case j.Paused:
+		err = p.resume(j, now, s)
+	case j.Held:
+		err = p.release(j, now, s)
+	case j.NextDue == 0:
+	case covered(j.Covers, j.Spec.App, j.NextDue, now):
+		p.held = append(p.held, j)
+	default:
+		err = p.goOn(j, now, s)
 	}
-	sched, err := compile(j)
 	if err != nil {
 		if p.broken == nil {
 			p.broken = map[int64]error{}
 		}
 		p.broken[j.ID] = err
-		return
 	}
-	d := until(j, sched, j.NextDue, now, now.Add(planHorizon), job.MisfireAfter)
+}
+
+// goOn plans a job from its cursor on.
+func (p *plans) goOn(j *sql.JobRow, now job.Micros, s Session) error {
+	sched, err := compile(j)
+	if err != nil {
+		return err
+	}
+	d := until(j, sched, j.NextDue, now, now.Add(planHorizon), j.Spec.MissedAfter())
 	p.cursors = append(p.cursors, sql.Cursor{JobID: j.ID, Version: j.Version, Seen: j.NextDue, Next: d.next, LastDue: d.last})
 	p.take(d, now, s)
+	return nil
 }
 
 // take adds what one job's planning came to, but for its cursor.
@@ -146,6 +195,9 @@ func (p *plans) take(d dueTimes, now job.Micros, s Session) {
 // write moves the cursors first: who planned from a cursor that has moved fails before it inserts anything.
 func (p *plans) write(tx *sql.Tx) error {
 	if err := tx.MoveCursors(p.cursors); err != nil {
+		return err
+	}
+	if err := tx.ReleaseJobs(p.released); err != nil {
 		return err
 	}
 	for id, why := range p.broken {

@@ -216,7 +216,7 @@ func TestStrayCursors(t *testing.T) {
 	stray := f.create(every("stray", 10*time.Second, 5*time.Second))
 	gone := f.create(every("gone", 10*time.Second, 5*time.Second))
 	good := f.create(every("good", time.Hour, time.Hour))
-	if _, err := f.editor.Pause(t.Context(), stray.ID); err != nil {
+	if _, err := f.editor.Pause(t.Context(), stray.ID, job.PauseRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.editor.Delete(t.Context(), gone.ID); err != nil {

@@ -1,7 +1,9 @@
 package schedule
 
 import (
+	"cmp"
 	"container/heap"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +17,7 @@ type Prepared struct {
 	byTask  map[int64]*prepared
 	ahead   queue // by due instant; looked at the lead before it
 	exact   queue // looked at before, and to be looked at again at that very instant
+	ranked  int   // tasks with a priority
 	changed wake
 }
 
@@ -37,9 +40,11 @@ func (p *Prepared) Add(tasks []job.Task, now job.Micros) {
 	for _, t := range tasks {
 		if old := p.byTask[t.ID]; old != nil {
 			old.leave() // an older claim of ours whose row compensation has freed
+			p.count(old, -1)
 		}
 		it := &prepared{Task: t, at: t.DueNow, added: now}
 		p.byTask[t.ID] = it
+		p.count(it, +1)
 		it.enter(&p.ahead)
 	}
 	p.mu.Unlock()
@@ -51,6 +56,9 @@ func (p *Prepared) Add(tasks []job.Task, now job.Micros) {
 func (p *Prepared) Take(now job.Micros, lead time.Duration, n int) (tasks []job.Task, waited time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if due := now.Add(min(lead, 0)); p.ranked > 0 && p.exact.upTo(due, 0)+p.ahead.upTo(due, 0) > n {
+		return p.takeHighest(due, n), 0
+	}
 	for len(tasks) < n && len(p.exact) > 0 && p.exact[0].at <= now {
 		tasks = append(tasks, p.exact.pop().Task)
 	}
@@ -62,6 +70,31 @@ func (p *Prepared) Take(now job.Micros, lead time.Duration, n int) (tasks []job.
 		}
 	}
 	return tasks, waited
+}
+
+// takeHighest takes n of the tasks that are due, of which there are more, by priority.
+func (p *Prepared) takeHighest(due job.Micros, n int) []job.Task {
+	var all []*prepared
+	var from []*queue
+	for _, q := range []*queue{&p.exact, &p.ahead} {
+		for len(*q) > 0 && (*q)[0].at <= due {
+			all, from = append(all, q.pop()), append(from, q)
+		}
+	}
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all[b].Priority, all[a].Priority) })
+	var tasks []job.Task
+	for i, o := range order {
+		if i < n {
+			tasks = append(tasks, all[o].Task)
+		} else {
+			all[o].enter(from[o])
+		}
+	}
+	return tasks
 }
 
 // Next is when Take has something to return.
@@ -85,6 +118,7 @@ func (p *Prepared) Drop(t job.Task) {
 	defer p.mu.Unlock()
 	if it := p.byTask[t.ID]; it != nil && it.Launch == t.Launch {
 		it.leave()
+		p.count(it, -1)
 		delete(p.byTask, t.ID)
 	}
 }
@@ -135,7 +169,28 @@ func (p *Prepared) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.byTask)
-	p.ahead, p.exact = nil, nil
+	p.ahead, p.exact, p.ranked = nil, nil, 0
+}
+
+func (p *Prepared) count(it *prepared, n int) {
+	if it.Priority != 0 {
+		p.ranked += n
+	}
+}
+
+// GiveUp forgets the tasks that are not in the middle of a start, and returns how many there were and how many are left.
+// The rows are still ours and in no set now: compensation frees them.
+func (p *Prepared) GiveUp() (gone, left int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, it := range p.byTask {
+		if it.in != nil {
+			it.leave()
+			delete(p.byTask, id)
+			gone++
+		}
+	}
+	return gone, len(p.byTask)
 }
 
 func (it *prepared) enter(q *queue) {

@@ -32,6 +32,11 @@ func preferred(s Session, before job.Micros) []sql.Slice {
 	if index < 0 {
 		return nil
 	}
+	return preferredOf(index, of, buckets, before)
+}
+
+// preferredOf returns the slices of the index-th of every of buckets.
+func preferredOf(index, of, buckets int, before job.Micros) []sql.Slice {
 	var out []sql.Slice
 	for b := index; b < buckets; b += of {
 		from, to := bucketRange(b, buckets)

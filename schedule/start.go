@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,11 +22,14 @@ type Starter struct {
 		Free() int
 		HasEnded(jobID int64) bool // does an attempt of the job wait for its outcome to be written?
 		Add(job.Started)
+		Kill(l job.Launch, replaced bool)
 	}
-	Slots int                       // attempts that may execute at once
-	Flush func(ctx context.Context) // writes the outcomes that wait
-	Freed func()                    // called when tasks were forgotten whose rows are still ours
-	Log   *slog.Logger
+	Places *Places                   // which tasks this node may start; nil: all
+	Slots  int                       // attempts that may execute at once
+	Flush  func(ctx context.Context) // writes the outcomes that wait
+	Freed  func()                    // called when tasks were forgotten whose rows are still ours
+	Woken  func()                    // called when tasks that waited became idle
+	Log    *slog.Logger
 
 	lead  *lead
 	wake  wake
@@ -45,8 +49,6 @@ const (
 	stalePause = 50 * time.Millisecond
 	// retryPause is after a start of which nothing stands.
 	retryPause = 20 * time.Millisecond
-	// retryLook is between looks at whether a retry is still overlapped.
-	retryLook = time.Second
 	// refusedPause is after MySQL refused one task alone.
 	refusedPause = time.Second
 )
@@ -104,25 +106,6 @@ func (s *Starter) pause() time.Duration {
 	return 0
 }
 
-// verdict says what a start does with one task.
-type verdict int
-
-const (
-	forget verdict = iota // its row is not ours any more
-	hold                  // look again at its due instant
-	begin                 // start it
-	refuse                // write a run that says why it was not started
-)
-
-// decision is one task's part of a start transaction.
-type decision struct {
-	task job.Task
-	verdict
-	until   job.Micros // of a hold: when to look again, if later than the due instant
-	run     job.Run    // of a refusal
-	attempt job.Started
-}
-
 // start takes one batch. A refused task is that task's affair; a transaction that fails changes nothing and is
 // tried again, with half as many tasks if MySQL refused it.
 func (s *Starter) start(ctx context.Context, now job.Micros) {
@@ -139,6 +122,7 @@ func (s *Starter) start(ctx context.Context, now job.Micros) {
 		s.Flush(ctx) // an outcome that waits here must not look like a run that overlaps
 	}
 	var decided []decision
+	woken := 0
 	err := s.Exclusion.Do(ctx, lock.Change{
 		Name: "start",
 		Rows: func(tx *sql.Tx) (err error) {
@@ -147,7 +131,8 @@ func (s *Starter) start(ctx context.Context, now job.Micros) {
 			if err != nil {
 				return err
 			}
-			return s.write(tx, decided, now)
+			woken, err = s.write(tx, decided, now)
+			return err
 		},
 		Settle: func(tx *sql.Tx) error {
 			rows, err := tx.LockTasks(ids)
@@ -163,6 +148,9 @@ func (s *Starter) start(ctx context.Context, now job.Micros) {
 		// spawned for them: nobody can know.
 		Sets: func() { s.apply(decided) },
 	})
+	if woken > 0 {
+		s.Woken()
+	}
 	if err != nil {
 		s.failed(ctx, tasks, err)
 		return
@@ -207,7 +195,7 @@ func (s *Starter) giveBack(now job.Micros) {
 	}
 }
 
-// decide locks the jobs and the tasks and looks at each task, the earliest due first.
+// decide locks the jobs, the groups and the tasks and looks at each task, the earliest due first.
 func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micros) ([]decision, error) {
 	jobIDs := make([]int64, 0, len(tasks))
 	for _, t := range tasks {
@@ -219,108 +207,198 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micr
 	if err != nil {
 		return nil, err
 	}
+	groups, holders, err := lockGroups(tx, jobs)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := tx.LockTasks(ids)
 	if err != nil {
 		return nil, err
 	}
-	latest := now // of what may be executing: later than now, if MySQL's clock was put back
-	for _, j := range jobs {
-		latest = max(latest, j.LastDue)
+	if err := s.Places.learnOf(tx, jobs); err != nil {
+		return nil, err
 	}
-	executing, err := tx.Siblings(jobIDs, latest.Add(maxLead+time.Second))
+	off, err := handlersOff(tx, jobs)
 	if err != nil {
 		return nil, err
 	}
+	latest := now // of what may be executing: later than now, if MySQL's clock was put back
+	var ordered []int64
+	for _, j := range jobs {
+		latest = max(latest, j.LastDue)
+		if j.SpecErr == nil && j.Spec.Orders() {
+			ordered = append(ordered, j.ID)
+		}
+	}
+	others, err := tx.Siblings(jobIDs, ordered, latest.Add(maxLead+time.Second))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(tasks, byDue)
+	late := outdated(tasks, jobs, now)
 	out := make([]decision, len(tasks))
 	for i, t := range tasks {
 		d := decision{task: t}
-		if r, ok := rows[t.ID]; ok && r.Is(t.Launch, job.Prepare) {
-			d = decide(t, jobs[t.JobID], executing[t.JobID], now)
+		r, ok := rows[t.ID]
+		if ok && r.Is(t.Launch, job.Prepare) {
+			sc := scene{job: jobs[t.JobID], others: others[t.JobID]}
+			if sc.job != nil && sc.job.Spec.Group != "" {
+				if g, ok := groups[sc.job.Spec.Group]; ok {
+					sc.group, sc.holders = &g, holders[g.ID]
+				}
+			}
+			if sc.job != nil && sc.job.Spec.Handler != "" {
+				sc.off = off[sc.job.Spec.Handler]
+			}
+			if place, ok := s.elsewhere(sc.job); ok {
+				d = decision{task: t, verdict: giveBack, place: place}
+			} else if l, ok := late[t.ID]; ok {
+				d = refused(t, job.Superseded, now, "the due time %s took its place", l.Due)
+			} else {
+				d = decide(t, sc, now)
+			}
+			d.holds = slices.Contains(sc.holders, t.ID)
+			if err := lockSuperseded(tx, &d); err != nil {
+				return nil, err
+			}
 		}
-		if d.verdict == begin {
-			r := rows[t.ID]
-			executing[t.JobID] = append(executing[t.JobID], r) // for the later ones of the same job
+		if d.slot != 0 {
+			holders[d.slot] = append(holders[d.slot], t.ID)
 		}
+		if j := jobs[t.JobID]; j != nil && j.SpecErr == nil {
+			d.awaited = j.Spec.Awaited(t.Origin)
+		}
+		others[t.JobID] = then(others[t.JobID], d, r)
 		out[i] = d
 	}
 	return out, nil
 }
 
-// decide says what becomes of a task that is prepared, given its job's row (locked) and the job's executing tasks.
-// A refusal is final only at or after the due instant: before it, what stands in the way may still go.
-func decide(t job.Task, j *sql.JobRow, executing []sql.TaskRow, now job.Micros) decision {
-	d := decision{task: t}
-	no := func(o job.Outcome, format string, args ...any) decision {
-		if now < t.DueNow {
-			d.verdict = hold
-			return d
-		}
-		d.verdict = refuse
-		d.run = job.Run{
-			Launch: t.Launch, JobID: t.JobID, Due: t.Due, Until: t.Due, Count: 1, Origin: t.Origin, Attempt: t.Attempt, Final: true, Ended: now,
-			Result: job.Result{Outcome: o, Reason: fmt.Sprintf(format, args...)},
-		}
-		return d
-	}
-	switch {
-	case j == nil || j.Deleted:
-		return no(job.Skipped, "job was deleted")
-	case j.Paused && t.Origin == 0:
-		return no(job.Skipped, "job is paused")
-	case j.SpecErr != nil:
-		return no(job.Skipped, "%v", j.SpecErr)
-	}
-	if late := now.Sub(t.DueNow); late > job.MisfireAfter {
-		sched, err := compile(j)
-		switch {
-		case err != nil:
-			return no(job.Skipped, "%v", err)
-		case t.Origin != 0: // asked for by hand: there is no later due time that takes its place
-		case !startsLate(&j.Spec, sched, t.Due, now):
-			return no(job.Missed, "nobody could start it within %s; misfire policy %s", job.Duration(job.MisfireAfter), j.Spec.Misfire.Policy)
+// lockGroups locks the groups of jobs and reads who holds their slots.
+func lockGroups(tx *sql.Tx, jobs map[int64]*sql.JobRow) (groups map[string]sql.Group, holders map[int64][]int64, err error) {
+	var names []string
+	for _, j := range jobs {
+		if j.Spec.Group != "" && !slices.Contains(names, j.Spec.Group) {
+			names = append(names, j.Spec.Group)
 		}
 	}
-	if j.Spec.Overlap == job.OverlapSkip && len(executing) > 0 {
-		other := executing[0]
-		if t.Attempt > 1 {
-			// It began before the other one did, and is not over: it waits.
-			d.verdict, d.until = hold, max(now, t.DueNow).Add(retryLook)
-			return d
-		}
-		return no(job.Skipped, "overlap: the run due %s is still executing", other.Due)
+	if groups, err = tx.LockGroups(names); err != nil {
+		return nil, nil, err
 	}
-	d.verdict = begin
-	d.attempt = job.Started{Task: t, Spec: &j.Spec, At: now, SpawnBy: max(t.DueNow, now) + job.SpawnWindow}
-	return d
+	var ids []int64
+	for _, g := range groups {
+		ids = append(ids, g.ID)
+	}
+	holders, err = tx.SlotHolders(ids)
+	return groups, holders, err
 }
 
-// write makes the rows say what was decided.
-func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros) error {
+// lockSuperseded locks the tasks that a decision supersedes and keeps those that nobody has begun.
+func lockSuperseded(tx *sql.Tx, d *decision) error {
+	if len(d.supersedes) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(d.supersedes))
+	for i, o := range d.supersedes {
+		ids[i] = o.ID
+	}
+	rows, err := tx.LockTasks(ids)
+	d.supersedes = d.supersedes[:0]
+	for _, id := range ids {
+		if r, ok := rows[id]; ok && r.State != job.Executing {
+			d.supersedes = append(d.supersedes, r)
+		}
+	}
+	return err
+}
+
+// then is what the other tasks of a job look like to those that are decided behind d.
+func then(others []sql.TaskRow, d decision, row sql.TaskRow) []sql.TaskRow {
+	others = slices.DeleteFunc(others, func(o sql.TaskRow) bool {
+		return o.ID == d.task.ID || slices.ContainsFunc(d.supersedes, func(x sql.TaskRow) bool { return x.ID == o.ID })
+	})
+	switch d.verdict {
+	case begin:
+		row.State = job.Executing
+	case wait:
+		row.State = job.Waiting
+	case hold:
+	default:
+		return others
+	}
+	return append(others, row)
+}
+
+// write makes the rows say what was decided, and wakes who waited for what that ends.
+func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros) (woken int, err error) {
 	var (
-		begun, refused []int64
-		runs           []job.Run
-		started        []sql.Mark
+		begun, refused, unslotted []int64
+		runs                      []job.Run
+		started                   []sql.Mark
+		slots                     []sql.Slot
+		waiting                   []sql.Wait
 	)
+	ended := map[int64]bool{} // jobs of which a task ends here
 	for _, d := range decided {
 		switch d.verdict {
 		case begin:
 			begun = append(begun, d.task.ID)
+			if d.slot != 0 {
+				slots = append(slots, sql.Slot{TaskID: d.task.ID, GroupID: d.slot})
+			}
 		case refuse:
 			refused = append(refused, d.task.ID)
 			d.run.Node = s.Session.Node()
 			runs = append(runs, d.run)
+			ended[d.task.JobID] = ended[d.task.JobID] || d.awaited
+		case wait:
+			waiting = append(waiting, d.wait)
+			// Its job's row is written, as by a start: two nodes do not decide about one job at the same time.
+			started = append(started, sql.Mark{JobID: d.task.JobID})
+		case giveBack:
+			if err := d.handOver(tx); err != nil {
+				return 0, err
+			}
+			continue
 		default:
 			continue
 		}
-		started = append(started, markOf(d.task))
+		if d.verdict != begin && d.holds {
+			unslotted = append(unslotted, d.task.ID)
+		}
+		if d.verdict != wait {
+			started = append(started, markOf(d.task))
+		}
+		for _, o := range d.supersedes {
+			t := o.Task
+			if t.Launch.IsZero() {
+				t.Launch = s.Session.Mint()
+			}
+			run := unstarted(t, job.Superseded, fmt.Sprintf("the due time %s took its place", d.task.Due), now)
+			run.Node = s.Session.Node()
+			refused, runs, unslotted = append(refused, o.ID), append(runs, run), append(unslotted, o.ID)
+		}
+		if err := tx.Replace(d.replaces); err != nil {
+			return 0, err
+		}
 	}
 	if err := tx.MarkStarted(started); err != nil {
-		return err
+		return 0, err
 	}
 	if err := tx.Start(s.Session.ID(), begun, now, job.SpawnWindow); err != nil {
-		return err
+		return 0, err
 	}
-	return tx.End(refused, runs)
+	if err := tx.TakeSlots(slots); err != nil {
+		return 0, err
+	}
+	if err := tx.End(refused, runs); err != nil {
+		return 0, err
+	}
+	if err := tx.Wait(job.Prepare, waiting); err != nil {
+		return 0, err
+	}
+	maps.DeleteFunc(ended, func(_ int64, awaited bool) bool { return !awaited })
+	return tx.Wake(slices.Sorted(maps.Keys(ended)), unslotted, now)
 }
 
 // markOf says what a start or an end means for last_due: nothing, when somebody asked for the run by hand.
@@ -331,28 +409,20 @@ func markOf(t job.Task) sql.Mark {
 	return sql.Mark{JobID: t.JobID, Due: t.Due}
 }
 
-// settle corrects a decision by what its row says after an unknown commit.
-func (d *decision) settle(rows map[int64]sql.TaskRow) {
-	r, ok := rows[d.task.ID]
-	switch {
-	case ok && r.Is(d.task.Launch, job.Executing):
-		d.verdict = begin
-	case ok && r.Is(d.task.Launch, job.Prepare):
-		d.verdict = hold
-	default:
-		d.verdict = forget
-	}
-}
-
 // apply makes the sets say what the rows say.
 func (s *Starter) apply(decided []decision) {
 	for _, d := range decided {
 		switch d.verdict {
 		case hold:
-			s.Prepared.Return(d.task, max(d.task.DueNow, d.until))
+			s.Prepared.Return(d.task, d.task.DueNow)
 			continue
 		case begin:
 			s.Executing.Add(d.attempt)
+		case wait:
+			s.Log.Debug("waits", "job_id", d.task.JobID, "due", d.task.Due, "kind", d.wait.Kind)
+			for _, o := range d.replaces {
+				s.Executing.Kill(o.Launch, true) // if it is ours; else its node reads of it
+			}
 		case refuse:
 			s.Log.Info("not started", "run", d.task.Launch, "job_id", d.task.JobID, "due", d.task.Due, "outcome", d.run.Outcome, "reason", d.run.Reason)
 		}

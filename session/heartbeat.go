@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"go-crontab/job"
 	"go-crontab/sql"
 )
 
@@ -40,7 +41,7 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 	s := h.Session
 	prepared, executing := h.Load()
 	sent := boottime()
-	there, err := h.Pulse.Beat(ctx, s.id, sql.Vitals{Prepared: prepared, Executing: executing, Draining: s.Draining(), Offset: s.Clock.Offset()})
+	there, err := h.Pulse.Beat(ctx, s.id, sql.Vitals{Prepared: prepared, Executing: executing, Draining: s.Draining(), CordonSeen: job.Micros(s.seen.Load()), Offset: s.Clock.Offset()})
 	if err != nil {
 		return err
 	}

@@ -9,13 +9,13 @@ import (
 	"go-crontab/sql"
 )
 
-// Orders looks for what people want of this session's executing tasks: that they are killed. They may say so on any
-// node; no node needs to reach another.
+// Orders looks for what people want of this session's executing tasks: that they are killed, or that a later due
+// time takes their place. They may say so on any node; no node needs to reach another.
 type Orders struct {
 	DB      *sql.DB
 	Session *Session
 	Busy    func() bool // does anything execute?
-	Kill    func(job.Launch)
+	Kill    func(l job.Launch, replaced bool)
 	Log     *slog.Logger
 }
 
@@ -32,12 +32,12 @@ func (o *Orders) Run(ctx context.Context) error {
 		if !o.Busy() {
 			continue
 		}
-		launches, err := o.DB.KillsRequested(ctx, o.Session.id)
+		kills, err := o.DB.KillsRequested(ctx, o.Session.id)
 		if err != nil && ctx.Err() == nil {
 			o.Log.Warn("read orders", "error", err)
 		}
-		for _, n := range launches {
-			o.Kill(job.Launch{Session: o.Session.id, N: n}) // again and again until it is over: that does no harm
+		for _, k := range kills {
+			o.Kill(k.Launch, k.Replaced) // again and again until it is over: that does no harm
 		}
 	}
 }

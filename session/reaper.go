@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
@@ -16,8 +17,10 @@ import (
 
 // Members is who shares the work, as of the last look.
 type Members struct {
-	IDs   []uuid.UUID // sessions that take work, ascending
-	Index int         // of this session among them, -1 when it is not there
+	IDs    []uuid.UUID         // sessions that take work, ascending
+	Labels []map[string]string // of each, those of its handlers included
+	Index  int                 // of this session among them, -1 when it is not there
+	Seen   int64               // changes whenever they do; zero before the first look
 }
 
 // Reaper buries sessions that are dead and frees what dead sessions owned.
@@ -25,7 +28,9 @@ type Reaper struct {
 	DB      *sql.DB
 	Session *Session
 	Changed func() // called when tasks were freed, or others share the work now
-	Log     *slog.Logger
+	// Cordoned is called at each look while the node is cordoned: what is prepared is to be given back.
+	Cordoned func()
+	Log      *slog.Logger
 
 	seen  map[uuid.UUID]sighting
 	nodes map[uuid.UUID]string // names of sessions seen at some time, for the runs they lost
@@ -125,19 +130,29 @@ func (r *Reaper) remember(rows []sql.SessionRow, mono time.Duration) {
 func (r *Reaper) publish(alive []sql.SessionRow) {
 	m := Members{Index: -1}
 	for _, row := range alive {
-		if row.Draining {
+		mine := row.ID == r.Session.id
+		if mine && r.Session.cordon(row.Cordoned) {
+			r.Log.Info("cordon changed", "cordoned", row.Cordoned != 0, "since", row.Cordoned)
+		}
+		if row.Draining || row.Cordoned != 0 {
 			continue
 		}
-		if row.ID == r.Session.id {
+		if mine {
 			m.Index = len(m.IDs)
 		}
-		m.IDs = append(m.IDs, row.ID)
+		m.IDs, m.Labels = append(m.IDs, row.ID), append(m.Labels, row.AllLabels())
 	}
-	old := r.Session.members.Swap(&m)
-	if old.Index != m.Index || !slices.Equal(old.IDs, m.IDs) {
-		r.Log.Info("cluster changed", "sessions", len(m.IDs))
-		r.Changed()
+	if r.Session.Cordoned() {
+		r.Cordoned()
 	}
+	old := r.Session.members.Load()
+	if old.Seen > 0 && old.Index == m.Index && slices.Equal(old.IDs, m.IDs) {
+		return // a session's labels never change
+	}
+	m.Seen = old.Seen + 1
+	r.Session.members.Store(&m)
+	r.Log.Info("cluster changed", "sessions", len(m.IDs))
+	r.Changed()
 }
 
 // bury deletes the row of a dead session. If we die behind it, its tasks have an owner without a row, and the
@@ -149,7 +164,10 @@ func (r *Reaper) bury(ctx context.Context, row sql.SessionRow) error {
 			return err
 		}
 		var err error
-		buried, err = tx.DeleteSession(row.ID, row.Beat)
+		if buried, err = tx.DeleteSession(row.ID, row.Beat); err != nil || !buried {
+			return err
+		}
+		_, err = tx.InsertAudit(r.obituary(row))
 		return err
 	})
 	if err != nil {
@@ -159,6 +177,15 @@ func (r *Reaper) bury(ctx context.Context, row sql.SessionRow) error {
 		r.Log.Warn("buried a dead session", "session", row.ID, "node", row.Node, "last_beat", row.BeatAt)
 	}
 	return nil
+}
+
+// obituary is the audit's line of a session that vanished.
+func (r *Reaper) obituary(row sql.SessionRow) *job.Entry {
+	life, _ := json.Marshal(job.SessionLife{Session: row.ID.String(), Started: row.Started.Time(), LastBeat: row.BeatAt.Time()}) // cannot fail
+	return &job.Entry{
+		At: r.Session.Clock.Now(), Actor: r.Session.itself(), Action: job.ActionReap, Kind: job.KindSession, Name: row.Node,
+		Reason: "its last beat was at " + row.BeatAt.String(), Was: string(life),
+	}
 }
 
 // free gives the tasks of a dead session back: those that were only prepared become idle, those that were
@@ -198,6 +225,7 @@ func (r *Reaper) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.TaskR
 	}
 	var idle []int64
 	var lost []job.Run
+	woken := 0
 	err := r.DB.Tx(ctx, func(tx *sql.Tx) error {
 		idle, lost = nil, nil
 		var ended []int64
@@ -206,6 +234,9 @@ func (r *Reaper) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.TaskR
 		now := r.Session.Clock.Now()
 		jobs, err := tx.LockJobs(executingJobs(rows))
 		if err != nil {
+			return err
+		}
+		if _, err := tx.LockGroups(groupsOf(jobs)); err != nil {
 			return err
 		}
 		locked, err := tx.LockTasks(ids)
@@ -235,10 +266,21 @@ func (r *Reaper) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.TaskR
 		if err := tx.Retry(again, tried); err != nil {
 			return err
 		}
-		return tx.End(ended, over)
+		if err := tx.End(ended, over); err != nil {
+			return err
+		}
+		stopped := ended
+		for _, a := range again {
+			stopped = append(stopped, a.ID)
+		}
+		woken, err = wakeBehind(tx, lost, stopped, jobs, now)
+		return err
 	})
 	if err != nil {
 		return err // unknown too: the next look sees what stands
+	}
+	if woken > 0 {
+		r.Changed()
 	}
 	for _, run := range lost {
 		r.Log.Error("run lost: its node vanished", "run", run.Launch, "job_id", run.JobID, "due", run.Due, "node", run.Node, "started_again", !run.Final)
@@ -251,6 +293,33 @@ func (r *Reaper) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.TaskR
 		r.Changed()
 	}
 	return nil
+}
+
+// groupsOf lists, in order, the groups of jobs.
+func groupsOf(jobs map[int64]*sql.JobRow) []string {
+	var out []string
+	for _, j := range jobs {
+		if j.Spec.Group != "" {
+			out = append(out, j.Spec.Group)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// wakeBehind wakes who waited for runs that are lost.
+func wakeBehind(tx *sql.Tx, lost []job.Run, tasks []int64, jobs map[int64]*sql.JobRow, now job.Micros) (int, error) {
+	var awaited, unslotted []int64
+	for _, run := range lost {
+		if j := jobs[run.JobID]; j != nil && j.SpecErr == nil && j.Spec.Awaited(run.Origin) {
+			awaited = append(awaited, run.JobID)
+		}
+	}
+	if len(groupsOf(jobs)) > 0 {
+		unslotted = tasks
+	}
+	slices.Sort(awaited)
+	return tx.Wake(slices.Compact(awaited), unslotted, now)
 }
 
 // executingJobs lists, in order, the jobs whose definition says what becomes of a lost run.

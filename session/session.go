@@ -27,6 +27,9 @@ type Identity struct {
 	PID     int
 	Version string
 	Slots   int
+
+	Labels   map[string]string // without those of its handlers
+	Handlers []string          // their keys
 }
 
 // Session is one life of a node in the cluster. All methods are safe for concurrent use.
@@ -39,6 +42,8 @@ type Session struct {
 	lease    lease
 	counter  atomic.Int64
 	draining atomic.Bool
+	cordoned atomic.Int64  // since when its node is, as of the last look; 0: it is not
+	seen     atomic.Int64  // the cordon since which nothing is prepared or started
 	tell     chan struct{} // asks for a beat at once
 	buckets  atomic.Int64
 	members  atomic.Pointer[Members]
@@ -83,7 +88,14 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 		if err := tx.JoinExpiry(t.Expiry); err != nil {
 			return err
 		}
-		return tx.InsertSession(sql.SessionRow{ID: s.id, Node: me.Node, Address: me.Address, PID: me.PID, Version: me.Version, Slots: me.Slots})
+		switch node, err := tx.LockNode(me.Node); {
+		case err == nil:
+			s.cordoned.Store(int64(node.Since)) // or it would take work until its first look
+		case !errors.Is(err, sql.ErrNotFound):
+			return err
+		}
+		return tx.InsertSession(sql.SessionRow{ID: s.id, Node: me.Node, Address: me.Address, PID: me.PID, Version: me.Version, Slots: me.Slots,
+			Labels: me.Labels, Handlers: me.Handlers})
 	})
 	if sql.IsUnknown(err) {
 		// Settle it; if that fails too, the row, if there is one, never beats and is buried, and the next try has
@@ -132,9 +144,34 @@ func (s *Session) Node() string { return s.node }
 // Drain marks the session so that its peers take over its share of the work, and tells them with a beat at once.
 func (s *Session) Drain() {
 	s.draining.Store(true)
+	s.beat()
+}
+
+// beat asks for a beat at once.
+func (s *Session) beat() {
 	select {
 	case s.tell <- struct{}{}:
 	default:
+	}
+}
+
+// Cordoned tells whether the node is to take no new work.
+func (s *Session) Cordoned() bool { return s.cordoned.Load() != 0 }
+
+// cordon notes since when the node is cordoned, zero if it is not, and tells whether that is new.
+func (s *Session) cordon(since job.Micros) bool {
+	changed := s.cordoned.Swap(int64(since)) != int64(since)
+	if changed && since == 0 {
+		s.seen.Store(0)
+		s.beat()
+	}
+	return changed
+}
+
+// ObeyCordon says, with a beat at once, that nothing is prepared or being started any more since the node is cordoned.
+func (s *Session) ObeyCordon() {
+	if since := s.cordoned.Load(); since != 0 && s.seen.Swap(since) != since {
+		s.beat()
 	}
 }
 
@@ -147,6 +184,13 @@ func (s *Session) Share() (index, of, buckets int) {
 	return m.Index, len(m.IDs), int(s.buckets.Load())
 }
 
+// Membership returns the labels of the sessions that take work, in the order of their ids, which of them is this one
+// (-1 for none), and a number that changes whenever they do, zero before the first look.
+func (s *Session) Membership() (labels []map[string]string, index int, seen int64) {
+	m := s.members.Load()
+	return m.Labels, m.Index, m.Seen
+}
+
 // Reserve returns the first of n launch counters that nobody else will use.
 func (s *Session) Reserve(n int64) int64 { return s.counter.Add(n) - n + 1 }
 
@@ -155,5 +199,13 @@ func (s *Session) Mint() job.Launch { return job.Launch{Session: s.id, N: s.Rese
 
 // End deletes the session's row, after everything it owned was given back or ended.
 func (s *Session) End(ctx context.Context, db *sql.DB) error {
-	return db.Tx(ctx, func(tx *sql.Tx) error { return tx.EndSession(s.id) })
+	return db.Tx(ctx, func(tx *sql.Tx) error {
+		if err := tx.AuditSession(s.id, s.itself(), job.ActionLeave, ""); err != nil {
+			return err
+		}
+		return tx.EndSession(s.id)
+	})
 }
+
+// itself is the actor of what the node does on its own.
+func (s *Session) itself() job.Actor { return job.Actor{Who: job.Itself, Origin: s.node} }

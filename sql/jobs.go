@@ -17,7 +17,8 @@ type JobRow struct {
 	SpecErr  error
 }
 
-const jobColumns = "id, app, name, living, hash, place, version, spec, paused, paused_at, next_due, last_due, error, created, updated"
+const jobColumns = "id, app, name, living, hash, place, version, spec, paused, held, paused_at, paused_by, pause_reason, pause_until," +
+	" next_due, last_due, error, created, updated, " + coverColumns
 
 func scanJob(rows *stdsql.Rows) (JobRow, error) {
 	var (
@@ -25,9 +26,14 @@ func scanJob(rows *stdsql.Rows) (JobRow, error) {
 		app, name string
 		living    stdsql.NullInt64
 		next      stdsql.NullInt64
+		covers    [2]stdsql.NullString
 	)
-	err := rows.Scan(&j.ID, &app, &name, &living, &j.Hash, &j.Place, &j.Version, &j.SpecText, &j.Paused, &j.PausedAt, &next, &j.LastDue, &j.Error, &j.Created, &j.Updated)
+	err := rows.Scan(&j.ID, &app, &name, &living, &j.Hash, &j.Place, &j.Version, &j.SpecText, &j.Paused, &j.Held, &j.PausedAt, &j.PausedBy, &j.PauseReason,
+		&j.PauseUntil, &next, &j.LastDue, &j.Error, &j.Created, &j.Updated, &covers[0], &covers[1])
 	if err != nil {
+		return j, err
+	}
+	if j.Covers, err = decodeCovers(covers); err != nil {
 		return j, err
 	}
 	j.Deleted, j.NextDue = !living.Valid, job.Micros(next.Int64)
@@ -47,9 +53,10 @@ func jobRows(out *[]JobRow) func(*stdsql.Rows) error {
 
 // InsertJob writes a new job and returns its id. A living job of the same app and name is ErrExists.
 func (tx *Tx) InsertJob(j *job.Job, spec string) (int64, error) {
-	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO job (app, name, hash, place, version, spec, paused, paused_at, next_due, last_due, error, created, updated)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?)", j.Spec.App, j.Spec.Name, j.Hash, j.Place, j.Version, spec, j.Paused,
-		int64(j.PausedAt), int64(j.NextDue), int64(j.LastDue), j.Error, int64(j.Created), int64(j.Updated))
+	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO job (app, name, hash, place, version, spec, paused, held, paused_at, paused_by, pause_reason, pause_until,"+
+		" next_due, last_due, error, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?)",
+		j.Spec.App, j.Spec.Name, j.Hash, j.Place, j.Version, spec, j.Paused, j.Held, int64(j.PausedAt), cut(j.PausedBy, 128), j.PauseReason, int64(j.PauseUntil),
+		int64(j.NextDue), int64(j.LastDue), j.Error, int64(j.Created), int64(j.Updated))
 	if isDuplicate(err) {
 		return 0, fmt.Errorf("job %s/%s: %w", j.Spec.App, j.Spec.Name, ErrExists)
 	}
@@ -61,10 +68,11 @@ func (tx *Tx) InsertJob(j *job.Job, spec string) (int64, error) {
 
 // UpdateJob writes a job whose row this transaction has locked. LastDue is only ever raised.
 func (tx *Tx) UpdateJob(j *job.Job, spec string) error {
-	n, err := tx.exec("update job", "UPDATE job SET app = ?, name = ?, living = IF(?, NULL, 1), place = ?, version = ?, spec = ?, paused = ?, paused_at = ?,"+
-		" next_due = NULLIF(?, 0), last_due = GREATEST(last_due, ?), error = ?, updated = ? WHERE id = ? AND version < ?",
-		j.Spec.App, j.Spec.Name, j.Deleted, j.Place, j.Version, spec, j.Paused, int64(j.PausedAt), int64(j.NextDue), int64(j.LastDue), cut(j.Error, 512),
-		int64(j.Updated), j.ID, j.Version)
+	n, err := tx.exec("update job", "UPDATE job SET app = ?, name = ?, living = IF(?, NULL, 1), place = ?, version = ?, spec = ?, paused = ?, held = ?, paused_at = ?,"+
+		" paused_by = ?, pause_reason = ?, pause_until = ?, next_due = NULLIF(?, 0), last_due = GREATEST(last_due, ?), error = ?, updated = ?"+
+		" WHERE id = ? AND version < ?",
+		j.Spec.App, j.Spec.Name, j.Deleted, j.Place, j.Version, spec, j.Paused, j.Held, int64(j.PausedAt), cut(j.PausedBy, 128), j.PauseReason, int64(j.PauseUntil),
+		int64(j.NextDue), int64(j.LastDue), cut(j.Error, 512), int64(j.Updated), j.ID, j.Version)
 	if isDuplicate(err) {
 		return fmt.Errorf("job %s/%s: %w", j.Spec.App, j.Spec.Name, ErrExists)
 	}
@@ -144,7 +152,7 @@ func (tx *Tx) MoveCursors(cursors []Cursor) error {
 
 // BreakJob records why a job cannot be planned; nothing is planned for it until it is edited.
 func (tx *Tx) BreakJob(id int64, why string) error {
-	_, err := tx.exec("break job", "UPDATE job SET next_due = NULL, error = ? WHERE id = ?", cut(why, 512), id)
+	_, err := tx.exec("break job", "UPDATE job SET next_due = NULL, held = 0, error = ? WHERE id = ?", cut(why, 512), id)
 	return err
 }
 
@@ -216,9 +224,9 @@ type JobFilter struct {
 // statusIs says job.Status in SQL.
 var statusIs = map[job.Status]string{
 	job.Broken:   "error <> ''",
-	job.Paused:   "error = '' AND paused = 1",
-	job.Finished: "error = '' AND paused = 0 AND next_due IS NULL AND NOT EXISTS (" + liveTasks + ")",
-	job.Active:   "error = '' AND paused = 0 AND (next_due IS NOT NULL OR EXISTS (" + liveTasks + "))",
+	job.Paused:   "error = '' AND " + isPaused,
+	job.Finished: "error = '' AND NOT " + isPaused + " AND next_due IS NULL AND NOT EXISTS (" + liveTasks + ")",
+	job.Active:   "error = '' AND NOT " + isPaused + " AND (next_due IS NOT NULL OR EXISTS (" + liveTasks + "))",
 }
 
 const liveTasks = "SELECT 1 FROM task WHERE task.job_id = job.id AND task.origin = 0"

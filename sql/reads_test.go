@@ -139,7 +139,7 @@ func TestReads(t *testing.T) {
 			})
 		}, "PRIMARY"},
 		{"siblings of a frequent job", inTx(1, func(tx *Tx) error {
-			_, err := tx.Siblings([]int64{frequent}, now+1)
+			_, err := tx.Siblings([]int64{frequent}, nil, now+1)
 			return err
 		}), "due"},
 		{"mark started", func() (int, error) {

@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -30,20 +31,46 @@ type SessionRow struct {
 	Executing int
 	Slots     int
 	Offset    int64 // MySQL's clock minus the node's wall clock, microseconds
+
+	Labels     map[string]string // of the node, without those of its handlers
+	Handlers   []string          // their keys
+	Cordoned   job.Micros        // since when its node is cordoned; zero: it is not
+	CordonSeen job.Micros        // the cordon since which it holds nothing prepared and starts nothing
 }
 
-const sessionColumns = "id, node, address, pid, version, started, beat, beat_at, draining, prepared, executing, slots, clock_offset"
+// AllLabels are those of the node and of its handlers.
+func (s *SessionRow) AllLabels() map[string]string { return job.WithHandlers(s.Labels, s.Handlers) }
+
+const sessionColumns = "s.id, s.node, s.address, s.pid, s.version, s.started, s.beat, s.beat_at, s.draining, s.prepared, s.executing, s.slots, s.clock_offset," +
+	" s.labels, s.handlers, s.cordon_seen, IF(n.cordoned, n.since, 0)"
 
 func scanSession(rows *stdsql.Rows) (SessionRow, error) {
-	var s SessionRow
-	err := rows.Scan(&s.ID, &s.Node, &s.Address, &s.PID, &s.Version, &s.Started, &s.Beat, &s.BeatAt, &s.Draining, &s.Prepared, &s.Executing, &s.Slots, &s.Offset)
+	var (
+		s                SessionRow
+		labels, handlers []byte
+		cordoned         stdsql.NullInt64
+	)
+	err := rows.Scan(&s.ID, &s.Node, &s.Address, &s.PID, &s.Version, &s.Started, &s.Beat, &s.BeatAt, &s.Draining, &s.Prepared, &s.Executing, &s.Slots, &s.Offset,
+		&labels, &handlers, &s.CordonSeen, &cordoned)
+	s.Cordoned = job.Micros(cordoned.Int64)
+	// What a hand wrote there and cannot be read counts as none: the session is to be seen all the same.
+	_ = json.Unmarshal(labels, &s.Labels)
+	_ = json.Unmarshal(handlers, &s.Handlers)
 	return s, err
 }
 
 // InsertSession writes the row of a new session.
 func (tx *Tx) InsertSession(s SessionRow) error {
-	_, err := tx.exec("insert session", "INSERT INTO session (id, node, address, pid, version, slots, started, beat_at)"+
-		" VALUES (?, ?, ?, ?, ?, ?, "+now+", "+now+")", s.ID[:], s.Node, s.Address, s.PID, s.Version, s.Slots)
+	labels, err := json.Marshal(s.Labels)
+	if err != nil {
+		return fmt.Errorf("insert session: %w", err)
+	}
+	handlers, err := json.Marshal(s.Handlers)
+	if err != nil {
+		return fmt.Errorf("insert session: %w", err)
+	}
+	_, err = tx.exec("insert session", "INSERT INTO session (id, node, address, pid, version, slots, labels, handlers, started, beat_at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, "+now+", "+now+")", s.ID[:], s.Node, s.Address, s.PID, s.Version, s.Slots, string(labels), string(handlers))
 	return err
 }
 
@@ -74,7 +101,7 @@ func (db *DB) Sessions(ctx context.Context) ([]SessionRow, error) {
 		s, err := scanSession(rows)
 		out = append(out, s)
 		return err
-	}, "SELECT "+sessionColumns+" FROM session ORDER BY id")
+	}, "SELECT "+sessionColumns+" FROM session s LEFT JOIN node n ON n.name = s.node ORDER BY s.id")
 	return out, err
 }
 
@@ -82,6 +109,7 @@ func (db *DB) Sessions(ctx context.Context) ([]SessionRow, error) {
 type Vitals struct {
 	Prepared, Executing int
 	Draining            bool
+	CordonSeen          job.Micros // see SessionRow
 	Offset              time.Duration
 }
 
@@ -101,8 +129,8 @@ func OpenPulse(dsn string, t Timeouts) (*Pulse, error) {
 // Beat raises the session's counter in one statement. false means that the row is gone: somebody buried the
 // session. An error means nothing: the beat may have arrived.
 func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) {
-	r, err := p.db.db.ExecContext(ctx, "UPDATE session SET beat = beat + 1, beat_at = "+now+", prepared = ?, executing = ?, draining = ?, clock_offset = ? WHERE id = ?",
-		v.Prepared, v.Executing, v.Draining, v.Offset.Microseconds(), id[:])
+	r, err := p.db.db.ExecContext(ctx, "UPDATE session SET beat = beat + 1, beat_at = "+now+", prepared = ?, executing = ?, draining = ?, cordon_seen = ?, clock_offset = ? WHERE id = ?",
+		v.Prepared, v.Executing, v.Draining, int64(v.CordonSeen), v.Offset.Microseconds(), id[:])
 	if err != nil {
 		return false, fmt.Errorf("beat: %w", err)
 	}

@@ -33,6 +33,8 @@ func (tx *Tx) InsertTasks(tasks []job.Task) error {
 type Slice struct {
 	FromHash, ToHash int // FromHash ≤ hash < ToHash
 	Before           job.Micros
+	Places           []int // only of these; nil: of any
+	Except           []int // and not of these
 }
 
 // Candidate is a task that was idle when it was seen.
@@ -40,6 +42,7 @@ type Candidate struct {
 	ID     int64
 	Hash   int
 	DueNow job.Micros
+	Place  int
 }
 
 // IdleTasks lists idle tasks in any of the slices, the earliest due first. It takes no lock.
@@ -55,29 +58,46 @@ func (db *DB) IdleTasks(ctx context.Context, slices []Slice, limit int) ([]Candi
 		}
 		cond += "hash >= ? AND hash < ? AND due_now < ?"
 		args = append(args, s.FromHash, s.ToHash, int64(s.Before))
+		for _, p := range []struct {
+			op   string
+			list []int
+		}{{" AND place IN ", s.Places}, {" AND place NOT IN ", s.Except}} {
+			if len(p.list) > 0 {
+				var list string
+				list, args = in(args, p.list)
+				cond += p.op + list
+			}
+		}
 		latest = max(latest, s.Before)
 	}
 	args = append(append([]any{int64(latest)}, args...), limit)
 	var out []Candidate
 	err := db.query(ctx, "scan idle tasks", func(rows *stdsql.Rows) error {
 		var c Candidate
-		err := rows.Scan(&c.ID, &c.Hash, &c.DueNow)
+		err := rows.Scan(&c.ID, &c.Hash, &c.DueNow, &c.Place)
 		out = append(out, c)
 		return err
-	}, "SELECT id, hash, due_now FROM task FORCE INDEX (slice) WHERE state = 0 AND due_now < ? AND ("+cond+") ORDER BY due_now LIMIT ?", args...)
+	}, "SELECT id, hash, due_now, place FROM task FORCE INDEX (slice) WHERE state = 0 AND due_now < ? AND ("+cond+") ORDER BY due_now LIMIT ?", args...)
 	return out, err
 }
 
-// Siblings returns the executing tasks of jobs that are due before an instant, by job.
-func (tx *Tx) Siblings(jobIDs []int64, before job.Micros) (map[int64][]TaskRow, error) {
+// Siblings returns the executing tasks of jobs that are due before an instant, by job; of the ordered ones among the
+// jobs also those that have not begun.
+func (tx *Tx) Siblings(jobIDs, ordered []int64, before job.Micros) (map[int64][]TaskRow, error) {
 	out := map[int64][]TaskRow{}
 	if len(jobIDs) == 0 {
 		return out, nil
 	}
 	list, args := in(nil, jobIDs)
+	state := "state = 2"
+	args = append(args, int64(before))
+	if len(ordered) > 0 {
+		var also string
+		also, args = in(args, ordered)
+		state = "(state = 2 OR job_id IN " + also + ")"
+	}
 	// The bound on due keeps the many tasks that are planned ahead for a frequent job out of the range.
-	rows, err := tx.tasks("read siblings", "SELECT "+taskColumns+" FROM task FORCE INDEX (due) WHERE job_id IN "+list+" AND due < ? AND state = 2",
-		append(args, int64(before))...)
+	rows, err := tx.tasks("read siblings", "SELECT "+taskColumns+" FROM task FORCE INDEX (due) WHERE job_id IN "+list+" AND due < ? AND "+state, args...)
 	for _, r := range rows {
 		out[r.JobID] = append(out[r.JobID], r)
 	}
@@ -148,15 +168,34 @@ func (tx *Tx) RequestKill(l job.Launch) (bool, error) {
 	return false, nil
 }
 
-// KillsRequested lists the launch counters of the executing tasks of a session that somebody wants killed.
-func (db *DB) KillsRequested(ctx context.Context, session uuid.UUID) ([]int64, error) {
-	var out []int64
+// Replace asks for executing tasks, seen by this transaction at their launches, to be killed because a later due time
+// takes their place. One that has ended meanwhile is left alone.
+func (tx *Tx) Replace(tasks []TaskRow) error {
+	for _, t := range tasks {
+		_, err := tx.exec("replace", "UPDATE task SET kill_requested = 2 WHERE id = ? AND session_id = ? AND launch = ? AND state = 2 AND kill_requested = 0",
+			t.ID, t.Launch.Session[:], t.Launch.N)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// KillRequest is an executing task that is to be killed.
+type KillRequest struct {
+	Launch   job.Launch
+	Replaced bool // by a later due time; else somebody wants it
+}
+
+// KillsRequested lists the executing tasks of a session that are to be killed.
+func (db *DB) KillsRequested(ctx context.Context, session uuid.UUID) ([]KillRequest, error) {
+	var out []KillRequest
 	err := db.query(ctx, "list kill requests", func(rows *stdsql.Rows) error {
-		var n int64
-		err := rows.Scan(&n)
-		out = append(out, n)
+		k := KillRequest{Launch: job.Launch{Session: session}}
+		err := rows.Scan(&k.Launch.N, &k.Replaced)
+		out = append(out, k)
 		return err
-	}, "SELECT launch FROM task FORCE INDEX (owner) WHERE session_id = ? AND state = 2 AND kill_requested = 1", session[:])
+	}, "SELECT launch, kill_requested = 2 FROM task FORCE INDEX (owner) WHERE session_id = ? AND state = 2 AND kill_requested > 0", session[:])
 	return out, err
 }
 

@@ -287,7 +287,7 @@ func TestNothingToDo(t *testing.T) {
 		if err != nil || took != nil {
 			t.Errorf("claim: got %v, %v", took, err)
 		}
-		siblings, err := tx.Siblings(nil, 1)
+		siblings, err := tx.Siblings(nil, nil, 1)
 		if err != nil || len(siblings) != 0 {
 			t.Errorf("siblings: got %v, %v", siblings, err)
 		}
@@ -353,7 +353,11 @@ func TestKillRequests(t *testing.T) {
 	}
 	requested := func(what string, want ...int64) {
 		t.Helper()
-		got, err := f.db.KillsRequested(t.Context(), session(1))
+		kills, err := f.db.KillsRequested(t.Context(), session(1))
+		var got []int64
+		for _, k := range kills {
+			got = append(got, k.Launch.N)
+		}
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, %v; want %v", what, got, err, want)
 		}

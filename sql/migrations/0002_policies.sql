@@ -18,24 +18,26 @@ ALTER TABLE job
   ADD COLUMN pause_until  BIGINT       NOT NULL DEFAULT 0  COMMENT 'when the pause ends by itself, 0: it does not',
   ADD COLUMN pause_reason VARCHAR(512) NOT NULL DEFAULT '',
   ADD COLUMN paused_by    VARCHAR(128) NOT NULL DEFAULT '';
+ALTER TABLE job ADD KEY held (held, app); -- by itself, so that the columns before are added at once
 
 ALTER TABLE session
-  ADD COLUMN labels   TEXT NULL COMMENT 'JSON object',
-  ADD COLUMN handlers TEXT NULL COMMENT 'JSON array: the keys of the handlers that it has';
+  ADD COLUMN labels      TEXT   NULL COMMENT 'JSON object',
+  ADD COLUMN handlers    TEXT   NULL COMMENT 'JSON array: the keys of the handlers that it has',
+  ADD COLUMN cordon_seen BIGINT NOT NULL DEFAULT 0 COMMENT 'node.since of the cordon since which it holds nothing prepared and starts nothing';
 
 -- A task in state 3 has a row here: it is due, and something must end before it may start.
 CREATE TABLE waiting (
   task_id  BIGINT  NOT NULL,
   kind     TINYINT NOT NULL COMMENT '1 for its job: runs of it, 2 for a slot of its group, 3 for a node that it may run on',
   job_id   BIGINT  NOT NULL,
-  group_id BIGINT  NOT NULL DEFAULT 0,
-  priority TINYINT NOT NULL DEFAULT 0,
+  group_id BIGINT  NOT NULL DEFAULT 0 COMMENT 'of kind 2 the group, of kind 3 the place',
+  turn     TINYINT NOT NULL DEFAULT 0 COMMENT 'minus the priority: the lowest goes first',
   due      BIGINT  NOT NULL,
   since    BIGINT  NOT NULL,
-  expires  BIGINT  NOT NULL COMMENT 'when it ends missed; far away when there is no start deadline',
+  expires  BIGINT  NOT NULL COMMENT 'when it ends missed; the end of time when there is no start deadline',
   PRIMARY KEY (task_id),
   KEY job (job_id, due),
-  KEY grp (kind, group_id, priority, due),
+  KEY grp (kind, group_id, turn, due),
   KEY expires (expires)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
@@ -68,7 +70,7 @@ CREATE TABLE job_ref (
 
 CREATE TABLE place (
   id       INT          NOT NULL AUTO_INCREMENT,
-  selector VARCHAR(700) NOT NULL COMMENT 'which labels a node must have, in the canonical form',
+  selector VARCHAR(700) NOT NULL COMMENT 'which labels a node must have, in the canonical form, that of its handler included',
   PRIMARY KEY (id),
   UNIQUE KEY selector (selector)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
@@ -95,7 +97,8 @@ CREATE TABLE handler_off (
 -- Pauses of an app, or, with an empty name, of the whole cluster.
 CREATE TABLE pause (
   app    VARCHAR(128) NOT NULL,
-  until  BIGINT       NOT NULL DEFAULT 0 COMMENT 'when it ends by itself, 0: it does not',
+  until  BIGINT       NOT NULL DEFAULT 0 COMMENT 'when it ends by itself, 0: it does not; once it is over, when it ended',
+  ended  TINYINT      NOT NULL DEFAULT 0 COMMENT '1: it is over and the audit says so; the row goes once no job is held for it any more',
   reason VARCHAR(512) NOT NULL DEFAULT '',
   who    VARCHAR(128) NOT NULL DEFAULT '',
   since  BIGINT       NOT NULL,
@@ -113,7 +116,7 @@ CREATE TABLE calendar (
   UNIQUE KEY name (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- Its id is that of a request, and so the origin of its tasks.
+-- Its id is that of a request, and the origin of its tasks is that below zero.
 CREATE TABLE backfill (
   id       BIGINT       NOT NULL,
   job_id   BIGINT       NOT NULL,
@@ -123,6 +126,8 @@ CREATE TABLE backfill (
   parallel INT          NOT NULL COMMENT 'tasks of it at once',
   total    BIGINT       NOT NULL COMMENT 'due times in all',
   planned  BIGINT       NOT NULL DEFAULT 0 COMMENT 'how many of them have or had a task',
+  missing  TINYINT      NOT NULL DEFAULT 0 COMMENT 'leave out due times that have a run which succeeded',
+  left_out BIGINT       NOT NULL DEFAULT 0 COMMENT 'how many that were',
   state    TINYINT      NOT NULL DEFAULT 0 COMMENT '0 running, 1 done, 2 cancelled',
   who      VARCHAR(128) NOT NULL DEFAULT '',
   created  BIGINT       NOT NULL,
@@ -175,6 +180,6 @@ CREATE OR REPLACE VIEW v_task AS
   FROM task t JOIN job j ON j.id = t.job_id;
 UPDATE task SET state = 0 WHERE state = 3;
 DROP TABLE audit, chunk, backfill, calendar, pause, handler_off, node, place, job_ref, slot, grp, waiting;
-ALTER TABLE session DROP COLUMN handlers, DROP COLUMN labels;
-ALTER TABLE job DROP COLUMN paused_by, DROP COLUMN pause_reason, DROP COLUMN pause_until, DROP COLUMN held, DROP COLUMN replan, DROP COLUMN place;
+ALTER TABLE session DROP COLUMN cordon_seen, DROP COLUMN handlers, DROP COLUMN labels;
+ALTER TABLE job DROP COLUMN paused_by, DROP COLUMN pause_reason, DROP COLUMN pause_until, DROP KEY held, DROP COLUMN held, DROP COLUMN replan, DROP COLUMN place;
 ALTER TABLE task DROP KEY slice, DROP COLUMN priority, DROP COLUMN place, ADD KEY slice (state, due_now, hash);

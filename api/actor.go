@@ -1,0 +1,20 @@
+package api
+
+import (
+	"net"
+	"net/http"
+
+	"go-crontab/job"
+)
+
+// withActor notes who asks and from where, for the audit of what the request changes.
+func withActor(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		address, _, err := net.SplitHostPort(r.RemoteAddr)
+		if err != nil {
+			address = r.RemoteAddr
+		}
+		ctx := job.WithActor(r.Context(), job.Actor{Who: job.Anonymous, Origin: address})
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}

@@ -1,0 +1,77 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// auditView is a line of the audit as clients see it.
+type auditView struct {
+	ID     string          `json:"id"`
+	At     string          `json:"at"`
+	Who    string          `json:"who"`
+	Origin string          `json:"origin,omitempty"`
+	Action job.Action      `json:"action"`
+	Kind   job.Kind        `json:"kind"`
+	JobID  string          `json:"job_id,omitempty"`
+	App    string          `json:"app,omitempty"`
+	Name   string          `json:"name,omitempty"`
+	Reason string          `json:"reason,omitempty"`
+	Was    json.RawMessage `json:"was,omitempty"`
+	Became json.RawMessage `json:"became,omitempty"`
+}
+
+func viewOfEntry(e *job.Entry) *auditView {
+	v := &auditView{
+		ID: strconv.FormatInt(e.ID, 10), At: stamp(e.At), Who: e.Who, Origin: e.Origin, Action: e.Action, Kind: e.Kind,
+		App: e.App, Name: e.Name, Reason: e.Reason, Was: raw(e.Was), Became: raw(e.Became),
+	}
+	if e.Kind == job.KindJob && e.Ref != 0 {
+		v.JobID = strconv.FormatInt(e.Ref, 10)
+	}
+	return v
+}
+
+// raw is a stored JSON text as it is, or as a text if it is none: a hand may have written it.
+func raw(s string) json.RawMessage {
+	if s == "" || json.Valid([]byte(s)) {
+		return json.RawMessage(s)
+	}
+	b, _ := json.Marshal(s) // a text cannot fail
+	return b
+}
+
+// listAudit: GET /api/v1/audit, the latest first.
+func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	f := sql.AuditFilter{
+		Kind: job.Kind(q.text("kind")), App: q.text("app"), JobID: q.number("job_id", 0, 1<<63-1), Who: q.text("who"),
+		From: job.MicrosOf(q.instant("from")), To: job.MicrosOf(q.instant("to")),
+	}
+	limit := q.limit()
+	if c := q.cursor("audit"); c != nil {
+		f.After = &c.RunPlace
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	f.Limit = limit + 1 // one more tells whether there is a next page
+	rows, err := s.cfg.DB.Audit(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	p := page[*auditView]{Items: []*auditView{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		last := &rows[limit-1]
+		p.Next = (&cursor{list: "audit", RunPlace: sql.RunPlace{ID: last.ID, Due: last.At}}).String()
+	}
+	for i := range rows {
+		p.Items = append(p.Items, viewOfEntry(&rows[i]))
+	}
+	return answer(w, http.StatusOK, p)
+}

@@ -1,0 +1,178 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// backfillView is a backfill as clients see it.
+type backfillView struct {
+	ID       string           `json:"id"`
+	JobID    string           `json:"job_id"`
+	From     string           `json:"from"`
+	To       string           `json:"to"`
+	Parallel int              `json:"parallel"`
+	Missing  bool             `json:"missing"`
+	State    string           `json:"state"`
+	Total    int64            `json:"total"`
+	Started  int64            `json:"planned"`  // due times that have or had a task
+	LeftOut  int64            `json:"left_out"` // due times that had succeeded before
+	Ended    int64            `json:"ended"`
+	Outcomes map[string]int64 `json:"outcomes"`
+	Who      string           `json:"who,omitempty"`
+	Created  string           `json:"created"`
+	Updated  string           `json:"updated"`
+}
+
+func (s *Server) viewBackfill(ctx context.Context, b job.Backfill) (backfillView, error) {
+	v := backfillView{
+		ID: strconv.FormatInt(b.ID, 10), JobID: strconv.FormatInt(b.JobID, 10), From: stamp(b.From), To: stamp(b.To), Parallel: b.Parallel, Missing: b.Missing,
+		State: b.State.String(), Total: b.Total, Started: b.Planned, LeftOut: b.LeftOut, Outcomes: map[string]int64{}, Who: b.Who,
+		Created: stamp(b.Created), Updated: stamp(b.Updated),
+	}
+	outcomes, err := s.cfg.DB.BackfillOutcomes(ctx, &b)
+	for o, n := range outcomes {
+		v.Outcomes[o.String()] = n
+		v.Ended += n
+	}
+	return v, err
+}
+
+// startBackfill: POST /api/v1/jobs/{id}/backfill
+func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
+	id, err := jobID(r)
+	if err != nil {
+		return err
+	}
+	body, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	f := newFields(body)
+	var from, to *time.Time
+	parallel, missing := 1, (*bool)(nil)
+	f.instant("from", &from)
+	f.instant("to", &to)
+	f.count("parallel", &parallel, job.MaxParallel)
+	f.boolean("missing", &missing)
+	for name, t := range map[string]*time.Time{"from": from, "to": to} {
+		if t == nil && body[name] == nil {
+			f.wrong(name, "is missing; give a time such as 2027-01-31T03:00:00Z")
+		}
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	b, err := e.Backfill(r.Context(), id, *from, *to, parallel, missing != nil && *missing, key)
+	if err != nil {
+		return lookAt(err, "GET /api/v1/backfills?job_id=%d tells whether it was begun.", id)
+	}
+	v, err := s.viewBackfill(r.Context(), b)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/api/v1/backfills/"+v.ID)
+	return answer(w, http.StatusAccepted, v)
+}
+
+// listBackfills: GET /api/v1/backfills
+func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	limit, before := q.limit(), int64(0)
+	ofJob := q.number("job_id", 0, 1<<62)
+	if c := q.cursor("backfills"); c != nil {
+		before = c.ID
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	rows, err := s.cfg.DB.Backfills(r.Context(), ofJob, before, limit+1)
+	if err != nil {
+		return err
+	}
+	p := page[backfillView]{Items: []backfillView{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		p.Next = (&cursor{list: "backfills", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
+	}
+	for _, b := range rows {
+		v, err := s.viewBackfill(r.Context(), b)
+		if err != nil {
+			return err
+		}
+		p.Items = append(p.Items, v)
+	}
+	return answer(w, http.StatusOK, p)
+}
+
+// backfillID returns the id in the path.
+func backfillID(r *http.Request) (int64, error) {
+	text, err := param(r, "id")
+	if err != nil {
+		return 0, err
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 {
+		return 0, noBackfill(text)
+	}
+	return id, nil
+}
+
+func noBackfill(id string) error {
+	return notFound.problem("There is no backfill %q; GET /api/v1/backfills lists them.", cutShort(id))
+}
+
+// getBackfill: GET /api/v1/backfills/{id}
+func (s *Server) getBackfill(w http.ResponseWriter, r *http.Request) error {
+	id, err := backfillID(r)
+	if err != nil {
+		return err
+	}
+	return s.showBackfill(w, r, id, s.cfg.DB.Backfill)
+}
+
+// cancelBackfill: POST /api/v1/backfills/{id}/cancel
+func (s *Server) cancelBackfill(w http.ResponseWriter, r *http.Request) error {
+	id, err := backfillID(r)
+	if err != nil {
+		return err
+	}
+	if err := readNothing(w, r); err != nil {
+		return err
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	return s.showBackfill(w, r, id, e.CancelBackfill)
+}
+
+func (s *Server) showBackfill(w http.ResponseWriter, r *http.Request, id int64, get func(context.Context, int64) (job.Backfill, error)) error {
+	b, err := get(r.Context(), id)
+	switch {
+	case errors.Is(err, sql.ErrNotFound):
+		return noBackfill(fmt.Sprint(id))
+	case err != nil:
+		return lookAt(err, "GET /api/v1/backfills/%d tells how it is.", id)
+	}
+	v, err := s.viewBackfill(r.Context(), b)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, v)
+}

@@ -1,0 +1,119 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// groupView is a group as clients see it.
+type groupView struct {
+	Name      string `json:"name"`
+	Slots     int    `json:"slots"`
+	Executing int    `json:"executing"`
+	Waiting   int    `json:"waiting"`
+	Jobs      int    `json:"jobs"`
+	Created   string `json:"created"`
+	Updated   string `json:"updated"`
+}
+
+func viewGroup(g sql.GroupRow) groupView {
+	return groupView{g.Name, g.Slots, g.Executing, g.Waiting, g.Jobs, stamp(g.Created), stamp(g.Updated)}
+}
+
+// listGroups: GET /api/v1/groups
+func (s *Server) listGroups(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	limit, after := q.limit(), int64(0)
+	if c := q.cursor("groups"); c != nil {
+		after = c.ID
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	rows, err := s.cfg.DB.Groups(r.Context(), "", after, limit+1)
+	if err != nil {
+		return err
+	}
+	p := page[groupView]{Items: []groupView{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		p.Next = (&cursor{list: "groups", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
+	}
+	for _, g := range rows {
+		p.Items = append(p.Items, viewGroup(g))
+	}
+	return answer(w, http.StatusOK, p)
+}
+
+// getGroup: GET /api/v1/groups/{name}
+func (s *Server) getGroup(w http.ResponseWriter, r *http.Request) error {
+	name, err := param(r, "name")
+	if err != nil {
+		return err
+	}
+	rows, err := s.cfg.DB.Groups(r.Context(), name, 0, 1)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return noGroup(name)
+	}
+	return answer(w, http.StatusOK, viewGroup(rows[0]))
+}
+
+func noGroup(name string) error {
+	return notFound.problem("There is no group %q; PUT makes one.", cutShort(name))
+}
+
+// putGroup: PUT /api/v1/groups/{name}
+func (s *Server) putGroup(w http.ResponseWriter, r *http.Request) error {
+	name, err := param(r, "name")
+	if err != nil {
+		return err
+	}
+	body, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	f := newFields(body)
+	slots := 0
+	f.count("slots", &slots, job.MaxSlots)
+	f.ignore("name", "executing", "waiting", "jobs", "created", "updated")
+	if _, given := body["slots"]; !given {
+		f.wrong("slots", "is missing; say how many runs of the group's jobs may execute at once")
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	if _, err := e.PutGroup(r.Context(), name, slots); err != nil {
+		return lookAt(err, "GET the group to see how many slots it has.")
+	}
+	return s.getGroup(w, r)
+}
+
+// deleteGroup: DELETE /api/v1/groups/{name}
+func (s *Server) deleteGroup(w http.ResponseWriter, r *http.Request) error {
+	name, err := param(r, "name")
+	if err != nil {
+		return err
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	switch err := e.DeleteGroup(r.Context(), name); {
+	case errors.Is(err, sql.ErrNotFound):
+		return noGroup(name)
+	case err != nil:
+		return lookAt(err, "GET the group to see whether it is still there.")
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

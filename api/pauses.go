@@ -1,0 +1,154 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"go-crontab/job"
+)
+
+// pauseView is a pause as clients see it.
+type pauseView struct {
+	Scope  job.Scope `json:"scope"`
+	App    string    `json:"app,omitempty"`
+	By     string    `json:"by,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	Since  string    `json:"since"`
+	Until  string    `json:"until,omitempty"` // when it ends by itself
+	Ended  string    `json:"ended,omitempty"` // of one that is over
+	Jobs   *int64    `json:"jobs,omitempty"`  // how many it stops, when it was just made
+}
+
+func viewOfPause(p *job.Pause) *pauseView {
+	return &pauseView{Scope: p.Scope, App: p.App, By: p.By, Reason: p.Reason, Since: stamp(p.Since), Until: stamp(p.Until)}
+}
+
+// readPause reads the body of a request to pause something: none, or an object with a reason and an end.
+func (s *Server) readPause(w http.ResponseWriter, r *http.Request) (job.PauseRequest, error) {
+	var p job.PauseRequest
+	body, err := readBody(w, r)
+	if err != nil || len(body) == 0 {
+		return p, err
+	}
+	if err := checkMedia(r); err != nil {
+		return p, err
+	}
+	o, err := parseObject(body)
+	if err != nil {
+		return p, err
+	}
+	f := newFields(o)
+	f.text("reason", &p.Reason)
+	if v, given := f.take("until"); given {
+		now, err := s.now()
+		if err != nil {
+			return p, err
+		}
+		text, _ := v.(string)
+		until, ok := endOf(text, now)
+		if !ok {
+			f.want("until", v, `a time such as "2027-01-31T09:00:00Z", or a duration such as "2h"`)
+		}
+		p.Until = job.MicrosOf(until)
+	}
+	return p, f.done()
+}
+
+// endOf reads an instant, or how far it is away.
+func endOf(text string, now time.Time) (time.Time, bool) {
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, t.Unix() > 0
+	}
+	d, err := time.ParseDuration(text)
+	return now.Add(d), err == nil && d > 0
+}
+
+// pauseJob: POST /api/v1/jobs/{id}/pause
+func (s *Server) pauseJob(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.readPause(w, r)
+	if err != nil {
+		return err
+	}
+	return s.act(w, r, func(e Editor, ctx context.Context, id int64) (job.Job, error) { return e.Pause(ctx, id, p) })
+}
+
+// resumeJob: POST /api/v1/jobs/{id}/resume
+func (s *Server) resumeJob(w http.ResponseWriter, r *http.Request) error {
+	if err := readNothing(w, r); err != nil {
+		return err
+	}
+	return s.act(w, r, Editor.Resume)
+}
+
+// scope returns the app that the path names, or "" where it names none: the cluster.
+func scope(r *http.Request) (string, error) {
+	app, err := param(r, "app")
+	if err != nil || app == "" {
+		return "", err
+	}
+	return app, job.ValidateApp(app)
+}
+
+// pauseAll: POST /api/v1/apps/{app}/pause and /api/v1/cluster/pause
+func (s *Server) pauseAll(w http.ResponseWriter, r *http.Request) error {
+	app, err := scope(r)
+	if err != nil {
+		return err
+	}
+	p, err := s.readPause(w, r)
+	if err != nil {
+		return err
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	made, err := e.PauseApp(r.Context(), app, p)
+	if err != nil {
+		return lookAt(err, "GET /api/v1/pauses shows what stands; the same request again does no harm.")
+	}
+	v := viewOfPause(&made)
+	if n, err := s.cfg.DB.CountJobs(r.Context(), app); err == nil { // the pause stands without it
+		v.Jobs = &n
+	}
+	return answer(w, http.StatusOK, v)
+}
+
+// resumeAll: POST /api/v1/apps/{app}/resume and /api/v1/cluster/resume
+func (s *Server) resumeAll(w http.ResponseWriter, r *http.Request) error {
+	app, err := scope(r)
+	if err != nil {
+		return err
+	}
+	if err := readNothing(w, r); err != nil {
+		return err
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	if err := e.ResumeApp(r.Context(), app); err != nil {
+		return lookAt(err, "GET /api/v1/pauses shows what stands; the same request again does no harm.")
+	}
+	return s.listPauses(w, r)
+}
+
+// listPauses: GET /api/v1/pauses lists the pauses of the cluster and of apps.
+func (s *Server) listPauses(w http.ResponseWriter, r *http.Request) error {
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	rows, err := s.cfg.DB.Pauses(r.Context())
+	if err != nil {
+		return err
+	}
+	p := page[*pauseView]{Items: []*pauseView{}}
+	for i := range rows {
+		if !rows[i].Ended && !rows[i].Over(job.MicrosOf(now)) {
+			p.Items = append(p.Items, viewOfPause(&rows[i].Pause))
+		}
+	}
+	return answer(w, http.StatusOK, p)
+}

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// backfillView is a range of due times that are started now.
+type backfillView struct {
+	ID       string           `json:"id"`
+	JobID    string           `json:"job_id"`
+	From     *time.Time       `json:"from"`
+	To       *time.Time       `json:"to"`
+	Parallel int              `json:"parallel"`
+	State    string           `json:"state"`
+	Total    int64            `json:"total"`
+	LeftOut  int64            `json:"left_out"`
+	Ended    int64            `json:"ended"`
+	Outcomes map[string]int64 `json:"outcomes"`
+	Created  *time.Time       `json:"created"`
+}
+
+const backfillsPath = "/api/v1/backfills"
+
+func backfillCommand(c *console) *cobra.Command {
+	return newGroup("backfill", "Start due times that have passed", backfillStart(c), backfillList(c), backfillShow(c), backfillCancel(c))
+}
+
+func backfillStart(c *console) *cobra.Command {
+	var from, to string
+	var parallel int
+	var missing, wait bool
+	cmd := &cobra.Command{
+		Use: "start JOB --from TIME --to TIME", Short: "Start the due times of a job in a range", Args: wants(1, 1, jobArgument),
+		Long: `Start the due times of a job in a range, both ends included, whether or not they were started before. Each run is
+told its due time (GOCRONTAB_DUE). Unless the job's runs may overlap they go one after the other, in turn with the
+schedule's.`,
+		Example: `  go-crontab backfill start report --from 2027-01-01T00:00:00Z --to 2027-01-31T23:59:59Z --parallel 4
+  go-crontab backfill start report --from "2027-01-01 00:00" --to -1h --missing --wait`,
+		ValidArgsFunction: completeJobs(c),
+	}
+	r := newRemote(c, cmd)
+	cmd.Flags().StringVar(&from, "from", "", `the first due time: 2027-01-31T09:00:00+01:00, "2027-01-31 09:00" or -24h`)
+	cmd.Flags().StringVar(&to, "to", "", "the last due time, written like --from (default now)")
+	cmd.Flags().IntVarP(&parallel, "parallel", "p", 1, "so many of them at once")
+	cmd.Flags().BoolVar(&missing, "missing", false, "leave out due times that have a run which succeeded")
+	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait for its end; exit with 1 unless all succeeded")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx, now := cmd.Context(), time.Now()
+		first, err := parseTime(from, time.Local, now)
+		if err != nil {
+			return usageError("--from %w", err)
+		}
+		last := now
+		if to != "" {
+			if last, err = parseTime(to, time.Local, now); err != nil {
+				return usageError("--to %w", err)
+			}
+		}
+		j, _, err := findJob(ctx, r, args[0])
+		if err != nil {
+			return err
+		}
+		b, raw, err := ask[backfillView](ctx, r, http.MethodPost, j.path()+"/backfill", nil,
+			map[string]any{"from": first, "to": last, "parallel": parallel, "missing": missing})
+		if err != nil {
+			return err
+		}
+		if wait {
+			if b, err = r.awaitBackfill(ctx, b); err != nil {
+				return err
+			}
+			_, raw, err = get[backfillView](ctx, r, backfillsPath+"/"+b.ID, nil)
+			if err != nil {
+				return err
+			}
+		}
+		if err := r.object(c, raw, b.ID, func() error {
+			c.printf("backfill %s of %s: %s\n", b.ID, plain(j.fullName()), b.progress())
+			if !wait {
+				c.notef("to follow:  %[1]s backfill show %[2]s\nto cancel:  %[1]s backfill cancel %[2]s\n", program(), b.ID)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		if wait && (b.State != "done" || b.Outcomes["succeeded"] != b.Ended) {
+			return fmt.Errorf("backfill %s: not all due times succeeded", b.ID)
+		}
+		return nil
+	}
+	return cmd
+}
+
+// progress says in words how far it is.
+func (b *backfillView) progress() string {
+	words := fmt.Sprintf("%s, %d of %d due times have ended", b.State, b.Ended, b.Total-b.LeftOut)
+	if b.LeftOut > 0 {
+		words += fmt.Sprintf(", %d had succeeded before", b.LeftOut)
+	}
+	var parts []string
+	for _, o := range slices.Sorted(maps.Keys(b.Outcomes)) {
+		parts = append(parts, fmt.Sprintf("%d %s", b.Outcomes[o], o))
+	}
+	if parts != nil {
+		words += " (" + strings.Join(parts, ", ") + ")"
+	}
+	return words
+}
+
+func (r *remote) awaitBackfill(ctx context.Context, b backfillView) (backfillView, error) {
+	for b.State == "running" {
+		select {
+		case <-ctx.Done():
+			return b, context.Cause(ctx)
+		case <-time.After(500 * time.Millisecond):
+		}
+		var err error
+		if b, _, err = get[backfillView](ctx, r, backfillsPath+"/"+b.ID, nil); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+func backfillList(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "ls [JOB]", Short: "List backfills, the latest first", Args: wants(0, 1, jobArgument), Example: "  go-crontab backfill ls",
+		ValidArgsFunction: completeJobs(c),
+	}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		query := url.Values{}
+		if len(args) > 0 {
+			j, _, err := findJob(cmd.Context(), r, args[0])
+			if err != nil {
+				return err
+			}
+			query.Set("job_id", j.ID)
+		}
+		found, raw, err := list[backfillView](cmd.Context(), r, backfillsPath, query, 100)
+		if err != nil {
+			return err
+		}
+		return r.list(raw, func(i int) string { return found[i].ID }, func() error {
+			if len(found) == 0 {
+				c.notef("There are no backfills.\n")
+				return nil
+			}
+			now := time.Now()
+			t := &table{columns: []column{{head: "ID", right: true}, {head: "JOB", right: true}, {head: "FROM"}, {head: "TO"}, {head: "AT ONCE", right: true}, {head: "BEGUN"}, {head: "PROGRESS", shrink: true}}}
+			for _, b := range found {
+				t.add(text(b.ID), text(b.JobID), text(instant(b.From)), text(instant(b.To)), text(fmt.Sprint(b.Parallel)), text(relative(b.Created, now)), text(b.progress()))
+			}
+			return r.table(t)
+		})
+	}
+	return cmd
+}
+
+// instant writes a time to the second.
+func instant(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func backfillShow(c *console) *cobra.Command {
+	return backfillOne(c, "show", "Show how far a backfill is", http.MethodGet, "")
+}
+
+func backfillCancel(c *console) *cobra.Command {
+	return backfillOne(c, "cancel", "End a backfill; what executes runs to its end", http.MethodPost, "/cancel")
+}
+
+func backfillOne(c *console, verb, short, method, path string) *cobra.Command {
+	cmd := &cobra.Command{Use: verb + " ID", Short: short, Args: wants(1, 1, "the backfill's id"), Example: "  go-crontab backfill " + verb + " 17"}
+	r := newRemote(c, cmd, "table", "json", "yaml")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		b, raw, err := ask[backfillView](cmd.Context(), r, method, backfillsPath+"/"+url.PathEscape(args[0])+path, nil, nil)
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, "", func() error {
+			c.printf("backfill %s of job %s, %s to %s: %s\n", b.ID, b.JobID, instant(b.From), instant(b.To), b.progress())
+			return nil
+		})
+	}
+	return cmd
+}

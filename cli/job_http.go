@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"go-crontab/job"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// httpFlags are the flags of `job add` for a request instead of a command.
+type httpFlags struct {
+	request  job.HTTP
+	headers  []string
+	tls      job.HTTPTLS
+	ca, cert string // files
+	key      string
+	sign     string
+	set      *pflag.FlagSet // of them all
+}
+
+func (f *httpFlags) flags(cmd *cobra.Command) {
+	f.set = pflag.NewFlagSet("http", pflag.ContinueOnError)
+	f.set.SortFlags = false
+	f.set.StringVar(&f.request.URL, "http", "", `call this URL instead of running a command; {{due}}, {{attempt}}, {{launch}}, {{job}}
+and {{app}} are filled in here, in headers and in the body`)
+	f.set.StringVar(&f.request.Method, "method", "", "of --http (default GET, with --body POST)")
+	f.set.StringArrayVarP(&f.headers, "header", "H", nil, `"Name: value" for --http; may be repeated`)
+	f.set.StringVar(&f.request.Body, "body", "", "what --http sends")
+	f.set.StringSliceVar(&f.request.Expect, "expect", nil, "statuses of --http that mean success: 204, 2xx, 200-299 (default 2xx)")
+	f.set.IntVar(&f.request.BodyLimit, "body-limit", 0, "bytes of the answer that are kept (default 65536)")
+	f.set.IntVar(&f.request.Redirects, "redirects", 0, "how many redirects --http follows (default none)")
+	f.set.StringVar(&f.sign, "sign", "", "sign --http with HMAC-SHA256 and the nodes' secret of this name")
+	f.set.BoolVar(&f.tls.SkipVerify, "tls-skip-verify", false, "believe every certificate")
+	f.set.StringVar(&f.ca, "tls-ca", "", "file with the certificates to trust, instead of those of the nodes' systems")
+	f.set.StringVar(&f.tls.ServerName, "tls-server-name", "", "what the server's certificate is for (default the URL's host)")
+	f.set.StringVar(&f.cert, "tls-client-cert", "", "file with the certificate to show")
+	f.set.StringVar(&f.key, "tls-client-key", "", "name of the nodes' secret that is its key")
+	cmd.Flags().AddFlagSet(f.set)
+}
+
+// complete makes the request of the flags; nil if there is none.
+func (f *httpFlags) complete() (*job.HTTP, error) {
+	if f.request.URL == "" {
+		var alone string
+		f.set.VisitAll(func(flag *pflag.Flag) {
+			if flag.Changed {
+				alone = flag.Name
+			}
+		})
+		if alone != "" {
+			return nil, usageError("--%s goes with --http URL", alone)
+		}
+		return nil, nil
+	}
+	h := f.request
+	for _, header := range f.headers {
+		name, value, ok := strings.Cut(header, ":")
+		if !ok {
+			return nil, usageError(`--header %q: want "Name: value"`, header)
+		}
+		if h.Headers == nil {
+			h.Headers = map[string]string{}
+		}
+		if _, twice := h.Headers[name]; twice {
+			return nil, usageError("--header %q: is given twice", name)
+		}
+		h.Headers[name] = strings.TrimSpace(value)
+	}
+	if f.sign != "" {
+		h.Sign = &job.HTTPSign{Secret: job.Secret(f.sign)}
+	}
+	f.tls.ClientKey = job.Secret(f.key)
+	for _, pem := range []struct {
+		file string
+		to   *string
+	}{{f.ca, &f.tls.CA}, {f.cert, &f.tls.ClientCert}} {
+		if pem.file == "" {
+			continue
+		}
+		text, err := os.ReadFile(pem.file)
+		if err != nil {
+			return nil, err
+		}
+		*pem.to = string(text)
+	}
+	if f.tls != (job.HTTPTLS{}) {
+		h.TLS = &f.tls
+	}
+	return &h, nil
+}
+
+// what says in one line what a job does.
+func (j *jobView) what() string {
+	switch {
+	case j.HTTP != nil:
+		return j.HTTP.Method + " " + j.HTTP.URL
+	default:
+		return j.Command
+	}
+}
+
+// httpCard adds the request to the card of a job.
+func httpCard(d *card, h *job.HTTP) {
+	if h == nil {
+		return
+	}
+	d.add("http", h.Method+" "+h.URL)
+	for i, name := range slices.Sorted(maps.Keys(h.Headers)) {
+		title := ""
+		if i == 0 {
+			title = "headers"
+		}
+		d.add(title, name+": "+h.Headers[name])
+	}
+	d.add("body", h.Body)
+	d.add("expect", strings.Join(h.Expect, ", "))
+	if h.Redirects > 0 {
+		d.add("redirects", fmt.Sprintf("%d at most", h.Redirects))
+	}
+	if h.Sign != nil {
+		d.add("signed", "with the secret "+string(h.Sign.Secret))
+	}
+	d.add("tls", tlsInFull(h.TLS))
+}
+
+func tlsInFull(t *job.HTTPTLS) string {
+	if t == nil {
+		return ""
+	}
+	var said []string
+	for _, s := range []struct {
+		set  bool
+		text string
+	}{
+		{t.SkipVerify, "any certificate is believed"},
+		{t.CA != "", "trusts its own certificates only"},
+		{t.ServerName != "", "the certificate is for " + t.ServerName},
+		{t.ClientCert != "", "shows a certificate, with the key " + string(t.ClientKey)},
+	} {
+		if s.set {
+			said = append(said, s.text)
+		}
+	}
+	return strings.Join(said, "; ")
+}

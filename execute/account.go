@@ -1,0 +1,148 @@
+package execute
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// account is as whom a command runs, if not as the node's own user.
+type account struct {
+	uid, gid   uint32
+	groups     []uint32 // supplementary ones; gid may be among them
+	name, home string
+}
+
+// account finds as whom an attempt is to run: nil for the node's own user as the node runs, without a switch and with
+// the node's own HOME and USER.
+//
+// Whom a node may become is the kernel's answer, unless the operator gives a list. Then commands run as nobody else,
+// not even as the node's own user: a job of a node that runs as root would only have to leave out its user.
+func (s *Shell) account(want string) (*account, error) {
+	if want == "" {
+		if len(s.cfg.RunAs) == 0 {
+			return nil, nil
+		}
+		own, err := ownAccount()
+		if err == nil && !own.listed(s.cfg.RunAs) {
+			err = fmt.Errorf("the job names no user, and %s, as which this node runs, is not in its --run-as-allow: %s", own.name, strings.Join(s.cfg.RunAs, ", "))
+		}
+		return nil, err
+	}
+	name, group, withGroup := strings.Cut(want, ":")
+	a, err := findAccount(name, withGroup)
+	if err != nil {
+		return nil, err
+	}
+	if withGroup {
+		gid, err := findGroup(group)
+		if err != nil {
+			return nil, err
+		}
+		if len(s.cfg.RunAs) > 0 && !a.member(gid) {
+			return nil, fmt.Errorf("user: %s is no member of group %s, and this node has a --run-as-allow", name, group)
+		}
+		a.gid = gid
+	}
+	switch {
+	case len(s.cfg.RunAs) > 0 && !a.listed(s.cfg.RunAs):
+		return nil, fmt.Errorf("user: %s is not in this node's --run-as-allow: %s", a.name, strings.Join(s.cfg.RunAs, ", "))
+	case !a.own() && !maySwitch():
+		return nil, fmt.Errorf("user: this node may not run commands as %s: for that it must run as root, or with CAP_SETUID, CAP_SETGID and CAP_KILL", want)
+	}
+	return a, nil
+}
+
+// credential is for the fork; nil when there is nothing to switch. Without it supplementary groups stay as they are,
+// which only root could change.
+func (a *account) credential() *syscall.Credential {
+	if a.own() && !maySwitch() {
+		return nil
+	}
+	return &syscall.Credential{Uid: a.uid, Gid: a.gid, Groups: a.groups}
+}
+
+// own tells whether that is as whom the node runs.
+func (a *account) own() bool { return int(a.uid) == os.Geteuid() && int(a.gid) == os.Getegid() }
+
+// listed tells whether a list names the account's user, by name or id.
+func (a *account) listed(list []string) bool {
+	return slices.Contains(list, a.name) || slices.Contains(list, strconv.Itoa(int(a.uid)))
+}
+
+func (a *account) member(gid uint32) bool { return gid == a.gid || slices.Contains(a.groups, gid) }
+
+// environ is what a command gets to know of who it is.
+func (a *account) environ() map[string]string {
+	return map[string]string{"HOME": a.home, "USER": a.name, "LOGNAME": a.name}
+}
+
+// ownAccount is the user as which the node runs.
+func ownAccount() (*account, error) {
+	uid := strconv.Itoa(os.Geteuid())
+	u, err := user.LookupId(uid)
+	if err != nil {
+		return &account{uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()), name: uid, home: "/"}, nil
+	}
+	return accountOf(u)
+}
+
+// findAccount looks up a user by name or, if there is none of that name, by id. An id that no user has will do if the
+// group is named as well: containers often run that way.
+func findAccount(name string, withGroup bool) (*account, error) {
+	u, err := user.Lookup(name)
+	uid, numberErr := strconv.ParseUint(name, 10, 31)
+	if err != nil && numberErr == nil {
+		u, err = user.LookupId(name)
+		if err != nil && withGroup {
+			return &account{uid: uint32(uid), gid: uint32(uid), name: name, home: "/"}, nil
+		}
+	}
+	if err != nil {
+		hint := ""
+		if numberErr == nil {
+			hint = "; to use an id that no user has, name its group as well: " + name + ":" + name
+		}
+		return nil, fmt.Errorf("user: there is no user %s on this node%s", name, hint)
+	}
+	return accountOf(u)
+}
+
+func accountOf(u *user.User) (*account, error) {
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("user: %s has the id %q", u.Username, u.Uid)
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("user: %s has the group %q", u.Username, u.Gid)
+	}
+	a := &account{uid: uint32(uid), gid: uint32(gid), name: u.Username, home: u.HomeDir}
+	ids, err := u.GroupIds()
+	if err != nil {
+		return nil, fmt.Errorf("user: the groups of %s: %w", u.Username, err)
+	}
+	for _, id := range ids {
+		if gid, err := strconv.ParseUint(id, 10, 32); err == nil {
+			a.groups = append(a.groups, uint32(gid))
+		}
+	}
+	return a, nil
+}
+
+// findGroup looks up a group by name or id. An id that no group has will do.
+func findGroup(name string) (uint32, error) {
+	g, err := user.LookupGroup(name)
+	if err == nil {
+		name = g.Gid
+	}
+	gid, numberErr := strconv.ParseUint(name, 10, 31)
+	if numberErr != nil {
+		return 0, fmt.Errorf("user: there is no group %s on this node", name)
+	}
+	return uint32(gid), nil
+}

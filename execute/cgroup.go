@@ -1,0 +1,343 @@
+package execute
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"go-crontab/job"
+)
+
+// cgroups is the part of the cgroup v2 tree that belongs to this node. Each attempt with limits for all of its
+// processes gets a cgroup of its own in there:
+//
+//	base                     delegated to the node; its controllers are switched on for what is below
+//	├── go-crontab           the node, if it was in base: a cgroup with limits below may have no processes itself
+//	└── run-<launch>         one attempt
+type cgroups struct {
+	base string
+	lack map[string]error // by controller: why it cannot be used; nil: it can
+
+	kernel
+}
+
+// kernel changes the tree: it fills and empties the folders by itself, and acts on what is written.
+type kernel interface {
+	mkdir(dir string) error
+	rmdir(dir string) error
+	write(dir, file, value string) error // makes no file: what is missing there is not supported
+}
+
+// cgroupfs is the kernel.
+type cgroupfs struct{}
+
+func (cgroupfs) mkdir(dir string) error { return os.Mkdir(dir, 0o755) }
+func (cgroupfs) rmdir(dir string) error { return unix.Rmdir(dir) }
+
+func (cgroupfs) write(dir, file, value string) error {
+	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(value)
+	return err
+}
+
+const (
+	nodeCgroup  = "go-crontab"
+	runCgroup   = "run-"
+	howDelegate = `; let systemd delegate one (Delegate=yes in the unit), or name one that is the node's with --cgroup`
+)
+
+var controllers = []string{"memory", "cpu", "pids"}
+
+// openCgroups prepares the cgroup of a folder, or, when dir is empty, the one that this process is in, if it was
+// delegated. It moves this process into a cgroup of its own if it must. proc is /proc.
+func openCgroups(dir, proc string) (*cgroups, error) {
+	own, err := ownCgroup(proc)
+	if dir == "" {
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case delegated(own):
+			dir = own
+		case delegated(filepath.Dir(own)):
+			dir = filepath.Dir(own)
+		default:
+			return nil, fmt.Errorf("cgroup %s is not the node's alone%s", own, howDelegate)
+		}
+	}
+	c := &cgroups{base: filepath.Clean(dir), kernel: cgroupfs{}}
+	if err := c.prepare(own); err != nil {
+		return nil, err
+	}
+	c.sweep(time.Now())
+	return c, nil
+}
+
+// ownCgroup returns the folder of the cgroup v2 that this process is in.
+func ownCgroup(proc string) (string, error) {
+	mount, root, err := cgroupMount(filepath.Join(proc, "self/mountinfo"))
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(filepath.Join(proc, "self/cgroup"))
+	if err != nil {
+		return "", fmt.Errorf("find the node's cgroup: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		path, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::")
+		if !ok {
+			continue
+		}
+		below, err := filepath.Rel(root, path)
+		if err != nil || strings.HasPrefix(below, "..") {
+			return "", fmt.Errorf("the node's cgroup %s is outside of what is mounted at %s%s", path, mount, howDelegate)
+		}
+		return filepath.Join(mount, below), nil
+	}
+	return "", errors.New("this node is in no cgroup v2")
+}
+
+// cgroupMount finds where cgroup v2 is mounted, and which part of it.
+func cgroupMount(mountinfo string) (mount, root string, err error) {
+	f, err := os.Open(mountinfo)
+	if err != nil {
+		return "", "", errors.New("there is no cgroup v2 on this system")
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		before, after, ok := strings.Cut(s.Text(), " - ")
+		fields := strings.Fields(before) // id, parent, device, root, mount point, options …
+		if ok && len(fields) >= 6 && strings.HasPrefix(after, "cgroup2 ") {
+			if slices.Contains(strings.Split(fields[5], ","), "ro") {
+				return "", "", fmt.Errorf("cgroup v2 is mounted read-only at %s, as usual in containers; mount it writable and name a cgroup with --cgroup", fields[4])
+			}
+			return fields[4], fields[3], nil
+		}
+	}
+	return "", "", errors.New("there is no cgroup v2 on this system")
+}
+
+// delegated tells whether systemd has marked a cgroup as one whose inside is left alone.
+func delegated(dir string) bool {
+	value := make([]byte, 8)
+	for _, name := range []string{"user.delegate", "trusted.delegate"} {
+		if n, err := unix.Getxattr(dir, name, value); err == nil && string(value[:n]) == "1" {
+			return true
+		}
+	}
+	return false
+}
+
+// prepare switches on what limits need, as far as it is there. own is the cgroup of this process.
+func (c *cgroups) prepare(own string) error {
+	text, err := os.ReadFile(filepath.Join(c.base, "cgroup.controllers"))
+	if err != nil {
+		return fmt.Errorf("%s is no cgroup v2 that can be used: %w", c.base, err)
+	}
+	there := strings.Fields(string(text))
+	c.lack = map[string]error{}
+	for _, name := range controllers {
+		if !slices.Contains(there, name) {
+			c.lack[name] = fmt.Errorf("cgroup %s has no %s controller; it was not delegated, or cgroup v1 has it "+
+				"(then boot with systemd.unified_cgroup_hierarchy=1)", c.base, name)
+			continue
+		}
+		err := c.enable(name)
+		if errors.Is(err, unix.EBUSY) && own == c.base {
+			if err = c.stepAside(); err == nil {
+				err = c.enable(name)
+			}
+		}
+		switch {
+		case errors.Is(err, unix.EBUSY):
+			err = fmt.Errorf("cgroup %s holds other processes beside the node%s", c.base, howDelegate)
+		case err != nil:
+			err = fmt.Errorf("cgroup %s cannot be changed by this node: %w%s", c.base, err, howDelegate)
+		}
+		c.lack[name] = err
+	}
+	return nil
+}
+
+// enable switches a controller on for the cgroups below base.
+func (c *cgroups) enable(controller string) error {
+	const file = "cgroup.subtree_control"
+	on, err := os.ReadFile(filepath.Join(c.base, file))
+	if err == nil && slices.Contains(strings.Fields(string(on)), controller) {
+		return nil
+	}
+	return c.write(c.base, file, "+"+controller)
+}
+
+// stepAside moves this process, all of its threads, out of base into a cgroup below it.
+func (c *cgroups) stepAside() error {
+	dir := filepath.Join(c.base, nodeCgroup)
+	if err := c.mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return c.write(dir, "cgroup.procs", strconv.Itoa(os.Getpid()))
+}
+
+// youngCgroup is the age up to which an empty cgroup may be one that another node of this machine has just made.
+const youngCgroup = time.Minute
+
+// sweep removes what a node that was killed has left. Cgroups in which something lives stay: rmdir refuses them.
+func (c *cgroups) sweep(now time.Time) {
+	entries, err := os.ReadDir(c.base)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), runCgroup) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > youngCgroup {
+			_ = c.rmdir(filepath.Join(c.base, e.Name()))
+		}
+	}
+}
+
+// cgroup is that of one attempt, from before its fork until nothing lives in it.
+type cgroup struct {
+	in     *cgroups
+	dir    string
+	limits job.Limits
+	fd     *os.File // for the fork
+}
+
+// cpuPeriod is the time over which the use of processors is counted, in microseconds.
+const cpuPeriod = 100_000
+
+// create makes the cgroup of an attempt. If we die behind it, sweep of a later life removes it.
+func (c *cgroups) create(l job.Launch, limits job.Limits) (*cgroup, error) {
+	for _, need := range []struct {
+		controller string
+		set        bool
+	}{{"memory", limits.Memory != 0}, {"cpu", limits.CPU != 0}, {"pids", limits.PIDs != 0}} {
+		if need.set && c.lack[need.controller] != nil {
+			return nil, unheld(need.controller, c.lack[need.controller])
+		}
+	}
+	g := &cgroup{in: c, dir: filepath.Join(c.base, runCgroup+l.String()), limits: limits}
+	if err := c.mkdir(g.dir); err != nil {
+		return nil, fmt.Errorf("limits: make a cgroup: %w", err)
+	}
+	err := g.setLimits()
+	if err == nil {
+		g.fd, err = os.Open(g.dir)
+	}
+	if err != nil {
+		_ = c.rmdir(g.dir)
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+	return g, nil
+}
+
+// unheld is the error of an attempt whose limits this node cannot hold: it is not started without them.
+func unheld(limit string, why error) error {
+	return fmt.Errorf("limits.%s cannot be held on this node: %w", limit, why)
+}
+
+func (g *cgroup) setLimits() error {
+	if g.limits.Memory != 0 {
+		if err := g.in.write(g.dir, "memory.max", strconv.FormatInt(int64(g.limits.Memory), 10)); err != nil {
+			return err
+		}
+		// Without swap the limit means what it says, and all of a command ends with the part that was too much: what
+		// goes on after losing a process at random is no use to anybody. Both are missing on some kernels.
+		for file, value := range map[string]string{"memory.swap.max": "0", "memory.oom.group": "1"} {
+			if err := g.in.write(g.dir, file, value); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	if g.limits.CPU != 0 {
+		quota := strconv.FormatInt(int64(g.limits.CPU*cpuPeriod), 10)
+		if err := g.in.write(g.dir, "cpu.max", quota+" "+strconv.Itoa(cpuPeriod)); err != nil {
+			return err
+		}
+	}
+	if g.limits.PIDs != 0 {
+		return g.in.write(g.dir, "pids.max", strconv.Itoa(g.limits.PIDs))
+	}
+	return nil
+}
+
+// kill sends SIGKILL to everything in the cgroup, whatever process group or session it is in.
+func (g *cgroup) kill() {
+	if g.in.write(g.dir, "cgroup.kill", "1") == nil {
+		return
+	}
+	// A kernel before 5.14. What is forked meanwhile is met by the next kill.
+	text, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
+	if err != nil {
+		return
+	}
+	for pid := range strings.FieldsSeq(string(text)) {
+		if n, err := strconv.Atoi(pid); err == nil && n > 0 {
+			_ = unix.Kill(n, unix.SIGKILL)
+		}
+	}
+}
+
+// populated tells whether anything lives in the cgroup; not if the cgroup is gone.
+func (g *cgroup) populated() bool { return g.count("cgroup.events", "populated") != 0 }
+
+// exceeded says what of the shared limits the command ran into.
+func (g *cgroup) exceeded() string {
+	var said []string
+	if g.limits.Memory != 0 && g.count("memory.events", "oom_kill") > 0 {
+		if g.count("memory.events", "oom") > 0 {
+			said = append(said, fmt.Sprintf("it was killed for using more memory than limits.memory, %s", g.limits.Memory))
+		} else {
+			said = append(said, "it was killed because the machine had no memory left")
+		}
+	}
+	if n := g.count("pids.events", "max"); g.limits.PIDs != 0 && n > 0 {
+		said = append(said, fmt.Sprintf("it was refused a process %d times by limits.pids, %d", n, g.limits.PIDs))
+	}
+	return strings.Join(said, "; ")
+}
+
+// count reads one number off a file of names and numbers, 0 if there is none.
+func (g *cgroup) count(file, name string) int64 {
+	text, err := os.ReadFile(filepath.Join(g.dir, file))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == name {
+			n, _ := strconv.ParseInt(f[1], 10, 64)
+			return n
+		}
+	}
+	return 0
+}
+
+// remove takes the cgroup away, in which nothing lives. What cannot be removed now is swept later.
+func (g *cgroup) remove() {
+	_ = g.fd.Close()
+	_ = g.in.rmdir(g.dir)
+}
+
+// explainCgroup says why a fork into a cgroup was refused.
+func (g *cgroup) explain(err error) error {
+	if errors.Is(err, syscall.ENOSYS) {
+		return fmt.Errorf("limits: this node cannot start a process in a cgroup: Linux 5.7 or newer is needed, and a container that allows clone3")
+	}
+	return fmt.Errorf("limits: start bash in cgroup %s: %w", g.dir, err)
+}

@@ -1,0 +1,95 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"go-crontab/job"
+)
+
+// HTTPConfig says how requests are sent. The zero value is ready for use.
+type HTTPConfig struct {
+	// Allow opens what is not public: addresses or hosts, such as 10.0.0.0/8, [fd00::1]:8080, intranet.example or
+	// *.intranet.example:8080.
+	Allow   []string
+	Secrets Secrets // nil: there are none
+	// Resolver looks names up; nil: as the system does.
+	Resolver *net.Resolver
+}
+
+// HTTP executes attempts by sending a request. Use NewHTTP.
+type HTTP struct {
+	secrets Secrets
+	pool    *pool
+}
+
+// NewHTTP checks cfg.
+func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
+	g := &guard{resolver: cfg.Resolver}
+	for _, text := range cfg.Allow {
+		a, err := parseAllowance(text)
+		if err != nil {
+			return nil, fmt.Errorf("allow HTTP to %w", err)
+		}
+		g.allow = append(g.allow, a)
+	}
+	h := &HTTP{secrets: cfg.Secrets, pool: newPool(g)}
+	if h.secrets == nil {
+		h.secrets = NodeSecrets{}
+	}
+	return h, nil
+}
+
+// Close closes the idle connections. They go by themselves after some seconds, too.
+func (h *HTTP) Close() {
+	for _, c := range h.pool.drop(func(*conn) bool { return true }) {
+		_ = c.Close()
+	}
+}
+
+// Execute sends the attempt's request, once, and reads the answer. The output is the answer's body.
+//
+//   - Succeeded, Failed: the status is expected, or not; Failed also if there is no answer, or it breaks off.
+//   - TimedOut, Killed: the timeout passed, or ctx ended, first. The connection is closed, which tells the other side;
+//     whether it stops its work then is up to it. It can tell by the Idempotency-Key, the launch, what it was asked
+//     before.
+//   - Missed: by the time that there was a connection the attempt might not begin any more. Nothing was sent, and the
+//     connection waits for the next attempt to come.
+//
+// Nothing is ever sent twice, unless the job's retries say so. If we die meanwhile, the connection breaks.
+func (h *HTTP) Execute(ctx context.Context, a Attempt) job.Result {
+	if ctx.Err() != nil {
+		return job.Result{Outcome: job.Killed, Reason: reason(context.Cause(ctx).Error())}
+	}
+	late := fmt.Errorf("ran longer than %v", a.Timeout)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if a.Timeout > 0 {
+		ctx, cancel = context.WithTimeoutCause(ctx, a.Timeout, late)
+		defer cancel()
+	}
+	x, err := h.newExchange(a)
+	if err != nil {
+		return failed(err)
+	}
+	defer x.leave()
+	err = x.run(ctx)
+	res := job.Result{Output: x.kept.output()}
+	switch cause := context.Cause(ctx); {
+	case err == nil && x.answer.expected:
+		res.Outcome, res.Reason = job.Succeeded, reason(x.answer.String(), x.note)
+	case err == nil:
+		res.Outcome, res.Reason = job.Failed, reason(x.answer.String()+", expected "+x.expected(), x.note)
+	case errors.Is(err, errLate):
+		res.Outcome, res.Reason = job.Missed, err.Error()
+	case errors.Is(cause, late):
+		res.Outcome, res.Reason = job.TimedOut, reason(cause.Error(), x.progress())
+	case cause != nil:
+		res.Outcome, res.Reason = job.Killed, reason(cause.Error(), x.progress())
+	default:
+		res.Outcome, res.Reason = job.Failed, reason(x.explain(err))
+	}
+	return res
+}

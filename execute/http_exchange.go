@@ -1,0 +1,297 @@
+package execute
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"go-crontab/job"
+)
+
+// exchange is one attempt under way. It belongs to the goroutine of its Execute.
+type exchange struct {
+	Attempt
+	h      *HTTP
+	began  time.Time // on the node's clock, when Began was read off MySQL's
+	filled *job.Call // what is sent next
+	header http.Header
+	secret []byte      // to sign with; nil: it is not signed
+	tls    *tlsOptions // nil: none
+	kept   *output
+
+	conn   *conn // nil: none
+	stage  stage
+	hops   int // redirects that were followed
+	answer answer
+	note   string // what else the reason must tell
+}
+
+// stage is how far a call got with its latest request.
+type stage int
+
+const (
+	connecting stage = iota
+	waiting          // for the answer: the request was sent, or part of it
+	reading          // the answer
+)
+
+// answer is what is told of an answer beside its body.
+type answer struct {
+	status   int
+	expected bool
+}
+
+func (a answer) String() string {
+	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", a.status, http.StatusText(a.status)))
+}
+
+// Bounds of an answer, in bytes.
+const (
+	maxAnswer       = 16 << 20  // of the body: whoever sends more does not mean a scheduler
+	maxAnswerHeader = 256 << 10 // of the status line and the headers
+)
+
+// newExchange prepares what is sent. All that can be wrong with it is found before anything is connected to.
+func (h *HTTP) newExchange(a Attempt) (*exchange, error) {
+	x := &exchange{Attempt: a, h: h, began: time.Now()}
+	if x.Began.IsZero() {
+		x.Began = x.began
+	}
+	var err error
+	if x.filled, err = a.HTTP.Fill(job.Placeholders{
+		Due: job.MicrosOf(a.Due), Attempt: a.Attempt, Launch: a.Launch, Job: a.Job, App: a.App,
+	}); err != nil {
+		return nil, fmt.Errorf("http.%w", err)
+	}
+	if x.filled.URL.Host == "" || x.filled.URL.Scheme != "http" && x.filled.URL.Scheme != "https" {
+		return nil, fmt.Errorf("http.url: want http:// or https:// and a host")
+	}
+	if a.HTTP.Sign != nil {
+		if x.secret, err = h.secrets.Secret(a.HTTP.Sign.Secret); err != nil {
+			return nil, fmt.Errorf("sign the request: %w", err)
+		}
+	}
+	if a.HTTP.TLS != nil {
+		if x.tls, err = h.newTLS(*a.HTTP.TLS); err != nil {
+			return nil, err
+		}
+	}
+	x.header = x.headers()
+	keep := a.HTTP.BodyLimit
+	if keep < 1 || keep > job.MaxBodyLimit {
+		keep = job.DefaultBodyLimit
+	}
+	x.kept = newOutput(keep)
+	return x, nil
+}
+
+// headers are what the definition says, and what every request has.
+func (x *exchange) headers() http.Header {
+	header := make(http.Header, len(x.filled.Headers)+8)
+	launch := x.Launch.String()
+	header.Set("User-Agent", "go-crontab")
+	header.Set("Idempotency-Key", launch)
+	for name, value := range x.filled.Headers {
+		header.Set(name, value)
+	}
+	for name, value := range map[string]string{
+		"App": job.HeaderText(x.App), "Job": job.HeaderText(x.Job), "Due": job.MicrosOf(x.Due).String(),
+		"Attempt": strconv.Itoa(x.Attempt.Attempt), "Launch": launch,
+	} {
+		header.Set(job.ReservedHeader+name, value)
+	}
+	return header
+}
+
+// run sends the request, follows redirects as far as the definition wants, and reads the answer.
+func (x *exchange) run(ctx context.Context) error {
+	for {
+		resp, err := x.send(ctx)
+		if err != nil {
+			return err
+		}
+		followed, err := x.follow(resp)
+		switch {
+		case followed:
+			_, _ = io.CopyN(io.Discard, resp.Body, maxRedirectBody) // so that the connection may be used again
+		case err == nil:
+			err = x.read(resp)
+		}
+		_ = resp.Body.Close()
+		x.leave()
+		if !followed {
+			return err
+		}
+	}
+}
+
+// maxRedirectBody is how many bytes of the text beside a redirect are read.
+const maxRedirectBody = 16 << 10
+
+// send sends one request and returns the answer, whose body is still to be read.
+func (x *exchange) send(ctx context.Context) (*http.Response, error) {
+	x.stage = connecting
+	to := destination{scheme: x.filled.URL.Scheme, addr: address(x.filled.URL)}
+	conn, err := x.connect(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	x.conn = conn
+	// A redirect is no beginning: the attempt began with the first request.
+	if err := context.Cause(ctx); err != nil || x.hops == 0 && x.May != nil && !x.May() {
+		conn.Release()
+		if err == nil {
+			err = errLate
+		}
+		return nil, err
+	}
+	req := &http.Request{
+		Method: x.filled.Method, URL: x.filled.URL, Host: x.filled.URL.Host, Header: x.header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody,
+	}
+	if x.filled.Body != "" {
+		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(x.filled.Body)), int64(len(x.filled.Body))
+	}
+	if x.secret != nil {
+		at := x.Began.Add(time.Since(x.began))
+		x.header.Set(signatureHeader, signature(x.secret, at, x.Launch.String(), req.Method, req.URL.RequestURI(), x.filled.Body))
+	}
+	// If we die from here on, the request may have been carried out or not; the run ends lost.
+	x.stage = waiting
+	return conn.RoundTrip(req.WithContext(ctx))
+}
+
+func (x *exchange) connect(ctx context.Context, to destination) (*conn, error) {
+	if x.tls == nil || to.scheme != "https" {
+		return x.h.pool.take(ctx, to, nil)
+	}
+	to.tls = x.tls.digest
+	return x.h.pool.take(ctx, to, x.tls.config)
+}
+
+// leave gives the connection back.
+func (x *exchange) leave() {
+	if x.conn != nil {
+		x.h.pool.done(x.conn, x.stage != connecting)
+		x.conn = nil
+	}
+}
+
+// read keeps the body of the last answer.
+func (x *exchange) read(resp *http.Response) error {
+	x.stage, x.answer = reading, answer{resp.StatusCode, x.HTTP.Expects(resp.StatusCode)}
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return nil // what follows is no body
+	}
+	body := &io.LimitedReader{R: resp.Body, N: maxAnswer}
+	if err := x.kept.readAll(body); err != nil {
+		return err
+	}
+	if body.N == 0 {
+		x.note = fmt.Sprintf("the answer is longer than %d MiB and was not read to its end", maxAnswer>>20)
+	}
+	return nil
+}
+
+// progress says how far a call got that was stopped.
+func (x *exchange) progress() string {
+	switch {
+	case x.stage == reading:
+		return "the answer, " + x.answer.String() + ", was still coming"
+	case x.stage == waiting:
+		return "the request was sent, but there was no answer yet"
+	case x.hops > 0:
+		return "there was no connection yet to " + x.filled.URL.Host + ", to which it was redirected"
+	}
+	return "there was no connection yet, so nothing was sent"
+}
+
+// expected says what a good answer would be.
+func (x *exchange) expected() string {
+	if len(x.HTTP.Expect) == 0 {
+		return "2xx"
+	}
+	return strings.Join(x.HTTP.Expect, ", ")
+}
+
+// address is where to connect to for a URL.
+func address(u *url.URL) string {
+	port := u.Port()
+	switch {
+	case port != "":
+	case u.Scheme == "https":
+		port = "443"
+	default:
+		port = "80"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// follow makes the request to which a redirect leads the next one; false if the answer is none, or is not to be
+// followed.
+func (x *exchange) follow(resp *http.Response) (bool, error) {
+	to := resp.Header.Get("Location")
+	if x.HTTP.Redirects == 0 || to == "" {
+		return false, nil
+	}
+	method, body := x.filled.Method, x.filled.Body
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound:
+		if method == http.MethodPost {
+			method, body = http.MethodGet, ""
+		}
+	case http.StatusSeeOther:
+		body = ""
+		if method != http.MethodHead {
+			method = http.MethodGet
+		}
+	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return false, nil
+	}
+	if x.hops++; x.hops > x.HTTP.Redirects {
+		return false, strayed(fmt.Sprintf("redirected more than %d times, at last to %.200q", x.HTTP.Redirects, to))
+	}
+	next, err := x.filled.URL.Parse(to)
+	if err != nil || next.Host == "" || next.User != nil || next.Scheme != "https" && next.Scheme != x.filled.URL.Scheme {
+		return false, strayed(fmt.Sprintf("redirected to %.200q, which is not followed: want a host without a user, http or https, and not http after https", to))
+	}
+	x.header = x.header.Clone() // the one that was sent may still be read
+	if body == "" {
+		x.header.Del("Content-Type")
+	}
+	if x.filled.URL.Scheme != next.Scheme || !strings.EqualFold(address(x.filled.URL), address(next)) {
+		x.distrust()
+	}
+	x.filled = &job.Call{Method: method, URL: next, Headers: x.filled.Headers, Body: body}
+	return true, nil
+}
+
+// strayed is an error that says which redirect is not followed.
+type strayed string
+
+func (s strayed) Error() string { return string(s) }
+
+// distrust takes away what was meant for the server that the definition names, before the next request goes to
+// another one: nobody knows which of the headers are credentials. What all requests have is none.
+func (x *exchange) distrust() {
+	for name := range x.filled.Headers {
+		switch name = textproto.CanonicalMIMEHeaderKey(name); name {
+		case "Accept", "Content-Type", "User-Agent", "Idempotency-Key":
+		default:
+			x.header.Del(name)
+		}
+	}
+	x.secret = nil
+	x.header.Del(signatureHeader)
+	if x.tls != nil {
+		x.tls = x.tls.elsewhere()
+	}
+}

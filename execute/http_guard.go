@@ -1,0 +1,224 @@
+package execute
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// guard keeps requests away from what is not meant to be reached from outside: whoever may write a job must not get
+// at the node's own machine, its network, or the credentials that a cloud hands to it. It looks at the address that
+// is about to be connected to, after all names are resolved, so that no name and no redirect leads around it.
+type guard struct {
+	allow    []allowance
+	resolver *net.Resolver // nil: the system's
+}
+
+// allowance opens addresses, or what a host name stands for.
+type allowance struct {
+	prefix netip.Prefix // valid, or
+	host   string       // lower case; "*." in front stands for any names before it
+	port   string       // "": any
+}
+
+var allowedName = regexp.MustCompile(`^(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$`)
+
+// parseAllowance reads 10.0.0.0/8, 10.1.2.3, fd00::/8, intranet.example or *.intranet.example; a port may follow each,
+// as in 10.0.0.0/8:8080, [fd00::1]:8080 and intranet.example:8080.
+func parseAllowance(text string) (allowance, error) {
+	wrong := fmt.Errorf("%q: want addresses such as 10.0.0.0/8 or [fd00::1]:8080, or a host such as intranet.example:8080 or *.intranet.example", text)
+	if prefix, port, ok := cutPrefixPort(text); ok {
+		return allowance{prefix: prefix, port: port}, nil
+	}
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		host, port = text, ""
+	}
+	host = canonicalHost(host)
+	if _, addrErr := netip.ParseAddr(host); addrErr == nil || !allowedName.MatchString(host) || err == nil && !isPort(port) {
+		return allowance{}, wrong
+	}
+	if _, numeric := strconv.Atoi(strings.ReplaceAll(host, ".", "")); numeric == nil {
+		return allowance{}, wrong // an address that is none, such as 10.0.0
+	}
+	return allowance{host: host, port: port}, nil
+}
+
+// cutPrefixPort reads addresses, with or without a port.
+func cutPrefixPort(text string) (prefix netip.Prefix, port string, ok bool) {
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
+		return netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen()), "", true
+	}
+	if ap, err := netip.ParseAddrPort(text); err == nil && ap.Port() != 0 && ap.Addr().Zone() == "" {
+		addr := ap.Addr().Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), strconv.Itoa(int(ap.Port())), true
+	}
+	if slash := strings.IndexByte(text, '/'); slash >= 0 {
+		if colon := strings.LastIndexByte(text, ':'); colon > slash {
+			text, port = text[:colon], text[colon+1:]
+			if !isPort(port) {
+				return netip.Prefix{}, "", false
+			}
+		}
+	}
+	prefix, err := netip.ParsePrefix(text)
+	return prefix.Masked(), port, err == nil
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
+}
+
+// canonicalHost makes hosts comparable.
+func canonicalHost(host string) string { return strings.TrimSuffix(strings.ToLower(host), ".") }
+
+// holds tells whether the allowance is about an address that a host stands for.
+func (a allowance) holds(host, port string, addr netip.Addr) bool {
+	if a.port != "" && a.port != port {
+		return false
+	}
+	if a.prefix.IsValid() {
+		return a.prefix.Contains(addr)
+	}
+	if suffix, any := strings.CutPrefix(a.host, "*"); any {
+		return strings.HasSuffix(host, suffix) && len(host) > len(suffix)
+	}
+	return host == a.host
+}
+
+// connectTimeout is how long a connection may take to be there; another as long is for its TLS handshake.
+const connectTimeout = 10 * time.Second
+
+// dial connects to addr, host:port, if the guard lets it.
+func (g *guard) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	d := net.Dialer{
+		Timeout: connectTimeout, Resolver: g.resolver,
+		ControlContext: func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
+			return g.check(canonicalHost(host), resolved)
+		},
+	}
+	return d.DialContext(ctx, network, addr)
+}
+
+// refusal is why the guard does not let a request go to an address.
+type refusal struct {
+	host string
+	addr netip.Addr
+	kind kind
+}
+
+func (r *refusal) Error() string {
+	what := r.addr.String()
+	if r.host != what {
+		what = fmt.Sprintf("%.100s is %s, which", r.host, what)
+	}
+	return fmt.Sprintf("%s is %s; this node calls only what is public, or opened by its --http-allow", what, r.kind)
+}
+
+// check tells whether a host, resolved to an address and port, may be connected to.
+func (g *guard) check(host, resolved string) error {
+	ap, err := netip.ParseAddrPort(resolved)
+	if err != nil {
+		return fmt.Errorf("connect to %q: %w", resolved, err)
+	}
+	addr, port := ap.Addr().Unmap().WithZone(""), strconv.Itoa(int(ap.Port()))
+	k := kindOf(addr)
+	if k == public {
+		return nil
+	}
+	for _, a := range g.allow {
+		// Whoever owns a name chooses its address. That is trusted for networks that are the operator's, but not for
+		// addresses at which there are other things than servers.
+		if a.holds(host, port, addr) && (a.prefix.IsValid() || k.hasServers()) {
+			return nil
+		}
+	}
+	return &refusal{host, addr, k}
+}
+
+// kind says what an address is for.
+type kind string
+
+const (
+	public      kind = ""
+	loopback    kind = "the node's own machine"
+	private     kind = "in a private network"
+	shared      kind = "in a provider's network"
+	linkLocal   kind = "on the node's own link, where clouds keep credentials"
+	multicast   kind = "no single machine"
+	unspecified kind = "no address of a server"
+	noServers   kind = "reserved"
+	tunnel      kind = "an address that hides another one"
+)
+
+func (k kind) hasServers() bool { return k == loopback || k == private || k == shared }
+
+// kinds of addresses that are not public, the more special ones first. What is IPv6 and neither here nor in 2000::/3
+// is not public either.
+var kinds = []struct {
+	prefix netip.Prefix
+	kind   kind
+}{
+	{netip.MustParsePrefix("0.0.0.0/8"), unspecified},
+	{netip.MustParsePrefix("127.0.0.0/8"), loopback},
+	{netip.MustParsePrefix("169.254.0.0/16"), linkLocal},
+	{netip.MustParsePrefix("10.0.0.0/8"), private},
+	{netip.MustParsePrefix("172.16.0.0/12"), private},
+	{netip.MustParsePrefix("192.168.0.0/16"), private},
+	{netip.MustParsePrefix("100.64.0.0/10"), shared},
+	{netip.MustParsePrefix("168.63.129.16/32"), linkLocal}, // Azure's agent
+	{netip.MustParsePrefix("192.0.0.0/24"), noServers},     // Oracle's metadata, among others
+	{netip.MustParsePrefix("192.0.2.0/24"), noServers},
+	{netip.MustParsePrefix("192.88.99.0/24"), tunnel},
+	{netip.MustParsePrefix("198.18.0.0/15"), noServers},
+	{netip.MustParsePrefix("198.51.100.0/24"), noServers},
+	{netip.MustParsePrefix("203.0.113.0/24"), noServers},
+	{netip.MustParsePrefix("224.0.0.0/4"), multicast},
+	{netip.MustParsePrefix("240.0.0.0/4"), noServers},
+
+	{netip.MustParsePrefix("::/128"), unspecified},
+	{netip.MustParsePrefix("::1/128"), loopback},
+	{netip.MustParsePrefix("fe80::/10"), linkLocal},
+	{netip.MustParsePrefix("fc00::/7"), private},
+	{netip.MustParsePrefix("fec0::/10"), private},
+	{netip.MustParsePrefix("ff00::/8"), multicast},
+	{netip.MustParsePrefix("64:ff9b:1::/48"), tunnel}, // NAT64 of a local network
+	{netip.MustParsePrefix("2001::/32"), tunnel},      // Teredo
+	{netip.MustParsePrefix("2001::/23"), noServers},
+	{netip.MustParsePrefix("2001:db8::/32"), noServers},
+	{netip.MustParsePrefix("2002::/16"), tunnel}, // 6to4
+	{netip.MustParsePrefix("3fff::/20"), noServers},
+}
+
+var (
+	nat64  = netip.MustParsePrefix("64:ff9b::/96")
+	global = netip.MustParsePrefix("2000::/3")
+)
+
+// kindOf says what an address is for, which is not an IPv4 address in IPv6's clothes.
+func kindOf(addr netip.Addr) kind {
+	if nat64.Contains(addr) { // the gateway connects to the address at its end
+		b := addr.As16()
+		return kindOf(netip.AddrFrom4([4]byte(b[12:])))
+	}
+	for _, k := range kinds {
+		if k.prefix.Contains(addr) {
+			return k.kind
+		}
+	}
+	if addr.Is6() && !global.Contains(addr) {
+		return noServers
+	}
+	return public
+}

@@ -1,0 +1,63 @@
+package execute
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go-crontab/job"
+)
+
+// tlsOptions are a job's, with the key that they name.
+type tlsOptions struct {
+	job.HTTPTLS
+	key    []byte
+	digest [sha256.Size]byte // tells them from others
+}
+
+func (h *HTTP) newTLS(o job.HTTPTLS) (*tlsOptions, error) {
+	t := &tlsOptions{HTTPTLS: o}
+	if o.ClientKey != "" {
+		var err error
+		if t.key, err = h.secrets.Secret(o.ClientKey); err != nil {
+			return nil, fmt.Errorf("client certificate: %w", err)
+		}
+	}
+	return t.sum(), nil
+}
+
+func (t *tlsOptions) sum() *tlsOptions {
+	text, _ := json.Marshal(t.HTTPTLS) // text and a bool: no error
+	t.digest = sha256.Sum256(bytes.Join([][]byte{text, t.key}, []byte{0}))
+	return t
+}
+
+// elsewhere is what of the options holds for another server than the one that the definition names.
+func (t *tlsOptions) elsewhere() *tlsOptions {
+	o := &tlsOptions{HTTPTLS: t.HTTPTLS}
+	o.ServerName, o.ClientCert, o.ClientKey = "", "", ""
+	return o.sum()
+}
+
+// config makes of the options what a connection needs.
+func (t *tlsOptions) config() (*tls.Config, error) {
+	cfg := &tls.Config{ServerName: t.ServerName, InsecureSkipVerify: t.SkipVerify}
+	if t.CA != "" {
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM([]byte(t.CA)) {
+			return nil, errors.New("http.tls.ca: holds no certificate")
+		}
+	}
+	if t.ClientCert != "" {
+		pair, err := tls.X509KeyPair([]byte(t.ClientCert), t.key)
+		if err != nil {
+			return nil, fmt.Errorf("client certificate and the secret %s: %w", t.ClientKey, err)
+		}
+		cfg.Certificates = []tls.Certificate{pair}
+	}
+	return cfg, nil
+}

@@ -1,0 +1,64 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"syscall"
+
+	"go-crontab/job"
+)
+
+// Kinds executes each attempt with the executor of its kind. A nil one is a kind that this node cannot execute.
+type Kinds struct {
+	Command Executor
+	HTTP    Executor
+	Handler Executor
+}
+
+// Execute hands the attempt on.
+func (k *Kinds) Execute(ctx context.Context, a Attempt) job.Result {
+	e, kind := k.of(a)
+	if e == nil {
+		return failed(errors.New("this node executes no " + kind))
+	}
+	return e.Execute(ctx, a)
+}
+
+func (k *Kinds) of(a Attempt) (e Executor, kind string) {
+	switch {
+	case a.HTTP != nil:
+		return k.HTTP, "HTTP requests"
+	case a.Handler != "":
+		return k.Handler, "handlers"
+	case a.Command != "":
+		return k.Command, "commands"
+	}
+	return nil, "such thing: its definition has neither a command, http nor a handler"
+}
+
+// KillAll does what [Shell.KillAll] does, with all executors that have processes to signal. The others go by their
+// attempts' contexts.
+func (k *Kinds) KillAll(sig syscall.Signal, cause error) (n int) {
+	for _, e := range k.all() {
+		if killer, ok := e.(interface {
+			KillAll(syscall.Signal, error) int
+		}); ok {
+			n += killer.KillAll(sig, cause)
+		}
+	}
+	return n
+}
+
+// WaitDead does what [Shell.WaitDead] does, with all executors that have processes to wait for.
+func (k *Kinds) WaitDead(ctx context.Context) error {
+	for _, e := range k.all() {
+		if w, ok := e.(interface{ WaitDead(context.Context) error }); ok {
+			if err := w.WaitDead(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (k *Kinds) all() []Executor { return []Executor{k.Command, k.HTTP, k.Handler} }

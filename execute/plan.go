@@ -1,0 +1,107 @@
+package execute
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"go-crontab/job"
+)
+
+// plan is how one command is started.
+type plan struct {
+	bash       string
+	argv       []string
+	dir        string
+	env        []string
+	credential *syscall.Credential // nil: as the node's own user
+	cgroup     *cgroup             // nil: in the node's
+}
+
+// plan works out what an attempt's options mean on this node, and makes its cgroup.
+func (s *Shell) plan(a Attempt) (*plan, error) {
+	p := &plan{bash: s.cfg.Bash, dir: s.cfg.Dir}
+	o := &a.Options
+	if !filepath.IsAbs(p.bash) { // not there when the node came up; never one from the directory we stand in
+		path, err := look(p.bash)
+		if err != nil {
+			return nil, fmt.Errorf("start bash: %w", err)
+		}
+		p.bash = path
+	}
+	who, err := s.account(o.User)
+	if err != nil {
+		return nil, err
+	}
+	own := s.env
+	if who != nil {
+		p.credential = who.credential()
+		p.dir = homeOr(who.home, "/")
+		own = withVariables(own, who.environ())
+	}
+	if o.Dir != "" {
+		p.dir = o.Dir
+	}
+	p.env = about(a, withVariables(own, o.Env))
+	p.argv = []string{"bash", "-c", "--", a.Command}
+	if o.Limits.Each() {
+		if p.argv, err = limited(o.Limits, p.bash, a.Command); err != nil {
+			return nil, err
+		}
+	}
+	if o.Limits.Shared() {
+		p.cgroup, err = s.makeCgroup(a.Launch, o.Limits)
+	}
+	return p, err
+}
+
+// makeCgroup is that of an attempt with limits for all of its processes.
+func (s *Shell) makeCgroup(l job.Launch, limits job.Limits) (*cgroup, error) {
+	if s.cgroups != nil {
+		return s.cgroups.create(l, limits)
+	}
+	first := "pids"
+	switch {
+	case limits.Memory != 0:
+		first = "memory"
+	case limits.CPU != 0:
+		first = "cpu"
+	}
+	return nil, unheld(first, s.noCgroups)
+}
+
+// own gives our end of a pipe, and so the pipe, to the user as whom a command runs. Otherwise it could not open its
+// own /dev/stdout.
+func (p *plan) own(f *os.File) {
+	if p.credential != nil {
+		_ = f.Chown(int(p.credential.Uid), int(p.credential.Gid)) // refused without CAP_CHOWN: most commands don't care
+	}
+}
+
+// homeOr is a home directory, or what stands in for one that is none.
+func homeOr(home, otherwise string) string {
+	if info, err := os.Stat(home); err != nil || !info.IsDir() || !filepath.IsAbs(home) {
+		return otherwise
+	}
+	return home
+}
+
+// withVariables sets variables in an environment, which stays as it is.
+func withVariables(env []string, set map[string]string) []string {
+	if len(set) == 0 {
+		return env
+	}
+	out := make([]string, 0, len(env)+len(set))
+	for _, pair := range env {
+		if _, replaced := set[variable(pair)]; !replaced {
+			out = append(out, pair)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		out = append(out, name+"="+set[name])
+	}
+	return out
+}

@@ -1,0 +1,73 @@
+package job
+
+import "time"
+
+// Backfill is a range of due times of a job that are started now, whether or not they were before.
+type Backfill struct {
+	ID       int64
+	JobID    int64
+	From, To Micros // due times in this range, both ends included
+	Parallel int    // tasks of it at once
+	Missing  bool   // leave out due times that have a run which succeeded
+
+	State   BackfillState
+	NextDue Micros // the first due time without a task; zero: none is left
+	Total   int64  // due times in the range
+	Planned int64  // of them, those that have or had a task
+	LeftOut int64  // of them, those that had succeeded before
+	Who     string
+	Created Micros
+	Updated Micros
+}
+
+// Origin is what the tasks and runs of the backfill carry. It is below zero: a request for a single run is above.
+func (b *Backfill) Origin() int64 { return -b.ID }
+
+// BackfillState says how far a backfill is.
+type BackfillState int8
+
+// The states of a backfill.
+const (
+	Backfilling BackfillState = iota
+	BackfillDone
+	BackfillCancelled
+)
+
+func (s BackfillState) String() string {
+	return [...]string{"running", "done", "cancelled"}[s]
+}
+
+// Bounds of backfills.
+const (
+	MaxParallel     = 100
+	MaxBackfillDues = 1_000_000
+)
+
+// CheckBackfill returns what is wrong with a wish for a backfill, as Problems, or nil. now is MySQL's clock.
+func CheckBackfill(from, to time.Time, parallel int, now time.Time) error {
+	var p Problems
+	checkYear(&p, "from", from)
+	checkYear(&p, "to", to)
+	switch {
+	case p != nil:
+	case to.Before(from):
+		p.add("to", "%s is before from, %s", to.Format(time.RFC3339), from.Format(time.RFC3339))
+	case to.After(now):
+		p.add("to", "%s lies ahead: what is due from now on, the schedule starts", to.Format(time.RFC3339))
+	}
+	if parallel < 1 || parallel > MaxParallel {
+		p.add("parallel", "%d is not between 1 and %d", parallel, MaxParallel)
+	}
+	if p == nil {
+		return nil
+	}
+	return p
+}
+
+func checkYear(p *Problems, field string, t time.Time) {
+	if t.IsZero() {
+		p.add(field, "is missing; give a time such as 2027-01-31T03:00:00Z")
+	} else if y := t.UTC().Year(); y < 1971 || y > 2099 {
+		p.add(field, "the year %d is not between 1971 and 2099", y)
+	}
+}

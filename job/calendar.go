@@ -1,0 +1,414 @@
+package job
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Bounds of calendars.
+const (
+	MaxCalendars     = 8        // of one job
+	MaxCalendarDays  = 10_000   // entries of one calendar, exclude and include together
+	MaxCalendarHours = 24       // lines of weekly hours, of each kind
+	MaxCalendarNote  = 256      // bytes
+	MaxCalendarSize  = 1 << 20  // bytes of a stored calendar, and of a file that is imported
+	maxCalendarWords = 16 << 10 // bytes of weekday and hours lines together
+)
+
+// CalendarSpec is the definition of a calendar as people write it: on which days, and at which hours of them, the jobs
+// that name it have due times.
+//
+// A calendar is looked at with the due time that the schedule gives, before the job's jitter is added. A day is closed
+// if exclude or exclude_weekdays names it, unless include names it too: included days win over what the same calendar
+// excludes. Of several calendars of a job all must be open.
+//
+// An included day can count as another day of the week (see CalendarDay.As): a make-up workday. It does so for the
+// job's schedule, and for the weekdays and hours of all of the job's calendars.
+type CalendarSpec struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Timezone    string `json:"timezone,omitempty"` // whose days these are; default: the time zone of each job
+
+	Exclude         []CalendarDay `json:"exclude,omitempty"`
+	ExcludeWeekdays []string      `json:"exclude_weekdays,omitempty"` // sat, sun
+	Hours           CalendarHours `json:"hours,omitzero"`
+	Include         []CalendarDay `json:"include,omitempty"`
+}
+
+// CalendarDay is a day, or the days from Date to End, both included: of one year (2027-02-06), or of each (12-25). Of
+// several entries of a list that name a day, those with a year count, and of these the first.
+type CalendarDay struct {
+	Date string `json:"date"`
+	End  string `json:"end,omitempty"`
+	// As is only for included days: mon … sun has them count as that day of the week, workday as a working day: what
+	// is so on every working day of the week is so on them. The default is workday for days that are off by their
+	// weekday, and what they are for all others. Days are off by their weekday if exclude_weekdays says so, or, if it
+	// says nothing, on Saturday and Sunday.
+	As   string `json:"as,omitempty"`
+	Note string `json:"note,omitempty"` // which holiday it is: it is shown where the day matters
+}
+
+// CalendarHours are weekly hours, each line some days of the week and some times, such as "mon-fri 08:00-18:00". The
+// first minute is in, the last is not: what is due at 18:00 is outside.
+type CalendarHours struct {
+	Only   []string `json:"only,omitempty"`   // closed but in these
+	Except []string `json:"except,omitempty"` // closed in these
+}
+
+// asWorkday is the As of a day that counts as a working day.
+const asWorkday = "workday"
+
+// Defaults writes what people may write in several ways in the one in which it is stored.
+func (c *CalendarSpec) Defaults() {
+	c.Timezone = canonicalZone(c.Timezone)
+	if w, err := parseWeekdayList(c.ExcludeWeekdays); err == nil {
+		c.ExcludeWeekdays = w.list()
+	}
+	for _, list := range [][]CalendarDay{c.Exclude, c.Include} {
+		for i := range list {
+			if d, ok := parseWeekday(list[i].As); ok {
+				list[i].As = weekdayTexts[d]
+			}
+			if list[i].End == list[i].Date {
+				list[i].End = ""
+			}
+		}
+	}
+}
+
+func parseWeekdayList(list []string) (weekdays, error) {
+	var all weekdays
+	for _, item := range list {
+		w, err := parseWeekdays(item)
+		if err != nil {
+			return 0, err
+		}
+		all |= w
+	}
+	return all, nil
+}
+
+// Validate returns all problems of a definition, as Problems, or nil.
+func (c *CalendarSpec) Validate() error {
+	_, err := c.Compile()
+	return err
+}
+
+// Compile makes a calendar of the definition. Its errors are Problems.
+func (c *CalendarSpec) Compile() (*Calendar, error) {
+	var p Problems
+	checkName(&p, "name", c.Name)
+	checkText(&p, "description", c.Description, MaxText)
+	if n := len(c.Exclude) + len(c.Include); n > MaxCalendarDays {
+		p.add("exclude", "and include have %d entries together, at most %d are taken; write ranges, or several calendars", n, MaxCalendarDays)
+		return nil, p
+	}
+	out := &Calendar{name: c.Name, spec: c}
+	if c.Timezone != "" {
+		zone, err := LoadZone(c.Timezone)
+		if err != nil {
+			p.add("timezone", "%v", err)
+		}
+		out.zone = zone
+	}
+	out.weeklyRules(c, &p)
+	out.exclude = newDaySet(c.Exclude, "exclude", &p)
+	out.include = newDaySet(c.Include, "include", &p)
+	out.lend(&p)
+	if text, err := c.Encode(); err != nil || len(text) > MaxCalendarSize {
+		p.add("calendar", "takes %d bytes, at most %d are kept; shorten the notes", len(text), MaxCalendarSize)
+	}
+	if p != nil {
+		return nil, p
+	}
+	return out, nil
+}
+
+// weeklyRules reads what is the same in every week.
+func (c *Calendar) weeklyRules(s *CalendarSpec, p *Problems) {
+	size := 0
+	for _, list := range [][]string{s.ExcludeWeekdays, s.Hours.Only, s.Hours.Except} {
+		for _, line := range list {
+			size += len(line)
+		}
+	}
+	if size > maxCalendarWords {
+		p.add("hours", "takes %d bytes with exclude_weekdays, at most %d are read", size, maxCalendarWords)
+		return
+	}
+	for i, item := range s.ExcludeWeekdays {
+		w, err := parseWeekdays(item)
+		if err != nil {
+			p.add(fmt.Sprintf("exclude_weekdays[%d]", i), "%v", err)
+		}
+		c.off |= w
+	}
+	c.work = allWeekdays &^ c.off
+	if c.off == 0 {
+		c.work = usualWork
+	}
+	c.hours = len(s.Hours.Only)+len(s.Hours.Except) > 0
+	if len(s.Hours.Only) == 0 {
+		for d := range c.open {
+			c.open[d] = allMinutes()
+		}
+	}
+	c.windows(s.Hours.Only, "hours.only", p, func(word, window uint64) uint64 { return word | window })
+	c.windows(s.Hours.Except, "hours.except", p, func(word, window uint64) uint64 { return word &^ window })
+}
+
+func (c *Calendar) windows(lines []string, field string, p *Problems, apply func(word, window uint64) uint64) {
+	if len(lines) > MaxCalendarHours {
+		p.add(field, "has %d lines, at most %d are taken; one line may name several days and times", len(lines), MaxCalendarHours)
+		return
+	}
+	for i, line := range lines {
+		o, err := parseWindow(line)
+		if err != nil {
+			p.add(fmt.Sprintf("%s[%d]", field, i), "%v", err)
+			continue
+		}
+		for d := range c.open {
+			for j := range c.open[d] {
+				c.open[d][j] = apply(c.open[d][j], o[d][j])
+			}
+		}
+	}
+}
+
+// lend reads as which days of the week included days count, and lists those that do.
+func (c *Calendar) lend(p *Problems) {
+	list := c.spec.Include
+	c.as = make([]weekdays, len(list))
+	for i, e := range list {
+		switch d, ok := parseWeekday(e.As); {
+		case ok:
+			c.as[i] = onlyWeekday(d)
+		case e.As == asWorkday:
+			c.as[i] = c.work
+		case e.As != "":
+			p.add(fmt.Sprintf("include[%d].as", i), "%q is not one of mon, tue, wed, thu, fri, sat, sun, workday", shorten(e.As))
+		}
+	}
+	for i, e := range c.spec.Exclude {
+		if e.As != "" {
+			p.add(fmt.Sprintf("exclude[%d].as", i), "goes with include: a day that is closed counts as no day of the week")
+		}
+	}
+	if *p != nil {
+		return
+	}
+	c.include.each(func(day int64, entry int) {
+		if c.lentBy(day, entry) != 0 {
+			c.lent = append(c.lent, int32(day))
+		}
+	})
+}
+
+// Encode writes the definition as it is stored.
+func (c *CalendarSpec) Encode() (string, error) {
+	b, err := json.Marshal(c)
+	return string(b), err
+}
+
+// DecodeCalendar reads what Encode wrote. Fields that a newer version wrote are an error: half of a calendar would have
+// jobs due when they must not be.
+func DecodeCalendar(text string) (CalendarSpec, error) {
+	var c CalendarSpec
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return CalendarSpec{}, fmt.Errorf("stored calendar: %w", err)
+	}
+	return c, nil
+}
+
+// Calendar is a definition, compiled. It is immutable and safe for concurrent use.
+type Calendar struct {
+	name string
+	spec *CalendarSpec
+	zone *time.Location // nil: that of whoever asks
+
+	exclude, include daySet
+	off, work        weekdays   // closed by weekday; the working days of the week
+	as               []weekdays // by entry of include: as which days it counts; none: as what it is, or by the default
+	lent             []int32    // the days that count as others, in order
+	hours            bool       // are there weekly hours at all?
+	open             openHours
+}
+
+// Name returns the name.
+func (c *Calendar) Name() string { return c.name }
+
+// Allows tells whether an instant is open: in the calendar's time zone, or, if it has none, in that of t.
+func (c *Calendar) Allows(t time.Time) bool {
+	zone := c.zone
+	if zone == nil {
+		zone = t.Location()
+	}
+	day, second := splitCivil(civilOf(zone, t.Unix()))
+	open, _ := c.at(day, second/60, c.lends(day))
+	return open
+}
+
+// civilOf is what a zone's wall clock shows at an instant, in seconds.
+func civilOf(zone *time.Location, t int64) int64 {
+	_, offset := time.Unix(t, 0).In(zone).Zone()
+	return t + int64(offset)
+}
+
+// lends returns as which days of the week a day counts; none: as the one it is.
+func (c *Calendar) lends(day int64) weekdays {
+	if entry := c.include.at(day); entry >= 0 {
+		return c.lentBy(day, entry)
+	}
+	return 0
+}
+
+func (c *Calendar) lentBy(day int64, entry int) weekdays {
+	own := onlyWeekday(weekdayOf(day))
+	switch {
+	case c.as[entry] == own:
+		return 0
+	case c.as[entry] != 0:
+		return c.as[entry]
+	case own&c.work == 0:
+		return c.work // none, if all days are off: then it stays what it is
+	}
+	return 0
+}
+
+// at tells whether a minute of a day is open, and until which minute that stays so; as says as which days of the week
+// the day counts, none: as the one it is. What is so on all of them is so on the day.
+func (c *Calendar) at(day int64, minute int, as weekdays) (open bool, until int) {
+	if as == 0 {
+		as = onlyWeekday(weekdayOf(day))
+	}
+	if c.include.at(day) < 0 && (c.exclude.at(day) >= 0 || c.off&as != 0) {
+		return false, minutesPerDay
+	}
+	if !c.hours {
+		return true, minutesPerDay
+	}
+	return c.open.at(as, minute)
+}
+
+// shutUntil returns the first day from day on that no dated exclusion closes, or the limit.
+func (c *Calendar) shutUntil(day, limit int64) int64 {
+	for limit = min(limit, lastCalendarDay); day < limit && c.exclude.at(day) >= 0 && c.include.at(day) < 0; {
+		day++
+	}
+	return day
+}
+
+// why says why a closed minute is closed.
+func (c *Calendar) why(day int64, as weekdays) string {
+	own := weekdayOf(day)
+	if entry := c.exclude.at(day); entry >= 0 && c.include.at(day) < 0 {
+		return noteOf(c.spec.Exclude[entry])
+	}
+	if as == 0 && c.include.at(day) < 0 && c.off.has(own) {
+		return own.String() + " is off"
+	}
+	if as == 0 {
+		as = onlyWeekday(own)
+	}
+	if c.include.at(day) < 0 && c.off&as != 0 {
+		return fmt.Sprintf("the day counts as %s, and %s is off", as, c.off&as)
+	}
+	hours := c.open.stretches(as)
+	if len(hours) == 0 {
+		return "no hour of the day is open"
+	}
+	return "the hours of the day are " + strings.Join(hours, ", ")
+}
+
+// noteOf names an entry.
+func noteOf(e CalendarDay) string {
+	switch {
+	case e.Note != "":
+		return e.Note
+	case e.End != "":
+		return e.Date + " to " + e.End
+	}
+	return e.Date
+}
+
+// DayState is what a calendar makes of a day.
+type DayState struct {
+	Date    string   `json:"date"`
+	Weekday string   `json:"weekday"`
+	State   string   `json:"state"`           // open, closed, or makeup
+	As      string   `json:"as,omitempty"`    // the days of the week that a make-up day counts as
+	Hours   []string `json:"hours,omitempty"` // when it is open, if not all day
+	Why     string   `json:"why,omitempty"`   // the note of the entry that made it so, or the rule
+}
+
+// The states of a day.
+const (
+	DayOpen   = "open"
+	DayClosed = "closed"
+	DayMakeup = "makeup"
+)
+
+// Days lists n days from a date on, 2027-02-06, by this calendar alone.
+func (c *Calendar) Days(date string, n int) ([]DayState, error) {
+	first, yearly, err := parseDate(date)
+	if err != nil || yearly {
+		return nil, fmt.Errorf("%q is no date such as 2027-02-06, from %d to %d", shorten(date), firstYear, lastYear)
+	}
+	out := []DayState{}
+	for day := first; day < min(first+int64(n), lastCalendarDay+1); day++ {
+		out = append(out, c.state(day))
+	}
+	return out, nil
+}
+
+func (c *Calendar) state(day int64) DayState {
+	as := c.lends(day)
+	s := DayState{Date: dateText(day), Weekday: weekdayTexts[weekdayOf(day)], State: DayOpen}
+	if entry := c.include.at(day); entry >= 0 {
+		s.Why = c.spec.Include[entry].Note
+	}
+	effective := as
+	if as != 0 {
+		s.State, s.As = DayMakeup, as.String()
+	} else {
+		effective = onlyWeekday(weekdayOf(day))
+	}
+	open, until := c.at(day, 0, as)
+	if open && until == minutesPerDay {
+		return s
+	}
+	if until < minutesPerDay {
+		s.Hours = c.open.stretches(effective)
+		return s
+	}
+	return DayState{Date: s.Date, Weekday: s.Weekday, State: DayClosed, Why: c.why(day, as)}
+}
+
+// AddDays adds entries to a list, those that are there already excepted: their notes are taken over.
+func AddDays(list, more []CalendarDay) []CalendarDay {
+	out := slices.Clone(list)
+	seen := map[CalendarDay]int{}
+	for i, d := range out {
+		d.Note = ""
+		seen[d] = i
+	}
+	for _, d := range more {
+		key := d
+		key.Note = ""
+		if i, there := seen[key]; there {
+			if d.Note != "" {
+				out[i].Note = d.Note
+			}
+			continue
+		}
+		seen[key] = len(out)
+		out = append(out, d)
+	}
+	return out
+}

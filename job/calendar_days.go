@@ -1,0 +1,159 @@
+package job
+
+import (
+	"fmt"
+	"time"
+)
+
+// Days are counted from 1970-01-01. A calendar knows those of the years that cron knows.
+var (
+	firstCalendarDay = dayOf(firstYear, time.January, 1)
+	lastCalendarDay  = dayOf(lastYear, time.December, 31)
+)
+
+func dayOf(year int, month time.Month, day int) int64 {
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay
+}
+
+func weekdayOf(day int64) time.Weekday { return time.Weekday(((day+4)%7 + 7) % 7) }
+
+func dateText(day int64) string { return time.Unix(day*secondsPerDay, 0).UTC().Format(time.DateOnly) }
+
+// leapYear is one in which every day of the year exists: days of each year are counted in it, from 0.
+const leapYear = 2000
+
+// daysBeforeMonth is how many days of a leap year come before each month.
+var daysBeforeMonth = func() (days [13]int) {
+	for m := time.January; m < time.December; m++ {
+		days[m+1] = days[m] + daysIn(leapYear, m)
+	}
+	return days
+}()
+
+func yearlyDay(month time.Month, day int) int { return daysBeforeMonth[month] + day - 1 }
+
+// parseDate reads 2027-02-06 as a day, and 12-25 as a day of each year.
+func parseDate(s string) (day int64, yearly bool, err error) {
+	if t, err := time.Parse(time.DateOnly, s); err == nil {
+		if y := t.Year(); y < firstYear || y > lastYear {
+			return 0, false, fmt.Errorf("the year %d is not between %d and %d", y, firstYear, lastYear)
+		}
+		return t.Unix() / secondsPerDay, false, nil
+	}
+	// In a leap year, so that 02-29 is a date.
+	if t, err := time.Parse(time.DateOnly, fmt.Sprintf("%d-%s", leapYear, s)); err == nil {
+		return int64(yearlyDay(t.Month(), t.Day())), true, nil
+	}
+	return 0, false, fmt.Errorf("%q is no date; write 2027-02-06, or 12-25 for each year", shorten(s))
+}
+
+// daySet finds the entry of a list that names a day. Dated entries come before yearly ones, earlier before later ones.
+type daySet struct {
+	first  int64   // of byDay
+	byDay  []int32 // entry + 1, or 0: from the first to the last day that a dated entry names
+	yearly []int32 // the same by day of a leap year; nil: no yearly entry
+}
+
+// newDaySet reads a list of entries.
+func newDaySet(list []CalendarDay, name string, p *Problems) daySet {
+	var s daySet
+	field := func(i int, part string) string { return fmt.Sprintf("%s[%d].%s", name, i, part) }
+	type span struct {
+		entry    int
+		from, to int64
+	}
+	var dated []span
+	low, high := lastCalendarDay, firstCalendarDay
+	for i, e := range list {
+		checkText(p, field(i, "note"), e.Note, MaxCalendarNote)
+		from, yearly, err := parseDate(e.Date)
+		if err != nil {
+			p.add(field(i, "date"), "%v", err)
+			continue
+		}
+		to := from
+		if e.End != "" {
+			var endYearly bool
+			to, endYearly, err = parseDate(e.End)
+			switch {
+			case err != nil:
+				p.add(field(i, "end"), "%v", err)
+				continue
+			case yearly != endYearly:
+				p.add(field(i, "end"), "%q does not go with %q: either both have a year or none", e.End, e.Date)
+				continue
+			case to < from && !yearly:
+				p.add(field(i, "end"), "%s is before %s", e.End, e.Date)
+				continue
+			}
+		}
+		if yearly {
+			s.paintYearly(i, int(from), int(to))
+			continue
+		}
+		dated = append(dated, span{i, from, to})
+		low, high = min(low, from), max(high, to)
+	}
+	if len(dated) == 0 {
+		return s
+	}
+	// Each day is painted once, by the first entry that names it: free leads over those that are painted.
+	s.first, s.byDay = low, make([]int32, high-low+1)
+	free := make([]int32, len(s.byDay)+1) // the first day from here on that may be free
+	for i := range free {
+		free[i] = int32(i)
+	}
+	next := func(i int32) int32 {
+		for free[i] != i {
+			free[i] = free[free[i]]
+			i = free[i]
+		}
+		return i
+	}
+	for _, d := range dated {
+		for i := next(int32(d.from - low)); i <= int32(d.to-low); i = next(i) {
+			s.byDay[i], free[i] = int32(d.entry+1), i+1
+		}
+	}
+	return s
+}
+
+// paintYearly names the days of each year, over its end if to comes before from.
+func (s *daySet) paintYearly(entry, from, to int) {
+	if s.yearly == nil {
+		s.yearly = make([]int32, 366)
+	}
+	for i := from; ; i = (i + 1) % len(s.yearly) {
+		if s.yearly[i] == 0 {
+			s.yearly[i] = int32(entry + 1)
+		}
+		if i == to {
+			return
+		}
+	}
+}
+
+// at returns the entry that names a day, or -1.
+func (s *daySet) at(day int64) int {
+	if i := day - s.first; i >= 0 && i < int64(len(s.byDay)) && s.byDay[i] != 0 {
+		return int(s.byDay[i]) - 1
+	}
+	if s.yearly == nil {
+		return -1
+	}
+	_, month, dom := time.Unix(day*secondsPerDay, 0).UTC().Date()
+	return int(s.yearly[yearlyDay(month, dom)]) - 1
+}
+
+// each calls fn with the days that entries name, in order.
+func (s *daySet) each(fn func(day int64, entry int)) {
+	from, to := s.first, s.first+int64(len(s.byDay))
+	if s.yearly != nil {
+		from, to = firstCalendarDay, lastCalendarDay+1
+	}
+	for day := from; day < to; day++ {
+		if entry := s.at(day); entry >= 0 {
+			fn(day, entry)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+func (s *Spec) validateCalendars(p *Problems) {
+	if len(s.Calendars) > MaxCalendars {
+		p.add("calendars", "%d of them, at most %d are taken", len(s.Calendars), MaxCalendars)
+		return
+	}
+	for i, name := range s.Calendars {
+		field := fmt.Sprintf("calendars[%d]", i)
+		checkName(p, field, name)
+		if first := slices.Index(s.Calendars, name); first < i {
+			p.add(field, "%q stands there already, as calendars[%d]", shorten(name), first)
+		}
+	}
+}
+
+// uncalendared is the definition without its calendars.
+func (s *Spec) uncalendared() *Spec {
+	if len(s.Calendars) == 0 {
+		return s
+	}
+	plain := *s
+	plain.Calendars = nil
+	return &plain
+}
+
+// filter has the calendars of the definition, found among those given, filter its schedule.
+func (s *Spec) filter(p *Problems, base Schedule, zone *time.Location, given []*Calendar) Schedule {
+	mine := make([]*Calendar, 0, len(s.Calendars))
+	for i, name := range s.Calendars {
+		at := slices.IndexFunc(given, func(c *Calendar) bool { return c.name == name })
+		if at < 0 {
+			p.add(fmt.Sprintf("calendars[%d]", i), "there is no calendar %q", shorten(name))
+			continue
+		}
+		mine = append(mine, given[at])
+	}
+	if *p != nil {
+		return nil
+	}
+	f, err := NewFiltered(base, zone, mine...)
+	if err != nil {
+		p.add("schedule", "%v", err)
+	}
+	return f
+}
+
+// ExcludedBy tells which calendar keeps an instant from being a due time of the definition, and why: by a holiday's
+// note, or a rule. ok is false if none does, or if it were no due time without calendars either.
+func (s *Spec) ExcludedBy(at time.Time, calendars ...*Calendar) (calendar, why string, ok bool) {
+	plain := *s.uncalendared()
+	plain.MaxFires = 0 // what calendars exclude does not count
+	bare, err := plain.Compile()
+	if err != nil || len(s.Calendars) == 0 || !dueAt(bare, at) {
+		return "", "", false
+	}
+	zone, err := LoadZone(s.Timezone)
+	if err != nil {
+		return "", "", false
+	}
+	var p Problems
+	f, _ := s.filter(&p, s.base(&p, zone), zone, calendars).(Filtered)
+	if p != nil {
+		return "", "", false
+	}
+	if s.Jitter > 0 {
+		at = at.Add(-s.shift())
+	}
+	return f.why(at)
+}

@@ -1,0 +1,219 @@
+package job
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// CommandOptions say how a command is run beyond its text. The zero value: as the node's own user, in its home, with
+// nothing to read.
+type CommandOptions struct {
+	User         string            `json:"user,omitempty"`          // run as: user or user:group, by name or id; "": the node's own
+	Dir          string            `json:"dir,omitempty"`           // absolute folder where it begins; "": the user's home
+	Env          map[string]string `json:"env,omitempty"`           // variables beside those that every command has
+	Stdin        string            `json:"stdin,omitempty"`         // what it reads; "": nothing
+	SuccessCodes []int             `json:"success_codes,omitempty"` // exit codes that count as success; none: 0
+	Grace        Duration          `json:"grace,omitempty"`         // from SIGTERM to SIGKILL when it is stopped; 0: [DefaultGrace]
+	Limits       Limits            `json:"limits,omitzero"`
+}
+
+// Limits bound what a command may use. Zero fields do not. Memory, CPU and PIDs hold for everything that it starts
+// together; the others for each of its processes.
+type Limits struct {
+	Memory Size    `json:"memory,omitempty"` // more than that ends it, all of it
+	CPU    float64 `json:"cpu,omitempty"`    // processors: 0.5 is half of one
+	PIDs   int     `json:"pids,omitempty"`   // processes and threads at once
+
+	OpenFiles    int   `json:"open_files,omitempty"`
+	CPUSeconds   int   `json:"cpu_seconds,omitempty"` // of processor time; SIGXCPU, and SIGKILL a little later
+	FileSize     Size  `json:"file_size,omitempty"`   // of a file that it writes; SIGXFSZ
+	AddressSpace Size  `json:"address_space,omitempty"`
+	Core         *Size `json:"core,omitempty"` // of a core dump; 0: none is written, nil: as the node has it
+}
+
+// Shared tells whether there are limits for all processes together, which only a cgroup can hold.
+func (l Limits) Shared() bool { return l.Memory != 0 || l.CPU != 0 || l.PIDs != 0 }
+
+// Each tells whether there are limits for each process.
+func (l Limits) Each() bool {
+	return l.OpenFiles != 0 || l.CPUSeconds != 0 || l.FileSize != 0 || l.AddressSpace != 0 || l.Core != nil
+}
+
+// Bounds and defaults of the options.
+const (
+	MaxStdin     = 64 << 10 // bytes
+	MaxEnv       = 100      // variables
+	MaxEnvBytes  = 32 << 10 // names and values together
+	MaxGrace     = 5 * time.Minute
+	DefaultGrace = 5 * time.Second
+
+	ReservedEnv = "GOCRONTAB_" // begins the names of what every attempt is told
+
+	maxDir       = 4096 // bytes, as most systems have it
+	minMemory    = Size(1 << 20)
+	maxSize      = Size(1 << 50)
+	minCPU       = 0.01
+	maxCPU       = 1024
+	maxPIDs      = 4 << 20
+	maxOpenFiles = 1 << 30
+	minOpenFiles = 8 // bash itself needs a few
+	minSpace     = Size(16 << 20)
+	maxSeconds   = 366 * 24 * 3600
+)
+
+// Succeeds tells whether an exit code counts as success.
+func (o *CommandOptions) Succeeds(code int) bool {
+	if len(o.SuccessCodes) == 0 {
+		return code == 0
+	}
+	return slices.Contains(o.SuccessCodes, code)
+}
+
+// given lists the fields that say something.
+func (o *CommandOptions) given() []string {
+	var names []string
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"user", o.User != ""}, {"dir", o.Dir != ""}, {"env", len(o.Env) > 0}, {"stdin", o.Stdin != ""},
+		{"success_codes", len(o.SuccessCodes) > 0}, {"grace", o.Grace != 0}, {"limits", o.Limits != Limits{}},
+	} {
+		if f.set {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// validateOptions checks the options. They go with a command only.
+func (s *Spec) validateOptions(p *Problems) {
+	o := &s.CommandOptions
+	if s.Command == "" {
+		for _, name := range o.given() {
+			p.add(name, "goes with command only")
+		}
+		return
+	}
+	o.validateUser(p)
+	o.validateDir(p)
+	o.validateEnv(p)
+	switch {
+	case len(o.Stdin) > MaxStdin:
+		p.add("stdin", "is %d bytes long, at most %d are taken; put it in a file and read that", len(o.Stdin), MaxStdin)
+	case !utf8.ValidString(o.Stdin):
+		p.add("stdin", "is not valid UTF-8")
+	}
+	for i, code := range o.SuccessCodes {
+		switch {
+		case code < 0 || code > 255:
+			p.add(fmt.Sprintf("success_codes[%d]", i), "%d is not between 0 and 255", code)
+			return
+		case slices.Contains(o.SuccessCodes[:i], code):
+			p.add(fmt.Sprintf("success_codes[%d]", i), "%d stands there twice", code)
+			return
+		}
+	}
+	if o.Grace < 0 || time.Duration(o.Grace) > MaxGrace {
+		p.add("grace", "%s is not between 0 (%s) and %s", o.Grace, Duration(DefaultGrace), Duration(MaxGrace))
+	}
+	o.Limits.validate(p)
+}
+
+func (o *CommandOptions) validateUser(p *Problems) {
+	if o.User == "" {
+		return
+	}
+	for _, part := range strings.SplitN(o.User, ":", 2) {
+		switch {
+		case part == "":
+			p.add("user", `%q is not "user" or "user:group"`, o.User)
+			return
+		case len(part) > MaxName || !utf8.ValidString(part) || strings.ContainsFunc(part, unicode.IsControl) || strings.ContainsAny(part, ":/"):
+			p.add("user", `%q is not a name or an id of a user or group`, part)
+			return
+		}
+	}
+}
+
+func (o *CommandOptions) validateDir(p *Problems) {
+	switch {
+	case o.Dir == "":
+	case !strings.HasPrefix(o.Dir, "/"):
+		p.add("dir", "%q is not absolute; begin it with /", o.Dir)
+	case len(o.Dir) > maxDir:
+		p.add("dir", "is %d bytes long, at most %d are taken", len(o.Dir), maxDir)
+	case strings.ContainsRune(o.Dir, 0) || !utf8.ValidString(o.Dir):
+		p.add("dir", "%q contains a NUL byte, or is not valid UTF-8", o.Dir)
+	}
+}
+
+func (o *CommandOptions) validateEnv(p *Problems) {
+	if len(o.Env) > MaxEnv {
+		p.add("env", "%d variables, at most %d are taken", len(o.Env), MaxEnv)
+		return
+	}
+	bytes := 0
+	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
+		value := o.Env[name]
+		bytes += len(name) + len(value)
+		field := "env." + name
+		switch {
+		case !isVariable(name):
+			p.add(field, "is no name of a variable: letters, digits and _, and no digit first")
+		case strings.HasPrefix(name, ReservedEnv):
+			p.add(field, "names that begin with %s are kept for what every attempt is told", ReservedEnv)
+		case strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_"):
+			// It would change bash itself, before its limits are in force.
+			p.add(field, "cannot be set here, since it would change bash as well; set it in the command: %s=… program", name)
+		case strings.ContainsRune(value, 0) || !utf8.ValidString(value):
+			p.add(field, "contains a NUL byte, or is not valid UTF-8")
+		}
+	}
+	if bytes > MaxEnvBytes {
+		p.add("env", "has %d bytes of names and values, at most %d are taken", bytes, MaxEnvBytes)
+	}
+}
+
+// isVariable tells whether bash takes a name.
+func isVariable(name string) bool {
+	for i, r := range []byte(name) {
+		switch {
+		case r == '_', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z':
+		case r >= '0' && r <= '9' && i > 0:
+		default:
+			return false
+		}
+	}
+	return name != "" && len(name) <= MaxName
+}
+
+func (l *Limits) validate(p *Problems) {
+	size := func(field string, v, least Size) {
+		if v != 0 && (v < least || v > maxSize) {
+			p.add("limits."+field, "%s is not between %s and %s", v, least, maxSize)
+		}
+	}
+	number := func(field string, v, least, most int) {
+		if v != 0 && (v < least || v > most) {
+			p.add("limits."+field, "%d is not between %d and %d", v, least, most)
+		}
+	}
+	size("memory", l.Memory, minMemory)
+	if l.CPU != 0 && !(l.CPU >= minCPU && l.CPU <= maxCPU) {
+		p.add("limits.cpu", "%g is not between %g and %d processors", l.CPU, minCPU, maxCPU)
+	}
+	number("pids", l.PIDs, 1, maxPIDs)
+	number("open_files", l.OpenFiles, minOpenFiles, maxOpenFiles)
+	number("cpu_seconds", l.CPUSeconds, 1, maxSeconds)
+	size("file_size", l.FileSize, 1024)
+	size("address_space", l.AddressSpace, minSpace)
+	if l.Core != nil && (*l.Core < 0 || *l.Core > maxSize) {
+		p.add("limits.core", "%s is not between 0 (none) and %s", *l.Core, maxSize)
+	}
+}

@@ -1,0 +1,80 @@
+package job
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"github.com/gorhill/cronexpr"
+)
+
+// on returns the expression as it is if every day is one of the given days of the week, whatever it is in truth: its
+// day-of-week field is replaced by what it says of them. Of several days all must match, and only what the field says
+// of whole weekdays counts: a day that stands for all working days is no second Friday (5#2) and no last one (5L). The
+// month, the day of the month and the time stay. It returns nil if no day is left.
+func (c *Cron) on(days weekdays) (*Cron, error) {
+	dow := &c.fields[dowAt]
+	if dow.any || days == 0 {
+		return c, nil
+	}
+	o := *c
+	o.expr = nil
+	dom := &o.fields[domAt]
+	switch weeks, always := dow.saysOf(days); {
+	case always: // both day fields are alternatives
+		*dom, o.fields[dowAt] = dom.free(), dow.free()
+	case weeks.text != "":
+		o.fields[dowAt] = weeks
+	case dom.any:
+		return nil, nil
+	default:
+		o.fields[dowAt] = dow.free()
+	}
+	matches := make([]string, len(o.fields))
+	for i := range o.fields {
+		matches[i] = o.fields[i].match
+	}
+	expr, err := cronexpr.Parse(strings.Join(matches, " "))
+	if err != nil {
+		return nil, &CronError{Expr: c.text, Problem: fmt.Sprintf("it has no form for %s: %v", days, err)}
+	}
+	o.expr = expr
+	return &o, nil
+}
+
+// saysOf tells whether a day-of-week field always matches on the given days, or else returns the weeks of the month in
+// which it does, as a field.
+func (f *cronField) saysOf(days weekdays) (weeks cronField, always bool) {
+	if weekdays(f.values[0])&days == days {
+		return weeks, true
+	}
+	weeks = cronField{kind: f.kind}
+	if bits.OnesCount8(uint8(days)) != 1 {
+		return weeks, false
+	}
+	var items []string
+	allDays := func(to *valueSet, format string, args ...any) {
+		for d := range 7 {
+			to.add(d)
+			items = append(items, fmt.Sprint(d)+fmt.Sprintf(format, args...))
+		}
+	}
+	for week := range f.nth {
+		if weekdays(f.nth[week][0])&days != 0 {
+			allDays(&weeks.nth[week], "#%d", week+1)
+		}
+	}
+	if weekdays(f.lastOf[0])&days != 0 {
+		allDays(&weeks.lastOf, "L")
+	}
+	weeks.text = strings.Join(items, ",")
+	weeks.match = weeks.text
+	return weeks, false
+}
+
+// free is the field as *.
+func (f *cronField) free() cronField {
+	free := cronField{kind: f.kind, text: "*", match: "*", star: true, any: true}
+	free.addSpan(span{f.kind.min, f.kind.max, 1})
+	return free
+}

@@ -1,0 +1,48 @@
+package job
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// executors names the fields that say what a job does, of those that are given. A definition gives exactly one.
+func (s *Spec) executors() []string {
+	var given []string
+	if s.Command != "" {
+		given = append(given, "command")
+	}
+	if s.HTTP != nil {
+		given = append(given, "http")
+	}
+	if s.Handler != "" {
+		given = append(given, "handler")
+	}
+	return given
+}
+
+// validateExecutor checks what the job does.
+func (s *Spec) validateExecutor(p *Problems) {
+	if given := s.executors(); len(given) > 1 {
+		p.add(given[1], "is given beside %s; a job does one thing, so leave one of %s out", given[0], strings.Join(given, ", "))
+		return
+	}
+	switch {
+	case s.HTTP != nil:
+		s.HTTP.validate(p, s)
+	case s.Handler == "":
+		s.validateCommand(p)
+	}
+}
+
+func (s *Spec) validateCommand(p *Problems) {
+	switch {
+	case strings.TrimSpace(s.Command) == "":
+		p.add("command", "is empty; it is run as bash -c COMMAND")
+	case len(s.Command) > MaxCommand:
+		p.add("command", "is %d bytes long, at most %d are taken; put it in a script and call that", len(s.Command), MaxCommand)
+	case strings.ContainsRune(s.Command, 0):
+		p.add("command", "contains a NUL byte, which bash cannot take")
+	case !utf8.ValidString(s.Command):
+		p.add("command", "is not valid UTF-8")
+	}
+}

@@ -1,0 +1,310 @@
+package job
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Filtered is due when its schedule is and all of its calendars are open. On a day that a calendar has count as another
+// day of the week, the schedule is as if every day were that one: a weekday that cron asks for is that one, and due
+// times that only the day's own weekday would give do not come.
+//
+// It has due times in the years that cron has them in, 1970 to 2099, whatever its schedule is. Its methods jump over
+// what is closed, so that they take as long as there are openings and closings on the way, not due times; Next and Last
+// give up after maxStretches of those, which no calendar without weekly hours reaches.
+type Filtered struct {
+	base      Schedule
+	calendars []*Calendar
+	zones     []*time.Location      // of the calendars
+	lent      map[weekdays]Schedule // the schedule on days that count as others; nil: it is not due on such
+}
+
+var (
+	_ Schedule = Filtered{}
+	_ Marker   = Filtered{}
+)
+
+// maxStretches bounds a search: 130 years have 47,482 days.
+const maxStretches = 200_000
+
+// NewFiltered filters a schedule. zone is that of calendars which name none.
+func NewFiltered(base Schedule, zone *time.Location, calendars ...*Calendar) (Filtered, error) {
+	f := Filtered{base: base, calendars: calendars, lent: map[weekdays]Schedule{}}
+	for _, c := range calendars {
+		own := c.zone
+		if own == nil {
+			own = zone
+		}
+		f.zones = append(f.zones, own)
+		for _, day := range c.lent {
+			days := c.lends(int64(day))
+			if _, there := f.lent[days]; there {
+				continue
+			}
+			s, err := onWeekdays(base, days)
+			if err != nil {
+				return Filtered{}, err
+			}
+			f.lent[days] = s
+		}
+	}
+	return f, nil
+}
+
+// onWeekdays returns a schedule as it is if every day is one of the given days of the week; nil if it is never due then.
+func onWeekdays(s Schedule, days weekdays) (Schedule, error) {
+	switch s := s.(type) {
+	case *Cron:
+		c, err := s.on(days)
+		if c == nil {
+			return nil, err
+		}
+		return c, nil
+	case Union:
+		var u Union
+		for _, part := range s {
+			p, err := onWeekdays(part, days)
+			if err != nil {
+				return nil, err
+			}
+			if p != nil {
+				u = append(u, p)
+			}
+		}
+		if u == nil {
+			return nil, nil
+		}
+		return u, nil
+	}
+	return s, nil // knows no days of the week
+}
+
+// Next returns the first due time after t.
+func (f Filtered) Next(t time.Time) (due time.Time, ok bool) {
+	return f.next(micros(t), latestMicros)
+}
+
+// Nothing filtered is due before earliestMicros or from latestMicros on.
+const (
+	earliestMicros = earliest * 1_000_000
+	latestMicros   = latest * 1_000_000
+)
+
+// next returns the first due time after t that is not after limit, both in microseconds.
+func (f Filtered) next(t, limit int64) (due time.Time, ok bool) {
+	t, limit = max(t, earliestMicros-1), min(limit, latestMicros-1)
+	w := f.walk()
+	for n := 0; t < limit && n < maxStretches; n++ {
+		s := w.at(t + 1)
+		to := s.end
+		if schedule := f.on(s); schedule != nil {
+			due, ok = schedule.Next(time.UnixMicro(t))
+			at := micros(due)
+			if ok && at < s.end {
+				return due, at <= limit
+			}
+			if s.as == 0 {
+				to = max(to, f.skip(t, at, ok))
+			}
+		}
+		t = to - 1
+	}
+	return time.Time{}, false
+}
+
+// skip returns up to which instant nothing of the schedule is due after t, given its next due time: up to that, or up to
+// the next day on which the schedule is another one.
+func (f Filtered) skip(t, due int64, ok bool) int64 {
+	if !ok {
+		due = latestMicros
+	}
+	for _, c := range f.calendars {
+		due = min(due, c.lentAfter(t))
+	}
+	return due
+}
+
+// lentAfter returns an instant before which, from t on, no day counts as another day of the week. It is in
+// microseconds, and not after the day begins in any time zone.
+func (c *Calendar) lentAfter(t int64) int64 {
+	day, _ := splitCivil(floorSeconds(t) - maxOffset)
+	at, _ := slices.BinarySearch(c.lent, int32(day))
+	if at == len(c.lent) {
+		return latestMicros
+	}
+	return (int64(c.lent[at])*secondsPerDay - maxOffset) * 1_000_000
+}
+
+// on returns the schedule of a stretch; nil if nothing can be due in it.
+func (f Filtered) on(s stretch) Schedule {
+	switch {
+	case !s.open:
+		return nil
+	case s.as != 0:
+		return f.lent[s.as]
+	}
+	return f.base
+}
+
+// Last returns the last due time in (from, to].
+func (f Filtered) Last(from, to time.Time) (due time.Time, ok bool) {
+	lo, hi := max(micros(from), earliestMicros-1), min(micros(to), latestMicros-1)
+	// Double the distance from the end until something is due in it, then halve what is left.
+	for back := int64(1_000_000); ; back *= 2 {
+		start := max(hi-back, lo)
+		if start >= hi {
+			return time.Time{}, false
+		}
+		if due, ok = f.next(start, hi); ok {
+			break
+		}
+		if start == lo {
+			return time.Time{}, false
+		}
+	}
+	for last := micros(due); last < hi; {
+		middle := last + (hi-last)/2
+		if next, ok := f.next(middle, hi); ok {
+			due, last = next, micros(next)
+		} else {
+			hi = middle
+		}
+	}
+	return due, true
+}
+
+// Count returns how many due times lie in (from, to].
+func (f Filtered) Count(from, to time.Time) (n int64) {
+	t, hi := max(micros(from), earliestMicros-1), min(micros(to), latestMicros-1)
+	w := f.walk()
+	for t < hi {
+		s := w.at(t + 1)
+		end := s.end
+		if schedule := f.on(s); schedule != nil {
+			here := schedule.Count(time.UnixMicro(t), time.UnixMicro(min(end-1, hi)))
+			n += here
+			if here == 0 && s.as == 0 { // there may be nothing for long
+				due, ok := schedule.Next(time.UnixMicro(t))
+				end = max(end, f.skip(t, micros(due), ok))
+			}
+		}
+		t = end - 1
+	}
+	return n
+}
+
+// Mark is that of the schedule, or Makeup on a day that counts as another day of the week.
+func (f Filtered) Mark(due time.Time) Mark {
+	w := f.walk()
+	s := w.at(micros(due))
+	schedule := f.on(s)
+	if schedule == nil {
+		return Unmarked
+	}
+	m := markOf(schedule, due)
+	if m == Unmarked && s.as != 0 {
+		m = Makeup
+	}
+	return m
+}
+
+// why tells which calendar keeps an instant from being a due time, and by which entry or rule; ok is false if none does.
+func (f Filtered) why(t time.Time) (calendar, reason string, ok bool) {
+	w := f.walk()
+	s := w.at(micros(t))
+	for i, c := range f.calendars {
+		v := &w.views[i]
+		if open, _ := c.at(v.day, v.at/60, s.as); !open {
+			return c.name, c.why(v.day, s.as), true
+		}
+		if entry := c.include.at(v.day); s.as != 0 && entry >= 0 && c.lends(v.day) == s.as {
+			schedule := f.lent[s.as]
+			if schedule == nil || !dueAt(schedule, t) {
+				return c.name, fmt.Sprintf("%s: the day counts as %s", noteOf(c.spec.Include[entry]), s.as), true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// stretch is a part of time, up to but without its end, in which nothing changes: all calendars are open or not, and
+// days count as the same days of the week, none: as what they are.
+type stretch struct {
+	end  int64 // microseconds
+	open bool
+	as   weekdays
+}
+
+// walk goes forward through time. It remembers what the clock of each calendar showed last.
+type walk struct {
+	f     *Filtered
+	views []view
+}
+
+// view is what the clock of one calendar shows.
+type view struct {
+	segment
+	since int64 // seconds: from then on the segment is right
+	day   int64
+	at    int // second of the day
+}
+
+func (f *Filtered) walk() walk {
+	w := walk{f, make([]view, len(f.calendars))}
+	for i := range w.views {
+		w.views[i].since = math.MaxInt64
+	}
+	return w
+}
+
+// look reads a calendar's clock at an instant, in seconds.
+func (w *walk) look(i int, t int64) *view {
+	v := &w.views[i]
+	if t < v.since || t >= v.end {
+		v.segment, v.since = segmentAt(w.f.zones[i], t), t
+	}
+	v.day, v.at = splitCivil(t + v.offset)
+	return v
+}
+
+// instant is when the clock shows the begin of a minute of the day that it shows, or the end of what is known of it.
+func (v *view) instant(day int64, minute int) int64 {
+	return min(day*secondsPerDay+int64(minute)*60-v.offset, v.end)
+}
+
+// at returns the stretch that an instant is in, as far as is cheap to see: another of the same kind may follow.
+func (w *walk) at(micro int64) stretch {
+	t := floorSeconds(micro)
+	s := stretch{end: latest + secondsPerDay, open: true}
+	shut := t // until when a dated exclusion closes, whatever else is so
+	for i, c := range w.f.calendars {
+		v := w.look(i, t)
+		if until := c.shutUntil(v.day, (v.end+v.offset)/secondsPerDay); until > v.day {
+			shut = max(shut, v.instant(until, 0))
+		}
+		if s.as == 0 {
+			s.as = c.lends(v.day)
+		}
+	}
+	if shut > t {
+		return stretch{end: shut * 1_000_000}
+	}
+	for i, c := range w.f.calendars {
+		v := &w.views[i]
+		open, until := c.at(v.day, v.at/60, s.as)
+		s.open = s.open && open
+		s.end = min(s.end, v.instant(v.day, until))
+	}
+	s.end *= 1_000_000
+	return s
+}
+
+func floorSeconds(micro int64) int64 {
+	s := micro / 1_000_000
+	if micro%1_000_000 < 0 {
+		s--
+	}
+	return s
+}

@@ -1,0 +1,41 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MaxSlots bounds the slots of a group.
+const MaxSlots = 1_000_000
+
+// CheckGroup returns what is wrong with a group of runs that may execute at once, as Problems, or nil.
+func CheckGroup(name string, slots int) error {
+	var p Problems
+	checkName(&p, "name", name)
+	if slots < 1 || slots > MaxSlots {
+		p.add("slots", "%d is not between 1 and %d; to start none at all, pause the jobs", slots, MaxSlots)
+	}
+	if p == nil {
+		return nil
+	}
+	return p
+}
+
+// Name is what people call a job.
+type Name struct{ App, Name string }
+
+func (n Name) String() string { return n.App + "/" + n.Name }
+
+// InUse is why an object cannot be deleted: jobs refer to it.
+type InUse struct {
+	Kind, Name string
+	By         []Name // some of them
+}
+
+func (e *InUse) Error() string {
+	names := make([]string, len(e.By))
+	for i, n := range e.By {
+		names[i] = n.String()
+	}
+	return fmt.Sprintf("the %s %q is in use by %s", e.Kind, e.Name, strings.Join(names, ", "))
+}

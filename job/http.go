@@ -1,0 +1,225 @@
+package job
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"mime"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// HTTP is a request that a job sends, instead of running a command. Placeholders may stand in the URL behind the host,
+// in the values of headers and in the body.
+type HTTP struct {
+	Method    string            `json:"method,omitempty"` // default: GET without a body, POST with one
+	URL       string            `json:"url"`
+	Headers   map[string]string `json:"headers,omitempty"`
+	Body      string            `json:"body,omitempty"`
+	Expect    []string          `json:"expect,omitempty"`     // the statuses that mean success: "2xx", "404", "200-299"
+	BodyLimit int               `json:"body_limit,omitempty"` // bytes that are kept of the answer, half of them from its end
+	Redirects int               `json:"redirects,omitempty"`  // how many are followed; 0: none
+	TLS       *HTTPTLS          `json:"tls,omitempty"`
+	Sign      *HTTPSign         `json:"sign,omitempty"`
+}
+
+// HTTPTLS says how https is spoken, where the system's certificates are not enough.
+type HTTPTLS struct {
+	SkipVerify bool   `json:"skip_verify,omitempty"` // whoever answers is believed
+	CA         string `json:"ca,omitempty"`          // PEM: trusted instead of what the system trusts
+	ServerName string `json:"server_name,omitempty"` // what the server's certificate is for; default: the URL's host
+	ClientCert string `json:"client_cert,omitempty"` // PEM: the certificate to show, with those that it was issued by
+	ClientKey  Secret `json:"client_key,omitempty"`  // its key, PEM
+}
+
+// HTTPSign has requests signed with HMAC-SHA256.
+type HTTPSign struct {
+	Secret Secret `json:"secret"`
+}
+
+// Bounds of a request, and defaults.
+const (
+	MaxURL         = 4 << 10 // bytes, as are the next three
+	MaxHeaderName  = 128
+	MaxHeaderValue = 4 << 10
+	MaxHTTPBody    = 64 << 10
+	MaxHeaders     = 32
+	MaxExpect      = 16
+	MaxRedirects   = 10
+	MaxPEM         = 32 << 10 // bytes
+
+	DefaultBodyLimit = 64 << 10  // bytes of the answer
+	MaxBodyLimit     = 256 << 10 // bytes of the answer
+
+	// DefaultHTTPTimeout is the timeout of HTTP jobs that name none: a server that never answers would hold them up
+	// for good.
+	DefaultHTTPTimeout = 5 * time.Minute
+)
+
+func (s *Spec) httpDefaults() {
+	h := s.HTTP
+	if h == nil {
+		return
+	}
+	if s.Timeout == 0 {
+		s.Timeout = Duration(DefaultHTTPTimeout)
+	}
+	if h.Method == "" {
+		h.Method = "GET"
+		if h.Body != "" {
+			h.Method = "POST"
+		}
+	}
+	if len(h.Expect) == 0 {
+		h.Expect = []string{"2xx"}
+	}
+	if h.BodyLimit == 0 {
+		h.BodyLimit = DefaultBodyLimit
+	}
+}
+
+// Call is a request whose placeholders are filled in.
+type Call struct {
+	Method  string
+	URL     *url.URL
+	Headers map[string]string // as the definition has them, and a Content-Type if there is a body
+	Body    string
+}
+
+// Fill fills the placeholders in. What it puts in is escaped for where it stands: percent-encoded in the URL; as text
+// within a JSON string, an XML element or a form field in a body of such a type, and as it is in any other; with
+// everything but printable ASCII, and the percent sign, percent-encoded in a header.
+func (h *HTTP) Fill(p Placeholders) (*Call, error) {
+	c := &Call{Method: h.Method}
+	text, err := p.fill(h.URL, percent)
+	if err == nil {
+		c.URL, err = url.Parse(text)
+		var long *url.Error // repeats the whole URL
+		if errors.As(err, &long) {
+			err = long.Err
+		}
+	}
+	if err != nil {
+		return nil, &fieldError{"url", err}
+	}
+	c.Headers = make(map[string]string, len(h.Headers)+1)
+	given := ""
+	for name, template := range h.Headers {
+		value, err := p.fill(template, headerText)
+		if err != nil {
+			return nil, &fieldError{"headers." + name, err}
+		}
+		c.Headers[name] = value
+		if strings.EqualFold(name, contentType) {
+			given = value
+		}
+	}
+	if h.Body == "" {
+		return c, nil
+	}
+	media := given
+	if c.Body, media, err = p.fillBody(h.Body, given); err != nil {
+		return nil, &fieldError{"body", err}
+	}
+	if given == "" {
+		c.Headers[contentType] = media
+	}
+	return c, nil
+}
+
+// fieldError is what is wrong with a field of a request.
+type fieldError struct {
+	field string
+	err   error
+}
+
+func (e *fieldError) Error() string { return e.field + ": " + e.err.Error() }
+func (e *fieldError) Unwrap() error { return e.err }
+
+const contentType = "Content-Type"
+
+// Types of bodies that name none.
+const (
+	mediaJSON = "application/json"
+	mediaText = "text/plain; charset=utf-8"
+)
+
+// fillBody fills a body of a type. One without a type is JSON if that is what comes out when it is taken for it, an
+// object or an array; else it is text.
+func (p *Placeholders) fillBody(template, given string) (body, media string, err error) {
+	if given == "" {
+		body, err = p.fill(template, jsonText)
+		if err != nil || isDocument(body) {
+			return body, mediaJSON, err
+		}
+		given = mediaText
+	}
+	body, err = p.fill(template, escapeFor(given))
+	return body, given, err
+}
+
+// isDocument tells whether a text is a JSON object or array.
+func isDocument(text string) bool {
+	text = strings.TrimLeft(text, " \t\r\n")
+	return (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text))
+}
+
+// isJSON tells whether a content type is one of JSON.
+func isJSON(given string) bool {
+	media, _, err := mime.ParseMediaType(given)
+	return err == nil && (media == mediaJSON || strings.HasSuffix(media, "+json"))
+}
+
+// escapeFor is how to write a text within a body of a type.
+func escapeFor(given string) func(string) string {
+	media, _, _ := mime.ParseMediaType(given)
+	switch {
+	case isJSON(given):
+		return jsonText
+	case media == "application/x-www-form-urlencoded":
+		return percent
+	case media == "application/xml", media == "text/xml", media == "text/html", strings.HasSuffix(media, "+xml"):
+		return html.EscapeString
+	}
+	return func(s string) string { return s }
+}
+
+// jsonText writes a text as it stands between the quotes of a JSON string.
+func jsonText(s string) string {
+	quoted, err := json.Marshal(s)
+	if err != nil { // no text is an error
+		return ""
+	}
+	return string(quoted[1 : len(quoted)-1])
+}
+
+// percent encodes everything but what RFC 3986 leaves unreserved, so that it is one segment of a path, or one value
+// of a query, and nothing else.
+func percent(s string) string {
+	return percentEncode(s, func(c byte) bool {
+		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
+	})
+}
+
+// headerText encodes what is not printable ASCII: a header has no character set.
+func headerText(s string) string {
+	return percentEncode(s, func(c byte) bool { return ' ' <= c && c <= '~' && c != '%' })
+}
+
+// HeaderText writes any text as the value of a header: percent-encoded where it is not printable ASCII, and the
+// percent sign too, so that it can be read back.
+func HeaderText(s string) string { return headerText(s) }
+
+func percentEncode(s string, keep func(byte) bool) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if keep(s[i]) {
+			b.WriteByte(s[i])
+			continue
+		}
+		fmt.Fprintf(&b, "%%%02X", s[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,90 @@
+package job
+
+import "time"
+
+// Misfire says what happens to due times that nobody could start in time.
+type Misfire struct {
+	Policy MisfirePolicy `json:"policy,omitempty"`
+	// After is how late a due time is before the policy applies. Zero means the default: [MisfireAfter].
+	After Duration `json:"after,omitempty"`
+	// MaxAge bounds how late one may still be started. Zero means the default: [DefaultMaxAge], or no bound for a job
+	// with a single due time ("at").
+	MaxAge Duration `json:"max_age,omitempty"`
+	// MaxCount is how many of those that passed during an outage or a pause are started under the policy all: the
+	// latest ones.
+	MaxCount int `json:"max_count,omitempty"`
+}
+
+// MisfirePolicy names what to do with missed due times.
+type MisfirePolicy string
+
+// The misfire policies.
+const (
+	MisfireLatest MisfirePolicy = "latest" // start the latest one, the earlier ones end missed
+	MisfireSkip   MisfirePolicy = "skip"   // all end missed
+	MisfireAll    MisfirePolicy = "all"    // start the latest so many, one after the other unless they may overlap
+)
+
+// Defaults and bounds of misfires.
+const (
+	MisfireAfter  = 60 * time.Second // a due time that is later than this is missed
+	DefaultMaxAge = time.Hour
+
+	DefaultMaxCount = 100
+	MaxMaxCount     = 1000
+
+	minMisfireAfter = time.Second
+	maxMisfireAfter = 24 * time.Hour
+)
+
+// MissedAfter is how late a due time of the job is before its misfire policy applies.
+func (s *Spec) MissedAfter() time.Duration {
+	if s.Misfire.After > 0 {
+		return time.Duration(s.Misfire.After)
+	}
+	return MisfireAfter
+}
+
+// CatchUp is how many of the due times that passed during an outage or a pause may be started at most.
+func (s *Spec) CatchUp() int {
+	switch {
+	case s.Misfire.Policy != MisfireAll:
+		return 1
+	case s.Misfire.MaxCount > 0:
+		return s.Misfire.MaxCount
+	}
+	return DefaultMaxCount
+}
+
+func (s *Spec) misfireDefaults() {
+	m := &s.Misfire
+	if m.Policy == "" {
+		m.Policy = MisfireLatest
+	}
+	if m.MaxAge == 0 && s.At == nil && m.Policy != MisfireSkip {
+		m.MaxAge = Duration(DefaultMaxAge)
+	}
+	if m.MaxCount == 0 && m.Policy == MisfireAll {
+		m.MaxCount = DefaultMaxCount
+	}
+}
+
+func (m *Misfire) validate(p *Problems) {
+	switch m.Policy {
+	case MisfireLatest, MisfireSkip, MisfireAll:
+	default:
+		p.add("misfire.policy", "%q is not one of latest, skip, all", m.Policy)
+	}
+	if m.MaxAge < 0 {
+		p.add("misfire.max_age", "%s is negative", m.MaxAge)
+	}
+	if d := time.Duration(m.After); d != 0 && (d < minMisfireAfter || d > maxMisfireAfter) {
+		p.add("misfire.after", "%s is not between %s and %s", m.After, Duration(minMisfireAfter), Duration(maxMisfireAfter))
+	}
+	switch {
+	case m.MaxCount < 0 || m.MaxCount > MaxMaxCount:
+		p.add("misfire.max_count", "%d is not between 1 and %d", m.MaxCount, MaxMaxCount)
+	case m.MaxCount > 0 && m.Policy != MisfireAll:
+		p.add("misfire.max_count", "goes with the policy all; %s starts at most one", m.Policy)
+	}
+}

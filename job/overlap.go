@@ -1,0 +1,89 @@
+package job
+
+import "time"
+
+// Overlap says what happens to a due time that finds an earlier one of the same job still executing, anywhere in the
+// cluster.
+type Overlap string
+
+// The overlap policies.
+const (
+	OverlapSkip    Overlap = "skip"    // it ends skipped
+	OverlapQueue   Overlap = "queue"   // it waits for those before it, the earliest due first
+	OverlapReplace Overlap = "replace" // what executes is killed, what waits is superseded, and it starts
+	OverlapAllow   Overlap = "allow"   // both run
+)
+
+// Bounds of what may wait.
+const (
+	MaxQueue     = 1000
+	DefaultQueue = 10  // with overlap queue
+	defaultWaits = 100 // due times of a job with another policy that may wait for its group or to be caught up
+
+	MaxPriority = 100 // and as much below zero
+
+	MinStartDeadline = time.Second
+	MaxStartDeadline = 366 * 24 * time.Hour
+)
+
+// QueueMax is how many due times of the job may wait at once.
+func (s *Spec) QueueMax() int {
+	switch {
+	case s.Queue > 0:
+		return s.Queue
+	case s.Overlap == OverlapQueue:
+		return DefaultQueue
+	}
+	return defaultWaits
+}
+
+// Orders tells whether due times of the job that have not begun count for those behind them.
+func (s *Spec) Orders() bool {
+	return s.Overlap == OverlapQueue || s.Overlap == OverlapReplace || s.Group != "" || s.Misfire.Policy == MisfireAll
+}
+
+// Awaited tells whether another task may wait for the end of an attempt of the job; origin is that of the attempt.
+func (s *Spec) Awaited(origin int64) bool {
+	return origin != 0 || s.Retry.Attempts > 1 || s.OnLost == LostRerun || s.Orders()
+}
+
+// Expires is when a due time is not to be started any more; zero: never. What somebody asked for, or what has begun,
+// has no deadline.
+func (s *Spec) Expires(t Task) Micros {
+	if s.StartDeadline == 0 || t.Origin != 0 || t.Attempt > 1 {
+		return 0
+	}
+	return t.Due.Add(time.Duration(s.StartDeadline))
+}
+
+func (s *Spec) overlapDefaults() {
+	if s.Overlap == "" {
+		s.Overlap = OverlapSkip
+	}
+	if s.Queue == 0 && s.Overlap == OverlapQueue {
+		s.Queue = DefaultQueue
+	}
+}
+
+func (s *Spec) validateOverlap(p *Problems) {
+	switch s.Overlap {
+	case OverlapSkip, OverlapQueue, OverlapReplace, OverlapAllow:
+	default:
+		p.add("overlap", "%q is not one of skip, queue, replace, allow", s.Overlap)
+	}
+	switch {
+	case s.Queue < 0 || s.Queue > MaxQueue:
+		p.add("queue", "%d is not between 1 and %d", s.Queue, MaxQueue)
+	case s.Queue > 0 && s.Overlap != OverlapQueue && s.Group == "":
+		p.add("queue", "says how many due times may wait, but with overlap %s and no group none does; set overlap to queue, or leave it out", s.Overlap)
+	}
+	if s.Group != "" {
+		checkName(p, "group", s.Group)
+	}
+	if s.Priority < -MaxPriority || s.Priority > MaxPriority {
+		p.add("priority", "%d is not between %d and %d", s.Priority, -MaxPriority, MaxPriority)
+	}
+	if d := time.Duration(s.StartDeadline); d != 0 && (d < MinStartDeadline || d > MaxStartDeadline) {
+		p.add("start_deadline", "%s is not between %s and %s; leave it out for no bound", s.StartDeadline, Duration(MinStartDeadline), Duration(MaxStartDeadline))
+	}
+}

@@ -1,0 +1,168 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Labels that every node has, or may not be given: its name, the system and processor that it runs on, and for each
+// handler that it has a label that begins with [HandlerLabel].
+const (
+	LabelNode    = "node"
+	LabelOS      = "os"
+	LabelArch    = "arch"
+	HandlerLabel = "handler/"
+
+	// LabelOnly says, as "handlers", that the node takes no jobs but those of its handlers.
+	LabelOnly = "only"
+
+	MaxNodeLabels = 64
+	MaxHandlerKey = 100      // bytes
+	MaxPayload    = 64 << 10 // bytes
+)
+
+// CheckNodeLabels says what is wrong with the labels that somebody gives a node, or nil.
+func CheckNodeLabels(labels map[string]string) error {
+	if len(labels) > MaxNodeLabels {
+		return fmt.Errorf("labels: %d of them, at most %d are kept", len(labels), MaxNodeLabels)
+	}
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if err := checkLabelKey(key); err != nil {
+			return fmt.Errorf("labels: the name %w", err)
+		}
+		switch {
+		case key == LabelNode, key == LabelOS, key == LabelArch, key == LabelOnly, strings.HasPrefix(key, HandlerLabel):
+			return fmt.Errorf("labels: %s is set by the node itself; choose another name", key)
+		}
+		if err := checkLabelValue(labels[key]); err != nil {
+			return fmt.Errorf("labels: the value of %s %w", key, err)
+		}
+	}
+	return nil
+}
+
+// CheckHandlerKey says what is wrong with the key of a handler, or nil.
+func CheckHandlerKey(key string) error {
+	if len(key) > MaxHandlerKey {
+		return fmt.Errorf("is %d bytes long, at most %d are taken", len(key), MaxHandlerKey)
+	}
+	return checkLabelKey(key)
+}
+
+// WithHandlers adds the labels of handlers to those of a node.
+func WithHandlers(labels map[string]string, handlers []string) map[string]string {
+	out := make(map[string]string, len(labels)+len(handlers))
+	maps.Copy(out, labels)
+	for _, key := range handlers {
+		out[HandlerLabel+key] = ""
+	}
+	return out
+}
+
+// Place is what a job wants of the node that runs it: its selector, and its handler, if it has one.
+func (s *Spec) Place() (Selector, error) {
+	sel, err := ParseSelector(s.Selector)
+	if err == nil && s.Handler != "" {
+		sel = sel.Requires(HandlerLabel + s.Handler)
+	}
+	return sel, err
+}
+
+// Takes tells whether a node with these labels, those of its handlers included, takes tasks of a place.
+func (s Selector) Takes(labels map[string]string) bool {
+	if labels[LabelOnly] == "handlers" && !slices.ContainsFunc(s.terms, func(t term) bool {
+		return t.op == opHas && strings.HasPrefix(t.key, HandlerLabel)
+	}) {
+		return false
+	}
+	return s.Matches(labels)
+}
+
+// placementDefaults writes the selector in its canonical form, so that the same wish is the same definition.
+func (s *Spec) placementDefaults() {
+	if sel, err := ParseSelector(s.Selector); err == nil {
+		s.Selector = sel.String()
+	}
+}
+
+func (s *Spec) validatePlacement(p *Problems) {
+	if _, err := ParseSelector(s.Selector); err != nil {
+		p.add("selector", "%v", err)
+	}
+}
+
+// validateHandler checks the handler and what it gets. That a job has no other kind as well is checked with the kinds.
+func (s *Spec) validateHandler(p *Problems) {
+	if s.Handler == "" {
+		if s.Payload != "" {
+			p.add("payload", "goes with handler, and there is none; a command gets its input as stdin")
+		}
+		return
+	}
+	if err := CheckHandlerKey(s.Handler); err != nil {
+		p.add("handler", "%v", err)
+	}
+	switch {
+	case len(s.Payload) > MaxPayload:
+		p.add("payload", "is %d bytes long, at most %d are taken; keep it somewhere and give the handler its name", len(s.Payload), MaxPayload)
+	case !utf8.ValidString(s.Payload):
+		p.add("payload", "is not valid UTF-8")
+	}
+}
+
+// NoNode says why no node takes the tasks of a place; of the empty one any node would that takes work.
+func NoNode(selector string) string {
+	if selector == "" {
+		return "no node takes it: all are cordoned, draining, or there for handlers only"
+	}
+	return "no node matches " + selector
+}
+
+// What the audit says of nodes and handlers.
+const (
+	KindNode    Kind = "node"
+	KindHandler Kind = "handler"
+
+	ActionCordon   Action = "cordon"
+	ActionDrain    Action = "drain"
+	ActionUncordon Action = "uncordon"
+	ActionDisable  Action = "disable"
+	ActionEnable   Action = "enable"
+)
+
+// ValidateNode returns what is wrong with what somebody says about a node, as Problems, or nil.
+func ValidateNode(name, reason string) error {
+	var p Problems
+	switch err := checkLabelValue(name); {
+	case name == "":
+		p.add("name", "is empty")
+	case err != nil:
+		p.add("name", "%v", err)
+	}
+	return p.withReason(reason)
+}
+
+// ValidateHandler returns what is wrong with what somebody says about a handler, as Problems, or nil.
+func ValidateHandler(key, reason string) error {
+	var p Problems
+	if err := CheckHandlerKey(key); err != nil {
+		p.add("handler", "%v", err)
+	}
+	return p.withReason(reason)
+}
+
+// withReason adds what is wrong with a reason.
+func (p Problems) withReason(reason string) error {
+	var more Problems
+	if errors.As((&PauseRequest{Reason: reason}).Validate(0), &more) {
+		p = append(p, more...)
+	}
+	if p == nil {
+		return nil
+	}
+	return p
+}

@@ -1,0 +1,373 @@
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Selector says which labels a node must have to run a job. The zero Selector takes any node.
+//
+//	zone=a            the label has that value (== is the same)
+//	zone!=a           it has another value, or the node has no such label
+//	zone in (a,b)     it has one of the values
+//	zone notin (a,b)  it has none of them, or the node has no such label
+//	gpu               the node has the label, whatever its value
+//	!gpu              it has not
+//
+// Terms stand between commas, and a node must satisfy all of them. A value is letters, digits and _ . - / : @ +, or any
+// text in double quotes, in which \" and \\ are a quote and a backslash.
+type Selector struct {
+	terms []term // in canonical order, each once
+}
+
+type term struct {
+	key    string
+	op     selectOp
+	values []string // sorted, each once; none for has and hasNot
+}
+
+type selectOp int8
+
+const (
+	opHas selectOp = iota
+	opHasNot
+	opIn
+	opNotIn
+)
+
+// Bounds of selectors and of the labels of nodes.
+const (
+	MaxSelector   = 512 // bytes
+	MaxTerms      = 32  // of a selector
+	MaxLabelKey   = 128 // bytes
+	MaxLabelValue = 128 // bytes of the value of a node's label
+)
+
+// ParseSelector reads a selector. Its errors say where it goes wrong and what would be right.
+func ParseSelector(text string) (Selector, error) {
+	if len(text) > MaxSelector {
+		return Selector{}, fmt.Errorf("is %d bytes long, at most %d are taken", len(text), MaxSelector)
+	}
+	s, err := ParsePlace(text)
+	if long := len(s.String()); long > MaxSelector {
+		return Selector{}, fmt.Errorf("is %d bytes long when written in full, at most %d are taken", long, MaxSelector)
+	}
+	return s, err
+}
+
+// ParsePlace reads a selector that is stored, with what the handler of a job adds to it.
+func ParsePlace(text string) (Selector, error) {
+	var s Selector
+	if !utf8.ValidString(text) {
+		return s, fmt.Errorf("is not valid UTF-8")
+	}
+	p := &selectorText{text: text}
+	if p.space(); p.rest() == "" {
+		return s, nil
+	}
+	for {
+		t, err := p.term()
+		if err != nil {
+			return Selector{}, err
+		}
+		s.terms = append(s.terms, t)
+		p.space()
+		if p.rest() == "" {
+			break
+		}
+		if !p.take(",") {
+			return Selector{}, p.wrong("a comma before the next term")
+		}
+	}
+	slices.SortFunc(s.terms, compareTerms)
+	s.terms = slices.CompactFunc(s.terms, func(a, b term) bool { return compareTerms(a, b) == 0 })
+	if len(s.terms) > MaxTerms {
+		return Selector{}, fmt.Errorf("has %d terms, at most %d are taken", len(s.terms), MaxTerms)
+	}
+	return s, nil
+}
+
+// String is the canonical text: selectors that ask for the same in another order or notation have the same.
+func (s Selector) String() string {
+	parts := make([]string, len(s.terms))
+	for i, t := range s.terms {
+		parts[i] = t.String()
+	}
+	return strings.Join(parts, ",")
+}
+
+// Empty tells whether any node will do.
+func (s Selector) Empty() bool { return len(s.terms) == 0 }
+
+// Matches tells whether a node with these labels will do.
+func (s Selector) Matches(labels map[string]string) bool {
+	for _, t := range s.terms {
+		if !t.matches(labels) {
+			return false
+		}
+	}
+	return true
+}
+
+// Requires returns the selector that also wants a label, whatever its value.
+func (s Selector) Requires(key string) Selector {
+	out := Selector{terms: append(slices.Clone(s.terms), term{key: key, op: opHas})}
+	slices.SortFunc(out.terms, compareTerms)
+	out.terms = slices.CompactFunc(out.terms, func(a, b term) bool { return compareTerms(a, b) == 0 })
+	return out
+}
+
+// Wants tells whether the selector takes only nodes that have a label, whatever its value.
+func (s Selector) Wants(key string) bool {
+	return slices.ContainsFunc(s.terms, func(t term) bool { return t.op == opHas && t.key == key })
+}
+
+func (t term) matches(labels map[string]string) bool {
+	v, has := labels[t.key]
+	switch t.op {
+	case opHas:
+		return has
+	case opHasNot:
+		return !has
+	case opIn:
+		return has && slices.Contains(t.values, v)
+	}
+	return !has || !slices.Contains(t.values, v)
+}
+
+func (t term) String() string {
+	switch t.op {
+	case opHas:
+		return t.key
+	case opHasNot:
+		return "!" + t.key
+	}
+	values := make([]string, len(t.values))
+	for i, v := range t.values {
+		values[i] = quoteValue(v)
+	}
+	list := strings.Join(values, ",")
+	switch {
+	case t.op == opIn && len(values) == 1:
+		return t.key + "=" + list
+	case t.op == opIn:
+		return t.key + " in (" + list + ")"
+	case len(values) == 1:
+		return t.key + "!=" + list
+	}
+	return t.key + " notin (" + list + ")"
+}
+
+func compareTerms(a, b term) int {
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.op, b.op), slices.Compare(a.values, b.values))
+}
+
+// quoteValue writes a value in quotes if it cannot stand without.
+func quoteValue(v string) string {
+	if v != "" && !strings.ContainsFunc(v, func(r rune) bool { return !isValueRune(r) }) {
+		return v
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(v) + `"`
+}
+
+func isValueRune(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_.-/:@+", r)
+}
+
+func isKeyRune(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-/", r)
+}
+
+// checkLabelKey says what is wrong with the name of a label, or nil.
+func checkLabelKey(key string) error {
+	alnum := func(c byte) bool { return isKeyRune(rune(c)) && !strings.ContainsRune("_.-/", rune(c)) }
+	switch {
+	case key == "":
+		return fmt.Errorf("is empty")
+	case len(key) > MaxLabelKey:
+		return fmt.Errorf("is %d bytes long, at most %d are taken", len(key), MaxLabelKey)
+	case strings.ContainsFunc(key, func(r rune) bool { return !isKeyRune(r) }):
+		return fmt.Errorf("%q has something else than letters a to z, digits and _ . - /", key)
+	case !alnum(key[0]) || !alnum(key[len(key)-1]):
+		return fmt.Errorf("%q does not begin and end with a letter or a digit", key)
+	}
+	return nil
+}
+
+// checkLabelValue says what is wrong with the value of a label, or nil.
+func checkLabelValue(v string) error {
+	switch {
+	case len(v) > MaxLabelValue:
+		return fmt.Errorf("is %d bytes long, at most %d are taken", len(v), MaxLabelValue)
+	case !utf8.ValidString(v):
+		return fmt.Errorf("is not valid UTF-8")
+	case strings.ContainsFunc(v, unicode.IsControl):
+		return fmt.Errorf("%q contains a control character", v)
+	}
+	return nil
+}
+
+// selectorText is a selector that is being read.
+type selectorText struct {
+	text string
+	at   int // byte
+}
+
+func (p *selectorText) rest() string { return p.text[p.at:] }
+
+func (p *selectorText) space() { p.at = len(p.text) - len(strings.TrimLeft(p.rest(), " \t\r\n")) }
+
+func (p *selectorText) take(s string) bool {
+	if !strings.HasPrefix(p.rest(), s) {
+		return false
+	}
+	p.at += len(s)
+	return true
+}
+
+// wrong says what is wanted where the reading stands.
+func (p *selectorText) wrong(want string) error {
+	found := "the end"
+	if r := p.rest(); r != "" {
+		if r = firstRunes(r, 12); len(r) < len(p.rest()) {
+			r += "…"
+		}
+		found = fmt.Sprintf("%q", r)
+	}
+	return fmt.Errorf("at character %d: %s stands where %s is wanted", utf8.RuneCountInString(p.text[:p.at])+1, found, want)
+}
+
+func firstRunes(s string, n int) string {
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// word reads as many runes as are of one kind.
+func (p *selectorText) word(is func(rune) bool) string {
+	end := strings.IndexFunc(p.rest(), func(r rune) bool { return !is(r) })
+	if end < 0 {
+		end = len(p.rest())
+	}
+	w := p.rest()[:end]
+	p.at += end
+	return w
+}
+
+func (p *selectorText) term() (term, error) {
+	p.space()
+	absent := p.take("!")
+	p.space()
+	begin := p.at
+	key := p.word(isKeyRune)
+	if key == "" {
+		return term{}, p.wrong("the name of a label, as in zone=a, zone in (a,b), gpu or !gpu,")
+	}
+	if err := checkLabelKey(key); err != nil {
+		return term{}, fmt.Errorf("at character %d: the name of a label %w", utf8.RuneCountInString(p.text[:begin])+1, err)
+	}
+	if absent {
+		return term{key: key, op: opHasNot}, nil
+	}
+	p.space()
+	switch {
+	case p.take("=="), p.take("="):
+		return p.one(key, opIn)
+	case p.take("!="):
+		return p.one(key, opNotIn)
+	case p.keyword("in"):
+		return p.several(key, opIn)
+	case p.keyword("notin"):
+		return p.several(key, opNotIn)
+	case p.rest() == "" || p.rest()[0] == ',':
+		return term{key: key, op: opHas}, nil
+	}
+	return term{}, p.wrong("a comma, =, !=, in or notin")
+}
+
+// keyword takes a word that ends where it ends.
+func (p *selectorText) keyword(w string) bool {
+	rest, ok := strings.CutPrefix(p.rest(), w)
+	if next, _ := utf8.DecodeRuneInString(rest); !ok || rest != "" && isKeyRune(next) {
+		return false
+	}
+	p.at += len(w)
+	return true
+}
+
+func (p *selectorText) one(key string, op selectOp) (term, error) {
+	v, err := p.value()
+	return term{key: key, op: op, values: []string{v}}, err
+}
+
+func (p *selectorText) several(key string, op selectOp) (term, error) {
+	t := term{key: key, op: op}
+	if p.space(); !p.take("(") {
+		return t, p.wrong("( and values, as in zone in (a,b),")
+	}
+	for {
+		v, err := p.value()
+		if err != nil {
+			return t, err
+		}
+		t.values = append(t.values, v)
+		p.space()
+		if p.take(")") {
+			break
+		}
+		if !p.take(",") {
+			return t, p.wrong("a comma or )")
+		}
+	}
+	slices.Sort(t.values)
+	t.values = slices.Compact(t.values)
+	return t, nil
+}
+
+func (p *selectorText) value() (string, error) {
+	p.space()
+	begin := p.at
+	v := ""
+	if p.take(`"`) {
+		var ok bool
+		if v, ok = p.quoted(); !ok {
+			p.at = begin
+			return "", p.wrong("a value with a quote at its end")
+		}
+	} else if v = p.word(isValueRune); v == "" {
+		return "", p.wrong(`a value (for an empty one "")`)
+	}
+	if err := checkLabelValue(v); err != nil {
+		return "", fmt.Errorf("at character %d: the value %w", utf8.RuneCountInString(p.text[:begin])+1, err)
+	}
+	return v, nil
+}
+
+// quoted reads up to the quote at the end.
+func (p *selectorText) quoted() (string, bool) {
+	var b strings.Builder
+	for rest := p.rest(); rest != ""; rest = p.rest() {
+		switch {
+		case p.take(`\"`):
+			b.WriteByte('"')
+		case p.take(`\\`):
+			b.WriteByte('\\')
+		case p.take(`"`):
+			return b.String(), true
+		case rest[0] == '\\':
+			return "", false
+		default:
+			_, n := utf8.DecodeRuneInString(rest)
+			b.WriteString(rest[:n])
+			p.at += n
+		}
+	}
+	return "", false
+}

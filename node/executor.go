@@ -1,0 +1,16 @@
+package node
+
+import "go-crontab/execute"
+
+// newExecutor makes what executes jobs, with an executor for each kind.
+func newExecutor(cfg *Config) (execute.Executor, error) {
+	shell, err := execute.NewShell(execute.Config{RunAs: cfg.RunAs, Cgroup: cfg.Cgroup})
+	if err != nil {
+		return nil, err
+	}
+	requests, err := execute.NewHTTP(execute.HTTPConfig{Allow: cfg.HTTPAllow, Secrets: execute.NodeSecrets{Dir: cfg.SecretsDir}})
+	if err != nil {
+		return nil, err
+	}
+	return &execute.Kinds{Command: shell, HTTP: requests, Handler: cfg.Handlers}, nil
+}

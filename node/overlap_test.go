@@ -1,0 +1,339 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go-crontab/execute"
+	"go-crontab/job"
+	"go-crontab/node"
+)
+
+// gauge is an executor that remembers how many attempts, and of which due times, ran at once.
+type gauge struct {
+	mu          sync.Mutex
+	now, most   map[string]int // by job, and by "" for all
+	order       []string       // "job attempt" in the order in which they began
+	began, over map[string]time.Time
+	last        time.Time // when any ended
+	gaps        []time.Duration
+	took        func(execute.Attempt) time.Duration
+	outcome     func(execute.Attempt) job.Outcome
+}
+
+func newGauge(took time.Duration) *gauge {
+	return &gauge{
+		now: map[string]int{}, most: map[string]int{}, began: map[string]time.Time{}, over: map[string]time.Time{},
+		took: func(execute.Attempt) time.Duration { return took },
+	}
+}
+
+func (g *gauge) Execute(ctx context.Context, a execute.Attempt) job.Result {
+	g.mu.Lock()
+	for _, k := range []string{a.Job, ""} {
+		g.now[k]++
+		g.most[k] = max(g.most[k], g.now[k])
+	}
+	if !g.last.IsZero() {
+		g.gaps = append(g.gaps, time.Since(g.last))
+	}
+	g.order = append(g.order, fmt.Sprintf("%s %d", a.Job, a.Attempt))
+	g.mu.Unlock()
+	r := job.Result{Outcome: job.Succeeded}
+	if g.outcome != nil {
+		r.Outcome = g.outcome(a)
+	}
+	select {
+	case <-ctx.Done():
+		r = job.Result{Outcome: job.Killed, Reason: context.Cause(ctx).Error()}
+	case <-time.After(g.took(a)):
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, k := range []string{a.Job, ""} {
+		g.now[k]--
+	}
+	g.last = time.Now()
+	return r
+}
+
+func (g *gauge) peak(job string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.most[job]
+}
+
+func (g *gauge) begun() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.order)
+}
+
+// outcomes counts the final runs of a job by outcome.
+func (c *cluster) outcomes(id int64) map[job.Outcome]int {
+	c.t.Helper()
+	out := map[job.Outcome]int{}
+	for _, r := range c.history(id) {
+		if r.Final {
+			out[r.Outcome] += int(r.Count)
+		}
+	}
+	return out
+}
+
+// burst is a job that is due n times, so far apart, a second from now.
+func (m *member) burst(name string, n int, apart time.Duration, change func(*job.Spec)) job.Job {
+	m.t.Helper()
+	start := m.Now().Add(time.Second).Truncate(time.Millisecond)
+	spec := job.Spec{Name: name, Every: job.Duration(apart), Start: &start, MaxFires: int64(n)}
+	if change != nil {
+		change(&spec)
+	}
+	return m.create(spec)
+}
+
+// TestQueue: due times that come faster than they are worked off wait, run one after the other in their order, and those
+// for which there is no place are skipped.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	g := newGauge(300 * time.Millisecond)
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = g })
+	c.start("two", func(cfg *node.Config) { cfg.Executor = g })
+	j := n.burst("queue", 10, 50*time.Millisecond, func(s *job.Spec) { s.Overlap, s.Queue = job.OverlapQueue, 5 })
+	await(t, "all due times have a run", 30*time.Second, func() bool { return len(c.history(j.ID)) == 10 })
+	if got := g.peak("queue"); got != 1 {
+		t.Errorf("%d runs at once", got)
+	}
+	got := c.outcomes(j.ID)
+	if got[job.Succeeded] < 6 || got[job.Succeeded] > 7 || got[job.Succeeded]+got[job.Skipped] != 10 {
+		t.Errorf("got %v; want the one that executes and five in the queue succeeded, the others skipped", got)
+	}
+	var end job.Micros
+	for _, r := range c.history(j.ID) {
+		if r.Outcome == job.Skipped && !strings.Contains(r.Reason, "the queue is full; 5 due times wait already") {
+			t.Errorf("skipped for %q", r.Reason)
+		}
+		if r.Outcome == job.Succeeded {
+			if r.Started < end {
+				t.Errorf("due %s began at %s, before the one before it ended at %s", r.Due, r.Started, end)
+			}
+			end = r.Ended
+		}
+	}
+	c.nothingWaits()
+}
+
+// nothingWaits holds that no row of what waited is left, once the sweep had its time.
+func (c *cluster) nothingWaits() {
+	c.t.Helper()
+	if n := c.count("SELECT COUNT(*) FROM task WHERE state = 3"); n != 0 {
+		c.t.Errorf("%d tasks wait for nothing", n)
+	}
+	if n := c.count("SELECT COUNT(*) FROM waiting"); n != 0 {
+		c.t.Errorf("%d rows of waiting are left", n)
+	}
+}
+
+// TestQueueOfDeadNode: what a dead node executed is awaited no longer than its lease.
+func TestQueueOfDeadNode(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	g := newGauge(100 * time.Millisecond)
+	n := c.start("survivor", func(cfg *node.Config) { cfg.Executor = g })
+	j := n.burst("queue", 3, 200*time.Millisecond, func(s *job.Spec) { s.Overlap = job.OverlapQueue })
+	// A session that never beats executes the first due time.
+	c.exec("INSERT INTO session (id, node, started, beat_at) VALUES (UNHEX(REPEAT('ab', 16)), 'dead', 1, 1)")
+	c.exec("UPDATE task SET state = 2, session_id = UNHEX(REPEAT('ab', 16)), launch = 1, started = 1 WHERE job_id = ? ORDER BY due LIMIT 1", j.ID)
+	await(t, "the queue goes on", 30*time.Second, func() bool { return c.outcomes(j.ID)[job.Succeeded] == 2 })
+	if got := c.outcomes(j.ID); got[job.Lost] != 1 {
+		t.Errorf("got %v; want one lost", got)
+	}
+	c.nothingWaits()
+}
+
+func (c *cluster) exec(query string, args ...any) {
+	c.t.Helper()
+	if _, err := c.db.Raw().Exec(query, args...); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// TestReplace: each due time takes the place of the one that executes, on whichever node, and nothing runs beside it.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	g := newGauge(time.Hour)
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = g })
+	c.start("two", func(cfg *node.Config) { cfg.Executor = g })
+	j := n.burst("replace", 4, 1500*time.Millisecond, func(s *job.Spec) { s.Overlap = job.OverlapReplace })
+	await(t, "three have lost their place", 40*time.Second, func() bool { return len(c.history(j.ID)) == 3 })
+	await(t, "the last one executes", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task WHERE state = 2") == 1 })
+	if got := g.peak("replace"); got != 1 {
+		t.Errorf("%d runs at once", got)
+	}
+	for _, r := range c.history(j.ID) {
+		if r.Outcome != job.Superseded && (r.Outcome != job.Killed || !strings.Contains(r.Reason, "a later due time took its place")) {
+			t.Errorf("due %s: %s, %q", r.Due, r.Outcome, r.Reason)
+		}
+	}
+	c.nothingWaits()
+}
+
+// TestGroup: jobs of a group share its slots in the whole cluster; the higher priority goes first; slots that are
+// added are used at once.
+func TestGroup(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	g := newGauge(250 * time.Millisecond)
+	var nodes []*member
+	for i := range 3 {
+		nodes = append(nodes, c.start(fmt.Sprint("node", i), func(cfg *node.Config) { cfg.Executor = g }))
+	}
+	if _, err := nodes[0].Editor().PutGroup(t.Context(), "db", 2); err != nil {
+		t.Fatal(err)
+	}
+	at := nodes[0].Now().Add(2 * time.Second).UTC()
+	var jobs []job.Job
+	for i := range 12 {
+		spec := job.Spec{Name: fmt.Sprint("low ", i), At: &at, Group: "db"}
+		if i >= 8 {
+			spec.Name, spec.Priority = fmt.Sprint("high ", i), 10
+		}
+		jobs = append(jobs, nodes[i%3].create(spec))
+	}
+	await(t, "all have run", 40*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM history WHERE outcome = 1") == 12 })
+	if got := g.peak(""); got != 2 {
+		t.Errorf("%d runs at once, the group has 2 slots", got)
+	}
+	// Which two come first is chance, or four if two nodes begin in the same moment; among those that wait, the high
+	// ones go first.
+	order := g.begun()
+	last := 0
+	for i, name := range order {
+		if strings.HasPrefix(name, "high") {
+			last = i
+		}
+	}
+	if last > 8 {
+		t.Errorf("got the order %v; want what has a high priority first", order)
+	}
+	c.nothingWaits()
+
+	g.took = func(execute.Attempt) time.Duration { return time.Second }
+	at = nodes[0].Now().Add(time.Second).UTC()
+	for i := range 6 {
+		jobs = append(jobs, nodes[0].create(job.Spec{Name: fmt.Sprint("more ", i), At: &at, Group: "db"}))
+	}
+	await(t, "four wait", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task WHERE state = 3") == 4 })
+	if _, err := nodes[1].Editor().PutGroup(t.Context(), "db", 6); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "all have run", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM history WHERE outcome = 1") == 18 })
+	if got := g.peak(""); got != 6 {
+		t.Errorf("%d runs at once, the group has 6 slots", got)
+	}
+	if err := nodes[0].Editor().DeleteGroup(t.Context(), "db"); err == nil {
+		t.Error("a group was deleted that jobs refer to")
+	}
+	for _, j := range jobs {
+		if err := nodes[0].Editor().Delete(t.Context(), j.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nodes[0].Editor().DeleteGroup(t.Context(), "db"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGroupOfRetries: between its attempts a task gives its slot to others, and a run that fails for good as well.
+func TestGroupOfRetries(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	g := newGauge(100 * time.Millisecond)
+	g.outcome = func(a execute.Attempt) job.Outcome {
+		if a.Job == "fails" {
+			return job.Failed
+		}
+		return job.Succeeded
+	}
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = g })
+	if _, err := n.Editor().PutGroup(t.Context(), "one", 1); err != nil {
+		t.Fatal(err)
+	}
+	at := n.Now().Add(time.Second).UTC()
+	fails := n.create(job.Spec{Name: "fails", At: &at, Group: "one", Retry: job.Retry{Attempts: 3, Backoff: job.Duration(time.Second)}})
+	for i := range 5 {
+		n.create(job.Spec{Name: fmt.Sprint("other ", i), At: &at, Group: "one"})
+	}
+	await(t, "all have run", 30*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM history WHERE final = 1") == 6 })
+	if got := g.peak(""); got != 1 {
+		t.Errorf("%d runs at once, the group has one slot", got)
+	}
+	if n := len(c.history(fails.ID)); n != 3 {
+		t.Errorf("%d attempts, want 3", n)
+	}
+	c.nothingWaits()
+}
+
+// TestStartDeadline: what waits longer than its deadline ends missed, and is not started later.
+func TestStartDeadline(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	g := newGauge(4 * time.Second)
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = g })
+	j := n.burst("deadline", 3, 100*time.Millisecond, func(s *job.Spec) {
+		s.Overlap, s.StartDeadline = job.OverlapQueue, job.Duration(time.Second)
+	})
+	await(t, "all due times have a run", 20*time.Second, func() bool { return len(c.history(j.ID)) == 3 })
+	if got := c.outcomes(j.ID); got[job.Succeeded] != 1 || got[job.Missed] != 2 {
+		t.Errorf("got %v; want one succeeded, two missed", got)
+	}
+	for _, r := range c.history(j.ID) {
+		if r.Outcome == job.Missed && (r.Reason != "waited until its start deadline" || r.Ended.Sub(r.Due) > 4*time.Second) {
+			t.Errorf("due %s ended %s: %q", r.Due, r.Ended, r.Reason)
+		}
+	}
+	c.nothingWaits()
+}
+
+// TestMisfireAll: after an outage the latest due times are caught up one after the other, in order; the others are
+// counted in one run.
+func TestMisfireAll(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	g := newGauge(20 * time.Millisecond)
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = g })
+	j := n.create(job.Spec{Name: "all", Every: job.Duration(10 * time.Second), Misfire: job.Misfire{Policy: job.MisfireAll, MaxCount: 5}})
+	n.drain()
+	// Nothing planned it for twenty minutes.
+	c.exec("DELETE FROM task")
+	c.exec("UPDATE job SET next_due = next_due - 1200000000, spec = JSON_SET(spec, '$.start', '2026-01-01T00:00:00Z') WHERE id = ?", j.ID)
+	c.start("two", func(cfg *node.Config) { cfg.Executor = g })
+	await(t, "five are caught up", 20*time.Second, func() bool { return c.outcomes(j.ID)[job.Succeeded] >= 5 })
+	if got := g.peak("all"); got != 1 {
+		t.Errorf("%d runs at once", got)
+	}
+	var counted int64
+	var last job.Micros
+	for _, r := range c.history(j.ID) {
+		switch r.Outcome {
+		case job.Missed:
+			counted += r.Count
+		case job.Succeeded:
+			if r.Started < last {
+				t.Errorf("due %s began at %s, before an earlier one", r.Due, r.Started)
+			}
+			last = r.Started
+		}
+	}
+	if counted < 100 || counted > 120 {
+		t.Errorf("%d due times were counted as missed; want about 110", counted)
+	}
+	c.nothingWaits()
+}

@@ -1,0 +1,274 @@
+package schedule
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+// Feeder gives backfills their tasks, a few at a time: as many as may run at once. Any node may feed any backfill; its
+// job's row and its own keep two of them apart.
+type Feeder struct {
+	DB      *sql.DB
+	Session Session
+	Soon    func() // called when a task was planned that is due at once
+	Log     *slog.Logger
+
+	wake wake
+}
+
+const (
+	feedBatch = 100
+	// feedLooks bounds how many due times one transaction looks at that need no task.
+	feedLooks = 1000
+)
+
+// NewFeeder sets what has no useful zero value.
+func NewFeeder(f Feeder) *Feeder {
+	f.wake = newWake()
+	return &f
+}
+
+// Wake asks for a look now: a task of a backfill has ended, or a sweep has found a backfill.
+func (f *Feeder) Wake() { f.wake.up() }
+
+// Run feeds whenever it is woken, until ctx ends.
+func (f *Feeder) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-f.wake:
+		}
+		if !f.Session.Fresh() {
+			continue
+		}
+		if err := f.feedAll(ctx); err != nil && ctx.Err() == nil {
+			f.Log.Warn("backfill", "error", err)
+		}
+	}
+}
+
+func (f *Feeder) feedAll(ctx context.Context) error {
+	running, err := f.DB.RunningBackfills(ctx, feedBatch)
+	if err != nil {
+		return err
+	}
+	planned := 0
+	var errs []error
+	for _, b := range running {
+		n := 0
+		err := f.DB.Tx(ctx, func(tx *sql.Tx) (err error) { n, err = feed(tx, &b, f.Session.Now()); return err })
+		if err != nil && !sql.IsUnknown(err) {
+			errs = append(errs, fmt.Errorf("backfill %d: %w", b.ID, err)) // one bad job does not hold up the others
+		}
+		planned += n
+	}
+	if planned > 0 {
+		f.Soon()
+	}
+	return errors.Join(errs...)
+}
+
+// feed plans the next due times of a backfill, so many that as many as it may have are live. If we die before the
+// commit nothing has happened; behind it the cursor has moved with the tasks.
+func feed(tx *sql.Tx, b *job.Backfill, now job.Micros) (planned int, err error) {
+	jobs, err := tx.LockJobs([]int64{b.JobID})
+	if err != nil {
+		return 0, err
+	}
+	locked, err := tx.LockBackfill(b.ID)
+	if err != nil {
+		return 0, err
+	}
+	*b = locked
+	j := jobs[b.JobID]
+	switch {
+	case b.State != job.Backfilling:
+		return 0, nil
+	case j == nil || j.Deleted:
+		b.State, b.NextDue, b.Updated = job.BackfillCancelled, 0, now
+		return 0, tx.UpdateBackfill(b)
+	case j.SpecErr != nil || j.PauseAt(now) != nil:
+		return 0, nil // it goes on once the job does
+	}
+	live, err := tx.BackfillTasks(b)
+	if err != nil {
+		return 0, err
+	}
+	free := b.Parallel - len(live)
+	if b.NextDue == 0 && len(live) > 0 || b.NextDue != 0 && free <= 0 {
+		return 0, nil
+	}
+	tasks, err := nextOf(tx, j, b, free, now)
+	if err != nil {
+		return 0, err
+	}
+	if b.NextDue == 0 && len(live)+len(tasks) == 0 {
+		b.State = job.BackfillDone
+	}
+	b.Updated = now
+	if err := tx.InsertTasks(tasks); err != nil {
+		return 0, err
+	}
+	return len(tasks), tx.UpdateBackfill(b)
+}
+
+// nextOf makes the next tasks of a backfill and moves its cursor.
+func nextOf(tx *sql.Tx, j *sql.JobRow, b *job.Backfill, most int, now job.Micros) ([]job.Task, error) {
+	s, err := compile(j)
+	if err != nil {
+		return nil, err
+	}
+	var tasks []job.Task
+	for looks := 0; b.NextDue != 0 && len(tasks) < most && looks < feedLooks; {
+		var dues []job.Micros
+		for b.NextDue != 0 && len(dues) < most-len(tasks) {
+			dues = append(dues, b.NextDue)
+			if b.NextDue = firstAfter(s, b.NextDue); b.NextDue > b.To {
+				b.NextDue = 0
+			}
+		}
+		looks += len(dues)
+		done := map[job.Micros]bool{}
+		if b.Missing {
+			if done, err = tx.Succeeded(j.ID, dues); err != nil {
+				return nil, err
+			}
+		}
+		for _, due := range dues {
+			if done[due] {
+				b.LeftOut++
+				continue
+			}
+			t := task(j, due)
+			t.DueNow, t.Origin = now, b.Origin()
+			tasks = append(tasks, t)
+			b.Planned++
+		}
+	}
+	return tasks, nil
+}
+
+// Backfill starts the due times of a job in a range, both ends included, parallel of them at once; with missing only
+// those that have no run which succeeded. The same key answers with the first request again; key may be empty. Unless
+// the job's runs may overlap, they go one after the other, and in turn with the schedule's.
+func (e *Editor) Backfill(ctx context.Context, id int64, from, to time.Time, parallel int, missing bool, key string) (job.Backfill, error) {
+	now := e.Session.Now()
+	if err := job.CheckBackfill(from, to, parallel, now.Time()); err != nil {
+		return job.Backfill{}, err
+	}
+	digest := sha256.Sum256(fmt.Appendf(nil, "backfill %d %d %d %d %t", id, from.UnixMicro(), to.UnixMicro(), parallel, missing))
+	mine := key
+	if key == "" {
+		mine = uuid.NewString() // so that an unknown commit can be found again
+	}
+	var out job.Backfill
+	find := func(tx *sql.Tx) (bool, error) {
+		r, err := tx.LockRequest(mine)
+		if errors.Is(err, sql.ErrNotFound) {
+			return false, nil
+		}
+		if err == nil && r.Digest != digest {
+			return false, job.ErrKeyReused
+		}
+		if err != nil {
+			return false, err
+		}
+		out, err = tx.LockBackfill(r.ID)
+		return err == nil, err
+	}
+	err := e.change(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.LockJobs([]int64{id})
+		if err != nil {
+			return err
+		}
+		j := rows[id]
+		if j == nil || j.Deleted {
+			return fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
+		}
+		if there, err := find(tx); err != nil || there {
+			return err
+		}
+		s, err := compile(j)
+		if err != nil {
+			return job.Problems{{Field: "job", Message: err.Error()}}
+		}
+		b := job.Backfill{JobID: id, From: job.MicrosOf(from), To: job.MicrosOf(to), Parallel: parallel, Missing: missing, Created: now, Updated: now}
+		b.Total = s.Count((b.From - 1).Time(), b.To.Time())
+		if b.NextDue = firstAfter(s, b.From-1); b.NextDue > b.To {
+			b.NextDue = 0
+		}
+		switch {
+		case b.NextDue == 0:
+			return job.Problems{{Field: "from", Message: fmt.Sprintf("the job has no due time from %s to %s", b.From, b.To)}}
+		case b.Total > job.MaxBackfillDues:
+			return job.Problems{{Field: "to", Message: fmt.Sprintf("the range has %d due times, at most %d are taken; give a shorter one", b.Total, job.MaxBackfillDues)}}
+		}
+		if b.ID, err = tx.InsertRequest("backfill", mine, digest, id, now); err != nil {
+			return err
+		}
+		tasks, err := nextOf(tx, j, &b, parallel, now)
+		if err != nil {
+			return err
+		}
+		if err := tx.InsertBackfill(&b); err != nil {
+			return err
+		}
+		out = b
+		return tx.InsertTasks(tasks)
+	}, find)
+	if err != nil {
+		return job.Backfill{}, err
+	}
+	e.Soon()
+	return out, nil
+}
+
+// CancelBackfill ends a backfill: what it has not begun is not started any more once this has been answered. What
+// executes runs to its end.
+func (e *Editor) CancelBackfill(ctx context.Context, id int64) (job.Backfill, error) {
+	b, err := e.DB.Backfill(ctx, id)
+	if err != nil {
+		return job.Backfill{}, err
+	}
+	var window job.Micros
+	err = e.change(ctx, func(tx *sql.Tx) error {
+		window = 0
+		if _, err := tx.LockJobs([]int64{b.JobID}); err != nil {
+			return err
+		}
+		if b, err = tx.LockBackfill(id); err != nil {
+			return err
+		}
+		live, err := tx.BackfillTasks(&b)
+		if err != nil {
+			return err
+		}
+		for _, t := range live {
+			if t.State == job.Executing {
+				window = max(window, t.SpawnBy)
+			}
+		}
+		if b.State != job.Backfilling {
+			return nil
+		}
+		b.State, b.NextDue, b.Updated = job.BackfillCancelled, 0, e.Session.Now()
+		if err := tx.Withdraw(idsWhere(live, func(t sql.TaskRow) bool { return t.State != job.Executing })); err != nil {
+			return err
+		}
+		return tx.UpdateBackfill(&b)
+	}, func(*sql.Tx) (bool, error) { return false, nil }) // once more does no harm
+	if err != nil {
+		return job.Backfill{}, err
+	}
+	return b, e.passed(ctx, window)
+}

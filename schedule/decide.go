@@ -1,0 +1,226 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// verdict says what a start does with one task.
+type verdict int
+
+const (
+	forget   verdict = iota // its row is not ours any more
+	hold                    // look again at its due instant
+	begin                   // start it
+	refuse                  // write a run that says why it was not started
+	wait                    // something must end first: it becomes nobody's until then
+	giveBack                // its job was edited and is not for this node any more
+)
+
+// decision is one task's part of a start transaction.
+type decision struct {
+	task job.Task
+	verdict
+	run        job.Run       // of a refusal
+	wait       sql.Wait      // of a wait
+	slot       int64         // of a begin: the group of which it takes a slot
+	replaces   []sql.TaskRow // executing tasks to be killed, whose place it takes
+	supersedes []sql.TaskRow // tasks that have not begun and will not, because of it
+	attempt    job.Started
+	place      int  // of what is given back: whose nodes are to take it
+	awaited    bool // another task may wait for the end of this one
+	holds      bool // it holds a slot of its group
+}
+
+// scene is what a decision is made by, beside the task: its job's row, locked, the job's other tasks that are due
+// (those that execute; if they are ordered also those that have not begun), and its group, locked, with the tasks that
+// hold its slots.
+type scene struct {
+	job     *sql.JobRow
+	others  []sql.TaskRow
+	group   *sql.Group
+	holders []int64
+	off     *sql.HandlerOff // if the job's handler is disabled
+}
+
+// decide says what becomes of a task that is prepared. What is not a start is final only at or after the due instant:
+// before it, what stands in the way may still go.
+func decide(t job.Task, s scene, now job.Micros) decision {
+	d := judge(t, s, now)
+	if d.verdict != begin && now < t.DueNow {
+		return decision{task: t, verdict: hold}
+	}
+	return d
+}
+
+func judge(t job.Task, s scene, now job.Micros) decision {
+	j := s.job
+	switch {
+	case j == nil || j.Deleted:
+		return refused(t, job.Skipped, now, "job was deleted")
+	case t.Origin == 0 && j.PauseAt(now) != nil:
+		return refused(t, job.Skipped, now, "%s", j.PauseAt(now))
+	case j.SpecErr != nil:
+		return refused(t, job.Skipped, now, "%v", j.SpecErr)
+	case s.off != nil:
+		return refused(t, job.Skipped, now, "%s", disabled(s.off))
+	}
+	spec := &j.Spec
+	if end := spec.Expires(t); end != 0 && now > end {
+		return refused(t, job.Missed, now, "could not be started by its deadline, %s after it was due", spec.StartDeadline)
+	}
+	if now.Sub(t.DueNow) > spec.MissedAfter() {
+		sched, err := compile(j)
+		switch {
+		case err != nil:
+			return refused(t, job.Skipped, now, "%v", err)
+		case t.Origin != 0: // asked for: there is no later due time that takes its place
+		case !startsLate(spec, sched, t.Due, now):
+			return refused(t, job.Missed, now, "nobody could start it within %s; misfire policy %s", job.Duration(spec.MissedAfter()), spec.Misfire.Policy)
+		}
+	}
+	d := overlap(t, s, now)
+	if d.verdict == begin && s.group != nil && !slices.Contains(s.holders, t.ID) {
+		if len(s.holders) < s.group.Slots {
+			d.slot = s.group.ID
+		} else {
+			d = waits(t, s, sql.WaitGroup, now, "group %s has no free slot", s.group.Name)
+		}
+	}
+	if d.verdict == begin {
+		d.attempt = job.Started{Task: t, Spec: spec, At: now, SpawnBy: max(t.DueNow, now) + job.SpawnWindow}
+	}
+	return d
+}
+
+// overlap applies the job's overlap policy.
+func overlap(t job.Task, s scene, now job.Micros) decision {
+	executing, ahead := []sql.TaskRow(nil), []sql.TaskRow(nil) // ahead: those that come before t and have not begun
+	for _, o := range s.others {
+		switch {
+		case o.ID == t.ID:
+		case o.State == job.Executing:
+			executing = append(executing, o)
+		case o.DueNow <= now && (o.Due < t.Due || o.Due == t.Due && o.ID < t.ID):
+			ahead = append(ahead, o)
+		}
+	}
+	yes := decision{task: t, verdict: begin}
+	switch spec := &s.job.Spec; spec.Overlap {
+	case job.OverlapAllow:
+		return yes
+	case job.OverlapQueue:
+		if len(executing)+len(ahead) == 0 {
+			return yes
+		}
+		return waits(t, s, sql.WaitJob, now, "overlap: the queue is full")
+	case job.OverlapReplace:
+		if t.Origin < 0 || slices.ContainsFunc(executing, isBackfill) {
+			if len(executing) > 0 { // a backfill neither takes a place nor loses it
+				return waits(t, s, sql.WaitJob, now, "overlap")
+			}
+			return yes
+		}
+		d := yes
+		if len(executing) > 0 {
+			d = waits(t, s, sql.WaitJob, now, "overlap")
+		}
+		d.replaces, d.supersedes = executing, slices.DeleteFunc(ahead, isBackfill)
+		return d
+	default: // skip
+		waiting := slices.DeleteFunc(ahead, func(o sql.TaskRow) bool { return o.State != job.Waiting || isBackfill(o) })
+		caughtUp := spec.Misfire.Policy == job.MisfireAll && now.Sub(t.Due) > spec.MissedAfter()
+		switch {
+		case len(executing) > 0 && (t.Attempt > 1 || isBackfill(sql.TaskRow{Task: t}) || caughtUp || !slices.ContainsFunc(executing, isNoBackfill)):
+			// A retry began before the other one did, and is not over. What is caught up goes one after the other.
+			// And a backfill and the schedule take turns: neither is to lose due times to the other.
+			return waits(t, s, sql.WaitJob, now, "overlap")
+		case len(executing) > 0:
+			return refused(t, job.Skipped, now, "overlap: the run due %s is still executing", executing[0].Due)
+		case len(waiting) > 0 && t.Attempt == 1 && t.Origin >= 0 && !caughtUp:
+			return refused(t, job.Skipped, now, "overlap: the run due %s still waits for its start", waiting[0].Due)
+		}
+		return yes
+	}
+}
+
+func isBackfill(t sql.TaskRow) bool   { return t.Origin < 0 }
+func isNoBackfill(t sql.TaskRow) bool { return t.Origin >= 0 }
+
+// waits lets a task wait, unless as many of its job do so as may: then the due time is skipped, for the reason.
+func waits(t job.Task, s scene, kind sql.WaitKind, now job.Micros, reason string, args ...any) decision {
+	n := 0
+	for _, o := range s.others {
+		if o.State == job.Waiting && o.ID != t.ID {
+			n++
+		}
+	}
+	if most := s.job.Spec.QueueMax(); n >= most && t.Attempt == 1 && t.Origin >= 0 {
+		return refused(t, job.Skipped, now, "%s; %d due times wait already", fmt.Sprintf(reason, args...), n)
+	}
+	d := decision{task: t, verdict: wait, wait: sql.Wait{
+		TaskID: t.ID, JobID: t.JobID, Kind: kind, Priority: s.job.Spec.Priority, Due: t.Due, Since: now, Expires: s.job.Spec.Expires(t),
+	}}
+	if kind == sql.WaitGroup {
+		d.wait.GroupID = s.group.ID
+	}
+	return d
+}
+
+// refused ends a task without a start.
+func refused(t job.Task, o job.Outcome, now job.Micros, format string, args ...any) decision {
+	return decision{task: t, verdict: refuse, run: unstarted(t, o, fmt.Sprintf(format, args...), now)}
+}
+
+// unstarted is the run of a task that was not started.
+func unstarted(t job.Task, o job.Outcome, reason string, now job.Micros) job.Run {
+	return job.Run{
+		Launch: t.Launch, JobID: t.JobID, Due: t.Due, Until: t.Due, Count: 1, Origin: t.Origin, Attempt: t.Attempt, Final: true, Ended: now,
+		Result: job.Result{Outcome: o, Reason: reason},
+	}
+}
+
+// settle corrects a decision by what its row says after an unknown commit.
+func (d *decision) settle(rows map[int64]sql.TaskRow) {
+	r, ok := rows[d.task.ID]
+	switch {
+	case ok && r.Is(d.task.Launch, job.Executing):
+		d.verdict = begin
+	case ok && r.Is(d.task.Launch, job.Prepare):
+		d.verdict = hold
+	default:
+		d.verdict = forget
+	}
+}
+
+// outdated are, of the tasks of one transaction, those of jobs whose later due times take the place of earlier ones,
+// when a later one of them is due as well: deciding them one after the other, the earlier one would be started and
+// killed at once.
+func outdated(tasks []job.Task, jobs map[int64]*sql.JobRow, now job.Micros) map[int64]job.Task {
+	last := map[int64]job.Task{}
+	replaces := func(t job.Task) bool {
+		j := jobs[t.JobID]
+		return j != nil && j.Spec.Overlap == job.OverlapReplace && t.Origin >= 0 && t.DueNow <= now
+	}
+	for _, t := range tasks {
+		if l, ok := last[t.JobID]; replaces(t) && (!ok || l.Due < t.Due || l.Due == t.Due && l.ID < t.ID) {
+			last[t.JobID] = t
+		}
+	}
+	out := map[int64]job.Task{}
+	for _, t := range tasks {
+		if l, ok := last[t.JobID]; ok && replaces(t) && l.ID != t.ID {
+			out[t.ID] = l
+		}
+	}
+	return out
+}
+
+// byDue orders tasks as they are decided: the earliest due first.
+func byDue(a, b job.Task) int {
+	return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID))
+}

@@ -1,0 +1,96 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// PutGroup makes a group, or changes how many runs of its jobs may execute at once in the whole cluster. Slots that are
+// added are used at once; those that are taken away are given up as runs end.
+func (e *Editor) PutGroup(ctx context.Context, name string, slots int) (sql.Group, error) {
+	if err := job.CheckGroup(name, slots); err != nil {
+		return sql.Group{}, err
+	}
+	now := e.Session.Now()
+	var g sql.Group
+	woken := 0
+	put := func(tx *sql.Tx) (err error) {
+		if g, err = tx.PutGroup(name, slots, now); err != nil {
+			return err
+		}
+		woken, err = tx.WakeGroups([]sql.Group{g}, now)
+		return err
+	}
+	// Writing it once more does no harm.
+	if err := e.change(ctx, put, func(*sql.Tx) (bool, error) { return false, nil }); err != nil {
+		return sql.Group{}, err
+	}
+	if woken > 0 {
+		e.Soon()
+	}
+	return g, nil
+}
+
+// DeleteGroup deletes a group to which no job refers. job.InUse says which do.
+func (e *Editor) DeleteGroup(ctx context.Context, name string) error {
+	gone := false // by a commit of ours that was unknown
+	return e.change(ctx, func(tx *sql.Tx) error {
+		groups, err := tx.LockGroups([]string{name})
+		if err != nil {
+			return err
+		}
+		g, ok := groups[name]
+		if !ok {
+			if gone {
+				return nil
+			}
+			return fmt.Errorf("group %q: %w", name, sql.ErrNotFound)
+		}
+		users, err := tx.Referrers(sql.RefGroup, name, 5)
+		if err != nil {
+			return err
+		}
+		if len(users) > 0 {
+			return &job.InUse{Kind: "group", Name: name, By: users}
+		}
+		gone = true
+		return tx.DeleteGroup(g.ID)
+	}, func(*sql.Tx) (bool, error) { return false, nil })
+}
+
+// groupExists tells whether a job's group is there; it stays while the job's row is being written, because a delete
+// looks for the job's reference under the group's lock.
+func groupExists(tx *sql.Tx, name string) error {
+	if name == "" {
+		return nil
+	}
+	groups, err := tx.LockGroups([]string{name})
+	if err != nil {
+		return err
+	}
+	if _, ok := groups[name]; !ok {
+		return job.Problems{{Field: "group", Message: fmt.Sprintf("there is no group %q; make it first, with the number of its slots", name)}}
+	}
+	return nil
+}
+
+// refer writes down to which named objects a job refers that is changed from one definition to another, the job's row
+// being written by this transaction. An object that is not there is a problem of its field.
+func refer(tx *sql.Tx, id int64, from, to *job.Spec) error {
+	if from.Group != to.Group {
+		if err := groupExists(tx, to.Group); err != nil {
+			return err
+		}
+		var names []string
+		if to.Group != "" {
+			names = []string{to.Group}
+		}
+		if err := tx.SetRefs(sql.RefGroup, id, names); err != nil {
+			return err
+		}
+	}
+	return nil
+}

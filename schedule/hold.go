@@ -1,0 +1,179 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// A pause of an app or of the cluster is one row; the planner brings its jobs into line. A job whose cursor comes near
+// while a pause covers it is held: it loses what is planned ahead, and its cursor. A held job that no pause covers any
+// more is released: it gets its due times back by the misfire policy, as of the instant at which the pause ended. That
+// is looked for again and again, so it does not matter who dies between the steps.
+
+// holdJobs takes the due times from covered jobs, whose rows the transaction has locked. It tells whether some are left for
+// the next look, because there is too much to write at once.
+func holdJobs(tx *sql.Tx, jobs []*sql.JobRow, s Session, now job.Micros) (more bool, err error) {
+	ids := make([]int64, len(jobs))
+	for i, j := range jobs {
+		ids[i] = j.ID
+	}
+	live, err := tx.LiveTasksOf(ids, planRows)
+	if err != nil {
+		return false, err
+	}
+	var held []sql.Held
+	var all stopping
+	for _, j := range jobs {
+		tasks, looked := live[j.ID]
+		if !looked {
+			more = true
+			continue
+		}
+		all.add(stop(j, tasks, job.Longest(j.Covers, j.Spec.App, now).String(), s, now))
+		held = append(held, sql.Held{JobID: j.ID, At: now, LastDue: j.LastDue})
+	}
+	if err := tx.HoldJobs(held); err != nil {
+		return false, err
+	}
+	return more, all.write(tx)
+}
+
+// resume ends the pause of a job that had its end set.
+func (p *plans) resume(j *sql.JobRow, now job.Micros, s Session) error {
+	until := j.PauseUntil
+	due, err := resumed(j, j.PauseAt(now).Words(), until, now)
+	if err != nil {
+		return err
+	}
+	p.resumed = append(p.resumed, resumption{j, until})
+	for _, d := range due {
+		p.take(d, now, s)
+	}
+	return nil
+}
+
+// release gives a held job its due times back, unless a pause covers it still.
+func (p *plans) release(j *sql.JobRow, now job.Micros, s Session) error {
+	if lasting(p.pauses, j.Spec.App, now) {
+		return nil
+	}
+	why, at := "", now
+	if over := lastOver(p.pauses, j.Spec.App, now); over != nil {
+		why, at = over.Words(), max(over.Until, j.PausedAt)
+	}
+	due, err := resumed(j, why, at, now)
+	if err != nil {
+		return err
+	}
+	p.released = append(p.released, sql.Cursor{JobID: j.ID, Version: j.Version, Next: j.NextDue, LastDue: j.LastDue})
+	for _, d := range due {
+		p.take(d, now, s)
+	}
+	return nil
+}
+
+// resumption is a job whose pause has ended by itself, and when.
+type resumption struct {
+	job   *sql.JobRow
+	until job.Micros
+}
+
+// writeResumed writes such jobs.
+func writeResumed(tx *sql.Tx, resumed []resumption, s Session, now job.Micros) error {
+	for _, r := range resumed {
+		if err := nextVersion(tx, r.job, now); err != nil {
+			return err
+		}
+		line := jobLine(job.ActionResume, &r.job.Job)
+		line.At, line.Actor, line.Reason = now, itself(s), fmt.Sprintf("it was paused until %s", r.until)
+		if _, err := tx.InsertAudit(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release gives one batch of held jobs that nothing covers any more their due times back, and clears away the pauses
+// that are over. It tells whether there may be more to do at once.
+func (p *Planner) release(ctx context.Context, pauses []sql.PauseRow, now job.Micros) (more bool, err error) {
+	apps, err := p.DB.HeldApps(ctx)
+	if err != nil {
+		return false, err
+	}
+	apps = slices.DeleteFunc(apps, func(app string) bool { return lasting(pauses, app, now) })
+	for _, row := range pauses {
+		switch {
+		case !row.Ended && row.Over(now):
+			err = errors.Join(err, p.endPause(ctx, row, now))
+		case row.Ended && !slices.ContainsFunc(apps, func(app string) bool { return row.App == "" || row.App == app }):
+			err = errors.Join(err, p.DB.Tx(ctx, func(tx *sql.Tx) error { return tx.DropPause(row.App, row.Until) }))
+		}
+	}
+	for _, app := range apps {
+		mine := preferred(p.Session, now)
+		if over := lastOver(pauses, app, now); over == nil || over.Until < now.Add(-neglectedHold) {
+			mine = []sql.Slice{everything(now)}
+		}
+		ids, listErr := p.DB.HeldJobs(ctx, app, mine, planBatch)
+		if err = errors.Join(err, listErr); len(ids) > 0 {
+			err = errors.Join(err, p.planJobs(ctx, ids, now))
+			more = more || len(ids) == planBatch
+		}
+	}
+	return more && err == nil, err
+}
+
+// neglectedHold is for how long after the end of a pause a held job is left to the node that its bucket prefers.
+const neglectedHold = 8 * time.Second
+
+// endPause writes down that a pause is over that had its end set. Of several nodes one does it; unknown is as good as
+// not done, because the next look sees what stands.
+func (p *Planner) endPause(ctx context.Context, row sql.PauseRow, now job.Micros) error {
+	return p.DB.Tx(ctx, func(tx *sql.Tx) error {
+		is, err := tx.LockPause(row.App)
+		if errors.Is(err, sql.ErrNotFound) || err == nil && (is.Ended || !is.Over(now)) {
+			return nil // somebody was faster, or paused it again
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.EndPause(row.App, is.Until); err != nil {
+			return err
+		}
+		return audit(ctx, tx, overdue(is, p.Session), now)
+	})
+}
+
+// lasting tells whether a pause covers an app now.
+func lasting(pauses []sql.PauseRow, app string, now job.Micros) bool {
+	return slices.ContainsFunc(pauses, func(p sql.PauseRow) bool { return !p.Ended && !p.Over(now) && (p.App == "" || p.App == app) })
+}
+
+// lastOver is the last to end of the pauses of an app that are over; nil when nobody knows of one any more.
+func lastOver(pauses []sql.PauseRow, app string, now job.Micros) *sql.PauseRow {
+	var out *sql.PauseRow
+	for i := range pauses {
+		p := &pauses[i]
+		if (p.Ended || p.Over(now)) && (p.App == "" || p.App == app) && (out == nil || p.Until > out.Until) {
+			out = p
+		}
+	}
+	return out
+}
+
+// inForce leaves out the pauses that were ended.
+func inForce(rows []sql.PauseRow) []job.Pause {
+	var out []job.Pause
+	for _, r := range rows {
+		if !r.Ended {
+			out = append(out, r.Pause)
+		}
+	}
+	return out
+}

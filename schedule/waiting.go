@@ -1,0 +1,183 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Sweeper is the net beside the waking of tasks that wait, and ends those whose start deadline has passed. Whoever ends
+// what a task waits for wakes it in the same transaction; what edits, pauses and deaths leave is found here. One node of
+// the cluster does it: the first.
+type Sweeper struct {
+	DB       *sql.DB
+	Session  Session
+	Places   *Places // which nodes take which tasks; nil: all take all
+	Woken    func()  // called when tasks that waited became idle
+	Backfill func()  // called when there is a backfill to feed
+	Log      *slog.Logger
+
+	rounds int
+}
+
+const (
+	sweepPeriod = time.Second
+	sweepBatch  = 200
+	// tidyEvery is after how many rounds rows that count for nothing any more are removed.
+	tidyEvery = 30
+)
+
+// Run sweeps until ctx ends.
+func (s *Sweeper) Run(ctx context.Context) error {
+	wait := rand.N(sweepPeriod)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+		wait = sweepPeriod
+		// Where no node takes work, anybody does it: what waits expires all the same.
+		if index, of, _ := s.Session.Share(); index > 0 || index < 0 && of > 0 || !s.Session.Fresh() {
+			continue
+		}
+		now := s.Session.Now()
+		if err := errors.Join(s.sweep(ctx, now), s.unplaced(ctx, now)); err != nil && ctx.Err() == nil {
+			s.Log.Warn("sweep", "error", err)
+		}
+	}
+}
+
+// sweep takes one look. What it reads without locks is looked at again under them.
+func (s *Sweeper) sweep(ctx context.Context, now job.Micros) error {
+	s.rounds++
+	waiting, backfill, err := s.DB.AnyWork(ctx)
+	if err != nil {
+		return err
+	}
+	if backfill {
+		s.Backfill()
+	}
+	if !waiting && s.rounds%tidyEvery != 0 {
+		return nil
+	}
+	return errors.Join(s.expire(ctx, now), s.wakeJobs(ctx, now), s.wakeGroups(ctx, now), s.tidy(ctx, now))
+}
+
+func (s *Sweeper) tidy(ctx context.Context, now job.Micros) error {
+	if s.rounds%tidyEvery != 0 {
+		return nil
+	}
+	return s.DB.Sweep(ctx, now)
+}
+
+// expire ends the tasks whose start deadline has passed while they waited.
+func (s *Sweeper) expire(ctx context.Context, now job.Micros) error {
+	found, err := s.DB.ExpiredWaits(ctx, now, sweepBatch)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	woken := 0
+	err = s.DB.Tx(ctx, func(tx *sql.Tx) error {
+		jobs, err := tx.LockJobs(jobsOf(found))
+		if err != nil {
+			return err
+		}
+		ids := make([]int64, len(found))
+		for i, f := range found {
+			ids[i] = f.TaskID
+		}
+		rows, err := tx.LockTasks(ids)
+		if err != nil {
+			return err
+		}
+		var ended, anew []int64
+		var runs []job.Run
+		for _, id := range ids {
+			r, ok := rows[id]
+			if !ok || r.State != job.Waiting {
+				continue
+			}
+			if j := jobs[r.JobID]; j != nil && j.SpecErr == nil {
+				if end := j.Spec.Expires(r.Task); end == 0 || end > now {
+					anew = append(anew, id) // the deadline was changed: a start looks at it once more
+					continue
+				}
+			}
+			r.Launch = s.Session.Mint()
+			run := unstarted(r.Task, job.Missed, "waited until its start deadline", now)
+			run.Node = s.Session.Node()
+			ended, runs = append(ended, id), append(runs, run)
+		}
+		if err := tx.End(ended, runs); err != nil {
+			return err
+		}
+		if err := tx.DropWaits(ended); err != nil {
+			return err
+		}
+		if err := tx.WakeTasks(anew, now); err != nil {
+			return err
+		}
+		woken, err = tx.Wake(jobsOf(found), nil, now)
+		woken += len(anew)
+		return err
+	})
+	if err == nil && woken > 0 {
+		s.Woken()
+	}
+	return err
+}
+
+func jobsOf(found []sql.ExpiredWait) []int64 {
+	var ids []int64
+	for _, f := range found {
+		ids = append(ids, f.JobID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// wakeJobs wakes tasks that wait for runs of their job although none executes.
+func (s *Sweeper) wakeJobs(ctx context.Context, now job.Micros) error {
+	found, err := s.DB.StuckJobs(ctx, sweepBatch)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	slices.Sort(found)
+	return s.wake(ctx, func(tx *sql.Tx) (int, error) {
+		if _, err := tx.LockJobs(found); err != nil {
+			return 0, err
+		}
+		return tx.WakeJobs(found, now)
+	})
+}
+
+// wakeGroups wakes tasks that wait for a slot of their group although one is free.
+func (s *Sweeper) wakeGroups(ctx context.Context, now job.Micros) error {
+	found, err := s.DB.StuckGroups(ctx)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return s.wake(ctx, func(tx *sql.Tx) (int, error) {
+		groups, err := tx.LockGroupIDs(found)
+		if err != nil {
+			return 0, err
+		}
+		return tx.WakeGroups(groups, now)
+	})
+}
+
+func (s *Sweeper) wake(ctx context.Context, fn func(*sql.Tx) (int, error)) error {
+	woken := 0
+	err := s.DB.Tx(ctx, func(tx *sql.Tx) (err error) { woken, err = fn(tx); return err })
+	if err == nil && woken > 0 || sql.IsUnknown(err) {
+		s.Woken()
+	}
+	return err
+}

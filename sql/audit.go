@@ -1,0 +1,178 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"go-crontab/job"
+
+	"github.com/google/uuid"
+)
+
+// InsertAudit writes a line of the audit and returns its id. Its transaction is that of the change: either both stand
+// or none does.
+func (tx *Tx) InsertAudit(e *job.Entry) (int64, error) {
+	null := func(s string) any {
+		if s == "" {
+			return nil
+		}
+		return s
+	}
+	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO audit (at, who, origin, action, kind, ref, app, name, reason, was, became) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		int64(e.At), cut(e.Who, 128), cut(e.Origin, 64), e.Action, e.Kind, e.Ref, e.App, e.Name, cut(e.Reason, 512), null(e.Was), null(e.Became))
+	if err != nil {
+		return 0, fmt.Errorf("insert audit: %w", err)
+	}
+	return r.LastInsertId()
+}
+
+// Audited tells whether a line stands, waiting for whoever is writing it: it is how a change whose commit is unknown is
+// settled. The id alone would do, but for a server that crashed and gives ids again that nobody has seen.
+func (tx *Tx) Audited(e *job.Entry) (bool, error) {
+	n := 0
+	err := tx.query("settle audit", func(rows *stdsql.Rows) error { n++; return rows.Scan(new(int64)) },
+		"SELECT id FROM audit WHERE id = ? AND at = ? AND kind = ? AND ref = ? AND action = ? FOR UPDATE", e.ID, int64(e.At), e.Kind, e.Ref, e.Action)
+	return n == 1, err
+}
+
+const auditColumns = "id, at, who, origin, action, kind, ref, app, name, reason, COALESCE(was, ''), COALESCE(became, '')"
+
+func auditRows(out *[]job.Entry) func(*stdsql.Rows) error {
+	return func(rows *stdsql.Rows) error {
+		var e job.Entry
+		err := rows.Scan(&e.ID, &e.At, &e.Who, &e.Origin, &e.Action, &e.Kind, &e.Ref, &e.App, &e.Name, &e.Reason, &e.Was, &e.Became)
+		*out = append(*out, e)
+		return err
+	}
+}
+
+// AuditFilter says which lines to list. Zero fields do not restrict.
+type AuditFilter struct {
+	Kind  job.Kind
+	JobID int64
+	App   string
+	Who   string
+	From  job.Micros // at or after
+	To    job.Micros // before
+	After *RunPlace  // only what the list has after this place: ID and Due, which is the line's instant
+	Limit int
+}
+
+// Audit lists lines, the latest first.
+func (db *DB) Audit(ctx context.Context, f AuditFilter) ([]job.Entry, error) {
+	where, args := []string{"1 = 1"}, []any{}
+	add := func(cond string, values ...any) { where, args = append(where, cond), append(args, values...) }
+	index := "at"
+	if f.JobID != 0 {
+		index = "ref"
+		add("kind = ? AND ref = ?", job.KindJob, f.JobID)
+	}
+	if f.Kind != "" {
+		add("kind = ?", f.Kind)
+	}
+	if f.App != "" {
+		add("app = ?", f.App)
+	}
+	if f.Who != "" {
+		add("who = ?", f.Who)
+	}
+	if f.From != 0 {
+		add("at >= ?", int64(f.From))
+	}
+	if f.To != 0 {
+		add("at < ?", int64(f.To))
+	}
+	if a := f.After; a != nil {
+		add("at <= ? AND (at < ? OR id < ?)", int64(a.Due), int64(a.Due), a.ID)
+	}
+	var out []job.Entry
+	err := db.query(ctx, "list audit", auditRows(&out), "SELECT "+auditColumns+" FROM audit FORCE INDEX ("+index+") WHERE "+
+		strings.Join(where, " AND ")+" ORDER BY at DESC, id DESC LIMIT ?", append(args, f.Limit)...)
+	return out, err
+}
+
+// AuditOf names whose lines to look for: those of a job by its id, of an app by its name, of the cluster.
+type AuditOf struct {
+	Kind    job.Kind
+	Ref     int64
+	App     string // of an app
+	Actions []job.Action
+}
+
+// AuditBefore returns the last line up to an instant, or ErrNotFound.
+func (db *DB) AuditBefore(ctx context.Context, of AuditOf, at job.Micros) (job.Entry, error) {
+	return db.auditNear(ctx, of, "at <= ?", "DESC", at)
+}
+
+// AuditAfter returns the first line after an instant, or ErrNotFound.
+func (db *DB) AuditAfter(ctx context.Context, of AuditOf, at job.Micros) (job.Entry, error) {
+	return db.auditNear(ctx, of, "at > ?", "ASC", at)
+}
+
+func (db *DB) auditNear(ctx context.Context, of AuditOf, cond, order string, at job.Micros) (job.Entry, error) {
+	args := []any{of.Kind, of.Ref, int64(at)}
+	cond = "kind = ? AND ref = ? AND " + cond
+	if of.Kind == job.KindApp {
+		cond, args = cond+" AND app = ?", append(args, of.App)
+	}
+	actions, args := in(args, of.Actions)
+	var out []job.Entry
+	err := db.query(ctx, "read audit", auditRows(&out), "SELECT "+auditColumns+" FROM audit FORCE INDEX (ref) WHERE "+cond+" AND action IN "+actions+
+		" ORDER BY at "+order+", id "+order+" LIMIT 1", args...)
+	if err == nil && len(out) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return job.Entry{}, err
+	}
+	return out[0], nil
+}
+
+// AuditSession writes that a session is gone, with what its row says, which is about to be deleted.
+func (tx *Tx) AuditSession(id uuid.UUID, by job.Actor, action job.Action, reason string) error {
+	_, err := tx.exec("audit session", "INSERT INTO audit (at, who, origin, action, kind, name, reason, was)"+
+		" SELECT "+now+", ?, ?, ?, ?, node, ?, JSON_OBJECT('session', ?, 'started', "+rfc3339("started")+", 'last_beat', "+rfc3339("beat_at")+") FROM session WHERE id = ?",
+		cut(by.Who, 128), cut(by.Origin, 64), action, job.KindSession, cut(reason, 512), id.String(), id[:])
+	return err
+}
+
+// rfc3339 shows an instant of a column as text, in UTC.
+func rfc3339(column string) string {
+	return "DATE_FORMAT(TIMESTAMPADD(MICROSECOND, " + column + ", '1970-01-01'), '%Y-%m-%dT%H:%i:%s.%fZ')"
+}
+
+// Lives returns from when to when sessions lived that are gone, as far as they may tell whether any lived at an
+// instant: those that ended last before it and first after it, by the audit, at most so many of each.
+func (db *DB) Lives(ctx context.Context, at job.Micros, limit int) ([]job.SessionLife, error) {
+	var out []job.SessionLife
+	for _, side := range []string{"at <= ? ORDER BY at DESC", "at > ? ORDER BY at ASC"} {
+		err := db.query(ctx, "read lives of sessions", func(rows *stdsql.Rows) error {
+			var (
+				text string
+				life job.SessionLife
+			)
+			if err := rows.Scan(&text); err != nil {
+				return err
+			}
+			if err := json.Unmarshal([]byte(text), &life); err != nil {
+				return fmt.Errorf("%q: %w", text, err)
+			}
+			out = append(out, life)
+			return nil
+		}, "SELECT was FROM audit FORCE INDEX (ref) WHERE kind = ? AND ref = 0 AND was IS NOT NULL AND "+side+" LIMIT ?", job.KindSession, int64(at), limit)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// JobOf names the job of an attempt that is executing; zero when there is none.
+func (tx *Tx) JobOf(l job.Launch) (id int64, app, name string, err error) {
+	err = tx.query("read job of a run", func(rows *stdsql.Rows) error { return rows.Scan(&id, &app, &name) },
+		"SELECT j.id, j.app, j.name FROM task t FORCE INDEX (owner) JOIN job j ON j.id = t.job_id WHERE t.session_id = ? AND t.launch = ?", l.Session[:], l.N)
+	return id, app, name, err
+}

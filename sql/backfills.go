@@ -1,0 +1,152 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"fmt"
+
+	"go-crontab/job"
+)
+
+const backfillColumns = "b.id, b.job_id, b.first, b.last, b.next_due, b.parallel, b.total, b.planned, b.missing, b.left_out, b.state, b.who, b.created, b.updated"
+
+func scanBackfill(rows *stdsql.Rows) (job.Backfill, error) {
+	var b job.Backfill
+	var next stdsql.NullInt64
+	err := rows.Scan(&b.ID, &b.JobID, &b.From, &b.To, &next, &b.Parallel, &b.Total, &b.Planned, &b.Missing, &b.LeftOut, &b.State, &b.Who, &b.Created, &b.Updated)
+	b.NextDue = job.Micros(next.Int64)
+	return b, err
+}
+
+// InsertBackfill writes a new backfill, under the id of its request.
+func (tx *Tx) InsertBackfill(b *job.Backfill) error {
+	_, err := tx.exec("insert backfill", "INSERT INTO backfill (id, job_id, first, last, next_due, parallel, total, planned, missing, left_out, state, who, created, updated)"+
+		" VALUES (?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?)", b.ID, b.JobID, int64(b.From), int64(b.To), int64(b.NextDue), b.Parallel, b.Total, b.Planned,
+		b.Missing, b.LeftOut, b.State, b.Who, int64(b.Created), int64(b.Updated))
+	return err
+}
+
+// LockBackfill locks and returns a backfill, or ErrNotFound. Its job's row is locked before.
+func (tx *Tx) LockBackfill(id int64) (job.Backfill, error) {
+	var out []job.Backfill
+	err := tx.query("lock backfill", func(rows *stdsql.Rows) error {
+		b, err := scanBackfill(rows)
+		out = append(out, b)
+		return err
+	}, "SELECT "+backfillColumns+" FROM backfill b WHERE b.id = ? FOR UPDATE", id)
+	if err == nil && len(out) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return job.Backfill{}, err
+	}
+	return out[0], nil
+}
+
+// UpdateBackfill writes how far a backfill is, whose row this transaction has locked.
+func (tx *Tx) UpdateBackfill(b *job.Backfill) error {
+	n, err := tx.exec("update backfill", "UPDATE backfill SET next_due = NULLIF(?, 0), planned = ?, left_out = ?, state = ?, updated = GREATEST(updated + 1, ?) WHERE id = ?",
+		int64(b.NextDue), b.Planned, b.LeftOut, b.State, int64(b.Updated), b.ID)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("update backfill %d: %w", b.ID, ErrMoved)
+	}
+	return err
+}
+
+// BackfillTasks locks and returns the live tasks of a backfill, whose job's row the caller holds.
+func (tx *Tx) BackfillTasks(b *job.Backfill) ([]TaskRow, error) {
+	rows, err := tx.tasks("list tasks of a backfill", "SELECT "+taskColumns+" FROM task FORCE INDEX (due) WHERE job_id = ? AND due BETWEEN ? AND ? AND origin = ?",
+		b.JobID, int64(b.From), int64(b.To), b.Origin())
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	locked, err := tx.LockTasks(ids)
+	var out []TaskRow
+	for _, id := range ids {
+		if r, ok := locked[id]; ok {
+			out = append(out, r)
+		}
+	}
+	return out, err
+}
+
+// Succeeded tells which of a job's due times have a run that succeeded, whoever asked for it.
+func (tx *Tx) Succeeded(jobID int64, dues []job.Micros) (map[job.Micros]bool, error) {
+	out := map[job.Micros]bool{}
+	if len(dues) == 0 {
+		return out, nil
+	}
+	list, args := in([]any{jobID}, dues)
+	err := tx.query("read succeeded due times", func(rows *stdsql.Rows) error {
+		var due job.Micros
+		err := rows.Scan(&due)
+		out[due] = true
+		return err
+	}, "SELECT DISTINCT due FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due IN "+list+" AND outcome = 1", args...)
+	return out, err
+}
+
+// RunningBackfills lists backfills that are neither done nor cancelled, and their jobs.
+func (db *DB) RunningBackfills(ctx context.Context, limit int) ([]job.Backfill, error) {
+	return db.backfills(ctx, "b.state = 0 ORDER BY b.id LIMIT ?", limit)
+}
+
+// Backfill returns one backfill, or ErrNotFound.
+func (db *DB) Backfill(ctx context.Context, id int64) (job.Backfill, error) {
+	out, err := db.backfills(ctx, "b.id = ?", id)
+	if err == nil && len(out) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return job.Backfill{}, err
+	}
+	return out[0], nil
+}
+
+// Backfills lists backfills, of one job if it is not zero, the latest first, those with an id before the given one if
+// that is not zero.
+func (db *DB) Backfills(ctx context.Context, jobID, before int64, limit int) ([]job.Backfill, error) {
+	where, args := "1 = 1", []any{}
+	if jobID != 0 {
+		where, args = where+" AND b.job_id = ?", append(args, jobID)
+	}
+	if before != 0 {
+		where, args = where+" AND b.id < ?", append(args, before)
+	}
+	return db.backfills(ctx, where+" ORDER BY b.id DESC LIMIT ?", append(args, limit)...)
+}
+
+func (db *DB) backfills(ctx context.Context, where string, args ...any) ([]job.Backfill, error) {
+	var out []job.Backfill
+	err := db.query(ctx, "read backfills", func(rows *stdsql.Rows) error {
+		b, err := scanBackfill(rows)
+		out = append(out, b)
+		return err
+	}, "SELECT "+backfillColumns+" FROM backfill b WHERE "+where, args...)
+	return out, err
+}
+
+// BackfillOutcomes counts the final runs of a backfill by outcome.
+func (db *DB) BackfillOutcomes(ctx context.Context, b *job.Backfill) (map[job.Outcome]int64, error) {
+	out := map[job.Outcome]int64{}
+	err := db.query(ctx, "count runs of a backfill", func(rows *stdsql.Rows) error {
+		var o job.Outcome
+		var n int64
+		err := rows.Scan(&o, &n)
+		out[o] = n
+		return err
+	}, "SELECT outcome, COUNT(*) FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due BETWEEN ? AND ? AND origin = ? AND final = 1 GROUP BY outcome",
+		b.JobID, int64(b.From), int64(b.To), b.Origin())
+	return out, err
+}
+
+// AnyWork tells, in one statement, whether any task waits and whether any backfill runs.
+func (db *DB) AnyWork(ctx context.Context) (waiting, backfill bool, err error) {
+	err = db.query(ctx, "look for waiting tasks and backfills", func(rows *stdsql.Rows) error { return rows.Scan(&waiting, &backfill) },
+		"SELECT EXISTS (SELECT 1 FROM waiting), EXISTS (SELECT 1 FROM backfill WHERE state = 0)")
+	return waiting, backfill, err
+}

@@ -1,0 +1,189 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"fmt"
+
+	"go-crontab/job"
+)
+
+// Group is a named number of slots that the runs of its jobs share in the whole cluster.
+type Group struct {
+	ID               int64
+	Name             string
+	Slots            int
+	Created, Updated job.Micros
+}
+
+const groupColumns = "id, name, slots, created, updated"
+
+func scanGroup(rows *stdsql.Rows) (Group, error) {
+	var g Group
+	err := rows.Scan(&g.ID, &g.Name, &g.Slots, &g.Created, &g.Updated)
+	return g, err
+}
+
+func (tx *Tx) lockGroups(cond string, args ...any) ([]Group, error) {
+	var out []Group
+	err := tx.query("lock groups", func(rows *stdsql.Rows) error {
+		g, err := scanGroup(rows)
+		out = append(out, g)
+		return err
+	}, "SELECT "+groupColumns+" FROM grp WHERE "+cond+" ORDER BY id FOR UPDATE", args...)
+	return out, err
+}
+
+// LockGroups locks the groups of these names that exist, and returns them by name. Groups are locked after jobs and
+// before tasks.
+func (tx *Tx) LockGroups(names []string) (map[string]Group, error) {
+	out := map[string]Group{}
+	if len(names) == 0 {
+		return out, nil
+	}
+	args := make([]any, len(names))
+	for i, n := range names {
+		args[i] = n
+	}
+	rows, err := tx.lockGroups("name IN "+values(1, len(names)), args...)
+	for _, g := range rows {
+		out[g.Name] = g
+	}
+	return out, err
+}
+
+// LockGroupIDs locks the groups that exist.
+func (tx *Tx) LockGroupIDs(ids []int64) ([]Group, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	list, args := in(nil, ids)
+	return tx.lockGroups("id IN "+list, args...)
+}
+
+// SlotHolders lists the tasks that hold a slot of groups, by group: those that execute, and those that were woken and
+// will.
+func (tx *Tx) SlotHolders(groups []int64) (map[int64][]int64, error) {
+	out := map[int64][]int64{}
+	if len(groups) == 0 {
+		return out, nil
+	}
+	list, args := in(nil, groups)
+	err := tx.query("read slots", func(rows *stdsql.Rows) error {
+		var group, task int64
+		err := rows.Scan(&group, &task)
+		out[group] = append(out[group], task)
+		return err
+	}, "SELECT s.group_id, s.task_id FROM slot s FORCE INDEX (grp) STRAIGHT_JOIN task t ON t.id = s.task_id WHERE s.group_id IN "+list+" AND t.state <> 3", args...)
+	return out, err
+}
+
+// Slot says that a task holds a slot of a group.
+type Slot struct{ TaskID, GroupID int64 }
+
+// TakeSlots writes down who holds slots of groups whose rows this transaction has locked.
+func (tx *Tx) TakeSlots(slots []Slot) error {
+	if len(slots) == 0 {
+		return nil
+	}
+	args := make([]any, 0, 2*len(slots))
+	for _, s := range slots {
+		args = append(args, s.TaskID, s.GroupID)
+	}
+	_, err := tx.exec("take slots", "REPLACE INTO slot (task_id, group_id) VALUES "+values(len(slots), 2), args...)
+	return err
+}
+
+// FreeSlots removes the slots that tasks hold, if they hold one.
+func (tx *Tx) FreeSlots(taskIDs []int64) error {
+	if len(taskIDs) == 0 {
+		return nil
+	}
+	list, args := in(nil, taskIDs)
+	_, err := tx.exec("free slots", "DELETE FROM slot WHERE task_id IN "+list, args...)
+	return err
+}
+
+// WakeGroups gives the free slots of groups, whose rows this transaction has locked, to the tasks that come next. It
+// returns how many it woke.
+func (tx *Tx) WakeGroups(groups []Group, now job.Micros) (int, error) {
+	ids := make([]int64, len(groups))
+	for i, g := range groups {
+		ids[i] = g.ID
+	}
+	holders, err := tx.SlotHolders(ids)
+	if err != nil {
+		return 0, err
+	}
+	var next []int64
+	var slots []Slot
+	for _, g := range groups {
+		free := g.Slots - len(holders[g.ID])
+		if free <= 0 {
+			continue
+		}
+		err := tx.query("read who waits for a slot", func(rows *stdsql.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			next, slots = append(next, id), append(slots, Slot{id, g.ID})
+			return err
+		}, "SELECT t.id FROM waiting w FORCE INDEX (grp) STRAIGHT_JOIN task t ON t.id = w.task_id WHERE w.kind = 2 AND w.group_id = ? AND t.state = 3"+
+			" ORDER BY w.turn, w.due, w.task_id LIMIT ?", g.ID, free)
+		if err != nil {
+			return 0, err
+		}
+	}
+	if err := tx.wake(next, now); err != nil {
+		return 0, err
+	}
+	return len(next), tx.TakeSlots(slots)
+}
+
+// PutGroup writes a group that is new, or changes the slots of one. It wakes nobody.
+func (tx *Tx) PutGroup(name string, slots int, now job.Micros) (Group, error) {
+	_, err := tx.exec("put group", "INSERT INTO grp (name, slots, created, updated) VALUES (?, ?, ?, ?)"+
+		" ON DUPLICATE KEY UPDATE slots = ?, updated = GREATEST(updated + 1, ?)", name, slots, int64(now), int64(now), slots, int64(now))
+	if err != nil {
+		return Group{}, err
+	}
+	rows, err := tx.LockGroups([]string{name})
+	if err == nil && len(rows) == 0 {
+		err = ErrNotFound
+	}
+	return rows[name], err
+}
+
+// DeleteGroup deletes a group, whose row the caller has locked.
+func (tx *Tx) DeleteGroup(id int64) error {
+	n, err := tx.exec("delete group", "DELETE FROM grp WHERE id = ?", id)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("delete group %d: %w", id, ErrMoved)
+	}
+	return err
+}
+
+// GroupRow is a group and what goes on in it, for people.
+type GroupRow struct {
+	Group
+	Executing, Waiting, Jobs int
+}
+
+// Groups lists groups, those with an id after the given one; with a name, that one.
+func (db *DB) Groups(ctx context.Context, name string, after int64, limit int) ([]GroupRow, error) {
+	cond, args := "g.id > ?", []any{after}
+	if name != "" {
+		cond, args = "g.name = ?", []any{name}
+	}
+	var out []GroupRow
+	err := db.query(ctx, "list groups", func(rows *stdsql.Rows) error {
+		var g GroupRow
+		err := rows.Scan(&g.ID, &g.Name, &g.Slots, &g.Created, &g.Updated, &g.Executing, &g.Waiting, &g.Jobs)
+		out = append(out, g)
+		return err
+	}, "SELECT g.id, g.name, g.slots, g.created, g.updated,"+
+		" (SELECT COUNT(*) FROM slot s JOIN task t ON t.id = s.task_id WHERE s.group_id = g.id AND t.state = 2),"+
+		" (SELECT COUNT(*) FROM waiting w JOIN task t ON t.id = w.task_id WHERE w.kind = 2 AND w.group_id = g.id AND t.state = 3),"+
+		" (SELECT COUNT(*) FROM job_ref r WHERE r.kind = 1 AND r.name = g.name)"+
+		" FROM grp g WHERE "+cond+" ORDER BY g.id LIMIT ?", append(args, limit)...)
+	return out, err
+}

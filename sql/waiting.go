@@ -1,0 +1,308 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"go-crontab/job"
+)
+
+// A task that is due and must wait for something stands in state waiting: nobody's, out of the way of claims, with a
+// row in waiting that says for what. Whoever ends what it waits for wakes it in the same transaction: it becomes idle
+// and is due at that instant. Starts and ends of jobs that may wait hold the job's row, and those of a group the
+// group's row, so that nobody begins to wait for what has just ended.
+
+// WaitKind says for what a task waits.
+type WaitKind int8
+
+// The kinds of waiting.
+const (
+	WaitJob   WaitKind = 1 // for runs of its own job
+	WaitGroup WaitKind = 2 // for a slot of its group
+	WaitNode  WaitKind = 3 // for a node that it may run on
+)
+
+// Wait is one task that begins to wait.
+type Wait struct {
+	TaskID, JobID, GroupID int64
+	Kind                   WaitKind
+	Priority               int
+	Due, Since             job.Micros
+	Expires                job.Micros // when it ends missed; zero: never
+}
+
+// never is when a wait expires that does not.
+const never = job.Micros(math.MaxInt64)
+
+// Wait moves tasks, locked by this transaction and found in the given state, to waiting.
+func (tx *Tx) Wait(from job.State, waits []Wait) error {
+	if len(waits) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(waits))
+	args := make([]any, 0, 8*len(waits))
+	for i, w := range waits {
+		ids[i] = w.TaskID
+		if w.Expires == 0 {
+			w.Expires = never
+		}
+		args = append(args, w.TaskID, w.Kind, w.JobID, w.GroupID, -w.Priority, int64(w.Due), int64(w.Since), int64(w.Expires))
+	}
+	list, idArgs := in([]any{from}, ids)
+	n, err := tx.exec("wait", "UPDATE task FORCE INDEX (PRIMARY) SET state = 3, session_id = NULL, launch = NULL WHERE state = ? AND id IN "+list, idArgs...)
+	if err != nil {
+		return err
+	}
+	if n != int64(len(ids)) {
+		return fmt.Errorf("wait: %d of %d rows: %w", n, len(ids), ErrMoved)
+	}
+	_, err = tx.exec("insert waiting", "REPLACE INTO waiting (task_id, kind, job_id, group_id, turn, due, since, expires) VALUES "+values(len(waits), 8), args...)
+	return err
+}
+
+// WakeJobs wakes, of each job whose row this transaction holds, the waiting task that comes next, unless a run of the
+// job executes or an earlier due time is about to. It returns how many it woke.
+func (tx *Tx) WakeJobs(jobIDs []int64, now job.Micros) (int, error) {
+	if len(jobIDs) == 0 {
+		return 0, nil
+	}
+	list, args := in(nil, jobIDs)
+	rows, err := tx.tasks("read tasks that wait", "SELECT "+taskColumns+" FROM task FORCE INDEX (due) WHERE job_id IN "+list+
+		" AND due <= ? ORDER BY job_id, due, id", append(args, int64(now))...)
+	if err != nil {
+		return 0, err
+	}
+	kinds, err := tx.waitsOf(rows)
+	if err != nil {
+		return 0, err
+	}
+	busy, next := map[int64]bool{}, map[int64]int64{}
+	for _, t := range rows {
+		switch _, chosen := next[t.JobID]; {
+		case t.State == job.Executing:
+			busy[t.JobID] = true
+		case t.State != job.Waiting:
+			busy[t.JobID] = busy[t.JobID] || !chosen && t.DueNow <= now
+		case !chosen && kinds[t.ID] == WaitJob:
+			next[t.JobID] = t.ID
+		case !chosen: // an earlier one waits for something else: it comes first
+			busy[t.JobID] = true
+		}
+	}
+	var ids []int64
+	for jobID, id := range next {
+		if !busy[jobID] {
+			ids = append(ids, id)
+		}
+	}
+	return len(ids), tx.wake(ids, now)
+}
+
+// Wake wakes who comes next after tasks of jobs, whose rows this transaction holds, have ended or do not execute any
+// more: in each of the jobs, and in the groups of which a task gives its slot back. It returns how many it woke.
+func (tx *Tx) Wake(jobIDs, unslotted []int64, now job.Micros) (int, error) {
+	n, err := tx.WakeJobs(jobIDs, now)
+	if err != nil || len(unslotted) == 0 {
+		return n, err
+	}
+	groups, err := tx.groupsOf(unslotted)
+	if err != nil || len(groups) == 0 {
+		return n, err
+	}
+	locked, err := tx.LockGroupIDs(groups)
+	if err != nil {
+		return n, err
+	}
+	if err := tx.FreeSlots(unslotted); err != nil {
+		return n, err
+	}
+	m, err := tx.WakeGroups(locked, now)
+	return n + m, err
+}
+
+// groupsOf lists, in order, the groups of which any of the tasks holds a slot.
+func (tx *Tx) groupsOf(tasks []int64) ([]int64, error) {
+	var out []int64
+	list, args := in(nil, tasks)
+	err := tx.query("read groups of tasks", func(rows *stdsql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		out = append(out, id)
+		return err
+	}, "SELECT DISTINCT group_id FROM slot WHERE task_id IN "+list+" ORDER BY group_id", args...)
+	return out, err
+}
+
+// waitsOf tells for what each waiting one of the tasks waits.
+func (tx *Tx) waitsOf(rows []TaskRow) (map[int64]WaitKind, error) {
+	var ids []int64
+	for _, t := range rows {
+		if t.State == job.Waiting {
+			ids = append(ids, t.ID)
+		}
+	}
+	out := make(map[int64]WaitKind, len(ids))
+	if len(ids) == 0 {
+		return out, nil
+	}
+	list, args := in(nil, ids)
+	err := tx.query("read waiting", func(rows *stdsql.Rows) error {
+		var id int64
+		var kind WaitKind
+		err := rows.Scan(&id, &kind)
+		out[id] = kind
+		return err
+	}, "SELECT task_id, kind FROM waiting WHERE task_id IN "+list, args...)
+	return out, err
+}
+
+// wake makes waiting tasks idle and due now.
+func (tx *Tx) wake(ids []int64, now job.Micros) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	list, args := in([]any{int64(now)}, ids)
+	n, err := tx.exec("wake tasks", "UPDATE task FORCE INDEX (PRIMARY) SET state = 0, due_now = GREATEST(due_now, ?) WHERE id IN "+list+" AND state = 3", args...)
+	if err != nil {
+		return err
+	}
+	if n != int64(len(ids)) {
+		return fmt.Errorf("wake: %d of %d rows: %w", n, len(ids), ErrMoved)
+	}
+	return tx.DropWaits(ids)
+}
+
+// WakeTasks wakes waiting tasks that the caller has locked and found in that state.
+func (tx *Tx) WakeTasks(ids []int64, now job.Micros) error { return tx.wake(ids, now) }
+
+// DropWaits removes what is known of the waiting of tasks, which do not wait any more.
+func (tx *Tx) DropWaits(ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	list, args := in(nil, ids)
+	_, err := tx.exec("delete waiting", "DELETE FROM waiting WHERE task_id IN "+list, args...)
+	return err
+}
+
+// StuckJobs lists jobs with a task that waits for runs of the job although none executes: somebody died, or an edit
+// changed the rules. It takes no lock.
+func (db *DB) StuckJobs(ctx context.Context, limit int) ([]int64, error) {
+	return db.ids(ctx, "list stuck jobs", "SELECT DISTINCT w.job_id FROM waiting w JOIN task t ON t.id = w.task_id WHERE w.kind = 1 AND t.state = 3"+
+		" AND NOT EXISTS (SELECT 1 FROM task x WHERE x.job_id = w.job_id AND x.state = 2) LIMIT ?", limit)
+}
+
+// StuckGroups lists groups in which a task waits although there is a free slot. It takes no lock.
+func (db *DB) StuckGroups(ctx context.Context) ([]int64, error) {
+	return db.ids(ctx, "list stuck groups", "SELECT g.id FROM grp g WHERE EXISTS (SELECT 1 FROM waiting w JOIN task t ON t.id = w.task_id"+
+		" WHERE w.kind = 2 AND w.group_id = g.id AND t.state = 3)"+
+		" AND (SELECT COUNT(*) FROM slot s JOIN task h ON h.id = s.task_id AND h.state <> 3 WHERE s.group_id = g.id) < g.slots")
+}
+
+// ExpiredWait is a task whose waiting has lasted too long.
+type ExpiredWait struct{ TaskID, JobID int64 }
+
+// ExpiredWaits lists tasks whose waiting has lasted too long. It takes no lock.
+func (db *DB) ExpiredWaits(ctx context.Context, now job.Micros, limit int) ([]ExpiredWait, error) {
+	var out []ExpiredWait
+	err := db.query(ctx, "list expired waits", func(rows *stdsql.Rows) error {
+		var e ExpiredWait
+		err := rows.Scan(&e.TaskID, &e.JobID)
+		out = append(out, e)
+		return err
+	}, "SELECT task_id, job_id FROM waiting FORCE INDEX (expires) WHERE kind < 3 AND expires <= ? ORDER BY expires LIMIT ?", int64(now), limit)
+	return out, err
+}
+
+// Sweep removes rows of waiting and slot whose task has gone or does not wait any more, some of them at a time. They
+// count for nothing meanwhile. It wakes tasks that wait without such a row.
+func (db *DB) Sweep(ctx context.Context, now job.Micros) error {
+	stray, err := db.ids(ctx, "list stray waits", "SELECT w.task_id FROM waiting w LEFT JOIN task t ON t.id = w.task_id WHERE t.id IS NULL OR t.state <> 3 LIMIT 500")
+	if err != nil {
+		return err
+	}
+	empty, err := db.ids(ctx, "list stray slots", "SELECT s.task_id FROM slot s LEFT JOIN task t ON t.id = s.task_id WHERE t.id IS NULL LIMIT 500")
+	if err != nil {
+		return err
+	}
+	forgotten, err := db.ids(ctx, "list forgotten tasks", "SELECT t.id FROM task t FORCE INDEX (slice) LEFT JOIN waiting w ON w.task_id = t.id WHERE t.state = 3 AND w.task_id IS NULL LIMIT 500")
+	if err != nil || len(stray)+len(empty)+len(forgotten) == 0 {
+		return err
+	}
+	return db.Tx(ctx, func(tx *Tx) error {
+		// Looked at once more, now with the tasks locked: one that is just beginning to wait has its row already.
+		rows, err := tx.LockTasks(append(slices.Clone(stray), forgotten...))
+		if err != nil {
+			return err
+		}
+		waiting, err := tx.waitsOf(slices.Collect(maps.Values(rows)))
+		if err != nil {
+			return err
+		}
+		lost := forgotten[:0:0] // a hand did that: they wait for nothing that anybody knows
+		for _, id := range forgotten {
+			if r, ok := rows[id]; ok && r.State == job.Waiting && waiting[id] == 0 {
+				lost = append(lost, id)
+			}
+		}
+		if err := tx.wake(lost, now); err != nil {
+			return err
+		}
+		gone := stray[:0:0]
+		for _, id := range stray {
+			if r, ok := rows[id]; !ok || r.State != job.Waiting {
+				gone = append(gone, id)
+			}
+		}
+		if err := tx.DropWaits(gone); err != nil {
+			return err
+		}
+		return tx.FreeSlots(empty) // ids of tasks never come back
+	})
+}
+
+// ids runs a query for a list of ids.
+func (db *DB) ids(ctx context.Context, what, query string, args ...any) ([]int64, error) {
+	var out []int64
+	err := db.query(ctx, what, func(rows *stdsql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		out = append(out, id)
+		return err
+	}, query, args...)
+	return out, err
+}
+
+// WaitRow is a task that waits, for people.
+type WaitRow struct {
+	JobID      int64
+	Kind       WaitKind
+	Group      string
+	Due, Since job.Micros
+	Expires    job.Micros // zero: never
+	Place      int
+}
+
+// Waiting lists what waits of some jobs, the earliest due first.
+func (db *DB) Waiting(ctx context.Context, jobIDs []int64, limit int) ([]WaitRow, error) {
+	if len(jobIDs) == 0 {
+		return nil, nil
+	}
+	list, args := in(nil, jobIDs)
+	var out []WaitRow
+	err := db.query(ctx, "list waiting tasks", func(rows *stdsql.Rows) error {
+		var w WaitRow
+		err := rows.Scan(&w.JobID, &w.Kind, &w.Group, &w.Due, &w.Since, &w.Expires, &w.Place)
+		if w.Expires == never {
+			w.Expires = 0
+		}
+		out = append(out, w)
+		return err
+	}, "SELECT w.job_id, w.kind, COALESCE(g.name, ''), w.due, w.since, w.expires, t.place FROM waiting w FORCE INDEX (job) JOIN task t ON t.id = w.task_id"+
+		" LEFT JOIN grp g ON g.id = w.group_id WHERE w.job_id IN "+list+" AND t.state = 3 ORDER BY w.due LIMIT ?", append(args, limit)...)
+	return out, err
+}
