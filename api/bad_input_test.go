@@ -88,7 +88,7 @@ func TestBadInput(t *testing.T) {
 		"a backoff without retries":          post(good(`, "retry": {"backoff": "1s"}`), 422, "invalid", "retry.attempts", "nothing is retried"),
 		"a factor below 1":                   post(good(`, "retry": {"attempts": 2, "factor": 0.5}`), 422, "invalid", "retry.factor", "between 1"),
 		"an unknown on_lost":                 post(good(`, "on_lost": "retry"`), 422, "invalid", "on_lost", "fail, rerun"),
-		"an unknown policy":                  post(good(`, "overlap": "maybe"`), 422, "invalid", "overlap", "skip, allow"),
+		"an unknown policy":                  post(good(`, "overlap": "maybe"`), 422, "invalid", "overlap", "skip, queue, replace, allow"),
 		"three things wrong":                 post(`{"name": 1, "comand": "x", "timeout": 5}`, 422, "invalid", "name", "timeout: is the number 5"),
 		"a name that is taken":               post(`{"name": "there", "command": "true", "schedule": "@daily"}`, 409, "exists", "", "exists already"),
 		"16,000 unknown fields":              post(manyFields(16_000), 422, "invalid", "f0", "and more"),

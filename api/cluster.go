@@ -51,7 +51,9 @@ func (s *Server) cluster(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v.SessionExpiry = durationText(job.Duration(expiry))
+	if expiry != 0 {
+		v.SessionExpiry = job.Duration(expiry).String()
+	}
 	sessions, err := db.Sessions(ctx)
 	if err != nil {
 		return err

@@ -106,5 +106,20 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, map[string][]dueView{"next": next})
+	return answer(w, http.StatusOK, previewView{next, warningsOf(&spec, *from)})
+}
+
+// previewView is what a schedule comes to.
+type previewView struct {
+	Next     []dueView `json:"next"`
+	Warnings []string  `json:"warnings,omitempty"`
+}
+
+// warningsOf says what is hardly meant in a definition that is valid.
+func warningsOf(spec *job.Spec, now time.Time) []string {
+	s, err := spec.Compile()
+	if err != nil {
+		return nil
+	}
+	return spec.Warnings(s, now)
 }

@@ -1,40 +1,101 @@
 package api
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"go-crontab/job"
 	"go-crontab/sql"
 )
 
-// explanation answers why a job did, or did not, run at an instant.
+// explanation answers why a job did, or did not, run at an instant, in words and in data.
 type explanation struct {
-	At     string     `json:"at"`
-	Due    bool       `json:"due"`    // is it a due time of the definition as it stands?
-	Cause  string     `json:"cause"`  // one word, for programs
-	Answer string     `json:"answer"` // for people
-	Runs   []*runView `json:"runs,omitempty"`
-	Before *dueView   `json:"before,omitempty"` // the due times around it
-	After  *dueView   `json:"after,omitempty"`
+	At      string     `json:"at"`
+	DueTime string     `json:"due_time,omitempty"` // the due time that is meant, when only its second was given
+	Due     bool       `json:"due"`                // is it a due time of the definition that was in force?
+	Cause   string     `json:"cause"`              // one word, for programs
+	Answer  string     `json:"answer"`             // for people
+	Runs    []*runView `json:"runs,omitempty"`
+	Before  *dueView   `json:"before,omitempty"` // the due times around it
+	After   *dueView   `json:"after,omitempty"`
+
+	Pause    *pauseView  `json:"pause,omitempty"`
+	Waiting  *waitView   `json:"waiting,omitempty"`
+	Calendar *closedView `json:"calendar,omitempty"`
+	Down     *downView   `json:"down,omitempty"`
+	Changed  *changeView `json:"changed,omitempty"` // the definition was another one then
+	Created  *changeView `json:"created,omitempty"` // when that was later
+	Deleted  *changeView `json:"deleted,omitempty"`
+}
+
+// waitView is for what a due time waits.
+type waitView struct {
+	For      string `json:"for"` // job, group, node or slot
+	Group    string `json:"group,omitempty"`
+	Selector string `json:"selector,omitempty"`
+	Since    string `json:"since,omitempty"`
+	Until    string `json:"until,omitempty"` // when it ends missed
+}
+
+// closedView is the calendar that excludes an instant.
+type closedView struct {
+	Name string `json:"name"`
+	Why  string `json:"why,omitempty"`
+}
+
+// downView is for how long no node was there, as far as that is known.
+type downView struct {
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+}
+
+// changeView is a change of the job, and who made it.
+type changeView struct {
+	At string `json:"at"`
+	By string `json:"by,omitempty"`
 }
 
 // The causes, beside the outcomes of runs. They never change.
 const (
 	causeNotDue    = "not_due"
 	causeGap       = "gap"
+	causeRepeat    = "repeat"
+	causeCalendar  = "calendar"
+	causeShifted   = "shifted"
+	causeTooEarly  = "before_start"
+	causeTooLate   = "after_end"
+	causeUsedUp    = "max_fires"
 	causeAhead     = "ahead"
 	causePaused    = "paused"
+	causeOverlap   = "overlap"
+	causeDeadline  = "deadline"
+	causeDown      = "cluster_down"
 	causeWaiting   = "waiting"
+	causeNoNode    = "no_node"
 	causeExecuting = "executing"
 	causeEarlier   = "definition_is_younger"
+	causeDeleted   = "deleted"
 	causeBroken    = "error"
 	causeNoRecord  = "no_record"
 )
 
-// explain: GET /api/v1/jobs/{id}/explain?at=
+// inquiry is what one explanation is found by.
+type inquiry struct {
+	*Server
+	ctx context.Context
+	j   *sql.JobRow
+	now job.Micros
+	at  time.Time // the due time that is meant
+
+	spec     job.Spec     // the definition that was in force then, or is, for what lies ahead
+	schedule job.Schedule // nil when it cannot be made
+	e        explanation
+}
+
+// explain: GET /api/v1/jobs/{id}/explain?at=. A deleted job is explained as well.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	at := q.instant("at")
@@ -48,52 +109,62 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	j, err := s.livingJob(r)
+	id, err := jobID(r)
 	if err != nil {
 		return err
 	}
-	e := explanation{At: stamp(job.MicrosOf(at))}
-	// What was recorded comes first: it stands, whatever the definition has become since.
-	runs, err := s.cfg.DB.RunsAt(r.Context(), j.ID, job.MicrosOf(at))
+	j, err := s.cfg.DB.Job(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	if len(runs) > 0 && (runs[0].Count == 1 || dueAt(&j.Spec, at)) {
-		last := &runs[len(runs)-1]
-		e.Due, e.Cause, e.Answer = true, last.Outcome.String(), inWords(runs)
-		for i := range runs {
-			e.Runs = append(e.Runs, viewOfRun(&runs[i]))
-		}
-	}
-	if j.SpecErr != nil {
-		if e.Cause == "" {
-			e.Cause, e.Answer = causeBroken, "The stored definition cannot be read: "+j.Error
-		}
-		return answer(w, http.StatusOK, e)
-	}
-	if err := e.around(&j.Spec, at); err != nil {
+	x := inquiry{Server: s, ctx: r.Context(), j: &j, now: job.MicrosOf(now), at: at, e: explanation{At: stamp(job.MicrosOf(at))}}
+	if err := x.explain(); err != nil {
 		return err
 	}
-	if e.Cause == "" {
-		err = s.explainUnrecorded(r, &e, &j, at, now)
-	}
-	if err != nil {
-		return err
-	}
-	return answer(w, http.StatusOK, e)
+	return answer(w, http.StatusOK, x.e)
 }
 
-// around finds the due times before and after.
-func (e *explanation) around(spec *job.Spec, at time.Time) error {
-	schedule, err := spec.Compile()
+func (x *inquiry) explain() error {
+	if err := x.findDefinition(); err != nil {
+		return err
+	}
+	if err := x.findDueTimes(); err != nil {
+		return err
+	}
+	// What was recorded comes first: it stands, whatever the definition has become since. Then what is about to be.
+	for _, look := range []func() error{x.recorded, x.live, x.unrecorded} {
+		if err := look(); err != nil || x.e.Cause != "" {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *inquiry) say(cause, format string, args ...any) {
+	x.e.Cause, x.e.Answer = cause, fmt.Sprintf(format, args...)
+}
+
+// add puts another sentence behind the answer.
+func (x *inquiry) add(format string, args ...any) {
+	x.e.Answer += " " + fmt.Sprintf(format, args...)
+}
+
+// findDueTimes finds the due times around the instant. Who gives a whole second means the due time in it.
+func (x *inquiry) findDueTimes() error {
+	if x.schedule == nil {
+		return nil
+	}
+	if due, ok := x.schedule.Next(x.at.Add(-time.Microsecond)); ok {
+		x.e.Due = due.Equal(x.at)
+		if !x.e.Due && x.at.Nanosecond() == 0 && due.Before(x.at.Add(time.Second)) {
+			x.at, x.e.Due, x.e.DueTime = due, true, stamp(job.MicrosOf(due))
+		}
+	}
+	zone, err := job.LoadZone(x.spec.Timezone)
 	if err != nil {
 		return err
 	}
-	zone, err := job.LoadZone(spec.Timezone)
-	if err != nil {
-		return err
-	}
-	marker, _ := schedule.(job.Marker)
+	marker, _ := x.schedule.(job.Marker)
 	view := func(t time.Time) *dueView {
 		v := &dueView{Due: t.In(zone).Format(time.RFC3339Nano)}
 		if marker != nil {
@@ -101,22 +172,56 @@ func (e *explanation) around(spec *job.Spec, at time.Time) error {
 		}
 		return v
 	}
-	if t, ok := schedule.Last(time.Unix(0, 0), at.Add(-time.Microsecond)); ok {
-		e.Before = view(t)
+	if t, ok := x.schedule.Last(time.Unix(0, 0), x.at.Add(-time.Microsecond)); ok {
+		x.e.Before = view(t)
 	}
-	if t, ok := schedule.Next(at); ok {
-		e.After = view(t)
+	if t, ok := x.schedule.Next(x.at); ok {
+		x.e.After = view(t)
 	}
 	return nil
 }
 
-func dueAt(spec *job.Spec, at time.Time) bool {
-	schedule, err := spec.Compile()
-	if err != nil {
-		return false
+// recorded explains by the runs of the due time.
+func (x *inquiry) recorded() error {
+	runs, err := x.cfg.DB.RunsAt(x.ctx, x.j.ID, job.MicrosOf(x.at))
+	if err != nil || len(runs) == 0 || runs[0].Count > 1 && !x.e.Due {
+		return err
 	}
-	due, ok := schedule.Next(at.Add(-time.Microsecond))
-	return ok && due.Equal(at)
+	last := &runs[len(runs)-1]
+	x.e.Due = true
+	x.say(causeOf(last), "%s", inWords(runs))
+	for i := range runs {
+		x.e.Runs = append(x.e.Runs, viewOfRun(&runs[i]))
+	}
+	switch x.e.Cause {
+	case causePaused:
+		var found bool
+		if found, err = x.pausedThen(job.MicrosOf(x.at)); err == nil && !found {
+			_, err = x.pausedThen(last.Ended) // it was due before the pause, and nobody had begun it
+		}
+	case job.Missed.String():
+		if err = x.wasDown(); err == nil && x.e.Down != nil {
+			x.e.Cause = causeDown
+			x.add("%s", x.e.Down.words())
+		}
+	}
+	return err
+}
+
+// causeOf says in one word why a run ended as it did: its outcome, or what a due time that was not started met.
+func causeOf(r *sql.RunRow) string {
+	if r.Outcome == job.Skipped || r.Outcome == job.Missed {
+		for prefix, cause := range map[string]string{
+			"paused": causePaused, "overlap": causeOverlap, "job was deleted": causeDeleted,
+			"could not be started by its deadline": causeDeadline, "waited until its start deadline": causeDeadline,
+			"no node": causeNoNode,
+		} {
+			if strings.HasPrefix(r.Reason, prefix) {
+				return cause
+			}
+		}
+	}
+	return r.Outcome.String()
 }
 
 // inWords says what became of a due time that has its runs.
@@ -143,51 +248,4 @@ func inWords(runs []sql.RunRow) string {
 		text += " Another attempt is to come."
 	}
 	return text
-}
-
-// explainUnrecorded finds out why there is no run.
-func (s *Server) explainUnrecorded(r *http.Request, e *explanation, j *sql.JobRow, at, now time.Time) error {
-	e.Due = dueAt(&j.Spec, at)
-	task, err := s.cfg.DB.TaskAt(r.Context(), j.ID, job.MicrosOf(at))
-	switch {
-	case err != nil && !errors.Is(err, sql.ErrNotFound):
-		return err
-	case err == nil && task.State == job.Executing:
-		e.Due, e.Cause, e.Answer = true, causeExecuting, fmt.Sprintf("It was started at %s and is executing; its run is %s.", max(task.Started, task.DueNow), task.Launch)
-	case err == nil && task.DueNow > job.MicrosOf(now):
-		e.Due, e.Cause, e.Answer = true, causeAhead, fmt.Sprintf("It is planned and will be started at %s, in %s.", task.DueNow, task.DueNow.Sub(job.MicrosOf(now)).Round(time.Millisecond))
-	case err == nil:
-		e.Due, e.Cause, e.Answer = true, causeWaiting, "It is due and waits for a node with a free slot."
-	case !e.Due && gapNear(at, e.Before, e.After) != "":
-		e.Cause, e.Answer = causeGap, "The clock skips a time of day here: daylight saving begins. The job fires at the end of the gap, at "+gapNear(at, e.Before, e.After)+"."
-	case !e.Due:
-		e.Cause, e.Answer = causeNotDue, "It is no due time of the definition as it stands."
-	case j.Paused && at.After(j.PausedAt.Time()):
-		e.Cause, e.Answer = causePaused, fmt.Sprintf("The job is paused since %s, and a paused job has no due times.", j.PausedAt)
-	case at.After(now):
-		e.Cause, e.Answer = causeAhead, fmt.Sprintf("It lies ahead: it is due in %s.", at.Sub(now).Round(time.Second))
-	case at.Before(j.Created.Time()):
-		e.Cause, e.Answer = causeEarlier, fmt.Sprintf("The job was created later, at %s.", j.Created)
-	case j.Error != "":
-		e.Cause, e.Answer = causeBroken, "The job cannot be planned: "+j.Error
-	case at.Before(j.Updated.Time()):
-		e.Cause, e.Answer = causeEarlier, fmt.Sprintf("There is no record. The definition was changed last at %s, and that time may have been none of its due times before, or the job was paused.", j.Updated)
-	default:
-		e.Cause, e.Answer = causeNoRecord, "There is no record of it: it is about to be planned, or its record was removed."
-	}
-	return nil
-}
-
-// gapNear returns the due time at the end of a gap that lies near an instant, or "". A time of day that the clock skips
-// is no instant: with one offset it reads as one before the gap's end, with the other as one behind it.
-func gapNear(at time.Time, around ...*dueView) string {
-	for _, v := range around {
-		if v == nil || v.Mark != job.Gap {
-			continue
-		}
-		if t, err := time.Parse(time.RFC3339Nano, v.Due); err == nil && t.Sub(at).Abs() <= 2*time.Hour {
-			return v.Due
-		}
-	}
-	return ""
 }

@@ -232,6 +232,7 @@ func (f *fields) refuse(why string, names ...string) {
 
 // unknown notes the fields that nobody asked for.
 func (f *fields) unknown() {
+	listed := false
 	for _, name := range slices.Sorted(maps.Keys(f.object)) {
 		if slices.Contains(f.known, name) {
 			continue
@@ -241,8 +242,11 @@ func (f *fields) unknown() {
 		}
 		if near := nearest(name, f.known); near != "" {
 			f.wrong(name, "is not known; did you mean %s?", near)
+		} else if listed {
+			f.wrong(name, "is not known")
 		} else {
 			f.wrong(name, "is not known; known are %s", strings.Join(slices.Sorted(slices.Values(f.known)), ", "))
+			listed = true
 		}
 	}
 }

@@ -204,32 +204,6 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, v)
 }
 
-// getOutput: GET /api/v1/runs/{id}/output
-func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
-	q := newQuery(r)
-	raw := q.oneOf("raw", "0", "1", "false", "true")
-	if err := q.err(); err != nil {
-		return err
-	}
-	run, err := s.oneRun(r)
-	if err != nil {
-		return err
-	}
-	if run.Executing {
-		return notEnded.problem("Its output is kept when it ends.")
-	}
-	if raw == "1" || raw == "true" {
-		w.Header().Set("Content-Type", "application/octet-stream")
-		w.Header().Set("Content-Disposition", `attachment; filename="output"`)
-		w.Write(run.Output.Head)
-		w.Write(run.Output.Tail)
-		return nil
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Write([]byte(run.Output.Text()))
-	return nil
-}
-
 // killRun: POST /api/v1/runs/{id}/kill. The answer comes when the wish is written down, for the run's node to see.
 func (s *Server) killRun(w http.ResponseWriter, r *http.Request) error {
 	if err := readNothing(w, r); err != nil {

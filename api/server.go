@@ -147,7 +147,7 @@ func (s *Server) routes() http.Handler {
 
 	on("GET", "/api/v1/runs", s.listRuns, "job_id", "app", "state", "outcome", "node", "from", "to", "limit", "cursor")
 	on("GET", "/api/v1/runs/{id}", s.getRun)
-	on("GET", "/api/v1/runs/{id}/output", s.getOutput, "raw")
+	on("GET", "/api/v1/runs/{id}/output", s.getOutput, "raw", "from")
 
 	on("POST", "/api/v1/runs/{id}/kill", s.killRun)
 

@@ -104,6 +104,9 @@ shell has split them: each is quoted again, so nothing in them is expanded when 
 		}
 		return r.object(c, raw, j.fullName(), func() error {
 			c.printf("added %s, id %s%s\n", plain(j.fullName()), j.ID, nextDue(&j, time.Now()))
+			for _, w := range j.Warnings {
+				c.notef("warning: %s\n", plain(w))
+			}
 			return nil
 		})
 	}

@@ -88,7 +88,14 @@ func jobCard(j *jobView, now time.Time) card {
 	httpCard(&d, j.HTTP)
 	commandCard(&d, &j.commandOptions)
 	d.add("timeout", orElse(j.Timeout, "none"))
-	d.add("overlap", j.Overlap)
+	d.add("overlap", overlapInFull(j))
+	d.add("group", j.Group)
+	if j.Priority != 0 {
+		d.add("priority", fmt.Sprint(j.Priority))
+	}
+	if j.StartDeadline != "" {
+		d.add("deadline", "started at most "+j.StartDeadline+" late")
+	}
 	d.add("misfire", misfireInFull(j))
 	d.add("retry", retryInFull(j))
 	d.add("on lost", j.OnLost)
@@ -131,11 +138,26 @@ func retryInFull(j *jobView) string {
 	return fmt.Sprintf("%d attempts, %s apart", r.Attempts, r.Backoff)
 }
 
-func misfireInFull(j *jobView) string {
-	if j.Misfire.MaxAge == "" {
-		return j.Misfire.Policy
+func overlapInFull(j *jobView) string {
+	if j.Queue == 0 {
+		return j.Overlap
 	}
-	return fmt.Sprintf("%s, at most %s late", j.Misfire.Policy, j.Misfire.MaxAge)
+	return fmt.Sprintf("%s, at most %d wait", j.Overlap, j.Queue)
+}
+
+func misfireInFull(j *jobView) string {
+	m := &j.Misfire
+	words := m.Policy
+	if m.MaxCount > 0 {
+		words += fmt.Sprintf(", the last %d", m.MaxCount)
+	}
+	if m.MaxAge != "" {
+		words += fmt.Sprintf(", at most %s late", m.MaxAge)
+	}
+	if m.After != "" {
+		words += fmt.Sprintf(", from %s on", m.After)
+	}
+	return words
 }
 
 func orElse(s, otherwise string) string {

@@ -62,11 +62,17 @@ const maxAnswer = 64 << 20
 
 // call sends one request and returns the body of its answer, or a *problem.
 func (r *remote) call(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
+	_, answer, err := r.send(ctx, method, path, query, body)
+	return answer, err
+}
+
+// send is call that returns the header of the answer as well.
+func (r *remote) send(ctx context.Context, method, path string, query url.Values, body any) (http.Header, []byte, error) {
 	var payload io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		payload = bytes.NewReader(b)
 	}
@@ -76,7 +82,7 @@ func (r *remote) call(ctx context.Context, method, path string, query url.Values
 	}
 	req, err := http.NewRequestWithContext(ctx, method, target, payload)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -84,17 +90,17 @@ func (r *remote) call(ctx context.Context, method, path string, query url.Values
 	req.Header.Set("Accept", "application/json, application/problem+json, text/plain")
 	resp, err := r.http.Do(req)
 	if err != nil {
-		return nil, r.unreachable(err)
+		return nil, nil, r.unreachable(err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("read the answer of %s: %w", r.server, err)
+		return nil, nil, fmt.Errorf("read the answer of %s: %w", r.server, err)
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, readProblem(resp, answer)
+		return nil, nil, readProblem(resp, answer)
 	}
-	return answer, nil
+	return resp.Header, answer, nil
 }
 
 // unreachable says in people's words why nobody answered.

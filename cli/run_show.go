@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"regexp"
 	"time"
@@ -86,38 +85,4 @@ func runCard(run *runView, now time.Time) card {
 		d.add("output", size+"; to see it: "+program()+" run logs "+run.ID)
 	}
 	return d
-}
-
-func runLogs(c *console) *cobra.Command {
-	raw := false
-	cmd := &cobra.Command{
-		Use: "logs RUN", Short: "Print what was kept of a run's output", Args: wants(1, 1, runArgument),
-		Example:           "  go-crontab run logs backup\n  go-crontab run logs backup --raw > output",
-		ValidArgsFunction: completeJobs(c),
-	}
-	r := newRemote(c, cmd, "table")
-	_ = cmd.Flags().MarkHidden("output") // it is printed as it was written
-	cmd.Flags().BoolVar(&raw, "raw", false, "every byte as it was kept, without a note where the middle was dropped")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		run, _, err := findRun(cmd.Context(), r, args[0])
-		if err != nil {
-			return err
-		}
-		return r.printOutput(cmd.Context(), &run, raw)
-	}
-	return cmd
-}
-
-// printOutput prints a run's output.
-func (r *remote) printOutput(ctx context.Context, run *runView, raw bool) error {
-	q := url.Values{}
-	if raw {
-		q.Set("raw", "1")
-	}
-	b, err := r.call(ctx, http.MethodGet, "/api/v1/runs/"+url.PathEscape(run.ID)+"/output", q, nil)
-	if err != nil {
-		return err
-	}
-	_, err = r.out.Write(b)
-	return err
 }

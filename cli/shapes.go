@@ -11,28 +11,34 @@ import (
 // What of the API's objects is shown. They are read leniently: a newer server may send more.
 
 type jobView struct {
-	ID          string            `json:"id"`
-	App         string            `json:"app"`
-	Name        string            `json:"name"`
-	Description string            `json:"description"`
-	Owner       string            `json:"owner"`
-	Labels      map[string]string `json:"labels"`
-	Schedule    string            `json:"schedule"`
-	Schedules   []string          `json:"schedules"`
-	Every       string            `json:"every"`
-	At          *time.Time        `json:"at"`
-	Timezone    string            `json:"timezone"`
-	Start       *time.Time        `json:"start"`
-	End         *time.Time        `json:"end"`
-	MaxFires    int64             `json:"max_fires"`
-	Jitter      string            `json:"jitter"`
-	Command     string            `json:"command"`
-	HTTP        *job.HTTP         `json:"http"`
-	Timeout     string            `json:"timeout"`
-	Overlap     string            `json:"overlap"`
-	Misfire     struct {
-		Policy string `json:"policy"`
-		MaxAge string `json:"max_age"`
+	ID            string            `json:"id"`
+	App           string            `json:"app"`
+	Name          string            `json:"name"`
+	Description   string            `json:"description"`
+	Owner         string            `json:"owner"`
+	Labels        map[string]string `json:"labels"`
+	Schedule      string            `json:"schedule"`
+	Schedules     []string          `json:"schedules"`
+	Every         string            `json:"every"`
+	At            *time.Time        `json:"at"`
+	Timezone      string            `json:"timezone"`
+	Start         *time.Time        `json:"start"`
+	End           *time.Time        `json:"end"`
+	MaxFires      int64             `json:"max_fires"`
+	Jitter        string            `json:"jitter"`
+	Command       string            `json:"command"`
+	HTTP          *job.HTTP         `json:"http"`
+	Timeout       string            `json:"timeout"`
+	Overlap       string            `json:"overlap"`
+	Queue         int               `json:"queue"`
+	Group         string            `json:"group"`
+	Priority      int               `json:"priority"`
+	StartDeadline string            `json:"start_deadline"`
+	Misfire       struct {
+		Policy   string `json:"policy"`
+		After    string `json:"after"`
+		MaxAge   string `json:"max_age"`
+		MaxCount int    `json:"max_count"`
 	} `json:"misfire"`
 	Retry struct {
 		Attempts   int     `json:"attempts"`
@@ -40,14 +46,15 @@ type jobView struct {
 		Factor     float64 `json:"factor"`
 		MaxBackoff string  `json:"max_backoff"`
 	} `json:"retry"`
-	OnLost  string     `json:"on_lost"`
-	Status  string     `json:"status"`
-	Error   string     `json:"error"`
-	Version int64      `json:"version"`
-	NextDue *time.Time `json:"next_due"`
-	LastDue *time.Time `json:"last_due"`
-	Created *time.Time `json:"created"`
-	Updated *time.Time `json:"updated"`
+	OnLost   string     `json:"on_lost"`
+	Status   string     `json:"status"`
+	Error    string     `json:"error"`
+	Warnings []string   `json:"warnings"`
+	Version  int64      `json:"version"`
+	NextDue  *time.Time `json:"next_due"`
+	LastDue  *time.Time `json:"last_due"`
+	Created  *time.Time `json:"created"`
+	Updated  *time.Time `json:"updated"`
 
 	commandOptions
 }

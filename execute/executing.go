@@ -34,6 +34,8 @@ type Executing struct {
 	// to be written. It does not block.
 	// again is when the next attempt is to be started, zero if this one was the last.
 	Ended func(s job.Started, r job.Run, again job.Micros, written func())
+	// Sink returns what takes the output of an attempt as it comes, until Ended is called; nil: nobody reads along.
+	Sink func(l job.Launch) func(p []byte)
 	// Freed is called when a task was forgotten whose row is still ours.
 	Freed func()
 	// Room is called when a slot became free.
@@ -186,11 +188,15 @@ func (x *Executing) execute(a *entry) (r job.Result) {
 			r = job.Result{Outcome: job.Failed, Reason: "the executor panicked; the node's log has more"}
 		}
 	}()
+	var sink func([]byte)
+	if x.Sink != nil {
+		sink = x.Sink(a.Launch)
+	}
 	return x.Executor.Execute(a.ctx, Attempt{
 		Launch: a.Launch, JobID: a.JobID, Job: a.Spec.Name, App: a.Spec.App, Due: a.Due.Time(), Attempt: a.Attempt,
 		Began: x.Session.Now().Time(), Command: a.Spec.Command, HTTP: a.Spec.HTTP, Handler: a.Spec.Handler, Payload: []byte(a.Spec.Payload),
 		Timeout: time.Duration(a.Spec.Timeout), Options: a.Spec.CommandOptions, Grace: time.Duration(a.Spec.Grace),
-		May: func() bool { return x.may(a) },
+		Sink: sink, May: func() bool { return x.may(a) },
 	})
 }
 

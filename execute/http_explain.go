@@ -56,11 +56,11 @@ func plainly(err error) string {
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &op) && op.Timeout():
 		return fmt.Sprintf("no reply within %s", connectTimeout)
 	}
-	text := err.Error()
-	if strings.Contains(text, "malformed HTTP") {
+	text := strings.NewReplacer("net/http: ", "", "HTTP/1.x transport connection broken: ", "").Replace(err.Error())
+	if strings.Contains(text, "malformed") {
 		return "what the server sent is no HTTP: " + text
 	}
-	return strings.TrimPrefix(text, "net/http: ")
+	return text
 }
 
 // plainlyTLS does that for TLS, "" for everything else.

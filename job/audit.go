@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Entry is one line of the audit: a change that stands, who made it, and what it made of what.
 type Entry struct {
@@ -50,4 +53,15 @@ type SessionLife struct {
 	Session  string    `json:"session"`
 	Started  time.Time `json:"started"`
 	LastBeat time.Time `json:"last_beat"`
+}
+
+// PauseUntil is the end that a pause was given, zero if it has none.
+func (e *Entry) PauseUntil() Micros {
+	var became struct {
+		Until time.Time `json:"until"`
+	}
+	if json.Unmarshal([]byte(e.Became), &became) != nil {
+		return 0
+	}
+	return MicrosOf(became.Until)
 }

@@ -71,6 +71,8 @@ func (c *CalendarSpec) Defaults() {
 		for i := range list {
 			if d, ok := parseWeekday(list[i].As); ok {
 				list[i].As = weekdayTexts[d]
+			} else if strings.EqualFold(list[i].As, asWorkday) {
+				list[i].As = asWorkday
 			}
 			if list[i].End == list[i].Date {
 				list[i].End = ""

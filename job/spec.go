@@ -30,9 +30,9 @@ const DefaultApp = "default"
 type Spec struct {
 	App         string            `json:"app"`
 	Name        string            `json:"name"`
-	Description string            `json:"description,omitempty"`
-	Owner       string            `json:"owner,omitempty"`
-	Labels      map[string]string `json:"labels,omitempty"`
+	Description string            `json:"description"`
+	Owner       string            `json:"owner"`
+	Labels      map[string]string `json:"labels"`
 
 	Schedule  string     `json:"schedule,omitempty"`  // cron, see ParseCron
 	Schedules []string   `json:"schedules,omitempty"` // or several of them: due whenever one is

@@ -64,7 +64,7 @@ const maxZoneName = 64 // bytes
 
 func findZone(name string) (*time.Location, bool) {
 	// These two are second copies that some systems have. The latter counts leap seconds, which we don't.
-	if strings.HasPrefix(name, "posix/") || strings.HasPrefix(name, "right/") {
+	if area, _, _ := strings.Cut(strings.ToLower(name), "/"); area == "posix" || area == "right" {
 		return nil, false
 	}
 	if name == "UTC" {

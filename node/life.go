@@ -31,6 +31,7 @@ type life struct {
 	starter     *schedule.Starter
 	sweeper     *schedule.Sweeper
 	feeder      *schedule.Feeder
+	bucketer    *schedule.Bucketer
 	compensator *compensate.Compensator
 	orders      *session.Orders
 	editor      *schedule.Editor
@@ -53,13 +54,14 @@ func (n *Node) newLife(s *session.Session) *life {
 	l.executing = execute.NewExecuting(&execute.Executing{
 		Ctx: commands, Session: s, Executor: n.executor, Slots: n.cfg.Slots,
 		Ended: func(s job.Started, r job.Run, again job.Micros, written func()) {
-			n.recorder.Put(&result.Outcome{Task: s.Task, Run: r, Again: again, Awaited: s.Spec.Awaited(s.Origin), Group: s.Spec.Group, Written: func() {
+			n.recorder.Put(&result.Outcome{Task: s.Task, Run: r, Again: again, Awaited: s.Spec.Awaited(s.Origin), Group: s.Spec.Group, Live: n.live.End(r.Launch), Written: func() {
 				written()
 				if s.Origin < 0 {
 					l.feeder.Wake()
 				}
 			}})
 		},
+		Sink:  n.live.Sink,
 		Freed: func() { l.compensator.Wake() },
 		Room:  func() { l.starter.Wake(); l.claimer.Room() },
 		Log:   n.log,
@@ -74,6 +76,7 @@ func (n *Node) newLife(s *session.Session) *life {
 		Flush: n.recorder.Push, Freed: func() { l.compensator.Wake() }, Woken: func() { l.claimer.Wake() }, Log: n.log,
 	})
 	l.sweeper = &schedule.Sweeper{DB: n.db, Session: s, Places: l.places, Woken: func() { l.claimer.Wake() }, Backfill: func() { l.feeder.Wake() }, Log: n.log}
+	l.bucketer = &schedule.Bucketer{DB: n.db, Session: s, Log: n.log}
 	l.feeder = schedule.NewFeeder(schedule.Feeder{DB: n.db, Session: s, Soon: func() { l.claimer.Wake() }, Log: n.log})
 	l.compensator = compensate.New(compensate.Compensator{
 		DB: n.db, Exclusion: n.exclusion, Session: s.ID(), Sets: []compensate.Set{l.prepared, l.executing},
@@ -102,7 +105,7 @@ func (l *life) run(ctx, hard context.Context) {
 	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run, l.places.Run} {
 		living.Go(func() { loop(alive) })
 	}
-	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.feeder.Run} {
+	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.feeder.Run, l.bucketer.Run} {
 		working.Go(func() { loop(work) })
 	}
 	select {

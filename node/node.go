@@ -29,6 +29,7 @@ type Node struct {
 	clock     *session.Clock
 	exclusion *lock.Exclusion
 	recorder  *result.Recorder
+	live      *result.Live
 	spool     *result.Spool
 	executor  execute.Executor
 
@@ -74,6 +75,7 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.exclusion = lock.New(n.db, n.log)
 	n.recorder = result.New(n.exclusion, n.clock.Now, n.woken, n.log)
+	n.live = result.NewLive(n.api, n.log)
 	return n, nil
 }
 
@@ -106,6 +108,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 	recorded := make(chan struct{})
 	go func() { defer close(recorded); n.recorder.Run(recording) }()
 	var retiring sync.WaitGroup
+	retiring.Go(func() { n.live.Run(recording) })
 	defer func() { stop(); <-recorded; retiring.Wait(); n.save() }()
 	if err := n.replay(); err != nil {
 		n.log.Error("outcomes of an earlier life cannot be read", "error", err)

@@ -18,6 +18,7 @@ import (
 type fixture struct {
 	*testing.T
 	beside   *sql.DB
+	through  *sql.DB // the proxy
 	proxy    *faultproxy.Proxy
 	recorder *Recorder
 	session  uuid.UUID
@@ -47,7 +48,8 @@ func setUp(t *testing.T) *fixture {
 	}
 	p := faultproxy.New(t, cfg.Net, cfg.Addr)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	return &fixture{t, open(dsn, sql.DefaultTimeouts), p, New(lock.New(open(p.DSN(dsn), sql.DefaultTimeouts), log), func() job.Micros { return 1 }, func() {}, log), uuid.UUID{1}, map[int64]int{}}
+	through := open(p.DSN(dsn), sql.DefaultTimeouts)
+	return &fixture{t, open(dsn, sql.DefaultTimeouts), through, p, New(lock.New(through, log), func() job.Micros { return 1 }, func() {}, log), uuid.UUID{1}, map[int64]int{}}
 }
 
 func (f *fixture) exec(query string, args ...any) {

@@ -20,6 +20,7 @@ type Outcome struct {
 	Again   job.Micros // when the task is to be started once more; zero if that was its last attempt
 	Awaited bool       // another task may wait for this end: of the job, or in its group
 	Group   string     // the job's group, "" for none
+	Live    bool       // pieces of its output may be in the table chunk, see Live.End
 	Written func()     `json:"-"` // called once the run is known to be written, by us or by a peer
 
 	recorded bool // history has a record of its due time and attempt already
@@ -162,6 +163,7 @@ func (r *Recorder) finish(ctx context.Context) error {
 				unslotted   []int64
 				again       []sql.Again
 				runs, tried []job.Run
+				live        []job.Launch
 			)
 			for _, o := range batch {
 				if t, ok := rows[o.Task.ID]; !ok || !t.Is(o.Task.Launch, job.Executing) {
@@ -173,6 +175,9 @@ func (r *Recorder) finish(ctx context.Context) error {
 				} else {
 					ended = append(ended, o.Task.ID)
 				}
+				if o.Live {
+					live = append(live, o.Task.Launch)
+				}
 				if o.Group != "" {
 					unslotted = append(unslotted, o.Task.ID)
 				}
@@ -183,6 +188,9 @@ func (r *Recorder) finish(ctx context.Context) error {
 				default:
 					runs = append(runs, o.Run)
 				}
+			}
+			if err := tx.DropChunks(live); err != nil {
+				return err
 			}
 			if err := tx.Retry(again, tried); err != nil {
 				return err

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -31,12 +32,18 @@ type Claimer struct {
 
 	wake   wake
 	room   wake
+	search job.Micros   // when a backlog is looked through for high priorities again
 	hungry *atomic.Bool // the last look left tasks that are due, because there was no room for them
 }
 
 const (
 	claimPeriod = 500 * time.Millisecond
 	claimBatch  = 500
+
+	// searchDepth is how many due tasks of a backlog are looked through for a high priority, searchPause how long that is
+	// left out after all had the same.
+	searchDepth = 5000
+	searchPause = 5 * time.Second
 
 	// neglected is how late a task is before it is taken by a session that its bucket does not prefer.
 	neglected = time.Second
@@ -92,7 +99,7 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duratio
 		c.hungry.Store(true)
 		return 0, nil
 	}
-	found, err := c.DB.IdleTasks(ctx, c.Places.look(c.Session, now.Add(c.LookAhead), now.Add(others)), limit)
+	found, err := c.idle(ctx, c.Places.look(c.Session, now.Add(c.LookAhead), now.Add(others)), limit, now)
 	if err != nil {
 		return 0, err
 	}
@@ -137,6 +144,30 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duratio
 		return 0, err
 	}
 	return len(found), nil
+}
+
+// idle lists idle tasks, those that are due by priority. With a backlog that is longer than a batch it looks for a high
+// priority only as far as searchDepth, and not at each look while there are none.
+func (c *Claimer) idle(ctx context.Context, look []sql.Slice, limit int, now job.Micros) ([]sql.Candidate, error) {
+	found, err := c.DB.IdleTasks(ctx, look, limit)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == limit && found[limit-1].DueNow <= now && now >= c.search {
+		if found, err = c.DB.IdleByPriority(ctx, look, searchDepth, limit); err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(found, func(f sql.Candidate) bool { return f.Priority != 0 }) {
+			c.search = now.Add(searchPause)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b sql.Candidate) int {
+		if a.DueNow > now || b.DueNow > now {
+			return cmp.Compare(a.DueNow, b.DueNow)
+		}
+		return cmp.Compare(b.Priority, a.Priority)
+	})
+	return found, nil
 }
 
 // capacity is how many tasks may be claimed now: free slots and look-ahead less what both sets hold, and none

@@ -27,7 +27,7 @@ func TestCreatedPausedWritesNoRows(t *testing.T) {
 	if j, err = f.editor.Resume(t.Context(), j.ID); err != nil {
 		t.Fatal(err)
 	}
-	f.wantRuns("resumed", j.ID, "skipped 1..4×4 paused from "+t0.String()+" to "+after(5*time.Second).String())
+	f.wantRuns("resumed", j.ID, "skipped 1..4×4 paused from "+t0.String()+" to "+after(5*time.Second).String()+" by anonymous")
 	if got := f.dues(j.ID); len(got) != 41 || got[0] != 5 || got[40] != 45 {
 		t.Errorf("resumed: got due times %v, want 5 to 45", got)
 	}
@@ -59,7 +59,7 @@ func TestCreate(t *testing.T) {
 // TestResumeAppliesThePolicyOnce pauses a job of every ten minutes for an hour.
 func TestResumeAppliesThePolicyOnce(t *testing.T) {
 	f := setUp(t)
-	paused := "paused from " + after(time.Second).String() + " to " + after(time.Hour).String()
+	paused := "paused from " + after(time.Second).String() + " to " + after(time.Hour).String() + " by anonymous"
 	for name, c := range map[string]struct {
 		misfire job.Misfire
 		dues    []float64

@@ -186,7 +186,7 @@ func TestStalePlanner(t *testing.T) {
 	}
 	f.exec("DELETE FROM task")
 	stale := plans{}
-	stale.add(nil, &row, now, f.session)
+	stale.add(&row, now, f.session)
 	err = f.beside.Tx(t.Context(), stale.write)
 	if err == nil || !strings.Contains(err.Error(), "moved by somebody else") {
 		t.Errorf("got %v, want it refused", err)

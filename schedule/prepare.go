@@ -186,6 +186,7 @@ func (p *Prepared) GiveUp() (gone, left int) {
 	for id, it := range p.byTask {
 		if it.in != nil {
 			it.leave()
+			p.count(it, -1)
 			delete(p.byTask, id)
 			gone++
 		}

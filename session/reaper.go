@@ -243,6 +243,10 @@ func (r *Reaper) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.TaskR
 		if err != nil {
 			return err
 		}
+		written, err := tx.TakeChunks(dead, executingLaunches(locked, dead))
+		if err != nil {
+			return err
+		}
 		for _, id := range ids {
 			t, ok := locked[id]
 			switch {
@@ -251,6 +255,7 @@ func (r *Reaper) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.TaskR
 				idle = append(idle, id)
 			case t.State == job.Executing:
 				run := r.lostRun(t, now)
+				run.Output = written[t.Launch.N]
 				if rerun(jobs[t.JobID], t.Attempt) {
 					run.Final = false
 					again, tried = append(again, sql.Again{ID: id, DueNow: now}), append(tried, run)
@@ -293,6 +298,19 @@ func (r *Reaper) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.TaskR
 		r.Changed()
 	}
 	return nil
+}
+
+// executingLaunches lists the counters of the attempts that end lost. What they wrote while their node lived is all
+// that is known of their output.
+func executingLaunches(locked map[int64]sql.TaskRow, dead uuid.UUID) []int64 {
+	var counters []int64
+	for _, t := range locked {
+		if t.Launch.Session == dead && t.State == job.Executing {
+			counters = append(counters, t.Launch.N)
+		}
+	}
+	slices.Sort(counters)
+	return counters
 }
 
 // groupsOf lists, in order, the groups of jobs.

@@ -218,7 +218,7 @@ func TestNewcomerIsNotTakenForDead(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
 	r, _ := f.reaper(s)
-	reading := faultproxy.SQL("DISTINCT session_id|FROM session ORDER BY id")
+	reading := faultproxy.SQL("DISTINCT session_id|FROM session s")
 	var readings atomic.Int64
 	var jobID int64
 	f.proxy.OnCommand(func(c faultproxy.Command) {

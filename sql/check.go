@@ -126,6 +126,16 @@ func (db *DB) Buckets(ctx context.Context) (int, error) {
 	return n, err
 }
 
+// ChangeBuckets changes the number of buckets, if it is the one that was seen. It tells whether it did.
+func (db *DB) ChangeBuckets(ctx context.Context, seen, to int) (changed bool, err error) {
+	err = db.Tx(ctx, func(tx *Tx) error {
+		n, err := tx.exec("change buckets", "UPDATE setting SET value = ? WHERE name = 'buckets' AND value = ?", strconv.Itoa(to), strconv.Itoa(seen))
+		changed = n == 1
+		return err
+	})
+	return changed, err
+}
+
 // SessionExpiry returns the session expiry on which the nodes agree; zero before the first one joined.
 func (db *DB) SessionExpiry(ctx context.Context) (time.Duration, error) {
 	var ms int64

@@ -11,7 +11,7 @@
 //
 // # Lock order
 //
-// setting → locks (ascending) → job rows (ascending) → task rows (ascending) → inserts into history, output and
+// setting → locks (ascending) → job rows (ascending) → task rows (ascending) → chunk rows → inserts into history, output and
 // request. Session rows are never locked together with task rows.
 //
 // # Time

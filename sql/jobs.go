@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -217,7 +218,9 @@ type JobFilter struct {
 	App    string
 	Name   string // contained in the name
 	Status job.Status
-	After  int64 // only ids after it
+	Owner  string
+	Labels map[string]string // all of them
+	After  int64             // only ids after it
 	Limit  int
 }
 
@@ -243,6 +246,17 @@ func (db *DB) Jobs(ctx context.Context, f JobFilter) ([]JobRow, error) {
 	}
 	if f.Status != "" {
 		where = append(where, "("+statusIs[f.Status]+")")
+	}
+	// What a hand wrote into spec need not be JSON.
+	if f.Owner != "" {
+		add("IF(JSON_VALID(spec), JSON_UNQUOTE(JSON_EXTRACT(spec, '$.owner')), NULL) = ?", f.Owner)
+	}
+	if len(f.Labels) > 0 {
+		labels, err := json.Marshal(f.Labels)
+		if err != nil {
+			return nil, fmt.Errorf("list jobs: %w", err)
+		}
+		add("IF(JSON_VALID(spec), JSON_CONTAINS(spec, ?, '$.labels'), 0) = 1", string(labels))
 	}
 	add("id > ?", f.After)
 	var out []JobRow

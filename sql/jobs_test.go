@@ -190,9 +190,9 @@ func TestDueJobs(t *testing.T) {
 		limit int
 		want  []string
 	}{
-		"with a share":          {[]Slice{{100, 150, 50}, {150, 200, 50}}, 99, []string{"mine, overdue", "theirs, overdue", "mine, the last hash", "mine, soon"}},
+		"with a share":          {[]Slice{hashes(100, 150, 50), hashes(150, 200, 50)}, 99, []string{"mine, overdue", "theirs, overdue", "mine, the last hash", "mine, soon"}},
 		"without a share":       {nil, 99, []string{"mine, overdue", "theirs, overdue", "mine, the last hash"}},
-		"only the most overdue": {[]Slice{{100, 200, 50}}, 2, []string{"mine, overdue", "theirs, overdue"}},
+		"only the most overdue": {[]Slice{hashes(100, 200, 50)}, 2, []string{"mine, overdue", "theirs, overdue"}},
 	} {
 		got, err := f.db.DueJobs(t.Context(), c.mine, 10, c.limit)
 		var want []int64
@@ -203,6 +203,11 @@ func TestDueJobs(t *testing.T) {
 			t.Errorf("%s: got %v, %v; want %v", name, got, err, want)
 		}
 	}
+}
+
+// hashes is the slice of a range of hashes.
+func hashes(from, to int, before job.Micros) Slice {
+	return Slice{FromHash: from, ToHash: to, Before: before}
 }
 
 // TestIdleTasks: what is idle and due in any of the slices, the earliest first, each once.
@@ -221,11 +226,11 @@ func TestIdleTasks(t *testing.T) {
 		limit  int
 		want   []string
 	}{
-		"mine, and whatever is overdue": {[]Slice{{10, 20, 50}, {0, job.Hashes, 4}}, 99, []string{"first", "elsewhere, overdue", "second", "the last hash"}},
-		"the order of slices":           {[]Slice{{0, job.Hashes, 4}, {10, 20, 50}}, 99, []string{"first", "elsewhere, overdue", "second", "the last hash"}},
-		"everything":                    {[]Slice{{0, job.Hashes, 50}}, 99, []string{"first", "elsewhere, overdue", "second", "the last hash", "elsewhere, soon", "the next hash"}},
-		"only the earliest":             {[]Slice{{0, job.Hashes, 50}}, 2, []string{"first", "elsewhere, overdue"}},
-		"an instant is not before it":   {[]Slice{{10, 20, 5}}, 99, []string{"first"}},
+		"mine, and whatever is overdue": {[]Slice{hashes(10, 20, 50), hashes(0, job.Hashes, 4)}, 99, []string{"first", "elsewhere, overdue", "second", "the last hash"}},
+		"the order of slices":           {[]Slice{hashes(0, job.Hashes, 4), hashes(10, 20, 50)}, 99, []string{"first", "elsewhere, overdue", "second", "the last hash"}},
+		"everything":                    {[]Slice{hashes(0, job.Hashes, 50)}, 99, []string{"first", "elsewhere, overdue", "second", "the last hash", "elsewhere, soon", "the next hash"}},
+		"only the earliest":             {[]Slice{hashes(0, job.Hashes, 50)}, 2, []string{"first", "elsewhere, overdue"}},
+		"an instant is not before it":   {[]Slice{hashes(10, 20, 5)}, 99, []string{"first"}},
 	} {
 		got, err := f.db.IdleTasks(t.Context(), c.slices, c.limit)
 		var have, want []int64

@@ -39,10 +39,11 @@ type Slice struct {
 
 // Candidate is a task that was idle when it was seen.
 type Candidate struct {
-	ID     int64
-	Hash   int
-	DueNow job.Micros
-	Place  int
+	ID       int64
+	Hash     int
+	DueNow   job.Micros
+	Place    int
+	Priority int
 }
 
 // IdleTasks lists idle tasks in any of the slices, the earliest due first. It takes no lock.
@@ -50,8 +51,23 @@ func (db *DB) IdleTasks(ctx context.Context, slices []Slice, limit int) ([]Candi
 	if len(slices) == 0 || limit <= 0 {
 		return nil, nil
 	}
+	query, args := idle(slices, limit)
+	return db.candidates(ctx, query, args)
+}
+
+// IdleByPriority lists, of the first depth tasks that IdleTasks would list, those with the highest priority.
+func (db *DB) IdleByPriority(ctx context.Context, slices []Slice, depth, limit int) ([]Candidate, error) {
+	if len(slices) == 0 || limit <= 0 {
+		return nil, nil
+	}
+	query, args := idle(slices, depth)
+	return db.candidates(ctx, "SELECT * FROM ("+query+") first ORDER BY priority DESC, due_now LIMIT ?", append(args, limit))
+}
+
+// idle is the query for idle tasks in slices.
+func idle(slices []Slice, limit int) (query string, args []any) {
 	latest := slices[0].Before
-	cond, args := "", []any{}
+	cond := ""
 	for i, s := range slices {
 		if i > 0 {
 			cond += " OR "
@@ -70,14 +86,18 @@ func (db *DB) IdleTasks(ctx context.Context, slices []Slice, limit int) ([]Candi
 		}
 		latest = max(latest, s.Before)
 	}
-	args = append(append([]any{int64(latest)}, args...), limit)
+	return "SELECT id, hash, due_now, place, priority FROM task FORCE INDEX (slice) WHERE state = 0 AND due_now < ? AND (" + cond + ") ORDER BY due_now LIMIT ?",
+		append(append([]any{int64(latest)}, args...), limit)
+}
+
+func (db *DB) candidates(ctx context.Context, query string, args []any) ([]Candidate, error) {
 	var out []Candidate
 	err := db.query(ctx, "scan idle tasks", func(rows *stdsql.Rows) error {
 		var c Candidate
-		err := rows.Scan(&c.ID, &c.Hash, &c.DueNow, &c.Place)
+		err := rows.Scan(&c.ID, &c.Hash, &c.DueNow, &c.Place, &c.Priority)
 		out = append(out, c)
 		return err
-	}, "SELECT id, hash, due_now, place FROM task FORCE INDEX (slice) WHERE state = 0 AND due_now < ? AND ("+cond+") ORDER BY due_now LIMIT ?", args...)
+	}, query, args...)
 	return out, err
 }
 
@@ -220,4 +240,11 @@ func (db *DB) Owners(ctx context.Context) ([]uuid.UUID, error) {
 		return err
 	}, "SELECT DISTINCT session_id FROM task FORCE INDEX (owner) WHERE session_id IS NOT NULL")
 	return out, err
+}
+
+// CountIdle counts the idle tasks that are due before an instant, up to most.
+func (db *DB) CountIdle(ctx context.Context, before job.Micros, most int) (n int, err error) {
+	err = db.query(ctx, "count idle tasks", func(rows *stdsql.Rows) error { return rows.Scan(&n) },
+		"SELECT COUNT(*) FROM (SELECT 1 FROM task FORCE INDEX (slice) WHERE state = 0 AND due_now < ? LIMIT ?) ahead", int64(before), most)
+	return n, err
 }

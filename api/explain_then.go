@@ -1,0 +1,220 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// What was so at an instant that has passed is read off the audit.
+
+// ofJob names lines of the job's audit.
+func (x *inquiry) ofJob(actions ...job.Action) sql.AuditOf {
+	return sql.AuditOf{Kind: job.KindJob, Ref: x.j.ID, Actions: actions}
+}
+
+// optional returns the line that a reading found, or nil if there is none.
+func optional(e job.Entry, err error) (*job.Entry, error) {
+	if errors.Is(err, sql.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &e, nil
+}
+
+func viewOfChange(e *job.Entry) *changeView { return &changeView{At: stamp(e.At), By: e.Who} }
+
+// findDefinition finds the definition that was in force: the last that was written before, or the one that the first
+// change since replaced. What the audit does not know was never changed.
+func (x *inquiry) findDefinition() error {
+	at := job.MicrosOf(x.at)
+	x.spec = x.j.Spec
+	text := ""
+	if at <= x.now {
+		next, err := optional(x.cfg.DB.AuditAfter(x.ctx, x.ofJob(job.ActionUpdate), at))
+		if err != nil {
+			return err
+		}
+		if next != nil && at >= x.j.Created {
+			x.e.Changed, text = viewOfChange(next), next.Was
+		}
+	}
+	if text != "" {
+		if spec, err := job.DecodeSpec(text); err == nil {
+			x.spec = spec
+			x.schedule = x.compile(&x.spec)
+			return nil
+		}
+	}
+	if x.j.SpecErr == nil {
+		x.schedule = x.compile(&x.spec)
+	}
+	return nil
+}
+
+// beforeOrAfterItsLife explains an instant at which there was no such job.
+func (x *inquiry) beforeOrAfterItsLife() (done bool, err error) {
+	at := job.MicrosOf(x.at)
+	if at < x.j.Created {
+		x.e.Created = &changeView{At: stamp(x.j.Created)}
+		e, err := optional(x.cfg.DB.AuditAfter(x.ctx, x.ofJob(job.ActionCreate), at))
+		if err != nil {
+			return false, err
+		}
+		by := ""
+		if e != nil {
+			x.e.Created, by = viewOfChange(e), " by "+e.Who
+		}
+		x.say(causeEarlier, "The job was created later, at %s%s.", x.e.Created.At, by)
+		return true, nil
+	}
+	if !x.j.Deleted {
+		return false, nil
+	}
+	e, err := optional(x.cfg.DB.AuditAfter(x.ctx, x.ofJob(job.ActionDelete), x.j.Created-1))
+	if err != nil {
+		return false, err
+	}
+	deleted, by := x.j.Updated, ""
+	if e != nil {
+		deleted, by = e.At, " by "+e.Who
+	}
+	if at < deleted {
+		return false, nil
+	}
+	x.e.Deleted = &changeView{At: stamp(deleted)}
+	if e != nil {
+		x.e.Deleted = viewOfChange(e)
+	}
+	x.say(causeDeleted, "The job was deleted before, at %s%s.", deleted, by)
+	return true, nil
+}
+
+// pausedThen tells whether the job, its app or the cluster was paused at an instant, and explains by it unless there is
+// an answer.
+func (x *inquiry) pausedThen(at job.Micros) (bool, error) {
+	for _, of := range []sql.AuditOf{x.ofJob(job.ActionPause, job.ActionResume), {Kind: job.KindApp, App: x.spec.App}, {Kind: job.KindCluster}} {
+		of.Actions = []job.Action{job.ActionPause, job.ActionResume}
+		p, ended, err := x.pauseThen(of, at)
+		if err != nil {
+			return false, err
+		}
+		if p == nil {
+			continue
+		}
+		x.e.Pause = viewOfPause(p)
+		x.e.Pause.Ended = stamp(ended)
+		if x.e.Cause == "" {
+			end := "."
+			if ended != 0 {
+				end = fmt.Sprintf(", until %s.", ended)
+			}
+			x.say(causePaused, "%s%s", pauseWords(p, "was"), end)
+		}
+		return true, nil
+	}
+	// The audit may be younger than the pause.
+	if x.e.Cause == "" && (x.j.Paused || x.j.Held) && at >= x.j.PausedAt {
+		p := x.j.PauseAt(x.now)
+		if p == nil {
+			p = &job.Pause{Scope: job.ScopeApp, App: x.j.Spec.App, Since: x.j.PausedAt}
+		}
+		x.isPaused(p)
+		return true, nil
+	}
+	return false, nil
+}
+
+// pauseThen returns the pause that was in force, and when it ended, if it did.
+func (x *inquiry) pauseThen(of sql.AuditOf, at job.Micros) (*job.Pause, job.Micros, error) {
+	began, err := optional(x.cfg.DB.AuditBefore(x.ctx, of, at))
+	if err != nil || began == nil || began.Action != job.ActionPause {
+		return nil, 0, err
+	}
+	p := &job.Pause{Scope: job.Scope(of.Kind), App: of.App, By: began.Who, Reason: began.Reason, Since: began.At, Until: began.PauseUntil()}
+	if p.Over(at) {
+		return nil, 0, nil // whoever saw that later
+	}
+	of.Actions = []job.Action{job.ActionResume}
+	ended, err := optional(x.cfg.DB.AuditAfter(x.ctx, of, at))
+	if err != nil || ended == nil {
+		return p, 0, err
+	}
+	return p, ended.At, nil
+}
+
+// maxLives bounds how many sessions are looked at on each side of an instant.
+const maxLives = 500
+
+// silence is for how long after its last beat a session may be thought alive.
+const silence = 3 * time.Second
+
+// wasDown finds out whether no node was alive at the instant, or soon after it: before the due time was late enough to
+// be missed.
+func (x *inquiry) wasDown() error {
+	lives, err := x.cfg.DB.Lives(x.ctx, job.MicrosOf(x.at), maxLives)
+	if err != nil {
+		return err
+	}
+	rows, err := x.cfg.DB.Sessions(x.ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		lives = append(lives, job.SessionLife{Started: r.Started.Time(), LastBeat: max(r.BeatAt, x.now).Time()})
+	}
+	for _, at := range []time.Time{x.at, x.at.Add(x.spec.MissedAfter())} {
+		if x.e.Down = gapIn(lives, at); x.e.Down != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// gapIn returns the time around an instant at which none of the sessions was alive; nil when one was, or when nothing is
+// known of any before and after.
+func gapIn(lives []job.SessionLife, at time.Time) *downView {
+	var from, to time.Time
+	for _, l := range lives {
+		end := l.LastBeat.Add(silence)
+		switch {
+		case l.Started.After(at):
+			if to.IsZero() || l.Started.Before(to) {
+				to = l.Started
+			}
+		case end.Before(at):
+			if l.LastBeat.After(from) {
+				from = l.LastBeat
+			}
+		default:
+			return nil
+		}
+	}
+	if from.IsZero() || to.IsZero() {
+		return nil
+	}
+	return &downView{From: stamp(job.MicrosOf(from)), To: stamp(job.MicrosOf(to))}
+}
+
+func (d *downView) words() string {
+	return fmt.Sprintf("No node was alive from %s to %s.", d.From, d.To)
+}
+
+// compile makes the schedule of a definition, nil when it cannot be made.
+func (x *inquiry) compile(spec *job.Spec) job.Schedule {
+	s, err := spec.Compile()
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// closed tells which calendar excludes the instant, and why.
+func (x *inquiry) closed() (name, why string, ok bool) {
+	return x.spec.ExcludedBy(x.at)
+}

@@ -1,0 +1,228 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// live explains by the due time's task, which has not ended yet.
+func (x *inquiry) live() error {
+	task, err := x.cfg.DB.TaskAt(x.ctx, x.j.ID, job.MicrosOf(x.at))
+	if errors.Is(err, sql.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	x.e.Due = true
+	switch {
+	case task.State == job.Executing:
+		x.say(causeExecuting, "It was started at %s and is executing; its run is %s.", max(task.Started, task.DueNow), task.Launch)
+	case task.State == job.Waiting:
+		return x.waits()
+	case x.j.PauseAt(max(x.now, task.DueNow)) != nil:
+		x.isPaused(x.j.PauseAt(max(x.now, task.DueNow)))
+		x.add("It will end skipped.")
+	case task.DueNow > x.now:
+		x.say(causeAhead, "It is planned and will be started at %s, in %s.", task.DueNow, task.DueNow.Sub(x.now).Round(time.Millisecond))
+	default:
+		x.e.Waiting = &waitView{For: "slot", Since: stamp(task.DueNow)}
+		x.say(causeWaiting, "It is due and waits for a node with a free slot.")
+	}
+	return nil
+}
+
+// waits says for what the due time waits.
+func (x *inquiry) waits() error {
+	const most = 2000 // that one job may have waiting, and more
+	rows, err := x.cfg.DB.Waiting(x.ctx, []int64{x.j.ID}, most)
+	if err != nil {
+		return err
+	}
+	x.say(causeWaiting, "It is due and waits.")
+	for _, w := range rows {
+		if w.Due != job.MicrosOf(x.at) {
+			continue
+		}
+		x.e.Waiting = &waitView{For: "job", Since: stamp(w.Since), Until: stamp(w.Expires)}
+		switch w.Kind {
+		case sql.WaitGroup:
+			x.e.Waiting.For, x.e.Waiting.Group = "group", w.Group
+			x.say(causeWaiting, "It waits since %s for a free slot of its group, %s.", w.Since, w.Group)
+		case sql.WaitNode:
+			x.e.Waiting.For, x.e.Waiting.Selector = "node", x.j.Spec.Selector
+			x.say(causeNoNode, "It waits since %s for a node that it may run on: none that is there has the labels %s.", w.Since, x.j.Spec.Selector)
+		default:
+			x.say(causeWaiting, "It waits since %s until the runs of the job before it have ended.", w.Since)
+		}
+		if w.Expires != 0 {
+			x.add("If it cannot be started by %s, it ends missed.", w.Expires)
+		}
+		return nil
+	}
+	return nil
+}
+
+// unrecorded explains why there is no trace.
+func (x *inquiry) unrecorded() error {
+	if x.j.SpecErr != nil && x.schedule == nil {
+		x.say(causeBroken, "The stored definition cannot be read: %v.", x.j.SpecErr)
+		return nil
+	}
+	if done, err := x.beforeOrAfterItsLife(); err != nil || done {
+		return err
+	}
+	if !x.e.Due {
+		return x.notDue()
+	}
+	ahead := job.MicrosOf(x.at) > x.now
+	if ahead {
+		if p := x.j.PauseAt(job.MicrosOf(x.at)); p != nil && (p.Until == 0 || p.Until > job.MicrosOf(x.at)) {
+			x.isPaused(p)
+			return nil
+		}
+	} else if paused, err := x.pausedThen(job.MicrosOf(x.at)); err != nil || paused {
+		return err
+	}
+	if x.j.Error != "" {
+		x.say(causeBroken, "The job cannot be planned: %s.", x.j.Error)
+		return nil
+	}
+	if ahead {
+		x.say(causeAhead, "It lies ahead: it is due in %s.", job.MicrosOf(x.at).Sub(x.now).Round(time.Second))
+		return nil
+	}
+	if err := x.wasDown(); err != nil {
+		return err
+	}
+	switch {
+	case x.e.Down != nil:
+		x.say(causeDown, "There is no record of it. %s", x.e.Down.words())
+	case x.now.Sub(job.MicrosOf(x.at)) < time.Minute:
+		x.say(causeNoRecord, "There is no record of it yet: it is about to be planned.")
+	default:
+		x.say(causeNoRecord, "It was a due time, but there is no record of it any more: old records are removed, or the job was changed right then.")
+	}
+	return nil
+}
+
+// notDue says why the instant was no due time.
+func (x *inquiry) notDue() error {
+	if x.e.Changed != nil {
+		defer func() { x.add("The definition was changed later, at %s by %s.", x.e.Changed.At, x.e.Changed.By) }()
+	}
+	if gap := gapNear(x.at, x.e.Before, x.e.After); gap != "" {
+		x.say(causeGap, "The clock skips a time of day here: daylight saving begins. The job fires at the end of the gap, at %s.", gap)
+		return nil
+	}
+	if first := x.firstPass(); first != "" {
+		x.say(causeRepeat, "The clock shows this time of day twice: daylight saving ends. The job fires on the first pass, at %s.", first)
+		return nil
+	}
+	if name, why, ok := x.closed(); ok {
+		x.e.Calendar = &closedView{name, why}
+		x.say(causeCalendar, "It would be a due time, but calendar %s excludes it: %s.", name, why)
+		return nil
+	}
+	spec := x.spec
+	spec.Start, spec.End, spec.MaxFires = nil, nil, 0
+	if spec.Every != 0 {
+		spec.Start = x.spec.Start // from which it is counted
+	}
+	switch unbounded := x.dueBy(spec); {
+	case x.spec.Start != nil && x.at.Before(*x.spec.Start) && (unbounded || spec.Every != 0):
+		x.say(causeTooEarly, "It lies before the start of the definition, %s.", x.spec.Start.Format(time.RFC3339Nano))
+	case unbounded && x.spec.End != nil && x.at.After(*x.spec.End):
+		x.say(causeTooLate, "It lies after the end of the definition, %s.", x.spec.End.Format(time.RFC3339Nano))
+	case unbounded && x.spec.MaxFires > 0:
+		x.say(causeUsedUp, "By then the job had been due as often as it is to be: max_fires is %d.", x.spec.MaxFires)
+	default:
+		x.unshifted()
+	}
+	return nil
+}
+
+// unshifted says that the instant is no due time, or that it would be one without jitter.
+func (x *inquiry) unshifted() {
+	spec := x.spec
+	spec.Jitter = 0
+	if x.spec.Jitter != 0 && x.e.After != nil && x.dueBy(spec) {
+		x.say(causeShifted, "The job has a part of its jitter, %s, for its own, and is due so much later, at %s.", x.spec.Jitter, x.e.After.Due)
+		return
+	}
+	x.say(causeNotDue, "It is no due time of the definition.")
+}
+
+// dueBy tells whether the instant would be a due time of another definition.
+func (x *inquiry) dueBy(spec job.Spec) bool {
+	schedule := x.compile(&spec)
+	if schedule == nil {
+		return false
+	}
+	due, ok := schedule.Next(x.at.Add(-time.Microsecond))
+	return ok && due.Equal(x.at)
+}
+
+// gapNear returns the due time at the end of a gap that lies near an instant, or "". A time of day that the clock skips
+// is no instant: with one offset it reads as one before the gap's end, with the other as one behind it.
+func gapNear(at time.Time, around ...*dueView) string {
+	for _, v := range around {
+		if v == nil || v.Mark != job.Gap {
+			continue
+		}
+		if t, err := time.Parse(time.RFC3339Nano, v.Due); err == nil && t.Sub(at).Abs() <= 2*time.Hour {
+			return v.Due
+		}
+	}
+	return ""
+}
+
+// firstPass returns the due time at which the clock showed the same as at the instant for the first time, or "".
+func (x *inquiry) firstPass() string {
+	v := x.e.Before
+	if v == nil || v.Mark != job.Repeat {
+		return ""
+	}
+	zone, err := job.LoadZone(x.spec.Timezone)
+	first, parseErr := time.Parse(time.RFC3339Nano, v.Due)
+	if err != nil || parseErr != nil || x.at.Sub(first) > 3*time.Hour || first.In(zone).Format(time.DateTime) != x.at.In(zone).Format(time.DateTime) {
+		return ""
+	}
+	return v.Due
+}
+
+// isPaused says by whom, and until when.
+func (x *inquiry) isPaused(p *job.Pause) {
+	x.e.Pause = viewOfPause(p)
+	x.say(causePaused, "%s, and has no due times until %s.", pauseWords(p, "is"), endWords(p))
+}
+
+// pauseWords is "The job is paused by alice since …: why", without an end.
+func pauseWords(p *job.Pause, verb string) string {
+	what := "The job"
+	switch p.Scope {
+	case job.ScopeApp:
+		what = "The app " + p.App
+	case job.ScopeCluster:
+		what = "The cluster"
+	}
+	text := fmt.Sprintf("%s %s paused since %s", what, verb, p.Since)
+	if p.By != "" {
+		text += " by " + p.By
+	}
+	if p.Reason != "" {
+		text += " (" + p.Reason + ")"
+	}
+	return text
+}
+
+func endWords(p *job.Pause) string {
+	if p.Until == 0 {
+		return "somebody resumes it"
+	}
+	return p.Until.String()
+}

@@ -1,0 +1,126 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// outputView is the output of a run as JSON: what it has written so far, or what was kept of it.
+type outputView struct {
+	ID      string       `json:"id"` // of the run
+	State   string       `json:"state"`
+	Outcome *job.Outcome `json:"outcome,omitempty"`
+	From    int64        `json:"from"`  // as it was asked for
+	Next    int64        `json:"next"`  // to be asked for next: text has everything up to there
+	Bytes   int64        `json:"bytes"` // written in all, as far as is known
+	Text    string       `json:"text"`  // with a line of its own where bytes were dropped
+}
+
+// getOutput: GET /api/v1/runs/{id}/output. While the run executes it is what was written so far, a second or two
+// behind. Whoever follows it asks for what is behind the byte that the last answer gave as next.
+//
+// It is text for people; JSON where from is given or JSON alone is accepted; with raw the bytes as they are, and with
+// raw and from just those of the first piece without a gap, which the headers name.
+func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	raw := q.oneOf("raw", "0", "1", "false", "true")
+	from, following := q.offset("from")
+	if err := q.err(); err != nil {
+		return err
+	}
+	run, pieces, err := s.readOutput(r, from)
+	if err != nil {
+		return err
+	}
+	state := ended
+	if run.Executing {
+		state = running
+	}
+	switch {
+	case raw == "1" || raw == "true":
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("Content-Disposition", `attachment; filename="output"`)
+		w.Header().Set("Output-State", state)
+		if following {
+			pieces = pieces[:min(1, len(pieces))]
+			first := job.Piece{At: from}
+			if len(pieces) > 0 {
+				first = pieces[0]
+			}
+			w.Header().Set("Output-From", strconv.FormatInt(first.At, 10))
+			w.Header().Set("Output-Next", strconv.FormatInt(first.End(), 10))
+		}
+		for _, p := range pieces {
+			w.Write(p.Data)
+		}
+		return nil
+	case following || wantsJSON(r):
+		v := outputView{ID: run.Launch.String(), State: state, From: from, Bytes: max(from, run.Output.Bytes)}
+		v.Text, v.Next = job.PiecesText(pieces, from, !run.Executing)
+		if !run.Executing {
+			v.Outcome, v.Bytes = &run.Outcome, run.Output.Bytes
+		}
+		return answer(w, http.StatusOK, v)
+	}
+	text, _ := job.PiecesText(pieces, 0, !run.Executing)
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Output-State", state)
+	w.Write([]byte(text))
+	return nil
+}
+
+// readOutput reads a run and what is there of its output from a byte on.
+func (s *Server) readOutput(r *http.Request, from int64) (sql.RunRow, []job.Piece, error) {
+	// The pieces first, the run second: they go with its end, so those of a run that executes still are all there were.
+	written, err := s.writtenSoFar(r, from)
+	if err != nil {
+		return sql.RunRow{}, nil, err
+	}
+	run, err := s.oneRun(r)
+	if err != nil {
+		return run, nil, err
+	}
+	if !run.Executing {
+		return run, job.From(run.Output.Pieces(), from), nil
+	}
+	if len(written) > 0 {
+		run.Output.Bytes = written[len(written)-1].End()
+	}
+	return run, job.From(job.Join(written), from), nil
+}
+
+// writtenSoFar reads the pieces of a run that executes; none of one that there is not.
+func (s *Server) writtenSoFar(r *http.Request, from int64) ([]job.Piece, error) {
+	text, err := param(r, "id")
+	if err != nil {
+		return nil, err
+	}
+	launch, err := job.ParseLaunch(text)
+	if err != nil {
+		return nil, nil // oneRun says so
+	}
+	return s.cfg.DB.Chunks(r.Context(), launch, from)
+}
+
+// wantsJSON tells whether a client takes JSON and no text.
+func wantsJSON(r *http.Request) bool {
+	accept := r.Header.Get("Accept")
+	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/") && !strings.Contains(accept, "*/*")
+}
+
+// offset returns a number of bytes, and whether it is given.
+func (q *query) offset(name string) (n int64, given bool) {
+	v := q.text(name)
+	if v == "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 0 {
+		q.wrong(name, strconv.Quote(cutShort(v))+" is not a number of bytes from 0")
+	}
+	return n, true
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func runLogs(c *console) *cobra.Command {
+	raw, follow := false, false
+	cmd := &cobra.Command{
+		Use: "logs RUN", Short: "Print what a run has written", Args: wants(1, 1, runArgument),
+		Example:           "  go-crontab run logs backup\n  go-crontab run logs backup --follow\n  go-crontab run logs backup --raw > output",
+		ValidArgsFunction: completeJobs(c),
+	}
+	r := newRemote(c, cmd, "table")
+	_ = cmd.Flags().MarkHidden("output") // it is printed as it was written
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "while it is running, print what comes until it has ended")
+	cmd.Flags().BoolVar(&raw, "raw", false, "every byte as it was kept, without a note where some were dropped")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		run, _, err := findRun(cmd.Context(), r, args[0])
+		switch {
+		case err != nil:
+			return err
+		case follow:
+			return r.follow(cmd.Context(), run.ID, raw)
+		}
+		return r.printOutput(cmd.Context(), &run, raw)
+	}
+	return cmd
+}
+
+func outputPath(run string) string { return "/api/v1/runs/" + url.PathEscape(run) + "/output" }
+
+// printOutput prints what there is of a run's output.
+func (r *remote) printOutput(ctx context.Context, run *runView, raw bool) error {
+	q := url.Values{}
+	if raw {
+		q.Set("raw", "1")
+	}
+	b, err := r.call(ctx, http.MethodGet, outputPath(run.ID), q, nil)
+	if err != nil {
+		return err
+	}
+	_, err = r.out.Write(b)
+	return err
+}
+
+const (
+	followEvery    = 500 * time.Millisecond
+	followPatience = 30 * time.Second // with a node that does not answer
+)
+
+// follow prints a run's output as it comes, until the run has ended and all of it is printed: each byte once, since
+// each request asks for what is behind the answer before. A node that cannot answer for a moment is asked again.
+func (r *remote) follow(ctx context.Context, run string, raw bool) error {
+	read := r.textBehind
+	if raw {
+		read = r.bytesBehind
+	}
+	silent := time.Time{} // since when nobody answers
+	for from := int64(0); ; {
+		b, next, ended, err := read(ctx, run, from)
+		switch {
+		case err == nil:
+			silent = time.Time{}
+			if _, err := r.out.Write(b); err != nil {
+				return err
+			}
+			if ended && next == from {
+				return nil
+			}
+			if from = next; ended {
+				continue // there may be more
+			}
+		case !passing(err):
+			return err
+		case silent.IsZero():
+			silent = time.Now()
+		case time.Since(silent) > followPatience:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(followEvery):
+		}
+	}
+}
+
+// passing tells whether the same request may be answered in a moment: there was no answer, or a node that starts or
+// stops.
+func passing(err error) bool {
+	var p *problem
+	return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable
+}
+
+// outputView is what is behind a byte of a run's output.
+type outputView struct {
+	State string `json:"state"`
+	Next  int64  `json:"next"`
+	Text  string `json:"text"`
+}
+
+func (r *remote) textBehind(ctx context.Context, run string, from int64) (text []byte, next int64, ended bool, err error) {
+	v, _, err := get[outputView](ctx, r, outputPath(run), url.Values{"from": {strconv.FormatInt(from, 10)}})
+	return []byte(v.Text), v.Next, v.State == "ended", err
+}
+
+func (r *remote) bytesBehind(ctx context.Context, run string, from int64) (b []byte, next int64, ended bool, err error) {
+	header, b, err := r.send(ctx, http.MethodGet, outputPath(run), url.Values{"raw": {"1"}, "from": {strconv.FormatInt(from, 10)}}, nil)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	next, err = strconv.ParseInt(header.Get("Output-Next"), 10, 64)
+	if err != nil {
+		return nil, 0, false, fmt.Errorf("the answer of %s does not say how far it goes: it is older than this program", r.server)
+	}
+	return b, next, header.Get("Output-State") == "ended", nil
+}

@@ -1,0 +1,230 @@
+package job
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// ImportedDays is what a file says about days.
+type ImportedDays struct {
+	Exclude, Include []CalendarDay
+	Ignored          int    // events that name days of no kind, see ParseICS
+	Title            string // what the file calls itself
+}
+
+// maxImportProblems are as many problems of a file as are told.
+const maxImportProblems = 20
+
+// importer collects days, and what is wrong, by line.
+type importer struct {
+	ImportedDays
+	problems Problems
+	enough   bool // there is no point in reading on
+}
+
+func (im *importer) wrong(line int, format string, args ...any) {
+	im.problems.add(fmt.Sprintf("line %d", line), format, args...)
+	im.enough = im.enough || len(im.problems) >= maxImportProblems
+}
+
+func (im *importer) add(line int, include bool, d CalendarDay) {
+	if len(im.Exclude)+len(im.Include) >= MaxCalendarDays {
+		if !im.enough {
+			im.wrong(line, "comes after %d days; a calendar takes no more", MaxCalendarDays)
+		}
+		im.enough = true
+		return
+	}
+	d.Note = cutNote(d.Note)
+	if include {
+		im.Include = append(im.Include, d)
+	} else {
+		im.Exclude = append(im.Exclude, d)
+	}
+}
+
+// done returns nothing of a file with which something is wrong.
+func (im *importer) done() (ImportedDays, error) {
+	if im.problems != nil {
+		return ImportedDays{}, im.problems
+	}
+	return im.ImportedDays, nil
+}
+
+// cutNote makes one line of a note, and as much of it as is kept.
+func cutNote(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) <= MaxCalendarNote {
+		return s
+	}
+	most := MaxCalendarNote - len("…")
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// importText checks what is the same for all formats.
+func importText(text []byte) ([]byte, error) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if len(text) > MaxCalendarSize {
+		return nil, Problems{{"file", fmt.Sprintf("is %d bytes long, at most %d are read", len(text), MaxCalendarSize)}}
+	}
+	if !utf8.Valid(text) {
+		line := 1
+		for rest := text; len(rest) > 0; {
+			r, size := utf8.DecodeRune(rest)
+			if r == utf8.RuneError && size == 1 {
+				break
+			}
+			if r == '\n' {
+				line++
+			}
+			rest = rest[size:]
+		}
+		return nil, Problems{{fmt.Sprintf("line %d", line), "is not valid UTF-8; save the file in that encoding"}}
+	}
+	return text, nil
+}
+
+// csvColumns are the columns in the order that they have without a header, and what else a header may call them.
+var csvColumns = []struct {
+	name    string
+	aliases []string
+}{
+	{"date", []string{"start", "from", "day"}},
+	{"end", []string{"to", "until"}},
+	{"kind", []string{"type"}},
+	{"note", []string{"name", "summary", "title", "holiday", "description"}},
+	{"as", nil},
+}
+
+// ParseCSV reads a day or a range of days from each line: date, end, kind, note, as, of which only the date is needed. A
+// header may name the columns in another order. Dates are 2027-02-06, 2027/2/6, 20270206, or 12-25 for each year; the
+// kind is exclude (or holiday, closed, off; the default) or include (or workday, open, makeup); as is for included days,
+// see [CalendarDay]. Columns are divided by commas, or by semicolons or tabs if the first line has no comma. Empty lines
+// and those that begin with # are left out. Errors are Problems of lines.
+func ParseCSV(text []byte) (ImportedDays, error) {
+	text, err := importText(text)
+	if err != nil {
+		return ImportedDays{}, err
+	}
+	r := csv.NewReader(bytes.NewReader(text))
+	r.FieldsPerRecord, r.TrimLeadingSpace, r.Comment = -1, true, '#'
+	first, _, _ := bytes.Cut(text, []byte("\n"))
+	for _, other := range []rune{';', '\t'} {
+		if !bytes.ContainsRune(first, ',') && bytes.ContainsRune(first, other) {
+			r.Comma = other
+		}
+	}
+	var im importer
+	columns := []string{"date", "end", "kind", "note", "as"}
+	for n := 0; !im.enough; n++ {
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var bad *csv.ParseError
+		if errors.As(err, &bad) {
+			im.wrong(bad.Line, "%v", bad.Err)
+			break // what comes after a quote that does not close means nothing
+		}
+		if err != nil {
+			return ImportedDays{}, err
+		}
+		line, _ := r.FieldPos(0)
+		if n == 0 && isHeader(record) {
+			columns = im.header(line, record)
+			continue
+		}
+		im.csvLine(line, record, columns)
+	}
+	return im.done()
+}
+
+// isHeader tells whether a record names a date's column.
+func isHeader(record []string) bool {
+	return slices.ContainsFunc(record, func(cell string) bool { return columnOf(cell) == "date" })
+}
+
+func columnOf(cell string) string {
+	cell = strings.ToLower(strings.TrimSpace(cell))
+	for _, c := range csvColumns {
+		if cell == c.name || slices.Contains(c.aliases, cell) {
+			return c.name
+		}
+	}
+	return ""
+}
+
+func (im *importer) header(line int, record []string) (columns []string) {
+	for _, cell := range record {
+		name := columnOf(cell)
+		switch {
+		case name == "":
+			im.wrong(line, "the column %q is not known; the columns are date, end, kind, note, as", shorten(cell))
+		case slices.Contains(columns, name):
+			im.wrong(line, "the column %q comes twice", shorten(cell))
+		}
+		columns = append(columns, name)
+	}
+	return columns
+}
+
+func (im *importer) csvLine(line int, record, columns []string) {
+	if len(record) > len(columns) {
+		im.wrong(line, "has %d columns, the columns are %s", len(record), strings.Join(columns, ", "))
+		return
+	}
+	cells := map[string]string{}
+	for i, cell := range record {
+		cells[columns[i]] = strings.TrimSpace(cell)
+	}
+	if strings.Join(record, "") == "" {
+		return // an empty row of a spreadsheet
+	}
+	include := false
+	switch kind := strings.ToLower(cells["kind"]); kind {
+	case "", "exclude", "holiday", "closed", "off":
+	case "include", "workday", "open", "makeup", "make-up":
+		include = true
+	default:
+		im.wrong(line, "the kind %q is not one of exclude, include", shorten(kind))
+		return
+	}
+	d := CalendarDay{Date: spreadsheetDate(cells["date"]), End: spreadsheetDate(cells["end"]), As: cells["as"], Note: cells["note"]}
+	var p Problems
+	newDaySet([]CalendarDay{{Date: d.Date, End: d.End}}, "", &p)
+	_, isDay := parseWeekday(d.As)
+	switch {
+	case p != nil && d.End == "":
+		im.wrong(line, "%s", p[0].Message)
+	case p != nil:
+		im.wrong(line, "%s; the columns are %s", p[0].Message, strings.Join(columns, ", "))
+	case d.As != "" && !include:
+		im.wrong(line, "as %q goes with the kind include", shorten(d.As))
+	case d.As != "" && !isDay && !strings.EqualFold(d.As, asWorkday):
+		im.wrong(line, "as %q is not one of mon, tue, wed, thu, fri, sat, sun, workday", shorten(d.As))
+	default:
+		im.add(line, include, d)
+	}
+}
+
+var spreadsheetForms = regexp.MustCompile(`^(\d{4})[/.](\d{1,2})[/.](\d{1,2})$|^(\d{4})(\d{2})(\d{2})$`)
+
+// spreadsheetDate rewrites the forms in which spreadsheets write a date, year first, and leaves all else as it is.
+func spreadsheetDate(s string) string {
+	m := spreadsheetForms.FindStringSubmatch(s)
+	if m == nil {
+		return s
+	}
+	year, month, day := m[1]+m[4], m[2]+m[5], m[3]+m[6]
+	return year + "-" + ("0" + month)[len(month)-1:] + "-" + ("0" + day)[len(day)-1:]
+}

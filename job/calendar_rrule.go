@@ -1,0 +1,220 @@
+package job
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// recurrence is the part of RFC 5545's RRULE that holidays are written in, by whole days: every so many years, months,
+// weeks or days, on days of the month or of the week, in some months.
+type recurrence struct {
+	freq      string
+	interval  int64
+	count     int   // 0: no bound
+	until     int64 // last day; lastCalendarDay: no bound
+	bounded   bool  // by count or until
+	months    uint16
+	monthDays []int // from the end if negative
+	weekdays  []nthWeekday
+	weekStart time.Weekday
+}
+
+// nthWeekday is a day of the week: the n-th of the month or year, from the end if negative; 0: every one.
+type nthWeekday struct {
+	n   int
+	day time.Weekday
+}
+
+var icsWeekdays = map[string]time.Weekday{
+	"SU": time.Sunday, "MO": time.Monday, "TU": time.Tuesday, "WE": time.Wednesday, "TH": time.Thursday, "FR": time.Friday, "SA": time.Saturday,
+}
+
+// parseRecurrence reads the value of an RRULE, and refuses what it does not know.
+func parseRecurrence(value string) (recurrence, error) {
+	r := recurrence{interval: 1, until: lastCalendarDay, weekStart: time.Monday}
+	seen := map[string]bool{}
+	for part := range strings.SplitSeq(strings.TrimSuffix(value, ";"), ";") {
+		key, v, _ := strings.Cut(part, "=")
+		key, v = strings.ToUpper(strings.TrimSpace(key)), strings.ToUpper(strings.TrimSpace(v))
+		if seen[key] {
+			return r, fmt.Errorf("the rule says %s twice", shorten(key))
+		}
+		seen[key] = true
+		if err := r.take(key, v); err != nil {
+			return r, err
+		}
+	}
+	nth := false
+	for _, w := range r.weekdays {
+		nth = nth || w.n != 0
+	}
+	switch {
+	case r.freq == "":
+		return r, fmt.Errorf("the rule has no FREQ")
+	case seen["COUNT"] && seen["UNTIL"]:
+		return r, fmt.Errorf("the rule has both COUNT and UNTIL")
+	case nth && r.freq != "YEARLY" && r.freq != "MONTHLY":
+		return r, fmt.Errorf("an n-th day of the week does not go with FREQ=%s", r.freq)
+	case len(r.monthDays) > 0 && r.freq == "WEEKLY":
+		return r, fmt.Errorf("BYMONTHDAY does not go with FREQ=WEEKLY")
+	}
+	r.bounded = r.count > 0 || seen["UNTIL"]
+	return r, nil
+}
+
+func (r *recurrence) take(key, v string) error {
+	switch key {
+	case "FREQ":
+		switch v {
+		case "YEARLY", "MONTHLY", "WEEKLY", "DAILY":
+			r.freq = v
+		default:
+			return fmt.Errorf("FREQ=%s is not one of YEARLY, MONTHLY, WEEKLY, DAILY", shorten(v))
+		}
+	case "INTERVAL", "COUNT":
+		n, ok := number(v)
+		if !ok || n < 1 || n > 99_999 {
+			return fmt.Errorf("%s=%s is not a number from 1 to 99999", key, shorten(v))
+		}
+		if key == "COUNT" {
+			r.count = n
+		} else {
+			r.interval = int64(n)
+		}
+	case "UNTIL":
+		day, _, err := icsDay(v)
+		if err != nil {
+			return fmt.Errorf("UNTIL: %w", err)
+		}
+		r.until = min(day, lastCalendarDay)
+	case "WKST":
+		day, ok := icsWeekdays[v]
+		if !ok {
+			return fmt.Errorf("WKST=%s is no day of the week", shorten(v))
+		}
+		r.weekStart = day
+	case "BYMONTH":
+		return eachNumber(key, v, 1, 12, func(n int) { r.months |= 1 << n })
+	case "BYMONTHDAY":
+		return eachNumber(key, v, -31, 31, func(n int) { r.monthDays = append(r.monthDays, n) })
+	case "BYDAY":
+		return r.takeWeekdays(v)
+	default:
+		return fmt.Errorf("%s is not understood; the rule may have FREQ, INTERVAL, COUNT, UNTIL, WKST, BYMONTH, BYMONTHDAY and BYDAY", shorten(key))
+	}
+	return nil
+}
+
+func (r *recurrence) takeWeekdays(v string) error {
+	for item := range strings.SplitSeq(v, ",") {
+		at := max(0, len(item)-2)
+		day, ok := icsWeekdays[item[at:]]
+		n := 0
+		if ok && at > 0 {
+			var err error
+			if n, err = strconv.Atoi(item[:at]); err != nil || n == 0 || n < -53 || n > 53 {
+				ok = false
+			}
+		}
+		if !ok {
+			return fmt.Errorf("BYDAY: %q is not understood; it is MO, 2MO or -1MO", shorten(item))
+		}
+		r.weekdays = append(r.weekdays, nthWeekday{n, day})
+	}
+	return nil
+}
+
+// eachNumber reads a list of numbers, none of them zero.
+func eachNumber(key, v string, least, most int, fn func(int)) error {
+	for item := range strings.SplitSeq(v, ",") {
+		n, err := strconv.Atoi(item)
+		if err != nil || n == 0 || n < least || n > most {
+			return fmt.Errorf("%s: %q is not a number from %d to %d", key, shorten(item), least, most)
+		}
+		fn(n)
+	}
+	return nil
+}
+
+// plainlyYearly tells whether the rule is the day of its start in every year, for ever.
+func (r *recurrence) plainlyYearly(start int64) bool {
+	_, month, day := dateOf(start)
+	return r.freq == "YEARLY" && r.interval == 1 && !r.bounded && len(r.weekdays) == 0 &&
+		(r.months == 0 || r.months == 1<<month) &&
+		(len(r.monthDays) == 0 || r.months != 0 && len(r.monthDays) == 1 && r.monthDays[0] == day)
+}
+
+// days calls fn with the days of the rule, from its start on, until that returns false.
+func (r *recurrence) days(start int64, fn func(day int64) bool) {
+	left := r.count
+	if left == 0 {
+		left = -1
+	}
+	for day := start; day <= r.until && left != 0; day++ {
+		if !r.matches(start, day) {
+			continue
+		}
+		if !fn(day) {
+			return
+		}
+		left--
+	}
+}
+
+func (r *recurrence) matches(start, day int64) bool {
+	y0, m0, d0 := dateOf(start)
+	y, m, d := dateOf(day)
+	if r.months != 0 && r.months>>m&1 == 0 {
+		return false
+	}
+	var since int64
+	switch r.freq {
+	case "YEARLY":
+		since = int64(y - y0)
+	case "MONTHLY":
+		since = int64(y-y0)*12 + int64(m-m0)
+	case "WEEKLY":
+		week := func(day int64) int64 { return day - int64((weekdayOf(day)-r.weekStart+7)%7) }
+		since = (week(day) - week(start)) / 7
+	case "DAILY":
+		since = day - start
+	}
+	if since%r.interval != 0 {
+		return false
+	}
+	length := daysIn(y, m)
+	if len(r.monthDays) > 0 && !anyOf(r.monthDays, func(n int) bool { return n == d || n == d-length-1 }) {
+		return false
+	}
+	if len(r.weekdays) > 0 {
+		at, of := d-1, length // among the days of the month
+		if r.freq == "YEARLY" && r.months == 0 {
+			at, of = time.Date(y, m, d, 0, 0, 0, 0, time.UTC).YearDay()-1, 365+daysIn(y, time.February)-28
+		}
+		return anyOf(r.weekdays, func(w nthWeekday) bool {
+			return w.day == weekdayOf(day) && (w.n == 0 || w.n == at/7+1 || w.n == -((of-1-at)/7)-1)
+		})
+	}
+	switch {
+	case len(r.monthDays) > 0 || r.freq == "DAILY":
+		return true
+	case r.freq == "WEEKLY":
+		return weekdayOf(day) == weekdayOf(start)
+	case r.freq == "YEARLY" && r.months == 0 && m != m0:
+		return false
+	}
+	return d == d0
+}
+
+func anyOf[T any](list []T, is func(T) bool) bool {
+	for _, v := range list {
+		if is(v) {
+			return true
+		}
+	}
+	return false
+}
+
+func dateOf(day int64) (int, time.Month, int) { return time.Unix(day*secondsPerDay, 0).UTC().Date() }

@@ -1,0 +1,159 @@
+package node_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"go-crontab/execute"
+	"go-crontab/job"
+	"go-crontab/node"
+	"go-crontab/sql"
+)
+
+// TestBackfill: each due time of the range is started once, as many at once as may be, with its own due time; the same
+// request again is the same backfill; what has succeeded can be left out; one may be cancelled.
+func TestBackfill(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	g := newGauge(150 * time.Millisecond)
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = g })
+	other := c.start("two", func(cfg *node.Config) { cfg.Executor = g })
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	j := n.create(job.Spec{Name: "hourly", Every: job.Duration(time.Hour), Start: &start, Overlap: job.OverlapAllow})
+	from, to := start.Add(24*time.Hour), start.Add(47*time.Hour)
+	b, err := n.Editor().Backfill(t.Context(), j.ID, from, to, 3, false, "key")
+	if err != nil || b.Total != 24 {
+		t.Fatalf("got %+v, %v; want 24 due times", b, err)
+	}
+	same, err := other.Editor().Backfill(t.Context(), j.ID, from, to, 3, false, "key")
+	if err != nil || same.ID != b.ID {
+		t.Errorf("the same request again: %+v, %v", same, err)
+	}
+	if _, err := other.Editor().Backfill(t.Context(), j.ID, from, to, 4, false, "key"); !errors.Is(err, job.ErrKeyReused) {
+		t.Errorf("another request with that key: %v", err)
+	}
+	done := func(id int64) func() bool {
+		return func() bool {
+			b, err := c.db.Backfill(t.Context(), id)
+			return err == nil && b.State == job.BackfillDone
+		}
+	}
+	await(t, "it is done", 40*time.Second, done(b.ID))
+	if got := g.peak("hourly"); got != 3 {
+		t.Errorf("%d at once, want 3", got)
+	}
+	var dues []job.Micros
+	for _, r := range c.history(j.ID) {
+		if r.Origin == b.Origin() && r.Outcome == job.Succeeded {
+			dues = append(dues, r.Due)
+		}
+	}
+	if len(dues) != 24 || dues[0] != job.MicrosOf(from) || dues[23] != job.MicrosOf(to) || !slices.IsSorted(dues) {
+		t.Errorf("got due times %v", dues)
+	}
+	outcomes, err := c.db.BackfillOutcomes(t.Context(), &b)
+	if err != nil || outcomes[job.Succeeded] != 24 {
+		t.Errorf("outcomes: %v, %v", outcomes, err)
+	}
+
+	again, err := n.Editor().Backfill(t.Context(), j.ID, from, to.Add(2*time.Hour), 5, true, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "what was missing is done", 20*time.Second, done(again.ID))
+	if b, err := c.db.Backfill(t.Context(), again.ID); err != nil || b.LeftOut != 24 || b.Planned != 2 {
+		t.Errorf("got %+v, %v; want 24 left out, 2 planned", b, err)
+	}
+
+	long, err := n.Editor().Backfill(t.Context(), j.ID, start, to, 1, false, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "it has begun", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM history WHERE origin = ?", long.Origin()) > 2 })
+	if b, err := other.Editor().CancelBackfill(t.Context(), long.ID); err != nil || b.State != job.BackfillCancelled {
+		t.Errorf("cancel: %+v, %v", b, err)
+	}
+	await(t, "what executed has ended", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task WHERE origin = ?", long.Origin()) == 0 })
+	ended := c.count("SELECT COUNT(*) FROM history WHERE origin = ?", long.Origin())
+	time.Sleep(1500 * time.Millisecond)
+	if n := c.count("SELECT COUNT(*) FROM history WHERE origin = ?", long.Origin()); n != ended {
+		t.Errorf("%d runs after the cancel was answered", n-ended)
+	}
+	for name, err := range map[string]error{
+		"ahead":       second(n.Editor().Backfill(t.Context(), j.ID, from, time.Now().Add(time.Hour), 1, false, "")),
+		"upside down": second(n.Editor().Backfill(t.Context(), j.ID, to, from, 1, false, "")),
+		"too many":    second(n.Editor().Backfill(t.Context(), j.ID, from, to, 101, false, "")),
+		"no due time": second(n.Editor().Backfill(t.Context(), j.ID, from.Add(time.Minute), from.Add(2*time.Minute), 1, false, "")),
+	} {
+		var p job.Problems
+		if !errors.As(err, &p) || len(p) != 1 {
+			t.Errorf("%s: got %v, want one problem", name, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestBackfillTakesTurns: runs that must not overlap do not, and neither the schedule nor the backfill loses a due time.
+func TestBackfillTakesTurns(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	g := newGauge(0)
+	g.took = func(a execute.Attempt) time.Duration { return 120 * time.Millisecond }
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = g })
+	c.start("two", func(cfg *node.Config) { cfg.Executor = g })
+	j := n.create(job.Spec{Name: "turns", Every: job.Duration(time.Second)})
+	now := n.Now()
+	// Its due times before its creation are those that the interval would have had.
+	spec := j.Spec
+	start := j.Spec.Start.Add(-time.Minute)
+	spec.Start = &start
+	if _, err := n.Editor().Update(t.Context(), j.ID, j.Version, spec); err != nil {
+		t.Fatal(err)
+	}
+	b, err := n.Editor().Backfill(t.Context(), j.ID, now.Add(-20*time.Second), now, 10, false, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "it is done", 60*time.Second, func() bool {
+		b, err := c.db.Backfill(t.Context(), b.ID)
+		return err == nil && b.State == job.BackfillDone
+	})
+	if got := g.peak("turns"); got != 1 {
+		t.Errorf("%d at once", got)
+	}
+	for _, r := range c.history(j.ID) {
+		if r.Outcome != job.Succeeded {
+			t.Errorf("due %s, origin %d: %s, %s", r.Due, r.Origin, r.Outcome, r.Reason)
+		}
+	}
+}
+
+// TestBackfillOfDeadNode: a task of a backfill that a dead node executed ends lost, and the backfill goes on.
+func TestBackfillOfDeadNode(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = newGauge(50 * time.Millisecond) })
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	j := n.create(job.Spec{Name: "hourly", Every: job.Duration(time.Hour), Start: &start})
+	b := job.Backfill{ID: 77, JobID: j.ID, From: job.MicrosOf(start), To: job.MicrosOf(start.Add(5 * time.Hour)), Parallel: 1, Total: 6, Planned: 1, NextDue: job.MicrosOf(start.Add(time.Hour))}
+	c.exec("INSERT INTO session (id, node, started, beat_at) VALUES (UNHEX(REPEAT('ab', 16)), 'dead', 1, 1)")
+	if err := c.db.Tx(t.Context(), func(tx *sql.Tx) error {
+		if err := tx.InsertTasks([]job.Task{{JobID: j.ID, Due: b.From, DueNow: b.From, Origin: b.Origin(), Hash: j.Hash}}); err != nil {
+			return err
+		}
+		return tx.InsertBackfill(&b)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	c.exec("UPDATE task SET state = 2, session_id = UNHEX(REPEAT('ab', 16)), launch = 1, started = 1 WHERE job_id = ? AND origin = -77", j.ID)
+	await(t, "it is done", 40*time.Second, func() bool {
+		b, err := c.db.Backfill(t.Context(), 77)
+		return err == nil && b.State == job.BackfillDone
+	})
+	if got, err := c.db.BackfillOutcomes(t.Context(), &b); err != nil || got[job.Lost] != 1 || got[job.Succeeded] != 5 {
+		t.Errorf("got %v, %v; want one lost, five succeeded", got, err)
+	}
+}

@@ -1,0 +1,151 @@
+package node_test
+
+import (
+	"testing"
+	"time"
+
+	"go-crontab/execute"
+	"go-crontab/job"
+	"go-crontab/node"
+	"go-crontab/sql"
+)
+
+// sessionOf is the row of a node's session.
+func (c *cluster) sessionOf(name string) sql.SessionRow {
+	c.t.Helper()
+	rows, err := c.db.Sessions(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.Node == name {
+			return r
+		}
+	}
+	c.t.Fatalf("%s has no session", name)
+	return sql.SessionRow{}
+}
+
+// TestCordonUnderLoad cordons a busy node again and again: after each answer it starts nothing, and no due time is lost
+// or doubled.
+func TestCordonUnderLoad(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l := newLedger()
+	busy := func(name string) *member {
+		return c.start(name, func(cfg *node.Config) { cfg.Executor, cfg.Slots = l, 500 })
+	}
+	one, two := busy("one"), busy("two")
+	first := one.Now().Add(2 * time.Second)
+	jobs := c.everySecond(150, first, time.Second)
+	until := first.Add(12 * time.Second)
+	time.Sleep(time.Until(first) + time.Second)
+	for i := range 4 {
+		if err := one.Editor().Cordon(t.Context(), "two", "", i%2 == 1); err != nil {
+			t.Fatal(err)
+		}
+		row := c.sessionOf("two")
+		if row.Cordoned == 0 || row.CordonSeen != row.Cordoned {
+			t.Errorf("answered before it has obeyed: %+v", row)
+		}
+		seen := c.count("SELECT COALESCE(MAX(started), 0) FROM history WHERE node = 'two'")
+		now := one.Now().Add(300 * time.Millisecond) // what was committed before the answer may still begin
+		time.Sleep(1200 * time.Millisecond)
+		if n := c.count("SELECT COUNT(*) FROM history WHERE node = 'two' AND started > ?", now.UnixMicro()); n > 0 {
+			t.Errorf("cordon %d: %d runs were started after it was answered", i, n)
+		}
+		if st := two.Status(); st.Prepared != 0 || !st.Ready {
+			t.Errorf("cordon %d: %+v, want nothing prepared, and a node that answers", i, st)
+		}
+		if err := one.Editor().Uncordon(t.Context(), "two"); err != nil {
+			t.Fatal(err)
+		}
+		one.await("it takes work again", 10*time.Second, func() bool {
+			return c.count("SELECT COALESCE(MAX(started), 0) FROM history WHERE node = 'two'") > seen
+		})
+	}
+	if d := time.Until(until); d > 0 {
+		time.Sleep(d + time.Second)
+	}
+	c.settled(20*time.Second, until)
+	got := account(t, c, l, jobs, until)
+	t.Logf("outcomes: %v", got)
+	if got[job.Succeeded] != 150*12 {
+		t.Errorf("outcomes %v, want %d times succeeded", got, 150*12)
+	}
+	if n := c.count("SELECT COUNT(*) FROM audit WHERE kind = 'node' AND name = 'two'"); n != 8 {
+		t.Errorf("%d lines in the audit, want 8", n)
+	}
+}
+
+// TestDrainByRequest drains a node that runs something long: what is prepared goes elsewhere, what runs ends there.
+func TestDrainByRequest(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	release := make(chan struct{})
+	l := newLedger()
+	l.took = func(a execute.Attempt) time.Duration {
+		if a.Command == "long" {
+			<-release
+		}
+		return 0
+	}
+	one := c.start("one", func(cfg *node.Config) { cfg.Executor = l })
+	long := one.create(job.Spec{Name: "long", At: ptr(one.Now()), Command: "long"})
+	one.await("it runs", 5*time.Second, func() bool { return one.Status().Executing == 1 })
+	soon := one.create(job.Spec{Name: "soon", At: ptr(one.Now().Add(4 * time.Second))})
+	one.await("another is prepared", 5*time.Second, func() bool { return one.Status().Prepared == 1 })
+	if err := one.Editor().Cordon(t.Context(), "one", "new disk", true); err != nil {
+		t.Fatal(err)
+	}
+	if st := one.Status(); st.Prepared != 0 || st.Executing != 1 {
+		t.Errorf("drained: %+v, want nothing prepared and one executing", st)
+	}
+	// The only node takes nothing: what is due waits, and says so, until another one is there.
+	one.await("it waits for a node", 12*time.Second, func() bool {
+		waits, err := c.db.Waiting(t.Context(), []int64{soon.ID}, 9)
+		return err == nil && len(waits) == 1 && waits[0].Kind == sql.WaitNode && waits[0].Place == 0
+	})
+	c.start("two", func(cfg *node.Config) { cfg.Executor = l })
+	one.await("it runs on the other node", 10*time.Second, func() bool { return len(c.history(soon.ID)) == 1 })
+	if r := c.history(soon.ID)[0]; r.Node != "two" || r.Outcome != job.Succeeded {
+		t.Errorf("got %+v", r.Run)
+	}
+	loads, err := c.db.Loads(t.Context())
+	if err != nil || loads[c.sessionOf("one").ID] != (sql.Load{Executing: 1}) {
+		t.Errorf("got %+v, %v", loads, err)
+	}
+	close(release)
+	one.await("it is drained", 5*time.Second, func() bool {
+		loads, err := c.db.Loads(t.Context())
+		return err == nil && loads[c.sessionOf("one").ID] == sql.Load{}
+	})
+	if r := c.history(long.ID)[0]; r.Outcome != job.Succeeded || r.Node != "one" {
+		t.Errorf("got %+v", r.Run)
+	}
+}
+
+// TestACordonedNodeComesBackCordoned: a cordon is of the node, not of its session.
+func TestACordonedNodeComesBackCordoned(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l := newLedger()
+	one := c.start("one", func(cfg *node.Config) { cfg.Executor = l })
+	if err := one.Editor().Cordon(t.Context(), "two", "", false); err != nil { // it is not even there
+		t.Fatal(err)
+	}
+	c.start("two", func(cfg *node.Config) { cfg.Executor = l })
+	jobs := one.every(10, 500*time.Millisecond, nil)
+	time.Sleep(5 * time.Second)
+	until := one.Now().Add(-time.Second)
+	c.settled(10*time.Second, until)
+	if got := account(t, c, l, jobs, until); got[job.Succeeded] < 50 || len(got) != 1 {
+		t.Errorf("outcomes: %v", got)
+	}
+	if n := c.count("SELECT COUNT(*) FROM history WHERE node = 'two'"); n > 0 {
+		t.Errorf("%d runs on the cordoned node", n)
+	}
+	if row := c.sessionOf("two"); row.CordonSeen == 0 || row.CordonSeen != row.Cordoned {
+		t.Errorf("it does not tell that it obeys: %+v", row)
+	}
+}

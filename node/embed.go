@@ -1,0 +1,115 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go-crontab/execute"
+	"go-crontab/job"
+	"go-crontab/schedule"
+	"go-crontab/sql"
+)
+
+// Attempt is what a handler gets to know about the attempt that it makes.
+type Attempt = execute.Attempt
+
+// Handler is a Go function that does the work of a job. An error means that the run failed, and so does a panic, whose
+// stack is then the run's output. It must return soon after ctx ended (a timeout, a kill, a lost lease): it cannot be
+// killed, and until it returns its due time is executing.
+type Handler = execute.Handler
+
+// Errors of changes on which callers branch, beside job.Problems, job.ErrChanged and job.ErrKeyReused.
+var (
+	ErrNotFound = sql.ErrNotFound
+	ErrExists   = sql.ErrExists
+)
+
+// Migrate creates or upgrades the tables of a cluster. Several programs may do it at once. A node never does it by
+// itself.
+func Migrate(ctx context.Context, dsn string) error {
+	db, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	_, _, err = db.Migrate(ctx)
+	return err
+}
+
+// Handle makes f the handler of jobs that name key. It is called before Run, since a session tells its peers once which
+// handlers it has. It panics when the key is taken or is none (letters, digits, and _ . - / between them), or when the
+// node runs: all are slips in the program.
+func (n *Node) Handle(key string, f Handler) {
+	if err := job.CheckHandlerKey(key); err != nil {
+		panic(fmt.Sprintf("handler key %v", err))
+	}
+	if n.started.Load() {
+		panic(fmt.Sprintf("handler %q: the node runs already; Handle comes before Run", key))
+	}
+	n.cfg.Handlers.Register(key, f)
+}
+
+// JSON makes a handler of a function that wants its payload decoded. A payload that is not JSON, or not of that type,
+// makes the run fail.
+func JSON[T any](f func(ctx context.Context, payload T, a Attempt) error) Handler {
+	return func(ctx context.Context, a Attempt) error {
+		var v T
+		if len(a.Payload) > 0 {
+			if err := json.Unmarshal(a.Payload, &v); err != nil {
+				return fmt.Errorf("payload: %w", err)
+			}
+		}
+		return f(ctx, v, a)
+	}
+}
+
+// Name is the name of the node.
+func (n *Node) Name() string { return n.cfg.Name }
+
+// Ready tells why the node is not ready to change and start jobs, or nil.
+func (n *Node) Ready() error {
+	switch st := n.Status(); {
+	case st.Ready:
+		return nil
+	case st.Session == "":
+		return errors.New("the node has no session: it is starting, or MySQL is out of reach")
+	}
+	return errors.New("the node is draining, or its lease is not fresh")
+}
+
+// readyLook is between looks at whether the node has a session.
+const readyLook = 20 * time.Millisecond
+
+// AwaitReady returns once the node has a session, or says why it never will: ctx has ended, or the node has.
+func (n *Node) AwaitReady(ctx context.Context) error {
+	_, err := n.awaitEditor(ctx)
+	return err
+}
+
+func (n *Node) awaitEditor(ctx context.Context) (*schedule.Editor, error) {
+	for {
+		if e := n.Editor(); e != nil {
+			return e, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", n.whyNot(), context.Cause(ctx))
+		case <-n.over:
+			return nil, ErrStopped
+		case <-time.After(readyLook):
+		}
+	}
+}
+
+func (n *Node) whyNot() error {
+	if !n.started.Load() {
+		return errors.New("the node does not run: call Run")
+	}
+	if err := n.Ready(); err != nil {
+		return err
+	}
+	return errors.New("the node has just become ready")
+}

@@ -1,0 +1,110 @@
+package node_test
+
+import (
+	"context"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go-crontab/execute"
+	"go-crontab/job"
+	"go-crontab/node"
+)
+
+// byApp executes the attempts of each app in its own way.
+type byApp map[string]execute.Executor
+
+func (x byApp) Execute(ctx context.Context, a execute.Attempt) job.Result {
+	return x[a.App].Execute(ctx, a)
+}
+
+// TestAppPauseHolds pauses a busy app, and the whole cluster, again and again: after each answer none of its jobs starts,
+// and the others go on.
+func TestAppPauseHolds(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l, others := newLedger(), newLedger()
+	both := func(cfg *node.Config) { cfg.Executor = byApp{"busy": l, "other": others} }
+	n, other := c.start("one", both), c.start("two", both)
+	for range 15 {
+		n.create(job.Spec{App: "busy", Name: "busy " + string(rune('a'+c.count("SELECT COUNT(*) FROM job"))), Every: job.Duration(100 * time.Millisecond)})
+	}
+	n.create(job.Spec{App: "other", Name: "other", Every: job.Duration(100 * time.Millisecond)})
+	for i, app := range []string{"busy", "", "busy"} {
+		begun, _ := l.counts()
+		n.await("it is busy", 15*time.Second, func() bool { now, _ := l.counts(); return now > begun+30 })
+		time.Sleep(time.Duration(i) * 13 * time.Millisecond)
+		if _, err := other.Editor().PauseApp(t.Context(), app, job.PauseRequest{Reason: "load"}); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := l.counts()
+		went, _ := others.counts()
+		time.Sleep(700 * time.Millisecond)
+		if after, _ := l.counts(); after != before {
+			t.Errorf("pause of %q: %d runs started after it was answered", app, after-before)
+		}
+		if goes, _ := others.counts(); (goes > went) != (app != "") {
+			t.Errorf("pause of %q: %d runs of another app", app, goes-went)
+		}
+		if err := n.Editor().ResumeApp(t.Context(), app); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begun, _ := l.counts()
+	n.await("it is busy again", 15*time.Second, func() bool { now, _ := l.counts(); return now > begun+30 })
+	if _, doubles := l.counts(); doubles != 0 {
+		t.Errorf("%d due times were executed twice", doubles)
+	}
+	n.await("the pauses are cleared away", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM pause") == 0 })
+	if k := c.count("SELECT COUNT(*) FROM job WHERE held = 1"); k != 0 {
+		t.Errorf("%d jobs are held", k)
+	}
+	if k := c.count("SELECT COUNT(*) FROM history WHERE outcome = 6 AND reason NOT LIKE 'paused with%: load' AND reason NOT LIKE 'paused from%: load' AND reason NOT LIKE 'overlap%'"); k != 0 {
+		t.Errorf("%d runs were skipped for another reason", k)
+	}
+}
+
+// TestPauseEndsThoughItsNodeDied kills the node that would have resumed a job and an app.
+func TestPauseEndsThoughItsNodeDied(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	doomed := c.process("doomed")
+	well := c.start("well", nil)
+	j := well.create(job.Spec{Name: "alone", Every: job.Duration(time.Second)})
+	held := well.create(job.Spec{App: "a", Name: "with its app", Every: job.Duration(time.Second)})
+	until := job.MicrosOf(well.Now().Add(4 * time.Second))
+	if _, err := well.Editor().Pause(t.Context(), j.ID, job.PauseRequest{Until: until}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := well.Editor().PauseApp(t.Context(), "a", job.PauseRequest{Until: until}); err != nil {
+		t.Fatal(err)
+	}
+	doomed.signal(syscall.SIGKILL)
+	for _, j := range []job.Job{j, held} {
+		well.await("it runs again", 20*time.Second, func() bool {
+			runs := c.history(j.ID)
+			return len(runs) > 0 && runs[len(runs)-1].Outcome == job.Succeeded && runs[len(runs)-1].Due >= until
+		})
+		counted := 0
+		for _, r := range c.history(j.ID) {
+			if r.Outcome == job.Succeeded && r.Started > until-2_000_000 && r.Started < until {
+				t.Errorf("%s: started at %s, though it was paused until %s", j.Spec.Name, r.Started, until)
+			}
+			if r.Count > 1 && strings.HasPrefix(r.Reason, "paused from ") {
+				counted++
+			}
+		}
+		if counted > 1 {
+			t.Errorf("%s: %d counted runs for one pause", j.Spec.Name, counted)
+		}
+	}
+	for _, kind := range []string{"job", "app"} {
+		if n := c.count("SELECT COUNT(*) FROM audit WHERE kind = ? AND action = 'resume' AND who = 'go-crontab' AND origin = 'well'", kind); n != 1 {
+			t.Errorf("%d lines of the audit say that the pause of the %s ended, want 1", n, kind)
+		}
+	}
+	well.await("the dead node's line", 20*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM audit WHERE kind = 'session' AND action = 'reap' AND name = 'doomed'") == 1
+	})
+}

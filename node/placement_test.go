@@ -1,0 +1,182 @@
+package node_test
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go-crontab/execute"
+	"go-crontab/job"
+	"go-crontab/node"
+)
+
+// labelled starts a node with labels.
+func (c *cluster) labelled(name string, l execute.Executor, labels map[string]string) *member {
+	return c.start(name, func(cfg *node.Config) { cfg.Executor, cfg.Labels = l, labels })
+}
+
+// TestPlacement runs jobs with selectors on three nodes with different labels: each where it may, on time although its
+// bucket prefers another node, and none twice.
+func TestPlacement(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l := newLedger()
+	one := c.labelled("one", l, map[string]string{"zone": "a", "gpu": ""})
+	c.labelled("two", l, map[string]string{"zone": "b"})
+	c.labelled("three", l, map[string]string{"zone": "a"})
+	where := map[string]string{
+		"zone=b":            "two",
+		"gpu":               "one",
+		"zone in (a), !gpu": "three",
+		"node in (one,two)": "one two",
+		"!gpu":              "two three",
+		"os!=none":          "one two three",
+		"":                  "one two three",
+	}
+	first := one.Now().Add(1500 * time.Millisecond).Truncate(time.Microsecond)
+	nodes := map[int64]string{}
+	var jobs []job.Job
+	for selector, names := range where {
+		for i := range 6 {
+			j := one.create(job.Spec{Name: fmt.Sprint(i, ": ", selector, "."), Every: job.Duration(time.Second), Start: &first, Selector: selector})
+			jobs = append(jobs, j)
+			nodes[j.ID] = names
+		}
+	}
+	time.Sleep(8 * time.Second)
+	until := one.Now().Add(-1500 * time.Millisecond)
+	c.settled(10*time.Second, until)
+	if got := account(t, c, l, jobs, until); got[job.Succeeded] < 5*len(jobs) || got[job.Missed]+got[job.Lost] > 0 {
+		t.Errorf("outcomes: %v", got)
+	}
+	late := 0
+	for _, j := range jobs {
+		for _, r := range c.history(j.ID) {
+			if !strings.Contains(nodes[j.ID], r.Node) {
+				t.Errorf("%q ran on %s, want one of %s", j.Spec.Selector, r.Node, nodes[j.ID])
+			}
+			if r.Lateness > 700_000 {
+				late++
+			}
+		}
+	}
+	// What a bucket's preferred node may not run would be a second late, each time.
+	if late > len(jobs) {
+		t.Errorf("%d runs were late", late)
+	}
+}
+
+// TestNoNodeMatches has due times wait for a node that is not there, and come back when it is.
+func TestNoNodeMatches(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l := newLedger()
+	one := c.labelled("one", l, nil)
+	once := one.create(job.Spec{Name: "once", At: ptr(one.Now()), Selector: "zone=a, !gpu"})
+	often := one.create(job.Spec{Name: "often", Every: job.Duration(time.Second), Selector: "zone=a", Overlap: job.OverlapAllow})
+	quick := one.create(job.Spec{Name: "quick", Every: job.Duration(500 * time.Millisecond), Selector: "zone=a",
+		Misfire: job.Misfire{Policy: job.MisfireSkip, After: job.Duration(3 * time.Second)}})
+	good := one.create(job.Spec{Name: "good", Every: job.Duration(time.Second)})
+	one.await("the single due time waits", 10*time.Second, func() bool {
+		waits, err := c.db.Waiting(t.Context(), []int64{once.ID}, 10)
+		return err == nil && len(waits) == 1 && waits[0].Kind == 3 && waits[0].Expires == 0
+	})
+	one.await("what is too late ends missed", 15*time.Second, func() bool { return len(c.history(quick.ID)) >= 4 })
+	for _, r := range c.history(quick.ID) {
+		if r.Outcome != job.Missed || r.Reason != "no node matches zone=a" || r.Started != 0 {
+			t.Errorf("got %+v", r.Run)
+		}
+	}
+	if n := len(c.history(once.ID)) + len(c.history(often.ID)); n != 0 {
+		t.Errorf("%d runs of jobs that no node may run", n)
+	}
+	if n := c.count("SELECT COUNT(*) FROM task WHERE state = 0 AND place > 0 AND due_now < ?", one.Now().Add(-6*time.Second).UnixMicro()); n > 0 {
+		t.Errorf("%d overdue tasks are in the way of claims", n)
+	}
+	c.labelled("two", l, map[string]string{"zone": "a"})
+	one.await("they run once there is a node", 10*time.Second, func() bool {
+		return len(c.history(once.ID)) == 1 && c.count("SELECT COUNT(*) FROM waiting") == 0
+	})
+	if r := c.history(once.ID)[0]; r.Outcome != job.Succeeded || r.Node != "two" || r.Lateness < 3_000_000 {
+		t.Errorf("got %+v, want it late on two", r.Run)
+	}
+	until := one.Now().Add(-time.Second)
+	c.settled(10*time.Second, until)
+	for name, j := range map[string]job.Job{"often": often, "good": good} {
+		if got := account(t, c, l, []job.Job{j}, until); got[job.Succeeded] < 5 || got[job.Missed]+got[job.Lost] > 0 {
+			t.Errorf("%s: outcomes %v", name, got)
+		}
+	}
+}
+
+// TestTheOnlyNodeDies kills the only node that a job may run on: its due times wait, visibly, until it is back.
+func TestTheOnlyNodeDies(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l := newLedgerFile(t)
+	well := c.start("well", nil)
+	doomed := c.process("doomed")
+	j := well.create(job.Spec{Name: "there", Every: job.Duration(time.Second), Selector: "node=doomed", Command: l.command("0")})
+	well.await("it runs there", 10*time.Second, func() bool { return len(c.history(j.ID)) >= 2 })
+	doomed.signal(syscall.SIGKILL)
+	well.await("due times wait for it", expiry+15*time.Second, func() bool {
+		waits, err := c.db.Waiting(t.Context(), []int64{j.ID}, 10)
+		return err == nil && len(waits) > 0 && waits[0].Kind == 3
+	})
+	again := c.process("doomed")
+	well.await("it has caught up", 20*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM waiting") == 0 && c.count("SELECT COUNT(*) FROM task WHERE due < ?", well.Now().Add(-3*time.Second).UnixMicro()) == 0
+	})
+	again.signal(syscall.SIGTERM)
+	again.exit()
+	for _, r := range c.history(j.ID) {
+		switch r.Outcome {
+		case job.Succeeded, job.Skipped: // a due time may find the one before it executing
+		case job.Lost:
+		default:
+			t.Errorf("got %+v", r.Run)
+		}
+		if r.Outcome == job.Succeeded && r.Node != "doomed" {
+			t.Errorf("ran on %s", r.Node)
+		}
+	}
+	l.check()
+}
+
+// TestAnEditMovesWhatIsOverdue changes the selector of a job whose due times wait, and of one that a busy node has
+// prepared.
+func TestAnEditMovesWhatIsOverdue(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	release := make(chan struct{})
+	l := newLedger()
+	l.took = func(a execute.Attempt) time.Duration {
+		if a.Command == "block" {
+			<-release
+		}
+		return 0
+	}
+	one := c.start("one", func(cfg *node.Config) { cfg.Executor, cfg.Slots = l, 1 })
+	c.labelled("two", l, nil)
+	lost := one.create(job.Spec{Name: "lost", At: ptr(one.Now()), Selector: "zone=nowhere"})
+	one.create(job.Spec{Name: "blocks", At: ptr(one.Now()), Selector: "node=one", Command: "block"})
+	one.await("no slot is free", 5*time.Second, func() bool { return one.Status().Executing == 1 })
+	stuck := one.create(job.Spec{Name: "stuck", At: ptr(one.Now()), Selector: "node=one"})
+	one.await("one waits for a node", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM waiting WHERE kind = 3") == 1 })
+	for _, j := range []job.Job{lost, stuck} {
+		spec := j.Spec
+		spec.Selector = "node=two"
+		if _, err := one.Editor().Update(t.Context(), j.ID, j.Version, spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one.await("both ran", 10*time.Second, func() bool { return len(c.history(lost.ID)) == 1 && len(c.history(stuck.ID)) == 1 })
+	close(release)
+	for _, j := range []job.Job{lost, stuck} {
+		if r := c.history(j.ID)[0]; r.Outcome != job.Succeeded || r.Node != "two" {
+			t.Errorf("%s: got %+v", j.Spec.Name, r.Run)
+		}
+	}
+}

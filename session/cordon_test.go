@@ -1,0 +1,138 @@
+package session
+
+import "testing"
+
+// cordon says what an operator says of a node; since 0 takes it back.
+func (f *fixture) cordon(node string, since int64) {
+	f.Helper()
+	if f.exec("DELETE FROM node WHERE name = ?", node); since != 0 {
+		f.exec("INSERT INTO node (name, cordoned, since) VALUES (?, 1, ?)", node, since)
+	}
+}
+
+// TestCordon: a session whose node is cordoned is no member, gives back again and again, and says so with a beat once
+// it has obeyed; then it is a member again.
+func TestCordon(t *testing.T) {
+	f := setUp(t)
+	s := f.join("one")
+	f.join("two")
+	r, changed := f.reaper(s)
+	gaveBack := 0
+	r.Cordoned = func() { gaveBack++ }
+	look := func() (index, of int) {
+		if err := r.reap(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		index, of, _ = s.Share()
+		return index, of
+	}
+	told := func() bool {
+		select {
+		case <-s.tell:
+			return true
+		default:
+			return false
+		}
+	}
+	if index, of := look(); index < 0 || of != 2 || s.Cordoned() {
+		t.Fatalf("before: index %d of %d, cordoned %t", index, of, s.Cordoned())
+	}
+	_, _, seen := s.Membership()
+	if look(); told() || gaveBack != 0 {
+		t.Error("a look at nothing new gave back")
+	}
+	if _, _, again := s.Membership(); again != seen {
+		t.Errorf("a look at the same members has number %d, want %d", again, seen)
+	}
+
+	f.cordon("one", 77)
+	if index, of := look(); index != -1 || of != 1 || !s.Cordoned() || gaveBack != 1 {
+		t.Errorf("cordoned: index %d of %d, cordoned %t, gave back %d times", index, of, s.Cordoned(), gaveBack)
+	}
+	if labels, index, again := s.Membership(); len(labels) != 1 || index != -1 || again == seen {
+		t.Errorf("cordoned: members %v, index %d, number %d", labels, index, again)
+	}
+	if look(); gaveBack != 2 || told() {
+		t.Errorf("gave back %d times, want at each look; it told that it has obeyed", gaveBack)
+	}
+	for i, want := range []bool{true, false} {
+		if s.ObeyCordon(); told() != want {
+			t.Errorf("obeyed, time %d: told %t, want %t", i+1, !want, want)
+		}
+	}
+	h, _ := f.heartbeat(s)
+	if err := h.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.want("the cordon that was seen", 77, "SELECT cordon_seen FROM session WHERE id = ?", s.id[:])
+	sessions, err := f.db.Sessions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range sessions {
+		if cordoned := row.ID == s.id; (row.Cordoned == 77 && row.CordonSeen == 77) != cordoned {
+			t.Errorf("%s: %+v", row.Node, row)
+		}
+	}
+
+	f.cordon("one", 99) // taken back and said again between two looks
+	if look(); told() {
+		t.Error("told that it has obeyed before it has")
+	}
+	if s.ObeyCordon(); !told() {
+		t.Error("another cordon was obeyed, and it did not tell")
+	}
+	f.cordon("one", 0)
+	*changed = 0
+	if index, of := look(); index < 0 || of != 2 || s.Cordoned() || !told() || *changed != 1 {
+		t.Errorf("uncordoned: index %d of %d, cordoned %t, changed %d times", index, of, s.Cordoned(), *changed)
+	}
+	if s.ObeyCordon(); told() {
+		t.Error("obeyed no cordon, and told so")
+	}
+	if err := h.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.want("the cordon that was seen", 0, "SELECT cordon_seen FROM session WHERE id = ?", s.id[:])
+}
+
+// TestACordonOutlivesSessions: a session that registers for a node that is cordoned knows it from the first instant on.
+func TestACordonOutlivesSessions(t *testing.T) {
+	f := setUp(t)
+	f.cordon("one", 77)
+	f.exec("INSERT INTO node (name, cordoned, since) VALUES ('two', 0, 5)")
+	if s := f.join("one"); !s.Cordoned() {
+		t.Error("it does not know that its node is cordoned")
+	}
+	if s := f.join("two"); s.Cordoned() {
+		t.Error("it takes its node for cordoned")
+	}
+}
+
+// TestLabelsAreStored: what a node says of itself is what its peers read.
+func TestLabelsAreStored(t *testing.T) {
+	f := setUp(t)
+	me := Identity{Node: "one", Slots: 3, Labels: map[string]string{"zone": `a"b\`, "höhe": "東"}, Handlers: []string{"mail", "a/b"}}
+	s, err := Register(t.Context(), f.db, f.join("clock").Clock, f.timings, me, f.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.exec("UPDATE session SET labels = 'no JSON', handlers = '{}' WHERE node = 'clock'")
+	sessions, err := f.db.Sessions(t.Context())
+	if err != nil || len(sessions) != 2 {
+		t.Fatalf("got %d sessions, %v", len(sessions), err)
+	}
+	for _, row := range sessions {
+		all := row.AllLabels()
+		want := 4
+		if row.ID != s.id {
+			want = 0 // what a hand wrote
+		}
+		if len(all) != want {
+			t.Errorf("%s: got labels %v", row.Node, all)
+		}
+		if _, has := all["handler/a/b"]; want > 0 && (all["zone"] != `a"b\` || all["höhe"] != "東" || !has) {
+			t.Errorf("got labels %v", all)
+		}
+	}
+}
