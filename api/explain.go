@@ -90,9 +90,10 @@ type inquiry struct {
 	now job.Micros
 	at  time.Time // the due time that is meant
 
-	spec     job.Spec     // the definition that was in force then, or is, for what lies ahead
-	schedule job.Schedule // nil when it cannot be made
-	e        explanation
+	spec      job.Spec // the definition that was in force then, or is, for what lies ahead
+	calendars []*job.Calendar
+	schedule  job.Schedule // nil when it cannot be made
+	e         explanation
 }
 
 // explain: GET /api/v1/jobs/{id}/explain?at=. A deleted job is explained as well.

@@ -47,32 +47,40 @@ func (x *inquiry) findDefinition() error {
 	if text != "" {
 		if spec, err := job.DecodeSpec(text); err == nil {
 			x.spec = spec
-			x.schedule = x.compile(&x.spec)
-			return nil
+			return x.makeSchedule()
 		}
 	}
 	if x.j.SpecErr == nil {
-		x.schedule = x.compile(&x.spec)
+		return x.makeSchedule()
 	}
 	return nil
 }
 
-// beforeOrAfterItsLife explains an instant at which there was no such job.
-func (x *inquiry) beforeOrAfterItsLife() (done bool, err error) {
-	at := job.MicrosOf(x.at)
-	if at < x.j.Created {
-		x.e.Created = &changeView{At: stamp(x.j.Created)}
-		e, err := optional(x.cfg.DB.AuditAfter(x.ctx, x.ofJob(job.ActionCreate), at))
-		if err != nil {
-			return false, err
-		}
-		by := ""
-		if e != nil {
-			x.e.Created, by = viewOfChange(e), " by "+e.Who
-		}
-		x.say(causeEarlier, "The job was created later, at %s%s.", x.e.Created.At, by)
-		return true, nil
+func (x *inquiry) makeSchedule() (err error) {
+	if len(x.spec.Calendars) > 0 {
+		x.calendars, err = x.cfg.DB.CalendarsNamed(x.ctx, x.spec.Calendars)
 	}
+	x.schedule = x.compile(&x.spec)
+	return err
+}
+
+// wasYounger says when the job was created.
+func (x *inquiry) wasYounger() error {
+	e, err := optional(x.cfg.DB.AuditAfter(x.ctx, x.ofJob(job.ActionCreate), job.MicrosOf(x.at)))
+	if err != nil {
+		return err
+	}
+	by := ""
+	x.e.Created = &changeView{At: stamp(x.j.Created)}
+	if e != nil {
+		x.e.Created, by = viewOfChange(e), " by "+e.Who
+	}
+	x.say(causeEarlier, "The job was created later, at %s%s.", x.e.Created.At, by)
+	return nil
+}
+
+// wasDeleted explains an instant at which there was no such job any more.
+func (x *inquiry) wasDeleted() (bool, error) {
 	if !x.j.Deleted {
 		return false, nil
 	}
@@ -80,18 +88,16 @@ func (x *inquiry) beforeOrAfterItsLife() (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	deleted, by := x.j.Updated, ""
+	at, by := x.j.Updated, ""
+	x.e.Deleted = &changeView{At: stamp(at)}
 	if e != nil {
-		deleted, by = e.At, " by "+e.Who
-	}
-	if at < deleted {
-		return false, nil
-	}
-	x.e.Deleted = &changeView{At: stamp(deleted)}
-	if e != nil {
+		at, by = e.At, " by "+e.Who
 		x.e.Deleted = viewOfChange(e)
 	}
-	x.say(causeDeleted, "The job was deleted before, at %s%s.", deleted, by)
+	if job.MicrosOf(x.at) < at {
+		return false, nil
+	}
+	x.say(causeDeleted, "The job was deleted before, at %s%s.", at, by)
 	return true, nil
 }
 
@@ -205,9 +211,9 @@ func (d *downView) words() string {
 	return fmt.Sprintf("No node was alive from %s to %s.", d.From, d.To)
 }
 
-// compile makes the schedule of a definition, nil when it cannot be made.
+// compile makes the schedule of a definition, nil when it cannot be made. Calendars are as they are now.
 func (x *inquiry) compile(spec *job.Spec) job.Schedule {
-	s, err := spec.Compile()
+	s, err := spec.Compile(x.calendars...)
 	if err != nil {
 		return nil
 	}
@@ -216,5 +222,5 @@ func (x *inquiry) compile(spec *job.Spec) job.Schedule {
 
 // closed tells which calendar excludes the instant, and why.
 func (x *inquiry) closed() (name, why string, ok bool) {
-	return x.spec.ExcludedBy(x.at)
+	return x.spec.ExcludedBy(x.at, x.calendars...)
 }

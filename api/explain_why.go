@@ -73,11 +73,15 @@ func (x *inquiry) unrecorded() error {
 		x.say(causeBroken, "The stored definition cannot be read: %v.", x.j.SpecErr)
 		return nil
 	}
-	if done, err := x.beforeOrAfterItsLife(); err != nil || done {
+	if deleted, err := x.wasDeleted(); err != nil || deleted {
 		return err
 	}
 	if !x.e.Due {
-		return x.notDue()
+		x.notDue()
+		return nil
+	}
+	if job.MicrosOf(x.at) < x.j.Created {
+		return x.wasYounger()
 	}
 	ahead := job.MicrosOf(x.at) > x.now
 	if ahead {
@@ -111,30 +115,25 @@ func (x *inquiry) unrecorded() error {
 }
 
 // notDue says why the instant was no due time.
-func (x *inquiry) notDue() error {
+func (x *inquiry) notDue() {
 	if x.e.Changed != nil {
 		defer func() { x.add("The definition was changed later, at %s by %s.", x.e.Changed.At, x.e.Changed.By) }()
 	}
 	if gap := gapNear(x.at, x.e.Before, x.e.After); gap != "" {
 		x.say(causeGap, "The clock skips a time of day here: daylight saving begins. The job fires at the end of the gap, at %s.", gap)
-		return nil
+		return
 	}
 	if first := x.firstPass(); first != "" {
 		x.say(causeRepeat, "The clock shows this time of day twice: daylight saving ends. The job fires on the first pass, at %s.", first)
-		return nil
+		return
 	}
 	if name, why, ok := x.closed(); ok {
 		x.e.Calendar = &closedView{name, why}
 		x.say(causeCalendar, "It would be a due time, but calendar %s excludes it: %s.", name, why)
-		return nil
+		return
 	}
-	spec := x.spec
-	spec.Start, spec.End, spec.MaxFires = nil, nil, 0
-	if spec.Every != 0 {
-		spec.Start = x.spec.Start // from which it is counted
-	}
-	switch unbounded := x.dueBy(spec); {
-	case x.spec.Start != nil && x.at.Before(*x.spec.Start) && (unbounded || spec.Every != 0):
+	switch unbounded := x.dueUnbounded(); {
+	case unbounded && x.spec.Start != nil && x.at.Before(*x.spec.Start):
 		x.say(causeTooEarly, "It lies before the start of the definition, %s.", x.spec.Start.Format(time.RFC3339Nano))
 	case unbounded && x.spec.End != nil && x.at.After(*x.spec.End):
 		x.say(causeTooLate, "It lies after the end of the definition, %s.", x.spec.End.Format(time.RFC3339Nano))
@@ -143,7 +142,19 @@ func (x *inquiry) notDue() error {
 	default:
 		x.unshifted()
 	}
-	return nil
+}
+
+// dueUnbounded tells whether the instant would be a due time of the definition without its bounds.
+func (x *inquiry) dueUnbounded() bool {
+	spec := x.spec
+	if start := spec.Start; spec.Every != 0 && start != nil && x.at.Before(*start) { // from which it is counted
+		earlier := start.Add(-(start.Sub(x.at)/time.Duration(spec.Every) + 1) * time.Duration(spec.Every))
+		spec.Start = &earlier
+	} else if spec.Every == 0 {
+		spec.Start = nil
+	}
+	spec.End, spec.MaxFires = nil, 0
+	return x.dueBy(spec)
 }
 
 // unshifted says that the instant is no due time, or that it would be one without jitter.

@@ -92,6 +92,9 @@ var changes = []struct{ method, path, body, look string }{
 	{"DELETE", "/api/v1/jobs/1", "", "GET /api/v1/jobs/1 "},
 	{"POST", "/api/v1/jobs/1/pause", "", "GET /api/v1/jobs/1 "},
 	{"POST", "/api/v1/jobs/1/resume", "", "GET /api/v1/jobs/1 "},
+	{"POST", "/api/v1/apps/a/pause", `{"reason": "x"}`, "GET /api/v1/pauses "},
+	{"POST", "/api/v1/apps/a/resume", "", "GET /api/v1/pauses "},
+	{"POST", "/api/v1/cluster/pause", "", "GET /api/v1/pauses "},
 	{"POST", "/api/v1/jobs/1/run", "", "GET /api/v1/runs?job_id=1 "},
 }
 

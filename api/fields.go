@@ -199,6 +199,9 @@ func (f *fields) textMap(name string, to *map[string]string) {
 		}
 		m[k] = s
 	}
+	if len(m) == 0 {
+		m = nil // as when it is left out: the same definition is stored in one way
+	}
 	*to = m
 }
 

@@ -11,9 +11,16 @@ import (
 
 func clusterCommand(c *console) *cobra.Command {
 	cmd := &cobra.Command{Use: "cluster", Short: "List the nodes and what they do", Args: nothing, Example: "  go-crontab cluster"}
+	cmd.AddCommand(
+		pauseAll(c, "pause", "Stop the due times of all jobs", nothing, "  go-crontab cluster pause --reason \"database moves\" --until 2h"),
+		resumeAll(c, "resume", "Give the jobs of a paused cluster their due times back", nothing, "  go-crontab cluster resume"))
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		v, raw, err := get[clusterView](cmd.Context(), r, "/api/v1/cluster", nil)
+		if err != nil {
+			return err
+		}
+		pauses, _, err := get[page[pauseView]](cmd.Context(), r, "/api/v1/pauses", nil)
 		if err != nil {
 			return err
 		}
@@ -27,7 +34,7 @@ func clusterCommand(c *console) *cobra.Command {
 				return err
 			}
 			c.notef("%s, session expiry %s, as %s sees it\n", plain(v.Server), v.SessionExpiry, plain(v.Node))
-			return nil
+			return r.notePauses(pauses.Items)
 		})
 	}
 	return cmd

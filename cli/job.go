@@ -17,8 +17,8 @@ const jobArgument = "one JOB (its id, app/name, or name)"
 func jobCommand(c *console) *cobra.Command {
 	return newGroup("job", "Add, look at and change jobs",
 		jobAdd(c), jobList(c), jobShow(c), jobNext(c), jobHistory(c), jobExplain(c),
-		jobChange(c, "pause", "paused", "Stop a job's due times until it is resumed"),
-		jobChange(c, "resume", "resumed", "Give a paused job its due times back"),
+		jobPause(c),
+		jobChange(c, "resume", "resumed", "Give a paused job its due times back", func() (any, error) { return struct{}{}, nil }),
 		jobRun(c), jobRemove(c))
 }
 
@@ -52,8 +52,8 @@ func findJob(ctx context.Context, r *remote, arg string) (j jobView, raw json.Ra
 	return j, raw, err
 }
 
-// jobChange is pause or resume.
-func jobChange(c *console, verb, done, short string) *cobra.Command {
+// jobChange is pause or resume, with what is sent for each job.
+func jobChange(c *console, verb, done, short string, body func() (any, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: verb + " JOB…", Short: short, Args: wants(1, -1, jobArgument),
 		Example:           "  go-crontab job " + verb + " backup",
@@ -61,12 +61,16 @@ func jobChange(c *console, verb, done, short string) *cobra.Command {
 	}
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		sent, err := body()
+		if err != nil {
+			return err
+		}
 		for _, arg := range args {
 			j, _, err := findJob(cmd.Context(), r, arg)
 			if err != nil {
 				return err
 			}
-			j, raw, err := ask[jobView](cmd.Context(), r, http.MethodPost, j.path()+"/"+verb, nil, struct{}{})
+			j, raw, err := ask[jobView](cmd.Context(), r, http.MethodPost, j.path()+"/"+verb, nil, sent)
 			if err != nil {
 				return err
 			}
@@ -88,6 +92,10 @@ func nextDue(j *jobView, now time.Time) string {
 	switch {
 	case j.NextDue != nil:
 		return ", next due " + both(j.NextDue, j.zone(), now)
+	case j.Status == "paused" && j.Pause != nil && j.Pause.Scope != "job":
+		return ", but " + plain(j.Pause.what()) + " is paused: no due times until that is resumed"
+	case j.Status == "paused" && j.Pause != nil && j.Pause.Until != nil:
+		return ", no due times until " + both(j.Pause.Until, j.zone(), now)
 	case j.Status == "paused":
 		return ", no due times until it is resumed"
 	case j.Status == "finished":

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,12 +15,24 @@ type explanationView struct {
 	Runs   []runView `json:"runs"`
 	Before *dueView  `json:"before"`
 	After  *dueView  `json:"after"`
+
+	Pause   *pauseView  `json:"pause"`
+	Changed *changeView `json:"changed"`
+}
+
+// changeView is when the job's definition was changed, and by whom.
+type changeView struct {
+	At *time.Time `json:"at"`
+	By string     `json:"by"`
 }
 
 func jobExplain(c *console) *cobra.Command {
 	at := ""
 	cmd := &cobra.Command{
 		Use: "explain JOB --at TIME", Short: "Say why a job did, or did not, run at some time", Args: wants(1, 1, jobArgument),
+		Long: `Say why a job did, or did not, run at some time: what became of it then, or by whom it was paused, what it waits for,
+which calendar or change of the clocks kept it from being due, when no node was alive, and so on. It goes by the
+definition that was in force then. A job that was deleted is named by its id.`,
 		Example:           "  go-crontab job explain backup --at \"2027-01-31 03:00\"\n  go-crontab job explain backup --at 2027-01-31T03:00:00+01:00",
 		ValidArgsFunction: completeJobs(c),
 	}
@@ -27,6 +40,9 @@ func jobExplain(c *console) *cobra.Command {
 	cmd.Flags().StringVar(&at, "at", "", "the time, in the job's time zone unless it says another")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		j, _, err := findJob(cmd.Context(), r, args[0])
+		if codeOf(err) == exitNotFound && strings.Trim(args[0], "0123456789") == "" {
+			j, err = jobView{ID: args[0], App: "job", Name: args[0]}, nil // deleted, perhaps
+		}
 		if err != nil {
 			return err
 		}
@@ -48,8 +64,14 @@ func jobExplain(c *console) *cobra.Command {
 				due  *dueView
 			}{{"before", e.Before}, {"after", e.After}} {
 				if around.due != nil && around.due.Due != nil {
-					c.notef("%-16s %s\n", fmt.Sprintf("due time %s:", around.word), absolute(around.due.Due, j.zone()))
+					c.notef("%-17s %s\n", fmt.Sprintf("due time %s:", around.word), absolute(around.due.Due, j.zone()))
 				}
+			}
+			if e.Pause != nil {
+				c.notef("%-17s %s\n", plain(e.Pause.what())+" paused:", plain(e.Pause.words(j.zone(), time.Now())))
+			}
+			if e.Changed != nil {
+				c.notef("%-17s %s by %s\n", "changed later:", absolute(e.Changed.At, j.zone()), plain(e.Changed.By))
 			}
 			return nil
 		})

@@ -71,6 +71,9 @@ func jobCard(j *jobView, now time.Time) card {
 	d.add("job", j.fullName(), bold)
 	d.add("id", fmt.Sprintf("%s, version %d", j.ID, j.Version))
 	d.add("status", j.Status, statusColour(j.Status))
+	if j.Pause != nil {
+		d.add("paused", j.Pause.what()+" "+j.Pause.words(zone, now), yellow)
+	}
 	d.add("error", j.Error, red)
 	d.add("description", j.Description)
 	d.add("owner", j.Owner)

@@ -48,6 +48,7 @@ type jobView struct {
 	} `json:"retry"`
 	OnLost   string     `json:"on_lost"`
 	Status   string     `json:"status"`
+	Pause    *pauseView `json:"pause"`
 	Error    string     `json:"error"`
 	Warnings []string   `json:"warnings"`
 	Version  int64      `json:"version"`

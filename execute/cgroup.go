@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -73,7 +72,7 @@ func openCgroups(dir, proc string) (*cgroups, error) {
 		switch {
 		case delegated(own):
 			dir = own
-		case delegated(filepath.Dir(own)):
+		case filepath.Base(own) == nodeCgroup && delegated(filepath.Dir(own)): // DelegateSubgroup=go-crontab
 			dir = filepath.Dir(own)
 		default:
 			return nil, fmt.Errorf("cgroup %s is not the node's alone%s", own, howDelegate)
@@ -334,10 +333,20 @@ func (g *cgroup) remove() {
 	_ = g.in.rmdir(g.dir)
 }
 
-// explainCgroup says why a fork into a cgroup was refused.
+// ofCgroup tells whether an error of a fork can only come of the cgroup that it was to go to.
+func ofCgroup(err error) bool {
+	for _, errno := range []error{unix.ENOSYS, unix.EBADF, unix.EBUSY, unix.ENODEV, unix.EOPNOTSUPP} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+// explain says why a fork into the cgroup was refused.
 func (g *cgroup) explain(err error) error {
-	if errors.Is(err, syscall.ENOSYS) {
-		return fmt.Errorf("limits: this node cannot start a process in a cgroup: Linux 5.7 or newer is needed, and a container that allows clone3")
+	if errors.Is(err, unix.ENOSYS) {
+		return errors.New("limits: this node cannot start a process in a cgroup: Linux 5.7 or newer is needed, and a container that allows clone3")
 	}
 	return fmt.Errorf("limits: start bash in cgroup %s: %w", g.dir, err)
 }

@@ -1,9 +1,9 @@
 // Package execute carries out one started attempt and says how it ended. It cannot reach the database: what it is
 // told stands in an [Attempt], what it learned in a job.Result.
 //
-// There is one [Executor] per kind of job: [Shell] runs `bash -c`, [Handlers] calls Go functions of the program that
-// embeds the node, [Noop] does nothing and is there to measure everything around it. [Executing] is the set of what is
-// under way.
+// There is one [Executor] per kind of job: [Shell] runs `bash -c`, [HTTP] sends a request, [Handlers] calls Go functions
+// of the program that embeds the node, [Noop] does nothing and is there to measure everything around it. [Kinds] hands
+// each attempt to the right one. [Executing] is the set of what is under way.
 //
 // # A command's life
 //
@@ -16,6 +16,15 @@
 // end by itself (`cmd > >(tee log)` needs a moment), then SIGTERM, and SIGKILL after the grace. cron would leave it
 // alone; a job that wants to leave a daemon starts it outside the group (`setsid server >/dev/null 2>&1 &`, or better
 // systemd-run) and one that wants its background work finished says `wait`.
+//
+// # A request's life
+//
+//	Execute ──▶ filled in, signed ──▶ connecting ──the guard lets it, it may begin──▶ sent ──status──▶ reading ──▶ job.Result
+//	             what is wrong: Failed    │ timeout, ctx: nothing was sent               │ timeout, ctx: the connection is closed
+//
+// What was sent cannot be taken back, and whether a server whose connection breaks stops its work is up to it. It gets
+// an Idempotency-Key, and no request is repeated behind the job's back. What may be called is decided by the address
+// that a name was resolved to, at each connection (http_guard.go).
 //
 // # Invariants
 //

@@ -2,6 +2,7 @@ package execute
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -135,8 +136,39 @@ func (x *exchange) run(ctx context.Context) error {
 // maxRedirectBody is how many bytes of the text beside a redirect are read.
 const maxRedirectBody = 16 << 10
 
-// send sends one request and returns the answer, whose body is still to be read.
+// send sends one request and returns the answer, whose body is still to be read. A server that says that it did not
+// look at the request, because it is about to close its end of a connection that many share, is asked again.
 func (x *exchange) send(ctx context.Context) (*http.Response, error) {
+	for try := 1; ; try++ {
+		resp, err := x.sendOnce(ctx)
+		if err == nil || try == maxTries || !unseen(err) {
+			return resp, err
+		}
+		x.leave()
+	}
+}
+
+const maxTries = 3
+
+// unseen tells whether an error of HTTP/2 promises that the server did nothing: that is what RFC 9113 says of a stream
+// that was refused, and of one above the last that a GOAWAY names.
+func unseen(err error) bool {
+	var refused streamError
+	return errors.As(err, &refused) && refused.Code == refusedStream || strings.HasSuffix(err.Error(), "graceful shutdown GOAWAY")
+}
+
+// streamError is what net/http makes of its own, which has no name for others, when it is asked for one like it.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (streamError) Error() string { return "stream error" }
+
+const refusedStream = 7 // REFUSED_STREAM
+
+func (x *exchange) sendOnce(ctx context.Context) (*http.Response, error) {
 	x.stage = connecting
 	to := destination{scheme: x.filled.URL.Scheme, addr: address(x.filled.URL)}
 	conn, err := x.connect(ctx, to)

@@ -17,7 +17,8 @@ import (
 //	take: an idle one, or a new one ──▶ one request ──▶ done: idle again, or closed
 //
 // An HTTP/1 connection has one request at a time and is in the pool only while it has none. One of HTTP/2 stays in the
-// pool, and is taken by many, until it is full.
+// pool, and is taken by many, until it is full; but its first request it has alone, since only with the first answer we
+// know how many the server lets there be.
 type pool struct {
 	guard *guard
 	plain *http.Transport // makes connections without TLS options, and keeps none
@@ -91,9 +92,6 @@ func (p *pool) take(ctx context.Context, to destination, options func() (*tls.Co
 	if err := cc.Reserve(); err != nil { // closed already
 		return nil, errors.Join(errBroken, cc.Close())
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.list(c)
 	return c, nil
 }
 
@@ -106,7 +104,7 @@ func (p *pool) takeIdle(to destination) *conn {
 	for list := p.idle[to]; len(list) > 0; list = p.idle[to] {
 		c := list[len(list)-1]
 		ok := c.Reserve() == nil
-		if !ok || c.Available() == 0 {
+		if !ok || !c.used || c.Available() == 0 {
 			p.unlist(len(list)-1, to)
 		}
 		if ok {

@@ -208,10 +208,9 @@ func look(name string) (string, error) {
 
 // explain says why a fork was refused. The kernel's word alone is no help: "no such file" may mean bash or the folder.
 func (s *Shell) explain(err error, a Attempt, p *plan) error {
-	if p.cgroup != nil && !errors.Is(err, unix.E2BIG) && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EAGAIN) {
-		return p.cgroup.explain(err)
-	}
 	switch {
+	case p.cgroup != nil && ofCgroup(err):
+		return p.cgroup.explain(err)
 	case errors.Is(err, unix.E2BIG):
 		return fmt.Errorf("start bash: the command has %d bytes, more than the system lets one argument have", len(a.Command))
 	case errors.Is(err, unix.EINVAL) && strings.ContainsRune(a.Command+a.Job+a.App, 0):
@@ -230,6 +229,9 @@ func (s *Shell) explain(err error, a Attempt, p *plan) error {
 	as := ""
 	if p.credential != nil {
 		as = fmt.Sprintf(" as user %d, group %d", p.credential.Uid, p.credential.Gid)
+	}
+	if p.cgroup != nil {
+		as += " in cgroup " + p.cgroup.dir
 	}
 	return fmt.Errorf("start %s in %s%s: %w", s.cfg.Bash, p.dir, as, err)
 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -100,6 +101,7 @@ func (c *CalendarSpec) Validate() error {
 }
 
 // Compile makes a calendar of the definition. Its errors are Problems.
+// What it returns holds on to the definition, which must not be changed any more.
 func (c *CalendarSpec) Compile() (*Calendar, error) {
 	var p Problems
 	checkName(&p, "name", c.Name)
@@ -120,9 +122,11 @@ func (c *CalendarSpec) Compile() (*Calendar, error) {
 	out.exclude = newDaySet(c.Exclude, "exclude", &p)
 	out.include = newDaySet(c.Include, "include", &p)
 	out.lend(&p)
-	if text, err := c.Encode(); err != nil || len(text) > MaxCalendarSize {
+	text, err := c.Encode()
+	if err != nil || len(text) > MaxCalendarSize {
 		p.add("calendar", "takes %d bytes, at most %d are kept; shorten the notes", len(text), MaxCalendarSize)
 	}
+	out.digest = sha256.Sum256([]byte(text))
 	if p != nil {
 		return nil, p
 	}
@@ -230,9 +234,10 @@ func DecodeCalendar(text string) (CalendarSpec, error) {
 
 // Calendar is a definition, compiled. It is immutable and safe for concurrent use.
 type Calendar struct {
-	name string
-	spec *CalendarSpec
-	zone *time.Location // nil: that of whoever asks
+	name   string
+	digest [sha256.Size]byte
+	spec   *CalendarSpec
+	zone   *time.Location // nil: that of whoever asks
 
 	exclude, include daySet
 	off, work        weekdays   // closed by weekday; the working days of the week
@@ -244,6 +249,12 @@ type Calendar struct {
 
 // Name returns the name.
 func (c *Calendar) Name() string { return c.name }
+
+// Spec returns the definition, which nobody may change.
+func (c *Calendar) Spec() *CalendarSpec { return c.spec }
+
+// Digest is that of the definition as Encode writes it: calendars that have the same are the same.
+func (c *Calendar) Digest() [sha256.Size]byte { return c.digest }
 
 // Allows tells whether an instant is open: in the calendar's time zone, or, if it has none, in that of t.
 func (c *Calendar) Allows(t time.Time) bool {

@@ -54,45 +54,50 @@ type daySet struct {
 	yearly []int32 // the same by day of a leap year; nil: no yearly entry
 }
 
+// daySpan is the days that an entry names, from the first to the last one.
+type daySpan struct {
+	from, to int64
+	yearly   bool
+}
+
+// span reads the days of an entry; part is the field that is wrong.
+func (d CalendarDay) span() (s daySpan, part string, err error) {
+	if s.from, s.yearly, err = parseDate(d.Date); err != nil {
+		return s, "date", err
+	}
+	if s.to = s.from; d.End == "" {
+		return s, "", nil
+	}
+	yearly := false
+	s.to, yearly, err = parseDate(d.End)
+	switch {
+	case err != nil:
+	case yearly != s.yearly:
+		err = fmt.Errorf("%q does not go with %q: either both have a year or none", d.End, d.Date)
+	case s.to < s.from && !yearly:
+		err = fmt.Errorf("%s is before %s", d.End, d.Date)
+	}
+	return s, "end", err
+}
+
 // newDaySet reads a list of entries.
 func newDaySet(list []CalendarDay, name string, p *Problems) daySet {
 	var s daySet
-	field := func(i int, part string) string { return fmt.Sprintf("%s[%d].%s", name, i, part) }
-	type span struct {
-		entry    int
-		from, to int64
-	}
-	var dated []span
+	dated := map[int]daySpan{}
 	low, high := lastCalendarDay, firstCalendarDay
 	for i, e := range list {
-		checkText(p, field(i, "note"), e.Note, MaxCalendarNote)
-		from, yearly, err := parseDate(e.Date)
-		if err != nil {
-			p.add(field(i, "date"), "%v", err)
-			continue
+		field := func(part string) string { return fmt.Sprintf("%s[%d].%s", name, i, part) }
+		checkText(p, field("note"), e.Note, MaxCalendarNote)
+		span, part, err := e.span()
+		switch {
+		case err != nil:
+			p.add(field(part), "%v", err)
+		case span.yearly:
+			s.paintYearly(i, int(span.from), int(span.to))
+		default:
+			dated[i] = span
+			low, high = min(low, span.from), max(high, span.to)
 		}
-		to := from
-		if e.End != "" {
-			var endYearly bool
-			to, endYearly, err = parseDate(e.End)
-			switch {
-			case err != nil:
-				p.add(field(i, "end"), "%v", err)
-				continue
-			case yearly != endYearly:
-				p.add(field(i, "end"), "%q does not go with %q: either both have a year or none", e.End, e.Date)
-				continue
-			case to < from && !yearly:
-				p.add(field(i, "end"), "%s is before %s", e.End, e.Date)
-				continue
-			}
-		}
-		if yearly {
-			s.paintYearly(i, int(from), int(to))
-			continue
-		}
-		dated = append(dated, span{i, from, to})
-		low, high = min(low, from), max(high, to)
 	}
 	if len(dated) == 0 {
 		return s
@@ -110,9 +115,13 @@ func newDaySet(list []CalendarDay, name string, p *Problems) daySet {
 		}
 		return i
 	}
-	for _, d := range dated {
+	for entry := range list {
+		d, ok := dated[entry]
+		if !ok {
+			continue
+		}
 		for i := next(int32(d.from - low)); i <= int32(d.to-low); i = next(i) {
-			s.byDay[i], free[i] = int32(d.entry+1), i+1
+			s.byDay[i], free[i] = int32(entry+1), i+1
 		}
 	}
 	return s

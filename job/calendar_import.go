@@ -109,7 +109,7 @@ var csvColumns = []struct {
 // ParseCSV reads a day or a range of days from each line: date, end, kind, note, as, of which only the date is needed. A
 // header may name the columns in another order. Dates are 2027-02-06, 2027/2/6, 20270206, or 12-25 for each year; the
 // kind is exclude (or holiday, closed, off; the default) or include (or workday, open, makeup); as is for included days,
-// see [CalendarDay]. Columns are divided by commas, or by semicolons or tabs if the first line has no comma. Empty lines
+// see [CalendarDay]. Columns are divided by commas, or by semicolons or tabs if the first row has no comma. Empty lines
 // and those that begin with # are left out. Errors are Problems of lines.
 func ParseCSV(text []byte) (ImportedDays, error) {
 	text, err := importText(text)
@@ -117,13 +117,14 @@ func ParseCSV(text []byte) (ImportedDays, error) {
 		return ImportedDays{}, err
 	}
 	r := csv.NewReader(bytes.NewReader(text))
-	r.FieldsPerRecord, r.TrimLeadingSpace, r.Comment = -1, true, '#'
-	first, _, _ := bytes.Cut(text, []byte("\n"))
+	r.FieldsPerRecord, r.Comment = -1, '#'
+	first := firstRow(text)
 	for _, other := range []rune{';', '\t'} {
 		if !bytes.ContainsRune(first, ',') && bytes.ContainsRune(first, other) {
 			r.Comma = other
 		}
 	}
+	r.TrimLeadingSpace = r.Comma != '\t' // it would take empty columns for space
 	var im importer
 	columns := []string{"date", "end", "kind", "note", "as"}
 	for n := 0; !im.enough; n++ {
@@ -147,6 +148,16 @@ func ParseCSV(text []byte) (ImportedDays, error) {
 		im.csvLine(line, record, columns)
 	}
 	return im.done()
+}
+
+// firstRow is the first line that is not left out.
+func firstRow(text []byte) []byte {
+	for line := range bytes.Lines(text) {
+		if len(bytes.TrimSpace(line)) > 0 && line[0] != '#' {
+			return line
+		}
+	}
+	return nil
 }
 
 // isHeader tells whether a record names a date's column.
@@ -200,14 +211,12 @@ func (im *importer) csvLine(line int, record, columns []string) {
 		return
 	}
 	d := CalendarDay{Date: spreadsheetDate(cells["date"]), End: spreadsheetDate(cells["end"]), As: cells["as"], Note: cells["note"]}
-	var p Problems
-	newDaySet([]CalendarDay{{Date: d.Date, End: d.End}}, "", &p)
 	_, isDay := parseWeekday(d.As)
-	switch {
-	case p != nil && d.End == "":
-		im.wrong(line, "%s", p[0].Message)
-	case p != nil:
-		im.wrong(line, "%s; the columns are %s", p[0].Message, strings.Join(columns, ", "))
+	switch _, part, err := d.span(); {
+	case err != nil && part == "end":
+		im.wrong(line, "%v; the columns are %s", err, strings.Join(columns, ", "))
+	case err != nil:
+		im.wrong(line, "%v", err)
 	case d.As != "" && !include:
 		im.wrong(line, "as %q goes with the kind include", shorten(d.As))
 	case d.As != "" && !isDay && !strings.EqualFold(d.As, asWorkday):

@@ -105,7 +105,7 @@ func await(t testing.TB, what string, limit time.Duration, ok func() bool) {
 // create adds a job through a node.
 func (m *member) create(spec job.Spec) job.Job {
 	m.t.Helper()
-	if spec.Command == "" {
+	if spec.Command == "" && spec.HTTP == nil && spec.Handler == "" {
 		spec.Command = "true"
 	}
 	j, err := m.Editor().Create(m.t.Context(), spec, false)

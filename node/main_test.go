@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 
 func beNode(name string) int {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", name)
-	n, err := node.New(node.Config{DSN: os.Getenv("DSN"), Name: name, Expiry: expiry, Log: log, SpoolDir: os.Getenv("SPOOL")})
+	n, err := node.New(node.Config{DSN: os.Getenv("DSN"), Name: name, Expiry: expiry, Log: log, SpoolDir: os.Getenv("SPOOL"),
+		HTTPAllow: []string{"127.0.0.1"}})
 	if err != nil {
 		log.Error("cannot run", "error", err)
 		return 1

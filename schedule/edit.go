@@ -233,6 +233,9 @@ func (e *Editor) edit(ctx context.Context, id int64, line job.Entry, fn func(*sq
 			return nil, fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
 		}
 		j.Covers = inForce(pauses)
+		if err := catchUp(tx, j, e.Session.Now(), e.Session); err != nil {
+			return nil, err
+		}
 		live, err := tx.LiveTasks(id)
 		if err != nil {
 			return nil, err

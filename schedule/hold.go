@@ -22,6 +22,9 @@ func holdJobs(tx *sql.Tx, jobs []*sql.JobRow, s Session, now job.Micros) (more b
 	ids := make([]int64, len(jobs))
 	for i, j := range jobs {
 		ids[i] = j.ID
+		if err := catchUp(tx, j, now, s); err != nil {
+			return false, err
+		}
 	}
 	live, err := tx.LiveTasksOf(ids, planRows)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // How long who cordons a node is kept waiting until its sessions have given back what they had prepared.
 const (
-	cordonWait = 4 * time.Second
+	cordonWait = 8 * time.Second
 	cordonLook = 50 * time.Millisecond
 )
 

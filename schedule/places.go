@@ -46,6 +46,7 @@ type grouping struct {
 	places int
 	shares []share
 	others []int // places that are not this session's
+	plain  bool  // no job wants anything of nodes: there is nothing to tell apart
 }
 
 // share are places that the same members take: the index-th of every of buckets is this session's.
@@ -143,8 +144,8 @@ func (p *Places) look(s Session, ahead, others job.Micros) []sql.Slice {
 		return append(preferred(s, ahead), everything(others))
 	}
 	g := p.grouped()
-	if len(g.shares) == 1 && g.places == 1 {
-		return append(preferred(s, ahead), everything(others)) // nobody wants anything of nodes: nothing to tell apart
+	if g.plain {
+		return append(preferred(s, ahead), everything(others))
 	}
 	_, _, buckets := s.Share()
 	var out []sql.Slice
@@ -202,6 +203,7 @@ func (p *Places) grouped() *grouping {
 		}
 		g.shares[n].places = append(g.shares[n].places, id)
 	}
+	g.plain = g.places == 1 && len(g.shares) == 1 && g.shares[0].of == len(labels)
 	p.group = g
 	return g
 }

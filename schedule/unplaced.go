@@ -210,8 +210,10 @@ func lateStart(j *sql.JobRow, due job.Micros) (until job.Micros, bounded bool) {
 	if m.Policy == job.MisfireSkip {
 		return 0, true
 	}
-	if age := time.Duration(m.MaxAge); age > 0 {
-		until, bounded = due.Add(age), true
+	for _, age := range []job.Duration{m.MaxAge, j.Spec.StartDeadline} {
+		if end := due.Add(time.Duration(age)); age > 0 && (!bounded || end < until) {
+			until, bounded = end, true
+		}
 	}
 	if m.Policy != job.MisfireLatest {
 		return until, bounded

@@ -205,7 +205,7 @@ func TestRowsThatMovedAreLeft(t *testing.T) {
 	f.exec("UPDATE task SET session_id = ?, launch = launch + 1 WHERE id IN (?, ?)", rejoined[:], rows[0].ID, rows[2].ID)
 	f.exec("DELETE FROM task WHERE id = ?", rows[3].ID)
 	r, _ := f.reaper(s)
-	if err := r.freeBatch(t.Context(), dead, rows); err != nil {
+	if err := r.orphans().freeBatch(t.Context(), dead, rows); err != nil {
 		t.Fatal(err)
 	}
 	f.want("tasks of the other session", 2, "SELECT COUNT(*) FROM task WHERE job_id = ? AND session_id = ? AND state > 0", jobID, rejoined[:])

@@ -47,7 +47,8 @@ type ChunkRange struct {
 	From, To int64
 }
 
-// CutChunks removes pieces.
+// CutChunks removes pieces. The hints here keep a small table from being scanned, and pieces of others from being
+// waited for.
 func (tx *Tx) CutChunks(ranges []ChunkRange) error {
 	for part := range slices.Chunk(ranges, 200) {
 		cond, args := "", make([]any, 0, 4*len(part))
@@ -56,7 +57,7 @@ func (tx *Tx) CutChunks(ranges []ChunkRange) error {
 			cond += " OR session_id = ? AND launch = ? AND at_byte >= ? AND at_byte < ?"
 			args = append(args, r.Launch.Session[:], r.Launch.N, r.From, r.To)
 		}
-		if _, err := tx.exec("cut chunks", "DELETE FROM chunk WHERE "+strings.TrimPrefix(cond, " OR "), args...); err != nil {
+		if _, err := tx.exec("cut chunks", "DELETE c FROM chunk c FORCE INDEX (PRIMARY) WHERE "+strings.TrimPrefix(cond, " OR "), args...); err != nil {
 			return err
 		}
 	}
@@ -72,7 +73,7 @@ func (tx *Tx) DropChunks(launches []job.Launch) error {
 	for session, counters := range bySession {
 		for part := range slices.Chunk(counters, 500) {
 			list, args := in([]any{session[:]}, part)
-			if _, err := tx.exec("drop chunks", "DELETE FROM chunk WHERE session_id = ? AND launch IN "+list, args...); err != nil {
+			if _, err := tx.exec("drop chunks", "DELETE c FROM chunk c FORCE INDEX (PRIMARY) WHERE session_id = ? AND launch IN "+list, args...); err != nil {
 				return err
 			}
 		}
@@ -94,7 +95,7 @@ func (tx *Tx) TakeChunks(session uuid.UUID, counters []int64) (map[int64]job.Out
 		err := rows.Scan(&n, &p.At, &p.Data)
 		pieces[n] = append(pieces[n], p)
 		return err
-	}, "SELECT launch, at_byte, data FROM chunk WHERE session_id = ? AND launch IN "+list+" ORDER BY launch, at_byte FOR UPDATE", args...)
+	}, "SELECT launch, at_byte, data FROM chunk FORCE INDEX (PRIMARY) WHERE session_id = ? AND launch IN "+list+" ORDER BY launch, at_byte FOR UPDATE", args...)
 	if err != nil || len(pieces) == 0 {
 		return nil, err
 	}

@@ -16,10 +16,15 @@ type JobRow struct {
 	job.Job
 	SpecText string
 	SpecErr  error
+	Replan   bool // a calendar was changed, and no planner has been here since; NextDue is then, or before
+
+	// Calendars are those that the definition names, once LearnCalendars has read them.
+	Calendars    []*job.Calendar
+	CalendarsErr error
 }
 
 const jobColumns = "id, app, name, living, hash, place, version, spec, paused, held, paused_at, paused_by, pause_reason, pause_until," +
-	" next_due, last_due, error, created, updated, " + coverColumns
+	" replan, next_due, last_due, error, created, updated, " + coverColumns
 
 func scanJob(rows *stdsql.Rows) (JobRow, error) {
 	var (
@@ -30,7 +35,7 @@ func scanJob(rows *stdsql.Rows) (JobRow, error) {
 		covers    [2]stdsql.NullString
 	)
 	err := rows.Scan(&j.ID, &app, &name, &living, &j.Hash, &j.Place, &j.Version, &j.SpecText, &j.Paused, &j.Held, &j.PausedAt, &j.PausedBy, &j.PauseReason,
-		&j.PauseUntil, &next, &j.LastDue, &j.Error, &j.Created, &j.Updated, &covers[0], &covers[1])
+		&j.PauseUntil, &j.Replan, &next, &j.LastDue, &j.Error, &j.Created, &j.Updated, &covers[0], &covers[1])
 	if err != nil {
 		return j, err
 	}
@@ -70,7 +75,7 @@ func (tx *Tx) InsertJob(j *job.Job, spec string) (int64, error) {
 // UpdateJob writes a job whose row this transaction has locked. LastDue is only ever raised.
 func (tx *Tx) UpdateJob(j *job.Job, spec string) error {
 	n, err := tx.exec("update job", "UPDATE job SET app = ?, name = ?, living = IF(?, NULL, 1), place = ?, version = ?, spec = ?, paused = ?, held = ?, paused_at = ?,"+
-		" paused_by = ?, pause_reason = ?, pause_until = ?, next_due = NULLIF(?, 0), last_due = GREATEST(last_due, ?), error = ?, updated = ?"+
+		" paused_by = ?, pause_reason = ?, pause_until = ?, replan = 0, next_due = NULLIF(?, 0), last_due = GREATEST(last_due, ?), error = ?, updated = ?"+
 		" WHERE id = ? AND version < ?",
 		j.Spec.App, j.Spec.Name, j.Deleted, j.Place, j.Version, spec, j.Paused, j.Held, int64(j.PausedAt), cut(j.PausedBy, 128), j.PauseReason, int64(j.PauseUntil),
 		int64(j.NextDue), int64(j.LastDue), cut(j.Error, 512), int64(j.Updated), j.ID, j.Version)
@@ -129,6 +134,7 @@ type Cursor struct {
 	JobID, Version int64
 	Seen, Next     job.Micros
 	LastDue        job.Micros // raised to this
+	Replan         bool       // was seen, and is done with this
 }
 
 // MoveCursors moves all cursors or returns ErrMoved. A stale planner, who would insert again what has been
@@ -139,12 +145,15 @@ func (tx *Tx) MoveCursors(cursors []Cursor) error {
 	}
 	rows := make([][]int64, len(cursors))
 	for i, c := range cursors {
-		rows[i] = []int64{c.JobID, c.Version, int64(c.Seen), int64(c.Next), int64(c.LastDue)}
+		rows[i] = []int64{c.JobID, c.Version, int64(c.Seen), int64(c.Next), int64(c.LastDue), 0}
+		if c.Replan {
+			rows[i][5] = 1
+		}
 	}
 	n, err := tx.exec("move cursors", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', version BIGINT PATH '$[1]',"+
-		" seen BIGINT PATH '$[2]', next BIGINT PATH '$[3]', last BIGINT PATH '$[4]')) n STRAIGHT_JOIN job j ON j.id = n.id"+
-		" SET j.next_due = NULLIF(n.next, 0), j.last_due = GREATEST(j.last_due, n.last)"+
-		" WHERE j.next_due = n.seen AND j.version = n.version AND j.paused = 0 AND j.living = 1", table(rows))
+		" seen BIGINT PATH '$[2]', next BIGINT PATH '$[3]', last BIGINT PATH '$[4]', replan INT PATH '$[5]')) n STRAIGHT_JOIN job j ON j.id = n.id"+
+		" SET j.next_due = NULLIF(n.next, 0), j.last_due = GREATEST(j.last_due, n.last), j.replan = 0"+
+		" WHERE j.next_due = n.seen AND j.version = n.version AND j.replan = n.replan AND j.paused = 0 AND j.living = 1", table(rows))
 	if err == nil && n != int64(len(cursors)) {
 		err = fmt.Errorf("move cursors: %d of %d rows: %w", n, len(cursors), ErrMoved)
 	}

@@ -166,7 +166,7 @@ func (tx *Tx) HoldJobs(held []Held) error {
 		rows[i] = []int64{h.JobID, int64(h.At), int64(h.LastDue)}
 	}
 	n, err := tx.exec("hold jobs", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', at BIGINT PATH '$[1]', last BIGINT PATH '$[2]')) n"+
-		" STRAIGHT_JOIN job j ON j.id = n.id SET j.held = 1, j.paused_at = n.at, j.next_due = NULL, j.last_due = GREATEST(j.last_due, n.last)"+
+		" STRAIGHT_JOIN job j ON j.id = n.id SET j.held = 1, j.replan = 0, j.paused_at = n.at, j.next_due = NULL, j.last_due = GREATEST(j.last_due, n.last)"+
 		" WHERE j.paused = 0 AND j.held = 0 AND j.living = 1", table(rows))
 	if err == nil && n != int64(len(held)) {
 		err = fmt.Errorf("hold jobs: %d of %d rows: %w", n, len(held), ErrMoved)

@@ -118,7 +118,7 @@ func TestReads(t *testing.T) {
 			jobIDs, err = db.DueJobs(t.Context(), []Slice{all}, now, 200)
 			return 200, wantLen(err, len(jobIDs), 200)
 		}, "plan"},
-		{"lock jobs", inTx(200, func(tx *Tx) error {
+		{"lock jobs", inTx(400, func(tx *Tx) error { // each with a look at whether its app is paused
 			rows, err := tx.LockJobs(jobIDs)
 			return wantLen(err, len(rows), 200)
 		}), "PRIMARY"},

@@ -106,12 +106,17 @@ CREATE TABLE pause (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE calendar (
-  id      BIGINT       NOT NULL AUTO_INCREMENT,
-  name    VARCHAR(128) NOT NULL,
-  version BIGINT       NOT NULL DEFAULT 1,
-  spec    MEDIUMTEXT   NOT NULL COMMENT 'the days as JSON',
-  created BIGINT       NOT NULL,
-  updated BIGINT       NOT NULL,
+  id       BIGINT       NOT NULL AUTO_INCREMENT,
+  name     VARCHAR(128) NOT NULL,
+  version  BIGINT       NOT NULL DEFAULT 1,
+  spec     MEDIUMTEXT   NOT NULL COMMENT 'the definition as JSON',
+  digest   BINARY(32)   NOT NULL COMMENT 'SHA-256 of spec: who knows it need not read that',
+  timezone VARCHAR(64)  NOT NULL DEFAULT '' COMMENT 'of the definition, for lists, as the next two',
+  excludes INT          NOT NULL DEFAULT 0,
+  includes INT          NOT NULL DEFAULT 0,
+  named    BIGINT       NOT NULL DEFAULT 0 COMMENT 'written by each change of a job that names it, so that such and changes of the calendar exclude each other',
+  created  BIGINT       NOT NULL,
+  updated  BIGINT       NOT NULL,
   PRIMARY KEY (id),
   UNIQUE KEY name (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -1,0 +1,282 @@
+package api_test
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go-crontab/job"
+)
+
+// past makes a job that was created long ago, with a definition that no API would have to wait for.
+func (s *site) past(name string, created time.Time, body object) (id string) {
+	s.t.Helper()
+	id = s.create(name, body).text("id")
+	s.exec("UPDATE job SET created = ? WHERE id = ?", created.UnixMicro(), id)
+	s.exec("UPDATE audit SET at = ? WHERE kind = 'job' AND ref = ?", created.UnixMicro(), id)
+	return id
+}
+
+func (s *site) exec(query string, args ...any) {
+	s.t.Helper()
+	if _, err := s.db.Raw().Exec(query, args...); err != nil {
+		s.t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// audited writes a line of the audit as of an instant.
+func (s *site) audited(at time.Time, e job.Entry) {
+	s.t.Helper()
+	s.exec("INSERT INTO audit (at, who, action, kind, ref, app, reason, was, became) VALUES (?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), NULLIF(?, ''))",
+		at.UnixMicro(), e.Who, e.Action, e.Kind, e.Ref, e.App, e.Reason, e.Was, e.Became)
+}
+
+func (s *site) explain(id, at string) object {
+	s.t.Helper()
+	return s.call("GET", "/api/v1/jobs/"+id+"/explain?at="+strings.ReplaceAll(at, "+", "%2B"), nil).want(200).object()
+}
+
+// TestExplainTheDefinition: why an instant is, or was, no due time.
+func TestExplainTheDefinition(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	long := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	bounded := s.past("bounded", long, object{"schedule": "0 3 * * *", "start": "2030-01-01T00:00:00Z", "end": "2030-06-30T00:00:00Z"})
+	counted := s.past("counted", long, object{"schedule": "0 3 * * *", "start": "2030-01-01T00:00:00Z", "max_fires": 3})
+	regular := s.past("regular", long, object{"schedule": nil, "every": "1h", "start": "2030-01-01T00:00:00Z"})
+	shifted := s.past("shifted", long, object{"schedule": "0 3 * * *", "jitter": "30m"})
+	berlin := s.past("berlin", long, object{"schedule": "30 2 * * *", "timezone": "Europe/Berlin"})
+	second := s.past("second", long, object{"schedule": nil, "every": "1h", "start": "2030-01-01T00:00:00.25Z"})
+	deleted := s.past("deleted", long, object{"schedule": "0 3 1 1 *"})
+	s.call("DELETE", "/api/v1/jobs/"+deleted, nil).want(204)
+	for name, c := range map[string]struct {
+		job, at     string
+		due         bool
+		cause, says string
+	}{
+		"before its start":               {bounded, "2029-05-01T03:00:00Z", false, "before_start", "before the start of the definition, 2030-01-01T00:00:00Z"},
+		"after its end":                  {bounded, "2030-07-01T03:00:00Z", false, "after_end", "after the end of the definition, 2030-06-30T00:00:00Z"},
+		"within, and not due":            {bounded, "2030-05-01T04:00:00Z", false, "not_due", "no due time"},
+		"due often enough":               {counted, "2030-01-04T03:00:00Z", false, "max_fires", "max_fires is 3"},
+		"due for the last time":          {counted, "2030-01-03T03:00:00Z", true, "ahead", "lies ahead"},
+		"an interval before its start":   {regular, "2029-12-31T22:00:00Z", false, "before_start", "before the start"},
+		"between two of an interval":     {regular, "2029-12-31T22:30:00Z", false, "not_due", "no due time"},
+		"a shifted one":                  {shifted, "2030-05-01T03:00:00Z", false, "shifted", "part of its jitter, 30m"},
+		"a gap":                          {berlin, "2031-03-30T02:30:00+01:00", false, "gap", "2031-03-30T03:00:00+02:00"},
+		"the first pass":                 {berlin, "2031-10-26T02:30:00+02:00", true, "ahead", "lies ahead"},
+		"the second pass":                {berlin, "2031-10-26T02:30:00+01:00", false, "repeat", "first pass, at 2031-10-26T02:30:00+02:00"},
+		"the second of a due time":       {second, "2031-10-26T05:00:00Z", true, "ahead", "lies ahead"},
+		"an instant in that second":      {second, "2031-10-26T05:00:00.1Z", false, "not_due", "no due time"},
+		"after it was deleted":           {deleted, "2090-01-01T03:00:00Z", true, "deleted", "by anonymous"},
+		"before it was deleted":          {deleted, "2021-01-01T03:00:00Z", true, "no_record", "no record of it any more"},
+		"before the deleted was created": {deleted, "2019-01-01T03:00:00Z", true, "definition_is_younger", "created later, at 2020-01-01T00:00:00Z by anonymous"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := s.explain(c.job, c.at)
+			if got.text("cause") != c.cause || !strings.Contains(got.text("answer"), c.says) || (got.text("due") == "true") != c.due {
+				t.Errorf("at %s: got %v; want %v, %s, %q", c.at, got, c.due, c.cause, c.says)
+			}
+		})
+	}
+	if got := s.explain(second, "2031-10-26T05:00:00Z"); got.text("due_time") != "2031-10-26T05:00:00.25Z" {
+		t.Errorf("got %v, want the due time that is meant", got)
+	}
+}
+
+// TestExplainTheDefinitionThen: the definition that was in force counts.
+func TestExplainTheDefinitionThen(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	created := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	id := s.past("j", created, object{"schedule": "0 3 * * *"})
+	for i, schedule := range []string{"0 4 * * *", "0 5 * * *"} {
+		s.call("PATCH", "/api/v1/jobs/"+id, object{"schedule": schedule}).want(200)
+		s.exec("UPDATE audit SET at = ?, who = ? WHERE kind = 'job' AND action = 'update' ORDER BY id DESC LIMIT 1", created.AddDate(1+i, 0, 0).UnixMicro(), "editor "+schedule[2:3])
+	}
+	for at, want := range map[string]struct{ due, changed string }{
+		"2024-06-01T03:00:00Z": {"true", "editor 4"},
+		"2024-06-01T04:00:00Z": {"false", "editor 4"},
+		"2025-06-01T04:00:00Z": {"true", "editor 5"},
+		"2025-06-01T05:00:00Z": {"false", "editor 5"},
+		"2026-06-01T05:00:00Z": {"true", ""},
+		"2026-06-01T03:00:00Z": {"false", ""},
+		"2090-06-01T05:00:00Z": {"true", ""},
+	} {
+		got := s.explain(id, at)
+		by := ""
+		if changed, ok := got["changed"].(map[string]any); ok {
+			by, _ = changed["by"].(string)
+		}
+		if got.text("due") != want.due || by != want.changed {
+			t.Errorf("at %s: got %v, want due %s, changed later by %q", at, got, want.due, want.changed)
+		}
+		if want.due == "false" && want.changed != "" && !strings.Contains(got.text("answer"), "changed later, at 202") {
+			t.Errorf("at %s: got %q", at, got.text("answer"))
+		}
+	}
+}
+
+// TestExplainPauses: by whom, why, from when to when, of the job, its app and the cluster.
+func TestExplainPauses(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	day := func(n int) time.Time { return time.Date(2025, 1, n, 0, 0, 0, 0, time.UTC) }
+	id := s.past("j", day(1), object{"schedule": "0 3 * * *"})
+	ref, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, e := range map[int]job.Entry{
+		2:  {Actor: job.Actor{Who: "ann"}, Action: job.ActionPause, Kind: job.KindJob, Ref: ref, Reason: "disk"},
+		4:  {Actor: job.Actor{Who: "bob"}, Action: job.ActionResume, Kind: job.KindJob, Ref: ref},
+		6:  {Actor: job.Actor{Who: "cid"}, Action: job.ActionPause, Kind: job.KindApp, App: "default", Reason: "move"},
+		7:  {Actor: job.Actor{Who: "cid"}, Action: job.ActionPause, Kind: job.KindApp, App: "other"},
+		8:  {Actor: job.Actor{Who: "bob"}, Action: job.ActionResume, Kind: job.KindApp, App: "default"},
+		10: {Actor: job.Actor{Who: "dot"}, Action: job.ActionPause, Kind: job.KindCluster, Became: `{"until":"2025-01-12T00:00:00Z"}`},
+		14: {Actor: job.Actor{Who: job.Itself}, Action: job.ActionResume, Kind: job.KindCluster},
+	} {
+		s.audited(day(n), e)
+	}
+	for at, want := range map[string]string{
+		"2025-01-01T03:00:00Z": "",
+		"2025-01-02T03:00:00Z": "job ann disk 2025-01-02T00:00:00Z 2025-01-04T00:00:00Z",
+		"2025-01-03T03:00:00Z": "job ann disk 2025-01-02T00:00:00Z 2025-01-04T00:00:00Z",
+		"2025-01-04T03:00:00Z": "",
+		"2025-01-06T03:00:00Z": "app cid move 2025-01-06T00:00:00Z 2025-01-08T00:00:00Z",
+		"2025-01-08T03:00:00Z": "",
+		"2025-01-11T03:00:00Z": "cluster dot  2025-01-10T00:00:00Z 2025-01-14T00:00:00Z",
+		"2025-01-13T03:00:00Z": "", // it was over, though nobody was there to see it
+	} {
+		got := s.explain(id, at)
+		p, _ := got["pause"].(map[string]any)
+		text := func(name string) string { v, _ := p[name].(string); return v }
+		words := strings.Join([]string{text("scope"), text("by"), text("reason"), text("since"), text("ended")}, " ")
+		if strings.TrimSpace(words) != want || (got.text("cause") == "paused") != (want != "") {
+			t.Errorf("at %s: got %v, want it paused: %q", at, got, want)
+		}
+		if by := text("by"); by != "" && !strings.Contains(got.text("answer"), "paused since "+text("since")+" by "+by) {
+			t.Errorf("at %s: got %q", at, got.text("answer"))
+		}
+	}
+}
+
+// TestExplainAnOutage: no node was alive, by what the audit knows of sessions.
+func TestExplainAnOutage(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	at := func(hour, minute int) time.Time { return time.Date(2025, 1, 2, hour, minute, 0, 0, time.UTC) }
+	id := s.past("j", at(0, 0), object{"schedule": "0 * * * *"})
+	life := func(from, to time.Time) string {
+		b, _ := json.Marshal(job.SessionLife{Session: "x", Started: from, LastBeat: to})
+		return string(b)
+	}
+	for _, c := range []struct{ from, to, seen time.Time }{
+		{at(1, 0), at(5, 30), at(9, 20)}, // buried when somebody came back
+		{at(2, 0), at(3, 0), at(3, 0)},
+		{at(9, 15), at(12, 0), at(12, 0)},
+	} {
+		s.audited(c.seen, job.Entry{Actor: job.Actor{Who: job.Itself}, Action: job.ActionReap, Kind: job.KindSession, Was: life(c.from, c.to)})
+	}
+	run := func(due, until time.Time, count int, reason string) {
+		s.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, reason, due_last, due_count, ended) VALUES (?, ?, 'sssssssssssssssx', ?, 7, ?, ?, ?, ?)",
+			id, due.UnixMicro(), due.Unix(), reason, until.UnixMicro(), count, at(9, 20).UnixMicro())
+	}
+	run(at(6, 0), at(9, 0), 4, "nobody could start it within 1m")
+	run(at(10, 0), at(10, 0), 1, "nobody could start it within 1m; misfire policy skip")
+	for hour, want := range map[int]string{
+		4: "no_record", 6: "cluster_down", 8: "cluster_down", 10: "missed", 11: "no_record",
+	} {
+		got := s.explain(id, at(hour, 0).Format(time.RFC3339))
+		if got.text("cause") != want {
+			t.Errorf("at %d: got %v, want %s", hour, got, want)
+		}
+		if want == "cluster_down" {
+			down, _ := got["down"].(map[string]any)
+			if down["from"] != "2025-01-02T05:30:00Z" || down["to"] != "2025-01-02T09:15:00Z" || !strings.Contains(got.text("answer"), "No node was alive from 2025-01-02T05:30:00Z to 2025-01-02T09:15:00Z") {
+				t.Errorf("at %d: got %v", hour, got)
+			}
+		}
+	}
+}
+
+// TestExplainWhatWaits: for what a due time waits, and what will become of it.
+func TestExplainWhatWaits(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	now := time.Now().Truncate(time.Second)
+	due := now.Add(-10 * time.Minute)
+	id := s.past("j", now.Add(-24*time.Hour), object{"schedule": nil, "every": "1h", "start": "2090-01-01T00:00:00Z"})
+	s.stopNode() // else it would be started
+	s.reopen()
+	s.exec("UPDATE job SET spec = JSON_SET(spec, '$.start', ?) WHERE id = ?", due.Format(time.RFC3339), id)
+	s.exec("INSERT INTO grp (id, name, slots, created, updated) VALUES (3, 'db', 1, 1, 1)")
+	put := func(state int) {
+		s.exec("DELETE FROM task")
+		s.exec("DELETE FROM waiting")
+		s.exec("INSERT INTO task (id, job_id, due, due_now, hash, state) VALUES (7, ?, ?, ?, 0, ?)", id, due.UnixMicro(), due.UnixMicro(), state)
+	}
+	for name, c := range map[string]struct {
+		state, kind int
+		expires     time.Time
+		cause, says string
+		waits       string
+	}{
+		"for a slot":            {0, 0, time.Time{}, "waiting", "waits for a node with a free slot", "slot"},
+		"for runs of its job":   {3, 1, time.Time{}, "waiting", "until the runs of the job before it have ended", "job"},
+		"for its group":         {3, 2, now.Add(time.Hour), "waiting", "a free slot of its group, db. If it cannot be started by", "group"},
+		"for a node":            {3, 3, now.Add(time.Hour), "no_node", "for a node that it may run on", "node"},
+		"for nobody knows what": {3, 0, time.Time{}, "waiting", "It is due and waits.", ""},
+	} {
+		put(c.state)
+		if c.kind != 0 {
+			expires := int64(1<<63 - 1)
+			if !c.expires.IsZero() {
+				expires = c.expires.UnixMicro()
+			}
+			s.exec("INSERT INTO waiting (task_id, kind, job_id, group_id, due, since, expires) VALUES (7, ?, ?, 3, ?, ?, ?)", c.kind, id, due.UnixMicro(), now.UnixMicro(), expires)
+		}
+		got := s.explain(id, due.Format(time.RFC3339))
+		w, _ := got["waiting"].(map[string]any)
+		waits, _ := w["for"].(string)
+		if got.text("cause") != c.cause || !strings.Contains(got.text("answer"), c.says) || waits != c.waits || got.text("due") != "true" {
+			t.Errorf("%s: got %v, want %s, %q", name, got, c.cause, c.says)
+		}
+	}
+	put(0)
+	s.exec("INSERT INTO pause (app, who, reason, since) VALUES ('', 'eve', 'move', ?)", now.UnixMicro())
+	if got := s.explain(id, due.Format(time.RFC3339)); got.text("cause") != "paused" || !strings.Contains(got.text("answer"), "The cluster is paused since") || !strings.Contains(got.text("answer"), "It will end skipped") {
+		t.Errorf("while the cluster is paused: got %v", got)
+	}
+}
+
+// TestExplainRecorded: a run's outcome, or what it met, is the cause.
+func TestExplainRecorded(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	created := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	id := s.past("j", created, object{"schedule": "0 * * * *"})
+	for i, c := range []struct {
+		outcome       job.Outcome
+		reason, cause string
+	}{
+		{job.Skipped, "overlap: the run due x is still executing", "overlap"},
+		{job.Skipped, "overlap: the queue is full", "overlap"},
+		{job.Skipped, "paused with app a by ann", "paused"},
+		{job.Skipped, "job was deleted", "deleted"},
+		{job.Skipped, "schedule: x", "skipped"},
+		{job.Missed, "could not be started by its deadline, 1m after it was due", "deadline"},
+		{job.Missed, "waited until its start deadline", "deadline"},
+		{job.Lost, "its node vanished while it was running", "lost"},
+		{job.Superseded, "the due time x took its place", "superseded"},
+	} {
+		due := created.Add(time.Duration(i+1) * time.Hour)
+		s.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, reason, due_last, ended) VALUES (?, ?, 'sssssssssssssssx', ?, ?, ?, ?, ?)",
+			id, due.UnixMicro(), i+1, c.outcome, c.reason, due.UnixMicro(), due.UnixMicro())
+		got := s.explain(id, due.Format(time.RFC3339))
+		if got.text("cause") != c.cause || !strings.Contains(got.text("answer"), c.reason) || len(got.items("runs")) != 1 {
+			t.Errorf("%s: got %v, want %s", c.reason, got, c.cause)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// pauseView is why due times are stopped, and until when.
+type pauseView struct {
+	Scope  string     `json:"scope"`
+	App    string     `json:"app"`
+	By     string     `json:"by"`
+	Reason string     `json:"reason"`
+	Since  *time.Time `json:"since"`
+	Until  *time.Time `json:"until"`
+	Jobs   *int64     `json:"jobs"`
+}
+
+// words says since when, until when, by whom and why.
+func (p *pauseView) words(zone *time.Location, now time.Time) string {
+	text := "since " + both(p.Since, zone, now)
+	if p.Until != nil {
+		text += " until " + both(p.Until, zone, now)
+	}
+	if p.By != "" {
+		text += " by " + p.By
+	}
+	if p.Reason != "" {
+		text += ": " + p.Reason
+	}
+	return text
+}
+
+// what names what is paused.
+func (p *pauseView) what() string {
+	switch p.Scope {
+	case "app":
+		return "app " + p.App
+	case "cluster":
+		return "the cluster"
+	}
+	return "the job"
+}
+
+// pauseFlags are those of every command that pauses something.
+type pauseFlags struct{ reason, until string }
+
+func (f *pauseFlags) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for whoever finds it paused")
+	cmd.Flags().StringVar(&f.until, "until", "", `when it ends by itself: "2h", or a time such as "2027-01-31 09:00"`)
+}
+
+// body is the request. How long something lasts is for the server to add up: its clock is the one that counts.
+func (f *pauseFlags) body(now time.Time) (map[string]string, error) {
+	b := map[string]string{}
+	if f.reason != "" {
+		b["reason"] = f.reason
+	}
+	if f.until == "" {
+		return b, nil
+	}
+	if d, err := time.ParseDuration(strings.TrimPrefix(f.until, "+")); err == nil {
+		b["until"] = d.String()
+		return b, nil
+	}
+	t, err := parseTime(f.until, time.Local, now)
+	if err != nil {
+		return nil, usageError("--until %w, or 2h", err)
+	}
+	b["until"] = t.Format(time.RFC3339Nano)
+	return b, nil
+}
+
+func jobPause(c *console) *cobra.Command {
+	var f pauseFlags
+	cmd := jobChange(c, "pause", "paused", "Stop a job's due times until it is resumed", func() (any, error) { return f.body(time.Now()) })
+	cmd.Example = "  go-crontab job pause backup\n  go-crontab job pause backup --reason \"disk is full\" --until 2h"
+	f.flags(cmd)
+	return cmd
+}
+
+func appCommand(c *console) *cobra.Command {
+	pause := pauseAll(c, "pause APP", "Stop the due times of all jobs of an app", wants(1, 1, "an APP"),
+		"  go-crontab app pause ops --reason \"database moves\" --until 2h")
+	resume := resumeAll(c, "resume APP", "Give the jobs of a paused app their due times back", wants(1, 1, "an APP"), "  go-crontab app resume ops")
+	return newGroup("app", "Pause and resume all jobs of an app", pause, resume)
+}
+
+// scopePath is where the pauses of an app, or of the cluster, are made.
+func scopePath(args []string) (path, what string) {
+	if len(args) == 0 {
+		return "/api/v1/cluster", "the cluster"
+	}
+	return "/api/v1/apps/" + url.PathEscape(args[0]), "app " + args[0]
+}
+
+// pauseAll pauses an app, or without an argument the cluster.
+func pauseAll(c *console, use, short string, args cobra.PositionalArgs, example string) *cobra.Command {
+	var f pauseFlags
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: args, Example: example,
+		Long: short + `, those that are added later included. What executes runs to its end, and what somebody asks for by
+hand still runs. When it ends, each job's misfire policy says what becomes of the due times that passed.`,
+	}
+	r := newRemote(c, cmd, "table", "json", "yaml")
+	f.flags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		body, err := f.body(time.Now())
+		if err != nil {
+			return err
+		}
+		path, what := scopePath(args)
+		p, raw, err := ask[pauseView](cmd.Context(), r, http.MethodPost, path+"/pause", nil, body)
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, "", func() error {
+			until := ", until it is resumed"
+			if p.Until != nil {
+				until = ", until " + both(p.Until, time.Local, time.Now())
+			}
+			c.printf("paused %s%s%s\n", plain(what), jobsOf(p.Jobs), until)
+			return nil
+		})
+	}
+	return cmd
+}
+
+func jobsOf(n *int64) string {
+	switch {
+	case n == nil:
+		return ""
+	case *n == 1:
+		return ", with 1 job"
+	}
+	return fmt.Sprintf(", with %d jobs", *n)
+}
+
+// resumeAll resumes an app, or without an argument the cluster.
+func resumeAll(c *console, use, short string, args cobra.PositionalArgs, example string) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: args, Example: example}
+	r := newRemote(c, cmd, "table", "json", "yaml")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		path, what := scopePath(args)
+		left, raw, err := ask[page[pauseView]](cmd.Context(), r, http.MethodPost, path+"/resume", nil, struct{}{})
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, "", func() error {
+			c.printf("resumed %s\n", plain(what))
+			return r.notePauses(left.Items)
+		})
+	}
+	return cmd
+}
+
+// notePauses says what is paused, beside the jobs that are paused alone.
+func (r *remote) notePauses(pauses []pauseView) error {
+	for _, p := range pauses {
+		r.notef("%s is paused %s\n", plain(p.what()), plain(p.words(time.Local, time.Now())))
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const loggedRun = "0bb2aa3e-dbd0-479e-bfdc-b17d6df5234d-7"
+
+// growing is an API with one run, whose output grows by a piece with each request, as the real one cuts it.
+type growing struct {
+	*httptest.Server
+	mu     sync.Mutex
+	all    string
+	known  int // bytes that are there by now
+	step   int // by which they grow
+	fails  int // requests that are refused before the next one is answered
+	broken int // status of those
+	asked  []string
+	ended  bool
+}
+
+func newGrowing(t *testing.T, all string, step int) *growing {
+	g := &growing{all: all, step: step, broken: http.StatusServiceUnavailable}
+	g.Server = httptest.NewServer(g)
+	t.Cleanup(g.Close)
+	return g
+}
+
+func (g *growing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.asked = append(g.asked, r.URL.RequestURI())
+	switch r.URL.Path {
+	case "/api/v1/runs/" + loggedRun:
+		fmt.Fprintf(w, `{"id":%q,"state":"running"}`, loggedRun)
+		return
+	case "/api/v1/runs/" + loggedRun + "/output":
+	default:
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	if g.fails > 0 {
+		g.fails--
+		w.WriteHeader(g.broken)
+		fmt.Fprintf(w, `{"title":"Not now","status":%d}`, g.broken)
+		return
+	}
+	from, _ := strconv.Atoi(r.URL.Query().Get("from"))
+	g.ended = g.known == len(g.all)
+	g.known = min(len(g.all), g.known+g.step)
+	state := map[bool]string{true: "ended", false: "running"}[g.ended]
+	next := g.known
+	if r.URL.Query().Get("raw") == "1" {
+		next = min(next, from+5) // a piece at a time
+		w.Header().Set("Output-State", state)
+		w.Header().Set("Output-Next", strconv.Itoa(next))
+		fmt.Fprint(w, g.all[from:next])
+		return
+	}
+	fmt.Fprintf(w, `{"state":%q,"from":%d,"next":%d,"text":%q}`, state, from, next, g.all[from:next])
+}
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	const all = "line one\nline two €\nand three\n"
+	for name, args := range map[string][]string{"text": nil, "bytes": {"--raw"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGrowing(t, all, 13)
+			g.fails = 2 // the node is just starting
+			got := command(append([]string{"run", "logs", loggedRun, "-f", "--server", g.URL}, args...)...)
+			if got.code != 0 || got.out != all || got.err != "" {
+				t.Errorf("got %+v, want %q", got, all)
+			}
+			if !g.ended {
+				t.Error("it did not wait for the end")
+			}
+		})
+	}
+	t.Run("without -f what is there is printed once", func(t *testing.T) {
+		t.Parallel()
+		g := newGrowing(t, all, 100)
+		if got := command("run", "logs", loggedRun, "--server", g.URL); got.code != 0 || len(g.asked) != 2 || g.asked[1] != "/api/v1/runs/"+loggedRun+"/output" {
+			t.Errorf("got %+v, asked %q", got, g.asked)
+		}
+	})
+	t.Run("what will not pass ends it", func(t *testing.T) {
+		t.Parallel()
+		g := newGrowing(t, all, 100)
+		g.fails, g.broken = 1, http.StatusNotFound
+		if got := command("run", "logs", loggedRun, "-f", "--server", g.URL); got.code != exitNotFound || !strings.Contains(got.err, "Not now") {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("a server that is older", func(t *testing.T) {
+		t.Parallel()
+		f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
+			"GET /api/v1/runs/" + loggedRun:             always(200, `{"id":"`+loggedRun+`"}`),
+			"GET /api/v1/runs/" + loggedRun + "/output": always(422, `{"title":"The request is not valid","status":422}`),
+		})
+		if got := command("run", "logs", loggedRun, "-f", "--server", f.URL); got.code != exitRefused {
+			t.Errorf("got %+v", got)
+		}
+	})
+}

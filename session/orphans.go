@@ -1,0 +1,204 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+// Orphans frees the tasks of sessions that are dead for good. Any number of nodes may do it at once.
+type Orphans struct {
+	DB      *sql.DB
+	Now     func() job.Micros      // MySQL's clock
+	Node    func(uuid.UUID) string // the name of the node that had a session, "" if nobody knows
+	Changed func()                 // called when tasks became idle
+	Log     *slog.Logger
+}
+
+// Free gives the tasks of a dead session back: those that were only prepared become idle, those that were
+// executing end lost.
+func (o *Orphans) Free(ctx context.Context, dead uuid.UUID) error {
+	for after := int64(0); ; {
+		rows, err := o.DB.SessionTasks(ctx, dead, after, batch)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		after = rows[len(rows)-1].ID
+		if err := o.freeHalves(ctx, dead, rows); err != nil {
+			return err
+		}
+	}
+}
+
+// freeHalves frees rows in one transaction. If MySQL refuses it, halves of it find out which row is to blame; that one
+// stays as it is.
+func (o *Orphans) freeHalves(ctx context.Context, dead uuid.UUID, rows []sql.TaskRow) error {
+	err := o.freeBatch(ctx, dead, rows)
+	switch {
+	case err == nil || !sql.BlamesRows(err):
+		return err
+	case len(rows) == 1:
+		o.Log.Error("task of a dead session cannot be freed", "task", rows[0].ID, "job_id", rows[0].JobID, "due", rows[0].Due, "error", err)
+		return nil
+	}
+	half := len(rows) / 2
+	return errors.Join(o.freeHalves(ctx, dead, rows[:half]), o.freeHalves(ctx, dead, rows[half:]))
+}
+
+func (o *Orphans) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.TaskRow) error {
+	ids := make([]int64, len(rows))
+	for i, t := range rows {
+		ids[i] = t.ID
+	}
+	var idle []int64
+	var lost []job.Run
+	woken := 0
+	err := o.DB.Tx(ctx, func(tx *sql.Tx) error {
+		idle, lost = nil, nil
+		var ended []int64
+		var again []sql.Again
+		var tried, over []job.Run
+		now := o.Now()
+		jobs, err := tx.LockJobs(executingJobs(rows))
+		if err != nil {
+			return err
+		}
+		if _, err := tx.LockGroups(groupsOf(jobs)); err != nil {
+			return err
+		}
+		locked, err := tx.LockTasks(ids)
+		if err != nil {
+			return err
+		}
+		written, err := tx.TakeChunks(dead, executingLaunches(locked, dead))
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			t, ok := locked[id]
+			switch {
+			case !ok || t.Launch.Session != dead: // somebody was faster
+			case t.State == job.Prepare:
+				idle = append(idle, id)
+			case t.State == job.Executing:
+				run := o.lostRun(t, now)
+				run.Output = written[t.Launch.N]
+				if rerun(jobs[t.JobID], t.Attempt) {
+					run.Final = false
+					again, tried = append(again, sql.Again{ID: id, DueNow: now}), append(tried, run)
+				} else {
+					ended, over = append(ended, id), append(over, run)
+				}
+				lost = append(lost, run)
+			}
+		}
+		if err := tx.Free(idle); err != nil {
+			return err
+		}
+		if err := tx.Retry(again, tried); err != nil {
+			return err
+		}
+		if err := tx.End(ended, over); err != nil {
+			return err
+		}
+		stopped := ended
+		for _, a := range again {
+			stopped = append(stopped, a.ID)
+		}
+		woken, err = wakeBehind(tx, lost, stopped, jobs, now)
+		return err
+	})
+	if err != nil {
+		return err // unknown too: the next look sees what stands
+	}
+	if woken > 0 {
+		o.Changed()
+	}
+	for _, run := range lost {
+		o.Log.Error("run lost: its node vanished", "run", run.Launch, "job_id", run.JobID, "due", run.Due, "node", run.Node, "started_again", !run.Final)
+	}
+	if len(lost) > 0 {
+		o.Changed()
+	}
+	if len(idle) > 0 {
+		o.Log.Info("freed prepared tasks of a dead session", "session", dead, "tasks", len(idle))
+		o.Changed()
+	}
+	return nil
+}
+
+// executingLaunches lists the counters of the attempts that end lost. What they wrote while their node lived is all
+// that is known of their output.
+func executingLaunches(locked map[int64]sql.TaskRow, dead uuid.UUID) []int64 {
+	var counters []int64
+	for _, t := range locked {
+		if t.Launch.Session == dead && t.State == job.Executing {
+			counters = append(counters, t.Launch.N)
+		}
+	}
+	slices.Sort(counters)
+	return counters
+}
+
+// groupsOf lists, in order, the groups of jobs.
+func groupsOf(jobs map[int64]*sql.JobRow) []string {
+	var out []string
+	for _, j := range jobs {
+		if j.Spec.Group != "" {
+			out = append(out, j.Spec.Group)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// wakeBehind wakes who waited for runs that are lost.
+func wakeBehind(tx *sql.Tx, lost []job.Run, tasks []int64, jobs map[int64]*sql.JobRow, now job.Micros) (int, error) {
+	var awaited, unslotted []int64
+	for _, run := range lost {
+		if j := jobs[run.JobID]; j != nil && j.SpecErr == nil && j.Spec.Awaited(run.Origin) {
+			awaited = append(awaited, run.JobID)
+		}
+	}
+	if len(groupsOf(jobs)) > 0 {
+		unslotted = tasks
+	}
+	slices.Sort(awaited)
+	return tx.Wake(slices.Compact(awaited), unslotted, now)
+}
+
+// executingJobs lists, in order, the jobs whose definition says what becomes of a lost run.
+func executingJobs(rows []sql.TaskRow) []int64 {
+	var ids []int64
+	for _, t := range rows {
+		if t.State == job.Executing {
+			ids = append(ids, t.JobID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// rerun tells whether a lost attempt is followed by another.
+func rerun(j *sql.JobRow, attempt int) bool {
+	if j == nil || j.SpecErr != nil {
+		return false
+	}
+	_, ok := j.Spec.Again(attempt, job.Lost, 0)
+	return ok
+}
+
+func (o *Orphans) lostRun(t sql.TaskRow, now job.Micros) job.Run {
+	started := max(t.Started, t.DueNow)
+	return job.Run{
+		Launch: t.Launch, JobID: t.JobID, Due: t.Due, Until: t.Due, Count: 1, Origin: t.Origin, Attempt: t.Attempt, Final: true,
+		Started: started, Ended: max(now, started), Lateness: int64(started - t.DueNow), Node: o.Node(t.Launch.Session),
+		Result: job.Result{Outcome: job.Lost, Reason: "its node vanished while it was running"},
+	}
+}
