@@ -39,7 +39,7 @@ fmt: ## Format the code
 bench: deps ## Measure: sustained rate, herds, claim by table size, bash (4 minutes on a quiet machine)
 	$(GO) test ./node -run '^$$' -bench . -benchtime 1x
 	$(GO) test ./sql -run '^$$' -bench . -benchtime 200x
-	$(GO) test ./execute -run '^$$' -bench 'Bash|BareExec' -count 3
+	$(GO) test ./execute -run '^$$' -bench 'Bash|BareExec|HTTP' -count 3
 	$(GO) test ./job -run '^$$' -bench .
 
 # One package and one fuzz test at a time is all that go test takes.

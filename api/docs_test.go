@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -63,12 +65,22 @@ func (s *site) createShown(where string, body object) string {
 	for _, name := range names {
 		s.makeShown("calendars", fmt.Sprint(name), object{"exclude_weekdays": []string{"sun"}})
 	}
+	if body["paused"] == nil {
+		body["paused"] = true // whatever a page shows is not to run on this machine
+	}
 	r := s.call("POST", "/api/v1/jobs", body)
 	if r.status != 201 {
 		s.t.Errorf("%s: got %d %s, want 201", where, r.status, r.body)
 		return ""
 	}
-	return r.object().text("id")
+	made := r.object()
+	warnings, _ := made["warnings"].([]any)
+	for _, w := range warnings {
+		if text := fmt.Sprint(w); !strings.HasPrefix(text, "no node ") { // there is but one, without labels
+			s.t.Errorf("%s: the page shows what is warned of: %s", where, text)
+		}
+	}
+	return made.text("id")
 }
 
 // makeShown makes something that a job names, unless it is there: the page may show how.
@@ -134,7 +146,11 @@ func TestJobsPageHasEveryField(t *testing.T) {
 	want, objects := fieldsOf(reflect.TypeFor[job.Spec](), "")
 	want = append(want, "paused") // is no part of the definition, but can be given with it
 	rows := map[string]docpage.Item{}
+	var whole []object // jobs that the page shows in full
 	for _, it := range docpage.Read(t, "../docs/jobs.md") {
+		if it.Block == "json" {
+			whole = append(whole, decode(t, fmt.Sprint("line ", it.Line), it.Text))
+		}
 		if it.Block != "" {
 			continue
 		}
@@ -152,15 +168,46 @@ func TestJobsPageHasEveryField(t *testing.T) {
 			t.Errorf("%s has no row", field)
 			continue
 		}
-		if len(it.Examples) == 0 {
-			t.Errorf("line %d: %s has no example", it.Line, field)
+		path := strings.Split(field, ".")
+		if len(it.Examples) == 0 && !slices.ContainsFunc(whole, func(body object) bool { return body.text(path...) != "" }) {
+			t.Errorf("line %d: %s has no example, here or in a job that the page shows in full", it.Line, field)
 		}
 		for _, example := range it.Examples {
 			body := inMinimalJob(t, fmt.Sprint("line ", it.Line), example)
-			if body.text(strings.Split(field, ".")...) == "" {
+			if body.text(path...) == "" {
 				t.Errorf("line %d: the example of %s does not give it", it.Line, field)
 			}
 			checkDefault(t, it, body)
+		}
+	}
+}
+
+// TestJobsPageHasEveryWord looks for the words that programs may get to see.
+func TestJobsPageHasEveryWord(t *testing.T) {
+	t.Parallel()
+	read := func(path string) string {
+		t.Helper()
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	var words []string
+	for o := job.Succeeded; o <= job.Superseded; o++ {
+		words = append(words, o.String())
+	}
+	causes := regexp.MustCompile(`(?m)^\tcause\w+\s+= "(\w+)"$`).FindAllStringSubmatch(read("explain.go"), -1)
+	if len(causes) == 0 {
+		t.Error("explain.go has no causes that were found")
+	}
+	for _, match := range causes {
+		words = append(words, match[1])
+	}
+	page := read("../docs/jobs.md")
+	for _, word := range words {
+		if !strings.Contains(page, "`"+word+"`") {
+			t.Errorf("the page does not mention `%s`", word)
 		}
 	}
 }

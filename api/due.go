@@ -89,6 +89,11 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	)
 	f := newFields(body)
 	scheduleFields(f, &spec)
+	f.text("handler", &spec.Handler) // these two are for a warning alone
+	f.text("selector", &spec.Selector)
+	if _, err := spec.Place(); err != nil {
+		f.wrong("selector", "%v", err)
+	}
 	f.instant("from", &from)
 	f.count("n", &n, maxDue)
 	if err := f.done(); err != nil {
@@ -106,7 +111,13 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, previewView{next, warningsOf(&spec, *from)})
+	warnings := warningsOf(&spec, *from)
+	if place, err := s.placeWarning(r.Context(), &spec); err != nil {
+		return err
+	} else if place != "" {
+		warnings = append(warnings, place)
+	}
+	return answer(w, http.StatusOK, previewView{next, warnings})
 }
 
 // previewView is what a schedule comes to.

@@ -71,6 +71,8 @@ const (
 	causeAhead     = "ahead"
 	causePaused    = "paused"
 	causeOverlap   = "overlap"
+	causeGroup     = "group"
+	causeHandler   = "handler_disabled"
 	causeDeadline  = "deadline"
 	causeDown      = "cluster_down"
 	causeWaiting   = "waiting"
@@ -213,7 +215,8 @@ func (x *inquiry) recorded() error {
 func causeOf(r *sql.RunRow) string {
 	if r.Outcome == job.Skipped || r.Outcome == job.Missed {
 		for prefix, cause := range map[string]string{
-			"paused": causePaused, "overlap": causeOverlap, "job was deleted": causeDeleted,
+			"paused": causePaused, "overlap": causeOverlap, "group ": causeGroup, "handler ": causeHandler, "job was deleted": causeDeleted,
+			"a calendar was changed":               causeCalendar,
 			"could not be started by its deadline": causeDeadline, "waited until its start deadline": causeDeadline,
 			"no node": causeNoNode,
 		} {

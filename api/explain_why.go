@@ -54,8 +54,8 @@ func (x *inquiry) waits() error {
 			x.e.Waiting.For, x.e.Waiting.Group = "group", w.Group
 			x.say(causeWaiting, "It waits since %s for a free slot of its group, %s.", w.Since, w.Group)
 		case sql.WaitNode:
-			x.e.Waiting.For, x.e.Waiting.Selector = "node", x.j.Spec.Selector
-			x.say(causeNoNode, "It waits since %s for a node that it may run on: none that is there has the labels %s.", w.Since, x.j.Spec.Selector)
+			x.e.Waiting.For, x.e.Waiting.Selector = "node", placeText(&x.j.Spec)
+			x.say(causeNoNode, "It waits since %s for a node that it may run on: %s.", w.Since, noNode(w, x.e.Waiting.Selector))
 		default:
 			x.say(causeWaiting, "It waits since %s until the runs of the job before it have ended.", w.Since)
 		}

@@ -75,7 +75,17 @@ func (b *broken) CancelBackfill(ctx context.Context, _ int64) (job.Backfill, err
 	return job.Backfill{}, b.call(ctx, "CancelBackfill")
 }
 func (b *broken) DeleteGroup(ctx context.Context, _ string) error { return b.call(ctx, "DeleteGroup") }
-func (b *broken) Kill(ctx context.Context, _ job.Launch) error    { return b.call(ctx, "Kill") }
+func (b *broken) Cordon(ctx context.Context, _, _ string, _ bool) error {
+	return b.call(ctx, "Cordon")
+}
+func (b *broken) Uncordon(ctx context.Context, _ string) error { return b.call(ctx, "Uncordon") }
+func (b *broken) DisableHandler(ctx context.Context, _, _ string) error {
+	return b.call(ctx, "DisableHandler")
+}
+func (b *broken) EnableHandler(ctx context.Context, _ string) error {
+	return b.call(ctx, "EnableHandler")
+}
+func (b *broken) Kill(ctx context.Context, _ job.Launch) error { return b.call(ctx, "Kill") }
 
 func (b *broken) RunNow(ctx context.Context, _ int64, _ string) (job.Requested, error) {
 	return job.Requested{}, b.call(ctx, "RunNow")
@@ -96,6 +106,11 @@ var changes = []struct{ method, path, body, look string }{
 	{"POST", "/api/v1/apps/a/resume", "", "GET /api/v1/pauses "},
 	{"POST", "/api/v1/cluster/pause", "", "GET /api/v1/pauses "},
 	{"POST", "/api/v1/jobs/1/run", "", "GET /api/v1/runs?job_id=1 "},
+	{"POST", "/api/v1/nodes/knoten-1/cordon", `{"reason": "x"}`, "GET /api/v1/nodes "},
+	{"POST", "/api/v1/nodes/knoten-1/drain", "", "GET /api/v1/nodes "},
+	{"POST", "/api/v1/nodes/knoten-1/uncordon", "", "GET /api/v1/nodes "},
+	{"POST", "/api/v1/handlers/mail/disable", "", "GET /api/v1/handlers "},
+	{"POST", "/api/v1/handlers/mail/enable", "", "GET /api/v1/handlers "},
 }
 
 // TestFailedChanges has each kind of change end in each way in which it can fail.

@@ -25,10 +25,11 @@ type jobView struct {
 	Created  string     `json:"created"`
 	Updated  string     `json:"updated"`
 	Warnings []string   `json:"warnings,omitempty"` // what is allowed and yet hardly meant; told after a change
+	Waiting  []jobWait  `json:"waiting,omitempty"`  // due times that are held back, when one job is asked for
 }
 
 // readOnly are the fields of a job that only the server sets.
-var readOnly = []string{"id", "status", "pause", "error", "version", "next_due", "last_due", "created", "updated", "warnings"}
+var readOnly = []string{"id", "status", "pause", "error", "version", "next_due", "last_due", "created", "updated", "warnings", "waiting"}
 
 // viewOf shows a job. live tells whether it has scheduled tasks, planned is the earliest due of those that nobody
 // has started, now is what pauses are judged by.
@@ -91,5 +92,8 @@ func (s *Server) viewChanged(ctx context.Context, j job.Job) *jobView {
 	planned, isLive := live[j.ID]
 	v := viewOf(&j, isLive, planned, job.MicrosOf(s.cfg.Now()))
 	v.Warnings = warningsOf(&j.Spec, s.cfg.Now())
+	if place, err := s.placeWarning(ctx, &j.Spec); err == nil && place != "" {
+		v.Warnings = append(v.Warnings, place)
+	}
 	return v
 }

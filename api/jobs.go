@@ -100,7 +100,7 @@ func (s *Server) created(w http.ResponseWriter, r *http.Request, j job.Job) erro
 func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	state := q.oneOf("state", string(job.Active), string(job.Paused), string(job.Finished), string(job.Broken))
-	f := sql.JobFilter{App: q.text("app"), Name: q.text("name"), Status: job.Status(state)}
+	f := sql.JobFilter{App: q.text("app"), Name: q.text("name"), Status: job.Status(state), Owner: q.text("owner"), Labels: q.label("label")}
 	limit := q.limit()
 	if c := q.cursor("jobs"); c != nil {
 		f.After = c.ID
@@ -149,6 +149,9 @@ func (s *Server) getJobNamed(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) showJob(w http.ResponseWriter, r *http.Request, j sql.JobRow) error {
 	views, err := s.views(r.Context(), []sql.JobRow{j})
 	if err != nil {
+		return err
+	}
+	if views[0].Waiting, err = s.waitsOf(r.Context(), &j.Job); err != nil {
 		return err
 	}
 	return answer(w, http.StatusOK, views[0])

@@ -100,6 +100,20 @@ func (q *query) oneOf(name string, words ...string) string {
 	return v
 }
 
+// label returns a label such as team=data; nil when it is absent.
+func (q *query) label(name string) map[string]string {
+	v := q.text(name)
+	if v == "" {
+		return nil
+	}
+	key, value, ok := strings.Cut(v, "=")
+	if !ok || key == "" {
+		q.wrong(name, strconv.Quote(cutShort(v))+" is not a label and its value, such as team=data")
+		return nil
+	}
+	return map[string]string{key: value}
+}
+
 // outcome returns how runs have ended, or 0 when it is absent.
 func (q *query) outcome(name string) job.Outcome {
 	v := q.text(name)

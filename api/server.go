@@ -35,6 +35,10 @@ type Editor interface {
 	Backfill(ctx context.Context, id int64, from, to time.Time, parallel int, missing bool, key string) (job.Backfill, error)
 	CancelBackfill(ctx context.Context, id int64) (job.Backfill, error)
 	DeleteGroup(ctx context.Context, name string) error // *job.InUse while jobs refer to it
+	Cordon(ctx context.Context, node, reason string, drain bool) error
+	Uncordon(ctx context.Context, node string) error
+	DisableHandler(ctx context.Context, key, reason string) error
+	EnableHandler(ctx context.Context, key string) error
 }
 
 // Config says what a server serves. DB, Editor, Now and Ready are needed.
@@ -131,7 +135,7 @@ func (s *Server) routes() http.Handler {
 	on("GET", "/readyz", s.readyz)
 
 	on("POST", "/api/v1/jobs", s.createJob)
-	on("GET", "/api/v1/jobs", s.listJobs, "app", "name", "state", "limit", "cursor")
+	on("GET", "/api/v1/jobs", s.listJobs, "app", "name", "state", "owner", "label", "limit", "cursor")
 	on("GET", "/api/v1/jobs/{id}", s.getJob)
 	on("PUT", "/api/v1/jobs/{id}", s.putJob)
 	on("PATCH", "/api/v1/jobs/{id}", s.patchJob)
@@ -160,6 +164,16 @@ func (s *Server) routes() http.Handler {
 	on("GET", "/api/v1/groups/{name}", s.getGroup)
 	on("PUT", "/api/v1/groups/{name}", s.putGroup)
 	on("DELETE", "/api/v1/groups/{name}", s.deleteGroup)
+
+	on("GET", "/api/v1/nodes", s.listNodes)
+	on("GET", "/api/v1/nodes/{name}", s.getNode)
+	on("POST", "/api/v1/nodes/{name}/cordon", s.cordonNode)
+	on("POST", "/api/v1/nodes/{name}/uncordon", s.uncordonNode)
+	on("POST", "/api/v1/nodes/{name}/drain", s.drainNode)
+
+	on("GET", "/api/v1/handlers", s.listHandlers)
+	on("POST", "/api/v1/handlers/{key}/disable", s.disableHandler)
+	on("POST", "/api/v1/handlers/{key}/enable", s.enableHandler)
 
 	on("POST", "/api/v1/preview", s.preview)
 	on("GET", "/api/v1/cluster", s.cluster)

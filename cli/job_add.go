@@ -30,6 +30,9 @@ type newJob struct {
 	Jitter      string            `json:"jitter,omitempty"`
 	Command     string            `json:"command,omitempty"`
 	HTTP        *job.HTTP         `json:"http,omitempty"`
+	Handler     string            `json:"handler,omitempty"`
+	Payload     string            `json:"payload,omitempty"`
+	Selector    string            `json:"selector,omitempty"`
 	Timeout     string            `json:"timeout,omitempty"`
 	Overlap     string            `json:"overlap,omitempty"`
 	Queue       int               `json:"queue,omitempty"`
@@ -74,7 +77,7 @@ type addFlags struct {
 func jobAdd(c *console) *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
-		Use:                   "add NAME (--schedule CRON | --every DURATION | --at TIME) [flags] (-- COMMAND… | --http URL)",
+		Use:                   "add NAME (--schedule CRON | --every DURATION | --at TIME) [flags] (-- COMMAND… | --http URL | --handler KEY)",
 		DisableFlagsInUseLine: true,
 		Short:                 "Add a job",
 		Long: `Add a job. NAME may be app/name.
@@ -85,6 +88,8 @@ shell has split them: each is quoted again, so nothing in them is expanded when 
 		Example: `  go-crontab job add backup --schedule "0 3 * * *" --timezone Europe/Berlin -- 'pg_dump shop | gzip > /backup/shop.gz'
   go-crontab job add ops/ping --every 30s --timeout 10s -- curl -fsS https://example.com/health
   go-crontab job add bill --schedule "0 1 1 * *" --http 'https://shop.example/bill?due={{due}}' --method POST --sign billing
+  go-crontab job add train --every 6h --selector 'gpu, zone in (a,b)' -- ./train.sh
+  go-crontab job add invoices --schedule "0 6 1 * *" --handler invoice --payload '{"kind": "monthly"}'
   go-crontab job add once --at +10m -- echo "ten minutes later"
   go-crontab job add report --schedule "0 9 * * 1-5" --paused --command "$(cat report.sh)"`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.arguments(cmd, args) },
@@ -128,6 +133,9 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.StringVarP(&j.Timezone, "timezone", "z", "", "of the schedule, such as Europe/Berlin (default UTC)")
 	flags.StringVarP(&j.Command, "command", "c", "", "the command, instead of -- COMMAND")
 	f.http.flags(cmd)
+	flags.StringVar(&j.Handler, "handler", "", "call the Go function of this key in a program that embeds a node, instead of running a command")
+	flags.StringVar(&j.Payload, "payload", "", "what --handler gets, as it is")
+	flags.StringVar(&j.Selector, "selector", "", `which nodes may run it, by their labels: 'zone in (a,b), !gpu, disk=ssd' (default any)`)
 	flags.StringVarP(&j.App, "app", "a", "", `the app, instead of app/name (default "default")`)
 	flags.StringVar(&j.Timeout, "timeout", "", "kill it after this long (default never, with --http 5m)")
 	f.command.flags(cmd, &j.commandOptions)
@@ -167,8 +175,8 @@ func (f *addFlags) arguments(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("the command is given twice: in --command and after --")
 	case len(after) > 0:
 		f.job.Command = commandText(after)
-	case f.job.Command == "" && f.http.request.URL == "":
-		return fmt.Errorf("the command is missing: add -- COMMAND at the end, or --http URL")
+	case f.job.Command == "" && f.http.request.URL == "" && f.job.Handler == "":
+		return fmt.Errorf("the command is missing: add -- COMMAND at the end, or --http URL, or --handler KEY")
 	}
 	f.job.Name = before[0]
 	if f.job.App == "" {

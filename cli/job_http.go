@@ -100,6 +100,8 @@ func (j *jobView) what() string {
 	switch {
 	case j.HTTP != nil:
 		return j.HTTP.Method + " " + j.HTTP.URL
+	case j.Handler != "":
+		return "handler " + j.Handler
 	default:
 		return j.Command
 	}

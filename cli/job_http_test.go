@@ -2,7 +2,9 @@ package cli
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,5 +87,52 @@ func TestHTTPCard(t *testing.T) {
 	}
 	if got := j.what(); got != "POST https://example.com/hook" {
 		t.Errorf("in a list it is %q", got)
+	}
+}
+
+// TestServeHTTPJobs has nodes that are told by their environment what may be called.
+func TestServeHTTPJobs(t *testing.T) {
+	t.Parallel()
+	asked := make(chan http.Header, 10)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Header.Clone()
+		_, _ = io.WriteString(w, "hello "+r.URL.RawQuery)
+	}))
+	t.Cleanup(s.Close)
+	secrets := t.TempDir()
+	if err := os.WriteFile(filepath.Join(secrets, "hook"), []byte("k3y"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dsn := migrated(t)
+	p := start(t, []string{
+		"GOCRONTAB_DSN=" + dsn, "GOCRONTAB_HTTP_ALLOW=10.0.0.0/8,127.0.0.1", "GOCRONTAB_SECRETS_DIR=" + secrets, "GOCRONTAB_SECRET_OTHER=k3z",
+	}, "serve", "--node", "one", "--listen", "127.0.0.1:0", "--session-expiry", "5s", "--state-dir", t.TempDir())
+	n := (&server{p, p.says(`"api":"(http://[^"]+)"`, 20*time.Second)}).ready()
+	for _, secret := range []string{"hook", "other"} {
+		if got := n.ask("job", "add", secret, "--at", "+0s", "--http", s.URL+"/?{{job}}", "--sign", secret); got.code != 0 {
+			t.Fatalf("got %+v", got)
+		}
+		select {
+		case h := <-asked:
+			if !strings.HasPrefix(h.Get("X-Gocrontab-Signature"), "t=") {
+				t.Errorf("%s: asked with %v", secret, h)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("no request arrives")
+		}
+		await(t, "the run", 10*time.Second, func() bool { return len(n.runs(secret)) == 1 && n.runs(secret)[0].Outcome != "" })
+		r := n.runs(secret)[0]
+		if r.Outcome != "succeeded" || r.Reason != "HTTP 200 OK" {
+			t.Errorf("got %+v", r)
+		}
+		if got := n.ask("run", "logs", r.ID); got.out != "hello "+secret {
+			t.Errorf("output: got %+v", got)
+		}
+	}
+	onlyJSON(t, p.out.String())
+	for arg, want := range map[string]string{"--http-allow=10.0.0": "want addresses such as", "--secrets-dir=/nowhere": "want a folder"} {
+		if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "serve", "--listen", "127.0.0.1:0", "--state-dir", t.TempDir(), arg); code != exitUsage || !strings.Contains(out, want) {
+			t.Errorf("%s: got code %d, %s", arg, code, out)
+		}
 	}
 }

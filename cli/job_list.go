@@ -8,17 +8,19 @@ import (
 )
 
 func jobList(c *console) *cobra.Command {
-	var app, status string
+	var app, status, owner, label string
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"}, Short: "List jobs", Args: nothing,
-		Example: "  go-crontab job ls\n  go-crontab job ls --app ops -o name\n  go-crontab job ls --status error",
+		Example: "  go-crontab job ls\n  go-crontab job ls --app ops -o name\n  go-crontab job ls --status error\n  go-crontab job ls --owner ann --label team=data",
 	}
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only of this app")
 	cmd.Flags().StringVar(&status, "status", "", "only these: active, paused, finished, error")
+	cmd.Flags().StringVar(&owner, "owner", "", "only of this owner")
+	cmd.Flags().StringVarP(&label, "label", "l", "", "only with this label, key=value")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		query := url.Values{}
-		for name, value := range map[string]string{"app": app, "state": status} {
+		for name, value := range map[string]string{"app": app, "state": status, "owner": owner, "label": label} {
 			if value != "" {
 				query.Set(name, value)
 			}
@@ -28,7 +30,7 @@ func jobList(c *console) *cobra.Command {
 			return err
 		}
 		return r.list(raw, func(i int) string { return jobs[i].fullName() }, func() error {
-			if len(jobs) == 0 && app+status != "" {
+			if len(jobs) == 0 && len(query) > 0 {
 				c.notef("No such jobs.\n")
 				return nil
 			}
@@ -58,9 +60,9 @@ func statusColour(status string) colour {
 	switch status {
 	case "active", "ready":
 		return green
-	case "paused", "draining":
+	case "paused", "draining", "cordoning", "cordoned", "drained", "stopping", "disabled":
 		return yellow
-	case "error", "silent":
+	case "error", "silent", "absent", "nowhere":
 		return red
 	}
 	return faint

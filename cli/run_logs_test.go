@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 const loggedRun = "0bb2aa3e-dbd0-479e-bfdc-b17d6df5234d-7"
@@ -108,4 +112,51 @@ func TestFollow(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
+}
+
+// TestFollowOnAnotherNode follows a real run on the node that does not execute it. A list of users of which none is
+// there does no harm, nor does the one as which the node runs.
+func TestFollowOnAnotherNode(t *testing.T) {
+	t.Parallel()
+	dsn := migrated(t)
+	one := serve(t, dsn, "one", "--run-as-allow", "root, "+strconv.Itoa(os.Geteuid())).ready()
+	two := serve(t, dsn, "two", "--run-as-allow", "no-such-user").ready()
+	gate := filepath.Join(t.TempDir(), "gate")
+	const all = "1\n2\n3\n€ and \uFFFD\nend\n"
+	command := `seq 3; printf '\xe2'; until [ -e ` + gate + `1 ]; do sleep .05; done; printf '\x82\xac and \xff\n'; until [ -e ` + gate + `2 ]; do sleep .05; done; echo end`
+	if got := one.ask("job", "add", "talks", "--schedule", "@yearly", "--selector", "node=one", "-c", command); got.code != 0 {
+		t.Fatalf("add: %+v", got)
+	}
+	if got := two.ask("job", "run", "talks"); got.code != 0 {
+		t.Fatalf("run: %+v", got)
+	}
+	var run runView
+	await(t, "it runs on one", 30*time.Second, func() bool {
+		got := two.ask("run", "ls", "--state", "running", "--node", "one", "-o", "json")
+		var p page[runView]
+		if json.Unmarshal([]byte(got.out), &p) != nil || len(p.Items) != 1 {
+			return false
+		}
+		run = p.Items[0]
+		return true
+	})
+	follower := start(t, []string{"GOCRONTAB_SERVER=" + two.url}, "run", "logs", "--follow", run.ID)
+	follower.says("1\n2\n3\n", 20*time.Second)
+	for i, heard := range []string{"and \uFFFD\n", "end\n"} {
+		if err := os.WriteFile(gate+strconv.Itoa(i+1), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		follower.says(heard, 20*time.Second)
+	}
+	if code := follower.exit(20 * time.Second); code != 0 || follower.out.String() != all {
+		t.Errorf("got code %d, %q, want %q", code, follower.out.String(), all)
+	}
+	for _, args := range [][]string{{"run", "logs", run.ID}, {"run", "logs", run.ID, "-f"}} {
+		if got := two.ask(args...); got.code != 0 || got.out != all {
+			t.Errorf("%q: got %+v, want %q", args, got, all)
+		}
+	}
+	if got := two.ask("run", "logs", run.ID, "-f", "--raw"); got.code != 0 || got.out != "1\n2\n3\n€ and \xff\nend\n" {
+		t.Errorf("raw: got %+v", got)
+	}
 }

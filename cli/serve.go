@@ -8,9 +8,11 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"time"
 
 	"go-crontab/api"
+	"go-crontab/job"
 	"go-crontab/node"
 	"go-crontab/session"
 
@@ -27,6 +29,7 @@ type serveSettings struct {
 	lookAhead time.Duration
 	grace     time.Duration
 	stateDir  string
+	labels    []string
 	runAs     []string
 	cgroup    string
 	httpAllow []string
@@ -61,7 +64,7 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
 }
 
 // serveFlags are those that can be given as variables, beside the DSN.
-var serveFlags = []string{"listen", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "run-as-allow", "cgroup", "http-allow", "secrets-dir", "log-level", "log-format"}
+var serveFlags = []string{"listen", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as-allow", "cgroup", "http-allow", "secrets-dir", "log-level", "log-format"}
 
 func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -69,6 +72,8 @@ func (s *serveSettings) flags(cmd *cobra.Command) {
 	dsnVar(flags, &s.dsn)
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8610", "address of the API; a loopback one, as there is no authentication yet")
 	flags.StringVar(&s.node, "node", "", "the node's name (default the host name)")
+	flags.StringSliceVar(&s.labels, "label", nil, `what selectors of jobs see of the node, beside node, os and arch: zone=a; may be
+repeated, or separated by commas (GOCRONTAB_LABELS)`)
 	flags.DurationVar(&s.expiry, "session-expiry", session.DefaultExpiry, "a node silent for so long is taken for dead; the same on all nodes")
 	flags.IntVar(&s.slots, "slots", 0, "attempts at once (default 64 for each processor)")
 	flags.DurationVar(&s.lookAhead, "look-ahead", node.DefaultLookAhead, "how long before they are due tasks are claimed")
@@ -104,7 +109,26 @@ func (s *serveSettings) check() error {
 	if s.slots < 0 {
 		return usageError("--slots %d: want at least 1", s.slots)
 	}
+	if info, err := os.Stat(s.secrets); s.secrets != "" && (err != nil || !info.IsDir()) {
+		return usageError("--secrets-dir %q: want a folder", s.secrets)
+	}
 	return nil
+}
+
+// labelsOf reads the labels of a node. One without a value is there all the same.
+func labelsOf(given []string) (map[string]string, error) {
+	labels := map[string]string{}
+	for _, label := range given {
+		key, value, _ := strings.Cut(label, "=")
+		if _, twice := labels[key]; twice {
+			return nil, usageError("--label %s is given twice", key)
+		}
+		labels[key] = value
+	}
+	if err := job.CheckNodeLabels(labels); err != nil {
+		return nil, usageError("--label: %w", err)
+	}
+	return labels, nil
 }
 
 // checkListen refuses addresses that others can reach: whoever reaches the API runs commands here.
@@ -136,6 +160,10 @@ func (s *serveSettings) serve(c *console) error {
 		}
 		s.node = host
 	}
+	labels, err := labelsOf(s.labels)
+	if err != nil {
+		return err
+	}
 	stop := onSignals()
 	defer stop.forget()
 	l, err := net.Listen("tcp", s.listen)
@@ -150,7 +178,7 @@ func (s *serveSettings) serve(c *console) error {
 	defer release()
 	n, err := node.New(node.Config{
 		DSN: s.dsn, Name: s.node, Address: "http://" + l.Addr().String(), Version: readVersion().Version,
-		Expiry: s.expiry, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
+		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
 		RunAs: s.runAs, Cgroup: s.cgroup, HTTPAllow: s.httpAllow, SecretsDir: s.secrets,
 	})
 	if err != nil {

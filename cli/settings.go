@@ -14,8 +14,12 @@ import (
 // envPrefix begins the names of all variables.
 const envPrefix = "GOCRONTAB_"
 
-// envName is the variable of a flag: "session-expiry" is GOCRONTAB_SESSION_EXPIRY.
+// envName is the variable of a flag: "session-expiry" is GOCRONTAB_SESSION_EXPIRY. That of label holds several, and is
+// called so.
 func envName(flag string) string {
+	if flag == "label" {
+		flag = "labels"
+	}
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 

@@ -28,6 +28,9 @@ type jobView struct {
 	Jitter        string            `json:"jitter"`
 	Command       string            `json:"command"`
 	HTTP          *job.HTTP         `json:"http"`
+	Handler       string            `json:"handler"`
+	Payload       string            `json:"payload"`
+	Selector      string            `json:"selector"`
 	Timeout       string            `json:"timeout"`
 	Overlap       string            `json:"overlap"`
 	Queue         int               `json:"queue"`
@@ -51,6 +54,7 @@ type jobView struct {
 	Pause    *pauseView `json:"pause"`
 	Error    string     `json:"error"`
 	Warnings []string   `json:"warnings"`
+	Waiting  []waitView `json:"waiting"`
 	Version  int64      `json:"version"`
 	NextDue  *time.Time `json:"next_due"`
 	LastDue  *time.Time `json:"last_due"`

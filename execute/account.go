@@ -20,7 +20,7 @@ type account struct {
 // account finds as whom an attempt is to run: nil for the node's own user as the node runs, without a switch and with
 // the node's own HOME and USER.
 //
-// Whom a node may become is the kernel's answer, unless the operator gives a list. Then commands run as nobody else,
+// A node that runs as root runs commands as anybody, unless the operator gives a list. Then commands run as nobody else,
 // not even as the node's own user: a job of a node that runs as root would only have to leave out its user.
 func (s *Shell) account(want string) (*account, error) {
 	if want == "" {
@@ -52,7 +52,7 @@ func (s *Shell) account(want string) (*account, error) {
 	case len(s.cfg.RunAs) > 0 && !a.listed(s.cfg.RunAs):
 		return nil, fmt.Errorf("user: %s is not in this node's --run-as-allow: %s", a.name, strings.Join(s.cfg.RunAs, ", "))
 	case !a.own() && !maySwitch():
-		return nil, fmt.Errorf("user: this node may not run commands as %s: for that it must run as root, or with CAP_SETUID, CAP_SETGID and CAP_KILL", want)
+		return nil, fmt.Errorf("user: this node may not run commands as %s: for that it must run as root, and a container must have left it CAP_SETUID, CAP_SETGID and CAP_KILL", want)
 	}
 	return a, nil
 }

@@ -1,12 +1,16 @@
 package execute
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
 
-// maySwitch tells whether this process may have a command run as another user. It must be able to kill it as well:
-// being root is not the point, these three capabilities are.
+	"golang.org/x/sys/unix"
+)
+
+// maySwitch tells whether this process may have a command run as another user, and kill it: root may, if its container
+// has left it the capabilities. They are not enough without being root: who is not would hand them on to the command.
 func maySwitch() bool {
 	const needed = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID | 1<<unix.CAP_KILL
 	var data [2]unix.CapUserData
 	err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0])
-	return err == nil && data[0].Effective&needed == needed
+	return os.Geteuid() == 0 && err == nil && data[0].Effective&needed == needed
 }

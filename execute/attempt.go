@@ -2,6 +2,7 @@ package execute
 
 import (
 	"context"
+	"io"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type Attempt struct {
 	HTTP    *job.HTTP // of a request
 	Handler string    // of a handler: its key
 	Payload []byte    // of a handler: what the job's definition gives it
+	Out     io.Writer // of a handler: what it writes there is the run's output, until it returns
 
 	Options job.CommandOptions // of a command: how it is run; its grace is the one below
 

@@ -17,6 +17,11 @@
 // alone; a job that wants to leave a daemon starts it outside the group (`setsid server >/dev/null 2>&1 &`, or better
 // systemd-run) and one that wants its background work finished says `wait`.
 //
+// What a job says of how its command is run becomes a plan (plan.go) before the fork: as whom (account.go), with which
+// limits of each process (rlimit.go) and of all of them (cgroup.go). What cannot be had on this node is a reason not to
+// start: never less than was asked for. A command with a cgroup of its own has nothing left when its group is empty and
+// what had left the group is killed; it cannot leave a daemon.
+//
 // # A request's life
 //
 //	Execute ──▶ filled in, signed ──▶ connecting ──the guard lets it, it may begin──▶ sent ──status──▶ reading ──▶ job.Result
@@ -29,8 +34,8 @@
 // # Invariants
 //
 //   - Execute returns only when the process group is empty; zombies that nobody collects do not count. A process that
-//     left the group by setsid is not seen here: finding it by the GOCRONTAB_LAUNCH in its environment, or by its
-//     cgroup, is the guard's work.
+//     left the group by setsid is seen here only if the command has a cgroup of its own: finding it by the
+//     GOCRONTAB_LAUNCH in its environment is the guard's work.
 //   - A group is signalled by number only while its number cannot belong to anybody else (group.go).
 //   - No more than [Config].Keep bytes of output are held per command, however much it writes.
 //   - A command inherits nothing it was not given: a short list of variables, the null device, one pipe.
@@ -46,7 +51,7 @@
 //   - A process outside the group keeps the output open: after PipeWait our end is closed, the outcome stays bash's,
 //     and the reason says so.
 //   - Another part of the program collected bash's exit status: Failed, and the reason says so.
-//   - A handler panics or calls runtime.Goexit: Failed; the stack is the output. A handler that ignores its context
+//   - A handler panics or calls runtime.Goexit: Failed; the stack ends the output. A handler that ignores its context
 //     is waited for: a goroutine cannot be killed.
 //   - The node dies: its commands go on. That is why there is a guard.
 package execute

@@ -59,21 +59,45 @@ func (h *Handlers) Execute(ctx context.Context, a Attempt) job.Result {
 		ctx, cancel = context.WithTimeoutCause(ctx, a.Timeout, late)
 		defer cancel()
 	}
+	out := &handlerOutput{kept: newOutput(DefaultKeep)}
+	out.kept.sink, a.Out = a.Sink, out
 	stack, err := call(ctx, f, a)
+	_, _ = out.Write(stack)
+	r := job.Result{Outcome: job.Succeeded, Output: out.end()}
 	switch cause := context.Cause(ctx); {
 	case err == nil:
-		return job.Result{Outcome: job.Succeeded}
-	case stack != nil:
-		o := newOutput(DefaultKeep)
-		_ = o.readAll(bytes.NewReader(stack))
-		return job.Result{Outcome: job.Failed, Reason: reason(err.Error()), Output: o.output()}
-	case cause == nil:
-		return job.Result{Outcome: job.Failed, Reason: reason(err.Error())}
+	case stack != nil, cause == nil:
+		r.Outcome, r.Reason = job.Failed, reason(err.Error())
 	case errors.Is(cause, late):
-		return job.Result{Outcome: job.TimedOut, Reason: reason(cause.Error(), err.Error())}
+		r.Outcome, r.Reason = job.TimedOut, reason(cause.Error(), err.Error())
 	default:
-		return job.Result{Outcome: job.Killed, Reason: reason(cause.Error(), err.Error())}
+		r.Outcome, r.Reason = job.Killed, reason(cause.Error(), err.Error())
 	}
+	return r
+}
+
+// handlerOutput is what a handler writes, from as many goroutines as it likes, until it has returned.
+type handlerOutput struct {
+	mu   sync.Mutex
+	kept *output
+	over bool
+}
+
+func (o *handlerOutput) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over {
+		return 0, errors.New("the handler has returned, and its run has ended")
+	}
+	return len(p), o.kept.readAll(bytes.NewReader(p))
+}
+
+// end returns what was kept, and takes no more.
+func (o *handlerOutput) end() job.Output {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
+	return o.kept.output()
 }
 
 // call runs f on a goroutine of its own, because one that calls runtime.Goexit takes its goroutine along. stack is

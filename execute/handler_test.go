@@ -3,8 +3,11 @@ package execute
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -74,6 +77,46 @@ func TestHandlers(t *testing.T) {
 			}()
 			f()
 		}()
+	}
+}
+
+// TestHandlerOutput: what a handler writes is the run's output, from all its goroutines and until it has returned.
+func TestHandlerOutput(t *testing.T) {
+	t.Parallel()
+	var h Handlers
+	kept := make(chan io.Writer, 1)
+	h.Register("writes", func(_ context.Context, a Attempt) error {
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				for range 100 {
+					fmt.Fprintf(a.Out, "line of %d\n", i)
+				}
+			})
+		}
+		all.Wait()
+		kept <- a.Out
+		if a.Attempt > 1 {
+			panic("boom")
+		}
+		return nil
+	})
+	a := attempt("")
+	a.Handler, a.Attempt = "writes", 1
+	var heard int
+	a.Sink = func(p []byte) { heard += len(p) }
+	r := h.Execute(t.Context(), a)
+	if want := 800 * len("line of 0\n"); r.Outcome != job.Succeeded || r.Output.Bytes != int64(want) || heard != want || !strings.HasPrefix(string(r.Output.Head), "line of ") {
+		t.Errorf("got %v, %d bytes of output, heard %d; want %d", r.Outcome, r.Output.Bytes, heard, want)
+	}
+	late := <-kept
+	if n, err := late.Write([]byte("late")); n != 0 || err == nil || heard != 8000 {
+		t.Errorf("a write after the handler has returned: took %d bytes, %v", n, err)
+	}
+	a.Attempt = 2
+	r = h.Execute(t.Context(), a)
+	if text := string(r.Output.Head) + string(r.Output.Tail); r.Outcome != job.Failed || !strings.HasPrefix(text, "line of ") || !strings.Contains(text, "handler_test.go") {
+		t.Errorf("a panic behind output: got %v with output %q", r.Outcome, text)
 	}
 }
 

@@ -265,7 +265,7 @@ func TestHTTPOverTLS(t *testing.T) {
 		"whoever it is":               {s.URL, &job.HTTPTLS{SkipVerify: true}, job.Succeeded, "200"},
 		"a certificate of ours":       {s.URL, &job.HTTPTLS{CA: ca, ClientCert: cert, ClientKey: "key"}, job.Succeeded, "shown"},
 		"one that is asked for":       {strict.URL, &job.HTTPTLS{SkipVerify: true, ClientCert: cert, ClientKey: "key"}, job.Succeeded, "200"},
-		"one that is not there":       {strict.URL, &job.HTTPTLS{SkipVerify: true}, job.Failed, "certificate required"},
+		"one that is not there":       {strict.URL, &job.HTTPTLS{SkipVerify: true}, job.Failed, "TLS: the server refuses: tls: certificate required"},
 		"a key that does not fit":     {s.URL, &job.HTTPTLS{CA: ca, ClientCert: cert, ClientKey: "other-key"}, job.Failed, "client certificate and the secret other-key"},
 		"a key that nobody has":       {s.URL, &job.HTTPTLS{CA: ca, ClientCert: cert, ClientKey: "lost"}, job.Failed, "GOCRONTAB_SECRET_LOST"},
 		"an authority that is none":   {s.URL, &job.HTTPTLS{CA: "rubbish"}, job.Failed, "http.tls.ca: holds no certificate"},

@@ -90,6 +90,7 @@ func (h *HTTP) newExchange(a Attempt) (*exchange, error) {
 		keep = job.DefaultBodyLimit
 	}
 	x.kept = newOutput(keep)
+	x.kept.sink = a.Sink
 	return x, nil
 }
 

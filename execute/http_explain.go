@@ -70,7 +70,7 @@ func plainlyTLS(err error) string {
 		unknown x509.UnknownAuthorityError
 		name    x509.HostnameError
 		invalid x509.CertificateInvalidError
-		alert   tls.AlertError
+		alert   *net.OpError
 		verify  *tls.CertificateVerificationError
 	)
 	switch {
@@ -82,8 +82,8 @@ func plainlyTLS(err error) string {
 		return "TLS: the server's certificate is for another host: " + name.Error()
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "TLS: the server's certificate is not valid at this time: " + invalid.Detail
-	case errors.As(err, &alert):
-		return "TLS: the server refused: " + alert.Error()
+	case errors.As(err, &alert) && alert.Op == "remote error":
+		return "TLS: the server refuses: " + alert.Err.Error()
 	case errors.As(err, &verify):
 		return "TLS: the server's certificate is not accepted: " + verify.Err.Error()
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
-	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -89,14 +89,12 @@ func (p *pool) take(ctx context.Context, to destination, options func() (*tls.Co
 		return nil, err
 	}
 	c := &conn{ClientConn: cc, to: to, since: time.Now()}
-	if err := cc.Reserve(); err != nil { // closed already
-		return nil, errors.Join(errBroken, cc.Close())
+	if err := cc.Reserve(); err != nil {
+		_ = cc.Close() // it is closed already
+		return nil, fmt.Errorf("the connection was closed at once: %w", err)
 	}
 	return c, nil
 }
-
-// errBroken is why a request was not sent over a connection that was just made.
-var errBroken = errors.New("the connection was closed at once")
 
 func (p *pool) takeIdle(to destination) *conn {
 	p.mu.Lock()

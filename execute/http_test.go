@@ -168,6 +168,12 @@ func TestHTTPOutput(t *testing.T) {
 			t.Errorf("kept %q", got.Output.Text())
 		}
 	}
+	var heard int
+	a := request(s.URL+"/?5000", limit(10))
+	a.Sink = func(p []byte) { heard += len(p) }
+	if is(t, "the answer", h.call(t, a), job.Succeeded); heard != 5000 {
+		t.Errorf("the sink heard %d bytes of 5000", heard)
+	}
 	// A stored definition may say anything.
 	if got := h.call(t, request(s.URL+"/?100", limit(-5))); got.Output.Bytes != 100 || len(got.Output.Head) != 100 {
 		t.Errorf("got %+v", got)

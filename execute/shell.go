@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -78,6 +79,12 @@ func NewShell(cfg Config) (*Shell, error) {
 	}
 	if path, err := look(cfg.Bash); err == nil {
 		cfg.Bash = path
+	}
+	cfg.RunAs = slices.Clone(cfg.RunAs)
+	for i, name := range cfg.RunAs {
+		if cfg.RunAs[i] = strings.TrimSpace(name); cfg.RunAs[i] == "" {
+			return nil, fmt.Errorf("shell: run-as-allow %q: want names or ids of users", cfg.RunAs)
+		}
 	}
 	env, err := environ(cfg.Bash, cfg.Env)
 	if err != nil {

@@ -74,3 +74,6 @@ func (s *Spec) ExcludedBy(at time.Time, calendars ...*Calendar) (calendar, why s
 	}
 	return f.why(at)
 }
+
+// KindCalendar is the kind of calendars in the audit.
+const KindCalendar Kind = "calendar"

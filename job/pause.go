@@ -2,7 +2,6 @@ package job
 
 import (
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -83,8 +82,8 @@ type PauseRequest struct {
 
 // Bounds of a pause.
 const (
-	MaxReason = 500 // characters of a reason
-	maxPause  = 10 * 366 * 24 * time.Hour
+	MaxReason    = 500 // characters of a reason
+	maxPauseYear = 2099
 )
 
 // Validate returns all problems of a wish, as Problems, or nil.
@@ -102,8 +101,8 @@ func (r *PauseRequest) Validate(now Micros) error {
 	case r.Until == 0:
 	case r.Until <= now:
 		p.add("until", "%s has passed; want a time that lies ahead, or a duration such as \"2h\"", r.Until)
-	case r.Until.Sub(now) > maxPause:
-		p.add("until", "%s is more than ten years ahead; leave it out to pause until somebody resumes it", r.Until)
+	case r.Until.Time().Year() > maxPauseYear:
+		p.add("until", "%s is after the year %d; leave it out to pause until somebody resumes it", r.Until, maxPauseYear)
 	}
 	if p == nil {
 		return nil

@@ -28,18 +28,18 @@ const (
 // CheckNodeLabels says what is wrong with the labels that somebody gives a node, or nil.
 func CheckNodeLabels(labels map[string]string) error {
 	if len(labels) > MaxNodeLabels {
-		return fmt.Errorf("labels: %d of them, at most %d are kept", len(labels), MaxNodeLabels)
+		return fmt.Errorf("%d of them, at most %d are kept", len(labels), MaxNodeLabels)
 	}
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if err := checkLabelKey(key); err != nil {
-			return fmt.Errorf("labels: the name %w", err)
+			return fmt.Errorf("the name %w", err)
 		}
 		switch {
 		case key == LabelNode, key == LabelOS, key == LabelArch, key == LabelOnly, strings.HasPrefix(key, HandlerLabel):
-			return fmt.Errorf("labels: %s is set by the node itself; choose another name", key)
+			return fmt.Errorf("%s is set by the node itself; choose another name", key)
 		}
 		if err := checkLabelValue(labels[key]); err != nil {
-			return fmt.Errorf("labels: the value of %s %w", key, err)
+			return fmt.Errorf("the value of %s %w", key, err)
 		}
 	}
 	return nil

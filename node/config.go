@@ -59,7 +59,7 @@ func (c *Config) defaults() error {
 		return fmt.Errorf("node %w", err)
 	}
 	if err := job.CheckNodeLabels(c.Labels); err != nil {
-		return err
+		return fmt.Errorf("labels: %w", err)
 	}
 	if c.Handlers == nil {
 		c.Handlers = new(execute.Handlers)

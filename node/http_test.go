@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -141,4 +142,59 @@ func TestHTTPJobKilled(t *testing.T) {
 	drained := start("drained")
 	nodes[drained.Node].drain()
 	ended(drained, node.ErrStopped.Error()+"; ")
+}
+
+// TestHTTPJobOfADeadNode kills a node while a server works for it: the server hears of that at once, the run ends lost,
+// and with on_lost rerun a peer asks again, under another key.
+func TestHTTPJobOfADeadNode(t *testing.T) {
+	t.Parallel()
+	arrived, hung := make(chan http.Header, 10), make(chan struct{}, 10)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- r.Header.Clone()
+		if r.Header.Get("X-Gocrontab-Attempt") != "1" {
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			hung <- struct{}{}
+		case <-time.After(20 * time.Second):
+		}
+	}))
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	c := newCluster(t)
+	doomed := c.process("doomed")
+	j := c.insert(job.Spec{
+		Name: "call", Every: job.Duration(time.Hour), Start: ptr(time.Now().Add(time.Second).Truncate(time.Microsecond)), OnLost: job.LostRerun,
+		HTTP: &job.HTTP{URL: s.URL},
+	})[0]
+	var asked []http.Header
+	request := func() {
+		t.Helper()
+		select {
+		case h := <-arrived:
+			asked = append(asked, h)
+		case <-time.After(expiry + 15*time.Second):
+			t.Fatal("no request arrives")
+		}
+	}
+	request()
+	well := c.start("well", func(cfg *node.Config) { cfg.HTTPAllow = []string{"127.0.0.1"} })
+	doomed.signal(syscall.SIGKILL)
+	select {
+	case <-hung:
+	case <-time.After(10 * time.Second):
+		t.Error("the server does not know that nobody waits any more")
+	}
+	request()
+	well.await("the second run", 10*time.Second, func() bool { return len(c.history(j.ID)) == 2 })
+	runs := c.history(j.ID)
+	slices.SortFunc(runs, func(a, b sql.RunRow) int { return a.Attempt - b.Attempt })
+	if runs[0].Outcome != job.Lost || runs[0].Final || runs[1].Outcome != job.Succeeded || runs[1].Node != "well" {
+		t.Errorf("got %+v and %+v", runs[0].Run, runs[1].Run)
+	}
+	for i, h := range asked {
+		if h.Get("Idempotency-Key") != runs[i].Launch.String() || h.Get("X-Gocrontab-Due") != runs[i].Due.String() {
+			t.Errorf("request %d had %v, want those of %+v", i, h, runs[i].Run)
+		}
+	}
 }

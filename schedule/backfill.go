@@ -89,6 +89,9 @@ func feed(tx *sql.Tx, b *job.Backfill, now job.Micros) (planned int, err error) 
 	if err != nil {
 		return 0, err
 	}
+	if err := tx.LearnCalendars(jobs[b.JobID]); err != nil {
+		return 0, err
+	}
 	*b = locked
 	j := jobs[b.JobID]
 	switch {
@@ -196,6 +199,9 @@ func (e *Editor) Backfill(ctx context.Context, id int64, from, to time.Time, par
 			return fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
 		}
 		if there, err := find(tx); err != nil || there {
+			return err
+		}
+		if err := tx.LearnCalendars(j); err != nil {
 			return err
 		}
 		s, err := compile(j)

@@ -12,6 +12,9 @@ func catchUp(tx *sql.Tx, j *sql.JobRow, now job.Micros, s Session) error {
 	if j.Paused || j.Held || j.Deleted {
 		return nil
 	}
+	if j.Replan && j.NextDue != 0 {
+		return renewed(tx, j, now, s)
+	}
 	sched, err := compile(j)
 	if err != nil {
 		return nil // it has no due times that anybody knows

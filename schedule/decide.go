@@ -73,6 +73,12 @@ func judge(t job.Task, s scene, now job.Micros) decision {
 	if end := spec.Expires(t); end != 0 && now > end {
 		return refused(t, job.Missed, now, "could not be started by its deadline, %s after it was due", spec.StartDeadline)
 	}
+	switch gone, err := withdrawn(t, j); {
+	case err != nil:
+		return refused(t, job.Skipped, now, "%v", err)
+	case gone:
+		return refused(t, job.Skipped, now, "a calendar was changed: it is no due time any more")
+	}
 	if now.Sub(t.DueNow) > spec.MissedAfter() {
 		sched, err := compile(j)
 		switch {

@@ -122,7 +122,7 @@ var compiled = struct {
 
 const maxCompiled = 10_000
 
-// compile makes the schedule of a stored definition. One bad job must not stop a node, so even a panic in
+// compile makes the schedule of a stored definition, whose calendars LearnCalendars has read. One bad job must not stop a node, so even a panic in
 // there is an error.
 func compile(j *sql.JobRow) (s job.Schedule, err error) {
 	defer func() {
@@ -133,17 +133,27 @@ func compile(j *sql.JobRow) (s job.Schedule, err error) {
 	if j.SpecErr != nil {
 		return nil, j.SpecErr
 	}
+	if j.CalendarsErr != nil {
+		return nil, j.CalendarsErr
+	}
 	if sp := &j.Spec; sp.Schedule == "" || sp.Start != nil || sp.End != nil || sp.MaxFires != 0 || sp.Jitter != 0 {
-		return j.Spec.Compile() // cheap, or not shared by jobs
+		return j.Spec.Compile(j.Calendars...) // cheap, or not shared by jobs
 	}
 	key := j.Spec.Timezone + "\x00" + j.Spec.Schedule
+	for _, name := range j.Spec.Calendars {
+		key += "\x00" + name
+	}
+	for _, c := range j.Calendars {
+		digest := c.Digest()
+		key += string(digest[:])
+	}
 	compiled.Lock()
 	s = compiled.byText[key]
 	compiled.Unlock()
 	if s != nil {
 		return s, nil
 	}
-	if s, err = j.Spec.Compile(); err != nil {
+	if s, err = j.Spec.Compile(j.Calendars...); err != nil {
 		return nil, err
 	}
 	compiled.Lock()

@@ -55,7 +55,11 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (job.Jo
 		if j.Place, err = placeOf(tx, &spec); err != nil {
 			return nil, err
 		}
-		d, err := outset(&j, paused, job.ActorOf(ctx).Who, now)
+		calendars, err := nameCalendars(tx, &spec)
+		if err != nil {
+			return nil, err
+		}
+		d, err := outset(&j, paused, job.ActorOf(ctx).Who, now, calendars...)
 		if err != nil {
 			return nil, err
 		}
@@ -95,13 +99,13 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (job.Jo
 }
 
 // outset is how a new job begins: paused, held because its app or the cluster is, or with the due times returned.
-func outset(j *job.Job, paused bool, who string, now job.Micros) (dueTimes, error) {
+func outset(j *job.Job, paused bool, who string, now job.Micros, calendars ...*job.Calendar) (dueTimes, error) {
 	j.Paused, j.Held, j.PausedAt, j.NextDue, j.LastDue = paused, false, 0, 0, 0
 	if paused {
 		j.PausedAt, j.PausedBy = now, who
 		return dueTimes{}, nil
 	}
-	s, err := j.Spec.Compile()
+	s, err := j.Spec.Compile(calendars...)
 	if err != nil {
 		return dueTimes{}, err
 	}
@@ -139,6 +143,8 @@ func (e *Editor) Update(ctx context.Context, id, version int64, spec job.Spec) (
 	if err := spec.Validate(); err != nil {
 		return job.Job{}, err
 	}
+	var calendars []*job.Calendar
+	name := func(tx *sql.Tx) (err error) { calendars, err = nameCalendars(tx, &spec); return err }
 	return e.edit(ctx, id, job.Entry{Action: job.ActionUpdate}, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
 		if j.Version != version {
 			return nil, job.ErrChanged
@@ -159,7 +165,7 @@ func (e *Editor) Update(ctx context.Context, id, version int64, spec job.Spec) (
 			return &plans{}, nil
 		}
 		j.Held, j.PausedAt = false, 0
-		s, err := spec.Compile()
+		s, err := spec.Compile(calendars...)
 		if err != nil {
 			return nil, err
 		}
@@ -174,7 +180,7 @@ func (e *Editor) Update(ctx context.Context, id, version int64, spec job.Spec) (
 			return &plans{}, nil
 		}
 		return e.replan(j, d, now), nil
-	})
+	}, name)
 }
 
 func (e *Editor) replan(j *sql.JobRow, d dueTimes, now job.Micros) *plans {
@@ -212,8 +218,9 @@ func (e *Editor) Delete(ctx context.Context, id int64) error {
 
 // edit changes one job under its row's lock. fn gets the job, with the pauses that cover it, and its live tasks, all
 // locked, changes the job, and returns what to plan, or nil when there is nothing to change. The next version is written
-// once fn is done. line is the beginning of its line of the audit.
-func (e *Editor) edit(ctx context.Context, id int64, line job.Entry, fn func(*sql.Tx, *sql.JobRow, []sql.TaskRow) (*plans, error)) (job.Job, error) {
+// once fn is done. line is the beginning of its line of the audit; before locks what comes before jobs.
+func (e *Editor) edit(ctx context.Context, id int64, line job.Entry, fn func(*sql.Tx, *sql.JobRow, []sql.TaskRow) (*plans, error),
+	before ...func(*sql.Tx) error) (job.Job, error) {
 	var (
 		j      *sql.JobRow
 		p      *plans
@@ -225,6 +232,11 @@ func (e *Editor) edit(ctx context.Context, id int64, line job.Entry, fn func(*sq
 		if err != nil {
 			return nil, err
 		}
+		for _, lock := range before {
+			if err := lock(tx); err != nil {
+				return nil, err
+			}
+		}
 		rows, err := tx.LockJobs([]int64{id})
 		if err != nil {
 			return nil, err
@@ -233,6 +245,9 @@ func (e *Editor) edit(ctx context.Context, id int64, line job.Entry, fn func(*sq
 			return nil, fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
 		}
 		j.Covers = inForce(pauses)
+		if err := tx.LearnCalendars(j); err != nil {
+			return nil, err
+		}
 		if err := catchUp(tx, j, e.Session.Now(), e.Session); err != nil {
 			return nil, err
 		}

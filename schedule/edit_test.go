@@ -90,7 +90,7 @@ func TestResumeAppliesThePolicyOnce(t *testing.T) {
 			}
 			f.wantDues("resumed again", j.ID, c.dues...)
 			f.wantRuns("resumed again", j.ID, c.runs...)
-			f.session.set(after(2 * time.Hour))
+			f.session.set(after(time.Hour + time.Second))
 			if _, err := f.editor.Pause(t.Context(), j.ID, job.PauseRequest{}); err != nil {
 				t.Fatal(err)
 			}

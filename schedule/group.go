@@ -80,6 +80,9 @@ func groupExists(tx *sql.Tx, name string) error {
 // refer writes down to which named objects a job refers that is changed from one definition to another, the job's row
 // being written by this transaction. An object that is not there is a problem of its field.
 func refer(tx *sql.Tx, id int64, from, to *job.Spec) error {
+	if err := referToCalendars(tx, id, from, to); err != nil {
+		return err
+	}
 	if from.Group != to.Group {
 		if err := groupExists(tx, to.Group); err != nil {
 			return err

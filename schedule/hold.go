@@ -105,11 +105,10 @@ func writeResumed(tx *sql.Tx, resumed []resumption, s Session, now job.Micros) e
 // release gives one batch of held jobs that nothing covers any more their due times back, and clears away the pauses
 // that are over. It tells whether there may be more to do at once.
 func (p *Planner) release(ctx context.Context, pauses []sql.PauseRow, now job.Micros) (more bool, err error) {
-	apps, err := p.DB.HeldApps(ctx)
+	apps, err := p.uncovered(ctx, pauses, now)
 	if err != nil {
 		return false, err
 	}
-	apps = slices.DeleteFunc(apps, func(app string) bool { return lasting(pauses, app, now) })
 	for _, row := range pauses {
 		switch {
 		case !row.Ended && row.Over(now):
@@ -119,21 +118,51 @@ func (p *Planner) release(ctx context.Context, pauses []sql.PauseRow, now job.Mi
 		}
 	}
 	for _, app := range apps {
-		mine := preferred(p.Session, now)
-		if over := lastOver(pauses, app, now); over == nil || over.Until < now.Add(-neglectedHold) {
-			mine = []sql.Slice{everything(now)}
-		}
-		ids, listErr := p.DB.HeldJobs(ctx, app, mine, planBatch)
+		over := lastOver(pauses, app, now)
+		ids, listErr := p.heldJobs(ctx, app, over == nil || over.Until < now.Add(-neglectedHold), now)
 		if err = errors.Join(err, listErr); len(ids) > 0 {
 			err = errors.Join(err, p.planJobs(ctx, ids, now))
-			more = more || len(ids) == planBatch
+			more = true
 		}
 	}
 	return more && err == nil, err
 }
 
+// uncovered lists the apps with held jobs that no pause covers.
+func (p *Planner) uncovered(ctx context.Context, pauses []sql.PauseRow, now job.Micros) ([]string, error) {
+	var paused []string
+	for _, row := range pauses {
+		if row.Ended || row.Over(now) {
+			continue
+		}
+		if row.App == "" {
+			return nil, nil // it covers them all
+		}
+		paused = append(paused, row.App)
+	}
+	return p.DB.HeldApps(ctx, paused)
+}
+
 // neglectedHold is for how long after the end of a pause a held job is left to the node that its bucket prefers.
 const neglectedHold = 8 * time.Second
+
+// heldJobs lists the next held jobs of an app that are for this node to release: those that prefer it, and when there
+// are none of these and all have been waiting for a while, any.
+func (p *Planner) heldJobs(ctx context.Context, app string, neglected bool, now job.Micros) ([]int64, error) {
+	if p.looked == nil {
+		p.looked = map[string]int64{}
+	}
+	ids, err := p.DB.HeldJobs(ctx, app, preferred(p.Session, now), p.looked[app], planBatch)
+	if err == nil && len(ids) == 0 && neglected {
+		ids, err = p.DB.HeldJobs(ctx, app, []sql.Slice{everything(now)}, p.looked[app], planBatch)
+	}
+	if len(ids) == 0 {
+		delete(p.looked, app) // from the beginning, the next time
+		return nil, err
+	}
+	p.looked[app] = ids[len(ids)-1]
+	return ids, err
+}
 
 // endPause writes down that a pause is over that had its end set. Of several nodes one does it; unknown is as good as
 // not done, because the next look sees what stands.

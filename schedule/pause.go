@@ -121,14 +121,21 @@ type stopping struct {
 	waiting []int64 // and do not wait any more
 }
 
-// stop ends the scheduled tasks of a job that nobody has started: those that were claimed or are due end skipped, those
-// that lie ahead leave nothing. What somebody asked for beside the schedule goes on.
+// stop ends the scheduled tasks of a job that nobody has started: those that were claimed or are due end skipped, and
+// what is due before one of them, because planning goes on behind them; those that lie further ahead leave nothing. What
+// somebody asked for beside the schedule goes on.
 func stop(j *sql.JobRow, live []sql.TaskRow, reason string, s Session, now job.Micros) *stopping {
 	var out stopping
+	last := now
+	for _, t := range live {
+		if t.Origin == 0 && (t.State == job.Prepare || t.State == job.Executing) {
+			last = max(last, t.Due)
+		}
+	}
 	for _, t := range live {
 		switch {
 		case t.Origin != 0 || t.State == job.Executing:
-		case t.State == job.Idle && t.Due > now:
+		case t.State == job.Idle && t.Due > last:
 			out.ahead = append(out.ahead, t.ID)
 		default:
 			out.skip(j, t, reason, s, now)

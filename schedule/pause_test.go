@@ -160,7 +160,7 @@ func TestPauseAgain(t *testing.T) {
 	}
 	f.look(after(2 * time.Minute))
 	f.wantDues("without an end", j.ID)
-	for _, bad := range []job.PauseRequest{{Until: after(-time.Second)}, {Until: after(200_000 * time.Hour)}, {Reason: "two\nlines"}, {Reason: strings.Repeat("x", 501)}} {
+	for _, bad := range []job.PauseRequest{{Until: after(-time.Second)}, {Until: after(700_000 * time.Hour)}, {Reason: "two\nlines"}, {Reason: strings.Repeat("x", 501)}} {
 		var p job.Problems
 		if _, err := f.editor.Pause(t.Context(), j.ID, bad); !errors.As(err, &p) {
 			t.Errorf("%+v: got %v, want it refused", bad, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -20,8 +21,9 @@ type Planner struct {
 	Soon    func() // called when a task was planned that is within the look-ahead of claims
 	Log     *slog.Logger
 
-	more   bool // the last look left jobs of its batch for the next one
-	paused bool // it saw that an app or the cluster is paused, or was a moment ago
+	more   bool             // the last look left jobs of its batch for the next one
+	paused bool             // it saw that an app or the cluster is paused, or was a moment ago
+	looked map[string]int64 // by app: the last held job that was looked at, those before it were
 }
 
 const (
@@ -83,6 +85,7 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 	soon, more := false, false
 	err := p.DB.Tx(ctx, func(tx *sql.Tx) error {
 		soon, more = false, false
+		left := false
 		var plan plans
 		if p.paused {
 			var err error
@@ -94,7 +97,21 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 		if err != nil {
 			return err
 		}
-		for _, id := range slices.Sorted(slices.Values(ids)) {
+		if err := tx.LearnCalendars(slices.Collect(maps.Values(jobs))...); err != nil {
+			return err
+		}
+		sorted := slices.Sorted(slices.Values(ids))
+		anew := marked(jobs, sorted)
+		if plan.live, err = tx.LiveTasksOf(anew, planRows); err != nil {
+			return err
+		}
+		for _, id := range anew {
+			if _, looked := plan.live[id]; !looked { // there is too much to change at once
+				delete(jobs, id)
+				left = true
+			}
+		}
+		for _, id := range sorted {
 			if more = len(plan.tasks) >= planRows; more {
 				break
 			}
@@ -103,11 +120,11 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 			}
 		}
 		soon = plan.soon
-		left, err := holdJobs(tx, plan.held, p.Session, now)
+		unheld, err := holdJobs(tx, plan.held, p.Session, now)
 		if err != nil {
 			return err
 		}
-		more = more || left
+		more = more || unheld || left
 		if err := writeResumed(tx, plan.resumed, p.Session, now); err != nil {
 			return err
 		}
@@ -135,9 +152,11 @@ type plans struct {
 	pauses []sql.PauseRow // of apps and of the cluster
 
 	cursors  []sql.Cursor
-	released []sql.Cursor  // of held jobs that no pause covers any more
-	resumed  []resumption  // whose own pause has ended
-	held     []*sql.JobRow // to be held
+	released []sql.Cursor            // of held jobs that no pause covers any more
+	resumed  []resumption            // whose own pause has ended
+	held     []*sql.JobRow           // to be held
+	live     map[int64][]sql.TaskRow // of the jobs that are planned anew
+	gone     stopping                // what is planned of them and no due time any more
 	tasks    []job.Task
 	missed   []job.Run
 	broken   map[int64]error
@@ -176,6 +195,9 @@ func (p *plans) goOn(j *sql.JobRow, now job.Micros, s Session) error {
 	if err != nil {
 		return err
 	}
+	if j.Replan {
+		return p.renew(j, p.live[j.ID], now, s)
+	}
 	d := until(j, sched, j.NextDue, now, now.Add(planHorizon), j.Spec.MissedAfter())
 	p.cursors = append(p.cursors, sql.Cursor{JobID: j.ID, Version: j.Version, Seen: j.NextDue, Next: d.next, LastDue: d.last})
 	p.take(d, now, s)
@@ -209,6 +231,9 @@ func (p *plans) write(tx *sql.Tx) error {
 		if err := tx.BreakJob(id, ""); err != nil {
 			return err
 		}
+	}
+	if err := p.gone.write(tx); err != nil {
+		return err
 	}
 	if err := tx.InsertTasks(p.tasks); err != nil {
 		return err

@@ -218,6 +218,9 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micr
 	if err := s.Places.learnOf(tx, jobs); err != nil {
 		return nil, err
 	}
+	if err := tx.LearnCalendars(scheduled(tasks, jobs, now)...); err != nil {
+		return nil, err
+	}
 	off, err := handlersOff(tx, jobs)
 	if err != nil {
 		return nil, err

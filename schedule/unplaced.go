@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -60,6 +61,9 @@ func (s *Sweeper) inBatches(ctx context.Context, do step, find func() ([]sql.Unp
 			now := s.Session.Now()
 			jobs, err := tx.LockJobs(jobsOfUnplaced(found))
 			if err != nil {
+				return err
+			}
+			if err := tx.LearnCalendars(slices.Collect(maps.Values(jobs))...); err != nil {
 				return err
 			}
 			ids := make([]int64, len(found))

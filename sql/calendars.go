@@ -296,6 +296,15 @@ func (tx *Tx) DeleteCalendar(id int64) error {
 	return err
 }
 
+// BegunAhead returns until when something may be spawned at due times that lie ahead, up to an instant, of jobs that name
+// a calendar; zero if nothing is. With the jobs' rows written by this transaction no more is to come.
+func (tx *Tx) BegunAhead(name string, from, to job.Micros) (window job.Micros, err error) {
+	err = tx.query("look for starts", func(rows *stdsql.Rows) error { return rows.Scan(&window) },
+		"SELECT COALESCE(MAX(t.spawn_by), 0) FROM job_ref r STRAIGHT_JOIN task t FORCE INDEX (due) ON t.job_id = r.job_id"+
+			" WHERE r.kind = ? AND r.name = ? AND t.due > ? AND t.due <= ? AND t.state = 2 AND t.origin = 0", RefCalendar, name, int64(from), int64(to))
+	return window, err
+}
+
 // replanBatch is how many jobs one statement has planned anew.
 const replanBatch = 1000
 

@@ -114,24 +114,39 @@ func (tx *Tx) DropPause(app string, ended job.Micros) error {
 	return err
 }
 
-// HeldApps lists the apps that have held jobs. It reads about one entry of an index for each.
-func (db *DB) HeldApps(ctx context.Context) ([]string, error) {
+// HeldApps lists the apps that have held jobs, but for those that are known to be paused. It reads one entry of an index
+// for each, however many jobs there are.
+func (db *DB) HeldApps(ctx context.Context, paused []string) ([]string, error) {
+	cond, args := "", []any{""}
+	if len(paused) > 0 {
+		var list string
+		list, args = in(args, paused)
+		cond = " AND app NOT IN " + list // the server makes ranges of it
+	}
 	var out []string
-	err := db.query(ctx, "list apps of held jobs", func(rows *stdsql.Rows) error {
-		var app string
-		err := rows.Scan(&app)
-		out = append(out, app)
-		return err
-	}, "SELECT DISTINCT app FROM job FORCE INDEX (held) WHERE held = 1")
-	return out, err
+	for n := 0; n == len(out); n++ {
+		err := db.query(ctx, "find app of held jobs", func(rows *stdsql.Rows) error {
+			var app string
+			err := rows.Scan(&app)
+			out = append(out, app)
+			return err
+		}, "SELECT app FROM job FORCE INDEX (held) WHERE held = 1 AND app > ?"+cond+" ORDER BY app LIMIT 1", args...)
+		if err != nil {
+			return nil, err
+		}
+		if len(out) > n {
+			args[0] = out[n]
+		}
+	}
+	return out, nil
 }
 
-// HeldJobs lists ids of held jobs of an app whose hashes lie in any of the slices.
-func (db *DB) HeldJobs(ctx context.Context, app string, mine []Slice, limit int) ([]int64, error) {
+// HeldJobs lists, in order, ids of held jobs of an app whose hashes lie in any of the slices, those after the given one.
+func (db *DB) HeldJobs(ctx context.Context, app string, mine []Slice, after int64, limit int) ([]int64, error) {
 	if len(mine) == 0 {
 		return nil, nil
 	}
-	cond, args := "", []any{app}
+	cond, args := "", []any{app, after}
 	for i, s := range mine {
 		if i > 0 {
 			cond += " OR "
@@ -139,14 +154,7 @@ func (db *DB) HeldJobs(ctx context.Context, app string, mine []Slice, limit int)
 		cond += "hash >= ? AND hash < ?"
 		args = append(args, s.FromHash, s.ToHash)
 	}
-	var out []int64
-	err := db.query(ctx, "list held jobs", func(rows *stdsql.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		out = append(out, id)
-		return err
-	}, "SELECT id FROM job FORCE INDEX (held) WHERE held = 1 AND app = ? AND ("+cond+") ORDER BY id LIMIT ?", append(args, limit)...)
-	return out, err
+	return db.ids(ctx, "list held jobs", "SELECT id FROM job FORCE INDEX (held) WHERE held = 1 AND app = ? AND id > ? AND ("+cond+") ORDER BY id LIMIT ?", append(args, limit)...)
 }
 
 // Held is a job that gets no due times any more because its app or the cluster is paused.

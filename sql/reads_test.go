@@ -205,6 +205,36 @@ func TestReads(t *testing.T) {
 			return 2*len(jobIDs) + ahead, wantLen(err, len(live), len(jobIDs)) // all their tasks
 		}, "due"},
 		{"beat", func() (int, error) { return 1, beat(t, db, me) }, "PRIMARY"},
+		{"apps of held jobs, beside one that is paused", func() (int, error) {
+			f.exec("UPDATE job SET held = 1, app = IF(id MOD 2, 'a', 'b') ORDER BY id LIMIT 5000")
+			apps, err := db.HeldApps(t.Context(), []string{"a"})
+			return 1, wantLen(err, len(apps), 1)
+		}, "held"},
+		{"held jobs", func() (int, error) {
+			held, err := db.HeldJobs(t.Context(), "b", []Slice{{ToHash: job.Hashes}}, 100, 200)
+			return 200, wantLen(err, len(held), 200)
+		}, "held"},
+		{"what may start", func() (int, error) { // what executes, each with its job
+			_, _, err := db.MayStart(t.Context(), "b", now)
+			return 2 * int(f.number("SELECT COUNT(*) FROM task WHERE state = 2 OR state = 1 AND due_now < ?", now)), err
+		}, "slice|PRIMARY"},
+		{"live tasks of some jobs", inTx(2*ahead, func(tx *Tx) error { // each is found, then locked
+			rows, err := tx.LiveTasksOf([]int64{frequent, jobIDs[0]}, 10)
+			return wantLen(err, len(rows), 1)
+		}), "due|PRIMARY"},
+		{"a page of the audit", func() (int, error) {
+			f.exec("INSERT INTO audit (at, who, action, kind, ref) SELECT id, 'x', 'update', 'job', id MOD 10 FROM job ORDER BY id LIMIT 20000")
+			lines, err := db.Audit(t.Context(), AuditFilter{Limit: 50, After: &RunPlace{ID: 15_000, Due: 15_000}})
+			return 50, wantLen(err, len(lines), 50)
+		}, "at"},
+		{"a page of a job's audit", func() (int, error) {
+			lines, err := db.Audit(t.Context(), AuditFilter{JobID: 3, Limit: 50, To: 15_000})
+			return 50, wantLen(err, len(lines), 50)
+		}, "ref"},
+		{"the line of a job's audit that was in force", func() (int, error) {
+			_, err := db.AuditBefore(t.Context(), AuditOf{Kind: job.KindJob, Ref: 3, Actions: []job.Action{job.ActionUpdate}}, 15_000)
+			return 1, err
+		}, "ref"},
 		{"owners, once the server knows the table", func() (int, error) { // till then it reads an entry for each owned task
 			f.exec("ANALYZE TABLE task")
 			owners, err := db.Owners(t.Context())

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	"go-crontab/sql"
+)
+
+// handlerView is a handler as clients see it.
+type handlerView struct {
+	Handler  string   `json:"handler"`
+	Nodes    []string `json:"nodes"` // that have it
+	Jobs     int      `json:"jobs"`  // that name it
+	Disabled bool     `json:"disabled"`
+	Reason   string   `json:"reason,omitempty"`
+	By       string   `json:"by,omitempty"`
+	Since    string   `json:"since,omitempty"` // since when it is disabled
+}
+
+// handlers shows all handlers that a node has, a job names, or somebody has disabled.
+func (s *Server) handlers(ctx context.Context) ([]*handlerView, error) {
+	off, err := s.cfg.DB.HandlersOff(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sessions, err := s.cfg.DB.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := s.cfg.DB.HandlerJobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byKey := map[string]*handlerView{}
+	handler := func(key string) *handlerView {
+		if byKey[key] == nil {
+			byKey[key] = &handlerView{Handler: key, Nodes: []string{}, Jobs: jobs[key]}
+		}
+		return byKey[key]
+	}
+	for key := range jobs {
+		handler(key)
+	}
+	for _, x := range sessions {
+		for _, key := range x.Handlers {
+			if v := handler(key); !slices.Contains(v.Nodes, x.Node) {
+				v.Nodes = append(v.Nodes, x.Node)
+			}
+		}
+	}
+	for _, h := range off {
+		v := handler(h.Handler)
+		v.Disabled, v.Reason, v.By, v.Since = true, h.Reason, h.Who, stamp(h.Since)
+	}
+	out := make([]*handlerView, 0, len(byKey))
+	for _, v := range byKey {
+		slices.Sort(v.Nodes)
+		out = append(out, v)
+	}
+	slices.SortFunc(out, func(a, b *handlerView) int { return cmp.Compare(a.Handler, b.Handler) })
+	return out, nil
+}
+
+// listHandlers: GET /api/v1/handlers
+func (s *Server) listHandlers(w http.ResponseWriter, r *http.Request) error {
+	out, err := s.handlers(r.Context())
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, page[*handlerView]{Items: out})
+}
+
+// disableHandler: POST /api/v1/handlers/{key}/disable. Nobody needs to have it, or to name it.
+func (s *Server) disableHandler(w http.ResponseWriter, r *http.Request) error {
+	reason, err := readReason(w, r)
+	if err != nil {
+		return err
+	}
+	return s.onHandler(w, r, func(ctx context.Context, e Editor, key string) error { return e.DisableHandler(ctx, key, reason) })
+}
+
+// enableHandler: POST /api/v1/handlers/{key}/enable
+func (s *Server) enableHandler(w http.ResponseWriter, r *http.Request) error {
+	if err := readNothing(w, r); err != nil {
+		return err
+	}
+	return s.onHandler(w, r, func(ctx context.Context, e Editor, key string) error { return e.EnableHandler(ctx, key) })
+}
+
+func (s *Server) onHandler(w http.ResponseWriter, r *http.Request, do func(context.Context, Editor, string) error) error {
+	key, err := param(r, "key")
+	if err != nil {
+		return err
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	if err := do(r.Context(), e, key); err != nil {
+		return lookAt(err, "GET /api/v1/handlers shows what stands; the same request again does no harm.")
+	}
+	all, err := s.handlers(r.Context())
+	if err != nil { // the change stands
+		return &sql.Unknown{Err: err}
+	}
+	for _, v := range all {
+		if v.Handler == key {
+			return answer(w, http.StatusOK, v)
+		}
+	}
+	return answer(w, http.StatusOK, &handlerView{Handler: key, Nodes: []string{}})
+}

@@ -1,0 +1,260 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// nodeView is a node as clients see it: its sessions (one, but for moments) and what people said about it.
+type nodeView struct {
+	Name      string            `json:"name"`
+	State     nodeState         `json:"state"`
+	Labels    map[string]string `json:"labels"`
+	Handlers  []string          `json:"handlers"`
+	Cordoned  bool              `json:"cordoned"`
+	Draining  bool              `json:"draining"`
+	Drained   bool              `json:"drained"` // somebody drains it, and it has no work any more
+	Reason    string            `json:"reason,omitempty"`
+	By        string            `json:"by,omitempty"`
+	Since     string            `json:"since,omitempty"` // since when it is cordoned
+	Prepared  int               `json:"prepared"`
+	Executing int               `json:"executing"`
+	Slots     int               `json:"slots"`
+	Sessions  []nodeSession     `json:"sessions"`
+}
+
+type nodeSession struct {
+	ID        string `json:"id"`
+	Address   string `json:"address,omitempty"`
+	Version   string `json:"version,omitempty"`
+	Started   string `json:"started"`
+	BeatAgeMS int64  `json:"beat_age_ms"`
+}
+
+// nodeState says in one word how a node is.
+type nodeState string
+
+// The states of nodes.
+const (
+	nodeReady     nodeState = "ready"
+	nodeCordoning nodeState = "cordoning" // it was cordoned a moment ago and may still start something
+	nodeCordoned  nodeState = "cordoned"
+	nodeDraining  nodeState = "draining"
+	nodeDrained   nodeState = "drained"
+	nodeStopping  nodeState = "stopping" // its process is about to end
+	nodeSilent    nodeState = "silent"   // it has not been heard of, and starts nothing
+	nodeAbsent    nodeState = "absent"   // it has no session
+)
+
+// clusterNow is what nodes are shown by.
+type clusterNow struct {
+	sessions []sql.SessionRow
+	cordoned []sql.NodeRow
+	loads    map[string]sql.Load // of each node
+	now      job.Micros
+	stale    job.Micros // how old a beat is before nothing is started under it
+}
+
+func (s *Server) clusterNow(ctx context.Context) (*clusterNow, error) {
+	now, err := s.now()
+	if err != nil {
+		return nil, err
+	}
+	c := &clusterNow{loads: map[string]sql.Load{}, now: job.MicrosOf(now)}
+	expiry, err := s.cfg.DB.SessionExpiry(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.stale = job.Micros(expiry.Microseconds() * 4 / 10)
+	if c.cordoned, err = s.cfg.DB.CordonedNodes(ctx); err != nil {
+		return nil, err
+	}
+	// Sessions first: one that has obeyed by then owns no more in the counts.
+	if c.sessions, err = s.cfg.DB.Sessions(ctx); err != nil {
+		return nil, err
+	}
+	loads, err := s.cfg.DB.Loads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range c.sessions {
+		l := c.loads[x.Node]
+		l.Prepared, l.Executing = l.Prepared+loads[x.ID].Prepared, l.Executing+loads[x.ID].Executing
+		c.loads[x.Node] = l
+	}
+	return c, nil
+}
+
+// nodes shows all nodes that live or of which something is said.
+func (c *clusterNow) nodes() []*nodeView {
+	byName := map[string]*nodeView{}
+	node := func(name string) *nodeView {
+		v := byName[name]
+		if v == nil {
+			l := c.loads[name]
+			v = &nodeView{Name: name, Prepared: l.Prepared, Executing: l.Executing, Labels: map[string]string{}, Handlers: []string{}, Sessions: []nodeSession{}}
+			byName[name] = v
+		}
+		return v
+	}
+	for _, n := range c.cordoned {
+		v := node(n.Name)
+		v.Cordoned, v.Draining, v.Reason, v.By, v.Since = true, n.Draining, n.Reason, n.Who, stamp(n.Since)
+	}
+	for _, x := range c.sessions {
+		v := node(x.Node)
+		v.Sessions = append(v.Sessions, nodeSession{ID: x.ID.String(), Address: x.Address, Version: x.Version, Started: stamp(x.Started),
+			BeatAgeMS: max(0, c.now.Sub(x.BeatAt).Milliseconds())})
+		v.Slots += x.Slots
+		if x.Labels != nil {
+			v.Labels = x.Labels
+		}
+		if x.Handlers != nil {
+			v.Handlers = x.Handlers
+		}
+	}
+	out := make([]*nodeView, 0, len(byName))
+	for _, v := range byName {
+		v.State = c.state(v)
+		v.Drained = v.State == nodeDrained || v.Draining && v.State == nodeAbsent
+		out = append(out, v)
+	}
+	slices.SortFunc(out, func(a, b *nodeView) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+func (c *clusterNow) state(v *nodeView) nodeState {
+	silent, stopping, obeyed := true, true, true
+	for _, x := range c.sessions {
+		if x.Node != v.Name {
+			continue
+		}
+		silent = silent && c.now-x.BeatAt > c.stale
+		stopping = stopping && x.Draining
+		obeyed = obeyed && x.CordonSeen == x.Cordoned
+	}
+	switch {
+	case len(v.Sessions) == 0:
+		return nodeAbsent
+	case silent:
+		return nodeSilent
+	case v.Cordoned && !obeyed:
+		return nodeCordoning
+	case v.Draining && v.Executing+v.Prepared > 0:
+		return nodeDraining
+	case v.Draining:
+		return nodeDrained
+	case v.Cordoned:
+		return nodeCordoned
+	case stopping:
+		return nodeStopping
+	}
+	return nodeReady
+}
+
+// listNodes: GET /api/v1/nodes
+func (s *Server) listNodes(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.clusterNow(r.Context())
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, page[*nodeView]{Items: c.nodes()})
+}
+
+// getNode: GET /api/v1/nodes/{name}
+func (s *Server) getNode(w http.ResponseWriter, r *http.Request) error {
+	name, err := param(r, "name")
+	if err != nil {
+		return err
+	}
+	v, err := s.node(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	if v.State == nodeAbsent && !v.Cordoned {
+		return notFound.problem("There is no node %q; GET /api/v1/nodes lists those that there are.", cutShort(name))
+	}
+	return answer(w, http.StatusOK, v)
+}
+
+// node shows one node, which need not be there.
+func (s *Server) node(ctx context.Context, name string) (*nodeView, error) {
+	c, err := s.clusterNow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range c.nodes() {
+		if v.Name == name {
+			return v, nil
+		}
+	}
+	return &nodeView{Name: name, State: nodeAbsent, Labels: map[string]string{}, Handlers: []string{}, Sessions: []nodeSession{}}, nil
+}
+
+// readReason reads the body of a request that may give a reason: none, or an object.
+func readReason(w http.ResponseWriter, r *http.Request) (reason string, err error) {
+	body, err := readBody(w, r)
+	if err != nil || len(body) == 0 {
+		return "", err
+	}
+	if err := checkMedia(r); err != nil {
+		return "", err
+	}
+	o, err := parseObject(body)
+	if err != nil {
+		return "", err
+	}
+	f := newFields(o)
+	f.text("reason", &reason)
+	return reason, f.done()
+}
+
+// cordonNode: POST /api/v1/nodes/{name}/cordon. It need not live: a cordon outlives sessions.
+func (s *Server) cordonNode(w http.ResponseWriter, r *http.Request) error {
+	return s.changeNode(w, r, false)
+}
+
+// drainNode: POST /api/v1/nodes/{name}/drain
+func (s *Server) drainNode(w http.ResponseWriter, r *http.Request) error {
+	return s.changeNode(w, r, true)
+}
+
+func (s *Server) changeNode(w http.ResponseWriter, r *http.Request, drain bool) error {
+	reason, err := readReason(w, r)
+	if err != nil {
+		return err
+	}
+	return s.onNode(w, r, func(ctx context.Context, e Editor, name string) error { return e.Cordon(ctx, name, reason, drain) })
+}
+
+// uncordonNode: POST /api/v1/nodes/{name}/uncordon
+func (s *Server) uncordonNode(w http.ResponseWriter, r *http.Request) error {
+	if err := readNothing(w, r); err != nil {
+		return err
+	}
+	return s.onNode(w, r, func(ctx context.Context, e Editor, name string) error { return e.Uncordon(ctx, name) })
+}
+
+func (s *Server) onNode(w http.ResponseWriter, r *http.Request, do func(context.Context, Editor, string) error) error {
+	name, err := param(r, "name")
+	if err != nil {
+		return err
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	if err := do(r.Context(), e, name); err != nil {
+		return lookAt(err, "GET /api/v1/nodes shows what stands; the same request again does no harm.")
+	}
+	v, err := s.node(r.Context(), name)
+	if err != nil { // the change stands
+		return &sql.Unknown{Err: err}
+	}
+	return answer(w, http.StatusOK, v)
+}

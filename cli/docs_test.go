@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go-crontab/internal/docpage"
+	"go-crontab/internal/testdb"
+)
+
+var pages = []string{"jobs.md", "from-xtimer.md", "from-crontab.md"}
+
+// TestPagesShowCommandsThatWork runs the command lines in the sh blocks of the pages, in their order, on a cluster of
+// one node. Lines of other programs are only read by bash; commands that do not end are only parsed.
+func TestPagesShowCommandsThatWork(t *testing.T) {
+	t.Parallel()
+	for _, page := range pages {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			dsn := testdb.DSN(t)
+			if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate"); code != exitOK {
+				t.Fatalf("migrate: exit code %d\n%s", code, out)
+			}
+			s := serve(t, dsn, "web-1").ready()
+			for _, it := range docpage.Read(t, "../docs/"+page) {
+				if it.Block != "sh" {
+					continue
+				}
+				where := fmt.Sprintf("%s:%d", page, it.Line)
+				if out, err := exec.Command("bash", "-n", "-c", it.Text).CombinedOutput(); err != nil {
+					t.Errorf("%s: bash does not read it: %s", where, out)
+					continue
+				}
+				for line := range strings.Lines(strings.ReplaceAll(it.Text, "\\\n", "")) {
+					s.tryShown(where, strings.TrimSpace(line))
+				}
+			}
+		})
+	}
+}
+
+// tryShown runs a line that a page shows, if it is one of ours.
+func (s *server) tryShown(where, line string) {
+	s.t.Helper()
+	word, _, _ := strings.Cut(line, " ")
+	switch words := strings.Fields(line); {
+	case word == "curl":
+		if _, err := exec.LookPath("curl"); err != nil {
+			s.t.Logf("%s: there is no curl here to try it", where)
+			return
+		}
+		line = strings.ReplaceAll(line, defaultServer, s.url)
+	case word != "go-crontab":
+		return
+	case len(words) > 1 && (words[1] == "serve" || words[1] == "migrate" || words[1] == "dev"):
+		line += " --help" // parsed, and no more
+	}
+	cmd := exec.Command("bash", "-c", line)
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary(s.t))+":"+os.Getenv("PATH"), "GOCRONTAB_SERVER="+s.url)
+	cmd.WaitDelay = time.Second
+	stop := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	defer stop.Stop()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Errorf("%s: %s\n%v\n%s", where, line, err, out)
+	}
+}
+
+// TestPagesShowProgramsThatCompile compiles the go blocks of the pages, each as a program of its own.
+func TestPagesShowProgramsThatCompile(t *testing.T) {
+	t.Parallel()
+	module, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	replace := map[string]string{}
+	var packages []string
+	for _, page := range pages {
+		for _, it := range docpage.Read(t, "../docs/"+page) {
+			if it.Block != "go" {
+				continue
+			}
+			// The overlay has the go command see the file where it is not, within the module.
+			name := fmt.Sprintf("%s_%d", strings.TrimSuffix(page, ".md"), it.Line)
+			file := filepath.Join(dir, name+".go")
+			if err := os.WriteFile(file, []byte(it.Text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			replace[filepath.Join(module, "docs", name, "main.go")] = file
+			packages = append(packages, "./docs/"+name)
+		}
+	}
+	if packages == nil {
+		t.Fatal("the pages show no program")
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlay, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-o", os.DevNull, "-overlay", overlay}, packages...)...)
+	cmd.Dir = module
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

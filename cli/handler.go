@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// handlerView is a handler, who has it and who wants it.
+type handlerView struct {
+	Handler  string     `json:"handler"`
+	Nodes    []string   `json:"nodes"`
+	Jobs     int        `json:"jobs"`
+	Disabled bool       `json:"disabled"`
+	Reason   string     `json:"reason"`
+	By       string     `json:"by"`
+	Since    *time.Time `json:"since"`
+}
+
+const handlersPath = "/api/v1/handlers"
+
+func handlerCommand(c *console) *cobra.Command {
+	return newGroup("handler", "List the handlers of programs that embed a node, disable some", handlerList(c),
+		handlerChange(c, "disable", "Have jobs with a handler not started on any node", "disabled"),
+		handlerChange(c, "enable", "Have jobs with a handler started again", "enabled"))
+}
+
+func handlerList(c *console) *cobra.Command {
+	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the handlers, the nodes that have them, and how many jobs name them", Args: nothing, Example: "  go-crontab handler ls"}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		handlers, raw, err := all[handlerView](cmd.Context(), r, handlersPath)
+		if err != nil {
+			return err
+		}
+		return r.list(raw, func(i int) string { return handlers[i].Handler }, func() error {
+			if len(handlers) == 0 {
+				c.notef("No node has a handler, and no job names one. Programs that embed a node register them.\n")
+				return nil
+			}
+			t := &table{columns: []column{{head: "HANDLER", shrink: true}, {head: "STATE"}, {head: "JOBS", right: true}, {head: "NODES", shrink: true}, {head: "REASON", shrink: true}}}
+			for _, h := range handlers {
+				state := h.state()
+				t.add(text(h.Handler), cell{state, statusColour(state)}, text(fmt.Sprint(h.Jobs)), text(strings.Join(h.Nodes, ", ")), text(h.why(time.Now())))
+			}
+			return r.table(t)
+		})
+	}
+	return cmd
+}
+
+// state says in one word how a handler is.
+func (h *handlerView) state() string {
+	switch {
+	case h.Disabled:
+		return "disabled"
+	case len(h.Nodes) == 0:
+		return "nowhere"
+	}
+	return "ready"
+}
+
+// why says by whom, when and why the handler was disabled.
+func (h *handlerView) why(now time.Time) string {
+	n := nodeView{Cordoned: h.Disabled, Reason: h.Reason, By: h.By, Since: h.Since}
+	return n.why(now)
+}
+
+// handlerChange is disable or enable.
+func handlerChange(c *console, verb, short, done string) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{Use: verb + " KEY", Short: short, Args: wants(1, 1, "the KEY of one handler"), Example: "  go-crontab handler " + verb + " invoice"}
+	if verb == "disable" {
+		cmd.Long = "Have jobs with a handler not started on any node. Their due times end skipped, and say why, until it is enabled."
+		cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever finds it disabled")
+	}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		body := map[string]string{}
+		if reason != "" {
+			body["reason"] = reason
+		}
+		h, raw, err := ask[handlerView](cmd.Context(), r, http.MethodPost, handlersPath+"/"+url.PathEscape(args[0])+"/"+verb, nil, body)
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, h.Handler, func() error {
+			c.printf("%s handler %s, which %d jobs name\n", done, plain(h.Handler), h.Jobs)
+			return nil
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,275 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// nodeView is a node and what people said about it.
+type nodeView struct {
+	Name      string            `json:"name"`
+	State     string            `json:"state"`
+	Labels    map[string]string `json:"labels"`
+	Handlers  []string          `json:"handlers"`
+	Cordoned  bool              `json:"cordoned"`
+	Drained   bool              `json:"drained"`
+	Reason    string            `json:"reason"`
+	By        string            `json:"by"`
+	Since     *time.Time        `json:"since"`
+	Prepared  int               `json:"prepared"`
+	Executing int               `json:"executing"`
+	Slots     int               `json:"slots"`
+}
+
+const nodesPath = "/api/v1/nodes"
+
+const nodeArgument = "one NODE (its name)"
+
+func nodePath(name string) string { return nodesPath + "/" + url.PathEscape(name) }
+
+func nodeCommand(c *console) *cobra.Command {
+	return newGroup("node", "List the nodes with their labels, and keep work away from some", nodeList(c), nodeCordon(c), nodeDrain(c), nodeUncordon(c))
+}
+
+func nodeList(c *console) *cobra.Command {
+	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the nodes, their labels and handlers", Args: nothing, Example: "  go-crontab node ls\n  go-crontab node ls -o yaml"}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		nodes, raw, err := all[nodeView](cmd.Context(), r, nodesPath)
+		if err != nil {
+			return err
+		}
+		return r.list(raw, func(i int) string { return nodes[i].Name }, func() error { return r.table(nodeTable(nodes, time.Now())) })
+	}
+	return cmd
+}
+
+// all reads a list that has no pages.
+func all[T any](ctx context.Context, r *remote, path string) (items []T, raw page[json.RawMessage], err error) {
+	raw, body, err := get[page[json.RawMessage]](ctx, r, path, nil)
+	if err != nil {
+		return nil, raw, err
+	}
+	var v page[T]
+	if err := json.Unmarshal(body, &v); err != nil {
+		return nil, raw, fmt.Errorf("the answer of %s is not understood: %w", r.server+path, err)
+	}
+	return v.Items, raw, nil
+}
+
+func nodeTable(nodes []nodeView, now time.Time) *table {
+	t := &table{columns: []column{
+		{head: "NODE", shrink: true}, {head: "STATE"}, {head: "RUNNING", right: true}, {head: "PREPARED", right: true, drop: true},
+		{head: "LABELS", shrink: true}, {head: "HANDLERS", shrink: true}, {head: "REASON", shrink: true},
+	}}
+	for _, n := range nodes {
+		t.add(text(n.Name), cell{n.State, statusColour(n.State)}, text(fmt.Sprintf("%d/%d", n.Executing, n.Slots)), text(fmt.Sprint(n.Prepared)),
+			text(n.labels()), text(strings.Join(n.Handlers, ", ")), text(n.why(now)))
+	}
+	return t
+}
+
+// labels lists the labels that somebody gave the node.
+func (n *nodeView) labels() string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(n.Labels)) {
+		switch {
+		case k == "node" || k == "os" || k == "arch": // the same everywhere, or the name
+		case n.Labels[k] == "":
+			out = append(out, k)
+		default:
+			out = append(out, k+"="+n.Labels[k])
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// why says by whom, when and why the node was cordoned.
+func (n *nodeView) why(now time.Time) string {
+	if !n.Cordoned {
+		return ""
+	}
+	var parts []string
+	if n.Reason != "" {
+		parts = append(parts, n.Reason)
+	}
+	if n.By != "" {
+		parts = append(parts, "by "+n.By)
+	}
+	return strings.Join(append(parts, relative(n.Since, now)), ", ")
+}
+
+func nodeCordon(c *console) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "cordon NODE", Short: "Have a node take no new work", Args: wants(1, 1, nodeArgument), ValidArgsFunction: completeNodes(c),
+		Long: `Have a node take no new work until it is uncordoned, also when it is started again meanwhile. What it executes runs to
+its end, what it only prepared goes to other nodes at once. Once this has answered, nothing more starts there.`,
+		Example: "  go-crontab node cordon web-1 --reason 'new disk'",
+	}
+	r := newRemote(c, cmd)
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever finds it cordoned")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return r.cordon(cmd.Context(), args[0], "cordon", reason)
+	}
+	return cmd
+}
+
+// cordon changes what is said about a node, and shows it.
+func (r *remote) cordon(ctx context.Context, name, verb, reason string) error {
+	body := map[string]string{}
+	if reason != "" {
+		body["reason"] = reason
+	}
+	n, raw, err := ask[nodeView](ctx, r, http.MethodPost, nodePath(name)+"/"+verb, nil, body)
+	if err != nil {
+		return err
+	}
+	return r.object(r.console, raw, n.Name, func() error {
+		r.printf("%s is %s%s\n", plain(n.Name), n.State, n.work())
+		if n.State == "absent" && n.Cordoned {
+			r.notef("No node of this name is in the cluster now. It holds when one joins.\n")
+		}
+		return nil
+	})
+}
+
+// work says what a node still does, as the end of a sentence.
+func (n *nodeView) work() string {
+	if n.Executing == 0 || n.State == "ready" {
+		return ""
+	}
+	return fmt.Sprintf(", %d executing", n.Executing)
+}
+
+func nodeUncordon(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "uncordon NODE", Short: "Have a node take work again", Args: wants(1, 1, nodeArgument), ValidArgsFunction: completeNodes(c),
+		Example: "  go-crontab node uncordon web-1",
+	}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.cordon(cmd.Context(), args[0], "uncordon", "") }
+	return cmd
+}
+
+func nodeDrain(c *console) *cobra.Command {
+	var (
+		reason  string
+		wait    bool
+		timeout time.Duration
+	)
+	cmd := &cobra.Command{
+		Use: "drain NODE", Short: "Cordon a node, and see when it has no work any more", Args: wants(1, 1, nodeArgument), ValidArgsFunction: completeNodes(c),
+		Long: `Cordon a node, and see when it has no work any more: with --wait this command ends then. Nothing is killed. The node's
+process goes on until somebody stops it; uncordon takes it back.`,
+		Example: "  go-crontab node drain web-1 --wait && ssh web-1 reboot",
+	}
+	r := newRemote(c, cmd)
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever finds it drained")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it has no work")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "with --wait: give up after this long (default never)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if timeout < 0 || timeout > 0 && !wait {
+			return usageError("--timeout %s: want more than 0, and --wait", timeout)
+		}
+		if !wait {
+			return r.cordon(cmd.Context(), args[0], "drain", reason)
+		}
+		return r.drain(cmd.Context(), args[0], reason, timeout)
+	}
+	return cmd
+}
+
+// drainLook is between looks at whether a node is drained.
+const drainLook = 500 * time.Millisecond
+
+// drain drains a node and waits until it has no work.
+func (r *remote) drain(ctx context.Context, name, reason string, timeout time.Duration) error {
+	body := map[string]string{}
+	if reason != "" {
+		body["reason"] = reason
+	}
+	n, raw, err := ask[nodeView](ctx, r, http.MethodPost, nodePath(name)+"/drain", nil, body)
+	if err != nil {
+		return err
+	}
+	began, told := time.Now(), -1
+	for !n.Drained {
+		if n.Executing != told {
+			told = n.Executing
+			r.notef("%s: %s, %d executing\n", plain(n.Name), n.State, n.Executing)
+		}
+		if timeout > 0 && time.Since(began) > timeout {
+			return &exitError{code: exitFailed, err: fmt.Errorf("%s is not drained after %s: %d executing", plain(name), timeout, n.Executing),
+				hint: "it stays cordoned; to see what it executes: " + program() + " run ls --state running --node " + quote(name)}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(drainLook):
+		}
+		if n, raw, err = get[nodeView](ctx, r, nodePath(name), nil); err != nil {
+			return err
+		}
+		if !n.Cordoned {
+			return &exitError{code: exitFailed, err: fmt.Errorf("somebody has uncordoned %s", plain(name))}
+		}
+	}
+	return r.object(r.console, raw, n.Name, func() error {
+		r.printf("%s is %s\n", plain(n.Name), orElse(n.State, "drained"))
+		return nil
+	})
+}
+
+// completeNodes offers the names of nodes, when a server answers quickly.
+func completeNodes(c *console) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		r := &remote{console: c, http: http.Client{Timeout: time.Second}}
+		if r.settle(cmd) != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		nodes, _, err := all[nodeView](cmd.Context(), r, nodesPath)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []cobra.Completion
+		for _, n := range nodes {
+			if strings.HasPrefix(n.Name, typed) {
+				names = append(names, cobra.CompletionWithDesc(n.Name, n.State))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// waitView is a due time that is held back.
+type waitView struct {
+	Due   *time.Time `json:"due"`
+	Since *time.Time `json:"since"`
+	Until *time.Time `json:"until"`
+	Why   string     `json:"why"`
+}
+
+// waitingCard adds the due times that wait to the card of a job.
+func waitingCard(d *card, waiting []waitView, zone *time.Location, now time.Time) {
+	for i, w := range waiting {
+		name := ""
+		if i == 0 {
+			name = "waiting"
+		}
+		line := absolute(w.Due, zone) + ": " + w.Why
+		if w.Until != nil {
+			line += ", until " + both(w.Until, zone, now)
+		}
+		d.add(name, line, yellow)
+	}
+}

@@ -1,0 +1,90 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Node is a node of the cluster, and what people said about it.
+type Node struct {
+	Name      string            `json:"name"`
+	State     string            `json:"state"` // ready, cordoning, cordoned, draining, drained, stopping, silent, absent
+	Labels    map[string]string `json:"labels"`
+	Handlers  []string          `json:"handlers"`
+	Cordoned  bool              `json:"cordoned"`
+	Drained   bool              `json:"drained"`
+	Reason    string            `json:"reason"`
+	By        string            `json:"by"`
+	Since     *time.Time        `json:"since"`
+	Prepared  int               `json:"prepared"`
+	Executing int               `json:"executing"`
+	Slots     int               `json:"slots"`
+}
+
+const nodesPath = "/api/v1/nodes"
+
+// Nodes lists the nodes by name.
+func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
+	p, err := ask[page[Node]](ctx, c, request{method: http.MethodGet, path: nodesPath})
+	if err != nil {
+		return nil, err
+	}
+	return p.Items, nil
+}
+
+// Cordon has a node take no new work until it is uncordoned; reason may be empty.
+func (c *Client) Cordon(ctx context.Context, node, reason string) (*Node, error) {
+	return c.changeNode(ctx, node, "cordon", reason)
+}
+
+// Drain cordons a node; it is Drained once it has no work any more.
+func (c *Client) Drain(ctx context.Context, node, reason string) (*Node, error) {
+	return c.changeNode(ctx, node, "drain", reason)
+}
+
+// Uncordon has a node take work again.
+func (c *Client) Uncordon(ctx context.Context, node string) (*Node, error) {
+	return c.changeNode(ctx, node, "uncordon", "")
+}
+
+func (c *Client) changeNode(ctx context.Context, node, verb, reason string) (*Node, error) {
+	return ask[Node](ctx, c, request{method: http.MethodPost, path: nodesPath + "/" + url.PathEscape(node) + "/" + verb, body: because(reason)})
+}
+
+// Handler is a Go function that jobs call by its key.
+type Handler struct {
+	Key      string     `json:"handler"`
+	Nodes    []string   `json:"nodes"` // that have it
+	Jobs     int        `json:"jobs"`  // that name it
+	Disabled bool       `json:"disabled"`
+	Reason   string     `json:"reason"`
+	By       string     `json:"by"`
+	Since    *time.Time `json:"since"`
+}
+
+const handlersPath = "/api/v1/handlers"
+
+// Handlers lists the handlers by key.
+func (c *Client) Handlers(ctx context.Context) ([]Handler, error) {
+	p, err := ask[page[Handler]](ctx, c, request{method: http.MethodGet, path: handlersPath})
+	if err != nil {
+		return nil, err
+	}
+	return p.Items, nil
+}
+
+// DisableHandler has jobs with a handler not started on any node; reason may be empty.
+func (c *Client) DisableHandler(ctx context.Context, key, reason string) (*Handler, error) {
+	return c.changeHandler(ctx, key, "disable", reason)
+}
+
+// EnableHandler has jobs with a handler started again.
+func (c *Client) EnableHandler(ctx context.Context, key string) (*Handler, error) {
+	return c.changeHandler(ctx, key, "enable", "")
+}
+
+func (c *Client) changeHandler(ctx context.Context, key, verb, reason string) (*Handler, error) {
+	return ask[Handler](ctx, c, request{method: http.MethodPost, path: handlersPath + "/" + url.PathEscape(key) + "/" + verb, body: because(reason)})
+}

@@ -1,0 +1,170 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Run is one attempt of a due time, or a counted range of due times that were never attempted.
+type Run struct {
+	ID       string     `json:"id"`
+	JobID    string     `json:"job_id"`
+	Job      string     `json:"job"`
+	App      string     `json:"app"`
+	Due      time.Time  `json:"due"`
+	Until    *time.Time `json:"until"` // last of the due times that it stands for
+	Count    int64      `json:"count"` // how many those are, if more than one
+	Started  *time.Time `json:"started"`
+	Ended    *time.Time `json:"ended"`
+	Lateness *float64   `json:"lateness_ms"`
+	Attempt  int        `json:"attempt"`
+	Final    bool       `json:"final"`   // no other attempt follows
+	State    string     `json:"state"`   // running or ended
+	Outcome  string     `json:"outcome"` // succeeded, failed, timed_out, killed, lost, skipped, missed, superseded
+	Reason   string     `json:"reason"`
+	ExitCode *int       `json:"exit_code"`
+	Signal   string     `json:"signal"`
+	Node     string     `json:"node"`
+	Trigger  string     `json:"trigger"`
+	Request  string     `json:"request"` // who asked for it
+
+	OutputBytes     int64 `json:"output_bytes"`
+	OutputTruncated bool  `json:"output_truncated"`
+}
+
+// Succeeded tells whether the run has ended as it should.
+func (r *Run) Succeeded() bool { return r.Outcome == "succeeded" }
+
+// Requested is a run that was asked for.
+type Requested struct {
+	JobID   string    `json:"job_id"`
+	Due     time.Time `json:"due"`
+	Request string    `json:"request"` // its runs carry it
+}
+
+const runsPath = "/api/v1/runs"
+
+func runPath(id string) string { return runsPath + "/" + url.PathEscape(id) }
+
+// Run starts a job once, now. A key makes it safe to ask again: the same key is the same run. An empty key is a new one.
+func (c *Client) Run(ctx context.Context, jobID, key string) (*Requested, error) {
+	return ask[Requested](ctx, c, request{method: http.MethodPost, path: jobPath(jobID) + "/run", body: struct{}{}, key: key})
+}
+
+// waitLook is between looks at whether a run has ended.
+const waitLook = 250 * time.Millisecond
+
+// Wait returns the last run of what was asked for, once it has ended. A node that cannot answer for a moment is asked
+// again until ctx ends.
+func (c *Client) Wait(ctx context.Context, asked *Requested) (*Run, error) {
+	f := RunFilter{JobID: asked.JobID, From: asked.Due, To: asked.Due.Add(time.Microsecond)}
+	for {
+		for run, err := range c.Runs(ctx, f) {
+			if err != nil && !IsAway(err) {
+				return nil, err
+			}
+			if err == nil && run.Request == asked.Request && run.State == "ended" && run.Final {
+				return run, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("run of job %s: %w", asked.JobID, context.Cause(ctx))
+		case <-time.After(waitLook):
+		}
+	}
+}
+
+// RunAndWait starts a job once and returns its run once it has ended.
+func (c *Client) RunAndWait(ctx context.Context, jobID string) (*Run, error) {
+	asked, err := c.Run(ctx, jobID, uuid.NewString())
+	if err != nil {
+		return nil, err
+	}
+	return c.Wait(ctx, asked)
+}
+
+// RunFilter says which runs to list. Zero fields do not restrict.
+type RunFilter struct {
+	JobID   string
+	App     string
+	State   string // running or ended
+	Outcome string
+	Node    string
+	From    time.Time // due at or after
+	To      time.Time // due before
+}
+
+// Runs yields the runs that match, the latest first, and an error at last if one stopped it.
+func (c *Client) Runs(ctx context.Context, f RunFilter) iter.Seq2[*Run, error] {
+	q := url.Values{}
+	put(q, "job_id", f.JobID)
+	put(q, "app", f.App)
+	put(q, "state", f.State)
+	put(q, "outcome", f.Outcome)
+	put(q, "node", f.Node)
+	putTime(q, "from", f.From)
+	putTime(q, "to", f.To)
+	return list[Run](ctx, c, runsPath, q)
+}
+
+// GetRun returns a run by its id.
+func (c *Client) GetRun(ctx context.Context, id string) (*Run, error) {
+	return ask[Run](ctx, c, request{method: http.MethodGet, path: runPath(id)})
+}
+
+// Kill asks for a run to be killed. It ends within a second or two, whichever node it is on.
+func (c *Client) Kill(ctx context.Context, id string) (*Run, error) {
+	return ask[Run](ctx, c, request{method: http.MethodPost, path: runPath(id) + "/kill", body: struct{}{}})
+}
+
+// Output returns what a run has written so far, or what was kept of it.
+func (c *Client) Output(ctx context.Context, id string) ([]byte, error) {
+	b, _, err := c.send(ctx, request{method: http.MethodGet, path: runPath(id) + "/output", query: url.Values{"raw": {"1"}}})
+	return b, err
+}
+
+// followLook is between looks at what a run has written.
+const followLook = 500 * time.Millisecond
+
+// Follow copies what a run writes to w until it has ended. A node that cannot answer for a moment is asked again until
+// ctx ends.
+func (c *Client) Follow(ctx context.Context, id string, w io.Writer) error {
+	for from := int64(0); ; {
+		b, header, err := c.send(ctx, request{method: http.MethodGet, path: runPath(id) + "/output",
+			query: url.Values{"raw": {"1"}, "from": {strconv.FormatInt(from, 10)}}})
+		if err != nil && !IsAway(err) {
+			return err
+		}
+		if err == nil {
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+			next, err := strconv.ParseInt(header.Get("Output-Next"), 10, 64)
+			if err != nil {
+				return fmt.Errorf("output of run %s: Output-Next is %q, not a number", id, header.Get("Output-Next"))
+			}
+			moved := next > from
+			from = max(from, next)
+			switch ended := header.Get("Output-State") == "ended"; {
+			case ended && !moved:
+				return nil
+			case ended:
+				continue // there may be more
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(followLook):
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package node_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/job"
+	"go-crontab/node"
+)
+
+// stubborn is a command that ignores SIGTERM and may take five minutes over it; it writes its pid to a file.
+func stubborn(pid string) job.Spec {
+	return job.Spec{
+		Name: "stubborn", Command: "trap '' TERM; echo $$ > " + pid + ".new; mv " + pid + ".new " + pid + "; sleep 60; sleep 60",
+		CommandOptions: job.CommandOptions{Grace: job.Duration(job.MaxGrace)},
+	}
+}
+
+func pidOf(t testing.TB, file string) (pid int) {
+	t.Helper()
+	await(t, "the command runs", 15*time.Second, func() bool {
+		b, _ := os.ReadFile(file)
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(b)))
+		return pid > 1
+	})
+	return pid
+}
+
+func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+// TestALongGraceEndsWithTheLease: how long a job may take to stop is nothing to a node that must not go on.
+func TestALongGraceEndsWithTheLease(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	cfg, err := mysql.ParseDSN(c.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := faultproxy.New(t, cfg.Net, cfg.Addr)
+	n := c.start("sick", func(cfg *node.Config) { cfg.DSN = proxy.DSN(c.dsn) })
+	file := filepath.Join(t.TempDir(), "pid")
+	spec := stubborn(file)
+	spec.At = ptr(n.Now().Add(300 * time.Millisecond))
+	n.create(spec)
+	pid := pidOf(t, file)
+	cut := time.Now()
+	proxy.Blackhole(faultproxy.BothWays)
+	n.await("the command is dead", 3*expiry, func() bool { return gone(pid) })
+	if d := time.Since(cut); d > expiry {
+		t.Errorf("the command lived %s without a lease, longer than %s", d, expiry)
+	}
+	proxy.CutAll()
+	proxy.Heal()
+	n.await("a new session", 15*time.Second, func() bool { return n.Status().Ready })
+}
+
+// TestALongGraceEndsWithTheNode: nor to one that is stopped.
+func TestALongGraceEndsWithTheNode(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	n := c.start("one", func(cfg *node.Config) { cfg.Grace = 200 * time.Millisecond })
+	file := filepath.Join(t.TempDir(), "pid")
+	spec := stubborn(file)
+	spec.At = ptr(n.Now().Add(300 * time.Millisecond))
+	j := n.create(spec)
+	pid := pidOf(t, file)
+	n.drain()
+	if !gone(pid) {
+		t.Error("the command outlived its node")
+	}
+	if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Killed || runs[0].Signal != "SIGKILL" {
+		t.Errorf("got %+v, want one that was killed", runs)
+	}
+}
+
+// TestSettingsOfCommandsAreChecked before a node connects to anything.
+func TestSettingsOfCommandsAreChecked(t *testing.T) {
+	t.Parallel()
+	if _, err := node.New(node.Config{DSN: "u@tcp(localhost)/d", Cgroup: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "is no cgroup v2") {
+		t.Errorf("a folder that is no cgroup: got %v", err)
+	}
+}
