@@ -14,11 +14,17 @@ import (
 const (
 	maxBody  = 256 << 10
 	maxDepth = 16 // of objects and arrays in a body; a job needs two
+
+	maxCalendarBody = 2 << 20 // white space included
 )
 
 // readObject reads the JSON object that a request carries.
 func readObject(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
-	body, err := readBody(w, r)
+	return readObjectUpTo(w, r, maxBody)
+}
+
+func readObjectUpTo(w http.ResponseWriter, r *http.Request, most int64) (map[string]any, error) {
+	body, err := readUpTo(w, r, most)
 	if err != nil {
 		return nil, err
 	}
@@ -45,12 +51,14 @@ func readNothing(w http.ResponseWriter, r *http.Request) error {
 	return f.done()
 }
 
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) { return readUpTo(w, r, maxBody) }
+
+func readUpTo(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, tooLarge.problem("At most %d bytes are taken.", maxBody)
+		return nil, tooLarge.problem("At most %d bytes are taken.", most)
 	case err != nil:
 		return nil, malformed.problem("The body broke off after %d bytes.", len(body))
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // The pages of docs/ that show jobs. Each fenced json block there is a whole job, each http block a request; {id} in its
-// path is the job of the last block. An example in a table of fields is what is put into the minimal job.
+// path is the job of the last block. Code in a table that gives a field a value is put into the minimal job.
 var pages = []string{"jobs.md", "from-xtimer.md", "from-crontab.md"}
 
 // TestPagesShowWhatWorks creates and asks for everything that the pages show, in their order.
@@ -33,7 +33,9 @@ func TestPagesShowWhatWorks(t *testing.T) {
 				where := fmt.Sprintf("%s:%d", page, it.Line)
 				for i, example := range it.Examples {
 					body := inMinimalJob(t, where, example)
-					body["name"] = fmt.Sprintf("line %d example %d", it.Line, i+1)
+					if body["name"] == minimalName {
+						body["name"] = fmt.Sprintf("line %d example %d", it.Line, i+1)
+					}
 					s.createShown(where, body)
 					shown++
 				}
@@ -125,11 +127,13 @@ func decode(t testing.TB, where, text string) object {
 	return o
 }
 
+const minimalName = "smallest"
+
 // inMinimalJob puts fields into the job that the page gives for that. What they stand for is left out of it.
 func inMinimalJob(t testing.TB, where, fields string) object {
 	t.Helper()
 	given := decode(t, where, "{"+fields+"}")
-	body := object{"name": "example", "schedule": "0 3 * * *", "command": "true"}
+	body := object{"name": minimalName, "schedule": "0 3 * * *", "command": "true"}
 	for name, instead := range map[string][]string{"schedule": {"schedules", "every", "at"}, "command": {"http", "handler"}} {
 		if slices.ContainsFunc(instead, func(field string) bool { return given[field] != nil }) {
 			delete(body, name)
@@ -151,7 +155,7 @@ func TestJobsPageHasEveryField(t *testing.T) {
 		if it.Block == "json" {
 			whole = append(whole, decode(t, fmt.Sprint("line ", it.Line), it.Text))
 		}
-		if it.Block != "" {
+		if it.Field == "" {
 			continue
 		}
 		if _, twice := rows[it.Field]; twice {
@@ -203,6 +207,10 @@ func TestJobsPageHasEveryWord(t *testing.T) {
 	}
 	for _, match := range causes {
 		words = append(words, match[1])
+	}
+	for _, typ := range []reflect.Type{reflect.TypeFor[job.CalendarSpec](), reflect.TypeFor[job.CalendarDay]()} {
+		fields, _ := fieldsOf(typ, "")
+		words = append(words, fields...)
 	}
 	page := read("../docs/jobs.md")
 	for _, word := range words {

@@ -19,8 +19,8 @@ type dueView struct {
 }
 
 // dueTimes lists the first due times of a definition after an instant.
-func dueTimes(spec *job.Spec, from time.Time, n int) ([]dueView, error) {
-	schedule, err := spec.Compile()
+func dueTimes(spec *job.Spec, from time.Time, n int, calendars []*job.Calendar) ([]dueView, error) {
+	schedule, err := spec.Compile(calendars...)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,11 @@ func (s *Server) nextDue(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	items, err := dueTimes(&j.Spec, from, int(n))
+	calendars, err := s.calendarsOf(r.Context(), &j.Spec)
+	if err != nil {
+		return err
+	}
+	items, err := dueTimes(&j.Spec, from, int(n), calendars)
 	if err != nil {
 		return err
 	}
@@ -107,11 +111,15 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 		from = &now
 	}
 	spec.Defaults(*from) // an interval begins as if the job were created at that instant
-	next, err := dueTimes(&spec, *from, n)
+	calendars, err := s.calendarsOf(r.Context(), &spec)
 	if err != nil {
 		return err
 	}
-	warnings := warningsOf(&spec, *from)
+	next, err := dueTimes(&spec, *from, n, calendars)
+	if err != nil {
+		return err
+	}
+	warnings := warningsOf(&spec, *from, calendars)
 	if place, err := s.placeWarning(r.Context(), &spec); err != nil {
 		return err
 	} else if place != "" {
@@ -127,8 +135,8 @@ type previewView struct {
 }
 
 // warningsOf says what is hardly meant in a definition that is valid.
-func warningsOf(spec *job.Spec, now time.Time) []string {
-	s, err := spec.Compile()
+func warningsOf(spec *job.Spec, now time.Time, calendars []*job.Calendar) []string {
+	s, err := spec.Compile(calendars...)
 	if err != nil {
 		return nil
 	}

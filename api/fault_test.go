@@ -75,6 +75,12 @@ func (b *broken) CancelBackfill(ctx context.Context, _ int64) (job.Backfill, err
 	return job.Backfill{}, b.call(ctx, "CancelBackfill")
 }
 func (b *broken) DeleteGroup(ctx context.Context, _ string) error { return b.call(ctx, "DeleteGroup") }
+func (b *broken) PutCalendar(ctx context.Context, _ job.CalendarSpec, _ int64) (bool, error) {
+	return false, b.call(ctx, "PutCalendar")
+}
+func (b *broken) DeleteCalendar(ctx context.Context, _ string) error {
+	return b.call(ctx, "DeleteCalendar")
+}
 func (b *broken) Cordon(ctx context.Context, _, _ string, _ bool) error {
 	return b.call(ctx, "Cordon")
 }
@@ -106,6 +112,8 @@ var changes = []struct{ method, path, body, look string }{
 	{"POST", "/api/v1/apps/a/resume", "", "GET /api/v1/pauses "},
 	{"POST", "/api/v1/cluster/pause", "", "GET /api/v1/pauses "},
 	{"POST", "/api/v1/jobs/1/run", "", "GET /api/v1/runs?job_id=1 "},
+	{"PUT", "/api/v1/calendars/c", `{"exclude_weekdays": ["sun"]}`, "GET /api/v1/calendars/c "},
+	{"DELETE", "/api/v1/calendars/c", "", "GET /api/v1/calendars/c "},
 	{"POST", "/api/v1/nodes/knoten-1/cordon", `{"reason": "x"}`, "GET /api/v1/nodes "},
 	{"POST", "/api/v1/nodes/knoten-1/drain", "", "GET /api/v1/nodes "},
 	{"POST", "/api/v1/nodes/knoten-1/uncordon", "", "GET /api/v1/nodes "},

@@ -67,6 +67,7 @@ func scheduleFields(f *fields, s *job.Spec) {
 	f.count("max_fires", &fires, 1_000_000_000)
 	s.MaxFires = int64(fires)
 	f.duration("jitter", &s.Jitter)
+	f.texts("calendars", &s.Calendars)
 }
 
 // newJob reads the body of a POST.

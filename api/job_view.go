@@ -91,7 +91,9 @@ func (s *Server) viewChanged(ctx context.Context, j job.Job) *jobView {
 	}
 	planned, isLive := live[j.ID]
 	v := viewOf(&j, isLive, planned, job.MicrosOf(s.cfg.Now()))
-	v.Warnings = warningsOf(&j.Spec, s.cfg.Now())
+	if calendars, err := s.calendarsOf(ctx, &j.Spec); err == nil {
+		v.Warnings = warningsOf(&j.Spec, s.cfg.Now(), calendars)
+	}
 	if place, err := s.placeWarning(ctx, &j.Spec); err == nil && place != "" {
 		v.Warnings = append(v.Warnings, place)
 	}

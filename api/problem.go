@@ -115,6 +115,7 @@ func problemOf(err error) *Problem {
 		invalid job.Problems
 		look    *checking
 		used    *job.InUse
+		foreign *sql.CalendarError
 	)
 	switch {
 	case errors.As(err, &p):
@@ -123,6 +124,8 @@ func problemOf(err error) *Problem {
 		return invalidFields(invalid)
 	case errors.As(err, &used):
 		return inUse.problem("%s: change those jobs first.", cut(used.Error(), maxMessage))
+	case errors.As(err, &foreign):
+		p = unreadable.problem("%s: replace the calendar with PUT.", cut(foreign.Error(), maxMessage))
 	case sql.IsUnknown(err):
 		p = unknownOutcome.problem("The database could not be asked to the end.")
 		if errors.As(err, &look) {

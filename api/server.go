@@ -28,6 +28,9 @@ type Editor interface {
 	Delete(ctx context.Context, id int64) error
 	RunNow(ctx context.Context, id int64, key string) (job.Requested, error)
 	Kill(ctx context.Context, l job.Launch) error
+	// PutCalendar tells whether the calendar is new. version is the one that it must be at: 0 for any, -1 for none.
+	PutCalendar(ctx context.Context, spec job.CalendarSpec, version int64) (isNew bool, err error)
+	DeleteCalendar(ctx context.Context, name string) error // *job.InUse while jobs name it
 	// PauseApp and ResumeApp are of the whole cluster when app is "".
 	PauseApp(ctx context.Context, app string, p job.PauseRequest) (job.Pause, error)
 	ResumeApp(ctx context.Context, app string) error
@@ -164,6 +167,14 @@ func (s *Server) routes() http.Handler {
 	on("GET", "/api/v1/groups/{name}", s.getGroup)
 	on("PUT", "/api/v1/groups/{name}", s.putGroup)
 	on("DELETE", "/api/v1/groups/{name}", s.deleteGroup)
+
+	on("GET", "/api/v1/calendars", s.listCalendars, "limit", "cursor")
+	on("POST", "/api/v1/calendars", s.createCalendar)
+	on("GET", "/api/v1/calendars/{name}", s.getCalendar)
+	on("PUT", "/api/v1/calendars/{name}", s.putCalendar)
+	on("DELETE", "/api/v1/calendars/{name}", s.deleteCalendar)
+	on("POST", "/api/v1/calendars/{name}/import", s.importCalendar, "format", "mode", "workday", "dry_run")
+	on("GET", "/api/v1/calendars/{name}/days", s.calendarDays, "from", "to")
 
 	on("GET", "/api/v1/nodes", s.listNodes)
 	on("GET", "/api/v1/nodes/{name}", s.getNode)

@@ -56,7 +56,7 @@ func (s *server) tryShown(where, line string) {
 			return
 		}
 		line = strings.ReplaceAll(line, defaultServer, s.url)
-	case word != "go-crontab":
+	case word != "go-crontab" && !strings.Contains(line, "| go-crontab "):
 		return
 	case len(words) > 1 && (words[1] == "serve" || words[1] == "migrate" || words[1] == "dev"):
 		line += " --help" // parsed, and no more

@@ -28,6 +28,7 @@ type newJob struct {
 	End         *time.Time        `json:"end,omitempty"`
 	MaxFires    int64             `json:"max_fires,omitempty"`
 	Jitter      string            `json:"jitter,omitempty"`
+	Calendars   []string          `json:"calendars,omitempty"`
 	Command     string            `json:"command,omitempty"`
 	HTTP        *job.HTTP         `json:"http,omitempty"`
 	Handler     string            `json:"handler,omitempty"`
@@ -130,6 +131,7 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.StringVar(&f.end, "end", "", "no due time after it, written like --at")
 	flags.Int64Var(&j.MaxFires, "max-fires", 0, "so many due times in all (default no bound)")
 	flags.StringVar(&j.Jitter, "jitter", "", "shift all due times by a part of this that is the job's own, such as 5m")
+	flags.StringArrayVar(&j.Calendars, "calendar", nil, "a calendar that must be open when it is due; may be repeated")
 	flags.StringVarP(&j.Timezone, "timezone", "z", "", "of the schedule, such as Europe/Berlin (default UTC)")
 	flags.StringVarP(&j.Command, "command", "c", "", "the command, instead of -- COMMAND")
 	f.http.flags(cmd)
@@ -209,7 +211,7 @@ func (f *addFlags) complete(now time.Time) error {
 		return err
 	}
 	zone := time.Local
-	if z, err := time.LoadLocation(f.job.Timezone); err == nil && f.job.Timezone != "" {
+	if z, err := job.LoadZone(f.job.Timezone); err == nil && f.job.Timezone != "" {
 		zone = z
 	}
 	for _, at := range []struct {

@@ -131,6 +131,9 @@ func scheduleInFull(j *jobView) string {
 	if j.Jitter != "" {
 		s.WriteString(", shifted within " + j.Jitter)
 	}
+	if len(j.Calendars) > 0 {
+		s.WriteString(", by calendar " + strings.Join(j.Calendars, ", "))
+	}
 	return s.String()
 }
 

@@ -69,7 +69,10 @@ func (r *remote) call(ctx context.Context, method, path string, query url.Values
 // send is call that returns the header of the answer as well.
 func (r *remote) send(ctx context.Context, method, path string, query url.Values, body any) (http.Header, []byte, error) {
 	var payload io.Reader
-	if body != nil {
+	media := "application/json"
+	if d, ok := body.(document); ok {
+		payload, media = bytes.NewReader(d.data), d.media
+	} else if body != nil {
 		b, err := json.Marshal(body)
 		if err != nil {
 			return nil, nil, err
@@ -85,7 +88,7 @@ func (r *remote) send(ctx context.Context, method, path string, query url.Values
 		return nil, nil, err
 	}
 	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", media)
 	}
 	req.Header.Set("Accept", "application/json, application/problem+json, text/plain")
 	resp, err := r.http.Do(req)

@@ -50,7 +50,7 @@ Run it for real:            go-crontab migrate, then go-crontab serve on each ma
 		cmd.GroupID = "cluster"
 		root.AddCommand(cmd)
 	}
-	for _, cmd := range []*cobra.Command{jobCommand(c), runCommand(c), backfillCommand(c), groupCommand(c), nodeCommand(c), handlerCommand(c), clusterCommand(c), appCommand(c), auditCommand(c)} {
+	for _, cmd := range []*cobra.Command{jobCommand(c), runCommand(c), backfillCommand(c), groupCommand(c), calendarCommand(c), nodeCommand(c), handlerCommand(c), clusterCommand(c), appCommand(c), auditCommand(c)} {
 		cmd.GroupID = "jobs"
 		root.AddCommand(cmd)
 	}

@@ -193,7 +193,7 @@ func (s *serveSettings) serve(c *console) error {
 // run has the API answer before the node has a database, and until the node has drained.
 func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *slog.Logger) error {
 	server := api.New(api.Config{
-		DB: n.Reads(), Editor: editorOf(n), Now: n.Now, Ready: func() error { return ready(n) },
+		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready,
 		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log,
 	})
 	answering, silence := context.WithCancel(context.Background())
@@ -221,24 +221,4 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 		log.Info("stopped")
 	}
 	return err
-}
-
-// editorOf never returns an interface that is not nil around a pointer that is.
-func editorOf(n *node.Node) func() api.Editor {
-	return func() api.Editor {
-		if e := n.Editor(); e != nil {
-			return e
-		}
-		return nil
-	}
-}
-
-func ready(n *node.Node) error {
-	if st := n.Status(); !st.Ready {
-		if st.Session == "" {
-			return errors.New("the node has no session: it is starting, or MySQL is out of reach")
-		}
-		return errors.New("the node is draining, or its lease is not fresh")
-	}
-	return nil
 }

@@ -26,6 +26,7 @@ type jobView struct {
 	End           *time.Time        `json:"end"`
 	MaxFires      int64             `json:"max_fires"`
 	Jitter        string            `json:"jitter"`
+	Calendars     []string          `json:"calendars"`
 	Command       string            `json:"command"`
 	HTTP          *job.HTTP         `json:"http"`
 	Handler       string            `json:"handler"`

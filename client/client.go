@@ -64,8 +64,8 @@ func (p *Problem) Error() string {
 	return p.Title + ": " + p.Detail
 }
 
-// Is tells whether the problem is of a type, such as "exists".
-func (p *Problem) Is(name string) bool { return strings.HasSuffix(p.Type, ":problem:"+name) }
+// IsType tells whether the problem is of a type, such as "exists".
+func (p *Problem) IsType(name string) bool { return strings.HasSuffix(p.Type, ":problem:"+name) }
 
 // IsNotFound tells whether an error means that there is no such thing.
 func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
@@ -73,7 +73,7 @@ func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
 // IsExists tells whether an error means that the name is taken.
 func IsExists(err error) bool {
 	var p *Problem
-	return errors.As(err, &p) && p.Is("exists")
+	return errors.As(err, &p) && p.IsType("exists")
 }
 
 // IsAway tells whether an error means that the node cannot answer now, and nothing was changed: another node, or the
@@ -83,7 +83,7 @@ func IsAway(err error) bool { return hasStatus(err, http.StatusServiceUnavailabl
 // IsUnknown tells whether an error means that a change may or may not have been made.
 func IsUnknown(err error) bool {
 	var p *Problem
-	return errors.As(err, &p) && p.Is("unknown-outcome")
+	return errors.As(err, &p) && p.IsType("unknown-outcome")
 }
 
 func hasStatus(err error, status int) bool {

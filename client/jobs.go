@@ -104,12 +104,11 @@ func because(reason string) map[string]string {
 
 // JobFilter says which jobs to list. Zero fields do not restrict.
 type JobFilter struct {
-	App    string
-	Name   string // contained in the name
-	State  string // active, paused, finished, error
-	Owner  string
-	LabelK string // a label and
-	LabelV string // its value
+	App   string
+	Name  string // contained in the name
+	State string // active, paused, finished, error
+	Owner string
+	Label string // and its value: team=data
 }
 
 // List yields the jobs that match, in the order in which they were added, and an error at last if one stopped it.
@@ -119,9 +118,7 @@ func (c *Client) List(ctx context.Context, f JobFilter) iter.Seq2[*Job, error] {
 	put(q, "name", f.Name)
 	put(q, "state", f.State)
 	put(q, "owner", f.Owner)
-	if f.LabelK != "" {
-		q.Set("label", f.LabelK+"="+f.LabelV)
-	}
+	put(q, "label", f.Label)
 	return list[Job](ctx, c, jobsPath, q)
 }
 

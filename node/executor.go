@@ -4,6 +4,10 @@ import "go-crontab/execute"
 
 // newExecutor makes what executes jobs, with an executor for each kind.
 func newExecutor(cfg *Config) (execute.Executor, error) {
+	if cfg.HandlersOnly {
+		// Also where a command's selector is one that only handlers have.
+		return &execute.Kinds{Handler: cfg.Handlers}, nil
+	}
 	shell, err := execute.NewShell(execute.Config{RunAs: cfg.RunAs, Cgroup: cfg.Cgroup})
 	if err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 	"go-crontab/sql"
 )
 
-// Jobs changes and lists the jobs of the cluster from code. Its methods wait until the node has a session; who cannot
-// wait gives them a context with a deadline. Changes are made in the name of the context's actor (job.WithActor), or
+// Jobs changes and lists the jobs of the cluster from code. What changes something waits until the node has a session;
+// who cannot wait gives it a context with a deadline. Changes are made in the name of the context's actor (job.WithActor), or
 // else in that of the node.
 type Jobs struct{ n *Node }
 
@@ -44,6 +44,9 @@ func (j Jobs) Create(ctx context.Context, spec job.Spec) (out job.Job, err error
 // Ensure has the job of a name be as spec says, and adds it if it is not there: what a program calls at its start, on
 // all its nodes at once. A job that is as spec says already is left alone, and so is whether it is paused.
 func (j Jobs) Ensure(ctx context.Context, spec job.Spec) (out job.Job, err error) {
+	if err := j.n.AwaitReady(ctx); err != nil {
+		return out, err
+	}
 	if spec.App == "" {
 		spec.App = job.DefaultApp
 	}

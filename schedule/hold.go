@@ -11,8 +11,9 @@ import (
 	"go-crontab/sql"
 )
 
-// A pause of an app or of the cluster is one row; the planner brings its jobs into line. A job whose cursor comes near
-// while a pause covers it is held: it loses what is planned ahead, and its cursor. A held job that no pause covers any
+// A pause of an app or of the cluster is one row; the planner brings its jobs into line. A job that a pause covers is held
+// once its cursor comes near, or at once if something of it is planned already: it loses what lies ahead, and its cursor.
+// A job that is due much later stays as it is. A held job that no pause covers any
 // more is released: it gets its due times back by the misfire policy, as of the instant at which the pause ended. That
 // is looked for again and again, so it does not matter who dies between the steps.
 
@@ -45,6 +46,102 @@ func holdJobs(tx *sql.Tx, jobs []*sql.JobRow, s Session, now job.Micros) (more b
 		return false, err
 	}
 	return more, all.write(tx)
+}
+
+// stoppingApp is how far a planner has come with the jobs of one pause that have something planned.
+type stoppingApp struct {
+	since, until job.Micros // which pause it is
+	step         int        // in stoppable
+	from         job.Micros // when the tasks that are left are due
+}
+
+// stoppable are the states of tasks that a pause ends.
+var stoppable = [...]job.State{job.Idle, job.Prepare, job.Waiting}
+
+// stopAhead holds covered jobs of which something is planned: of each pause a batch, until it has come through them all
+// once. Without it they would be held a little later, and each of their due times until then would end skipped by itself.
+// It tells whether there is more to do at once.
+func (p *Planner) stopAhead(ctx context.Context, pauses []sql.PauseRow, now job.Micros) (more bool, err error) {
+	if preferred(p.Session, now) == nil {
+		return false, nil // others do it
+	}
+	progress := make(map[string]stoppingApp, len(pauses))
+	for _, row := range pauses {
+		if row.Ended || row.Over(now) {
+			continue
+		}
+		at := p.stopped[row.App]
+		if at.since != row.Since || at.until != row.Until {
+			at = stoppingApp{since: row.Since, until: row.Until}
+		}
+		if at.step < len(stoppable) {
+			var batchErr error
+			if at, batchErr = p.stopBatch(ctx, row.App, at, now); batchErr != nil {
+				err = errors.Join(err, batchErr)
+			}
+			more = more || at.step < len(stoppable)
+		}
+		progress[row.App] = at
+	}
+	p.stopped = progress
+	return more && err == nil, err
+}
+
+// stopBatch takes one batch and returns how far that is.
+func (p *Planner) stopBatch(ctx context.Context, app string, at stoppingApp, now job.Micros) (stoppingApp, error) {
+	ids, last, more, err := p.DB.Stoppable(ctx, app, preferred(p.Session, now), stoppable[at.step], at.from, at.until, stopTasks)
+	if err != nil {
+		return at, err
+	}
+	for part := range slices.Chunk(ids, planBatch) {
+		if err := p.stopJobs(ctx, part, now); err != nil {
+			return at, err
+		}
+	}
+	switch {
+	case !more:
+		at.step, at.from = at.step+1, 0
+	case last > at.from:
+		at.from = last // those that were due before are gone
+	case len(ids) == 0:
+		at.from++
+	}
+	return at, nil
+}
+
+// stopTasks is how many tasks one look at what is to be stopped reads.
+const stopTasks = 1000
+
+// stopJobs holds those of some jobs that a pause covers.
+func (p *Planner) stopJobs(ctx context.Context, ids []int64, now job.Micros) error {
+	for left := true; left; {
+		err := p.DB.Tx(ctx, func(tx *sql.Tx) error {
+			pauses, err := tx.SharePauses()
+			if err != nil {
+				return err
+			}
+			rows, err := tx.LockJobs(ids)
+			if err != nil {
+				return err
+			}
+			var jobs []*sql.JobRow
+			for _, id := range ids {
+				if j := rows[id]; j != nil && !j.Paused && !j.Held && !j.Deleted && lasting(pauses, j.Spec.App, now) {
+					j.Covers = inForce(pauses)
+					jobs = append(jobs, j)
+				}
+			}
+			if err := tx.LearnCalendars(jobs...); err != nil {
+				return err
+			}
+			left, err = holdJobs(tx, jobs, p.Session, now)
+			return err
+		})
+		if err != nil {
+			return err // unknown too: the next look sees what stands
+		}
+	}
+	return nil
 }
 
 // resume ends the pause of a job that had its end set.

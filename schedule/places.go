@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -213,11 +214,13 @@ func (p *Places) only(ctx context.Context, found []sql.Candidate) ([]sql.Candida
 	if p == nil {
 		return found, nil
 	}
-	unknown := func(c sql.Candidate) bool { _, known := p.takes(c.Place); return !known }
-	if slices.ContainsFunc(found, unknown) {
-		if err := p.refresh(ctx); err != nil {
-			return nil, err
-		}
+	places := make([]int, len(found))
+	for i, c := range found {
+		places[i] = c.Place
+	}
+	err := p.lookUp(places, func(unknown []int) ([]sql.Place, error) { return p.DB.PlacesOf(ctx, unknown) })
+	if err != nil {
+		return nil, err
 	}
 	return slices.DeleteFunc(found, func(c sql.Candidate) bool { mine, _ := p.takes(c.Place); return !mine }), nil
 }
@@ -227,17 +230,35 @@ func (p *Places) learnOf(tx *sql.Tx, jobs map[int64]*sql.JobRow) error {
 	if p == nil {
 		return nil
 	}
-	var unknown []int
+	var places []int
 	for _, j := range jobs {
-		if _, known := p.takes(j.Place); !known && !slices.Contains(unknown, j.Place) {
-			unknown = append(unknown, j.Place)
+		places = append(places, j.Place)
+	}
+	return p.lookUp(places, tx.PlacesOf)
+}
+
+// lookUp reads those of the places that are not known, of which rows were seen that are committed.
+func (p *Places) lookUp(places []int, read func([]int) ([]sql.Place, error)) error {
+	var unknown []int
+	for _, id := range places {
+		if _, known := p.takes(id); !known && !slices.Contains(unknown, id) {
+			unknown = append(unknown, id)
 		}
 	}
-	found, err := tx.Places(unknown)
-	if err == nil && len(found) > 0 {
-		p.learn(found)
+	if len(unknown) == 0 {
+		return nil
 	}
-	return err
+	found, err := read(unknown)
+	if err != nil {
+		return err
+	}
+	for _, id := range unknown {
+		if id != 0 && !slices.ContainsFunc(found, func(f sql.Place) bool { return f.ID == id }) {
+			found = append(found, sql.Place{ID: id, Selector: fmt.Sprintf("(place %d, which is gone)", id)}) // a hand did that
+		}
+	}
+	p.learn(found)
+	return nil
 }
 
 // unmatched lists, of all known places, those that no session takes which takes work, and of some others those that

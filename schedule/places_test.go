@@ -327,3 +327,23 @@ func TestBrokenPlace(t *testing.T) {
 		t.Errorf("before the first look: got %v, %v", unmatched, matched)
 	}
 }
+
+// TestAPlaceThatIsGone: a task whose place a hand has deleted is nobody's, and does not stay for ever.
+func TestAPlaceThatIsGone(t *testing.T) {
+	f := setUp(t)
+	f.with(nil)
+	spec := at("j", after(-time.Minute))
+	spec.Selector, spec.Misfire.Policy = "!gpu", job.MisfireSkip
+	j := f.create(spec)
+	f.exec("DELETE FROM place")
+	if _, err := f.claimer.claim(t.Context(), t0, urgent); err != nil || f.prepared.Len() != 0 {
+		t.Errorf("claimed %d tasks, %v", f.prepared.Len(), err)
+	}
+	for _, now := range []job.Micros{t0, after(2 * time.Second)} {
+		f.session.set(now)
+		if err := f.sweeper().unplaced(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.wantRuns("it", j.ID, "missed -60..-60×1 no node matches (place 1, which is gone)")
+}

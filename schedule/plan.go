@@ -21,9 +21,10 @@ type Planner struct {
 	Soon    func() // called when a task was planned that is within the look-ahead of claims
 	Log     *slog.Logger
 
-	more   bool             // the last look left jobs of its batch for the next one
-	paused bool             // it saw that an app or the cluster is paused, or was a moment ago
-	looked map[string]int64 // by app: the last held job that was looked at, those before it were
+	more    bool                   // the last look left jobs of its batch for the next one
+	paused  bool                   // it saw that an app or the cluster is paused, or was a moment ago
+	looked  map[string]int64       // by app: the last held job that was looked at, those before it were
+	stopped map[string]stoppingApp // by app: how far it has come with the pauses that last
 }
 
 const (
@@ -74,9 +75,10 @@ func (p *Planner) plan(ctx context.Context, now job.Micros) (int, error) {
 	if len(ids) > 0 {
 		err = p.planJobs(ctx, ids, now)
 	}
-	more, releaseErr := p.release(ctx, pauses, now)
-	p.more = p.more || more
-	return len(ids), errors.Join(err, releaseErr)
+	unstopped, stopErr := p.stopAhead(ctx, pauses, now)
+	unreleased, releaseErr := p.release(ctx, pauses, now)
+	p.more = p.more || unstopped || unreleased
+	return len(ids), errors.Join(err, stopErr, releaseErr)
 }
 
 // planJobs plans jobs in one transaction. If MySQL refuses it, halves of it find out which job is to blame; that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	stdsql "database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -32,6 +33,15 @@ type CalendarSummary struct {
 	Created, Updated   job.Micros
 }
 
+// CalendarError is why a calendar cannot be used.
+type CalendarError struct {
+	Name string
+	Err  error
+}
+
+func (e *CalendarError) Error() string { return fmt.Sprintf("calendar %q: %v", e.Name, e.Err) }
+func (e *CalendarError) Unwrap() error { return e.Err }
+
 // The calendars that were read last. A calendar is found by the digest of its definition, so what is found can be
 // neither old nor that of another schema.
 var knownCalendars = struct {
@@ -58,14 +68,14 @@ func knowCalendar(digest []byte) (knownCalendar, bool) {
 // readCalendar decodes and compiles a stored definition, and remembers it.
 func readCalendar(name, text string, digest []byte) (k knownCalendar) {
 	if is := sha256.Sum256([]byte(text)); string(is[:]) != string(digest) {
-		return knownCalendar{err: fmt.Errorf("calendar %q: a hand has changed its definition and not its digest; put it anew", name)}
+		return knownCalendar{err: &CalendarError{name, errors.New("a hand has changed its definition and not its digest")}}
 	}
 	spec, err := job.DecodeCalendar(text)
 	if err == nil {
 		k.Calendar, err = spec.Compile()
 	}
 	if err != nil {
-		k.err = fmt.Errorf("calendar %q: %w", name, err)
+		k.err = &CalendarError{name, err}
 	}
 	knownCalendars.Lock()
 	defer knownCalendars.Unlock()

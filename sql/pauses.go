@@ -157,6 +157,41 @@ func (db *DB) HeldJobs(ctx context.Context, app string, mine []Slice, after int6
 	return db.ids(ctx, "list held jobs", "SELECT id FROM job FORCE INDEX (held) WHERE held = 1 AND app = ? AND id > ? AND ("+cond+") ORDER BY id LIMIT ?", append(args, limit)...)
 }
 
+// Stoppable lists jobs of an app, or with "" of the cluster, that a pause is to hold because something of them is planned
+// that nobody has started: the jobs of at most so many scheduled tasks in a state, of the hashes in the slices, that are
+// due from an instant on and before until, unless that is zero. It returns when the last of the tasks is due, and
+// whether there may be more.
+func (db *DB) Stoppable(ctx context.Context, app string, mine []Slice, state job.State, from, until job.Micros, limit int) (jobs []int64, last job.Micros, more bool, err error) {
+	if len(mine) == 0 {
+		return nil, 0, false, nil
+	}
+	cond, args := "", []any{state, int64(from)}
+	if until != 0 {
+		cond, args = " AND t.due_now < ?", append(args, int64(until))
+	}
+	for i, s := range mine {
+		op := " OR "
+		if i == 0 {
+			op = " AND ("
+		}
+		cond, args = cond+op+"t.hash >= ? AND t.hash < ?", append(args, s.FromHash, s.ToHash)
+	}
+	cond += ")"
+	if app != "" {
+		cond, args = cond+" AND j.app = ?", append(args, app)
+	}
+	n := 0
+	err = db.query(ctx, "list jobs to hold", func(rows *stdsql.Rows) error {
+		var id int64
+		err := rows.Scan(&id, &last)
+		jobs, n = append(jobs, id), n+1
+		return err
+	}, "SELECT t.job_id, t.due_now FROM task t FORCE INDEX (slice) STRAIGHT_JOIN job j ON j.id = t.job_id WHERE t.state = ? AND t.due_now >= ?"+cond+
+		" AND t.origin = 0 AND j.paused = 0 AND j.held = 0 AND j.living = 1 ORDER BY t.due_now LIMIT ?", append(args, limit)...)
+	slices.Sort(jobs)
+	return slices.Compact(jobs), last, n == limit, err
+}
+
 // Held is a job that gets no due times any more because its app or the cluster is paused.
 type Held struct {
 	JobID   int64

@@ -58,14 +58,16 @@ func (tx *Tx) places(query string, args ...any) ([]Place, error) {
 	return out, err
 }
 
-// Places reads places by number.
-func (tx *Tx) Places(ids []int) ([]Place, error) {
+// PlacesOf reads places by number.
+func (tx *Tx) PlacesOf(ids []int) ([]Place, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	list, args := in(nil, ids)
-	return tx.places("SELECT id, selector FROM place WHERE id IN "+list, args...)
+	return tx.places(placesOf+list, args...)
 }
+
+const placesOf = "SELECT id, selector FROM place WHERE id IN "
 
 // Places lists the places whose numbers are greater than one.
 func (db *DB) Places(ctx context.Context, after int) ([]Place, error) {
@@ -166,18 +168,14 @@ func (db *DB) ExpiredWaitsForNodes(ctx context.Context, now job.Micros, limit in
 		" WHERE kind = 3 AND expires <= ? ORDER BY expires LIMIT ?", int64(now), limit)
 }
 
-// PlacesOf reads the selectors of places, by number.
-func (db *DB) PlacesOf(ctx context.Context, ids []int) (map[int]string, error) {
-	out := map[int]string{}
+// PlacesOf reads places by number.
+func (db *DB) PlacesOf(ctx context.Context, ids []int) ([]Place, error) {
 	if len(ids) == 0 {
-		return out, nil
+		return nil, nil
 	}
 	list, args := in(nil, ids)
-	var found []Place
-	err := db.query(ctx, "read places", scanPlaces(&found), "SELECT id, selector FROM place WHERE id IN "+list, args...)
-	for _, p := range found {
-		out[p.ID] = p.Selector
-	}
+	var out []Place
+	err := db.query(ctx, "read places", scanPlaces(&out), placesOf+list, args...)
 	return out, err
 }
 

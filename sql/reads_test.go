@@ -205,6 +205,13 @@ func TestReads(t *testing.T) {
 			return 2*len(jobIDs) + ahead, wantLen(err, len(live), len(jobIDs)) // all their tasks
 		}, "due"},
 		{"beat", func() (int, error) { return 1, beat(t, db, me) }, "PRIMARY"},
+		{"jobs to hold", func() (int, error) { // of each task also its job
+			found, _, more, err := db.Stoppable(t.Context(), "", []Slice{{ToHash: job.Hashes}}, job.Idle, later, 0, 100)
+			if err == nil && !more {
+				err = fmt.Errorf("it says that these are all")
+			}
+			return 200, wantLen(err, len(found), 100)
+		}, "slice|PRIMARY"},
 		{"apps of held jobs, beside one that is paused", func() (int, error) {
 			f.exec("UPDATE job SET held = 1, app = IF(id MOD 2, 'a', 'b') ORDER BY id LIMIT 5000")
 			apps, err := db.HeldApps(t.Context(), []string{"a"})

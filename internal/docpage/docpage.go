@@ -8,18 +8,18 @@ import (
 	"testing"
 )
 
-// Item is what a test can try of a page: a fenced block, or a row of a table of fields.
+// Item is what a test can try of a page: a fenced block, or a row of a table.
 type Item struct {
 	Line  int    // where it begins
 	Block string // the language of a block: json, http, sh, go …; "" for a row
 	Text  string // what stands in the block
 
-	Field    string   // of a row: what its first column names
+	Field    string   // of a row of a table whose first column is called "field": what stands there
 	Default  string   // what its column "default" says
-	Examples []string // what stands as code in its column "example"
+	Examples []string // code in a row that gives a field a value, such as "every": "5m"
 }
 
-// Read returns the items of a page in their order. A table is one of fields if its first column is called "field".
+// Read returns the items of a page in their order.
 func Read(t testing.TB, path string) []Item {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -28,7 +28,7 @@ func Read(t testing.TB, path string) []Item {
 	}
 	var items []Item
 	var block *Item
-	var columns []string // of the table of fields that the line belongs to
+	var columns []string // of the table that the line belongs to
 	for i, line := range strings.Split(string(text), "\n") {
 		fence, isFence := strings.CutPrefix(line, "```")
 		switch {
@@ -40,10 +40,10 @@ func Read(t testing.TB, path string) []Item {
 			block.Text += line + "\n"
 		case !strings.HasPrefix(line, "|"):
 			columns = nil
-		case columns != nil && !strings.HasPrefix(line, "|--"):
-			items = append(items, row(columns, cells(line), i+1))
-		case strings.HasPrefix(line, "| field "):
+		case columns == nil:
 			columns = cells(line)
+		case !strings.HasPrefix(line, "|--"):
+			items = append(items, row(columns, cells(line), i+1))
 		}
 	}
 	if block != nil {
@@ -64,18 +64,20 @@ func cells(line string) []string {
 	return parts
 }
 
-var code = regexp.MustCompile("`([^`]+)`")
+// example is code that gives a field a value.
+var example = regexp.MustCompile("`(\"[a-z_]+\": [^`]+)`")
 
 func row(columns, cells []string, line int) Item {
-	it := Item{Line: line, Field: strings.Trim(cells[0], "`")}
+	it := Item{Line: line}
 	for i, name := range columns[:min(len(columns), len(cells))] {
-		switch name {
-		case "default":
+		switch {
+		case name == "field" && i == 0:
+			it.Field = strings.Trim(cells[i], "`")
+		case name == "default":
 			it.Default = cells[i]
-		case "example":
-			for _, match := range code.FindAllStringSubmatch(cells[i], -1) {
-				it.Examples = append(it.Examples, match[1])
-			}
+		}
+		for _, match := range example.FindAllStringSubmatch(cells[i], -1) {
+			it.Examples = append(it.Examples, match[1])
 		}
 	}
 	return it

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// importView answers an import: the calendar as it is now, or with dry_run would be, and what of it came with the file.
+type importView struct {
+	*calendarView
+	Imported importedView `json:"imported"`
+}
+
+type importedView struct {
+	Excludes int `json:"excludes"`
+	Includes int `json:"includes"`
+	Ignored  int `json:"ignored,omitempty"` // events that are neither a day off nor a make-up workday
+}
+
+// The modes of an import.
+const (
+	importReplace = "replace" // the days of the file in place of those that there are; weekdays and hours stay
+	importAdd     = "add"     // beside them
+)
+
+// makeupWord is in the names of make-up workdays, unless an import says what is.
+const makeupWord = "班"
+
+// importCalendar: POST /api/v1/calendars/{name}/import?format=ics|csv&mode=replace|add&workday=班&dry_run=true, the file
+// being the body. It makes the calendar if there is none. Of a file with which something is wrong nothing is taken.
+func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
+	name, err := param(r, "name")
+	if err != nil {
+		return err
+	}
+	q := newQuery(r)
+	format, mode, dry := q.oneOf("format", "ics", "csv"), q.oneOf("mode", importReplace, importAdd), q.oneOf("dry_run", "true", "false")
+	workday := q.text("workday")
+	if workday == "" {
+		workday = makeupWord
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	if format == "" {
+		if format = formatOf(r); format == "" {
+			return unsupportedMedia.problem("The Content-Type is %q; send text/calendar or text/csv, or say ?format=ics or ?format=csv.", cutShort(r.Header.Get("Content-Type")))
+		}
+	}
+	file, err := readUpTo(w, r, job.MaxCalendarSize)
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	var days job.ImportedDays
+	if format == "csv" {
+		days, err = job.ParseCSV(file)
+	} else {
+		days, err = job.ParseICS(file, now, workday)
+	}
+	if err != nil {
+		return err
+	}
+	c, isNew, err := s.imported(r.Context(), name, days, mode, dry == "true")
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if isNew {
+		status = http.StatusCreated
+		w.Header().Set("Location", calendarPath(name))
+	}
+	return answer(w, status, importView{viewCalendar(&c), importedView{len(days.Exclude), len(days.Include), days.Ignored}})
+}
+
+func formatOf(r *http.Request) string {
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch media {
+	case "text/calendar":
+		return "ics"
+	case "text/csv":
+		return "csv"
+	}
+	return ""
+}
+
+// imported puts days into a calendar. What others change in it meanwhile stays.
+func (s *Server) imported(ctx context.Context, name string, days job.ImportedDays, mode string, dry bool) (c sql.CalendarRow, isNew bool, err error) {
+	for range maxTries {
+		version := int64(mustBeNew)
+		spec := job.CalendarSpec{Name: name, Description: days.Title}
+		c, err = s.cfg.DB.Calendar(ctx, name)
+		switch {
+		case err == nil && c.SpecErr != nil:
+			return c, false, unreadable.problem("Replace the whole calendar with PUT.")
+		case err == nil:
+			version, spec = c.Version, *c.Calendar.Spec()
+		case !errors.Is(err, sql.ErrNotFound):
+			return c, false, err
+		}
+		if mode == importAdd {
+			spec.Exclude, spec.Include = job.AddDays(spec.Exclude, days.Exclude), job.AddDays(spec.Include, days.Include)
+		} else {
+			spec.Exclude, spec.Include = job.AddDays(nil, days.Exclude), job.AddDays(nil, days.Include)
+		}
+		if dry {
+			spec.Defaults()
+			if c.Calendar, err = spec.Compile(); err != nil {
+				return c, false, err
+			}
+			c.Name = name
+			return c, false, nil
+		}
+		isNew, err = s.putSpec(ctx, spec, version)
+		var taken *Problem
+		if errors.Is(err, job.ErrChanged) || errors.As(err, &taken) && taken.Type == typePrefix+exists.name {
+			time.Sleep(rand.N(20 * time.Millisecond))
+			continue
+		}
+		if err == nil {
+			if c, err = s.cfg.DB.Calendar(ctx, name); err != nil { // it stands all the same
+				c, err = sql.CalendarRow{Name: name, SpecErr: errors.New("it was written, and could not be read")}, nil
+			}
+		}
+		return c, isNew, err
+	}
+	return c, false, job.ErrChanged
+}

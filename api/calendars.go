@@ -1,0 +1,266 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// calendarView is a calendar as the API shows it: its definition, and what the cluster knows about it.
+type calendarView struct {
+	job.CalendarSpec
+	Jobs    int64  `json:"jobs"` // that name it
+	Version int64  `json:"version"`
+	Created string `json:"created"`
+	Updated string `json:"updated"`
+	Error   string `json:"error,omitempty"` // why the stored definition cannot be read; then it shows no days
+}
+
+// calendarReadOnly are the fields of a calendar that only the server sets.
+var calendarReadOnly = []string{"jobs", "version", "created", "updated", "error", "excludes", "includes"}
+
+func viewCalendar(c *sql.CalendarRow) *calendarView {
+	v := &calendarView{Jobs: c.Jobs, Version: c.Version, Created: stamp(c.Created), Updated: stamp(c.Updated)}
+	v.Name = c.Name
+	if c.SpecErr != nil {
+		v.Error = c.SpecErr.Error()
+	} else {
+		v.CalendarSpec = *c.Calendar.Spec()
+	}
+	return v
+}
+
+// calendarItem is a calendar in a list.
+type calendarItem struct {
+	Name     string `json:"name"`
+	Timezone string `json:"timezone,omitempty"`
+	Excludes int    `json:"excludes"` // entries
+	Includes int    `json:"includes"`
+	Jobs     int64  `json:"jobs"`
+	Version  int64  `json:"version"`
+	Created  string `json:"created"`
+	Updated  string `json:"updated"`
+}
+
+// listCalendars: GET /api/v1/calendars
+func (s *Server) listCalendars(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	limit, after := q.limit(), int64(0)
+	if c := q.cursor("calendars"); c != nil {
+		after = c.ID
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	rows, err := s.cfg.DB.Calendars(r.Context(), after, limit+1)
+	if err != nil {
+		return err
+	}
+	p := page[calendarItem]{Items: []calendarItem{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		p.Next = (&cursor{list: "calendars", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
+	}
+	for _, c := range rows {
+		p.Items = append(p.Items, calendarItem{c.Name, c.Timezone, c.Excludes, c.Includes, c.Jobs, c.Version, stamp(c.Created), stamp(c.Updated)})
+	}
+	return answer(w, http.StatusOK, p)
+}
+
+// calendar reads the calendar that the path names.
+func (s *Server) calendar(r *http.Request) (sql.CalendarRow, error) {
+	name, err := param(r, "name")
+	if err != nil {
+		return sql.CalendarRow{}, err
+	}
+	c, err := s.cfg.DB.Calendar(r.Context(), name)
+	if errors.Is(err, sql.ErrNotFound) {
+		err = noCalendar(name)
+	}
+	return c, err
+}
+
+func noCalendar(name string) error {
+	return notFound.problem("There is no calendar %q; PUT makes one.", cutShort(name))
+}
+
+// getCalendar: GET /api/v1/calendars/{name}
+func (s *Server) getCalendar(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.calendar(r)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, viewCalendar(&c))
+}
+
+// createCalendar: POST /api/v1/calendars
+func (s *Server) createCalendar(w http.ResponseWriter, r *http.Request) error {
+	body, err := readObjectUpTo(w, r, maxCalendarBody)
+	if err != nil {
+		return err
+	}
+	f := newFields(body)
+	spec := calendarFields(f)
+	f.refuse("is set by the server; leave it out", calendarReadOnly...)
+	if err := f.done(); err != nil {
+		return err
+	}
+	return s.writeCalendar(w, r, spec, mustBeNew)
+}
+
+// putCalendar: PUT /api/v1/calendars/{name}
+func (s *Server) putCalendar(w http.ResponseWriter, r *http.Request) error {
+	name, err := param(r, "name")
+	if err != nil {
+		return err
+	}
+	body, err := readObjectUpTo(w, r, maxCalendarBody)
+	if err != nil {
+		return err
+	}
+	f := newFields(body)
+	spec := calendarFields(f)
+	f.ignore(calendarReadOnly...)
+	if spec.Name != "" && spec.Name != name {
+		f.wrong("name", "is %q, but the path says %q; leave it out: calendars are not renamed", cutShort(spec.Name), cutShort(name))
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	spec.Name = name
+	return s.writeCalendar(w, r, spec, anyVersion)
+}
+
+// What a change of a calendar wants it to be, beside versions that it has had.
+const (
+	anyVersion = 0
+	mustBeNew  = -1
+)
+
+// writeCalendar writes a calendar and answers with it.
+func (s *Server) writeCalendar(w http.ResponseWriter, r *http.Request, spec job.CalendarSpec, version int64) error {
+	isNew, err := s.putSpec(r.Context(), spec, version)
+	if err != nil {
+		return err
+	}
+	// The change stands. If it cannot be read now, or is gone again, that must not look like a change that failed.
+	c, err := s.cfg.DB.Calendar(r.Context(), spec.Name)
+	if err != nil {
+		c = sql.CalendarRow{Name: spec.Name, SpecErr: errors.New("it was written, and could not be read")}
+	}
+	status := http.StatusOK
+	if isNew {
+		status = http.StatusCreated
+		w.Header().Set("Location", calendarPath(spec.Name))
+	}
+	return answer(w, status, viewCalendar(&c))
+}
+
+func (s *Server) putSpec(ctx context.Context, spec job.CalendarSpec, version int64) (isNew bool, err error) {
+	e, err := s.editor()
+	if err != nil {
+		return false, err
+	}
+	isNew, err = e.PutCalendar(ctx, spec, version)
+	if errors.Is(err, sql.ErrExists) {
+		return false, exists.problem("A calendar of this name exists already; PUT replaces it.")
+	}
+	return isNew, lookAt(err, "GET %s shows what stands; the same request again does no harm.", calendarPath(spec.Name))
+}
+
+func calendarPath(name string) string { return "/api/v1/calendars/" + url.PathEscape(name) }
+
+// deleteCalendar: DELETE /api/v1/calendars/{name}
+func (s *Server) deleteCalendar(w http.ResponseWriter, r *http.Request) error {
+	name, err := param(r, "name")
+	if err != nil {
+		return err
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	switch err := e.DeleteCalendar(r.Context(), name); {
+	case errors.Is(err, sql.ErrNotFound):
+		return noCalendar(name)
+	case err != nil:
+		return lookAt(err, "GET %s tells whether it is still there.", calendarPath(name))
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+const (
+	defaultDays = 31
+	maxDays     = 3 * 366
+)
+
+// calendarDays: GET /api/v1/calendars/{name}/days?from=2027-02-01&to=2027-02-28, both included: which of them are open,
+// closed or make-up days, by this calendar alone.
+func (s *Server) calendarDays(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	from, to := q.date("from"), q.date("to")
+	if err := q.err(); err != nil {
+		return err
+	}
+	c, err := s.calendar(r)
+	if err != nil {
+		return err
+	}
+	if c.SpecErr != nil {
+		return unreadable.problem("Replace the whole calendar with PUT.")
+	}
+	if from.IsZero() {
+		now, err := s.now()
+		if err != nil {
+			return err
+		}
+		if zone, err := job.LoadZone(c.Calendar.Spec().Timezone); err == nil {
+			now = now.In(zone)
+		}
+		from = time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
+	}
+	n := defaultDays
+	if !to.IsZero() {
+		n = int(to.Sub(from)/(24*time.Hour)) + 1
+	}
+	switch {
+	case n < 1:
+		return invalidField("to", "is before from, %s", from.Format(time.DateOnly))
+	case n > maxDays:
+		return invalidField("to", "is %d days from from, at most %d are listed", n, maxDays)
+	}
+	days, err := c.Calendar.Days(from.Format(time.DateOnly), n)
+	if err != nil {
+		return invalidField("from", "%v", err)
+	}
+	return answer(w, http.StatusOK, page[job.DayState]{Items: days})
+}
+
+// date returns a day, in UTC; the zero time when it is absent.
+func (q *query) date(name string) time.Time {
+	v := q.text(name)
+	if v == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.DateOnly, v)
+	if err != nil || t.Year() < 1970 || t.Year() > 2099 {
+		q.wrong(name, fmt.Sprintf("%q is not a date such as 2027-02-01, from 1970 to 2099", cutShort(v)))
+		return time.Time{}
+	}
+	return t
+}
+
+// calendarsOf reads the calendars that a definition names.
+func (s *Server) calendarsOf(ctx context.Context, spec *job.Spec) ([]*job.Calendar, error) {
+	if len(spec.Calendars) == 0 || len(spec.Calendars) > job.MaxCalendars {
+		return nil, nil // too many are refused when they are compiled
+	}
+	return s.cfg.DB.CalendarsNamed(ctx, spec.Calendars)
+}

@@ -1,0 +1,392 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"gopkg.in/yaml.v3"
+)
+
+// calendarView is a calendar of days on which jobs are due or not.
+type calendarView struct {
+	Name            string        `json:"name"`
+	Description     string        `json:"description"`
+	Timezone        string        `json:"timezone"`
+	Exclude         []calendarDay `json:"exclude"`
+	ExcludeWeekdays []string      `json:"exclude_weekdays"`
+	Hours           struct {
+		Only   []string `json:"only"`
+		Except []string `json:"except"`
+	} `json:"hours"`
+	Include  []calendarDay `json:"include"`
+	Excludes int           `json:"excludes"` // in lists
+	Includes int           `json:"includes"`
+	Jobs     int           `json:"jobs"`
+	Version  int64         `json:"version"`
+	Updated  *time.Time    `json:"updated"`
+	Error    string        `json:"error"`
+	Imported struct {      // answers an import
+		Excludes int `json:"excludes"`
+		Includes int `json:"includes"`
+		Ignored  int `json:"ignored"`
+	} `json:"imported"`
+}
+
+type calendarDay struct {
+	Date string `json:"date"`
+	End  string `json:"end"`
+	As   string `json:"as"`
+	Note string `json:"note"`
+}
+
+const (
+	calendarsPath    = "/api/v1/calendars"
+	calendarArgument = "one CALENDAR"
+)
+
+func calendarPath(name string) string { return calendarsPath + "/" + url.PathEscape(name) }
+
+func calendarCommand(c *console) *cobra.Command {
+	return newGroup("calendar", "Say on which days and at which hours jobs are due",
+		calendarList(c), calendarShow(c), calendarDays(c), calendarApply(c), calendarImport(c), calendarRemove(c))
+}
+
+func calendarList(c *console) *cobra.Command {
+	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the calendars", Args: nothing, Example: "  go-crontab calendar ls"}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		calendars, raw, err := list[calendarView](cmd.Context(), r, calendarsPath, nil, 0)
+		if err != nil {
+			return err
+		}
+		return r.list(raw, func(i int) string { return calendars[i].Name }, func() error {
+			if len(calendars) == 0 {
+				c.notef("There are no calendars yet. To make one:  %s calendar import holidays FILE.ics\n", program())
+				return nil
+			}
+			t := &table{columns: []column{
+				{head: "CALENDAR", shrink: true}, {head: "TIMEZONE"}, {head: "EXCLUDED", right: true}, {head: "INCLUDED", right: true}, {head: "JOBS", right: true}, {head: "CHANGED"},
+			}}
+			for _, v := range calendars {
+				t.add(text(v.Name), text(v.Timezone), text(fmt.Sprint(v.Excludes)), text(fmt.Sprint(v.Includes)), text(fmt.Sprint(v.Jobs)), text(relative(v.Updated, time.Now())))
+			}
+			return r.table(t)
+		})
+	}
+	return cmd
+}
+
+func calendarShow(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show CALENDAR", Short: "Show everything about a calendar", Args: wants(1, 1, calendarArgument),
+		Example: "  go-crontab calendar show cn-holidays\n  go-crontab calendar show cn-holidays -o yaml > cn-holidays.yaml",
+	}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		v, raw, err := get[calendarView](cmd.Context(), r, calendarPath(args[0]), nil)
+		if err != nil {
+			return calendarMissing(err, args[0])
+		}
+		return r.object(c, raw, v.Name, func() error {
+			if err := r.card(calendarCard(&v, time.Now())); err != nil {
+				return err
+			}
+			return r.calendarEntries(&v)
+		})
+	}
+	return cmd
+}
+
+func calendarMissing(err error, name string) error {
+	if isStatus(err, http.StatusNotFound) {
+		return &exitError{code: exitNotFound, err: notFound("calendar", name), hint: "to see what there is: " + program() + " calendar ls"}
+	}
+	return err
+}
+
+func calendarCard(v *calendarView, now time.Time) card {
+	var d card
+	d.add("calendar", v.Name, bold)
+	d.add("error", v.Error, red)
+	d.add("description", v.Description)
+	d.add("timezone", orElse(v.Timezone, "that of each job"))
+	d.add("closed on", strings.Join(v.ExcludeWeekdays, ", "))
+	d.add("open only", strings.Join(v.Hours.Only, "\n"))
+	d.add("closed", strings.Join(v.Hours.Except, "\n"))
+	d.add("jobs", fmt.Sprint(v.Jobs))
+	d.add("version", fmt.Sprintf("%d, %s", v.Version, both(v.Updated, time.Local, now)))
+	return d
+}
+
+// calendarEntries prints the days.
+func (r *remote) calendarEntries(v *calendarView) error {
+	if len(v.Exclude)+len(v.Include) == 0 {
+		return nil
+	}
+	r.printf("\n")
+	t := &table{columns: []column{{head: "DAYS"}, {head: "KIND"}, {head: "NOTE", shrink: true}}}
+	add := func(days []calendarDay, kind string) {
+		for _, e := range days {
+			days, kind := e.Date, kind
+			if e.End != "" {
+				days += " to " + e.End
+			}
+			if e.As != "" {
+				kind += " as " + e.As
+			}
+			t.add(text(days), text(kind), text(e.Note))
+		}
+	}
+	add(v.Exclude, "exclude")
+	add(v.Include, "include")
+	return r.table(t)
+}
+
+// dayView is what a calendar makes of a day.
+type dayView struct {
+	Date    string   `json:"date"`
+	Weekday string   `json:"weekday"`
+	State   string   `json:"state"`
+	As      string   `json:"as"`
+	Hours   []string `json:"hours"`
+	Why     string   `json:"why"`
+}
+
+func calendarDays(c *console) *cobra.Command {
+	var from, to string
+	cmd := &cobra.Command{
+		Use: "days CALENDAR", Short: "Show which days are open, closed, or make-up workdays", Args: wants(1, 1, calendarArgument),
+		Example: "  go-crontab calendar days cn-holidays --from 2027-02-01 --to 2027-02-28",
+	}
+	r := newRemote(c, cmd, "table", "json", "yaml")
+	cmd.Flags().StringVar(&from, "from", "", "the first day, such as 2027-02-01 (default today)")
+	cmd.Flags().StringVar(&to, "to", "", "the last day (default 30 days later)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		query := url.Values{}
+		for name, value := range map[string]string{"from": from, "to": to} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		days, raw, err := get[page[dayView]](cmd.Context(), r, calendarPath(args[0])+"/days", query)
+		if err != nil {
+			return calendarMissing(err, args[0])
+		}
+		return r.object(c, raw, "", func() error {
+			t := &table{columns: []column{{head: "DATE"}, {head: "DAY"}, {head: "STATE"}, {head: "HOURS"}, {head: "NOTE", shrink: true}}}
+			for _, d := range days.Items {
+				state := cell{d.State, map[string]colour{"open": green, "makeup": yellow}[d.State]}
+				if d.As != "" {
+					state.text += " as " + plain(d.As)
+				}
+				t.add(text(d.Date), text(d.Weekday), state, text(strings.Join(d.Hours, " ")), text(d.Why))
+			}
+			return r.table(t)
+		})
+	}
+	return cmd
+}
+
+func calendarApply(c *console) *cobra.Command {
+	var files []string
+	cmd := &cobra.Command{
+		Use: "apply -f FILE", Short: "Make calendars, or replace them, as files of YAML or JSON say", Args: nothing,
+		Long: `Make calendars, or replace them, as files of YAML or JSON say. A YAML file may hold several, divided by ---.
+
+  name: cn-holidays
+  timezone: Asia/Shanghai          # whose days they are; default: the time zone of each job
+  exclude_weekdays: [sat, sun]
+  exclude:
+    - {date: 2027-02-05, end: 2027-02-11, note: Spring Festival}
+    - 05-01                        # of each year
+  include:                         # make-up workdays: they win, and are like a working day for schedules such as 1-5
+    - {date: 2027-02-13, note: 调休}
+    - {date: 2027-02-14, as: mon}  # exactly like a Monday
+  hours:
+    only: ["mon-fri 08:00-18:00"]  # and except: closed in these
+
+Jobs that name a calendar follow it at once.`,
+		Example: "  go-crontab calendar apply -f cn-holidays.yaml\n  go-crontab job add report -s \"0 9 * * 1-5\" -z Asia/Shanghai --calendar cn-holidays -- ./report.sh",
+	}
+	r := newRemote(c, cmd, "table", "name")
+	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "a file, or - for standard input; may be repeated")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if len(files) == 0 {
+			return usageError("-f FILE is missing")
+		}
+		for _, file := range files {
+			data, err := c.readFile(file)
+			if err != nil {
+				return err
+			}
+			calendars, err := readDocuments(data)
+			if err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+			for i, calendar := range calendars {
+				name, _ := calendar["name"].(string)
+				if name == "" {
+					return usageError("%s: the name of calendar %d is missing", file, i+1)
+				}
+				v, _, err := ask[calendarView](cmd.Context(), r, http.MethodPut, calendarPath(name), nil, calendar)
+				if err != nil {
+					return fmt.Errorf("%s: %s: %w", file, plain(name), err)
+				}
+				if err := r.object(c, nil, v.Name, func() error { c.calendarDone(&v); return nil }); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+func (c *console) calendarDone(v *calendarView) {
+	c.printf("calendar %s, version %d: %d excluded, %d included, %d jobs\n", plain(v.Name), v.Version, len(v.Exclude), len(v.Include), v.Jobs)
+}
+
+const maxCalendarFile = 4 << 20
+
+// readFile reads a file, or with - standard input.
+func (c *console) readFile(name string) ([]byte, error) {
+	in := c.in
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxCalendarFile+1))
+	if err == nil && len(data) > maxCalendarFile {
+		err = fmt.Errorf("%s: is larger than %d bytes", name, maxCalendarFile)
+	}
+	return data, err
+}
+
+// readDocuments reads the objects of a YAML file, and so of a JSON file.
+func readDocuments(data []byte) ([]map[string]any, error) {
+	var out []map[string]any
+	for dec := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		var doc yaml.Node
+		err := dec.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		asWritten(&doc, 0)
+		var o map[string]any
+		if err := doc.Decode(&o); err != nil {
+			return nil, err
+		}
+		if o != nil {
+			out = append(out, o)
+		}
+	}
+}
+
+// asWritten keeps the text of dates: what YAML takes for an instant is a day here.
+func asWritten(n *yaml.Node, depth int) {
+	if n.Tag == "!!timestamp" {
+		n.Tag = "!!str"
+	}
+	for _, child := range n.Content {
+		if depth < 20 {
+			asWritten(child, depth+1)
+		}
+	}
+}
+
+// document is the body of a request that is no JSON.
+type document struct {
+	media string
+	data  []byte
+}
+
+func calendarImport(c *console) *cobra.Command {
+	var format, workday string
+	var add, dry bool
+	cmd := &cobra.Command{
+		Use: "import CALENDAR FILE", Short: "Take the days of an iCalendar or CSV file", Args: wants(2, 2, "the calendar and a FILE (- for standard input)"),
+		Long: `Take the days of an iCalendar (.ics) or CSV file, in place of those that the calendar has, or with --add beside them.
+Its weekdays and hours stay. A calendar that is not there is made. If anything is wrong with the file, nothing is taken.
+
+A CSV file has a day or a range in each line: date,end,kind,note. Only the date is needed; kind is exclude (the default)
+or include. Of an iCalendar file the whole-day events count, with their yearly and other recurrences; an event whose
+summary contains the word of --workday is a make-up workday.`,
+		Example: "  go-crontab calendar import cn-holidays holidays.ics\n  curl -fsS https://example.com/de.ics | go-crontab calendar import de - --format ics --dry-run",
+	}
+	r := newRemote(c, cmd)
+	choiceVar(cmd.Flags(), &format, "format", "", "", "of the file (default: as its name says)", "ics", "csv")
+	cmd.Flags().StringVar(&workday, "workday", "", "what the names of make-up workdays contain (default 班)")
+	cmd.Flags().BoolVar(&add, "add", false, "keep the days that the calendar has")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing, only say what would come of it")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if format == "" {
+			format = strings.TrimPrefix(strings.ToLower(filepath.Ext(args[1])), ".")
+		}
+		media := map[string]string{"ics": "text/calendar", "csv": "text/csv"}[format]
+		if media == "" {
+			return usageError("%q says no format: add --format ics or --format csv", args[1])
+		}
+		data, err := c.readFile(args[1])
+		if err != nil {
+			return err
+		}
+		query := url.Values{"format": {format}}
+		for name, value := range map[string]string{"workday": workday, "mode": map[bool]string{true: "add"}[add], "dry_run": map[bool]string{true: "true"}[dry]} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		v, raw, err := ask[calendarView](cmd.Context(), r, http.MethodPost, calendarPath(args[0])+"/import", query, document{media, data})
+		if err != nil {
+			return err
+		}
+		return r.object(c, json.RawMessage(raw), v.Name, func() error {
+			if dry {
+				c.printf("it would be: ")
+			}
+			c.calendarDone(&v)
+			c.notef("the file has %d days off and %d make-up workdays\n", v.Imported.Excludes, v.Imported.Includes)
+			if n := v.Imported.Ignored; n > 0 {
+				c.notef("%d events that are neither were left out\n", n)
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
+func calendarRemove(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rm CALENDAR…", Short: "Delete calendars that no job names", Args: wants(1, -1, calendarArgument), Example: "  go-crontab calendar rm old-holidays",
+	}
+	r := newRemote(c, cmd, "table", "name")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, name := range args {
+			if _, err := r.call(cmd.Context(), http.MethodDelete, calendarPath(name), nil, nil); err != nil {
+				return calendarMissing(err, name)
+			}
+			if err := r.object(c, nil, name, func() error { c.printf("deleted calendar %s\n", plain(name)); return nil }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return cmd
+}

@@ -1,0 +1,117 @@
+// Command embed is a program with work of its own that embeds a node: its jobs are Go functions, kept in MySQL, and each
+// due time is run by one of the program's processes. Start several of it:
+//
+//	GOCRONTAB_DSN='crontab:secret@tcp(db:3306)/crontab' go run ./examples/embed
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"go-crontab/api"
+	"go-crontab/job"
+	"go-crontab/node"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	host, _ := os.Hostname()
+	cfg := node.Config{DSN: os.Getenv("GOCRONTAB_DSN"), Name: fmt.Sprintf("%s-%d", host, os.Getpid()), HandlersOnly: true}
+	if err := run(ctx, cfg, "127.0.0.1:0", os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "embed:", err)
+		os.Exit(1)
+	}
+}
+
+// reminder is what the jobs of the handler remind carry.
+type reminder struct {
+	Customer string `json:"customer"`
+	Text     string `json:"text"`
+}
+
+// run is the program: it ends when ctx does, once what it was doing is done.
+func run(ctx context.Context, cfg node.Config, listen string, out io.Writer) error {
+	if err := node.Migrate(ctx, cfg.DSN); err != nil {
+		return err
+	}
+	n, err := node.New(cfg)
+	if err != nil {
+		return err
+	}
+	// Which function does the work of which jobs. A job of a handler runs only on nodes that have it.
+	n.Handle("remind", node.JSON(func(_ context.Context, r reminder, a node.Attempt) error {
+		fmt.Fprintf(out, "to %s: %s\n", r.Customer, r.Text)
+		fmt.Fprintf(a.Out, "sent, attempt %d\n", a.Attempt) // the run's output, to be read by go-crontab run logs
+		return nil
+	}))
+	n.Handle("clean-up", func(ctx context.Context, a node.Attempt) error {
+		// Launch is another one for each attempt: an idempotency key for whatever the function calls.
+		fmt.Fprintf(out, "clean-up due %s, launch %s\n", a.Due.Format(time.TimeOnly), a.Launch)
+		return nil
+	})
+
+	// The HTTP API of the cluster, for people and for the go-crontab command. Leave it out where nobody needs it.
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() { served <- handler(n, l).Serve(ctx, l) }()
+
+	running := make(chan error, 1)
+	go func() { running <- n.Run(ctx) }()
+	if err := addJobs(ctx, n); err != nil && ctx.Err() == nil {
+		return err
+	}
+	fmt.Fprintf(out, "serving http://%s\n", l.Addr())
+	return errors.Join(<-running, <-served)
+}
+
+// addJobs has the cluster run what this program needs. All processes do it at their start; the definitions are written
+// once.
+func addJobs(ctx context.Context, n *node.Node) error {
+	_, err := n.Jobs().Ensure(ctx, job.Spec{
+		App: "shop", Name: "clean-up", Handler: "clean-up", Owner: "shop",
+		Every: job.Duration(2 * time.Second), Timeout: job.Duration(time.Minute),
+	})
+	if err != nil {
+		return err
+	}
+	// One for each customer: a single instant, kept through restarts. One that has passed fires at once.
+	for _, customer := range []string{"ann", "bob"} {
+		at := n.Now().Add(3 * time.Second)
+		_, err := n.Jobs().Create(ctx, job.Spec{
+			App: "shop", Name: "remind " + customer, Handler: "remind", Owner: customer, At: &at,
+			Payload: fmt.Sprintf(`{"customer": %q, "text": "your cart is waiting"}`, customer),
+		})
+		if err != nil && !errors.Is(err, node.ErrExists) { // another process was faster, or an earlier start
+			return err
+		}
+	}
+	for j, err := range n.Jobs().List(ctx, node.JobQuery{Owner: "ann"}) {
+		if err != nil {
+			return err
+		}
+		if !strings.HasPrefix(j.Spec.Name, "remind ") {
+			return fmt.Errorf("job %s/%s belongs to ann", j.Spec.App, j.Spec.Name)
+		}
+	}
+	return nil
+}
+
+// handler is the API over the node.
+func handler(n *node.Node, l net.Listener) *api.Server {
+	return api.New(api.Config{
+		DB: n.Reads(), Now: n.Now, Ready: n.Ready, Node: n.Name(), Listen: l.Addr().String(),
+		Editor: api.EditorOf(n.Editor),
+	})
+}
