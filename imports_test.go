@@ -26,9 +26,10 @@ var mayImport = map[string][]string{
 	"execute":    {"job"}, // cannot reach the database
 
 	"node": {"job", "sql", "lock", "session", "schedule", "execute", "result", "compensate"},
-	"api":  {"job", "sql"}, // stands beside node, which it gets as interfaces
+	"auth": {"job", "sql"},         // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
+	"api":  {"job", "sql", "auth"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
-	"cli": {"job", "sql", "session", "node", "api", "internal/privatedb"},
+	"cli": {"job", "sql", "auth", "session", "node", "api", "internal/privatedb"},
 	".":   {"cli"},
 
 	"client":          {"job"}, // for programs without a node: the public API and nothing else

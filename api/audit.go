@@ -49,8 +49,8 @@ func raw(s string) json.RawMessage {
 func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	f := sql.AuditFilter{
-		Kind: job.Kind(q.text("kind")), App: q.text("app"), JobID: q.number("job_id", 0, 1<<63-1), Who: q.text("who"),
-		From: job.MicrosOf(q.instant("from")), To: job.MicrosOf(q.instant("to")),
+		Kind: job.Kind(q.text(auditKind)), App: q.text(ofAppParam), JobID: q.number(ofJobParam), Who: q.text(auditWho),
+		From: job.MicrosOf(q.instant(auditFrom)), To: job.MicrosOf(q.instant(auditBefore)),
 	}
 	limit := q.limit()
 	if c := q.cursor("audit"); c != nil {

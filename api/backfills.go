@@ -94,7 +94,7 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	limit, before := q.limit(), int64(0)
-	ofJob := q.number("job_id", 0, 1<<62)
+	ofJob := q.number(ofJobParam)
 	if c := q.cursor("backfills"); c != nil {
 		before = c.ID
 	}

@@ -47,7 +47,7 @@ func TestBadInput(t *testing.T) {
 		"a short form":                       post(good(`, "tz": "UTC"`), 422, "invalid", "tz", "did you mean timezone?"),
 		"an unknown inner field":             post(good(`, "misfire": {"polcy": "skip"}`), 422, "invalid", "misfire.polcy", "did you mean policy?"),
 		"a field of another case":            post(`{"Name": "x", "command": "true", "schedule": "@daily"}`, 422, "invalid", "Name", "did you mean name?"),
-		"a field like none":                  post(good(`, "xyzzy": 1`), 422, "invalid", "xyzzy", "known are app, at, command"),
+		"a field like none":                  post(good(`, "xyzzy": 1`), 422, "invalid", "xyzzy", "known are app, at, calendars, command"),
 		"a field twice":                      post(good(`, "name": "y"`), 422, "invalid", "name", "twice"),
 		"deep nesting":                       post(good(`, "x": `+strings.Repeat("[", 9000)+strings.Repeat("]", 9000)), 422, "invalid", "", "nested"),
 		"very deep nesting":                  post(strings.Repeat(`[`, 100_000), 400, "malformed", "", "depth"),

@@ -41,8 +41,8 @@ func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := newQuery(r)
-	format, mode, dry := q.oneOf("format", "ics", "csv"), q.oneOf("mode", importReplace, importAdd), q.oneOf("dry_run", "true", "false")
-	workday := q.text("workday")
+	format, mode, dry := q.word(importFormat), q.word(importMode), q.word(importDry)
+	workday := q.text(importWorkday)
 	if workday == "" {
 		workday = makeupWord
 	}

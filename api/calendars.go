@@ -205,7 +205,7 @@ const (
 // closed or make-up days, by this calendar alone.
 func (s *Server) calendarDays(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
-	from, to := q.date("from"), q.date("to")
+	from, to := q.date(daysFrom), q.date(daysTo)
 	if err := q.err(); err != nil {
 		return err
 	}
@@ -244,14 +244,14 @@ func (s *Server) calendarDays(w http.ResponseWriter, r *http.Request) error {
 }
 
 // date returns a day, in UTC; the zero time when it is absent.
-func (q *query) date(name string) time.Time {
-	v := q.text(name)
+func (q *query) date(p dateParam) time.Time {
+	v := q.given(p.name)
 	if v == "" {
 		return time.Time{}
 	}
 	t, err := time.Parse(time.DateOnly, v)
 	if err != nil || t.Year() < 1970 || t.Year() > 2099 {
-		q.wrong(name, fmt.Sprintf("%q is not a date such as 2027-02-01, from 1970 to 2099", cutShort(v)))
+		q.wrong(p.name, fmt.Sprintf("%q is not a date such as 2027-02-01, from 1970 to 2099", cutShort(v)))
 		return time.Time{}
 	}
 	return t

@@ -53,7 +53,7 @@ func (s *Server) now() (time.Time, error) {
 // the point.
 func (s *Server) nextDue(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
-	n, from := q.number("n", defaultDue, maxDue), q.instant("from")
+	n, from := q.number(dueCount), q.instant(dueAfter)
 	if err := q.err(); err != nil {
 		return err
 	}

@@ -101,10 +101,7 @@ type inquiry struct {
 // explain: GET /api/v1/jobs/{id}/explain?at=. A deleted job is explained as well.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
-	at := q.instant("at")
-	if at.IsZero() && q.err() == nil {
-		q.wrong("at", "is missing; want a time such as 2027-01-31T03:00:00Z")
-	}
+	at := q.instant(explainAt)
 	if err := q.err(); err != nil {
 		return err
 	}

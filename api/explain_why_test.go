@@ -51,6 +51,8 @@ func TestExplainTheDefinition(t *testing.T) {
 	second := s.past("second", long, object{"schedule": nil, "every": "1h", "start": "2030-01-01T00:00:00.25Z"})
 	deleted := s.past("deleted", long, object{"schedule": "0 3 1 1 *"})
 	s.call("DELETE", "/api/v1/jobs/"+deleted, nil).want(204)
+	s.call("PUT", "/api/v1/calendars/closed", object{"exclude": []any{object{"date": "2031-05-01", "note": "Labour Day"}}}).want(201)
+	open := s.past("open", long, object{"schedule": "0 3 * * *", "calendars": []any{"closed"}})
 	for name, c := range map[string]struct {
 		job, at     string
 		due         bool
@@ -69,6 +71,8 @@ func TestExplainTheDefinition(t *testing.T) {
 		"the second pass":                {berlin, "2031-10-26T02:30:00+01:00", false, "repeat", "first pass, at 2031-10-26T02:30:00+02:00"},
 		"the second of a due time":       {second, "2031-10-26T05:00:00Z", true, "ahead", "lies ahead"},
 		"an instant in that second":      {second, "2031-10-26T05:00:00.1Z", false, "not_due", "no due time"},
+		"what a calendar excludes":       {open, "2031-05-01T03:00:00Z", false, "calendar", "calendar closed excludes it: Labour Day"},
+		"the day after":                  {open, "2031-05-02T03:00:00Z", true, "ahead", "lies ahead"},
 		"after it was deleted":           {deleted, "2090-01-01T03:00:00Z", true, "deleted", "by anonymous"},
 		"before it was deleted":          {deleted, "2021-01-01T03:00:00Z", true, "no_record", "no record of it any more"},
 		"before the deleted was created": {deleted, "2019-01-01T03:00:00Z", true, "definition_is_younger", "created later, at 2020-01-01T00:00:00Z by anonymous"},

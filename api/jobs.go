@@ -99,8 +99,7 @@ func (s *Server) created(w http.ResponseWriter, r *http.Request, j job.Job) erro
 // listJobs: GET /api/v1/jobs
 func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
-	state := q.oneOf("state", string(job.Active), string(job.Paused), string(job.Finished), string(job.Broken))
-	f := sql.JobFilter{App: q.text("app"), Name: q.text("name"), Status: job.Status(state), Owner: q.text("owner"), Labels: q.label("label")}
+	f := sql.JobFilter{App: q.text(ofAppParam), Name: q.text(jobNameParam), Status: job.Status(q.word(jobStateParam)), Owner: q.text(ownerParam), Labels: q.label(labelIs)}
 	limit := q.limit()
 	if c := q.cursor("jobs"); c != nil {
 		f.After = c.ID

@@ -27,8 +27,8 @@ type outputView struct {
 // raw and from just those of the first piece without a gap, which the headers name.
 func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
-	raw := q.oneOf("raw", "0", "1", "false", "true")
-	from, following := q.offset("from")
+	raw := q.word(rawOutput)
+	from, following := q.offset(outputFrom)
 	if err := q.err(); err != nil {
 		return err
 	}
@@ -113,14 +113,14 @@ func wantsJSON(r *http.Request) bool {
 }
 
 // offset returns a number of bytes, and whether it is given.
-func (q *query) offset(name string) (n int64, given bool) {
-	v := q.text(name)
+func (q *query) offset(p offsetParam) (n int64, given bool) {
+	v := q.given(p.name)
 	if v == "" {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < 0 {
-		q.wrong(name, strconv.Quote(cutShort(v))+" is not a number of bytes from 0")
+		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not a number of bytes from 0")
 	}
 	return n, true
 }

@@ -18,9 +18,13 @@ type query struct {
 }
 
 // withQuery refuses query parameters that a route does not take, those given twice, and what cannot be decoded.
-func withQuery(takes []string, h handler) handler {
+func withQuery(takes []parameter, h handler) handler {
+	names := make([]string, len(takes))
+	for i, p := range takes {
+		names[i] = p.self().name
+	}
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if err := checkQuery(r, takes); err != nil {
+		if err := checkQuery(r, names); err != nil {
 			return err
 		}
 		return h(w, r)
@@ -60,82 +64,95 @@ func (q *query) wrong(name, message string) {
 	q.problems = append(q.problems, job.Problem{Field: name, Message: message})
 }
 
-// text returns a parameter; an empty one counts as absent.
-func (q *query) text(name string) string { return q.values.Get(name) }
+// given returns a parameter as it was sent; an empty one counts as absent.
+func (q *query) given(name string) string { return q.values.Get(name) }
 
-// number returns a whole number from 1 to most, or otherwise when it is absent.
-func (q *query) number(name string, otherwise, most int64) int64 {
-	v := q.text(name)
+// text returns a text, "" when it is absent.
+func (q *query) text(p textParam) string {
+	v := q.given(p.name)
+	if wrong := p.wrong(v); wrong != "" {
+		q.wrong(p.name, wrong)
+		return ""
+	}
+	return v
+}
+
+// number returns a whole number from 1 to the most that the parameter takes.
+func (q *query) number(p numberParam) int64 {
+	v := q.given(p.name)
 	if v == "" {
-		return otherwise
+		return p.otherwise
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || n < 1 || n > most {
-		q.wrong(name, strconv.Quote(cutShort(v))+" is not a whole number from 1 to "+strconv.FormatInt(most, 10))
-		return otherwise
+	if err != nil || n < 1 || n > p.most {
+		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not a whole number from 1 to "+strconv.FormatInt(p.most, 10))
+		return p.otherwise
 	}
 	return n
 }
 
 // instant returns a time; the zero time when it is absent.
-func (q *query) instant(name string) time.Time {
-	v := q.text(name)
+func (q *query) instant(p instantParam) time.Time {
+	v := q.given(p.name)
 	if v == "" {
+		if p.needed {
+			q.wrong(p.name, "is missing; want a time such as 2027-01-31T03:00:00Z")
+		}
 		return time.Time{}
 	}
 	// A plus sign that was not encoded arrives as a space, which no such time has.
 	t, err := time.Parse(time.RFC3339, strings.ReplaceAll(v, " ", "+"))
 	if err != nil {
-		q.wrong(name, strconv.Quote(cutShort(v))+" is not a time such as 2027-01-31T03:00:00Z")
+		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not a time such as 2027-01-31T03:00:00Z")
 	}
 	return t
 }
 
-// oneOf returns a word of a list, or "" when it is absent.
-func (q *query) oneOf(name string, words ...string) string {
-	v := q.text(name)
-	if v != "" && !slices.Contains(words, v) {
-		q.wrong(name, strconv.Quote(cutShort(v))+" is not one of "+strings.Join(words, ", "))
+// word returns one of the words that the parameter takes, or "" when it is absent.
+func (q *query) word(p wordParam) string {
+	v := q.given(p.name)
+	if v != "" && !slices.Contains(p.words, v) {
+		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not one of "+strings.Join(p.words, ", "))
 	}
 	return v
 }
 
 // label returns a label such as team=data; nil when it is absent.
-func (q *query) label(name string) map[string]string {
-	v := q.text(name)
+func (q *query) label(p labelParam) map[string]string {
+	v := q.given(p.name)
 	if v == "" {
 		return nil
 	}
 	key, value, ok := strings.Cut(v, "=")
 	if !ok || key == "" {
-		q.wrong(name, strconv.Quote(cutShort(v))+" is not a label and its value, such as team=data")
+		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not a label and its value, such as team=data")
 		return nil
 	}
 	return map[string]string{key: value}
 }
 
 // outcome returns how runs have ended, or 0 when it is absent.
-func (q *query) outcome(name string) job.Outcome {
-	v := q.text(name)
+func (q *query) outcome(p outcomeParam) job.Outcome {
+	v := q.given(p.name)
 	if v == "" {
 		return 0
 	}
 	o, err := job.ParseOutcome(v)
 	if err != nil {
-		q.wrong(name, err.Error())
+		q.wrong(p.name, err.Error())
 	}
 	return o
 }
 
 // cursor returns where a page begins; nil when it is the first.
 func (q *query) cursor(list string) *cursor {
-	v := q.text("cursor")
+	v := q.given(pageParam.name)
 	if v == "" {
 		return nil
 	}
 	c, ok := parseCursor(v)
 	if !ok || c.list != list {
-		q.wrong("cursor", "is not one that this list gave as next")
+		q.wrong(pageParam.name, "is not one that this list gave as next")
 		return nil
 	}
 	return c
@@ -146,7 +163,7 @@ const (
 	maxLimit     = 200
 )
 
-func (q *query) limit() int { return int(q.number("limit", defaultLimit, maxLimit)) }
+func (q *query) limit() int { return int(q.number(limitParam)) }
 
 // err returns what was wrong.
 func (q *query) err() error {

@@ -62,27 +62,30 @@ func viewOfRun(r *sql.RunRow) *runView {
 	if !r.Executing {
 		v.State, v.Outcome = ended, &r.Outcome
 	}
-	if r.Origin != 0 {
+	switch {
+	case r.Origin > 0:
 		v.Trigger, v.Request = "manual", strconv.FormatInt(r.Origin, 10)
+	case r.Origin < 0:
+		v.Trigger, v.Request = "backfill", strconv.FormatInt(-r.Origin, 10)
 	}
 	return v
 }
 
 // runFilter takes the parameters that all lists of runs share.
 func runFilter(q *query) sql.RunFilter {
-	return sql.RunFilter{Outcome: q.outcome("outcome"), From: job.MicrosOf(q.instant("from")), To: job.MicrosOf(q.instant("to"))}
+	return sql.RunFilter{Outcome: q.outcome(endedParam), From: job.MicrosOf(q.instant(dueFromParam)), To: job.MicrosOf(q.instant(dueBeforeParam))}
 }
 
 // listRuns: GET /api/v1/runs
 func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	f := runFilter(q)
-	f.JobID, f.App, f.Node = q.number("job_id", 0, 1<<63-1), q.text("app"), q.text("node")
+	f.JobID, f.App, f.Node = q.number(ofJobParam), q.text(ofAppParam), q.text(onNodeParam)
 	list := "runs"
 	if f.JobID != 0 {
 		list = "runs-of-job" // it has another order
 	}
-	state, limit, after := q.oneOf("state", running, ended), q.limit(), q.cursor(list)
+	state, limit, after := q.word(runStateParam), q.limit(), q.cursor(list)
 	if err := q.err(); err != nil {
 		return err
 	}

@@ -123,78 +123,85 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // handler answers one request, or returns why it does not.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// routes is the table of what there is.
+// routes has the router that serves the table.
 func (s *Server) routes() http.Handler {
 	m := chi.NewRouter()
 	m.Use(cleanRequestID, middleware.RequestID, s.logRequest, s.recoverPanic, protect, s.checkHost, s.checkOrigin, withActor, deadline, escapedPath, middleware.GetHead)
 	m.NotFound(s.serve(noRoute))
 	m.MethodNotAllowed(s.serve(wrongMethod(m)))
 
-	on := func(method, pattern string, h handler, query ...string) {
-		m.Method(method, pattern, s.serve(withQuery(query, h)))
+	for _, rt := range s.table() {
+		m.Method(rt.method, rt.pattern, s.serve(withQuery(rt.query(), rt.handler)))
 	}
-	on("GET", "/", s.home)
-	on("GET", "/healthz", s.healthz)
-	on("GET", "/readyz", s.readyz)
-
-	on("POST", "/api/v1/jobs", s.createJob)
-	on("GET", "/api/v1/jobs", s.listJobs, "app", "name", "state", "owner", "label", "limit", "cursor")
-	on("GET", "/api/v1/jobs/{id}", s.getJob)
-	on("PUT", "/api/v1/jobs/{id}", s.putJob)
-	on("PATCH", "/api/v1/jobs/{id}", s.patchJob)
-	on("DELETE", "/api/v1/jobs/{id}", s.deleteJob)
-	on("GET", "/api/v1/apps/{app}/jobs/{name}", s.getJobNamed)
-	on("PUT", "/api/v1/apps/{app}/jobs/{name}", s.putJobNamed)
-	on("POST", "/api/v1/jobs/{id}/pause", s.pauseJob)
-	on("POST", "/api/v1/jobs/{id}/resume", s.resumeJob)
-	on("POST", "/api/v1/jobs/{id}/run", s.runJob)
-	on("GET", "/api/v1/jobs/{id}/next", s.nextDue, "n", "from")
-	on("GET", "/api/v1/jobs/{id}/explain", s.explain, "at")
-	on("GET", "/api/v1/jobs/{id}/history", s.history, "outcome", "from", "to", "limit", "cursor")
-
-	on("GET", "/api/v1/runs", s.listRuns, "job_id", "app", "state", "outcome", "node", "from", "to", "limit", "cursor")
-	on("GET", "/api/v1/runs/{id}", s.getRun)
-	on("GET", "/api/v1/runs/{id}/output", s.getOutput, "raw", "from")
-
-	on("POST", "/api/v1/runs/{id}/kill", s.killRun)
-
-	on("POST", "/api/v1/jobs/{id}/backfill", s.startBackfill)
-	on("GET", "/api/v1/backfills", s.listBackfills, "job_id", "limit", "cursor")
-	on("GET", "/api/v1/backfills/{id}", s.getBackfill)
-	on("POST", "/api/v1/backfills/{id}/cancel", s.cancelBackfill)
-
-	on("GET", "/api/v1/groups", s.listGroups, "limit", "cursor")
-	on("GET", "/api/v1/groups/{name}", s.getGroup)
-	on("PUT", "/api/v1/groups/{name}", s.putGroup)
-	on("DELETE", "/api/v1/groups/{name}", s.deleteGroup)
-
-	on("GET", "/api/v1/calendars", s.listCalendars, "limit", "cursor")
-	on("POST", "/api/v1/calendars", s.createCalendar)
-	on("GET", "/api/v1/calendars/{name}", s.getCalendar)
-	on("PUT", "/api/v1/calendars/{name}", s.putCalendar)
-	on("DELETE", "/api/v1/calendars/{name}", s.deleteCalendar)
-	on("POST", "/api/v1/calendars/{name}/import", s.importCalendar, "format", "mode", "workday", "dry_run")
-	on("GET", "/api/v1/calendars/{name}/days", s.calendarDays, "from", "to")
-
-	on("GET", "/api/v1/nodes", s.listNodes)
-	on("GET", "/api/v1/nodes/{name}", s.getNode)
-	on("POST", "/api/v1/nodes/{name}/cordon", s.cordonNode)
-	on("POST", "/api/v1/nodes/{name}/uncordon", s.uncordonNode)
-	on("POST", "/api/v1/nodes/{name}/drain", s.drainNode)
-
-	on("GET", "/api/v1/handlers", s.listHandlers)
-	on("POST", "/api/v1/handlers/{key}/disable", s.disableHandler)
-	on("POST", "/api/v1/handlers/{key}/enable", s.enableHandler)
-
-	on("POST", "/api/v1/preview", s.preview)
-	on("GET", "/api/v1/cluster", s.cluster)
-	on("POST", "/api/v1/cluster/pause", s.pauseAll)
-	on("POST", "/api/v1/cluster/resume", s.resumeAll)
-	on("POST", "/api/v1/apps/{app}/pause", s.pauseAll)
-	on("POST", "/api/v1/apps/{app}/resume", s.resumeAll)
-	on("GET", "/api/v1/pauses", s.listPauses)
-	on("GET", "/api/v1/audit", s.listAudit, "kind", "app", "job_id", "who", "from", "to", "limit", "cursor")
 	return m
+}
+
+// table is what there is. What a route takes and answers stands in its operation, in reference_*.go: query parameters
+// that are not named there are refused, and a test fails for a route without one.
+func (s *Server) table() []route {
+	return []route{
+		{"GET", "/", open, s.home, &homeDoc},
+		{"GET", "/healthz", open, s.healthz, &healthzDoc},
+		{"GET", "/readyz", open, s.readyz, &readyzDoc},
+
+		{"POST", "/api/v1/jobs", may(admin, inBody), s.createJob, &createJobDoc},
+		{"GET", "/api/v1/jobs", may(viewer, filtered), s.listJobs, &listJobsDoc},
+		{"GET", "/api/v1/jobs/{id}", may(viewer, ofJob), s.getJob, &getJobDoc},
+		{"PUT", "/api/v1/jobs/{id}", may(admin, ofJob), s.putJob, &putJobDoc},
+		{"PATCH", "/api/v1/jobs/{id}", may(admin, ofJob), s.patchJob, &patchJobDoc},
+		{"DELETE", "/api/v1/jobs/{id}", may(admin, ofJob), s.deleteJob, &deleteJobDoc},
+		{"GET", "/api/v1/apps/{app}/jobs/{name}", may(viewer, ofApp), s.getJobNamed, &getJobNamedDoc},
+		{"PUT", "/api/v1/apps/{app}/jobs/{name}", may(admin, ofApp), s.putJobNamed, &putJobNamedDoc},
+		{"POST", "/api/v1/jobs/{id}/pause", may(operator, ofJob), s.pauseJob, &pauseJobDoc},
+		{"POST", "/api/v1/jobs/{id}/resume", may(operator, ofJob), s.resumeJob, &resumeJobDoc},
+		{"POST", "/api/v1/jobs/{id}/run", may(operator, ofJob), s.runJob, &runJobDoc},
+		{"GET", "/api/v1/jobs/{id}/next", may(viewer, ofJob), s.nextDue, &nextDueDoc},
+		{"GET", "/api/v1/jobs/{id}/explain", may(viewer, ofJob), s.explain, &explainDoc},
+		{"GET", "/api/v1/jobs/{id}/history", may(viewer, ofJob), s.history, &historyDoc},
+
+		{"GET", "/api/v1/runs", may(viewer, filtered), s.listRuns, &listRunsDoc},
+		{"GET", "/api/v1/runs/{id}", may(viewer, ofRun), s.getRun, &getRunDoc},
+		{"GET", "/api/v1/runs/{id}/output", may(viewer, ofRun), s.getOutput, &outputDoc},
+
+		{"POST", "/api/v1/runs/{id}/kill", may(operator, ofRun), s.killRun, &killRunDoc},
+
+		{"POST", "/api/v1/jobs/{id}/backfill", may(operator, ofJob), s.startBackfill, &startBackfillDoc},
+		{"GET", "/api/v1/backfills", may(viewer, filtered), s.listBackfills, &listBackfillsDoc},
+		{"GET", "/api/v1/backfills/{id}", may(viewer, ofBackfill), s.getBackfill, &getBackfillDoc},
+		{"POST", "/api/v1/backfills/{id}/cancel", may(operator, ofBackfill), s.cancelBackfill, &cancelBackfillDoc},
+
+		{"GET", "/api/v1/groups", may(viewer, shared), s.listGroups, &listGroupsDoc},
+		{"GET", "/api/v1/groups/{name}", may(viewer, shared), s.getGroup, &getGroupDoc},
+		{"PUT", "/api/v1/groups/{name}", may(admin, whole), s.putGroup, &putGroupDoc},
+		{"DELETE", "/api/v1/groups/{name}", may(admin, whole), s.deleteGroup, &deleteGroupDoc},
+
+		{"GET", "/api/v1/calendars", may(viewer, shared), s.listCalendars, &listCalendarsDoc},
+		{"POST", "/api/v1/calendars", may(admin, whole), s.createCalendar, &createCalendarDoc},
+		{"GET", "/api/v1/calendars/{name}", may(viewer, shared), s.getCalendar, &getCalendarDoc},
+		{"PUT", "/api/v1/calendars/{name}", may(admin, whole), s.putCalendar, &putCalendarDoc},
+		{"DELETE", "/api/v1/calendars/{name}", may(admin, whole), s.deleteCalendar, &deleteCalendarDoc},
+		{"POST", "/api/v1/calendars/{name}/import", may(admin, whole), s.importCalendar, &importCalendarDoc},
+		{"GET", "/api/v1/calendars/{name}/days", may(viewer, shared), s.calendarDays, &calendarDaysDoc},
+
+		{"GET", "/api/v1/nodes", may(viewer, shared), s.listNodes, &listNodesDoc},
+		{"GET", "/api/v1/nodes/{name}", may(viewer, shared), s.getNode, &getNodeDoc},
+		{"POST", "/api/v1/nodes/{name}/cordon", may(operator, whole), s.cordonNode, &cordonNodeDoc},
+		{"POST", "/api/v1/nodes/{name}/uncordon", may(operator, whole), s.uncordonNode, &uncordonNodeDoc},
+		{"POST", "/api/v1/nodes/{name}/drain", may(operator, whole), s.drainNode, &drainNodeDoc},
+
+		{"GET", "/api/v1/handlers", may(viewer, filtered), s.listHandlers, &listHandlersDoc},
+		{"POST", "/api/v1/handlers/{key}/disable", may(operator, whole), s.disableHandler, &disableHandlerDoc},
+		{"POST", "/api/v1/handlers/{key}/enable", may(operator, whole), s.enableHandler, &enableHandlerDoc},
+
+		{"POST", "/api/v1/preview", may(viewer, shared), s.preview, &previewDoc},
+		{"GET", "/api/v1/cluster", may(viewer, shared), s.cluster, &clusterDoc},
+		{"POST", "/api/v1/cluster/pause", may(operator, whole), s.pauseAll, &pauseClusterDoc},
+		{"POST", "/api/v1/cluster/resume", may(operator, whole), s.resumeAll, &resumeClusterDoc},
+		{"POST", "/api/v1/apps/{app}/pause", may(operator, ofApp), s.pauseAll, &pauseAppDoc},
+		{"POST", "/api/v1/apps/{app}/resume", may(operator, ofApp), s.resumeAll, &resumeAppDoc},
+		{"GET", "/api/v1/pauses", may(viewer, filtered), s.listPauses, &listPausesDoc},
+		{"GET", "/api/v1/audit", may(viewer, filtered), s.listAudit, &listAuditDoc},
+	}
 }
 
 // serve answers with the problem of a handler's error.

@@ -6,9 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go-crontab/internal/docpage"
 	"go-crontab/internal/testdb"
@@ -48,27 +48,52 @@ func TestPagesShowCommandsThatWork(t *testing.T) {
 // tryShown runs a line that a page shows, if it is one of ours.
 func (s *server) tryShown(where, line string) {
 	s.t.Helper()
-	word, _, _ := strings.Cut(line, " ")
-	switch words := strings.Fields(line); {
+	switch word, _, _ := strings.Cut(line, " "); {
 	case word == "curl":
 		if _, err := exec.LookPath("curl"); err != nil {
 			s.t.Logf("%s: there is no curl here to try it", where)
 			return
 		}
-		line = strings.ReplaceAll(line, defaultServer, s.url)
+		cmd := exec.Command("bash", "-c", strings.ReplaceAll(line, defaultServer, s.url))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			s.t.Errorf("%s: %s\n%v\n%s", where, line, err, out)
+		}
+		return
 	case word != "go-crontab" && !strings.Contains(line, "| go-crontab "):
 		return
-	case len(words) > 1 && (words[1] == "serve" || words[1] == "migrate" || words[1] == "dev"):
-		line += " --help" // parsed, and no more
 	}
-	cmd := exec.Command("bash", "-c", line)
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary(s.t))+":"+os.Getenv("PATH"), "GOCRONTAB_SERVER="+s.url)
-	cmd.WaitDelay = time.Second
-	stop := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
-	defer stop.Stop()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		s.t.Errorf("%s: %s\n%v\n%s", where, line, err, out)
+	args, in := asBashReads(s.t, line)
+	switch args[0] {
+	case "serve", "migrate", "dev":
+		args = append(args, "--help") // parsed, and no more
+	default:
+		if dash := slices.Index(args, "--"); dash >= 0 {
+			args = slices.Insert(args, dash, "--server", s.url)
+		} else {
+			args = append(args, "--server", s.url)
+		}
 	}
+	var out strings.Builder
+	if code := Main(args, strings.NewReader(in), &out, &out); code != exitOK {
+		s.t.Errorf("%s: %s\nexit code %d\n%s", where, line, code, out.String())
+	}
+}
+
+// asBashReads has bash split a command line, and returns the arguments and the standard input that we would get.
+func asBashReads(t *testing.T, line string) (args []string, in string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "args")
+	cmd := exec.Command("bash", "-c", `go-crontab() { printf '%s\0' "$@" >"$ARGS"; cat; }; `+line)
+	cmd.Env = append(os.Environ(), "ARGS="+file)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), string(out)
 }
 
 // TestPagesShowProgramsThatCompile compiles the go blocks of the pages, each as a program of its own.

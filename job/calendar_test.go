@@ -451,3 +451,27 @@ func BenchmarkFiltered(b *testing.B) {
 		}
 	}
 }
+
+// TestManyCountsOfOneStart: a job that is bounded by max_fires asks for the count since its start with each due time.
+func TestManyCountsOfOneStart(t *testing.T) {
+	t.Parallel()
+	start := time.Date(1971, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := Spec{App: "a", Name: "n", Every: Duration(10 * time.Millisecond), Start: &start, MaxFires: 1_000_000_000_000, Calendars: []string{"c"}}
+	hours := CalendarHours{}
+	for h := range 24 {
+		hours.Except = append(hours.Except, fmt.Sprintf("%02d:10-%02d:20,%02d:30-%02d:40", h, h, h, h))
+	}
+	sched, err := s.Compile(compiledCalendar(t, CalendarSpec{Name: "c", Hours: hours}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if got := Preview(sched, time.Date(2027, 1, 1, 0, 9, 55, 0, time.UTC), 1000); len(got) != 1000 || got[999] != time.Date(2027, 1, 1, 0, 20, 5, 0, time.UTC) {
+		t.Errorf("got %d due times, the last %v", len(got), got[len(got)-1])
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %s", took)
+	} else {
+		t.Log(took)
+	}
+}

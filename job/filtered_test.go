@@ -178,7 +178,7 @@ func TestFilteredEqualsOracle(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		x := rapid.SampledFrom(all).Draw(rt, "transition")
 		at := time.Unix(x.at, 0).In(x.loc)
-		w := newWindow(x.loc, x.at-3*24*3600, x.at+3*24*3600, 60, 48*3600)
+		w := newWindow(x.loc, x.at-2*24*3600, x.at+2*24*3600, 60, 48*3600)
 		o := calendarOracle{zone: x.loc, t: t}
 		var calendars []*Calendar
 		for i, c := range rapid.SliceOfN(calendarNear(at, x.loc.String(), "Asia/Shanghai", "America/St_Johns"), 1, 3).Draw(rt, "calendars") {

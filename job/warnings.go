@@ -16,7 +16,7 @@ func (d *Spec) Warnings(s Schedule, now time.Time) []string {
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	due := Preview(s, now, warnAhead)
 	if len(due) == 0 {
-		if d.At == nil {
+		if d.At == nil || d.At.After(now) { // a calendar may exclude it
 			warn("no due time lies ahead")
 		}
 		return out

@@ -58,6 +58,15 @@ func (e *Exclusion) Alone(ctx context.Context, c Change) error {
 	return e.hold(ctx, alone, c)
 }
 
+// Quiet returns once every change that was under way is over, its sets included, or with an error when ctx ends first.
+func (e *Exclusion) Quiet(ctx context.Context) error {
+	if err := e.sem.Acquire(ctx, alone); err != nil {
+		return context.Cause(ctx)
+	}
+	e.sem.Release(alone)
+	return nil
+}
+
 func (e *Exclusion) hold(ctx context.Context, weight int64, c Change) error {
 	if e.sem.Acquire(ctx, weight) != nil {
 		return fmt.Errorf("%s: %w", c.Name, context.Cause(ctx))

@@ -373,3 +373,36 @@ func TestAloneExcludes(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// TestQuiet: it waits for the sets of changes under way, holds up none behind it, and gives up with its context.
+func TestQuiet(t *testing.T) {
+	f := setUp(t)
+	if err := f.x.Quiet(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	began, finish := make(chan bool), make(chan bool)
+	var set atomic.Bool
+	var all sync.WaitGroup
+	all.Go(func() {
+		err := f.x.Do(f.Context(), lock.Change{Name: "under way", Rows: func(*sql.Tx) error { began <- true; <-finish; return nil }, Sets: func() { set.Store(true) }})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-began
+	impatient, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := f.x.Quiet(impatient); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("beside a change that is under way: got %v", err)
+	}
+	all.Go(func() {
+		if err := f.x.Quiet(f.Context()); err != nil || !set.Load() {
+			t.Errorf("got %v, the sets were changed: %t", err, set.Load())
+		}
+	})
+	close(finish)
+	all.Wait()
+	if err := f.x.Do(t.Context(), lock.Change{Name: "behind", Rows: func(*sql.Tx) error { return nil }, Sets: func() {}}); err != nil {
+		t.Error(err)
+	}
+}

@@ -123,6 +123,9 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duratio
 		Name:  "claim",
 		Locks: locks,
 		Rows: func(tx *sql.Tx) (err error) {
+			if took = nil; !c.Session.Fresh() { // any more: what is given back now must not be taken again
+				return nil
+			}
 			took, err = tx.Claim(c.Session.ID(), base, ids)
 			return err
 		},

@@ -88,7 +88,7 @@ func lastIn(s job.Schedule, from, to job.Micros) (job.Micros, bool) {
 // startsLate tells whether a misfired due time is still to be started: it is not too old, and the policy is all, or
 // latest and no later due time of the job has passed.
 func startsLate(spec *job.Spec, s job.Schedule, due, now job.Micros) bool {
-	if spec.Misfire.Policy == job.MisfireSkip {
+	if spec.Misfire.Policy != job.MisfireLatest && spec.Misfire.Policy != job.MisfireAll {
 		return false
 	}
 	if age := time.Duration(spec.Misfire.MaxAge); age > 0 && now.Sub(due) > age {

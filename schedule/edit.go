@@ -29,7 +29,6 @@ const (
 	// longestWindow is after how long nothing of a start may be spawned any more, also when MySQL's clock was put
 	// back behind it: it was committed so much before its due instant, and waits for no instant that is a second away.
 	longestWindow = maxLead + gather + 2*job.SpawnWindow*time.Microsecond
-	settleEvery   = 100 * time.Millisecond
 )
 
 // Create writes a new job and plans it, unless it is created paused.
@@ -325,28 +324,7 @@ func (e *Editor) passed(ctx context.Context, window job.Micros) error {
 // change runs fn in a transaction until it is known to be applied or refused; settled tells, by locking reads,
 // whether one whose commit is unknown was applied.
 func (e *Editor) change(ctx context.Context, fn func(*sql.Tx) error, settled func(*sql.Tx) (bool, error)) error {
-	for {
-		err := e.DB.Tx(ctx, fn)
-		if !sql.IsUnknown(err) {
-			return err
-		}
-		unknown := err
-		for {
-			var applied bool
-			err := e.DB.Tx(ctx, func(tx *sql.Tx) (err error) { applied, err = settled(tx); return err })
-			if err == nil || sql.IsUnknown(err) {
-				if applied {
-					return nil
-				}
-				break // nothing of it stands: once more
-			}
-			select {
-			case <-ctx.Done():
-				return unknown
-			case <-time.After(settleEvery):
-			}
-		}
-	}
+	return e.DB.TxSettled(ctx, fn, settled)
 }
 
 // Kill asks for an executing attempt to be killed, on whichever node it is. It is killed within a second or so, and

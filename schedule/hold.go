@@ -13,9 +13,9 @@ import (
 
 // A pause of an app or of the cluster is one row; the planner brings its jobs into line. A job that a pause covers is held
 // once its cursor comes near, or at once if something of it is planned already: it loses what lies ahead, and its cursor.
-// A job that is due much later stays as it is. A held job that no pause covers any
-// more is released: it gets its due times back by the misfire policy, as of the instant at which the pause ended. That
-// is looked for again and again, so it does not matter who dies between the steps.
+// A job that is due much later stays as it is. A held job that no pause covers any more is released: it gets its due times
+// back by the misfire policy, as of the instant at which the pause ended. That is looked for again and again, so it does
+// not matter who dies between the steps.
 
 // holdJobs takes the due times from covered jobs, whose rows the transaction has locked. It tells whether some are left for
 // the next look, because there is too much to write at once.
@@ -94,17 +94,16 @@ func (p *Planner) stopBatch(ctx context.Context, app string, at stoppingApp, now
 		return at, err
 	}
 	for part := range slices.Chunk(ids, planBatch) {
-		if err := p.stopJobs(ctx, part, now); err != nil {
+		switch err := p.stopJobs(ctx, part, now); {
+		case sql.IsRefused(err):
+			p.Log.Error("jobs of a pause cannot be held", "app", app, "error", err)
+			last++ // their starts are refused; they do not keep the others from being held
+		case err != nil:
 			return at, err
 		}
 	}
-	switch {
-	case !more:
+	if at.from = last; !more {
 		at.step, at.from = at.step+1, 0
-	case last > at.from:
-		at.from = last // those that were due before are gone
-	case len(ids) == 0:
-		at.from++
 	}
 	return at, nil
 }

@@ -97,6 +97,7 @@ type world struct {
 	names int
 	log   []string
 
+	covers   map[string]job.Micros // pauses of the cluster ("") and of the app that all jobs are in: when each ends, 0: it does not
 	running  map[job.Launch]*attempt
 	begun    map[string]int // "job due origin attempt" → how often it was executed
 	fates    map[job.Launch]job.Outcome
@@ -116,15 +117,16 @@ type attempt struct {
 
 // modelJob is what the rules say about a job.
 type modelJob struct {
-	job      job.Job
-	every    job.Micros
-	first    job.Micros
-	owed     []job.Micros // due times of earlier definitions
-	from     job.Micros   // the present definition has due times after this instant
-	lastDue  job.Micros
-	paused   bool
-	pausedAt job.Micros
-	deleted  bool
+	job     job.Job
+	every   job.Micros
+	first   job.Micros
+	owed    []job.Micros // due times of earlier definitions
+	from    job.Micros   // the present definition has due times after this instant
+	lastDue job.Micros
+	paused  bool
+	stopped job.Micros // what was due after it is treated by the misfire policy when the pause ends
+	until   job.Micros // when the pause ends by itself; 0: it does not
+	deleted bool
 }
 
 type modelFill struct {
@@ -158,7 +160,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		t.Fatal(err)
 	}
 	w := &world{
-		T: t, r: rand.New(rand.NewPCG(seed, 0)), db: open(t, dsn, sql.DefaultTimeouts), now: t0, gone: map[uuid.UUID]bool{}, running: map[job.Launch]*attempt{},
+		T: t, r: rand.New(rand.NewPCG(seed, 0)), db: open(t, dsn, sql.DefaultTimeouts), now: t0, gone: map[uuid.UUID]bool{}, covers: map[string]job.Micros{}, running: map[job.Launch]*attempt{},
 		begun: map[string]int{}, fates: map[job.Launch]job.Outcome{}, requests: map[int64]int64{}, outcomes: map[job.Outcome]int{},
 	}
 	for i := range 3 {
@@ -231,7 +233,7 @@ func (n *worldNode) Add(s job.Started) {
 	}
 	j := w.model(s.JobID)
 	if s.Origin == 0 {
-		if j.paused {
+		if j.paused && (j.until == 0 || w.now < j.until) || w.covered() {
 			w.Errorf("job %d is paused, and due time %s was started", s.JobID, s.Due)
 		}
 		j.lastDue = max(j.lastDue, s.Due)
@@ -436,19 +438,25 @@ func (w *world) person(n *worldNode) {
 		w.create()
 		return
 	}
+	if w.r.IntN(10) == 0 {
+		w.cover(n, pick(w.r, "", job.DefaultApp))
+		return
+	}
 	j := living[w.r.IntN(len(living))]
 	switch k := w.r.IntN(100); {
 	case k < 25:
-		w.note("pause %d", j.job.ID)
-		w.pause(n, j)
+		until := pick(w.r, 0, w.now.Add(time.Duration(1+w.r.IntN(60))*time.Second))
+		w.note("pause %d until %s", j.job.ID, until)
+		w.pause(n, j, until)
 	case k < 50:
 		w.resume(n, j)
 	case k < 70:
 		w.edit(n, j)
 	case k < 75:
 		w.note("delete %d", j.job.ID)
+		upTo := w.upTo(w.sync(j), j)
 		w.must(nil, n.editor.Delete(ctx, j.job.ID))
-		j.materialise(w.now)
+		j.materialise(w.now, upTo)
 		j.deleted = true
 	case k < 85:
 		asked, err := n.editor.RunNow(ctx, j.job.ID, "")
@@ -498,50 +506,109 @@ func (j *modelJob) dues(after, upTo job.Micros) (out []job.Micros) {
 	return out
 }
 
-// materialise remembers the due times that the present definition has had. One that lies ahead counts if it was begun.
-func (j *modelJob) materialise(now job.Micros) {
+// materialise remembers the due times that the present definition has had up to an instant.
+func (j *modelJob) materialise(now, upTo job.Micros) {
 	if !j.paused {
-		j.owed = append(j.owed, j.dues(j.from, max(now, j.lastDue))...)
+		j.owed = append(j.owed, j.dues(j.from, upTo)...)
 	}
-	j.from = max(now, j.lastDue)
+	j.from = max(now, upTo)
+}
+
+// upTo is the instant up to which a job has had due times that leave records: now, or when it was held. One that lies
+// ahead counts if it was begun, or ended.
+func (w *world) upTo(row sql.JobRow, j *modelJob) job.Micros {
+	if row.Held {
+		return max(row.PausedAt, row.LastDue)
+	}
+	return max(w.now, row.LastDue, j.lastDue)
+}
+
+// sync reads a job's row, and notes that its pause has ended by itself.
+func (w *world) sync(j *modelJob) sql.JobRow {
+	row, err := w.db.Job(w.Context(), j.job.ID)
+	w.must(nil, err)
+	if j.paused && !row.Paused {
+		if j.until == 0 || w.now < j.until {
+			w.Errorf("job %d was resumed by nobody", j.job.ID)
+		}
+		j.paused, j.from = false, j.stopped
+	}
+	j.lastDue = max(j.lastDue, row.LastDue) // what ended ahead of its due time, because the job was held
+	return row
+}
+
+// covered tells whether all jobs are paused with their app or the cluster.
+func (w *world) covered() bool {
+	for _, until := range w.covers {
+		if until == 0 || w.now < until {
+			return true
+		}
+	}
+	return false
+}
+
+// cover pauses the app of all jobs, or the cluster, or ends that.
+func (w *world) cover(n *worldNode, app string) {
+	if until, there := w.covers[app]; there && (until == 0 || w.now < until) && w.r.IntN(3) > 0 {
+		w.note("resume app %q", app)
+		w.must(nil, n.editor.ResumeApp(w.Context(), app))
+		delete(w.covers, app)
+		return
+	}
+	until := job.Micros(0)
+	if w.r.IntN(2) == 0 {
+		until = w.now.Add(time.Duration(1+w.r.IntN(60)) * time.Second)
+	}
+	w.note("pause app %q until %s", app, until)
+	hurried, cancel := context.WithTimeout(w.Context(), 200*time.Millisecond) // nothing is spawned here after a while
+	defer cancel()
+	if _, err := n.editor.PauseApp(hurried, app, job.PauseRequest{Until: until, Reason: "x"}); err != nil && !sql.IsUnknown(err) {
+		w.must(nil, err)
+	}
+	w.covers[app] = until
 }
 
 func (w *world) edit(n *worldNode, j *modelJob) {
 	spec := w.spec(j.job.Spec.Name)
-	row, err := w.db.Job(w.Context(), j.job.ID)
-	w.must(nil, err)
+	row := w.sync(j)
+	upTo := w.upTo(row, j)
 	w.note("edit %d: every %s from %s, overlap %s, misfire %s, group %q, deadline %s", j.job.ID, spec.Every, spec.Start, spec.Overlap, spec.Misfire.Policy, spec.Group, spec.StartDeadline)
 	edited, err := n.editor.Update(w.Context(), j.job.ID, row.Version, spec)
 	w.must(nil, err)
-	j.materialise(w.now)
+	j.materialise(w.now, upTo)
 	j.define(edited)
 	if j.paused {
-		j.pausedAt = w.now
+		j.stopped = max(w.now, j.lastDue)
 	}
 }
 
-func (w *world) pause(n *worldNode, j *modelJob) {
+func (w *world) pause(n *worldNode, j *modelJob, until job.Micros) {
+	row := w.sync(j)
 	if j.paused {
 		return
 	}
 	// What is prepared ahead of its due time ends skipped, and is a due time that has been.
 	for _, t := range w.tasks(j.job.ID) {
-		if t.Origin == 0 && t.State == job.Prepare {
+		if t.Origin == 0 && t.State == job.Prepare && !row.Held {
 			j.lastDue = max(j.lastDue, t.Due)
 		}
 	}
-	w.must(n.editor.Pause(w.Context(), j.job.ID, job.PauseRequest{}))
-	j.materialise(w.now)
-	j.paused, j.pausedAt = true, w.now
+	upTo := w.upTo(row, j)
+	w.must(n.editor.Pause(w.Context(), j.job.ID, job.PauseRequest{Until: until}))
+	j.materialise(w.now, upTo)
+	j.paused, j.stopped, j.until = true, max(w.now, j.lastDue), until
+	if row.Held {
+		j.stopped = max(row.PausedAt, j.lastDue)
+	}
 }
 
 func (w *world) resume(n *worldNode, j *modelJob) {
-	if !j.paused {
+	if w.sync(j); !j.paused {
 		return
 	}
 	w.note("resume %d", j.job.ID)
 	w.must(n.editor.Resume(w.Context(), j.job.ID))
-	j.paused, j.from = false, max(j.pausedAt, j.lastDue)
+	j.paused, j.from = false, j.stopped
 }
 
 func (w *world) backfill(n *worldNode, j *modelJob) {
@@ -563,6 +630,10 @@ func (w *world) tasks(id int64) (rows []sql.TaskRow) {
 
 // settle lets the world come to rest: all that people stopped is resumed, all that waits is done.
 func (w *world) settle() {
+	for _, app := range []string{"", job.DefaultApp} {
+		w.must(nil, w.nodes[0].editor.ResumeApp(w.Context(), app))
+	}
+	clear(w.covers)
 	for _, j := range w.jobs {
 		if !j.deleted {
 			w.resume(w.nodes[0], j)
@@ -579,7 +650,7 @@ func (w *world) settle() {
 	}
 	for _, j := range w.jobs {
 		if !j.deleted { // no new due times
-			w.pause(w.nodes[0], j)
+			w.pause(w.nodes[0], j, 0)
 		}
 	}
 	w.rest(40)
@@ -619,7 +690,7 @@ func (w *world) check(end bool) {
 	}
 	for _, c := range []struct{ what, query string }{
 		{"tasks that wait", "SELECT COUNT(*) FROM task WHERE state = 3"}, {"rows of waiting", "SELECT COUNT(*) FROM waiting"},
-		{"tasks", "SELECT COUNT(*) FROM task"}, {"backfills that run", "SELECT COUNT(*) FROM backfill WHERE state = 0"},
+		{"tasks", "SELECT COUNT(*) FROM task"}, {"held jobs", "SELECT COUNT(*) FROM job WHERE held = 1 AND living = 1"}, {"pauses", "SELECT COUNT(*) FROM pause"}, {"backfills that run", "SELECT COUNT(*) FROM backfill WHERE state = 0"},
 	} {
 		n := 0
 		if err := w.db.Raw().QueryRow(c.query).Scan(&n); err != nil || n != 0 {
@@ -632,12 +703,11 @@ func (w *world) checkJob(j *modelJob, end bool) {
 	id := j.job.ID
 	runs, err := w.db.Runs(w.Context(), sql.RunFilter{JobID: id, Limit: 1_000_000})
 	w.must(nil, err)
-	row, err := w.db.Job(w.Context(), id)
-	w.must(nil, err)
+	row := w.sync(j)
 	tasks := w.tasks(id)
 	owed := slices.Clone(j.owed)
 	if !j.paused && !j.deleted {
-		owed = append(owed, j.dues(j.from, w.now)...)
+		owed = append(owed, j.dues(j.from, w.upTo(row, j))...)
 	}
 	slices.Sort(owed)
 	seen := map[job.Micros]int{} // due times of the schedule that a final run or a live task stands for

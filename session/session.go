@@ -175,6 +175,12 @@ func (s *Session) ObeyCordon() {
 	}
 }
 
+// ObeysCordon tells whether that was said of the cordon that is in force.
+func (s *Session) ObeysCordon() bool {
+	since := s.cordoned.Load()
+	return since != 0 && s.seen.Load() == since
+}
+
 // Draining tells whether the node is about to stop.
 func (s *Session) Draining() bool { return s.draining.Load() }
 

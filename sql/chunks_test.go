@@ -116,27 +116,30 @@ func TestChunkReads(t *testing.T) {
 	}
 	f.tx(func(tx *Tx) error { return tx.PutChunks(chunks) })
 	l := job.Launch{Session: sessions[0], N: 50}
-	for name, do := range map[string]func() error{
-		"read": func() error {
+	for _, c := range []struct {
+		name string
+		do   func() error
+	}{
+		{"read", func() error {
 			pieces, err := db.Chunks(t.Context(), l, 15)
 			return wantLen(err, len(pieces), 5)
-		},
-		"cut": func() error {
+		}},
+		{"cut", func() error {
 			return db.Tx(t.Context(), func(tx *Tx) error { return tx.CutChunks([]ChunkRange{{l, 3, 5}, {l, 7, 8}}) })
-		},
-		"drop": func() error {
+		}},
+		{"drop", func() error {
 			return db.Tx(t.Context(), func(tx *Tx) error { return tx.DropChunks([]job.Launch{l, {Session: sessions[1], N: 3}}) })
-		},
-		"take": func() error {
+		}},
+		{"take", func() error {
 			return db.Tx(t.Context(), func(tx *Tx) error { _, err := tx.TakeChunks(sessions[1], []int64{8, 9}); return err })
-		},
+		}},
 	} {
 		statements = nil
-		if err := do(); err != nil {
-			t.Errorf("%s: %v", name, err)
+		if err := c.do(); err != nil {
+			t.Errorf("%s: %v", c.name, err)
 		}
 		seen := slices.Clone(statements)
-		f.wantIndex(name, seen, "PRIMARY")
+		f.wantIndex(c.name, seen, "PRIMARY")
 	}
 }
 

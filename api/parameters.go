@@ -1,0 +1,72 @@
+package api
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"go-crontab/job"
+)
+
+// A parameter is something that a route takes in its query. It is declared once: its handler reads and checks it by that
+// declaration, and the reference says what the declaration says.
+type parameter interface{ self() declared }
+
+// declared is what all kinds of parameters have.
+type declared struct {
+	name    string
+	about   string
+	example string
+}
+
+func (p declared) self() declared { return p }
+
+// The kinds of parameters.
+type (
+	textParam struct {
+		declared
+		most int // characters
+	}
+	numberParam struct { // a whole number from 1
+		declared
+		most      int64
+		otherwise int64 // when it is absent
+	}
+	offsetParam  struct{ declared } // a number of bytes from 0
+	instantParam struct {
+		declared
+		needed bool // it must be given
+	}
+	dateParam struct{ declared }
+	wordParam struct {
+		declared
+		words []string
+	}
+	labelParam   struct{ declared } // a label and its value
+	outcomeParam struct{ declared }
+	cursorParam  struct{ declared }
+)
+
+// wrong says what is wrong with a text, "" if nothing is.
+func (p textParam) wrong(v string) string {
+	switch n := utf8.RuneCountInString(v); {
+	case !utf8.ValidString(v):
+		return strconv.Quote(cutShort(v)) + " is not valid UTF-8"
+	case n > p.most:
+		return "is " + strconv.Itoa(n) + " characters long, at most " + strconv.Itoa(p.most) + " are taken"
+	}
+	return ""
+}
+
+// maxID bounds ids. Texts are no longer than what they are compared with.
+const maxID = 1<<63 - 1
+
+// Parameters that several routes take.
+var (
+	limitParam     = numberParam{declared{"limit", "How many items a page has at most.", "20"}, maxLimit, defaultLimit}
+	pageParam      = cursorParam{declared{"cursor", "Where the page begins: what the answer before gave as `next`. Without it, the first page.", ""}}
+	ofAppParam     = textParam{declared{"app", "Only what belongs to this app.", "billing"}, job.MaxName}
+	ofJobParam     = numberParam{declared{"job_id", "Only what belongs to the job of this id.", "17"}, maxID, 0}
+	endedParam     = outcomeParam{declared{"outcome", "Only runs that ended so.", "failed"}}
+	dueFromParam   = instantParam{declared: declared{"from", "Only runs that were due at this instant or after it.", "2027-01-31T00:00:00Z"}}
+	dueBeforeParam = instantParam{declared: declared{"to", "Only runs that were due before this instant.", "2027-02-01T00:00:00Z"}}
+)

@@ -1,0 +1,205 @@
+package auth
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Gate tells who asks. It is safe for concurrent use.
+type Gate struct {
+	db  *sql.DB
+	log *slog.Logger
+
+	strangers Limiter // look-ups of secrets that turned out to be none, by address
+	refusals  refusals
+
+	mu    sync.Mutex
+	known map[Hash]finding
+}
+
+// finding is who a secret was found to belong to.
+type finding struct {
+	who    *Principal
+	until  time.Time // believed for reads until then
+	noted  job.Micros
+	expiry time.Time
+}
+
+const (
+	// believed is how long a reader is not looked up again. Revocations reach readers by then.
+	believed = time.Second
+	// noteEvery is how exact the time of the last use is. More often would be a write for each request.
+	noteEvery = job.Micros(time.Minute / time.Microsecond)
+	// maxKnown bounds the findings. When it is reached all are forgotten, and looked up again.
+	maxKnown = 4096
+)
+
+// NewGate makes a gate over the rows of a cluster.
+func NewGate(db *sql.DB, log *slog.Logger) *Gate {
+	return &Gate{
+		db: db, log: log, known: map[Hash]finding{},
+		strangers: Limiter{Every: 500 * time.Millisecond, Burst: 20},
+		refusals:  newRefusals(),
+	}
+}
+
+// Refused is the error of a secret that lets nobody in.
+type Refused struct {
+	Why  string // to be told to whoever has it: they could find out anyway
+	Name string // whose it was, if that is known
+}
+
+func (r *Refused) Error() string { return r.Why }
+
+// Busy is the error of an address from which too many came who could not be let in.
+type Busy struct{ Wait time.Duration }
+
+func (b *Busy) Error() string { return "too many unknown tokens from this address" }
+
+// ByToken tells who holds a token. changing requests are looked up in any case. address is where the request came
+// from, now when.
+func (g *Gate) ByToken(ctx context.Context, token, address string, changing bool, now time.Time) (*Principal, error) {
+	if !isSecret(tokenPrefix, token) {
+		return nil, &Refused{Why: "it is no token that go-crontab made, or it is not complete"}
+	}
+	return g.find(ctx, hashOf(token), address, changing, now, g.tokenOf)
+}
+
+// ByLogin tells who is signed in by what a cookie holds.
+func (g *Gate) ByLogin(ctx context.Context, secret, address string, changing bool, now time.Time) (*Principal, error) {
+	if !isSecret(loginPrefix, secret) {
+		return nil, &Refused{Why: "the cookie is none that go-crontab made"}
+	}
+	return g.find(ctx, hashOf(secret), address, changing, now, g.loginOf)
+}
+
+// lookup reads who a hash belongs to, at which instant by MySQL's clock, and when that was last noted.
+type lookup func(ctx context.Context, hash Hash) (p *Principal, at, used job.Micros, err error)
+
+func (g *Gate) find(ctx context.Context, hash Hash, address string, changing bool, now time.Time, look lookup) (*Principal, error) {
+	f, known := g.recall(hash)
+	if known && !changing && now.Before(f.until) {
+		return f.who, nil
+	}
+	// One who was let in before is looked up also when strangers crowd his address: behind a proxy they share it.
+	if wait := g.strangers.Wait(addressKey(address), now); wait > 0 && !known {
+		return nil, &Busy{wait}
+	}
+	p, at, used, err := look(ctx, hash)
+	var refused *Refused
+	switch {
+	case errors.As(err, &refused):
+		g.forget(hash)
+		g.strangers.Take(addressKey(address), now, 0)
+		return nil, err
+	case err != nil:
+		return nil, err
+	}
+	f = finding{who: p, until: now.Add(believed), noted: max(used, f.noted)}
+	if p.Expires != 0 {
+		f.until = now.Add(min(believed, p.Expires.Sub(at)))
+	}
+	if p.Token != 0 && at-f.noted >= noteEvery {
+		f.noted = at
+		g.note(ctx, p.Token, at, address)
+	}
+	g.remember(hash, f)
+	return p, nil
+}
+
+func (g *Gate) tokenOf(ctx context.Context, hash Hash) (*Principal, job.Micros, job.Micros, error) {
+	t, at, err := g.db.TokenByHash(ctx, hash)
+	if errors.Is(err, sql.ErrNotFound) {
+		return nil, 0, 0, &Refused{Why: "there is no such token"}
+	}
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	p, err := principalOf(&t, at)
+	return p, at, t.Used, err
+}
+
+// principalOf tells what a token's holder may do at an instant.
+func principalOf(t *sql.TokenRow, at job.Micros) (*Principal, error) {
+	role, err := ParseRole(t.Role)
+	switch {
+	case t.Revoked != 0:
+		return nil, &Refused{Name: t.Name, Why: fmt.Sprintf("token %s was revoked at %s", t.Name, t.Revoked)}
+	case t.Expires != 0 && t.Expires <= at:
+		return nil, &Refused{Name: t.Name, Why: fmt.Sprintf("token %s expired at %s", t.Name, t.Expires)}
+	case err != nil: // a hand wrote it
+		return nil, &Refused{Name: t.Name, Why: fmt.Sprintf("token %s has no role that this node knows", t.Name)}
+	}
+	return &Principal{Name: t.Name, Kind: KindToken, Grants: []Grant{{role, t.Apps}}, Token: t.ID, Expires: t.Expires}, nil
+}
+
+func (g *Gate) loginOf(ctx context.Context, hash Hash) (*Principal, job.Micros, job.Micros, error) {
+	l, t, at, err := g.db.LoginByHash(ctx, hash)
+	if errors.Is(err, sql.ErrNotFound) {
+		return nil, 0, 0, &Refused{Why: "you are signed out"}
+	}
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	if l.Expires <= at {
+		return nil, 0, 0, &Refused{Name: l.Who, Why: fmt.Sprintf("the sign-in expired at %s", l.Expires)}
+	}
+	p := &Principal{Name: l.Who, Kind: KindOIDC}
+	if l.TokenID != 0 {
+		if t.ID != l.TokenID {
+			return nil, 0, 0, &Refused{Name: l.Who, Why: "you are signed out"}
+		}
+		if p, err = principalOf(&t, at); err != nil {
+			return nil, 0, 0, err
+		}
+	} else if err := json.Unmarshal([]byte(l.Grants), &p.Grants); err != nil {
+		return nil, 0, 0, &Refused{Name: l.Who, Why: "the sign-in has no role that this node knows"}
+	}
+	p.Login = l.ID
+	if p.Expires == 0 || l.Expires < p.Expires {
+		p.Expires = l.Expires
+	}
+	return p, at, t.Used, nil
+}
+
+// note writes down that a token was used. It does not matter if that fails, or if two nodes do it: the later one
+// finds it done.
+func (g *Gate) note(ctx context.Context, token int64, at job.Micros, address string) {
+	if err := g.db.Tx(ctx, func(tx *sql.Tx) error { return tx.UseToken(token, at, at-noteEvery, address) }); err != nil {
+		g.log.Debug("the use of a token is not noted", "token", token, "error", err)
+	}
+}
+
+func (g *Gate) recall(hash Hash) (finding, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f, known := g.known[hash]
+	return f, known
+}
+
+func (g *Gate) remember(hash Hash, f finding) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.known) >= maxKnown {
+		clear(g.known)
+	}
+	g.known[hash] = f
+}
+
+func (g *Gate) forget(hash Hash) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.known, hash)
+}
+
+// equal compares two texts in a time that tells nothing about where they differ.
+func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -1,0 +1,285 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// What the audit calls changes of who may do what.
+const (
+	AuditToken job.Kind = "token"
+	KindLogin  job.Kind = "login"
+
+	ActionRevoke  job.Action = "revoke"
+	ActionSignIn  job.Action = "sign_in"
+	ActionSignOut job.Action = "sign_out"
+	ActionRefuse  job.Action = "refuse"
+)
+
+// Issuer makes and revokes tokens and logins, in the name of the actor of its context. It needs no session: revoking
+// must work also while a node may change nothing else. A change whose commit is unknown is settled before it is
+// answered; if MySQL stays out of reach the error is sql.Unknown.
+type Issuer struct{ DB *sql.DB }
+
+// DefaultLife is how long a token lives for which nothing else is said.
+const DefaultLife = 90 * 24 * time.Hour
+
+// Spec says which token to make.
+type Spec struct {
+	Name string
+	Grant
+	Life    time.Duration // counted from its creation, unless
+	Expires job.Micros    // says until when; neither: it lives until it is revoked
+}
+
+func (s *Spec) check() error {
+	var p job.Problems
+	if err := CheckName(s.Name); err != nil {
+		p = append(p, job.Problem{Field: "name", Message: err.Error()})
+	}
+	if s.Role <= None || s.Role > Admin {
+		p = append(p, job.Problem{Field: "role", Message: "is missing; want one of viewer, operator, admin"})
+	}
+	if err := s.Grant.Check(); err != nil {
+		p = append(p, job.Problem{Field: "apps", Message: err.Error()})
+	}
+	if p != nil {
+		return p
+	}
+	return nil
+}
+
+// Create makes a token. Its text is returned this once; nobody can read it again. sql.ErrExists means that a living
+// token has the name.
+func (i Issuer) Create(ctx context.Context, s Spec) (row sql.TokenRow, token string, err error) {
+	if err := s.check(); err != nil {
+		return row, "", err
+	}
+	token = newSecret(tokenPrefix)
+	err = i.record(ctx, func(tx *sql.Tx, at job.Micros) (line *job.Entry, err error) {
+		row, line, err = s.insert(ctx, tx, token, at)
+		return line, err
+	})
+	return row, token, err
+}
+
+func (s *Spec) insert(ctx context.Context, tx *sql.Tx, token string, at job.Micros) (row sql.TokenRow, line *job.Entry, err error) {
+	row = sql.TokenRow{Name: s.Name, Role: s.Role.String(), Apps: s.Apps, Created: at, By: job.ActorOf(ctx).Who, Expires: s.Expires}
+	if s.Life != 0 {
+		row.Expires = at + job.Micros(s.Life/time.Microsecond)
+	}
+	if row.Expires != 0 && row.Expires <= at {
+		return row, nil, job.Problems{{Field: "expires", Message: "lies in the past"}}
+	}
+	if row.ID, err = tx.InsertToken(&row, hashOf(token)); err != nil {
+		return row, nil, err
+	}
+	line = tokenLine(job.ActionCreate, &row)
+	line.Became = tokenJSON(&row)
+	return row, line, nil
+}
+
+// tokenLine begins the line of a change of a token.
+func tokenLine(a job.Action, t *sql.TokenRow) *job.Entry {
+	return &job.Entry{Action: a, Kind: AuditToken, Ref: t.ID, Name: t.Name}
+}
+
+// tokenJSON is what the audit keeps of a token.
+func tokenJSON(t *sql.TokenRow) string {
+	v := struct {
+		Role    string   `json:"role"`
+		Apps    []string `json:"apps,omitempty"`
+		Expires string   `json:"expires,omitempty"`
+	}{t.Role, t.Apps, ""}
+	if t.Expires != 0 {
+		v.Expires = t.Expires.String()
+	}
+	b, _ := json.Marshal(v) // texts cannot fail
+	return string(b)
+}
+
+// Revoke ends a token at once, on all nodes. Revoking again changes nothing.
+func (i Issuer) Revoke(ctx context.Context, id int64) error {
+	return i.record(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
+		t, err := tx.LockToken(id)
+		if err != nil || t.Revoked != 0 {
+			return nil, err
+		}
+		return revoke(tx, &t, at)
+	})
+}
+
+func revoke(tx *sql.Tx, t *sql.TokenRow, at job.Micros) (*job.Entry, error) {
+	line := tokenLine(ActionRevoke, t)
+	line.Was = tokenJSON(t)
+	return line, tx.RevokeToken(t.ID, at)
+}
+
+// bootstrapName is what the token that Bootstrap makes is called.
+const bootstrapName = "bootstrap"
+
+// Bootstrap makes the first token of a cluster, an admin's that does not expire; "" if that was done before. With again
+// it makes one all the same, in place of the former if that still lives: for whoever has lost them all.
+//
+// If we die after the commit, nobody knows the token: again is for that, too.
+func (i Issuer) Bootstrap(ctx context.Context, again bool) (token string, err error) {
+	made := newSecret(tokenPrefix)
+	err = i.record(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
+		token = ""
+		first, err := tx.Once("bootstrap", at)
+		if err != nil || !first && !again {
+			return nil, err
+		}
+		token = made
+		return i.replace(ctx, tx, Spec{Name: bootstrapName, Grant: Grant{Role: Admin}}, made, at)
+	})
+	if err != nil {
+		return "", err
+	}
+	return token, nil
+}
+
+// Replace makes a token in place of the living one of its name, if there is one.
+func (i Issuer) Replace(ctx context.Context, s Spec) (token string, err error) {
+	if err := s.check(); err != nil {
+		return "", err
+	}
+	token = newSecret(tokenPrefix)
+	return token, i.record(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) { return i.replace(ctx, tx, s, token, at) })
+}
+
+func (i Issuer) replace(ctx context.Context, tx *sql.Tx, s Spec, token string, at job.Micros) (*job.Entry, error) {
+	old, err := tx.LockTokenNamed(s.Name)
+	switch {
+	case err == nil:
+		line, err := revoke(tx, &old, at)
+		if err != nil {
+			return nil, err
+		}
+		if err := audit(ctx, tx, line, at); err != nil {
+			return nil, err
+		}
+	case !errors.Is(err, sql.ErrNotFound):
+		return nil, err
+	}
+	_, line, err := s.insert(ctx, tx, token, at)
+	return line, err
+}
+
+// Living tells whether a token would be let in as an unlimited admin now.
+func (i Issuer) Living(ctx context.Context, token string) (bool, error) {
+	if !LooksLikeToken(token) {
+		return false, nil
+	}
+	t, at, err := i.DB.TokenByHash(ctx, hashOf(token))
+	if errors.Is(err, sql.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	p, err := principalOf(&t, at)
+	return err == nil && p.May(Admin), nil
+}
+
+// maxLogins is how many browsers one may be signed in with; further ones sign out the first.
+const maxLogins = 100
+
+// SignIn makes a login for a principal and returns what its cookie is to hold, and until when. A login made with a
+// token may do what the token may, for as long as it may.
+func (i Issuer) SignIn(ctx context.Context, p *Principal, life time.Duration) (secret string, expires job.Micros, err error) {
+	secret = newSecret(loginPrefix)
+	l := sql.LoginRow{Who: p.Name, TokenID: p.Token, Origin: job.ActorOf(ctx).Origin}
+	grants, err := json.Marshal(p.Grants)
+	if err != nil {
+		return "", 0, err
+	}
+	l.Grants = string(grants)
+	err = i.record(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
+		l.Created, l.Expires = at, at+job.Micros(life/time.Microsecond)
+		if p.Expires != 0 {
+			l.Expires = min(l.Expires, p.Expires)
+		}
+		if err := tx.TidyLogins(p.Name, maxLogins-1, at); err != nil {
+			return nil, err
+		}
+		id, err := tx.InsertLogin(&l, hashOf(secret))
+		if err != nil {
+			return nil, err
+		}
+		return &job.Entry{Action: ActionSignIn, Kind: KindLogin, Ref: id, Name: p.Name, Reason: p.Kind, Became: l.Grants, Actor: p.actor(l.Origin)}, nil
+	})
+	return secret, l.Expires, err
+}
+
+// SignOut ends the login of a principal, if it has one.
+func (i Issuer) SignOut(ctx context.Context, p *Principal) error {
+	if p.Login == 0 {
+		return nil
+	}
+	return i.record(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
+		was, err := tx.DeleteLogin(p.Login)
+		if err != nil || !was {
+			return nil, err
+		}
+		return &job.Entry{Action: ActionSignOut, Kind: KindLogin, Ref: p.Login, Name: p.Name}, nil
+	})
+}
+
+// record makes a change together with its line of the audit, until it is known to be applied or refused; fn returns
+// no line when there was nothing to change. An unknown commit is settled by the line.
+func (i Issuer) record(ctx context.Context, fn func(*sql.Tx, job.Micros) (*job.Entry, error)) error {
+	var line *job.Entry
+	return i.DB.TxSettled(ctx, func(tx *sql.Tx) error {
+		at, err := tx.Now()
+		if err != nil {
+			return err
+		}
+		if line, err = fn(tx, at); err != nil || line == nil {
+			return err
+		}
+		return audit(ctx, tx, line, at)
+	}, func(tx *sql.Tx) (bool, error) {
+		if line == nil {
+			return true, nil // it wrote nothing
+		}
+		return tx.Audited(line)
+	})
+}
+
+// audit writes a line of the audit in the transaction of its change.
+func audit(ctx context.Context, tx *sql.Tx, line *job.Entry, at job.Micros) (err error) {
+	if line.Who == "" {
+		line.Actor = job.ActorOf(ctx)
+	}
+	line.At = at
+	line.ID, err = tx.InsertAudit(line)
+	return err
+}
+
+// HighestOf keeps of several grants those that allow something that no other one does.
+func HighestOf(grants []Grant) []Grant {
+	var out []Grant
+	for i, g := range grants {
+		covered := slices.ContainsFunc(grants, func(other Grant) bool {
+			return other.Apps == nil && (other.Role > g.Role || other.Role == g.Role && g.Apps != nil)
+		})
+		same := slices.ContainsFunc(grants[:i], func(other Grant) bool { return other.Role == g.Role && slices.Equal(other.Apps, g.Apps) })
+		if !covered && !same {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// problem with a name for errors of settings.
+func wrongSetting(what, format string, args ...any) error {
+	return fmt.Errorf("%s: %s", what, fmt.Sprintf(format, args...))
+}

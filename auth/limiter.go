@@ -1,0 +1,83 @@
+package auth
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Limiter bounds how often things happen, for each key by itself: on average Every, and at most Burst at once. It is
+// safe for concurrent use.
+type Limiter struct {
+	Every time.Duration
+	Burst int
+
+	mu   sync.Mutex
+	free map[string]time.Time // when all that was taken will have been given back
+}
+
+// maxKeys bounds what a flood of keys costs. When it is reached the idle ones are forgotten, or else all: that gives
+// each a new burst, and keeps nobody out.
+const maxKeys = 8192
+
+// Take takes one, unless that had to wait for longer than most. It returns how long to wait before going ahead.
+func (l *Limiter) Take(key string, now time.Time, most time.Duration) (wait time.Duration, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	wait = l.wait(key, now)
+	if wait > most {
+		return wait, false
+	}
+	if l.free == nil {
+		l.free = map[string]time.Time{}
+	}
+	if _, known := l.free[key]; !known && len(l.free) >= maxKeys {
+		l.forget(now)
+	}
+	l.free[key] = later(l.free[key], now).Add(l.Every)
+	return wait, true
+}
+
+// Wait tells how long one would have to wait now, and takes none.
+func (l *Limiter) Wait(key string, now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wait(key, now)
+}
+
+func (l *Limiter) wait(key string, now time.Time) time.Duration {
+	ahead := later(l.free[key], now).Sub(now) + l.Every // how far the account would be overdrawn
+	return max(0, ahead-time.Duration(l.Burst)*l.Every)
+}
+
+func (l *Limiter) forget(now time.Time) {
+	for key, at := range l.free {
+		if !at.After(now) {
+			delete(l.free, key)
+		}
+	}
+	if len(l.free) >= maxKeys {
+		clear(l.free)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// addressKey is what an address counts as: of IPv6 the network, since whoever has one address there has 2^64.
+func addressKey(address string) string {
+	a, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	a = a.Unmap().WithZone("")
+	if a.Is4() {
+		return a.String()
+	}
+	p, _ := a.Prefix(64)
+	return p.String()
+}

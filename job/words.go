@@ -1,0 +1,274 @@
+package job
+
+import (
+	"time"
+)
+
+// Language is one in which a schedule can be put into words, by its BCP 47 tag.
+type Language string
+
+// English is the language of what has no other.
+const English Language = "en"
+
+// tongue speaks a language. What is to be said has been worked out already, the same for all of them: a new language is
+// a tongue and its line in tongues.
+type tongue interface {
+	schedule(w *scheduleWords) string
+}
+
+var tongues = map[Language]tongue{English: english{}}
+
+// Words says in plain words when a job is due: "at 03:00 on weekdays, Europe/Berlin". It says all of it, so that two
+// definitions with the same words have the same due times, but for what a clock change does to them, what the calendars
+// hold that it names, and jitter. "" stands for a definition that is not valid, a language that is not known for English.
+func (s *Spec) Words(l Language) string {
+	w, ok := s.inWords()
+	if !ok {
+		return ""
+	}
+	t, ok := tongues[l]
+	if !ok {
+		t = tongues[English]
+	}
+	return t.schedule(w)
+}
+
+// scheduleWords is what is to be said of a schedule. One of crons, every and at is set.
+type scheduleWords struct {
+	crons []*cronWords
+	every time.Duration
+	at    time.Time
+
+	zone      *time.Location // of crons, and of the instants here
+	start     time.Time      // of every: the first due time
+	end       time.Time
+	fires     int64
+	jitter    time.Duration
+	calendars []string
+}
+
+func (s *Spec) inWords() (*scheduleWords, bool) {
+	if _, err := s.uncalendared().Compile(); err != nil {
+		return nil, false
+	}
+	zone, err := LoadZone(s.Timezone)
+	if err != nil {
+		return nil, false
+	}
+	w := &scheduleWords{every: time.Duration(s.Every), zone: zone, fires: s.MaxFires, jitter: time.Duration(s.Jitter), calendars: s.Calendars}
+	for _, set := range []struct {
+		from *time.Time
+		to   *time.Time
+	}{{s.At, &w.at}, {s.Start, &w.start}, {s.End, &w.end}} {
+		if set.from != nil {
+			*set.to = set.from.In(zone)
+		}
+	}
+	exprs := s.Schedules
+	if s.Schedule != "" {
+		exprs = []string{s.Schedule}
+	}
+	for _, expr := range exprs {
+		c, err := ParseCron(expr, zone)
+		if err != nil {
+			return nil, false
+		}
+		w.crons = append(w.crons, c.inWords())
+	}
+	return w, true
+}
+
+// cronWords is what is to be said of a cron expression: at which times of the matching days.
+type cronWords struct {
+	times  timeWords
+	days   dayWords
+	months []span // nil: all
+	years  []span // nil: all
+}
+
+func (c *Cron) inWords() *cronWords {
+	f := &c.fields
+	return &cronWords{times: f.timesInWords(), days: f.daysInWords(), months: f[monthAt].restricted(), years: f[yearAt].restricted()}
+}
+
+// restricted is the field's values as spans; nil when it has them all.
+func (f *cronField) restricted() []span {
+	size := f.kind.max - f.kind.min + 1
+	if int(f.values.below(size)) == size {
+		return nil
+	}
+	return spans(f.members())
+}
+
+// members lists the field's values in order.
+func (f *cronField) members() []int {
+	var out []int
+	for i := range f.kind.max - f.kind.min + 1 {
+		if f.values.has(i) {
+			out = append(out, i+f.kind.min)
+		}
+	}
+	return out
+}
+
+// Spans are said as such from so many members on: 3 to 5, and 0 to 40 in steps of 10.
+const (
+	leastRange = 3
+	leastSteps = 5
+)
+
+// spans takes an increasing list apart into as few spans as one finds from its beginning on.
+func spans(list []int) []span {
+	var out []span
+	for i := 0; i < len(list); {
+		n, step := 1, 1
+		if i+1 < len(list) {
+			step = list[i+1] - list[i]
+			for n = 2; i+n < len(list) && list[i+n]-list[i+n-1] == step; n++ {
+			}
+		}
+		if step == 1 && n < leastRange || step > 1 && n < leastSteps {
+			n, step = 1, 1
+		}
+		out = append(out, span{list[i], list[i+n-1], step})
+		i += n
+	}
+	return out
+}
+
+// timeKind says how the times of a day are put.
+type timeKind int
+
+const (
+	timesListed timeKind = iota // each of them
+	timesEvery                  // one after every step, from the first to the last
+	timesHourly                 // some minutes of every hour
+	timesFields                 // hours, minutes and seconds, each by themselves
+)
+
+// timeWords is what is to be said of the times of a day, in seconds since its midnight as the clock shows them.
+type timeWords struct {
+	kind  timeKind
+	list  []int
+	step  int
+	first int
+	last  int
+
+	// Nil stands for all.
+	seconds, minutes, hours []span
+}
+
+// allDay tells whether the times go on from day to day at the same pace, midnight included.
+func (t *timeWords) allDay() bool {
+	return t.kind == timesEvery && t.first == 0 && t.last+t.step == secondsPerDay
+}
+
+// mostListed is up to how many times of a day each of them is said.
+const mostListed = 6
+
+func (c *cronFields) timesInWords() timeWords {
+	seconds, minutes, hours := c[secondAt].members(), c[minuteAt].members(), c[hourAt].members()
+	n := len(seconds) * len(minutes) * len(hours)
+	w := timeWords{}
+	if n <= mostListed {
+		eachTime(hours, minutes, seconds, func(at int) bool { w.list = append(w.list, at); return true })
+		return w
+	}
+	step, even := pace(hours, minutes, seconds)
+	w.step, w.first, w.last = step, timeOf(hours[0], minutes[0], seconds[0]), timeOf(hours[len(hours)-1], minutes[len(minutes)-1], seconds[len(seconds)-1])
+	w.kind = timesEvery
+	onTheMinute := len(seconds) == 1 && seconds[0] == 0
+	switch {
+	case even && w.allDay():
+		return w
+	case onTheMinute && len(hours) == 24:
+		w.kind, w.minutes = timesHourly, spans(minutes)
+		return w
+	case even:
+		return w
+	}
+	w.kind = timesFields
+	w.seconds, w.minutes, w.hours = c[secondAt].restricted(), c[minuteAt].restricted(), c[hourAt].restricted()
+	return w
+}
+
+func timeOf(hour, minute, second int) int { return (hour*60+minute)*60 + second }
+
+// eachTime calls fn with the times in order, until it returns false.
+func eachTime(hours, minutes, seconds []int, fn func(at int) bool) {
+	for _, h := range hours {
+		for _, m := range minutes {
+			for _, s := range seconds {
+				if !fn(timeOf(h, m, s)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// pace tells whether the times of a day come at equal distances, and at which.
+func pace(hours, minutes, seconds []int) (step int, even bool) {
+	last, even := -1, true
+	eachTime(hours, minutes, seconds, func(at int) bool {
+		switch {
+		case last < 0:
+		case step == 0:
+			step = at - last
+		default:
+			even = at-last == step
+		}
+		last = at
+		return even
+	})
+	return step, even
+}
+
+// dayWords is what is to be said of the matching days. They match if any of it does.
+type dayWords struct {
+	every bool // all do, and nothing else is set
+
+	monthdays         []span // of the month
+	nearest           []int     // the days from Monday to Friday that are nearest to these
+	last, lastWorkday bool      // of the month
+
+	weekdays weekdays
+	nth      [5]weekdays // of the month: the first to the fifth such day
+	lastOf   weekdays    // the last such day of the month
+}
+
+func (c *cronFields) daysInWords() dayWords {
+	var w dayWords
+	dom, dow := &c[domAt], &c[dowAt]
+	if dom.any && dow.any || !dom.any && dom.values.below(31) == 31 || !dow.any && dow.values.below(7) == 7 {
+		w.every = true // also where both fields are restricted: then either will do
+		return w
+	}
+	if !dom.any {
+		w.monthdays = spans(dom.members())
+		w.last, w.lastWorkday = dom.lastDay, dom.lastWorkday
+		for i := range 31 {
+			if dom.nearest.has(i) {
+				w.nearest = append(w.nearest, i+1)
+			}
+		}
+	}
+	if !dow.any {
+		w.weekdays, w.lastOf = weekdays(dow.values[0]), weekdays(dow.lastOf[0])
+		for i := range w.nth {
+			w.nth[i] = weekdays(dow.nth[i][0])
+		}
+	}
+	return w
+}
+
+// date is the day of the month that is the only one that matches, if it is.
+func (d *dayWords) date() (day int, is bool) {
+	if len(d.monthdays) != 1 || d.monthdays[0].first != d.monthdays[0].last || d.nearest != nil || d.last || d.lastWorkday {
+		return 0, false
+	}
+	if d.weekdays|d.lastOf != 0 || d.nth != [5]weekdays{} {
+		return 0, false
+	}
+	return d.monthdays[0].first, true
+}
