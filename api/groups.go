@@ -10,13 +10,13 @@ import (
 
 // groupView is a group as clients see it.
 type groupView struct {
-	Name      string `json:"name"`
-	Slots     int    `json:"slots"`
-	Executing int    `json:"executing"`
-	Waiting   int    `json:"waiting"`
-	Jobs      int    `json:"jobs"`
-	Created   string `json:"created"`
-	Updated   string `json:"updated"`
+	Name      string `json:"name" doc:"Its name."`
+	Slots     int    `json:"slots" doc:"How many runs of its jobs may execute at once in the whole cluster."`
+	Executing int    `json:"executing" doc:"How many of its slots are taken."`
+	Waiting   int    `json:"waiting" doc:"How many due times wait for a slot."`
+	Jobs      int    `json:"jobs" doc:"How many jobs name it."`
+	Created   string `json:"created" format:"date-time" doc:"When it was created."`
+	Updated   string `json:"updated" format:"date-time" doc:"When it was changed last."`
 }
 
 func viewGroup(g sql.GroupRow) groupView {

@@ -28,9 +28,9 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request, do func(Editor, con
 
 // requestedView is a run that was asked for.
 type requestedView struct {
-	JobID   string `json:"job_id"`
-	Due     string `json:"due"`
-	Request string `json:"request"` // its runs carry it
+	JobID   string `json:"job_id" doc:"The id of the job."`
+	Due     string `json:"due" format:"date-time" doc:"The due time of the run."`
+	Request string `json:"request" doc:"The id of the request, which its runs carry."`
 }
 
 const (

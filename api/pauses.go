@@ -10,14 +10,14 @@ import (
 
 // pauseView is a pause as clients see it.
 type pauseView struct {
-	Scope  job.Scope `json:"scope"`
-	App    string    `json:"app,omitempty"`
-	By     string    `json:"by,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	Since  string    `json:"since"`
-	Until  string    `json:"until,omitempty"` // when it ends by itself
-	Ended  string    `json:"ended,omitempty"` // of one that is over
-	Jobs   *int64    `json:"jobs,omitempty"`  // how many it stops, when it was just made
+	Scope  job.Scope `json:"scope" doc:"What is paused."`
+	App    string    `json:"app,omitempty" doc:"The app, if it is the pause of one."`
+	By     string    `json:"by,omitempty" doc:"Who paused it."`
+	Reason string    `json:"reason,omitempty" doc:"What was given for it."`
+	Since  string    `json:"since" format:"date-time" doc:"Since when."`
+	Until  string    `json:"until,omitempty" format:"date-time" doc:"When it ends by itself. Absent: when somebody resumes it."`
+	Ended  string    `json:"ended,omitempty" format:"date-time" doc:"When it ended, if it is over."`
+	Jobs   *int64    `json:"jobs,omitempty" doc:"How many jobs it stops; told in the answer to a pause of an app or of the cluster."`
 }
 
 func viewOfPause(p *job.Pause) *pauseView {

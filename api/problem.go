@@ -14,12 +14,12 @@ import (
 
 // Problem is the body of every answer that is an error (RFC 9457), and the error that handlers return for it.
 type Problem struct {
-	Type      string        `json:"type"`
-	Title     string        `json:"title"`
-	Status    int           `json:"status"`
-	Detail    string        `json:"detail"`
-	Errors    []job.Problem `json:"errors,omitempty"`
-	RequestID string        `json:"request_id,omitempty"`
+	Type      string        `json:"type" format:"uri" doc:"What went wrong, as a name that never changes. See the table of problems."`
+	Title     string        `json:"title" doc:"The same for people."`
+	Status    int           `json:"status" doc:"The HTTP status."`
+	Detail    string        `json:"detail" doc:"What went wrong this time, and what to do about it."`
+	Errors    []job.Problem `json:"errors,omitempty" doc:"What is wrong with the request, at which place. At most 20 are told."`
+	RequestID string        `json:"request_id,omitempty" doc:"By which the node's log tells more; it is in the header 'X-Request-Id' too."`
 
 	retryAfter string // seconds
 	cause      error  // for the log alone

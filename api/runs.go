@@ -12,31 +12,31 @@ import (
 
 // runView is a run as the API shows it. What is absent did not happen, or not yet.
 type runView struct {
-	ID         string       `json:"id"`
-	JobID      string       `json:"job_id"`
-	Job        string       `json:"job"`
-	App        string       `json:"app"`
-	Due        string       `json:"due"`
-	Until      string       `json:"until,omitempty"` // last of the due times it stands for
-	Count      int64        `json:"count,omitempty"` // how many those are
-	Started    string       `json:"started,omitempty"`
-	Ended      string       `json:"ended,omitempty"`
-	LatenessMS *float64     `json:"lateness_ms,omitempty"`
-	Attempt    int          `json:"attempt"`
-	Final      bool         `json:"final"`
-	State      string       `json:"state"`
-	Outcome    *job.Outcome `json:"outcome,omitempty"`
-	Reason     string       `json:"reason,omitempty"`
-	ExitCode   *int         `json:"exit_code,omitempty"`
-	Signal     string       `json:"signal,omitempty"`
-	Node       string       `json:"node"`
-	Session    string       `json:"session"`
-	Trigger    string       `json:"trigger"`
-	Request    string       `json:"request,omitempty"`
+	ID         string       `json:"id" doc:"Its id: the session that claimed it, and a number."`
+	JobID      string       `json:"job_id" doc:"The id of its job."`
+	Job        string       `json:"job" doc:"The name of its job."`
+	App        string       `json:"app" doc:"The app of its job."`
+	Due        string       `json:"due" format:"date-time" doc:"The due time that it is an attempt of."`
+	Until      string       `json:"until,omitempty" format:"date-time" doc:"The last of the due times that it stands for, if it stands for several that nobody started."`
+	Count      int64        `json:"count,omitempty" doc:"How many those are."`
+	Started    string       `json:"started,omitempty" format:"date-time" doc:"When it was started. Absent: it was not."`
+	Ended      string       `json:"ended,omitempty" format:"date-time" doc:"When it ended."`
+	LatenessMS *float64     `json:"lateness_ms,omitempty" doc:"How many milliseconds after it should have been started it was."`
+	Attempt    int          `json:"attempt" doc:"Which attempt of the due time it is, from 1."`
+	Final      bool         `json:"final" doc:"Whether it is the last attempt of its due time."`
+	State      string       `json:"state" enum:"running ended" doc:"Whether it executes."`
+	Outcome    *job.Outcome `json:"outcome,omitempty" doc:"How it ended."`
+	Reason     string       `json:"reason,omitempty" doc:"Why it ended so, in one line."`
+	ExitCode   *int         `json:"exit_code,omitempty" doc:"The exit code of its command."`
+	Signal     string       `json:"signal,omitempty" doc:"The signal that ended its command."`
+	Node       string       `json:"node" doc:"The node that executes it, or did."`
+	Session    string       `json:"session" doc:"The session of that node."`
+	Trigger    string       `json:"trigger" enum:"schedule manual" doc:"What made it due."`
+	Request    string       `json:"request,omitempty" doc:"The request that made it due."`
 
-	OutputBytes     int64   `json:"output_bytes"`
-	OutputTruncated bool    `json:"output_truncated"`
-	Output          *string `json:"output,omitempty"` // of a single run that ended
+	OutputBytes     int64   `json:"output_bytes" doc:"How many bytes it has written."`
+	OutputTruncated bool    `json:"output_truncated" doc:"Whether some of them were not kept."`
+	Output          *string `json:"output,omitempty" doc:"What it wrote, as text. Told when a single run that has ended is asked for."`
 }
 
 // The states of a run.

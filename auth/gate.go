@@ -28,10 +28,9 @@ type Gate struct {
 
 // finding is who a secret was found to belong to.
 type finding struct {
-	who    *Principal
-	until  time.Time // believed for reads until then
-	noted  job.Micros
-	expiry time.Time
+	who   *Principal
+	until time.Time  // believed for reads until then
+	noted job.Micros // when its last use was written down
 }
 
 const (

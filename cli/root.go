@@ -45,13 +45,17 @@ Run it for real:            go-crontab migrate, then go-crontab serve on each ma
 		Version:       readVersion().Version,
 	}
 	root.SetVersionTemplate("go-crontab {{.Version}}\n")
-	root.AddGroup(&cobra.Group{ID: "cluster", Title: "Run a cluster:"}, &cobra.Group{ID: "jobs", Title: "Use one:"})
+	root.AddGroup(&cobra.Group{ID: "cluster", Title: "Run a cluster:"}, &cobra.Group{ID: "jobs", Title: "Use one:"}, &cobra.Group{ID: "files", Title: "Jobs as files, and schedules:"})
 	for _, cmd := range []*cobra.Command{devCommand(c), migrateCommand(c), serveCommand(c)} {
 		cmd.GroupID = "cluster"
 		root.AddCommand(cmd)
 	}
 	for _, cmd := range []*cobra.Command{jobCommand(c), runCommand(c), backfillCommand(c), groupCommand(c), calendarCommand(c), nodeCommand(c), handlerCommand(c), clusterCommand(c), appCommand(c), auditCommand(c)} {
 		cmd.GroupID = "jobs"
+		root.AddCommand(cmd)
+	}
+	for _, cmd := range fileCommands(c) {
+		cmd.GroupID = "files"
 		root.AddCommand(cmd)
 	}
 	root.AddCommand(versionCommand(c))

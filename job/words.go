@@ -229,8 +229,8 @@ type dayWords struct {
 	every bool // all do, and nothing else is set
 
 	monthdays         []span // of the month
-	nearest           []int     // the days from Monday to Friday that are nearest to these
-	last, lastWorkday bool      // of the month
+	nearest           []int  // the days from Monday to Friday that are nearest to these
+	last, lastWorkday bool   // of the month
 
 	weekdays weekdays
 	nth      [5]weekdays // of the month: the first to the fifth such day

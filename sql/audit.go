@@ -54,6 +54,7 @@ type AuditFilter struct {
 	Kind  job.Kind
 	JobID int64
 	App   string
+	Apps  []string // only in these, nil: in all, and of what belongs to none
 	Who   string
 	From  job.Micros // at or after
 	To    job.Micros // before
@@ -76,6 +77,7 @@ func (db *DB) Audit(ctx context.Context, f AuditFilter) ([]job.Entry, error) {
 	if f.App != "" {
 		add("app = ?", f.App)
 	}
+	restrict(&where, &args, "app", f.Apps)
 	if f.Who != "" {
 		add("who = ?", f.Who)
 	}

@@ -107,10 +107,14 @@ func (db *DB) Backfill(ctx context.Context, id int64) (job.Backfill, error) {
 	return out[0], nil
 }
 
-// Backfills lists backfills, of one job if it is not zero, the latest first, those with an id before the given one if
-// that is not zero.
-func (db *DB) Backfills(ctx context.Context, jobID, before int64, limit int) ([]job.Backfill, error) {
+// Backfills lists backfills, of one job if it is not zero, of some apps or, with nil, of all, the latest first, those
+// with an id before the given one if that is not zero.
+func (db *DB) Backfills(ctx context.Context, jobID, before int64, apps []string, limit int) ([]job.Backfill, error) {
 	where, args := "1 = 1", []any{}
+	if apps != nil {
+		cond, values := ofApps("j.app", apps)
+		where, args = "(SELECT "+cond+" FROM job j WHERE j.id = b.job_id)", values
+	}
 	if jobID != 0 {
 		where, args = where+" AND b.job_id = ?", append(args, jobID)
 	}

@@ -100,6 +100,7 @@ type RunPlace struct {
 type RunFilter struct {
 	JobID   int64
 	App     string
+	Apps    []string // only in these, nil: in all
 	Node    string
 	Outcome job.Outcome
 	From    job.Micros // due at or after
@@ -132,6 +133,7 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 	if f.App != "" {
 		add("j.app = ?", f.App)
 	}
+	restrict(&where, &args, "j.app", f.Apps)
 	if f.Node != "" {
 		add("h.node = ?", f.Node)
 	}
@@ -179,6 +181,7 @@ func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]RunRow, error) 
 	if f.App != "" {
 		add("j.app = ?", f.App)
 	}
+	restrict(&where, &args, "j.app", f.Apps)
 	if f.Node != "" {
 		add("s.node = ?", f.Node)
 	}

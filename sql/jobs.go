@@ -225,6 +225,7 @@ func (tx *Tx) LockJobNamed(app, name string) (JobRow, error) {
 // JobFilter says which living jobs to list. Zero fields do not restrict.
 type JobFilter struct {
 	App    string
+	Apps   []string // only in these, nil: in all
 	Name   string // contained in the name
 	Status job.Status
 	Owner  string
@@ -250,6 +251,7 @@ func (db *DB) Jobs(ctx context.Context, f JobFilter) ([]JobRow, error) {
 	if f.App != "" {
 		add("app = ?", f.App)
 	}
+	restrict(&where, &args, "app", f.Apps)
 	if f.Name != "" {
 		add("INSTR(name, ?) > 0", f.Name)
 	}
