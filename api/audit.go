@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -52,6 +53,7 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 		Kind: job.Kind(q.text(auditKind)), App: q.text(ofAppParam), JobID: q.number(ofJobParam), Who: q.text(auditWho),
 		From: job.MicrosOf(q.instant(auditFrom)), To: job.MicrosOf(q.instant(auditBefore)),
 	}
+	f.Apps = auth.Of(r.Context()).Sees()
 	limit := q.limit()
 	if c := q.cursor("audit"); c != nil {
 		f.After = &c.RunPlace

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -20,7 +21,7 @@ type backfillView struct {
 	To       string           `json:"to" format:"date-time" doc:"The end of the range, which belongs to it."`
 	Parallel int              `json:"parallel" doc:"How many of its due times are started at once."`
 	Missing  bool             `json:"missing" doc:"Whether it leaves out due times that have succeeded."`
-	State    string           `json:"state" enum:"running done cancelled" doc:"How far it is."`
+	State    string           `json:"state" enum:"running,done,cancelled" doc:"How far it is."`
 	Total    int64            `json:"total" doc:"How many due times are in the range."`
 	Started  int64            `json:"planned" doc:"How many of them have or had a task."`
 	LeftOut  int64            `json:"left_out" doc:"How many of them had succeeded before."`
@@ -126,8 +127,8 @@ func backfillID(r *http.Request) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id < 1 {
+	id, ok := idOf(text)
+	if !ok {
 		return 0, noBackfill(text)
 	}
 	return id, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,7 @@ type explanation struct {
 
 // waitView is for what a due time waits.
 type waitView struct {
-	For      string `json:"for" enum:"job group node slot" doc:"For what it waits: the runs of its job before it, a slot of its group, a node that it may run on, or a free slot of a node."`
+	For      string `json:"for" enum:"job,group,node,slot" doc:"For what it waits: the runs of its job before it, a slot of its group, a node that it may run on, or a free slot of a node."`
 	Group    string `json:"group,omitempty" doc:"The group without a free slot."`
 	Selector string `json:"selector,omitempty" doc:"What the job wants of nodes."`
 	Since    string `json:"since,omitempty" format:"date-time" doc:"Since when."`
@@ -83,6 +84,14 @@ const (
 	causeBroken    = "error"
 	causeNoRecord  = "no_record"
 )
+
+// causes lists all of them.
+func causes() []string {
+	return slices.Concat([]string{
+		causeNotDue, causeGap, causeRepeat, causeCalendar, causeShifted, causeTooEarly, causeTooLate, causeUsedUp, causeAhead, causePaused, causeOverlap,
+		causeGroup, causeHandler, causeDeadline, causeDown, causeWaiting, causeNoNode, causeExecuting, causeEarlier, causeDeleted, causeBroken, causeNoRecord,
+	}, job.Outcomes())
+}
 
 // inquiry is what one explanation is found by.
 type inquiry struct {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"go-crontab/auth"
 	"go-crontab/sql"
 )
 
@@ -20,7 +21,7 @@ type handlerView struct {
 	Since    string   `json:"since,omitempty" format:"date-time" doc:"Since when it is disabled."`
 }
 
-// handlers shows all handlers that a node has, a job names, or somebody has disabled.
+// handlers shows all handlers that a node has, a job names (one that who asks may see), or somebody has disabled.
 func (s *Server) handlers(ctx context.Context) ([]*handlerView, error) {
 	off, err := s.cfg.DB.HandlersOff(ctx)
 	if err != nil {

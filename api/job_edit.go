@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -147,8 +148,14 @@ func (s *Server) tryEdit(ctx context.Context, id int64, want change) (job.Job, e
 	if err != nil {
 		return job.Job{}, err
 	}
+	if !auth.Of(ctx).MayIn(admin, old.Spec.App) {
+		return job.Job{}, sql.ErrNotFound // it was moved into another app since the request was let in
+	}
 	b, err := want(&old)
 	if err != nil {
+		return job.Job{}, err
+	}
+	if err := mayWrite(ctx, b.spec.App); err != nil {
 		return job.Job{}, err
 	}
 	if err := s.checkFree(ctx, id, &b.spec); err != nil {

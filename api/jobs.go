@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -25,8 +26,8 @@ func jobID(r *http.Request) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id < 1 || strconv.FormatInt(id, 10) != text {
+	id, ok := idOf(text)
+	if !ok {
 		return 0, notFound.problem("There is no job %q; ids of jobs are numbers, and by name it is /api/v1/apps/{app}/jobs/{name}.", cutShort(text))
 	}
 	return id, nil
@@ -79,6 +80,9 @@ func (s *Server) create(ctx context.Context, b jobBody) (job.Job, error) {
 	if err := s.complete(&b.spec); err != nil {
 		return job.Job{}, err
 	}
+	if err := mayWrite(ctx, b.spec.App); err != nil {
+		return job.Job{}, err
+	}
 	e, err := s.editor()
 	if err != nil {
 		return job.Job{}, err
@@ -100,6 +104,7 @@ func (s *Server) created(w http.ResponseWriter, r *http.Request, j job.Job) erro
 func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	f := sql.JobFilter{App: q.text(ofAppParam), Name: q.text(jobNameParam), Status: job.Status(q.word(jobStateParam)), Owner: q.text(ownerParam), Labels: q.label(labelIs)}
+	f.Apps = auth.Of(r.Context()).Sees()
 	limit := q.limit()
 	if c := q.cursor("jobs"); c != nil {
 		f.After = c.ID

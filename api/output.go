@@ -12,7 +12,7 @@ import (
 // outputView is the output of a run as JSON: what it has written so far, or what was kept of it.
 type outputView struct {
 	ID      string       `json:"id" doc:"The id of the run."`
-	State   string       `json:"state" enum:"running ended" doc:"Whether the run executes."`
+	State   string       `json:"state" enum:"running,ended" doc:"Whether the run executes."`
 	Outcome *job.Outcome `json:"outcome,omitempty" doc:"How it ended."`
 	From    int64        `json:"from" doc:"The byte from which the text was asked for."`
 	Next    int64        `json:"next" doc:"The byte to ask for next: 'text' has everything up to there."`

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 )
 
@@ -134,7 +135,7 @@ func (s *Server) resumeAll(w http.ResponseWriter, r *http.Request) error {
 	return s.listPauses(w, r)
 }
 
-// listPauses: GET /api/v1/pauses lists the pauses of the cluster and of apps.
+// listPauses: GET /api/v1/pauses lists the pauses of the cluster and of the apps that who asks may see.
 func (s *Server) listPauses(w http.ResponseWriter, r *http.Request) error {
 	now, err := s.now()
 	if err != nil {
@@ -146,6 +147,9 @@ func (s *Server) listPauses(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := page[*pauseView]{Items: []*pauseView{}}
 	for i := range rows {
+		if app := rows[i].App; app != "" && !auth.Of(r.Context()).MayIn(viewer, app) {
+			continue
+		}
 		if !rows[i].Ended && !rows[i].Over(job.MicrosOf(now)) {
 			p.Items = append(p.Items, viewOfPause(&rows[i].Pause))
 		}

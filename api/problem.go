@@ -36,6 +36,10 @@ type kind struct {
 
 // The types of problems. Clients branch on them: they never change.
 var (
+	unauthenticated  = kind{"unauthenticated", http.StatusUnauthorized, "It is not known who asks"}
+	forbidden        = kind{"forbidden", http.StatusForbidden, "Your role does not allow that"}
+	tooMany          = kind{"too-many-requests", http.StatusTooManyRequests, "Too many requests"}
+	providerAway     = kind{"provider-away", http.StatusBadGateway, "The identity provider does not answer as it should"}
 	malformed        = kind{"malformed", http.StatusBadRequest, "The body is not JSON"}
 	forbiddenHost    = kind{"forbidden-host", http.StatusForbidden, "This host name is not served"}
 	crossOrigin      = kind{"cross-origin", http.StatusForbidden, "Other web sites may not change anything here"}
@@ -154,6 +158,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p.RequestID = middleware.GetReqID(r.Context())
 	if p.cause != nil && p.Status >= http.StatusInternalServerError {
 		s.cfg.Log.Warn("request not served", "request", p.RequestID, "method", r.Method, "path", r.URL.Path, "status", p.Status, "error", p.cause)
+	}
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="go-crontab"`)
 	}
 	if p.retryAfter != "" {
 		w.Header().Set("Retry-After", p.retryAfter)

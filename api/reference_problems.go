@@ -9,6 +9,14 @@ type problemDoc struct {
 
 // problemTable has all types of problems.
 var problemTable = []problemDoc{
+	{unauthenticated, "No token came with the request, or one that lets nobody in: unknown, expired or revoked; or the browser is signed out.",
+		"Send `Authorization: Bearer TOKEN`, or sign in."},
+	{forbidden, "It is known who asks, and the role of that one does not allow this, or not in this app. What belongs to apps of which one may see nothing is not found instead.",
+		"Ask whoever is admin of the cluster for a token with the role that `detail` names."},
+	{tooMany, "The token makes more requests than it may, or too many unknown tokens came from this address.",
+		"Try again after `Retry-After` seconds."},
+	{providerAway, "The identity provider by which people sign in cannot be reached, or is not set up as it should be.",
+		"Sign in with a token, and see the node's log."},
 	{malformed, "The body is empty where one is wanted, broke off, is not UTF-8, or is not JSON.",
 		"Correct the body; `detail` says at which byte it goes wrong."},
 	{forbiddenHost, "The `Host` header names a host that this node does not serve. This keeps web pages from reaching it under a name of theirs.",

@@ -13,6 +13,7 @@ import (
 type route struct {
 	method  string
 	pattern string
+	may     access // who may use it, see access.go
 	handler handler
 	doc     *operation
 }
@@ -73,6 +74,9 @@ func (rt *route) kinds() []kind {
 	out := append([]kind{invalid, internal}, op.problems...)
 	if rt.pattern != "/healthz" {
 		out = append(out, forbiddenHost)
+	}
+	if !rt.may.open {
+		out = append(out, unauthenticated, forbidden, tooMany)
 	}
 	if rt.method != http.MethodGet {
 		out = append(out, crossOrigin)

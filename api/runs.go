@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -24,14 +25,14 @@ type runView struct {
 	LatenessMS *float64     `json:"lateness_ms,omitempty" doc:"How many milliseconds after it should have been started it was."`
 	Attempt    int          `json:"attempt" doc:"Which attempt of the due time it is, from 1."`
 	Final      bool         `json:"final" doc:"Whether it is the last attempt of its due time."`
-	State      string       `json:"state" enum:"running ended" doc:"Whether it executes."`
+	State      string       `json:"state" enum:"running,ended" doc:"Whether it executes."`
 	Outcome    *job.Outcome `json:"outcome,omitempty" doc:"How it ended."`
 	Reason     string       `json:"reason,omitempty" doc:"Why it ended so, in one line."`
 	ExitCode   *int         `json:"exit_code,omitempty" doc:"The exit code of its command."`
 	Signal     string       `json:"signal,omitempty" doc:"The signal that ended its command."`
 	Node       string       `json:"node" doc:"The node that executes it, or did."`
 	Session    string       `json:"session" doc:"The session of that node."`
-	Trigger    string       `json:"trigger" enum:"schedule manual" doc:"What made it due."`
+	Trigger    string       `json:"trigger" enum:"schedule,manual" doc:"What made it due."`
 	Request    string       `json:"request,omitempty" doc:"The request that made it due."`
 
 	OutputBytes     int64   `json:"output_bytes" doc:"How many bytes it has written."`
@@ -123,6 +124,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 // runs lists a page of runs: those that execute, then those that have ended, the newest first among each. A run that
 // ends between two pages may be listed twice, once as what it was on the first; none is left out.
 func (s *Server) runs(ctx context.Context, list string, f sql.RunFilter, withRunning, withEnded bool, limit int, after *cursor) (page[*runView], error) {
+	f.Apps = auth.Of(ctx).Sees()
 	var rows []sql.RunRow
 	if withRunning && (after == nil || after.executing) {
 		f.Limit = limit + 1 // one more tells whether there is a next page
@@ -175,13 +177,15 @@ func runPage(list string, rows []sql.RunRow, limit int) page[*runView] {
 	return p
 }
 
+func noRun(text string) error { return notFound.problem("There is no run %q.", cutShort(text)) }
+
 // oneRun reads the run that the path names.
 func (s *Server) oneRun(r *http.Request) (sql.RunRow, error) {
 	text, err := param(r, "id")
 	if err != nil {
 		return sql.RunRow{}, err
 	}
-	none := notFound.problem("There is no run %q.", cutShort(text))
+	none := noRun(text)
 	launch, err := job.ParseLaunch(text)
 	if err != nil {
 		return sql.RunRow{}, none

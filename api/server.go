@@ -2,15 +2,18 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 
@@ -56,12 +59,29 @@ type Config struct {
 	Listen  string   // host:port at which it listens: a Host header may name it
 	Hosts   []string // further host names, without ports, that a Host header may name
 	Log     *slog.Logger
+
+	TLS       *tls.Config   // with a certificate; nil: it speaks plain HTTP
+	PublicURL string        // where browsers reach the cluster, "" if that is where it listens
+	OIDC      *auth.OIDC    // the identity provider by which people sign in, nil if there is none
+	LoginLife time.Duration // of a browser that signed in; zero: DefaultLoginLife
+	Rate      int           // requests a second of each token; zero: DefaultRate, negative: any number
 }
+
+// Defaults.
+const (
+	DefaultLoginLife = 12 * time.Hour
+	DefaultRate      = 200
+)
 
 // Server is the HTTP API of one node.
 type Server struct {
 	cfg     Config
 	hosts   hosts
+	public  *url.URL // nil when there is none
+	gate    *auth.Gate
+	issuer  auth.Issuer
+	rate    *auth.Limiter // of requests, nil when there is no bound
+	flows   auth.Limiter  // of sign-ins that strangers begin at the provider
 	handler http.Handler
 }
 
@@ -70,7 +90,21 @@ func New(cfg Config) *Server {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	s := &Server{cfg: cfg, hosts: newHosts(cfg.Listen, cfg.Hosts)}
+	if cfg.LoginLife == 0 {
+		cfg.LoginLife = DefaultLoginLife
+	}
+	if cfg.Rate == 0 {
+		cfg.Rate = DefaultRate
+	}
+	s := &Server{cfg: cfg, gate: auth.NewGate(cfg.DB, cfg.Log), issuer: auth.Issuer{DB: cfg.DB}, flows: auth.Limiter{Every: 2 * time.Second, Burst: 20}}
+	if u, err := url.Parse(cfg.PublicURL); err == nil && u.Host != "" {
+		s.public = u
+		cfg.Hosts = append(slices.Clone(cfg.Hosts), u.Host)
+	}
+	if cfg.Rate > 0 {
+		s.rate = &auth.Limiter{Every: time.Second / time.Duration(cfg.Rate), Burst: burst * cfg.Rate}
+	}
+	s.hosts = newHosts(cfg.Listen, cfg.Hosts)
 	s.handler = s.routes()
 	return s
 }
@@ -89,6 +123,12 @@ const (
 	shutdownTimeout = 5 * time.Second
 	maxHeader       = 16 << 10
 	maxConnections  = 128
+	maxStreams      = 32 // requests at once on a connection of HTTP/2
+)
+
+const (
+	burst       = 5                      // how many seconds of its rate a token may use at once
+	longestLine = 300 * time.Millisecond // how long a request that comes too early waits; others are sent away
 )
 
 // Serve answers the connections of a listener until ctx ends, and closes it. Requests that are being answered by then
@@ -101,6 +141,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		TLSConfig:         s.cfg.TLS,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	stopped := make(chan error, 1)
@@ -113,7 +155,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		}
 		stopped <- err
 	})
-	err := server.Serve(limitConnections(l, maxConnections))
+	l = limitConnections(l, maxConnections)
+	serve := server.Serve
+	if s.cfg.TLS != nil {
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
+	err := serve(l)
 	if stop() { // it ended by itself
 		return err
 	}
@@ -127,16 +174,17 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 func (s *Server) routes() http.Handler {
 	m := chi.NewRouter()
 	m.Use(cleanRequestID, middleware.RequestID, s.logRequest, s.recoverPanic, protect, s.checkHost, s.checkOrigin, withActor, deadline, escapedPath, middleware.GetHead)
-	m.NotFound(s.serve(noRoute))
-	m.MethodNotAllowed(s.serve(wrongMethod(m)))
+	// What there is not is told to those alone who may see what there is.
+	m.NotFound(s.serve(s.guard(may(viewer, shared), noRoute)))
+	m.MethodNotAllowed(s.serve(s.guard(may(viewer, shared), wrongMethod(m))))
 
 	for _, rt := range s.table() {
-		m.Method(rt.method, rt.pattern, s.serve(withQuery(rt.query(), rt.handler)))
+		m.Method(rt.method, rt.pattern, s.serve(s.guard(rt.may, withQuery(rt.query(), rt.handler))))
 	}
 	return m
 }
 
-// table is what there is. What a route takes and answers stands in its operation, in reference_*.go: query parameters
+// table is what there is, and who may use it. What a route takes and answers stands in its operation, in reference_*.go: query parameters
 // that are not named there are refused, and a test fails for a route without one.
 func (s *Server) table() []route {
 	return []route{
@@ -201,6 +249,18 @@ func (s *Server) table() []route {
 		{"POST", "/api/v1/apps/{app}/resume", may(operator, ofApp), s.resumeAll, &resumeAppDoc},
 		{"GET", "/api/v1/pauses", may(viewer, filtered), s.listPauses, &listPausesDoc},
 		{"GET", "/api/v1/audit", may(viewer, filtered), s.listAudit, &listAuditDoc},
+
+		{"GET", "/api/v1/me", may(viewer, shared), s.me, &meDoc},
+		{"GET", "/api/v1/login", open, s.waysIn, &waysInDoc},
+		{"POST", "/api/v1/login", open, s.login, &loginDoc},
+		{"POST", "/api/v1/logout", may(viewer, shared), s.logout, &logoutDoc},
+		{"GET", "/api/v1/login/oidc", open, s.beginOIDC, &beginOIDCDoc},
+		{"GET", "/api/v1/login/oidc/callback", open, s.endOIDC, &endOIDCDoc},
+
+		{"GET", "/api/v1/tokens", may(admin, whole), s.listTokens, &listTokensDoc},
+		{"POST", "/api/v1/tokens", may(admin, whole), s.createToken, &createTokenDoc},
+		{"GET", "/api/v1/tokens/{id}", may(admin, whole), s.getToken, &getTokenDoc},
+		{"DELETE", "/api/v1/tokens/{id}", may(admin, whole), s.revokeToken, &revokeTokenDoc},
 	}
 }
 

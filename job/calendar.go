@@ -354,7 +354,7 @@ func noteOf(e CalendarDay) string {
 type DayState struct {
 	Date    string   `json:"date" format:"date" doc:"The day."`
 	Weekday string   `json:"weekday" doc:"Its day of the week."`
-	State   string   `json:"state" enum:"open closed makeup" doc:"What it is."`
+	State   string   `json:"state" enum:"open,closed,makeup" doc:"What it is."`
 	As      string   `json:"as,omitempty" doc:"The days of the week that a make-up day counts as."`
 	Hours   []string `json:"hours,omitempty" doc:"When it is open, if not all day."`
 	Why     string   `json:"why,omitempty" doc:"The note of the entry that made it so, or the rule."`

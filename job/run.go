@@ -68,6 +68,9 @@ func (o Outcome) String() string {
 	return outcomes[o]
 }
 
+// Outcomes lists the words for all outcomes.
+func Outcomes() []string { return outcomes[1:] }
+
 // ParseOutcome reads what String wrote.
 func ParseOutcome(s string) (Outcome, error) {
 	for i, name := range outcomes {

@@ -25,6 +25,7 @@ type life struct {
 	heartbeat   *session.Heartbeat
 	watchdog    *session.Watchdog
 	reaper      *session.Reaper
+	lookout     *schedule.Lookout
 	planner     *schedule.Planner
 	claimer     *schedule.Claimer
 	places      *schedule.Places
@@ -50,7 +51,8 @@ func (n *Node) newLife(s *session.Session) *life {
 	l.watchdog = &session.Watchdog{Session: s, Log: n.log}
 	l.reaper = &session.Reaper{DB: n.db, Session: s, Changed: func() { l.claimer.Wake() }, Cordoned: l.obeyCordon, Log: n.log}
 
-	l.planner = &schedule.Planner{DB: n.db, Session: s, Soon: func() { l.claimer.Wake() }, Log: n.log}
+	l.lookout = &schedule.Lookout{DB: n.db, Log: n.log}
+	l.planner = &schedule.Planner{DB: n.db, Session: s, Lookout: l.lookout, Soon: func() { l.claimer.Wake() }, Log: n.log}
 	l.executing = execute.NewExecuting(&execute.Executing{
 		Ctx: commands, Session: s, Executor: n.executor, Slots: n.cfg.Slots,
 		Ended: func(s job.Started, r job.Run, again job.Micros, written func()) {
@@ -66,16 +68,16 @@ func (n *Node) newLife(s *session.Session) *life {
 		Room:  func() { l.starter.Wake(); l.claimer.Room() },
 		Log:   n.log,
 	})
-	l.places = &schedule.Places{DB: n.db, Labels: job.WithHandlers(n.labels(), n.cfg.Handlers.Keys()), Members: s.Membership, Log: n.log}
+	l.places = &schedule.Places{DB: n.db, Lookout: l.lookout, Labels: job.WithHandlers(n.labels(), n.cfg.Handlers.Keys()), Members: s.Membership, Log: n.log}
 	l.claimer = schedule.NewClaimer(schedule.Claimer{
-		DB: n.db, Exclusion: n.exclusion, Session: taker{s}, Places: l.places, Prepared: l.prepared, Executing: l.executing,
+		DB: n.db, Exclusion: n.exclusion, Session: taker{s}, Places: l.places, Prepared: l.prepared, Lookout: l.lookout, Executing: l.executing,
 		LookAhead: n.cfg.LookAhead, Cap: n.cfg.Cap, Slots: n.cfg.Slots, Log: n.log,
 	})
 	l.starter = schedule.NewStarter(schedule.Starter{
 		Exclusion: n.exclusion, Session: taker{s}, Places: l.places, Prepared: l.prepared, Executing: l.executing, Slots: n.cfg.Slots,
 		Flush: n.recorder.Push, Freed: func() { l.compensator.Wake() }, Woken: func() { l.claimer.Wake() }, Log: n.log,
 	})
-	l.sweeper = &schedule.Sweeper{DB: n.db, Session: s, Places: l.places, Woken: func() { l.claimer.Wake() }, Backfill: func() { l.feeder.Wake() }, Log: n.log}
+	l.sweeper = &schedule.Sweeper{DB: n.db, Session: s, Lookout: l.lookout, Places: l.places, Woken: func() { l.claimer.Wake() }, Backfill: func() { l.feeder.Wake() }, Log: n.log}
 	l.bucketer = &schedule.Bucketer{DB: n.db, Session: s, Log: n.log}
 	l.feeder = schedule.NewFeeder(schedule.Feeder{DB: n.db, Session: s, Soon: func() { l.claimer.Wake() }, Log: n.log})
 	l.compensator = compensate.New(compensate.Compensator{
@@ -102,7 +104,7 @@ func (l *life) run(ctx, hard context.Context) {
 	alive, end := context.WithCancel(context.Background())
 	work, rest := context.WithCancel(alive)
 	var living, working sync.WaitGroup
-	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run, l.places.Run} {
+	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run, l.lookout.Run, l.places.Run} {
 		living.Go(func() { loop(alive) })
 	}
 	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.feeder.Run, l.bucketer.Run} {

@@ -58,7 +58,7 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (job.Jo
 		if err != nil {
 			return nil, err
 		}
-		d, err := outset(&j, paused, job.ActorOf(ctx).Who, now, calendars...)
+		d, err := outset(&j, paused, job.ActorOf(ctx).Who, now, now.Add(planHorizon), calendars...)
 		if err != nil {
 			return nil, err
 		}
@@ -97,8 +97,9 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (job.Jo
 	return j, nil
 }
 
-// outset is how a new job begins: paused, held because its app or the cluster is, or with the due times returned.
-func outset(j *job.Job, paused bool, who string, now job.Micros, calendars ...*job.Calendar) (dueTimes, error) {
+// outset is how a new job begins: paused, held because its app or the cluster is, or with the due times returned, up to
+// the horizon.
+func outset(j *job.Job, paused bool, who string, now, horizon job.Micros, calendars ...*job.Calendar) (dueTimes, error) {
 	j.Paused, j.Held, j.PausedAt, j.NextDue, j.LastDue = paused, false, 0, 0, 0
 	if paused {
 		j.PausedAt, j.PausedBy = now, who
@@ -108,7 +109,7 @@ func outset(j *job.Job, paused bool, who string, now job.Micros, calendars ...*j
 	if err != nil {
 		return dueTimes{}, err
 	}
-	d := planned(&sql.JobRow{Job: *j}, s, now, now)
+	d := planned(&sql.JobRow{Job: *j}, s, now, now, horizon)
 	if covered(j.Covers, j.Spec.App, d.first(), now) {
 		j.Held, j.PausedAt = true, now
 		return dueTimes{}, nil
@@ -122,8 +123,8 @@ func jobLine(action job.Action, j *job.Job) *job.Entry {
 	return &job.Entry{Action: action, Kind: job.KindJob, Ref: j.ID, App: j.Spec.App, Name: j.Spec.Name}
 }
 
-// planned plans a job from after an instant, or from its overdue single instant.
-func planned(j *sql.JobRow, s job.Schedule, after, now job.Micros) dueTimes {
+// planned plans a job from after an instant, or from its overdue single instant, up to the horizon.
+func planned(j *sql.JobRow, s job.Schedule, after, now, horizon job.Micros) dueTimes {
 	if j.Spec.At != nil {
 		after = j.LastDue // an overdue one is due at once
 	}
@@ -131,7 +132,7 @@ func planned(j *sql.JobRow, s job.Schedule, after, now job.Micros) dueTimes {
 	if first == 0 {
 		return dueTimes{}
 	}
-	return until(j, s, first, now, now.Add(planHorizon), j.Spec.MissedAfter())
+	return until(j, s, first, now, horizon, j.Spec.MissedAfter())
 }
 
 // Update replaces the definition of a job that is at the given version.
@@ -148,38 +149,43 @@ func (e *Editor) Update(ctx context.Context, id, version int64, spec job.Spec) (
 		if j.Version != version {
 			return nil, job.ErrChanged
 		}
-		later := func(t sql.TaskRow) bool { return t.Origin == 0 && t.Due > now && t.State != job.Executing }
-		if err := tx.Withdraw(idsWhere(live, later)); err != nil {
-			return nil, err
-		}
-		if err := refer(tx, j.ID, &j.Spec, &spec); err != nil {
-			return nil, err
-		}
-		if err := move(tx, j, &spec, live, later); err != nil {
-			return nil, err
-		}
-		j.Spec, j.SpecErr, j.Error, j.NextDue = spec, nil, "", 0
-		if j.Paused {
-			j.PausedAt, j.NextDue = now, wakeUp(j) // what a resume treats as missed is counted by the new schedule, so from now on
-			return &plans{}, nil
-		}
-		j.Held, j.PausedAt = false, 0
-		s, err := spec.Compile(calendars...)
-		if err != nil {
-			return nil, err
-		}
-		if spec.At != nil && slices.ContainsFunc(live, func(t sql.TaskRow) bool {
-			return t.Origin == 0 && !later(t) && t.Due == job.MicrosOf(*spec.At)
-		}) {
-			return &plans{}, nil // it is there, overdue or executing
-		}
-		d := planned(j, s, max(now, j.LastDue), now)
-		if covered(j.Covers, spec.App, d.first(), now) {
-			j.Held, j.PausedAt = true, now
-			return &plans{}, nil
-		}
-		return e.replan(j, d, now), nil
+		return e.replace(tx, j, live, &spec, calendars, now, now.Add(planHorizon))
 	}, name)
+}
+
+// replace gives a job, which is locked with its live tasks, another definition, and plans it up to the horizon.
+func (e *Editor) replace(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, spec *job.Spec, calendars []*job.Calendar, now, horizon job.Micros) (*plans, error) {
+	later := func(t sql.TaskRow) bool { return t.Origin == 0 && t.Due > now && t.State != job.Executing }
+	if err := tx.Withdraw(idsWhere(live, later)); err != nil {
+		return nil, err
+	}
+	if err := refer(tx, j.ID, &j.Spec, spec); err != nil {
+		return nil, err
+	}
+	if err := move(tx, j, spec, live, later); err != nil {
+		return nil, err
+	}
+	j.Spec, j.SpecErr, j.Error, j.NextDue = *spec, nil, "", 0
+	if j.Paused {
+		j.PausedAt, j.NextDue = now, wakeUp(j) // what a resume treats as missed is counted by the new schedule, so from now on
+		return &plans{}, nil
+	}
+	j.Held, j.PausedAt = false, 0
+	s, err := spec.Compile(calendars...)
+	if err != nil {
+		return nil, err
+	}
+	if spec.At != nil && slices.ContainsFunc(live, func(t sql.TaskRow) bool {
+		return t.Origin == 0 && !later(t) && t.Due == job.MicrosOf(*spec.At)
+	}) {
+		return &plans{}, nil // it is there, overdue or executing
+	}
+	d := planned(j, s, max(now, j.LastDue), now, horizon)
+	if covered(j.Covers, spec.App, d.first(), now) {
+		j.Held, j.PausedAt = true, now
+		return &plans{}, nil
+	}
+	return e.replan(j, d, now), nil
 }
 
 func (e *Editor) replan(j *sql.JobRow, d dueTimes, now job.Micros) *plans {
@@ -193,26 +199,31 @@ func (e *Editor) replan(j *sql.JobRow, d dueTimes, now job.Micros) *plans {
 func (e *Editor) Delete(ctx context.Context, id int64) error {
 	now := e.Session.Now()
 	_, err := e.edit(ctx, id, job.Entry{Action: job.ActionDelete}, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
-		var st stopping
-		for _, t := range live {
-			switch {
-			case t.State == job.Executing:
-			case t.Due > now:
-				st.ahead = append(st.ahead, t.ID)
-			default:
-				st.skip(j, t, "job was deleted", e.Session, now)
-			}
-		}
-		if err := st.write(tx); err != nil {
-			return nil, err
-		}
-		if err := refer(tx, j.ID, &j.Spec, &job.Spec{}); err != nil {
-			return nil, err
-		}
-		j.Deleted, j.NextDue, j.Held = true, 0, false
-		return &plans{}, nil
+		return &plans{}, e.remove(tx, j, live, now)
 	})
 	return err
+}
+
+// remove ends a job, which is locked with its live tasks.
+func (e *Editor) remove(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, now job.Micros) error {
+	var st stopping
+	for _, t := range live {
+		switch {
+		case t.State == job.Executing:
+		case t.Due > now:
+			st.ahead = append(st.ahead, t.ID)
+		default:
+			st.skip(j, t, "job was deleted", e.Session, now)
+		}
+	}
+	if err := st.write(tx); err != nil {
+		return err
+	}
+	if err := refer(tx, j.ID, &j.Spec, &job.Spec{}); err != nil {
+		return err
+	}
+	j.Deleted, j.NextDue, j.Held = true, 0, false
+	return nil
 }
 
 // edit changes one job under its row's lock. fn gets the job, with the pauses that cover it, and its live tasks, all

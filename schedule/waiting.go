@@ -18,6 +18,7 @@ import (
 type Sweeper struct {
 	DB       *sql.DB
 	Session  Session
+	Lookout  *Lookout
 	Places   *Places // which nodes take which tasks; nil: all take all
 	Woken    func()  // called when tasks that waited became idle
 	Backfill func()  // called when there is a backfill to feed
@@ -48,7 +49,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 			continue
 		}
 		now := s.Session.Now()
-		if err := errors.Join(s.sweep(ctx, now), s.unplaced(ctx, now)); err != nil && ctx.Err() == nil {
+		if err := errors.Join(s.sweep(ctx, now), s.unplacedIfAny(ctx, now)); err != nil && ctx.Err() == nil {
 			s.Log.Warn("sweep", "error", err)
 		}
 	}
@@ -57,17 +58,28 @@ func (s *Sweeper) Run(ctx context.Context) error {
 // sweep takes one look. What it reads without locks is looked at again under them.
 func (s *Sweeper) sweep(ctx context.Context, now job.Micros) error {
 	s.rounds++
-	waiting, backfill, err := s.DB.AnyWork(ctx)
-	if err != nil {
-		return err
+	g, ok := s.Lookout.seen()
+	if !ok {
+		var err error
+		if g, err = s.DB.Glance(ctx); err != nil {
+			return err
+		}
 	}
-	if backfill {
+	if g.Backfill {
 		s.Backfill()
 	}
-	if !waiting && s.rounds%tidyEvery != 0 {
+	if !g.Waiting && s.rounds%tidyEvery != 0 {
 		return nil
 	}
 	return errors.Join(s.expire(ctx, now), s.wakeJobs(ctx, now), s.wakeGroups(ctx, now), s.tidy(ctx, now))
+}
+
+// unplacedIfAny looks for tasks that no node takes, unless nothing waits and nothing is late.
+func (s *Sweeper) unplacedIfAny(ctx context.Context, now job.Micros) error {
+	if g, ok := s.Lookout.seen(); ok && !g.Waiting && (g.FirstIdle == 0 || g.FirstIdle > now.Add(-patience)) {
+		return nil
+	}
+	return s.unplaced(ctx, now)
 }
 
 func (s *Sweeper) tidy(ctx context.Context, now job.Micros) error {

@@ -147,10 +147,3 @@ func (db *DB) BackfillOutcomes(ctx context.Context, b *job.Backfill) (map[job.Ou
 		b.JobID, int64(b.From), int64(b.To), b.Origin())
 	return out, err
 }
-
-// AnyWork tells, in one statement, whether any task waits and whether any backfill runs.
-func (db *DB) AnyWork(ctx context.Context) (waiting, backfill bool, err error) {
-	err = db.query(ctx, "look for waiting tasks and backfills", func(rows *stdsql.Rows) error { return rows.Scan(&waiting, &backfill) },
-		"SELECT EXISTS (SELECT 1 FROM waiting), EXISTS (SELECT 1 FROM backfill WHERE state = 0)")
-	return waiting, backfill, err
-}

@@ -226,7 +226,7 @@ func (tx *Tx) LockJobNamed(app, name string) (JobRow, error) {
 type JobFilter struct {
 	App    string
 	Apps   []string // only in these, nil: in all
-	Name   string // contained in the name
+	Name   string   // contained in the name
 	Status job.Status
 	Owner  string
 	Labels map[string]string // all of them

@@ -26,7 +26,7 @@ func (u Use) suffix() string { return [...]string{"", "Input", "Patch"}[u] }
 // Reflector makes schemas of Go types, by what encoding/json makes of them.
 //
 // A struct becomes a component. Its fields are described by their tags: doc, in which 'quotes' stand for backticks;
-// format; and enum, words with spaces between them.
+// format; and enum, words with commas between them.
 type Reflector struct {
 	// Named are schemas of types that write themselves, or that have few values. They become components of this name.
 	Named map[reflect.Type]Named
@@ -142,7 +142,7 @@ func (r *Reflector) object(t reflect.Type, use Use, made *Schema) {
 			s.Format = format
 		}
 		if words := f.Tag.Get("enum"); words != "" {
-			s.Enum = Words(strings.Fields(words)...).Enum
+			s.Enum = Words(strings.Split(words, ",")...).Enum
 		}
 		if r.Field != nil {
 			r.Field(t, name, use, s)
