@@ -25,12 +25,17 @@ var mayImport = map[string][]string{
 	"compensate": {"job", "sql", "lock"},
 	"execute":    {"job"}, // cannot reach the database
 
-	"node": {"job", "sql", "lock", "session", "schedule", "execute", "result", "compensate"},
-	"auth": {"job", "sql"},         // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
-	"api":  {"job", "sql", "auth"}, // stands beside node, which it gets as interfaces
+	"guard": {}, // a process of its own: as small as can be, and before everything else is initialised
+
+	"node": {"job", "sql", "lock", "session", "schedule", "execute", "result", "compensate", "guard"},
+	"auth": {"job", "sql"},                                // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
+	"api":  {"job", "sql", "auth", "api/openapi", "docs"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
 	"cli": {"job", "sql", "auth", "session", "node", "api", "internal/privatedb"},
 	".":   {"cli"},
+
+	"api/openapi": {}, // documents about an API, and schemas of Go types
+	"docs":        {}, // holds the page whose words on fields of jobs the API's reference repeats
 
 	"client":          {"job"}, // for programs without a node: the public API and nothing else
 	"examples/embed":  {"job", "node", "api", "sql"},

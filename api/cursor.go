@@ -40,6 +40,6 @@ func parseCursor(s string) (*cursor, bool) {
 
 // page is the answer of a list.
 type page[T any] struct {
-	Items []T    `json:"items"`
-	Next  string `json:"next,omitempty"`
+	Items []T    `json:"items" doc:"What the page has."`
+	Next  string `json:"next,omitempty" doc:"What to give as 'cursor' for the next page. Absent: this is the last."`
 }

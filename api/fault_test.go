@@ -65,6 +65,10 @@ func (b *broken) ResumeApp(ctx context.Context, _ string) error { return b.call(
 
 func (b *broken) Delete(ctx context.Context, _ int64) error { return b.call(ctx, "Delete") }
 
+func (b *broken) Apply(ctx context.Context, _ job.Apply) (job.Applied, error) {
+	return job.Applied{}, b.call(ctx, "Apply")
+}
+
 func (b *broken) PutGroup(ctx context.Context, _ string, _ int) (sql.Group, error) {
 	return sql.Group{}, b.call(ctx, "PutGroup")
 }
@@ -119,6 +123,7 @@ var changes = []struct{ method, path, body, look string }{
 	{"POST", "/api/v1/nodes/knoten-1/uncordon", "", "GET /api/v1/nodes "},
 	{"POST", "/api/v1/handlers/mail/disable", "", "GET /api/v1/handlers "},
 	{"POST", "/api/v1/handlers/mail/enable", "", "GET /api/v1/handlers "},
+	{"POST", "/api/v1/apply", `{"jobs": [{"name": "x", "command": "true", "schedule": "@daily"}]}`, "GET /api/v1/export "},
 }
 
 // TestFailedChanges has each kind of change end in each way in which it can fail.

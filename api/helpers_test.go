@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"go-crontab/api"
+	"go-crontab/auth"
 	"go-crontab/internal/testdb"
 	"go-crontab/node"
 	"go-crontab/sql"
@@ -23,16 +23,17 @@ import (
 
 // site is a node and its API on a schema of its own.
 type site struct {
-	t    testing.TB
-	dsn  string
-	db   *sql.DB
-	node *node.Node
-	cfg  api.Config
-	url  string
-	stop context.CancelFunc
-	done chan struct{} // closed when the node has stopped
-	http *http.Client
-	logs *logs
+	t     testing.TB
+	dsn   string
+	db    *sql.DB
+	node  *node.Node
+	cfg   api.Config
+	url   string
+	token string // that call sends, "" for none; an admin's
+	stop  context.CancelFunc
+	done  chan struct{} // closed when the node has stopped
+	http  *http.Client
+	logs  *logs
 }
 
 // start runs both until the end of the test. mod may change what the API is made of.
@@ -46,8 +47,12 @@ func start(t testing.TB, mod func(*api.Config)) *site {
 	if _, _, err := migrator.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	token, err := auth.Issuer{DB: migrator}.Bootstrap(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
 	migrator.Close()
-	s := &site{t: t, dsn: dsn, logs: &logs{t: t}, done: make(chan struct{})}
+	s := &site{t: t, dsn: dsn, token: token, logs: &logs{t: t}, done: make(chan struct{})}
 	log := slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s.node, err = node.New(node.Config{DSN: dsn, Name: "knoten-1", Expiry: 5 * time.Second, LookAhead: time.Second,
 		Grace: 200 * time.Millisecond, Log: log, SpoolDir: t.TempDir()})
@@ -129,20 +134,24 @@ type reply struct {
 	body   string
 }
 
-// call sends a request. body is nil, text to be sent as it is, or what is to be encoded; header are names and values.
+// call sends a request, and holds the answer against what the API says of itself. body is nil, text to be sent as it is, or what is to be encoded; header are names and values.
 func (s *site) call(method, path string, body any, header ...string) *reply {
 	s.t.Helper()
-	var payload io.Reader
+	sent := ""
 	switch b := body.(type) {
 	case nil:
 	case string:
-		payload = strings.NewReader(b)
+		sent = b
 	default:
 		text, err := json.Marshal(b)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		payload = bytes.NewReader(text)
+		sent = string(text)
+	}
+	var payload io.Reader
+	if body != nil {
+		payload = strings.NewReader(sent)
 	}
 	req, err := http.NewRequest(method, s.url+path, payload)
 	if err != nil {
@@ -150,6 +159,9 @@ func (s *site) call(method, path string, body any, header ...string) *reply {
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if s.token != "" {
+		req.Header.Set("Authorization", "Bearer "+s.token)
 	}
 	for i := 0; i < len(header); i += 2 {
 		if header[i] == "Host" {
@@ -167,7 +179,9 @@ func (s *site) call(method, path string, body any, header ...string) *reply {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return &reply{s.t, method + " " + path, resp.StatusCode, resp.Header, string(text)}
+	r := &reply{s.t, method + " " + path, resp.StatusCode, resp.Header, string(text)}
+	getContract(s.t).check(r, method, path, sent, req.Header.Get("Content-Type"))
+	return r
 }
 
 // want fails the test at once if the status is another one.

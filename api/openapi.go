@@ -16,6 +16,7 @@ const (
 	tagJobs      = "Jobs"
 	tagRuns      = "Runs"
 	tagBackfills = "Backfills"
+	tagFiles     = "Files"
 	tagGroups    = "Groups"
 	tagCalendars = "Calendars"
 	tagNodes     = "Nodes"
@@ -28,6 +29,7 @@ const (
 // tags are in the order of the reference.
 var tags = []openapi.Tag{
 	{Name: tagJobs, Description: "What to run, when, and under which policies."},
+	{Name: tagFiles, Description: "Jobs as files have them: applied all at once, and exported."},
 	{Name: tagRuns, Description: "Attempts of due times: what executes and what has ended."},
 	{Name: tagBackfills, Description: "Due times of the past that are started now."},
 	{Name: tagGroups, Description: "How many runs of several jobs may execute at once."},
@@ -49,6 +51,9 @@ const (
 	mediaHTML    = "text/html"
 	mediaCSV     = "text/csv"
 	mediaICS     = "text/calendar"
+	mediaYAML    = "application/yaml"
+	mediaCSS     = "text/css"
+	mediaScript  = "text/javascript"
 )
 
 const aboutAPI = "The HTTP API of a cron cluster. All nodes answer alike; ask any of them.\n\n" +
@@ -60,6 +65,7 @@ const aboutAPI = "The HTTP API of a cron cluster. All nodes answer alike; ask an
 	"What is there all the while is listed exactly once.\n\n" +
 	"**Repetitions.** PUT, PATCH, DELETE, pause, resume and the like can be sent again as they are. Where an operation takes an `Idempotency-Key`, " +
 	"the same request with the same key is made once, however often it is sent.\n\n" +
+	"**Fields of a job** are explained in full, with examples, in `docs/jobs.md`.\n\n" +
 	"**Errors** are problems (RFC 9457): `type` never changes, `detail` says what to do, and `errors` names each place that is wrong."
 
 // newDocument describes routes.
@@ -79,6 +85,7 @@ func newDocument(routes []route, version string) *openapi.Document {
 		methods.Set(strings.ToLower(rt.method), d.operation(rt))
 		doc.Paths.Set(rt.pattern, methods)
 	}
+	doc.Components.SecuritySchemes = waysIn
 	doc.Components.Schemas = d.types.Schemas()
 	d.refusals.Sort()
 	doc.Components.Responses = d.refusals
@@ -104,10 +111,26 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: keyHeader, In: "header", Example: "once-2027-01-31",
 			Description: "Makes a repetition of the request one and the same: it is carried out once.", Schema: &openapi.Schema{Type: openapi.Types{openapi.String}, MaxLength: maxKey, Pattern: "^[ -~]*$"}})
 	}
+	if op.cached {
+		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: "If-None-Match", In: "header",
+			Description: "The `ETag` of what the client has: if it is still the same, the answer is 304.", Schema: textOf("")})
+	}
+	if !rt.may.open {
+		for _, way := range waysIn {
+			out.Security = append(out.Security, map[string][]string{way.Key: {rt.may.role.String()}})
+		}
+	}
 	if op.body != nil {
 		out.RequestBody = d.body(rt.method, op.body)
 	}
-	for _, r := range op.replies {
+	replies := op.replies
+	if op.cached {
+		replies = []reply{replies[0], {status: http.StatusNotModified, about: "The client has it."}}
+	}
+	for _, r := range replies {
+		if op.cached {
+			r.headers = append(r.headers, "ETag")
+		}
 		out.Responses.Set(strconv.Itoa(r.status), d.reply(r))
 	}
 	d.refuse(rt, out)
@@ -128,10 +151,6 @@ func (d *describer) body(method string, b *requestBody) *openapi.RequestBody {
 		return out
 	}
 	m := &openapi.Media{Schema: d.types.Of(b.of, b.use()), Example: json.RawMessage(b.example)}
-	if len(b.needs) > 0 {
-		component, _ := d.types.Schemas().Get(nameOf(m.Schema))
-		component.Require(b.needs...)
-	}
 	out.Content.Set(mediaJSON, m)
 	if method == http.MethodPatch {
 		out.Content.Set(mediaPatch, m)
@@ -139,20 +158,18 @@ func (d *describer) body(method string, b *requestBody) *openapi.RequestBody {
 	return out
 }
 
-// nameOf is the name of the component that a schema refers to.
-func nameOf(s *openapi.Schema) string { return s.Ref[strings.LastIndexByte(s.Ref, '/')+1:] }
-
 func (d *describer) reply(r reply) *openapi.Response {
 	out := &openapi.Response{Description: r.about}
-	for _, name := range append(slices.Clone(r.headers), requestIDHeader) {
-		h := replyHeaders[name]
-		out.Headers.Set(name, &h)
-	}
+	setHeaders(&out.Headers, append(slices.Clone(r.headers), requestIDHeader))
 	if r.of != nil {
-		out.Content.Set(mediaJSON, &openapi.Media{Schema: d.types.Of(r.of, openapi.Answer)})
+		out.Content.Set(mediaJSON, &openapi.Media{Schema: d.types.Of(r.of, openapi.Answer), Example: exampleOf(r.of)})
 	}
 	for _, media := range r.media {
-		out.Content.Set(media, &openapi.Media{Schema: &openapi.Schema{Type: openapi.Types{openapi.String}}})
+		s := textOf("")
+		if media == mediaJSON { // of no type of ours
+			s = &openapi.Schema{Type: openapi.Types{openapi.Object}}
+		}
+		out.Content.Set(media, &openapi.Media{Schema: s})
 	}
 	return out
 }
@@ -199,13 +216,13 @@ func (d *describer) refusal(kinds []kind) *openapi.Response {
 		out.Description += "`" + k.name + "`: " + docOf(k).means
 	}
 	headers := []string{requestIDHeader}
-	if kinds[0].status == http.StatusServiceUnavailable {
+	switch kinds[0].status {
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		headers = append(headers, "Retry-After")
+	case http.StatusUnauthorized:
+		headers = append(headers, "WWW-Authenticate")
 	}
-	for _, name := range headers {
-		h := replyHeaders[name]
-		out.Headers.Set(name, &h)
-	}
+	setHeaders(&out.Headers, headers)
 	out.Content.Set(mediaProblem, d.problems(kinds))
 	return out
 }
@@ -237,18 +254,36 @@ func camel(name string) string {
 	return out
 }
 
+// waysIn are the ways to say who asks.
+var waysIn = openapi.Map[*openapi.SecurityScheme]{
+	{Key: "token", Value: &openapi.SecurityScheme{Type: "http", Scheme: "bearer", Description: "An API token, as `go-crontab token create` makes them."}},
+	{Key: "login", Value: &openapi.SecurityScheme{Type: "apiKey", In: "cookie", Name: cookieName(true),
+		Description: "The cookie of a browser that has signed in. Over plain HTTP it is called `" + cookieName(false) + "`."}},
+}
+
 const requestIDHeader = "X-Request-Id"
+
+func setHeaders(to *openapi.Map[*openapi.Header], names []string) {
+	for _, name := range names {
+		h, ok := replyHeaders[name]
+		if !ok {
+			panic("api: header " + name + " has no line in replyHeaders")
+		}
+		to.Set(name, &h)
+	}
+}
 
 // replyHeaders are the headers that answers may have.
 var replyHeaders = map[string]openapi.Header{
-	requestIDHeader: textHeader("By which the node's log tells more. A short and plain one of the request is kept."),
-	"Location":      textHeader("The path of what was made."),
-	"Set-Cookie":    textHeader("The cookie of the browser."),
-	"Retry-After":   {Description: "After how many seconds to try again.", Schema: &openapi.Schema{Type: openapi.Types{openapi.Integer}}},
-	"ETag":          textHeader("By which `If-None-Match` knows this version again."),
-	"Output-State":  {Description: "Whether the run executes. Not with JSON.", Schema: openapi.Words(running, ended)},
-	"Output-From":   {Description: "Where in the output the body begins. With `raw` and `from`.", Schema: &openapi.Schema{Type: openapi.Types{openapi.Integer}}},
-	"Output-Next":   {Description: "The byte to ask for next. With `raw` and `from`.", Schema: &openapi.Schema{Type: openapi.Types{openapi.Integer}}},
+	requestIDHeader:    textHeader("By which the node's log tells more. A short and plain one of the request is kept."),
+	"Location":         textHeader("The path of what was made."),
+	"Retry-After":      {Description: "After how many seconds to try again.", Schema: &openapi.Schema{Type: openapi.Types{openapi.Integer}}},
+	"Set-Cookie":       textHeader("The cookie of the browser."),
+	"WWW-Authenticate": textHeader("How to say who asks."),
+	"ETag":             textHeader("By which `If-None-Match` knows this version again."),
+	"Output-State":     {Description: "Whether the run executes. Not with JSON.", Schema: openapi.Words(running, ended)},
+	"Output-From":      {Description: "Where in the output the body begins. With `raw` and `from`.", Schema: &openapi.Schema{Type: openapi.Types{openapi.Integer}}},
+	"Output-Next":      {Description: "The byte to ask for next. With `raw` and `from`.", Schema: &openapi.Schema{Type: openapi.Types{openapi.Integer}}},
 }
 
 func textHeader(about string) openapi.Header {

@@ -115,17 +115,22 @@ func lookAt(err error, format string, args ...any) error {
 // problemOf says what an error means to the client.
 func problemOf(err error) *Problem {
 	var (
-		p       *Problem
-		invalid job.Problems
-		look    *checking
-		used    *job.InUse
-		foreign *sql.CalendarError
+		p         *Problem
+		invalid   job.Problems
+		conflicts job.Conflicts
+		look      *checking
+		used      *job.InUse
+		foreign   *sql.CalendarError
 	)
 	switch {
 	case errors.As(err, &p):
 		return p
 	case errors.As(err, &invalid):
 		return invalidFields(invalid)
+	case errors.As(err, &conflicts):
+		p = changed.problem("%s", "Nothing was changed, because somebody has changed this meanwhile. Read it again and decide.")
+		p.Errors = invalidFields(job.Problems(conflicts)).Errors
+		return p
 	case errors.As(err, &used):
 		return inUse.problem("%s: change those jobs first.", cut(used.Error(), maxMessage))
 	case errors.As(err, &foreign):

@@ -45,7 +45,7 @@ var (
 	}
 	loginDoc = operation{
 		id: "login", tag: tagAccess, summary: "Sign a browser in", about: "Exchanges a token for a cookie that no script can read and that other sites cannot have sent. It may do what the token may, until it expires, the token is revoked, or somebody signs out. Programs send the token with each request instead.",
-		body:    &requestBody{of: of[loginBody](), needs: []string{"token"}, about: "The token.", example: `{"token": "gocrontab_…"}`},
+		body:    &requestBody{of: of[loginBody](), about: "The token.", example: `{"token": "gocrontab_…"}`},
 		replies: []reply{{status: http.StatusOK, about: "Who is signed in.", of: of[meView](), headers: []string{"Set-Cookie"}}}, problems: []kind{unauthenticated, tooMany, unknownOutcome},
 	}
 	logoutDoc = operation{
@@ -66,7 +66,7 @@ var (
 	}
 	createTokenDoc = operation{
 		id: "createToken", tag: tagAccess, summary: "Make a token", about: "The answer has the token itself, this once: only its hash is kept.",
-		body: &requestBody{of: of[tokenBody](), needs: []string{"name", "role"}, about: "Who is to hold it, and what it may do.",
+		body: &requestBody{of: of[tokenBody](), about: "Who is to hold it, and what it may do.",
 			example: `{"name": "ci", "role": "admin", "apps": ["billing"], "expires": "720h"}`},
 		replies: []reply{{status: http.StatusCreated, about: "The token.", of: of[newTokenView](), headers: []string{"Location"}}}, problems: []kind{exists, unknownOutcome},
 	}

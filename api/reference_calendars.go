@@ -43,7 +43,7 @@ var (
 	}
 	createCalendarDoc = operation{
 		id: "createCalendar", tag: tagCalendars, summary: "Add a calendar", about: "A calendar says on which days, and at which hours of them, the jobs that name it have due times.",
-		body: &requestBody{of: of[job.CalendarSpec](), needs: []string{"name"}, about: "The calendar.",
+		body: &requestBody{of: of[job.CalendarSpec](), about: "The calendar.",
 			example: `{"name": "china", ` + calendarExample[1:]},
 		replies: []reply{{status: http.StatusCreated, about: "The calendar.", of: of[calendarView](), headers: []string{"Location"}}},
 		changes: true, problems: []kind{exists, changed, inUse, unreadable},

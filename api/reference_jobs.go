@@ -69,7 +69,7 @@ var (
 		id: "createJob", tag: tagJobs, summary: "Add a job",
 		about: "A job needs a name, one way to say when (`schedule`, `schedules`, `every` or `at`) and one way to say what (`command`, `http` or `handler`). " +
 			"It is planned at once: one that is due in a moment is not missed.",
-		body: &requestBody{of: of[newJobBody](), needs: []string{"name"}, about: "The job.",
+		body: &requestBody{of: of[newJobBody](), about: "The job.",
 			example: `{"name": "backup", "schedule": "0 3 * * *", "timezone": "Europe/Berlin", "command": "pg_dump shop > /backup/shop.sql", "timeout": "30m"}`},
 		replies:  []reply{{status: http.StatusCreated, about: "The job.", of: of[jobView](), headers: []string{"Location"}}},
 		changes:  true,

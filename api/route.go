@@ -34,6 +34,7 @@ type operation struct {
 
 	query    []parameter
 	keyed    bool // takes an Idempotency-Key
+	cached   bool // its answer has an ETag, by which clients need not fetch it again
 	body     *requestBody
 	replies  []reply
 	changes  bool   // something, by the Editor
@@ -45,7 +46,6 @@ type requestBody struct {
 	about    string
 	of       reflect.Type
 	patch    bool
-	needs    []string // fields that must be given
 	optional bool     // there need not be any
 	files    []string // media types of files that are taken, instead of JSON
 	example  string

@@ -18,7 +18,7 @@ func limitField(owner reflect.Type, name string, use openapi.Use, s *openapi.Sch
 	if owner == of[calendarBody]() {
 		owner = of[job.CalendarSpec]()
 	}
-	if owner == of[newJobBody]() || owner == of[previewBody]() {
+	if owner == of[newJobBody]() || owner == of[previewBody]() || owner == of[manifestJob]() {
 		owner = of[jobView]()
 	}
 	if limit := limits[owner][name]; limit != nil {
@@ -64,14 +64,16 @@ var limits = map[reflect.Type]map[string]limit{
 		"url": upTo(job.MaxURL), "headers": entries(job.MaxHeaders), "body": upTo(job.MaxHTTPBody), "expect": items(job.MaxExpect),
 		"body_limit": fromTo(1, job.MaxBodyLimit), "redirects": fromTo(0, job.MaxRedirects),
 	},
-	of[job.HTTPTLS]():  {"ca": upTo(job.MaxPEM), "client_cert": upTo(job.MaxPEM), "client_key": upTo(job.MaxSecretName)},
-	of[job.HTTPSign](): {"secret": upTo(job.MaxSecretName)},
-	of[job.Misfire]():  {"max_count": fromTo(1, job.MaxMaxCount)},
-	of[job.Retry]():    {"attempts": fromTo(1, job.MaxAttempts)},
-	of[groupView]():    {"slots": fromTo(1, job.MaxSlots)},
-	of[backfillBody](): {"parallel": fromTo(1, job.MaxParallel)},
-	of[reasonBody]():   {"reason": upTo(job.MaxReason)},
-	of[pauseBody]():    {"reason": upTo(job.MaxReason)},
+	of[job.HTTPTLS]():   {"ca": upTo(job.MaxPEM), "client_cert": upTo(job.MaxPEM), "client_key": upTo(job.MaxSecretName)},
+	of[job.HTTPSign]():  {"secret": upTo(job.MaxSecretName)},
+	of[job.Misfire]():   {"max_count": fromTo(1, job.MaxMaxCount)},
+	of[job.Retry]():     {"attempts": fromTo(1, job.MaxAttempts)},
+	of[groupView]():     {"slots": fromTo(1, job.MaxSlots)},
+	of[job.GroupSpec](): {"name": aName, "slots": fromTo(1, job.MaxSlots)},
+	of[manifestBody]():  {"groups": items(job.MaxApplyGroups), "calendars": items(job.MaxApplyCalendars), "jobs": items(job.MaxApplyJobs)},
+	of[backfillBody]():  {"parallel": fromTo(1, job.MaxParallel)},
+	of[reasonBody]():    {"reason": upTo(job.MaxReason)},
+	of[pauseBody]():     {"reason": upTo(job.MaxReason)},
 	of[job.CalendarSpec](): {
 		"name": aName, "description": upTo(job.MaxText), "exclude": orText, "include": orText,
 	},
@@ -85,9 +87,11 @@ var answerWords = map[reflect.Type]map[string][]string{
 	of[jobView]():     {"on_lost": {job.LostFail, job.LostRerun}},
 }
 
-// needed are the fields that an object within a request must have.
+// needed are the fields that requests must have, of bodies that can be what an answer was, or a whole definition.
 var needed = map[reflect.Type][]string{
-	of[job.HTTP]():        {"url"},
-	of[job.HTTPSign]():    {"secret"},
-	of[job.CalendarDay](): {"date"},
+	of[newJobBody]():   {"name"},
+	of[manifestJob]():  {"name"},
+	of[jobView]():      nil, // some routes have the name in their path
+	of[groupView]():    {"slots"},
+	of[calendarBody](): nil,
 }

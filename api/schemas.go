@@ -24,12 +24,14 @@ func newReflector() *openapi.Reflector {
 			of[job.Scope]():         words("Scope", "What is paused.", []job.Scope{job.ScopeJob, job.ScopeApp, job.ScopeCluster}),
 			of[job.Overlap]():       words("Overlap", "What happens to a due time that finds a run of its job executing.", []job.Overlap{job.OverlapSkip, job.OverlapQueue, job.OverlapReplace, job.OverlapAllow}),
 			of[job.MisfirePolicy](): words("MisfirePolicy", "What happens to due times that nobody could start in time.", []job.MisfirePolicy{job.MisfireLatest, job.MisfireSkip, job.MisfireAll}),
+			of[job.Applying]():      words("Applying", "What became of an object, or would.", []job.Applying{job.Created, job.Updated, job.Unchanged, job.Deleted}),
 			of[auth.Role]():         words("Role", "What somebody may do. Each role includes those before it: `viewer` reads, `operator` pauses, resumes, runs and kills what there is, `admin` writes definitions, which is to run code on the nodes.", auth.RoleNames()),
 			of[nodeState](): words("NodeState", "How a node is. `cordoning`: it was cordoned a moment ago and may still start something. `stopping`: its process is about to end. "+
 				"`silent`: it has not been heard of, and starts nothing. `absent`: it has no session.",
 				[]nodeState{nodeReady, nodeCordoning, nodeCordoned, nodeDraining, nodeDrained, nodeStopping, nodeSilent, nodeAbsent}),
 		},
 		Name:    schemaName,
+		Needs:   needed,
 		Instead: instead,
 		Field: func(owner reflect.Type, name string, use openapi.Use, s *openapi.Schema) {
 			describeField(page, owner, name, use, s)
@@ -56,8 +58,14 @@ var (
 // schemaNames are the names of types that are not called after their Go type.
 var schemaNames = map[reflect.Type]string{
 	of[explanation]():      "Explanation",
+	of[auditView]():        "AuditEntry",
+	of[closedView]():       "Exclusion",
+	of[downView]():         "Outage",
+	of[dueView]():          "DueTime",
 	of[calendarBody]():     "Calendar",
 	of[newJobBody]():       "NewJob",
+	of[job.GroupSpec]():    "ManifestGroup",
+	of[appliedJobView]():   "AppliedJob",
 	of[job.CalendarSpec](): "NewCalendar",
 	of[job.Problem]():      "FieldProblem",
 	of[job.HTTP]():         "HTTPCall",
@@ -106,6 +114,7 @@ func instead(owner reflect.Type, name string, use openapi.Use) *openapi.Schema {
 var onPage = map[reflect.Type]string{
 	of[jobView]():      "",
 	of[newJobBody]():   "",
+	of[manifestJob]():  "",
 	of[previewBody]():  "",
 	of[job.HTTP]():     "http.",
 	of[job.HTTPTLS]():  "http.tls.",

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"go-crontab/auth"
@@ -29,6 +30,8 @@ type Editor interface {
 	Pause(ctx context.Context, id int64, p job.PauseRequest) (job.Job, error)
 	Resume(ctx context.Context, id int64) (job.Job, error)
 	Delete(ctx context.Context, id int64) error
+	// Apply makes all of what is wanted so, or nothing. job.Conflicts says what is not at the version that is wanted.
+	Apply(ctx context.Context, want job.Apply) (job.Applied, error)
 	RunNow(ctx context.Context, id int64, key string) (job.Requested, error)
 	Kill(ctx context.Context, l job.Launch) error
 	// PutCalendar tells whether the calendar is new. version is the one that it must be at: 0 for any, -1 for none.
@@ -83,6 +86,8 @@ type Server struct {
 	rate    *auth.Limiter // of requests, nil when there is no bound
 	flows   auth.Limiter  // of sign-ins that strangers begin at the provider
 	handler http.Handler
+
+	reference func() (*reference, error) // made when somebody asks for it
 }
 
 // New makes a server.
@@ -105,6 +110,7 @@ func New(cfg Config) *Server {
 		s.rate = &auth.Limiter{Every: time.Second / time.Duration(cfg.Rate), Burst: burst * cfg.Rate}
 	}
 	s.hosts = newHosts(cfg.Listen, cfg.Hosts)
+	s.reference = sync.OnceValues(func() (*reference, error) { return newReference(s.table(), cfg.Version) })
 	s.handler = s.routes()
 	return s
 }
@@ -191,6 +197,10 @@ func (s *Server) table() []route {
 		{"GET", "/", open, s.home, &homeDoc},
 		{"GET", "/healthz", open, s.healthz, &healthzDoc},
 		{"GET", "/readyz", open, s.readyz, &readyzDoc},
+		{"GET", "/openapi.json", open, s.openapiJSON, &openapiJSONDoc},
+		{"GET", "/openapi.yaml", open, s.openapiYAML, &openapiYAMLDoc},
+		{"GET", "/docs", open, s.referencePage, &referencePageDoc},
+		{"GET", "/docs/{file}", open, s.referenceFile, &referenceFileDoc},
 
 		{"POST", "/api/v1/jobs", may(admin, inBody), s.createJob, &createJobDoc},
 		{"GET", "/api/v1/jobs", may(viewer, filtered), s.listJobs, &listJobsDoc},
@@ -206,6 +216,10 @@ func (s *Server) table() []route {
 		{"GET", "/api/v1/jobs/{id}/next", may(viewer, ofJob), s.nextDue, &nextDueDoc},
 		{"GET", "/api/v1/jobs/{id}/explain", may(viewer, ofJob), s.explain, &explainDoc},
 		{"GET", "/api/v1/jobs/{id}/history", may(viewer, ofJob), s.history, &historyDoc},
+
+		{"POST", "/api/v1/apply", may(admin, inBody), s.apply, &applyDoc},
+		{"GET", "/api/v1/export", may(viewer, filtered), s.export, &exportDoc},
+		{"GET", "/schema/manifest.json", open, s.manifestSchema, &manifestSchemaDoc},
 
 		{"GET", "/api/v1/runs", may(viewer, filtered), s.listRuns, &listRunsDoc},
 		{"GET", "/api/v1/runs/{id}", may(viewer, ofRun), s.getRun, &getRunDoc},

@@ -99,6 +99,7 @@ func (m *member) live(stop *stopping, life int) error {
 	if err := m.choosePort(); err != nil {
 		return err
 	}
+	m.link()
 	cmd, release, err := m.start()
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ func (m *member) start() (*exec.Cmd, func(), error) {
 	}
 	cmd := exec.Command(self, "serve", "--stop-on-eof", "--node", m.name, "--listen", fmt.Sprintf("127.0.0.1:%d", m.port),
 		"--state-dir", filepath.Join(m.data, "nodes", m.name), "--session-expiry", m.expiry.String(),
-		"--http-allow", devHTTPAllow(), "--log-format", "json", "--log-level", m.level)
+		"--tls-cert", "", "--tls-key", "", "--http-allow", devHTTPAllow(), "--log-format", "json", "--log-level", m.level)
 	cmd.Env = append(os.Environ(), "GOCRONTAB_DSN="+m.dsn)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.ExtraFiles = []*os.File{m.lock}

@@ -39,7 +39,7 @@ func newRoot(c *console) *cobra.Command {
 		Long: `A cron cluster that needs nothing but MySQL: identical nodes, no leader, one binary.
 
 Try it without any setup:   go-crontab dev
-Run it for real:            go-crontab migrate, then go-crontab serve on each machine`,
+Run it for real:            go-crontab migrate --bootstrap, then go-crontab serve on each machine`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       readVersion().Version,
@@ -50,7 +50,7 @@ Run it for real:            go-crontab migrate, then go-crontab serve on each ma
 		cmd.GroupID = "cluster"
 		root.AddCommand(cmd)
 	}
-	for _, cmd := range []*cobra.Command{jobCommand(c), runCommand(c), backfillCommand(c), groupCommand(c), calendarCommand(c), nodeCommand(c), handlerCommand(c), clusterCommand(c), appCommand(c), auditCommand(c)} {
+	for _, cmd := range []*cobra.Command{jobCommand(c), runCommand(c), backfillCommand(c), groupCommand(c), calendarCommand(c), nodeCommand(c), handlerCommand(c), clusterCommand(c), appCommand(c), auditCommand(c), tokenCommand(c)} {
 		cmd.GroupID = "jobs"
 		root.AddCommand(cmd)
 	}

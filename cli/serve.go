@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +35,7 @@ type serveSettings struct {
 	httpAllow []string
 	secrets   string
 	stopOnEOF bool
+	access    accessSettings
 	logging
 }
 
@@ -53,7 +54,7 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
   GOCRONTAB_DSN_FILE=/run/secrets/dsn go-crontab serve --node web-1`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := takeEnv(cmd.Flags(), serveFlags, []string{"dsn"}); err != nil {
+			if err := takeEnv(cmd.Flags(), slices.Concat(serveFlags, accessFlags), []string{"dsn", oidcSecret}); err != nil {
 				return err
 			}
 			return s.serve(c)
@@ -70,7 +71,7 @@ func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	dsnVar(flags, &s.dsn)
-	flags.StringVar(&s.listen, "listen", "127.0.0.1:8610", "address of the API; a loopback one, as there is no authentication yet")
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:8610", "address of the API; one that others can reach needs --tls-cert, or --insecure-http")
 	flags.StringVar(&s.node, "node", "", "the node's name (default the host name)")
 	flags.StringSliceVar(&s.labels, "label", nil, `what selectors of jobs see of the node, beside node, os and arch: zone=a; may be
 repeated, or separated by commas (GOCRONTAB_LABELS)`)
@@ -88,6 +89,7 @@ run as the node's own, which then must be listed too (default as anybody, if the
 intranet.example, *.intranet.example:8080; may be repeated, or separated by commas`)
 	flags.StringVar(&s.secrets, "secrets-dir", "", `folder with a file for each secret that HTTP jobs name (default none; then, and
 for what it lacks, GOCRONTAB_SECRET_<NAME>)`)
+	s.access.flags(flags)
 	s.logging.flags(flags)
 	flags.BoolVar(&s.stopOnEOF, "stop-on-eof", false, "drain when standard input ends")
 	_ = flags.MarkHidden("stop-on-eof")
@@ -98,7 +100,7 @@ func (s *serveSettings) check() error {
 	if err := checkDSN(s.dsn); err != nil {
 		return err
 	}
-	if err := checkListen(s.listen); err != nil {
+	if err := s.access.check(s.listen); err != nil {
 		return err
 	}
 	for flag, d := range map[string]time.Duration{"session-expiry": s.expiry, "look-ahead": s.lookAhead, "drain-grace": s.grace} {
@@ -129,21 +131,6 @@ func labelsOf(given []string) (map[string]string, error) {
 		return nil, usageError("--label: %w", err)
 	}
 	return labels, nil
-}
-
-// checkListen refuses addresses that others can reach: whoever reaches the API runs commands here.
-func checkListen(listen string) error {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return usageError("--listen %q: want host:port, such as 127.0.0.1:8610", listen)
-	}
-	if a, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !a.Unmap().IsLoopback()) {
-		return &exitError{
-			code: exitUsage, err: fmt.Errorf("--listen %q: the API has no authentication yet and whoever reaches it runs commands here, so only a loopback address is taken", listen),
-			hint: "use 127.0.0.1:8610, and ssh -L or an authenticating proxy on this machine to reach it from elsewhere",
-		}
-	}
-	return nil
 }
 
 // serve runs the API and the node until a signal, or until one of them fails.
@@ -177,7 +164,7 @@ func (s *serveSettings) serve(c *console) error {
 	}
 	defer release()
 	n, err := node.New(node.Config{
-		DSN: s.dsn, Name: s.node, Address: "http://" + l.Addr().String(), Version: readVersion().Version,
+		DSN: s.dsn, Name: s.node, Address: s.access.scheme() + "://" + l.Addr().String(), Version: readVersion().Version,
 		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
 		RunAs: s.runAs, Cgroup: s.cgroup, HTTPAllow: s.httpAllow, SecretsDir: s.secrets,
 	})
@@ -192,10 +179,15 @@ func (s *serveSettings) serve(c *console) error {
 
 // run has the API answer before the node has a database, and until the node has drained.
 func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *slog.Logger) error {
-	server := api.New(api.Config{
+	cfg := api.Config{
 		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready,
 		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log,
-	})
+	}
+	if err := s.access.apply(&cfg, log); err != nil {
+		return err
+	}
+	s.access.warn(log, s.listen)
+	server := api.New(cfg)
 	answering, silence := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
@@ -207,7 +199,7 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 		}
 		served <- err
 	}()
-	log.Info("serving", "node", s.node, "api", "http://"+l.Addr().String(), "pid", os.Getpid(), "version", readVersion().Version)
+	log.Info("serving", "node", s.node, "api", s.access.scheme()+"://"+l.Addr().String(), "pid", os.Getpid(), "version", readVersion().Version)
 	go func() {
 		<-stop.drain.Done()
 		log.Info("stopping", "cause", context.Cause(stop.drain))

@@ -18,7 +18,7 @@ type Field struct {
 	Required bool              // instead of a default
 	Limits   string            // "" when there are none to tell
 	Values   []json.RawMessage // of its examples
-	Preset   json.RawMessage   // the default, if it is a value
+	Preset   json.RawMessage   // the default, if it is a value whatever else is given
 }
 
 // JobFields returns the fields of a job by their path, such as retry.attempts.
@@ -72,7 +72,7 @@ func field(columns, cells []string) (path string, f Field) {
 				continue
 			}
 			f.Default = text
-			if value := code.FindStringSubmatch(text); value != nil && strings.HasPrefix(text, value[0]) && json.Valid([]byte(value[1])) {
+			if value := code.FindStringSubmatch(text); value != nil && text == value[0] && json.Valid([]byte(value[1])) {
 				f.Preset = json.RawMessage(value[1])
 			}
 		case "example":

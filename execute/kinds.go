@@ -5,6 +5,8 @@ import (
 	"errors"
 	"syscall"
 
+	"github.com/google/uuid"
+
 	"go-crontab/job"
 )
 
@@ -59,6 +61,14 @@ func (k *Kinds) WaitDead(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Cgroups does what [Shell.Cgroups] does.
+func (k *Kinds) Cgroups(session uuid.UUID) string {
+	if c, ok := k.Command.(interface{ Cgroups(uuid.UUID) string }); ok {
+		return c.Cgroups(session)
+	}
+	return ""
 }
 
 func (k *Kinds) all() []Executor { return []Executor{k.Command, k.HTTP, k.Handler} }

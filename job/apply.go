@@ -28,8 +28,8 @@ type Apply struct {
 
 // GroupSpec is a group as a file has it.
 type GroupSpec struct {
-	Name  string `json:"name"`
-	Slots int    `json:"slots"`
+	Name  string `json:"name" doc:"Its name. It is not renamed."`
+	Slots int    `json:"slots" doc:"How many runs of its jobs may execute at once in the whole cluster."`
 }
 
 // Wanted is a job as a file has it.
@@ -77,16 +77,17 @@ type AppliedObject struct {
 
 // AppliedJob is a job. Of one that would be created the id and the version are zero.
 type AppliedJob struct {
-	Action  Applying
-	Job     Job // as it is, or would be
-	Changes []Change
+	Action   Applying
+	Job      Job // as it is, or would be
+	Changes  []Change
+	Warnings []string // see Spec.Warnings
 }
 
 // Change is a field that is another now. Values are JSON; one that is absent was not set, or is not any more.
 type Change struct {
-	Field   string          `json:"field"`
-	Was     json.RawMessage `json:"was,omitempty"`
-	Becomes json.RawMessage `json:"becomes,omitempty"`
+	Field   string          `json:"field" doc:"Which field, such as 'retry.attempts'."`
+	Was     json.RawMessage `json:"was,omitempty" doc:"What it was; absent if it was not set."`
+	Becomes json.RawMessage `json:"becomes,omitempty" doc:"What it is now; absent if it is not set any more."`
 }
 
 // Check fills the defaults in and returns all that is wrong, as Problems whose fields are those of a manifest, such as
@@ -288,3 +289,8 @@ func flatten(v any) map[string]json.RawMessage {
 	walk("", bytes.TrimSpace(text.Bytes()))
 	return out
 }
+
+// Conflicts are the problems of an Apply whose jobs are not at the versions that it wants.
+type Conflicts []Problem
+
+func (c Conflicts) Error() string { return Problems(c).Error() }

@@ -43,7 +43,7 @@ const (
 	ActionResume Action = "resume"
 	ActionRun    Action = "run"
 	ActionKill   Action = "kill"
-	ActionReap   Action = "reap"  // of a session that vanished, by a peer
+	ActionReap   Action = "reap"  // of a session that vanished, by a peer or its guard
 	ActionLeave  Action = "leave" // of a session that ended as it should
 )
 

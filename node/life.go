@@ -9,6 +9,7 @@ import (
 
 	"go-crontab/compensate"
 	"go-crontab/execute"
+	"go-crontab/guard"
 	"go-crontab/job"
 	"go-crontab/result"
 	"go-crontab/schedule"
@@ -19,6 +20,7 @@ import (
 type life struct {
 	n       *Node
 	session *session.Session
+	guard   *guard.Guard // nil: there is none
 
 	prepared    *schedule.Prepared
 	executing   *execute.Executing
@@ -42,8 +44,9 @@ type life struct {
 }
 
 // newLife wires the stages in the order of the trip.
-func (n *Node) newLife(s *session.Session) *life {
-	l := &life{n: n, session: s, prepared: schedule.NewPrepared(), over: make(chan struct{})}
+func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
+	l := &life{n: n, session: s, guard: g, prepared: schedule.NewPrepared(), over: make(chan struct{})}
+	takes := taker{s, l.isGuarded}
 	commands, stop := context.WithCancelCause(context.Background())
 	l.stopCommands = stop
 
@@ -70,11 +73,11 @@ func (n *Node) newLife(s *session.Session) *life {
 	})
 	l.places = &schedule.Places{DB: n.db, Lookout: l.lookout, Labels: job.WithHandlers(n.labels(), n.cfg.Handlers.Keys()), Members: s.Membership, Log: n.log}
 	l.claimer = schedule.NewClaimer(schedule.Claimer{
-		DB: n.db, Exclusion: n.exclusion, Session: taker{s}, Places: l.places, Prepared: l.prepared, Lookout: l.lookout, Executing: l.executing,
+		DB: n.db, Exclusion: n.exclusion, Session: takes, Places: l.places, Prepared: l.prepared, Lookout: l.lookout, Executing: l.executing,
 		LookAhead: n.cfg.LookAhead, Cap: n.cfg.Cap, Slots: n.cfg.Slots, Log: n.log,
 	})
 	l.starter = schedule.NewStarter(schedule.Starter{
-		Exclusion: n.exclusion, Session: taker{s}, Places: l.places, Prepared: l.prepared, Executing: l.executing, Slots: n.cfg.Slots,
+		Exclusion: n.exclusion, Session: takes, Places: l.places, Prepared: l.prepared, Executing: l.executing, Slots: n.cfg.Slots,
 		Flush: n.recorder.Push, Freed: func() { l.compensator.Wake() }, Woken: func() { l.claimer.Wake() }, Log: n.log,
 	})
 	l.sweeper = &schedule.Sweeper{DB: n.db, Session: s, Lookout: l.lookout, Places: l.places, Woken: func() { l.claimer.Wake() }, Backfill: func() { l.feeder.Wake() }, Log: n.log}
@@ -94,10 +97,18 @@ func (l *life) load() (prepared, executing int) { return l.prepared.Len(), l.exe
 // run lives until the session is lost or ctx asks for a drain. When it returns, no command of the session lives and
 // none of its loops runs.
 func (l *life) run(ctx, hard context.Context) {
+	guarding, unguard := context.WithCancel(context.Background())
+	var guards sync.WaitGroup
+	if l.guard != nil {
+		guards.Go(func() { l.guard.Run(guarding) })
+	}
+	defer func() { unguard(); guards.Wait() }() // the next session has its own
+
 	// Whatever else hangs, a lost session kills its commands at once: first they are asked, then they are not.
 	lost, killed := l.session.Context(), make(chan struct{})
 	disarm := context.AfterFunc(lost, func() {
 		defer close(killed)
+		l.guardLost()
 		l.kill(l.session.Timings.Grace, context.Cause(lost))
 	})
 
@@ -135,8 +146,11 @@ func (l *life) run(ctx, hard context.Context) {
 		l.awaitCommands()
 		close(l.over)
 		<-killed // a kill that comes late would hit the commands of the next session
+		l.guardSweep(l.session.Timings.Expiry)
+		l.guardOver()
 		return
 	}
+	l.guardOver()
 	close(l.over)
 	disarm()
 	l.session.Lose(ErrStopped)
@@ -179,12 +193,15 @@ func (l *life) drainCommands(hard context.Context) {
 		return
 	}
 	l.n.log.Warn("killing the commands that are still running", "executing", l.executing.Len())
+	l.guardLost()
 	go l.kill(killGrace, ErrStopped)
 	dead, cancelDead := context.WithTimeout(l.session.Context(), 3*killGrace)
 	defer cancelDead()
 	if err := l.executing.Wait(dead); err != nil {
 		l.n.log.Error("commands survive", "executing", l.executing.Len(), "error", err)
+		return
 	}
+	l.guardSweep(killGrace)
 }
 
 // killGrace is what commands get between SIGTERM and SIGKILL when the node stops.

@@ -16,7 +16,7 @@ type Use int
 // The uses.
 const (
 	Answer  Use = iota // what is written always is required; further fields may come with later versions
-	Request            // hardly anything is required; other fields are refused
+	Request            // what is written always is required, unless Needs says otherwise; other fields are refused
 	Patch              // a JSON merge patch: nothing is required, and null removes
 )
 
@@ -32,6 +32,8 @@ type Reflector struct {
 	Named map[reflect.Type]Named
 	// Name names the component of a struct.
 	Name func(reflect.Type) string
+	// Needs are the fields that requests must have, of types for which these are not all that are always written.
+	Needs map[reflect.Type][]string
 	// Instead may give the schema of a struct's field, in place of that of its type. name is that in JSON.
 	Instead func(owner reflect.Type, name string, use Use) *Schema
 	// Field completes the schema of a field.
@@ -147,29 +149,15 @@ func (r *Reflector) object(t reflect.Type, use Use, made *Schema) {
 		if r.Field != nil {
 			r.Field(t, name, use, s)
 		}
-		switch use {
-		case Answer:
-			if always {
-				made.Required = append(made.Required, name)
-			}
-			if always && f.Type.Kind() == reflect.Pointer {
-				s = s.Nullable()
-			}
-		case Patch:
+		if always && use != Patch {
+			made.Required = append(made.Required, name)
+		}
+		if use == Patch || use == Answer && always && f.Type.Kind() == reflect.Pointer {
 			s = s.Nullable()
 		}
 		made.Properties.Set(name, s)
 	}
-}
-
-// Require adds fields that must be given to a schema for requests. It panics if it has no such field.
-func (s *Schema) Require(names ...string) {
-	for _, name := range names {
-		if _, ok := s.Properties.Get(name); !ok {
-			panic(fmt.Sprintf("openapi: there is no field %s to be required", name))
-		}
-		if !slices.Contains(s.Required, name) {
-			s.Required = append(s.Required, name)
-		}
+	if needs, ok := r.Needs[t]; ok && use == Request {
+		made.Required = needs
 	}
 }
