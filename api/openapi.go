@@ -23,6 +23,7 @@ const (
 	tagHandlers  = "Handlers"
 	tagCluster   = "Cluster"
 	tagAccess    = "Access"
+	tagSecrets   = "Secrets"
 	tagNode      = "This node"
 )
 
@@ -38,6 +39,7 @@ var tags = []openapi.Tag{
 	{Name: tagHandlers, Description: "Go functions of programs that embed a node."},
 	{Name: tagCluster, Description: "The cluster, pauses of apps and of all of it, and who changed what."},
 	{Name: tagAccess, Description: "Who asks, and tokens: who may do what."},
+	{Name: tagSecrets, Description: "What jobs use and nobody may read."},
 	{Name: tagNode, Description: "The node that answers, and this reference."},
 }
 

@@ -50,6 +50,7 @@ var (
 	unreadable       = kind{"unreadable", http.StatusConflict, "The stored definition cannot be read"}
 	keyReused        = kind{"key-reused", http.StatusConflict, "The Idempotency-Key was used before"}
 	inUse            = kind{"in-use", http.StatusConflict, "Jobs refer to it"}
+	noSecretKey      = kind{"no-secret-key", http.StatusConflict, "This node has no key for secrets"}
 	hasEnded         = kind{"has-ended", http.StatusConflict, "The run has ended"}
 	tooLarge         = kind{"too-large", http.StatusRequestEntityTooLarge, "The body is too large"}
 	unsupportedMedia = kind{"unsupported-media-type", http.StatusUnsupportedMediaType, "The body must be JSON"}

@@ -24,6 +24,8 @@ var examples = map[reflect.Type]string{
 	of[explanation](): `{"at": "2027-01-31T02:00:00Z", "due": true, "cause": "paused", "answer": "The job is paused since 2027-01-30T18:00:00Z by alice (new disks), and has no due times until somebody resumes it.",
 		"pause": {"scope": "job", "by": "alice", "reason": "new disks", "since": "2027-01-30T18:00:00Z"}}`,
 	of[outputView]():   `{"id": "6f9619ff-8b86-d011-b42d-00cf4fc964ff-12", "state": "running", "from": 0, "next": 8, "bytes": 8, "text": "dumping\n"}`,
+	of[secretView]():   `{"name": "pg", "app": "billing", "key": "5f1c9ab0e2d47c31", "key_state": "current", "created": "2026-11-02T09:15:27.104Z", "updated": "2027-01-12T13:40:02.55Z", "updated_by": "alice"}`,
+	of[rotatedView]():  `{"key": "5f1c9ab0e2d47c31", "rotated": 12, "failed": []}`,
 	of[groupView]():    `{"name": "warehouse", "slots": 2, "executing": 1, "waiting": 0, "jobs": 5, "created": "2026-11-02T09:15:27.104Z", "updated": "2026-11-02T09:15:27.104Z"}`,
 	of[backfillView](): `{"id": "3", "job_id": "17", "from": "2026-01-01T00:00:00Z", "to": "2026-01-31T23:59:59Z", "parallel": 2, "missing": true, "state": "running", "total": 31, "planned": 12, "left_out": 4, "ended": 10, "outcomes": {"failed": 1, "succeeded": 9}, "who": "alice", "created": "2027-01-30T14:20:05.221Z", "updated": "2027-01-30T14:31:40.07Z"}`,
 	of[calendarView](): calendarAnswer + `}`,
@@ -32,6 +34,10 @@ var examples = map[reflect.Type]string{
 	of[job.DayState](): `{"date": "2027-02-13", "weekday": "sat", "state": "makeup", "as": "mon-fri", "why": "make-up workday"}`,
 	of[nodeView](): `{"name": "node-1", "state": "ready", "labels": {"zone": "a"}, "handlers": ["billing/close-day"], "cordoned": false, "draining": false, "drained": false,
 		"prepared": 3, "executing": 1, "slots": 100, "sessions": [{"id": "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "address": "10.0.0.4:8610", "version": "v1.0.0", "started": "2027-01-30T02:00:00Z", "beat_age_ms": 810}]}`,
+	of[applyView](): `{"dry_run": false, "changed": 2, "groups": [{"name": "warehouse", "action": "unchanged"}], "calendars": [], "jobs": [
+		{"id": "17", "app": "shop", "name": "load orders", "action": "updated", "version": 4, "changes": [{"field": "schedule", "was": "*/10 * * * *", "becomes": "*/5 * * * *"}]},
+		{"id": "12", "app": "shop", "name": "prices", "action": "deleted"}]}`,
+	of[exportView]():  `{"items": [{"app": "shop", "name": "load orders", "schedule": "*/5 * * * *", "command": "load-orders", "group": "warehouse"}]}`,
 	of[handlerView](): `{"handler": "billing/close-day", "nodes": ["node-1", "node-2"], "jobs": 2, "disabled": false}`,
 	of[clusterView](): `{"now": "2027-01-30T14:20:05.221Z", "node": "node-1", "version": "v1.0.0", "server": "11.4.4-MariaDB", "buckets": 16, "session_expiry": "20s", "sessions": [
 		{"id": "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "node": "node-1", "address": "10.0.0.4:8610", "pid": 4711, "version": "v1.0.0", "started": "2027-01-30T02:00:00Z", "beat_at": "2027-01-30T14:20:04.411Z",

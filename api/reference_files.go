@@ -50,11 +50,9 @@ var (
 	}
 	manifestSchemaDoc = operation{
 		id: "getManifestSchema", tag: tagFiles, summary: "What files may have, as a JSON Schema", about: "For editors, of draft 2020-12.",
-		cached: true, replies: []reply{{status: http.StatusOK, about: "The schema.", media: []string{mediaSchema}}},
+		cached: true, replies: []reply{{status: http.StatusOK, about: "The schema.", media: []string{mediaJSON}}},
 	}
 )
-
-const mediaSchema = "application/schema+json"
 
 // ManifestSchema is a JSON Schema of files with jobs.
 func ManifestSchema() ([]byte, error) {
@@ -87,7 +85,7 @@ func ManifestSchema() ([]byte, error) {
 
 var manifestSchema = sync.OnceValues(func() (static, error) {
 	text, err := ManifestSchema()
-	return newStatic(mediaSchema, text), err
+	return newStatic(mediaJSON, text), err
 })
 
 // manifestSchema: GET /schema/manifest.json

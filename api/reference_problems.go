@@ -37,6 +37,8 @@ var problemTable = []problemDoc{
 		"Use a new key for each request that is not a repetition."},
 	{inUse, "Jobs refer to the object, so it cannot be deleted.",
 		"Change the jobs that `detail` names first."},
+	{noSecretKey, "The node was started without a key, so it can seal no secret.",
+		"Ask another node, or give this one a key: `--secret-key-file`."},
 	{hasEnded, "The run that is to be killed has ended.",
 		"Nothing is left to do."},
 	{tooLarge, "The body has more bytes than are taken.",

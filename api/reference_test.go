@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // operations lists what is documented, in order.
@@ -194,8 +194,7 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 		if len(places) != len(d.parameters("path")) {
 			t.Errorf("%s: its path has %d parameters, %d are documented", d, len(places), len(d.parameters("path")))
 		}
-		for _, p := range d.op["parameters"].([]any) {
-			p := p.(map[string]any)
+		for _, p := range slices.Concat(d.parameters("path"), d.parameters("query"), d.parameters("header")) {
 			if p["description"] == nil || p["in"] == "path" && p["example"] == nil {
 				t.Errorf("%s: the parameter %v has no description, or no example; a part of a path gets them in api/reference_places.go", d, p["name"])
 			}
@@ -235,7 +234,8 @@ func TestExamplesFit(t *testing.T) {
 	}
 	for _, d := range c.operations() {
 		place := "#/paths/" + escape(d.pattern) + "/" + d.method
-		for i, p := range d.op["parameters"].([]any) {
+		parameters, _ := d.op["parameters"].([]any)
+		for i, p := range parameters {
 			if p := p.(map[string]any); p["example"] != nil {
 				fits(fmt.Sprint(d, " ", p["name"]), fmt.Sprintf("%s/parameters/%d/schema", place, i), p["example"])
 			}

@@ -66,6 +66,7 @@ var limits = map[reflect.Type]map[string]limit{
 	},
 	of[job.HTTPTLS]():   {"ca": upTo(job.MaxPEM), "client_cert": upTo(job.MaxPEM), "client_key": upTo(job.MaxSecretName)},
 	of[job.HTTPSign]():  {"secret": upTo(job.MaxSecretName)},
+	of[secretBody]():    {"value": func(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, job.MaxSecret }, "app": upTo(job.MaxName)},
 	of[job.Misfire]():   {"max_count": fromTo(1, job.MaxMaxCount)},
 	of[job.Retry]():     {"attempts": fromTo(1, job.MaxAttempts)},
 	of[groupView]():     {"slots": fromTo(1, job.MaxSlots)},

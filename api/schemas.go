@@ -62,6 +62,7 @@ var schemaNames = map[reflect.Type]string{
 	of[closedView]():       "Exclusion",
 	of[downView]():         "Outage",
 	of[dueView]():          "DueTime",
+	of[changeView]():       "ChangeNote",
 	of[calendarBody]():     "Calendar",
 	of[newJobBody]():       "NewJob",
 	of[job.GroupSpec]():    "ManifestGroup",

@@ -16,6 +16,7 @@ import (
 
 	"go-crontab/auth"
 	"go-crontab/job"
+	"go-crontab/secret"
 	"go-crontab/sql"
 
 	"github.com/go-chi/chi/v5"
@@ -57,6 +58,8 @@ type Config struct {
 	Now    func() time.Time // MySQL's clock; zero before its first reading
 	Ready  func() error     // why the node is not ready, or nil
 
+	SecretKeys *secret.Ring // which seal secrets; nil: they can only be listed and deleted
+
 	Node    string
 	Version string
 	Listen  string   // host:port at which it listens: a Host header may name it
@@ -83,6 +86,7 @@ type Server struct {
 	public  *url.URL // nil when there is none
 	gate    *auth.Gate
 	issuer  auth.Issuer
+	secrets *secret.Store
 	rate    *auth.Limiter // of requests, nil when there is no bound
 	flows   auth.Limiter  // of sign-ins that strangers begin at the provider
 	handler http.Handler
@@ -101,7 +105,7 @@ func New(cfg Config) *Server {
 	if cfg.Rate == 0 {
 		cfg.Rate = DefaultRate
 	}
-	s := &Server{cfg: cfg, gate: auth.NewGate(cfg.DB, cfg.Log), issuer: auth.Issuer{DB: cfg.DB}, flows: auth.Limiter{Every: 2 * time.Second, Burst: 20}}
+	s := &Server{cfg: cfg, gate: auth.NewGate(cfg.DB, cfg.Log), issuer: auth.Issuer{DB: cfg.DB}, secrets: &secret.Store{DB: cfg.DB, Keys: cfg.SecretKeys}, flows: auth.Limiter{Every: 2 * time.Second, Burst: 20}}
 	if u, err := url.Parse(cfg.PublicURL); err == nil && u.Host != "" {
 		s.public = u
 		cfg.Hosts = append(slices.Clone(cfg.Hosts), u.Host)
@@ -270,6 +274,11 @@ func (s *Server) table() []route {
 		{"POST", "/api/v1/logout", may(viewer, shared), s.logout, &logoutDoc},
 		{"GET", "/api/v1/login/oidc", open, s.beginOIDC, &beginOIDCDoc},
 		{"GET", "/api/v1/login/oidc/callback", open, s.endOIDC, &endOIDCDoc},
+
+		{"GET", "/api/v1/secrets", may(viewer, filtered), s.listSecrets, &listSecretsDoc},
+		{"PUT", "/api/v1/secrets/{name}", may(admin, inBody), s.putSecret, &putSecretDoc},
+		{"DELETE", "/api/v1/secrets/{name}", may(admin, inBody), s.deleteSecret, &deleteSecretDoc},
+		{"POST", "/api/v1/secrets/rotate", may(admin, whole), s.rotateSecrets, &rotateSecretsDoc},
 
 		{"GET", "/api/v1/tokens", may(admin, whole), s.listTokens, &listTokensDoc},
 		{"POST", "/api/v1/tokens", may(admin, whole), s.createToken, &createTokenDoc},

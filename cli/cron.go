@@ -245,4 +245,3 @@ func completeZones(_ *cobra.Command, _ []string, typed string) ([]cobra.Completi
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
-

@@ -38,6 +38,9 @@ func (d *dev) openDatabase(ctx context.Context) (dsn string, err error) {
 	if m.From != m.To {
 		d.say("%s", m)
 	}
+	if err := d.takeSecretKey(); err != nil {
+		return "", fmt.Errorf("key of secrets: %w", err)
+	}
 	return dsn, d.takeToken(ctx, db)
 }
 

@@ -138,7 +138,7 @@ func (m *member) start() (*exec.Cmd, func(), error) {
 		return nil, nil, err
 	}
 	cmd := exec.Command(self, "serve", "--stop-on-eof", "--node", m.name, "--listen", fmt.Sprintf("127.0.0.1:%d", m.port),
-		"--state-dir", filepath.Join(m.data, "nodes", m.name), "--session-expiry", m.expiry.String(),
+		"--state-dir", filepath.Join(m.data, "nodes", m.name), "--session-expiry", m.expiry.String(), "--"+secretKeyFlag, m.secretKeyFile(),
 		"--tls-cert", "", "--tls-key", "", "--http-allow", devHTTPAllow(), "--log-format", "json", "--log-level", m.level)
 	cmd.Env = append(os.Environ(), "GOCRONTAB_DSN="+m.dsn)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

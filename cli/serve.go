@@ -14,6 +14,7 @@ import (
 	"go-crontab/api"
 	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/secret"
 	"go-crontab/session"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,8 @@ type serveSettings struct {
 	cgroup    string
 	httpAllow []string
 	secrets   string
+	keyFile   string // of secrets,
+	keys      *secret.Ring
 	stopOnEOF bool
 	access    accessSettings
 	logging
@@ -87,8 +90,10 @@ run as the node's own, which then must be listed too (default as anybody, if the
 (default the node's own, if systemd has delegated it)`)
 	flags.StringSliceVar(&s.httpAllow, "http-allow", nil, `what HTTP jobs may call beside public addresses: 10.0.0.0/8, [fd00::1]:8080,
 intranet.example, *.intranet.example:8080; may be repeated, or separated by commas`)
-	flags.StringVar(&s.secrets, "secrets-dir", "", `folder with a file for each secret that HTTP jobs name (default none; then, and
-for what it lacks, GOCRONTAB_SECRET_<NAME>)`)
+	flags.StringVar(&s.secrets, "secrets-dir", "", `folder with a file for each secret that HTTP jobs sign with and the cluster keeps none of
+(default none; then, and for what it lacks, GOCRONTAB_SECRET_<NAME>)`)
+	flags.StringVar(&s.keyFile, secretKeyFlag, "", `file with the key of the cluster's secrets, the same on all nodes; "go-crontab secret keygen"
+prints one (default GOCRONTAB_SECRET_KEY, the key itself, or none)`)
 	s.access.flags(flags)
 	s.logging.flags(flags)
 	flags.BoolVar(&s.stopOnEOF, "stop-on-eof", false, "drain when standard input ends")
@@ -151,6 +156,9 @@ func (s *serveSettings) serve(c *console) error {
 	if err != nil {
 		return err
 	}
+	if s.keys, err = secretKeys(s.keyFile, log); err != nil {
+		return err
+	}
 	stop := onSignals()
 	defer stop.forget()
 	l, err := net.Listen("tcp", s.listen)
@@ -166,7 +174,7 @@ func (s *serveSettings) serve(c *console) error {
 	n, err := node.New(node.Config{
 		DSN: s.dsn, Name: s.node, Address: s.access.scheme() + "://" + l.Addr().String(), Version: readVersion().Version,
 		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
-		RunAs: s.runAs, Cgroup: s.cgroup, HTTPAllow: s.httpAllow, SecretsDir: s.secrets,
+		RunAs: s.runAs, Cgroup: s.cgroup, HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretKeys: s.keys,
 	})
 	if err != nil {
 		return usageError("%w", err)
@@ -181,7 +189,7 @@ func (s *serveSettings) serve(c *console) error {
 func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *slog.Logger) error {
 	cfg := api.Config{
 		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready,
-		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log,
+		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log, SecretKeys: s.keys,
 	}
 	if err := s.access.apply(&cfg, log); err != nil {
 		return err

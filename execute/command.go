@@ -202,7 +202,7 @@ func (c *command) takeRest() (ended bool) {
 		return false
 	}
 	_ = raw.Control(func(fd uintptr) {
-		for enough := c.kept.bytes + maxRest; err == nil && c.kept.bytes < enough; {
+		for enough := c.kept.came + maxRest; err == nil && c.kept.came < enough; {
 			err = c.kept.read(nonblocking(fd))
 		}
 	})

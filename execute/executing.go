@@ -133,7 +133,7 @@ func (x *Executing) run(a *entry) {
 	x.ended[a.JobID]++
 	x.mu.Unlock()
 	run := job.Run{
-		Launch: a.Launch, JobID: a.JobID, Due: a.Due, Until: a.Due, Count: 1, Origin: a.Origin, Attempt: a.Attempt, Final: true,
+		Launch: a.Launch, JobID: a.JobID, App: a.Spec.App, Due: a.Due, Until: a.Due, Count: 1, Origin: a.Origin, Attempt: a.Attempt, Final: true,
 		Started: started, Ended: max(ended, started), Lateness: int64(started - a.DueNow), Node: x.Session.Node(), Result: result,
 	}
 	var again job.Micros

@@ -15,6 +15,8 @@ type Kinds struct {
 	Command Executor
 	HTTP    Executor
 	Handler Executor
+
+	Stored Stored // the secrets of the cluster; nil: it keeps none
 }
 
 // Execute hands the attempt on.
@@ -22,6 +24,9 @@ func (k *Kinds) Execute(ctx context.Context, a Attempt) job.Result {
 	e, kind := k.of(a)
 	if e == nil {
 		return failed(errors.New("this node executes no " + kind))
+	}
+	if uses := a.uses(); len(uses) > 0 {
+		return k.withSecrets(ctx, e, a, uses)
 	}
 	return e.Execute(ctx, a)
 }

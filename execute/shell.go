@@ -144,7 +144,7 @@ func (s *Shell) begin(g *group, a Attempt, p *plan) (_ *command, err error) {
 		a.Seat = unguarded{}
 	}
 	c := &command{Attempt: a, group: g, pipeWait: s.cfg.PipeWait, kept: newOutput(s.cfg.Keep), cgroup: p.cgroup}
-	c.kept.sink = a.Sink
+	c.kept.sink, c.kept.hiding = a.Sink, a.known.hiding()
 	defer func() {
 		if err != nil {
 			c.unstarted()
@@ -220,6 +220,8 @@ func (s *Shell) explain(err error, a Attempt, p *plan) error {
 	switch {
 	case p.cgroup != nil && ofCgroup(err):
 		return p.cgroup.explain(err)
+	case errors.Is(err, unix.E2BIG) && a.known != nil:
+		return fmt.Errorf("start bash: the command, with %d bytes, and its variables are more than the system takes; give it what is large by stdin", len(a.Command))
 	case errors.Is(err, unix.E2BIG):
 		return fmt.Errorf("start bash: the command has %d bytes, more than the system lets one argument have", len(a.Command))
 	case errors.Is(err, unix.EINVAL) && strings.ContainsRune(a.Command+a.Job+a.App, 0):

@@ -47,7 +47,7 @@ func (s *sweeper) changed(seats []taken) bool { return !slices.Equal(seats, s.la
 // found says what a sweep has found.
 type found struct {
 	clean bool // nothing that lives, or may be about to
-	fresh bool // something that was not known
+	fresh int  // processes that were not known
 }
 
 // sweep signals everything that belongs to the commands in the seats: with SIGKILL, or once with SIGTERM. groups says
@@ -87,7 +87,7 @@ func (s *sweeper) sweep(seats []taken, kill, groups bool) found {
 		if m == nil || m.start != all[pid].start {
 			m = &member{start: all[pid].start}
 			s.known[pid] = m
-			out.fresh = true
+			out.fresh++
 		}
 		switch {
 		case kill:

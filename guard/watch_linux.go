@@ -94,6 +94,7 @@ type ending struct {
 	killAt time.Duration // from then on with SIGKILL
 	nodeAt time.Duration // from then on the node, too, if it must
 	parted time.Duration // when the node was dead, or the pipe closed; 0: neither
+	found  int           // processes
 	said   bool
 	final  bool // neither the node nor a child of its can begin anything more
 }
@@ -110,7 +111,7 @@ func (w *watcher) end(now time.Duration) (bury bool) {
 		if phase == over {
 			return false
 		}
-		w.hurry(&e, now)
+		w.hurry(&e, now, phase)
 		if final := w.dead && !w.open || phase == emptied; final && !e.final {
 			e.final, looks = true, 0 // only looks behind this count
 		}
@@ -118,17 +119,17 @@ func (w *watcher) end(now time.Duration) (bury bool) {
 		if looks < 2 || now-checked > calmLook || w.changed(seats) {
 			checked = now
 			s := w.sweep(seats, now >= e.killAt, phase == inForce || w.dead)
-			if !s.clean {
+			if looks++; !s.clean {
 				looks = 0
-			} else if looks++; looks == 2 {
-				w.log.Info("guard: nothing of the session's commands lives", "after", (now - e.began).Round(time.Millisecond))
 			}
-			if s.fresh {
+			if s.fresh > 0 {
 				pause = firstLook
 			}
+			e.found += s.fresh
 		}
 		switch {
 		case looks >= 2 && w.dead && !w.open:
+			w.log.Info("guard: nothing of the node's commands lives", "processes", e.found, "after", (now - e.parted).Round(time.Millisecond))
 			w.removeCgroups()
 			return true
 		case looks >= 2 && !w.dead && phase == emptied:
@@ -151,12 +152,14 @@ func (w *watcher) end(now time.Duration) (bury bool) {
 	}
 }
 
-// hurry sees what has happened, and says it.
-func (w *watcher) hurry(e *ending, now time.Duration) {
+// hurry sees what has happened, and says what the node does not say itself.
+func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 	sent := time.Duration(w.sent.Load())
-	cause := "the session was lost"
+	cause := ""
 	if now-sent > w.Kill {
-		cause = "the lease lapsed"
+		if phase == inForce {
+			cause = "the lease lapsed, and the node does nothing"
+		}
 		w.lapsed.Store(1) // before the seats are read: who takes one later sees it
 		e.killAt = min(e.killAt, max(sent+w.Kill+w.Grace, e.began))
 		e.nodeAt = min(e.nodeAt, max(sent+w.End, e.began))
@@ -171,7 +174,7 @@ func (w *watcher) hurry(e *ending, now time.Duration) {
 	if e.parted != 0 {
 		cause = "the node died"
 	}
-	if !e.said {
+	if cause != "" && !e.said {
 		e.said = true
 		w.log.Warn("guard: killing the commands", "cause", cause, "running", len(w.read()), "lease_age", (now - sent).Round(time.Millisecond))
 	}

@@ -111,6 +111,7 @@ type Result struct {
 type Run struct {
 	Launch   Launch
 	JobID    int64
+	App      string // of its job, "" where that is not at hand
 	Due      Micros
 	Until    Micros // last due time it stands for; equals Due unless Count > 1
 	Count    int64  // due times it stands for, 1 or more

@@ -132,6 +132,7 @@ func (s *Spec) Validate() error {
 		p.add("timeout", "%s is not between 0 (none) and %s", s.Timeout, Duration(MaxTimeout))
 	}
 	s.validateOptions(&p)
+	s.validateSecrets(&p)
 	s.validateOverlap(&p)
 	s.Misfire.validate(&p)
 	s.validatePlacement(&p)

@@ -9,6 +9,7 @@ import (
 
 	"go-crontab/execute"
 	"go-crontab/job"
+	"go-crontab/secret"
 	"go-crontab/session"
 )
 
@@ -38,7 +39,8 @@ type Config struct {
 	Cgroup string   // folder of a cgroup v2 for commands with limits; "": the one of this process, if it was delegated
 
 	HTTPAllow  []string          // what HTTP jobs may call beside public addresses, see execute.HTTPConfig
-	SecretsDir string            // where the secrets are that jobs name; "": in the environment only
+	SecretsDir string            // where the node's own secrets are, for what the cluster keeps none; "": in the environment only
+	SecretKeys *secret.Ring      // opens the secrets that the cluster keeps; nil: jobs that name one fail here
 	Handlers   *execute.Handlers // what jobs call that name a handler; Handle adds to them
 	Executor   execute.Executor  // default: one that executes commands, HTTP jobs and handlers
 	Log        *slog.Logger

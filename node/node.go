@@ -14,6 +14,7 @@ import (
 	"go-crontab/lock"
 	"go-crontab/result"
 	"go-crontab/schedule"
+	"go-crontab/secret"
 	"go-crontab/session"
 	"go-crontab/sql"
 )
@@ -55,11 +56,6 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, timings: t, log: cfg.Log, clock: &session.Clock{}, executor: cfg.Executor, over: make(chan struct{})}
-	if n.executor == nil {
-		if n.executor, err = newExecutor(&cfg); err != nil {
-			return nil, err
-		}
-	}
 	if cfg.SpoolDir != "" {
 		if n.spool, err = result.OpenSpool(cfg.SpoolDir); err != nil {
 			return nil, err
@@ -70,6 +66,11 @@ func New(cfg Config) (*Node, error) {
 	}
 	if n.api, err = sql.Open(cfg.DSN, t.SQL, apiPool); err != nil {
 		return nil, err
+	}
+	if n.executor == nil {
+		if n.executor, err = newExecutor(&cfg, &secret.Reader{DB: n.api, Keys: cfg.SecretKeys}); err != nil {
+			return nil, err
+		}
 	}
 	if n.pulse, err = sql.OpenPulse(cfg.DSN, t.SQL); err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"time"
+
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -19,8 +21,13 @@ func catchUp(tx *sql.Tx, j *sql.JobRow, now job.Micros, s Session) error {
 	if err != nil {
 		return nil // it has no due times that anybody knows
 	}
-	for j.NextDue != 0 && j.NextDue <= now {
-		d := until(j, sched, j.NextDue, now, now, j.Spec.MissedAfter())
+	late := j.Spec.MissedAfter()
+	for rows := 0; j.NextDue != 0 && j.NextDue <= now; {
+		if rows >= planRows { // nobody waits for all of these: what is older becomes one record that counts them
+			late = min(late, time.Second)
+		}
+		d := until(j, sched, j.NextDue, now, now, late)
+		rows += len(d.tasks)
 		p := plans{cursors: []sql.Cursor{{JobID: j.ID, Version: j.Version, Seen: j.NextDue, Next: d.next, LastDue: d.last}}}
 		p.take(d, now, s)
 		if err := p.write(tx); err != nil {

@@ -165,6 +165,9 @@ func (e *Editor) replace(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, spec *jo
 	if err := move(tx, j, spec, live, later); err != nil {
 		return nil, err
 	}
+	if err := reconsider(tx, &j.Spec, spec, live, later, now); err != nil {
+		return nil, err
+	}
 	j.Spec, j.SpecErr, j.Error, j.NextDue = *spec, nil, "", 0
 	if j.Paused {
 		j.PausedAt, j.NextDue = now, wakeUp(j) // what a resume treats as missed is counted by the new schedule, so from now on
@@ -186,6 +189,18 @@ func (e *Editor) replace(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, spec *jo
 		return &plans{}, nil
 	}
 	return e.replan(j, d, now), nil
+}
+
+// reconsider has what waits of a job looked at once more, under its new definition: nobody would wake what waits for
+// something that does not matter any more. In another group nothing that has not begun holds a slot.
+func reconsider(tx *sql.Tx, from, to *job.Spec, live []sql.TaskRow, withdrawn func(sql.TaskRow) bool, now job.Micros) error {
+	stay := slices.DeleteFunc(slices.Clone(live), func(t sql.TaskRow) bool { return t.State == job.Executing || withdrawn(t) })
+	if from.Group != to.Group {
+		if err := tx.FreeSlots(idsWhere(stay, func(sql.TaskRow) bool { return true })); err != nil {
+			return err
+		}
+	}
+	return tx.Reconsider(stay, now)
 }
 
 func (e *Editor) replan(j *sql.JobRow, d dueTimes, now job.Micros) *plans {

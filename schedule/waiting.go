@@ -25,6 +25,7 @@ type Sweeper struct {
 	Log      *slog.Logger
 
 	rounds int
+	looked int64 // the last job that was found stuck, those before it were; 0: from the beginning
 }
 
 const (
@@ -95,8 +96,23 @@ func (s *Sweeper) expire(ctx context.Context, now job.Micros) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
+	return s.expireHalves(ctx, found, now)
+}
+
+// expireHalves ends expired tasks in one transaction. If MySQL refuses it, halves of it find out which row is to blame;
+// that one stays as it is.
+func (s *Sweeper) expireHalves(ctx context.Context, found []sql.ExpiredWait, now job.Micros) error {
+	err := s.expireBatch(ctx, found, now)
+	if !sql.BlamesRows(err) || len(found) == 1 {
+		return err
+	}
+	half := len(found) / 2
+	return errors.Join(s.expireHalves(ctx, found[:half], now), s.expireHalves(ctx, found[half:], now))
+}
+
+func (s *Sweeper) expireBatch(ctx context.Context, found []sql.ExpiredWait, now job.Micros) error {
 	woken := 0
-	err = s.DB.Tx(ctx, func(tx *sql.Tx) error {
+	err := s.DB.Tx(ctx, func(tx *sql.Tx) error {
 		jobs, err := tx.LockJobs(jobsOf(found))
 		if err != nil {
 			return err
@@ -111,6 +127,7 @@ func (s *Sweeper) expire(ctx context.Context, now job.Micros) error {
 		}
 		var ended, anew []int64
 		var runs []job.Run
+		var marks []sql.Mark
 		for _, id := range ids {
 			r, ok := rows[id]
 			if !ok || r.State != job.Waiting {
@@ -125,7 +142,10 @@ func (s *Sweeper) expire(ctx context.Context, now job.Micros) error {
 			r.Launch = s.Session.Mint()
 			run := unstarted(r.Task, job.Missed, "waited until its start deadline", now)
 			run.Node = s.Session.Node()
-			ended, runs = append(ended, id), append(runs, run)
+			ended, runs, marks = append(ended, id), append(runs, run), append(marks, markOf(r.Task))
+		}
+		if err := tx.MarkStarted(marks); err != nil {
+			return err
 		}
 		if err := tx.End(ended, runs); err != nil {
 			return err
@@ -157,11 +177,14 @@ func jobsOf(found []sql.ExpiredWait) []int64 {
 
 // wakeJobs wakes tasks that wait for runs of their job although none executes.
 func (s *Sweeper) wakeJobs(ctx context.Context, now job.Micros) error {
-	found, err := s.DB.StuckJobs(ctx, sweepBatch)
-	if err != nil || len(found) == 0 {
+	found, err := s.DB.StuckJobs(ctx, s.looked, sweepBatch)
+	if err != nil {
 		return err
 	}
-	slices.Sort(found)
+	s.looked = 0 // what is found may rightly wait: it does not keep others from being found
+	if len(found) == sweepBatch {
+		s.looked = found[len(found)-1]
+	}
 	return s.wake(ctx, func(tx *sql.Tx) (int, error) {
 		if _, err := tx.LockJobs(found); err != nil {
 			return 0, err

@@ -90,9 +90,11 @@ func (tx *Tx) Succeeded(jobID int64, dues []job.Micros) (map[job.Micros]bool, er
 	return out, err
 }
 
-// RunningBackfills lists backfills that are neither done nor cancelled, and their jobs.
-func (db *DB) RunningBackfills(ctx context.Context, limit int) ([]job.Backfill, error) {
-	return db.backfills(ctx, "b.state = 0 ORDER BY b.id LIMIT ?", limit)
+// HungryBackfills lists, in order, backfills with an id after the given one that are neither done nor cancelled, and have
+// fewer live tasks than they may have, or none left to come. It takes no lock.
+func (db *DB) HungryBackfills(ctx context.Context, after int64, limit int) ([]job.Backfill, error) {
+	const live = "(SELECT COUNT(*) FROM task t FORCE INDEX (due) WHERE t.job_id = b.job_id AND t.due BETWEEN b.first AND b.last AND t.origin = -b.id)"
+	return db.backfills(ctx, "b.state = 0 AND b.id > ? AND IF(b.next_due IS NULL, "+live+" = 0, "+live+" < b.parallel) ORDER BY b.id LIMIT ?", after, limit)
 }
 
 // Backfill returns one backfill, or ErrNotFound.

@@ -24,13 +24,14 @@ func scanGroup(rows *stdsql.Rows) (Group, error) {
 	return g, err
 }
 
-func (tx *Tx) lockGroups(cond string, args ...any) ([]Group, error) {
+// lockGroups locks the groups that an index finds, and no others: a small table would be scanned.
+func (tx *Tx) lockGroups(index, cond string, args ...any) ([]Group, error) {
 	var out []Group
 	err := tx.query("lock groups", func(rows *stdsql.Rows) error {
 		g, err := scanGroup(rows)
 		out = append(out, g)
 		return err
-	}, "SELECT "+groupColumns+" FROM grp WHERE "+cond+" ORDER BY id FOR UPDATE", args...)
+	}, "SELECT "+groupColumns+" FROM grp FORCE INDEX ("+index+") WHERE "+cond+" ORDER BY id FOR UPDATE", args...)
 	return out, err
 }
 
@@ -45,7 +46,7 @@ func (tx *Tx) LockGroups(names []string) (map[string]Group, error) {
 	for i, n := range names {
 		args[i] = n
 	}
-	rows, err := tx.lockGroups("name IN "+values(1, len(names)), args...)
+	rows, err := tx.lockGroups("name", "name IN "+values(1, len(names)), args...)
 	for _, g := range rows {
 		out[g.Name] = g
 	}
@@ -58,7 +59,7 @@ func (tx *Tx) LockGroupIDs(ids []int64) ([]Group, error) {
 		return nil, nil
 	}
 	list, args := in(nil, ids)
-	return tx.lockGroups("id IN "+list, args...)
+	return tx.lockGroups("PRIMARY", "id IN "+list, args...)
 }
 
 // SlotHolders lists the tasks that hold a slot of groups, by group: those that execute, and those that were woken and
@@ -104,6 +105,9 @@ func (tx *Tx) FreeSlots(taskIDs []int64) error {
 	return err
 }
 
+// wakeMost is how many tasks of a group one transaction wakes: the sweeper finds the others.
+const wakeMost = 500
+
 // WakeGroups gives the free slots of groups, whose rows this transaction has locked, to the tasks that come next. It
 // returns how many it woke.
 func (tx *Tx) WakeGroups(groups []Group, now job.Micros) (int, error) {
@@ -128,7 +132,7 @@ func (tx *Tx) WakeGroups(groups []Group, now job.Micros) (int, error) {
 			next, slots = append(next, id), append(slots, Slot{id, g.ID})
 			return err
 		}, "SELECT t.id FROM waiting w FORCE INDEX (grp) STRAIGHT_JOIN task t ON t.id = w.task_id WHERE w.kind = 2 AND w.group_id = ? AND t.state = 3"+
-			" ORDER BY w.turn, w.due, w.task_id LIMIT ?", g.ID, free)
+			" ORDER BY w.turn, w.due, w.task_id LIMIT ?", g.ID, min(free, wakeMost))
 		if err != nil {
 			return 0, err
 		}

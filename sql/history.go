@@ -18,7 +18,7 @@ const maxOutputBytes = 2 << 20
 // InsertRuns writes the records of runs, and what was kept of their output. A due time and attempt that has its
 // record already is a duplicate key error: no task ends twice.
 func (tx *Tx) InsertRuns(runs []job.Run) error {
-	const columns = 19
+	const columns = 21
 	for part := range slices.Chunk(runs, 500) {
 		args := make([]any, 0, len(part)*columns)
 		for i := range part {
@@ -26,14 +26,17 @@ func (tx *Tx) InsertRuns(runs []job.Run) error {
 			args = append(args, r.JobID, int64(r.Due), r.Origin, r.Attempt, r.Launch.Session[:], r.Launch.N, r.Final,
 				int8(r.Outcome), cut(r.Reason, 512), r.ExitCode, r.Signal, int64(r.Until), r.Count,
 				int64(r.Started), int64(r.Ended), r.Lateness, r.Node, r.Output.Bytes,
-				len(r.Output.Head)+len(r.Output.Tail))
+				len(r.Output.Head)+len(r.Output.Tail), appNumber(r.App), triggerOf(r.Origin))
 		}
 		_, err := tx.exec("insert runs", "INSERT INTO history (job_id, due, origin, attempt, session_id, launch, final,"+
-			" outcome, reason, exit_code, sig, due_last, due_count, started, ended, lateness, node, output_bytes, output_kept) VALUES "+
+			" outcome, reason, exit_code, sig, due_last, due_count, started, ended, lateness, node, output_bytes, output_kept, app, trig) VALUES "+
 			values(len(part), columns), args...)
 		if err != nil {
 			return err
 		}
+	}
+	if err := tx.noteRuns(runs); err != nil {
+		return err
 	}
 	return tx.insertOutputs(runs)
 }

@@ -60,7 +60,7 @@ func jobRows(out *[]JobRow) func(*stdsql.Rows) error {
 // InsertJob writes a new job and returns its id. A living job of the same app and name is ErrExists.
 func (tx *Tx) InsertJob(j *job.Job, spec string) (int64, error) {
 	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO job (app, name, hash, place, version, spec, paused, held, paused_at, paused_by, pause_reason, pause_until,"+
-		" next_due, last_due, error, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?)",
+		" next_due, last_due, error, created, updated, listed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?, 1)",
 		j.Spec.App, j.Spec.Name, j.Hash, j.Place, j.Version, spec, j.Paused, j.Held, int64(j.PausedAt), cut(j.PausedBy, 128), j.PauseReason, int64(j.PauseUntil),
 		int64(j.NextDue), int64(j.LastDue), j.Error, int64(j.Created), int64(j.Updated))
 	if isDuplicate(err) {
@@ -69,13 +69,29 @@ func (tx *Tx) InsertJob(j *job.Job, spec string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("insert job: %w", err)
 	}
-	return r.LastInsertId()
+	id, err := r.LastInsertId()
+	if err != nil {
+		return 0, err
+	}
+	if err := tx.list([]listing{listingOf(id, j.Spec.Name, &j.Spec)}); err != nil {
+		return 0, err
+	}
+	return id, tx.keepVersion(id, j.Version, j.Updated, spec)
 }
 
 // UpdateJob writes a job whose row this transaction has locked. LastDue is only ever raised.
 func (tx *Tx) UpdateJob(j *job.Job, spec string) error {
+	was, err := tx.readStored(j.ID)
+	if err != nil {
+		return err
+	}
+	if was.spec != spec {
+		if err := tx.keepFirst(j.ID); err != nil {
+			return err
+		}
+	}
 	n, err := tx.exec("update job", "UPDATE job SET app = ?, name = ?, living = IF(?, NULL, 1), place = ?, version = ?, spec = ?, paused = ?, held = ?, paused_at = ?,"+
-		" paused_by = ?, pause_reason = ?, pause_until = ?, replan = 0, next_due = NULLIF(?, 0), last_due = GREATEST(last_due, ?), error = ?, updated = ?"+
+		" paused_by = ?, pause_reason = ?, pause_until = ?, replan = 0, next_due = NULLIF(?, 0), last_due = GREATEST(last_due, ?), error = ?, updated = ?, finished = 0, listed = 1"+
 		" WHERE id = ? AND version < ?",
 		j.Spec.App, j.Spec.Name, j.Deleted, j.Place, j.Version, spec, j.Paused, j.Held, int64(j.PausedAt), cut(j.PausedBy, 128), j.PauseReason, int64(j.PauseUntil),
 		int64(j.NextDue), int64(j.LastDue), cut(j.Error, 512), int64(j.Updated), j.ID, j.Version)
@@ -85,7 +101,15 @@ func (tx *Tx) UpdateJob(j *job.Job, spec string) error {
 	if err == nil && n != 1 {
 		err = fmt.Errorf("update job %d: %w", j.ID, ErrMoved)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if was.spec != spec {
+		if err := tx.keepVersion(j.ID, j.Version, j.Updated, spec); err != nil {
+			return err
+		}
+	}
+	return tx.relist(was, j, spec)
 }
 
 // LockJobs locks rows of jobs, in the order of their ids, and returns them by id.

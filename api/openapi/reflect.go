@@ -103,7 +103,7 @@ var quoted = regexp.MustCompile(`(^|[ (])'([^']+)'`)
 func (r *Reflector) component(t reflect.Type, name string, fill func(*Schema)) *Schema {
 	if other, ok := r.types[name]; ok {
 		if other != t {
-			panic(fmt.Sprintf("openapi: %s and %s both want to be called %s", other, t, name))
+			panic(fmt.Sprintf("openapi: %s and %s both want to be called %s; name one of them otherwise", other, t, name))
 		}
 		return Refer(name)
 	}

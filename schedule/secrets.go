@@ -1,0 +1,30 @@
+package schedule
+
+import (
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// referToSecrets writes down which secrets a job names. Those that only the cluster can have must be there and for the
+// job's app; they stay while the job's row is being written, because a delete looks for the reference under the lock of
+// the secret's row. A name that a node may know by itself is written down as well: the cluster may get such a secret.
+func referToSecrets(tx *sql.Tx, id int64, from, to *job.Spec) error {
+	names := job.SecretNames(to.SecretUses())
+	if from.App == to.App && slices.Equal(names, job.SecretNames(from.SecretUses())) {
+		return nil
+	}
+	apps, err := tx.ShareSecrets(names)
+	if err != nil {
+		return err
+	}
+	if p := to.MissingSecrets(apps); p != nil {
+		return p
+	}
+	refs := make([]string, len(names))
+	for i, n := range names {
+		refs[i] = string(n)
+	}
+	return tx.SetRefs(sql.RefSecret, id, refs)
+}
