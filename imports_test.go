@@ -33,13 +33,14 @@ var mayImport = map[string][]string{
 	"auth": {"job", "sql"},                                          // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
 	"api":  {"job", "secret", "sql", "auth", "api/openapi", "docs"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
-	"cli": {"job", "secret", "sql", "auth", "session", "node", "api", "internal/privatedb"},
+	"cli": {"job", "secret", "sql", "auth", "session", "node", "api", "manifest", "crontab", "internal/privatedb"},
 	".":   {"cli"},
 
 	"api/openapi": {}, // documents about an API, and schemas of Go types
 	"docs":        {}, // holds the page whose words on fields of jobs the API's reference repeats
 
 	"client":          {"job"}, // for programs without a node: the public API and nothing else
+	"crontab":         {"job"}, // reads crontabs, and says what their lines are as jobs
 	"manifest":        {},      // reads and writes files; what a job may have is the server's affair
 	"examples/embed":  {"job", "node", "api", "sql"},
 	"examples/client": {"job", "client"},

@@ -302,12 +302,15 @@ func (s *site) refusal(place []string, name string, value any) string {
 		}
 	}
 	switch {
+	case name == "client_key":
+		inner["client_cert"] = "goes with it"
+		fallthrough
+	case len(place) == 2 && place[0] == "http":
+		body["http"] = object{"url": "https://example.com/", place[1]: inner}
 	case first == "payload":
 		body["handler"] = "h"
 	case len(place) == 1 && place[0] == "http" && name != "url":
 		inner["url"] = "https://example.com/"
-	case len(place) == 2 && place[0] == "http":
-		body["http"] = object{"url": "https://example.com/", place[1]: inner}
 	}
 	if body["http"] == nil {
 		maps.Copy(body, wrap(place, inner).(object))

@@ -132,6 +132,7 @@ func TestFailedChanges(t *testing.T) {
 	s := start(t, nil)
 	s.create("there", nil)
 	editor := &broken{}
+	s.madeUp = true
 	s.cfg.Editor = func() api.Editor { return editor }
 	s.serve()
 	for name, tc := range map[string]struct {
@@ -180,6 +181,7 @@ func TestHalfAChange(t *testing.T) {
 	s.create("there", nil)
 	s.create("paused", object{"paused": true})
 	editor := &broken{err: errors.New("begin: connection refused"), version: 2}
+	s.madeUp = true
 	s.cfg.Editor = func() api.Editor { return editor }
 	s.serve()
 	editor.fine = "Pause"
@@ -314,6 +316,7 @@ func TestDatabaseDies(t *testing.T) {
 func (s *site) hang(ctx context.Context, method, path string) {
 	req := httptest.NewRequestWithContext(ctx, method, s.url+path, nil)
 	req.RequestURI = ""
+	req.Header.Set("Authorization", "Bearer "+s.token)
 	if resp, err := s.http.Do(req); err == nil {
 		resp.Body.Close()
 	}

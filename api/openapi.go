@@ -53,6 +53,7 @@ const (
 	mediaHTML    = "text/html"
 	mediaCSV     = "text/csv"
 	mediaICS     = "text/calendar"
+	mediaAny     = "*/*"
 	mediaYAML    = "application/yaml"
 	mediaCSS     = "text/css"
 	mediaScript  = "text/javascript"

@@ -66,7 +66,7 @@ var (
 		id: "importCalendar", tag: tagCalendars, summary: "Import days from a file",
 		about: "Takes the days of a file into a calendar, and makes the calendar if there is none. Of a file with which something is wrong nothing is taken.",
 		query: []parameter{importFormat, importMode, importWorkday, importDry},
-		body: &requestBody{files: []string{mediaCSV, mediaICS}, about: "The file.",
+		body: &requestBody{files: []string{mediaCSV, mediaICS, mediaAny}, about: "The file. With `format` it may be of any type.",
 			example: "date,end,kind,note\n2027-06-09,,exclude,Dragon Boat Festival\n2027-09-18,,include,make-up workday\n"},
 		replies: putReplies[importView](), changes: true, problems: []kind{changed, unreadable},
 	}

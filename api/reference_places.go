@@ -20,6 +20,7 @@ var pathParts = map[place]pathPart{
 	"calendars/{name}": {"The name of the calendar.", "china", nil, job.MaxName},
 	"nodes/{name}":     {"The name of the node.", "node-1", nil, job.MaxName},
 	"handlers/{key}":   {"The key of the handler. A slash in it is sent as `%2F`.", "billing%2Fclose-day", nil, job.MaxHandlerKey},
+	"secrets/{name}":   {"The name of the secret.", "shop-hook", nil, job.MaxSecretName},
 	"docs/{file}":      {"The name of the file.", "reference.css", nil, 0},
 }
 

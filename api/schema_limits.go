@@ -11,7 +11,7 @@ import (
 func limitField(owner reflect.Type, name string, use openapi.Use, s *openapi.Schema) {
 	if use == openapi.Answer {
 		if words := answerWords[owner][name]; words != nil {
-			s.Enum = openapi.Words(words...).Enum
+			s.Ref, s.Type, s.Enum = "", openapi.Types{openapi.String}, openapi.Words(words...).Enum
 		}
 		return
 	}
@@ -82,10 +82,14 @@ var limits = map[reflect.Type]map[string]limit{
 	of[job.CalendarDay]():   {"note": upTo(job.MaxCalendarNote)},
 }
 
-// answerWords are the words of fields of answers that no type lists.
+// answerWords are the words of fields of answers for which no type lists them all. Those of a job are empty if its
+// definition cannot be read.
 var answerWords = map[reflect.Type]map[string][]string{
 	of[explanation](): {"cause": causes()},
-	of[jobView]():     {"on_lost": {job.LostFail, job.LostRerun}},
+	of[jobView](): {
+		"overlap": {string(job.OverlapSkip), string(job.OverlapQueue), string(job.OverlapReplace), string(job.OverlapAllow), ""},
+		"on_lost": {job.LostFail, job.LostRerun, ""},
+	},
 }
 
 // needed are the fields that requests must have, of bodies that can be what an answer was, or a whole definition.

@@ -39,7 +39,7 @@ func (d *dev) openDatabase(ctx context.Context) (dsn string, err error) {
 		d.say("%s", m)
 	}
 	if err := d.takeSecretKey(); err != nil {
-		return "", fmt.Errorf("key of secrets: %w", err)
+		return "", err
 	}
 	return dsn, d.takeToken(ctx, db)
 }

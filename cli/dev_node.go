@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"go-crontab/node"
 )
 
 // member is one node of dev: a process that is started again when it dies.
@@ -80,7 +82,12 @@ func (m *member) mourn(ended error, pause time.Duration) {
 }
 
 // takeover is how long it takes until the last peer knows that a node is dead.
-func (d *dev) takeover() time.Duration { return (d.expiry + 2*time.Second).Round(time.Second) }
+func (d *dev) takeover() time.Duration {
+	if node.HasGuard {
+		return 2 * time.Second
+	}
+	return (d.expiry + 2*time.Second).Round(time.Second)
+}
 
 func (m *member) lastPID() int {
 	m.mu.Lock()

@@ -158,7 +158,7 @@ func TestDev(t *testing.T) {
 	if err := syscall.Kill(d.pids[victim], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	d.says(fmt.Sprintf(`\[dev\] +%s \(pid %d\) died: signal: killed; the others take over within about 7s, and it starts again in 3s`, victim, d.pids[victim]), 15*time.Second)
+	d.says(fmt.Sprintf(`\[dev\] +%s \(pid %d\) died: signal: killed; the others take over within about 2s, and it starts again in 3s`, victim, d.pids[victim]), 15*time.Second)
 	await(t, "the others go on", 15*time.Second, func() bool {
 		runs := d.runs("tick")
 		return len(runs) > 0 && runs[0].Outcome == "succeeded" && runs[0].Due.After(killed.Add(time.Second))

@@ -67,7 +67,7 @@ func secretList(c *console) *cobra.Command {
 func secretSet(c *console) *cobra.Command {
 	var file, app string
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Make a secret, or give it another value", Args: wants(1, 1, "the NAME"),
+		Use: "set NAME", Short: "Make a secret, or give it another value", Args: nameAlone,
 		Long: `Make a secret, or give it another value. The value is read from a file or from standard input, at a terminal without
 showing it; never from the command line, which others can see. Line breaks at its end are left out.
 
@@ -101,6 +101,14 @@ they write has *** in its place.`,
 		})
 	}
 	return cmd
+}
+
+// nameAlone is for a command to which some may want to give a value that must not stand there, nor be repeated.
+func nameAlone(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("%s: too much is given; the value is read from standard input or --from-file: all users of this machine can see a command line", cmd.CommandPath())
+	}
+	return wants(1, 1, "the NAME")(cmd, args)
 }
 
 // readSecret reads a value from where it is.

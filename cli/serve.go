@@ -33,6 +33,7 @@ type serveSettings struct {
 	labels    []string
 	runAs     []string
 	cgroup    string
+	noGuard   bool
 	httpAllow []string
 	secrets   string
 	keyFile   string // of secrets,
@@ -68,7 +69,7 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
 }
 
 // serveFlags are those that can be given as variables, beside the DSN.
-var serveFlags = []string{"listen", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as-allow", "cgroup", "http-allow", "secrets-dir", "log-level", "log-format"}
+var serveFlags = []string{"listen", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as-allow", "cgroup", "no-guard", "http-allow", "secrets-dir", "log-level", "log-format"}
 
 func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -88,6 +89,8 @@ repeated, or separated by commas (GOCRONTAB_LABELS)`)
 run as the node's own, which then must be listed too (default as anybody, if the node runs as root)`)
 	flags.StringVar(&s.cgroup, "cgroup", "", `folder of a cgroup v2 that is the node's alone, for jobs with limits of memory, cpu or pids
 (default the node's own, if systemd has delegated it)`)
+	flags.BoolVar(&s.noGuard, "no-guard", false, `start no helper that kills the commands if this process is killed, crashes or is stopped, and has
+others take over at once`)
 	flags.StringSliceVar(&s.httpAllow, "http-allow", nil, `what HTTP jobs may call beside public addresses: 10.0.0.0/8, [fd00::1]:8080,
 intranet.example, *.intranet.example:8080; may be repeated, or separated by commas`)
 	flags.StringVar(&s.secrets, "secrets-dir", "", `folder with a file for each secret that HTTP jobs sign with and the cluster keeps none of
@@ -174,7 +177,7 @@ func (s *serveSettings) serve(c *console) error {
 	n, err := node.New(node.Config{
 		DSN: s.dsn, Name: s.node, Address: s.access.scheme() + "://" + l.Addr().String(), Version: readVersion().Version,
 		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
-		RunAs: s.runAs, Cgroup: s.cgroup, HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretKeys: s.keys,
+		RunAs: s.runAs, Cgroup: s.cgroup, NoGuard: s.noGuard, HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretKeys: s.keys,
 	})
 	if err != nil {
 		return usageError("%w", err)

@@ -209,7 +209,7 @@ func (t *masking) next(out, p []byte) []byte {
 
 // hide notes a span that ends here. It may have those in it that were found before.
 func (t *masking) hide(s span) {
-	for len(t.found) > 0 && t.found[len(t.found)-1].to >= s.from {
+	for len(t.found) > 0 && t.found[len(t.found)-1].to > s.from {
 		last := t.found[len(t.found)-1]
 		s.from = min(s.from, last.from)
 		t.found = t.found[:len(t.found)-1]

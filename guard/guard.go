@@ -238,9 +238,21 @@ func (g *Guard) Renewed(sent time.Duration) { g.memory.sent.Store(int64(sent)) }
 // Lapsed tells whether the guard took the lease for lapsed, and so may have killed commands.
 func (g *Guard) Lapsed() bool { return g.memory.lapsed.Load() != 0 }
 
-// Lost says that the session is lost, before anything is killed for that. From now on seats that are left stay taken:
-// what has left its process group is still to be killed.
-func (g *Guard) Lost() { g.become(losing) }
+// Lost says that the session is lost, before anything is killed for that. It waits a moment for the guard to see who
+// belongs to whom, while parents live. From now on seats that are left stay taken: what has left its process group is
+// still to be killed.
+func (g *Guard) Lost() {
+	g.become(losing)
+	for end := time.Now().Add(noteTime); g.memory.noted.Load() == 0 && g.pid.Load() != 0 && time.Now().Before(end); {
+		time.Sleep(noteLook)
+	}
+}
+
+// noteTime is how long the guard may take to look around, noteLook is between looks at whether it has.
+const (
+	noteTime = 200 * time.Millisecond
+	noteLook = time.Millisecond
+)
 
 // Over says that nothing is left that must be guarded.
 func (g *Guard) Over() { g.become(over) }

@@ -31,6 +31,7 @@ type header struct {
 	// Written by the guard.
 	looked atomic.Int64 // when it last looked, by boottime
 	lapsed atomic.Int64 // 1: it took the lease for lapsed; for good
+	noted  atomic.Int64 // 1: after the session was lost, it has seen who is there
 	swept  atomic.Int64 // 1: nothing of the session's commands lives
 }
 

@@ -50,13 +50,19 @@ type found struct {
 	fresh int  // processes that were not known
 }
 
-// sweep signals everything that belongs to the commands in the seats: with SIGKILL, or once with SIGTERM. groups says
-// that their process groups are to get that SIGTERM too, since the node does not see to it.
-func (s *sweeper) sweep(seats []taken, kill, groups bool) found {
+// signals says what a sweep is to do to what it finds.
+type signals struct {
+	kill   bool // SIGKILL to all; else, once, SIGTERM
+	groups bool // to the process groups of the commands
+	others bool // to what has left them
+}
+
+// sweep signals everything that belongs to the commands in the seats.
+func (s *sweeper) sweep(seats []taken, to signals) found {
 	s.last = seats
 	all, err := processes()
 	if err != nil {
-		s.blindly(seats, kill)
+		s.blindly(seats, to)
 		return found{}
 	}
 	running := map[int64]bool{}
@@ -66,7 +72,7 @@ func (s *sweeper) sweep(seats []taken, kill, groups bool) found {
 	ours, out := s.members(all, seats, running)
 	s.children(all, seats, s.node)
 	out.clean = out.clean && len(ours) == 0
-	if kill {
+	if to.kill {
 		s.killCgroups(all, running)
 	}
 	for _, t := range seats {
@@ -74,9 +80,9 @@ func (s *sweeper) sweep(seats []taken, kill, groups bool) found {
 			continue
 		}
 		switch {
-		case kill:
+		case to.kill:
 			_ = unix.Kill(-int(t.pgid), unix.SIGKILL) // all of it at once: nobody in there forks between us
-		case groups && !s.asked[int(t.pgid)]:
+		case to.groups && !s.asked[int(t.pgid)]:
 			s.asked[int(t.pgid)] = true
 			_ = unix.Kill(-int(t.pgid), unix.SIGTERM)
 			_ = unix.Kill(-int(t.pgid), unix.SIGCONT)
@@ -90,9 +96,9 @@ func (s *sweeper) sweep(seats []taken, kill, groups bool) found {
 			out.fresh++
 		}
 		switch {
-		case kill:
+		case to.kill:
 			send(all[pid], unix.SIGKILL)
-		case !m.asked && how == byItself:
+		case to.others && !m.asked && how == byItself:
 			m.asked = true
 			send(all[pid], unix.SIGTERM)
 			send(all[pid], unix.SIGCONT)
@@ -255,13 +261,14 @@ func holds(all map[int]*process, t taken) bool {
 }
 
 // blindly signals groups without a look at who is in there.
-func (s *sweeper) blindly(seats []taken, kill bool) {
+func (s *sweeper) blindly(seats []taken, to signals) {
 	sig := unix.SIGTERM
-	if kill {
+	if to.kill {
 		sig = unix.SIGKILL
 	}
 	for _, t := range seats {
-		if t.pgid > 1 {
+		if ask := to.groups && !s.asked[int(t.pgid)]; t.pgid > 1 && (to.kill || ask) {
+			s.asked[int(t.pgid)] = true
 			_ = unix.Kill(-int(t.pgid), sig)
 		}
 	}

@@ -34,6 +34,8 @@ const (
 	mostTick = 250 * time.Millisecond
 	// politeness is what commands of a dead node get between SIGTERM and SIGKILL.
 	politeness = 500 * time.Millisecond
+	// nodeFirst is what a node gets that asks its commands itself.
+	nodeFirst = 100 * time.Millisecond
 	// farewell is how long it takes at most until a node that has closed the pipe is seen to be dead.
 	farewell = 10 * time.Second
 	// Between looks at what is being killed, and at what is clean.
@@ -118,9 +120,12 @@ func (w *watcher) end(now time.Duration) (bury bool) {
 		seats := w.read()
 		if looks < 2 || now-checked > calmLook || w.changed(seats) {
 			checked = now
-			s := w.sweep(seats, now >= e.killAt, phase == inForce || w.dead)
+			s := w.sweep(seats, w.signals(&e, now, phase))
 			if looks++; !s.clean {
 				looks = 0
+			}
+			if phase != inForce {
+				w.noted.Store(1)
 			}
 			if s.fresh > 0 {
 				pause = firstLook
@@ -152,6 +157,13 @@ func (w *watcher) end(now time.Duration) (bury bool) {
 	}
 }
 
+// signals says whom to signal how. A node that kills its commands comes first: one whose child ends before it was asked
+// to end itself might take that for its own success.
+func (w *watcher) signals(e *ending, now time.Duration, phase int64) signals {
+	alone := phase == inForce || w.dead
+	return signals{kill: now >= e.killAt, groups: alone, others: alone || now > e.began+nodeFirst}
+}
+
 // hurry sees what has happened, and says what the node does not say itself.
 func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 	sent := time.Duration(w.sent.Load())
@@ -162,7 +174,9 @@ func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 		}
 		w.lapsed.Store(1) // before the seats are read: who takes one later sees it
 		e.killAt = min(e.killAt, max(sent+w.Kill+w.Grace, e.began))
-		e.nodeAt = min(e.nodeAt, max(sent+w.End, e.began))
+		if now-sent < w.Expiry { // else it is too late to be in time, as after a suspension: handlers get theirs
+			e.nodeAt = min(e.nodeAt, max(sent+w.End, e.began))
+		}
 	}
 	if e.parted == 0 && (w.dead || !w.open) {
 		e.parted, e.said = now, false

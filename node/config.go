@@ -28,9 +28,10 @@ type Config struct {
 	Labels       map[string]string // what selectors of jobs see of it, beside node, os and arch
 	HandlersOnly bool              // it takes only jobs that name one of its handlers: no commands, no HTTP jobs
 
-	// NoGuard has no helper process watch over this one. Then, if this process is killed, crashes, or is stopped for longer
-	// than its lease, its commands live on, though their runs end lost and the next ones may start elsewhere; and its peers
-	// wait until the session expires instead of taking over within two seconds.
+	// NoGuard has no helper process watch over this one (there is none but on Linux). Then, if this process is killed,
+	// crashes, or is stopped for longer than its lease, its commands live on, though their runs end lost and the next ones
+	// may start elsewhere; and its peers wait until the session expires instead of taking over within two seconds. A program
+	// that is stopped in a debugger while a handler executes wants it, or its guard kills it when the lease is over.
 	NoGuard bool
 
 	SpoolDir string // where outcomes wait when MySQL is out of reach at a stop; "": they are lost then

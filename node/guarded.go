@@ -13,6 +13,9 @@ import (
 	"github.com/google/uuid"
 )
 
+// HasGuard tells whether nodes have guards on this system.
+const HasGuard = guard.Supported
+
 // guarded is the guard of a session as the executing set sees it.
 type guarded struct{ *guard.Guard }
 

@@ -120,7 +120,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		var l *life
 		g, err := n.newGuard(func() *life { return l })
 		if err != nil {
-			return fmt.Errorf("%w; Config.NoGuard does without", err)
+			return fmt.Errorf("%w; Config.NoGuard (serve --no-guard) does without", err)
 		}
 		s, err := session.Register(ctx, n.db, n.clock, n.timings, session.Identity{
 			Node: n.cfg.Name, Address: n.cfg.Address, PID: syscall.Getpid(), Version: n.cfg.Version, Slots: n.cfg.Slots,

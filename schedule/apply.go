@@ -63,8 +63,9 @@ type applying struct {
 	groups    []appliedGroup
 	calendars []appliedCalendar
 	jobs      []appliedJob
-	gone      []sql.JobRow // to be deleted
-	named     []string     // groups that jobs name
+	gone      []sql.JobRow          // to be deleted
+	named     []string              // groups that jobs name
+	secrets   map[job.Secret]string // of those that jobs name the app, "" for all
 
 	// What the transaction, or a dry run, has come to.
 	out    job.Applied

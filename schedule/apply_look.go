@@ -22,6 +22,9 @@ func (a *applying) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if a.secrets, err = a.lookForSecrets(ctx); err != nil {
+		return err
+	}
 	names := make([]job.Name, len(a.want.Jobs))
 	for i, w := range a.want.Jobs {
 		names[i] = job.Name{App: w.App, Name: w.Name}
@@ -142,6 +145,9 @@ func (a *applying) lookAtJob(p *job.Problems, i int, old *sql.JobRow, groups map
 	}
 	if _, there := groups[j.spec.Group]; j.spec.Group != "" && !there {
 		problem("group", "there is no group %q; make it first, or name it in groups with its slots", j.spec.Group)
+	}
+	for _, q := range j.spec.MissingSecrets(a.secrets) {
+		problem(q.Field, "%s", q.Message)
 	}
 	missing := false
 	for n, name := range j.spec.Calendars {

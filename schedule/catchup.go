@@ -11,18 +11,24 @@ import (
 // replaced or its due times are taken away: if nobody planned for a while, as in an outage, those due times would never
 // have been, and leave no record. The caller holds the job's row.
 func catchUp(tx *sql.Tx, j *sql.JobRow, now job.Micros, s Session) error {
+	_, err := caughtUp(tx, j, now, s)
+	return err
+}
+
+// caughtUp is catchUp, and tells how many tasks it wrote.
+func caughtUp(tx *sql.Tx, j *sql.JobRow, now job.Micros, s Session) (rows int, err error) {
 	if j.Paused || j.Held || j.Deleted {
-		return nil
+		return 0, nil
 	}
 	if j.Replan && j.NextDue != 0 {
-		return renewed(tx, j, now, s)
+		return 0, renewed(tx, j, now, s)
 	}
 	sched, err := compile(j)
 	if err != nil {
-		return nil // it has no due times that anybody knows
+		return 0, nil // it has no due times that anybody knows
 	}
 	late := j.Spec.MissedAfter()
-	for rows := 0; j.NextDue != 0 && j.NextDue <= now; {
+	for j.NextDue != 0 && j.NextDue <= now {
 		if rows >= planRows { // nobody waits for all of these: what is older becomes one record that counts them
 			late = min(late, time.Second)
 		}
@@ -31,9 +37,9 @@ func catchUp(tx *sql.Tx, j *sql.JobRow, now job.Micros, s Session) error {
 		p := plans{cursors: []sql.Cursor{{JobID: j.ID, Version: j.Version, Seen: j.NextDue, Next: d.next, LastDue: d.last}}}
 		p.take(d, now, s)
 		if err := p.write(tx); err != nil {
-			return err
+			return rows, err
 		}
 		j.NextDue, j.LastDue = d.next, max(j.LastDue, d.last)
 	}
-	return nil
+	return rows, nil
 }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"context"
 	"slices"
 
 	"go-crontab/job"
@@ -27,4 +28,14 @@ func referToSecrets(tx *sql.Tx, id int64, from, to *job.Spec) error {
 		refs[i] = string(n)
 	}
 	return tx.SetRefs(sql.RefSecret, id, refs)
+}
+
+// lookForSecrets tells of the secrets that jobs name whose jobs may use them. They are looked at again when the jobs are
+// written.
+func (a *applying) lookForSecrets(ctx context.Context) (map[job.Secret]string, error) {
+	var uses []job.SecretUse
+	for i := range a.want.Jobs {
+		uses = append(uses, a.want.Jobs[i].SecretUses()...)
+	}
+	return a.DB.SecretApps(ctx, job.SecretNames(uses))
 }

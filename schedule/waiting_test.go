@@ -326,6 +326,24 @@ func TestManyBackfills(t *testing.T) {
 	f.want("its next task", 1, "SELECT COUNT(*) FROM task WHERE origin = ?", b.Origin())
 }
 
+// TestRunByHandUnderAClockThatWasPutBack: what somebody asked for counts among what executes, however far ahead its due
+// time is by MySQL's clock now.
+func TestRunByHandUnderAClockThatWasPutBack(t *testing.T) {
+	f := setUp(t)
+	spec := every("j", time.Minute, -time.Hour)
+	spec.Overlap = job.OverlapSkip
+	f.session.set(after(30 * time.Minute))
+	j := f.create(spec)
+	if _, err := f.editor.RunNow(t.Context(), j.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	f.reach(after(30 * time.Minute))
+	f.exec("UPDATE job SET last_due = 0, next_due = ?", int64(t0))
+	f.exec("DELETE FROM task WHERE origin = 0")
+	f.reach(t0)
+	f.want("executes", 1, "SELECT COUNT(*) FROM task WHERE state = 2")
+}
+
 // TestManyHeads: jobs of which the next due time waits for a slot, however many, do not keep the sweeper from one that
 // waits for nothing.
 func TestManyHeads(t *testing.T) {

@@ -44,9 +44,6 @@ func appNumber(app string) uint32 {
 	return max(1, crc32.ChecksumIEEE([]byte(app)))
 }
 
-// appNumberOf is appNumber of a column.
-func appNumberOf(column string) string { return "GREATEST(1, CRC32(" + column + "))" }
-
 // noteRuns writes down which of some runs, written by this transaction, are notable.
 func (tx *Tx) noteRuns(runs []job.Run) error {
 	bySession := map[uuid.UUID][]int64{}
@@ -122,19 +119,26 @@ func (db *DB) StampMoved(ctx context.Context, limit int) (more bool, err error) 
 		if err != nil {
 			return err
 		}
+		// Read plainly: a lock on the job or its tasks could wait for somebody who waits for this row.
+		var app string
+		executing := false
+		err = tx.query("read app of a job", func(rows *stdsql.Rows) error { return rows.Scan(&app, &executing) },
+			"SELECT app, EXISTS (SELECT 1 FROM task FORCE INDEX (due) WHERE task.job_id = job.id AND task.state = 2) FROM job WHERE id = ?", moved[0])
+		if err != nil {
+			return err
+		}
 		if len(ids) > 0 {
-			list, args := in([]any{moved[0]}, ids)
-			_, err := tx.exec("stamp runs", "UPDATE history h FORCE INDEX (PRIMARY) SET h.app = (SELECT "+appNumberOf("j.app")+" FROM job j WHERE j.id = ?) WHERE h.id IN "+list, args...)
-			if err != nil {
+			list, args := in([]any{appNumber(app)}, ids)
+			if _, err := tx.exec("stamp runs", "UPDATE history FORCE INDEX (PRIMARY) SET app = ? WHERE id IN "+list, args...); err != nil {
 				return err
 			}
 		}
-		if more = len(ids) == limit; more {
+		switch more = len(ids) == limit; {
+		case more:
 			_, err = tx.exec("go on with a move", "UPDATE moved SET due = ? WHERE job_id = ?", int64(max(last, from+1)), moved[0])
-			return err
+		case !executing: // an attempt that executes may have begun under the old app, and will write that
+			_, err = tx.exec("end a move", "DELETE FROM moved WHERE job_id = ?", moved[0])
 		}
-		// An attempt that executes may have begun under the old app, and will write that.
-		_, err = tx.exec("end a move", "DELETE FROM moved WHERE job_id = ? AND NOT EXISTS (SELECT 1 FROM task WHERE task.job_id = moved.job_id AND task.state = 2)", moved[0])
 		return err
 	})
 	return more, err

@@ -22,9 +22,6 @@ const coverColumns = "(SELECT " + coverObject + " FROM pause p WHERE p.app = '' 
 
 const coverObject = "JSON_OBJECT('App', p.app, 'By', p.who, 'Reason', p.reason, 'Since', p.since, 'Until', p.until)"
 
-// isPaused tells in SQL what job.Job's PauseAt and Held come to, by MySQL's clock.
-const isPaused = "(paused = 1 OR held = 1 OR EXISTS (SELECT 1 FROM pause p WHERE p.app IN ('', job.app) AND p.ended = 0 AND (p.until = 0 OR p.until > " + now + ")))"
-
 func decodeCovers(columns [2]stdsql.NullString) ([]job.Pause, error) {
 	var out []job.Pause
 	for _, c := range columns {

@@ -235,9 +235,8 @@ func (db *DB) StuckJobs(ctx context.Context, after int64, limit int) ([]int64, e
 
 // StuckGroups lists groups in which a task waits although there is a free slot. It takes no lock.
 func (db *DB) StuckGroups(ctx context.Context) ([]int64, error) {
-	return db.ids(ctx, "list stuck groups", "SELECT g.id FROM grp g WHERE EXISTS (SELECT 1 FROM waiting w JOIN task t ON t.id = w.task_id"+
-		" WHERE w.kind = 2 AND w.group_id = g.id AND t.state = 3)"+
-		" AND (SELECT COUNT(*) FROM slot s JOIN task h ON h.id = s.task_id AND h.state <> 3 WHERE s.group_id = g.id) < g.slots")
+	return db.ids(ctx, "list stuck groups", "SELECT g.id FROM (SELECT DISTINCT group_id FROM waiting FORCE INDEX (grp) WHERE kind = 2) w JOIN grp g ON g.id = w.group_id"+
+		" WHERE (SELECT COUNT(*) FROM slot s JOIN task h ON h.id = s.task_id AND h.state <> 3 WHERE s.group_id = g.id) < g.slots")
 }
 
 // ExpiredWait is a task whose waiting has lasted too long.

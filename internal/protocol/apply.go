@@ -5,7 +5,7 @@ package protocol
 // apply makes a commit's writes. now is the clock by which it writes.
 func (w *World) apply(s *State, c commit, i int) (v Violation) {
 	d := int(c.task)
-	r, j := &s.tasks[d], &s.jobs[w.job(d)]
+	r := &s.tasks[d]
 	now := s.clock
 	switch c.kind {
 	case claim:
@@ -71,13 +71,9 @@ func (w *World) apply(s *State, c commit, i int) (v Violation) {
 			w.wakeBehind(s, d, now)
 		}
 	case free:
-		*r = row{state: idle, due: r.due, attempt: r.attempt, slot: r.slot, kill: r.kill}
-		if !w.Rules.KillHolds && !w.Rules.ReplaceHold {
-			r.kill = 0
-		}
+		*r = row{state: idle, due: r.due, attempt: r.attempt, slot: r.slot}
 		s.relaunch(d)
 	}
-	_ = j
 	return v
 }
 

@@ -25,13 +25,14 @@ const (
 	waiting
 )
 
-// Owners of a row: nobody, the session that node i has now (ours+i), the one that it had before (older+i), or one that
-// is buried.
+// Owners of a row: nobody, the session that node i has now (ours+i), the one that its process had before (older+i), one
+// of a process of that node that is dead (left+i), or one that is buried.
 const (
 	nobody uint8 = 0
 	ours   uint8 = 1
 	older  uint8 = ours + maxNodes
-	buried uint8 = older + maxNodes
+	left   uint8 = older + maxNodes
+	buried uint8 = left + maxNodes
 )
 
 // row is a task, with what tables waiting and slot say of it.
@@ -54,18 +55,18 @@ const (
 
 // Phases of a task in a node's memory.
 const (
-	out            uint8 = iota // in no set
-	listed                      // seen idle, not claimed yet: only where claims do not look again
-	claimUnknown                // its claim's COMMIT is unknown
-	claimKnown                  // its claim is known, the set is to follow: only where that is not one step
-	prepared                    // in the prepare set
-	readFree                    // its start has read that nothing is in the way, and not written yet: only where that is not one step
-	readBusy                    // the same, and something is
-	startUnknown                // its start's COMMIT is unknown; it is still in the prepare set
-	startKnown                  // its start is known, the sets are to follow: only where that is not one step
-	committed                   // in the executing set, waits for its due instant
-	forking                     // it was looked at for the last time, and the node was stopped before it forked
-	running                     // its child was spawned
+	out          uint8 = iota // in no set
+	listed                    // seen idle, not claimed yet: only where claims do not look again
+	claimUnknown              // its claim's COMMIT is unknown
+	claimKnown                // its claim is known, the set is to follow: only where that is not one step
+	prepared                  // in the prepare set
+	readFree                  // its start has read that nothing is in the way, and not written yet: only where that is not one step
+	readBusy                  // the same, and something is
+	startUnknown              // its start's COMMIT is unknown; it is still in the prepare set
+	startKnown                // its start is known, the sets are to follow: only where that is not one step
+	committed                 // in the executing set, waits for its due instant
+	forking                   // it was looked at for the last time, and the node was stopped before it forked
+	running                   // its child was spawned
 )
 
 // entry is a task in the sets of a node's session.
@@ -106,12 +107,13 @@ type node struct {
 	lease uint8
 	row   uint8 // 1: its session's row is there
 	prior uint8 // 1: that of the session before it is there, and owns something
+	left  uint8 // 1: so is that of one of a dead process
 	guard uint8 // 1: it has a guard
 	sets  [maxTasks]entry
 	ended [maxTasks]uint8 // outcomes that wait to be written
 	mine  [maxTasks]uint8 // 1: such an outcome is of the row's launch
 	child [maxTasks]uint8 // 1: a child lives, of the row's launch; 2: of another
-	spool [maxTasks]uint8 // outcomes in the spool
+	spool [maxTasks]uint8 // outcomes in the spool, with spoolMine
 	off   uint8           // 1: it has not read MySQL's clock since that was set
 	hit   uint8           // 1: MySQL went away in the middle of a transaction of its
 	plan  uint8           // 1 + the cursor that its planner has read: only where that is not one step
@@ -199,17 +201,6 @@ const (
 
 func bit(d int) uint8 { return 1 << d }
 
-// owner tells whose session an owner is of a node: 1 its present one, 2 the one before; 0: of another.
-func owner(own uint8, i int) int {
-	switch own {
-	case ours + uint8(i):
-		return 1
-	case older + uint8(i):
-		return 2
-	}
-	return 0
-}
-
 // orphaned tells whether the session of an owner has no row.
 func (s *State) orphaned(own uint8) bool {
 	switch {
@@ -217,6 +208,8 @@ func (s *State) orphaned(own uint8) bool {
 		return false
 	case own == buried:
 		return true
+	case own >= left:
+		return s.nodes[own-left].left == 0
 	case own >= older:
 		return s.nodes[own-older].prior == 0
 	}
@@ -228,38 +221,57 @@ func (s *State) relaunch(d int) {
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		n.sets[d].current, n.mine[d] = 0, 0
+		n.spool[d] &^= spoolMine
 		if n.child[d] != 0 {
 			n.child[d] = 2
 		}
 	}
 }
 
-// endLife turns the present session of a node into the one before it. Of two that are buried, or of which only one is
-// there, the older one is nobody's any more whom anything could be told apart by.
+// endLife turns the present session of a node into the one before it. Of two of these only one is kept in mind, if one
+// of them is buried.
 func (s *State) endLife(i int) {
 	n := &s.nodes[i]
-	to, was := older+uint8(i), buried
+	from, to := ours+uint8(i), older+uint8(i)
 	switch {
-	case n.prior == n.row:
-		was = to
-	case n.prior == 1: // the younger one is buried, and the older is not
-		to, was = buried, to
+	case n.prior == 1 && n.row == 0:
+		to = buried
+	case n.prior == 0 && n.row == 1:
+		s.move(to, buried)
+		n.prior = 1
 	}
-	move := func(own *uint8) {
-		switch *own {
-		case older + uint8(i):
-			*own = was
-		case ours + uint8(i):
-			*own = to
-		}
-	}
-	for d := range s.tasks {
-		move(&s.tasks[d].own)
-	}
-	move(&s.late.own)
-	n.prior, n.row, n.lease, n.off = max(n.prior, n.row), 0, without, 0
+	s.move(from, to)
+	n.row, n.lease, n.off = 0, without, 0
 	for j := range s.nodes {
 		s.nodes[j].seen &^= bit(i)
+	}
+}
+
+// dies is the end of a process, and of all it knew.
+func (s *State) dies(i int) {
+	n := &s.nodes[i]
+	s.endLife(i)
+	if n.prior == 1 {
+		s.move(older+uint8(i), left+uint8(i))
+		n.left = 1
+	} else {
+		s.move(older+uint8(i), buried)
+	}
+	n.proc, n.prior = dead, 0
+	n.sets = [maxTasks]entry{}
+	n.ended, n.mine, n.list = [maxTasks]uint8{}, [maxTasks]uint8{}, [maxTasks]uint8{}
+	n.plan, n.seen, n.hit = 0, 0, 0
+}
+
+// move gives what one session owns to another name.
+func (s *State) move(from, to uint8) {
+	for d := range s.tasks {
+		if s.tasks[d].own == from {
+			s.tasks[d].own = to
+		}
+	}
+	if s.late.own == from {
+		s.late.own = to
 	}
 }
 
@@ -269,6 +281,9 @@ func (s *State) tidy() {
 		n := &s.nodes[i]
 		if n.prior == 1 && !s.owns(older+uint8(i)) {
 			n.prior = 0
+		}
+		if n.left == 1 && !s.owns(left+uint8(i)) {
+			n.left = 0
 		}
 	}
 	if s.step != onTime && s.nodes[0].off+s.nodes[1].off+s.nodes[2].off == 0 {
@@ -288,22 +303,21 @@ func (s *State) owns(own uint8) bool {
 // exchange swaps two nodes, which are alike but for their names.
 func (s *State) exchange(i, j int) {
 	s.nodes[i], s.nodes[j] = s.nodes[j], s.nodes[i]
-	move := func(own *uint8) {
-		switch *own {
-		case ours + uint8(i):
-			*own = ours + uint8(j)
-		case ours + uint8(j):
-			*own = ours + uint8(i)
-		case older + uint8(i):
-			*own = older + uint8(j)
-		case older + uint8(j):
-			*own = older + uint8(i)
+	rename := func(own *uint8) {
+		if *own == nobody || *own >= buried {
+			return
+		}
+		switch is := (*own - ours) % maxNodes; int(is) {
+		case i:
+			*own += uint8(j - i)
+		case j:
+			*own -= uint8(j - i)
 		}
 	}
 	for d := range s.tasks {
-		move(&s.tasks[d].own)
+		rename(&s.tasks[d].own)
 	}
-	move(&s.late.own)
+	rename(&s.late.own)
 	for k := range s.nodes {
 		seen := &s.nodes[k].seen
 		if *seen>>i&1 != *seen>>j&1 {

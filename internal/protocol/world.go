@@ -50,17 +50,17 @@ type Faults struct {
 	Unanswered bool // the reply to a change that somebody asked for is lost
 }
 
-// someone picks what people may do.
-func (w *World) people(what uint8) bool { return w.People&what != 0 }
+// allows tells whether people may do.
+func (w *World) allows(what uint8) bool { return w.People&what != 0 }
 
 // windows tells whether spawn windows matter: where somebody is answered when they have passed.
 func (w *World) windows() bool {
-	return w.people(askedPause | askedEdit | askedDelete | askedAppPause)
+	return w.allows(askedPause | askedEdit | askedDelete | askedAppPause)
 }
 
 // inSteps tells whether a start reads in one step and writes in another: where something is to come between.
 func (w *World) inSteps() bool {
-	return !w.Rules.StartLock || !w.Rules.FinishLock || !w.Rules.GroupLock || w.people(askedAppPause)
+	return !w.Rules.StartLock || !w.Rules.FinishLock || !w.Rules.GroupLock || w.allows(askedAppPause)
 }
 
 // setsInSteps tells whether sets change in another step than rows.

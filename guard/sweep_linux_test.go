@@ -1,0 +1,116 @@
+package guard
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestParseStat(t *testing.T) {
+	t.Parallel()
+	const rest = " 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 3 0 12345 99"
+	for line, want := range map[string]*process{
+		"12 (bash) S 1 12 13" + rest:       {pid: 12, ppid: 1, pgrp: 12, session: 13, state: 'S', flags: 4194304, threads: 3, start: 12345},
+		"12 (a) Z 1 ) R 4 5 6" + rest:      {pid: 12, ppid: 4, pgrp: 5, session: 6, state: 'R', flags: 4194304, threads: 3, start: 12345},
+		"12 (a":                            nil,
+		"":                                 nil,
+		"12 (a) S 1 2 3 4 5 6 7 8 9 10 11": nil,
+	} {
+		got, err := parseStat(12, []byte(line))
+		if (err == nil) != (want != nil) || err == nil && *got != *want {
+			t.Errorf("%q: got %+v, %v, want %+v", line, got, err, want)
+		}
+	}
+	for name, c := range map[string]struct {
+		p    process
+		want bool
+	}{
+		"a sleeper":                           {process{state: 'S', threads: 1}, true},
+		"a stopped one":                       {process{state: 'T', threads: 1}, true},
+		"a zombie":                            {process{state: 'Z', threads: 1}, false},
+		"a zombie whose other threads run on": {process{state: 'Z', threads: 2}, true},
+		"one that is gone":                    {process{state: 'X'}, false},
+	} {
+		if got := c.p.alive(); got != c.want {
+			t.Errorf("%s: alive %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestHolds: a process group is taken for an attempt's own only while its number cannot be somebody else's.
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	at := taken{launch: 1, pgid: 50, before: 100 * clockTick, after: 103 * clockTick}
+	for name, c := range map[string]struct {
+		all  []process
+		want bool
+	}{
+		"its leader":                           {[]process{{pid: 50, pgrp: 50, start: 101}}, true},
+		"its leader, by the clock's rounding":  {[]process{{pid: 50, pgrp: 50, start: 99}}, true},
+		"a leader that is younger":             {[]process{{pid: 50, pgrp: 50, start: 200}}, false},
+		"a leader that is older":               {[]process{{pid: 50, pgrp: 50, start: 20}}, false},
+		"the number is that of another's":      {[]process{{pid: 50, pgrp: 7, start: 200}, {pid: 60, pgrp: 50, start: 102}}, false},
+		"members of a leader that is dead":     {[]process{{pid: 60, pgrp: 50, start: 300}}, true},
+		"members that are older than the fork": {[]process{{pid: 60, pgrp: 50, start: 20}}, false},
+		"nobody":                               {nil, true},
+	} {
+		all := map[int]*process{}
+		for i := range c.all {
+			all[c.all[i].pid] = &c.all[i]
+		}
+		if got := holds(all, at); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestCounterIn(t *testing.T) {
+	t.Parallel()
+	marker := []byte("L=abc-")
+	for env, want := range map[string]int64{
+		"A=1\x00L=abc-12\x00B=2\x00": 12,
+		"L=abc-7":                    7,
+		"XL=abc-7\x00":               0,
+		"L=abc-x\x00":                0,
+		"L=abd-7\x00":                0,
+		"A=L=abc-7\x00":              0,
+		"":                           0,
+	} {
+		if got := counterIn([]byte(env), marker); got != want {
+			t.Errorf("%q: got %d, want %d", env, got, want)
+		}
+	}
+}
+
+// TestSendToAnother: a number that is somebody else's by now is not signalled.
+func TestSendToAnother(t *testing.T) {
+	t.Parallel()
+	self, err := stat(os.Getpid(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale := *self
+	stale.start--
+	send(&stale, unix.SIGKILL) // or this is the last that is heard of the test
+	send(&process{pid: 1 << 30, start: 1}, unix.SIGKILL)
+	time.Sleep(10 * time.Millisecond)
+}
+
+// TestBeforeTheSession: who began before the session is not one of its commands, whatever its environment says.
+func TestBeforeTheSession(t *testing.T) {
+	t.Parallel()
+	self, err := stat(os.Getpid(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSweeper(&orders{PID: 1, Marker: "PATH="})
+	if _, state := s.launch(self); state != marked {
+		t.Errorf("got state %d, want that PATH is found", state)
+	}
+	s.began = self.start + 1
+	if _, state := s.launch(self); state != foreign {
+		t.Errorf("got state %d of a process that is older than the session, want foreign", state)
+	}
+}
