@@ -47,6 +47,7 @@ var mayImport = map[string][]string{
 
 	"internal/privatedb":  {},
 	"internal/testdb":     {"internal/privatedb"},
+	"internal/testidp":    {}, // an identity provider for tests
 	"internal/faultproxy": {},
 	"internal/docpage":    {},      // reads docs/ for tests of what it shows
 	"internal/specgen":    {"job"}, // draws definitions for tests

@@ -178,6 +178,39 @@ func TestBodiesAreWhatIsDocumented(t *testing.T) {
 	}
 }
 
+// TestExampleBodiesAreTaken sends the examples of bodies to a node that may change nothing: none is malformed or invalid.
+func TestExampleBodiesAreTaken(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.cfg.Editor = func() api.Editor { return nil }
+	s.serve()
+	tried := 0
+	for _, d := range getContract(t).operations() {
+		for media, content := range dig(d.op, "requestBody", "content") {
+			example := content.(map[string]any)["example"]
+			if example == nil {
+				continue
+			}
+			text, isText := example.(string)
+			if !isText {
+				b, err := json.Marshal(example)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text = string(b)
+			}
+			tried++
+			r := s.call(strings.ToUpper(d.method), s.pathOf(d), text, "Content-Type", media)
+			if slices.Contains([]int{400, 413, 415, 422}, r.status) {
+				t.Errorf("%s: the example of the body is refused: %s", d, r.body)
+			}
+		}
+	}
+	if tried < 15 {
+		t.Errorf("only %d examples were found", tried)
+	}
+}
+
 // eachObject calls f for each object in a body: that itself, and those within, by their places.
 func (c *contract) eachObject(schema map[string]any, place []string, f func(place []string, props map[string]any)) {
 	schema = c.resolve(schema)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"go-crontab/auth"
+
 	"github.com/go-chi/chi/v5"
 )
 
@@ -15,6 +17,30 @@ func (s *Server) Routes() (routes []string) {
 		return nil
 	})
 	return routes
+}
+
+// Access is a line of the table, as far as it says who may.
+type Access struct {
+	Method, Pattern string
+	Open            bool
+	Role            auth.Role
+	Over            string // "whole", "shared", "filtered", "inBody", "app", "job", "run" or "backfill"
+}
+
+// Table lists who may use which route.
+func (s *Server) Table() (out []Access) {
+	over := map[extent]string{whole: "whole", shared: "shared", filtered: "filtered", inBody: "inBody", ofApp: "app", ofJob: "job", ofRun: "run", ofBackfill: "backfill"}
+	for _, rt := range s.table() {
+		out = append(out, Access{rt.method, rt.pattern, rt.may.open, rt.may.role, over[rt.may.over]})
+	}
+	return out
+}
+
+// Guarded makes a server that also has a route of which the table does not say who may use it.
+func Guarded(cfg Config, h http.HandlerFunc) http.Handler {
+	s := New(cfg)
+	s.handler.(chi.Router).Get("/forgotten", s.serve(s.guard(access{}, func(w http.ResponseWriter, r *http.Request) error { h(w, r); return nil })))
+	return s
 }
 
 // TypePrefix begins the type of each problem.

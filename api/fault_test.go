@@ -266,7 +266,7 @@ func TestNoDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	s := &site{t: t, logs: &logs{t: t}}
+	s := &site{t: t, logs: &logs{t: t}, token: wellFormed}
 	s.cfg = api.Config{
 		DB: db, Now: time.Now, Editor: func() api.Editor { return &broken{err: errors.New("x")} }, Ready: func() error { return errors.New("no session") },
 		Log: slog.New(slog.NewTextHandler(s.logs, nil)),
@@ -288,7 +288,8 @@ func TestNoDatabase(t *testing.T) {
 	s.call("GET", "/healthz", nil).want(200)
 	s.call("GET", "/readyz", nil).want(503)
 	s.call("GET", "/", nil).want(200)
-	s.call("POST", "/api/v1/preview", `{"schedule": "@daily"}`).want(200)
+	s.call("POST", "/api/v1/preview", `{"schedule": "@daily"}`).want(503) // nobody knows who asks
+	s.as("").call("GET", "/api/v1/jobs", nil).want(401)
 }
 
 // TestDatabaseDies takes the tables away under a server: what MySQL says about it is not for clients.

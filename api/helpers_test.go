@@ -112,11 +112,33 @@ func (s *site) reopen() {
 }
 
 // serve has the API answer, in place of the one that did before.
-func (s *site) serve() {
-	server := httptest.NewServer(api.New(s.cfg))
+func (s *site) serve() { s.serveHandler(api.New(s.cfg)) }
+
+func (s *site) serveHandler(h http.Handler) {
+	server := httptest.NewServer(h)
 	s.t.Cleanup(server.Close)
 	s.url, s.http = server.URL, server.Client()
 }
+
+// as is the site for somebody with another token, "" for none.
+func (s *site) as(token string) *site {
+	other := *s
+	other.token = token
+	return &other
+}
+
+// newToken makes a token.
+func (s *site) newToken(name string, role auth.Role, apps ...string) string {
+	s.t.Helper()
+	_, token, err := auth.Issuer{DB: s.db}.Create(s.t.Context(), auth.Spec{Name: name, Grant: auth.Grant{Role: role, Apps: apps}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return token
+}
+
+// wellFormed looks like a token, and is none of any cluster.
+const wellFormed = "gocrontab_ZIVimXnDt6BEEj8u3K9zpzanbh7jTBS4QtI3iJPy0W106oEIh"
 
 func await(t testing.TB, what string, limit time.Duration, ok func() bool) {
 	t.Helper()

@@ -16,5 +16,5 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", contentPolicy+"; style-src 'unsafe-inline'")
-	return homePage.Execute(w, map[string]string{"Node": s.cfg.Node, "Version": s.cfg.Version, "Base": "http://" + r.Host})
+	return homePage.Execute(w, map[string]string{"Node": s.cfg.Node, "Version": s.cfg.Version, "Base": s.base(r)})
 }

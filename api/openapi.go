@@ -223,7 +223,7 @@ func (d *describer) refusal(kinds []kind) *openapi.Response {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		headers = append(headers, "Retry-After")
 	case http.StatusUnauthorized:
-		headers = append(headers, "WWW-Authenticate")
+		headers = append(headers, "WWW-Authenticate", "Set-Cookie") // a cookie that lets nobody in is taken away
 	}
 	setHeaders(&out.Headers, headers)
 	out.Content.Set(mediaProblem, d.problems(kinds))

@@ -35,27 +35,30 @@ var (
 	}
 )
 
-// reference is what the API says of itself.
+// reference is what the API says of itself. It is made once, when somebody asks for it: that takes a moment.
 type reference struct {
-	document   *openapi.Document
 	json, yaml static
+	page       string // with baseMark where the address of the node belongs
 }
 
 // newReference makes the reference of routes.
 func newReference(routes []route, version string) (*reference, error) {
-	r := &reference{document: newDocument(routes, version)}
+	document := newDocument(routes, version)
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(r.document); err != nil {
+	if err := e.Encode(document); err != nil {
 		return nil, err
 	}
 	yaml, err := openapi.YAML(text.Bytes())
 	if err != nil {
 		return nil, err
 	}
-	r.json, r.yaml = newStatic(mediaJSON, text.Bytes()), newStatic(mediaYAML, yaml)
-	return r, nil
+	r := &reference{json: newStatic(mediaJSON, text.Bytes()), yaml: newStatic(mediaYAML, yaml)}
+	var page strings.Builder
+	err = referenceTemplate.Execute(&page, pageOf(document, routes, baseMark))
+	r.page = page.String()
+	return r, err
 }
 
 // static is a body that stays the same while the process lives.

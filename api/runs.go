@@ -32,7 +32,7 @@ type runView struct {
 	Signal     string       `json:"signal,omitempty" doc:"The signal that ended its command."`
 	Node       string       `json:"node" doc:"The node that executes it, or did."`
 	Session    string       `json:"session" doc:"The session of that node."`
-	Trigger    string       `json:"trigger" enum:"schedule,manual" doc:"What made it due."`
+	Trigger    string       `json:"trigger" enum:"schedule,manual,backfill" doc:"What made it due."`
 	Request    string       `json:"request,omitempty" doc:"The request that made it due."`
 
 	OutputBytes     int64   `json:"output_bytes" doc:"How many bytes it has written."`

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -211,18 +212,29 @@ func (r *remote) apply(ctx context.Context, set *manifest.Set, more map[string]a
 	done, raw, err := ask[appliedView](ctx, r, http.MethodPost, "/api/v1/apply", nil, document{media: "application/json", data: body})
 	var p *problem
 	if errors.As(err, &p) {
-		for i := range p.Errors {
-			e := &p.Errors[i]
-			if at, name, ok := set.Find(e.Field); ok {
-				e.Field = at.String()
-				if name != "" {
-					e.Field += ": " + name
-				}
-			}
-			e.Message = set.Explain(e.Message)
-		}
+		p.place(set)
 	}
 	return done, raw, err
+}
+
+// place has a problem name the places in files, in their order, where it names those in a request.
+func (p *problem) place(set *manifest.Set) {
+	order := make(map[string]manifest.Place, len(p.Errors))
+	for i := range p.Errors {
+		e := &p.Errors[i]
+		at, name, ok := set.Find(e.Field)
+		if ok {
+			if e.Field = at.String(); name != "" {
+				e.Field += ": " + name
+			}
+			order[e.Field] = at
+		}
+		e.Message = set.Explain(e.Message)
+	}
+	slices.SortStableFunc(p.Errors, func(a, b fieldProblem) int {
+		x, y := order[a.Field], order[b.Field]
+		return cmp.Or(strings.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column))
+	})
 }
 
 // showApplied prints what was changed; dry is told after a dry run.

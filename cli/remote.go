@@ -154,7 +154,7 @@ func (r *remote) unreachable(err error) error {
 	var dns *net.DNSError
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		err = fmt.Errorf("no go-crontab answers at %s: connection refused", r.server)
+		err = fmt.Errorf("no go-crontab answers at %s: %w", r.server, syscall.ECONNREFUSED)
 	case errors.As(err, &dns):
 		err = fmt.Errorf("no go-crontab answers at %s: %s has no address", r.server, dns.Name)
 	default:

@@ -50,7 +50,7 @@ type Names struct{ taken map[string]bool }
 
 // Read reads a crontab.
 func Read(text []byte, o Options, names *Names) *File {
-	p := &parser{o: o, names: names, out: &File{}, env: map[string]string{}, zone: o.Zone}
+	p := &parser{o: o, names: names, out: &File{}, env: map[string]string{}, zone: o.Zone, gaps: map[string][]gap{}}
 	switch {
 	case len(text) > MaxSize:
 		p.refuse(0, "is larger than %d KiB", MaxSize>>10)
@@ -84,6 +84,7 @@ type parser struct {
 	delay    job.Duration
 	comments []string // right above the line
 	returns  bool     // some lines end in a carriage return
+	gaps     map[string][]gap
 }
 
 func (p *parser) note(line int, format string, args ...any) {

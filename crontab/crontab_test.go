@@ -253,6 +253,8 @@ func TestNames(t *testing.T) {
 		"/usr/bin/env node /srv/x/job.js":                                                                         "job",
 		"(cd /x; make)":                                                                                           "make",
 		"curl -fsS https://example.com/cron.php >/dev/null":                                                       "curl",
+		"test -x /usr/bin/certbot -a \\! -d /run && perl -e 'sleep int(rand(43200))' && certbot -q renew":         "certbot",
+		"if [ ! -d /run/systemd/system ]; then /usr/sbin/invoke-rc.d anacron start >/dev/null; fi":                "anacron",
 		"%%%":                    "job",
 		"'":                      "job",
 		"備份.sh":                  "備份",

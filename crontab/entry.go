@@ -19,12 +19,12 @@ func (p *parser) entry(e *Entry, line string) error {
 	if rest, quiet := strings.CutPrefix(line, "-"); quiet { // cronie: nothing in the log
 		line = strings.TrimLeft(rest, " \t")
 	}
-	schedule, rest, err := p.times(e, line)
+	times, rest, err := p.times(e, line)
 	if err != nil {
 		return err
 	}
 	s := &e.Job
-	s.App, s.Schedule, s.Timezone, s.Owner, s.Jitter = p.o.App, schedule, p.zone, p.owner, p.delay
+	s.App, s.Schedule, s.Timezone, s.Owner, s.Jitter = p.o.App, times.String(), p.zone, p.owner, p.delay
 	if p.o.Name != "" {
 		s.Labels = map[string]string{"crontab": p.o.Name}
 	}
@@ -42,7 +42,7 @@ func (p *parser) entry(e *Entry, line string) error {
 	if err := p.command(e, rest); err != nil {
 		return err
 	}
-	p.tellOfGaps(e)
+	p.tellOfGaps(e, times)
 	return nil
 }
 
@@ -224,21 +224,12 @@ func parses(expr string) bool {
 }
 
 // tellOfGaps says what is otherwise when the clock is put forward.
-func (p *parser) tellOfGaps(e *Entry) {
-	zone, err := job.LoadZone(e.Job.Timezone)
-	if err != nil {
+func (p *parser) tellOfGaps(e *Entry, times *job.Cron) {
+	if times.Elapsed() {
 		return
 	}
-	c, err := job.ParseCron(e.Job.Schedule, zone)
-	if err != nil || c.Elapsed() {
-		return
-	}
-	civil, err := job.ParseCron(e.Job.Schedule, nil)
-	if err != nil {
-		return
-	}
-	for _, g := range gapsOf(zone) {
-		if n := civil.Count(g.from.Add(-time.Second), g.to.Add(-time.Second)); n > 1 {
+	for _, g := range p.gapsOf(e.Job.Timezone) {
+		if n := times.Count(g.from.Add(-time.Second), g.to.Add(-time.Second)); n > 1 {
 			e.say("when the clocks go forward, such as on %s, the %d times of the hour that is skipped are one due time; cron makes up for each", g.from.Format(time.DateOnly), n)
 			return
 		}
@@ -249,7 +240,18 @@ func (p *parser) tellOfGaps(e *Entry) {
 type gap struct{ from, to time.Time }
 
 // gapsOf lists the gaps of a few years.
-func gapsOf(zone *time.Location) (out []gap) {
+func (p *parser) gapsOf(name string) []gap {
+	if _, known := p.gaps[name]; !known {
+		zone, err := job.LoadZone(name)
+		if err != nil {
+			return nil
+		}
+		p.gaps[name] = findGaps(zone)
+	}
+	return p.gaps[name]
+}
+
+func findGaps(zone *time.Location) (out []gap) {
 	end := someday.AddDate(3, 0, 0)
 	for at := someday; at.Before(end); {
 		_, next := at.In(zone).ZoneBounds()

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"path"
 	"strings"
+	"unicode"
 
 	"go-crontab/job"
 )
@@ -43,7 +44,7 @@ func slug(s string, most int) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == ':', r > 0x7f && r != '\u2028':
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == ':', r > 0x7f && (unicode.IsLetter(r) || unicode.IsDigit(r)):
 			b.WriteRune(r)
 		default:
 			if b.Len() > 0 && !strings.HasSuffix(b.String(), "-") {
@@ -60,7 +61,7 @@ func slug(s string, most int) string {
 // Words that stand before the program that is meant: how many arguments of their own they take, options apart.
 var before = map[string]int{
 	"sudo": 0, "nice": 0, "ionice": 0, "nohup": 0, "time": 0, "exec": 0, "env": 0, "chronic": 0, "setsid": 0, "stdbuf": 0, "command": 0, "builtin": 0,
-	"chrt": 1, "timeout": 1, "flock": 1, "taskset": 1, "run-one": 0, "cronic": 0, "systemd-cat": 0, "systemd-run": 0, "then": 0, "else": 0, "do": 0, "!": 0, "{": 0, "(": 0,
+	"chrt": 1, "timeout": 1, "flock": 1, "taskset": 1, "run-one": 0, "cronic": 0, "systemd-cat": 0, "systemd-run": 0, "invoke-rc.d": 0, "service": 0, "then": 0, "else": 0, "do": 0, "!": 0, "{": 0, "(": 0,
 }
 
 // optionArguments are options of those words that take an argument behind them.
@@ -83,10 +84,15 @@ func called(command string, depth int) (program string, arguments []string) {
 		}
 		name := path.Base(words[0])
 		if isInterpreter(name) {
-			if script, rest, text := script(words[1:]); text {
-				return called(script, depth+1)
-			} else if script != "" {
-				return bare(script), rest
+			what, rest, isText := script(words[1:])
+			if isText {
+				if program, rest = called(what, depth+1); program != "" {
+					return program, rest
+				}
+				continue // it prepares something
+			}
+			if what != "" {
+				return bare(what), rest
 			}
 		}
 		rest := notOptions(words[1:])
@@ -108,11 +114,11 @@ func isInterpreter(name string) bool {
 	return false
 }
 
-// script returns what an interpreter runs: a file, or with -c a text.
+// script returns what an interpreter runs: a file, or with -c, -e or -r a text.
 func script(words []string) (what string, rest []string, isText bool) {
 	for i, w := range words {
 		switch {
-		case strings.HasPrefix(w, "-") && strings.HasSuffix(w, "c") && !strings.HasPrefix(w, "--") && i+1 < len(words):
+		case strings.HasPrefix(w, "-") && strings.ContainsAny(w[len(w)-1:], "cer") && !strings.HasPrefix(w, "--") && i+1 < len(words):
 			return words[i+1], nil, true
 		case strings.HasPrefix(w, "-"):
 		default:

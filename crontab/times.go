@@ -10,39 +10,34 @@ import (
 	"go-crontab/job"
 )
 
-// times reads when a line is due, and returns that as an expression of ours and what stands behind it.
-func (p *parser) times(e *Entry, line string) (schedule, rest string, err error) {
+// times reads when a line is due, and returns that as an expression of ours, read in UTC, and what stands behind it.
+func (p *parser) times(e *Entry, line string) (c *job.Cron, rest string, err error) {
 	if strings.HasPrefix(line, "@") {
 		macro, rest := word(line)
 		if strings.EqualFold(macro, "@reboot") {
-			return "", "", fmt.Errorf("@reboot: a cluster has no boot. What belongs to the start of a machine stays in its crontab, or becomes a unit of systemd; what is to run once becomes a job with \"at\"")
+			return nil, "", fmt.Errorf("@reboot: a cluster has no boot. What belongs to the start of a machine stays in its crontab, or becomes a unit of systemd; what is to run once becomes a job with \"at\"")
 		}
-		if _, err := job.ParseCron(macro, nil); err != nil {
-			return "", "", err
-		}
-		return macro, rest, nil
+		c, err = job.ParseCron(macro, nil)
+		return c, rest, err
 	}
 	var fields [5]string
 	rest = line
 	for i := range fields {
 		if fields[i], rest = word(rest); fields[i] == "" || rest == "" {
-			return "", "", fmt.Errorf("is neither NAME=value nor five fields and a command: minute hour day-of-month month day-of-week command")
+			return nil, "", fmt.Errorf("is neither NAME=value nor five fields and a command: minute hour day-of-month month day-of-week command")
 		}
 	}
 	starred := strings.HasPrefix(fields[2], "*") || strings.HasPrefix(fields[4], "*")
 	for i := range fields {
 		if fields[i], err = p.field(e, i, fields[i], line); err != nil {
-			return "", "", err
+			return nil, "", err
 		}
 	}
 	if err := bothDays(e, &fields, starred); err != nil {
-		return "", "", err
+		return nil, "", err
 	}
-	schedule = strings.Join(fields[:], " ")
-	if _, err := job.ParseCron(schedule, nil); err != nil {
-		return "", "", err
-	}
-	return schedule, rest, nil
+	c, err = job.ParseCron(strings.Join(fields[:], " "), nil)
+	return c, rest, err
 }
 
 // kinds are the fields: their names, and what they may hold.

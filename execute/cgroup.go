@@ -245,15 +245,21 @@ func (c *cgroups) ofSession(id uuid.UUID) *os.File {
 	return c.common.fd
 }
 
-// instead returns what to use after a fork into the cgroup of a session was refused: another, if somebody has removed
-// it, else none from now on. Nothing was asked for that it would give.
-func (c *cgroups) instead(id uuid.UUID, why error) *os.File {
+// instead returns what to use after a fork into the cgroup of a session was refused, if that was because of it: another
+// one, if somebody has removed it, else none from now on. Nothing was asked for that it would give.
+func (c *cgroups) instead(id uuid.UUID, why error) (other *os.File, again bool) {
 	c.mu.Lock()
-	removed := errors.Is(why, unix.ENODEV)
-	c.refuse = c.refuse || !removed
-	c.common = commonCgroup{} // forks are made one at a time, but it may be planned with: the collector closes it
+	_, err := os.Stat(c.prefix(id)) // the kernel says "no such file" of a missing bash, too
+	removed := errors.Is(err, fs.ErrNotExist)
+	if again = removed || ofCgroup(why); again {
+		c.refuse = c.refuse || !removed
+		c.common = commonCgroup{} // somebody may be about to fork into the old one: the collector closes it
+	}
 	c.mu.Unlock()
-	return c.ofSession(id)
+	if !again {
+		return nil, false
+	}
+	return c.ofSession(id), true
 }
 
 // prefix begins the names of all cgroups of a session.

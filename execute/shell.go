@@ -194,8 +194,10 @@ func (s *Shell) forkInTime(p *plan, attr *syscall.ProcAttr, a Attempt) (pid int,
 		in = p.cgroup.fd
 	}
 	pid, exit, err = fork(p.bash, p.argv, attr, p.credential, in)
-	if err != nil && in != nil && in == p.common && ofCgroup(err) {
-		pid, exit, err = fork(p.bash, p.argv, attr, p.credential, s.cgroups.instead(a.Launch.Session, err))
+	if err != nil && in != nil && in == p.common {
+		if other, again := s.cgroups.instead(a.Launch.Session, err); again {
+			pid, exit, err = fork(p.bash, p.argv, attr, p.credential, other)
+		}
 	}
 	if err != nil {
 		a.Seat.Inside(false)

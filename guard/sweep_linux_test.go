@@ -2,6 +2,7 @@ package guard
 
 import (
 	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -101,16 +102,22 @@ func TestSendToAnother(t *testing.T) {
 // TestBeforeTheSession: who began before the session is not one of its commands, whatever its environment says.
 func TestBeforeTheSession(t *testing.T) {
 	t.Parallel()
-	self, err := stat(os.Getpid(), nil)
+	cmd := exec.Command("sleep", "60")
+	cmd.Env = []string{"L=abc-7"}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	p, err := stat(cmd.Process.Pid, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSweeper(&orders{PID: 1, Marker: "PATH="})
-	if _, state := s.launch(self); state != marked {
-		t.Errorf("got state %d, want that PATH is found", state)
+	s := newSweeper(&orders{PID: 1, Marker: "L=abc-"})
+	if launch, state := s.launch(p); state != marked || launch != 7 {
+		t.Errorf("got launch %d, state %d, want 7, marked", launch, state)
 	}
-	s.began = self.start + 1
-	if _, state := s.launch(self); state != foreign {
-		t.Errorf("got state %d of a process that is older than the session, want foreign", state)
+	s.began = p.start + 1
+	if _, state := s.launch(p); state != foreign {
+		t.Errorf("of one that is older than the session: got state %d, want foreign", state)
 	}
 }

@@ -134,7 +134,7 @@ func (w *watcher) end(now time.Duration) (bury bool) {
 		}
 		switch {
 		case looks >= 2 && w.dead && !w.open:
-			w.log.Info("guard: nothing of the node's commands lives", "processes", e.found, "after", (now - e.parted).Round(time.Millisecond))
+			w.log.Info("guard: nothing of the node's commands lives", "processes", e.found, "after", (now - e.parted).Round(time.Millisecond).String())
 			w.removeCgroups()
 			return true
 		case looks >= 2 && !w.dead && phase == emptied:
@@ -190,7 +190,7 @@ func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 	}
 	if cause != "" && !e.said {
 		e.said = true
-		w.log.Warn("guard: killing the commands", "cause", cause, "running", len(w.read()), "lease_age", (now - sent).Round(time.Millisecond))
+		w.log.Warn("guard: killing the commands", "cause", cause, "running", len(w.read()), "lease_age", (now - sent).Round(time.Millisecond).String())
 	}
 }
 

@@ -67,7 +67,7 @@ func (p *Placeholders) put(name string, escape func(string) string, secret func(
 	case secret == nil:
 		return "", errors.New("has a secret in it, but servers and proxies on the way write URLs down; put it into a header or the body")
 	case p.Secret == nil:
-		return "", fmt.Errorf("has the placeholder of a secret, and there are none here")
+		return "", errors.New("has the placeholder of a secret, and there are none here")
 	}
 	value, err := secretNamed(named, p.Secret)
 	if err != nil {

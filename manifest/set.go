@@ -66,6 +66,35 @@ func (s *Set) Read(file string, text []byte) error {
 	return nil
 }
 
+// Add adds an object that was made of something else, a line of which it stands for in messages. list is groups,
+// calendars or jobs.
+func (s *Set) Add(list string, at Place, object json.RawMessage) error {
+	values, err := readJSON(at.File, object)
+	if err != nil {
+		return err
+	}
+	if s.lists == nil {
+		s.lists = map[string][]*Value{}
+	}
+	for _, v := range values {
+		v.move(at)
+		s.lists[list] = append(s.lists[list], v)
+	}
+	return nil
+}
+
+// move has a value, and all in it, stand at one place.
+func (v *Value) move(at Place) {
+	v.at = at
+	for _, item := range v.items {
+		item.move(at)
+	}
+	for _, f := range v.fields {
+		f.at = at
+		f.value.move(at)
+	}
+}
+
 // looksLikeJSON tells a text that was given without a name. All JSON but some texts is YAML too, so this decides about
 // hardly more than the words of errors.
 func looksLikeJSON(text []byte) bool {

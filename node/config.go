@@ -34,6 +34,8 @@ type Config struct {
 	// that is stopped in a debugger while a handler executes wants it, or its guard kills it when the lease is over.
 	NoGuard bool
 
+	AuditKept time.Duration // lines of the audit that are older are removed; default 400 days, negative: none is
+
 	SpoolDir string // where outcomes wait when MySQL is out of reach at a stop; "": they are lost then
 
 	RunAs  []string // as whom commands may run, see execute.Config; none: as anybody whom this process may become
@@ -52,6 +54,7 @@ const (
 	DefaultLookAhead = 10 * time.Second
 	DefaultCap       = 10_000
 	DefaultGrace     = 8 * time.Second
+	DefaultAuditKept = 400 * 24 * time.Hour
 	slotsPerCPU      = 64
 )
 
@@ -86,6 +89,9 @@ func (c *Config) defaults() error {
 	}
 	if c.Grace == 0 {
 		c.Grace = DefaultGrace
+	}
+	if c.AuditKept == 0 {
+		c.AuditKept = DefaultAuditKept
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()

@@ -33,6 +33,7 @@ type life struct {
 	places      *schedule.Places
 	starter     *schedule.Starter
 	sweeper     *schedule.Sweeper
+	tidier      *schedule.Tidier
 	feeder      *schedule.Feeder
 	bucketer    *schedule.Bucketer
 	compensator *compensate.Compensator
@@ -81,6 +82,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 		Flush: n.recorder.Push, Freed: func() { l.compensator.Wake() }, Woken: func() { l.claimer.Wake() }, Log: n.log,
 	})
 	l.sweeper = &schedule.Sweeper{DB: n.db, Session: s, Lookout: l.lookout, Places: l.places, Woken: func() { l.claimer.Wake() }, Backfill: func() { l.feeder.Wake() }, Log: n.log}
+	l.tidier = &schedule.Tidier{DB: n.api, Session: s, Audit: n.cfg.AuditKept, Log: n.log}
 	l.bucketer = &schedule.Bucketer{DB: n.db, Session: s, Log: n.log}
 	l.feeder = schedule.NewFeeder(schedule.Feeder{DB: n.db, Session: s, Soon: func() { l.claimer.Wake() }, Log: n.log})
 	l.compensator = compensate.New(compensate.Compensator{
@@ -118,7 +120,7 @@ func (l *life) run(ctx, hard context.Context) {
 	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run, l.lookout.Run, l.places.Run} {
 		living.Go(func() { loop(alive) })
 	}
-	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.feeder.Run, l.bucketer.Run} {
+	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.tidier.Run, l.feeder.Run, l.bucketer.Run} {
 		working.Go(func() { loop(work) })
 	}
 	select {

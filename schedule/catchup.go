@@ -11,12 +11,12 @@ import (
 // replaced or its due times are taken away: if nobody planned for a while, as in an outage, those due times would never
 // have been, and leave no record. The caller holds the job's row.
 func catchUp(tx *sql.Tx, j *sql.JobRow, now job.Micros, s Session) error {
-	_, err := caughtUp(tx, j, now, s)
+	_, err := catchUpRows(tx, j, now, s)
 	return err
 }
 
-// caughtUp is catchUp, and tells how many tasks it wrote.
-func caughtUp(tx *sql.Tx, j *sql.JobRow, now job.Micros, s Session) (rows int, err error) {
+// catchUpRows is catchUp, and tells how many tasks it wrote.
+func catchUpRows(tx *sql.Tx, j *sql.JobRow, now job.Micros, s Session) (rows int, err error) {
 	if j.Paused || j.Held || j.Deleted {
 		return 0, nil
 	}

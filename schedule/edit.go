@@ -65,6 +65,9 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (job.Jo
 		if j.ID, err = tx.InsertJob(&j, text); err != nil {
 			return nil, err
 		}
+		if once := job.OnceOf(ctx); once != nil {
+			once.JobID = j.ID
+		}
 		if err := refer(tx, j.ID, &job.Spec{}, &spec); err != nil {
 			return nil, err
 		}
@@ -138,6 +141,15 @@ func planned(j *sql.JobRow, s job.Schedule, after, now, horizon job.Micros) dueT
 // Update replaces the definition of a job that is at the given version.
 // Due times that have passed stay and run the new definition; later ones are planned anew.
 func (e *Editor) Update(ctx context.Context, id, version int64, spec job.Spec) (job.Job, error) {
+	return e.update(ctx, id, version, spec, job.Entry{Action: job.ActionUpdate})
+}
+
+// Rollback is Update with a definition that the job has had before, from an earlier version on.
+func (e *Editor) Rollback(ctx context.Context, id, version int64, spec job.Spec, earlier int64) (job.Job, error) {
+	return e.update(ctx, id, version, spec, job.Entry{Action: job.ActionRollback, Reason: fmt.Sprintf("to version %d", earlier)})
+}
+
+func (e *Editor) update(ctx context.Context, id, version int64, spec job.Spec, line job.Entry) (job.Job, error) {
 	now := e.Session.Now()
 	spec.Defaults(now.Time())
 	if err := spec.Validate(); err != nil {
@@ -145,7 +157,7 @@ func (e *Editor) Update(ctx context.Context, id, version int64, spec job.Spec) (
 	}
 	var calendars []*job.Calendar
 	name := func(tx *sql.Tx) (err error) { calendars, err = nameCalendars(tx, &spec); return err }
-	return e.edit(ctx, id, job.Entry{Action: job.ActionUpdate}, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
+	return e.edit(ctx, id, line, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
 		if j.Version != version {
 			return nil, job.ErrChanged
 		}
@@ -269,6 +281,12 @@ func (e *Editor) edit(ctx context.Context, id int64, line job.Entry, fn func(*sq
 		if j = rows[id]; j == nil || j.Deleted {
 			return nil, fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
 		}
+		if at := job.VersionOf(ctx); at != 0 && j.Version != at {
+			return nil, job.ErrChanged
+		}
+		if once := job.OnceOf(ctx); once != nil {
+			once.JobID = id
+		}
 		j.Covers = inForce(pauses)
 		if err := tx.LearnCalendars(j); err != nil {
 			return nil, err
@@ -345,12 +363,6 @@ func (e *Editor) passed(ctx context.Context, window job.Micros) error {
 	case <-time.After(wait):
 		return nil
 	}
-}
-
-// change runs fn in a transaction until it is known to be applied or refused; settled tells, by locking reads,
-// whether one whose commit is unknown was applied.
-func (e *Editor) change(ctx context.Context, fn func(*sql.Tx) error, settled func(*sql.Tx) (bool, error)) error {
-	return e.DB.TxSettled(ctx, fn, settled)
 }
 
 // Kill asks for an executing attempt to be killed, on whichever node it is. It is killed within a second or so, and

@@ -22,7 +22,7 @@ import (
 func holdJobs(tx *sql.Tx, jobs []*sql.JobRow, s Session, now job.Micros) (more bool, err error) {
 	ids, written := make([]int64, 0, len(jobs)), 0
 	for i, j := range jobs {
-		n, err := caughtUp(tx, j, now, s)
+		n, err := catchUpRows(tx, j, now, s)
 		if err != nil {
 			return false, err
 		}

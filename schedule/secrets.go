@@ -12,8 +12,8 @@ import (
 // job's app; they stay while the job's row is being written, because a delete looks for the reference under the lock of
 // the secret's row. A name that a node may know by itself is written down as well: the cluster may get such a secret.
 func referToSecrets(tx *sql.Tx, id int64, from, to *job.Spec) error {
-	names := job.SecretNames(to.SecretUses())
-	if from.App == to.App && slices.Equal(names, job.SecretNames(from.SecretUses())) {
+	were, names := job.SecretNames(from.SecretUses()), job.SecretNames(to.SecretUses())
+	if slices.Equal(were, names) && (from.App == to.App || len(names) == 0) {
 		return nil
 	}
 	apps, err := tx.ShareSecrets(names)

@@ -38,7 +38,11 @@ func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.
 			return tx.EndSession(id)
 		})
 		if err == nil {
-			log.Warn("guard: buried the session of a dead node", "first", there)
+			if there {
+				log.Warn("guard: buried the session of a dead node")
+			} else {
+				log.Info("guard: the session of a dead node was buried already")
+			}
 			return nil
 		}
 		select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	stdsql "database/sql"
 	"fmt"
+	"slices"
 
 	"go-crontab/job"
 )
@@ -82,7 +83,8 @@ func (tx *Tx) SlotHolders(groups []int64) (map[int64][]int64, error) {
 // Slot says that a task holds a slot of a group.
 type Slot struct{ TaskID, GroupID int64 }
 
-// TakeSlots writes down who holds slots of groups whose rows this transaction has locked.
+// TakeSlots writes down who holds slots of groups whose rows this transaction has locked, and writes these, as starts
+// write their jobs: for multi-writer engines, where a lock that was only read does not count.
 func (tx *Tx) TakeSlots(slots []Slot) error {
 	if len(slots) == 0 {
 		return nil
@@ -91,7 +93,16 @@ func (tx *Tx) TakeSlots(slots []Slot) error {
 	for _, s := range slots {
 		args = append(args, s.TaskID, s.GroupID)
 	}
-	_, err := tx.exec("take slots", "REPLACE INTO slot (task_id, group_id) VALUES "+values(len(slots), 2), args...)
+	if _, err := tx.exec("take slots", "REPLACE INTO slot (task_id, group_id) VALUES "+values(len(slots), 2), args...); err != nil {
+		return err
+	}
+	groups := make([]int64, len(slots))
+	for i, s := range slots {
+		groups[i] = s.GroupID
+	}
+	slices.Sort(groups)
+	list, args := in(nil, slices.Compact(groups))
+	_, err := tx.exec("write groups", "UPDATE grp SET taken = taken + 1 WHERE id IN "+list, args...)
 	return err
 }
 

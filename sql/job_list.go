@@ -167,7 +167,9 @@ func (l *jobList) terms() []wantedTerm {
 	return out
 }
 
-const liveTasks = "SELECT 1 FROM task FORCE INDEX (due) WHERE task.job_id = job.id AND task.origin = 0"
+// hasTasks tells whether a job has a scheduled task. The LIMIT keeps the server from reading all tasks to make a table of
+// their jobs.
+const hasTasks = "(COALESCE((SELECT 1 FROM task FORCE INDEX (due) WHERE task.job_id = job.id AND task.origin = 0 LIMIT 1), 0) = 1)"
 
 // isStatus says job.Status in SQL.
 func (l *jobList) isStatus() (string, []any) {
@@ -185,9 +187,9 @@ func (l *jobList) isStatus() (string, []any) {
 	case job.Paused:
 		return "(job.stage = 2 OR job.stage IN (0, 1, 4) AND " + covered + ")", args
 	case job.Finished:
-		return "((job.stage = 4 OR job.stage = 1 AND NOT EXISTS (" + liveTasks + ")) AND NOT " + covered + ")", args
+		return "((job.stage = 4 OR job.stage = 1 AND NOT " + hasTasks + ") AND NOT " + covered + ")", args
 	}
-	return "((job.stage = 0 OR job.stage = 1 AND EXISTS (" + liveTasks + ")) AND NOT " + covered + ")", args
+	return "((job.stage = 0 OR job.stage = 1 AND " + hasTasks + ") AND NOT " + covered + ")", args
 }
 
 // covered returns the apps that are paused, of those that are wanted, and whether the cluster is.
@@ -209,7 +211,7 @@ func (l *jobList) choose(ctx context.Context) (jobSource, error) {
 	best, fewest := sources[0], probed+1
 	if len(sources) > 1 {
 		for _, s := range sources {
-			n, err := l.db.probe(ctx, s.legs)
+			n, err := l.legs(s, "").probe(ctx, probed)
 			if err != nil {
 				return jobSource{}, err
 			}
@@ -274,8 +276,8 @@ func (l *jobList) byTerm(t wantedTerm) jobSource {
 	s := jobSource{fulfils: []string{t.name}}
 	s.add(l, func(app string) *leg[jobEntry] {
 		term := t.in(app)
-		return &leg[jobEntry]{from: "job_term t FORCE INDEX (PRIMARY) STRAIGHT_JOIN job ON job.id = t.job_id", where: "t.term = ? AND job.living = 1",
-			args: []any{term[:]}, by: "t.job_id", after: behindID("t.job_id")}
+		return &leg[jobEntry]{from: "job_term t FORCE INDEX (PRIMARY)", where: "t.term = ?", args: []any{term[:]}, by: "t.job_id", after: behindID("t.job_id"),
+			join: "STRAIGHT_JOIN job ON job.id = t.job_id", cond: "job.living = 1"}
 	})
 	return s
 }
@@ -285,9 +287,9 @@ func (l *jobList) byName() jobSource {
 	head := []rune(l.Name)
 	head = head[:min(len(head), job.MaxPart)]
 	g := &leg[jobEntry]{
-		from:  "job_part p FORCE INDEX (PRIMARY) STRAIGHT_JOIN job ON job.id = p.job_id",
-		where: "p.part LIKE ? AND job.living = 1", by: "p.part, p.job_id",
+		from: "job_part p FORCE INDEX (PRIMARY)", where: "p.part LIKE ?", by: "p.part, p.job_id",
 		args: []any{strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(string(head)) + "%"},
+		join: "STRAIGHT_JOIN job ON job.id = p.job_id", cond: "job.living = 1",
 		after: func(e jobEntry) (string, []any) {
 			return "p.part > ? OR p.part = ? AND p.job_id > ?", []any{e.Part, e.Part, e.ID}
 		},
@@ -295,7 +297,7 @@ func (l *jobList) byName() jobSource {
 	if len(head) == job.MaxPart { // there may be more of it than parts say
 		return jobSource{legs: []*leg[jobEntry]{g}}
 	}
-	g.where, g.args = g.where+" AND LOCATE(?, job.name) = p.pos + 1", append(g.args, l.Name)
+	g.cond, g.condArgs = g.cond+" AND LOCATE(?, job.name) = p.pos + 1", []any{l.Name}
 	return jobSource{legs: []*leg[jobEntry]{g}, fulfils: []string{"name"}}
 }
 
@@ -326,7 +328,7 @@ func (l *jobList) byStatus() (s jobSource) {
 	for _, stage := range stages {
 		cond := ""
 		if stage == 1 && exact && !cluster {
-			cond = map[job.Status]string{job.Active: " AND EXISTS (" + liveTasks + ")", job.Finished: " AND NOT EXISTS (" + liveTasks + ")"}[l.Status]
+			cond = map[job.Status]string{job.Active: hasTasks, job.Finished: "NOT " + hasTasks}[l.Status]
 		}
 		s.add(l, func(app string) *leg[jobEntry] { return stageLeg(app, stage, cond) })
 	}
@@ -338,25 +340,10 @@ func (l *jobList) byStatus() (s jobSource) {
 
 func stageLeg(app string, stage int, cond string) *leg[jobEntry] {
 	if app == "" {
-		return &leg[jobEntry]{from: "job FORCE INDEX (stage)", where: "job.stage = ?" + cond, args: []any{stage}, by: "job.id", after: behindID("job.id")}
+		return &leg[jobEntry]{from: "job FORCE INDEX (stage)", where: "job.stage = ?", args: []any{stage}, by: "job.id", after: behindID("job.id"), cond: cond}
 	}
-	return &leg[jobEntry]{from: "job FORCE INDEX (app_stage)", where: "job.app = ? AND job.stage = ?" + cond, args: []any{app, stage}, by: "job.id", after: behindID("job.id")}
-}
-
-// probe counts the entries of legs, up to a few.
-func (db *DB) probe(ctx context.Context, all []*leg[jobEntry]) (n int, err error) {
-	for _, g := range all {
-		err := db.query(ctx, "probe", func(rows *stdsql.Rows) error {
-			var more int
-			err := rows.Scan(&more)
-			n += more
-			return err
-		}, "SELECT COUNT(*) FROM (SELECT 1 FROM "+g.from+" WHERE "+g.where+" LIMIT ?) probe", append(slices.Clone(g.args), probed-n)...)
-		if err != nil || n >= probed {
-			return n, err
-		}
-	}
-	return n, nil
+	return &leg[jobEntry]{from: "job FORCE INDEX (app_stage)", where: "job.app = ? AND job.stage = ?", args: []any{app, stage}, by: "job.id",
+		after: behindID("job.id"), cond: cond}
 }
 
 func (l *jobList) legs(s jobSource, columns string) *legs[jobEntry] {
@@ -432,32 +419,6 @@ func (l *jobList) looked(ctx context.Context, s jobSource, left []condition) (Jo
 		}
 	}
 	return p, err
-}
-
-// search looks at entries in their order until it has found so many that fit, or has looked at too many. It returns where
-// to go on, nil at the end.
-func search[R any](ctx context.Context, all *legs[R], limit int, fits func(R) bool) (found []R, next *R, err error) {
-	for chunk := limit + 1; ; chunk = min(2*chunk, examinedMost/2) {
-		entries, err := all.take(ctx, chunk)
-		if err != nil {
-			return nil, nil, err
-		}
-		for i, e := range entries {
-			if !fits(e) {
-				continue
-			}
-			if len(found) == limit {
-				return found, &found[limit-1], nil
-			}
-			found = append(found, entries[i])
-		}
-		switch {
-		case len(entries) < chunk:
-			return found, nil, nil
-		case all.taken >= examinedMost:
-			return found, &entries[len(entries)-1], nil
-		}
-	}
 }
 
 // jobsByID reads jobs without their pauses.

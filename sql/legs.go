@@ -15,9 +15,12 @@ import (
 
 // leg is one range of an index.
 type leg[R any] struct {
-	// from, where and by are the parts of its statement: tables and indexes, a condition, the order.
+	// The parts of its statement: the index, a condition on it, and the order.
 	from, where, by string
 	args            []any
+	// What is joined to each entry, and a condition on that.
+	join, cond string
+	condArgs   []any
 	// after is the condition for what comes behind an entry.
 	after func(R) (string, []any)
 
@@ -137,5 +140,55 @@ func (g *leg[R]) statement(i int, columns string) (string, []any) {
 		cond, more := g.after(*g.last)
 		where, args = where+" AND ("+cond+")", append(args, more...)
 	}
-	return "SELECT " + strconv.Itoa(i) + ", " + columns + " FROM " + g.from + " WHERE " + where + " ORDER BY " + g.by + " LIMIT ?", append(args, g.asked)
+	if g.cond != "" {
+		where, args = where+" AND "+g.cond, append(args, g.condArgs...)
+	}
+	return "SELECT " + strconv.Itoa(i) + ", " + columns + " FROM " + g.from + " " + g.join + " WHERE " + where + " ORDER BY " + g.by + " LIMIT ?", append(args, g.asked)
+}
+
+// probe counts the entries of legs, up to a few.
+func (l *legs[R]) probe(ctx context.Context, most int) (n int, err error) {
+	for _, g := range l.all {
+		err := l.db.query(ctx, l.what, func(rows *stdsql.Rows) error {
+			var more int
+			err := rows.Scan(&more)
+			n += more
+			return err
+		}, "SELECT COUNT(*) FROM (SELECT 1 FROM "+g.from+" WHERE "+g.where+" LIMIT ?) probe", append(slices.Clone(g.args), most-n)...)
+		if err != nil || n >= most {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// search looks at entries in their order until it has found so many that fit, or has looked at too many. It returns where
+// to go on, nil at the end.
+func search[R any](ctx context.Context, all *legs[R], limit int, fits func(R) bool) (found []R, next *R, err error) {
+	for chunk := limit + 1; ; {
+		entries, err := all.take(ctx, chunk)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, e := range entries {
+			if !fits(e) {
+				continue
+			}
+			if len(found) == limit {
+				return found, &found[limit-1], nil
+			}
+			found = append(found, entries[i])
+		}
+		switch {
+		case len(entries) < chunk:
+			return found, nil, nil
+		case all.taken >= examinedMost:
+			return found, &entries[len(entries)-1], nil
+		case len(found) == 0:
+			chunk *= 2
+		default: // as many as it takes if they go on as they began, and some more
+			chunk = max(8, (limit+1-len(found))*all.taken/len(found)*5/4)
+		}
+		chunk = min(chunk, max(8, examinedMost-all.taken))
+	}
 }

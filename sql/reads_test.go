@@ -141,7 +141,7 @@ func TestReads(t *testing.T) {
 				return wantLen(err, len(took), due)
 			})
 		}, "PRIMARY"},
-		{"siblings of a frequent job", inTx(1, func(tx *Tx) error {
+		{"siblings of a frequent job", inTx(1+dead/2, func(tx *Tx) error { // and what executes although it is due far ahead
 			_, err := tx.Siblings([]int64{frequent}, nil, now+1)
 			return err
 		}), "due|slice"},

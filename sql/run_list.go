@@ -97,7 +97,7 @@ type runList struct {
 func (l *runList) choose() {
 	switch {
 	case l.JobID != 0 && l.isNotable():
-		l.eachKind("notable n FORCE INDEX (PRIMARY) STRAIGHT_JOIN history h ON h.id = n.id", "n", "n.job_id = ?", l.JobID)
+		l.eachKind("notable n FORCE INDEX (PRIMARY)", "n", "n.job_id = ?", l.JobID)
 		l.leave("h.node = ?", l.Node)
 		l.leaveApps()
 	case l.JobID != 0:
@@ -172,6 +172,9 @@ func (l *runList) add(from, t, where string, args ...any) {
 		where, args = where+" AND "+due+" < ?", append(args, int64(l.To))
 	}
 	g := &leg[runEntry]{from: from, where: where, args: args, by: due + " DESC, " + t + ".id DESC"}
+	if t == "n" {
+		g.join = "STRAIGHT_JOIN history h ON h.id = n.id"
+	}
 	g.after = func(e runEntry) (string, []any) {
 		return due + " < ? OR " + due + " = ? AND " + t + ".id < ?", []any{int64(e.Due), int64(e.Due), e.ID}
 	}
@@ -195,10 +198,10 @@ func (l *runList) merged(columns string) *legs[runEntry] {
 func (l *runList) direct(ctx context.Context) (RunPage, error) {
 	all := l.merged(runColumns)
 	for _, g := range all.all {
-		g.from += " STRAIGHT_JOIN job j ON j.id = h.job_id"
+		g.join += " STRAIGHT_JOIN job j ON j.id = h.job_id"
 		if l.Apps != nil {
-			list, args := in(g.args, l.Apps)
-			g.where, g.args = g.where+" AND j.app IN "+list, args
+			list, args := in(nil, l.Apps)
+			g.cond, g.condArgs = "j.app IN "+list, args
 		}
 	}
 	all.scan = func(rows *stdsql.Rows, e *runEntry, i *int) (err error) {

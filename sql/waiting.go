@@ -308,13 +308,17 @@ const sweepRows = 500
 // ids runs a query for a list of ids.
 func (db *DB) ids(ctx context.Context, what, query string, args ...any) ([]int64, error) {
 	var out []int64
-	err := db.query(ctx, what, func(rows *stdsql.Rows) error {
+	err := db.query(ctx, what, idRows(&out), query, args...)
+	return out, err
+}
+
+func idRows(out *[]int64) func(*stdsql.Rows) error {
+	return func(rows *stdsql.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
-		out = append(out, id)
+		*out = append(*out, id)
 		return err
-	}, query, args...)
-	return out, err
+	}
 }
 
 // WaitRow is a task that waits, for people.

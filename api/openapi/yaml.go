@@ -3,6 +3,8 @@ package openapi
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -24,23 +26,32 @@ func YAML(text []byte) ([]byte, error) {
 	return out.Bytes(), e.Close()
 }
 
+// oldWords are texts that readers of YAML 1.1 take for true and false.
+var oldWords = []string{"y", "n", "yes", "no", "on", "off"}
+
 func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 	token, err := d.Token()
 	if err != nil {
 		return nil, err
 	}
-	n := new(yaml.Node)
+	n := &yaml.Node{Kind: yaml.ScalarNode}
 	switch token := token.(type) {
+	case string:
+		n.Tag, n.Value = "!!str", token // quoted where a reader of YAML 1.2 would take it for something else
+		if slices.Contains(oldWords, strings.ToLower(token)) {
+			n.Style = yaml.DoubleQuotedStyle
+		}
+		return n, nil
 	case json.Number:
-		n.Kind, n.Value = yaml.ScalarNode, token.String()
+		n.Value = token.String()
 		return n, nil
 	case json.Delim:
 		n.Kind = yaml.SequenceNode
 		if token == '{' {
 			n.Kind = yaml.MappingNode
 		}
-	default:
-		return n, n.Encode(token) // quotes what a reader might take for something else than a text
+	default: // true, false, null
+		return n, n.Encode(token)
 	}
 	for d.More() { // names and values of an object alternate
 		inner, err := yamlNode(d)

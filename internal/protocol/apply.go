@@ -65,6 +65,9 @@ func (w *World) apply(s *State, c commit, i int) (v Violation) {
 		}
 	case retry:
 		*r = row{state: idle, due: now, attempt: r.attempt + 1}
+		if c.later {
+			r.due = min(now+1, w.instants())
+		}
 		s.spawned &^= bit(d)
 		s.relaunch(d)
 		if w.Rules.WakeAtEnd && w.awaited(d) {

@@ -106,7 +106,7 @@ func (w *World) blocked(s *State, d int) bool {
 
 // over tells whether nothing is left to do.
 func (w *World) over(s *State) bool {
-	if s.clock < uint8(w.Dues) || s.late.kind != nothing || s.away == 1 || s.answer != 0 {
+	if s.clock < w.instants() || s.late.kind != nothing || s.away == 1 || s.answer != 0 {
 		return false
 	}
 	for d := range s.tasks {

@@ -3,8 +3,11 @@ package protocol
 // time are the steps of MySQL's clock.
 func (m *moves) time() {
 	s := m.from
-	if s.clock < uint8(m.Dues) {
+	if s.clock < m.instants() {
 		m.pass(m.add(dueInstant, -1, int(s.clock)))
+	}
+	if s.far == 1 {
+		m.add(comesNear, -1, int(s.clock)).far = 0
 	}
 	if s.away == 1 {
 		t := m.add(mysqlBack, -1, -1)
@@ -28,7 +31,7 @@ func (m *moves) time() {
 	}
 	if m.May.Ahead {
 		for _, by := range []uint8{aheadFar, aheadLittle} {
-			if by == aheadFar && s.clock == uint8(m.Dues) || by == aheadLittle && !m.windows() {
+			if by == aheadFar && s.clock == m.instants() || by == aheadLittle && !m.windows() {
 				continue
 			}
 			t := step(clockAhead, by)
@@ -46,7 +49,10 @@ func (m *moves) time() {
 		if s.clock > 0 {
 			t := step(clockBack, backFar)
 			t.clock--
-			t.owed &^= bit(int(t.clock)) &^ t.history // it will pass once more
+			t.far = 1
+			if int(t.clock) < m.Dues {
+				t.owed &^= bit(int(t.clock)) &^ t.history
+			} // it will pass once more
 		}
 		if m.windows() {
 			step(clockBack, backLittle)
@@ -57,7 +63,8 @@ func (m *moves) time() {
 // pass is a due instant.
 func (w *World) pass(t *State) {
 	d := int(t.clock)
-	if t.clock++; t.active(w.job(d)) {
+	t.far = 0
+	if t.clock++; d < w.Dues && t.active(w.job(d)) {
 		t.owed |= bit(d)
 	}
 }

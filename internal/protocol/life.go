@@ -52,7 +52,7 @@ func (m *moves) readsClock(i int) {
 		switch {
 		case s.step == backFar && t.tasks[d].due > t.clock && e.current == 1:
 			*e = entry{} // its due instant is far off: it does not wait for that
-		case s.step == backLittle:
+		case s.step == backLittle && !m.Rules.SteadyWindow:
 			e.past = 0
 		case s.step == aheadFar || s.step == aheadLittle:
 			if t.tasks[d].early == 1 {

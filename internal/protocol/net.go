@@ -35,7 +35,7 @@ func (m *moves) compensates(i, d int) {
 		return
 	}
 	c := commit{kind: free, own: r.own, task: uint8(d)}
-	if r.state == executing && m.stands(r) {
+	if r.kill != 0 && m.Rules.WishAtFree {
 		if m.jobHeld(s, m.job(d)) {
 			return
 		}
@@ -97,7 +97,7 @@ func (m *moves) addFree(i, d int, state uint8) *State {
 		if m.jobHeld(s, m.job(d)) {
 			return nil
 		}
-		if c.kind = finish; m.again(r, lost) {
+		if c.kind = finish; m.again(r, lost) && !(r.kill != 0 && m.Rules.WishAtLoss) {
 			c.kind = retry
 		}
 	}

@@ -127,7 +127,7 @@ func (m *moves) answers(t *State, i int, what uint8) {
 		r := &t.tasks[d]
 		// By the clock of a node that is ahead, the window of one that is behind has passed already.
 		passed := r.past == 1 || r.early == 1 && t.fast(i) && !m.Rules.SlowClocks
-		near := r.state == prepare && (m.now(t, i)+1 >= r.due || m.Rules.SlowClocks)
+		near := r.state == prepare && (m.near(t, i, r.due) || m.Rules.SlowClocks)
 		if r.state == executing && !passed || what == askedAppPause && near && !m.byHand(d) {
 			t.windows |= bit(d)
 		}
@@ -178,6 +178,9 @@ func (w *World) catchUp(t *State, now uint8) {
 func (w *World) stop(t *State, now uint8) (v Violation) {
 	w.catchUp(t, now)
 	last := now
+	if w.Rules.Withdraw {
+		last = max(now, t.jobs[0].last)
+	}
 	for d := range w.Dues {
 		if r := &t.tasks[d]; r.state == prepare || r.state == executing {
 			last = max(last, w.due(t, d))
@@ -188,6 +191,7 @@ func (w *World) stop(t *State, now uint8) (v Violation) {
 		case r.state == gone || r.state == executing:
 		case r.state == idle && w.due(t, d) > last:
 			t.withdraw(d)
+			t.owed &^= bit(d) // it was paused before, by the clock of who did it
 		default:
 			v |= w.end(t, d)
 			w.mark(t, d)
@@ -260,6 +264,7 @@ func (w *World) remove(t *State, now uint8) (v Violation) {
 		case r.state == gone || r.state == executing:
 		case w.due(t, d) > now:
 			t.withdraw(d)
+			t.owed &^= bit(d)
 		default:
 			v |= w.end(t, d)
 			w.mark(t, d)

@@ -55,14 +55,16 @@ type Rules struct {
 	GuardFirst   bool // nothing is spawned without it
 
 	// What the code does not do today. See Holes.
-	Withdraw    bool // an edit withdraws only what is due later than last_due as well
-	MarkExpired bool // a due time whose start deadline passes while it waits advances last_due
-	AllSiblings bool // every executing task of a job counts at a start, also one due later than now
-	Relisted    bool // who frees an orphan goes by the row as it is when it is locked, its job included
-	KillHolds   bool // what somebody had killed is not started again, whatever became of that attempt
-	LaterOnly   bool // only an earlier due time is replaced
-	ReplaceHold bool // what is to be replaced is not started again
-	SlowClocks  bool // an answer waits for spawn windows as they are by any node's clock, not only by its own
+	Withdraw     bool // an edit withdraws only what is due later than last_due as well
+	MarkExpired  bool // a due time whose start deadline passes while it waits advances last_due
+	AllSiblings  bool // every executing task of a job counts at a start, also one due later than now
+	Relisted     bool // who frees an orphan goes by the row as it is when it is locked, its job included
+	WishAtEnd    bool // an attempt that is to be killed and fails by itself is not retried
+	WishAtFree   bool // one that is to be killed and is given back, because it was not spawned, ends
+	WishAtLoss   bool // one that is to be killed and is lost is not started again
+	LaterOnly    bool // only an earlier due time is replaced
+	SteadyWindow bool // a spawn window is over for good once it has passed on the node's own clock, too
+	SlowClocks   bool // an answer waits for spawn windows as they are by any node's clock, not only by its own
 }
 
 // Code is what the code does today.
@@ -84,6 +86,6 @@ func Safe() Rules {
 		FinishGuard: true, FinishAlways: true, FinishLock: true, WakeAtEnd: true, Sweeper: true, GroupLock: true, Spool: true,
 		Register: true, Compensation: true, Orphans: true, OwnersFirst: true, OrphanGuard: true, OwnClock: true,
 		Watchdog: true, KillAtEnd: true, ClearAtEnd: true, Guard: true, GuardWaits: true, GuardEnds: true, GuardFirst: true,
-		Withdraw: true, MarkExpired: true, AllSiblings: true, Relisted: true, KillHolds: true, LaterOnly: true, ReplaceHold: true, SlowClocks: true,
+		Withdraw: true, MarkExpired: true, AllSiblings: true, Relisted: true, WishAtEnd: true, WishAtFree: true, WishAtLoss: true, LaterOnly: true, SteadyWindow: true, SlowClocks: true,
 	}
 }

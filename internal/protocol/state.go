@@ -138,6 +138,7 @@ type commit struct {
 	task  uint8
 	kills uint8 // 1 + the task that is to be killed because of it
 	ends  uint8 // 1 + the task that it supersedes
+	later bool  // the next attempt is due at the next due instant, not at once
 }
 
 // Kinds of commits.
@@ -174,6 +175,7 @@ type State struct {
 
 	clock   uint8 // due instants that have passed
 	step    uint8 // how MySQL's clock was set, which some nodes have not read yet
+	far     uint8 // 1: the next due instant is farther away than a start is committed before it, after a step back
 	away    uint8 // 1: MySQL is away
 	asked   uint8 // bits of what people did
 	answer  uint8 // the bit of what is being answered, 0: nothing

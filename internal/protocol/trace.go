@@ -11,6 +11,7 @@ type What uint8
 // What happens.
 const (
 	dueInstant What = iota
+	comesNear
 	plans
 	readsCursor
 	lists
@@ -87,6 +88,7 @@ const (
 // words say what happens: $ stands for the node, # for the due time.
 var words = [whats]string{
 	dueInstant:    "the due instant of # passes",
+	comesNear:     "the due instant of # comes near",
 	plans:         "$ plans #",
 	readsCursor:   "$ reads the cursor, which stands at #",
 	lists:         "$ sees that # is idle",
@@ -260,5 +262,5 @@ var rank = [whats]int{
 	givesBack: 24, looks: 25, freesIt: 26, loses: 26, listsOrphan: 27,
 	holdsIt: 29, releases: 29, readsCursor: 30, plans: 31,
 	startsIt: 32, refusesIt: 32, waits: 32, readsSiblings: 33, claimsIt: 34, lists: 35, sweepsUp: 36,
-	windowPasses: 80, dueInstant: 90,
+	windowPasses: 80, comesNear: 89, dueInstant: 90,
 }

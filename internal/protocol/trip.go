@@ -122,7 +122,7 @@ func (w *World) judge(s *State, i, d int) commit {
 			c.kind = waitSlot
 		}
 	}
-	if c.kind != begin && now < r.due || now+1 < r.due {
+	if c.kind != begin && now < r.due || !w.near(s, i, r.due) {
 		return commit{}
 	}
 	return c
@@ -135,8 +135,8 @@ func (w *World) overlap(s *State, d int, now uint8, c *commit) {
 		return
 	}
 	x := &s.tasks[o]
-	// The bound of the query (Siblings in sql/tasks.go).
-	if w.due(s, o) > max(now, s.jobs[w.job(d)].last) && (x.state != executing || !w.Rules.AllSiblings) {
+	// The bound of the query (Siblings in sql/tasks.go) lies a little later than now, and than last_due.
+	if w.due(s, o) > max(now, s.jobs[w.job(d)].last) && s.far == 1 && (x.state != executing || !w.Rules.AllSiblings) {
 		return
 	}
 	busy := x.state == executing
@@ -205,6 +205,9 @@ func (m *moves) starts(i, d int) {
 		if c = m.judge(s, i, d); c.kind == nothing {
 			return
 		}
+		if c.kills+c.ends > 0 && m.held(s, 1-d) {
+			return
+		}
 		if m.inSteps() && s.away == 0 {
 			phase := readBusy
 			if c.kind == begin {
@@ -262,7 +265,9 @@ func (m *moves) spawns(i, d int) {
 	case !n.runs():
 	case e.phase == forking:
 		t := m.add(forks, i, d)
-		m.last().Bad |= m.spawn(t, i, d)
+		if m.last().Bad |= m.spawn(t, i, d); !m.May.Forks {
+			m.last().Bad &^= StartedAfter
+		}
 		// Under a lease that has lapsed the guard kills it as well, before the session may expire.
 		if n.lease >= lapsed && (!m.Rules.Guard || n.row == 0) {
 			m.last().Bad |= Unleased
@@ -385,21 +390,14 @@ func (m *moves) finishes(i, d int) {
 		return
 	}
 	c := commit{kind: finish, own: r.own, task: uint8(d)}
-	if m.again(r, n.ended[d]) {
+	if m.again(r, n.ended[d]) && !(r.kill != 0 && m.Rules.WishAtEnd) {
 		c.kind = retry
+		c.later = m.Backoff && n.ended[d] == failed
 	}
 	m.tx(finishesIt, i, d, c, forgotten, func(*node) {})
 }
 
 // again tells whether a task is tried once more after such an outcome.
 func (w *World) again(r *row, outcome uint8) bool {
-	if r.attempt > 0 || w.stands(r) {
-		return false
-	}
-	return outcome == failed || outcome == lost && w.Rerun
-}
-
-// stands tells whether a wish to have an attempt killed is the end of its due time, whatever becomes of the attempt.
-func (w *World) stands(r *row) bool {
-	return r.kill == 1 && w.Rules.KillHolds || r.kill == 2 && w.Rules.ReplaceHold
+	return r.attempt == 0 && (outcome == failed || outcome == lost && w.Rerun)
 }

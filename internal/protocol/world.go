@@ -7,10 +7,12 @@ type World struct {
 
 	Nodes  int
 	Dues   int // due times of the job; with Group the second one is of another job
+	Idle   int // instants that pass behind those
 	Faults int // that may happen at most
 
 	Overlap Overlap
 	Retry   bool // a second attempt after one that failed
+	Backoff bool // and then it is due no earlier than the next due time
 	Rerun   bool // on_lost: rerun, one more attempt; else fail
 	Group   bool // two jobs with one due time each, in a group with one slot
 	Manual  bool // the second task is a run that somebody asks for
@@ -47,6 +49,7 @@ type Faults struct {
 	Drain      bool // SIGTERM of a node
 	BothDie    bool // node and guard may be killed at the same time
 	BothStop   bool // node and guard may be stopped together, while the commands go on
+	Forks      bool // a node may be stopped so long between its last look and the fork that a spawn window passes
 	Unanswered bool // the reply to a change that somebody asked for is lost
 }
 
@@ -80,6 +83,9 @@ func (w *World) tasks() int {
 	}
 	return w.Dues
 }
+
+// instants is how many pass.
+func (w *World) instants() uint8 { return uint8(w.Dues + w.Idle) }
 
 func (w *World) byHand(d int) bool { return w.Manual && d == 1 }
 
@@ -130,10 +136,16 @@ func (w *World) now(s *State, i int) uint8 {
 		case aheadFar:
 			return s.clock - 1
 		case backFar:
-			return s.clock + 1
+			return min(s.clock+1, w.instants())
 		}
 	}
 	return s.clock
+}
+
+// near tells whether an instant has passed by a node's clock, or is so near that a start may be committed.
+func (w *World) near(s *State, i int, due uint8) bool {
+	now := w.now(s, i)
+	return now >= due || now+1 == due && (s.far == 0 || now > s.clock)
 }
 
 // fast tells whether a node's clock is before those of others.
@@ -157,7 +169,7 @@ func (s *State) active(j int) bool {
 
 // held tells whether somebody holds the lock of a task's row.
 func (w *World) held(s *State, d int) bool {
-	return w.Rules.Transaction && s.late.kind != nothing && (int(s.late.task) == d || int(s.late.ends) == d+1)
+	return w.Rules.Transaction && s.late.kind != nothing && (int(s.late.task) == d || int(s.late.ends) == d+1 || int(s.late.kills) == d+1)
 }
 
 // jobHeld tells whether somebody holds the lock of a job's row.
