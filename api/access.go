@@ -72,7 +72,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (*auth.Princip
 	now := time.Now()
 	p, err := s.whoAsks(r, now)
 	if err != nil {
-		if errors.As(err, new(*auth.Refused)) {
+		if errors.As(err, new(*auth.Refused)) && r.Header.Get("Authorization") == "" {
 			s.dropCookie(w, r) // one that lets nobody in would be sent for ever
 		}
 		return nil, s.refused(r, err, now)

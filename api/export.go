@@ -1,8 +1,10 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"go-crontab/auth"
@@ -27,7 +29,7 @@ type unreadableView struct {
 func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	f := sql.JobFilter{App: q.text(ofAppParam), Labels: q.label(labelIs), Apps: auth.Of(r.Context()).Sees()}
-	limit := q.limit()
+	limit, id := q.limit(), q.number(ofJobParam)
 	if c := q.cursor("export"); c != nil {
 		f.After = c.ID
 	}
@@ -35,7 +37,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f.Limit = limit + 1 // one more tells whether there is a next page
-	rows, err := s.cfg.DB.Jobs(r.Context(), f)
+	rows, err := s.exported(r.Context(), f, id)
 	if err != nil {
 		return err
 	}
@@ -57,6 +59,21 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		v.Items = append(v.Items, item)
 	}
 	return answer(w, http.StatusOK, v)
+}
+
+// exported reads the jobs to export, or with an id that one, if the filter takes it.
+func (s *Server) exported(ctx context.Context, f sql.JobFilter, id int64) ([]sql.JobRow, error) {
+	if id == 0 {
+		return s.cfg.DB.Jobs(ctx, f)
+	}
+	j, err := s.jobByID(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if f.Apps != nil && !slices.Contains(f.Apps, j.Spec.App) {
+		return nil, sql.ErrNotFound
+	}
+	return []sql.JobRow{j}, nil
 }
 
 // manifestOf writes a job as a file has it.

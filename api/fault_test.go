@@ -49,6 +49,10 @@ func (b *broken) Update(ctx context.Context, id, version int64, spec job.Spec) (
 	return job.Job{ID: id, Version: version + 1, Paused: true, Spec: spec}, b.call(ctx, "Update")
 }
 
+func (b *broken) Rollback(ctx context.Context, id, version int64, spec job.Spec, _ int64) (job.Job, error) {
+	return job.Job{ID: id, Version: version + 1, Spec: spec}, b.call(ctx, "Rollback")
+}
+
 func (b *broken) Pause(ctx context.Context, id int64, _ job.PauseRequest) (job.Job, error) {
 	return job.Job{ID: id, Version: b.version, Paused: true}, b.call(ctx, "Pause")
 }

@@ -92,6 +92,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 	if err := s.issuer.SignOut(r.Context(), auth.Of(r.Context())); err != nil {
 		return lookAt(err, "The same request again does no harm.")
 	}
+	s.gate.Forget()
 	s.dropCookie(w, r)
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -110,9 +110,17 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 	for _, p := range op.query {
 		out.Parameters = append(out.Parameters, queryParameter(p))
 	}
-	if op.keyed {
+	if op.keyed || op.once {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: keyHeader, In: "header", Example: "once-2027-01-31",
 			Description: "Makes a repetition of the request one and the same: it is carried out once.", Schema: &openapi.Schema{Type: openapi.Types{openapi.String}, MaxLength: maxKey, Pattern: "^[ -~]*$"}})
+	}
+	if op.matched {
+		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: ifMatch, In: "header", Example: `"3"`,
+			Description: "The `ETag` of the job that is to be changed, which is its version: if it is at another, nothing is changed, and the answer is 412.", Schema: textOf("")})
+	}
+	if op.unless {
+		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: ifNoneMatch, In: "header", Example: "*",
+			Description: "With `*` only a job is made that is not there; if it is, the answer is 412.", Schema: textOf("")})
 	}
 	if op.cached {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: "If-None-Match", In: "header",
@@ -131,7 +139,7 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 		replies = []reply{replies[0], {status: http.StatusNotModified, about: "The client has it."}}
 	}
 	for _, r := range replies {
-		if op.cached {
+		if op.cached || r.of == of[jobView]() || r.of == of[*jobView]() {
 			r.headers = append(r.headers, "ETag")
 		}
 		out.Responses.Set(strconv.Itoa(r.status), d.reply(r))
@@ -222,6 +230,8 @@ func (d *describer) refusal(kinds []kind) *openapi.Response {
 	switch kinds[0].status {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		headers = append(headers, "Retry-After")
+	case http.StatusPreconditionFailed:
+		headers = append(headers, "ETag")
 	case http.StatusUnauthorized:
 		headers = append(headers, "WWW-Authenticate", "Set-Cookie") // a cookie that lets nobody in is taken away
 	}

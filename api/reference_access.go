@@ -50,7 +50,7 @@ var (
 	}
 	logoutDoc = operation{
 		id: "logout", tag: tagAccess, summary: "Sign a browser out", about: "Ends the login of the cookie, on all nodes. A token lives on.",
-		body: emptyBody, replies: []reply{{status: http.StatusNoContent, about: "It is signed out."}}, problems: []kind{unknownOutcome},
+		body: emptyBody, replies: []reply{{status: http.StatusNoContent, about: "It is signed out.", headers: []string{"Set-Cookie"}}}, problems: []kind{unknownOutcome},
 	}
 	beginOIDCDoc = operation{
 		id: "beginOIDC", tag: tagAccess, summary: "Sign in by the identity provider", about: "For browsers: sends them to the provider, which sends them back.",
@@ -61,7 +61,7 @@ var (
 		query: append([]parameter{oidcState, oidcCode, oidcError}, oidcMore...),
 		replies: []reply{
 			{status: http.StatusSeeOther, about: "To the page, signed in.", headers: []string{"Set-Cookie"}},
-			{status: http.StatusForbidden, about: "Not signed in, and why.", media: []string{mediaHTML}},
+			{status: http.StatusForbidden, about: "Not signed in, and why.", media: []string{mediaHTML}, headers: []string{"Set-Cookie"}},
 		}, problems: []kind{notFound, tooMany, providerAway, unknownOutcome},
 	}
 	createTokenDoc = operation{

@@ -28,7 +28,7 @@ var (
 		replies: found[backfillView]("The backfill."), problems: []kind{notFound},
 	}
 	cancelBackfillDoc = operation{
-		id: "cancelBackfill", tag: tagBackfills, summary: "Cancel a backfill", about: "What was not started is not started any more; what executes runs to its end.",
+		id: "cancelBackfill", tag: tagBackfills, once: true, summary: "Cancel a backfill", about: "What was not started is not started any more; what executes runs to its end.",
 		body: emptyBody, changes: true, problems: []kind{notFound},
 		replies: []reply{{status: http.StatusOK, about: "The backfill as it is now.", of: of[backfillView]()}},
 	}

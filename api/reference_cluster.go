@@ -24,19 +24,19 @@ var (
 		replies: found[clusterView]("The cluster."),
 	}
 	pauseClusterDoc = operation{
-		id: "pauseCluster", tag: tagCluster, summary: "Pause the cluster", about: "No job has due times until it is resumed. Answered once nothing starts any more.",
+		id: "pauseCluster", tag: tagCluster, once: true, summary: "Pause the cluster", about: "No job has due times until it is resumed. Answered once nothing starts any more.",
 		body: mayLimitPause, replies: madePause, changes: true,
 	}
 	resumeClusterDoc = operation{
-		id: "resumeCluster", tag: tagCluster, summary: "Resume the cluster", about: "What was due in the pause is a misfire of its job. Pauses of jobs and apps stay.",
+		id: "resumeCluster", tag: tagCluster, once: true, summary: "Resume the cluster", about: "What was due in the pause is a misfire of its job. Pauses of jobs and apps stay.",
 		body: emptyBody, replies: pausesThatGo, changes: true,
 	}
 	pauseAppDoc = operation{
-		id: "pauseApp", tag: tagCluster, summary: "Pause an app", about: "Its jobs have no due times until it is resumed, those that are added meanwhile included.",
+		id: "pauseApp", tag: tagCluster, once: true, summary: "Pause an app", about: "Its jobs have no due times until it is resumed, those that are added meanwhile included.",
 		body: mayLimitPause, replies: madePause, changes: true,
 	}
 	resumeAppDoc = operation{
-		id: "resumeApp", tag: tagCluster, summary: "Resume an app", about: "What was due in the pause is a misfire of its job. Pauses of its jobs stay.",
+		id: "resumeApp", tag: tagCluster, once: true, summary: "Resume an app", about: "What was due in the pause is a misfire of its job. Pauses of its jobs stay.",
 		body: emptyBody, replies: pausesThatGo, changes: true,
 	}
 	listPausesDoc = operation{

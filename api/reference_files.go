@@ -35,7 +35,7 @@ type (
 
 var (
 	applyDoc = operation{
-		id: "apply", tag: tagFiles, summary: "Make everything as files have it",
+		id: "apply", tag: tagFiles, once: true, summary: "Make everything as files have it",
 		about: "Makes, changes and, with `prune`, deletes what is another in the cluster than in the body, all of it in one transaction, or nothing. What is as wanted is left alone, so the same body again changes nothing. " +
 			"Of a job everything that is left out gets its default, but for `paused`, which stays as it is, and the phase of an unchanged `every`. Answered once nothing starts under an old definition any more. " +
 			"In `errors` of a problem, `field` begins with the place in the body: `jobs[3].schedule`.",
@@ -46,7 +46,7 @@ var (
 	exportDoc = operation{
 		id: "export", tag: tagFiles, summary: "List jobs as files have them",
 		about: "Definitions without what is the default, in the order of the jobs' creation. What is listed can be applied, also to another cluster.",
-		query: []parameter{ofAppParam, labelIs, limitParam, pageParam}, replies: found[exportView]("A page of jobs."),
+		query: []parameter{ofAppParam, labelIs, ofJobParam, limitParam, pageParam}, replies: found[exportView]("A page of jobs."), problems: []kind{notFound},
 	}
 	manifestSchemaDoc = operation{
 		id: "getManifestSchema", tag: tagFiles, summary: "What files may have, as a JSON Schema", about: "For editors, of draft 2020-12.",

@@ -10,11 +10,13 @@ var (
 	jobNameParam  = textParam{declared{"name", "Only jobs whose name contains this.", "backup"}, job.MaxName}
 	jobStateParam = wordParam{declared{"state", "Only jobs whose status is this.", "paused"},
 		[]string{string(job.Active), string(job.Paused), string(job.Finished), string(job.Broken)}}
-	ownerParam = textParam{declared{"owner", "Only jobs of this owner.", "team-data@example.com"}, job.MaxText}
-	labelIs    = labelParam{declared{"label", "Only jobs that have this label with this value.", "team=data"}}
-	dueCount   = numberParam{declared{"n", "How many due times.", "5"}, maxDue, defaultDue}
-	dueAfter   = instantParam{declared: declared{"from", "Only due times after this instant. Without it, after now.", "2027-03-27T00:00:00Z"}}
-	explainAt  = instantParam{declared{"at", "The instant in question.", "2027-01-31T03:00:00Z"}, true}
+	ownerParam      = textParam{declared{"owner", "Only jobs of this owner.", "team-data@example.com"}, job.MaxText}
+	labelIs         = labelParam{declared{"label", "Only jobs that have this label with this value.", "team=data"}}
+	inGroupParam    = textParam{declared{"group", "Only jobs of this group.", "warehouse"}, job.MaxName}
+	byCalendarParam = textParam{declared{"calendar", "Only jobs that name this calendar.", "china"}, job.MaxName}
+	dueCount        = numberParam{declared{"n", "How many due times.", "5"}, maxDue, defaultDue}
+	dueAfter        = instantParam{declared: declared{"from", "Only due times after this instant. Without it, after now.", "2027-03-27T00:00:00Z"}}
+	explainAt       = instantParam{declared{"at", "The instant in question.", "2027-01-31T03:00:00Z"}, true}
 )
 
 // newJobBody is what can be said of a job that is new, for the reference: see newJob, which reads it.
@@ -66,7 +68,7 @@ var (
 
 var (
 	createJobDoc = operation{
-		id: "createJob", tag: tagJobs, summary: "Add a job",
+		id: "createJob", tag: tagJobs, once: true, summary: "Add a job",
 		about: "A job needs a name, one way to say when (`schedule`, `schedules`, `every` or `at`) and one way to say what (`command`, `http` or `handler`). " +
 			"It is planned at once: one that is due in a moment is not missed.",
 		body: &requestBody{of: of[newJobBody](), about: "The job.",
@@ -76,37 +78,39 @@ var (
 		problems: []kind{exists, unreadable},
 	}
 	listJobsDoc = operation{
-		id: "listJobs", tag: tagJobs, summary: "List jobs", about: "The jobs that match all parameters, in the order of their creation.",
-		query:   []parameter{ofAppParam, jobNameParam, jobStateParam, ownerParam, labelIs, limitParam, pageParam},
+		id: "listJobs", tag: tagJobs, summary: "List jobs",
+		about: "The jobs that match all parameters, in the order of their creation; those whose names contain something, in the order of the names from there on. " +
+			"Where several parameters each match many jobs and few together, a page may have fewer items than it could, or none, and yet a `next`.",
+		query:   []parameter{ofAppParam, jobNameParam, jobStateParam, ownerParam, inGroupParam, byCalendarParam, labelIs, limitParam, pageParam},
 		replies: found[page[*jobView]]("A page of jobs."),
 	}
 	getJobDoc = operation{
-		id: "getJob", tag: tagJobs, summary: "Show a job", about: "Its definition with all defaults, and what the cluster knows about it.",
+		id: "getJob", tag: tagJobs, cached: true, summary: "Show a job", about: "Its definition with all defaults, and what the cluster knows about it.",
 		replies: found[*jobView]("The job."), problems: []kind{notFound},
 	}
 	putJobDoc = operation{
-		id: "replaceJob", tag: tagJobs, summary: "Replace the definition of a job",
+		id: "replaceJob", tag: tagJobs, matched: true, summary: "Replace the definition of a job",
 		about: "What is left out gets its default, but for `paused`, which stays as it is, and the phase of an unchanged `every`. " +
 			"The same body twice changes nothing. Answered once nothing starts under the old definition any more.",
 		body: replacementJob, replies: changedJob, changes: true, problems: []kind{notFound, exists, changed, unreadable},
 	}
 	patchJobDoc = operation{
-		id: "changeJob", tag: tagJobs, summary: "Change some fields of a job",
+		id: "changeJob", tag: tagJobs, matched: true, summary: "Change some fields of a job",
 		about: "The body is a JSON merge patch (RFC 7396): what it does not name stays, and null takes a field away.",
 		body: &requestBody{of: of[jobView](), patch: true, about: "What is to be another.",
 			example: `{"timeout": "5m", "description": null}`},
 		replies: changedJob, changes: true, problems: []kind{notFound, exists, changed, unreadable},
 	}
 	deleteJobDoc = operation{
-		id: "deleteJob", tag: tagJobs, summary: "Delete a job", about: "What executes runs to its end, and history stays. Answered once nothing starts any more.",
+		id: "deleteJob", tag: tagJobs, matched: true, summary: "Delete a job", about: "What executes runs to its end, and history stays. Answered once nothing starts any more.",
 		replies: gone, changes: true, problems: []kind{notFound},
 	}
 	getJobNamedDoc = operation{
-		id: "getJobByName", tag: tagJobs, summary: "Show the job of a name", about: "As by its id.",
+		id: "getJobByName", tag: tagJobs, cached: true, summary: "Show the job of a name", about: "As by its id.",
 		replies: found[*jobView]("The job."), problems: []kind{notFound},
 	}
 	putJobNamedDoc = operation{
-		id: "putJobByName", tag: tagJobs, summary: "Add or replace the job of a name",
+		id: "putJobByName", tag: tagJobs, matched: true, unless: true, summary: "Add or replace the job of a name",
 		about: "Makes the job if there is none of this name, and replaces its definition otherwise. The same body twice changes nothing.",
 		body:  replacementJob,
 		replies: []reply{
@@ -116,11 +120,11 @@ var (
 		changes: true, problems: []kind{exists, changed, unreadable},
 	}
 	pauseJobDoc = operation{
-		id: "pauseJob", tag: tagJobs, summary: "Pause a job", about: "A paused job has no due times. Answered once nothing of it starts any more; what executes runs to its end.",
+		id: "pauseJob", tag: tagJobs, once: true, matched: true, summary: "Pause a job", about: "A paused job has no due times. Answered once nothing of it starts any more; what executes runs to its end.",
 		body: mayLimitPause, replies: changedJob, changes: true, problems: []kind{notFound},
 	}
 	resumeJobDoc = operation{
-		id: "resumeJob", tag: tagJobs, summary: "Resume a job", about: "What was due in the pause is a misfire: its policy decides what is made up for.",
+		id: "resumeJob", tag: tagJobs, once: true, matched: true, summary: "Resume a job", about: "What was due in the pause is a misfire: its policy decides what is made up for.",
 		body: emptyBody, replies: changedJob, changes: true, problems: []kind{notFound, unreadable},
 	}
 	runJobDoc = operation{
@@ -138,7 +142,7 @@ var (
 	}
 	historyDoc = operation{
 		id: "listHistory", tag: tagJobs, summary: "List the ended runs of a job", about: "The latest due first. That of deleted jobs stays.",
-		query:   []parameter{endedParam, dueFromParam, dueBeforeParam, limitParam, pageParam},
+		query:   []parameter{endedParam, triggerParam, dueFromParam, dueBeforeParam, limitParam, pageParam},
 		replies: found[page[*runView]]("A page of runs."), problems: []kind{notFound},
 	}
 	previewDoc = operation{

@@ -28,15 +28,15 @@ var (
 		replies: found[*nodeView]("The node."), problems: []kind{notFound},
 	}
 	cordonNodeDoc = operation{
-		id: "cordonNode", tag: tagNodes, summary: "Cordon a node", about: "It starts nothing more; what executes runs to its end. It need not live: a cordon outlives sessions.",
+		id: "cordonNode", tag: tagNodes, once: true, summary: "Cordon a node", about: "It starts nothing more; what executes runs to its end. It need not live: a cordon outlives sessions.",
 		body: mayGiveReason, replies: changedNode, changes: true,
 	}
 	uncordonNodeDoc = operation{
-		id: "uncordonNode", tag: tagNodes, summary: "Uncordon a node", about: "Ends a cordon or a drain.",
+		id: "uncordonNode", tag: tagNodes, once: true, summary: "Uncordon a node", about: "Ends a cordon or a drain.",
 		body: emptyBody, replies: changedNode, changes: true,
 	}
 	drainNodeDoc = operation{
-		id: "drainNode", tag: tagNodes, summary: "Drain a node", about: "As a cordon, and what the node holds ready goes to others. It is `drained` when nothing executes any more.",
+		id: "drainNode", tag: tagNodes, once: true, summary: "Drain a node", about: "As a cordon, and what the node holds ready goes to others. It is `drained` when nothing executes any more.",
 		body: mayGiveReason, replies: changedNode, changes: true,
 	}
 
@@ -45,11 +45,11 @@ var (
 		replies: found[page[*handlerView]]("The handlers, all of them."),
 	}
 	disableHandlerDoc = operation{
-		id: "disableHandler", tag: tagHandlers, summary: "Disable a handler", about: "Due times of jobs that name it end `skipped`. Nobody needs to have it, or to name it.",
+		id: "disableHandler", tag: tagHandlers, once: true, summary: "Disable a handler", about: "Due times of jobs that name it end `skipped`. Nobody needs to have it, or to name it.",
 		body: mayGiveReason, replies: changedHandler, changes: true,
 	}
 	enableHandlerDoc = operation{
-		id: "enableHandler", tag: tagHandlers, summary: "Enable a handler", about: "Ends what disabled it.",
+		id: "enableHandler", tag: tagHandlers, once: true, summary: "Enable a handler", about: "Ends what disabled it.",
 		body: emptyBody, replies: changedHandler, changes: true,
 	}
 )

@@ -10,18 +10,20 @@ import (
 
 // pathParts are the parts of paths that name something, by what stands before them.
 var pathParts = map[place]pathPart{
-	"jobs/{id}":        {"The id of the job.", "17", idPattern, 0},
-	"runs/{id}":        {"The id of the run.", "6f9619ff-8b86-d011-b42d-00cf4fc964ff-12", launchPattern, 0},
-	"backfills/{id}":   {"The id of the backfill.", "3", idPattern, 0},
-	"apps/{app}":       {"The app.", "default", nil, job.MaxName},
-	"jobs/{name}":      {"The name of the job. A slash in it is sent as `%2F`.", "backup", nil, job.MaxName},
-	"tokens/{id}":      {"The id of the token.", "5", idPattern, 0},
-	"groups/{name}":    {"The name of the group.", "warehouse", nil, job.MaxName},
-	"calendars/{name}": {"The name of the calendar.", "china", nil, job.MaxName},
-	"nodes/{name}":     {"The name of the node.", "node-1", nil, job.MaxName},
-	"handlers/{key}":   {"The key of the handler. A slash in it is sent as `%2F`.", "billing%2Fclose-day", nil, job.MaxHandlerKey},
-	"secrets/{name}":   {"The name of the secret.", "shop-hook", nil, job.MaxSecretName},
-	"docs/{file}":      {"The name of the file.", "reference.css", nil, 0},
+	"jobs/{id}":          {"The id of the job.", "17", idPattern, 0},
+	"versions/{version}": {"A version at which the job was.", "3", idPattern, 0},
+	"diff/{other}":       {"Another one.", "5", idPattern, 0},
+	"runs/{id}":          {"The id of the run.", "6f9619ff-8b86-d011-b42d-00cf4fc964ff-12", launchPattern, 0},
+	"backfills/{id}":     {"The id of the backfill.", "3", idPattern, 0},
+	"apps/{app}":         {"The app.", "default", nil, job.MaxName},
+	"jobs/{name}":        {"The name of the job. A slash in it is sent as `%2F`.", "backup", nil, job.MaxName},
+	"tokens/{id}":        {"The id of the token.", "5", idPattern, 0},
+	"groups/{name}":      {"The name of the group.", "warehouse", nil, job.MaxName},
+	"calendars/{name}":   {"The name of the calendar.", "china", nil, job.MaxName},
+	"nodes/{name}":       {"The name of the node.", "node-1", nil, job.MaxName},
+	"handlers/{key}":     {"The key of the handler. A slash in it is sent as `%2F`.", "billing%2Fclose-day", nil, job.MaxHandlerKey},
+	"secrets/{name}":     {"The name of the secret.", "shop-hook", nil, job.MaxSecretName},
+	"docs/{file}":        {"The name of the file.", "reference.css", nil, 0},
 }
 
 // pathPart is what the reference says of a part of a path.

@@ -33,6 +33,8 @@ var problemTable = []problemDoc{
 		"Read the object again, and decide."},
 	{unreadable, "The stored definition cannot be read, for instance because a newer version wrote it.",
 		"Replace the whole definition with PUT."},
+	{stale, "`If-Match` or `If-None-Match` says how the job is to be, and it is not so; nothing was changed. `version`, and the header `ETag`, say at which version it is.",
+		"Read the job again, and decide."},
 	{keyReused, "This `Idempotency-Key` came with another request before.",
 		"Use a new key for each request that is not a repetition."},
 	{inUse, "Jobs refer to the object, so it cannot be deleted.",

@@ -33,7 +33,10 @@ type operation struct {
 	about   string
 
 	query    []parameter
-	keyed    bool // takes an Idempotency-Key
+	keyed    bool // takes an Idempotency-Key, which its handler reads
+	once     bool // takes an Idempotency-Key, see once.go
+	matched  bool // takes If-Match: the version that a job must be at
+	unless   bool // takes If-None-Match: * where the job must not be there
 	cached   bool // its answer has an ETag, by which clients need not fetch it again
 	body     *requestBody
 	replies  []reply
@@ -89,6 +92,12 @@ func (rt *route) kinds() []kind {
 	}
 	if op.changes {
 		out = append(out, noSession, unknownOutcome)
+	}
+	if op.once || op.keyed {
+		out = append(out, keyReused)
+	}
+	if op.matched {
+		out = append(out, stale)
 	}
 	var ordered []kind
 	for _, p := range problemTable {

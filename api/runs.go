@@ -74,8 +74,15 @@ func viewOfRun(r *sql.RunRow) *runView {
 
 // runFilter takes the parameters that all lists of runs share.
 func runFilter(q *query) sql.RunFilter {
-	return sql.RunFilter{Outcome: q.outcome(endedParam), From: job.MicrosOf(q.instant(dueFromParam)), To: job.MicrosOf(q.instant(dueBeforeParam))}
+	f := sql.RunFilter{Outcome: q.outcome(endedParam), From: job.MicrosOf(q.instant(dueFromParam)), To: job.MicrosOf(q.instant(dueBeforeParam))}
+	if by, ok := triggers[q.word(triggerParam)]; ok {
+		f.Trigger = &by
+	}
+	return f
 }
+
+// triggers are what makes runs due, as clients say it.
+var triggers = map[string]sql.Trigger{"schedule": sql.BySchedule, "manual": sql.ByRequest, "backfill": sql.ByBackfill}
 
 // listRuns: GET /api/v1/runs
 func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
@@ -136,18 +143,36 @@ func (s *Server) runs(ctx context.Context, list string, f sql.RunFilter, withRun
 			return page[*runView]{}, err
 		}
 	}
-	if withEnded && len(rows) <= limit {
-		f.Limit, f.After = limit+1, nil
+	p := page[*runView]{Items: []*runView{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		p.Next = runCursor(list, true, rows[limit-1].Place())
+	} else if withEnded {
+		f.Limit, f.After = max(1, limit-len(rows)), nil
 		if after != nil && !after.executing {
 			f.After = &after.RunPlace
 		}
-		past, err := s.cfg.DB.Runs(ctx, f)
+		past, err := s.cfg.DB.RunPage(ctx, f)
 		if err != nil {
 			return page[*runView]{}, err
 		}
-		rows = appendEnded(rows, past)
+		if rows = appendEnded(rows, past.Rows); past.Next != nil {
+			p.Next = runCursor(list, false, past.Next)
+		}
+		if len(rows) > limit { // of those that execute there were some
+			rows = rows[:limit]
+			last := &rows[limit-1]
+			p.Next = runCursor(list, last.Executing, last.Place())
+		}
 	}
-	return runPage(list, rows, limit), nil
+	for i := range rows {
+		p.Items = append(p.Items, viewOfRun(&rows[i]))
+	}
+	return p, nil
+}
+
+func runCursor(list string, executing bool, at *sql.RunPlace) string {
+	return (&cursor{list: list, executing: executing, RunPlace: *at}).String()
 }
 
 // appendEnded adds runs that have ended, without those that still executed when that was read a moment before.
@@ -162,19 +187,6 @@ func appendEnded(rows, past []sql.RunRow) []sql.RunRow {
 		}
 	}
 	return rows
-}
-
-func runPage(list string, rows []sql.RunRow, limit int) page[*runView] {
-	p := page[*runView]{Items: []*runView{}}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		last := &rows[limit-1]
-		p.Next = (&cursor{list: list, executing: last.Executing, RunPlace: *last.Place()}).String()
-	}
-	for i := range rows {
-		p.Items = append(p.Items, viewOfRun(&rows[i]))
-	}
-	return p
 }
 
 func noRun(text string) error { return notFound.problem("There is no run %q.", cutShort(text)) }

@@ -28,6 +28,8 @@ type Editor interface {
 	Create(ctx context.Context, spec job.Spec, paused bool) (job.Job, error)
 	// Update returns job.ErrChanged when the job is not at the version.
 	Update(ctx context.Context, id, version int64, spec job.Spec) (job.Job, error)
+	// Rollback is Update with a definition that the job had from an earlier version on.
+	Rollback(ctx context.Context, id, version int64, spec job.Spec, earlier int64) (job.Job, error)
 	Pause(ctx context.Context, id int64, p job.PauseRequest) (job.Job, error)
 	Resume(ctx context.Context, id int64) (job.Job, error)
 	Delete(ctx context.Context, id int64) error
@@ -189,7 +191,7 @@ func (s *Server) routes() http.Handler {
 	m.MethodNotAllowed(s.serve(s.guard(may(viewer, shared), wrongMethod(m))))
 
 	for _, rt := range s.table() {
-		m.Method(rt.method, rt.pattern, s.serve(s.guard(rt.may, withQuery(rt.query(), rt.handler))))
+		m.Method(rt.method, rt.pattern, s.serve(s.guard(rt.may, withQuery(rt.query(), s.once(rt.doc, rt.handler)))))
 	}
 	return m
 }
@@ -220,6 +222,11 @@ func (s *Server) table() []route {
 		{"GET", "/api/v1/jobs/{id}/next", may(viewer, ofJob), s.nextDue, &nextDueDoc},
 		{"GET", "/api/v1/jobs/{id}/explain", may(viewer, ofJob), s.explain, &explainDoc},
 		{"GET", "/api/v1/jobs/{id}/history", may(viewer, ofJob), s.history, &historyDoc},
+
+		{"GET", "/api/v1/jobs/{id}/versions", may(viewer, ofJob), s.listVersions, &listVersionsDoc},
+		{"GET", "/api/v1/jobs/{id}/versions/{version}", may(viewer, ofJob), s.getVersion, &getVersionDoc},
+		{"GET", "/api/v1/jobs/{id}/versions/{version}/diff/{other}", may(viewer, ofJob), s.diffVersions, &diffVersionsDoc},
+		{"POST", "/api/v1/jobs/{id}/rollback", may(admin, ofJob), s.rollback, &rollbackDoc},
 
 		{"POST", "/api/v1/apply", may(admin, inBody), s.apply, &applyDoc},
 		{"GET", "/api/v1/export", may(viewer, filtered), s.export, &exportDoc},

@@ -64,7 +64,7 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	spec, err := tokenFields(newFields(body), now)
+	spec, err := tokenFields(body, now)
 	if err != nil {
 		return err
 	}
@@ -83,11 +83,14 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 // never is what to give for the end of a token that lives until it is revoked.
 const never = "never"
 
-func tokenFields(f *fields, now time.Time) (auth.Spec, error) {
-	spec, role := auth.Spec{Life: auth.DefaultLife}, ""
+func tokenFields(body map[string]any, now time.Time) (auth.Spec, error) {
+	f, spec, role := newFields(body), auth.Spec{Life: auth.DefaultLife}, ""
 	f.text("name", &spec.Name)
 	f.text("role", &role)
 	f.texts("apps", &spec.Apps)
+	if list, ok := body["apps"].([]any); ok && len(list) == 0 {
+		f.wrong("apps", "are none; leave them out for all") // and never the other way round
+	}
 	if role != "" {
 		var err error
 		if spec.Role, err = auth.ParseRole(role); err != nil {
@@ -190,6 +193,7 @@ func (s *Server) revokeToken(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return lookAt(err, "GET /api/v1/tokens/%d tells whether it lives; the same request again does no harm.", id)
 	}
+	s.gate.Forget()
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -200,5 +200,16 @@ func (g *Gate) forget(hash Hash) {
 	delete(g.known, hash)
 }
 
+// Forget has everybody looked up again: somebody was signed out or revoked by way of this node, and nobody should find
+// that it did not work.
+func (g *Gate) Forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for hash, f := range g.known { // whom the node has let in before it still knows
+		f.until = time.Time{}
+		g.known[hash] = f
+	}
+}
+
 // equal compares two texts in a time that tells nothing about where they differ.
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -219,21 +219,18 @@ func (r *remote) apply(ctx context.Context, set *manifest.Set, more map[string]a
 
 // place has a problem name the places in files, in their order, where it names those in a request.
 func (p *problem) place(set *manifest.Set) {
-	order := make(map[string]manifest.Place, len(p.Errors))
 	for i := range p.Errors {
 		e := &p.Errors[i]
-		at, name, ok := set.Find(e.Field)
-		if ok {
-			if e.Field = at.String(); name != "" {
-				e.Field += ": " + name
+		e.at, e.name, _ = set.Find(e.Field)
+		if e.at.File != "" {
+			if e.Field = e.at.String(); e.name != "" {
+				e.Field += ": " + e.name
 			}
-			order[e.Field] = at
 		}
 		e.Message = set.Explain(e.Message)
 	}
 	slices.SortStableFunc(p.Errors, func(a, b fieldProblem) int {
-		x, y := order[a.Field], order[b.Field]
-		return cmp.Or(strings.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column))
+		return cmp.Or(strings.Compare(a.at.File, b.at.File), cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Column, b.at.Column))
 	})
 }
 

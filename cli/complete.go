@@ -39,21 +39,26 @@ func completeApps(c *console) cobra.CompletionFunc {
 
 // completeNames offers the names in a list of the API: groups, calendars, nodes.
 func completeNames(c *console, path string) cobra.CompletionFunc {
+	return completeField(c, path, "name")
+}
+
+// completeField offers what a field of the objects in a list of the API holds.
+func completeField(c *console, path, field string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		r, ok := completing(c, cmd)
 		if !ok {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		found, _, err := list[named](cmd.Context(), r, path, nil, maxPage)
+		found, _, err := get[page[map[string]any]](cmd.Context(), r, path, nil)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		var names []cobra.Completion
-		for _, n := range found {
-			if strings.HasPrefix(n.Name, typed) {
-				names = append(names, n.Name)
+		var out []cobra.Completion
+		for _, item := range found.Items {
+			if s, ok := item[field].(string); ok && strings.HasPrefix(s, typed) {
+				out = append(out, s)
 			}
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return out, cobra.ShellCompDirectiveNoFileComp
 	}
 }

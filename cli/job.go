@@ -16,7 +16,7 @@ const jobArgument = "one JOB (its id, app/name, or name)"
 
 func jobCommand(c *console) *cobra.Command {
 	return newGroup("job", "Add, look at and change jobs",
-		jobAdd(c), jobList(c), jobShow(c), jobNext(c), jobHistory(c), jobExplain(c),
+		jobAdd(c), jobEdit(c), jobList(c), jobShow(c), jobNext(c), jobHistory(c), jobExplain(c),
 		jobPause(c),
 		jobChange(c, "resume", "resumed", "Give a paused job its due times back", func() (any, error) { return struct{}{}, nil }),
 		jobRun(c), jobRemove(c))

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"go-crontab/manifest"
 )
 
 // problem is a refusal of the API (RFC 9457).
@@ -20,6 +22,9 @@ type problem struct {
 type fieldProblem struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
+
+	at   manifest.Place // in a file that the request was made of,
+	name string         // and what the field is called there
 }
 
 func (p *problem) Error() string {

@@ -37,12 +37,17 @@ func newRemote(c *console, cmd *cobra.Command, formats ...string) *remote {
 	r.output.flags(cmd, formats...)
 	cmd.Flags().StringVar(&r.server, "server", defaultServer, "a node's API (GOCRONTAB_SERVER)")
 	cmd.Flags().StringVar(&r.token, "token", "", "an API token; visible to all users of the machine in ps, so better give it as\nGOCRONTAB_TOKEN or in a file named by GOCRONTAB_TOKEN_FILE (default that of dev)")
+	cmd.Flags().String("context", "", "a cluster that you gave a name (GOCRONTAB_CONTEXT; see "+program()+" context)")
+	_ = cmd.RegisterFlagCompletionFunc("context", completeContexts)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return r.settle(cmd) }
 	return r
 }
 
 // settle makes a base URL of what names the server.
 func (r *remote) settle(cmd *cobra.Command) error {
+	if err := fromContext(cmd.Flags()); err != nil {
+		return err
+	}
 	if err := takeEnv(cmd.Flags(), []string{"server"}, []string{"token"}); err != nil {
 		return err
 	}

@@ -59,6 +59,8 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 		root.AddCommand(cmd)
 	}
 	root.AddCommand(versionCommand(c))
+	root.AddCommand(topics()...)
+	completeAll(c, root)
 	return root
 }
 

@@ -26,9 +26,12 @@ import (
 func migrated(t *testing.T) (dsn string) {
 	t.Helper()
 	dsn = testdb.DSN(t)
-	if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate"); code != 0 {
+	code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate", "--bootstrap", "-o", "json")
+	var m migration
+	if err := json.Unmarshal([]byte(out), &m); code != 0 || err != nil || m.Token == "" {
 		t.Fatalf("migrate: code %d, %s", code, out)
 	}
+	adminTokens.Store(dsn, m.Token)
 	return dsn
 }
 
@@ -129,7 +132,7 @@ func TestJobsEndToEnd(t *testing.T) {
 		}
 	}
 	// The same through the program itself, with the environment and its exit codes.
-	env := []string{"GOCRONTAB_SERVER=" + s.url}
+	env := s.env()
 	if code, out := run(t, env, "job", "run", "ops/fail", "-w"); code != exitFailed || !strings.Contains(out, "exit status 7") {
 		t.Errorf("job run -w: got code %d, %s", code, out)
 	}

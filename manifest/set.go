@@ -45,6 +45,32 @@ func (s *Set) Body(more map[string]any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// Job returns the only job of a set that has nothing else.
+func (s *Set) Job() (json.RawMessage, error) {
+	if s.Len() != 1 || s.Jobs() != 1 {
+		return nil, fmt.Errorf("want one job and nothing else; %d objects are there", s.Len())
+	}
+	return s.lists["jobs"][0].MarshalJSON()
+}
+
+// Give gives each job a field, in place of what it says of it.
+func (s *Set) Give(name string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	for _, j := range s.lists["jobs"] {
+		v, err := readJSON(j.at.File, text)
+		if err != nil {
+			return err
+		}
+		v[0].move(j.at)
+		j.fields = slices.DeleteFunc(j.fields, func(f *Field) bool { return f.name == name })
+		j.fields = append(j.fields, &Field{name, j.at, v[0]})
+	}
+	return nil
+}
+
 // Read adds what a file has, as its text says.
 func (s *Set) Read(file string, text []byte) error {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))

@@ -159,6 +159,7 @@ func (m *moves) next(s *State) {
 			m.claims(i, d)
 			m.starts(i, d)
 		}
+		m.startsBoth(i)
 		m.plan(i)
 		m.sweeps(i)
 		m.lives(i)

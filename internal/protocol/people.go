@@ -125,10 +125,14 @@ func (m *moves) answers(t *State, i int, what uint8) {
 	}
 	for d := range m.tasks() {
 		r := &t.tasks[d]
+		if m.job(d) != 0 {
+			continue
+		}
 		// By the clock of a node that is ahead, the window of one that is behind has passed already.
 		passed := r.past == 1 || r.early == 1 && t.fast(i) && !m.Rules.SlowClocks
-		near := r.state == prepare && (m.near(t, i, r.due) || m.Rules.SlowClocks)
-		if r.state == executing && !passed || what == askedAppPause && near && !m.byHand(d) {
+		// Nor is a start on its way, by a clock that is behind, of what is due when the clock has been put on.
+		near := m.near(t, i, r.due) && (m.now(t, i) >= r.due || t.nodes[i].off == 0 || t.step != aheadFar) || m.Rules.SlowClocks
+		if r.state == executing && !passed || what == askedAppPause && r.state == prepare && near && !m.byHand(d) {
 			t.windows |= bit(d)
 		}
 	}
@@ -168,7 +172,7 @@ func (e *entry) starting() bool { return e.phase >= readFree && e.phase <= commi
 // catchUp (schedule/catchup.go) plans what has come due and was not planned.
 func (w *World) catchUp(t *State, now uint8) {
 	j := &t.jobs[0]
-	for w.Rules.CatchUp && j.paused+j.held+j.deleted == 0 && j.cursor < now && j.cursor < uint8(w.Dues) {
+	for w.Rules.CatchUp && j.paused+j.held+j.deleted == 0 && j.cursor < now && j.cursor < w.dues() {
 		t.insert(j.cursor)
 		j.cursor++
 	}
@@ -181,12 +185,12 @@ func (w *World) stop(t *State, now uint8) (v Violation) {
 	if w.Rules.Withdraw {
 		last = max(now, t.jobs[0].last)
 	}
-	for d := range w.Dues {
+	for d := range int(w.dues()) {
 		if r := &t.tasks[d]; r.state == prepare || r.state == executing {
 			last = max(last, w.due(t, d))
 		}
 	}
-	for d := range w.Dues {
+	for d := range int(w.dues()) {
 		switch r := &t.tasks[d]; {
 		case r.state == gone || r.state == executing:
 		case r.state == idle && w.due(t, d) > last:
@@ -198,7 +202,7 @@ func (w *World) stop(t *State, now uint8) (v Violation) {
 		}
 	}
 	j := &t.jobs[0]
-	j.pausedAt, j.cursor = now, uint8(w.Dues)
+	j.pausedAt, j.cursor = now, w.dues()
 	return v
 }
 
@@ -210,7 +214,7 @@ func (w *World) goOn(t *State, at, now uint8) (v Violation) {
 	if !w.Rules.LastDue {
 		after = j.pausedAt
 	}
-	at, now = min(at, uint8(w.Dues)), min(now, uint8(w.Dues))
+	at, now = min(at, w.dues()), min(now, w.dues())
 	for due := after + 1; due <= now; due++ {
 		d := due - 1
 		if due > at || due == now {
@@ -235,14 +239,14 @@ func (w *World) edit(t *State, now uint8) {
 	if w.Rules.Withdraw {
 		bound = max(now, j.last)
 	}
-	for d := range w.Dues {
+	for d := range int(w.dues()) {
 		if r := &t.tasks[d]; r.state != gone && r.state != executing && w.due(t, d) > bound {
 			t.withdraw(d)
 		}
 	}
 	for i := range w.Nodes {
 		for d := range t.nodes[i].sets {
-			if e := &t.nodes[i].sets[d]; e.phase >= startUnknown {
+			if e := &t.nodes[i].sets[d]; e.phase >= startUnknown && w.job(d) == 0 {
 				e.old = 1
 			}
 		}
@@ -261,7 +265,7 @@ func (w *World) remove(t *State, now uint8) (v Violation) {
 	w.catchUp(t, now)
 	for d := range w.tasks() {
 		switch r := &t.tasks[d]; {
-		case r.state == gone || r.state == executing:
+		case r.state == gone || r.state == executing || w.job(d) != 0:
 		case w.due(t, d) > now:
 			t.withdraw(d)
 			t.owed &^= bit(d)
@@ -270,7 +274,7 @@ func (w *World) remove(t *State, now uint8) (v Violation) {
 			w.mark(t, d)
 		}
 	}
-	t.jobs[0].deleted, t.jobs[0].cursor = 1, uint8(w.Dues)
+	t.jobs[0].deleted, t.jobs[0].cursor = 1, w.dues()
 	return v
 }
 

@@ -12,6 +12,7 @@ type Rules struct {
 	ClaimGuard  bool // a claim takes only what is idle when its row is locked
 	StartGuard  bool // a start moves only what is prepared at its launch when its row is locked
 	StartLock   bool // a start holds the job's row from the look at the siblings to the commit
+	InBatch     bool // those earlier in the same transaction are among the siblings
 	AnyoneLate  bool // what is late is claimed by anybody, whatever buckets it prefers
 	Transaction bool // a write that is late still holds its row locks: it is a COMMIT, not a statement of its own
 
@@ -52,7 +53,6 @@ type Rules struct {
 	Guard        bool // there is a guard: what a dead or stopped node has spawned is killed
 	GuardWaits   bool // it buries the session of a dead node when nothing of it lives
 	GuardEnds    bool // it kills a stopped node that may be forking
-	GuardFirst   bool // nothing is spawned without it
 
 	// What the code does not do today. See Holes.
 	Withdraw     bool // an edit withdraws only what is due later than last_due as well
@@ -80,12 +80,12 @@ func Code() Rules {
 func Safe() Rules {
 	return Rules{
 		PlanLock: true, PlanGuard: true, LastDue: true, CatchUp: true,
-		ClaimGuard: true, StartGuard: true, StartLock: true, AnyoneLate: true, Transaction: true,
+		ClaimGuard: true, StartGuard: true, StartLock: true, InBatch: true, AnyoneLate: true, Transaction: true,
 		Settle: true, SettleLocking: true, SettleAnswers: true, SetsLast: true, Alone: true, AddFirst: true,
 		LeaseCheck: true, SpawnWindow: true, PauseWaits: true, AppWaits: true, ClockFirst: true,
 		FinishGuard: true, FinishAlways: true, FinishLock: true, WakeAtEnd: true, Sweeper: true, GroupLock: true, Spool: true,
 		Register: true, Compensation: true, Orphans: true, OwnersFirst: true, OrphanGuard: true, OwnClock: true,
-		Watchdog: true, KillAtEnd: true, ClearAtEnd: true, Guard: true, GuardWaits: true, GuardEnds: true, GuardFirst: true,
+		Watchdog: true, KillAtEnd: true, ClearAtEnd: true, Guard: true, GuardWaits: true, GuardEnds: true,
 		Withdraw: true, MarkExpired: true, AllSiblings: true, Relisted: true, WishAtEnd: true, WishAtFree: true, WishAtLoss: true, LaterOnly: true, SteadyWindow: true, SlowClocks: true,
 	}
 }

@@ -5,7 +5,7 @@ package protocol
 // works tells whether a node takes work: its process runs, its lease is fresh, it has a guard.
 func (w *World) works(n *node) bool { return n.proc == up && n.lease == fresh && w.isGuarded(n) }
 
-func (w *World) isGuarded(n *node) bool { return !w.Rules.Guard || !w.Rules.GuardFirst || n.guard == 1 }
+func (w *World) isGuarded(n *node) bool { return !w.Rules.Guard || n.guard == 1 }
 
 // runs tells whether a node's process does anything at all.
 func (n *node) runs() bool { return n.proc == up || n.proc == draining }
@@ -20,14 +20,14 @@ func (m *moves) plan(i int) {
 	j := &s.jobs[0]
 	mayPlan := s.away == 0 && !m.jobHeld(s, 0) && j.paused+j.deleted+j.held == 0
 	if m.Rules.PlanLock {
-		if mayPlan && j.cursor < uint8(m.Dues) && s.app != 1 {
+		if mayPlan && j.cursor < m.dues() && s.app != 1 {
 			t := m.add(plans, i, int(j.cursor))
 			t.insert(j.cursor)
 			t.jobs[0].cursor++
 		}
 		return
 	}
-	if n.plan == 0 && mayPlan && j.cursor < uint8(m.Dues) {
+	if n.plan == 0 && mayPlan && j.cursor < m.dues() {
 		m.add(readsCursor, i, int(j.cursor)).nodes[i].plan = j.cursor + 1
 	}
 	if n.plan != 0 && mayPlan {
@@ -222,6 +222,67 @@ func (m *moves) starts(i, d int) {
 	m.commits(i, d, c)
 }
 
+// startsBoth is the start of two tasks in one transaction, the earlier one decided first.
+func (m *moves) startsBoth(i int) {
+	s := m.from
+	n := &s.nodes[i]
+	if !m.works(n) || s.away == 1 || m.inSteps() || m.setsInSteps() || !m.Rules.SetsLast || m.jobHeld(s, 0) || m.jobHeld(s, m.job(1)) {
+		return
+	}
+	for d := range n.sets {
+		if e := &n.sets[d]; d >= m.tasks() || e.phase != prepared || e.current == 0 || s.tasks[d].state != prepare || m.held(s, d) {
+			return
+		}
+	}
+	t := *s
+	var cs [maxTasks]commit
+	var bad Violation
+	first, now := m.judge(s, i, 0), m.now(s, i)
+	if m.Overlap == Replace && !m.byHand(1) && s.tasks[0].due <= now && s.tasks[1].due <= now {
+		first.kind, first.kills, first.ends = refuse, 0, 0 // the later one takes its place at once
+	}
+	for d := range cs {
+		switch {
+		case d == 0:
+			cs[d] = first
+		case m.Rules.InBatch:
+			cs[d] = m.judge(&t, i, d)
+		default:
+			cs[d] = m.judge(s, i, d)
+		}
+		if cs[d].kind == nothing {
+			return
+		}
+		bad |= m.apply(&t, cs[d], i)
+	}
+	become := func(t *State, unknown bool) {
+		for d := range cs {
+			switch e := &t.nodes[i].sets[d]; {
+			case unknown:
+				e.phase = startUnknown
+			case cs[d].kind == begin:
+				e.phase = committed
+			default:
+				*e = entry{}
+			}
+		}
+	}
+	collect := func(add func(What, int, int) *State, from *State, f Fate) {
+		x := add(startsTogether, i, -1)
+		*x = *from
+		become(x, f != Known)
+		m.last().Fate = f
+		if f != Never {
+			m.last().Bad |= bad
+		}
+	}
+	collect(m.add, &t, Known)
+	if m.May.Commit {
+		collect(m.fault, &t, Applied)
+		collect(m.fault, s, Never)
+	}
+}
+
 // commits is the transaction of a start.
 func (m *moves) commits(i, d int, c commit) {
 	what, to := startsIt, committed
@@ -319,9 +380,9 @@ func (w *World) spawn(t *State, i, d int) (v Violation) {
 		v |= StartedTwice
 	}
 	t.spawned |= bit(d)
-	byHand := w.byHand(d)
 	switch {
-	case t.told&(askedPause|askedAppPause) != 0 && !byHand, t.told&askedDelete != 0, t.told&askedEdit != 0 && e.old == 1:
+	case w.job(d) != 0:
+	case t.told&(askedPause|askedAppPause) != 0 && !w.byHand(d), t.told&askedDelete != 0, t.told&askedEdit != 0 && e.old == 1:
 		v |= StartedAfter
 	}
 	return v

@@ -84,6 +84,14 @@ func (w *World) tasks() int {
 	return w.Dues
 }
 
+// dues is how many due times the first job has.
+func (w *World) dues() uint8 {
+	if w.Group {
+		return 1
+	}
+	return uint8(w.Dues)
+}
+
 // instants is how many pass.
 func (w *World) instants() uint8 { return uint8(w.Dues + w.Idle) }
 
@@ -123,7 +131,7 @@ func (w *World) begin() State {
 			s.tasks[d] = row{state: idle, due: uint8(d) + 1}
 		}
 		for j := range s.jobs {
-			s.jobs[j].cursor = uint8(w.Dues)
+			s.jobs[j].cursor = uint8(w.Dues) // all is planned
 		}
 	}
 	return s

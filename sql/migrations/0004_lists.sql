@@ -77,7 +77,6 @@ CREATE TABLE moved (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 ALTER TABLE request
-  ADD COLUMN who    VARCHAR(128)  NOT NULL DEFAULT '',
   ADD COLUMN status SMALLINT      NOT NULL DEFAULT 0 COMMENT 'what it was answered, 0: not yet, or whoever was to answer died',
   ADD COLUMN header VARCHAR(1024) NOT NULL DEFAULT '' COMMENT 'of the answer, as JSON',
   ADD COLUMN answer MEDIUMBLOB    NULL,
@@ -85,7 +84,7 @@ ALTER TABLE request
 
 -- +goose Down
 DELETE FROM request WHERE kind NOT IN ('run', 'backfill');
-ALTER TABLE request DROP COLUMN answer, DROP COLUMN header, DROP COLUMN status, DROP COLUMN who, MODIFY COLUMN kind VARCHAR(16) NOT NULL;
+ALTER TABLE request DROP COLUMN answer, DROP COLUMN header, DROP COLUMN status, MODIFY COLUMN kind VARCHAR(16) NOT NULL;
 DROP TABLE moved, notable;
 ALTER TABLE history DROP KEY by_node, DROP KEY by_app, DROP KEY by_outcome, DROP COLUMN trig, DROP COLUMN app;
 DROP TABLE job_version, job_part, job_term;
