@@ -15,7 +15,7 @@ import (
 // openRoutes are all that anybody may use. Whoever adds one here says that it tells nothing and changes nothing that is
 // not for all.
 var openRoutes = []string{
-	"GET /", "GET /healthz", "GET /readyz",
+	"GET /", "GET /healthz", "GET /readyz", "GET /sign-in.js",
 	"GET /docs", "GET /docs/{file}", "GET /openapi.json", "GET /openapi.yaml", "GET /schema/manifest.json",
 	"GET /api/v1/login", "POST /api/v1/login", "GET /api/v1/login/oidc", "GET /api/v1/login/oidc/callback",
 }
@@ -58,7 +58,7 @@ func (a *apps) path(row api.Access, app string) string {
 	if id == "" {
 		id = "4711"
 	}
-	return strings.NewReplacer("{id}", id, "{app}", app, "{name}", "j", "{key}", "k", "{file}", "reference.css").Replace(row.Pattern)
+	return strings.NewReplacer("{id}", id, "{app}", app, "{name}", "j", "{key}", "k", "{file}", "reference.css", "{version}", "1", "{other}", "1").Replace(row.Pattern)
 }
 
 // TestS2S3WhoMay walks the router: each route with no token, with wrong ones, and with those of each role, without and

@@ -286,7 +286,7 @@ func TestLimitsOfJobs(t *testing.T) {
 					t.Errorf("%s: the %s of %v is documented, and more is taken", field, bound, schema[bound])
 				}
 				if inside != "" && inside == strings.ReplaceAll(outside, fmt.Sprint(values[1]), fmt.Sprint(values[0])) {
-					t.Errorf("%s: the %s of %v is documented, and that is refused: %s", field, bound, schema[bound], inside)
+					t.Errorf("%s: the %s of %v is documented, and that is refused as what lies outside is: %s", field, bound, schema[bound], inside)
 				}
 			}
 		}

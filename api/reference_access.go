@@ -64,6 +64,10 @@ var (
 			{status: http.StatusForbidden, about: "Not signed in, and why.", media: []string{mediaHTML}, headers: []string{"Set-Cookie"}},
 		}, problems: []kind{notFound, tooMany, providerAway, unknownOutcome},
 	}
+	signInJSDoc = operation{
+		id: "getSignInScript", tag: tagNode, summary: "What the home page signs in with", about: "A script.",
+		cached: true, replies: []reply{{status: http.StatusOK, about: "The script.", media: []string{mediaScript}}},
+	}
 	createTokenDoc = operation{
 		id: "createToken", tag: tagAccess, summary: "Make a token", about: "The answer has the token itself, this once: only its hash is kept.",
 		body: &requestBody{of: of[tokenBody](), about: "Who is to hold it, and what it may do.",

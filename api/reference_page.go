@@ -125,7 +125,7 @@ func pageOf(d *openapi.Document, routes []route, base string) *referenceView {
 	example.RequestID = "node-1/000042"
 	v.Problem = indented(example)
 	for _, e := range d.Components.Schemas {
-		t := typeView{Name: e.Key, Description: e.Value.Description, Fields: fieldsOf(e.Value)}
+		t := typeView{Name: e.Key, Description: e.Value.Description, Fields: propertiesOf(e.Value)}
 		if len(e.Value.Properties) == 0 {
 			plain := *e.Value
 			t.Plain = &plain
@@ -188,12 +188,12 @@ func viewOfBody(d *openapi.Document, b *openapi.RequestBody) *bodyOfOperation {
 		json.Unmarshal(first.Example, &v.File) // it is a text
 	}
 	if s, ok := d.Components.Schemas.Get(v.Type); ok && len(s.Properties) <= fewFields {
-		v.Fields = fieldsOf(s)
+		v.Fields = propertiesOf(s)
 	}
 	return v
 }
 
-func fieldsOf(s *openapi.Schema) []fieldView {
+func propertiesOf(s *openapi.Schema) []fieldView {
 	var out []fieldView
 	for _, p := range s.Properties {
 		f := fieldView{Name: p.Key, Description: p.Value.Description, Schema: p.Value, Required: slices.Contains(s.Required, p.Key)}

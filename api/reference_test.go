@@ -158,10 +158,7 @@ func everySchema(v any, place string, f func(place string, schema map[string]any
 func TestEveryRouteIsDocumented(t *testing.T) {
 	t.Parallel()
 	c := getContract(t)
-	var served, written []string
-	for _, route := range api.New(api.Config{}).Routes() {
-		served = append(served, route)
-	}
+	served, written := api.New(api.Config{}).Routes(), []string{}
 	for _, d := range c.operations() {
 		written = append(written, d.String())
 	}

@@ -68,6 +68,7 @@ var schemaNames = map[reflect.Type]string{
 	of[job.GroupSpec]():    "ManifestGroup",
 	of[appliedJobView]():   "AppliedJob",
 	of[job.CalendarSpec](): "NewCalendar",
+	of[job.Spec]():         "Definition",
 	of[job.Problem]():      "FieldProblem",
 	of[job.HTTP]():         "HTTPCall",
 	of[job.HTTPTLS]():      "HTTPTLS",
@@ -114,6 +115,7 @@ func instead(owner reflect.Type, name string, use openapi.Use) *openapi.Schema {
 // onPage says where docs/jobs.md has the fields of a type: behind which path. A doc tag counts more.
 var onPage = map[reflect.Type]string{
 	of[jobView]():      "",
+	of[job.Spec]():     "",
 	of[newJobBody]():   "",
 	of[manifestJob]():  "",
 	of[previewBody]():  "",

@@ -201,6 +201,7 @@ func (s *Server) routes() http.Handler {
 func (s *Server) table() []route {
 	return []route{
 		{"GET", "/", open, s.home, &homeDoc},
+		{"GET", "/sign-in.js", open, s.signInJS, &signInJSDoc},
 		{"GET", "/healthz", open, s.healthz, &healthzDoc},
 		{"GET", "/readyz", open, s.readyz, &readyzDoc},
 		{"GET", "/openapi.json", open, s.openapiJSON, &openapiJSONDoc},

@@ -94,14 +94,14 @@ func (s *Server) listVersions(w http.ResponseWriter, r *http.Request) error {
 			item.Error = v.SpecErr.Error()
 		}
 		if i+1 < len(rows) {
-			item.Changed = fieldsOf(rows[i+1].Spec.Diff(&v.Spec))
+			item.Changed = changedFields(rows[i+1].Spec.Diff(&v.Spec))
 		}
 		p.Items = append(p.Items, item)
 	}
 	return answer(w, http.StatusOK, p)
 }
 
-func fieldsOf(changes []job.Change) []string {
+func changedFields(changes []job.Change) []string {
 	out := make([]string, len(changes))
 	for i, c := range changes {
 		out[i] = c.Field
@@ -139,6 +139,9 @@ func (s *Server) getVersion(w http.ResponseWriter, r *http.Request) error {
 	v, current, err := s.definitionAt(r, "version")
 	if err != nil {
 		return err
+	}
+	if v.Spec.Labels == nil {
+		v.Spec.Labels = map[string]string{}
 	}
 	out := versionView{Version: v.Version, At: stamp(v.At), Who: v.Who, Current: current, Definition: &v.Spec}
 	if v.SpecErr != nil {

@@ -138,7 +138,7 @@ func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imp
 		if err != nil {
 			return nil, nil, &exitError{code: exitUsage, err: err}
 		}
-		o := crontab.Options{Name: file, System: f.system || !f.personal && isSystem(file), App: f.app, Zone: zone, Skip: f.skip}
+		o := crontab.Options{Name: labelOf(file), System: f.system || !f.personal && isSystem(file), App: f.app, Zone: zone, Skip: f.skip}
 		if file == "-" {
 			o.Name, file = "", shownStdin
 		}
@@ -167,7 +167,7 @@ func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imp
 		}
 	}
 	if f.zone == "" && len(lines) > 0 {
-		report.Notes = append([]importedNote{{files[0], 0, "the times are those of " + zone + ", " + why + "; --tz names another time zone"}}, report.Notes...)
+		report.Notes = append([]importedNote{{lines[0].file, 0, "the times are those of " + zone + ", " + why + "; --tz names another time zone"}}, report.Notes...)
 	}
 	return lines, report, nil
 }
@@ -230,8 +230,26 @@ func ownerOf(file string) string {
 	return filepath.Base(full)
 }
 
+// labelOf is the label of a crontab's jobs, by which a later import knows them: its full path, or of a very long one its
+// name.
+func labelOf(file string) string {
+	full, err := filepath.Abs(file)
+	if err != nil || len(full) > job.MaxName {
+		return filepath.Base(file)
+	}
+	return full
+}
+
 // localZone is this machine's time zone, and how that is known.
 func localZone() (zone, why string) {
+	zone, why = machineZone()
+	if plain := strings.TrimPrefix(zone, "Etc/"); plain == "UTC" || plain == "UCT" || plain == "Universal" || plain == "Zulu" {
+		zone = "UTC"
+	}
+	return zone, why
+}
+
+func machineZone() (zone, why string) {
 	if tz := strings.TrimPrefix(os.Getenv("TZ"), ":"); tz != "" {
 		if _, err := job.LoadZone(tz); err == nil {
 			return tz, "as TZ says"

@@ -79,7 +79,11 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 	var refused error
 	for {
 		after, err := e.edit(ctx, body, refused)
-		if err != nil {
+		switch {
+		case err != nil && body == first:
+			_ = os.Remove(e.file) // nothing is lost
+			return nil, err
+		case err != nil:
 			return nil, e.keep(err)
 		}
 		switch {

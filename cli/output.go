@@ -29,10 +29,18 @@ func (o *output) object(c *console, v any, name string, table func() error) erro
 	case "yaml":
 		return writeYAML(c.out, v)
 	case "name":
+		if name == "" { // of an empty list
+			return nil
+		}
 		_, err := fmt.Fprintln(c.out, name)
 		return err
 	}
 	return table()
+}
+
+// deleted is what -o json prints of something that is no more.
+type deleted struct {
+	Deleted string `json:"deleted"`
 }
 
 // writeJSON prints what the API answered without losing fields that this program does not know.

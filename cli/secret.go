@@ -75,7 +75,7 @@ Jobs name it as {{secret.NAME}}, in the values of env, in stdin, and in the head
 they write has *** in its place.`,
 		Example: "  go-crontab secret set pg\n  pwgen 32 1 | go-crontab secret set hook --app billing\n  go-crontab secret set tls-key --from-file key.pem",
 	}
-	r := newRemote(c, cmd, "table", "json", "yaml")
+	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&file, "from-file", "f", "-", "file with the value; - is standard input")
 	cmd.Flags().StringVarP(&app, "app", "a", "", `only jobs of this app may use it, "" being all apps (default as it is; of a new one, all)`)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -150,13 +150,15 @@ func (c *console) readSecret(name, file string) (string, error) {
 
 func secretRemove(c *console) *cobra.Command {
 	cmd := &cobra.Command{Use: "rm NAME…", Short: "Delete secrets that no job names", Args: wants(1, -1, "the NAME of a secret"), Example: "  go-crontab secret rm pg"}
-	r := newRemote(c, cmd, "table")
+	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, name := range args {
 			if _, err := r.call(cmd.Context(), http.MethodDelete, secretsPath+"/"+url.PathEscape(name), nil, nil); err != nil {
 				return err
 			}
-			c.printf("secret %s is deleted\n", plain(name))
+			if err := r.object(c, deleted{name}, name, func() error { c.printf("secret %s is deleted\n", plain(name)); return nil }); err != nil {
+				return err
+			}
 		}
 		return nil
 	}
@@ -184,13 +186,13 @@ To change the key of a cluster:
   3. Run this. Then "secret ls" shows no key that is old, and the old one can go from the files.`,
 		Example: "  go-crontab secret rotate",
 	}
-	r := newRemote(c, cmd, "table", "json", "yaml")
+	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		v, raw, err := ask[rotatedView](cmd.Context(), r, http.MethodPost, secretsPath+"/rotate", nil, map[string]any{})
 		if err != nil {
 			return err
 		}
-		err = r.object(c, raw, "", func() error {
+		err = r.object(c, raw, v.Key, func() error {
 			c.printf("%d secrets were sealed with another key and are now with %s\n", v.Rotated, plain(v.Key))
 			for _, f := range v.Failed {
 				c.printf("secret %s stays as it is: %s\n", plain(f.Name), plain(f.Why))

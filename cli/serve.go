@@ -16,6 +16,7 @@ import (
 	"go-crontab/node"
 	"go-crontab/secret"
 	"go-crontab/session"
+	"go-crontab/sql"
 
 	"github.com/spf13/cobra"
 )
@@ -198,6 +199,9 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 		return err
 	}
 	s.access.warn(log, s.listen)
+	if sql.Exposed(s.dsn) {
+		log.Warn("the link to MySQL is not encrypted: who can listen in reads what the cluster knows; see tls in docs/security.md")
+	}
 	server := api.New(cfg)
 	answering, silence := context.WithCancel(context.Background())
 	served := make(chan error, 1)

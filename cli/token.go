@@ -168,7 +168,7 @@ func tokenRevoke(c *console) *cobra.Command {
 browsers that were signed in with them.`,
 		Example: "  go-crontab token revoke ci",
 	}
-	r := newRemote(c, cmd, "table", "name")
+	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, arg := range args {
 			t, err := r.tokenOf(cmd.Context(), arg)
@@ -178,7 +178,7 @@ browsers that were signed in with them.`,
 			if _, err := r.call(cmd.Context(), http.MethodDelete, tokensPath+"/"+t.ID, nil, nil); err != nil {
 				return err
 			}
-			err = r.object(c, nil, t.Name, func() error {
+			err = r.object(c, deleted{t.Name}, t.Name, func() error {
 				c.printf("token %s is revoked\n", plain(t.Name))
 				return nil
 			})

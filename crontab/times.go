@@ -3,6 +3,7 @@ package crontab
 import (
 	"fmt"
 	"hash/fnv"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -57,7 +58,7 @@ func (p *parser) field(e *Entry, i int, text, line string) (string, error) {
 	items := strings.Split(text, ",")
 	for n, item := range items {
 		if m := random.FindStringSubmatch(item); m != nil {
-			v, err := pick(i, m, p.o.Name+"\x00"+line+"\x00"+strconv.Itoa(i))
+			v, err := pick(i, m, path.Base(p.o.Name)+"\x00"+line+"\x00"+strconv.Itoa(i))
 			if err != nil {
 				return "", err
 			}

@@ -322,7 +322,7 @@ func TestCgroups(t *testing.T) {
 	})
 	t.Cleanup(func() { _ = unix.Rmdir(cgroup) })
 	// It clears its environment, leaves group and session, and loses its parent.
-	s.starts("env -i setsid bash -c '(setsid sleep TOKEN &)'; sleep TOKEN; true", 2)
+	s.starts("env -i setsid bash -c '(setsid sleep TOKEN &)'; sleep TOKEN; true", 3)
 	s.leaves()
 	s.order("run sleep %s9", s.token)
 	s.await("the last", func() bool { return len(withToken(s.token+"9")) == 1 })

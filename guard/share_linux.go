@@ -22,7 +22,11 @@ func boottime() time.Duration {
 
 // share makes memory that another process can have too. Nobody can make it smaller, which would end whoever reads it.
 func share(size int) (*os.File, []byte, error) {
-	fd, err := unix.MemfdCreate("go-crontab guard", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	const name, flags = "go-crontab guard", unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	fd, err := unix.MemfdCreate(name, flags|unix.MFD_NOEXEC_SEAL)
+	if err == unix.EINVAL { // a kernel before 6.3, which does not ask for that either
+		fd, err = unix.MemfdCreate(name, flags)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("make shared memory: %w", err)
 	}

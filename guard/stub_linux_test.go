@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -279,10 +278,9 @@ func (s *stub) order(format string, args ...any) (said []string) {
 // leaves executes a command that leaves a daemon behind and ends, and returns the daemon.
 func (s *stub) leaves() (daemon int) {
 	s.Helper()
-	before := withToken(s.token)
-	s.order("run setsid sleep %s & true", s.token)
+	s.order("run setsid sleep %sd & true", s.token) // d is for days
 	s.await("the daemon, alone", func() bool {
-		now := slices.DeleteFunc(withToken(s.token), func(pid int) bool { return slices.Contains(before, pid) })
+		now := withToken(s.token + "d")
 		if len(now) != 1 {
 			return false
 		}

@@ -26,6 +26,8 @@ func TestRead(t *testing.T) {
 		"several documents":  {"a.yaml", "---\nname: a\n---\n---\n# nothing\n---\njobs: [{name: b}]\n...\n", `{"jobs":[{"name":"a"},{"name":"b"}]}`},
 		"a list":             {"a.yml", "- name: a\n- name: b", `{"jobs":[{"name":"a"},{"name":"b"}]}`},
 		"all lists":          {"a.yaml", "groups:\n  - {name: g, slots: 2}\ncalendars: []\njobs:\n", `{"calendars":[],"groups":[{"name":"g","slots":2}],"jobs":[]}`},
+		"calendars of a job": {"a.yaml", "name: a\ncalendars: [c]\n---\ncalendars: [c]\n---\nname: b\ncalendars: []\n", `{"jobs":[{"name":"a","calendars":["c"]},{"calendars":["c"]},{"name":"b","calendars":[]}]}`},
+		"only calendars":     {"a.yaml", "calendars:\n- name: c\n", `{"calendars":[{"name":"c"}],"jobs":[]}`},
 		"types":              {"a.yaml", "a: 1\nb: 1.5\nc: true\nd: null\ne: ~\nf: 0x10\ng: 1_000\nh: '1'\ni: yes\nj: 2027-01-31\nk: 2027-01-31T09:00:00Z\nl: 1e3\nm:\n", `{"jobs":[{"a":1,"b":1.5,"c":true,"d":null,"e":null,"f":16,"g":1000,"h":"1","i":"yes","j":"2027-01-31","k":"2027-01-31T09:00:00Z","l":1000,"m":null}]}`},
 		"names of fields":    {"a.yaml", "on: 1\nno: 2\n2027: 3\ntrue: 4\n", `{"jobs":[{"on":1,"no":2,"2027":3,"true":4}]}`},
 		"aliases and merges": {"a.yaml", "jobs:\n- &a {name: a, retry: &r {attempts: 3}}\n- <<: *a\n  name: b\n- {name: c, retry: {<<: [*r, {factor: 2}], attempts: 4}}\n", `{"jobs":[{"name":"a","retry":{"attempts":3}},{"name":"b","retry":{"attempts":3}},{"name":"c","retry":{"attempts":4,"factor":2}}]}`},

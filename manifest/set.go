@@ -141,7 +141,7 @@ func (s *Set) add(d *Value) (faults Faults) {
 		return Faults{{d.at, "is no job; want an object with its fields, or with the lists groups, calendars and jobs"}}
 	}
 	d.fields = slices.DeleteFunc(d.fields, func(f *Field) bool { return f.name == "$schema" }) // that is for editors
-	if !slices.ContainsFunc(d.fields, func(f *Field) bool { return slices.Contains(listNames, f.name) }) {
+	if !d.isSet() {
 		s.lists["jobs"] = append(s.lists["jobs"], d)
 		return nil
 	}
@@ -158,6 +158,15 @@ func (s *Set) add(d *Value) (faults Faults) {
 	}
 	return faults
 }
+
+// isSet tells an object with lists from a job, which has the calendars' names in a field of that name.
+func (v *Value) isSet() bool {
+	return slices.ContainsFunc(v.fields, func(f *Field) bool { return slices.Contains(listNames, f.name) && !f.value.hasTexts() }) &&
+		!slices.ContainsFunc(v.fields, func(f *Field) bool { return f.name == "name" })
+}
+
+// hasTexts tells a list that begins with a text or a number.
+func (v *Value) hasTexts() bool { return len(v.items) > 0 && v.items[0].kind == isScalar }
 
 // Check looks for objects that are given twice, which the server would say of places in what it got.
 func (s *Set) Check() error {

@@ -111,7 +111,7 @@ func overlap(t job.Task, s scene, now job.Micros) decision {
 		case o.ID == t.ID:
 		case o.State == job.Executing:
 			executing = append(executing, o)
-		case o.DueNow <= now && before(o.Task, t):
+		case o.DueNow <= now && before(o, t):
 			ahead = append(ahead, o)
 		}
 	}
@@ -132,21 +132,24 @@ func overlap(t job.Task, s scene, now job.Micros) decision {
 		return waits(t, s, sql.WaitJob, now, "overlap: the queue is full")
 	case job.OverlapReplace:
 		for _, o := range s.others {
-			if (o.State == job.Executing || o.State == job.Waiting) && o.ID != t.ID && o.Origin >= 0 && !before(o.Task, t) {
+			if (o.State == job.Executing || o.State == job.Waiting) && o.ID != t.ID && o.Origin >= 0 && byDue(o.Task, t) > 0 {
 				// t was delayed, or is a retry: it neither kills what is later nor keeps it waiting.
 				return refused(t, job.Superseded, now, "the due time %s took its place", o.Due)
 			}
 		}
 		d := yes
-		if len(executing) > 0 {
+		if len(executing) > 0 || slices.ContainsFunc(ahead, isBackfill) {
 			d = waits(t, s, sql.WaitJob, now, "overlap")
 		}
-		d.replaces, d.supersedes = slices.DeleteFunc(executing, isBackfill), ahead
+		d.replaces, d.supersedes = slices.DeleteFunc(executing, isBackfill), slices.DeleteFunc(ahead, isBackfill)
 		return d
 	default: // skip
+		turn := slices.ContainsFunc(ahead, isBackfill)
 		waiting := slices.DeleteFunc(ahead, func(o sql.TaskRow) bool { return o.State != job.Waiting })
 		caughtUp := catchesUp(t, spec, now)
 		switch {
+		case len(executing) == 0 && turn:
+			return waits(t, s, sql.WaitJob, now, "overlap")
 		case len(executing) > 0 && (t.Attempt > 1 || caughtUp || !slices.ContainsFunc(executing, isNoBackfill)):
 			// A retry began before the other one did, and is not over. What is caught up goes one after the other.
 			// And a backfill and the schedule take turns: neither is to lose due times to the other.
@@ -160,12 +163,13 @@ func overlap(t job.Task, s scene, now job.Micros) decision {
 	}
 }
 
-// before tells whether a task of a job comes before another one: by due time, what backfills ask for behind all other.
-func before(a, b job.Task) bool {
-	if back, behind := a.Origin < 0, b.Origin < 0; back != behind {
-		return behind
+// before tells whether a task that is due comes before another one of its job: the earlier due time, but between the
+// schedule and a backfill what is ready for longer. What waits is not: it will be woken when it is its turn.
+func before(o sql.TaskRow, t job.Task) bool {
+	if isBackfill(o) == (t.Origin < 0) {
+		return byDue(o.Task, t) < 0
 	}
-	return byDue(a, b) < 0
+	return o.State != job.Waiting && (o.DueNow < t.DueNow || o.DueNow == t.DueNow && isNoBackfill(o))
 }
 
 // catchesUp tells whether a task is one of those that policy all starts late.

@@ -431,7 +431,7 @@ func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros) (woken i
 		return 0, err
 	}
 	maps.DeleteFunc(ended, func(_ int64, awaited bool) bool { return !awaited })
-	return tx.Wake(slices.Sorted(maps.Keys(ended)), unslotted, now)
+	return tx.Wake(slices.Sorted(maps.Keys(ended)), nil, unslotted, now)
 }
 
 // markOf says what a start or an end means for last_due: nothing, when somebody asked for the run by hand.

@@ -185,7 +185,7 @@ func (s *Sweeper) missed(tx *sql.Tx, jobs map[int64]*sql.JobRow, tasks []sql.Tas
 		return 0, err
 	}
 	slices.Sort(jobIDs)
-	return tx.Wake(slices.Compact(jobIDs), nil, now) // what waited behind them
+	return tx.Wake(slices.Compact(jobIDs), nil, nil, now) // what waited behind them
 }
 
 // noNode says why no node took the tasks of a place.

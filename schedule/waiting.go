@@ -156,7 +156,7 @@ func (s *Sweeper) expireBatch(ctx context.Context, found []sql.ExpiredWait, now 
 		if err := tx.WakeTasks(anew, now); err != nil {
 			return err
 		}
-		woken, err = tx.Wake(jobsOf(found), nil, now)
+		woken, err = tx.Wake(jobsOf(found), nil, nil, now)
 		woken += len(anew)
 		return err
 	})
@@ -189,7 +189,7 @@ func (s *Sweeper) wakeJobs(ctx context.Context, now job.Micros) error {
 		if _, err := tx.LockJobs(found); err != nil {
 			return 0, err
 		}
-		return tx.WakeJobs(found, now)
+		return tx.WakeJobs(found, nil, now)
 	})
 }
 

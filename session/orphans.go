@@ -163,14 +163,17 @@ func groupsOf(jobs map[int64]*sql.JobRow) []string {
 
 // wakeBehind wakes who waited for runs that are lost.
 func wakeBehind(tx *sql.Tx, lost []job.Run, tasks []int64, jobs map[int64]*sql.JobRow, now job.Micros) (int, error) {
-	var awaited []int64
+	var awaited, turns []int64
 	for _, run := range lost {
 		if j := jobs[run.JobID]; j != nil && j.SpecErr == nil && j.Spec.Awaited(run.Origin) {
 			awaited = append(awaited, run.JobID)
+			if run.Origin >= 0 {
+				turns = append(turns, run.JobID)
+			}
 		}
 	}
 	slices.Sort(awaited)
-	return tx.Wake(slices.Compact(awaited), tasks, now)
+	return tx.Wake(slices.Compact(awaited), turns, tasks, now)
 }
 
 // executingJobs lists, in order, the jobs whose definition says what becomes of a lost run.

@@ -19,6 +19,9 @@ const maxOutputBytes = 2 << 20
 // record already is a duplicate key error: no task ends twice.
 func (tx *Tx) InsertRuns(runs []job.Run) error {
 	const columns = 21
+	if err := tx.learnApps(runs); err != nil {
+		return err
+	}
 	for part := range slices.Chunk(runs, 500) {
 		args := make([]any, 0, len(part)*columns)
 		for i := range part {

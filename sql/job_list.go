@@ -93,7 +93,7 @@ func (db *DB) JobPage(ctx context.Context, f JobFilter) (JobPage, error) {
 	if err != nil || len(source.legs) == 0 {
 		return JobPage{}, err
 	}
-	if left := l.left(source); len(left) > 0 {
+	if left := append(l.left(source), source.also...); len(left) > 0 {
 		return l.looked(ctx, source, left)
 	}
 	return l.direct(ctx, source)
@@ -110,6 +110,7 @@ type jobList struct {
 type jobSource struct {
 	legs    []*leg[jobEntry]
 	fulfils []string // the conditions that hold of all of it
+	also    []condition
 }
 
 // condition is one of the filter's.
@@ -294,11 +295,14 @@ func (l *jobList) byName() jobSource {
 			return "p.part > ? OR p.part = ? AND p.job_id > ?", []any{e.Part, e.Part, e.ID}
 		},
 	}
+	s := jobSource{legs: []*leg[jobEntry]{g}, fulfils: []string{"name"}}
+	first := condition{"LOCATE(?, job.name) = p.pos + 1", []any{l.Name}}
 	if len(head) == job.MaxPart { // there may be more of it than parts say
-		return jobSource{legs: []*leg[jobEntry]{g}}
+		s.also = []condition{first}
+		return s
 	}
-	g.cond, g.condArgs = g.cond+" AND LOCATE(?, job.name) = p.pos + 1", []any{l.Name}
-	return jobSource{legs: []*leg[jobEntry]{g}, fulfils: []string{"name"}}
+	g.cond, g.condArgs = g.cond+" AND "+first.sql, first.args
+	return s
 }
 
 // byStatus reads the stages of which a status consists.

@@ -44,6 +44,37 @@ func appNumber(app string) uint32 {
 	return max(1, crc32.ChecksumIEEE([]byte(app)))
 }
 
+// learnApps reads the apps of runs of which whoever ended them did not have them at hand.
+func (tx *Tx) learnApps(runs []job.Run) error {
+	var ids []int64
+	for i := range runs {
+		if runs[i].App == "" {
+			ids = append(ids, runs[i].JobID)
+		}
+	}
+	slices.Sort(ids)
+	apps := map[int64]string{}
+	for part := range slices.Chunk(slices.Compact(ids), 500) {
+		list, args := in(nil, part)
+		err := tx.query("read apps of jobs", func(rows *stdsql.Rows) error {
+			var id int64
+			var app string
+			err := rows.Scan(&id, &app)
+			apps[id] = app
+			return err
+		}, "SELECT id, app FROM job FORCE INDEX (PRIMARY) WHERE id IN "+list, args...)
+		if err != nil {
+			return err
+		}
+	}
+	for i := range runs {
+		if runs[i].App == "" {
+			runs[i].App = apps[runs[i].JobID]
+		}
+	}
+	return nil
+}
+
 // noteRuns writes down which of some runs, written by this transaction, are notable.
 func (tx *Tx) noteRuns(runs []job.Run) error {
 	bySession := map[uuid.UUID][]int64{}
@@ -65,8 +96,8 @@ func (tx *Tx) noteRuns(runs []job.Run) error {
 	return nil
 }
 
-// StampRuns writes the app into some runs that do not say theirs, and returns how many it looked at: a version before
-// wrote them, or whoever wrote them did not have it at hand. It reads one entry of an index when there are none.
+// StampRuns writes the app into some runs that do not say theirs, because a version before wrote them, and returns how
+// many it looked at. It reads one entry of an index when there are none.
 func (db *DB) StampRuns(ctx context.Context, limit int) (int, error) {
 	ids, err := db.ids(ctx, "find runs without their app", "SELECT id FROM history FORCE INDEX (by_app) WHERE app = 0 LIMIT ?", limit)
 	if err != nil || len(ids) == 0 {

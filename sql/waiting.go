@@ -65,9 +65,10 @@ func (tx *Tx) Wait(from job.State, waits []Wait) error {
 }
 
 // WakeJobs wakes, of each job whose row this transaction holds, the waiting task that comes next, unless a run of the
-// job executes or one that comes before it is about to. What backfills ask for comes behind all other: there may be more
-// of it waiting at any time than the schedule has due times. It returns how many it woke.
-func (tx *Tx) WakeJobs(jobIDs []int64, now job.Micros) (int, error) {
+// job executes or one that comes before it is about to. The schedule goes before backfills, of which any number may wait
+// at any time, but in the jobs in turns, of which a run has just ended that was no backfill's: there a backfill goes
+// first. It returns how many it woke.
+func (tx *Tx) WakeJobs(jobIDs, turns []int64, now job.Micros) (int, error) {
 	if len(jobIDs) == 0 {
 		return 0, nil
 	}
@@ -81,22 +82,20 @@ func (tx *Tx) WakeJobs(jobIDs []int64, now job.Micros) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	heads := map[int64]*[2]head{}
+	heads, executes := map[int64]*[2]head{}, map[int64]bool{} // of the schedule, and of backfills
 	for _, t := range rows {
 		h := heads[t.JobID]
 		if h == nil {
 			h = new([2]head)
 			heads[t.JobID] = h
 		}
-		if t.State == job.Executing {
-			h[0].busy, h[1].busy = true, true
-			continue
-		}
 		line := &h[0]
 		if t.Origin < 0 {
 			line = &h[1]
 		}
 		switch {
+		case t.State == job.Executing:
+			executes[t.JobID] = true
 		case line.busy || line.next != 0:
 		case t.State == job.Waiting && kinds[t.ID] == WaitJob:
 			line.next = t.ID
@@ -105,28 +104,29 @@ func (tx *Tx) WakeJobs(jobIDs []int64, now job.Micros) (int, error) {
 		}
 	}
 	var ids []int64
-	for _, h := range heads {
+	for id, h := range heads {
+		backfill := h[1].next != 0 && (slices.Contains(turns, id) || h[0] == head{})
 		switch {
-		case h[0].busy:
+		case executes[id]:
+		case backfill:
+			ids = append(ids, h[1].next)
 		case h[0].next != 0:
 			ids = append(ids, h[0].next)
-		case !h[1].busy && h[1].next != 0:
-			ids = append(ids, h[1].next)
 		}
 	}
 	return len(ids), tx.wake(ids, now)
 }
 
-// head is who comes next of the waiting tasks of a job, or that nobody does.
+// head is who comes next in a line of a job's tasks.
 type head struct {
-	busy bool
-	next int64
+	next int64 // who waits for runs of the job; zero: nobody,
+	busy bool  // or that the first is about to start, or waits for something else
 }
 
 // Wake wakes who comes next after tasks of jobs, whose rows this transaction holds, have ended or do not execute any
 // more: in each of the jobs, and in the groups of which a task gives its slot back. It returns how many it woke.
-func (tx *Tx) Wake(jobIDs, unslotted []int64, now job.Micros) (int, error) {
-	n, err := tx.WakeJobs(jobIDs, now)
+func (tx *Tx) Wake(jobIDs, turns, unslotted []int64, now job.Micros) (int, error) {
+	n, err := tx.WakeJobs(jobIDs, turns, now)
 	if err != nil || len(unslotted) == 0 {
 		return n, err
 	}

@@ -84,7 +84,7 @@ func (w *World) check(s *State, calm bool) (v Violation) {
 		if r.state == gone && s.owed&^s.history&bit(d) != 0 && (w.byHand(d) || j.cursor > uint8(d) || j.paused+j.deleted+j.held > 0) {
 			v |= NoRecord
 		}
-		if r.state == waiting && calm && s.asked&^(askedRun|askedKill) == 0 && !w.blocked(s, d) {
+		if r.state == waiting && calm && !w.windows() && !w.blocked(s, d) {
 			v |= NotWoken
 		}
 	}

@@ -45,19 +45,18 @@ func (m *moves) readsClock(i int) {
 	n := &t.nodes[i]
 	n.off = 0
 	for d := range n.sets {
-		e := &n.sets[d]
-		if e.phase != committed {
-			continue
-		}
+		e, ahead := &n.sets[d], s.step == aheadFar || s.step == aheadLittle
 		switch {
+		case e.phase != committed:
+			if ahead && e.starting() {
+				e.past = 1 // its window is counted from what the clock was
+			}
 		case s.step == backFar && t.tasks[d].due > t.clock && e.current == 1:
 			*e = entry{} // its due instant is far off: it does not wait for that
 		case s.step == backLittle && !m.Rules.SteadyWindow:
 			e.past = 0
-		case s.step == aheadFar || s.step == aheadLittle:
-			if t.tasks[d].early == 1 {
-				e.past = 1
-			}
+		case ahead && t.tasks[d].early == 1:
+			e.past = 1
 		}
 	}
 }

@@ -83,6 +83,7 @@ const (
 	noBeats
 	guardDies
 	terminated
+	tooLate
 	whats
 )
 

@@ -353,11 +353,11 @@ func (m *moves) spawns(i, d int) {
 			t := m.add(kills, i, d)
 			t.nodes[i].end(d, final)
 		}
-		// The window may have passed, also where nobody waits for that.
-		if !may || !m.windows() || n.proc == draining {
-			t := m.add(forgets, i, d)
-			t.nodes[i].sets[d] = entry{}
+		if !may || n.proc == draining {
+			m.add(forgets, i, d).nodes[i].sets[d] = entry{}
 			m.last().Fair = !may
+		} else if m.May.Slow {
+			m.fault(tooLate, i, d).nodes[i].sets[d] = entry{}
 		}
 	}
 }

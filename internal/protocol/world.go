@@ -42,6 +42,7 @@ type Faults struct {
 	Kill       bool // kill -9 of a node's process
 	Stop       bool // SIGSTOP of it, also between the last look and the fork; SIGCONT comes at some time
 	Beats      bool // beats do not get through: a partition, a crowded machine
+	Slow       bool // a node is too slow to spawn something in its window
 	Guard      bool // a guard dies
 	MySQL      bool // MySQL restarts: what was open is rolled back, replies are lost, beats do not get through
 	Ahead      bool // MySQL's clock is put on

@@ -1,7 +1,7 @@
 package protocol
 
 // nodeFaults are those that may happen in every world: lost replies, and all that befalls nodes.
-var nodeFaults = Faults{Commit: true, Late: true, Kill: true, Stop: true, Beats: true, Drain: true}
+var nodeFaults = Faults{Commit: true, Late: true, Kill: true, Stop: true, Beats: true, Slow: true, Drain: true}
 
 func (f Faults) and(g func(*Faults)) Faults {
 	g(&f)
@@ -14,7 +14,7 @@ func (f Faults) and(g func(*Faults)) Faults {
 func Worlds(long bool) []World {
 	rest := func(f *Faults) { f.Guard, f.MySQL = true, true }
 	clocks := func(f *Faults) { f.Ahead, f.Back = true, true }
-	few := Faults{Commit: true, Late: true, Kill: true, Beats: true}
+	few := Faults{Commit: true, Late: true, Kill: true, Beats: true, Slow: true}
 	worlds := []World{
 		{Name: "two due times", Rules: Code(), Dues: 2, Faults: 3, May: nodeFaults.and(rest)},
 		{Name: "retries", Rules: Code(), Dues: 2, Retry: true, Backoff: true, Faults: 2, May: nodeFaults},
