@@ -314,8 +314,8 @@ func TestLimitedWrites(t *testing.T) {
 	}
 }
 
-// TestPace: a token that makes too many requests waits, and is sent away when it makes them all at once; others go on.
-func TestPace(t *testing.T) {
+// TestS6Pace: a token that makes too many requests waits, and is sent away when it makes them all at once; others go on.
+func TestS6Pace(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *api.Config) { c.Rate = 20 })
 	hasty, calm := s.as(s.newToken("hasty", auth.Viewer)), s.as(s.newToken("calm", auth.Viewer))

@@ -296,8 +296,8 @@ func TestNoDatabase(t *testing.T) {
 	s.as("").call("GET", "/api/v1/jobs", nil).want(401)
 }
 
-// TestDatabaseDies takes the tables away under a server: what MySQL says about it is not for clients.
-func TestDatabaseDies(t *testing.T) {
+// TestS22DatabaseDies takes the tables away under a server: what MySQL says about it is not for clients.
+func TestS22DatabaseDies(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	s.create("there", nil)

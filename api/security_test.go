@@ -10,7 +10,7 @@ import (
 	"go-crontab/api"
 )
 
-func TestHostHeader(t *testing.T) {
+func TestS5HostHeader(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		listen  string
@@ -43,8 +43,8 @@ func TestHostHeader(t *testing.T) {
 	}
 }
 
-// TestEveryRoute walks the router, so that a new route cannot forget what protects the others.
-func TestEveryRoute(t *testing.T) {
+// TestS5EveryRoute walks the router, so that a new route cannot forget what protects the others.
+func TestS5EveryRoute(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	s.create("there", nil)
@@ -99,7 +99,7 @@ func TestEveryRoute(t *testing.T) {
 	s.call("POST", "/api/v1/jobs/1/pause", nil, "Origin", s.url, "Sec-Fetch-Site", "same-origin").want(200)
 }
 
-func TestTwistedPaths(t *testing.T) {
+func TestS4TwistedPaths(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	s.create("there", nil)
@@ -168,7 +168,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-func TestPanicIsAProblem(t *testing.T) {
+func TestS22PanicIsAProblem(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *api.Config) { c.Ready = func() error { panic("secret word") } })
 	r := s.call("GET", "/readyz", nil).want(http.StatusInternalServerError)

@@ -413,7 +413,7 @@ jobs:
 		t.Errorf("edit without a change: got %+v", got)
 	}
 	got, seen := edit("s/^command:/comand:/", "s/^comand:/command:/;s/0 4 1 1/0 5 1 1/")
-	if text, _ := os.ReadFile(filepath.Join(seen, "seen1")); got.code != 0 || !strings.Contains(string(text), "#: line 12: comand: is not known; did you mean command?") || strings.Split(string(text), "\n")[11] != `comand: "true"` {
+	if text, _ := os.ReadFile(filepath.Join(seen, "seen1")); got.code != 0 || !strings.Contains(string(text), "#: line 11: comand: is not known; did you mean command?") || strings.Split(string(text), "\n")[10] != `comand: "true"` {
 		t.Errorf("edit with an error: got %+v, saw\n%s", got, text)
 	}
 	if got, _ := edit("s/0 5 1 1/61 5 1 1/", ""); got.code != exitRefused || !strings.Contains(got.err, "not between 0 and 59") || !strings.Contains(got.err, "your text is kept in ") {
@@ -442,10 +442,10 @@ jobs:
 	if got := do("", "job", "show", "report", "-o", "json"); !strings.Contains(got.out, `"description": "every hour"`) {
 		t.Errorf("got %s", got.out)
 	}
-	if got := s.ask("__complete", "job", "show", "shop/"); !strings.Contains(got.out, "shop/yes") {
+	if got := command("__complete", "--server", s.url, "--token", s.token(), "job", "show", "shop/"); !strings.Contains(got.out, "shop/yes") {
 		t.Errorf("completion: got %+v", got)
 	}
-	if got := s.ask("__complete", "job", "ls", "--app", "s"); !strings.HasPrefix(got.out, "shop\n") {
+	if got := command("__complete", "--server", s.url, "--token", s.token(), "job", "ls", "--app", "s"); !strings.HasPrefix(got.out, "shop\n") {
 		t.Errorf("completion of apps: got %+v", got)
 	}
 }

@@ -52,7 +52,7 @@ func writeJSON(w io.Writer, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := w.Write(visibleJSON(b.Bytes()))
 	return err
 }
 

@@ -42,7 +42,8 @@
 //
 //	the pipe closes                    SIGTERM; SIGKILL half a second later; until nothing is left in two looks.
 //	                                   Then it deletes the session's row, if the node is dead, and ends.
-//	the node says the session is lost  it kills its commands itself; the guard sees to what has left their groups.
+//	the node says the session is lost  it kills its commands itself, once the guard has seen who belongs to whom; the guard
+//	                                   sees to what has left their groups.
 //	the lease is older than Kill       SIGTERM, SIGKILL after Grace. A node that is still inside a seat after End is
 //	                                   killed as well: what it does there could not be stopped otherwise.
 //

@@ -313,7 +313,10 @@ func (g *Guard) Enter(launch int64, inside bool) *Seat {
 	s := g.vacant[len(g.vacant)-1]
 	g.vacant = g.vacant[:len(g.vacant)-1]
 	s.pgid.Store(0)
-	s.Inside(inside)
+	s.inside.Store(nothing)
+	if inside {
+		s.inside.Store(working)
+	}
 	s.launch.Store(launch) // last: what the guard sees of a seat is whole
 	if used := int64(s.i) + 1; used > g.memory.used.Load() {
 		g.memory.used.Store(used)
@@ -321,23 +324,22 @@ func (g *Guard) Enter(launch int64, inside bool) *Seat {
 	return s
 }
 
-// Inside says whether the node itself may now do something that only its end would stop: fork, or execute a handler. It
-// is said before the lease is looked at for the last time.
+// Inside says whether the node may now be forking. It is said before the lease is looked at for the last time.
 func (s *Seat) Inside(yes bool) {
-	var word int64
-	if yes {
-		word = 1
-		s.after.Store(0)
-		s.before.Store(int64(boottime()))
+	if !yes {
+		s.inside.Store(nothing)
+		return
 	}
-	s.inside.Store(word)
+	s.after.Store(0)
+	s.before.Store(int64(boottime()))
+	s.inside.Store(forking)
 }
 
 // Forked says which process group the attempt has.
 func (s *Seat) Forked(pgid int) {
 	s.after.Store(int64(boottime()))
 	s.pgid.Store(int64(pgid))
-	s.inside.Store(0)
+	s.inside.Store(nothing)
 }
 
 // Empty says that nobody is left in the process group, whose number may soon be somebody else's.
@@ -345,7 +347,7 @@ func (s *Seat) Empty() { s.pgid.Store(0) }
 
 // Leave says that nothing of the attempt lives. When the session was lost, that is for the guard to see.
 func (s *Seat) Leave() {
-	s.inside.Store(0)
+	s.inside.Store(nothing)
 	if s.g.memory.phase.Load() != inForce || s.g.memory.lapsed.Load() != 0 {
 		return // taken for good: another session has another guard
 	}

@@ -39,11 +39,18 @@ type header struct {
 type seatMemory struct {
 	launch atomic.Int64 // the launch's counter; 0: nobody sits here
 	pgid   atomic.Int64 // 0: not forked, or nobody is left in the group
-	inside atomic.Int64 // 1: the node itself may do something that only its end would stop
+	inside atomic.Int64 // what the node itself may do that only its end would stop
 	before atomic.Int64 // when the fork began, by boottime
 	after  atomic.Int64 // when it had ended
 	_      [3]int64
 }
+
+// What a node does inside a seat.
+const (
+	nothing = iota
+	forking // it may be
+	working // it executes a handler
+)
 
 // Phases, in their order.
 const (
@@ -128,7 +135,7 @@ func (m *memory) command(o *orders) error {
 // taken is what a seat shows.
 type taken struct {
 	launch, pgid  int64
-	inside        bool
+	inside        int64
 	before, after time.Duration
 }
 
@@ -141,7 +148,7 @@ func (m *memory) read() []taken {
 		if t.launch == 0 {
 			continue
 		}
-		t.pgid, t.inside = s.pgid.Load(), s.inside.Load() != 0
+		t.pgid, t.inside = s.pgid.Load(), s.inside.Load()
 		t.before, t.after = time.Duration(s.before.Load()), time.Duration(s.after.Load())
 		if s.launch.Load() == t.launch { // else it was left meanwhile, and perhaps taken by another
 			out = append(out, t)

@@ -166,7 +166,7 @@ func (s *sweeper) children(all map[int]*process, seats []taken, node int) {
 	}
 	for _, t := range seats {
 		for pid, p := range all {
-			if t.inside && p.ppid == node && p.pgrp == pid && p.start >= ticksOf(t.before)-slack && !others[int64(pid)] && !slices.Contains(s.spared, pid) {
+			if t.inside == forking && p.ppid == node && p.pgrp == pid && p.start >= ticksOf(t.before)-slack && !others[int64(pid)] && !slices.Contains(s.spared, pid) {
 				s.forked[t.launch] = true
 			}
 		}

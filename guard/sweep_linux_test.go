@@ -121,3 +121,35 @@ func TestBeforeTheSession(t *testing.T) {
 		t.Errorf("of one that is older than the session: got state %d, want foreign", state)
 	}
 }
+
+// TestMayBegin: a node that was stopped in the middle of a fork is told from one that was stopped before it, and from one
+// that executes a handler.
+func TestMayBegin(t *testing.T) {
+	t.Parallel()
+	const node = 40
+	fork := taken{launch: 1, inside: forking, before: 100 * clockTick}
+	for name, c := range map[string]struct {
+		seats []taken
+		all   []process
+		want  bool
+	}{
+		"nobody is inside":                        {[]taken{{launch: 1, pgid: 50}}, nil, false},
+		"about to fork":                           {[]taken{fork}, nil, true},
+		"it has forked, and the child is dead":    {[]taken{fork}, []process{{pid: 50, ppid: node, pgrp: 50, start: 101, state: 'Z', threads: 1}}, false},
+		"the child is another attempt's":          {[]taken{fork, {launch: 2, pgid: 50}}, []process{{pid: 50, ppid: node, pgrp: 50, start: 101, state: 'S'}}, true},
+		"the child is older":                      {[]taken{fork}, []process{{pid: 50, ppid: node, pgrp: 50, start: 20, state: 'S'}}, true},
+		"a child that leads no group":             {[]taken{fork}, []process{{pid: 50, ppid: node, pgrp: node, start: 101, state: 'S'}}, true},
+		"a handler":                               {[]taken{{launch: 1, inside: working}}, nil, true},
+		"a handler, and a child of the program's": {[]taken{{launch: 1, inside: working}}, []process{{pid: 50, ppid: node, pgrp: 50, start: 101, state: 'S'}}, true},
+	} {
+		all := map[int]*process{}
+		for i := range c.all {
+			all[c.all[i].pid] = &c.all[i]
+		}
+		w := &watcher{sweeper: newSweeper(&orders{PID: node})}
+		w.children(all, c.seats, node)
+		if got := w.mayBegin(c.seats); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}

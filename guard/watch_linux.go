@@ -197,7 +197,7 @@ func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 // mayBegin tells whether the node itself does something, or could when it goes on, that only its end would stop. Who was
 // stopped in the middle of a fork has made it.
 func (w *watcher) mayBegin(seats []taken) bool {
-	return slices.ContainsFunc(seats, func(t taken) bool { return t.inside && !w.forked[t.launch] })
+	return slices.ContainsFunc(seats, func(t taken) bool { return t.inside == working || t.inside == forking && !w.forked[t.launch] })
 }
 
 // killNode kills the node, which holds the pipe and so is the process that started us.
