@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"go-crontab/internal/docpage"
+	"go-crontab/internal/testdb"
 )
 
 var pages = []string{"jobs.md", "from-xtimer.md", "from-crontab.md"}
@@ -22,7 +23,11 @@ func TestPagesShowCommandsThatWork(t *testing.T) {
 	for _, page := range pages {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
-			s := serve(t, migrated(t), "web-1").ready()
+			dsn := testdb.DSN(t)
+			if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate"); code != exitOK {
+				t.Fatalf("migrate: exit code %d\n%s", code, out)
+			}
+			s := serve(t, dsn, "web-1").ready()
 			for _, it := range docpage.Read(t, "../docs/"+page) {
 				if it.Block != "sh" {
 					continue
@@ -50,7 +55,6 @@ func (s *server) tryShown(where, line string) {
 			return
 		}
 		cmd := exec.Command("bash", "-c", strings.ReplaceAll(line, defaultServer, s.url))
-		cmd.Env = append(os.Environ(), s.env()...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			s.t.Errorf("%s: %s\n%v\n%s", where, line, err, out)
 		}
@@ -64,9 +68,9 @@ func (s *server) tryShown(where, line string) {
 		args = append(args, "--help") // parsed, and no more
 	default:
 		if dash := slices.Index(args, "--"); dash >= 0 {
-			args = slices.Insert(args, dash, "--server", s.url, "--token", s.token())
+			args = slices.Insert(args, dash, "--server", s.url)
 		} else {
-			args = append(args, "--server", s.url, "--token", s.token())
+			args = append(args, "--server", s.url)
 		}
 	}
 	var out strings.Builder

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/auth"
 	"go-crontab/client"
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
@@ -54,11 +53,7 @@ func connect(t *testing.T) *client.Client {
 		Editor: api.EditorOf(n.Editor),
 	}))
 	t.Cleanup(server.Close)
-	token, err := auth.Issuer{DB: n.Reads()}.Bootstrap(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(server.URL+"/", client.WithToken(token))
+	c, err := client.New(server.URL + "/")
 	if err != nil {
 		t.Fatal(err)
 	}

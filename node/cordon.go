@@ -10,15 +10,11 @@ import (
 	"go-crontab/session"
 )
 
-// taker is a session as those see it who take work: while its node is cordoned, or has no guard, nothing may be claimed or
-// started.
-type taker struct {
-	*session.Session
-	guarded func() bool
-}
+// taker is a session as those see it who take work: while its node is cordoned nothing may be claimed or started.
+type taker struct{ *session.Session }
 
 // Fresh tells whether anything may be claimed or started now.
-func (t taker) Fresh() bool { return t.Session.Fresh() && !t.Cordoned() && t.guarded() }
+func (t taker) Fresh() bool { return t.Session.Fresh() && !t.Cordoned() }
 
 // quietLimit is how long the end of changes under way is waited for before it is tried again at the next look.
 const quietLimit = 250 * time.Millisecond

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -14,7 +13,6 @@ import (
 	"go-crontab/lock"
 	"go-crontab/result"
 	"go-crontab/schedule"
-	"go-crontab/secret"
 	"go-crontab/session"
 	"go-crontab/sql"
 )
@@ -56,6 +54,11 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, timings: t, log: cfg.Log, clock: &session.Clock{}, executor: cfg.Executor, over: make(chan struct{})}
+	if n.executor == nil {
+		if n.executor, err = newExecutor(&cfg); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.SpoolDir != "" {
 		if n.spool, err = result.OpenSpool(cfg.SpoolDir); err != nil {
 			return nil, err
@@ -66,11 +69,6 @@ func New(cfg Config) (*Node, error) {
 	}
 	if n.api, err = sql.Open(cfg.DSN, t.SQL, apiPool); err != nil {
 		return nil, err
-	}
-	if n.executor == nil {
-		if n.executor, err = newExecutor(&cfg, &secret.Reader{DB: n.api, Keys: cfg.SecretKeys}); err != nil {
-			return nil, err
-		}
 	}
 	if n.pulse, err = sql.OpenPulse(cfg.DSN, t.SQL); err != nil {
 		return nil, err
@@ -115,13 +113,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 	if err := n.replay(); err != nil {
 		n.log.Error("outcomes of an earlier life cannot be read", "error", err)
 	}
-	n.warnUnguarded()
 	for ctx.Err() == nil {
-		var l *life
-		g, err := n.newGuard(func() *life { return l })
-		if err != nil {
-			return fmt.Errorf("%w; Config.NoGuard (serve --no-guard) does without", err)
-		}
 		s, err := session.Register(ctx, n.db, n.clock, n.timings, session.Identity{
 			Node: n.cfg.Name, Address: n.cfg.Address, PID: syscall.Getpid(), Version: n.cfg.Version, Slots: n.cfg.Slots,
 			Labels: n.labels(), Handlers: n.cfg.Handlers.Keys(),
@@ -129,10 +121,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		if err != nil {
 			return unlessDone(ctx, err)
 		}
-		l = n.newLife(s, g)
-		if err := l.protect(); err != nil {
-			return err
-		}
+		l := n.newLife(s)
 		n.life.Store(l)
 		n.log.Info("joined the cluster", "session", s.ID(), "node", n.cfg.Name)
 		l.run(ctx, hard)
@@ -236,7 +225,6 @@ type Status struct {
 	Executing int
 	Slots     int
 	Waiting   int // outcomes that are not written yet
-	Guard     int // the guard's process, 0 if there is none
 }
 
 // Status tells how the node is.
@@ -244,10 +232,7 @@ func (n *Node) Status() Status {
 	st := Status{Node: n.cfg.Name, Slots: n.cfg.Slots, Waiting: n.recorder.Waiting()}
 	if l := n.life.Load(); l != nil {
 		st.Session, st.LeaseAge, st.Lead = l.session.ID().String(), l.session.Age(), l.starter.Lead()
-		st.Ready = l.session.Fresh() && !l.session.Draining() && l.isGuarded()
-		if l.guard != nil {
-			st.Guard = l.guard.PID()
-		}
+		st.Ready = l.session.Fresh() && !l.session.Draining()
 		st.Prepared, st.Executing = l.prepared.Len(), l.executing.Len()
 	}
 	return st

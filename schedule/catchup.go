@@ -1,8 +1,6 @@
 package schedule
 
 import (
-	"time"
-
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -11,35 +9,24 @@ import (
 // replaced or its due times are taken away: if nobody planned for a while, as in an outage, those due times would never
 // have been, and leave no record. The caller holds the job's row.
 func catchUp(tx *sql.Tx, j *sql.JobRow, now job.Micros, s Session) error {
-	_, err := catchUpRows(tx, j, now, s)
-	return err
-}
-
-// catchUpRows is catchUp, and tells how many tasks it wrote.
-func catchUpRows(tx *sql.Tx, j *sql.JobRow, now job.Micros, s Session) (rows int, err error) {
 	if j.Paused || j.Held || j.Deleted {
-		return 0, nil
+		return nil
 	}
 	if j.Replan && j.NextDue != 0 {
-		return 0, renewed(tx, j, now, s)
+		return renewed(tx, j, now, s)
 	}
 	sched, err := compile(j)
 	if err != nil {
-		return 0, nil // it has no due times that anybody knows
+		return nil // it has no due times that anybody knows
 	}
-	late := j.Spec.MissedAfter()
 	for j.NextDue != 0 && j.NextDue <= now {
-		if rows >= planRows { // nobody waits for all of these: what is older becomes one record that counts them
-			late = min(late, time.Second)
-		}
-		d := until(j, sched, j.NextDue, now, now, late)
-		rows += len(d.tasks)
+		d := until(j, sched, j.NextDue, now, now, j.Spec.MissedAfter())
 		p := plans{cursors: []sql.Cursor{{JobID: j.ID, Version: j.Version, Seen: j.NextDue, Next: d.next, LastDue: d.last}}}
 		p.take(d, now, s)
 		if err := p.write(tx); err != nil {
-			return rows, err
+			return err
 		}
 		j.NextDue, j.LastDue = d.next, max(j.LastDue, d.last)
 	}
-	return rows, nil
+	return nil
 }

@@ -20,16 +20,11 @@ import (
 // holdJobs takes the due times from covered jobs, whose rows the transaction has locked. It tells whether some are left for
 // the next look, because there is too much to write at once.
 func holdJobs(tx *sql.Tx, jobs []*sql.JobRow, s Session, now job.Micros) (more bool, err error) {
-	ids, written := make([]int64, 0, len(jobs)), 0
+	ids := make([]int64, len(jobs))
 	for i, j := range jobs {
-		n, err := catchUpRows(tx, j, now, s)
-		if err != nil {
+		ids[i] = j.ID
+		if err := catchUp(tx, j, now, s); err != nil {
 			return false, err
-		}
-		ids = append(ids, j.ID)
-		if written += n; written >= planRows && i+1 < len(jobs) {
-			jobs, more = jobs[:i+1], true
-			break
 		}
 	}
 	live, err := tx.LiveTasksOf(ids, planRows)

@@ -18,7 +18,6 @@ import (
 type Planner struct {
 	DB      *sql.DB
 	Session Session
-	Lookout *Lookout
 	Soon    func() // called when a task was planned that is within the look-ahead of claims
 	Log     *slog.Logger
 
@@ -47,9 +46,7 @@ func (p *Planner) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(wait):
 		}
-		if wait = planPeriod; p.nothing() {
-			continue
-		}
+		wait = planPeriod
 		n, err := p.plan(ctx, p.Session.Now())
 		switch {
 		case err != nil && ctx.Err() == nil:
@@ -58,12 +55,6 @@ func (p *Planner) Run(ctx context.Context) error {
 			wait = 0 // there is more
 		}
 	}
-}
-
-// nothing tells whether there was nothing to plan a moment ago.
-func (p *Planner) nothing() bool {
-	g, ok := p.Lookout.seen()
-	return ok && !p.more && !p.paused && !g.Pauses && !g.Held && (g.FirstCursor == 0 || g.FirstCursor > p.Session.Now().Add(planWindow))
 }
 
 // plan takes one batch of jobs whose cursor is near.
