@@ -40,6 +40,7 @@ bench: deps ## Measure: sustained rate, herds, claim by table size, bash (4 minu
 	$(GO) test ./node -run '^$$' -bench . -benchtime 1x
 	$(GO) test ./sql -run '^$$' -bench . -benchtime 200x
 	$(GO) test ./execute -run '^$$' -bench 'Bash|BareExec|HTTP' -count 3
+	$(GO) test ./guard -run '^$$' -bench . -count 3
 	$(GO) test ./job -run '^$$' -bench .
 
 # One package and one fuzz test at a time is all that go test takes.

@@ -1,10 +1,21 @@
 package api
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
 	"go-crontab/auth"
+	"go-crontab/job"
+	"go-crontab/sql"
 )
 
-// access is who may use a route. Its zero value is for those alone who may everything.
+// access is who may use a route. Its zero value is for nobody.
 type access struct {
 	open bool // for all
 	role auth.Role
@@ -37,3 +48,225 @@ const (
 	ofRun                    // of a run
 	ofBackfill               // of a backfill
 )
+
+// guard lets those through who may. It stands around the handler itself: however a path is written, what it leads to
+// is guarded.
+func (s *Server) guard(a access, h handler) handler {
+	if a.open {
+		return h
+	}
+	return func(w http.ResponseWriter, r *http.Request) error {
+		p, err := s.identify(w, r)
+		if err != nil {
+			return err
+		}
+		if err := s.allow(r, p, a); err != nil {
+			return err
+		}
+		return h(w, r.WithContext(auth.With(r.Context(), p)))
+	}
+}
+
+// identify tells who makes a request, and has those wait who make too many.
+func (s *Server) identify(w http.ResponseWriter, r *http.Request) (*auth.Principal, error) {
+	now := time.Now()
+	p, err := s.whoAsks(r, now)
+	if err != nil {
+		if errors.As(err, new(*auth.Refused)) && r.Header.Get("Authorization") == "" {
+			s.dropCookie(w, r) // one that lets nobody in would be sent for ever
+		}
+		return nil, s.refused(r, err, now)
+	}
+	return p, s.pace(r, p, now)
+}
+
+func (s *Server) whoAsks(r *http.Request, now time.Time) (*auth.Principal, error) {
+	changing := r.Method != http.MethodGet && r.Method != http.MethodHead
+	address := job.ActorOf(r.Context()).Origin
+	if given := r.Header.Values("Authorization"); len(given) > 0 {
+		scheme, token, _ := strings.Cut(given[0], " ")
+		if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") {
+			return nil, unauthenticated.problem("The header Authorization is not understood; send it once, as Authorization: Bearer TOKEN.")
+		}
+		return s.gate.ByToken(r.Context(), strings.TrimSpace(token), address, changing, now)
+	}
+	if secret := loginCookie(r, s.secure(r)); secret != "" {
+		return s.gate.ByLogin(r.Context(), secret, address, changing, now)
+	}
+	return nil, unauthenticated.problem("Send a token as Authorization: Bearer TOKEN, or sign in with POST /api/v1/login. " +
+		"The first token comes from go-crontab migrate --bootstrap, others from go-crontab token create.")
+}
+
+// refused says what an error of those means who could not be identified, and writes down who was not let in.
+func (s *Server) refused(r *http.Request, err error, now time.Time) error {
+	var (
+		refused *auth.Refused
+		busy    *auth.Busy
+	)
+	switch {
+	case errors.As(err, &refused):
+		s.gate.Refuse(r.Context(), refused, now)
+		return unauthenticated.problem("You were not let in: %s.", cut(refused.Why, maxMessage))
+	case errors.As(err, &busy):
+		return slowDown(busy.Wait, "Too many tokens that there are not came from your address.")
+	}
+	return err
+}
+
+// pace has a client wait that makes more requests than it may, for a moment; one that makes many at once is sent away.
+func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
+	if s.rate == nil {
+		return nil
+	}
+	key := fmt.Sprintf("token %d", p.Token)
+	if p.Login != 0 {
+		key = fmt.Sprintf("login %d", p.Login)
+	}
+	wait, ok := s.rate.Take(key, now, longestLine)
+	if !ok {
+		return slowDown(wait, "%s makes more than %d requests a second.", p.Name, s.cfg.Rate)
+	}
+	if wait == 0 {
+		return nil
+	}
+	select {
+	case <-r.Context().Done():
+		return context.Cause(r.Context())
+	case <-time.After(wait):
+		return nil
+	}
+}
+
+// slowDown is the problem of one who asks too often.
+func slowDown(wait time.Duration, format string, args ...any) *Problem {
+	p := tooMany.problem(format, args...)
+	p.retryAfter = strconv.Itoa(max(1, int(math.Ceil(wait.Seconds()))))
+	return p
+}
+
+// allow tells why a principal may not use a route, or nil. What belongs to an app of which it may see nothing is not
+// there, as far as it can tell.
+//
+// Between this look and what the handler does, somebody who may everything may move the job into another app: then it
+// is as if the request had come just before.
+func (s *Server) allow(r *http.Request, p *auth.Principal, a access) error {
+	switch {
+	case p.May(a.role):
+		return nil
+	case a.role == auth.None || p.Role() < a.role:
+		return forbid(p, "That takes role %s", a.role)
+	}
+	switch a.over {
+	case shared, filtered, inBody:
+		return nil
+	case whole:
+		return forbid(p, "That concerns the whole cluster, and takes role %s without a limit to apps", a.role)
+	}
+	app, none, err := s.appOf(r, a.over)
+	switch {
+	case err != nil:
+		return err
+	case p.MayIn(a.role, app):
+		return nil
+	case a.over == ofApp && a.role > viewer, p.MayIn(viewer, app):
+		return forbid(p, "That takes role %s of app %s", a.role, cutShort(app))
+	}
+	return none
+}
+
+// mayWrite tells why who makes a request may not write the definition of a job of an app, or nil.
+func mayWrite(ctx context.Context, app string) error {
+	if p := auth.Of(ctx); !p.MayIn(admin, app) {
+		return forbid(p, "That takes role %s of app %s", admin, cutShort(app))
+	}
+	return nil
+}
+
+func forbid(p *auth.Principal, format string, args ...any) error {
+	return forbidden.problem("%s; this is %s. Whoever is admin of the cluster can make another token: go-crontab token create.",
+		fmt.Sprintf(format, args...), cut(p.String(), maxMessage))
+}
+
+// appOf returns the app to which the thing belongs that a path names, and what is answered where there is none.
+func (s *Server) appOf(r *http.Request, over extent) (app string, none, err error) {
+	ctx := r.Context()
+	switch over {
+	case ofApp:
+		app, err = param(r, "app")
+		return app, sql.ErrNotFound, err
+	case ofJob:
+		id, err := jobID(r)
+		if err != nil {
+			return "", nil, err
+		}
+		app, err = s.cfg.DB.AppOfJob(ctx, id)
+		return app, sql.ErrNotFound, err
+	case ofBackfill:
+		id, err := backfillID(r)
+		if err != nil {
+			return "", nil, err
+		}
+		none = noBackfill(strconv.FormatInt(id, 10))
+		app, err = s.cfg.DB.AppOfBackfill(ctx, id)
+		return app, none, notFoundAs(none, err)
+	case ofRun:
+		text, err := param(r, "id")
+		if err != nil {
+			return "", nil, err
+		}
+		none = noRun(text)
+		launch, err := job.ParseLaunch(text)
+		if err != nil {
+			return "", nil, none
+		}
+		app, err = s.cfg.DB.AppOfRun(ctx, launch)
+		return app, none, notFoundAs(none, err)
+	}
+	return "", nil, fmt.Errorf("extent %d has no rule", over)
+}
+
+// notFoundAs has an error say what is answered where there is nothing.
+func notFoundAs(none, err error) error {
+	if errors.Is(err, sql.ErrNotFound) {
+		return none
+	}
+	return err
+}
+
+// cookieName is that of the cookie of a login. The prefix of the first has browsers take it only over TLS, from us
+// alone, and for all paths.
+func cookieName(secure bool) string {
+	if secure {
+		return "__Host-gocrontab"
+	}
+	return "gocrontab"
+}
+
+func loginCookie(r *http.Request, secure bool) string {
+	c, err := r.Cookie(cookieName(secure))
+	if err != nil {
+		return ""
+	}
+	return c.Value
+}
+
+// secure tells whether the browser that makes a request has a TLS connection, to us or to a proxy before us.
+func (s *Server) secure(r *http.Request) bool {
+	return r.TLS != nil || s.public != nil && s.public.Scheme == "https" && strings.EqualFold(hostOf(r.Host), s.public.Hostname())
+}
+
+// setCookie gives a browser a cookie that no script can read; "" takes it away.
+func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, name, value string, site http.SameSite, life time.Duration) {
+	c := &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, Secure: s.secure(r), SameSite: site, MaxAge: int(life.Seconds())}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	http.SetCookie(w, c)
+}
+
+func (s *Server) dropCookie(w http.ResponseWriter, r *http.Request) {
+	secure := s.secure(r)
+	if loginCookie(r, secure) != "" {
+		s.setCookie(w, r, cookieName(secure), "", http.SameSiteStrictMode, 0)
+	}
+}

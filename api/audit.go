@@ -5,24 +5,25 @@ import (
 	"net/http"
 	"strconv"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
 
 // auditView is a line of the audit as clients see it.
 type auditView struct {
-	ID     string          `json:"id"`
-	At     string          `json:"at"`
-	Who    string          `json:"who"`
-	Origin string          `json:"origin,omitempty"`
-	Action job.Action      `json:"action"`
-	Kind   job.Kind        `json:"kind"`
-	JobID  string          `json:"job_id,omitempty"`
-	App    string          `json:"app,omitempty"`
-	Name   string          `json:"name,omitempty"`
-	Reason string          `json:"reason,omitempty"`
-	Was    json.RawMessage `json:"was,omitempty"`
-	Became json.RawMessage `json:"became,omitempty"`
+	ID     string          `json:"id" doc:"Its id, a number."`
+	At     string          `json:"at" format:"date-time" doc:"When the change was made."`
+	Who    string          `json:"who" doc:"Who made it."`
+	Origin string          `json:"origin,omitempty" doc:"From where: an address."`
+	Action job.Action      `json:"action" doc:"What was done, such as 'create', 'update', 'pause' or 'kill'."`
+	Kind   job.Kind        `json:"kind" doc:"To what kind of thing, such as 'job', 'app', 'calendar' or 'node'."`
+	JobID  string          `json:"job_id,omitempty" doc:"The id of the job, if it was one."`
+	App    string          `json:"app,omitempty" doc:"The app that it belongs to, or the app itself."`
+	Name   string          `json:"name,omitempty" doc:"Its name."`
+	Reason string          `json:"reason,omitempty" doc:"What was given for it."`
+	Was    json.RawMessage `json:"was,omitempty" doc:"What it was before."`
+	Became json.RawMessage `json:"became,omitempty" doc:"What it is since."`
 }
 
 func viewOfEntry(e *job.Entry) *auditView {
@@ -52,6 +53,7 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 		Kind: job.Kind(q.text(auditKind)), App: q.text(ofAppParam), JobID: q.number(ofJobParam), Who: q.text(auditWho),
 		From: job.MicrosOf(q.instant(auditFrom)), To: job.MicrosOf(q.instant(auditBefore)),
 	}
+	f.Apps = auth.Of(r.Context()).Sees()
 	limit := q.limit()
 	if c := q.cursor("audit"); c != nil {
 		f.After = &c.RunPlace

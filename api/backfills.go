@@ -8,27 +8,28 @@ import (
 	"strconv"
 	"time"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
 
 // backfillView is a backfill as clients see it.
 type backfillView struct {
-	ID       string           `json:"id"`
-	JobID    string           `json:"job_id"`
-	From     string           `json:"from"`
-	To       string           `json:"to"`
-	Parallel int              `json:"parallel"`
-	Missing  bool             `json:"missing"`
-	State    string           `json:"state"`
-	Total    int64            `json:"total"`
-	Started  int64            `json:"planned"`  // due times that have or had a task
-	LeftOut  int64            `json:"left_out"` // due times that had succeeded before
-	Ended    int64            `json:"ended"`
-	Outcomes map[string]int64 `json:"outcomes"`
-	Who      string           `json:"who,omitempty"`
-	Created  string           `json:"created"`
-	Updated  string           `json:"updated"`
+	ID       string           `json:"id" doc:"Its id, a number."`
+	JobID    string           `json:"job_id" doc:"The id of its job."`
+	From     string           `json:"from" format:"date-time" doc:"The beginning of the range, which belongs to it."`
+	To       string           `json:"to" format:"date-time" doc:"The end of the range, which belongs to it."`
+	Parallel int              `json:"parallel" doc:"How many of its due times are started at once."`
+	Missing  bool             `json:"missing" doc:"Whether it leaves out due times that have succeeded."`
+	State    string           `json:"state" enum:"running,done,cancelled" doc:"How far it is."`
+	Total    int64            `json:"total" doc:"How many due times are in the range."`
+	Started  int64            `json:"planned" doc:"How many of them have or had a task."`
+	LeftOut  int64            `json:"left_out" doc:"How many of them had succeeded before."`
+	Ended    int64            `json:"ended" doc:"How many of them have ended."`
+	Outcomes map[string]int64 `json:"outcomes" doc:"How many ended how, by outcome."`
+	Who      string           `json:"who,omitempty" doc:"Who asked for it."`
+	Created  string           `json:"created" format:"date-time" doc:"When it was begun."`
+	Updated  string           `json:"updated" format:"date-time" doc:"When it went on last."`
 }
 
 func (s *Server) viewBackfill(ctx context.Context, b job.Backfill) (backfillView, error) {
@@ -101,7 +102,7 @@ func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	rows, err := s.cfg.DB.Backfills(r.Context(), ofJob, before, limit+1)
+	rows, err := s.cfg.DB.Backfills(r.Context(), ofJob, before, auth.Of(r.Context()).Sees(), limit+1)
 	if err != nil {
 		return err
 	}
@@ -126,8 +127,8 @@ func backfillID(r *http.Request) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id < 1 {
+	id, ok := idOf(text)
+	if !ok {
 		return 0, noBackfill(text)
 	}
 	return id, nil

@@ -151,6 +151,8 @@ func TestBadInput(t *testing.T) {
 		"a limit of 201":                     get(jobs+"?limit=201", 422, "invalid", "limit", "from 1 to 200"),
 		"a limit that is none":               get(jobs+"?limit=ten", 422, "invalid", "limit", "from 1 to 200"),
 		"an unknown parameter":               get(jobs+"?nam=x", 422, "invalid", "nam", "did you mean name?"),
+		"a long app":                         get(jobs+"?app="+strings.Repeat("x", 129), 422, "invalid", "app", "at most 128"),
+		"an owner of bytes":                  get(jobs+"?owner=%FF", 422, "invalid", "owner", "UTF-8"),
 		"a parameter twice":                  get(jobs+"?name=x&name=y", 422, "invalid", "name", "more than once"),
 		"a query that is none":               get(jobs+"?name=%zz", 422, "invalid", "query", "cannot be decoded"),
 		"an unknown state":                   get(jobs+"?state=running", 422, "invalid", "state", "active, paused, finished, error"),

@@ -15,13 +15,13 @@ import (
 // importView answers an import: the calendar as it is now, or with dry_run would be, and what of it came with the file.
 type importView struct {
 	*calendarView
-	Imported importedView `json:"imported"`
+	Imported importedView `json:"imported" doc:"What came with the file."`
 }
 
 type importedView struct {
-	Excludes int `json:"excludes"`
-	Includes int `json:"includes"`
-	Ignored  int `json:"ignored,omitempty"` // events that are neither a day off nor a make-up workday
+	Excludes int `json:"excludes" doc:"Days off, in entries."`
+	Includes int `json:"includes" doc:"Make-up workdays, in entries."`
+	Ignored  int `json:"ignored,omitempty" doc:"Events that are neither."`
 }
 
 // The modes of an import.

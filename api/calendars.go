@@ -15,11 +15,11 @@ import (
 // calendarView is a calendar as the API shows it: its definition, and what the cluster knows about it.
 type calendarView struct {
 	job.CalendarSpec
-	Jobs    int64  `json:"jobs"` // that name it
-	Version int64  `json:"version"`
-	Created string `json:"created"`
-	Updated string `json:"updated"`
-	Error   string `json:"error,omitempty"` // why the stored definition cannot be read; then it shows no days
+	Jobs    int64  `json:"jobs" doc:"How many jobs name it."`
+	Version int64  `json:"version" doc:"Grows with each change."`
+	Created string `json:"created" format:"date-time" doc:"When it was created."`
+	Updated string `json:"updated" format:"date-time" doc:"When it was changed last."`
+	Error   string `json:"error,omitempty" doc:"Why the stored definition cannot be read; no days are shown then."`
 }
 
 // calendarReadOnly are the fields of a calendar that only the server sets.
@@ -38,14 +38,14 @@ func viewCalendar(c *sql.CalendarRow) *calendarView {
 
 // calendarItem is a calendar in a list.
 type calendarItem struct {
-	Name     string `json:"name"`
-	Timezone string `json:"timezone,omitempty"`
-	Excludes int    `json:"excludes"` // entries
-	Includes int    `json:"includes"`
-	Jobs     int64  `json:"jobs"`
-	Version  int64  `json:"version"`
-	Created  string `json:"created"`
-	Updated  string `json:"updated"`
+	Name     string `json:"name" doc:"Its name."`
+	Timezone string `json:"timezone,omitempty" doc:"Whose days these are. Absent: those of the time zone of each job."`
+	Excludes int    `json:"excludes" doc:"How many entries 'exclude' has."`
+	Includes int    `json:"includes" doc:"How many entries 'include' has."`
+	Jobs     int64  `json:"jobs" doc:"How many jobs name it."`
+	Version  int64  `json:"version" doc:"Grows with each change."`
+	Created  string `json:"created" format:"date-time" doc:"When it was created."`
+	Updated  string `json:"updated" format:"date-time" doc:"When it was changed last."`
 }
 
 // listCalendars: GET /api/v1/calendars

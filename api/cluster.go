@@ -8,29 +8,29 @@ import (
 
 // clusterView is what the nodes told about themselves with their last beats.
 type clusterView struct {
-	Now           string        `json:"now"`
-	Node          string        `json:"node"` // the one that answers
-	Version       string        `json:"version"`
-	Server        string        `json:"server"`
-	Buckets       int           `json:"buckets"`
-	SessionExpiry string        `json:"session_expiry,omitempty"`
-	Sessions      []sessionView `json:"sessions"`
+	Now           string        `json:"now" format:"date-time" doc:"What MySQL's clock says."`
+	Node          string        `json:"node" doc:"The node that answers."`
+	Version       string        `json:"version" doc:"Its version."`
+	Server        string        `json:"server" doc:"What the database says it is."`
+	Buckets       int           `json:"buckets" doc:"Into how many buckets jobs are divided."`
+	SessionExpiry string        `json:"session_expiry,omitempty" doc:"After how long without a sign a session is buried. Absent before the first node has said it."`
+	Sessions      []sessionView `json:"sessions" doc:"What the nodes told of themselves with their last beats."`
 }
 
 type sessionView struct {
-	ID            string  `json:"id"`
-	Node          string  `json:"node"`
-	Address       string  `json:"address"`
-	PID           int     `json:"pid"`
-	Version       string  `json:"version"`
-	Started       string  `json:"started"`
-	BeatAt        string  `json:"beat_at"`
-	BeatAgeMS     int64   `json:"beat_age_ms"`
-	Draining      bool    `json:"draining"`
-	Prepared      int     `json:"prepared"`
-	Executing     int     `json:"executing"`
-	Slots         int     `json:"slots"`
-	ClockOffsetMS float64 `json:"clock_offset_ms"` // MySQL's clock minus the node's
+	ID            string  `json:"id" format:"uuid" doc:"Its id, a UUID."`
+	Node          string  `json:"node" doc:"The name of its node."`
+	Address       string  `json:"address" doc:"Where the node says that it listens."`
+	PID           int     `json:"pid" doc:"The id of its process."`
+	Version       string  `json:"version" doc:"The version of the program."`
+	Started       string  `json:"started" format:"date-time" doc:"When it began."`
+	BeatAt        string  `json:"beat_at" format:"date-time" doc:"When it was last heard of."`
+	BeatAgeMS     int64   `json:"beat_age_ms" doc:"How many milliseconds ago that was."`
+	Draining      bool    `json:"draining" doc:"Whether its process is about to end."`
+	Prepared      int     `json:"prepared" doc:"How many due times it holds ready."`
+	Executing     int     `json:"executing" doc:"How many runs it executes."`
+	Slots         int     `json:"slots" doc:"How many it may execute at once."`
+	ClockOffsetMS float64 `json:"clock_offset_ms" doc:"MySQL's clock minus the node's, in milliseconds."`
 }
 
 // cluster: GET /api/v1/cluster

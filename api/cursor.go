@@ -13,13 +13,14 @@ import (
 type cursor struct {
 	list      string // which list gave it
 	executing bool   // the place is among the runs that execute, which stand before the ended ones
+	part      string // of a list of jobs whose names contain something, see sql.JobPlace
 	sql.RunPlace
 }
 
-const cursorFormat = "%s %t %d %d %d %d"
+const cursorFormat = "%s %t %d %d %d %d %q"
 
 func (c *cursor) String() string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, cursorFormat, c.list, c.executing, c.ID, int64(c.Due), c.Origin, c.Attempt))
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, cursorFormat, c.list, c.executing, c.ID, int64(c.Due), c.Origin, c.Attempt, c.part))
 }
 
 func parseCursor(s string) (*cursor, bool) {
@@ -31,7 +32,7 @@ func parseCursor(s string) (*cursor, bool) {
 		c   cursor
 		due int64
 	)
-	if _, err := fmt.Sscanf(string(text), cursorFormat, &c.list, &c.executing, &c.ID, &due, &c.Origin, &c.Attempt); err != nil {
+	if _, err := fmt.Sscanf(string(text), cursorFormat, &c.list, &c.executing, &c.ID, &due, &c.Origin, &c.Attempt, &c.part); err != nil {
 		return nil, false
 	}
 	c.Due = job.Micros(due)
@@ -40,6 +41,6 @@ func parseCursor(s string) (*cursor, bool) {
 
 // page is the answer of a list.
 type page[T any] struct {
-	Items []T    `json:"items"`
-	Next  string `json:"next,omitempty"`
+	Items []T    `json:"items" doc:"What the page has."`
+	Next  string `json:"next,omitempty" doc:"What to give as 'cursor' for the next page. Absent: this is the last."`
 }

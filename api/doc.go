@@ -16,6 +16,15 @@
 // A change is answered once it is known to stand or known not to. Where the database's answer was lost, the problem
 // says so and where to look.
 //
+// # The reference
+//
+// A route is a line of the table in server.go and an operation in reference_*.go: what it takes, what it answers, and
+// what it is for. The OpenAPI document and the page at /docs are made of that and of the Go types that are really
+// encoded; their fields are described by doc tags, those of a job's definition by the tables of docs/jobs.md. A query
+// parameter is declared once, and its handler reads it by that declaration. Tests hold the rest together: each answer
+// that any test here gets is held against the document, and each body that was taken; see contract_test.go and
+// drift_test.go.
+//
 // # Jobs
 //
 // POST describes a new job; what the server sets (id, status, version …) is refused there, because a status that is

@@ -14,8 +14,8 @@ const (
 
 // dueView is one due time, in the time zone of its job.
 type dueView struct {
-	Due  string   `json:"due"`
-	Mark job.Mark `json:"mark,omitempty"`
+	Due  string   `json:"due" format:"date-time" doc:"The due time, in the job's time zone."`
+	Mark job.Mark `json:"mark,omitempty" doc:"What the clock or a calendar does to it."`
 }
 
 // dueTimes lists the first due times of a definition after an instant.
@@ -125,13 +125,14 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	} else if place != "" {
 		warnings = append(warnings, place)
 	}
-	return answer(w, http.StatusOK, previewView{next, warnings})
+	return answer(w, http.StatusOK, previewView{spec.Words(job.English), next, warnings})
 }
 
 // previewView is what a schedule comes to.
 type previewView struct {
-	Next     []dueView `json:"next"`
-	Warnings []string  `json:"warnings,omitempty"`
+	Words    string    `json:"words" doc:"The schedule in words."`
+	Next     []dueView `json:"next" doc:"The due times, the earliest first."`
+	Warnings []string  `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant."`
 }
 
 // warningsOf says what is hardly meant in a definition that is valid.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,49 +14,49 @@ import (
 
 // explanation answers why a job did, or did not, run at an instant, in words and in data.
 type explanation struct {
-	At      string     `json:"at"`
-	DueTime string     `json:"due_time,omitempty"` // the due time that is meant, when only its second was given
-	Due     bool       `json:"due"`                // is it a due time of the definition that was in force?
-	Cause   string     `json:"cause"`              // one word, for programs
-	Answer  string     `json:"answer"`             // for people
-	Runs    []*runView `json:"runs,omitempty"`
-	Before  *dueView   `json:"before,omitempty"` // the due times around it
-	After   *dueView   `json:"after,omitempty"`
+	At      string     `json:"at" format:"date-time" doc:"The instant that was asked for."`
+	DueTime string     `json:"due_time,omitempty" format:"date-time" doc:"The due time that is meant, when only its second was given."`
+	Due     bool       `json:"due" doc:"Whether it was a due time of the definition that was in force."`
+	Cause   string     `json:"cause" doc:"Why, in one word: the outcome of its run, or what else was so."`
+	Answer  string     `json:"answer" doc:"Why, for people."`
+	Runs    []*runView `json:"runs,omitempty" doc:"The attempts of the due time."`
+	Before  *dueView   `json:"before,omitempty" doc:"The due time before the instant."`
+	After   *dueView   `json:"after,omitempty" doc:"The due time after it."`
 
-	Pause    *pauseView  `json:"pause,omitempty"`
-	Waiting  *waitView   `json:"waiting,omitempty"`
-	Calendar *closedView `json:"calendar,omitempty"`
-	Down     *downView   `json:"down,omitempty"`
-	Changed  *changeView `json:"changed,omitempty"` // the definition was another one then
-	Created  *changeView `json:"created,omitempty"` // when that was later
-	Deleted  *changeView `json:"deleted,omitempty"`
+	Pause    *pauseView  `json:"pause,omitempty" doc:"The pause that covered it."`
+	Waiting  *waitView   `json:"waiting,omitempty" doc:"For what it waits."`
+	Calendar *closedView `json:"calendar,omitempty" doc:"The calendar that excludes it."`
+	Down     *downView   `json:"down,omitempty" doc:"For how long no node was there."`
+	Changed  *changeView `json:"changed,omitempty" doc:"When the definition that was in force was replaced."`
+	Created  *changeView `json:"created,omitempty" doc:"When the job was created, if that was later."`
+	Deleted  *changeView `json:"deleted,omitempty" doc:"When the job was deleted."`
 }
 
 // waitView is for what a due time waits.
 type waitView struct {
-	For      string `json:"for"` // job, group, node or slot
-	Group    string `json:"group,omitempty"`
-	Selector string `json:"selector,omitempty"`
-	Since    string `json:"since,omitempty"`
-	Until    string `json:"until,omitempty"` // when it ends missed
+	For      string `json:"for" enum:"job,group,node,slot" doc:"For what it waits: the runs of its job before it, a slot of its group, a node that it may run on, or a free slot of a node."`
+	Group    string `json:"group,omitempty" doc:"The group without a free slot."`
+	Selector string `json:"selector,omitempty" doc:"What the job wants of nodes."`
+	Since    string `json:"since,omitempty" format:"date-time" doc:"Since when."`
+	Until    string `json:"until,omitempty" format:"date-time" doc:"When it ends missed."`
 }
 
 // closedView is the calendar that excludes an instant.
 type closedView struct {
-	Name string `json:"name"`
-	Why  string `json:"why,omitempty"`
+	Name string `json:"name" doc:"Its name."`
+	Why  string `json:"why,omitempty" doc:"The note of the day, or the rule that says so."`
 }
 
 // downView is for how long no node was there, as far as that is known.
 type downView struct {
-	From string `json:"from,omitempty"`
-	To   string `json:"to,omitempty"`
+	From string `json:"from,omitempty" format:"date-time" doc:"The last sign of a node before. Absent: nobody knows."`
+	To   string `json:"to,omitempty" format:"date-time" doc:"The first session since. Absent: there is none yet."`
 }
 
 // changeView is a change of the job, and who made it.
 type changeView struct {
-	At string `json:"at"`
-	By string `json:"by,omitempty"`
+	At string `json:"at" format:"date-time" doc:"When."`
+	By string `json:"by,omitempty" doc:"Who made it."`
 }
 
 // The causes, beside the outcomes of runs. They never change.
@@ -83,6 +84,14 @@ const (
 	causeBroken    = "error"
 	causeNoRecord  = "no_record"
 )
+
+// causes lists all of them.
+func causes() []string {
+	return slices.Concat([]string{
+		causeNotDue, causeGap, causeRepeat, causeCalendar, causeShifted, causeTooEarly, causeTooLate, causeUsedUp, causeAhead, causePaused, causeOverlap,
+		causeGroup, causeHandler, causeDeadline, causeDown, causeWaiting, causeNoNode, causeExecuting, causeEarlier, causeDeleted, causeBroken, causeNoRecord,
+	}, job.Outcomes())
+}
 
 // inquiry is what one explanation is found by.
 type inquiry struct {

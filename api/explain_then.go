@@ -36,7 +36,7 @@ func (x *inquiry) findDefinition() error {
 	x.spec = x.j.Spec
 	text := ""
 	if at <= x.now {
-		next, err := optional(x.cfg.DB.AuditAfter(x.ctx, x.ofJob(job.ActionUpdate), at))
+		next, err := optional(x.cfg.DB.AuditAfter(x.ctx, x.ofJob(job.ActionUpdate, job.ActionRollback), at))
 		if err != nil {
 			return err
 		}

@@ -73,9 +73,9 @@ func TestExplainTheDefinition(t *testing.T) {
 		"an instant in that second":      {second, "2031-10-26T05:00:00.1Z", false, "not_due", "no due time"},
 		"what a calendar excludes":       {open, "2031-05-01T03:00:00Z", false, "calendar", "calendar closed excludes it: Labour Day"},
 		"the day after":                  {open, "2031-05-02T03:00:00Z", true, "ahead", "lies ahead"},
-		"after it was deleted":           {deleted, "2090-01-01T03:00:00Z", true, "deleted", "by anonymous"},
+		"after it was deleted":           {deleted, "2090-01-01T03:00:00Z", true, "deleted", "by bootstrap"},
 		"before it was deleted":          {deleted, "2021-01-01T03:00:00Z", true, "no_record", "no record of it any more"},
-		"before the deleted was created": {deleted, "2019-01-01T03:00:00Z", true, "definition_is_younger", "created later, at 2020-01-01T00:00:00Z by anonymous"},
+		"before the deleted was created": {deleted, "2019-01-01T03:00:00Z", true, "definition_is_younger", "created later, at 2020-01-01T00:00:00Z by bootstrap"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := s.explain(c.job, c.at)

@@ -2,7 +2,10 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strings"
+
+	"go-crontab/auth"
 
 	"github.com/go-chi/chi/v5"
 )
@@ -16,8 +19,50 @@ func (s *Server) Routes() (routes []string) {
 	return routes
 }
 
+// Access is a line of the table, as far as it says who may.
+type Access struct {
+	Method, Pattern string
+	Open            bool
+	Role            auth.Role
+	Over            string // "whole", "shared", "filtered", "inBody", "app", "job", "run" or "backfill"
+}
+
+// Table lists who may use which route.
+func (s *Server) Table() (out []Access) {
+	over := map[extent]string{whole: "whole", shared: "shared", filtered: "filtered", inBody: "inBody", ofApp: "app", ofJob: "job", ofRun: "run", ofBackfill: "backfill"}
+	for _, rt := range s.table() {
+		out = append(out, Access{rt.method, rt.pattern, rt.may.open, rt.may.role, over[rt.may.over]})
+	}
+	return out
+}
+
+// Guarded makes a server that also has a route of which the table does not say who may use it.
+func Guarded(cfg Config, h http.HandlerFunc) http.Handler {
+	s := New(cfg)
+	s.handler.(chi.Router).Get("/forgotten", s.serve(s.guard(access{}, func(w http.ResponseWriter, r *http.Request) error { h(w, r); return nil })))
+	return s
+}
+
 // TypePrefix begins the type of each problem.
 const TypePrefix = typePrefix
 
 // HostsOf tells which Host headers a server serves.
 func HostsOf(listen string, more []string) func(string) bool { return newHosts(listen, more).allow }
+
+// Explained returns what the reference says of each type of problem: what it means, and what to do.
+func Explained() map[string][2]string {
+	out := map[string][2]string{}
+	for _, p := range problemTable {
+		out[p.name] = [2]string{p.means, p.advice}
+	}
+	return out
+}
+
+// JobFields lists the fields that the body of a PUT may have.
+func JobFields() []string {
+	f := newFields(map[string]any{})
+	jobFields(f)
+	f.ignore(readOnly...)
+	slices.Sort(f.known)
+	return slices.Compact(f.known)
+}

@@ -49,6 +49,10 @@ func (b *broken) Update(ctx context.Context, id, version int64, spec job.Spec) (
 	return job.Job{ID: id, Version: version + 1, Paused: true, Spec: spec}, b.call(ctx, "Update")
 }
 
+func (b *broken) Rollback(ctx context.Context, id, version int64, spec job.Spec, _ int64) (job.Job, error) {
+	return job.Job{ID: id, Version: version + 1, Spec: spec}, b.call(ctx, "Rollback")
+}
+
 func (b *broken) Pause(ctx context.Context, id int64, _ job.PauseRequest) (job.Job, error) {
 	return job.Job{ID: id, Version: b.version, Paused: true}, b.call(ctx, "Pause")
 }
@@ -64,6 +68,10 @@ func (b *broken) PauseApp(ctx context.Context, _ string, _ job.PauseRequest) (jo
 func (b *broken) ResumeApp(ctx context.Context, _ string) error { return b.call(ctx, "ResumeApp") }
 
 func (b *broken) Delete(ctx context.Context, _ int64) error { return b.call(ctx, "Delete") }
+
+func (b *broken) Apply(ctx context.Context, _ job.Apply) (job.Applied, error) {
+	return job.Applied{}, b.call(ctx, "Apply")
+}
 
 func (b *broken) PutGroup(ctx context.Context, _ string, _ int) (sql.Group, error) {
 	return sql.Group{}, b.call(ctx, "PutGroup")
@@ -119,6 +127,7 @@ var changes = []struct{ method, path, body, look string }{
 	{"POST", "/api/v1/nodes/knoten-1/uncordon", "", "GET /api/v1/nodes "},
 	{"POST", "/api/v1/handlers/mail/disable", "", "GET /api/v1/handlers "},
 	{"POST", "/api/v1/handlers/mail/enable", "", "GET /api/v1/handlers "},
+	{"POST", "/api/v1/apply", `{"jobs": [{"name": "x", "command": "true", "schedule": "@daily"}]}`, "GET /api/v1/export "},
 }
 
 // TestFailedChanges has each kind of change end in each way in which it can fail.
@@ -127,6 +136,7 @@ func TestFailedChanges(t *testing.T) {
 	s := start(t, nil)
 	s.create("there", nil)
 	editor := &broken{}
+	s.madeUp = true
 	s.cfg.Editor = func() api.Editor { return editor }
 	s.serve()
 	for name, tc := range map[string]struct {
@@ -175,6 +185,7 @@ func TestHalfAChange(t *testing.T) {
 	s.create("there", nil)
 	s.create("paused", object{"paused": true})
 	editor := &broken{err: errors.New("begin: connection refused"), version: 2}
+	s.madeUp = true
 	s.cfg.Editor = func() api.Editor { return editor }
 	s.serve()
 	editor.fine = "Pause"
@@ -259,7 +270,7 @@ func TestNoDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	s := &site{t: t, logs: &logs{t: t}}
+	s := &site{t: t, logs: &logs{t: t}, token: wellFormed}
 	s.cfg = api.Config{
 		DB: db, Now: time.Now, Editor: func() api.Editor { return &broken{err: errors.New("x")} }, Ready: func() error { return errors.New("no session") },
 		Log: slog.New(slog.NewTextHandler(s.logs, nil)),
@@ -281,11 +292,12 @@ func TestNoDatabase(t *testing.T) {
 	s.call("GET", "/healthz", nil).want(200)
 	s.call("GET", "/readyz", nil).want(503)
 	s.call("GET", "/", nil).want(200)
-	s.call("POST", "/api/v1/preview", `{"schedule": "@daily"}`).want(200)
+	s.call("POST", "/api/v1/preview", `{"schedule": "@daily"}`).want(503) // nobody knows who asks
+	s.as("").call("GET", "/api/v1/jobs", nil).want(401)
 }
 
-// TestDatabaseDies takes the tables away under a server: what MySQL says about it is not for clients.
-func TestDatabaseDies(t *testing.T) {
+// TestS22DatabaseDies takes the tables away under a server: what MySQL says about it is not for clients.
+func TestS22DatabaseDies(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	s.create("there", nil)
@@ -309,6 +321,7 @@ func TestDatabaseDies(t *testing.T) {
 func (s *site) hang(ctx context.Context, method, path string) {
 	req := httptest.NewRequestWithContext(ctx, method, s.url+path, nil)
 	req.RequestURI = ""
+	req.Header.Set("Authorization", "Bearer "+s.token)
 	if resp, err := s.http.Do(req); err == nil {
 		resp.Body.Close()
 	}

@@ -10,14 +10,17 @@ import (
 
 // groupView is a group as clients see it.
 type groupView struct {
-	Name      string `json:"name"`
-	Slots     int    `json:"slots"`
-	Executing int    `json:"executing"`
-	Waiting   int    `json:"waiting"`
-	Jobs      int    `json:"jobs"`
-	Created   string `json:"created"`
-	Updated   string `json:"updated"`
+	Name      string `json:"name" doc:"Its name."`
+	Slots     int    `json:"slots" doc:"How many runs of its jobs may execute at once in the whole cluster."`
+	Executing int    `json:"executing" doc:"How many of its slots are taken."`
+	Waiting   int    `json:"waiting" doc:"How many due times wait for a slot."`
+	Jobs      int    `json:"jobs" doc:"How many jobs name it."`
+	Created   string `json:"created" format:"date-time" doc:"When it was created."`
+	Updated   string `json:"updated" format:"date-time" doc:"When it was changed last."`
 }
+
+// groupReadOnly are the fields of a group that only the server sets, and its name, which stands in the path.
+var groupReadOnly = []string{"name", "executing", "waiting", "jobs", "created", "updated"}
 
 func viewGroup(g sql.GroupRow) groupView {
 	return groupView{g.Name, g.Slots, g.Executing, g.Waiting, g.Jobs, stamp(g.Created), stamp(g.Updated)}
@@ -81,7 +84,7 @@ func (s *Server) putGroup(w http.ResponseWriter, r *http.Request) error {
 	f := newFields(body)
 	slots := 0
 	f.count("slots", &slots, job.MaxSlots)
-	f.ignore("name", "executing", "waiting", "jobs", "created", "updated")
+	f.ignore(groupReadOnly...)
 	if _, given := body["slots"]; !given {
 		f.wrong("slots", "is missing; say how many runs of the group's jobs may execute at once")
 	}

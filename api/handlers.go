@@ -6,21 +6,22 @@ import (
 	"net/http"
 	"slices"
 
+	"go-crontab/auth"
 	"go-crontab/sql"
 )
 
 // handlerView is a handler as clients see it.
 type handlerView struct {
-	Handler  string   `json:"handler"`
-	Nodes    []string `json:"nodes"` // that have it
-	Jobs     int      `json:"jobs"`  // that name it
-	Disabled bool     `json:"disabled"`
-	Reason   string   `json:"reason,omitempty"`
-	By       string   `json:"by,omitempty"`
-	Since    string   `json:"since,omitempty"` // since when it is disabled
+	Handler  string   `json:"handler" doc:"Its key."`
+	Nodes    []string `json:"nodes" doc:"The nodes that have it."`
+	Jobs     int      `json:"jobs" doc:"How many jobs name it."`
+	Disabled bool     `json:"disabled" doc:"Whether it is disabled."`
+	Reason   string   `json:"reason,omitempty" doc:"What was given for that."`
+	By       string   `json:"by,omitempty" doc:"Who disabled it."`
+	Since    string   `json:"since,omitempty" format:"date-time" doc:"Since when it is disabled."`
 }
 
-// handlers shows all handlers that a node has, a job names, or somebody has disabled.
+// handlers shows all handlers that a node has, a job names (one that who asks may see), or somebody has disabled.
 func (s *Server) handlers(ctx context.Context) ([]*handlerView, error) {
 	off, err := s.cfg.DB.HandlersOff(ctx)
 	if err != nil {
@@ -30,7 +31,7 @@ func (s *Server) handlers(ctx context.Context) ([]*handlerView, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := s.cfg.DB.HandlerJobs(ctx)
+	jobs, err := s.cfg.DB.HandlerJobs(ctx, auth.Of(ctx).Sees())
 	if err != nil {
 		return nil, err
 	}

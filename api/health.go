@@ -2,16 +2,20 @@ package api
 
 import "net/http"
 
+type aliveView struct {
+	Status string `json:"status" enum:"ok" doc:"That it is."`
+}
+
 // healthz: GET /healthz. That it answers is all there is to say: no database, no lock.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
-	return answer(w, http.StatusOK, map[string]string{"status": "ok"})
+	return answer(w, http.StatusOK, aliveView{"ok"})
 }
 
 type readyView struct {
-	Ready   bool   `json:"ready"`
-	Node    string `json:"node"`
-	Version string `json:"version"`
-	Reason  string `json:"reason,omitempty"`
+	Ready   bool   `json:"ready" doc:"Whether the node may start and change jobs."`
+	Node    string `json:"node" doc:"Its name."`
+	Version string `json:"version" doc:"Its version."`
+	Reason  string `json:"reason,omitempty" doc:"Why it is not ready."`
 }
 
 // readyz: GET /readyz

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"go-crontab/api"
+	"go-crontab/auth"
 	"go-crontab/internal/testdb"
 	"go-crontab/node"
 	"go-crontab/sql"
@@ -23,16 +23,19 @@ import (
 
 // site is a node and its API on a schema of its own.
 type site struct {
-	t    testing.TB
-	dsn  string
-	db   *sql.DB
-	node *node.Node
-	cfg  api.Config
-	url  string
-	stop context.CancelFunc
-	done chan struct{} // closed when the node has stopped
-	http *http.Client
-	logs *logs
+	t     testing.TB
+	dsn   string
+	db    *sql.DB
+	node  *node.Node
+	cfg   api.Config
+	url   string
+	token string // that call sends, "" for none; an admin's
+	stop  context.CancelFunc
+	done  chan struct{} // closed when the node has stopped
+	http  *http.Client
+	logs  *logs
+
+	madeUp bool // its editor answers what no editor does; then only problems are held against the document
 }
 
 // start runs both until the end of the test. mod may change what the API is made of.
@@ -46,8 +49,12 @@ func start(t testing.TB, mod func(*api.Config)) *site {
 	if _, _, err := migrator.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	token, err := auth.Issuer{DB: migrator}.Bootstrap(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
 	migrator.Close()
-	s := &site{t: t, dsn: dsn, logs: &logs{t: t}, done: make(chan struct{})}
+	s := &site{t: t, dsn: dsn, token: token, logs: &logs{t: t}, done: make(chan struct{})}
 	log := slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s.node, err = node.New(node.Config{DSN: dsn, Name: "knoten-1", Expiry: 5 * time.Second, LookAhead: time.Second,
 		Grace: 200 * time.Millisecond, Log: log, SpoolDir: t.TempDir()})
@@ -105,11 +112,33 @@ func (s *site) reopen() {
 }
 
 // serve has the API answer, in place of the one that did before.
-func (s *site) serve() {
-	server := httptest.NewServer(api.New(s.cfg))
+func (s *site) serve() { s.serveHandler(api.New(s.cfg)) }
+
+func (s *site) serveHandler(h http.Handler) {
+	server := httptest.NewServer(h)
 	s.t.Cleanup(server.Close)
 	s.url, s.http = server.URL, server.Client()
 }
+
+// as is the site for somebody with another token, "" for none.
+func (s *site) as(token string) *site {
+	other := *s
+	other.token = token
+	return &other
+}
+
+// newToken makes a token.
+func (s *site) newToken(name string, role auth.Role, apps ...string) string {
+	s.t.Helper()
+	_, token, err := auth.Issuer{DB: s.db}.Create(s.t.Context(), auth.Spec{Name: name, Grant: auth.Grant{Role: role, Apps: apps}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return token
+}
+
+// wellFormed looks like a token, and is none of any cluster.
+const wellFormed = "gocrontab_ZIVimXnDt6BEEj8u3K9zpzanbh7jTBS4QtI3iJPy0W106oEIh"
 
 func await(t testing.TB, what string, limit time.Duration, ok func() bool) {
 	t.Helper()
@@ -129,20 +158,24 @@ type reply struct {
 	body   string
 }
 
-// call sends a request. body is nil, text to be sent as it is, or what is to be encoded; header are names and values.
+// call sends a request, and holds the answer against what the API says of itself. body is nil, text to be sent as it is, or what is to be encoded; header are names and values.
 func (s *site) call(method, path string, body any, header ...string) *reply {
 	s.t.Helper()
-	var payload io.Reader
+	sent := ""
 	switch b := body.(type) {
 	case nil:
 	case string:
-		payload = strings.NewReader(b)
+		sent = b
 	default:
 		text, err := json.Marshal(b)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		payload = bytes.NewReader(text)
+		sent = string(text)
+	}
+	var payload io.Reader
+	if body != nil {
+		payload = strings.NewReader(sent)
 	}
 	req, err := http.NewRequest(method, s.url+path, payload)
 	if err != nil {
@@ -150,6 +183,9 @@ func (s *site) call(method, path string, body any, header ...string) *reply {
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if s.token != "" {
+		req.Header.Set("Authorization", "Bearer "+s.token)
 	}
 	for i := 0; i < len(header); i += 2 {
 		if header[i] == "Host" {
@@ -167,7 +203,13 @@ func (s *site) call(method, path string, body any, header ...string) *reply {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return &reply{s.t, method + " " + path, resp.StatusCode, resp.Header, string(text)}
+	r := &reply{s.t, method + " " + path, resp.StatusCode, resp.Header, string(text)}
+	if c := getContract(s.t); s.madeUp {
+		c.checkProblem(r)
+	} else {
+		c.check(r, method, path, sent, req.Header.Get("Content-Type"))
+	}
+	return r
 }
 
 // want fails the test at once if the status is another one.

@@ -19,18 +19,19 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request, do func(Editor, con
 	if err != nil {
 		return err
 	}
-	j, err := do(e, r.Context(), id)
+	var j job.Job
+	err = s.asWanted(r, id, func(ctx context.Context) (err error) { j, err = do(e, ctx, id); return err })
 	if err != nil {
 		return lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
 	}
-	return answer(w, http.StatusOK, s.viewChanged(r.Context(), j))
+	return s.answerJob(w, r, http.StatusOK, j)
 }
 
 // requestedView is a run that was asked for.
 type requestedView struct {
-	JobID   string `json:"job_id"`
-	Due     string `json:"due"`
-	Request string `json:"request"` // its runs carry it
+	JobID   string `json:"job_id" doc:"The id of the job."`
+	Due     string `json:"due" format:"date-time" doc:"The due time of the run."`
+	Request string `json:"request" doc:"The id of the request, which its runs carry."`
 }
 
 const (

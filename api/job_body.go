@@ -54,6 +54,8 @@ func jobFields(f *fields) jobBody {
 	return b
 }
 
+const maxFires = 1_000_000_000
+
 // scheduleFields takes the fields that say when a job is due.
 func scheduleFields(f *fields, s *job.Spec) {
 	f.text("schedule", &s.Schedule)
@@ -64,7 +66,7 @@ func scheduleFields(f *fields, s *job.Spec) {
 	f.instant("start", &s.Start)
 	f.instant("end", &s.End)
 	fires := int(s.MaxFires)
-	f.count("max_fires", &fires, 1_000_000_000)
+	f.count("max_fires", &fires, maxFires)
 	s.MaxFires = int64(fires)
 	f.duration("jitter", &s.Jitter)
 	f.texts("calendars", &s.Calendars)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -29,11 +30,15 @@ func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	j, err := s.edit(r.Context(), id, s.replaceBy(b))
+	pre, err := preconditionOf(r)
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, s.viewChanged(r.Context(), j))
+	j, err := s.edit(r.Context(), id, pre.of(s.replaceBy(b)))
+	if err != nil {
+		return err
+	}
+	return s.answerJob(w, r, http.StatusOK, j)
 }
 
 func (s *Server) replaceBy(b jobBody) change {
@@ -64,21 +69,28 @@ func (s *Server) putJobNamed(w http.ResponseWriter, r *http.Request) error {
 		}
 		*pair[0] = *pair[1]
 	}
-	j, isNew, err := s.upsert(r.Context(), b)
+	pre, err := preconditionOf(r)
+	if err != nil {
+		return err
+	}
+	j, isNew, err := s.upsert(r.Context(), b, pre)
 	switch {
 	case err != nil:
 		return err
 	case isNew:
 		return s.created(w, r, j)
 	}
-	return answer(w, http.StatusOK, s.viewChanged(r.Context(), j))
+	return s.answerJob(w, r, http.StatusOK, j)
 }
 
 // upsert changes the job of that name or creates it. Others may create and delete it at the same time.
-func (s *Server) upsert(ctx context.Context, b jobBody) (j job.Job, isNew bool, err error) {
+func (s *Server) upsert(ctx context.Context, b jobBody, pre precondition) (j job.Job, isNew bool, err error) {
 	for range maxTries {
 		old, err := s.cfg.DB.JobNamed(ctx, b.spec.App, b.spec.Name)
 		if errors.Is(err, sql.ErrNotFound) {
+			if err := pre.absent(); err != nil {
+				return job.Job{}, false, err
+			}
 			j, err = s.create(ctx, b)
 			if err == nil || !errors.Is(err, sql.ErrExists) {
 				return j, true, err
@@ -88,7 +100,7 @@ func (s *Server) upsert(ctx context.Context, b jobBody) (j job.Job, isNew bool, 
 		if err != nil {
 			return job.Job{}, false, err
 		}
-		j, err = s.edit(ctx, old.ID, s.replaceBy(b))
+		j, err = s.edit(ctx, old.ID, pre.of(s.replaceBy(b)))
 		if err == nil || !errors.Is(err, sql.ErrNotFound) {
 			return j, false, err
 		}
@@ -106,7 +118,11 @@ func (s *Server) patchJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	j, err := s.edit(r.Context(), id, func(old *sql.JobRow) (jobBody, error) {
+	pre, err := preconditionOf(r)
+	if err != nil {
+		return err
+	}
+	j, err := s.edit(r.Context(), id, pre.of(func(old *sql.JobRow) (jobBody, error) {
 		if old.SpecErr != nil {
 			return jobBody{}, unreadable.problem("There is nothing that a patch could be applied to; replace the whole definition with PUT.")
 		}
@@ -115,11 +131,11 @@ func (s *Server) patchJob(w http.ResponseWriter, r *http.Request) error {
 			return jobBody{}, err
 		}
 		return b, s.complete(&b.spec)
-	})
+	}))
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, s.viewChanged(r.Context(), j))
+	return s.answerJob(w, r, http.StatusOK, j)
 }
 
 // maxTries bounds how often a change is made anew because somebody else changed the job in between. One of those who
@@ -147,8 +163,14 @@ func (s *Server) tryEdit(ctx context.Context, id int64, want change) (job.Job, e
 	if err != nil {
 		return job.Job{}, err
 	}
+	if !auth.Of(ctx).MayIn(admin, old.Spec.App) {
+		return job.Job{}, sql.ErrNotFound // it was moved into another app since the request was let in
+	}
 	b, err := want(&old)
 	if err != nil {
+		return job.Job{}, err
+	}
+	if err := mayWrite(ctx, b.spec.App); err != nil {
 		return job.Job{}, err
 	}
 	if err := s.checkFree(ctx, id, &b.spec); err != nil {
@@ -161,7 +183,7 @@ func (s *Server) tryEdit(ctx context.Context, id int64, want change) (job.Job, e
 	j, half := old.Job, false
 	if b.paused != nil && *b.paused {
 		// Also of a paused job: the answer then waits for what an earlier pause is still waiting for.
-		if j, err = e.Pause(ctx, id, job.PauseRequest{}); err != nil {
+		if j, err = e.Pause(job.WithVersion(ctx, old.Version), id, job.PauseRequest{}); err != nil {
 			return job.Job{}, err
 		}
 		half = !old.Paused

@@ -12,20 +12,20 @@ import (
 // jobView is a job as the API shows it: its definition with all defaults, and what the cluster knows about it. What is
 // absent is not set.
 type jobView struct {
-	ID string `json:"id"`
+	ID string `json:"id" doc:"Its id, a number. Ids are never used again."`
 	job.Spec
 
-	Paused   bool       `json:"paused"`          // by itself
-	Pause    *pauseView `json:"pause,omitempty"` // what stops it: its own pause, that of its app, or of the cluster
-	Status   job.Status `json:"status"`
-	Error    string     `json:"error,omitempty"`
-	Version  int64      `json:"version"`
-	NextDue  string     `json:"next_due,omitempty"`
-	LastDue  string     `json:"last_due,omitempty"`
-	Created  string     `json:"created"`
-	Updated  string     `json:"updated"`
-	Warnings []string   `json:"warnings,omitempty"` // what is allowed and yet hardly meant; told after a change
-	Waiting  []jobWait  `json:"waiting,omitempty"`  // due times that are held back, when one job is asked for
+	Paused   bool       `json:"paused" doc:"Whether it is paused by itself. Given in a request it pauses or resumes the job."`
+	Pause    *pauseView `json:"pause,omitempty" doc:"What stops it: its own pause, that of its app, or that of the cluster."`
+	Status   job.Status `json:"status" doc:"How it is."`
+	Error    string     `json:"error,omitempty" doc:"Why no due times can be planned."`
+	Version  int64      `json:"version" doc:"Grows with each change."`
+	NextDue  string     `json:"next_due,omitempty" format:"date-time" doc:"The earliest due time that nobody has started."`
+	LastDue  string     `json:"last_due,omitempty" format:"date-time" doc:"The latest due time that was started or has ended."`
+	Created  string     `json:"created" format:"date-time" doc:"When it was created."`
+	Updated  string     `json:"updated" format:"date-time" doc:"When it was changed last."`
+	Warnings []string   `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant; told in the answer to a change."`
+	Waiting  []jobWait  `json:"waiting,omitempty" doc:"Due times that are held back; told when one job is asked for."`
 }
 
 // readOnly are the fields of a job that only the server sets.

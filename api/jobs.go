@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -25,8 +25,8 @@ func jobID(r *http.Request) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id < 1 || strconv.FormatInt(id, 10) != text {
+	id, ok := idOf(text)
+	if !ok {
 		return 0, notFound.problem("There is no job %q; ids of jobs are numbers, and by name it is /api/v1/apps/{app}/jobs/{name}.", cutShort(text))
 	}
 	return id, nil
@@ -79,6 +79,9 @@ func (s *Server) create(ctx context.Context, b jobBody) (job.Job, error) {
 	if err := s.complete(&b.spec); err != nil {
 		return job.Job{}, err
 	}
+	if err := mayWrite(ctx, b.spec.App); err != nil {
+		return job.Job{}, err
+	}
 	e, err := s.editor()
 	if err != nil {
 		return job.Job{}, err
@@ -93,31 +96,37 @@ func namedPath(app, name string) string {
 
 func (s *Server) created(w http.ResponseWriter, r *http.Request, j job.Job) error {
 	w.Header().Set("Location", fmt.Sprintf("/api/v1/jobs/%d", j.ID))
-	return answer(w, http.StatusCreated, s.viewChanged(r.Context(), j))
+	return s.answerJob(w, r, http.StatusCreated, j)
+}
+
+// jobFilter takes the parameters that say which jobs.
+func jobFilter(q *query) sql.JobFilter {
+	return sql.JobFilter{
+		App: q.text(ofAppParam), Name: q.text(jobNameParam), Status: job.Status(q.word(jobStateParam)), Owner: q.text(ownerParam),
+		Group: q.text(inGroupParam), Calendar: q.text(byCalendarParam), Labels: q.label(labelIs),
+	}
 }
 
 // listJobs: GET /api/v1/jobs
 func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
-	f := sql.JobFilter{App: q.text(ofAppParam), Name: q.text(jobNameParam), Status: job.Status(q.word(jobStateParam)), Owner: q.text(ownerParam), Labels: q.label(labelIs)}
-	limit := q.limit()
+	f := jobFilter(q)
+	f.Apps, f.Limit = auth.Of(r.Context()).Sees(), q.limit()
 	if c := q.cursor("jobs"); c != nil {
-		f.After = c.ID
+		f.After, f.Part = c.ID, c.part
 	}
 	if err := q.err(); err != nil {
 		return err
 	}
-	f.Limit = limit + 1 // one more tells whether there is a next page
-	rows, err := s.cfg.DB.Jobs(r.Context(), f)
+	found, err := s.cfg.DB.JobPage(r.Context(), f)
 	if err != nil {
 		return err
 	}
 	var p page[*jobView]
-	if len(rows) > limit {
-		rows = rows[:limit]
-		p.Next = (&cursor{list: "jobs", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
+	if n := found.Next; n != nil {
+		p.Next = (&cursor{list: "jobs", part: n.Part, RunPlace: sql.RunPlace{ID: n.ID}}).String()
 	}
-	if p.Items, err = s.views(r.Context(), rows); err != nil {
+	if p.Items, err = s.views(r.Context(), found.Rows); err != nil {
 		return err
 	}
 	return answer(w, http.StatusOK, p)
@@ -153,7 +162,7 @@ func (s *Server) showJob(w http.ResponseWriter, r *http.Request, j sql.JobRow) e
 	if views[0].Waiting, err = s.waitsOf(r.Context(), &j.Job); err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, views[0])
+	return showTagged(w, r, views[0])
 }
 
 // deleteJob: DELETE /api/v1/jobs/{id}
@@ -166,7 +175,7 @@ func (s *Server) deleteJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := e.Delete(r.Context(), id); err != nil {
+	if err := s.asWanted(r, id, func(ctx context.Context) error { return e.Delete(ctx, id) }); err != nil {
 		return lookAt(err, "GET /api/v1/jobs/%d tells whether the job is still there.", id)
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -12,28 +12,28 @@ import (
 
 // nodeView is a node as clients see it: its sessions (one, but for moments) and what people said about it.
 type nodeView struct {
-	Name      string            `json:"name"`
-	State     nodeState         `json:"state"`
-	Labels    map[string]string `json:"labels"`
-	Handlers  []string          `json:"handlers"`
-	Cordoned  bool              `json:"cordoned"`
-	Draining  bool              `json:"draining"`
-	Drained   bool              `json:"drained"` // somebody drains it, and it has no work any more
-	Reason    string            `json:"reason,omitempty"`
-	By        string            `json:"by,omitempty"`
-	Since     string            `json:"since,omitempty"` // since when it is cordoned
-	Prepared  int               `json:"prepared"`
-	Executing int               `json:"executing"`
-	Slots     int               `json:"slots"`
-	Sessions  []nodeSession     `json:"sessions"`
+	Name      string            `json:"name" doc:"Its name."`
+	State     nodeState         `json:"state" doc:"How it is, in one word."`
+	Labels    map[string]string `json:"labels" doc:"Its labels."`
+	Handlers  []string          `json:"handlers" doc:"The handlers that it has."`
+	Cordoned  bool              `json:"cordoned" doc:"Whether somebody said that it is to start nothing."`
+	Draining  bool              `json:"draining" doc:"Whether it is to give back what it has not started, too."`
+	Drained   bool              `json:"drained" doc:"Whether it is drained and has no work any more."`
+	Reason    string            `json:"reason,omitempty" doc:"What was given for the cordon."`
+	By        string            `json:"by,omitempty" doc:"Who cordoned it."`
+	Since     string            `json:"since,omitempty" format:"date-time" doc:"Since when it is cordoned."`
+	Prepared  int               `json:"prepared" doc:"How many due times it holds ready."`
+	Executing int               `json:"executing" doc:"How many runs it executes."`
+	Slots     int               `json:"slots" doc:"How many it may execute at once."`
+	Sessions  []nodeSession     `json:"sessions" doc:"Its sessions: one, but for moments."`
 }
 
 type nodeSession struct {
-	ID        string `json:"id"`
-	Address   string `json:"address,omitempty"`
-	Version   string `json:"version,omitempty"`
-	Started   string `json:"started"`
-	BeatAgeMS int64  `json:"beat_age_ms"`
+	ID        string `json:"id" format:"uuid" doc:"Its id, a UUID."`
+	Address   string `json:"address,omitempty" doc:"Where the node says that it listens."`
+	Version   string `json:"version,omitempty" doc:"The version of the program."`
+	Started   string `json:"started" format:"date-time" doc:"When it began."`
+	BeatAgeMS int64  `json:"beat_age_ms" doc:"How many milliseconds ago it was last heard of."`
 }
 
 // nodeState says in one word how a node is.

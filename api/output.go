@@ -11,13 +11,13 @@ import (
 
 // outputView is the output of a run as JSON: what it has written so far, or what was kept of it.
 type outputView struct {
-	ID      string       `json:"id"` // of the run
-	State   string       `json:"state"`
-	Outcome *job.Outcome `json:"outcome,omitempty"`
-	From    int64        `json:"from"`  // as it was asked for
-	Next    int64        `json:"next"`  // to be asked for next: text has everything up to there
-	Bytes   int64        `json:"bytes"` // written in all, as far as is known
-	Text    string       `json:"text"`  // with a line of its own where bytes were dropped
+	ID      string       `json:"id" doc:"The id of the run."`
+	State   string       `json:"state" enum:"running,ended" doc:"Whether the run executes."`
+	Outcome *job.Outcome `json:"outcome,omitempty" doc:"How it ended."`
+	From    int64        `json:"from" doc:"The byte from which the text was asked for."`
+	Next    int64        `json:"next" doc:"The byte to ask for next: 'text' has everything up to there."`
+	Bytes   int64        `json:"bytes" doc:"How many bytes were written in all, as far as is known."`
+	Text    string       `json:"text" doc:"What was written, with a line of its own where bytes were dropped."`
 }
 
 // getOutput: GET /api/v1/runs/{id}/output. While the run executes it is what was written so far, a second or two

@@ -4,12 +4,16 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"go-crontab/api/openapi"
 	"go-crontab/job"
 )
 
 // A parameter is something that a route takes in its query. It is declared once: its handler reads and checks it by that
 // declaration, and the reference says what the declaration says.
-type parameter interface{ self() declared }
+type parameter interface {
+	self() declared
+	schema() *openapi.Schema // what it may be
+}
 
 // declared is what all kinds of parameters have.
 type declared struct {
@@ -70,3 +74,42 @@ var (
 	dueFromParam   = instantParam{declared: declared{"from", "Only runs that were due at this instant or after it.", "2027-01-31T00:00:00Z"}}
 	dueBeforeParam = instantParam{declared: declared{"to", "Only runs that were due before this instant.", "2027-02-01T00:00:00Z"}}
 )
+
+// textOf is the schema of a text of some format.
+func textOf(format string) *openapi.Schema {
+	return &openapi.Schema{Type: openapi.Types{openapi.String}, Format: format}
+}
+
+func wholeFrom(least float64) *openapi.Schema {
+	return &openapi.Schema{Type: openapi.Types{openapi.Integer}, Minimum: openapi.Bound(least)}
+}
+
+func (p textParam) schema() *openapi.Schema {
+	s := textOf("")
+	s.MaxLength = p.most
+	return s
+}
+
+func (p numberParam) schema() *openapi.Schema {
+	s := wholeFrom(1)
+	if p.most != maxID { // which as a number of JSON would be another one
+		s.Maximum = openapi.Bound(float64(p.most))
+	}
+	if p.otherwise != 0 {
+		s.Default = strconv.AppendInt(nil, p.otherwise, 10)
+	}
+	return s
+}
+
+func (p offsetParam) schema() *openapi.Schema  { return wholeFrom(0) }
+func (p instantParam) schema() *openapi.Schema { return textOf("date-time") }
+func (p dateParam) schema() *openapi.Schema    { return textOf("date") }
+func (p wordParam) schema() *openapi.Schema    { return openapi.Words(p.words...) }
+func (p outcomeParam) schema() *openapi.Schema { return openapi.Words(job.Outcomes()...) }
+func (p cursorParam) schema() *openapi.Schema  { return textOf("") }
+
+func (p labelParam) schema() *openapi.Schema {
+	s := textOf("")
+	s.Pattern = "^[^=]+=" // see query.label
+	return s
+}

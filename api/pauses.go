@@ -5,19 +5,20 @@ import (
 	"net/http"
 	"time"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 )
 
 // pauseView is a pause as clients see it.
 type pauseView struct {
-	Scope  job.Scope `json:"scope"`
-	App    string    `json:"app,omitempty"`
-	By     string    `json:"by,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	Since  string    `json:"since"`
-	Until  string    `json:"until,omitempty"` // when it ends by itself
-	Ended  string    `json:"ended,omitempty"` // of one that is over
-	Jobs   *int64    `json:"jobs,omitempty"`  // how many it stops, when it was just made
+	Scope  job.Scope `json:"scope" doc:"What is paused."`
+	App    string    `json:"app,omitempty" doc:"The app, if it is the pause of one."`
+	By     string    `json:"by,omitempty" doc:"Who paused it."`
+	Reason string    `json:"reason,omitempty" doc:"What was given for it."`
+	Since  string    `json:"since" format:"date-time" doc:"Since when."`
+	Until  string    `json:"until,omitempty" format:"date-time" doc:"When it ends by itself. Absent: when somebody resumes it."`
+	Ended  string    `json:"ended,omitempty" format:"date-time" doc:"When it ended, if it is over."`
+	Jobs   *int64    `json:"jobs,omitempty" doc:"How many jobs it stops; told in the answer to a pause of an app or of the cluster."`
 }
 
 func viewOfPause(p *job.Pause) *pauseView {
@@ -134,7 +135,7 @@ func (s *Server) resumeAll(w http.ResponseWriter, r *http.Request) error {
 	return s.listPauses(w, r)
 }
 
-// listPauses: GET /api/v1/pauses lists the pauses of the cluster and of apps.
+// listPauses: GET /api/v1/pauses lists the pauses of the cluster and of the apps that who asks may see.
 func (s *Server) listPauses(w http.ResponseWriter, r *http.Request) error {
 	now, err := s.now()
 	if err != nil {
@@ -146,6 +147,9 @@ func (s *Server) listPauses(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := page[*pauseView]{Items: []*pauseView{}}
 	for i := range rows {
+		if app := rows[i].App; app != "" && !auth.Of(r.Context()).MayIn(viewer, app) {
+			continue
+		}
 		if !rows[i].Ended && !rows[i].Over(job.MicrosOf(now)) {
 			p.Items = append(p.Items, viewOfPause(&rows[i].Pause))
 		}

@@ -44,32 +44,32 @@ func TestPauses(t *testing.T) {
 	if d := time.Until(until); err != nil || d < 110*time.Minute || d > 2*time.Hour+time.Minute {
 		t.Errorf("got %v, %v, want two hours ahead", until, err)
 	}
-	states("a job", "job anonymous disk true", "")
+	states("a job", "job bootstrap disk true", "")
 	s.call("POST", "/api/v1/jobs/"+a+"/pause", object{}).want(200)
-	states("again", "job anonymous disk true", "")
+	states("again", "job bootstrap disk true", "")
 	p := s.call("POST", "/api/v1/cluster/pause", object{"reason": "move", "until": until.Format(time.RFC3339)}).want(200).object()
-	if p.text("scope") != "cluster" || p.text("jobs") != "2" || p.text("by") != "anonymous" {
+	if p.text("scope") != "cluster" || p.text("jobs") != "2" || p.text("by") != "bootstrap" {
 		t.Errorf("got %v", p)
 	}
-	states("the cluster", "job anonymous disk true", "cluster anonymous move true")
+	states("the cluster", "job bootstrap disk true", "cluster bootstrap move true")
 	s.call("POST", "/api/v1/jobs/"+a+"/resume", nil).want(200)
-	states("the job resumed", "cluster anonymous move true", "cluster anonymous move true")
+	states("the job resumed", "cluster bootstrap move true", "cluster bootstrap move true")
 	created := s.create("c", object{"app": "ops"})
-	if pauseOf(created) != "cluster anonymous move true" || created.text("status") != "paused" {
+	if pauseOf(created) != "cluster bootstrap move true" || created.text("status") != "paused" {
 		t.Errorf("created while the cluster is paused: got %v", created)
 	}
 	p = s.call("POST", "/api/v1/apps/ops/pause", nil).want(200).object()
 	if p.text("scope") != "app" || p.text("app") != "ops" || p.text("jobs") != "2" || p.text("until") != "" {
 		t.Errorf("got %v", p)
 	}
-	states("the app, which lasts longer", "app anonymous <nil> false", "cluster anonymous move true")
+	states("the app, which lasts longer", "app bootstrap <nil> false", "cluster bootstrap move true")
 	if items := s.call("GET", "/api/v1/pauses", nil).want(200).object().items("items"); len(items) != 2 || items[0].text("scope") != "cluster" || items[1].text("app") != "ops" {
 		t.Errorf("got pauses %v", items)
 	}
 	if left := s.call("POST", "/api/v1/cluster/resume", nil).want(200).object().items("items"); len(left) != 1 || left[0].text("app") != "ops" {
 		t.Errorf("got pauses %v", left)
 	}
-	states("the cluster resumed", "app anonymous <nil> false", "")
+	states("the cluster resumed", "app bootstrap <nil> false", "")
 	s.call("POST", "/api/v1/apps/never/resume", nil).want(200)
 	s.call("POST", "/api/v1/apps/ops/resume", object{}).want(200)
 	await(t, "the jobs are released", 10*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM job WHERE held = 1 OR paused = 1") == 0 })
@@ -78,7 +78,7 @@ func TestPauses(t *testing.T) {
 	s.call("POST", "/api/v1/jobs/"+a+"/pause", nil).want(200)
 	o := s.call("GET", "/api/v1/jobs/"+a, nil).want(200).object()
 	s.call("PUT", "/api/v1/jobs/"+a, o).want(200)
-	states("sent back", "job anonymous <nil> false", "")
+	states("sent back", "job bootstrap <nil> false", "")
 }
 
 func TestAudit(t *testing.T) {
@@ -104,7 +104,7 @@ func TestAudit(t *testing.T) {
 		return strings.Join(out, ", ")
 	}
 	job := "run job ops/j, pause job ops/j, update job ops/j, create job ops/j"
-	all := "delete job default/other, create job default/other, run job ops/j, resume app ops/, pause app ops/, pause job ops/j, update job ops/j, create job ops/j"
+	all := "delete job default/other, create job default/other, run job ops/j, resume app ops/, pause app ops/, pause job ops/j, update job ops/j, create job ops/j, create token /bootstrap"
 	for query, want := range map[string]string{
 		"": all, "?limit=1": all, "?limit=3": all, "?job_id=" + id: job, "?job_id=" + id + "&limit=2": job,
 		"?kind=app": "resume app ops/, pause app ops/", "?who=alice": "resume app ops/, pause app ops/", "?app=default": "delete job default/other, create job default/other",
@@ -116,7 +116,7 @@ func TestAudit(t *testing.T) {
 	}
 	_, items := s.walk("/api/v1/audit?job_id=" + id)
 	for _, o := range items {
-		if o.text("who") != "anonymous" || o.text("origin") != "127.0.0.1" || o.text("job_id") != id || o.text("at") == "" {
+		if o.text("who") != "bootstrap" || o.text("origin") != "127.0.0.1" || o.text("job_id") != id || o.text("at") == "" {
 			t.Errorf("got %v", o)
 		}
 	}

@@ -74,7 +74,7 @@ const maxWaits = 20
 
 // jobWait is a due time that waits.
 type jobWait struct {
-	Due string `json:"due"`
+	Due string `json:"due" format:"date-time" doc:"The due time that waits."`
 	waitView
-	Why string `json:"why"`
+	Why string `json:"why" doc:"Why, for people."`
 }

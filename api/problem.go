@@ -14,12 +14,13 @@ import (
 
 // Problem is the body of every answer that is an error (RFC 9457), and the error that handlers return for it.
 type Problem struct {
-	Type      string        `json:"type"`
-	Title     string        `json:"title"`
-	Status    int           `json:"status"`
-	Detail    string        `json:"detail"`
-	Errors    []job.Problem `json:"errors,omitempty"`
-	RequestID string        `json:"request_id,omitempty"`
+	Type      string        `json:"type" format:"uri" doc:"What went wrong, as a name that never changes. See the table of problems."`
+	Title     string        `json:"title" doc:"The same for people."`
+	Status    int           `json:"status" doc:"The HTTP status."`
+	Detail    string        `json:"detail" doc:"What went wrong this time, and what to do about it."`
+	Errors    []job.Problem `json:"errors,omitempty" doc:"What is wrong with the request, at which place. At most 20 are told."`
+	Version   int64         `json:"version,omitempty" doc:"Of a precondition that did not hold: the version at which the job is."`
+	RequestID string        `json:"request_id,omitempty" doc:"By which the node's log tells more; it is in the header 'X-Request-Id' too."`
 
 	retryAfter string // seconds
 	cause      error  // for the log alone
@@ -36,6 +37,10 @@ type kind struct {
 
 // The types of problems. Clients branch on them: they never change.
 var (
+	unauthenticated  = kind{"unauthenticated", http.StatusUnauthorized, "It is not known who asks"}
+	forbidden        = kind{"forbidden", http.StatusForbidden, "Your role does not allow that"}
+	tooMany          = kind{"too-many-requests", http.StatusTooManyRequests, "Too many requests"}
+	providerAway     = kind{"provider-away", http.StatusBadGateway, "The identity provider does not answer as it should"}
 	malformed        = kind{"malformed", http.StatusBadRequest, "The body is not JSON"}
 	forbiddenHost    = kind{"forbidden-host", http.StatusForbidden, "This host name is not served"}
 	crossOrigin      = kind{"cross-origin", http.StatusForbidden, "Other web sites may not change anything here"}
@@ -44,8 +49,10 @@ var (
 	exists           = kind{"exists", http.StatusConflict, "The name is taken"}
 	changed          = kind{"changed", http.StatusConflict, "The job changed meanwhile"}
 	unreadable       = kind{"unreadable", http.StatusConflict, "The stored definition cannot be read"}
+	stale            = kind{"stale", http.StatusPreconditionFailed, "The job is not as the request wants it"}
 	keyReused        = kind{"key-reused", http.StatusConflict, "The Idempotency-Key was used before"}
 	inUse            = kind{"in-use", http.StatusConflict, "Jobs refer to it"}
+	noSecretKey      = kind{"no-secret-key", http.StatusConflict, "This node has no key for secrets"}
 	hasEnded         = kind{"has-ended", http.StatusConflict, "The run has ended"}
 	tooLarge         = kind{"too-large", http.StatusRequestEntityTooLarge, "The body is too large"}
 	unsupportedMedia = kind{"unsupported-media-type", http.StatusUnsupportedMediaType, "The body must be JSON"}
@@ -111,17 +118,22 @@ func lookAt(err error, format string, args ...any) error {
 // problemOf says what an error means to the client.
 func problemOf(err error) *Problem {
 	var (
-		p       *Problem
-		invalid job.Problems
-		look    *checking
-		used    *job.InUse
-		foreign *sql.CalendarError
+		p         *Problem
+		invalid   job.Problems
+		conflicts job.Conflicts
+		look      *checking
+		used      *job.InUse
+		foreign   *sql.CalendarError
 	)
 	switch {
 	case errors.As(err, &p):
 		return p
 	case errors.As(err, &invalid):
 		return invalidFields(invalid)
+	case errors.As(err, &conflicts):
+		p = changed.problem("%s", "Nothing was changed, because somebody has changed this meanwhile. Read it again and decide.")
+		p.Errors = invalidFields(job.Problems(conflicts)).Errors
+		return p
 	case errors.As(err, &used):
 		return inUse.problem("%s: change those jobs first.", cut(used.Error(), maxMessage))
 	case errors.As(err, &foreign):
@@ -155,8 +167,14 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p.cause != nil && p.Status >= http.StatusInternalServerError {
 		s.cfg.Log.Warn("request not served", "request", p.RequestID, "method", r.Method, "path", r.URL.Path, "status", p.Status, "error", p.cause)
 	}
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="go-crontab"`)
+	}
 	if p.retryAfter != "" {
 		w.Header().Set("Retry-After", p.retryAfter)
+	}
+	if p.Version != 0 {
+		w.Header().Set("ETag", tagOf(p.Version))
 	}
 	writeJSON(w, p.Status, "application/problem+json", &p)
 }

@@ -1,8 +1,35 @@
 package api
 
+import "net/http"
+
+// backfillBody says what to backfill: see Server.startBackfill.
+type backfillBody struct {
+	From     string `json:"from" format:"date-time" doc:"The beginning of the range, which belongs to it."`
+	To       string `json:"to" format:"date-time" doc:"The end of the range, which belongs to it and lies in the past."`
+	Parallel int    `json:"parallel,omitempty" doc:"How many of its due times are started at once. Without it, one."`
+	Missing  bool   `json:"missing,omitempty" doc:"Whether to leave out due times that have succeeded."`
+}
+
 var (
-	startBackfillDoc  = operation{id: "startBackfill"}
-	listBackfillsDoc  = operation{id: "listBackfills", query: []parameter{ofJobParam, limitParam, pageParam}}
-	getBackfillDoc    = operation{id: "getBackfill"}
-	cancelBackfillDoc = operation{id: "cancelBackfill"}
+	startBackfillDoc = operation{
+		id: "startBackfill", tag: tagBackfills, summary: "Begin a backfill",
+		about: "Starts the due times of a range that lies in the past, whether or not they were started before. Unless the job's overlap policy is `allow`, they take turns with those of its schedule.",
+		keyed: true, changes: true, problems: []kind{notFound, keyReused, unreadable},
+		body: &requestBody{of: of[backfillBody](), about: "The range.",
+			example: `{"from": "2026-01-01T00:00:00Z", "to": "2026-01-31T23:59:59Z", "parallel": 2, "missing": true}`},
+		replies: []reply{{status: http.StatusAccepted, about: "The backfill.", of: of[backfillView](), headers: []string{"Location"}}},
+	}
+	listBackfillsDoc = operation{
+		id: "listBackfills", tag: tagBackfills, summary: "List backfills", about: "The latest first.",
+		query: []parameter{ofJobParam, limitParam, pageParam}, replies: found[page[backfillView]]("A page of backfills."),
+	}
+	getBackfillDoc = operation{
+		id: "getBackfill", tag: tagBackfills, summary: "Show a backfill", about: "How far it is, and how its due times ended.",
+		replies: found[backfillView]("The backfill."), problems: []kind{notFound},
+	}
+	cancelBackfillDoc = operation{
+		id: "cancelBackfill", tag: tagBackfills, once: true, summary: "Cancel a backfill", about: "What was not started is not started any more; what executes runs to its end.",
+		body: emptyBody, changes: true, problems: []kind{notFound},
+		replies: []reply{{status: http.StatusOK, about: "The backfill as it is now.", of: of[backfillView]()}},
+	}
 )

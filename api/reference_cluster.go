@@ -1,6 +1,8 @@
 package api
 
 import (
+	"net/http"
+
 	"go-crontab/job"
 )
 
@@ -12,11 +14,38 @@ var (
 )
 
 var (
-	clusterDoc       = operation{id: "getCluster"}
-	pauseClusterDoc  = operation{id: "pauseCluster"}
-	resumeClusterDoc = operation{id: "resumeCluster"}
-	pauseAppDoc      = operation{id: "pauseApp"}
-	resumeAppDoc     = operation{id: "resumeApp"}
-	listPausesDoc    = operation{id: "listPauses"}
-	listAuditDoc     = operation{id: "listAudit", query: []parameter{auditKind, ofAppParam, ofJobParam, auditWho, auditFrom, auditBefore, limitParam, pageParam}}
+	madePause    = []reply{{status: http.StatusOK, about: "The pause.", of: of[pauseView]()}}
+	pausesThatGo = found[page[*pauseView]]("The pauses that are left.")
+)
+
+var (
+	clusterDoc = operation{
+		id: "getCluster", tag: tagCluster, summary: "Show the cluster", about: "The sessions of its nodes, as they told of themselves with their last beats.",
+		replies: found[clusterView]("The cluster."),
+	}
+	pauseClusterDoc = operation{
+		id: "pauseCluster", tag: tagCluster, once: true, summary: "Pause the cluster", about: "No job has due times until it is resumed. Answered once nothing starts any more.",
+		body: mayLimitPause, replies: madePause, changes: true,
+	}
+	resumeClusterDoc = operation{
+		id: "resumeCluster", tag: tagCluster, once: true, summary: "Resume the cluster", about: "What was due in the pause is a misfire of its job. Pauses of jobs and apps stay.",
+		body: emptyBody, replies: pausesThatGo, changes: true,
+	}
+	pauseAppDoc = operation{
+		id: "pauseApp", tag: tagCluster, once: true, summary: "Pause an app", about: "Its jobs have no due times until it is resumed, those that are added meanwhile included.",
+		body: mayLimitPause, replies: madePause, changes: true,
+	}
+	resumeAppDoc = operation{
+		id: "resumeApp", tag: tagCluster, once: true, summary: "Resume an app", about: "What was due in the pause is a misfire of its job. Pauses of its jobs stay.",
+		body: emptyBody, replies: pausesThatGo, changes: true,
+	}
+	listPausesDoc = operation{
+		id: "listPauses", tag: tagCluster, summary: "List pauses of apps and of the cluster", about: "Those that have not ended.",
+		replies: found[page[*pauseView]]("The pauses, all of them."),
+	}
+	listAuditDoc = operation{
+		id: "listAudit", tag: tagCluster, summary: "List changes", about: "Who changed what, from where, and why, the latest first.",
+		query:   []parameter{auditKind, ofAppParam, ofJobParam, auditWho, auditFrom, auditBefore, limitParam, pageParam},
+		replies: found[page[*auditView]]("A page of changes."),
+	}
 )

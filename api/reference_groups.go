@@ -1,8 +1,24 @@
 package api
 
+import "net/http"
+
 var (
-	listGroupsDoc  = operation{id: "listGroups", query: []parameter{limitParam, pageParam}}
-	getGroupDoc    = operation{id: "getGroup"}
-	putGroupDoc    = operation{id: "putGroup"}
-	deleteGroupDoc = operation{id: "deleteGroup"}
+	listGroupsDoc = operation{
+		id: "listGroups", tag: tagGroups, summary: "List groups", about: "In the order of their creation.",
+		query: []parameter{limitParam, pageParam}, replies: found[page[groupView]]("A page of groups."),
+	}
+	getGroupDoc = operation{
+		id: "getGroup", tag: tagGroups, summary: "Show a group", about: "Its slots, and what takes and wants them.",
+		replies: found[groupView]("The group."), problems: []kind{notFound},
+	}
+	putGroupDoc = operation{
+		id: "putGroup", tag: tagGroups, summary: "Make a group, or change its slots", about: "Fewer slots than before are reached as runs end.",
+		body:    &requestBody{of: of[groupView](), about: "The group.", example: `{"slots": 2}`},
+		replies: []reply{{status: http.StatusOK, about: "The group as it is now.", of: of[groupView]()}}, changes: true,
+		problems: []kind{notFound},
+	}
+	deleteGroupDoc = operation{
+		id: "deleteGroup", tag: tagGroups, summary: "Delete a group", about: "Only one to which no job refers.",
+		replies: gone, changes: true, problems: []kind{notFound, inUse},
+	}
 )

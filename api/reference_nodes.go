@@ -1,17 +1,60 @@
 package api
 
+import "net/http"
+
 var (
-	homeDoc    = operation{id: "home"}
-	healthzDoc = operation{id: "isAlive"}
-	readyzDoc  = operation{id: "isReady"}
+	homeDoc = operation{
+		id: "home", tag: tagNode, summary: "The page of this node", about: "For browsers.",
+		replies: []reply{{status: http.StatusOK, about: "The page.", media: []string{mediaHTML}}},
+	}
+	healthzDoc = operation{
+		id: "isAlive", tag: tagNode, summary: "Does the process live?", about: "That it answers is all there is to say: the database is not asked. Any `Host` is served.",
+		replies: found[aliveView]("It lives."),
+	}
+	readyzDoc = operation{
+		id: "isReady", tag: tagNode, summary: "May the node start jobs?", about: "Whether the node has a session and a fresh lease.",
+		replies: []reply{
+			{status: http.StatusOK, about: "It may.", of: of[readyView]()},
+			{status: http.StatusServiceUnavailable, about: "It may not.", of: of[readyView]()},
+		},
+	}
 
-	listNodesDoc    = operation{id: "listNodes"}
-	getNodeDoc      = operation{id: "getNode"}
-	cordonNodeDoc   = operation{id: "cordonNode"}
-	uncordonNodeDoc = operation{id: "uncordonNode"}
-	drainNodeDoc    = operation{id: "drainNode"}
+	listNodesDoc = operation{
+		id: "listNodes", tag: tagNodes, summary: "List nodes", about: "Those that live, and those of which somebody said something. Their order is that of their names.",
+		replies: found[page[*nodeView]]("The nodes, all of them."),
+	}
+	getNodeDoc = operation{
+		id: "getNode", tag: tagNodes, summary: "Show a node", about: "Its sessions, its load, and what people said about it.",
+		replies: found[*nodeView]("The node."), problems: []kind{notFound},
+	}
+	cordonNodeDoc = operation{
+		id: "cordonNode", tag: tagNodes, once: true, summary: "Cordon a node", about: "It starts nothing more; what executes runs to its end. It need not live: a cordon outlives sessions.",
+		body: mayGiveReason, replies: changedNode, changes: true,
+	}
+	uncordonNodeDoc = operation{
+		id: "uncordonNode", tag: tagNodes, once: true, summary: "Uncordon a node", about: "Ends a cordon or a drain.",
+		body: emptyBody, replies: changedNode, changes: true,
+	}
+	drainNodeDoc = operation{
+		id: "drainNode", tag: tagNodes, once: true, summary: "Drain a node", about: "As a cordon, and what the node holds ready goes to others. It is `drained` when nothing executes any more.",
+		body: mayGiveReason, replies: changedNode, changes: true,
+	}
 
-	listHandlersDoc   = operation{id: "listHandlers"}
-	disableHandlerDoc = operation{id: "disableHandler"}
-	enableHandlerDoc  = operation{id: "enableHandler"}
+	listHandlersDoc = operation{
+		id: "listHandlers", tag: tagHandlers, summary: "List handlers", about: "Those that a node has, a job names, or somebody has disabled.",
+		replies: found[page[*handlerView]]("The handlers, all of them."),
+	}
+	disableHandlerDoc = operation{
+		id: "disableHandler", tag: tagHandlers, once: true, summary: "Disable a handler", about: "Due times of jobs that name it end `skipped`. Nobody needs to have it, or to name it.",
+		body: mayGiveReason, replies: changedHandler, changes: true,
+	}
+	enableHandlerDoc = operation{
+		id: "enableHandler", tag: tagHandlers, once: true, summary: "Enable a handler", about: "Ends what disabled it.",
+		body: emptyBody, replies: changedHandler, changes: true,
+	}
+)
+
+var (
+	changedNode    = []reply{{status: http.StatusOK, about: "The node as it is now.", of: of[nodeView]()}}
+	changedHandler = []reply{{status: http.StatusOK, about: "The handler as it is now.", of: of[handlerView]()}}
 )

@@ -1,18 +1,21 @@
 package api
 
+import (
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go-crontab/api/openapi"
+)
+
 // route is a line of the table of what there is.
 type route struct {
 	method  string
 	pattern string
-	may     access
+	may     access // who may use it, see access.go
 	handler handler
 	doc     *operation
-}
-
-// operation is what the reference says of a route. Only query parameters that it names are taken.
-type operation struct {
-	id    string // clients make names of it: it never changes
-	query []parameter
 }
 
 func (rt *route) query() []parameter {
@@ -20,4 +23,97 @@ func (rt *route) query() []parameter {
 		return nil
 	}
 	return rt.doc.query
+}
+
+// operation is what the reference says of a route. Only query parameters that it names are taken.
+type operation struct {
+	id      string // clients make names of it: it never changes
+	tag     string
+	summary string
+	about   string
+
+	query    []parameter
+	keyed    bool // takes an Idempotency-Key, which its handler reads
+	once     bool // takes an Idempotency-Key, see once.go
+	matched  bool // takes If-Match: the version that a job must be at
+	unless   bool // takes If-None-Match: * where the job must not be there
+	cached   bool // its answer has an ETag, by which clients need not fetch it again
+	body     *requestBody
+	replies  []reply
+	changes  bool   // something, by the Editor
+	problems []kind // that it answers with, beside those that follow from the rest: see kinds
+}
+
+// requestBody is what a request may carry.
+type requestBody struct {
+	about    string
+	of       reflect.Type
+	patch    bool
+	optional bool     // there need not be any
+	files    []string // media types of files that are taken, instead of JSON
+	example  string
+}
+
+// reply is an answer that is no problem.
+type reply struct {
+	status  int
+	about   string
+	of      reflect.Type // of its JSON, nil: it has none
+	media   []string     // what else it may be
+	headers []string     // see replyHeaders
+}
+
+// of names a type.
+func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// found is the reply of most routes that only read.
+func found[T any](about string) []reply {
+	return []reply{{status: http.StatusOK, about: about, of: of[T]()}}
+}
+
+// kinds are the types of the problems that a route may answer with, in the order of their table.
+func (rt *route) kinds() []kind {
+	op := rt.doc
+	out := append([]kind{invalid, internal}, op.problems...)
+	if rt.pattern != "/healthz" {
+		out = append(out, forbiddenHost)
+	}
+	if !rt.may.open {
+		out = append(out, unauthenticated, forbidden, tooMany)
+	}
+	if rt.method != http.MethodGet {
+		out = append(out, crossOrigin)
+	}
+	if strings.HasPrefix(rt.pattern, apiPrefix) {
+		out = append(out, unavailable)
+	}
+	if op.body != nil {
+		out = append(out, malformed, tooLarge, unsupportedMedia)
+	}
+	if op.changes {
+		out = append(out, noSession, unknownOutcome)
+	}
+	if op.once || op.keyed {
+		out = append(out, keyReused)
+	}
+	if op.matched {
+		out = append(out, stale)
+	}
+	var ordered []kind
+	for _, p := range problemTable {
+		if slices.Contains(out, p.kind) {
+			ordered = append(ordered, p.kind)
+		}
+	}
+	return ordered
+}
+
+const apiPrefix = "/api/v1/"
+
+// use tells what a schema of the body is for.
+func (b *requestBody) use() openapi.Use {
+	if b.patch {
+		return openapi.Patch
+	}
+	return openapi.Request
 }

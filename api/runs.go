@@ -6,37 +6,38 @@ import (
 	"net/http"
 	"strconv"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
 
 // runView is a run as the API shows it. What is absent did not happen, or not yet.
 type runView struct {
-	ID         string       `json:"id"`
-	JobID      string       `json:"job_id"`
-	Job        string       `json:"job"`
-	App        string       `json:"app"`
-	Due        string       `json:"due"`
-	Until      string       `json:"until,omitempty"` // last of the due times it stands for
-	Count      int64        `json:"count,omitempty"` // how many those are
-	Started    string       `json:"started,omitempty"`
-	Ended      string       `json:"ended,omitempty"`
-	LatenessMS *float64     `json:"lateness_ms,omitempty"`
-	Attempt    int          `json:"attempt"`
-	Final      bool         `json:"final"`
-	State      string       `json:"state"`
-	Outcome    *job.Outcome `json:"outcome,omitempty"`
-	Reason     string       `json:"reason,omitempty"`
-	ExitCode   *int         `json:"exit_code,omitempty"`
-	Signal     string       `json:"signal,omitempty"`
-	Node       string       `json:"node"`
-	Session    string       `json:"session"`
-	Trigger    string       `json:"trigger"`
-	Request    string       `json:"request,omitempty"`
+	ID         string       `json:"id" doc:"Its id: the session that claimed it, and a number."`
+	JobID      string       `json:"job_id" doc:"The id of its job."`
+	Job        string       `json:"job" doc:"The name of its job."`
+	App        string       `json:"app" doc:"The app of its job."`
+	Due        string       `json:"due" format:"date-time" doc:"The due time that it is an attempt of."`
+	Until      string       `json:"until,omitempty" format:"date-time" doc:"The last of the due times that it stands for, if it stands for several that nobody started."`
+	Count      int64        `json:"count,omitempty" doc:"How many those are."`
+	Started    string       `json:"started,omitempty" format:"date-time" doc:"When it was started. Absent: it was not."`
+	Ended      string       `json:"ended,omitempty" format:"date-time" doc:"When it ended."`
+	LatenessMS *float64     `json:"lateness_ms,omitempty" doc:"How many milliseconds after it should have been started it was."`
+	Attempt    int          `json:"attempt" doc:"Which attempt of the due time it is, from 1."`
+	Final      bool         `json:"final" doc:"Whether it is the last attempt of its due time."`
+	State      string       `json:"state" enum:"running,ended" doc:"Whether it executes."`
+	Outcome    *job.Outcome `json:"outcome,omitempty" doc:"How it ended."`
+	Reason     string       `json:"reason,omitempty" doc:"Why it ended so, in one line."`
+	ExitCode   *int         `json:"exit_code,omitempty" doc:"The exit code of its command."`
+	Signal     string       `json:"signal,omitempty" doc:"The signal that ended its command."`
+	Node       string       `json:"node" doc:"The node that executes it, or did."`
+	Session    string       `json:"session" doc:"The session of that node."`
+	Trigger    string       `json:"trigger" enum:"schedule,manual,backfill" doc:"What made it due."`
+	Request    string       `json:"request,omitempty" doc:"The request that made it due."`
 
-	OutputBytes     int64   `json:"output_bytes"`
-	OutputTruncated bool    `json:"output_truncated"`
-	Output          *string `json:"output,omitempty"` // of a single run that ended
+	OutputBytes     int64   `json:"output_bytes" doc:"How many bytes it has written."`
+	OutputTruncated bool    `json:"output_truncated" doc:"Whether some of them were not kept."`
+	Output          *string `json:"output,omitempty" doc:"What it wrote, as text. Told when a single run that has ended is asked for."`
 }
 
 // The states of a run.
@@ -73,8 +74,15 @@ func viewOfRun(r *sql.RunRow) *runView {
 
 // runFilter takes the parameters that all lists of runs share.
 func runFilter(q *query) sql.RunFilter {
-	return sql.RunFilter{Outcome: q.outcome(endedParam), From: job.MicrosOf(q.instant(dueFromParam)), To: job.MicrosOf(q.instant(dueBeforeParam))}
+	f := sql.RunFilter{Outcome: q.outcome(endedParam), From: job.MicrosOf(q.instant(dueFromParam)), To: job.MicrosOf(q.instant(dueBeforeParam))}
+	if by, ok := triggers[q.word(triggerParam)]; ok {
+		f.Trigger = &by
+	}
+	return f
 }
+
+// triggers are what makes runs due, as clients say it.
+var triggers = map[string]sql.Trigger{"schedule": sql.BySchedule, "manual": sql.ByRequest, "backfill": sql.ByBackfill}
 
 // listRuns: GET /api/v1/runs
 func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
@@ -123,6 +131,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 // runs lists a page of runs: those that execute, then those that have ended, the newest first among each. A run that
 // ends between two pages may be listed twice, once as what it was on the first; none is left out.
 func (s *Server) runs(ctx context.Context, list string, f sql.RunFilter, withRunning, withEnded bool, limit int, after *cursor) (page[*runView], error) {
+	f.Apps = auth.Of(ctx).Sees()
 	var rows []sql.RunRow
 	if withRunning && (after == nil || after.executing) {
 		f.Limit = limit + 1 // one more tells whether there is a next page
@@ -134,18 +143,36 @@ func (s *Server) runs(ctx context.Context, list string, f sql.RunFilter, withRun
 			return page[*runView]{}, err
 		}
 	}
-	if withEnded && len(rows) <= limit {
-		f.Limit, f.After = limit+1, nil
+	p := page[*runView]{Items: []*runView{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		p.Next = runCursor(list, true, rows[limit-1].Place())
+	} else if withEnded {
+		f.Limit, f.After = max(1, limit-len(rows)), nil
 		if after != nil && !after.executing {
 			f.After = &after.RunPlace
 		}
-		past, err := s.cfg.DB.Runs(ctx, f)
+		past, err := s.cfg.DB.RunPage(ctx, f)
 		if err != nil {
 			return page[*runView]{}, err
 		}
-		rows = appendEnded(rows, past)
+		if rows = appendEnded(rows, past.Rows); past.Next != nil {
+			p.Next = runCursor(list, false, past.Next)
+		}
+		if len(rows) > limit { // of those that execute there were some
+			rows = rows[:limit]
+			last := &rows[limit-1]
+			p.Next = runCursor(list, last.Executing, last.Place())
+		}
 	}
-	return runPage(list, rows, limit), nil
+	for i := range rows {
+		p.Items = append(p.Items, viewOfRun(&rows[i]))
+	}
+	return p, nil
+}
+
+func runCursor(list string, executing bool, at *sql.RunPlace) string {
+	return (&cursor{list: list, executing: executing, RunPlace: *at}).String()
 }
 
 // appendEnded adds runs that have ended, without those that still executed when that was read a moment before.
@@ -162,18 +189,7 @@ func appendEnded(rows, past []sql.RunRow) []sql.RunRow {
 	return rows
 }
 
-func runPage(list string, rows []sql.RunRow, limit int) page[*runView] {
-	p := page[*runView]{Items: []*runView{}}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		last := &rows[limit-1]
-		p.Next = (&cursor{list: list, executing: last.Executing, RunPlace: *last.Place()}).String()
-	}
-	for i := range rows {
-		p.Items = append(p.Items, viewOfRun(&rows[i]))
-	}
-	return p
-}
+func noRun(text string) error { return notFound.problem("There is no run %q.", cutShort(text)) }
 
 // oneRun reads the run that the path names.
 func (s *Server) oneRun(r *http.Request) (sql.RunRow, error) {
@@ -181,7 +197,7 @@ func (s *Server) oneRun(r *http.Request) (sql.RunRow, error) {
 	if err != nil {
 		return sql.RunRow{}, err
 	}
-	none := notFound.problem("There is no run %q.", cutShort(text))
+	none := noRun(text)
 	launch, err := job.ParseLaunch(text)
 	if err != nil {
 		return sql.RunRow{}, none

@@ -235,7 +235,7 @@ func TestNextAndPreview(t *testing.T) {
 		t.Errorf("got %s, want %s", plus, got)
 	}
 	got = s.call("POST", "/api/v1/preview", `{"schedule": "30 2 * * *", "timezone": "Europe/Berlin", "from": "2026-03-27T01:30:00Z", "n": 3}`).want(200).body
-	if got != `{"next":`+want+"}\n" {
+	if got != `{"words":"at 02:30 every day, Europe/Berlin","next":`+want+"}\n" {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	repeat := s.call("POST", "/api/v1/preview", `{"schedule": "30 2 * * *", "timezone": "Europe/Berlin", "from": "2026-10-25T00:00:00Z", "n": 1}`).want(200).body
@@ -243,11 +243,11 @@ func TestNextAndPreview(t *testing.T) {
 		t.Errorf("got %s, want a repeat", repeat)
 	}
 	every := s.call("POST", "/api/v1/preview", `{"every": "90s", "from": "2026-01-01T00:00:00Z", "n": 2}`).want(200).body
-	if every != `{"next":[{"due":"2026-01-01T00:01:30Z"},{"due":"2026-01-01T00:03:00Z"}]}`+"\n" {
+	if every != `{"words":"every 1 minute and 30 seconds; first at 2026-01-01 00:01:30 UTC","next":[{"due":"2026-01-01T00:01:30Z"},{"due":"2026-01-01T00:03:00Z"}]}`+"\n" {
 		t.Errorf("got %s", every)
 	}
 	past := s.call("POST", "/api/v1/preview", `{"at": "2001-01-01T00:00:00.5Z", "from": "2026-01-01T00:00:00Z"}`).want(200).body
-	if past != `{"next":[]}`+"\n" {
+	if past != `{"words":"once, at 2001-01-01 00:00:00.5 UTC","next":[]}`+"\n" {
 		t.Errorf("got %s", past)
 	}
 	if n := len(s.call("GET", "/api/v1/jobs/"+id+"/next", nil).want(200).object().items("items")); n != 10 {

@@ -69,8 +69,8 @@ func TestServeSaysWhyItEnds(t *testing.T) {
 	}
 }
 
-// TestSlowClients: who does not send its header is cut off, and who sends an endless one is too.
-func TestSlowClients(t *testing.T) {
+// TestS6SlowClients: who does not send its header is cut off, and who sends an endless one is too.
+func TestS6SlowClients(t *testing.T) {
 	t.Parallel()
 	addr, stop := listening(t, api.Config{Ready: func() error { return nil }})
 	defer stop()
@@ -97,7 +97,7 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreBounded(t *testing.T) {
+func TestS6ConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	addr, stop := listening(t, api.Config{Ready: func() error { return nil }})
 	var open []net.Conn

@@ -2,16 +2,21 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"go-crontab/auth"
 	"go-crontab/job"
+	"go-crontab/secret"
 	"go-crontab/sql"
 
 	"github.com/go-chi/chi/v5"
@@ -23,9 +28,13 @@ type Editor interface {
 	Create(ctx context.Context, spec job.Spec, paused bool) (job.Job, error)
 	// Update returns job.ErrChanged when the job is not at the version.
 	Update(ctx context.Context, id, version int64, spec job.Spec) (job.Job, error)
+	// Rollback is Update with a definition that the job had from an earlier version on.
+	Rollback(ctx context.Context, id, version int64, spec job.Spec, earlier int64) (job.Job, error)
 	Pause(ctx context.Context, id int64, p job.PauseRequest) (job.Job, error)
 	Resume(ctx context.Context, id int64) (job.Job, error)
 	Delete(ctx context.Context, id int64) error
+	// Apply makes all of what is wanted so, or nothing. job.Conflicts says what is not at the version that is wanted.
+	Apply(ctx context.Context, want job.Apply) (job.Applied, error)
 	RunNow(ctx context.Context, id int64, key string) (job.Requested, error)
 	Kill(ctx context.Context, l job.Launch) error
 	// PutCalendar tells whether the calendar is new. version is the one that it must be at: 0 for any, -1 for none.
@@ -51,18 +60,40 @@ type Config struct {
 	Now    func() time.Time // MySQL's clock; zero before its first reading
 	Ready  func() error     // why the node is not ready, or nil
 
+	SecretKeys *secret.Ring // which seal secrets; nil: they can only be listed and deleted
+
 	Node    string
 	Version string
 	Listen  string   // host:port at which it listens: a Host header may name it
 	Hosts   []string // further host names, without ports, that a Host header may name
 	Log     *slog.Logger
+
+	TLS       *tls.Config   // with a certificate; nil: it speaks plain HTTP
+	PublicURL string        // where browsers reach the cluster, "" if that is where it listens
+	OIDC      *auth.OIDC    // the identity provider by which people sign in, nil if there is none
+	LoginLife time.Duration // of a browser that signed in; zero: DefaultLoginLife
+	Rate      int           // requests a second of each token; zero: DefaultRate, negative: any number
 }
+
+// Defaults.
+const (
+	DefaultLoginLife = 12 * time.Hour
+	DefaultRate      = 200
+)
 
 // Server is the HTTP API of one node.
 type Server struct {
 	cfg     Config
 	hosts   hosts
+	public  *url.URL // nil when there is none
+	gate    *auth.Gate
+	issuer  auth.Issuer
+	secrets *secret.Store
+	rate    *auth.Limiter // of requests, nil when there is no bound
+	flows   auth.Limiter  // of sign-ins that strangers begin at the provider
 	handler http.Handler
+
+	reference func() (*reference, error) // made when somebody asks for it
 }
 
 // New makes a server.
@@ -70,7 +101,22 @@ func New(cfg Config) *Server {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	s := &Server{cfg: cfg, hosts: newHosts(cfg.Listen, cfg.Hosts)}
+	if cfg.LoginLife == 0 {
+		cfg.LoginLife = DefaultLoginLife
+	}
+	if cfg.Rate == 0 {
+		cfg.Rate = DefaultRate
+	}
+	s := &Server{cfg: cfg, gate: auth.NewGate(cfg.DB, cfg.Log), issuer: auth.Issuer{DB: cfg.DB}, secrets: &secret.Store{DB: cfg.DB, Keys: cfg.SecretKeys}, flows: auth.Limiter{Every: 2 * time.Second, Burst: 20}}
+	if u, err := url.Parse(cfg.PublicURL); err == nil && u.Host != "" {
+		s.public = u
+		cfg.Hosts = append(slices.Clone(cfg.Hosts), u.Host)
+	}
+	if cfg.Rate > 0 {
+		s.rate = &auth.Limiter{Every: time.Second / time.Duration(cfg.Rate), Burst: burst * cfg.Rate}
+	}
+	s.hosts = newHosts(cfg.Listen, cfg.Hosts)
+	s.reference = sync.OnceValues(func() (*reference, error) { return newReference(s.table(), cfg.Version) })
 	s.handler = s.routes()
 	return s
 }
@@ -89,6 +135,12 @@ const (
 	shutdownTimeout = 5 * time.Second
 	maxHeader       = 16 << 10
 	maxConnections  = 128
+	maxStreams      = 32 // requests at once on a connection of HTTP/2
+)
+
+const (
+	burst       = 5                      // how many seconds of its rate a token may use at once
+	longestLine = 300 * time.Millisecond // how long a request that comes too early waits; others are sent away
 )
 
 // Serve answers the connections of a listener until ctx ends, and closes it. Requests that are being answered by then
@@ -101,6 +153,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		TLSConfig:         s.cfg.TLS,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	stopped := make(chan error, 1)
@@ -113,7 +167,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		}
 		stopped <- err
 	})
-	err := server.Serve(limitConnections(l, maxConnections))
+	l = limitConnections(l, maxConnections)
+	serve := server.Serve
+	if s.cfg.TLS != nil {
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
+	err := serve(l)
 	if stop() { // it ended by itself
 		return err
 	}
@@ -127,22 +186,28 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 func (s *Server) routes() http.Handler {
 	m := chi.NewRouter()
 	m.Use(cleanRequestID, middleware.RequestID, s.logRequest, s.recoverPanic, protect, s.checkHost, s.checkOrigin, withActor, deadline, escapedPath, middleware.GetHead)
-	m.NotFound(s.serve(noRoute))
-	m.MethodNotAllowed(s.serve(wrongMethod(m)))
+	// What there is not is told to those alone who may see what there is.
+	m.NotFound(s.serve(s.guard(may(viewer, shared), noRoute)))
+	m.MethodNotAllowed(s.serve(s.guard(may(viewer, shared), wrongMethod(m))))
 
 	for _, rt := range s.table() {
-		m.Method(rt.method, rt.pattern, s.serve(withQuery(rt.query(), rt.handler)))
+		m.Method(rt.method, rt.pattern, s.serve(s.guard(rt.may, withQuery(rt.query(), s.once(rt.doc, rt.handler)))))
 	}
 	return m
 }
 
-// table is what there is. What a route takes and answers stands in its operation, in reference_*.go: query parameters
+// table is what there is, and who may use it. What a route takes and answers stands in its operation, in reference_*.go: query parameters
 // that are not named there are refused, and a test fails for a route without one.
 func (s *Server) table() []route {
 	return []route{
 		{"GET", "/", open, s.home, &homeDoc},
+		{"GET", "/sign-in.js", open, s.signInJS, &signInJSDoc},
 		{"GET", "/healthz", open, s.healthz, &healthzDoc},
 		{"GET", "/readyz", open, s.readyz, &readyzDoc},
+		{"GET", "/openapi.json", open, s.openapiJSON, &openapiJSONDoc},
+		{"GET", "/openapi.yaml", open, s.openapiYAML, &openapiYAMLDoc},
+		{"GET", "/docs", open, s.referencePage, &referencePageDoc},
+		{"GET", "/docs/{file}", open, s.referenceFile, &referenceFileDoc},
 
 		{"POST", "/api/v1/jobs", may(admin, inBody), s.createJob, &createJobDoc},
 		{"GET", "/api/v1/jobs", may(viewer, filtered), s.listJobs, &listJobsDoc},
@@ -158,6 +223,15 @@ func (s *Server) table() []route {
 		{"GET", "/api/v1/jobs/{id}/next", may(viewer, ofJob), s.nextDue, &nextDueDoc},
 		{"GET", "/api/v1/jobs/{id}/explain", may(viewer, ofJob), s.explain, &explainDoc},
 		{"GET", "/api/v1/jobs/{id}/history", may(viewer, ofJob), s.history, &historyDoc},
+
+		{"GET", "/api/v1/jobs/{id}/versions", may(viewer, ofJob), s.listVersions, &listVersionsDoc},
+		{"GET", "/api/v1/jobs/{id}/versions/{version}", may(viewer, ofJob), s.getVersion, &getVersionDoc},
+		{"GET", "/api/v1/jobs/{id}/versions/{version}/diff/{other}", may(viewer, ofJob), s.diffVersions, &diffVersionsDoc},
+		{"POST", "/api/v1/jobs/{id}/rollback", may(admin, ofJob), s.rollback, &rollbackDoc},
+
+		{"POST", "/api/v1/apply", may(admin, inBody), s.apply, &applyDoc},
+		{"GET", "/api/v1/export", may(viewer, filtered), s.export, &exportDoc},
+		{"GET", "/schema/manifest.json", open, s.manifestSchema, &manifestSchemaDoc},
 
 		{"GET", "/api/v1/runs", may(viewer, filtered), s.listRuns, &listRunsDoc},
 		{"GET", "/api/v1/runs/{id}", may(viewer, ofRun), s.getRun, &getRunDoc},
@@ -201,6 +275,23 @@ func (s *Server) table() []route {
 		{"POST", "/api/v1/apps/{app}/resume", may(operator, ofApp), s.resumeAll, &resumeAppDoc},
 		{"GET", "/api/v1/pauses", may(viewer, filtered), s.listPauses, &listPausesDoc},
 		{"GET", "/api/v1/audit", may(viewer, filtered), s.listAudit, &listAuditDoc},
+
+		{"GET", "/api/v1/me", may(viewer, shared), s.me, &meDoc},
+		{"GET", "/api/v1/login", open, s.waysIn, &waysInDoc},
+		{"POST", "/api/v1/login", open, s.login, &loginDoc},
+		{"POST", "/api/v1/logout", may(viewer, shared), s.logout, &logoutDoc},
+		{"GET", "/api/v1/login/oidc", open, s.beginOIDC, &beginOIDCDoc},
+		{"GET", "/api/v1/login/oidc/callback", open, s.endOIDC, &endOIDCDoc},
+
+		{"GET", "/api/v1/secrets", may(viewer, filtered), s.listSecrets, &listSecretsDoc},
+		{"PUT", "/api/v1/secrets/{name}", may(admin, inBody), s.putSecret, &putSecretDoc},
+		{"DELETE", "/api/v1/secrets/{name}", may(admin, inBody), s.deleteSecret, &deleteSecretDoc},
+		{"POST", "/api/v1/secrets/rotate", may(admin, whole), s.rotateSecrets, &rotateSecretsDoc},
+
+		{"GET", "/api/v1/tokens", may(admin, whole), s.listTokens, &listTokensDoc},
+		{"POST", "/api/v1/tokens", may(admin, whole), s.createToken, &createTokenDoc},
+		{"GET", "/api/v1/tokens/{id}", may(admin, whole), s.getToken, &getTokenDoc},
+		{"DELETE", "/api/v1/tokens/{id}", may(admin, whole), s.revokeToken, &revokeTokenDoc},
 	}
 }
 

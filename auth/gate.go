@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,8 +29,8 @@ type Gate struct {
 // finding is who a secret was found to belong to.
 type finding struct {
 	who   *Principal
-	until time.Time // believed for reads until then
-	noted job.Micros
+	until time.Time  // believed for reads until then
+	noted job.Micros // when its last use was written down
 }
 
 const (
@@ -198,3 +199,17 @@ func (g *Gate) forget(hash Hash) {
 	defer g.mu.Unlock()
 	delete(g.known, hash)
 }
+
+// Forget has everybody looked up again: somebody was signed out or revoked by way of this node, and nobody should find
+// that it did not work.
+func (g *Gate) Forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for hash, f := range g.known { // whom the node has let in before it still knows
+		f.until = time.Time{}
+		g.known[hash] = f
+	}
+}
+
+// equal compares two texts in a time that tells nothing about where they differ.
+func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

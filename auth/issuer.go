@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"go-crontab/job"
@@ -261,19 +260,4 @@ func audit(ctx context.Context, tx *sql.Tx, line *job.Entry, at job.Micros) (err
 	line.At = at
 	line.ID, err = tx.InsertAudit(line)
 	return err
-}
-
-// HighestOf keeps of several grants those that allow something that no other one does.
-func HighestOf(grants []Grant) []Grant {
-	var out []Grant
-	for i, g := range grants {
-		covered := slices.ContainsFunc(grants, func(other Grant) bool {
-			return other.Apps == nil && (other.Role > g.Role || other.Role == g.Role && g.Apps != nil)
-		})
-		same := slices.ContainsFunc(grants[:i], func(other Grant) bool { return other.Role == g.Role && slices.Equal(other.Apps, g.Apps) })
-		if !covered && !same {
-			out = append(out, g)
-		}
-	}
-	return out
 }

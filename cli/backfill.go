@@ -184,13 +184,13 @@ func backfillCancel(c *console) *cobra.Command {
 
 func backfillOne(c *console, verb, short, method, path string) *cobra.Command {
 	cmd := &cobra.Command{Use: verb + " ID", Short: short, Args: wants(1, 1, "the backfill's id"), Example: "  go-crontab backfill " + verb + " 17"}
-	r := newRemote(c, cmd, "table", "json", "yaml")
+	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		b, raw, err := ask[backfillView](cmd.Context(), r, method, backfillsPath+"/"+url.PathEscape(args[0])+path, nil, nil)
 		if err != nil {
 			return err
 		}
-		return r.object(c, raw, "", func() error {
+		return r.object(c, raw, b.ID, func() error {
 			c.printf("backfill %s of job %s, %s to %s: %s\n", b.ID, b.JobID, instant(b.From), instant(b.To), b.progress())
 			return nil
 		})

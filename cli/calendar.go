@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // calendarView is a calendar of days on which jobs are due or not.
@@ -168,7 +168,7 @@ func calendarDays(c *console) *cobra.Command {
 		Use: "days CALENDAR", Short: "Show which days are open, closed, or make-up workdays", Args: wants(1, 1, calendarArgument),
 		Example: "  go-crontab calendar days cn-holidays --from 2027-02-01 --to 2027-02-28",
 	}
-	r := newRemote(c, cmd, "table", "json", "yaml")
+	r := newRemote(c, cmd)
 	cmd.Flags().StringVar(&from, "from", "", "the first day, such as 2027-02-01 (default today)")
 	cmd.Flags().StringVar(&to, "to", "", "the last day (default 30 days later)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -182,7 +182,11 @@ func calendarDays(c *console) *cobra.Command {
 		if err != nil {
 			return calendarMissing(err, args[0])
 		}
-		return r.object(c, raw, "", func() error {
+		var dates []string
+		for _, d := range days.Items {
+			dates = append(dates, d.Date)
+		}
+		return r.object(c, raw, strings.Join(dates, "\n"), func() error {
 			t := &table{columns: []column{{head: "DATE"}, {head: "DAY"}, {head: "STATE"}, {head: "HOURS"}, {head: "NOTE", shrink: true}}}
 			for _, d := range days.Items {
 				state := cell{d.State, map[string]colour{"open": green, "makeup": yellow}[d.State]}
@@ -218,7 +222,7 @@ func calendarApply(c *console) *cobra.Command {
 Jobs that name a calendar follow it at once.`,
 		Example: "  go-crontab calendar apply -f cn-holidays.yaml\n  go-crontab job add report -s \"0 9 * * 1-5\" -z Asia/Shanghai --calendar cn-holidays -- ./report.sh",
 	}
-	r := newRemote(c, cmd, "table", "name")
+	r := newRemote(c, cmd)
 	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "a file, or - for standard input; may be repeated")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if len(files) == 0 {
@@ -238,11 +242,11 @@ Jobs that name a calendar follow it at once.`,
 				if name == "" {
 					return usageError("%s: the name of calendar %d is missing", file, i+1)
 				}
-				v, _, err := ask[calendarView](cmd.Context(), r, http.MethodPut, calendarPath(name), nil, calendar)
+				v, raw, err := ask[calendarView](cmd.Context(), r, http.MethodPut, calendarPath(name), nil, calendar)
 				if err != nil {
 					return fmt.Errorf("%s: %s: %w", file, plain(name), err)
 				}
-				if err := r.object(c, nil, v.Name, func() error { c.calendarDone(&v); return nil }); err != nil {
+				if err := r.object(c, raw, v.Name, func() error { c.calendarDone(&v); return nil }); err != nil {
 					return err
 				}
 			}
@@ -376,13 +380,13 @@ func calendarRemove(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rm CALENDAR…", Short: "Delete calendars that no job names", Args: wants(1, -1, calendarArgument), Example: "  go-crontab calendar rm old-holidays",
 	}
-	r := newRemote(c, cmd, "table", "name")
+	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, name := range args {
 			if _, err := r.call(cmd.Context(), http.MethodDelete, calendarPath(name), nil, nil); err != nil {
 				return calendarMissing(err, name)
 			}
-			if err := r.object(c, nil, name, func() error { c.printf("deleted calendar %s\n", plain(name)); return nil }); err != nil {
+			if err := r.object(c, deleted{name}, name, func() error { c.printf("deleted calendar %s\n", plain(name)); return nil }); err != nil {
 				return err
 			}
 		}

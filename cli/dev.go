@@ -27,6 +27,7 @@ type dev struct {
 	level     string
 	noSamples bool
 
+	token   string // of the admin
 	lines   *lines
 	db      *privatedb.DB
 	lock    *os.File // inherited by every node: taken as long as one lives
@@ -106,6 +107,7 @@ func (d *dev) run(stop *stopping) (err error) {
 		return err
 	}
 	defer d.lock.Close()
+	defer d.unlink()
 	var nodes, database sync.WaitGroup
 	for i := range d.count {
 		m := &member{dev: d, name: fmt.Sprintf("node-%d", i+1), dsn: dsn, colour: memberColours[i%len(memberColours)]}

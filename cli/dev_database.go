@@ -38,7 +38,10 @@ func (d *dev) openDatabase(ctx context.Context) (dsn string, err error) {
 	if m.From != m.To {
 		d.say("%s", m)
 	}
-	return dsn, nil
+	if err := d.takeSecretKey(); err != nil {
+		return "", err
+	}
+	return dsn, d.takeToken(ctx, db)
 }
 
 // product is "MariaDB 10.11.6" or "MySQL 8.4.0", out of what the server program calls itself.

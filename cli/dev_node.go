@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"go-crontab/node"
 )
 
 // member is one node of dev: a process that is started again when it dies.
@@ -80,7 +82,12 @@ func (m *member) mourn(ended error, pause time.Duration) {
 }
 
 // takeover is how long it takes until the last peer knows that a node is dead.
-func (d *dev) takeover() time.Duration { return (d.expiry + 2*time.Second).Round(time.Second) }
+func (d *dev) takeover() time.Duration {
+	if node.HasGuard {
+		return 2 * time.Second
+	}
+	return (d.expiry + 2*time.Second).Round(time.Second)
+}
 
 func (m *member) lastPID() int {
 	m.mu.Lock()
@@ -99,6 +106,7 @@ func (m *member) live(stop *stopping, life int) error {
 	if err := m.choosePort(); err != nil {
 		return err
 	}
+	m.link()
 	cmd, release, err := m.start()
 	if err != nil {
 		return err
@@ -137,8 +145,8 @@ func (m *member) start() (*exec.Cmd, func(), error) {
 		return nil, nil, err
 	}
 	cmd := exec.Command(self, "serve", "--stop-on-eof", "--node", m.name, "--listen", fmt.Sprintf("127.0.0.1:%d", m.port),
-		"--state-dir", filepath.Join(m.data, "nodes", m.name), "--session-expiry", m.expiry.String(),
-		"--http-allow", devHTTPAllow(), "--log-format", "json", "--log-level", m.level)
+		"--state-dir", filepath.Join(m.data, "nodes", m.name), "--session-expiry", m.expiry.String(), "--"+secretKeyFlag, m.secretKeyFile(),
+		"--tls-cert", "", "--tls-key", "", "--http-allow", devHTTPAllow(), "--log-format", "json", "--log-level", m.level)
 	cmd.Env = append(os.Environ(), "GOCRONTAB_DSN="+m.dsn)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.ExtraFiles = []*os.File{m.lock}

@@ -52,7 +52,7 @@ func (d *dev) addSamples(ctx context.Context) (int, error) {
 }
 
 func (d *dev) api(m *member) *remote {
-	return &remote{console: d.console, http: http.Client{Timeout: 10 * time.Second}, server: m.url()}
+	return &remote{console: d.console, http: http.Client{Timeout: 10 * time.Second}, server: m.url(), token: d.token}
 }
 
 // awaitReady returns when a node can change jobs; false when ctx ended before.
@@ -100,7 +100,7 @@ func (d *dev) guide(added int) string {
 	for _, m := range d.members {
 		fmt.Fprintf(&b, "  %s  pid %-7d  %s\n", paint(m.colour, m.name), m.lastPID(), m.url())
 	}
-	fmt.Fprintf(&b, "\nOpen %s/ in a browser, or in another terminal:\n\n", d.members[0].url())
+	fmt.Fprintf(&b, "\nOpen %s/ in a browser and sign in with the token in\n%s\nor, in another terminal, where commands find it by themselves:\n\n", d.members[0].url(), d.tokenFile())
 	try := func(command, what string) {
 		fmt.Fprintf(&b, "  %s  %s\n", paint(bold, fmt.Sprintf("%-46s", command)), what)
 	}
@@ -117,7 +117,7 @@ func (d *dev) guide(added int) string {
 	try(me+" job run flaky --wait", "run one now, see its output")
 	try(me+" job add hi --every 2s -- echo hi", "add one of your own")
 	try(me+" cluster", "the nodes, and what they do")
-	try("curl -s "+first.url()+"/api/v1/jobs", "the same over HTTP")
+	try(fmt.Sprintf(`curl -sH "Authorization: Bearer $(cat %s)" %s/api/v1/jobs`, quote(d.tokenFile()), first.url()), "the same over HTTP")
 	if d.count > 1 {
 		victim := d.members[1]
 		try(fmt.Sprintf("kill -9 %d", victim.lastPID()), fmt.Sprintf("%s dies: what it ran ends lost, the others take over", victim.name))

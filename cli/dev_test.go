@@ -66,6 +66,11 @@ func standing(p *process, home string) *devCluster {
 	if d.server == nil {
 		p.t.Fatalf("no node-1 in\n%s", p.out.String())
 	}
+	token, err := os.ReadFile(filepath.Join(home, "data", "token"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	adminTokens.Store(d.url, strings.TrimSpace(string(token)))
 	return d
 }
 
@@ -158,7 +163,7 @@ func TestDev(t *testing.T) {
 	if err := syscall.Kill(d.pids[victim], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	d.says(fmt.Sprintf(`\[dev\] +%s \(pid %d\) died: signal: killed; the others take over within about 7s, and it starts again in 3s`, victim, d.pids[victim]), 15*time.Second)
+	d.says(fmt.Sprintf(`\[dev\] +%s \(pid %d\) died: signal: killed; the others take over within about 2s, and it starts again in 3s`, victim, d.pids[victim]), 15*time.Second)
 	await(t, "the others go on", 15*time.Second, func() bool {
 		runs := d.runs("tick")
 		return len(runs) > 0 && runs[0].Outcome == "succeeded" && runs[0].Due.After(killed.Add(time.Second))
@@ -174,14 +179,37 @@ func TestDev(t *testing.T) {
 		return ready == 3
 	})
 
+	// Commands find the token by themselves, for these nodes and for nobody else; nobody gets in without.
+	file := filepath.Join(home, "data", "token")
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the token's file: got %v, %v; want it for its owner alone", info, err)
+	}
+	if code, out := run(t, []string{"HOME=" + home, "GOCRONTAB_SERVER=" + d.url}, "token", "show", "-o", "name"); code != 0 || out != "dev\n" {
+		t.Errorf("a command without a token: got code %d, %s", code, out)
+	}
+	if code, out := run(t, []string{"HOME=" + t.TempDir(), "GOCRONTAB_SERVER=" + d.url}, "job", "ls"); code != exitRefused || !strings.Contains(out, "GOCRONTAB_TOKEN") {
+		t.Errorf("a command of somebody else: got code %d, %s; want refused, and what to do", code, out)
+	}
+	link := filepath.Join(home, ".local", "share", "go-crontab", "servers", fmt.Sprintf("127.0.0.1-%d", port+1))
+	if to, err := os.Readlink(link); err != nil || to != file {
+		t.Errorf("got a link to %s, %v; want it to %s", to, err, file)
+	}
+	before := d.token()
+
 	d.signal(syscall.SIGINT)
 	if code := d.exit(30 * time.Second); code != 0 {
 		t.Errorf("Ctrl-C: got code %d, want 0", code)
 	}
 	d.gone(10 * time.Second)
+	if _, err := os.Lstat(link); err == nil {
+		t.Error("the port is free for others, and commands would send them the token")
+	}
 
 	// Again on the same data; then dev itself dies.
 	d = startDev(t, home, port, "--nodes", "2")
+	if d.token() != before {
+		t.Error("the second start made another token")
+	}
 	if strings.Contains(d.out.String(), "sample jobs were added") {
 		t.Error("the second start added the samples again")
 	}

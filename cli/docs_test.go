@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"go-crontab/internal/docpage"
-	"go-crontab/internal/testdb"
 )
 
 var pages = []string{"jobs.md", "from-xtimer.md", "from-crontab.md"}
@@ -23,11 +22,7 @@ func TestPagesShowCommandsThatWork(t *testing.T) {
 	for _, page := range pages {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
-			dsn := testdb.DSN(t)
-			if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate"); code != exitOK {
-				t.Fatalf("migrate: exit code %d\n%s", code, out)
-			}
-			s := serve(t, dsn, "web-1").ready()
+			s := serve(t, migrated(t), "web-1").ready()
 			for _, it := range docpage.Read(t, "../docs/"+page) {
 				if it.Block != "sh" {
 					continue
@@ -55,6 +50,7 @@ func (s *server) tryShown(where, line string) {
 			return
 		}
 		cmd := exec.Command("bash", "-c", strings.ReplaceAll(line, defaultServer, s.url))
+		cmd.Env = append(os.Environ(), s.env()...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			s.t.Errorf("%s: %s\n%v\n%s", where, line, err, out)
 		}
@@ -68,9 +64,9 @@ func (s *server) tryShown(where, line string) {
 		args = append(args, "--help") // parsed, and no more
 	default:
 		if dash := slices.Index(args, "--"); dash >= 0 {
-			args = slices.Insert(args, dash, "--server", s.url)
+			args = slices.Insert(args, dash, "--server", s.url, "--token", s.token())
 		} else {
-			args = append(args, "--server", s.url)
+			args = append(args, "--server", s.url, "--token", s.token())
 		}
 	}
 	var out strings.Builder

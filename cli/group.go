@@ -54,7 +54,7 @@ func groupSet(c *console) *cobra.Command {
 its field group. What finds no free slot waits; the higher priority goes first, then the earlier due time.`,
 		Example: "  go-crontab group set database 3\n  go-crontab job add reindex --group database --schedule '0 3 * * *' -- reindex.sh",
 	}
-	r := newRemote(c, cmd, "table", "json", "yaml")
+	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		slots, err := strconv.Atoi(args[1])
 		if err != nil {
@@ -64,7 +64,7 @@ its field group. What finds no free slot waits; the higher priority goes first, 
 		if err != nil {
 			return err
 		}
-		return r.object(c, raw, "", func() error {
+		return r.object(c, raw, g.Name, func() error {
 			c.printf("group %s: %d at once\n", plain(g.Name), g.Slots)
 			return nil
 		})
@@ -74,13 +74,15 @@ its field group. What finds no free slot waits; the higher priority goes first, 
 
 func groupRemove(c *console) *cobra.Command {
 	cmd := &cobra.Command{Use: "rm GROUP", Short: "Delete a group to which no job refers", Args: wants(1, 1, "the group"), Example: "  go-crontab group rm database"}
-	r := newRemote(c, cmd, "table")
+	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if _, err := r.call(cmd.Context(), http.MethodDelete, groupsPath+"/"+url.PathEscape(args[0]), nil, nil); err != nil {
 			return err
 		}
-		c.printf("group %s is deleted\n", plain(args[0]))
-		return nil
+		return r.object(c, deleted{args[0]}, args[0], func() error {
+			c.printf("group %s is deleted\n", plain(args[0]))
+			return nil
+		})
 	}
 	return cmd
 }

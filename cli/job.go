@@ -16,7 +16,7 @@ const jobArgument = "one JOB (its id, app/name, or name)"
 
 func jobCommand(c *console) *cobra.Command {
 	return newGroup("job", "Add, look at and change jobs",
-		jobAdd(c), jobList(c), jobShow(c), jobNext(c), jobHistory(c), jobExplain(c),
+		jobAdd(c), jobEdit(c), jobList(c), jobShow(c), jobNext(c), jobHistory(c), jobExplain(c),
 		jobPause(c),
 		jobChange(c, "resume", "resumed", "Give a paused job its due times back", func() (any, error) { return struct{}{}, nil }),
 		jobRun(c), jobRemove(c))
@@ -111,7 +111,7 @@ func jobRemove(c *console) *cobra.Command {
 		Example:           "  go-crontab job rm backup\n  go-crontab job ls --app ops -o name | xargs -d '\\n' go-crontab job rm --yes",
 		ValidArgsFunction: completeJobs(c),
 	}
-	r := newRemote(c, cmd, "table", "name")
+	r := newRemote(c, cmd)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask on a terminal")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, arg := range args {
@@ -125,7 +125,7 @@ func jobRemove(c *console) *cobra.Command {
 			if _, err := r.call(cmd.Context(), http.MethodDelete, j.path(), nil, nil); err != nil {
 				return err
 			}
-			err = r.object(c, nil, j.fullName(), func() error {
+			err = r.object(c, deleted{j.fullName()}, j.fullName(), func() error {
 				c.printf("deleted %s\n", plain(j.fullName()))
 				return nil
 			})

@@ -11,6 +11,7 @@ import (
 
 // explanationView answers why a job did, or did not, run at an instant.
 type explanationView struct {
+	Cause  string    `json:"cause"`
 	Answer string    `json:"answer"`
 	Runs   []runView `json:"runs"`
 	Before *dueView  `json:"before"`
@@ -36,7 +37,7 @@ definition that was in force then. A job that was deleted is named by its id.`,
 		Example:           "  go-crontab job explain backup --at \"2027-01-31 03:00\"\n  go-crontab job explain backup --at 2027-01-31T03:00:00+01:00",
 		ValidArgsFunction: completeJobs(c),
 	}
-	r := newRemote(c, cmd, "table", "json", "yaml")
+	r := newRemote(c, cmd)
 	cmd.Flags().StringVar(&at, "at", "", "the time, in the job's time zone unless it says another")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		j, _, err := findJob(cmd.Context(), r, args[0])
@@ -57,7 +58,7 @@ definition that was in force then. A job that was deleted is named by its id.`,
 		if err != nil {
 			return err
 		}
-		return r.object(c, raw, "", func() error {
+		return r.object(c, raw, e.Cause, func() error {
 			c.printf("%s at %s: %s\n", plain(j.fullName()), absolute(&t, j.zone()), plain(e.Answer))
 			for _, around := range []struct {
 				word string

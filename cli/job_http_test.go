@@ -107,7 +107,7 @@ func TestServeHTTPJobs(t *testing.T) {
 	p := start(t, []string{
 		"GOCRONTAB_DSN=" + dsn, "GOCRONTAB_HTTP_ALLOW=10.0.0.0/8,127.0.0.1", "GOCRONTAB_SECRETS_DIR=" + secrets, "GOCRONTAB_SECRET_OTHER=k3z",
 	}, "serve", "--node", "one", "--listen", "127.0.0.1:0", "--session-expiry", "5s", "--state-dir", t.TempDir())
-	n := (&server{p, p.says(`"api":"(http://[^"]+)"`, 20*time.Second)}).ready()
+	n := serving(t, dsn, p).ready()
 	for _, secret := range []string{"hook", "other"} {
 		if got := n.ask("job", "add", secret, "--at", "+0s", "--http", s.URL+"/?{{job}}", "--sign", secret); got.code != 0 {
 			t.Fatalf("got %+v", got)

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ func jobNext(c *console) *cobra.Command {
 		Example:           "  go-crontab job next backup -n 3\n  go-crontab job next backup --from 2027-03-28",
 		ValidArgsFunction: completeJobs(c),
 	}
-	r := newRemote(c, cmd, "table", "json", "yaml")
+	r := newRemote(c, cmd)
 	cmd.Flags().IntVarP(&n, "count", "n", 10, "how many")
 	cmd.Flags().StringVar(&from, "from", "", "after this time instead of now")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -44,7 +45,13 @@ func jobNext(c *console) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.object(c, raw, "", func() error {
+		var dues []string
+		for _, d := range due.Items {
+			if d.Due != nil {
+				dues = append(dues, d.Due.Format(time.RFC3339Nano))
+			}
+		}
+		return r.object(c, raw, strings.Join(dues, "\n"), func() error {
 			if len(due.Items) == 0 {
 				c.notef("%s has no due time to come: it is %s\n", plain(j.fullName()), j.Status)
 				return nil

@@ -27,7 +27,7 @@ with 1 unless it succeeded.`,
 		Example:           "  go-crontab job run backup\n  go-crontab job run backup --wait",
 		ValidArgsFunction: completeJobs(c),
 	}
-	r := newRemote(c, cmd, "table", "json", "yaml")
+	r := newRemote(c, cmd)
 	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait for its end, print its output")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
@@ -40,7 +40,7 @@ with 1 unless it succeeded.`,
 			return err
 		}
 		if !wait {
-			return r.object(c, raw, "", func() error {
+			return r.object(c, raw, j.fullName(), func() error {
 				c.printf("%s runs now; to follow: %s job history %s\n", plain(j.fullName()), program(), quote(j.fullName()))
 				return nil
 			})
@@ -49,7 +49,7 @@ with 1 unless it succeeded.`,
 		if err != nil {
 			return err
 		}
-		if err := r.object(c, raw, "", func() error { return r.printOutput(ctx, &run, false) }); err != nil {
+		if err := r.object(c, raw, run.ID, func() error { return r.printOutput(ctx, &run, false) }); err != nil {
 			return err
 		}
 		if run.Outcome != "succeeded" {

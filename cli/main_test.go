@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(binaryDir)
+		os.Setenv("XDG_CONFIG_HOME", filepath.Join(binaryDir, "config")) // no context of whoever runs the tests
 		return m.Run()
 	}())
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"go-crontab/auth"
+	"go-crontab/job"
 	"go-crontab/sql"
 
 	"github.com/spf13/cobra"
@@ -13,41 +15,61 @@ import (
 type migration struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
+
+	Token string `json:"token,omitempty"` // the first one, when it was just made
 }
 
 func migrateCommand(c *console) *cobra.Command {
 	var (
-		dsn string
-		out output
+		dsn              string
+		bootstrap, again bool
+		out              output
 	)
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Create or upgrade the tables in MySQL",
 		Long: `Create or upgrade the tables of a cluster. The schema itself (CREATE DATABASE …) must be there. Nodes never do this
-by themselves: run it once before the first start, and before starting a newer version.`,
+by themselves: run it once before the first start, and before starting a newer version.
+
+With --bootstrap it also makes the first token, that of an admin, and prints it: this once in the life of a cluster, so
+it may be run again and again. It does not expire; make tokens for people and programs with it (token create), and then
+revoke it. With --again it makes another one in its place, for whoever has lost all tokens: who knows the DSN could
+write the row by hand anyway.`,
 		Example: `  export GOCRONTAB_DSN='crontab:secret@tcp(db:3306)/crontab'
-  go-crontab migrate`,
+  go-crontab migrate
+  go-crontab migrate --bootstrap -o json | jq -r .token > admin-token`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := takeEnv(cmd.Flags(), nil, []string{"dsn"}); err != nil {
 				return err
 			}
-			m, err := migrate(cmd, dsn)
+			if again && !bootstrap {
+				return usageError("--again is of no use without --bootstrap")
+			}
+			m, err := migrate(cmd, dsn, bootstrap, again)
 			if err != nil {
 				return err
 			}
 			return out.object(c, m, "", func() error {
 				c.printf("%s\n", m)
+				if m.Token != "" {
+					c.printf("%s\n", m.Token)
+					c.notef("This is the token of an admin. It is shown only now, and does not expire.\n")
+				} else if bootstrap {
+					c.notef("The first token was made before; who has lost it makes another with --again.\n")
+				}
 				return nil
 			})
 		},
 	}
 	dsnVar(cmd.Flags(), &dsn)
+	cmd.Flags().BoolVar(&bootstrap, "bootstrap", false, "make the first token, unless that was done before, and print it")
+	cmd.Flags().BoolVar(&again, "again", false, "with --bootstrap: make another one, in place of the first")
 	out.flags(cmd, "table", "json", "yaml")
 	return cmd
 }
 
-func migrate(cmd *cobra.Command, dsn string) (m migration, err error) {
+func migrate(cmd *cobra.Command, dsn string, bootstrap, again bool) (m migration, err error) {
 	if err := checkDSN(dsn); err != nil {
 		return m, err
 	}
@@ -59,6 +81,10 @@ func migrate(cmd *cobra.Command, dsn string) (m migration, err error) {
 	m.From, m.To, err = db.Migrate(cmd.Context())
 	if err != nil && strings.Contains(err.Error(), "Unknown database") {
 		err = withHint(err, "create it first: CREATE DATABASE <name> CHARACTER SET utf8mb4")
+	}
+	if err == nil && bootstrap {
+		ctx := job.WithActor(cmd.Context(), job.Actor{Who: "migrate", Origin: "program"})
+		m.Token, err = auth.Issuer{DB: db}.Bootstrap(ctx, again)
 	}
 	return m, err
 }

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // output is how a command prints what was asked for.
@@ -29,10 +29,18 @@ func (o *output) object(c *console, v any, name string, table func() error) erro
 	case "yaml":
 		return writeYAML(c.out, v)
 	case "name":
+		if name == "" { // of an empty list
+			return nil
+		}
 		_, err := fmt.Fprintln(c.out, name)
 		return err
 	}
 	return table()
+}
+
+// deleted is what -o json prints of something that is no more.
+type deleted struct {
+	Deleted string `json:"deleted"`
 }
 
 // writeJSON prints what the API answered without losing fields that this program does not know.
@@ -44,7 +52,7 @@ func writeJSON(w io.Writer, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := w.Write(visibleJSON(b.Bytes()))
 	return err
 }
 

@@ -99,6 +99,14 @@ func scopePath(args []string) (path, what string) {
 	return "/api/v1/apps/" + url.PathEscape(args[0]), "app " + args[0]
 }
 
+// nameOfScope is what -o name prints of it.
+func nameOfScope(args []string) string {
+	if len(args) == 0 {
+		return "cluster"
+	}
+	return args[0]
+}
+
 // pauseAll pauses an app, or without an argument the cluster.
 func pauseAll(c *console, use, short string, args cobra.PositionalArgs, example string) *cobra.Command {
 	var f pauseFlags
@@ -107,7 +115,7 @@ func pauseAll(c *console, use, short string, args cobra.PositionalArgs, example 
 		Long: short + `, those that are added later included. What executes runs to its end, and what somebody asks for by
 hand still runs. When it ends, each job's misfire policy says what becomes of the due times that passed.`,
 	}
-	r := newRemote(c, cmd, "table", "json", "yaml")
+	r := newRemote(c, cmd)
 	f.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		body, err := f.body(time.Now())
@@ -119,7 +127,7 @@ hand still runs. When it ends, each job's misfire policy says what becomes of th
 		if err != nil {
 			return err
 		}
-		return r.object(c, raw, "", func() error {
+		return r.object(c, raw, nameOfScope(args), func() error {
 			until := ", until it is resumed"
 			if p.Until != nil {
 				until = ", until " + both(p.Until, time.Local, time.Now())
@@ -144,14 +152,14 @@ func jobsOf(n *int64) string {
 // resumeAll resumes an app, or without an argument the cluster.
 func resumeAll(c *console, use, short string, args cobra.PositionalArgs, example string) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: args, Example: example}
-	r := newRemote(c, cmd, "table", "json", "yaml")
+	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		path, what := scopePath(args)
 		left, raw, err := ask[page[pauseView]](cmd.Context(), r, http.MethodPost, path+"/resume", nil, struct{}{})
 		if err != nil {
 			return err
 		}
-		return r.object(c, raw, "", func() error {
+		return r.object(c, raw, nameOfScope(args), func() error {
 			c.printf("resumed %s\n", plain(what))
 			return r.notePauses(left.Items)
 		})

@@ -6,18 +6,25 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"go-crontab/manifest"
 )
 
 // problem is a refusal of the API (RFC 9457).
 type problem struct {
-	Type   string `json:"type"`
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	Detail string `json:"detail"`
-	Errors []struct {
-		Field   string `json:"field"`
-		Message string `json:"message"`
-	} `json:"errors"`
+	Type   string         `json:"type"`
+	Title  string         `json:"title"`
+	Status int            `json:"status"`
+	Detail string         `json:"detail"`
+	Errors []fieldProblem `json:"errors"`
+}
+
+type fieldProblem struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+
+	at   manifest.Place // in a file that the request was made of,
+	name string         // and what the field is called there
 }
 
 func (p *problem) Error() string {
@@ -52,6 +59,18 @@ func readProblem(resp *http.Response, body []byte) error {
 	switch {
 	case p.Status == http.StatusNotFound:
 		e.code = exitNotFound
+	case p.Status == http.StatusUnauthorized && resp.Request.Header.Get("Authorization") == "":
+		e.code = exitRefused
+		e.hint = "export GOCRONTAB_TOKEN=…, or GOCRONTAB_TOKEN_FILE with a file that holds it\n" +
+			"the first token comes from:   " + program() + " migrate --bootstrap\n" +
+			"another one comes from:       " + program() + " token create NAME --role operator"
+	case p.Status == http.StatusUnauthorized:
+		e.code = exitRefused
+		e.hint = "the token comes from --token, GOCRONTAB_TOKEN, GOCRONTAB_TOKEN_FILE, or from dev; is it that of this cluster?\n" +
+			"another one comes from:       " + program() + " token create NAME --role operator"
+	case p.Status == http.StatusForbidden && strings.HasSuffix(p.Type, ":forbidden"):
+		e.code = exitRefused
+		e.hint = "to see what this token may do: " + program() + " token show"
 	case p.Status == http.StatusServiceUnavailable && !strings.HasSuffix(p.Type, ":unknown-outcome"):
 		e.hint = "the node is starting, stopping, or cannot reach MySQL: see its log, or ask another node with --server"
 	case p.Status < 500:

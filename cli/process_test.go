@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -148,8 +149,37 @@ type server struct {
 func serve(t *testing.T, dsn, name string, args ...string) *server {
 	t.Helper()
 	args = append([]string{"serve", "--node", name, "--listen", "127.0.0.1:0", "--session-expiry", "5s", "--state-dir", t.TempDir()}, args...)
-	p := start(t, []string{"GOCRONTAB_DSN=" + dsn}, args...)
-	return &server{p, p.says(`"api":"(http://[^"]+)"`, 20*time.Second)}
+	return serving(t, dsn, start(t, []string{"GOCRONTAB_DSN=" + dsn}, args...))
+}
+
+// serving waits until the API of a node that was started answers.
+func serving(t *testing.T, dsn string, p *process) *server {
+	t.Helper()
+	s := &server{p, p.says(`"api":"(http://[^"]+)"`, 20*time.Second)}
+	token, ok := adminTokens.Load(dsn)
+	if !ok {
+		token = someToken
+	}
+	adminTokens.Store(s.url, token)
+	return s
+}
+
+// adminTokens has the token of an admin for each cluster and node of the tests, by DSN and by URL.
+var adminTokens sync.Map
+
+// someToken looks like a token, and is none of any cluster.
+const someToken = "gocrontab_ZIVimXnDt6BEEj8u3K9zpzanbh7jTBS4QtI3iJPy0W106oEIh"
+
+// token is that of an admin, "" when nobody has said.
+func (s *server) token() string {
+	token, _ := adminTokens.Load(s.url)
+	text, _ := token.(string)
+	return text
+}
+
+// env has the program know where the node is, and who asks.
+func (s *server) env() []string {
+	return []string{"GOCRONTAB_SERVER=" + s.url, "GOCRONTAB_TOKEN=" + s.token()}
 }
 
 func (s *server) ready() *server {
@@ -160,12 +190,13 @@ func (s *server) ready() *server {
 
 // ask runs a client command in this process.
 func (s *server) ask(args ...string) result {
+	to := []string{"--server", s.url, "--token", s.token()}
 	for i, arg := range args {
 		if arg == "--" {
-			return command(append(append(args[:i:i], "--server", s.url), args[i:]...)...)
+			return command(slices.Concat(args[:i], to, args[i:])...)
 		}
 	}
-	return command(append(args, "--server", s.url)...)
+	return command(slices.Concat(args, to)...)
 }
 
 // runs lists the runs of a job, the latest first.

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -26,24 +27,33 @@ type remote struct {
 	*console
 	output
 	server string
+	token  string // "" when there is none
 	http   http.Client
 }
 
 // newRemote adds the flags that every command over the API has.
 func newRemote(c *console, cmd *cobra.Command, formats ...string) *remote {
-	r := &remote{console: c, http: http.Client{Timeout: time.Minute}}
+	r := &remote{console: c, http: http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	r.output.flags(cmd, formats...)
 	cmd.Flags().StringVar(&r.server, "server", defaultServer, "a node's API (GOCRONTAB_SERVER)")
+	cmd.Flags().StringVar(&r.token, "token", "", "an API token; visible to all users of the machine in ps, so better give it as\nGOCRONTAB_TOKEN or in a file named by GOCRONTAB_TOKEN_FILE (default that of dev)")
+	cmd.Flags().String("context", "", "a cluster that you gave a name (GOCRONTAB_CONTEXT; see "+program()+" context)")
+	_ = cmd.RegisterFlagCompletionFunc("context", completeContexts)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return r.settle(cmd) }
 	return r
 }
 
 // settle makes a base URL of what names the server.
 func (r *remote) settle(cmd *cobra.Command) error {
-	if err := takeEnv(cmd.Flags(), []string{"server"}, nil); err != nil {
+	if err := fromContext(cmd.Flags()); err != nil {
+		return err
+	}
+	if err := takeEnv(cmd.Flags(), []string{"server"}, []string{"token"}); err != nil {
 		return err
 	}
 	r.server, _ = cmd.Flags().GetString("server")
+	r.token, _ = cmd.Flags().GetString("token")
+	r.token = strings.TrimSpace(r.token)
 	if strings.HasPrefix(r.server, ":") {
 		r.server = "127.0.0.1" + r.server
 	}
@@ -53,6 +63,9 @@ func (r *remote) settle(cmd *cobra.Command) error {
 	r.server = strings.TrimRight(r.server, "/")
 	if u, err := url.Parse(r.server); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return usageError("server %q: want a URL such as %s", r.server, defaultServer)
+	}
+	if r.token == "" {
+		r.token, _ = knownToken(r.server)
 	}
 	return nil
 }
@@ -91,7 +104,10 @@ func (r *remote) send(ctx context.Context, method, path string, query url.Values
 		req.Header.Set("Content-Type", media)
 	}
 	req.Header.Set("Accept", "application/json, application/problem+json, text/plain")
-	resp, err := r.http.Do(req)
+	if r.token != "" {
+		req.Header.Set("Authorization", "Bearer "+r.token)
+	}
+	resp, err := r.paced(req)
 	if err != nil {
 		return nil, nil, r.unreachable(err)
 	}
@@ -106,6 +122,34 @@ func (r *remote) send(ctx context.Context, method, path string, query url.Values
 	return resp.Header, answer, nil
 }
 
+// maxPaced bounds how often a request is sent again because there were too many in short time.
+const maxPaced = 10
+
+// paced sends a request, and again after a while when the node says that there were too many: it was not carried out.
+func (r *remote) paced(req *http.Request) (*http.Response, error) {
+	for try := 1; ; try++ {
+		resp, err := r.http.Do(req)
+		if err != nil || resp.StatusCode != http.StatusTooManyRequests || try == maxPaced {
+			return resp, err
+		}
+		resp.Body.Close()
+		after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+		if err != nil || after < 1 || after > 60 {
+			after = 1
+		}
+		if req.GetBody != nil {
+			if req.Body, err = req.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+		select {
+		case <-req.Context().Done():
+			return nil, context.Cause(req.Context())
+		case <-time.After(time.Duration(after) * time.Second):
+		}
+	}
+}
+
 // unreachable says in people's words why nobody answered.
 func (r *remote) unreachable(err error) error {
 	var u *url.Error
@@ -115,7 +159,7 @@ func (r *remote) unreachable(err error) error {
 	var dns *net.DNSError
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		err = fmt.Errorf("no go-crontab answers at %s: connection refused", r.server)
+		err = fmt.Errorf("no go-crontab answers at %s: %w", r.server, syscall.ECONNREFUSED)
 	case errors.As(err, &dns):
 		err = fmt.Errorf("no go-crontab answers at %s: %s has no address", r.server, dns.Name)
 	default:

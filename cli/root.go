@@ -39,22 +39,28 @@ func newRoot(c *console) *cobra.Command {
 		Long: `A cron cluster that needs nothing but MySQL: identical nodes, no leader, one binary.
 
 Try it without any setup:   go-crontab dev
-Run it for real:            go-crontab migrate, then go-crontab serve on each machine`,
+Run it for real:            go-crontab migrate --bootstrap, then go-crontab serve on each machine`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       readVersion().Version,
 	}
 	root.SetVersionTemplate("go-crontab {{.Version}}\n")
-	root.AddGroup(&cobra.Group{ID: "cluster", Title: "Run a cluster:"}, &cobra.Group{ID: "jobs", Title: "Use one:"})
+	root.AddGroup(&cobra.Group{ID: "cluster", Title: "Run a cluster:"}, &cobra.Group{ID: "jobs", Title: "Use one:"}, &cobra.Group{ID: "files", Title: "Jobs as files, and schedules:"})
 	for _, cmd := range []*cobra.Command{devCommand(c), migrateCommand(c), serveCommand(c)} {
 		cmd.GroupID = "cluster"
 		root.AddCommand(cmd)
 	}
-	for _, cmd := range []*cobra.Command{jobCommand(c), runCommand(c), backfillCommand(c), groupCommand(c), calendarCommand(c), nodeCommand(c), handlerCommand(c), clusterCommand(c), appCommand(c), auditCommand(c)} {
+	for _, cmd := range []*cobra.Command{jobCommand(c), runCommand(c), backfillCommand(c), groupCommand(c), calendarCommand(c), nodeCommand(c), handlerCommand(c), clusterCommand(c), appCommand(c), auditCommand(c), tokenCommand(c), secretCommand(c)} {
 		cmd.GroupID = "jobs"
 		root.AddCommand(cmd)
 	}
+	for _, cmd := range fileCommands(c) {
+		cmd.GroupID = "files"
+		root.AddCommand(cmd)
+	}
 	root.AddCommand(versionCommand(c))
+	root.AddCommand(topics()...)
+	completeAll(c, root)
 	return root
 }
 

@@ -15,7 +15,7 @@ seconds later. It ends killed and is not retried.`,
 		Example:           "  go-crontab run kill backup\n  go-crontab run kill $(go-crontab run ls --state running --node web-1 -n 1 -o name)",
 		ValidArgsFunction: completeJobs(c),
 	}
-	r := newRemote(c, cmd, "table", "json", "yaml")
+	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		run, _, err := findRun(cmd.Context(), r, args[0])
 		if err != nil {

@@ -22,7 +22,7 @@ func runLogs(c *console) *cobra.Command {
 	r := newRemote(c, cmd, "table")
 	_ = cmd.Flags().MarkHidden("output") // it is printed as it was written
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "while it is running, print what comes until it has ended")
-	cmd.Flags().BoolVar(&raw, "raw", false, "every byte as it was kept, without a note where some were dropped")
+	cmd.Flags().BoolVar(&raw, "raw", false, "every byte as it was kept: control characters too, and no note where some were dropped")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		run, _, err := findRun(cmd.Context(), r, args[0])
 		switch {
@@ -47,6 +47,9 @@ func (r *remote) printOutput(ctx context.Context, run *runView, raw bool) error 
 	b, err := r.call(ctx, http.MethodGet, outputPath(run.ID), q, nil)
 	if err != nil {
 		return err
+	}
+	if !raw {
+		b = []byte(visible(string(b)))
 	}
 	_, err = r.out.Write(b)
 	return err
@@ -110,7 +113,7 @@ type outputView struct {
 
 func (r *remote) textBehind(ctx context.Context, run string, from int64) (text []byte, next int64, ended bool, err error) {
 	v, _, err := get[outputView](ctx, r, outputPath(run), url.Values{"from": {strconv.FormatInt(from, 10)}})
-	return []byte(v.Text), v.Next, v.State == "ended", err
+	return []byte(visible(v.Text)), v.Next, v.State == "ended", err
 }
 
 func (r *remote) bytesBehind(ctx context.Context, run string, from int64) (b []byte, next int64, ended bool, err error) {

@@ -140,7 +140,7 @@ func TestFollowOnAnotherNode(t *testing.T) {
 		run = p.Items[0]
 		return true
 	})
-	follower := start(t, []string{"GOCRONTAB_SERVER=" + two.url}, "run", "logs", "--follow", run.ID)
+	follower := start(t, two.env(), "run", "logs", "--follow", run.ID)
 	follower.says("1\n2\n3\n", 20*time.Second)
 	for i, heard := range []string{"and \uFFFD\n", "end\n"} {
 		if err := os.WriteFile(gate+strconv.Itoa(i+1), nil, 0o600); err != nil {

@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"go-crontab/api"
 	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/secret"
 	"go-crontab/session"
+	"go-crontab/sql"
 
 	"github.com/spf13/cobra"
 )
@@ -32,9 +34,13 @@ type serveSettings struct {
 	labels    []string
 	runAs     []string
 	cgroup    string
+	noGuard   bool
 	httpAllow []string
 	secrets   string
+	keyFile   string // of secrets,
+	keys      *secret.Ring
 	stopOnEOF bool
+	access    accessSettings
 	logging
 }
 
@@ -53,7 +59,7 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
   GOCRONTAB_DSN_FILE=/run/secrets/dsn go-crontab serve --node web-1`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := takeEnv(cmd.Flags(), serveFlags, []string{"dsn"}); err != nil {
+			if err := takeEnv(cmd.Flags(), slices.Concat(serveFlags, accessFlags), []string{"dsn", oidcSecret}); err != nil {
 				return err
 			}
 			return s.serve(c)
@@ -64,13 +70,13 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
 }
 
 // serveFlags are those that can be given as variables, beside the DSN.
-var serveFlags = []string{"listen", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as-allow", "cgroup", "http-allow", "secrets-dir", "log-level", "log-format"}
+var serveFlags = []string{"listen", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as-allow", "cgroup", "no-guard", "http-allow", "secrets-dir", "log-level", "log-format"}
 
 func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	dsnVar(flags, &s.dsn)
-	flags.StringVar(&s.listen, "listen", "127.0.0.1:8610", "address of the API; a loopback one, as there is no authentication yet")
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:8610", "address of the API; one that others can reach needs --tls-cert, or --insecure-http")
 	flags.StringVar(&s.node, "node", "", "the node's name (default the host name)")
 	flags.StringSliceVar(&s.labels, "label", nil, `what selectors of jobs see of the node, beside node, os and arch: zone=a; may be
 repeated, or separated by commas (GOCRONTAB_LABELS)`)
@@ -84,10 +90,15 @@ repeated, or separated by commas (GOCRONTAB_LABELS)`)
 run as the node's own, which then must be listed too (default as anybody, if the node runs as root)`)
 	flags.StringVar(&s.cgroup, "cgroup", "", `folder of a cgroup v2 that is the node's alone, for jobs with limits of memory, cpu or pids
 (default the node's own, if systemd has delegated it)`)
+	flags.BoolVar(&s.noGuard, "no-guard", false, `start no helper that kills the commands if this process is killed, crashes or is stopped, and has
+others take over at once`)
 	flags.StringSliceVar(&s.httpAllow, "http-allow", nil, `what HTTP jobs may call beside public addresses: 10.0.0.0/8, [fd00::1]:8080,
 intranet.example, *.intranet.example:8080; may be repeated, or separated by commas`)
-	flags.StringVar(&s.secrets, "secrets-dir", "", `folder with a file for each secret that HTTP jobs name (default none; then, and
-for what it lacks, GOCRONTAB_SECRET_<NAME>)`)
+	flags.StringVar(&s.secrets, "secrets-dir", "", `folder with a file for each secret that HTTP jobs sign with and the cluster keeps none of
+(default none; then, and for what it lacks, GOCRONTAB_SECRET_<NAME>)`)
+	flags.StringVar(&s.keyFile, secretKeyFlag, "", `file with the key of the cluster's secrets, the same on all nodes; "go-crontab secret keygen"
+prints one (default GOCRONTAB_SECRET_KEY, the key itself, or none)`)
+	s.access.flags(flags)
 	s.logging.flags(flags)
 	flags.BoolVar(&s.stopOnEOF, "stop-on-eof", false, "drain when standard input ends")
 	_ = flags.MarkHidden("stop-on-eof")
@@ -98,7 +109,7 @@ func (s *serveSettings) check() error {
 	if err := checkDSN(s.dsn); err != nil {
 		return err
 	}
-	if err := checkListen(s.listen); err != nil {
+	if err := s.access.check(s.listen); err != nil {
 		return err
 	}
 	for flag, d := range map[string]time.Duration{"session-expiry": s.expiry, "look-ahead": s.lookAhead, "drain-grace": s.grace} {
@@ -131,21 +142,6 @@ func labelsOf(given []string) (map[string]string, error) {
 	return labels, nil
 }
 
-// checkListen refuses addresses that others can reach: whoever reaches the API runs commands here.
-func checkListen(listen string) error {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return usageError("--listen %q: want host:port, such as 127.0.0.1:8610", listen)
-	}
-	if a, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !a.Unmap().IsLoopback()) {
-		return &exitError{
-			code: exitUsage, err: fmt.Errorf("--listen %q: the API has no authentication yet and whoever reaches it runs commands here, so only a loopback address is taken", listen),
-			hint: "use 127.0.0.1:8610, and ssh -L or an authenticating proxy on this machine to reach it from elsewhere",
-		}
-	}
-	return nil
-}
-
 // serve runs the API and the node until a signal, or until one of them fails.
 func (s *serveSettings) serve(c *console) error {
 	if err := s.check(); err != nil {
@@ -164,6 +160,9 @@ func (s *serveSettings) serve(c *console) error {
 	if err != nil {
 		return err
 	}
+	if s.keys, err = secretKeys(s.keyFile, log); err != nil {
+		return err
+	}
 	stop := onSignals()
 	defer stop.forget()
 	l, err := net.Listen("tcp", s.listen)
@@ -177,9 +176,9 @@ func (s *serveSettings) serve(c *console) error {
 	}
 	defer release()
 	n, err := node.New(node.Config{
-		DSN: s.dsn, Name: s.node, Address: "http://" + l.Addr().String(), Version: readVersion().Version,
+		DSN: s.dsn, Name: s.node, Address: s.access.scheme() + "://" + l.Addr().String(), Version: readVersion().Version,
 		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
-		RunAs: s.runAs, Cgroup: s.cgroup, HTTPAllow: s.httpAllow, SecretsDir: s.secrets,
+		RunAs: s.runAs, Cgroup: s.cgroup, NoGuard: s.noGuard, HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretKeys: s.keys,
 	})
 	if err != nil {
 		return usageError("%w", err)
@@ -192,10 +191,18 @@ func (s *serveSettings) serve(c *console) error {
 
 // run has the API answer before the node has a database, and until the node has drained.
 func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *slog.Logger) error {
-	server := api.New(api.Config{
+	cfg := api.Config{
 		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready,
-		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log,
-	})
+		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log, SecretKeys: s.keys,
+	}
+	if err := s.access.apply(&cfg, log); err != nil {
+		return err
+	}
+	s.access.warn(log, s.listen)
+	if sql.Exposed(s.dsn) {
+		log.Warn("the link to MySQL is not encrypted: who can listen in reads what the cluster knows; see tls in docs/security.md")
+	}
+	server := api.New(cfg)
 	answering, silence := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
@@ -207,7 +214,7 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 		}
 		served <- err
 	}()
-	log.Info("serving", "node", s.node, "api", "http://"+l.Addr().String(), "pid", os.Getpid(), "version", readVersion().Version)
+	log.Info("serving", "node", s.node, "api", s.access.scheme()+"://"+l.Addr().String(), "pid", os.Getpid(), "version", readVersion().Version)
 	go func() {
 		<-stop.drain.Done()
 		log.Info("stopping", "cause", context.Cause(stop.drain))

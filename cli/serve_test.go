@@ -26,9 +26,12 @@ import (
 func migrated(t *testing.T) (dsn string) {
 	t.Helper()
 	dsn = testdb.DSN(t)
-	if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate"); code != 0 {
+	code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate", "--bootstrap", "-o", "json")
+	var m migration
+	if err := json.Unmarshal([]byte(out), &m); code != 0 || err != nil || m.Token == "" {
 		t.Fatalf("migrate: code %d, %s", code, out)
 	}
+	adminTokens.Store(dsn, m.Token)
 	return dsn
 }
 
@@ -129,7 +132,7 @@ func TestJobsEndToEnd(t *testing.T) {
 		}
 	}
 	// The same through the program itself, with the environment and its exit codes.
-	env := []string{"GOCRONTAB_SERVER=" + s.url}
+	env := s.env()
 	if code, out := run(t, env, "job", "run", "ops/fail", "-w"); code != exitFailed || !strings.Contains(out, "exit status 7") {
 		t.Errorf("job run -w: got code %d, %s", code, out)
 	}
@@ -304,7 +307,13 @@ func TestPasswordIsNeverShown(t *testing.T) {
 	bad := c.FormatDSN()
 	var all strings.Builder
 	keep := func(_ int, out string) { all.WriteString(out) }
-	keep(run(t, nil, "migrate", "--dsn", good))
+	_, out := run(t, nil, "migrate", "--bootstrap", "-o", "json", "--dsn", good)
+	keep(0, out)
+	var m migration
+	if err := json.Unmarshal([]byte(out), &m); err != nil {
+		t.Fatalf("migrate: %s", out)
+	}
+	adminTokens.Store(good, m.Token)
 	s := serve(t, good, "one", "--log-level", "debug").ready()
 	s.ask("job", "add", "env", "--schedule", "@yearly", "--", "env; cat /proc/self/environ")
 	got := s.ask("job", "run", "env", "--wait")

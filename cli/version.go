@@ -48,7 +48,7 @@ func readVersion() versionInfo {
 func versionCommand(c *console) *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
-		Use: "version", Short: "Print the version", Args: nothing,
+		Use: "version", Short: "Print the version", Args: nothing, Example: "  go-crontab version -o json",
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
 			return out.object(c, v, v.Version, func() error {

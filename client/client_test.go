@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go-crontab/api"
+	"go-crontab/auth"
 	"go-crontab/client"
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
@@ -53,7 +54,11 @@ func connect(t *testing.T) *client.Client {
 		Editor: api.EditorOf(n.Editor),
 	}))
 	t.Cleanup(server.Close)
-	c, err := client.New(server.URL + "/")
+	token, err := auth.Issuer{DB: n.Reads()}.Bootstrap(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(server.URL+"/", client.WithToken(token))
 	if err != nil {
 		t.Fatal(err)
 	}

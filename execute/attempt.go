@@ -37,6 +37,10 @@ type Attempt struct {
 	// May tells whether the attempt may still begin; nil: it may. An executor for which beginning takes its time, or has
 	// to wait for others, asks once more right before, and returns Missed if the answer is no: nothing was begun.
 	May func() bool
+
+	known *known // the secrets that it names; nil: none
+
+	Seat Seat // what the guard knows of it; nil: nobody guards it
 }
 
 // Executor executes attempts of one kind. Execute blocks until nothing of the attempt lives any more and never

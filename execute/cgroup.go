@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
 	"go-crontab/job"
@@ -22,12 +24,24 @@ import (
 //
 //	base                     delegated to the node; its controllers are switched on for what is below
 //	├── go-crontab           the node, if it was in base: a cgroup with limits below may have no processes itself
+//	├── run-<session>        the commands of a session that have no limits, so that the guard finds them all
 //	└── run-<launch>         one attempt
 type cgroups struct {
 	base string
 	lack map[string]error // by controller: why it cannot be used; nil: it can
 
+	mu     sync.Mutex
+	common commonCgroup
+	refuse bool // processes cannot be started in a cgroup here
+
 	kernel
+}
+
+// commonCgroup is that of a session.
+type commonCgroup struct {
+	session uuid.UUID
+	dir     string
+	fd      *os.File // nil: it could not be made
 }
 
 // kernel changes the tree: it fills and empties the folders by itself, and acts on what is written.
@@ -208,6 +222,55 @@ func (c *cgroups) sweep(now time.Time) {
 			_ = c.rmdir(filepath.Join(c.base, e.Name()))
 		}
 	}
+}
+
+// ofSession returns the cgroup of a session's commands that have no limits. nil: they do without.
+func (c *cgroups) ofSession(id uuid.UUID) *os.File {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refuse {
+		return nil
+	}
+	if c.common.session == id {
+		return c.common.fd
+	}
+	if c.common.fd != nil { // of an earlier session, whose commands are dead
+		_ = c.common.fd.Close()
+		_ = c.rmdir(c.common.dir) // it stays while a daemon lives in there that a command left behind
+	}
+	c.common = commonCgroup{session: id, dir: c.prefix(id)}
+	if err := c.mkdir(c.common.dir); err == nil || errors.Is(err, fs.ErrExist) {
+		c.common.fd, _ = os.Open(c.common.dir)
+	}
+	return c.common.fd
+}
+
+// instead returns what to use after a fork into the cgroup of a session was refused, if that was because of it: another
+// one, if somebody has removed it, else none from now on. Nothing was asked for that it would give.
+func (c *cgroups) instead(id uuid.UUID, why error) (other *os.File, again bool) {
+	c.mu.Lock()
+	_, err := os.Stat(c.prefix(id)) // the kernel says "no such file" of a missing bash, too
+	removed := errors.Is(err, fs.ErrNotExist)
+	if again = removed || ofCgroup(why); again {
+		c.refuse = c.refuse || !removed
+		c.common = commonCgroup{} // somebody may be about to fork into the old one: the collector closes it
+	}
+	c.mu.Unlock()
+	if !again {
+		return nil, false
+	}
+	return c.ofSession(id), true
+}
+
+// prefix begins the names of all cgroups of a session.
+func (c *cgroups) prefix(id uuid.UUID) string { return filepath.Join(c.base, runCgroup+id.String()) }
+
+// Cgroups is what the folders of a session's cgroups begin with, "" if this node has none.
+func (s *Shell) Cgroups(session uuid.UUID) string {
+	if s.cgroups == nil {
+		return ""
+	}
+	return s.cgroups.prefix(session)
 }
 
 // cgroup is that of one attempt, from before its fork until nothing lives in it.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
 	"go-crontab/job"
@@ -192,4 +193,46 @@ func TestAForkIntoACgroupThatIsNone(t *testing.T) {
 		t.Errorf("left are %v, %v", entries, err)
 	}
 	wantFailed(t, "no folder to begin in", with(t, s, "true", job.CommandOptions{Dir: "/nonexistent", Limits: job.Limits{PIDs: 1}}), "start bash")
+}
+
+// Commands without limits share the cgroup of their session, and leave daemons in there as they would elsewhere.
+func TestTheCgroupOfASession(t *testing.T) {
+	t.Parallel()
+	c := realCgroups(t)
+	s := shell(t)
+	s.cgroups = c
+	a := attempt("cat /proc/self/cgroup")
+	in := func(l job.Launch) string {
+		t.Helper()
+		a.Launch = l
+		res := run(t, s, a)
+		if res.Outcome != job.Succeeded {
+			t.Fatalf("got %v %q", res.Outcome, res.Reason)
+		}
+		return filepath.Base(strings.TrimSpace(string(res.Output.Head)))
+	}
+	one, two := job.Launch{Session: uuid.New(), N: 1}, job.Launch{Session: uuid.New(), N: 2}
+	if got, want := in(one), "run-"+one.Session.String(); got != want || filepath.Join(c.base, got) != s.Cgroups(one.Session) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	// The next session has its own, and that of the last one goes.
+	if got, want := in(two), "run-"+two.Session.String(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if _, err := os.Stat(s.Cgroups(one.Session)); err == nil {
+		t.Error("the cgroup of the last session is still there")
+	}
+	// Somebody removes it: there is another.
+	if err := unix.Rmdir(s.Cgroups(two.Session)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := in(two), "run-"+two.Session.String(); got != want {
+		t.Errorf("after it was removed: got %s, want %s", got, want)
+	}
+	// It cannot be had: commands do without.
+	c.instead(two.Session, unix.ENOSYS)
+	if got := in(two); strings.HasPrefix(got, "run-") {
+		t.Errorf("got %s, want that of this process", got)
+	}
+	_ = unix.Rmdir(s.Cgroups(two.Session))
 }

@@ -25,7 +25,6 @@ type command struct {
 	cgroup   *cgroup  // nil when it has none of its own
 	kept     *output  // belongs to the reader until drained is closed
 	drained  chan struct{}
-	unwatch  func()
 
 	outcome job.Outcome      // why we stopped it; 0 when we did not
 	why     string           // in words
@@ -96,9 +95,7 @@ const (
 // untilEmpty waits for what bash left behind in its group, and ends it: after PipeWait, or at once when ctx ends, or,
 // if the group has had its SIGTERM from us, after what remains of the grace.
 func (c *command) untilEmpty(ctx context.Context) {
-	if c.unwatch != nil {
-		defer c.unwatch()
-	}
+	defer c.Seat.Empty()
 	var patience <-chan time.Time
 	var stopped <-chan struct{}
 	if c.kill == nil && !c.killed {
@@ -205,7 +202,7 @@ func (c *command) takeRest() (ended bool) {
 		return false
 	}
 	_ = raw.Control(func(fd uintptr) {
-		for enough := c.kept.bytes + maxRest; err == nil && c.kept.bytes < enough; {
+		for enough := c.kept.came + maxRest; err == nil && c.kept.came < enough; {
 			err = c.kept.read(nonblocking(fd))
 		}
 	})

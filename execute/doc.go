@@ -53,5 +53,5 @@
 //   - Another part of the program collected bash's exit status: Failed, and the reason says so.
 //   - A handler panics or calls runtime.Goexit: Failed; the stack ends the output. A handler that ignores its context
 //     is waited for: a goroutine cannot be killed.
-//   - The node dies: its commands go on. That is why there is a guard.
+//   - The node dies: its commands would go on. That is why there is a [Guard], which is told of each before it begins.
 package execute

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
 	"go-crontab/job"
@@ -55,6 +56,11 @@ func environ(bash string, extra []string) ([]string, error) {
 func variable(pair string) string {
 	name, _, _ := strings.Cut(pair, "=")
 	return name
+}
+
+// Marker is what the environment of each command of a session has, before the launch's counter.
+func Marker(session uuid.UUID) string {
+	return reserved + "LAUNCH=" + strings.TrimSuffix(job.Launch{Session: session}.String(), "0")
 }
 
 // about appends what a command may know of its attempt. The due instant is UTC with microseconds.

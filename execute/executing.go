@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go-crontab/job"
@@ -29,6 +30,7 @@ type Executing struct {
 	Ctx      context.Context
 	Session  Session
 	Executor Executor
+	Guard    Guard // nil: nobody guards the attempts
 	Slots    int
 	// Ended takes the run of an attempt that is over, to be written down, and a function to call once it is known
 	// to be written. It does not block.
@@ -46,12 +48,14 @@ type Executing struct {
 	byTask map[int64]*entry
 	ended  map[int64]int // attempts per job whose outcome waits to be written
 	wg     sync.WaitGroup
+	busy   atomic.Int64
 }
 
 type entry struct {
 	job.Started
 	ctx     context.Context
 	kill    context.CancelCauseFunc
+	seat    Seat
 	spawned bool
 	over    bool
 }
@@ -69,7 +73,8 @@ func (x *Executing) Add(s job.Started) {
 	x.mu.Lock()
 	x.byTask[s.ID] = a
 	x.mu.Unlock()
-	x.wg.Go(func() { x.run(a) })
+	x.busy.Add(1)
+	x.wg.Go(func() { defer x.busy.Add(-1); x.run(a) })
 }
 
 // Why an attempt ends that is not retried.
@@ -99,27 +104,36 @@ func (x *Executing) Kill(l job.Launch, replaced bool) {
 func (x *Executing) run(a *entry) {
 	defer a.kill(nil)
 	x.await(a.DueNow)
+	if a.seat = x.enter(a); a.seat == nil {
+		x.forget(a)
+		return
+	}
 	if !x.spawn(a) {
+		a.seat.Leave()
 		x.forget(a)
 		return
 	}
 	started := x.Session.Now()
 	// If we die here or while it runs, the row has an owner that is gone and ends lost.
 	result := x.execute(a)
+	a.seat.Leave()
 	if result.Outcome == job.Missed { // it did not begin after all
 		x.forget(a)
 		return
 	}
 	ended := x.Session.Now()
-	if result.Outcome == job.Killed && x.Session.Lost() {
+	switch {
+	case result.Outcome == job.Killed && x.Session.Lost():
 		result.Outcome = job.Lost // as a peer would write it, who only knows that the session is gone
+	case result.Outcome == job.Failed && result.Signal != "" && x.Guard != nil && x.Guard.Lapsed():
+		result.Outcome, result.Reason = job.Lost, "its node was stopped or cut off for too long, and the guard killed it"
 	}
 	x.mu.Lock()
 	a.over = true
 	x.ended[a.JobID]++
 	x.mu.Unlock()
 	run := job.Run{
-		Launch: a.Launch, JobID: a.JobID, Due: a.Due, Until: a.Due, Count: 1, Origin: a.Origin, Attempt: a.Attempt, Final: true,
+		Launch: a.Launch, JobID: a.JobID, App: a.Spec.App, Due: a.Due, Until: a.Due, Count: 1, Origin: a.Origin, Attempt: a.Attempt, Final: true,
 		Started: started, Ended: max(ended, started), Lateness: int64(started - a.DueNow), Node: x.Session.Node(), Result: result,
 	}
 	var again job.Micros
@@ -154,6 +168,15 @@ func (x *Executing) await(at job.Micros) {
 	}
 }
 
+// enter has the attempt guarded. It comes before the last look at the lease: if this process is stopped in between, the
+// guard knows that something may begin here. nil: it cannot be guarded now.
+func (x *Executing) enter(a *entry) Seat {
+	if x.Guard == nil {
+		return unguarded{}
+	}
+	return x.Guard.Enter(a.Launch, a.Spec.Handler != "")
+}
+
 // spawn decides, at the last moment, whether the command may be spawned.
 func (x *Executing) spawn(a *entry) bool {
 	x.mu.Lock()
@@ -164,7 +187,7 @@ func (x *Executing) spawn(a *entry) bool {
 
 // forget takes out an attempt for which nothing was spawned. Its row goes back to idle.
 func (x *Executing) forget(a *entry) {
-	x.Log.Warn("not spawned", "run", a.Launch, "job_id", a.JobID, "due", a.Due, "late", x.Session.Now().Sub(a.DueNow), "fresh", x.Session.Fresh())
+	x.Log.Warn("not spawned", "run", a.Launch, "job_id", a.JobID, "due", a.Due, "late", x.Session.Now().Sub(a.DueNow), "fresh", x.Session.Fresh(), "guarded", x.guarded())
 	x.mu.Lock()
 	if x.byTask[a.ID] == a {
 		delete(x.byTask, a.ID)
@@ -177,8 +200,10 @@ func (x *Executing) forget(a *entry) {
 // may tells whether an attempt may begin now.
 func (x *Executing) may(a *entry) bool {
 	now := x.Session.Now()
-	return x.Ctx.Err() == nil && x.Session.Fresh() && a.DueNow <= now && now <= a.SpawnBy
+	return x.Ctx.Err() == nil && x.Session.Fresh() && x.guarded() && a.DueNow <= now && now <= a.SpawnBy
 }
+
+func (x *Executing) guarded() bool { return x.Guard == nil || x.Guard.Alive() }
 
 // execute runs the command. Whatever goes wrong in there is this attempt's affair.
 func (x *Executing) execute(a *entry) (r job.Result) {
@@ -196,7 +221,7 @@ func (x *Executing) execute(a *entry) (r job.Result) {
 		Launch: a.Launch, JobID: a.JobID, Job: a.Spec.Name, App: a.Spec.App, Due: a.Due.Time(), Attempt: a.Attempt,
 		Began: x.Session.Now().Time(), Command: a.Spec.Command, HTTP: a.Spec.HTTP, Handler: a.Spec.Handler, Payload: []byte(a.Spec.Payload),
 		Timeout: time.Duration(a.Spec.Timeout), Options: a.Spec.CommandOptions, Grace: time.Duration(a.Spec.Grace),
-		Sink: sink, May: func() bool { return x.may(a) },
+		Sink: sink, May: func() bool { return x.may(a) }, Seat: a.seat,
 	})
 }
 
@@ -234,6 +259,9 @@ func (x *Executing) Len() int {
 	defer x.mu.Unlock()
 	return len(x.byTask)
 }
+
+// Idle tells whether no attempt is under way.
+func (x *Executing) Idle() bool { return x.busy.Load() == 0 }
 
 // Free is how many more attempts the set takes.
 func (x *Executing) Free() int { return x.Slots - x.Len() }

@@ -85,11 +85,11 @@ func (h *HTTP) Execute(ctx context.Context, a Attempt) job.Result {
 	case errors.Is(err, errLate):
 		res.Outcome, res.Reason = job.Missed, err.Error()
 	case errors.Is(cause, late):
-		res.Outcome, res.Reason = job.TimedOut, reason(cause.Error(), x.progress())
+		res.Outcome, res.Reason = job.TimedOut, reason(cause.Error(), x.known.mask(x.progress()))
 	case cause != nil:
-		res.Outcome, res.Reason = job.Killed, reason(cause.Error(), x.progress())
+		res.Outcome, res.Reason = job.Killed, reason(cause.Error(), x.known.mask(x.progress()))
 	default:
-		res.Outcome, res.Reason = job.Failed, reason(x.explain(err))
+		res.Outcome, res.Reason = job.Failed, reason(x.known.mask(x.explain(err)))
 	}
 	return res
 }

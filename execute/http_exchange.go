@@ -67,7 +67,7 @@ func (h *HTTP) newExchange(a Attempt) (*exchange, error) {
 	}
 	var err error
 	if x.filled, err = a.HTTP.Fill(job.Placeholders{
-		Due: job.MicrosOf(a.Due), Attempt: a.Attempt, Launch: a.Launch, Job: a.Job, App: a.App,
+		Due: job.MicrosOf(a.Due), Attempt: a.Attempt, Launch: a.Launch, Job: a.Job, App: a.App, Secret: a.known.value,
 	}); err != nil {
 		return nil, fmt.Errorf("http.%w", err)
 	}
@@ -75,12 +75,12 @@ func (h *HTTP) newExchange(a Attempt) (*exchange, error) {
 		return nil, fmt.Errorf("http.url: want http:// or https:// and a host")
 	}
 	if a.HTTP.Sign != nil {
-		if x.secret, err = h.secrets.Secret(a.HTTP.Sign.Secret); err != nil {
+		if x.secret, err = h.secret(&a, a.HTTP.Sign.Secret); err != nil {
 			return nil, fmt.Errorf("sign the request: %w", err)
 		}
 	}
 	if a.HTTP.TLS != nil {
-		if x.tls, err = h.newTLS(*a.HTTP.TLS); err != nil {
+		if x.tls, err = h.newTLS(&a, *a.HTTP.TLS); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +90,7 @@ func (h *HTTP) newExchange(a Attempt) (*exchange, error) {
 		keep = job.DefaultBodyLimit
 	}
 	x.kept = newOutput(keep)
-	x.kept.sink = a.Sink
+	x.kept.sink, x.kept.hiding = a.Sink, a.known.hiding()
 	return x, nil
 }
 
@@ -271,6 +271,7 @@ func address(u *url.URL) string {
 // followed.
 func (x *exchange) follow(resp *http.Response) (bool, error) {
 	to := resp.Header.Get("Location")
+	shown := x.known.mask(to) // before it is cut
 	if x.HTTP.Redirects == 0 || to == "" {
 		return false, nil
 	}
@@ -290,17 +291,20 @@ func (x *exchange) follow(resp *http.Response) (bool, error) {
 		return false, nil
 	}
 	if x.hops++; x.hops > x.HTTP.Redirects {
-		return false, strayed(fmt.Sprintf("redirected more than %d times, at last to %.200q", x.HTTP.Redirects, to))
+		return false, strayed(fmt.Sprintf("redirected more than %d times, at last to %.200q", x.HTTP.Redirects, shown))
 	}
 	next, err := x.filled.URL.Parse(to)
 	if err != nil || next.Host == "" || next.User != nil || next.Scheme != "https" && next.Scheme != x.filled.URL.Scheme {
-		return false, strayed(fmt.Sprintf("redirected to %.200q, which is not followed: want a host without a user, http or https, and not http after https", to))
+		return false, strayed(fmt.Sprintf("redirected to %.200q, which is not followed: want a host without a user, http or https, and not http after https", shown))
 	}
 	x.header = x.header.Clone() // the one that was sent may still be read
 	if body == "" {
 		x.header.Del("Content-Type")
 	}
 	if x.filled.URL.Scheme != next.Scheme || !strings.EqualFold(address(x.filled.URL), address(next)) {
+		if body != "" && job.HasSecrets(x.HTTP.Body) {
+			return false, strayed(fmt.Sprintf("redirected to %.200q, which is another server and is not given the secrets of the body", shown))
+		}
 		x.distrust()
 	}
 	x.filled = &job.Call{Method: method, URL: next, Headers: x.filled.Headers, Body: body}
@@ -316,9 +320,12 @@ func (s strayed) Error() string { return string(s) }
 // another one: nobody knows which of the headers are credentials. What all requests have is none.
 func (x *exchange) distrust() {
 	for name := range x.filled.Headers {
-		switch name = textproto.CanonicalMIMEHeaderKey(name); name {
+		harmless := false
+		switch textproto.CanonicalMIMEHeaderKey(name) {
 		case "Accept", "Content-Type", "User-Agent", "Idempotency-Key":
-		default:
+			harmless = !job.HasSecrets(x.HTTP.Headers[name])
+		}
+		if !harmless {
 			x.header.Del(name)
 		}
 	}

@@ -20,11 +20,11 @@ func (x *exchange) explain(err error) string {
 	why := plainly(err)
 	switch x.stage {
 	case connecting:
-		return fmt.Sprintf("no connection to %.200s: %s", x.filled.URL.Host, why)
+		return fmt.Sprintf("no connection to %.200s: %s", x.known.mask(x.filled.URL.Host), why)
 	case waiting:
 		return "the request was sent, but there was no answer: " + why
 	}
-	return fmt.Sprintf("the answer, %s, broke off after %d bytes: %s", x.answer, x.kept.bytes, why)
+	return fmt.Sprintf("the answer, %s, broke off after %d bytes: %s", x.answer, x.kept.came, why)
 }
 
 // plainly says in few words what an error of the network means.

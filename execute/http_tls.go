@@ -19,11 +19,11 @@ type tlsOptions struct {
 	digest [sha256.Size]byte // tells them from others
 }
 
-func (h *HTTP) newTLS(o job.HTTPTLS) (*tlsOptions, error) {
+func (h *HTTP) newTLS(a *Attempt, o job.HTTPTLS) (*tlsOptions, error) {
 	t := &tlsOptions{HTTPTLS: o}
 	if o.ClientKey != "" {
 		var err error
-		if t.key, err = h.secrets.Secret(o.ClientKey); err != nil {
+		if t.key, err = h.secret(a, o.ClientKey); err != nil {
 			return nil, fmt.Errorf("client certificate: %w", err)
 		}
 	}

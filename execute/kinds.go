@@ -5,6 +5,8 @@ import (
 	"errors"
 	"syscall"
 
+	"github.com/google/uuid"
+
 	"go-crontab/job"
 )
 
@@ -13,6 +15,8 @@ type Kinds struct {
 	Command Executor
 	HTTP    Executor
 	Handler Executor
+
+	Stored Stored // the secrets of the cluster; nil: it keeps none
 }
 
 // Execute hands the attempt on.
@@ -20,6 +24,9 @@ func (k *Kinds) Execute(ctx context.Context, a Attempt) job.Result {
 	e, kind := k.of(a)
 	if e == nil {
 		return failed(errors.New("this node executes no " + kind))
+	}
+	if uses := a.uses(); len(uses) > 0 {
+		return k.withSecrets(ctx, e, a, uses)
 	}
 	return e.Execute(ctx, a)
 }
@@ -59,6 +66,14 @@ func (k *Kinds) WaitDead(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Cgroups does what [Shell.Cgroups] does.
+func (k *Kinds) Cgroups(session uuid.UUID) string {
+	if c, ok := k.Command.(interface{ Cgroups(uuid.UUID) string }); ok {
+		return c.Cgroups(session)
+	}
+	return ""
 }
 
 func (k *Kinds) all() []Executor { return []Executor{k.Command, k.HTTP, k.Handler} }

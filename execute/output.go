@@ -11,8 +11,10 @@ import (
 // a loud one no more than the bound.
 type output struct {
 	head, tail ends
-	bytes      int64
+	bytes      int64          // all that is told of, with stars for secrets
+	came       int64          // all that was read
 	sink       func(p []byte) // is told of each byte that is read; nil: nobody is
+	hiding     *masking       // hides secrets before anybody is told; nil: there are none
 }
 
 // ends holds up to limit bytes, the last ones once it is full.
@@ -41,6 +43,9 @@ func (o *output) readAll(r io.Reader) error {
 
 // read reads once.
 func (o *output) read(r io.Reader) error {
+	if o.hiding != nil {
+		return o.readHiding(r)
+	}
 	e := &o.tail
 	if !o.head.full() {
 		e = &o.head
@@ -52,11 +57,42 @@ func (o *output) read(r io.Reader) error {
 	}
 	e.took(n)
 	o.bytes += int64(n)
+	o.came += int64(n)
 	return err
+}
+
+// readHiding reads once, and keeps what is no secret and is not held back.
+func (o *output) readHiding(r io.Reader) error {
+	var buffer [4 << 10]byte
+	n, err := r.Read(buffer[:])
+	o.came += int64(n)
+	o.take(o.hiding.next(nil, buffer[:n]))
+	return err
+}
+
+// take keeps bytes.
+func (o *output) take(p []byte) {
+	if len(p) > 0 && o.sink != nil {
+		o.sink(p)
+	}
+	o.bytes += int64(len(p))
+	for len(p) > 0 {
+		e := &o.tail
+		if !o.head.full() {
+			e = &o.head
+		}
+		n := copy(e.free(), p)
+		e.took(n)
+		p = p[n:]
+	}
 }
 
 // output returns what was kept. The caller must not read on afterwards.
 func (o *output) output() job.Output {
+	if o.hiding != nil {
+		o.take(o.hiding.end(nil))
+		o.hiding = nil
+	}
 	tail := append(o.tail.kept[o.tail.next:], o.tail.kept[:o.tail.next]...)
 	if o.bytes > int64(len(o.head.kept)+len(tail)) {
 		return job.Output{Head: o.head.kept, Tail: tail, Bytes: o.bytes}

@@ -18,7 +18,8 @@ type plan struct {
 	dir        string
 	env        []string
 	credential *syscall.Credential // nil: as the node's own user
-	cgroup     *cgroup             // nil: in the node's
+	cgroup     *cgroup             // of its own; nil: none
+	common     *os.File            // that of all commands of its session; nil: none
 }
 
 // plan works out what an attempt's options mean on this node, and makes its cgroup.
@@ -52,8 +53,11 @@ func (s *Shell) plan(a Attempt) (*plan, error) {
 			return nil, err
 		}
 	}
-	if o.Limits.Shared() {
+	switch {
+	case o.Limits.Shared():
 		p.cgroup, err = s.makeCgroup(a.Launch, o.Limits)
+	case s.cgroups != nil:
+		p.common = s.cgroups.ofSession(a.Launch.Session)
 	}
 	return p, err
 }

@@ -35,10 +35,16 @@ func (n NodeSecrets) Secret(name job.Secret) ([]byte, error) {
 		return nil, err
 	}
 	variable := secretEnv + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(string(name)))
+	if variable == secretEnv+"KEY" || variable == secretEnv+"KEY_FILE" { // that of the keys which secrets are sealed with
+		variable = ""
+	}
 	value, err := n.file(name)
 	if errors.Is(err, fs.ErrNotExist) {
+		if variable == "" {
+			return nil, fmt.Errorf("secret %s: the cluster keeps none of this name, and this node has no such file in its --secrets-dir", name)
+		}
 		if value = []byte(os.Getenv(variable)); len(value) == 0 {
-			return nil, fmt.Errorf("secret %s: this node has neither the variable %s nor such a file in its --secrets-dir", name, variable)
+			return nil, fmt.Errorf("secret %s: the cluster keeps none of this name, and this node has neither the variable %s nor such a file in its --secrets-dir", name, variable)
 		}
 		err = nil
 	}

@@ -36,15 +36,6 @@ type Config struct {
 
 	Keep     int           // bytes of output kept per attempt, half from the beginning, half from the end
 	PipeWait time.Duration // how long what bash left behind may go on before it is ended
-
-	Watch Watcher // told of every command; nil: nobody
-}
-
-// Watcher is told of every process group, for a guard that outlives this process to kill it. Watch comes right after
-// the fork, when the command already runs: a guard that must not miss one looks for GOCRONTAB_LAUNCH as well. The
-// function it returns is called as soon as the group is empty. Neither may block: both delay the attempt.
-type Watcher interface {
-	Watch(l job.Launch, pgid int) (empty func())
 }
 
 // Shell executes attempts with bash. Use NewShell.
@@ -149,8 +140,11 @@ func (s *Shell) start(g *group, a Attempt) (*command, error) {
 
 // begin forks the command as planned.
 func (s *Shell) begin(g *group, a Attempt, p *plan) (_ *command, err error) {
+	if a.Seat == nil {
+		a.Seat = unguarded{}
+	}
 	c := &command{Attempt: a, group: g, pipeWait: s.cfg.PipeWait, kept: newOutput(s.cfg.Keep), cgroup: p.cgroup}
-	c.kept.sink = a.Sink
+	c.kept.sink, c.kept.hiding = a.Sink, a.known.hiding()
 	defer func() {
 		if err != nil {
 			c.unstarted()
@@ -182,11 +176,7 @@ func (s *Shell) begin(g *group, a Attempt, p *plan) (_ *command, err error) {
 	if err != nil {
 		return nil, s.explain(err, a, p)
 	}
-	// If we die here, the command runs and nobody knows of it: the guard finds it by its GOCRONTAB_LAUNCH.
 	g.forked(pid, exit)
-	if s.cfg.Watch != nil {
-		c.unwatch = s.cfg.Watch.Watch(a.Launch, pid)
-	}
 	return c, nil
 }
 
@@ -194,14 +184,28 @@ func (s *Shell) begin(g *group, a Attempt, p *plan) (_ *command, err error) {
 func (s *Shell) forkInTime(p *plan, attr *syscall.ProcAttr, a Attempt) (pid int, exit *os.File, err error) {
 	s.fork.Lock()
 	defer s.fork.Unlock()
+	a.Seat.Inside(true)
 	if a.May != nil && !a.May() {
+		a.Seat.Inside(false)
 		return 0, nil, errLate
 	}
-	var in *os.File
+	in := p.common
 	if p.cgroup != nil {
 		in = p.cgroup.fd
 	}
-	return fork(p.bash, p.argv, attr, p.credential, in)
+	pid, exit, err = fork(p.bash, p.argv, attr, p.credential, in)
+	if err != nil && in != nil && in == p.common {
+		if other, again := s.cgroups.instead(a.Launch.Session, err); again {
+			pid, exit, err = fork(p.bash, p.argv, attr, p.credential, other)
+		}
+	}
+	if err != nil {
+		a.Seat.Inside(false)
+		return 0, nil, err
+	}
+	// If we die before this, the command runs and its group is unknown: the guard finds it by its GOCRONTAB_LAUNCH.
+	a.Seat.Forked(pid)
+	return pid, exit, nil
 }
 
 // look finds a program and makes its path absolute.
@@ -218,6 +222,8 @@ func (s *Shell) explain(err error, a Attempt, p *plan) error {
 	switch {
 	case p.cgroup != nil && ofCgroup(err):
 		return p.cgroup.explain(err)
+	case errors.Is(err, unix.E2BIG) && a.known != nil:
+		return fmt.Errorf("start bash: the command, with %d bytes, and its variables are more than the system takes; give it what is large by stdin", len(a.Command))
 	case errors.Is(err, unix.E2BIG):
 		return fmt.Errorf("start bash: the command has %d bytes, more than the system lets one argument have", len(a.Command))
 	case errors.Is(err, unix.EINVAL) && strings.ContainsRune(a.Command+a.Job+a.App, 0):

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -381,44 +382,67 @@ func TestKillAllBeforeTheForkCameBack(t *testing.T) {
 	}
 }
 
-type watcher struct {
+// seat is what a guard is told of one attempt.
+type seat struct {
+	t    testing.TB
 	mu   sync.Mutex
-	told map[job.Launch]int
+	said []string
+	pgid int
 }
 
-func (w *watcher) Watch(l job.Launch, pgid int) func() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.told[l] = pgid
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if unix.Kill(-pgid, 0) == nil && !onlyZombies(pgid) {
-			panic("told of an empty group that lives")
-		}
-		delete(w.told, l)
+func (s *seat) say(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said = append(s.said, what)
+}
+
+func (s *seat) heard() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.said, ", ")
+}
+
+func (s *seat) Inside(yes bool) { s.say(fmt.Sprint("inside ", yes)) }
+func (s *seat) Leave()          { s.say("left") }
+
+func (s *seat) Forked(pgid int) {
+	if got, err := unix.Getpgid(pgid); err != nil || got != pgid {
+		s.t.Errorf("told of group %d: got %d, %v", pgid, got, err)
 	}
+	s.say("forked")
+	s.pgid = pgid
 }
 
-func TestAWatcherIsToldOfTheGroup(t *testing.T) {
+func (s *seat) Empty() {
+	if unix.Kill(-s.pgid, 0) == nil && !onlyZombies(s.pgid) {
+		s.t.Error("told of an empty group that lives")
+	}
+	s.say("empty")
+}
+
+// A guard is told that this process may be forking before it asks for the last time whether it may.
+func TestAGuardIsToldOfTheGroup(t *testing.T) {
 	t.Parallel()
-	w := &watcher{told: make(map[job.Launch]int)}
-	s := shell(t, func(c *Config) { c.Watch = w })
-	a := attempt("sleep 60")
-	done := make(chan job.Result)
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() { done <- s.Execute(ctx, a) }()
-	eventually(t, "the watcher is told", func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		pgid := w.told[a.Launch]
-		got, err := unix.Getpgid(pgid)
-		return pgid > 0 && err == nil && got == pgid
-	})
-	cancel()
-	<-done
-	if len(w.told) != 0 {
-		t.Errorf("still told of %v", w.told)
+	for name, c := range map[string]struct {
+		may  bool
+		dir  string
+		want string
+	}{
+		"a command":               {true, "/", "inside true, may, forked, empty"},
+		"one that comes too late": {false, "/", "inside true, may, inside false"},
+		"one that cannot start":   {true, "/nonexistent", "inside true, may, inside false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := shell(t, func(cfg *Config) { cfg.Dir = c.dir })
+			got := &seat{t: t}
+			a := attempt("sleep .1 & true")
+			a.Seat, a.May = got, func() bool { got.say("may"); return c.may }
+			run(t, s, a)
+			if said := got.heard(); said != c.want {
+				t.Errorf("the guard was told %q, want %q", said, c.want)
+			}
+		})
 	}
 }
 

@@ -36,15 +36,16 @@ type Action string
 
 // The actions. Other packages may have more.
 const (
-	ActionCreate Action = "create"
-	ActionUpdate Action = "update"
-	ActionDelete Action = "delete"
-	ActionPause  Action = "pause"
-	ActionResume Action = "resume"
-	ActionRun    Action = "run"
-	ActionKill   Action = "kill"
-	ActionReap   Action = "reap"  // of a session that vanished, by a peer
-	ActionLeave  Action = "leave" // of a session that ended as it should
+	ActionCreate   Action = "create"
+	ActionUpdate   Action = "update"
+	ActionRollback Action = "rollback" // an update to an earlier definition
+	ActionDelete   Action = "delete"
+	ActionPause    Action = "pause"
+	ActionResume   Action = "resume"
+	ActionRun      Action = "run"
+	ActionKill     Action = "kill"
+	ActionReap     Action = "reap"  // of a session that vanished, by a peer or its guard
+	ActionLeave    Action = "leave" // of a session that ended as it should
 )
 
 // SessionLife is what the audit keeps, as JSON, of a session that is gone: between the two instants it may have

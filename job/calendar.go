@@ -29,34 +29,34 @@ const (
 // An included day can count as another day of the week (see CalendarDay.As): a make-up workday. It does so for the
 // job's schedule, and for the weekdays and hours of all of the job's calendars.
 type CalendarSpec struct {
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
-	Timezone    string `json:"timezone,omitempty"` // whose days these are; default: the time zone of each job
+	Name        string `json:"name" doc:"Its name. It is not renamed."`
+	Description string `json:"description,omitempty" doc:"What it is good for."`
+	Timezone    string `json:"timezone,omitempty" doc:"Whose days these are. Without it, those of the time zone of each job."`
 
-	Exclude         []CalendarDay `json:"exclude,omitempty"`
-	ExcludeWeekdays []string      `json:"exclude_weekdays,omitempty"` // sat, sun
-	Hours           CalendarHours `json:"hours,omitzero"`
-	Include         []CalendarDay `json:"include,omitempty"`
+	Exclude         []CalendarDay `json:"exclude,omitempty" doc:"Days that are closed."`
+	ExcludeWeekdays []string      `json:"exclude_weekdays,omitempty" doc:"Days of the week that are closed, such as 'sat'."`
+	Hours           CalendarHours `json:"hours,omitzero" doc:"At which hours it is open."`
+	Include         []CalendarDay `json:"include,omitempty" doc:"Days that are open although the calendar excludes them."`
 }
 
 // CalendarDay is a day, or the days from Date to End, both included: of one year (2027-02-06), or of each (12-25). Of
 // several entries of a list that name a day, those with a year count, and of these the first.
 type CalendarDay struct {
-	Date string `json:"date"`
-	End  string `json:"end,omitempty"`
+	Date string `json:"date" doc:"The day: '2027-02-06', or '12-25' of each year."`
+	End  string `json:"end,omitempty" doc:"The last day, if there are several; it belongs to them."`
 	// As is only for included days: mon … sun has them count as that day of the week, workday as a working day: what
 	// is so on every working day of the week is so on them. The default is workday for days that are off by their
 	// weekday, and what they are for all others. Days are off by their weekday if exclude_weekdays says so, or, if it
 	// says nothing, on Saturday and Sunday.
-	As   string `json:"as,omitempty"`
-	Note string `json:"note,omitempty"` // which holiday it is: it is shown where the day matters
+	As   string `json:"as,omitempty" doc:"Of an included day: as which day of the week it counts, 'mon' to 'sun', or 'workday'. Without it, 'workday' where it is off by its weekday: a make-up workday."`
+	Note string `json:"note,omitempty" doc:"Which holiday it is. It is shown where the day matters."`
 }
 
 // CalendarHours are weekly hours, each line some days of the week and some times, such as "mon-fri 08:00-18:00". The
 // first minute is in, the last is not: what is due at 18:00 is outside.
 type CalendarHours struct {
-	Only   []string `json:"only,omitempty"`   // closed but in these
-	Except []string `json:"except,omitempty"` // closed in these
+	Only   []string `json:"only,omitempty" doc:"Open in these hours only, such as 'mon-fri 08:00-18:00'. The first minute is in, the last is not."`
+	Except []string `json:"except,omitempty" doc:"Closed in these hours."`
 }
 
 // asWorkday is the As of a day that counts as a working day.
@@ -352,12 +352,12 @@ func noteOf(e CalendarDay) string {
 
 // DayState is what a calendar makes of a day.
 type DayState struct {
-	Date    string   `json:"date"`
-	Weekday string   `json:"weekday"`
-	State   string   `json:"state"`           // open, closed, or makeup
-	As      string   `json:"as,omitempty"`    // the days of the week that a make-up day counts as
-	Hours   []string `json:"hours,omitempty"` // when it is open, if not all day
-	Why     string   `json:"why,omitempty"`   // the note of the entry that made it so, or the rule
+	Date    string   `json:"date" format:"date" doc:"The day."`
+	Weekday string   `json:"weekday" doc:"Its day of the week."`
+	State   string   `json:"state" enum:"open,closed,makeup" doc:"What it is."`
+	As      string   `json:"as,omitempty" doc:"The days of the week that a make-up day counts as."`
+	Hours   []string `json:"hours,omitempty" doc:"When it is open, if not all day."`
+	Why     string   `json:"why,omitempty" doc:"The note of the entry that made it so, or the rule."`
 }
 
 // The states of a day.

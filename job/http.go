@@ -90,10 +90,11 @@ type Call struct {
 
 // Fill fills the placeholders in. What it puts in is escaped for where it stands: percent-encoded in the URL; as text
 // within a JSON string, an XML element or a form field in a body of such a type, and as it is in any other; with
-// everything but printable ASCII, and the percent sign, percent-encoded in a header.
+// everything but printable ASCII, and the percent sign, percent-encoded in a header. Secrets are not encoded in a
+// header, since servers want them as they are; one that no header can hold is an error.
 func (h *HTTP) Fill(p Placeholders) (*Call, error) {
 	c := &Call{Method: h.Method}
-	text, err := p.fill(h.URL, percent)
+	text, err := p.fill(h.URL, percent, nil)
 	if err == nil {
 		c.URL, err = url.Parse(text)
 		var long *url.Error // repeats the whole URL
@@ -107,7 +108,7 @@ func (h *HTTP) Fill(p Placeholders) (*Call, error) {
 	c.Headers = make(map[string]string, len(h.Headers)+1)
 	given := ""
 	for name, template := range h.Headers {
-		value, err := p.fill(template, headerText)
+		value, err := p.fill(template, headerText, headerSecret)
 		if err != nil {
 			return nil, &fieldError{"headers." + name, err}
 		}
@@ -150,14 +151,20 @@ const (
 // object or an array; else it is text.
 func (p *Placeholders) fillBody(template, given string) (body, media string, err error) {
 	if given == "" {
-		body, err = p.fill(template, jsonText)
+		body, err = p.fill(template, jsonText, escaped(jsonText))
 		if err != nil || isDocument(body) {
 			return body, mediaJSON, err
 		}
 		given = mediaText
 	}
-	body, err = p.fill(template, escapeFor(given))
+	escape := escapeFor(given)
+	body, err = p.fill(template, escape, escaped(escape))
 	return body, given, err
+}
+
+// escaped has secrets written like everything else.
+func escaped(escape func(string) string) func(string) (string, error) {
+	return func(s string) (string, error) { return escape(s), nil }
 }
 
 // isDocument tells whether a text is a JSON object or array.

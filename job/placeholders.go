@@ -8,13 +8,14 @@ import (
 )
 
 // Placeholders are the values that the texts of a request name by {{name}}: due (RFC 3339, UTC, up to microseconds),
-// attempt (1 for the first), launch (the id of the run), job and app. Nothing else can be named, and {{{{ stands for
-// {{ itself.
+// attempt (1 for the first), launch (the id of the run), job and app; and secret.NAME, but not in the URL. Nothing else
+// can be named, and {{{{ stands for {{ itself.
 type Placeholders struct {
 	Due      Micros
 	Attempt  int
 	Launch   Launch
 	Job, App string
+	Secret   func(Secret) (string, error) // returns the value of a secret
 }
 
 const (
@@ -22,8 +23,9 @@ const (
 	closing = "}}"
 )
 
-// fill returns the text with its placeholders filled in, each value escaped.
-func (p *Placeholders) fill(text string, escape func(string) string) (string, error) {
+// fill returns the text with its placeholders filled in, each value escaped, and secrets as secret has them; nil: none
+// may stand here.
+func (p *Placeholders) fill(text string, escape func(string) string, secret func(string) (string, error)) (string, error) {
 	if !strings.Contains(text, opening) {
 		return text, nil
 	}
@@ -43,13 +45,38 @@ func (p *Placeholders) fill(text string, escape func(string) string) (string, er
 		if !closed {
 			return "", errors.New("has a {{ without }}; write {{{{ for a {{ that is no placeholder")
 		}
-		value, err := p.value(strings.TrimSpace(name))
+		value, err := p.put(strings.TrimSpace(name), escape, secret)
 		if err != nil {
 			return "", err
 		}
-		b.WriteString(escape(value))
+		b.WriteString(value)
+		if err := bounded(&b); err != nil {
+			return "", err
+		}
 		text = after
 	}
+}
+
+// put is what stands in a text for a placeholder.
+func (p *Placeholders) put(name string, escape func(string) string, secret func(string) (string, error)) (string, error) {
+	named, is := strings.CutPrefix(name, secretPrefix)
+	switch {
+	case !is:
+		value, err := p.value(name)
+		return escape(value), err
+	case secret == nil:
+		return "", errors.New("has a secret in it, but servers and proxies on the way write URLs down; put it into a header or the body")
+	case p.Secret == nil:
+		return "", errors.New("has the placeholder of a secret, and there are none here")
+	}
+	value, err := secretNamed(named, p.Secret)
+	if err != nil {
+		return "", err
+	}
+	if value, err = secret(value); err != nil {
+		return "", fmt.Errorf("the secret %s %w", strings.TrimSpace(named), err) // the error does not repeat it
+	}
+	return value, nil
 }
 
 func (p *Placeholders) value(name string) (string, error) {

@@ -68,6 +68,9 @@ func (o Outcome) String() string {
 	return outcomes[o]
 }
 
+// Outcomes lists the words for all outcomes.
+func Outcomes() []string { return outcomes[1:] }
+
 // ParseOutcome reads what String wrote.
 func ParseOutcome(s string) (Outcome, error) {
 	for i, name := range outcomes {
@@ -108,6 +111,7 @@ type Result struct {
 type Run struct {
 	Launch   Launch
 	JobID    int64
+	App      string // of its job, "" where that is not at hand
 	Due      Micros
 	Until    Micros // last due time it stands for; equals Due unless Count > 1
 	Count    int64  // due times it stands for, 1 or more

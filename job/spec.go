@@ -67,8 +67,8 @@ type Spec struct {
 
 // Problem says what is wrong with one field of a definition, and what would be right.
 type Problem struct {
-	Field   string `json:"field"`
-	Message string `json:"message"`
+	Field   string `json:"field" doc:"The field of the body by its path, such as 'retry.attempts' or 'schedules[1]'; or the query parameter or header."`
+	Message string `json:"message" doc:"What is wrong with it, and what would be right."`
 }
 
 // Problems is the error of Validate: everything that is wrong, not only the first.
@@ -132,6 +132,7 @@ func (s *Spec) Validate() error {
 		p.add("timeout", "%s is not between 0 (none) and %s", s.Timeout, Duration(MaxTimeout))
 	}
 	s.validateOptions(&p)
+	s.validateSecrets(&p)
 	s.validateOverlap(&p)
 	s.Misfire.validate(&p)
 	s.validatePlacement(&p)

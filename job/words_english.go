@@ -60,8 +60,8 @@ func (e english) cron(c *cronWords) string {
 	s, dated := e.times(&c.times), false
 	if day, is := c.days.date(); is && len(c.months) == 1 && c.months[0].first == c.months[0].last {
 		s, dated = fmt.Sprintf("%s on %d %s", s, day, time.Month(c.months[0].first)), true
-	} else if days := e.days(&c.days); !c.days.every || !c.times.allDay() {
-		s += " " + days
+	} else if !c.days.every || c.times.kind != timesHourly && !c.times.allDay() {
+		s += " " + e.days(&c.days)
 	}
 	if c.months != nil && !dated {
 		s += ", in " + e.spans(c.months, func(n int) string { return time.Month(n).String() })
@@ -135,8 +135,15 @@ func (e english) days(d *dayWords) string {
 		}
 	}
 	var monthdays []string
-	if d.monthdays != nil {
-		monthdays = append(monthdays, e.spans(d.monthdays, func(n int) string { return "the " + ordinal(n) }))
+	for _, s := range d.monthdays {
+		switch first, last := "the "+ordinal(s.first), "the "+ordinal(s.last); {
+		case s.first == s.last:
+			monthdays = append(monthdays, first)
+		case s.step == 1:
+			monthdays = append(monthdays, first+" to "+last)
+		default:
+			monthdays = append(monthdays, "every "+ordinal(s.step)+" day from "+first+" to "+last)
+		}
 	}
 	for _, n := range d.nearest {
 		monthdays = append(monthdays, "the weekday nearest the "+ordinal(n))

@@ -97,7 +97,7 @@ func (c *cluster) insert(specs ...job.Spec) []job.Job {
 	c.t.Helper()
 	jobs := make([]job.Job, len(specs))
 	for i, spec := range specs {
-		if spec.Command == "" && spec.HTTP == nil {
+		if spec.Command == "" && spec.HTTP == nil && spec.Handler == "" {
 			spec.Command = "true"
 		}
 		spec.Defaults(*spec.Start)

@@ -9,6 +9,7 @@ import (
 
 	"go-crontab/execute"
 	"go-crontab/job"
+	"go-crontab/secret"
 	"go-crontab/session"
 )
 
@@ -27,13 +28,22 @@ type Config struct {
 	Labels       map[string]string // what selectors of jobs see of it, beside node, os and arch
 	HandlersOnly bool              // it takes only jobs that name one of its handlers: no commands, no HTTP jobs
 
+	// NoGuard has no helper process watch over this one (there is none but on Linux). Then, if this process is killed,
+	// crashes, or is stopped for longer than its lease, its commands live on, though their runs end lost and the next ones
+	// may start elsewhere; and its peers wait until the session expires instead of taking over within two seconds. A program
+	// that is stopped in a debugger while a handler executes wants it, or its guard kills it when the lease is over.
+	NoGuard bool
+
+	AuditKept time.Duration // lines of the audit that are older are removed; default 400 days, negative: none is
+
 	SpoolDir string // where outcomes wait when MySQL is out of reach at a stop; "": they are lost then
 
 	RunAs  []string // as whom commands may run, see execute.Config; none: as anybody whom this process may become
 	Cgroup string   // folder of a cgroup v2 for commands with limits; "": the one of this process, if it was delegated
 
 	HTTPAllow  []string          // what HTTP jobs may call beside public addresses, see execute.HTTPConfig
-	SecretsDir string            // where the secrets are that jobs name; "": in the environment only
+	SecretsDir string            // where the node's own secrets are, for what the cluster keeps none; "": in the environment only
+	SecretKeys *secret.Ring      // opens the secrets that the cluster keeps; nil: jobs that name one fail here
 	Handlers   *execute.Handlers // what jobs call that name a handler; Handle adds to them
 	Executor   execute.Executor  // default: one that executes commands, HTTP jobs and handlers
 	Log        *slog.Logger
@@ -44,6 +54,7 @@ const (
 	DefaultLookAhead = 10 * time.Second
 	DefaultCap       = 10_000
 	DefaultGrace     = 8 * time.Second
+	DefaultAuditKept = 400 * 24 * time.Hour
 	slotsPerCPU      = 64
 )
 
@@ -78,6 +89,9 @@ func (c *Config) defaults() error {
 	}
 	if c.Grace == 0 {
 		c.Grace = DefaultGrace
+	}
+	if c.AuditKept == 0 {
+		c.AuditKept = DefaultAuditKept
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()

@@ -10,11 +10,15 @@ import (
 	"go-crontab/session"
 )
 
-// taker is a session as those see it who take work: while its node is cordoned nothing may be claimed or started.
-type taker struct{ *session.Session }
+// taker is a session as those see it who take work: while its node is cordoned, or has no guard, nothing may be claimed or
+// started.
+type taker struct {
+	*session.Session
+	guarded func() bool
+}
 
 // Fresh tells whether anything may be claimed or started now.
-func (t taker) Fresh() bool { return t.Session.Fresh() && !t.Cordoned() }
+func (t taker) Fresh() bool { return t.Session.Fresh() && !t.Cordoned() && t.guarded() }
 
 // quietLimit is how long the end of changes under way is waited for before it is tried again at the next look.
 const quietLimit = 250 * time.Millisecond

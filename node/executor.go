@@ -2,8 +2,8 @@ package node
 
 import "go-crontab/execute"
 
-// newExecutor makes what executes jobs, with an executor for each kind.
-func newExecutor(cfg *Config) (execute.Executor, error) {
+// newExecutor makes what executes jobs, with an executor for each kind. stored are the secrets that the cluster keeps.
+func newExecutor(cfg *Config, stored execute.Stored) (execute.Executor, error) {
 	if cfg.HandlersOnly {
 		// Also where a command's selector is one that only handlers have.
 		return &execute.Kinds{Handler: cfg.Handlers}, nil
@@ -16,5 +16,5 @@ func newExecutor(cfg *Config) (execute.Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &execute.Kinds{Command: shell, HTTP: requests, Handler: cfg.Handlers}, nil
+	return &execute.Kinds{Command: shell, HTTP: requests, Handler: cfg.Handlers, Stored: stored}, nil
 }

@@ -166,25 +166,26 @@ type JobQuery struct {
 // listPage is how many jobs are read at once.
 const listPage = 200
 
-// List yields jobs in the order of their ids, and an error at last if one stopped it.
+// List yields jobs in the order of their ids, those whose names contain something in the order of the names from there on,
+// and an error at last if one stopped it.
 func (j Jobs) List(ctx context.Context, q JobQuery) iter.Seq2[job.Job, error] {
 	return func(yield func(job.Job, error) bool) {
 		f := sql.JobFilter{App: q.App, Name: q.Name, Owner: q.Owner, Labels: q.Labels, Status: q.Status, Limit: listPage}
 		for {
-			rows, err := j.n.api.Jobs(ctx, f)
+			page, err := j.n.api.JobPage(ctx, f)
 			if err != nil {
 				yield(job.Job{}, err)
 				return
 			}
-			for _, row := range rows {
+			for _, row := range page.Rows {
 				if !yield(row.Job, nil) {
 					return
 				}
-				f.After = row.ID
 			}
-			if len(rows) < listPage {
+			if page.Next == nil {
 				return
 			}
+			f.After, f.Part = page.Next.ID, page.Next.Part
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"go-crontab/compensate"
 	"go-crontab/execute"
+	"go-crontab/guard"
 	"go-crontab/job"
 	"go-crontab/result"
 	"go-crontab/schedule"
@@ -19,17 +20,20 @@ import (
 type life struct {
 	n       *Node
 	session *session.Session
+	guard   *guard.Guard // nil: there is none
 
 	prepared    *schedule.Prepared
 	executing   *execute.Executing
 	heartbeat   *session.Heartbeat
 	watchdog    *session.Watchdog
 	reaper      *session.Reaper
+	lookout     *schedule.Lookout
 	planner     *schedule.Planner
 	claimer     *schedule.Claimer
 	places      *schedule.Places
 	starter     *schedule.Starter
 	sweeper     *schedule.Sweeper
+	tidier      *schedule.Tidier
 	feeder      *schedule.Feeder
 	bucketer    *schedule.Bucketer
 	compensator *compensate.Compensator
@@ -41,8 +45,9 @@ type life struct {
 }
 
 // newLife wires the stages in the order of the trip.
-func (n *Node) newLife(s *session.Session) *life {
-	l := &life{n: n, session: s, prepared: schedule.NewPrepared(), over: make(chan struct{})}
+func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
+	l := &life{n: n, session: s, guard: g, prepared: schedule.NewPrepared(), over: make(chan struct{})}
+	takes := taker{s, l.isGuarded}
 	commands, stop := context.WithCancelCause(context.Background())
 	l.stopCommands = stop
 
@@ -50,7 +55,8 @@ func (n *Node) newLife(s *session.Session) *life {
 	l.watchdog = &session.Watchdog{Session: s, Log: n.log}
 	l.reaper = &session.Reaper{DB: n.db, Session: s, Changed: func() { l.claimer.Wake() }, Cordoned: l.obeyCordon, Log: n.log}
 
-	l.planner = &schedule.Planner{DB: n.db, Session: s, Soon: func() { l.claimer.Wake() }, Log: n.log}
+	l.lookout = &schedule.Lookout{DB: n.db, Log: n.log}
+	l.planner = &schedule.Planner{DB: n.db, Session: s, Lookout: l.lookout, Soon: func() { l.claimer.Wake() }, Log: n.log}
 	l.executing = execute.NewExecuting(&execute.Executing{
 		Ctx: commands, Session: s, Executor: n.executor, Slots: n.cfg.Slots,
 		Ended: func(s job.Started, r job.Run, again job.Micros, written func()) {
@@ -66,16 +72,17 @@ func (n *Node) newLife(s *session.Session) *life {
 		Room:  func() { l.starter.Wake(); l.claimer.Room() },
 		Log:   n.log,
 	})
-	l.places = &schedule.Places{DB: n.db, Labels: job.WithHandlers(n.labels(), n.cfg.Handlers.Keys()), Members: s.Membership, Log: n.log}
+	l.places = &schedule.Places{DB: n.db, Lookout: l.lookout, Labels: job.WithHandlers(n.labels(), n.cfg.Handlers.Keys()), Members: s.Membership, Log: n.log}
 	l.claimer = schedule.NewClaimer(schedule.Claimer{
-		DB: n.db, Exclusion: n.exclusion, Session: taker{s}, Places: l.places, Prepared: l.prepared, Executing: l.executing,
+		DB: n.db, Exclusion: n.exclusion, Session: takes, Places: l.places, Prepared: l.prepared, Lookout: l.lookout, Executing: l.executing,
 		LookAhead: n.cfg.LookAhead, Cap: n.cfg.Cap, Slots: n.cfg.Slots, Log: n.log,
 	})
 	l.starter = schedule.NewStarter(schedule.Starter{
-		Exclusion: n.exclusion, Session: taker{s}, Places: l.places, Prepared: l.prepared, Executing: l.executing, Slots: n.cfg.Slots,
+		Exclusion: n.exclusion, Session: takes, Places: l.places, Prepared: l.prepared, Executing: l.executing, Slots: n.cfg.Slots,
 		Flush: n.recorder.Push, Freed: func() { l.compensator.Wake() }, Woken: func() { l.claimer.Wake() }, Log: n.log,
 	})
-	l.sweeper = &schedule.Sweeper{DB: n.db, Session: s, Places: l.places, Woken: func() { l.claimer.Wake() }, Backfill: func() { l.feeder.Wake() }, Log: n.log}
+	l.sweeper = &schedule.Sweeper{DB: n.db, Session: s, Lookout: l.lookout, Places: l.places, Woken: func() { l.claimer.Wake() }, Backfill: func() { l.feeder.Wake() }, Log: n.log}
+	l.tidier = &schedule.Tidier{DB: n.api, Session: s, Audit: n.cfg.AuditKept, Log: n.log}
 	l.bucketer = &schedule.Bucketer{DB: n.db, Session: s, Log: n.log}
 	l.feeder = schedule.NewFeeder(schedule.Feeder{DB: n.db, Session: s, Soon: func() { l.claimer.Wake() }, Log: n.log})
 	l.compensator = compensate.New(compensate.Compensator{
@@ -92,20 +99,28 @@ func (l *life) load() (prepared, executing int) { return l.prepared.Len(), l.exe
 // run lives until the session is lost or ctx asks for a drain. When it returns, no command of the session lives and
 // none of its loops runs.
 func (l *life) run(ctx, hard context.Context) {
+	guarding, unguard := context.WithCancel(context.Background())
+	var guards sync.WaitGroup
+	if l.guard != nil {
+		guards.Go(func() { l.guard.Run(guarding) })
+	}
+	defer func() { unguard(); guards.Wait() }() // the next session has its own
+
 	// Whatever else hangs, a lost session kills its commands at once: first they are asked, then they are not.
 	lost, killed := l.session.Context(), make(chan struct{})
 	disarm := context.AfterFunc(lost, func() {
 		defer close(killed)
+		l.guardLost()
 		l.kill(l.session.Timings.Grace, context.Cause(lost))
 	})
 
 	alive, end := context.WithCancel(context.Background())
 	work, rest := context.WithCancel(alive)
 	var living, working sync.WaitGroup
-	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run, l.places.Run} {
+	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run, l.lookout.Run, l.places.Run} {
 		living.Go(func() { loop(alive) })
 	}
-	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.feeder.Run, l.bucketer.Run} {
+	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.tidier.Run, l.feeder.Run, l.bucketer.Run} {
 		working.Go(func() { loop(work) })
 	}
 	select {
@@ -133,8 +148,11 @@ func (l *life) run(ctx, hard context.Context) {
 		l.awaitCommands()
 		close(l.over)
 		<-killed // a kill that comes late would hit the commands of the next session
+		l.guardSweep(l.session.Timings.Expiry)
+		l.guardOver()
 		return
 	}
+	l.guardOver()
 	close(l.over)
 	disarm()
 	l.session.Lose(ErrStopped)
@@ -177,12 +195,15 @@ func (l *life) drainCommands(hard context.Context) {
 		return
 	}
 	l.n.log.Warn("killing the commands that are still running", "executing", l.executing.Len())
+	l.guardLost()
 	go l.kill(killGrace, ErrStopped)
 	dead, cancelDead := context.WithTimeout(l.session.Context(), 3*killGrace)
 	defer cancelDead()
 	if err := l.executing.Wait(dead); err != nil {
 		l.n.log.Error("commands survive", "executing", l.executing.Len(), "error", err)
+		return
 	}
+	l.guardSweep(killGrace)
 }
 
 // killGrace is what commands get between SIGTERM and SIGKILL when the node stops.

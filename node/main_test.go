@@ -35,6 +35,7 @@ func beNode(name string) int {
 		log.Error("cannot run", "error", err)
 		return 1
 	}
+	n.Handle("stays", func(context.Context, node.Attempt) error { time.Sleep(time.Hour); return nil }) // when it should not
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	if err := n.Run(ctx); err != nil {

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"go-crontab/lock"
 	"go-crontab/result"
 	"go-crontab/schedule"
+	"go-crontab/secret"
 	"go-crontab/session"
 	"go-crontab/sql"
 )
@@ -54,11 +56,6 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, timings: t, log: cfg.Log, clock: &session.Clock{}, executor: cfg.Executor, over: make(chan struct{})}
-	if n.executor == nil {
-		if n.executor, err = newExecutor(&cfg); err != nil {
-			return nil, err
-		}
-	}
 	if cfg.SpoolDir != "" {
 		if n.spool, err = result.OpenSpool(cfg.SpoolDir); err != nil {
 			return nil, err
@@ -69,6 +66,11 @@ func New(cfg Config) (*Node, error) {
 	}
 	if n.api, err = sql.Open(cfg.DSN, t.SQL, apiPool); err != nil {
 		return nil, err
+	}
+	if n.executor == nil {
+		if n.executor, err = newExecutor(&cfg, &secret.Reader{DB: n.api, Keys: cfg.SecretKeys}); err != nil {
+			return nil, err
+		}
 	}
 	if n.pulse, err = sql.OpenPulse(cfg.DSN, t.SQL); err != nil {
 		return nil, err
@@ -113,7 +115,13 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 	if err := n.replay(); err != nil {
 		n.log.Error("outcomes of an earlier life cannot be read", "error", err)
 	}
+	n.warnUnguarded()
 	for ctx.Err() == nil {
+		var l *life
+		g, err := n.newGuard(func() *life { return l })
+		if err != nil {
+			return fmt.Errorf("%w; Config.NoGuard (serve --no-guard) does without", err)
+		}
 		s, err := session.Register(ctx, n.db, n.clock, n.timings, session.Identity{
 			Node: n.cfg.Name, Address: n.cfg.Address, PID: syscall.Getpid(), Version: n.cfg.Version, Slots: n.cfg.Slots,
 			Labels: n.labels(), Handlers: n.cfg.Handlers.Keys(),
@@ -121,7 +129,10 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		if err != nil {
 			return unlessDone(ctx, err)
 		}
-		l := n.newLife(s)
+		l = n.newLife(s, g)
+		if err := l.protect(); err != nil {
+			return err
+		}
 		n.life.Store(l)
 		n.log.Info("joined the cluster", "session", s.ID(), "node", n.cfg.Name)
 		l.run(ctx, hard)
@@ -225,6 +236,7 @@ type Status struct {
 	Executing int
 	Slots     int
 	Waiting   int // outcomes that are not written yet
+	Guard     int // the guard's process, 0 if there is none
 }
 
 // Status tells how the node is.
@@ -232,7 +244,10 @@ func (n *Node) Status() Status {
 	st := Status{Node: n.cfg.Name, Slots: n.cfg.Slots, Waiting: n.recorder.Waiting()}
 	if l := n.life.Load(); l != nil {
 		st.Session, st.LeaseAge, st.Lead = l.session.ID().String(), l.session.Age(), l.starter.Lead()
-		st.Ready = l.session.Fresh() && !l.session.Draining()
+		st.Ready = l.session.Fresh() && !l.session.Draining() && l.isGuarded()
+		if l.guard != nil {
+			st.Guard = l.guard.PID()
+		}
 		st.Prepared, st.Executing = l.prepared.Len(), l.executing.Len()
 	}
 	return st

@@ -105,7 +105,7 @@ func TestNoNodeMatches(t *testing.T) {
 	until := one.Now().Add(-time.Second)
 	c.settled(10*time.Second, until)
 	for name, j := range map[string]job.Job{"often": often, "good": good} {
-		if got := account(t, c, l, []job.Job{j}, until); got[job.Succeeded] < 3 || got[job.Missed]+got[job.Lost] > 0 {
+		if got := account(t, c, l, []job.Job{j}, until); got[job.Succeeded] < 5 || got[job.Missed]+got[job.Lost] > 0 {
 			t.Errorf("%s: outcomes %v", name, got)
 		}
 	}

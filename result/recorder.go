@@ -161,6 +161,7 @@ func (r *Recorder) finish(ctx context.Context) error {
 			var (
 				ended       []int64
 				unslotted   []int64
+				turns       []int64 // jobs of which a run has ended that is no backfill's
 				again       []sql.Again
 				runs, tried []job.Run
 				live        []job.Launch
@@ -181,6 +182,9 @@ func (r *Recorder) finish(ctx context.Context) error {
 				if o.Group != "" {
 					unslotted = append(unslotted, o.Task.ID)
 				}
+				if o.Awaited && o.Task.Origin >= 0 {
+					turns = append(turns, o.Task.JobID)
+				}
 				switch {
 				case o.recorded:
 				case o.Again != 0:
@@ -198,7 +202,7 @@ func (r *Recorder) finish(ctx context.Context) error {
 			if err := tx.End(ended, runs); err != nil {
 				return err
 			}
-			woken, err = tx.Wake(jobs, unslotted, r.now())
+			woken, err = tx.Wake(jobs, turns, unslotted, r.now())
 			return err
 		},
 		Settle: func(tx *sql.Tx) error {

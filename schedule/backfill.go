@@ -58,19 +58,25 @@ func (f *Feeder) Run(ctx context.Context) error {
 }
 
 func (f *Feeder) feedAll(ctx context.Context) error {
-	running, err := f.DB.RunningBackfills(ctx, feedBatch)
-	if err != nil {
-		return err
-	}
 	planned := 0
 	var errs []error
-	for _, b := range running {
-		n := 0
-		err := f.DB.Tx(ctx, func(tx *sql.Tx) (err error) { n, err = feed(tx, &b, f.Session.Now()); return err })
-		if err != nil && !sql.IsUnknown(err) {
-			errs = append(errs, fmt.Errorf("backfill %d: %w", b.ID, err)) // one bad job does not hold up the others
+	for after := int64(0); ctx.Err() == nil; {
+		hungry, err := f.DB.HungryBackfills(ctx, after, feedBatch)
+		if err != nil {
+			errs = append(errs, err)
+			break
 		}
-		planned += n
+		for _, b := range hungry {
+			n := 0
+			err := f.DB.Tx(ctx, func(tx *sql.Tx) (err error) { n, err = feed(tx, &b, f.Session.Now()); return err })
+			if err != nil && !sql.IsUnknown(err) {
+				errs = append(errs, fmt.Errorf("backfill %d: %w", b.ID, err)) // one bad job does not hold up the others
+			}
+			planned, after = planned+n, b.ID
+		}
+		if len(hungry) < feedBatch {
+			break
+		}
 	}
 	if planned > 0 {
 		f.Soon()
@@ -131,14 +137,20 @@ func nextOf(tx *sql.Tx, j *sql.JobRow, b *job.Backfill, most int, now job.Micros
 	if err != nil {
 		return nil, err
 	}
+	next := func(after job.Micros) {
+		if b.NextDue = firstAfter(s, after); b.NextDue > b.To {
+			b.NextDue = 0
+		}
+	}
+	if b.NextDue != 0 {
+		next(b.NextDue - 1) // it may be no due time any more: the job or a calendar was edited
+	}
 	var tasks []job.Task
 	for looks := 0; b.NextDue != 0 && len(tasks) < most && looks < feedLooks; {
 		var dues []job.Micros
 		for b.NextDue != 0 && len(dues) < most-len(tasks) {
 			dues = append(dues, b.NextDue)
-			if b.NextDue = firstAfter(s, b.NextDue); b.NextDue > b.To {
-				b.NextDue = 0
-			}
+			next(b.NextDue)
 		}
 		looks += len(dues)
 		done := map[job.Micros]bool{}
@@ -269,6 +281,9 @@ func (e *Editor) CancelBackfill(ctx context.Context, id int64) (job.Backfill, er
 		}
 		b.State, b.NextDue, b.Updated = job.BackfillCancelled, 0, e.Session.Now()
 		if err := tx.Withdraw(idsWhere(live, func(t sql.TaskRow) bool { return t.State != job.Executing })); err != nil {
+			return err
+		}
+		if err := tx.DropWaits(idsWhere(live, func(t sql.TaskRow) bool { return t.State == job.Waiting })); err != nil {
 			return err
 		}
 		return tx.UpdateBackfill(&b)

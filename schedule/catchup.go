@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"time"
+
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -9,24 +11,35 @@ import (
 // replaced or its due times are taken away: if nobody planned for a while, as in an outage, those due times would never
 // have been, and leave no record. The caller holds the job's row.
 func catchUp(tx *sql.Tx, j *sql.JobRow, now job.Micros, s Session) error {
+	_, err := catchUpRows(tx, j, now, s)
+	return err
+}
+
+// catchUpRows is catchUp, and tells how many tasks it wrote.
+func catchUpRows(tx *sql.Tx, j *sql.JobRow, now job.Micros, s Session) (rows int, err error) {
 	if j.Paused || j.Held || j.Deleted {
-		return nil
+		return 0, nil
 	}
 	if j.Replan && j.NextDue != 0 {
-		return renewed(tx, j, now, s)
+		return 0, renewed(tx, j, now, s)
 	}
 	sched, err := compile(j)
 	if err != nil {
-		return nil // it has no due times that anybody knows
+		return 0, nil // it has no due times that anybody knows
 	}
+	late := j.Spec.MissedAfter()
 	for j.NextDue != 0 && j.NextDue <= now {
-		d := until(j, sched, j.NextDue, now, now, j.Spec.MissedAfter())
+		if rows >= planRows { // nobody waits for all of these: what is older becomes one record that counts them
+			late = min(late, time.Second)
+		}
+		d := until(j, sched, j.NextDue, now, now, late)
+		rows += len(d.tasks)
 		p := plans{cursors: []sql.Cursor{{JobID: j.ID, Version: j.Version, Seen: j.NextDue, Next: d.next, LastDue: d.last}}}
 		p.take(d, now, s)
 		if err := p.write(tx); err != nil {
-			return err
+			return rows, err
 		}
 		j.NextDue, j.LastDue = d.next, max(j.LastDue, d.last)
 	}
-	return nil
+	return rows, nil
 }

@@ -20,6 +20,7 @@ type Claimer struct {
 	Exclusion *lock.Exclusion
 	Session   Session
 	Prepared  *Prepared
+	Lookout   *Lookout
 	Executing interface {
 		Len() int
 		Free() int
@@ -76,6 +77,9 @@ func (c *Claimer) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(wait):
+			if wait == claimPeriod && c.nothing() {
+				continue
+			}
 		case <-c.wake:
 			others = urgent
 		case <-c.room:
@@ -89,6 +93,12 @@ func (c *Claimer) Run(ctx context.Context) error {
 			wait = 0 // there is more
 		}
 	}
+}
+
+// nothing tells whether there was no task to claim a moment ago.
+func (c *Claimer) nothing() bool {
+	g, ok := c.Lookout.seen()
+	return ok && (g.FirstIdle == 0 || g.FirstIdle > c.Session.Now().Add(c.LookAhead))
 }
 
 // claim takes one batch: tasks in preferred buckets that are due within the look-ahead, and tasks in any bucket

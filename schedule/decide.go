@@ -111,11 +111,17 @@ func overlap(t job.Task, s scene, now job.Micros) decision {
 		case o.ID == t.ID:
 		case o.State == job.Executing:
 			executing = append(executing, o)
-		case o.DueNow <= now && (o.Due < t.Due || o.Due == t.Due && o.ID < t.ID):
+		case o.DueNow <= now && before(o, t):
 			ahead = append(ahead, o)
 		}
 	}
 	yes := decision{task: t, verdict: begin}
+	if t.Origin < 0 && s.job.Spec.Overlap != job.OverlapAllow { // it neither takes a place nor loses it
+		if len(executing)+len(ahead) > 0 {
+			return waits(t, s, sql.WaitJob, now, "overlap")
+		}
+		return yes
+	}
 	switch spec := &s.job.Spec; spec.Overlap {
 	case job.OverlapAllow:
 		return yes
@@ -125,47 +131,69 @@ func overlap(t job.Task, s scene, now job.Micros) decision {
 		}
 		return waits(t, s, sql.WaitJob, now, "overlap: the queue is full")
 	case job.OverlapReplace:
-		if t.Origin < 0 || slices.ContainsFunc(executing, isBackfill) {
-			if len(executing) > 0 { // a backfill neither takes a place nor loses it
-				return waits(t, s, sql.WaitJob, now, "overlap")
+		for _, o := range s.others {
+			if (o.State == job.Executing || o.State == job.Waiting) && o.ID != t.ID && o.Origin >= 0 && byDue(o.Task, t) > 0 {
+				// t was delayed, or is a retry: it neither kills what is later nor keeps it waiting.
+				return refused(t, job.Superseded, now, "the due time %s took its place", o.Due)
 			}
-			return yes
 		}
 		d := yes
-		if len(executing) > 0 {
+		if len(executing) > 0 || slices.ContainsFunc(ahead, isBackfill) {
 			d = waits(t, s, sql.WaitJob, now, "overlap")
 		}
-		d.replaces, d.supersedes = executing, slices.DeleteFunc(ahead, isBackfill)
+		d.replaces, d.supersedes = slices.DeleteFunc(executing, isBackfill), slices.DeleteFunc(ahead, isBackfill)
 		return d
 	default: // skip
-		waiting := slices.DeleteFunc(ahead, func(o sql.TaskRow) bool { return o.State != job.Waiting || isBackfill(o) })
-		caughtUp := spec.Misfire.Policy == job.MisfireAll && now.Sub(t.Due) > spec.MissedAfter()
+		turn := slices.ContainsFunc(ahead, isBackfill)
+		waiting := slices.DeleteFunc(ahead, func(o sql.TaskRow) bool { return o.State != job.Waiting })
+		caughtUp := catchesUp(t, spec, now)
 		switch {
-		case len(executing) > 0 && (t.Attempt > 1 || isBackfill(sql.TaskRow{Task: t}) || caughtUp || !slices.ContainsFunc(executing, isNoBackfill)):
+		case len(executing) == 0 && turn:
+			return waits(t, s, sql.WaitJob, now, "overlap")
+		case len(executing) > 0 && (t.Attempt > 1 || caughtUp || !slices.ContainsFunc(executing, isNoBackfill)):
 			// A retry began before the other one did, and is not over. What is caught up goes one after the other.
 			// And a backfill and the schedule take turns: neither is to lose due times to the other.
 			return waits(t, s, sql.WaitJob, now, "overlap")
 		case len(executing) > 0:
 			return refused(t, job.Skipped, now, "overlap: the run due %s is still executing", executing[0].Due)
-		case len(waiting) > 0 && t.Attempt == 1 && t.Origin >= 0 && !caughtUp:
+		case len(waiting) > 0 && t.Attempt == 1 && !caughtUp:
 			return refused(t, job.Skipped, now, "overlap: the run due %s still waits for its start", waiting[0].Due)
 		}
 		return yes
 	}
 }
 
+// before tells whether a task that is due comes before another one of its job: the earlier due time, but between the
+// schedule and a backfill what is ready for longer. What waits is not: it will be woken when it is its turn.
+func before(o sql.TaskRow, t job.Task) bool {
+	if isBackfill(o) == (t.Origin < 0) {
+		return byDue(o.Task, t) < 0
+	}
+	return o.State != job.Waiting && (o.DueNow < t.DueNow || o.DueNow == t.DueNow && isNoBackfill(o))
+}
+
+// catchesUp tells whether a task is one of those that policy all starts late.
+func catchesUp(t job.Task, spec *job.Spec, now job.Micros) bool {
+	return spec.Misfire.Policy == job.MisfireAll && now.Sub(t.Due) > spec.MissedAfter()
+}
+
 func isBackfill(t sql.TaskRow) bool   { return t.Origin < 0 }
 func isNoBackfill(t sql.TaskRow) bool { return t.Origin >= 0 }
 
-// waits lets a task wait, unless as many of its job do so as may: then the due time is skipped, for the reason.
+// waits lets a task wait, unless as many of its job do so as may: then the due time is skipped, for the reason. What
+// backfills have waiting does not count: they bound themselves.
 func waits(t job.Task, s scene, kind sql.WaitKind, now job.Micros, reason string, args ...any) decision {
 	n := 0
 	for _, o := range s.others {
-		if o.State == job.Waiting && o.ID != t.ID {
+		if o.State == job.Waiting && o.ID != t.ID && o.Origin >= 0 {
 			n++
 		}
 	}
-	if most := s.job.Spec.QueueMax(); n >= most && t.Attempt == 1 && t.Origin >= 0 {
+	most := s.job.Spec.QueueMax()
+	if catchesUp(t, &s.job.Spec, now) {
+		most = max(most, s.job.Spec.CatchUp())
+	}
+	if n >= most && t.Attempt == 1 && t.Origin >= 0 {
 		return refused(t, job.Skipped, now, "%s; %d due times wait already", fmt.Sprintf(reason, args...), n)
 	}
 	d := decision{task: t, verdict: wait, wait: sql.Wait{

@@ -46,7 +46,7 @@ func until(j *sql.JobRow, s job.Schedule, cursor, now, horizon job.Micros, misfi
 			}
 			if ok {
 				d.missed = &job.Run{
-					JobID: j.ID, Due: from, Until: last, Count: s.Count((from - 1).Time(), last.Time()), Attempt: 1, Final: true, Ended: now,
+					JobID: j.ID, App: j.Spec.App, Due: from, Until: last, Count: s.Count((from - 1).Time(), last.Time()), Attempt: 1, Final: true, Ended: now,
 					Result: job.Result{Outcome: job.Missed, Reason: fmt.Sprintf("nobody could start it within %s", job.Duration(misfireAfter))},
 				}
 				d.last = last

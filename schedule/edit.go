@@ -58,12 +58,15 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (job.Jo
 		if err != nil {
 			return nil, err
 		}
-		d, err := outset(&j, paused, job.ActorOf(ctx).Who, now, calendars...)
+		d, err := outset(&j, paused, job.ActorOf(ctx).Who, now, now.Add(planHorizon), calendars...)
 		if err != nil {
 			return nil, err
 		}
 		if j.ID, err = tx.InsertJob(&j, text); err != nil {
 			return nil, err
+		}
+		if once := job.OnceOf(ctx); once != nil {
+			once.JobID = j.ID
 		}
 		if err := refer(tx, j.ID, &job.Spec{}, &spec); err != nil {
 			return nil, err
@@ -97,8 +100,9 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (job.Jo
 	return j, nil
 }
 
-// outset is how a new job begins: paused, held because its app or the cluster is, or with the due times returned.
-func outset(j *job.Job, paused bool, who string, now job.Micros, calendars ...*job.Calendar) (dueTimes, error) {
+// outset is how a new job begins: paused, held because its app or the cluster is, or with the due times returned, up to
+// the horizon.
+func outset(j *job.Job, paused bool, who string, now, horizon job.Micros, calendars ...*job.Calendar) (dueTimes, error) {
 	j.Paused, j.Held, j.PausedAt, j.NextDue, j.LastDue = paused, false, 0, 0, 0
 	if paused {
 		j.PausedAt, j.PausedBy = now, who
@@ -108,7 +112,7 @@ func outset(j *job.Job, paused bool, who string, now job.Micros, calendars ...*j
 	if err != nil {
 		return dueTimes{}, err
 	}
-	d := planned(&sql.JobRow{Job: *j}, s, now, now)
+	d := planned(&sql.JobRow{Job: *j}, s, now, now, horizon)
 	if covered(j.Covers, j.Spec.App, d.first(), now) {
 		j.Held, j.PausedAt = true, now
 		return dueTimes{}, nil
@@ -122,8 +126,8 @@ func jobLine(action job.Action, j *job.Job) *job.Entry {
 	return &job.Entry{Action: action, Kind: job.KindJob, Ref: j.ID, App: j.Spec.App, Name: j.Spec.Name}
 }
 
-// planned plans a job from after an instant, or from its overdue single instant.
-func planned(j *sql.JobRow, s job.Schedule, after, now job.Micros) dueTimes {
+// planned plans a job from after an instant, or from its overdue single instant, up to the horizon.
+func planned(j *sql.JobRow, s job.Schedule, after, now, horizon job.Micros) dueTimes {
 	if j.Spec.At != nil {
 		after = j.LastDue // an overdue one is due at once
 	}
@@ -131,12 +135,21 @@ func planned(j *sql.JobRow, s job.Schedule, after, now job.Micros) dueTimes {
 	if first == 0 {
 		return dueTimes{}
 	}
-	return until(j, s, first, now, now.Add(planHorizon), j.Spec.MissedAfter())
+	return until(j, s, first, now, horizon, j.Spec.MissedAfter())
 }
 
 // Update replaces the definition of a job that is at the given version.
 // Due times that have passed stay and run the new definition; later ones are planned anew.
 func (e *Editor) Update(ctx context.Context, id, version int64, spec job.Spec) (job.Job, error) {
+	return e.update(ctx, id, version, spec, job.Entry{Action: job.ActionUpdate})
+}
+
+// Rollback is Update with a definition that the job has had before, from an earlier version on.
+func (e *Editor) Rollback(ctx context.Context, id, version int64, spec job.Spec, earlier int64) (job.Job, error) {
+	return e.update(ctx, id, version, spec, job.Entry{Action: job.ActionRollback, Reason: fmt.Sprintf("to version %d", earlier)})
+}
+
+func (e *Editor) update(ctx context.Context, id, version int64, spec job.Spec, line job.Entry) (job.Job, error) {
 	now := e.Session.Now()
 	spec.Defaults(now.Time())
 	if err := spec.Validate(); err != nil {
@@ -144,42 +157,62 @@ func (e *Editor) Update(ctx context.Context, id, version int64, spec job.Spec) (
 	}
 	var calendars []*job.Calendar
 	name := func(tx *sql.Tx) (err error) { calendars, err = nameCalendars(tx, &spec); return err }
-	return e.edit(ctx, id, job.Entry{Action: job.ActionUpdate}, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
+	return e.edit(ctx, id, line, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
 		if j.Version != version {
 			return nil, job.ErrChanged
 		}
-		later := func(t sql.TaskRow) bool { return t.Origin == 0 && t.Due > now && t.State != job.Executing }
-		if err := tx.Withdraw(idsWhere(live, later)); err != nil {
-			return nil, err
-		}
-		if err := refer(tx, j.ID, &j.Spec, &spec); err != nil {
-			return nil, err
-		}
-		if err := move(tx, j, &spec, live, later); err != nil {
-			return nil, err
-		}
-		j.Spec, j.SpecErr, j.Error, j.NextDue = spec, nil, "", 0
-		if j.Paused {
-			j.PausedAt, j.NextDue = now, wakeUp(j) // what a resume treats as missed is counted by the new schedule, so from now on
-			return &plans{}, nil
-		}
-		j.Held, j.PausedAt = false, 0
-		s, err := spec.Compile(calendars...)
-		if err != nil {
-			return nil, err
-		}
-		if spec.At != nil && slices.ContainsFunc(live, func(t sql.TaskRow) bool {
-			return t.Origin == 0 && !later(t) && t.Due == job.MicrosOf(*spec.At)
-		}) {
-			return &plans{}, nil // it is there, overdue or executing
-		}
-		d := planned(j, s, max(now, j.LastDue), now)
-		if covered(j.Covers, spec.App, d.first(), now) {
-			j.Held, j.PausedAt = true, now
-			return &plans{}, nil
-		}
-		return e.replan(j, d, now), nil
+		return e.replace(tx, j, live, &spec, calendars, now, now.Add(planHorizon))
 	}, name)
+}
+
+// replace gives a job, which is locked with its live tasks, another definition, and plans it up to the horizon.
+func (e *Editor) replace(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, spec *job.Spec, calendars []*job.Calendar, now, horizon job.Micros) (*plans, error) {
+	later := func(t sql.TaskRow) bool { return t.Origin == 0 && t.Due > now && t.State != job.Executing }
+	if err := tx.Withdraw(idsWhere(live, later)); err != nil {
+		return nil, err
+	}
+	if err := refer(tx, j.ID, &j.Spec, spec); err != nil {
+		return nil, err
+	}
+	if err := move(tx, j, spec, live, later); err != nil {
+		return nil, err
+	}
+	if err := reconsider(tx, &j.Spec, spec, live, later, now); err != nil {
+		return nil, err
+	}
+	j.Spec, j.SpecErr, j.Error, j.NextDue = *spec, nil, "", 0
+	if j.Paused {
+		j.PausedAt, j.NextDue = now, wakeUp(j) // what a resume treats as missed is counted by the new schedule, so from now on
+		return &plans{}, nil
+	}
+	j.Held, j.PausedAt = false, 0
+	s, err := spec.Compile(calendars...)
+	if err != nil {
+		return nil, err
+	}
+	if spec.At != nil && slices.ContainsFunc(live, func(t sql.TaskRow) bool {
+		return t.Origin == 0 && !later(t) && t.Due == job.MicrosOf(*spec.At)
+	}) {
+		return &plans{}, nil // it is there, overdue or executing
+	}
+	d := planned(j, s, max(now, j.LastDue), now, horizon)
+	if covered(j.Covers, spec.App, d.first(), now) {
+		j.Held, j.PausedAt = true, now
+		return &plans{}, nil
+	}
+	return e.replan(j, d, now), nil
+}
+
+// reconsider has what waits of a job looked at once more, under its new definition: nobody would wake what waits for
+// something that does not matter any more. In another group nothing that has not begun holds a slot.
+func reconsider(tx *sql.Tx, from, to *job.Spec, live []sql.TaskRow, withdrawn func(sql.TaskRow) bool, now job.Micros) error {
+	stay := slices.DeleteFunc(slices.Clone(live), func(t sql.TaskRow) bool { return t.State == job.Executing || withdrawn(t) })
+	if from.Group != to.Group {
+		if err := tx.FreeSlots(idsWhere(stay, func(sql.TaskRow) bool { return true })); err != nil {
+			return err
+		}
+	}
+	return tx.Reconsider(stay, now)
 }
 
 func (e *Editor) replan(j *sql.JobRow, d dueTimes, now job.Micros) *plans {
@@ -193,26 +226,31 @@ func (e *Editor) replan(j *sql.JobRow, d dueTimes, now job.Micros) *plans {
 func (e *Editor) Delete(ctx context.Context, id int64) error {
 	now := e.Session.Now()
 	_, err := e.edit(ctx, id, job.Entry{Action: job.ActionDelete}, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
-		var st stopping
-		for _, t := range live {
-			switch {
-			case t.State == job.Executing:
-			case t.Due > now:
-				st.ahead = append(st.ahead, t.ID)
-			default:
-				st.skip(j, t, "job was deleted", e.Session, now)
-			}
-		}
-		if err := st.write(tx); err != nil {
-			return nil, err
-		}
-		if err := refer(tx, j.ID, &j.Spec, &job.Spec{}); err != nil {
-			return nil, err
-		}
-		j.Deleted, j.NextDue, j.Held = true, 0, false
-		return &plans{}, nil
+		return &plans{}, e.remove(tx, j, live, now)
 	})
 	return err
+}
+
+// remove ends a job, which is locked with its live tasks.
+func (e *Editor) remove(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, now job.Micros) error {
+	var st stopping
+	for _, t := range live {
+		switch {
+		case t.State == job.Executing:
+		case t.Due > now:
+			st.ahead = append(st.ahead, t.ID)
+		default:
+			st.skip(j, t, "job was deleted", e.Session, now)
+		}
+	}
+	if err := st.write(tx); err != nil {
+		return err
+	}
+	if err := refer(tx, j.ID, &j.Spec, &job.Spec{}); err != nil {
+		return err
+	}
+	j.Deleted, j.NextDue, j.Held = true, 0, false
+	return nil
 }
 
 // edit changes one job under its row's lock. fn gets the job, with the pauses that cover it, and its live tasks, all
@@ -242,6 +280,12 @@ func (e *Editor) edit(ctx context.Context, id int64, line job.Entry, fn func(*sq
 		}
 		if j = rows[id]; j == nil || j.Deleted {
 			return nil, fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
+		}
+		if at := job.VersionOf(ctx); at != 0 && j.Version != at {
+			return nil, job.ErrChanged
+		}
+		if once := job.OnceOf(ctx); once != nil {
+			once.JobID = id
 		}
 		j.Covers = inForce(pauses)
 		if err := tx.LearnCalendars(j); err != nil {
@@ -319,12 +363,6 @@ func (e *Editor) passed(ctx context.Context, window job.Micros) error {
 	case <-time.After(wait):
 		return nil
 	}
-}
-
-// change runs fn in a transaction until it is known to be applied or refused; settled tells, by locking reads,
-// whether one whose commit is unknown was applied.
-func (e *Editor) change(ctx context.Context, fn func(*sql.Tx) error, settled func(*sql.Tx) (bool, error)) error {
-	return e.DB.TxSettled(ctx, fn, settled)
 }
 
 // Kill asks for an executing attempt to be killed, on whichever node it is. It is killed within a second or so, and

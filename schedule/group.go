@@ -83,6 +83,9 @@ func refer(tx *sql.Tx, id int64, from, to *job.Spec) error {
 	if err := referToCalendars(tx, id, from, to); err != nil {
 		return err
 	}
+	if err := referToSecrets(tx, id, from, to); err != nil {
+		return err
+	}
 	if from.Group != to.Group {
 		if err := groupExists(tx, to.Group); err != nil {
 			return err

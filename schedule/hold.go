@@ -20,11 +20,16 @@ import (
 // holdJobs takes the due times from covered jobs, whose rows the transaction has locked. It tells whether some are left for
 // the next look, because there is too much to write at once.
 func holdJobs(tx *sql.Tx, jobs []*sql.JobRow, s Session, now job.Micros) (more bool, err error) {
-	ids := make([]int64, len(jobs))
+	ids, written := make([]int64, 0, len(jobs)), 0
 	for i, j := range jobs {
-		ids[i] = j.ID
-		if err := catchUp(tx, j, now, s); err != nil {
+		n, err := catchUpRows(tx, j, now, s)
+		if err != nil {
 			return false, err
+		}
+		ids = append(ids, j.ID)
+		if written += n; written >= planRows && i+1 < len(jobs) {
+			jobs, more = jobs[:i+1], true
+			break
 		}
 	}
 	live, err := tx.LiveTasksOf(ids, planRows)

@@ -644,7 +644,8 @@ func (w *world) settle() {
 	}
 	for range 20 { // backfills come to their end
 		w.rest(20)
-		if running, err := w.db.RunningBackfills(w.Context(), 1); err == nil && len(running) == 0 {
+		var running int
+		if err := w.db.Raw().QueryRow("SELECT COUNT(*) FROM backfill WHERE state = 0").Scan(&running); err == nil && running == 0 {
 			break
 		}
 	}

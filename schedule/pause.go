@@ -150,7 +150,7 @@ func (st *stopping) skip(j *sql.JobRow, t sql.TaskRow, reason string, s Session,
 		t.Launch = s.Mint()
 	}
 	run := unstarted(t.Task, job.Skipped, reason, now)
-	run.Node = s.Node()
+	run.Node, run.App = s.Node(), j.Spec.App
 	st.begun, st.runs = append(st.begun, t.ID), append(st.runs, run)
 	if t.State == job.Waiting {
 		st.waiting = append(st.waiting, t.ID)

@@ -20,8 +20,9 @@ import (
 // A place never changes, and neither do the labels of a session, so that what is known stays true; what is not known yet
 // is not taken. A nil Places takes everything.
 type Places struct {
-	DB     *sql.DB
-	Labels map[string]string // of this node, those of its handlers included
+	DB      *sql.DB
+	Lookout *Lookout
+	Labels  map[string]string // of this node, those of its handlers included
 	// Members are the labels of the sessions that take work, in the order of their ids, as of the last look: which of
 	// them is this one (-1 for none), and a number that changes with them, zero before the first look.
 	Members func() (labels []map[string]string, index int, seen int64)
@@ -71,11 +72,22 @@ func (p *Places) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(wait):
 		}
-		wait = placesPeriod
+		if wait = placesPeriod; p.knowsAll() {
+			continue
+		}
 		if err := p.refresh(ctx); err != nil && ctx.Err() == nil {
 			p.Log.Warn("read places", "error", err)
 		}
 	}
+}
+
+// knowsAll tells whether there was no newer place a moment ago. That of a transaction which was under way then has been
+// read by the time at which it matters: a claim that meets an unknown place reads it.
+func (p *Places) knowsAll() bool {
+	g, ok := p.Lookout.seen()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return ok && p.byID != nil && g.LastPlace <= p.newest
 }
 
 func (p *Places) refresh(ctx context.Context) error {

@@ -18,6 +18,7 @@ import (
 type Planner struct {
 	DB      *sql.DB
 	Session Session
+	Lookout *Lookout
 	Soon    func() // called when a task was planned that is within the look-ahead of claims
 	Log     *slog.Logger
 
@@ -46,7 +47,9 @@ func (p *Planner) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(wait):
 		}
-		wait = planPeriod
+		if wait = planPeriod; p.nothing() {
+			continue
+		}
 		n, err := p.plan(ctx, p.Session.Now())
 		switch {
 		case err != nil && ctx.Err() == nil:
@@ -55,6 +58,12 @@ func (p *Planner) Run(ctx context.Context) error {
 			wait = 0 // there is more
 		}
 	}
+}
+
+// nothing tells whether there was nothing to plan a moment ago.
+func (p *Planner) nothing() bool {
+	g, ok := p.Lookout.seen()
+	return ok && !p.more && !p.paused && !g.Pauses && !g.Held && (g.FirstCursor == 0 || g.FirstCursor > p.Session.Now().Add(planWindow))
 }
 
 // plan takes one batch of jobs whose cursor is near.

@@ -225,15 +225,7 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micr
 	if err != nil {
 		return nil, err
 	}
-	latest := now // of what may be executing: later than now, if MySQL's clock was put back
-	var ordered []int64
-	for _, j := range jobs {
-		latest = max(latest, j.LastDue)
-		if j.SpecErr == nil && j.Spec.Orders() {
-			ordered = append(ordered, j.ID)
-		}
-	}
-	others, err := tx.Siblings(jobIDs, ordered, latest.Add(maxLead+time.Second))
+	others, err := siblings(tx, tasks, jobs, jobIDs, now)
 	if err != nil {
 		return nil, err
 	}
@@ -268,13 +260,43 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micr
 		if d.slot != 0 {
 			holders[d.slot] = append(holders[d.slot], t.ID)
 		}
-		if j := jobs[t.JobID]; j != nil && j.SpecErr == nil {
-			d.awaited = j.Spec.Awaited(t.Origin)
+		if j := jobs[t.JobID]; j != nil {
+			d.run.App = j.Spec.App
+			d.awaited = j.SpecErr == nil && j.Spec.Awaited(t.Origin)
 		}
 		others[t.JobID] = then(others[t.JobID], d, r)
 		out[i] = d
 	}
 	return out, nil
+}
+
+// siblings reads the tasks of jobs beside which others are decided: those that execute, and of jobs for which it matters
+// also those that are due and have not begun.
+func siblings(tx *sql.Tx, tasks []job.Task, jobs map[int64]*sql.JobRow, jobIDs []int64, now job.Micros) (map[int64][]sql.TaskRow, error) {
+	latest := now // of what may be executing: later than now, if MySQL's clock was put back
+	matters := map[int64]bool{}
+	for id, j := range jobs {
+		latest = max(latest, j.LastDue)
+		matters[id] = j.SpecErr == nil && j.Spec.Orders()
+	}
+	for _, t := range tasks {
+		matters[t.JobID] = matters[t.JobID] || t.Origin < 0
+	}
+	ordered := slices.DeleteFunc(slices.Clone(jobIDs), func(id int64) bool { return !matters[id] })
+	before := latest.Add(maxLead + time.Second)
+	others, err := tx.Siblings(jobIDs, ordered, before)
+	if err != nil {
+		return nil, err
+	}
+	var turns []int64 // jobs whose schedule waits for a backfill
+	for id, rows := range others {
+		if !matters[id] && slices.ContainsFunc(rows, isBackfill) {
+			turns = append(turns, id)
+		}
+	}
+	more, err := tx.Siblings(turns, turns, before)
+	maps.Copy(others, more)
+	return others, err
 }
 
 // lockGroups locks the groups of jobs and reads who holds their slots.
@@ -336,6 +358,7 @@ func then(others []sql.TaskRow, d decision, row sql.TaskRow) []sql.TaskRow {
 func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros) (woken int, err error) {
 	var (
 		begun, refused, unslotted []int64
+		unwaiting                 []int64
 		runs                      []job.Run
 		started                   []sql.Mark
 		slots                     []sql.Slot
@@ -366,7 +389,7 @@ func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros) (woken i
 		default:
 			continue
 		}
-		if d.verdict != begin && d.holds {
+		if d.verdict == wait || d.verdict != begin && d.holds { // what waits may hold one of a group that it was in before
 			unslotted = append(unslotted, d.task.ID)
 		}
 		if d.verdict != wait {
@@ -380,6 +403,10 @@ func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros) (woken i
 			run := unstarted(t, job.Superseded, fmt.Sprintf("the due time %s took its place", d.task.Due), now)
 			run.Node = s.Session.Node()
 			refused, runs, unslotted = append(refused, o.ID), append(runs, run), append(unslotted, o.ID)
+			started = append(started, markOf(t))
+			if o.State == job.Waiting {
+				unwaiting = append(unwaiting, o.ID)
+			}
 		}
 		if err := tx.Replace(d.replaces); err != nil {
 			return 0, err
@@ -397,11 +424,14 @@ func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros) (woken i
 	if err := tx.End(refused, runs); err != nil {
 		return 0, err
 	}
+	if err := tx.DropWaits(unwaiting); err != nil {
+		return 0, err
+	}
 	if err := tx.Wait(job.Prepare, waiting); err != nil {
 		return 0, err
 	}
 	maps.DeleteFunc(ended, func(_ int64, awaited bool) bool { return !awaited })
-	return tx.Wake(slices.Sorted(maps.Keys(ended)), unslotted, now)
+	return tx.Wake(slices.Sorted(maps.Keys(ended)), nil, unslotted, now)
 }
 
 // markOf says what a start or an end means for last_due: nothing, when somebody asked for the run by hand.

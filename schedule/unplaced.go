@@ -148,6 +148,13 @@ func (s *Sweeper) park(tx *sql.Tx, jobs map[int64]*sql.JobRow, tasks []sql.TaskR
 			})
 		}
 	}
+	parked := make([]int64, len(waits))
+	for i, w := range waits {
+		parked[i] = w.TaskID
+	}
+	if err := tx.FreeSlots(parked); err != nil { // one that was woken with a slot, of which it makes no use
+		return 0, err
+	}
 	return idle, tx.Wait(job.Idle, waits)
 }
 
@@ -178,7 +185,7 @@ func (s *Sweeper) missed(tx *sql.Tx, jobs map[int64]*sql.JobRow, tasks []sql.Tas
 		return 0, err
 	}
 	slices.Sort(jobIDs)
-	return tx.Wake(slices.Compact(jobIDs), nil, now) // what waited behind them
+	return tx.Wake(slices.Compact(jobIDs), nil, nil, now) // what waited behind them
 }
 
 // noNode says why no node took the tasks of a place.

@@ -18,12 +18,14 @@ import (
 type Sweeper struct {
 	DB       *sql.DB
 	Session  Session
+	Lookout  *Lookout
 	Places   *Places // which nodes take which tasks; nil: all take all
 	Woken    func()  // called when tasks that waited became idle
 	Backfill func()  // called when there is a backfill to feed
 	Log      *slog.Logger
 
 	rounds int
+	looked int64 // the last job that was found stuck, those before it were; 0: from the beginning
 }
 
 const (
@@ -48,7 +50,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 			continue
 		}
 		now := s.Session.Now()
-		if err := errors.Join(s.sweep(ctx, now), s.unplaced(ctx, now)); err != nil && ctx.Err() == nil {
+		if err := errors.Join(s.sweep(ctx, now), s.unplacedIfAny(ctx, now)); err != nil && ctx.Err() == nil {
 			s.Log.Warn("sweep", "error", err)
 		}
 	}
@@ -57,17 +59,28 @@ func (s *Sweeper) Run(ctx context.Context) error {
 // sweep takes one look. What it reads without locks is looked at again under them.
 func (s *Sweeper) sweep(ctx context.Context, now job.Micros) error {
 	s.rounds++
-	waiting, backfill, err := s.DB.AnyWork(ctx)
-	if err != nil {
-		return err
+	g, ok := s.Lookout.seen()
+	if !ok {
+		var err error
+		if g, err = s.DB.Glance(ctx); err != nil {
+			return err
+		}
 	}
-	if backfill {
+	if g.Backfill {
 		s.Backfill()
 	}
-	if !waiting && s.rounds%tidyEvery != 0 {
+	if !g.Waiting && s.rounds%tidyEvery != 0 {
 		return nil
 	}
 	return errors.Join(s.expire(ctx, now), s.wakeJobs(ctx, now), s.wakeGroups(ctx, now), s.tidy(ctx, now))
+}
+
+// unplacedIfAny looks for tasks that no node takes, unless nothing waits and nothing is late.
+func (s *Sweeper) unplacedIfAny(ctx context.Context, now job.Micros) error {
+	if g, ok := s.Lookout.seen(); ok && !g.Waiting && (g.FirstIdle == 0 || g.FirstIdle > now.Add(-patience)) {
+		return nil
+	}
+	return s.unplaced(ctx, now)
 }
 
 func (s *Sweeper) tidy(ctx context.Context, now job.Micros) error {
@@ -83,8 +96,23 @@ func (s *Sweeper) expire(ctx context.Context, now job.Micros) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
+	return s.expireHalves(ctx, found, now)
+}
+
+// expireHalves ends expired tasks in one transaction. If MySQL refuses it, halves of it find out which row is to blame;
+// that one stays as it is.
+func (s *Sweeper) expireHalves(ctx context.Context, found []sql.ExpiredWait, now job.Micros) error {
+	err := s.expireBatch(ctx, found, now)
+	if !sql.BlamesRows(err) || len(found) == 1 {
+		return err
+	}
+	half := len(found) / 2
+	return errors.Join(s.expireHalves(ctx, found[:half], now), s.expireHalves(ctx, found[half:], now))
+}
+
+func (s *Sweeper) expireBatch(ctx context.Context, found []sql.ExpiredWait, now job.Micros) error {
 	woken := 0
-	err = s.DB.Tx(ctx, func(tx *sql.Tx) error {
+	err := s.DB.Tx(ctx, func(tx *sql.Tx) error {
 		jobs, err := tx.LockJobs(jobsOf(found))
 		if err != nil {
 			return err
@@ -99,6 +127,7 @@ func (s *Sweeper) expire(ctx context.Context, now job.Micros) error {
 		}
 		var ended, anew []int64
 		var runs []job.Run
+		var marks []sql.Mark
 		for _, id := range ids {
 			r, ok := rows[id]
 			if !ok || r.State != job.Waiting {
@@ -113,7 +142,10 @@ func (s *Sweeper) expire(ctx context.Context, now job.Micros) error {
 			r.Launch = s.Session.Mint()
 			run := unstarted(r.Task, job.Missed, "waited until its start deadline", now)
 			run.Node = s.Session.Node()
-			ended, runs = append(ended, id), append(runs, run)
+			ended, runs, marks = append(ended, id), append(runs, run), append(marks, markOf(r.Task))
+		}
+		if err := tx.MarkStarted(marks); err != nil {
+			return err
 		}
 		if err := tx.End(ended, runs); err != nil {
 			return err
@@ -124,7 +156,7 @@ func (s *Sweeper) expire(ctx context.Context, now job.Micros) error {
 		if err := tx.WakeTasks(anew, now); err != nil {
 			return err
 		}
-		woken, err = tx.Wake(jobsOf(found), nil, now)
+		woken, err = tx.Wake(jobsOf(found), nil, nil, now)
 		woken += len(anew)
 		return err
 	})
@@ -145,16 +177,19 @@ func jobsOf(found []sql.ExpiredWait) []int64 {
 
 // wakeJobs wakes tasks that wait for runs of their job although none executes.
 func (s *Sweeper) wakeJobs(ctx context.Context, now job.Micros) error {
-	found, err := s.DB.StuckJobs(ctx, sweepBatch)
-	if err != nil || len(found) == 0 {
+	found, err := s.DB.StuckJobs(ctx, s.looked, sweepBatch)
+	if err != nil {
 		return err
 	}
-	slices.Sort(found)
+	s.looked = 0 // what is found may rightly wait: it does not keep others from being found
+	if len(found) == sweepBatch {
+		s.looked = found[len(found)-1]
+	}
 	return s.wake(ctx, func(tx *sql.Tx) (int, error) {
 		if _, err := tx.LockJobs(found); err != nil {
 			return 0, err
 		}
-		return tx.WakeJobs(found, now)
+		return tx.WakeJobs(found, nil, now)
 	})
 }
 

@@ -56,6 +56,9 @@ func TestCordon(t *testing.T) {
 		t.Errorf("gave back %d times, want at each look; it told that it has obeyed", gaveBack)
 	}
 	for i, want := range []bool{true, false} {
+		if s.ObeysCordon() == want {
+			t.Errorf("obeyed, time %d: it says that it obeys: %t, want %t", i+1, want, !want)
+		}
 		if s.ObeyCordon(); told() != want {
 			t.Errorf("obeyed, time %d: told %t, want %t", i+1, !want, want)
 		}
@@ -76,7 +79,7 @@ func TestCordon(t *testing.T) {
 	}
 
 	f.cordon("one", 99) // taken back and said again between two looks
-	if look(); told() {
+	if look(); told() || s.ObeysCordon() {
 		t.Error("told that it has obeyed before it has")
 	}
 	if s.ObeyCordon(); !told() {

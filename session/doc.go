@@ -14,7 +14,7 @@
 // machine is suspended. While it is stale nothing new is started; when it is lost every command is killed, well
 // before a peer may believe the session dead and start its work elsewhere:
 //
-//	(Kill + Grace + kill latency) × 1.01 < Expiry
+//	(Kill + Grace + kill latency) × 1.01 < Expiry, and so for End, when the guard kills a node that still does something
 //
 // [Watchdog] keeps this rule apart from [Heartbeat], so that a connection that hangs cannot keep it from
 // looking.

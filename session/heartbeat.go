@@ -15,7 +15,8 @@ type Heartbeat struct {
 	Session *Session
 	Pulse   *sql.Pulse
 	Load    func() (prepared, executing int)
-	Stepped func() // called after each reading of the clock, which may have moved
+	Stepped func()                   // called after each reading of the clock, which may have moved
+	Renewed func(sent time.Duration) // called when the lease counts from a later instant of CLOCK_BOOTTIME; nil: nobody asks
 	Log     *slog.Logger
 }
 
@@ -55,6 +56,9 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 	}
 	// Only now: after a suspension a fresh lease must not stand beside a clock that was not read since.
 	s.lease.renew(sent)
+	if h.Renewed != nil {
+		h.Renewed(sent)
+	}
 	if buckets >= 1 && buckets <= sql.MaxBuckets {
 		s.buckets.Store(int64(buckets))
 	}

@@ -89,6 +89,9 @@ func (o *Orphans) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.Task
 			case t.State == job.Executing:
 				run := o.lostRun(t, now)
 				run.Output = written[t.Launch.N]
+				if j := jobs[t.JobID]; j != nil {
+					run.App = j.Spec.App
+				}
 				if rerun(jobs[t.JobID], t.Attempt) {
 					run.Final = false
 					again, tried = append(again, sql.Again{ID: id, DueNow: now}), append(tried, run)
@@ -160,17 +163,17 @@ func groupsOf(jobs map[int64]*sql.JobRow) []string {
 
 // wakeBehind wakes who waited for runs that are lost.
 func wakeBehind(tx *sql.Tx, lost []job.Run, tasks []int64, jobs map[int64]*sql.JobRow, now job.Micros) (int, error) {
-	var awaited, unslotted []int64
+	var awaited, turns []int64
 	for _, run := range lost {
 		if j := jobs[run.JobID]; j != nil && j.SpecErr == nil && j.Spec.Awaited(run.Origin) {
 			awaited = append(awaited, run.JobID)
+			if run.Origin >= 0 {
+				turns = append(turns, run.JobID)
+			}
 		}
 	}
-	if len(groupsOf(jobs)) > 0 {
-		unslotted = tasks
-	}
 	slices.Sort(awaited)
-	return tx.Wake(slices.Compact(awaited), unslotted, now)
+	return tx.Wake(slices.Compact(awaited), turns, tasks, now)
 }
 
 // executingJobs lists, in order, the jobs whose definition says what becomes of a lost run.

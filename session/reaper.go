@@ -31,6 +31,7 @@ type Reaper struct {
 	Cordoned func()
 	Log      *slog.Logger
 
+	calm  int // so many looks need not be close
 	seen  map[uuid.UUID]sighting
 	nodes map[uuid.UUID]string // names of sessions seen at some time, for the runs they lost
 }
@@ -57,6 +58,9 @@ func (r *Reaper) Run(ctx context.Context) error {
 		if err := r.reap(ctx, boottime()); err != nil && ctx.Err() == nil {
 			r.Log.Warn("reaper", "error", err)
 		}
+		if r.calm > 0 {
+			wait *= 2
+		}
 	}
 }
 
@@ -65,6 +69,42 @@ func (r *Reaper) reap(ctx context.Context, mono time.Duration) error {
 	if !r.Session.Fresh() {
 		return nil // who cannot be sure of its own life buries nobody
 	}
+	if r.calm > 0 {
+		rows, err := r.DB.Sessions(ctx)
+		if err != nil {
+			return err
+		}
+		if r.same(rows, mono) {
+			r.calm--
+			r.remember(rows, mono)
+			r.publish(rows)
+			return nil
+		}
+	}
+	r.calm = 0 // until all of this look is done
+	if err := r.lookClosely(ctx, mono); err != nil {
+		return err
+	}
+	r.calm = calmLooks
+	return nil
+}
+
+// calmLooks is after how many looks at which nobody came or went those are looked for whose session is gone and who own
+// tasks still: whoever buries a session frees them at once, unless it dies.
+const calmLooks = 8
+
+// same tells whether the sessions are those of the last look, and all of them live.
+func (r *Reaper) same(rows []sql.SessionRow, mono time.Duration) bool {
+	for _, row := range rows {
+		if _, known := r.seen[row.ID]; !known || r.expired(row, mono) {
+			return false
+		}
+	}
+	return len(rows) == len(r.seen)
+}
+
+// lookClosely buries who is dead and frees what the dead owned.
+func (r *Reaper) lookClosely(ctx context.Context, mono time.Duration) error {
 	// Owners first, sessions second. A session's row is committed before it owns anything and its id never
 	// comes back, so an owner without a row is dead for good. The other way round, a session that registered
 	// between the two readings would look dead.

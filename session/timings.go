@@ -24,7 +24,8 @@ type Timings struct {
 	Scan   time.Duration // between looks for dead sessions
 	Stale  time.Duration // nothing is started under a lease older than this
 	Kill   time.Duration // commands get SIGTERM when the lease is this old,
-	Grace  time.Duration // and SIGKILL this much later
+	Grace  time.Duration // and SIGKILL this much later;
+	End    time.Duration // when it is this old, a node that may still do something is killed itself
 	SQL    sql.Timeouts
 }
 
@@ -40,6 +41,7 @@ func NewTimings(expiry time.Duration) (Timings, error) {
 		Stale:  expiry * 4 / 10,
 		Kill:   expiry * 6 / 10,
 		Grace:  expiry / 10,
+		End:    expiry * 75 / 100,
 		SQL: sql.Timeouts{
 			Dial:     max(time.Second, expiry/10),
 			Read:     max(1500*time.Millisecond, expiry*15/100),
@@ -51,7 +53,7 @@ func NewTimings(expiry time.Duration) (Timings, error) {
 }
 
 func (t Timings) check() error {
-	dead := (t.Kill + t.Grace + killLatency) * 101 / 100
+	dead := (max(t.Kill+t.Grace, t.End) + killLatency) * 101 / 100
 	switch {
 	case dead >= t.Expiry:
 		return fmt.Errorf("commands would be dead after %s, not before the session expires after %s", dead, t.Expiry)

@@ -15,18 +15,26 @@ import (
 // InsertAudit writes a line of the audit and returns its id. Its transaction is that of the change: either both stand
 // or none does.
 func (tx *Tx) InsertAudit(e *job.Entry) (int64, error) {
+	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO audit ("+auditInserted+") VALUES "+values(1, auditValues), auditArgs(e)...)
+	if err != nil {
+		return 0, fmt.Errorf("insert audit: %w", err)
+	}
+	return r.LastInsertId()
+}
+
+const (
+	auditInserted = "at, who, origin, action, kind, ref, app, name, reason, was, became"
+	auditValues   = 11
+)
+
+func auditArgs(e *job.Entry) []any {
 	null := func(s string) any {
 		if s == "" {
 			return nil
 		}
 		return s
 	}
-	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO audit (at, who, origin, action, kind, ref, app, name, reason, was, became) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		int64(e.At), cut(e.Who, 128), cut(e.Origin, 64), e.Action, e.Kind, e.Ref, e.App, e.Name, cut(e.Reason, 512), null(e.Was), null(e.Became))
-	if err != nil {
-		return 0, fmt.Errorf("insert audit: %w", err)
-	}
-	return r.LastInsertId()
+	return []any{int64(e.At), cut(e.Who, 128), cut(e.Origin, 64), e.Action, e.Kind, e.Ref, e.App, e.Name, cut(e.Reason, 512), null(e.Was), null(e.Became)}
 }
 
 // Audited tells whether a line stands, waiting for whoever is writing it: it is how a change whose commit is unknown is
@@ -54,6 +62,7 @@ type AuditFilter struct {
 	Kind  job.Kind
 	JobID int64
 	App   string
+	Apps  []string // only in these, nil: in all, and of what belongs to none
 	Who   string
 	From  job.Micros // at or after
 	To    job.Micros // before
@@ -76,6 +85,7 @@ func (db *DB) Audit(ctx context.Context, f AuditFilter) ([]job.Entry, error) {
 	if f.App != "" {
 		add("app = ?", f.App)
 	}
+	restrict(&where, &args, "app", f.Apps)
 	if f.Who != "" {
 		add("who = ?", f.Who)
 	}

@@ -90,9 +90,11 @@ func (tx *Tx) Succeeded(jobID int64, dues []job.Micros) (map[job.Micros]bool, er
 	return out, err
 }
 
-// RunningBackfills lists backfills that are neither done nor cancelled, and their jobs.
-func (db *DB) RunningBackfills(ctx context.Context, limit int) ([]job.Backfill, error) {
-	return db.backfills(ctx, "b.state = 0 ORDER BY b.id LIMIT ?", limit)
+// HungryBackfills lists, in order, backfills with an id after the given one that are neither done nor cancelled, and have
+// fewer live tasks than they may have, or none left to come. It takes no lock.
+func (db *DB) HungryBackfills(ctx context.Context, after int64, limit int) ([]job.Backfill, error) {
+	const live = "(SELECT COUNT(*) FROM task t FORCE INDEX (due) WHERE t.job_id = b.job_id AND t.due BETWEEN b.first AND b.last AND t.origin = -b.id)"
+	return db.backfills(ctx, "b.state = 0 AND b.id > ? AND IF(b.next_due IS NULL, "+live+" = 0, "+live+" < b.parallel) ORDER BY b.id LIMIT ?", after, limit)
 }
 
 // Backfill returns one backfill, or ErrNotFound.
@@ -107,10 +109,14 @@ func (db *DB) Backfill(ctx context.Context, id int64) (job.Backfill, error) {
 	return out[0], nil
 }
 
-// Backfills lists backfills, of one job if it is not zero, the latest first, those with an id before the given one if
-// that is not zero.
-func (db *DB) Backfills(ctx context.Context, jobID, before int64, limit int) ([]job.Backfill, error) {
+// Backfills lists backfills, of one job if it is not zero, of some apps or, with nil, of all, the latest first, those
+// with an id before the given one if that is not zero.
+func (db *DB) Backfills(ctx context.Context, jobID, before int64, apps []string, limit int) ([]job.Backfill, error) {
 	where, args := "1 = 1", []any{}
+	if apps != nil {
+		cond, values := ofApps("j.app", apps)
+		where, args = "(SELECT "+cond+" FROM job j WHERE j.id = b.job_id)", values
+	}
 	if jobID != 0 {
 		where, args = where+" AND b.job_id = ?", append(args, jobID)
 	}
@@ -142,11 +148,4 @@ func (db *DB) BackfillOutcomes(ctx context.Context, b *job.Backfill) (map[job.Ou
 	}, "SELECT outcome, COUNT(*) FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due BETWEEN ? AND ? AND origin = ? AND final = 1 GROUP BY outcome",
 		b.JobID, int64(b.From), int64(b.To), b.Origin())
 	return out, err
-}
-
-// AnyWork tells, in one statement, whether any task waits and whether any backfill runs.
-func (db *DB) AnyWork(ctx context.Context) (waiting, backfill bool, err error) {
-	err = db.query(ctx, "look for waiting tasks and backfills", func(rows *stdsql.Rows) error { return rows.Scan(&waiting, &backfill) },
-		"SELECT EXISTS (SELECT 1 FROM waiting), EXISTS (SELECT 1 FROM backfill WHERE state = 0)")
-	return waiting, backfill, err
 }

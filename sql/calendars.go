@@ -344,7 +344,7 @@ func (tx *Tx) Replan(name string, now job.Micros) (n int64, err error) {
 	}
 	for part := range slices.Chunk(ids, replanBatch) {
 		list, args := in([]any{int64(now), int64(now)}, part)
-		m, err := tx.exec("replan jobs", "UPDATE job FORCE INDEX (PRIMARY) SET replan = 1, error = '', next_due = LEAST(COALESCE(next_due, ?), ?)"+
+		m, err := tx.exec("replan jobs", "UPDATE job FORCE INDEX (PRIMARY) SET replan = 1, finished = 0, error = '', next_due = LEAST(COALESCE(next_due, ?), ?)"+
 			" WHERE id IN "+list+" AND living = 1 AND paused = 0 AND held = 0 ORDER BY id", args...)
 		if err != nil {
 			return 0, err

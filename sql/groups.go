@@ -4,6 +4,7 @@ import (
 	"context"
 	stdsql "database/sql"
 	"fmt"
+	"slices"
 
 	"go-crontab/job"
 )
@@ -24,13 +25,14 @@ func scanGroup(rows *stdsql.Rows) (Group, error) {
 	return g, err
 }
 
-func (tx *Tx) lockGroups(cond string, args ...any) ([]Group, error) {
+// lockGroups locks the groups that an index finds, and no others: a small table would be scanned.
+func (tx *Tx) lockGroups(index, cond string, args ...any) ([]Group, error) {
 	var out []Group
 	err := tx.query("lock groups", func(rows *stdsql.Rows) error {
 		g, err := scanGroup(rows)
 		out = append(out, g)
 		return err
-	}, "SELECT "+groupColumns+" FROM grp WHERE "+cond+" ORDER BY id FOR UPDATE", args...)
+	}, "SELECT "+groupColumns+" FROM grp FORCE INDEX ("+index+") WHERE "+cond+" ORDER BY id FOR UPDATE", args...)
 	return out, err
 }
 
@@ -45,7 +47,7 @@ func (tx *Tx) LockGroups(names []string) (map[string]Group, error) {
 	for i, n := range names {
 		args[i] = n
 	}
-	rows, err := tx.lockGroups("name IN "+values(1, len(names)), args...)
+	rows, err := tx.lockGroups("name", "name IN "+values(1, len(names)), args...)
 	for _, g := range rows {
 		out[g.Name] = g
 	}
@@ -58,7 +60,7 @@ func (tx *Tx) LockGroupIDs(ids []int64) ([]Group, error) {
 		return nil, nil
 	}
 	list, args := in(nil, ids)
-	return tx.lockGroups("id IN "+list, args...)
+	return tx.lockGroups("PRIMARY", "id IN "+list, args...)
 }
 
 // SlotHolders lists the tasks that hold a slot of groups, by group: those that execute, and those that were woken and
@@ -81,7 +83,8 @@ func (tx *Tx) SlotHolders(groups []int64) (map[int64][]int64, error) {
 // Slot says that a task holds a slot of a group.
 type Slot struct{ TaskID, GroupID int64 }
 
-// TakeSlots writes down who holds slots of groups whose rows this transaction has locked.
+// TakeSlots writes down who holds slots of groups whose rows this transaction has locked, and writes these, as starts
+// write their jobs: for multi-writer engines, where a lock that was only read does not count.
 func (tx *Tx) TakeSlots(slots []Slot) error {
 	if len(slots) == 0 {
 		return nil
@@ -90,7 +93,16 @@ func (tx *Tx) TakeSlots(slots []Slot) error {
 	for _, s := range slots {
 		args = append(args, s.TaskID, s.GroupID)
 	}
-	_, err := tx.exec("take slots", "REPLACE INTO slot (task_id, group_id) VALUES "+values(len(slots), 2), args...)
+	if _, err := tx.exec("take slots", "REPLACE INTO slot (task_id, group_id) VALUES "+values(len(slots), 2), args...); err != nil {
+		return err
+	}
+	groups := make([]int64, len(slots))
+	for i, s := range slots {
+		groups[i] = s.GroupID
+	}
+	slices.Sort(groups)
+	list, args := in(nil, slices.Compact(groups))
+	_, err := tx.exec("write groups", "UPDATE grp SET taken = taken + 1 WHERE id IN "+list, args...)
 	return err
 }
 
@@ -103,6 +115,9 @@ func (tx *Tx) FreeSlots(taskIDs []int64) error {
 	_, err := tx.exec("free slots", "DELETE FROM slot WHERE task_id IN "+list, args...)
 	return err
 }
+
+// wakeMost is how many tasks of a group one transaction wakes: the sweeper finds the others.
+const wakeMost = 500
 
 // WakeGroups gives the free slots of groups, whose rows this transaction has locked, to the tasks that come next. It
 // returns how many it woke.
@@ -128,7 +143,7 @@ func (tx *Tx) WakeGroups(groups []Group, now job.Micros) (int, error) {
 			next, slots = append(next, id), append(slots, Slot{id, g.ID})
 			return err
 		}, "SELECT t.id FROM waiting w FORCE INDEX (grp) STRAIGHT_JOIN task t ON t.id = w.task_id WHERE w.kind = 2 AND w.group_id = ? AND t.state = 3"+
-			" ORDER BY w.turn, w.due, w.task_id LIMIT ?", g.ID, free)
+			" ORDER BY w.turn, w.due, w.task_id LIMIT ?", g.ID, min(free, wakeMost))
 		if err != nil {
 			return 0, err
 		}

@@ -150,7 +150,7 @@ func session(n byte) uuid.UUID { return uuid.UUID{0: n, 15: n} }
 
 func run(t job.Task, o job.Outcome) job.Run {
 	return job.Run{
-		Launch: t.Launch, JobID: t.JobID, Due: t.Due, Until: t.Due, Count: 1, Origin: t.Origin, Attempt: max(1, t.Attempt), Final: true,
+		Launch: t.Launch, JobID: t.JobID, App: "a", Due: t.Due, Until: t.Due, Count: 1, Origin: t.Origin, Attempt: max(1, t.Attempt), Final: true,
 		Ended: t.Due + 1, Result: job.Result{Outcome: o},
 	}
 }

@@ -18,7 +18,10 @@ const maxOutputBytes = 2 << 20
 // InsertRuns writes the records of runs, and what was kept of their output. A due time and attempt that has its
 // record already is a duplicate key error: no task ends twice.
 func (tx *Tx) InsertRuns(runs []job.Run) error {
-	const columns = 19
+	const columns = 21
+	if err := tx.learnApps(runs); err != nil {
+		return err
+	}
 	for part := range slices.Chunk(runs, 500) {
 		args := make([]any, 0, len(part)*columns)
 		for i := range part {
@@ -26,14 +29,17 @@ func (tx *Tx) InsertRuns(runs []job.Run) error {
 			args = append(args, r.JobID, int64(r.Due), r.Origin, r.Attempt, r.Launch.Session[:], r.Launch.N, r.Final,
 				int8(r.Outcome), cut(r.Reason, 512), r.ExitCode, r.Signal, int64(r.Until), r.Count,
 				int64(r.Started), int64(r.Ended), r.Lateness, r.Node, r.Output.Bytes,
-				len(r.Output.Head)+len(r.Output.Tail))
+				len(r.Output.Head)+len(r.Output.Tail), appNumber(r.App), triggerOf(r.Origin))
 		}
 		_, err := tx.exec("insert runs", "INSERT INTO history (job_id, due, origin, attempt, session_id, launch, final,"+
-			" outcome, reason, exit_code, sig, due_last, due_count, started, ended, lateness, node, output_bytes, output_kept) VALUES "+
+			" outcome, reason, exit_code, sig, due_last, due_count, started, ended, lateness, node, output_bytes, output_kept, app, trig) VALUES "+
 			values(len(part), columns), args...)
 		if err != nil {
 			return err
 		}
+	}
+	if err := tx.noteRuns(runs); err != nil {
+		return err
 	}
 	return tx.insertOutputs(runs)
 }
@@ -78,7 +84,7 @@ func (tx *Tx) insertOutputs(runs []job.Run) error {
 type RunRow struct {
 	ID int64 // of its row in history; while it executes, of its task
 	job.Run
-	App, Job  string
+	Job       string
 	Executing bool
 	Kept      int64 // bytes of output that were kept
 }
@@ -96,106 +102,22 @@ type RunPlace struct {
 	Attempt int
 }
 
-// RunFilter says which runs to list. Zero fields do not restrict.
-type RunFilter struct {
-	JobID   int64
-	App     string
-	Node    string
-	Outcome job.Outcome
-	From    job.Micros // due at or after
-	To      job.Micros // due before
-	After   *RunPlace  // only what the list has after this place
-	Limit   int
-}
-
 const runColumns = "h.id, h.job_id, h.due, h.origin, h.attempt, h.session_id, h.launch, h.final, h.outcome, h.reason, h.exit_code," +
 	" h.sig, h.due_last, h.due_count, h.started, h.ended, h.lateness, h.node, h.output_bytes, h.output_kept, j.app, j.name"
 
-func scanRun(rows *stdsql.Rows) (RunRow, error) {
+// scanRun reads a run, and what stands before its columns.
+func scanRun(rows *stdsql.Rows, before ...any) (RunRow, error) {
 	var (
 		r       RunRow
 		session uuid.UUID
 	)
-	err := rows.Scan(&r.ID, &r.JobID, &r.Due, &r.Origin, &r.Attempt, &session, &r.Launch.N, &r.Final, &r.Outcome, &r.Reason, &r.ExitCode,
-		&r.Signal, &r.Until, &r.Count, &r.Started, &r.Ended, &r.Lateness, &r.Node, &r.Output.Bytes, &r.Kept, &r.App, &r.Job)
+	err := rows.Scan(append(before, &r.ID, &r.JobID, &r.Due, &r.Origin, &r.Attempt, &session, &r.Launch.N, &r.Final, &r.Outcome, &r.Reason, &r.ExitCode,
+		&r.Signal, &r.Until, &r.Count, &r.Started, &r.Ended, &r.Lateness, &r.Node, &r.Output.Bytes, &r.Kept, &r.App, &r.Job)...)
 	r.Launch.Session = session
 	return r, err
 }
 
-// Runs lists ended runs: those of one job the latest due first, which an index gives; others the latest written first.
-func (db *DB) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
-	where, args := []string{"1 = 1"}, []any{}
-	add := func(cond string, arg any) { where, args = append(where, cond), append(args, arg) }
-	if f.JobID != 0 {
-		add("h.job_id = ?", f.JobID)
-	}
-	if f.App != "" {
-		add("j.app = ?", f.App)
-	}
-	if f.Node != "" {
-		add("h.node = ?", f.Node)
-	}
-	if f.Outcome != 0 {
-		add("h.outcome = ?", int8(f.Outcome))
-	}
-	if f.From != 0 {
-		add("h.due >= ?", int64(f.From))
-	}
-	if f.To != 0 {
-		add("h.due < ?", int64(f.To))
-	}
-	// Told neither the index nor to begin with history, the server joins it all and sorts it.
-	index, order := "PRIMARY", "h.id DESC"
-	if f.JobID != 0 {
-		index, order = "attempt", "h.due DESC, h.origin DESC, h.attempt DESC"
-	}
-	switch a := f.After; {
-	case a == nil:
-	case f.JobID == 0:
-		add("h.id < ?", a.ID)
-	default:
-		// The first condition is what the index can use.
-		where = append(where, "h.due <= ? AND (h.due < ? OR h.origin < ? OR h.origin = ? AND h.attempt < ?)")
-		args = append(args, int64(a.Due), int64(a.Due), a.Origin, a.Origin, a.Attempt)
-	}
-	args = append(args, f.Limit)
-	var out []RunRow
-	err := db.query(ctx, "list runs", func(rows *stdsql.Rows) error {
-		r, err := scanRun(rows)
-		out = append(out, r)
-		return err
-	}, "SELECT "+runColumns+" FROM history h FORCE INDEX ("+index+") STRAIGHT_JOIN job j ON j.id = h.job_id"+
-		" WHERE "+strings.Join(where, " AND ")+" ORDER BY "+order+" LIMIT ?", args...)
-	return out, err
-}
-
-// ExecutingRuns lists the attempts that are executing now, the latest due first.
-func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]RunRow, error) {
-	where, args := []string{"t.state = 2"}, []any{}
-	add := func(cond string, arg any) { where, args = append(where, cond), append(args, arg) }
-	if f.JobID != 0 {
-		add("t.job_id = ?", f.JobID)
-	}
-	if f.App != "" {
-		add("j.app = ?", f.App)
-	}
-	if f.Node != "" {
-		add("s.node = ?", f.Node)
-	}
-	if f.From != 0 {
-		add("t.due >= ?", int64(f.From))
-	}
-	if f.To != 0 {
-		add("t.due < ?", int64(f.To))
-	}
-	if a := f.After; a != nil {
-		where = append(where, "(t.due < ? OR t.due = ? AND t.id < ?)")
-		args = append(args, int64(a.Due), int64(a.Due), a.ID)
-	}
-	return db.executing(ctx, strings.Join(where, " AND "), append(args, f.Limit)...)
-}
-
-func (db *DB) executing(ctx context.Context, where string, args ...any) ([]RunRow, error) {
+func (db *DB) executing(ctx context.Context, index, where string, args ...any) ([]RunRow, error) {
 	var out []RunRow
 	err := db.query(ctx, "list executing tasks", func(rows *stdsql.Rows) error {
 		var (
@@ -210,14 +132,14 @@ func (db *DB) executing(ctx context.Context, where string, args ...any) ([]RunRo
 		out = append(out, r)
 		return err
 	}, "SELECT t.id, t.job_id, t.due, t.due_now, t.origin, t.attempt, t.session_id, t.launch, t.started, COALESCE(s.node, ''), j.app, j.name"+
-		" FROM task t JOIN job j ON j.id = t.job_id LEFT JOIN session s ON s.id = t.session_id WHERE "+where+
+		" FROM task t FORCE INDEX ("+index+") STRAIGHT_JOIN job j ON j.id = t.job_id LEFT JOIN session s ON s.id = t.session_id WHERE "+where+
 		" ORDER BY t.due DESC, t.id DESC LIMIT ?", args...)
 	return out, err
 }
 
 // Run returns one run, ended or executing, with the output that was kept of an ended one.
 func (db *DB) Run(ctx context.Context, l job.Launch) (RunRow, error) {
-	out, err := db.executing(ctx, "t.session_id = ? AND t.launch = ?", l.Session[:], l.N, 1)
+	out, err := db.executing(ctx, "owner", "t.session_id = ? AND t.launch = ?", l.Session[:], l.N, 1)
 	if err != nil {
 		return RunRow{}, err
 	}

@@ -211,6 +211,9 @@ func TestRunsInPages(t *testing.T) {
 // later orders runs as lists show them.
 func later(f RunFilter, a, b RunRow) int {
 	if f.JobID == 0 {
+		if a.Due != b.Due {
+			return int(b.Due - a.Due)
+		}
 		return int(b.ID - a.ID)
 	}
 	for _, d := range []int64{int64(b.Due - a.Due), b.Origin - a.Origin, int64(b.Attempt - a.Attempt)} {

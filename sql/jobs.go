@@ -3,9 +3,7 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
-	"encoding/json"
 	"fmt"
-	"strings"
 
 	"go-crontab/job"
 )
@@ -23,10 +21,16 @@ type JobRow struct {
 	CalendarsErr error
 }
 
-const jobColumns = "id, app, name, living, hash, place, version, spec, paused, held, paused_at, paused_by, pause_reason, pause_until," +
-	" replan, next_due, last_due, error, created, updated, " + coverColumns
+const jobColumns = jobOwnColumns + ", " + coverColumns
 
-func scanJob(rows *stdsql.Rows) (JobRow, error) {
+// jobListColumns are jobColumns without the pauses, which a list reads once.
+const jobListColumns = jobOwnColumns + ", NULL, NULL"
+
+const jobOwnColumns = "id, app, name, living, hash, place, version, spec, paused, held, paused_at, paused_by, pause_reason, pause_until," +
+	" replan, next_due, last_due, error, created, updated"
+
+// scanJob reads a job, and what stands before its columns.
+func scanJob(rows *stdsql.Rows, before ...any) (JobRow, error) {
 	var (
 		j         JobRow
 		app, name string
@@ -34,8 +38,8 @@ func scanJob(rows *stdsql.Rows) (JobRow, error) {
 		next      stdsql.NullInt64
 		covers    [2]stdsql.NullString
 	)
-	err := rows.Scan(&j.ID, &app, &name, &living, &j.Hash, &j.Place, &j.Version, &j.SpecText, &j.Paused, &j.Held, &j.PausedAt, &j.PausedBy, &j.PauseReason,
-		&j.PauseUntil, &j.Replan, &next, &j.LastDue, &j.Error, &j.Created, &j.Updated, &covers[0], &covers[1])
+	err := rows.Scan(append(before, &j.ID, &app, &name, &living, &j.Hash, &j.Place, &j.Version, &j.SpecText, &j.Paused, &j.Held, &j.PausedAt, &j.PausedBy, &j.PauseReason,
+		&j.PauseUntil, &j.Replan, &next, &j.LastDue, &j.Error, &j.Created, &j.Updated, &covers[0], &covers[1])...)
 	if err != nil {
 		return j, err
 	}
@@ -60,7 +64,7 @@ func jobRows(out *[]JobRow) func(*stdsql.Rows) error {
 // InsertJob writes a new job and returns its id. A living job of the same app and name is ErrExists.
 func (tx *Tx) InsertJob(j *job.Job, spec string) (int64, error) {
 	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO job (app, name, hash, place, version, spec, paused, held, paused_at, paused_by, pause_reason, pause_until,"+
-		" next_due, last_due, error, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?)",
+		" next_due, last_due, error, created, updated, listed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?, 1)",
 		j.Spec.App, j.Spec.Name, j.Hash, j.Place, j.Version, spec, j.Paused, j.Held, int64(j.PausedAt), cut(j.PausedBy, 128), j.PauseReason, int64(j.PauseUntil),
 		int64(j.NextDue), int64(j.LastDue), j.Error, int64(j.Created), int64(j.Updated))
 	if isDuplicate(err) {
@@ -69,13 +73,29 @@ func (tx *Tx) InsertJob(j *job.Job, spec string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("insert job: %w", err)
 	}
-	return r.LastInsertId()
+	id, err := r.LastInsertId()
+	if err != nil {
+		return 0, err
+	}
+	if err := tx.list([]listing{listingOf(id, j.Spec.Name, &j.Spec)}); err != nil {
+		return 0, err
+	}
+	return id, tx.keepVersion(id, j.Version, j.Updated, spec)
 }
 
 // UpdateJob writes a job whose row this transaction has locked. LastDue is only ever raised.
 func (tx *Tx) UpdateJob(j *job.Job, spec string) error {
+	was, err := tx.readStored(j.ID)
+	if err != nil {
+		return err
+	}
+	if was.spec != spec {
+		if err := tx.keepFirst(j.ID); err != nil {
+			return err
+		}
+	}
 	n, err := tx.exec("update job", "UPDATE job SET app = ?, name = ?, living = IF(?, NULL, 1), place = ?, version = ?, spec = ?, paused = ?, held = ?, paused_at = ?,"+
-		" paused_by = ?, pause_reason = ?, pause_until = ?, replan = 0, next_due = NULLIF(?, 0), last_due = GREATEST(last_due, ?), error = ?, updated = ?"+
+		" paused_by = ?, pause_reason = ?, pause_until = ?, replan = 0, next_due = NULLIF(?, 0), last_due = GREATEST(last_due, ?), error = ?, updated = ?, finished = 0, listed = 1"+
 		" WHERE id = ? AND version < ?",
 		j.Spec.App, j.Spec.Name, j.Deleted, j.Place, j.Version, spec, j.Paused, j.Held, int64(j.PausedAt), cut(j.PausedBy, 128), j.PauseReason, int64(j.PauseUntil),
 		int64(j.NextDue), int64(j.LastDue), cut(j.Error, 512), int64(j.Updated), j.ID, j.Version)
@@ -85,7 +105,15 @@ func (tx *Tx) UpdateJob(j *job.Job, spec string) error {
 	if err == nil && n != 1 {
 		err = fmt.Errorf("update job %d: %w", j.ID, ErrMoved)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if was.spec != spec {
+		if err := tx.keepVersion(j.ID, j.Version, j.Updated, spec); err != nil {
+			return err
+		}
+	}
+	return tx.relist(was, j, spec)
 }
 
 // LockJobs locks rows of jobs, in the order of their ids, and returns them by id.
@@ -222,57 +250,6 @@ func (tx *Tx) LockJobNamed(app, name string) (JobRow, error) {
 	return out[0], nil
 }
 
-// JobFilter says which living jobs to list. Zero fields do not restrict.
-type JobFilter struct {
-	App    string
-	Name   string // contained in the name
-	Status job.Status
-	Owner  string
-	Labels map[string]string // all of them
-	After  int64             // only ids after it
-	Limit  int
-}
-
-// statusIs says job.Status in SQL.
-var statusIs = map[job.Status]string{
-	job.Broken:   "error <> ''",
-	job.Paused:   "error = '' AND " + isPaused,
-	job.Finished: "error = '' AND NOT " + isPaused + " AND next_due IS NULL AND NOT EXISTS (" + liveTasks + ")",
-	job.Active:   "error = '' AND NOT " + isPaused + " AND (next_due IS NOT NULL OR EXISTS (" + liveTasks + "))",
-}
-
-const liveTasks = "SELECT 1 FROM task WHERE task.job_id = job.id AND task.origin = 0"
-
-// Jobs lists living jobs by id.
-func (db *DB) Jobs(ctx context.Context, f JobFilter) ([]JobRow, error) {
-	where, args := []string{"living = 1"}, []any{}
-	add := func(cond string, arg any) { where, args = append(where, cond), append(args, arg) }
-	if f.App != "" {
-		add("app = ?", f.App)
-	}
-	if f.Name != "" {
-		add("INSTR(name, ?) > 0", f.Name)
-	}
-	if f.Status != "" {
-		where = append(where, "("+statusIs[f.Status]+")")
-	}
-	// What a hand wrote into spec need not be JSON.
-	if f.Owner != "" {
-		add("IF(JSON_VALID(spec), JSON_UNQUOTE(JSON_EXTRACT(spec, '$.owner')), NULL) = ?", f.Owner)
-	}
-	if len(f.Labels) > 0 {
-		labels, err := json.Marshal(f.Labels)
-		if err != nil {
-			return nil, fmt.Errorf("list jobs: %w", err)
-		}
-		add("IF(JSON_VALID(spec), JSON_CONTAINS(spec, ?, '$.labels'), 0) = 1", string(labels))
-	}
-	add("id > ?", f.After)
-	var out []JobRow
-	err := db.query(ctx, "list jobs", jobRows(&out), "SELECT "+jobColumns+" FROM job WHERE "+strings.Join(where, " AND ")+" ORDER BY id LIMIT ?", append(args, f.Limit)...)
-	return out, err
-}
-
 // LiveJobs tells which of the jobs have a scheduled task that did not end yet, and the earliest due of those
 // that nobody has started.
 func (db *DB) LiveJobs(ctx context.Context, ids []int64) (map[int64]job.Micros, error) {
@@ -280,16 +257,24 @@ func (db *DB) LiveJobs(ctx context.Context, ids []int64) (map[int64]job.Micros, 
 	if len(ids) == 0 {
 		return out, nil
 	}
-	list, args := in(nil, ids)
+	rows := make([][]int64, len(ids))
+	for i, id := range ids {
+		rows[i] = []int64{id}
+	}
+	// One or two entries of an index for each job, however many tasks it has.
 	err := db.query(ctx, "list live jobs", func(rows *stdsql.Rows) error {
 		var (
 			id  int64
 			due stdsql.NullInt64
 		)
 		err := rows.Scan(&id, &due)
-		out[id] = job.Micros(due.Int64)
+		if due.Valid {
+			out[id] = job.Micros(due.Int64)
+		}
 		return err
-	}, "SELECT job_id, MIN(IF(state < 2, due_now, NULL)) FROM task FORCE INDEX (due) WHERE job_id IN "+list+" AND origin = 0 GROUP BY job_id", args...)
+	}, "SELECT n.id, COALESCE((SELECT t.due_now FROM task t FORCE INDEX (due) WHERE t.job_id = n.id AND t.origin = 0 AND t.state < 2 ORDER BY t.due LIMIT 1),"+
+		" (SELECT 0 FROM task t FORCE INDEX (due) WHERE t.job_id = n.id AND t.origin = 0 LIMIT 1))"+
+		" FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]')) n", table(rows))
 	return out, err
 }
 

@@ -150,9 +150,10 @@ func (tx *Tx) EnableHandler(key string) error {
 	return err
 }
 
-// HandlerJobs counts the living jobs of each handler.
-func (db *DB) HandlerJobs(ctx context.Context) (map[string]int, error) {
+// HandlerJobs counts the living jobs of each handler, those of some apps or, with nil, of all.
+func (db *DB) HandlerJobs(ctx context.Context, apps []string) (map[string]int, error) {
 	out := map[string]int{}
+	cond, args := ofApps("app", apps)
 	err := db.query(ctx, "count jobs of handlers", func(rows *stdsql.Rows) error {
 		var (
 			key stdsql.NullString
@@ -164,6 +165,6 @@ func (db *DB) HandlerJobs(ctx context.Context) (map[string]int, error) {
 		}
 		return err
 		// What a hand wrote into spec need not be JSON.
-	}, "SELECT IF(JSON_VALID(spec), JSON_UNQUOTE(JSON_EXTRACT(spec, '$.handler')), NULL) AS handler, COUNT(*) FROM job WHERE living = 1 AND place <> 0 GROUP BY 1")
+	}, "SELECT IF(JSON_VALID(spec), JSON_UNQUOTE(JSON_EXTRACT(spec, '$.handler')), NULL) AS handler, COUNT(*) FROM job WHERE living = 1 AND place <> 0 AND "+cond+" GROUP BY 1", args...)
 	return out, err
 }

@@ -65,6 +65,10 @@ func config(dsn string, t Timeouts) (*mysql.Config, error) {
 	if strings.HasPrefix(dsn, "mysql://") || strings.HasPrefix(dsn, "mariadb://") {
 		return nil, fmt.Errorf("DSN: is a URL; write it as user:password@tcp(host:3306)/schema")
 	}
+	dsn, l, err := cutLink(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("DSN: %w", err)
+	}
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		why := err.Error()
@@ -78,6 +82,9 @@ func config(dsn string, t Timeouts) (*mysql.Config, error) {
 	}
 	if t.LockWait < time.Second || t.LockWait >= t.Read || t.Read >= t.Idle {
 		return nil, fmt.Errorf("timeouts: lock wait %s < read %s < idle %s does not hold", t.LockWait, t.Read, t.Idle)
+	}
+	if err := secureLink(cfg, l); err != nil {
+		return nil, fmt.Errorf("DSN: %w", err)
 	}
 	cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout = t.Dial, t.Read, t.Read
 	cfg.Loc, cfg.ParseTime = time.UTC, true

@@ -22,9 +22,6 @@ const coverColumns = "(SELECT " + coverObject + " FROM pause p WHERE p.app = '' 
 
 const coverObject = "JSON_OBJECT('App', p.app, 'By', p.who, 'Reason', p.reason, 'Since', p.since, 'Until', p.until)"
 
-// isPaused tells in SQL what job.Job's PauseAt and Held come to, by MySQL's clock.
-const isPaused = "(paused = 1 OR held = 1 OR EXISTS (SELECT 1 FROM pause p WHERE p.app IN ('', job.app) AND p.ended = 0 AND (p.until = 0 OR p.until > " + now + ")))"
-
 func decodeCovers(columns [2]stdsql.NullString) ([]job.Pause, error) {
 	var out []job.Pause
 	for _, c := range columns {
@@ -228,7 +225,7 @@ func (tx *Tx) ReleaseJobs(cursors []Cursor) error {
 	}
 	n, err := tx.exec("release jobs", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', version BIGINT PATH '$[1]', next BIGINT PATH '$[2]',"+
 		" last BIGINT PATH '$[3]')) n STRAIGHT_JOIN job j ON j.id = n.id"+
-		" SET j.held = 0, j.paused_at = 0, j.next_due = NULLIF(n.next, 0), j.last_due = GREATEST(j.last_due, n.last)"+
+		" SET j.held = 0, j.finished = 0, j.paused_at = 0, j.next_due = NULLIF(n.next, 0), j.last_due = GREATEST(j.last_due, n.last)"+
 		" WHERE j.held = 1 AND j.paused = 0 AND j.living = 1 AND j.version = n.version", table(rows))
 	if err == nil && n != int64(len(cursors)) {
 		err = fmt.Errorf("release jobs: %d of %d rows: %w", n, len(cursors), ErrMoved)

@@ -13,6 +13,7 @@ type RefKind int8
 const (
 	RefGroup    RefKind = 1
 	RefCalendar RefKind = 2
+	RefSecret   RefKind = 3 // also one that is not there: a node may have it
 )
 
 // SetRefs writes down to which named objects of a kind a job, whose row this transaction has written, refers: to these

@@ -101,8 +101,8 @@ func (db *DB) candidates(ctx context.Context, query string, args []any) ([]Candi
 	return out, err
 }
 
-// Siblings returns the executing tasks of jobs that are due before an instant, by job; of the ordered ones among the
-// jobs also those that have not begun.
+// Siblings returns the executing tasks of jobs, by job; of the ordered ones among the jobs also those that have not begun
+// and are due before an instant, before which nearly all is due that executes.
 func (tx *Tx) Siblings(jobIDs, ordered []int64, before job.Micros) (map[int64][]TaskRow, error) {
 	out := map[int64][]TaskRow{}
 	if len(jobIDs) == 0 {
@@ -116,8 +116,11 @@ func (tx *Tx) Siblings(jobIDs, ordered []int64, before job.Micros) (map[int64][]
 		also, args = in(args, ordered)
 		state = "(state = 2 OR job_id IN " + also + ")"
 	}
-	// The bound on due keeps the many tasks that are planned ahead for a frequent job out of the range.
-	rows, err := tx.tasks("read siblings", "SELECT "+taskColumns+" FROM task FORCE INDEX (due) WHERE job_id IN "+list+" AND due < ? AND "+state, args...)
+	// The bound on due keeps the many tasks that are planned ahead for a frequent job out of the range. What executes
+	// behind it began before MySQL's clock was put back: there is an index for that little.
+	ahead, args := in(append(args, int64(before), int64(before)), jobIDs)
+	rows, err := tx.tasks("read siblings", "SELECT "+taskColumns+" FROM task FORCE INDEX (due) WHERE job_id IN "+list+" AND due < ? AND "+state+
+		" UNION ALL SELECT "+taskColumns+" FROM task FORCE INDEX (slice) WHERE state = 2 AND due_now >= ? AND due >= ? AND job_id IN "+ahead, args...)
 	for _, r := range rows {
 		out[r.JobID] = append(out[r.JobID], r)
 	}

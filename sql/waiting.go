@@ -65,8 +65,10 @@ func (tx *Tx) Wait(from job.State, waits []Wait) error {
 }
 
 // WakeJobs wakes, of each job whose row this transaction holds, the waiting task that comes next, unless a run of the
-// job executes or an earlier due time is about to. It returns how many it woke.
-func (tx *Tx) WakeJobs(jobIDs []int64, now job.Micros) (int, error) {
+// job executes or one that comes before it is about to. The schedule goes before backfills, of which any number may wait
+// at any time, but in the jobs in turns, of which a run has just ended that was no backfill's: there a backfill goes
+// first. It returns how many it woke.
+func (tx *Tx) WakeJobs(jobIDs, turns []int64, now job.Micros) (int, error) {
 	if len(jobIDs) == 0 {
 		return 0, nil
 	}
@@ -80,32 +82,51 @@ func (tx *Tx) WakeJobs(jobIDs []int64, now job.Micros) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	busy, next := map[int64]bool{}, map[int64]int64{}
+	heads, executes := map[int64]*[2]head{}, map[int64]bool{} // of the schedule, and of backfills
 	for _, t := range rows {
-		switch _, chosen := next[t.JobID]; {
+		h := heads[t.JobID]
+		if h == nil {
+			h = new([2]head)
+			heads[t.JobID] = h
+		}
+		line := &h[0]
+		if t.Origin < 0 {
+			line = &h[1]
+		}
+		switch {
 		case t.State == job.Executing:
-			busy[t.JobID] = true
-		case t.State != job.Waiting:
-			busy[t.JobID] = busy[t.JobID] || !chosen && t.DueNow <= now
-		case !chosen && kinds[t.ID] == WaitJob:
-			next[t.JobID] = t.ID
-		case !chosen: // an earlier one waits for something else: it comes first
-			busy[t.JobID] = true
+			executes[t.JobID] = true
+		case line.busy || line.next != 0:
+		case t.State == job.Waiting && kinds[t.ID] == WaitJob:
+			line.next = t.ID
+		case t.State == job.Waiting || t.DueNow <= now: // it waits for something else, or is about to start: it comes first
+			line.busy = true
 		}
 	}
 	var ids []int64
-	for jobID, id := range next {
-		if !busy[jobID] {
-			ids = append(ids, id)
+	for id, h := range heads {
+		backfill := h[1].next != 0 && (slices.Contains(turns, id) || h[0] == head{})
+		switch {
+		case executes[id]:
+		case backfill:
+			ids = append(ids, h[1].next)
+		case h[0].next != 0:
+			ids = append(ids, h[0].next)
 		}
 	}
 	return len(ids), tx.wake(ids, now)
 }
 
+// head is who comes next in a line of a job's tasks.
+type head struct {
+	next int64 // who waits for runs of the job; zero: nobody,
+	busy bool  // or that the first is about to start, or waits for something else
+}
+
 // Wake wakes who comes next after tasks of jobs, whose rows this transaction holds, have ended or do not execute any
 // more: in each of the jobs, and in the groups of which a task gives its slot back. It returns how many it woke.
-func (tx *Tx) Wake(jobIDs, unslotted []int64, now job.Micros) (int, error) {
-	n, err := tx.WakeJobs(jobIDs, now)
+func (tx *Tx) Wake(jobIDs, turns, unslotted []int64, now job.Micros) (int, error) {
+	n, err := tx.WakeJobs(jobIDs, turns, now)
 	if err != nil || len(unslotted) == 0 {
 		return n, err
 	}
@@ -179,6 +200,22 @@ func (tx *Tx) wake(ids []int64, now job.Micros) error {
 // WakeTasks wakes waiting tasks that the caller has locked and found in that state.
 func (tx *Tx) WakeTasks(ids []int64, now job.Micros) error { return tx.wake(ids, now) }
 
+// Reconsider wakes those of the tasks, locked by this transaction, that wait for runs of their job or for a slot: their
+// job was edited, and may let them start, or have them wait for something else.
+func (tx *Tx) Reconsider(tasks []TaskRow, now job.Micros) error {
+	kinds, err := tx.waitsOf(tasks)
+	if err != nil {
+		return err
+	}
+	var ids []int64
+	for _, t := range tasks {
+		if kind := kinds[t.ID]; kind == WaitJob || kind == WaitGroup {
+			ids = append(ids, t.ID)
+		}
+	}
+	return tx.wake(ids, now)
+}
+
 // DropWaits removes what is known of the waiting of tasks, which do not wait any more.
 func (tx *Tx) DropWaits(ids []int64) error {
 	if len(ids) == 0 {
@@ -189,18 +226,17 @@ func (tx *Tx) DropWaits(ids []int64) error {
 	return err
 }
 
-// StuckJobs lists jobs with a task that waits for runs of the job although none executes: somebody died, or an edit
-// changed the rules. It takes no lock.
-func (db *DB) StuckJobs(ctx context.Context, limit int) ([]int64, error) {
-	return db.ids(ctx, "list stuck jobs", "SELECT DISTINCT w.job_id FROM waiting w JOIN task t ON t.id = w.task_id WHERE w.kind = 1 AND t.state = 3"+
-		" AND NOT EXISTS (SELECT 1 FROM task x WHERE x.job_id = w.job_id AND x.state = 2) LIMIT ?", limit)
+// StuckJobs lists, in order, jobs with a task that waits for runs of the job although none executes, those with an id
+// after the given one: somebody died, or the one that comes before it waits for something else. It takes no lock.
+func (db *DB) StuckJobs(ctx context.Context, after int64, limit int) ([]int64, error) {
+	return db.ids(ctx, "list stuck jobs", "SELECT w.job_id FROM (SELECT DISTINCT job_id FROM waiting FORCE INDEX (grp) WHERE kind = 1 AND job_id > ?) w"+
+		" WHERE NOT EXISTS (SELECT 1 FROM task x FORCE INDEX (due) WHERE x.job_id = w.job_id AND x.state = 2) ORDER BY w.job_id LIMIT ?", after, limit)
 }
 
 // StuckGroups lists groups in which a task waits although there is a free slot. It takes no lock.
 func (db *DB) StuckGroups(ctx context.Context) ([]int64, error) {
-	return db.ids(ctx, "list stuck groups", "SELECT g.id FROM grp g WHERE EXISTS (SELECT 1 FROM waiting w JOIN task t ON t.id = w.task_id"+
-		" WHERE w.kind = 2 AND w.group_id = g.id AND t.state = 3)"+
-		" AND (SELECT COUNT(*) FROM slot s JOIN task h ON h.id = s.task_id AND h.state <> 3 WHERE s.group_id = g.id) < g.slots")
+	return db.ids(ctx, "list stuck groups", "SELECT g.id FROM (SELECT DISTINCT group_id FROM waiting FORCE INDEX (grp) WHERE kind = 2) w JOIN grp g ON g.id = w.group_id"+
+		" WHERE (SELECT COUNT(*) FROM slot s JOIN task h ON h.id = s.task_id AND h.state <> 3 WHERE s.group_id = g.id) < g.slots")
 }
 
 // ExpiredWait is a task whose waiting has lasted too long.
@@ -219,17 +255,18 @@ func (db *DB) ExpiredWaits(ctx context.Context, now job.Micros, limit int) ([]Ex
 }
 
 // Sweep removes rows of waiting and slot whose task has gone or does not wait any more, some of them at a time. They
-// count for nothing meanwhile. It wakes tasks that wait without such a row.
+// count for nothing meanwhile. It wakes tasks that wait without such a row, or for a slot of a group that is gone.
 func (db *DB) Sweep(ctx context.Context, now job.Micros) error {
-	stray, err := db.ids(ctx, "list stray waits", "SELECT w.task_id FROM waiting w LEFT JOIN task t ON t.id = w.task_id WHERE t.id IS NULL OR t.state <> 3 LIMIT 500")
+	stray, err := db.ids(ctx, "list stray waits", "SELECT w.task_id FROM waiting w LEFT JOIN task t ON t.id = w.task_id WHERE t.id IS NULL OR t.state <> 3 LIMIT ?", sweepRows)
 	if err != nil {
 		return err
 	}
-	empty, err := db.ids(ctx, "list stray slots", "SELECT s.task_id FROM slot s LEFT JOIN task t ON t.id = s.task_id WHERE t.id IS NULL LIMIT 500")
+	empty, err := db.ids(ctx, "list stray slots", "SELECT s.task_id FROM slot s LEFT JOIN task t ON t.id = s.task_id WHERE t.id IS NULL LIMIT ?", sweepRows)
 	if err != nil {
 		return err
 	}
-	forgotten, err := db.ids(ctx, "list forgotten tasks", "SELECT t.id FROM task t FORCE INDEX (slice) LEFT JOIN waiting w ON w.task_id = t.id WHERE t.state = 3 AND w.task_id IS NULL LIMIT 500")
+	forgotten, err := db.ids(ctx, "list forgotten tasks", "SELECT t.id FROM task t FORCE INDEX (slice) LEFT JOIN waiting w ON w.task_id = t.id WHERE t.state = 3"+
+		" AND (w.task_id IS NULL OR w.kind = 2 AND NOT EXISTS (SELECT 1 FROM grp g WHERE g.id = w.group_id)) LIMIT ?", sweepRows)
 	if err != nil || len(stray)+len(empty)+len(forgotten) == 0 {
 		return err
 	}
@@ -245,7 +282,7 @@ func (db *DB) Sweep(ctx context.Context, now job.Micros) error {
 		}
 		lost := forgotten[:0:0] // a hand did that: they wait for nothing that anybody knows
 		for _, id := range forgotten {
-			if r, ok := rows[id]; ok && r.State == job.Waiting && waiting[id] == 0 {
+			if r, ok := rows[id]; ok && r.State == job.Waiting && (waiting[id] == 0 || waiting[id] == WaitGroup) {
 				lost = append(lost, id)
 			}
 		}
@@ -265,16 +302,23 @@ func (db *DB) Sweep(ctx context.Context, now job.Micros) error {
 	})
 }
 
+// sweepRows is how many rows of each kind one sweep looks at.
+const sweepRows = 500
+
 // ids runs a query for a list of ids.
 func (db *DB) ids(ctx context.Context, what, query string, args ...any) ([]int64, error) {
 	var out []int64
-	err := db.query(ctx, what, func(rows *stdsql.Rows) error {
+	err := db.query(ctx, what, idRows(&out), query, args...)
+	return out, err
+}
+
+func idRows(out *[]int64) func(*stdsql.Rows) error {
+	return func(rows *stdsql.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
-		out = append(out, id)
+		*out = append(*out, id)
 		return err
-	}, query, args...)
-	return out, err
+	}
 }
 
 // WaitRow is a task that waits, for people.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go-crontab/api"
+	"go-crontab/auth"
 	"go-crontab/internal/testdb"
 	"go-crontab/node"
 )
@@ -43,9 +44,13 @@ func TestRun(t *testing.T) {
 		Editor: api.EditorOf(n.Editor),
 	}))
 	t.Cleanup(server.Close)
+	token, err := auth.Issuer{DB: n.Reads()}.Bootstrap(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		var out bytes.Buffer
-		if err := run(t.Context(), server.URL, "", &out); err != nil {
+		if err := run(t.Context(), server.URL, token, &out); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"T09:00:00+0", "succeeded on one: hello from hello\n", "example/hello of ann is active\n"} {

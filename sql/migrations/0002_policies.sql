@@ -45,6 +45,7 @@ CREATE TABLE grp (
   id      BIGINT       NOT NULL AUTO_INCREMENT,
   name    VARCHAR(128) NOT NULL,
   slots   INT          NOT NULL COMMENT 'runs of its jobs that may execute at once in the whole cluster',
+  taken   BIGINT       NOT NULL DEFAULT 0 COMMENT 'written by who takes slots, so that such exclude each other',
   created BIGINT       NOT NULL,
   updated BIGINT       NOT NULL,
   PRIMARY KEY (id),

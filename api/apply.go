@@ -1,0 +1,231 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"go-crontab/auth"
+	"go-crontab/job"
+)
+
+// maxApplyBody bounds what can be applied at once, in bytes.
+const maxApplyBody = 16 << 20
+
+// applyView says what was changed, or with dry_run what would be.
+type applyView struct {
+	DryRun    bool              `json:"dry_run" doc:"Nothing was changed: this is what would be."`
+	Changed   int               `json:"changed" doc:"How many objects are not unchanged."`
+	Groups    []appliedObject   `json:"groups" doc:"The groups, in the order of the request."`
+	Calendars []appliedObject   `json:"calendars" doc:"The calendars, in the order of the request."`
+	Jobs      []*appliedJobView `json:"jobs" doc:"The jobs, in the order of the request; then those that were deleted, by their names."`
+}
+
+type appliedObject struct {
+	Name    string       `json:"name" doc:"Which one."`
+	Action  job.Applying `json:"action" doc:"What became of it."`
+	Changes []job.Change `json:"changes,omitempty" doc:"The fields that are another now; of a new one all that are set."`
+}
+
+type appliedJobView struct {
+	ID       string       `json:"id,omitempty" doc:"Absent of a job that would be created."`
+	App      string       `json:"app" doc:"Of the job."`
+	Name     string       `json:"name" doc:"Of the job."`
+	Action   job.Applying `json:"action" doc:"What became of it."`
+	Version  int64        `json:"version,omitempty" doc:"At which the job is; absent of one that is deleted or would be created."`
+	Changes  []job.Change `json:"changes,omitempty" doc:"The fields that are another now; of a new one all that are set."`
+	Warnings []string     `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant."`
+}
+
+// apply: POST /api/v1/apply
+func (s *Server) apply(w http.ResponseWriter, r *http.Request) error {
+	body, err := readObjectUpTo(w, r, maxApplyBody)
+	if err != nil {
+		return err
+	}
+	want, err := applyFields(body)
+	if err != nil {
+		return err
+	}
+	if err := mayApply(r, &want); err != nil {
+		return err
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	done, err := e.Apply(r.Context(), want)
+	if err != nil {
+		return lookAt(err, "GET /api/v1/export shows what stands; the same request again does no harm.")
+	}
+	view, err := s.viewApplied(r, &want, &done)
+	if err != nil {
+		s.cfg.Log.Warn("what was applied cannot be warned of", "error", err) // the change stands
+	}
+	return answer(w, http.StatusOK, view)
+}
+
+// applyFields reads the body: what a manifest has, and what to do with it.
+func applyFields(body map[string]any) (job.Apply, error) {
+	var want job.Apply
+	f := newFields(body)
+	f.objects("groups", job.MaxApplyGroups, func(f *fields) {
+		var g job.GroupSpec
+		f.text("name", &g.Name)
+		f.count("slots", &g.Slots, job.MaxSlots)
+		want.Groups = append(want.Groups, g)
+	})
+	f.objects("calendars", job.MaxApplyCalendars, func(f *fields) {
+		want.Calendars = append(want.Calendars, calendarFields(f))
+	})
+	f.objects("jobs", job.MaxApplyJobs, func(f *fields) {
+		b := jobFields(f)
+		w := job.Wanted{Spec: b.spec, Paused: b.paused}
+		f.version("version", &w.Version)
+		f.refuse("is set by the server; leave it out", except(readOnly, "version")...)
+		want.Jobs = append(want.Jobs, w)
+	})
+	f.inner("prune", func(f *fields) {
+		want.Prune = &job.Prune{}
+		f.text("app", &want.Prune.App)
+		f.textMap("labels", &want.Prune.Labels)
+	})
+	dry := new(bool)
+	f.boolean("dry_run", &dry)
+	want.DryRun = *dry
+	if _, given := body["jobs"]; want.Prune != nil && !given {
+		f.wrong("jobs", "are missing; give [] if none is to stay")
+	}
+	return want, f.done()
+}
+
+func except(names []string, but string) (out []string) {
+	for _, n := range names {
+		if n != but {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// objects hands the fields of each object of a list to fn.
+func (f *fields) objects(name string, most int, fn func(*fields)) {
+	v, ok := f.take(name)
+	if !ok {
+		return
+	}
+	list, ok := v.([]any)
+	if !ok {
+		f.want(name, v, "a list of objects")
+		return
+	}
+	if len(list) > most {
+		f.wrong(name, "%d of them, at most %d are taken at once; apply them in parts", len(list), most)
+		return
+	}
+	for i, item := range list {
+		if len(*f.problems) > maxProblems {
+			return // enough to say
+		}
+		place := fmt.Sprintf("%s[%d]", name, i)
+		o, ok := item.(map[string]any)
+		if !ok {
+			f.want(place, item, "an object")
+			continue
+		}
+		in := &fields{object: o, place: join(f.place, place), problems: f.problems}
+		fn(in)
+		in.unknown()
+	}
+}
+
+// version takes the version at which something must be.
+func (f *fields) version(name string, to **int64) {
+	v, ok := f.take(name)
+	if !ok {
+		return
+	}
+	number, _ := v.(json.Number)
+	n, err := strconv.ParseInt(number.String(), 10, 64)
+	if err != nil || n < 0 {
+		f.want(name, v, "a version such as 7, or 0 for what must not be there yet")
+		return
+	}
+	*to = &n
+}
+
+// mayApply tells why who asks may not, or nil. One whose role is limited to some apps prunes only there.
+func mayApply(r *http.Request, want *job.Apply) error {
+	p := auth.Of(r.Context())
+	if p.May(admin) {
+		return nil
+	}
+	if len(want.Groups)+len(want.Calendars) > 0 {
+		return forbid(p, "Groups and calendars concern the whole cluster, and take role %s without a limit to apps", admin)
+	}
+	for _, w := range want.Jobs {
+		app := w.App
+		if app == "" {
+			app = job.DefaultApp
+		}
+		if err := mayWrite(r.Context(), app); err != nil {
+			return err
+		}
+	}
+	if want.Prune == nil {
+		return nil
+	}
+	want.Prune.Apps = []string{}
+	for _, g := range p.Grants {
+		if g.Role >= admin {
+			want.Prune.Apps = append(want.Prune.Apps, g.Apps...)
+		}
+	}
+	if app := want.Prune.App; app != "" {
+		return mayWrite(r.Context(), app)
+	}
+	return nil
+}
+
+func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied) (*applyView, error) {
+	v := &applyView{DryRun: want.DryRun, Groups: []appliedObject{}, Calendars: []appliedObject{}, Jobs: []*appliedJobView{}}
+	count := func(a job.Applying) job.Applying {
+		if a != job.Unchanged {
+			v.Changed++
+		}
+		return a
+	}
+	for _, o := range done.Groups {
+		v.Groups = append(v.Groups, appliedObject{o.Name, count(o.Action), o.Changes})
+	}
+	for _, o := range done.Calendars {
+		v.Calendars = append(v.Calendars, appliedObject{o.Name, count(o.Action), o.Changes})
+	}
+	var errs error
+	places := map[string]string{} // a thousand jobs want few different things of nodes
+	for i := range done.Jobs {
+		d := &done.Jobs[i]
+		j := &appliedJobView{App: d.Job.Spec.App, Name: d.Job.Spec.Name, Action: count(d.Action), Changes: d.Changes, Warnings: d.Warnings}
+		if d.Job.ID != 0 {
+			j.ID = strconv.FormatInt(d.Job.ID, 10)
+		}
+		if d.Action != job.Deleted {
+			j.Version = d.Job.Version
+		}
+		if text := placeText(&d.Job.Spec); text != "" && (d.Action == job.Created || d.Action == job.Updated) {
+			warning, known := places[text]
+			if !known {
+				var err error
+				warning, err = s.placeWarning(r.Context(), &d.Job.Spec)
+				errs, places[text] = errors.Join(errs, err), warning
+			}
+			if warning != "" {
+				j.Warnings = append(j.Warnings, warning)
+			}
+		}
+		v.Jobs = append(v.Jobs, j)
+	}
+	return v, errs
+}

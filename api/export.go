@@ -1,0 +1,86 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"go-crontab/auth"
+	"go-crontab/sql"
+)
+
+// exportView is a page of jobs as files have them.
+type exportView struct {
+	Items      []json.RawMessage `json:"items" doc:"The jobs as files have them: without what is the default."`
+	Unreadable []unreadableView  `json:"unreadable,omitempty" doc:"Jobs of this page that cannot be exported, because their stored definition cannot be read."`
+	Next       string            `json:"next,omitempty" doc:"The cursor of the next page; absent on the last one."`
+}
+
+type unreadableView struct {
+	ID    string `json:"id" doc:"Of the job."`
+	App   string `json:"app" doc:"Of the job."`
+	Name  string `json:"name" doc:"Of the job."`
+	Error string `json:"error" doc:"What is wrong with its definition."`
+}
+
+// export: GET /api/v1/export
+func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	f := sql.JobFilter{App: q.text(ofAppParam), Labels: q.label(labelIs), Apps: auth.Of(r.Context()).Sees()}
+	limit, id := q.limit(), q.number(ofJobParam)
+	if c := q.cursor("export"); c != nil {
+		f.After = c.ID
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	f.Limit = limit + 1 // one more tells whether there is a next page
+	rows, err := s.exported(r.Context(), f, id)
+	if err != nil {
+		return err
+	}
+	v := exportView{Items: []json.RawMessage{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		v.Next = (&cursor{list: "export", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
+	}
+	for i := range rows {
+		j := &rows[i]
+		if j.SpecErr != nil {
+			v.Unreadable = append(v.Unreadable, unreadableView{strconv.FormatInt(j.ID, 10), j.Spec.App, j.Spec.Name, j.SpecErr.Error()})
+			continue
+		}
+		item, err := manifestOf(j)
+		if err != nil {
+			return err
+		}
+		v.Items = append(v.Items, item)
+	}
+	return answer(w, http.StatusOK, v)
+}
+
+// exported reads the jobs to export, or with an id that one, if the filter takes it.
+func (s *Server) exported(ctx context.Context, f sql.JobFilter, id int64) ([]sql.JobRow, error) {
+	if id == 0 {
+		return s.cfg.DB.Jobs(ctx, f)
+	}
+	j, err := s.jobByID(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if f.Apps != nil && !slices.Contains(f.Apps, j.Spec.App) {
+		return nil, sql.ErrNotFound
+	}
+	return []sql.JobRow{j}, nil
+}
+
+// manifestOf writes a job as a file has it.
+func manifestOf(j *sql.JobRow) (json.RawMessage, error) {
+	text, err := j.Spec.Minimal()
+	if err == nil && j.Paused {
+		text = append(text[:len(text)-1], `,"paused":true}`...)
+	}
+	return text, err
+}

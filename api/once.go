@@ -1,0 +1,180 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"go-crontab/auth"
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// once has a request that carries an Idempotency-Key carried out once, however often it is sent within a day. The key
+// stands or falls with the first change that the request makes: both are one transaction. Its answer is kept as well, and
+// is what the same request gets again, from any node.
+//
+// If the node dies between the change and the keeping of the answer, a repetition finds a key without an answer. Then it
+// is carried out once more, without the key: what there is to do is the same however often it is done, but for a creation,
+// which is answered with what was created.
+func (s *Server) once(op *operation, h handler) handler {
+	if op == nil || !op.once {
+		return h
+	}
+	return func(w http.ResponseWriter, r *http.Request) error {
+		key, err := idempotencyKey(r)
+		switch {
+		case err != nil:
+			return err
+		case key == "":
+			return h(w, r)
+		}
+		body, err := readUpTo(w, r, maxApplyBody)
+		if err != nil {
+			return err
+		}
+		o := &job.Once{Key: key, Digest: digestOf(r, body), Kind: op.id}
+		again := func() *http.Request {
+			r := r.Clone(r.Context())
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			return r
+		}
+		replayed, err := s.replay(w, r, o, false)
+		if replayed || err != nil {
+			return err
+		}
+		kept := &keptAnswer{ResponseWriter: w}
+		err = h(kept, again().WithContext(job.WithOnce(r.Context(), o)))
+		if errors.Is(err, job.ErrRepeated) {
+			replayed, err = s.replay(w, r, o, true)
+			if err == nil && !replayed {
+				err = h(w, again())
+			}
+			return err
+		}
+		if err == nil && o.Done {
+			s.keep(r.Context(), o, kept)
+		}
+		return err
+	}
+}
+
+// digestOf is what a request asks for, and who asks.
+func digestOf(r *http.Request, body []byte) [32]byte {
+	h := sha256.New()
+	for _, part := range []string{auth.Of(r.Context()).Name, r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get(ifMatch)} {
+		fmt.Fprintf(h, "%d %s\n", len(part), part)
+	}
+	h.Write(body)
+	return [32]byte(h.Sum(nil))
+}
+
+const (
+	maxKept   = 1 << 20         // bytes of an answer that are kept
+	replayFor = 3 * time.Second // how long a repetition waits for the answer of the first
+	replayGap = 100 * time.Millisecond
+)
+
+// replay answers as the request was answered before. It tells whether it did: it does not if the request was never made,
+// or if its answer is not known, for which it waits when the request is known to have been made.
+func (s *Server) replay(w http.ResponseWriter, r *http.Request, o *job.Once, made bool) (bool, error) {
+	for end := time.Now().Add(replayFor); ; {
+		a, err := s.cfg.DB.AnswerTo(r.Context(), o.Key)
+		switch {
+		case errors.Is(err, sql.ErrNotFound):
+			return false, nil
+		case err != nil:
+			return false, err
+		case a.Digest != o.Digest:
+			return false, job.ErrKeyReused
+		case a.Status != 0:
+			return true, writeKept(w, &a)
+		case !made:
+			return false, nil // the change looks for the key itself, and says that it is there
+		case time.Now().After(end) && a.Kind == createJobDoc.id:
+			return s.replayCreation(w, r, a.JobID)
+		case time.Now().After(end):
+			return false, nil
+		}
+		select {
+		case <-r.Context().Done():
+			return false, context.Cause(r.Context())
+		case <-time.After(replayGap):
+		}
+	}
+}
+
+// replayCreation answers with a job that the request has created.
+func (s *Server) replayCreation(w http.ResponseWriter, r *http.Request, id int64) (bool, error) {
+	j, err := s.jobByID(r.Context(), id)
+	if err != nil {
+		return false, err
+	}
+	return true, s.created(w, r, j.Job)
+}
+
+// keptHeaders are those of an answer that are kept with it.
+var keptHeaders = []string{"Content-Type", "Location", "ETag"}
+
+func writeKept(w http.ResponseWriter, a *sql.Answer) error {
+	var header map[string]string
+	if err := json.Unmarshal([]byte(a.Header), &header); err != nil {
+		return fmt.Errorf("kept answer: %w", err)
+	}
+	for name, value := range header {
+		w.Header().Set(name, value)
+	}
+	w.Header().Set("Idempotency-Replayed", "true")
+	w.WriteHeader(a.Status)
+	w.Write(a.Body) // the client is gone if this is an error
+	return nil
+}
+
+// keep writes an answer down. That it could not is no matter of the client, whose change stands.
+func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer) {
+	if kept.status == 0 || kept.body.Len() > maxKept {
+		return
+	}
+	header := map[string]string{}
+	for _, name := range keptHeaders {
+		if v := kept.Header().Get(name); v != "" {
+			header[name] = v
+		}
+	}
+	text, _ := json.Marshal(header) // texts cannot fail
+	err := s.cfg.DB.KeepAnswer(ctx, o.Key, sql.Answer{Digest: o.Digest, Status: kept.status, Header: string(text), Body: kept.body.Bytes()})
+	if err != nil {
+		s.cfg.Log.Warn("the answer to a request with an Idempotency-Key is not kept", "error", err)
+	}
+}
+
+// keptAnswer remembers what is answered, up to a bound.
+type keptAnswer struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+func (k *keptAnswer) WriteHeader(status int) {
+	k.status = status
+	k.ResponseWriter.WriteHeader(status)
+}
+
+func (k *keptAnswer) Write(b []byte) (int, error) {
+	if k.status == 0 {
+		k.status = http.StatusOK
+	}
+	if k.body.Len() <= maxKept {
+		k.body.Write(b)
+	}
+	return k.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (k *keptAnswer) Unwrap() http.ResponseWriter { return k.ResponseWriter }

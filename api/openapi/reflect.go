@@ -1,0 +1,163 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Use says what schemas of a type are for. One type has a schema for each use that is made of it.
+type Use int
+
+// The uses.
+const (
+	Answer  Use = iota // what is written always is required; further fields may come with later versions
+	Request            // what is written always is required, unless Needs says otherwise; other fields are refused
+	Patch              // a JSON merge patch: nothing is required, and null removes
+)
+
+// suffix is what the names of schemas for a use end with.
+func (u Use) suffix() string { return [...]string{"", "Input", "Patch"}[u] }
+
+// Reflector makes schemas of Go types, by what encoding/json makes of them.
+//
+// A struct becomes a component. Its fields are described by their tags: doc, in which 'quotes' stand for backticks;
+// format; and enum, words with commas between them.
+type Reflector struct {
+	// Named are schemas of types that write themselves, or that have few values. They become components of this name.
+	Named map[reflect.Type]Named
+	// Name names the component of a struct.
+	Name func(reflect.Type) string
+	// Needs are the fields that requests must have, of types for which these are not all that are always written.
+	Needs map[reflect.Type][]string
+	// Instead may give the schema of a struct's field, in place of that of its type. name is that in JSON.
+	Instead func(owner reflect.Type, name string, use Use) *Schema
+	// Field completes the schema of a field.
+	Field func(owner reflect.Type, name string, use Use, s *Schema)
+
+	made  Map[*Schema]
+	types map[string]reflect.Type // that the names in made stand for
+}
+
+// Named is a schema with a name.
+type Named struct {
+	Name   string
+	Schema *Schema
+	Input  *Schema // what is taken, if that is more
+}
+
+// Schemas are the components that were made so far, by name.
+func (r *Reflector) Schemas() Map[*Schema] {
+	r.made.Sort()
+	return r.made
+}
+
+// Of returns the schema of a type: a reference, if it became a component.
+func (r *Reflector) Of(t reflect.Type, use Use) *Schema {
+	if n, ok := r.Named[t]; ok {
+		name, s := n.Name, n.Schema
+		if use != Answer && n.Input != nil {
+			name, s = name+"Input", n.Input
+		}
+		return r.component(t, name, func(made *Schema) { *made = *s })
+	}
+	switch t {
+	case reflect.TypeFor[json.RawMessage]():
+		return &Schema{}
+	case reflect.TypeFor[time.Time]():
+		return &Schema{Type: Types{String}, Format: "date-time"}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return r.Of(t.Elem(), use)
+	case reflect.String:
+		return &Schema{Type: Types{String}}
+	case reflect.Bool:
+		return &Schema{Type: Types{Boolean}}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32:
+		return &Schema{Type: Types{Integer}}
+	case reflect.Float64:
+		return &Schema{Type: Types{Number}}
+	case reflect.Slice:
+		return &Schema{Type: Types{Array}, Items: r.Of(t.Elem(), use)}
+	case reflect.Map:
+		values := r.Of(t.Elem(), use)
+		if use == Patch {
+			values = values.Nullable()
+		}
+		return &Schema{Type: Types{Object}, AdditionalProperties: values}
+	case reflect.Struct:
+		return r.component(t, r.Name(t)+use.suffix(), func(made *Schema) { r.object(t, use, made) })
+	}
+	panic(fmt.Sprintf("openapi: no schema for %s", t))
+}
+
+// quoted is what is code in a doc tag; an apostrophe follows a letter.
+var quoted = regexp.MustCompile(`(^|[ (])'([^']+)'`)
+
+// component refers to a component, and makes it if there is none yet.
+func (r *Reflector) component(t reflect.Type, name string, fill func(*Schema)) *Schema {
+	if other, ok := r.types[name]; ok {
+		if other != t {
+			panic(fmt.Sprintf("openapi: %s and %s both want to be called %s; name one of them otherwise", other, t, name))
+		}
+		return Refer(name)
+	}
+	if r.types == nil {
+		r.types = map[string]reflect.Type{}
+	}
+	made := new(Schema)
+	r.types[name] = t
+	r.made = append(r.made, Entry[*Schema]{name, made}) // before it is filled: a type may contain itself
+	fill(made)
+	return Refer(name)
+}
+
+// object fills in the schema of a struct.
+func (r *Reflector) object(t reflect.Type, use Use, made *Schema) {
+	made.Type = Types{Object}
+	if use != Answer {
+		made.AdditionalProperties = Closed
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" || name == "" && f.Anonymous || !f.IsExported() {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		always := !slices.ContainsFunc(strings.Split(options, ","), func(o string) bool { return o == "omitempty" || o == "omitzero" })
+		if r.Instead != nil {
+			if s := r.Instead(t, name, use); s != nil {
+				made.Properties.Set(name, s)
+				continue
+			}
+		}
+		s := r.Of(f.Type, use)
+		s.Description = quoted.ReplaceAllString(f.Tag.Get("doc"), "$1`$2`")
+		if format := f.Tag.Get("format"); format != "" {
+			s.Format = format
+		}
+		if words := f.Tag.Get("enum"); words != "" {
+			s.Enum = Words(strings.Split(words, ",")...).Enum
+		}
+		if r.Field != nil {
+			r.Field(t, name, use, s)
+		}
+		if always && use != Patch {
+			made.Required = append(made.Required, name)
+		}
+		if use == Patch || use == Answer && always && f.Type.Kind() == reflect.Pointer {
+			s = s.Nullable()
+		}
+		made.Properties.Set(name, s)
+	}
+	if needs, ok := r.Needs[t]; ok && use == Request {
+		made.Required = needs
+	}
+}

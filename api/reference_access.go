@@ -1,0 +1,89 @@
+package api
+
+import (
+	"net/http"
+
+	"go-crontab/auth"
+)
+
+var (
+	tokenName       = textParam{declared{"name", "Only the token of this name.", "ci"}, 64}
+	tokenRevokedToo = wordParam{declared{"revoked", "Whether revoked tokens are listed as well.", "true"}, []string{"true", "false"}}
+	oidcState       = textParam{declared{"state", "What the sign-in began with.", ""}, 4096}
+	oidcCode        = textParam{declared{"code", "What the provider gives for it.", ""}, 4096}
+	oidcError       = textParam{declared{"error", "Why the provider gives nothing.", ""}, 256}
+	// What providers add, and nobody reads.
+	oidcMore = []parameter{
+		textParam{declared{"error_description", "The same in words.", ""}, 4096}, textParam{declared{"error_uri", "More about it.", ""}, 4096},
+		textParam{declared{"session_state", "The session at the provider.", ""}, 4096}, textParam{declared{"iss", "The provider.", ""}, 4096},
+		textParam{declared{"scope", "What was allowed.", ""}, 4096}, textParam{declared{"authuser", "Which of several accounts.", ""}, 256},
+		textParam{declared{"prompt", "How the provider asked.", ""}, 256}, textParam{declared{"hd", "The domain of the account.", ""}, 256},
+	}
+)
+
+// loginBody and tokenBody say what to send: see Server.login and Server.createToken.
+type (
+	loginBody struct {
+		Token string `json:"token" doc:"The token to sign in with."`
+	}
+	tokenBody struct {
+		Name    string    `json:"name" doc:"Who holds it, as the audit is to say it: up to 64 letters, digits and _ . - /."`
+		Role    auth.Role `json:"role" doc:"What it may do."`
+		Apps    []string  `json:"apps,omitempty" doc:"The only apps in which it may. Without it: in all of them, and over what belongs to none."`
+		Expires string    `json:"expires,omitempty" doc:"Until when it lets somebody in: an instant, a length of time such as 720h, or never. Without it, 90 days."`
+	}
+)
+
+var (
+	meDoc = operation{
+		id: "getMe", tag: tagAccess, summary: "Show who asks", about: "Who the token or the login belongs to, and what that may do.",
+		replies: found[meView]("Who asks."),
+	}
+	waysInDoc = operation{
+		id: "listWaysIn", tag: tagAccess, summary: "Show how one may sign in", about: "For pages that offer it. Anybody may ask.",
+		replies: found[waysView]("The ways."),
+	}
+	loginDoc = operation{
+		id: "login", tag: tagAccess, summary: "Sign a browser in", about: "Exchanges a token for a cookie that no script can read and that other sites cannot have sent. It may do what the token may, until it expires, the token is revoked, or somebody signs out. Programs send the token with each request instead.",
+		body:    &requestBody{of: of[loginBody](), about: "The token.", example: `{"token": "gocrontab_…"}`},
+		replies: []reply{{status: http.StatusOK, about: "Who is signed in.", of: of[meView](), headers: []string{"Set-Cookie"}}}, problems: []kind{unauthenticated, tooMany, unknownOutcome},
+	}
+	logoutDoc = operation{
+		id: "logout", tag: tagAccess, summary: "Sign a browser out", about: "Ends the login of the cookie, on all nodes. A token lives on.",
+		body: emptyBody, replies: []reply{{status: http.StatusNoContent, about: "It is signed out.", headers: []string{"Set-Cookie"}}}, problems: []kind{unknownOutcome},
+	}
+	beginOIDCDoc = operation{
+		id: "beginOIDC", tag: tagAccess, summary: "Sign in by the identity provider", about: "For browsers: sends them to the provider, which sends them back.",
+		replies: []reply{{status: http.StatusSeeOther, about: "To the provider.", headers: []string{"Set-Cookie"}}}, problems: []kind{notFound, tooMany, providerAway},
+	}
+	endOIDCDoc = operation{
+		id: "endOIDC", tag: tagAccess, summary: "Come back from the identity provider", about: "Where the provider sends browsers back to. It is not for anybody else.",
+		query: append([]parameter{oidcState, oidcCode, oidcError}, oidcMore...),
+		replies: []reply{
+			{status: http.StatusSeeOther, about: "To the page, signed in.", headers: []string{"Set-Cookie"}},
+			{status: http.StatusForbidden, about: "Not signed in, and why.", media: []string{mediaHTML}, headers: []string{"Set-Cookie"}},
+		}, problems: []kind{notFound, tooMany, providerAway, unknownOutcome},
+	}
+	signInJSDoc = operation{
+		id: "getSignInScript", tag: tagNode, summary: "What the home page signs in with", about: "A script.",
+		cached: true, replies: []reply{{status: http.StatusOK, about: "The script.", media: []string{mediaScript}}},
+	}
+	createTokenDoc = operation{
+		id: "createToken", tag: tagAccess, summary: "Make a token", about: "The answer has the token itself, this once: only its hash is kept.",
+		body: &requestBody{of: of[tokenBody](), about: "Who is to hold it, and what it may do.",
+			example: `{"name": "ci", "role": "admin", "apps": ["billing"], "expires": "720h"}`},
+		replies: []reply{{status: http.StatusCreated, about: "The token.", of: of[newTokenView](), headers: []string{"Location"}}}, problems: []kind{exists, unknownOutcome},
+	}
+	listTokensDoc = operation{
+		id: "listTokens", tag: tagAccess, summary: "List tokens", about: "In the order in which they were made; nobody can read their texts.",
+		query: []parameter{tokenName, tokenRevokedToo, limitParam, pageParam}, replies: found[page[tokenView]]("A page of tokens."),
+	}
+	getTokenDoc = operation{
+		id: "getToken", tag: tagAccess, summary: "Show a token", about: "Also one that was revoked.",
+		replies: found[tokenView]("The token."), problems: []kind{notFound},
+	}
+	revokeTokenDoc = operation{
+		id: "revokeToken", tag: tagAccess, summary: "Revoke a token", about: "Once this is answered, nothing is changed with the token any more, nor in browsers that signed in with it, on any node; reads end within a second.",
+		replies: []reply{{status: http.StatusNoContent, about: "It is revoked, or was already."}}, problems: []kind{notFound, unknownOutcome},
+	}
+)

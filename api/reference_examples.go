@@ -1,0 +1,83 @@
+package api
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"go-crontab/job"
+)
+
+// examples are what answers may look like. A test holds them against their schemas.
+var examples = map[reflect.Type]string{
+	of[jobView](): `{"id": "17", "app": "default", "name": "backup", "description": "", "owner": "", "labels": {"team": "data"}, "schedule": "0 3 * * *",
+		"timezone": "Europe/Berlin", "command": "pg_dump shop > /backup/shop.sql", "timeout": "30m", "overlap": "skip", "misfire": {"policy": "latest", "max_age": "1h"},
+		"on_lost": "fail", "paused": false, "status": "active", "version": 3, "next_due": "2027-01-31T02:00:00Z", "last_due": "2027-01-30T02:00:00Z",
+		"created": "2026-11-02T09:15:27.104Z", "updated": "2027-01-12T13:40:02.55Z"}`,
+	of[runView](): `{"id": "6f9619ff-8b86-d011-b42d-00cf4fc964ff-12", "job_id": "17", "job": "backup", "app": "default", "due": "2027-01-30T02:00:00Z",
+		"started": "2027-01-30T02:00:00.0012Z", "ended": "2027-01-30T02:04:11.893Z", "lateness_ms": 1.2, "attempt": 1, "final": true, "state": "ended",
+		"outcome": "failed", "reason": "exit code 2", "exit_code": 2, "node": "node-1", "session": "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "trigger": "schedule",
+		"output_bytes": 52, "output_truncated": false}`,
+	of[requestedView](): `{"job_id": "17", "due": "2027-01-30T14:20:05.221Z", "request": "4"}`,
+	of[versionItem]():   `{"version": 3, "at": "2027-01-12T13:40:02.55Z", "who": "alice", "current": true, "changed": ["schedule", "timeout"]}`,
+	of[versionView](): `{"version": 3, "at": "2027-01-12T13:40:02.55Z", "who": "alice", "current": true, "definition": {"app": "default", "name": "backup", "description": "", "owner": "",
+		"labels": {"team": "data"}, "schedule": "0 3 * * *", "timezone": "Europe/Berlin", "command": "pg_dump shop > /backup/shop.sql", "timeout": "30m", "overlap": "skip",
+		"misfire": {"policy": "latest", "max_age": "1h"}, "on_lost": "fail"}}`,
+	of[diffView]():    `{"from": 1, "to": 3, "changes": [{"field": "schedule", "was": "0 2 * * *", "becomes": "0 3 * * *"}]}`,
+	of[dueView]():     `{"due": "2027-03-28T03:00:00+02:00", "mark": "gap"}`,
+	of[previewView](): `{"words": "At 02:30 (Europe/Berlin)", "next": [{"due": "2027-03-27T02:30:00+01:00"}, {"due": "2027-03-28T03:00:00+02:00", "mark": "gap"}]}`,
+	of[explanation](): `{"at": "2027-01-31T02:00:00Z", "due": true, "cause": "paused", "answer": "The job is paused since 2027-01-30T18:00:00Z by alice (new disks), and has no due times until somebody resumes it.",
+		"pause": {"scope": "job", "by": "alice", "reason": "new disks", "since": "2027-01-30T18:00:00Z"}}`,
+	of[outputView]():   `{"id": "6f9619ff-8b86-d011-b42d-00cf4fc964ff-12", "state": "running", "from": 0, "next": 8, "bytes": 8, "text": "dumping\n"}`,
+	of[secretView]():   `{"name": "pg", "app": "billing", "key": "5f1c9ab0e2d47c31", "key_state": "current", "created": "2026-11-02T09:15:27.104Z", "updated": "2027-01-12T13:40:02.55Z", "updated_by": "alice"}`,
+	of[rotatedView]():  `{"key": "5f1c9ab0e2d47c31", "rotated": 12, "failed": []}`,
+	of[groupView]():    `{"name": "warehouse", "slots": 2, "executing": 1, "waiting": 0, "jobs": 5, "created": "2026-11-02T09:15:27.104Z", "updated": "2026-11-02T09:15:27.104Z"}`,
+	of[backfillView](): `{"id": "3", "job_id": "17", "from": "2026-01-01T00:00:00Z", "to": "2026-01-31T23:59:59Z", "parallel": 2, "missing": true, "state": "running", "total": 31, "planned": 12, "left_out": 4, "ended": 10, "outcomes": {"failed": 1, "succeeded": 9}, "who": "alice", "created": "2027-01-30T14:20:05.221Z", "updated": "2027-01-30T14:31:40.07Z"}`,
+	of[calendarView](): calendarAnswer + `}`,
+	of[importView]():   calendarAnswer + `, "imported": {"excludes": 1, "includes": 1}}`,
+	of[calendarItem](): `{"name": "china", "timezone": "Asia/Shanghai", "excludes": 1, "includes": 1, "jobs": 4, "version": 2, "created": "2026-11-02T09:15:27.104Z", "updated": "2027-01-12T13:40:02.55Z"}`,
+	of[job.DayState](): `{"date": "2027-02-13", "weekday": "sat", "state": "makeup", "as": "mon-fri", "why": "make-up workday"}`,
+	of[nodeView](): `{"name": "node-1", "state": "ready", "labels": {"zone": "a"}, "handlers": ["billing/close-day"], "cordoned": false, "draining": false, "drained": false,
+		"prepared": 3, "executing": 1, "slots": 100, "sessions": [{"id": "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "address": "10.0.0.4:8610", "version": "v1.0.0", "started": "2027-01-30T02:00:00Z", "beat_age_ms": 810}]}`,
+	of[applyView](): `{"dry_run": false, "changed": 2, "groups": [{"name": "warehouse", "action": "unchanged"}], "calendars": [], "jobs": [
+		{"id": "17", "app": "shop", "name": "load orders", "action": "updated", "version": 4, "changes": [{"field": "schedule", "was": "*/10 * * * *", "becomes": "*/5 * * * *"}]},
+		{"id": "12", "app": "shop", "name": "prices", "action": "deleted"}]}`,
+	of[exportView]():  `{"items": [{"app": "shop", "name": "load orders", "schedule": "*/5 * * * *", "command": "load-orders", "group": "warehouse"}]}`,
+	of[handlerView](): `{"handler": "billing/close-day", "nodes": ["node-1", "node-2"], "jobs": 2, "disabled": false}`,
+	of[clusterView](): `{"now": "2027-01-30T14:20:05.221Z", "node": "node-1", "version": "v1.0.0", "server": "11.4.4-MariaDB", "buckets": 16, "session_expiry": "20s", "sessions": [
+		{"id": "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "node": "node-1", "address": "10.0.0.4:8610", "pid": 4711, "version": "v1.0.0", "started": "2027-01-30T02:00:00Z", "beat_at": "2027-01-30T14:20:04.411Z",
+		"beat_age_ms": 810, "draining": false, "prepared": 3, "executing": 1, "slots": 100, "clock_offset_ms": 0.4}]}`,
+	of[pauseView]():    `{"scope": "app", "app": "billing", "by": "alice", "reason": "the warehouse moves", "since": "2027-01-30T18:00:00Z", "until": "2027-01-30T20:00:00Z"}`,
+	of[auditView]():    `{"id": "204", "at": "2027-01-30T18:00:00Z", "who": "alice", "origin": "10.0.0.9", "action": "pause", "kind": "job", "job_id": "17", "app": "default", "name": "backup", "reason": "new disks"}`,
+	of[aliveView]():    `{"status": "ok"}`,
+	of[readyView]():    `{"ready": true, "node": "node-1", "version": "v1.0.0"}`,
+	of[meView]():       `{"name": "ci", "kind": "token", "role": "admin", "apps": ["billing"], "grants": [{"role": "admin", "apps": ["billing"]}], "expires": "2027-03-01T00:00:00Z"}`,
+	of[waysView]():     `{"token": true}`,
+	of[tokenView]():    tokenAnswer + `}`,
+	of[newTokenView](): tokenAnswer + `, "token": "gocrontab_…"}`,
+}
+
+const (
+	calendarAnswer = `{"name": "china", "timezone": "Asia/Shanghai", "exclude": [{"date": "2027-06-09", "note": "Dragon Boat Festival"}], "exclude_weekdays": ["sat", "sun"],
+		"include": [{"date": "2027-02-13", "note": "make-up workday"}], "jobs": 4, "version": 2, "created": "2026-11-02T09:15:27.104Z", "updated": "2027-01-12T13:40:02.55Z"`
+	tokenAnswer = `{"id": "5", "name": "ci", "role": "admin", "apps": ["billing"], "state": "active", "created": "2027-01-30T18:00:00Z", "created_by": "alice", "expires": "2027-03-01T00:00:00Z"`
+)
+
+// exampleOf returns what an answer of a type may look like, a page as a page with one item; nil if there is no example.
+func exampleOf(t reflect.Type) json.RawMessage {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if strings.HasPrefix(t.Name(), "page[") {
+		items, _ := t.FieldByName("Items")
+		if item := exampleOf(items.Type.Elem()); item != nil {
+			return json.RawMessage(`{"items": [` + string(item) + `]}`)
+		}
+		return nil
+	}
+	text, ok := examples[t]
+	if !ok {
+		return nil
+	}
+	return json.RawMessage(text)
+}

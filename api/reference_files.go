@@ -1,0 +1,98 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"sync"
+
+	"go-crontab/api/openapi"
+	"go-crontab/job"
+)
+
+// What files have, for the reference and the schema: see applyFields, which reads it.
+type (
+	manifestJob struct {
+		job.Spec
+		Paused  bool  `json:"paused,omitempty"`
+		Version int64 `json:"version,omitempty" doc:"The version at which the job must be, 0 if it must not be there yet. Without it, any. Files rarely have it."`
+	}
+	manifestBody struct {
+		Groups    []job.GroupSpec    `json:"groups,omitempty" doc:"Groups that jobs may name."`
+		Calendars []job.CalendarSpec `json:"calendars,omitempty" doc:"Calendars that jobs may name."`
+		Jobs      []manifestJob      `json:"jobs,omitempty" doc:"The jobs. They are told apart by 'app' and 'name'."`
+	}
+	applyBody struct {
+		manifestBody
+		Prune  pruneBody `json:"prune,omitzero" doc:"Deletes the jobs of an app, or with some labels, that are not among 'jobs'. Groups and calendars stay."`
+		DryRun bool      `json:"dry_run,omitempty" doc:"Change nothing, only tell what would be changed."`
+	}
+	pruneBody struct {
+		App    string            `json:"app,omitempty" doc:"The jobs of this app belong to the files."`
+		Labels map[string]string `json:"labels,omitempty" doc:"The jobs with all of these labels belong to the files."`
+	}
+)
+
+var (
+	applyDoc = operation{
+		id: "apply", tag: tagFiles, once: true, summary: "Make everything as files have it",
+		about: "Makes, changes and, with `prune`, deletes what is another in the cluster than in the body, all of it in one transaction, or nothing. What is as wanted is left alone, so the same body again changes nothing. " +
+			"Of a job everything that is left out gets its default, but for `paused`, which stays as it is, and the phase of an unchanged `every`. Answered once nothing starts under an old definition any more. " +
+			"In `errors` of a problem, `field` begins with the place in the body: `jobs[3].schedule`.",
+		body: &requestBody{of: of[applyBody](), about: "What files have, and what to do with it.",
+			example: `{"groups": [{"name": "warehouse", "slots": 2}], "jobs": [{"app": "shop", "name": "load orders", "schedule": "*/5 * * * *", "command": "load-orders", "group": "warehouse"}], "prune": {"app": "shop"}, "dry_run": true}`},
+		replies: found[applyView]("What was changed, or would be."), changes: true, problems: []kind{changed, exists, unreadable},
+	}
+	exportDoc = operation{
+		id: "export", tag: tagFiles, summary: "List jobs as files have them",
+		about: "Definitions without what is the default, in the order of the jobs' creation. What is listed can be applied, also to another cluster.",
+		query: []parameter{ofAppParam, labelIs, ofJobParam, limitParam, pageParam}, replies: found[exportView]("A page of jobs."), problems: []kind{notFound},
+	}
+	manifestSchemaDoc = operation{
+		id: "getManifestSchema", tag: tagFiles, summary: "What files may have, as a JSON Schema", about: "For editors, of draft 2020-12.",
+		cached: true, replies: []reply{{status: http.StatusOK, about: "The schema.", media: []string{mediaJSON}}},
+	}
+)
+
+// ManifestSchema is a JSON Schema of files with jobs.
+func ManifestSchema() ([]byte, error) {
+	types := newReflector()
+	manifest, one := types.Of(of[manifestBody](), openapi.Request), types.Of(of[manifestJob](), openapi.Request)
+	defs := types.Schemas()
+	editors := &openapi.Schema{Type: openapi.Types{openapi.String}, Description: "Where editors find this schema."}
+	for _, ref := range []*openapi.Schema{manifest, one} {
+		if s, ok := defs.Get(ref.Ref[len(openapi.Refer("").Ref):]); ok {
+			s.Properties.Set("$schema", editors)
+		}
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(struct {
+		Dialect string            `json:"$schema"`
+		ID      string            `json:"$id"`
+		Title   string            `json:"title"`
+		AnyOf   []*openapi.Schema `json:"anyOf"`
+
+		Defs openapi.Map[*openapi.Schema] `json:"$defs"`
+	}{
+		"https://json-schema.org/draft/2020-12/schema", "urn:go-crontab:schema:manifest", "Jobs, groups and calendars of go-crontab",
+		[]*openapi.Schema{manifest, one, {Type: openapi.Types{openapi.Array}, Items: one}}, defs,
+	})
+	return bytes.ReplaceAll(text.Bytes(), []byte(`"`+openapi.Refer("").Ref), []byte(`"#/$defs/`)), err
+}
+
+var manifestSchema = sync.OnceValues(func() (static, error) {
+	text, err := ManifestSchema()
+	return newStatic(mediaJSON, text), err
+})
+
+// manifestSchema: GET /schema/manifest.json
+func (s *Server) manifestSchema(w http.ResponseWriter, r *http.Request) error {
+	schema, err := manifestSchema()
+	if err != nil {
+		return err
+	}
+	return schema.serve(w, r)
+}

@@ -1,0 +1,73 @@
+package api
+
+import (
+	"regexp"
+	"strconv"
+
+	"go-crontab/api/openapi"
+	"go-crontab/job"
+)
+
+// pathParts are the parts of paths that name something, by what stands before them.
+var pathParts = map[place]pathPart{
+	"jobs/{id}":          {"The id of the job.", "17", idPattern, 0},
+	"versions/{version}": {"A version at which the job was.", "3", idPattern, 0},
+	"diff/{other}":       {"Another one.", "5", idPattern, 0},
+	"runs/{id}":          {"The id of the run.", "6f9619ff-8b86-d011-b42d-00cf4fc964ff-12", launchPattern, 0},
+	"backfills/{id}":     {"The id of the backfill.", "3", idPattern, 0},
+	"apps/{app}":         {"The app.", "default", nil, job.MaxName},
+	"jobs/{name}":        {"The name of the job. A slash in it is sent as `%2F`.", "backup", nil, job.MaxName},
+	"tokens/{id}":        {"The id of the token.", "5", idPattern, 0},
+	"groups/{name}":      {"The name of the group.", "warehouse", nil, job.MaxName},
+	"calendars/{name}":   {"The name of the calendar.", "china", nil, job.MaxName},
+	"nodes/{name}":       {"The name of the node.", "node-1", nil, job.MaxName},
+	"handlers/{key}":     {"The key of the handler. A slash in it is sent as `%2F`.", "billing%2Fclose-day", nil, job.MaxHandlerKey},
+	"secrets/{name}":     {"The name of the secret.", "shop-hook", nil, job.MaxSecretName},
+	"docs/{file}":        {"The name of the file.", "reference.css", nil, 0},
+}
+
+// pathPart is what the reference says of a part of a path.
+type pathPart struct {
+	about   string
+	example string
+	pattern *regexp.Regexp // of what there may be; nil: any text
+	most    int            // characters
+}
+
+var (
+	idPattern     = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
+	launchPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}-[0-9]{1,19}$`)
+)
+
+// idOf reads an id as it stands in a path: there is but one way to write it.
+func idOf(text string) (id int64, ok bool) {
+	if !idPattern.MatchString(text) {
+		return 0, false
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, err == nil
+}
+
+func pathParameter(p place) *openapi.Parameter {
+	part := pathParts[p]
+	s := &openapi.Schema{Type: openapi.Types{openapi.String}, MaxLength: part.most}
+	if part.pattern != nil {
+		s.Pattern = part.pattern.String()
+	}
+	return &openapi.Parameter{Name: p.name(), In: "path", Description: part.about, Required: true, Schema: s, Example: part.example}
+}
+
+func queryParameter(p parameter) *openapi.Parameter {
+	d := p.self()
+	out := &openapi.Parameter{Name: d.name, In: "query", Description: d.about, Schema: p.schema()}
+	if d.example != "" {
+		out.Example = d.example
+		if len(out.Schema.Type) == 1 && out.Schema.Type[0] == openapi.Integer {
+			out.Example, _ = strconv.ParseInt(d.example, 10, 64) // a test looks whether it fits the schema
+		}
+	}
+	if p, ok := p.(instantParam); ok {
+		out.Required = p.needed
+	}
+	return out
+}

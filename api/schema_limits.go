@@ -1,0 +1,102 @@
+package api
+
+import (
+	"reflect"
+
+	"go-crontab/api/openapi"
+	"go-crontab/job"
+)
+
+// limitField adds the limits of a field of a request, and what it may be beyond what its type says.
+func limitField(owner reflect.Type, name string, use openapi.Use, s *openapi.Schema) {
+	if use == openapi.Answer {
+		if words := answerWords[owner][name]; words != nil {
+			s.Ref, s.Type, s.Enum = "", openapi.Types{openapi.String}, openapi.Words(words...).Enum
+		}
+		return
+	}
+	if owner == of[calendarBody]() {
+		owner = of[job.CalendarSpec]()
+	}
+	if owner == of[newJobBody]() || owner == of[previewBody]() || owner == of[manifestJob]() {
+		owner = of[jobView]()
+	}
+	if limit := limits[owner][name]; limit != nil {
+		limit(s)
+	}
+}
+
+// A limit is what a schema says of it.
+type limit func(*openapi.Schema)
+
+func fromTo(least, most float64) limit {
+	return func(s *openapi.Schema) { s.Minimum, s.Maximum = openapi.Bound(least), openapi.Bound(most) }
+}
+
+// upTo bounds the characters of a text. Of one that is bounded in bytes it has no more than that many.
+func upTo(most int) limit    { return func(s *openapi.Schema) { s.MaxLength = most } }
+func items(most int) limit   { return func(s *openapi.Schema) { s.MaxItems = most } }
+func entries(most int) limit { return func(s *openapi.Schema) { s.MaxProperties = most } }
+
+func aName(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, job.MaxName }
+
+func oneOf(words ...string) limit {
+	return func(s *openapi.Schema) { s.Enum = openapi.Words(words...).Enum }
+}
+
+// orText has a list take texts as well.
+func orText(s *openapi.Schema) {
+	s.Items = &openapi.Schema{AnyOf: []*openapi.Schema{s.Items, {Type: openapi.Types{openapi.String}, Description: "In short: `2027-02-06` or `2027-02-05..2027-02-11`."}}}
+	s.MaxItems = job.MaxCalendarDays
+}
+
+// limits are those that a schema can say, of the fields of requests. Others stand in the descriptions.
+var limits = map[reflect.Type]map[string]limit{
+	of[jobView](): {
+		"name": aName, "app": upTo(job.MaxName), "description": upTo(job.MaxText), "owner": upTo(job.MaxText), "labels": entries(job.MaxLabels),
+		"schedules": items(job.MaxSchedules), "max_fires": fromTo(1, maxFires), "calendars": items(job.MaxCalendars), "n": fromTo(1, maxDue),
+		"command": upTo(job.MaxCommand), "stdin": upTo(job.MaxStdin), "env": entries(job.MaxEnv), "payload": upTo(job.MaxPayload), "handler": upTo(job.MaxHandlerKey),
+		"success_codes": func(s *openapi.Schema) { fromTo(0, 255)(s.Items) },
+		"selector":      upTo(job.MaxSelector), "queue": fromTo(1, job.MaxQueue), "group": upTo(job.MaxName), "priority": fromTo(-job.MaxPriority, job.MaxPriority),
+		"on_lost": oneOf(job.LostFail, job.LostRerun),
+	},
+	of[job.HTTP](): {
+		"url": upTo(job.MaxURL), "headers": entries(job.MaxHeaders), "body": upTo(job.MaxHTTPBody), "expect": items(job.MaxExpect),
+		"body_limit": fromTo(1, job.MaxBodyLimit), "redirects": fromTo(0, job.MaxRedirects),
+	},
+	of[job.HTTPTLS]():   {"ca": upTo(job.MaxPEM), "client_cert": upTo(job.MaxPEM), "client_key": upTo(job.MaxSecretName)},
+	of[job.HTTPSign]():  {"secret": upTo(job.MaxSecretName)},
+	of[secretBody]():    {"value": func(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, job.MaxSecret }, "app": upTo(job.MaxName)},
+	of[job.Misfire]():   {"max_count": fromTo(1, job.MaxMaxCount)},
+	of[job.Retry]():     {"attempts": fromTo(1, job.MaxAttempts)},
+	of[groupView]():     {"slots": fromTo(1, job.MaxSlots)},
+	of[job.GroupSpec](): {"name": aName, "slots": fromTo(1, job.MaxSlots)},
+	of[manifestBody]():  {"groups": items(job.MaxApplyGroups), "calendars": items(job.MaxApplyCalendars), "jobs": items(job.MaxApplyJobs)},
+	of[backfillBody]():  {"parallel": fromTo(1, job.MaxParallel)},
+	of[reasonBody]():    {"reason": upTo(job.MaxReason)},
+	of[pauseBody]():     {"reason": upTo(job.MaxReason)},
+	of[job.CalendarSpec](): {
+		"name": aName, "description": upTo(job.MaxText), "exclude": orText, "include": orText,
+	},
+	of[job.CalendarHours](): {"only": items(job.MaxCalendarHours), "except": items(job.MaxCalendarHours)},
+	of[job.CalendarDay]():   {"note": upTo(job.MaxCalendarNote)},
+}
+
+// answerWords are the words of fields of answers for which no type lists them all. Those of a job are empty if its
+// definition cannot be read.
+var answerWords = map[reflect.Type]map[string][]string{
+	of[explanation](): {"cause": causes()},
+	of[jobView](): {
+		"overlap": {string(job.OverlapSkip), string(job.OverlapQueue), string(job.OverlapReplace), string(job.OverlapAllow), ""},
+		"on_lost": {job.LostFail, job.LostRerun, ""},
+	},
+}
+
+// needed are the fields that requests must have, of bodies that can be what an answer was, or a whole definition.
+var needed = map[reflect.Type][]string{
+	of[newJobBody]():   {"name"},
+	of[manifestJob]():  {"name"},
+	of[jobView]():      nil, // some routes have the name in their path
+	of[groupView]():    {"slots"},
+	of[calendarBody](): nil,
+}

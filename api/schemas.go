@@ -1,0 +1,170 @@
+package api
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"go-crontab/api/openapi"
+	"go-crontab/auth"
+	"go-crontab/docs"
+	"go-crontab/job"
+)
+
+// newReflector knows what is to be known of our types.
+func newReflector() *openapi.Reflector {
+	page := docs.JobFields()
+	return &openapi.Reflector{
+		Named: map[reflect.Type]openapi.Named{
+			of[job.Duration]():      {Name: "Duration", Schema: durationSchema},
+			of[job.Size]():          {Name: "Size", Schema: sizeSchema, Input: sizeInput},
+			of[job.Outcome]():       words("Outcome", "How a run ended. Nobody started one that was `skipped` (a policy said no), `missed` (nobody could in time) or `superseded`; of one that is `lost` nobody knows what it did.", job.Outcomes()),
+			of[job.Status]():        words("Status", "How a job is. `finished` has no due time left; `error` cannot be planned.", []job.Status{job.Active, job.Paused, job.Finished, job.Broken}),
+			of[job.Mark]():          words("Mark", "What is special about a due time: the clock skips a time of day just before it (`gap`) or shows it twice (`repeat`), or a calendar has the day count as another day of the week (`makeup`).", []job.Mark{job.Gap, job.Repeat, job.Makeup}),
+			of[job.Scope]():         words("Scope", "What is paused.", []job.Scope{job.ScopeJob, job.ScopeApp, job.ScopeCluster}),
+			of[job.Overlap]():       words("Overlap", "What happens to a due time that finds a run of its job executing.", []job.Overlap{job.OverlapSkip, job.OverlapQueue, job.OverlapReplace, job.OverlapAllow}),
+			of[job.MisfirePolicy](): words("MisfirePolicy", "What happens to due times that nobody could start in time.", []job.MisfirePolicy{job.MisfireLatest, job.MisfireSkip, job.MisfireAll}),
+			of[job.Applying]():      words("Applying", "What became of an object, or would.", []job.Applying{job.Created, job.Updated, job.Unchanged, job.Deleted}),
+			of[auth.Role]():         words("Role", "What somebody may do. Each role includes those before it: `viewer` reads, `operator` pauses, resumes, runs and kills what there is, `admin` writes definitions, which is to run code on the nodes.", auth.RoleNames()),
+			of[nodeState](): words("NodeState", "How a node is. `cordoning`: it was cordoned a moment ago and may still start something. `stopping`: its process is about to end. "+
+				"`silent`: it has not been heard of, and starts nothing. `absent`: it has no session.",
+				[]nodeState{nodeReady, nodeCordoning, nodeCordoned, nodeDraining, nodeDrained, nodeStopping, nodeSilent, nodeAbsent}),
+		},
+		Name:    schemaName,
+		Needs:   needed,
+		Instead: instead,
+		Field: func(owner reflect.Type, name string, use openapi.Use, s *openapi.Schema) {
+			describeField(page, owner, name, use, s)
+			limitField(owner, name, use, s)
+		},
+	}
+}
+
+func words[T ~string](name, about string, values []T) openapi.Named {
+	s := openapi.Words(values...)
+	s.Description = about
+	return openapi.Named{Name: name, Schema: s}
+}
+
+var (
+	durationSchema = &openapi.Schema{Type: openapi.Types{openapi.String}, Pattern: `^(|0|([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+)$`,
+		Description: "A length of time: numbers and their units, `ns us ms s m h`."}
+	sizeSchema = &openapi.Schema{Type: openapi.Types{openapi.String}, Pattern: `^[0-9]+([KMGT]i)?B$`,
+		Description: "A number of bytes with its unit, a power of 1024."}
+	sizeInput = &openapi.Schema{Type: openapi.Types{openapi.String, openapi.Integer}, Pattern: `^[0-9]+ *([kKmMgGtT]([iI][bB]?)?|[bB])?$`, Minimum: openapi.Bound(0),
+		Description: "A number of bytes with its unit, a power of 1024: `512MiB`, `2GiB`; or a number of bytes."}
+)
+
+// schemaNames are the names of types that are not called after their Go type.
+var schemaNames = map[reflect.Type]string{
+	of[explanation]():      "Explanation",
+	of[auditView]():        "AuditEntry",
+	of[closedView]():       "Exclusion",
+	of[downView]():         "Outage",
+	of[dueView]():          "DueTime",
+	of[changeView]():       "ChangeNote",
+	of[calendarBody]():     "Calendar",
+	of[newJobBody]():       "NewJob",
+	of[job.GroupSpec]():    "ManifestGroup",
+	of[appliedJobView]():   "AppliedJob",
+	of[job.CalendarSpec](): "NewCalendar",
+	of[job.Spec]():         "Definition",
+	of[job.Problem]():      "FieldProblem",
+	of[job.HTTP]():         "HTTPCall",
+	of[job.HTTPTLS]():      "HTTPTLS",
+	of[job.HTTPSign]():     "HTTPSign",
+}
+
+// schemaName names the schema of a struct after its Go type.
+func schemaName(t reflect.Type) string {
+	if name, ok := schemaNames[t]; ok {
+		return name
+	}
+	name, inner, generic := strings.Cut(t.Name(), "[")
+	if generic { // page[*go-crontab/api.jobView]
+		inner = strings.TrimSuffix(inner, "]")
+		inner = inner[strings.LastIndexByte(inner, '.')+1:]
+		return trimKind(inner) + camel(name)
+	}
+	return trimKind(name)
+}
+
+// trimKind makes Job of jobView.
+func trimKind(name string) string {
+	for _, end := range []string{"View", "Body"} {
+		name = strings.TrimSuffix(name, end)
+	}
+	return camel(name)
+}
+
+// ignored are the fields that a request may have because answers have them.
+var ignored = map[reflect.Type][]string{
+	of[jobView]():      readOnly,
+	of[calendarBody](): calendarReadOnly,
+	of[groupView]():    groupReadOnly,
+}
+
+// instead gives fields of requests another schema than their Go type says.
+func instead(owner reflect.Type, name string, use openapi.Use) *openapi.Schema {
+	if use != openapi.Answer && slices.Contains(ignored[owner], name) {
+		return &openapi.Schema{ReadOnly: true, Description: "Set by the server. What a request says of it is ignored."}
+	}
+	return nil
+}
+
+// onPage says where docs/jobs.md has the fields of a type: behind which path. A doc tag counts more.
+var onPage = map[reflect.Type]string{
+	of[jobView]():      "",
+	of[job.Spec]():     "",
+	of[newJobBody]():   "",
+	of[manifestJob]():  "",
+	of[previewBody]():  "",
+	of[job.HTTP]():     "http.",
+	of[job.HTTPTLS]():  "http.tls.",
+	of[job.HTTPSign](): "http.sign.",
+	of[job.Limits]():   "limits.",
+	of[job.Misfire]():  "misfire.",
+	of[job.Retry]():    "retry.",
+}
+
+// objects describes the fields that are objects with fields of their own, which the page has by themselves.
+var objects = map[string]string{
+	"http":      "A request to send, instead of a command.",
+	"http.tls":  "How https is spoken, where the system's certificates are not enough.",
+	"http.sign": "Has requests signed with HMAC-SHA256.",
+	"limits":    "What the command may use.",
+	"misfire":   "What happens to due times that nobody could start in time.",
+	"retry":     "Whether and when an attempt that did not succeed is followed by another.",
+}
+
+// describeField says of a field of a job what docs/jobs.md says: to requests its default and limits, too.
+func describeField(page map[string]docs.Field, owner reflect.Type, name string, use openapi.Use, s *openapi.Schema) {
+	prefix, ok := onPage[owner]
+	if !ok || s.Description != "" {
+		return
+	}
+	f, ok := page[prefix+name]
+	if !ok {
+		s.Description = objects[prefix+name]
+		return
+	}
+	s.Description = sentence(f.Meaning)
+	if use == openapi.Answer {
+		return
+	}
+	if f.Default != "" {
+		s.Description += " Default: " + f.Default + "."
+	}
+	if f.Limits != "" {
+		s.Description += " Limits: " + f.Limits + "."
+	}
+	s.Default, s.Examples = f.Preset, f.Values
+}
+
+// sentence begins with a capital letter and ends with a full stop.
+func sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:] + "."
+}

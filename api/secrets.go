@@ -1,0 +1,204 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"go-crontab/auth"
+	"go-crontab/job"
+	"go-crontab/secret"
+	"go-crontab/sql"
+)
+
+// secretView is a secret as clients see it. Nothing ever answers with a value.
+type secretView struct {
+	Name     job.Secret `json:"name" doc:"Its name, by which jobs use it: {{secret.NAME}}."`
+	App      string     `json:"app,omitempty" doc:"The only app whose jobs may use it. Absent: those of all apps."`
+	Key      string     `json:"key" doc:"The id of the key that it is sealed with."`
+	KeyState string     `json:"key_state" enum:"current,old,unknown" doc:"Whether that is the key with which the answering node seals, another one that it has, or one that it has not."`
+	Created  string     `json:"created" format:"date-time" doc:"When it was created."`
+	Updated  string     `json:"updated" format:"date-time" doc:"When it got its value."`
+	By       string     `json:"updated_by" doc:"Who gave it that."`
+}
+
+// The states of a key.
+const (
+	keyCurrent = "current"
+	keyOld     = "old"
+	keyUnknown = "unknown"
+)
+
+func (s *Server) viewSecret(row *sql.SecretRow) secretView {
+	state := keyUnknown
+	switch ids := s.cfg.SecretKeys.IDs(); {
+	case len(ids) > 0 && ids[0] == row.Key:
+		state = keyCurrent
+	case s.cfg.SecretKeys.Has(row.Key):
+		state = keyOld
+	}
+	return secretView{row.Name, row.App, row.Key, state, stamp(row.Created), stamp(row.Updated), row.By}
+}
+
+// rotatedView is what a rotation has done.
+type rotatedView struct {
+	Key     string         `json:"key" doc:"The id of the key that secrets are sealed with now."`
+	Rotated int            `json:"rotated" doc:"How many were sealed with another one."`
+	Failed  []failedSecret `json:"failed" doc:"Those that the node cannot open; they stay as they are."`
+}
+
+type failedSecret struct {
+	Name job.Secret `json:"name" doc:"Its name."`
+	Why  string     `json:"why" doc:"Why it cannot be opened."`
+}
+
+// listSecrets: GET /api/v1/secrets
+func (s *Server) listSecrets(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	f := sql.SecretFilter{Apps: auth.Of(r.Context()).Sees()}
+	limit := q.limit()
+	if c := q.cursor("secrets"); c != nil {
+		f.After = c.ID
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	f.Limit = limit + 1 // one more tells whether there is a next page
+	rows, err := s.cfg.DB.Secrets(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	p := page[secretView]{Items: []secretView{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		p.Next = (&cursor{list: "secrets", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
+	}
+	for i := range rows {
+		p.Items = append(p.Items, s.viewSecret(&rows[i]))
+	}
+	return answer(w, http.StatusOK, p)
+}
+
+// maxSecretBody has room for a value each byte of which is written as \u0000.
+const maxSecretBody = 6*job.MaxSecret + 4<<10
+
+// putSecret: PUT /api/v1/secrets/{name}
+func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
+	name, err := secretName(r)
+	if err != nil {
+		return err
+	}
+	body, err := readObjectUpTo(w, r, maxSecretBody)
+	if err != nil {
+		return err
+	}
+	n, err := secretFields(newFields(body))
+	if err != nil {
+		return err
+	}
+	n.Name, n.May = name, mayKeep(r.Context(), name)
+	isNew, err := s.secrets.Put(r.Context(), n)
+	if err != nil {
+		return lookAt(noKey(err), "The same request again does no harm.")
+	}
+	// The change stands. If it cannot be read now, or is gone again, that must not look like a change that failed.
+	row := sql.SecretRow{Name: name}
+	if rows, err := s.cfg.DB.Secrets(r.Context(), sql.SecretFilter{Name: name, Limit: 1}); err == nil && len(rows) == 1 {
+		row = rows[0]
+	}
+	status := http.StatusOK
+	if isNew {
+		status = http.StatusCreated
+	}
+	return answer(w, status, s.viewSecret(&row))
+}
+
+// secretFields reads what a secret is to be. What is wrong is told without what was sent: it may be the value.
+func secretFields(f *fields) (n secret.New, err error) {
+	v, given := f.take("value")
+	text, isText := v.(string)
+	switch {
+	case !given:
+		f.wrong("value", "is missing")
+	case !isText:
+		f.wrong("value", "is no text; put it into quotes")
+	}
+	n.Value = text
+	if v, there := f.object["app"]; there && v != nil {
+		n.App = new(string)
+		f.text("app", n.App)
+	}
+	f.ignore("app")
+	f.refuse("is set by the server; leave it out", "name", "key", "key_state", "created", "updated", "updated_by")
+	return n, f.done()
+}
+
+// secretName returns the name in the path.
+func secretName(r *http.Request) (job.Secret, error) {
+	text, err := param(r, "name")
+	if err != nil {
+		return "", err
+	}
+	name := job.Secret(text)
+	if err := name.Check(); err != nil {
+		return "", invalidField("name", "%v", err)
+	}
+	return name, nil
+}
+
+// mayKeep tells whether who makes a request may change a secret of an app, "" being all of them. One of an app of which
+// it may see nothing is not there, as far as it can be told where a name is taken.
+func mayKeep(ctx context.Context, name job.Secret) func(app string) error {
+	p := auth.Of(ctx)
+	return func(app string) error {
+		switch {
+		case p.May(admin), app != "" && p.MayIn(admin, app):
+			return nil
+		case app == "":
+			return forbid(p, "The secret %s would be or is one of all apps, which takes role %s without a limit to apps; give an app that is yours, or choose another name", name, admin)
+		case p.MayIn(viewer, app):
+			return forbid(p, "That takes role %s of app %s", admin, cutShort(app))
+		}
+		return forbid(p, "The secret %s is another app's, or the app is not yours; choose another name, or an app of yours", name)
+	}
+}
+
+// noKey makes a problem of the error of a node without a key.
+func noKey(err error) error {
+	if errors.Is(err, secret.ErrNoKey) {
+		return noSecretKey.problem("Ask another node, or start this one with --secret-key-file: a file with a key that go-crontab secret keygen has printed, the same on all nodes.")
+	}
+	return err
+}
+
+// deleteSecret: DELETE /api/v1/secrets/{name}
+func (s *Server) deleteSecret(w http.ResponseWriter, r *http.Request) error {
+	name, err := secretName(r)
+	if err != nil {
+		return err
+	}
+	switch err := s.secrets.Delete(r.Context(), name, mayKeep(r.Context(), name)); {
+	case errors.Is(err, sql.ErrNotFound):
+		return notFound.problem("There is no secret %q; GET /api/v1/secrets lists them.", cutShort(string(name)))
+	case err != nil:
+		return lookAt(err, "GET /api/v1/secrets tells whether it is still there.")
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// rotateSecrets: POST /api/v1/secrets/rotate
+func (s *Server) rotateSecrets(w http.ResponseWriter, r *http.Request) error {
+	if err := readNothing(w, r); err != nil {
+		return err
+	}
+	done, err := s.secrets.Rotate(r.Context())
+	if err != nil {
+		return lookAt(noKey(err), "The same request again does what is left.")
+	}
+	v := rotatedView{Key: done.Key, Rotated: done.Rotated, Failed: []failedSecret{}}
+	for _, f := range done.Failed {
+		v.Failed = append(v.Failed, failedSecret{f.Name, f.Why})
+	}
+	return answer(w, http.StatusOK, v)
+}

@@ -1,0 +1,199 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"go-crontab/auth"
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// tokenView is a token as clients see it: without its text, which nobody keeps.
+type tokenView struct {
+	ID       string    `json:"id" doc:"Its id."`
+	Name     string    `json:"name" doc:"Who holds it, as the audit says it."`
+	Role     auth.Role `json:"role" doc:"What it may do."`
+	Apps     []string  `json:"apps,omitempty" doc:"The only apps in which it may. Absent: in all of them, and over what belongs to none."`
+	State    string    `json:"state" enum:"active,expired,revoked" doc:"Whether it lets anybody in."`
+	Created  string    `json:"created" format:"date-time" doc:"When it was made."`
+	By       string    `json:"created_by" doc:"Who made it."`
+	Expires  string    `json:"expires,omitempty" format:"date-time" doc:"Until when it lets somebody in. Absent: until it is revoked."`
+	Revoked  string    `json:"revoked,omitempty" format:"date-time" doc:"When it was revoked."`
+	Used     string    `json:"last_used,omitempty" format:"date-time" doc:"When it was last used, to about a minute. Absent: never."`
+	UsedFrom string    `json:"last_used_from,omitempty" doc:"The address from which."`
+}
+
+// newTokenView is a token that was just made.
+type newTokenView struct {
+	tokenView
+	Token string `json:"token" doc:"The token itself, to be sent as Authorization: Bearer TOKEN. It is shown this once."`
+}
+
+// The states of a token.
+const (
+	tokenActive  = "active"
+	tokenExpired = "expired"
+	tokenRevoked = "revoked"
+)
+
+func viewOfToken(t *sql.TokenRow, now job.Micros) tokenView {
+	v := tokenView{
+		ID: strconv.FormatInt(t.ID, 10), Name: t.Name, Apps: t.Apps, State: tokenActive, Created: stamp(t.Created), By: t.By,
+		Expires: stamp(t.Expires), Revoked: stamp(t.Revoked), Used: stamp(t.Used), UsedFrom: t.UsedFrom,
+	}
+	v.Role, _ = auth.ParseRole(t.Role) // one that a hand wrote lets nobody do anything, and is shown so
+	switch {
+	case t.Revoked != 0:
+		v.State = tokenRevoked
+	case t.Expires != 0 && t.Expires <= now:
+		v.State = tokenExpired
+	}
+	return v
+}
+
+// createToken: POST /api/v1/tokens
+func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
+	body, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	spec, err := tokenFields(body, now)
+	if err != nil {
+		return err
+	}
+	t, token, err := s.issuer.Create(r.Context(), spec)
+	switch {
+	case errors.Is(err, sql.ErrExists):
+		return exists.problem("A token of this name exists already; revoke that one, or choose another name.")
+	case err != nil:
+		return lookAt(err, "GET /api/v1/tokens?name=%s tells whether it was made; if so, revoke it and make another: its text is lost.", spec.Name)
+	}
+	v := newTokenView{viewOfToken(&t, job.MicrosOf(now)), token}
+	w.Header().Set("Location", "/api/v1/tokens/"+v.ID)
+	return answer(w, http.StatusCreated, v)
+}
+
+// never is what to give for the end of a token that lives until it is revoked.
+const never = "never"
+
+func tokenFields(body map[string]any, now time.Time) (auth.Spec, error) {
+	f, spec, role := newFields(body), auth.Spec{Life: auth.DefaultLife}, ""
+	f.text("name", &spec.Name)
+	f.text("role", &role)
+	f.texts("apps", &spec.Apps)
+	if list, ok := body["apps"].([]any); ok && len(list) == 0 {
+		f.wrong("apps", "are none; leave them out for all") // and never the other way round
+	}
+	if role != "" {
+		var err error
+		if spec.Role, err = auth.ParseRole(role); err != nil {
+			f.wrong("role", "%v", err)
+			spec.Role = viewer // said already
+		}
+	}
+	if v, given := f.take("expires"); given && v != nil {
+		text, _ := v.(string)
+		until, ok := endOf(text, now)
+		switch {
+		case text == never:
+			spec.Life = 0
+		case ok:
+			spec.Life, spec.Expires = 0, job.MicrosOf(until)
+		default:
+			f.want("expires", v, `a time such as "2027-01-31T09:00:00Z", a duration such as "720h", or "never"`)
+		}
+	}
+	return spec, f.done()
+}
+
+// listTokens: GET /api/v1/tokens
+func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	f := sql.TokenFilter{Name: q.text(tokenName), Living: q.word(tokenRevokedToo) != "true"}
+	limit := q.limit()
+	if c := q.cursor("tokens"); c != nil {
+		f.After = c.ID
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	f.Limit = limit + 1 // one more tells whether there is a next page
+	rows, err := s.cfg.DB.Tokens(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	p := page[tokenView]{Items: []tokenView{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		p.Next = (&cursor{list: "tokens", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
+	}
+	for i := range rows {
+		p.Items = append(p.Items, viewOfToken(&rows[i], job.MicrosOf(now)))
+	}
+	return answer(w, http.StatusOK, p)
+}
+
+// tokenID returns the id in the path.
+func tokenID(r *http.Request) (int64, error) {
+	text, err := param(r, "id")
+	if err != nil {
+		return 0, err
+	}
+	id, ok := idOf(text)
+	if !ok {
+		return 0, noToken(text)
+	}
+	return id, nil
+}
+
+func noToken(id string) error {
+	return notFound.problem("There is no token %q; GET /api/v1/tokens lists them.", cutShort(id))
+}
+
+// getToken: GET /api/v1/tokens/{id}
+func (s *Server) getToken(w http.ResponseWriter, r *http.Request) error {
+	id, err := tokenID(r)
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	rows, err := s.cfg.DB.Tokens(r.Context(), sql.TokenFilter{ID: id, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return noToken(strconv.FormatInt(id, 10))
+	}
+	return answer(w, http.StatusOK, viewOfToken(&rows[0], job.MicrosOf(now)))
+}
+
+// revokeToken: DELETE /api/v1/tokens/{id}. Its row stays, to be asked for.
+func (s *Server) revokeToken(w http.ResponseWriter, r *http.Request) error {
+	id, err := tokenID(r)
+	if err != nil {
+		return err
+	}
+	switch err := s.issuer.Revoke(r.Context(), id); {
+	case errors.Is(err, sql.ErrNotFound):
+		return noToken(strconv.FormatInt(id, 10))
+	case err != nil:
+		return lookAt(err, "GET /api/v1/tokens/%d tells whether it lives; the same request again does no harm.", id)
+	}
+	s.gate.Forget()
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

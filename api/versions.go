@@ -1,0 +1,240 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// versionItem is a definition of a job in the list of those that it has had.
+type versionItem struct {
+	Version int64    `json:"version" doc:"The version of the job with which it began."`
+	At      string   `json:"at" format:"date-time" doc:"When it began."`
+	Who     string   `json:"who,omitempty" doc:"Who made it. Absent: it is older than the first one that was kept."`
+	Current bool     `json:"current" doc:"Whether it is the one in force."`
+	Changed []string `json:"changed" doc:"The fields that are not as in the definition before; of the first one that is kept none."`
+	Error   string   `json:"error,omitempty" doc:"Why it cannot be read."`
+}
+
+// versionView is a definition that a job has, or has had.
+type versionView struct {
+	Version    int64     `json:"version" doc:"The version of the job with which it began."`
+	At         string    `json:"at" format:"date-time" doc:"When it began."`
+	Who        string    `json:"who,omitempty" doc:"Who made it. Absent: it is older than the first one that was kept."`
+	Current    bool      `json:"current" doc:"Whether it is the one in force."`
+	Definition *job.Spec `json:"definition,omitempty" doc:"The definition. Absent: it cannot be read."`
+	Error      string    `json:"error,omitempty" doc:"Why it cannot be read."`
+}
+
+// diffView says what is different between two definitions of a job.
+type diffView struct {
+	From    int64        `json:"from" doc:"The version with which the one began."`
+	To      int64        `json:"to" doc:"And the other."`
+	Changes []job.Change `json:"changes" doc:"The fields that are not the same."`
+}
+
+// definitions reads those that a job had at a version and before, the latest first; 0 is the current version. Those of a
+// deleted job stay. There is always one, unless the job never was at that version.
+func (s *Server) definitions(ctx context.Context, id, upTo int64, limit int) (sql.JobRow, []sql.VersionRow, error) {
+	j, err := s.cfg.DB.Job(ctx, id)
+	if err != nil {
+		return j, nil, err
+	}
+	if upTo == 0 {
+		upTo = j.Version
+	}
+	if upTo > j.Version {
+		return j, nil, notFound.problem("The job is at version %d, and was never at %d.", j.Version, upTo)
+	}
+	rows, err := s.cfg.DB.Versions(ctx, id, upTo, limit)
+	if err != nil || len(rows) > 0 {
+		return j, rows, err
+	}
+	switch kept, err := s.cfg.DB.Versions(ctx, id, 0, 1); {
+	case err != nil:
+		return j, nil, err
+	case len(kept) > 0:
+		return j, nil, notFound.problem("What the job was at version %d was not kept.", upTo)
+	}
+	// It was not changed since definitions are kept.
+	return j, []sql.VersionRow{{Version: j.Version, At: j.Updated, SpecText: j.SpecText, Spec: j.Spec, SpecErr: j.SpecErr}}, nil
+}
+
+// listVersions: GET /api/v1/jobs/{id}/versions
+func (s *Server) listVersions(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	limit, upTo := q.limit(), int64(0)
+	if c := q.cursor("versions"); c != nil {
+		upTo = c.ID
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	id, err := jobID(r)
+	if err != nil {
+		return err
+	}
+	j, rows, err := s.definitions(r.Context(), id, upTo, limit+1)
+	if err != nil {
+		return err
+	}
+	p := page[versionItem]{Items: []versionItem{}}
+	for i := range rows {
+		if i == limit {
+			p.Next = (&cursor{list: "versions", RunPlace: sql.RunPlace{ID: rows[i].Version}}).String()
+			break
+		}
+		v := &rows[i]
+		item := versionItem{Version: v.Version, At: stamp(v.At), Who: v.Who, Current: i == 0 && upTo == 0 && !j.Deleted, Changed: []string{}}
+		if v.SpecErr != nil {
+			item.Error = v.SpecErr.Error()
+		}
+		if i+1 < len(rows) {
+			item.Changed = changedFields(rows[i+1].Spec.Diff(&v.Spec))
+		}
+		p.Items = append(p.Items, item)
+	}
+	return answer(w, http.StatusOK, p)
+}
+
+func changedFields(changes []job.Change) []string {
+	out := make([]string, len(changes))
+	for i, c := range changes {
+		out[i] = c.Field
+	}
+	return out
+}
+
+// definitionAt reads the definition that a job had at a version that the path names, and tells whether it has it still.
+func (s *Server) definitionAt(r *http.Request, place string) (v sql.VersionRow, current bool, err error) {
+	id, err := jobID(r)
+	if err != nil {
+		return v, false, err
+	}
+	text, err := param(r, place)
+	if err != nil {
+		return v, false, err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {
+		return v, false, notFound.problem("There is no version %q; versions are numbers from 1.", cutShort(text))
+	}
+	return s.definitionOf(r.Context(), id, n)
+}
+
+func (s *Server) definitionOf(ctx context.Context, id, version int64) (v sql.VersionRow, current bool, err error) {
+	j, rows, err := s.definitions(ctx, id, version, 1)
+	if err != nil {
+		return v, false, err
+	}
+	return rows[0], !j.Deleted && rows[0].SpecText == j.SpecText, nil
+}
+
+// getVersion: GET /api/v1/jobs/{id}/versions/{version}
+func (s *Server) getVersion(w http.ResponseWriter, r *http.Request) error {
+	v, current, err := s.definitionAt(r, "version")
+	if err != nil {
+		return err
+	}
+	if v.Spec.Labels == nil {
+		v.Spec.Labels = map[string]string{}
+	}
+	out := versionView{Version: v.Version, At: stamp(v.At), Who: v.Who, Current: current, Definition: &v.Spec}
+	if v.SpecErr != nil {
+		out.Definition, out.Error = nil, v.SpecErr.Error()
+	}
+	return answer(w, http.StatusOK, out)
+}
+
+// diffVersions: GET /api/v1/jobs/{id}/versions/{version}/diff/{other}
+func (s *Server) diffVersions(w http.ResponseWriter, r *http.Request) error {
+	a, _, err := s.definitionAt(r, "version")
+	if err != nil {
+		return err
+	}
+	b, _, err := s.definitionAt(r, "other")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(a.SpecErr, b.SpecErr); err != nil {
+		return unreadable.problem("%v.", err)
+	}
+	out := diffView{From: a.Version, To: b.Version, Changes: a.Spec.Diff(&b.Spec)}
+	if out.Changes == nil {
+		out.Changes = []job.Change{}
+	}
+	return answer(w, http.StatusOK, out)
+}
+
+// rollbackBody says to what.
+type rollbackBody struct {
+	Version int64 `json:"version" doc:"A version at which the job was. The definition that it had then is taken again."`
+}
+
+// rollback: POST /api/v1/jobs/{id}/rollback
+func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
+	id, err := jobID(r)
+	if err != nil {
+		return err
+	}
+	body, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	f, version := newFields(body), 0
+	if _, given := body["version"]; !given {
+		f.wrong("version", "is missing; want one at which the job was")
+	}
+	f.count("version", &version, maxVersion)
+	if err := f.done(); err != nil {
+		return err
+	}
+	var j job.Job
+	err = s.asWanted(r, id, func(ctx context.Context) (err error) { j, err = s.rollBack(ctx, id, int64(version)); return err })
+	if err != nil {
+		return lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
+	}
+	return s.answerJob(w, r, http.StatusOK, j)
+}
+
+// maxVersion bounds versions in bodies.
+const maxVersion = 1<<53 - 1
+
+// rollBack has a job take a definition again that it had. Others may change it at the same time.
+func (s *Server) rollBack(ctx context.Context, id, version int64) (job.Job, error) {
+	for range maxTries {
+		old, err := s.jobByID(ctx, id)
+		if err != nil {
+			return job.Job{}, err
+		}
+		v, _, err := s.definitionOf(ctx, id, version)
+		if err != nil {
+			return job.Job{}, err
+		}
+		if v.SpecErr != nil {
+			return job.Job{}, unreadable.problem("What the job was at version %d cannot be read: %v.", version, v.SpecErr)
+		}
+		if err := mayWrite(ctx, v.Spec.App); err != nil {
+			return job.Job{}, err
+		}
+		if err := s.checkFree(ctx, id, &v.Spec); err != nil {
+			return job.Job{}, err
+		}
+		if old.SpecErr == nil && old.Error == "" && v.Spec.Same(&old.Spec) {
+			return old.Job, nil
+		}
+		e, err := s.editor()
+		if err != nil {
+			return job.Job{}, err
+		}
+		j, err := e.Rollback(ctx, id, old.Version, v.Spec, v.Version)
+		if !errors.Is(err, job.ErrChanged) || job.VersionOf(ctx) != 0 {
+			return j, err
+		}
+	}
+	return job.Job{}, job.ErrChanged
+}

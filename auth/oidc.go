@@ -1,0 +1,272 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// OIDCConfig is how people sign in by an OpenID Connect provider.
+type OIDCConfig struct {
+	Issuer       string // its URL, from which all others are discovered
+	ClientID     string
+	ClientSecret string   // "" for a public client: PKCE is used in any case
+	PublicURL    string   // where browsers reach the cluster, such as https://cron.example.com
+	Scopes       []string // beside openid, profile and email
+	GroupsClaim  string   // default groups; a.b is b in a
+	NameClaim    string   // default: the address if it is verified, else preferred_username, else sub
+	Roles        RoleMap
+	Now          func() time.Time // MySQL's clock
+}
+
+// OIDC is the client of a provider: authorization code flow with PKCE, state and nonce. It is safe for concurrent use.
+type OIDC struct {
+	cfg  OIDCConfig
+	host string // of the issuer
+	http *http.Client
+
+	mu       sync.Mutex
+	provider *oidc.Provider // nil until it was reached once
+}
+
+// callbackPath is where the provider sends browsers back to.
+const callbackPath = "/api/v1/login/oidc/callback"
+
+const (
+	defaultGroups   = "groups"
+	providerTimeout = 10 * time.Second // for each request to the provider
+)
+
+// NewOIDC checks a configuration. It does not connect: a provider that is down must not keep a node from its work.
+func NewOIDC(cfg OIDCConfig) (*OIDC, error) {
+	issuer, err := secureURL(cfg.Issuer)
+	if err != nil {
+		return nil, fmt.Errorf("issuer: %w", err)
+	}
+	public, err := secureURL(cfg.PublicURL)
+	if err != nil {
+		return nil, fmt.Errorf("public URL: %w", err)
+	}
+	if strings.Trim(public.Path, "/") != "" || public.RawQuery != "" {
+		return nil, fmt.Errorf("public URL: %q has a path; want none, such as https://cron.example.com", cfg.PublicURL)
+	}
+	if cfg.ClientID == "" {
+		return nil, errors.New("client id: is missing; the provider gives one for each application")
+	}
+	if len(cfg.Roles) == 0 {
+		return nil, errors.New("roles: no group has one, so nobody could sign in; want for instance admins=admin,devs=operator:app1|app2")
+	}
+	if cfg.GroupsClaim == "" {
+		cfg.GroupsClaim = defaultGroups
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
+	return &OIDC{cfg: cfg, host: issuer.Hostname(), http: &http.Client{Timeout: providerTimeout}}, nil
+}
+
+// secureURL reads a URL that is https, or of this machine.
+func secureURL(s string) (*url.URL, error) {
+	if s == "" {
+		return nil, errors.New("is missing")
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.User != nil {
+		return nil, fmt.Errorf("%q: want a URL such as https://login.example.com", s)
+	}
+	a, _ := netip.ParseAddr(u.Hostname())
+	if local := u.Hostname() == "localhost" || a.Unmap().IsLoopback(); u.Scheme != "https" && (u.Scheme != "http" || !local) {
+		return nil, fmt.Errorf("%q: want https, or a loopback address", s)
+	}
+	return u, nil
+}
+
+// ProviderError is the error of a provider that cannot be reached, or is no provider.
+type ProviderError struct{ Err error }
+
+func (p *ProviderError) Error() string { return "identity provider: " + p.Err.Error() }
+func (p *ProviderError) Unwrap() error { return p.Err }
+
+// Begin returns where to send a browser, and what its cookie is to hold until it comes back.
+func (o *OIDC) Begin(ctx context.Context) (target, flow string, err error) {
+	client, _, err := o.client(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	f := flowSecrets{state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier()}
+	return client.AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier)), f.String(), nil
+}
+
+// flowSecrets are what only the browser knows that began a sign-in.
+type flowSecrets struct{ state, nonce, verifier string }
+
+func (f flowSecrets) String() string { return f.state + "." + f.nonce + "." + f.verifier }
+
+func parseFlow(s string) (f flowSecrets, ok bool) {
+	parts := strings.Split(s, ".")
+	if len(parts) != 3 || slices.Contains(parts, "") {
+		return f, false
+	}
+	return flowSecrets{parts[0], parts[1], parts[2]}, true
+}
+
+// Finish tells who comes back from the provider with a code. flow is what the browser's cookie holds.
+func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal, error) {
+	f, ok := parseFlow(flow)
+	if !ok || !equal(f.state, state) {
+		return nil, &Refused{Why: "the sign-in was begun by another browser, or too long ago; begin again"}
+	}
+	if code == "" {
+		return nil, &Refused{Why: "the provider gave no code"}
+	}
+	client, provider, err := o.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx = oidc.ClientContext(ctx, o.http)
+	token, err := client.Exchange(ctx, code, oauth2.VerifierOption(f.verifier))
+	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.Response.StatusCode < 500 {
+		return nil, &Refused{Why: fmt.Sprintf("the provider did not take the code: %s", firstOf(refused.ErrorCode, refused.Response.Status))}
+	}
+	if err != nil {
+		return nil, &ProviderError{err}
+	}
+	raw, _ := token.Extra("id_token").(string)
+	if raw == "" {
+		return nil, &ProviderError{errors.New("it gave no ID token; is openid among the scopes?")}
+	}
+	verified, err := provider.Verifier(&oidc.Config{ClientID: o.cfg.ClientID, Now: o.cfg.Now}).Verify(ctx, raw)
+	if err != nil {
+		return nil, &Refused{Why: fmt.Sprintf("the provider's ID token is not right: %v", err)}
+	}
+	if !equal(verified.Nonce, f.nonce) {
+		return nil, &Refused{Why: "the provider's ID token is for another sign-in"}
+	}
+	var claims map[string]any
+	if err := verified.Claims(&claims); err != nil {
+		return nil, &ProviderError{err}
+	}
+	groups, there := textsAt(claims, o.cfg.GroupsClaim)
+	if !there && provider.UserInfoEndpoint() != "" {
+		if groups, err = o.askGroups(ctx, provider, token, verified.Subject); err != nil {
+			return nil, err
+		}
+	}
+	p := &Principal{Name: o.nameOf(claims, verified.Subject), Kind: KindOIDC, Grants: o.cfg.Roles.grants(groups)}
+	if len(p.Grants) == 0 {
+		return nil, &Refused{Name: p.Name, Why: fmt.Sprintf("%s is in no group that has a role here", p.Name)}
+	}
+	return p, nil
+}
+
+// askGroups asks the provider for what the ID token does not say.
+func (o *OIDC) askGroups(ctx context.Context, provider *oidc.Provider, token *oauth2.Token, subject string) ([]string, error) {
+	info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
+	if err != nil {
+		return nil, &ProviderError{err}
+	}
+	if info.Subject != subject {
+		return nil, &Refused{Why: "the provider spoke of somebody else"}
+	}
+	var claims map[string]any
+	if err := info.Claims(&claims); err != nil {
+		return nil, &ProviderError{err}
+	}
+	groups, _ := textsAt(claims, o.cfg.GroupsClaim)
+	return groups, nil
+}
+
+// client discovers the provider once, and again each time as long as that fails.
+func (o *OIDC) client(ctx context.Context) (*oauth2.Config, *oidc.Provider, error) {
+	o.mu.Lock()
+	provider := o.provider
+	o.mu.Unlock()
+	if provider == nil { // several may do it at once: none waits for one that hangs
+		found, err := oidc.NewProvider(oidc.ClientContext(ctx, o.http), o.cfg.Issuer)
+		if err != nil {
+			return nil, nil, &ProviderError{err}
+		}
+		o.mu.Lock()
+		o.provider = found
+		o.mu.Unlock()
+		provider = found
+	}
+	return &oauth2.Config{
+		ClientID: o.cfg.ClientID, ClientSecret: o.cfg.ClientSecret, Endpoint: provider.Endpoint(),
+		RedirectURL: o.cfg.PublicURL + callbackPath, Scopes: append([]string{oidc.ScopeOpenID, "profile", "email"}, o.cfg.Scopes...),
+	}, provider, nil
+}
+
+// nameOf is how the audit calls somebody: always with an @, which no token has in its name. An address counts only if
+// the provider has verified it: anybody may claim anybody's.
+func (o *OIDC) nameOf(claims map[string]any, subject string) string {
+	text := func(claim string) string { s, _ := claims[claim].(string); return s }
+	name := subject
+	switch verified := claims["email_verified"]; {
+	case o.cfg.NameClaim != "":
+		name = firstOf(text(o.cfg.NameClaim), subject)
+	case text("email") != "" && (verified == true || verified == "true"):
+		name = text("email")
+	case text("preferred_username") != "":
+		name = text("preferred_username")
+	}
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, name)
+	if r := []rune(name); len(r) > maxName {
+		name = string(r[:maxName])
+	}
+	if !strings.Contains(name, "@") {
+		name += "@" + o.host
+	}
+	return name
+}
+
+// textsAt returns the texts of a claim: a list, or one. The name of a claim may have dots of its own, or else they lead
+// into objects.
+func textsAt(claims map[string]any, path string) (texts []string, there bool) {
+	v, there := claims[path]
+	if !there {
+		head, rest, nested := strings.Cut(path, ".")
+		if inner, ok := claims[head].(map[string]any); ok && nested {
+			return textsAt(inner, rest)
+		}
+		return nil, false
+	}
+	switch v := v.(type) {
+	case string:
+		return []string{v}, true
+	case []any:
+		for _, item := range v {
+			if s, ok := item.(string); ok {
+				texts = append(texts, s)
+			}
+		}
+	}
+	return texts, true
+}
+
+func firstOf(texts ...string) string {
+	for _, s := range texts {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}

@@ -1,0 +1,386 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"slices"
+	"strings"
+
+	"go-crontab/manifest"
+
+	"github.com/spf13/cobra"
+)
+
+// appliedView is what was changed, or would be.
+type appliedView struct {
+	DryRun    bool            `json:"dry_run"`
+	Changed   int             `json:"changed"`
+	Groups    []appliedObject `json:"groups"`
+	Calendars []appliedObject `json:"calendars"`
+	Jobs      []appliedObject `json:"jobs"`
+}
+
+type appliedObject struct {
+	ID       string         `json:"id"`
+	App      string         `json:"app"` // of a job
+	Name     string         `json:"name"`
+	Action   string         `json:"action"`
+	Version  int64          `json:"version"`
+	Changes  []appliedField `json:"changes"`
+	Warnings []string       `json:"warnings"`
+}
+
+type appliedField struct {
+	Field   string          `json:"field"`
+	Was     json.RawMessage `json:"was"`
+	Becomes json.RawMessage `json:"becomes"`
+}
+
+// fullName is how people name it; kind is "" for jobs.
+func (o *appliedObject) fullName(kind string) string {
+	if kind == "" {
+		return o.App + "/" + o.Name
+	}
+	return kind + " " + o.Name
+}
+
+// applyFlags are those of commands that change many jobs at once.
+type applyFlags struct {
+	files  []string
+	dryRun bool
+	prune  bool
+	app    string
+	labels []string
+	yes    bool
+}
+
+func applyCommand(c *console) *cobra.Command {
+	var f applyFlags
+	cmd := &cobra.Command{
+		Use: "apply -f FILE|FOLDER|-", Short: "Make jobs, groups and calendars as files have them",
+		Long: `Make jobs, groups and calendars as files have them: all of it, or nothing if anything is wrong. What is as wanted
+already is left alone, so the same files again change nothing. What a file does not say of a job gets its default, but
+for paused, which stays as it is.
+
+A file is YAML or JSON: one job, a list of jobs, or an object with the lists groups, calendars and jobs. Of a folder all
+.yaml, .yml and .json files are read, those of its folders too.
+
+With --prune the jobs of --app, or with all of --label, that are in no file are deleted.`,
+		Example: `  go-crontab apply -f jobs.yaml --dry-run
+  go-crontab apply -f jobs/ --prune --app shop
+  go-crontab export --app shop | go-crontab apply --server http://other:8610 -f -`,
+	}
+	r := newRemote(c, cmd)
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.files, "file", "f", nil, "a file, a folder, or - for standard input; may be repeated")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only show what would be changed")
+	flags.BoolVar(&f.prune, "prune", false, "delete the jobs of --app or --label that are in no file")
+	flags.StringVarP(&f.app, "app", "a", "", "with --prune: the files have all jobs of this app")
+	flags.StringArrayVarP(&f.labels, "label", "l", nil, "with --prune: the files have all jobs with this label, key=value; may be repeated")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask on a terminal before jobs are deleted")
+	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		more, err := f.body(args)
+		if err != nil {
+			return err
+		}
+		set, err := readManifests(append(f.files, args...), c)
+		if err != nil {
+			return err
+		}
+		if f.prune && !f.dryRun && !f.yes {
+			if err := f.confirm(cmd.Context(), r, set, more); err != nil {
+				return err
+			}
+		}
+		done, raw, err := r.apply(cmd.Context(), set, more)
+		if err != nil {
+			return err
+		}
+		return r.showApplied(done, raw, func() {
+			c.notef("nothing was changed; to do it, leave --dry-run out\n")
+		})
+	}
+	return cmd
+}
+
+// body checks the flags and returns what the request has beside the files.
+func (f *applyFlags) body(args []string) (map[string]any, error) {
+	more := map[string]any{}
+	if f.dryRun {
+		more["dry_run"] = true
+	}
+	switch {
+	case len(f.files)+len(args) == 0:
+		return nil, usageError("-f FILE is missing; - is standard input")
+	case !f.prune && (f.app != "" || len(f.labels) > 0):
+		return nil, usageError("--app and --label go with --prune; which app a job belongs to stands in its file")
+	case !f.prune:
+		return more, nil
+	case (f.app == "") == (len(f.labels) == 0):
+		return nil, usageError("--prune needs one of --app, --label: which jobs belong to the files")
+	case f.app != "":
+		more["prune"] = map[string]any{"app": f.app}
+		return more, nil
+	}
+	labels, err := parseLabels(f.labels)
+	more["prune"] = map[string]any{"labels": labels}
+	return more, err
+}
+
+func parseLabels(list []string) (map[string]string, error) {
+	labels := map[string]string{}
+	for _, l := range list {
+		key, value, ok := strings.Cut(l, "=")
+		if !ok {
+			return nil, usageError("--label %q: want key=value", l)
+		}
+		labels[key] = value
+	}
+	return labels, nil
+}
+
+// readManifests reads files. What is wrong in them is refused as a definition is that the server does not take.
+func readManifests(paths []string, c *console) (*manifest.Set, error) {
+	set, err := manifest.ReadAll(paths, c.in)
+	var (
+		faults manifest.Faults
+		path   *fs.PathError
+	)
+	switch {
+	case errors.As(err, &faults):
+		return nil, &exitError{code: exitRefused, err: errors.New(plainLines(faults.Error()))}
+	case errors.Is(err, manifest.ErrNothing), errors.As(err, &path):
+		return nil, &exitError{code: exitUsage, err: err}
+	case err != nil:
+		return nil, &exitError{code: exitRefused, err: err}
+	}
+	return set, nil
+}
+
+// plainLines is plain for a text of several lines.
+func plainLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = plain(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// confirm asks before jobs are deleted, if there is somebody to ask.
+func (f *applyFlags) confirm(ctx context.Context, r *remote, set *manifest.Set, more map[string]any) error {
+	if _, asks := terminal(r.in); !asks {
+		return nil
+	}
+	dry := map[string]any{"dry_run": true, "prune": more["prune"]}
+	would, _, err := r.apply(ctx, set, dry)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	for _, j := range would.Jobs {
+		if j.Action == "deleted" {
+			gone = append(gone, plain(j.fullName("")))
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	const most = 10
+	named := strings.Join(gone[:min(len(gone), most)], ", ")
+	if len(gone) > most {
+		named += fmt.Sprintf(" and %d more", len(gone)-most)
+	}
+	if !r.confirm("This deletes %d jobs: %s. Go on?", len(gone), named) {
+		return &exitError{code: exitFailed, err: fmt.Errorf("nothing was changed")}
+	}
+	return nil
+}
+
+// apply sends a set. What the server says of places in the request is said of places in the files.
+func (r *remote) apply(ctx context.Context, set *manifest.Set, more map[string]any) (appliedView, json.RawMessage, error) {
+	var done appliedView
+	body, err := set.Body(more)
+	if err != nil {
+		return done, nil, err
+	}
+	done, raw, err := ask[appliedView](ctx, r, http.MethodPost, "/api/v1/apply", nil, document{media: "application/json", data: body})
+	var p *problem
+	if errors.As(err, &p) {
+		p.place(set)
+	}
+	return done, raw, err
+}
+
+// place has a problem name the places in files, in their order, where it names those in a request.
+func (p *problem) place(set *manifest.Set) {
+	for i := range p.Errors {
+		e := &p.Errors[i]
+		e.at, e.name, _ = set.Find(e.Field)
+		if e.at.File != "" {
+			if e.Field = e.at.String(); e.name != "" {
+				e.Field += ": " + e.name
+			}
+		}
+		e.Message = set.Explain(e.Message)
+	}
+	slices.SortStableFunc(p.Errors, func(a, b fieldProblem) int {
+		return cmp.Or(strings.Compare(a.at.File, b.at.File), cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Column, b.at.Column))
+	})
+}
+
+// showApplied prints what was changed; dry is told after a dry run.
+func (r *remote) showApplied(done appliedView, raw json.RawMessage, dry func()) error {
+	var names []string
+	kinds := []struct {
+		kind string
+		list []appliedObject
+	}{{"group", done.Groups}, {"calendar", done.Calendars}, {"", done.Jobs}}
+	for _, k := range kinds {
+		for i := range k.list {
+			if o := &k.list[i]; o.Action != "unchanged" {
+				names = append(names, o.fullName(k.kind))
+			}
+		}
+	}
+	if r.format == "name" {
+		for _, n := range names {
+			r.printf("%s\n", n)
+		}
+		return nil
+	}
+	return r.object(r.console, raw, "", func() error {
+		counts := map[string]int{}
+		for _, k := range kinds {
+			for i := range k.list {
+				o := &k.list[i]
+				counts[o.Action]++
+				if o.Action != "unchanged" {
+					r.showChange(o, k.kind)
+				}
+				for _, w := range o.Warnings {
+					r.notef("warning: %s: %s\n", plain(o.fullName(k.kind)), plain(w))
+				}
+			}
+		}
+		var said []string
+		for _, action := range []string{"created", "updated", "deleted", "unchanged"} {
+			if n := counts[action]; n > 0 {
+				said = append(said, fmt.Sprintf("%d %s", n, action))
+			}
+		}
+		if said == nil {
+			said = []string{"nothing to do"}
+		}
+		summary := strings.Join(said, ", ")
+		if done.DryRun {
+			summary = "dry run: " + summary
+		}
+		r.notef("%s\n", summary)
+		if done.DryRun && done.Changed > 0 {
+			dry()
+		}
+		return nil
+	})
+}
+
+// actionSigns stand before names.
+var actionSigns = map[string]struct {
+	sign   string
+	colour colour
+}{"created": {"+", green}, "updated": {"~", yellow}, "deleted": {"-", red}}
+
+// shownOfNew are the fields that are shown of a new job: the others are in the file, or the default.
+var shownOfNew = []string{"schedule", "schedules", "every", "at", "timezone", "command", "http.url", "handler", "slots", "paused"}
+
+func (r *remote) showChange(o *appliedObject, kind string) {
+	paint := painter(colourful(r.out))
+	mark := actionSigns[o.Action]
+	r.printf("%s %s\n", paint(mark.colour, mark.sign), paint(bold, plain(o.fullName(kind))))
+	for _, f := range o.Changes {
+		isNew := o.Action == "created"
+		if isNew && !slices.Contains(shownOfNew, f.Field) {
+			continue
+		}
+		r.showField(f, isNew, paint)
+	}
+}
+
+func (r *remote) showField(f appliedField, isNew bool, paint func(colour, string) string) {
+	was, becomes := shownValue(f.Was), shownValue(f.Becomes)
+	name := plain(f.Field)
+	if !strings.Contains(was, "\n") && !strings.Contains(becomes, "\n") {
+		switch {
+		case isNew:
+			r.printf("    %s: %s\n", name, plain(becomes))
+		case f.Was == nil:
+			r.printf("    %s: %s\n", name, paint(green, plain(becomes)))
+		case f.Becomes == nil:
+			r.printf("    %s: %s %s\n", name, paint(red, plain(was)), paint(faint, "is taken away"))
+		default:
+			r.printf("    %s: %s → %s\n", name, paint(red, plain(was)), paint(green, plain(becomes)))
+		}
+		return
+	}
+	r.printf("    %s:\n", name)
+	for _, line := range diffLines(was, becomes) {
+		tint := faint
+		switch line[0] {
+		case '-':
+			tint = red
+		case '+':
+			tint = green
+		}
+		r.printf("      %s\n", paint(tint, plain(line)))
+	}
+}
+
+// shownValue is a JSON value as people read it: a text without quotes.
+func shownValue(v json.RawMessage) string {
+	var s string
+	if json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	return string(v)
+}
+
+// diffLines shows what is another between two texts: the lines around it that are the same are left out, but for one.
+func diffLines(was, becomes string) []string {
+	split := func(s string) []string {
+		if s == "" {
+			return nil
+		}
+		return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+	}
+	a, b := split(was), split(becomes)
+	head := 0
+	for head < len(a) && head < len(b) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	var out []string
+	if head > 0 {
+		out = append(out, "  "+a[head-1])
+	}
+	for _, l := range a[head : len(a)-tail] {
+		out = append(out, "- "+l)
+	}
+	for _, l := range b[head : len(b)-tail] {
+		out = append(out, "+ "+l)
+	}
+	if tail > 0 {
+		out = append(out, "  "+a[len(a)-tail])
+	}
+	if head == len(a) && head == len(b) {
+		out = append(out, "~ only its end is another")
+	}
+	return out
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// completing is a cluster that is asked while somebody presses a key: briefly.
+func completing(c *console, cmd *cobra.Command) (*remote, bool) {
+	r := &remote{console: c, http: http.Client{Timeout: time.Second}}
+	return r, r.settle(cmd) == nil
+}
+
+// completeApps offers the apps that have jobs.
+func completeApps(c *console) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		r, ok := completing(c, cmd)
+		if !ok {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		jobs, _, err := list[jobView](cmd.Context(), r, "/api/v1/jobs", nil, maxPage)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var apps []cobra.Completion
+		for _, j := range jobs {
+			if strings.HasPrefix(j.App, typed) && !slices.Contains(apps, j.App) {
+				apps = append(apps, j.App)
+			}
+		}
+		slices.Sort(apps)
+		return apps, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeNames offers the names in a list of the API: groups, calendars, nodes.
+func completeNames(c *console, path string) cobra.CompletionFunc {
+	return completeField(c, path, "name")
+}
+
+// completeField offers what a field of the objects in a list of the API holds.
+func completeField(c *console, path, field string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		r, ok := completing(c, cmd)
+		if !ok {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		found, _, err := get[page[map[string]any]](cmd.Context(), r, path, nil)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var out []cobra.Completion
+		for _, item := range found.Items {
+			if s, ok := item[field].(string); ok && strings.HasPrefix(s, typed) {
+				out = append(out, s)
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+}

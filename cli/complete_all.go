@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// completeAll gives commands and flags that complete nothing of their own what they can complete. Where there is nothing
+// to offer, a shell would offer the files of its folder.
+func completeAll(c *console, cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		completeAll(c, sub)
+	}
+	if cmd.Runnable() && !cmd.HasSubCommands() && cmd.ValidArgsFunction == nil && !takesFiles(cmd) {
+		cmd.ValidArgsFunction = argumentsOf(c, cmd)
+	}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if _, there := cmd.GetFlagCompletionFunc(f.Name); there {
+			return
+		}
+		switch f.Name {
+		case "app":
+			complete(cmd, f.Name, completeApps(c))
+		case "group":
+			complete(cmd, f.Name, completeNames(c, "/api/v1/groups"))
+		case "job":
+			complete(cmd, f.Name, completeJobs(c))
+		case "node":
+			if cmd.Name() != "serve" {
+				complete(cmd, f.Name, completeNames(c, "/api/v1/nodes"))
+			}
+		case "timezone", "tz":
+			complete(cmd, f.Name, completeZones)
+		}
+	})
+}
+
+func complete(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, f) // it was looked for before
+}
+
+// takesFiles tells whether the arguments of a command are files.
+func takesFiles(cmd *cobra.Command) bool {
+	return strings.Contains(cmd.Use, "FILE")
+}
+
+// argumentsOf is what the arguments of a command are, by the group that it belongs to.
+func argumentsOf(c *console, cmd *cobra.Command) cobra.CompletionFunc {
+	_, argument, _ := strings.Cut(cmd.Use, " ")
+	switch strings.TrimRight(strings.Fields(argument + " -")[0], "…") {
+	case "APP":
+		return completeApps(c)
+	case "JOB":
+		return completeJobs(c)
+	case "GROUP":
+		return completeNames(c, "/api/v1/groups")
+	case "CALENDAR":
+		return completeNames(c, calendarsPath)
+	case "NODE":
+		return completeNames(c, "/api/v1/nodes")
+	case "KEY":
+		return completeField(c, "/api/v1/handlers", "handler")
+	case "RUN":
+		return completeField(c, "/api/v1/runs", "id")
+	case "ID":
+		return completeField(c, backfillsPath, "id")
+	}
+	return cobra.NoFileCompletions
+}

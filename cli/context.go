@@ -1,0 +1,342 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// contexts are the clusters that somebody uses, by names of their own. They stand in a file in the user's folder for
+// settings that only the user can read; tokens stand in files of their own.
+type contexts struct {
+	Current  string                    `yaml:"current,omitempty"`
+	Contexts map[string]clusterContext `yaml:"contexts,omitempty"`
+
+	file string
+}
+
+// clusterContext is one cluster.
+type clusterContext struct {
+	Server    string `yaml:"server"`
+	TokenFile string `yaml:"token_file,omitempty"`
+}
+
+func contextsFile() (string, error) {
+	return appDir("XDG_CONFIG_HOME", ".config", "", "contexts.yaml")
+}
+
+// readContexts reads the file; without one, or without a folder where it could be, there are none.
+func readContexts() (*contexts, error) {
+	c := &contexts{Contexts: map[string]clusterContext{}}
+	file, err := contextsFile()
+	if err != nil {
+		return c, nil
+	}
+	c.file = file
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+		return nil, usageError("%s: %w", file, err)
+	}
+	if c.Contexts == nil {
+		c.Contexts = map[string]clusterContext{}
+	}
+	return c, nil
+}
+
+// write writes the file, whole or not at all.
+func (c *contexts) write() error {
+	if c.file == "" {
+		return usageError("there is no folder for settings; set HOME or XDG_CONFIG_HOME")
+	}
+	var text bytes.Buffer
+	e := yaml.NewEncoder(&text)
+	e.SetIndent(2)
+	if err := errors.Join(e.Encode(c), e.Close()); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(c.file), 0o700); err != nil {
+		return err
+	}
+	return writeSecret(c.file, strings.TrimSuffix(text.String(), "\n"))
+}
+
+func (c *contexts) find(name string) (clusterContext, error) {
+	ctx, there := c.Contexts[name]
+	if !there {
+		return ctx, &exitError{code: exitNotFound, err: notFound("context", name), hint: "to see what there is: " + program() + " context ls"}
+	}
+	return ctx, nil
+}
+
+// fromContext gives a command the server and the token of a context, unless it is told them otherwise. A flag counts
+// more than a variable, --context more than GOCRONTAB_SERVER, and that more than GOCRONTAB_CONTEXT and the context in use.
+// The token of a context goes to its server and to no other.
+func fromContext(flags *pflag.FlagSet) error {
+	asked := flags.Lookup("context")
+	if asked == nil {
+		return nil
+	}
+	name := asked.Value.String()
+	switch {
+	case asked.Changed && flags.Changed("server"):
+		return usageError("give one of --context, --server")
+	case asked.Changed:
+	case flags.Changed("server"), os.Getenv(envName("server")) != "":
+		return nil
+	default:
+		name = os.Getenv(envName("context"))
+	}
+	all, err := readContexts()
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		name = all.Current
+	}
+	if name == "" {
+		return nil
+	}
+	ctx, err := all.find(name)
+	if err != nil {
+		return err
+	}
+	if err := flags.Set("server", ctx.Server); err != nil {
+		return err
+	}
+	if ctx.TokenFile == "" || flags.Changed("token") || os.Getenv(envName("token")) != "" || os.Getenv(envName("token")+"_FILE") != "" {
+		return nil
+	}
+	text, err := os.ReadFile(ctx.TokenFile)
+	if err != nil {
+		return usageError("the token of context %s: %w", name, err)
+	}
+	return flags.Set("token", strings.TrimSpace(string(text)))
+}
+
+func contextCommand(c *console) *cobra.Command {
+	return newGroup("context", "Name the clusters that you use", contextList(c), contextAdd(c), contextUse(c), contextRemove(c))
+}
+
+// contextItem is a context as -o json prints it.
+type contextItem struct {
+	Name      string `json:"name"`
+	Server    string `json:"server"`
+	TokenFile string `json:"token_file,omitempty"`
+	Current   bool   `json:"current"`
+}
+
+func contextList(c *console) *cobra.Command {
+	var out output
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"}, Short: "List the contexts; * is the one in use", Args: nothing, Example: "  go-crontab context ls",
+		RunE: func(*cobra.Command, []string) error {
+			all, err := readContexts()
+			if err != nil {
+				return err
+			}
+			items := []contextItem{}
+			names := slices.Sorted(maps.Keys(all.Contexts))
+			for _, name := range names {
+				ctx := all.Contexts[name]
+				items = append(items, contextItem{name, ctx.Server, ctx.TokenFile, name == all.Current})
+			}
+			if out.format == "name" {
+				for _, name := range names {
+					c.printf("%s\n", name)
+				}
+				return nil
+			}
+			return out.object(c, map[string]any{"items": items}, "", func() error {
+				if len(items) == 0 {
+					c.notef("There are no contexts. To make one:  %s context add NAME --server http://HOST:8610\n", program())
+					return nil
+				}
+				t := &table{columns: []column{{head: ""}, {head: "CONTEXT", shrink: true}, {head: "SERVER", shrink: true}, {head: "TOKEN", shrink: true, drop: true}}}
+				for _, i := range items {
+					t.add(cell{map[bool]string{true: "*"}[i.Current], green}, text(i.Name), text(i.Server), text(i.TokenFile))
+				}
+				return t.print(c.out, terminalWidth(c.out), colourful(c.out))
+			})
+		},
+	}
+	out.flags(cmd)
+	return cmd
+}
+
+func contextAdd(c *console) *cobra.Command {
+	var server, tokenFile string
+	var use, tokenStdin bool
+	cmd := &cobra.Command{
+		Use: "add NAME --server URL", Short: "Name a cluster, or give one another server or token", Args: wants(1, 1, "one NAME"),
+		Long: `Name a cluster, or give one another server or token. The first one is used from then on.
+
+The names stand in contexts.yaml in your folder for settings (~/.config/go-crontab), which only you can read; the token
+in a file of its own.`,
+		Example: `  go-crontab context add prod --server https://cron.example.com:8610 --token-file ~/.prod-token
+  go-crontab token create me --role operator -o name | go-crontab context add prod --server https://cron.example.com:8610 --token-stdin`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := args[0]
+			all, err := readContexts()
+			if err != nil {
+				return err
+			}
+			ctx := all.Contexts[name]
+			if server != "" {
+				ctx.Server = server
+			}
+			switch u, err := url.Parse(ctx.Server); {
+			case name == "" || strings.ContainsAny(name, "/\\ \t\n") || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-"):
+				return usageError("%q: a name has no white space and no slashes, and begins with neither . nor -", name)
+			case ctx.Server == "":
+				return usageError("--server URL is missing")
+			case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil:
+				return usageError("--server %q: want a URL such as %s", ctx.Server, defaultServer)
+			case tokenFile != "" && tokenStdin:
+				return usageError("give one of --token-file, --token-stdin")
+			}
+			if tokenFile != "" {
+				if ctx.TokenFile, err = filepath.Abs(tokenFile); err != nil {
+					return err
+				}
+				if _, err := os.Stat(ctx.TokenFile); err != nil {
+					return usageError("--token-file: %w", err)
+				}
+			}
+			if tokenStdin {
+				if ctx.TokenFile, err = keepToken(all, name, c.in); err != nil {
+					return err
+				}
+			}
+			_, was := all.Contexts[name]
+			all.Contexts[name] = ctx
+			if use || all.Current == "" {
+				all.Current = name
+			}
+			if err := all.write(); err != nil {
+				return err
+			}
+			c.printf("%s %s: %s\n", map[bool]string{true: "changed", false: "added"}[was], plain(name), plain(ctx.Server))
+			if all.Current != name {
+				c.notef("to use it:  %s context use %s\n", program(), quote(name))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&server, "server", "", "a node's API, such as https://cron.example.com:8610")
+	cmd.Flags().StringVar(&tokenFile, "token-file", "", "a file that holds the token")
+	cmd.Flags().BoolVar(&tokenStdin, "token-stdin", false, "read the token from standard input, and keep it in a file that only you can read")
+	cmd.Flags().BoolVar(&use, "use", false, "use it from now on")
+	return cmd
+}
+
+// keptTokens are the files of tokens that were given on standard input.
+func keptToken(all *contexts, name string) string {
+	return filepath.Join(filepath.Dir(all.file), "tokens", name)
+}
+
+func keepToken(all *contexts, name string, in io.Reader) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(in, 4096))
+	token := strings.TrimSpace(string(text))
+	if err != nil || token == "" {
+		return "", usageError("--token-stdin: there is no token on standard input")
+	}
+	file := keptToken(all, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return "", err
+	}
+	return file, writeSecret(file, token)
+}
+
+func contextUse(c *console) *cobra.Command {
+	return &cobra.Command{
+		Use: "use NAME", Short: "Use a context from now on", Args: wants(1, 1, "one NAME"), Example: "  go-crontab context use prod", ValidArgsFunction: completeContexts,
+		RunE: func(_ *cobra.Command, args []string) error {
+			all, err := readContexts()
+			if err != nil {
+				return err
+			}
+			ctx, err := all.find(args[0])
+			if err != nil {
+				return err
+			}
+			all.Current = args[0]
+			if err := all.write(); err != nil {
+				return err
+			}
+			c.printf("using %s: %s\n", plain(args[0]), plain(ctx.Server))
+			for _, name := range []string{"server", "context"} {
+				if os.Getenv(envName(name)) != "" {
+					c.notef("but %s is set, and counts more\n", envName(name))
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func contextRemove(c *console) *cobra.Command {
+	return &cobra.Command{
+		Use: "rm NAME…", Short: "Forget contexts, and the tokens that were kept for them", Args: wants(1, -1, "one NAME"), Example: "  go-crontab context rm old", ValidArgsFunction: completeContexts,
+		RunE: func(_ *cobra.Command, args []string) error {
+			all, err := readContexts()
+			if err != nil {
+				return err
+			}
+			for _, name := range args {
+				ctx, err := all.find(name)
+				if err != nil {
+					return err
+				}
+				delete(all.Contexts, name)
+				if all.Current == name {
+					all.Current = ""
+				}
+				if err := all.write(); err != nil {
+					return err
+				}
+				if file := keptToken(all, name); ctx.TokenFile == file {
+					if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+						return fmt.Errorf("the token of %s: %w", name, err)
+					}
+				}
+				c.printf("forgot %s\n", plain(name))
+			}
+			return nil
+		},
+	}
+}
+
+func completeContexts(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	all, err := readContexts()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var out []cobra.Completion
+	for _, name := range slices.Sorted(maps.Keys(all.Contexts)) {
+		if strings.HasPrefix(name, typed) {
+			out = append(out, cobra.CompletionWithDesc(name, all.Contexts[name].Server))
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}

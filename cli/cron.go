@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"strings"
+	"time"
+
+	"go-crontab/job"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// outlook is what a schedule comes to: the body that POST /api/v1/preview answers, computed here.
+type outlook struct {
+	Words    string       `json:"words"`
+	Next     []outlookDue `json:"next"`
+	Warnings []string     `json:"warnings,omitempty"`
+}
+
+type outlookDue struct {
+	Due  string   `json:"due"`
+	Mark job.Mark `json:"mark,omitempty"`
+}
+
+// maxOutlook is how many due times are listed at most, as the API has it.
+const maxOutlook = 1000
+
+func lookOut(spec *job.Spec, from time.Time, n int) (*outlook, error) {
+	s, err := spec.Compile()
+	if err != nil {
+		return nil, err
+	}
+	zone, err := job.LoadZone(spec.Timezone)
+	if err != nil {
+		return nil, err
+	}
+	o := &outlook{Words: spec.Words(job.English), Next: []outlookDue{}, Warnings: spec.Warnings(s, from)}
+	marker, _ := s.(job.Marker)
+	for _, due := range job.Preview(s, from, n) {
+		d := outlookDue{Due: due.In(zone).Format(time.RFC3339Nano)}
+		if marker != nil {
+			d.Mark = marker.Mark(due)
+		}
+		o.Next = append(o.Next, d)
+	}
+	return o, nil
+}
+
+// times are the due times as tables show them.
+func (o *outlook) times() []dueView {
+	out := make([]dueView, len(o.Next))
+	for i, d := range o.Next {
+		out[i].Mark = string(d.Mark)
+		if at, err := time.Parse(time.RFC3339Nano, d.Due); err == nil {
+			out[i].Due = &at
+		}
+	}
+	return out
+}
+
+func cronCommand(c *console) *cobra.Command {
+	return newGroup("cron", "Read cron expressions, without a server", cronNext(c), cronExplain(c))
+}
+
+// cronFlags are those of both commands.
+type cronFlags struct {
+	output
+	zone, from string
+}
+
+const exprArgument = `one EXPR in quotes, such as "0 3 * * *"`
+
+func (f *cronFlags) flags(cmd *cobra.Command) {
+	f.output.flags(cmd)
+	flags := cmd.Flags()
+	flags.StringVarP(&f.zone, "tz", "z", "", "read it in this time zone, such as Europe/Berlin (default UTC)")
+	flags.StringVar(&f.from, "from", "", "due times after this one, itself left out (default now); without an offset it is in --tz")
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "timezone" { // as job add has it
+			name = "tz"
+		}
+		return pflag.NormalizedName(name)
+	})
+	_ = cmd.RegisterFlagCompletionFunc("tz", completeZones)
+}
+
+// read returns the schedule and from when on to list its due times.
+func (f *cronFlags) read(args []string) (spec *job.Spec, zone *time.Location, from time.Time, err error) {
+	spec = &job.Spec{Schedule: strings.Join(args, " "), Timezone: f.zone}
+	if zone, err = job.LoadZone(f.zone); err != nil {
+		return nil, nil, from, usageError("--tz: %w", err)
+	}
+	from = time.Now()
+	if f.from != "" {
+		if from, err = parseTime(f.from, zone, from); err != nil {
+			return nil, nil, from, usageError("--from %w", err)
+		}
+	}
+	spec.Defaults(from)
+	if _, err := job.ParseCron(spec.Schedule, zone); err != nil {
+		return nil, nil, from, withHint(&exitError{code: exitRefused, err: err}, "to see how one is read:  %s cron explain \"30 6 * * MON-FRI\"", program())
+	}
+	return spec, zone, from, nil
+}
+
+// expression takes the fields of an expression, in one argument or, as a shell splits what is not quoted, in several.
+func expression(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return wants(1, 1, exprArgument)(cmd, args)
+	}
+	return nil
+}
+
+func cronNext(c *console) *cobra.Command {
+	var f cronFlags
+	n := 0
+	cmd := &cobra.Command{
+		Use: "next EXPR", Short: "List the next due times of a cron expression", Args: expression,
+		Long: `List the next due times of a cron expression. No server is asked. -o json prints what POST /api/v1/preview answers, and
+-o name the due times alone. A time that a clock change touches is marked: gap stands for one that the clock skips,
+repeat is one that it shows twice.`,
+		Example: `  go-crontab cron next "30 6 * * MON-FRI" --tz Europe/Berlin
+  go-crontab cron next "30 2 * * *" --tz Europe/Berlin --from 2027-03-27 -n 3
+  go-crontab cron next @hourly -o name -n 24`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f.flags(cmd)
+	cmd.Flags().IntVarP(&n, "count", "n", 10, "how many, 1 to 1000")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if n < 1 || n > maxOutlook {
+			return usageError("--count %d: want 1 to %d", n, maxOutlook)
+		}
+		spec, zone, from, err := f.read(args)
+		if err != nil {
+			return err
+		}
+		o, err := lookOut(spec, from, n)
+		if err != nil {
+			return err
+		}
+		return f.object(c, o, o.names(), func() error {
+			c.notef("%s\n", o.Words)
+			for _, w := range o.Warnings {
+				c.notef("warning: %s\n", plain(w))
+			}
+			if len(o.Next) == 0 {
+				return nil
+			}
+			return dueTable(o.times(), zone, time.Now()).print(c.out, terminalWidth(c.out), colourful(c.out))
+		})
+	}
+	return cmd
+}
+
+func (o *outlook) names() string {
+	names := make([]string, len(o.Next))
+	for i, d := range o.Next {
+		names[i] = d.Due
+	}
+	return strings.Join(names, "\n")
+}
+
+// cronReading is what `cron explain` tells.
+type cronReading struct {
+	*outlook
+	Layout  string      `json:"layout"` // which field stands where
+	Fields  []cronField `json:"fields"`
+	Elapsed bool        `json:"elapsed"` // follows elapsed time where the clock jumps
+}
+
+type cronField struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+var cronFieldNames = [7]string{"second", "minute", "hour", "day-of-month", "month", "day-of-week", "year"}
+
+func cronExplain(c *console) *cobra.Command {
+	var f cronFlags
+	cmd := &cobra.Command{
+		Use: "explain EXPR", Short: "Say what a cron expression means", Args: expression,
+		Long: `Say what a cron expression means: in words, field by field, what happens when the clocks change, and when it is due
+next. No server is asked.`,
+		Example: `  go-crontab cron explain "0 9 13 * FRI"
+  go-crontab cron explain "*/15 9-17 * * MON-FRI" --tz Asia/Shanghai`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f.flags(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		spec, zone, from, err := f.read(args)
+		if err != nil {
+			return err
+		}
+		o, err := lookOut(spec, from, 3)
+		if err != nil {
+			return err
+		}
+		expr, err := job.ParseCron(spec.Schedule, zone)
+		if err != nil {
+			return err
+		}
+		r := cronReading{outlook: o, Layout: expr.Layout(), Elapsed: expr.Elapsed()}
+		for i, text := range expr.Fields() {
+			r.Fields = append(r.Fields, cronField{cronFieldNames[i], text})
+		}
+		return f.object(c, &r, r.Words, func() error { return (&remote{console: c}).card(r.card(zone, time.Now())) })
+	}
+	return cmd
+}
+
+func (r *cronReading) card(zone *time.Location, now time.Time) card {
+	var d card
+	d.add("due", r.Words, bold)
+	d.add("read as", r.Layout)
+	for _, f := range r.Fields {
+		if f.Value != "*" && (f.Name != "second" || f.Value != "0") {
+			d.add(f.Name, f.Value)
+		}
+	}
+	rule := "due once for each time of day: a time that the clock skips is due at the end of the gap,\none that it shows twice the first time"
+	if r.Elapsed {
+		rule = "a field of the time of day begins with *, so it follows elapsed time: not due in an hour\nthat the clock skips, due in both passes of one that it shows twice"
+	}
+	d.add("clock changes", rule)
+	for i, due := range r.times() {
+		text := both(due.Due, zone, now)
+		if due.Mark != "" {
+			text += ", " + due.Mark
+		}
+		d.add([]string{"next", ""}[min(i, 1)], text)
+	}
+	for i, w := range r.Warnings {
+		d.add([]string{"warning", ""}[min(i, 1)], w, yellow)
+	}
+	return d
+}
+
+// completeZones offers names of time zones.
+func completeZones(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var out []cobra.Completion
+	for _, name := range job.ZoneNames() {
+		if strings.HasPrefix(strings.ToLower(name), strings.ToLower(typed)) {
+			out = append(out, name)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go-crontab/auth"
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// devTokenName is what the audit calls who holds dev's token.
+const devTokenName = "dev"
+
+// tokenFile has the token of dev's admin.
+func (d *dev) tokenFile() string { return filepath.Join(d.data, "token") }
+
+// takeToken reads the token of an earlier start, or makes one. If we die between the row and the file nobody knows the
+// token, and the next start makes another in its place.
+func (d *dev) takeToken(ctx context.Context, db *sql.DB) error {
+	issuer := auth.Issuer{DB: db}
+	b, err := os.ReadFile(d.tokenFile())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	d.token = strings.TrimSpace(string(b))
+	if living, err := issuer.Living(ctx, d.token); err != nil || living {
+		return errors.Join(err, os.Chmod(d.tokenFile(), 0o600))
+	}
+	ctx = job.WithActor(ctx, job.Actor{Who: devTokenName, Origin: "program"})
+	if d.token, err = issuer.Replace(ctx, auth.Spec{Name: devTokenName, Grant: auth.Grant{Role: auth.Admin}}); err != nil {
+		return fmt.Errorf("token: %w", err)
+	}
+	return writeSecret(d.tokenFile(), d.token)
+}
+
+// link has commands find the token for a node.
+func (m *member) link() {
+	if err := linkToken(m.url(), m.tokenFile()); err != nil {
+		m.say("commands will not find the token by themselves (%v): export GOCRONTAB_TOKEN_FILE=%s", err, quote(m.tokenFile()))
+	}
+}
+
+// unlink takes the links back: the ports are free for others now, who should not be sent the token.
+func (d *dev) unlink() {
+	for _, m := range d.members {
+		unlinkToken(m.url(), d.tokenFile())
+	}
+}

@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"go-crontab/api"
+	"go-crontab/manifest"
+
+	"github.com/spf13/cobra"
+)
+
+// exportPage is a page of jobs as files have them.
+type exportPage struct {
+	Items      []json.RawMessage `json:"items"`
+	Unreadable []struct {
+		App   string `json:"app"`
+		Name  string `json:"name"`
+		Error string `json:"error"`
+	} `json:"unreadable"`
+	Next string `json:"next"`
+}
+
+func exportCommand(c *console) *cobra.Command {
+	var app, label string
+	cmd := &cobra.Command{
+		Use: "export", Short: "Print jobs, groups and calendars as a file to apply", Args: nothing,
+		Long: `Print jobs, groups and calendars as a file to apply, here or on another cluster: what is the default is left out.
+The order is that of the names, so that two exports can be compared; of a cluster to which an export was applied the
+export is the same, byte for byte.
+
+With --app or --label only the groups and calendars are printed that the jobs name. That a job is paused is part of the
+file, who paused it and until when is not.`,
+		Example: `  go-crontab export > jobs.yaml
+  go-crontab export --app shop -o json
+  go-crontab export --label team=data | go-crontab apply --server http://other:8610 -f -`,
+	}
+	r := newRemote(c, cmd, "yaml", "json", "name")
+	r.format = "yaml"
+	cmd.Flags().StringVarP(&app, "app", "a", "", "only jobs of this app")
+	cmd.Flags().StringVarP(&label, "label", "l", "", "only jobs with this label, key=value")
+	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		o, left, err := r.export(cmd.Context(), app, label)
+		if err != nil {
+			return err
+		}
+		switch r.format {
+		case "json":
+			err = manifest.WriteJSON(c.out, o)
+		case "name":
+			for _, j := range o.Jobs {
+				c.printf("%s\n", nameIn(j).full())
+			}
+		default:
+			err = manifest.WriteYAML(c.out, o)
+		}
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		return fmt.Errorf("the export is not complete:\n  %s", strings.Join(left, "\n  "))
+	}
+	return cmd
+}
+
+// named is what an object is called, and what it names.
+type named struct {
+	App       string   `json:"app"`
+	Name      string   `json:"name"`
+	Group     string   `json:"group"`
+	Calendars []string `json:"calendars"`
+}
+
+func (n named) full() string { return n.App + "/" + n.Name }
+
+func nameIn(object json.RawMessage) (n named) {
+	_ = json.Unmarshal(object, &n) // the server made it
+	return n
+}
+
+// export reads the jobs and what they name. left says what could not be exported.
+func (r *remote) export(ctx context.Context, app, label string) (o *manifest.Objects, left []string, err error) {
+	o = &manifest.Objects{Jobs: []json.RawMessage{}}
+	q := url.Values{"limit": {fmt.Sprint(maxPage)}}
+	for name, value := range map[string]string{"app": app, "label": label} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	for {
+		page, _, err := get[exportPage](ctx, r, "/api/v1/export", q)
+		if err != nil {
+			return nil, nil, err
+		}
+		o.Jobs = append(o.Jobs, page.Items...)
+		for _, u := range page.Unreadable {
+			left = append(left, plain(u.App+"/"+u.Name+": "+u.Error))
+		}
+		if page.Next == "" {
+			break
+		}
+		q.Set("cursor", page.Next)
+	}
+	slices.SortFunc(o.Jobs, func(a, b json.RawMessage) int {
+		x, y := nameIn(a), nameIn(b)
+		return strings.Compare(x.App+"\x00"+x.Name, y.App+"\x00"+y.Name)
+	})
+	groups, calendars, err := r.namedBy(ctx, o.Jobs, app == "" && label == "")
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Groups, err = r.exportGroups(ctx, groups); err != nil {
+		return nil, nil, err
+	}
+	more, err := r.exportCalendars(ctx, calendars, o)
+	return o, append(left, more...), err
+}
+
+// namedBy lists the groups and calendars that jobs name, or all there are.
+func (r *remote) namedBy(ctx context.Context, jobs []json.RawMessage, all bool) (groups, calendars []string, err error) {
+	for _, j := range jobs {
+		n := nameIn(j)
+		if n.Group != "" {
+			groups = append(groups, n.Group)
+		}
+		calendars = append(calendars, n.Calendars...)
+	}
+	if all {
+		for path, to := range map[string]*[]string{"/api/v1/groups": &groups, calendarsPath: &calendars} {
+			found, _, err := list[named](ctx, r, path, nil, 0)
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, n := range found {
+				*to = append(*to, n.Name)
+			}
+		}
+	}
+	slices.Sort(groups)
+	slices.Sort(calendars)
+	return slices.Compact(groups), slices.Compact(calendars), nil
+}
+
+func (r *remote) exportGroups(ctx context.Context, names []string) (out []json.RawMessage, err error) {
+	for _, name := range names {
+		g, _, err := get[struct {
+			Name  string `json:"name"`
+			Slots int    `json:"slots"`
+		}](ctx, r, "/api/v1/groups/"+url.PathEscape(name), nil)
+		if isStatus(err, http.StatusNotFound) {
+			continue // deleted since
+		}
+		if err != nil {
+			return nil, err
+		}
+		text, err := json.Marshal(g)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, text)
+	}
+	return out, nil
+}
+
+func (r *remote) exportCalendars(ctx context.Context, names []string, o *manifest.Objects) (left []string, err error) {
+	for _, name := range names {
+		v, raw, err := get[calendarView](ctx, r, calendarPath(name), nil)
+		switch {
+		case isStatus(err, http.StatusNotFound):
+			continue
+		case err != nil:
+			return nil, err
+		case v.Error != "":
+			left = append(left, "calendar "+plain(v.Error))
+			continue
+		}
+		text, err := without(raw, "jobs", "version", "created", "updated")
+		if err != nil {
+			return nil, err
+		}
+		o.Calendars = append(o.Calendars, text)
+	}
+	return left, nil
+}
+
+// without leaves fields out of an object, and keeps the order of the others.
+func without(object json.RawMessage, names ...string) (json.RawMessage, error) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	out.WriteByte('{')
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, err
+		}
+		if slices.Contains(names, fmt.Sprint(name)) {
+			continue
+		}
+		if out.Len() > 1 {
+			out.WriteByte(',')
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		out.Write(key)
+		out.WriteByte(':')
+		out.Write(value)
+	}
+	out.WriteByte('}')
+	if !json.Valid(out.Bytes()) {
+		return nil, errors.New("the answer is no object")
+	}
+	return out.Bytes(), nil
+}
+
+func schemaCommand(c *console) *cobra.Command {
+	return &cobra.Command{
+		Use: "schema", Short: "Print the JSON Schema of files with jobs, for editors", Args: nothing,
+		Long: `Print the JSON Schema of files with jobs: editors complete and check by it. A node has it as well, at
+/schema/manifest.json.
+
+An editor with the YAML language server finds it by a comment on top of the file:
+# yaml-language-server: $schema=manifest.schema.json`,
+		Example:           "  go-crontab schema > manifest.schema.json",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			text, err := api.ManifestSchema()
+			if err != nil {
+				return err
+			}
+			_, err = c.out.Write(text)
+			return err
+		},
+	}
+}

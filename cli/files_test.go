@@ -1,0 +1,480 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestCronNext(t *testing.T) {
+	t.Parallel()
+	got := command("cron", "next", "30 2 * * *", "--tz", "europe/berlin", "--from", "2027-03-27T01:30:00Z", "-n", "3", "-o", "json")
+	const want = `{
+  "words": "at 02:30 every day, Europe/Berlin",
+  "next": [
+    {
+      "due": "2027-03-28T03:00:00+02:00",
+      "mark": "gap"
+    },
+    {
+      "due": "2027-03-29T02:30:00+02:00"
+    },
+    {
+      "due": "2027-03-30T02:30:00+02:00"
+    }
+  ]
+}
+`
+	if got.code != 0 || got.out != want {
+		t.Errorf("got %+v, want %s, --from itself left out", got, want)
+	}
+	got = command("cron", "next", "30", "2", "*", "*", "*", "--from", "2027-01-31", "-o", "name", "-n", "2")
+	if got.out != "2027-01-31T02:30:00Z\n2027-02-01T02:30:00Z\n" {
+		t.Errorf("without quotes: got %+v", got)
+	}
+	got = command("cron", "next", "0 0 1 1 * 2020", "-o", "json")
+	if !strings.Contains(got.out, `"next": []`) || !strings.Contains(got.out, "no due time lies ahead") || got.code != 0 {
+		t.Errorf("nothing ahead: got %+v", got)
+	}
+	if got = command("cron", "next", "* * * * *", "-n", "1000", "-o", "name"); strings.Count(got.out, "\n") != 1000 {
+		t.Errorf("a thousand: got %d", strings.Count(got.out, "\n"))
+	}
+	for line, want := range map[string]struct {
+		code int
+		err  string
+	}{
+		"cron next 61_*_*_*_*":               {exitRefused, `minute "61": not between 0 and 59`},
+		"cron next":                          {exitUsage, "is missing"},
+		"cron next @daily -n 0":              {exitUsage, "want 1 to 1000"},
+		"cron next @daily -n 1001":           {exitUsage, "want 1 to 1000"},
+		"cron next @daily --tz Nowhere":      {exitUsage, "Nowhere"},
+		"cron next @daily --from yesterday":  {exitUsage, "--from"},
+		"cron explain 0_0_31_2_*":            {exitRefused, "never fires"},
+		"cron explian @daily":                {exitUsage, "did you mean go-crontab cron explain"},
+		"cron next @daily --server http://x": {exitUsage, "unknown flag"}, // nobody is asked
+	} {
+		args := strings.Fields(line)
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "_", " ")
+		}
+		if got := command(args...); got.code != want.code || !strings.Contains(got.err, want.err) {
+			t.Errorf("%s: got %+v, want code %d and %q", line, got, want.code, want.err)
+		}
+	}
+}
+
+func TestCronExplain(t *testing.T) {
+	t.Parallel()
+	got := command("cron", "explain", "*/15 9-17 13 * MON-FRI", "--timezone", "Asia/Shanghai", "--from", "2027-01-01")
+	for _, want := range []string{
+		"every 15 minutes from 09:00 to 17:45 on the 13th of the month and also on weekdays, Asia/Shanghai", "read as        minute hour day-of-month month day-of-week",
+		"day-of-week    1-5", "follows elapsed time", "next           2027-01-01 09:00:00 CST",
+	} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("got %s, want %q in it", got.out, want)
+		}
+	}
+	got = command("cron", "explain", "0 0 3 * * *", "-o", "json")
+	var v struct {
+		Words, Layout string
+		Elapsed       bool
+		Fields        []struct{ Name, Value string }
+		Next          []struct{ Due string }
+	}
+	if err := json.Unmarshal([]byte(got.out), &v); err != nil || v.Layout != "second minute hour day-of-month month day-of-week" || v.Elapsed || len(v.Fields) != 7 || len(v.Next) != 3 {
+		t.Errorf("got %s, %v", got.out, err)
+	}
+}
+
+// write makes a file in a folder and returns its path.
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestApplySendsAndTells(t *testing.T) {
+	t.Parallel()
+	const done = `{"dry_run":true,"changed":3,"groups":[],"calendars":[{"name":"c","action":"unchanged"}],"jobs":[
+ {"app":"a","name":"n\u001b[31m","action":"created","changes":[{"field":"command","becomes":"x\ny\n"},{"field":"on_lost","becomes":"fail"}],"warnings":["hm"]},
+ {"app":"a","name":"u","action":"updated","changes":[{"field":"command","was":"1\n2\n3\n4\n","becomes":"1\n2\nthree\n4\n"},{"field":"owner","was":"me"},{"field":"timeout","was":"1m","becomes":"2m"}]},
+ {"app":"a","name":"d","action":"deleted"}]}`
+	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){"POST /api/v1/apply": always(200, done)})
+	dir := t.TempDir()
+	write(t, dir, "b.yaml", "name: two\nevery: 5m\n")
+	write(t, dir, "a.json", `{"jobs": [{"name": "one"}], "groups": []}`)
+	got := command("apply", "-f", dir, "--dry-run", "--prune", "--app", "a", "--server", f.URL)
+	if want := `{"dry_run":true,"groups":[],"jobs":[{"name":"one"},{"every":"5m","name":"two"}],"prune":{"app":"a"}}`; f.bodies[0] != want || got.code != 0 {
+		t.Errorf("sent\n%s, want\n%s; got %+v", f.bodies[0], want, got)
+	}
+	golden(t, "apply.txt", got.out+"---\n"+got.err)
+	if got := command("apply", "-f", dir, "--prune", "-l", "x=y", "-l", "z=", "-o", "name", "--server", f.URL); got.out != "a/n\x1b[31m\na/u\na/d\n" {
+		t.Errorf("names: got %+v", got)
+	}
+	if want := `"prune":{"labels":{"x":"y","z":""}}`; !strings.Contains(f.bodies[1], want) {
+		t.Errorf("sent %s, want %s", f.bodies[1], want)
+	}
+	empty := t.TempDir()
+	bad := write(t, dir, "bad/x.yaml", "name: a\nname: b\n")
+	before := len(f.asked)
+	for line, want := range map[string]struct {
+		code int
+		err  string
+	}{
+		"apply":                                       {exitUsage, "-f FILE is missing"},
+		"apply -f " + dir + " --app a":                {exitUsage, "go with --prune"},
+		"apply -f " + dir + " --prune":                {exitUsage, "needs one of --app, --label"},
+		"apply -f " + dir + " --prune -l x=y --app a": {exitUsage, "needs one of"},
+		"apply -f " + dir + " --prune -l x":           {exitUsage, "want key=value"},
+		"apply -f " + empty:                           {exitUsage, "there is nothing in it"},
+		"apply -f " + empty + "/nix":                  {exitUsage, "no such file"},
+		"apply -f " + bad:                             {exitRefused, bad + ":2:1: name is given twice; the first is in line 1"},
+		"apply -f -":                                  {exitUsage, "standard input: there is nothing in it"},
+	} {
+		if got := command(append(strings.Fields(line), "--server", f.URL)...); got.code != want.code || !strings.Contains(got.err, want.err) {
+			t.Errorf("%s: got %+v, want code %d and %q", line, got, want.code, want.err)
+		}
+	}
+	if len(f.asked) != before {
+		t.Errorf("asked %v", f.asked[before:])
+	}
+}
+
+func TestApplyTellsThePlaces(t *testing.T) {
+	t.Parallel()
+	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){"POST /api/v1/apply": always(422, `{"type":"urn:go-crontab:problem:invalid","title":"The request is not valid","status":422,
+ "detail":"x","errors":[{"field":"jobs[1].schedule","message":"is wrong"},{"field":"jobs[0].evry","message":"is not known; did you mean every?"},{"field":"jobs[1].name","message":"is given already, as jobs[0]"},
+ {"field":"prune","message":"no"}]}`)})
+	file := write(t, t.TempDir(), "jobs.yaml", "jobs:\n  - name: a\n    evry: 5m\n  - name: b\n    schedule: x\n")
+	got := command("apply", "-f", file, "--server", f.URL)
+	want := strings.ReplaceAll(`error: The request is not valid
+  prune: no
+  FILE:3:5: evry: is not known; did you mean every?
+  FILE:4:5: name: is given already, as FILE:2:5
+  FILE:5:5: schedule: is wrong
+`, "FILE", file)
+	if got.code != exitRefused || got.err != want {
+		t.Errorf("got %+v, want\n%s", got, want)
+	}
+}
+
+func TestImportTells(t *testing.T) {
+	t.Parallel()
+	var answer string
+	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){"POST /api/v1/apply": func(*http.Request) (int, string) { return 200, answer }})
+	dir := t.TempDir()
+	file := write(t, dir, "tab", "MAILTO=me\n0 3 * * * backup.sh\n@reboot x\n")
+	got := command("import", "crontab", file, "--dry-run", "--server", f.URL)
+	if got.code != exitRefused || !strings.Contains(got.err, file+":3: @reboot: a cluster has no boot") || !strings.Contains(got.err, "--skip 3") || !strings.Contains(got.out, "default/backup") || f.asked != nil {
+		t.Errorf("got %+v, want line 3 refused, and nobody asked", got)
+	}
+	answer = `{"dry_run":true,"groups":[],"calendars":[],"jobs":[{"app":"ops","name":"backup","action":"created","version":0}]}`
+	args := []string{"import", "crontab", file, "--skip", "3", "--tz", "Asia/Shanghai", "--app", "ops", "--server", f.URL}
+	if got = command(args...); got.code != 0 || len(f.bodies) != 2 || !strings.Contains(got.out, "created    ops/backup  at 03:00 every day, Asia/Shanghai") {
+		t.Fatalf("got %+v after %v", got, f.bodies)
+	}
+	want := fmt.Sprintf(`{"jobs":[{"app":"ops","command":"backup.sh","labels":{"crontab":%q},"name":"backup","owner":"me","schedule":"0 3 * * *","timezone":"Asia/Shanghai","version":0}]}`, file)
+	if f.bodies[1] != want {
+		t.Errorf("sent\n%s, want\n%s", f.bodies[1], want)
+	}
+	answer = `{"jobs":[{"app":"ops","name":"backup","action":"updated","version":7,"changes":[{"field":"labels.crontab","becomes":"x"}]}]}`
+	if got = command(args...); got.code != exitRefused || !strings.Contains(got.err, "another job ops/backup is there already") || !strings.Contains(got.err, "--replace") || len(f.bodies) != 3 {
+		t.Errorf("another job: got %+v", got)
+	}
+	if got = command(append(args, "--replace")...); got.code != 0 || !strings.Contains(f.bodies[len(f.bodies)-1], `"version":7`) {
+		t.Errorf("replaced: got %+v, sent %s", got, f.bodies[len(f.bodies)-1])
+	}
+	answer = `{"jobs":[{"app":"ops","name":"backup","action":"updated","version":7,"changes":[{"field":"command"}]}]}`
+	if got = command(args...); got.code != 0 { // it came from here
+		t.Errorf("a line that was changed: got %+v", got)
+	}
+	f.Close()
+	got = command("import", "crontab", file, "--skip", "3", "--dry-run", "--tz", "UTC", "-o", "manifest", "--server", f.URL)
+	if got.code != 0 || !strings.Contains(got.err, "no server was asked") || !strings.HasPrefix(got.out, "jobs:\n  - app: default\n    name: backup\n") {
+		t.Errorf("without a server: got %+v", got)
+	}
+	system := write(t, dir, "cron.d/x", "0 3 * * * root backup.sh\n")
+	write(t, dir, "cron.d/x.dpkg-old", "0 4 * * * root never\n")
+	got = command("import", "crontab", filepath.Dir(system), "--system", "--dry-run", "-o", "json", "--server", f.URL)
+	var v importReport
+	if err := json.Unmarshal([]byte(got.out), &v); err != nil || len(v.Jobs) != 1 || v.Jobs[0].Line != 1 || len(v.Jobs[0].Next) != 3 || !strings.Contains(string(v.Jobs[0].Job), `"root"`) {
+		t.Errorf("a folder: got %s, %v", got.out, err)
+	}
+	if !isSystem("/etc/crontab") || !isSystem("/etc/cron.d/x") || isSystem("/etc/cron.d/x/y") || isSystem("/tmp/crontab") || ownerOf("/var/spool/cron/crontabs/ann") != "ann" {
+		t.Error("paths are taken for something else")
+	}
+	for line, want := range map[string]string{
+		"import crontab":                                    "is missing",
+		"import crontab - -o manifest":                      "goes with --dry-run",
+		"import crontab - --system --personal":              "give one of",
+		"import crontab " + dir + "/nix":                    "no such file",
+		"import crontab " + t.TempDir():                     "there is no crontab in it",
+		"import crontab - --tz Nowhere --dry-run":           "Nowhere",
+		"import crontab " + file + " " + file + " --skip 1": "import the files one by one",
+	} {
+		if got := command(strings.Fields(line)...); got.code != exitUsage || !strings.Contains(got.err, want) {
+			t.Errorf("%s: got %+v, want code 2 and %q", line, got, want)
+		}
+	}
+}
+
+// TestContexts is not parallel to others, which must not find any.
+func TestContexts(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", home)
+	t.Setenv("GOCRONTAB_SERVER", "")
+	t.Setenv("GOCRONTAB_TOKEN", "")
+	asked := map[string]string{}
+	servers := map[string]*fakeAPI{}
+	for _, name := range []string{"one", "two", "three"} {
+		servers[name] = newFakeAPI(t, map[string]func(*http.Request) (int, string){"GET /api/v1/jobs": func(r *http.Request) (int, string) {
+			asked[name] = r.Header.Get("Authorization")
+			return 200, `{"items":[]}`
+		}})
+	}
+	do := func(want string, args ...string) result {
+		t.Helper()
+		got := command(args...)
+		if got.code != 0 || !strings.Contains(got.out+got.err, want) {
+			t.Fatalf("%v: got %+v, want %q", args, got, want)
+		}
+		return got
+	}
+	who := func(want, token string, args ...string) {
+		t.Helper()
+		clear(asked)
+		do("", append([]string{"job", "ls"}, args...)...)
+		if got, there := asked[want]; len(asked) != 1 || !there || got != token {
+			t.Errorf("%v: asked %v, want %s with %q", args, asked, want, token)
+		}
+	}
+	do("There are no contexts", "context", "ls")
+	token := write(t, home, "my-token", "gocrontab_two\n")
+	do("added one", "context", "add", "one", "--server", servers["one"].URL)
+	do("to use it", "context", "add", "two", "--server", servers["two"].URL, "--token-file", token)
+	who("one", "")
+	do("using two", "context", "use", "two")
+	who("two", "Bearer gocrontab_two")
+	who("one", "", "--context", "one")
+	who("three", "", "--server", servers["three"].URL) // the token of two is for two
+	t.Setenv("GOCRONTAB_CONTEXT", "one")
+	who("one", "")
+	t.Setenv("GOCRONTAB_SERVER", servers["three"].URL)
+	who("three", "")
+	who("two", "Bearer gocrontab_two", "--context", "two")
+	t.Setenv("GOCRONTAB_TOKEN", "gocrontab_env")
+	who("two", "Bearer gocrontab_env", "--context", "two")
+	do("is set, and counts more", "context", "use", "one")
+	var out, errs strings.Builder
+	if code := Main([]string{"context", "add", "one", "--server", servers["two"].URL, "--token-stdin"}, strings.NewReader("gocrontab_in\n"), &out, &errs); code != 0 || !strings.Contains(out.String(), "changed one") {
+		t.Fatalf("got %d %s %s", code, out.String(), errs.String())
+	}
+	t.Setenv("GOCRONTAB_TOKEN", "")
+	who("two", "Bearer gocrontab_in", "--context", "one")
+	for _, file := range []string{"contexts.yaml", "tokens/one"} {
+		info, err := os.Stat(filepath.Join(home, "go-crontab", file))
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: got %v, %v; want it readable by its owner alone", file, info, err)
+		}
+	}
+	if text, _ := os.ReadFile(filepath.Join(home, "go-crontab", "contexts.yaml")); strings.Contains(string(text), "gocrontab_") {
+		t.Errorf("a token stands in %s", text)
+	}
+	if got := do("", "context", "ls", "-o", "json"); strings.Contains(got.out, "gocrontab_in") || !strings.Contains(got.out, `"current": true`) {
+		t.Errorf("got %s", got.out)
+	}
+	do("forgot one", "context", "rm", "one")
+	if _, err := os.Stat(filepath.Join(home, "go-crontab", "tokens", "one")); err == nil {
+		t.Error("its token was kept")
+	}
+	for line, want := range map[string]struct {
+		code int
+		err  string
+	}{
+		"context use one":                                   {exitNotFound, `there is no context "one"`},
+		"context rm one":                                    {exitNotFound, `there is no context`},
+		"job ls --context one":                              {exitNotFound, `there is no context`},
+		"job ls --context two --server x":                   {exitUsage, "give one of --context, --server"},
+		"context add x":                                     {exitUsage, "--server URL is missing"},
+		"context add x --server ftp://y":                    {exitUsage, "want a URL"},
+		"context add x --server http://u:p@y":               {exitUsage, "want a URL"},
+		"context add ../x --server http://y":                {exitUsage, "no slashes"},
+		"context add x --server http://y --token-file /nix": {exitUsage, "--token-file"},
+		"context add x --server http://y --token-stdin":     {exitUsage, "no token on standard input"},
+	} {
+		if got := command(strings.Fields(line)...); got.code != want.code || !strings.Contains(got.err, want.err) {
+			t.Errorf("%s: got %+v, want code %d and %q", line, got, want.code, want.err)
+		}
+	}
+	write(t, home, "go-crontab/contexts.yaml", "curent: two\n")
+	t.Setenv("GOCRONTAB_SERVER", "")
+	if got := command("job", "ls"); got.code != exitUsage || !strings.Contains(got.err, "contexts.yaml") {
+		t.Errorf("a file that is wrong: got %+v", got)
+	}
+}
+
+// editor writes a script that is an editor: each time it takes the next of some programs of sed.
+func editor(t *testing.T, programs ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i, p := range programs {
+		write(t, dir, fmt.Sprintf("step%d", i), p)
+	}
+	path := write(t, dir, "editor", `#!/bin/sh
+dir=$(dirname "$0")
+n=$(cat "$dir/n" 2>/dev/null || echo 0)
+cp "$1" "$dir/seen$n"
+[ -f "$dir/step$n" ] || exit 7
+sed -i -f "$dir/step$n" "$1"
+echo $((n + 1)) > "$dir/n"
+`)
+	if err := os.Chmod(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestFilesOnACluster applies, exports, edits and imports on a real node.
+func TestFilesOnACluster(t *testing.T) {
+	s := serve(t, migrated(t), "web-1").ready()
+	do := func(want string, args ...string) result {
+		t.Helper()
+		got := s.ask(args...)
+		if got.code != 0 || !strings.Contains(got.out+got.err, want) {
+			t.Fatalf("%v: got %+v, want %q", args, got, want)
+		}
+		return got
+	}
+	refused := func(want string, args ...string) {
+		t.Helper()
+		if got := s.ask(args...); got.code != exitRefused || !strings.Contains(got.err, want) {
+			t.Errorf("%v: got %+v, want it refused: %q", args, got, want)
+		}
+	}
+	dir := t.TempDir()
+	file := write(t, dir, "jobs.yaml", `groups: [{name: g, slots: 2}]
+calendars: [{name: c, exclude: [12-24]}]
+jobs:
+  - {app: shop, name: a, schedule: 0 3 1 1 *, command: 'true', group: g, calendars: [c]}
+  - app: shop
+    name: "yes"
+    every: 1000h
+    command: |
+      echo "#1"
+      true
+`)
+	do("4 created", "apply", "-f", file)
+	do("4 unchanged", "apply", "-f", file)
+	first := do("groups:", "export").out
+	exported := write(t, dir, "exported.yaml", first)
+	do("4 unchanged", "apply", "-f", exported)
+	do("2 deleted", "apply", "-f", write(t, dir, "none.yaml", "groups: [{name: g, slots: 2}]"), "--prune", "--app", "shop")
+	do("2 created, 2 unchanged", "apply", "-f", exported)
+	if second := do("", "export").out; second != first {
+		t.Errorf("the second export is\n%s, not\n%s", second, first)
+	}
+	asJSON := write(t, dir, "exported.json", do("", "export", "-o", "json").out)
+	do("4 unchanged", "apply", "-f", asJSON)
+	if got := do("", "export", "--app", "nix"); got.out != "jobs: []\n" {
+		t.Errorf("an app without jobs: got %+v", got)
+	}
+	refused(file+":4:26: version: is 7, but shop/a is at version", "apply", "-f", write(t, dir, "jobs.yaml", "# changed\n\njobs:\n  - {app: shop, name: a, version: 7, schedule: '@daily', command: x}\n"))
+
+	// The body of the preview is what is computed here.
+	preview := command("cron", "next", "*/7 3-5 * * 1-5", "--tz", "Europe/Berlin", "--from", "2027-03-26T00:00:00Z", "-n", "50", "-o", "json")
+	text, raw := preview.out, s.post(t, "/api/v1/preview", `{"schedule": "*/7 3-5 * * 1-5", "timezone": "Europe/Berlin", "from": "2027-03-26T00:00:00Z", "n": 50}`)
+	if a, b := compact(t, text), compact(t, raw); a != b {
+		t.Errorf("offline\n%s, by the server\n%s", a, b)
+	}
+
+	t.Setenv("VISUAL", "")
+	edit := func(programs ...string) (result, string) {
+		t.Helper()
+		path := editor(t, programs...)
+		t.Setenv("EDITOR", path)
+		return s.ask("job", "edit", "shop/a"), filepath.Dir(path)
+	}
+	if got, _ := edit("s/0 3 1 1/0 4 1 1/"); got.code != 0 || !strings.Contains(got.out, "changed shop/a") {
+		t.Errorf("edit: got %+v", got)
+	}
+	if got, _ := edit(""); got.code != 0 || !strings.Contains(got.err, "was not changed") {
+		t.Errorf("edit without a change: got %+v", got)
+	}
+	got, seen := edit("s/^command:/comand:/", "s/^comand:/command:/;s/0 4 1 1/0 5 1 1/")
+	if text, _ := os.ReadFile(filepath.Join(seen, "seen1")); got.code != 0 || !strings.Contains(string(text), "#: line 11: comand: is not known; did you mean command?") || strings.Split(string(text), "\n")[10] != `comand: "true"` {
+		t.Errorf("edit with an error: got %+v, saw\n%s", got, text)
+	}
+	if got, _ := edit("s/0 5 1 1/61 5 1 1/", ""); got.code != exitRefused || !strings.Contains(got.err, "not between 0 and 59") || !strings.Contains(got.err, "your text is kept in ") {
+		t.Errorf("given up: got %+v", got)
+	}
+	path := editor(t, "s/0 5 1 1/0 6 1 1/", "s/0 6 1 1/0 7 1 1/")
+	write(t, filepath.Dir(path), "between", "")
+	t.Setenv("EDITOR", "curl -fsS -X PATCH -H 'Content-Type: application/json' -H 'Authorization: Bearer "+s.token()+"' -d '{\"owner\": \"other\"}' "+s.url+"/api/v1/jobs/"+s.idOf(t, "shop/a")+" >/dev/null; "+path)
+	if _, err := exec.LookPath("curl"); err == nil {
+		got := s.ask("job", "edit", "shop/a")
+		text, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "seen1"))
+		if got.code != 0 || !strings.Contains(string(text), "somebody has changed the job meanwhile") {
+			t.Errorf("changed meanwhile: got %+v, saw\n%s", got, text)
+		}
+	}
+	if got, _ := edit("s/^name: a/name: b/"); got.code != 0 || !strings.Contains(got.out, "changed shop/b") {
+		t.Errorf("renamed: got %+v", got)
+	}
+
+	tab := write(t, dir, "tab", "# every hour\n7 * * * * /usr/bin/report\n")
+	do("created    default/report", "import", "crontab", tab, "--tz", "UTC")
+	do("unchanged  default/report", "import", "crontab", tab, "--tz", "UTC")
+	write(t, dir, "tab", "# every hour\n8 * * * * /usr/bin/report\n")
+	do("updated    default/report", "import", "crontab", tab, "--tz", "UTC")
+	refused("another job default/report is there already", "import", "crontab", write(t, dir, "other", "1 * * * * report\n"), "--tz", "UTC")
+	if got := do("", "job", "show", "report", "-o", "json"); !strings.Contains(got.out, `"description": "every hour"`) {
+		t.Errorf("got %s", got.out)
+	}
+	if got := command("__complete", "--server", s.url, "--token", s.token(), "job", "show", "shop/"); !strings.Contains(got.out, "shop/yes") {
+		t.Errorf("completion: got %+v", got)
+	}
+	if got := command("__complete", "--server", s.url, "--token", s.token(), "job", "ls", "--app", "s"); !strings.HasPrefix(got.out, "shop\n") {
+		t.Errorf("completion of apps: got %+v", got)
+	}
+}
+
+// post sends a request as it is.
+func (s *server) post(t *testing.T, path, body string) string {
+	t.Helper()
+	r := &remote{console: &console{}, server: s.url, token: s.token()}
+	raw, err := r.call(t.Context(), http.MethodPost, path, nil, document{media: "application/json", data: []byte(body)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func (s *server) idOf(t *testing.T, name string) string {
+	t.Helper()
+	var j jobView
+	if err := json.Unmarshal([]byte(s.ask("job", "show", name, "-o", "json").out), &j); err != nil {
+		t.Fatal(err)
+	}
+	return j.ID
+}
+
+func compact(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Compact(&b, []byte(text)); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return b.String()
+}

@@ -1,0 +1,478 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"go-crontab/crontab"
+	"go-crontab/job"
+	"go-crontab/manifest"
+
+	"github.com/spf13/cobra"
+)
+
+func importCommand(c *console) *cobra.Command {
+	return newGroup("import", "Take over what other schedulers have", importCrontab(c))
+}
+
+// importFlags are those of `import crontab`.
+type importFlags struct {
+	system, personal bool
+	app, user, zone  string
+	skip             []int
+	replace, dryRun  bool
+}
+
+// imported is a line that is a job.
+type imported struct {
+	file string
+	crontab.Entry
+	object  json.RawMessage // as a file has the job
+	outlook *outlook
+}
+
+// importReport is what -o json prints.
+type importReport struct {
+	DryRun  bool           `json:"dry_run"`
+	Jobs    []importedJob  `json:"jobs"`
+	Notes   []importedNote `json:"notes,omitempty"`
+	Refused []importedNote `json:"refused,omitempty"`
+	Skipped []importedNote `json:"skipped,omitempty"`
+}
+
+type importedJob struct {
+	File  string          `json:"file"`
+	Line  int             `json:"line"`
+	Text  string          `json:"text"`
+	Words string          `json:"words"`
+	Next  []outlookDue    `json:"next"`
+	Notes []string        `json:"notes,omitempty"`
+	Job   json.RawMessage `json:"job"`
+}
+
+type importedNote struct {
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+func (n *importedNote) String() string {
+	return manifest.Place{File: n.File, Line: n.Line}.String() + ": " + n.Message
+}
+
+func importCrontab(c *console) *cobra.Command {
+	var f importFlags
+	cmd := &cobra.Command{
+		Use: "crontab FILE…", Short: "Make the lines of crontabs jobs", Args: wants(1, -1, "FILE, a folder such as /etc/cron.d, or - for standard input"),
+		Long: `Make the lines of crontabs jobs: all of them, or none if one cannot be taken. What is done otherwise here than by
+cron is told with each line; --dry-run only shows what would come.
+
+/etc/crontab and the files of /etc/cron.d have a column for the user; of other files --system says so. The times are
+those of this machine's time zone, unless --tz or CRON_TZ in the file names another.
+
+A job that is there already under the name of a line is left alone if it is the same. If it is another, nothing is
+imported, unless it came from the same crontab, or --replace is given.`,
+		Example: `  crontab -l | go-crontab import crontab - --dry-run
+  go-crontab import crontab /etc/crontab /etc/cron.d --app system
+  go-crontab import crontab old.crontab --tz Europe/Berlin --user www-data
+  go-crontab import crontab /etc/crontab --dry-run -o manifest > jobs.yaml`,
+	}
+	r := newRemote(c, cmd, "table", "json", "yaml", "name", "manifest")
+	flags := cmd.Flags()
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only show what would come: each line's job and its next three due times")
+	flags.BoolVar(&f.system, "system", false, "the lines have a column for the user")
+	flags.BoolVar(&f.personal, "personal", false, "the lines have none, whatever the path says")
+	flags.StringVarP(&f.app, "app", "a", job.DefaultApp, "the app of the jobs")
+	flags.StringVar(&f.user, "user", "", `run the jobs as this user, "" as the node runs (default as the crontab says)`)
+	flags.StringVarP(&f.zone, "tz", "z", "", "the time zone of the times (default this machine's)")
+	flags.IntSliceVar(&f.skip, "skip", nil, "leave these lines out; may be repeated, or separated by commas")
+	flags.BoolVar(&f.replace, "replace", false, "replace jobs that are there under the same name")
+	_ = cmd.RegisterFlagCompletionFunc("tz", completeZones)
+	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if f.system && f.personal {
+			return usageError("give one of --system, --personal")
+		}
+		if len(args) > 1 && len(f.skip) > 0 {
+			return usageError("--skip names lines of one file; import the files one by one")
+		}
+		if r.format == "manifest" && !f.dryRun {
+			return usageError("-o manifest goes with --dry-run: it prints a file to apply, and imports nothing")
+		}
+		lines, report, err := f.read(c, args, cmd.Flags().Changed("user"))
+		if err != nil {
+			return err
+		}
+		return r.importLines(cmd, &f, lines, report)
+	}
+	return cmd
+}
+
+// read reads the crontabs.
+func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imported, report *importReport, err error) {
+	report = &importReport{DryRun: f.dryRun, Jobs: []importedJob{}}
+	zone, why := f.zone, ""
+	if zone == "" {
+		zone, why = localZone()
+	}
+	if _, err := job.LoadZone(zone); err != nil {
+		return nil, nil, usageError("--tz: %w", err)
+	}
+	files, err := crontabFiles(args)
+	if err != nil {
+		return nil, nil, &exitError{code: exitUsage, err: err}
+	}
+	names := &crontab.Names{}
+	told := map[string]bool{}
+	for _, file := range files {
+		text, err := readCrontab(c, file)
+		if err != nil {
+			return nil, nil, &exitError{code: exitUsage, err: err}
+		}
+		o := crontab.Options{Name: labelOf(file), System: f.system || !f.personal && isSystem(file), App: f.app, Zone: zone, Skip: f.skip}
+		if file == "-" {
+			o.Name, file = "", shownStdin
+		}
+		if hasUser {
+			o.User = &f.user
+		} else if owner := ownerOf(file); owner != "" && !o.System {
+			o.User = &owner
+			report.Notes = append(report.Notes, importedNote{file, 0, "is the crontab of " + owner + ", as whom its jobs run; --user names another"})
+		}
+		out := crontab.Read(text, o, names)
+		for _, e := range out.Entries {
+			lines = append(lines, imported{file: file, Entry: e})
+		}
+		for _, n := range out.Notes {
+			if n.Line == 0 && told[n.Text] { // it has been said of another file
+				continue
+			}
+			told[n.Text] = n.Line == 0
+			report.Notes = append(report.Notes, importedNote{file, n.Line, n.Text})
+		}
+		for _, n := range out.Refused {
+			report.Refused = append(report.Refused, importedNote{file, n.Line, n.Text})
+		}
+		for _, n := range out.Skipped {
+			report.Skipped = append(report.Skipped, importedNote{file, n, "left out"})
+		}
+	}
+	if f.zone == "" && len(lines) > 0 {
+		report.Notes = append([]importedNote{{lines[0].file, 0, "the times are those of " + zone + ", " + why + "; --tz names another time zone"}}, report.Notes...)
+	}
+	return lines, report, nil
+}
+
+// crontabFiles are the files to read. Of a folder cron reads those whose names it likes; so do we.
+func crontabFiles(args []string) (files []string, err error) {
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if arg == "-" || err == nil && !info.IsDir() {
+			files = append(files, arg)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found, err := os.ReadDir(arg) // in order
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range found {
+			if strings.Trim(d.Name(), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" && !d.IsDir() {
+				files = append(files, filepath.Join(arg, d.Name()))
+			}
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: there is no crontab in it; cron takes files whose names are letters, digits, - and _", strings.Join(args, ", "))
+	}
+	return files, nil
+}
+
+// shownStdin is what messages call standard input.
+const shownStdin = "standard input"
+
+func readCrontab(c *console, file string) ([]byte, error) {
+	from := c.in
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		from = f
+	}
+	return io.ReadAll(io.LimitReader(from, crontab.MaxSize+1))
+}
+
+// isSystem tells by its path whether a crontab has a column for the user.
+func isSystem(file string) bool {
+	full, err := filepath.Abs(file)
+	return err == nil && (full == "/etc/crontab" || filepath.Dir(full) == "/etc/cron.d")
+}
+
+// ownerOf is whose personal crontab a file is, by its path; "" if that does not say.
+func ownerOf(file string) string {
+	full, err := filepath.Abs(file)
+	if err != nil || !slices.Contains([]string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"}, filepath.Dir(full)) {
+		return ""
+	}
+	return filepath.Base(full)
+}
+
+// labelOf is the label of a crontab's jobs, by which a later import knows them: its full path, or of a very long one its
+// name.
+func labelOf(file string) string {
+	full, err := filepath.Abs(file)
+	if err != nil || len(full) > job.MaxName {
+		return filepath.Base(file)
+	}
+	return full
+}
+
+// localZone is this machine's time zone, and how that is known.
+func localZone() (zone, why string) {
+	zone, why = machineZone()
+	if plain := strings.TrimPrefix(zone, "Etc/"); plain == "UTC" || plain == "UCT" || plain == "Universal" || plain == "Zulu" {
+		zone = "UTC"
+	}
+	return zone, why
+}
+
+func machineZone() (zone, why string) {
+	if tz := strings.TrimPrefix(os.Getenv("TZ"), ":"); tz != "" {
+		if _, err := job.LoadZone(tz); err == nil {
+			return tz, "as TZ says"
+		}
+	}
+	if to, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
+		if _, name, found := strings.Cut(to, "zoneinfo/"); found {
+			if _, err := job.LoadZone(name); err == nil {
+				return name, "this machine's time zone"
+			}
+		}
+	}
+	if text, err := os.ReadFile("/etc/timezone"); err == nil {
+		if name := strings.TrimSpace(string(text)); name != "" {
+			if _, err := job.LoadZone(name); err == nil {
+				return name, "this machine's time zone"
+			}
+		}
+	}
+	return "UTC", "since this machine does not say what its time zone is"
+}
+
+// importLines makes jobs of lines, if all can be taken.
+func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []imported, report *importReport) error {
+	set := &manifest.Set{}
+	now := time.Now()
+	for i := range lines {
+		l := &lines[i]
+		s := l.Job
+		s.Defaults(now)
+		var err error
+		if l.object, err = s.Minimal(); err != nil {
+			return err
+		}
+		if l.outlook, err = lookOut(&s, now, 3); err != nil {
+			return err
+		}
+		if err := set.Add("jobs", manifest.Place{File: l.file, Line: l.Line}, l.object); err != nil {
+			return err
+		}
+		report.Jobs = append(report.Jobs, importedJob{l.file, l.Line, l.Text, l.outlook.Words, l.outlook.Next, l.Notes, l.object})
+	}
+	if len(report.Refused) > 0 {
+		if err := r.showImport(lines, report, f.dryRun); err != nil {
+			return err
+		}
+		return refusedLines(report)
+	}
+	if len(lines) == 0 {
+		return &exitError{code: exitRefused, err: errors.New("there is no line that says when to run what")}
+	}
+	would, _, err := r.apply(cmd.Context(), set, map[string]any{"dry_run": true})
+	switch {
+	case err != nil && f.dryRun && errors.Is(err, syscall.ECONNREFUSED):
+		r.notef("no server was asked: %v\n", err)
+	case err != nil:
+		return err
+	default:
+		if err := f.conflicts(lines, would); err != nil {
+			return err
+		}
+	}
+	if f.dryRun {
+		return r.showImport(lines, report, true)
+	}
+	done, raw, err := r.applyAt(cmd, lines, would)
+	if err != nil {
+		return err
+	}
+	return r.showImported(lines, report, done, raw)
+}
+
+// refusedLines is the error of lines that cannot be taken.
+func refusedLines(report *importReport) error {
+	text := "nothing is imported, because of"
+	var numbers []string
+	for i := range report.Refused {
+		n := &report.Refused[i]
+		text += "\n  " + plain(n.String())
+		if n.Line > 0 {
+			numbers = append(numbers, fmt.Sprint(n.Line))
+		}
+	}
+	err := error(&exitError{code: exitRefused, err: errors.New(text)})
+	if len(numbers) > 0 {
+		return withHint(err, "to import the rest:  --skip %s", strings.Join(numbers, ","))
+	}
+	return err
+}
+
+// conflicts tells which jobs are there that are none of these crontabs' doing.
+func (f *importFlags) conflicts(lines []imported, would appliedView) error {
+	if f.replace {
+		return nil
+	}
+	var text string
+	for i := range would.Jobs {
+		o := &would.Jobs[i]
+		if o.Action != "updated" {
+			continue
+		}
+		mine := lines[i].Job.Labels != nil && !slices.ContainsFunc(o.Changes, func(c appliedField) bool { return c.Field == "labels.crontab" })
+		if !mine {
+			at := manifest.Place{File: lines[i].file, Line: lines[i].Line}
+			text += fmt.Sprintf("\n  %s: another job %s is there already, which did not come from here", plain(at.String()), plain(o.fullName("")))
+		}
+	}
+	if text == "" {
+		return nil
+	}
+	return &exitError{code: exitRefused, err: errors.New("nothing is imported, because of" + text), hint: "to replace them:            --replace\nto import under an app:     --app NAME"}
+}
+
+// applyAt applies lines to jobs as they were in the dry run.
+func (r *remote) applyAt(cmd *cobra.Command, lines []imported, would appliedView) (appliedView, json.RawMessage, error) {
+	set := &manifest.Set{}
+	for i := range lines {
+		version := int64(0)
+		if i < len(would.Jobs) {
+			version = would.Jobs[i].Version
+		}
+		object := append(slices.Clone(lines[i].object[:len(lines[i].object)-1]), fmt.Sprintf(`,"version":%d}`, version)...)
+		if err := set.Add("jobs", manifest.Place{File: lines[i].file, Line: lines[i].Line}, object); err != nil {
+			return appliedView{}, nil, err
+		}
+	}
+	done, raw, err := r.apply(cmd.Context(), set, nil)
+	if isStatus(err, http.StatusConflict) {
+		err = withHint(err, "somebody has changed the same jobs at this moment: try it once more")
+	}
+	return done, raw, err
+}
+
+// showImport prints what would come.
+func (r *remote) showImport(lines []imported, report *importReport, dry bool) error {
+	switch r.format {
+	case "json", "yaml":
+		return r.object(r.console, report, "", nil)
+	case "name":
+		for _, l := range lines {
+			r.printf("%s\n", l.Job.App+"/"+l.Job.Name)
+		}
+		return nil
+	case "manifest":
+		o := &manifest.Objects{}
+		for _, l := range lines {
+			o.Jobs = append(o.Jobs, l.object)
+		}
+		r.noteAll(report)
+		return manifest.WriteYAML(r.out, o)
+	}
+	for i := range lines {
+		r.showLine(&lines[i])
+	}
+	r.noteAll(report)
+	if dry && len(report.Refused) == 0 {
+		r.notef("dry run: %d jobs would come; to import them, leave --dry-run out\n", len(lines))
+	}
+	return nil
+}
+
+// showLine prints a line's job.
+func (r *remote) showLine(l *imported) {
+	paint := painter(colourful(r.out))
+	s := &l.Job
+	r.printf("%s  %s\n", paint(faint, plain(manifest.Place{File: l.file, Line: l.Line}.String())), paint(bold, plain(s.App+"/"+s.Name)))
+	add := func(name, value string, c colour) {
+		if value != "" {
+			r.printf("    %-8s %s\n", name, paint(c, plain(value)))
+		}
+	}
+	add("due", l.outlook.Words, "")
+	var next []string
+	for _, d := range l.outlook.times() {
+		if d.Due == nil {
+			continue
+		}
+		next = append(next, d.Due.Format("2006-01-02 15:04")+strings.TrimRight(" "+d.Mark, " "))
+	}
+	add("next", strings.Join(next, ", "), "")
+	add("command", s.Command, "")
+	add("as", s.User, "")
+	if s.Stdin != "" {
+		add("reads", s.Stdin, "")
+	}
+	for _, n := range l.Notes {
+		add("note", n, yellow)
+	}
+}
+
+// noteAll tells what is to be told beside the lines.
+func (r *remote) noteAll(report *importReport) {
+	for i := range report.Notes {
+		r.notef("note: %s\n", plain(report.Notes[i].String()))
+	}
+	for i := range report.Skipped {
+		r.notef("note: %s\n", plain(report.Skipped[i].String()))
+	}
+}
+
+// showImported prints what came.
+func (r *remote) showImported(lines []imported, report *importReport, done appliedView, raw json.RawMessage) error {
+	if r.format != "table" {
+		if r.format == "name" {
+			for _, l := range lines {
+				r.printf("%s\n", l.Job.App+"/"+l.Job.Name)
+			}
+			return nil
+		}
+		return r.object(r.console, raw, "", nil)
+	}
+	r.noteAll(report)
+	for i := range lines {
+		l := &lines[i]
+		action := "unchanged"
+		if i < len(done.Jobs) {
+			action = done.Jobs[i].Action
+		}
+		r.printf("%-9s  %s  %s\n", action, plain(l.Job.App+"/"+l.Job.Name), painter(colourful(r.out))(faint, plain(l.outlook.Words)))
+		for _, n := range l.Notes {
+			r.notef("note: %s: %s\n", plain(manifest.Place{File: l.file, Line: l.Line}.String()), plain(n))
+		}
+	}
+	r.notef("%d jobs; now take the lines out of the crontab, or both run them\n", len(lines))
+	return nil
+}

@@ -1,0 +1,272 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+
+	"go-crontab/manifest"
+
+	"github.com/spf13/cobra"
+)
+
+func jobEdit(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "edit JOB", Short: "Change a job in your editor", Args: wants(1, 1, jobArgument),
+		Long: `Change a job in your editor, VISUAL or else EDITOR: what is the default is left out, and what you take away becomes the
+default. If it cannot be taken, the editor opens again with what is wrong on top; save it without a change to give up.
+If somebody else has changed the job meanwhile you are told, and may save once more.`,
+		Example:           "  go-crontab job edit backup\n  EDITOR=nano go-crontab job edit ops/ping",
+		ValidArgsFunction: completeJobs(c),
+	}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		j, _, err := findJob(cmd.Context(), r, args[0])
+		if err != nil {
+			return err
+		}
+		e := &jobEditing{remote: r, id: j.ID, name: j.fullName(), version: j.Version}
+		raw, err := e.run(cmd.Context())
+		if err != nil || raw == nil {
+			return err
+		}
+		if err := json.Unmarshal(raw, &j); err != nil {
+			return err
+		}
+		return r.object(c, raw, j.fullName(), func() error {
+			c.printf("changed %s, version %d\n", plain(j.fullName()), j.Version)
+			for _, w := range j.Warnings {
+				c.notef("warning: %s\n", plain(w))
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
+// jobEditing is a job in an editor.
+type jobEditing struct {
+	*remote
+	id, name string
+	version  int64
+	file     string
+}
+
+// remark begins the lines on top that are ours.
+const remark = "#: "
+
+// run lets somebody edit until the server takes it, and returns the job; nil if nothing was changed.
+func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
+	body, err := e.text(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp("", "go-crontab-*.yaml") // 0600
+	if err != nil {
+		return nil, err
+	}
+	e.file = f.Name()
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	first := body
+	var refused error
+	for {
+		after, err := e.edit(ctx, body, refused)
+		switch {
+		case err != nil && body == first:
+			_ = os.Remove(e.file) // nothing is lost
+			return nil, err
+		case err != nil:
+			return nil, e.keep(err)
+		}
+		switch {
+		case strings.TrimSpace(after) == "", refused == nil && after == first:
+			e.notef("%s was not changed\n", plain(e.name))
+			return nil, os.Remove(e.file)
+		case refused != nil && after == body:
+			return nil, e.keep(refused)
+		}
+		body = after
+		raw, err := e.save(ctx, body)
+		if err == nil {
+			return raw, os.Remove(e.file)
+		}
+		if codeOf(err) != exitRefused {
+			return nil, e.keep(err)
+		}
+		refused = err
+		if isStatus(err, http.StatusConflict) {
+			if err := e.readAgain(ctx); err != nil {
+				return nil, e.keep(err)
+			}
+		}
+	}
+}
+
+// keep tells where the text is that could not be saved.
+func (e *jobEditing) keep(err error) error {
+	return withHint(err, "your text is kept in %s", e.file)
+}
+
+// text is the job as a file has it.
+func (e *jobEditing) text(ctx context.Context) (string, error) {
+	page, _, err := get[exportPage](ctx, e.remote, "/api/v1/export", url.Values{"job_id": {e.id}})
+	if err != nil {
+		return "", err
+	}
+	if len(page.Items) == 0 {
+		return "", &exitError{code: exitRefused, err: fmt.Errorf("the definition of %s cannot be read; replace it with apply", plain(e.name))}
+	}
+	text, err := manifest.YAML(page.Items[0])
+	return string(text), err
+}
+
+// edit has an editor change a text; what is wrong with it stands on top.
+func (e *jobEditing) edit(ctx context.Context, body string, refused error) (string, error) {
+	head := e.head(refused)
+	if err := os.WriteFile(e.file, []byte(head+body), 0o600); err != nil {
+		return "", err
+	}
+	if err := e.open(ctx); err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(e.file)
+	return withoutRemarks(string(text)), err
+}
+
+// withoutRemarks takes our lines off the top.
+func withoutRemarks(text string) string {
+	for strings.HasPrefix(text, strings.TrimRight(remark, " ")) {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	return text
+}
+
+// head is what stands on top. Lines that are wrong are named as they come to stand below it.
+func (e *jobEditing) head(refused error) string {
+	lines := []string{e.name + ", version " + fmt.Sprint(e.version), "Save and leave the editor to change the job; leave it without a change to give up."}
+	if refused != nil {
+		said := e.faults(refused)
+		lines = append(lines, "", "It was not taken:")
+		for i := range said {
+			if said[i].Line > 0 {
+				said[i].Line += len(lines) + len(said)
+			}
+		}
+		for _, f := range said {
+			if f.Line > 0 {
+				lines = append(lines, fmt.Sprintf("line %d: %s", f.Line, f.Message))
+			} else {
+				lines = append(lines, f.Message)
+			}
+		}
+	}
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(strings.TrimRight(remark+plain(l), " ") + "\n")
+	}
+	return b.String()
+}
+
+// faults are what an error says of lines.
+func (e *jobEditing) faults(refused error) (out []manifest.Fault) {
+	var (
+		faults manifest.Faults
+		p      *problem
+	)
+	switch {
+	case errors.As(refused, &faults):
+		return append(out, faults...)
+	case !errors.As(refused, &p):
+	case p.Status == http.StatusConflict && len(p.Errors) > 0:
+		return []manifest.Fault{{Message: fmt.Sprintf("somebody has changed the job meanwhile: it is at version %d now. Save once more to put yours in its place.", e.version)}}
+	case len(p.Errors) > 0:
+		for _, f := range p.Errors {
+			out = append(out, manifest.Fault{Place: f.at, Message: strings.TrimPrefix(f.name+": ", ": ") + f.Message})
+		}
+		return out
+	}
+	for line := range strings.Lines(refused.Error()) {
+		out = append(out, manifest.Fault{Message: strings.TrimRight(line, "\n")})
+	}
+	return out
+}
+
+// open runs the editor, which has the terminal.
+func (e *jobEditing) open(ctx context.Context) error {
+	editor := os.Getenv("VISUAL")
+	if editor == "" {
+		editor = os.Getenv("EDITOR")
+	}
+	if editor == "" {
+		editor = "vi"
+	}
+	// A shell, because an editor may be given with arguments.
+	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "sh", e.file)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.in, e.out, e.err
+	if err := cmd.Run(); err != nil {
+		return withHint(fmt.Errorf("the editor %s: %w", editor, err), "name another one:  export EDITOR=nano")
+	}
+	return nil
+}
+
+// save sends the text to the server.
+func (e *jobEditing) save(ctx context.Context, body string) (json.RawMessage, error) {
+	set := &manifest.Set{}
+	if err := set.Read("the text", []byte(body)); err != nil {
+		return nil, &exitError{code: exitRefused, err: err}
+	}
+	object, err := set.Job()
+	if err != nil {
+		return nil, &exitError{code: exitRefused, err: err}
+	}
+	var is named
+	if err := json.Unmarshal(object, &is); err == nil && is.App+"/"+is.Name != e.name {
+		return e.rename(ctx, object, set)
+	}
+	versioned := &manifest.Set{}
+	if err := versioned.Read("the text", []byte(body)); err != nil {
+		return nil, err
+	}
+	if err := versioned.Give("version", e.version); err != nil {
+		return nil, err
+	}
+	if _, _, err := e.apply(ctx, versioned, nil); err != nil {
+		return nil, err
+	}
+	_, raw, err := get[jobView](ctx, e.remote, "/api/v1/jobs/"+e.id, nil)
+	return raw, err
+}
+
+// rename replaces the definition of the job under its id, because it is to have another name. Between the look at its
+// version and that somebody else may change it.
+func (e *jobEditing) rename(ctx context.Context, object json.RawMessage, set *manifest.Set) (json.RawMessage, error) {
+	if is, _, err := get[jobView](ctx, e.remote, "/api/v1/jobs/"+e.id, nil); err != nil {
+		return nil, err
+	} else if is.Version != e.version {
+		return nil, &exitError{code: exitRefused, err: &problem{Title: "The job changed meanwhile", Status: http.StatusConflict, Errors: []fieldProblem{{Field: "version"}}}}
+	}
+	raw, err := e.call(ctx, http.MethodPut, "/api/v1/jobs/"+e.id, nil, document{media: "application/json", data: object})
+	var p *problem
+	if errors.As(err, &p) {
+		for i := range p.Errors {
+			p.Errors[i].Field = "jobs[0]." + p.Errors[i].Field
+		}
+		p.place(set)
+	}
+	return raw, err
+}
+
+// readAgain learns at which version the job is.
+func (e *jobEditing) readAgain(ctx context.Context) error {
+	j, _, err := get[jobView](ctx, e.remote, "/api/v1/jobs/"+e.id, nil)
+	e.version, e.name = j.Version, j.fullName()
+	return err
+}

@@ -1,0 +1,266 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go-crontab/job"
+	"go-crontab/secret"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// secretView is a secret without its value, which nobody can read.
+type secretView struct {
+	Name     string     `json:"name"`
+	App      string     `json:"app"`
+	Key      string     `json:"key"`
+	KeyState string     `json:"key_state"`
+	Updated  *time.Time `json:"updated"`
+	By       string     `json:"updated_by"`
+}
+
+const secretsPath = "/api/v1/secrets"
+
+func secretCommand(c *console) *cobra.Command {
+	return newGroup("secret", "Keep what jobs use and nobody may read", secretList(c), secretSet(c), secretRemove(c), secretRotate(c), secretKeygen(c))
+}
+
+func secretList(c *console) *cobra.Command {
+	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the secrets; nothing shows their values", Args: nothing, Example: "  go-crontab secret ls"}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		secrets, raw, err := list[secretView](cmd.Context(), r, secretsPath, nil, 0)
+		if err != nil {
+			return err
+		}
+		return r.list(raw, func(i int) string { return secrets[i].Name }, func() error {
+			if len(secrets) == 0 {
+				c.notef("There are no secrets yet. To make one:  %s secret set NAME\n", program())
+				return nil
+			}
+			t := &table{columns: []column{{head: "SECRET", shrink: true}, {head: "APP", shrink: true}, {head: "SET"}, {head: "BY", shrink: true, drop: true}, {head: "KEY", drop: true}, {head: "KEY IS"}}}
+			for _, s := range secrets {
+				app := s.App
+				if app == "" {
+					app = "all"
+				}
+				colours := map[string]colour{"current": green, "old": yellow, "unknown": red}
+				t.add(text(s.Name), text(app), text(relative(s.Updated, time.Now())), text(s.By), text(s.Key), cell{plain(s.KeyState), colours[s.KeyState]})
+			}
+			return r.table(t)
+		})
+	}
+	return cmd
+}
+
+func secretSet(c *console) *cobra.Command {
+	var file, app string
+	cmd := &cobra.Command{
+		Use: "set NAME", Short: "Make a secret, or give it another value", Args: nameAlone,
+		Long: `Make a secret, or give it another value. The value is read from a file or from standard input, at a terminal without
+showing it; never from the command line, which others can see. Line breaks at its end are left out.
+
+Jobs name it as {{secret.NAME}}, in the values of env, in stdin, and in the headers and the body of HTTP jobs; what
+they write has *** in its place.`,
+		Example: "  go-crontab secret set pg\n  pwgen 32 1 | go-crontab secret set hook --app billing\n  go-crontab secret set tls-key --from-file key.pem",
+	}
+	r := newRemote(c, cmd)
+	cmd.Flags().StringVarP(&file, "from-file", "f", "-", "file with the value; - is standard input")
+	cmd.Flags().StringVarP(&app, "app", "a", "", `only jobs of this app may use it, "" being all apps (default as it is; of a new one, all)`)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		value, err := c.readSecret(args[0], file)
+		if err != nil {
+			return err
+		}
+		body := map[string]string{"value": value}
+		if cmd.Flags().Changed("app") {
+			body["app"] = app
+		}
+		s, raw, err := ask[secretView](cmd.Context(), r, http.MethodPut, secretsPath+"/"+url.PathEscape(args[0]), nil, body)
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, s.Name, func() error {
+			of := "all apps"
+			if s.App != "" {
+				of = "the app " + plain(s.App)
+			}
+			c.printf("secret %s is set, for jobs of %s\n", plain(s.Name), of)
+			return nil
+		})
+	}
+	return cmd
+}
+
+// nameAlone is for a command to which some may want to give a value that must not stand there, nor be repeated.
+func nameAlone(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("%s: too much is given; the value is read from standard input or --from-file: all users of this machine can see a command line", cmd.CommandPath())
+	}
+	return wants(1, 1, "the NAME")(cmd, args)
+}
+
+// readSecret reads a value from where it is.
+func (c *console) readSecret(name, file string) (string, error) {
+	var (
+		b   []byte
+		err error
+	)
+	fd, ok := terminal(c.in)
+	switch {
+	case file != "-":
+		var f *os.File
+		if f, err = os.Open(file); err != nil {
+			return "", usageError("--from-file: %w", err)
+		}
+		defer f.Close()
+		b, err = io.ReadAll(io.LimitReader(f, job.MaxSecret+2))
+	case ok:
+		c.notef("value of %s (it is not shown): ", plain(name))
+		b, err = term.ReadPassword(fd)
+		c.notef("\n")
+	default:
+		b, err = io.ReadAll(io.LimitReader(c.in, job.MaxSecret+2))
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the value: %w", err)
+	}
+	value := strings.TrimRight(string(b), "\r\n")
+	switch {
+	case value == "":
+		return "", usageError("the value is empty; give it with --from-file FILE, or on standard input")
+	case len(value) > job.MaxSecret:
+		return "", usageError("the value is longer than %d bytes, of which no more are taken", job.MaxSecret)
+	case !utf8.ValidString(value): // JSON would make another one of it
+		return "", usageError("the value is no text (UTF-8); encode it, as base64 for instance")
+	}
+	return value, nil
+}
+
+func secretRemove(c *console) *cobra.Command {
+	cmd := &cobra.Command{Use: "rm NAME…", Short: "Delete secrets that no job names", Args: wants(1, -1, "the NAME of a secret"), Example: "  go-crontab secret rm pg"}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, name := range args {
+			if _, err := r.call(cmd.Context(), http.MethodDelete, secretsPath+"/"+url.PathEscape(name), nil, nil); err != nil {
+				return err
+			}
+			if err := r.object(c, deleted{name}, name, func() error { c.printf("secret %s is deleted\n", plain(name)); return nil }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// rotatedView is what a rotation has done.
+type rotatedView struct {
+	Key     string `json:"key"`
+	Rotated int    `json:"rotated"`
+	Failed  []struct {
+		Name string `json:"name"`
+		Why  string `json:"why"`
+	} `json:"failed"`
+}
+
+func secretRotate(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rotate", Short: "Seal all secrets with the first key of the node that is asked", Args: nothing,
+		Long: `Seal all secrets with the first key of the node that is asked. Their values stay, and jobs run on meanwhile.
+
+To change the key of a cluster:
+  1. Print one with "secret keygen", add it to the key file of every node, below the old one, and restart the nodes.
+  2. Put it first in these files, and restart the nodes again.
+  3. Run this. Then "secret ls" shows no key that is old, and the old one can go from the files.`,
+		Example: "  go-crontab secret rotate",
+	}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		v, raw, err := ask[rotatedView](cmd.Context(), r, http.MethodPost, secretsPath+"/rotate", nil, map[string]any{})
+		if err != nil {
+			return err
+		}
+		err = r.object(c, raw, v.Key, func() error {
+			c.printf("%d secrets were sealed with another key and are now with %s\n", v.Rotated, plain(v.Key))
+			for _, f := range v.Failed {
+				c.printf("secret %s stays as it is: %s\n", plain(f.Name), plain(f.Why))
+			}
+			return nil
+		})
+		if err == nil && len(v.Failed) > 0 {
+			err = fmt.Errorf("%d secrets could not be opened", len(v.Failed))
+		}
+		return err
+	}
+	return cmd
+}
+
+func secretKeygen(c *console) *cobra.Command {
+	return &cobra.Command{
+		Use: "keygen", Short: "Print a new key, with which nodes seal secrets", Args: nothing,
+		Long: `Print a new key, 32 random bytes in base64, for --secret-key-file or GOCRONTAB_SECRET_KEY of all nodes. Whoever has it
+and can read the database has all secrets; without it they are lost. Keep a copy where the backups of the database are
+not.`,
+		Example: "  (umask 077; go-crontab secret keygen > secret.key)",
+		RunE: func(*cobra.Command, []string) error {
+			c.printf("%s\n", secret.NewKey())
+			return nil
+		},
+	}
+}
+
+// The settings with the keys of a node.
+const (
+	secretKeyFlag = "secret-key-file"
+	secretKeyEnv  = envPrefix + "SECRET_KEY"
+)
+
+// secretKeys reads the keys of a node: from the file that the flag names, else from the variable, else from the file
+// that a variable names; nil if there are none.
+func secretKeys(file string, log *slog.Logger) (*secret.Ring, error) {
+	from := "--" + secretKeyFlag
+	if file == "" {
+		if text := os.Getenv(secretKeyEnv); text != "" {
+			ring, err := secret.Parse(text)
+			if err != nil {
+				return nil, usageError("%s: %w", secretKeyEnv, err)
+			}
+			return ring, nil
+		}
+		from, file = envName(secretKeyFlag), os.Getenv(envName(secretKeyFlag))
+	}
+	if file == "" {
+		return nil, nil
+	}
+	ring, open, err := secret.Load(file)
+	if err != nil {
+		return nil, usageError("%s: %w", from, err)
+	}
+	if open {
+		log.Warn("others than its owner may read the file with the keys of secrets", "file", file)
+	}
+	return ring, nil
+}
+
+// secretKeyFile is dev's file with the key of its secrets.
+func (d *dev) secretKeyFile() string { return filepath.Join(d.data, "secret.key") }
+
+// takeSecretKey makes that file, unless an earlier start has: all nodes have the same key.
+func (d *dev) takeSecretKey() error {
+	if _, err := os.Stat(d.secretKeyFile()); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return writeSecret(d.secretKeyFile(), secret.NewKey())
+}

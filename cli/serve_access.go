@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"go-crontab/api"
+	"go-crontab/auth"
+
+	"github.com/spf13/pflag"
+)
+
+// accessSettings are the flags of serve that say who may reach its API, and how people sign in.
+type accessSettings struct {
+	tlsCert, tlsKey string
+	insecureHTTP    bool
+	hosts           []string
+	publicURL       string
+	loginLife       time.Duration
+	rate            int
+
+	oidc      auth.OIDCConfig
+	oidcRoles []string
+}
+
+// accessFlags are those that can be given as variables, beside the secret.
+var accessFlags = []string{"tls-cert", "tls-key", "insecure-http", "host", "public-url", "login-life", "rate-limit",
+	"oidc-issuer", "oidc-client-id", "oidc-scope", "oidc-groups-claim", "oidc-name-claim", "oidc-role"}
+
+// oidcSecret is the flag of the secret that the provider shares with us.
+const oidcSecret = "oidc-client-secret"
+
+func (a *accessSettings) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&a.tlsCert, "tls-cert", "", "file with the certificate of the API and its chain, in PEM; read again when it changes")
+	flags.StringVar(&a.tlsKey, "tls-key", "", "file with its key")
+	flags.BoolVar(&a.insecureHTTP, "insecure-http", false, `speak plain HTTP also on an address that others can reach: tokens can be read on the
+way, unless a proxy that speaks TLS stands before this`)
+	flags.StringSliceVar(&a.hosts, "host", nil, "further host names that requests may be made to; may be repeated, or separated by commas")
+	flags.StringVar(&a.publicURL, "public-url", "", "where browsers reach the cluster, such as https://cron.example.com (default where it listens)")
+	flags.DurationVar(&a.loginLife, "login-life", api.DefaultLoginLife, "how long a browser stays signed in")
+	flags.IntVar(&a.rate, "rate-limit", api.DefaultRate, "requests a second of each token, 0 is no limit; five seconds' worth may come at once")
+	flags.StringVar(&a.oidc.Issuer, "oidc-issuer", "", "URL of the OpenID Connect provider by which people sign in; needs --public-url")
+	flags.StringVar(&a.oidc.ClientID, "oidc-client-id", "", "what the provider calls this application")
+	flags.StringVar(&a.oidc.ClientSecret, oidcSecret, "", "the secret that it shares with the provider; visible in ps, so better give it as\nGOCRONTAB_OIDC_CLIENT_SECRET or in a file named by GOCRONTAB_OIDC_CLIENT_SECRET_FILE")
+	flags.StringSliceVar(&a.oidc.Scopes, "oidc-scope", nil, "further scopes to ask the provider for, beside openid, profile and email")
+	flags.StringVar(&a.oidc.GroupsClaim, "oidc-groups-claim", "groups", "the claim with somebody's groups; a.b is b in a")
+	flags.StringVar(&a.oidc.NameClaim, "oidc-name-claim", "", "the claim that the audit is to call people by (default their verified address, or\npreferred_username)")
+	flags.StringArrayVar(&a.oidcRoles, "oidc-role", nil, "the roles of groups: admins=admin,devs=operator:app1|app2; may be repeated")
+}
+
+// secured tells whether the API speaks TLS.
+func (a *accessSettings) secured() bool { return a.tlsCert != "" }
+
+func (a *accessSettings) scheme() string {
+	if a.secured() {
+		return "https"
+	}
+	return "http"
+}
+
+// check finds what can be found without a database. Files are read: what is wrong with them is a matter of usage.
+func (a *accessSettings) check(listen string) error {
+	switch {
+	case (a.tlsCert == "") != (a.tlsKey == ""):
+		return usageError("--tls-cert and --tls-key: want both, or none")
+	case a.insecureHTTP && a.secured():
+		return usageError("--insecure-http and --tls-cert: want one of them")
+	case a.loginLife < time.Minute || a.loginLife > 90*24*time.Hour:
+		return usageError("--login-life %s: want 1m to 2160h", a.loginLife)
+	case a.rate < 0 || a.rate > 1_000_000:
+		return usageError("--rate-limit %d: want 1 to 1000000, or 0 for no limit", a.rate)
+	}
+	if err := a.checkListen(listen); err != nil {
+		return err
+	}
+	if _, err := a.provider(nil); err != nil {
+		return usageError("%w", err)
+	}
+	return nil
+}
+
+// checkListen refuses to speak plain HTTP where others can listen in, unless somebody says that it must be so: whoever
+// has read a token has the cluster.
+func (a *accessSettings) checkListen(listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return usageError("--listen %q: want host:port, such as 127.0.0.1:8610", listen)
+	}
+	if local(host) || a.secured() || a.insecureHTTP {
+		return nil
+	}
+	return &exitError{
+		code: exitUsage, err: fmt.Errorf("--listen %q: others can reach this address, and plain HTTP shows them the tokens that go over it", listen),
+		hint: "give a certificate:  --tls-cert FILE --tls-key FILE\n" +
+			"or stay local:       --listen 127.0.0.1:8610, behind a proxy on this machine or ssh -L\n" +
+			"or insist:           --insecure-http, behind a proxy elsewhere",
+	}
+}
+
+func local(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
+}
+
+// provider makes the client of the identity provider, nil if there is none. now is MySQL's clock.
+func (a *accessSettings) provider(now func() time.Time) (*auth.OIDC, error) {
+	if a.oidc.Issuer == "" {
+		if a.oidc.ClientID != "" || len(a.oidcRoles) > 0 {
+			return nil, errors.New("--oidc-issuer is missing; the other OIDC settings are of no use without it")
+		}
+		return nil, nil
+	}
+	cfg := a.oidc
+	cfg.PublicURL, cfg.Now, cfg.Roles = a.publicURL, now, auth.RoleMap{}
+	for _, list := range a.oidcRoles {
+		if err := cfg.Roles.Add(list); err != nil {
+			return nil, fmt.Errorf("--oidc-role: %w", err)
+		}
+	}
+	o, err := auth.NewOIDC(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("OIDC: %w", err)
+	}
+	return o, nil
+}
+
+// apply completes what the API is made of.
+func (a *accessSettings) apply(cfg *api.Config, log *slog.Logger) (err error) {
+	cfg.Hosts, cfg.PublicURL, cfg.LoginLife, cfg.Rate = a.hosts, a.publicURL, a.loginLife, a.rate
+	if a.rate == 0 {
+		cfg.Rate = -1
+	}
+	if cfg.OIDC, err = a.provider(cfg.Now); err != nil {
+		return err
+	}
+	cfg.TLS, err = a.certificate(log)
+	return err
+}
+
+func (a *accessSettings) certificate(log *slog.Logger) (*tls.Config, error) {
+	if !a.secured() {
+		return nil, nil
+	}
+	return api.LoadTLS(a.tlsCert, a.tlsKey, log)
+}
+
+// warn says in the log what somebody insisted on.
+func (a *accessSettings) warn(log *slog.Logger, listen string) {
+	if host, _, err := net.SplitHostPort(listen); err == nil && !local(host) && !a.secured() {
+		log.Warn("the API speaks plain HTTP on an address that others can reach: without a proxy that speaks TLS, tokens can be read on the way", "listen", listen)
+	}
+}

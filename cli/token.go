@@ -1,0 +1,252 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// tokenView is a token, without its text unless it was just made.
+type tokenView struct {
+	ID       string     `json:"id"`
+	Name     string     `json:"name"`
+	Role     string     `json:"role"`
+	Apps     []string   `json:"apps"`
+	State    string     `json:"state"`
+	By       string     `json:"created_by"`
+	Created  *time.Time `json:"created"`
+	Expires  *time.Time `json:"expires"`
+	Used     *time.Time `json:"last_used"`
+	UsedFrom string     `json:"last_used_from"`
+	Token    string     `json:"token"`
+}
+
+const tokensPath = "/api/v1/tokens"
+
+func tokenCommand(c *console) *cobra.Command {
+	return newGroup("token", "Make, list and revoke tokens: who may do what", tokenCreate(c), tokenList(c), tokenRevoke(c), tokenShow(c))
+}
+
+func tokenCreate(c *console) *cobra.Command {
+	var (
+		role, expires string
+		apps          []string
+	)
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Make a token", Args: wants(1, 1, "one NAME"),
+		Long: `Make a token and print it, this once: nobody can read it again. NAME says who holds it, and is what the audit has as
+the one who did something. That takes a token of an admin whose role is not limited to apps.
+
+  viewer    reads definitions, runs and their output
+  operator  also pauses, resumes, runs, kills and backfills
+  admin     also creates, changes and deletes: whoever writes a job runs commands on the nodes
+
+With --app the role holds in those apps only; what belongs to no app (groups, calendars, nodes, tokens) is only read.`,
+		Example: `  go-crontab token create alice --role admin
+  go-crontab token create ci --role admin --app billing --expires 720h
+  go-crontab token create wallboard --role viewer --expires never > token`,
+	}
+	r := newRemote(c, cmd)
+	cmd.Flags().StringVarP(&role, "role", "r", "", "viewer, operator or admin")
+	cmd.Flags().StringSliceVarP(&apps, "app", "a", nil, "only in this app; may be repeated, or separated by commas (default in all, and over the cluster)")
+	cmd.Flags().StringVarP(&expires, "expires", "e", "", `until when: a time, a duration such as 720h, or "never" (default 2160h, 90 days)`)
+	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"viewer", "operator", "admin"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if role == "" {
+			return usageError("--role is missing: viewer, operator or admin")
+		}
+		body := map[string]any{"name": args[0], "role": role}
+		if len(apps) > 0 {
+			body["apps"] = apps
+		}
+		if expires != "" {
+			until, err := tokenEnd(expires, time.Now())
+			if err != nil {
+				return err
+			}
+			body["expires"] = until
+		}
+		t, raw, err := ask[tokenView](cmd.Context(), r, http.MethodPost, tokensPath, nil, body)
+		if isStatus(err, http.StatusConflict) {
+			err = withHint(err, "to revoke that one: %s token revoke %s", program(), quote(args[0]))
+		}
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, t.Name, func() error {
+			c.printf("%s\n", plain(t.Token))
+			c.notef("This is the token of %s, %s, until %s. It is shown only now.\n", plain(t.Name), t.grant(), t.until(time.Now()))
+			return nil
+		})
+	}
+	return cmd
+}
+
+// tokenEnd lets people write times as everywhere else in the commands.
+func tokenEnd(s string, now time.Time) (string, error) {
+	if s == "never" {
+		return s, nil
+	}
+	if _, err := time.ParseDuration(s); err == nil {
+		return s, nil // counted by the server's clock
+	}
+	t, err := parseTime(s, time.Local, now)
+	if err != nil {
+		return "", usageError("--expires %w", err)
+	}
+	return t.Format(time.RFC3339Nano), nil
+}
+
+// grant says what the token may do.
+func (t *tokenView) grant() string {
+	if len(t.Apps) == 0 {
+		return t.Role + " of the cluster"
+	}
+	return t.Role + " of " + plain(strings.Join(t.Apps, ", "))
+}
+
+func (t *tokenView) until(now time.Time) string {
+	if t.Expires == nil {
+		return "it is revoked"
+	}
+	return both(t.Expires, time.Local, now)
+}
+
+func tokenList(c *console) *cobra.Command {
+	all := false
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"}, Short: "List tokens, and when they were last used", Args: nothing,
+		Example: "  go-crontab token ls\n  go-crontab token ls --revoked",
+	}
+	r := newRemote(c, cmd)
+	cmd.Flags().BoolVar(&all, "revoked", false, "also those that were revoked")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		q := url.Values{}
+		if all {
+			q.Set("revoked", "true")
+		}
+		tokens, raw, err := list[tokenView](cmd.Context(), r, tokensPath, q, 0)
+		if err != nil {
+			return err
+		}
+		return r.list(raw, func(i int) string { return tokens[i].Name }, func() error { return r.table(tokenTable(tokens, time.Now())) })
+	}
+	return cmd
+}
+
+func tokenTable(tokens []tokenView, now time.Time) *table {
+	t := &table{columns: []column{
+		{head: "ID", right: true, drop: true}, {head: "NAME", shrink: true}, {head: "ROLE"}, {head: "APPS", shrink: true}, {head: "STATE"}, {head: "EXPIRES"},
+		{head: "LAST USED"}, {head: "FROM", shrink: true, drop: true}, {head: "MADE BY", shrink: true, drop: true},
+	}}
+	for _, v := range tokens {
+		apps, expires, used := "all", "never", "never"
+		if len(v.Apps) > 0 {
+			apps = strings.Join(v.Apps, ", ")
+		}
+		if v.Expires != nil {
+			expires = relative(v.Expires, now)
+		}
+		if v.Used != nil {
+			used = relative(v.Used, now)
+		}
+		colours := map[string]colour{"active": green, "expired": yellow, "revoked": faint}
+		t.add(text(v.ID), text(v.Name), text(v.Role), text(apps), cell{plain(v.State), colours[v.State]}, text(expires), text(used), text(v.UsedFrom), text(v.By))
+	}
+	return t
+}
+
+func tokenRevoke(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "revoke TOKEN…", Short: "Revoke tokens, by name or id", Args: wants(1, -1, "a TOKEN (its name or id)"),
+		Long: `Revoke tokens, by name or id. Once this has answered nothing is changed with them any more, on any node, also not by
+browsers that were signed in with them.`,
+		Example: "  go-crontab token revoke ci",
+	}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, arg := range args {
+			t, err := r.tokenOf(cmd.Context(), arg)
+			if err != nil {
+				return err
+			}
+			if _, err := r.call(cmd.Context(), http.MethodDelete, tokensPath+"/"+t.ID, nil, nil); err != nil {
+				return err
+			}
+			err = r.object(c, deleted{t.Name}, t.Name, func() error {
+				c.printf("token %s is revoked\n", plain(t.Name))
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// tokenOf finds a living token by its name, or else by its id.
+func (r *remote) tokenOf(ctx context.Context, arg string) (tokenView, error) {
+	found, _, err := list[tokenView](ctx, r, tokensPath, url.Values{"name": {arg}}, 1)
+	if err != nil {
+		return tokenView{}, err
+	}
+	if len(found) > 0 {
+		return found[0], nil
+	}
+	if strings.Trim(arg, "0123456789") == "" {
+		t, _, err := get[tokenView](ctx, r, tokensPath+"/"+arg, nil)
+		if err == nil || !isStatus(err, http.StatusNotFound) {
+			return t, err
+		}
+	}
+	return tokenView{}, &exitError{code: exitNotFound, err: notFound("token", arg), hint: "to see them: " + program() + " token ls --revoked"}
+}
+
+// meView is who this token belongs to.
+type meView struct {
+	Name    string     `json:"name"`
+	Kind    string     `json:"kind"`
+	Role    string     `json:"role"`
+	Apps    []string   `json:"apps"`
+	Expires *time.Time `json:"expires"`
+}
+
+func tokenShow(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show", Short: "Show what the token may do that is used here", Args: nothing, Example: "  go-crontab token show\n  GOCRONTAB_TOKEN_FILE=./token go-crontab token show",
+	}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		me, raw, err := get[meView](cmd.Context(), r, "/api/v1/me", nil)
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, me.Name, func() error {
+			apps, expires := "all", "never"
+			if len(me.Apps) > 0 {
+				apps = strings.Join(me.Apps, ", ")
+			}
+			if me.Expires != nil {
+				expires = both(me.Expires, time.Local, time.Now())
+			}
+			d := new(card)
+			for _, line := range [][2]string{{"name", me.Name}, {"role", me.Role}, {"apps", apps}, {"expires", expires}} {
+				d.add(line[0], line[1], "")
+			}
+			return r.card(*d)
+		})
+	}
+	return cmd
+}
+
+// counted tokens of a bootstrap are told in words.
+func shownOnce(token string) string {
+	return fmt.Sprintf("the first token, of an admin, shown only now:\n%s", token)
+}

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// leaves calls fn for each command that does something itself.
+func leaves(cmd *cobra.Command, fn func(*cobra.Command)) {
+	if cmd.Runnable() && (!cmd.HasSubCommands() || cmd.Flags().Lookup("output") != nil) {
+		fn(cmd)
+	}
+	for _, sub := range cmd.Commands() {
+		leaves(sub, fn)
+	}
+}
+
+func newTestRoot() *cobra.Command {
+	return newRoot(&console{in: strings.NewReader(""), out: io.Discard, err: io.Discard})
+}
+
+// TestEveryVerb: each command has an example, the same formats, and completes what it can.
+func TestEveryVerb(t *testing.T) {
+	t.Parallel()
+	// What these print has a form of its own.
+	own := []string{"dev", "serve", "run logs", "schema", "secret keygen", "context add", "context use", "context rm", "export", "migrate"}
+	seen := 0
+	leaves(newTestRoot(), func(cmd *cobra.Command) {
+		seen++
+		name := strings.TrimPrefix(cmd.CommandPath(), "go-crontab ")
+		if cmd.Example == "" {
+			t.Errorf("%s has no example", name)
+		}
+		if f := cmd.Flags().Lookup("output"); !slices.Contains(own, name) {
+			if f == nil {
+				t.Errorf("%s has no -o", name)
+				return
+			}
+			for _, format := range []string{"table", "json", "yaml", "name"} {
+				if !strings.Contains(f.Usage, format) {
+					t.Errorf("%s has no -o %s", name, format)
+				}
+			}
+		}
+		if cmd.ValidArgsFunction == nil && !takesFiles(cmd) && !cmd.HasSubCommands() {
+			t.Errorf("%s completes the names of files", name)
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if _, there := cmd.GetFlagCompletionFunc(f.Name); !there && slices.Contains([]string{"app", "output", "context", "timezone", "tz"}, f.Name) {
+				t.Errorf("%s --%s completes the names of files", name, f.Name)
+			}
+		})
+	})
+	if seen < 40 {
+		t.Errorf("only %d commands", seen)
+	}
+}
+
+// TestExamplesParse has every example name commands and flags that there are.
+func TestExamplesParse(t *testing.T) {
+	t.Parallel()
+	leaves(newTestRoot(), func(cmd *cobra.Command) {
+		for line := range strings.Lines(cmd.Example) {
+			for part := range strings.SplitSeq(strings.NewReplacer("$(", "|", ")", "|").Replace(line), "|") {
+				fields := strings.Fields(part)
+				if len(fields) == 0 || fields[0] != "go-crontab" {
+					continue
+				}
+				found, rest, err := newTestRoot().Find(fields[1:])
+				if err != nil || !found.Runnable() {
+					t.Errorf("%s: %s: %v", cmd.CommandPath(), strings.TrimSpace(line), err)
+					continue
+				}
+				for _, word := range rest {
+					if word == "--" {
+						break
+					}
+					name, isFlag := strings.CutPrefix(word, "--")
+					name, _, _ = strings.Cut(name, "=")
+					if isFlag && found.Flags().Lookup(name) == nil {
+						t.Errorf("%s: %s: there is no --%s", cmd.CommandPath(), strings.TrimSpace(line), name)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestTopics(t *testing.T) {
+	t.Parallel()
+	for topic, want := range map[string]string{"exit-codes": "4  refused", "environment": "GOCRONTAB_CONTEXT", "formats": "-o name"} {
+		if got := command("help", topic); got.code != 0 || !strings.Contains(got.out, want) {
+			t.Errorf("%s: got %+v", topic, got)
+		}
+	}
+	if got := command("--help"); !strings.Contains(got.out, "exit-codes") {
+		t.Errorf("the topics are not named: %s", got.out)
+	}
+}
+
+func TestColoursOnlyOnATerminal(t *testing.T) {
+	f := newFakeAPI(t, nil)
+	for _, env := range []string{"", "1"} {
+		t.Setenv("NO_COLOR", env)
+		for _, args := range [][]string{{"job", "ls", "--server", f.URL}, {"cron", "explain", "@daily"}, {"cluster", "--server", f.URL}} {
+			if got := command(args...); strings.Contains(got.out+got.err, "\x1b") {
+				t.Errorf("%v: coloured, and nobody looks: %+v", args, got)
+			}
+		}
+	}
+}

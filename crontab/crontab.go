@@ -1,0 +1,150 @@
+package crontab
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go-crontab/job"
+)
+
+// MaxSize bounds a crontab, in bytes.
+const MaxSize = 1 << 20
+
+// Options say how to read a crontab.
+type Options struct {
+	Name   string  // of the file, a label of its jobs; "": none
+	System bool    // a user stands behind the times of each line
+	App    string  // of the jobs; "": the default one
+	User   *string // as whom they run, "" as the node does; nil: as the file says
+	Zone   string  // whose times these are, until a line sets CRON_TZ; an IANA name, "" is UTC
+	Skip   []int   // lines that are left out
+}
+
+// Note is something to tell of a line; line 0 is the whole file.
+type Note struct {
+	Line int
+	Text string
+}
+
+// Entry is a line that is a job.
+type Entry struct {
+	Line  int
+	Text  string // as it stands in the file
+	Job   job.Spec
+	Notes []string // what is otherwise here than with cron
+}
+
+// File is a crontab, read.
+type File struct {
+	Entries []Entry
+	Notes   []Note // of the file, and of lines that set a variable
+	Refused []Note // what cannot be taken, and what to do about it
+	Skipped []int  // lines that were left out
+}
+
+// Names gives jobs their names. It is used for all files that are imported together: no two jobs get the same.
+type Names struct{ taken map[string]bool }
+
+// Read reads a crontab.
+func Read(text []byte, o Options, names *Names) *File {
+	p := &parser{o: o, names: names, out: &File{}, env: map[string]string{}, zone: o.Zone, gaps: map[string][]gap{}}
+	switch {
+	case len(text) > MaxSize:
+		p.refuse(0, "is larger than %d KiB", MaxSize>>10)
+		return p.out
+	case !utf8.Valid(text):
+		p.refuse(0, "is not valid UTF-8; is this a crontab?")
+		return p.out
+	case bytes.IndexByte(text, 0) >= 0:
+		p.refuse(0, "contains a NUL byte; is this a crontab?")
+		return p.out
+	}
+	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+		p.note(0, "the last line does not end in a line break: cron leaves such a line out, here it counts")
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
+		p.line(i+1, line)
+	}
+	p.tellOfAll()
+	return p.out
+}
+
+// parser reads one file, line by line.
+type parser struct {
+	o     Options
+	names *Names
+	out   *File
+
+	env      map[string]string // set so far
+	zone     string
+	owner    string
+	delay    job.Duration
+	comments []string // right above the line
+	returns  bool     // some lines end in a carriage return
+	gaps     map[string][]gap
+}
+
+func (p *parser) note(line int, format string, args ...any) {
+	p.out.Notes = append(p.out.Notes, Note{line, fmt.Sprintf(format, args...)})
+}
+
+func (p *parser) refuse(line int, format string, args ...any) {
+	p.out.Refused = append(p.out.Refused, Note{line, fmt.Sprintf(format, args...)})
+}
+
+func (p *parser) line(n int, text string) {
+	if strings.HasSuffix(text, "\r") {
+		text, p.returns = strings.TrimSuffix(text, "\r"), true
+	}
+	text = strings.TrimLeft(text, " \t")
+	switch {
+	case text == "":
+		p.comments = nil
+		return
+	case text[0] == '#':
+		p.comments = append(p.comments, text)
+		return
+	case slices.Contains(p.o.Skip, n):
+		p.out.Skipped, p.comments = append(p.out.Skipped, n), nil
+		return
+	}
+	if name, value, ok := assignment(text); ok {
+		p.comments = nil
+		p.set(n, name, value)
+		return
+	}
+	e := Entry{Line: n, Text: text}
+	err := p.entry(&e, text)
+	if err == nil {
+		err = check(&e.Job)
+	}
+	p.comments = nil
+	if err != nil {
+		p.refuse(n, "%s", err)
+		return
+	}
+	e.Job.Name = p.names.next(&e.Job)
+	p.out.Entries = append(p.out.Entries, e)
+}
+
+// check makes sure that the server takes a job, as far as that can be known here.
+func check(s *job.Spec) error {
+	full := *s
+	full.Name = "name"
+	full.Defaults(someday)
+	return full.Validate()
+}
+
+// tellOfAll says what is otherwise here for all lines.
+func (p *parser) tellOfAll() {
+	if p.returns {
+		p.note(0, "lines end in a carriage return, which cron would have given to the commands; it is left out")
+	}
+	if len(p.out.Entries) > 0 {
+		p.note(0, "cron starts a job also while its last run still goes on; here such a due time is skipped (overlap: skip)")
+	}
+	slices.SortStableFunc(p.out.Notes, func(a, b Note) int { return a.Line - b.Line })
+}

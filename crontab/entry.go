@@ -1,0 +1,270 @@
+package crontab
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"strings"
+	"time"
+
+	"go-crontab/job"
+)
+
+// someday is an instant to fill defaults in at: crontabs have none that would depend on it.
+var someday = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// entry reads a line that says when and what.
+func (p *parser) entry(e *Entry, line string) error {
+	if rest, quiet := strings.CutPrefix(line, "-"); quiet { // cronie: nothing in the log
+		line = strings.TrimLeft(rest, " \t")
+	}
+	times, rest, err := p.times(e, line)
+	if err != nil {
+		return err
+	}
+	s := &e.Job
+	s.App, s.Schedule, s.Timezone, s.Owner, s.Jitter = p.o.App, times.String(), p.zone, p.owner, p.delay
+	if p.o.Name != "" {
+		s.Labels = map[string]string{"crontab": p.o.Name}
+	}
+	s.Description = description(p.comments)
+	if p.o.System {
+		if s.User, rest = word(rest); rest == "" {
+			return errors.New("there is no command: in this crontab the user stands behind the times, then the command; of a personal crontab leave --system out")
+		}
+	} else if first, more := word(rest); first == "root" && more != "" {
+		e.say("the command begins with root: if this file has a column for users, import it with --system")
+	}
+	if p.o.User != nil {
+		s.User = *p.o.User
+	}
+	if err := p.command(e, rest); err != nil {
+		return err
+	}
+	p.tellOfGaps(e, times)
+	return nil
+}
+
+func (e *Entry) say(format string, args ...any) {
+	e.Notes = append(e.Notes, fmt.Sprintf(format, args...))
+}
+
+// word cuts the first word off.
+func word(s string) (first, rest string) {
+	i := strings.IndexAny(s, " \t")
+	if i < 0 {
+		return s, ""
+	}
+	return s[:i], strings.TrimLeft(s[i:], " \t")
+}
+
+// command takes what stands behind the times: the command, its input, and how it is run.
+func (p *parser) command(e *Entry, text string) error {
+	s := &e.Job
+	command, stdin, hasStdin := splitPercent(text)
+	s.Command = strings.TrimRight(command, " \t")
+	switch {
+	case s.Command == "":
+		return errors.New("there is no command")
+	case s.Command[0] == '*':
+		return errors.New("the command begins with *: a crontab has five fields, the minute first; here seconds may stand before them, but not in a crontab")
+	}
+	if hasStdin {
+		s.Stdin = stdin
+	}
+	if strings.HasSuffix(s.Command, `\`) {
+		e.say("a crontab has no lines that go on: the backslash at the end is part of the command")
+	}
+	s.Env = maps.Clone(p.env)
+	if home, set := s.Env[varHome]; set {
+		if !path.IsAbs(home) {
+			return fmt.Errorf("HOME is %q, which is no absolute folder to begin in", home)
+		}
+		s.Dir = home
+	}
+	p.shell(e)
+	if len(s.Env) == 0 {
+		s.Env = nil
+	}
+	return nil
+}
+
+// shell has another shell than ours run the command.
+func (p *parser) shell(e *Entry) {
+	s := &e.Job
+	shell := s.Env[varShell]
+	switch path.Base(shell) {
+	case ".", "sh", "bash", "dash", "ash":
+		delete(s.Env, varShell) // bash runs it
+		return
+	}
+	s.Command = "exec " + quote(shell) + " -c " + quote(s.Command)
+	e.say("SHELL is %s: bash runs the command, and has that shell run it", shell)
+}
+
+// quote writes s so that bash reads it as one word without any meaning.
+func quote(s string) string {
+	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./"
+	if s != "" && strings.Trim(s, harmless) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// splitPercent takes a command and its input apart as cron does: the first percent sign ends the command, the further ones
+// are line breaks, and one behind a backslash is one. In the command a backslash that another one follows keeps both,
+// and the sign behind them ends it all the same; in the input it is the last backslash that counts.
+func splitPercent(text string) (command, stdin string, hasStdin bool) {
+	var b strings.Builder
+	escaped := false
+	rest := -1
+	for i := range len(text) {
+		c := text[i]
+		if escaped {
+			if escaped = false; c != '%' {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(c)
+			continue
+		}
+		if c == '\\' {
+			escaped = true
+			continue
+		}
+		if c == '%' {
+			rest = i + 1
+			break
+		}
+		b.WriteByte(c)
+	}
+	if escaped {
+		b.WriteByte('\\')
+	}
+	if rest < 0 {
+		return b.String(), "", false
+	}
+	return b.String(), input(text[rest:]), true
+}
+
+// input makes of what stands behind the first percent sign what the command reads: it ends in a line break.
+func input(text string) string {
+	var b strings.Builder
+	escaped := false
+	for i := range len(text) {
+		c := text[i]
+		switch {
+		case escaped && c != '%':
+			b.WriteByte('\\')
+		case !escaped && c == '%':
+			c = '\n'
+		}
+		if escaped = c == '\\'; !escaped {
+			b.WriteByte(c)
+		}
+	}
+	if escaped {
+		b.WriteByte('\\')
+	}
+	if s := b.String(); s != "" && !strings.HasSuffix(s, "\n") {
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// maxComment is how many lines of comments above a line are taken for its description.
+const maxComment = 5
+
+// description is what the comments right above a line say of it. Lines that are disabled, or draw a table of the
+// fields, say nothing.
+func description(comments []string) string {
+	var out []string
+	for _, c := range comments {
+		c = strings.TrimSpace(strings.TrimLeft(c, "#"))
+		fields := strings.Fields(c)
+		switch {
+		case c == "", strings.Trim(c, "-=*.|+_# \t'`,~") == "":
+			continue
+		case len(fields) >= 5 && strings.EqualFold(fields[0], "m") && strings.EqualFold(fields[1], "h"):
+			continue
+		case strings.ContainsAny(fields[0], "|.'") && strings.Contains(c, "---"), strings.HasPrefix(c, "| "), strings.HasPrefix(c, "* * *"):
+			continue
+		case isDisabled(c):
+			out = nil // what stands above that was said of it
+			continue
+		}
+		out = append(out, c)
+	}
+	if len(out) > maxComment {
+		return "" // it is about more than the line
+	}
+	s := strings.Join(out, "\n")
+	if len(s) > job.MaxText {
+		return ""
+	}
+	return s
+}
+
+// isDisabled tells whether a comment is a line that somebody has taken out of use.
+func isDisabled(comment string) bool {
+	if _, _, ok := assignment(comment); ok {
+		return true
+	}
+	if strings.HasPrefix(comment, "@") {
+		first, rest := word(comment)
+		return rest != "" && (first == "@reboot" || parses(first))
+	}
+	fields := strings.Fields(comment)
+	return len(fields) > 5 && parses(strings.Join(fields[:5], " "))
+}
+
+func parses(expr string) bool {
+	_, err := job.ParseCron(expr, nil)
+	return err == nil
+}
+
+// tellOfGaps says what is otherwise when the clock is put forward.
+func (p *parser) tellOfGaps(e *Entry, times *job.Cron) {
+	if times.Elapsed() {
+		return
+	}
+	for _, g := range p.gapsOf(e.Job.Timezone) {
+		if n := times.Count(g.from.Add(-time.Second), g.to.Add(-time.Second)); n > 1 {
+			e.say("when the clocks go forward, such as on %s, the %d times of the hour that is skipped are one due time; cron makes up for each", g.from.Format(time.DateOnly), n)
+			return
+		}
+	}
+}
+
+// gap is a stretch of civil time, dressed as UTC, that the clock skips.
+type gap struct{ from, to time.Time }
+
+// gapsOf lists the gaps of a few years.
+func (p *parser) gapsOf(name string) []gap {
+	if _, known := p.gaps[name]; !known {
+		zone, err := job.LoadZone(name)
+		if err != nil {
+			return nil
+		}
+		p.gaps[name] = findGaps(zone)
+	}
+	return p.gaps[name]
+}
+
+func findGaps(zone *time.Location) (out []gap) {
+	end := someday.AddDate(3, 0, 0)
+	for at := someday; at.Before(end); {
+		_, next := at.In(zone).ZoneBounds()
+		if next.IsZero() || next.After(end) {
+			return out
+		}
+		_, before := next.Add(-time.Second).In(zone).Zone()
+		_, after := next.In(zone).Zone()
+		if after > before {
+			civil := func(offset int) time.Time { return next.Add(time.Duration(offset) * time.Second).UTC() }
+			out = append(out, gap{civil(before), civil(after)})
+		}
+		at = next
+	}
+	return out
+}

@@ -1,0 +1,117 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go-crontab/job"
+)
+
+// Stored are the secrets that the cluster keeps.
+type Stored interface {
+	// Values returns the values of those of some secrets that there are and that jobs of an app may use. An error that is
+	// Temporary is one of the database's, and may be over a moment later.
+	Values(ctx context.Context, app string, names []job.Secret) (map[job.Secret]string, error)
+}
+
+// known are the secrets of an attempt, for as long as it runs.
+type known struct {
+	values map[job.Secret]string
+	masker *masker // nil: there is nothing to hide
+}
+
+// String says nothing.
+func (*known) String() string { return stars }
+
+// GoString says nothing.
+func (*known) GoString() string { return stars }
+
+// value returns a secret that the cluster must have.
+func (k *known) value(name job.Secret) (string, error) {
+	if k != nil {
+		if value, ok := k.values[name]; ok {
+			return value, nil
+		}
+	}
+	return "", fmt.Errorf("there is no secret %s that the job may use", name)
+}
+
+// mask hides the secrets of an attempt in a text.
+func (k *known) mask(text string) string {
+	if k == nil {
+		return text
+	}
+	return k.masker.text(text)
+}
+
+// hiding is what hides the secrets of an attempt in its output, nil if there is nothing to hide.
+func (k *known) hiding() *masking {
+	if k == nil || k.masker == nil {
+		return nil
+	}
+	return &masking{m: k.masker}
+}
+
+// uses lists where an attempt names secrets.
+func (a *Attempt) uses() []job.SecretUse {
+	spec := job.Spec{Command: a.Command, HTTP: a.HTTP, CommandOptions: a.Options}
+	return spec.SecretUses()
+}
+
+// withSecrets executes an attempt that names secrets.
+func (k *Kinds) withSecrets(ctx context.Context, e Executor, a Attempt, uses []job.SecretUse) job.Result {
+	values, err := k.values(ctx, &a, job.SecretNames(uses))
+	switch {
+	case errors.Is(err, errLate):
+		return job.Result{Outcome: job.Missed, Reason: "its secrets could not be read in time"}
+	case ctx.Err() != nil:
+		return job.Result{Outcome: job.Killed, Reason: reason(context.Cause(ctx).Error())}
+	case err != nil:
+		return failed(err)
+	}
+	a.known = &known{values, newMasker(values)}
+	if a.Command != "" {
+		if a.Options, err = a.Options.FillSecrets(a.known.value); err != nil {
+			return failed(err)
+		}
+	}
+	res := e.Execute(ctx, a)
+	res.Reason = a.known.mask(res.Reason)
+	return res
+}
+
+// secretPause is between two looks for secrets while there is no database.
+const secretPause = 50 * time.Millisecond
+
+// values looks for secrets as long as the attempt may begin: it is none that failed when the database was away.
+func (k *Kinds) values(ctx context.Context, a *Attempt, names []job.Secret) (map[job.Secret]string, error) {
+	if k.Stored == nil {
+		return nil, nil
+	}
+	for {
+		values, err := k.Stored.Values(ctx, a.App, names)
+		var t interface{ Temporary() bool }
+		switch {
+		case err == nil, !errors.As(err, &t), !t.Temporary():
+			return values, err
+		case ctx.Err() != nil, a.May == nil:
+			return nil, err
+		case !a.May():
+			return nil, errLate
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(secretPause):
+		}
+	}
+}
+
+// secret returns a secret for an attempt's signature or key: the cluster's, or else the node's own.
+func (h *HTTP) secret(a *Attempt, name job.Secret) ([]byte, error) {
+	if value, err := a.known.value(name); err == nil {
+		return []byte(value), nil
+	}
+	return h.secrets.Secret(name)
+}

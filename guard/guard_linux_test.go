@@ -1,0 +1,378 @@
+package guard
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// kinds are commands that try to live on, with how many processes they have. TOKEN stands in the command line of each.
+var kinds = map[string]struct {
+	command   string
+	processes int
+}{
+	"a plain one":                        {"sleep TOKEN", 1},
+	"one with background children":       {"sleep TOKEN & sleep TOKEN & sleep TOKEN; true", 3},
+	"one with a child in a session":      {"setsid sleep TOKEN & sleep TOKEN; true", 2},
+	"a daemon":                           {"(setsid bash -c 'sleep TOKEN; true' & ); sleep TOKEN; true", 4},
+	"one that ignores SIGTERM":           {"trap '' TERM; sleep TOKEN & sleep TOKEN; true", 2},
+	"one that stops itself":              {"sleep TOKEN & kill -STOP $$; sleep TOKEN", 1},
+	"one with a cleared environment":     {"env -i sleep TOKEN & exec env -i sleep TOKEN", 2},
+	"the same in a session":              {"env -i setsid sleep TOKEN & wait", 1},
+	"the same in a shell of its own":     {"env -i bash -c 'setsid sleep TOKEN & sleep TOKEN; true' & wait", 2},
+	"one that has changed its group":     {"set -m; sleep TOKEN & sleep TOKEN & wait", 2},
+	"one that never stands still":        {"export F='trap \"\" TERM; : TOKEN; sleep .0TOKEN; setsid bash -c \"$F\" &'; for i in 1 2 3 4 5 6 7 8; do setsid bash -c \"$F\" & done; sleep TOKEN; true", 4},
+	"one with many processes everywhere": {"for i in $(seq 60); do (setsid sleep TOKEN &); done; sleep TOKEN; true", 61},
+}
+
+// TestKill kills a node that executes commands of all kinds: when its guard buries it, nothing of them lives.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	for name, k := range kinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStub(t, nil)
+			s.starts(k.command, k.processes)
+			_ = s.cmd.Process.Kill()
+			killed := time.Now()
+			if got, want := s.buried(), "buried "+s.Session+", 0 alive"; got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			t.Logf("buried after %s", time.Since(killed).Round(time.Millisecond))
+			s.ended(s.pid)
+			if left := withToken(s.token); len(left) > 0 {
+				t.Errorf("processes %v live", left)
+			}
+		})
+	}
+}
+
+// TestAtOnce kills a node with all of that at once.
+func TestAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, nil)
+	for _, k := range kinds {
+		s.starts(k.command, k.processes)
+	}
+	_ = s.cmd.Process.Kill()
+	killed := time.Now()
+	if got, want := s.buried(), "buried "+s.Session+", 0 alive"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	t.Logf("buried after %s", time.Since(killed).Round(time.Millisecond))
+}
+
+// TestUnknownGroup: the node died between the fork and the word of it.
+func TestUnknownGroup(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, nil)
+	s.order("unknown sleep %s & sleep %[1]s; true", s.token)
+	_ = s.cmd.Process.Kill() // perhaps before bash has begun
+	if got, want := s.buried(), "buried "+s.Session+", 0 alive"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	time.Sleep(100 * time.Millisecond)
+	if left := withToken(s.token); len(left) > 0 {
+		t.Errorf("processes %v live", left)
+	}
+}
+
+// TestOthersLive: what is not of a running command is left alone.
+func TestOthersLive(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, nil)
+	other := exec.Command("sleep", "60") // of another session of the same node, say
+	other.Env = []string{"PATH=" + os.Getenv("PATH"), "GOCRONTAB_LAUNCH=other-1"}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
+	// An attempt that has ended, and left a daemon behind.
+	daemon := s.leaves()
+	s.order("run sleep %s9", s.token)
+	s.await("the second", func() bool { return len(withToken(s.token+"9")) == 1 })
+	_ = s.cmd.Process.Kill()
+	s.buried()
+	for what, pid := range map[string]int{"the daemon of an attempt that has ended": daemon, "a command of another session": other.Process.Pid} {
+		if !isAlive(pid) {
+			t.Errorf("%s was killed", what)
+		}
+	}
+	if left := withToken(s.token + "9"); len(left) > 0 {
+		t.Errorf("%v of the running attempt live", left)
+	}
+}
+
+// TestOver: a node that has ended as it should has a guard that does nothing more.
+func TestOver(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, nil)
+	daemon := s.leaves()
+	s.order("over")
+	s.ended(s.pid)
+	_ = s.cmd.Process.Kill()
+	time.Sleep(200 * time.Millisecond)
+	if !isAlive(daemon) {
+		t.Error("what was left behind on purpose was killed")
+	}
+	if s.isBuried() {
+		t.Error("it was buried")
+	}
+}
+
+// TestStopped stops a node: its commands are dead before the session expires, and it is neither killed nor buried.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, nil)
+	for _, name := range []string{"a daemon", "one that ignores SIGTERM", "one with a cleared environment"} {
+		s.starts(kinds[name].command, kinds[name].processes)
+	}
+	stopped := time.Now()
+	_ = s.cmd.Process.Signal(unix.SIGSTOP)
+	s.await("the commands' death", func() bool { return len(withToken(s.token)) == 0 })
+	took := time.Since(stopped)
+	t.Logf("dead %s after the stop, with an expiry of %s", took.Round(time.Millisecond), s.Expiry)
+	if took < s.Expiry*55/100 || took > s.Expiry {
+		t.Errorf("the commands died %s after the stop, want %s to %s", took, s.Expiry*6/10, s.Expiry)
+	}
+	time.Sleep(s.Expiry)
+	if s.isBuried() || !isAlive(s.cmd.Process.Pid) {
+		t.Error("a node that can begin nothing was killed or buried")
+	}
+	_ = s.cmd.Process.Signal(unix.SIGCONT)
+	if said := s.order("is"); strings.Join(said, ", ") != "lapsed, is false" && strings.Join(said, ", ") != "is false" {
+		t.Errorf("when it goes on it says %q, want that its lease has lapsed", said)
+	}
+	// What it begins all the same does not live long.
+	s.order("run sleep %s", s.token)
+	s.await("the stale command's death", func() bool { return len(withToken(s.token)) == 0 })
+	s.order("lost")
+	if said := s.order("sweep"); len(said) > 0 && said[0] != "lapsed" {
+		t.Errorf("sweep: %q", said)
+	}
+	s.order("over")
+	s.ended(s.pid)
+}
+
+// TestStoppedInside stops a node that executes a handler, or is about to fork: it has to die before it may be taken
+// over.
+func TestStoppedInside(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, nil)
+	s.starts(kinds["a daemon"].command, kinds["a daemon"].processes)
+	s.order("inside")
+	stopped := time.Now()
+	_ = s.cmd.Process.Signal(unix.SIGSTOP)
+	if got, want := s.buried(), "buried "+s.Session+", 0 alive"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if took := time.Since(stopped); took < s.Expiry*7/10 || took > 2*s.Expiry {
+		t.Errorf("buried %s after the stop, want about %s", took, s.Expiry*75/100)
+	}
+	if isAlive(s.cmd.Process.Pid) {
+		t.Error("the node lives")
+	}
+}
+
+// TestStoppedBehindAFork stops a node that has forked but did not come to say so.
+func TestStoppedBehindAFork(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, nil)
+	s.order("unknown sleep %s", s.token)
+	s.await("the command", func() bool { return len(withToken(s.token)) > 0 })
+	_ = s.cmd.Process.Signal(unix.SIGSTOP)
+	s.await("the command's death", func() bool { return len(withToken(s.token)) == 0 })
+	time.Sleep(s.Expiry)
+	if !isAlive(s.cmd.Process.Pid) {
+		t.Error("the node was killed, which could begin nothing")
+	}
+}
+
+// TestCutOff has the beats cease: the commands die though the node lives, and so does what has left their groups.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, nil)
+	s.starts(kinds["a daemon"].command, kinds["a daemon"].processes)
+	s.order("silent")
+	began := time.Now()
+	s.await("the commands' death", func() bool { return len(withToken(s.token)) == 0 })
+	if took := time.Since(began); took > s.Expiry {
+		t.Errorf("they died after %s, the session expires after %s", took, s.Expiry)
+	}
+}
+
+// TestLost: the node kills its own commands, the guard what has left their groups.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, nil)
+	s.starts("(setsid sleep TOKEN &); sleep TOKEN; true", 3)
+	s.order("lost")
+	for _, pid := range withToken(s.token) {
+		if p, err := stat(pid, nil); err == nil && p.pgrp != p.session {
+			_ = unix.Kill(-p.pgrp, unix.SIGKILL)
+		}
+	}
+	s.order("leave") // which does not let go of what it has left
+	if said := s.order("sweep"); len(said) > 0 {
+		t.Errorf("sweep: %q", said)
+	}
+	if left := withToken(s.token); len(left) > 0 {
+		t.Errorf("processes %v live", left)
+	}
+	s.order("over")
+	s.ended(s.pid)
+}
+
+// TestGuardDies kills and stops guards: there is a new one, to whom the running commands are handed.
+func TestGuardDies(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, nil)
+	s.starts(kinds["a daemon"].command, kinds["a daemon"].processes)
+	for what, sig := range map[string]unix.Signal{"killed": unix.SIGKILL, "stopped": unix.SIGSTOP} {
+		old := s.guarded()
+		if err := unix.Kill(old, sig); err != nil {
+			t.Fatal(err)
+		}
+		if sig == unix.SIGSTOP { // one that is dead may be replaced before we look
+			s.await("nothing may begin while the guard is stopped", func() bool { return s.order("is")[0] == "is false" })
+		}
+		s.await("a new guard in place of the one that was "+what, func() bool { return s.guarded() != old })
+		if isAlive(old) {
+			t.Errorf("the guard that was %s lives beside the new one", what)
+		}
+	}
+	if n := len(withToken(s.token)); n != kinds["a daemon"].processes {
+		t.Errorf("%d processes live, want %d", n, kinds["a daemon"].processes)
+	}
+	_ = s.cmd.Process.Kill()
+	if got, want := s.buried(), "buried "+s.Session+", 0 alive"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestSignals sends what whole groups get: only SIGKILL and SIGSTOP do anything to a guard.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, nil)
+	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM} {
+		if err := unix.Kill(s.pid, sig); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if got := s.guarded(); got != s.pid || !isComm(s.pid) {
+		t.Errorf("guard %d was replaced by %d", s.pid, got)
+	}
+	if sid, err := unix.Getsid(s.pid); err != nil || sid != s.pid {
+		t.Errorf("session %d, %v: want one of its own", sid, err)
+	}
+}
+
+// TestHidden looks at a guard as a command could: it holds little, shows nothing, and hands nothing on.
+func TestHidden(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, nil)
+	out := filepath.Join(t.TempDir(), "out")
+	s.order("run ls -l /proc/$$/fd >%s.new; mv %[1]s.new %[1]s", out)
+	s.await("the command's word", func() bool { _, err := os.Stat(out); return err == nil })
+	fds, _ := os.ReadFile(out)
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held []string
+	for _, e := range entries {
+		to, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", s.pid, e.Name()))
+		// The runtime of the language has some of its own.
+		if to != "/dev/null" && !strings.HasPrefix(to, "anon_inode:") && !strings.HasPrefix(to, "/sys/") && !strings.HasSuffix(to, "/log") {
+			held = append(held, to)
+			if strings.Contains(string(fds), strings.Fields(to)[0]) {
+				t.Errorf("the command has %s, too:\n%s", to, fds)
+			}
+		}
+	}
+	if len(held) != 2 {
+		t.Errorf("the guard holds %q, want memory and a pipe", held)
+	}
+	for _, file := range []string{"cmdline", "environ"} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.pid, file))
+		if err != nil || strings.Contains(string(text), s.token) {
+			t.Errorf("%s shows the DSN, or nothing: %q, %v", file, text, err)
+		}
+	}
+}
+
+// TestCgroups: nothing escapes from a cgroup.
+func TestCgroups(t *testing.T) {
+	t.Parallel()
+	base := cgroupBase(t)
+	var cgroup string
+	s := newStub(t, func(c *stubConfig) {
+		cgroup = filepath.Join(base, "run-"+c.Session)
+		if err := os.Mkdir(cgroup, 0o755); err != nil {
+			t.Skip(err)
+		}
+		c.Cgroups = cgroup
+	})
+	t.Cleanup(func() { _ = unix.Rmdir(cgroup) })
+	// It clears its environment, leaves group and session, and loses its parent.
+	s.starts("env -i setsid bash -c '(setsid sleep TOKEN &)'; sleep TOKEN; true", 3)
+	s.leaves()
+	s.order("run sleep %s9", s.token)
+	s.await("the last", func() bool { return len(withToken(s.token+"9")) == 1 })
+	_ = s.cmd.Process.Kill()
+	// The daemon of the attempt that has ended is told apart by its environment.
+	if got, want := s.buried(), "buried "+s.Session+", 1 alive"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// cgroupBase finds where cgroups can be made.
+func cgroupBase(t *testing.T) string {
+	for _, dir := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
+		if unix.Access(filepath.Join(dir, "cgroup.procs"), unix.W_OK) == nil {
+			if _, err := os.Stat(filepath.Join(dir, "cgroup.controllers")); err == nil {
+				return dir
+			}
+		}
+	}
+	t.Skip("no cgroup v2 to write to")
+	return ""
+}
+
+// TestFull: without a seat nothing begins.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	c := stubConfig{Expiry: time.Second}
+	cfg := c.guard(nil)
+	cfg.Seats = 2
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := g.Enter(1, false), g.Enter(2, false)
+	if one == nil || two == nil || g.Enter(3, false) != nil {
+		t.Error("want two seats and no third")
+	}
+	one.Leave()
+	if g.Enter(4, true) == nil {
+		t.Error("a seat that was left is not vacant")
+	}
+	if got := g.memory.read(); len(got) != 2 || got[0].launch != 4 || got[0].inside != working || got[1].launch != 2 {
+		t.Errorf("got %+v", got)
+	}
+	g.Lost()
+	two.Leave()
+	if got := g.memory.read(); len(got) != 2 || got[0].inside != working {
+		t.Errorf("after the loss: got %+v, want both", got)
+	}
+	if g.Alive() {
+		t.Error("alive without a process")
+	}
+}

@@ -1,0 +1,143 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Descriptors of a guard, beside the null device and standard error.
+const (
+	memoryFD = 3
+	pipeFD   = 4
+)
+
+// A guard's exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1
+)
+
+// init makes this process a guard if that is what it was started as. It runs before main and before most of the program
+// is initialised, which keeps a guard small.
+func init() {
+	switch os.Getenv(variable) {
+	case stageWatch:
+		hide()
+		os.Exit(watch())
+	case stageBury:
+		hide() // and go on: OnBury is called once what it needs is initialised
+	}
+}
+
+// hide keeps away from the process what is not meant for it: signals to whole groups, looks of its own user, and, as far
+// as that is allowed, a lack of memory and of processors.
+func hide() {
+	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM)
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0) // before the next line, behind which it is root's
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -10)
+	name := append([]byte(comm), 0)
+	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
+}
+
+// watch is the life of a guard.
+func watch() int {
+	closeOthers()
+	m, o, err := attach()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s=%s is for go-crontab itself: %v\n", variable, stageWatch, err)
+		return exitFailed
+	}
+	w := newWatcher(m, o)
+	if !w.run() {
+		return exitDone
+	}
+	// The same process, with the memory and its descriptor, but this time with all of the program.
+	err = unix.Exec(selfExe, os.Args, environ(stageBury))
+	w.log.Error("guard: cannot bury the session: its peers will when it expires", "error", err)
+	return exitFailed
+}
+
+// closeOthers closes what this process was not meant to inherit. What it has opened itself would not survive an exec.
+func closeOthers() {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return
+	}
+	for _, e := range open {
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil || fd <= pipeFD {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
+// attach finds the memory that the node has prepared.
+func attach() (*memory, *orders, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(memoryFD, &st); err != nil {
+		return nil, nil, fmt.Errorf("no shared memory: %w", err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size < int64(sizeFor(1)) || st.Size > 1<<30 {
+		return nil, nil, errors.New("no shared memory")
+	}
+	b, err := unix.Mmap(memoryFD, 0, int(st.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, nil, fmt.Errorf("map the shared memory: %w", err)
+	}
+	return open(b)
+}
+
+// logger writes where the node wrote: it is dead, or about to be.
+func (o *orders) logger() *slog.Logger {
+	var h slog.Handler
+	if o.JSON {
+		h = slog.NewJSONHandler(os.Stderr, nil)
+	} else {
+		h = slog.NewTextHandler(os.Stderr, nil)
+	}
+	return slog.New(h).With("node", o.Node, "session", o.Session)
+}
+
+// OnBury is called by the init function of a package that can reach MySQL, and everything else that a burial needs. In a
+// guard that has killed the commands of a dead node it buries the session and ends the process; else it does nothing.
+func OnBury(bury func(Dead) error) {
+	if os.Getenv(variable) != stageBury {
+		return
+	}
+	m, o, err := attach()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s=%s is for go-crontab itself: %v\n", variable, stageBury, err)
+		os.Exit(exitFailed)
+	}
+	log := o.logger()
+	expires := time.Duration(m.sent.Load()) + o.Expiry
+	err = bury(Dead{Session: o.Session, Node: o.Node, DSN: string(o.DSN), Expiry: o.Expiry, Log: log, Patience: max(expires-boottime(), 0) + o.Grace})
+	if err != nil {
+		log.Error("guard: cannot bury the session: its peers will when it expires", "error", err)
+		os.Exit(exitFailed)
+	}
+	os.Exit(exitDone)
+}
+
+// node opens a handle of the node, which never comes to mean another process; -1 where there are none. gone tells that
+// the node is dead already.
+func (o *orders) node() (handle int, gone bool) {
+	handle, err := unix.PidfdOpen(o.PID, 0)
+	if err != nil {
+		handle = -1
+	}
+	return handle, syscall.Getppid() != o.PID || err == unix.ESRCH
+}

@@ -1,0 +1,48 @@
+package guard
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Supported tells whether there are guards on this system.
+const Supported = true
+
+// boottime reads CLOCK_BOOTTIME: time since boot, suspension included.
+func boottime() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		panic("CLOCK_BOOTTIME: " + err.Error()) // there since Linux 2.6.39
+	}
+	return time.Duration(t.Nano())
+}
+
+// share makes memory that another process can have too. Nobody can make it smaller, which would end whoever reads it.
+func share(size int) (*os.File, []byte, error) {
+	const name, flags = "go-crontab guard", unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	fd, err := unix.MemfdCreate(name, flags|unix.MFD_NOEXEC_SEAL)
+	if err == unix.EINVAL { // a kernel before 6.3, which does not ask for that either
+		fd, err = unix.MemfdCreate(name, flags)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("make shared memory: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "shared memory")
+	if err = f.Truncate(int64(size)); err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
+	}
+	var b []byte
+	if err == nil {
+		b, err = unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, fmt.Errorf("make shared memory: %w", err)
+	}
+	return f, b, nil
+}
+
+func unshare(b []byte) { _ = unix.Munmap(b) }

@@ -1,0 +1,155 @@
+package guard
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestParseStat(t *testing.T) {
+	t.Parallel()
+	const rest = " 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 3 0 12345 99"
+	for line, want := range map[string]*process{
+		"12 (bash) S 1 12 13" + rest:       {pid: 12, ppid: 1, pgrp: 12, session: 13, state: 'S', flags: 4194304, threads: 3, start: 12345},
+		"12 (a) Z 1 ) R 4 5 6" + rest:      {pid: 12, ppid: 4, pgrp: 5, session: 6, state: 'R', flags: 4194304, threads: 3, start: 12345},
+		"12 (a":                            nil,
+		"":                                 nil,
+		"12 (a) S 1 2 3 4 5 6 7 8 9 10 11": nil,
+	} {
+		got, err := parseStat(12, []byte(line))
+		if (err == nil) != (want != nil) || err == nil && *got != *want {
+			t.Errorf("%q: got %+v, %v, want %+v", line, got, err, want)
+		}
+	}
+	for name, c := range map[string]struct {
+		p    process
+		want bool
+	}{
+		"a sleeper":                           {process{state: 'S', threads: 1}, true},
+		"a stopped one":                       {process{state: 'T', threads: 1}, true},
+		"a zombie":                            {process{state: 'Z', threads: 1}, false},
+		"a zombie whose other threads run on": {process{state: 'Z', threads: 2}, true},
+		"one that is gone":                    {process{state: 'X'}, false},
+	} {
+		if got := c.p.alive(); got != c.want {
+			t.Errorf("%s: alive %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestHolds: a process group is taken for an attempt's own only while its number cannot be somebody else's.
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	at := taken{launch: 1, pgid: 50, before: 100 * clockTick, after: 103 * clockTick}
+	for name, c := range map[string]struct {
+		all  []process
+		want bool
+	}{
+		"its leader":                           {[]process{{pid: 50, pgrp: 50, start: 101}}, true},
+		"its leader, by the clock's rounding":  {[]process{{pid: 50, pgrp: 50, start: 99}}, true},
+		"a leader that is younger":             {[]process{{pid: 50, pgrp: 50, start: 200}}, false},
+		"a leader that is older":               {[]process{{pid: 50, pgrp: 50, start: 20}}, false},
+		"the number is that of another's":      {[]process{{pid: 50, pgrp: 7, start: 200}, {pid: 60, pgrp: 50, start: 102}}, false},
+		"members of a leader that is dead":     {[]process{{pid: 60, pgrp: 50, start: 300}}, true},
+		"members that are older than the fork": {[]process{{pid: 60, pgrp: 50, start: 20}}, false},
+		"nobody":                               {nil, true},
+	} {
+		all := map[int]*process{}
+		for i := range c.all {
+			all[c.all[i].pid] = &c.all[i]
+		}
+		if got := holds(all, at); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestCounterIn(t *testing.T) {
+	t.Parallel()
+	marker := []byte("L=abc-")
+	for env, want := range map[string]int64{
+		"A=1\x00L=abc-12\x00B=2\x00": 12,
+		"L=abc-7":                    7,
+		"XL=abc-7\x00":               0,
+		"L=abc-x\x00":                0,
+		"L=abd-7\x00":                0,
+		"A=L=abc-7\x00":              0,
+		"":                           0,
+	} {
+		if got := counterIn([]byte(env), marker); got != want {
+			t.Errorf("%q: got %d, want %d", env, got, want)
+		}
+	}
+}
+
+// TestSendToAnother: a number that is somebody else's by now is not signalled.
+func TestSendToAnother(t *testing.T) {
+	t.Parallel()
+	self, err := stat(os.Getpid(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale := *self
+	stale.start--
+	send(&stale, unix.SIGKILL) // or this is the last that is heard of the test
+	send(&process{pid: 1 << 30, start: 1}, unix.SIGKILL)
+	time.Sleep(10 * time.Millisecond)
+}
+
+// TestBeforeTheSession: who began before the session is not one of its commands, whatever its environment says.
+func TestBeforeTheSession(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("sleep", "60")
+	cmd.Env = []string{"L=abc-7"}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	p, err := stat(cmd.Process.Pid, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSweeper(&orders{PID: 1, Marker: "L=abc-"})
+	if launch, state := s.launch(p); state != marked || launch != 7 {
+		t.Errorf("got launch %d, state %d, want 7, marked", launch, state)
+	}
+	s.began = p.start + 1
+	if _, state := s.launch(p); state != foreign {
+		t.Errorf("of one that is older than the session: got state %d, want foreign", state)
+	}
+}
+
+// TestMayBegin: a node that was stopped in the middle of a fork is told from one that was stopped before it, and from one
+// that executes a handler.
+func TestMayBegin(t *testing.T) {
+	t.Parallel()
+	const node = 40
+	fork := taken{launch: 1, inside: forking, before: 100 * clockTick}
+	for name, c := range map[string]struct {
+		seats []taken
+		all   []process
+		want  bool
+	}{
+		"nobody is inside":                        {[]taken{{launch: 1, pgid: 50}}, nil, false},
+		"about to fork":                           {[]taken{fork}, nil, true},
+		"it has forked, and the child is dead":    {[]taken{fork}, []process{{pid: 50, ppid: node, pgrp: 50, start: 101, state: 'Z', threads: 1}}, false},
+		"the child is another attempt's":          {[]taken{fork, {launch: 2, pgid: 50}}, []process{{pid: 50, ppid: node, pgrp: 50, start: 101, state: 'S'}}, true},
+		"the child is older":                      {[]taken{fork}, []process{{pid: 50, ppid: node, pgrp: 50, start: 20, state: 'S'}}, true},
+		"a child that leads no group":             {[]taken{fork}, []process{{pid: 50, ppid: node, pgrp: node, start: 101, state: 'S'}}, true},
+		"a handler":                               {[]taken{{launch: 1, inside: working}}, nil, true},
+		"a handler, and a child of the program's": {[]taken{{launch: 1, inside: working}}, []process{{pid: 50, ppid: node, pgrp: 50, start: 101, state: 'S'}}, true},
+	} {
+		all := map[int]*process{}
+		for i := range c.all {
+			all[c.all[i].pid] = &c.all[i]
+		}
+		w := &watcher{sweeper: newSweeper(&orders{PID: node})}
+		w.children(all, c.seats, node)
+		if got := w.mayBegin(c.seats); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}

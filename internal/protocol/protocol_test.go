@@ -1,0 +1,131 @@
+package protocol
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"testing"
+	"time"
+)
+
+// TestInvariantsHold: in no state of any world is anything violated, and from each everything comes to an end. With
+// GOCRONTAB_LONG_SEARCH=1 the worlds are larger, which takes about half an hour and a gigabyte.
+func TestInvariantsHold(t *testing.T) {
+	t.Parallel()
+	long := os.Getenv("GOCRONTAB_LONG_SEARCH") != ""
+	for _, w := range Worlds(long) {
+		t.Run(w.Name, func(t *testing.T) {
+			if !long {
+				t.Parallel()
+			}
+			if instrumented {
+				w.Faults = min(w.Faults, 2)
+				w.Most = 150_000
+			}
+			begin := time.Now()
+			r := Search(&w)
+			if r.Found != nil {
+				t.Fatal(r.Found)
+			}
+			t.Logf("%d states, by faults %v, %d steps, cut: %v; %s", r.Total(), r.States, r.Steps, r.Cut, time.Since(begin).Round(time.Millisecond))
+			if r.Cut && !long && !instrumented {
+				t.Errorf("%d states are too many", r.Total())
+			}
+		})
+	}
+}
+
+// TestDefences: without any defence an invariant is violated.
+func TestDefences(t *testing.T) {
+	t.Parallel()
+	cases(t, Defences())
+}
+
+// TestHoles: what the code does not do today violates invariants. A hole that is mended is to be taken out of Holes.
+func TestHoles(t *testing.T) {
+	t.Parallel()
+	cases(t, Holes())
+}
+
+// TestLimits: what is not promised does not hold.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	cases(t, Limits())
+}
+
+// cases searches each world with and without what is in question. GOCRONTAB_TRACES=1 shows the ways to what is found.
+func cases(t *testing.T, all []Case) {
+	for i, c := range all {
+		t.Run(fmt.Sprint(i+1, " ", c.Name), func(t *testing.T) {
+			t.Parallel()
+			w := c.World
+			w.Nodes, w.Rules = 2, Safe()
+			c.Without(&w.Rules)
+			r := Search(&w)
+			switch {
+			case c.Breaks == 0 && r.Found != nil:
+				t.Fatalf("another defence was to do the same; found %s", r.Found)
+			case c.Breaks == 0:
+				t.Logf("%d states: nothing found", r.Total())
+				return
+			case r.Found == nil:
+				t.Fatalf("%d states, by faults %v: found nothing, want: %s", r.Total(), r.States, c.Breaks)
+			case r.Found.Bad&c.Breaks == 0:
+				t.Fatalf("want %s; found %s", c.Breaks, r.Found)
+			}
+			if r.Found.Faults != w.Faults {
+				t.Errorf("%d faults were enough, want the world to allow no more; %s", r.Found.Faults, r.Found)
+			}
+			if os.Getenv("GOCRONTAB_TRACES") != "" {
+				t.Log(r.Found)
+			}
+			if whole := Safe(); w.Rules != whole {
+				w.Rules = whole
+				if r := Search(&w); r.Found != nil {
+					t.Errorf("with everything in place: %s", r.Found)
+				}
+			}
+		})
+	}
+}
+
+// TestAllRulesAreTested: each rule is in Defences or in Holes, and stands in for something there by itself.
+func TestAllRulesAreTested(t *testing.T) {
+	t.Parallel()
+	tested := map[string]bool{}
+	for _, c := range append(Defences(), Holes()...) {
+		r := Safe()
+		c.Without(&r)
+		for _, name := range off(r) {
+			tested[name] = tested[name] || c.Breaks != 0
+		}
+	}
+	safe := reflect.ValueOf(Safe())
+	for i := range safe.NumField() {
+		name := safe.Type().Field(i).Name
+		if !safe.Field(i).Bool() {
+			t.Errorf("Safe lacks %s", name)
+		}
+		if !tested[name] {
+			t.Errorf("no test takes %s away and finds something", name)
+		}
+	}
+	for _, c := range Defences() {
+		r := Code()
+		c.Without(&r)
+		if r == Code() {
+			t.Errorf("%s: the code does without it", c.Name)
+		}
+	}
+}
+
+// off lists the rules that are taken away.
+func off(r Rules) (names []string) {
+	v := reflect.ValueOf(r)
+	for i := range v.NumField() {
+		if !v.Field(i).Bool() {
+			names = append(names, v.Type().Field(i).Name)
+		}
+	}
+	return names
+}

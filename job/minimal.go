@@ -1,0 +1,143 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// keptFields are written also where they are the default: who a job is, and when it began.
+var keptFields = []string{"app", "name", "start"}
+
+// structured are the fields whose fields have defaults of their own.
+var structured = []string{"http", "http.tls", "http.sign", "limits", "misfire", "retry"}
+
+// Minimal writes a definition that has its defaults as people would write it: without what is the default. What is
+// written comes to the same definition once Defaults has filled it in, on any day. Its fields are in the order of Spec.
+func (s *Spec) Minimal() (json.RawMessage, error) {
+	s = s.inUTC()
+	full, err := s.Encode()
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // people will read it
+	if err := e.Encode(s); err != nil {
+		return nil, err
+	}
+	o, err := readFields(text.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	m := minimizer{root: o, want: full}
+	if err := m.strip(o, ""); err != nil {
+		return nil, err
+	}
+	return m.root.MarshalJSON()
+}
+
+type minimizer struct {
+	root *fieldList
+	want string
+}
+
+// strip takes the fields out of an object, which is at a place, that are not needed.
+func (m *minimizer) strip(o *fieldList, place string) error {
+	for i := 0; i < len(o.list); {
+		f := o.list[i]
+		path := place + f.name
+		if !slices.Contains(keptFields, path) {
+			o.list = slices.Delete(o.list, i, i+1)
+			if m.same() {
+				continue
+			}
+			o.list = slices.Insert(o.list, i, f)
+		}
+		if slices.Contains(structured, path) && f.value[0] == '{' {
+			inner, err := readFields(f.value)
+			if err != nil {
+				return err
+			}
+			o.list[i].inner = inner
+			if err := m.strip(inner, path+"."); err != nil {
+				return err
+			}
+		}
+		i++
+	}
+	return nil
+}
+
+// same tells whether what is left comes to the same definition.
+func (m *minimizer) same() bool {
+	text, err := m.root.MarshalJSON()
+	if err != nil {
+		return false
+	}
+	s, err := DecodeSpec(string(text))
+	if err != nil {
+		return false
+	}
+	s.Defaults(time.Unix(0, 0))
+	is, err := s.inUTC().Encode()
+	return err == nil && is == m.want
+}
+
+// fieldList is a JSON object in the order in which it was written.
+type fieldList struct{ list []namedValue }
+
+type namedValue struct {
+	name  string
+	value json.RawMessage
+	inner *fieldList // instead of value, where it was taken apart
+}
+
+func readFields(text []byte) (*fieldList, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	o := &fieldList{}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, err
+		}
+		o.list = append(o.list, namedValue{name: fmt.Sprint(name), value: value})
+	}
+	return o, nil
+}
+
+// MarshalJSON writes it in its order.
+func (o *fieldList) MarshalJSON() ([]byte, error) {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, f := range o.list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := json.Marshal(f.name)
+		if err != nil {
+			return nil, err
+		}
+		value := []byte(f.value)
+		if f.inner != nil {
+			if value, err = f.inner.MarshalJSON(); err != nil {
+				return nil, err
+			}
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return []byte(b.String()), nil
+}

@@ -1,0 +1,243 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A definition names a secret by {{secret.NAME}} in the values of env, in stdin, and in the headers and the body of a
+// request: there, and nowhere else, is its value put in when the job runs. sign.secret and tls.client_key have the bare
+// name.
+//
+// In env and stdin nothing else is a placeholder, so that texts with a {{ of their own stay as they are; {{{{secret.
+// stands for {{secret. itself.
+
+// Bounds of secrets.
+const (
+	MinSecret  = 4        // bytes: a shorter one could not be hidden in output without hiding all of it
+	MaxSecret  = 64 << 10 // bytes
+	MaxSecrets = 16       // that one job names
+
+	maxFilled = 1 << 20 // bytes of a text whose placeholders are filled in
+)
+
+// KindSecret is the kind of secrets in the audit.
+const KindSecret Kind = "secret"
+
+// ActionRotate is the action of whoever has secrets sealed with another key.
+const ActionRotate Action = "rotate"
+
+// CheckSecret returns what is wrong with a secret, as Problems, or nil. app "" is all apps. Nothing of the value is
+// repeated.
+func CheckSecret(name Secret, app, value string) error {
+	var p Problems
+	if err := name.Check(); err != nil {
+		p.add("name", "%v", err)
+	}
+	if app != "" {
+		checkName(&p, "app", app)
+	}
+	switch {
+	case len(value) < MinSecret:
+		p.add("value", "is %d bytes long; want at least %d: a shorter one cannot be hidden in output", len(value), MinSecret)
+	case len(value) > MaxSecret:
+		p.add("value", "is %d bytes long, at most %d are taken", len(value), MaxSecret)
+	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
+		p.add("value", "is no text: it contains a NUL byte, or is not valid UTF-8; encode it, as base64 for instance")
+	case strings.TrimSpace(value) == "":
+		p.add("value", "is nothing but white space")
+	}
+	if p == nil {
+		return nil
+	}
+	return p
+}
+
+// SecretUse is a place of a definition that names a secret.
+type SecretUse struct {
+	Field string
+	Name  Secret
+	Own   bool // one that the node itself has does as well, where the cluster keeps none of that name
+}
+
+// SecretUses lists where a valid definition names secrets.
+func (s *Spec) SecretUses() []SecretUse {
+	var uses []SecretUse
+	in := func(field string) func(Secret) (string, error) {
+		return func(name Secret) (string, error) {
+			uses = append(uses, SecretUse{Field: field, Name: name})
+			return "", nil
+		}
+	}
+	// What is wrong with a text was said when the definition was checked.
+	if s.Command != "" {
+		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+			_, _ = fillSecrets(s.Env[name], in("env."+name))
+		}
+		_, _ = fillSecrets(s.Stdin, in("stdin"))
+	}
+	if h := s.HTTP; h != nil {
+		for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
+			_, _ = (&Placeholders{Secret: in("http.headers." + name)}).fill(h.Headers[name], asItIs, sendable)
+		}
+		_, _ = (&Placeholders{Secret: in("http.body")}).fill(h.Body, asItIs, sendable)
+		if h.Sign != nil {
+			uses = append(uses, SecretUse{"http.sign.secret", h.Sign.Secret, true})
+		}
+		if h.TLS != nil && h.TLS.ClientKey != "" {
+			uses = append(uses, SecretUse{"http.tls.client_key", h.TLS.ClientKey, true})
+		}
+	}
+	return uses
+}
+
+// SecretNames are the names in uses, each once, in order.
+func SecretNames(uses []SecretUse) []Secret {
+	var names []Secret
+	for _, u := range uses {
+		names = append(names, u.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// MissingSecrets returns what is wrong with a definition that names secrets which its app has not. apps tells of the
+// secrets that there are whose jobs may use them, "" being those of all apps.
+func (s *Spec) MissingSecrets(apps map[Secret]string) (p Problems) {
+	for _, u := range s.SecretUses() {
+		if app, there := apps[u.Name]; !u.Own && (!there || app != "" && app != s.App) {
+			p.add(u.Field, "there is no secret %q that jobs of the app %q may use; make it first: go-crontab secret set %s", u.Name, shorten(s.App), u.Name)
+		}
+	}
+	return p
+}
+
+// HasSecrets tells whether secrets are put into a header's value or a body.
+func HasSecrets(text string) bool {
+	has := false
+	p := &Placeholders{Secret: func(Secret) (string, error) { has = true; return "", nil }}
+	_, _ = p.fill(text, asItIs, sendable)
+	return has
+}
+
+// FillSecrets returns the options with the secrets put into env and stdin.
+func (o CommandOptions) FillSecrets(value func(Secret) (string, error)) (CommandOptions, error) {
+	env, bytes := make(map[string]string, len(o.Env)), 0
+	for name, text := range o.Env {
+		filled, err := fillSecrets(text, value)
+		if err != nil {
+			return o, fmt.Errorf("env.%s: %w", name, err)
+		}
+		env[name], bytes = filled, bytes+len(filled)
+	}
+	if bytes > maxFilled {
+		return o, fmt.Errorf("env: has %d bytes once its secrets are put in, at most %d are taken; give the command what is large by stdin", bytes, maxFilled)
+	}
+	o.Env = env
+	var err error
+	if o.Stdin, err = fillSecrets(o.Stdin, value); err != nil {
+		return o, fmt.Errorf("stdin: %w", err)
+	}
+	return o, nil
+}
+
+const secretPrefix = "secret."
+
+// secretOpening begins a placeholder of a secret in env and stdin, or with four braces the text that looks like one.
+var secretOpening = regexp.MustCompile(`(?:\{\{)?\{\{ *secret\.`)
+
+// fillSecrets puts secrets into a text, in which nothing else is a placeholder.
+func fillSecrets(text string, value func(Secret) (string, error)) (string, error) {
+	if !strings.Contains(text, opening) {
+		return text, nil
+	}
+	var b strings.Builder
+	for {
+		at := secretOpening.FindStringIndex(text)
+		if at == nil {
+			b.WriteString(text)
+			return b.String(), bounded(&b)
+		}
+		b.WriteString(text[:at[0]])
+		found, rest := text[at[0]:at[1]], text[at[1]:]
+		if literal, is := strings.CutPrefix(found, opening+opening); is {
+			b.WriteString(opening + literal)
+			text = rest
+			continue
+		}
+		name, after, closed := strings.Cut(rest, closing)
+		if !closed {
+			return "", errors.New("has a {{secret. without }}; write {{{{secret. where no secret is meant")
+		}
+		v, err := secretNamed(name, value)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(v)
+		if err := bounded(&b); err != nil {
+			return "", err
+		}
+		text = after
+	}
+}
+
+// secretNamed returns the value of what a placeholder names behind its prefix.
+func secretNamed(name string, value func(Secret) (string, error)) (string, error) {
+	s := Secret(strings.TrimSpace(name))
+	if err := s.Check(); err != nil {
+		return "", fmt.Errorf("has the placeholder of a secret, but %w", err)
+	}
+	return value(s)
+}
+
+// bounded keeps a few large secrets in a text of many placeholders from taking all memory.
+func bounded(b *strings.Builder) error {
+	if b.Len() > maxFilled {
+		return fmt.Errorf("has more than %d bytes once its placeholders are filled in", maxFilled)
+	}
+	return nil
+}
+
+func asItIs(s string) string { return s }
+
+// sendable takes any value.
+func sendable(s string) (string, error) { return s, nil }
+
+// headerSecret takes a value that a header can hold as it is: to encode it would make another one of it.
+func headerSecret(s string) (string, error) {
+	if strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII || r < ' ' && r != '\t' || r == 0x7f }) {
+		return "", errors.New("cannot stand in a header, which is one line of printable ASCII")
+	}
+	return s, nil
+}
+
+// validateSecrets checks how the definition names secrets.
+func (s *Spec) validateSecrets(p *Problems) {
+	if s.Command != "" {
+		if at := secretOpening.FindString(s.Command); at != "" && !strings.HasPrefix(at, opening+opening) {
+			p.add("command", `names a secret, but all users of a machine see the arguments of its commands; put it into a variable, "env": {"PASSWORD": "{{secret.NAME}}"}, and write "$PASSWORD" here`)
+		}
+		sample := func(Secret) (string, error) { return "", nil }
+		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+			if _, err := fillSecrets(s.Env[name], sample); err != nil {
+				p.add("env."+name, "%v", err)
+			}
+		}
+		if _, err := fillSecrets(s.Stdin, sample); err != nil {
+			p.add("stdin", "%v", err)
+		}
+	}
+	seen := map[Secret]bool{}
+	for _, u := range s.SecretUses() {
+		if seen[u.Name] = true; len(seen) > MaxSecrets {
+			p.add(u.Field, "names secret number %d of the job, at most %d are taken", len(seen), MaxSecrets)
+			return
+		}
+	}
+}

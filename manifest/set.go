@@ -1,0 +1,263 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Set is what some files have together.
+type Set struct {
+	lists map[string][]*Value // by the names in listNames
+}
+
+// The lists, in the order in which they are written.
+var listNames = []string{"groups", "calendars", "jobs"}
+
+// Len is how many objects there are in all.
+func (s *Set) Len() (n int) {
+	for _, list := range s.lists {
+		n += len(list)
+	}
+	return n
+}
+
+// Jobs is how many jobs there are.
+func (s *Set) Jobs() int { return len(s.lists["jobs"]) }
+
+// Body is what POST /api/v1/apply takes, with further fields.
+func (s *Set) Body(more map[string]any) ([]byte, error) {
+	body := map[string]any{"jobs": &Value{kind: isList}}
+	for name, list := range s.lists {
+		body[name] = &Value{kind: isList, items: list}
+	}
+	for name, v := range more {
+		body[name] = v
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(body)
+	return b.Bytes(), err
+}
+
+// Job returns the only job of a set that has nothing else.
+func (s *Set) Job() (json.RawMessage, error) {
+	if s.Len() != 1 || s.Jobs() != 1 {
+		return nil, fmt.Errorf("want one job and nothing else; %d objects are there", s.Len())
+	}
+	return s.lists["jobs"][0].MarshalJSON()
+}
+
+// Give gives each job a field, in place of what it says of it.
+func (s *Set) Give(name string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	for _, j := range s.lists["jobs"] {
+		v, err := readJSON(j.at.File, text)
+		if err != nil {
+			return err
+		}
+		v[0].move(j.at)
+		j.fields = slices.DeleteFunc(j.fields, func(f *Field) bool { return f.name == name })
+		j.fields = append(j.fields, &Field{name, j.at, v[0]})
+	}
+	return nil
+}
+
+// Read adds what a file has, as its text says.
+func (s *Set) Read(file string, text []byte) error {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	read := readYAML
+	if strings.HasSuffix(file, ".json") || looksLikeJSON(text) {
+		read = readJSON
+	}
+	docs, err := read(file, text)
+	if err != nil {
+		return err
+	}
+	var faults Faults
+	for _, d := range docs {
+		faults = append(faults, s.add(d)...)
+	}
+	if faults != nil {
+		return faults
+	}
+	return nil
+}
+
+// Add adds an object that was made of something else, a line of which it stands for in messages. list is groups,
+// calendars or jobs.
+func (s *Set) Add(list string, at Place, object json.RawMessage) error {
+	values, err := readJSON(at.File, object)
+	if err != nil {
+		return err
+	}
+	if s.lists == nil {
+		s.lists = map[string][]*Value{}
+	}
+	for _, v := range values {
+		v.move(at)
+		s.lists[list] = append(s.lists[list], v)
+	}
+	return nil
+}
+
+// move has a value, and all in it, stand at one place.
+func (v *Value) move(at Place) {
+	v.at = at
+	for _, item := range v.items {
+		item.move(at)
+	}
+	for _, f := range v.fields {
+		f.at = at
+		f.value.move(at)
+	}
+}
+
+// looksLikeJSON tells a text that was given without a name. All JSON but some texts is YAML too, so this decides about
+// hardly more than the words of errors.
+func looksLikeJSON(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	return (bytes.HasPrefix(text, []byte("{")) || bytes.HasPrefix(text, []byte("["))) && json.Valid(text)
+}
+
+// add takes a document.
+func (s *Set) add(d *Value) (faults Faults) {
+	if s.lists == nil {
+		s.lists = map[string][]*Value{}
+	}
+	switch d.kind {
+	case isList:
+		s.lists["jobs"] = append(s.lists["jobs"], d.items...)
+		return nil
+	case isScalar:
+		return Faults{{d.at, "is no job; want an object with its fields, or with the lists groups, calendars and jobs"}}
+	}
+	d.fields = slices.DeleteFunc(d.fields, func(f *Field) bool { return f.name == "$schema" }) // that is for editors
+	if !d.isSet() {
+		s.lists["jobs"] = append(s.lists["jobs"], d)
+		return nil
+	}
+	for _, f := range d.fields {
+		switch {
+		case !slices.Contains(listNames, f.name):
+			faults = append(faults, Fault{f.at, fmt.Sprintf("%s is not known beside them; the lists are %s", f.name, strings.Join(listNames, ", "))})
+		case f.value.isNull():
+		case f.value.kind != isList:
+			faults = append(faults, Fault{f.at, fmt.Sprintf("%s is no list; begin each of them with - ", f.name)})
+		default:
+			s.lists[f.name] = append(s.lists[f.name], f.value.items...)
+		}
+	}
+	return faults
+}
+
+// isSet tells an object with lists from a job, which has the calendars' names in a field of that name.
+func (v *Value) isSet() bool {
+	return slices.ContainsFunc(v.fields, func(f *Field) bool { return slices.Contains(listNames, f.name) && !f.value.hasTexts() }) &&
+		!slices.ContainsFunc(v.fields, func(f *Field) bool { return f.name == "name" })
+}
+
+// hasTexts tells a list that begins with a text or a number.
+func (v *Value) hasTexts() bool { return len(v.items) > 0 && v.items[0].kind == isScalar }
+
+// Check looks for objects that are given twice, which the server would say of places in what it got.
+func (s *Set) Check() error {
+	var faults Faults
+	for _, list := range listNames {
+		first := map[string]Place{}
+		for _, v := range s.lists[list] {
+			name := v.text("name")
+			if list == "jobs" {
+				app := v.text("app")
+				if app == "" {
+					app = "default"
+				}
+				name = app + "/" + name
+			}
+			if v.text("name") == "" {
+				continue // the server says so
+			}
+			if was, twice := first[name]; twice {
+				faults = append(faults, Fault{v.at, fmt.Sprintf("%s is given already, at %s", name, was)})
+				continue
+			}
+			first[name] = v.at
+		}
+	}
+	if faults != nil {
+		return faults
+	}
+	return nil
+}
+
+var (
+	listed   = regexp.MustCompile(`^(groups|calendars|jobs)\[(\d+)\]`)
+	anywhere = regexp.MustCompile(`\b(groups|calendars|jobs)\[(\d+)\]`)
+)
+
+// Find returns where the field of a request stands that was made of the set, such as jobs[3].schedule, and what it is
+// called there. What is not given stands where its object does.
+func (s *Set) Find(field string) (at Place, name string, ok bool) {
+	m := listed.FindStringSubmatch(field)
+	if m == nil {
+		return at, "", false
+	}
+	i, err := strconv.Atoi(m[2])
+	if list := s.lists[m[1]]; err == nil && i < len(list) {
+		rest := field[len(m[0]):]
+		return list[i].find(rest), strings.TrimPrefix(rest, "."), true
+	}
+	return at, "", false
+}
+
+// Explain has a message say places in files, where it says them of a request.
+func (s *Set) Explain(message string) string {
+	return anywhere.ReplaceAllStringFunc(message, func(field string) string {
+		if at, _, ok := s.Find(field); ok {
+			return at.String()
+		}
+		return field
+	})
+}
+
+// find follows a path as far as it leads.
+func (v *Value) find(path string) Place {
+	at := v.at
+	for path != "" {
+		next, value, rest := v.step(path)
+		if value == nil {
+			return at
+		}
+		at, v, path = next, value, rest
+	}
+	return at
+}
+
+// step follows the first part of a path. A name may have dots in it: the longest one that is there counts.
+func (v *Value) step(path string) (at Place, value *Value, rest string) {
+	if strings.HasPrefix(path, "[") {
+		digits, after, found := strings.Cut(path[1:], "]")
+		i, err := strconv.Atoi(digits)
+		if !found || err != nil || i >= len(v.items) {
+			return at, nil, ""
+		}
+		return v.items[i].at, v.items[i], after
+	}
+	path = strings.TrimPrefix(path, ".")
+	best := -1
+	for _, f := range v.fields {
+		after, found := strings.CutPrefix(path, f.name)
+		if found && len(f.name) > best && (after == "" || after[0] == '.' || after[0] == '[') {
+			best, at, value, rest = len(f.name), f.at, f.value, after
+		}
+	}
+	return at, value, rest
+}

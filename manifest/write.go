@@ -1,0 +1,191 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Objects are what is written: JSON objects, in the order in which they are to stand.
+type Objects struct {
+	Groups    []json.RawMessage `json:"groups,omitempty"`
+	Calendars []json.RawMessage `json:"calendars,omitempty"`
+	Jobs      []json.RawMessage `json:"jobs"`
+}
+
+// WriteJSON writes objects as one JSON file. The same objects are the same text.
+func WriteJSON(w io.Writer, o *Objects) error {
+	if o.Jobs == nil {
+		o.Jobs = []json.RawMessage{}
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(o); err != nil {
+		return err
+	}
+	_, err := w.Write(text.Bytes())
+	return err
+}
+
+// WriteYAML writes objects as one YAML file. The same objects are the same text, and it has been read back.
+func WriteYAML(w io.Writer, o *Objects) error {
+	if o.Jobs == nil {
+		o.Jobs = []json.RawMessage{}
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	out, err := YAML(text)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(spaced(out))
+	return err
+}
+
+// spaced puts an empty line between the objects of a list. They begin two columns in, which no line of a text of several
+// lines does, and no such text is written whose end would be changed by an empty line.
+func spaced(text []byte) []byte {
+	var out bytes.Buffer
+	first := true
+	for line := range bytes.Lines(text) {
+		begins := bytes.HasPrefix(line, []byte("  - "))
+		if begins && !first {
+			out.WriteByte('\n')
+		}
+		if begins {
+			first = false
+		}
+		if line[0] != ' ' {
+			first = true
+		}
+		out.Write(line)
+	}
+	return out.Bytes()
+}
+
+// YAML writes a JSON text as YAML, its fields in their order, texts of several lines as blocks. What it writes has been
+// read back.
+func YAML(text []byte) ([]byte, error) {
+	for _, quoted := range []bool{false, true} {
+		out, err := encodeYAML(text, quoted)
+		if err != nil {
+			return nil, err
+		}
+		if back, err := readYAML("", out); err == nil && len(back) == 1 && isSame(back[0], text) {
+			return out, nil
+		}
+	}
+	return nil, fmt.Errorf("what was written cannot be read back")
+}
+
+// isSame tells whether a value is what a JSON text says.
+func isSame(v *Value, text []byte) bool {
+	is, err := v.MarshalJSON()
+	if err != nil {
+		return false
+	}
+	var a, b bytes.Buffer
+	var x, y any
+	if json.Unmarshal(is, &x) != nil || json.Unmarshal(text, &y) != nil {
+		return false
+	}
+	return json.NewEncoder(&a).Encode(x) == nil && json.NewEncoder(&b).Encode(y) == nil && a.String() == b.String()
+}
+
+func encodeYAML(text []byte, quoted bool) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	n, err := yamlNode(d, quoted)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	e := yaml.NewEncoder(&out)
+	e.SetIndent(2)
+	if err := e.Encode(n); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), e.Close()
+}
+
+// yamlNode reads one JSON value, keeping the order of its fields.
+func yamlNode(d *json.Decoder, quoted bool) (*yaml.Node, error) {
+	token, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	n := &yaml.Node{Kind: yaml.ScalarNode}
+	switch token := token.(type) {
+	case nil:
+		n.Tag, n.Value = "!!null", "null"
+		return n, nil
+	case bool:
+		n.Tag, n.Value = "!!bool", fmt.Sprint(token)
+		return n, nil
+	case json.Number:
+		n.Value = token.String()
+		n.Tag = n.ShortTag()
+		return n, nil
+	case string:
+		if n.Style = styleOf(token, quoted); n.Style == 0 {
+			return n, n.Encode(token) // puts quotes where some parser would read something else
+		}
+		n.Tag, n.Value = "!!str", token
+		return n, nil
+	case json.Delim:
+		n.Kind = yaml.SequenceNode
+		if token == '{' {
+			n.Kind = yaml.MappingNode
+		}
+	}
+	for d.More() { // names and values of an object alternate
+		inner, err := yamlNode(d, quoted)
+		if err != nil {
+			return nil, err
+		}
+		n.Content = append(n.Content, inner)
+	}
+	if len(n.Content) == 0 {
+		n.Style = yaml.FlowStyle
+	}
+	_, err = d.Token()
+	return n, err
+}
+
+// styleOf is how a text is written: as a block where that can be read by people and by all parsers alike.
+func styleOf(s string, quoted bool) yaml.Style {
+	switch {
+	case !strings.Contains(s, "\n") && !quoted && plain(s):
+		return 0
+	case !quoted && block(s):
+		return yaml.LiteralStyle
+	}
+	return yaml.DoubleQuotedStyle
+}
+
+func plain(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+func block(s string) bool {
+	if strings.HasSuffix(s, "\n\n") || strings.HasPrefix(s, "\n") || strings.HasPrefix(s, " ") || strings.Trim(s, "\n") == "" {
+		return false
+	}
+	for line := range strings.Lines(s) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasSuffix(line, " ") || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,34 @@
+package node
+
+import (
+	"context"
+
+	"go-crontab/guard"
+	"go-crontab/session"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+// A guard whose node is dead needs what this package can reach, and nothing of the program around it.
+func init() { guard.OnBury(bury) }
+
+// bury ends the session of a dead node.
+func bury(d guard.Dead) error {
+	id, err := uuid.Parse(d.Session)
+	if err != nil {
+		return err
+	}
+	t, err := session.NewTimings(d.Expiry)
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open(d.DSN, t.SQL, 1)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), d.Patience)
+	defer cancel()
+	return session.Bury(ctx, db, id, d.Node, d.Log)
+}

@@ -1,0 +1,103 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go-crontab/execute"
+	"go-crontab/guard"
+	"go-crontab/job"
+	"go-crontab/session"
+
+	"github.com/google/uuid"
+)
+
+// HasGuard tells whether nodes have guards on this system.
+const HasGuard = guard.Supported
+
+// guarded is the guard of a session as the executing set sees it.
+type guarded struct{ *guard.Guard }
+
+// Enter takes a seat.
+func (g guarded) Enter(l job.Launch, inside bool) execute.Seat {
+	if s := g.Guard.Enter(l.N, inside); s != nil {
+		return s
+	}
+	return nil
+}
+
+// newGuard makes the guard of the next session, nil if there is to be none. of returns that session's life.
+func (n *Node) newGuard(of func() *life) (*guard.Guard, error) {
+	if n.cfg.NoGuard || !guard.Supported {
+		return nil, nil
+	}
+	_, json := n.log.Handler().(*slog.JSONHandler)
+	return guard.New(guard.Config{
+		Node: n.cfg.Name, DSN: n.cfg.DSN, Expiry: n.timings.Expiry, Kill: n.timings.Kill, Grace: n.timings.Grace, End: n.timings.End,
+		// An attempt sits until nothing of it lives, which may be a moment after its slot is free.
+		Seats: 2*n.cfg.Slots + 64, JSON: json, Log: n.log,
+		Ready:  func() { of().guardReady() },
+		Lapsed: func() { of().session.Lose(session.ErrLapsed) },
+	})
+}
+
+// warnUnguarded says, once, what a node without a guard does not do.
+func (n *Node) warnUnguarded() {
+	switch {
+	case n.cfg.NoGuard:
+		n.log.Warn("no guard: if this process is killed, its commands live on, and its peers take over when its session expires")
+	case !guard.Supported:
+		n.log.Info("no guard on this system: if this process is killed, its commands live on, and its peers take over when its session expires")
+	}
+}
+
+// protect tells the guard of a session about it, and the session about its guard.
+func (l *life) protect() error {
+	if l.guard == nil {
+		return nil
+	}
+	id := l.session.ID()
+	folders := ""
+	if e, ok := l.n.executor.(interface{ Cgroups(uuid.UUID) string }); ok {
+		folders = e.Cgroups(id)
+	}
+	l.executing.Guard = guarded{l.guard}
+	l.heartbeat.Renewed = l.guard.Renewed
+	return l.guard.Protect(id.String(), execute.Marker(id), folders, l.session.Age())
+}
+
+// guardReady goes on with what a missing guard held up.
+func (l *life) guardReady() {
+	l.claimer.Wake()
+	l.starter.Wake()
+}
+
+// isGuarded tells whether anything may be claimed or started, as far as the guard goes.
+func (l *life) isGuarded() bool { return l.guard == nil || l.guard.Alive() }
+
+// guardLost has the guard know, before the first signal, that the commands are being killed.
+func (l *life) guardLost() {
+	if l.guard != nil {
+		l.guard.Lost()
+	}
+}
+
+// guardSweep has the guard kill what the killed commands have left outside of their groups.
+func (l *life) guardSweep(limit time.Duration) {
+	if l.guard == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if err := l.guard.Sweep(ctx); err != nil {
+		l.n.log.Error("something that commands have started cannot be killed", "error", err)
+	}
+}
+
+// guardOver lets the guard go, if nothing is left for it to do.
+func (l *life) guardOver() {
+	if l.guard != nil && l.executing.Idle() {
+		l.guard.Over()
+	}
+}

@@ -1,0 +1,171 @@
+package schedule
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// writeJob changes a job that is there, or with nil deletes it.
+func (a *applying) writeJob(ctx context.Context, tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, want *appliedJob) error {
+	for _, t := range live {
+		if t.State == job.Executing {
+			a.window = max(a.window, t.SpawnBy)
+		}
+	}
+	was := j.SpecText
+	if want == nil {
+		if err := a.remove(tx, j, live, a.now); err != nil {
+			return err
+		}
+		line := jobLine(job.ActionDelete, &j.Job)
+		line.Was, a.lines = was, append(a.lines, line)
+		return nextVersion(tx, j, a.now)
+	}
+	wanted := want.pause != nil && *want.pause
+	if wanted {
+		var err error
+		if live, err = a.pauseJob(ctx, tx, j, live); err != nil {
+			return err
+		}
+		a.lines = append(a.lines, jobLine(job.ActionPause, &j.Job))
+	}
+	if !want.same {
+		spec := want.spec
+		p, err := a.replace(tx, j, live, &spec, want.calendars, a.now, a.horizon())
+		if err != nil {
+			return err
+		}
+		a.take(p)
+	}
+	if want.pause != nil && !wanted {
+		if err := a.resumeJob(j, want.calendars); err != nil {
+			return err
+		}
+		a.lines = append(a.lines, jobLine(job.ActionResume, &j.Job))
+	}
+	if err := nextVersion(tx, j, a.now); err != nil {
+		return err
+	}
+	if !want.same {
+		line := jobLine(job.ActionUpdate, &j.Job)
+		if j.SpecText != was { // else it was in error, and is planned again
+			line.Was, line.Became = was, j.SpecText
+		}
+		a.lines = append(a.lines, line)
+	}
+	a.out.Jobs[want.index].Job = j.Job
+	return nil
+}
+
+// pauseJob pauses a job and returns what is left of its live tasks.
+func (a *applying) pauseJob(ctx context.Context, tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) ([]sql.TaskRow, error) {
+	rests := j.Held
+	if !rests {
+		j.PausedAt = a.now
+	}
+	j.Paused, j.Held, j.PausedBy, j.PauseReason, j.PauseUntil, j.NextDue = true, false, job.ActorOf(ctx).Who, "", 0, 0
+	if rests {
+		return live, nil
+	}
+	st := stop(j, live, j.PauseAt(a.now).String(), a.Session, a.now)
+	if err := st.write(tx); err != nil {
+		return nil, err
+	}
+	ended := slices.Concat(st.ahead, st.begun)
+	return slices.DeleteFunc(live, func(t sql.TaskRow) bool { return slices.Contains(ended, t.ID) }), nil
+}
+
+// resumeJob gives a paused job its due times back, by its new definition.
+func (a *applying) resumeJob(j *sql.JobRow, calendars []*job.Calendar) error {
+	j.Calendars, j.CalendarsErr = calendars, nil
+	due, err := resumed(j, j.PauseAt(a.now).Words(), a.now, a.now)
+	if err != nil {
+		return job.Problems{{Field: "schedule", Message: err.Error()}}
+	}
+	for _, d := range due {
+		a.plans.take(d, a.now, a.Session)
+	}
+	return nil
+}
+
+// createJobs writes the new jobs, in the order of their names: of two who create the same one waits for the other.
+func (a *applying) createJobs(ctx context.Context, tx *sql.Tx, covers []job.Pause) error {
+	var added []*appliedJob
+	for i := range a.jobs {
+		if j := &a.jobs[i]; j.old == nil {
+			added = append(added, j)
+		}
+	}
+	slices.SortFunc(added, func(a, b *appliedJob) int {
+		return strings.Compare(a.spec.App+"\x00"+a.spec.Name, b.spec.App+"\x00"+b.spec.Name)
+	})
+	places := map[string]int{}
+	for _, want := range added {
+		if err := a.createJob(ctx, tx, want, places, covers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *applying) createJob(ctx context.Context, tx *sql.Tx, want *appliedJob, places map[string]int, covers []job.Pause) error {
+	spec := want.spec
+	text, err := spec.Encode()
+	if err != nil {
+		return err
+	}
+	j := job.Job{Spec: spec, Version: 1, Hash: job.HashOf(spec.App, spec.Name), Created: a.now, Updated: a.now, Covers: covers}
+	if j.Place, err = placeOnce(tx, &spec, places); err != nil {
+		return err
+	}
+	d, err := outset(&j, want.pause != nil, job.ActorOf(ctx).Who, a.now, a.horizon(), want.calendars...)
+	if err != nil {
+		return err
+	}
+	if j.ID, err = tx.InsertJob(&j, text); err != nil {
+		return err
+	}
+	if err := refer(tx, j.ID, &job.Spec{}, &spec); err != nil {
+		return err
+	}
+	for i := range d.tasks {
+		d.tasks[i].JobID = j.ID
+	}
+	if d.missed != nil {
+		d.missed.JobID = j.ID
+	}
+	a.plans.take(d, a.now, a.Session)
+	line := jobLine(job.ActionCreate, &j)
+	line.Became, a.lines = text, append(a.lines, line)
+	if want.pause != nil {
+		a.lines = append(a.lines, jobLine(job.ActionPause, &j))
+	}
+	a.out.Jobs[want.index].Job = j
+	return nil
+}
+
+// placeOnce is placeOf for many definitions, which mostly want the same.
+func placeOnce(tx *sql.Tx, spec *job.Spec, known map[string]int) (int, error) {
+	key := spec.Selector + "\x00" + spec.Handler
+	if id, is := known[key]; is {
+		return id, nil
+	}
+	id, err := placeOf(tx, spec)
+	if err == nil {
+		known[key] = id
+	}
+	return id, err
+}
+
+// writeLines writes the audit but for one line, which is returned: if it stands, all of it does.
+func (a *applying) writeLines(ctx context.Context, tx *sql.Tx) (*job.Entry, error) {
+	for _, line := range a.lines {
+		line.At, line.Actor = a.now, job.ActorOf(ctx)
+	}
+	last := len(a.lines) - 1
+	return a.lines[last], tx.InsertAudits(a.lines[:last])
+}

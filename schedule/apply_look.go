@@ -1,0 +1,280 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// look reads what there is and finds out what is to be done.
+func (a *applying) look(ctx context.Context) error {
+	groups, err := a.lookAtGroups(ctx)
+	if err != nil {
+		return err
+	}
+	calendars, err := a.lookAtCalendars(ctx)
+	if err != nil {
+		return err
+	}
+	if a.secrets, err = a.lookForSecrets(ctx); err != nil {
+		return err
+	}
+	names := make([]job.Name, len(a.want.Jobs))
+	for i, w := range a.want.Jobs {
+		names[i] = job.Name{App: w.App, Name: w.Name}
+	}
+	found, err := a.DB.JobsNamed(ctx, names)
+	if err != nil {
+		return err
+	}
+	var (
+		p job.Problems
+		c job.Conflicts
+	)
+	for i, name := range names {
+		var old *sql.JobRow
+		if row, there := found[name]; there {
+			old = &row
+		}
+		if why := conflict(&a.want.Jobs[i], old); why != "" {
+			c = append(c, job.Problem{Field: fmt.Sprintf("jobs[%d].version", i), Message: why})
+		}
+		a.lookAtJob(&p, i, old, groups, calendars)
+	}
+	switch {
+	case p != nil:
+		return p
+	case c != nil:
+		return c
+	}
+	if err := a.lookForGone(ctx, names); err != nil {
+		return err
+	}
+	a.tell()
+	return nil
+}
+
+// conflict says why a job is not at the version that is wanted; "" if it is.
+func conflict(w *job.Wanted, old *sql.JobRow) string {
+	switch {
+	case w.Version == nil, old != nil && *w.Version == old.Version, old == nil && *w.Version == 0:
+		return ""
+	case old == nil:
+		return fmt.Sprintf("is %d, but there is no job %s/%s any more", *w.Version, w.App, w.Name)
+	case *w.Version == 0:
+		return fmt.Sprintf("is 0, but a job %s/%s is there, at version %d", w.App, w.Name, old.Version)
+	}
+	return fmt.Sprintf("is %d, but %s/%s is at version %d: somebody has changed it meanwhile", *w.Version, w.App, w.Name, old.Version)
+}
+
+func (a *applying) lookAtGroups(ctx context.Context) (map[string]sql.Group, error) {
+	var names []string
+	for _, g := range a.want.Groups {
+		names = append(names, g.Name)
+	}
+	for _, w := range a.want.Jobs {
+		if w.Group != "" {
+			names = append(names, w.Group)
+		}
+	}
+	slices.Sort(names)
+	a.named = slices.Compact(names)
+	found, err := a.DB.GroupsNamed(ctx, a.named)
+	for _, g := range a.want.Groups {
+		a.groups = append(a.groups, appliedGroup{g, found[g.Name]})
+		found[g.Name] = sql.Group{Name: g.Name, Slots: g.Slots} // jobs may name it
+	}
+	return found, err
+}
+
+func (a *applying) lookAtCalendars(ctx context.Context) (map[string]*job.Calendar, error) {
+	var names []string
+	for _, c := range a.want.Calendars {
+		names = append(names, c.Name)
+	}
+	for _, w := range a.want.Jobs {
+		names = append(names, w.Calendars...)
+	}
+	slices.Sort(names)
+	rows, err := a.DB.CalendarRows(ctx, slices.Compact(names))
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]*job.Calendar{}
+	for name, row := range rows {
+		if row.SpecErr == nil {
+			found[name] = row.Calendar
+		}
+	}
+	for i := range a.want.Calendars {
+		c, err := a.want.Calendars[i].Compile()
+		if err != nil {
+			return nil, err // they were compiled before
+		}
+		row, there := rows[c.Name()]
+		a.calendars = append(a.calendars, appliedCalendar{c, row, !there, there && row.SpecErr == nil && row.Calendar.Digest() == c.Digest()})
+		found[c.Name()] = c
+	}
+	return found, nil
+}
+
+// lookAtJob finds out what is to be done about a job, and whether that is valid.
+func (a *applying) lookAtJob(p *job.Problems, i int, old *sql.JobRow, groups map[string]sql.Group, calendars map[string]*job.Calendar) {
+	w := &a.want.Jobs[i]
+	j := appliedJob{index: i, spec: w.Spec, old: old}
+	place := fmt.Sprintf("jobs[%d]", i)
+	if old != nil {
+		j.spec.KeepStart(&old.Spec)
+		j.same = old.SpecErr == nil && old.Error == "" // one in error is written again, so that it is planned again
+		if w.Paused != nil && *w.Paused != old.Paused {
+			j.pause = w.Paused
+		}
+	} else if w.Paused != nil && *w.Paused {
+		j.pause = w.Paused
+	}
+	j.spec.Defaults(a.now.Time())
+	j.same = j.same && j.spec.Same(&old.Spec)
+	problem := func(field, format string, args ...any) {
+		*p = append(*p, job.Problem{Field: place + "." + field, Message: fmt.Sprintf(format, args...)})
+	}
+	if _, there := groups[j.spec.Group]; j.spec.Group != "" && !there {
+		problem("group", "there is no group %q; make it first, or name it in groups with its slots", j.spec.Group)
+	}
+	for _, q := range j.spec.MissingSecrets(a.secrets) {
+		problem(q.Field, "%s", q.Message)
+	}
+	missing := false
+	for n, name := range j.spec.Calendars {
+		c, there := calendars[name]
+		if !there {
+			problem(fmt.Sprintf("calendars[%d]", n), "there is no calendar %q that can be read; make it first, or name it in calendars", name)
+			missing = true
+			continue
+		}
+		j.calendars = append(j.calendars, c)
+	}
+	if missing {
+		return
+	}
+	s, err := j.spec.Compile(j.calendars...)
+	var more job.Problems
+	switch {
+	case errors.As(err, &more):
+		for _, q := range more {
+			problem(q.Field, "%s", q.Message)
+		}
+	case err != nil:
+		problem("schedule", "%v", err)
+	default:
+		j.warnings = j.spec.Warnings(s, a.now.Time())
+	}
+	a.jobs = append(a.jobs, j)
+}
+
+// lookForGone finds the jobs that belong to the files and are in none.
+func (a *applying) lookForGone(ctx context.Context, names []job.Name) error {
+	prune := a.want.Prune
+	if prune == nil {
+		return nil
+	}
+	stay := map[job.Name]bool{}
+	for _, n := range names {
+		stay[n] = true
+	}
+	f := sql.JobFilter{App: prune.App, Labels: prune.Labels, Apps: prune.Apps, Limit: 500}
+	for {
+		rows, err := a.DB.Jobs(ctx, f)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if f.After = r.ID; !stay[job.Name{App: r.Spec.App, Name: r.Spec.Name}] {
+				a.gone = append(a.gone, r)
+			}
+		}
+		switch {
+		case len(a.gone) > job.MaxApplyJobs:
+			return job.Problems{{Field: "prune", Message: fmt.Sprintf("more than %d jobs would be deleted, which is more than one call does; are these all the files?", job.MaxApplyJobs)}}
+		case len(rows) < f.Limit:
+			slices.SortFunc(a.gone, func(a, b sql.JobRow) int {
+				return strings.Compare(a.Spec.App+"\x00"+a.Spec.Name, b.Spec.App+"\x00"+b.Spec.Name)
+			})
+			return nil
+		}
+	}
+}
+
+// tell says what would be changed.
+func (a *applying) tell() {
+	a.out = job.Applied{}
+	for _, g := range a.groups {
+		o := job.AppliedObject{Name: g.Name, Action: job.Unchanged}
+		if g.was.Slots != g.Slots {
+			c := job.Change{Field: "slots", Becomes: number(g.Slots)}
+			if o.Action = job.Created; g.was.ID != 0 {
+				o.Action, c.Was = job.Updated, number(g.was.Slots)
+			}
+			o.Changes = []job.Change{c}
+		}
+		a.out.Groups = append(a.out.Groups, o)
+	}
+	for _, c := range a.calendars {
+		o := job.AppliedObject{Name: c.Name(), Action: job.Unchanged}
+		if !c.same {
+			var was *job.CalendarSpec
+			if o.Action = job.Created; !c.isNew {
+				o.Action = job.Updated
+			}
+			if c.was.Calendar != nil {
+				was = c.was.Calendar.Spec()
+			}
+			o.Changes = was.Diff(c.Spec())
+		}
+		a.out.Calendars = append(a.out.Calendars, o)
+	}
+	for i := range a.jobs {
+		a.out.Jobs = append(a.out.Jobs, a.jobs[i].tell())
+	}
+	for _, r := range a.gone {
+		a.out.Jobs = append(a.out.Jobs, job.AppliedJob{Action: job.Deleted, Job: r.Job})
+	}
+}
+
+func number(n int) json.RawMessage { return json.RawMessage(fmt.Sprint(n)) }
+
+func (j *appliedJob) tell() job.AppliedJob {
+	out := job.AppliedJob{Action: j.action()}
+	if j.old != nil {
+		out.Job = j.old.Job
+	}
+	out.Job.Spec = j.spec
+	if out.Action == job.Unchanged {
+		return out
+	}
+	var was *job.Spec
+	if j.old != nil && j.old.SpecErr == nil {
+		was = &j.old.Spec
+	}
+	out.Changes, out.Warnings = was.Diff(&j.spec), j.warnings
+	if j.pause != nil {
+		change := job.Change{Field: "paused", Becomes: json.RawMessage(fmt.Sprint(*j.pause))}
+		if j.old != nil {
+			change.Was = json.RawMessage(fmt.Sprint(!*j.pause))
+		}
+		out.Changes, out.Job.Paused = append(out.Changes, change), *j.pause
+	}
+	return out
+}
+
+// changes tells whether there is anything to do.
+func (a *applying) changes() bool {
+	object := func(o job.AppliedObject) bool { return o.Action != job.Unchanged }
+	return slices.ContainsFunc(a.out.Groups, object) || slices.ContainsFunc(a.out.Calendars, object) ||
+		slices.ContainsFunc(a.out.Jobs, func(j job.AppliedJob) bool { return j.Action != job.Unchanged })
+}

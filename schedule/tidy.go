@@ -1,0 +1,111 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Tidier removes what is kept no longer, and writes down what lists go by where nobody did in time: that a job is
+// finished, whose end nobody notices otherwise; the app of runs that were written by who did not know it; what jobs can
+// be found by that a version before wrote. All of it in small batches, none of it on the trip of a task, and all of it may
+// be late: lists look twice at what is not written down yet. One node of the cluster does it: the first.
+type Tidier struct {
+	DB      *sql.DB
+	Session Session
+	Audit   time.Duration // lines of the audit that are older go; zero: none does
+	Log     *slog.Logger
+
+	rounds int
+	seen   int64 // the last job that was looked at whether it is finished
+}
+
+const (
+	tidyPeriod = 2 * time.Second
+	// tidyRuns bounds how many batches of one kind one look takes; what is left is for the next.
+	tidyRuns  = 20
+	tidyBatch = 500
+	tidyJobs  = 100 // whose rows are locked for as long as it takes to write some twenty rows for each
+	// dropEvery is after how many looks old rows are removed.
+	dropEvery = 15
+	// RequestsKept is for how long an Idempotency-Key is remembered.
+	RequestsKept = 24 * time.Hour
+)
+
+// Run tidies until ctx ends.
+func (t *Tidier) Run(ctx context.Context) error {
+	wait := rand.N(tidyPeriod)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+		wait = tidyPeriod
+		if index, of, _ := t.Session.Share(); index > 0 || index < 0 && of > 0 || !t.Session.Fresh() {
+			continue
+		}
+		if err := t.tidy(ctx, t.Session.Now()); err != nil && ctx.Err() == nil {
+			t.Log.Warn("tidy", "error", err)
+		}
+	}
+}
+
+// tidy takes one look. An unknown commit is as good as none: the next look sees what stands.
+func (t *Tidier) tidy(ctx context.Context, now job.Micros) error {
+	t.rounds++
+	steps := []func() (more bool, err error){
+		func() (bool, error) {
+			last, err := t.DB.FinishJobs(ctx, t.seen, tidyBatch)
+			t.seen = last
+			return last != 0, wrapped("finish jobs", err)
+		},
+		func() (bool, error) {
+			n, err := t.DB.StampRuns(ctx, tidyBatch)
+			return n == tidyBatch, wrapped("apps of runs", err)
+		},
+		func() (bool, error) {
+			more, err := t.DB.StampMoved(ctx, tidyBatch)
+			return more, wrapped("runs of moved jobs", err)
+		},
+		func() (bool, error) {
+			n, err := t.DB.ListUnlisted(ctx, tidyJobs)
+			return n == tidyJobs, wrapped("list jobs", err)
+		},
+	}
+	if t.rounds%dropEvery == 1 {
+		steps = append(steps, func() (bool, error) {
+			n, err := t.DB.DropRequests(ctx, now.Add(-RequestsKept), tidyBatch)
+			return n == tidyBatch, wrapped("old requests", err)
+		})
+		if t.Audit > 0 {
+			steps = append(steps, func() (bool, error) {
+				n, err := t.DB.DropAudit(ctx, now.Add(-t.Audit), tidyBatch)
+				return n == tidyBatch, wrapped("old audit", err)
+			})
+		}
+	}
+	var errs []error
+	for _, step := range steps { // one that fails does not hold up the others
+		for n, more := 0, true; more && n < tidyRuns && ctx.Err() == nil; n++ {
+			var err error
+			if more, err = step(); err != nil {
+				errs, more = append(errs, err), false
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func wrapped(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

@@ -1,0 +1,158 @@
+package secret
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"go-crontab/sql"
+)
+
+// keyBytes is the length of a key.
+const keyBytes = 32
+
+// maxKeyFile bounds a file of keys, in bytes.
+const maxKeyFile = 16 << 10
+
+// Ring is the keys that a node has, the one that seals first. Nobody can read them out of it.
+type Ring struct{ keys []key }
+
+type key struct {
+	id   string // tells it from others, and nothing about it
+	aead cipher.AEAD
+}
+
+// NewKey makes a key, as files and settings have it.
+func NewKey() string {
+	var b [keyBytes]byte
+	rand.Read(b[:]) // never fails
+	return base64.StdEncoding.EncodeToString(b[:])
+}
+
+// Parse reads keys: 32 bytes each, in base64, separated by white space or commas; what stands behind a # is left out.
+// Its errors do not repeat them.
+func Parse(text string) (*Ring, error) {
+	r := &Ring{}
+	for n, line := range strings.Split(text, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		for _, word := range strings.FieldsFunc(line, func(c rune) bool { return c == ',' || c == ' ' || c == '\t' || c == '\r' }) {
+			b, err := base64.StdEncoding.DecodeString(word)
+			if err != nil || len(b) != keyBytes {
+				return nil, fmt.Errorf("line %d is no key; want the base64 of %d bytes, as go-crontab secret keygen prints it", n+1, keyBytes)
+			}
+			if err := r.add(b); err != nil {
+				return nil, fmt.Errorf("line %d: %w", n+1, err)
+			}
+		}
+	}
+	if len(r.keys) == 0 {
+		return nil, errors.New("there is no key; go-crontab secret keygen prints one")
+	}
+	return r, nil
+}
+
+func (r *Ring) add(b []byte) error {
+	block, err := aes.NewCipher(b)
+	if err != nil {
+		return err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(append([]byte("go-crontab key id\x00"), b...))
+	id := hex.EncodeToString(sum[:8])
+	if r.Has(id) {
+		return errors.New("this key stands there twice")
+	}
+	r.keys = append(r.keys, key{id, aead})
+	return nil
+}
+
+// Load reads keys from a file. open tells that others than its owner may read it.
+func Load(file string) (r *Ring, open bool, err error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, false, err
+	}
+	if info.Size() > maxKeyFile {
+		return nil, false, fmt.Errorf("%s has %d bytes, which are no keys", file, info.Size())
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, false, err
+	}
+	if r, err = Parse(string(b)); err != nil {
+		return nil, false, fmt.Errorf("%s: %w", file, err)
+	}
+	return r, info.Mode().Perm()&0o077 != 0, nil
+}
+
+// IDs are those of the keys, the one that seals first; none if there is no ring.
+func (r *Ring) IDs() []string {
+	if r == nil {
+		return nil
+	}
+	ids := make([]string, len(r.keys))
+	for i, k := range r.keys {
+		ids[i] = k.id
+	}
+	return ids
+}
+
+// Has tells whether there is a key of an id.
+func (r *Ring) Has(id string) bool { return r.key(id) != nil }
+
+func (r *Ring) key(id string) *key {
+	if r == nil {
+		return nil
+	}
+	for i := range r.keys {
+		if r.keys[i].id == id {
+			return &r.keys[i]
+		}
+	}
+	return nil
+}
+
+// String names the keys.
+func (r *Ring) String() string { return "keys " + strings.Join(r.IDs(), ", ") }
+
+// about is what is authenticated with a value. Neither names nor apps can have a NUL byte in them.
+func about(s *sql.SecretRow) []byte {
+	return []byte("go-crontab secret\x00" + string(s.Name) + "\x00" + s.App + "\x00" + strconv.FormatInt(s.Version, 10))
+}
+
+// seal seals a value with the first key.
+func (r *Ring) seal(s *sql.SecretRow, value string) error {
+	if r == nil {
+		return ErrNoKey
+	}
+	k := &r.keys[0]
+	s.Key, s.Sealed = k.id, k.aead.Seal(nil, nil, []byte(value), about(s))
+	return nil
+}
+
+// open returns the value of a secret.
+func (r *Ring) open(s *sql.SecretRow) (string, error) {
+	if r == nil {
+		return "", ErrNoKey
+	}
+	k := r.key(s.Key)
+	if k == nil {
+		return "", fmt.Errorf("it is sealed with the key %s, and this node has %s", s.Key, r)
+	}
+	value, err := k.aead.Open(nil, nil, s.Sealed, about(s))
+	if err != nil {
+		return "", errors.New("its row in the database is damaged, or was changed by somebody without the key")
+	}
+	return string(value), nil
+}

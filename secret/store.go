@@ -1,0 +1,221 @@
+package secret
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// ErrNoKey is why a node can neither set nor use secrets.
+var ErrNoKey = errors.New("this node has no key for secrets; give it one: --secret-key-file, GOCRONTAB_SECRET_KEY or GOCRONTAB_SECRET_KEY_FILE")
+
+// Store writes secrets. Those who set and delete the same one wait for each other at its row.
+type Store struct {
+	DB   *sql.DB
+	Keys *Ring // nil: values can be neither set nor rotated
+}
+
+// New is what a secret is to be.
+type New struct {
+	Name  job.Secret
+	Value string
+	App   *string // whose jobs may use it, "": those of all apps; nil: as it is, and those of all apps if it is new
+	// May tells why who asks may not change a secret of an app ("": of all apps), or nil. It is asked about the secret as
+	// it is, under its lock, and as it is to be.
+	May func(app string) error
+}
+
+// Put gives a secret a value, and tells whether it is new. Runs that begin later than [MaxAge] after the answer use it,
+// on all nodes. *job.InUse means that jobs of other apps than the one it is to be limited to name it.
+func (s *Store) Put(ctx context.Context, n New) (isNew bool, err error) {
+	app := ""
+	if n.App != nil {
+		app = *n.App
+	}
+	if err := job.CheckSecret(n.Name, app, n.Value); err != nil {
+		return false, err
+	}
+	if s.Keys == nil {
+		return false, ErrNoKey
+	}
+	for try := 1; ; try++ {
+		isNew, err = s.put(ctx, n)
+		if !errors.Is(err, sql.ErrExists) || try == putTries {
+			return isNew, err
+		}
+		// Somebody else has made it meanwhile.
+	}
+}
+
+const putTries = 3
+
+func (s *Store) put(ctx context.Context, n New) (isNew bool, err error) {
+	err = s.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+		row, err := tx.LockSecret(n.Name)
+		isNew = errors.Is(err, sql.ErrNotFound)
+		switch {
+		case isNew:
+			row = sql.SecretRow{Name: n.Name, Created: now}
+		case err != nil:
+			return nil, err
+		default:
+			if err := n.May(row.App); err != nil {
+				return nil, err
+			}
+		}
+		if err := moveTo(tx, &row, n.App, isNew); err != nil {
+			return nil, err
+		}
+		if err := n.May(row.App); err != nil {
+			return nil, err
+		}
+		row.Version, row.Updated, row.By = max(int64(now), row.Version+1), now, job.ActorOf(ctx).Who
+		if err := s.Keys.seal(&row, n.Value); err != nil {
+			return nil, err
+		}
+		if !isNew {
+			return line(job.ActionUpdate, &row), tx.UpdateSecret(&row)
+		}
+		if err := tx.InsertSecret(&row); err != nil {
+			return nil, err
+		}
+		return line(job.ActionCreate, &row), nil
+	})
+	return isNew, err
+}
+
+// moveTo limits a secret to an app, or to none.
+func moveTo(tx *sql.Tx, row *sql.SecretRow, to *string, isNew bool) error {
+	if to == nil || *to == row.App {
+		return nil
+	}
+	if row.App = *to; isNew || *to == "" {
+		return nil
+	}
+	users, err := tx.SecretUsersElsewhere(row.Name, row.App, someUsers)
+	if err == nil && len(users) > 0 {
+		err = &job.InUse{Kind: "secret", Name: string(row.Name), By: users}
+	}
+	return err
+}
+
+// someUsers is how many of the jobs that use a secret are told.
+const someUsers = 5
+
+// Delete deletes a secret that no job names. *job.InUse says which do; sql.ErrNotFound that there is none. may is as in
+// New.
+func (s *Store) Delete(ctx context.Context, name job.Secret, may func(app string) error) error {
+	return s.record(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
+		row, err := tx.LockSecret(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := may(row.App); err != nil {
+			return nil, err
+		}
+		users, err := tx.SecretUsers(name, row.App, someUsers)
+		if err != nil {
+			return nil, err
+		}
+		if len(users) > 0 {
+			return nil, &job.InUse{Kind: "secret", Name: string(name), By: users}
+		}
+		return line(job.ActionDelete, &row), tx.DeleteSecret(row.ID)
+	})
+}
+
+// Rotated is what a rotation has done.
+type Rotated struct {
+	Key     string   // with which all are sealed now
+	Rotated int      // that were sealed with another one
+	Failed  []Failed // that this node cannot open, and which stay as they are
+}
+
+// Failed is a secret that cannot be opened.
+type Failed struct {
+	Name job.Secret
+	Why  string
+}
+
+// rotateAtOnce is how many secrets are sealed in one transaction.
+const rotateAtOnce = 20
+
+// Rotate seals all secrets with the first key that are sealed with another one. Their values stay. If we die in between,
+// some are done; the same again does the others.
+func (s *Store) Rotate(ctx context.Context) (Rotated, error) {
+	if s.Keys == nil {
+		return Rotated{}, ErrNoKey
+	}
+	out := Rotated{Key: s.Keys.IDs()[0]}
+	for after := int64(0); ; {
+		var done []int64
+		var failed []Failed
+		last := after
+		err := s.record(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
+			done, failed, last = nil, nil, after
+			rows, err := tx.LockSecretsNotUnder(out.Key, after, rotateAtOnce)
+			if err != nil {
+				return nil, err
+			}
+			for i := range rows {
+				row := &rows[i]
+				last = row.ID
+				value, err := s.Keys.open(row)
+				if err != nil {
+					failed = append(failed, Failed{row.Name, err.Error()})
+					continue
+				}
+				if err := s.Keys.seal(row, value); err != nil {
+					return nil, err
+				}
+				if err := tx.UpdateSecret(row); err != nil {
+					return nil, err
+				}
+				done = append(done, row.ID)
+			}
+			if len(done) == 0 {
+				return nil, nil
+			}
+			return &job.Entry{Action: job.ActionRotate, Kind: job.KindSecret, Reason: fmt.Sprintf("%d secrets, to key %s", len(done), out.Key)}, nil
+		})
+		if err != nil {
+			return Rotated{}, err
+		}
+		out.Rotated, out.Failed = out.Rotated+len(done), append(out.Failed, failed...)
+		if last == after {
+			return out, nil
+		}
+		after = last
+	}
+}
+
+// line is what the audit says of a secret: that it was changed, and not to what.
+func line(action job.Action, s *sql.SecretRow) *job.Entry {
+	return &job.Entry{Action: action, Kind: job.KindSecret, Ref: s.ID, App: s.App, Name: string(s.Name)}
+}
+
+// record makes a change together with its line of the audit, until it is known to be applied or refused; fn returns no
+// line when there was nothing to change. An unknown commit is settled by the line.
+func (s *Store) record(ctx context.Context, fn func(*sql.Tx, job.Micros) (*job.Entry, error)) error {
+	var line *job.Entry
+	return s.DB.TxSettled(ctx, func(tx *sql.Tx) error {
+		at, err := tx.Now()
+		if err != nil {
+			return err
+		}
+		if line, err = fn(tx, at); err != nil || line == nil {
+			return err
+		}
+		line.Actor, line.At = job.ActorOf(ctx), at
+		line.ID, err = tx.InsertAudit(line)
+		return err
+	}, func(tx *sql.Tx) (bool, error) {
+		if line == nil {
+			return true, nil // it wrote nothing
+		}
+		return tx.Audited(line)
+	})
+}

@@ -1,0 +1,176 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"hash/crc32"
+	"slices"
+
+	"go-crontab/job"
+
+	"github.com/google/uuid"
+)
+
+// What lists of runs are filtered by stands in the rows of history, by which three indexes find it: app, outcome and
+// what made a run due, node. Most runs of most jobs have succeeded and were made due by the schedule; those that did or
+// were not are found by their job in the table notable, so that finding them costs the others nothing.
+
+// Trigger says what made a run due.
+type Trigger int8
+
+// The triggers.
+const (
+	BySchedule Trigger = 0
+	ByRequest  Trigger = 1 // somebody asked for it
+	ByBackfill Trigger = 2
+)
+
+func triggerOf(origin int64) Trigger {
+	switch {
+	case origin > 0:
+		return ByRequest
+	case origin < 0:
+		return ByBackfill
+	}
+	return BySchedule
+}
+
+// appNumber is what stands for an app in rows of history: short, and the same for all nodes. That two apps share one
+// does no harm, since whoever reads compares the names. Zero is none.
+func appNumber(app string) uint32 {
+	if app == "" {
+		return 0
+	}
+	return max(1, crc32.ChecksumIEEE([]byte(app)))
+}
+
+// learnApps reads the apps of runs of which whoever ended them did not have them at hand.
+func (tx *Tx) learnApps(runs []job.Run) error {
+	var ids []int64
+	for i := range runs {
+		if runs[i].App == "" {
+			ids = append(ids, runs[i].JobID)
+		}
+	}
+	slices.Sort(ids)
+	apps := map[int64]string{}
+	for part := range slices.Chunk(slices.Compact(ids), 500) {
+		list, args := in(nil, part)
+		err := tx.query("read apps of jobs", func(rows *stdsql.Rows) error {
+			var id int64
+			var app string
+			err := rows.Scan(&id, &app)
+			apps[id] = app
+			return err
+		}, "SELECT id, app FROM job FORCE INDEX (PRIMARY) WHERE id IN "+list, args...)
+		if err != nil {
+			return err
+		}
+	}
+	for i := range runs {
+		if runs[i].App == "" {
+			runs[i].App = apps[runs[i].JobID]
+		}
+	}
+	return nil
+}
+
+// noteRuns writes down which of some runs, written by this transaction, are notable.
+func (tx *Tx) noteRuns(runs []job.Run) error {
+	bySession := map[uuid.UUID][]int64{}
+	for i := range runs {
+		if r := &runs[i]; r.Outcome != job.Succeeded || r.Origin != 0 {
+			bySession[r.Launch.Session] = append(bySession[r.Launch.Session], r.Launch.N)
+		}
+	}
+	for session, counters := range bySession {
+		for part := range slices.Chunk(counters, 500) {
+			list, args := in([]any{session[:]}, part)
+			_, err := tx.exec("note runs", "INSERT INTO notable (job_id, outcome, trig, due, id)"+
+				" SELECT job_id, outcome, trig, due, id FROM history FORCE INDEX (launch) WHERE session_id = ? AND launch IN "+list, args...)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// StampRuns writes the app into some runs that do not say theirs, because a version before wrote them, and returns how
+// many it looked at. It reads one entry of an index when there are none.
+func (db *DB) StampRuns(ctx context.Context, limit int) (int, error) {
+	ids, err := db.ids(ctx, "find runs without their app", "SELECT id FROM history FORCE INDEX (by_app) WHERE app = 0 LIMIT ?", limit)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	list, args := in(nil, ids)
+	apps := map[string][]int64{}
+	err = db.query(ctx, "read apps of runs", func(rows *stdsql.Rows) error {
+		var id int64
+		var app string
+		err := rows.Scan(&id, &app)
+		apps[app] = append(apps[app], id)
+		return err
+	}, "SELECT h.id, COALESCE(j.app, '?') FROM history h FORCE INDEX (PRIMARY) LEFT JOIN job j ON j.id = h.job_id WHERE h.id IN "+list, args...)
+	if err != nil {
+		return 0, err
+	}
+	return len(ids), db.Tx(ctx, func(tx *Tx) error {
+		for app, ids := range apps {
+			list, args := in([]any{appNumber(app)}, ids)
+			if _, err := tx.exec("stamp runs", "UPDATE history FORCE INDEX (PRIMARY) SET app = ? WHERE id IN "+list, args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// StampMoved writes into some of the runs of one job, which was moved into another app, that they belong to that one
+// now. It returns whether there is more to do.
+func (db *DB) StampMoved(ctx context.Context, limit int) (more bool, err error) {
+	moved, err := db.ids(ctx, "find a moved job", "SELECT job_id FROM moved ORDER BY job_id LIMIT 1")
+	if err != nil || len(moved) == 0 {
+		return false, err
+	}
+	err = db.Tx(ctx, func(tx *Tx) error {
+		// Who moves the job once more writes this row: it waits for us and begins anew, or we see where it moved the job.
+		var from, last job.Micros
+		err := tx.query("lock a move", func(rows *stdsql.Rows) error { return rows.Scan(&from) }, "SELECT due FROM moved WHERE job_id = ? FOR UPDATE", moved[0])
+		if err != nil {
+			return err
+		}
+		var ids []int64
+		err = tx.query("read runs of a moved job", func(rows *stdsql.Rows) error {
+			var id int64
+			err := rows.Scan(&id, &last)
+			ids = append(ids, id)
+			return err
+		}, "SELECT id, due FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due >= ? ORDER BY due, origin, attempt LIMIT ?", moved[0], int64(from), limit)
+		if err != nil {
+			return err
+		}
+		// Read plainly: a lock on the job or its tasks could wait for somebody who waits for this row.
+		var app string
+		executing := false
+		err = tx.query("read app of a job", func(rows *stdsql.Rows) error { return rows.Scan(&app, &executing) },
+			"SELECT app, EXISTS (SELECT 1 FROM task FORCE INDEX (due) WHERE task.job_id = job.id AND task.state = 2) FROM job WHERE id = ?", moved[0])
+		if err != nil {
+			return err
+		}
+		if len(ids) > 0 {
+			list, args := in([]any{appNumber(app)}, ids)
+			if _, err := tx.exec("stamp runs", "UPDATE history FORCE INDEX (PRIMARY) SET app = ? WHERE id IN "+list, args...); err != nil {
+				return err
+			}
+		}
+		switch more = len(ids) == limit; {
+		case more:
+			_, err = tx.exec("go on with a move", "UPDATE moved SET due = ? WHERE job_id = ?", int64(max(last, from+1)), moved[0])
+		case !executing: // an attempt that executes may have begun under the old app, and will write that
+			_, err = tx.exec("end a move", "DELETE FROM moved WHERE job_id = ?", moved[0])
+		}
+		return err
+	})
+	return more, err
+}
