@@ -26,7 +26,7 @@ run: ## Build, then run a cluster with its own database and web page (bin/go-cro
 	bin/go-crontab dev
 
 test: deps lint ## Lint, then run all tests with the race detector (TESTFLAGS='-run X -v')
-	CGO_ENABLED=1 $(GO) test -race -timeout 25m $(TESTFLAGS) ./...
+	CGO_ENABLED=1 $(GO) test -race -timeout 25m -parallel 4 $(TESTFLAGS) ./...
 
 lint: ## Check formatting, go vet, staticcheck
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "not formatted, run make fmt:" $$files >&2; exit 1; }

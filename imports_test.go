@@ -16,46 +16,50 @@ import (
 // no test tool. A new package gets its line here in the commit that makes it, with a reason.
 var mayImport = map[string][]string{
 	"job":  {}, // nouns and arithmetic
-	"sql":  {"job"},
-	"lock": {"job", "sql"},
+	"sql":  {"job", "internal/failpoint"},
+	"lock": {"job", "sql", "internal/failpoint"},
 
 	"session":    {"job", "sql", "lock"},
 	"schedule":   {"job", "sql", "lock"},
-	"result":     {"job", "sql", "lock"},
+	"result":     {"job", "sql", "lock", "internal/failpoint"},
 	"compensate": {"job", "sql", "lock"},
-	"execute":    {"job"}, // cannot reach the database
+	"execute":    {"job", "internal/failpoint"}, // cannot reach the database
 
-	"guard": {}, // a process of its own: as small as can be, and before everything else is initialised
+	"guard": {"internal/failpoint"}, // a process of its own: as small as can be, and before everything else is initialised
 
 	"secret": {"job", "sql"}, // what nodes read to execute, and people write through the API: neither knows the other
 
 	"node": {"job", "secret", "sql", "lock", "session", "schedule", "execute", "result", "compensate", "guard"},
-	"auth": {"job", "sql"},                                          // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
-	"api":  {"job", "secret", "sql", "auth", "api/openapi", "docs"}, // stands beside node, which it gets as interfaces
+	"auth": {"job", "sql"},                                                  // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
+	"feed": {"job", "sql"},                                                  // what changes, for whoever listens: reads what the others write
+	"api":  {"job", "secret", "sql", "auth", "feed", "api/openapi", "docs"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
-	"cli": {"job", "secret", "sql", "auth", "session", "node", "api", "manifest", "crontab", "internal/privatedb"},
+	"cli": {"job", "secret", "sql", "auth", "session", "node", "api", "manifest", "crontab", "follow", "bench", "internal/privatedb"},
 	".":   {"cli"},
 
 	"api/openapi": {}, // documents about an API, and schemas of Go types
 	"docs":        {}, // holds the page whose words on fields of jobs the API's reference repeats
 
-	"client":          {"job"}, // for programs without a node: the public API and nothing else
-	"crontab":         {"job"}, // reads crontabs, and says what their lines are as jobs
-	"manifest":        {},      // reads and writes files; what a job may have is the server's affair
+	"client":          {"job"},             // for programs without a node: the public API and nothing else
+	"crontab":         {"job"},             // reads crontabs, and says what their lines are as jobs
+	"follow":          {"job", "manifest"}, // has the cluster follow a folder of files; changes it by an interface
+	"manifest":        {},                  // reads and writes files; what a job may have is the server's affair
 	"examples/embed":  {"job", "node", "api", "sql"},
 	"examples/client": {"job", "client"},
 
 	"internal/privatedb":  {},
 	"internal/testdb":     {"internal/privatedb"},
 	"internal/testidp":    {}, // an identity provider for tests
+	"internal/failpoint":  {}, // where tests kill a process; empty in what is shipped
 	"internal/faultproxy": {},
+	"internal/ledger":     {"job"}, // what tests of clusters saw executed, held against the history
 	"internal/docpage":    {},      // reads docs/ for tests of what it shows
 	"internal/specgen":    {"job"}, // draws definitions for tests
 	"internal/protocol":   {},      // a model of the trip of a task, searched by its tests; nothing runs on it
 }
 
 // databaseOnly are the packages that may import database/sql, its driver, or the migrations' library.
-var databaseOnly = []string{"sql", "internal/privatedb", "internal/testdb", "internal/faultproxy"}
+var databaseOnly = []string{"sql", "bench", "internal/privatedb", "internal/testdb", "internal/faultproxy"}
 
 // unreachable lists packages that cannot reach the standard library's database/sql, over whatever they import.
 var unreachable = []string{"job", "guard", "execute", "client"}

@@ -118,11 +118,7 @@ func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 	if s.rate == nil {
 		return nil
 	}
-	key := fmt.Sprintf("token %d", p.Token)
-	if p.Login != 0 {
-		key = fmt.Sprintf("login %d", p.Login)
-	}
-	wait, ok := s.rate.Take(key, now, longestLine)
+	wait, ok := s.rate.Take(limitKey(p), now, longestLine)
 	if !ok {
 		return slowDown(wait, "%s makes more than %d requests a second.", p.Name, s.cfg.Rate)
 	}
@@ -135,6 +131,14 @@ func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 	case <-time.After(wait):
 		return nil
 	}
+}
+
+// limitKey is whom limits count: each browser that is signed in by itself.
+func limitKey(p *auth.Principal) string {
+	if p.Login != 0 {
+		return fmt.Sprintf("login %d", p.Login)
+	}
+	return fmt.Sprintf("token %d", p.Token)
 }
 
 // slowDown is the problem of one who asks too often.

@@ -67,6 +67,19 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, view)
 }
 
+// ReadApply reads what POST /api/v1/apply takes, for a node that follows a folder. What is wrong with it are job.Problems.
+func ReadApply(body []byte) (job.Apply, error) {
+	object, err := parseObject(body)
+	if err != nil {
+		return job.Apply{}, err
+	}
+	want, err := applyFields(object)
+	if p := (*Problem)(nil); errors.As(err, &p) && p.Errors != nil {
+		err = job.Problems(p.Errors)
+	}
+	return want, err
+}
+
 // applyFields reads the body: what a manifest has, and what to do with it.
 func applyFields(body map[string]any) (job.Apply, error) {
 	var want job.Apply

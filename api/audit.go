@@ -50,30 +50,28 @@ func raw(s string) json.RawMessage {
 func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	f := sql.AuditFilter{
-		Kind: job.Kind(q.text(auditKind)), App: q.text(ofAppParam), JobID: q.number(ofJobParam), Who: q.text(auditWho),
+		App: q.text(ofAppParam), JobID: q.number(ofJobParam), Name: q.text(auditName), Who: q.text(auditWho),
+		Action: job.Action(q.text(auditAction)), Kind: job.Kind(q.text(auditKind)),
 		From: job.MicrosOf(q.instant(auditFrom)), To: job.MicrosOf(q.instant(auditBefore)),
 	}
 	f.Apps = auth.Of(r.Context()).Sees()
-	limit := q.limit()
+	f.Limit = q.limit()
 	if c := q.cursor("audit"); c != nil {
 		f.After = &c.RunPlace
 	}
 	if err := q.err(); err != nil {
 		return err
 	}
-	f.Limit = limit + 1 // one more tells whether there is a next page
-	rows, err := s.cfg.DB.Audit(r.Context(), f)
+	found, err := s.cfg.DB.Audit(r.Context(), f)
 	if err != nil {
 		return err
 	}
 	p := page[*auditView]{Items: []*auditView{}}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		last := &rows[limit-1]
-		p.Next = (&cursor{list: "audit", RunPlace: sql.RunPlace{ID: last.ID, Due: last.At}}).String()
+	if found.Next != nil {
+		p.Next = (&cursor{list: "audit", RunPlace: *found.Next}).String()
 	}
-	for i := range rows {
-		p.Items = append(p.Items, viewOfEntry(&rows[i]))
+	for i := range found.Lines {
+		p.Items = append(p.Items, viewOfEntry(&found.Lines[i]))
 	}
 	return answer(w, http.StatusOK, p)
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 )
 
@@ -15,6 +16,7 @@ type clusterView struct {
 	Buckets       int           `json:"buckets" doc:"Into how many buckets jobs are divided."`
 	SessionExpiry string        `json:"session_expiry,omitempty" doc:"After how long without a sign a session is buried. Absent before the first node has said it."`
 	Sessions      []sessionView `json:"sessions" doc:"What the nodes told of themselves with their last beats."`
+	Folders       []*folderView `json:"folders,omitempty" doc:"The folders with files of jobs that nodes follow. Absent when there is none, and for who is limited to apps."`
 }
 
 type sessionView struct {
@@ -65,6 +67,11 @@ func (s *Server) cluster(w http.ResponseWriter, r *http.Request) error {
 			BeatAt: stamp(x.BeatAt), BeatAgeMS: max(0, at.Sub(x.BeatAt).Milliseconds()), Draining: x.Draining,
 			Prepared: x.Prepared, Executing: x.Executing, Slots: x.Slots, ClockOffsetMS: float64(x.Offset) / 1000,
 		})
+	}
+	if auth.Of(ctx).Sees() == nil { // errors name jobs of any app
+		if v.Folders, err = s.folders(ctx); err != nil {
+			return err
+		}
 	}
 	return answer(w, http.StatusOK, v)
 }

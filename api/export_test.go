@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"go-crontab/auth"
 
@@ -42,6 +43,18 @@ func Guarded(cfg Config, h http.HandlerFunc) http.Handler {
 	s.handler.(chi.Router).Get("/forgotten", s.serve(s.guard(access{}, func(w http.ResponseWriter, r *http.Request) error { h(w, r); return nil })))
 	return s
 }
+
+// Listeners tells how many streams there are, how many of them listen to the change feed, and whether that is read.
+func (s *Server) Listeners() (streams, listeners int, reading bool) {
+	s.streams.mu.Lock()
+	streams = s.streams.all
+	s.streams.mu.Unlock()
+	listeners, reading = s.feed.Listeners()
+	return streams, listeners, reading
+}
+
+// Beat has streams send a comment after so long without a message.
+func (s *Server) Beat(d time.Duration) { s.streams.beat = d }
 
 // TypePrefix begins the type of each problem.
 const TypePrefix = typePrefix

@@ -69,6 +69,8 @@ func (b *broken) ResumeApp(ctx context.Context, _ string) error { return b.call(
 
 func (b *broken) Delete(ctx context.Context, _ int64) error { return b.call(ctx, "Delete") }
 
+func (b *broken) Bulk(ctx context.Context, _ *job.Bulk) error { return b.call(ctx, "Bulk") }
+
 func (b *broken) Apply(ctx context.Context, _ job.Apply) (job.Applied, error) {
 	return job.Applied{}, b.call(ctx, "Apply")
 }
@@ -127,6 +129,8 @@ var changes = []struct{ method, path, body, look string }{
 	{"POST", "/api/v1/nodes/knoten-1/uncordon", "", "GET /api/v1/nodes "},
 	{"POST", "/api/v1/handlers/mail/disable", "", "GET /api/v1/handlers "},
 	{"POST", "/api/v1/handlers/mail/enable", "", "GET /api/v1/handlers "},
+	{"POST", "/api/v1/bulk/pause?app=default", "", "GET /api/v1/audit "},
+	{"POST", "/api/v1/bulk/delete?name=there", "", "GET /api/v1/audit "},
 	{"POST", "/api/v1/apply", `{"jobs": [{"name": "x", "command": "true", "schedule": "@daily"}]}`, "GET /api/v1/export "},
 }
 

@@ -117,6 +117,9 @@ func (s *site) serve() { s.serveHandler(api.New(s.cfg)) }
 func (s *site) serveHandler(h http.Handler) {
 	server := httptest.NewServer(h)
 	s.t.Cleanup(server.Close)
+	if a, ok := h.(*api.Server); ok {
+		s.t.Cleanup(a.Close)
+	}
 	s.url, s.http = server.URL, server.Client()
 }
 
@@ -199,7 +202,7 @@ func (s *site) call(method, path string, body any, header ...string) *reply {
 		s.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
+	text, err := readAnswer(resp)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -148,70 +148,71 @@ const maxTries = 20
 // if we die between the two it is paused: nothing runs of which nobody knows whether it was wanted, and the same
 // request again does the rest. What can be refused is looked at before.
 func (s *Server) edit(ctx context.Context, id int64, want change) (job.Job, error) {
+	half := false
 	for range maxTries {
-		j, err := s.tryEdit(ctx, id, want)
-		if !errors.Is(err, job.ErrChanged) {
-			return j, lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
+		j, stands, err := s.tryEdit(ctx, id, want)
+		if half = half || stands; !errors.Is(err, job.ErrChanged) {
+			return j, lookAt(halfDone(half, err), "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
 		}
 		time.Sleep(rand.N(20 * time.Millisecond))
 	}
 	return job.Job{}, job.ErrChanged
 }
 
-func (s *Server) tryEdit(ctx context.Context, id int64, want change) (job.Job, error) {
+// tryEdit tells as well whether it left half of the change behind: the job is paused, or has its definition.
+func (s *Server) tryEdit(ctx context.Context, id int64, want change) (_ job.Job, half bool, _ error) {
 	old, err := s.jobByID(ctx, id)
 	if err != nil {
-		return job.Job{}, err
+		return job.Job{}, false, err
 	}
 	if !auth.Of(ctx).MayIn(admin, old.Spec.App) {
-		return job.Job{}, sql.ErrNotFound // it was moved into another app since the request was let in
+		return job.Job{}, false, sql.ErrNotFound // it was moved into another app since the request was let in
 	}
 	b, err := want(&old)
 	if err != nil {
-		return job.Job{}, err
+		return job.Job{}, false, err
 	}
 	if err := mayWrite(ctx, b.spec.App); err != nil {
-		return job.Job{}, err
+		return job.Job{}, false, err
 	}
 	if err := s.checkFree(ctx, id, &b.spec); err != nil {
-		return job.Job{}, err
+		return job.Job{}, false, err
 	}
 	e, err := s.editor()
 	if err != nil {
-		return job.Job{}, err
+		return job.Job{}, false, err
 	}
-	j, half := old.Job, false
+	j := old.Job
 	if b.paused != nil && *b.paused {
 		// Also of a paused job: the answer then waits for what an earlier pause is still waiting for.
 		if j, err = e.Pause(job.WithVersion(ctx, old.Version), id, job.PauseRequest{}); err != nil {
-			return job.Job{}, err
+			return job.Job{}, false, err
 		}
 		half = !old.Paused
 		if seen := old.Version; j.Version != seen && (old.Paused || j.Version != seen+1) {
-			return job.Job{}, job.ErrChanged // by somebody who came in before the pause
+			return job.Job{}, half, job.ErrChanged // by somebody who came in before the pause
 		}
 	}
 	// A definition in error is written again also when it is the same, so that it is planned again.
 	if old.SpecErr != nil || old.Error != "" || !same(&b.spec, &old.Spec) {
 		if j, err = e.Update(ctx, id, j.Version, b.spec); err != nil {
-			return job.Job{}, halfDone(half, err)
+			return job.Job{}, half, err
 		}
 		half = true
 	}
 	if b.paused != nil && !*b.paused && j.Paused {
 		j, err = e.Resume(ctx, id)
-		return j, halfDone(half, err)
+		return j, half, err
 	}
-	return j, nil
+	return j, false, nil
 }
 
-// halfDone is the error of a second step after a first one that stands. Only job.ErrChanged is not worth a word: the
-// whole is tried again.
+// halfDone is the error of a second step after a first one that stands.
 func halfDone(half bool, err error) error {
-	if !half || err == nil || errors.Is(err, job.ErrChanged) {
+	if !half || err == nil {
 		return err
 	}
-	return &sql.Unknown{Err: fmt.Errorf("half of the change stands: %w", err)}
+	return &sql.Unknown{Err: fmt.Errorf("half of the change stands: %v", err)} // whatever that is: it would say that nothing stands
 }
 
 // checkFree looks whether the name that a job is to have belongs to another one.

@@ -91,9 +91,9 @@ func deadline(next http.Handler) http.Handler {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			ctx = context.WithoutCancel(ctx)
 		}
-		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		ctx, cancel := context.WithTimeout(context.WithValue(ctx, endlessKey{}, r.Context()), requestTimeout)
 		defer cancel()
-		next.ServeHTTP(w, r.WithContext(ctx))
+		next.ServeHTTP(w, r.WithContext(ctx)) // streams take the bound off: see unbounded
 	})
 }
 

@@ -21,8 +21,11 @@ import (
 // is what the same request gets again, from any node.
 //
 // If the node dies between the change and the keeping of the answer, a repetition finds a key without an answer. Then it
-// is carried out once more, without the key: what there is to do is the same however often it is done, but for a creation,
-// which is answered with what was created.
+// is carried out once more, without the key: what there is to do is the same however often it is done, but for creations,
+// which are answered with what was created, and for runs of many jobs, whose answer is kept in the transaction that asks
+// for them.
+//
+// A request that was refused has changed nothing: neither it nor its key is remembered, and it may be sent again.
 func (s *Server) once(op *operation, h handler) handler {
 	if op == nil || !op.once {
 		return h
@@ -40,26 +43,38 @@ func (s *Server) once(op *operation, h handler) handler {
 			return err
 		}
 		o := &job.Once{Key: key, Digest: digestOf(r, body), Kind: op.id}
+		var sealed *sealer
+		if op.sealed {
+			if sealed, err = s.newSealer(r, o); err != nil {
+				return err
+			}
+		}
 		again := func() *http.Request {
 			r := r.Clone(r.Context())
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			return r
 		}
-		replayed, err := s.replay(w, r, o, false)
+		replayed, err := s.replay(w, r, o, sealed, false)
 		if replayed || err != nil {
 			return err
 		}
 		kept := &keptAnswer{ResponseWriter: w}
 		err = h(kept, again().WithContext(job.WithOnce(r.Context(), o)))
-		if errors.Is(err, job.ErrRepeated) {
-			replayed, err = s.replay(w, r, o, true)
-			if err == nil && !replayed {
-				err = h(w, again())
+		if err != nil && !o.Done {
+			// What refused it may be that the same request came first and has done what there was to do.
+			replayed, there := s.replay(w, r, o, sealed, true)
+			switch {
+			case replayed:
+				return nil
+			case there != nil:
+				return there
+			case errors.Is(err, job.ErrRepeated):
+				return h(w, again())
 			}
 			return err
 		}
-		if err == nil && o.Done {
-			s.keep(r.Context(), o, kept)
+		if err == nil {
+			s.keep(r.Context(), o, kept, sealed)
 		}
 		return err
 	}
@@ -79,11 +94,12 @@ const (
 	maxKept   = 1 << 20         // bytes of an answer that are kept
 	replayFor = 3 * time.Second // how long a repetition waits for the answer of the first
 	replayGap = 100 * time.Millisecond
+	keepFor   = 5 * time.Second
 )
 
 // replay answers as the request was answered before. It tells whether it did: it does not if the request was never made,
 // or if its answer is not known, for which it waits when the request is known to have been made.
-func (s *Server) replay(w http.ResponseWriter, r *http.Request, o *job.Once, made bool) (bool, error) {
+func (s *Server) replay(w http.ResponseWriter, r *http.Request, o *job.Once, sealed *sealer, made bool) (bool, error) {
 	for end := time.Now().Add(replayFor); ; {
 		a, err := s.cfg.DB.AnswerTo(r.Context(), o.Key)
 		switch {
@@ -93,12 +109,19 @@ func (s *Server) replay(w http.ResponseWriter, r *http.Request, o *job.Once, mad
 			return false, err
 		case a.Digest != o.Digest:
 			return false, job.ErrKeyReused
+		case a.Status != 0 && sealed != nil:
+			if a.Body, err = sealed.open(a.Body); err != nil {
+				return false, lostToken()
+			}
+			return true, writeKept(w, &a)
 		case a.Status != 0:
 			return true, writeKept(w, &a)
 		case !made:
 			return false, nil // the change looks for the key itself, and says that it is there
 		case time.Now().After(end) && a.Kind == createJobDoc.id:
 			return s.replayCreation(w, r, a.JobID)
+		case time.Now().After(end) && a.Kind == createTokenDoc.id:
+			return false, lostToken()
 		case time.Now().After(end):
 			return false, nil
 		}
@@ -119,6 +142,13 @@ func (s *Server) replayCreation(w http.ResponseWriter, r *http.Request, id int64
 	return true, s.created(w, r, j.Job)
 }
 
+// lostToken is the problem of a request for a token that was made, and whose text nobody has any more.
+func lostToken() error {
+	return exists.problem("The request was carried out, and the token is there, but its text is not known any more; revoke it, and make another with a new %s.", keyHeader)
+}
+
+const replayedHeader = "Idempotency-Replayed"
+
 // keptHeaders are those of an answer that are kept with it.
 var keptHeaders = []string{"Content-Type", "Location", "ETag"}
 
@@ -130,15 +160,16 @@ func writeKept(w http.ResponseWriter, a *sql.Answer) error {
 	for name, value := range header {
 		w.Header().Set(name, value)
 	}
-	w.Header().Set("Idempotency-Replayed", "true")
+	w.Header().Set(replayedHeader, "true")
 	w.WriteHeader(a.Status)
 	w.Write(a.Body) // the client is gone if this is an error
 	return nil
 }
 
-// keep writes an answer down. That it could not is no matter of the client, whose change stands.
-func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer) {
-	if kept.status == 0 || kept.body.Len() > maxKept {
+// keep writes an answer down. That it could not is no matter of the client, whose change stands; that the client does not
+// wait for it any more, none of the answer.
+func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer, sealed *sealer) {
+	if kept.status == 0 || kept.body.Len() > maxKept || o.Done && o.Answer != nil {
 		return
 	}
 	header := map[string]string{}
@@ -148,9 +179,27 @@ func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer) {
 		}
 	}
 	text, _ := json.Marshal(header) // texts cannot fail
-	err := s.cfg.DB.KeepAnswer(ctx, o.Key, sql.Answer{Digest: o.Digest, Status: kept.status, Header: string(text), Body: kept.body.Bytes()})
-	if err != nil {
+	a := job.KeptAnswer{Status: kept.status, Header: string(text), Body: kept.body.Bytes()}
+	if sealed != nil {
+		a.Body = sealed.seal(a.Body)
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepFor)
+	defer cancel()
+	if err := s.cfg.DB.KeepAnswer(bounded, o, a); err != nil {
 		s.cfg.Log.Warn("the answer to a request with an Idempotency-Key is not kept", "error", err)
+	}
+}
+
+// answerKnown has the answer to a request, which is v as JSON, kept in the transaction of its change. v is asked for there.
+func answerKnown(r *http.Request, status int, v func() any) {
+	o := job.OnceOf(r.Context())
+	if o == nil {
+		return
+	}
+	o.Answer = func() job.KeptAnswer {
+		var body bytes.Buffer
+		encode(&body, v())
+		return job.KeptAnswer{Status: status, Header: `{"Content-Type":"application/json"}`, Body: body.Bytes()}
 	}
 }
 

@@ -57,6 +57,7 @@ const (
 	mediaYAML    = "application/yaml"
 	mediaCSS     = "text/css"
 	mediaScript  = "text/javascript"
+	mediaEvents  = "text/event-stream"
 )
 
 const aboutAPI = "The HTTP API of a cron cluster. All nodes answer alike; ask any of them.\n\n" +
@@ -67,7 +68,7 @@ const aboutAPI = "The HTTP API of a cron cluster. All nodes answer alike; ask an
 	"**Lists** answer with a page: `items`, and `next` if there are more, which the next request gives as `cursor`. " +
 	"What is there all the while is listed exactly once.\n\n" +
 	"**Repetitions.** PUT, PATCH, DELETE, pause, resume and the like can be sent again as they are. Where an operation takes an `Idempotency-Key`, " +
-	"the same request with the same key is made once, however often it is sent.\n\n" +
+	"the same request with the same key is made once, however often it is sent within a day.\n\n" +
 	"**Fields of a job** are explained in full, with examples, in `docs/jobs.md`.\n\n" +
 	"**Errors** are problems (RFC 9457): `type` never changes, `detail` says what to do, and `errors` names each place that is wrong."
 
@@ -112,7 +113,7 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 	}
 	if op.keyed || op.once {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: keyHeader, In: "header", Example: "once-2027-01-31",
-			Description: "Makes a repetition of the request one and the same: it is carried out once.", Schema: &openapi.Schema{Type: openapi.Types{openapi.String}, MaxLength: maxKey, Pattern: "^[ -~]*$"}})
+			Description: "Makes a repetition of the request one and the same: it is carried out once, and for 24 hours it is answered as it was then. A key belongs to one request; with another one the answer is 409.", Schema: &openapi.Schema{Type: openapi.Types{openapi.String}, MaxLength: maxKey, Pattern: "^[ -~]*$"}})
 	}
 	if op.matched {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: ifMatch, In: "header", Example: `"3"`,
@@ -121,6 +122,10 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 	if op.unless {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: ifNoneMatch, In: "header", Example: "*",
 			Description: "With `*` only a job is made that is not there; if it is, the answer is 412.", Schema: textOf("")})
+	}
+	if op.streams {
+		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: lastEventID, In: "header",
+			Description: "Has a stream go on behind the message that had this `id`. Browsers send it by themselves.", Schema: textOf("")})
 	}
 	if op.cached {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: "If-None-Match", In: "header",
@@ -140,7 +145,10 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 	}
 	for _, r := range replies {
 		if op.cached || r.of == of[jobView]() || r.of == of[*jobView]() {
-			r.headers = append(r.headers, "ETag")
+			r.headers = append(slices.Clip(r.headers), "ETag")
+		}
+		if op.once {
+			r.headers = append(slices.Clip(r.headers), replayedHeader)
 		}
 		out.Responses.Set(strconv.Itoa(r.status), d.reply(r))
 	}
@@ -174,6 +182,9 @@ func (d *describer) reply(r reply) *openapi.Response {
 	setHeaders(&out.Headers, append(slices.Clone(r.headers), requestIDHeader))
 	if r.of != nil {
 		out.Content.Set(mediaJSON, &openapi.Media{Schema: d.types.Of(r.of, openapi.Answer), Example: exampleOf(r.of)})
+	}
+	if r.stream != nil {
+		out.Content.Set(mediaEvents, &openapi.Media{Schema: d.types.Of(r.stream, openapi.Answer)})
 	}
 	for _, media := range r.media {
 		s := textOf("")
@@ -294,6 +305,8 @@ var replyHeaders = map[string]openapi.Header{
 	"Set-Cookie":       textHeader("The cookie of the browser."),
 	"WWW-Authenticate": textHeader("How to say who asks."),
 	"ETag":             textHeader("By which `If-None-Match` knows this version again."),
+	replayedHeader:     {Description: "That this is what the request was answered before, under the same `Idempotency-Key`. Absent otherwise.", Schema: openapi.Words("true")},
+	accelHeader:        textHeader("`no`, of streams: proxies are not to keep it back."),
 	"Output-State":     {Description: "Whether the run executes. Not with JSON.", Schema: openapi.Words(running, ended)},
 	"Output-From":      {Description: "Where in the output the body begins. With `raw` and `from`.", Schema: &openapi.Schema{Type: openapi.Types{openapi.Integer}}},
 	"Output-Next":      {Description: "The byte to ask for next. With `raw` and `from`.", Schema: &openapi.Schema{Type: openapi.Types{openapi.Integer}}},

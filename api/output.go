@@ -23,7 +23,7 @@ type outputView struct {
 // getOutput: GET /api/v1/runs/{id}/output. While the run executes it is what was written so far, a second or two
 // behind. Whoever follows it asks for what is behind the byte that the last answer gave as next.
 //
-// It is text for people; JSON where from is given or JSON alone is accepted; with raw the bytes as they are, and with
+// It is a stream where that is accepted, see streamOutput. Else it is text for people; JSON where from is given or JSON alone is accepted; with raw the bytes as they are, and with
 // raw and from just those of the first piece without a gap, which the headers name.
 func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
@@ -31,6 +31,10 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 	from, following := q.offset(outputFrom)
 	if err := q.err(); err != nil {
 		return err
+	}
+	isRaw := raw == "1" || raw == "true"
+	if wantsEvents(r) {
+		return s.streamOutput(w, r, isRaw, from)
 	}
 	run, pieces, err := s.readOutput(r, from)
 	if err != nil {
@@ -41,7 +45,7 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 		state = running
 	}
 	switch {
-	case raw == "1" || raw == "true":
+	case isRaw:
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Header().Set("Content-Disposition", `attachment; filename="output"`)
 		w.Header().Set("Output-State", state)

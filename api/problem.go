@@ -60,6 +60,7 @@ var (
 	internal         = kind{"internal", http.StatusInternalServerError, "Something went wrong here"}
 	noSession        = kind{"no-session", http.StatusServiceUnavailable, "The node cannot change anything now"}
 	unknownOutcome   = kind{"unknown-outcome", http.StatusServiceUnavailable, "The change may or may not have been made"}
+	noStream         = kind{"no-stream", http.StatusServiceUnavailable, "The node opens no further stream"}
 	unavailable      = kind{"unavailable", http.StatusServiceUnavailable, "The database does not answer"}
 )
 

@@ -69,7 +69,8 @@ var (
 		cached: true, replies: []reply{{status: http.StatusOK, about: "The script.", media: []string{mediaScript}}},
 	}
 	createTokenDoc = operation{
-		id: "createToken", tag: tagAccess, summary: "Make a token", about: "The answer has the token itself, this once: only its hash is kept.",
+		id: "createToken", tag: tagAccess, once: true, sealed: true, summary: "Make a token",
+		about: "The answer has the token itself, this once: only its hash is kept. With an `Idempotency-Key`, the same request with the same credential gets it again for a day.",
 		body: &requestBody{of: of[tokenBody](), about: "Who is to hold it, and what it may do.",
 			example: `{"name": "ci", "role": "admin", "apps": ["billing"], "expires": "720h"}`},
 		replies: []reply{{status: http.StatusCreated, about: "The token.", of: of[newTokenView](), headers: []string{"Location"}}}, problems: []kind{exists, unknownOutcome},

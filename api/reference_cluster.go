@@ -8,7 +8,10 @@ import (
 
 var (
 	auditKind   = textParam{declared{"kind", "Only changes of this kind of thing.", "job"}, 16}
+	auditName   = textParam{declared{"name", "Only changes of what has this name.", "backup"}, job.MaxName}
+	auditAction = textParam{declared{"action", "Only these changes, such as 'create', 'delete', 'pause', 'kill', 'refuse'.", "delete"}, 32}
 	auditWho    = textParam{declared{"who", "Only changes by this one.", "alice"}, job.MaxName}
+	eventKinds  = wordsParam{declared{"kinds", "Only these, with commas between them; `run` has `runs` with it. `hello`, `reload` and `close` come in any case.", "run,job"}, []string{"run", "job", "pause", "node", "backfill", "change"}}
 	auditFrom   = instantParam{declared: declared{"from", "Only changes at this instant or after it.", "2027-01-31T00:00:00Z"}}
 	auditBefore = instantParam{declared: declared{"to", "Only changes before this instant.", "2027-02-01T00:00:00Z"}}
 )
@@ -22,6 +25,15 @@ var (
 	clusterDoc = operation{
 		id: "getCluster", tag: tagCluster, summary: "Show the cluster", about: "The sessions of its nodes, as they told of themselves with their last beats.",
 		replies: found[clusterView]("The cluster."),
+	}
+	eventsDoc = operation{
+		id: "watchEvents", tag: tagCluster, summary: "Watch what changes",
+		about: "A stream of server-sent events, told within about a second: runs that start and end, jobs, pauses, nodes, backfills and whatever else changes. " +
+			"The `event` of a message is its `kind`. It begins with `hello`: whoever reads what it shows then, and applies what is told from there on, misses nothing; " +
+			"`reload` says that something could not be told, and that it is to be read anew. Many runs at once are counted, in `runs`. `close` says why the stream ends. " +
+			"Kinds, rules and bounds are in `docs/events.md`.",
+		query: []parameter{ofAppParam, ofJobParam, eventKinds}, streams: true,
+		replies: []reply{{status: http.StatusOK, about: "Events as they come.", stream: of[eventView](), headers: []string{accelHeader}}},
 	}
 	pauseClusterDoc = operation{
 		id: "pauseCluster", tag: tagCluster, once: true, summary: "Pause the cluster", about: "No job has due times until it is resumed. Answered once nothing starts any more.",
@@ -45,7 +57,7 @@ var (
 	}
 	listAuditDoc = operation{
 		id: "listAudit", tag: tagCluster, summary: "List changes", about: "Who changed what, from where, and why, the latest first.",
-		query:   []parameter{auditKind, ofAppParam, ofJobParam, auditWho, auditFrom, auditBefore, limitParam, pageParam},
+		query:   []parameter{ofAppParam, ofJobParam, auditName, auditWho, auditAction, auditKind, auditFrom, auditBefore, limitParam, pageParam},
 		replies: found[page[*auditView]]("A page of changes."),
 	}
 )

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
 	"go-crontab/job"
 )
@@ -14,6 +15,7 @@ var (
 	labelIs         = labelParam{declared{"label", "Only jobs that have this label with this value.", "team=data"}}
 	inGroupParam    = textParam{declared{"group", "Only jobs of this group.", "warehouse"}, job.MaxName}
 	byCalendarParam = textParam{declared{"calendar", "Only jobs that name this calendar.", "china"}, job.MaxName}
+	jobFilterParams = []parameter{ofAppParam, jobNameParam, jobStateParam, ownerParam, inGroupParam, byCalendarParam, labelIs} // see jobFilter
 	dueCount        = numberParam{declared{"n", "How many due times.", "5"}, maxDue, defaultDue}
 	dueAfter        = instantParam{declared: declared{"from", "Only due times after this instant. Without it, after now.", "2027-03-27T00:00:00Z"}}
 	explainAt       = instantParam{declared{"at", "The instant in question.", "2027-01-31T03:00:00Z"}, true}
@@ -81,7 +83,7 @@ var (
 		id: "listJobs", tag: tagJobs, summary: "List jobs",
 		about: "The jobs that match all parameters, in the order of their creation; those whose names contain something, in the order of the names from there on. " +
 			"Where several parameters each match many jobs and few together, a page may have fewer items than it could, or none, and yet a `next`.",
-		query:   []parameter{ofAppParam, jobNameParam, jobStateParam, ownerParam, inGroupParam, byCalendarParam, labelIs, limitParam, pageParam},
+		query:   slices.Concat(jobFilterParams, []parameter{limitParam, pageParam}),
 		replies: found[page[*jobView]]("A page of jobs."),
 	}
 	getJobDoc = operation{

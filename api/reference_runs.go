@@ -31,10 +31,13 @@ var (
 		id: "getOutput", tag: tagRuns, summary: "Read the output of a run",
 		about: "While the run executes, what it has written so far, a second or two behind; then what was kept. To follow it, ask again with `from`: " +
 			"the `next` of the answer before. It is text for people; JSON where `from` is given, or where JSON alone is accepted; with `raw` the bytes as they are, " +
-			"and with `raw` and `from` only those of the first piece without a gap, which the headers name.",
-		query: []parameter{rawOutput, outputFrom},
-		replies: []reply{{status: http.StatusOK, about: "The output.", of: of[outputView](), media: []string{mediaPlain, mediaBytes},
-			headers: []string{"Output-State", "Output-From", "Output-Next"}}},
+			"and with `raw` and `from` only those of the first piece without a gap, which the headers name.\n\n" +
+			"Where `text/event-stream` is accepted it is a stream, until the run has ended: messages `output`, each with the bytes from `from` to `next` as `text` or, with `raw`, in base64 as `bytes`, " +
+			"and at last `end`, which says how the run ended. Their `id` is the byte behind them. Messages and rules are in `docs/events.md`.",
+		streams: true,
+		query:   []parameter{rawOutput, outputFrom},
+		replies: []reply{{status: http.StatusOK, about: "The output.", of: of[outputView](), media: []string{mediaPlain, mediaBytes}, stream: of[outputEvent](),
+			headers: []string{"Output-State", "Output-From", "Output-Next", accelHeader}}},
 		problems: []kind{notFound},
 	}
 	killRunDoc = operation{

@@ -25,7 +25,7 @@ var (
 		replies: gone, problems: []kind{notFound, inUse, unknownOutcome},
 	}
 	rotateSecretsDoc = operation{
-		id: "rotateSecrets", tag: tagSecrets, summary: "Seal all secrets with the first key", about: "Of the keys that the answering node has. Their values stay, and jobs run on meanwhile, as long as all nodes have that key.",
+		id: "rotateSecrets", tag: tagSecrets, once: true, summary: "Seal all secrets with the first key", about: "Of the keys that the answering node has. Their values stay, and jobs run on meanwhile, as long as all nodes have that key.",
 		body: emptyBody, replies: []reply{{status: http.StatusOK, about: "What was done.", of: of[rotatedView]()}}, problems: []kind{noSecretKey, unknownOutcome},
 	}
 )

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"go-crontab/api"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -80,52 +78,6 @@ func TestYAMLSaysWhatJSONSays(t *testing.T) {
 	if diff := cmp.Diff(fromJSON, fromYAML); diff != "" {
 		t.Errorf("they differ (-JSON +YAML):\n%s", diff)
 	}
-}
-
-// TestDocumentIsOpenAPI holds the document against the schema of OpenAPI 3.1, and its schemas against that of JSON Schema.
-func TestDocumentIsOpenAPI(t *testing.T) {
-	t.Parallel()
-	file, err := os.Open("testdata/openapi-3.1.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	meta, err := jsonschema.UnmarshalJSON(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	const url = "https://spec.openapis.org/oas/3.1/schema/2022-10-07"
-	if err := c.AddResource(url, meta); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc := getContract(t).doc
-	if err := s.Validate(doc); err != nil {
-		t.Error(err)
-	}
-	delete(meta.(map[string]any)["properties"].(map[string]any), "info") // and the schema can say no
-	broken := maps.Clone(doc)
-	delete(broken, "paths")
-	delete(broken, "components")
-	if s.Validate(broken) == nil {
-		t.Error("a document without anything is valid, too")
-	}
-	of, err := c.Compile("https://json-schema.org/draft/2020-12/schema")
-	if err != nil {
-		t.Fatal(err)
-	}
-	everySchema(doc, "#", func(place string, schema map[string]any) {
-		if err := of.Validate(schema); err != nil {
-			t.Errorf("%s: %v", place, err)
-		}
-		if ref, ok := schema["$ref"].(string); ok && dig(doc, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...) == nil {
-			t.Errorf("%s: there is no %s", place, ref)
-		}
-	})
 }
 
 // everySchema calls f for what stands as a schema in a document.

@@ -35,9 +35,11 @@ type operation struct {
 	query    []parameter
 	keyed    bool // takes an Idempotency-Key, which its handler reads
 	once     bool // takes an Idempotency-Key, see once.go
+	sealed   bool // has a secret in its answer, which is kept so that nobody else can read it
 	matched  bool // takes If-Match: the version that a job must be at
 	unless   bool // takes If-None-Match: * where the job must not be there
 	cached   bool // its answer has an ETag, by which clients need not fetch it again
+	streams  bool // its answer may be a stream of events, which can be resumed
 	body     *requestBody
 	replies  []reply
 	changes  bool   // something, by the Editor
@@ -60,6 +62,7 @@ type reply struct {
 	about   string
 	of      reflect.Type // of its JSON, nil: it has none
 	media   []string     // what else it may be
+	stream  reflect.Type // of what the messages of a stream carry, nil: it is none
 	headers []string     // see replyHeaders
 }
 
@@ -98,6 +101,9 @@ func (rt *route) kinds() []kind {
 	}
 	if op.matched {
 		out = append(out, stale)
+	}
+	if op.streams {
+		out = append(out, noStream)
 	}
 	var ordered []kind
 	for _, p := range problemTable {

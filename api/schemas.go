@@ -25,6 +25,7 @@ func newReflector() *openapi.Reflector {
 			of[job.Overlap]():       words("Overlap", "What happens to a due time that finds a run of its job executing.", []job.Overlap{job.OverlapSkip, job.OverlapQueue, job.OverlapReplace, job.OverlapAllow}),
 			of[job.MisfirePolicy](): words("MisfirePolicy", "What happens to due times that nobody could start in time.", []job.MisfirePolicy{job.MisfireLatest, job.MisfireSkip, job.MisfireAll}),
 			of[job.Applying]():      words("Applying", "What became of an object, or would.", []job.Applying{job.Created, job.Updated, job.Unchanged, job.Deleted}),
+			of[job.FolderWord]():    words("FolderState", "How a node's folder stands to what is applied: `applied` holds that, `behind` what was applied before it, `refused` what cannot be applied.", []job.FolderWord{job.FolderApplied, job.FolderBehind, job.FolderRefused}),
 			of[auth.Role]():         words("Role", "What somebody may do. Each role includes those before it: `viewer` reads, `operator` pauses, resumes, runs and kills what there is, `admin` writes definitions, which is to run code on the nodes.", auth.RoleNames()),
 			of[nodeState](): words("NodeState", "How a node is. `cordoning`: it was cordoned a moment ago and may still start something. `stopping`: its process is about to end. "+
 				"`silent`: it has not been heard of, and starts nothing. `absent`: it has no session.",
@@ -51,14 +52,18 @@ var (
 		Description: "A length of time: numbers and their units, `ns us ms s m h`."}
 	sizeSchema = &openapi.Schema{Type: openapi.Types{openapi.String}, Pattern: `^[0-9]+([KMGT]i)?B$`,
 		Description: "A number of bytes with its unit, a power of 1024."}
-	sizeInput = &openapi.Schema{Type: openapi.Types{openapi.String, openapi.Integer}, Pattern: `^[0-9]+ *([kKmMgGtT]([iI][bB]?)?|[bB])?$`, Minimum: openapi.Bound(0),
-		Description: "A number of bytes with its unit, a power of 1024: `512MiB`, `2GiB`; or a number of bytes."}
+	// Not one schema of two types, which generators of clients do not take.
+	sizeInput = &openapi.Schema{Description: "A number of bytes with its unit, a power of 1024: `512MiB`, `2GiB`; or a number of bytes.", AnyOf: []*openapi.Schema{
+		{Type: openapi.Types{openapi.String}, Pattern: `^[0-9]+ *([kKmMgGtT]([iI][bB]?)?|[bB])?$`},
+		{Type: openapi.Types{openapi.Integer}, Minimum: openapi.Bound(0)},
+	}}
 )
 
 // schemaNames are the names of types that are not called after their Go type.
 var schemaNames = map[reflect.Type]string{
 	of[explanation]():      "Explanation",
 	of[auditView]():        "AuditEntry",
+	of[countView]():        "RunCounts",
 	of[closedView]():       "Exclusion",
 	of[downView]():         "Outage",
 	of[dueView]():          "DueTime",
@@ -67,6 +72,7 @@ var schemaNames = map[reflect.Type]string{
 	of[newJobBody]():       "NewJob",
 	of[job.GroupSpec]():    "ManifestGroup",
 	of[appliedJobView]():   "AppliedJob",
+	of[unreadableView]():   "UnreadableJob", // Unreadable is the answer with that problem
 	of[job.CalendarSpec](): "NewCalendar",
 	of[job.Spec]():         "Definition",
 	of[job.Problem]():      "FieldProblem",

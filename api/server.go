@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"go-crontab/auth"
+	"go-crontab/feed"
 	"go-crontab/job"
 	"go-crontab/secret"
 	"go-crontab/sql"
@@ -33,6 +35,8 @@ type Editor interface {
 	Pause(ctx context.Context, id int64, p job.PauseRequest) (job.Job, error)
 	Resume(ctx context.Context, id int64) (job.Job, error)
 	Delete(ctx context.Context, id int64) error
+	// Bulk does the same to several jobs, and says in want.Done what became of each.
+	Bulk(ctx context.Context, want *job.Bulk) error
 	// Apply makes all of what is wanted so, or nothing. job.Conflicts says what is not at the version that is wanted.
 	Apply(ctx context.Context, want job.Apply) (job.Applied, error)
 	RunNow(ctx context.Context, id int64, key string) (job.Requested, error)
@@ -90,7 +94,9 @@ type Server struct {
 	issuer  auth.Issuer
 	secrets *secret.Store
 	rate    *auth.Limiter // of requests, nil when there is no bound
-	flows   auth.Limiter  // of sign-ins that strangers begin at the provider
+	streams *streams
+	feed    *feed.Feed
+	flows   auth.Limiter // of sign-ins that strangers begin at the provider
 	handler http.Handler
 
 	reference func() (*reference, error) // made when somebody asks for it
@@ -117,6 +123,8 @@ func New(cfg Config) *Server {
 	}
 	s.hosts = newHosts(cfg.Listen, cfg.Hosts)
 	s.reference = sync.OnceValues(func() (*reference, error) { return newReference(s.table(), cfg.Version) })
+	s.streams = newStreams()
+	s.feed = feed.New(cfg.DB, func() job.Micros { return job.MicrosOf(cfg.Now()) }, encodeEvent, cfg.Log)
 	s.handler = s.routes()
 	return s
 }
@@ -157,6 +165,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		TLSConfig:         s.cfg.TLS,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
+	server.RegisterOnShutdown(s.Close) // streams do not end by themselves
+	defer s.feed.Close()
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		bounded, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
@@ -229,6 +239,11 @@ func (s *Server) table() []route {
 		{"GET", "/api/v1/jobs/{id}/versions/{version}/diff/{other}", may(viewer, ofJob), s.diffVersions, &diffVersionsDoc},
 		{"POST", "/api/v1/jobs/{id}/rollback", may(admin, ofJob), s.rollback, &rollbackDoc},
 
+		{"POST", "/api/v1/bulk/pause", may(operator, filtered), s.bulkPause, &bulkPauseDoc},
+		{"POST", "/api/v1/bulk/resume", may(operator, filtered), s.bulkResume, &bulkResumeDoc},
+		{"POST", "/api/v1/bulk/run", may(operator, filtered), s.bulkRun, &bulkRunDoc},
+		{"POST", "/api/v1/bulk/delete", may(admin, filtered), s.bulkDelete, &bulkDeleteDoc},
+
 		{"POST", "/api/v1/apply", may(admin, inBody), s.apply, &applyDoc},
 		{"GET", "/api/v1/export", may(viewer, filtered), s.export, &exportDoc},
 		{"GET", "/schema/manifest.json", open, s.manifestSchema, &manifestSchemaDoc},
@@ -269,6 +284,7 @@ func (s *Server) table() []route {
 
 		{"POST", "/api/v1/preview", may(viewer, shared), s.preview, &previewDoc},
 		{"GET", "/api/v1/cluster", may(viewer, shared), s.cluster, &clusterDoc},
+		{"GET", "/api/v1/events", may(viewer, filtered), s.events, &eventsDoc},
 		{"POST", "/api/v1/cluster/pause", may(operator, whole), s.pauseAll, &pauseClusterDoc},
 		{"POST", "/api/v1/cluster/resume", may(operator, whole), s.resumeAll, &resumeClusterDoc},
 		{"POST", "/api/v1/apps/{app}/pause", may(operator, ofApp), s.pauseAll, &pauseAppDoc},
@@ -341,6 +357,10 @@ func param(r *http.Request, name string) (string, error) {
 func writeJSON(w http.ResponseWriter, status int, media string, v any) {
 	w.Header().Set("Content-Type", media)
 	w.WriteHeader(status)
+	encode(w, v)
+}
+
+func encode(w io.Writer, v any) {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false) // it is no HTML, and commands are full of && and <
 	e.Encode(v)            // the client is gone if this is an error

@@ -235,7 +235,7 @@ func (i Issuer) SignOut(ctx context.Context, p *Principal) error {
 // no line when there was nothing to change. An unknown commit is settled by the line.
 func (i Issuer) record(ctx context.Context, fn func(*sql.Tx, job.Micros) (*job.Entry, error)) error {
 	var line *job.Entry
-	return i.DB.TxSettled(ctx, func(tx *sql.Tx) error {
+	return i.DB.TxOnce(ctx, func(tx *sql.Tx) error {
 		at, err := tx.Now()
 		if err != nil {
 			return err

@@ -126,10 +126,13 @@ func (p *Principal) MayIn(need Role, app string) bool {
 
 // Sees lists the apps of which the principal may read, nil being all of them. One who may read nothing gets a list
 // that is empty and not nil.
-func (p *Principal) Sees() []string {
+func (p *Principal) Sees() []string { return p.In(Viewer) }
+
+// In lists the apps where the principal has a role, or a higher one, as Sees does.
+func (p *Principal) In(need Role) []string {
 	apps := []string{}
 	for _, g := range p.Grants {
-		if g.Role < Viewer {
+		if g.Role < need {
 			continue
 		}
 		if g.Apps == nil {

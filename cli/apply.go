@@ -128,17 +128,17 @@ func (f *applyFlags) body(args []string) (map[string]any, error) {
 		more["prune"] = map[string]any{"app": f.app}
 		return more, nil
 	}
-	labels, err := parseLabels(f.labels)
+	labels, err := parseLabels("--label", f.labels)
 	more["prune"] = map[string]any{"labels": labels}
 	return more, err
 }
 
-func parseLabels(list []string) (map[string]string, error) {
+func parseLabels(flag string, list []string) (map[string]string, error) {
 	labels := map[string]string{}
 	for _, l := range list {
 		key, value, ok := strings.Cut(l, "=")
-		if !ok {
-			return nil, usageError("--label %q: want key=value", l)
+		if !ok || key == "" {
+			return nil, usageError("%s %q: want key=value", flag, l)
 		}
 		labels[key] = value
 	}

@@ -32,17 +32,19 @@ func (e *auditView) what() string {
 }
 
 func auditCommand(c *console) *cobra.Command {
-	var app, job, kind, who, from, to string
+	var app, job, name, kind, action, who, from, to string
 	n := 0
 	cmd := &cobra.Command{
 		Use: "audit", Short: "List who changed what, the latest first", Args: nothing,
-		Long: `List who changed what, the latest first: jobs, pauses, kills, and nodes that left or vanished. -o json also says what
-each was before, and what it became.`,
-		Example: "  go-crontab audit\n  go-crontab audit --job backup\n  go-crontab audit --who alice --from \"2027-01-31 09:00\"",
+		Long: `List who changed what, the latest first: jobs, pauses, kills, tokens, secrets, sign-ins and who was refused, and what
+became of nodes that left, vanished or lost their session. -o json also says what each was before, and what it became.`,
+		Example: "  go-crontab audit\n  go-crontab audit --job backup\n  go-crontab audit --who alice --from \"2027-01-31 09:00\"\n  go-crontab audit --action refuse",
 	}
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only of this app and its jobs")
 	cmd.Flags().StringVarP(&job, "job", "j", "", "only of this job")
+	cmd.Flags().StringVar(&name, "name", "", "only of what has this name")
+	cmd.Flags().StringVar(&action, "action", "", "only these: create, update, delete, pause, kill, sign_in, refuse, reap, …")
 	cmd.Flags().StringVar(&kind, "kind", "", "only changes of these: job, app, cluster, session, …")
 	cmd.Flags().StringVar(&who, "who", "", "only by this one")
 	cmd.Flags().StringVar(&from, "from", "", `only at or after, such as "2027-01-31 09:00"`)
@@ -54,7 +56,7 @@ each was before, and what it became.`,
 		if err != nil {
 			return err
 		}
-		for name, value := range map[string]string{"kind": kind, "who": who} {
+		for name, value := range map[string]string{"kind": kind, "who": who, "name": name, "action": action} {
 			if value != "" {
 				q.Set(name, value)
 			}

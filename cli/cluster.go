@@ -34,6 +34,9 @@ func clusterCommand(c *console) *cobra.Command {
 				return err
 			}
 			c.notef("%s, session expiry %s, as %s sees it\n", plain(v.Server), v.SessionExpiry, plain(v.Node))
+			for i := range v.Folders {
+				r.noteFolder(&v.Folders[i], time.Now())
+			}
 			return r.notePauses(pauses.Items)
 		})
 	}
@@ -61,6 +64,24 @@ func clusterTable(v *clusterView, now time.Time) *table {
 			text(s.Version), cell{s.ID, faint})
 	}
 	return t
+}
+
+// noteFolder tells how a folder that nodes follow stands, and what is wrong with it.
+func (r *remote) noteFolder(f *folderView, now time.Time) {
+	if f.Applied != nil {
+		r.notef("folder %s: applied %s by %s\n", plain(f.Folder), relative(f.Applied, now), plain(f.Node))
+	}
+	for _, n := range f.Nodes {
+		switch n.State {
+		case "refused":
+			r.notef("folder %s: refused on %s %s, nothing of it is applied:\n", plain(f.Folder), plain(n.Node), relative(n.Since, now))
+			for line := range strings.Lines(n.Error) {
+				r.notef("  %s\n", plain(strings.TrimSuffix(line, "\n")))
+			}
+		case "behind":
+			r.notef("folder %s: on %s it is older than what is applied, %s\n", plain(f.Folder), plain(n.Node), relative(n.Since, now))
+		}
+	}
 }
 
 // offset is how far a node's clock is behind MySQL's, which nobody needs to mend: MySQL's is the one that counts.

@@ -212,17 +212,31 @@ func TestImportTells(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &v); err != nil || len(v.Jobs) != 1 || v.Jobs[0].Line != 1 || len(v.Jobs[0].Next) != 3 || !strings.Contains(string(v.Jobs[0].Job), `"root"`) {
 		t.Errorf("a folder: got %s, %v", got.out, err)
 	}
+	// Of several files, lines are left out by the file: what the hint says can be typed as it stands.
+	other := write(t, dir, "cron.d/y", "@reboot root y\n1 1 1 1 1 root z\n")
+	got = command("import", "crontab", system, other, "--system", "--dry-run", "--server", f.URL)
+	hint := "--skip " + other + ":1\n"
+	if got.code != exitRefused || !strings.Contains(got.err, hint) {
+		t.Errorf("two files: got %+v, want the hint %q", got, hint)
+	}
+	got = command("import", "crontab", system, other, "--system", "--dry-run", "--server", f.URL, "--skip", other+":1", "-o", "name")
+	if got.code != 0 || got.out != "default/backup\ndefault/z\n" {
+		t.Errorf("two files, one line left out: got %+v", got)
+	}
 	if !isSystem("/etc/crontab") || !isSystem("/etc/cron.d/x") || isSystem("/etc/cron.d/x/y") || isSystem("/tmp/crontab") || ownerOf("/var/spool/cron/crontabs/ann") != "ann" {
 		t.Error("paths are taken for something else")
 	}
 	for line, want := range map[string]string{
-		"import crontab":                                    "is missing",
-		"import crontab - -o manifest":                      "goes with --dry-run",
-		"import crontab - --system --personal":              "give one of",
-		"import crontab " + dir + "/nix":                    "no such file",
-		"import crontab " + t.TempDir():                     "there is no crontab in it",
-		"import crontab - --tz Nowhere --dry-run":           "Nowhere",
-		"import crontab " + file + " " + file + " --skip 1": "import the files one by one",
+		"import crontab":                                      "is missing",
+		"import crontab - -o manifest":                        "goes with --dry-run",
+		"import crontab - --system --personal":                "give one of",
+		"import crontab " + dir + "/nix":                      "no such file",
+		"import crontab " + t.TempDir():                       "there is no crontab in it",
+		"import crontab - --tz Nowhere --dry-run":             "Nowhere",
+		"import crontab " + file + " " + system + " --skip 1": "which of the 2 files? want FILE:LINE, such as " + file + ":1",
+		"import crontab " + file + " --skip " + system + ":1": "is none of the files that are read",
+		"import crontab " + file + " --skip x":                "want the number of a line, or FILE:LINE",
+		"import crontab " + file + " --skip 0":                "want the number of a line, or FILE:LINE",
 	} {
 		if got := command(strings.Fields(line)...); got.code != exitUsage || !strings.Contains(got.err, want) {
 			t.Errorf("%s: got %+v, want code 2 and %q", line, got, want)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -28,7 +29,7 @@ func importCommand(c *console) *cobra.Command {
 type importFlags struct {
 	system, personal bool
 	app, user, zone  string
-	skip             []int
+	skip             []string
 	replace, dryRun  bool
 }
 
@@ -47,6 +48,8 @@ type importReport struct {
 	Notes   []importedNote `json:"notes,omitempty"`
 	Refused []importedNote `json:"refused,omitempty"`
 	Skipped []importedNote `json:"skipped,omitempty"`
+
+	files int // that were read
 }
 
 type importedJob struct {
@@ -94,16 +97,13 @@ imported, unless it came from the same crontab, or --replace is given.`,
 	flags.StringVarP(&f.app, "app", "a", job.DefaultApp, "the app of the jobs")
 	flags.StringVar(&f.user, "user", "", `run the jobs as this user, "" as the node runs (default as the crontab says)`)
 	flags.StringVarP(&f.zone, "tz", "z", "", "the time zone of the times (default this machine's)")
-	flags.IntSliceVar(&f.skip, "skip", nil, "leave these lines out; may be repeated, or separated by commas")
+	flags.StringSliceVar(&f.skip, "skip", nil, "leave these lines out: 7, or of several files FILE:7; may be repeated, or separated by commas")
 	flags.BoolVar(&f.replace, "replace", false, "replace jobs that are there under the same name")
 	_ = cmd.RegisterFlagCompletionFunc("tz", completeZones)
 	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.system && f.personal {
 			return usageError("give one of --system, --personal")
-		}
-		if len(args) > 1 && len(f.skip) > 0 {
-			return usageError("--skip names lines of one file; import the files one by one")
 		}
 		if r.format == "manifest" && !f.dryRun {
 			return usageError("-o manifest goes with --dry-run: it prints a file to apply, and imports nothing")
@@ -131,14 +131,19 @@ func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imp
 	if err != nil {
 		return nil, nil, &exitError{code: exitUsage, err: err}
 	}
+	skip, err := skipped(f.skip, files)
+	if err != nil {
+		return nil, nil, err
+	}
 	names := &crontab.Names{}
+	report.files = len(files)
 	told := map[string]bool{}
 	for _, file := range files {
 		text, err := readCrontab(c, file)
 		if err != nil {
 			return nil, nil, &exitError{code: exitUsage, err: err}
 		}
-		o := crontab.Options{Name: labelOf(file), System: f.system || !f.personal && isSystem(file), App: f.app, Zone: zone, Skip: f.skip}
+		o := crontab.Options{Name: labelOf(file), System: f.system || !f.personal && isSystem(file), App: f.app, Zone: zone, Skip: skip[file]}
 		if file == "-" {
 			o.Name, file = "", shownStdin
 		}
@@ -170,6 +175,31 @@ func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imp
 		report.Notes = append([]importedNote{{lines[0].file, 0, "the times are those of " + zone + ", " + why + "; --tz names another time zone"}}, report.Notes...)
 	}
 	return lines, report, nil
+}
+
+// skipped reads which lines of which files are left out.
+func skipped(given, files []string) (map[string][]int, error) {
+	out := map[string][]int{}
+	for _, s := range given {
+		file, line := files[0], s
+		if i := strings.LastIndexByte(s, ':'); i >= 0 {
+			file, line = s[:i], s[i+1:]
+			if file == shownStdin {
+				file = "-"
+			}
+			if !slices.Contains(files, file) {
+				return nil, usageError("--skip %s: %s is none of the files that are read", s, file)
+			}
+		} else if len(files) > 1 {
+			return nil, usageError("--skip %s: which of the %d files? want FILE:LINE, such as %s:%s", s, len(files), files[0], s)
+		}
+		n, err := strconv.Atoi(line)
+		if err != nil || n < 1 {
+			return nil, usageError("--skip %s: want the number of a line, or FILE:LINE", s)
+		}
+		out[file] = append(out[file], n)
+	}
+	return out, nil
 }
 
 // crontabFiles are the files to read. Of a folder cron reads those whose names it likes; so do we.
@@ -325,17 +355,20 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 // refusedLines is the error of lines that cannot be taken.
 func refusedLines(report *importReport) error {
 	text := "nothing is imported, because of"
-	var numbers []string
+	var skip []string
 	for i := range report.Refused {
 		n := &report.Refused[i]
 		text += "\n  " + plain(n.String())
-		if n.Line > 0 {
-			numbers = append(numbers, fmt.Sprint(n.Line))
+		switch {
+		case n.Line > 0 && report.files > 1:
+			skip = append(skip, fmt.Sprintf("%s:%d", n.File, n.Line))
+		case n.Line > 0:
+			skip = append(skip, fmt.Sprint(n.Line))
 		}
 	}
 	err := error(&exitError{code: exitRefused, err: errors.New(text)})
-	if len(numbers) > 0 {
-		return withHint(err, "to import the rest:  --skip %s", strings.Join(numbers, ","))
+	if len(skip) == len(report.Refused) { // what is wrong with a whole file is not mended so
+		return withHint(err, "to import the rest:  --skip %s", quote(strings.Join(skip, ",")))
 	}
 	return err
 }

@@ -41,6 +41,7 @@ type serveSettings struct {
 	keys      *secret.Ring
 	stopOnEOF bool
 	access    accessSettings
+	folder    folderSettings
 	logging
 }
 
@@ -59,7 +60,7 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
   GOCRONTAB_DSN_FILE=/run/secrets/dsn go-crontab serve --node web-1`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := takeEnv(cmd.Flags(), slices.Concat(serveFlags, accessFlags), []string{"dsn", oidcSecret}); err != nil {
+			if err := takeEnv(cmd.Flags(), slices.Concat(serveFlags, accessFlags, folderFlags), []string{"dsn", oidcSecret}); err != nil {
 				return err
 			}
 			return s.serve(c)
@@ -99,6 +100,7 @@ intranet.example, *.intranet.example:8080; may be repeated, or separated by comm
 	flags.StringVar(&s.keyFile, secretKeyFlag, "", `file with the key of the cluster's secrets, the same on all nodes; "go-crontab secret keygen"
 prints one (default GOCRONTAB_SECRET_KEY, the key itself, or none)`)
 	s.access.flags(flags)
+	s.folder.flags(flags)
 	s.logging.flags(flags)
 	flags.BoolVar(&s.stopOnEOF, "stop-on-eof", false, "drain when standard input ends")
 	_ = flags.MarkHidden("stop-on-eof")
@@ -110,6 +112,9 @@ func (s *serveSettings) check() error {
 		return err
 	}
 	if err := s.access.check(s.listen); err != nil {
+		return err
+	}
+	if err := s.folder.check(); err != nil {
 		return err
 	}
 	for flag, d := range map[string]time.Duration{"session-expiry": s.expiry, "look-ahead": s.lookAhead, "drain-grace": s.grace} {
@@ -221,9 +226,14 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 		<-stop.hard.Done()
 		log.Warn("stopping at once", "cause", context.Cause(stop.hard))
 	}()
+	following, leave := context.WithCancel(stop.drain)
+	followed := make(chan struct{})
+	go func() { defer close(followed); s.folder.follow(following, n, s.node, log) }()
 	err := n.RunUntil(stop.drain, stop.hard)
 	silence()
+	leave()
 	err = errors.Join(err, <-served)
+	<-followed
 	if err == nil {
 		log.Info("stopped")
 	}

@@ -157,6 +157,20 @@ type clusterView struct {
 	Server        string        `json:"server"`
 	SessionExpiry string        `json:"session_expiry"`
 	Sessions      []sessionView `json:"sessions"`
+	Folders       []folderView  `json:"folders"`
+}
+
+// folderView is a folder with files of jobs that nodes follow.
+type folderView struct {
+	Folder  string     `json:"folder"`
+	Applied *time.Time `json:"applied"`
+	Node    string     `json:"node"` // that did it
+	Nodes   []struct {
+		Node  string     `json:"node"`
+		State string     `json:"state"`
+		Error string     `json:"error"`
+		Since *time.Time `json:"since"`
+	} `json:"nodes"`
 }
 
 type sessionView struct {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go-crontab/internal/failpoint"
 	"go-crontab/job"
 )
 
@@ -113,9 +114,11 @@ func (x *Executing) run(a *entry) {
 		x.forget(a)
 		return
 	}
+	failpoint.Here("before", "execute")
 	started := x.Session.Now()
 	// If we die here or while it runs, the row has an owner that is gone and ends lost.
 	result := x.execute(a)
+	failpoint.Here("behind", "execute")
 	a.seat.Leave()
 	if result.Outcome == job.Missed { // it did not begin after all
 		x.forget(a)
@@ -141,6 +144,7 @@ func (x *Executing) run(a *entry) {
 		run.Final, again = false, run.Ended.Add(after)
 	}
 	x.Ended(a.Started, run, again, func() { x.remove(a) })
+	failpoint.Here("behind", "put outcome")
 }
 
 // stopped tells whether somebody had a reason to end the attempt that means its due time as a whole.

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"go-crontab/internal/failpoint"
 	"go-crontab/job"
 )
 
@@ -193,6 +194,7 @@ func (s *Shell) forkInTime(p *plan, attr *syscall.ProcAttr, a Attempt) (pid int,
 	if p.cgroup != nil {
 		in = p.cgroup.fd
 	}
+	failpoint.Here("before", "fork")
 	pid, exit, err = fork(p.bash, p.argv, attr, p.credential, in)
 	if err != nil && in != nil && in == p.common {
 		if other, again := s.cgroups.instead(a.Launch.Session, err); again {
@@ -204,7 +206,9 @@ func (s *Shell) forkInTime(p *plan, attr *syscall.ProcAttr, a Attempt) (pid int,
 		return 0, nil, err
 	}
 	// If we die before this, the command runs and its group is unknown: the guard finds it by its GOCRONTAB_LAUNCH.
+	failpoint.Here("behind", "fork")
 	a.Seat.Forked(pid)
+	failpoint.Here("behind", "seat")
 	return pid, exit, nil
 }
 

@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"go-crontab/internal/failpoint"
 )
 
 // Descriptors of a guard, beside the null device and standard error.
@@ -61,6 +63,7 @@ func watch() int {
 	if !w.run() {
 		return exitDone
 	}
+	failpoint.Here("before", "guard burial")
 	// The same process, with the memory and its descriptor, but this time with all of the program.
 	err = unix.Exec(selfExe, os.Args, environ(stageBury))
 	w.log.Error("guard: cannot bury the session: its peers will when it expires", "error", err)

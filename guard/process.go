@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"go-crontab/internal/failpoint"
 )
 
 // variable makes a process of this program a guard; its value is the stage.
@@ -29,6 +31,10 @@ func environ(stage string) []string {
 		switch name, _, _ := strings.Cut(pair, "="); name {
 		case "GODEBUG", "LD_LIBRARY_PATH", "LOCALDOMAIN", "RES_OPTIONS", "SSL_CERT_DIR", "SSL_CERT_FILE":
 			env = append(env, pair)
+		default:
+			if failpoint.Reads(name) {
+				env = append(env, pair)
+			}
 		}
 	}
 	return env

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"go-crontab/internal/failpoint"
 )
 
 // watcher is the guard's end.
@@ -120,7 +122,9 @@ func (w *watcher) end(now time.Duration) (bury bool) {
 		seats := w.read()
 		if looks < 2 || now-checked > calmLook || w.changed(seats) {
 			checked = now
+			failpoint.Here("before", "guard sweep")
 			s := w.sweep(seats, w.signals(&e, now, phase))
+			failpoint.Here("behind", "guard sweep")
 			if looks++; !s.clean {
 				looks = 0
 			}

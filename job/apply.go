@@ -22,8 +22,9 @@ type Apply struct {
 	Groups    []GroupSpec
 	Calendars []CalendarSpec
 	Jobs      []Wanted
-	Prune     *Prune // jobs to delete that are not among Jobs
-	DryRun    bool   // only tell what would be changed
+	Prune     *Prune  // jobs to delete that are not among Jobs
+	DryRun    bool    // only tell what would be changed
+	Folder    *Folder // whose files these are; nil: nobody's
 }
 
 // GroupSpec is a group as a file has it.

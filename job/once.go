@@ -12,9 +12,20 @@ type Once struct {
 	Digest [32]byte
 	Kind   string // what is asked for, at most 32 characters
 
+	// Answer, if it is set, is asked in the transaction, behind all else, what the request is answered: that is kept with
+	// the key, and stands or falls with it. Otherwise the answer is kept once it was given.
+	Answer func() KeptAnswer
+
 	// Of who makes the change.
 	JobID int64 // of the job that was made or changed, if it is one
 	Done  bool  // the change, and the key with it, is known to stand
+}
+
+// KeptAnswer is what a request was answered.
+type KeptAnswer struct {
+	Status int
+	Header string // as JSON
+	Body   []byte
 }
 
 // ErrRepeated means that a request was carried out before, under the same key.

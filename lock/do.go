@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"go-crontab/internal/failpoint"
 	"go-crontab/sql"
 
 	"golang.org/x/sync/semaphore"
@@ -94,7 +95,9 @@ func (e *Exclusion) do(ctx context.Context, c Change) error {
 	}
 	// If we die here, the rows stand and no set knows them: they are found by their owner, whose session has
 	// ended with us.
+	failpoint.Here("before the sets of", c.Name)
 	c.Sets()
+	failpoint.Here("behind the sets of", c.Name)
 	return nil
 }
 

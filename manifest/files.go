@@ -18,7 +18,8 @@ const MaxSize = 16 << 20
 // extensions are those of the files of a folder that are read.
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// ErrNothing tells that there is no file, or nothing in any.
+// ErrNothing tells that there is no file, or nothing in any. A file that has an empty list is not nothing: who means to
+// have no job says so.
 var ErrNothing = errors.New("there is nothing in it")
 
 // ReadAll reads files, folders and, as "-", standard input.
@@ -28,11 +29,11 @@ var ErrNothing = errors.New("there is nothing in it")
 func ReadAll(paths []string, stdin io.Reader) (*Set, error) {
 	r := &filesReader{set: &Set{}}
 	for _, p := range paths {
-		before := r.set.Len()
+		before := r.set.given
 		if err := r.path(p, stdin); err != nil {
 			return nil, err
 		}
-		if r.set.Len() == before && r.faults == nil {
+		if r.set.given == before && r.faults == nil {
 			return nil, fmt.Errorf("%s: %w", shown(p), ErrNothing)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 // Set is what some files have together.
 type Set struct {
 	lists map[string][]*Value // by the names in listNames
+	given int                 // how many lists and single jobs were read: an empty list says something too
 }
 
 // The lists, in the order in which they are written.
@@ -135,6 +136,7 @@ func (s *Set) add(d *Value) (faults Faults) {
 	}
 	switch d.kind {
 	case isList:
+		s.given++
 		s.lists["jobs"] = append(s.lists["jobs"], d.items...)
 		return nil
 	case isScalar:
@@ -142,6 +144,7 @@ func (s *Set) add(d *Value) (faults Faults) {
 	}
 	d.fields = slices.DeleteFunc(d.fields, func(f *Field) bool { return f.name == "$schema" }) // that is for editors
 	if !d.isSet() {
+		s.given++
 		s.lists["jobs"] = append(s.lists["jobs"], d)
 		return nil
 	}
@@ -153,6 +156,7 @@ func (s *Set) add(d *Value) (faults Faults) {
 		case f.value.kind != isList:
 			faults = append(faults, Fault{f.at, fmt.Sprintf("%s is no list; begin each of them with - ", f.name)})
 		default:
+			s.given++
 			s.lists[f.name] = append(s.lists[f.name], f.value.items...)
 		}
 	}

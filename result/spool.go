@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"go-crontab/internal/failpoint"
 )
 
 // Spool keeps outcomes of a node that must stop while MySQL is out of reach, in one file of a folder of its own.
@@ -52,6 +54,7 @@ func (s *Spool) Save(r *Recorder) (int, error) {
 		return 0, fmt.Errorf("spool: %w", err)
 	}
 	// If we die here, what was spooled before is there still.
+	failpoint.Here("before", "rename spool")
 	if err := os.Rename(f.Name(), s.path()); err != nil {
 		return 0, fmt.Errorf("spool: %w", err)
 	}
@@ -59,6 +62,7 @@ func (s *Spool) Save(r *Recorder) (int, error) {
 		d.Sync() // some file systems cannot
 		d.Close()
 	}
+	failpoint.Here("behind", "rename spool")
 	return len(r.waiting), nil
 }
 
@@ -95,6 +99,7 @@ func (s *Spool) Load() (outcomes []*Outcome, torn bool, err error) {
 // Clear removes the file once everything in it is known to be written. If we die before it, the next life finds that
 // the rows are gone.
 func (s *Spool) Clear() error {
+	failpoint.Here("before", "clear spool")
 	if err := os.Remove(s.path()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("spool: %w", err)
 	}

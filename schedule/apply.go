@@ -18,6 +18,9 @@ import (
 // is still what was seen; if it is not, it looks again. It is answered as each single change would be: once no attempt
 // starts under an old definition any more.
 //
+// Of a folder that nodes follow nothing is done if it holds what is applied already, and job.ErrBehind tells that it
+// holds what was applied earlier.
+//
 // job.Problems say what is wrong, job.Conflicts which jobs are not at the version that is wanted, job.ErrChanged that
 // others kept changing the same.
 func (e *Editor) Apply(ctx context.Context, want job.Apply) (job.Applied, error) {
@@ -26,7 +29,13 @@ func (e *Editor) Apply(ctx context.Context, want job.Apply) (job.Applied, error)
 	}
 	for range applyTries {
 		a := &applying{Editor: e, want: &want, now: e.Session.Now()}
-		err := a.look(ctx)
+		err := a.lookAtFolder(ctx)
+		if err == nil && a.applied {
+			return job.Applied{}, nil
+		}
+		if err == nil {
+			err = a.look(ctx)
+		}
 		if err == nil && !want.DryRun {
 			err = a.write(ctx)
 		}
@@ -58,6 +67,9 @@ type applying struct {
 	*Editor
 	want *job.Apply
 	now  job.Micros
+
+	folder  *job.FolderState // as it was seen; nil: these are no folder's files
+	applied bool             // the folder holds what is applied
 
 	// What look has found to do.
 	groups    []appliedGroup

@@ -42,8 +42,10 @@ func (a *applying) writeJob(ctx context.Context, tx *sql.Tx, j *sql.JobRow, live
 		a.take(p)
 	}
 	if want.pause != nil && !wanted {
-		if err := a.resumeJob(j, want.calendars); err != nil {
-			return err
+		if j.Paused { // else its pause has ended by itself
+			if err := a.resumeJob(j, want.calendars); err != nil {
+				return err
+			}
 		}
 		a.lines = append(a.lines, jobLine(job.ActionResume, &j.Job))
 	}

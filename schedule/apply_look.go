@@ -275,6 +275,6 @@ func (j *appliedJob) tell() job.AppliedJob {
 // changes tells whether there is anything to do.
 func (a *applying) changes() bool {
 	object := func(o job.AppliedObject) bool { return o.Action != job.Unchanged }
-	return slices.ContainsFunc(a.out.Groups, object) || slices.ContainsFunc(a.out.Calendars, object) ||
+	return a.folder != nil || slices.ContainsFunc(a.out.Groups, object) || slices.ContainsFunc(a.out.Calendars, object) ||
 		slices.ContainsFunc(a.out.Jobs, func(j job.AppliedJob) bool { return j.Action != job.Unchanged })
 }

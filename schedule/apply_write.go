@@ -39,6 +39,9 @@ func (a *applying) write(ctx context.Context) error {
 // rows is the transaction.
 func (a *applying) rows(ctx context.Context, tx *sql.Tx) (*job.Entry, error) {
 	a.plans, a.window, a.lines, a.woken = plans{}, 0, nil, 0
+	if err := a.writeFolder(tx); err != nil {
+		return nil, err
+	}
 	pauses, err := tx.SharePauses()
 	if err != nil {
 		return nil, err
@@ -68,7 +71,7 @@ func (a *applying) rows(ctx context.Context, tx *sql.Tx) (*job.Entry, error) {
 	if err := a.replanJobs(tx, calendars); err != nil {
 		return nil, err
 	}
-	locked, err := a.lockJobs(tx, ids, seen, covers)
+	locked, err := a.lockJobs(tx, ids, seen, pauses)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +190,7 @@ func (a *applying) replanJobs(tx *sql.Tx, calendars []string) error {
 
 // lockJobs reads the jobs that are to be changed, which must be as they were seen, and plans what they have come to be
 // due up to now.
-func (a *applying) lockJobs(tx *sql.Tx, ids []int64, seen map[int64]int64, covers []job.Pause) (map[int64]*sql.JobRow, error) {
+func (a *applying) lockJobs(tx *sql.Tx, ids []int64, seen map[int64]int64, pauses []sql.PauseRow) (map[int64]*sql.JobRow, error) {
 	locked, err := tx.LockJobs(ids)
 	if err != nil {
 		return nil, err
@@ -197,12 +200,17 @@ func (a *applying) lockJobs(tx *sql.Tx, ids []int64, seen map[int64]int64, cover
 		if j == nil || j.Deleted || j.Version != seen[id] {
 			return nil, errApplyMoved
 		}
-		j.Covers = covers
+		j.Covers = inForce(pauses)
 	}
 	if err := tx.LearnCalendars(slices.Collect(maps.Values(locked))...); err != nil {
 		return nil, err
 	}
 	for _, id := range ids {
+		late, err := wakeUpLate(tx, locked[id], pauses, a.now, a.Session)
+		if err != nil {
+			return nil, err
+		}
+		a.plans.soon = a.plans.soon || late != nil && late.soon
 		if err := catchUp(tx, locked[id], a.now, a.Session); err != nil {
 			return nil, err
 		}

@@ -12,7 +12,7 @@ import (
 // unknown commit is settled by: it stands if and only if the change does.
 func (e *Editor) record(ctx context.Context, fn func(*sql.Tx) (*job.Entry, error)) error {
 	var line *job.Entry
-	return e.change(ctx, func(tx *sql.Tx) (err error) {
+	return e.DB.TxOnce(ctx, func(tx *sql.Tx) (err error) {
 		if line, err = fn(tx); err != nil || line == nil {
 			return err
 		}

@@ -201,7 +201,7 @@ func (e *Editor) Backfill(ctx context.Context, id int64, from, to time.Time, par
 		out, err = tx.LockBackfill(r.ID)
 		return err == nil, err
 	}
-	err := e.change(ctx, func(tx *sql.Tx) error {
+	err := e.DB.TxOnce(ctx, func(tx *sql.Tx) error {
 		rows, err := tx.LockJobs([]int64{id})
 		if err != nil {
 			return err
@@ -251,17 +251,21 @@ func (e *Editor) Backfill(ctx context.Context, id int64, from, to time.Time, par
 	return out, nil
 }
 
+// cancelledBackfill is why a due time of a backfill that has begun is not started once more.
+const cancelledBackfill = "the backfill was cancelled"
+
 // CancelBackfill ends a backfill: what it has not begun is not started any more once this has been answered. What
-// executes runs to its end.
+// executes runs to its end, and is not retried.
 func (e *Editor) CancelBackfill(ctx context.Context, id int64) (job.Backfill, error) {
 	b, err := e.DB.Backfill(ctx, id)
 	if err != nil {
 		return job.Backfill{}, err
 	}
 	var window job.Micros
-	err = e.change(ctx, func(tx *sql.Tx) error {
+	err = e.DB.TxOnce(ctx, func(tx *sql.Tx) error {
 		window = 0
-		if _, err := tx.LockJobs([]int64{b.JobID}); err != nil {
+		jobs, err := tx.LockJobs([]int64{b.JobID})
+		if err != nil {
 			return err
 		}
 		if b, err = tx.LockBackfill(id); err != nil {
@@ -280,10 +284,20 @@ func (e *Editor) CancelBackfill(ctx context.Context, id int64) (job.Backfill, er
 			return nil
 		}
 		b.State, b.NextDue, b.Updated = job.BackfillCancelled, 0, e.Session.Now()
-		if err := tx.Withdraw(idsWhere(live, func(t sql.TaskRow) bool { return t.State != job.Executing })); err != nil {
-			return err
+		var st stopping
+		for _, t := range live {
+			switch {
+			case t.State == job.Executing: // if it is given back, or is to be retried, its start is refused
+			case t.Attempt > 1 && jobs[b.JobID] != nil:
+				st.skip(jobs[b.JobID], t, cancelledBackfill, e.Session, b.Updated)
+			default:
+				st.ahead = append(st.ahead, t.ID)
+				if t.State == job.Waiting {
+					st.waiting = append(st.waiting, t.ID)
+				}
+			}
 		}
-		if err := tx.DropWaits(idsWhere(live, func(t sql.TaskRow) bool { return t.State == job.Waiting })); err != nil {
+		if err := st.write(tx); err != nil {
 			return err
 		}
 		return tx.UpdateBackfill(&b)

@@ -45,6 +45,8 @@ type scene struct {
 	group   *sql.Group
 	holders []int64
 	off     *sql.HandlerOff // if the job's handler is disabled
+
+	cancelled bool // the task is of a backfill that was
 }
 
 // decide says what becomes of a task that is prepared. What is not a start is final only at or after the due instant:
@@ -68,6 +70,10 @@ func judge(t job.Task, s scene, now job.Micros) decision {
 		return refused(t, job.Skipped, now, "%v", j.SpecErr)
 	case s.off != nil:
 		return refused(t, job.Skipped, now, "%s", disabled(s.off))
+	case s.cancelled:
+		return refused(t, job.Skipped, now, "%s", cancelledBackfill)
+	case t.Origin < 0 && j.PauseAt(now) != nil:
+		return waits(t, s, sql.WaitJob, now, "paused") // the sweeper wakes it once the pause is over
 	}
 	spec := &j.Spec
 	if end := spec.Expires(t); end != 0 && now > end {
@@ -193,7 +199,8 @@ func waits(t job.Task, s scene, kind sql.WaitKind, now job.Micros, reason string
 	if catchesUp(t, &s.job.Spec, now) {
 		most = max(most, s.job.Spec.CatchUp())
 	}
-	if n >= most && t.Attempt == 1 && t.Origin >= 0 {
+	woken := t.DueNow > t.Due // it has waited already, and keeps its place
+	if n >= most && t.Attempt == 1 && t.Origin >= 0 && !woken {
 		return refused(t, job.Skipped, now, "%s; %d due times wait already", fmt.Sprintf(reason, args...), n)
 	}
 	d := decision{task: t, verdict: wait, wait: sql.Wait{

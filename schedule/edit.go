@@ -167,7 +167,7 @@ func (e *Editor) update(ctx context.Context, id, version int64, spec job.Spec, l
 
 // replace gives a job, which is locked with its live tasks, another definition, and plans it up to the horizon.
 func (e *Editor) replace(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, spec *job.Spec, calendars []*job.Calendar, now, horizon job.Micros) (*plans, error) {
-	later := func(t sql.TaskRow) bool { return t.Origin == 0 && t.Due > now && t.State != job.Executing }
+	later := func(t sql.TaskRow) bool { return ahead(j, t, now) && t.State != job.Executing }
 	if err := tx.Withdraw(idsWhere(live, later)); err != nil {
 		return nil, err
 	}
@@ -201,6 +201,12 @@ func (e *Editor) replace(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, spec *jo
 		return &plans{}, nil
 	}
 	return e.replan(j, d, now), nil
+}
+
+// ahead tells whether a scheduled task is none of those that have passed. One that was started before it was due and given
+// back, or that MySQL's clock was put back behind, is no less begun: planning goes on behind last_due, so it must stay.
+func ahead(j *sql.JobRow, t sql.TaskRow, now job.Micros) bool {
+	return t.Origin == 0 && t.Due > max(now, j.LastDue)
 }
 
 // reconsider has what waits of a job looked at once more, under its new definition: nobody would wake what waits for
@@ -237,7 +243,7 @@ func (e *Editor) remove(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, now job.M
 	for _, t := range live {
 		switch {
 		case t.State == job.Executing:
-		case t.Due > now:
+		case ahead(j, t, now):
 			st.ahead = append(st.ahead, t.ID)
 		default:
 			st.skip(j, t, "job was deleted", e.Session, now)
@@ -261,10 +267,11 @@ func (e *Editor) edit(ctx context.Context, id int64, line job.Entry, fn func(*sq
 	var (
 		j      *sql.JobRow
 		p      *plans
+		soon   bool
 		window job.Micros // until when something of the job may still be spawned
 	)
 	err := e.record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
-		window, p = 0, nil
+		window, soon, p = 0, false, nil
 		pauses, err := tx.SharePauses()
 		if err != nil {
 			return nil, err
@@ -291,6 +298,12 @@ func (e *Editor) edit(ctx context.Context, id int64, line job.Entry, fn func(*sq
 		if err := tx.LearnCalendars(j); err != nil {
 			return nil, err
 		}
+		late, err := wakeUpLate(tx, j, pauses, e.Session.Now(), e.Session)
+		if err != nil {
+			return nil, err
+		}
+		soon = late != nil && late.soon
+		resumed := late != nil && len(late.resumed) > 0
 		if err := catchUp(tx, j, e.Session.Now(), e.Session); err != nil {
 			return nil, err
 		}
@@ -305,9 +318,15 @@ func (e *Editor) edit(ctx context.Context, id int64, line job.Entry, fn func(*sq
 		}
 		was := j.SpecText
 		p, err = fn(tx, j, live)
-		if err != nil || p == nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case p == nil && resumed: // what it asks for is so by itself; if that does not stand, a planner does it
+			return nil, nextVersion(tx, j, e.Session.Now())
+		case p == nil:
+			return nil, nil
 		}
+		soon = soon || p.soon
 		if err := nextVersion(tx, j, e.Session.Now()); err != nil {
 			return nil, err
 		}
@@ -327,7 +346,7 @@ func (e *Editor) edit(ctx context.Context, id int64, line job.Entry, fn func(*sq
 	if err != nil {
 		return job.Job{}, err
 	}
-	if p != nil && p.soon {
+	if soon {
 		e.Soon()
 	}
 	// Also when there was nothing to change: who asks again must not be answered before who asked first.
@@ -391,18 +410,19 @@ func (e *Editor) RunNow(ctx context.Context, id int64, key string) (job.Requeste
 		if err != nil {
 			return nil, err
 		}
+		// First of all: whoever asks again gets the same answer, whatever has become of the job.
+		if there, err := asked(tx, id, key, digest); err != nil || there != nil {
+			if there != nil {
+				out = *there
+			}
+			return nil, err
+		}
 		j := rows[id]
 		if j == nil || j.Deleted {
 			return nil, fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
 		}
 		if j.SpecErr != nil {
 			return nil, job.Problems{{Field: "job", Message: j.SpecErr.Error()}}
-		}
-		if there, err := asked(tx, id, key, digest); err != nil || there != nil {
-			if there != nil {
-				out = *there
-			}
-			return nil, err
 		}
 		origin, err := tx.InsertRequest("run", key, digest, id, now)
 		if err != nil {

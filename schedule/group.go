@@ -25,7 +25,7 @@ func (e *Editor) PutGroup(ctx context.Context, name string, slots int) (sql.Grou
 		return err
 	}
 	// Writing it once more does no harm.
-	if err := e.change(ctx, put, func(*sql.Tx) (bool, error) { return false, nil }); err != nil {
+	if err := e.DB.TxOnce(ctx, put, func(*sql.Tx) (bool, error) { return false, nil }); err != nil {
 		return sql.Group{}, err
 	}
 	if woken > 0 {
@@ -37,7 +37,7 @@ func (e *Editor) PutGroup(ctx context.Context, name string, slots int) (sql.Grou
 // DeleteGroup deletes a group to which no job refers. job.InUse says which do.
 func (e *Editor) DeleteGroup(ctx context.Context, name string) error {
 	gone := false // by a commit of ours that was unknown
-	return e.change(ctx, func(tx *sql.Tx) error {
+	return e.DB.TxOnce(ctx, func(tx *sql.Tx) error {
 		groups, err := tx.LockGroups([]string{name})
 		if err != nil {
 			return err

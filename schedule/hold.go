@@ -194,13 +194,18 @@ func writeResumed(tx *sql.Tx, resumed []resumption, s Session, now job.Micros) e
 		if err := nextVersion(tx, r.job, now); err != nil {
 			return err
 		}
-		line := jobLine(job.ActionResume, &r.job.Job)
-		line.At, line.Actor, line.Reason = now, itself(s), fmt.Sprintf("it was paused until %s", r.until)
-		if _, err := tx.InsertAudit(line); err != nil {
+		if _, err := tx.InsertAudit(resumedLine(r.job, r.until, now, s)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// resumedLine is the audit's line of a job's pause that ended by itself.
+func resumedLine(j *sql.JobRow, until, now job.Micros, s Session) *job.Entry {
+	line := jobLine(job.ActionResume, &j.Job)
+	line.At, line.Actor, line.Reason = now, itself(s), fmt.Sprintf("it was paused until %s", until)
+	return line
 }
 
 // release gives one batch of held jobs that nothing covers any more their due times back, and clears away the pauses

@@ -21,20 +21,25 @@ func (e *Editor) Pause(ctx context.Context, id int64, r job.PauseRequest) (job.J
 	}
 	line := job.Entry{Action: job.ActionPause, Reason: r.Reason, Became: untilText(r.Until)}
 	return e.edit(ctx, id, line, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
-		if j.Paused && (r == job.PauseRequest{} || r == job.PauseRequest{Reason: j.PauseReason, Until: j.PauseUntil}) {
+		if !r.Alters(&j.Job) {
 			return nil, nil
 		}
-		if !j.Paused && !j.Held {
-			j.PausedAt = now
-		}
-		rests := j.Paused || j.Held
-		j.Paused, j.Held, j.PausedBy, j.PauseReason, j.PauseUntil = true, false, job.ActorOf(ctx).Who, r.Reason, r.Until
-		j.NextDue = wakeUp(j)
-		if rests {
-			return &plans{}, nil
-		}
-		return &plans{}, stop(j, live, j.PauseAt(now).String(), e.Session, now).write(tx)
+		return &plans{}, e.pause(ctx, tx, j, live, r, now)
 	})
+}
+
+// pause pauses a job, which is locked with its live tasks, or has its pause be another one.
+func (e *Editor) pause(ctx context.Context, tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, r job.PauseRequest, now job.Micros) error {
+	if !j.Paused && !j.Held {
+		j.PausedAt = now
+	}
+	rests := j.Paused || j.Held
+	j.Paused, j.Held, j.PausedBy, j.PauseReason, j.PauseUntil = true, false, job.ActorOf(ctx).Who, r.Reason, r.Until
+	j.NextDue = wakeUp(j)
+	if rests {
+		return nil
+	}
+	return stop(j, live, j.PauseAt(now).String(), e.Session, now).write(tx)
 }
 
 // wakeUp is the cursor of a job that is paused itself: none, or where the planner, which looks so far ahead, meets the
@@ -126,7 +131,7 @@ type stopping struct {
 // somebody asked for beside the schedule goes on.
 func stop(j *sql.JobRow, live []sql.TaskRow, reason string, s Session, now job.Micros) *stopping {
 	var out stopping
-	last := now
+	last := max(now, j.LastDue) // what was started, and given back, is no less begun
 	for _, t := range live {
 		if t.Origin == 0 && (t.State == job.Prepare || t.State == job.Executing) {
 			last = max(last, t.Due)

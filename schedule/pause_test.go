@@ -73,12 +73,12 @@ func (f *fixture) row(id int64) sql.JobRow {
 // wantAudit holds the audit against lines of "who action kind app/name reason".
 func (f *fixture) wantAudit(what string, want ...string) {
 	f.Helper()
-	lines, err := f.beside.Audit(f.Context(), sql.AuditFilter{Limit: 1000})
+	page, err := f.beside.Audit(f.Context(), sql.AuditFilter{Limit: 1000})
 	if err != nil {
 		f.Fatal(err)
 	}
 	var got []string
-	for _, e := range slices.Backward(lines) {
+	for _, e := range slices.Backward(page.Lines) {
 		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s %s/%s %s", e.Who, e.Action, e.Kind, e.App, e.Name, e.Reason)))
 	}
 	if !slices.Equal(got, want) {
@@ -403,6 +403,7 @@ func TestHeldWithoutAPause(t *testing.T) {
 	if row := f.row(broken.ID); row.Error == "" || row.Held {
 		t.Errorf("got %+v, want it marked as broken, and looked at no more", row.Job)
 	}
+	f.want("lines of that", 1, "SELECT COUNT(*) FROM audit WHERE action = 'break' AND ref = ?", broken.ID)
 }
 
 // TestHoldLeavesSomeForTheNextLook when there is too much to withdraw at once.
@@ -582,8 +583,9 @@ func TestAuditOfChanges(t *testing.T) {
 	do(f.editor.Delete(ctx, j.ID))
 	f.wantAudit("of it all", "bob create job default/j", "bob pause job default/j", "bob update job default/j", "bob resume job default/j",
 		"bob kill job default/j run "+f.executing.added[0].Launch.String(), "bob run job default/j", "bob delete job default/j")
-	lines, err := f.beside.Audit(t.Context(), sql.AuditFilter{JobID: j.ID, Limit: 10})
+	page, err := f.beside.Audit(t.Context(), sql.AuditFilter{JobID: j.ID, Limit: 10})
 	do(err)
+	lines := page.Lines
 	old, _ := j.Spec.Encode()
 	made, _ := spec.Encode()
 	for i, want := range [][2]string{{made, ""}, {}, {}, {}, {old, made}, {}, {"", old}} {

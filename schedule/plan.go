@@ -152,7 +152,7 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 		return err // unknown too: the next look sees where the cursor stands
 	case len(ids) == 1:
 		p.Log.Error("job cannot be planned", "job_id", ids[0], "error", err)
-		return p.DB.Tx(ctx, func(tx *sql.Tx) error { return tx.BreakJob(ids[0], err.Error()) })
+		return p.DB.Tx(ctx, func(tx *sql.Tx) error { return breakJob(tx, ids[0], err, itself(p.Session)) })
 	}
 	half := len(ids) / 2
 	return errors.Join(p.planJobs(ctx, ids[:half], now), p.planJobs(ctx, ids[half:], now))
@@ -171,7 +171,8 @@ type plans struct {
 	tasks    []job.Task
 	missed   []job.Run
 	broken   map[int64]error
-	stray    []int64 // paused or deleted, and yet with a cursor: a hand did that
+	by       job.Actor // who finds them broken
+	stray    []int64   // paused or deleted, and yet with a cursor: a hand did that
 	soon     bool
 }
 
@@ -194,7 +195,7 @@ func (p *plans) add(j *sql.JobRow, now job.Micros, s Session) {
 	}
 	if err != nil {
 		if p.broken == nil {
-			p.broken = map[int64]error{}
+			p.broken, p.by = map[int64]error{}, itself(s)
 		}
 		p.broken[j.ID] = err
 	}
@@ -225,6 +226,14 @@ func (p *plans) take(d dueTimes, now job.Micros, s Session) {
 	p.soon = p.soon || len(d.tasks) > 0 && d.tasks[0].Due < now.Add(planWindow)
 }
 
+// breakJob records that a job cannot be planned.
+func breakJob(tx *sql.Tx, id int64, why error, by job.Actor) error {
+	if err := tx.BreakJob(id, why.Error()); err != nil {
+		return err
+	}
+	return tx.AuditBreak(id, by, why.Error())
+}
+
 // write moves the cursors first: who planned from a cursor that has moved fails before it inserts anything.
 func (p *plans) write(tx *sql.Tx) error {
 	if err := tx.MoveCursors(p.cursors); err != nil {
@@ -234,7 +243,7 @@ func (p *plans) write(tx *sql.Tx) error {
 		return err
 	}
 	for id, why := range p.broken {
-		if err := tx.BreakJob(id, why.Error()); err != nil {
+		if err := breakJob(tx, id, why, p.by); err != nil {
 			return err
 		}
 	}

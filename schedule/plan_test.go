@@ -106,6 +106,7 @@ func TestPoisonIsIsolated(t *testing.T) {
 	if n, err := f.planner.plan(t.Context(), after(time.Hour)); n != 0 || err != nil {
 		t.Errorf("the next look: got %d jobs, %v; want none", n, err)
 	}
+	f.want("lines of the audit", int64(len(poison)), "SELECT COUNT(*) FROM audit WHERE action = 'break' AND kind = 'job' AND who = 'go-crontab' AND app = 'default' AND name <> '' AND reason LIKE '%poison%'")
 }
 
 // TestTroubleBreaksNoJob: what the server cannot do at the moment marks no job, and hides none.

@@ -229,14 +229,18 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micr
 	if err != nil {
 		return nil, err
 	}
+	cancelled, err := cancelledBackfills(tx, tasks)
+	if err != nil {
+		return nil, err
+	}
 	slices.SortFunc(tasks, byDue)
-	late := outdated(tasks, jobs, now)
+	late := outdated(standing(tasks, rows, jobs), jobs, now)
 	out := make([]decision, len(tasks))
 	for i, t := range tasks {
 		d := decision{task: t}
 		r, ok := rows[t.ID]
 		if ok && r.Is(t.Launch, job.Prepare) {
-			sc := scene{job: jobs[t.JobID], others: others[t.JobID]}
+			sc := scene{job: jobs[t.JobID], others: others[t.JobID], cancelled: cancelled[-t.Origin]}
 			if sc.job != nil && sc.job.Spec.Group != "" {
 				if g, ok := groups[sc.job.Spec.Group]; ok {
 					sc.group, sc.holders = &g, holders[g.ID]
@@ -268,6 +272,32 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micr
 		out[i] = d
 	}
 	return out, nil
+}
+
+// standing leaves out tasks that are not ours any more or no due times: an edit or a calendar has withdrawn them, and they
+// take the place of none.
+func standing(tasks []job.Task, rows map[int64]sql.TaskRow, jobs map[int64]*sql.JobRow) []job.Task {
+	return slices.DeleteFunc(slices.Clone(tasks), func(t job.Task) bool {
+		r, ok := rows[t.ID]
+		if !ok || !r.Is(t.Launch, job.Prepare) || jobs[t.JobID] == nil {
+			return true
+		}
+		gone, err := withdrawn(t, jobs[t.JobID])
+		return gone || err != nil
+	})
+}
+
+// cancelledBackfills tells which of the backfills of tasks are cancelled. A cancel holds the job's row, so none comes
+// between this and the start.
+func cancelledBackfills(tx *sql.Tx, tasks []job.Task) (map[int64]bool, error) {
+	var ids []int64
+	for _, t := range tasks {
+		if t.Origin < 0 {
+			ids = append(ids, -t.Origin)
+		}
+	}
+	slices.Sort(ids)
+	return tx.CancelledBackfills(slices.Compact(ids))
 }
 
 // siblings reads the tasks of jobs beside which others are decided: those that execute, and of jobs for which it matters

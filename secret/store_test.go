@@ -102,9 +102,9 @@ func TestStore(t *testing.T) {
 	if err := s.Delete(ctx, "pg", anybody); !errors.Is(err, sql.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
-	lines, err := s.DB.Audit(ctx, sql.AuditFilter{Kind: job.KindSecret, Limit: 100})
+	page, err := s.DB.Audit(ctx, sql.AuditFilter{Kind: job.KindSecret, Limit: 100})
 	var said []string
-	for _, l := range lines {
+	for _, l := range page.Lines {
 		said = append(said, fmt.Sprintf("%s %s %s %s %q %q %q", l.Who, l.Action, l.Name, l.App, l.Reason, l.Was, l.Became))
 	}
 	want := `alice delete pg shop "" "" ""` + "\n" + `alice update pg shop "" "" ""` + "\n"

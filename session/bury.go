@@ -32,7 +32,7 @@ func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.
 			if there, err = tx.LockSession(id); err != nil || !there {
 				return err
 			}
-			if err := tx.AuditSession(id, by, job.ActionReap, "its process died and its guard killed its commands"); err != nil {
+			if _, err := tx.AuditSession(id, by, job.ActionReap, "its process died and its guard killed its commands"); err != nil {
 				return err
 			}
 			return tx.EndSession(id)

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 
@@ -17,6 +18,7 @@ type Orphans struct {
 	DB      *sql.DB
 	Now     func() job.Micros      // MySQL's clock
 	Node    func(uuid.UUID) string // the name of the node that had a session, "" if nobody knows
+	By      job.Actor              // who does it, for the audit
 	Changed func()                 // called when tasks became idle
 	Log     *slog.Logger
 }
@@ -65,7 +67,7 @@ func (o *Orphans) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.Task
 		var again []sql.Again
 		var tried, over []job.Run
 		now := o.Now()
-		jobs, err := tx.LockJobs(executingJobs(rows))
+		jobs, err := tx.LockJobs(jobsOf(rows))
 		if err != nil {
 			return err
 		}
@@ -114,7 +116,13 @@ func (o *Orphans) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.Task
 		for _, a := range again {
 			stopped = append(stopped, a.ID)
 		}
-		woken, err = wakeBehind(tx, lost, stopped, jobs, now)
+		if woken, err = wakeBehind(tx, lost, stopped, jobs, now); err != nil || len(idle)+len(lost) == 0 {
+			return err
+		}
+		_, err = tx.InsertAudit(&job.Entry{
+			At: now, Actor: o.By, Action: job.ActionReset, Kind: job.KindSession, Name: o.Node(dead),
+			Reason: fmt.Sprintf("its session is gone: %d prepared tasks were given back, %d runs are lost, %d of which are started again", len(idle), len(lost), len(again)),
+		})
 		return err
 	})
 	if err != nil {
@@ -176,13 +184,12 @@ func wakeBehind(tx *sql.Tx, lost []job.Run, tasks []int64, jobs map[int64]*sql.J
 	return tx.Wake(slices.Compact(awaited), turns, tasks, now)
 }
 
-// executingJobs lists, in order, the jobs whose definition says what becomes of a lost run.
-func executingJobs(rows []sql.TaskRow) []int64 {
+// jobsOf lists, in order, the jobs of tasks, whose definitions say what becomes of lost runs. A task that was prepared
+// when it was read may execute once it is locked: the last commit of a dead node can be on its way still.
+func jobsOf(rows []sql.TaskRow) []int64 {
 	var ids []int64
 	for _, t := range rows {
-		if t.State == job.Executing {
-			ids = append(ids, t.JobID)
-		}
+		ids = append(ids, t.JobID)
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)

@@ -228,5 +228,5 @@ func (r *Reaper) obituary(row sql.SessionRow) *job.Entry {
 }
 
 func (r *Reaper) orphans() *Orphans {
-	return &Orphans{DB: r.DB, Now: r.Session.Clock.Now, Node: func(id uuid.UUID) string { return r.nodes[id] }, Changed: r.Changed, Log: r.Log}
+	return &Orphans{DB: r.DB, Now: r.Session.Clock.Now, Node: func(id uuid.UUID) string { return r.nodes[id] }, By: r.Session.itself(), Changed: r.Changed, Log: r.Log}
 }

@@ -206,8 +206,21 @@ func (s *Session) Mint() job.Launch { return job.Launch{Session: s.id, N: s.Rese
 // End deletes the session's row, after everything it owned was given back or ended.
 func (s *Session) End(ctx context.Context, db *sql.DB) error {
 	return db.Tx(ctx, func(tx *sql.Tx) error {
-		if err := tx.AuditSession(s.id, s.itself(), job.ActionLeave, ""); err != nil {
+		action, reason := job.ActionLeave, ""
+		if s.Lost() {
+			action, reason = job.ActionFence, context.Cause(s.ctx).Error()+": what it executed was killed"
+		}
+		told, err := tx.AuditSession(s.id, s.itself(), action, reason)
+		if err != nil {
 			return err
+		}
+		// A peer buried it, whose line says when it lived; that its commands were killed nobody else knows. After an
+		// unknown commit the line is written a second time.
+		if !told && s.Lost() {
+			line := job.Entry{At: s.Now(), Actor: s.itself(), Action: action, Kind: job.KindSession, Name: s.node, Reason: reason}
+			if _, err := tx.InsertAudit(&line); err != nil {
+				return err
+			}
 		}
 		return tx.EndSession(s.id)
 	})

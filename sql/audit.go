@@ -5,7 +5,6 @@ import (
 	stdsql "database/sql"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"go-crontab/job"
 
@@ -15,6 +14,7 @@ import (
 // InsertAudit writes a line of the audit and returns its id. Its transaction is that of the change: either both stand
 // or none does.
 func (tx *Tx) InsertAudit(e *job.Entry) (int64, error) {
+	tx.trail.Before("insert audit line")
 	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO audit ("+auditInserted+") VALUES "+values(1, auditValues), auditArgs(e)...)
 	if err != nil {
 		return 0, fmt.Errorf("insert audit: %w", err)
@@ -51,57 +51,15 @@ const auditColumns = "id, at, who, origin, action, kind, ref, app, name, reason,
 func auditRows(out *[]job.Entry) func(*stdsql.Rows) error {
 	return func(rows *stdsql.Rows) error {
 		var e job.Entry
-		err := rows.Scan(&e.ID, &e.At, &e.Who, &e.Origin, &e.Action, &e.Kind, &e.Ref, &e.App, &e.Name, &e.Reason, &e.Was, &e.Became)
+		err := scanAudit(rows, &e)
 		*out = append(*out, e)
 		return err
 	}
 }
 
-// AuditFilter says which lines to list. Zero fields do not restrict.
-type AuditFilter struct {
-	Kind  job.Kind
-	JobID int64
-	App   string
-	Apps  []string // only in these, nil: in all, and of what belongs to none
-	Who   string
-	From  job.Micros // at or after
-	To    job.Micros // before
-	After *RunPlace  // only what the list has after this place: ID and Due, which is the line's instant
-	Limit int
-}
-
-// Audit lists lines, the latest first.
-func (db *DB) Audit(ctx context.Context, f AuditFilter) ([]job.Entry, error) {
-	where, args := []string{"1 = 1"}, []any{}
-	add := func(cond string, values ...any) { where, args = append(where, cond), append(args, values...) }
-	index := "at"
-	if f.JobID != 0 {
-		index = "ref"
-		add("kind = ? AND ref = ?", job.KindJob, f.JobID)
-	}
-	if f.Kind != "" {
-		add("kind = ?", f.Kind)
-	}
-	if f.App != "" {
-		add("app = ?", f.App)
-	}
-	restrict(&where, &args, "app", f.Apps)
-	if f.Who != "" {
-		add("who = ?", f.Who)
-	}
-	if f.From != 0 {
-		add("at >= ?", int64(f.From))
-	}
-	if f.To != 0 {
-		add("at < ?", int64(f.To))
-	}
-	if a := f.After; a != nil {
-		add("at <= ? AND (at < ? OR id < ?)", int64(a.Due), int64(a.Due), a.ID)
-	}
-	var out []job.Entry
-	err := db.query(ctx, "list audit", auditRows(&out), "SELECT "+auditColumns+" FROM audit FORCE INDEX ("+index+") WHERE "+
-		strings.Join(where, " AND ")+" ORDER BY at DESC, id DESC LIMIT ?", append(args, f.Limit)...)
-	return out, err
+// scanAudit reads a line, after further columns if there are some.
+func scanAudit(rows *stdsql.Rows, e *job.Entry, first ...any) error {
+	return rows.Scan(append(first, &e.ID, &e.At, &e.Who, &e.Origin, &e.Action, &e.Kind, &e.Ref, &e.App, &e.Name, &e.Reason, &e.Was, &e.Became)...)
 }
 
 // AuditOf names whose lines to look for: those of a job by its id, of an app by its name, of the cluster.
@@ -141,11 +99,20 @@ func (db *DB) auditNear(ctx context.Context, of AuditOf, cond, order string, at 
 	return out[0], nil
 }
 
-// AuditSession writes that a session is gone, with what its row says, which is about to be deleted.
-func (tx *Tx) AuditSession(id uuid.UUID, by job.Actor, action job.Action, reason string) error {
-	_, err := tx.exec("audit session", "INSERT INTO audit (at, who, origin, action, kind, name, reason, was)"+
+// AuditSession writes that a session is gone, with what its row says, which is about to be deleted. It tells whether there
+// is such a row.
+func (tx *Tx) AuditSession(id uuid.UUID, by job.Actor, action job.Action, reason string) (bool, error) {
+	n, err := tx.exec("audit session", "INSERT INTO audit (at, who, origin, action, kind, name, reason, was)"+
 		" SELECT "+now+", ?, ?, ?, ?, node, ?, JSON_OBJECT('session', ?, 'started', "+rfc3339("started")+", 'last_beat', "+rfc3339("beat_at")+") FROM session WHERE id = ?",
 		cut(by.Who, 128), cut(by.Origin, 64), action, job.KindSession, cut(reason, 512), id.String(), id[:])
+	return n > 0, err
+}
+
+// AuditBreak writes that a job cannot be planned any more.
+func (tx *Tx) AuditBreak(id int64, by job.Actor, why string) error {
+	_, err := tx.exec("audit break", "INSERT INTO audit (at, who, origin, action, kind, ref, app, name, reason)"+
+		" SELECT "+now+", ?, ?, ?, ?, id, app, name, ? FROM job WHERE id = ?",
+		cut(by.Who, 128), cut(by.Origin, 64), job.ActionBreak, job.KindJob, cut(why, 512), id)
 	return err
 }
 

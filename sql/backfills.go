@@ -74,6 +74,22 @@ func (tx *Tx) BackfillTasks(b *job.Backfill) ([]TaskRow, error) {
 	return out, err
 }
 
+// CancelledBackfills tells which of the backfills are cancelled, whose jobs' rows the caller holds.
+func (tx *Tx) CancelledBackfills(ids []int64) (map[int64]bool, error) {
+	out := map[int64]bool{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	list, args := in(nil, ids)
+	err := tx.query("read cancelled backfills", func(rows *stdsql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		out[id] = true
+		return err
+	}, "SELECT id FROM backfill WHERE id IN "+list+" AND state = 2", args...)
+	return out, err
+}
+
 // Succeeded tells which of a job's due times have a run that succeeded, whoever asked for it.
 func (tx *Tx) Succeeded(jobID int64, dues []job.Micros) (map[job.Micros]bool, error) {
 	out := map[job.Micros]bool{}

@@ -11,7 +11,7 @@
 //
 // # Lock order
 //
-// setting → locks (ascending) → pauses → calendars → job rows (ascending) → task rows (ascending) → places → chunk rows → inserts into
+// folder → setting → locks (ascending) → pauses → calendars → job rows (ascending) → task rows (ascending) → places → chunk rows → inserts into
 // history, output, request and audit. Session rows are never locked together with task rows.
 //
 // # Time

@@ -154,7 +154,8 @@ func (tx *Tx) WakeGroups(groups []Group, now job.Micros) (int, error) {
 	return len(next), tx.TakeSlots(slots)
 }
 
-// PutGroup writes a group that is new, or changes the slots of one. It wakes nobody.
+// PutGroup writes a group that is new, or changes the slots of one. It wakes nobody. Who was woken for a slot and has not
+// begun loses that when there are fewer slots than holders now: its start takes one that is free, or has it wait.
 func (tx *Tx) PutGroup(name string, slots int, now job.Micros) (Group, error) {
 	_, err := tx.exec("put group", "INSERT INTO grp (name, slots, created, updated) VALUES (?, ?, ?, ?)"+
 		" ON DUPLICATE KEY UPDATE slots = ?, updated = GREATEST(updated + 1, ?)", name, slots, int64(now), int64(now), slots, int64(now))
@@ -165,7 +166,25 @@ func (tx *Tx) PutGroup(name string, slots int, now job.Micros) (Group, error) {
 	if err == nil && len(rows) == 0 {
 		err = ErrNotFound
 	}
-	return rows[name], err
+	if err != nil {
+		return Group{}, err
+	}
+	g := rows[name]
+	var holders int
+	var unbegun []int64
+	err = tx.query("read slots", func(rows *stdsql.Rows) error {
+		var id int64
+		var state job.State
+		err := rows.Scan(&id, &state)
+		if holders++; state != job.Executing {
+			unbegun = append(unbegun, id)
+		}
+		return err
+	}, "SELECT t.id, t.state FROM slot s FORCE INDEX (grp) STRAIGHT_JOIN task t ON t.id = s.task_id WHERE s.group_id = ? AND t.state <> 3", g.ID)
+	if err != nil || holders <= slots {
+		return g, err
+	}
+	return g, tx.FreeSlots(unbegun)
 }
 
 // DeleteGroup deletes a group, whose row the caller has locked.

@@ -63,6 +63,7 @@ func jobRows(out *[]JobRow) func(*stdsql.Rows) error {
 
 // InsertJob writes a new job and returns its id. A living job of the same app and name is ErrExists.
 func (tx *Tx) InsertJob(j *job.Job, spec string) (int64, error) {
+	tx.trail.Before("insert job")
 	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO job (app, name, hash, place, version, spec, paused, held, paused_at, paused_by, pause_reason, pause_until,"+
 		" next_due, last_due, error, created, updated, listed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?, 1)",
 		j.Spec.App, j.Spec.Name, j.Hash, j.Place, j.Version, spec, j.Paused, j.Held, int64(j.PausedAt), cut(j.PausedBy, 128), j.PauseReason, int64(j.PauseUntil),
@@ -285,6 +286,7 @@ func (tx *Tx) InsertRequest(kind, key string, digest [32]byte, jobID int64, now 
 	if key != "" {
 		k = []byte(key)
 	}
+	tx.trail.Before("insert request")
 	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO request (kind, idem_key, job_id, digest, created) VALUES (?, ?, ?, ?, ?)", kind, k, jobID, digest[:], int64(now))
 	if isDuplicate(err) {
 		return 0, fmt.Errorf("idempotency key %q: %w", key, ErrExists)

@@ -267,7 +267,7 @@ func (tx *Tx) LiveTasksOf(jobIDs []int64, most int) (map[int64][]TaskRow, error)
 	return out, err
 }
 
-// MayStart looks for scheduled tasks of an app, or with "" of the cluster, whose start is committed, or may be on its
+// MayStart looks for tasks of the schedule and of backfills of an app, or with "" of the cluster, whose start is committed, or may be on its
 // way because they are prepared and due before soon. It returns how many are on their way, and until when something
 // may be spawned for the others; zero: there are none.
 func (db *DB) MayStart(ctx context.Context, app string, soon job.Micros) (onTheirWay int, window job.Micros, err error) {
@@ -277,7 +277,7 @@ func (db *DB) MayStart(ctx context.Context, app string, soon job.Micros) (onThei
 	}
 	err = db.query(ctx, "look for starts", func(rows *stdsql.Rows) error { return rows.Scan(&onTheirWay, &window) },
 		"SELECT COALESCE(SUM(t.state = 1), 0), COALESCE(MAX(t.spawn_by), 0) FROM task t FORCE INDEX (slice)"+
-			" WHERE (t.state = 1 AND t.due_now < ? OR t.state = 2) AND t.origin = 0"+cond, args...)
+			" WHERE (t.state = 1 AND t.due_now < ? OR t.state = 2) AND t.origin <= 0"+cond, args...)
 	return onTheirWay, window, err
 }
 

@@ -238,12 +238,12 @@ func TestReads(t *testing.T) {
 		}), "due|PRIMARY"},
 		{"a page of the audit", func() (int, error) {
 			f.exec("INSERT INTO audit (at, who, action, kind, ref) SELECT id, 'x', 'update', 'job', id MOD 10 FROM job ORDER BY id LIMIT 20000")
-			lines, err := db.Audit(t.Context(), AuditFilter{Limit: 50, After: &RunPlace{ID: 15_000, Due: 15_000}})
-			return 50, wantLen(err, len(lines), 50)
+			p, err := db.Audit(t.Context(), AuditFilter{Limit: 50, After: &RunPlace{ID: 15_000, Due: 15_000}})
+			return 50, wantLen(err, len(p.Lines), 50)
 		}, "at"},
 		{"a page of a job's audit", func() (int, error) {
-			lines, err := db.Audit(t.Context(), AuditFilter{JobID: 3, Limit: 50, To: 15_000})
-			return 50, wantLen(err, len(lines), 50)
+			p, err := db.Audit(t.Context(), AuditFilter{JobID: 3, Limit: 50, To: 15_000})
+			return 50, wantLen(err, len(p.Lines), 50)
 		}, "ref"},
 		{"the line of a job's audit that was in force", func() (int, error) {
 			_, err := db.AuditBefore(t.Context(), AuditOf{Kind: job.KindJob, Ref: 3, Actions: []job.Action{job.ActionUpdate}}, 15_000)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"go-crontab/internal/failpoint"
 	"go-crontab/job"
 
 	"github.com/google/uuid"
@@ -129,11 +130,13 @@ func OpenPulse(dsn string, t Timeouts) (*Pulse, error) {
 // Beat raises the session's counter in one statement. false means that the row is gone: somebody buried the
 // session. An error means nothing: the beat may have arrived.
 func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) {
+	failpoint.Here("before", "beat")
 	r, err := p.db.db.ExecContext(ctx, "UPDATE session SET beat = beat + 1, beat_at = "+now+", prepared = ?, executing = ?, draining = ?, cordon_seen = ?, clock_offset = ? WHERE id = ?",
 		v.Prepared, v.Executing, v.Draining, int64(v.CordonSeen), v.Offset.Microseconds(), id[:])
 	if err != nil {
 		return false, fmt.Errorf("beat: %w", err)
 	}
+	failpoint.Here("behind", "beat")
 	n, err := r.RowsAffected()
 	return n == 1, err
 }

@@ -8,13 +8,16 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"go-crontab/internal/failpoint"
 )
 
 // Tx is one transaction. Its methods are the statements of the trip; after any error of any of them the whole
 // transaction is rolled back.
 type Tx struct {
-	tx  *stdsql.Tx
-	ctx context.Context
+	tx    *stdsql.Tx
+	ctx   context.Context
+	trail failpoint.Trail
 }
 
 // maxTries bounds how often a transaction is run again after a deadlock or a lock wait timeout.
@@ -51,14 +54,21 @@ func (db *DB) once(ctx context.Context, fn func(tx *Tx) error) error {
 	// 1205 leaves the transaction open with half its work, and so does a panic of fn. If the rollback is lost too, so
 	// is the connection. After COMMIT this does nothing.
 	defer tx.Rollback()
-	if err := fn(&Tx{tx, ctx}); err != nil {
+	t := &Tx{tx: tx, ctx: ctx}
+	if err := fn(t); err != nil {
 		return err
 	}
-	return commitError(tx.Commit())
+	t.trail.Commit()
+	if err := commitError(tx.Commit()); err != nil {
+		return err
+	}
+	t.trail.Committed()
+	return nil
 }
 
 // exec runs one statement and returns the rows it matched.
 func (tx *Tx) exec(what, query string, args ...any) (int64, error) {
+	tx.trail.Before(what)
 	r, err := tx.tx.ExecContext(tx.ctx, query, args...)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", what, err)

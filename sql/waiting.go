@@ -104,8 +104,12 @@ func (tx *Tx) WakeJobs(jobIDs, turns []int64, now job.Micros) (int, error) {
 		}
 	}
 	var ids []int64
+	resting, err := tx.paused(headed(heads), now)
+	if err != nil {
+		return 0, err
+	}
 	for id, h := range heads {
-		backfill := h[1].next != 0 && (slices.Contains(turns, id) || h[0] == head{})
+		backfill := h[1].next != 0 && !resting[id] && (slices.Contains(turns, id) || h[0] == head{})
 		switch {
 		case executes[id]:
 		case backfill:
@@ -121,6 +125,34 @@ func (tx *Tx) WakeJobs(jobIDs, turns []int64, now job.Micros) (int, error) {
 type head struct {
 	next int64 // who waits for runs of the job; zero: nobody,
 	busy bool  // or that the first is about to start, or waits for something else
+}
+
+// headed lists the jobs of which a backfill has somebody who comes next.
+func headed(heads map[int64]*[2]head) []int64 {
+	var out []int64
+	for id, h := range heads {
+		if h[1].next != 0 {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// paused tells which of some jobs, whose rows this transaction holds, are paused: backfills of these rest.
+func (tx *Tx) paused(jobIDs []int64, now job.Micros) (map[int64]bool, error) {
+	out := map[int64]bool{}
+	if len(jobIDs) == 0 {
+		return out, nil
+	}
+	list, args := in(nil, jobIDs)
+	err := tx.query("read pauses of jobs", func(rows *stdsql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		out[id] = true
+		return err
+	}, "SELECT j.id FROM job j FORCE INDEX (PRIMARY) WHERE j.id IN "+list+" AND (j.paused = 1 OR EXISTS (SELECT 1 FROM pause p WHERE p.app IN ('', j.app)"+
+		" AND p.ended = 0 AND (p.until = 0 OR p.until > ?)))", append(args, int64(now))...)
+	return out, err
 }
 
 // Wake wakes who comes next after tasks of jobs, whose rows this transaction holds, have ended or do not execute any

@@ -53,7 +53,7 @@ func TestSchemas(t *testing.T) {
 				"id": {"type": "string", "description": "Its id, such as ` + "`a b` or (in short) `a`" + `, and the owner's."}, "more": {"$ref": "#/components/schemas/base"},
 				"color": {"$ref": "#/components/schemas/Color"}, "count": {"type": ["integer", "null"]}, "at": {"type": "string", "format": "date-time"},
 				"when": {"type": "string", "format": "date"}, "size": {"type": "string", "enum": ["big", "small"]}, "names": {"type": "array", "items": {"type": "string"}},
-				"tags": {"type": "object", "additionalProperties": {"type": "string"}}, "raw": {}, "factor": {"type": "number"}},
+				"tags": {"type": "object", "additionalProperties": {"type": "string"}}, "raw": {}, "factor": {"type": "number", "format": "double"}},
 				"required": ["id", "color", "count", "size"]}}`,
 		openapi.Request: `{"Color": {"type": "string", "enum": ["red", "green"]},
 			"baseInput": {"type": "object", "properties": {"id": {"type": "string", "description": "Its id, such as ` + "`a b` or (in short) `a`" + `, and the owner's."}, "more": {"$ref": "#/components/schemas/baseInput"}}, "required": ["id"], "additionalProperties": false},
@@ -61,7 +61,7 @@ func TestSchemas(t *testing.T) {
 				"id": {"type": "string", "description": "Its id, such as ` + "`a b` or (in short) `a`" + `, and the owner's."}, "more": {"$ref": "#/components/schemas/baseInput"},
 				"color": {"$ref": "#/components/schemas/Color"}, "count": {"type": "integer"}, "at": {"type": "string", "format": "date-time"},
 				"when": {"type": "string", "format": "date"}, "size": {"type": "string", "enum": ["big", "small"]}, "names": {"type": "array", "items": {"type": "string"}},
-				"tags": {"type": "object", "additionalProperties": {"type": "string"}}, "raw": {}, "factor": {"type": "number"}},
+				"tags": {"type": "object", "additionalProperties": {"type": "string"}}, "raw": {}, "factor": {"type": "number", "format": "double"}},
 				"required": ["id"], "additionalProperties": false}}`,
 		openapi.Patch: `{"Color": {"type": "string", "enum": ["red", "green"]},
 			"basePatch": {"type": "object", "properties": {"id": {"type": ["string", "null"], "description": "Its id, such as ` + "`a b` or (in short) `a`" + `, and the owner's."}, "more": {"anyOf": [{"$ref": "#/components/schemas/basePatch"}, {"type": "null"}]}}, "additionalProperties": false},
@@ -69,7 +69,7 @@ func TestSchemas(t *testing.T) {
 				"id": {"type": ["string", "null"], "description": "Its id, such as ` + "`a b` or (in short) `a`" + `, and the owner's."}, "more": {"anyOf": [{"$ref": "#/components/schemas/basePatch"}, {"type": "null"}]},
 				"color": {"anyOf": [{"$ref": "#/components/schemas/Color"}, {"type": "null"}]}, "count": {"type": ["integer", "null"]}, "at": {"type": ["string", "null"], "format": "date-time"},
 				"when": {"type": ["string", "null"], "format": "date"}, "size": {"type": ["string", "null"], "enum": ["big", "small", null]}, "names": {"type": ["array", "null"], "items": {"type": "string"}},
-				"tags": {"type": ["object", "null"], "additionalProperties": {"type": ["string", "null"]}}, "raw": {}, "factor": {"type": ["number", "null"]}},
+				"tags": {"type": ["object", "null"], "additionalProperties": {"type": ["string", "null"]}}, "raw": {}, "factor": {"type": ["number", "null"], "format": "double"}},
 				"additionalProperties": false}}`,
 	} {
 		r := reflector()

@@ -81,7 +81,7 @@ func (r *Reflector) Of(t reflect.Type, use Use) *Schema {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32:
 		return &Schema{Type: Types{Integer}}
 	case reflect.Float64:
-		return &Schema{Type: Types{Number}}
+		return &Schema{Type: Types{Number}, Format: "double"} // without it some generators make it half as wide
 	case reflect.Slice:
 		return &Schema{Type: Types{Array}, Items: r.Of(t.Elem(), use)}
 	case reflect.Map:

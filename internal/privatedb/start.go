@@ -20,6 +20,7 @@ type Options struct {
 	Redo    int      // redo log in MB; 0 = 64
 	TCP     bool     // also listen on a port of 127.0.0.1, where every local user may be root: for tests
 	Extra   []string // more flags, after ours; no spaces in them
+	Env     []string // more variables of the server, as NAME=value: a library to preload, for tests
 }
 
 // DB is a running server. Its methods may be called from several goroutines.
@@ -153,7 +154,7 @@ func (db *DB) await(ctx context.Context, p *process) error {
 func (db *DB) spawn(args []string) (*process, error) {
 	// Not the common one: a starting server deletes every temporary table it finds there, also those of servers
 	// that live, and MariaDB 10.11 crashes when its table vanishes. A flag would not survive spaces in the path.
-	env := append(os.Environ(), "TMPDIR="+db.temp())
+	env := append(append(os.Environ(), "TMPDIR="+db.temp()), db.options.Env...)
 	p, err := spawn(db.watcher, db.log, db.child, env, args...)
 	if err != nil {
 		return nil, err

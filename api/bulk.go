@@ -1,0 +1,237 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"go-crontab/auth"
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// bulkView says what was done to the jobs that a filter matches, or with dry_run what would be.
+type bulkView struct {
+	DryRun    bool       `json:"dry_run" doc:"Nothing was changed: this is what would be."`
+	Changed   int        `json:"changed" doc:"How many of the jobs were changed; of 'run' how many of them run."`
+	Unchanged int        `json:"unchanged" doc:"How many were so already."`
+	Refused   int        `json:"refused" doc:"How many were left as they are, and say why."`
+	Matched   *int       `json:"matched,omitempty" doc:"How many jobs match in all, as far as they were counted. Only with dry_run."`
+	AtLeast   bool       `json:"at_least,omitempty" doc:"There are more than were counted. Only with dry_run."`
+	Items     []bulkItem `json:"items" doc:"The jobs, in the order of the list."`
+	Next      string     `json:"next,omitempty" doc:"There are more: what to give as 'cursor' to go on with them. Absent: these were the last."`
+}
+
+type bulkItem struct {
+	ID      string         `json:"id" doc:"Of the job."`
+	App     string         `json:"app" doc:"Of the job."`
+	Name    string         `json:"name" doc:"Of the job."`
+	Result  job.BulkResult `json:"result" enum:"changed,unchanged,refused" doc:"What became of it."`
+	Why     string         `json:"why,omitempty" doc:"Why it was refused."`
+	Version int64          `json:"version,omitempty" doc:"At which it is. Absent of one that is deleted."`
+	Request string         `json:"request,omitempty" doc:"The id of the request for its run, which that carries."`
+}
+
+// The most jobs that one request changes, and that a dry run counts, which looks at no more pages than that.
+const (
+	maxBulk      = 200
+	maxCounted   = 10_000
+	countedPages = 100
+)
+
+// bulkPause: POST /api/v1/bulk/pause
+func (s *Server) bulkPause(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.readPause(w, r)
+	if err != nil {
+		return err
+	}
+	return s.bulk(w, r, operator, &job.Bulk{Action: job.ActionPause, Pause: p})
+}
+
+// bulkResume: POST /api/v1/bulk/resume
+func (s *Server) bulkResume(w http.ResponseWriter, r *http.Request) error {
+	return s.bulkOf(w, r, operator, job.ActionResume)
+}
+
+// bulkRun: POST /api/v1/bulk/run
+func (s *Server) bulkRun(w http.ResponseWriter, r *http.Request) error {
+	return s.bulkOf(w, r, operator, job.ActionRun)
+}
+
+// bulkDelete: POST /api/v1/bulk/delete
+func (s *Server) bulkDelete(w http.ResponseWriter, r *http.Request) error {
+	return s.bulkOf(w, r, admin, job.ActionDelete)
+}
+
+func (s *Server) bulkOf(w http.ResponseWriter, r *http.Request, role auth.Role, action job.Action) error {
+	if err := readNothing(w, r); err != nil {
+		return err
+	}
+	return s.bulk(w, r, role, &job.Bulk{Action: action})
+}
+
+// bulk does the same to a page of the jobs that the query selects, in one transaction. A job that does not match any more
+// by then is at another version, and is refused: what is changed is what was looked at, and who asked may change it.
+//
+// If we die behind the commit, who asks again with the same Idempotency-Key gets the answer, which is kept in that
+// transaction. Without a key, pausing, resuming and deleting again does no harm, and running does.
+func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, want *job.Bulk) error {
+	f, dry, err := s.bulkFilter(r, role)
+	if err != nil {
+		return err
+	}
+	if want.Action == job.ActionPause {
+		now, err := s.now()
+		if err != nil {
+			return err
+		}
+		if err := want.Pause.Validate(job.MicrosOf(now)); err != nil {
+			return err
+		}
+	}
+	found, err := s.cfg.DB.JobPage(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	if dry {
+		return s.tryBulk(w, r, f, want, found)
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	for i := range found.Rows {
+		want.Jobs = append(want.Jobs, job.Seen{ID: found.Rows[i].ID, Version: found.Rows[i].Version})
+	}
+	answerKnown(r, http.StatusOK, func() any { return viewBulk(want, &found) })
+	if err := e.Bulk(r.Context(), want); err != nil {
+		return lookAt(err, "GET /api/v1/audit shows what stands; with an %s the same request again does no harm.", keyHeader)
+	}
+	return answer(w, http.StatusOK, viewBulk(want, &found))
+}
+
+// bulkFilter reads which jobs are meant, and whether that is only to be tried. They are those of the apps where who asks
+// has the role.
+func (s *Server) bulkFilter(r *http.Request, role auth.Role) (f sql.JobFilter, dry bool, err error) {
+	q := newQuery(r)
+	f = jobFilter(q)
+	f.Limit = int(q.number(bulkLimit))
+	dry = q.word(dryRunParam) == "true"
+	some := f.App != "" || f.Name != "" || f.Status != "" || f.Owner != "" || f.Group != "" || f.Calendar != "" || f.Labels != nil
+	if every := q.word(allParam) == "true"; !some && !every && q.problems == nil {
+		q.wrong(allParam.name, "without a filter that would be every job; give one, such as app or label, or all=true")
+	}
+	if c := q.cursor("jobs"); c != nil {
+		f.After, f.Part = c.ID, c.part
+	}
+	if err := q.err(); err != nil {
+		return f, false, err
+	}
+	p := auth.Of(r.Context())
+	if f.App != "" && !p.MayIn(role, f.App) {
+		return f, false, forbid(p, "That takes role %s of app %s", role, cutShort(f.App))
+	}
+	f.Apps = p.In(role)
+	return f, dry, nil
+}
+
+// tryBulk tells what would be done to the first page, and how many there are in all.
+func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f sql.JobFilter, want *job.Bulk, found sql.JobPage) error {
+	rows := make([]*sql.JobRow, len(found.Rows))
+	for i := range found.Rows {
+		rows[i] = &found.Rows[i]
+	}
+	if want.Action == job.ActionResume {
+		if err := s.cfg.DB.LearnCalendars(r.Context(), rows...); err != nil {
+			return err
+		}
+	}
+	for _, j := range rows {
+		err := j.SpecErr
+		if want.Action == job.ActionResume && err == nil {
+			if err = j.CalendarsErr; err == nil {
+				_, err = j.Spec.Compile(j.Calendars...)
+			}
+		}
+		want.Done = append(want.Done, want.Of(&j.Job, err))
+	}
+	v := viewBulk(want, &found)
+	v.DryRun = true
+	n, more, err := s.countJobs(r.Context(), f, found)
+	if err != nil {
+		return err
+	}
+	v.Matched, v.AtLeast = &n, more
+	return answer(w, http.StatusOK, v)
+}
+
+// countJobs counts what a list has from a page on, up to a bound.
+func (s *Server) countJobs(ctx context.Context, f sql.JobFilter, p sql.JobPage) (n int, more bool, err error) {
+	n, f.Limit = len(p.Rows), maxLimit
+	for pages := 1; p.Next != nil && n < maxCounted && pages < countedPages; pages++ {
+		f.After, f.Part = p.Next.ID, p.Next.Part
+		if p, err = s.cfg.DB.JobPage(ctx, f); err != nil {
+			return 0, false, err
+		}
+		n += len(p.Rows)
+	}
+	return n, p.Next != nil, nil
+}
+
+func viewBulk(want *job.Bulk, found *sql.JobPage) *bulkView {
+	v := &bulkView{Items: []bulkItem{}}
+	for i, d := range want.Done {
+		j := &found.Rows[i]
+		item := bulkItem{ID: strconv.FormatInt(j.ID, 10), App: j.Spec.App, Name: j.Spec.Name, Result: d.Result, Why: cut(d.Why, maxMessage), Version: d.Version}
+		if d.Origin != 0 {
+			item.Request = strconv.FormatInt(d.Origin, 10)
+		}
+		switch v.Items = append(v.Items, item); d.Result {
+		case job.BulkChanged:
+			v.Changed++
+		case job.BulkUnchanged:
+			v.Unchanged++
+		default:
+			v.Refused++
+		}
+	}
+	if n := found.Next; n != nil {
+		v.Next = (&cursor{list: "jobs", part: n.Part, RunPlace: sql.RunPlace{ID: n.ID}}).String()
+	}
+	return v
+}
+
+// The parameters of all four.
+var (
+	dryRunParam = wordParam{declared{"dry_run", "Only say what would be done to the first jobs, and how many there are.", "true"}, []string{"true", "false"}}
+	allParam    = wordParam{declared{"all", "All jobs are meant: needed where nothing else says which.", "true"}, []string{"true", "false"}}
+	bulkLimit   = numberParam{declared{"limit", "How many jobs the request changes at most.", "50"}, maxBulk, maxBulk}
+	bulkQuery   = slices.Concat(jobFilterParams, []parameter{allParam, dryRunParam, bulkLimit, pageParam})
+)
+
+// The operations.
+var (
+	aboutBulk = " The jobs are those that `GET /api/v1/jobs` lists for the same parameters, in its order, in the apps where you may do it. " +
+		"One request changes up to `limit` of them, all together in one transaction, and says of each what became of it; while there is a `next`, send it again with that as `cursor`. " +
+		"A job that somebody changes at the same time is refused, and so is one of which it makes no sense; that does not hold up the others. Try it with `dry_run` first."
+
+	bulkDone     = []reply{{status: http.StatusOK, about: "What was done.", of: of[*bulkView]()}}
+	bulkPauseDoc = operation{
+		id: "pauseJobs", tag: tagJobs, once: true, summary: "Pause many jobs", about: "As pausing each of them." + aboutBulk,
+		query: bulkQuery, body: mayLimitPause, replies: bulkDone, changes: true,
+	}
+	bulkResumeDoc = operation{
+		id: "resumeJobs", tag: tagJobs, once: true, summary: "Resume many jobs", about: "As resuming each of them." + aboutBulk,
+		query: bulkQuery, body: emptyBody, replies: bulkDone, changes: true,
+	}
+	bulkRunDoc = operation{
+		id: "runJobs", tag: tagJobs, once: true, summary: "Run many jobs now, once",
+		about: "As running each of them. Send an `Idempotency-Key`, another one with each `cursor`, if you may send a request twice." + aboutBulk,
+		query: bulkQuery, body: emptyBody, replies: bulkDone, changes: true,
+	}
+	bulkDeleteDoc = operation{
+		id: "deleteJobs", tag: tagJobs, once: true, summary: "Delete many jobs", about: "As deleting each of them." + aboutBulk,
+		query: bulkQuery, body: emptyBody, replies: bulkDone, changes: true,
+	}
+)

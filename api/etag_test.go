@@ -1,0 +1,183 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go-crontab/api"
+	"go-crontab/job"
+)
+
+// wantStale expects 412, which says at which version the job is.
+func (r *reply) wantStale(version string) {
+	r.t.Helper()
+	if r.want(412); !strings.Contains(r.body, "problem:stale") || r.object().text("version") != version {
+		r.t.Errorf("%s: got %s, want it stale, at version %q", r.what, r.body, version)
+	}
+}
+
+// TestIfMatch: whoever says which version is to be changed changes no other one, by whichever way.
+func TestIfMatch(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	one := "/api/v1/jobs/" + s.create("there", nil).text("id")
+	named := "/api/v1/apps/default/jobs/there"
+	definition := `{"name": "there", "command": "false", "schedule": "@daily"}`
+	for _, c := range []struct{ method, path, body string }{
+		{"PUT", one, definition}, {"PUT", named, definition}, {"PATCH", one, `{"command": "false"}`}, {"PATCH", one, `{"paused": true}`},
+		{"POST", one + "/pause", `{}`}, {"POST", one + "/resume", `{}`}, {"POST", one + "/rollback", `{"version": 1}`}, {"DELETE", one, ""},
+	} {
+		body := any(c.body)
+		if c.body == "" {
+			body = nil
+		}
+		for _, given := range []string{`"2"`, `W/"1"`, `"x", "7"`} { // a weak tag is not enough to change something
+			s.call(c.method, c.path, body, "If-Match", given).wantStale("1")
+		}
+		r := s.call(c.method, c.path, body, "If-Match", "1").want(422)
+		if !strings.Contains(r.body, `"If-Match"`) || !strings.Contains(r.body, "in quotes") {
+			t.Errorf("%s: a tag without quotes: got %s", r.what, r.body)
+		}
+	}
+	if got := s.call("GET", one, nil).want(200); got.header.Get("ETag") != `"1"` || got.object().text("command") != "true" {
+		t.Errorf("it was changed all the same: %s at %s", got.body, got.header.Get("ETag"))
+	}
+	// Each change answers with the tag for the next one.
+	tag := `"1"`
+	for _, c := range []struct{ method, path, body string }{
+		{"PATCH", one, `{"command": "date"}`}, {"POST", one + "/pause", ""}, {"PUT", one, definition}, {"PUT", named, strings.Replace(definition, "daily", "weekly", 1)},
+		{"POST", one + "/resume", ""}, {"POST", one + "/rollback", `{"version": 1}`},
+	} {
+		r := s.call(c.method, c.path, c.body, "If-Match", tag).want(200)
+		if next := r.header.Get("ETag"); next == tag || next != `"`+r.object().text("version")+`"` {
+			t.Errorf("%s: the tag was %s and is %s", r.what, tag, next)
+		}
+		s.call(c.method, c.path, c.body, "If-Match", tag).want(412) // it is another version's now
+		tag = r.header.Get("ETag")
+	}
+	s.call("PATCH", one, `{"command": "a"}`, "If-Match", "*").want(200)
+	tag = s.call("PATCH", one, `{"command": "b"}`, "If-Match", `"99", `+strings.Replace(tag, `"`, `"0`, 1)+`, *`).want(200).header.Get("ETag")
+	s.call("DELETE", one, nil, "If-Match", tag).want(204)
+	for _, c := range []struct{ method, path, body string }{{"PUT", one, definition}, {"PATCH", one, `{}`}, {"POST", one + "/pause", `{}`}} {
+		s.call(c.method, c.path, c.body, "If-Match", "*").want(404)
+	}
+}
+
+// TestUpsertWhereWanted: PUT by a name makes only, or replaces only, when it is told to.
+func TestUpsertWhereWanted(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	const path, body = "/api/v1/apps/shop/jobs/sync", `{"every": "1h", "command": "true"}`
+	s.call("PUT", path, body, "If-Match", "*").wantStale("")
+	s.call("PUT", path, body, "If-Match", `"1"`).wantStale("")
+	if n := s.count("SELECT COUNT(*) FROM job"); n != 0 {
+		t.Fatalf("%d jobs were made that were to be replaced", n)
+	}
+	made := s.call("PUT", path, body, "If-None-Match", "*").want(201)
+	if made.header.Get("ETag") != `"1"` || made.header.Get("Location") == "" {
+		t.Errorf("got %v", made.header)
+	}
+	s.call("PUT", path, `{"every": "2h", "command": "true"}`, "If-None-Match", "*").wantStale("1")
+	s.call("PUT", path, `{"every": "2h", "command": "true"}`, "If-None-Match", `"1"`).wantStale("1")
+	s.call("PUT", path, `{"every": "2h", "command": "true"}`, "If-Match", `"1"`).want(200)
+	s.call("PUT", path, body, "If-Match", `"1"`).wantStale("2")
+	if r := s.call("PUT", path, body, "If-None-Match", "no").want(422); !strings.Contains(r.body, "If-None-Match") {
+		t.Errorf("got %s", r.body)
+	}
+	var wg sync.WaitGroup
+	statuses := make([]int, 8)
+	for i := range statuses {
+		wg.Go(func() {
+			statuses[i] = s.call("PUT", "/api/v1/apps/a/jobs/b", object{"schedule": "0 3 * * *", "command": fmt.Sprint("echo ", i)}, "If-None-Match", "*").status
+		})
+	}
+	wg.Wait()
+	slices.Sort(statuses)
+	if want := []int{201, 412, 412, 412, 412, 412, 412, 412}; !slices.Equal(statuses, want) {
+		t.Errorf("eight who make it at once: got %v, want %v", statuses, want)
+	}
+}
+
+// TestIfNoneMatch: who has the job as it is need not fetch it again.
+func TestIfNoneMatch(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	one := "/api/v1/jobs/" + s.create("there", nil).text("id")
+	for _, path := range []string{one, "/api/v1/apps/default/jobs/there"} {
+		for given, want := range map[string]int{`"1"`: 304, `W/"1"`: 304, `"7", "1"`: 304, "*": 304, `"7"`: 200, "": 200} {
+			r := s.call("GET", path, nil, "If-None-Match", given).want(want)
+			if r.header.Get("ETag") != `"1"` || (want == 304) != (r.body == "") {
+				t.Errorf("%s with %s: got %q at %s", path, given, r.body, r.header.Get("ETag"))
+			}
+		}
+	}
+	s.call("POST", one+"/pause", nil).want(200)
+	s.call("GET", one, nil, "If-None-Match", `"1"`).want(200)
+}
+
+// TestIfMatchOfMany: of many who change one version, one does.
+func TestIfMatchOfMany(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	one := "/api/v1/jobs/" + s.create("there", nil).text("id")
+	for round, path := range []string{one, one + "/pause"} {
+		tag := s.call("GET", one, nil).want(200).header.Get("ETag")
+		var wg sync.WaitGroup
+		statuses := make([]int, 8)
+		for i := range statuses {
+			wg.Go(func() {
+				method, body := "PATCH", object{"command": fmt.Sprint("echo ", i)}
+				if round == 1 {
+					method, body = "POST", object{"reason": fmt.Sprint(i)}
+				}
+				statuses[i] = s.call(method, path, body, "If-Match", tag).status
+			})
+		}
+		wg.Wait()
+		slices.Sort(statuses)
+		if want := []int{200, 412, 412, 412, 412, 412, 412, 412}; !slices.Equal(statuses, want) {
+			t.Errorf("%s: got %v, want %v", path, statuses, want)
+		}
+	}
+}
+
+// meddling is an editor before whose Update somebody else changes the job.
+type meddling struct {
+	api.Editor
+	before func()
+}
+
+func (m meddling) Update(ctx context.Context, id, version int64, spec job.Spec) (job.Job, error) {
+	m.before()
+	return m.Editor.Update(ctx, id, version, spec)
+}
+
+// TestHalfAMatchedChange: a pause that stands is told of, also when the definition is found to be another one then.
+func TestHalfAMatchedChange(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	one := "/api/v1/jobs/" + s.create("there", nil).text("id")
+	editor, once := s.cfg.Editor, sync.Once{}
+	s.cfg.Editor = func() api.Editor {
+		e := editor()
+		return meddling{e, func() {
+			once.Do(func() {
+				if _, err := e.Pause(t.Context(), 1, job.PauseRequest{Reason: "mine"}); err != nil {
+					t.Error(err)
+				}
+			})
+		}}
+	}
+	s.serve()
+	r := s.call("PATCH", one, `{"paused": true, "command": "false"}`, "If-Match", `"1"`)
+	if r.status != 503 || !strings.Contains(r.body, "unknown-outcome") {
+		t.Errorf("got %d %s, want to be told that half of it stands", r.status, r.body)
+	}
+	if o := s.call("GET", one, nil).object(); o.text("paused") != "true" || o.text("command") != "true" {
+		t.Errorf("got %v", o)
+	}
+}

@@ -1,0 +1,268 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go-crontab/api/openapi"
+	"go-crontab/auth"
+	"go-crontab/feed"
+	"go-crontab/job"
+)
+
+// eventView is what a message of the change feed carries.
+type eventView struct {
+	ID       string          `json:"id,omitempty" doc:"Names the event: told twice, it has the same one."`
+	Kind     string          `json:"kind" enum:"hello,run,runs,job,pause,node,backfill,change,reload" doc:"What it is about."`
+	At       string          `json:"at" format:"date-time" doc:"When it happened, by MySQL's clock."`
+	Action   string          `json:"action" doc:"What happened."`
+	App      string          `json:"app,omitempty" doc:"The app, if it is about one or about a job."`
+	JobID    string          `json:"job_id,omitempty" doc:"The id of the job, if it is about one."`
+	Job      string          `json:"job,omitempty" doc:"Its name."`
+	Name     string          `json:"name,omitempty" doc:"The name of a node, or of what was changed."`
+	What     string          `json:"what,omitempty" doc:"Which kind of thing was changed, such as 'group' or 'calendar'."`
+	Who      string          `json:"who,omitempty" doc:"Who did it."`
+	Reason   string          `json:"reason,omitempty" doc:"What was given for it."`
+	Run      *runView        `json:"run,omitempty" doc:"The run, in an event of kind 'run'."`
+	Counts   []*countView    `json:"counts,omitempty" doc:"The runs by job, in an event of kind 'runs'."`
+	Other    *countView      `json:"other,omitempty" doc:"Those of further jobs."`
+	Backfill *backfillStatus `json:"backfill,omitempty" doc:"The backfill, in an event of kind 'backfill'."`
+}
+
+// countView is how many runs of a job began and ended.
+type countView struct {
+	App        string `json:"app,omitempty" doc:"The app of the job."`
+	JobID      string `json:"job_id,omitempty" doc:"The id of the job."`
+	Job        string `json:"job,omitempty" doc:"Its name."`
+	Started    int64  `json:"started,omitempty" doc:"How many were seen executing for the first time."`
+	Succeeded  int64  `json:"succeeded,omitempty" doc:"How many succeeded."`
+	Failed     int64  `json:"failed,omitempty" doc:"How many failed."`
+	TimedOut   int64  `json:"timed_out,omitempty" doc:"How many took too long."`
+	Killed     int64  `json:"killed,omitempty" doc:"How many were killed."`
+	Lost       int64  `json:"lost,omitempty" doc:"How many were lost."`
+	Skipped    int64  `json:"skipped,omitempty" doc:"How many were skipped."`
+	Missed     int64  `json:"missed,omitempty" doc:"How many were missed."`
+	Superseded int64  `json:"superseded,omitempty" doc:"How many were superseded."`
+}
+
+func (v *countView) add(c *feed.Count) {
+	v.Started += c.Started
+	for to, o := range map[*int64]job.Outcome{&v.Succeeded: job.Succeeded, &v.Failed: job.Failed, &v.TimedOut: job.TimedOut, &v.Killed: job.Killed,
+		&v.Lost: job.Lost, &v.Skipped: job.Skipped, &v.Missed: job.Missed, &v.Superseded: job.Superseded} {
+		*to += c.Ended[o]
+	}
+}
+
+// backfillStatus is how far a backfill is.
+type backfillStatus struct {
+	ID      string `json:"id" doc:"Its id."`
+	State   string `json:"state" enum:"running,done,cancelled" doc:"How it is."`
+	Total   int64  `json:"total" doc:"How many due times are in its range."`
+	Planned int64  `json:"planned" doc:"How many of them have or had a task."`
+	LeftOut int64  `json:"left_out" doc:"How many of them had succeeded before."`
+}
+
+// maxCounts is how many jobs one event counts, the busiest.
+const maxCounts = 500
+
+func viewOfEvent(e *feed.Event) *eventView {
+	v := &eventView{ID: e.ID, Kind: string(e.Kind), At: stamp(e.At), Action: e.Action, App: e.App, Job: e.Job, Name: e.Name, What: e.What, Who: e.Who, Reason: e.Reason}
+	if e.JobID != 0 {
+		v.JobID = strconv.FormatInt(e.JobID, 10)
+	}
+	if e.Run != nil {
+		v.Run = viewOfRun(e.Run)
+	}
+	if b := e.Backfill; b != nil {
+		v.Backfill = &backfillStatus{ID: strconv.FormatInt(b.ID, 10), State: b.State.String(), Total: b.Total, Planned: b.Planned, LeftOut: b.LeftOut}
+	}
+	return v
+}
+
+// encodeEvent is what all listeners get of an event.
+func encodeEvent(e *feed.Event) []byte {
+	b, _ := json.Marshal(viewOfEvent(e)) // plain values cannot fail
+	return b
+}
+
+// listening is what somebody wants to hear.
+type listening struct {
+	app   string
+	jobID int64
+	kinds []string // nil: all
+}
+
+// encode makes the text of an event for one who listens, nil if it is not to be heard.
+func (l *listening) encode(e *feed.Event, who *auth.Principal) []byte {
+	kind := string(e.Kind)
+	if e.Kind == feed.KindRuns {
+		kind = string(feed.KindRun)
+	}
+	if l.kinds != nil && e.Kind != feed.KindReload && !slices.Contains(l.kinds, kind) {
+		return nil
+	}
+	if e.Kind != feed.KindRuns {
+		if !sees(who, e) || !l.wants(e.App, e.JobID) {
+			return nil
+		}
+		return e.Data
+	}
+	v := viewOfEvent(e)
+	for i := range e.Counts {
+		c := &e.Counts[i]
+		if !who.MayIn(viewer, c.App) || !l.wants(c.App, c.JobID) {
+			continue
+		}
+		to := v.Other
+		switch {
+		case len(v.Counts) < maxCounts:
+			to = &countView{App: c.App, JobID: strconv.FormatInt(c.JobID, 10), Job: c.Name}
+			v.Counts = append(v.Counts, to)
+		case to == nil:
+			to = &countView{}
+			v.Other = to
+		}
+		to.add(c)
+	}
+	if v.Counts == nil {
+		return nil
+	}
+	b, _ := json.Marshal(v)
+	return b
+}
+
+func (l *listening) wants(app string, jobID int64) bool {
+	return (l.app == "" || app == "" || app == l.app) && (l.jobID == 0 || jobID == 0 || jobID == l.jobID)
+}
+
+// sees tells whether somebody may hear of an event: as somebody may read the line of the audit that it is, or the run.
+func sees(who *auth.Principal, e *feed.Event) bool {
+	switch {
+	case e.App != "":
+		return who.MayIn(viewer, e.App)
+	case e.Open:
+		return true
+	}
+	return who.Sees() == nil
+}
+
+// wordsParam is one or more of some words, with commas between them.
+type wordsParam struct {
+	declared
+	words []string
+}
+
+func (p wordsParam) schema() *openapi.Schema {
+	one := "(" + strings.Join(p.words, "|") + ")"
+	s := textOf("")
+	s.Pattern = "^" + one + "(," + one + ")*$"
+	return s
+}
+
+// wordList returns what a parameter names; nil when it is absent.
+func (q *query) wordList(p wordsParam) []string {
+	v := q.given(p.name)
+	if v == "" {
+		return nil
+	}
+	words := strings.Split(v, ",")
+	for _, word := range words {
+		if !slices.Contains(p.words, word) {
+			q.wrong(p.name, strconv.Quote(cutShort(word))+" is not one of "+strings.Join(p.words, ", "))
+			return nil
+		}
+	}
+	return words
+}
+
+// eventsAtOnce is how many events are taken from the feed at a time.
+const eventsAtOnce = 256
+
+// events: GET /api/v1/events tells what changes, until whoever listens goes, may not listen any more, or the node stops.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	want := &listening{app: q.text(ofAppParam), jobID: q.number(ofJobParam), kinds: q.wordList(eventKinds)}
+	if err := q.err(); err != nil {
+		return err
+	}
+	if _, err := s.now(); err != nil {
+		return err
+	}
+	st, err := s.openStream(w, r, may(viewer, filtered))
+	if err != nil {
+		return err
+	}
+	defer st.leave()
+	if r.Method == http.MethodHead {
+		_, err = st.begin()
+		return err
+	}
+	bounded, cancel := st.bounded()
+	last := r.Header.Get(lastEventID)
+	l, resumed, err := s.feed.Listen(bounded.Context(), last)
+	cancel()
+	if err != nil {
+		p := unavailable.problem("What changes cannot be read now. Try again in a moment, or ask another node.")
+		p.cause = err
+		return p
+	}
+	defer l.Close()
+	if _, err := st.begin(); err != nil {
+		return st.over(err)
+	}
+	return st.over(st.tell(l, want, last != "", resumed))
+}
+
+// tell sends what a listener wants to hear. It always returns an error.
+func (st *stream) tell(l *feed.Listener, want *listening, again, resumed bool) error {
+	hello := eventView{Kind: "hello", Action: "begin", Name: st.s.cfg.Node, At: st.now()}
+	if resumed {
+		hello.Action = "resume"
+	}
+	if err := st.send(hello.Kind, "", hello); err != nil {
+		return err
+	}
+	if again && !resumed {
+		if err := st.missed("this node does not remember the event after which to go on"); err != nil {
+			return err
+		}
+	}
+	for {
+		events, missed, news := l.Next(eventsAtOnce)
+		var text []byte
+		for i := range events {
+			if data := want.encode(&events[i].Event, st.who); data != nil {
+				text = message(text, string(events[i].Kind), events[i].Place, data)
+			}
+		}
+		if text != nil {
+			if err := st.write(text); err != nil {
+				return err
+			}
+		}
+		if missed > 0 {
+			if err := st.missed(strconv.FormatInt(missed, 10) + " events came faster than they were taken"); err != nil {
+				return err
+			}
+		}
+		if len(events) == eventsAtOnce {
+			news = atOnce
+		}
+		if err := st.idle(news, time.Hour); err != nil {
+			return err
+		}
+	}
+}
+
+// atOnce is closed.
+var atOnce = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+func (st *stream) missed(reason string) error {
+	return st.send(string(feed.KindReload), "", eventView{Kind: string(feed.KindReload), Action: feed.Missed, At: st.now(), Reason: reason})
+}
+
+func (st *stream) now() string { return stamp(job.MicrosOf(st.s.cfg.Now())) }

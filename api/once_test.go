@@ -1,0 +1,268 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go-crontab/api"
+	"go-crontab/auth"
+	"go-crontab/job"
+)
+
+// wantSame expects what another request was answered, as a repetition of it.
+func (r *reply) wantSame(first *reply) {
+	r.t.Helper()
+	if r.status != first.status || r.body != first.body || r.header.Get("ETag") != first.header.Get("ETag") || r.header.Get("Location") != first.header.Get("Location") {
+		r.t.Errorf("%s again: got %d %s, want %d %s", r.what, r.status, r.body, first.status, first.body)
+	}
+	if r.header.Get("Idempotency-Replayed") != "true" || first.header.Get("Idempotency-Replayed") != "" {
+		r.t.Errorf("%s: it is not told which of the two is the repetition", r.what)
+	}
+}
+
+// TestOnce: each POST that changes something is carried out once for a key, and is answered again as it was.
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("there", nil)
+	for i, c := range []struct{ path, body, undo string }{
+		{"/api/v1/jobs", `{"name": "new", "command": "true", "schedule": "@daily"}`, "DELETE /api/v1/apps/default/jobs/new"},
+		{"/api/v1/jobs/1/pause", `{"reason": "x"}`, "POST /api/v1/jobs/1/resume"},
+		{"/api/v1/jobs/1/resume", `{}`, "POST /api/v1/jobs/1/pause"}, // of one that is not paused
+		{"/api/v1/jobs/1/rollback", `{"version": 1}`, "PATCH /api/v1/jobs/1"},
+		{"/api/v1/apply", `{"jobs": [{"name": "applied", "command": "true", "schedule": "@daily"}]}`, ""},
+		{"/api/v1/apply", `{"jobs": [], "dry_run": true}`, ""},
+		{"/api/v1/calendars", `{"name": "c", "exclude_weekdays": ["sun"]}`, "DELETE /api/v1/calendars/c"},
+		{"/api/v1/nodes/other/cordon", `{"reason": "x"}`, "POST /api/v1/nodes/other/uncordon"},
+		{"/api/v1/nodes/other/drain", `{}`, "POST /api/v1/nodes/other/uncordon"},
+		{"/api/v1/nodes/other/uncordon", `{}`, ""},
+		{"/api/v1/handlers/mail/disable", `{}`, "POST /api/v1/handlers/mail/enable"},
+		{"/api/v1/handlers/mail/enable", `{}`, ""},
+		{"/api/v1/apps/ops/pause", `{"reason": "x"}`, "POST /api/v1/apps/ops/resume"},
+		{"/api/v1/apps/ops/resume", `{}`, ""},
+		{"/api/v1/cluster/pause", `{"reason": "x"}`, "POST /api/v1/cluster/resume"},
+		{"/api/v1/cluster/resume", `{}`, ""},
+		{"/api/v1/tokens", `{"name": "ci", "role": "viewer"}`, ""},
+	} {
+		key := fmt.Sprintf("key %d", i)
+		first := s.call("POST", c.path, c.body, "Idempotency-Key", key)
+		if first.status >= 300 {
+			t.Fatalf("%s: got %d %s", c.path, first.status, first.body)
+		}
+		if method, path, ok := strings.Cut(c.undo, " "); ok {
+			if path == "/api/v1/apps/default/jobs/new" {
+				path = "/api/v1/jobs/" + first.object().text("id")
+			}
+			if r := s.call(method, path, map[string]any{"PATCH": `{"command": "false"}`}[method]); r.status >= 300 {
+				t.Fatalf("%s: got %d %s", c.undo, r.status, r.body)
+			}
+		}
+		before := s.counts()
+		s.call("POST", c.path, c.body, "Idempotency-Key", key).wantSame(first)
+		if after := s.counts(); after != before {
+			t.Errorf("%s again: it was %s and is %s", c.path, before, after)
+		}
+		if r := s.call("POST", c.path, c.body+" ", "Idempotency-Key", key); r.status != 409 || !strings.Contains(r.body, "key-reused") {
+			t.Errorf("%s with another body: got %d %s", c.path, r.status, r.body)
+		}
+	}
+	if r := s.call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "key 2"); r.status != 409 {
+		t.Errorf("a key of another route: got %d %s", r.status, r.body)
+	}
+	if r := s.as(s.newToken("other", auth.Admin)).call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "key 1"); r.status != 409 {
+		t.Errorf("somebody else's key: got %d %s, want not what that was answered", r.status, r.body)
+	}
+	if r := s.call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "key 1", "If-Match", `"1"`); r.status != 409 {
+		t.Errorf("another version: got %d %s", r.status, r.body)
+	}
+}
+
+// TestRefusedIsNotRemembered: what changed nothing can be sent again with its key, once what was wrong is mended.
+func TestRefusedIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("taken", nil)
+	const body = `{"name": "taken", "command": "true", "schedule": "@daily"}`
+	s.call("POST", "/api/v1/jobs", body, "Idempotency-Key", "k").want(409)
+	s.call("POST", "/api/v1/jobs", `{"name": "taken"}`, "Idempotency-Key", "k").want(422)
+	s.call("DELETE", "/api/v1/jobs/1", nil).want(204)
+	first := s.call("POST", "/api/v1/jobs", body, "Idempotency-Key", "k").want(201)
+	s.call("POST", "/api/v1/jobs", body, "Idempotency-Key", "k").wantSame(first)
+	if n := s.count("SELECT COUNT(*) FROM audit WHERE action = 'create' AND kind = 'job'"); n != 2 {
+		t.Errorf("%d lines of creations, want 2", n)
+	}
+}
+
+// TestOnceAtOnce: of many of the same that come together one is carried out, and all are answered as it is.
+func TestOnceAtOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	var wg sync.WaitGroup
+	replies := make([]*reply, 8)
+	for i := range replies {
+		wg.Go(func() {
+			replies[i] = s.call("POST", "/api/v1/jobs", `{"name": "new", "command": "true", "schedule": "@daily"}`, "Idempotency-Key", "k")
+		})
+	}
+	wg.Wait()
+	for _, r := range replies {
+		if r.status != 201 || r.body != replies[0].body {
+			t.Errorf("got %d %s, and %d %s", r.status, r.body, replies[0].status, replies[0].body)
+		}
+	}
+	if n := s.count("SELECT COUNT(*) FROM job"); n != 1 {
+		t.Errorf("%d jobs", n)
+	}
+}
+
+// TestOnceWithoutAnAnswer: whoever was to answer died behind the change, or the client hung up: the change is not made
+// again.
+func TestOnceWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	first := s.call("POST", "/api/v1/jobs", `{"name": "new", "command": "true", "schedule": "@daily"}`, "Idempotency-Key", "create").want(201)
+	token := s.call("POST", "/api/v1/tokens", `{"name": "ci", "role": "viewer"}`, "Idempotency-Key", "token").want(201)
+	paused := s.call("POST", "/api/v1/jobs/1/pause", nil, "Idempotency-Key", "pause").want(200)
+	if _, err := s.db.Raw().Exec("UPDATE request SET status = 0, answer = NULL, header = ''"); err != nil {
+		t.Fatal(err)
+	}
+	before := s.count("SELECT COUNT(*) FROM audit")
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		r := s.call("POST", "/api/v1/jobs", `{"name": "new", "command": "true", "schedule": "@daily"}`, "Idempotency-Key", "create")
+		if r.status != 201 || r.object().text("id") != first.object().text("id") || r.header.Get("Location") != first.header.Get("Location") {
+			t.Errorf("the creation again: got %d %s", r.status, r.body)
+		}
+	})
+	wg.Go(func() {
+		r := s.call("POST", "/api/v1/tokens", `{"name": "ci", "role": "viewer"}`, "Idempotency-Key", "token")
+		if r.status != 409 || !strings.Contains(r.body, "revoke it") || strings.Contains(r.body, token.object().text("token")) {
+			t.Errorf("the token again: got %d %s", r.status, r.body)
+		}
+	})
+	wg.Go(func() {
+		if r := s.call("POST", "/api/v1/jobs/1/pause", nil, "Idempotency-Key", "pause"); r.status != 200 || r.header.Get("ETag") != paused.header.Get("ETag") {
+			t.Errorf("the pause again: got %d %s", r.status, r.body)
+		}
+	})
+	wg.Wait()
+	if after := s.count("SELECT COUNT(*) FROM audit"); after != before || s.count("SELECT COUNT(*) FROM job") != 1 {
+		t.Errorf("it was made again: %d lines of the audit, and then %d", before, after)
+	}
+}
+
+// slow is an editor whose Pause is done before it is answered.
+type slow struct {
+	api.Editor
+	done, answer chan struct{}
+}
+
+func (e slow) Pause(ctx context.Context, id int64, p job.PauseRequest) (job.Job, error) {
+	j, err := e.Editor.Pause(ctx, id, p)
+	close(e.done)
+	<-e.answer
+	return j, err
+}
+
+// TestOnceAndTheClientHangsUp: the answer is kept for who asks again.
+func TestOnceAndTheClientHangsUp(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("there", nil)
+	editor, e := s.cfg.Editor, slow{done: make(chan struct{}), answer: make(chan struct{})}
+	s.cfg.Editor = func() api.Editor { e.Editor = editor(); return e }
+	s.serve()
+	ctx, hangUp := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "POST", s.url+"/api/v1/jobs/1/pause", strings.NewReader(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+s.token)
+	req.Header.Set("Idempotency-Key", "k")
+	gone := make(chan error, 1)
+	go func() {
+		resp, err := s.http.Do(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		gone <- err
+	}()
+	<-e.done
+	hangUp()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	time.Sleep(50 * time.Millisecond) // the server learns of it
+	close(e.answer)
+	await(t, "the answer is kept", 10*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM request WHERE status = 200") == 1 })
+	s.cfg.Editor = editor
+	s.serve()
+	if r := s.call("POST", "/api/v1/jobs/1/pause", `{}`, "Idempotency-Key", "k").want(200); r.header.Get("Idempotency-Replayed") != "true" || r.object().text("paused") != "true" {
+		t.Errorf("got %s", r.body)
+	}
+}
+
+// TestTokenOnce: the text of a token is kept so that only who was answered can read it.
+func TestTokenOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	const body = `{"name": "ci", "role": "viewer"}`
+	first := s.call("POST", "/api/v1/tokens", body, "Idempotency-Key", "k").want(201)
+	s.call("POST", "/api/v1/tokens", body, "Idempotency-Key", "k").wantSame(first)
+	token := first.object().text("token")
+	if n := s.count("SELECT COUNT(*) FROM request WHERE INSTR(answer, ?) > 0 OR INSTR(answer, 'token') > 0 OR INSTR(header, ?) > 0", token, token); n != 0 {
+		t.Error("the text of a token is kept as it is")
+	}
+	s.as(token).call("GET", "/api/v1/me", nil).want(200)
+	// Another admin of the same name (the first one's token was replaced) is not who was answered.
+	again, err := auth.Issuer{DB: s.db}.Bootstrap(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.as(again).call("POST", "/api/v1/tokens", body, "Idempotency-Key", "k")
+	if r.status != 409 || strings.Contains(r.body, token) {
+		t.Errorf("got %d %s", r.status, r.body)
+	}
+	if n := s.count("SELECT COUNT(*) FROM api_token WHERE name = 'ci'"); n != 1 {
+		t.Errorf("%d tokens", n)
+	}
+}
+
+// TestRunOnceOfAJobThatIsGone is answered as before.
+func TestRunOnceOfAJobThatIsGone(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("there", nil)
+	first := s.call("POST", "/api/v1/jobs/1/run", nil, "Idempotency-Key", "k").want(202)
+	s.call("DELETE", "/api/v1/jobs/1", nil).want(204)
+	if r := s.call("POST", "/api/v1/jobs/1/run", nil, "Idempotency-Key", "k").want(202); r.body != first.body {
+		t.Errorf("got %s, want %s", r.body, first.body)
+	}
+}
+
+// TestMatchedOnceAtOnce: who comes second finds the job at another version, and yet is answered as the first.
+func TestMatchedOnceAtOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("there", nil)
+	var wg sync.WaitGroup
+	replies := make([]*reply, 6)
+	for i := range replies {
+		wg.Go(func() {
+			replies[i] = s.call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "k", "If-Match", `"1"`)
+		})
+	}
+	wg.Wait()
+	for _, r := range replies {
+		if r.status != 200 || r.header.Get("ETag") != `"2"` {
+			t.Errorf("got %d %s", r.status, r.body)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package api
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"go-crontab/job"
+)
+
+// sealer keeps answers that have a secret, the text of a new token, so that only who was answered can have them again:
+// the key comes from the token or the cookie of the request, of which the cluster knows but the hash. Whoever reads the
+// database reads nothing of them.
+type sealer struct {
+	aead   cipher.AEAD
+	digest []byte // of the request
+}
+
+func (s *Server) newSealer(r *http.Request, o *job.Once) (*sealer, error) {
+	_, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if credential = strings.TrimSpace(credential); credential == "" {
+		credential = loginCookie(r, s.secure(r))
+	}
+	if credential == "" {
+		return nil, fmt.Errorf("an answer cannot be sealed: it is not known with what %s came", r.URL.Path)
+	}
+	key, err := hkdf.Key(sha256.New, []byte(credential), []byte(o.Key), "go-crontab kept answer", 32)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	return &sealer{aead, o.Digest[:]}, err
+}
+
+func (s *sealer) seal(answer []byte) []byte { return s.aead.Seal(nil, nil, answer, s.digest) }
+
+func (s *sealer) open(kept []byte) ([]byte, error) { return s.aead.Open(nil, nil, kept, s.digest) }

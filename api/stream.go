@@ -1,0 +1,279 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"go-crontab/auth"
+)
+
+// Streams are answers that go on: server-sent events. They hold a connection each, so there are bounds, and they see to
+// it themselves that whoever listens still may.
+const (
+	streamsOfNode  = 64 // below maxConnections: the node must answer others
+	streamsOfToken = 16
+
+	heartbeat  = 15 * time.Second // after so long without a message comes a comment
+	lookAgain  = 3 * time.Second  // how often it is asked again who listens
+	slowWrite  = 10 * time.Second // a listener that takes a message slower than this has gone, or might as well have
+	streamRead = 5 * time.Second  // bounds what is read of the database for a stream
+	retryAfter = 2 * time.Second  // browsers connect again after this
+)
+
+// Headers of streams.
+const (
+	lastEventID = "Last-Event-ID"
+	accelHeader = "X-Accel-Buffering"
+)
+
+// streams are those that the node has.
+type streams struct {
+	mu     sync.Mutex
+	all    int
+	by     map[string]int // by whom
+	ending chan struct{}  // closed when no stream may go on
+	end    func()
+	beat   time.Duration // see heartbeat
+}
+
+func newStreams() *streams {
+	t := &streams{by: map[string]int{}, ending: make(chan struct{}), beat: heartbeat}
+	t.end = sync.OnceFunc(func() { close(t.ending) })
+	return t
+}
+
+// enter counts one more, unless there are too many.
+func (t *streams) enter(p *auth.Principal) (leave func(), err error) {
+	key := limitKey(p)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.by[key] >= streamsOfToken:
+		return nil, slowDown(heartbeat, "%s has %d streams on this node already; close one, or ask another node.", p.Name, streamsOfToken)
+	case t.all >= streamsOfNode:
+		return nil, noStream.problem("The node has %d streams already, which is all that it may have; ask another node.", streamsOfNode)
+	}
+	t.all++
+	t.by[key]++
+	return sync.OnceFunc(func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.all--
+		if t.by[key]--; t.by[key] == 0 {
+			delete(t.by, key)
+		}
+	}), nil
+}
+
+// Close ends all streams, so that whoever serves the API by an HTTP server of its own can shut that down: its method
+// RegisterOnShutdown takes it. Serve does so by itself. The rest of the API goes on.
+func (s *Server) Close() {
+	s.streams.end()
+	s.feed.Close()
+}
+
+// stream is one of them.
+type stream struct {
+	s       *Server
+	w       http.ResponseWriter
+	control *http.ResponseController
+	r       *http.Request // with a context that ends with the connection, and not with the time that a request has
+	may     access
+	leave   func()
+
+	who    *auth.Principal
+	looked time.Time // when it was asked last who listens
+	wrote  time.Time
+	begun  bool
+}
+
+// openStream makes a stream of an answer. Until the first message the answer may still be a problem.
+func (s *Server) openStream(w http.ResponseWriter, r *http.Request, may access) (*stream, error) {
+	select {
+	case <-s.streams.ending:
+		return nil, noStream.problem("The node stops; ask another one.")
+	default:
+	}
+	p := auth.Of(r.Context())
+	leave, err := s.streams.enter(p)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	return &stream{s: s, w: w, control: http.NewResponseController(w), r: r.WithContext(unbounded(r.Context())), may: may, leave: leave, who: p, looked: now, wrote: now}, nil
+}
+
+// begin says that what follows is a stream. It tells whether anything follows: not for a HEAD.
+func (st *stream) begin() (bool, error) {
+	h := st.w.Header()
+	h.Set("Content-Type", mediaEvents)
+	h.Set(accelHeader, "no")
+	if st.r.ProtoMajor == 1 {
+		h.Set("Connection", "close") // the deadlines set here would be those of the next request
+	}
+	st.begun = true
+	if st.r.Method == http.MethodHead {
+		return false, nil
+	}
+	// The server's own bounds are those of short answers. With its bound on reading over, it would take us for gone.
+	if err := st.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return false, errGone
+	}
+	return true, st.write([]byte(fmt.Sprintf("retry: %d\n\n", retryAfter.Milliseconds())))
+}
+
+// errGone ends a stream of which nobody reads any more.
+var errGone = errors.New("the listener has gone")
+
+// farewell ends a stream with its reason.
+type farewell struct{ reason string }
+
+func (f *farewell) Error() string { return f.reason }
+
+// over is what the handler of a stream returns when it was ended by an error.
+func (st *stream) over(err error) error {
+	if !st.begun {
+		return err
+	}
+	var f *farewell
+	if errors.As(err, &f) {
+		_ = st.send("close", "", closeView{f.reason})
+	}
+	return nil
+}
+
+// closeView is the last message of a stream that the server ended.
+type closeView struct {
+	Reason string `json:"reason" doc:"Why, for people."`
+}
+
+// send writes one message. "" is no id.
+func (st *stream) send(event, id string, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("event %s: %w", event, err)
+	}
+	return st.write(message(nil, event, id, text))
+}
+
+// message appends one message, data being one line.
+func message(to []byte, event, id string, data []byte) []byte {
+	b := bytes.NewBuffer(to)
+	if id != "" {
+		fmt.Fprintf(b, "id: %s\n", id)
+	}
+	fmt.Fprintf(b, "event: %s\ndata: %s\n\n", event, data)
+	return b.Bytes()
+}
+
+func (st *stream) write(b []byte) error {
+	if err := st.control.SetWriteDeadline(time.Now().Add(slowWrite)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return errGone
+	}
+	if _, err := st.w.Write(b); err != nil {
+		return errGone
+	}
+	if err := st.control.Flush(); err != nil {
+		return errGone
+	}
+	st.wrote = time.Now()
+	return nil
+}
+
+// idle waits for news, but not for longer than most. It keeps the connection alive and looks who listens. An error ends
+// the stream.
+func (st *stream) idle(news <-chan struct{}, most time.Duration) error {
+	end := time.Now().Add(most)
+	for {
+		if err := st.look(); err != nil {
+			return err
+		}
+		now := time.Now()
+		if now.Sub(st.wrote) >= st.s.streams.beat {
+			if err := st.write([]byte(": \n\n")); err != nil {
+				return err
+			}
+		}
+		wait := max(0, min(end.Sub(now), lookAgain, st.s.streams.beat))
+		select {
+		case <-st.r.Context().Done():
+			return errGone
+		case <-st.s.streams.ending:
+			return &farewell{"the node stops"}
+		case <-news:
+			return nil
+		case <-time.After(wait):
+		}
+		if !time.Now().Before(end) {
+			return nil
+		}
+	}
+}
+
+// look asks again who listens, if that was some time ago. While the database is away nobody can tell, and there is
+// nothing to be told either.
+func (st *stream) look() error {
+	now := time.Now()
+	if now.Sub(st.looked) < lookAgain {
+		return nil
+	}
+	st.looked = now
+	r, cancel := st.bounded()
+	defer cancel()
+	p, err := st.s.whoAsks(r, now)
+	if err == nil {
+		err = st.s.allow(r, p, st.may)
+	}
+	var (
+		refused *auth.Refused
+		problem *Problem
+	)
+	switch {
+	case err == nil:
+		st.who = p
+	case errors.As(err, &refused):
+		return &farewell{refused.Why}
+	case errors.As(err, &problem) && problem.Status < 500:
+		return &farewell{problem.Title + ": " + problem.Detail}
+	}
+	return nil
+}
+
+// bounded is the request with a bound on what is read for it.
+func (st *stream) bounded() (*http.Request, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(st.r.Context(), streamRead)
+	return st.r.WithContext(ctx), cancel
+}
+
+// wantsEvents tells whether a client asks for a stream.
+func wantsEvents(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), mediaEvents)
+}
+
+// endlessKey is that of the context of a request before it was bounded.
+type endlessKey struct{}
+
+// endless is a context with the values of one and the end of another.
+type endless struct {
+	context.Context // the values
+	until           context.Context
+}
+
+func (e endless) Deadline() (time.Time, bool) { return e.until.Deadline() }
+func (e endless) Done() <-chan struct{}       { return e.until.Done() }
+func (e endless) Err() error                  { return e.until.Err() }
+
+// unbounded is the context of a request without the bound that deadline gave it.
+func unbounded(ctx context.Context) context.Context {
+	if until, ok := ctx.Value(endlessKey{}).(context.Context); ok {
+		return endless{ctx, until}
+	}
+	return ctx
+}

@@ -1,0 +1,91 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go-crontab/job"
+)
+
+// record is one start, as the history has it.
+type record struct{ due, late int64 }
+
+// account holds the due times of [from, to) against the records of them: so many were due. It returns what was started,
+// too.
+func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a Account, started []record, err error) {
+	rows, err := c.db.QueryContext(ctx, "SELECT job_id, due, outcome, due_count, started, lateness FROM history WHERE due >= ? AND due < ? AND origin = 0 AND final = 1", from.UnixMicro(), to.UnixMicro())
+	if err != nil {
+		return a, nil, err
+	}
+	defer rows.Close()
+	a = Account{Due: due, Other: map[string]int64{}}
+	seen := map[[2]int64]bool{}
+	for rows.Next() {
+		var id, at, count, began, late int64
+		var outcome job.Outcome
+		if err := rows.Scan(&id, &at, &outcome, &count, &began, &late); err != nil {
+			return a, nil, err
+		}
+		if seen[[2]int64{id, at}] {
+			a.Doubled++
+			continue
+		}
+		seen[[2]int64{id, at}] = true
+		a.Once += count
+		if outcome != job.Succeeded {
+			a.Other[outcome.String()] += count
+		}
+		if began != 0 {
+			started = append(started, record{at, late})
+			if late < 0 {
+				a.Early++
+			}
+		}
+	}
+	a.Missing = max(0, due-a.Once)
+	return a, started, rows.Err()
+}
+
+// awaitRecords returns when so many records are there for due times of [from, to), or when nothing has come for a while:
+// what is missing then is missing.
+func (c *schema) awaitRecords(ctx context.Context, from, to time.Time, due int64) error {
+	last, since := int64(-1), time.Now()
+	for {
+		var n int64
+		if err := c.db.QueryRowContext(ctx, "SELECT COALESCE(SUM(due_count), 0) FROM history WHERE due >= ? AND due < ? AND origin = 0 AND final = 1", from.UnixMicro(), to.UnixMicro()).Scan(&n); err != nil {
+			return fmt.Errorf("count records: %w", err)
+		}
+		if n >= due {
+			return nil
+		}
+		if n != last {
+			last, since = n, time.Now()
+		} else if time.Since(since) > patience {
+			return nil
+		}
+		if err := wait(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// patience is longer than a session lives: who took over has recorded what there was by then.
+const patience = expiry + 10*time.Second
+
+// seriesOf is what started in each second of a span.
+func seriesOf(started []record, from time.Time, seconds int) []Second {
+	late := make([][]int64, seconds)
+	for _, r := range started {
+		i := int((r.due - from.UnixMicro()) / 1e6)
+		if i >= 0 && i < seconds {
+			late[i] = append(late[i], r.late)
+		}
+	}
+	out := make([]Second, seconds)
+	for i, us := range late {
+		l := lateOf(us)
+		out[i] = Second{At: float64(i), Fires: len(us), P50: l.P50, P99: l.P99, Max: l.Max}
+	}
+	return out
+}

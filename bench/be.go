@@ -1,0 +1,100 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"go-crontab/execute"
+	"go-crontab/node"
+)
+
+// BeNode is a node of a bench until in ends: each line of it is a question, which is answered on out.
+func BeNode(in io.Reader, out, errs io.Writer) error {
+	text := os.Getenv(memberVariable)
+	if text == "" {
+		return fmt.Errorf("%s is for go-crontab bench itself", Command)
+	}
+	_ = os.Unsetenv(memberVariable) // commands need not know
+	var o orders
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return fmt.Errorf("%s: %w", memberVariable, err)
+	}
+	cfg := node.Config{
+		DSN: o.DSN, Name: o.Name, Expiry: o.Expiry, Slots: o.Slots, HTTPAllow: []string{"127.0.0.1"},
+		Log: slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+	if o.Executor == "noop" {
+		cfg.Executor = execute.Noop{}
+	}
+	n, err := node.New(cfg)
+	if err != nil {
+		return err
+	}
+	if o.Executor != "noop" {
+		n.Handle("bench", func(context.Context, node.Attempt) error { return nil })
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- n.Run(ctx) }()
+	asked := bufio.NewScanner(in)
+	for asked.Scan() {
+		line, err := json.Marshal(vitals{CPU: cpu(), RSS: rss(), Ready: n.Ready() == nil})
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "%s\n", line); err != nil {
+			return err
+		}
+	}
+	stop()
+	return <-ended
+}
+
+// cpu is what this process has used of all processors.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// rss is the resident memory of this process in MB, 0 where /proc does not tell.
+func rss() float64 { return residentMB("self") }
+
+func residentMB(pid string) float64 {
+	text, _ := os.ReadFile("/proc/" + pid + "/status")
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "VmRSS:" {
+			kb, _ := strconv.ParseFloat(f[1], 64)
+			return kb / 1024
+		}
+	}
+	return 0
+}
+
+// cpuOf is what another process has used of all processors, 0 where /proc does not tell.
+func cpuOf(pid int) time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, found := strings.Cut(string(text), ") ") // its name may have spaces
+	f := strings.Fields(rest)
+	if !found || len(f) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseInt(f[11], 10, 64)
+	system, _ := strconv.ParseInt(f[12], 10, 64)
+	return time.Duration(user+system) * (time.Second / 100) // ticks are 10 ms on all Linux systems that Go runs on
+}

@@ -1,0 +1,99 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// measuring a limit takes so long.
+const limitTakes = 2 * time.Second
+
+// repeated does something on several goroutines for a while and returns how often per second it was done.
+func repeated(ctx context.Context, goroutines int, do func(worker int) (int, error)) (float64, error) {
+	var (
+		all   sync.WaitGroup
+		done  atomic.Int64
+		fault atomic.Value
+		begin = time.Now()
+	)
+	for i := range goroutines {
+		all.Go(func() {
+			for time.Since(begin) < limitTakes && ctx.Err() == nil {
+				n, err := do(i)
+				if err != nil {
+					fault.Store(err)
+					return
+				}
+				done.Add(int64(n))
+			}
+		})
+	}
+	all.Wait()
+	if err, _ := fault.Load().(error); err != nil {
+		return 0, err
+	}
+	return float64(done.Load()) / time.Since(begin).Seconds(), ctx.Err()
+}
+
+// historyLimit is how many records the server takes that nobody plans, claims or starts: batches of 500 into the table
+// of the history, from two connections, each batch a commit.
+func (c *schema) historyLimit(ctx context.Context) (*Limit, error) {
+	const batch = 500
+	columns := "job_id, due, session_id, launch, outcome, due_last, started, ended, node, app"
+	values := strings.TrimSuffix(strings.Repeat("(?,?,?,?,1,?,1,1,'bench',1),", batch), ",")
+	var launch atomic.Int64
+	rate, err := repeated(ctx, 2, func(worker int) (int, error) {
+		args := make([]any, 0, 5*batch)
+		for range batch {
+			n := launch.Add(1)
+			args = append(args, n%10_000, -n, fmt.Sprintf("limit-%010d", worker), n, -n)
+		}
+		_, err := c.db.ExecContext(ctx, "INSERT INTO history ("+columns+") VALUES "+values, args...)
+		return batch, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.db.ExecContext(ctx, "DELETE FROM history WHERE due < 0")
+	return &Limit{What: "rows of history, written by themselves in batches of 500", Rate: rate}, err
+}
+
+// bashLimit is how many times per second bash starts and ends, with as many at a time as there are processors and two
+// more.
+func bashLimit(ctx context.Context) (*Limit, error) {
+	rate, err := repeated(ctx, runtime.NumCPU()+2, func(int) (int, error) { return 1, exec.CommandContext(ctx, "bash", "-c", "true").Run() })
+	return &Limit{What: "bash -c true, started by itself", Rate: rate}, err
+}
+
+// sink is a server that HTTP jobs call.
+func newSink() *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, "ok")
+	}))
+}
+
+// httpLimit is how many calls per second Go's own client makes.
+func httpLimit(ctx context.Context, url string) (*Limit, error) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	defer client.CloseIdleConnections()
+	rate, err := repeated(ctx, 32, func(int) (int, error) {
+		resp, err := client.Get(url)
+		if err != nil {
+			return 0, err
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		return 1, errors.Join(err, resp.Body.Close())
+	})
+	return &Limit{What: "calls of Go's HTTP client, by themselves", Rate: rate}, err
+}

@@ -1,0 +1,83 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options say what to measure. Zero fields get the scenario's own.
+type Options struct {
+	DSN       string // of a server; "": a private one is started
+	Schema    string // an empty schema to use; "": one is made, and dropped
+	Scenarios []string
+	Rate      int           // fires per second
+	For       time.Duration // how long is measured, whole seconds
+	Jobs      int           // how many jobs a burst or a table has
+	Nodes     int           // processes
+	RoundTrip time.Duration // added between the nodes and the server
+	Repeat    int           // how often each scenario is run; its result is the run with the median rate
+	Version   string        // of this program, for the report
+
+	Say func(format string, args ...any) // what is going on; nil: nobody wants to know
+}
+
+// Limits of options.
+const (
+	maxRate  = 1_000_000
+	maxJobs  = 100_000_000
+	maxNodes = 64
+)
+
+// Check says what is wrong with options, by the names of their flags.
+func (o *Options) Check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	for _, name := range o.Scenarios {
+		if _, ok := find(name); !ok {
+			bad("scenario %q: want one of %s", name, strings.Join(Names(), ", "))
+		}
+	}
+	if o.Rate < 0 || o.Rate > maxRate {
+		bad("--rate %d: want 1 to %d", o.Rate, maxRate)
+	}
+	if o.Jobs < 0 || o.Jobs > maxJobs {
+		bad("--jobs %d: want 1 to %d", o.Jobs, maxJobs)
+	}
+	if o.Nodes < 0 || o.Nodes > maxNodes {
+		bad("--nodes %d: want 1 to %d", o.Nodes, maxNodes)
+	}
+	if o.For < 0 || o.For%time.Second != 0 || o.For > time.Hour {
+		bad("--for %s: want whole seconds, at most 1h", o.For)
+	}
+	if o.RoundTrip < 0 || o.RoundTrip > time.Second {
+		bad("--round-trip %s: want at most 1s", o.RoundTrip)
+	}
+	if o.Repeat < 0 || o.Repeat > 100 {
+		bad("--repeat %d: want 1 to 100", o.Repeat)
+	}
+	if o.Schema != "" && o.DSN == "" {
+		bad("--schema is of a server that --dsn names")
+	}
+	return errors.Join(errs...)
+}
+
+// Names lists the scenarios.
+func Names() []string {
+	var names []string
+	for _, s := range Scenarios() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func find(name string) (Scenario, bool) {
+	all := Scenarios()
+	i := slices.IndexFunc(all, func(s Scenario) bool { return s.Name == name })
+	if i < 0 {
+		return Scenario{}, false
+	}
+	return all[i], true
+}

@@ -1,0 +1,206 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// run is a call of Run.
+type run struct {
+	Options
+	server   *server
+	scenario string
+}
+
+// Run measures. What it has measured before an error or the end of ctx is in the report, and nothing is left on the
+// server.
+func Run(ctx context.Context, o Options) (report *Report, err error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	if o.Say == nil {
+		o.Say = func(string, ...any) {}
+	}
+	if o.Repeat == 0 {
+		o.Repeat = 1
+	}
+	scenarios := o.Scenarios
+	if len(scenarios) == 0 {
+		for _, s := range Scenarios() {
+			if s.Quick {
+				scenarios = append(scenarios, s.Name)
+			}
+		}
+	}
+	s, err := open(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	report = &Report{At: time.Now().UTC().Truncate(time.Second), Version: o.Version}
+	if report.Machine, err = s.machine(ctx); err != nil {
+		return nil, err
+	}
+	for _, name := range scenarios {
+		scenario, _ := find(name)
+		b := &run{Options: o, server: s, scenario: name}
+		o.Say("%s: %s", scenario.Name, scenario.About)
+		results, err := scenario.run(ctx, b)
+		report.Results = append(report.Results, results...)
+		if err != nil {
+			return report, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return report, nil
+}
+
+// again measures one thing as often as wanted, each time in a schema of its own.
+func (b *run) again(ctx context.Context, variant string, measure func(*schema, *Result) error) ([]Result, error) {
+	var runs []Result
+	for range b.Repeat {
+		r := Result{Scenario: b.scenario, Variant: variant, Noise: noise()}
+		if err := b.inSchema(ctx, func(c *schema) error { return measure(c, &r) }); err != nil {
+			return nil, err
+		}
+		r.Noise = max(r.Noise, noise())
+		r.Noisy = r.Noise > tooNoisy
+		if r.Limit != nil && r.Limit.Rate > 0 {
+			r.Limit.Ratio = r.Rate / r.Limit.Rate
+		}
+		runs = append(runs, r)
+	}
+	return []Result{median(runs)}, nil
+}
+
+func (b *run) inSchema(ctx context.Context, do func(*schema) error) (err error) {
+	c, err := b.server.newSchema(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.drop()) }()
+	return do(c)
+}
+
+// startNodes starts nodes and returns when all of them take part. Those that were started are returned with an error,
+// too: they are to be stopped.
+func (b *run) startNodes(ctx context.Context, c *schema, n int, executor string, roundTrip time.Duration) (members []*member, err error) {
+	dsn := c.dsn(c.name)
+	if roundTrip > 0 {
+		d, err := newDistance(ctx, c.address(), roundTrip)
+		if err != nil {
+			return nil, err
+		}
+		dsn = c.over(d, c.name)
+	}
+	o := orders{DSN: dsn, Executor: executor, Expiry: expiry}
+	switch executor {
+	case "":
+		o.Executor, o.Slots = "noop", 100_000
+	case "jobs":
+		o.Executor = ""
+	}
+	for i := range n {
+		o.Name = fmt.Sprintf("bench-%d", i+1)
+		m, err := start(o)
+		if err != nil {
+			return members, err
+		}
+		members = append(members, m)
+	}
+	for _, m := range members {
+		if err := m.awaitReady(ctx); err != nil {
+			return members, err
+		}
+	}
+	return members, nil
+}
+
+func stopAll(members []*member) {
+	for _, m := range members {
+		_ = m.stop() // what it did is in the history
+	}
+}
+
+// reading is what was used so far.
+type reading struct {
+	at     time.Time
+	server counters
+	cpu    time.Duration // of all nodes
+	rss    float64       // of the largest one, MB
+	mb     float64       // of the server
+}
+
+// read asks the nodes that live, and the server.
+func (b *run) read(ctx context.Context, c *schema, members []*member) (r reading, err error) {
+	for _, m := range members {
+		if m.gone() {
+			continue
+		}
+		v, err := m.vitals()
+		if err != nil {
+			return r, err
+		}
+		r.cpu += v.CPU
+		r.rss = max(r.rss, v.RSS)
+	}
+	if c.private != nil {
+		r.mb = residentMB(fmt.Sprint(c.private.PID()))
+	}
+	r.server, err = c.counters(ctx)
+	r.at = time.Now()
+	return r, err
+}
+
+// cost fills in what the fires between two readings took.
+func (r *Result) cost(before, after reading) {
+	d, seconds := after.server.minus(before.server), after.at.Sub(before.at).Seconds()
+	fires := float64(max(1, r.Fires))
+	r.Cost = Cost{
+		Statements: d.statements / fires, Commits: d.commits / fires, Redo: d.redo / fires, Binlog: d.binlog / fires,
+		NodeCPU: percent(after.cpu-before.cpu, seconds), NodeMB: after.rss,
+		ServerCPU: percent(d.cpu, seconds), ServerMB: after.mb,
+	}
+}
+
+func percent(cpu time.Duration, seconds float64) float64 {
+	if cpu < 0 || seconds <= 0 { // a node was killed meanwhile, and took along what it had used
+		return 0
+	}
+	return cpu.Seconds() / seconds * 100
+}
+
+// awaitClock returns when the server's clock shows an instant.
+func (c *schema) awaitClock(ctx context.Context, at time.Time) error {
+	for {
+		now, err := c.now(ctx)
+		if err != nil {
+			return err
+		}
+		left := time.Duration(at.UnixMicro()-now) * time.Microsecond
+		if left <= 0 {
+			return nil
+		}
+		if err := wait(ctx, min(left, time.Second)); err != nil {
+			return err
+		}
+	}
+}
+
+// hide adds one-shot jobs that nobody plans until they are shown.
+func (c *schema) hide(ctx context.Context, n int, at time.Time, w work) error {
+	if err := c.once(ctx, n, at, w); err != nil {
+		return err
+	}
+	_, err := c.db.ExecContext(ctx, "UPDATE job SET next_due = NULL")
+	return err
+}
+
+// show makes them due, all at once, and returns when that was.
+func (c *schema) show(ctx context.Context, at time.Time) (us int64, err error) {
+	if _, err := c.db.ExecContext(ctx, "UPDATE job SET next_due = ?, finished = 0", at.UnixMicro()); err != nil {
+		return 0, err
+	}
+	return c.now(ctx)
+}

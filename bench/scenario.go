@@ -1,0 +1,341 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+)
+
+// Scenario is one way to load a cluster.
+type Scenario struct {
+	Name  string
+	About string
+	Quick bool // one of those that are run when none is named
+	run   func(ctx context.Context, b *run) ([]Result, error)
+}
+
+// Scenarios lists all of them.
+func Scenarios() []Scenario {
+	return []Scenario{
+		{"steady", "jobs due once a second, spread over it, that do nothing", true, func(ctx context.Context, b *run) ([]Result, error) {
+			return b.steadily(ctx, steady{Spread: true, Limit: (*schema).historyLimit})
+		}},
+		{"herd", "the same, all due at the same instant", true, func(ctx context.Context, b *run) ([]Result, error) {
+			return b.steadily(ctx, steady{})
+		}},
+		{"burst", "one-shot jobs that are all overdue, worked off at full speed", true, func(ctx context.Context, b *run) ([]Result, error) {
+			return b.bursting(ctx, burst{Jobs: 100_000, Limit: (*schema).historyLimit})
+		}},
+		{"shell", "the same with bash -c true", true, func(ctx context.Context, b *run) ([]Result, error) {
+			limit := func(*schema, context.Context) (*Limit, error) { return bashLimit(ctx) }
+			return b.bursting(ctx, burst{Jobs: 5_000, Work: bash, Executor: "jobs", Limit: limit})
+		}},
+		{"http", "the same with an HTTP request to this machine", true, func(ctx context.Context, b *run) ([]Result, error) {
+			s := newSink()
+			defer s.Close()
+			limit := func(*schema, context.Context) (*Limit, error) { return httpLimit(ctx, s.URL) }
+			return b.bursting(ctx, burst{Jobs: 30_000, Work: calling(s.URL), Executor: "jobs", Limit: limit})
+		}},
+		{"http-steady", "HTTP requests once a second, spread over it", false, func(ctx context.Context, b *run) ([]Result, error) {
+			s := newSink()
+			defer s.Close()
+			return b.steadily(ctx, steady{Spread: true, Work: calling(s.URL), Executor: "jobs"})
+		}},
+		{"handler", "handlers of a Go program once a second, spread over it", false, func(ctx context.Context, b *run) ([]Result, error) {
+			return b.steadily(ctx, steady{Spread: true, Work: handler, Executor: "jobs"})
+		}},
+		{"idle", "nodes on a table of jobs of which none is due", true, func(ctx context.Context, b *run) ([]Result, error) {
+			return b.idling(ctx)
+		}},
+		{"table", "steady beside 10,000, 100,000 and 1,000,000 jobs that are not due", false, func(ctx context.Context, b *run) ([]Result, error) {
+			sizes := []int{10_000, 100_000, 1_000_000}
+			if b.Jobs != 0 {
+				sizes = []int{b.Jobs}
+			}
+			return each(sizes, func(n int) ([]Result, error) {
+				return b.steadily(ctx, steady{Spread: true, Idle: n, Variant: fmt.Sprintf("%d jobs", n)})
+			})
+		}},
+		{"nodes", "burst on 1, 2, 4 and 8 nodes of one server", false, func(ctx context.Context, b *run) ([]Result, error) {
+			return each([]int{1, 2, 4, 8}, func(n int) ([]Result, error) {
+				return b.bursting(ctx, burst{Jobs: 50_000, Nodes: n, Variant: plural(n, "node")})
+			})
+		}},
+		{"slow", "steady with 2 and 20 ms to the server and back", false, func(ctx context.Context, b *run) ([]Result, error) {
+			trips := []time.Duration{2 * time.Millisecond, 20 * time.Millisecond}
+			if b.RoundTrip != 0 {
+				trips = []time.Duration{b.RoundTrip}
+			}
+			return each(trips, func(d time.Duration) ([]Result, error) {
+				return b.steadily(ctx, steady{Spread: true, RoundTrip: d, Variant: d.String()})
+			})
+		}},
+		{"failover", "steady on three nodes, of which one is killed in the middle", true, func(ctx context.Context, b *run) ([]Result, error) {
+			return b.steadily(ctx, steady{Spread: true, Nodes: 3, Kill: true, For: 30 * time.Second})
+		}},
+	}
+}
+
+func each[T any](of []T, do func(T) ([]Result, error)) ([]Result, error) {
+	var all []Result
+	for _, v := range of {
+		r, err := do(v)
+		all = append(all, r...)
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// expiry is the default of nodes, so that what they do beside is what it is in earnest.
+const expiry = 20 * time.Second
+
+// steady is a constant load.
+type steady struct {
+	Variant   string
+	Spread    bool
+	Work      work
+	Executor  string // see orders; "jobs": what jobs ask for
+	Nodes     int
+	Idle      int // jobs beside that are not due
+	RoundTrip time.Duration
+	Kill      bool          // one node, in the middle
+	For       time.Duration // when nobody has said
+	Limit     func(*schema, context.Context) (*Limit, error)
+}
+
+// Every steady load has had so long before it is measured.
+const warm = 5 * time.Second
+
+const (
+	usualRate = 1000
+	usualFor  = 10 * time.Second
+)
+
+func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
+	rate, length := cmp.Or(b.Rate, usualRate), cmp.Or(b.For, w.For, usualFor)
+	nodes := cmp.Or(b.Nodes, w.Nodes, 1)
+	if w.Kill {
+		nodes = max(nodes, 2)
+	}
+	variant := fmt.Sprintf("%d/s", rate)
+	if w.Variant != "" {
+		variant += " " + w.Variant
+	}
+	return b.again(ctx, variant, func(c *schema, r *Result) error {
+		if w.Limit != nil {
+			limit, err := w.Limit(c, ctx)
+			if err != nil {
+				return fmt.Errorf("measure the limit: %w", err)
+			}
+			r.Limit = limit
+		}
+		now, err := c.now(ctx)
+		if err != nil {
+			return err
+		}
+		if w.Idle > 0 {
+			b.Say("adding %d jobs that are not due", w.Idle)
+			if err := c.idle(ctx, w.Idle, time.UnixMicro(now)); err != nil {
+				return err
+			}
+			if now, err = c.now(ctx); err != nil {
+				return err
+			}
+		}
+		// Time enough to add them and to start the nodes.
+		first := time.UnixMicro(now).Truncate(time.Second).Add(5*time.Second + time.Duration(rate/5000)*time.Second)
+		if err := c.everySecond(ctx, rate, first, w.Spread, cmpWork(w.Work)); err != nil {
+			return err
+		}
+		members, err := b.startNodes(ctx, c, nodes, w.Executor, cmp.Or(b.RoundTrip, w.RoundTrip))
+		defer func() { stopAll(members) }()
+		if err != nil {
+			return err
+		}
+		from := first.Add(warm)
+		to := from.Add(length)
+		if err := c.awaitClock(ctx, from); err != nil {
+			return err
+		}
+		b.Say("measuring %s for %s", variant, length)
+		before, err := b.read(ctx, c, members)
+		if err != nil {
+			return err
+		}
+		if w.Kill {
+			if err := c.awaitClock(ctx, from.Add(length/3)); err != nil {
+				return err
+			}
+			b.Say("killing %s", members[0].name)
+			if err := members[0].kill(); err != nil {
+				return err
+			}
+		}
+		if err := c.awaitClock(ctx, to); err != nil {
+			return err
+		}
+		after, err := b.read(ctx, c, members)
+		if err != nil {
+			return err
+		}
+		due := int64(rate) * int64(length/time.Second)
+		if err := c.awaitRecords(ctx, from, to, due); err != nil {
+			return err
+		}
+		account, started, err := c.account(ctx, from, to, due)
+		if err != nil {
+			return err
+		}
+		r.Nodes, r.Account, r.Fires = nodes, account, int64(len(started))
+		r.Seconds = length.Seconds()
+		r.Series = seriesOf(started, from, int(length/time.Second))
+		// What was started behind the span was not done in it.
+		inTime := 0
+		us := make([]int64, len(started))
+		for i, s := range started {
+			us[i] = s.late
+			if s.due+s.late < to.UnixMicro() {
+				inTime++
+			}
+		}
+		r.Rate = float64(inTime) / r.Seconds
+		r.Late = lateOf(us)
+		r.cost(before, after)
+		return nil
+	})
+}
+
+// burst is a load that is all there at once.
+type burst struct {
+	Variant  string
+	Jobs     int
+	Nodes    int
+	Work     work
+	Executor string
+	Limit    func(*schema, context.Context) (*Limit, error)
+}
+
+func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
+	jobs, nodes := cmp.Or(b.Jobs, w.Jobs), cmp.Or(w.Nodes, b.Nodes, 1)
+	variant := fmt.Sprintf("%d jobs", jobs)
+	if w.Variant != "" {
+		variant += " " + w.Variant
+	}
+	return b.again(ctx, variant, func(c *schema, r *Result) error {
+		if w.Limit != nil {
+			limit, err := w.Limit(c, ctx)
+			if err != nil {
+				return fmt.Errorf("measure the limit: %w", err)
+			}
+			r.Limit = limit
+		}
+		now, err := c.now(ctx)
+		if err != nil {
+			return err
+		}
+		at := time.UnixMicro(now).Truncate(time.Second) // past when they are shown, and not so far that they were missed
+		// Hidden until nodes wait for work: nobody may prepare them ahead, they are overdue when they are seen, as after an
+		// outage.
+		if err := c.hide(ctx, jobs, at, cmpWork(w.Work)); err != nil {
+			return err
+		}
+		members, err := b.startNodes(ctx, c, nodes, w.Executor, b.RoundTrip)
+		defer func() { stopAll(members) }()
+		if err != nil {
+			return err
+		}
+		b.Say("measuring %s", variant)
+		before, err := b.read(ctx, c, members)
+		if err != nil {
+			return err
+		}
+		begin, err := c.show(ctx, at)
+		if err != nil {
+			return err
+		}
+		from, to := at, at.Add(time.Microsecond)
+		if err := c.awaitRecords(ctx, from, to, int64(jobs)); err != nil {
+			return err
+		}
+		after, err := b.read(ctx, c, members)
+		if err != nil {
+			return err
+		}
+		account, started, err := c.account(ctx, from, to, int64(jobs))
+		if err != nil {
+			return err
+		}
+		var end int64
+		if err := c.db.QueryRowContext(ctx, "SELECT COALESCE(MAX(ended), 0) FROM history WHERE due = ?", at.UnixMicro()).Scan(&end); err != nil {
+			return err
+		}
+		us := make([]int64, len(started))
+		for i, s := range started {
+			us[i] = s.due + s.late - begin
+		}
+		r.Nodes, r.Account, r.Fires = nodes, account, int64(len(started))
+		r.Seconds = max(float64(end-begin)/1e6, 1e-6)
+		r.Rate = float64(r.Fires) / r.Seconds
+		r.Late = lateOf(us)
+		r.cost(before, after)
+		return nil
+	})
+}
+
+func (b *run) idling(ctx context.Context) ([]Result, error) {
+	jobs, nodes, length := cmp.Or(b.Jobs, 100_000), cmp.Or(b.Nodes, 1), cmp.Or(b.For, 20*time.Second)
+	return b.again(ctx, fmt.Sprintf("%d jobs", jobs), func(c *schema, r *Result) error {
+		now, err := c.now(ctx)
+		if err != nil {
+			return err
+		}
+		b.Say("adding %d jobs that are not due", jobs)
+		if err := c.idle(ctx, jobs, time.UnixMicro(now)); err != nil {
+			return err
+		}
+		members, err := b.startNodes(ctx, c, nodes, "", b.RoundTrip)
+		defer func() { stopAll(members) }()
+		if err != nil {
+			return err
+		}
+		if err := wait(ctx, 10*time.Second); err != nil { // until nodes are calm
+			return err
+		}
+		b.Say("measuring for %s", length)
+		before, err := b.read(ctx, c, members)
+		if err != nil {
+			return err
+		}
+		if err := wait(ctx, length); err != nil {
+			return err
+		}
+		after, err := b.read(ctx, c, members)
+		if err != nil {
+			return err
+		}
+		r.Nodes, r.Seconds = nodes, after.at.Sub(before.at).Seconds()
+		d := after.server.minus(before.server)
+		own := 2.0 // the reading of the counters itself
+		r.Idle = &Idle{Jobs: int64(jobs), Statements: max(0, d.statements-own) / r.Seconds / float64(nodes),
+			NodeCPU: percent(after.cpu-before.cpu, r.Seconds) / float64(nodes), ServerCPU: percent(d.cpu, r.Seconds)}
+		r.Cost.NodeMB = after.rss
+		return nil
+	})
+}
+
+func cmpWork(w work) work {
+	if w == nil {
+		return noop
+	}
+	return w
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"go-crontab/api"
+	"go-crontab/follow"
+	"go-crontab/job"
+	"go-crontab/node"
+
+	"github.com/spf13/pflag"
+)
+
+// folderSettings are the flags of serve that name a folder with files of jobs to follow.
+type folderSettings struct {
+	path   string
+	app    string
+	labels []string
+}
+
+// folderFlags are those that can be given as variables.
+var folderFlags = []string{"apply-dir", "apply-prune-app", "apply-prune-label"}
+
+func (f *folderSettings) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&f.path, "apply-dir", "", "folder with files of jobs, as apply takes them, that the cluster is to follow: what changes\nthere is applied")
+	flags.StringVar(&f.app, "apply-prune-app", "", "the folder has all jobs of this app: those that are in no file are deleted")
+	flags.StringArrayVar(&f.labels, "apply-prune-label", nil, "the folder has all jobs with this label, key=value; may be repeated")
+}
+
+// check finds out what is meant. That the folder is not there yet, or empty, is no reason not to run.
+func (f *folderSettings) check() error {
+	if f.path == "" {
+		if f.app != "" || len(f.labels) > 0 {
+			return usageError("--apply-dir is missing; --apply-prune-app and --apply-prune-label say what to delete that is not in it")
+		}
+		return nil
+	}
+	full, err := filepath.Abs(f.path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(full)
+	switch {
+	case err == nil && !info.IsDir():
+		return usageError("--apply-dir %q: want a folder", f.path)
+	case len(full) > job.MaxName:
+		return usageError("--apply-dir %q: the full path has %d bytes, at most %d are taken; a link to it may be shorter", f.path, len(full), job.MaxName)
+	case f.app != "" && len(f.labels) > 0:
+		return usageError("give one of --apply-prune-app, --apply-prune-label")
+	}
+	f.path = full
+	_, err = parseLabels("--apply-prune-label", f.labels)
+	return err
+}
+
+// follow has the cluster follow the folder until ctx ends.
+func (f *folderSettings) follow(ctx context.Context, n *node.Node, name string, log *slog.Logger) {
+	if f.path == "" {
+		return
+	}
+	labels, _ := parseLabels("", f.labels) // they were checked
+	folder := &follow.Folder{Path: f.path, Node: name, Read: api.ReadApply, Log: log, Editor: func() follow.Editor {
+		if e := n.Editor(); e != nil {
+			return e
+		}
+		return nil
+	}}
+	switch {
+	case f.app != "":
+		folder.Prune = map[string]any{"app": f.app}
+	case len(labels) > 0:
+		folder.Prune = map[string]any{"labels": labels}
+	}
+	_ = folder.Run(ctx) // it ends with ctx, and with nothing else
+}

@@ -1,0 +1,258 @@
+//go:build faults
+
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"go-crontab/internal/ledger"
+	"go-crontab/job"
+	crontab "go-crontab/sql"
+)
+
+// A load is jobs that are due again and again, and what must come of that.
+type load struct {
+	c     *cluster
+	book  *ledger.Ledger
+	jobs  []ledger.Job
+	every []time.Duration
+	first []job.Micros
+
+	forget func(ledger.Entry) bool // lines that are counted and otherwise left alone
+	early  time.Duration           // how much before its due time something may start
+	limit  time.Duration           // how long after the last fault everything must have ended
+	counts map[job.Outcome]int64
+	worst  time.Duration // lateness of first attempts
+}
+
+// object is a body of the API.
+type object map[string]any
+
+// load begins an empty one.
+func (c *cluster) load() *load {
+	c.t.Helper()
+	book, err := ledger.Open(c.ledger)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return &load{c: c, book: book, early: 20 * time.Millisecond, limit: c.expiry + 10*time.Second}
+}
+
+// mixed is the load of most scenarios: 8 due times a second of runs that are short, that are long and must not overlap,
+// that may be repeated, and that fail. One, patient, lives longer than a lease: a fault finds it executing somewhere.
+func (c *cluster) mixed() *load {
+	l := c.load()
+	for i := range 4 {
+		l.add(fmt.Sprint("short-", i), time.Second, object{"command": l.book.Command(50*time.Millisecond, 0), "overlap": "allow"})
+	}
+	for i := range 2 {
+		l.add(fmt.Sprint("long-", i), 2*time.Second, object{"command": l.book.Command(1500*time.Millisecond, 0)})
+	}
+	for i := range 2 {
+		l.add(fmt.Sprint("rerun-", i), time.Second, object{"command": l.book.Command(300*time.Millisecond, 0), "overlap": "allow", "on_lost": "rerun"})
+	}
+	l.add(patient, 3*time.Second, object{"command": l.book.Command(8*time.Second, 0)})
+	l.add("fails", 2*time.Second, object{"command": l.book.Command(0, 3), "overlap": "allow", "retry": object{"attempts": 2, "backoff": "500ms"}})
+	return l
+}
+
+const patient = "patient"
+
+// busy waits until the job that is always executing does, and returns the node where.
+func (c *cluster) busy() *member {
+	c.t.Helper()
+	var found *member
+	await(c.t, "a long run executing", 30*time.Second, func() bool {
+		for _, m := range c.nodes {
+			if s := m.session(); c.count("SELECT COUNT(*) FROM task t JOIN job j ON j.id = t.job_id WHERE j.name = ? AND t.state = 2 AND t.session_id = ?", patient, s[:]) > 0 &&
+				len(c.commandsOf(s)) > 0 {
+				found = m
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// now is MySQL's clock.
+func (c *cluster) now() time.Time {
+	c.t.Helper()
+	var micros int64
+	if err := c.db.QueryRow("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)").Scan(&micros); err != nil {
+		c.t.Fatal(err)
+	}
+	return time.UnixMicro(micros)
+}
+
+// add creates a job through the API of the first node that takes it.
+func (l *load) add(name string, every time.Duration, fields object) {
+	t := l.c.t
+	t.Helper()
+	first := l.c.now().Add(2*time.Second + time.Duration(len(l.jobs))*137*time.Millisecond).Truncate(time.Millisecond)
+	body := object{"name": name, "every": every.String(), "start": first.UTC().Format(time.RFC3339Nano)}
+	for key, value := range fields {
+		body[key] = value
+	}
+	id := l.c.create(body)
+	j := ledger.Job{ID: id, Name: name, Allow: body["overlap"] == "allow", Rerun: body["on_lost"] == "rerun"}
+	if retry, ok := body["retry"].(object); ok {
+		j.Attempts = retry["attempts"].(int)
+	}
+	l.jobs, l.every, l.first = append(l.jobs, j), append(l.every, every), append(l.first, job.MicrosOf(first))
+}
+
+// create makes a job and returns its id.
+func (c *cluster) create(body object) (id int64) {
+	c.t.Helper()
+	await(c.t, fmt.Sprint("job ", body["name"], " made"), 30*time.Second, func() bool {
+		for _, m := range c.nodes {
+			if m.cmd == nil || m.isDead() || m.url == "" {
+				continue
+			}
+			a := m.ask("POST", "/api/v1/jobs", body, "Idempotency-Key", c.schema+"-"+url.QueryEscape(fmt.Sprint(body["name"])))
+			var made struct {
+				ID int64 `json:"id,string"`
+			}
+			if a.code == 201 && json.Unmarshal([]byte(a.body), &made) == nil {
+				id = made.ID
+				return true
+			}
+			if a.code >= 400 && a.code < 500 {
+				c.t.Fatalf("POST /api/v1/jobs: %d %s", a.code, a.body)
+			}
+		}
+		return false
+	})
+	return id
+}
+
+// settle waits until all that was due before an instant has ended.
+func (l *load) settle(until time.Time, limit time.Duration) bool {
+	for end := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) {
+		open := l.c.count("SELECT (SELECT COUNT(*) FROM task WHERE due < ?) + (SELECT COUNT(*) FROM job WHERE living = 1 AND next_due < ?)", until.UnixMicro(), until.UnixMicro())
+		if open == 0 {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+	}
+}
+
+// check holds all due times up to now against history and ledger, and puts the figures on the scenario's line. lateness
+// is how late first attempts may have been started, 0 for any.
+func (l *load) check(lateness time.Duration) {
+	l.c.t.Helper()
+	l.checkUntil(l.c.now(), lateness)
+}
+
+func (l *load) checkUntil(until time.Time, lateness time.Duration) {
+	t, r := l.c.t, l.c.r
+	t.Helper()
+	if !l.settle(until, l.limit) {
+		l.stuck(until)
+	}
+	entries, err := l.book.Entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := job.MicrosOf(until)
+	entries = slices.DeleteFunc(entries, func(e ledger.Entry) bool { return e.Due >= stop })
+	if l.forget != nil {
+		before := len(entries)
+		entries = slices.DeleteFunc(entries, l.forget)
+		r.figure("%d last signs of life of what was frozen", before-len(entries))
+	}
+	history := slices.DeleteFunc(l.history(), func(r job.Run) bool { return r.Due >= stop })
+	expected := ledger.Expected{Early: l.early}
+	n := 0
+	for i, j := range l.jobs {
+		j.Dues = ledger.Every(l.every[i], l.first[i], stop)
+		n += len(j.Dues)
+		expected.Jobs = append(expected.Jobs, j)
+	}
+	found := ledger.Check(expected, entries, history)
+	for i, v := range found {
+		if i == 10 {
+			t.Errorf("and %d more", len(found)-10)
+			break
+		}
+		t.Error(v)
+	}
+	if n == 0 || len(entries) == 0 {
+		t.Errorf("%d due times, %d lines in the ledger: nothing was tried", n, len(entries))
+	}
+	l.counts = ledger.Outcomes(history)
+	r.figure("%d due times, %s", n, ledger.Figures(found))
+	r.figure("%s", words(l.counts))
+	l.worst = 0
+	for _, e := range entries {
+		if e.Kind == ledger.Start && e.Attempt == 1 {
+			l.worst = max(l.worst, e.At.Sub(e.Due))
+		}
+	}
+	if lateness > 0 {
+		r.within("latest start", l.worst, lateness)
+	} else {
+		r.figure("latest start %s", short(l.worst))
+	}
+}
+
+// stuck reports what has not ended.
+func (l *load) stuck(until time.Time) {
+	t := l.c.t
+	t.Helper()
+	rows, err := l.c.db.Query("SELECT CONCAT_WS(' ', job, due, state, attempt, launch) FROM v_task WHERE due < FROM_UNIXTIME(?) LIMIT 10", float64(until.UnixMicro())/1e6)
+	if err != nil {
+		t.Errorf("due times before %s have not ended within %s, and MySQL does not say which: %v", until.UTC(), l.limit, err)
+		return
+	}
+	defer rows.Close()
+	var open []string
+	for rows.Next() {
+		var text string
+		_ = rows.Scan(&text)
+		open = append(open, text)
+	}
+	t.Errorf("stuck %s after the last fault: %s", l.limit, strings.Join(open, "; "))
+}
+
+// history reads all runs of the load's jobs.
+func (l *load) history() (runs []job.Run) {
+	t := l.c.t
+	t.Helper()
+	db, err := crontab.Open(l.c.server.DSN(l.c.schema), crontab.DefaultTimeouts, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, j := range l.jobs {
+		rows, err := db.Runs(context.Background(), crontab.RunFilter{JobID: j.ID, Limit: 100_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			if !row.Executing {
+				runs = append(runs, row.Run)
+			}
+		}
+	}
+	return runs
+}
+
+func words(counts map[job.Outcome]int64) string {
+	var parts []string
+	for o := job.Succeeded; o <= job.Superseded; o++ {
+		if n := counts[o]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, o))
+		}
+	}
+	return strings.Join(parts, " ")
+}

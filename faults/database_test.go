@@ -1,0 +1,503 @@
+//go:build faults
+
+package faults
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/google/uuid"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/internal/privatedb"
+	"go-crontab/job"
+)
+
+// sessions are those of all nodes, in the order of the nodes.
+func (c *cluster) sessions() (all []uuid.UUID) {
+	for _, m := range c.nodes {
+		all = append(all, m.session())
+	}
+	return all
+}
+
+// same fails the scenario when a node has another session than before.
+func (c *cluster) same(before []uuid.UUID, during string) {
+	c.t.Helper()
+	if after := c.sessions(); !slices.Equal(before, after) {
+		c.t.Errorf("%s: sessions %v, want %v as before", during, after, before)
+	}
+}
+
+// together waits until all nodes are ready and returns how long that took.
+func (c *cluster) together(limit time.Duration) time.Duration {
+	c.t.Helper()
+	begun := time.Now()
+	for _, m := range c.nodes {
+		m.ready(limit)
+	}
+	return time.Since(begun)
+}
+
+// fates are what may happen to a COMMIT.
+var fates = map[string]func() faultproxy.Action{
+	"request lost":  faultproxy.CutBefore,
+	"reply lost":    faultproxy.CutAfter,
+	"reply late":    func() faultproxy.Action { return faultproxy.Hold(1500 * time.Millisecond) },
+	"request late":  func() faultproxy.Action { return faultproxy.HoldBefore(1200 * time.Millisecond) },
+	"ghost":         func() faultproxy.Action { return faultproxy.HoldBefore(3 * time.Second) },
+	"deadlock":      func() faultproxy.Action { return faultproxy.Error(1213, "40001", "Deadlock found") },
+	"lock timeout":  func() faultproxy.Action { return faultproxy.Error(1205, "HY000", "Lock wait timeout exceeded") },
+	"server closes": func() faultproxy.Action { return faultproxy.Error(1053, "08S01", "Server shutdown in progress") },
+}
+
+// trip are the transactions of a task's trip, by a statement of each.
+var trip = map[string]string{
+	"plan":   `INTO task `,
+	"claim":  `SET state = 1,`,
+	"start":  `SET state = 2,`,
+	"finish": `DELETE t FROM task`,
+	"free":   `SET state = 0, session_id = NULL`,
+}
+
+func TestF09CommitFates(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F09", "each fate of a COMMIT (lost, reply lost, late, ghost, deadlock, timeout, shutdown) at plan, claim, start, finish, free; and of beats")
+	c := newCluster(r)
+	c.start(3)
+	l := c.mixed()
+	var rules []*faultproxy.Injected
+	each := times(2, 40)
+	for _, m := range c.nodes {
+		for _, fate := range sorted(fates) {
+			for _, stage := range sorted(trip) {
+				// Not one after the other on a connection: that would be a partition.
+				rules = append(rules, m.proxy.Add(faultproxy.Rule{
+					Match: faultproxy.CommitOf(trip[stage]), Skip: c.rng.IntN(8 * each), Times: 1, Action: fates[fate](),
+				}))
+			}
+			rules = append(rules, m.proxy.Add(faultproxy.Rule{Match: faultproxy.SQL(`^UPDATE session SET beat`), Skip: c.rng.IntN(20), Action: fates[fate]()}))
+		}
+	}
+	// What is asked for by key is done once, whatever became of the first request.
+	asked, id := 0, l.jobs[0].ID
+	for range each {
+		for _, action := range []faultproxy.Action{faultproxy.CutBefore(), faultproxy.CutAfter()} {
+			m := c.nodes[c.rng.IntN(3)]
+			rule := m.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(`INSERT INTO request`), Action: action})
+			key := uuid.NewString()
+			asked++
+			await(t, "a run asked for", 30*time.Second, func() bool {
+				a := m.ask("POST", "/api/v1/jobs/"+itoa(id)+"/run", object{}, "Idempotency-Key", key)
+				if a.code == 500 {
+					t.Errorf("POST run: %d %s", a.code, a.body)
+				}
+				return a.code/100 == 2
+			})
+			rule.Remove()
+			time.Sleep(time.Second)
+		}
+	}
+	time.Sleep(time.Duration(times(10, 120)) * time.Second)
+	fired := 0
+	for _, rule := range rules {
+		rule.Remove()
+		rule.Release()
+		fired += rule.Fired()
+	}
+	c.together(30 * time.Second)
+	time.Sleep(3 * time.Second)
+	l.check(c.expiry + 5*time.Second)
+	r.figure("%d faults, %d runs asked for by key", fired, asked)
+	if n := c.count("SELECT COUNT(DISTINCT origin) FROM history WHERE job_id = ? AND origin > 0", id); n != asked {
+		t.Errorf("%d runs were asked for and %d were made", asked, n)
+	}
+	if fired < len(rules)/4 {
+		t.Errorf("%d of %d faults were injected, which is too few to say anything", fired, len(rules))
+	}
+}
+
+func TestF10KillMySQL(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F10", "kill -9 of MySQL and restart, shortly and after longer than a lease")
+	c := newServer(r, privatedb.Options{})
+	c.expiry = 12 * time.Second
+	c.start(3)
+	l := c.mixed()
+	var shortest, longest, back time.Duration
+	outage := func(pause time.Duration) time.Duration {
+		down := time.Now()
+		if err := c.server.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(pause)
+		if err := c.server.Restart(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		return time.Since(down)
+	}
+	kept := 0
+	for range times(3, 18) {
+		time.Sleep(4 * time.Second)
+		before := c.sessions()
+		took := outage(time.Duration(c.rng.Int64N(int64(time.Second))))
+		longest = max(longest, took)
+		back = max(back, c.together(30*time.Second))
+		if took < 2*c.expiry/5 {
+			c.same(before, "outage of "+short(took))
+			kept++
+		}
+	}
+	shortest = longest
+	for range times(1, 3) {
+		time.Sleep(4 * time.Second)
+		took := outage(c.expiry + time.Duration(c.rng.Int64N(int64(3*time.Second))))
+		longest = max(longest, took)
+		r.within("rejoined after", c.together(60*time.Second), 8*time.Second)
+	}
+	time.Sleep(3 * time.Second)
+	l.check(longest + c.expiry/2 + 5*time.Second)
+	r.figure("short outages up to %s (%d in which nobody was fenced), ready again within %s, longest outage %s", short(shortest), kept, short(back), short(longest))
+}
+
+func TestF11StopMySQL(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F11", "SIGSTOP of MySQL, shortly and for longer than a lease")
+	c := newServer(r, privatedb.Options{})
+	c.start(3)
+	l := c.mixed()
+	time.Sleep(5 * time.Second)
+	freeze := func(d time.Duration) {
+		_ = syscall.Kill(-c.server.PID(), syscall.SIGSTOP)
+		time.Sleep(d)
+		_ = syscall.Kill(-c.server.PID(), syscall.SIGCONT)
+	}
+	before := c.sessions()
+	freeze(c.expiry / 4)
+	time.Sleep(3 * time.Second)
+	c.same(before, "a short freeze")
+	c.busy()
+	freeze(2 * c.expiry)
+	r.within("rejoined after", c.together(60*time.Second), 8*time.Second)
+	time.Sleep(3 * time.Second)
+	l.check(3*c.expiry + 5*time.Second)
+}
+
+func TestF12Partitions(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F12", "partition of one node from MySQL, towards it, from it, and both, shortly and for longer than a lease")
+	c := newServer(r, privatedb.Options{})
+	c.start(3)
+	l := c.mixed()
+	time.Sleep(4 * time.Second)
+	var dead, back time.Duration
+	for range times(1, 4) {
+		for _, way := range []faultproxy.Direction{faultproxy.ToServer, faultproxy.ToClient, faultproxy.BothWays} {
+			before := c.sessions()
+			m := c.nodes[c.rng.IntN(3)]
+			m.proxy.Blackhole(way)
+			time.Sleep(c.expiry / 6)
+			m.proxy.Heal()
+			time.Sleep(3 * time.Second)
+			c.same(before, "a short partition")
+
+			m = c.busy()
+			session := m.session()
+			m.proxy.Blackhole(way)
+			cut := time.Now()
+			await(t, "its commands dead", c.expiry, func() bool { return len(c.commandsOf(session)) == 0 })
+			dead = max(dead, time.Since(cut))
+			c.buried(session, 2*c.expiry+5*time.Second)
+			time.Sleep(time.Until(cut.Add(2 * c.expiry)))
+			m.proxy.Heal()
+			back = max(back, await(t, "a new session", 30*time.Second, func() bool { s := m.session(); return !isNil(s) && s != session }))
+		}
+	}
+	time.Sleep(3 * time.Second)
+	l.check(c.expiry + 6*time.Second)
+	r.within("commands dead after", dead, c.expiry)
+	r.within("rejoined after", back, 5*time.Second)
+}
+
+func TestF13SlowLink(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F13", "10 ms more to MySQL and 10 ms back on all nodes, then 500 ms and 500 ms, at the default expiry of 20 s")
+	c := newCluster(r)
+	c.expiry = 20 * time.Second
+	c.start(3)
+	l := c.mixed()
+	time.Sleep(4 * time.Second)
+	before := c.sessions()
+	slow := func(d time.Duration) {
+		for _, m := range c.nodes {
+			m.proxy.Delay(faultproxy.BothWays, d)
+		}
+		time.Sleep(time.Duration(times(15, 120)) * time.Second)
+		c.same(before, "a slow link")
+	}
+	slow(10 * time.Millisecond)
+	l.check(3 * time.Second)
+	// A start is a transaction of several statements, and must be known a second after it has begun: with a second for
+	// each of them next to nothing is started. It is not lost either.
+	slow(500 * time.Millisecond)
+	for _, m := range c.nodes {
+		m.proxy.Heal()
+	}
+	time.Sleep(5 * time.Second)
+	l.check(0)
+}
+
+func TestF16Resets(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F16", "connections reset after a random number of bytes, several times a second, on all nodes")
+	c := newCluster(r)
+	c.start(3)
+	l := c.mixed()
+	time.Sleep(3 * time.Second)
+	n := 0
+	for end := time.Now().Add(time.Duration(times(20, 120)) * time.Second); time.Now().Before(end); {
+		m := c.nodes[c.rng.IntN(3)]
+		way := []faultproxy.Direction{faultproxy.ToServer, faultproxy.ToClient, faultproxy.BothWays}[c.rng.IntN(3)]
+		m.proxy.ResetAfter(way, c.rng.Int64N(4000))
+		time.Sleep(time.Duration(c.rng.IntN(400)) * time.Millisecond)
+		m.proxy.Heal()
+		n++
+	}
+	c.together(30 * time.Second)
+	time.Sleep(3 * time.Second)
+	l.check(c.expiry + 5*time.Second)
+	r.figure("%d times", n)
+}
+
+// persist executes a statement again while it is a deadlock's victim.
+func (c *cluster) persist(query string, args ...any) (result sql.Result, err error) {
+	for range 20 {
+		result, err = c.db.Exec(query, args...)
+		var refused *mysql.MySQLError
+		if !errors.As(err, &refused) || refused.Number != 1213 {
+			break
+		}
+	}
+	return result, err
+}
+
+func TestF21Orphans(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F21", "tasks planted whose owner has no session, prepared and executing ones")
+	c := newCluster(r)
+	c.start(2)
+	l := c.mixed()
+	time.Sleep(4 * time.Second)
+	planted, freed := 0, time.Duration(0)
+	for range times(4, 30) {
+		stranger := uuid.New()
+		for i, state := range []int{1, 2} {
+			result, err := c.persist("UPDATE task SET session_id = ?, launch = id, state = ?, started = IF(? = 2, due, 0), spawn_by = IF(? = 2, due, 0) WHERE state = 0 ORDER BY due LIMIT 3",
+				stranger[:], state, state, state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, _ := result.RowsAffected()
+			planted += int(n)
+			if n == 0 && i == 0 {
+				time.Sleep(time.Second)
+			}
+		}
+		freed = max(freed, await(t, "orphans freed", 30*time.Second, func() bool {
+			return c.count("SELECT COUNT(*) FROM task WHERE session_id = ?", stranger[:]) == 0
+		}))
+	}
+	l.check(0)
+	r.figure("%d planted", planted)
+	if planted == 0 {
+		t.Error("nothing could be planted")
+	}
+	r.within("freed after", freed, c.expiry+5*time.Second)
+}
+
+func TestF22Deadlocks(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F22", "8 outsiders that lock rows of jobs and tasks in the reverse order")
+	c := newServer(r, privatedb.Options{})
+	c.start(3)
+	l := c.mixed()
+	time.Sleep(3 * time.Second)
+	before := c.sessions()
+	c.db.SetMaxOpenConns(10)
+	var deadlocks, rounds atomic.Int64
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(times(20, 300))*time.Second)
+	defer cancel()
+	var outsiders sync.WaitGroup
+	for range 8 {
+		outsiders.Go(func() {
+			for ctx.Err() == nil {
+				tx, err := c.db.BeginTx(context.Background(), nil)
+				if err != nil {
+					continue
+				}
+				rounds.Add(1)
+				_, err = tx.Exec("UPDATE task SET kill_requested = kill_requested ORDER BY id DESC LIMIT 20")
+				if err == nil {
+					_, err = tx.Exec("UPDATE job SET updated = updated + 1 ORDER BY id DESC")
+				}
+				var refused *mysql.MySQLError
+				if errors.As(err, &refused) && refused.Number == 1213 {
+					deadlocks.Add(1)
+				}
+				_ = tx.Rollback()
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	outsiders.Wait()
+	c.same(before, "a storm of deadlocks")
+	time.Sleep(3 * time.Second)
+	l.check(c.expiry + 5*time.Second)
+	r.figure("%d transactions of outsiders, %d of them were a deadlock's victim", rounds.Load(), deadlocks.Load())
+}
+
+func TestF23LongTransaction(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F23", "an outsider's transaction that keeps all rows of jobs locked")
+	c := newCluster(r)
+	c.start(3)
+	l := c.mixed()
+	time.Sleep(4 * time.Second)
+	before := c.sessions()
+	tx, err := c.db.BeginTx(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec("SELECT id FROM job FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	held := time.Duration(times(10, 30)) * time.Second
+	time.Sleep(held)
+	_ = tx.Rollback()
+	c.same(before, "a long transaction")
+	time.Sleep(5 * time.Second)
+	l.check(held + 5*time.Second)
+}
+
+func TestF24Connections(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F24", "max_connections reached, and a flood of requests to the API")
+	c := newServer(r, privatedb.Options{})
+	c.start(2)
+	l := c.mixed()
+	time.Sleep(4 * time.Second)
+	before := c.sessions()
+	c.db.SetMaxOpenConns(1) // a superuser has one connection more
+	c.exec("SET GLOBAL max_connections = 10")
+	var answers [600]atomic.Int64
+	var unsaid atomic.Int64
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(times(12, 60))*time.Second)
+	defer cancel()
+	var flood sync.WaitGroup
+	for i := range 16 {
+		m := c.nodes[i%2]
+		flood.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				a := m.ask("POST", "/api/v1/jobs/"+itoa(l.jobs[n%4].ID)+"/resume", object{})
+				if a.code < len(answers) {
+					answers[a.code].Add(1)
+				}
+				if a.code == 503 && a.header.Get("Retry-After") == "" {
+					unsaid.Add(1)
+				}
+				if a.code == 500 {
+					t.Errorf("500 %s", a.body)
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	flood.Wait()
+	c.same(before, "no connections left")
+	c.exec("SET GLOBAL max_connections = 500")
+	if n := unsaid.Load(); n > 0 {
+		t.Errorf("%d answers 503 do not say when to try again", n)
+	}
+	if answers[503].Load() == 0 {
+		t.Error("no answer was 503: there were connections enough")
+	}
+	c.together(30 * time.Second)
+	time.Sleep(3 * time.Second)
+	l.check(c.expiry + 12*time.Second + 5*time.Second)
+	r.figure("answers: %d × 200, %d × 503", answers[200].Load(), answers[503].Load())
+	for code := range answers {
+		if n := answers[code].Load(); n > 0 && code != 200 && code != 503 {
+			t.Errorf("%d answers %d, want 200 and 503 only", n, code)
+		}
+	}
+}
+
+func TestF44AllReturn(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F44", "five nodes lose MySQL for longer than a lease and return together")
+	c := newServer(r, privatedb.Options{})
+	c.start(5)
+	l := c.mixed()
+	time.Sleep(4 * time.Second)
+	c.busy()
+	for _, m := range c.nodes {
+		m.proxy.Blackhole(faultproxy.BothWays)
+	}
+	away := time.Duration(times(15, 300)) * time.Second
+	time.Sleep(away)
+	for _, m := range c.nodes {
+		m.proxy.CutAll()
+		m.proxy.Heal()
+	}
+	back := c.together(60 * time.Second)
+	time.Sleep(4 * time.Second)
+	l.check(away + c.expiry + 5*time.Second)
+	r.within("rejoined after", back, 8*time.Second)
+	if n := len(c.sessions()); n != 5 {
+		t.Errorf("%d sessions, want 5", n)
+	}
+}
+
+func TestF47Spool(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F47", "the only node loses MySQL, its runs end, it is stopped; a next life begins within the expiry")
+	c := newCluster(r)
+	c.expiry = 20 * time.Second
+	c.start(1)
+	l := c.load()
+	for _, name := range []string{"a", "b", "c", "d"} {
+		l.add(name, 4*time.Second, object{"command": l.book.Command(1500*time.Millisecond, 0), "overlap": "allow"})
+	}
+	m := c.nodes[0]
+	executing := func() int { return c.count("SELECT COUNT(*) FROM task WHERE state = 2") }
+	await(t, "all run", 20*time.Second, func() bool { return executing() == 4 })
+	m.proxy.Blackhole(faultproxy.BothWays)
+	time.Sleep(2500 * time.Millisecond)
+	code, took := m.leave(20 * time.Second)
+	if code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+	if !strings.Contains(m.said(), "outcomes spooled") {
+		t.Error("the node says nothing of outcomes that it spooled")
+	}
+	m.proxy.CutAll()
+	m.proxy.Heal()
+	m.start()
+	m.ready(60 * time.Second)
+	time.Sleep(3 * time.Second)
+	l.limit = c.expiry + 15*time.Second
+	l.check(0)
+	r.figure("drained in %s", short(took))
+	if n := l.counts[job.Lost]; n > 0 {
+		t.Errorf("%d outcomes were lost, want none: they were spooled", n)
+	}
+}

@@ -1,0 +1,42 @@
+//go:build faults
+
+package faults
+
+import (
+	"maps"
+	"os/exec"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+func isNil(id uuid.UUID) bool { return id == uuid.Nil }
+
+// hog keeps n processors busy until the end that it returns is called.
+func hog(t *testing.T, n int) (end func()) {
+	t.Helper()
+	var hogs []*exec.Cmd
+	for range n {
+		cmd := exec.Command("bash", "-c", "while :; do :; done")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		hogs = append(hogs, cmd)
+	}
+	end = sync.OnceFunc(func() {
+		for _, cmd := range hogs {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	t.Cleanup(end)
+	return end
+}
+
+// sorted lists the keys of a map in an order that a seed repeats.
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,387 @@
+//go:build faults
+
+package faults
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/internal/ledger"
+	"go-crontab/internal/privatedb"
+	"go-crontab/job"
+)
+
+// Limits that have nothing to do with the expiry. The machine is shared: they leave head-room over what is promised for
+// an idle one, and docs/reliability.md has both.
+const (
+	onTime  = 2 * time.Second
+	takeOut = 4 * time.Second // after kill -9: promised are 2 s
+)
+
+func TestF01KillNine(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F01", "kill -9 of one of three nodes, with short and long runs executing")
+	c := newCluster(r)
+	c.start(3)
+	l := c.mixed()
+	var worst, dead time.Duration
+	for range times(3, 20) {
+		time.Sleep(4*time.Second + time.Duration(c.rng.Int64N(int64(time.Second))))
+		m := c.busy()
+		session := m.session()
+		m.kill()
+		killed := time.Now()
+		await(t, "its commands dead", c.expiry, func() bool { return len(c.commandsOf(session)) == 0 })
+		dead = max(dead, time.Since(killed))
+		c.buried(session, c.expiry+10*time.Second)
+		worst = max(worst, time.Since(killed))
+		m.start()
+		m.ready(30 * time.Second)
+	}
+	time.Sleep(3 * time.Second)
+	l.check(takeOut)
+	r.within("commands dead after", dead, takeOut)
+	r.within("taken over after", worst, takeOut)
+}
+
+func TestF02Drain(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F02", "SIGTERM to one of three nodes, then to each in turn (a rolling restart)")
+	c := newCluster(r)
+	c.start(3)
+	l := c.mixed()
+	var worst time.Duration
+	for range times(1, 5) {
+		for _, m := range c.nodes {
+			time.Sleep(3 * time.Second)
+			session := m.session()
+			code, took := m.leave(15 * time.Second)
+			worst = max(worst, took)
+			if code != 0 {
+				t.Errorf("exit code %d after SIGTERM, want 0", code)
+			}
+			if n := c.count("SELECT COUNT(*) FROM session WHERE id = ?", session[:]); n != 0 {
+				t.Errorf("%d session rows after the drain, want none", n)
+			}
+			m.start()
+			m.ready(30 * time.Second)
+		}
+	}
+	time.Sleep(2 * time.Second)
+	l.check(3 * time.Second)
+	if n := l.counts[job.Lost] + l.counts[job.Missed] + l.counts[job.Killed]; n > 0 {
+		t.Errorf("%d runs lost, missed or killed by a drain, want none", n)
+	}
+	r.within("longest drain", worst, 10*time.Second)
+}
+
+func TestF03KillAll(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F03", "kill -9 of all nodes at once, restart later")
+	c := newCluster(r)
+	c.start(3)
+	l := c.mixed()
+	time.Sleep(5 * time.Second)
+	for _, m := range c.nodes {
+		m.signal(syscall.SIGKILL)
+	}
+	away := time.Duration(times(20, 60)) * time.Second
+	time.Sleep(away)
+	for _, m := range c.nodes {
+		<-m.ended
+		m.start()
+	}
+	var worst time.Duration
+	for _, m := range c.nodes {
+		worst = max(worst, m.ready(30*time.Second))
+	}
+	time.Sleep(5 * time.Second)
+	l.check(away + c.expiry + 5*time.Second)
+	r.within("ready after", worst, 10*time.Second)
+}
+
+func TestF04KillAtTheInstant(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F04", "kill -9 within 50 ms of the instant at which jobs are due")
+	c := newCluster(r)
+	c.start(3)
+	l := c.load()
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		l.add(name, time.Second, object{"command": l.book.Command(20*time.Millisecond, 0), "overlap": "allow"})
+	}
+	for i := range l.first { // all at once
+		l.first[i] = l.first[0]
+		id := l.jobs[i].ID
+		start := time.UnixMicro(int64(l.first[0])).UTC().Format(time.RFC3339Nano)
+		if a := c.nodes[0].ask("PATCH", "/api/v1/jobs/"+itoa(id), object{"start": start}); a.code != 200 {
+			t.Fatalf("PATCH: %d %s", a.code, a.body)
+		}
+	}
+	n := times(12, 200)
+	for range n {
+		m := c.nodes[c.rng.IntN(3)]
+		m.ready(30 * time.Second)
+		due := time.Now().Add(1500 * time.Millisecond)
+		wait := time.Duration(int64(l.first[0])-due.UnixMicro()) * time.Microsecond % time.Second
+		due = due.Add((wait + time.Second) % time.Second)
+		time.Sleep(time.Until(due.Add(time.Duration(c.rng.IntN(100)-50) * time.Millisecond)))
+		m.kill()
+		m.start()
+	}
+	for _, m := range c.nodes {
+		m.ready(30 * time.Second)
+	}
+	r.figure("%d kills", n)
+	time.Sleep(3 * time.Second)
+	l.check(2 * takeOut)
+}
+
+func TestF05Stop(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F05", "SIGSTOP of a node for three expiries (its guard runs), SIGCONT")
+	c := newCluster(r)
+	c.start(3)
+	l := c.mixed()
+	var dead, back, gone time.Duration
+	for range times(1, 5) {
+		time.Sleep(5 * time.Second)
+		m := c.busy()
+		session := m.session()
+		m.signal(syscall.SIGSTOP)
+		stopped := time.Now()
+		dead = max(dead, await(t, "its commands dead", c.expiry, func() bool { return len(c.commandsOf(session)) == 0 }))
+		c.buried(session, 2*c.expiry+5*time.Second)
+		gone = max(gone, time.Since(stopped))
+		time.Sleep(time.Until(stopped.Add(3 * c.expiry)))
+		m.signal(syscall.SIGCONT)
+		back = max(back, await(t, "a new session", 30*time.Second, func() bool { s := m.session(); return !isNil(s) && s != session }))
+	}
+	time.Sleep(3 * time.Second)
+	l.check(c.expiry + 5*time.Second)
+	r.within("commands dead after", dead, c.expiry)
+	r.within("buried after", gone, c.expiry+5*time.Second)
+	r.within("rejoined after", back, 5*time.Second)
+	if gone < c.expiry {
+		t.Errorf("buried after %s: before the session could expire", short(gone))
+	}
+}
+
+func TestF06StopAll(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F06", "SIGSTOP of a node, its guard and its commands together for three expiries, as a suspended machine")
+	c := newCluster(r)
+	c.start(3)
+	l := c.mixed()
+	time.Sleep(5*time.Second + time.Duration(c.rng.Int64N(int64(time.Second))))
+	m := c.busy()
+	session := m.session()
+	guard := guardOf(m.pid())
+	if guard == 0 {
+		t.Fatal("the node has no guard")
+	}
+	stop := func(s syscall.Signal) {
+		m.signal(s)
+		_ = syscall.Kill(guard, s)
+		for _, pid := range c.commandsOf(session) {
+			_ = syscall.Kill(pid, s)
+		}
+	}
+	stop(syscall.SIGSTOP)
+	stop(syscall.SIGSTOP) // what was forked between the looks
+	frozen := len(c.commandsOf(session))
+	time.Sleep(3 * c.expiry)
+	resumed := time.Now()
+	stop(syscall.SIGCONT)
+	dead := await(t, "its commands dead", 10*time.Second, func() bool { return len(c.commandsOf(session)) == 0 })
+	back := await(t, "a new session", 30*time.Second, func() bool { s := m.session(); return !isNil(s) && s != session })
+	time.Sleep(3 * time.Second)
+	// What was frozen lives for an instant beside what its peers started in its place: that is allowed, and counted.
+	mine := job.Launch{Session: session}.String()
+	l.forget = func(e ledger.Entry) bool {
+		return e.Kind != ledger.Start && strings.HasPrefix(e.Launch, mine[:len(mine)-1]) &&
+			e.At > job.MicrosOf(resumed) && e.At < job.MicrosOf(resumed.Add(2*time.Second))
+	}
+	l.check(c.expiry + 5*time.Second)
+	r.figure("%d processes frozen", frozen)
+	r.within("dead after", dead, 3*time.Second)
+	r.within("rejoined after", back, 5*time.Second)
+}
+
+// holding stops or cuts off a node in a transaction that holds the lock rows of buckets.
+func holding(t *testing.T, id, injected string, strike, mend func(*member)) {
+	r := scenario(t, id, injected)
+	c := newServer(r, privatedb.Options{})
+	c.start(3)
+	l := c.mixed()
+	time.Sleep(4 * time.Second)
+	sessions := func() (all []string) {
+		for _, m := range c.nodes[1:] {
+			all = append(all, m.session().String())
+		}
+		return all
+	}
+	before := sessions()
+	m := c.nodes[0]
+	session := m.session()
+	struck := make(chan struct{})
+	takesLocks := faultproxy.SQL(`^UPDATE locks `)
+	inside := false
+	m.proxy.OnCommand(func(command faultproxy.Command) {
+		if len(command.Tx) == 0 || inside || !slices.ContainsFunc(command.Tx, func(s string) bool {
+			return takesLocks(faultproxy.Command{Op: faultproxy.Query, SQL: s})
+		}) {
+			return
+		}
+		inside = true
+		strike(m)
+		close(struck)
+	})
+	select {
+	case <-struck:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the node takes no locks")
+	}
+	at := time.Now()
+	m.proxy.OnCommand(nil)
+	time.Sleep(2 * c.expiry)
+	if after := sessions(); !slices.Equal(before, after) {
+		t.Errorf("sessions of the other nodes: got %v, want %v as before", after, before)
+	}
+	c.buried(session, c.expiry+10*time.Second)
+	mend(m)
+	await(t, "a new session", 30*time.Second, func() bool { s := m.session(); return !isNil(s) && s != session })
+	r.figure("others kept their sessions, mended after %s", short(time.Since(at)))
+	time.Sleep(3 * time.Second)
+	l.check(c.expiry + 8*time.Second)
+}
+
+func TestF07StopInALock(t *testing.T) {
+	t.Parallel()
+	holding(t, "F07", "SIGSTOP of a node in a transaction that holds lock rows",
+		func(m *member) { m.signal(syscall.SIGSTOP) }, func(m *member) { m.signal(syscall.SIGCONT) })
+}
+
+func TestF08PartitionInALock(t *testing.T) {
+	t.Parallel()
+	holding(t, "F08", "silent partition of a node in a transaction that holds lock rows",
+		func(m *member) { m.proxy.Blackhole(faultproxy.BothWays) }, func(m *member) { m.proxy.Heal() })
+}
+
+func TestF42KillsInARow(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F42", "kill -9 of a node right before, and right after, MySQL executes each kind of COMMIT on the trip of a task")
+	c := newCluster(r)
+	c.start(3)
+	l := c.mixed()
+	points := []string{"INTO task ", "SET state = 1,", "SET state = 2,", "DELETE t FROM task", "SET state = 0, session_id = NULL", "INSERT INTO session", "DELETE FROM session"}
+	kills, unreached := 0, 0
+	for range times(1, 20) {
+		for _, i := range c.rng.Perm(2 * len(points)) {
+			m := c.nodes[c.rng.IntN(3)]
+			m.ready(30 * time.Second)
+			point, action := points[i/2], faultproxy.HoldBefore(0).ThenCut() // never arrives
+			if i%2 == 1 {
+				action = faultproxy.Hold(0).ThenCut() // was executed, and nobody hears of it
+			}
+			rule := m.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(point), Action: action})
+			if point == "INSERT INTO session" { // of its next life
+				m.kill()
+				m.start()
+			}
+			if point == "DELETE FROM session" || point == "SET state = 0, session_id = NULL" { // in a drain
+				m.signal(syscall.SIGTERM)
+			}
+			for end := time.Now().Add(6 * time.Second); rule.Fired() == 0 && time.Now().Before(end) && !m.isDead(); {
+				time.Sleep(2 * time.Millisecond)
+			}
+			if rule.Fired() == 0 {
+				unreached++
+			}
+			rule.Remove()
+			m.kill()
+			rule.Release()
+			kills++
+			m.start()
+		}
+	}
+	for _, m := range c.nodes {
+		m.ready(30 * time.Second)
+	}
+	time.Sleep(3 * time.Second)
+	l.check(0)
+	r.figure("%d kills, %d of them elsewhere because the point was not reached", kills, unreached)
+	if unreached > kills/2 {
+		t.Errorf("%d of %d points were not reached", unreached, kills)
+	}
+}
+
+func TestF43Starved(t *testing.T) {
+	r := scenario(t, "F43", "GOMAXPROCS=1, a busy loop on every processor, and SIGSTOP of one node")
+	c := newCluster(r)
+	for range 3 {
+		m := c.add()
+		m.env = []string{"GOMAXPROCS=1"}
+		m.start()
+	}
+	for _, m := range c.nodes {
+		m.ready(60 * time.Second)
+	}
+	l := c.mixed()
+	stop := hog(t, 4)
+	time.Sleep(5 * time.Second)
+	m := c.busy()
+	other := c.nodes[0]
+	if other == m {
+		other = c.nodes[1]
+	}
+	session, before := m.session(), other.session()
+	m.signal(syscall.SIGSTOP)
+	dead := await(t, "its commands dead", c.expiry, func() bool { return len(c.commandsOf(session)) == 0 })
+	c.buried(session, c.expiry+10*time.Second)
+	m.signal(syscall.SIGCONT)
+	time.Sleep(5 * time.Second)
+	stop()
+	if after := other.session(); after != before {
+		t.Error("a node that only had little processor time lost its session")
+	}
+	time.Sleep(3 * time.Second)
+	l.check(c.expiry + 8*time.Second)
+	r.within("commands dead after", dead, c.expiry)
+}
+
+func TestF46Guard(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F46", "kill -9 of a node's guard; then of node and guard together")
+	c := newCluster(r)
+	c.start(2)
+	l := c.mixed()
+	time.Sleep(4 * time.Second)
+	m := c.nodes[0]
+	session, guard := m.session(), guardOf(m.pid())
+	_ = syscall.Kill(guard, syscall.SIGKILL)
+	again := await(t, "a new guard", 10*time.Second, func() bool { g := guardOf(m.pid()); return g != 0 && g != guard })
+	if s := m.session(); s != session {
+		t.Errorf("session %s became %s with its guard's death", session, s)
+	}
+	time.Sleep(3 * time.Second)
+	l.check(takeOut)
+	r.within("a new guard after", again, 2*time.Second)
+	// Nobody kills the commands now, which is said in docs/invariants.md: as systemd does, we do.
+	guard = guardOf(m.pid())
+	_ = syscall.Kill(guard, syscall.SIGKILL)
+	_ = syscall.Kill(m.pid(), syscall.SIGKILL)
+	killed := time.Now()
+	killAll(c.commandsOf(session))
+	<-m.ended
+	c.buried(session, c.expiry+10*time.Second)
+	r.within("both killed: taken over after", time.Since(killed), c.expiry+5*time.Second)
+	killAll(c.commandsOf(session))
+	m.start()
+	m.ready(30 * time.Second)
+	time.Sleep(2 * time.Second)
+	l.check(c.expiry + 8*time.Second)
+}

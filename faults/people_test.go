@@ -1,0 +1,251 @@
+//go:build faults
+
+package faults
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go-crontab/job"
+)
+
+// refused starts a node that may not join, and returns what it said.
+func refused(t *testing.T, m *member, limit time.Duration) string {
+	t.Helper()
+	m.start()
+	select {
+	case <-m.ended:
+	case <-time.After(limit):
+		t.Fatalf("the node runs on and should have refused:\n%s", m.said())
+	}
+	if code := m.cmd.ProcessState.ExitCode(); code != 4 {
+		t.Errorf("exit code %d, want 4", code)
+	}
+	return m.said()
+}
+
+func TestF27Schema(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F27", "a lock row deleted; a schema that is newer; a table dropped")
+	c := newCluster(r)
+	c.start(1)
+	l := c.mixed()
+	time.Sleep(4 * time.Second)
+	c.exec("DELETE FROM locks WHERE name <> 'session'")
+	deleted := time.Now()
+	time.Sleep(5 * time.Second)
+	entries, err := l.book.Entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := 0
+	for _, e := range entries {
+		// What was claimed by then is started; nothing more is claimed.
+		if e.At > job.MicrosOf(deleted) && e.Due.Time().After(deleted.Add(12*time.Second)) {
+			late++
+		}
+	}
+	if late > 0 {
+		t.Errorf("%d starts of due times that were claimed without a lock row", late)
+	}
+	if !strings.Contains(c.nodes[0].said(), "lock") {
+		t.Error("the node says nothing of its lock rows")
+	}
+	fresh := c.add()
+	said := refused(t, fresh, 20*time.Second)
+	r.figure("without lock rows: refused")
+	if !strings.Contains(said, "lock") {
+		t.Errorf("it refuses without saying why: %s", said)
+	}
+	c.program("migrate") // restores them
+	time.Sleep(2 * time.Second)
+	c.nodes[0].ready(20 * time.Second)
+	l.check(0)
+	newer(t, c)
+	said = refused(t, fresh, 20*time.Second)
+	r.figure("a newer schema: refused")
+	if !strings.Contains(said, "newer") && !strings.Contains(said, "version") {
+		t.Errorf("it refuses without saying why: %s", said)
+	}
+}
+
+// newer has the schema say that a later version has migrated it.
+func newer(t *testing.T, c *cluster) {
+	t.Helper()
+	var table string
+	if err := c.db.QueryRow("SELECT table_name FROM information_schema.columns WHERE table_schema = ? AND column_name = 'version_id'", c.schema).Scan(&table); err != nil {
+		t.Fatal(err)
+	}
+	c.exec("INSERT INTO " + table + " (version_id, is_applied) VALUES (9999, 1)")
+}
+
+func TestF28Edits(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F28", "pause, resume, edit and delete around the instants at which jobs are due")
+	c := newCluster(r)
+	c.start(3)
+	dir := t.TempDir()
+	trials := times(6, 100)
+	var mu sync.Mutex
+	var violations []string
+	var hands sync.WaitGroup
+	n := 0
+	for k := range 6 {
+		name := fmt.Sprint("edited-", k)
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		command := func(version int) string { return fmt.Sprintf(`echo "%d ${EPOCHREALTIME/[.,]/}" >> %s`, version, path) }
+		id := c.create(object{"name": name, "every": "500ms", "command": command(0), "overlap": "allow"})
+		waits := make([]time.Duration, trials)
+		for i := range waits {
+			waits[i] = time.Duration(c.rng.Int64N(int64(700 * time.Millisecond)))
+		}
+		n += trials
+		hands.Go(func() {
+			m := c.nodes[k%3]
+			version := 0
+			wrong := func(format string, args ...any) {
+				mu.Lock()
+				defer mu.Unlock()
+				violations = append(violations, name+": "+fmt.Sprintf(format, args...))
+			}
+			place := "/api/v1/jobs/" + itoa(id)
+			do := func(method, path string, body any, want int) (answered time.Time, ok bool) {
+				for range 5 {
+					a := m.ask(method, path, body)
+					if a.code == want {
+						return time.Now(), true
+					}
+					if a.code/100 == 4 && a.code != 409 {
+						wrong("%s %s: %d %s", method, path, a.code, a.body)
+						return time.Now(), false
+					}
+				}
+				wrong("%s %s: not taken", method, path)
+				return time.Now(), false
+			}
+			for i := range trials {
+				time.Sleep(time.Second + waits[i])
+				switch i % 2 {
+				case 0:
+					at, ok := do("POST", place+"/pause", object{}, 200)
+					time.Sleep(1200 * time.Millisecond)
+					for _, s := range started(path) {
+						if ok && s.at.After(at) {
+							wrong("started %s after pause was answered", s.at.Sub(at))
+						}
+					}
+					do("POST", place+"/resume", object{}, 200)
+				case 1:
+					version++
+					at, ok := do("PATCH", place, object{"command": command(version)}, 200)
+					time.Sleep(1200 * time.Millisecond)
+					for _, s := range started(path) {
+						if ok && s.at.After(at) && s.version != version {
+							wrong("started version %d %s after the edit to %d was answered", s.version, s.at.Sub(at), version)
+						}
+					}
+				}
+			}
+			at, ok := do("DELETE", place, nil, 204)
+			time.Sleep(1500 * time.Millisecond)
+			all := started(path)
+			for _, s := range all {
+				if ok && s.at.After(at) {
+					wrong("started %s after delete was answered", s.at.Sub(at))
+				}
+			}
+			if len(all) < trials {
+				rows, _ := c.db.Query("SELECT CONCAT_WS(' ', due, outcome, reason, due_count) FROM v_history WHERE job = ?", name)
+				for rows.Next() {
+					var s string
+					rows.Scan(&s)
+					wrong("%s", s)
+				}
+				wrong("%d starts in all, want at least one for each trial", len(all))
+			}
+		})
+	}
+	hands.Wait()
+	for _, v := range violations {
+		t.Error(v)
+	}
+	r.figure("%d trials and 6 deletions, %d violations", n, len(violations))
+}
+
+type start struct {
+	version int
+	at      time.Time
+}
+
+// started reads what the commands of an edited job have written.
+func started(path string) (all []start) {
+	content, _ := os.ReadFile(path)
+	for line := range strings.Lines(string(content)) {
+		fields := strings.Fields(line)
+		if len(fields) != 2 {
+			continue
+		}
+		version, _ := strconv.Atoi(fields[0])
+		micros, _ := strconv.ParseInt(fields[1], 10, 64)
+		all = append(all, start{version, time.UnixMicro(micros)})
+	}
+	return all
+}
+
+func TestF40Zones(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F40", "a time zone that nobody knows, at creation and in a stored job; a definition that is no JSON")
+	c := newCluster(r)
+	c.start(2)
+	l := c.mixed()
+	if a := c.nodes[0].ask("POST", "/api/v1/jobs", object{"name": "x", "schedule": "* * * * *", "timezone": "Mars/Base", "command": "true"}); a.code != 422 {
+		t.Errorf("an unknown zone: %d %s, want 422", a.code, a.body)
+	}
+	ids := []int64{
+		c.create(object{"name": "zone", "schedule": "* * * * * *", "timezone": "Europe/Berlin", "command": "true"}),
+		c.create(object{"name": "no-json", "schedule": "* * * * * *", "command": "true"}),
+		c.create(object{"name": "no-cron", "schedule": "* * * * * *", "command": "true"}),
+	}
+	time.Sleep(2 * time.Second)
+	c.exec("UPDATE job SET spec = REPLACE(spec, 'Europe/Berlin', 'Mars/Base') WHERE id = ?", ids[0])
+	c.exec("UPDATE job SET spec = '{\"every\":' WHERE id = ?", ids[1])
+	c.exec("UPDATE job SET spec = REPLACE(spec, '* * * * * *', '1-0 * * * * *') WHERE id = ?", ids[2])
+	took := await(t, "all three in error", 60*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM job WHERE error <> '' AND id IN (?, ?, ?)", ids[0], ids[1], ids[2]) == 3
+	})
+	for _, id := range ids {
+		a := c.nodes[1].ask("GET", "/api/v1/jobs/"+itoa(id), nil)
+		if a.code != 200 || !strings.Contains(a.body, `"status":"error"`) {
+			t.Errorf("job %d: %d %.300s, want status error", id, a.code, a.body)
+		}
+	}
+	time.Sleep(3 * time.Second)
+	l.check(onTime)
+	r.figure("in error after %s, all others on time", short(took))
+}
+
+func TestF45Expiry(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F45", "a node with another session expiry than the cluster's")
+	c := newCluster(r)
+	c.start(1)
+	l := c.mixed()
+	other := c.add()
+	other.args = []string{"--session-expiry", "9s"}
+	said := refused(t, other, 20*time.Second)
+	time.Sleep(4 * time.Second)
+	if !strings.Contains(said, "expiry") {
+		t.Errorf("it refuses without saying why: %s", said)
+	}
+	l.check(onTime)
+	r.figure("refused")
+}

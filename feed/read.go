@@ -1,0 +1,380 @@
+package feed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+const (
+	batch      = 20_000 // ended runs, or lines of the audit, that are read at once
+	behindMost = 5      // so many full batches one after another are more than is worth telling
+	manyRuns   = 200    // more than so many that start, or end, between two looks are counted
+	executing  = 50_000 // attempts that are looked at
+	backfills  = 200
+	rarely     = 2 // each so many looks at what changes less often
+	startAhead = 10_000
+	manyNames  = 20_000
+)
+
+// reader reads what has changed since it looked last. It is used by one goroutine.
+type reader struct {
+	db    *sql.DB
+	clock func() job.Micros // MySQL's
+	looks int
+
+	runs, lines trail
+	attempts    map[sql.Attempting]bool
+	sessions    map[uuid.UUID]sql.SessionRow
+	backfills   map[int64]job.Micros // when those that run were changed
+	names       map[int64]sql.JobName
+
+	full   int  // batches that were full one after another
+	behind bool // there is more to read at once
+}
+
+func newReader(db *sql.DB, clock func() job.Micros) *reader {
+	return &reader{db: db, clock: clock, names: map[int64]sql.JobName{}}
+}
+
+// anchor finds where to begin: what commits from now on is told. Ids just before may belong to transactions that have
+// not committed yet.
+func (r *reader) anchor(ctx context.Context, now time.Time) error {
+	lastRun, lastLine, err := r.db.LastIDs(ctx)
+	if err != nil {
+		return err
+	}
+	r.runs, r.lines = trail{high: max(0, lastRun-startAhead)}, trail{high: max(0, lastLine-startAhead)}
+	ended, err := r.db.EndedAfter(ctx, r.runs.high, 2*startAhead)
+	if err != nil {
+		return err
+	}
+	lines, err := r.db.LinesAfter(ctx, r.lines.high, 2*startAhead)
+	if err != nil {
+		return err
+	}
+	attempts, err := r.db.Attempting(ctx, executing)
+	if err != nil {
+		return err
+	}
+	sessions, err := r.db.Sessions(ctx)
+	if err != nil {
+		return err
+	}
+	running, err := r.db.RunningBackfills(ctx, backfills)
+	if err != nil {
+		return err
+	}
+	r.runs.pass(ids(ended, func(e sql.EndedRow) int64 { return e.ID }), now)
+	r.lines.pass(ids(lines, func(e job.Entry) int64 { return e.ID }), now)
+	r.attempts, r.sessions, r.backfills = map[sql.Attempting]bool{}, map[uuid.UUID]sql.SessionRow{}, map[int64]job.Micros{}
+	for _, a := range attempts {
+		r.attempts[a] = true
+	}
+	for _, s := range sessions {
+		r.sessions[s.ID] = s
+	}
+	for _, b := range running {
+		r.backfills[b.ID] = b.Updated
+	}
+	return nil
+}
+
+func ids[T any](rows []T, id func(T) int64) []int64 {
+	out := make([]int64, len(rows))
+	for i, r := range rows {
+		out[i] = id(r)
+	}
+	return out
+}
+
+// look returns what has changed. With an error it returns what it has found before that: what it returned is not found
+// again, and what it could not read is found by the next look.
+func (r *reader) look(ctx context.Context, now time.Time) ([]Event, error) {
+	var out []Event
+	counts := map[int64]*Count{}
+	r.behind = false
+	steps := []func() error{
+		func() error { return r.lookAtAudit(ctx, now, &out) },
+		func() error { return r.lookAtTasks(ctx, counts, &out) },
+		func() error { return r.lookAtEnds(ctx, now, counts, &out) },
+	}
+	if r.looks++; r.looks%rarely == 0 {
+		steps = append(steps, func() error { return r.lookAtSessions(ctx, &out) }, func() error { return r.lookAtBackfills(ctx, &out) })
+	}
+	var err error
+	for _, step := range steps {
+		if err = step(); err != nil {
+			break
+		}
+	}
+	if len(counts) > 0 {
+		e := Event{ID: "c" + uuid.NewString(), Kind: KindRuns, Action: Counted, At: r.clock(), Open: true}
+		for _, id := range slices.Sorted(maps.Keys(counts)) {
+			e.Counts = append(e.Counts, *counts[id])
+		}
+		slices.SortStableFunc(e.Counts, func(a, b Count) int { return cmp.Compare(b.Total(), a.Total()) })
+		out = append(out, e)
+	}
+	if err == nil && r.full >= behindMost {
+		if err = r.anchor(ctx, now); err == nil {
+			r.full = 0
+			out = append(out, reload(r.clock(), "more has happened than is worth telling"))
+		}
+	}
+	return out, err
+}
+
+// missing reads what is missing on a trail.
+func missing[T any](t *trail, id func(T) int64, read func([]sql.Span) ([]T, error)) ([]T, error) {
+	var out []T
+	for _, spans := range t.spans() {
+		rows, err := read(spans)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			if t.lacks(id(row)) {
+				out = append(out, row)
+			}
+		}
+	}
+	return out, nil
+}
+
+// follow reads what came on a trail: what was missing, and what is new. The trail learns of it by note, once all is read
+// that is needed to tell of it.
+func follow[T any](t *trail, now time.Time, id func(T) int64, in func([]sql.Span) ([]T, error), after func(int64) ([]T, error)) (rows []T, fresh int, note func() (lost bool), err error) {
+	late, err := missing(t, id, in)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	next, err := after(t.high)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	return append(slices.Clone(late), next...), len(next), func() bool {
+		for _, row := range late {
+			t.fill(id(row))
+		}
+		lost := t.tire(now)
+		t.pass(ids(next, id), now)
+		return lost
+	}, nil
+}
+
+const lateIDs = "so many transactions were open that not all could be waited for"
+
+func (r *reader) lookAtEnds(ctx context.Context, now time.Time, counts map[int64]*Count, out *[]Event) error {
+	rows, fresh, note, err := follow(&r.runs, now, func(e sql.EndedRow) int64 { return e.ID },
+		func(spans []sql.Span) ([]sql.EndedRow, error) { return r.db.EndedIn(ctx, spans) },
+		func(after int64) ([]sql.EndedRow, error) { return r.db.EndedAfter(ctx, after, batch) })
+	if err != nil {
+		return err
+	}
+	if len(rows) > manyRuns {
+		if err := r.learn(ctx, ids(rows, func(e sql.EndedRow) int64 { return e.JobID })); err != nil {
+			return err
+		}
+		for _, e := range rows {
+			if c := r.count(counts, e.JobID); int(e.Outcome) < len(c.Ended) && e.Outcome >= 0 {
+				c.Ended[e.Outcome]++
+			}
+		}
+	} else {
+		found, err := r.db.RunsByID(ctx, ids(rows, func(e sql.EndedRow) int64 { return e.ID }))
+		if err != nil {
+			return err
+		}
+		for _, e := range rows {
+			if run, ok := found[e.ID]; ok {
+				*out = append(*out, Event{ID: fmt.Sprint("e", e.ID), Kind: KindRun, Action: Ended, At: run.Ended, App: run.App, JobID: run.JobID, Job: run.Job, Run: &run})
+			}
+		}
+	}
+	if r.full++; fresh < batch {
+		r.full = 0
+	}
+	r.behind = r.behind || fresh == batch
+	if note() {
+		*out = append(*out, reload(r.clock(), lateIDs))
+	}
+	return nil
+}
+
+func (r *reader) count(counts map[int64]*Count, id int64) *Count {
+	c := counts[id]
+	if c == nil {
+		c = &Count{JobID: id, JobName: r.names[id]}
+		counts[id] = c
+	}
+	return c
+}
+
+// learn finds out how jobs are called.
+func (r *reader) learn(ctx context.Context, all []int64) error {
+	if len(r.names) > manyNames {
+		clear(r.names)
+	}
+	wanted := map[int64]bool{}
+	for _, id := range all {
+		if _, known := r.names[id]; !known {
+			wanted[id] = true
+		}
+	}
+	for part := range slices.Chunk(slices.Sorted(maps.Keys(wanted)), 1000) {
+		found, err := r.db.JobNames(ctx, part)
+		if err != nil {
+			return err
+		}
+		maps.Copy(r.names, found)
+	}
+	return nil
+}
+
+// lookAtTasks finds attempts that did not execute at the look before. One that is over by now is told of by its end.
+func (r *reader) lookAtTasks(ctx context.Context, counts map[int64]*Count, out *[]Event) error {
+	rows, err := r.db.Attempting(ctx, executing)
+	if err != nil {
+		return err
+	}
+	now := make(map[sql.Attempting]bool, len(rows))
+	var begun []int64
+	for _, a := range rows {
+		now[a] = true
+		if !r.attempts[a] {
+			begun = append(begun, a.Task)
+		}
+	}
+	if len(begun) > manyRuns {
+		byJob := map[int64]int64{}
+		for part := range slices.Chunk(begun, 1000) {
+			found, err := r.db.JobsOfTasks(ctx, part)
+			if err != nil {
+				return err
+			}
+			for id, n := range found {
+				byJob[id] += n
+			}
+		}
+		if err := r.learn(ctx, slices.Collect(maps.Keys(byJob))); err != nil {
+			return err
+		}
+		for id, n := range byJob {
+			r.count(counts, id).Started += n
+		}
+	} else {
+		found, err := r.db.ExecutingByTask(ctx, begun)
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(found, func(a, b sql.RunRow) int { return cmp.Compare(a.Started, b.Started) })
+		for _, run := range found {
+			*out = append(*out, Event{ID: "s" + run.Launch.String(), Kind: KindRun, Action: Started, At: run.Started, App: run.App, JobID: run.JobID, Job: run.Job, Run: &run})
+		}
+	}
+	r.attempts = now
+	return nil
+}
+
+func (r *reader) lookAtAudit(ctx context.Context, now time.Time, out *[]Event) error {
+	rows, fresh, note, err := follow(&r.lines, now, func(e job.Entry) int64 { return e.ID },
+		func(spans []sql.Span) ([]job.Entry, error) { return r.db.LinesIn(ctx, spans) },
+		func(after int64) ([]job.Entry, error) { return r.db.LinesAfter(ctx, after, batch) })
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		*out = append(*out, ofLine(&rows[i]))
+		if rows[i].Kind == job.KindJob {
+			delete(r.names, rows[i].Ref) // it may have been renamed
+		}
+	}
+	r.behind = r.behind || fresh == batch
+	if note() {
+		*out = append(*out, reload(r.clock(), lateIDs))
+	}
+	return nil
+}
+
+// ofLine makes an event of a line of the audit.
+func ofLine(l *job.Entry) Event {
+	e := Event{ID: fmt.Sprint("a", l.ID), At: l.At, Action: string(l.Action), App: l.App, Who: l.Who, Reason: l.Reason}
+	switch {
+	case l.Kind == job.KindJob:
+		e.Kind, e.JobID, e.Job = KindJob, l.Ref, l.Name
+	case (l.Kind == job.KindApp || l.Kind == job.KindCluster) && (l.Action == job.ActionPause || l.Action == job.ActionResume):
+		e.Kind, e.Open = KindPause, l.Kind == job.KindCluster
+	case l.Kind == job.KindSession || l.Kind == job.KindNode:
+		e.Kind, e.Name, e.Open = KindNode, l.Name, true
+	default:
+		e.Kind, e.Name, e.What = KindChange, l.Name, string(l.Kind)
+	}
+	return e
+}
+
+// lookAtSessions finds nodes that came, or are about to stop. That they have gone stands in the audit.
+func (r *reader) lookAtSessions(ctx context.Context, out *[]Event) error {
+	rows, err := r.db.Sessions(ctx)
+	if err != nil {
+		return err
+	}
+	now := make(map[uuid.UUID]sql.SessionRow, len(rows))
+	for _, s := range rows {
+		now[s.ID] = s
+		before, known := r.sessions[s.ID]
+		if !known {
+			*out = append(*out, Event{ID: "j" + s.ID.String(), Kind: KindNode, Action: Joined, At: s.Started, Name: s.Node, Open: true})
+		}
+		if s.Draining && !before.Draining {
+			*out = append(*out, Event{ID: "d" + s.ID.String(), Kind: KindNode, Action: Stops, At: s.BeatAt, Name: s.Node, Open: true})
+		}
+	}
+	r.sessions = now
+	return nil
+}
+
+// lookAtBackfills finds those that began, went on or ended.
+func (r *reader) lookAtBackfills(ctx context.Context, out *[]Event) error {
+	rows, err := r.db.RunningBackfills(ctx, backfills)
+	if err != nil {
+		return err
+	}
+	now := make(map[int64]job.Micros, len(rows))
+	for _, b := range rows {
+		now[b.ID] = b.Updated
+	}
+	for id := range r.backfills {
+		if _, runs := now[id]; !runs {
+			b, err := r.db.Backfill(ctx, id)
+			if err == sql.ErrNotFound {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			rows = append(rows, b)
+		}
+	}
+	if err := r.learn(ctx, ids(rows, func(b job.Backfill) int64 { return b.JobID })); err != nil {
+		return err
+	}
+	for _, b := range rows {
+		if before, known := r.backfills[b.ID]; known && before == b.Updated {
+			continue
+		}
+		name := r.names[b.JobID]
+		*out = append(*out, Event{ID: fmt.Sprintf("b%d-%d", b.ID, b.Updated), Kind: KindBackfill, Action: b.State.String(), At: b.Updated,
+			App: name.App, JobID: b.JobID, Job: name.Name, Who: b.Who, Backfill: &b})
+	}
+	r.backfills = now
+	return nil
+}

@@ -1,0 +1,99 @@
+//go:build failpoint
+
+package failpoint
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// The settings: of the point, and of the file for names.
+const (
+	Variable    = "GOCRONTAB_FAILPOINT"
+	LogVariable = "GOCRONTAB_FAILPOINT_LOG"
+)
+
+// Reads tells whether a variable is for this package, and so for processes that are this program once more.
+func Reads(variable string) bool { return variable == Variable || variable == LogVariable }
+
+var (
+	name string
+	left int // passes of it until the end
+	log  *os.File
+
+	mu     sync.Mutex
+	passed = map[string]bool{}
+)
+
+func init() {
+	if text := os.Getenv(Variable); text != "" {
+		at := strings.LastIndexByte(text, ':')
+		n, err := strconv.Atoi(text[at+1:])
+		if at < 1 || err != nil || n < 1 {
+			fmt.Fprintf(os.Stderr, "%s=%q: want name:n, as in \"commit claim:3\"\n", Variable, text)
+			os.Exit(2)
+		}
+		name, left = text[:at], n
+	}
+	if path := os.Getenv(LogVariable); path != "" {
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", LogVariable, err)
+			os.Exit(2)
+		}
+		log = f
+	}
+}
+
+// Here is a point.
+func Here(when, what string) {
+	if name == "" && log == nil {
+		return
+	}
+	point := when + " " + what
+	mu.Lock()
+	defer mu.Unlock()
+	if log != nil && !passed[point] {
+		passed[point] = true
+		fmt.Fprintln(log, point)
+	}
+	if point != name {
+		return
+	}
+	if left--; left > 0 {
+		return
+	}
+	for { // others may still run for a moment, as with any kill; whoever is here goes no further
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+}
+
+// Trail is what a transaction has written.
+type Trail struct{ written []string }
+
+// Before is a point, in front of a statement.
+func (t *Trail) Before(what string) {
+	Here("before", what)
+	if !slices.Contains(t.written, what) {
+		t.written = append(t.written, what)
+	}
+}
+
+// Commit is a point for each statement of the transaction, before its COMMIT.
+func (t *Trail) Commit() {
+	for _, what := range t.written {
+		Here("commit", what)
+	}
+}
+
+// Committed is a point for each of them, behind it.
+func (t *Trail) Committed() {
+	for _, what := range t.written {
+		Here("committed", what)
+	}
+}

@@ -1,0 +1,326 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go-crontab/job"
+)
+
+// Job says what should have happened to a job.
+type Job struct {
+	ID       int64
+	App      string // "" is default
+	Name     string
+	Dues     []job.Micros // by its schedule, in order; each must have exactly one final run
+	Allow    bool         // its runs may overlap
+	Rerun    bool         // a lost attempt may be followed by another one
+	Attempts int          // a failed one too, up to so many in all; 0: one
+}
+
+// Every lists the due times from one on, up to and without another.
+func Every(interval time.Duration, first, until job.Micros) (dues []job.Micros) {
+	for due := first; due < until; due = due.Add(interval) {
+		dues = append(dues, due)
+	}
+	return dues
+}
+
+// Expected is what should have happened.
+type Expected struct {
+	Jobs []Job
+
+	// Early is how much before its due time an attempt may start: how far off the nodes' readings of MySQL's clock may be,
+	// which is half a round trip.
+	Early time.Duration
+}
+
+// Fault is a kind of violation.
+type Fault string
+
+// The faults. A run that should not be, or one that says something else than the ledger, is contradictory.
+const (
+	Lost          Fault = "lost"        // a due time without a final run
+	Doubled       Fault = "doubled"     // … with two, or started once more than its job allows
+	Overlapping   Fault = "overlapping" // two attempts of a job, or of a due time, lived at once
+	Early         Fault = "early"       // started before it was due
+	Unfinished    Fault = "unfinished"  // started, and no run says how it ended; or said to have succeeded without having ended
+	Contradictory Fault = "contradictory"
+)
+
+// Faults lists all of them.
+var Faults = []Fault{Lost, Doubled, Overlapping, Early, Unfinished, Contradictory}
+
+// Violation is something that should not have happened.
+type Violation struct {
+	Fault Fault
+	Job   string
+	Due   job.Micros
+	Text  string
+}
+
+func (v Violation) String() string {
+	return fmt.Sprintf("%s: %s due %s: %s", v.Fault, v.Job, v.Due, v.Text)
+}
+
+// Figures says how many violations of each kind there are.
+func Figures(vs []Violation) string {
+	counts := map[Fault]int{}
+	for _, v := range vs {
+		counts[v.Fault]++
+	}
+	words := make([]string, len(Faults))
+	for i, f := range Faults {
+		words[i] = fmt.Sprintf("%d %s", counts[f], f)
+	}
+	return strings.Join(words, ", ")
+}
+
+// Check holds the three against each other, and returns everything that is wrong. Runs of due times after the last one
+// that is expected are left alone but for what they say of executions, so that the jobs may run on.
+func Check(expected Expected, entries []Entry, history []job.Run) []Violation {
+	c := checker{expected: expected, executed: map[string]*execution{}, runs: map[string]*job.Run{}}
+	c.read(entries)
+	byJob := map[int64][]*job.Run{}
+	for i := range history {
+		r := &history[i]
+		byJob[r.JobID] = append(byJob[r.JobID], r)
+		if !r.Launch.IsZero() {
+			c.runs[r.Launch.String()] = r
+		}
+	}
+	for i := range expected.Jobs {
+		j := &expected.Jobs[i]
+		executed := c.of(j)
+		c.accountFor(j, byJob[j.ID])
+		c.starts(j, executed, byJob[j.ID])
+		c.overlaps(j, executed)
+	}
+	slices.SortStableFunc(c.found, func(a, b Violation) int {
+		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Due, b.Due), cmp.Compare(a.Fault, b.Fault))
+	})
+	return c.found
+}
+
+// execution is what the ledger says of a launch.
+type execution struct {
+	app, job, launch string
+	due              job.Micros
+	start, last      job.Micros // the last line of it
+	ended            bool
+	exit             int
+}
+
+type checker struct {
+	expected Expected
+	executed map[string]*execution
+	runs     map[string]*job.Run
+	found    []Violation
+}
+
+func (c *checker) add(f Fault, name string, due job.Micros, format string, args ...any) {
+	c.found = append(c.found, Violation{f, name, due, fmt.Sprintf(format, args...)})
+}
+
+// read gathers the entries of each launch.
+func (c *checker) read(entries []Entry) {
+	for _, e := range entries {
+		x := c.executed[e.Launch]
+		if x == nil {
+			x = &execution{app: e.App, job: e.Job, launch: e.Launch, due: e.Due}
+			c.executed[e.Launch] = x
+		}
+		if x.job != e.Job || x.app != e.App || x.due != e.Due {
+			c.add(Contradictory, e.Job, e.Due, "launch %s is also of %s due %s", e.Launch, x.job, x.due)
+		}
+		x.last = max(x.last, e.At)
+		switch e.Kind {
+		case Start:
+			if x.start != 0 {
+				c.add(Doubled, e.Job, e.Due, "launch %s was started twice", e.Launch)
+				continue
+			}
+			x.start = e.At
+		case End:
+			x.ended, x.exit = true, e.Exit
+		}
+	}
+}
+
+// of returns what was executed of a job, the earliest first.
+func (c *checker) of(j *Job) []*execution {
+	var mine []*execution
+	for _, x := range c.executed {
+		if x.job != j.Name || x.app != cmp.Or(j.App, job.DefaultApp) {
+			continue
+		}
+		if x.start == 0 {
+			c.add(Contradictory, j.Name, x.due, "launch %s has lines but no start", x.launch)
+			x.start = x.last
+		}
+		mine = append(mine, x)
+	}
+	slices.SortFunc(mine, func(a, b *execution) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.launch, b.launch))
+	})
+	return mine
+}
+
+// key is a due time, or a run of it that somebody asked for.
+type key struct {
+	due    job.Micros
+	origin int64
+}
+
+// accountFor looks for one final run of each due time, and for runs that should not be.
+func (c *checker) accountFor(j *Job, runs []*job.Run) {
+	want := map[job.Micros]bool{}
+	for _, due := range j.Dues {
+		want[due] = true
+	}
+	finals := map[key][]*job.Run{}
+	attempts := map[key]map[int]*job.Run{}
+	for _, r := range runs {
+		dues := []job.Micros{r.Due}
+		if r.Count > 1 {
+			from, _ := slices.BinarySearch(j.Dues, r.Due)
+			to, _ := slices.BinarySearch(j.Dues, r.Until+1)
+			dues = j.Dues[from:to]
+			if len(j.Dues) > 0 && r.Until <= j.Dues[len(j.Dues)-1] && int64(len(dues)) != r.Count {
+				c.add(Contradictory, j.Name, r.Due, "a run until %s counts %d due times, want %d", r.Until, r.Count, len(dues))
+			}
+		}
+		for _, due := range dues {
+			k := key{due, r.Origin}
+			if r.Origin == 0 && !want[due] && len(j.Dues) > 0 && due <= j.Dues[len(j.Dues)-1] {
+				c.add(Contradictory, j.Name, due, "a run of what is no due time: %s", describe(r))
+			}
+			if attempts[k] == nil {
+				attempts[k] = map[int]*job.Run{}
+			}
+			if other := attempts[k][r.Attempt]; other != nil {
+				c.add(Doubled, j.Name, due, "two runs of attempt %d: %s, %s", r.Attempt, describe(other), describe(r))
+			}
+			attempts[k][r.Attempt] = r
+			if r.Final {
+				finals[k] = append(finals[k], r)
+			}
+		}
+	}
+	for _, due := range j.Dues {
+		if k := (key{due: due}); len(finals[k]) == 0 {
+			c.add(Lost, j.Name, due, "no final run, %d attempts", len(attempts[k]))
+		}
+	}
+	for k, rs := range finals {
+		for _, r := range rs[1:] {
+			c.add(Doubled, j.Name, k.due, "two final runs: %s, %s", describe(rs[0]), describe(r))
+		}
+	}
+}
+
+// starts holds what was executed against the runs.
+func (c *checker) starts(j *Job, executed []*execution, runs []*job.Run) {
+	started := map[key][]*execution{}
+	for _, x := range executed {
+		r := c.runs[x.launch]
+		k := key{due: x.due}
+		switch {
+		case r == nil:
+			c.add(Unfinished, j.Name, x.due, "launch %s was started and has no run", x.launch)
+		case r.JobID != j.ID || r.Due != x.due:
+			c.add(Contradictory, j.Name, x.due, "the run of launch %s is of job %d due %s", x.launch, r.JobID, r.Due)
+		default:
+			k.origin = r.Origin
+			c.outcome(j, x, r)
+		}
+		if x.start < x.due.Add(-c.expected.Early) {
+			c.add(Early, j.Name, x.due, "launch %s was started %s before that", x.launch, x.due.Sub(x.start))
+		}
+		started[k] = append(started[k], x)
+	}
+	again := map[key]int{} // how many more starts were in order
+	for _, r := range runs {
+		if r.Outcome == job.Succeeded && c.executed[r.Launch.String()] == nil {
+			c.add(Contradictory, j.Name, r.Due, "nothing was executed: %s", describe(r))
+		}
+		if !r.Final && j.again(r) {
+			again[key{r.Due, r.Origin}]++
+		}
+	}
+	for k, xs := range started {
+		if len(xs) > 1+again[k] {
+			var launches []string
+			for _, x := range xs {
+				launches = append(launches, x.launch)
+			}
+			c.add(Doubled, j.Name, k.due, "started %d times, want %d at most: %s", len(xs), 1+again[k], strings.Join(launches, ", "))
+		}
+	}
+}
+
+// again tells whether another attempt may follow a run.
+func (j *Job) again(r *job.Run) bool {
+	switch r.Outcome {
+	case job.Lost:
+		return j.Rerun
+	case job.Failed, job.TimedOut:
+		return r.Attempt < j.Attempts
+	}
+	return false
+}
+
+func (c *checker) outcome(j *Job, x *execution, r *job.Run) {
+	switch {
+	case r.Outcome == job.Skipped || r.Outcome == job.Missed || r.Outcome == job.Superseded:
+		c.add(Contradictory, j.Name, x.due, "it was executed: %s", describe(r))
+	case r.Outcome == job.Succeeded && !x.ended:
+		c.add(Unfinished, j.Name, x.due, "it never ended: %s", describe(r))
+	case r.Outcome == job.Succeeded && x.exit != 0:
+		c.add(Contradictory, j.Name, x.due, "it ended with code %d: %s", x.exit, describe(r))
+	}
+}
+
+// overlaps looks for two attempts that lived at once, as far as their lines say. One that was killed lived up to its last
+// sign at least.
+func (c *checker) overlaps(j *Job, executed []*execution) {
+	latest := map[job.Micros]*execution{} // the one that lived longest, of a due time, or of all under 0
+	for _, x := range executed {
+		k := x.due
+		if !j.Allow {
+			k = 0
+		}
+		if o := latest[k]; o != nil && x.start < o.last {
+			c.add(Overlapping, j.Name, x.due, "launch %s lived for %s together with %s, which was due %s",
+				x.launch, min(x.last, o.last).Sub(x.start), o.launch, o.due)
+		}
+		if o := latest[k]; o == nil || o.last < x.last {
+			latest[k] = x
+		}
+	}
+}
+
+func describe(r *job.Run) string {
+	text := r.Outcome.String()
+	if !r.Launch.IsZero() {
+		text += ", launch " + r.Launch.String()
+	}
+	if r.Reason != "" {
+		text += " (" + r.Reason + ")"
+	}
+	return text
+}
+
+// Outcomes counts the final runs of each outcome, due times that a run stands for apart.
+func Outcomes(history []job.Run) map[job.Outcome]int64 {
+	counts := map[job.Outcome]int64{}
+	for _, r := range history {
+		if r.Final {
+			counts[r.Outcome] += max(r.Count, 1)
+		}
+	}
+	return counts
+}

@@ -1,0 +1,134 @@
+import { signal } from '@preact/signals';
+import type { Me, Page } from './types';
+
+/** What an error answer says (RFC 9457), or what we say when no answer came. */
+export class Problem extends Error {
+  constructor(
+    readonly title: string,
+    readonly detail: string,
+    readonly status: number, // 0: no answer came
+    readonly errors: { field: string; message: string }[] = [],
+    readonly type = '',
+    readonly version?: number,
+    readonly requestID?: string,
+  ) {
+    super(detail || title);
+  }
+}
+
+/** Who is signed in: undefined while nobody knows, null for nobody. */
+export const me = signal<Me | null | undefined>(undefined);
+
+/** When an answer came last, and whether the last try failed: what is shown may be old then. */
+export const unreachable = signal(false);
+
+export interface Answer<T> { data: T; etag: string }
+interface Options { method?: string; body?: unknown; headers?: Record<string, string>; signal?: AbortSignal }
+
+const timeout = 25_000;
+
+export async function call<T>(path: string, o: Options = {}): Promise<Answer<T>> {
+  const method = o.method ?? 'GET';
+  const headers: Record<string, string> = { Accept: 'application/json', ...o.headers };
+  if (o.body !== undefined) headers['Content-Type'] ??= 'application/json';
+  const sent = Date.now();
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(), timeout);
+  const away = () => stop.abort();
+  if (o.signal?.aborted) stop.abort();
+  o.signal?.addEventListener('abort', away);
+  let response: Response, text: string;
+  try {
+    response = await fetch(path, {
+      method, headers, signal: stop.signal, credentials: 'same-origin',
+      body: o.body === undefined ? undefined : typeof o.body === 'string' ? o.body : JSON.stringify(o.body),
+    });
+    text = await response.text();
+  } catch (err) {
+    if (o.signal?.aborted) throw err;
+    unreachable.value = true;
+    throw new Problem('No answer', `${location.host} does not answer.`, 0);
+  } finally {
+    clearTimeout(timer);
+    o.signal?.removeEventListener('abort', away);
+  }
+  learnClock(response.headers.get('Date'), sent, Date.now());
+  unreachable.value = false;
+  if (response.ok) {
+    return { data: (text === '' ? undefined : isJSON(response) ? JSON.parse(text) : text) as T, etag: response.headers.get('ETag') ?? '' };
+  }
+  let p: Record<string, any> = {};
+  try { p = JSON.parse(text); } catch { /* something between us and the node has answered */ }
+  if (response.status === 401 && me.value) me.value = null; // signed out while something was open: it stays open
+  throw new Problem(p.title ?? `HTTP ${response.status}`, p.detail ?? '', response.status, p.errors ?? [], p.type ?? '', p.version, p.request_id);
+}
+
+const isJSON = (r: Response) => /[/+]json\b/.test(r.headers.get('Content-Type') ?? '');
+
+export const get = async <T>(path: string, signal?: AbortSignal) => (await call<T>(path, { signal })).data;
+export const post = async <T>(path: string, body: unknown = {}, headers?: Record<string, string>) =>
+  (await call<T>(path, { method: 'POST', body, headers })).data;
+
+/** A key with which a request that was answered by nobody may be sent again. */
+export const onceKey = () => ({ 'Idempotency-Key': crypto.getRandomValues(new Uint32Array(4)).join('-') });
+
+/** All pages of a list, up to a bound. */
+export async function all<T>(path: string, most: number, signal?: AbortSignal, some?: (items: T[], more: boolean) => void): Promise<T[]> {
+  const items: T[] = [];
+  for (let cursor = ''; ;) {
+    const sep = path.includes('?') ? '&' : '?';
+    const page = await get<Page<T>>(`${path}${sep}limit=200${cursor && '&cursor=' + encodeURIComponent(cursor)}`, signal);
+    items.push(...page.items);
+    const more = page.next !== undefined && items.length < most;
+    some?.(items, page.next !== undefined);
+    if (!more) return items;
+    cursor = page.next!;
+  }
+}
+
+export const query = (values: Record<string, string | number | boolean | undefined>) => {
+  const q = new URLSearchParams();
+  for (const [k, v] of Object.entries(values)) if (v !== undefined && v !== '' && v !== false) q.set(k, String(v));
+  const text = q.toString();
+  return text && '?' + text;
+};
+
+// The cluster's clock. The browser's may be wrong by hours, and all that is shown ("in 5 s") is about the cluster's.
+// Each answer has a Date in whole seconds: it bounds how far the clocks differ, and many answers bound it closely.
+let least = -Infinity, most = Infinity;
+
+function learnClock(date: string | null, sent: number, received: number) {
+  const at = date ? Date.parse(date) : NaN;
+  if (Number.isNaN(at)) return;
+  let low = at - received, high = at + 1000 - sent;
+  if (low <= most && high >= least) { // it agrees with what we know
+    low = Math.max(low, least);
+    high = Math.min(high, most);
+  }
+  least = low - 0.02; // clocks drift: knowledge fades
+  most = high + 0.02;
+}
+
+/** The cluster's time in milliseconds. */
+export const now = () => Date.now() + (Number.isFinite(least) ? (least + most) / 2 : 0);
+/** By how much the browser's clock is off, in milliseconds. */
+export const clockOff = () => (Number.isFinite(least) ? -(least + most) / 2 : 0);
+
+const rank = { viewer: 0, operator: 1, admin: 2 };
+/** Whether who is signed in has a role, for an app or for the whole cluster. */
+export function may(role: 'operator' | 'admin', app?: string): boolean {
+  const m = me.value;
+  if (!m) return false;
+  return m.grants.some((g) => rank[g.role] >= rank[role] && (!g.apps || (app !== undefined && g.apps.includes(app))));
+}
+/** Whether who is signed in has a role anywhere. */
+export const mayAnywhere = (role: 'operator' | 'admin') => !!me.value && rank[me.value.role] >= rank[role];
+
+export async function whoAmI() {
+  try {
+    me.value = await get<Me>('/api/v1/me');
+  } catch (err) {
+    if (err instanceof Problem && err.status === 401) me.value = null;
+    else throw err;
+  }
+}

@@ -1,0 +1,233 @@
+import { signal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { Suspense, lazy } from 'preact/compat';
+import { useEffect, useState } from 'preact/hooks';
+import { call, clockOff, get, mayAnywhere, me, now, post, Problem, unreachable, whoAmI } from './api';
+import { choose, lang, t, type Text } from './i18n';
+import { following, pace, setFollowing } from './live';
+import { Button, complain, dialog, Dialog, Empty, Loading, ProblemBox, Toasts } from './parts/basic';
+import { Icon, Mark, type IconName } from './parts/icon';
+import { openPalette } from './parts/palette';
+import { go, here, Link } from './router';
+import { Jobs } from './screens/jobs';
+import { coarse, inUTC, myZone } from './time';
+import type { Cluster, Me, Pause } from './types';
+
+const JobScreen = lazy(() => import('./screens/job').then((m) => m.JobScreen));
+const Editor = lazy(() => import('./screens/editor').then((m) => m.Editor));
+const Runs = lazy(() => import('./screens/runs').then((m) => m.Runs));
+const RunScreen = lazy(() => import('./screens/run').then((m) => m.RunScreen));
+const ClusterScreen = lazy(() => import('./screens/cluster').then((m) => m.ClusterScreen));
+const Activity = lazy(() => import('./screens/activity').then((m) => m.Activity));
+const Upcoming = lazy(() => import('./screens/upcoming').then((m) => m.Upcoming));
+const Timeline = lazy(() => import('./screens/timeline').then((m) => m.Timeline));
+
+// Light or dark.
+
+export type Theme = 'light' | 'dark';
+const system = matchMedia('(prefers-color-scheme: dark)');
+const keptTheme = () => { const k = localStorage.getItem('theme'); return k === 'light' || k === 'dark' ? k : null; };
+export const theme = signal<Theme>(keptTheme() ?? (system.matches ? 'dark' : 'light'));
+system.addEventListener('change', () => { theme.value = keptTheme() ?? (system.matches ? 'dark' : 'light'); });
+theme.subscribe((x) => { document.documentElement.dataset.theme = x; });
+export function flipTheme() {
+  theme.value = theme.value === 'dark' ? 'light' : 'dark';
+  localStorage.setItem('theme', theme.value);
+}
+
+/** What there is in the cluster, to be told apart from what a screen shows. */
+export const cluster = signal<Cluster | undefined>(undefined);
+const pauses = signal<Pause[]>([]);
+
+const nav: { to: string; text: Text; icon: IconName }[] = [
+  { to: '/jobs', text: 'Jobs', icon: 'jobs' },
+  { to: '/runs', text: 'Runs', icon: 'runs' },
+  { to: '/upcoming', text: 'Upcoming', icon: 'upcoming' },
+  { to: '/timeline', text: 'Timeline', icon: 'timeline' },
+  { to: '/cluster', text: 'Cluster', icon: 'cluster' },
+  { to: '/activity', text: 'Activity', icon: 'activity' },
+];
+
+function screen(path: string): JSX.Element {
+  const [, first = '', second, third] = path.split('/').map(decode);
+  switch (first) {
+    case '': case 'jobs':
+      if (second === 'new' && !third) return <Editor key="new" />;
+      if (second && third === 'edit') return <Editor key={second} id={second} />;
+      if (second) return <JobScreen key={second} id={second} tab={third ?? 'history'} />;
+      return <Jobs />;
+    case 'runs': return second ? <RunScreen key={second} id={second} /> : <Runs />;
+    case 'upcoming': return <Upcoming />;
+    case 'timeline': return <Timeline tab={second ?? 'runs'} />;
+    case 'cluster': return <ClusterScreen />;
+    case 'activity': return <Activity tab={second ?? 'audit'} item={third} />;
+  }
+  return <Empty icon="question" title={t('There is no such screen')}><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
+}
+const decode = (s: string) => { try { return decodeURIComponent(s); } catch { return s; } };
+
+export function App() {
+  const [menu, setMenu] = useState(false);
+  const [failed, setFailed] = useState<Problem>();
+  const [was, setWas] = useState(false); // somebody was signed in: what is open stays open
+
+  useEffect(() => {
+    const ask = () => whoAmI().then(() => setFailed(undefined), (err) => { setFailed(err); if (me.value === undefined) setTimeout(ask, 3000); });
+    void ask();
+    const key = (e: KeyboardEvent) => {
+      const typing = /^(INPUT|TEXTAREA|SELECT)$/.test((e.target as HTMLElement).tagName);
+      if ((e.key === 'k' && (e.ctrlKey || e.metaKey)) || (e.key === '/' && !typing && !e.ctrlKey && !e.altKey)) {
+        e.preventDefault();
+        if (me.value && !dialog.value) openPalette();
+      }
+    };
+    addEventListener('keydown', key);
+    return () => removeEventListener('keydown', key);
+  }, []);
+  useEffect(() => { if (me.value) setWas(true); }, [me.value]);
+  useEffect(() => { setMenu(false); }, [here.value.path]);
+  useEffect(() => {
+    if (!me.value) return;
+    const look = async () => {
+      if (document.hidden || !me.value) return;
+      try {
+        cluster.value = await get<Cluster>('/api/v1/cluster');
+        pauses.value = (await get<{ items: Pause[] }>('/api/v1/pauses')).items.filter((p) => p.scope !== 'job' && !p.ended);
+      } catch { /* the banner says so */ }
+    };
+    void look();
+    const timer = setInterval(look, 10_000);
+    return () => clearInterval(timer);
+  }, [!!me.value]);
+
+  if (me.value === undefined) return <div class="entry">{failed ? <div class="card"><Brand /><ProblemBox problem={failed} /></div> : <Loading rows={2} />}</div>;
+  if (me.value === null && !was) return <div class="entry"><SignIn /><Toasts /></div>;
+
+  const path = here.value.path, active = path === '/' ? '/jobs' : '/' + path.split('/')[1];
+  return (
+    <div class="frame">
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>{t('Skip to the content')}</a>
+      <div class="topbar">
+        <Button look="quiet" icon="menu" aria-label={t('Menu')} aria-expanded={menu} work={() => setMenu(!menu)} />
+        <Brand />
+        <PaceDot />
+        <Button look="quiet" icon="search" aria-label={t('Search')} work={openPalette} />
+      </div>
+      {menu && <button class="shade" aria-label={t('Close')} onClick={() => setMenu(false)} />}
+      <aside class={`side ${menu ? 'open' : ''}`}>
+        <Brand />
+        <button class="item find" onClick={openPalette}><Icon name="search" />{t('Search')}<kbd>/</kbd></button>
+        <nav aria-label={t('Screens')}>
+          {nav.map((n) => <Link key={n.to} class="item" to={n.to} aria-current={active === n.to ? 'page' : undefined}><Icon name={n.icon} />{t(n.text)}</Link>)}
+        </nav>
+        <Foot />
+      </aside>
+      <main id="main" tabIndex={-1}>
+        <Banners />
+        <Suspense fallback={<Loading />}>{screen(path)}</Suspense>
+      </main>
+      {dialog.value && <Over f={dialog.value} />}
+      {me.value === null && <Dialog title={t('You were signed out')} close={() => undefined}><SignIn over /></Dialog>}
+      <Toasts />
+    </div>
+  );
+}
+
+const Over = ({ f }: { f: () => JSX.Element }) => f();
+const Brand = () => <Link class="brand" to="/jobs"><Mark />go-crontab</Link>;
+
+const paceText: Record<string, Text> = { live: 'Live', asking: 'Live', paused: 'Paused', stale: 'No answer' };
+const PaceDot = () => <span class={`pace ${pace.value}`} role="img" aria-label={t(paceText[pace.value])} title={t(paceText[pace.value])} />;
+
+function Foot() {
+  const m = me.value;
+  return (
+    <div class="foot">
+      <button class="item" aria-pressed={following.value} onClick={() => setFollowing(!following.value)} title={t('Whether the page follows what happens')}>
+        <PaceDot />{t(paceText[pace.value])}<Icon name={following.value ? 'pause' : 'play'} />
+      </button>
+      <button class="item" onClick={flipTheme}><Icon name={theme.value === 'dark' ? 'sun' : 'moon'} />{theme.value === 'dark' ? t('Light') : t('Dark')}</button>
+      <button class="item" lang={lang.value === 'zh' ? 'en' : 'zh-CN'} onClick={() => choose(lang.value === 'zh' ? 'en' : 'zh')}><Icon name="activity" />{lang.value === 'zh' ? 'English' : '中文'}</button>
+      <button class="item" title={t('Times are shown in this zone')} onClick={() => { inUTC.value = !inUTC.value; localStorage.setItem('utc', inUTC.value ? 'yes' : 'no'); }}>
+        <Icon name="clock" /><span class="cut">{inUTC.value ? 'UTC' : myZone}</span>
+      </button>
+      <a class="item" href="/docs"><Icon name="question" />{t('API reference')}</a>
+      {m && (
+        <div class="who">
+          <div><div class="cut"><b>{m.name}</b></div><div class="faint small cut">{t(m.role)}{m.apps ? `: ${m.apps.join(', ')}` : ''}</div></div>
+          <Button look="quiet" icon="out" aria-label={t('Sign out')} title={t('Sign out')} work={async () => { await post('/api/v1/logout'); location.assign('/'); }} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Banners() {
+  const off = clockOff();
+  const others = cluster.value?.sessions.filter((s) => s.address && hostOf(s.address) !== location.host) ?? [];
+  return (
+    <>
+      {unreachable.value && (
+        <div class="banner" role="alert">
+          <Icon name="warning" />
+          <span>{t('{host} does not answer; what you see may be old. Trying again.', { host: location.host })}</span>
+          {others.map((s) => <a key={s.id} href={s.address + location.pathname + location.search}>{t('Go on with {node}', { node: s.node })}</a>)}
+        </div>
+      )}
+      {pauses.value.map((p) => (
+        <div key={p.scope + p.app} class="banner warn" role="status">
+          <Icon name="pause" />
+          <span>
+            <b>{p.scope === 'cluster' ? t('The whole cluster is paused') : t('The app {app} is paused', { app: p.app ?? '' })}</b>
+            {p.reason && <>: <bdi>{p.reason}</bdi></>}{p.by && ` (${p.by})`}
+          </span>
+          <Link to="/activity/pauses">{t('Look')}</Link>
+        </div>
+      ))}
+      {Math.abs(off) > 30_000 && (
+        <div class="banner warn" role="status"><Icon name="clock" />{t("This browser's clock is off by {span}. All times here are the cluster's: it is {time} UTC there.", { span: coarse(Math.abs(off)), time: new Date(now()).toISOString().slice(11, 16) })}</div>
+      )}
+    </>
+  );
+}
+const hostOf = (address: string) => { try { return new URL(address).host; } catch { return ''; } };
+
+function SignIn({ over }: { over?: boolean }) {
+  const [token, setToken] = useState('');
+  const [problem, setProblem] = useState<Problem>();
+  const [oidc, setOIDC] = useState<string>();
+  const [busy, setBusy] = useState(false);
+  useEffect(() => { get<{ oidc?: string }>('/api/v1/login').then((w) => setOIDC(w.oidc), () => undefined); }, []);
+  const submit = async (e: Event) => {
+    e.preventDefault();
+    setBusy(true);
+    try {
+      me.value = (await call<Me>('/api/v1/login', { method: 'POST', body: { token: token.trim() } })).data;
+      if (here.value.path === '/') go('/jobs', 'replace');
+    } catch (err) {
+      if (err instanceof Problem) setProblem(err); else complain(err);
+    }
+    setBusy(false);
+  };
+  return (
+    <form class={over ? 'body stack' : 'card'} onSubmit={submit} aria-label={t('Sign in')}>
+      {!over && <div class="row"><div class="grow"><Brand /></div>
+        <button type="button" class="button quiet" lang={lang.value === 'zh' ? 'en' : 'zh-CN'} onClick={() => choose(lang.value === 'zh' ? 'en' : 'zh')}>{lang.value === 'zh' ? 'English' : '中文'}</button>
+        <Button look="quiet" icon={theme.value === 'dark' ? 'sun' : 'moon'} aria-label={theme.value === 'dark' ? t('Light') : t('Dark')} work={flipTheme} /></div>}
+      {over && <p>{t('Sign in again to go on. Nothing that you typed is lost.')}</p>}
+      <div class={`field ${problem ? 'wrong' : ''}`}>
+        <label for="token">{t('Token')}</label>
+        <input id="token" type="password" autocomplete="off" spellcheck={false} required autoFocus value={token} onInput={(e) => { setToken(e.currentTarget.value); setProblem(undefined); }} aria-describedby="token-hint" />
+        <p class="hint" id="token-hint">{t('dev writes one into its data folder, migrate --bootstrap prints the first one, token create makes more.')}</p>
+      </div>
+      {problem && <ProblemBox problem={problem} />}
+      <div class="row">
+        <button class="button primary" disabled={busy || !token.trim()}><Icon name="key" />{t('Sign in')}</button>
+        {oidc && <a class="button" href={oidc}>{t('Sign in with the identity provider')}</a>}
+        {!over && <a class="faint small" href="/docs">{t('API reference')}</a>}
+      </div>
+    </form>
+  );
+}
+
+export const canEdit = () => mayAnywhere('admin');

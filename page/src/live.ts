@@ -1,0 +1,151 @@
+import { computed, signal } from '@preact/signals';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { call, me, Problem, unreachable } from './api';
+
+// How the page stays up to date. Screens say what they show and which changes concern it; where the news come from
+// (a stream of events, or asking again) is decided here alone.
+
+/** Whether the page follows what happens; one toggle for all of it. */
+export const following = signal(localStorage.getItem('following') !== 'no');
+export function setFollowing(on: boolean) {
+  following.value = on;
+  localStorage.setItem('following', on ? 'yes' : 'no');
+  if (on) all();
+}
+
+/** Whether the stream of events is there. Without it we ask again every few seconds. */
+export const streaming = signal(false);
+
+export type Pace = 'live' | 'asking' | 'paused' | 'stale';
+export const pace = computed<Pace>(() => (unreachable.value ? 'stale' : !following.value ? 'paused' : streaming.value ? 'live' : 'asking'));
+
+/** What happened: the type of the event, its id of a job or a run, and all that it says. */
+export interface News { type: string; job_id?: string; data: any }
+const listeners = new Set<(news: News | null) => void>();
+
+/** Calls f at each change, and with null when anything may have changed (after a gap). */
+export function onNews(f: (news: News | null) => void) {
+  listeners.add(f);
+  return () => { listeners.delete(f); };
+}
+const all = () => listeners.forEach((f) => f(null));
+const kinds = ['run', 'runs', 'job', 'pause', 'node', 'backfill', 'change'];
+export const tell = (news: News) => listeners.forEach((f) => f(news));
+
+// The stream: opened while somebody is signed in, follows, and looks. What it cannot tell is asked for again.
+let feed: EventSource | null = null, retry = 0;
+function stream() {
+  const wanted = !!me.value && following.value && !document.hidden;
+  clearTimeout(retry);
+  if (wanted && !feed) {
+    const f = (feed = new EventSource('/api/v1/events'));
+    f.addEventListener('hello', () => { streaming.value = true; all(); });
+    f.addEventListener('reload', all);
+    for (const kind of kinds) {
+      f.addEventListener(kind, (m) => {
+        const d = JSON.parse((m as MessageEvent).data);
+        tell({ type: kind, job_id: d.job_id, data: d.run ?? d });
+      });
+    }
+    f.onerror = () => {
+      streaming.value = false; // browsers connect again by themselves, unless they were sent away
+      if (f.readyState !== EventSource.CLOSED) return;
+      close();
+      retry = window.setTimeout(stream, 10_000);
+    };
+  } else if (!wanted && feed) close();
+}
+function close() {
+  feed?.close();
+  feed = null;
+  streaming.value = false;
+}
+me.subscribe(stream);
+following.subscribe(stream);
+document.addEventListener('visibilitychange', stream);
+addEventListener('pagehide', close); // a page that is kept for the way back holds no connection
+addEventListener('pageshow', stream);
+unreachable.subscribe((gone) => { if (gone) { close(); clearTimeout(retry); retry = window.setTimeout(stream, 3000); } });
+
+/** One second after the other, while somebody looks. */
+export const second = signal(0);
+setInterval(() => { if (!document.hidden) second.value++; }, 1000);
+
+document.addEventListener('visibilitychange', () => { if (!document.hidden && following.value) all(); });
+
+interface Asking {
+  every?: number; // milliseconds between two questions when there is no stream; 0: only when asked to
+  on?: string[]; // beginnings of types of events that concern it
+  job?: string; // only those of this job
+  always?: boolean; // also while there is a stream: not all of it is told there
+}
+
+export interface Asked<T> {
+  data?: T;
+  etag: string;
+  problem?: Problem; // of the last question
+  loading: boolean; // there is no answer to this question yet
+  reload: () => Promise<void>;
+}
+
+/** useGet asks for a path and keeps the answer up to date. An older answer stays while a newer one is awaited. */
+export function useGet<T>(path: string | null, o: Asking = {}): Asked<T> {
+  const [state, set] = useState<{ path: string | null; data?: T; etag: string; problem?: Problem }>({ path: null, etag: '' });
+  const current = useRef<{ path: string | null; stop?: AbortController; soon?: number; busy: boolean; again: boolean }>({ path: null, busy: false, again: false });
+  const every = o.every ?? 5000;
+
+  const reload = useCallback(async () => {
+    const c = current.current;
+    if (!c.path) return;
+    if (c.busy) { c.again = true; return; }
+    c.busy = true;
+    const asked = c.path, stop = new AbortController();
+    c.stop = stop;
+    try {
+      const { data, etag } = await call<T>(asked, { signal: stop.signal });
+      if (c.path === asked && !stop.signal.aborted) set({ path: asked, data, etag });
+    } catch (err) {
+      if (c.path === asked && !stop.signal.aborted) {
+        set((s) => ({ path: asked, data: s.path === asked ? s.data : undefined, etag: s.etag, problem: err as Problem }));
+      }
+    }
+    if (c.stop !== stop) return;
+    c.busy = false;
+    if (c.again) { c.again = false; void reload(); }
+  }, []);
+
+  useEffect(() => {
+    const c = current.current;
+    c.stop?.abort();
+    c.path = path;
+    c.busy = c.again = false;
+    if (!path) return;
+    void reload();
+    let timer = 0;
+    const tick = () => {
+      timer = window.setTimeout(() => {
+        if (following.value && !document.hidden && (o.always || !streaming.value || unreachable.value)) void reload();
+        tick();
+      }, every * (0.9 + 0.2 * Math.random()));
+    };
+    if (every) tick();
+    const off = onNews((news) => {
+      if (!every || document.hidden) return;
+      if (news && (!following.value || !o.on?.some((t) => news.type.startsWith(t)) || (o.job && news.job_id && news.job_id !== o.job))) return;
+      c.soon ??= window.setTimeout(() => { c.soon = undefined; void reload(); }, 300); // many changes, one question
+    });
+    const offMe = me.subscribe((m) => { if (m && c.path) void reload(); });
+    return () => {
+      off();
+      offMe();
+      clearTimeout(timer);
+      clearTimeout(c.soon);
+      c.soon = undefined;
+      c.stop?.abort();
+      c.path = null;
+    };
+  }, [path, every, o.job]);
+
+  const fresh = state.path === path;
+  return { data: fresh ? state.data : undefined, etag: fresh ? state.etag : '', problem: fresh ? state.problem : undefined, loading: !!path && !(fresh && (state.data !== undefined || state.problem)), reload };
+}

@@ -1,0 +1,93 @@
+import { useState } from 'preact/hooks';
+import { call, get, onceKey, post, Problem, query } from '../api';
+import { t } from '../i18n';
+import { tell } from '../live';
+import { go } from '../router';
+import type { Job, Page, Run } from '../types';
+import { ask, Button, Choice, closeDialog, Dialog, Field, ProblemBox, say, show } from './basic';
+
+// What can be done to jobs, with the questions that come first.
+
+const changed = (j: Job) => tell({ type: 'job', job_id: j.id, data: j });
+
+/** Starts a job once, and goes to its run as soon as there is one. */
+export async function runNow(j: Job, follow: boolean) {
+  const asked = await post<{ request: string }>(`/api/v1/jobs/${j.id}/run`, {}, onceKey());
+  say(t('{job} was asked to run', { job: j.name }));
+  for (let i = 0; i < 20; i++) {
+    await new Promise((ok) => setTimeout(ok, i < 5 ? 150 : 500));
+    const { items } = await get<Page<Run>>(`/api/v1/runs${query({ job_id: j.id, trigger: 'manual', limit: 10 })}`);
+    const run = items.find((r) => r.request === asked.request);
+    if (!run) continue;
+    tell({ type: 'run', job_id: j.id, data: run });
+    if (follow) go(`/runs/${run.id}`);
+    return;
+  }
+}
+
+export async function resume(j: Job) {
+  const was = j.pause?.scope;
+  const now = await post<Job>(`/api/v1/jobs/${j.id}/resume`);
+  changed(now);
+  if (now.paused) say(t('It stays paused: the {scope} is.', { scope: was === 'app' ? t('app') : t('cluster') }), true);
+  else say(t('{job} goes on', { job: j.name }));
+}
+
+export function askPause(title: string, path: string, done: (answer: any) => void) {
+  show(() => <PauseDialog title={title} path={path} done={done} />);
+}
+export const pauseJob = (j: Job) => askPause(t('Pause {job}', { job: j.name }), `/api/v1/jobs/${j.id}/pause`, (now: Job) => { changed(now); say(t('{job} is paused', { job: j.name })); });
+
+function PauseDialog({ title, path, done }: { title: string; path: string; done: (answer: any) => void }) {
+  const [reason, setReason] = useState('');
+  const [until, setUntil] = useState('');
+  const [own, setOwn] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  const work = async () => {
+    setProblem(undefined);
+    try {
+      done(await post(path, { ...(reason.trim() && { reason: reason.trim() }), ...(until && { until }) }));
+      closeDialog();
+    } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+  };
+  const error = (field: string) => problem?.errors.find((e) => e.field === field)?.message;
+  return (
+    <Dialog title={title} close={closeDialog}>
+      <div class="body">
+        <p class="faint">{t('Nothing of it starts any more once this was answered. What executes runs to its end.')}</p>
+        <Field id="reason" label={t('Reason')} error={error('reason')} hint={t('Others will read it.')}>
+          <input id="reason" autoFocus value={reason} maxLength={1000} onInput={(e) => setReason(e.currentTarget.value)} />
+        </Field>
+        <div class="field">
+          <span class="label">{t('Until')}</span>
+          <Choice label={t('Until')} value={own ? 'own' : until} set={(v) => { setOwn(v === 'own'); setUntil(v === 'own' ? '90m' : v); }}
+            options={[{ value: '', text: t('somebody resumes it') }, { value: '1h', text: '1 h' }, { value: '4h', text: '4 h' }, { value: '24h', text: '24 h' }, { value: 'own', text: t('other') }]} />
+          {own && <input aria-label={t('Until')} class={error('until') ? 'wrong' : ''} value={until} onInput={(e) => setUntil(e.currentTarget.value)} placeholder="90m, 2027-01-31T09:00:00Z" />}
+          {error('until') && <p class="error">{error('until')}</p>}
+        </div>
+        {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
+      </div>
+      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" icon="pause" work={work}>{t('Pause')}</Button></footer>
+    </Dialog>
+  );
+}
+
+export const killRun = (r: Run, done: () => void) => ask({
+  title: t('Kill this run?'), button: t('Kill'), danger: true,
+  text: <p>{t('Its processes get SIGTERM, and SIGKILL when its grace has passed. It ends killed and is not retried.')}</p>,
+  work: async () => {
+    await post(`/api/v1/runs/${r.id}/kill`, {}, onceKey());
+    say(t('The kill is under way'));
+    done();
+  },
+});
+
+export const deleteJob = (j: Job) => ask({
+  title: t('Delete {job}?', { job: j.name }), button: t('Delete'), danger: true,
+  text: <p>{t('It has no due times any more. What executes runs to its end, and its history stays.')}</p>,
+  work: async () => {
+    await call(`/api/v1/jobs/${j.id}`, { method: 'DELETE', headers: { 'If-Match': `"${j.version}"` } });
+    say(t('{job} is deleted', { job: j.name }));
+    go('/jobs');
+  },
+});

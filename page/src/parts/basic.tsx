@@ -1,0 +1,279 @@
+import { signal } from '@preact/signals';
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { now, Problem } from '../api';
+import { t, type Text } from '../i18n';
+import { second } from '../live';
+import { Link } from '../router';
+import { brief, coarse, day, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
+import type { Job, Outcome, Run, Status } from '../types';
+import { Icon, type IconName } from './icon';
+
+// What screens are made of.
+
+type ButtonProps = Omit<JSX.IntrinsicElements['button'], 'icon'> & { icon?: IconName; look?: 'primary' | 'danger' | 'quiet'; work?: () => unknown };
+
+/** A button. While what it does goes on, it is busy and cannot be pressed again. */
+export function Button({ icon, look, work, children, disabled, class: more, ...rest }: ButtonProps) {
+  const [busy, setBusy] = useState(false);
+  const there = useRef(true);
+  useEffect(() => () => { there.current = false; }, []);
+  const click = async () => {
+    if (busy || !work) return;
+    const r = work();
+    if (!(r instanceof Promise)) return;
+    setBusy(true);
+    try { await r; } catch (err) { complain(err); } finally { if (there.current) setBusy(false); }
+  };
+  return (
+    <button type="button" {...rest} class={`button ${look ?? ''} ${more ?? ''} ${children ? '' : 'bare'}`} disabled={disabled || busy} aria-busy={busy} {...(work ? { onClick: click } : {})}>
+      {icon && <Icon name={icon} />}
+      {children}
+    </button>
+  );
+}
+
+// Toasts: short words on what was done.
+interface Toast { id: number; text: string; bad: boolean; detail?: string }
+const toasts = signal<Toast[]>([]);
+let toastID = 0;
+export function say(text: string, bad = false, detail?: string) {
+  const id = ++toastID;
+  toasts.value = [...toasts.value.slice(-2), { id, text, bad, detail }];
+  setTimeout(() => { toasts.value = toasts.value.filter((x) => x.id !== id); }, bad ? 12_000 : 4_000);
+}
+export const complain = (err: unknown) => {
+  if (err instanceof Problem) say(problemTitle(err), true, err.detail + (err.requestID ? ` (${err.requestID})` : ''));
+  else say(String(err), true);
+};
+export const Toasts = () => (
+  <div class="toasts" role="status" aria-live="polite">
+    {toasts.value.map((x) => (
+      <div key={x.id} class={`toast ${x.bad ? 'bad' : ''}`}>
+        <Icon name={x.bad ? 'warning' : 'check'} />
+        <div><b>{x.text}</b>{x.detail && <p>{x.detail}</p>}</div>
+        <button class="button quiet bare" aria-label={t('Close')} onClick={() => { toasts.value = toasts.value.filter((y) => y.id !== x.id); }}><Icon name="cross" /></button>
+      </div>
+    ))}
+  </div>
+);
+
+const titles: Record<string, Text> = {
+  'urn:go-crontab:problem:unauthenticated': 'You are not signed in',
+  'urn:go-crontab:problem:forbidden': 'You may not do that',
+  'urn:go-crontab:problem:not-found': 'There is no such thing',
+  'urn:go-crontab:problem:invalid': 'Something in it is not right',
+  'urn:go-crontab:problem:stale': 'Somebody has changed it meanwhile',
+};
+export const problemTitle = (p: Problem) => (p.status === 0 ? t('No answer') : titles[p.type] ? t(titles[p.type]) : p.title);
+
+/** What went wrong, in the words of the server, and a way to try again. */
+export function ProblemBox({ problem, again }: { problem: Problem; again?: () => unknown }) {
+  return (
+    <div class="notice bad" role="alert">
+      <Icon name="warning" />
+      <div>
+        <b>{problemTitle(problem)}</b>
+        {problem.detail && <p>{problem.detail}</p>}
+        {problem.requestID && <p class="faint mono small">{problem.requestID}</p>}
+      </div>
+      {again && <Button work={again}>{t('Try again')}</Button>}
+    </div>
+  );
+}
+
+export const Notice = ({ look, icon, children, action }: { look?: 'bad' | 'warn' | 'good'; icon?: IconName; children: ComponentChildren; action?: ComponentChildren }) => (
+  <div class={`notice ${look ?? ''}`}><Icon name={icon ?? 'warning'} /><div>{children}</div>{action}</div>
+);
+
+export const Empty = ({ icon, title, children }: { icon: IconName; title: string; children?: ComponentChildren }) => (
+  <div class="empty"><Icon name={icon} /><h2>{title}</h2>{children}</div>
+);
+
+export const Loading = ({ rows = 5 }: { rows?: number }) => (
+  <div class="loading" role="status"><span class="unseen">{t('Loading')}</span>{Array.from({ length: rows }, (_, i) => <i key={i} />)}</div>
+);
+
+export function Head({ title, sub, children, crumb }: { title: ComponentChildren; sub?: ComponentChildren; children?: ComponentChildren; crumb?: ComponentChildren }) {
+  return (
+    <header class="head">
+      <div class="title">
+        {crumb && <div class="crumb">{crumb}</div>}
+        <h1>{title}</h1>
+        {sub && <div class="sub">{sub}</div>}
+      </div>
+      {children && <div class="actions">{children}</div>}
+    </header>
+  );
+}
+
+export const Card = ({ title, more, children, class: extra }: { title?: ComponentChildren; more?: ComponentChildren; children: ComponentChildren; class?: string }) => (
+  <section class={`card ${extra ?? ''}`}>
+    {(title || more) && <header><h2>{title}</h2>{more && <div class="more">{more}</div>}</header>}
+    {children}
+  </section>
+);
+
+export function Tabs({ items, current }: { items: { id: string; to: string; text: string; count?: number }[]; current: string }) {
+  return (
+    <nav class="tabs">
+      {items.map((x) => (
+        <Link key={x.id} to={x.to} aria-current={x.id === current ? 'page' : undefined}>{x.text}{x.count ? <span class="count">{x.count}</span> : null}</Link>
+      ))}
+    </nav>
+  );
+}
+
+// Times.
+
+const both = (at: string, zone?: string) => {
+  const mine = zoneShown(), here = `${weekday(at, mine)} ${stamp(at, mine)} ${mine} (${offsetOf(ms(at), mine)})`;
+  return zone && zone !== mine ? `${weekday(at, zone)} ${stamp(at, zone)} ${zone} (${offsetOf(ms(at), zone)})\n${here}` : here;
+};
+
+/** An instant; its title has it in the job's zone and in the browser's. */
+export const When = ({ at, zone, long, in: shown }: { at: string; zone?: string; long?: boolean; in?: string }) => (
+  <time dateTime={at} title={both(at, zone)}>{long ? stamp(at, shown) : brief(at, shown)}</time>
+);
+
+export function Ago({ at }: { at: string }) {
+  void second.value;
+  const d = now() - ms(at);
+  return <time dateTime={at} title={both(at)}>{d < 1000 ? t('just now') : t('{span} ago', { span: short(d) })}</time>;
+}
+
+/** How long until an instant. */
+export function Until({ at, zone }: { at: string; zone?: string }) {
+  void second.value;
+  const d = ms(at) - now();
+  return <time dateTime={at} title={both(at, zone)}>{d > -1000 ? t('in {span}', { span: short(d) }) : t('due {span} ago', { span: short(-d) })}</time>;
+}
+
+function short(d: number) { // one unit is enough beyond minutes
+  const s = coarse(d);
+  return d > 3 * 3600_000 && d < 86400_000 ? s.replace(/ \d+ m$/, '') : s;
+}
+
+export const isToday = (at: string) => day(at) === day(now());
+
+// Outcomes and states.
+
+export const outcomeText: Record<Outcome | 'running', Text> = {
+  succeeded: 'succeeded', failed: 'failed', timed_out: 'timed out', killed: 'killed', lost: 'lost', skipped: 'skipped', missed: 'missed', superseded: 'superseded', running: 'running',
+};
+export const outcomes: Outcome[] = ['succeeded', 'failed', 'timed_out', 'killed', 'lost', 'skipped', 'missed', 'superseded'];
+export type Tone = 'good' | 'bad' | 'warn' | 'mute' | 'busy';
+export const toneOf = (o: Outcome | 'running' | undefined): Tone =>
+  o === 'succeeded' ? 'good' : o === 'failed' || o === 'timed_out' || o === 'lost' ? 'bad' : o === 'killed' || o === 'missed' ? 'warn' : o === 'running' ? 'busy' : 'mute';
+export const outcomeOf = (r: Run): Outcome | 'running' => (r.state === 'running' ? 'running' : r.outcome ?? 'lost');
+
+export const Badge = ({ tone, children, title }: { tone: Tone; children: ComponentChildren; title?: string }) => (
+  <span class={`badge ${tone}`} title={title}><i aria-hidden="true" />{children}</span>
+);
+export const OutcomeBadge = ({ run }: { run: Run }) => {
+  const o = outcomeOf(run);
+  return <Badge tone={toneOf(o)}>{t(outcomeText[o])}{run.count && run.count > 1 ? ` ×${run.count.toLocaleString()}` : ''}</Badge>;
+};
+
+export const statusText: Record<Status, Text> = { active: 'active', paused: 'paused', finished: 'finished', error: 'broken' };
+export const StatusBadge = ({ job }: { job: Job }) => (
+  <Badge tone={job.status === 'active' ? 'good' : job.status === 'paused' ? 'warn' : job.status === 'error' ? 'bad' : 'mute'} title={job.error ?? job.pause?.reason}>
+    {t(statusText[job.status])}
+  </Badge>
+);
+
+/** The last outcomes as bars, the latest at the right. What went wrong is tall, so that it does not need its colour. */
+export function Bars({ runs, slots = 12 }: { runs: Run[] | undefined; slots?: number }) {
+  if (!runs) return <span class="bars wait" aria-hidden="true" />;
+  const last = runs.slice(0, slots).reverse();
+  const counts = new Map<string, number>();
+  for (const r of last) counts.set(t(outcomeText[outcomeOf(r)]), (counts.get(t(outcomeText[outcomeOf(r)])) ?? 0) + 1);
+  const label = last.length ? [...counts].map(([o, n]) => `${n} ${o}`).join(', ') : t('never ran');
+  return (
+    <span class="bars" role="img" aria-label={label} title={label}>
+      {Array.from({ length: slots - last.length }, (_, i) => <i key={'e' + i} class="none" />)}
+      {last.map((r) => <i key={r.id + r.due} class={toneOf(outcomeOf(r))} />)}
+    </span>
+  );
+}
+
+export const what = (j: Pick<Job, 'command' | 'http' | 'handler'>) => j.command ?? (j.http ? `${j.http.method ?? 'GET'} ${j.http.url}` : j.handler ?? '');
+export function when(j: Pick<Job, 'schedule' | 'schedules' | 'every' | 'at' | 'timezone'>): string {
+  if (j.every) return t('every {span}', { span: j.every });
+  if (j.at) return t('once, {at}', { at: brief(j.at) });
+  const cron = j.schedule ?? j.schedules?.join(' · ') ?? '';
+  return cron;
+}
+
+// Fields.
+
+export function Field({ label, hint, error, children, wide, id }: { label: string; hint?: ComponentChildren; error?: string; children: ComponentChildren; wide?: boolean; id: string }) {
+  return (
+    <div class={`field ${wide ? 'wide' : ''} ${error ? 'wrong' : ''}`}>
+      <label for={id}>{label}</label>
+      {children}
+      {error ? <p class="error" id={id + '-error'}>{error}</p> : hint ? <p class="hint" id={id + '-hint'}>{hint}</p> : null}
+    </div>
+  );
+}
+
+/** A choice among few, as buttons in a row. */
+export function Choice<T extends string>({ value, options, set, label, disabled }: { value: T; options: { value: T; text: string }[]; set: (v: T) => void; label: string; disabled?: boolean }) {
+  return (
+    <div class="choice" role="group" aria-label={label}>
+      {options.map((o) => <button key={o.value} type="button" aria-pressed={o.value === value} disabled={disabled} onClick={() => set(o.value)}>{o.text}</button>)}
+    </div>
+  );
+}
+
+export async function copy(text: string) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say(t('Copied'));
+  } catch {
+    say(t('The browser does not let pages copy here'), true);
+  }
+}
+
+// Dialogs. The browser's own dialog keeps the focus inside, and gives it back.
+
+export function Dialog({ title, close, children, wide }: { title: string; close: () => void; children: ComponentChildren; wide?: boolean }) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const d = ref.current!;
+    const back = document.activeElement as HTMLElement | null;
+    d.showModal();
+    return () => { d.close(); back?.focus?.(); };
+  }, []);
+  return (
+    <dialog ref={ref} class={`dialog ${wide ? 'wide' : ''}`} aria-label={title} onCancel={(e) => { e.preventDefault(); close(); }}
+      onMouseDown={(e) => { if (e.target === ref.current) close(); }}>
+      <div class="box">
+        <header><h2>{title}</h2><button class="button quiet bare" aria-label={t('Close')} onClick={close}><Icon name="cross" /></button></header>
+        {children}
+      </div>
+    </dialog>
+  );
+}
+
+/** What is shown over the page, at most one at a time. */
+export const dialog = signal<(() => JSX.Element) | null>(null);
+export const closeDialog = () => { dialog.value = null; };
+export const show = (f: () => JSX.Element) => { dialog.value = f; };
+
+/** Asks before something is done. An error stays in the dialog. */
+export function ask(o: { title: string; text?: ComponentChildren; button: string; danger?: boolean; work: () => unknown }) {
+  show(() => <Asking {...o} />);
+}
+function Asking({ title, text, button, danger, work }: { title: string; text?: ComponentChildren; button: string; danger?: boolean; work: () => unknown }) {
+  const [problem, setProblem] = useState<Problem>();
+  const run = async () => {
+    try { await work(); closeDialog(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+  };
+  return (
+    <Dialog title={title} close={closeDialog}>
+      <div class="body">{text}{problem && <ProblemBox problem={problem} />}</div>
+      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look={danger ? 'danger' : 'primary'} work={run} autoFocus>{button}</Button></footer>
+    </Dialog>
+  );
+}

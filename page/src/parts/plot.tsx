@@ -1,0 +1,46 @@
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { lang } from '../i18n';
+import { span, zoneShown } from '../time';
+import { theme } from '../app';
+
+export interface Series { label: string; colour: string; points?: boolean; values: (number | null)[] }
+
+const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/** A plot over time: x in seconds, y in milliseconds. A click tells which point was meant. */
+export function Plot({ x, series, log, label, click, y = span }: { x: number[]; series: Series[]; log?: boolean; label: string; click?: (i: number) => void; y?: (v: number) => string }) {
+  const ref = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>();
+  const on = useRef(click);
+  on.current = click;
+  const shape = series.map((s) => s.label + s.colour).join() + theme.value + lang.value + zoneShown() + log;
+  useEffect(() => {
+    const box = ref.current!;
+    const axis = { stroke: css('--faint'), grid: { stroke: css('--line'), width: 1 }, ticks: { show: false }, font: '11px system-ui, sans-serif' };
+    const p = new uPlot({
+      width: box.clientWidth, height: box.clientHeight || 200, padding: [10, 8, 0, 0],
+      tzDate: (s) => uPlot.tzDate(new Date(s * 1000), zoneShown()),
+      cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
+      legend: { show: false },
+      scales: { x: { time: true }, y: log ? { distr: 3, log: 10 } : { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+      axes: [
+        { ...axis, values: [[86400, '{MM}-{DD}', null, null, null, null, null, null, 1], [60, '{HH}:{mm}', '\n{MM}-{DD}', null, '\n{MM}-{DD}', null, null, null, 1], [0, '{HH}:{mm}:{ss}', '\n{MM}-{DD}', null, null, null, null, null, 1]] },
+        { ...axis, size: 64, values: (_u, v) => v.map((n) => (n === null ? '' : y(n))) },
+      ],
+      series: [{}, ...series.map((s) => ({
+        label: s.label, stroke: css(s.colour), width: s.points ? 0 : 1.5, paths: s.points ? () => null : undefined,
+        points: { show: s.points || s.values.length < 60, size: 6, fill: css(s.colour), width: 0 }, spanGaps: false,
+      }))],
+    }, [x, ...series.map((s) => s.values)] as uPlot.AlignedData, box);
+    p.over.addEventListener('click', () => { if (p.cursor.idx != null) on.current?.(p.cursor.idx); });
+    if (on.current) p.over.style.cursor = 'pointer';
+    plot.current = p;
+    const watch = new ResizeObserver(() => { if (box.clientWidth) p.setSize({ width: box.clientWidth, height: box.clientHeight || 200 }); });
+    watch.observe(box);
+    return () => { watch.disconnect(); p.destroy(); plot.current = undefined; };
+  }, [shape]);
+  useEffect(() => { plot.current?.setData([x, ...series.map((s) => s.values)] as uPlot.AlignedData); }, [x, series]);
+  return <div class="plot" ref={ref} role="img" aria-label={label} />;
+}

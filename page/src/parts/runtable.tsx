@@ -1,0 +1,85 @@
+import { useEffect, useState } from 'preact/hooks';
+import { get } from '../api';
+import { t, type Text } from '../i18n';
+import { second, useGet } from '../live';
+import { now } from '../api';
+import { Link } from '../router';
+import { ms, span } from '../time';
+import type { Page, Run } from '../types';
+import { Button, Empty, Loading, OutcomeBadge, outcomes, outcomeText, ProblemBox, When } from './basic';
+import { setQuery } from '../router';
+
+/** How long a run took, counting while it goes on. */
+export function Took({ run }: { run: Run }) {
+  if (!run.started) return <span class="faint">—</span>;
+  if (run.ended) return <>{span(ms(run.ended) - ms(run.started))}</>;
+  void second.value;
+  return <>{span(Math.max(0, Math.round((now() - ms(run.started)) / 1000) * 1000))}</>;
+}
+
+export const Late = ({ run }: { run: Run }) => (run.lateness_ms === undefined ? <span class="faint">—</span> : <>{run.lateness_ms < 1 ? '<1 ms' : span(run.lateness_ms)}</>);
+
+/** A list of runs that follows what happens, and has older ones on demand. */
+export function useRuns(path: string, job?: string) {
+  const first = useGet<Page<Run>>(path, { every: 2500, on: ['run'], job });
+  const [older, setOlder] = useState<{ path: string; items: Run[]; next?: string }>();
+  useEffect(() => setOlder(undefined), [path]);
+  const base = first.data?.items ?? [], seen = new Set(base.map((r) => r.id + r.due));
+  const rest = older?.path === path ? older.items.filter((r) => !seen.has(r.id + r.due)) : [];
+  const next = older?.path === path ? older.next : first.data?.next;
+  const more = next === undefined ? undefined : async () => {
+    const page = await get<Page<Run>>(`${path}${path.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(next)}`);
+    setOlder({ path, items: [...(older?.path === path ? older.items : base), ...page.items], next: page.next });
+  };
+  return { runs: [...base, ...rest], problem: first.problem, loading: first.loading, reload: first.reload, more };
+}
+
+const triggers: Record<Run['trigger'], Text> = { schedule: 'by schedule', manual: 'by hand', backfill: 'by backfill' };
+export const triggerText = (r: Run) => t(triggers[r.trigger]);
+
+export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boolean; zone?: string }) {
+  return (
+    <div class="scroll">
+      <table class="runs">
+        <thead><tr><th>{t('Due')}</th>{withJob && <th>{t('Job')}</th>}<th>{t('Outcome')}</th><th class="num thin-hide">{t('Late')}</th><th class="num">{t('Took')}</th><th class="thin-hide">{t('Node')}</th><th class="thin-hide">{t('Reason')}</th></tr></thead>
+        <tbody>
+          {runs.map((r) => (
+            <tr key={r.id + r.due}>
+              <td class="nowrap"><Link to={`/runs/${r.id}`}><When at={r.due} zone={zone} /></Link>{r.until && <span class="faint"> – <When at={r.until} zone={zone} /></span>}</td>
+              {withJob && <td><Link to={`/jobs/${r.job_id}`}><bdi>{r.job}</bdi></Link>{r.app !== 'default' && <span class="faint small"> · <bdi>{r.app}</bdi></span>}</td>}
+              <td><Link to={`/runs/${r.id}`} class="plain"><OutcomeBadge run={r} /></Link>{r.attempt > 1 && <span class="faint small"> {t('attempt {n}', { n: r.attempt })}</span>}</td>
+              <td class="num thin-hide"><Late run={r} /></td>
+              <td class="num nowrap"><Took run={r} /></td>
+              <td class="thin-hide"><Link to={`/runs?node=${encodeURIComponent(r.node)}`}>{r.node}</Link></td>
+              <td class="thin-hide reason">{r.trigger !== 'schedule' && <span class="tag">{triggerText(r)}</span>} <bdi>{r.reason ?? (r.exit_code ? t('exit code {n}', { n: r.exit_code }) : '')}</bdi></td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+export const OutcomeSelect = ({ value }: { value: string }) => (
+  <select aria-label={t('Outcome')} value={value} onChange={(e) => setQuery({ outcome: e.currentTarget.value })}>
+    <option value="">{t('Any outcome')}</option>
+    {outcomes.map((o) => <option key={o} value={o}>{t(outcomeText[o])}</option>)}
+  </select>
+);
+export const TriggerSelect = ({ value }: { value: string }) => (
+  <select aria-label={t('Started by')} value={value} onChange={(e) => setQuery({ trigger: e.currentTarget.value })}>
+    <option value="">{t('However started')}</option>
+    {(Object.keys(triggers) as Run['trigger'][]).map((o) => <option key={o} value={o}>{t(triggers[o])}</option>)}
+  </select>
+);
+
+export function RunList({ path, withJob, zone, job, empty }: { path: string; withJob?: boolean; zone?: string; job?: string; empty?: string }) {
+  const { runs, problem, loading, reload, more } = useRuns(path, job);
+  return (
+    <>
+      {problem && <ProblemBox problem={problem} again={reload} />}
+      {loading ? <Loading rows={8} /> : runs.length === 0 ? !problem && <Empty icon="runs" title={empty ?? t('No such runs')} /> : <RunTable runs={runs} withJob={withJob} zone={zone} />}
+      {more && <div class="more-row"><Button work={more}>{t('Older ones')}</Button></div>}
+    </>
+  );
+}

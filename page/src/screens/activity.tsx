@@ -1,0 +1,285 @@
+import { useEffect, useState } from 'preact/hooks';
+import { all, call, get, may, mayAnywhere, now, post, Problem, query } from '../api';
+import { t, type Text } from '../i18n';
+import { useGet } from '../live';
+import { askPause } from '../parts/actions';
+import { Ago, ask, Badge, Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, Tabs, When } from '../parts/basic';
+import { Diff } from '../parts/diff';
+import { here, Link, setQuery } from '../router';
+import { day } from '../time';
+import type { AuditEntry, CalendarItem, Change, DayState, Group, Page, Pause, Role, Secret, Token } from '../types';
+
+export function Activity({ tab, item }: { tab: string; item?: string }) {
+  return (
+    <>
+      <Head title={t('Activity')} />
+      <Tabs current={tab} items={[
+        { id: 'audit', to: '/activity', text: t('Audit') }, { id: 'pauses', to: '/activity/pauses', text: t('Pauses') }, { id: 'calendars', to: '/activity/calendars', text: t('Calendars') },
+        { id: 'groups', to: '/activity/groups', text: t('Groups') }, { id: 'secrets', to: '/activity/secrets', text: t('Secrets') }, ...(may('admin') ? [{ id: 'tokens', to: '/activity/tokens', text: t('Tokens') }] : []),
+      ]} />
+      {tab === 'pauses' ? <Pauses /> : tab === 'calendars' ? <Calendars item={item} /> : tab === 'groups' ? <Groups /> : tab === 'secrets' ? <Secrets /> : tab === 'tokens' ? <Tokens /> : <Audit />}
+    </>
+  );
+}
+
+/** What differs between two objects, field by field. */
+function differences(was: unknown, became: unknown): Change[] {
+  const flat = (v: unknown, at = '', out: Record<string, unknown> = {}) => {
+    if (v && typeof v === 'object' && !Array.isArray(v)) for (const [k, x] of Object.entries(v)) flat(x, at ? `${at}.${k}` : k, out);
+    else if (at && v !== undefined && v !== '') out[at] = v;
+    return out;
+  };
+  const a = flat(was), b = flat(became);
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((k) => JSON.stringify(a[k]) !== JSON.stringify(b[k])).sort().map((field) => ({ field, was: a[field], becomes: b[field] }));
+}
+
+function Audit() {
+  const q = here.value.search, of = (k: string) => q.get(k) ?? '';
+  const path = `/api/v1/audit${query({ kind: of('kind'), who: of('who'), app: of('app'), job_id: of('job_id'), limit: 50 })}`;
+  const first = useGet<Page<AuditEntry>>(path, { every: 5000, on: ['job', 'pause', 'node', 'change', 'backfill'] });
+  const [older, setOlder] = useState<{ path: string; items: AuditEntry[]; next?: string }>();
+  const [open, setOpen] = useState<string>();
+  const base = first.data?.items ?? [], seen = new Set(base.map((e) => e.id));
+  const items = [...base, ...(older?.path === path ? older.items.filter((e) => !seen.has(e.id)) : [])];
+  const next = older?.path === path ? older.next : first.data?.next;
+  const kinds = [...new Set(['job', 'app', 'cluster', 'node', 'group', 'calendar', 'handler', 'secret', 'token', 'login', ...(of('kind') ? [of('kind')] : [])])];
+  return (
+    <>
+      <div class="filters">
+        <select aria-label={t('Kind')} value={of('kind')} onChange={(e) => setQuery({ kind: e.currentTarget.value })}><option value="">{t('Anything')}</option>{kinds.map((k) => <option key={k} value={k}>{k}</option>)}</select>
+        <input class="short" aria-label={t('Who')} placeholder={t('Who')} value={of('who')} onChange={(e) => setQuery({ who: e.currentTarget.value })} />
+        {(['app', 'job_id'] as const).map((k) => of(k) && <button key={k} class="chip" aria-pressed="true" onClick={() => setQuery({ [k]: undefined })}>{k}: {of(k)} ×</button>)}
+      </div>
+      <Card>
+        {first.problem && <ProblemBox problem={first.problem} again={first.reload} />}
+        {first.loading ? <Loading rows={8} /> : items.length === 0 ? !first.problem && <Empty icon="activity" title={t('Nothing of that kind was done')} /> : (
+          <div class="scroll">
+            <table>
+              <thead><tr><th>{t('When')}</th><th>{t('Who')}</th><th>{t('What')}</th><th class="thin-hide">{t('Reason')}</th><th><span class="unseen">{t('What changed')}</span></th></tr></thead>
+              <tbody>
+                {items.map((e) => {
+                  const changes = e.was !== undefined || e.became !== undefined ? differences(e.was, e.became) : [];
+                  return [
+                    <tr key={e.id}>
+                      <td class="nowrap"><When at={e.at} /></td>
+                      <td><button class="plainlink" onClick={() => setQuery({ who: e.who })}><bdi>{e.who}</bdi></button>{e.origin && <div class="faint small thin-hide">{e.origin}</div>}</td>
+                      <td><b>{e.action}</b> <span class="faint">{e.kind}</span> {e.job_id && e.action !== 'delete' ? <Link to={`/jobs/${e.job_id}`}><bdi>{e.name}</bdi></Link> : <bdi>{e.name ?? e.app ?? ''}</bdi>}</td>
+                      <td class="thin-hide"><bdi>{e.reason}</bdi></td>
+                      <td class="num">{changes.length > 0 && <Button look="quiet" aria-expanded={open === e.id} work={() => setOpen(open === e.id ? undefined : e.id)}>{t('{n} fields', { n: changes.length })}</Button>}</td>
+                    </tr>,
+                    open === e.id && <tr key={e.id + 'd'}><td colSpan={5}><Diff changes={changes} /></td></tr>,
+                  ];
+                })}
+              </tbody>
+            </table>
+          </div>
+        )}
+        {next && <div class="more-row"><Button work={async () => {
+          const p = await get<Page<AuditEntry>>(`${path}&cursor=${encodeURIComponent(next)}`);
+          setOlder({ path, items: [...(older?.path === path ? older.items : base), ...p.items], next: p.next });
+        }}>{t('Older ones')}</Button></div>}
+      </Card>
+    </>
+  );
+}
+
+function Pauses() {
+  const list = useGet<Page<Pause>>('/api/v1/pauses', { every: 5000, on: ['pause', 'job'] });
+  const jobs = useGet<Page<{ id: string; app: string; name: string; pause?: Pause }>>('/api/v1/jobs?state=paused&limit=100', { every: 5000, on: ['pause', 'job'] });
+  const [app, setApp] = useState('');
+  const items = list.data?.items.filter((p) => p.scope !== 'job') ?? [];
+  const own = jobs.data?.items.filter((j) => !j.pause || j.pause.scope === 'job') ?? [];
+  return (
+    <div class="stack">
+      <Card title={t('Apps and the cluster')} more={mayAnywhere('operator') && <form class="row" onSubmit={(e) => { e.preventDefault(); if (app.trim()) askPause(t('Pause the app {app}', { app: app.trim() }), `/api/v1/apps/${encodeURIComponent(app.trim())}/pause`, () => { setApp(''); void list.reload(); }); }}>
+        <input style={{ width: '140px' }} aria-label={t('App')} placeholder={t('App')} value={app} onInput={(e) => setApp(e.currentTarget.value)} /><button class="button" disabled={!app.trim()}>{t('Pause')}</button></form>}>
+        {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
+        {list.loading ? <Loading rows={2} /> : items.length === 0 ? <Empty icon="play" title={t('No app is paused')} /> : (
+          <table><tbody>{items.map((p) => (
+            <tr key={p.scope + p.app}>
+              <td><b>{p.scope === 'cluster' ? t('The whole cluster') : <Link to={`/jobs?app=${encodeURIComponent(p.app ?? '')}`}><bdi>{p.app}</bdi></Link>}</b>{p.jobs !== undefined && <span class="faint small"> {t('{n} jobs', { n: p.jobs })}</span>}</td>
+              <td><bdi>{p.reason}</bdi><div class="faint small">{p.by} · <Ago at={p.since} />{p.until && <> · {t('until')} <When at={p.until} /></>}</div></td>
+              <td class="num">{p.ended ? <span class="faint">{t('has ended')}</span> : may('operator', p.app) && <Button icon="play" work={async () => { await post(p.scope === 'cluster' ? '/api/v1/cluster/resume' : `/api/v1/apps/${encodeURIComponent(p.app ?? '')}/resume`); await list.reload(); }}>{t('Resume')}</Button>}</td>
+            </tr>
+          ))}</tbody></table>
+        )}
+      </Card>
+      <Card title={t('Paused jobs')}>
+        {jobs.loading ? <Loading rows={2} /> : own.length === 0 ? <Empty icon="play" title={t('No job is paused')} /> : (
+          <table><tbody>{own.map((j) => (
+            <tr key={j.id}><td><Link to={`/jobs/${j.id}`}><bdi>{j.name}</bdi></Link> <span class="faint small"><bdi>{j.app}</bdi></span></td><td><bdi>{j.pause?.reason}</bdi>{j.pause && <div class="faint small">{j.pause.by} · <Ago at={j.pause.since} />{j.pause.until && <> · {t('until')} <When at={j.pause.until} /></>}</div>}</td></tr>
+          ))}</tbody></table>
+        )}
+      </Card>
+    </div>
+  );
+}
+
+function Calendars({ item }: { item?: string }) {
+  const list = useGet<Page<CalendarItem>>('/api/v1/calendars?limit=200', { every: 15_000, on: ['change'] });
+  if (item) return <CalendarDays name={item} />;
+  const items = list.data?.items ?? [];
+  return (
+    <Card title={t('Calendars')}>
+      {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
+      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="upcoming" title={t('No calendar yet')}><p>{t('A calendar closes days and hours for the jobs that name it: holidays, opening hours, make-up workdays.')}</p><pre class="code">go-crontab calendar import holidays FILE.ics</pre></Empty> : (
+        <table><thead><tr><th>{t('Name')}</th><th>{t('Zone')}</th><th class="num">{t('Closed')}</th><th class="num">{t('Open')}</th><th class="num">{t('Jobs')}</th><th class="thin-hide">{t('Changed')}</th></tr></thead>
+          <tbody>{items.map((c) => <tr key={c.name}><td><Link to={`/activity/calendars/${encodeURIComponent(c.name)}`}><bdi>{c.name}</bdi></Link></td><td>{c.timezone ?? <span class="faint">{t("the job's")}</span>}</td><td class="num">{c.excludes}</td><td class="num">{c.includes}</td><td class="num">{c.jobs}</td><td class="thin-hide"><Ago at={c.updated} /></td></tr>)}</tbody></table>
+      )}
+    </Card>
+  );
+}
+
+/** A year of a calendar's days from this month on. */
+function CalendarDays({ name }: { name: string }) {
+  const today = day(now(), 'UTC'), from = today.slice(0, 8) + '01';
+  const end = new Date(Date.UTC(+today.slice(0, 4), +today.slice(5, 7) - 1 + 6, 0)).toISOString().slice(0, 10);
+  const { data, problem, loading } = useGet<Page<DayState>>(`/api/v1/calendars/${encodeURIComponent(name)}/days${query({ from, to: end })}`, { every: 0 });
+  const months = new Map<string, DayState[]>();
+  for (const d of data?.items ?? []) months.set(d.date.slice(0, 7), [...(months.get(d.date.slice(0, 7)) ?? []), d]);
+  return (
+    <Card title={<><Link to="/activity/calendars">{t('Calendars')}</Link> / <bdi>{name}</bdi></>} more={<span class="legend"><span><i class="day closed" />{t('closed')}</span><span><i class="day makeup" />{t('make-up day')}</span></span>}>
+      {problem && <ProblemBox problem={problem} />}
+      {loading && <Loading />}
+      <div class="in months">
+        {[...months].map(([m, days]) => (
+          <div key={m}>
+            <h3>{m}</h3>
+            <div class="month">
+              {Array.from({ length: (new Date(days[0].date + 'T00:00:00Z').getUTCDay() + 6) % 7 }, (_, i) => <span key={'e' + i} />)}
+              {days.map((d) => <span key={d.date} class={`day ${d.state} ${d.date === today ? 'today' : ''}`} title={[d.date, d.weekday, d.state, d.why, d.as, d.hours?.join(', ')].filter(Boolean).join(' · ')}>{+d.date.slice(8)}</span>)}
+            </div>
+          </div>
+        ))}
+      </div>
+    </Card>
+  );
+}
+
+function Groups() {
+  const list = useGet<Page<Group>>('/api/v1/groups?limit=200', { every: 3000, on: ['change', 'run'] });
+  const items = list.data?.items ?? [];
+  const edit = (g?: Group) => show(() => <GroupDialog group={g} done={() => void list.reload()} />);
+  return (
+    <Card title={t('Groups')} more={may('admin') && <Button icon="plus" work={() => edit()}>{t('New group')}</Button>}>
+      {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
+      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="jobs" title={t('No group yet')}><p>{t('A group bounds how many runs of several jobs execute at once in the whole cluster.')}</p></Empty> : (
+        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Slots')}</th><th class="num">{t('Waiting')}</th><th class="num">{t('Jobs')}</th><th /></tr></thead>
+          <tbody>{items.map((g) => (
+            <tr key={g.name}>
+              <td><bdi>{g.name}</bdi></td>
+              <td style={{ minWidth: '120px' }}><div class="meter"><i style={{ width: `${Math.min(100, (100 * g.executing) / Math.max(1, g.slots))}%` }} /></div><span class="small faint">{g.executing} / {g.slots}</span></td>
+              <td class="num">{g.waiting}</td><td class="num"><Link to={`/jobs?group=${encodeURIComponent(g.name)}`}>{g.jobs}</Link></td>
+              <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(g)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: g.name }), button: t('Delete'), danger: true, work: async () => { await call(`/api/v1/groups/${encodeURIComponent(g.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
+            </tr>
+          ))}</tbody></table></div>
+      )}
+    </Card>
+  );
+}
+
+function GroupDialog({ group: g, done }: { group?: Group; done: () => void }) {
+  const [name, setName] = useState(g?.name ?? ''), [slots, setSlots] = useState(String(g?.slots ?? 1)), [problem, setProblem] = useState<Problem>();
+  const work = async () => {
+    try { await call(`/api/v1/groups/${encodeURIComponent(name)}`, { method: 'PUT', body: { slots: Number(slots) } }); closeDialog(); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+  };
+  return (
+    <Dialog title={g ? g.name : t('New group')} close={closeDialog}>
+      <div class="body">
+        {!g && <Field id="gname" label={t('Name')}><input id="gname" autoFocus value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>}
+        <Field id="slots" label={t('Slots')} error={problem?.errors.find((x) => x.field === 'slots')?.message}><input id="slots" type="number" min={1} value={slots} onInput={(e) => setSlots(e.currentTarget.value)} /></Field>
+        {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
+      </div>
+      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!name.trim()} work={work}>{t('Save')}</Button></footer>
+    </Dialog>
+  );
+}
+
+function Secrets() {
+  const list = useGet<Page<Secret>>('/api/v1/secrets?limit=200', { every: 15_000, on: ['change'] });
+  const items = list.data?.items ?? [];
+  return (
+    <Card title={t('Secrets')} more={mayAnywhere('admin') && <Button icon="plus" work={() => show(() => <SecretDialog done={() => void list.reload()} />)}>{t('New secret')}</Button>}>
+      {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
+      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="lock" title={t('No secret yet')}><p>{t('Jobs name secrets as {{secret.NAME}}; nobody can read a value back.')}</p></Empty> : (
+        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('App')}</th><th>{t('Key')}</th><th>{t('Changed')}</th><th /></tr></thead>
+          <tbody>{items.map((s) => (
+            <tr key={s.name}><td class="mono">{s.name}</td><td>{s.app ?? <span class="faint">{t('all')}</span>}</td><td><Badge tone={s.key_state === 'current' ? 'good' : s.key_state === 'old' ? 'warn' : 'bad'}>{s.key_state}</Badge></td><td><Ago at={s.updated} /> <span class="faint small"><bdi>{s.updated_by}</bdi></span></td>
+              <td class="num">{may('admin', s.app) && <Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: s.name }), button: t('Delete'), danger: true, text: <p>{t('Jobs that name it fail from then on.')}</p>, work: async () => { await call(`/api/v1/secrets/${encodeURIComponent(s.name)}`, { method: 'DELETE' }); await list.reload(); } })} />}</td></tr>
+          ))}</tbody></table></div>
+      )}
+    </Card>
+  );
+}
+
+function SecretDialog({ done }: { done: () => void }) {
+  const [name, setName] = useState(''), [value, setValue] = useState(''), [app, setApp] = useState(''), [problem, setProblem] = useState<Problem>();
+  const error = (f: string) => problem?.errors.find((x) => x.field === f)?.message;
+  const work = async () => {
+    try { await call(`/api/v1/secrets/${encodeURIComponent(name)}`, { method: 'PUT', body: { value, ...(app.trim() && { app: app.trim() }) } }); closeDialog(); say(t('{job} is kept', { job: name })); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+  };
+  return (
+    <Dialog title={t('New secret')} close={closeDialog}>
+      <div class="body">
+        <Field id="sname" label={t('Name')} error={error('name')}><input id="sname" class="mono" autoFocus value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>
+        <Field id="svalue" label={t('Value')} error={error('value')} hint={t('Nobody can read it back, neither here nor by the API.')}><input id="svalue" type="password" autocomplete="off" value={value} onInput={(e) => setValue(e.currentTarget.value)} /></Field>
+        <Field id="sapp" label={t('App')} error={error('app')} hint={t('Empty: jobs of all apps may name it.')}><input id="sapp" value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>
+        {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
+      </div>
+      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!name.trim() || !value} work={work}>{t('Save')}</Button></footer>
+    </Dialog>
+  );
+}
+
+function Tokens() {
+  const [items, setItems] = useState<Token[]>(), [problem, setProblem] = useState<Problem>();
+  const load = () => all<Token>('/api/v1/tokens', 1000).then(setItems, setProblem);
+  useEffect(() => { void load(); }, []);
+  return (
+    <Card title={t('Tokens')} more={<Button icon="plus" work={() => show(() => <TokenDialog done={() => void load()} />)}>{t('New token')}</Button>}>
+      {problem && <ProblemBox problem={problem} again={load} />}
+      {!items ? !problem && <Loading /> : (
+        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Role')}</th><th>{t('State')}</th><th class="thin-hide">{t('Last used')}</th><th class="thin-hide">{t('Expires')}</th><th class="thin-hide">{t('Added')}</th><th /></tr></thead>
+          <tbody>{items.map((k) => (
+            <tr key={k.id}><td><bdi>{k.name}</bdi></td><td>{t(k.role)}{k.apps && <div class="small faint">{k.apps.join(', ')}</div>}</td><td><Badge tone={k.state === 'active' ? 'good' : 'mute'}>{k.state}</Badge></td>
+              <td class="thin-hide">{k.last_used ? <><Ago at={k.last_used} /> <span class="faint small">{k.last_used_from}</span></> : <span class="faint">{t('never')}</span>}</td><td class="thin-hide">{k.expires ? <When at={k.expires} /> : <span class="faint">{t('never')}</span>}</td><td class="thin-hide"><Ago at={k.created} /> <span class="faint small"><bdi>{k.created_by}</bdi></span></td>
+              <td class="num">{k.state === 'active' && <Button look="quiet" work={() => ask({ title: t('Revoke {job}?', { job: k.name }), button: t('Revoke'), danger: true, text: <p>{t('Whoever holds it can do nothing more with it, on any node.')}</p>, work: async () => { await call(`/api/v1/tokens/${k.id}`, { method: 'DELETE' }); await load(); } })}>{t('Revoke')}</Button>}</td></tr>
+          ))}</tbody></table></div>
+      )}
+    </Card>
+  );
+}
+
+const roleText: Record<Role, Text> = { viewer: 'viewer', operator: 'operator', admin: 'admin' };
+
+function TokenDialog({ done }: { done: () => void }) {
+  const [name, setName] = useState(''), [role, setRole] = useState<Role>('viewer'), [apps, setApps] = useState(''), [expires, setExpires] = useState('720h');
+  const [problem, setProblem] = useState<Problem>(), [made, setMade] = useState<Token>();
+  const error = (f: string) => problem?.errors.find((x) => x.field === f)?.message;
+  const work = async () => {
+    try {
+      const list = apps.split(',').map((a) => a.trim()).filter(Boolean);
+      setMade(await post<Token>('/api/v1/tokens', { name, role, ...(list.length && { apps: list }), ...(expires.trim() && { expires: expires.trim() }) }));
+      done();
+    } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+  };
+  return (
+    <Dialog title={t('New token')} close={closeDialog}>
+      {made ? (
+        <div class="body">
+          <Notice look="good" icon="key"><b>{t('This is shown once:')}</b><pre class="code" style={{ marginTop: '8px' }}>{made.token}</pre></Notice>
+          <div class="row"><Button icon="copy" look="primary" work={() => copy(made.token ?? '')}>{t('Copy')}</Button><Button work={closeDialog}>{t('Close')}</Button></div>
+        </div>
+      ) : <>
+        <div class="body">
+          <Field id="tname" label={t('Name')} error={error('name')} hint={t('Who is to hold it: the audit says it.')}><input id="tname" autoFocus value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>
+          <div class="field"><span class="label">{t('Role')}</span><Choice label={t('Role')} value={role} set={setRole} options={(['viewer', 'operator', 'admin'] as const).map((value) => ({ value, text: t(roleText[value]) }))} /></div>
+          <Field id="tapps" label={t('Apps')} error={error('apps')} hint={t('Names with commas between them. Empty: all of them.')}><input id="tapps" value={apps} onInput={(e) => setApps(e.currentTarget.value)} /></Field>
+          <Field id="texpires" label={t('Expires')} error={error('expires')} hint={t('A length of time such as 720h, or an instant. Empty: never.')}><input id="texpires" value={expires} onInput={(e) => setExpires(e.currentTarget.value)} /></Field>
+          {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
+        </div>
+        <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!name.trim()} work={work}>{t('Make it')}</Button></footer>
+      </>}
+    </Dialog>
+  );
+}

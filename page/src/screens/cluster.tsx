@@ -1,0 +1,126 @@
+import { Suspense, lazy } from 'preact/compat';
+import { mayAnywhere, onceKey, post, Problem } from '../api';
+import { t, type Text } from '../i18n';
+import { useGet } from '../live';
+import { askPause } from '../parts/actions';
+import { Ago, ask, Badge, Button, Card, Empty, Head, Loading, ProblemBox, say, type Tone } from '../parts/basic';
+import { Icon } from '../parts/icon';
+import { Link } from '../router';
+import { coarse, ms, span } from '../time';
+import { now } from '../api';
+import type { Cluster, NodeView, Page, Pause } from '../types';
+import { useMemo } from 'preact/hooks';
+
+const Plot = lazy(() => import('../parts/plot').then((m) => m.Plot));
+
+interface Stats {
+  now: string; executing: number; prepared: number; waiting: number; backlog: number; most: number; slots: number; step_seconds: number;
+  series: { at: string; starts: number; ends: number; failed: number; lateness_p50_ms?: number; lateness_p99_ms?: number }[];
+  last_minute: { starts_per_second: number; ends_per_second: number; lateness_p50_ms?: number; lateness_p99_ms?: number };
+}
+
+const states: Record<string, { text: Text; tone: Tone }> = {
+  ready: { text: 'ready', tone: 'good' }, cordoning: { text: 'being cordoned', tone: 'warn' }, cordoned: { text: 'cordoned', tone: 'warn' }, draining: { text: 'draining', tone: 'warn' },
+  drained: { text: 'drained', tone: 'mute' }, stopping: { text: 'stopping', tone: 'warn' }, silent: { text: 'silent', tone: 'bad' }, absent: { text: 'absent', tone: 'mute' },
+};
+
+export function ClusterScreen() {
+  const c = useGet<Cluster>('/api/v1/cluster', { every: 3000, on: ['node'], always: true });
+  const n = useGet<Page<NodeView>>('/api/v1/nodes', { every: 3000, on: ['node'], always: true });
+  const s = useGet<Stats>('/api/v1/stats?minutes=15', { every: 10_000, always: true });
+  const pauses = useGet<Page<Pause>>('/api/v1/pauses', { every: 10_000, on: ['pause'] });
+  const operate = mayAnywhere('operator');
+  const all = pauses.data?.items.find((p) => p.scope === 'cluster' && !p.ended);
+  const nodes = n.data?.items ?? [];
+  const sum = (k: 'executing' | 'prepared' | 'slots') => nodes.reduce((a, x) => a + (x.state === 'absent' ? 0 : x[k]), 0);
+  const st = s.data;
+  const offs = c.data?.sessions.map((x) => Math.abs(x.clock_offset_ms)) ?? [];
+  return (
+    <>
+      <Head title={t('Cluster')} sub={c.data && <><span>{c.data.server}</span><span>go-crontab {c.data.version}</span><span>{t('this is {node}', { node: c.data.node })}</span></>}>
+        {operate && (all
+          ? <Button icon="play" work={async () => { await post('/api/v1/cluster/resume'); say(t('The cluster goes on')); await pauses.reload(); }}>{t('Resume all')}</Button>
+          : <Button icon="pause" work={() => askPause(t('Pause the whole cluster'), '/api/v1/cluster/pause', () => { say(t('The cluster is paused')); void pauses.reload(); })}>{t('Pause all')}</Button>)}
+      </Head>
+      {(c.problem ?? n.problem) && <ProblemBox problem={(c.problem ?? n.problem) as Problem} again={() => Promise.all([c.reload(), n.reload()])} />}
+      <div class="tiles">
+        <Link class="tile" to="/runs?state=running"><span>{t('Runs now')}</span><b>{(st?.executing ?? sum('executing')).toLocaleString()}</b><small>{t('of {n} slots', { n: (st?.slots ?? sum('slots')).toLocaleString() })}</small></Link>
+        <div class="tile"><span>{t('Held ready')}</span><b>{(st?.prepared ?? sum('prepared')).toLocaleString()}</b><small>{t('due in the next seconds')}</small></div>
+        {st && <Link class="tile" to="/jobs?show=waiting"><span>{t('Waiting')}</span><b>{st.waiting.toLocaleString()}</b><small>{t('for a run, a group or a node')}</small></Link>}
+        {st && <div class="tile"><span>{t('Behind')}</span><b class={st.backlog > 0 ? 'bad' : ''}>{st.backlog.toLocaleString()}</b><small>{t('due and not started')}</small></div>}
+        {st && <Link class="tile" to="/runs"><span>{t('Starts per second')}</span><b>{+st.last_minute.starts_per_second.toFixed(2)}</b><small>{t('in the last minute')}</small></Link>}
+        {st && <div class="tile"><span>{t('Lateness')} p50 / p99</span><b>{st.last_minute.lateness_p50_ms === undefined ? '—' : `${span(st.last_minute.lateness_p50_ms)} / ${span(st.last_minute.lateness_p99_ms ?? 0)}`}</b><small>{t('in the last minute')}</small></div>}
+        {!st && <div class="tile"><span>{t('Nodes')}</span><b>{nodes.filter((x) => x.state === 'ready').length}</b><small>{t('ready of {n}', { n: nodes.length })}</small></div>}
+        {c.data && <div class="tile"><span>{t('Clocks differ by')}</span><b>{offs.length ? span(Math.max(...offs)) : '—'}</b><small>{t("at most, from MySQL's")}</small></div>}
+      </div>
+      <div class="stack">
+        {st && st.series.length > 2 && <Figures st={st} />}
+        <Card title={t('Nodes')}>
+          {!n.data ? n.loading && <Loading /> : nodes.length === 0 ? <Empty icon="cluster" title={t('No node lives')} /> : (
+            <div class="scroll">
+              <table>
+                <thead><tr><th>{t('Node')}</th><th>{t('State')}</th><th>{t('Slots')}</th><th class="num thin-hide">{t('Lease age')}</th><th class="num thin-hide">{t('Clock')}</th><th class="thin-hide">{t('Up for')}</th><th class="thin-hide">{t('Labels')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
+                <tbody>{nodes.map((x) => <NodeRow key={x.name} n={x} c={c.data} operate={operate} reload={n.reload} />)}</tbody>
+              </table>
+            </div>
+          )}
+        </Card>
+        {c.data && <Buckets c={c.data} />}
+      </div>
+    </>
+  );
+}
+
+function NodeRow({ n, c, operate, reload }: { n: NodeView; c?: Cluster; operate: boolean; reload: () => Promise<void> }) {
+  const s = n.sessions[0], more = c?.sessions.find((x) => x.id === s?.id), state = states[n.state] ?? { text: 'ready', tone: 'mute' };
+  const change = (what: 'cordon' | 'drain', title: string, text: string) => ask({
+    title, text: <p>{text}</p>, button: what === 'drain' ? t('Drain') : t('Cordon'),
+    work: async () => { await post(`/api/v1/nodes/${encodeURIComponent(n.name)}/${what}`, {}, onceKey()); await reload(); },
+  });
+  return (
+    <tr>
+      <td><Link to={`/runs?node=${encodeURIComponent(n.name)}`}><b>{n.name}</b></Link>{s?.address && <div class="faint small mono thin-hide">{s.address}</div>}{n.reason && <div class="small faint"><bdi>{n.reason}</bdi>{n.by && ` (${n.by})`}</div>}</td>
+      <td><Badge tone={state.tone}>{t(state.text)}</Badge></td>
+      <td style={{ minWidth: '96px' }}>{n.slots > 0 && <><div class="meter" role="img" aria-label={t('{n} of {all} slots', { n: n.executing, all: n.slots })}><i style={{ width: `${(100 * n.executing) / n.slots}%` }} /><i class="next" style={{ width: `${(100 * n.prepared) / n.slots}%` }} /></div><span class="small faint"><Link to={`/runs?state=running&node=${encodeURIComponent(n.name)}`}>{n.executing}</Link> + {n.prepared} / {n.slots}</span></>}</td>
+      <td class="num thin-hide">{s ? span(s.beat_age_ms) : '—'}</td>
+      <td class="num thin-hide">{more ? `${more.clock_offset_ms >= 0 ? '+' : '−'}${span(more.clock_offset_ms)}` : '—'}</td>
+      <td class="thin-hide">{s ? <span title={s.started}>{coarse(now() - ms(s.started))}</span> : n.since ? <Ago at={n.since} /> : '—'}</td>
+      <td class="thin-hide"><span class="row" style={{ gap: '4px' }}>{Object.entries(n.labels).filter(([k, v]) => !(k === 'node' && v === n.name) && !k.startsWith('handler/')).map(([k, v]) => <span key={k} class="tag">{k}{v && '=' + v}</span>)}{n.handlers.map((h) => <span key={h} class="tag busy">{h}</span>)}</span></td>
+      <td class="num nowrap">{operate && (n.cordoned || n.draining
+        ? <Button work={async () => { await post(`/api/v1/nodes/${encodeURIComponent(n.name)}/uncordon`, {}, onceKey()); await reload(); }}>{t('Uncordon')}</Button>
+        : n.state !== 'absent' && <><Button look="quiet" work={() => change('cordon', t('Cordon {node}?', { node: n.name }), t('It starts nothing more. What it executes runs to its end.'))}>{t('Cordon')}</Button><Button look="quiet" class="thin-hide" work={() => change('drain', t('Drain {node}?', { node: n.name }), t('It starts nothing more, and tells when it has no work left.'))}>{t('Drain')}</Button></>)}</td>
+    </tr>
+  );
+}
+
+function Figures({ st }: { st: Stats }) {
+  const x = useMemo(() => st.series.map((p) => ms(p.at) / 1000), [st]);
+  const late = useMemo(() => [
+    { label: 'p50', colour: '--good-dot', values: st.series.map((p) => p.lateness_p50_ms ?? null) },
+    { label: 'p99', colour: '--warn-dot', values: st.series.map((p) => p.lateness_p99_ms ?? null) }], [st]);
+  const rate = useMemo(() => [
+    { label: 'starts', colour: '--busy-dot', values: st.series.map((p) => p.starts / st.step_seconds) },
+    { label: 'failed', colour: '--bad-dot', values: st.series.map((p) => p.failed / st.step_seconds) }], [st]);
+  return (
+    <div class="halves">
+      <Card title={t('Lateness')} more={<span class="legend"><span><i style={{ background: 'var(--good-dot)' }} />p50</span><span><i style={{ background: 'var(--warn-dot)' }} />p99</span></span>}>
+        <Suspense fallback={<div class="plot" />}><Plot label={t('Lateness')} x={x} series={late} /></Suspense>
+      </Card>
+      <Card title={t('Starts per second')} more={<span class="legend"><span><i style={{ background: 'var(--busy-dot)' }} />{t('starts')}</span><span><i style={{ background: 'var(--bad-dot)' }} />{t('not succeeded')}</span></span>}>
+        <Suspense fallback={<div class="plot" />}><Plot label={t('Starts per second')} x={x} series={rate} y={(v) => String(+v.toFixed(2))} /></Suspense>
+      </Card>
+    </div>
+  );
+}
+
+const Buckets = ({ c }: { c: Cluster }) => (
+  <Card title={t('Facts')}>
+    <dl class="facts in">
+      <div><dt>{t('Database')}</dt><dd>{c.server}</dd></div>
+      <div><dt>{t('Buckets')}</dt><dd>{c.buckets}</dd></div>
+      <div><dt>{t('Sessions expire after')}</dt><dd>{c.session_expiry ?? '—'}</dd></div>
+      <div><dt>{t('Versions')}</dt><dd>{[...new Set(c.sessions.map((s) => s.version))].join(', ')}</dd></div>
+      <div><dt>{t('Reference')}</dt><dd><a href="/docs">/docs</a> <Icon name="right" /></dd></div>
+    </dl>
+  </Card>
+);

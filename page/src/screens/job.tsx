@@ -1,0 +1,307 @@
+import { Suspense, lazy } from 'preact/compat';
+import { useEffect, useState } from 'preact/hooks';
+import { get, may, now, onceKey, post, Problem, query } from '../api';
+import { t } from '../i18n';
+import { useGet, second } from '../live';
+import { deleteJob, pauseJob, resume, runNow } from '../parts/actions';
+import { Ago, ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, outcomeText, ProblemBox, say, show, StatusBadge, Tabs, Until, When } from '../parts/basic';
+import { Icon } from '../parts/icon';
+import { OutcomeSelect, RunTable, TriggerSelect, useRuns } from '../parts/runtable';
+import { Diff, plain } from '../parts/diff';
+import { go, here, Link, setQuery } from '../router';
+import { brief, instantOf, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
+import type { Backfill, Change, DueTime, Explanation, Job, Outcome, Page, Preview, Run, VersionItem } from '../types';
+
+const Plot = lazy(() => import('../parts/plot').then((m) => m.Plot));
+
+const whenFields = ['schedule', 'schedules', 'every', 'at', 'timezone', 'start', 'end', 'max_fires', 'jitter', 'calendars', 'handler', 'selector'];
+
+/** The fields that a preview takes. */
+export const whenOf = (spec: Record<string, unknown>) => Object.fromEntries(whenFields.filter((k) => spec[k] !== undefined).map((k) => [k, spec[k]]));
+
+export function JobScreen({ id, tab }: { id: string; tab: string }) {
+  const { data: j, problem, loading, reload } = useGet<Job>(`/api/v1/jobs/${id}`, { every: 3000, on: ['job', 'run', 'task'], job: id });
+  if (!j) return loading ? <Loading /> : problem?.status === 404
+    ? <Empty icon="question" title={t('There is no such job')}><p>{problem.detail}</p><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>
+    : problem ? <ProblemBox problem={problem} again={reload} /> : <Loading />;
+  const operate = may('operator', j.app), edit = may('admin', j.app);
+  return (
+    <>
+      <Head title={<bdi>{j.name}</bdi>} crumb={<><Link to="/jobs">{t('Jobs')}</Link> / <Link to={`/jobs?app=${encodeURIComponent(j.app)}`}><bdi>{j.app}</bdi></Link></>}
+        sub={<><StatusBadge job={j} />{j.next_due && j.status === 'active' && <span>{t('next')} <Until at={j.next_due} zone={j.timezone} /></span>}{j.description && <bdi>{j.description}</bdi>}</>}>
+        {operate && <Button look="primary" icon="bolt" work={() => runNow(j, true)}>{t('Run now')}</Button>}
+        {operate && (j.paused ? <Button icon="play" work={() => resume(j).then(reload)}>{t('Resume')}</Button> : <Button icon="pause" work={() => pauseJob(j)}>{t('Pause')}</Button>)}
+        {edit && <Link class="button" to={`/jobs/${j.id}/edit`}><Icon name="edit" />{t('Edit')}</Link>}
+        {operate && !j.at && <Button icon="history" work={() => show(() => <BackfillDialog job={j} />)}>{t('Backfill')}</Button>}
+        {edit && <Link class="button" to={`/jobs/new?from=${j.id}`} aria-label={t('Copy to a new job')} title={t('Copy to a new job')}><Icon name="copy" /></Link>}
+        {edit && <Button icon="trash" aria-label={t('Delete')} title={t('Delete')} work={() => deleteJob(j)} />}
+      </Head>
+      <div class="stack">
+        {problem && problem.status !== 0 && <ProblemBox problem={problem} again={reload} />}
+        {j.error && <Notice look="bad"><b>{t('It cannot be planned')}</b><p>{j.error}</p></Notice>}
+        {j.paused && <Notice look="warn" icon="pause"><b>{j.pause?.scope === 'cluster' ? t('The whole cluster is paused') : j.pause?.scope === 'app' ? t('The app {app} is paused', { app: j.app }) : t('Paused')}</b>
+          {j.pause && <p>{j.pause.reason && <bdi>{j.pause.reason} · </bdi>}{j.pause.by && t('by {who}', { who: j.pause.by })} · <Ago at={j.pause.since} />{j.pause.until && <> · {t('until')} <When at={j.pause.until} zone={j.timezone} /></>}</p>}</Notice>}
+        {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The due time {at} waits', { at: brief(w.due) })}</b><p>{w.why}</p></Notice>)}
+        {j.warnings?.map((w) => <Notice key={w} look="warn"><p>{w}</p></Notice>)}
+        <div class="split">
+          <div>
+            <Tabs current={tab} items={[
+              { id: 'history', to: `/jobs/${id}`, text: t('History') }, { id: 'definition', to: `/jobs/${id}/definition`, text: t('Definition') },
+              { id: 'versions', to: `/jobs/${id}/versions`, text: t('Versions') }, { id: 'why', to: `/jobs/${id}/why`, text: t('Why?') }, { id: 'backfills', to: `/jobs/${id}/backfills`, text: t('Backfills') },
+            ]} />
+            {tab === 'history' ? <History job={j} /> : tab === 'definition' ? <Definition job={j} /> : tab === 'versions' ? <Versions job={j} done={reload} /> : tab === 'why' ? <Why job={j} /> : <Backfills job={j} />}
+          </div>
+          <div class="stack"><NextDue job={j} /><Facts job={j} /></div>
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Facts({ job: j }: { job: Job }) {
+  const facts: [string, preact.ComponentChildren][] = [
+    [t('Owner'), j.owner && <Link to={`/jobs?owner=${encodeURIComponent(j.owner)}`}><bdi>{j.owner}</bdi></Link>],
+    [t('Labels'), Object.keys(j.labels).length > 0 && <span class="row">{Object.entries(j.labels).map(([k, v]) => <Link key={k} class="tag" to={`/jobs?label=${encodeURIComponent(k + '=' + v)}`}>{k}={v}</Link>)}</span>],
+    [t('Group'), j.group && <Link to={`/jobs?group=${encodeURIComponent(j.group)}`}><bdi>{j.group}</bdi></Link>],
+    [t('Runs on'), j.selector && <code>{j.selector}</code>],
+    [t('Overlap'), j.overlap], [t('Timeout'), j.timeout],
+    [t('Changed'), <><Ago at={j.updated} /> · <Link to={`/jobs/${j.id}/versions`}>{t('version {n}', { n: j.version })}</Link></>],
+    [t('Added'), <Ago at={j.created} />],
+  ];
+  return <Card title={t('About it')}><dl class="facts in">{facts.map(([k, v]) => v && <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl></Card>;
+}
+
+export const marks = { gap: 'clock jumps forward', repeat: 'hour comes twice', makeup: 'make-up day' } as const;
+
+export function Dues({ list, zone }: { list: DueTime[]; zone?: string }) {
+  const z = zone ?? 'UTC', mine = zoneShown();
+  return (
+    <ol class="dues">
+      {list.map((d) => (
+        <li key={d.due}>
+          <span class="mono nowrap" title={mine !== z ? `${stamp(d.due, mine)} ${mine}` : undefined}>{weekday(d.due, z)} {stamp(d.due, z)}</span>
+          <span class="faint small">{offsetOf(ms(d.due), z)}</span>
+          {d.mark && <span class="tag warn">{t(marks[d.mark])}</span>}
+          <span class="until"><Until at={d.due} zone={zone} /></span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function NextDue({ job: j }: { job: Job }) {
+  const [p, set] = useState<Preview>();
+  const [wrong, setWrong] = useState<Problem>();
+  const key = JSON.stringify(whenOf(j)), n = 12;
+  const left = (p?.next ?? []).filter((d) => ms(d.due) > now() - 500);
+  void second.value;
+  const few = !!p && p.next.length === n && left.length < 6;
+  useEffect(() => {
+    post<Preview>('/api/v1/preview', { ...whenOf(j), n }).then(set, setWrong);
+  }, [key, few]);
+  return (
+    <Card title={t('Next due')}>
+      <div class="in stack">
+        {p && <p><b>{p.words}</b></p>}
+        {wrong && <ProblemBox problem={wrong} />}
+        {p?.warnings?.map((w) => <Notice key={w} look="warn"><p>{w}</p></Notice>)}
+        {j.status === 'finished' ? <p class="faint">{t('It has no further due times.')}</p> : j.paused ? <p class="faint">{t('It is paused; without the pause:')}</p> : null}
+        {j.status !== 'finished' && (p ? <Dues list={left.slice(0, 6)} zone={j.timezone} /> : !wrong && <Loading rows={4} />)}
+        {j.timezone && j.timezone !== zoneShown() && <p class="faint small">{t('Times of {zone}.', { zone: j.timezone })}</p>}
+      </div>
+    </Card>
+  );
+}
+
+function History({ job: j }: { job: Job }) {
+  const q = here.value.search, outcome = q.get('outcome') ?? '', trigger = q.get('trigger') ?? '';
+  const { runs, problem, loading, reload, more } = useRuns(`/api/v1/runs${query({ job_id: j.id, outcome, trigger, limit: 50 })}`, j.id);
+  return (
+    <div class="stack">
+      <Plots runs={runs} />
+      <Card title={t('Runs')} more={<><OutcomeSelect value={outcome} /><TriggerSelect value={trigger} /></>}>
+        {problem && <ProblemBox problem={problem} again={reload} />}
+        {loading ? <Loading /> : runs.length === 0
+          ? !problem && <Empty icon="runs" title={outcome || trigger ? t('No such runs') : t('It has not run yet')}>{j.next_due && !outcome && <p>{t('Its first due time is')} <Until at={j.next_due} />.</p>}</Empty>
+          : <RunTable runs={runs} zone={j.timezone} />}
+        {more && <div class="more-row"><Button work={more}>{t('Older ones')}</Button></div>}
+      </Card>
+    </div>
+  );
+}
+
+function Plots({ runs }: { runs: Run[] }) {
+  const done = runs.filter((r) => r.started && r.ended).sort((a, b) => ms(a.started) - ms(b.started));
+  if (done.length < 3) return null;
+  const x = done.map((r) => ms(r.started) / 1000), took = (r: Run) => Math.max(0.1, ms(r.ended) - ms(r.started));
+  const ok = (r: Run) => r.outcome === 'succeeded';
+  const open = (i: number) => go(`/runs/${done[i].id}`);
+  return (
+    <div class="halves">
+      <Card title={t('How long it took')} more={<span class="legend"><span><i style={{ background: 'var(--good-dot)' }} />{t('succeeded')}</span><span><i style={{ background: 'var(--bad-dot)' }} />{t('other outcomes')}</span></span>}>
+        <Suspense fallback={<div class="plot" />}><Plot label={t('How long it took')} x={x} click={open} series={[{ label: 'a', colour: '--good-dot', points: true, values: done.map((r) => (ok(r) ? took(r) : null)) }, { label: 'b', colour: '--bad-dot', points: true, values: done.map((r) => (ok(r) ? null : took(r))) }]} /></Suspense>
+      </Card>
+      <Card title={t('How late it started')}>
+        <Suspense fallback={<div class="plot" />}><Plot label={t('How late it started')} x={x} click={open} series={[{ label: 'late', colour: '--busy-dot', points: true, values: done.map((r) => r.lateness_ms ?? null) }]} /></Suspense>
+      </Card>
+    </div>
+  );
+}
+
+const order = ['command', 'http', 'handler', 'payload', 'stdin'];
+const hidden = new Set(['id', 'app', 'name', 'paused', 'pause', 'status', 'error', 'version', 'next_due', 'last_due', 'created', 'updated', 'warnings', 'waiting', 'labels', 'description', 'owner']);
+
+function Definition({ job: j }: { job: Job }) {
+  const fields = Object.keys(j).filter((k) => !hidden.has(k) && j[k] !== undefined && j[k] !== '').sort((a, b) => (order.includes(b) ? 1 : 0) - (order.includes(a) ? 1 : 0));
+  return (
+    <Card title={t('Definition')} more={may('admin', j.app) && <Link class="button" to={`/jobs/${j.id}/edit`}><Icon name="edit" />{t('Edit')}</Link>}>
+      <dl class="facts in">
+        {fields.map((k) => {
+          const v = j[k], text = typeof v === 'string' ? v : plain(v), long = order.includes(k) || text.length > 40 || text.includes('\n');
+          return <div key={k} class={long ? 'wide' : ''}><dt><code>{k}</code></dt><dd>{long ? <pre class="code" tabIndex={0}>{text}</pre> : text}</dd></div>;
+        })}
+      </dl>
+    </Card>
+  );
+}
+
+function Versions({ job: j, done }: { job: Job; done: () => Promise<void> }) {
+  const list = useGet<Page<VersionItem>>(`/api/v1/jobs/${j.id}/versions?limit=100`, { every: 15_000, on: ['job'], job: j.id });
+  const [open, setOpen] = useState<number>();
+  const items = list.data?.items ?? [];
+  return (
+    <Card title={t('Versions')}>
+      {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
+      {list.loading && <Loading />}
+      {items.map((v, i) => (
+        <div key={v.version} class="in" style={{ borderTop: i ? '1px solid var(--line)' : undefined }}>
+          <div class="row">
+            <b>{t('version {n}', { n: v.version })}</b>{v.current && <span class="tag good">{t('in force')}</span>}
+            <span class="faint"><When at={v.at} long />{v.who && <> · <bdi>{v.who}</bdi></>}</span>
+            <span class="grow" />
+            {i < items.length - 1 && <Button look="quiet" aria-expanded={open === v.version} work={() => setOpen(open === v.version ? undefined : v.version)}>{t('What changed')}</Button>}
+            {!v.current && may('admin', j.app) && <Button icon="history" work={() => rollback(j, v, done)}>{t('Go back to it')}</Button>}
+          </div>
+          <p class="small faint">{v.changed.length ? v.changed.join(', ') : i === items.length - 1 ? t('as it was added') : ''}</p>
+          {open === v.version && <VersionDiff job={j.id} from={items[i + 1].version} to={v.version} />}
+        </div>
+      ))}
+    </Card>
+  );
+}
+
+function VersionDiff({ job, from, to }: { job: string; from: number; to: number }) {
+  const { data, problem } = useGet<{ changes: Change[] }>(`/api/v1/jobs/${job}/versions/${from}/diff/${to}`, { every: 0 });
+  return problem ? <ProblemBox problem={problem} /> : data ? <Diff changes={data.changes} /> : <Loading rows={2} />;
+}
+
+const rollback = (j: Job, v: VersionItem, done: () => Promise<void>) => ask({
+  title: t('Go back to version {n}?', { n: v.version }), button: t('Go back to it'),
+  text: <><p>{t('What would change:')}</p><VersionDiff job={j.id} from={j.version} to={v.version} /></>,
+  work: async () => {
+    await post(`/api/v1/jobs/${j.id}/rollback`, { version: v.version }, { 'If-Match': `"${j.version}"`, ...onceKey() });
+    say(t('{job} is as in version {n}', { job: j.name, n: v.version }));
+    await done();
+  },
+});
+
+/** Why did it run at some time, or not? */
+function Why({ job: j }: { job: Job }) {
+  const zone = j.timezone ?? zoneShown();
+  const asked = here.value.search.get('at') ?? '';
+  const [text, setText] = useState(asked ? stamp(asked, zone) : stamp(ms(j.last_due ?? new Date(now()).toISOString()), zone));
+  const at = instantOf(text, zone);
+  const { data: e, problem, loading } = useGet<Explanation>(asked ? `/api/v1/jobs/${j.id}/explain${query({ at: asked })}` : null, { every: 10_000, on: ['run'], job: j.id });
+  return (
+    <Card title={t('Why did it run at some time, or not?')}>
+      <div class="in stack">
+        <form class="row" onSubmit={(ev) => { ev.preventDefault(); if (at) setQuery({ at }); }}>
+          <input aria-label={t('Time')} style={{ width: '190px' }} class="mono" value={text} onInput={(ev) => setText(ev.currentTarget.value)} placeholder="2027-01-31 09:30" />
+          <span class="faint small">{zone}</span>
+          <button class="button primary" disabled={!at}>{t('Explain')}</button>
+          {!at && <span class="small error">{t('Write it as {example}', { example: '2027-01-31 09:30' })}</span>}
+        </form>
+        {problem && <ProblemBox problem={problem} />}
+        {asked && loading && <Loading rows={2} />}
+        {e && <>
+          <Notice look={e.cause === 'succeeded' ? 'good' : e.cause === 'not_due' || e.cause === 'ahead' || e.cause === 'executing' ? undefined : 'warn'} icon="question"><b>{e.answer}</b><p class="faint small mono">{e.cause}</p></Notice>
+          <div class="row">
+            {e.before && <Button icon="left" work={() => { setQuery({ at: e.before!.due }); setText(stamp(e.before!.due, zone)); }}>{t('before: {at}', { at: brief(e.before.due, zone) })}</Button>}
+            {e.after && <Button work={() => { setQuery({ at: e.after!.due }); setText(stamp(e.after!.due, zone)); }}>{t('after: {at}', { at: brief(e.after.due, zone) })}<Icon name="right" /></Button>}
+          </div>
+          {e.runs && e.runs.length > 0 && <RunTable runs={e.runs} zone={j.timezone} />}
+        </>}
+      </div>
+    </Card>
+  );
+}
+
+function Backfills({ job: j }: { job: Job }) {
+  const list = useGet<Page<Backfill>>(`/api/v1/backfills?job_id=${j.id}&limit=50`, { every: 2000, on: ['backfill', 'run'], job: j.id });
+  const items = list.data?.items ?? [];
+  return (
+    <Card title={t('Backfills')} more={may('operator', j.app) && !j.at && <Button icon="history" work={() => show(() => <BackfillDialog job={j} />)}>{t('Backfill')}</Button>}>
+      {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
+      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="history" title={t('No backfill yet')}><p>{t('A backfill starts due times that lie in the past, each told its own due time.')}</p></Empty> : items.map((b, i) => {
+        const todo = Math.max(1, b.total - b.left_out);
+        return (
+          <div key={b.id} class="in" style={{ borderTop: i ? '1px solid var(--line)' : undefined }}>
+            <div class="row">
+              <Badge tone={b.state === 'running' ? 'busy' : b.state === 'done' ? 'good' : 'mute'}>{t(b.state)}</Badge>
+              <span><When at={b.from} zone={j.timezone} /> – <When at={b.to} zone={j.timezone} /></span>
+              <span class="faint">{t('{n} of {all} ended', { n: b.ended.toLocaleString(), all: (b.total - b.left_out).toLocaleString() })}</span>
+              <span class="grow" />
+              {b.state === 'running' && may('operator', j.app) && <Button work={async () => { await post(`/api/v1/backfills/${b.id}/cancel`, {}, onceKey()); await list.reload(); }}>{t('Cancel')}</Button>}
+            </div>
+            <div class="meter" style={{ margin: '8px 0' }}><i style={{ width: `${(100 * b.ended) / todo}%` }} /></div>
+            <p class="small faint">{Object.entries(b.outcomes).map(([o, n]) => `${n} ${t(outcomeText[o as Outcome])}`).join(' · ')}{b.left_out > 0 && ` · ${t('{n} left out: they had succeeded', { n: b.left_out })}`}</p>
+          </div>
+        );
+      })}
+    </Card>
+  );
+}
+
+function BackfillDialog({ job: j }: { job: Job }) {
+  const zone = j.timezone ?? zoneShown();
+  const [from, setFrom] = useState(stamp(now() - 3600_000, zone).slice(0, 16)), [to, setTo] = useState(stamp(now(), zone).slice(0, 16));
+  const [parallel, setParallel] = useState('1'), [missing, setMissing] = useState(true);
+  const [problem, setProblem] = useState<Problem>();
+  const a = instantOf(from, zone), b = instantOf(to, zone);
+  const [count, setCount] = useState<string>();
+  useEffect(() => {
+    setCount(undefined);
+    if (!a || !b || ms(a) > ms(b)) return;
+    const stop = new AbortController();
+    const timer = setTimeout(() => get<Page<DueTime>>(`/api/v1/jobs/${j.id}/next${query({ n: 1000, from: new Date(ms(a) - 1).toISOString() })}`, stop.signal)
+      .then((p) => { const n = p.items.filter((d) => ms(d.due) <= ms(b)).length; setCount(n === 1000 ? '1000+' : String(n)); }, () => undefined), 250);
+    return () => { clearTimeout(timer); stop.abort(); };
+  }, [a, b]);
+  const error = (f: string) => problem?.errors.find((e) => e.field === f)?.message;
+  const work = async () => {
+    setProblem(undefined);
+    try {
+      await post(`/api/v1/jobs/${j.id}/backfill`, { from: a, to: b, parallel: Number(parallel), missing }, onceKey());
+      closeDialog();
+      say(t('The backfill has begun'));
+      go(`/jobs/${j.id}/backfills`);
+    } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+  };
+  return (
+    <Dialog title={t('Backfill {job}', { job: j.name })} close={closeDialog}>
+      <div class="body">
+        <p class="faint">{t('Starts the due times of a range in the past. Each run is told its own due time.')}</p>
+        <div class="fields">
+          <Field id="from" label={t('From')} error={error('from') ?? (a ? undefined : t('Write it as {example}', { example: '2027-01-31 09:30' }))}><input id="from" class="mono" value={from} onInput={(e) => setFrom(e.currentTarget.value)} /></Field>
+          <Field id="to" label={t('To')} error={error('to') ?? (b ? undefined : t('Write it as {example}', { example: '2027-01-31 09:30' }))}><input id="to" class="mono" value={to} onInput={(e) => setTo(e.currentTarget.value)} /></Field>
+          <Field id="parallel" label={t('At once')} error={error('parallel')}><input id="parallel" type="number" min={1} max={100} value={parallel} onInput={(e) => setParallel(e.currentTarget.value)} /></Field>
+        </div>
+        <p class="faint small">{t('Times of {zone}.', { zone })}</p>
+        <label class="check"><input type="checkbox" checked={missing} onChange={() => setMissing(!missing)} />{t('Leave out what has succeeded')}</label>
+        {count !== undefined && <p><b>{t('{n} due times lie in this range.', { n: count })}</b></p>}
+        {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
+      </div>
+      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!a || !b} work={work}>{t('Begin')}</Button></footer>
+    </Dialog>
+  );
+}

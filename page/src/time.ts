@@ -1,0 +1,97 @@
+import { signal } from '@preact/signals';
+import { now } from './api';
+import { lang } from './i18n';
+
+// How times are shown. An instant has two readings: in the job's time zone and in the browser's; short texts take the
+// browser's, and the title of each says both.
+
+export const myZone = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+/** Whether instants are shown in UTC instead of the browser's zone. */
+export const inUTC = signal(localStorage.getItem('utc') === 'yes');
+export const zoneShown = () => (inUTC.value ? 'UTC' : myZone);
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+function format(zone: string, o: Intl.DateTimeFormatOptions, locale = lang.value === 'zh' ? 'zh-CN' : 'en-GB') {
+  const key = locale + zone + JSON.stringify(o);
+  let f = formats.get(key);
+  if (!f) {
+    try {
+      f = new Intl.DateTimeFormat(locale, { timeZone: zone, hourCycle: 'h23', ...o });
+    } catch { // a zone that this browser does not know
+      f = new Intl.DateTimeFormat(locale, { timeZone: 'UTC', timeZoneName: 'short', hourCycle: 'h23', ...o });
+    }
+    formats.set(key, f);
+  }
+  return f;
+}
+
+function parts(ms: number, zone: string) {
+  const p: Record<string, string> = {};
+  for (const { type, value } of format(zone, { year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit' }, 'en-GB').formatToParts(ms)) p[type] = value;
+  return p;
+}
+
+export const ms = (at: string | undefined) => (at ? Date.parse(at) : NaN);
+
+/** 2026-11-22 07:53:35 */
+export function stamp(at: string | number, zone = zoneShown()) {
+  const t = typeof at === 'number' ? at : ms(at);
+  if (Number.isNaN(t)) return '';
+  const p = parts(t, zone);
+  return `${p.year}-${p.month}-${p.day} ${p.hour}:${p.minute}:${p.second}`;
+}
+export const day = (at: string | number, zone = zoneShown()) => stamp(at, zone).slice(0, 10);
+export const clock = (at: string | number, zone = zoneShown()) => stamp(at, zone).slice(11);
+
+/** The shortest text that says when: the time alone today, the day as well otherwise. */
+export function brief(at: string | number, zone = zoneShown()) {
+  const s = stamp(at, zone);
+  return s.slice(0, 10) === day(now(), zone) ? s.slice(11) : s.slice(0, 4) === day(now(), zone).slice(0, 4) ? s.slice(5, 16) : s.slice(0, 16);
+}
+export const weekday = (at: string | number, zone = zoneShown()) => format(zone, { weekday: 'short' }).format(typeof at === 'number' ? at : ms(at));
+
+/** +01:00 of a zone at an instant. */
+export function offsetOf(at: number, zone: string) {
+  const p = parts(at, zone);
+  const wall = Date.UTC(+p.year, +p.month - 1, +p.day, +p.hour, +p.minute, +p.second);
+  const min = Math.round((wall - Math.floor(at / 1000) * 1000) / 60000);
+  return (min < 0 ? '−' : '+') + String(Math.floor(Math.abs(min) / 60)).padStart(2, '0') + ':' + String(Math.abs(min) % 60).padStart(2, '0');
+}
+
+/** The instant at which a wall clock of a zone shows YYYY-MM-DD HH:MM[:SS]. In a gap: that of the clock before it. */
+export function instantOf(wall: string, zone = zoneShown()): string | null {
+  const m = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d))?$/.exec(wall.trim());
+  if (!m) return null;
+  const want = Date.UTC(+m[1], +m[2] - 1, +m[3], +m[4], +m[5], +(m[6] ?? 0));
+  let t = want;
+  for (let i = 0; i < 3; i++) {
+    const p = parts(t, zone);
+    t += want - Date.UTC(+p.year, +p.month - 1, +p.day, +p.hour, +p.minute, +p.second);
+  }
+  return new Date(t).toISOString().replace('.000Z', 'Z');
+}
+
+const unit = (n: number, digits: number) => String(+n.toFixed(digits));
+
+/** 3.2 ms, 5.1 s, 4 m 5 s, 2 h 5 m, 3 d 4 h */
+export function span(milliseconds: number): string {
+  const a = Math.abs(milliseconds);
+  if (a < 1) return a === 0 ? '0 ms' : `${unit(a, 2)} ms`;
+  if (a < 10) return `${unit(a, 1)} ms`;
+  if (a < 1000) return `${Math.round(a)} ms`;
+  if (a < 60_000) return `${unit(a / 1000, a < 10_000 ? 1 : 0)} s`;
+  return coarse(a);
+}
+
+/** The same in whole seconds and longer units: for what is counted down. */
+export function coarse(milliseconds: number): string {
+  const s = Math.max(0, Math.round(milliseconds / 1000));
+  if (s < 60) return `${s} s`;
+  const [d, h, m] = [Math.floor(s / 86400), Math.floor(s / 3600) % 24, Math.floor(s / 60) % 60];
+  if (d > 0) return d > 9 || h === 0 ? `${d} d` : `${d} d ${h} h`;
+  if (h > 0) return m === 0 ? `${h} h` : `${h} h ${m} m`;
+  return s % 60 === 0 ? `${m} m` : `${m} m ${s % 60} s`;
+}
+
+export const size = (bytes: number) =>
+  bytes < 1024 ? `${bytes} B` : bytes < 1 << 20 ? `${unit(bytes / 1024, 1)} KiB` : `${unit(bytes / (1 << 20), 1)} MiB`;

@@ -1,0 +1,74 @@
+package session
+
+import (
+	"fmt"
+	"testing"
+
+	"go-crontab/job"
+)
+
+// TestAuditOfTheDead: a peer that vanished leaves two lines, of its burial and of what became of its tasks; only those
+// that freed something write the second.
+func TestAuditOfTheDead(t *testing.T) {
+	f := setUp(t)
+	s := f.join("one")
+	peer := f.peer(200)
+	f.owned(peer, 3, 2)
+	r, _ := f.reaper(s)
+	look := func() {
+		t.Helper()
+		if err := r.reap(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		f.exec("UPDATE session SET beat_at = 1 WHERE id = ?", peer[:])
+		if err := r.reap(t.Context(), MinExpiry+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look()
+	if err := r.orphans().Free(t.Context(), peer); err != nil { // there is nothing left to do
+		t.Fatal(err)
+	}
+	line := func(action job.Action, reason string) {
+		t.Helper()
+		f.want(string(action), 1, "SELECT COUNT(*) FROM audit WHERE action = ? AND kind = 'session' AND name = 'peer' AND who = 'go-crontab' AND origin = 'one' AND at > 1000000 AND reason LIKE ?",
+			action, reason)
+		f.want(string(action)+", all of them", 1, "SELECT COUNT(*) FROM audit WHERE action = ?", action)
+	}
+	line(job.ActionReap, "its last beat was at %")
+	line(job.ActionReset, "%3 prepared tasks were given back, 2 runs are lost, 0 of which are started again")
+}
+
+// TestAuditOfALostSession: a node that lost its session says so when it has settled its affairs, also if a peer buried it
+// meanwhile; one that just leaves says that.
+func TestAuditOfALostSession(t *testing.T) {
+	f := setUp(t)
+	for i, c := range []struct {
+		cause  error
+		buried bool
+		action job.Action
+		reason string
+	}{
+		{nil, false, job.ActionLeave, ""},
+		{ErrLapsed, false, job.ActionFence, "lease lapsed: what it executed was killed"},
+		{ErrLapsed, true, job.ActionFence, "lease lapsed: what it executed was killed"},
+		{ErrBuried, true, job.ActionFence, "session was buried by a peer: what it executed was killed"},
+	} {
+		f := f.anew(t)
+		f.exec("TRUNCATE TABLE audit")
+		s := f.join(fmt.Sprint("node-", i))
+		if c.cause != nil {
+			s.Lose(c.cause)
+		}
+		if c.buried {
+			f.exec("DELETE FROM session")
+		}
+		if err := s.End(t.Context(), f.db); err != nil {
+			t.Fatal(err)
+		}
+		f.want("sessions", 0, "SELECT COUNT(*) FROM session")
+		f.want(fmt.Sprint(i, " lines"), 1, "SELECT COUNT(*) FROM audit")
+		f.want(fmt.Sprint(i, " ", c.action), 1, "SELECT COUNT(*) FROM audit WHERE action = ? AND reason = ? AND kind = 'session' AND name = ? AND origin = ? AND (was IS NULL) = ?",
+			c.action, c.reason, s.Node(), s.Node(), c.buried)
+	}
+}
