@@ -7,7 +7,7 @@ TESTFLAGS  ?=
 FUZZTIME   ?= 10s
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build run test lint fmt bench fuzz clean
+.PHONY: help deps build run test lint fmt bench fuzz faults soak clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,7 +31,9 @@ test: deps lint ## Lint, then run all tests with the race detector (TESTFLAGS='-
 lint: ## Check formatting, go vet, staticcheck
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "not formatted, run make fmt:" $$files >&2; exit 1; }
 	$(GO) vet ./...
+	$(GO) vet -tags faults ./faults
 	$(STATICCHECK) ./...
+	$(STATICCHECK) -tags faults ./faults
 
 fmt: ## Format the code
 	gofmt -w .
@@ -51,6 +53,16 @@ fuzz: deps ## Run every fuzz test for a short time (FUZZTIME=10s)
 			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; \
 		done || exit 1; \
 	done
+
+# Real node processes on real servers, see docs/reliability.md. Inside the folder go test shows each line at once.
+FAULTS = cd faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) GOCRONTAB_FAULTS_HOURS=$(HOURS) $(GO) test -tags faults -count 1
+
+faults: deps ## Break running clusters in all ways (LONG=1 more often, RUN=F01 one of them, SEED=n the same again)
+	$(FAULTS) -parallel 4 -timeout $(if $(LONG),8h,30m) -run '$(or $(RUN),.)'
+
+soak: HOURS ?= 1
+soak: deps ## A random fault every 90 s for HOURS=1; prints what must not grow
+	$(FAULTS) -timeout 0 -run '^TestSoak$$'
 
 clean: ## Remove what was built, and test leftovers (not /data)
 	rm -rf bin

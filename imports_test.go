@@ -30,20 +30,21 @@ var mayImport = map[string][]string{
 	"secret": {"job", "sql"}, // what nodes read to execute, and people write through the API: neither knows the other
 
 	"node": {"job", "secret", "sql", "lock", "session", "schedule", "execute", "result", "compensate", "guard"},
-	"auth": {"job", "sql"},                                                  // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
-	"feed": {"job", "sql"},                                                  // what changes, for whoever listens: reads what the others write
-	"api":  {"job", "secret", "sql", "auth", "feed", "api/openapi", "docs"}, // stands beside node, which it gets as interfaces
+	"auth": {"job", "sql"},                                                          // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
+	"feed": {"job", "sql"},                                                          // what changes, for whoever listens: reads what the others write
+	"api":  {"job", "secret", "sql", "auth", "feed", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
-	"cli": {"job", "secret", "sql", "auth", "session", "node", "api", "manifest", "crontab", "follow", "bench", "internal/privatedb"},
+	"cli": {"job", "secret", "sql", "auth", "session", "node", "api", "manifest", "crontab", "follow", "bench", "internal/privatedb", "internal/sse"},
 	".":   {"cli"},
 
 	"api/openapi": {}, // documents about an API, and schemas of Go types
 	"docs":        {}, // holds the page whose words on fields of jobs the API's reference repeats
+	"page":        {}, // holds the files of the web console
 
-	"client":          {"job"},             // for programs without a node: the public API and nothing else
-	"crontab":         {"job"},             // reads crontabs, and says what their lines are as jobs
-	"follow":          {"job", "manifest"}, // has the cluster follow a folder of files; changes it by an interface
-	"manifest":        {},                  // reads and writes files; what a job may have is the server's affair
+	"client":          {"job", "internal/sse"}, // for programs without a node: the public API and nothing else
+	"crontab":         {"job"},                 // reads crontabs, and says what their lines are as jobs
+	"follow":          {"job", "manifest"},     // has the cluster follow a folder of files; changes it by an interface
+	"manifest":        {},                      // reads and writes files; what a job may have is the server's affair
 	"examples/embed":  {"job", "node", "api", "sql"},
 	"examples/client": {"job", "client"},
 
@@ -53,6 +54,7 @@ var mayImport = map[string][]string{
 	"internal/failpoint":  {}, // where tests kill a process; empty in what is shipped
 	"internal/faultproxy": {},
 	"internal/ledger":     {"job"}, // what tests of clusters saw executed, held against the history
+	"internal/sse":        {},      // reads streams of the API, for clients of it
 	"internal/docpage":    {},      // reads docs/ for tests of what it shows
 	"internal/specgen":    {"job"}, // draws definitions for tests
 	"internal/protocol":   {},      // a model of the trip of a task, searched by its tests; nothing runs on it

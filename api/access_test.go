@@ -15,7 +15,7 @@ import (
 // openRoutes are all that anybody may use. Whoever adds one here says that it tells nothing and changes nothing that is
 // not for all.
 var openRoutes = []string{
-	"GET /", "GET /healthz", "GET /readyz", "GET /sign-in.js",
+	"GET /", "GET /healthz", "GET /readyz", "GET /assets/{file}",
 	"GET /docs", "GET /docs/{file}", "GET /openapi.json", "GET /openapi.yaml", "GET /schema/manifest.json",
 	"GET /api/v1/login", "POST /api/v1/login", "GET /api/v1/login/oidc", "GET /api/v1/login/oidc/callback",
 }

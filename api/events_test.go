@@ -66,9 +66,9 @@ func TestEvents(t *testing.T) {
 		t.Errorf("cordoned: got %v", got)
 	}
 	s.call("POST", "/api/v1/nodes/knoten-1/uncordon", nil).want(200)
-	s.call("PUT", "/api/v1/groups/warehouse", object{"slots": 2}).want(200)
-	if _, got := e.until("a group", func(h heard, o object) bool { return h.event == "change" }); got.text("what") != "group" || got.text("name") != "warehouse" {
-		t.Errorf("a group: got %v", got)
+	s.newToken("ci", auth.Viewer)
+	if _, got := e.until("a token", func(h heard, o object) bool { return h.event == "change" }); got.text("what") != "token" || got.text("name") != "ci" || got.text("action") != "create" {
+		t.Errorf("a token: got %v", got)
 	}
 	daily := s.create("daily", object{"schedule": "0 3 * * *", "app": "shop"}).text("id")
 	s.call("POST", "/api/v1/jobs/"+daily+"/backfill", object{"from": "2026-01-01T00:00:00Z", "to": "2026-01-03T23:00:00Z"}).want(202)
@@ -109,7 +109,7 @@ func TestEventsAreForThoseWhoMay(t *testing.T) {
 		s.ran(id, 1)
 	}
 	s.call("POST", "/api/v1/apps/b/pause", nil).want(200)
-	s.call("PUT", "/api/v1/groups/warehouse", object{"slots": 2}).want(200)
+	s.newToken("ci", auth.Viewer)
 	s.call("POST", "/api/v1/nodes/knoten-1/cordon", nil).want(200) // the last of all; a node belongs to nobody
 	for _, x := range []struct {
 		e    *ear

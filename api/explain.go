@@ -34,7 +34,7 @@ type explanation struct {
 
 // waitView is for what a due time waits.
 type waitView struct {
-	For      string `json:"for" enum:"job,group,node,slot" doc:"For what it waits: the runs of its job before it, a slot of its group, a node that it may run on, or a free slot of a node."`
+	For      string `json:"for" enum:"job,group,node,pause,slot" doc:"For what it waits: the runs of its job before it, a slot of its group, a node that it may run on, the end of a pause (due times of backfills), or a free slot of a node."`
 	Group    string `json:"group,omitempty" doc:"The group without a free slot."`
 	Selector string `json:"selector,omitempty" doc:"What the job wants of nodes."`
 	Since    string `json:"since,omitempty" format:"date-time" doc:"Since when."`

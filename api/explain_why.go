@@ -53,6 +53,9 @@ func (x *inquiry) waits() error {
 		case sql.WaitGroup:
 			x.e.Waiting.For, x.e.Waiting.Group = "group", w.Group
 			x.say(causeWaiting, "It waits since %s for a free slot of its group, %s.", w.Since, w.Group)
+		case sql.WaitPause:
+			x.e.Waiting.For = "pause"
+			x.say(causeWaiting, "It waits since %s for the end of the pause: it is due for a backfill.", w.Since)
 		case sql.WaitNode:
 			x.e.Waiting.For, x.e.Waiting.Selector = "node", placeText(&x.j.Spec)
 			x.say(causeNoNode, "It waits since %s for a node that it may run on: %s.", w.Since, noNode(w, x.e.Waiting.Selector))

@@ -283,8 +283,9 @@ func describe(v any) string {
 // cutShort keeps messages short, whatever was sent.
 func cutShort(s string) string { return cut(s, 60) }
 
-// cut keeps the first bytes of a text, and all of its last character.
+// cut keeps the first bytes of a text, and all of its last character. What is no text becomes one.
 func cut(s string, most int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= most {
 		return s
 	}

@@ -1,28 +1,119 @@
 package api
 
 import (
-	_ "embed"
-	"html/template"
+	"bytes"
+	"compress/gzip"
+	"io/fs"
 	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	web "go-crontab/page"
 )
 
-//go:embed home.html
-var homeText string
+// The console is one page for all of its screens; it finds out by itself which one an address means.
 
-//go:embed sign-in.js
-var signInScript []byte
+// screens are the first parts of the paths of its screens.
+var screens = []string{"jobs", "runs", "upcoming", "timeline", "cluster", "activity"}
 
-var homePage = template.Must(template.New("home").Parse(homeText))
+// pagePolicy lets the page load and ask this node and nobody else. No script and no style stands in the page itself, and
+// no text can become markup, so what a job prints or is called stays text.
+const pagePolicy = contentPolicy + "; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'" +
+	"; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// pageFile is one file of the console, as it is and compressed.
+type pageFile struct{ plain, packed static }
+
+// console is what the program holds of it. It is compressed once, when somebody asks for it.
+var console = sync.OnceValues(func() (map[string]pageFile, error) {
+	files := map[string]pageFile{}
+	err := fs.WalkDir(web.Files(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		body, err := fs.ReadFile(web.Files(), name)
+		if err != nil {
+			return err
+		}
+		media, ok := map[string]string{
+			".html": mediaHTML + "; charset=utf-8", ".js": mediaScript + "; charset=utf-8", ".css": mediaCSS + "; charset=utf-8", ".svg": mediaSVG,
+		}[path.Ext(name)]
+		if !ok {
+			return nil // nothing that we know how to serve
+		}
+		var packed bytes.Buffer
+		z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+		if err != nil {
+			return err
+		}
+		if _, err := z.Write(body); err != nil {
+			return err
+		}
+		if err := z.Close(); err != nil {
+			return err
+		}
+		files[name] = pageFile{newStatic(media, body), newStatic(media, packed.Bytes())}
+		return nil
+	})
+	return files, err
+})
+
+// serve answers with the file, compressed for those that take that.
+func (f pageFile) serve(w http.ResponseWriter, r *http.Request, keep string) error {
+	h := w.Header()
+	h.Set("Vary", "Accept-Encoding")
+	answer := f.plain
+	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		if name, q, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";"); strings.EqualFold(name, "gzip") && q != "q=0" {
+			h.Set("Content-Encoding", "gzip")
+			answer = f.packed
+		}
+	}
+	return answer.serveKept(w, r, keep)
+}
 
 // home: GET /
 func (s *Server) home(w http.ResponseWriter, r *http.Request) error {
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", contentPolicy+"; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'")
-	return homePage.Execute(w, map[string]string{"Node": s.cfg.Node, "Version": s.cfg.Version, "Base": s.base(r)})
+	files, err := console()
+	if err != nil {
+		return err
+	}
+	f, ok := files["index.html"]
+	if !ok {
+		f = files["placeholder.html"]
+	}
+	w.Header().Set("Content-Security-Policy", pagePolicy)
+	return f.serve(w, r, "no-cache")
 }
 
-// signInJS: GET /sign-in.js
-func (s *Server) signInJS(w http.ResponseWriter, r *http.Request) error {
-	return newStatic(mediaScript+"; charset=utf-8", signInScript).serve(w, r)
+// asset: GET /assets/{file}
+func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
+	name, err := param(r, "file")
+	if err != nil {
+		return err
+	}
+	files, err := console()
+	if err != nil {
+		return err
+	}
+	f, ok := files["assets/"+name]
+	if !ok {
+		return notFound.problem("There is no file %q; GET / is the page, of another version than the one that asks for it.", cutShort(name))
+	}
+	return f.serve(w, r, "public, max-age=31536000, immutable") // its name says what is in it
+}
+
+// orScreen answers with the page where a path is that of a screen, and leaves all others to next.
+func (s *Server) orScreen(next http.HandlerFunc) http.HandlerFunc {
+	screen := s.serve(s.home)
+	return func(w http.ResponseWriter, r *http.Request) {
+		first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		if (r.Method == http.MethodGet || r.Method == http.MethodHead) && slices.Contains(screens, first) {
+			screen(w, r)
+			return
+		}
+		next(w, r)
+	}
 }

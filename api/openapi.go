@@ -57,6 +57,7 @@ const (
 	mediaYAML    = "application/yaml"
 	mediaCSS     = "text/css"
 	mediaScript  = "text/javascript"
+	mediaSVG     = "image/svg+xml"
 	mediaEvents  = "text/event-stream"
 )
 
@@ -188,7 +189,7 @@ func (d *describer) reply(r reply) *openapi.Response {
 	}
 	for _, media := range r.media {
 		s := textOf("")
-		if media == mediaJSON { // of no type of ours
+		if media == mediaJSON || media == mediaYAML { // of no type of ours
 			s = &openapi.Schema{Type: openapi.Types{openapi.Object}}
 		}
 		out.Content.Set(media, &openapi.Media{Schema: s})

@@ -52,6 +52,8 @@ func (s *Server) waitsOf(ctx context.Context, j *job.Job) ([]jobWait, error) {
 		switch w.Kind {
 		case sql.WaitGroup:
 			v.For, v.Group, v.Why = "group", w.Group, "group "+w.Group+" has no free slot"
+		case sql.WaitPause:
+			v.For, v.Why = "pause", "a backfill waits for the end of the pause"
 		case sql.WaitNode:
 			v.For, v.Selector = "node", placeText(&j.Spec)
 			v.Why = noNode(w, v.Selector)

@@ -75,9 +75,13 @@ func newStatic(media string, body []byte) static {
 
 // serve answers with the body, or says that the client has it already.
 func (s static) serve(w http.ResponseWriter, r *http.Request) error {
+	return s.serveKept(w, r, "no-cache") // it may be kept, and is asked for again with its tag
+}
+
+func (s static) serveKept(w http.ResponseWriter, r *http.Request, keep string) error {
 	h := w.Header()
 	h.Set("ETag", s.tag)
-	h.Set("Cache-Control", "no-cache") // it may be kept, and is asked for again with its tag
+	h.Set("Cache-Control", keep)
 	for tag := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
 		if tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/"); tag == s.tag || tag == "*" {
 			w.WriteHeader(http.StatusNotModified)

@@ -64,10 +64,6 @@ var (
 			{status: http.StatusForbidden, about: "Not signed in, and why.", media: []string{mediaHTML}, headers: []string{"Set-Cookie"}},
 		}, problems: []kind{notFound, tooMany, providerAway, unknownOutcome},
 	}
-	signInJSDoc = operation{
-		id: "getSignInScript", tag: tagNode, summary: "What the home page signs in with", about: "A script.",
-		cached: true, replies: []reply{{status: http.StatusOK, about: "The script.", media: []string{mediaScript}}},
-	}
 	createTokenDoc = operation{
 		id: "createToken", tag: tagAccess, once: true, sealed: true, summary: "Make a token",
 		about: "The answer has the token itself, this once: only its hash is kept. With an `Idempotency-Key`, the same request with the same credential gets it again for a day.",

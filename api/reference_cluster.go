@@ -7,13 +7,14 @@ import (
 )
 
 var (
-	auditKind   = textParam{declared{"kind", "Only changes of this kind of thing.", "job"}, 16}
-	auditName   = textParam{declared{"name", "Only changes of what has this name.", "backup"}, job.MaxName}
-	auditAction = textParam{declared{"action", "Only these changes, such as 'create', 'delete', 'pause', 'kill', 'refuse'.", "delete"}, 32}
-	auditWho    = textParam{declared{"who", "Only changes by this one.", "alice"}, job.MaxName}
-	eventKinds  = wordsParam{declared{"kinds", "Only these, with commas between them; `run` has `runs` with it. `hello`, `reload` and `close` come in any case.", "run,job"}, []string{"run", "job", "pause", "node", "backfill", "change"}}
-	auditFrom   = instantParam{declared: declared{"from", "Only changes at this instant or after it.", "2027-01-31T00:00:00Z"}}
-	auditBefore = instantParam{declared: declared{"to", "Only changes before this instant.", "2027-02-01T00:00:00Z"}}
+	auditKind    = textParam{declared{"kind", "Only changes of this kind of thing.", "job"}, 16}
+	auditName    = textParam{declared{"name", "Only changes of what has this name.", "backup"}, job.MaxName}
+	auditAction  = textParam{declared{"action", "Only these changes, such as 'create', 'delete', 'pause', 'kill', 'refuse'.", "delete"}, 32}
+	auditWho     = textParam{declared{"who", "Only changes by this one.", "alice"}, job.MaxName}
+	statsMinutes = numberParam{declared{"minutes", "How far back `series` goes.", "10"}, 15, 5}
+	eventKinds   = wordsParam{declared{"kinds", "Only these, with commas between them; `run` has `runs` with it. `hello`, `reload` and `close` come in any case.", "run,job"}, []string{"run", "job", "pause", "node", "backfill", "change"}}
+	auditFrom    = instantParam{declared: declared{"from", "Only changes at this instant or after it.", "2027-01-31T00:00:00Z"}}
+	auditBefore  = instantParam{declared: declared{"to", "Only changes before this instant.", "2027-02-01T00:00:00Z"}}
 )
 
 var (
@@ -25,6 +26,12 @@ var (
 	clusterDoc = operation{
 		id: "getCluster", tag: tagCluster, summary: "Show the cluster", about: "The sessions of its nodes, as they told of themselves with their last beats.",
 		replies: found[clusterView]("The cluster."),
+	}
+	statsDoc = operation{
+		id: "getStats", tag: tagCluster, summary: "Show how much the cluster does",
+		about: "What executes, waits and is overdue now; what each node has room for; and how much began and ended, and how late, in each ten seconds of the last minutes. " +
+			"Each node counts by itself and writes its counts every ten seconds. What is counted where is in `docs/events.md`.",
+		query: []parameter{statsMinutes}, replies: found[statsView]("The figures."),
 	}
 	eventsDoc = operation{
 		id: "watchEvents", tag: tagCluster, summary: "Watch what changes",

@@ -42,12 +42,19 @@ var examples = map[reflect.Type]string{
 	of[applyView](): `{"dry_run": false, "changed": 2, "groups": [{"name": "warehouse", "action": "unchanged"}], "calendars": [], "jobs": [
 		{"id": "17", "app": "shop", "name": "load orders", "action": "updated", "version": 4, "changes": [{"field": "schedule", "was": "*/10 * * * *", "becomes": "*/5 * * * *"}]},
 		{"id": "12", "app": "shop", "name": "prices", "action": "deleted"}]}`,
+	of[bulkView](): `{"dry_run": false, "changed": 1, "unchanged": 1, "refused": 1, "items": [{"id": "17", "app": "shop", "name": "load orders", "result": "changed", "version": 5},
+		{"id": "18", "app": "shop", "name": "prices", "result": "unchanged", "version": 3}, {"id": "21", "app": "shop", "name": "stock", "result": "refused", "why": "somebody has changed it meanwhile", "version": 8}],
+		"next": "am9icyBmYWxzZSAyMSAwIDAgMCAiIg"}`,
 	of[exportView]():  `{"items": [{"app": "shop", "name": "load orders", "schedule": "*/5 * * * *", "command": "load-orders", "group": "warehouse"}]}`,
 	of[handlerView](): `{"handler": "billing/close-day", "nodes": ["node-1", "node-2"], "jobs": 2, "disabled": false}`,
 	of[clusterView](): `{"now": "2027-01-30T14:20:05.221Z", "node": "node-1", "version": "v1.0.0", "server": "11.4.4-MariaDB", "buckets": 16, "session_expiry": "20s", "sessions": [
 		{"id": "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "node": "node-1", "address": "10.0.0.4:8610", "pid": 4711, "version": "v1.0.0", "started": "2027-01-30T02:00:00Z", "beat_at": "2027-01-30T14:20:04.411Z",
 		"beat_age_ms": 810, "draining": false, "prepared": 3, "executing": 1, "slots": 100, "clock_offset_ms": 0.4}], "folders": [{"folder": "/etc/go-crontab/jobs", "digest": "9c56cc51b374c3ba189210d5b6d4bf57", "applied": "2027-01-30T14:00:00Z", "node": "node-1", "nodes": [
 		{"node": "node-1", "state": "refused", "digest": "2c624232cc221571294dfbbdd2b7a8a1", "error": "/etc/go-crontab/jobs/shop.yaml:3:5: schedule: minute \"61\": not between 0 and 59", "since": "2027-01-30T14:19:00Z"}]}]}`,
+	of[statsView](): `{"now": "2027-01-30T14:20:05.221Z", "executing": 1, "prepared": 3, "waiting": 0, "backlog": 0, "most": 10000, "slots": 100, "nodes": [
+		{"node": "node-1", "session": "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "slots": 100, "executing": 1, "prepared": 3, "draining": false}], "step_seconds": 10, "series": [
+		{"at": "2027-01-30T14:15:00Z", "starts": 41, "ends": 40, "failed": 1, "lateness_p50_ms": 0.931, "lateness_p99_ms": 2.842}],
+		"last_minute": {"starts_per_second": 4.05, "ends_per_second": 4.02, "lateness_p50_ms": 0.931, "lateness_p99_ms": 3.552}}`,
 	of[pauseView]():    `{"scope": "app", "app": "billing", "by": "alice", "reason": "the warehouse moves", "since": "2027-01-30T18:00:00Z", "until": "2027-01-30T20:00:00Z"}`,
 	of[auditView]():    `{"id": "204", "at": "2027-01-30T18:00:00Z", "who": "alice", "origin": "10.0.0.9", "action": "pause", "kind": "job", "job_id": "17", "app": "default", "name": "backup", "reason": "new disks"}`,
 	of[aliveView]():    `{"status": "ok"}`,

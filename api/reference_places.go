@@ -24,6 +24,7 @@ var pathParts = map[place]pathPart{
 	"handlers/{key}":     {"The key of the handler. A slash in it is sent as `%2F`.", "billing%2Fclose-day", nil, job.MaxHandlerKey},
 	"secrets/{name}":     {"The name of the secret.", "shop-hook", nil, job.MaxSecretName},
 	"docs/{file}":        {"The name of the file.", "reference.css", nil, 0},
+	"assets/{file}":      {"The name of the file, as the page has it.", "index-C5cQpZ0x.js", nil, 0},
 }
 
 // pathPart is what the reference says of a part of a path.

@@ -197,7 +197,7 @@ func (s *Server) routes() http.Handler {
 	m := chi.NewRouter()
 	m.Use(cleanRequestID, middleware.RequestID, s.logRequest, s.recoverPanic, protect, s.checkHost, s.checkOrigin, withActor, deadline, escapedPath, middleware.GetHead)
 	// What there is not is told to those alone who may see what there is.
-	m.NotFound(s.serve(s.guard(may(viewer, shared), noRoute)))
+	m.NotFound(s.orScreen(s.serve(s.guard(may(viewer, shared), noRoute))))
 	m.MethodNotAllowed(s.serve(s.guard(may(viewer, shared), wrongMethod(m))))
 
 	for _, rt := range s.table() {
@@ -211,7 +211,7 @@ func (s *Server) routes() http.Handler {
 func (s *Server) table() []route {
 	return []route{
 		{"GET", "/", open, s.home, &homeDoc},
-		{"GET", "/sign-in.js", open, s.signInJS, &signInJSDoc},
+		{"GET", "/assets/{file}", open, s.asset, &assetDoc},
 		{"GET", "/healthz", open, s.healthz, &healthzDoc},
 		{"GET", "/readyz", open, s.readyz, &readyzDoc},
 		{"GET", "/openapi.json", open, s.openapiJSON, &openapiJSONDoc},
@@ -285,6 +285,7 @@ func (s *Server) table() []route {
 		{"POST", "/api/v1/preview", may(viewer, shared), s.preview, &previewDoc},
 		{"GET", "/api/v1/cluster", may(viewer, shared), s.cluster, &clusterDoc},
 		{"GET", "/api/v1/events", may(viewer, filtered), s.events, &eventsDoc},
+		{"GET", "/api/v1/stats", may(viewer, shared), s.stats, &statsDoc},
 		{"POST", "/api/v1/cluster/pause", may(operator, whole), s.pauseAll, &pauseClusterDoc},
 		{"POST", "/api/v1/cluster/resume", may(operator, whole), s.resumeAll, &resumeClusterDoc},
 		{"POST", "/api/v1/apps/{app}/pause", may(operator, ofApp), s.pauseAll, &pauseAppDoc},

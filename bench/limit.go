@@ -15,20 +15,21 @@ import (
 	"time"
 )
 
-// measuring a limit takes so long.
-const limitTakes = 2 * time.Second
-
-// repeated does something on several goroutines for a while and returns how often per second it was done.
-func repeated(ctx context.Context, goroutines int, do func(worker int) (int, error)) (float64, error) {
+// repeated does something on several goroutines for two seconds and returns how often per second it was done.
+func (b *run) repeated(ctx context.Context, goroutines int, do func(worker int) (int, error)) (float64, error) {
 	var (
 		all   sync.WaitGroup
 		done  atomic.Int64
 		fault atomic.Value
 		begin = time.Now()
+		takes = 2 * time.Second
 	)
+	if b.hasty {
+		takes /= 10
+	}
 	for i := range goroutines {
 		all.Go(func() {
-			for time.Since(begin) < limitTakes && ctx.Err() == nil {
+			for time.Since(begin) < takes && ctx.Err() == nil {
 				n, err := do(i)
 				if err != nil {
 					fault.Store(err)
@@ -47,12 +48,12 @@ func repeated(ctx context.Context, goroutines int, do func(worker int) (int, err
 
 // historyLimit is how many records the server takes that nobody plans, claims or starts: batches of 500 into the table
 // of the history, from two connections, each batch a commit.
-func (c *schema) historyLimit(ctx context.Context) (*Limit, error) {
+func historyLimit(ctx context.Context, b *run, c *schema) (*Limit, error) {
 	const batch = 500
 	columns := "job_id, due, session_id, launch, outcome, due_last, started, ended, node, app"
 	values := strings.TrimSuffix(strings.Repeat("(?,?,?,?,1,?,1,1,'bench',1),", batch), ",")
 	var launch atomic.Int64
-	rate, err := repeated(ctx, 2, func(worker int) (int, error) {
+	rate, err := b.repeated(ctx, 2, func(worker int) (int, error) {
 		args := make([]any, 0, 5*batch)
 		for range batch {
 			n := launch.Add(1)
@@ -70,8 +71,8 @@ func (c *schema) historyLimit(ctx context.Context) (*Limit, error) {
 
 // bashLimit is how many times per second bash starts and ends, with as many at a time as there are processors and two
 // more.
-func bashLimit(ctx context.Context) (*Limit, error) {
-	rate, err := repeated(ctx, runtime.NumCPU()+2, func(int) (int, error) { return 1, exec.CommandContext(ctx, "bash", "-c", "true").Run() })
+func bashLimit(ctx context.Context, b *run, _ *schema) (*Limit, error) {
+	rate, err := b.repeated(ctx, runtime.NumCPU()+2, func(int) (int, error) { return 1, exec.CommandContext(ctx, "bash", "-c", "true").Run() })
 	return &Limit{What: "bash -c true, started by itself", Rate: rate}, err
 }
 
@@ -84,10 +85,10 @@ func newSink() *httptest.Server {
 }
 
 // httpLimit is how many calls per second Go's own client makes.
-func httpLimit(ctx context.Context, url string) (*Limit, error) {
+func httpLimit(ctx context.Context, b *run, url string) (*Limit, error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	defer client.CloseIdleConnections()
-	rate, err := repeated(ctx, 32, func(int) (int, error) {
+	rate, err := b.repeated(ctx, 32, func(int) (int, error) {
 		resp, err := client.Get(url)
 		if err != nil {
 			return 0, err

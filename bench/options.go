@@ -22,6 +22,8 @@ type Options struct {
 	Version   string        // of this program, for the report
 
 	Say func(format string, args ...any) // what is going on; nil: nobody wants to know
+
+	hasty bool // for tests: less of what only makes figures steady
 }
 
 // Limits of options.

@@ -19,22 +19,21 @@ type Scenario struct {
 func Scenarios() []Scenario {
 	return []Scenario{
 		{"steady", "jobs due once a second, spread over it, that do nothing", true, func(ctx context.Context, b *run) ([]Result, error) {
-			return b.steadily(ctx, steady{Spread: true, Limit: (*schema).historyLimit})
+			return b.steadily(ctx, steady{Spread: true, Limit: historyLimit})
 		}},
 		{"herd", "the same, all due at the same instant", true, func(ctx context.Context, b *run) ([]Result, error) {
 			return b.steadily(ctx, steady{})
 		}},
 		{"burst", "one-shot jobs that are all overdue, worked off at full speed", true, func(ctx context.Context, b *run) ([]Result, error) {
-			return b.bursting(ctx, burst{Jobs: 100_000, Limit: (*schema).historyLimit})
+			return b.bursting(ctx, burst{Jobs: 100_000, Limit: historyLimit})
 		}},
 		{"shell", "the same with bash -c true", true, func(ctx context.Context, b *run) ([]Result, error) {
-			limit := func(*schema, context.Context) (*Limit, error) { return bashLimit(ctx) }
-			return b.bursting(ctx, burst{Jobs: 5_000, Work: bash, Executor: "jobs", Limit: limit})
+			return b.bursting(ctx, burst{Jobs: 5_000, Work: bash, Executor: "jobs", Limit: bashLimit})
 		}},
 		{"http", "the same with an HTTP request to this machine", true, func(ctx context.Context, b *run) ([]Result, error) {
 			s := newSink()
 			defer s.Close()
-			limit := func(*schema, context.Context) (*Limit, error) { return httpLimit(ctx, s.URL) }
+			limit := func(ctx context.Context, b *run, _ *schema) (*Limit, error) { return httpLimit(ctx, b, s.URL) }
 			return b.bursting(ctx, burst{Jobs: 30_000, Work: calling(s.URL), Executor: "jobs", Limit: limit})
 		}},
 		{"http-steady", "HTTP requests once a second, spread over it", false, func(ctx context.Context, b *run) ([]Result, error) {
@@ -110,11 +109,16 @@ type steady struct {
 	RoundTrip time.Duration
 	Kill      bool          // one node, in the middle
 	For       time.Duration // when nobody has said
-	Limit     func(*schema, context.Context) (*Limit, error)
+	Limit     func(context.Context, *run, *schema) (*Limit, error)
 }
 
-// Every steady load has had so long before it is measured.
-const warm = 5 * time.Second
+// warm is how long a load has lasted before it is measured.
+func (b *run) warm() time.Duration {
+	if b.hasty {
+		return time.Second
+	}
+	return 5 * time.Second
+}
 
 const (
 	usualRate = 1000
@@ -133,7 +137,7 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 	}
 	return b.again(ctx, variant, func(c *schema, r *Result) error {
 		if w.Limit != nil {
-			limit, err := w.Limit(c, ctx)
+			limit, err := w.Limit(ctx, b, c)
 			if err != nil {
 				return fmt.Errorf("measure the limit: %w", err)
 			}
@@ -153,7 +157,7 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 			}
 		}
 		// Time enough to add them and to start the nodes.
-		first := time.UnixMicro(now).Truncate(time.Second).Add(5*time.Second + time.Duration(rate/5000)*time.Second)
+		first := time.UnixMicro(now).Truncate(time.Second).Add(3*time.Second + time.Duration(rate/4000)*time.Second)
 		if err := c.everySecond(ctx, rate, first, w.Spread, cmpWork(w.Work)); err != nil {
 			return err
 		}
@@ -162,7 +166,7 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 		if err != nil {
 			return err
 		}
-		from := first.Add(warm)
+		from := first.Add(b.warm())
 		to := from.Add(length)
 		if err := c.awaitClock(ctx, from); err != nil {
 			return err
@@ -222,7 +226,7 @@ type burst struct {
 	Nodes    int
 	Work     work
 	Executor string
-	Limit    func(*schema, context.Context) (*Limit, error)
+	Limit    func(context.Context, *run, *schema) (*Limit, error)
 }
 
 func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
@@ -233,7 +237,7 @@ func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
 	}
 	return b.again(ctx, variant, func(c *schema, r *Result) error {
 		if w.Limit != nil {
-			limit, err := w.Limit(c, ctx)
+			limit, err := w.Limit(ctx, b, c)
 			if err != nil {
 				return fmt.Errorf("measure the limit: %w", err)
 			}
@@ -308,7 +312,7 @@ func (b *run) idling(ctx context.Context) ([]Result, error) {
 		if err != nil {
 			return err
 		}
-		if err := wait(ctx, 10*time.Second); err != nil { // until nodes are calm
+		if err := wait(ctx, 2*b.warm()); err != nil { // until nodes are calm
 			return err
 		}
 		b.Say("measuring for %s", length)

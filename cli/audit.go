@@ -84,7 +84,7 @@ func (r *remote) audit(cmd *cobra.Command, q url.Values, n int) error {
 			return nil
 		}
 		t := &table{columns: []column{
-			{head: "AT"}, {head: "WHO", shrink: true}, {head: "FROM", shrink: true, drop: true}, {head: "DID"}, {head: "TO"}, {head: "WHAT", shrink: true}, {head: "REASON", shrink: true},
+			{head: "AT"}, {head: "WHO", shrink: true}, {head: "FROM", shrink: true, drop: true}, {head: "DID"}, {head: "TO", spare: true}, {head: "WHAT", shrink: true}, {head: "REASON", shrink: true, spare: true},
 		}}
 		for _, e := range lines {
 			at := ""

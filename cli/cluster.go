@@ -45,7 +45,7 @@ func clusterCommand(c *console) *cobra.Command {
 
 func clusterTable(v *clusterView, now time.Time) *table {
 	t := &table{columns: []column{
-		{head: "NODE", shrink: true}, {head: "STATE"}, {head: "API"}, {head: "PID", right: true}, {head: "BEAT"}, {head: "JOINED"},
+		{head: "NODE", shrink: true}, {head: "STATE"}, {head: "API"}, {head: "PID", right: true, spare: true}, {head: "BEAT"}, {head: "JOINED", spare: true},
 		{head: "RUNNING", right: true}, {head: "PREPARED", right: true, drop: true}, {head: "CLOCK", right: true, drop: true},
 		{head: "VERSION", shrink: true, drop: true}, {head: "SESSION", drop: true},
 	}}

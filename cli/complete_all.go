@@ -25,6 +25,8 @@ func completeAll(c *console, cmd *cobra.Command) {
 			complete(cmd, f.Name, completeApps(c))
 		case "group":
 			complete(cmd, f.Name, completeNames(c, "/api/v1/groups"))
+		case "calendar":
+			complete(cmd, f.Name, completeNames(c, calendarsPath))
 		case "job":
 			complete(cmd, f.Name, completeJobs(c))
 		case "node":

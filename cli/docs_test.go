@@ -13,7 +13,7 @@ import (
 	"go-crontab/internal/docpage"
 )
 
-var pages = []string{"jobs.md", "from-xtimer.md", "from-crontab.md"}
+var pages = []string{"jobs.md", "from-xtimer.md", "from-crontab.md", "files.md"}
 
 // TestPagesShowCommandsThatWork runs the command lines in the sh blocks of the pages, in their order, on a cluster of
 // one node. Lines of other programs are only read by bash; commands that do not end are only parsed.
@@ -23,7 +23,11 @@ func TestPagesShowCommandsThatWork(t *testing.T) {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, migrated(t), "web-1").ready()
+			dir := t.TempDir()
 			for _, it := range docpage.Read(t, "../docs/"+page) {
+				if name, _, _ := strings.Cut(it.Text, "\n"); it.Block == "yaml" && strings.HasPrefix(name, "# ") && strings.HasSuffix(name, ".yaml") {
+					write(t, dir, name[2:], it.Text)
+				}
 				if it.Block != "sh" {
 					continue
 				}
@@ -33,15 +37,15 @@ func TestPagesShowCommandsThatWork(t *testing.T) {
 					continue
 				}
 				for line := range strings.Lines(strings.ReplaceAll(it.Text, "\\\n", "")) {
-					s.tryShown(where, strings.TrimSpace(line))
+					s.tryShown(where, strings.TrimSpace(line), dir)
 				}
 			}
 		})
 	}
 }
 
-// tryShown runs a line that a page shows, if it is one of ours.
-func (s *server) tryShown(where, line string) {
+// tryShown runs a line that a page shows, if it is one of ours. dir has the files that the page shows.
+func (s *server) tryShown(where, line, dir string) {
 	s.t.Helper()
 	switch word, _, _ := strings.Cut(line, " "); {
 	case word == "curl":
@@ -59,6 +63,11 @@ func (s *server) tryShown(where, line string) {
 		return
 	}
 	args, in := asBashReads(s.t, line)
+	for i, a := range args {
+		if _, err := os.Stat(filepath.Join(dir, a)); err == nil && strings.HasSuffix(a, ".yaml") {
+			args[i] = filepath.Join(dir, a)
+		}
+	}
 	switch args[0] {
 	case "serve", "migrate", "dev":
 		args = append(args, "--help") // parsed, and no more
@@ -80,7 +89,7 @@ func asBashReads(t *testing.T, line string) (args []string, in string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "args")
 	cmd := exec.Command("bash", "-c", `go-crontab() { printf '%s\0' "$@" >"$ARGS"; cat; }; `+line)
-	cmd.Env = append(os.Environ(), "ARGS="+file)
+	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "ARGS="+file) // what it writes goes there
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)

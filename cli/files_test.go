@@ -223,7 +223,7 @@ func TestImportTells(t *testing.T) {
 	if got.code != 0 || got.out != "default/backup\ndefault/z\n" {
 		t.Errorf("two files, one line left out: got %+v", got)
 	}
-	if !isSystem("/etc/crontab") || !isSystem("/etc/cron.d/x") || isSystem("/etc/cron.d/x/y") || isSystem("/tmp/crontab") || ownerOf("/var/spool/cron/crontabs/ann") != "ann" {
+	if !isSystem("/etc/crontab") || !isSystem("/etc/cron.d/x") || !isSystem("/mnt/etc/cron.d/x") || isSystem("/etc/cron.d/x/y") || isSystem("/tmp/crontab") || ownerOf("/var/spool/cron/crontabs/ann") != "ann" {
 		t.Error("paths are taken for something else")
 	}
 	for line, want := range map[string]string{

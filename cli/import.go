@@ -245,10 +245,11 @@ func readCrontab(c *console, file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(from, crontab.MaxSize+1))
 }
 
-// isSystem tells by its path whether a crontab has a column for the user.
+// isSystem tells by its path whether a crontab has a column for the user, be it another machine's that is mounted or
+// unpacked somewhere.
 func isSystem(file string) bool {
 	full, err := filepath.Abs(file)
-	return err == nil && (full == "/etc/crontab" || filepath.Dir(full) == "/etc/cron.d")
+	return err == nil && (strings.HasSuffix(full, "/etc/crontab") || strings.HasSuffix(filepath.Dir(full), "/etc/cron.d"))
 }
 
 // ownerOf is whose personal crontab a file is, by its path; "" if that does not say.

@@ -19,7 +19,7 @@ func jobCommand(c *console) *cobra.Command {
 		jobAdd(c), jobEdit(c), jobList(c), jobShow(c), jobNext(c), jobHistory(c), jobExplain(c),
 		jobPause(c),
 		jobChange(c, "resume", "resumed", "Give a paused job its due times back", func() (any, error) { return struct{}{}, nil }),
-		jobRun(c), jobRemove(c))
+		jobRun(c), jobRemove(c), jobVersions(c), jobDiff(c), jobRollback(c))
 }
 
 // splitName reads app/name, or a name in the default app.
@@ -56,13 +56,18 @@ func findJob(ctx context.Context, r *remote, arg string) (j jobView, raw json.Ra
 func jobChange(c *console, verb, done, short string, body func() (any, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: verb + " JOB…", Short: short, Args: wants(1, -1, jobArgument),
-		Example:           "  go-crontab job " + verb + " backup",
+		Example:           "  go-crontab job " + verb + " backup\n  go-crontab job " + verb + " --app ops --label team=data --dry-run",
 		ValidArgsFunction: completeJobs(c),
 	}
+	many := bulk{action: verb, done: done}
 	r := newRemote(c, cmd)
+	many.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		sent, err := body()
 		if err != nil {
+			return err
+		}
+		if is, err := many.selected(cmd.Context(), r, sent); is {
 			return err
 		}
 		for _, arg := range args {
@@ -105,21 +110,24 @@ func nextDue(j *jobView, now time.Time) string {
 }
 
 func jobRemove(c *console) *cobra.Command {
-	var yes bool
+	many := bulk{action: "delete", done: "deleted"}
 	cmd := &cobra.Command{
 		Use: "rm JOB…", Short: "Delete jobs; what is executing runs to its end, history stays", Args: wants(1, -1, jobArgument),
-		Example:           "  go-crontab job rm backup\n  go-crontab job ls --app ops -o name | xargs -d '\\n' go-crontab job rm --yes",
+		Example:           "  go-crontab job rm backup\n  go-crontab job rm --app ops --name-contains old --dry-run\n  go-crontab job rm --app ops --name-contains old --yes",
 		ValidArgsFunction: completeJobs(c),
 	}
 	r := newRemote(c, cmd)
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask on a terminal")
+	many.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if is, err := many.selected(cmd.Context(), r, struct{}{}); is {
+			return err
+		}
 		for _, arg := range args {
 			j, _, err := findJob(cmd.Context(), r, arg)
 			if err != nil {
 				return err
 			}
-			if !yes && !c.confirm("Delete %s (id %s)?", plain(j.fullName()), j.ID) {
+			if !many.yes && !c.confirm("Delete %s (id %s)?", plain(j.fullName()), j.ID) {
 				return &exitError{code: exitFailed, err: fmt.Errorf("%s was not deleted", plain(j.fullName()))}
 			}
 			if _, err := r.call(cmd.Context(), http.MethodDelete, j.path(), nil, nil); err != nil {

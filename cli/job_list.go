@@ -1,30 +1,21 @@
 package cli
 
 import (
-	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
 )
 
 func jobList(c *console) *cobra.Command {
-	var app, status, owner, label string
+	var filter jobFilter
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"}, Short: "List jobs", Args: nothing,
 		Example: "  go-crontab job ls\n  go-crontab job ls --app ops -o name\n  go-crontab job ls --status error\n  go-crontab job ls --owner ann --label team=data",
 	}
 	r := newRemote(c, cmd)
-	cmd.Flags().StringVarP(&app, "app", "a", "", "only of this app")
-	cmd.Flags().StringVar(&status, "status", "", "only these: active, paused, finished, error")
-	cmd.Flags().StringVar(&owner, "owner", "", "only of this owner")
-	cmd.Flags().StringVarP(&label, "label", "l", "", "only with this label, key=value")
+	filter.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		query := url.Values{}
-		for name, value := range map[string]string{"app": app, "state": status, "owner": owner, "label": label} {
-			if value != "" {
-				query.Set(name, value)
-			}
-		}
+		query := filter.query()
 		jobs, raw, err := list[jobView](cmd.Context(), r, "/api/v1/jobs", query, 0)
 		if err != nil {
 			return err
@@ -46,8 +37,8 @@ func jobList(c *console) *cobra.Command {
 
 func jobTable(jobs []jobView, now time.Time) *table {
 	t := &table{columns: []column{
-		{head: "ID", right: true}, {head: "JOB", shrink: true}, {head: "SCHEDULE", shrink: true}, {head: "STATUS"},
-		{head: "NEXT"}, {head: "LAST", drop: true}, {head: "COMMAND", shrink: true},
+		{head: "ID", right: true, spare: true}, {head: "JOB", shrink: true}, {head: "SCHEDULE", shrink: true}, {head: "STATUS"},
+		{head: "NEXT"}, {head: "LAST", drop: true}, {head: "COMMAND", shrink: true, spare: true},
 	}}
 	for _, j := range jobs {
 		t.add(text(j.ID), text(j.fullName()), text(j.when()), cell{j.Status, statusColour(j.Status)},

@@ -20,17 +20,25 @@ type requestView struct {
 
 func jobRun(c *console) *cobra.Command {
 	var wait bool
+	many := bulk{action: "run", done: "started"}
 	cmd := &cobra.Command{
 		Use: "run JOB", Short: "Run a job now, beside its schedule", Args: wants(1, 1, jobArgument),
 		Long: `Run a job now, beside its schedule. With --wait the command prints the run's output once it has ended, and exits
 with 1 unless it succeeded.`,
-		Example:           "  go-crontab job run backup\n  go-crontab job run backup --wait",
+		Example:           "  go-crontab job run backup\n  go-crontab job run backup --wait\n  go-crontab job run --app ops --status active --dry-run",
 		ValidArgsFunction: completeJobs(c),
 	}
 	r := newRemote(c, cmd)
 	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait for its end, print its output")
+	many.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
+		if wait && len(args) == 0 {
+			return usageError("--wait goes with one JOB")
+		}
+		if is, err := many.selected(ctx, r, struct{}{}); is {
+			return err
+		}
 		j, _, err := findJob(ctx, r, args[0])
 		if err != nil {
 			return err

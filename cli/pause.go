@@ -79,7 +79,7 @@ func (f *pauseFlags) body(now time.Time) (map[string]string, error) {
 func jobPause(c *console) *cobra.Command {
 	var f pauseFlags
 	cmd := jobChange(c, "pause", "paused", "Stop a job's due times until it is resumed", func() (any, error) { return f.body(time.Now()) })
-	cmd.Example = "  go-crontab job pause backup\n  go-crontab job pause backup --reason \"disk is full\" --until 2h"
+	cmd.Example = "  go-crontab job pause backup\n  go-crontab job pause backup --reason \"disk is full\" --until 2h\n  go-crontab job pause --app ops --label team=data --dry-run"
 	f.flags(cmd)
 	return cmd
 }

@@ -81,6 +81,11 @@ func (r *remote) call(ctx context.Context, method, path string, query url.Values
 
 // send is call that returns the header of the answer as well.
 func (r *remote) send(ctx context.Context, method, path string, query url.Values, body any) (http.Header, []byte, error) {
+	return r.sendWith(ctx, nil, method, path, query, body)
+}
+
+// sendWith is send with headers of the request's own.
+func (r *remote) sendWith(ctx context.Context, header http.Header, method, path string, query url.Values, body any) (http.Header, []byte, error) {
 	var payload io.Reader
 	media := "application/json"
 	if d, ok := body.(document); ok {
@@ -100,6 +105,7 @@ func (r *remote) send(ctx context.Context, method, path string, query url.Values
 	if err != nil {
 		return nil, nil, err
 	}
+	maps.Copy(req.Header, header)
 	if body != nil {
 		req.Header.Set("Content-Type", media)
 	}
@@ -216,7 +222,7 @@ func list[T any](ctx context.Context, r *remote, path string, query url.Values, 
 			items = append(items, v)
 		}
 		raw.Items, raw.Next = append(raw.Items, p.Items...), p.Next
-		if p.Next == "" || len(p.Items) == 0 || limit > 0 && len(items) >= limit {
+		if p.Next == "" || limit > 0 && len(items) >= limit {
 			return items, raw, nil
 		}
 		q.Set("cursor", p.Next)

@@ -119,8 +119,8 @@ func (r *remote) runs(ctx context.Context, path string, q url.Values, n int, nam
 
 func runTable(runs []runView, named bool, now time.Time) *table {
 	t := &table{columns: []column{
-		{head: "DUE"}, {head: "JOB", shrink: true}, {head: "OUTCOME"}, {head: "LATE", right: true}, {head: "TOOK", right: true},
-		{head: "NODE", shrink: true}, {head: "REASON", shrink: true}, {head: "RUN", drop: true},
+		{head: "DUE"}, {head: "JOB", shrink: true}, {head: "OUTCOME"}, {head: "LATE", right: true, spare: true}, {head: "TOOK", right: true, spare: true},
+		{head: "NODE", shrink: true, spare: true}, {head: "REASON", shrink: true}, {head: "RUN", drop: true},
 	}}
 	if !named {
 		t.columns = append(t.columns[:1], t.columns[2:]...)

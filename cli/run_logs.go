@@ -2,12 +2,16 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
+
+	"go-crontab/internal/sse"
 
 	"github.com/spf13/cobra"
 )
@@ -60,15 +64,53 @@ const (
 	followPatience = 30 * time.Second // with a node that does not answer
 )
 
-// follow prints a run's output as it comes, until the run has ended and all of it is printed: each byte once, since
-// each request asks for what is behind the answer before. A node that cannot answer for a moment is asked again.
+// follow prints a run's output as it comes, until the run has ended and all of it is printed: each byte once, also when
+// the connection breaks and another node goes on.
 func (r *remote) follow(ctx context.Context, run string, raw bool) error {
+	from, q := int64(0), url.Values{}
+	if raw {
+		q.Set("raw", "1")
+	}
+	f := r.follower(outputPath(run), q)
+	f.Patience = followPatience
+	f.On = func(m sse.Message) error {
+		switch m.Event {
+		case "output":
+			var part struct {
+				Next  int64  `json:"next"`
+				Text  string `json:"text"`
+				Bytes []byte `json:"bytes"`
+			}
+			if err := json.Unmarshal([]byte(m.Data), &part); err != nil {
+				return fmt.Errorf("the output of run %s is not understood: %w", run, err)
+			}
+			from = part.Next
+			b := part.Bytes
+			if !raw {
+				b = []byte(visible(part.Text))
+			}
+			_, err := r.out.Write(b)
+			return err
+		case "end":
+			return io.EOF
+		}
+		return nil
+	}
+	if err := f.Run(ctx); !errors.Is(err, sse.ErrNoStream) {
+		return err
+	}
+	return r.followByAsking(ctx, run, raw, from)
+}
+
+// followByAsking follows a run on a node that is older than streams are: each request asks for what is behind the answer
+// before. A node that cannot answer for a moment is asked again.
+func (r *remote) followByAsking(ctx context.Context, run string, raw bool, from int64) error {
 	read := r.textBehind
 	if raw {
 		read = r.bytesBehind
 	}
 	silent := time.Time{} // since when nobody answers
-	for from := int64(0); ; {
+	for {
 		b, next, ended, err := read(ctx, run, from)
 		switch {
 		case err == nil:
@@ -101,7 +143,7 @@ func (r *remote) follow(ctx context.Context, run string, raw bool) error {
 // stops.
 func passing(err error) bool {
 	var p *problem
-	return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable
+	return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
 }
 
 // outputView is what is behind a byte of a run's output.

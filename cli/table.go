@@ -7,12 +7,14 @@ import (
 )
 
 // column of a table. When the table is too wide for the terminal, columns that may be dropped go first, from the right:
-// half an id is of no use. Then the widest of those that may shrink gives way, as often as needed.
+// half an id is of no use. Then the widest of those that may shrink gives way, as often as needed. In a very narrow
+// terminal, in which that is not enough, those go that can be spared, from the right, then any but the first two.
 type column struct {
 	head   string
 	right  bool // numbers
 	drop   bool
 	shrink bool
+	spare  bool
 }
 
 type cell struct {
@@ -31,17 +33,14 @@ func text(s string) cell { return cell{text: plain(s)} }
 
 const (
 	gap       = 2  // spaces between columns
-	shrunk    = 12 // no column is made narrower than this
+	shrunk    = 12 // no column is made narrower than this,
+	least     = 6  // unless all others are gone
 	dropBelow = 24 // columns go before the shrinking ones have less than this together
 )
 
 // print writes the table, at most width columns wide; 0 is no limit.
 func (t *table) print(w io.Writer, width int, coloured bool) error {
-	widths := t.widths()
-	if width > 0 {
-		t.dropColumns(widths, width)
-		t.shrinkColumns(widths, width)
-	}
+	widths := t.fit(width)
 	paint := painter(coloured)
 	var b strings.Builder
 	head := make([]cell, len(t.columns))
@@ -75,6 +74,31 @@ func (t *table) line(b *strings.Builder, row []cell, widths []int, paint func(co
 		pending = pad + gap
 	}
 	b.WriteByte('\n')
+}
+
+// fit finds the widths of the columns for a terminal; -1 is a column that is left out.
+func (t *table) fit(width int) []int {
+	widths := t.widths()
+	if width == 0 {
+		return widths
+	}
+	t.dropColumns(widths, width)
+	wished := slices.Clone(widths)
+	t.shrinkColumns(widths, width, shrunk)
+	for _, may := range []func(int) bool{
+		func(i int) bool { return t.columns[i].spare },
+		func(i int) bool { return i > 1 },
+	} {
+		for i := range slices.Backward(t.columns) {
+			if total(widths) > width && wished[i] >= 0 && may(i) {
+				wished[i] = -1
+				copy(widths, wished) // the others have more room then
+				t.shrinkColumns(widths, width, shrunk)
+			}
+		}
+	}
+	t.shrinkColumns(widths, width, least)
+	return widths // should it be too wide even now, the terminal wraps the lines
 }
 
 // widths of the columns as their cells need them.
@@ -114,16 +138,16 @@ func (t *table) dropColumns(widths []int, width int) {
 	}
 }
 
-func (t *table) shrinkColumns(widths []int, width int) {
+func (t *table) shrinkColumns(widths []int, width, least int) {
 	for total(widths) > width {
 		widest := -1
 		for i, c := range t.columns {
-			if c.shrink && widths[i] > shrunk && (widest < 0 || widths[i] > widths[widest]) {
+			if c.shrink && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
 		if widest < 0 {
-			return // too narrow a terminal: it wraps the lines
+			return
 		}
 		widths[widest]--
 	}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -79,14 +80,14 @@ func TestTables(t *testing.T) {
 		"cluster": clusterTable(&cluster, now),
 		"due":     dueTable(due, berlin, now),
 	} {
-		for _, width := range []int{0, 80, 120} {
+		for _, width := range []int{0, 60, 80, 120} {
 			var b strings.Builder
 			if err := table.print(&b, width, false); err != nil {
 				t.Fatal(err)
 			}
 			file := name + ".txt"
 			if width > 0 {
-				file = strings.Replace(file, ".", "-"+map[int]string{80: "80", 120: "120"}[width]+".", 1)
+				file = strings.Replace(file, ".", "-"+strconv.Itoa(width)+".", 1)
 			}
 			golden(t, file, b.String())
 			for line := range strings.Lines(b.String()) {

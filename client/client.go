@@ -194,7 +194,7 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values) 
 					return
 				}
 			}
-			if p.Next == "" || len(p.Items) == 0 {
+			if p.Next == "" {
 				return
 			}
 			q.Set("cursor", p.Next)

@@ -33,7 +33,7 @@ type Waiting struct {
 	Due   time.Time  `json:"due"`
 	Since time.Time  `json:"since"`
 	Until *time.Time `json:"until"` // when it ends missed
-	For   string     `json:"for"`   // job, group, node
+	For   string     `json:"for"`   // job, group, node, pause
 	Why   string     `json:"why"`
 }
 

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -9,6 +11,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"go-crontab/internal/sse"
 
 	"github.com/google/uuid"
 )
@@ -135,10 +139,38 @@ func (c *Client) Output(ctx context.Context, id string) ([]byte, error) {
 // followLook is between looks at what a run has written.
 const followLook = 500 * time.Millisecond
 
-// Follow copies what a run writes to w until it has ended. A node that cannot answer for a moment is asked again until
-// ctx ends.
+// Follow copies what a run writes to w until it has ended, each byte once. A node that cannot answer for a moment is asked
+// again until ctx ends, and so is another one that answers in its place.
 func (c *Client) Follow(ctx context.Context, id string, w io.Writer) error {
-	for from := int64(0); ; {
+	from := int64(0)
+	f := c.follower(runPath(id)+"/output", url.Values{"raw": {"1"}})
+	f.On = func(m sse.Message) error {
+		switch m.Event {
+		case "output":
+			var part struct {
+				Next  int64  `json:"next"`
+				Bytes []byte `json:"bytes"`
+			}
+			if err := json.Unmarshal([]byte(m.Data), &part); err != nil {
+				return fmt.Errorf("output of run %s: %w", id, err)
+			}
+			from = part.Next
+			_, err := w.Write(part.Bytes)
+			return err
+		case "end":
+			return io.EOF
+		}
+		return nil
+	}
+	if err := f.Run(ctx); !errors.Is(err, sse.ErrNoStream) {
+		return err
+	}
+	return c.followByAsking(ctx, id, w, from)
+}
+
+// followByAsking follows a run on a node that has no streams.
+func (c *Client) followByAsking(ctx context.Context, id string, w io.Writer, from int64) error {
+	for {
 		b, header, err := c.send(ctx, request{method: http.MethodGet, path: runPath(id) + "/output",
 			query: url.Values{"raw": {"1"}, "from": {strconv.FormatInt(from, 10)}}})
 		if err != nil && !IsAway(err) {

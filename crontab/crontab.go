@@ -84,6 +84,7 @@ type parser struct {
 	delay    job.Duration
 	comments []string // right above the line
 	returns  bool     // some lines end in a carriage return
+	anacron  bool     // some lines are anacron's: then @monthly, a number and a name are too
 	gaps     map[string][]gap
 }
 

@@ -76,6 +76,9 @@ func (p *parser) command(e *Entry, text string) error {
 	if strings.HasSuffix(s.Command, `\`) {
 		e.say("a crontab has no lines that go on: the backslash at the end is part of the command")
 	}
+	if strings.HasSuffix(s.Command, "&") && !strings.HasSuffix(s.Command, "&&") {
+		e.say("the command ends in &: here what is left of it when the shell ends is killed two seconds later; without the & it runs to its end")
+	}
 	s.Env = maps.Clone(p.env)
 	if home, set := s.Env[varHome]; set {
 		if !path.IsAbs(home) {

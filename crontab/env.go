@@ -77,6 +77,7 @@ func (p *parser) set(n int, name, value string) {
 	case "LOGNAME", "USER":
 		p.note(n, "%s: is set by the node, from as whom the job runs", name)
 	case "START_HOURS_RANGE":
+		p.anacron = true
 		p.refuse(n, "START_HOURS_RANGE is anacron's: this is no crontab; docs/from-crontab.md says what its lines are here")
 	default:
 		if name == "TZ" {

@@ -13,6 +13,10 @@ import (
 
 // times reads when a line is due, and returns that as an expression of ours, read in UTC, and what stands behind it.
 func (p *parser) times(e *Entry, line string) (c *job.Cron, rest string, err error) {
+	if m := anacrons.FindStringSubmatch(line); m != nil && (p.anacron || m[1] == "") {
+		p.anacron = true
+		return nil, "", fmt.Errorf("is a line of an anacrontab (days, minutes of delay, name, command), and this is no crontab; docs/from-crontab.md says what its lines are here")
+	}
 	if strings.HasPrefix(line, "@") {
 		macro, rest := word(line)
 		if strings.EqualFold(macro, "@reboot") {
@@ -46,6 +50,10 @@ var kinds = [5]struct {
 	name        string
 	first, last int
 }{{"minute", 0, 59}, {"hour", 0, 23}, {"day-of-month", 1, 31}, {"month", 1, 12}, {"day-of-week", 0, 7}}
+
+// anacrons are lines of anacrontabs. A name where a crontab has the day of the month tells them, behind a macro only the
+// company that they are in.
+var anacrons = regexp.MustCompile(`^(?:\d+|(@[a-z]+))[ \t]+\d+[ \t]+[A-Za-z][A-Za-z0-9_.-]+[ \t]+\S`)
 
 var (
 	random  = regexp.MustCompile(`^(\d*)~(\d*)(?:/(\d+))?$`)

@@ -37,6 +37,8 @@ type Executing struct {
 	// to be written. It does not block.
 	// again is when the next attempt is to be started, zero if this one was the last.
 	Ended func(s job.Started, r job.Run, again job.Micros, written func())
+	// Began is told of each attempt that begins, and how late it is; nil: nobody counts.
+	Began func(at job.Micros, late time.Duration)
 	// Sink returns what takes the output of an attempt as it comes, until Ended is called; nil: nobody reads along.
 	Sink func(l job.Launch) func(p []byte)
 	// Freed is called when a task was forgotten whose row is still ours.
@@ -116,6 +118,9 @@ func (x *Executing) run(a *entry) {
 	}
 	failpoint.Here("before", "execute")
 	started := x.Session.Now()
+	if x.Began != nil {
+		x.Began(started, started.Sub(a.DueNow))
+	}
 	// If we die here or while it runs, the row has an owner that is gone and ends lost.
 	result := x.execute(a)
 	failpoint.Here("behind", "execute")

@@ -123,7 +123,7 @@ func clusterOn(r *report, server *privatedb.DB) *cluster {
 	if err := os.Chmod(c.ledger, 0o666); err != nil { // some commands run as others
 		t.Fatal(err)
 	}
-	out := c.program("migrate", "--bootstrap", "-o", "json")
+	out := c.runs("migrate", "--bootstrap", "-o", "json")
 	var made struct{ Token string }
 	if err := json.Unmarshal([]byte(out), &made); err != nil || made.Token == "" {
 		t.Fatalf("migrate: %q, %v", out, err)
@@ -142,8 +142,8 @@ func (c *cluster) dsn() string {
 	return config.FormatDSN()
 }
 
-// program runs a command of the binary to its end and returns what it wrote.
-func (c *cluster) program(args ...string) string {
+// runs runs a command of the program to its end and returns what it wrote.
+func (c *cluster) runs(args ...string) string {
 	c.t.Helper()
 	cmd := exec.Command(binary, args...)
 	cmd.Env = append(plainEnv(), "GOCRONTAB_DSN="+c.dsn())

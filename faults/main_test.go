@@ -39,13 +39,14 @@ func run(m *testing.M) int {
 		}
 		seed = n
 	}
+	dir, err := os.MkdirTemp("", "gocrontab-faults-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	go watchMachine(dir)
 	if binary == "" {
-		dir, err := os.MkdirTemp("", "gocrontab-faults-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
 		binary = filepath.Join(dir, "go-crontab")
 		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "..")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")

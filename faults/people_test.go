@@ -63,7 +63,7 @@ func TestF27Schema(t *testing.T) {
 	if !strings.Contains(said, "lock") {
 		t.Errorf("it refuses without saying why: %s", said)
 	}
-	c.program("migrate") // restores them
+	c.runs("migrate") // restores them
 	time.Sleep(2 * time.Second)
 	c.nodes[0].ready(20 * time.Second)
 	l.check(0)
@@ -89,7 +89,7 @@ func TestF28Edits(t *testing.T) {
 	t.Parallel()
 	r := scenario(t, "F28", "pause, resume, edit and delete around the instants at which jobs are due")
 	c := newCluster(r)
-	c.start(3)
+	c.start(3, "--look-ahead", "1s") // a pause skips what is claimed: so little of that
 	dir := t.TempDir()
 	trials := times(6, 100)
 	var mu sync.Mutex
@@ -164,12 +164,6 @@ func TestF28Edits(t *testing.T) {
 				}
 			}
 			if len(all) < trials {
-				rows, _ := c.db.Query("SELECT CONCAT_WS(' ', due, outcome, reason, due_count) FROM v_history WHERE job = ?", name)
-				for rows.Next() {
-					var s string
-					rows.Scan(&s)
-					wrong("%s", s)
-				}
 				wrong("%d starts in all, want at least one for each trial", len(all))
 			}
 		})

@@ -34,6 +34,7 @@ type Feed struct {
 	clock  func() job.Micros
 	encode func(*Event) []byte
 	log    *slog.Logger
+	linger time.Duration
 
 	mu        sync.Mutex
 	listeners int
@@ -47,7 +48,7 @@ type Feed struct {
 // New makes a feed over the rows of a cluster. clock is MySQL's; encode makes the text of an event, once for all
 // listeners.
 func New(db *sql.DB, clock func() job.Micros, encode func(*Event) []byte, log *slog.Logger) *Feed {
-	return &Feed{db: db, clock: clock, encode: encode, log: log}
+	return &Feed{db: db, clock: clock, encode: encode, log: log, linger: linger}
 }
 
 // ring holds the latest events.
@@ -282,7 +283,7 @@ func (f *Feed) run(ctx context.Context, done, anchored chan struct{}) {
 			alone = time.Time{}
 		case alone.IsZero():
 			alone = now
-		case now.Sub(alone) >= linger && f.retire(false):
+		case now.Sub(alone) >= f.linger && f.retire(false):
 			return
 		}
 	}

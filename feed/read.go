@@ -116,6 +116,7 @@ func (r *reader) look(ctx context.Context, now time.Time) ([]Event, error) {
 			break
 		}
 	}
+	slices.SortStableFunc(out, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	if len(counts) > 0 {
 		e := Event{ID: "c" + uuid.NewString(), Kind: KindRuns, Action: Counted, At: r.clock(), Open: true}
 		for _, id := range slices.Sorted(maps.Keys(counts)) {

@@ -60,6 +60,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 	l.executing = execute.NewExecuting(&execute.Executing{
 		Ctx: commands, Session: s, Executor: n.executor, Slots: n.cfg.Slots,
 		Ended: func(s job.Started, r job.Run, again job.Micros, written func()) {
+			n.figures.Ended(r.Ended, r.Outcome)
 			n.recorder.Put(&result.Outcome{Task: s.Task, Run: r, Again: again, Awaited: s.Spec.Awaited(s.Origin), Group: s.Spec.Group, Live: n.live.End(r.Launch), Written: func() {
 				written()
 				if s.Origin < 0 {
@@ -67,6 +68,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 				}
 			}})
 		},
+		Began: n.figures.Began,
 		Sink:  n.live.Sink,
 		Freed: func() { l.compensator.Wake() },
 		Room:  func() { l.starter.Wake(); l.claimer.Room() },

@@ -32,6 +32,7 @@ type Node struct {
 	exclusion *lock.Exclusion
 	recorder  *result.Recorder
 	live      *result.Live
+	figures   *result.Figures
 	spool     *result.Spool
 	executor  execute.Executor
 
@@ -78,6 +79,7 @@ func New(cfg Config) (*Node, error) {
 	n.exclusion = lock.New(n.db, n.log)
 	n.recorder = result.New(n.exclusion, n.clock.Now, n.woken, n.log)
 	n.live = result.NewLive(n.api, n.log)
+	n.figures = result.NewFigures(n.api, n.clock.Now, n.log)
 	return n, nil
 }
 
@@ -111,6 +113,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 	go func() { defer close(recorded); n.recorder.Run(recording) }()
 	var retiring sync.WaitGroup
 	retiring.Go(func() { n.live.Run(recording) })
+	retiring.Go(func() { n.figures.Run(recording) })
 	defer func() { stop(); <-recorded; retiring.Wait(); n.save() }()
 	if err := n.replay(); err != nil {
 		n.log.Error("outcomes of an earlier life cannot be read", "error", err)

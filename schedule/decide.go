@@ -73,7 +73,7 @@ func judge(t job.Task, s scene, now job.Micros) decision {
 	case s.cancelled:
 		return refused(t, job.Skipped, now, "%s", cancelledBackfill)
 	case t.Origin < 0 && j.PauseAt(now) != nil:
-		return waits(t, s, sql.WaitJob, now, "paused") // the sweeper wakes it once the pause is over
+		return waits(t, s, sql.WaitPause, now, "paused") // the sweeper wakes it once the pause is over
 	}
 	spec := &j.Spec
 	if end := spec.Expires(t); end != 0 && now > end {

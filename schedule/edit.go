@@ -210,15 +210,38 @@ func ahead(j *sql.JobRow, t sql.TaskRow, now job.Micros) bool {
 }
 
 // reconsider has what waits of a job looked at once more, under its new definition: nobody would wake what waits for
-// something that does not matter any more. In another group nothing that has not begun holds a slot.
+// something that does not matter any more. In another group nothing that has not begun holds a slot, and what executes holds
+// one there, though there may be too few: nothing more is started beside it then.
 func reconsider(tx *sql.Tx, from, to *job.Spec, live []sql.TaskRow, withdrawn func(sql.TaskRow) bool, now job.Micros) error {
 	stay := slices.DeleteFunc(slices.Clone(live), func(t sql.TaskRow) bool { return t.State == job.Executing || withdrawn(t) })
 	if from.Group != to.Group {
 		if err := tx.FreeSlots(idsWhere(stay, func(sql.TaskRow) bool { return true })); err != nil {
 			return err
 		}
+		if err := moveSlots(tx, to.Group, idsWhere(live, func(t sql.TaskRow) bool { return t.State == job.Executing })); err != nil {
+			return err
+		}
 	}
 	return tx.Reconsider(stay, now)
+}
+
+// moveSlots has tasks that execute hold slots of a group, "" for none, in place of those of the group that their job was in.
+func moveSlots(tx *sql.Tx, group string, executing []int64) error {
+	if len(executing) == 0 {
+		return nil
+	}
+	if group == "" {
+		return tx.FreeSlots(executing)
+	}
+	groups, err := tx.LockGroups([]string{group})
+	if err != nil {
+		return err
+	}
+	slots := make([]sql.Slot, len(executing))
+	for i, id := range executing {
+		slots[i] = sql.Slot{TaskID: id, GroupID: groups[group].ID}
+	}
+	return tx.TakeSlots(slots)
 }
 
 func (e *Editor) replan(j *sql.JobRow, d dueTimes, now job.Micros) *plans {

@@ -454,7 +454,7 @@ func (w *world) person(n *worldNode) {
 		w.edit(n, j)
 	case k < 75:
 		w.note("delete %d", j.job.ID)
-		upTo := w.upTo(w.sync(j), j)
+		upTo, _ := w.awake(w.sync(j), j)
 		w.must(nil, n.editor.Delete(ctx, j.job.ID))
 		j.materialise(w.now, upTo)
 		j.deleted = true
@@ -523,6 +523,25 @@ func (w *world) upTo(row sql.JobRow, j *modelJob) job.Micros {
 	return max(w.now, row.LastDue, j.lastDue)
 }
 
+// awake is upTo for a change of a job, and whether the job is held then: first of all a change gives back the due times that
+// a pause took which has ended by itself, if no planner has come since.
+func (w *world) awake(row sql.JobRow, j *modelJob) (upTo job.Micros, held bool) {
+	held = row.Held
+	switch over := j.paused && j.until != 0 && j.until <= w.now; {
+	case over && w.covered():
+		j.paused, j.from = false, j.stopped
+		return max(j.stopped, row.LastDue, j.lastDue), true
+	case over:
+		j.paused, j.from = false, j.stopped
+		held = false
+	case held && !w.covered():
+		held = false
+	default:
+		return w.upTo(row, j), held
+	}
+	return max(w.now, row.LastDue, j.lastDue), held
+}
+
 // sync reads a job's row, and notes that its pause has ended by itself.
 func (w *world) sync(j *modelJob) sql.JobRow {
 	row, err := w.db.Job(w.Context(), j.job.ID)
@@ -571,7 +590,7 @@ func (w *world) cover(n *worldNode, app string) {
 func (w *world) edit(n *worldNode, j *modelJob) {
 	spec := w.spec(j.job.Spec.Name)
 	row := w.sync(j)
-	upTo := w.upTo(row, j)
+	upTo, _ := w.awake(row, j)
 	w.note("edit %d: every %s from %s, overlap %s, misfire %s, group %q, deadline %s", j.job.ID, spec.Every, spec.Start, spec.Overlap, spec.Misfire.Policy, spec.Group, spec.StartDeadline)
 	edited, err := n.editor.Update(w.Context(), j.job.ID, row.Version, spec)
 	w.must(nil, err)
@@ -593,11 +612,11 @@ func (w *world) pause(n *worldNode, j *modelJob, until job.Micros) {
 			j.lastDue = max(j.lastDue, t.Due)
 		}
 	}
-	upTo := w.upTo(row, j)
+	upTo, held := w.awake(row, j)
 	w.must(n.editor.Pause(w.Context(), j.job.ID, job.PauseRequest{Until: until}))
 	j.materialise(w.now, upTo)
 	j.paused, j.stopped, j.until = true, max(w.now, j.lastDue), until
-	if row.Held {
+	if held {
 		j.stopped = max(row.PausedAt, j.lastDue)
 	}
 }

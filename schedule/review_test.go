@@ -215,11 +215,65 @@ func TestBackfillRestsInAPause(t *testing.T) {
 	}
 	f.executes()
 	f.want("of the backfill live", 2, "SELECT COUNT(*) FROM task WHERE origin < 0")
+	// One that somebody asks for is no backfill.
+	if _, err := f.editor.RunNow(t.Context(), j.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	f.reach(after(5 * time.Second))
+	f.want("executes", 1, "SELECT COUNT(*) FROM task WHERE state = 2 AND origin > 0")
 	if _, err := f.editor.Resume(t.Context(), j.ID); err != nil {
 		t.Fatal(err)
 	}
 	f.sweep(after(10 * time.Second))
+	f.want("waits for the pause", 0, "SELECT COUNT(*) FROM waiting WHERE kind = 4")
+	f.finish()
 	f.sweep(after(11 * time.Second))
+	f.executes(j)
+}
+
+// TestRestedBackfillNeedsNoGap: what of a backfill waited for the end of a pause goes on then, also where runs that it may
+// overlap never cease.
+func TestRestedBackfillNeedsNoGap(t *testing.T) {
+	f := setUp(t)
+	j := f.create(every("j", time.Hour, -100*time.Hour))
+	b, err := f.editor.Backfill(t.Context(), j.ID, after(-10*time.Hour).Time(), after(-5*time.Hour).Time(), 3, false, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.pauseApp(job.DefaultApp, "", after(10*time.Second))
+	f.reach(after(time.Second))
+	f.executes()
+	f.want("wait for the pause", 3, "SELECT COUNT(*) FROM waiting WHERE kind = 4")
+	if _, err := f.editor.RunNow(t.Context(), j.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	f.reach(after(2 * time.Second))
+	f.sweep(after(9 * time.Second))
+	f.executes(j)
+	f.sweep(after(10 * time.Second))
+	f.want("of the backfill", 3, "SELECT COUNT(*) FROM task WHERE state = 2 AND origin = ?", b.Origin())
+}
+
+// TestEditIntoAGroup: runs of a job that execute when it is put into a group count among those of the group.
+func TestEditIntoAGroup(t *testing.T) {
+	f := setUp(t)
+	f.group("g", 1)
+	f.group("other", 1)
+	f.session.set(after(-time.Second))
+	j := f.create(every("j", time.Second, 0))
+	f.reach(t0)
+	f.executes(j)
+	f.session.set(after(100 * time.Millisecond))
+	j = f.update(j, func(s *job.Spec) { s.Group = "g" })
+	f.reach(after(time.Second))
+	f.executes(j)
+	f.want("wait for a slot", 1, "SELECT COUNT(*) FROM waiting WHERE kind = 2")
+	j = f.update(j, func(s *job.Spec) { s.Group = "other" })
+	f.reach(after(1500 * time.Millisecond))
+	f.executes(j)
+	f.want("hold a slot of the first group", 0, "SELECT COUNT(*) FROM slot JOIN grp ON id = group_id WHERE name = 'g'")
+	f.finish()
+	f.sweep(after(1900 * time.Millisecond))
 	f.executes(j)
 }
 

@@ -72,7 +72,7 @@ func (s *Sweeper) sweep(ctx context.Context, now job.Micros) error {
 	if !g.Waiting && s.rounds%tidyEvery != 0 {
 		return nil
 	}
-	return errors.Join(s.expire(ctx, now), s.wakeJobs(ctx, now), s.wakeGroups(ctx, now), s.tidy(ctx, now))
+	return errors.Join(s.expire(ctx, now), s.wakeJobs(ctx, now), s.wakeGroups(ctx, now), s.wakeRested(ctx, now), s.tidy(ctx, now))
 }
 
 // unplacedIfAny looks for tasks that no node takes, unless nothing waits and nothing is late.
@@ -205,6 +205,30 @@ func (s *Sweeper) wakeGroups(ctx context.Context, now job.Micros) error {
 			return 0, err
 		}
 		return tx.WakeGroups(groups, now)
+	})
+}
+
+// wakeRested wakes what is planned of backfills and waited for the end of a pause that is over. If there is another one, it
+// waits once more.
+func (s *Sweeper) wakeRested(ctx context.Context, now job.Micros) error {
+	found, err := s.DB.RestedTasks(ctx, now, sweepBatch)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return s.wake(ctx, func(tx *sql.Tx) (int, error) {
+		ids, jobs := make([]int64, len(found)), make([]int64, len(found))
+		for i, f := range found {
+			ids[i], jobs[i] = f.TaskID, f.JobID
+		}
+		if _, err := tx.LockJobs(jobs); err != nil {
+			return 0, err
+		}
+		rows, err := tx.LockTasks(ids)
+		if err != nil {
+			return 0, err
+		}
+		ids = slices.DeleteFunc(ids, func(id int64) bool { r, ok := rows[id]; return !ok || r.State != job.Waiting })
+		return len(ids), tx.WakeTasks(ids, now)
 	})
 }
 

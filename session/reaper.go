@@ -139,15 +139,16 @@ func (r *Reaper) lookClosely(ctx context.Context, mono time.Duration) error {
 	return nil
 }
 
-// expired needs both: the same beat on this node's own clock for the whole expiry, and a last beat that is as
-// old by MySQL's clock.
+// expired needs both: the same beat on this node's own clock for the whole expiry, and a last beat that is as far from
+// MySQL's clock: as old, or in a future from which that clock was put back.
 func (r *Reaper) expired(row sql.SessionRow, mono time.Duration) bool {
 	if row.ID == r.Session.id {
 		return false
 	}
 	seen, ok := r.seen[row.ID]
-	expiry := r.Session.Timings.Expiry
-	return ok && seen.beat == row.Beat && mono-seen.since > expiry && r.Session.Clock.Now().Sub(row.BeatAt) > expiry
+	expiry, now := r.Session.Timings.Expiry, r.Session.Clock.Now()
+	far := row.BeatAt < now.Add(-expiry) || row.BeatAt > now.Add(expiry)
+	return ok && seen.beat == row.Beat && mono-seen.since > expiry && far
 }
 
 func (r *Reaper) remember(rows []sql.SessionRow, mono time.Duration) {

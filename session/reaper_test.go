@@ -15,7 +15,7 @@ import (
 )
 
 // TestWhoIsBuried holds when a peer is taken for dead: its beat must have stood still for longer than the expiry on
-// this node's own clock, and be older than that by MySQL's.
+// this node's own clock, and be farther than that from MySQL's.
 func TestWhoIsBuried(t *testing.T) {
 	f := setUp(t)
 	const expiry = MinExpiry
@@ -33,7 +33,10 @@ func TestWhoIsBuried(t *testing.T) {
 		"MySQL's clock was put forward by a day":              {time.Second, "beat_at = beat_at", 24 * time.Hour, false, false},
 		"we slept while it beat":                              {time.Hour, "beat = beat + 1, beat_at = 1", 24 * time.Hour, false, false},
 		"one beat came, and MySQL's clock was put forward":    {expiry + 1, "beat = beat + 1", 24 * time.Hour, false, false},
-		"silent by both, and MySQL's clock was put back":      {time.Hour, "beat_at = beat_at - 6e6", -24 * time.Hour, false, false},
+		"silent by both, and MySQL's clock was put back":      {expiry + 1, "beat_at = beat_at - 6e6", -24 * time.Hour, false, true},
+		"not long, and MySQL's clock was put back":            {expiry - time.Second, "beat_at = beat_at", -24 * time.Hour, false, false},
+		"a beat that no clock ever showed":                    {expiry + 1, "beat_at = 9223372036854775807", 0, false, true},
+		"one from long before any clock":                      {expiry + 1, "beat_at = -9223372036854775807", 0, false, true},
 		"silent by both, but our own lease is stale":          {time.Hour, "beat_at = 1", 0, true, false},
 		"a row that was there before, of another life's beat": {expiry + 1, "beat = beat - 1, beat_at = 1", 0, false, false},
 	} {

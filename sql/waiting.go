@@ -24,6 +24,7 @@ const (
 	WaitJob   WaitKind = 1 // for runs of its own job
 	WaitGroup WaitKind = 2 // for a slot of its group
 	WaitNode  WaitKind = 3 // for a node that it may run on
+	WaitPause WaitKind = 4 // for the end of a pause: what is planned of a backfill rests in it
 )
 
 // Wait is one task that begins to wait.
@@ -104,12 +105,8 @@ func (tx *Tx) WakeJobs(jobIDs, turns []int64, now job.Micros) (int, error) {
 		}
 	}
 	var ids []int64
-	resting, err := tx.paused(headed(heads), now)
-	if err != nil {
-		return 0, err
-	}
 	for id, h := range heads {
-		backfill := h[1].next != 0 && !resting[id] && (slices.Contains(turns, id) || h[0] == head{})
+		backfill := h[1].next != 0 && (slices.Contains(turns, id) || h[0] == head{})
 		switch {
 		case executes[id]:
 		case backfill:
@@ -125,34 +122,6 @@ func (tx *Tx) WakeJobs(jobIDs, turns []int64, now job.Micros) (int, error) {
 type head struct {
 	next int64 // who waits for runs of the job; zero: nobody,
 	busy bool  // or that the first is about to start, or waits for something else
-}
-
-// headed lists the jobs of which a backfill has somebody who comes next.
-func headed(heads map[int64]*[2]head) []int64 {
-	var out []int64
-	for id, h := range heads {
-		if h[1].next != 0 {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
-// paused tells which of some jobs, whose rows this transaction holds, are paused: backfills of these rest.
-func (tx *Tx) paused(jobIDs []int64, now job.Micros) (map[int64]bool, error) {
-	out := map[int64]bool{}
-	if len(jobIDs) == 0 {
-		return out, nil
-	}
-	list, args := in(nil, jobIDs)
-	err := tx.query("read pauses of jobs", func(rows *stdsql.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		out[id] = true
-		return err
-	}, "SELECT j.id FROM job j FORCE INDEX (PRIMARY) WHERE j.id IN "+list+" AND (j.paused = 1 OR EXISTS (SELECT 1 FROM pause p WHERE p.app IN ('', j.app)"+
-		" AND p.ended = 0 AND (p.until = 0 OR p.until > ?)))", append(args, int64(now))...)
-	return out, err
 }
 
 // Wake wakes who comes next after tasks of jobs, whose rows this transaction holds, have ended or do not execute any
@@ -259,10 +228,28 @@ func (tx *Tx) DropWaits(ids []int64) error {
 }
 
 // StuckJobs lists, in order, jobs with a task that waits for runs of the job although none executes, those with an id
-// after the given one: somebody died, or the one that comes before it waits for something else. It takes no lock.
+// after the given one: somebody died, or the one that comes before it waits for something else. It takes no lock, and
+// reads one entry of an index for each job with something that waits, and what executes.
 func (db *DB) StuckJobs(ctx context.Context, after int64, limit int) ([]int64, error) {
-	return db.ids(ctx, "list stuck jobs", "SELECT w.job_id FROM (SELECT DISTINCT job_id FROM waiting FORCE INDEX (grp) WHERE kind = 1 AND job_id > ?) w"+
-		" WHERE NOT EXISTS (SELECT 1 FROM task x FORCE INDEX (due) WHERE x.job_id = w.job_id AND x.state = 2) ORDER BY w.job_id LIMIT ?", after, limit)
+	return db.ids(ctx, "list stuck jobs", "SELECT w.job_id FROM (SELECT DISTINCT job_id FROM waiting FORCE INDEX (job) WHERE job_id > ?) w"+
+		" LEFT JOIN (SELECT DISTINCT job_id FROM task FORCE INDEX (slice) WHERE state = 2) x ON x.job_id = w.job_id"+
+		" WHERE x.job_id IS NULL AND EXISTS (SELECT 1 FROM waiting k FORCE INDEX (job) WHERE k.job_id = w.job_id AND k.kind = 1) ORDER BY w.job_id LIMIT ?", after, limit)
+}
+
+// RestedTask is a task that waits for the end of a pause that is over.
+type RestedTask struct{ TaskID, JobID int64 }
+
+// RestedTasks lists tasks that wait for the end of a pause, of jobs that no pause covers. It takes no lock.
+func (db *DB) RestedTasks(ctx context.Context, now job.Micros, limit int) ([]RestedTask, error) {
+	var out []RestedTask
+	err := db.query(ctx, "list rested tasks", func(rows *stdsql.Rows) error {
+		var r RestedTask
+		err := rows.Scan(&r.TaskID, &r.JobID)
+		out = append(out, r)
+		return err
+	}, "SELECT w.task_id, w.job_id FROM waiting w FORCE INDEX (grp) LEFT JOIN job j ON j.id = w.job_id WHERE w.kind = 4 AND NOT COALESCE(j.paused, 0)"+
+		" AND NOT EXISTS (SELECT 1 FROM pause p WHERE p.app IN ('', j.app) AND p.ended = 0 AND (p.until = 0 OR p.until > ?)) LIMIT ?", int64(now), limit)
+	return out, err
 }
 
 // StuckGroups lists groups in which a task waits although there is a free slot. It takes no lock.

@@ -144,10 +144,10 @@ function Foot() {
   return (
     <div class="foot">
       <button class="item" aria-pressed={following.value} onClick={() => setFollowing(!following.value)} title={t('Whether the page follows what happens')}>
-        <PaceDot />{t(paceText[pace.value])}<Icon name={following.value ? 'pause' : 'play'} />
+        <PaceDot />{t(paceText[pace.value])}<span class="tail"><Icon name={following.value ? 'pause' : 'play'} /></span>
       </button>
       <button class="item" onClick={flipTheme}><Icon name={theme.value === 'dark' ? 'sun' : 'moon'} />{theme.value === 'dark' ? t('Light') : t('Dark')}</button>
-      <button class="item" lang={lang.value === 'zh' ? 'en' : 'zh-CN'} onClick={() => choose(lang.value === 'zh' ? 'en' : 'zh')}><Icon name="activity" />{lang.value === 'zh' ? 'English' : '中文'}</button>
+      <button class="item" lang={lang.value === 'zh' ? 'en' : 'zh-CN'} onClick={() => choose(lang.value === 'zh' ? 'en' : 'zh')}><Icon name="globe" />{lang.value === 'zh' ? 'English' : '中文'}</button>
       <button class="item" title={t('Times are shown in this zone')} onClick={() => { inUTC.value = !inUTC.value; localStorage.setItem('utc', inUTC.value ? 'yes' : 'no'); }}>
         <Icon name="clock" /><span class="cut">{inUTC.value ? 'UTC' : myZone}</span>
       </button>

@@ -32,7 +32,7 @@ function fixed(): Choice[] {
     { icon: 'lock', text: t('Secrets'), do: to('/activity/secrets') },
     { icon: 'key', text: t('Tokens'), do: to('/activity/tokens') },
     { icon: 'moon', text: t('Light or dark'), do: flipTheme },
-    { icon: 'activity', text: lang.value === 'zh' ? 'English' : '中文', do: () => void choose(lang.value === 'zh' ? 'en' : 'zh') },
+    { icon: 'globe', text: lang.value === 'zh' ? 'English' : '中文', do: () => void choose(lang.value === 'zh' ? 'en' : 'zh') },
     { icon: following.value ? 'pause' : 'play', text: following.value ? t('Stop following') : t('Follow what happens'), do: () => setFollowing(!following.value) },
     { icon: 'question', text: t('API reference'), do: () => location.assign('/docs') },
   ];

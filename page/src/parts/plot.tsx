@@ -1,8 +1,8 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { lang } from '../i18n';
-import { span, zoneShown } from '../time';
+import { span, stamp, zoneShown } from '../time';
 import { theme } from '../app';
 
 export interface Series { label: string; colour: string; points?: boolean; values: (number | null)[] }
@@ -10,11 +10,15 @@ export interface Series { label: string; colour: string; points?: boolean; value
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** A plot over time: x in seconds, y in milliseconds. A click tells which point was meant. */
-export function Plot({ x, series, log, label, click, y = span }: { x: number[]; series: Series[]; log?: boolean; label: string; click?: (i: number) => void; y?: (v: number) => string }) {
+export function Plot({ x, series, label, click, y = span }: { x: number[]; series: Series[]; label: string; click?: (i: number) => void; y?: (v: number) => string }) {
   const ref = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>();
   const on = useRef(click);
   on.current = click;
+  // One value that is far above the others must not flatten them.
+  const known = series.flatMap((s) => s.values.filter((v): v is number => v !== null)).sort((a, b) => a - b);
+  const log = known.length > 2 && known[known.length - 1] > 30 * Math.max(0.1, known[Math.floor(known.length / 2)]);
+  const data = useMemo(() => [x, ...series.map((s) => (log ? s.values.map((v) => (v === null ? null : Math.max(0.1, v))) : s.values))] as uPlot.AlignedData, [x, series, log]);
   const shape = series.map((s) => s.label + s.colour).join() + theme.value + lang.value + zoneShown() + log;
   useEffect(() => {
     const box = ref.current!;
@@ -26,14 +30,14 @@ export function Plot({ x, series, log, label, click, y = span }: { x: number[]; 
       legend: { show: false },
       scales: { x: { time: true }, y: log ? { distr: 3, log: 10 } : { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
       axes: [
-        { ...axis, values: [[86400, '{MM}-{DD}', null, null, null, null, null, null, 1], [60, '{HH}:{mm}', '\n{MM}-{DD}', null, '\n{MM}-{DD}', null, null, null, 1], [0, '{HH}:{mm}:{ss}', '\n{MM}-{DD}', null, null, null, null, null, 1]] },
-        { ...axis, size: 64, values: (_u, v) => v.map((n) => (n === null ? '' : y(n))) },
+        { ...axis, size: 28, values: (_u, v) => v.map((s, i) => { const step = v.length > 1 ? v[1] - v[0] : 60, text = stamp(s * 1000); return step >= 86400 || (i > 0 && text.slice(11, 16) === '00:00') ? text.slice(5, 10) : step < 60 ? text.slice(11) : text.slice(11, 16); }) },
+        { ...axis, size: 64, values: (_u, v) => v.map((n) => (n === null ? '' : y(n))), ...(log ? { filter: (_u: uPlot, splits: number[]) => splits.map((v) => (Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 0.001 ? v : null)) } : {}) },
       ],
       series: [{}, ...series.map((s) => ({
         label: s.label, stroke: css(s.colour), width: s.points ? 0 : 1.5, paths: s.points ? () => null : undefined,
         points: { show: s.points || s.values.length < 60, size: 6, fill: css(s.colour), width: 0 }, spanGaps: false,
       }))],
-    }, [x, ...series.map((s) => s.values)] as uPlot.AlignedData, box);
+    }, data, box);
     p.over.addEventListener('click', () => { if (p.cursor.idx != null) on.current?.(p.cursor.idx); });
     if (on.current) p.over.style.cursor = 'pointer';
     plot.current = p;
@@ -41,6 +45,6 @@ export function Plot({ x, series, log, label, click, y = span }: { x: number[]; 
     watch.observe(box);
     return () => { watch.disconnect(); p.destroy(); plot.current = undefined; };
   }, [shape]);
-  useEffect(() => { plot.current?.setData([x, ...series.map((s) => s.values)] as uPlot.AlignedData); }, [x, series]);
+  useEffect(() => { plot.current?.setData(data); }, [data]);
   return <div class="plot" ref={ref} role="img" aria-label={label} />;
 }

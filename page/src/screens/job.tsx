@@ -74,12 +74,12 @@ function Facts({ job: j }: { job: Job }) {
 export const marks = { gap: 'clock jumps forward', repeat: 'hour comes twice', makeup: 'make-up day' } as const;
 
 export function Dues({ list, zone }: { list: DueTime[]; zone?: string }) {
-  const z = zone ?? 'UTC', mine = zoneShown();
+  const mine = zoneShown(), z = zone ?? mine;
   return (
     <ol class="dues">
       {list.map((d) => (
         <li key={d.due}>
-          <span class="mono nowrap" title={mine !== z ? `${stamp(d.due, mine)} ${mine}` : undefined}>{weekday(d.due, z)} {stamp(d.due, z)}</span>
+          <span class="mono nowrap" title={mine !== z ? `${stamp(d.due, mine)} ${mine}` : undefined}>{weekday(d.due, z)} {stamp(d.due, z).slice(stamp(now(), z).slice(0, 4) === stamp(d.due, z).slice(0, 4) ? 5 : 0)}</span>
           <span class="faint small">{offsetOf(ms(d.due), z)}</span>
           {d.mark && <span class="tag warn">{t(marks[d.mark])}</span>}
           <span class="until"><Until at={d.due} zone={zone} /></span>

@@ -98,7 +98,7 @@ const mostLines = 20_000;
 function OutputView({ run: r, ended }: { run: Run; ended: () => void }) {
   const [text, setText] = useState(''), [next, setNext] = useState(0);
   const [done, setDone] = useState(false), [problem, setProblem] = useState<Problem>();
-  const [wrap, setWrap] = useState(true), [search, setSearch] = useState(''), [stick, setStick] = useState(true);
+  const [wrap, setWrap] = useState(true), [search, setSearch] = useState(''), [stick, setStick] = useState(r.outcome !== 'succeeded'); // the end of what failed says most
   const box = useRef<HTMLDivElement>(null);
   const state = useRef({ next: 0, done: false });
 

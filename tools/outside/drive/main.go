@@ -90,7 +90,7 @@ func (d *driver) shared() {
 	var day CalendarInput_Exclude_Item
 	check(day.FromCalendarDayInput(CalendarDayInput{Date: "2027-01-01", Note: to("New Year")}))
 	ok(d.PutCalendarWithResponse(d.ctx, "outside", CalendarInput{Exclude: &[]CalendarInput_Exclude_Item{day}}))
-	ok(d.ImportCalendarWithBodyWithResponse(d.ctx, "outside", &ImportCalendarParams{Format: to(Csv)}, "text/csv", strings.NewReader("2027-12-25,Christmas\n")))
+	ok(d.ImportCalendarWithBodyWithResponse(d.ctx, "outside", &ImportCalendarParams{Format: to(Csv)}, "text/csv", strings.NewReader("2027-12-25,,exclude,Christmas\n")))
 	must(len(ok(d.ListCalendarsWithResponse(d.ctx, nil)).JSON200.Items) == 1, "calendars are listed")
 	must(ok(d.GetCalendarWithResponse(d.ctx, "outside")).JSON200.Name == "outside", "a calendar has its name")
 	from, end := types.Date{Time: time.Date(2027, 12, 24, 0, 0, 0, 0, time.UTC)}, types.Date{Time: time.Date(2027, 12, 26, 0, 0, 0, 0, time.UTC)}
@@ -201,7 +201,7 @@ func (d *driver) runs() {
 		return len(items) == 1
 	})
 	until("it has written", func() bool {
-		return strings.Contains(ok(d.GetOutputWithResponse(d.ctx, run.Id, nil)).JSON200.Text, "started")
+		return strings.Contains(ok(d.GetOutputWithResponse(d.ctx, run.Id, &GetOutputParams{From: to(0)})).JSON200.Text, "started")
 	})
 	ok(d.KillRunWithResponse(d.ctx, run.Id, nil, NothingInput{}))
 	until("it was killed", func() bool {

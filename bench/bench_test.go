@@ -1,0 +1,234 @@
+package bench
+
+import (
+	"context"
+	stdsql "database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go-crontab/internal/testdb"
+)
+
+// The test binary is a node of a bench when it is asked to be one.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == Command {
+		if err := BeNode(os.Stdin, os.Stdout, os.Stderr); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+type given struct {
+	dsn string
+	db  *stdsql.DB
+}
+
+func newServer(t *testing.T) given {
+	t.Helper()
+	dsn := testdb.Server(t).DSN("mysql")
+	db, err := stdsql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return given{dsn, db}
+}
+
+// schemas lists what benches made on the server and did not drop.
+func (g given) schemas(t *testing.T) (names []string) {
+	t.Helper()
+	rows, err := g.db.Query("SELECT schema_name FROM information_schema.schemata WHERE schema_name LIKE 'gocrontab\\_bench\\_%'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// TestScenarios runs the scenarios, small, and looks at what they say of themselves.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	g := newServer(t)
+	for _, o := range []Options{
+		{Scenarios: []string{"steady", "herd", "http-steady", "handler"}, Rate: 50, For: 2 * time.Second},
+		{Scenarios: []string{"burst", "shell", "http"}, Jobs: 300},
+		{Scenarios: []string{"idle"}, Jobs: 1000, For: 2 * time.Second},
+		{Scenarios: []string{"slow"}, Rate: 20, For: 2 * time.Second, RoundTrip: 20 * time.Millisecond},
+		{Scenarios: []string{"failover"}, Rate: 50, For: 6 * time.Second},
+	} {
+		o.DSN, o.Say, o.hasty = g.dsn, t.Logf, true
+		r, err := Run(t.Context(), o)
+		if err != nil {
+			t.Fatalf("%v: %v", o.Scenarios, err)
+		}
+		if r.Machine.Server == "" || r.Machine.Cores == 0 || r.Machine.Private || len(r.Machine.Settings) < 3 {
+			t.Errorf("the machine: %+v", r.Machine)
+		}
+		for _, x := range r.Results {
+			t.Logf("%+v", x)
+			switch {
+			case x.Idle != nil:
+				if x.Idle.Jobs != 1000 || x.Idle.Statements <= 0 || x.Idle.Statements > 100 {
+					t.Errorf("%s: %+v", x.Name(), x.Idle)
+				}
+				continue
+			case !x.Account.OK():
+				t.Errorf("%s: account %+v", x.Name(), x.Account)
+			}
+			if x.Fires == 0 || x.Rate <= 0 || x.Late.Max <= 0 || x.Late.P50 > x.Late.P99 || x.Cost.Statements <= 0 || x.Cost.Redo <= 0 {
+				t.Errorf("%s: %+v", x.Name(), x)
+			}
+			if x.Scenario == "slow" && x.Cost.Statements <= 0 {
+				t.Errorf("%s: nothing came over the distance", x.Name())
+			}
+			if wants := x.Scenario == "burst" || x.Scenario == "shell" || x.Scenario == "http" || x.Scenario == "steady"; wants != (x.Limit != nil && x.Limit.Rate > 0 && x.Limit.Ratio > 0) {
+				t.Errorf("%s: limit %+v", x.Name(), x.Limit)
+			}
+			if x.Series != nil {
+				if svg := Plots(r)[fileName(x.Name())+".svg"]; !strings.Contains(string(svg), "<svg") {
+					t.Errorf("%s: no plot", x.Name())
+				}
+			}
+		}
+	}
+	if left := g.schemas(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestRepeat: the run in the middle counts, and a wrong account of any of them.
+func TestRepeat(t *testing.T) {
+	t.Parallel()
+	bad := Account{Due: 3, Once: 2, Missing: 1}
+	m := median([]Result{{Rate: 30}, {Rate: 10, Account: bad, Noise: .3, Noisy: true}, {Rate: 20}})
+	if m.Rate != 20 || fmt.Sprint(m.Rates) != "[10 20 30]" || m.Account.Missing != 1 || !m.Noisy {
+		t.Errorf("got %+v", m)
+	}
+	before := &Report{Results: []Result{{Scenario: "a", Rate: 100, Rates: []float64{95, 100, 105}, Noise: .02}, {Scenario: "b", Rate: 100}, {Scenario: "gone"}}}
+	after := &Report{Results: []Result{{Scenario: "a", Rate: 150, Rates: []float64{140, 150, 160}, Noise: .02}, {Scenario: "b", Rate: 104}, {Scenario: "new"}}}
+	changes := Compare(before, after)
+	if len(changes) != 2 || !changes[0].Distinct || changes[1].Distinct || math.Abs(changes[0].Ratio-1.5) > 1e-9 {
+		t.Errorf("got %+v", changes)
+	}
+	after.Results[0].Noisy = true
+	if Compare(before, after)[0].Distinct {
+		t.Error("a noisy run concludes something")
+	}
+}
+
+// TestStopped: when the one who measures has had enough, nothing is left behind, and no node either.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	g := newServer(t)
+	ctx, stop := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	say := func(format string, args ...any) {
+		if strings.HasPrefix(format, "measuring") {
+			time.AfterFunc(500*time.Millisecond, func() { stop(enough) })
+		}
+	}
+	_, err := Run(ctx, Options{DSN: g.dsn, Scenarios: []string{"steady"}, Rate: 10, For: time.Minute, Say: say, hasty: true})
+	if !errors.Is(err, enough) {
+		t.Errorf("got %v, want %v", err, enough)
+	}
+	if left := g.schemas(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	var sessions int
+	if err := g.db.QueryRow("SELECT COUNT(*) FROM information_schema.processlist WHERE db LIKE 'gocrontab\\_bench\\_%'").Scan(&sessions); err != nil || sessions != 0 {
+		t.Errorf("%d connections of nodes are left, %v", sessions, err)
+	}
+}
+
+// TestSchema: what holds anything is not touched; an empty one is used, and left empty.
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	g := newServer(t)
+	for _, q := range []string{"CREATE DATABASE theirs", "CREATE TABLE theirs.job (id INT)", "CREATE DATABASE empty"} {
+		if _, err := g.db.Exec(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := Options{DSN: g.dsn, Schema: "theirs", Scenarios: []string{"burst"}, Jobs: 10, hasty: true}
+	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "has tables (job") {
+		t.Errorf("got %v", err)
+	}
+	o.Schema = "empty"
+	if r, err := Run(t.Context(), o); err != nil || r.Results[0].Account.Once != 10 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	var n int
+	if err := g.db.QueryRow("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'empty'").Scan(&n); err != nil || n != 0 {
+		t.Errorf("%d tables are left, %v", n, err)
+	}
+	if err := g.db.QueryRow("SELECT COUNT(*) FROM theirs.job").Scan(&n); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccount: a checker that finds nothing is worth nothing.
+func TestAccount(t *testing.T) {
+	t.Parallel()
+	g := newServer(t)
+	s, err := open(t.Context(), &Options{DSN: g.dsn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	c, err := s.newSchema(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.drop()
+	write := func(job, due, attempt, outcome, count, late int64) {
+		t.Helper()
+		_, err := c.db.Exec("INSERT INTO history (job_id, due, attempt, session_id, launch, outcome, due_last, due_count, started, ended, lateness) VALUES (?,?,?,?,?,?,?,?,1,1,?)",
+			job, due, attempt, fmt.Sprintf("%016d", job), due*10+attempt, outcome, due, count, late)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	from, to := time.UnixMicro(1000), time.UnixMicro(2000)
+	write(1, 1000, 1, 1, 1, 500)
+	write(1, 1001, 1, 1, 1, 700)
+	write(1, 1001, 2, 1, 1, 700) // once more
+	write(1, 1002, 1, 1, 1, -1)  // before it was due
+	write(1, 1003, 1, 7, 3, 0)   // stands for three
+	write(1, 2000, 1, 1, 1, 0)   // not of the span
+	a, started, err := c.account(t.Context(), from, to, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Once != 6 || a.Missing != 2 || a.Doubled != 1 || a.Early != 1 || a.Other["missed"] != 3 || len(started) != 4 || a.OK() {
+		t.Errorf("got %+v, %d started", a, len(started))
+	}
+}
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	o := Options{Scenarios: []string{"steady", "stedy"}, Rate: -1, Jobs: -1, Nodes: 99, For: 1500 * time.Millisecond, RoundTrip: time.Hour, Repeat: -2, Schema: "x"}
+	err := o.Check()
+	for _, want := range []string{`scenario "stedy"`, "--rate -1", "--jobs -1", "--nodes 99", "--for 1.5s", "--round-trip 1h0m0s", "--repeat -2", "--schema"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %s", err, want)
+		}
+	}
+	if _, err := ReadReport([]byte(`{"results":[]}`)); err == nil {
+		t.Error("an empty report was taken")
+	}
+}

@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"go-crontab/internal/sse"
+
+	"github.com/spf13/cobra"
+)
+
+// eventView is something that happened in the cluster.
+type eventView struct {
+	ID       string     `json:"id"`
+	Kind     string     `json:"kind"`
+	At       time.Time  `json:"at"`
+	Action   string     `json:"action"`
+	App      string     `json:"app"`
+	Job      string     `json:"job"`
+	Name     string     `json:"name"`
+	What     string     `json:"what"`
+	Who      string     `json:"who"`
+	Reason   string     `json:"reason"`
+	Run      *runView   `json:"run"`
+	Counts   []runCount `json:"counts"`
+	Other    *runCount  `json:"other"`
+	Backfill *struct {
+		ID      string `json:"id"`
+		Total   int64  `json:"total"`
+		Planned int64  `json:"planned"`
+		LeftOut int64  `json:"left_out"`
+	} `json:"backfill"`
+}
+
+// runCount is how many runs of a job, or with an empty name of several, began and ended.
+type runCount struct {
+	App, Job string
+	n        []struct {
+		what string
+		n    int64
+	}
+}
+
+// UnmarshalJSON keeps all that is counted, in its order, also what this program does not know.
+func (c *runCount) UnmarshalJSON(b []byte) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var v any
+		if err := d.Decode(&v); err != nil {
+			return err
+		}
+		switch v := v.(type) {
+		case string:
+			switch name {
+			case "app":
+				c.App = v
+			case "job":
+				c.Job = v
+			}
+		case float64:
+			c.n = append(c.n, struct {
+				what string
+				n    int64
+			}{fmt.Sprint(name), int64(v)})
+		}
+	}
+	return nil
+}
+
+func (c *runCount) String() string {
+	var parts []string
+	for _, k := range c.n {
+		parts = append(parts, fmt.Sprintf("%d %s", k.n, k.what))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func eventsCommand(c *console) *cobra.Command {
+	var app, job string
+	var kinds []string
+	cmd := &cobra.Command{
+		Use: "events", Short: "Print what changes in the cluster, as it happens", Args: nothing,
+		Long: `Print what changes in the cluster, a line for each, until Ctrl-C: runs that start and end, jobs, pauses, nodes, backfills,
+and with a token for the whole cluster whatever else is changed. Many runs at once are counted. When a connection breaks it
+goes on with the next one; "reload" says that something could not be told. -o json prints an object on each line.`,
+		Example: "  go-crontab events\n  go-crontab events --app shop --kind run,job\n  go-crontab events --kind run -o json",
+	}
+	r := newRemote(c, cmd)
+	cmd.Flags().StringVarP(&app, "app", "a", "", "only of this app and its jobs")
+	cmd.Flags().StringVarP(&job, "job", "j", "", "only of this job")
+	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only these: run, job, pause, node, backfill, change")
+	complete(cmd, "kind", cobra.FixedCompletions([]cobra.Completion{"run", "job", "pause", "node", "backfill", "change"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		q := url.Values{}
+		if app != "" {
+			q.Set("app", app)
+		}
+		if len(kinds) > 0 {
+			q.Set("kinds", strings.Join(kinds, ","))
+		}
+		if job != "" {
+			j, _, err := findJob(cmd.Context(), r, job)
+			if err != nil {
+				return err
+			}
+			q.Set("job_id", j.ID)
+		}
+		return r.events(cmd, q)
+	}
+	return cmd
+}
+
+func (r *remote) events(cmd *cobra.Command, q url.Values) error {
+	seen := map[string]bool{}
+	f := r.follower("/api/v1/events", q)
+	f.Broke = func(err error) { r.notef("The connection broke (%v); trying again.\n", err) }
+	f.On = func(m sse.Message) error {
+		var e eventView
+		if m.Event == "close" {
+			_ = json.Unmarshal([]byte(m.Data), &e)
+			r.notef("The node closed the stream: %s.\n", visible(e.Reason))
+			return nil
+		}
+		if err := json.Unmarshal([]byte(m.Data), &e); err != nil {
+			return fmt.Errorf("an event of %s is not understood: %w", r.server, err)
+		}
+		if e.ID != "" {
+			if seen[e.ID] {
+				return nil
+			}
+			if len(seen) > 10_000 { // what is told once more has just been told
+				clear(seen)
+			}
+			seen[e.ID] = true
+		}
+		return r.event(&e, []byte(m.Data))
+	}
+	err := f.Run(cmd.Context())
+	if errors.Is(err, sse.ErrNoStream) {
+		return fmt.Errorf("%s does not tell what changes: it is older than this program", r.server)
+	}
+	return err
+}
+
+// event prints one event.
+func (r *remote) event(e *eventView, raw []byte) error {
+	switch r.format {
+	case "json":
+		_, err := r.out.Write(append(visibleJSON(raw), '\n'))
+		return err
+	case "yaml":
+		if _, err := io.WriteString(r.out, "---\n"); err != nil {
+			return err
+		}
+		return writeYAML(r.out, json.RawMessage(raw))
+	case "name":
+		if e.ID == "" {
+			return nil
+		}
+		_, err := fmt.Fprintln(r.out, visible(e.ID))
+		return err
+	}
+	paint := painter(colourful(r.out))
+	_, err := io.WriteString(r.out, e.lines(paint))
+	return err
+}
+
+// lines say what happened: one line, or one for each job that is counted.
+func (e *eventView) lines(paint func(colour, string) string) string {
+	at := paint(faint, e.At.Local().Format("15:04:05.000"))
+	line := func(about string, more ...string) string {
+		out := at + "  " + plain(e.Kind+" "+e.Action)
+		if about != "" {
+			out += "  " + plain(about)
+		}
+		for _, m := range more {
+			if m != "" {
+				out += "  " + m
+			}
+		}
+		return out + "\n"
+	}
+	of := e.Name
+	switch {
+	case e.Job != "":
+		of = e.App + "/" + e.Job
+	case e.Name == "":
+		of = e.App
+	}
+	switch {
+	case e.Kind == "runs":
+		out := ""
+		for i := range e.Counts {
+			out += line(e.Counts[i].App+"/"+e.Counts[i].Job, e.Counts[i].String())
+		}
+		if e.Other != nil {
+			out += line("other jobs", e.Other.String())
+		}
+		return out
+	case e.Run != nil:
+		ending := e.Run.ending()
+		more := []string{paint(outcomeColour(ending), ending), plain(e.Run.Reason)}
+		if e.Run.Count > 1 {
+			more = append(more, fmt.Sprintf("%d due times", e.Run.Count))
+		}
+		if e.Run.Started != nil {
+			more = append(more, e.Run.late()+" late")
+		}
+		return line(of, append(more, plain(e.Run.Node), e.Run.ID)...)
+	case e.Backfill != nil:
+		return line(of, fmt.Sprintf("%d of %d due times", e.Backfill.Planned+e.Backfill.LeftOut, e.Backfill.Total))
+	}
+	by := ""
+	if e.Who != "" {
+		by = "by " + plain(e.Who)
+	}
+	return line(of, plain(e.What), by, plain(e.Reason))
+}

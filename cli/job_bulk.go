@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// jobFilter are the flags that say which jobs are meant.
+type jobFilter struct{ app, status, owner, group, calendar, label, name string }
+
+func (f *jobFilter) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&f.app, "app", "a", "", "only of this app")
+	choiceVar(cmd.Flags(), &f.status, "status", "", "", "only these", "active", "paused", "finished", "error")
+	complete(cmd, "status", cobra.FixedCompletions([]string{"active", "paused", "finished", "error"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringVar(&f.owner, "owner", "", "only of this owner")
+	cmd.Flags().StringVar(&f.group, "group", "", "only of this group")
+	cmd.Flags().StringVar(&f.calendar, "calendar", "", "only those that name this calendar")
+	cmd.Flags().StringVarP(&f.label, "label", "l", "", "only with this label, key=value")
+	cmd.Flags().StringVar(&f.name, "name-contains", "", "only those whose names contain this")
+}
+
+func (f *jobFilter) query() url.Values {
+	query := url.Values{}
+	for name, value := range map[string]string{
+		"app": f.app, "state": f.status, "owner": f.owner, "group": f.group, "calendar": f.calendar, "label": f.label, "name": f.name,
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return query
+}
+
+// bulk is a command that does something to jobs: to those that its arguments name, or to those that a filter matches.
+type bulk struct {
+	filter           jobFilter
+	all, dryRun, yes bool
+	action           string // of the API: "pause"
+	done             string // "paused"
+}
+
+// flags are those that select jobs, and what goes with them. The command has its Args by then.
+func (b *bulk) flags(cmd *cobra.Command) {
+	b.filter.flags(cmd)
+	cmd.Flags().BoolVar(&b.all, "all", false, "all jobs")
+	cmd.Flags().BoolVar(&b.dryRun, "dry-run", false, "only say which jobs of the filter that would be")
+	cmd.Flags().BoolVarP(&b.yes, "yes", "y", false, "do not ask; needed with a filter where there is no terminal")
+	if cmd.Long == "" {
+		cmd.Long = cmd.Short + "."
+	}
+	cmd.Long += `
+
+Jobs are named one by one, or selected by a filter (--app, --label, --status, --owner, --group, --calendar,
+--name-contains; all that are given hold, and --all is every job). --dry-run says which they are. Those that cannot be
+taken are told, do not hold up the others, and make the exit code 4.`
+	named := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		selects := len(b.filter.query()) > 0 || b.all
+		switch {
+		case selects && len(args) > 0:
+			return fmt.Errorf("%s: %q is named and jobs are selected by a filter: want one of the two", cmd.CommandPath(), args[0])
+		case !selects && b.dryRun:
+			return fmt.Errorf("%s: --dry-run goes with a filter, such as --app, or with --all", cmd.CommandPath())
+		case selects:
+			return nil
+		}
+		return named(cmd, args)
+	}
+}
+
+// bulkView is what was done to the jobs of a filter.
+type bulkView struct {
+	DryRun    bool              `json:"dry_run"`
+	Changed   int               `json:"changed"`
+	Unchanged int               `json:"unchanged"`
+	Refused   int               `json:"refused"`
+	Matched   *int              `json:"matched,omitempty"`
+	AtLeast   bool              `json:"at_least,omitempty"`
+	Items     []json.RawMessage `json:"items"`
+	Next      string            `json:"next,omitempty"`
+
+	jobs []bulkJob
+}
+
+type bulkJob struct {
+	App    string `json:"app"`
+	Name   string `json:"name"`
+	Result string `json:"result"`
+	Why    string `json:"why"`
+}
+
+func (j *bulkJob) fullName() string { return j.App + "/" + j.Name }
+
+// add adds what the next request has come to.
+func (v *bulkView) add(p bulkView) error {
+	for _, item := range p.Items {
+		var j bulkJob
+		if err := json.Unmarshal(item, &j); err != nil {
+			return fmt.Errorf("the answer is not understood: %w", err)
+		}
+		v.jobs = append(v.jobs, j)
+	}
+	v.Changed, v.Unchanged, v.Refused = v.Changed+p.Changed, v.Unchanged+p.Unchanged, v.Refused+p.Refused
+	v.Items, v.Next, v.Matched, v.AtLeast = append(v.Items, p.Items...), p.Next, p.Matched, p.AtLeast
+	return nil
+}
+
+// selected does it to the jobs of the filter. It tells whether there is one.
+func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) {
+	query := b.filter.query()
+	if len(query) == 0 && !b.all {
+		return false, nil
+	}
+	if b.all {
+		query.Set("all", "true")
+	}
+	if _, asks := terminal(r.in); !b.dryRun && !b.yes {
+		if !asks {
+			return true, usageError("there is no terminal to ask at whether these are the jobs; add --yes, or --dry-run to see which they are")
+		}
+		would, err := b.try(ctx, r, query, body)
+		if err != nil || would.Changed == 0 && would.Next == "" {
+			return true, b.tell(r, would, err)
+		}
+		if !r.confirm("This is for %s: %s. Go on?", would.matching(), would.first(10)) {
+			return true, &exitError{code: exitFailed, err: fmt.Errorf("nothing was changed")}
+		}
+	}
+	if b.dryRun {
+		would, err := b.try(ctx, r, query, body)
+		return true, b.tell(r, would, err)
+	}
+	v := bulkView{Items: []json.RawMessage{}}
+	for {
+		p, _, err := ask[bulkView](ctx, r, http.MethodPost, "/api/v1/bulk/"+b.action, query, body)
+		if err != nil && v.Changed > 0 { // the same again finds those in the state that they are to have
+			err = fmt.Errorf("%w\n  %d jobs were %s before that", err, v.Changed, b.done)
+		}
+		if err == nil {
+			err = v.add(p)
+		}
+		if err != nil || p.Next == "" {
+			return true, b.tell(r, v, err)
+		}
+		query.Set("cursor", p.Next)
+	}
+}
+
+func (b *bulk) try(ctx context.Context, r *remote, query url.Values, body any) (bulkView, error) {
+	v := bulkView{DryRun: true, Items: []json.RawMessage{}}
+	query.Set("dry_run", "true")
+	p, _, err := ask[bulkView](ctx, r, http.MethodPost, "/api/v1/bulk/"+b.action, query, body)
+	query.Del("dry_run")
+	if err == nil {
+		err = v.add(p)
+	}
+	return v, err
+}
+
+// matching says how many jobs there are.
+func (v *bulkView) matching() string {
+	n := len(v.jobs)
+	if v.Matched != nil {
+		n = *v.Matched
+	}
+	switch {
+	case v.AtLeast:
+		return fmt.Sprintf("more than %d jobs", n)
+	case n == 1:
+		return "1 job"
+	}
+	return fmt.Sprintf("%d jobs", n)
+}
+
+// first names some.
+func (v *bulkView) first(most int) string {
+	var names []string
+	for i := range v.jobs[:min(most, len(v.jobs))] {
+		names = append(names, plain(v.jobs[i].fullName()))
+	}
+	if len(v.jobs) > most || v.Next != "" {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+// tell prints what was done, or would be.
+func (b *bulk) tell(r *remote, v bulkView, err error) error {
+	if err != nil {
+		return err
+	}
+	if r.format == "name" {
+		for i := range v.jobs {
+			if v.jobs[i].Result == "changed" {
+				r.printf("%s\n", v.jobs[i].fullName())
+			}
+		}
+	} else if err := r.object(r.console, v, "", func() error { b.print(r, &v); return nil }); err != nil {
+		return err
+	}
+	if v.Refused > 0 && !v.DryRun {
+		return &exitError{code: exitRefused, err: fmt.Errorf("%d of the jobs were not %s", v.Refused, b.done)}
+	}
+	return nil
+}
+
+func (b *bulk) print(r *remote, v *bulkView) {
+	if len(v.jobs) == 0 {
+		r.notef("No such jobs.\n")
+		return
+	}
+	if v.DryRun {
+		t := &table{columns: []column{{head: "JOB", shrink: true}, {head: "WOULD BE"}, {head: "WHY", shrink: true}}}
+		for i := range v.jobs {
+			j := &v.jobs[i]
+			words := map[string]cell{"changed": {b.done, yellow}, "unchanged": {"as it is", faint}, "refused": {"refused", red}}
+			t.add(text(j.fullName()), words[j.Result], text(j.Why))
+		}
+		_ = r.table(t)
+		if v.Next != "" {
+			r.notef("These are the first; the filter matches %s.\n", v.matching())
+		}
+		r.notef("dry run: nothing was changed; to do it, put --yes in place of --dry-run\n")
+		return
+	}
+	for i := range v.jobs {
+		if j := &v.jobs[i]; j.Result == "refused" {
+			r.notef("%s was not %s: %s\n", plain(j.fullName()), b.done, plain(j.Why))
+		}
+	}
+	said := fmt.Sprintf("%s %d jobs", b.done, v.Changed)
+	if v.Changed == 1 {
+		said = b.done + " " + plain(v.only("changed"))
+	}
+	if v.Unchanged > 0 {
+		said += fmt.Sprintf("; %d were so already", v.Unchanged)
+	}
+	r.printf("%s\n", said)
+}
+
+func (v *bulkView) only(result string) string {
+	for i := range v.jobs {
+		if v.jobs[i].Result == result {
+			return v.jobs[i].fullName()
+		}
+	}
+	return ""
+}

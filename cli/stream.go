@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"go-crontab/internal/sse"
+)
+
+// streamQuiet is three times what a node is silent for at most.
+const streamQuiet = 45 * time.Second
+
+// follower reads a stream of the API, over as many connections as that takes.
+func (r *remote) follower(path string, query url.Values) *sse.Follower {
+	h := r.http
+	h.Timeout = 0 // streams do not end
+	return &sse.Follower{
+		Open: func(ctx context.Context, last string) (*http.Response, error) {
+			target := r.server + path
+			if len(query) > 0 {
+				target += "?" + query.Encode()
+			}
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+			if err != nil {
+				return nil, err
+			}
+			req.Header.Set("Accept", sse.Media)
+			if last != "" {
+				req.Header.Set("Last-Event-ID", last)
+			}
+			if r.token != "" {
+				req.Header.Set("Authorization", "Bearer "+r.token)
+			}
+			resp, err := h.Do(req)
+			if err != nil {
+				return nil, r.unreachable(err)
+			}
+			if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
+				return resp, nil
+			}
+			defer resp.Body.Close()
+			body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+			if err != nil {
+				return nil, r.unreachable(err)
+			}
+			return nil, readProblem(resp, body)
+		},
+		Passes: passing, Quiet: streamQuiet, Pause: followEvery,
+	}
+}

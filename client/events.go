@@ -1,0 +1,171 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"go-crontab/internal/sse"
+)
+
+// Event is one thing that has happened in the cluster. Later versions may have further kinds and actions.
+type Event struct {
+	ID     string    `json:"id"`
+	Kind   string    `json:"kind"` // hello, run, runs, job, pause, node, backfill, change or reload
+	At     time.Time `json:"at"`
+	Action string    `json:"action"` // of a run started or ended, of the rest as the audit says it
+	App    string    `json:"app"`
+	JobID  string    `json:"job_id"`
+	Job    string    `json:"job"`
+	Name   string    `json:"name"` // of a node, or of what was changed
+	What   string    `json:"what"` // kind of thing that was changed
+	Who    string    `json:"who"`
+	Reason string    `json:"reason"`
+
+	Run      *Run            `json:"run"`      // of kind run
+	Counts   []RunCounts     `json:"counts"`   // of kind runs: many at once
+	Other    *RunCounts      `json:"other"`    // those of further jobs
+	Backfill *BackfillStatus `json:"backfill"` // of kind backfill
+}
+
+// RunCounts is how many runs of a job began and ended.
+type RunCounts struct {
+	App        string `json:"app"`
+	JobID      string `json:"job_id"`
+	Job        string `json:"job"`
+	Started    int64  `json:"started"`
+	Succeeded  int64  `json:"succeeded"`
+	Failed     int64  `json:"failed"`
+	TimedOut   int64  `json:"timed_out"`
+	Killed     int64  `json:"killed"`
+	Lost       int64  `json:"lost"`
+	Skipped    int64  `json:"skipped"`
+	Missed     int64  `json:"missed"`
+	Superseded int64  `json:"superseded"`
+}
+
+// BackfillStatus is how far a backfill is.
+type BackfillStatus struct {
+	ID      string `json:"id"`
+	State   string `json:"state"`
+	Total   int64  `json:"total"`
+	Planned int64  `json:"planned"`
+	LeftOut int64  `json:"left_out"`
+}
+
+// EventFilter says of which events to hear. Zero fields do not restrict.
+type EventFilter struct {
+	App   string
+	JobID string
+	Kinds []string
+}
+
+// Events yields what changes in the cluster from now on, until ctx ends or the API refuses, which is the error that comes
+// last. It begins with an event of kind hello: who reads then what it shows misses nothing. After a connection broke there
+// is another hello, and if something was missed, an event of kind reload: read it again. No event comes twice.
+func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[*Event, error] {
+	q := url.Values{}
+	put(q, "app", f.App)
+	put(q, "job_id", f.JobID)
+	put(q, "kinds", strings.Join(f.Kinds, ","))
+	return func(yield func(*Event, error) bool) {
+		reader := c.follower("/api/v1/events", q)
+		seen := recent{ids: map[string]bool{}}
+		enough := false
+		reader.On = func(m sse.Message) error {
+			if m.Event == "close" {
+				return nil
+			}
+			e := new(Event)
+			if err := json.Unmarshal([]byte(m.Data), e); err != nil {
+				return fmt.Errorf("event %s: %w", m.Event, err)
+			}
+			if e.ID != "" && !seen.first(e.ID) {
+				return nil
+			}
+			if enough = !yield(e, nil); enough {
+				return io.EOF
+			}
+			return nil
+		}
+		if err := reader.Run(ctx); err != nil && !enough {
+			if errors.Is(err, sse.ErrNoStream) {
+				err = fmt.Errorf("the node does not tell what changes: it is older than this client")
+			}
+			yield(nil, err)
+		}
+	}
+}
+
+// recent are the ids of the latest events. What a node tells once more is never older.
+type recent struct {
+	ids   map[string]bool
+	order []string
+}
+
+const recentMost = 10_000
+
+func (r *recent) first(id string) bool {
+	if r.ids[id] {
+		return false
+	}
+	r.ids[id] = true
+	if r.order = append(r.order, id); len(r.order) > recentMost {
+		delete(r.ids, r.order[0])
+		r.order = r.order[1:]
+	}
+	return true
+}
+
+// streamQuiet is three times what a node is silent for at most.
+const streamQuiet = 45 * time.Second
+
+// follower reads a stream of the API.
+func (c *Client) follower(path string, query url.Values) *sse.Follower {
+	h := *c.http
+	h.Timeout = 0 // streams do not end
+	return &sse.Follower{
+		Open: func(ctx context.Context, last string) (*http.Response, error) {
+			target := c.server + path
+			if len(query) > 0 {
+				target += "?" + query.Encode()
+			}
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+			if err != nil {
+				return nil, err
+			}
+			req.Header.Set("Accept", sse.Media)
+			if last != "" {
+				req.Header.Set("Last-Event-ID", last)
+			}
+			if c.token != "" {
+				req.Header.Set("Authorization", "Bearer "+c.token)
+			}
+			resp, err := h.Do(req)
+			if err != nil || resp.StatusCode >= 200 && resp.StatusCode <= 299 {
+				return resp, err
+			}
+			defer resp.Body.Close()
+			body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+			if err != nil {
+				return nil, err
+			}
+			return nil, readProblem(resp, body)
+		},
+		Passes: func(err error) bool {
+			var p *Problem
+			return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
+		},
+		Patience: streamPatience, Quiet: streamQuiet, Pause: followLook,
+	}
+}
+
+// streamPatience is for how long a node that does not answer is asked again: until ctx ends.
+const streamPatience = 1<<63 - 1

@@ -1,0 +1,440 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { Document, parseDocument, stringify } from 'yaml';
+import { call, may, mayAnywhere, onceKey, post, Problem } from '../api';
+import { t, type Text } from '../i18n';
+import { useGet } from '../live';
+import { Ago, ask, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show } from '../parts/basic';
+import { Diff } from '../parts/diff';
+import { Icon } from '../parts/icon';
+import { go, here, leaveGuard, Link } from '../router';
+import { myZone } from '../time';
+import type { Applied, CalendarItem, Change, Group, Job, Page, Preview } from '../types';
+import { Dues, whenOf } from './job';
+
+// The editor. Its text (YAML or JSON) is the one truth: the form shows what stands in it, and writes into it, so that
+// comments and fields that the form does not know survive. Nothing is saved before it was looked at once more.
+
+type Spec = Record<string, any>;
+type Format = 'yaml' | 'json';
+type Path = (string | number)[];
+
+const answered = ['id', 'paused', 'pause', 'status', 'error', 'version', 'next_due', 'last_due', 'created', 'updated', 'warnings', 'waiting'];
+const order = ['name', 'app', 'description', 'owner', 'labels', 'folder', 'schedule', 'schedules', 'every', 'at', 'timezone', 'start', 'end', 'max_fires', 'jitter', 'calendars', 'command', 'http', 'handler', 'payload', 'stdin'];
+
+/** The definition of a job, without what the server alone says. */
+export function specOf(j: Job): Spec {
+  const out: Spec = {};
+  const keys = Object.keys(j).filter((k) => !answered.includes(k));
+  const at = (k: string) => { const i = order.indexOf(k); return i < 0 ? order.length : i; };
+  for (const k of keys.sort((a, b) => at(a) - at(b))) {
+    const v = j[k];
+    if (v === undefined || v === '' || (v && typeof v === 'object' && Object.keys(v).length === 0)) continue;
+    out[k] = v;
+  }
+  return out;
+}
+
+const write = (spec: Spec, format: Format) => (format === 'json' ? JSON.stringify(spec, null, 2) + '\n' : stringify(spec, { lineWidth: 0 }));
+
+interface Read { spec: Spec; doc?: Document; wrong?: { line: number; message: string } }
+function read(text: string, format: Format): Read {
+  if (format === 'json') {
+    try {
+      const spec = JSON.parse(text);
+      if (!spec || typeof spec !== 'object' || Array.isArray(spec)) return { spec: {}, wrong: { line: 1, message: t('A job is an object of fields.') } };
+      return { spec };
+    } catch (err) {
+      const at = /position (\d+)/.exec(String(err));
+      return { spec: {}, wrong: { line: at ? text.slice(0, +at[1]).split('\n').length : 1, message: (err as Error).message } };
+    }
+  }
+  const doc = parseDocument(text, { prettyErrors: true });
+  const e = doc.errors[0];
+  if (e) return { spec: {}, wrong: { line: e.linePos?.[0].line ?? 1, message: e.message.split('\n')[0] } };
+  const spec = doc.toJS() ?? {};
+  if (typeof spec !== 'object' || Array.isArray(spec)) return { spec: {}, wrong: { line: 1, message: t('A job is an object of fields.') } };
+  return { spec, doc };
+}
+
+const at = (o: any, path: Path): any => path.reduce((v, k) => (v === null || v === undefined ? undefined : v[k]), o);
+const blank = (v: unknown) => v === undefined || v === '' || v === null || (typeof v === 'object' && Object.keys(v as object).length === 0);
+
+/** The text with a field set, or taken away. */
+function put(text: string, format: Format, path: Path, value: unknown): string {
+  if (format === 'yaml') {
+    const { doc } = read(text, format);
+    if (!doc) return text;
+    if (blank(value)) {
+      doc.deleteIn(path);
+      for (let p = path.slice(0, -1); p.length && blank(at(doc.toJS() ?? {}, p)); p = p.slice(0, -1)) doc.deleteIn(p);
+    } else doc.setIn(path, doc.createNode(value));
+    const out = doc.toString({ lineWidth: 0 });
+    return out === 'null\n' || out === '{}\n' ? '' : out;
+  }
+  const { spec } = read(text, format);
+  const copy = structuredClone(spec);
+  let o: any = copy;
+  for (const k of path.slice(0, -1)) o = o[k] ??= {};
+  const last = path[path.length - 1];
+  if (blank(value)) delete o[last]; else o[last] = value;
+  for (let p = path.slice(0, -1); p.length && blank(at(copy, p)); p = p.slice(0, -1)) delete at(copy, p.slice(0, -1))[p[p.length - 1]];
+  return write(copy, format);
+}
+
+const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+/** What I changed, on top of what others changed. */
+function merge(base: Spec, mine: Spec, theirs: Spec) {
+  const out: Spec = {}, both: string[] = [];
+  for (const k of new Set([...Object.keys(theirs), ...Object.keys(mine), ...Object.keys(base)])) {
+    const v = same(mine[k], base[k]) ? theirs[k] : mine[k];
+    if (!same(mine[k], base[k]) && !same(theirs[k], base[k]) && !same(mine[k], theirs[k])) both.push(k);
+    if (v !== undefined) out[k] = v;
+  }
+  return { out, both };
+}
+function changesOf(a: Spec, b: Spec): Change[] {
+  const flat = (v: any, p = '', out: Record<string, unknown> = {}) => {
+    if (v && typeof v === 'object' && !Array.isArray(v)) for (const [k, x] of Object.entries(v)) flat(x, p ? `${p}.${k}` : k, out);
+    else if (p && v !== undefined && v !== '') out[p] = v;
+    return out;
+  };
+  const x = flat(a), y = flat(b);
+  return [...new Set([...Object.keys(x), ...Object.keys(y)])].filter((k) => !same(x[k], y[k])).map((field) => ({ field, was: x[field], becomes: y[field] }));
+}
+
+const examples: { text: Text; spec: () => Spec }[] = [
+  { text: 'A command every night', spec: () => ({ name: 'backup', schedule: '0 3 * * *', timezone: myZone, command: 'echo "backing up"; sleep 2; echo done', timeout: '30m' }) },
+  { text: 'Something every 10 seconds', spec: () => ({ name: 'heartbeat', every: '10s', command: 'date; uptime', timeout: '5s' }) },
+  { text: 'An HTTP call on workdays', spec: () => ({ name: 'report', schedule: '30 6 * * MON-FRI', timezone: myZone, http: { url: 'https://example.com/report?due={{due}}', method: 'POST' }, timeout: '1m', retry: { attempts: 3, backoff: '30s' } }) },
+  { text: 'Once, in an hour', spec: () => ({ name: 'once', at: new Date(Math.ceil(Date.now() / 60_000) * 60_000 + 3600_000).toISOString().replace('.000Z', 'Z'), command: 'echo now' }) },
+];
+
+interface Kept { text: string; format: Format; base?: Spec; etag?: string; version?: number }
+
+export function Editor({ id }: { id?: string }) {
+  const from = id ?? here.value.search.get('from') ?? undefined;
+  const job = useGet<Job>(from ? `/api/v1/jobs/${from}` : null, { every: id ? 10_000 : 0, on: ['job'], job: id });
+  const key = `draft:${id ?? 'new'}`;
+  const [start, setStart] = useState<Kept>();
+  const [restored, setRestored] = useState(false);
+  useEffect(() => {
+    if (start || (from && !job.data)) return;
+    let kept: Kept | undefined;
+    try { kept = JSON.parse(sessionStorage.getItem(key) ?? 'null') ?? undefined; } catch { /* not ours */ }
+    if (kept && (id || !from)) { setStart(kept); setRestored(true); return; }
+    const format = (localStorage.getItem('format') as Format) || 'yaml';
+    if (job.data && id) setStart({ text: write(specOf(job.data), format), format, base: specOf(job.data), etag: job.etag, version: job.data.version });
+    else if (job.data) setStart({ text: write({ ...specOf(job.data), name: `${job.data.name} 2` }, format), format });
+    else setStart({ text: '', format });
+  }, [job.data]);
+  if (id ? job.data && !may('admin', job.data.app) : !mayAnywhere('admin')) return <Empty icon="lock" title={t('You may not change jobs')}><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
+  if (!start) return job.problem ? <ProblemBox problem={job.problem} again={job.reload} /> : <Loading />;
+  return <Form key={restored ? 'r' : 'n'} id={id} name={job.data && id ? job.data.name : ''} start={start} latest={id ? job : undefined} restored={restored} draft={key} />;
+}
+
+function Form({ id, name, start, latest, restored, draft }: { id?: string; name: string; start: Kept; latest?: { data?: Job; etag: string; reload: () => Promise<void> }; restored: boolean; draft: string }) {
+  const [text, setText] = useState(start.text), [format, setFormat] = useState<Format>(start.format);
+  const [base, setBase] = useState(start.base), [etag, setEtag] = useState(start.etag), [version, setVersion] = useState(start.version);
+  const [tried, setTried] = useState(false), [paused, setPaused] = useState(false);
+  const [preview, setPreview] = useState<Preview>(), [errors, setErrors] = useState<{ field: string; message: string }[]>([]), [warnings, setWarnings] = useState<string[]>([]);
+  const [problem, setProblem] = useState<Problem>();
+  const [face, setFace] = useState<'form' | 'text'>('form');
+  const source = useRef<HTMLTextAreaElement>(null);
+  const { spec, wrong } = useMemo(() => read(text, format), [text, format]);
+  const dirty = base ? changesOf(base, spec).length > 0 || !!wrong : text.trim() !== '' && text !== start.text;
+  const done = useRef(false);
+
+  // What was typed outlives a reload and a sign-out.
+  useEffect(() => {
+    if (done.current) return;
+    if (dirty || restored) sessionStorage.setItem(draft, JSON.stringify({ text, format, base, etag, version } satisfies Kept));
+    else sessionStorage.removeItem(draft);
+  }, [text, format, base]);
+  useEffect(() => {
+    if (!dirty) return;
+    const stay = (e: BeforeUnloadEvent) => { if (!done.current) e.preventDefault(); };
+    addEventListener('beforeunload', stay);
+    const off = leaveGuard(() => done.current || confirm(t('Leave without saving? What you typed is kept in this tab for when you come back.')));
+    return () => { removeEventListener('beforeunload', stay); off(); };
+  }, [dirty]);
+
+  // What it would be, while it is typed.
+  const json = JSON.stringify(spec);
+  useEffect(() => {
+    if (wrong) return;
+    const stop = new AbortController();
+    const timer = setTimeout(async () => {
+      const when = whenOf(spec), found: { field: string; message: string }[] = [], warn: string[] = [];
+      const has = ['schedule', 'schedules', 'every', 'at'].some((k) => spec[k] !== undefined);
+      const looks: Promise<unknown>[] = [];
+      if (has) looks.push(call<Preview>('/api/v1/preview', { method: 'POST', body: { ...when, n: 6 }, signal: stop.signal }).then((p) => { setPreview(p.data); warn.push(...(p.data.warnings ?? [])); }, (err) => {
+        if (stop.signal.aborted) return;
+        setPreview(undefined);
+        if (err instanceof Problem && err.status === 422) found.push(...err.errors);
+      }));
+      else setPreview(undefined);
+      if (json !== '{}') looks.push(call<Applied>('/api/v1/apply', { method: 'POST', body: { dry_run: true, jobs: [spec] }, signal: stop.signal }).then((a) => { warn.push(...a.data.jobs.flatMap((j) => j.warnings ?? [])); setProblem((p) => (p?.errors.length ? undefined : p)); }, (err) => {
+        if (stop.signal.aborted) return;
+        if (err instanceof Problem && (err.status === 422 || err.status === 400)) found.push(...(err.errors.length ? err.errors : [{ field: '', message: err.detail }]).map((e) => ({ ...e, field: e.field.replace(/^jobs\[0\]\.?/, '') })));
+      }));
+      await Promise.all(looks);
+      if (stop.signal.aborted) return;
+      setErrors(found.filter((e, i) => found.findIndex((o) => o.field === e.field) === i));
+      setWarnings([...new Set(warn)]);
+    }, 300);
+    return () => { clearTimeout(timer); stop.abort(); };
+  }, [json, !!wrong]);
+
+  const set = (path: Path, value: unknown) => setText((old) => put(old, format, path, value));
+  const change = (changes: [Path, unknown][]) => setText((old) => changes.reduce((s, [p, v]) => put(s, format, p, v), old));
+  /** What is wrong with a field. What is merely not there yet is said once saving was tried. */
+  const error = (path: string) => errors.find((e) => (e.field === path || e.field.startsWith(path + '[') || e.field.startsWith(path + '.')) && (tried || !blank(at(spec, path.split('.')))))?.message;
+  const known = new Set<string>();
+  const e = (path: string) => { known.add(path); return error(path); };
+
+  const turn = (to: Format) => {
+    if (wrong) { say(t('Mend the text first: line {n}', { n: wrong.line }), true, wrong.message); return; }
+    setText(blank(spec) ? '' : write(spec, to));
+    setFormat(to);
+    localStorage.setItem('format', to);
+  };
+
+  const save = async () => {
+    try {
+      const body = { ...spec, ...(!id && paused && { paused: true }) };
+      const j = id ? (await call<Job>(`/api/v1/jobs/${id}`, { method: 'PUT', body, headers: etag ? { 'If-Match': etag } : {} })).data
+        : await post<Job>('/api/v1/jobs', body, onceKey());
+      done.current = true;
+      sessionStorage.removeItem(draft);
+      closeDialog();
+      say(id ? t('{job} is saved', { job: j.name }) : t('{job} is added', { job: j.name }));
+      go(`/jobs/${j.id}`);
+    } catch (err) {
+      if (!(err instanceof Problem)) throw err;
+      closeDialog();
+      if (err.status === 412) { setProblem(undefined); await latest?.reload(); } else {
+        setProblem(err);
+        if (err.errors.length) setErrors(err.errors);
+      }
+    }
+  };
+  const review = () => {
+    setTried(true);
+    if (wrong) { source.current?.focus(); return; }
+    if (errors.length) { setTimeout(() => document.querySelector<HTMLElement>('.field.wrong input, .field.wrong textarea, .field.wrong select')?.focus()); return; }
+    show(() => <Review id={id} base={base} spec={spec} preview={preview} warnings={warnings} save={save} />);
+  };
+
+  const stale = latest?.data && version !== undefined && latest.data.version !== version ? latest.data : undefined;
+  const theirs = stale && base ? specOf(stale) : undefined;
+  const takeOver = (how: 'merge' | 'theirs') => {
+    if (!theirs || !base || !latest) return;
+    setText(write(how === 'theirs' ? theirs : merge(base, spec, theirs).out, format));
+    setBase(theirs);
+    setEtag(latest.etag);
+    setVersion(stale!.version);
+  };
+  const both = theirs && base ? merge(base, spec, theirs).both : [];
+  const form = <Fields spec={spec} set={set} change={change} error={e} disabled={!!wrong} />;
+  const rest = errors.filter((x) => tried && ![...known].some((k) => x.field === k || x.field.startsWith(k + '[') || x.field.startsWith(k + '.')));
+
+  return (
+    <>
+      <Head title={id ? <>{t('Edit')} <bdi>{name}</bdi></> : t('New job')} crumb={<><Link to="/jobs">{t('Jobs')}</Link>{id && <> / <Link to={`/jobs/${id}`}><bdi>{name}</bdi></Link></>}</>} />
+      <div class="stack">
+        {restored && <Notice icon="history" action={<Button work={() => { sessionStorage.removeItem(draft); done.current = true; location.reload(); }}>{t('Throw it away')}</Button>}><b>{t('This is what you typed before.')}</b><p>{t('It was not saved.')}</p></Notice>}
+        {stale && theirs && (
+          <Notice look="warn" action={<div class="row"><Button look="primary" work={() => takeOver('merge')}>{t('Keep mine on top of theirs')}</Button><Button work={() => ask({ title: t('Give up your changes?'), button: t('Take theirs'), danger: true, text: <Diff changes={changesOf(spec, theirs)} />, work: () => takeOver('theirs') })}>{t('Take theirs')}</Button></div>}>
+            <b>{t('Somebody has changed this job meanwhile')}</b> <span class="faint">(<Ago at={stale.updated} />, {t('version {n}', { n: stale.version })})</span>
+            <Diff changes={changesOf(base!, theirs)} />
+            {both.length > 0 && <p>{t('Changed by both: {fields}. There, yours would stay.', { fields: both.join(', ') })}</p>}
+          </Notice>
+        )}
+        {problem && <ProblemBox problem={problem} />}
+        {!id && (
+          <div class="row"><span class="faint">{t('Begin with')}</span>{examples.map((x) => <button key={x.text} class="chip" onClick={() => { setText(write(x.spec(), format)); setTried(false); }}>{t(x.text)}</button>)}</div>
+        )}
+        <div class="narrow-only"><Choice label={t('View')} value={face} set={setFace} options={[{ value: 'form', text: t('Form') }, { value: 'text', text: format.toUpperCase() }]} /></div>
+        <div class={`editor face-${face}`}>
+          <div class="stack side-form">
+            {wrong && <Notice look="bad"><b>{t('The text cannot be read: line {n}', { n: wrong.line })}</b><p>{wrong.message}</p></Notice>}
+            {rest.map((x) => <Notice key={x.field} look="bad"><b><code>{x.field}</code></b> {x.message}</Notice>)}
+            {form}
+          </div>
+          <div class="stack sticky">
+            <Card title={t('When it would run')}>
+              <div class="in stack" aria-live="polite">
+                {preview ? <><p class="words"><b>{preview.words}</b></p>{preview.next.length === 0 ? <p class="faint">{t('It has no further due times.')}</p> : <Dues list={preview.next} zone={spec.timezone} />}</> : <p class="faint">{t('Say when, and the next due times appear here.')}</p>}
+                {warnings.map((w) => <Notice key={w} look="warn"><p>{w}</p></Notice>)}
+              </div>
+            </Card>
+            <Card class="side-text" title={t('As text')} more={<Choice label={t('Format')} value={format} set={turn} options={[{ value: 'yaml', text: 'YAML' }, { value: 'json', text: 'JSON' }]} />}>
+              <textarea ref={source} class={`source ${wrong ? 'bad' : ''}`} aria-label={t('As text')} aria-invalid={!!wrong} spellcheck={false} autocomplete="off" rows={Math.min(34, Math.max(12, text.split('\n').length + 1))} value={text}
+                placeholder={'name: backup\nschedule: 0 3 * * *\ncommand: pg_dump shop'} onInput={(ev) => setText(ev.currentTarget.value)} onKeyDown={(ev) => {
+                  if (ev.key !== 'Tab' || ev.shiftKey || ev.altKey || ev.ctrlKey) return;
+                  const el = ev.currentTarget;
+                  if (el.selectionStart === 0 && text === '') return;
+                  ev.preventDefault();
+                  el.setRangeText('  ', el.selectionStart, el.selectionEnd, 'end');
+                  setText(el.value);
+                }} onKeyUp={(ev) => { if (ev.key === 'Escape') ev.currentTarget.blur(); }} />
+              {wrong && <p class="in error small">{t('line {n}', { n: wrong.line })}: {wrong.message}</p>}
+            </Card>
+          </div>
+        </div>
+        <div class="savebar">
+          <Button look="primary" icon="check" disabled={(id && !dirty) as boolean} work={review}>{id ? t('Look at it and save') : t('Look at it and add')}</Button>
+          <Link class="button" to={id ? `/jobs/${id}` : '/jobs'}>{t('Cancel')}</Link>
+          {!id && <label class="check"><input type="checkbox" checked={paused} onChange={() => setPaused(!paused)} />{t('Begin paused')}</label>}
+          {tried && errors.length > 0 && <span class="badge bad"><i />{t('{n} fields are not right', { n: errors.length })}</span>}
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Review({ id, base, spec, preview, warnings, save }: { id?: string; base?: Spec; spec: Spec; preview?: Preview; warnings: string[]; save: () => Promise<void> }) {
+  const changes = changesOf(base ?? {}, spec);
+  return (
+    <Dialog wide title={id ? t('Save {job}?', { job: spec.name }) : t('Add {job}?', { job: spec.name ?? '' })} close={closeDialog}>
+      <div class="body">
+        {preview && <p><b>{preview.words}</b></p>}
+        {warnings.map((w) => <Notice key={w} look="warn"><p>{w}</p></Notice>)}
+        {changes.length === 0 ? <p class="faint">{t('Nothing changes.')}</p> : <Diff changes={changes} />}
+        {id && <p class="faint small">{t('Due times that have not begun follow the new definition. What executes runs to its end.')}</p>}
+      </div>
+      <footer><Button work={closeDialog}>{t('Back')}</Button><Button look="primary" icon="check" work={save} autoFocus>{id ? t('Save') : t('Add')}</Button></footer>
+    </Dialog>
+  );
+}
+
+// The form.
+
+interface FieldsProps { spec: Spec; set: (path: Path, value: unknown) => void; change: (c: [Path, unknown][]) => void; error: (path: string) => string | undefined; disabled: boolean }
+
+const crons: { cron: string; text: Text }[] = [
+  { cron: '*/5 * * * *', text: 'every 5 minutes' }, { cron: '17 * * * *', text: 'hourly' }, { cron: '0 3 * * *', text: 'nightly' }, { cron: '30 6 * * MON-FRI', text: 'workdays' }, { cron: '0 4 * * SUN', text: 'weekly' }, { cron: '0 5 1 * *', text: 'monthly' },
+];
+
+function Fields({ spec, set, change, error, disabled }: FieldsProps) {
+  const str = (path: string) => { const v = at(spec, path.split('.')); return v === undefined || v === null ? '' : typeof v === 'object' ? JSON.stringify(v) : String(v); };
+  const box = (path: string, label: Text, o: { hint?: ComponentChildren; wide?: boolean; mono?: boolean; place?: string; list?: string; number?: boolean; rows?: number } = {}) => {
+    const id = 'f-' + path.replace(/\W/g, '-'), err = error(path);
+    const common = {
+      id, disabled, value: str(path), placeholder: o.place, class: o.mono ? 'mono' : undefined, spellcheck: false, autocomplete: 'off' as const, 'aria-invalid': !!err, 'aria-describedby': err ? id + '-error' : o.hint ? id + '-hint' : undefined,
+      onInput: (ev: { currentTarget: { value: string } }) => { const v = ev.currentTarget.value; set(path.split('.'), o.number && v.trim() !== '' && !Number.isNaN(Number(v)) ? Number(v) : v); },
+    };
+    return <Field key={path} id={id} label={t(label)} hint={o.hint} error={err} wide={o.wide}>{o.rows ? <textarea {...common} rows={o.rows} /> : <input {...common} list={o.list} inputMode={o.number ? 'numeric' : undefined} />}</Field>;
+  };
+  const pick = (path: string, label: Text, options: [string, string][], hint?: ComponentChildren) => {
+    const id = 'f-' + path.replace(/\W/g, '-');
+    return <Field key={path} id={id} label={t(label)} hint={hint} error={error(path)}><select id={id} disabled={disabled} value={str(path)} onChange={(ev) => set(path.split('.'), ev.currentTarget.value)}>{options.map(([v, text]) => <option key={v} value={v}>{text}</option>)}</select></Field>;
+  };
+  const groups = useGet<Page<Group>>('/api/v1/groups?limit=200', { every: 0 }), calendars = useGet<Page<CalendarItem>>('/api/v1/calendars?limit=200', { every: 0 });
+  const kind = spec.schedules !== undefined ? 'schedules' : spec.every !== undefined ? 'every' : spec.at !== undefined ? 'at' : 'schedule';
+  const [wantKind, setWantKind] = useState<string>(kind);
+  const shown = ['schedule', 'schedules', 'every', 'at'].some((k) => spec[k] !== undefined) ? kind : wantKind;
+  const work = spec.http !== undefined ? 'http' : spec.handler !== undefined ? 'handler' : 'command';
+  const [wantWork, setWantWork] = useState<string>(work);
+  const does = ['command', 'http', 'handler'].some((k) => spec[k] !== undefined) ? work : wantWork;
+  const setKind = (k: string) => {
+    setWantKind(k);
+    const cron = k === 'schedule' || k === 'schedules', first = spec.schedule ?? spec.schedules?.[0];
+    change([...(['schedule', 'schedules', 'every', 'at'] as const).filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), ...(cron ? [] : [[['timezone'], undefined] as [Path, unknown]]),
+      ...(k === 'at' ? (['start', 'end', 'max_fires'] as const).map((x) => [[x], undefined] as [Path, unknown]) : k !== 'every' && spec.every !== undefined ? [[['start'], undefined] as [Path, unknown]] : []),
+      [[k], k === 'every' ? '10m' : k === 'at' ? new Date(Math.ceil(Date.now() / 60_000) * 60_000 + 3600_000).toISOString().replace('.000Z', 'Z') : k === 'schedules' ? [first ?? '0 3 * * *'] : (first ?? '0 3 * * *')]]);
+  };
+  const setWork = (k: string) => { setWantWork(k); change([...(['command', 'http', 'handler', 'payload'] as const).filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), [[k], k === 'http' ? { url: 'https://' } : k === 'handler' ? 'app/name' : 'echo hello']]); };
+  const filled = (...paths: string[]) => paths.filter((p) => !blank(at(spec, p.split('.')))).length;
+  const section = (title: Text, paths: string[], children: ComponentChildren) => (
+    <details class="group card" key={title} open={paths.some((p) => error(p)) || undefined}>
+      <summary><Icon name="right" />{t(title)}{filled(...paths) > 0 && <span class="tag">{t('{n} set', { n: filled(...paths) })}</span>}</summary>
+      <div class="in fields">{children}</div>
+    </details>
+  );
+  return (
+    <>
+      <Card title={t('What it is')}>
+        <div class="in fields">{box('name', 'Name', { place: 'nightly backup' })}{box('app', 'App', { place: 'default', hint: t('The namespace it belongs to') })}{box('description', 'Description', { wide: true })}</div>
+      </Card>
+      <Card title={t('When')} more={<Choice label={t('When')} value={shown} disabled={disabled} set={setKind} options={[{ value: 'schedule', text: 'Cron' }, { value: 'schedules', text: t('Several') }, { value: 'every', text: t('Interval') }, { value: 'at', text: t('Once') }]} />}>
+        <div class="in fields">
+          {shown === 'schedule' && <>
+            {box('schedule', 'Cron expression', { mono: true, place: '0 3 * * *', wide: true, hint: t('minute hour day month weekday; six fields begin with the second') })}
+            <div class="wide chips">{crons.map((c) => <button key={c.cron} type="button" class="chip" disabled={disabled} aria-pressed={spec.schedule === c.cron} onClick={() => set(['schedule'], c.cron)}>{t(c.text)}</button>)}</div>
+          </>}
+          {shown === 'schedules' && <List spec={spec} set={set} error={error} disabled={disabled} />}
+          {shown === 'every' && box('every', 'Interval', { mono: true, place: '15m', hint: t('Such as 10s, 15m, 1h30m') })}
+          {shown === 'at' && box('at', 'At', { mono: true, place: '2027-01-31T09:00:00Z', hint: t('An instant with its offset') })}
+          {(shown === 'schedule' || shown === 'schedules') && box('timezone', 'Time zone', { place: 'UTC', list: 'zones' })}
+          <datalist id="zones">{zones.map((z) => <option key={z} value={z} />)}</datalist>
+        </div>
+      </Card>
+      <Card title={t('What it does')} more={<Choice label={t('What it does')} value={does} disabled={disabled} set={setWork} options={[{ value: 'command', text: t('Command') }, { value: 'http', text: 'HTTP' }, { value: 'handler', text: t('Go function') }]} />}>
+        <div class="in fields">
+          {does === 'command' && box('command', 'Command', { rows: Math.min(16, Math.max(3, str('command').split('\n').length + 1)), wide: true, place: 'pg_dump shop | gzip > /backup/shop.gz', hint: t('Run by bash -c on one node. Secrets: {{secret.NAME}} in variables.') })}
+          {does === 'http' && <>{box('http.url', 'URL', { wide: true, mono: true, place: 'https://example.com/hook?due={{due}}' })}{pick('http.method', 'Method', [['', t('as usual')], ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((m) => [m, m] as [string, string])])}{box('http.body', 'Body', { rows: 4, wide: true })}<Pairs label={t('Headers')} value={spec.http?.headers} disabled={disabled} set={(v) => set(['http', 'headers'], v)} error={error('http.headers')} /></>}
+          {does === 'handler' && <>{box('handler', 'Key of the function', { mono: true })}{box('payload', 'Payload', { rows: 4, wide: true })}</>}
+          {box('timeout', 'Timeout', { mono: true, place: t('none'), hint: t('Then it is stopped') })}
+          {pick('overlap', 'When one still runs', [['', t('skip (as usual)')], ['skip', t('skip the new one')], ['queue', t('queue the new one')], ['replace', t('replace the old one')], ['allow', t('let both run')]])}
+        </div>
+      </Card>
+      {section('Retries', ['retry.attempts', 'retry.backoff', 'retry.factor', 'retry.max_backoff', 'retry.jitter'], <>{box('retry.attempts', 'Starts in all', { number: true, place: '1' })}{box('retry.backoff', 'Backoff', { mono: true, place: '10s' })}{box('retry.factor', 'Times each time', { number: true, place: '1' })}{box('retry.max_backoff', 'Longest backoff', { mono: true, place: '1h' })}{box('retry.jitter', 'At random up to', { mono: true })}</>)}
+      {section('When it was missed, or late', ['misfire.policy', 'misfire.max_age', 'misfire.after', 'misfire.max_count', 'start_deadline', 'on_lost'], <>
+        {pick('misfire.policy', 'Missed due times', [['', t('the latest (as usual)')], ['latest', t('start the latest')], ['skip', t('skip them')], ['all', t('catch up on all')]])}{box('misfire.max_age', 'Not older than', { mono: true, place: '1h' })}{box('misfire.max_count', 'At most', { number: true, place: '100' })}{box('start_deadline', 'Start deadline', { mono: true, hint: t('Later than that it is not started') })}
+        {pick('on_lost', 'When its node vanishes', [['', t('fail (as usual)')], ['fail', t('end as lost')], ['rerun', t('start it again')]])}</>)}
+      {section('More about when', ['start', 'end', 'max_fires', 'jitter', 'calendars'], <>{box('start', 'Not before', { mono: true, place: '2027-01-01T00:00:00Z' })}{box('end', 'Not after', { mono: true })}{box('max_fires', 'So many times', { number: true })}{box('jitter', 'Shifted by up to', { mono: true, place: '5m' })}
+        {(calendars.data?.items.length ?? 0) > 0 && <div class="field wide"><span class="label">{t('Calendars')}</span><div class="chips">{calendars.data!.items.map((c) => { const on = (spec.calendars ?? []).includes?.(c.name); return <button type="button" key={c.name} class="chip" aria-pressed={on} disabled={disabled} onClick={() => set(['calendars'], on ? spec.calendars.filter((x: string) => x !== c.name) : [...(spec.calendars ?? []), c.name])}>{c.name}</button>; })}</div></div>}</>)}
+      {section('Where, and how many at once', ['selector', 'group', 'priority', 'queue'], <>{box('selector', 'Nodes with the labels', { mono: true, place: 'zone in (a,b),!gpu', wide: true })}
+        <Field id="f-group" label={t('Group')} error={error('group')}><select id="f-group" disabled={disabled} value={str('group')} onChange={(ev) => set(['group'], ev.currentTarget.value)}><option value="">{t('none')}</option>{[...new Set([...(groups.data?.items.map((g) => g.name) ?? []), ...(spec.group ? [spec.group] : [])])].map((g) => <option key={g} value={g}>{g}</option>)}</select></Field>
+        {box('priority', 'Priority', { number: true, place: '0' })}{box('queue', 'How many may wait', { number: true })}</>)}
+      {does === 'command' && section('About the command', ['user', 'dir', 'env', 'stdin', 'success_codes', 'grace', 'limits.memory', 'limits.cpu', 'limits.pids'], <>{box('user', 'User')}{box('dir', 'Folder', { mono: true })}{box('grace', 'From SIGTERM to SIGKILL', { mono: true, place: '5s' })}{box('limits.memory', 'Memory', { mono: true, place: '512MiB' })}{box('limits.cpu', 'Processors', { number: true })}{box('limits.pids', 'Processes', { number: true })}<Pairs label={t('Variables')} value={spec.env} disabled={disabled} set={(v) => set(['env'], v)} error={error('env')} />{box('stdin', 'What it reads', { rows: 3, wide: true })}</>)}
+      {section('Owner and labels', ['owner', 'labels'], <>{box('owner', 'Owner', { place: 'team-data@example.com' })}<Pairs label={t('Labels')} value={spec.labels} disabled={disabled} set={(v) => set(['labels'], v)} error={error('labels')} /></>)}
+    </>
+  );
+}
+
+const zones: string[] = (() => { try { return ['UTC', ...(Intl as any).supportedValuesOf('timeZone')]; } catch { return ['UTC', myZone]; } })();
+
+function List({ spec, set, error, disabled }: Pick<FieldsProps, 'spec' | 'set' | 'error' | 'disabled'>) {
+  const list: string[] = Array.isArray(spec.schedules) ? spec.schedules : [];
+  return (
+    <div class={`field wide ${error('schedules') ? 'wrong' : ''}`}>
+      <span class="label">{t('Cron expressions')}</span>
+      {list.map((c, i) => (
+        <div key={i} class="row" style={{ flexWrap: 'nowrap' }}>
+          <input class="mono" aria-label={t('Cron expression')} disabled={disabled} value={c} onInput={(ev) => set(['schedules', i], ev.currentTarget.value || ' ')} />
+          <Button look="quiet" icon="cross" aria-label={t('Take away')} disabled={disabled || list.length === 1} work={() => set(['schedules'], list.filter((_, k) => k !== i))} />
+        </div>
+      ))}
+      <div><Button icon="plus" disabled={disabled} work={() => set(['schedules'], [...list, '0 12 * * SAT'])}>{t('One more')}</Button></div>
+      {error('schedules') && <p class="error">{error('schedules')}</p>}
+    </div>
+  );
+}
+
+/** Names and values. */
+function Pairs({ label, value, set, disabled, error }: { label: string; value: Record<string, unknown> | undefined; set: (v: Record<string, string> | undefined) => void; disabled: boolean; error?: string }) {
+  const given = Object.entries(value && typeof value === 'object' ? value : {}).map(([k, v]) => [k, String(v)] as [string, string]);
+  const [rows, setRows] = useState(given);
+  const told = rows.filter(([k]) => k !== '');
+  useEffect(() => { if (!same(Object.fromEntries(told), Object.fromEntries(given))) setRows(given); }, [JSON.stringify(given)]);
+  const keep = (next: [string, string][]) => { setRows(next); set(Object.fromEntries(next.filter(([k]) => k !== ''))); };
+  return (
+    <div class={`field wide ${error ? 'wrong' : ''}`}>
+      <span class="label">{label}</span>
+      <div class="pairs">
+        {rows.map(([k, v], i) => (
+          <div key={i}>
+            <input aria-label={t('Name')} class="mono" disabled={disabled} value={k} onInput={(ev) => keep(rows.map((r, x) => (x === i ? [ev.currentTarget.value, r[1]] : r)))} />
+            <input aria-label={t('Value')} class="mono" disabled={disabled} value={v} onInput={(ev) => keep(rows.map((r, x) => (x === i ? [r[0], ev.currentTarget.value] : r)))} />
+            <Button look="quiet" icon="cross" aria-label={t('Take away')} disabled={disabled} work={() => keep(rows.filter((_, x) => x !== i))} />
+          </div>
+        ))}
+      </div>
+      <div><Button icon="plus" disabled={disabled} work={() => setRows([...rows, ['', '']])}>{t('One more')}</Button></div>
+      {error && <p class="error">{error}</p>}
+    </div>
+  );
+}

@@ -1,0 +1,234 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { theme } from '../app';
+import { all, now, Problem, query } from '../api';
+import { t } from '../i18n';
+import { following, onNews, streaming } from '../live';
+import { Button, Card, Choice, Empty, Head, Loading, outcomeOf, outcomeText, ProblemBox, Tabs, toneOf } from '../parts/basic';
+import { plans, type Plan } from '../parts/dues';
+import { go, here, Link, setQuery } from '../router';
+import { clock, coarse, day, ms, span, stamp, weekday } from '../time';
+import type { Run } from '../types';
+
+export function Timeline({ tab }: { tab: string }) {
+  return (
+    <>
+      <Head title={t('Timeline')} />
+      <Tabs current={tab} items={[{ id: 'runs', to: '/timeline', text: t('What ran') }, { id: 'week', to: '/timeline/week', text: t('Heat map of the week') }]} />
+      {tab === 'week' ? <Week /> : <Lanes />}
+    </>
+  );
+}
+
+const most = 2000, laneHeight = 26, gutter = 150, axis = 24;
+
+/** What ran when: a lane for each job, or for each node. */
+function Lanes() {
+  const by = here.value.search.get('by') === 'node' ? 'node' : 'job';
+  const [view, setView] = useState({ span: 15 * 60_000, end: 0 }); // end 0: now
+  const [runs, setRuns] = useState<Run[]>(), [problem, setProblem] = useState<Problem>(), [cut, setCut] = useState(false);
+  const [tip, setTip] = useState<{ x: number; y: number; run: Run }>();
+  const box = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null);
+  const drawn = useRef<{ x: number; y: number; w: number; run: Run }[]>([]);
+  const [beat, setBeat] = useState(0);
+  const end = view.end || now();
+  useEffect(() => {
+    let stop = new AbortController(), soon = 0;
+    const load = async () => {
+      stop.abort();
+      const mine = (stop = new AbortController());
+      const to = view.end || now(), from = to - view.span;
+      try {
+        // A run may have begun long before it is looked at: those that execute are asked for as well.
+        const [list, running] = await Promise.all([
+          all<Run>(`/api/v1/runs${query({ from: new Date(from - view.span * 0.2).toISOString(), to: new Date(to).toISOString() })}`, most, mine.signal, (_, more) => setCut(more)),
+          all<Run>('/api/v1/runs?state=running', 200, mine.signal),
+        ]);
+        if (mine.signal.aborted) return;
+        const seen = new Set(list.map((r) => r.id));
+        setRuns([...list, ...running.filter((r) => !seen.has(r.id))].filter((r) => r.started));
+        setProblem(undefined);
+      } catch (err) { if (!mine.signal.aborted) setProblem(err as Problem); }
+    };
+    void load();
+    const off = onNews((n) => { if (!view.end && following.value && (!n || n.type.startsWith('run'))) { clearTimeout(soon); soon = window.setTimeout(load, 1500); } });
+    const timer = setInterval(() => { if (!view.end && following.value && !document.hidden && !streaming.value) void load(); }, 5000);
+    const tick = setInterval(() => { if (!view.end && following.value && !document.hidden) setBeat((b) => b + 1); }, 1000);
+    return () => { stop.abort(); off(); clearTimeout(soon); clearInterval(timer); clearInterval(tick); };
+  }, [view.span, view.end]);
+
+  const lanes = useMemo(() => {
+    const m = new Map<string, Run[]>();
+    for (const r of runs ?? []) {
+      const start = ms(r.started), stop = r.ended ? ms(r.ended) : end;
+      if (stop < end - view.span || start > end) continue;
+      const k = by === 'node' ? r.node : (r.app === 'default' ? '' : r.app + '/') + r.job;
+      m.set(k, [...(m.get(k) ?? []), r]);
+    }
+    return [...m].sort((a, b) => a[0].localeCompare(b[0])).slice(0, 60);
+  }, [runs, by, view.span, view.end, Math.floor(end / 1000)]);
+
+  useEffect(() => {
+    const c = canvas.current, b = box.current;
+    if (!c || !b) return;
+    const width = b.clientWidth, left = width < 600 ? 90 : gutter, height = lanes.length * laneHeight + axis, scale = devicePixelRatio || 1;
+    c.width = width * scale; c.height = height * scale; c.style.height = height + 'px';
+    const g = c.getContext('2d')!, css = getComputedStyle(document.documentElement), v = (n: string) => css.getPropertyValue(n).trim();
+    g.scale(scale, scale);
+    g.clearRect(0, 0, width, height);
+    const from = end - view.span, x = (at: number) => left + ((at - from) / view.span) * (width - left - 8);
+    g.font = '12px system-ui, sans-serif';
+    const steps = [10e3, 30e3, 60e3, 120e3, 300e3, 600e3, 1800e3, 3600e3, 7200e3, 21600e3, 43200e3, 86400e3], step = steps.find((s) => (view.span / s) * 70 < width - left) ?? 86400e3;
+    g.textBaseline = 'middle';
+    for (let at = Math.ceil(from / step) * step; at <= end; at += step) {
+      g.fillStyle = v('--line'); g.fillRect(x(at), 0, 1, height - axis);
+      g.fillStyle = v('--faint'); g.textAlign = 'center';
+      const label = step < 60e3 ? clock(at) : clock(at).slice(0, 5);
+      if (x(at) > left + 14 && x(at) < width - 20) g.fillText(step >= 86400e3 ? day(at).slice(5) : label, x(at), height - axis / 2);
+    }
+    drawn.current = [];
+    lanes.forEach(([name, list], i) => {
+      const y = i * laneHeight;
+      g.fillStyle = v('--line'); g.fillRect(0, y + laneHeight - 0.5, width, 0.5);
+      g.fillStyle = v('--text'); g.textAlign = 'left';
+      let label = name;
+      while (label.length > 3 && g.measureText(label).width > left - 20) label = label.slice(0, -2);
+      g.fillText(label === name ? name : label + '…', 10, y + laneHeight / 2);
+      for (const r of list) {
+        const a = Math.max(left, x(ms(r.started))), z = Math.max(a + 3, x(r.ended ? ms(r.ended) : end));
+        g.fillStyle = v(`--${toneOf(outcomeOf(r))}-dot`);
+        const tall = ['bad', 'warn'].includes(toneOf(outcomeOf(r)));
+        g.beginPath();
+        g.roundRect(a, y + (tall ? 4 : 7), z - a, laneHeight - (tall ? 8 : 14), 2);
+        g.fill();
+        drawn.current.push({ x: a, y, w: z - a, run: r });
+      }
+    });
+  }, [lanes, theme.value, beat]);
+
+  const hit = (e: PointerEvent | MouseEvent) => {
+    const r = canvas.current!.getBoundingClientRect(), x = e.clientX - r.left, y = e.clientY - r.top;
+    let best: { d: number; run: Run } | undefined;
+    for (const d of drawn.current) {
+      if (y < d.y || y > d.y + laneHeight) continue;
+      const off = x < d.x ? d.x - x : x > d.x + d.w ? x - d.x - d.w : 0;
+      if (off < 5 && (!best || off < best.d)) best = { d: off, run: d.run };
+    }
+    return best?.run;
+  };
+  const drag = useRef<{ x: number; end: number; moved: boolean }>();
+  const zoom = (f: number) => setView((v) => ({ ...v, span: Math.min(7 * 86400_000, Math.max(60_000, v.span * f)) }));
+  const pan = (f: number) => setView((v) => { const e = (v.end || now()) + f * v.span; return { ...v, end: e > now() ? 0 : e }; });
+  return (
+    <Card title={<>{stamp(end - view.span)} – {view.end ? stamp(end) : t('now')}</>} more={<>
+      <Choice label={t('Lanes')} value={by} set={(v) => setQuery({ by: v === 'job' ? undefined : v })} options={[{ value: 'job', text: t('By job') }, { value: 'node', text: t('By node') }]} />
+      <Choice label={t('How long')} value={String(view.span)} set={(v) => setView({ ...view, span: +v })} options={[[900e3, '15 m'], [3600e3, '1 h'], [21600e3, '6 h'], [86400e3, '24 h']].map(([v, text]) => ({ value: String(v), text: text as string }))} />
+      <Button icon="left" aria-label={t('Earlier')} work={() => pan(-0.5)} /><Button icon="right" aria-label={t('Later')} disabled={!view.end} work={() => pan(0.5)} />
+      {view.end > 0 && <Button work={() => setView({ ...view, end: 0 })}>{t('now')}</Button>}
+    </>}>
+      {problem && <ProblemBox problem={problem} />}
+      {!runs ? !problem && <Loading rows={6} /> : lanes.length === 0 ? <Empty icon="timeline" title={t('Nothing ran in this time')} /> : (
+        <div class="lanes" ref={box} onWheel={(e) => { if (e.ctrlKey || e.metaKey) { e.preventDefault(); zoom(e.deltaY > 0 ? 1.25 : 0.8); } }}
+          onPointerDown={(e) => { drag.current = { x: e.clientX, end, moved: false }; }}
+          onPointerMove={(e) => {
+            const d = drag.current;
+            if (d && e.buttons && Math.abs(e.clientX - d.x) > 4) {
+              d.moved = true;
+              const to = d.end - ((e.clientX - d.x) / (box.current!.clientWidth - gutter)) * view.span;
+              setView((v) => ({ ...v, end: to > now() ? 0 : to }));
+              setTip(undefined);
+              return;
+            }
+            const run = hit(e);
+            setTip(run ? { x: e.clientX, y: e.clientY, run } : undefined);
+          }}
+          onPointerLeave={() => setTip(undefined)} onClick={(e) => { const run = hit(e); if (run && !drag.current?.moved) go(`/runs/${run.id}`); }}>
+          <canvas ref={canvas} role="img" aria-label={t('What ran when, by lanes; the list of runs has the same as text')} />
+        </div>
+      )}
+      <div class="in legend">
+        {(['succeeded', 'failed', 'killed', 'running'] as const).map((o) => <span key={o}><i style={{ background: `var(--${toneOf(o)}-dot)` }} />{t(outcomeText[o])}</span>)}
+        {cut && <span>{t('Only the latest {n} runs are shown; choose a shorter time.', { n: most.toLocaleString() })}</span>}
+        <span class="grow" /><Link to={`/runs${query({ from: new Date(Math.round(end - view.span)).toISOString(), to: new Date(Math.round(end)).toISOString() })}`}>{t('As a list')}</Link>
+      </div>
+      {tip && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{tip.run.job}</b> {t(outcomeText[outcomeOf(tip.run)])}<br />{stamp(tip.run.started!)} · {tip.run.ended ? span(ms(tip.run.ended) - ms(tip.run.started)) : coarse(now() - ms(tip.run.started))} · {tip.run.node}{tip.run.reason && <><br />{tip.run.reason}</>}</div>}
+    </Card>
+  );
+}
+
+/** How many due times each hour of the coming week has, and which minutes are free. */
+function Week() {
+  const [list, setList] = useState<Plan[]>(), [out, setOut] = useState(0), [problem, setProblem] = useState<Problem>();
+  const [seldom, setSeldom] = useState(true);
+  const [open, setOpen] = useState<string>();
+  useEffect(() => {
+    const stop = new AbortController();
+    plans(168, stop.signal, (some) => setList(some)).then((r) => { if (!stop.signal.aborted) { setList(r.plans); setOut(r.leftOut); } }, (err) => { if (!stop.signal.aborted) setProblem(err); });
+    return () => stop.abort();
+  }, []);
+  const { hours, minutes, jobs } = useMemo(() => {
+    const hours = new Map<string, number>(), minutes = new Array<number>(60).fill(0), jobs = new Map<string, Map<string, { plan: Plan; minutes: number[] }>>();
+    const t0 = now(), days = Array.from({ length: 7 }, (_, i) => day(t0 + i * 86400_000));
+    for (const p of list ?? []) {
+      const frequent = p.per !== undefined && p.per > 6;
+      if (frequent && seldom) continue;
+      for (const d of p.dues) {
+        const s = stamp(d), k = s.slice(0, 13), m = +s.slice(14, 16);
+        hours.set(k, (hours.get(k) ?? 0) + 1);
+        minutes[m]++;
+        const of = jobs.get(k) ?? new Map<string, { plan: Plan; minutes: number[] }>();
+        const e = of.get(p.job.id) ?? { plan: p, minutes: [] };
+        e.minutes.push(m);
+        of.set(p.job.id, e);
+        jobs.set(k, of);
+      }
+      if (p.per !== undefined && p.dues.length) { // beyond the last one that is known: by its rate
+        const last = p.dues[p.dues.length - 1];
+        for (const d of days) for (let h = 0; h < 24; h++) {
+          const k = `${d} ${String(h).padStart(2, '0')}`;
+          if (k > stamp(last).slice(0, 13)) hours.set(k, (hours.get(k) ?? 0) + p.per);
+        }
+      }
+    }
+    return { hours, minutes, jobs };
+  }, [list, seldom]);
+  const top = Math.max(1, ...hours.values()), t0 = now();
+  const free = minutes.map((n, m) => ({ n, m })).sort((a, b) => a.n - b.n || Math.abs(a.m - 30) - Math.abs(b.m - 30)).slice(0, 6).map((x) => x.m).sort((a, b) => a - b);
+  const busiest = Math.max(1, ...minutes);
+  return (
+    <div class="stack">
+      {problem && <ProblemBox problem={problem} />}
+      <Card title={t('Due times in each hour')} more={<label class="check small"><input type="checkbox" checked={seldom} onChange={() => setSeldom(!seldom)} />{t('Without those due more often than every 10 minutes')}</label>}>
+        {!list ? !problem && <Loading rows={7} /> : (
+          <div class="scroll"><div class="in"><div class="heat" role="grid" aria-label={t('Due times in each hour')}>
+            <div role="row" style={{ display: 'contents' }}><span role="columnheader" class="h"><span class="unseen">{t('Day')}</span></span>{Array.from({ length: 24 }, (_, h) => <span key={h} role="columnheader" class="h">{h}</span>)}</div>
+            {Array.from({ length: 7 }, (_, i) => {
+              const at = t0 + i * 86400_000, d = day(at);
+              return (
+                <div key={d} role="row" style={{ display: 'contents' }}>
+                  <span role="rowheader" class="d">{weekday(at)} {d.slice(8)}</span>
+                  {Array.from({ length: 24 }, (_, h) => {
+                    const k = `${d} ${String(h).padStart(2, '0')}`, n = Math.round(hours.get(k) ?? 0), past = k < stamp(t0).slice(0, 13);
+                    const share = n === 0 ? 0 : 0.12 + 0.68 * Math.sqrt(n / top);
+                    return <span key={h} role="gridcell">{past ? <span class="c past" style={{ display: 'block' }} /> : <button class="c" aria-pressed={open === k} aria-label={`${d} ${h}:00, ${n}`} title={`${d} ${h}:00 · ${n}`} style={{ width: '100%', background: n ? `color-mix(in srgb, var(--warn-dot) ${Math.round(share * 100)}%, var(--surface))` : undefined }} onClick={() => setOpen(open === k ? undefined : k)}>{n > 0 ? (n > 999 ? Math.round(n / 1000) + 'k' : n) : ''}</button>}</span>;
+                  })}
+                </div>
+              );
+            })}
+          </div></div></div>
+        )}
+        {out > 0 && <p class="in faint small">{t('{n} more jobs are due, and are left out here.', { n: out })}</p>}
+      </Card>
+      {open && (
+        <Card title={`${weekday(Date.parse(open.replace(' ', 'T') + ':00:00Z'), 'UTC')} ${open}:00`}>
+          <table><tbody>{[...(jobs.get(open)?.values() ?? [])].sort((a, b) => a.minutes[0] - b.minutes[0]).map(({ plan, minutes }) => <tr key={plan.job.id}><td class="mono nowrap">{minutes.slice(0, 8).map((m) => ':' + String(m).padStart(2, '0')).join(' ')}{minutes.length > 8 && ' …'}</td><td><Link to={`/jobs/${plan.job.id}`}><bdi>{plan.job.name}</bdi></Link></td></tr>)}</tbody></table>
+        </Card>
+      )}
+      <Card title={t('Minutes of the hour')}>
+        <div class="in stack">
+          <div class="minutes" role="img" aria-label={t('Free minutes: {list}', { list: free.map((m) => ':' + String(m).padStart(2, '0')).join(' ') })}>{minutes.map((n, m) => <i key={m} title={`:${String(m).padStart(2, '0')} · ${n}`} class={free.includes(m) ? 'free' : ''} style={{ height: `${6 + (94 * n) / busiest}%` }} />)}</div>
+          <p>{t('Free minutes: {list}', { list: free.map((m) => ':' + String(m).padStart(2, '0')).join(' ') })} <span class="faint">{t('A job that need not begin on the hour is better off there.')}</span></p>
+        </div>
+      </Card>
+    </div>
+  );
+}

@@ -1,0 +1,118 @@
+package result
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+// Figures counts what this process starts and ends, for people who watch: in memory, ten seconds at a time, and written
+// as often. A process that dies takes what it had not written with it; nothing rests on these numbers.
+type Figures struct {
+	db     *sql.DB
+	now    func() job.Micros // MySQL's clock
+	source uuid.UUID
+	log    *slog.Logger
+
+	mu    sync.Mutex
+	parts map[job.Micros]*part
+}
+
+type part struct {
+	sql.Figure
+	changes, written int64 // how often it was changed, and how often it had been when it was written
+}
+
+// figuresKept is for how long parts are kept.
+const figuresKept = 20 * time.Minute
+
+// NewFigures returns one that counts at once. Run it.
+func NewFigures(db *sql.DB, now func() job.Micros, log *slog.Logger) *Figures {
+	return &Figures{db: db, now: now, source: uuid.New(), log: log, parts: map[job.Micros]*part{}}
+}
+
+// Began counts an attempt that begins.
+func (f *Figures) Began(at job.Micros, late time.Duration) {
+	f.change(at, func(p *part) { p.Starts++; p.Late[job.LateClass(late)]++ })
+}
+
+// Ended counts an attempt that had begun and is over.
+func (f *Figures) Ended(at job.Micros, o job.Outcome) {
+	f.change(at, func(p *part) {
+		p.Ends++
+		if o != job.Succeeded {
+			p.Failed++
+		}
+	})
+}
+
+func (f *Figures) change(at job.Micros, fn func(*part)) {
+	at -= at % job.Micros(job.FigureStep/time.Microsecond)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.parts[at]
+	if p == nil {
+		p = &part{Figure: sql.Figure{At: at}}
+		f.parts[at] = p
+	}
+	p.changes++
+	fn(p)
+}
+
+// Run writes until ctx ends.
+func (f *Figures) Run(ctx context.Context) error {
+	failed := false
+	for wait := rand.N(job.FigureStep); ; wait = job.FigureStep {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+		err := f.write(ctx)
+		if err != nil && !failed && ctx.Err() == nil {
+			f.log.Warn("figures cannot be written", "error", err)
+		}
+		failed = err != nil
+	}
+}
+
+// write writes what has changed. An unknown commit is as good as a refused one: the same is written again.
+func (f *Figures) write(ctx context.Context) error {
+	now := f.now()
+	kept := now.Add(-figuresKept)
+	f.mu.Lock()
+	maps.DeleteFunc(f.parts, func(at job.Micros, _ *part) bool { return at < kept })
+	var figures []sql.Figure
+	changes := map[job.Micros]int64{}
+	for _, at := range slices.Sorted(maps.Keys(f.parts)) {
+		if p := f.parts[at]; p.changes != p.written {
+			figures = append(figures, p.Figure)
+			changes[at] = p.changes
+		}
+	}
+	f.mu.Unlock()
+	if figures == nil {
+		return nil
+	}
+	err := f.db.Tx(ctx, func(tx *sql.Tx) error { return tx.PutFigures(f.source, figures, kept) })
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for at, n := range changes {
+		if p := f.parts[at]; p != nil {
+			p.written = n
+		}
+	}
+	return nil
+}

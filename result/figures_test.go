@@ -1,0 +1,75 @@
+package result
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// TestFigures writes what two processes count, again and again, and finds each of it once.
+func TestFigures(t *testing.T) {
+	f := setUp(t)
+	now := job.MicrosOf(time.Unix(1_800_000_003, 0))
+	clock := func() job.Micros { return now }
+	one, two := NewFigures(f.beside, clock, slog.New(slog.DiscardHandler)), NewFigures(f.beside, clock, slog.New(slog.DiscardHandler))
+	write := func() {
+		t.Helper()
+		for _, x := range []*Figures{one, two} {
+			if err := x.write(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check := func(want map[job.Micros]sql.Figure) {
+		t.Helper()
+		rows, err := f.beside.Figures(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[job.Micros]sql.Figure{}
+		for _, r := range rows {
+			sum := got[r.At]
+			sum.At, sum.Starts, sum.Ends, sum.Failed = r.At, sum.Starts+r.Starts, sum.Ends+r.Ends, sum.Failed+r.Failed
+			sum.Late.Add(&r.Late)
+			got[r.At] = sum
+		}
+		for at, w := range want {
+			if got[at] != w {
+				t.Errorf("at %s: got %+v, want %+v", at, got[at], w)
+			}
+			delete(got, at)
+		}
+		if len(got) > 0 {
+			t.Errorf("got %v too much", got)
+		}
+	}
+	write()
+	check(nil)
+	first, second := job.MicrosOf(time.Unix(1_800_000_000, 0)), job.MicrosOf(time.Unix(1_800_000_010, 0))
+	one.Began(now, time.Millisecond)
+	one.Began(now.Add(6*time.Second), time.Second)
+	two.Began(now, time.Millisecond)
+	two.Ended(now.Add(7*time.Second), job.Failed)
+	one.Ended(now.Add(6*time.Second), job.Succeeded)
+	w := sql.Figure{At: first, Starts: 3, Ends: 1}
+	w.Late[job.LateClass(time.Millisecond)], w.Late[job.LateClass(time.Second)] = 2, 1
+	last := sql.Figure{At: second, Ends: 1, Failed: 1}
+	for range 2 {
+		write()
+		check(map[job.Micros]sql.Figure{first: w, second: last})
+	}
+	now = now.Add(30 * time.Second)
+	one.Ended(now.Add(-24*time.Second), job.Killed) // late, into a part that was written
+	w.Ends, w.Failed = 2, 1
+	write()
+	check(map[job.Micros]sql.Figure{first: w, second: last})
+	now = now.Add(figuresKept)
+	two.Began(now, 0)
+	write()
+	fresh := sql.Figure{At: now - now%10_000_000, Starts: 1}
+	fresh.Late[0] = 1
+	check(map[job.Micros]sql.Figure{fresh.At: fresh})
+}
