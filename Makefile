@@ -7,18 +7,41 @@ TESTFLAGS  ?=
 FUZZTIME   ?= 10s
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build run test lint fmt bench fuzz faults soak clean
+.PHONY: help deps page page-test screenshots build run test lint fmt bench fuzz faults soak search clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 deps: ## Install a database server program and a C compiler, if missing
 	@scripts/deps.sh
 
 # Without cgo: the same binary everywhere, whether or not there is a C compiler. The version comes from here, not from
 # Go's own stamp, which stops the build where git is missing or distrusts the folder's owner.
-build: ## Build bin/go-crontab
+build: page ## Build bin/go-crontab with its web console
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-X go-crontab/cli.version=$(VERSION)' -o bin/go-crontab .
+
+# The console is built again when something of it has changed. What it holds is embedded, so it comes before the program.
+page: page/dist/index.html ## Build the web console (page/dist)
+
+page/node_modules/.package-lock.json: page/package-lock.json
+	@scripts/deps.sh page
+	cd page && npm ci --no-audit --no-fund
+	@touch $@
+
+page/dist/index.html: page/node_modules/.package-lock.json page/index.html page/vite.config.ts page/tsconfig.json $(wildcard page/src/* page/src/*/*)
+	@scripts/deps.sh page
+	cd page && npm run --silent build
+	@touch $@
+
+page-test: page ## Test the console: a real browser on a real cluster
+	@scripts/deps.sh server page browser
+	CGO_ENABLED=0 $(GO) build -o bin/go-crontab .
+	cd page && npm run --silent e2e
+
+screenshots: page ## Take the pictures in docs/images
+	@scripts/deps.sh server page browser
+	CGO_ENABLED=0 $(GO) build -o bin/go-crontab .
+	cd page && npm run --silent screenshots
 
 run: ## Build, then run a cluster with its own database and web page (bin/go-crontab dev)
 	@scripts/deps.sh server
@@ -27,6 +50,8 @@ run: ## Build, then run a cluster with its own database and web page (bin/go-cro
 
 test: deps lint ## Lint, then run all tests with the race detector (TESTFLAGS='-run X -v')
 	CGO_ENABLED=1 $(GO) test -race -timeout 25m -parallel 4 $(TESTFLAGS) ./...
+	$(GO) test -timeout 10m $(TESTFLAGS) ./internal/protocol
+	$(GO) test -tags failpoint $(TESTFLAGS) ./internal/failpoint
 
 lint: ## Check formatting, go vet, staticcheck
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "not formatted, run make fmt:" $$files >&2; exit 1; }
@@ -60,10 +85,13 @@ FAULTS = cd faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG
 faults: deps ## Break running clusters in all ways (LONG=1 more often, RUN=F01 one of them, SEED=n the same again)
 	$(FAULTS) -parallel 4 -timeout $(if $(LONG),8h,30m) -run '$(or $(RUN),.)'
 
+search: ## Search the states of the protocol with more faults and three nodes (half an hour, a gigabyte)
+	GOCRONTAB_LONG_SEARCH=1 $(GO) test ./internal/protocol -run TestInvariantsHold -timeout 4h -v
+
 soak: HOURS ?= 1
 soak: deps ## A random fault every 90 s for HOURS=1; prints what must not grow
 	$(FAULTS) -timeout 0 -run '^TestSoak$$'
 
 clean: ## Remove what was built, and test leftovers (not /data)
-	rm -rf bin
+	rm -rf bin page/node_modules page/dist/assets page/dist/index.html page/e2e/out
 	find . -path ./.git -prune -o -type f \( -name '*.test' -o -name '*.prof' -o -name 'coverage.out' -o -name 'coverage.html' \) -exec rm -f {} +

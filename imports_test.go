@@ -53,6 +53,8 @@ var mayImport = map[string][]string{
 	"internal/testidp":    {}, // an identity provider for tests
 	"internal/failpoint":  {}, // where tests kill a process; empty in what is shipped
 	"internal/faultproxy": {},
+	"internal/listdata":   {"job"}, // many jobs and runs, for what lists them
+	"faults":              {},      // the fault suite: nothing but tests
 	"internal/ledger":     {"job"}, // what tests of clusters saw executed, held against the history
 	"internal/sse":        {},      // reads streams of the API, for clients of it
 	"internal/docpage":    {},      // reads docs/ for tests of what it shows

@@ -31,6 +31,7 @@ func TestS4EveryMethod(t *testing.T) {
 		patterns[row.Pattern] = true
 	}
 	before, asked := s.counts(), 0
+	s.madeUp = true // methods that there are not are no operations, however they are written
 	for pattern := range patterns {
 		path := fill.Replace(pattern)
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "LINK", "get", "Post", "PROPFIND", "X"} {
@@ -50,8 +51,8 @@ func TestS4EveryMethod(t *testing.T) {
 				t.Errorf("%s %s without a token: got %d %s, want 401", method, pattern, r.status, r.body)
 			}
 			if !routes[as+" "+pattern] {
-				if r := s.call(method, path, nil); r.status != 405 {
-					t.Errorf("%s %s: got %d %s, want 405", method, pattern, r.status, r.body)
+				if r := s.call(method, path, nil); r.status < 400 { // 405, where no other pattern fits
+					t.Errorf("%s %s: got %d %s, want it refused", method, pattern, r.status, r.body)
 				}
 			}
 		}
@@ -187,7 +188,7 @@ func TestS8Injection(t *testing.T) {
 		t.Errorf("%d requests were made, and %s became %s", asked, before, after)
 	}
 	for _, in := range injections { // what they are put into, and found by, as they are
-		name := "n " + in
+		name := "n " + in + " n"
 		id := s.create(name, object{"owner": in, "description": in, "labels": object{"l": in}, "command": "true"}).text("id")
 		if got := s.call("GET", "/api/v1/apps/default/jobs/"+url.PathEscape(name), nil).want(200).object(); got.text("id") != id || got.text("owner") != in {
 			t.Errorf("%q: got %v", in, got)

@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/api"
 	"go-crontab/auth"
+	"go-crontab/job"
+	"go-crontab/sql"
 )
 
 // manyJobs makes jobs of two apps: of ops, with team=a and team=b by turns, and two of other.
@@ -219,5 +224,35 @@ func TestBulkOnce(t *testing.T) {
 	}
 	if n := s.count("SELECT COUNT(*) FROM audit WHERE action = 'run'"); n != 3 {
 		t.Errorf("%d lines of the audit", n)
+	}
+}
+
+// dying is an editor whose node dies behind the commit, as far as the client can tell.
+type dying struct{ api.Editor }
+
+func (e dying) Bulk(ctx context.Context, want *job.Bulk) error {
+	if err := e.Editor.Bulk(ctx, want); err != nil {
+		return err
+	}
+	return &sql.Unknown{Err: errors.New("the node has gone")}
+}
+
+// TestBulkOnceAndTheNodeDies: the answer stands with the runs.
+func TestBulkOnceAndTheNodeDies(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.manyJobs(2)
+	editor := s.cfg.Editor
+	s.cfg.Editor = func() api.Editor { return dying{editor()} }
+	s.serve()
+	s.call("POST", "/api/v1/bulk/run?app=ops", nil, "Idempotency-Key", "k").want(503)
+	s.cfg.Editor = editor
+	s.serve()
+	r := s.call("POST", "/api/v1/bulk/run?app=ops", nil, "Idempotency-Key", "k").want(200)
+	if tally(r.object()) != "2 changed, 0 unchanged, 0 refused" || r.header.Get("Idempotency-Replayed") != "true" || r.header.Get("Content-Type") != "application/json" {
+		t.Errorf("got %v %s", r.header, r.body)
+	}
+	if n := s.count("SELECT COUNT(*) FROM request WHERE kind = 'run'"); n != 2 {
+		t.Errorf("%d runs were asked for, want 2", n)
 	}
 }

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"errors"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -58,23 +57,4 @@ func TestHealth(t *testing.T) {
 	}
 	s.call("GET", "/healthz", nil).want(200)
 	s.call("GET", "/healthz", nil, "Host", "10.1.2.3").want(200)
-}
-
-func TestHome(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
-	r := s.call("GET", "/", nil).want(200)
-	if !strings.HasPrefix(r.header.Get("Content-Type"), "text/html") || !strings.Contains(r.body, "curl "+s.url+"/api/v1/jobs") || !strings.Contains(r.body, "knoten-1") {
-		t.Errorf("got %s", r.body)
-	}
-	page := strings.Replace(r.body, `<script src="/sign-in.js">`, "", 1) // our own, and all that there is
-	for _, part := range []string{"<script", " src=", "@import", "url(", "https://", " onclick=", " style="} {
-		if strings.Contains(page, part) {
-			t.Errorf("the page has %q, which its policy forbids or which loads something", part)
-		}
-	}
-	for _, link := range strings.Split(r.body, `href="`)[1:] {
-		path, _, _ := strings.Cut(link, `"`) // signed in
-		s.call("GET", path, nil).want(200)
-	}
 }

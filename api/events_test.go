@@ -273,9 +273,11 @@ func TestSlowListener(t *testing.T) {
 	}
 	fast := o.listen("/api/v1/events")
 	fast.hello()
-	if _, err := s.db.Raw().Exec("INSERT INTO audit (at, who, action, kind, name, reason)" +
-		" WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 900) SELECT 1, 'x', 'flood', 'group', CONCAT(a.i, '-', b.i), REPEAT('x', 500) FROM k a JOIN k b ON b.i <= 20"); err != nil {
-		t.Fatal(err)
+	for range 40 { // a megabyte every two
+		if _, err := s.db.Raw().Exec("INSERT INTO audit (at, who, action, kind, name, reason)" +
+			" WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 800) SELECT 1, 'x', 'flood', 'group', i, REPEAT('x', 500) FROM k"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.create("last", nil)
 	fast.until("what came last, or that some is not told", func(h heard, o object) bool { return h.event == "reload" || o.text("job") == "last" })

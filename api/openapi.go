@@ -304,6 +304,8 @@ var replyHeaders = map[string]openapi.Header{
 	"Location":         textHeader("The path of what was made."),
 	"Retry-After":      {Description: "After how many seconds to try again.", Schema: &openapi.Schema{Type: openapi.Types{openapi.Integer}}},
 	"Set-Cookie":       textHeader("The cookie of the browser."),
+	"Content-Encoding": textHeader("`gzip`, for those that take it."),
+	"Vary":             textHeader("On which header of the request the answer depends."),
 	"WWW-Authenticate": textHeader("How to say who asks."),
 	"ETag":             textHeader("By which `If-None-Match` knows this version again."),
 	replayedHeader:     {Description: "That this is what the request was answered before, under the same `Idempotency-Key`. Absent otherwise.", Schema: openapi.Words("true")},

@@ -16,10 +16,10 @@ const outputLook = 500 * time.Millisecond
 
 // outputEvent is a part of the output of a run.
 type outputEvent struct {
-	From  int64  `json:"from" doc:"The byte at which it begins."`
-	Next  int64  `json:"next" doc:"The byte behind it."`
-	Text  string `json:"text,omitempty" doc:"What it says, without 'raw'."`
-	Bytes string `json:"bytes,omitempty" doc:"The bytes in base64, with 'raw'."`
+	From  int64   `json:"from" doc:"The byte at which it begins."`
+	Next  int64   `json:"next" doc:"The byte behind it."`
+	Text  *string `json:"text,omitempty" doc:"What it says, without 'raw'."`
+	Bytes string  `json:"bytes,omitempty" doc:"The bytes in base64, with 'raw'."`
 }
 
 // outputEnd is how a run ended.
@@ -83,7 +83,7 @@ func (st *stream) sendOutput(run *sql.RunRow, pieces []job.Piece, raw bool, from
 			parts = append(parts, outputEvent{From: p.At, Next: p.End(), Bytes: base64.StdEncoding.EncodeToString(p.Data)})
 		}
 	} else if text, next := job.PiecesText(pieces, from, !run.Executing); next > from {
-		parts = append(parts, outputEvent{From: from, Next: next, Text: text})
+		parts = append(parts, outputEvent{From: from, Next: next, Text: &text})
 	}
 	for _, p := range parts {
 		if err := st.send("output", strconv.FormatInt(p.Next, 10), p); err != nil {

@@ -5,11 +5,11 @@ import "net/http"
 var (
 	homeDoc = operation{
 		id: "home", tag: tagNode, summary: "The web console", about: "For browsers. It works by this API alone. Its screens, such as `/jobs`, `/runs` and `/cluster`, have the same page.",
-		cached: true, replies: []reply{{status: http.StatusOK, about: "The page.", media: []string{mediaHTML}}},
+		cached: true, replies: []reply{{status: http.StatusOK, about: "The page.", media: []string{mediaHTML}, headers: []string{"Content-Encoding", "Vary"}}},
 	}
 	assetDoc = operation{
 		id: "getPageFile", tag: tagNode, summary: "What the console loads", about: "Scripts, styles and pictures. Their names change with what is in them, so they may be kept for ever.",
-		cached: true, replies: []reply{{status: http.StatusOK, about: "The file.", media: []string{mediaScript, mediaCSS, mediaSVG}}}, problems: []kind{notFound},
+		cached: true, replies: []reply{{status: http.StatusOK, about: "The file.", media: []string{mediaScript, mediaCSS, mediaSVG}, headers: []string{"Content-Encoding", "Vary"}}}, problems: []kind{notFound},
 	}
 	healthzDoc = operation{
 		id: "isAlive", tag: tagNode, summary: "Does the process live?", about: "That it answers is all there is to say: the database is not asked. Any `Host` is served.",

@@ -122,10 +122,6 @@ func (st *stream) begin() (bool, error) {
 	if st.r.Method == http.MethodHead {
 		return false, nil
 	}
-	// The server's own bounds are those of short answers. With its bound on reading over, it would take us for gone.
-	if err := st.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return false, errGone
-	}
 	return true, st.write([]byte(fmt.Sprintf("retry: %d\n\n", retryAfter.Milliseconds())))
 }
 
@@ -173,6 +169,7 @@ func message(to []byte, event, id string, data []byte) []byte {
 	return b.Bytes()
 }
 
+// write puts off the server's bound on writing, which is that of short answers.
 func (st *stream) write(b []byte) error {
 	if err := st.control.SetWriteDeadline(time.Now().Add(slowWrite)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return errGone

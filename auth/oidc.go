@@ -159,6 +159,10 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 	if err := verified.Claims(&claims); err != nil {
 		return nil, &ProviderError{err}
 	}
+	// A token for several applications says which of them asked for it.
+	if azp, said := claims["azp"]; said && azp != o.cfg.ClientID {
+		return nil, &Refused{Why: "the provider's ID token was made for another application"}
+	}
 	groups, there := textsAt(claims, o.cfg.GroupsClaim)
 	if !there && provider.UserInfoEndpoint() != "" {
 		if groups, err = o.askGroups(ctx, provider, token, verified.Subject); err != nil {

@@ -118,6 +118,7 @@ func TestOIDCRefuses(t *testing.T) {
 	for what, wrong := range map[string]testidp.Wrong{
 		"signed by somebody else": {Key: true}, "for another sign-in": {Nonce: true}, "for another application": {Audience: true}, "of another issuer": {Issuer: true},
 		"expired": {Expired: true}, "not signed": {NotSigned: true},
+		"asked for by another application": {Party: true},
 	} {
 		idp.Lock()
 		idp.Wrong = wrong

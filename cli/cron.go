@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,6 +100,9 @@ func (f *cronFlags) read(args []string) (spec *job.Spec, zone *time.Location, fr
 	}
 	spec.Defaults(from)
 	if _, err := job.ParseCron(spec.Schedule, zone); err != nil {
+		if len(args) > 1 && slices.ContainsFunc(args, isFile) { // the shell has put the names of files in place of *
+			return nil, nil, from, usageError("EXPR: %s is the name of a file; put the expression in quotes, such as \"30 6 * * *\"", args[slices.IndexFunc(args, isFile)])
+		}
 		return nil, nil, from, withHint(&exitError{code: exitRefused, err: err}, "to see how one is read:  %s cron explain \"30 6 * * MON-FRI\"", program())
 	}
 	return spec, zone, from, nil
@@ -244,4 +249,9 @@ func completeZones(_ *cobra.Command, _ []string, typed string) ([]cobra.Completi
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+func isFile(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
 }

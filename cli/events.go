@@ -126,10 +126,15 @@ goes on with the next one; "reload" says that something could not be told. -o js
 func (r *remote) events(cmd *cobra.Command, q url.Values) error {
 	seen := map[string]bool{}
 	f := r.follower("/api/v1/events", q)
-	f.Broke = func(err error) { r.notef("The connection broke (%v); trying again.\n", err) }
+	closed := false
+	f.Broke = func(err error) {
+		if !closed {
+			r.notef("The connection broke (%v); trying again.\n", err)
+		}
+	}
 	f.On = func(m sse.Message) error {
 		var e eventView
-		if m.Event == "close" {
+		if closed = m.Event == "close"; closed {
 			_ = json.Unmarshal([]byte(m.Data), &e)
 			r.notef("The node closed the stream: %s.\n", visible(e.Reason))
 			return nil

@@ -51,6 +51,7 @@ func TestCronNext(t *testing.T) {
 	}{
 		"cron next 61_*_*_*_*":               {exitRefused, `minute "61": not between 0 and 59`},
 		"cron next":                          {exitUsage, "is missing"},
+		"cron next 0 3 exit.go 5 1":          {exitUsage, "exit.go is the name of a file; put the expression in quotes"},
 		"cron next @daily -n 0":              {exitUsage, "want 1 to 1000"},
 		"cron next @daily -n 1001":           {exitUsage, "want 1 to 1000"},
 		"cron next @daily --tz Nowhere":      {exitUsage, "Nowhere"},
@@ -439,10 +440,42 @@ jobs:
 	if _, err := exec.LookPath("curl"); err == nil {
 		got := s.ask("job", "edit", "shop/a")
 		text, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "seen1"))
-		if got.code != 0 || !strings.Contains(string(text), "somebody has changed the job meanwhile") {
+		if got.code != 0 || !strings.Contains(string(text), "somebody has changed the job meanwhile") || !strings.Contains(string(text), "#:   + owner: other\n") {
 			t.Errorf("changed meanwhile: got %+v, saw\n%s", got, text)
 		}
+		// Saved once more as it is, it takes the place of the other's; left without saving, it is kept.
+		meanwhile := func(owner, program, then string) string {
+			return "n=$(cat " + dir + "/times 2>/dev/null); echo x >> " + dir + "/times; if [ -z \"$n\" ]; then curl -fsS -X PATCH -H 'Content-Type: application/json' -H 'Authorization: Bearer " + s.token() +
+				"' -d '{\"owner\": \"" + owner + "\"}' " + s.url + "/api/v1/jobs/" + s.idOf(t, "shop/a") + " >/dev/null; sed -i '" + program + "' \"$1\"; else " + then + "; fi; :"
+		}
+		write(t, dir, "times", "")
+		t.Setenv("EDITOR", meanwhile("third", "s/0 7 1 1/0 9 1 1/", `cp "$1" `+dir+`/same; cat `+dir+`/same > "$1"`))
+		if got := s.ask("job", "edit", "shop/a"); got.code != 0 || !strings.Contains(got.out, "changed shop/a") {
+			t.Errorf("saved once more: got %+v", got)
+		}
+		write(t, dir, "times", "")
+		t.Setenv("EDITOR", meanwhile("fourth", "s/0 9 1 1/0 10 1 1/", ":"))
+		got = s.ask("job", "edit", "shop/a")
+		_, kept, _ := strings.Cut(got.err, "your text is kept in ")
+		kept, _, _ = strings.Cut(kept, ";")
+		if text, err := os.ReadFile(kept); got.code != exitRefused || err != nil || !strings.Contains(string(text), "0 10 1 1") {
+			t.Errorf("left without saving: got %+v, kept %q, %v", got, text, err)
+		}
+		do("1 updated", "apply", "-f", kept)
+		_ = os.Remove(kept)
+		if got := do("", "job", "show", "shop/a", "-o", "json"); !strings.Contains(got.out, "0 10 1 1") {
+			t.Errorf("what was kept is not there once applied: %s", got.out)
+		}
 	}
+	// An editor that fails loses nothing.
+	t.Setenv("EDITOR", "f() { echo '# typed' >> \"$1\"; return 3; }; f")
+	got = s.ask("job", "edit", "shop/a")
+	_, kept, _ := strings.Cut(got.err, "your text is kept in ")
+	kept, _, _ = strings.Cut(kept, ";")
+	if text, err := os.ReadFile(kept); got.code != exitFailed || err != nil || !strings.HasSuffix(string(text), "# typed\n") || !strings.Contains(got.err, "export EDITOR=nano") {
+		t.Errorf("an editor that fails: got %+v, kept %q, %v", got, text, err)
+	}
+	_ = os.Remove(kept)
 	if got, _ := edit("s/^name: a/name: b/"); got.code != 0 || !strings.Contains(got.out, "changed shop/b") {
 		t.Errorf("renamed: got %+v", got)
 	}

@@ -455,6 +455,7 @@ func (r *remote) showLine(l *imported) {
 			r.printf("    %-8s %s\n", name, paint(c, plain(value)))
 		}
 	}
+	add("about", s.Description, faint)
 	add("due", l.outlook.Words, "")
 	var next []string
 	for _, d := range l.outlook.times() {

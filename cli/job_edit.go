@@ -21,7 +21,8 @@ func jobEdit(c *console) *cobra.Command {
 		Use: "edit JOB", Short: "Change a job in your editor", Args: wants(1, 1, jobArgument),
 		Long: `Change a job in your editor, VISUAL or else EDITOR: what is the default is left out, and what you take away becomes the
 default. If it cannot be taken, the editor opens again with what is wrong on top; save it without a change to give up.
-If somebody else has changed the job meanwhile you are told, and may save once more.`,
+If somebody else has changed the job meanwhile you are shown what, and may save once more. What you typed and could not
+save is kept in a file.`,
 		Example:           "  go-crontab job edit backup\n  EDITOR=nano go-crontab job edit ops/ping",
 		ValidArgsFunction: completeJobs(c),
 	}
@@ -56,6 +57,9 @@ type jobEditing struct {
 	id, name string
 	version  int64
 	file     string
+	stood    string   // what the job was when it was read last
+	others   []string // what somebody else has changed of it meanwhile, nil if nobody has
+	saved    bool     // the editor has written the file
 }
 
 // remark begins the lines on top that are ours.
@@ -67,6 +71,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.stood = body
 	f, err := os.CreateTemp("", "go-crontab-*.yaml") // 0600
 	if err != nil {
 		return nil, err
@@ -80,7 +85,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 	for {
 		after, err := e.edit(ctx, body, refused)
 		switch {
-		case err != nil && body == first:
+		case err != nil && body == first && after == first:
 			_ = os.Remove(e.file) // nothing is lost
 			return nil, err
 		case err != nil:
@@ -90,10 +95,10 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 		case strings.TrimSpace(after) == "", refused == nil && after == first:
 			e.notef("%s was not changed\n", plain(e.name))
 			return nil, os.Remove(e.file)
-		case refused != nil && after == body:
+		case refused != nil && after == body && !(e.others != nil && e.saved):
 			return nil, e.keep(refused)
 		}
-		body = after
+		body, e.others = after, nil
 		raw, err := e.save(ctx, body)
 		if err == nil {
 			return raw, os.Remove(e.file)
@@ -102,7 +107,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 			return nil, e.keep(err)
 		}
 		refused = err
-		if isStatus(err, http.StatusConflict) {
+		if isStale(err) {
 			if err := e.readAgain(ctx); err != nil {
 				return nil, e.keep(err)
 			}
@@ -110,9 +115,13 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 	}
 }
 
-// keep tells where the text is that could not be saved.
+// keep tells where the text is that could not be saved, whatever else there is to say.
 func (e *jobEditing) keep(err error) error {
-	return withHint(err, "your text is kept in %s", e.file)
+	hint := fmt.Sprintf("your text is kept in %s; to take it as it stands:  %s apply -f %s", e.file, program(), quote(e.file))
+	if more := hintOf(err); more != "" {
+		hint = more + "\n" + hint
+	}
+	return &exitError{code: codeOf(err), err: err, hint: hint}
 }
 
 // text is the job as a file has it.
@@ -128,17 +137,28 @@ func (e *jobEditing) text(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// edit has an editor change a text; what is wrong with it stands on top.
+// edit has an editor change a text; what is wrong with it stands on top. What was typed is returned also when the editor
+// fails.
 func (e *jobEditing) edit(ctx context.Context, body string, refused error) (string, error) {
 	head := e.head(refused)
 	if err := os.WriteFile(e.file, []byte(head+body), 0o600); err != nil {
-		return "", err
+		return body, err
 	}
-	if err := e.open(ctx); err != nil {
-		return "", err
+	before, err := os.Stat(e.file)
+	if err != nil {
+		return body, err
 	}
+	failed := e.open(ctx)
+	after, err := os.Stat(e.file)
+	if err != nil {
+		return body, errors.Join(failed, err)
+	}
+	e.saved = !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime())
 	text, err := os.ReadFile(e.file)
-	return withoutRemarks(string(text)), err
+	if err != nil {
+		return body, errors.Join(failed, err)
+	}
+	return withoutRemarks(string(text)), failed
 }
 
 // withoutRemarks takes our lines off the top.
@@ -185,8 +205,12 @@ func (e *jobEditing) faults(refused error) (out []manifest.Fault) {
 	case errors.As(refused, &faults):
 		return append(out, faults...)
 	case !errors.As(refused, &p):
-	case p.Status == http.StatusConflict && len(p.Errors) > 0:
-		return []manifest.Fault{{Message: fmt.Sprintf("somebody has changed the job meanwhile: it is at version %d now. Save once more to put yours in its place.", e.version)}}
+	case isStale(refused):
+		out = append(out, manifest.Fault{Message: fmt.Sprintf("somebody has changed the job meanwhile; it is at version %d now:", e.version)})
+		for _, line := range e.others {
+			out = append(out, manifest.Fault{Message: "  " + line})
+		}
+		return append(out, manifest.Fault{Message: "Save once more to put yours in its place; leave without saving to give up, and yours is kept in a file."})
 	case len(p.Errors) > 0:
 		for _, f := range p.Errors {
 			out = append(out, manifest.Fault{Place: f.at, Message: strings.TrimPrefix(f.name+": ", ": ") + f.Message})
@@ -245,15 +269,10 @@ func (e *jobEditing) save(ctx context.Context, body string) (json.RawMessage, er
 	return raw, err
 }
 
-// rename replaces the definition of the job under its id, because it is to have another name. Between the look at its
-// version and that somebody else may change it.
+// rename replaces the definition of the job under its id, because it is to have another name.
 func (e *jobEditing) rename(ctx context.Context, object json.RawMessage, set *manifest.Set) (json.RawMessage, error) {
-	if is, _, err := get[jobView](ctx, e.remote, "/api/v1/jobs/"+e.id, nil); err != nil {
-		return nil, err
-	} else if is.Version != e.version {
-		return nil, &exitError{code: exitRefused, err: &problem{Title: "The job changed meanwhile", Status: http.StatusConflict, Errors: []fieldProblem{{Field: "version"}}}}
-	}
-	raw, err := e.call(ctx, http.MethodPut, "/api/v1/jobs/"+e.id, nil, document{media: "application/json", data: object})
+	at := http.Header{"If-Match": {fmt.Sprintf("%q", fmt.Sprint(e.version))}}
+	_, raw, err := e.sendWith(ctx, at, http.MethodPut, "/api/v1/jobs/"+e.id, nil, document{media: "application/json", data: object})
 	var p *problem
 	if errors.As(err, &p) {
 		for i := range p.Errors {
@@ -264,9 +283,26 @@ func (e *jobEditing) rename(ctx context.Context, object json.RawMessage, set *ma
 	return raw, err
 }
 
-// readAgain learns at which version the job is.
+// isStale tells that somebody else has changed the job meanwhile.
+func isStale(err error) bool {
+	var p *problem
+	return errors.As(err, &p) && (p.Status == http.StatusPreconditionFailed || p.Status == http.StatusConflict && len(p.Errors) > 0)
+}
+
+// readAgain learns at which version the job is, and what somebody else has changed of it. The version is read first: if
+// they change more between the two, they are met again.
 func (e *jobEditing) readAgain(ctx context.Context) error {
 	j, _, err := get[jobView](ctx, e.remote, "/api/v1/jobs/"+e.id, nil)
-	e.version, e.name = j.Version, j.fullName()
-	return err
+	if err != nil {
+		return err
+	}
+	now, err := e.text(ctx)
+	if err != nil {
+		return err
+	}
+	if e.others = diffLines(e.stood, now); now == e.stood {
+		e.others = []string{"nothing that stands in its file"}
+	}
+	e.stood, e.version, e.name = now, j.Version, j.fullName()
+	return nil
 }

@@ -85,19 +85,18 @@ func (t *table) fit(width int) []int {
 	t.dropColumns(widths, width)
 	wished := slices.Clone(widths)
 	t.shrinkColumns(widths, width, shrunk)
-	for _, may := range []func(int) bool{
-		func(i int) bool { return t.columns[i].spare },
-		func(i int) bool { return i > 1 },
-	} {
+	leave := func(least int, may func(i int) bool) {
 		for i := range slices.Backward(t.columns) {
 			if total(widths) > width && wished[i] >= 0 && may(i) {
 				wished[i] = -1
 				copy(widths, wished) // the others have more room then
-				t.shrinkColumns(widths, width, shrunk)
+				t.shrinkColumns(widths, width, least)
 			}
 		}
 	}
+	leave(shrunk, func(i int) bool { return t.columns[i].spare })
 	t.shrinkColumns(widths, width, least)
+	leave(least, func(i int) bool { return i > 1 })
 	return widths // should it be too wide even now, the terminal wraps the lines
 }
 

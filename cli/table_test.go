@@ -80,7 +80,7 @@ func TestTables(t *testing.T) {
 		"cluster": clusterTable(&cluster, now),
 		"due":     dueTable(due, berlin, now),
 	} {
-		for _, width := range []int{0, 60, 80, 120} {
+		for _, width := range []int{0, 40, 60, 80, 120} {
 			var b strings.Builder
 			if err := table.print(&b, width, false); err != nil {
 				t.Fatal(err)

@@ -49,11 +49,13 @@ func connect(t *testing.T) *client.Client {
 	if err := n.AwaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(api.New(api.Config{
+	serving := api.New(api.Config{
 		DB: n.Reads(), Now: n.Now, Ready: n.Ready, Node: "one", Log: log,
 		Editor: api.EditorOf(n.Editor),
-	}))
+	})
+	server := httptest.NewServer(serving)
 	t.Cleanup(server.Close)
+	t.Cleanup(serving.Close)
 	token, err := auth.Issuer{DB: n.Reads()}.Bootstrap(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)

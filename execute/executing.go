@@ -58,6 +58,7 @@ type entry struct {
 	job.Started
 	ctx     context.Context
 	kill    context.CancelCauseFunc
+	until   time.Time // when the window of its spawn has passed, whatever becomes of MySQL's clock
 	seat    Seat
 	spawned bool
 	over    bool
@@ -71,7 +72,7 @@ func NewExecuting(x *Executing) *Executing {
 
 // Add takes a task whose start is committed; its command is spawned at its due instant.
 func (x *Executing) Add(s job.Started) {
-	a := &entry{Started: s}
+	a := &entry{Started: s, until: time.Now().Add(s.SpawnBy.Sub(x.Session.Now()))}
 	a.ctx, a.kill = context.WithCancelCause(x.Ctx)
 	x.mu.Lock()
 	x.byTask[s.ID] = a
@@ -209,7 +210,7 @@ func (x *Executing) forget(a *entry) {
 // may tells whether an attempt may begin now.
 func (x *Executing) may(a *entry) bool {
 	now := x.Session.Now()
-	return x.Ctx.Err() == nil && x.Session.Fresh() && x.guarded() && a.DueNow <= now && now <= a.SpawnBy
+	return x.Ctx.Err() == nil && x.Session.Fresh() && x.guarded() && a.DueNow <= now && now <= a.SpawnBy && !time.Now().After(a.until)
 }
 
 func (x *Executing) guarded() bool { return x.Guard == nil || x.Guard.Alive() }

@@ -37,7 +37,7 @@ func clocked(r *report, ahead time.Duration) (*cluster, *dbClock) {
 	k := &dbClock{t, filepath.Join(dir, "clock")}
 	k.set(ahead, 0)
 	c := newServer(r, privatedb.Options{Env: []string{"LD_PRELOAD=" + library, "FAULTS_CLOCK=" + k.path}})
-	if off := c.now().Sub(time.Now()) - ahead; off.Abs() > 2*time.Second {
+	if off := time.Until(c.now()) - ahead; off.Abs() > 2*time.Second {
 		t.Fatalf("the server's clock is off by %s: the library has no effect", off)
 	}
 	return c, k

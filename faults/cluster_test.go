@@ -41,6 +41,7 @@ type cluster struct {
 	r      *report
 	rng    *rand.Rand
 	server *privatedb.DB
+	socket string // of the server, as the proxies dial it
 	schema string
 	db     *sql.DB // around all proxies, as root
 	dir    string
@@ -88,7 +89,7 @@ const password = "rabbit" // of the nodes: no superuser, so that bounds of conne
 func clusterOn(r *report, server *privatedb.DB) *cluster {
 	t := r.t
 	t.Helper()
-	c := &cluster{t: t, r: r, rng: dice(r.id), server: server, expiry: expiry, dir: t.TempDir(), schema: fmt.Sprintf("faults_%d", schemas.Add(1))}
+	c := &cluster{t: t, r: r, rng: dice(r.id), server: server, socket: server.Socket(), expiry: expiry, dir: t.TempDir(), schema: fmt.Sprintf("faults_%d", schemas.Add(1))}
 	c.ledger = filepath.Join(c.dir, "ledger")
 	config, err := mysql.ParseDSN(server.DSN(""))
 	if err != nil {
@@ -201,7 +202,7 @@ func (c *cluster) add(args ...string) *member {
 	c.t.Helper()
 	m := &member{c: c, name: fmt.Sprintf("%s-%c", c.schema, 'a'+len(c.nodes)), args: args}
 	m.log = filepath.Join(c.dir, m.name+".log")
-	proxy, err := faultproxy.Start("unix", c.server.Socket())
+	proxy, err := faultproxy.Start("unix", c.socket)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ package faults
 
 import (
 	"maps"
+	"net"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -40,3 +42,24 @@ func hog(t *testing.T, n int) (end func()) {
 
 // sorted lists the keys of a map in an order that a seed repeats.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// splitAddr takes host:port apart.
+func splitAddr(t *testing.T, addr string) (host, port string) {
+	t.Helper()
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host, port
+}
+
+// shortDir is a folder whose path leaves room for the name of a socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "gocrontab-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}

@@ -87,7 +87,7 @@ func newer(t *testing.T, c *cluster) {
 
 func TestF28Edits(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "F28", "pause, resume, edit and delete around the instants at which jobs are due")
+	r := scenario(t, "F28", "pauses of jobs and of apps, edits and deletions around the instants at which jobs are due")
 	c := newCluster(r)
 	c.start(3, "--look-ahead", "1s") // a pause skips what is claimed: so little of that
 	dir := t.TempDir()
@@ -103,7 +103,8 @@ func TestF28Edits(t *testing.T) {
 			t.Fatal(err)
 		}
 		command := func(version int) string { return fmt.Sprintf(`echo "%d ${EPOCHREALTIME/[.,]/}" >> %s`, version, path) }
-		id := c.create(object{"name": name, "every": "500ms", "command": command(0), "overlap": "allow"})
+		app := fmt.Sprint("app-", k)
+		id := c.create(object{"app": app, "name": name, "every": "500ms", "command": command(0), "overlap": "allow"})
 		waits := make([]time.Duration, trials)
 		for i := range waits {
 			waits[i] = time.Duration(c.rng.Int64N(int64(700 * time.Millisecond)))
@@ -134,16 +135,22 @@ func TestF28Edits(t *testing.T) {
 			}
 			for i := range trials {
 				time.Sleep(time.Second + waits[i])
-				switch i % 2 {
-				case 0:
-					at, ok := do("POST", place+"/pause", object{}, 200)
+				switch i % 3 {
+				case 0, 2:
+					what := place // the job, or its app
+					if i%3 == 2 {
+						what = "/api/v1/apps/" + app
+					}
+					at, ok := do("POST", what+"/pause", object{}, 200)
 					time.Sleep(1200 * time.Millisecond)
 					for _, s := range started(path) {
 						if ok && s.at.After(at) {
-							wrong("started %s after pause was answered", s.at.Sub(at))
+							wrong("started %s after pause of %s was answered", s.at.Sub(at), what)
 						}
 					}
-					do("POST", place+"/resume", object{}, 200)
+					if a := m.ask("POST", what+"/resume", object{}); a.code/100 != 2 {
+						wrong("resume: %d %s", a.code, a.body)
+					}
 				case 1:
 					version++
 					at, ok := do("PATCH", place, object{"command": command(version)}, 200)

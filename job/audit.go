@@ -44,11 +44,13 @@ const (
 	ActionResume   Action = "resume"
 	ActionRun      Action = "run"
 	ActionKill     Action = "kill"
-	ActionReap     Action = "reap"  // of a session that vanished, by a peer or its guard
-	ActionLeave    Action = "leave" // of a session that ended as it should
-	ActionFence    Action = "fence" // of a session that lost its lease and killed its commands
-	ActionReset    Action = "reset" // of tasks whose session is gone, which are given back or end lost
-	ActionBreak    Action = "break" // of a job that cannot be planned any more
+	ActionBackfill Action = "backfill"
+	ActionCancel   Action = "cancel" // of a backfill
+	ActionReap     Action = "reap"   // of a session that vanished, by a peer or its guard
+	ActionLeave    Action = "leave"  // of a session that ended as it should
+	ActionFence    Action = "fence"  // of a session that lost its lease and killed its commands
+	ActionReset    Action = "reset"  // of tasks whose session is gone, which are given back or end lost
+	ActionBreak    Action = "break"  // of a job that cannot be planned any more
 )
 
 // SessionLife is what the audit keeps, as JSON, of a session that is gone: between the two instants it may have

@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -57,5 +58,85 @@ func TestFolderAdvance(t *testing.T) {
 	}
 	if len(f.Past) != MaxPast || f.Past[0] != fmt.Sprint("d", 2*MaxPast-2) {
 		t.Errorf("kept %d, the latest %s", len(f.Past), f.Past[0])
+	}
+}
+
+// TestFoldersComeTogether has the copies of several nodes follow one history of commits, each in its own time, leaving
+// some out, while nodes die and come again: what nobody changes any more is applied at last, once, and stays so.
+func TestFoldersComeTogether(t *testing.T) {
+	t.Parallel()
+	const nodes = 4
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var history []string
+		for range 2 + r.IntN(6) {
+			history = append(history, string(rune('a'+r.IntN(4)))) // some are gone back to
+		}
+		f := &FolderState{}
+		var at [nodes]int
+		now, applied := Micros(1), 0
+		for n := range nodes {
+			f.Nodes = append(f.Nodes, FolderNode{Node: string(rune('0' + n)), Alive: true})
+		}
+		look := func(n int) {
+			mine := &f.Nodes[n]
+			if !mine.Alive {
+				return
+			}
+			digest := history[at[n]]
+			is, err := f.Verdict(mine.Node, digest, now)
+			state := FolderApplied
+			switch {
+			case err != nil:
+				state = FolderBehind
+			case !is:
+				f.Advance(&Folder{Node: mine.Node, Digest: digest}, now)
+				applied++
+			}
+			if state == FolderApplied {
+				mine.Held = digest
+			}
+			if mine.Digest != digest || mine.State != state {
+				mine.Since = now
+			}
+			mine.Digest, mine.State = digest, state
+		}
+		for range 60 {
+			now = now.Add(time.Duration(r.IntN(40)) * time.Second)
+			n := r.IntN(nodes)
+			switch r.IntN(8) {
+			case 0, 1:
+				at[n] = min(at[n]+1+r.IntN(2), len(history)-1)
+			case 2:
+				f.Nodes[n].Alive = r.IntN(3) > 0
+			}
+			look(n)
+		}
+		last := len(history) - 1
+		for n := range nodes {
+			at[n], f.Nodes[n].Alive = last, true
+		}
+		looks := func() {
+			for n := range nodes {
+				now = now.Add(2 * time.Second)
+				look(n)
+			}
+		}
+		looks()
+		now = now.Add(BehindFor) // should all have skipped what is applied
+		looks()
+		before := applied
+		looks()
+		if f.Digest != history[last] {
+			t.Fatalf("seed %d: %v ends with %s applied", seed, history, f.Digest)
+		}
+		if applied != before {
+			t.Fatalf("seed %d: it is applied again, and nothing has changed", seed)
+		}
+		for _, n := range f.Nodes {
+			if n.State != FolderApplied {
+				t.Fatalf("seed %d: node %s is %s at the end", seed, n.Node, n.State)
+			}
+		}
 	}
 }

@@ -171,7 +171,8 @@ func (r *Recorder) finish(ctx context.Context) error {
 					stale[o] = true
 					continue
 				}
-				if o.Again != 0 {
+				tryAgain := o.Again != 0 && rows[o.Task.ID].Wish == 0 // what was to be killed, and failed before, is not tried again
+				if tryAgain {
 					again = append(again, sql.Again{ID: o.Task.ID, DueNow: o.Again})
 				} else {
 					ended = append(ended, o.Task.ID)
@@ -179,7 +180,7 @@ func (r *Recorder) finish(ctx context.Context) error {
 				if o.Live {
 					live = append(live, o.Task.Launch)
 				}
-				if o.Group != "" {
+				if o.Group != "" || tryAgain { // an edit may have put the job into a group since; what has ended holds nothing anyway
 					unslotted = append(unslotted, o.Task.ID)
 				}
 				if o.Awaited && o.Task.Origin >= 0 {
@@ -187,10 +188,12 @@ func (r *Recorder) finish(ctx context.Context) error {
 				}
 				switch {
 				case o.recorded:
-				case o.Again != 0:
+				case tryAgain:
 					tried = append(tried, o.Run)
 				default:
-					runs = append(runs, o.Run)
+					run := o.Run
+					run.Final = true
+					runs = append(runs, run)
 				}
 			}
 			if err := tx.DropChunks(live); err != nil {

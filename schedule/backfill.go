@@ -242,13 +242,21 @@ func (e *Editor) Backfill(ctx context.Context, id int64, from, to time.Time, par
 			return err
 		}
 		out = b
-		return tx.InsertTasks(tasks)
+		if err := tx.InsertTasks(tasks); err != nil {
+			return err
+		}
+		return audit(ctx, tx, &job.Entry{Action: job.ActionBackfill, Kind: job.KindJob, Ref: id, App: j.Spec.App, Name: j.Spec.Name, Became: backfillText(&b)}, now)
 	}, find)
 	if err != nil {
 		return job.Backfill{}, err
 	}
 	e.Soon()
 	return out, nil
+}
+
+// backfillText is what the audit says of a backfill.
+func backfillText(b *job.Backfill) string {
+	return fmt.Sprintf(`{"backfill":"%d","from":"%s","to":"%s","parallel":%d,"missing":%t}`, b.ID, b.From, b.To, b.Parallel, b.Missing)
 }
 
 // cancelledBackfill is why a due time of a backfill that has begun is not started once more.
@@ -300,7 +308,14 @@ func (e *Editor) CancelBackfill(ctx context.Context, id int64) (job.Backfill, er
 		if err := st.write(tx); err != nil {
 			return err
 		}
-		return tx.UpdateBackfill(&b)
+		if err := tx.UpdateBackfill(&b); err != nil {
+			return err
+		}
+		line := &job.Entry{Action: job.ActionCancel, Kind: job.KindJob, Ref: b.JobID, Was: backfillText(&b)}
+		if j := jobs[b.JobID]; j != nil {
+			line.App, line.Name = j.Spec.App, j.Spec.Name
+		}
+		return audit(ctx, tx, line, b.Updated)
 	}, func(*sql.Tx) (bool, error) { return false, nil }) // once more does no harm
 	if err != nil {
 		return job.Backfill{}, err

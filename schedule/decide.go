@@ -217,6 +217,14 @@ func refused(t job.Task, o job.Outcome, now job.Micros, format string, args ...a
 	return decision{task: t, verdict: refuse, run: unstarted(t, o, fmt.Sprintf(format, args...), now)}
 }
 
+// unwanted ends a task whose start was given back after somebody, or a later due time, wanted it killed.
+func unwanted(t job.Task, w sql.Wish, now job.Micros) decision {
+	if w == sql.ReplaceIt {
+		return refused(t, job.Superseded, now, "a later due time took its place before it began")
+	}
+	return refused(t, job.Killed, now, "killed on request before it began")
+}
+
 // unstarted is the run of a task that was not started.
 func unstarted(t job.Task, o job.Outcome, reason string, now job.Micros) job.Run {
 	return job.Run{

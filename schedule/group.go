@@ -17,14 +17,27 @@ func (e *Editor) PutGroup(ctx context.Context, name string, slots int) (sql.Grou
 	now := e.Session.Now()
 	var g sql.Group
 	woken := 0
-	put := func(tx *sql.Tx) (err error) {
+	put := func(tx *sql.Tx) error {
+		old, err := tx.LockGroups([]string{name}) // one that comes in between is said to be made by both
+		if err != nil {
+			return err
+		}
 		if g, err = tx.PutGroup(name, slots, now); err != nil {
 			return err
 		}
-		woken, err = tx.WakeGroups([]sql.Group{g}, now)
-		return err
+		if woken, err = tx.WakeGroups([]sql.Group{g}, now); err != nil {
+			return err
+		}
+		line := &job.Entry{Action: job.ActionCreate, Kind: job.KindGroup, Ref: g.ID, Name: name, Became: slotsText(slots)}
+		if was, there := old[name]; there {
+			line.Action, line.Was = job.ActionUpdate, slotsText(was.Slots)
+		}
+		if line.Was == line.Became {
+			return nil
+		}
+		return audit(ctx, tx, line, now)
 	}
-	// Writing it once more does no harm.
+	// Writing it once more does no harm: there is a line of it then.
 	if err := e.DB.TxOnce(ctx, put, func(*sql.Tx) (bool, error) { return false, nil }); err != nil {
 		return sql.Group{}, err
 	}
@@ -57,7 +70,10 @@ func (e *Editor) DeleteGroup(ctx context.Context, name string) error {
 			return &job.InUse{Kind: "group", Name: name, By: users}
 		}
 		gone = true
-		return tx.DeleteGroup(g.ID)
+		if err := tx.DeleteGroup(g.ID); err != nil {
+			return err
+		}
+		return audit(ctx, tx, &job.Entry{Action: job.ActionDelete, Kind: job.KindGroup, Ref: g.ID, Name: name, Was: slotsText(g.Slots)}, e.Session.Now())
 	}, func(*sql.Tx) (bool, error) { return false, nil })
 }
 

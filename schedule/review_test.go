@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/sql"
 )
 
 // TestChangesKeepWhatHadBegun: a due time whose start was committed before it was due, and which was given back because
@@ -307,4 +308,37 @@ func TestEditBehindAPause(t *testing.T) {
 		}
 		edit(f, j)
 	})
+}
+
+// TestGivenBackHoldsNoSlot: what was given back keeps nobody from a slot, though its due time lies far ahead since MySQL's
+// clock was put back.
+func TestGivenBackHoldsNoSlot(t *testing.T) {
+	f := setUp(t)
+	f.group("g", 1)
+	a, b := at("a", t0), at("b", after(-30*time.Minute))
+	a.Group, b.Group = "g", "g"
+	f.create(a)
+	f.reach(t0)
+	f.want("executes", 1, "SELECT COUNT(*) FROM task JOIN slot ON task_id = id WHERE state = 2")
+	f.session.set(after(-time.Hour))
+	err := f.beside.Tx(t.Context(), func(tx *sql.Tx) error { return tx.Free([]int64{f.executing.added[0].ID}) }) // compensation: it was not spawned
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.executing.added = nil
+	j := f.create(b)
+	f.reach(after(-30 * time.Minute))
+	f.session.set(after(-30*time.Minute + time.Second))
+	s := f.sweeper()
+	s.rounds = tidyEvery - 1
+	for range 2 {
+		if err := s.sweep(t.Context(), f.session.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.reach(after(-30*time.Minute + 2*time.Second))
+	f.executes(j)
+	f.finish()
+	f.reach(t0)
+	f.want("executes with a slot", 1, "SELECT COUNT(*) FROM task JOIN slot ON task_id = id WHERE state = 2")
 }

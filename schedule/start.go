@@ -249,7 +249,9 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micr
 			if sc.job != nil && sc.job.Spec.Handler != "" {
 				sc.off = off[sc.job.Spec.Handler]
 			}
-			if place, ok := s.elsewhere(sc.job); ok {
+			if r.Wish != 0 {
+				d = unwanted(t, r.Wish, now)
+			} else if place, ok := s.elsewhere(sc.job); ok {
 				d = decision{task: t, verdict: giveBack, place: place}
 			} else if l, ok := late[t.ID]; ok {
 				d = refused(t, job.Superseded, now, "the due time %s took its place", l.Due)

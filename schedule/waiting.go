@@ -87,7 +87,7 @@ func (s *Sweeper) tidy(ctx context.Context, now job.Micros) error {
 	if s.rounds%tidyEvery != 0 {
 		return nil
 	}
-	return s.DB.Sweep(ctx, now)
+	return errors.Join(s.DB.Sweep(ctx, now), s.DB.FreeIdleSlots(ctx, now))
 }
 
 // expire ends the tasks whose start deadline has passed while they waited.

@@ -3,7 +3,11 @@
 #
 #	scripts/deps.sh server     a MariaDB server program (or MySQL); no service is set up or started
 #	scripts/deps.sh compiler   a C compiler, which `go test -race` needs
-#	scripts/deps.sh            both
+#	scripts/deps.sh page       Node.js 18 or newer with npm, which build the web console
+#	scripts/deps.sh browser    Chromium, in which the console is tested
+#	scripts/deps.sh            the first two
+#
+# More than one may be named.
 #
 # Says nothing and changes nothing when they are there. On other systems than Debian and Ubuntu, or without the rights
 # of root, it says what to install and fails.
@@ -28,6 +32,13 @@ has_compiler() {
 	echo '#include <stdlib.h>' | ${cc:-gcc} -E - >/dev/null 2>&1
 }
 
+has_page() {
+	command -v npm >/dev/null && node -e 'process.exit(process.versions.node.split(".")[0] >= 18 ? 0 : 1)' 2>/dev/null
+}
+
+# has_browser looks where page/e2e/browser.ts looks.
+has_browser() { [ -n "${CHROMIUM:-}" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null; }
+
 # server_packages are without a version in their names since Debian 12 and Ubuntu 24.04.
 server_packages() {
 	for name in mariadb-server-core mariadb-client-core; do
@@ -51,21 +62,32 @@ as_root() {
 	fi
 }
 
-need_server='' need_compiler=''
-case ${1:-both} in both | server) has_server || need_server=1 ;; esac
-case ${1:-both} in both | compiler) has_compiler || need_compiler=1 ;; esac
-[ -n "$need_server$need_compiler" ] || exit 0
+need_server='' need_compiler='' need_page='' need_browser=''
+[ $# -gt 0 ] || set -- server compiler
+for what in "$@"; do
+	case $what in
+	server) has_server || need_server=1 ;;
+	compiler) has_compiler || need_compiler=1 ;;
+	page) has_page || need_page=1 ;;
+	browser) has_browser || need_browser=1 ;;
+	*) say "$what: want server, compiler, page or browser" && exit 2 ;;
+	esac
+done
+[ -n "$need_server$need_compiler$need_page$need_browser" ] || exit 0
 
-say "missing:${need_server:+ a MariaDB or MySQL server program}${need_compiler:+ a C compiler with headers, for go test -race}"
+say "missing:${need_server:+ a MariaDB or MySQL server program;}${need_compiler:+ a C compiler with headers, for go test -race;}${need_page:+ Node.js 18 or newer with npm, for the web console;}${need_browser:+ Chromium, to test the console}"
+packages="${need_compiler:+gcc libc6-dev }${need_page:+nodejs npm }${need_browser:+chromium}"
 if ! command -v apt-get >/dev/null; then
 	say "install it, then try again:"
 	[ -z "$need_server" ] || say "  server:   dnf install mariadb-server | apk add mariadb mariadb-client | brew install mariadb"
 	[ -z "$need_compiler" ] || say "  compiler: dnf install gcc glibc-devel | apk add gcc musl-dev | xcode-select --install"
+	[ -z "$need_page" ] || say "  Node.js:  dnf install nodejs npm | apk add nodejs npm | brew install node"
+	[ -z "$need_browser" ] || say "  browser:  dnf install chromium | apk add chromium | or say where one is: CHROMIUM=/path/to/it"
 	exit 1
 fi
 if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
 	say "neither root nor sudo; as root, run:"
-	say "  apt-get update && apt-get install --no-install-recommends${need_server:+ mariadb-server-core mariadb-client-core}${need_compiler:+ gcc libc6-dev}"
+	say "  apt-get update && apt-get install --no-install-recommends $packages${need_server:+ mariadb-server-core mariadb-client-core}"
 	exit 1
 fi
 
@@ -73,7 +95,6 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # A third party's package source that is down must not stop us: the installation tells.
 as_root apt-get -qq update >"$log" 2>&1 || say "apt-get update complains; going on"
-packages="${need_compiler:+gcc libc6-dev}"
 [ -z "$need_server" ] || packages="$packages $(server_packages | tr '\n' ' ')"
 say "installing $packages"
 # shellcheck disable=SC2086 # a list of names

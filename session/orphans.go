@@ -94,7 +94,7 @@ func (o *Orphans) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.Task
 				if j := jobs[t.JobID]; j != nil {
 					run.App = j.Spec.App
 				}
-				if rerun(jobs[t.JobID], t.Attempt) {
+				if t.Wish == 0 && rerun(jobs[t.JobID], t.Attempt) {
 					run.Final = false
 					again, tried = append(again, sql.Again{ID: id, DueNow: now}), append(tried, run)
 				} else {

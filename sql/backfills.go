@@ -13,7 +13,7 @@ const backfillColumns = "b.id, b.job_id, b.first, b.last, b.next_due, b.parallel
 func scanBackfill(rows *stdsql.Rows) (job.Backfill, error) {
 	var b job.Backfill
 	var next stdsql.NullInt64
-	err := rows.Scan(&b.ID, &b.JobID, &b.From, &b.To, &next, &b.Parallel, &b.Total, &b.Planned, &b.Missing, &b.LeftOut, &b.State, &b.Who, &b.Created, &b.Updated)
+	err := rows.Scan(&b.ID, &b.JobID, &b.From, &b.To, &next, &b.Parallel, &b.Total, &b.Planned, (*flag)(&b.Missing), &b.LeftOut, &b.State, &b.Who, &b.Created, &b.Updated)
 	b.NextDue = job.Micros(next.Int64)
 	return b, err
 }

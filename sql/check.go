@@ -101,7 +101,7 @@ func (tx *Tx) JoinExpiry(expiry time.Duration) error {
 		err := rows.Scan(&theirs, &sessions)
 		theirs *= time.Millisecond
 		return err
-	}, "SELECT COALESCE((SELECT value + 0 FROM setting WHERE name = 'session_expiry_ms'), 0), (SELECT COUNT(*) FROM session)")
+	}, "SELECT COALESCE((SELECT CAST(value AS SIGNED) FROM setting WHERE name = 'session_expiry_ms'), 0), (SELECT COUNT(*) FROM session)")
 	if err != nil || theirs == expiry {
 		return err
 	}
@@ -116,7 +116,7 @@ func (tx *Tx) JoinExpiry(expiry time.Duration) error {
 // Buckets returns how many buckets are in force.
 func (db *DB) Buckets(ctx context.Context) (int, error) {
 	var n int
-	err := db.db.QueryRowContext(ctx, "SELECT value + 0 FROM setting WHERE name = 'buckets'").Scan(&n)
+	err := db.db.QueryRowContext(ctx, "SELECT CAST(value AS SIGNED) FROM setting WHERE name = 'buckets'").Scan(&n)
 	if noRows(err) {
 		return 0, refuse("setting buckets is missing; run: go-crontab migrate")
 	}
@@ -139,7 +139,7 @@ func (db *DB) ChangeBuckets(ctx context.Context, seen, to int) (changed bool, er
 // SessionExpiry returns the session expiry on which the nodes agree; zero before the first one joined.
 func (db *DB) SessionExpiry(ctx context.Context) (time.Duration, error) {
 	var ms int64
-	err := db.db.QueryRowContext(ctx, "SELECT value + 0 FROM setting WHERE name = 'session_expiry_ms'").Scan(&ms)
+	err := db.db.QueryRowContext(ctx, "SELECT CAST(value AS SIGNED) FROM setting WHERE name = 'session_expiry_ms'").Scan(&ms)
 	if noRows(err) {
 		return 0, nil
 	}

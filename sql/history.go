@@ -111,7 +111,7 @@ func scanRun(rows *stdsql.Rows, before ...any) (RunRow, error) {
 		r       RunRow
 		session uuid.UUID
 	)
-	err := rows.Scan(append(before, &r.ID, &r.JobID, &r.Due, &r.Origin, &r.Attempt, &session, &r.Launch.N, &r.Final, &r.Outcome, &r.Reason, &r.ExitCode,
+	err := rows.Scan(append(before, &r.ID, &r.JobID, &r.Due, &r.Origin, &r.Attempt, &session, &r.Launch.N, (*flag)(&r.Final), &r.Outcome, &r.Reason, &r.ExitCode,
 		&r.Signal, &r.Until, &r.Count, &r.Started, &r.Ended, &r.Lateness, &r.Node, &r.Output.Bytes, &r.Kept, &r.App, &r.Job)...)
 	r.Launch.Session = session
 	return r, err

@@ -40,7 +40,7 @@ type JobPage struct {
 const (
 	// examinedMost is how many entries of an index one page looks at that it may not show: where several conditions
 	// hold of many jobs, or runs, each, and of few together. Then a page has less than it may, and goes on.
-	examinedMost = 3000
+	examinedMost = 2000
 	// manyApps is from how many apps on a list does not read each of them by itself.
 	manyApps = 16
 	// probed is how many entries are counted to find out which condition holds of fewest.
@@ -206,18 +206,19 @@ func (l *jobList) covered() (apps []string, cluster bool) {
 	return apps, false
 }
 
-// choose picks the source of which least must be looked at.
+// choose picks the source of which least must be looked at: the one that has fewest entries, or whose entries are farthest
+// apart if all have many.
 func (l *jobList) choose(ctx context.Context) (jobSource, error) {
 	sources := l.sources()
-	best, fewest := sources[0], probed+1
+	best, fewest, farthest := sources[0], probed, -1.0
 	if len(sources) > 1 {
 		for _, s := range sources {
-			n, err := l.legs(s, "").probe(ctx, probed)
+			n, apart, err := l.legs(s, "").probe(ctx, l.After, probed)
 			if err != nil {
 				return jobSource{}, err
 			}
-			if n < fewest {
-				best, fewest = s, n
+			if n < fewest || n == fewest && n == probed && apart > farthest {
+				best, fewest, farthest = s, n, apart
 			}
 		}
 	}

@@ -38,8 +38,8 @@ func scanJob(rows *stdsql.Rows, before ...any) (JobRow, error) {
 		next      stdsql.NullInt64
 		covers    [2]stdsql.NullString
 	)
-	err := rows.Scan(append(before, &j.ID, &app, &name, &living, &j.Hash, &j.Place, &j.Version, &j.SpecText, &j.Paused, &j.Held, &j.PausedAt, &j.PausedBy, &j.PauseReason,
-		&j.PauseUntil, &j.Replan, &next, &j.LastDue, &j.Error, &j.Created, &j.Updated, &covers[0], &covers[1])...)
+	err := rows.Scan(append(before, &j.ID, &app, &name, &living, &j.Hash, &j.Place, &j.Version, &j.SpecText, (*flag)(&j.Paused), (*flag)(&j.Held), &j.PausedAt, &j.PausedBy, &j.PauseReason,
+		&j.PauseUntil, (*flag)(&j.Replan), &next, &j.LastDue, &j.Error, &j.Created, &j.Updated, &covers[0], &covers[1])...)
 	if err != nil {
 		return j, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go-crontab/internal/faultproxy"
+	"go-crontab/internal/listdata"
 	"go-crontab/internal/privatedb"
 	"go-crontab/job"
 
@@ -27,10 +28,7 @@ func listSizes() (jobs, runs, pool int) {
 	return 100_000, 500_000, 512
 }
 
-const listEpoch = 1_700_000_000_000_000
-
-// listFixture is a server of its own with large tables. What is rare in them is spread evenly, so that nobody meets it by
-// reading from either end.
+// listFixture is a server of its own with large tables.
 type listFixture struct {
 	*fixture
 	jobs, runs int
@@ -54,9 +52,10 @@ func newListFixture(t *testing.T) *listFixture {
 	migrate(t, dsn)
 	f := &listFixture{fixture: &fixture{t, dsn, open(t, dsn, MigrateTimeouts, 4)}, jobs: jobs, runs: runs}
 	began := time.Now()
-	f.seedJobs()
+	fill := listdata.Filler{Exec: f.exec, Spec: "{}"}
+	fill.Jobs(jobs)
 	seeded := time.Now()
-	f.seedRuns()
+	fill.Runs(jobs, runs)
 	t.Logf("%d jobs in %s, %d runs in %s", jobs, seeded.Sub(began).Round(time.Millisecond), runs, time.Since(seeded).Round(time.Millisecond))
 
 	cfg, err := mysql.ParseDSN(dsn)
@@ -92,66 +91,6 @@ func (f *listFixture) read() (n int64) {
 		n += v
 	}
 	return n
-}
-
-// count fills table num with numbers from 1.
-func (f *listFixture) countTo(most int) {
-	f.Helper()
-	f.exec("CREATE TABLE IF NOT EXISTS num (n INT PRIMARY KEY) ENGINE=InnoDB")
-	f.exec("REPLACE INTO num VALUES (1)")
-	for n := int(f.number("SELECT MAX(n) FROM num")); n < most; n *= 2 {
-		f.exec("INSERT INTO num SELECT n + ? FROM num WHERE n <= ?", n, min(n, most-n))
-	}
-}
-
-// seedJobs makes one job in 977 one of app rare, the others those of 400 apps.
-func (f *listFixture) seedJobs() {
-	f.Helper()
-	f.countTo(f.jobs)
-	f.exec(`INSERT INTO job (id, app, name, hash, spec, next_due, paused, error, finished, living, created, updated, listed)
-		SELECT n, IF(n MOD 977 = 1, 'rare', CONCAT('app-', n MOD 400)), CONCAT(ELT(1 + n MOD 5, 'nightly', 'backup', 'report', 'sync', 'ping'), '-', n), 7, '{}',
-			IF(n MOD 1009 = 5 OR n MOD 1013 = 6 OR n MOD 1019 = 7 OR n MOD 2003 = 8, NULL, 9), n MOD 1009 = 5, IF(n MOD 1013 = 6, 'x', ''), n MOD 1019 = 7,
-			IF(n MOD 50 = 49, NULL, 1), 1, 1, 1
-		FROM num WHERE n <= ?`, f.jobs)
-	// One in 2003 is at its end, and some of these have a task.
-	f.exec("INSERT INTO task (job_id, due, due_now, hash) SELECT id, 9, 9, 7 FROM job WHERE id MOD 4006 = 8")
-	for _, x := range []struct {
-		where string
-		in    func(app string) job.Term
-	}{
-		{"id MOD 2 = 0", func(app string) job.Term { return job.LabelTerm(app, "env", "prod") }},
-		{"id MOD 997 = 3", func(app string) job.Term { return job.LabelTerm(app, "team", "rare") }},
-		{"id MOD 3 = 0", func(app string) job.Term { return job.OwnerTerm(app, "many") }},
-		{"id MOD 991 = 4", func(app string) job.Term { return job.OwnerTerm(app, "few") }},
-		{"id MOD 983 = 2", func(app string) job.Term { return job.GroupTerm(app, "narrow") }},
-		{"id MOD 971 = 1", func(app string) job.Term { return job.CalendarTerm(app, "holidays") }},
-	} {
-		for _, app := range []string{"", "app-7", "rare"} {
-			term := x.in(app)
-			f.exec("INSERT INTO job_term (term, job_id) SELECT ?, id FROM job WHERE living = 1 AND "+x.where+" AND (? = '' OR app = ?)", term[:], app, app)
-		}
-	}
-	f.exec("ALTER TABLE job_part DROP KEY job") // it is made at once below, which is quicker
-	f.exec("INSERT INTO job_part (part, job_id, pos) SELECT SUBSTRING(name, n), id, n - 1 FROM job JOIN num ON n <= CHAR_LENGTH(name) WHERE n <= 16 AND living = 1 ORDER BY 1, 2, 3")
-	f.exec("ALTER TABLE job_part ADD KEY job (job_id)")
-	f.exec("ANALYZE TABLE job, job_term, job_part")
-}
-
-// seedRuns makes a fifth of the runs those of job 2, the others those of all. One in 50 was skipped, two in 4,999 have
-// failed, one in 5,003 was asked for, one in 5,009 was on another node.
-func (f *listFixture) seedRuns() {
-	f.Helper()
-	f.countTo(f.runs)
-	f.exec("ALTER TABLE history DROP KEY by_outcome, DROP KEY by_app, DROP KEY by_node")
-	gone := session(9)
-	f.exec(`INSERT INTO history (id, job_id, due, origin, session_id, launch, outcome, due_last, ended, node, trig)
-		SELECT n, IF(n MOD 5 = 0, 2, 1 + n * 7 MOD ?), ? + n * 1000, IF(n MOD 5003 = 1, n, 0), ?, n, IF(n MOD 4999 IN (1, 1000), 2, IF(n MOD 50 = 7, 6, 1)), 0, 0,
-			IF(n MOD 5009 = 1, 'elsewhere', CONCAT('node-', n MOD 3)), n MOD 5003 = 1
-		FROM num WHERE n <= ?`, f.jobs, listEpoch, gone[:], f.runs)
-	f.exec("UPDATE history h STRAIGHT_JOIN job j ON j.id = h.job_id SET h.app = CRC32(j.app)")
-	f.exec("ALTER TABLE history ADD KEY by_outcome (outcome, trig, due, id), ADD KEY by_app (app, outcome, trig, due, id), ADD KEY by_node (node, outcome, trig, due, id)")
-	f.exec("INSERT INTO notable (job_id, outcome, trig, due, id) SELECT job_id, outcome, trig, due, id FROM history WHERE outcome <> 1 OR trig <> 0")
-	f.exec("ANALYZE TABLE history, notable")
 }
 
 // measured is what one page has cost.
@@ -249,6 +188,7 @@ func TestLists(t *testing.T) {
 		{name: "a common label", job: JobFilter{Labels: map[string]string{"env": "prod"}}, where: "id MOD 2 = 0"},
 		{name: "a rare label", job: JobFilter{Labels: map[string]string{"team": "rare"}}, where: "id MOD 997 = 3"},
 		{name: "a label in an app", job: JobFilter{Labels: map[string]string{"env": "prod"}, App: "app-7"}, where: "id MOD 2 = 0 AND app = 'app-7'"},
+		{name: "an owner in an app", job: JobFilter{Owner: "many", App: "app-7"}, where: "id MOD 3 = 0 AND app = 'app-7'"},
 		{name: "a common owner", job: JobFilter{Owner: "many"}, where: "id MOD 3 = 0"},
 		{name: "a rare owner", job: JobFilter{Owner: "few"}, where: "id MOD 991 = 4"},
 		{name: "a group", job: JobFilter{Group: "narrow"}, where: "id MOD 983 = 2"},
@@ -263,7 +203,7 @@ func TestLists(t *testing.T) {
 	} {
 		f.wantJobs(c)
 	}
-	mid, end := job.Micros(listEpoch+int64(f.runs)*500), job.Micros(listEpoch+int64(f.runs)*600)
+	mid, end := job.Micros(listdata.Epoch+int64(f.runs)*500), job.Micros(listdata.Epoch+int64(f.runs)*600)
 	span := fmt.Sprintf(" AND due >= %d AND due < %d", int64(mid), int64(end))
 	for _, c := range []listCase{
 		{name: "all", where: "1"},

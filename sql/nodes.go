@@ -24,7 +24,7 @@ const nodeColumns = "name, draining, reason, who, since"
 func scanNodes(out *[]NodeRow) func(*stdsql.Rows) error {
 	return func(rows *stdsql.Rows) error {
 		var n NodeRow
-		err := rows.Scan(&n.Name, &n.Draining, &n.Reason, &n.Who, &n.Since)
+		err := rows.Scan(&n.Name, (*flag)(&n.Draining), &n.Reason, &n.Who, &n.Since)
 		*out = append(*out, n)
 		return err
 	}

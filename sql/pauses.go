@@ -56,7 +56,7 @@ const pauseColumns = "app, who, reason, since, until, ended"
 func pauseRows(out *[]PauseRow) func(*stdsql.Rows) error {
 	return func(rows *stdsql.Rows) error {
 		var p PauseRow
-		err := rows.Scan(&p.App, &p.By, &p.Reason, &p.Since, &p.Until, &p.Ended)
+		err := rows.Scan(&p.App, &p.By, &p.Reason, &p.Since, &p.Until, (*flag)(&p.Ended))
 		p.Scope = scopeOf(p.App)
 		*out = append(*out, p)
 		return err

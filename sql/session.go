@@ -51,7 +51,7 @@ func scanSession(rows *stdsql.Rows) (SessionRow, error) {
 		labels, handlers []byte
 		cordoned         stdsql.NullInt64
 	)
-	err := rows.Scan(&s.ID, &s.Node, &s.Address, &s.PID, &s.Version, &s.Started, &s.Beat, &s.BeatAt, &s.Draining, &s.Prepared, &s.Executing, &s.Slots, &s.Offset,
+	err := rows.Scan(&s.ID, &s.Node, &s.Address, &s.PID, &s.Version, &s.Started, &s.Beat, &s.BeatAt, (*flag)(&s.Draining), &s.Prepared, &s.Executing, &s.Slots, &s.Offset,
 		&labels, &handlers, &s.CordonSeen, &cordoned)
 	s.Cordoned = job.Micros(cordoned.Int64)
 	// What a hand wrote there and cannot be read counts as none: the session is to be seen all the same.
@@ -144,7 +144,7 @@ func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) 
 // Clock reads MySQL's clock, and the number of buckets now in force, 0 if that is not to be found. Sent and received instants around the
 // call bound how far the reading may be off.
 func (p *Pulse) Clock(ctx context.Context) (at job.Micros, buckets int, err error) {
-	err = p.db.db.QueryRowContext(ctx, "SELECT "+now+", COALESCE((SELECT value + 0 FROM setting WHERE name = 'buckets'), 0)").Scan(&at, &buckets)
+	err = p.db.db.QueryRowContext(ctx, "SELECT "+now+", COALESCE((SELECT CAST(value AS SIGNED) FROM setting WHERE name = 'buckets'), 0)").Scan(&at, &buckets)
 	if err != nil {
 		return 0, 0, fmt.Errorf("read clock: %w", err)
 	}

@@ -25,12 +25,22 @@ type TaskRow struct {
 	State   job.State
 	Started job.Micros
 	SpawnBy job.Micros
+	Wish    Wish // of the attempt that executes, or was to: it stays with the task when that is given back
 }
+
+// Wish says whether an attempt is to be killed.
+type Wish int8
+
+// Wishes.
+const (
+	KillIt    Wish = 1 // somebody wants that
+	ReplaceIt Wish = 2 // a later due time takes its place
+)
 
 // Is tells whether the row is still at the launch's step.
 func (r *TaskRow) Is(l job.Launch, s job.State) bool { return r.Launch == l && r.State == s }
 
-const taskColumns = "id, job_id, due, origin, due_now, hash, place, priority, state, attempt, session_id, launch, started, spawn_by"
+const taskColumns = "id, job_id, due, origin, due_now, hash, place, priority, state, attempt, session_id, launch, started, spawn_by, kill_requested"
 
 func scanTask(rows *stdsql.Rows) (TaskRow, error) {
 	var (
@@ -38,7 +48,7 @@ func scanTask(rows *stdsql.Rows) (TaskRow, error) {
 		session uuid.NullUUID
 		launch  stdsql.NullInt64
 	)
-	err := rows.Scan(&t.ID, &t.JobID, &t.Due, &t.Origin, &t.DueNow, &t.Hash, &t.Place, &t.Priority, &t.State, &t.Attempt, &session, &launch, &t.Started, &t.SpawnBy)
+	err := rows.Scan(&t.ID, &t.JobID, &t.Due, &t.Origin, &t.DueNow, &t.Hash, &t.Place, &t.Priority, &t.State, &t.Attempt, &session, &launch, &t.Started, &t.SpawnBy, &t.Wish)
 	t.Launch = job.Launch{Session: session.UUID, N: launch.Int64}
 	return t, err
 }
@@ -159,13 +169,13 @@ func (tx *Tx) Retry(again []Again, runs []job.Run) error {
 }
 
 // Free moves tasks, locked by this transaction and found in prepare or executing, back to idle. The caller
-// knows that nothing was spawned for them.
+// knows that nothing was spawned for them. What was to be killed still is: the next start ends it.
 func (tx *Tx) Free(ids []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	list, args := in(nil, ids)
-	n, err := tx.exec("free tasks", "UPDATE task FORCE INDEX (PRIMARY) SET state = 0, session_id = NULL, launch = NULL, started = 0, spawn_by = 0, kill_requested = 0"+
+	n, err := tx.exec("free tasks", "UPDATE task FORCE INDEX (PRIMARY) SET state = 0, session_id = NULL, launch = NULL, started = 0, spawn_by = 0"+
 		" WHERE id IN "+list+" AND state > 0", args...)
 	if err == nil && n != int64(len(ids)) {
 		err = fmt.Errorf("free tasks: %d of %d rows: %w", n, len(ids), ErrMoved)

@@ -330,7 +330,7 @@ func TestRetry(t *testing.T) {
 	f.want("requests to kill it", 0, "SELECT kill_requested FROM task WHERE id = ?", ids[0])
 }
 
-// TestKillRequests: only the launch that executes can be killed, and the request goes with it.
+// TestKillRequests: only the launch that executes can be killed, and a task that is given back is to be killed still.
 func TestKillRequests(t *testing.T) {
 	f := setUp(t)
 	ids := f.tasks(f.newJob("j"), 10, 20, 30)
@@ -367,5 +367,5 @@ func TestKillRequests(t *testing.T) {
 	requested("freed")
 	f.claimed(session(1), 500, ids[:1])
 	f.tx(func(tx *Tx) error { return tx.Start(session(1), ids[:1], 5, 1) })
-	requested("started anew")
+	requested("started anew", 500)
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"go-crontab/job"
 )
@@ -318,6 +319,34 @@ func (db *DB) Sweep(ctx context.Context, now job.Micros) error {
 			return err
 		}
 		return tx.FreeSlots(empty) // ids of tasks never come back
+	})
+}
+
+// FreeIdleSlots takes slots from some tasks that have not begun and are due later: MySQL's clock was put back since they were
+// woken, or started and given back. Once they are due, their starts ask for one as all others do. A start holds the group's
+// row when it looks who holds a slot, so that none goes by one that is taken away here.
+func (db *DB) FreeIdleSlots(ctx context.Context, now job.Micros) error {
+	later := now.Add(time.Second)
+	ids, err := db.ids(ctx, "list idle slots", "SELECT s.task_id FROM slot s STRAIGHT_JOIN task t ON t.id = s.task_id WHERE t.state < 2 AND t.due_now > ? LIMIT ?", int64(later), sweepRows)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return db.Tx(ctx, func(tx *Tx) error {
+		groups, err := tx.groupsOf(ids)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.LockGroupIDs(groups); err != nil {
+			return err
+		}
+		rows, err := tx.LockTasks(ids)
+		if err != nil {
+			return err
+		}
+		return tx.FreeSlots(slices.DeleteFunc(slices.Clone(ids), func(id int64) bool {
+			r, ok := rows[id]
+			return !ok || r.State == job.Executing || r.DueNow <= later
+		}))
 	})
 }
 

@@ -13,7 +13,7 @@ func (w *World) apply(s *State, c commit, i int) (v Violation) {
 			v |= Overwritten
 		}
 		s.relaunch(d)
-		r.state, r.own, r.kill = prepare, c.own, 0
+		r.state, r.own = prepare, c.own
 	case begin:
 		if r.state == gone {
 			return v
@@ -74,7 +74,11 @@ func (w *World) apply(s *State, c commit, i int) (v Violation) {
 			w.wakeBehind(s, d, now)
 		}
 	case free:
+		kill := r.kill
 		*r = row{state: idle, due: r.due, attempt: r.attempt, slot: r.slot}
+		if w.Rules.WishAtFree {
+			r.kill = kill // it stays with the task, and the next start ends that
+		}
 		s.relaunch(d)
 	}
 	return v

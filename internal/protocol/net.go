@@ -35,12 +35,6 @@ func (m *moves) compensates(i, d int) {
 		return
 	}
 	c := commit{kind: free, own: r.own, task: uint8(d)}
-	if r.kill != 0 && m.Rules.WishAtFree {
-		if m.jobHeld(s, m.job(d)) {
-			return
-		}
-		c.kind = finish
-	}
 	t := m.add(givesBack, i, d)
 	m.last().Bad |= m.apply(t, c, i)
 }

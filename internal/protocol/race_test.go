@@ -2,6 +2,5 @@
 
 package protocol
 
-// instrumented tells whether the race detector slows everything down. There is nothing to find for it: a search is one
-// goroutine.
+// instrumented tells whether the race detector slows everything down.
 const instrumented = true

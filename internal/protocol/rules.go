@@ -54,17 +54,19 @@ type Rules struct {
 	GuardWaits   bool // it buries the session of a dead node when nothing of it lives
 	GuardEnds    bool // it kills a stopped node that may be forking
 
-	// What the code does not do today. See Holes.
+	// When MySQL's clock is put back, and of what is to be killed.
 	Withdraw     bool // an edit withdraws only what is due later than last_due as well
 	MarkExpired  bool // a due time whose start deadline passes while it waits advances last_due
 	AllSiblings  bool // every executing task of a job counts at a start, also one due later than now
 	Relisted     bool // who frees an orphan goes by the row as it is when it is locked, its job included
 	WishAtEnd    bool // an attempt that is to be killed and fails by itself is not retried
-	WishAtFree   bool // one that is to be killed and is given back, because it was not spawned, ends
+	WishAtFree   bool // one that is to be killed and is given back, because it was not spawned, is so still: the next start ends it
 	WishAtLoss   bool // one that is to be killed and is lost is not started again
-	LaterOnly    bool // only an earlier due time is replaced
+	LaterOnly    bool // only an earlier due time is replaced; one that comes late finds its place taken
 	SteadyWindow bool // a spawn window is over for good once it has passed on the node's own clock, too
-	SlowClocks   bool // an answer waits for spawn windows as they are by any node's clock, not only by its own
+
+	// What the code does not do today. See Holes.
+	SlowClocks bool // an answer waits for spawn windows as they are by any node's clock, not only by its own
 }
 
 // Code is what the code does today.

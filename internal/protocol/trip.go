@@ -114,7 +114,7 @@ func (w *World) judge(s *State, i, d int) commit {
 	r, j, now := &s.tasks[d], &s.jobs[w.job(d)], w.now(s, i)
 	c := commit{own: ours + uint8(i), task: uint8(d), kind: begin}
 	switch {
-	case j.deleted == 1, !w.byHand(d) && (j.paused == 1 || s.app == 1):
+	case r.kill != 0, j.deleted == 1, !w.byHand(d) && (j.paused == 1 || s.app == 1):
 		c.kind = refuse
 	default:
 		w.overlap(s, d, now, &c)
@@ -154,11 +154,12 @@ func (w *World) overlap(s *State, d int, now uint8, c *commit) {
 			c.kind = waitJob
 		}
 	case Replace:
+		if w.Rules.LaterOnly && (busy || x.state == waiting) && w.due(s, o) > w.due(s, d) {
+			c.kind = refuse // it was delayed, or is a retry: the later one has taken its place
+			return
+		}
 		if busy {
-			c.kind = waitJob
-			if w.due(s, o) < w.due(s, d) || !w.Rules.LaterOnly {
-				c.kills = uint8(o) + 1
-			}
+			c.kind, c.kills = waitJob, uint8(o)+1
 		}
 		if ahead {
 			c.ends = uint8(o) + 1

@@ -1,5 +1,7 @@
 package protocol
 
+import "fmt"
+
 // nodeFaults are those that may happen in every world: lost replies, and all that befalls nodes.
 var nodeFaults = Faults{Commit: true, Late: true, Kill: true, Stop: true, Beats: true, Slow: true, Drain: true}
 
@@ -10,7 +12,7 @@ func (f Faults) and(g func(*Faults)) Faults {
 
 // Worlds are those in which all invariants hold. Together they have everything that the model knows, a few things at a
 // time, because all of it at once has too many states. Where the code as it is has a known hole, its rules are those that
-// it should have. The long search has one fault more in each, and each with three nodes.
+// it should have. The long search has three faults or more in each, and each with three nodes.
 func Worlds(long bool) []World {
 	rest := func(f *Faults) { f.Guard, f.MySQL = true, true }
 	clocks := func(f *Faults) { f.Ahead, f.Back = true, true }
@@ -51,7 +53,8 @@ func Worlds(long bool) []World {
 	for _, w := range worlds {
 		w.Most = most
 		more := w
-		more.Name, more.Faults = w.Name+", one fault more", w.Faults+1
+		more.Faults = max(3, w.Faults+1)
+		more.Name = fmt.Sprintf("%s, %d faults", w.Name, more.Faults)
 		three := w
 		three.Name, three.Nodes = w.Name+", three nodes", 3
 		out = append(out, more, three)

@@ -46,7 +46,7 @@ type Provider struct {
 
 // Wrong says what the provider does wrong.
 type Wrong struct {
-	Key, Nonce, Audience, Issuer, Expired, NotSigned, NoIDToken, Down, Denied bool
+	Key, Nonce, Audience, Party, Issuer, Expired, NotSigned, NoIDToken, Down, Denied bool
 }
 
 // grant is what a code stands for.
@@ -180,6 +180,9 @@ func (p *Provider) sign(nonce string) string {
 	}
 	if p.Wrong.Audience {
 		claims["aud"] = "another"
+	}
+	if p.Wrong.Party {
+		claims["aud"], claims["azp"] = []string{ClientID, "another"}, "another"
 	}
 	if p.Wrong.Issuer {
 		claims["iss"] = "http://127.0.0.1:1"

@@ -7,6 +7,9 @@ import { theme } from '../app';
 
 export interface Series { label: string; colour: string; points?: boolean; values: (number | null)[] }
 
+/** Lines and words at powers of ten alone. */
+const tens = (_u: uPlot, splits: number[]) => splits.map((v) => (Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 0.001 ? v : null));
+
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** A plot over time: x in seconds, y in milliseconds. A click tells which point was meant. */
@@ -31,7 +34,7 @@ export function Plot({ x, series, label, click, y = span }: { x: number[]; serie
       scales: { x: { time: true }, y: log ? { distr: 3, log: 10 } : { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
       axes: [
         { ...axis, size: 28, values: (_u, v) => v.map((s, i) => { const step = v.length > 1 ? v[1] - v[0] : 60, text = stamp(s * 1000); return step >= 86400 || (i > 0 && text.slice(11, 16) === '00:00') ? text.slice(5, 10) : step < 60 ? text.slice(11) : text.slice(11, 16); }) },
-        { ...axis, size: 64, values: (_u, v) => v.map((n) => (n === null ? '' : y(n))), ...(log ? { filter: (_u: uPlot, splits: number[]) => splits.map((v) => (Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 0.001 ? v : null)) } : {}) },
+        { ...axis, size: 64, values: (_u, v) => v.map((n) => (n === null ? '' : y(n))), ...(log ? { grid: { ...axis.grid, filter: tens }, filter: tens } : {}) },
       ],
       series: [{}, ...series.map((s) => ({
         label: s.label, stroke: css(s.colour), width: s.points ? 0 : 1.5, paths: s.points ? () => null : undefined,

@@ -41,7 +41,7 @@ export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boole
   return (
     <div class="scroll">
       <table class="runs">
-        <thead><tr><th>{t('Due')}</th>{withJob && <th>{t('Job')}</th>}<th>{t('Outcome')}</th><th class="num thin-hide">{t('Late')}</th><th class="num">{t('Took')}</th><th class="thin-hide">{t('Node')}</th><th class="thin-hide">{t('Reason')}</th></tr></thead>
+        <thead><tr><th>{t('Due')}</th>{withJob && <th>{t('Job')}</th>}<th>{t('Outcome')}</th><th class="num thin-hide">{t('Late')}</th><th class={withJob ? 'num thin-hide' : 'num'}>{t('Took')}</th><th class="thin-hide">{t('Node')}</th><th class="thin-hide">{t('Reason')}</th></tr></thead>
         <tbody>
           {runs.map((r) => (
             <tr key={r.id + r.due}>
@@ -49,7 +49,7 @@ export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boole
               {withJob && <td><Link to={`/jobs/${r.job_id}`}><bdi>{r.job}</bdi></Link>{r.app !== 'default' && <span class="faint small"> · <bdi>{r.app}</bdi></span>}</td>}
               <td><Link to={`/runs/${r.id}`} class="plain"><OutcomeBadge run={r} /></Link>{r.attempt > 1 && <span class="faint small"> {t('attempt {n}', { n: r.attempt })}</span>}</td>
               <td class="num thin-hide"><Late run={r} /></td>
-              <td class="num nowrap"><Took run={r} /></td>
+              <td class={withJob ? 'num thin-hide' : 'num'}><Took run={r} /></td>
               <td class="thin-hide"><Link to={`/runs?node=${encodeURIComponent(r.node)}`}>{r.node}</Link></td>
               <td class="thin-hide reason">{r.trigger !== 'schedule' && <span class="tag">{triggerText(r)}</span>} <bdi>{r.reason ?? (r.exit_code ? t('exit code {n}', { n: r.exit_code }) : '')}</bdi></td>
             </tr>

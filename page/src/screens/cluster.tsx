@@ -19,6 +19,12 @@ interface Stats {
   last_minute: { starts_per_second: number; ends_per_second: number; lateness_p50_ms?: number; lateness_p99_ms?: number };
 }
 
+/** Two lengths of time, the unit once if it is the same. */
+function pair(a: number, b: number) {
+  const [x, y] = [span(a), span(b)], unit = y.split(' ').pop();
+  return (x.split(' ').length === 2 && x.endsWith(' ' + unit) ? x.slice(0, -(unit!.length + 1)) : x) + ' / ' + y;
+}
+
 const states: Record<string, { text: Text; tone: Tone }> = {
   ready: { text: 'ready', tone: 'good' }, cordoning: { text: 'being cordoned', tone: 'warn' }, cordoned: { text: 'cordoned', tone: 'warn' }, draining: { text: 'draining', tone: 'warn' },
   drained: { text: 'drained', tone: 'mute' }, stopping: { text: 'stopping', tone: 'warn' }, silent: { text: 'silent', tone: 'bad' }, absent: { text: 'absent', tone: 'mute' },
@@ -49,7 +55,7 @@ export function ClusterScreen() {
         {st && <Link class="tile" to="/jobs?show=waiting"><span>{t('Waiting')}</span><b>{st.waiting.toLocaleString()}</b><small>{t('for a run, a group or a node')}</small></Link>}
         {st && <div class="tile"><span>{t('Behind')}</span><b class={st.backlog > 0 ? 'bad' : ''}>{st.backlog.toLocaleString()}</b><small>{t('due and not started')}</small></div>}
         {st && <Link class="tile" to="/runs"><span>{t('Starts per second')}</span><b>{+st.last_minute.starts_per_second.toFixed(2)}</b><small>{t('in the last minute')}</small></Link>}
-        {st && <div class="tile"><span>{t('Lateness')} p50 / p99</span><b>{st.last_minute.lateness_p50_ms === undefined ? '—' : `${span(st.last_minute.lateness_p50_ms)} / ${span(st.last_minute.lateness_p99_ms ?? 0)}`}</b><small>{t('in the last minute')}</small></div>}
+        {st && <div class="tile"><span>{t('Lateness')} p50 / p99</span><b>{st.last_minute.lateness_p50_ms === undefined ? '—' : pair(st.last_minute.lateness_p50_ms, st.last_minute.lateness_p99_ms ?? 0)}</b><small>{t('in the last minute')}</small></div>}
         {!st && <div class="tile"><span>{t('Nodes')}</span><b>{nodes.filter((x) => x.state === 'ready').length}</b><small>{t('ready of {n}', { n: nodes.length })}</small></div>}
         {c.data && <div class="tile"><span>{t('Clocks differ by')}</span><b>{offs.length ? span(Math.max(...offs)) : '—'}</b><small>{t("at most, from MySQL's")}</small></div>}
       </div>

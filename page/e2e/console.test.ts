@@ -1,0 +1,294 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { after, before, test } from 'node:test';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { launch, visitor, type Looks } from './browser';
+import { Cluster, until, wait } from './cluster';
+
+// The console as people use it: Debian's Chromium, on a cluster of three nodes. What is written by one test is read by
+// later ones only where they say so.
+
+let cluster: Cluster, browser: Browser, context: BrowserContext, page: Page, wrong: string[];
+
+before(async () => {
+  [cluster, browser] = await Promise.all([Cluster.start(3, ['--no-samples']), launch()]);
+  ({ context, page, wrong } = await visitor(browser));
+}, { timeout: 150_000 });
+after(async () => { await browser?.close(); await cluster?.stop(); });
+
+const limit = { timeout: 90_000 };
+const button = (name: string | RegExp, on: Page = page) => on.getByRole('button', { name, exact: typeof name === 'string' });
+const seen = (text: string | RegExp, on: Page = page) => on.getByText(text, { exact: typeof text === 'string' }).first().waitFor();
+const go = async (path: string, on: Page = page, node = 0) => { await on.goto(cluster.urls[node] + path); await on.locator('main h1').first().waitFor(); };
+const quiet = () => { assert.deepEqual(wrong, [], 'the browser complained'); };
+
+async function signIn(on: Page, token = cluster.token) {
+  await on.getByLabel('Token').or(on.getByLabel('令牌')).fill(token);
+  await on.getByRole('button', { name: /^(Sign in|登录)$/ }).click();
+}
+async function someone(o: Looks = {}, token = cluster.token) {
+  const v = await visitor(browser, o);
+  await v.context.request.post(cluster.urls[0] + '/api/v1/login', { data: { token } });
+  return v;
+}
+
+test('sign in: a wrong token is told, the right one leads to an empty list with a next step', limit, async () => {
+  await page.goto(cluster.urls[0] + '/');
+  await signIn(page, 'gocrontab_wrong');
+  await page.getByRole('alert').first().waitFor();
+  await signIn(page);
+  await seen('There are no jobs yet');
+  await page.getByRole('link', { name: 'Add the first job' }).waitFor();
+  quiet();
+});
+
+test('add a job from an example, with a preview while typing, and see it fire live', limit, async () => {
+  await page.getByRole('link', { name: 'Add the first job' }).click();
+  await button('Something every 10 seconds').click();
+  await page.getByLabel('Interval', { exact: true }).fill('2x');
+  await seen(/want a duration|duration/i); // at the field, before anything is saved
+  await page.getByLabel('Interval', { exact: true }).fill('2s');
+  await page.getByText(/^every 2 seconds/).waitFor();
+  assert.equal((await cluster.api('GET', '/api/v1/jobs')).items.length, 0, 'nothing is saved before it is confirmed');
+  await button('Look at it and add').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+  await page.getByRole('heading', { name: 'heartbeat', level: 1 }).waitFor();
+  const rows = page.locator('table.runs tbody tr');
+  await until('it fires', async () => (await rows.count()) >= 1);
+  const before = await rows.count();
+  await until('and again, without a reload', async () => (await rows.count()) >= before + 2);
+  await page.locator('table.runs').getByText('succeeded').first().waitFor();
+  quiet();
+});
+
+test('follow the output of a run while it is written', limit, async () => {
+  const j = await cluster.job({ name: 'talker', schedule: '0 0 1 1 *', command: 'for i in 1 2 3 4 5 6; do echo "step $i"; sleep 1; done' });
+  await go(`/jobs/${j.id}`);
+  await button('Run now').click();
+  await page.waitForURL(/\/runs\//);
+  const out = page.getByRole('log');
+  await out.getByText('step 1').waitFor();
+  assert.equal(await out.getByText('step 6').count(), 0, 'the beginning is shown before the end was written');
+  await out.getByText('step 6').waitFor();
+  await page.locator('.head').getByText('succeeded').waitFor();
+  assert.equal(await out.locator('.l').count(), 6, 'each line stands there once');
+  quiet();
+});
+
+test('make one fail, find out why, mend it, see it succeed', limit, async () => {
+  const j = await cluster.job({ name: 'broken', schedule: '0 0 1 1 *', command: 'nosuchcommand --all' });
+  await go(`/jobs/${j.id}`);
+  await button('Run now').click();
+  await page.waitForURL(/\/runs\//);
+  await page.locator('.notice').getByText('127: the shell did not find the command', { exact: false }).waitFor();
+  await page.getByRole('log').getByText('command not found').waitFor();
+  await page.getByRole('link', { name: 'Edit the job' }).click();
+  await page.locator('#f-command').fill('echo mended');
+  await button('Look at it and save').click();
+  const dialog = page.getByRole('dialog');
+  assert.match(await dialog.locator('.diff').innerText(), /nosuchcommand[\s\S]*echo mended/);
+  await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByRole('heading', { name: 'broken', level: 1 }).waitFor();
+  await button('Run now').click();
+  await page.waitForURL(/\/runs\//);
+  await page.getByRole('log').getByText('mended').waitFor();
+  await page.locator('.head').getByText('succeeded').waitFor();
+  quiet();
+});
+
+test('pause with a reason, and resume', limit, async () => {
+  const j = await cluster.job({ name: 'pausing', every: '1h', command: 'true' });
+  await go(`/jobs/${j.id}`);
+  await button('Pause').click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Reason').fill('moving <b>house</b>');
+  await dialog.getByRole('button', { name: '4 h' }).click();
+  await dialog.getByRole('button', { name: 'Pause', exact: true }).click();
+  await page.locator('.notice').getByText('moving <b>house</b>', { exact: false }).waitFor();
+  const is = await cluster.api('GET', `/api/v1/jobs/${j.id}`);
+  assert.equal(is.status, 'paused');
+  assert.ok(Date.parse(is.pause.until) - Date.now() > 3 * 3600_000);
+  await button('Resume').click();
+  await until('it is resumed', async () => (await cluster.api('GET', `/api/v1/jobs/${j.id}`)).status === 'active');
+  await button('Pause').waitFor();
+  quiet();
+});
+
+test('kill a run', limit, async () => {
+  const j = await cluster.job({ name: 'endless', schedule: '0 0 1 1 *', command: 'echo begun; sleep 300', grace: '1s' });
+  await go(`/jobs/${j.id}`);
+  await button('Run now').click();
+  await page.waitForURL(/\/runs\//);
+  await page.getByRole('log').getByText('begun').waitFor();
+  await button('Kill').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Kill', exact: true }).click();
+  await page.locator('.head').getByText('killed').waitFor();
+  quiet();
+});
+
+test('backfill a range', limit, async () => {
+  const j = await cluster.job({ name: 'daily', schedule: '0 * * * *', command: 'echo $GOCRONTAB_DUE' });
+  await go(`/jobs/${j.id}`);
+  await button('Backfill').first().click();
+  const dialog = page.getByRole('dialog'), from = await dialog.getByLabel('From').inputValue();
+  await dialog.getByLabel('From').fill(new Date(Date.parse(from.replace(' ', 'T') + ':00Z') - 3 * 3600_000).toISOString().slice(0, 16).replace('T', ' '));
+  await dialog.getByText(/^[345] due times lie in this range/).waitFor();
+  await dialog.getByRole('button', { name: 'Begin' }).click();
+  await page.waitForURL(/\/backfills/);
+  await seen('done');
+  const { items } = await cluster.api('GET', `/api/v1/backfills?job_id=${j.id}`);
+  assert.ok(items[0].outcomes.succeeded >= 3, JSON.stringify(items[0]));
+  quiet();
+});
+
+test('edit with a version that is stale: nothing typed is lost, and both changes stand', limit, async () => {
+  const j = await cluster.job({ name: 'shared', schedule: '0 5 * * *', command: 'echo one', description: 'as it was' });
+  await go(`/jobs/${j.id}/edit`);
+  await page.locator('#f-command').fill('echo mine');
+  await cluster.api('PATCH', `/api/v1/jobs/${j.id}`, { description: 'theirs' });
+  await seen('Somebody has changed this job meanwhile');
+  await button('Keep mine on top of theirs').click();
+  assert.equal(await page.locator('#f-command').inputValue(), 'echo mine');
+  assert.equal(await page.locator('#f-description').inputValue(), 'theirs');
+  await button('Look at it and save').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByRole('heading', { name: 'shared', level: 1 }).waitFor();
+  const is = await cluster.api('GET', `/api/v1/jobs/${j.id}`);
+  assert.deepEqual([is.command, is.description], ['echo mine', 'theirs']);
+  quiet();
+});
+
+test('a sign-in that ends in the middle of an edit: nothing typed is lost', limit, async () => {
+  const j = await cluster.job({ name: 'long edit', schedule: '0 5 * * *', command: 'echo one' });
+  await go(`/jobs/${j.id}/edit`);
+  await page.locator('#f-command').fill('echo typed before');
+  await context.clearCookies();
+  await page.locator('#f-description').fill('typed after');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('Nothing that you typed is lost', { exact: false }).waitFor();
+  await signIn(page);
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(await page.locator('#f-command').inputValue(), 'echo typed before');
+  await button('Look at it and save').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByRole('heading', { name: 'long edit', level: 1 }).waitFor();
+  const is = await cluster.api('GET', `/api/v1/jobs/${j.id}`);
+  assert.deepEqual([is.command, is.description], ['echo typed before', 'typed after']);
+  quiet();
+});
+
+test('form and text are two sides of one thing, and comments survive', limit, async () => {
+  await go('/jobs/new');
+  const text = page.getByLabel('As text');
+  await text.fill('# why it is there\nname: two sides\nschedule: 0 3 * * *\ncommand: "true" # for now\n');
+  assert.equal(await page.locator('#f-name').inputValue(), 'two sides');
+  await page.locator('#f-timeout').fill('5m');
+  await until('the text follows', async () => /timeout: 5m/.test(await text.inputValue()));
+  assert.match(await text.inputValue(), /# why it is there[\s\S]*# for now/);
+  await text.fill('name: [two\n');
+  await seen(/The text cannot be read: line \d/);
+  assert.equal(await page.locator('#f-name').isDisabled(), true);
+  await text.fill('{"name": "two sides", "schedule": "61 3 * * *", "command": "true"}');
+  await page.locator('.field.wrong').getByText(/minute/).first().waitFor();
+  page.once('dialog', (d) => void d.accept());
+  await page.evaluate(() => sessionStorage.clear());
+  quiet();
+});
+
+test('what jobs print and are called stays text', limit, async () => {
+  const name = "\"quotes\" <img src=x onerror=alert(1)> \u202egpj.exe";
+  const j = await cluster.job({ name: 'x' , schedule: '0 0 1 1 *', description: name, command: `printf '\\033[1;31mred\\033[0m <script>document.title="run"</script> \\033]0;title\\007 \\342\\200\\256evil \\xff\\n'; head -c 200000 /dev/zero | tr '\\0' y; echo; echo last` });
+  await go(`/jobs/${j.id}`);
+  await button('Run now').click();
+  await page.waitForURL(/\/runs\//);
+  const out = page.getByRole('log');
+  await out.getByText('last', { exact: true }).waitFor();
+  assert.match((await out.locator('.f-1.a-bold').first().getAttribute('class')) ?? '', /f-1/);
+  await out.getByText('<script>document.title="run"</script>', { exact: false }).waitFor();
+  await out.getByText('U+202E').waitFor();
+  assert.notEqual(await page.title(), 'run');
+  assert.equal(await page.locator('main script, main img').count(), 0);
+  await page.getByLabel('Search in the output').fill('LAST');
+  await until('one line is left', async () => (await out.locator('.l').count()) === 1);
+  quiet();
+});
+
+test('filters and searches stand in the address', limit, async () => {
+  await go('/jobs');
+  await page.getByLabel('Search jobs').fill('nosuch OR not');
+  await seen('No job is like that');
+  await page.getByLabel('Search jobs').fill('heart');
+  await page.getByRole('link', { name: 'heartbeat', exact: true }).waitFor();
+  assert.match(page.url(), /q=heart/);
+  await page.reload();
+  await page.getByRole('link', { name: 'heartbeat', exact: true }).waitFor();
+  assert.equal(await page.locator('.rows .jobrow').count(), 1);
+  await page.keyboard.press('Escape');
+  await page.locator('h1').click();
+  await page.keyboard.press('/');
+  await page.getByRole('combobox', { name: 'Search' }).fill('pausing');
+  await page.getByRole('option', { name: /pausing/ }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'pausing', level: 1 }).waitFor();
+  quiet();
+});
+
+test('a viewer sees everything and is offered nothing', limit, async () => {
+  const { token } = await cluster.api('POST', '/api/v1/tokens', { name: 'looker', role: 'viewer' });
+  const v = await someone({}, token);
+  const { items } = await cluster.api('GET', '/api/v1/jobs?name=heartbeat');
+  await go(`/jobs/${items[0].id}`, v.page);
+  await v.page.locator('table.runs tbody tr').first().waitFor();
+  for (const name of ['Run now', 'Pause', 'Delete']) assert.equal(await button(name, v.page).count(), 0, name);
+  await go('/jobs/new', v.page).catch(() => undefined);
+  await seen('You may not change jobs', v.page);
+  assert.deepEqual(v.wrong, []);
+  await v.context.close();
+});
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+async function screens(): Promise<string[]> {
+  const { items } = await cluster.api('GET', '/api/v1/jobs?name=heartbeat'), id = items[0].id;
+  const runs = await cluster.api('GET', '/api/v1/runs?state=ended&limit=1');
+  return ['/jobs', `/jobs/${id}`, `/jobs/${id}/definition`, `/jobs/${id}/versions`, `/jobs/${id}/why?at=${encodeURIComponent(runs.items[0].due)}`, `/jobs/${id}/edit`, '/jobs/new', '/runs', `/runs/${runs.items[0].id}`, '/upcoming', '/timeline', '/timeline/week', '/cluster',
+    '/activity', '/activity/pauses', '/activity/calendars', '/activity/groups', '/activity/secrets', '/activity/tokens'];
+}
+
+for (const [name, looks] of Object.entries<Looks>({ light: {}, dark: { dark: true }, narrow: { narrow: true }, 'Chinese, dark, narrow': { zh: true, dark: true, narrow: true } })) {
+  test(`every screen: ${name}`, { timeout: 170_000 }, async () => {
+    const v = await someone(looks), found: string[] = [];
+    for (const path of await screens()) {
+      await go(path, v.page);
+      await v.page.locator('.loading').first().waitFor({ state: 'detached' }).catch(() => undefined);
+      await wait(400);
+      const over = await v.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      if (over > 0) found.push(`${path}: ${over} pixels wider than the window`);
+      if (looks.zh) {
+        const h1 = await v.page.locator('h1').first().innerText();
+        if (/^(Jobs|Runs|Upcoming|Timeline|Cluster|Activity|New job)$/.test(h1)) found.push(`${path}: its title is English: ${h1}`);
+      }
+      await v.page.evaluate(axe);
+      const result = await v.page.evaluate(() => (window as any).axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }));
+      for (const x of result.violations) found.push(`${path}: ${x.id}: ${x.nodes.slice(0, 2).map((n: { html: string; any: { message: string }[] }) => n.html.slice(0, 120) + ' ' + (n.any[0]?.message ?? '').slice(0, 120)).join(' | ')}`);
+    }
+    assert.deepEqual([...v.wrong, ...found], []);
+    await v.context.close();
+  });
+}
+
+test('the node that is looked at dies: it is said, another one is offered, and the page goes on by itself', { timeout: 120_000 }, async () => {
+  const v = await someone();
+  await go('/jobs', v.page, 1);
+  await v.page.getByRole('link', { name: 'heartbeat', exact: true }).waitFor();
+  await wait(1500); // it has asked who the others are
+  process.kill(await cluster.pid(1), 'SIGKILL');
+  await v.page.getByText('does not answer; what you see may be old', { exact: false }).waitFor();
+  const other = v.page.getByRole('link', { name: /^Go on with node-/ }).first();
+  assert.notEqual(new URL((await other.getAttribute('href'))!).host, new URL(cluster.urls[1]).host);
+  await v.page.getByRole('link', { name: 'heartbeat', exact: true }).waitFor(); // what was there stays
+  await until('the node is back and the page has noticed', async () => (await v.page.getByText('does not answer', { exact: false }).count()) === 0, 60_000);
+  await other.waitFor({ state: 'detached' });
+  await v.context.close();
+});

@@ -1,0 +1,20 @@
+package sql
+
+import (
+	stdsql "database/sql"
+	"fmt"
+)
+
+// flag reads a column that is 0 or 1. A hand may have written anything else there, which counts as 1: rows that are read
+// together with it are to be read all the same, and database/sql takes nothing but 0 and 1 for a bool.
+type flag bool
+
+// Scan implements the interface of database/sql.
+func (f *flag) Scan(v any) error {
+	var n stdsql.NullInt64
+	if err := n.Scan(v); err != nil {
+		return fmt.Errorf("flag: %w", err)
+	}
+	*f = flag(n.Int64 != 0)
+	return nil
+}
