@@ -83,7 +83,7 @@ fuzz: deps ## Run every fuzz test for a short time (FUZZTIME=10s)
 FAULTS = cd faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) GOCRONTAB_FAULTS_HOURS=$(HOURS) $(GO) test -tags faults -count 1
 
 faults: deps ## Break running clusters in all ways (LONG=1 more often, RUN=F01 one of them, SEED=n the same again)
-	$(FAULTS) -parallel 4 -timeout $(if $(LONG),8h,30m) -run '$(or $(RUN),.)'
+	$(FAULTS) -parallel 6 -timeout $(if $(LONG),8h,30m) -run '$(or $(RUN),.)'
 
 search: ## Search the states of the protocol with more faults and three nodes (half an hour, a gigabyte)
 	GOCRONTAB_LONG_SEARCH=1 $(GO) test ./internal/protocol -run TestInvariantsHold -timeout 4h -v

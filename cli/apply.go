@@ -196,7 +196,7 @@ func (f *applyFlags) confirm(ctx context.Context, r *remote, set *manifest.Set, 
 	if len(gone) > most {
 		named += fmt.Sprintf(" and %d more", len(gone)-most)
 	}
-	if !r.confirm("This deletes %d jobs: %s. Go on?", len(gone), named) {
+	if !r.confirm("This deletes %s: %s. Go on?", counted(len(gone), "job"), named) {
 		return &exitError{code: exitFailed, err: fmt.Errorf("nothing was changed")}
 	}
 	return nil

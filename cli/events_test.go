@@ -144,7 +144,7 @@ func TestEventLines(t *testing.T) {
 		"backfill running  a/one  7 of 9 due times\n":                                       `{"kind":"backfill","action":"running","app":"a","job":"one","backfill":{"id":"3","total":9,"planned":4,"left_out":3}}`,
 		"pause pause  shop  by ann  stock\n":                                                `{"kind":"pause","action":"pause","app":"shop","who":"ann","reason":"stock"}`,
 		"change create  ci  token  by ann\n":                                                `{"kind":"change","action":"create","name":"ci","what":"token","who":"ann"}`,
-		"node join  x\uFFFD2Jy\n":                                                                `{"kind":"node","action":"join","name":"x\u001b2Jy"}`,
+		"node join  x\uFFFD2Jy\n":                                                           `{"kind":"node","action":"join","name":"x\u001b2Jy"}`,
 		"reload missed  too much\n":                                                         `{"kind":"reload","action":"missed","reason":"too much"}`,
 	} {
 		var e eventView

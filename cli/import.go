@@ -440,7 +440,7 @@ func (r *remote) showImport(lines []imported, report *importReport, dry bool) er
 	}
 	r.noteAll(report)
 	if dry && len(report.Refused) == 0 {
-		r.notef("dry run: %d jobs would come; to import them, leave --dry-run out\n", len(lines))
+		r.notef("dry run: %s would come; to import, leave --dry-run out\n", counted(len(lines), "job"))
 	}
 	return nil
 }
@@ -508,6 +508,6 @@ func (r *remote) showImported(lines []imported, report *importReport, done appli
 			r.notef("note: %s: %s\n", plain(manifest.Place{File: l.file, Line: l.Line}.String()), plain(n))
 		}
 	}
-	r.notef("%d jobs; now take the lines out of the crontab, or both run them\n", len(lines))
+	r.notef("%s; now take the lines out of the crontab, or both run them\n", counted(len(lines), "job"))
 	return nil
 }

@@ -86,7 +86,6 @@ func (p *planted) find(text string, but ...string) (found []string) {
 type plantedNode struct {
 	*planted
 	url, token string
-	n          int
 }
 
 // call asks the API. A header that is empty is not sent.

@@ -42,7 +42,7 @@ func (c *cluster) load() *load {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return &load{c: c, book: book, early: 20 * time.Millisecond, limit: c.expiry + 10*time.Second}
+	return &load{c: c, book: book, early: 20 * time.Millisecond, limit: c.soon()}
 }
 
 // mixed is the load of most scenarios: 8 due times a second of runs that are short, that are long and must not overlap,
@@ -81,6 +81,9 @@ func (c *cluster) busy() *member {
 	})
 	return found
 }
+
+// soon is how late a due time may be started while a node lives and MySQL answers.
+func (c *cluster) soon() time.Duration { return c.expiry + 10*time.Second }
 
 // now is MySQL's clock.
 func (c *cluster) now() time.Time {

@@ -84,14 +84,10 @@ func newServer(r *report, o privatedb.Options) *cluster {
 	return clusterOn(r, server)
 }
 
-const password = "rabbit" // of the nodes: no superuser, so that bounds of connections hold for them
-
-func clusterOn(r *report, server *privatedb.DB) *cluster {
-	t := r.t
+// pool asks a server around all proxies, and says nothing of links that break: scenarios break them.
+func pool(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
-	c := &cluster{t: t, r: r, rng: dice(r.id), server: server, socket: server.Socket(), expiry: expiry, dir: t.TempDir(), schema: fmt.Sprintf("faults_%d", schemas.Add(1))}
-	c.ledger = filepath.Join(c.dir, "ledger")
-	config, err := mysql.ParseDSN(server.DSN(""))
+	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +96,19 @@ func clusterOn(r *report, server *privatedb.DB) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	setup := sql.OpenDB(connector)
-	defer setup.Close()
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+const password = "rabbit" // of the nodes: no superuser, so that bounds of connections hold for them
+
+func clusterOn(r *report, server *privatedb.DB) *cluster {
+	t := r.t
+	t.Helper()
+	c := &cluster{t: t, r: r, rng: dice(r.id), server: server, socket: server.Socket(), expiry: expiry, dir: t.TempDir(), schema: fmt.Sprintf("faults_%d", schemas.Add(1))}
+	c.ledger = filepath.Join(c.dir, "ledger")
+	setup := pool(t, server.DSN(""))
 	for _, s := range []string{
 		"CREATE DATABASE " + c.schema + " CHARACTER SET utf8mb4",
 		"CREATE USER IF NOT EXISTS 'node'@'localhost' IDENTIFIED BY '" + password + "'",
@@ -111,13 +118,9 @@ func clusterOn(r *report, server *privatedb.DB) *cluster {
 			t.Fatal(err)
 		}
 	}
-	config.DBName = c.schema
-	if connector, err = mysql.NewConnector(config); err != nil {
-		t.Fatal(err)
-	}
-	c.db = sql.OpenDB(connector)
+	_ = setup.Close()
+	c.db = pool(t, server.DSN(c.schema))
 	c.db.SetMaxOpenConns(4)
-	t.Cleanup(func() { _ = c.db.Close() })
 	if err := os.WriteFile(c.ledger, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}

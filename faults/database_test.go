@@ -117,7 +117,7 @@ func TestF09CommitFates(t *testing.T) {
 	}
 	c.together(30 * time.Second)
 	time.Sleep(3 * time.Second)
-	l.check(c.expiry + 5*time.Second)
+	l.check(c.soon())
 	r.figure("%d faults, %d runs asked for by key", fired, asked)
 	if n := c.count("SELECT COUNT(DISTINCT origin) FROM history WHERE job_id = ? AND origin > 0", id); n != asked {
 		t.Errorf("%d runs were asked for and %d were made", asked, n)
@@ -166,7 +166,7 @@ func TestF10KillMySQL(t *testing.T) {
 		r.within("rejoined after", c.together(60*time.Second), 8*time.Second)
 	}
 	time.Sleep(3 * time.Second)
-	l.check(longest + c.expiry/2 + 5*time.Second)
+	l.check(longest + c.soon())
 	r.figure("short outages up to %s (%d in which nobody was fenced), ready again within %s, longest outage %s", short(shortest), kept, short(back), short(longest))
 }
 
@@ -190,7 +190,7 @@ func TestF11StopMySQL(t *testing.T) {
 	freeze(2 * c.expiry)
 	r.within("rejoined after", c.together(60*time.Second), 8*time.Second)
 	time.Sleep(3 * time.Second)
-	l.check(3*c.expiry + 5*time.Second)
+	l.check(2*c.expiry + c.soon())
 }
 
 func TestF12Partitions(t *testing.T) {
@@ -224,7 +224,7 @@ func TestF12Partitions(t *testing.T) {
 		}
 	}
 	time.Sleep(3 * time.Second)
-	l.check(c.expiry + 6*time.Second)
+	l.check(c.soon())
 	r.within("commands dead after", dead, c.expiry)
 	r.within("rejoined after", back, 5*time.Second)
 }
@@ -287,7 +287,7 @@ func TestF16Resets(t *testing.T) {
 	}
 	c.together(30 * time.Second)
 	time.Sleep(3 * time.Second)
-	l.check(c.expiry + 5*time.Second)
+	l.check(c.soon())
 	r.figure("%d times", n)
 }
 
@@ -374,7 +374,7 @@ func TestF22Deadlocks(t *testing.T) {
 	outsiders.Wait()
 	c.same(before, "a storm of deadlocks")
 	time.Sleep(3 * time.Second)
-	l.check(c.expiry + 5*time.Second)
+	l.check(c.soon())
 	r.figure("%d transactions of outsiders, %d of them were a deadlock's victim", rounds.Load(), deadlocks.Load())
 }
 
@@ -445,7 +445,7 @@ func TestF24Connections(t *testing.T) {
 	}
 	c.together(30 * time.Second)
 	time.Sleep(3 * time.Second)
-	l.check(c.expiry + 12*time.Second + 5*time.Second)
+	l.check(12*time.Second + c.soon())
 	r.figure("answers: %d × 200, %d × 503", answers[200].Load(), answers[503].Load())
 	for code := range answers {
 		if n := answers[code].Load(); n > 0 && code != 200 && code != 503 {
@@ -473,7 +473,7 @@ func TestF44AllReturn(t *testing.T) {
 	}
 	back := c.together(60 * time.Second)
 	time.Sleep(4 * time.Second)
-	l.check(away + c.expiry + 5*time.Second)
+	l.check(away + c.soon())
 	r.within("rejoined after", back, 8*time.Second)
 	if n := len(c.sessions()); n != 5 {
 		t.Errorf("%d sessions, want 5", n)

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
 	"go-crontab/internal/ledger"
 	"go-crontab/internal/privatedb"
 	"go-crontab/job"
@@ -35,12 +33,7 @@ func replicated(r *report, id int) (*privatedb.DB, *sql.DB) {
 	if !server.Program().MariaDB {
 		r.skip("its statements about replication are those of MariaDB")
 	}
-	db, err := sql.Open("mysql", server.DSN(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return server, db
+	return server, pool(t, server.DSN(""))
 }
 
 // use has the cluster ask another server from now on. Connections that stand stay where they are.
@@ -54,18 +47,7 @@ func (c *cluster) use(server *privatedb.DB, link string) {
 		c.t.Fatal(err)
 	}
 	c.server, c.socket = server, link
-	config, err := mysql.ParseDSN(server.DSN(c.schema))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	config.Logger, config.Timeout, config.ReadTimeout = &mysql.NopLogger{}, 5*time.Second, 20*time.Second
-	connector, err := mysql.NewConnector(config)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	db := sql.OpenDB(connector)
-	c.t.Cleanup(func() { _ = db.Close() })
-	c.db = db
+	c.db = pool(c.t, server.DSN(c.schema))
 }
 
 func TestF14Failover(t *testing.T) {

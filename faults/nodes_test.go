@@ -100,7 +100,7 @@ func TestF03KillAll(t *testing.T) {
 		worst = max(worst, m.ready(30*time.Second))
 	}
 	time.Sleep(5 * time.Second)
-	l.check(away + c.expiry + 5*time.Second)
+	l.check(away + c.soon())
 	r.within("ready after", worst, 10*time.Second)
 }
 
@@ -161,7 +161,7 @@ func TestF05Stop(t *testing.T) {
 		back = max(back, await(t, "a new session", 30*time.Second, func() bool { s := m.session(); return !isNil(s) && s != session }))
 	}
 	time.Sleep(3 * time.Second)
-	l.check(c.expiry + 5*time.Second)
+	l.check(c.soon())
 	r.within("commands dead after", dead, c.expiry)
 	r.within("buried after", gone, c.expiry+5*time.Second)
 	r.within("rejoined after", back, 5*time.Second)
@@ -205,7 +205,7 @@ func TestF06StopAll(t *testing.T) {
 		return e.Kind != ledger.Start && strings.HasPrefix(e.Launch, mine[:len(mine)-1]) &&
 			e.At > job.MicrosOf(resumed) && e.At < job.MicrosOf(resumed.Add(2*time.Second))
 	}
-	l.check(c.expiry + 5*time.Second)
+	l.check(c.soon())
 	r.figure("%d processes frozen", frozen)
 	r.within("dead after", dead, 3*time.Second)
 	r.within("rejoined after", back, 5*time.Second)
@@ -256,7 +256,7 @@ func holding(t *testing.T, id, injected string, strike, mend func(*member)) {
 	await(t, "a new session", 30*time.Second, func() bool { s := m.session(); return !isNil(s) && s != session })
 	r.figure("others kept their sessions, mended after %s", short(time.Since(at)))
 	time.Sleep(3 * time.Second)
-	l.check(c.expiry + 8*time.Second)
+	l.check(c.soon())
 }
 
 func TestF07StopInALock(t *testing.T) {
@@ -349,7 +349,7 @@ func TestF43Starved(t *testing.T) {
 		t.Error("a node that only had little processor time lost its session")
 	}
 	time.Sleep(3 * time.Second)
-	l.check(c.expiry + 8*time.Second)
+	l.check(c.soon())
 	r.within("commands dead after", dead, c.expiry)
 }
 
@@ -383,5 +383,5 @@ func TestF46Guard(t *testing.T) {
 	m.start()
 	m.ready(30 * time.Second)
 	time.Sleep(2 * time.Second)
-	l.check(c.expiry + 8*time.Second)
+	l.check(c.soon())
 }

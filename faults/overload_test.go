@@ -93,7 +93,7 @@ func TestF25DatabaseDiskFull(t *testing.T) {
 		r.figure("ready again after %s", short(c.together(60*time.Second)))
 	}
 	time.Sleep(3 * time.Second)
-	l.check(full + c.expiry + 15*time.Second)
+	l.check(full + c.soon())
 }
 
 func TestF26NodeDiskFull(t *testing.T) {

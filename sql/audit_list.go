@@ -69,7 +69,7 @@ func (db *DB) Audit(ctx context.Context, f AuditFilter) (AuditPage, error) {
 			left = append(left, anyOf(other.each))
 		}
 	}
-	if f.Apps != nil && len(f.Apps) > manyAppsOfAudit {
+	if len(f.Apps) > manyAppsOfAudit {
 		cond, args := ofApps("app", f.Apps)
 		left = append(left, condition{cond, args})
 	}

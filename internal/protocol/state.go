@@ -186,7 +186,6 @@ type State struct {
 	manual  uint8 // when a run was asked for by hand: 1 + the clock; 0: it was not
 
 	history uint8 // bits of due times that have a final run
-	counted uint8 // bits of those that a run stands for which counts several
 	spawned uint8 // bits of due times of whose present attempt a child was spawned
 	killed  uint8 // bits of due times of which somebody had an attempt killed
 	owed    uint8 // bits of due times that passed while their job was active

@@ -114,15 +114,22 @@ export const now = () => Date.now() + (Number.isFinite(least) ? (least + most) /
 /** By how much the browser's clock is off, in milliseconds. */
 export const clockOff = () => (Number.isFinite(least) ? -(least + most) / 2 : 0);
 
+// Whoever was signed in last: a sign-in that ends must not take away a screen on which something was typed.
+let was: Me | undefined;
+me.subscribe((m) => { if (m) was = m; });
+
 const rank = { viewer: 0, operator: 1, admin: 2 };
 /** Whether who is signed in has a role, for an app or for the whole cluster. */
 export function may(role: 'operator' | 'admin', app?: string): boolean {
-  const m = me.value;
+  const m = me.value ?? was;
   if (!m) return false;
   return m.grants.some((g) => rank[g.role] >= rank[role] && (!g.apps || (app !== undefined && g.apps.includes(app))));
 }
 /** Whether who is signed in has a role anywhere. */
-export const mayAnywhere = (role: 'operator' | 'admin') => !!me.value && rank[me.value.role] >= rank[role];
+export function mayAnywhere(role: 'operator' | 'admin'): boolean {
+  const m = me.value ?? was;
+  return !!m && rank[m.role] >= rank[role];
+}
 
 export async function whoAmI() {
   try {

@@ -54,7 +54,7 @@ function Palette() {
   const choices: Choice[] = [
     ...(/^[0-9a-f]{8}-[0-9a-f-]{27}-\d+$/.test(word) ? [{ icon: 'runs' as const, text: word, more: t('Run'), do: () => go(`/runs/${word}`) }] : []),
     ...fixed().filter((c) => word && c.text.toLowerCase().includes(word)),
-    ...jobs.map((j) => ({ icon: 'clock' as const, text: j.name, more: j.app, do: () => go(`/jobs/${j.id}`) })),
+    ...jobs.filter((j) => j.name.toLowerCase().includes(word)).map((j) => ({ icon: 'clock' as const, text: j.name, more: j.app, do: () => go(`/jobs/${j.id}`) })),
     ...(word ? [] : fixed()),
   ];
   const pick = (c?: Choice) => { if (c) { closeDialog(); c.do(); } };
