@@ -41,6 +41,8 @@ var mayImport = map[string][]string{
 	"docs":        {}, // holds the page whose words on fields of jobs the API's reference repeats
 	"page":        {}, // holds the files of the web console
 
+	"bench": {"job", "execute", "node", "internal/privatedb"}, // runs nodes, and reads off the server and the history what they did
+
 	"client":          {"job", "internal/sse"}, // for programs without a node: the public API and nothing else
 	"crontab":         {"job"},                 // reads crontabs, and says what their lines are as jobs
 	"follow":          {"job", "manifest"},     // has the cluster follow a folder of files; changes it by an interface

@@ -28,7 +28,7 @@ func benchCommand(c *console) *cobra.Command {
 Every due time is held against the history: each must have exactly one record.
 
 It makes a schema of its own on the server that --dsn names, and drops it at the end, also after Ctrl-C. It never touches
-a schema that holds anything. Without --dsn it starts a private server with durable commits on this machine, as dev does.
+a schema that holds anything, but it does load the server: GOCRONTAB_DSN is not looked at. Without --dsn it starts a private server with durable commits on this machine, as dev does.
 Whatever else the server and this machine do meanwhile is in the figures; a run on a machine that is too busy to
 conclude anything says so.
 
@@ -37,7 +37,7 @@ conclude anything says so.
   go-crontab bench steady --rate 5000 --for 30s --repeat 3
   go-crontab bench --dsn 'bench:secret@tcp(db:3306)/' steady herd burst -o json > before.json
   go-crontab bench steady herd burst --compare before.json --plot plots`,
-		ValidArgs: bench.Names(),
+		ValidArgsFunction: cobra.FixedCompletions(bench.Names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Scenarios, o.Version = args, readVersion().Version
 			if err := o.Check(); err != nil {

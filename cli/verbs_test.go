@@ -28,10 +28,13 @@ func newTestRoot() *cobra.Command {
 func TestEveryVerb(t *testing.T) {
 	t.Parallel()
 	// What these print has a form of its own.
-	own := []string{"dev", "serve", "run logs", "schema", "secret keygen", "context add", "context use", "context rm", "export", "migrate"}
+	own := []string{"dev", "serve", "run logs", "schema", "secret keygen", "context add", "context use", "context rm", "export", "migrate", "bench"}
 	seen := 0
 	leaves(newTestRoot(), func(cmd *cobra.Command) {
 		seen++
+		if cmd.Hidden {
+			return
+		}
 		name := strings.TrimPrefix(cmd.CommandPath(), "go-crontab ")
 		if cmd.Example == "" {
 			t.Errorf("%s has no example", name)

@@ -73,6 +73,10 @@ func TestF42Points(t *testing.T) {
 	kills, missed := 0, map[string]int{}
 	reached := map[string]int{}
 	for n := range rounds {
+		if end, is := t.Deadline(); n > 0 && is && time.Until(end) < 15*time.Minute {
+			rounds = n // as many as there is time for
+			break
+		}
 		p := newPoints(t, r, program, dice(fmt.Sprint("points ", n)))
 		names := p.census()
 		if !long {

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
-import type { JSX } from 'preact';
+import { Component, type ComponentChildren, type JSX } from 'preact';
 import { Suspense, lazy } from 'preact/compat';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { call, clockOff, get, mayAnywhere, me, now, post, Problem, unreachable, whoAmI } from './api';
 import { choose, lang, t, type Text } from './i18n';
 import { following, pace, setFollowing } from './live';
@@ -85,7 +85,13 @@ export function App() {
     return () => removeEventListener('keydown', key);
   }, []);
   useEffect(() => { if (me.value) setWas(true); }, [me.value]);
-  useEffect(() => { setMenu(false); }, [here.value.path]);
+  const came = useRef(here.value.path);
+  useEffect(() => {
+    setMenu(false);
+    if (came.current === here.value.path) return;
+    came.current = here.value.path; // who reads by ear or by keyboard goes on at the beginning of the new screen
+    document.getElementById('main')?.focus({ preventScroll: true });
+  }, [here.value.path]);
   useEffect(() => {
     if (!me.value) return;
     const look = async () => {
@@ -124,13 +130,23 @@ export function App() {
       </aside>
       <main id="main" tabIndex={-1}>
         <Banners />
-        <Suspense fallback={<Loading />}>{screen(path)}</Suspense>
+        <Boundary key={path.split('/').slice(0, 3).join('/')}><Suspense fallback={<Loading />}>{screen(path)}</Suspense></Boundary>
       </main>
       {dialog.value && <Over f={dialog.value} />}
       {me.value === null && <Dialog title={t('You were signed out')} close={() => undefined}><SignIn over /></Dialog>}
       <Toasts />
     </div>
   );
+}
+
+/** One screen that breaks must not take the others along. */
+class Boundary extends Component<{ children: ComponentChildren }, { error?: Error }> {
+  static getDerivedStateFromError(error: Error) { return { error }; }
+  render() {
+    const e = this.state.error;
+    if (!e) return this.props.children;
+    return <ProblemBox problem={new Problem(t('This screen is broken'), String(e.message ?? e), 1)} again={() => location.reload()} />;
+  }
 }
 
 const Over = ({ f }: { f: () => JSX.Element }) => f();

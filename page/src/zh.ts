@@ -1,6 +1,6 @@
 // All texts of the page in Chinese. The English stands in the code; the type makes sure that none is forgotten here.
 export const zh = {
-  'There is no such screen': '没有这个页面', 'Jobs': '任务', 'Skip to the content': '跳到正文', 'Menu': '菜单', 'Search': '搜索', 'Close': '关闭', 'Screens': '页面',
+  'This screen is broken': '此页面出错了', 'Resume {n} jobs?': '恢复 {n} 个任务？', 'There is no such screen': '没有这个页面', 'Jobs': '任务', 'Skip to the content': '跳到正文', 'Menu': '菜单', 'Search': '搜索', 'Close': '关闭', 'Screens': '页面',
   'You were signed out': '登录已失效', 'Whether the page follows what happens': '页面是否实时更新', 'Light': '浅色', 'Dark': '深色', 'Times are shown in this zone': '时间按此时区显示',
   'API reference': 'API 参考', 'Sign out': '退出登录', '{host} does not answer; what you see may be old. Trying again.': '{host} 没有响应，当前内容可能已过时，正在重试。', 'Go on with {node}': '改用 {node}',
   'The whole cluster is paused': '整个集群已暂停', 'The app {app} is paused': '应用 {app} 已暂停', 'Look': '查看',

@@ -95,11 +95,13 @@ export const Loading = ({ rows = 5 }: { rows?: number }) => (
 );
 
 export function Head({ title, sub, children, crumb }: { title: ComponentChildren; sub?: ComponentChildren; children?: ComponentChildren; crumb?: ComponentChildren }) {
+  const h1 = useRef<HTMLHeadingElement>(null);
+  useEffect(() => { document.title = `${h1.current?.textContent} · go-crontab`; });
   return (
     <header class="head">
       <div class="title">
         {crumb && <div class="crumb">{crumb}</div>}
-        <h1>{title}</h1>
+        <h1 ref={h1}>{title}</h1>
         {sub && <div class="sub">{sub}</div>}
       </div>
       {children && <div class="actions">{children}</div>}

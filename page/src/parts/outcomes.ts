@@ -13,7 +13,7 @@ let asking = 0;
 
 /** Asks for the runs of a job, unless they are known. */
 export function want(id: string) {
-  if (lastRuns.value.has(id) || waiting.has(id)) return;
+  if (runsOf(id) || waiting.has(id)) return;
   waiting.add(id);
   void next();
 }
@@ -34,17 +34,24 @@ async function next() {
   if (waiting.size) void next();
 }
 
+// What comes in is shown a few times a second, not each by itself: the list looks at all jobs then.
+const fresh = new Map<string, Run[]>();
+let flushing = 0;
 function put(some: Map<string, Run[]>) {
-  const all = new Map(lastRuns.value);
-  for (const [id, runs] of some) all.set(id, runs);
-  lastRuns.value = all;
+  for (const [id, runs] of some) fresh.set(id, runs);
+  flushing ||= window.setTimeout(() => {
+    flushing = 0;
+    lastRuns.value = new Map([...lastRuns.value, ...fresh]);
+    fresh.clear();
+  }, 150);
 }
+const runsOf = (id: string) => fresh.get(id) ?? lastRuns.value.get(id);
 
 /** Takes in what was heard of runs. Jobs nobody has looked at yet are left out: they are asked for when they come into sight. */
 export function heard(runs: Run[]) {
   const changed = new Map<string, Run[]>();
   for (const r of runs) {
-    const known = changed.get(r.job_id) ?? lastRuns.value.get(r.job_id);
+    const known = changed.get(r.job_id) ?? runsOf(r.job_id);
     if (!known) continue;
     const i = known.findIndex((k) => k.id === r.id && k.due === r.due);
     if (i >= 0) {
@@ -75,6 +82,6 @@ export function follow() {
     });
   }
   return () => {
-    if (--users === 0) { clearInterval(timer); off?.(); lastRuns.value = new Map(); }
+    if (--users === 0) { clearInterval(timer); off?.(); fresh.clear(); lastRuns.value = new Map(); }
   };
 }

@@ -18,6 +18,8 @@ const slim = (j: Job): Job => ({ ...pick(j), command: j.command?.slice(0, 160) }
 const pick = ({ id, app, name, description, owner, labels, schedule, schedules, every, at, timezone, command, http, handler, paused, pause, status, error, version, next_due, last_due, group, waiting }: Job) =>
   ({ id, app, name, description, owner, labels, schedule, schedules, every, at, timezone, command, http: http && { method: http.method, url: http.url }, handler, paused, pause, status, error, version, next_due, last_due, group, waiting });
 
+const collator = new Intl.Collator(undefined, { numeric: true });
+
 type Sort = 'name' | 'due' | 'status';
 
 /** Jobs whose last run went wrong, as far as the latest wrong runs tell. */
@@ -57,17 +59,21 @@ export function Jobs() {
 
   useEffect(() => follow(), []);
   useEffect(() => {
-    let stop = new AbortController(), soon = 0, first = true;
+    let stop = new AbortController(), soon = 0, first = true, told = 0;
     load.current = async () => {
       stop.abort();
       const mine = (stop = new AbortController());
       try {
         const items = await all<Job>(path, most, mine.signal, (some, more) => {
           for (let i = some.length - 1; i >= 0 && !slimmed.has(some[i]); i--) slimmed.add((some[i] = slim(some[i])));
-          if (first && !mine.signal.aborted) { setJobs(some.slice()); setMore(more); }
+          if (first && !mine.signal.aborted && (some.length <= 200 || Date.now() - told > 1000)) { // thousands are sorted each time
+            told = Date.now();
+            setJobs(some.slice());
+            setMore(more);
+          }
         });
         if (mine.signal.aborted) return;
-        setJobs(items.map(slim));
+        setJobs(items);
         setProblem(undefined);
         setMore(false);
         first = false;
@@ -143,7 +149,7 @@ export function Jobs() {
     const found = (jobs ?? []).filter((j) =>
       (shown === '' || (shown === 'failing' ? isFailing(j) : shown === 'waiting' ? !!j.waiting?.length : j.status === shown)) &&
       words.every((w) => `${j.app}/${j.name} ${j.description} ${j.owner} ${what(j)} ${when(j)} ${Object.entries(j.labels).map(([k, v]) => k + '=' + v).join(' ')}`.toLowerCase().includes(w)));
-    const byName = (a: Job, b: Job) => (a.app === b.app ? a.name.localeCompare(b.name) : a.app.localeCompare(b.app));
+    const byName = (a: Job, b: Job) => (a.app === b.app ? collator.compare(a.name, b.name) : collator.compare(a.app, b.app));
     const due = (j: Job) => (j.next_due ? ms(j.next_due) : Infinity);
     return found.sort((a, b) => (sort === 'due' ? due(a) - due(b) : sort === 'status' ? rank(a) - rank(b) : 0) || byName(a, b));
   }, [jobs, text, shown, sort, sort === 'status' || shown === 'failing' ? failing.value : 0]);
@@ -297,7 +303,7 @@ function Bulk({ jobs, clear, reload }: { jobs: Job[]; clear: () => void; reload:
       <b>{t('{n} picked', { n: jobs.length })}</b>
       <Button icon="bolt" disabled={!mine.length} work={() => ask({ title: t('Run {n} jobs now?', { n: jobs.length }), button: t('Run now'), text: names(jobs), work: () => each((j) => post(`/api/v1/jobs/${j.id}/run`, {}, onceKey())) })}>{t('Run now')}</Button>
       <Button icon="pause" disabled={!mine.length} work={() => askPause(t('Pause {job}', { job: t('{n} jobs', { n: jobs.length }) }), `/api/v1/jobs/${jobs[0].id}/pause`, (first: Job) => void each((j) => (j.id === first.id ? Promise.resolve() : post(`/api/v1/jobs/${j.id}/pause`, { ...(first.pause?.reason && { reason: first.pause.reason }), ...(first.pause?.until && { until: first.pause.until }) }))))}>{t('Pause')}</Button>
-      <Button icon="play" disabled={!mine.length} work={() => each((j) => post(`/api/v1/jobs/${j.id}/resume`))}>{t('Resume')}</Button>
+      <Button icon="play" disabled={!mine.length} work={() => ask({ title: t('Resume {n} jobs?', { n: jobs.length }), button: t('Resume'), text: names(jobs.filter((j) => j.paused)), work: () => each((j) => (j.paused ? post(`/api/v1/jobs/${j.id}/resume`) : Promise.resolve())) })}>{t('Resume')}</Button>
       <Button look="quiet" work={clear}>{t('Cancel')}</Button>
     </div>
   );
