@@ -16,7 +16,6 @@ type distance struct {
 	network string
 	address string
 	oneWay  time.Duration
-	conns   sync.WaitGroup
 }
 
 // newDistance listens on loopback until ctx ends. to is the address of a server, a path when it is a unix socket.

@@ -245,8 +245,3 @@ func tokenShow(c *console) *cobra.Command {
 	}
 	return cmd
 }
-
-// counted tokens of a bootstrap are told in words.
-func shownOnce(token string) string {
-	return fmt.Sprintf("the first token, of an admin, shown only now:\n%s", token)
-}

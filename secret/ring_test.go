@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 	if again := ring(t, a+","+b); !slices.Equal(r.IDs(), again.IDs()) || len(r.IDs()) != 2 || r.IDs()[0] == r.IDs()[1] || !r.Has(r.IDs()[1]) || r.Has("") {
 		t.Errorf("got %v and %v", r, again)
 	}
-	for what, shown := range map[string]string{"%v": fmt.Sprintf("%v", r), "%+v": fmt.Sprintf("%+v", r), "%s": fmt.Sprintf("%s", r)} {
+	for what, shown := range map[string]string{"%v": fmt.Sprintf("%v", r), "%+v": fmt.Sprintf("%+v", r), "%s": r.String()} {
 		if raw, _ := base64.StdEncoding.DecodeString(a); strings.Contains(shown, a) || strings.Contains(shown, fmt.Sprint(raw[:4])) {
 			t.Errorf("%s shows the key: %s", what, shown)
 		}

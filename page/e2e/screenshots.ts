@@ -3,10 +3,11 @@ import { join, resolve } from 'node:path';
 import { launch, visitor, type Looks } from './browser';
 import { Cluster, until, wait } from './cluster';
 
-// Takes the pictures of the README and the documents: a cluster of three nodes that has done a few minutes of work.
+// Takes the pictures of the README and the documents: a cluster of three nodes that has done a few minutes of work. With
+// ALL=1 it takes every screen in every look, to be looked at: those are not kept.
 
-const out = resolve('..', 'docs', 'images');
-const only = process.argv.slice(2); // names of pictures
+const everything = !!process.env.ALL;
+const out = everything ? resolve('e2e', 'out', 'screens') : resolve('..', 'docs', 'images');
 
 const cluster = await Cluster.start(3, ['--no-samples']);
 const browser = await launch();
@@ -38,24 +39,26 @@ try {
   await wait(180_000);
   const failed = await until('the build has failed', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${ids.build}&state=ended`)).items[0]);
 
-  const pictures: [name: string, path: string, looks: Looks][] = [
-    ['jobs', '/jobs', {}], ['jobs-dark', '/jobs', { dark: true }], ['jobs-zh', '/jobs', { zh: true }], ['jobs-narrow', '/jobs', { narrow: true }],
-    ['job', `/jobs/${ids.flaky}`, {}], ['run', `/runs/${failed.id}`, {}], ['run-narrow', `/runs/${failed.id}`, { narrow: true, dark: true }],
-    ['editor', `/jobs/${ids['move the clocks']}/edit`, {}], ['cluster', '/cluster', { dark: true }], ['timeline', '/timeline', {}], ['week', '/timeline/week', {}],
-    ['upcoming', '/upcoming?span=day', {}], ['activity', '/activity', {}],
-  ];
-  for (const [name, path, looks] of pictures) {
-    if (only.length && !only.includes(name)) continue;
+  const screens: Record<string, string> = {
+    jobs: '/jobs', job: `/jobs/${ids.flaky}`, definition: `/jobs/${ids['nightly backup']}/definition`, versions: `/jobs/${ids.mirror}/versions`, run: `/runs/${failed.id}`, runs: '/runs',
+    editor: `/jobs/${ids['move the clocks']}/edit`, new: '/jobs/new', cluster: '/cluster', timeline: '/timeline', week: '/timeline/week', upcoming: '/upcoming?span=day', activity: '/activity',
+    pauses: '/activity/pauses', calendars: '/activity/calendars/china', groups: '/activity/groups', secrets: '/activity/secrets', tokens: '/activity/tokens',
+  };
+  const ways: Record<string, Looks> = { light: {}, dark: { dark: true }, narrow: { narrow: true }, zh: { zh: true } };
+  const shown: [file: string, screen: string, looks: Looks][] = everything
+    ? Object.keys(screens).flatMap((s) => Object.entries(ways).map(([w, looks]) => [`${s}-${w}`, s, looks] as [string, string, Looks]))
+    : [['jobs', 'jobs', {}], ['jobs-zh', 'jobs', { zh: true }], ['jobs-narrow', 'jobs', { narrow: true }], ['run', 'run', {}], ['run-narrow', 'run', { narrow: true, dark: true }], ['editor', 'editor', {}], ['cluster', 'cluster', { dark: true }], ['timeline', 'timeline', {}]];
+  for (const [file, name, looks] of shown) {
     const v = await visitor(browser, looks);
     await v.context.request.post(cluster.urls[0] + '/api/v1/login', { data: { token: cluster.token } });
-    await v.page.goto(cluster.urls[0] + path);
+    await v.page.goto(cluster.urls[0] + screens[name]);
     await v.page.locator('main h1').first().waitFor();
     await wait(2500);
-    await v.page.screenshot({ path: join(out, name + '.png') });
-    if (v.wrong.length) throw new Error(`${name}: ${v.wrong.join('; ')}`);
+    await v.page.screenshot({ path: join(out, file + '.png') });
+    if (v.wrong.length) throw new Error(`${file}: ${v.wrong.join('; ')}`);
     await v.context.close();
   }
-  for (const f of readdirSync(out)) console.log(`docs/images/${f}: ${Math.round(statSync(join(out, f)).size / 1024)} KiB`);
+  for (const f of readdirSync(out)) console.log(`${join(out, f)}: ${Math.round(statSync(join(out, f)).size / 1024)} KiB`);
 } finally {
   await browser.close();
   await cluster.stop();

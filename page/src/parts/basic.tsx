@@ -148,7 +148,7 @@ export function Ago({ at }: { at: string }) {
 export function Until({ at, zone }: { at: string; zone?: string }) {
   void second.value;
   const d = ms(at) - now();
-  return <time dateTime={at} title={both(at, zone)}>{d > -1000 ? t('in {span}', { span: short(d) }) : t('due {span} ago', { span: short(-d) })}</time>;
+  return <time dateTime={at} title={both(at, zone)}>{d > 0 ? t('in {span}', { span: short(d) }) : d > -5000 ? t('now') : t('due {span} ago', { span: short(-d) })}</time>;
 }
 
 function short(d: number) { // one unit is enough beyond minutes

@@ -85,6 +85,11 @@ export function Jobs() {
     setJobs(undefined);
     void load.current();
     const off = onNews((n) => {
+      if (n?.type === 'run' && following.value && n.job_id) { // its next due time may have moved on
+        const j = jobsRef.current?.find((o) => o.id === n.job_id);
+        if (j?.next_due && ms(j.next_due) < now()) renew(j.id);
+        return;
+      }
       if (n && (!following.value || !n.type.startsWith('job'))) return;
       if (n && n.data?.version && n.data?.name) { // it says what the job is now
         setJobs((old) => old?.map((j) => (j.id === n.job_id ? slim(n.data) : j)));
@@ -113,7 +118,7 @@ export function Jobs() {
             if (err instanceof Problem && err.status === 404) setJobs((old) => old?.filter((o) => o.id !== id));
           }
         }
-      }, 700);
+      }, 1200);
     };
     const mine = () => stop.signal.aborted && !jobsRef.current;
     again.current = renew;
