@@ -14,6 +14,8 @@ func Holes() []Case {
 	return []Case{
 		{"a pause is answered by a node whose clock is before that of one that starts something", func(r *Rules) { r.SlowClocks = false },
 			World{Dues: 1, Idle: 1, People: askedPause, Faults: 1, May: Faults{Ahead: true}}, StartedAfter},
+		{"so is an edit", func(r *Rules) { r.SlowClocks = false },
+			World{Dues: 1, Idle: 1, People: askedEdit, Faults: 1, May: Faults{Ahead: true}}, StartedAfter},
 		{"so is the pause of an app", func(r *Rules) { r.SlowClocks = false },
 			World{Dues: 1, Idle: 1, People: askedAppPause, Faults: 1, May: Faults{Ahead: true}}, StartedAfter},
 	}

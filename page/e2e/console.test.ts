@@ -163,12 +163,12 @@ test('a sign-in that ends in the middle of an edit: nothing typed is lost', limi
   const j = await cluster.job({ name: 'long edit', schedule: '0 5 * * *', command: 'echo one' });
   await go(`/jobs/${j.id}/edit`);
   await page.locator('#f-command').fill('echo typed before');
-  await context.clearCookies();
-  await page.locator('#f-description').fill('typed after');
+  await context.clearCookies(); // the next question that the page asks is refused
   const dialog = page.getByRole('dialog');
   await dialog.getByText('Nothing that you typed is lost', { exact: false }).waitFor();
   await signIn(page);
   await dialog.waitFor({ state: 'detached' });
+  await page.locator('#f-description').fill('typed after');
   assert.equal(await page.locator('#f-command').inputValue(), 'echo typed before');
   await button('Look at it and save').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
