@@ -215,6 +215,7 @@ test('what jobs print and are called stays text', limit, async () => {
 });
 
 test('filters and searches stand in the address', limit, async () => {
+  await cluster.job({ name: 'pausing', every: '1h', command: 'true' });
   await go('/jobs');
   await page.getByLabel('Search jobs').fill('nosuch OR not');
   await seen('No job is like that');

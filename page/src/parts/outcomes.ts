@@ -28,22 +28,22 @@ async function next() {
   asking++;
   try {
     const page = await get<Page<Run>>(`/api/v1/runs${query({ job_id: id, limit: keep })}`);
-    put(new Map([[id, page.items]]));
+    put(new Map([[id, page.items]]), 150);
   } catch { /* the banner says that the node does not answer */ }
   asking--;
   if (waiting.size) void next();
 }
 
-// What comes in is shown a few times a second, not each by itself: the list looks at all jobs then.
+// What comes in is shown together, not each by itself: the list looks at all jobs then. Somebody who scrolls waits less.
 const fresh = new Map<string, Run[]>();
 let flushing = 0;
-function put(some: Map<string, Run[]>) {
+function put(some: Map<string, Run[]>, within: number) {
   for (const [id, runs] of some) fresh.set(id, runs);
   flushing ||= window.setTimeout(() => {
     flushing = 0;
     lastRuns.value = new Map([...lastRuns.value, ...fresh]);
     fresh.clear();
-  }, 150);
+  }, within);
 }
 const runsOf = (id: string) => fresh.get(id) ?? lastRuns.value.get(id);
 
@@ -63,7 +63,7 @@ export function heard(runs: Run[]) {
       changed.set(r.job_id, [...known, r].sort((a, b) => at(b) - at(a)).slice(0, keep));
     }
   }
-  if (changed.size) put(changed);
+  if (changed.size) put(changed, 700);
 }
 const at = (r: Run) => Date.parse(r.started ?? r.due);
 

@@ -1,6 +1,6 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { all, get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
+import { all, call, get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
 import { t, type Text } from '../i18n';
 import { following, onNews, second, streaming } from '../live';
 import { pauseJob, resume, runNow, askPause } from '../parts/actions';
@@ -34,7 +34,8 @@ function useFailing() {
         const wrong = (await Promise.all((['failed', 'timed_out', 'lost', 'missed'] as const).map((outcome) => get<Page<Run>>(`/api/v1/runs${query({ outcome, from, limit: 100 })}`)))).flatMap((p) => p.items);
         const latest = new Map<string, Run>();
         for (const r of wrong) if (!latest.has(r.job_id) || ms(r.due) > ms(latest.get(r.job_id)!.due)) latest.set(r.job_id, r);
-        if (!stopped) failing.value = latest;
+        const told = failing.value; // the list is sorted again only if something is different
+        if (!stopped && (told.size !== latest.size || [...latest].some(([id, r]) => told.get(id)?.id !== r.id))) failing.value = latest;
       } catch { /* the banner says so */ }
     };
     void look();
@@ -309,6 +310,7 @@ function Bulk({ jobs, clear, reload }: { jobs: Job[]; clear: () => void; reload:
       <Button icon="bolt" disabled={!mine.length} work={() => ask({ title: t('Run {n} jobs now?', { n: jobs.length }), button: t('Run now'), text: names(jobs), work: () => each((j) => post(`/api/v1/jobs/${j.id}/run`, {}, onceKey())) })}>{t('Run now')}</Button>
       <Button icon="pause" disabled={!mine.length} work={() => askPause(t('Pause {job}', { job: t('{n} jobs', { n: jobs.length }) }), `/api/v1/jobs/${jobs[0].id}/pause`, (first: Job) => void each((j) => (j.id === first.id ? Promise.resolve() : post(`/api/v1/jobs/${j.id}/pause`, { ...(first.pause?.reason && { reason: first.pause.reason }), ...(first.pause?.until && { until: first.pause.until }) }))))}>{t('Pause')}</Button>
       <Button icon="play" disabled={!mine.length} work={() => ask({ title: t('Resume {n} jobs?', { n: jobs.length }), button: t('Resume'), text: names(jobs.filter((j) => j.paused)), work: () => each((j) => (j.paused ? post(`/api/v1/jobs/${j.id}/resume`) : Promise.resolve())) })}>{t('Resume')}</Button>
+      {jobs.every((j) => may('admin', j.app)) && <Button look="danger" icon="trash" work={() => ask({ title: t('Delete {job}?', { job: t('{n} jobs', { n: jobs.length }) }), button: t('Delete'), danger: true, text: names(jobs), work: () => each((j) => call(`/api/v1/jobs/${j.id}`, { method: 'DELETE', headers: { 'If-Match': `"${j.version}"` } })) })}>{t('Delete')}</Button>}
       <Button look="quiet" work={clear}>{t('Cancel')}</Button>
     </div>
   );
