@@ -100,7 +100,7 @@ func (x *inquiry) unrecorded() error {
 		return nil
 	}
 	if ahead {
-		x.say(causeAhead, "It lies ahead: it is due in %s.", job.MicrosOf(x.at).Sub(x.now).Round(time.Second))
+		x.say(causeAhead, "It lies ahead: it is due in %s.", lengthOf(job.MicrosOf(x.at).Sub(x.now)))
 		return nil
 	}
 	if err := x.wasDown(); err != nil {
@@ -115,6 +115,15 @@ func (x *inquiry) unrecorded() error {
 		x.say(causeNoRecord, "It was a due time, but there is no record of it any more: old records are removed, or the job was changed right then.")
 	}
 	return nil
+}
+
+// lengthOf is a length of time to read: whole days where hours would have to be divided.
+func lengthOf(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d < 2*day {
+		return d.Round(time.Second).String()
+	}
+	return fmt.Sprintf("%d days", d/day)
 }
 
 // notDue says why the instant was no due time.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,12 +15,15 @@ const devSchema = "gocrontab"
 
 // openDatabase starts the server and returns the DSN of a migrated schema.
 func (d *dev) openDatabase(ctx context.Context) (dsn string, err error) {
-	program, err := privatedb.Find()
+	server, err := privatedb.Find()
 	if err != nil {
 		return "", err
 	}
-	d.say("starting %s in %s", product(program), d.data)
+	d.say("starting %s in %s", product(server), d.data)
 	if d.db, err = privatedb.Start(ctx, privatedb.Options{Dir: filepath.Join(d.data, "db"), Pool: 64}); err != nil {
+		if errors.Is(err, privatedb.ErrInUse) {
+			err = withHint(err, "another dev is running; to see it:  %[1]s cluster\nto have a second one:  %[1]s dev --data ANOTHER-FOLDER", program())
+		}
 		return "", err
 	}
 	if err := d.db.CreateSchema(ctx, devSchema); err != nil {

@@ -101,8 +101,13 @@ func (d *dev) guide(added int) string {
 		fmt.Fprintf(&b, "  %s  pid %-7d  %s\n", paint(m.colour, m.name), m.lastPID(), m.url())
 	}
 	fmt.Fprintf(&b, "\nOpen %s/ in a browser and sign in with the token in\n%s\nor, in another terminal, where commands find it by themselves:\n\n", d.members[0].url(), d.tokenFile())
+	const width = 48
 	try := func(command, what string) {
-		fmt.Fprintf(&b, "  %s  %s\n", paint(bold, fmt.Sprintf("%-46s", command)), what)
+		if len(command) > width { // what it is for stands below
+			fmt.Fprintf(&b, "  %s\n", paint(bold, command))
+			command = ""
+		}
+		fmt.Fprintf(&b, "  %s  %s\n", paint(bold, fmt.Sprintf("%-*s", width, command)), what)
 	}
 	me, first := program(), d.members[0]
 	if first.url() != defaultServer {
@@ -121,7 +126,7 @@ func (d *dev) guide(added int) string {
 	if d.count > 1 {
 		victim := d.members[1]
 		try(fmt.Sprintf("kill -9 %d", victim.lastPID()), fmt.Sprintf("%s dies: what it ran ends lost, the others take over", victim.name))
-		fmt.Fprintf(&b, "  %-46s  within about %s, and it is back after %s\n", "", d.takeover(), d.away)
+		fmt.Fprintf(&b, "  %-*s  within about %s, and it is back after %s\n", width, "", d.takeover(), d.away)
 	}
 	fmt.Fprintf(&b, "\nCtrl-C stops everything; the jobs and their history stay for the next start.\n\n")
 	return b.String()

@@ -237,7 +237,7 @@ func TestDevStartsAgainOverItsRemains(t *testing.T) {
 
 	// A second one on the same data is refused while the first lives.
 	code, out := run(t, []string{"HOME=" + home}, "dev", "--data", filepath.Join(home, "data"))
-	if code != exitFailed || !strings.Contains(out, "is in use by process") {
+	if code != exitFailed || !strings.Contains(out, "is in use by process") || !strings.Contains(out, "dev --data ") {
 		t.Errorf("second dev: got code %d, %s", code, out)
 	}
 	d.signal(syscall.SIGKILL)

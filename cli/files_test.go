@@ -178,8 +178,14 @@ func TestImportTells(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "tab", "MAILTO=me\n0 3 * * * backup.sh\n@reboot x\n")
 	got := command("import", "crontab", file, "--dry-run", "--server", f.URL)
-	if got.code != exitRefused || !strings.Contains(got.err, file+":3: @reboot: a cluster has no boot") || !strings.Contains(got.err, "--skip 3") || !strings.Contains(got.out, "default/backup") || f.asked != nil {
+	if got.code != exitRefused || !strings.Contains(got.err, file+":3: @reboot: a cluster has no boot") || !strings.Contains(got.err, "--tz names another") || !strings.Contains(got.err, "--skip 3") || !strings.Contains(got.out, "default/backup") || f.asked != nil {
 		t.Errorf("got %+v, want line 3 refused, and nobody asked", got)
+	}
+	// What was left out before is named again, and of a time zone that no line has nothing is said.
+	berlin := write(t, dir, "berlin", "CRON_TZ=Europe/Berlin\n0 3 * * * backup.sh\n@reboot x\n@reboot y\n")
+	got = command("import", "crontab", berlin, "--dry-run", "--skip", "3", "--server", f.URL)
+	if got.code != exitRefused || !strings.Contains(got.err, "--skip 3,4\n") || strings.Contains(got.err, "--tz names another") {
+		t.Errorf("once more: got %+v, want --skip 3,4", got)
 	}
 	answer = `{"dry_run":true,"groups":[],"calendars":[],"jobs":[{"app":"ops","name":"backup","action":"created","version":0}]}`
 	args := []string{"import", "crontab", file, "--skip", "3", "--tz", "Asia/Shanghai", "--app", "ops", "--server", f.URL}

@@ -171,7 +171,8 @@ func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imp
 			report.Skipped = append(report.Skipped, importedNote{file, n, "left out"})
 		}
 	}
-	if f.zone == "" && len(lines) > 0 {
+	ofZone := func(l imported) bool { return l.Job.Timezone == zone } // unless CRON_TZ names another
+	if f.zone == "" && slices.ContainsFunc(lines, ofZone) {
 		report.Notes = append([]importedNote{{lines[0].file, 0, "the times are those of " + zone + ", " + why + "; --tz names another time zone"}}, report.Notes...)
 	}
 	return lines, report, nil
@@ -357,9 +358,7 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 func refusedLines(report *importReport) error {
 	text := "nothing is imported, because of"
 	var skip []string
-	for i := range report.Refused {
-		n := &report.Refused[i]
-		text += "\n  " + plain(n.String())
+	leave := func(n *importedNote) {
 		switch {
 		case n.Line > 0 && report.files > 1:
 			skip = append(skip, fmt.Sprintf("%s:%d", n.File, n.Line))
@@ -367,8 +366,15 @@ func refusedLines(report *importReport) error {
 			skip = append(skip, fmt.Sprint(n.Line))
 		}
 	}
+	for i := range report.Skipped { // they are to be left out once more
+		leave(&report.Skipped[i])
+	}
+	for i := range report.Refused {
+		text += "\n  " + plain(report.Refused[i].String())
+		leave(&report.Refused[i])
+	}
 	err := error(&exitError{code: exitRefused, err: errors.New(text)})
-	if len(skip) == len(report.Refused) { // what is wrong with a whole file is not mended so
+	if len(skip) == len(report.Skipped)+len(report.Refused) { // what is wrong with a whole file is not mended so
 		return withHint(err, "to import the rest:  --skip %s", quote(strings.Join(skip, ",")))
 	}
 	return err

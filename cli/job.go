@@ -95,6 +95,12 @@ func jobChange(c *console, verb, done, short string, body func() (any, error)) *
 // nextDue says when a job is due next, as the end of a sentence.
 func nextDue(j *jobView, now time.Time) string {
 	switch {
+	case j.NextDue != nil && j.At != nil && !j.At.After(now):
+		becomes := "is started at once"
+		if j.Misfire.Policy == "skip" || j.Misfire.MaxAge != "" {
+			becomes = "may be missed, see its misfire policy"
+		}
+		return ", due " + both(j.At, j.zone(), now) + ", which has passed: it " + becomes
 	case j.NextDue != nil:
 		return ", next due " + both(j.NextDue, j.zone(), now)
 	case j.Status == "paused" && j.Pause != nil && j.Pause.Scope != "job":

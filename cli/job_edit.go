@@ -117,7 +117,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 
 // keep tells where the text is that could not be saved, whatever else there is to say.
 func (e *jobEditing) keep(err error) error {
-	hint := fmt.Sprintf("your text is kept in %s; to take it as it stands:  %s apply -f %s", e.file, program(), quote(e.file))
+	hint := fmt.Sprintf("your text is kept in %s; to apply it:  %s apply -f %s", e.file, program(), quote(e.file))
 	if more := hintOf(err); more != "" {
 		hint = more + "\n" + hint
 	}

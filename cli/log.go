@@ -23,7 +23,15 @@ func (l *logging) logger(w io.Writer) *slog.Logger {
 	if _, tty := terminal(w); l.format == "text" || l.format == "auto" && tty {
 		return slog.New(textHandler(w, level, colourful(w)))
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: withUnit}))
+}
+
+// withUnit writes lengths of time as "1.5s", which JSON would have as a number of nanoseconds.
+func withUnit(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 func textHandler(w io.Writer, level slog.Level, coloured bool) slog.Handler {

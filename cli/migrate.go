@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"go-crontab/auth"
@@ -79,8 +81,16 @@ func migrate(cmd *cobra.Command, dsn string, bootstrap, again bool) (m migration
 	}
 	defer db.Close()
 	m.From, m.To, err = db.Migrate(cmd.Context())
-	if err != nil && strings.Contains(err.Error(), "Unknown database") {
+	switch dial := (*net.OpError)(nil); {
+	case err == nil:
+	case strings.Contains(err.Error(), "Unknown database"):
 		err = withHint(err, "create it first: CREATE DATABASE <name> CHARACTER SET utf8mb4")
+	case strings.Contains(err.Error(), "Error 1044 "):
+		err = withHint(err, "create it first, and let the user in: GRANT ALL ON <name>.* TO <user>")
+	case strings.Contains(err.Error(), "Error 1045 "):
+		err = withHint(err, "is the user of the DSN there for this machine, and is the password right?")
+	case errors.As(err, &dial) && dial.Op == "dial":
+		err = withHint(err, "no MySQL answers there; is the address of the DSN right?")
 	}
 	if err == nil && bootstrap {
 		ctx := job.WithActor(cmd.Context(), job.Actor{Who: "migrate", Origin: "program"})

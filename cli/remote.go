@@ -168,6 +168,8 @@ func (r *remote) unreachable(err error) error {
 		err = fmt.Errorf("no go-crontab answers at %s: %w", r.server, syscall.ECONNREFUSED)
 	case errors.As(err, &dns):
 		err = fmt.Errorf("no go-crontab answers at %s: %s has no address", r.server, dns.Name)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return withHint(fmt.Errorf("%s speaks plain HTTP, not TLS", r.server), "try:  export GOCRONTAB_SERVER=http%s", strings.TrimPrefix(r.server, "https"))
 	default:
 		err = fmt.Errorf("no go-crontab answers at %s: %w", r.server, err)
 	}

@@ -182,6 +182,10 @@ func TestUsage(t *testing.T) {
 		"job history a -n -1":                 "want 0 or more",
 		"run list a":                          "too much",
 		"nonsense":                            "unknown command",
+		"jbo ls":                              "did you mean go-crontab job?",
+		"job delete --app ops --dry-run":      "did you mean go-crontab job rm?",
+		"job get a":                           "did you mean go-crontab job show?",
+		"job --sever x":                       "unknown flag",
 		"serve --dsn u@tcp(h)/d --listen 0.0.0.0:8610":     "--tls-cert FILE",
 		"serve --dsn u@tcp(h)/d --listen :8610":            "--insecure-http",
 		"serve --dsn u@tcp(h)/d --listen example.com:8610": "plain HTTP shows them the tokens",
@@ -232,8 +236,15 @@ func TestProblemsAndTheirCodes(t *testing.T) {
 			t.Errorf("job %s: got %+v, want %+v", id, got, want)
 		}
 	}
+	got := command("cluster", "--server", "https"+strings.TrimPrefix(f.URL, "http"))
+	if got.code != exitFailed || !strings.Contains(got.err, "speaks plain HTTP") || !strings.Contains(got.err, "GOCRONTAB_SERVER="+f.URL+"\n") {
+		t.Errorf("TLS to a server without: got %+v", got)
+	}
+	if got := command("run", "logs", "9", "--server", f.URL); got.code != exitNotFound || !strings.Contains(got.err, `no run or job "9"`) {
+		t.Errorf("neither a run nor a job: got %+v", got)
+	}
 	f.Close()
-	got := command("cluster", "--server", f.URL)
+	got = command("cluster", "--server", f.URL)
 	if got.code != exitFailed || !strings.Contains(got.err, "no go-crontab answers at "+f.URL+": connection refused") || !strings.Contains(got.err, "go-crontab dev") {
 		t.Errorf("no server: got %+v", got)
 	}

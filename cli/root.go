@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,9 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	}
 	if !running { // cobra took nothing of it
 		err = &exitError{code: exitUsage, err: err, hint: hintOf(err)}
+		if near := nearest(root, args); cmd == root && near != "" {
+			err = withHint(err, "%s", near)
+		}
 	}
 	if codeOf(err) == exitUsage {
 		err = withHint(err, "see %s --help", cmd.CommandPath())
@@ -42,7 +46,9 @@ Try it without any setup:   go-crontab dev
 Run it for real:            go-crontab migrate --bootstrap, then go-crontab serve on each machine`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       readVersion().Version,
+		// They are named as those of groups are, see nearest.
+		DisableSuggestions: true,
+		Version:            readVersion().Version,
 	}
 	root.SetVersionTemplate("go-crontab {{.Version}}\n")
 	root.AddGroup(&cobra.Group{ID: "cluster", Title: "Run a cluster:"}, &cobra.Group{ID: "jobs", Title: "Use one:"}, &cobra.Group{ID: "files", Title: "Jobs as files, and schedules:"})
@@ -72,14 +78,61 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 			return cmd.Help()
 		}
 		err := usageError("unknown command %q for %q", args[0], cmd.CommandPath())
-		cmd.SuggestionsMinimumDistance = 2
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			err = withHint(err, "did you mean %s %s?", cmd.CommandPath(), strings.Join(near, " or "))
+		if near := nearest(cmd, args); near != "" {
+			err = withHint(err, "%s", near)
 		}
 		return err
 	}}
+	// A mistyped command comes with flags that only the right one knows: then the word is what is wrong.
+	group.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if args := cmd.Flags().Args(); cmd == group && len(args) > 0 {
+			return cmd.RunE(cmd, args)
+		}
+		return err
+	})
+	for _, cmd := range commands {
+		cmd.SuggestFor = append(cmd.SuggestFor, elsewhere[cmd.Name()]...)
+	}
 	group.AddCommand(commands...)
 	return group
+}
+
+// elsewhere is what commands are called in other programs.
+var elsewhere = map[string][]string{
+	"rm":      {"delete", "remove", "del"},
+	"show":    {"get", "describe", "info", "status"},
+	"add":     {"create", "new"},
+	"create":  {"add", "new"},
+	"set":     {"add", "create", "new"},
+	"edit":    {"update", "change"},
+	"run":     {"start", "trigger"},
+	"kill":    {"stop", "cancel"},
+	"logs":    {"output", "log", "tail"},
+	"resume":  {"unpause", "enable"},
+	"pause":   {"disable", "suspend"},
+	"history": {"runs"},
+	"revoke":  {"rm", "delete", "remove"},
+}
+
+// nearest names the commands that were probably meant; "" when none is near.
+func nearest(cmd *cobra.Command, args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	var near []string
+	for _, sub := range cmd.Commands() {
+		if slices.Contains(sub.SuggestFor, args[0]) {
+			near = append(near, sub.Name())
+		}
+	}
+	if len(near) == 0 {
+		cmd.SuggestionsMinimumDistance = 2
+		near = cmd.SuggestionsFor(args[0])
+	}
+	if len(near) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %s %s?", cmd.CommandPath(), strings.Join(near, " or "))
 }
 
 // wants checks the number of arguments and says what they are.

@@ -21,7 +21,7 @@ type runFilter struct {
 }
 
 func (f *runFilter) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.outcome, "outcome", "", "only these: succeeded, failed, timed_out, killed, lost, skipped, missed")
+	cmd.Flags().StringVar(&f.outcome, "outcome", "", "only these: succeeded, failed, timed_out, killed, lost, skipped, missed, superseded")
 	cmd.Flags().StringVar(&f.from, "from", "", `only due at or after, such as "2027-01-31 09:00"`)
 	cmd.Flags().StringVar(&f.to, "to", "", "only due before")
 	cmd.Flags().IntVarP(&f.n, "count", "n", 20, "at most so many, 0 is all")
@@ -104,11 +104,16 @@ func jobHistory(c *console) *cobra.Command {
 
 // runs lists runs; of several jobs when named.
 func (r *remote) runs(ctx context.Context, path string, q url.Values, n int, named bool) error {
+	filtered := len(q) > 0
 	runs, raw, err := list[runView](ctx, r, path, q, n)
 	if err != nil {
 		return err
 	}
 	return r.list(raw, func(i int) string { return runs[i].ID }, func() error {
+		if len(runs) == 0 && filtered {
+			r.notef("No such runs.\n")
+			return nil
+		}
 		if len(runs) == 0 {
 			r.notef("No runs yet.\n")
 			return nil

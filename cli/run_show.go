@@ -37,6 +37,9 @@ func findRun(ctx context.Context, r *remote, arg string) (run runView, raw json.
 	id := arg
 	if !runID.MatchString(arg) {
 		j, _, err := findJob(ctx, r, arg)
+		if codeOf(err) == exitNotFound {
+			err = &exitError{code: exitNotFound, err: notFound("run or job", arg), hint: "to see what there is: " + program() + " run ls"}
+		}
 		if err != nil {
 			return run, nil, err
 		}

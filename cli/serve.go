@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"go-crontab/api"
@@ -172,7 +173,11 @@ func (s *serveSettings) serve(c *console) error {
 	defer stop.forget()
 	l, err := net.Listen("tcp", s.listen)
 	if err != nil {
-		return fmt.Errorf("API: %w", err)
+		err = fmt.Errorf("API: %w", err)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = withHint(err, "another node, or dev, may be running here; to see it:  %s cluster\nto listen elsewhere:  --listen 127.0.0.1:8620", program())
+		}
+		return err
 	}
 	defer l.Close()
 	spool, release, err := takeStateDir(s.stateDir, s.node, log)

@@ -282,7 +282,7 @@ func TestAnswersBeforeMySQLDoes(t *testing.T) {
 	s.says("MySQL does not answer yet", 15*time.Second)
 	taken := strings.TrimPrefix(s.url, "http://")
 	code, out := run(t, []string{"GOCRONTAB_DSN=u@tcp(127.0.0.1:1)/db"}, "serve", "--listen", taken)
-	if code != exitFailed || !strings.Contains(out, "address already in use") {
+	if code != exitFailed || !strings.Contains(out, "address already in use") || !strings.Contains(out, "--listen ") {
 		t.Errorf("port in use: got code %d, %s", code, out)
 	}
 	s.signal(syscall.SIGTERM)

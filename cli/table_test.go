@@ -159,10 +159,20 @@ func TestTimes(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		400 * time.Microsecond: "<1ms", 1500 * time.Microsecond: "2ms", 1244 * time.Millisecond: "1.24s", 20 * time.Second: "20s",
 		200*time.Second + 3*time.Millisecond: "3m20s", 2 * time.Hour: "2h", 3 * time.Minute: "3m",
+		99*time.Hour + time.Minute: "99h1m", 60416 * time.Hour: "6y",
 	} {
 		if got := precise(d); got != want {
 			t.Errorf("%s: got %q, want %q", d, got, want)
 		}
+	}
+	past := at(-800 * 24 * time.Hour)
+	late := jobView{At: past, NextDue: past}
+	if got := nextDue(&late, now); !strings.HasSuffix(got, "which has passed: it is started at once") {
+		t.Errorf("an instant that has passed: got %q", got)
+	}
+	late.Misfire.Policy = "skip"
+	if got := nextDue(&late, now); !strings.HasSuffix(got, "see its misfire policy") {
+		t.Errorf("an instant that has passed, and is not made up for: got %q", got)
 	}
 	zone := time.FixedZone("X", 3600)
 	for s, want := range map[string]string{
@@ -177,5 +187,15 @@ func TestTimes(t *testing.T) {
 		if got, err := parseTime(s, zone, now); err == nil {
 			t.Errorf("%q: got %s, want an error", s, got)
 		}
+	}
+}
+
+// TestLogsTellUnits: a length of time is read without knowing that it counts nanoseconds.
+func TestLogsTellUnits(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	(&logging{level: "info", format: "json"}).logger(&b).Info("draining", "grace", 8*time.Second)
+	if !strings.Contains(b.String(), `"grace":"8s"`) {
+		t.Errorf("got %s", b.String())
 	}
 }

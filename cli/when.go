@@ -56,7 +56,7 @@ func both(t *time.Time, zone *time.Location, now time.Time) string {
 	return fmt.Sprintf("%s (%s)", absolute(t, zone), relative(t, now))
 }
 
-// precise is a length of time with about three digits: "12ms", "1.24s", "3m20s". Below a millisecond there is no more
+// precise is a length of time with about three digits: "12ms", "1.24s", "3m20s", "9d". Below a millisecond there is no more
 // to say than that.
 func precise(d time.Duration) string {
 	switch {
@@ -66,8 +66,10 @@ func precise(d time.Duration) string {
 		d = d.Round(time.Millisecond)
 	case d < time.Minute:
 		d = d.Round(10 * time.Millisecond)
-	default:
+	case d < 100*time.Hour:
 		d = d.Round(time.Second)
+	default:
+		return rough(d)
 	}
 	s := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {

@@ -165,7 +165,7 @@ func (n *Node) firstReading(ctx context.Context) error {
 		if err == nil || errors.Is(err, sql.ErrRefuseJoin) {
 			return err
 		}
-		n.log.Warn("MySQL does not answer yet, trying again", "error", err, "in", pause)
+		n.log.Warn("MySQL does not answer yet, or does not let this node in; trying again", "error", err, "in", pause)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

@@ -19,6 +19,9 @@ import (
 // file of its parent until it executes its own program.
 const settle = 500 * time.Millisecond
 
+// ErrInUse is of a folder whose database another process runs.
+var ErrInUse = errors.New("is in use")
+
 // lockParent makes this process the only parent of the folder. Its number is written down for the error message
 // alone: the lock is the flock.
 func lockParent(ctx context.Context, dir string) (*os.File, error) {
@@ -29,7 +32,7 @@ func lockParent(ctx context.Context, dir string) (*os.File, error) {
 	if err := flock(ctx, f, settle); err != nil {
 		defer f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%s is in use by process %s: one database folder has one owner", dir, firstLine(f))
+			return nil, fmt.Errorf("%s %w by process %s: one database folder has one owner", dir, ErrInUse, firstLine(f))
 		}
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
