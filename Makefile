@@ -63,7 +63,8 @@ lint: ## Check formatting, go vet, staticcheck
 fmt: ## Format the code
 	gofmt -w .
 
-bench: deps ## Measure: sustained rate, herds, claim by table size, bash (4 minutes on a quiet machine)
+bench: deps build ## Measure: go-crontab bench, and the hot functions (10 minutes on a quiet machine)
+	bin/go-crontab bench
 	$(GO) test ./node -run '^$$' -bench . -benchtime 1x
 	$(GO) test ./sql -run '^$$' -bench . -benchtime 200x
 	$(GO) test ./execute -run '^$$' -bench 'Bash|BareExec|HTTP' -count 3
