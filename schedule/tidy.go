@@ -28,12 +28,14 @@ type Tidier struct {
 
 const (
 	tidyPeriod = 2 * time.Second
+	// calmPeriod is between looks when the last one found less than it could take: an idle cluster is asked little.
+	calmPeriod = 10 * time.Second
 	// tidyRuns bounds how many batches of one kind one look takes; what is left is for the next.
 	tidyRuns  = 20
 	tidyBatch = 500
 	tidyJobs  = 100 // whose rows are locked for as long as it takes to write some twenty rows for each
 	// dropEvery is after how many looks old rows are removed.
-	dropEvery = 15
+	dropEvery = 5
 	// RequestsKept is for how long an Idempotency-Key is remembered.
 	RequestsKept = 24 * time.Hour
 )
@@ -47,18 +49,23 @@ func (t *Tidier) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(wait):
 		}
-		wait = tidyPeriod
+		wait = calmPeriod
 		if index, of, _ := t.Session.Share(); index > 0 || index < 0 && of > 0 || !t.Session.Fresh() {
 			continue
 		}
-		if err := t.tidy(ctx, t.Session.Now()); err != nil && ctx.Err() == nil {
+		more, err := t.tidy(ctx, t.Session.Now())
+		if err != nil && ctx.Err() == nil {
 			t.Log.Warn("tidy", "error", err)
+		}
+		if more {
+			wait = tidyPeriod
 		}
 	}
 }
 
-// tidy takes one look. An unknown commit is as good as none: the next look sees what stands.
-func (t *Tidier) tidy(ctx context.Context, now job.Micros) error {
+// tidy takes one look, and tells whether there is more to do. An unknown commit is as good as none: the next look sees
+// what stands.
+func (t *Tidier) tidy(ctx context.Context, now job.Micros) (left bool, err error) {
 	t.rounds++
 	steps := []func() (more bool, err error){
 		func() (bool, error) {
@@ -98,9 +105,10 @@ func (t *Tidier) tidy(ctx context.Context, now job.Micros) error {
 			if more, err = step(); err != nil {
 				errs, more = append(errs, err), false
 			}
+			left = left || more
 		}
 	}
-	return errors.Join(errs...)
+	return left, errors.Join(errs...)
 }
 
 func wrapped(what string, err error) error {
