@@ -122,17 +122,7 @@ func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 }
 
 // backfillID returns the id in the path.
-func backfillID(r *http.Request) (int64, error) {
-	text, err := param(r, "id")
-	if err != nil {
-		return 0, err
-	}
-	id, ok := idOf(text)
-	if !ok {
-		return 0, noBackfill(text)
-	}
-	return id, nil
-}
+func backfillID(r *http.Request) (int64, error) { return pathID(r, noBackfill) }
 
 func noBackfill(id string) error {
 	return notFound.problem("There is no backfill %q; GET /api/v1/backfills lists them.", cutShort(id))

@@ -20,16 +20,10 @@ func (s *Server) editor() (Editor, error) {
 }
 
 // jobID returns the id in the path.
-func jobID(r *http.Request) (int64, error) {
-	text, err := param(r, "id")
-	if err != nil {
-		return 0, err
-	}
-	id, ok := idOf(text)
-	if !ok {
-		return 0, notFound.problem("There is no job %q; ids of jobs are numbers, and by name it is /api/v1/apps/{app}/jobs/{name}.", cutShort(text))
-	}
-	return id, nil
+func jobID(r *http.Request) (int64, error) { return pathID(r, noJob) }
+
+func noJob(id string) error {
+	return notFound.problem("There is no job %q; ids of jobs are numbers, and by name it is /api/v1/apps/{app}/jobs/{name}.", cutShort(id))
 }
 
 // livingJob reads the job that the path names by its id.

@@ -355,6 +355,19 @@ func param(r *http.Request, name string) (string, error) {
 	return v, nil
 }
 
+// pathID returns the number in the path that names something; missing says that there is no such thing.
+func pathID(r *http.Request, missing func(text string) error) (int64, error) {
+	text, err := param(r, "id")
+	if err != nil {
+		return 0, err
+	}
+	id, ok := idOf(text)
+	if !ok {
+		return 0, missing(text)
+	}
+	return id, nil
+}
+
 func writeJSON(w http.ResponseWriter, status int, media string, v any) {
 	w.Header().Set("Content-Type", media)
 	w.WriteHeader(status)

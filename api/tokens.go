@@ -145,17 +145,7 @@ func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 }
 
 // tokenID returns the id in the path.
-func tokenID(r *http.Request) (int64, error) {
-	text, err := param(r, "id")
-	if err != nil {
-		return 0, err
-	}
-	id, ok := idOf(text)
-	if !ok {
-		return 0, noToken(text)
-	}
-	return id, nil
-}
+func tokenID(r *http.Request) (int64, error) { return pathID(r, noToken) }
 
 func noToken(id string) error {
 	return notFound.problem("There is no token %q; GET /api/v1/tokens lists them.", cutShort(id))

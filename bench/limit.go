@@ -46,6 +46,20 @@ func (b *run) repeated(ctx context.Context, goroutines int, do func(worker int) 
 	return float64(done.Load()) / time.Since(begin).Seconds(), ctx.Err()
 }
 
+// limit measures what the machine does with nothing of ours in the way.
+type limit func(context.Context, *run, *schema) (*Limit, error)
+
+// measureLimit notes the limit of a scenario, if it has one.
+func (b *run) measureLimit(ctx context.Context, l limit, c *schema, r *Result) (err error) {
+	if l == nil {
+		return nil
+	}
+	if r.Limit, err = l(ctx, b, c); err != nil {
+		return fmt.Errorf("measure the limit: %w", err)
+	}
+	return nil
+}
+
 // historyLimit is how many records the server takes that nobody plans, claims or starts: batches of 500 into the table
 // of the history, from two connections, each batch a commit.
 func historyLimit(ctx context.Context, b *run, c *schema) (*Limit, error) {
@@ -65,7 +79,8 @@ func historyLimit(ctx context.Context, b *run, c *schema) (*Limit, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.db.ExecContext(ctx, "DELETE FROM history WHERE due < 0")
+	// Not deleted: the server would go on removing the rows while the scenario is measured.
+	_, err = c.db.ExecContext(ctx, "TRUNCATE TABLE history")
 	return &Limit{What: "rows of history, written by themselves in batches of 500", Rate: rate}, err
 }
 

@@ -13,6 +13,14 @@ import (
 // work is what the jobs of a bench do.
 type work func(*job.Spec)
 
+// orNoop is what jobs do when nothing else was said.
+func (w work) orNoop() work {
+	if w == nil {
+		return noop
+	}
+	return w
+}
+
 func noop(s *job.Spec)    { s.Command = "true" } // which the executor that does nothing never reads
 func bash(s *job.Spec)    { s.Command = "true" }
 func handler(s *job.Spec) { s.Handler = "bench" }

@@ -127,13 +127,14 @@ func stopAll(members []*member) {
 type reading struct {
 	at     time.Time
 	server counters
-	cpu    time.Duration // of all nodes
-	rss    float64       // of the largest one, MB
-	mb     float64       // of the server
+	nodes  map[*member]time.Duration // what each that lives has used of all processors
+	rss    float64                   // of the largest one, MB
+	mb     float64                   // of the server
 }
 
 // read asks the nodes that live, and the server.
 func (b *run) read(ctx context.Context, c *schema, members []*member) (r reading, err error) {
+	r.nodes = map[*member]time.Duration{}
 	for _, m := range members {
 		if m.gone() {
 			continue
@@ -142,7 +143,7 @@ func (b *run) read(ctx context.Context, c *schema, members []*member) (r reading
 		if err != nil {
 			return r, err
 		}
-		r.cpu += v.CPU
+		r.nodes[m] = v.CPU
 		r.rss = max(r.rss, v.RSS)
 	}
 	if c.private != nil {
@@ -153,21 +154,27 @@ func (b *run) read(ctx context.Context, c *schema, members []*member) (r reading
 	return r, err
 }
 
+// nodesSince is what the nodes that live have used since an earlier reading. What one that was killed meanwhile had used
+// is not known.
+func (r reading) nodesSince(before reading) (d time.Duration) {
+	for m, used := range r.nodes {
+		d += used - before.nodes[m]
+	}
+	return d
+}
+
 // cost fills in what the fires between two readings took.
 func (r *Result) cost(before, after reading) {
 	d, seconds := after.server.minus(before.server), after.at.Sub(before.at).Seconds()
 	fires := float64(max(1, r.Fires))
 	r.Cost = Cost{
 		Statements: d.statements / fires, Commits: d.commits / fires, Redo: d.redo / fires, Binlog: d.binlog / fires,
-		NodeCPU: percent(after.cpu-before.cpu, seconds), NodeMB: after.rss,
+		NodeCPU: percent(after.nodesSince(before), seconds), NodeMB: after.rss,
 		ServerCPU: percent(d.cpu, seconds), ServerMB: after.mb,
 	}
 }
 
 func percent(cpu time.Duration, seconds float64) float64 {
-	if cpu < 0 || seconds <= 0 { // a node was killed meanwhile, and took along what it had used
-		return 0
-	}
 	return cpu.Seconds() / seconds * 100
 }
 

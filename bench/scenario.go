@@ -33,8 +33,8 @@ func Scenarios() []Scenario {
 		{"http", "the same with an HTTP request to this machine", true, func(ctx context.Context, b *run) ([]Result, error) {
 			s := newSink()
 			defer s.Close()
-			limit := func(ctx context.Context, b *run, _ *schema) (*Limit, error) { return httpLimit(ctx, b, s.URL) }
-			return b.bursting(ctx, burst{Jobs: 30_000, Work: calling(s.URL), Executor: "jobs", Limit: limit})
+			bare := func(ctx context.Context, b *run, _ *schema) (*Limit, error) { return httpLimit(ctx, b, s.URL) }
+			return b.bursting(ctx, burst{Jobs: 30_000, Work: calling(s.URL), Executor: "jobs", Limit: bare})
 		}},
 		{"http-steady", "HTTP requests once a second, spread over it", false, func(ctx context.Context, b *run) ([]Result, error) {
 			s := newSink()
@@ -109,7 +109,7 @@ type steady struct {
 	RoundTrip time.Duration
 	Kill      bool          // one node, in the middle
 	For       time.Duration // when nobody has said
-	Limit     func(context.Context, *run, *schema) (*Limit, error)
+	Limit     limit
 }
 
 // warm is how long a load has lasted before it is measured.
@@ -136,12 +136,8 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 		variant += " " + w.Variant
 	}
 	return b.again(ctx, variant, func(c *schema, r *Result) error {
-		if w.Limit != nil {
-			limit, err := w.Limit(ctx, b, c)
-			if err != nil {
-				return fmt.Errorf("measure the limit: %w", err)
-			}
-			r.Limit = limit
+		if err := b.measureLimit(ctx, w.Limit, c, r); err != nil {
+			return err
 		}
 		now, err := c.now(ctx)
 		if err != nil {
@@ -158,7 +154,7 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 		}
 		// Time enough to add them and to start the nodes.
 		first := time.UnixMicro(now).Truncate(time.Second).Add(3*time.Second + time.Duration(rate/4000)*time.Second)
-		if err := c.everySecond(ctx, rate, first, w.Spread, cmpWork(w.Work)); err != nil {
+		if err := c.everySecond(ctx, rate, first, w.Spread, w.Work.orNoop()); err != nil {
 			return err
 		}
 		members, err := b.startNodes(ctx, c, nodes, w.Executor, cmp.Or(b.RoundTrip, w.RoundTrip))
@@ -226,7 +222,7 @@ type burst struct {
 	Nodes    int
 	Work     work
 	Executor string
-	Limit    func(context.Context, *run, *schema) (*Limit, error)
+	Limit    limit
 }
 
 func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
@@ -236,12 +232,8 @@ func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
 		variant += " " + w.Variant
 	}
 	return b.again(ctx, variant, func(c *schema, r *Result) error {
-		if w.Limit != nil {
-			limit, err := w.Limit(ctx, b, c)
-			if err != nil {
-				return fmt.Errorf("measure the limit: %w", err)
-			}
-			r.Limit = limit
+		if err := b.measureLimit(ctx, w.Limit, c, r); err != nil {
+			return err
 		}
 		now, err := c.now(ctx)
 		if err != nil {
@@ -250,7 +242,7 @@ func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
 		at := time.UnixMicro(now).Truncate(time.Second) // past when they are shown, and not so far that they were missed
 		// Hidden until nodes wait for work: nobody may prepare them ahead, they are overdue when they are seen, as after an
 		// outage.
-		if err := c.hide(ctx, jobs, at, cmpWork(w.Work)); err != nil {
+		if err := c.hide(ctx, jobs, at, w.Work.orNoop()); err != nil {
 			return err
 		}
 		members, err := b.startNodes(ctx, c, nodes, w.Executor, b.RoundTrip)
@@ -331,15 +323,8 @@ func (b *run) idling(ctx context.Context) ([]Result, error) {
 		d := after.server.minus(before.server)
 		own := 2.0 // the reading of the counters itself
 		r.Idle = &Idle{Jobs: int64(jobs), Statements: max(0, d.statements-own) / r.Seconds / float64(nodes),
-			NodeCPU: percent(after.cpu-before.cpu, r.Seconds) / float64(nodes), ServerCPU: percent(d.cpu, r.Seconds)}
+			NodeCPU: percent(after.nodesSince(before), r.Seconds) / float64(nodes), ServerCPU: percent(d.cpu, r.Seconds)}
 		r.Cost.NodeMB = after.rss
 		return nil
 	})
-}
-
-func cmpWork(w work) work {
-	if w == nil {
-		return noop
-	}
-	return w
 }

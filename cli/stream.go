@@ -23,16 +23,9 @@ func (r *remote) follower(path string, query url.Values) *sse.Follower {
 			if len(query) > 0 {
 				target += "?" + query.Encode()
 			}
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+			req, err := sse.Request(ctx, target, last, r.token)
 			if err != nil {
 				return nil, err
-			}
-			req.Header.Set("Accept", sse.Media)
-			if last != "" {
-				req.Header.Set("Last-Event-ID", last)
-			}
-			if r.token != "" {
-				req.Header.Set("Authorization", "Bearer "+r.token)
 			}
 			resp, err := h.Do(req)
 			if err != nil {

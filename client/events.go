@@ -137,16 +137,9 @@ func (c *Client) follower(path string, query url.Values) *sse.Follower {
 			if len(query) > 0 {
 				target += "?" + query.Encode()
 			}
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+			req, err := sse.Request(ctx, target, last, c.token)
 			if err != nil {
 				return nil, err
-			}
-			req.Header.Set("Accept", sse.Media)
-			if last != "" {
-				req.Header.Set("Last-Event-ID", last)
-			}
-			if c.token != "" {
-				req.Header.Set("Authorization", "Bearer "+c.token)
 			}
 			resp, err := h.Do(req)
 			if err != nil || resp.StatusCode >= 200 && resp.StatusCode <= 299 {

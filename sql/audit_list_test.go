@@ -31,22 +31,7 @@ func TestAuditList(t *testing.T) {
 			statements = append(statements, c.SQL)
 		}
 	})
-	read := func() (n int64) {
-		rows, err := db.Raw().Query("SHOW SESSION STATUS LIKE 'Handler_read%'")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var name string
-			var v int64
-			if err := rows.Scan(&name, &v); err != nil {
-				t.Fatal(err)
-			}
-			n += v
-		}
-		return n
-	}
+	read := func() int64 { return handlerReads(t, db) }
 	asking := -read()
 	asking += read()
 	few, many := []string{"a3", "a5", "none"}, []string{}

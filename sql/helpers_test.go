@@ -173,3 +173,22 @@ func background(t testing.TB) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// handlerReads counts the rows that the only connection of db has read so far, looks that found none included.
+func handlerReads(t testing.TB, db *DB) (n int64) {
+	t.Helper()
+	rows, err := db.Raw().Query("SHOW SESSION STATUS LIKE 'Handler_read%'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		var v int64
+		if err := rows.Scan(&name, &v); err != nil {
+			t.Fatal(err)
+		}
+		n += v
+	}
+	return n
+}

@@ -74,24 +74,7 @@ func newListFixture(t *testing.T) *listFixture {
 	return f
 }
 
-// read counts the rows that the only connection has read so far, reads that found none included.
-func (f *listFixture) read() (n int64) {
-	f.Helper()
-	rows, err := f.db.Raw().Query("SHOW SESSION STATUS LIKE 'Handler_read%'")
-	if err != nil {
-		f.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		var v int64
-		if err := rows.Scan(&name, &v); err != nil {
-			f.Fatal(err)
-		}
-		n += v
-	}
-	return n
-}
+func (f *listFixture) read() int64 { f.Helper(); return handlerReads(f, f.db) }
 
 // measured is what one page has cost.
 type measured struct {

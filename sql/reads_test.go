@@ -50,23 +50,7 @@ func TestReads(t *testing.T) {
 			statements = append(statements, c.SQL)
 		}
 	})
-	// read counts the rows that the only connection has read so far.
-	read := func() (n int64) {
-		rows, err := db.Raw().Query("SHOW SESSION STATUS LIKE 'Handler_read%'")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var name string
-			var v int64
-			if err := rows.Scan(&name, &v); err != nil {
-				t.Fatal(err)
-			}
-			n += v
-		}
-		return n
-	}
+	read := func() int64 { return handlerReads(t, db) }
 	if _, err := db.Glance(t.Context()); err != nil { // to open a table for the first time the server reads what it knows of it
 		t.Fatal(err)
 	}

@@ -15,6 +15,22 @@ import (
 // Media is the type of a stream.
 const Media = "text/event-stream"
 
+// Request asks for a stream, from behind the message with the id last on unless that is empty, as whoever has the token.
+func Request(ctx context.Context, target, last, token string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", Media)
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return req, nil
+}
+
 // Message is one of a stream.
 type Message struct {
 	Event string
