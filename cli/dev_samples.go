@@ -1,3 +1,5 @@
+//go:build unix
+
 package cli
 
 import (
@@ -130,11 +132,4 @@ func (d *dev) guide(added int) string {
 	}
 	fmt.Fprintf(&b, "\nCtrl-C stops everything; the jobs and their history stay for the next start.\n\n")
 	return b.String()
-}
-
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }

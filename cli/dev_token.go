@@ -1,3 +1,5 @@
+//go:build unix
+
 package cli
 
 import (
@@ -11,6 +13,7 @@ import (
 
 	"go-crontab/auth"
 	"go-crontab/job"
+	"go-crontab/secret"
 	"go-crontab/sql"
 )
 
@@ -51,4 +54,15 @@ func (d *dev) unlink() {
 	for _, m := range d.members {
 		unlinkToken(m.url(), d.tokenFile())
 	}
+}
+
+// secretKeyFile is dev's file with the key of its secrets.
+func (d *dev) secretKeyFile() string { return filepath.Join(d.data, "secret.key") }
+
+// takeSecretKey makes that file, unless an earlier start has: all nodes have the same key.
+func (d *dev) takeSecretKey() error {
+	if _, err := os.Stat(d.secretKeyFile()); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return writeSecret(d.secretKeyFile(), secret.NewKey())
 }

@@ -1,6 +1,9 @@
 package cli
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // commandText makes the text that bash gets from what stands after "--". One argument is that text already. Several
 // are a program and its arguments, as the caller's shell has split them: each is quoted, so that bash makes the same
@@ -24,4 +27,12 @@ func quote(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// counted is "1 job", "2 jobs".
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }

@@ -52,7 +52,7 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 	}
 	root.SetVersionTemplate("go-crontab {{.Version}}\n")
 	root.AddGroup(&cobra.Group{ID: "cluster", Title: "Run a cluster:"}, &cobra.Group{ID: "jobs", Title: "Use one:"}, &cobra.Group{ID: "files", Title: "Jobs as files, and schedules:"})
-	for _, cmd := range []*cobra.Command{devCommand(c), migrateCommand(c), serveCommand(c), benchCommand(c)} {
+	for _, cmd := range append(nodeCommands(c), migrateCommand(c)) {
 		cmd.GroupID = "cluster"
 		root.AddCommand(cmd)
 	}
@@ -64,7 +64,8 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 		cmd.GroupID = "files"
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(versionCommand(c), benchNodeCommand(c))
+	root.AddCommand(versionCommand(c))
+	root.AddCommand(hiddenCommands(c)...)
 	root.AddCommand(topics()...)
 	completeAll(c, root)
 	return root

@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -252,15 +250,4 @@ func secretKeys(file string, log *slog.Logger) (*secret.Ring, error) {
 		log.Warn("others than its owner may read the file with the keys of secrets", "file", file)
 	}
 	return ring, nil
-}
-
-// secretKeyFile is dev's file with the key of its secrets.
-func (d *dev) secretKeyFile() string { return filepath.Join(d.data, "secret.key") }
-
-// takeSecretKey makes that file, unless an earlier start has: all nodes have the same key.
-func (d *dev) takeSecretKey() error {
-	if _, err := os.Stat(d.secretKeyFile()); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return writeSecret(d.secretKeyFile(), secret.NewKey())
 }

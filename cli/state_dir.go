@@ -1,3 +1,5 @@
+//go:build unix
+
 package cli
 
 import (
@@ -14,21 +16,6 @@ import (
 // defaultStateDir is where a node keeps what must outlive its process.
 func defaultStateDir(node string) (string, error) {
 	return appDir("XDG_STATE_HOME", ".local/state", "/var/lib/go-crontab", fileName(node))
-}
-
-// appDir is a folder of ours under one of the user's folders, or for root, when given, under one of the system's.
-func appDir(variable, usual, system, name string) (string, error) {
-	if system != "" && os.Geteuid() == 0 {
-		return filepath.Join(system, name), nil
-	}
-	if base := os.Getenv(variable); filepath.IsAbs(base) {
-		return filepath.Join(base, "go-crontab", name), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(home, usual, "go-crontab", name), nil
 }
 
 // fileName makes one path element of a node's name, which may hold anything.

@@ -57,6 +57,8 @@ const (
 	Skipped
 	Missed
 	Superseded
+
+	LastOutcome = Superseded
 )
 
 var outcomes = [...]string{"", "succeeded", "failed", "timed_out", "killed", "lost", "skipped", "missed", "superseded"}

@@ -26,6 +26,7 @@ func (tx *Tx) InsertRuns(runs []job.Run) error {
 		args := make([]any, 0, len(part)*columns)
 		for i := range part {
 			r := &part[i]
+			tx.did.end(r.Outcome, r.Count)
 			args = append(args, r.JobID, int64(r.Due), r.Origin, r.Attempt, r.Launch.Session[:], r.Launch.N, r.Final,
 				int8(r.Outcome), cut(r.Reason, 512), r.ExitCode, r.Signal, int64(r.Until), r.Count,
 				int64(r.Started), int64(r.Ended), r.Lateness, r.Node, r.Output.Bytes,

@@ -30,6 +30,7 @@ var MigrateTimeouts = Timeouts{Dial: 5 * time.Second, Read: 30 * time.Minute, Lo
 type DB struct {
 	db       *stdsql.DB
 	timeouts Timeouts
+	meter    Meter
 }
 
 // Open prepares a pool of at most size connections; it does not connect. dsn is that of

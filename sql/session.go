@@ -133,7 +133,7 @@ func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) 
 	failpoint.Here("before", "beat")
 	r, err := p.db.db.ExecContext(ctx, "UPDATE session SET beat = beat + 1, beat_at = "+now+", prepared = ?, executing = ?, draining = ?, cordon_seen = ?, clock_offset = ? WHERE id = ?",
 		v.Prepared, v.Executing, v.Draining, int64(v.CordonSeen), v.Offset.Microseconds(), id[:])
-	if err != nil {
+	if p.db.meter.sent(err) != nil {
 		return false, fmt.Errorf("beat: %w", err)
 	}
 	failpoint.Here("behind", "beat")
@@ -145,7 +145,7 @@ func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) 
 // call bound how far the reading may be off.
 func (p *Pulse) Clock(ctx context.Context) (at job.Micros, buckets int, err error) {
 	err = p.db.db.QueryRowContext(ctx, "SELECT "+now+", COALESCE((SELECT CAST(value AS SIGNED) FROM setting WHERE name = 'buckets'), 0)").Scan(&at, &buckets)
-	if err != nil {
+	if p.db.meter.sent(err) != nil {
 		return 0, 0, fmt.Errorf("read clock: %w", err)
 	}
 	return at, buckets, nil

@@ -106,6 +106,7 @@ func (tx *Tx) Claim(session uuid.UUID, base int64, ids []int64) ([]job.Task, err
 	if err == nil && n != int64(len(took)) {
 		err = fmt.Errorf("claim: %d of %d rows: %w", n, len(took), ErrMoved)
 	}
+	tx.did.claimed, tx.did.any = tx.did.claimed+n, true
 	return took, err
 }
 
@@ -121,6 +122,7 @@ func (tx *Tx) Start(session uuid.UUID, ids []int64, now job.Micros, window int64
 	if err == nil && n != int64(len(ids)) {
 		err = fmt.Errorf("start: %d of %d rows: %w", n, len(ids), ErrMoved)
 	}
+	tx.did.started, tx.did.any = tx.did.started+n, true
 	return err
 }
 
@@ -180,6 +182,7 @@ func (tx *Tx) Free(ids []int64) error {
 	if err == nil && n != int64(len(ids)) {
 		err = fmt.Errorf("free tasks: %d of %d rows: %w", n, len(ids), ErrMoved)
 	}
+	tx.did.freed, tx.did.any = tx.did.freed+n, true
 	return err
 }
 

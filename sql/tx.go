@@ -18,6 +18,8 @@ type Tx struct {
 	tx    *stdsql.Tx
 	ctx   context.Context
 	trail failpoint.Trail
+	meter *Meter
+	did   tally
 }
 
 // maxTries bounds how often a transaction is run again after a deadlock or a lock wait timeout.
@@ -36,8 +38,10 @@ func (db *DB) Tx(ctx context.Context, fn func(tx *Tx) error) error {
 		}
 		err := db.once(context.WithoutCancel(ctx), fn)
 		if err == nil || !retryable(err) || IsUnknown(err) || try == maxTries {
+			db.meter.outcome(err)
 			return err
 		}
+		db.meter.Retries.Add(1)
 		pause := time.Duration(1+rand.Int64N(int64(10<<try))) * time.Millisecond
 		select {
 		case <-ctx.Done():
@@ -54,7 +58,7 @@ func (db *DB) once(ctx context.Context, fn func(tx *Tx) error) error {
 	// 1205 leaves the transaction open with half its work, and so does a panic of fn. If the rollback is lost too, so
 	// is the connection. After COMMIT this does nothing.
 	defer tx.Rollback()
-	t := &Tx{tx: tx, ctx: ctx}
+	t := &Tx{tx: tx, ctx: ctx, meter: &db.meter}
 	if err := fn(t); err != nil {
 		return err
 	}
@@ -63,6 +67,7 @@ func (db *DB) once(ctx context.Context, fn func(tx *Tx) error) error {
 		return err
 	}
 	t.trail.Committed()
+	db.meter.take(&t.did)
 	return nil
 }
 
@@ -70,7 +75,7 @@ func (db *DB) once(ctx context.Context, fn func(tx *Tx) error) error {
 func (tx *Tx) exec(what, query string, args ...any) (int64, error) {
 	tx.trail.Before(what)
 	r, err := tx.tx.ExecContext(tx.ctx, query, args...)
-	if err != nil {
+	if tx.meter.sent(err) != nil {
 		return 0, fmt.Errorf("%s: %w", what, err)
 	}
 	return r.RowsAffected()
@@ -79,12 +84,12 @@ func (tx *Tx) exec(what, query string, args ...any) (int64, error) {
 // query reads all rows before it returns: the driver cannot run a second statement while rows are open.
 func (tx *Tx) query(what string, scan func(*stdsql.Rows) error, query string, args ...any) error {
 	rows, err := tx.tx.QueryContext(tx.ctx, query, args...)
-	return readAll(what, rows, err, scan)
+	return readAll(what, rows, tx.meter.sent(err), scan)
 }
 
 func (db *DB) query(ctx context.Context, what string, scan func(*stdsql.Rows) error, query string, args ...any) error {
 	rows, err := db.db.QueryContext(ctx, query, args...)
-	return readAll(what, rows, err, scan)
+	return readAll(what, rows, db.meter.sent(err), scan)
 }
 
 func readAll(what string, rows *stdsql.Rows, err error, scan func(*stdsql.Rows) error) error {

@@ -1,0 +1,21 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// appDir is a folder of ours under one of the user's folders, or for root, when given, under one of the system's.
+func appDir(variable, usual, system, name string) (string, error) {
+	if system != "" && os.Geteuid() == 0 {
+		return filepath.Join(system, name), nil
+	}
+	if base := os.Getenv(variable); filepath.IsAbs(base) {
+		return filepath.Join(base, "go-crontab", name), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(home, usual, "go-crontab", name), nil
+}

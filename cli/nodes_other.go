@@ -1,0 +1,23 @@
+//go:build !unix
+
+package cli
+
+import "github.com/spf13/cobra"
+
+// nodeCommands are there in name, to say where they are to be had: a node needs process groups, signals and bash.
+func nodeCommands(*console) []*cobra.Command {
+	var commands []*cobra.Command
+	for _, name := range []string{"dev", "serve", "bench"} {
+		commands = append(commands, &cobra.Command{
+			Use:                name,
+			Short:              "Not on this system: nodes run on Linux and macOS",
+			DisableFlagParsing: true,
+			RunE: func(*cobra.Command, []string) error {
+				return withHint(usageError("go-crontab %s: nodes run on Linux and macOS; here the program talks to them", name), "give it one with --server or GOCRONTAB_SERVER")
+			},
+		})
+	}
+	return commands
+}
+
+func hiddenCommands(*console) []*cobra.Command { return nil }

@@ -1,0 +1,235 @@
+package job
+
+import (
+	"container/heap"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// Coming lists the due times of many schedules together, in their order; those of one instant in the order of the ids.
+// Each is found when it is asked for.
+type Coming struct {
+	rows comingRows
+	to   time.Time
+}
+
+// ComingDue is a due time of one of the schedules.
+type ComingDue struct {
+	Due time.Time
+	ID  int64
+
+	schedule Schedule
+}
+
+// NewComing makes a list of the due times before an instant.
+func NewComing(to time.Time) *Coming { return &Coming{to: to} }
+
+// Add adds the due times of a schedule, from an instant on, which is one of them if the schedule is due then.
+func (c *Coming) Add(id int64, s Schedule, from time.Time) {
+	if due, ok := s.Next(from.Add(-time.Microsecond)); ok && due.Before(c.to) {
+		heap.Push(&c.rows, ComingDue{due, id, s})
+	}
+}
+
+// Next returns the next due time; ok is false when there is none.
+func (c *Coming) Next() (due ComingDue, ok bool) {
+	if len(c.rows) == 0 {
+		return ComingDue{}, false
+	}
+	first := &c.rows[0]
+	due = *first
+	if next, ok := first.schedule.Next(first.Due); ok && next.Before(c.to) {
+		first.Due = next
+		heap.Fix(&c.rows, 0)
+	} else {
+		heap.Pop(&c.rows)
+	}
+	return due, true
+}
+
+// Mark tells what the clock or a calendar does to the due time.
+func (d *ComingDue) Mark() Mark { return markOf(d.schedule, d.Due) }
+
+type comingRows []ComingDue
+
+func (r comingRows) Len() int { return len(r) }
+func (r comingRows) Less(i, j int) bool {
+	if d := r[i].Due.Compare(r[j].Due); d != 0 {
+		return d < 0
+	}
+	return r[i].ID < r[j].ID
+}
+func (r comingRows) Swap(i, j int) { r[i], r[j] = r[j], r[i] }
+func (r *comingRows) Push(x any)   { *r = append(*r, x.(ComingDue)) }
+func (r *comingRows) Pop() any {
+	last := len(*r) - 1
+	x := (*r)[last]
+	*r = (*r)[:last]
+	return x
+}
+
+// Tally counts the due times of many definitions, for each step of a range.
+type Tally struct {
+	Counts []int64 // of each step
+	Jobs   int     // that are due in the range
+	Total  int64   // of Counts
+	Left   int     // how much work may still be done, see Add
+
+	from, to time.Time
+	step     time.Duration
+	known    map[string]*tallied
+}
+
+// tallied is what was found out of definitions that differ in nothing that is of interest here, but in their jitter.
+type tallied struct {
+	base  Schedule // without jitter; nil: it is not valid
+	dues  []Micros // of it; nil: its due times lie closer than steps, or nobody has asked for them
+	since Micros   // from when on those are
+	done  []int64  // its counts without jitter; nil: nobody has asked for them
+}
+
+// NewTally makes a tally of steps, which begin at an instant. It does at most so much work, in due times that are found.
+func NewTally(from time.Time, step time.Duration, steps, work int) *Tally {
+	return &Tally{Counts: make([]int64, steps), Left: work, from: from, to: from.Add(time.Duration(steps) * step), step: step, known: map[string]*tallied{}}
+}
+
+// What work costs, in due times of a cron expression that are found.
+const (
+	everyShare = 32 // so many of an interval cost one
+	parseCost  = 50 // of an expression that is read
+)
+
+// Add counts the due times of a definition, of which it is given the calendars that it names; one that is not valid has
+// none. Definitions that have the same schedule cost little more than one of them. It is false, and nothing is counted,
+// when that would be too much work.
+func (t *Tally) Add(s *Spec, calendars ...*Calendar) bool {
+	k, ok := t.knownOf(s, calendars)
+	if !ok || k.base == nil {
+		return ok
+	}
+	counts := k.done
+	if s.Jitter > 0 || counts == nil {
+		if counts, ok = t.count(k, s); !ok {
+			return false
+		}
+		if s.Jitter == 0 && s.Every == 0 {
+			k.done = counts
+		}
+	}
+	sum := int64(0)
+	for i, n := range counts {
+		t.Counts[i] += n
+		sum += n
+	}
+	if t.Total += sum; sum > 0 {
+		t.Jobs++
+	}
+	return true
+}
+
+// knownOf returns what is known of a definition; false when it was too much work to read it.
+func (t *Tally) knownOf(s *Spec, calendars []*Calendar) (*tallied, bool) {
+	plain := Spec{Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Timezone: s.Timezone, Calendars: s.Calendars, Start: s.Start, End: s.End, MaxFires: s.MaxFires}
+	if s.Every != 0 || s.At != nil { // they begin when their jobs were made, and are quickly read
+		return compiled(&plain, calendars), true
+	}
+	key, err := json.Marshal(&plain)
+	if err != nil {
+		return &tallied{}, true
+	}
+	k := t.known[string(key)]
+	if k == nil {
+		if !t.pay(s, parseCost*max(1, len(s.Schedules))) {
+			return nil, false
+		}
+		k = compiled(&plain, calendars)
+		t.known[string(key)] = k
+	}
+	return k, true
+}
+
+func compiled(s *Spec, calendars []*Calendar) *tallied {
+	base, err := s.Compile(calendars...)
+	if err != nil {
+		return &tallied{}
+	}
+	return &tallied{base: base}
+}
+
+// count counts by looking at each due time, or, where these lie closer than the steps, at each step.
+func (t *Tally) count(k *tallied, s *Spec) ([]int64, bool) {
+	shift := time.Duration(0)
+	if s.Jitter > 0 {
+		shift = s.shift()
+	}
+	from, to := t.from.Add(-shift-time.Microsecond), t.to.Add(-shift-time.Microsecond) // (from, to] has what is due in the range
+	if !t.pay(s, 1) {
+		return nil, false
+	}
+	n := k.base.Count(from, to)
+	if n > int64(len(t.Counts)) {
+		if !t.pay(s, len(t.Counts)) {
+			return nil, false
+		}
+		counts := make([]int64, len(t.Counts))
+		for i := range counts {
+			next := from.Add(t.step)
+			counts[i] = k.base.Count(from, next)
+			from = next
+		}
+		return counts, true
+	}
+	counts := make([]int64, len(t.Counts))
+	if n == 0 {
+		return counts, true
+	}
+	if k.dues == nil || k.since > MicrosOf(from)+1 {
+		first := t.from
+		if s.Jitter > 0 { // others with another part of it come, too
+			first = first.Add(-MaxJitter)
+		}
+		if !t.find(k, s, first, t.to) {
+			return nil, false
+		}
+	}
+	begin, _ := slices.BinarySearch(k.dues, MicrosOf(from)+1)
+	for _, due := range k.dues[begin:] {
+		i := due.Add(shift).Sub(MicrosOf(t.from)) / t.step
+		if int(i) >= len(counts) {
+			break
+		}
+		counts[i]++
+	}
+	return counts, true
+}
+
+// find lists the due times from first on and before last.
+func (t *Tally) find(k *tallied, s *Spec, first, last time.Time) bool {
+	before := time.Microsecond
+	n := k.base.Count(first.Add(-before), last.Add(-before))
+	if !t.pay(s, int(min(n, int64(t.Left)*everyShare+1))) {
+		return false
+	}
+	k.dues, k.since = make([]Micros, 0, n), MicrosOf(first)
+	for at := first.Add(-before); ; {
+		due, ok := k.base.Next(at)
+		if !ok || !due.Before(last) {
+			return true
+		}
+		k.dues = append(k.dues, MicrosOf(due))
+		at = due
+	}
+}
+
+// pay takes the cost of n due times from what is left; false when that is too little.
+func (t *Tally) pay(s *Spec, n int) bool {
+	if s.Every != 0 && len(s.Calendars) == 0 {
+		n = (n + everyShare - 1) / everyShare
+	}
+	if n > t.Left {
+		return false
+	}
+	t.Left -= n
+	return true
+}
