@@ -29,12 +29,17 @@ var mayImport = map[string][]string{
 
 	"secret": {"job", "sql"}, // what nodes read to execute, and people write through the API: neither knows the other
 
-	"node": {"job", "secret", "sql", "lock", "session", "schedule", "execute", "result", "compensate", "guard"},
-	"auth": {"job", "sql"},                                                          // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
-	"feed": {"job", "sql"},                                                          // what changes, for whoever listens: reads what the others write
-	"api":  {"job", "secret", "sql", "auth", "feed", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
+	"metric": {"job", "sql"}, // what is told to Prometheus: reads what the others count
+
+	"alert": {"job", "sql"}, // tells people: reads what the trip of a task leaves behind, calls the outside by what node gives it
+
+	"node":   {"alert", "job", "metric", "secret", "sql", "lock", "session", "schedule", "execute", "result", "compensate", "guard"},
+	"auth":   {"job", "sql"},                                                                             // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
+	"doctor": {"job", "sql", "session"},                                                                  // what is not as it should be: reads what the others write
+	"feed":   {"job", "sql"},                                                                             // what changes, for whoever listens: reads what the others write
+	"api":    {"alert", "job", "secret", "sql", "auth", "doctor", "feed", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
-	"cli": {"job", "secret", "sql", "auth", "session", "node", "api", "manifest", "crontab", "follow", "bench", "internal/privatedb", "internal/sse"},
+	"cli": {"job", "secret", "sql", "auth", "doctor", "session", "node", "api", "manifest", "crontab", "follow", "bench", "internal/privatedb", "internal/sse"},
 	".":   {"cli"},
 
 	"api/openapi": {}, // documents about an API, and schemas of Go types

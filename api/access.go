@@ -20,6 +20,8 @@ type access struct {
 	open bool // for all
 	role auth.Role
 	over extent
+
+	password bool // a token is also taken as the password of HTTP Basic, see asPassword
 }
 
 // open is for all, also for those of whom nobody knows who they are.
@@ -27,6 +29,14 @@ var open = access{open: true}
 
 // may is for those who have a role, or a higher one, where the extent says.
 func may(role auth.Role, over extent) access { return access{role: role, over: over} }
+
+// orPassword lets those in as well who can say who they are only by a user name and a password, as programs that show
+// calendars. Such programs keep the token, send it with each look at what may be a shared calendar, and show their
+// settings to whoever asks: so it must be one that can only read.
+func (a access) orPassword() access {
+	a.password = true
+	return a
+}
 
 // The roles, as the table says them.
 const (
@@ -56,7 +66,7 @@ func (s *Server) guard(a access, h handler) handler {
 		return h
 	}
 	return func(w http.ResponseWriter, r *http.Request) error {
-		p, err := s.identify(w, r)
+		p, err := s.identify(w, r, a)
 		if err != nil {
 			return err
 		}
@@ -68,16 +78,39 @@ func (s *Server) guard(a access, h handler) handler {
 }
 
 // identify tells who makes a request, and has those wait who make too many.
-func (s *Server) identify(w http.ResponseWriter, r *http.Request) (*auth.Principal, error) {
-	now := time.Now()
-	p, err := s.whoAsks(r, now)
+func (s *Server) identify(w http.ResponseWriter, r *http.Request, a access) (*auth.Principal, error) {
+	now, asking := time.Now(), r
+	if a.password {
+		asking = passwordAsToken(r)
+	}
+	p, err := s.whoAsks(asking, now)
+	if err == nil && asking != r && p.Role() != viewer {
+		err = forbidden.problem("%s has role %s, and a token that is sent as a password must be one of role viewer: make one for this calendar.", cutShort(p.Name), p.Role())
+	}
 	if err != nil {
 		if errors.As(err, new(*auth.Refused)) && r.Header.Get("Authorization") == "" {
 			s.dropCookie(w, r) // one that lets nobody in would be sent for ever
 		}
-		return nil, s.refused(r, err, now)
+		err = s.refused(r, err, now)
+		if a.password && problemOf(err).Status == http.StatusUnauthorized {
+			w.Header().Add("WWW-Authenticate", `Basic realm="go-crontab", charset="UTF-8"`)
+		}
+		return nil, err
 	}
 	return p, s.pace(r, p, now)
+}
+
+// passwordAsToken is the request as if the password of HTTP Basic had been sent as a token; the request itself where
+// there is none.
+func passwordAsToken(r *http.Request) *http.Request {
+	_, password, ok := r.BasicAuth()
+	if !ok || len(r.Header.Values("Authorization")) > 1 {
+		return r
+	}
+	asking := r.WithContext(r.Context())
+	asking.Header = r.Header.Clone()
+	asking.Header.Set("Authorization", "Bearer "+password)
+	return asking
 }
 
 func (s *Server) whoAsks(r *http.Request, now time.Time) (*auth.Principal, error) {

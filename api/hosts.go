@@ -46,14 +46,14 @@ func hostOf(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
 }
 
-// checkHost refuses requests to names that are not ours. Whether the process lives anybody may ask.
+// checkHost refuses requests to names that are not ours. See anyHost for what anybody may ask.
 func (s *Server) checkHost(next http.Handler) http.Handler {
 	refuse := s.serve(func(w http.ResponseWriter, r *http.Request) error {
 		return forbiddenHost.problem("The Host header is %q; use localhost, the address that the node listens on, or a name that it was started with.",
 			cutShort(r.Host))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/healthz" && !s.hosts.allow(r.Host) {
+		if !anyHost[r.URL.Path] && !s.hosts.allow(r.Host) {
 			refuse(w, r)
 			return
 		}

@@ -50,6 +50,11 @@ func jobFields(f *fields) jobBody {
 		f.duration("jitter", &s.Retry.Jitter)
 		f.outcomes("on", &s.Retry.On)
 	})
+	f.inner("ping", func(f *fields) {
+		s.Ping = &job.Ping{}
+		f.text("url", &s.Ping.URL)
+		f.text("fail_url", &s.Ping.FailURL)
+	})
 	f.boolean("paused", &b.paused)
 	return b
 }

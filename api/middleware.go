@@ -30,6 +30,7 @@ func (s *Server) logRequest(next http.Handler) http.Handler {
 		answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		began := time.Now()
 		defer func() {
+			s.observe(r, answer, time.Since(began))
 			s.cfg.Log.Debug("request", "request", id, "method", r.Method, "path", r.URL.Path, "status", answer.Status(),
 				"bytes", answer.BytesWritten(), "took", time.Since(began), "from", r.RemoteAddr)
 		}()

@@ -24,6 +24,7 @@ const (
 	tagCluster   = "Cluster"
 	tagAccess    = "Access"
 	tagSecrets   = "Secrets"
+	tagAlerts    = "Alerts"
 	tagNode      = "This node"
 )
 
@@ -40,6 +41,7 @@ var tags = []openapi.Tag{
 	{Name: tagCluster, Description: "The cluster, pauses of apps and of all of it, and who changed what."},
 	{Name: tagAccess, Description: "Who asks, and tokens: who may do what."},
 	{Name: tagSecrets, Description: "What jobs use and nobody may read."},
+	{Name: tagAlerts, Description: "Who is told what goes wrong, and where: rules, channels, silences, what fired and what was sent."},
 	{Name: tagNode, Description: "The node that answers, and this reference."},
 }
 
@@ -134,6 +136,9 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 	}
 	if !rt.may.open {
 		for _, way := range waysIn {
+			if way.Key == passwordWay && !rt.may.password {
+				continue
+			}
 			out.Security = append(out.Security, map[string][]string{way.Key: {rt.may.role.String()}})
 		}
 	}
@@ -284,7 +289,10 @@ var waysIn = openapi.Map[*openapi.SecurityScheme]{
 	{Key: "token", Value: &openapi.SecurityScheme{Type: "http", Scheme: "bearer", Description: "An API token, as `go-crontab token create` makes them."}},
 	{Key: "login", Value: &openapi.SecurityScheme{Type: "apiKey", In: "cookie", Name: cookieName(true),
 		Description: "The cookie of a browser that has signed in. Over plain HTTP it is called `" + cookieName(false) + "`."}},
+	{Key: passwordWay, Value: &openapi.SecurityScheme{Type: "http", Scheme: "basic", Description: "An API token of role `viewer` as the password, with any user name: for programs that show calendars."}},
 }
+
+const passwordWay = "password"
 
 const requestIDHeader = "X-Request-Id"
 

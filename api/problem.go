@@ -169,7 +169,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		s.cfg.Log.Warn("request not served", "request", p.RequestID, "method", r.Method, "path", r.URL.Path, "status", p.Status, "error", p.cause)
 	}
 	if p.Status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="go-crontab"`)
+		w.Header()["Www-Authenticate"] = append([]string{`Bearer realm="go-crontab"`}, w.Header().Values("WWW-Authenticate")...)
 	}
 	if p.retryAfter != "" {
 		w.Header().Set("Retry-After", p.retryAfter)

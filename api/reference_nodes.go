@@ -23,6 +23,12 @@ var (
 		},
 	}
 
+	metricsDoc = operation{
+		id: "getMetrics", tag: tagNode, summary: "Metrics of the node", about: "For Prometheus; each node has its own, and `docs/metrics.md` says what they mean. A token that is limited to apps does not do. Any `Host` is served. " +
+			"A node may be started so that it needs no token.",
+		replies: []reply{{status: http.StatusOK, about: "The metrics, in the format that `Accept` asks for.", media: []string{mediaPlain}, headers: []string{"Content-Encoding", "Vary"}}}, problems: []kind{notFound},
+	}
+
 	listNodesDoc = operation{
 		id: "listNodes", tag: tagNodes, summary: "List nodes", about: "Those that live, and those of which somebody said something. Their order is that of their names.",
 		replies: found[page[*nodeView]]("The nodes, all of them."),

@@ -23,6 +23,10 @@ var pathParts = map[place]pathPart{
 	"nodes/{name}":       {"The name of the node.", "node-1", nil, job.MaxName},
 	"handlers/{key}":     {"The key of the handler. A slash in it is sent as `%2F`.", "billing%2Fclose-day", nil, job.MaxHandlerKey},
 	"secrets/{name}":     {"The name of the secret.", "shop-hook", nil, job.MaxSecretName},
+	"alerts/{id}":        {"The id of the alert.", "7", idPattern, 0},
+	"rules/{name}":       {"The name of the rule.", "ops", nil, job.MaxName},
+	"channels/{name}":    {"The name of the channel.", "chat", nil, job.MaxName},
+	"silences/{id}":      {"The id of the silence.", "3", idPattern, 0},
 	"docs/{file}":        {"The name of the file.", "reference.css", nil, 0},
 	"assets/{file}":      {"The name of the file, as the page has it.", "index-C5cQpZ0x.js", nil, 0},
 }

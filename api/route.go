@@ -78,7 +78,7 @@ func found[T any](about string) []reply {
 func (rt *route) kinds() []kind {
 	op := rt.doc
 	out := append([]kind{invalid, internal}, op.problems...)
-	if rt.pattern != "/healthz" {
+	if !anyHost[rt.pattern] {
 		out = append(out, forbiddenHost)
 	}
 	if !rt.may.open {

@@ -64,23 +64,43 @@ var limits = map[reflect.Type]map[string]limit{
 		"url": upTo(job.MaxURL), "headers": entries(job.MaxHeaders), "body": upTo(job.MaxHTTPBody), "expect": items(job.MaxExpect),
 		"body_limit": fromTo(1, job.MaxBodyLimit), "redirects": fromTo(0, job.MaxRedirects),
 	},
-	of[job.HTTPTLS]():   {"ca": upTo(job.MaxPEM), "client_cert": upTo(job.MaxPEM), "client_key": upTo(job.MaxSecretName)},
-	of[job.HTTPSign]():  {"secret": upTo(job.MaxSecretName)},
-	of[secretBody]():    {"value": func(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, job.MaxSecret }, "app": upTo(job.MaxName)},
-	of[job.Misfire]():   {"max_count": fromTo(1, job.MaxMaxCount)},
-	of[job.Retry]():     {"attempts": fromTo(1, job.MaxAttempts)},
-	of[groupView]():     {"slots": fromTo(1, job.MaxSlots)},
-	of[job.GroupSpec](): {"name": aName, "slots": fromTo(1, job.MaxSlots)},
-	of[manifestBody]():  {"groups": items(job.MaxApplyGroups), "calendars": items(job.MaxApplyCalendars), "jobs": items(job.MaxApplyJobs)},
-	of[backfillBody]():  {"parallel": fromTo(1, job.MaxParallel)},
-	of[reasonBody]():    {"reason": upTo(job.MaxReason)},
-	of[pauseBody]():     {"reason": upTo(job.MaxReason)},
+	of[job.HTTPTLS]():      {"ca": upTo(job.MaxPEM), "client_cert": upTo(job.MaxPEM), "client_key": upTo(job.MaxSecretName)},
+	of[job.HTTPSign]():     {"secret": upTo(job.MaxSecretName)},
+	of[secretBody]():       {"value": func(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, job.MaxSecret }, "app": upTo(job.MaxName)},
+	of[job.Misfire]():      {"max_count": fromTo(1, job.MaxMaxCount)},
+	of[job.Retry]():        {"attempts": fromTo(1, job.MaxAttempts)},
+	of[groupView]():        {"slots": fromTo(1, job.MaxSlots)},
+	of[job.GroupSpec]():    {"name": aName, "slots": fromTo(1, job.MaxSlots)},
+	of[manifestBody]():     {"groups": items(job.MaxApplyGroups), "calendars": items(job.MaxApplyCalendars), "jobs": items(job.MaxApplyJobs)},
+	of[alertRuleView]():    ruleLimits,
+	of[job.AlertRule]():    ruleLimits,
+	of[job.AlertFailing](): {"count": fromTo(2, 1000)},
+	of[job.AlertOverdue](): {"tasks": fromTo(1, 10_000)},
+	of[alertChannelView](): channelLimits,
+	of[job.AlertChannel](): channelLimits,
+	of[job.AlertEmail]():   {"user": upTo(256), "to": items(50)},
+	of[silenceBody]():      {"app": upTo(job.MaxName), "job": upTo(job.MaxName), "rule": upTo(job.MaxName), "reason": func(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, 512 }},
+	of[job.Ping]():         {"url": upTo(job.MaxURL), "fail_url": upTo(job.MaxURL)},
+	of[backfillBody]():     {"parallel": fromTo(1, job.MaxParallel)},
+	of[reasonBody]():       {"reason": upTo(job.MaxReason)},
+	of[pauseBody]():        {"reason": upTo(job.MaxReason)},
 	of[job.CalendarSpec](): {
 		"name": aName, "description": upTo(job.MaxText), "exclude": orText, "include": orText,
 	},
 	of[job.CalendarHours](): {"only": items(job.MaxCalendarHours), "except": items(job.MaxCalendarHours)},
 	of[job.CalendarDay]():   {"note": upTo(job.MaxCalendarNote)},
 }
+
+// ruleLimits and channelLimits are those of alerts.
+var (
+	ruleLimits = map[string]limit{
+		"name": aName, "description": upTo(job.MaxText), "owner": upTo(job.MaxText), "labels": entries(job.MaxLabels), "apps": items(job.MaxRuleLists), "jobs": items(job.MaxRuleLists),
+		"channels": items(20), "title": upTo(job.MaxTemplate), "text": upTo(job.MaxTemplate),
+	}
+	channelLimits = map[string]limit{
+		"name": aName, "description": upTo(job.MaxText), "url": upTo(job.MaxURL), "headers": entries(job.MaxHeaders), "body": upTo(job.MaxTemplate), "rate": fromTo(1, 600),
+	}
+)
 
 // answerWords are the words of fields of answers for which no type lists them all. Those of a job are empty if its
 // definition cannot be read.
@@ -94,9 +114,12 @@ var answerWords = map[reflect.Type]map[string][]string{
 
 // needed are the fields that requests must have, of bodies that can be what an answer was, or a whole definition.
 var needed = map[reflect.Type][]string{
-	of[newJobBody]():   {"name"},
-	of[manifestJob]():  {"name"},
-	of[jobView]():      nil, // some routes have the name in their path
-	of[groupView]():    {"slots"},
-	of[calendarBody](): nil,
+	of[newJobBody]():  {"name"},
+	of[manifestJob](): {"name"},
+	of[jobView]():     nil, // some routes have the name in their path
+	of[groupView]():   {"slots"},
+
+	of[alertRuleView]():    {"on", "channels"},
+	of[alertChannelView](): {"type"},
+	of[calendarBody]():     nil,
 }

@@ -8,6 +8,7 @@ import (
 	"go-crontab/api/openapi"
 	"go-crontab/auth"
 	"go-crontab/docs"
+	"go-crontab/doctor"
 	"go-crontab/job"
 )
 
@@ -26,6 +27,9 @@ func newReflector() *openapi.Reflector {
 			of[job.MisfirePolicy](): words("MisfirePolicy", "What happens to due times that nobody could start in time.", []job.MisfirePolicy{job.MisfireLatest, job.MisfireSkip, job.MisfireAll}),
 			of[job.Applying]():      words("Applying", "What became of an object, or would.", []job.Applying{job.Created, job.Updated, job.Unchanged, job.Deleted}),
 			of[job.FolderWord]():    words("FolderState", "How a node's folder stands to what is applied: `applied` holds that, `behind` what was applied before it, `refused` what cannot be applied.", []job.FolderWord{job.FolderApplied, job.FolderBehind, job.FolderRefused}),
+			of[doctor.Severity]():   words("Severity", "How bad something is. `notice`: worth knowing, nothing is wrong; `warning`: something will go wrong, or goes wrong for some jobs; `error`: the promise does not hold, or the cluster does not work. A check that could not look is `unknown`.", []doctor.Severity{doctor.Unknown, doctor.OK, doctor.Notice, doctor.Warning, doctor.Error}),
+			of[doctor.Area]():       words("DoctorArea", "What a check is about.", []doctor.Area{doctor.MySQL, doctor.Schema, doctor.Cluster, doctor.Host, doctor.Jobs, doctor.History}),
+			of[job.AlertEvent]():    words("AlertEvent", "What an alert is about.", job.AlertEvents()),
 			of[auth.Role]():         words("Role", "What somebody may do. Each role includes those before it: `viewer` reads, `operator` pauses, resumes, runs and kills what there is, `admin` writes definitions, which is to run code on the nodes.", auth.RoleNames()),
 			of[nodeState](): words("NodeState", "How a node is. `cordoning`: it was cordoned a moment ago and may still start something. `stopping`: its process is about to end. "+
 				"`silent`: it has not been heard of, and starts nothing. `absent`: it has no session.",
@@ -79,6 +83,9 @@ var schemaNames = map[reflect.Type]string{
 	of[job.HTTP]():         "HTTPCall",
 	of[job.HTTPTLS]():      "HTTPTLS",
 	of[job.HTTPSign]():     "HTTPSign",
+	of[job.AlertRule]():    "ManifestRule",
+	of[job.AlertChannel](): "ManifestChannel",
+	of[testedView]():       "ChannelTest",
 }
 
 // schemaName names the schema of a struct after its Go type.
@@ -108,6 +115,9 @@ var ignored = map[reflect.Type][]string{
 	of[jobView]():      readOnly,
 	of[calendarBody](): calendarReadOnly,
 	of[groupView]():    groupReadOnly,
+
+	of[alertRuleView]():    alertReadOnly,
+	of[alertChannelView](): channelReadOnly,
 }
 
 // instead gives fields of requests another schema than their Go type says.
@@ -128,6 +138,7 @@ var onPage = map[reflect.Type]string{
 	of[job.HTTP]():     "http.",
 	of[job.HTTPTLS]():  "http.tls.",
 	of[job.HTTPSign](): "http.sign.",
+	of[job.Ping]():     "ping.",
 	of[job.Limits]():   "limits.",
 	of[job.Misfire]():  "misfire.",
 	of[job.Retry]():    "retry.",
@@ -138,6 +149,7 @@ var objects = map[string]string{
 	"http":      "A request to send, instead of a command.",
 	"http.tls":  "How https is spoken, where the system's certificates are not enough.",
 	"http.sign": "Has requests signed with HMAC-SHA256.",
+	"ping":      "What is called when a due time has ended: a monitor elsewhere that raises an alarm when it is not.",
 	"limits":    "What the command may use.",
 	"misfire":   "What happens to due times that nobody could start in time.",
 	"retry":     "Whether and when an attempt that did not succeed is followed by another.",

@@ -15,7 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"go-crontab/alert"
 	"go-crontab/auth"
+	"go-crontab/doctor"
 	"go-crontab/feed"
 	"go-crontab/job"
 	"go-crontab/secret"
@@ -64,6 +66,10 @@ type Config struct {
 	Now    func() time.Time // MySQL's clock; zero before its first reading
 	Ready  func() error     // why the node is not ready, or nil
 
+	Machine func() *doctor.Machine // what the node's machine is like; nil: nothing is said of it
+
+	Alerts Alerter // sends tests of channels; nil: this node sends none
+
 	SecretKeys *secret.Ring // which seal secrets; nil: they can only be listed and deleted
 
 	Node    string
@@ -77,6 +83,10 @@ type Config struct {
 	OIDC      *auth.OIDC    // the identity provider by which people sign in, nil if there is none
 	LoginLife time.Duration // of a browser that signed in; zero: DefaultLoginLife
 	Rate      int           // requests a second of each token; zero: DefaultRate, negative: any number
+
+	Metrics     http.Handler // serves GET /metrics; nil: there are none
+	OpenMetrics bool         // to all, without a token
+	Observe     Observer     // nil: nobody counts requests
 }
 
 // Defaults.
@@ -93,10 +103,12 @@ type Server struct {
 	gate    *auth.Gate
 	issuer  auth.Issuer
 	secrets *secret.Store
+	alerts  *alert.Store
 	rate    *auth.Limiter // of requests, nil when there is no bound
 	streams *streams
 	feed    *feed.Feed
-	flows   auth.Limiter // of sign-ins that strangers begin at the provider
+	flows   auth.Limiter  // of sign-ins that strangers begin at the provider
+	ahead   chan struct{} // held by the request that looks at the due times of many jobs
 	handler http.Handler
 
 	reference func() (*reference, error) // made when somebody asks for it
@@ -113,7 +125,7 @@ func New(cfg Config) *Server {
 	if cfg.Rate == 0 {
 		cfg.Rate = DefaultRate
 	}
-	s := &Server{cfg: cfg, gate: auth.NewGate(cfg.DB, cfg.Log), issuer: auth.Issuer{DB: cfg.DB}, secrets: &secret.Store{DB: cfg.DB, Keys: cfg.SecretKeys}, flows: auth.Limiter{Every: 2 * time.Second, Burst: 20}}
+	s := &Server{cfg: cfg, gate: auth.NewGate(cfg.DB, cfg.Log), issuer: auth.Issuer{DB: cfg.DB}, secrets: &secret.Store{DB: cfg.DB, Keys: cfg.SecretKeys}, alerts: &alert.Store{DB: cfg.DB}, flows: auth.Limiter{Every: 2 * time.Second, Burst: 20}}
 	if u, err := url.Parse(cfg.PublicURL); err == nil && u.Host != "" {
 		s.public = u
 		cfg.Hosts = append(slices.Clone(cfg.Hosts), u.Host)
@@ -123,7 +135,7 @@ func New(cfg Config) *Server {
 	}
 	s.hosts = newHosts(cfg.Listen, cfg.Hosts)
 	s.reference = sync.OnceValues(func() (*reference, error) { return newReference(s.table(), cfg.Version) })
-	s.streams = newStreams()
+	s.streams, s.ahead = newStreams(), make(chan struct{}, 1)
 	s.feed = feed.New(cfg.DB, func() job.Micros { return job.MicrosOf(cfg.Now()) }, encodeEvent, cfg.Log)
 	s.handler = s.routes()
 	return s
@@ -214,6 +226,7 @@ func (s *Server) table() []route {
 		{"GET", "/assets/{file}", open, s.asset, &assetDoc},
 		{"GET", "/healthz", open, s.healthz, &healthzDoc},
 		{"GET", "/readyz", open, s.readyz, &readyzDoc},
+		{"GET", "/metrics", s.mayScrape(), s.metrics, &metricsDoc},
 		{"GET", "/openapi.json", open, s.openapiJSON, &openapiJSONDoc},
 		{"GET", "/openapi.yaml", open, s.openapiYAML, &openapiYAMLDoc},
 		{"GET", "/docs", open, s.referencePage, &referencePageDoc},
@@ -282,8 +295,13 @@ func (s *Server) table() []route {
 		{"POST", "/api/v1/handlers/{key}/disable", may(operator, whole), s.disableHandler, &disableHandlerDoc},
 		{"POST", "/api/v1/handlers/{key}/enable", may(operator, whole), s.enableHandler, &enableHandlerDoc},
 
+		{"GET", "/api/v1/upcoming", may(viewer, filtered), s.upcoming, &upcomingDoc},
+		{"GET", "/api/v1/upcoming/counts", may(viewer, filtered), s.countUpcoming, &countUpcomingDoc},
+		{"GET", "/api/v1/upcoming.ics", may(viewer, filtered).orPassword(), s.upcomingFeed, &feedDoc},
+
 		{"POST", "/api/v1/preview", may(viewer, shared), s.preview, &previewDoc},
 		{"GET", "/api/v1/cluster", may(viewer, shared), s.cluster, &clusterDoc},
+		{"GET", "/api/v1/doctor", may(viewer, whole), s.examine, &doctorDoc},
 		{"GET", "/api/v1/events", may(viewer, filtered), s.events, &eventsDoc},
 		{"GET", "/api/v1/stats", may(viewer, shared), s.stats, &statsDoc},
 		{"POST", "/api/v1/cluster/pause", may(operator, whole), s.pauseAll, &pauseClusterDoc},
@@ -304,6 +322,24 @@ func (s *Server) table() []route {
 		{"PUT", "/api/v1/secrets/{name}", may(admin, inBody), s.putSecret, &putSecretDoc},
 		{"DELETE", "/api/v1/secrets/{name}", may(admin, inBody), s.deleteSecret, &deleteSecretDoc},
 		{"POST", "/api/v1/secrets/rotate", may(admin, whole), s.rotateSecrets, &rotateSecretsDoc},
+
+		{"GET", "/api/v1/alerts", may(viewer, filtered), s.listAlerts, &listAlertsDoc},
+		{"GET", "/api/v1/alerts/{id}", may(viewer, filtered), s.getAlert, &getAlertDoc},
+		{"GET", "/api/v1/alerts/summary", may(viewer, shared), s.alertSummary, &alertSummaryDoc},
+		{"GET", "/api/v1/alerts/deliveries", may(viewer, whole), s.listDeliveries, &listDeliveriesDoc},
+		{"GET", "/api/v1/alerts/rules", may(viewer, shared), s.listRules, &listRulesDoc},
+		{"GET", "/api/v1/alerts/rules/{name}", may(viewer, shared), s.getRule, &getRuleDoc},
+		{"PUT", "/api/v1/alerts/rules/{name}", may(admin, whole), s.putRule, &putRuleDoc},
+		{"DELETE", "/api/v1/alerts/rules/{name}", may(admin, whole), s.deleteRule, &deleteRuleDoc},
+		{"GET", "/api/v1/alerts/channels", may(viewer, shared), s.listChannels, &listChannelsDoc},
+		{"GET", "/api/v1/alerts/channels/{name}", may(viewer, shared), s.getChannel, &getChannelDoc},
+		{"PUT", "/api/v1/alerts/channels/{name}", may(admin, whole), s.putChannel, &putChannelDoc},
+		{"DELETE", "/api/v1/alerts/channels/{name}", may(admin, whole), s.deleteChannel, &deleteChannelDoc},
+		{"POST", "/api/v1/alerts/channels/{name}/test", may(operator, whole), s.testChannel, &testChannelDoc},
+		{"GET", "/api/v1/alerts/silences", may(viewer, filtered), s.listSilences, &listSilencesDoc},
+		{"POST", "/api/v1/alerts/silences", may(operator, inBody), s.addSilence, &addSilenceDoc},
+		{"GET", "/api/v1/alerts/silences/{id}", may(viewer, filtered), s.getSilence, &getSilenceDoc},
+		{"DELETE", "/api/v1/alerts/silences/{id}", may(operator, inBody), s.endSilence, &endSilenceDoc},
 
 		{"GET", "/api/v1/tokens", may(admin, whole), s.listTokens, &listTokensDoc},
 		{"POST", "/api/v1/tokens", may(admin, whole), s.createToken, &createTokenDoc},

@@ -47,7 +47,13 @@ func (o *written) String() string {
 // start runs the program with env beside a clean environment. It is killed, at the latest, when the test ends.
 func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, cmd: exec.Command(binary(t), args...), ended: make(chan struct{})}
+	return startCommand(t, env, append([]string{binary(t)}, args...)...)
+}
+
+// startCommand is start, for a program that starts the program.
+func startCommand(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: exec.Command(args[0], args[1:]...), ended: make(chan struct{})}
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, envPrefix) || strings.HasPrefix(pair, "GOCRONTAB_MYSQLD=") {
 			p.cmd.Env = append(p.cmd.Env, pair)

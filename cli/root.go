@@ -11,6 +11,9 @@ import (
 
 // Main runs one command line and returns its exit code.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
+	if code, done := beInit(args, in, out, errs); done {
+		return code
+	}
 	c := &console{in: in, out: out, err: errs}
 	running := false
 	root := newRoot(c)
@@ -36,6 +39,11 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	return codeOf(err)
 }
 
+// Root is the command line as a tree of commands, for manual pages and completions.
+func Root() *cobra.Command {
+	return newRoot(&console{in: strings.NewReader(""), out: io.Discard, err: io.Discard})
+}
+
 func newRoot(c *console) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "go-crontab",
@@ -56,7 +64,7 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 		cmd.GroupID = "cluster"
 		root.AddCommand(cmd)
 	}
-	for _, cmd := range []*cobra.Command{jobCommand(c), runCommand(c), backfillCommand(c), groupCommand(c), calendarCommand(c), nodeCommand(c), handlerCommand(c), clusterCommand(c), appCommand(c), auditCommand(c), eventsCommand(c), tokenCommand(c), secretCommand(c)} {
+	for _, cmd := range []*cobra.Command{jobCommand(c), runCommand(c), upcomingCommand(c), backfillCommand(c), groupCommand(c), calendarCommand(c), nodeCommand(c), handlerCommand(c), clusterCommand(c), appCommand(c), auditCommand(c), eventsCommand(c), tokenCommand(c), secretCommand(c)} {
 		cmd.GroupID = "jobs"
 		root.AddCommand(cmd)
 	}

@@ -34,6 +34,7 @@ type serveSettings struct {
 	lookAhead time.Duration
 	grace     time.Duration
 	stateDir  string
+	spool     string // the state folder that is used
 	labels    []string
 	runAs     []string
 	cgroup    string
@@ -187,10 +188,12 @@ func (s *serveSettings) serve(c *console) error {
 		return err
 	}
 	defer release()
+	s.spool = spool
 	n, err := node.New(node.Config{
 		DSN: s.dsn, Name: s.node, Address: s.access.scheme() + "://" + l.Addr().String(), Version: readVersion().Version,
 		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
 		RunAs: s.runAs, Cgroup: s.cgroup, NoGuard: s.noGuard, HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretKeys: s.keys,
+		MetricsJobs: s.access.metricsJobs(),
 	})
 	if err != nil {
 		return usageError("%w", err)
@@ -206,6 +209,7 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 	cfg := api.Config{
 		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready,
 		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log, SecretKeys: s.keys,
+		Metrics: n.Metrics().Handler(), Observe: n.Metrics().Answered,
 	}
 	if err := s.access.apply(&cfg, log); err != nil {
 		return err
@@ -233,6 +237,9 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 		<-stop.hard.Done()
 		log.Warn("stopping at once", "cause", context.Cause(stop.hard))
 	}()
+	running, ended := context.WithCancel(context.Background())
+	defer ended()
+	go notifySystemd(running, stop.drain, n.Ready)
 	following, leave := context.WithCancel(stop.drain)
 	followed := make(chan struct{})
 	go func() { defer close(followed); s.folder.follow(following, n, s.node, log) }()

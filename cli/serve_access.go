@@ -13,6 +13,7 @@ import (
 
 	"go-crontab/api"
 	"go-crontab/auth"
+	"go-crontab/node"
 
 	"github.com/spf13/pflag"
 )
@@ -25,13 +26,15 @@ type accessSettings struct {
 	publicURL       string
 	loginLife       time.Duration
 	rate            int
+	metrics         string
+	mostJobs        int // with metrics of their own
 
 	oidc      auth.OIDCConfig
 	oidcRoles []string
 }
 
 // accessFlags are those that can be given as variables, beside the secret.
-var accessFlags = []string{"tls-cert", "tls-key", "insecure-http", "host", "public-url", "login-life", "rate-limit",
+var accessFlags = []string{"tls-cert", "tls-key", "insecure-http", "host", "public-url", "login-life", "rate-limit", "metrics", "metrics-jobs",
 	"oidc-issuer", "oidc-client-id", "oidc-scope", "oidc-groups-claim", "oidc-name-claim", "oidc-role"}
 
 // oidcSecret is the flag of the secret that the provider shares with us.
@@ -46,6 +49,8 @@ way, unless a proxy that speaks TLS stands before this`)
 	flags.StringVar(&a.publicURL, "public-url", "", "where browsers reach the cluster, such as https://cron.example.com (default where it listens)")
 	flags.DurationVar(&a.loginLife, "login-life", api.DefaultLoginLife, "how long a browser stays signed in")
 	flags.IntVar(&a.rate, "rate-limit", api.DefaultRate, "requests a second of each token, 0 is no limit; five seconds' worth may come at once")
+	choiceVar(flags, &a.metrics, "metrics", "", "token", "who may read /metrics: a viewer's token that is limited to no app, or anybody", "token", "open")
+	flags.IntVar(&a.mostJobs, "metrics-jobs", node.DefaultMetricsJobs, `how many jobs with the label "metrics" get series of their own; the others are counted together`)
 	flags.StringVar(&a.oidc.Issuer, "oidc-issuer", "", "URL of the OpenID Connect provider by which people sign in; needs --public-url")
 	flags.StringVar(&a.oidc.ClientID, "oidc-client-id", "", "what the provider calls this application")
 	flags.StringVar(&a.oidc.ClientSecret, oidcSecret, "", "the secret that it shares with the provider; visible in ps, so better give it as\nGOCRONTAB_OIDC_CLIENT_SECRET or in a file named by GOCRONTAB_OIDC_CLIENT_SECRET_FILE")
@@ -57,6 +62,14 @@ way, unless a proxy that speaks TLS stands before this`)
 
 // secured tells whether the API speaks TLS.
 func (a *accessSettings) secured() bool { return a.tlsCert != "" }
+
+// metricsJobs is as node.Config has it.
+func (a *accessSettings) metricsJobs() int {
+	if a.mostJobs == 0 {
+		return -1
+	}
+	return a.mostJobs
+}
 
 func (a *accessSettings) scheme() string {
 	if a.secured() {
@@ -76,6 +89,8 @@ func (a *accessSettings) check(listen string) error {
 		return usageError("--login-life %s: want 1m to 2160h", a.loginLife)
 	case a.rate < 0 || a.rate > 1_000_000:
 		return usageError("--rate-limit %d: want 1 to 1000000, or 0 for no limit", a.rate)
+	case a.mostJobs < 0 || a.mostJobs > 10_000:
+		return usageError("--metrics-jobs %d: want 0 to 10000", a.mostJobs)
 	}
 	if err := a.checkListen(listen); err != nil {
 		return err
@@ -134,6 +149,7 @@ func (a *accessSettings) provider(now func() time.Time) (*auth.OIDC, error) {
 // apply completes what the API is made of.
 func (a *accessSettings) apply(cfg *api.Config, log *slog.Logger) (err error) {
 	cfg.Hosts, cfg.PublicURL, cfg.LoginLife, cfg.Rate = a.hosts, a.publicURL, a.loginLife, a.rate
+	cfg.OpenMetrics = a.metrics == "open"
 	if a.rate == 0 {
 		cfg.Rate = -1
 	}

@@ -126,7 +126,7 @@ func (f *fixture) know(r sql.TaskRow) {
 	}
 }
 
-const idle = "SELECT COUNT(*) FROM task WHERE job_id = ? AND state = 0 AND session_id IS NULL AND launch IS NULL AND started = 0 AND spawn_by = 0 AND attempt = 1"
+const idle = "SELECT COUNT(*) FROM task WHERE job_id = ? AND state = 0 AND session_id = DEFAULT(session_id) AND launch = 0 AND started = 0 AND spawn_by = 0 AND attempt = 1"
 
 // TestFreesWhatNoSetKnows: tasks of this session that are in no set go back to idle, whatever their state; those of a
 // set stay, and so do all of another session's.

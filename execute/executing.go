@@ -50,6 +50,7 @@ type Executing struct {
 	mu     sync.Mutex
 	byTask map[int64]*entry
 	ended  map[int64]int // attempts per job whose outcome waits to be written
+	over   int           // all of them
 	wg     sync.WaitGroup
 	busy   atomic.Int64
 }
@@ -140,6 +141,7 @@ func (x *Executing) run(a *entry) {
 	x.mu.Lock()
 	a.over = true
 	x.ended[a.JobID]++
+	x.over++
 	x.mu.Unlock()
 	run := job.Run{
 		Launch: a.Launch, JobID: a.JobID, App: a.Spec.App, Due: a.Due, Until: a.Due, Count: 1, Origin: a.Origin, Attempt: a.Attempt, Final: true,
@@ -151,6 +153,7 @@ func (x *Executing) run(a *entry) {
 	}
 	x.Ended(a.Started, run, again, func() { x.remove(a) })
 	failpoint.Here("behind", "put outcome")
+	x.Room()
 }
 
 // stopped tells whether somebody had a reason to end the attempt that means its due time as a whole.
@@ -244,6 +247,7 @@ func (x *Executing) remove(a *entry) {
 	if x.ended[a.JobID]--; x.ended[a.JobID] == 0 {
 		delete(x.ended, a.JobID)
 	}
+	x.over--
 	x.mu.Unlock()
 	x.Room()
 }
@@ -273,8 +277,17 @@ func (x *Executing) Len() int {
 // Idle tells whether no attempt is under way.
 func (x *Executing) Idle() bool { return x.busy.Load() == 0 }
 
-// Free is how many more attempts the set takes.
-func (x *Executing) Free() int { return x.Slots - x.Len() }
+// mostOver is how many outcomes may wait to be written beside as many attempts as there are slots. What has ended holds no
+// slot: short attempts would wait for MySQL to take the records of those before them, again and again. The bound is for
+// memory, since an outcome has its output.
+const mostOver = 512
+
+// Free is how many more attempts the set takes: as many as there are slots execute at once.
+func (x *Executing) Free() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.Slots - len(x.byTask) + min(x.over, mostOver)
+}
 
 // Wait returns when no attempt is under way any more (their outcomes may still wait to be written), or with an
 // error when ctx ends first.

@@ -98,19 +98,24 @@ func (h *HTTP) newExchange(a Attempt) (*exchange, error) {
 func (x *exchange) headers() http.Header {
 	header := make(http.Header, len(x.filled.Headers)+8)
 	launch := x.Launch.String()
-	header.Set("User-Agent", "go-crontab")
-	header.Set("Idempotency-Key", launch)
+	// One piece of the heap for what every request has, by names that need not be made canonical each time.
+	values := []string{"go-crontab", launch, job.HeaderText(x.App), job.HeaderText(x.Job), job.MicrosOf(x.Due).String(), strconv.Itoa(x.Attempt.Attempt), launch}
+	set := func(i int) { header[usualHeaders[i]] = values[i : i+1 : i+1] }
+	set(0)
+	set(1)
 	for name, value := range x.filled.Headers {
 		header.Set(name, value)
 	}
-	for name, value := range map[string]string{
-		"App": job.HeaderText(x.App), "Job": job.HeaderText(x.Job), "Due": job.MicrosOf(x.Due).String(),
-		"Attempt": strconv.Itoa(x.Attempt.Attempt), "Launch": launch,
-	} {
-		header.Set(job.ReservedHeader+name, value)
+	for i := 2; i < len(values); i++ {
+		set(i)
 	}
 	return header
 }
+
+// usualHeaders are what every request has: the first two unless the definition says otherwise.
+var usualHeaders = [...]string{"User-Agent", "Idempotency-Key", ownHeader("App"), ownHeader("Job"), ownHeader("Due"), ownHeader("Attempt"), ownHeader("Launch")}
+
+func ownHeader(name string) string { return textproto.CanonicalMIMEHeaderKey(job.ReservedHeader + name) }
 
 // run sends the request, follows redirects as far as the definition wants, and reads the answer.
 func (x *exchange) run(ctx context.Context) error {

@@ -63,6 +63,8 @@ type Spec struct {
 	Misfire Misfire `json:"misfire"`
 	Retry   Retry   `json:"retry,omitzero"`
 	OnLost  string  `json:"on_lost"`
+
+	Ping *Ping `json:"ping,omitempty"` // what is called when a due time has ended
 }
 
 // Problem says what is wrong with one field of a definition, and what would be right.
@@ -141,6 +143,7 @@ func (s *Spec) Validate() error {
 		p.add("on_lost", "%q is not one of fail, rerun", s.OnLost)
 	}
 	s.Retry.validate(&p)
+	s.validatePing(&p)
 	s.validateCalendars(&p)
 	if _, err := s.uncalendared().Compile(); err != nil {
 		var more Problems

@@ -8,6 +8,6 @@ type Started struct {
 	SpawnBy Micros // after this instant nothing may be spawned for it
 }
 
-// SpawnWindow is for how long after its due instant, or its start if that is later, an attempt may be spawned.
-// Whoever pauses, edits or deletes a job waits until the windows of its attempts have passed.
+// SpawnWindow is for how long after its due instant, or its start if that is later, an attempt may be spawned: longer
+// where MySQL is far away. Whoever pauses, edits or deletes a job waits until the windows of its attempts have passed.
 const SpawnWindow = 1_000_000 // microseconds

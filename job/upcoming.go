@@ -128,6 +128,18 @@ func (t *Tally) Add(s *Spec, calendars ...*Calendar) bool {
 	return true
 }
 
+// Schedule is that of a definition; false if it is not valid, or too much work to read.
+func (t *Tally) Schedule(s *Spec, calendars ...*Calendar) (Schedule, bool) {
+	k, ok := t.knownOf(s, calendars)
+	if !ok || k.base == nil {
+		return nil, false
+	}
+	if s.Jitter > 0 {
+		return Shifted{k.base, s.shift()}, true
+	}
+	return k.base, true
+}
+
 // knownOf returns what is known of a definition; false when it was too much work to read it.
 func (t *Tally) knownOf(s *Spec, calendars []*Calendar) (*tallied, bool) {
 	plain := Spec{Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Timezone: s.Timezone, Calendars: s.Calendars, Start: s.Start, End: s.End, MaxFires: s.MaxFires}

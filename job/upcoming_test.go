@@ -37,7 +37,7 @@ func comingSpecs(r *rand.Rand, n int) []*Spec {
 			s.End = &end
 		}
 		if r.IntN(6) == 0 && s.At == nil {
-			s.MaxFires = 1 + r.Int64N(100)
+			s.MaxFires, s.Start = 1+r.Int64N(100), &from // as Defaults sets it
 		}
 		out = append(out, s)
 	}

@@ -18,6 +18,9 @@ import (
 type Exclusion struct {
 	db  *sql.DB
 	log *slog.Logger
+	// Took is told how long each change took, with what it waited for and however it ended; nil: nobody counts. It is set before the first one.
+	Took func(name string, took time.Duration)
+
 	sem *semaphore.Weighted // first come, first served, so that no stream of changes keeps out who wants to be alone
 }
 
@@ -38,7 +41,9 @@ type Change struct {
 	// Rows changes the rows. It may run several times; the last time counts.
 	Rows func(tx *sql.Tx) error
 	// Settle finds out, by locking reads, what stands of a Rows whose commit is unknown, and notes it where Sets
-	// will look. It may run several times.
+	// will look. It may run several times; the last time counts. Where several servers take writes, a locking read on
+	// one does not wait for a commit on another. So unless it is no matter whether the commit still arrives, Settle
+	// writes a row that Rows has written: the one that comes second is refused then.
 	Settle func(tx *sql.Tx) error
 	// Sets makes the sets say what the rows say. It runs at most once, and only when the rows are known.
 	Sets func()
@@ -73,6 +78,10 @@ func (e *Exclusion) hold(ctx context.Context, weight int64, c Change) error {
 		return fmt.Errorf("%s: %w", c.Name, context.Cause(ctx))
 	}
 	defer e.sem.Release(weight)
+	if e.Took != nil {
+		began := time.Now()
+		defer func() { e.Took(c.Name, time.Since(began)) }()
+	}
 	return e.do(ctx, c)
 }
 
@@ -101,12 +110,12 @@ func (e *Exclusion) do(ctx context.Context, c Change) error {
 	return nil
 }
 
-// settle reads until a reading is known to be good. The reading transaction writes nothing, so how its own
-// commit ends does not matter.
+// settle reads until a reading is known to be good: its own commit must be known, for what it wrote stands then between
+// what was read and a commit that still arrives.
 func (e *Exclusion) settle(ctx context.Context, c Change) error {
 	for {
 		err := e.db.Tx(ctx, c.Settle)
-		if err == nil || sql.IsUnknown(err) {
+		if err == nil {
 			e.log.Info("commit settled", "change", c.Name)
 			return nil
 		}

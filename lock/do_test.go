@@ -158,9 +158,9 @@ func TestFates(t *testing.T) {
 		"the reply is lost, and settling fails at first": {
 			[]faultproxy.Rule{{Match: settling, Skip: 1, Times: 2, Action: faultproxy.CutBefore()}, {Match: commit, Action: faultproxy.CutAfter()}}, 1, 3, 1, false, 1},
 		"the reply is lost, and that of the settling commit too": {
-			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()}, {Match: faultproxy.CommitOf("FROM task .*FOR UPDATE"), Action: faultproxy.CutAfter()}}, 1, 1, 1, false, 1},
+			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()}, {Match: faultproxy.CommitOf("FROM task .*FOR UPDATE"), Action: faultproxy.CutAfter()}}, 1, 2, 1, false, 1},
 		"the commit never arrives, and the reply of the settling commit is lost": {
-			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutBefore()}, {Match: faultproxy.CommitOf("FROM task .*FOR UPDATE"), Action: faultproxy.CutAfter()}}, 1, 1, 1, false, 0},
+			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutBefore()}, {Match: faultproxy.CommitOf("FROM task .*FOR UPDATE"), Action: faultproxy.CutAfter()}}, 1, 2, 1, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := setUp(t)

@@ -36,6 +36,8 @@ type Config struct {
 
 	AuditKept time.Duration // lines of the audit that are older are removed; default 400 days, negative: none is
 
+	MetricsJobs int // how many jobs may have metrics of their own, those with the label metrics; default 100, negative: none
+
 	SpoolDir string // where outcomes wait when MySQL is out of reach at a stop; "": they are lost then
 
 	RunAs  []string // as whom commands may run, see execute.Config; none: as anybody whom this process may become
@@ -51,11 +53,12 @@ type Config struct {
 
 // Defaults.
 const (
-	DefaultLookAhead = 10 * time.Second
-	DefaultCap       = 10_000
-	DefaultGrace     = 8 * time.Second
-	DefaultAuditKept = 400 * 24 * time.Hour
-	slotsPerCPU      = 64
+	DefaultLookAhead   = 10 * time.Second
+	DefaultCap         = 10_000
+	DefaultGrace       = 8 * time.Second
+	DefaultAuditKept   = 400 * 24 * time.Hour
+	DefaultMetricsJobs = 100
+	slotsPerCPU        = 64
 )
 
 func (c *Config) defaults() error {
@@ -89,6 +92,9 @@ func (c *Config) defaults() error {
 	}
 	if c.Grace == 0 {
 		c.Grace = DefaultGrace
+	}
+	if c.MetricsJobs == 0 {
+		c.MetricsJobs = DefaultMetricsJobs
 	}
 	if c.AuditKept == 0 {
 		c.AuditKept = DefaultAuditKept

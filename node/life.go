@@ -53,14 +53,15 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 
 	l.heartbeat = &session.Heartbeat{Session: s, Pulse: n.pulse, Load: l.load, Stepped: func() { l.starter.Wake() }, Log: n.log}
 	l.watchdog = &session.Watchdog{Session: s, Log: n.log}
-	l.reaper = &session.Reaper{DB: n.db, Session: s, Changed: func() { l.claimer.Wake() }, Cordoned: l.obeyCordon, Log: n.log}
+	l.reaper = session.NewReaper(session.Reaper{DB: n.db, Session: s, Changed: func() { l.claimer.Wake() }, Cordoned: l.obeyCordon, Log: n.log})
 
-	l.lookout = &schedule.Lookout{DB: n.db, Log: n.log}
+	l.lookout = &schedule.Lookout{DB: n.db, Tasks: func() { l.claimer.Look() }, Peers: l.reaper.Wake, Log: n.log}
 	l.planner = &schedule.Planner{DB: n.db, Session: s, Lookout: l.lookout, Soon: func() { l.claimer.Wake() }, Log: n.log}
 	l.executing = execute.NewExecuting(&execute.Executing{
 		Ctx: commands, Session: s, Executor: n.executor, Slots: n.cfg.Slots,
 		Ended: func(s job.Started, r job.Run, again job.Micros, written func()) {
 			n.figures.Ended(r.Ended, r.Outcome)
+			n.metrics.Ended(s.Spec, &r)
 			n.recorder.Put(&result.Outcome{Task: s.Task, Run: r, Again: again, Awaited: s.Spec.Awaited(s.Origin), Group: s.Spec.Group, Live: n.live.End(r.Launch), Written: func() {
 				written()
 				if s.Origin < 0 {
@@ -68,9 +69,9 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 				}
 			}})
 		},
-		Began: n.figures.Began,
+		Began: func(at job.Micros, late time.Duration) { n.figures.Began(at, late); n.metrics.Began(late) },
 		Sink:  n.live.Sink,
-		Freed: func() { l.compensator.Wake() },
+		Freed: func() { n.metrics.NotSpawned(); l.compensator.Wake() },
 		Room:  func() { l.starter.Wake(); l.claimer.Room() },
 		Log:   n.log,
 	})
@@ -81,7 +82,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 	})
 	l.starter = schedule.NewStarter(schedule.Starter{
 		Exclusion: n.exclusion, Session: takes, Places: l.places, Prepared: l.prepared, Executing: l.executing, Slots: n.cfg.Slots,
-		Flush: n.recorder.Push, Freed: func() { l.compensator.Wake() }, Woken: func() { l.claimer.Wake() }, Log: n.log,
+		Flush: n.recorder.Push, Freed: func() { l.compensator.Wake() }, Woken: func() { l.claimer.Wake() }, Trip: s.Clock.RoundTrip, Log: n.log,
 	})
 	l.sweeper = &schedule.Sweeper{DB: n.db, Session: s, Lookout: l.lookout, Places: l.places, Woken: func() { l.claimer.Wake() }, Backfill: func() { l.feeder.Wake() }, Log: n.log}
 	l.tidier = &schedule.Tidier{DB: n.api, Session: s, Audit: n.cfg.AuditKept, Log: n.log}

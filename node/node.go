@@ -12,6 +12,7 @@ import (
 
 	"go-crontab/execute"
 	"go-crontab/lock"
+	"go-crontab/metric"
 	"go-crontab/result"
 	"go-crontab/schedule"
 	"go-crontab/secret"
@@ -35,6 +36,7 @@ type Node struct {
 	figures   *result.Figures
 	spool     *result.Spool
 	executor  execute.Executor
+	metrics   *metric.Metrics
 
 	life    atomic.Pointer[life]
 	started atomic.Bool
@@ -80,6 +82,7 @@ func New(cfg Config) (*Node, error) {
 	n.recorder = result.New(n.exclusion, n.clock.Now, n.woken, n.log)
 	n.live = result.NewLive(n.api, n.log)
 	n.figures = result.NewFigures(n.api, n.clock.Now, n.log)
+	n.newMetrics()
 	return n, nil
 }
 
@@ -141,6 +144,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		l.run(ctx, hard)
 		n.life.Store(nil)
 		if s.Lost() {
+			n.metrics.SessionLost()
 			// Its affairs are settled beside the next session, for as long as MySQL takes to answer.
 			retiring.Go(func() { l.retire(recording) })
 		}

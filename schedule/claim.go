@@ -48,8 +48,9 @@ const (
 
 	// neglected is how late a task is before it is taken by a session that its bucket does not prefer.
 	neglected = time.Second
-	// urgent is how soon a task is due that is taken by whoever was told of it, preferred or not.
-	urgent = time.Second
+	// urgent is how soon a task is due that is taken by whoever was told of it, preferred or not: whom it prefers may see
+	// it only at the next glance.
+	urgent = lookoutPeriod + 500*time.Millisecond
 )
 
 // NewClaimer sets what has no useful zero value.
@@ -60,6 +61,13 @@ func NewClaimer(c Claimer) *Claimer {
 
 // Wake asks for a look now: a task was planned that is due at once.
 func (c *Claimer) Wake() { c.wake.up() }
+
+// Look asks for a look at what prefers this session: another node planned it, or gave it back.
+func (c *Claimer) Look() {
+	if !c.nothing() {
+		c.room.up()
+	}
+}
 
 // Room says that a slot became free.
 func (c *Claimer) Room() {
@@ -128,26 +136,27 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duratio
 		low, high = min(low, f.ID), max(high, f.ID)
 	}
 	base := c.Session.Reserve(high - low + 1)
-	var took []job.Task
+	var claimed, took []job.Task // took: of those claimed, what is known to stand
 	err = c.Exclusion.Do(ctx, lock.Change{
 		Name:  "claim",
 		Locks: locks,
 		Rows: func(tx *sql.Tx) (err error) {
-			if took = nil; !c.Session.Fresh() { // any more: what is given back now must not be taken again
+			if claimed, took = nil, nil; !c.Session.Fresh() { // any more: what is given back now must not be taken again
 				return nil
 			}
-			took, err = tx.Claim(c.Session.ID(), base, ids)
+			claimed, err = tx.Claim(c.Session.ID(), base, ids)
+			took = claimed
 			return err
 		},
 		Settle: func(tx *sql.Tx) error {
+			if err := tx.TakeLocks(locks); err != nil { // written by the claim, too
+				return err
+			}
 			rows, err := tx.LockTasks(ids)
 			if err != nil {
 				return err
 			}
-			took = slices.DeleteFunc(took, func(t job.Task) bool {
-				r, ok := rows[t.ID]
-				return !ok || !r.Is(t.Launch, job.Prepare)
-			})
+			took = standingClaims(claimed, rows)
 			return nil
 		},
 		// If we die before this, the rows are prepared for a session that is gone: its peers free them.

@@ -46,7 +46,8 @@ type scene struct {
 	holders []int64
 	off     *sql.HandlerOff // if the job's handler is disabled
 
-	cancelled bool // the task is of a backfill that was
+	cancelled bool  // the task is of a backfill that was
+	window    int64 // for how long it may be spawned, in microseconds
 }
 
 // decide says what becomes of a task that is prepared. What is not a start is final only at or after the due instant:
@@ -104,7 +105,7 @@ func judge(t job.Task, s scene, now job.Micros) decision {
 		}
 	}
 	if d.verdict == begin {
-		d.attempt = job.Started{Task: t, Spec: spec, At: now, SpawnBy: max(t.DueNow, now) + job.SpawnWindow}
+		d.attempt = job.Started{Task: t, Spec: spec, At: now, SpawnBy: max(t.DueNow, now) + job.Micros(s.window)}
 	}
 	return d
 }

@@ -28,7 +28,9 @@ const (
 	windowMargin = 100 * time.Millisecond
 	// longestWindow is after how long nothing of a start may be spawned any more, also when MySQL's clock was put
 	// back behind it: it was committed so much before its due instant, and waits for no instant that is a second away.
-	longestWindow = maxLead + gather + 2*job.SpawnWindow*time.Microsecond
+	longestWindow = maxLead + maxGather + maxWindow + job.SpawnWindow*time.Microsecond
+	// pauseLook is between looks at what is on its way to be started when an app was paused.
+	pauseLook = 50 * time.Millisecond
 )
 
 // Create writes a new job and plans it, unless it is created paused.

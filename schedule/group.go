@@ -102,6 +102,15 @@ func refer(tx *sql.Tx, id int64, from, to *job.Spec) error {
 	if err := referToSecrets(tx, id, from, to); err != nil {
 		return err
 	}
+	if (from.Ping != nil) != (to.Ping != nil) {
+		var names []string
+		if to.Ping != nil {
+			names = []string{""}
+		}
+		if err := tx.SetRefs(sql.RefPing, id, names); err != nil {
+			return err
+		}
+	}
 	if from.Group != to.Group {
 		if err := groupExists(tx, to.Group); err != nil {
 			return err

@@ -228,16 +228,28 @@ func (e *Editor) PauseApp(ctx context.Context, app string, r job.PauseRequest) (
 // afterPause waits until nothing of an app can start any more whose start did not see the app's pause, which is known
 // to be committed. A start reads the clock before it reads the pauses, and nothing is spawned longer than a window after
 // that reading: so no lock is needed on the way of each start, only time, and none when nothing is about to start.
+//
+// What was about to start is looked at until its start has been committed, which says until when it may be spawned, or was
+// refused, as any is that reads the pauses now. Should neither happen, because its node hangs, the longest window of any
+// node is waited for.
 func (e *Editor) afterPause(ctx context.Context, app string) error {
-	now := e.Session.Now()
-	onTheirWay, window, err := e.DB.MayStart(ctx, app, now.Add(maxLead+gather+windowMargin))
-	if err != nil {
-		return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", err)}
+	const ahead = maxLead + maxGather + windowMargin
+	end := time.Now().Add(longestWindow + windowMargin)
+	for soon := e.Session.Now().Add(ahead); ; {
+		onTheirWay, window, err := e.DB.MayStart(ctx, app, soon)
+		if err != nil {
+			return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", err)}
+		}
+		left := time.Until(end)
+		if onTheirWay == 0 || left <= 0 {
+			return e.passed(ctx, window)
+		}
+		select {
+		case <-ctx.Done():
+			return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", context.Cause(ctx))}
+		case <-time.After(min(pauseLook, left)):
+		}
 	}
-	if onTheirWay > 0 {
-		window = now.Add(longestWindow)
-	}
-	return e.passed(ctx, window)
 }
 
 // ResumeApp ends the pause of an app, or with "" of the cluster. Its jobs get their due times back from planners, within

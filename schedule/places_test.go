@@ -142,7 +142,7 @@ func TestAStartElsewhere(t *testing.T) {
 	if len(f.executing.added) != 1 || f.executing.added[0].JobID != stays.ID || f.prepared.Len() != 0 {
 		t.Errorf("started %+v, %d are prepared; want the one that is still for this node", f.executing.added, f.prepared.Len())
 	}
-	f.want("tasks that are idle at their new place", 1, "SELECT COUNT(*) FROM task t JOIN job j ON j.id = t.job_id WHERE t.state = 0 AND t.place = j.place AND t.launch IS NULL AND j.id = ?", j.ID)
+	f.want("tasks that are idle at their new place", 1, "SELECT COUNT(*) FROM task t JOIN job j ON j.id = t.job_id WHERE t.state = 0 AND t.place = j.place AND t.launch = 0 AND j.id = ?", j.ID)
 	f.wantRuns("the one that is elsewhere", j.ID)
 }
 

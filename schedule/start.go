@@ -28,6 +28,7 @@ type Starter struct {
 	Slots  int                       // attempts that may execute at once
 	Flush  func(ctx context.Context) // writes the outcomes that wait
 	Freed  func()                    // called when tasks were forgotten whose rows are still ours
+	Trip   func() time.Duration      // how long a round trip to MySQL took lately; nil: nobody knows
 	Woken  func()                    // called when tasks that waited became idle
 	Log    *slog.Logger
 
@@ -42,6 +43,8 @@ const (
 	startBatch = 500
 	// gather is how much further than the lead a look reaches: what is due within it shares one transaction.
 	gather = 15 * time.Millisecond
+	// maxGather is how far it reaches where that is fewer than few: a transaction costs as much for one as for ten.
+	maxGather, few = 40 * time.Millisecond, 64
 	// crowded is how long a due task waits for a free slot here before it is given back, so that another node
 	// may have one. As many as there are slots stay.
 	crowded = 500 * time.Millisecond
@@ -122,19 +125,24 @@ func (s *Starter) start(ctx context.Context, now job.Micros) {
 		s.Flush(ctx) // an outcome that waits here must not look like a run that overlaps
 	}
 	var decided []decision
+	var read time.Time // when the clock was, by which the window is counted
 	woken := 0
 	err := s.Exclusion.Do(ctx, lock.Change{
 		Name: "start",
 		Rows: func(tx *sql.Tx) (err error) {
-			now = s.Session.Now()
-			decided, err = s.decide(tx, tasks, ids, now)
+			read, now = time.Now(), s.Session.Now()
+			window := s.window()
+			decided, err = s.decide(tx, tasks, ids, now, window)
 			if err != nil {
 				return err
 			}
-			woken, err = s.write(tx, decided, now)
+			woken, err = s.write(tx, decided, now, window)
 			return err
 		},
 		Settle: func(tx *sql.Tx) error {
+			if err := tx.MarkStarted(marksOf(decided)); err != nil { // written by the start, too
+				return err
+			}
 			rows, err := tx.LockTasks(ids)
 			if err != nil {
 				return err
@@ -156,9 +164,19 @@ func (s *Starter) start(ctx context.Context, now job.Micros) {
 		return
 	}
 	s.batch = min(startBatch, 2*s.batch)
+	s.lead.learn(time.Since(read))
 	if !full {
 		s.lead.measure(waited + s.Session.Now().Sub(begun))
 	}
+}
+
+// window is the spawn window of what is started now, in microseconds.
+func (s *Starter) window() int64 {
+	var trip time.Duration
+	if s.Trip != nil {
+		trip = s.Trip()
+	}
+	return s.lead.window(trip).Microseconds()
 }
 
 // take picks the tasks to look at, as many as there are slots, and tells how long the first has been waiting.
@@ -173,7 +191,12 @@ func (s *Starter) take(now job.Micros) ([]job.Task, time.Duration) {
 		s.giveBack(now)
 		return nil, 0
 	}
-	tasks, waited := s.Prepared.Take(now, s.lead.get()+gather, min(free, s.batch))
+	lead := s.lead.get()
+	tasks, waited := s.Prepared.Take(now, lead+gather, min(free, s.batch))
+	if n := min(free, s.batch, few) - len(tasks); n > 0 && len(tasks) > 0 {
+		more, _ := s.Prepared.Take(now, lead+maxGather, n)
+		tasks = append(tasks, more...)
+	}
 	return tasks, waited - gather
 }
 
@@ -196,7 +219,7 @@ func (s *Starter) giveBack(now job.Micros) {
 }
 
 // decide locks the jobs, the groups and the tasks and looks at each task, the earliest due first.
-func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micros) ([]decision, error) {
+func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micros, window int64) ([]decision, error) {
 	jobIDs := make([]int64, 0, len(tasks))
 	for _, t := range tasks {
 		jobIDs = append(jobIDs, t.JobID)
@@ -211,7 +234,7 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micr
 	if err != nil {
 		return nil, err
 	}
-	rows, err := tx.LockTasks(ids)
+	rows, others, err := around(tx, tasks, ids, jobs, jobIDs, now)
 	if err != nil {
 		return nil, err
 	}
@@ -222,10 +245,6 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micr
 		return nil, err
 	}
 	off, err := handlersOff(tx, jobs)
-	if err != nil {
-		return nil, err
-	}
-	others, err := siblings(tx, tasks, jobs, jobIDs, now)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +259,7 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micr
 		d := decision{task: t}
 		r, ok := rows[t.ID]
 		if ok && r.Is(t.Launch, job.Prepare) {
-			sc := scene{job: jobs[t.JobID], others: others[t.JobID], cancelled: cancelled[-t.Origin]}
+			sc := scene{job: jobs[t.JobID], others: others[t.JobID], cancelled: cancelled[-t.Origin], window: window}
 			if sc.job != nil && sc.job.Spec.Group != "" {
 				if g, ok := groups[sc.job.Spec.Group]; ok {
 					sc.group, sc.holders = &g, holders[g.ID]
@@ -273,7 +292,7 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micr
 		others[t.JobID] = then(others[t.JobID], d, r)
 		out[i] = d
 	}
-	return out, nil
+	return out, lockOthers(tx, out, rows)
 }
 
 // standing leaves out tasks that are not ours any more or no due times: an edit or a calendar has withdrawn them, and they
@@ -302,23 +321,40 @@ func cancelledBackfills(tx *sql.Tx, tasks []job.Task) (map[int64]bool, error) {
 	return tx.CancelledBackfills(slices.Compact(ids))
 }
 
-// siblings reads the tasks of jobs beside which others are decided: those that execute, and of jobs for which it matters
-// also those that are due and have not begun.
-func siblings(tx *sql.Tx, tasks []job.Task, jobs map[int64]*sql.JobRow, jobIDs []int64, now job.Micros) (map[int64][]sql.TaskRow, error) {
+// around reads the tasks, and those of their jobs beside which they are decided: those that execute, and of jobs for which
+// it matters also those that are due and have not begun. Where runs may overlap, nothing else matters.
+//
+// The tasks are locked if a place is to be locked behind them.
+func around(tx *sql.Tx, tasks []job.Task, ids []int64, jobs map[int64]*sql.JobRow, jobIDs []int64, now job.Micros) (map[int64]sql.TaskRow, map[int64][]sql.TaskRow, error) {
 	latest := now // of what may be executing: later than now, if MySQL's clock was put back
-	matters := map[int64]bool{}
+	matters, alone, locked := map[int64]bool{}, map[int64]bool{}, false
 	for id, j := range jobs {
 		latest = max(latest, j.LastDue)
 		matters[id] = j.SpecErr == nil && j.Spec.Orders()
+		alone[id] = j.SpecErr == nil && j.Spec.Overlap == job.OverlapAllow && !matters[id]
+		locked = locked || j.Spec.Handler != ""
 	}
 	for _, t := range tasks {
 		matters[t.JobID] = matters[t.JobID] || t.Origin < 0
+		alone[t.JobID] = alone[t.JobID] && t.Origin >= 0
 	}
-	ordered := slices.DeleteFunc(slices.Clone(jobIDs), func(id int64) bool { return !matters[id] })
+	beside := slices.DeleteFunc(slices.Clone(jobIDs), func(id int64) bool { return alone[id] })
+	ordered := slices.DeleteFunc(slices.Clone(beside), func(id int64) bool { return !matters[id] })
 	before := latest.Add(maxLead + time.Second)
-	others, err := tx.Siblings(jobIDs, ordered, before)
+	var rows map[int64]sql.TaskRow
+	var err error
+	if locked {
+		if rows, err = tx.LockTasks(ids); err != nil {
+			return nil, nil, err
+		}
+		ids = nil
+	}
+	own, others, err := tx.Around(ids, beside, ordered, before)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if !locked {
+		rows = own
 	}
 	var turns []int64 // jobs whose schedule waits for a backfill
 	for id, rows := range others {
@@ -328,7 +364,28 @@ func siblings(tx *sql.Tx, tasks []job.Task, jobs map[int64]*sql.JobRow, jobIDs [
 	}
 	more, err := tx.Siblings(turns, turns, before)
 	maps.Copy(others, more)
-	return others, err
+	return rows, others, err
+}
+
+// lockOthers locks the tasks that do not begin but change all the same: with them goes more than one statement, which has
+// to find them as they were decided on.
+func lockOthers(tx *sql.Tx, decided []decision, rows map[int64]sql.TaskRow) error {
+	var ids []int64
+	for _, d := range decided {
+		if d.verdict == refuse || d.verdict == wait || d.verdict == giveBack {
+			ids = append(ids, d.task.ID)
+		}
+	}
+	locked, err := tx.LockTasks(ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if locked[id] != rows[id] {
+			return fmt.Errorf("start: task %d: %w", id, sql.ErrMoved)
+		}
+	}
+	return nil
 }
 
 // lockGroups locks the groups of jobs and reads who holds their slots.
@@ -387,20 +444,21 @@ func then(others []sql.TaskRow, d decision, row sql.TaskRow) []sql.TaskRow {
 }
 
 // write makes the rows say what was decided, and wakes who waited for what that ends.
-func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros) (woken int, err error) {
+func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros, window int64) (woken int, err error) {
 	var (
-		begun, refused, unslotted []int64
-		unwaiting                 []int64
-		runs                      []job.Run
-		started                   []sql.Mark
-		slots                     []sql.Slot
-		waiting                   []sql.Wait
+		begun              []job.Task
+		refused, unslotted []int64
+		unwaiting          []int64
+		runs               []job.Run
+		started            []sql.Mark
+		slots              []sql.Slot
+		waiting            []sql.Wait
 	)
 	ended := map[int64]bool{} // jobs of which a task ends here
 	for _, d := range decided {
 		switch d.verdict {
 		case begin:
-			begun = append(begun, d.task.ID)
+			begun = append(begun, d.task)
 			if d.slot != 0 {
 				slots = append(slots, sql.Slot{TaskID: d.task.ID, GroupID: d.slot})
 			}
@@ -424,8 +482,8 @@ func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros) (woken i
 		if d.verdict == wait || d.verdict != begin && d.holds { // what waits may hold one of a group that it was in before
 			unslotted = append(unslotted, d.task.ID)
 		}
-		if d.verdict != wait {
-			started = append(started, markOf(d.task))
+		if d.verdict == refuse {
+			started = append(started, sql.MarkOf(d.task))
 		}
 		for _, o := range d.supersedes {
 			t := o.Task
@@ -435,7 +493,7 @@ func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros) (woken i
 			run := unstarted(t, job.Superseded, fmt.Sprintf("the due time %s took its place", d.task.Due), now)
 			run.Node = s.Session.Node()
 			refused, runs, unslotted = append(refused, o.ID), append(runs, run), append(unslotted, o.ID)
-			started = append(started, markOf(t))
+			started = append(started, sql.MarkOf(t))
 			if o.State == job.Waiting {
 				unwaiting = append(unwaiting, o.ID)
 			}
@@ -447,7 +505,7 @@ func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros) (woken i
 	if err := tx.MarkStarted(started); err != nil {
 		return 0, err
 	}
-	if err := tx.Start(s.Session.ID(), begun, now, job.SpawnWindow); err != nil {
+	if err := tx.Start(begun, now, window); err != nil {
 		return 0, err
 	}
 	if err := tx.TakeSlots(slots); err != nil {
@@ -464,14 +522,6 @@ func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros) (woken i
 	}
 	maps.DeleteFunc(ended, func(_ int64, awaited bool) bool { return !awaited })
 	return tx.Wake(slices.Sorted(maps.Keys(ended)), nil, unslotted, now)
-}
-
-// markOf says what a start or an end means for last_due: nothing, when somebody asked for the run by hand.
-func markOf(t job.Task) sql.Mark {
-	if t.Origin != 0 {
-		return sql.Mark{JobID: t.JobID}
-	}
-	return sql.Mark{JobID: t.JobID, Due: t.Due}
 }
 
 // apply makes the sets say what the rows say.

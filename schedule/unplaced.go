@@ -173,7 +173,7 @@ func (s *Sweeper) missed(tx *sql.Tx, jobs map[int64]*sql.JobRow, tasks []sql.Tas
 		t.Launch = s.Session.Mint()
 		run := unstarted(t.Task, job.Missed, s.noNode(t.Place), now)
 		run.Node = s.Session.Node()
-		ids, jobIDs, runs, marks = append(ids, t.ID), append(jobIDs, t.JobID), append(runs, run), append(marks, markOf(t.Task))
+		ids, jobIDs, runs, marks = append(ids, t.ID), append(jobIDs, t.JobID), append(runs, run), append(marks, sql.MarkOf(t.Task))
 	}
 	if err := tx.MarkStarted(marks); err != nil {
 		return 0, err

@@ -142,7 +142,7 @@ func (s *Sweeper) expireBatch(ctx context.Context, found []sql.ExpiredWait, now 
 			r.Launch = s.Session.Mint()
 			run := unstarted(r.Task, job.Missed, "waited until its start deadline", now)
 			run.Node = s.Session.Node()
-			ended, runs, marks = append(ended, id), append(runs, run), append(marks, markOf(r.Task))
+			ended, runs, marks = append(ended, id), append(runs, run), append(marks, sql.MarkOf(r.Task))
 		}
 		if err := tx.MarkStarted(marks); err != nil {
 			return err

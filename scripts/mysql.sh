@@ -8,13 +8,20 @@
 # server through its own loader. Neither root nor chroot is needed, and there is no second download while the folder is
 # there. Remove it to get a newer server.
 #
-#	GOCRONTAB_MYSQL_DIR      the folder; default $XDG_CACHE_HOME/go-crontab/mysql or ~/.cache/go-crontab/mysql
+#	GOCRONTAB_MYSQL_DIR      the folder; default /var/cache/go-crontab/mysql for root, whose home is closed to the
+#	                         users that tests change to, else go-crontab/mysql in $XDG_CACHE_HOME or ~/.cache
 #	GOCRONTAB_DEBIAN_MIRROR  the URI of a Debian mirror; default: the mirror that apt on this machine uses
 set -eu
 
 say() { echo "mysql: $*" >&2; }
 
-dir=${GOCRONTAB_MYSQL_DIR:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/go-crontab/mysql}
+if [ -n "${GOCRONTAB_MYSQL_DIR:-}" ]; then
+	dir=$GOCRONTAB_MYSQL_DIR
+elif [ "$(id -u)" -eq 0 ]; then
+	dir=/var/cache/go-crontab/mysql
+else
+	dir=${XDG_CACHE_HOME:-${HOME:?}/.cache}/go-crontab/mysql
+fi
 case $dir in
 /*) ;;
 *) dir=$PWD/$dir ;;
@@ -115,21 +122,24 @@ done
 
 set -- "$new"/root/usr/lib/*/ld-linux*.so.*
 [ -e "$1" ] || fail "no loader among the libraries; does Debian unstable lay them out anew?"
-loader=root${1#"$new/root"}
+loader=${1#"$new/root/"}
 libraries=$(dirname "$loader")
 
-# What the caller says comes first, because --no-defaults must. The compiled-in paths are those of an installed
-# package. An absolute path, because the server looks at no other of its own.
+# What the caller says comes first, because --no-defaults must. The paths compiled in are those of an installed package.
+# Nothing here is searched for: the wrapper also serves callers without PATH.
 cat >"$new/bin/mysqld" <<WRAPPER
 #!/bin/sh
 # MySQL $version of Debian unstable, unpacked by scripts/mysql.sh.
-here=\$(dirname "\$(dirname "\$(readlink -f "\$0")")")
-exec "\$here/$loader" --inhibit-cache --library-path "\$here/$libraries" \\
-	--argv0 "\$here/root/usr/sbin/mysqld" "\$here/root/usr/sbin/mysqld" "\$@" \\
-	--basedir="\$here/root/usr" --plugin-dir="\$here/root/usr/lib/mysql/plugin" --lc-messages-dir="\$here/root/usr/share/mysql"
+root='ROOT'
+exec "\$root/$loader" --inhibit-cache --library-path "\$root/$libraries" \\
+	--argv0 "\$root/usr/sbin/mysqld" "\$root/usr/sbin/mysqld" "\$@" \\
+	--basedir="\$root/usr" --plugin-dir="\$root/usr/lib/mysql/plugin" --lc-messages-dir="\$root/usr/share/mysql" --secure-file-priv=NULL
 WRAPPER
+wrapper() { sed -i "s|^root=.*|root='$1'|" "$new/bin/mysqld"; }
+wrapper "$new/root"
 chmod 755 "$new" "$new/bin/mysqld"
 "$new/bin/mysqld" --no-defaults --version >>"$new/log" 2>&1 || fail "the unpacked server does not start: see above"
+wrapper "$dir/root"
 rm -rf "$new/apt" "$new/log"
 
 # Two runs at once: the one that comes second throws its own away.

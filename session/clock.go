@@ -12,6 +12,7 @@ import (
 // concurrent use once it was set.
 type Clock struct {
 	at   atomic.Pointer[reading]
+	trip atomic.Int64 // how long the last reading took
 	mu   sync.Mutex
 	best []reading // recent readings, oldest first
 }
@@ -32,6 +33,7 @@ const drift = 0.0005
 // Set takes a reading that was asked for at sent and answered at received.
 func (c *Clock) Set(sent, received time.Time, db job.Micros) {
 	rtt := received.Sub(sent)
+	c.trip.Store(int64(rtt))
 	r := reading{mono: sent.Add(rtt / 2), db: db, err: time.Duration(float64(rtt/2)*(1+drift)) + time.Millisecond/10}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,6 +75,9 @@ func (c *Clock) Now() job.Micros {
 	}
 	return r.now(time.Now())
 }
+
+// RoundTrip is how long the last reading took, from the question to the answer.
+func (c *Clock) RoundTrip() time.Duration { return time.Duration(c.trip.Load()) }
 
 // Until is how long to wait for an instant of MySQL's clock; negative once it has passed.
 func (c *Clock) Until(at job.Micros) time.Duration { return at.Sub(c.Now()) }

@@ -31,7 +31,9 @@ type Reaper struct {
 	Cordoned func()
 	Log      *slog.Logger
 
-	calm  int // so many looks need not be close
+	wake  chan struct{}
+	calm  int  // so many looks need not be close
+	quiet bool // at the last of them all had shown a beat lately
 	seen  map[uuid.UUID]sighting
 	nodes map[uuid.UUID]string // names of sessions seen at some time, for the runs they lost
 }
@@ -40,6 +42,20 @@ type Reaper struct {
 type sighting struct {
 	beat  int64
 	since time.Duration
+}
+
+// NewReaper sets what has no useful zero value.
+func NewReaper(r Reaper) *Reaper {
+	r.wake = make(chan struct{}, 1)
+	return &r
+}
+
+// Wake asks for a look now: sessions have come or gone.
+func (r *Reaper) Wake() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
 }
 
 // batch bounds one transaction.
@@ -53,13 +69,14 @@ func (r *Reaper) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(wait):
+		case <-r.wake:
 		}
 		wait = r.Session.Timings.Scan
 		if err := r.reap(ctx, boottime()); err != nil && ctx.Err() == nil {
 			r.Log.Warn("reaper", "error", err)
 		}
-		if r.calm > 0 {
-			wait *= 2
+		if r.calm > 0 && r.quiet {
+			wait *= 4
 		}
 	}
 }
@@ -77,6 +94,7 @@ func (r *Reaper) reap(ctx context.Context, mono time.Duration) error {
 		if r.same(rows, mono) {
 			r.calm--
 			r.remember(rows, mono)
+			r.quiet = r.allBeat(mono)
 			r.publish(rows)
 			return nil
 		}
@@ -85,13 +103,23 @@ func (r *Reaper) reap(ctx context.Context, mono time.Duration) error {
 	if err := r.lookClosely(ctx, mono); err != nil {
 		return err
 	}
-	r.calm = calmLooks
+	r.calm, r.quiet = calmLooks, true
 	return nil
 }
 
 // calmLooks is after how many looks at which nobody came or went those are looked for whose session is gone and who own
 // tasks still: whoever buries a session frees them at once, unless it dies.
-const calmLooks = 8
+const calmLooks = 4
+
+// allBeat tells whether every session has shown another beat not longer ago than it takes it to.
+func (r *Reaper) allBeat(mono time.Duration) bool {
+	for _, s := range r.seen {
+		if mono-s.since > 2*r.Session.Timings.Beat {
+			return false
+		}
+	}
+	return true
+}
 
 // same tells whether the sessions are those of the last look, and all of them live.
 func (r *Reaper) same(rows []sql.SessionRow, mono time.Duration) bool {

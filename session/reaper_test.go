@@ -150,7 +150,7 @@ func TestTasksOfTheDead(t *testing.T) {
 	if err := r.reap(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	const free = "SELECT COUNT(*) FROM task WHERE job_id = ? AND state = 0 AND session_id IS NULL AND launch IS NULL AND started = 0 AND spawn_by = 0 AND attempt = 1"
+	const free = "SELECT COUNT(*) FROM task WHERE job_id = ? AND state = 0 AND session_id = DEFAULT(session_id) AND launch = 0 AND started = 0 AND spawn_by = 0 AND attempt = 1"
 	f.want("idle tasks of the dead one's job", 450, free, deadJob)
 	f.want("tasks of the dead one's job", 450, "SELECT COUNT(*) FROM task WHERE job_id = ?", deadJob)
 	for what, id := range map[string]int64{"living": livingJob, "own": ownJob} {

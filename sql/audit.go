@@ -39,11 +39,28 @@ func auditArgs(e *job.Entry) []any {
 
 // Audited tells whether a line stands, waiting for whoever is writing it: it is how a change whose commit is unknown is
 // settled. The id alone would do, but for a server that crashed and gives ids again that nobody has seen.
+//
+// Where several servers take writes, reading on one does not wait for a commit on another. So if the line does not stand,
+// its id is written and removed again: a change that still arrives behind this transaction is refused, and one that
+// has come before it refuses this transaction.
 func (tx *Tx) Audited(e *job.Entry) (bool, error) {
-	n := 0
-	err := tx.query("settle audit", func(rows *stdsql.Rows) error { n++; return rows.Scan(new(int64)) },
-		"SELECT id FROM audit WHERE id = ? AND at = ? AND kind = ? AND ref = ? AND action = ? FOR UPDATE", e.ID, int64(e.At), e.Kind, e.Ref, e.Action)
-	return n == 1, err
+	stands := func() (bool, error) {
+		n := 0
+		err := tx.query("settle audit", func(rows *stdsql.Rows) error { n++; return rows.Scan(new(int64)) },
+			"SELECT id FROM audit WHERE id = ? AND at = ? AND kind = ? AND ref = ? AND action = ? FOR UPDATE", e.ID, int64(e.At), e.Kind, e.Ref, e.Action)
+		return n == 1, err
+	}
+	if found, err := stands(); err != nil || found || e.ID == 0 {
+		return found, err
+	}
+	_, err := tx.exec("take the id of a line", "INSERT INTO audit (id, at, who, action, kind) VALUES (?, ?, '', '', '')", e.ID, int64(e.At))
+	if isDuplicate(err) {
+		return stands() // it has arrived between the two, or the id is another line's
+	}
+	if err == nil {
+		_, err = tx.exec("leave the id of a line", "DELETE FROM audit WHERE id = ?", e.ID)
+	}
+	return false, err
 }
 
 const auditColumns = "id, at, who, origin, action, kind, ref, app, name, reason, COALESCE(was, ''), COALESCE(became, '')"

@@ -34,7 +34,7 @@ func (db *DB) Check(ctx context.Context) error {
 	if err := row.Scan(&version, &readOnly, &lockWait, &idle, &packet); err != nil {
 		return fmt.Errorf("check server: %w", err)
 	}
-	if err := checkVersion(version); err != nil {
+	if err := CheckVersion(version); err != nil {
 		return err
 	}
 	if readOnly != 0 {
@@ -55,8 +55,8 @@ func (db *DB) Check(ctx context.Context) error {
 	return db.checkLocks(ctx)
 }
 
-// checkVersion takes MySQL 8.0 and MariaDB 10.6 and what came later: JSON_TABLE is there from them on.
-func checkVersion(version string) error {
+// CheckVersion takes MySQL 8.0 and MariaDB 10.6 and what came later: JSON_TABLE is there from them on.
+func CheckVersion(version string) error {
 	least, product := [2]int{8, 0}, "MySQL"
 	v := version
 	if strings.Contains(strings.ToLower(version), "mariadb") {

@@ -37,7 +37,7 @@ func TestServerVersions(t *testing.T) {
 		"eight.0.1":                `the server's version "eight.0.1" is not understood`,
 		"8.x":                      `the server's version "8.x" is not understood`,
 	} {
-		err := checkVersion(version)
+		err := CheckVersion(version)
 		if want == "" {
 			if err != nil {
 				t.Errorf("%q: got %v, want it taken", version, err)

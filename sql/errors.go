@@ -45,13 +45,17 @@ func number(err error) uint16 {
 //
 //	1213 deadlock            1205 lock wait timeout (the rest of the transaction would go on: always roll back)
 //	3572 NOWAIT would wait   1020 row changed since it was read (MariaDB's snapshot isolation)
+//	3101 another member of the group was first to write one of the rows (Group Replication; Galera says 1213)
 func retryable(err error) bool {
 	switch number(err) {
-	case 1213, 1205, 3572, 1020:
+	case 1213, 1205, 3572, 1020, 3101:
 		return true
 	}
 	return false
 }
+
+// notReady is what a Galera server answers to all but SET and SHOW while it does not belong to the majority.
+const notReady = 1047
 
 // isDuplicate tells whether a unique key refused the row.
 func isDuplicate(err error) bool { return number(err) == 1062 }
@@ -104,6 +108,7 @@ func IsDuplicate(err error) bool { return isDuplicate(err) }
 //
 //	1040, 1203, 1226 too many connections   1053 shutdown in progress   1290, 1792, 1836 read-only
 //	1021, 1114 disk or table full           1037, 1041 out of memory    1317, 1969, 3024 interrupted
+//	1047 cut off from its Galera cluster    3797, 3798, 3799 a new primary has not caught up with its group yet
 //
 // and what retryable knows, and whatever keeps a transaction from beginning.
 func IsAway(err error) bool {
@@ -112,7 +117,7 @@ func IsAway(err error) bool {
 	}
 	switch number(err) {
 	case 0:
-	case 1040, 1203, 1226, 1053, 1290, 1792, 1836, 1021, 1114, 1037, 1041, 1317, 1969, 3024:
+	case 1040, 1203, 1226, 1053, 1290, 1792, 1836, 1021, 1114, 1037, 1041, 1317, 1969, 3024, notReady, 3797, 3798, 3799:
 		return true
 	default:
 		return retryable(err)

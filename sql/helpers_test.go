@@ -145,6 +145,19 @@ func (f *fixture) claimed(session uuid.UUID, base int64, ids []int64) (took []jo
 	return took
 }
 
+// prepared are tasks as their rows say.
+func (f *fixture) prepared(ids []int64) (tasks []job.Task) {
+	f.Helper()
+	for _, id := range ids {
+		r, ok := f.row(id)
+		if !ok {
+			f.Fatalf("task %d is gone", id)
+		}
+		tasks = append(tasks, r.Task)
+	}
+	return tasks
+}
+
 // session is a session's id that is easy to tell.
 func session(n byte) uuid.UUID { return uuid.UUID{0: n, 15: n} }
 

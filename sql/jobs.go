@@ -31,26 +31,33 @@ const jobOwnColumns = "id, app, name, living, hash, place, version, spec, paused
 
 // scanJob reads a job, and what stands before its columns.
 func scanJob(rows *stdsql.Rows, before ...any) (JobRow, error) {
-	var (
-		j         JobRow
+	var row struct { // one piece of the heap
+		JobRow
 		app, name string
-		living    stdsql.NullInt64
-		next      stdsql.NullInt64
+		living    int
 		covers    [2]stdsql.NullString
-	)
-	err := rows.Scan(append(before, &j.ID, &app, &name, &living, &j.Hash, &j.Place, &j.Version, &j.SpecText, (*flag)(&j.Paused), (*flag)(&j.Held), &j.PausedAt, &j.PausedBy, &j.PauseReason,
-		&j.PauseUntil, (*flag)(&j.Replan), &next, &j.LastDue, &j.Error, &j.Created, &j.Updated, &covers[0], &covers[1])...)
+	}
+	j := &row.JobRow
+	dest := [...]any{whole[int64]{&j.ID}, &row.app, &row.name, whole[int]{&row.living}, whole[int]{&j.Hash}, whole[int]{&j.Place}, whole[int64]{&j.Version}, &j.SpecText,
+		(*flag)(&j.Paused), (*flag)(&j.Held), whole[job.Micros]{&j.PausedAt}, &j.PausedBy, &j.PauseReason, whole[job.Micros]{&j.PauseUntil}, (*flag)(&j.Replan),
+		whole[job.Micros]{&j.NextDue}, whole[job.Micros]{&j.LastDue}, &j.Error, whole[job.Micros]{&j.Created}, whole[job.Micros]{&j.Updated}, &row.covers[0], &row.covers[1]}
+	var err error
+	if len(before) == 0 {
+		err = rows.Scan(dest[:]...)
+	} else {
+		err = rows.Scan(append(before, dest[:]...)...)
+	}
 	if err != nil {
-		return j, err
+		return *j, err
 	}
-	if j.Covers, err = decodeCovers(covers); err != nil {
-		return j, err
+	if j.Covers, err = decodeCovers(row.covers); err != nil {
+		return *j, err
 	}
-	j.Deleted, j.NextDue = !living.Valid, job.Micros(next.Int64)
+	j.Deleted = row.living != 1
 	if j.Spec, j.SpecErr = job.DecodeSpec(j.SpecText); j.SpecErr != nil {
-		j.Spec.App, j.Spec.Name = app, name // so that people can tell which one it is
+		j.Spec.App, j.Spec.Name = row.app, row.name // so that people can tell which one it is
 	}
-	return j, nil
+	return *j, nil
 }
 
 func jobRows(out *[]JobRow) func(*stdsql.Rows) error {
@@ -136,6 +143,14 @@ func (tx *Tx) LockJobs(ids []int64) (map[int64]*JobRow, error) {
 type Mark struct {
 	JobID int64
 	Due   job.Micros
+}
+
+// MarkOf is what the start or end of a task means for last_due: nothing, when somebody asked for the run.
+func MarkOf(t job.Task) Mark {
+	if t.Origin != 0 {
+		return Mark{JobID: t.JobID}
+	}
+	return Mark{JobID: t.JobID, Due: t.Due}
 }
 
 // MarkStarted raises last_due of jobs and writes each row, so that two starts of one job exclude each other

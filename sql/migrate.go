@@ -13,14 +13,17 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-const versionTable = "schema_version"
+const (
+	versionTable = "schema_version"
+	lockTable    = "schema_lock" // of who migrates
+)
 
 func (db *DB) provider() (*goose.Provider, error) {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return nil, err
 	}
-	locker, err := lock.NewMySQLTableLocker(lock.WithTableName("schema_lock"))
+	locker, err := lock.NewMySQLTableLocker(lock.WithTableName(lockTable))
 	if err != nil {
 		return nil, err
 	}

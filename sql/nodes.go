@@ -78,7 +78,7 @@ func (db *DB) Loads(ctx context.Context) (map[uuid.UUID]Load, error) {
 		err := rows.Scan(&id, &l.Prepared, &l.Executing)
 		out[id] = l
 		return err
-	}, "SELECT session_id, SUM(state = 1), SUM(state = 2) FROM task FORCE INDEX (owner) WHERE session_id IS NOT NULL GROUP BY session_id")
+	}, "SELECT session_id, SUM(state = 1), SUM(state = 2) FROM task FORCE INDEX (owner) WHERE session_id > "+nobody+" GROUP BY session_id")
 	return out, err
 }
 

@@ -34,14 +34,18 @@ type DB struct {
 }
 
 // Open prepares a pool of at most size connections; it does not connect. dsn is that of
-// github.com/go-sql-driver/mysql and names a schema; parameters on which the protocol rests are set here,
+// github.com/go-sql-driver/mysql and names a schema; its address may list several servers that hold the same data, as in
+// tcp(a:3306,b:3306), of which the first that takes writes is used. Parameters on which the protocol rests are set here,
 // whatever the DSN says. Errors never repeat the password.
-func Open(dsn string, t Timeouts, size int) (*DB, error) {
-	cfg, err := config(dsn, t)
+func Open(dsn string, t Timeouts, size int) (*DB, error) { return openPool(dsn, t, size, true) }
+
+// openPool is Open; fresh asks servers that replicate among each other for reads that show what others have written.
+func openPool(dsn string, t Timeouts, size int, fresh bool) (*DB, error) {
+	all, err := configs(dsn, t)
 	if err != nil {
 		return nil, err
 	}
-	c, err := mysql.NewConnector(cfg)
+	c, err := newHosts(all, fresh)
 	if err != nil {
 		return nil, fmt.Errorf("DSN: %w", err)
 	}
@@ -50,7 +54,7 @@ func Open(dsn string, t Timeouts, size int) (*DB, error) {
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
 		// Again, because a variable in the DSN comes after what the handshake said, and escaping rests on it.
 		"SET NAMES utf8mb4 COLLATE utf8mb4_bin",
-		// autocommit, because without it a beat would begin a transaction that nobody commits.
+		// autocommit, because without it a beat would begin a transaction that nobody commits; see conn for transactions.
 		fmt.Sprintf("SET SESSION autocommit=1, innodb_lock_wait_timeout=%d, wait_timeout=%d, time_zone='+00:00',"+
 			" sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
 			int(t.LockWait/time.Second), int(t.Idle/time.Second)),
@@ -62,7 +66,8 @@ func Open(dsn string, t Timeouts, size int) (*DB, error) {
 	return &DB{db: db, timeouts: t}, nil
 }
 
-func config(dsn string, t Timeouts) (*mysql.Config, error) {
+// configs are what the DSN says of each of its servers, one or several.
+func configs(dsn string, t Timeouts) ([]*mysql.Config, error) {
 	if strings.HasPrefix(dsn, "mysql://") || strings.HasPrefix(dsn, "mariadb://") {
 		return nil, fmt.Errorf("DSN: is a URL; write it as user:password@tcp(host:3306)/schema")
 	}
@@ -70,6 +75,22 @@ func config(dsn string, t Timeouts) (*mysql.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("DSN: %w", err)
 	}
+	each, err := splitHosts(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("DSN: %w", err)
+	}
+	var all []*mysql.Config
+	for _, one := range each {
+		cfg, err := config(one, l, t)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, cfg)
+	}
+	return all, nil
+}
+
+func config(dsn string, l link, t Timeouts) (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		why := err.Error()
@@ -110,17 +131,20 @@ type connector struct {
 }
 
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
+	link, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, stmt := range c.init {
-		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, stmt, nil); err != nil {
-			conn.Close()
+		if _, err := link.(driver.ExecerContext).ExecContext(ctx, stmt, nil); err != nil {
+			link.Close()
 			return nil, fmt.Errorf("%s: %w", stmt, err)
 		}
 	}
-	return conn, nil
+	if able, ok := link.(driverConn); ok {
+		return &conn{driverConn: able}, nil
+	}
+	return link, nil
 }
 
 // Close closes all connections. Transactions in flight end refused or unknown.

@@ -138,7 +138,7 @@ func TestReads(t *testing.T) {
 				return tx.MarkStarted(marks)
 			})
 		}, "PRIMARY"},
-		{"start", inTx(300, func(tx *Tx) error { return tx.Start(me, ids[:300], now, 1) }), "PRIMARY"},
+		{"start", inTx(5*300, func(tx *Tx) error { return tx.Start(took[:300], now, 1) }), "PRIMARY"}, // each is in the list, and has a job; both are noted, then written
 		{"free", inTx(100, func(tx *Tx) error { return tx.Free(ids[300:]) }), "PRIMARY"},
 		{"end", inTx(100, func(tx *Tx) error {
 			var runs []job.Run

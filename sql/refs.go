@@ -14,6 +14,7 @@ const (
 	RefGroup    RefKind = 1
 	RefCalendar RefKind = 2
 	RefSecret   RefKind = 3 // also one that is not there: a node may have it
+	RefPing     RefKind = 4 // to what it calls when a due time has ended; it has no name here
 )
 
 // SetRefs writes down to which named objects of a kind a job, whose row this transaction has written, refers: to these

@@ -120,7 +120,7 @@ type Pulse struct{ db *DB }
 
 // OpenPulse prepares the connection; it is made at the first beat.
 func OpenPulse(dsn string, t Timeouts) (*Pulse, error) {
-	db, err := Open(dsn, t, 1)
+	db, err := openPool(dsn, t, 1, false) // a beat waits for nobody
 	if err != nil {
 		return nil, err
 	}

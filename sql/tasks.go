@@ -104,27 +104,54 @@ func (db *DB) candidates(ctx context.Context, query string, args []any) ([]Candi
 // Siblings returns the executing tasks of jobs, by job; of the ordered ones among the jobs also those that have not begun
 // and are due before an instant, before which nearly all is due that executes.
 func (tx *Tx) Siblings(jobIDs, ordered []int64, before job.Micros) (map[int64][]TaskRow, error) {
-	out := map[int64][]TaskRow{}
-	if len(jobIDs) == 0 {
-		return out, nil
-	}
-	list, args := in(nil, jobIDs)
-	state := "state = 2"
-	args = append(args, int64(before))
-	if len(ordered) > 0 {
-		var also string
-		also, args = in(args, ordered)
-		state = "(state = 2 OR job_id IN " + also + ")"
-	}
-	// The bound on due keeps the many tasks that are planned ahead for a frequent job out of the range. What executes
-	// behind it began before MySQL's clock was put back: there is an index for that little.
-	ahead, args := in(append(args, int64(before), int64(before)), jobIDs)
-	rows, err := tx.tasks("read siblings", "SELECT "+taskColumns+" FROM task FORCE INDEX (due) WHERE job_id IN "+list+" AND due < ? AND "+state+
-		" UNION ALL SELECT "+taskColumns+" FROM task FORCE INDEX (slice) WHERE state = 2 AND due_now >= ? AND due >= ? AND job_id IN "+ahead, args...)
-	for _, r := range rows {
-		out[r.JobID] = append(out[r.JobID], r)
-	}
+	_, out, err := tx.Around(nil, jobIDs, ordered, before)
 	return out, err
+}
+
+// Around returns tasks as they stand, by id, and the siblings of jobs as Siblings does, in one statement. It takes no
+// lock: while this transaction holds the rows of their jobs, nobody but their owner and who finds it dead moves what is
+// prepared, and [Tx.Start] finds that out.
+func (tx *Tx) Around(ids, jobIDs, ordered []int64, before job.Micros) (own map[int64]TaskRow, others map[int64][]TaskRow, err error) {
+	own, others = make(map[int64]TaskRow, len(ids)), map[int64][]TaskRow{}
+	var query string
+	var args []any
+	if len(ids) > 0 {
+		query, args = in(nil, ids)
+		query = "SELECT 1, " + taskColumns + " FROM task FORCE INDEX (PRIMARY) WHERE id IN " + query
+	}
+	if len(jobIDs) > 0 {
+		if query != "" {
+			query += " UNION ALL "
+		}
+		var list, ahead string
+		list, args = in(args, jobIDs)
+		state := "state = 2"
+		args = append(args, int64(before))
+		if len(ordered) > 0 {
+			var also string
+			also, args = in(args, ordered)
+			state = "(state = 2 OR job_id IN " + also + ")"
+		}
+		// The bound on due keeps the many tasks that are planned ahead for a frequent job out of the range. What executes
+		// behind it began before MySQL's clock was put back: there is an index for that little.
+		ahead, args = in(append(args, int64(before), int64(before)), jobIDs)
+		query += "SELECT 0, " + taskColumns + " FROM task FORCE INDEX (due) WHERE job_id IN " + list + " AND due < ? AND " + state +
+			" UNION ALL SELECT 0, " + taskColumns + " FROM task FORCE INDEX (slice) WHERE state = 2 AND due_now >= ? AND due >= ? AND job_id IN " + ahead
+	}
+	if query == "" {
+		return own, others, nil
+	}
+	err = tx.query("read siblings", func(rows *stdsql.Rows) error {
+		var mine bool
+		t, err := scanTask(rows, &mine)
+		if mine {
+			own[t.ID] = t
+		} else {
+			others[t.JobID] = append(others[t.JobID], t)
+		}
+		return err
+	}, query, args...)
+	return own, others, err
 }
 
 // LiveTasks locks and returns all live tasks of one job, whose row the caller holds.
@@ -241,7 +268,7 @@ func (db *DB) Owners(ctx context.Context) ([]uuid.UUID, error) {
 		err := rows.Scan(&id)
 		out = append(out, id)
 		return err
-	}, "SELECT DISTINCT session_id FROM task FORCE INDEX (owner) WHERE session_id IS NOT NULL")
+	}, "SELECT DISTINCT session_id FROM task FORCE INDEX (owner) WHERE session_id > "+nobody)
 	return out, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -83,8 +84,12 @@ func secureLink(cfg *mysql.Config, l link) error {
 // Exposed tells whether a DSN leads over a network without TLS: then others on the way can read what the cluster knows,
 // and change what it does.
 func Exposed(dsn string) bool {
-	cfg, err := config(dsn, DefaultTimeouts)
-	if err != nil || cfg.Net != "tcp" || cfg.TLS != nil {
+	all, err := configs(dsn, DefaultTimeouts)
+	return err == nil && slices.ContainsFunc(all, exposed)
+}
+
+func exposed(cfg *mysql.Config) bool {
+	if cfg.Net != "tcp" || cfg.TLS != nil {
 		return false
 	}
 	host, _, err := net.SplitHostPort(cfg.Addr)

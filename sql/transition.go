@@ -40,17 +40,31 @@ const (
 // Is tells whether the row is still at the launch's step.
 func (r *TaskRow) Is(l job.Launch, s job.State) bool { return r.Launch == l && r.State == s }
 
+// A task that nobody owns has the defaults in session_id and launch, nobody and 0, or, if a version before wrote it, NULL. No
+// default is NULL, so that a row is as long before a claim as after it: one that grows is written anew, and the pages of
+// many that grow are split.
+const nobody = "x'00000000000000000000000000000000'"
+
 const taskColumns = "id, job_id, due, origin, due_now, hash, place, priority, state, attempt, session_id, launch, started, spawn_by, kill_requested"
 
-func scanTask(rows *stdsql.Rows) (TaskRow, error) {
-	var (
-		t       TaskRow
+// scanTask reads a task, and what stands before its columns.
+func scanTask(rows *stdsql.Rows, before ...any) (TaskRow, error) {
+	var row struct { // one piece of the heap
+		TaskRow
 		session uuid.NullUUID
-		launch  stdsql.NullInt64
-	)
-	err := rows.Scan(&t.ID, &t.JobID, &t.Due, &t.Origin, &t.DueNow, &t.Hash, &t.Place, &t.Priority, &t.State, &t.Attempt, &session, &launch, &t.Started, &t.SpawnBy, &t.Wish)
-	t.Launch = job.Launch{Session: session.UUID, N: launch.Int64}
-	return t, err
+	}
+	t := &row.TaskRow
+	dest := [...]any{whole[int64]{&t.ID}, whole[int64]{&t.JobID}, whole[job.Micros]{&t.Due}, whole[int64]{&t.Origin}, whole[job.Micros]{&t.DueNow},
+		whole[int]{&t.Hash}, whole[int]{&t.Place}, whole[int]{&t.Priority}, whole[job.State]{&t.State}, whole[int]{&t.Attempt},
+		&row.session, whole[int64]{&t.Launch.N}, whole[job.Micros]{&t.Started}, whole[job.Micros]{&t.SpawnBy}, whole[Wish]{&t.Wish}}
+	var err error
+	if len(before) == 0 {
+		err = rows.Scan(dest[:]...)
+	} else {
+		err = rows.Scan(append(before, dest[:]...)...)
+	}
+	t.Launch.Session = row.session.UUID
+	return *t, err
 }
 
 func (tx *Tx) tasks(what, query string, args ...any) ([]TaskRow, error) {
@@ -110,19 +124,30 @@ func (tx *Tx) Claim(session uuid.UUID, base int64, ids []int64) ([]job.Task, err
 	return took, err
 }
 
-// Start moves tasks, locked and found in prepare by this transaction, to executing. Nothing may be spawned for
-// them after max(due_now, now) + window.
-func (tx *Tx) Start(session uuid.UUID, ids []int64, now job.Micros, window int64) error {
-	if len(ids) == 0 {
+// Start moves tasks that are prepared at their launches, and whose jobs' rows this transaction has locked, to executing. It
+// raises last_due of the jobs and writes each, as MarkStarted does. A task that is not what the caller believes fails the
+// transaction: that is the guard, and no lock is taken before. Nothing may be spawned for a task after
+// max(due_now, now) + window.
+func (tx *Tx) Start(tasks []job.Task, now job.Micros, window int64) error {
+	if len(tasks) == 0 {
 		return nil
 	}
-	list, args := in([]any{int64(now), int64(now), window, session[:]}, ids)
-	n, err := tx.exec("start", "UPDATE task FORCE INDEX (PRIMARY) SET state = 2, started = ?, spawn_by = GREATEST(due_now, ?) + ?"+
-		" WHERE session_id = ? AND state = 1 AND id IN "+list, args...)
-	if err == nil && n != int64(len(ids)) {
-		err = fmt.Errorf("start: %d of %d rows: %w", n, len(ids), ErrMoved)
+	latest := map[int64]job.Micros{} // each row is written once, with what it meets first
+	for _, t := range tasks {
+		latest[t.JobID] = max(latest[t.JobID], MarkOf(t).Due)
 	}
-	tx.did.started, tx.did.any = tx.did.started+n, true
+	rows := make([][]int64, len(tasks))
+	for i, t := range tasks {
+		rows[i] = []int64{t.JobID, int64(latest[t.JobID]), t.ID, t.Launch.N}
+	}
+	n, err := tx.exec("start", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job BIGINT PATH '$[0]', due BIGINT PATH '$[1]', task BIGINT PATH '$[2]', launch BIGINT PATH '$[3]')) n"+
+		" STRAIGHT_JOIN job j ON j.id = n.job STRAIGHT_JOIN task t ON t.id = n.task"+
+		" SET state = 2, started = ?, spawn_by = GREATEST(due_now, ?) + ?, j.last_due = GREATEST(j.last_due, n.due), j.starts = j.starts + 1"+
+		" WHERE t.session_id = ? AND t.launch = n.launch AND t.job_id = n.job AND t.state = 1",
+		table(rows), int64(now), int64(now), window, tasks[0].Launch.Session[:])
+	if want := int64(len(tasks) + len(latest)); err == nil && n != want { // rows of both tables count
+		err = fmt.Errorf("start: %d of %d rows: %w", n, want, ErrMoved)
+	}
 	return err
 }
 
@@ -159,7 +184,7 @@ func (tx *Tx) Retry(again []Again, runs []job.Run) error {
 		rows[i] = []int64{a.ID, int64(a.DueNow)}
 	}
 	n, err := tx.exec("retry tasks", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', due_now BIGINT PATH '$[1]')) n"+
-		" STRAIGHT_JOIN task t ON t.id = n.id SET t.state = 0, t.session_id = NULL, t.launch = NULL, t.started = 0, t.spawn_by = 0, t.kill_requested = 0,"+
+		" STRAIGHT_JOIN task t ON t.id = n.id SET t.state = 0, t.session_id = DEFAULT, t.launch = DEFAULT, t.started = 0, t.spawn_by = 0, t.kill_requested = 0,"+
 		" t.attempt = t.attempt + 1, t.due_now = n.due_now WHERE t.state = 2", table(rows))
 	if err != nil {
 		return err
@@ -177,7 +202,7 @@ func (tx *Tx) Free(ids []int64) error {
 		return nil
 	}
 	list, args := in(nil, ids)
-	n, err := tx.exec("free tasks", "UPDATE task FORCE INDEX (PRIMARY) SET state = 0, session_id = NULL, launch = NULL, started = 0, spawn_by = 0"+
+	n, err := tx.exec("free tasks", "UPDATE task FORCE INDEX (PRIMARY) SET state = 0, session_id = DEFAULT, launch = DEFAULT, started = 0, spawn_by = 0"+
 		" WHERE id IN "+list+" AND state > 0", args...)
 	if err == nil && n != int64(len(ids)) {
 		err = fmt.Errorf("free tasks: %d of %d rows: %w", n, len(ids), ErrMoved)

@@ -48,7 +48,7 @@ func TestTrip(t *testing.T) {
 		t.Errorf("claim: returned (+) is not its row (-):\n%s", d)
 	}
 
-	f.tx(func(tx *Tx) error { return tx.Start(session(1), []int64{id}, 120, 1000) })
+	f.tx(func(tx *Tx) error { return tx.Start(f.prepared([]int64{id}), 120, 1000) })
 	executing := prepared
 	executing.State, executing.Started, executing.SpawnBy = job.Executing, 120, 1130
 	check("started before it is due", executing)
@@ -56,7 +56,7 @@ func TestTrip(t *testing.T) {
 	check("freed", idle)
 
 	f.claimed(session(2), 60, []int64{id})
-	f.tx(func(tx *Tx) error { return tx.Start(session(2), []int64{id}, 500, 1000) })
+	f.tx(func(tx *Tx) error { return tx.Start(f.prepared([]int64{id}), 500, 1000) })
 	executing.Launch, executing.Started, executing.SpawnBy = job.Launch{Session: session(2), N: 60}, 500, 1500
 	check("started late", executing)
 
@@ -78,19 +78,21 @@ func TestMovedRowsAreRefused(t *testing.T) {
 	}{
 		"start: freed meanwhile": {
 			func(f *fixture, id int64) { f.tx(func(tx *Tx) error { return tx.Free([]int64{id}) }) },
-			func(tx *Tx, ids []int64, _ []job.Task) error { return tx.Start(one, ids, 1, 1) }},
+			func(tx *Tx, _ []int64, tasks []job.Task) error { return tx.Start(tasks, 1, 1) }},
 		"start: claimed by another session": {
 			func(f *fixture, id int64) {
 				f.tx(func(tx *Tx) error { return tx.Free([]int64{id}) })
 				f.claimed(two, 1, []int64{id})
 			},
-			func(tx *Tx, ids []int64, _ []job.Task) error { return tx.Start(one, ids, 1, 1) }},
+			func(tx *Tx, _ []int64, tasks []job.Task) error { return tx.Start(tasks, 1, 1) }},
 		"start: executing already": {
-			func(f *fixture, id int64) { f.tx(func(tx *Tx) error { return tx.Start(one, []int64{id}, 1, 1) }) },
-			func(tx *Tx, ids []int64, _ []job.Task) error { return tx.Start(one, ids, 1, 1) }},
+			func(f *fixture, id int64) {
+				f.tx(func(tx *Tx) error { return tx.Start(f.prepared([]int64{id}), 1, 1) })
+			},
+			func(tx *Tx, _ []int64, tasks []job.Task) error { return tx.Start(tasks, 1, 1) }},
 		"start: gone": {
 			func(f *fixture, id int64) { f.exec("DELETE FROM task WHERE id = ?", id) },
-			func(tx *Tx, ids []int64, _ []job.Task) error { return tx.Start(one, ids, 1, 1) }},
+			func(tx *Tx, _ []int64, tasks []job.Task) error { return tx.Start(tasks, 1, 1) }},
 		"free: freed meanwhile": {
 			func(f *fixture, id int64) { f.tx(func(tx *Tx) error { return tx.Free([]int64{id}) }) },
 			func(tx *Tx, ids []int64, _ []job.Task) error { return tx.Free(ids) }},
@@ -109,7 +111,7 @@ func TestMovedRowsAreRefused(t *testing.T) {
 			}},
 		"retry: gone": {
 			func(f *fixture, id int64) {
-				f.tx(func(tx *Tx) error { return tx.Start(one, []int64{id}, 1, 1) })
+				f.tx(func(tx *Tx) error { return tx.Start(f.prepared([]int64{id}), 1, 1) })
 				f.exec("DELETE FROM task WHERE id = ?", id)
 			},
 			func(tx *Tx, ids []int64, tasks []job.Task) error {
@@ -150,7 +152,7 @@ func TestClaimTakesWhatIsIdle(t *testing.T) {
 	ids := f.tasks(f.newJob("j"), 10, 20, 30, 40, 50)
 	f.claimed(session(1), 1, ids[1:2])
 	f.claimed(session(1), 2, ids[3:4])
-	f.tx(func(tx *Tx) error { return tx.Start(session(1), ids[3:4], 1, 1) })
+	f.tx(func(tx *Tx) error { return tx.Start(f.prepared(ids[3:4]), 1, 1) })
 	f.exec("DELETE FROM task WHERE id = ?", ids[4])
 	theirs, _ := f.row(ids[1])
 	var took []job.Task
@@ -292,7 +294,7 @@ func TestNothingToDo(t *testing.T) {
 			t.Errorf("siblings: got %v, %v", siblings, err)
 		}
 		for what, err := range map[string]error{
-			"start": tx.Start(session(1), nil, 1, 1), "end": tx.End(nil, nil), "free": tx.Free(nil), "withdraw": tx.Withdraw(nil), "insert": tx.InsertTasks(nil),
+			"start": tx.Start(nil, 1, 1), "end": tx.End(nil, nil), "free": tx.Free(nil), "withdraw": tx.Withdraw(nil), "insert": tx.InsertTasks(nil),
 			"runs": tx.InsertRuns(nil), "mark": tx.MarkStarted(nil), "cursors": tx.MoveCursors(nil), "locks": tx.TakeLocks(nil),
 		} {
 			if err != nil {
@@ -314,7 +316,7 @@ func TestRetry(t *testing.T) {
 	f := setUp(t)
 	ids := f.tasks(f.newJob("j"), 10, 20)
 	tasks := f.claimed(session(1), 1, ids)
-	f.tx(func(tx *Tx) error { return tx.Start(session(1), ids, 5, 1) })
+	f.tx(func(tx *Tx) error { return tx.Start(f.prepared(ids), 5, 1) })
 	f.exec("UPDATE task SET kill_requested = 1")
 	other, _ := f.row(ids[1])
 	f.tx(func(tx *Tx) error { return tx.Retry([]Again{{ids[0], 777}}, []job.Run{run(tasks[0], job.Failed)}) })
@@ -335,7 +337,7 @@ func TestKillRequests(t *testing.T) {
 	f := setUp(t)
 	ids := f.tasks(f.newJob("j"), 10, 20, 30)
 	tasks := f.claimed(session(1), 1, ids)
-	f.tx(func(tx *Tx) error { return tx.Start(session(1), ids[:2], 5, 1) })
+	f.tx(func(tx *Tx) error { return tx.Start(f.prepared(ids[:2]), 5, 1) })
 	for name, c := range map[string]struct {
 		launch job.Launch
 		want   bool
@@ -366,6 +368,6 @@ func TestKillRequests(t *testing.T) {
 	f.tx(func(tx *Tx) error { return tx.Free(ids[:1]) })
 	requested("freed")
 	f.claimed(session(1), 500, ids[:1])
-	f.tx(func(tx *Tx) error { return tx.Start(session(1), ids[:1], 5, 1) })
+	f.tx(func(tx *Tx) error { return tx.Start(f.prepared(ids[:1]), 5, 1) })
 	requested("started anew", 500)
 }

@@ -51,7 +51,7 @@ func (db *DB) Tx(ctx context.Context, fn func(tx *Tx) error) error {
 }
 
 func (db *DB) once(ctx context.Context, fn func(tx *Tx) error) error {
-	tx, err := db.db.BeginTx(ctx, nil)
+	tx, err := db.db.BeginTx(context.WithValue(ctx, silent{}, true), nil)
 	if err != nil {
 		return &notBegun{err}
 	}

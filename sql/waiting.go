@@ -55,7 +55,7 @@ func (tx *Tx) Wait(from job.State, waits []Wait) error {
 		args = append(args, w.TaskID, w.Kind, w.JobID, w.GroupID, -w.Priority, int64(w.Due), int64(w.Since), int64(w.Expires))
 	}
 	list, idArgs := in([]any{from}, ids)
-	n, err := tx.exec("wait", "UPDATE task FORCE INDEX (PRIMARY) SET state = 3, session_id = NULL, launch = NULL WHERE state = ? AND id IN "+list, idArgs...)
+	n, err := tx.exec("wait", "UPDATE task FORCE INDEX (PRIMARY) SET state = 3, session_id = DEFAULT, launch = DEFAULT WHERE state = ? AND id IN "+list, idArgs...)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,9 @@ type Command struct {
 	Conn int // counts the connections of this proxy from 1
 	Op   Op
 	SQL  string   // of Query, Prepare and Execute; a prepared statement keeps its question marks
-	Tx   []string // the statements of the open transaction before this one, BEGIN first; nil outside of one
+	Tx   []string // the statements of the open transaction before this one, its BEGIN too if there was one; nil outside of one
+
+	first bool // it begins a transaction because autocommit is off
 }
 
 // IsStatement tells whether the server is asked to run SQL. Preparing it does not count.
@@ -37,7 +39,7 @@ func (c Command) IsStatement() bool { return c.Op == Query || c.Op == Execute }
 // IsCommit tells whether the command commits a transaction.
 func (c Command) IsCommit() bool { return c.IsStatement() && commits.MatchString(c.SQL) }
 
-func (c Command) begins() bool { return c.IsStatement() && begins.MatchString(c.SQL) }
+func (c Command) begins() bool { return c.IsStatement() && (c.first || begins.MatchString(c.SQL)) }
 
 func (c Command) rollsBack() bool { return c.IsStatement() && rollsBack.MatchString(c.SQL) }
 
@@ -55,6 +57,7 @@ var (
 	begins    = regexp.MustCompile(comments + `(?:START\s+TRANSACTION|BEGIN` + theEnd + `)`)
 	commits   = regexp.MustCompile(comments + `COMMIT` + theEnd)
 	rollsBack = regexp.MustCompile(comments + `ROLLBACK` + theEnd)
+	sets      = regexp.MustCompile(comments + `SET\s+(?:SESSION\s+)?autocommit\s*=\s*([01])`)
 )
 
 // A dialogue is what must be remembered of a connection to understand its next command. Only the client's reader
@@ -63,6 +66,8 @@ type dialogue struct {
 	conn int
 	last byte // sequence number of the client's last packet
 	tx   []string
+
+	manual bool // autocommit is off
 
 	mu       sync.Mutex
 	prepared map[uint32]string
@@ -84,16 +89,22 @@ func (d *dialogue) hears(m message) (Command, bool) {
 	case Execute, CloseStatement:
 		c.SQL = d.statement(payload[1:], c.Op == CloseStatement)
 	}
+	c.first = d.manual && d.tx == nil && c.IsStatement() && !c.IsCommit() && !c.rollsBack() && !sets.MatchString(c.SQL)
 	return c, true
 }
 
 // forwarded follows the transaction: c is on its way to the server.
 func (d *dialogue) forwarded(c Command) {
+	set := sets.FindStringSubmatch(c.SQL)
 	switch {
+	case c.IsStatement() && set != nil:
+		d.manual, d.tx = set[1] == "0", nil
 	case c.begins():
 		d.tx = []string{c.SQL}
-	case c.IsCommit(), c.rollsBack(), c.Op == ResetConnection, c.Op == ChangeUser:
+	case c.IsCommit(), c.rollsBack():
 		d.tx = nil
+	case c.Op == ResetConnection, c.Op == ChangeUser:
+		d.tx, d.manual = nil, false
 	case c.IsStatement() && d.tx != nil:
 		d.tx = append(d.tx, c.SQL)
 	}

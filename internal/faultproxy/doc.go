@@ -19,6 +19,7 @@
 // authentication exchange and LOAD DATA LOCAL out without knowing them. Where a reply ends is never needed. TLS,
 // compression and query attributes are struck from the server's greeting, so no client asks for them.
 //
-// Transactions are recognised by the statements which begin and end them in so many words, as database/sql sends
-// them; autocommit=0, implicit commits and several statements in one query are not looked into.
+// Transactions are recognised by the statements which begin and end them in so many words, and by the first statement
+// on a connection that has said SET autocommit=0; implicit commits and several statements in one query are not looked
+// into.
 package faultproxy

@@ -165,6 +165,32 @@ func TestOtherErrorsLeaveTheTransaction(t *testing.T) {
 	}
 }
 
+// TestAutocommitOff: without autocommit the first statement begins a transaction.
+func TestAutocommitOff(t *testing.T) {
+	f := setUp(t)
+	conn := f.conn()
+	for _, s := range []string{"SET autocommit=0", "UPDATE task SET state = 1 WHERE id = 1", "COMMIT", "UPDATE task SET state = 2 WHERE id = 1", "ROLLBACK", "SET autocommit=1"} {
+		if _, err := conn.ExecContext(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.wantState(1); f.proxy.Counts().Transactions != 2 {
+		t.Errorf("got %d transactions, want 2", f.proxy.Counts().Transactions)
+	}
+	for _, s := range []string{"SET autocommit=0", "UPDATE task SET state = 3 WHERE id = 1"} {
+		if _, err := conn.ExecContext(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fault := f.proxy.Add(Rule{Match: CommitOf("state = 3"), Action: CutBefore()})
+	if _, err := conn.ExecContext(t.Context(), "COMMIT"); number(err) != lost {
+		t.Errorf("got %v, want no answer", err)
+	}
+	f.wait(fault.Wait)
+	f.eventually("it is rolled back", func() bool { return !f.locked() })
+	f.wantState(1)
+}
+
 func TestPreparedStatements(t *testing.T) {
 	f := setUp(t)
 	db := f.open(func(c *mysql.Config) { c.InterpolateParams = false })

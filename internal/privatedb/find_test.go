@@ -39,6 +39,7 @@ func TestFindHonoursTheEnvironment(t *testing.T) {
 }
 
 func TestFindTellsWhatToInstall(t *testing.T) {
+	t.Setenv(Binary, "") // whatever server the suite runs on
 	t.Setenv("PATH", "/nowhere")
 	usual := folders
 	folders = nil

@@ -36,14 +36,22 @@ func (db *DB) initialise(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := db.fill(ctx, fresh); err != nil {
+		return errors.Join(fmt.Errorf("make the data folder %s: %w", db.data(), err), os.RemoveAll(fresh))
+	}
+	return os.Rename(fresh, db.data())
+}
+
+// fill makes a data folder in one that is empty.
+func (db *DB) fill(ctx context.Context, fresh string) error {
+	if seed := db.options.Seed; seed != "" {
+		return os.CopyFS(fresh, os.DirFS(seed))
+	}
 	args, err := db.initArgs(fresh)
 	if err != nil {
 		return err
 	}
-	if err := db.run(ctx, args); err != nil {
-		return errors.Join(fmt.Errorf("make the data folder %s: %w", db.data(), err), os.RemoveAll(fresh))
-	}
-	return os.Rename(fresh, db.data())
+	return db.run(ctx, args)
 }
 
 // initArgs is the command that fills an empty folder: root without a password, who else can reach the socket is

@@ -21,6 +21,11 @@ type Options struct {
 	TCP     bool     // also listen on a port of 127.0.0.1, where every local user may be root: for tests
 	Extra   []string // more flags, after ours; no spaces in them
 	Env     []string // more variables of the server, as NAME=value: a library to preload, for tests
+	Seed    string   // the data folder of a server that is not running, of which this one's is a copy; "" = a new one
+
+	// More is asked for more flags and variables before each start of the server, whose command line is so far args and
+	// whose data folder is there. nil: there are none.
+	More func(data string, args []string) (flags, env []string, err error)
 }
 
 // DB is a running server. Its methods may be called from several goroutines.
@@ -102,7 +107,7 @@ func (db *DB) launch(ctx context.Context) error {
 	}
 	var err error
 	for range 5 {
-		if db.port, err = freePort(); err != nil {
+		if db.port, err = FreePort(); err != nil {
 			return err
 		}
 		if err = db.launchOnce(ctx); err == nil {
@@ -122,7 +127,16 @@ func (db *DB) launchOnce(ctx context.Context) error {
 			return err
 		}
 	}
-	p, err := db.spawn(db.serverArgs())
+	args := db.serverArgs()
+	var env []string
+	if db.options.More != nil {
+		flags, more, err := db.options.More(db.data(), args)
+		if err != nil {
+			return err
+		}
+		args, env = append(args, flags...), more
+	}
+	p, err := db.spawn(args, env...)
 	if err != nil {
 		return err
 	}
@@ -151,10 +165,10 @@ func (db *DB) await(ctx context.Context, p *process) error {
 }
 
 // spawn starts a program under the watcher and notes its number for whoever comes after us.
-func (db *DB) spawn(args []string) (*process, error) {
+func (db *DB) spawn(args []string, more ...string) (*process, error) {
 	// Not the common one: a starting server deletes every temporary table it finds there, also those of servers
 	// that live, and MariaDB 10.11 crashes when its table vanishes. A flag would not survive spaces in the path.
-	env := append(append(os.Environ(), "TMPDIR="+db.temp()), db.options.Env...)
+	env := append(append(append(os.Environ(), "TMPDIR="+db.temp()), db.options.Env...), more...)
 	p, err := spawn(db.watcher, db.log, db.child, env, args...)
 	if err != nil {
 		return nil, err
@@ -165,7 +179,8 @@ func (db *DB) spawn(args []string) (*process, error) {
 	return p, nil
 }
 
-func freePort() (int, error) {
+// FreePort returns a port of 127.0.0.1 that nobody listens on now, and that no outgoing connection will take.
+func FreePort() (int, error) {
 	var err error
 	for range 50 {
 		port := firstPort + rand.IntN(lastPort-firstPort)

@@ -135,6 +135,9 @@ func (d *driver) jobs() {
 	must(len(ok(d.DiffVersionsWithResponse(d.ctx, made.Id, "1", "3")).JSON200.Changes) > 0, "versions differ")
 	ok(d.RollbackJobWithResponse(d.ctx, made.Id, nil, RollbackInput{Version: 1}))
 	ok(d.ListDueTimesWithResponse(d.ctx, made.Id, &ListDueTimesParams{N: to(2)}))
+	must(len(ok(d.ListUpcomingWithResponse(d.ctx, &ListUpcomingParams{App: to("outside"), Limit: to(5)})).JSON200.Items) == 5, "what is upcoming is listed")
+	must(len(ok(d.CountUpcomingWithResponse(d.ctx, &CountUpcomingParams{Step: to(CountUpcomingParamsStepDay)})).JSON200.Counts) == 7, "days of a week are counted")
+	must(bytes.Contains(ok(d.GetUpcomingFeedWithResponse(d.ctx, &GetUpcomingFeedParams{App: to("outside")})).Body, []byte("BEGIN:VEVENT")), "a calendar has events")
 	ok(d.ExplainWithResponse(d.ctx, made.Id, &ExplainParams{At: time.Now()}))
 
 	must(ok(d.PauseJobWithResponse(d.ctx, made.Id, nil, PauseInput{Reason: to("moving")})).JSON200.Paused, "a job is paused")
@@ -260,6 +263,7 @@ func (d *driver) people() {
 
 func (d *driver) nodes() {
 	must(ok(d.GetClusterWithResponse(d.ctx)).JSON200 != nil, "there is a cluster")
+	must(len(ok(d.ExamineClusterWithResponse(d.ctx)).JSON200.Checks) > 20, "doctor looks at many things")
 	must(ok(d.GetStatsWithResponse(d.ctx, nil)).JSON200 != nil, "there are figures")
 	ok(d.PauseClusterWithResponse(d.ctx, nil, PauseInput{Reason: to("outside")}))
 	ok(d.ResumeClusterWithResponse(d.ctx, nil, NothingInput{}))

@@ -1,0 +1,317 @@
+package alert
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Store changes channels, rules and silences, each change with its line of the audit.
+type Store struct{ DB *sql.DB }
+
+// InUse is why a channel cannot be deleted: rules name it.
+type InUse struct {
+	Name string
+	By   []string
+}
+
+func (e *InUse) Error() string {
+	return fmt.Sprintf("the channel %q is named by the rules %s", e.Name, strings.Join(e.By, ", "))
+}
+
+// putTries bounds how often a change begins anew because somebody made the same at the same time.
+const putTries = 3
+
+// PutChannel makes a channel as a definition says, and tells whether it is new. What is wrong with it are job.Problems.
+func (s *Store) PutChannel(ctx context.Context, c job.AlertChannel) (row sql.AlertRow, isNew bool, err error) {
+	c.Defaults()
+	if err := c.Validate(); err != nil {
+		return row, false, err
+	}
+	return s.put(ctx, sql.AlertChannels, c.Name, &c, func(tx *sql.Tx) error { return checkChannel(tx, &c) })
+}
+
+// PutRule makes a rule as a definition says, and tells whether it is new. What is wrong with it are job.Problems.
+func (s *Store) PutRule(ctx context.Context, r job.AlertRule) (row sql.AlertRow, isNew bool, err error) {
+	r.Defaults()
+	if err := r.Validate(); err != nil {
+		return row, false, err
+	}
+	return s.put(ctx, sql.AlertRules, r.Name, &r, func(tx *sql.Tx) error {
+		channels, err := tx.ShareAlerts(sql.AlertChannels, r.Channels)
+		if err != nil {
+			return err
+		}
+		return problems(r.MissingChannels(typesOf(channels)))
+	})
+}
+
+func problems(p job.Problems) error {
+	if p == nil {
+		return nil
+	}
+	return p
+}
+
+func typesOf(rows map[string]sql.AlertRow) map[string]job.ChannelType {
+	types := map[string]job.ChannelType{}
+	for name, row := range rows {
+		var c job.AlertChannel
+		_ = json.Unmarshal([]byte(row.Spec), &c) // one that cannot be read has no type, and is refused when it is used
+		types[name] = c.Type
+	}
+	return types
+}
+
+// checkChannel checks a channel by what else there is.
+func checkChannel(tx *sql.Tx, c *job.AlertChannel) error {
+	uses := c.Secrets()
+	apps, err := tx.ShareSecrets(job.SecretNames(uses))
+	if err != nil {
+		return err
+	}
+	if p := c.MissingSecrets(apps); p != nil {
+		return p
+	}
+	if c.Type != job.ChannelHeartbeat {
+		return nil
+	}
+	by, err := rulesOf(tx, c.Name)
+	if err == nil && len(by) > 0 {
+		err = job.Problems{{Field: "type", Message: fmt.Sprintf("is heartbeat, to which no alert goes, but the rules %s name the channel", strings.Join(by, ", "))}}
+	}
+	return err
+}
+
+// rulesOf lists the rules that name a channel, whose row the caller has locked: no rule begins to name it meanwhile.
+func rulesOf(tx *sql.Tx, channel string) (by []string, err error) {
+	rules, err := tx.AllAlerts(sql.AlertRules)
+	for _, row := range rules {
+		var r job.AlertRule
+		_ = json.Unmarshal([]byte(row.Spec), &r)
+		for _, name := range r.Channels {
+			if name == channel {
+				by = append(by, row.Name)
+			}
+		}
+	}
+	return by, err
+}
+
+func most(t sql.AlertTable) int {
+	if t == sql.AlertChannels {
+		return job.MaxAlertChannels
+	}
+	return job.MaxAlertRules
+}
+
+func kindOf(t sql.AlertTable) job.Kind {
+	if t == sql.AlertChannels {
+		return job.KindAlertChannel
+	}
+	return job.KindAlertRule
+}
+
+func (s *Store) put(ctx context.Context, t sql.AlertTable, name string, spec any, check func(*sql.Tx) error) (row sql.AlertRow, isNew bool, err error) {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return row, false, err
+	}
+	for try := 1; ; try++ {
+		err = s.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+			found, err := tx.LockAlerts(t, []string{name})
+			if err != nil {
+				return nil, err
+			}
+			if err := check(tx); err != nil {
+				return nil, err
+			}
+			row, isNew = found[name], false
+			line := &job.Entry{Kind: kindOf(t), Name: name, Action: job.ActionUpdate, Was: row.Spec, Became: string(text)}
+			if row.Spec == string(text) {
+				return nil, nil
+			}
+			row.Name, row.Spec, row.Updated, row.By = name, string(text), max(now, row.Updated+1), job.ActorOf(ctx).Who
+			if row.ID != 0 {
+				line.Ref = row.ID
+				return line, tx.UpdateAlert(t, &row)
+			}
+			all, err := tx.AllAlerts(t)
+			if err != nil {
+				return nil, err
+			}
+			if len(all) >= most(t) {
+				return nil, job.Problems{{Field: "name", Message: fmt.Sprintf("there are %d already, and no more are kept", most(t))}}
+			}
+			isNew, row.Created, row.Updated = true, now, now
+			err = tx.InsertAlert(t, &row)
+			line.Action, line.Ref = job.ActionCreate, row.ID
+			return line, err
+		})
+		if !errors.Is(err, sql.ErrExists) || try == putTries {
+			return row, isNew, err
+		}
+		// Somebody else has made it meanwhile.
+	}
+}
+
+// DeleteChannel deletes a channel that no rule names. *InUse says which do; sql.ErrNotFound that there is none.
+func (s *Store) DeleteChannel(ctx context.Context, name string) error {
+	return s.remove(ctx, sql.AlertChannels, name, func(tx *sql.Tx) error {
+		by, err := rulesOf(tx, name)
+		if err == nil && len(by) > 0 {
+			err = &InUse{name, by}
+		}
+		return err
+	})
+}
+
+// DeleteRule deletes a rule. What it has found is over.
+func (s *Store) DeleteRule(ctx context.Context, name string) error {
+	return s.remove(ctx, sql.AlertRules, name, func(*sql.Tx) error { return nil })
+}
+
+func (s *Store) remove(ctx context.Context, t sql.AlertTable, name string, check func(*sql.Tx) error) error {
+	return s.record(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
+		found, err := tx.LockAlerts(t, []string{name})
+		if err != nil {
+			return nil, err
+		}
+		row, there := found[name]
+		if !there {
+			return nil, sql.ErrNotFound
+		}
+		if err := check(tx); err != nil {
+			return nil, err
+		}
+		return &job.Entry{Kind: kindOf(t), Ref: row.ID, Name: name, Action: job.ActionDelete, Was: row.Spec}, tx.DeleteAlert(t, row.ID)
+	})
+}
+
+// AddSilence begins a silence and sets its id. What is wrong with it are job.Problems.
+func (s *Store) AddSilence(ctx context.Context, n *job.Silence) error {
+	return s.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+		n.Who, n.Created = job.ActorOf(ctx).Who, now
+		if err := n.Check(now); err != nil {
+			return nil, err
+		}
+		count, err := tx.CountSilences(now)
+		if err != nil {
+			return nil, err
+		}
+		if count >= job.MaxSilences {
+			return nil, job.Problems{{Field: "until", Message: fmt.Sprintf("there are %d silences already, and no more are kept; end one", count)}}
+		}
+		if err := tx.InsertSilence(n); err != nil {
+			return nil, err
+		}
+		return silenceLine(n, job.ActionCreate), nil
+	})
+}
+
+// EndSilence ends a silence that has not ended yet. may tells why who asks may not end it, or nil. sql.ErrNotFound says
+// that there is none.
+func (s *Store) EndSilence(ctx context.Context, id int64, may func(job.Silence) error) (out job.Silence, err error) {
+	err = s.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+		if out, err = tx.LockSilence(id); err != nil {
+			return nil, err
+		}
+		if err := may(out); err != nil {
+			return nil, err
+		}
+		if out.Until <= now {
+			return nil, nil
+		}
+		line := silenceLine(&out, job.ActionDelete)
+		out.Until = now
+		return line, tx.EndSilence(id, now)
+	})
+	return out, err
+}
+
+// silenceLine is what the audit says of a silence.
+func silenceLine(s *job.Silence, action job.Action) *job.Entry {
+	text, _ := json.Marshal(map[string]string{"app": s.App, "job": s.Job, "rule": s.Rule, "until": s.Until.String()}) // cannot fail
+	name := "everything"
+	switch {
+	case s.Job != "":
+		name = s.App + "/" + s.Job
+	case s.App != "":
+		name = s.App
+	case s.Rule != "":
+		name = s.Rule
+	}
+	e := &job.Entry{Kind: job.KindAlertSilence, Ref: s.ID, App: s.App, Name: name, Action: action, Reason: s.Reason}
+	if action == job.ActionDelete {
+		e.Was = string(text)
+	} else {
+		e.Became = string(text)
+	}
+	return e
+}
+
+// record makes a change together with its line of the audit, until it is known to be applied or refused; fn returns no
+// line when there was nothing to change. An unknown commit is settled by the line.
+func (s *Store) record(ctx context.Context, fn func(*sql.Tx, job.Micros) (*job.Entry, error)) error {
+	var line *job.Entry
+	return s.DB.TxOnce(ctx, func(tx *sql.Tx) error {
+		at, err := tx.Now()
+		if err != nil {
+			return err
+		}
+		if line, err = fn(tx, at); err != nil || line == nil {
+			return err
+		}
+		line.Actor, line.At = job.ActorOf(ctx), at
+		line.ID, err = tx.InsertAudit(line)
+		return err
+	}, func(tx *sql.Tx) (bool, error) {
+		if line == nil {
+			return true, nil // it wrote nothing
+		}
+		return tx.Audited(line)
+	})
+}
+
+// DecodeChannel reads a stored definition.
+func DecodeChannel(row *sql.AlertRow) (c job.AlertChannel, err error) {
+	err = json.Unmarshal([]byte(row.Spec), &c)
+	return c, err
+}
+
+// DecodeRule reads a stored definition.
+func DecodeRule(row *sql.AlertRow) (r job.AlertRule, err error) {
+	err = json.Unmarshal([]byte(row.Spec), &r)
+	return r, err
+}
+
+// Tested is what became of a test of a channel.
+type Tested struct {
+	Channel   string
+	ChannelID int64
+	Key       [16]byte
+	Items     string // JSON
+	Sent      bool
+	Said      string
+	At        job.Micros
+	Took      time.Duration
+}
+
+// RecordTest writes down that a channel was tested, and what became of it.
+func (s *Store) RecordTest(ctx context.Context, t *Tested) error {
+	return s.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+		d := sql.DeliveryRow{Key: t.Key, Kind: sql.DeliveryTest, ChannelID: t.ChannelID, Channel: t.Channel, State: sql.DeliveryFailed, Attempts: 1, NextAt: now, Events: 1,
+			Items: t.Items, Said: t.Said, Created: t.At, Updated: now}
+		if t.Sent {
+			d.State = sql.DeliverySent
+		}
+		line := &job.Entry{Kind: job.KindAlertChannel, Ref: t.ChannelID, Name: t.Channel, Action: job.ActionTest, Reason: t.Said}
+		return line, tx.InsertDelivery(&d)
+	})
+}

@@ -1,0 +1,440 @@
+package api
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"go-crontab/alert"
+	"go-crontab/auth"
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Alerter sends messages about alerts. It is the node's.
+type Alerter interface {
+	// Test sends a message to a channel now, and tells what became of it. sql.ErrNotFound says that there is no such
+	// channel.
+	Test(ctx context.Context, channel string) (alert.Tested, error)
+}
+
+// alertMeta is what the server knows of a rule or a channel.
+type alertMeta struct {
+	Version int64  `json:"version" doc:"Grows with each change."`
+	Created string `json:"created" format:"date-time" doc:"When it was created."`
+	Updated string `json:"updated" format:"date-time" doc:"When it was changed last."`
+	By      string `json:"updated_by" doc:"By whom."`
+	Error   string `json:"error,omitempty" doc:"Why what is stored cannot be read. Put it again."`
+}
+
+func metaOf(r *sql.AlertRow) alertMeta {
+	return alertMeta{Version: r.Version, Created: stamp(r.Created), Updated: stamp(r.Updated), By: r.By}
+}
+
+// alertReadOnly are the fields of a rule or channel that only the server sets, and its name, which stands in the path.
+var alertReadOnly = []string{"name", "version", "created", "updated", "updated_by", "error"}
+
+// channelReadOnly are those of a channel.
+var channelReadOnly = append([]string{"held"}, alertReadOnly...)
+
+// alertRuleView is a rule as clients see it.
+type alertRuleView struct {
+	job.AlertRule
+	alertMeta
+}
+
+// alertChannelView is a channel as clients see it.
+type alertChannelView struct {
+	job.AlertChannel
+	alertMeta
+	Held string `json:"held,omitempty" doc:"Of a heartbeat: why it is not called now."`
+}
+
+func viewRule(row *sql.AlertRow) alertRuleView {
+	r, err := alert.DecodeRule(row)
+	v := alertRuleView{r, metaOf(row)}
+	if v.AlertRule.Name = row.Name; err != nil {
+		v.Error = err.Error()
+	}
+	return v
+}
+
+// viewChannel shows a channel. Who is no admin sees nothing of it that may be a secret, though none should stand there.
+func viewChannel(ctx context.Context, row *sql.AlertRow) alertChannelView {
+	c, err := alert.DecodeChannel(row)
+	v := alertChannelView{c, metaOf(row), row.Held}
+	if v.AlertChannel.Name = row.Name; err != nil {
+		v.Error = err.Error()
+	}
+	if auth.Of(ctx).May(admin) {
+		return v
+	}
+	if _, secret := job.WholeSecret(v.URL); !secret && v.URL != "" {
+		u, err := url.Parse(v.URL)
+		if v.URL = "***"; err == nil {
+			v.URL = u.Scheme + "://" + u.Host + "/***"
+		}
+	}
+	for k := range v.Headers {
+		v.Headers[k] = "***"
+	}
+	return v
+}
+
+// listOf answers with a page of rows.
+func listOf[V any](s *Server, w http.ResponseWriter, r *http.Request, t sql.AlertTable, view func(*sql.AlertRow) V) error {
+	q := newQuery(r)
+	limit, after := q.limit(), int64(0)
+	if c := q.cursor(string(t)); c != nil {
+		after = c.ID
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	rows, err := s.cfg.DB.AlertRows(r.Context(), t, after, limit+1)
+	if err != nil {
+		return err
+	}
+	p := page[V]{Items: []V{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		p.Next = (&cursor{list: string(t), RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
+	}
+	for i := range rows {
+		p.Items = append(p.Items, view(&rows[i]))
+	}
+	return answer(w, http.StatusOK, p)
+}
+
+func (s *Server) alertNamed(r *http.Request, t sql.AlertTable) (sql.AlertRow, error) {
+	name, err := param(r, "name")
+	if err != nil {
+		return sql.AlertRow{}, err
+	}
+	row, err := s.cfg.DB.AlertNamed(r.Context(), t, name)
+	if errors.Is(err, sql.ErrNotFound) {
+		err = noAlert(t, name)
+	}
+	return row, err
+}
+
+func noAlert(t sql.AlertTable, name string) error {
+	if t == sql.AlertChannels {
+		return notFound.problem("There is no channel %q; PUT makes one.", cutShort(name))
+	}
+	return notFound.problem("There is no rule %q; PUT makes one.", cutShort(name))
+}
+
+// listRules: GET /api/v1/alerts/rules
+func (s *Server) listRules(w http.ResponseWriter, r *http.Request) error {
+	return listOf(s, w, r, sql.AlertRules, viewRule)
+}
+
+// getRule: GET /api/v1/alerts/rules/{name}
+func (s *Server) getRule(w http.ResponseWriter, r *http.Request) error {
+	row, err := s.alertNamed(r, sql.AlertRules)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, viewRule(&row))
+}
+
+// putRule: PUT /api/v1/alerts/rules/{name}
+func (s *Server) putRule(w http.ResponseWriter, r *http.Request) error {
+	name, err := param(r, "name")
+	if err != nil {
+		return err
+	}
+	body, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	f := newFields(body)
+	rule := ruleFields(f)
+	f.ignore(alertReadOnly...)
+	if err := f.done(); err != nil {
+		return err
+	}
+	rule.Name = name
+	row, isNew, err := s.alerts.PutRule(r.Context(), rule)
+	if err != nil {
+		return lookAt(err, "The same request again does no harm.")
+	}
+	return answer(w, createdIf(isNew), viewRule(&row))
+}
+
+func createdIf(isNew bool) int {
+	if isNew {
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}
+
+// deleteRule: DELETE /api/v1/alerts/rules/{name}
+func (s *Server) deleteRule(w http.ResponseWriter, r *http.Request) error {
+	return s.deleteAlert(w, r, sql.AlertRules, s.alerts.DeleteRule)
+}
+
+// deleteChannel: DELETE /api/v1/alerts/channels/{name}
+func (s *Server) deleteChannel(w http.ResponseWriter, r *http.Request) error {
+	return s.deleteAlert(w, r, sql.AlertChannels, s.alerts.DeleteChannel)
+}
+
+func (s *Server) deleteAlert(w http.ResponseWriter, r *http.Request, t sql.AlertTable, remove func(context.Context, string) error) error {
+	name, err := param(r, "name")
+	if err != nil {
+		return err
+	}
+	var used *alert.InUse
+	switch err := remove(r.Context(), name); {
+	case errors.As(err, &used):
+		return inUse.problem("%s: change those first.", cut(capital(used.Error()), maxMessage))
+	case errors.Is(err, sql.ErrNotFound):
+		return noAlert(t, name)
+	case err != nil:
+		return lookAt(err, "GET tells whether it is still there.")
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func capital(s string) string { return "T" + s[1:] } // "the channel …"
+
+// listChannels: GET /api/v1/alerts/channels
+func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
+	return listOf(s, w, r, sql.AlertChannels, func(row *sql.AlertRow) alertChannelView { return viewChannel(r.Context(), row) })
+}
+
+// getChannel: GET /api/v1/alerts/channels/{name}
+func (s *Server) getChannel(w http.ResponseWriter, r *http.Request) error {
+	row, err := s.alertNamed(r, sql.AlertChannels)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, viewChannel(r.Context(), &row))
+}
+
+// putChannel: PUT /api/v1/alerts/channels/{name}
+func (s *Server) putChannel(w http.ResponseWriter, r *http.Request) error {
+	name, err := param(r, "name")
+	if err != nil {
+		return err
+	}
+	body, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	f := newFields(body)
+	c := channelFields(f)
+	f.ignore(channelReadOnly...)
+	if err := f.done(); err != nil {
+		return err
+	}
+	c.Name = name
+	row, isNew, err := s.alerts.PutChannel(r.Context(), c)
+	if err != nil {
+		return lookAt(err, "The same request again does no harm.")
+	}
+	return answer(w, createdIf(isNew), viewChannel(r.Context(), &row))
+}
+
+// testedView is what became of a test.
+type testedView struct {
+	Sent   bool   `json:"sent" doc:"Whether the channel took the message."`
+	Said   string `json:"said" doc:"What it answered, or why the message could not be sent."`
+	TookMS int64  `json:"took_ms" doc:"How long that took."`
+}
+
+// testChannel: POST /api/v1/alerts/channels/{name}/test
+func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
+	name, err := param(r, "name")
+	if err != nil {
+		return err
+	}
+	if err := readNothing(w, r); err != nil {
+		return err
+	}
+	if s.cfg.Alerts == nil {
+		return noSession.problem("This node sends no messages; ask another one.")
+	}
+	t, err := s.cfg.Alerts.Test(r.Context(), name)
+	switch {
+	case errors.Is(err, sql.ErrNotFound):
+		return noAlert(sql.AlertChannels, name)
+	case err != nil:
+		return err
+	}
+	if err := s.alerts.RecordTest(r.Context(), &t); err != nil {
+		s.cfg.Log.Warn("the test of a channel cannot be written down", "channel", name, "error", err) // it was sent
+	}
+	return answer(w, http.StatusOK, testedView{t.Sent, t.Said, t.Took.Milliseconds()})
+}
+
+// alertView is an alert as clients see it.
+type alertView struct {
+	ID       string         `json:"id" doc:"Its id."`
+	State    string         `json:"state" enum:"firing,resolved" doc:"Whether it goes on."`
+	Rule     string         `json:"rule" doc:"The rule that found it."`
+	Event    job.AlertEvent `json:"event" doc:"What it is about."`
+	Severity string         `json:"severity" doc:"Of the rule."`
+	App      string         `json:"app,omitempty" doc:"Of the job. Absent: it is about the cluster."`
+	JobID    string         `json:"job_id,omitempty" doc:"The job."`
+	Job      string         `json:"job,omitempty" doc:"Its name."`
+	Owner    string         `json:"owner,omitempty" doc:"Its owner."`
+	Node     string         `json:"node,omitempty" doc:"The node: which executed the run, or which is in trouble."`
+	Run      string         `json:"run,omitempty" doc:"The run that was seen last."`
+	Summary  string         `json:"summary" doc:"What has happened, in one line."`
+	First    string         `json:"first" format:"date-time" doc:"When it began."`
+	Last     string         `json:"last" format:"date-time" doc:"When it was seen last."`
+	Seen     int64          `json:"seen" doc:"How often."`
+	Told     string         `json:"told,omitempty" format:"date-time" doc:"When a message about it was last made. Absent: none was."`
+	Silence  string         `json:"silence,omitempty" doc:"The id of the silence for which none was."`
+	Resolved string         `json:"resolved,omitempty" format:"date-time" doc:"When it was over."`
+	Why      string         `json:"resolved_by,omitempty" doc:"Why it is over."`
+}
+
+func viewAlert(f *sql.FiredRow) alertView {
+	v := alertView{ID: idText(f.ID), State: "resolved", Rule: f.Rule, Event: f.Event, Severity: f.Severity, App: f.App, JobID: idText(f.JobID), Job: f.Job, Owner: f.Owner, Node: f.Node,
+		Run: f.Run, Summary: f.Summary, First: stamp(f.First), Last: stamp(f.Last), Seen: f.Seen, Told: stamp(f.Told), Silence: idText(f.Silence), Resolved: stamp(f.Over), Why: f.Why}
+	if f.Firing {
+		v.State = "firing"
+	}
+	return v
+}
+
+func idText(id int64) string {
+	if id == 0 {
+		return ""
+	}
+	return strconv.FormatInt(id, 10)
+}
+
+// listAlerts: GET /api/v1/alerts
+func (s *Server) listAlerts(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	f := sql.FiredFilter{App: q.text(ofAppParam), Apps: auth.Of(r.Context()).Sees(), JobID: q.number(ofJobParam), Rule: q.text(ofRuleParam)}
+	if state := q.word(alertStateParam); state != "" {
+		firing := state == "firing"
+		f.Firing = &firing
+	}
+	limit := q.limit()
+	if c := q.cursor("alerts"); c != nil {
+		f.Before = c.ID
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	f.Limit = limit + 1
+	rows, err := s.cfg.DB.Fired(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	p := page[alertView]{Items: []alertView{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		p.Next = (&cursor{list: "alerts", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
+	}
+	for i := range rows {
+		p.Items = append(p.Items, viewAlert(&rows[i]))
+	}
+	return answer(w, http.StatusOK, p)
+}
+
+// getAlert: GET /api/v1/alerts/{id}
+func (s *Server) getAlert(w http.ResponseWriter, r *http.Request) error {
+	none := func(text string) error { return notFound.problem("There is no alert %q.", cutShort(text)) }
+	id, err := pathID(r, none)
+	if err != nil {
+		return err
+	}
+	row, err := s.cfg.DB.FiredByID(r.Context(), id)
+	if errors.Is(err, sql.ErrNotFound) || err == nil && row.App != "" && !auth.Of(r.Context()).MayIn(viewer, row.App) {
+		return none(strconv.FormatInt(id, 10))
+	}
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, viewAlert(&row))
+}
+
+// alertSummaryView is how alerts are as a whole.
+type alertSummaryView struct {
+	Firing    int64            `json:"firing" doc:"How many alerts fire."`
+	States    map[string]int64 `json:"deliveries" doc:"How many messages there are of the last 30 days, by their states."`
+	Lost      int64            `json:"lost" doc:"How many events could not be told since the cluster was made, because there was too much."`
+	Templates int64            `json:"template_failures" doc:"How many messages were sent with the built-in text since then, because a template failed."`
+}
+
+// alertSummary: GET /api/v1/alerts/summary
+func (s *Server) alertSummary(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.cfg.DB.AlertCounts(r.Context())
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, alertSummaryView(c))
+}
+
+// deliveryView is a message as clients see it.
+type deliveryView struct {
+	ID       string          `json:"id" doc:"Its id."`
+	Key      string          `json:"key" doc:"What whoever gets it twice can tell it by."`
+	Kind     string          `json:"kind" enum:"alert,test,ping,heartbeat" doc:"What it is: 'ping' is the call of a job's ping."`
+	Channel  string          `json:"channel,omitempty" doc:"To which channel it goes."`
+	Rule     string          `json:"rule,omitempty" doc:"Of which rule."`
+	Target   string          `json:"target,omitempty" doc:"To whom, where the channel does not say: the owner of a job."`
+	State    string          `json:"state" enum:"pending,sending,sent,failed,silenced,suppressed" doc:"Where it is. 'suppressed': its channel was disabled or gone, or got too much."`
+	Attempts int             `json:"attempts" doc:"How often it was tried."`
+	Next     string          `json:"next,omitempty" format:"date-time" doc:"When it is tried, or tried again."`
+	Events   int64           `json:"events" doc:"Of how many events it tells."`
+	Items    []job.AlertItem `json:"items" doc:"The first of them, at most 20."`
+	Said     string          `json:"said,omitempty" doc:"What the channel answered last, or why it failed."`
+	Created  string          `json:"created" format:"date-time" doc:"When it was made."`
+	Updated  string          `json:"updated" format:"date-time" doc:"When something of it changed last."`
+}
+
+func viewDelivery(d *sql.DeliveryRow) deliveryView {
+	v := deliveryView{ID: idText(d.ID), Key: hex.EncodeToString(d.Key[:]), Kind: d.Kind, Channel: d.Channel, Rule: d.Rule, Target: d.Target, State: d.State.String(), Attempts: d.Attempts,
+		Events: d.Events, Items: []job.AlertItem{}, Said: d.Said, Created: stamp(d.Created), Updated: stamp(d.Updated)}
+	if d.State <= sql.DeliverySending {
+		v.Next = stamp(d.NextAt)
+	}
+	_ = json.Unmarshal([]byte(d.Items), &v.Items) // what a hand wrote there and cannot be read counts as none
+	return v
+}
+
+// listDeliveries: GET /api/v1/alerts/deliveries
+func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	f := sql.DeliveryFilter{Channel: q.text(ofChannelParam), Rule: q.text(ofRuleParam)}
+	for i, word := range sql.DeliveryStates {
+		if q.word(deliveryStateParam) == word {
+			state := sql.DeliveryState(i)
+			f.State = &state
+		}
+	}
+	limit := q.limit()
+	if c := q.cursor("deliveries"); c != nil {
+		f.Before = c.ID
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	f.Limit = limit + 1
+	rows, err := s.cfg.DB.Deliveries(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	p := page[deliveryView]{Items: []deliveryView{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		p.Next = (&cursor{list: "deliveries", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
+	}
+	for i := range rows {
+		p.Items = append(p.Items, viewDelivery(&rows[i]))
+	}
+	return answer(w, http.StatusOK, p)
+}

@@ -1,0 +1,158 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"go-crontab/auth"
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// silenceView is a silence as clients see it.
+type silenceView struct {
+	ID      string `json:"id" doc:"Its id."`
+	App     string `json:"app,omitempty" doc:"Only alerts of this app's jobs. Absent: all, those of the cluster included."`
+	Job     string `json:"job,omitempty" doc:"Only those of this job of the app."`
+	Rule    string `json:"rule,omitempty" doc:"Only those that this rule finds."`
+	Until   string `json:"until" format:"date-time" doc:"When it ends."`
+	Reason  string `json:"reason" doc:"Why it was begun."`
+	By      string `json:"by" doc:"Who began it."`
+	Created string `json:"created" format:"date-time" doc:"When."`
+	Over    bool   `json:"over" doc:"Whether it has ended."`
+}
+
+func (s *Server) viewSilence(n *job.Silence) silenceView {
+	return silenceView{idText(n.ID), n.App, n.Job, n.Rule, stamp(n.Until), n.Reason, n.Who, stamp(n.Created), n.Until <= job.MicrosOf(s.cfg.Now())}
+}
+
+// listSilences: GET /api/v1/alerts/silences
+func (s *Server) listSilences(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	limit, after := q.limit(), int64(0)
+	if c := q.cursor("silences"); c != nil {
+		after = c.ID
+	}
+	over := q.word(silencesOverParam) == "true"
+	if err := q.err(); err != nil {
+		return err
+	}
+	until := job.MicrosOf(s.cfg.Now())
+	if over {
+		until = 0
+	}
+	p := page[silenceView]{Items: []silenceView{}}
+	apps := auth.Of(r.Context()).Sees()
+	rows, err := s.cfg.DB.Silences(r.Context(), until, after, limit+1)
+	if err != nil {
+		return err
+	}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		p.Next = (&cursor{list: "silences", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
+	}
+	for i := range rows {
+		if n := &rows[i]; apps == nil || n.App == "" || slices.Contains(apps, n.App) {
+			p.Items = append(p.Items, s.viewSilence(n))
+		}
+	}
+	return answer(w, http.StatusOK, p)
+}
+
+// maySilence tells why who makes a request may not silence the alerts of an app, "" being all, or nil.
+func maySilence(ctx context.Context, app string) error {
+	p := auth.Of(ctx)
+	switch {
+	case p.May(operator), app != "" && p.MayIn(operator, app):
+		return nil
+	case app == "":
+		return forbid(p, "That silences alerts of all apps, and takes role %s without a limit to apps; give an app that is yours", operator)
+	}
+	return forbid(p, "That takes role %s of app %s", operator, cutShort(app))
+}
+
+// addSilence: POST /api/v1/alerts/silences
+func (s *Server) addSilence(w http.ResponseWriter, r *http.Request) error {
+	body, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	var n job.Silence
+	f := newFields(body)
+	f.text("app", &n.App)
+	f.text("job", &n.Job)
+	f.text("rule", &n.Rule)
+	f.text("reason", &n.Reason)
+	if v, given := f.take("until"); given {
+		now, err := s.now()
+		if err != nil {
+			return err
+		}
+		text, _ := v.(string)
+		until, ok := endOf(text, now)
+		if !ok {
+			f.want("until", v, `a time such as "2027-01-31T09:00:00Z", or a duration such as "2h"`)
+		}
+		n.Until = job.MicrosOf(until)
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	if err := maySilence(r.Context(), n.App); err != nil {
+		return err
+	}
+	if err := s.alerts.AddSilence(r.Context(), &n); err != nil {
+		return lookAt(err, "GET /api/v1/alerts/silences tells whether it stands.")
+	}
+	w.Header().Set("Location", "/api/v1/alerts/silences/"+strconv.FormatInt(n.ID, 10))
+	return answer(w, http.StatusCreated, s.viewSilence(&n))
+}
+
+func silenceID(r *http.Request) (int64, error) {
+	return pathID(r, noSilence)
+}
+
+func noSilence(text string) error {
+	return notFound.problem("There is no silence %q; GET /api/v1/alerts/silences lists them.", cutShort(text))
+}
+
+// getSilence: GET /api/v1/alerts/silences/{id}
+func (s *Server) getSilence(w http.ResponseWriter, r *http.Request) error {
+	id, err := silenceID(r)
+	if err != nil {
+		return err
+	}
+	n, err := s.cfg.DB.Silence(r.Context(), id)
+	if errors.Is(err, sql.ErrNotFound) || err == nil && n.App != "" && !auth.Of(r.Context()).MayIn(viewer, n.App) {
+		return noSilence(strconv.FormatInt(id, 10))
+	}
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, s.viewSilence(&n))
+}
+
+// endSilence: DELETE /api/v1/alerts/silences/{id}
+func (s *Server) endSilence(w http.ResponseWriter, r *http.Request) error {
+	id, err := silenceID(r)
+	if err != nil {
+		return err
+	}
+	_, err = s.alerts.EndSilence(r.Context(), id, func(n job.Silence) error {
+		if n.App != "" && !auth.Of(r.Context()).MayIn(viewer, n.App) {
+			return sql.ErrNotFound
+		}
+		return maySilence(r.Context(), n.App)
+	})
+	switch {
+	case errors.Is(err, sql.ErrNotFound):
+		return noSilence(strconv.FormatInt(id, 10))
+	case err != nil:
+		return lookAt(err, "The same request again does no harm.")
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,304 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"go-crontab/auth"
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Bounds of what one request about due times of many jobs takes.
+const (
+	maxUpcomingJobs  = 20_000
+	upcomingPage     = 500 // jobs that are read at once: a definition may be large
+	maxSteps         = 20_160
+	maxUpcomingRange = 366 * 24 * time.Hour
+	upcomingWork     = 1_000_000 // see job.NewTally: one or two seconds of a processor
+	defaultAhead     = 7 * 24 * time.Hour
+)
+
+// upcomingView is a page of due times that lie ahead.
+type upcomingView struct {
+	Items []upcomingDue `json:"items" doc:"The due times, the earliest first."`
+	Next  string        `json:"next,omitempty" doc:"What to give as 'cursor' for the next page. Absent: this is the last."`
+	frequentJobs
+	Truncated bool `json:"truncated,omitempty" doc:"There are more than 20,000 such jobs, and those beyond were not looked at: filter."`
+}
+
+type upcomingDue struct {
+	JobID    string   `json:"job_id" doc:"The id of the job."`
+	Job      string   `json:"job" doc:"The name of the job."`
+	App      string   `json:"app" doc:"The app of the job."`
+	Due      string   `json:"due" format:"date-time" doc:"The due time, in the job's time zone."`
+	Timezone string   `json:"timezone,omitempty" doc:"The job's time zone."`
+	Mark     job.Mark `json:"mark,omitempty" doc:"What the clock or a calendar does to it."`
+}
+
+// frequentJobs are those that have more due times in the range than was asked for.
+type frequentJobs struct {
+	Frequent      []frequentJob `json:"frequent,omitempty" doc:"With 'most': those of the jobs that have more due times in the range than that, the most frequent first; at most 200."`
+	FrequentCount int           `json:"frequent_count,omitempty" doc:"With 'most': how many such jobs there are."`
+}
+
+type frequentJob struct {
+	JobID string `json:"job_id" doc:"The id of the job."`
+	Job   string `json:"job" doc:"The name of the job."`
+	App   string `json:"app" doc:"The app of the job."`
+	Count int64  `json:"count" doc:"How many due times it has in the range."`
+}
+
+const maxFrequent = 200
+
+// takes counts a job among the frequent ones if it is one.
+func (f *frequentJobs) takes(j *sql.JobRow, schedule job.Schedule, from, to time.Time, most int64) bool {
+	if most == 0 {
+		return false
+	}
+	n := schedule.Count(from.Add(-time.Microsecond), to.Add(-time.Microsecond))
+	if n <= most {
+		return false
+	}
+	f.FrequentCount++
+	f.Frequent = append(f.Frequent, frequentJob{strconv.FormatInt(j.ID, 10), j.Spec.Name, j.Spec.App, n})
+	return true
+}
+
+func (f *frequentJobs) sort() {
+	slices.SortStableFunc(f.Frequent, func(a, b frequentJob) int { return cmp.Compare(b.Count, a.Count) })
+	f.Frequent = f.Frequent[:min(len(f.Frequent), maxFrequent)]
+}
+
+// upcomingCounts is how many due times lie ahead, step by step.
+type upcomingCounts struct {
+	From   string  `json:"from" format:"date-time" doc:"When the first step begins."`
+	To     string  `json:"to" format:"date-time" doc:"When the last step ends; it does not belong to it."`
+	Step   string  `json:"step" enum:"minute,hour,day" doc:"How long a step is: a day has 24 hours here."`
+	Jobs   int     `json:"jobs" doc:"How many jobs are due in the range."`
+	Total  int64   `json:"total" doc:"How many due times lie in the range."`
+	Counts []int64 `json:"counts" doc:"How many lie in each step."`
+	frequentJobs
+	Truncated bool `json:"truncated,omitempty" doc:"It would be too much work to count them all: some jobs were left out, see 'uncounted'. Filter, or ask for a shorter range."`
+	Uncounted int  `json:"uncounted,omitempty" doc:"How many of the jobs that were looked at were left out. Those beyond 20,000 were not looked at."`
+}
+
+// aheadFilter takes the parameters that say of which jobs.
+func aheadFilter(q *query, r *http.Request) sql.JobFilter {
+	return sql.JobFilter{
+		App: q.text(ofAppParam), Name: q.text(jobNameParam), Owner: q.text(ownerParam), Group: q.text(inGroupParam), Calendar: q.text(byCalendarParam),
+		Labels: q.label(labelIs), Status: job.Active, Apps: auth.Of(r.Context()).Sees(),
+	}
+}
+
+// eachAhead reads the active jobs that a filter leaves, with their calendars, in the order of their ids. Who asks is in
+// line with others who ask that of this node: it has other work to do. It is false where there are more jobs than that.
+func (s *Server) eachAhead(ctx context.Context, f sql.JobFilter, do func(*sql.JobRow)) (all bool, err error) {
+	f.Limit = upcomingPage
+	for seen := 0; ; {
+		p, err := s.cfg.DB.JobPage(ctx, f)
+		if err != nil {
+			return false, err
+		}
+		rows := make([]*sql.JobRow, 0, len(p.Rows))
+		for i := range p.Rows {
+			if p.Rows[i].SpecErr == nil {
+				rows = append(rows, &p.Rows[i])
+			}
+		}
+		if err := s.cfg.DB.LearnCalendars(ctx, rows...); err != nil {
+			return false, err
+		}
+		for _, j := range rows {
+			if j.CalendarsErr == nil {
+				do(j)
+			}
+		}
+		if err := context.Cause(ctx); err != nil {
+			return false, err
+		}
+		seen += len(p.Rows)
+		if p.Next == nil || seen >= maxUpcomingJobs {
+			return p.Next == nil, nil
+		}
+		f.After, f.Part = p.Next.ID, p.Next.Part
+	}
+}
+
+// inLine waits until nobody else has this node look ahead, and returns how to let the next one go on.
+func (s *Server) inLine(ctx context.Context) (leave func(), err error) {
+	select {
+	case s.ahead <- struct{}{}:
+		return func() { <-s.ahead }, nil
+	case <-ctx.Done():
+		return nil, unavailable.problem("Too many ask this node for what is upcoming. Try again in a moment.")
+	}
+}
+
+// ahead takes the range.
+func (s *Server) rangeAhead(q *query) (from, to time.Time, err error) {
+	if from, to = q.instant(aheadFrom), q.instant(aheadTo); from.IsZero() {
+		if from, err = s.now(); err != nil {
+			return
+		}
+	}
+	from = from.UTC().Truncate(time.Microsecond)
+	if to.IsZero() {
+		to = from.Add(defaultAhead)
+	}
+	switch d := to.Sub(from); {
+	case d <= 0:
+		q.wrong(aheadTo.name, to.Format(time.RFC3339)+" is not after from, "+from.Format(time.RFC3339))
+	case d > maxUpcomingRange:
+		q.wrong(aheadTo.name, "is more than 366 days after from")
+	}
+	return from, to.UTC(), nil
+}
+
+// upcoming: GET /api/v1/upcoming
+func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	from, to, err := s.rangeAhead(q)
+	if err != nil {
+		return err
+	}
+	f, limit, most := aheadFilter(q, r), int(q.number(aheadLimit)), q.number(aheadMost)
+	behind := q.cursor("upcoming")
+	if err := q.err(); err != nil {
+		return err
+	}
+	begin := from
+	if behind != nil {
+		begin = behind.Due.Time()
+	}
+	leave, err := s.inLine(r.Context())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	type named struct{ app, name, zone string }
+	var v upcomingView
+	coming, names := job.NewComing(to), map[int64]named{}
+	all, err := s.eachAhead(r.Context(), f, func(j *sql.JobRow) {
+		schedule, err := j.Spec.Compile(j.Calendars...)
+		if err != nil { // a job that cannot be planned, which its state is about to say
+			return
+		}
+		if v.takes(j, schedule, from, to, most) {
+			return
+		}
+		coming.Add(j.ID, schedule, begin)
+		names[j.ID] = named{j.Spec.App, j.Spec.Name, j.Spec.Timezone}
+	})
+	if err != nil {
+		return err
+	}
+	v.Items, v.Truncated = []upcomingDue{}, !all
+	v.sort()
+	var last job.ComingDue
+	for d, ok := coming.Next(); ok; d, ok = coming.Next() {
+		if behind != nil && d.Due.Equal(begin) && d.ID <= behind.ID {
+			continue
+		}
+		if len(v.Items) == limit {
+			v.Next = (&cursor{list: "upcoming", RunPlace: sql.RunPlace{ID: last.ID, Due: job.MicrosOf(last.Due)}}).String()
+			break
+		}
+		j := names[d.ID]
+		zone, err := job.LoadZone(j.zone)
+		if err != nil {
+			zone = time.UTC
+		}
+		v.Items = append(v.Items, upcomingDue{JobID: strconv.FormatInt(d.ID, 10), Job: j.name, App: j.app, Due: d.Due.In(zone).Format(time.RFC3339Nano), Timezone: j.zone, Mark: d.Mark()})
+		last = d
+	}
+	return answer(w, http.StatusOK, v)
+}
+
+var stepLengths = map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}
+
+// countUpcoming: GET /api/v1/upcoming/counts
+func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	from, to, err := s.rangeAhead(q)
+	if err != nil {
+		return err
+	}
+	f, step, most := aheadFilter(q, r), q.word(aheadStep), q.number(aheadMost)
+	if step == "" {
+		step = "hour"
+	}
+	length := stepLengths[step]
+	if length == 0 {
+		return q.err()
+	}
+	steps := int((to.Sub(from) + length - 1) / length)
+	if steps > maxSteps {
+		q.wrong(aheadStep.name, "of "+strconv.Itoa(steps)+" steps there would be, at most "+strconv.Itoa(maxSteps)+" are counted")
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	leave, err := s.inLine(r.Context())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	tally := job.NewTally(from, length, steps, upcomingWork)
+	v := upcomingCounts{From: from.Format(time.RFC3339Nano), To: from.Add(time.Duration(steps) * length).Format(time.RFC3339Nano), Step: step}
+	all, err := s.eachAhead(r.Context(), f, func(j *sql.JobRow) {
+		if context.Cause(r.Context()) != nil {
+			return
+		}
+		if schedule, ok := tally.Schedule(&j.Spec, j.Calendars...); ok && v.takes(j, schedule, from, to, most) {
+			return
+		}
+		if !tally.Add(&j.Spec, j.Calendars...) {
+			v.Uncounted++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	v.sort()
+	v.Jobs, v.Total, v.Counts, v.Truncated = tally.Jobs, tally.Total, tally.Counts, !all || v.Uncounted > 0
+	return answer(w, http.StatusOK, v)
+}
+
+// Their parameters.
+var (
+	aheadFrom  = instantParam{declared: declared{"from", "Only due times at this instant or after it. Without it, from now on.", "2027-03-27T00:00:00Z"}}
+	aheadTo    = instantParam{declared: declared{"to", "Only due times before this instant, at most 366 days later. Without it, those of 7 days.", "2027-03-28T00:00:00Z"}}
+	aheadLimit = numberParam{declared{"limit", "How many items a page has at most.", "100"}, maxDue, defaultLimit}
+	aheadStep  = wordParam{declared{"step", "How long a step is. The first begins at `from`. There may be 20,160 of them: two weeks of minutes. Without it, an hour.", "minute"}, []string{"minute", "hour", "day"}}
+	aheadMost  = numberParam{declared{"most", "Jobs that have more due times in the range than this are told by themselves, as `frequent`, and not among the others.", "24"}, maxID, 0}
+	aheadOf    = []parameter{ofAppParam, jobNameParam, ownerParam, inGroupParam, byCalendarParam, labelIs} // see aheadFilter
+	feedDays   = numberParam{declared{"days", "How many days from now on.", "30"}, maxFeedDays, 14}
+)
+
+// The operations.
+var (
+	upcomingDoc = operation{
+		id: "listUpcoming", tag: tagJobs, summary: "List the next due times of many jobs",
+		about:   "Those of the active jobs that the parameters leave, as their definitions have them; what is paused or broken is not due. For a `cursor` give the same `from` and `to` again.",
+		query:   append([]parameter{aheadFrom, aheadTo, aheadMost, aheadLimit, pageParam}, aheadOf...),
+		replies: found[upcomingView]("A page of due times."),
+	}
+	countUpcomingDoc = operation{
+		id: "countUpcoming", tag: tagJobs, summary: "Count the due times of many jobs, step by step",
+		about:   "For a picture of when much is due, and when little. A node does only so much work for it, and says when it left something out.",
+		query:   append([]parameter{aheadFrom, aheadTo, aheadMost, aheadStep}, aheadOf...),
+		replies: found[upcomingCounts]("The counts."),
+	}
+	feedDoc = operation{
+		id: "getUpcomingFeed", tag: tagJobs, summary: "Subscribe to what is upcoming",
+		about: "An iCalendar (RFC 5545) of the next days, for programs that show calendars. These cannot send a bearer token: they may send one as the password of HTTP Basic, with any user name, here and nowhere else. " +
+			"It must be one whose role is `viewer`, since such programs keep it and show it to others. On days on which a job is due more often than six times it is one event of the whole day.",
+		query:   append([]parameter{feedDays}, aheadOf...),
+		replies: []reply{{status: http.StatusOK, about: "The calendar.", media: []string{mediaICS}}},
+	}
+)

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// alone starts the program as process 1 of a space of process ids of its own, as a container does.
+func alone(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("wants root, to make a space of process ids")
+	}
+	return startCommand(t, env, append([]string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child", binary(t)}, args...)...)
+}
+
+// children are the processes that pid has started.
+func children(t *testing.T, pid int) (pids []int) {
+	t.Helper()
+	out, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range strings.Fields(string(out)) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+func TestProcess1IsAnInit(t *testing.T) {
+	t.Parallel()
+	dsn := migrated(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen := l.Addr().String()
+	l.Close()
+	env := []string{"GOCRONTAB_DSN=" + dsn, "GOCRONTAB_STATE_DIR=" + t.TempDir(), "GOCRONTAB_LISTEN=" + listen, "GOCRONTAB_NODE=one", "GOCRONTAB_LOG_FORMAT=json"}
+
+	// A node that is killed is buried before the container ends, and the container tells how it ended.
+	p := alone(t, env, "serve")
+	p.says(`"msg":"guarded"`, 30*time.Second)
+	await(t, "ready", 30*time.Second, func() bool { return status("http://"+listen+"/readyz") == 200 })
+	first := children(t, p.cmd.Process.Pid)
+	if len(first) != 1 {
+		t.Fatalf("unshare has the children %v, want process 1", first)
+	}
+	var node int
+	for _, pid := range children(t, first[0]) {
+		args, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+		if strings.HasSuffix(string(args), "\x00serve\x00") {
+			node = pid
+		}
+	}
+	if node == 0 {
+		t.Fatalf("process 1 has no child that serves")
+	}
+	if err := syscall.Kill(node, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.exit(30 * time.Second); code != 128+int(syscall.SIGKILL) {
+		t.Errorf("the container ended with %d, want 137", code)
+	}
+	p.says(`"msg":"guard: buried the session of a dead node","node":"one"`, time.Second)
+
+	// A container is stopped by a signal to process 1: the node drains.
+	p = alone(t, env, "serve")
+	await(t, "ready", 30*time.Second, func() bool { return status("http://"+listen+"/readyz") == 200 })
+	if err := syscall.Kill(children(t, p.cmd.Process.Pid)[0], syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.exit(30 * time.Second); code != exitOK || !strings.Contains(p.out.String(), `"msg":"stopped"`) {
+		t.Errorf("code %d, want a drain", code)
+	}
+
+	// Other codes go through.
+	if code := alone(t, nil, "job", "ls", "--bad").exit(30 * time.Second); code != exitUsage {
+		t.Errorf("code %d, want %d", code, exitUsage)
+	}
+}

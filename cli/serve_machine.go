@@ -1,0 +1,22 @@
+//go:build unix
+
+package cli
+
+import (
+	"runtime"
+
+	"go-crontab/doctor"
+	"go-crontab/node"
+)
+
+// machine tells doctor of the machine that a node is on.
+func (s *serveSettings) machine(n *node.Node) func() *doctor.Machine {
+	return func() *doctor.Machine {
+		st := n.Status()
+		m := &doctor.Machine{
+			Node: s.node, Slots: st.Slots, Unguarded: s.noGuard || runtime.GOOS != "linux", Unlimited: n.Unlimited(), StateDir: s.spool,
+		}
+		m.Look()
+		return m
+	}
+}

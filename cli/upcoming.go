@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// upcomingView is a due time of one of many jobs.
+type upcomingView struct {
+	JobID    string     `json:"job_id"`
+	Job      string     `json:"job"`
+	App      string     `json:"app"`
+	Due      *time.Time `json:"due"`
+	Timezone string     `json:"timezone"`
+	Mark     string     `json:"mark"`
+}
+
+func (u *upcomingView) job() string { return u.App + "/" + u.Job }
+
+func upcomingCommand(c *console) *cobra.Command {
+	var app, label, from, to string
+	n := 0
+	cmd := &cobra.Command{
+		Use: "upcoming", Short: "List what is due next, of all jobs", Args: nothing,
+		Long: `List what is due next, of all active jobs, the earliest first. Times are those of this machine; --from and --to also take a
+distance from now, such as +10m.`,
+		Example: "  go-crontab upcoming\n  go-crontab upcoming --to +1h\n  go-crontab upcoming --app billing --from 2027-03-28 --to 2027-03-29 -n 0",
+	}
+	r := newRemote(c, cmd)
+	cmd.Flags().StringVarP(&app, "app", "a", "", "only jobs of this app")
+	cmd.Flags().StringVarP(&label, "label", "l", "", "only jobs with this label, such as team=data")
+	cmd.Flags().StringVar(&from, "from", "", "only at or after, instead of now")
+	cmd.Flags().StringVar(&to, "to", "", "only before; without it, for 7 days")
+	cmd.Flags().IntVarP(&n, "count", "n", 20, "at most so many, 0 is all")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		now := time.Now()
+		f := runFilter{app: app, from: from, to: to, n: n}
+		q, err := f.query(now)
+		if err != nil {
+			return err
+		}
+		if label != "" {
+			q.Set("label", label)
+		}
+		if !q.Has("to") { // the same for all pages
+			begin := now
+			if t, err := time.Parse(time.RFC3339Nano, q.Get("from")); err == nil {
+				begin = t
+			}
+			q.Set("to", begin.Add(7*24*time.Hour).Format(time.RFC3339Nano))
+		}
+		dues, raw, err := list[upcomingView](cmd.Context(), r, "/api/v1/upcoming", q, n)
+		if err != nil {
+			return err
+		}
+		return r.list(raw, func(i int) string { return dues[i].job() }, func() error {
+			if len(dues) == 0 {
+				c.notef("Nothing is due%s.\n", spanOf(q))
+				return nil
+			}
+			return r.table(upcomingTable(dues, now))
+		})
+	}
+	return cmd
+}
+
+func spanOf(q url.Values) string {
+	t, err := time.Parse(time.RFC3339Nano, q.Get("to"))
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(" before %s", absolute(&t, time.Local))
+}
+
+func upcomingTable(dues []upcomingView, now time.Time) *table {
+	t := &table{columns: []column{{head: "DUE"}, {head: "IN", right: true}, {head: "JOB", shrink: true}, {head: "ID", right: true, drop: true}, {head: "NOTE", shrink: true}}}
+	for _, d := range dues {
+		t.add(text(absolute(d.Due, time.Local)), text(relative(d.Due, now)), text(d.job()), text(d.JobID), cell{plain(d.Mark), yellow})
+	}
+	return t
+}

@@ -1,0 +1,236 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+func nodes(x *exam) error {
+	live := x.live()
+	var names []string
+	slots := 0
+	for _, s := range live {
+		names = append(names, s.Node)
+		slots += s.Slots
+	}
+	if len(live) == 0 {
+		x.found(Error, Finding{
+			Seen: "no node has been heard of for " + x.expiry.String(),
+			Why:  "Nothing is planned and nothing starts.", Fix: "Start a node; its log says why it does not join, if it does not.", Commands: []string{"go-crontab serve"},
+		})
+		return nil
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) == 1 {
+		x.found(Notice, Finding{
+			Seen: names[0] + " is the only node",
+			Why:  "When it or its machine is gone, nothing starts until it is back.", Fix: "Start another node on another machine, with the same GOCRONTAB_DSN.", Nodes: names,
+		})
+	}
+	for _, s := range x.sessions {
+		if age := x.now.Sub(s.BeatAt); age > x.expiry*4/10 {
+			x.found(Warning, Finding{
+				Seen: fmt.Sprintf("%s has not been heard of for %s", s.Node, age.Round(100*time.Millisecond)),
+				Why:  "It starts nothing, and others take over what it had once its session has expired.",
+				Fix:  "Look at its machine, its log, and its way to MySQL.", Nodes: []string{s.Node},
+			})
+		}
+	}
+	return nil
+}
+
+func cordons(x *exam) error {
+	cordoned := map[string]bool{}
+	takes := false
+	for _, s := range x.live() {
+		if s.Cordoned != 0 {
+			cordoned[s.Node] = true
+			if x.now.Sub(s.Cordoned) > 24*time.Hour {
+				x.found(Notice, Finding{
+					Seen: fmt.Sprintf("%s has been cordoned for %s", s.Node, days(x.now.Sub(s.Cordoned))),
+					Why:  "It starts nothing, and the others have its work.", Fix: "If it may work again, uncordon it.",
+					Commands: []string{"go-crontab node uncordon " + quote(s.Node)}, Nodes: []string{s.Node},
+				})
+			}
+		} else if !s.Draining {
+			takes = true
+		}
+	}
+	if len(cordoned) > 0 && !takes {
+		var names []string
+		for n := range cordoned {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		x.found(Warning, Finding{
+			Seen: "all nodes are cordoned or draining", Why: "Nothing starts.", Fix: "Uncordon one, or start another.",
+			Commands: []string{"go-crontab node uncordon " + quote(names[0])}, Nodes: names,
+		})
+	}
+	return nil
+}
+
+func pauses(x *exam) error {
+	list, err := x.db.Pauses(x.ctx)
+	for _, p := range list {
+		if p.Until == 0 && x.now.Sub(p.Since) > 24*time.Hour {
+			what, command := "the cluster has", "go-crontab cluster resume"
+			if p.App != "" {
+				what, command = "app "+p.App+" has", "go-crontab app resume "+quote(p.App)
+			}
+			x.found(Notice, Finding{
+				Seen: fmt.Sprintf("%s been paused by %s for %s, without an end", what, p.By, days(x.now.Sub(p.Since))),
+				Why:  "Its jobs have no due times. A pause is easily forgotten.", Fix: "Resume it if it was.", Commands: []string{command},
+			})
+		}
+	}
+	return err
+}
+
+func versions(x *exam) error {
+	byVersion := map[string][]string{}
+	for _, s := range x.live() {
+		byVersion[s.Version] = append(byVersion[s.Version], s.Node)
+	}
+	if len(byVersion) < 2 {
+		return nil
+	}
+	var all, names []string
+	for v, n := range byVersion {
+		all, names = append(all, v), append(names, n...)
+	}
+	slices.Sort(all)
+	slices.Sort(names)
+	x.found(Notice, Finding{
+		Seen: "nodes of different versions: " + list(all, 5),
+		Why:  "That is how an upgrade goes. If none is under way, what one version can, the other may not.",
+		Fix:  "Bring all nodes to the same version.", Nodes: names,
+	})
+	return nil
+}
+
+func clocks(x *exam) error {
+	for _, s := range x.live() {
+		skew := (time.Duration(s.Offset) * time.Microsecond).Abs()
+		severity := Notice
+		switch {
+		case skew < 2*time.Second:
+			continue
+		case skew > time.Minute:
+			severity = Warning
+		}
+		x.found(severity, Finding{
+			Seen: fmt.Sprintf("the clock of %s is %s off from MySQL's", s.Node, skew.Round(10*time.Millisecond)),
+			Why:  "Schedules go by MySQL's clock alone, so nothing starts at a wrong time. But its log, what its commands read with date, and certificates and sign-ins go by its own.",
+			Fix:  "Have the machine's clock kept by NTP.", Commands: []string{"timedatectl set-ntp true"}, Nodes: []string{s.Node},
+		})
+	}
+	// MySQL's own clock, seen from here: all due times go by it.
+	ours := job.MicrosOf(x.began)
+	if skew := x.now.Sub(ours).Abs(); skew > 5*time.Second {
+		x.found(Warning, Finding{
+			Seen:     fmt.Sprintf("MySQL's clock is %s off from that of the machine that looks", skew.Round(10*time.Millisecond)),
+			Why:      "All due times go by MySQL's clock. One of the two is wrong.",
+			Fix:      "Have both clocks kept by NTP. When MySQL's is put right, due times that it skips are missed and told, and none is repeated.",
+			Commands: []string{"timedatectl status"},
+		})
+	}
+	return nil
+}
+
+func stuck(x *exam) error {
+	const late = time.Minute
+	before := x.now.Add(-late)
+	orphans, err := x.db.OrphanTasks(x.ctx, x.now.Add(-x.expiry-20*time.Second))
+	if err != nil {
+		return err
+	}
+	live := len(x.live()) > 0
+	if len(orphans) > 0 {
+		f := Finding{
+			Seen: count(len(orphans), 20, "task belongs to a session that is gone", "tasks belong to sessions that are gone"),
+			Why:  "They neither run nor end until a node frees them; jobs that must not overlap wait for them.",
+			Fix:  "Start a node: it frees them within " + (x.expiry + 10*time.Second).String() + ".", Jobs: jobsOfTasks(orphans),
+		}
+		severity := Error
+		if live { // the net of last resort is a node's orphan scan: give it its time
+			severity, f.Fix = Notice, "Nodes free them within "+(x.expiry+10*time.Second).String()+". If they are still there then, the log of the first node says why."
+		}
+		x.found(severity, f)
+	}
+	idle, prepared, err := x.db.LateTasks(x.ctx, before)
+	if err != nil {
+		return err
+	}
+	if len(idle) > 0 {
+		busy, slots := 0, 0
+		for _, s := range x.live() {
+			busy, slots = busy+s.Executing, slots+s.Slots
+		}
+		f := Finding{
+			Seen: count(len(idle), 20, "task has been due for over a minute and nobody has claimed it", "tasks have been due for over a minute and nobody has claimed them"),
+			Why:  "Due times start late, or end missed.", Jobs: jobsOfTasks(idle),
+		}
+		switch {
+		case !live:
+			f.Fix = "Start a node."
+		case busy >= slots*9/10:
+			f.Fix = fmt.Sprintf("%d of %d slots are taken: start further nodes, or give them more slots (serve --slots).", busy, slots)
+		default:
+			f.Fix = "The logs of the nodes say what keeps them from claiming; explain tells it of one due time."
+			f.Commands = []string{"go-crontab job explain " + quote(idle[0].App+"/"+idle[0].Name) + " --at " + idle[0].Due.Time().UTC().Format(time.RFC3339)}
+		}
+		x.found(Warning, f)
+	}
+	if len(prepared) > 0 {
+		x.found(Warning, Finding{
+			Seen:     count(len(prepared), 20, "task has been due for over a minute, is claimed, and is not started", "tasks have been due for over a minute, are claimed, and are not started"),
+			Why:      "Their node holds them and cannot start them: its slots are taken, or its starts fail.",
+			Fix:      "Look at the log of " + prepared[0].Text + ". Drained, it gives them back.",
+			Commands: []string{"go-crontab node drain " + quote(prepared[0].Text)}, Jobs: jobsOfTasks(prepared), Nodes: []string{prepared[0].Text},
+		})
+	}
+	waits, err := x.db.OverstayedWaits(x.ctx, before)
+	if len(waits) > 0 {
+		x.found(Warning, Finding{
+			Seen: count(len(waits), 20, "task waits although its start deadline has passed", "tasks wait although their start deadlines have passed"),
+			Why:  "They should have ended missed. The first node looks for such once a second.", Fix: "The log of the first node says what keeps it from that.", Jobs: jobsOfTasks(waits),
+		})
+	}
+	return err
+}
+
+func longRuns(x *exam) error {
+	runs, err := x.db.LongRuns(x.ctx, x.now.Add(-24*time.Hour))
+	if len(runs) > 0 {
+		r := &runs[0]
+		x.found(Notice, Finding{
+			Seen:     count(len(runs), 20, "run has executed", "runs have executed") + " for over 24 hours; " + r.App + "/" + r.Name + " since " + job.Micros(r.N).Time().UTC().Format(time.RFC3339),
+			Why:      "Unless they are meant to last, they hang, and later due times of jobs that may not overlap are skipped.",
+			Fix:      "Look at what they write, kill those that hang, and give their jobs a timeout.",
+			Commands: []string{"go-crontab run ls --state running"}, Jobs: jobsOfTasks(runs),
+		})
+	}
+	return err
+}
+
+func jobsOfTasks(list []sql.StuckTask) []Job {
+	var out []Job
+	for _, t := range list {
+		if j := (Job{t.ID, t.App, t.Name}); !slices.Contains(out, j) && len(out) < 10 {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+func days(d time.Duration) string {
+	if n := int(d / (24 * time.Hour)); n > 1 {
+		return fmt.Sprintf("%d days", n)
+	}
+	return fmt.Sprintf("%d hours", int(d/time.Hour))
+}

@@ -1,0 +1,551 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go-crontab/internal/privatedb"
+	"go-crontab/internal/testdb"
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/google/uuid"
+)
+
+// startWith starts a server with flags of its own, and makes a schema.
+func startWith(t *testing.T, flags ...string) (dsn string) {
+	t.Helper()
+	server, err := privatedb.Start(context.Background(), privatedb.Options{Pool: 64, Redo: 16, Durable: true, Extra: flags})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := server.CreateSchema(t.Context(), "crontab"); err != nil {
+		t.Fatal(err)
+	}
+	return server.DSN("crontab")
+}
+
+// asUser is a DSN for somebody else.
+func asUser(t *testing.T, dsn, user, password string) string {
+	t.Helper()
+	c, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.User, c.Passwd = user, password
+	return c.FormatDSN()
+}
+
+// patient is a schema with two nodes that only say that they live.
+type patient struct {
+	*testing.T
+	dsn     string
+	db      *sql.DB
+	machine *Machine
+	nodes   []uuid.UUID
+}
+
+// admit makes one on a server of its own, since settings are of servers.
+func admit(t *testing.T) *patient {
+	t.Helper()
+	t.Parallel()
+	server := testdb.Server(t)
+	if err := server.CreateSchema(t.Context(), "crontab"); err != nil {
+		t.Fatal(err)
+	}
+	return prepare(t, server.DSN("crontab"))
+}
+
+// admitShared makes one on the server of all tests, whose settings have faults.
+func admitShared(t *testing.T) *patient {
+	t.Helper()
+	t.Parallel()
+	return prepare(t, testdb.DSN(t))
+}
+
+func prepare(t *testing.T, dsn string) *patient {
+	t.Helper()
+	p := &patient{T: t, dsn: dsn}
+	migrator := p.open(dsn, sql.MigrateTimeouts)
+	if _, _, err := migrator.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.db = p.open(dsn, sql.DefaultTimeouts)
+	p.machine = &Machine{Node: "a", Slots: 64, StateDir: t.TempDir(), PID: 77, OpenFiles: 1 << 16, Processes: 1 << 16, Zones: true}
+	p.exec("INSERT INTO setting (name, value) VALUES ('session_expiry_ms', '20000')")
+	for _, name := range []string{"a", "b"} {
+		id := uuid.New()
+		p.nodes = append(p.nodes, id)
+		err := p.db.Tx(t.Context(), func(tx *sql.Tx) error {
+			return tx.InsertSession(sql.SessionRow{ID: id, Node: name, Version: "v1", Slots: 64})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func (p *patient) open(dsn string, timeouts sql.Timeouts) *sql.DB {
+	p.Helper()
+	db, err := sql.Open(dsn, timeouts, 4)
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(func() { db.Close() })
+	return db
+}
+
+func (p *patient) exec(query string, args ...any) {
+	p.Helper()
+	if _, err := p.db.Raw().Exec(query, args...); err != nil {
+		p.Fatalf("%s: %v", query, err)
+	}
+}
+
+// ago is an instant of MySQL's clock.
+func (p *patient) ago(d time.Duration) int64 {
+	p.Helper()
+	now, err := p.db.Now(p.Context())
+	if err != nil {
+		p.Fatal(err)
+	}
+	return int64(now.Add(-d))
+}
+
+// addJob plants a job. columns are set beside those that it needs.
+func (p *patient) addJob(name string, columns map[string]any) int64 {
+	p.Helper()
+	spec := job.Spec{Name: name, Schedule: "0 3 * * *", Command: "true"}
+	spec.Defaults(time.Now())
+	text, err := spec.Encode()
+	if err != nil {
+		p.Fatal(err)
+	}
+	names, args := []string{"app", "name", "hash", "spec", "created", "updated"}, []any{"default", name, job.HashOf("default", name), text, 1, 1}
+	for k, v := range columns {
+		if i := slices.Index(names, k); i >= 0 {
+			args[i] = v
+			continue
+		}
+		names, args = append(names, k), append(args, v)
+	}
+	r, err := p.db.Raw().Exec("INSERT INTO job ("+strings.Join(names, ", ")+") VALUES (?"+strings.Repeat(", ?", len(names)-1)+")", args...)
+	if err != nil {
+		p.Fatal(err)
+	}
+	id, _ := r.LastInsertId()
+	return id
+}
+
+// beat has the nodes say that they live, by MySQL's clock now.
+func (p *patient) beat() {
+	p.exec("UPDATE session SET beat_at = CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) WHERE beat_at > 0")
+}
+
+func (p *patient) examine(db *sql.DB) *Report {
+	p.Helper()
+	r, err := Examine(p.Context(), Patient{DB: db, Machine: p.machine})
+	if err != nil {
+		p.Fatal(err)
+	}
+	return r
+}
+
+// finds expects a finding of a check, of a severity, and in what was seen these words. It has all that a person needs.
+func (p *patient) finds(check string, severity Severity, seen string) *Finding {
+	p.Helper()
+	p.beat()
+	return p.findsBy(p.db, check, severity, seen)
+}
+
+func (p *patient) findsBy(db *sql.DB, check string, severity Severity, seen string) *Finding {
+	p.Helper()
+	r := p.examine(db)
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if f.Check != check || f.Severity != severity || !strings.Contains(f.Seen, seen) {
+			continue
+		}
+		if f.Why == "" || f.Fix == "" || !slices.ContainsFunc(checks, func(c check_) bool { return c.id == f.Check && c.area == f.Area }) {
+			p.Errorf("the finding is not complete: %+v", *f)
+		}
+		for _, c := range r.Checks {
+			if c.ID == check && severity.Worse(c.Severity) {
+				p.Errorf("the check is %s, its finding %s", c.Severity, severity)
+			}
+		}
+		if severity.Worse(r.Worst) {
+			p.Errorf("the worst is %s, and there is a finding that is %s", r.Worst, severity)
+		}
+		return f
+	}
+	p.Errorf("%s: want %s with %q among these findings:", check, severity, seen)
+	p.tell(r)
+	return &Finding{}
+}
+
+// check_ is check, whose name tests use for one's id.
+type check_ = check
+
+// healthy expects that nothing is found, and that all could look.
+func (p *patient) healthy() {
+	p.Helper()
+	p.beat()
+	r := p.examine(p.db)
+	if r.Worst != OK || len(r.Findings) > 0 {
+		p.Errorf("worst is %s, want nothing found:", r.Worst)
+		p.tell(r)
+	}
+	for _, c := range r.Checks {
+		if c.Skipped != "" {
+			p.Errorf("%s could not look: %s", c.ID, c.Skipped)
+		}
+	}
+	if len(r.Checks) != len(checks) {
+		p.Errorf("%d checks are told, want %d", len(r.Checks), len(checks))
+	}
+}
+
+func (p *patient) tell(r *Report) {
+	p.Helper()
+	for _, f := range r.Findings {
+		p.Logf("%s %s: %s | %s | %s | %q %q", f.Severity, f.Check, f.Seen, f.Why, f.Fix, f.SQL, f.Commands)
+	}
+	for _, c := range r.Checks {
+		if c.Skipped != "" {
+			p.Logf("%s skipped: %s", c.ID, c.Skipped)
+		}
+	}
+}
+
+// TestServerFaults sets a server's settings so that they break the promise, and undoes it with what doctor says.
+func TestServerFaults(t *testing.T) {
+	p := admit(t)
+	p.healthy()
+	for name, c := range map[string]struct {
+		fault, check, seen string
+		severity           Severity
+		undo               string // where the finding's statement is not all
+	}{
+		"commits are flushed once a second": {"SET GLOBAL innodb_flush_log_at_trx_commit = 2", "redo-durability", "innodb_flush_log_at_trx_commit is 2", Error, ""},
+		"a small packet":                    {"SET GLOBAL max_allowed_packet = 1048576", "server-limits", "max_allowed_packet is 1048576", Error, ""},
+		"read-only":                         {"SET GLOBAL read_only = ON", "read-only", "read_only is on", Error, ""},
+		"statements are interrupted":        {"SET GLOBAL max_statement_time = 1.5", "server-limits", "max_statement_time is 1.5 s", Warning, ""},
+		"transactions are cut":              {"SET GLOBAL idle_transaction_timeout = 2", "server-limits", "idle_transaction_timeout is 2 s", Warning, ""},
+		"deadlocks are not found":           {"SET GLOBAL innodb_deadlock_detect = OFF", "server-limits", "innodb_deadlock_detect is off", Warning, ""},
+		"few connections":                   {"SET GLOBAL max_connections = 20", "connections", "max_connections is 20", Warning, ""},
+	} {
+		p.exec(c.fault)
+		p.T.Run(name, func(t *testing.T) {
+			q := *p
+			q.T = t
+			f := q.finds(c.check, c.severity, c.seen)
+			if len(f.SQL) == 0 {
+				t.Fatal("there is no statement that mends it")
+			}
+			for _, statement := range f.SQL {
+				q.exec(statement)
+			}
+		})
+		p.healthy()
+	}
+}
+
+// TestBinlogFaults is of a server with a binary log.
+func TestBinlogFaults(t *testing.T) {
+	t.Parallel()
+	server := startWith(t, "--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=1")
+	p := prepare(t, server)
+	p.healthy()
+	p.exec("SET GLOBAL sync_binlog = 0")
+	f := p.finds("binlog-durability", Error, "sync_binlog is 0")
+	p.exec(f.SQL[0])
+	p.exec("SET GLOBAL binlog_format = 'STATEMENT'")
+	f = p.finds("binlog-format", Error, "STATEMENT")
+	p.exec(f.SQL[0])
+	p.healthy()
+	p.exec("SET GLOBAL rpl_semi_sync_master_timeout = 1") // there is no replica to wait for
+	p.exec("SET GLOBAL rpl_semi_sync_master_enabled = ON")
+	p.exec("SET GLOBAL rpl_semi_sync_master_wait_point = 'AFTER_COMMIT'")
+	f = p.finds("replication", Notice, "AFTER_COMMIT")
+	p.exec(f.SQL[0])
+	p.healthy()
+}
+
+func TestTornPages(t *testing.T) {
+	t.Parallel()
+	p := prepare(t, startWith(t, "--innodb-doublewrite=OFF"))
+	p.finds("torn-pages", Warning, "innodb_doublewrite is off")
+}
+
+// TestGrants takes rights away.
+func TestGrants(t *testing.T) {
+	p := admit(t)
+	p.exec("CREATE USER node@localhost IDENTIFIED BY 'x'")
+	p.exec("GRANT SELECT, INSERT, UPDATE, DELETE ON crontab.* TO node@localhost")
+	p.exec("CREATE USER node@'%' IDENTIFIED BY 'x'")
+	p.exec("GRANT SELECT, INSERT, UPDATE, DELETE ON crontab.* TO node@'%'")
+	login := func() *sql.DB { return p.open(asUser(p.T, p.dsn, "node", "x"), sql.DefaultTimeouts) }
+	p.beat()
+	r := p.examine(login())
+	for _, f := range r.Findings {
+		p.Errorf("with the rights that a node needs: found %s: %s", f.Check, f.Seen)
+	}
+	i := slices.IndexFunc(r.Checks, func(c Checked) bool { return c.ID == "long-transactions" })
+	if !strings.Contains(r.Checks[i].Skipped, "PROCESS") || r.Checks[i].Severity != Unknown {
+		p.Errorf("without PROCESS: got %+v", r.Checks[i])
+	}
+	p.exec("REVOKE DELETE ON crontab.* FROM node@localhost")
+	p.exec("REVOKE DELETE ON crontab.* FROM node@'%'")
+	f := p.findsBy(login(), "grants", Error, "lacks DELETE on ")
+	for _, statement := range f.SQL {
+		p.exec(statement)
+	}
+	r = p.examine(login())
+	if slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "grants" }) {
+		p.Errorf("%q did not mend it", f.SQL)
+	}
+}
+
+func TestLongTransactions(t *testing.T) {
+	p := admit(t)
+	tx, err := p.db.Raw().Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.Exec("UPDATE locks SET n = n + 1 WHERE id = 3"); err != nil {
+		t.Fatal(err)
+	}
+	list, err := p.db.LongTransactions(p.Context(), 0)
+	for len(list) == 0 && err == nil && p.Context().Err() == nil { // it is long once a second has passed
+		list, err = p.db.LongTransactions(p.Context(), 0)
+	}
+	if err != nil || len(list) != 1 || list[0].Locked != 1 {
+		t.Fatalf("got %+v, %v; want the one that holds a row", list, err)
+	}
+	p.exec(fmt.Sprintf("KILL %d", list[0].Thread))
+	if _, err := tx.Exec("DO 1"); err == nil {
+		t.Error("the transaction lives on")
+	}
+}
+
+func TestSchemaFaults(t *testing.T) {
+	p := admit(t)
+	p.exec("DELETE FROM locks WHERE name IN ('session', 'task/17')")
+	p.finds("lock-rows", Error, "session, task/17")
+	p.exec("DELETE FROM setting WHERE name = 'buckets'")
+	f := p.finds("lock-rows", Error, "buckets of table setting")
+	p.exec(f.SQL[0])
+	migrator := p.open(p.dsn, sql.MigrateTimeouts)
+	if _, _, err := migrator.Migrate(p.Context()); err != nil { // as the finding says
+		t.Fatal(err)
+	}
+	p.healthy()
+
+	p.exec("ALTER TABLE task DROP KEY slice")
+	p.finds("schema", Error, "index slice of task is missing")
+	p.exec("ALTER TABLE task ADD KEY slice (state, due_now, hash, place, priority)")
+	p.exec("UPDATE schema_version SET version_id = version_id + 100 WHERE version_id = (SELECT v FROM (SELECT MAX(version_id) v FROM schema_version) x)")
+	p.finds("schema", Error, "this program knows up to")
+	r := p.examine(p.db)
+	for _, c := range r.Checks {
+		if c.Area == Cluster && c.Skipped == "" {
+			p.Errorf("%s looked at a schema that it does not know", c.ID)
+		}
+	}
+}
+
+func TestEmptySchema(t *testing.T) {
+	t.Parallel()
+	p := &patient{T: t, dsn: testdb.DSN(t)}
+	p.db = p.open(p.dsn, sql.DefaultTimeouts)
+	f := p.findsBy(p.db, "schema", Error, "no tables of go-crontab")
+	if !slices.Equal(f.Commands, []string{"go-crontab migrate"}) {
+		t.Errorf("got commands %q", f.Commands)
+	}
+}
+
+func TestClusterFaults(t *testing.T) {
+	p := admitShared(t)
+	a := p.nodes[0]
+	p.exec("UPDATE session SET clock_offset = 3000000 WHERE id = ?", a[:])
+	p.finds("clocks", Notice, "a is 3s off")
+	p.exec("UPDATE session SET clock_offset = -90000000 WHERE id = ?", a[:])
+	p.finds("clocks", Warning, "a is 1m30s off")
+	p.exec("UPDATE session SET clock_offset = 0, version = 'v2' WHERE id = ?", a[:])
+	p.finds("versions", Notice, "v1, v2")
+	p.exec("UPDATE session SET version = 'v1'")
+	p.exec("INSERT INTO node (name, cordoned, since) VALUES ('a', 1, ?)", p.ago(49*time.Hour))
+	p.finds("cordons", Notice, "a has been cordoned for 2 days")
+	p.exec("INSERT INTO node (name, cordoned, since) VALUES ('b', 1, ?)", p.ago(time.Hour))
+	p.finds("cordons", Warning, "all nodes are cordoned")
+	p.exec("DELETE FROM node")
+	p.exec("INSERT INTO pause (app, who, since) VALUES ('', 'alice', ?)", p.ago(72*time.Hour))
+	p.finds("pauses", Notice, "the cluster has been paused by alice for 3 days")
+	p.exec("INSERT INTO pause (app, who, since) VALUES ('a b', 'bob', ?)", p.ago(72*time.Hour))
+	if f := p.finds("pauses", Notice, "app a b has been paused"); !slices.Equal(f.Commands, []string{"go-crontab app resume 'a b'"}) {
+		t.Errorf("got commands %q", f.Commands)
+	}
+	p.exec("DELETE FROM pause")
+
+	p.exec("UPDATE session SET beat_at = ? WHERE id = ?", p.ago(10*time.Second), a[:])
+	p.findsBy(p.db, "nodes", Warning, "a has not been heard of for 10")
+	p.exec("DELETE FROM session WHERE id = ?", a[:])
+	p.finds("nodes", Notice, "b is the only node")
+	p.exec("DELETE FROM session")
+	p.findsBy(p.db, "nodes", Error, "no node has been heard of for 20s")
+}
+
+func TestStuckTasks(t *testing.T) {
+	p := admitShared(t)
+	id := p.addJob("stuck", nil)
+	gone, a := uuid.New(), p.nodes[0]
+	plant := func(state int, session any, started int64) {
+		p.exec("DELETE FROM task")
+		p.exec("INSERT INTO task (job_id, due, due_now, hash, state, session_id, launch, started) VALUES (?, ?, ?, 1, ?, ?, 1, ?)",
+			id, p.ago(2*time.Minute), p.ago(2*time.Minute), state, session, started)
+	}
+	plant(2, gone[:], p.ago(2*time.Minute))
+	p.finds("stuck-tasks", Notice, "1 task belongs to a session that is gone")
+	plant(1, a[:], 0)
+	p.finds("stuck-tasks", Warning, "is claimed, and is not started")
+	plant(0, nil, 0)
+	if f := p.finds("stuck-tasks", Warning, "nobody has claimed it"); len(f.Jobs) != 1 || f.Jobs[0] != (Job{id, "default", "stuck"}) {
+		t.Errorf("got jobs %v", f.Jobs)
+	}
+	p.exec("UPDATE session SET executing = 64")
+	if f := p.finds("stuck-tasks", Warning, "nobody has claimed it"); !strings.Contains(f.Fix, "128 of 128 slots are taken") {
+		t.Errorf("got fix %q", f.Fix)
+	}
+	p.exec("DELETE FROM task")
+	p.exec("INSERT INTO waiting (task_id, kind, job_id, due, since, expires) VALUES (7, 1, ?, 1, 1, ?)", id, p.ago(2*time.Minute))
+	p.finds("stuck-tasks", Warning, "1 task waits although")
+	p.exec("DELETE FROM waiting")
+	plant(2, a[:], p.ago(25*time.Hour))
+	p.finds("long-runs", Notice, "1 run has executed for over 24 hours; default/stuck since ")
+	plant(2, gone[:], p.ago(2*time.Minute))
+	p.exec("DELETE FROM session")
+	p.findsBy(p.db, "stuck-tasks", Error, "1 task belongs to a session that is gone")
+}
+
+func TestJobFaults(t *testing.T) {
+	p := admitShared(t)
+	ahead := func(d time.Duration) int64 { return p.ago(-d) }
+	p.addJob("broken", map[string]any{"error": "the year 2300 is not between"})
+	p.finds("broken-jobs", Warning, "1 job is in error; default/broken: the year 2300")
+	p.exec("INSERT INTO place (id, selector) VALUES (7, 'gpu')")
+	p.addJob("unplaced", map[string]any{"place": 7, "next_due": ahead(time.Hour)})
+	p.finds("unplaced-jobs", Warning, "default/unplaced wants gpu")
+	p.exec(`UPDATE session SET labels = '{"gpu":""}'`)
+	r := p.examine(p.db)
+	if slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "unplaced-jobs" }) {
+		t.Error("there is a node for it, and it is found all the same")
+	}
+	p.addJob("far", map[string]any{"next_due": ahead(800 * 24 * time.Hour)})
+	p.finds("far-jobs", Notice, "1 job is next due in over a year; default/far on ")
+	p.addJob("paused", map[string]any{"paused": 1, "paused_at": p.ago(40 * 24 * time.Hour)})
+	p.finds("paused-jobs", Notice, "default/paused for 40 days")
+	for i := range 150 {
+		p.addJob(fmt.Sprintf("herd %d", i), map[string]any{"next_due": ahead(3*time.Hour) / 1_000_000 * 1_000_000})
+	}
+	if f := p.finds("herds", Notice, "150 jobs are due at "); len(f.Jobs) != 10 {
+		t.Errorf("%d jobs are named, want 10", len(f.Jobs))
+	}
+	never, fails, mixed := p.addJob("never", nil), p.addJob("fails", nil), p.addJob("mixed", nil)
+	for i := range 12 {
+		for id, outcome := range map[int64]int{never: 6, fails: 2, mixed: 1 + i%2} {
+			p.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, ended) VALUES (?, ?, 'x', ?, ?, 0, 1)", id, i+1, id*100+int64(i), outcome)
+		}
+	}
+	f := p.finds("unrun-jobs", Warning, "1 job never runs; the last 12 due times of default/never were skipped or missed")
+	if len(f.Jobs) != 1 || f.Jobs[0].ID != never {
+		t.Errorf("got jobs %v", f.Jobs)
+	}
+	if f := p.finds("unrun-jobs", Notice, "1 job fails each time; the last 12 runs of default/fails did not succeed"); len(f.Jobs) != 1 {
+		t.Errorf("got jobs %v", f.Jobs)
+	}
+	spec := job.Spec{Name: "zone", Schedule: "0 3 * * *", Timezone: "Europe/Nowhere", Command: "true"}
+	text, err := spec.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.addJob("zone", map[string]any{"spec": text})
+	p.finds("time-zones", Error, "Europe/Nowhere of 1 jobs cannot be loaded")
+}
+
+func TestMachineFaults(t *testing.T) {
+	p := admitShared(t)
+	p.machine.OpenFiles = 256
+	p.finds("ulimits", Warning, "a may have 256 files open, and has 64 slots")
+	p.machine.OpenFiles, p.machine.Processes = 0, 100
+	p.finds("ulimits", Warning, "may run 100 processes")
+	p.machine.PID = 1
+	p.finds("guard", Notice, "process 1 of a container")
+	p.machine.Unguarded = true
+	p.finds("guard", Warning, "a has no guard")
+	p.machine.Unlimited = fmt.Errorf("nobody has delegated a cgroup")
+	if r := p.examine(p.db); slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "cgroup" }) {
+		t.Error("no job has limits, and their lack is found")
+	}
+	spec := job.Spec{Name: "big", Schedule: "0 3 * * *", Command: "true"}
+	spec.Limits.Memory = 1 << 30
+	text, err := spec.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.addJob("big", map[string]any{"spec": text})
+	p.finds("cgroup", Warning, "1 job with limits of memory, cpu or pids, which a cannot hold: nobody has delegated a cgroup")
+	p.machine.StateDir = p.machine.StateDir + "/there is none"
+	p.finds("state-folder", Warning, "may not write to its state folder")
+	p.machine.StateDir = ""
+	p.finds("state-folder", Warning, "a has no state folder")
+	p.machine.Zones = false
+	p.finds("zone-data", Notice, "no time zone data of its own")
+	m := &Machine{}
+	m.Look()
+	if m.PID == 0 || m.OpenFiles == 0 {
+		t.Errorf("got %+v of this machine", *m)
+	}
+}
+
+// TestBadRowsHarmNoCheck plants what no program of ours writes.
+func TestBadRowsHarmNoCheck(t *testing.T) {
+	p := admitShared(t)
+	p.addJob("no JSON", map[string]any{"spec": "{", "next_due": int64(1) << 62})
+	p.addJob("JSON of another kind", map[string]any{"spec": `{"timezone": {"limits": 7}, "limits": [1]}`})
+	p.exec("INSERT INTO place (id, selector) VALUES (7, '((')")
+	p.exec("UPDATE session SET labels = 'no JSON', handlers = '7', clock_offset = -9223372036854775808")
+	p.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (99, 1, 1, 1, 77)")
+	p.machine.Unlimited = fmt.Errorf("no")
+	for _, c := range p.examine(p.db).Checks {
+		if c.Skipped != "" {
+			p.Errorf("%s could not look: %s", c.ID, c.Skipped)
+		}
+	}
+}
+
+// TestAwayDatabase is an error, not a report.
+func TestAwayDatabase(t *testing.T) {
+	p := admitShared(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r, err := Examine(ctx, Patient{DB: p.db}); err == nil {
+		t.Errorf("got %+v, want an error", r)
+	}
+	p.db.Close()
+	if r, err := Examine(t.Context(), Patient{DB: p.db}); err == nil {
+		t.Errorf("got %+v, want an error", r)
+	}
+}

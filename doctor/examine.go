@@ -1,0 +1,214 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/session"
+	"go-crontab/sql"
+)
+
+// Patient is what is looked at.
+type Patient struct {
+	DB      *sql.DB
+	Machine *Machine // nil: nothing of a machine is looked at
+}
+
+// exam is one look. Its facts are read before the checks, those that only one check needs by that check.
+type exam struct {
+	ctx     context.Context
+	db      *sql.DB
+	machine *Machine
+
+	now      job.Micros
+	began    time.Time // by this machine's clock, when now was read
+	version  string
+	maria    bool
+	vars     map[string]string
+	counters map[string]string
+	tables   map[string]*sql.TableState
+	migrated bool // the schema is the one that this program is made for
+	sessions []sql.SessionRow
+	expiry   time.Duration
+
+	at       *check // that runs
+	findings []Finding
+}
+
+// check is one thing that is looked at.
+type check struct {
+	id    string
+	area  Area
+	about string
+	run   func(*exam) error
+}
+
+// skip is the error of a check that cannot look, and says why.
+type skip string
+
+func (s skip) Error() string { return string(s) }
+
+// Examine looks at everything. Its error means that MySQL did not answer at all.
+func Examine(ctx context.Context, p Patient) (*Report, error) {
+	x := &exam{ctx: ctx, db: p.DB, machine: p.Machine}
+	if err := x.read(); err != nil {
+		return nil, err
+	}
+	r := &Report{At: x.now, Server: x.version}
+	for i := range checks {
+		c := &checks[i]
+		x.at = c
+		done := Checked{ID: c.id, Area: c.area, About: c.about, Severity: OK}
+		from := len(x.findings)
+		if err := x.attempt(c); err != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			done.Severity, done.Skipped = Unknown, x.excuse(err)
+		}
+		for _, f := range x.findings[from:] {
+			if f.Severity.Worse(done.Severity) {
+				done.Severity = f.Severity
+			}
+		}
+		r.Checks = append(r.Checks, done)
+	}
+	r.Findings = x.findings
+	r.sort()
+	return r, nil
+}
+
+// attempt runs a check. One that panics, over a row that nobody thought of, holds up no other.
+func (x *exam) attempt(c *check) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the check failed: %v", p)
+		}
+	}()
+	switch {
+	case c.area != MySQL && c.area != Host && c.id != "schema" && !x.migrated:
+		return skip("the schema is not the one that this program is made for")
+	case c.area == Host && x.machine == nil:
+		return skip("only a node can look at its machine: ask one over the API")
+	}
+	return c.run(x)
+}
+
+func (x *exam) excuse(err error) string {
+	if s := skip(""); errors.As(err, &s) {
+		return string(s)
+	}
+	if sql.IsDenied(err) {
+		return "the user of the database lacks the right to look: " + err.Error()
+	}
+	return err.Error()
+}
+
+// read reads the facts that many checks need.
+func (x *exam) read() (err error) {
+	x.began = time.Now()
+	if x.now, err = x.db.Now(x.ctx); err != nil {
+		return err
+	}
+	x.began = x.began.Add(time.Since(x.began) / 2)
+	if x.version, err = x.db.ServerVersion(x.ctx); err != nil {
+		return err
+	}
+	x.maria = strings.Contains(strings.ToLower(x.version), "mariadb")
+	if x.vars, err = x.db.Variables(x.ctx); err != nil {
+		return err
+	}
+	if x.counters, err = x.db.Counters(x.ctx); err != nil {
+		return err
+	}
+	if x.tables, err = x.db.Tables(x.ctx); err != nil {
+		return err
+	}
+	have, want, err := x.db.SchemaVersions(x.ctx)
+	if err != nil {
+		return err
+	}
+	if x.migrated = have == want; !x.migrated {
+		return nil
+	}
+	if x.expiry, err = x.db.SessionExpiry(x.ctx); err != nil {
+		return err
+	}
+	if x.expiry == 0 {
+		x.expiry = session.DefaultExpiry
+	}
+	x.sessions, err = x.db.Sessions(x.ctx)
+	return err
+}
+
+// found adds a finding of the check that runs.
+func (x *exam) found(s Severity, f Finding) {
+	f.Check, f.Area, f.Severity = x.at.id, x.at.area, s
+	x.findings = append(x.findings, f)
+}
+
+// on tells whether a setting of the server is on; false where there is no such setting.
+func (x *exam) on(name string) bool {
+	switch strings.ToUpper(x.vars[name]) {
+	case "ON", "1", "YES", "TRUE":
+		return true
+	}
+	return false
+}
+
+// number is a setting as a number; ok is false where there is none.
+func (x *exam) number(name string) (n int64, ok bool) {
+	n, err := strconv.ParseInt(x.vars[name], 10, 64)
+	return n, err == nil
+}
+
+// set is the statement that changes a setting, for good where the server can keep it.
+func (x *exam) set(name, value string) string {
+	if x.maria {
+		return fmt.Sprintf("SET GLOBAL %s = %s", name, value)
+	}
+	return fmt.Sprintf("SET PERSIST %s = %s", name, value)
+}
+
+// keep says what else is to be done so that a setting outlives a restart.
+func (x *exam) keep(name, value string) string {
+	if x.maria {
+		return fmt.Sprintf("Set it now with the statement, and write %s = %s below [mysqld] in the server's configuration, so that it outlives a restart.", name, value)
+	}
+	return "Set it with the statement; PERSIST keeps it over restarts. On a managed service change it in the parameter group."
+}
+
+// live are the sessions that have been heard of lately.
+func (x *exam) live() (out []sql.SessionRow) {
+	for _, s := range x.sessions {
+		if x.now.Sub(s.BeatAt) < x.expiry {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func jobsOf(list []sql.NamedJob) (out []Job) {
+	for _, j := range list {
+		if out = append(out, Job{j.ID, j.App, j.Name}); len(out) == 10 {
+			break
+		}
+	}
+	return out
+}
+
+// count writes how many there are of a list that was read up to a limit.
+func count(n, limit int, one, many string) string {
+	switch {
+	case n == 1:
+		return "1 " + one
+	case n >= limit:
+		return fmt.Sprintf("%d %s or more", n, many)
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

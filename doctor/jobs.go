@@ -1,0 +1,156 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+func broken(x *exam) error {
+	list, err := x.db.BrokenJobs(x.ctx, 20)
+	if len(list) > 0 {
+		x.found(Warning, Finding{
+			Seen:     count(len(list), 20, "job is", "jobs are") + " in error; " + list[0].App + "/" + list[0].Name + ": " + list[0].Text,
+			Why:      "Their stored definitions cannot be planned, so they have no due times. All others go on.",
+			Fix:      "Correct their definitions; an earlier version can be brought back.",
+			Commands: []string{"go-crontab job rollback " + quote(list[0].App+"/"+list[0].Name) + " VERSION"}, Jobs: jobsOf(list),
+		})
+	}
+	return err
+}
+
+func unplaced(x *exam) error {
+	places, err := x.db.Places(x.ctx, 0)
+	if err != nil || len(places) == 0 || len(x.live()) == 0 {
+		return err
+	}
+	var none []int
+	for _, p := range places {
+		sel, err := job.ParsePlace(p.Selector)
+		if err != nil {
+			continue
+		}
+		taken := false
+		for _, s := range x.live() {
+			taken = taken || sel.Takes(s.AllLabels())
+		}
+		if !taken {
+			none = append(none, p.ID)
+		}
+	}
+	jobs, err := x.db.JobsAt(x.ctx, none, 20)
+	if len(jobs) > 0 {
+		x.found(Warning, Finding{
+			Seen:     count(len(jobs), 20, "job wants", "jobs want") + " a node that there is not: " + jobs[0].App + "/" + jobs[0].Name + " wants " + jobs[0].Text,
+			Why:      "Their due times wait for such a node, and end missed.",
+			Fix:      "Start a node with these labels or handlers, or change the selector of the jobs.",
+			Commands: []string{"go-crontab node ls", "go-crontab serve --label KEY=VALUE"}, Jobs: jobsOf(jobs),
+		})
+	}
+	return err
+}
+
+func unbegun(x *exam) error {
+	tallies, err := x.db.LatestOutcomes(x.ctx, 5000, 100)
+	if err != nil {
+		return err
+	}
+	var never, fail []sql.NamedJob
+	for _, t := range tallies {
+		switch {
+		case t.N >= 5 && t.Unbegun == t.N:
+			never = append(never, t.NamedJob)
+		case t.N >= 10 && t.Failed == t.N:
+			fail = append(fail, t.NamedJob)
+		}
+	}
+	if len(never) > 0 {
+		x.found(Warning, Finding{
+			Seen: fmt.Sprintf("%s; the last %d due times of %s/%s were skipped or missed", count(len(never), 100, "job never runs", "jobs never run"), never[0].N, never[0].App, never[0].Name),
+			Why:  "Each of its due times finds an earlier run, no node, or comes too late. Nobody notices a job that only does not run.",
+			Fix:  "The history says why each of them did not run.", Commands: []string{"go-crontab job history " + quote(never[0].App+"/"+never[0].Name)}, Jobs: jobsOf(never),
+		})
+	}
+	if len(fail) > 0 {
+		x.found(Notice, Finding{
+			Seen: fmt.Sprintf("%s; the last %d runs of %s/%s did not succeed", count(len(fail), 100, "job fails each time", "jobs fail each time"), fail[0].N, fail[0].App, fail[0].Name),
+			Why:  "Nobody may have noticed.", Fix: "Look at the output of the last run.",
+			Commands: []string{"go-crontab job history " + quote(fail[0].App+"/"+fail[0].Name)}, Jobs: jobsOf(fail),
+		})
+	}
+	return nil
+}
+
+func farAhead(x *exam) error {
+	list, err := x.db.JobsDueBehind(x.ctx, x.now.Add(400*24*time.Hour), 20)
+	if len(list) > 0 {
+		x.found(Notice, Finding{
+			Seen: fmt.Sprintf("%s in over a year; %s/%s on %s", count(len(list), 20, "job is next due", "jobs are next due"), list[0].App, list[0].Name, job.Micros(list[0].N).Time().UTC().Format(time.DateOnly)),
+			Why:  "That may be meant, or a slip in a schedule or calendar.", Fix: "Look at the next due times.",
+			Commands: []string{"go-crontab job next " + quote(list[0].App+"/"+list[0].Name)}, Jobs: jobsOf(list),
+		})
+	}
+	return err
+}
+
+func pausedLong(x *exam) error {
+	list, err := x.db.JobsPausedBefore(x.ctx, x.now.Add(-30*24*time.Hour), 20)
+	if len(list) > 0 {
+		x.found(Notice, Finding{
+			Seen: fmt.Sprintf("%s for over 30 days, without an end; %s/%s for %s", count(len(list), 20, "job has been paused", "jobs have been paused"), list[0].App, list[0].Name, days(x.now.Sub(job.Micros(list[0].N)))),
+			Why:  "A pause is easily forgotten.", Fix: "Resume them, or delete them.",
+			Commands: []string{"go-crontab job resume " + quote(list[0].App+"/"+list[0].Name)}, Jobs: jobsOf(list),
+		})
+	}
+	return err
+}
+
+func herds(x *exam) error {
+	least := 0
+	for _, s := range x.live() {
+		least += s.Slots
+	}
+	least = max(100, least)
+	found, err := x.db.Herds(x.ctx, x.now.Add(25*time.Hour), least, 5)
+	for _, h := range found {
+		x.found(Notice, Finding{
+			Seen:     fmt.Sprintf("%d jobs are due at %s, within one second; all nodes together have %d slots", h.Jobs, h.At.Time().UTC().Format(time.RFC3339), least),
+			Why:      "What finds no slot waits and starts late, and what the jobs call gets all of them at once.",
+			Fix:      "Give jobs that need not start on the minute a jitter: each gets its own part of it, for good.",
+			Commands: []string{"go-crontab job edit " + quote(h.Some[0].App+"/"+h.Some[0].Name) + " --jitter 5m"}, Jobs: jobsOf(h.Some),
+		})
+	}
+	return err
+}
+
+func zones(x *exam) error {
+	list, err := x.db.ZonesInUse(x.ctx)
+	if err != nil {
+		return err
+	}
+	for _, z := range list {
+		if _, err := job.LoadZone(z.Text); err != nil {
+			x.found(Error, Finding{
+				Seen:     fmt.Sprintf("%s of %d jobs cannot be loaded: %v", z.Text, z.N, err),
+				Why:      "These jobs have no due times on this node, and other nodes may compute others.",
+				Fix:      "Repair or install the time zone data of the machine. A machine without any is served by the data in the program.",
+				Commands: []string{"apt-get install --reinstall tzdata"}, Jobs: jobsOf([]sql.NamedJob{z}),
+			})
+		}
+	}
+	return nil
+}
+
+// quote writes a word for a shell.
+func quote(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-/", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,140 @@
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Machine is the machine of a node, and how the node uses it.
+type Machine struct {
+	Node      string
+	Slots     int    // attempts at once
+	Unguarded bool   // no helper kills its commands when it dies
+	Unlimited error  // why limits that need a cgroup cannot be held here; nil: they can
+	StateDir  string // where outcomes wait that could not be written; "": nowhere
+
+	PID       int
+	OpenFiles uint64 // what the process may have open, 0 if nobody knows
+	Processes uint64 // what its user may run
+	Zones     bool   // the machine has time zone data of its own
+	Root      bool
+}
+
+// Look fills in what this process can find out by itself.
+func (m *Machine) Look() {
+	m.PID, m.Root = os.Getpid(), os.Geteuid() == 0
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil {
+		m.OpenFiles = uint64(l.Cur)
+	}
+	if unix.Getrlimit(unix.RLIMIT_NPROC, &l) == nil {
+		m.Processes = uint64(l.Cur)
+	}
+	for _, dir := range []string{os.Getenv("ZONEINFO"), "/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"} {
+		if _, err := os.Stat(dir); dir != "" && err == nil {
+			m.Zones = true
+		}
+	}
+}
+
+func openFiles(x *exam) error {
+	m := x.machine
+	need := uint64(4*m.Slots + 300) // pipes and handles of each attempt, connections of the API and to MySQL
+	if m.OpenFiles != 0 && m.OpenFiles < need {
+		x.found(Warning, Finding{
+			Seen:     fmt.Sprintf("%s may have %d files open, and has %d slots", m.Node, m.OpenFiles, m.Slots),
+			Why:      "When no descriptor is left, commands cannot be started, and their runs fail.",
+			Fix:      fmt.Sprintf("Allow it %d: LimitNOFILE= in the unit, or ulimit -n where it is started.", max(need, 65536)),
+			Commands: []string{fmt.Sprintf("systemctl edit go-crontab   # [Service] LimitNOFILE=%d", max(need, 65536))}, Nodes: []string{m.Node},
+		})
+	}
+	if need := uint64(4*m.Slots + 100); m.Processes != 0 && m.Processes < need && !m.Root {
+		x.found(Warning, Finding{
+			Seen:     fmt.Sprintf("the user of %s may run %d processes and threads, and the node has %d slots", m.Node, m.Processes, m.Slots),
+			Why:      "When the number is reached, commands cannot be started, and their runs fail.",
+			Fix:      fmt.Sprintf("Allow it %d: LimitNPROC= in the unit, or ulimit -u where it is started.", max(need, 16384)),
+			Commands: []string{fmt.Sprintf("systemctl edit go-crontab   # [Service] LimitNPROC=%d", max(need, 16384))}, Nodes: []string{m.Node},
+		})
+	}
+	return nil
+}
+
+func guarded(x *exam) error {
+	m := x.machine
+	switch {
+	case m.Unguarded:
+		x.found(Warning, Finding{
+			Seen: m.Node + " has no guard",
+			Why:  "If the node is killed or crashes, its commands live on, though their runs end lost and the next ones may start elsewhere; and others wait for " + x.expiry.String() + " before they take over.",
+			Fix:  "Start it without --no-guard. There is no guard but on Linux.", Nodes: []string{m.Node},
+		})
+	case m.PID == 1:
+		x.found(Notice, Finding{
+			Seen: m.Node + " is process 1 of a container",
+			Why:  "When it dies the kernel kills everything in the container, its guard too, so others wait for " + x.expiry.String() + " before they take over. And nobody collects orphans.",
+			Fix:  "Give the container an init.", Commands: []string{"docker run --init …"}, Nodes: []string{m.Node},
+		})
+	}
+	return nil
+}
+
+func cgroups(x *exam) error {
+	m := x.machine
+	if m.Unlimited == nil {
+		return nil
+	}
+	jobs, err := x.db.LimitedJobs(x.ctx, 20)
+	if err != nil || len(jobs) == 0 {
+		return err
+	}
+	x.found(Warning, Finding{
+		Seen:     fmt.Sprintf("%s with limits of memory, cpu or pids, which %s cannot hold: %v", count(len(jobs), 20, "job", "jobs"), m.Node, m.Unlimited),
+		Why:      "Their runs fail on this node: a command is not started without the limits that it has.",
+		Fix:      "Let systemd delegate a cgroup to the node, or name one that is its own with --cgroup; or keep these jobs from this node with a selector.",
+		Commands: []string{"systemctl edit go-crontab   # [Service] Delegate=yes"}, Jobs: jobsOf(jobs), Nodes: []string{m.Node},
+	})
+	return nil
+}
+
+func stateDir(x *exam) error {
+	m := x.machine
+	if m.StateDir == "" {
+		x.found(Warning, Finding{
+			Seen: m.Node + " has no state folder",
+			Why:  "If it must stop while MySQL is away, the outcomes that it could not write are lost: those runs end lost.", Fix: "Give it one.",
+			Commands: []string{"go-crontab serve --state-dir /var/lib/go-crontab"}, Nodes: []string{m.Node},
+		})
+		return nil
+	}
+	if err := unix.Access(m.StateDir, unix.W_OK); err != nil {
+		x.found(Warning, Finding{
+			Seen: fmt.Sprintf("%s may not write to its state folder %s: %v", m.Node, m.StateDir, err),
+			Why:  "If it must stop while MySQL is away, the outcomes that it could not write are lost: those runs end lost.", Fix: "Make the folder writable for its user.", Nodes: []string{m.Node},
+		})
+		return nil
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(m.StateDir, &fs); err == nil {
+		if free := uint64(fs.Bavail) * uint64(fs.Bsize); free < 100<<20 {
+			x.found(Warning, Finding{
+				Seen: fmt.Sprintf("%d MiB are left on the disk of %s, where %s keeps its state", free>>20, m.StateDir, m.Node),
+				Why:  "Outcomes that cannot be written to MySQL wait there when the node stops; without room they are lost.", Fix: "Make room.", Nodes: []string{m.Node},
+			})
+		}
+	}
+	return nil
+}
+
+func zoneData(x *exam) error {
+	if m := x.machine; !m.Zones {
+		x.found(Notice, Finding{
+			Seen: m.Node + " has no time zone data of its own and uses those in the program, of " + runtime.Version(),
+			Why:  "Nodes with other data may compute other due times after a government has changed its mind about daylight saving.",
+			Fix:  "Install the data on all machines, or on none.", Commands: []string{"apt-get install tzdata"}, Nodes: []string{m.Node},
+		})
+	}
+	return nil
+}

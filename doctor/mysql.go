@@ -1,0 +1,224 @@
+package doctor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go-crontab/sql"
+)
+
+// least is the smallest max_allowed_packet that a node joins with.
+const leastPacket = 8 << 20
+
+const promise = "Whether a due time was started is known from what MySQL has committed: "
+
+func version(x *exam) error {
+	if err := sql.CheckVersion(x.version); err != nil {
+		x.found(Error, Finding{
+			Seen: "the server is " + x.version, Why: "Nodes refuse to join: statements need what later versions can.",
+			Fix: "Upgrade the server to MySQL 8.0 or MariaDB 10.6, or newer.",
+		})
+	}
+	return nil
+}
+
+func redoDurability(x *exam) error {
+	if v := x.vars["innodb_flush_log_at_trx_commit"]; v != "1" {
+		x.found(Error, Finding{
+			Seen: "innodb_flush_log_at_trx_commit is " + v,
+			Why:  promise + "with this setting a power cut, or a crash of the machine, takes up to a second of commits with it, and what they say was started is started again.",
+			Fix:  x.keep("innodb_flush_log_at_trx_commit", "1"), SQL: []string{x.set("innodb_flush_log_at_trx_commit", "1")},
+		})
+	}
+	return nil
+}
+
+func binlogDurability(x *exam) error {
+	if v := x.vars["sync_binlog"]; x.on("log_bin") && v != "1" {
+		x.found(Error, Finding{
+			Seen: "there is a binary log, and sync_binlog is " + v,
+			Why:  promise + "after a power cut the binary log may lack commits that the tables have, so replicas, and what is restored from it, lack them too; a failover then starts things twice.",
+			Fix:  x.keep("sync_binlog", "1"), SQL: []string{x.set("sync_binlog", "1")},
+		})
+	}
+	return nil
+}
+
+func tornPages(x *exam) error {
+	if v, ok := x.vars["innodb_doublewrite"]; ok && (strings.EqualFold(v, "OFF") || v == "0") {
+		x.found(Warning, Finding{
+			Seen: "innodb_doublewrite is off",
+			Why:  "A power cut in the middle of writing a page leaves it torn, and InnoDB may not start again. Only file systems that write pages whole, such as ZFS, can do without.",
+			Fix:  "Write innodb_doublewrite = ON below [mysqld] in the server's configuration, and restart the server.",
+		})
+	}
+	for name, why := range map[string]string{
+		"innodb_checksum_algorithm": "Pages are not checked: what the disk got wrong is taken for what was written.",
+	} {
+		if strings.EqualFold(x.vars[name], "none") {
+			x.found(Warning, Finding{Seen: name + " is none", Why: why, Fix: x.keep(name, "crc32"), SQL: []string{x.set(name, "crc32")}})
+		}
+	}
+	return nil
+}
+
+func binlogFormat(x *exam) error {
+	if x.on("log_bin") && strings.EqualFold(x.vars["binlog_format"], "STATEMENT") {
+		x.found(Error, Finding{
+			Seen: "binlog_format is STATEMENT",
+			Why:  "All transactions are READ COMMITTED, and InnoDB refuses to write them to such a binary log (error 1665): no node can plan, claim or start anything.",
+			Fix:  x.keep("binlog_format", "ROW"), SQL: []string{x.set("binlog_format", "'ROW'")},
+		})
+	}
+	return nil
+}
+
+func readOnly(x *exam) error {
+	for _, name := range []string{"super_read_only", "read_only", "innodb_read_only"} {
+		if x.on(name) {
+			x.found(Error, Finding{
+				Seen: name + " is on",
+				Why:  "The server takes no writes. It is a replica, or a failover has not ended yet; nodes refuse to join, and those that have joined start nothing.",
+				Fix:  "Point GOCRONTAB_DSN at the primary. If this server is to be the primary, run the statement.",
+				SQL:  []string{"SET GLOBAL " + name + " = OFF"},
+			})
+			return nil
+		}
+	}
+	if n, _ := x.number("innodb_force_recovery"); n > 0 {
+		x.found(Error, Finding{
+			Seen: fmt.Sprintf("innodb_force_recovery is %d", n),
+			Why:  "InnoDB runs in its emergency mode: writes are refused, or not recovered after a crash.",
+			Fix:  "Save what is to be saved, repair the server, take the line out of its configuration, and restart it.",
+		})
+	}
+	return nil
+}
+
+func limits(x *exam) error {
+	if n, ok := x.number("max_allowed_packet"); ok && n < leastPacket {
+		x.found(Error, Finding{
+			Seen: fmt.Sprintf("max_allowed_packet is %d bytes", n),
+			Why:  "Output of commands is written in batches of some megabytes; nodes refuse to join.",
+			Fix:  x.keep("max_allowed_packet", "67108864"), SQL: []string{x.set("max_allowed_packet", "67108864")},
+		})
+	}
+	for _, name := range []string{"max_statement_time"} { // seconds; MySQL's max_execution_time bounds reads alone
+		if v, err := strconv.ParseFloat(x.vars[name], 64); err == nil && v > 0 && v < 10 {
+			x.found(Warning, Finding{
+				Seen: fmt.Sprintf("%s is %s s", name, strings.TrimRight(strings.TrimRight(x.vars[name], "0"), ".")),
+				Why:  "The server interrupts statements that take longer, those that wait for a lock included: starts are tried again and come late.",
+				Fix:  x.keep(name, "0") + " Or set it for the user of the nodes alone.", SQL: []string{x.set(name, "0")},
+			})
+		}
+	}
+	for _, name := range []string{"idle_transaction_timeout", "idle_write_transaction_timeout", "idle_readonly_transaction_timeout"} {
+		if n, ok := x.number(name); ok && n > 0 && n < 5 {
+			x.found(Warning, Finding{
+				Seen: fmt.Sprintf("%s is %d s", name, n),
+				Why:  "The server cuts transactions that rest for longer, also when the node's machine was only slow.",
+				Fix:  x.keep(name, "0"), SQL: []string{x.set(name, "0")},
+			})
+		}
+	}
+	if strings.EqualFold(x.vars["innodb_deadlock_detect"], "OFF") {
+		x.found(Warning, Finding{
+			Seen: "innodb_deadlock_detect is off",
+			Why:  "Two transactions that wait for each other go on waiting until a timeout, and what they would start comes seconds late.",
+			Fix:  x.keep("innodb_deadlock_detect", "ON"), SQL: []string{x.set("innodb_deadlock_detect", "ON")},
+		})
+	}
+	return nil
+}
+
+// connectionsOfNode is how many connections a node may have: two pools and the one for its beats.
+const connectionsOfNode = 18
+
+func connections(x *exam) error {
+	most, ok := x.number("max_connections")
+	if !ok {
+		return skip("the server does not tell max_connections")
+	}
+	nodes := int64(max(1, len(x.sessions)))
+	if need := nodes*connectionsOfNode + 10; need > most {
+		x.found(Warning, Finding{
+			Seen: fmt.Sprintf("max_connections is %d; %d nodes may use %d", most, nodes, nodes*connectionsOfNode),
+			Why:  "When the server has no connection left, nodes cannot begin transactions; what is due comes late.",
+			Fix:  x.keep("max_connections", strconv.FormatInt(max(2*need, 151), 10)), SQL: []string{x.set("max_connections", strconv.FormatInt(max(2*need, 151), 10))},
+		})
+	} else if used, err := strconv.ParseInt(x.counters["max_used_connections"], 10, 64); err == nil && used >= most {
+		x.found(Warning, Finding{
+			Seen: fmt.Sprintf("all %d connections were in use at least once since the server started", most),
+			Why:  "When the server has no connection left, nodes cannot begin transactions; what is due comes late.",
+			Fix:  x.keep("max_connections", strconv.FormatInt(2*most, 10)), SQL: []string{x.set("max_connections", strconv.FormatInt(2*most, 10)), "FLUSH STATUS"},
+		})
+	}
+	return nil
+}
+
+func replication(x *exam) error {
+	if x.on("wsrep_on") {
+		if status := x.counters["wsrep_cluster_status"]; status != "" && !strings.EqualFold(status, "Primary") {
+			x.found(Error, Finding{Seen: "this member of Galera is " + status, Why: "It has lost the majority and takes no writes.", Fix: "Connect to a member of the primary component, or bring the others back."})
+		}
+		if size, _ := strconv.Atoi(x.counters["wsrep_cluster_size"]); size > 1 {
+			x.found(Notice, Finding{
+				Seen: fmt.Sprintf("Galera with %d members", size),
+				Why:  "Nodes that write through different members settle a commit whose answer was lost on their member only, which may not have seen it yet.",
+				Fix:  "Have all nodes name the same member, by a proxy that sends writes to one member and moves all of them at once.",
+			})
+		}
+		return nil
+	}
+	if name := x.vars["group_replication_group_name"]; name != "" && strings.EqualFold(x.vars["group_replication_single_primary_mode"], "OFF") {
+		x.found(Warning, Finding{
+			Seen: "Group Replication with several primaries",
+			Why:  "Nodes that write through different members settle a commit whose answer was lost on their member only, which may not have seen it yet.",
+			Fix:  "Switch the group to one primary.", SQL: []string{"SELECT group_replication_switch_to_single_primary_mode()"},
+		})
+	}
+	semi := x.on("rpl_semi_sync_master_enabled") || x.on("rpl_semi_sync_source_enabled")
+	if n, _ := strconv.Atoi(x.counters["slaves_connected"]); n > 0 && !semi {
+		x.found(Notice, Finding{
+			Seen: fmt.Sprintf("%d replicas, which get commits after they were answered", n),
+			Why:  "If the primary is lost and a replica takes its place, it may lack the last commits: due times in them are started twice, or lost.",
+			Fix:  "Enable semi-synchronous replication, so that a commit is answered once a replica has it. Or take the risk: docs/backup.md says what may repeat.",
+			SQL:  []string{"SET GLOBAL rpl_semi_sync_master_enabled = ON"},
+		})
+	}
+	for _, prefix := range []string{"rpl_semi_sync_master", "rpl_semi_sync_source"} {
+		if x.on(prefix+"_enabled") && strings.EqualFold(x.vars[prefix+"_wait_point"], "AFTER_COMMIT") {
+			x.found(Notice, Finding{
+				Seen: prefix + "_wait_point is AFTER_COMMIT",
+				Why:  "Others see a commit before a replica has it: after a failover what was built on it stands, and it does not.",
+				Fix:  x.keep(prefix+"_wait_point", "AFTER_SYNC"), SQL: []string{x.set(prefix+"_wait_point", "'AFTER_SYNC'")},
+			})
+		}
+	}
+	return nil
+}
+
+func longTransactions(x *exam) error {
+	list, err := x.db.LongTransactions(x.ctx, 60)
+	if err != nil {
+		if sql.IsDenied(err) {
+			return skip("the user of the database lacks the right PROCESS")
+		}
+		return err
+	}
+	for _, t := range list {
+		what := fmt.Sprintf("a transaction of %s has been open for %d s and has locked %d rows", t.User, t.Seconds, t.Locked)
+		severity := Notice
+		if t.Locked > 0 {
+			severity = Warning
+		}
+		x.found(severity, Finding{
+			Seen: what,
+			Why:  "Rows that it has locked cannot be started or ended, and as long as it reads, MySQL cannot throw old versions of rows away: everything becomes slower.",
+			Fix:  "End it where it was begun; a client that was forgotten is cut off with the statement.",
+			SQL:  []string{fmt.Sprintf("KILL %d", t.Thread)},
+		})
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+var migrateCommand = []string{"go-crontab migrate"}
+
+func schema(x *exam) error {
+	have, want, err := x.db.SchemaVersions(x.ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case have == 0:
+		x.found(Error, Finding{Seen: "the schema has no tables of go-crontab", Why: "No node can join.", Fix: "Create them, with a user who may create tables.", Commands: migrateCommand})
+	case have < want:
+		x.found(Error, Finding{
+			Seen: fmt.Sprintf("the schema has version %d, this program is made for %d", have, want),
+			Why:  "Nodes of this version refuse to join.", Fix: "Upgrade it; nodes of the version before go on meanwhile.", Commands: migrateCommand,
+		})
+	case have > want:
+		x.found(Error, Finding{
+			Seen: fmt.Sprintf("the schema has version %d, this program knows up to %d", have, want),
+			Why:  "Nodes of this version refuse to join.", Fix: "Use a newer go-crontab.",
+		})
+	default:
+		faults, err := x.db.SchemaFaults(x.tables)
+		if err != nil {
+			return err
+		}
+		if len(faults) > 0 {
+			x.found(Error, Finding{
+				Seen:     list(faults, 10),
+				Why:      "Somebody changed the tables by hand. Statements name columns and indexes, and fail without them.",
+				Fix:      "Compare with a new schema made by go-crontab migrate, and put back what is missing.",
+				Commands: []string{"mysqldump --no-data SCHEMA > have.sql"},
+			})
+		}
+	}
+	return nil
+}
+
+func lockRows(x *exam) error {
+	missing, err := x.db.MissingLocks(x.ctx)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		x.found(Error, Finding{
+			Seen: "missing in table locks: " + list(missing, 10),
+			Why:  "A lock is taken by writing its row. One that is not there excludes nobody, so nodes refuse to join, and claim nothing under it.",
+			Fix:  "Have the rows put back; nothing else is changed, and nodes may run.", Commands: migrateCommand,
+		})
+	}
+	buckets, err := x.db.Setting(x.ctx, "buckets")
+	if err == nil && buckets == "" {
+		x.found(Error, Finding{
+			Seen: "the row buckets of table setting is missing", Why: "Nodes refuse to join.",
+			Fix: "Put it back.", SQL: []string{"INSERT INTO setting (name, value) VALUES ('buckets', '16')"},
+		})
+	}
+	return err
+}
+
+func rights(x *exam) error {
+	denied, err := x.db.DeniedRights(x.ctx, x.tables)
+	if err != nil || len(denied) == 0 {
+		return err
+	}
+	user, schema, err := x.db.User(x.ctx)
+	if err != nil {
+		return err
+	}
+	byRight := map[string][]string{}
+	for _, d := range denied {
+		byRight[d.Right] = append(byRight[d.Right], d.Table)
+	}
+	var lacks, names []string
+	for _, right := range []string{"SELECT", "INSERT", "UPDATE", "DELETE"} {
+		if tables := byRight[right]; tables != nil {
+			lacks, names = append(lacks, right+" on "+list(tables, 5)), append(names, right)
+		}
+	}
+	name, host, _ := strings.Cut(user, "@")
+	x.found(Error, Finding{
+		Seen: user + " lacks " + strings.Join(lacks, "; "),
+		Why:  "A node reads and writes all of its tables; where it may not, due times are not started, or their records are not written.",
+		Fix:  "Grant what is missing.",
+		SQL:  []string{fmt.Sprintf("GRANT %s ON `%s`.* TO '%s'@'%s'", strings.Join(names, ", "), schema, name, host)},
+	})
+	return nil
+}
+
+// list writes the first of some words.
+func list(words []string, most int) string {
+	words = slices.Compact(slices.Clone(words))
+	if len(words) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), len(words)-most)
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,36 @@
+package execute
+
+import (
+	"context"
+	"fmt"
+	"net"
+)
+
+// Dial connects to host:port.
+type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// NewDial makes a function that connects to what HTTP jobs may call, and to nothing else: for what a node sends beside
+// them. See HTTPConfig.
+func NewDial(cfg HTTPConfig) (Dial, error) {
+	g, err := newGuard(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return g.dial, nil
+}
+
+func newGuard(cfg HTTPConfig) (*guard, error) {
+	g := &guard{resolver: cfg.Resolver}
+	for _, text := range cfg.Allow {
+		a, err := parseAllowance(text)
+		if err != nil {
+			return nil, fmt.Errorf("allow HTTP to %w", err)
+		}
+		g.allow = append(g.allow, a)
+	}
+	return g, nil
+}
+
+// Sign signs a request as those of HTTP jobs are signed, key being in the place of the launch: it returns the name and
+// the value of a header.
+var Sign = sign

@@ -1,0 +1,408 @@
+package job
+
+import (
+	"fmt"
+	"net/mail"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// AlertEvent is what an alert can be about.
+type AlertEvent string
+
+// The events. All but the last four are of a job.
+const (
+	AlertFailed     AlertEvent = "failed"      // a due time did not succeed, after all its attempts
+	AlertRecovered  AlertEvent = "recovered"   // an alert of the rule is over
+	AlertLost       AlertEvent = "lost"        // the node of a run vanished
+	AlertLateStart  AlertEvent = "late_start"  // a due time was not started in time
+	AlertLateFinish AlertEvent = "late_finish" // a due time did not end in time
+	AlertNeverRan   AlertEvent = "never_ran"   // a due time was missed, or the job did not run for too long
+	AlertFailures   AlertEvent = "failures"    // so many failures within a time
+	AlertNodeGone   AlertEvent = "node_gone"   // a node vanished, and is not back
+	AlertBacklog    AlertEvent = "backlog"     // too many due times are overdue
+	AlertClockSkew  AlertEvent = "clock_skew"  // the clock of a node differs from MySQL's
+)
+
+// AlertEvents are all events, in the order in which they are documented.
+func AlertEvents() []AlertEvent {
+	return []AlertEvent{AlertFailed, AlertRecovered, AlertLost, AlertLateStart, AlertLateFinish, AlertNeverRan, AlertFailures, AlertNodeGone, AlertBacklog, AlertClockSkew}
+}
+
+// OfJob tells whether an event is of one job.
+func (e AlertEvent) OfJob() bool {
+	switch e {
+	case AlertNodeGone, AlertBacklog, AlertClockSkew, AlertFailures:
+		return false
+	}
+	return true
+}
+
+// Kinds of what belongs to alerts in the audit.
+const (
+	KindAlertRule    Kind = "alert_rule"
+	KindAlertChannel Kind = "alert_channel"
+	KindAlertSilence Kind = "alert_silence"
+)
+
+// ActionTest is the action of whoever sends a test message to a channel.
+const ActionTest Action = "test"
+
+// Severities of alerts, the least one first.
+var Severities = []string{"info", "warning", "error", "critical"}
+
+// Bounds of what belongs to alerts.
+const (
+	MaxAlertRules    = 500
+	MaxAlertChannels = 100
+	MaxSilences      = 500
+	MaxRuleLists     = 100     // apps, jobs or channels of a rule
+	MaxTemplate      = 8 << 10 // bytes
+	MaxSilence       = 366 * 24 * time.Hour
+	maxAlertTime     = 31 * 24 * time.Hour
+)
+
+// AlertRule says of what people want to be told, and where.
+type AlertRule struct {
+	Name        string            `json:"name" doc:"Its name. It is not renamed."`
+	Description string            `json:"description,omitempty" doc:"What it is for."`
+	Disabled    bool              `json:"disabled,omitempty" doc:"It finds nothing; what it found before is over."`
+	On          []AlertEvent      `json:"on" doc:"Of what to tell."`
+	Apps        []string          `json:"apps,omitempty" doc:"Only jobs of these apps. Absent: of all."`
+	Jobs        []string          `json:"jobs,omitempty" doc:"Only these jobs, as app/name; * stands for any characters, such as billing/*-nightly. Absent: all."`
+	Owner       string            `json:"owner,omitempty" doc:"Only jobs of this owner."`
+	Labels      map[string]string `json:"labels,omitempty" doc:"Only jobs that have all of these labels."`
+	Channels    []string          `json:"channels" doc:"Where to tell it, by the names of channels."`
+	Severity    string            `json:"severity,omitempty" enum:"info,warning,error,critical" doc:"How bad it is. Default error."`
+	Repeat      Duration          `json:"repeat,omitempty" doc:"What goes on, or happens again before it was over, is told again after so long, from 1s on. Default 4h."`
+
+	LateStart  Duration      `json:"late_start,omitempty" doc:"Of late_start: how late a start may be. Default 1m."`
+	LateFinish Duration      `json:"late_finish,omitempty" doc:"Of late_finish, which needs it: how long after it was due a due time may end."`
+	NeverRan   Duration      `json:"never_ran,omitempty" doc:"Of never_ran: a job that is not paused begins a run at least so often. Absent: only due times that are missed count."`
+	Failures   *AlertFailing `json:"failures,omitempty" doc:"Of failures, which needs it."`
+	NodeGone   Duration      `json:"node_gone,omitempty" doc:"Of node_gone: for how long a node that vanished may be away. Default 30s."`
+	Backlog    *AlertOverdue `json:"backlog,omitempty" doc:"Of backlog. Default 100 due times that are 1m overdue."`
+	ClockSkew  Duration      `json:"clock_skew,omitempty" doc:"Of clock_skew: how far the clock of a node may be off. Default 1s."`
+
+	Title string `json:"title,omitempty" doc:"A template of the first line of messages, or the subject of mails. Default: the built-in one."`
+	Text  string `json:"text,omitempty" doc:"A template of what follows. Default: the built-in one."`
+}
+
+// AlertFailing says how many failures are too many.
+type AlertFailing struct {
+	Count  int      `json:"count" doc:"So many failed due times, from 2 to 1000,"`
+	Within Duration `json:"within" doc:"within so long, from 1s to 744h,"`
+	Per    string   `json:"per,omitempty" enum:"job,app,rule" doc:"of one job, of the jobs of one app, or of all jobs of the rule together. Default job."`
+}
+
+// AlertOverdue says how many overdue due times are too many.
+type AlertOverdue struct {
+	Tasks     int      `json:"tasks,omitempty" doc:"So many due times, from 1 to 10000,"`
+	OlderThan Duration `json:"older_than,omitempty" doc:"that were to be started so long ago, from 1s to 744h."`
+}
+
+// Has tells whether a rule is about an event.
+func (r *AlertRule) Has(e AlertEvent) bool { return slices.Contains(r.On, e) }
+
+// Defaults of rules.
+const (
+	DefaultAlertRepeat    = Duration(4 * time.Hour)
+	DefaultAlertLateStart = Duration(time.Minute)
+	DefaultAlertNodeGone  = Duration(30 * time.Second)
+	DefaultAlertClockSkew = Duration(time.Second)
+	DefaultBacklogTasks   = 100
+	DefaultBacklogAge     = Duration(time.Minute)
+)
+
+// Defaults fills in what was left out.
+func (r *AlertRule) Defaults() {
+	if r.Severity == "" {
+		r.Severity = "error"
+	}
+	set := func(to *Duration, d Duration) {
+		if *to == 0 {
+			*to = d
+		}
+	}
+	set(&r.Repeat, DefaultAlertRepeat)
+	if r.Has(AlertLateStart) {
+		set(&r.LateStart, DefaultAlertLateStart)
+	}
+	if r.Has(AlertNodeGone) {
+		set(&r.NodeGone, DefaultAlertNodeGone)
+	}
+	if r.Has(AlertClockSkew) {
+		set(&r.ClockSkew, DefaultAlertClockSkew)
+	}
+	if r.Failures != nil && r.Failures.Per == "" {
+		r.Failures.Per = "job"
+	}
+	if r.Has(AlertBacklog) {
+		if r.Backlog == nil {
+			r.Backlog = &AlertOverdue{}
+		}
+		if r.Backlog.Tasks == 0 {
+			r.Backlog.Tasks = DefaultBacklogTasks
+		}
+		set(&r.Backlog.OlderThan, DefaultBacklogAge)
+	}
+}
+
+// Validate returns all that is wrong with a rule with its defaults, as Problems, or nil.
+func (r *AlertRule) Validate() error {
+	var p Problems
+	checkName(&p, "name", r.Name)
+	checkText(&p, "description", r.Description, MaxText)
+	checkText(&p, "owner", r.Owner, MaxText)
+	r.checkEvents(&p)
+	list := func(field string, names []string, most int) {
+		if len(names) > most {
+			p.add(field, "%d of them, at most %d are taken", len(names), most)
+		}
+		for i, n := range names {
+			at := fmt.Sprintf("%s[%d]", field, i)
+			checkLine(&p, at, n, 2*MaxName+1)
+			if slices.Contains(names[:i], n) {
+				p.add(at, "%q is given already", n)
+			}
+		}
+	}
+	list("apps", r.Apps, MaxRuleLists)
+	list("jobs", r.Jobs, MaxRuleLists)
+	list("channels", r.Channels, 20)
+	for i, j := range r.Jobs {
+		if !strings.Contains(j, "/") && j != "" {
+			p.add(fmt.Sprintf("jobs[%d]", i), "%.100q has no app; write it as app/name, such as %s/%.100s, or */%.100s for all apps", j, DefaultApp, j, j)
+		}
+	}
+	if len(r.Channels) == 0 {
+		p.add("channels", "are missing; name at least one, which PUT /api/v1/alerts/channels/NAME makes")
+	}
+	if len(r.Labels) > MaxLabels {
+		p.add("labels", "%d of them, at most %d are kept of a job", len(r.Labels), MaxLabels)
+	}
+	for k, v := range r.Labels {
+		checkName(&p, "labels", k)
+		checkText(&p, "labels."+k, v, MaxName)
+	}
+	if !slices.Contains(Severities, r.Severity) {
+		p.add("severity", "%q is not one of %s", shorten(r.Severity), strings.Join(Severities, ", "))
+	}
+	checkSpan(&p, "repeat", r.Repeat, time.Second, maxAlertTime)
+	r.checkThresholds(&p)
+	checkTemplate(&p, "title", r.Title)
+	checkTemplate(&p, "text", r.Text)
+	return p.orNil()
+}
+
+func (p Problems) orNil() error {
+	if p == nil {
+		return nil
+	}
+	return p
+}
+
+// checkLine wants one line of text that people can read.
+func checkLine(p *Problems, field, s string, most int) {
+	switch {
+	case s == "":
+		p.add(field, "is empty")
+	case !utf8.ValidString(s):
+		p.add(field, "is not valid UTF-8")
+	case utf8.RuneCountInString(s) > most:
+		p.add(field, "is %d characters long, at most %d are taken", utf8.RuneCountInString(s), most)
+	case strings.ContainsFunc(s, unicode.IsControl):
+		p.add(field, "%q contains a control character", shorten(s))
+	}
+}
+
+func (r *AlertRule) checkEvents(p *Problems) {
+	known := AlertEvents()
+	if len(r.On) == 0 {
+		p.add("on", "is missing; name what to tell of, such as [%q, %q]", AlertFailed, AlertRecovered)
+	}
+	for i, e := range r.On {
+		at := fmt.Sprintf("on[%d]", i)
+		switch {
+		case !slices.Contains(known, e):
+			p.add(at, "%q is not one of %s", shorten(string(e)), words(known))
+		case slices.Contains(r.On[:i], e):
+			p.add(at, "%s is given already", e)
+		}
+	}
+	if len(r.On) == 1 && r.On[0] == AlertRecovered {
+		p.add("on", "has recovered alone; it tells that something is over of which the rule has told: name that, too")
+	}
+}
+
+func words[T ~string](list []T) string {
+	out := make([]string, len(list))
+	for i, w := range list {
+		out[i] = string(w)
+	}
+	return strings.Join(out, ", ")
+}
+
+func checkSpan(p *Problems, field string, d Duration, least, most time.Duration) {
+	if time.Duration(d) < least || time.Duration(d) > most {
+		p.add(field, "%s is not between %s and %s", d, Duration(least), Duration(most))
+	}
+}
+
+// checkThresholds wants those that events need, and none that no event uses: it would look as if it did something.
+func (r *AlertRule) checkThresholds(p *Problems) {
+	for _, t := range []struct {
+		event  AlertEvent
+		d      Duration
+		needed bool
+	}{
+		{AlertLateStart, r.LateStart, true}, {AlertLateFinish, r.LateFinish, true}, {AlertNeverRan, r.NeverRan, false},
+		{AlertNodeGone, r.NodeGone, true}, {AlertClockSkew, r.ClockSkew, true},
+	} {
+		field := string(t.event)
+		switch {
+		case !r.Has(t.event) && t.d != 0:
+			p.add(field, "is given, but on does not name %s", t.event)
+		case t.d == 0 && r.Has(t.event) && t.needed:
+			p.add(field, "is missing; say how late is too late, such as \"2h\"")
+		case t.d != 0 && t.event == AlertClockSkew:
+			checkSpan(p, field, t.d, time.Millisecond, maxAlertTime)
+		case t.d != 0 && t.event == AlertNeverRan:
+			checkSpan(p, field, t.d, time.Minute, maxAlertTime)
+		case t.d != 0:
+			checkSpan(p, field, t.d, time.Second, maxAlertTime)
+		}
+	}
+	switch f := r.Failures; {
+	case f == nil && r.Has(AlertFailures):
+		p.add("failures", `is missing; say how many within which time, such as {"count": 3, "within": "10m"}`)
+	case f != nil && !r.Has(AlertFailures):
+		p.add("failures", "is given, but on does not name %s", AlertFailures)
+	case f != nil:
+		if f.Count < 2 || f.Count > 1000 {
+			p.add("failures.count", "%d is not between 2 and 1000; to hear of each, have on name failed", f.Count)
+		}
+		checkSpan(p, "failures.within", f.Within, time.Second, maxAlertTime)
+		if !slices.Contains([]string{"job", "app", "rule"}, f.Per) {
+			p.add("failures.per", "%q is not one of job, app, rule", shorten(f.Per))
+		}
+	}
+	switch b := r.Backlog; {
+	case b != nil && !r.Has(AlertBacklog):
+		p.add("backlog", "is given, but on does not name %s", AlertBacklog)
+	case b != nil:
+		if b.Tasks < 1 || b.Tasks > 10_000 {
+			p.add("backlog.tasks", "%d is not between 1 and 10000", b.Tasks)
+		}
+		checkSpan(p, "backlog.older_than", b.OlderThan, time.Second, maxAlertTime)
+	}
+}
+
+// AlertJob is what rules see of a job.
+type AlertJob struct {
+	ID           int64
+	App, Name    string
+	Owner        string
+	Labels       map[string]string
+	Paused, Gone bool
+	Created      Micros
+	Ping         *Ping
+}
+
+// Takes tells whether a rule is about a job.
+func (r *AlertRule) Takes(j *AlertJob) bool {
+	if len(r.Apps) > 0 && !slices.Contains(r.Apps, j.App) || r.Owner != "" && r.Owner != j.Owner {
+		return false
+	}
+	for k, v := range r.Labels {
+		if have, ok := j.Labels[k]; !ok || have != v {
+			return false
+		}
+	}
+	return len(r.Jobs) == 0 || slices.ContainsFunc(r.Jobs, func(pattern string) bool { return matches(pattern, j.App+"/"+j.Name) })
+}
+
+// OfAll tells whether a rule is about all jobs.
+func (r *AlertRule) OfAll() bool {
+	return len(r.Apps) == 0 && len(r.Jobs) == 0 && r.Owner == "" && len(r.Labels) == 0
+}
+
+// matches tells whether a text is as a pattern says, in which * stands for any characters.
+func matches(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == text
+	}
+	if !strings.HasPrefix(text, parts[0]) {
+		return false
+	}
+	text = text[len(parts[0]):]
+	last := parts[len(parts)-1]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(text, part)
+		if i < 0 {
+			return false
+		}
+		text = text[i+len(part):]
+	}
+	return strings.HasSuffix(text, last)
+}
+
+// Silence keeps alerts from being told for a while. They are recorded all the same.
+type Silence struct {
+	ID      int64
+	App     string // only what belongs to this app; "": all
+	Job     string // only this job of the app
+	Rule    string // only what this rule finds
+	Until   Micros
+	Reason  string
+	Who     string
+	Created Micros
+}
+
+// Check returns what is wrong with a silence that is to begin now, as Problems, or nil.
+func (s *Silence) Check(now Micros) error {
+	var p Problems
+	if s.App != "" {
+		checkName(&p, "app", s.App)
+	}
+	if s.Job != "" {
+		checkName(&p, "job", s.Job)
+		if s.App == "" {
+			p.add("app", "is missing; a job is one of an app")
+		}
+	}
+	if s.Rule != "" {
+		checkName(&p, "rule", s.Rule)
+	}
+	switch {
+	case s.Until == 0:
+		p.add("until", "is missing; say when the silence ends, or how long it lasts in for")
+	case s.Until <= now:
+		p.add("until", "%s has passed", s.Until)
+	case s.Until > now.Add(MaxSilence):
+		p.add("until", "%s is more than %s away", s.Until, Duration(MaxSilence))
+	}
+	if strings.TrimSpace(s.Reason) == "" {
+		p.add("reason", "is missing; say why, for those who wonder why they hear nothing")
+	}
+	checkText(&p, "reason", s.Reason, 512)
+	return p.orNil()
+}
+
+// Covers tells whether a silence is about what a rule found, of a job of an app or of neither.
+func (s *Silence) Covers(rule, app, jobName string) bool {
+	return (s.App == "" || s.App == app) && (s.Job == "" || s.Job == jobName) && (s.Rule == "" || s.Rule == rule)
+}
+
+// Address returns a mail address that a text is, "" if it is none. An owner may be one.
+func Address(text string) string {
+	a, err := mail.ParseAddress(text)
+	if err != nil || len(a.Address) > 254 || strings.ContainsAny(a.Address, "\r\n") {
+		return ""
+	}
+	return a.Address
+}

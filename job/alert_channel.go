@@ -1,0 +1,359 @@
+package job
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ChannelType says how a channel is told.
+type ChannelType string
+
+// The types.
+const (
+	ChannelWebhook   ChannelType = "webhook"   // our JSON, signed
+	ChannelSlack     ChannelType = "slack"     // an incoming webhook of Slack, or what takes the same, such as Mattermost
+	ChannelFeishu    ChannelType = "feishu"    // a custom bot of Feishu or Lark
+	ChannelDingTalk  ChannelType = "dingtalk"  // a custom robot of DingTalk
+	ChannelWeCom     ChannelType = "wecom"     // a group robot of WeCom
+	ChannelEmail     ChannelType = "email"     // by SMTP
+	ChannelPagerDuty ChannelType = "pagerduty" // events of the API v2
+	ChannelHeartbeat ChannelType = "heartbeat" // a URL that is called as long as all is well
+)
+
+// ChannelTypes are all types.
+func ChannelTypes() []ChannelType {
+	return []ChannelType{ChannelWebhook, ChannelSlack, ChannelFeishu, ChannelDingTalk, ChannelWeCom, ChannelEmail, ChannelPagerDuty, ChannelHeartbeat}
+}
+
+// AlertChannel is a place to which alerts go.
+type AlertChannel struct {
+	Name        string            `json:"name" doc:"Its name. It is not renamed."`
+	Description string            `json:"description,omitempty" doc:"What it is for."`
+	Type        ChannelType       `json:"type" enum:"webhook,slack,feishu,dingtalk,wecom,email,pagerduty,heartbeat" doc:"How it is told."`
+	Disabled    bool              `json:"disabled,omitempty" doc:"Nothing is sent; what would be is counted as suppressed."`
+	URL         string            `json:"url,omitempty" doc:"Where to POST; '{{secret.NAME}}' takes all of it from a secret, as those of chats need. Of a mail channel there is none; of pagerduty it has a default. Who is no admin is shown no more than its host."`
+	Headers     map[string]string `json:"headers,omitempty" doc:"Further headers of a webhook; '{{secret.NAME}}' stands for a secret."`
+	Sign        string            `json:"sign,omitempty" doc:"The secret with which a webhook is signed, or of a bot of feishu or dingtalk that wants a signature, as '{{secret.NAME}}'."`
+	Body        string            `json:"body,omitempty" doc:"A template of the body of a webhook, instead of our JSON."`
+	RoutingKey  string            `json:"routing_key,omitempty" doc:"Of pagerduty: the integration key, as '{{secret.NAME}}'."`
+	Email       *AlertEmail       `json:"email,omitempty" doc:"Of email, which needs it."`
+	Every       Duration          `json:"every,omitempty" doc:"Of a heartbeat: how often it is called, from 10s to 24h. Default 1m."`
+	Wait        Duration          `json:"wait,omitempty" doc:"How long the first event of a message waits for others, to be told together: up to 10m. Default 5s."`
+	Rate        int               `json:"rate,omitempty" doc:"Messages a minute, tries included, from 1 to 600. What is more waits, and is told together. Default 20."`
+	Timeout     Duration          `json:"timeout,omitempty" doc:"How long it may take to answer, from 1s to 30s. Default 10s."`
+}
+
+// AlertEmail is a way to send mail, and to whom.
+type AlertEmail struct {
+	Server   string   `json:"server" doc:"The mail server, as host:port."`
+	TLS      string   `json:"tls,omitempty" enum:"starttls,tls,none" doc:"Whether the connection becomes TLS (starttls, the default), is TLS from its beginning (tls), or stays plain (none), which goes without a password."`
+	User     string   `json:"user,omitempty" doc:"Who signs in; absent: nobody."`
+	Password string   `json:"password,omitempty" doc:"Of the user, as '{{secret.NAME}}'."`
+	From     string   `json:"from" doc:"The address that mails are from, such as go-crontab@example.com."`
+	To       []string `json:"to,omitempty" doc:"To whom they go."`
+	ToOwner  bool     `json:"to_owner,omitempty" doc:"To the owner of the job, where that is a mail address, instead."`
+}
+
+// Defaults of channels.
+const (
+	DefaultChannelWait    = Duration(5 * time.Second)
+	DefaultChannelRate    = 20
+	DefaultChannelTimeout = Duration(10 * time.Second)
+	DefaultHeartbeat      = Duration(time.Minute)
+	PagerDutyURL          = "https://events.pagerduty.com/v2/enqueue"
+)
+
+// Defaults fills in what was left out.
+func (c *AlertChannel) Defaults() {
+	if c.Type != ChannelHeartbeat && c.Wait == 0 {
+		c.Wait = DefaultChannelWait
+	}
+	if c.Type == ChannelHeartbeat && c.Every == 0 {
+		c.Every = DefaultHeartbeat
+	}
+	if c.Type == ChannelPagerDuty && c.URL == "" {
+		c.URL = PagerDutyURL
+	}
+	if c.Rate == 0 {
+		c.Rate = DefaultChannelRate
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultChannelTimeout
+	}
+	if c.Email != nil && c.Email.TLS == "" {
+		c.Email.TLS = "starttls"
+	}
+}
+
+// WholeSecret returns the secret that a text is to be taken from as a whole; false if it is none.
+func WholeSecret(text string) (Secret, bool) {
+	name, found := strings.CutPrefix(strings.TrimSpace(text), opening)
+	name, closed := strings.CutSuffix(name, closing)
+	name, is := strings.CutPrefix(strings.TrimSpace(name), "secret.")
+	s := Secret(name)
+	return s, found && closed && is && s.Check() == nil
+}
+
+// Secrets lists the secrets that a valid channel names, by their fields.
+func (c *AlertChannel) Secrets() []SecretUse {
+	var uses []SecretUse
+	whole := func(field, text string) {
+		if name, is := WholeSecret(text); is {
+			uses = append(uses, SecretUse{Field: field, Name: name})
+		}
+	}
+	whole("url", c.URL)
+	whole("sign", c.Sign)
+	whole("routing_key", c.RoutingKey)
+	if c.Email != nil {
+		whole("email.password", c.Email.Password)
+	}
+	for _, k := range slices.Sorted(maps.Keys(c.Headers)) {
+		_, _ = fillSecrets(c.Headers[k], func(name Secret) (string, error) {
+			uses = append(uses, SecretUse{Field: "headers." + k, Name: name})
+			return "", nil
+		})
+	}
+	return uses
+}
+
+// MissingSecrets returns what is wrong with a channel that names secrets which the cluster has not. apps tells of the
+// secrets that there are whose jobs may use them, "" being those of all apps.
+func (c *AlertChannel) MissingSecrets(apps map[Secret]string) (p Problems) {
+	for _, u := range c.Secrets() {
+		switch app, there := apps[u.Name]; {
+		case !there:
+			p.add(u.Field, "there is no secret %q; make it first: go-crontab secret set %s", u.Name, u.Name)
+		case app != "":
+			p.add(u.Field, "the secret %q is for the app %q alone, and a channel belongs to the cluster", u.Name, shorten(app))
+		}
+	}
+	return p
+}
+
+// MissingChannels returns what is wrong with a rule that names channels which there are not, or to which no alert goes.
+// types tells of those that there are.
+func (r *AlertRule) MissingChannels(types map[string]ChannelType) (p Problems) {
+	for i, name := range r.Channels {
+		switch t, there := types[name]; {
+		case !there:
+			p.add(fmt.Sprintf("channels[%d]", i), "there is no channel %q; make it first: go-crontab alert channel set %s", shorten(name), shorten(name))
+		case t == ChannelHeartbeat:
+			p.add(fmt.Sprintf("channels[%d]", i), "%q is a heartbeat, to which no alert goes", shorten(name))
+		}
+	}
+	return p
+}
+
+// FillSecrets puts the values of secrets into a text.
+func FillSecrets(text string, value func(Secret) (string, error)) (string, error) {
+	return fillSecrets(text, value)
+}
+
+// CheckAlertURL returns what is wrong with an address that a node is to call, "" if nothing is.
+func CheckAlertURL(text string) string {
+	var p Problems
+	checkURL(&p, text)
+	if p == nil {
+		return ""
+	}
+	return p[0].Message
+}
+
+// Validate returns all that is wrong with a channel with its defaults, as Problems, or nil.
+func (c *AlertChannel) Validate() error {
+	var p Problems
+	checkName(&p, "name", c.Name)
+	checkText(&p, "description", c.Description, MaxText)
+	if !slices.Contains(ChannelTypes(), c.Type) {
+		p.add("type", "%q is not one of %s", shorten(string(c.Type)), words(ChannelTypes()))
+		return p
+	}
+	c.checkAddress(&p)
+	c.checkExtras(&p)
+	if c.Type == ChannelHeartbeat {
+		checkSpan(&p, "every", c.Every, 10*time.Second, 24*time.Hour)
+		if c.Wait != 0 {
+			p.add("wait", "does not go with %s", c.Type)
+		}
+	} else {
+		checkSpan(&p, "wait", c.Wait, 0, 10*time.Minute)
+		if c.Every != 0 {
+			p.add("every", "is of channels of type heartbeat alone")
+		}
+	}
+	if c.Rate < 1 || c.Rate > 600 {
+		p.add("rate", "%d is not between 1 and 600 messages a minute", c.Rate)
+	}
+	checkSpan(&p, "timeout", c.Timeout, time.Second, 30*time.Second)
+	return p.orNil()
+}
+
+func (c *AlertChannel) checkAddress(p *Problems) {
+	if c.Type == ChannelEmail {
+		if c.URL != "" {
+			p.add("url", "does not go with email; give email.server")
+		}
+		if c.Email == nil {
+			p.add("email", `is missing; give {"server": "mail.example.com:587", "from": "…", "to": ["…"]}`)
+			return
+		}
+		c.Email.check(p)
+		return
+	}
+	if c.Email != nil {
+		p.add("email", "goes with type email alone")
+	}
+	checkSecretOrURL(p, "url", c.URL)
+}
+
+// checkSecretOrURL wants a URL, or all of it from a secret.
+func checkSecretOrURL(p *Problems, field, text string) {
+	if _, is := WholeSecret(text); is {
+		return
+	}
+	if strings.Contains(text, opening) {
+		p.add(field, "has a placeholder in it; write all of the URL here, or keep all of it in a secret and write {{secret.NAME}}")
+		return
+	}
+	var found Problems
+	checkURL(&found, text)
+	for _, q := range found {
+		p.add(field, "%s", q.Message)
+	}
+}
+
+func (c *AlertChannel) checkExtras(p *Problems) {
+	only := func(field string, given bool, types ...ChannelType) bool {
+		if given && !slices.Contains(types, c.Type) {
+			p.add(field, "does not go with %s; it is of %s", c.Type, words(types))
+			return false
+		}
+		return given
+	}
+	if only("headers", len(c.Headers) > 0, ChannelWebhook, ChannelHeartbeat) {
+		c.checkHeaders(p)
+	}
+	if only("body", c.Body != "", ChannelWebhook) {
+		checkTemplate(p, "body", c.Body)
+	}
+	if only("sign", c.Sign != "", ChannelWebhook, ChannelFeishu, ChannelDingTalk) {
+		checkWholeSecret(p, "sign", c.Sign)
+	}
+	if only("routing_key", c.RoutingKey != "", ChannelPagerDuty) {
+		checkWholeSecret(p, "routing_key", c.RoutingKey)
+	} else if c.Type == ChannelPagerDuty {
+		p.add("routing_key", "is missing; keep the integration key in a secret (go-crontab secret set NAME), and write {{secret.NAME}}")
+	}
+}
+
+func checkWholeSecret(p *Problems, field, text string) {
+	if _, is := WholeSecret(text); !is {
+		p.add(field, "must be {{secret.NAME}}: everybody who sees the channel would read it; go-crontab secret set NAME keeps it")
+	}
+}
+
+func (c *AlertChannel) checkHeaders(p *Problems) {
+	if len(c.Headers) > MaxHeaders {
+		p.add("headers", "%d of them, at most %d are sent", len(c.Headers), MaxHeaders)
+		return
+	}
+	for _, k := range slices.Sorted(maps.Keys(c.Headers)) {
+		field, v := "headers."+k, c.Headers[k]
+		switch why := notToGive[http.CanonicalHeaderKey(k)]; {
+		case len(k) > MaxHeaderName || !isToken(k):
+			p.add("headers", "%.100q is no name of a header", k)
+		case why != "":
+			p.add(field, "%s; leave it out", why)
+		case len(v) > MaxHeaderValue:
+			p.add(field, "is %d bytes long, at most %d are sent", len(v), MaxHeaderValue)
+		case strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r > '~' }):
+			p.add(field, "has something but printable ASCII in it")
+		default:
+			if _, err := fillSecrets(v, func(Secret) (string, error) { return "", nil }); err != nil {
+				p.add(field, "%v", err)
+			}
+		}
+	}
+}
+
+func (e *AlertEmail) check(p *Problems) {
+	host, port, err := net.SplitHostPort(e.Server)
+	n, portErr := strconv.Atoi(port)
+	_, notAddr := netip.ParseAddr(host)
+	switch {
+	case err != nil || portErr != nil || n < 1 || n > 65535:
+		p.add("email.server", "%q is no host and port, such as mail.example.com:587", shorten(e.Server))
+	case notAddr != nil && !hostName.MatchString(host):
+		p.add("email.server", "%q is no host", shorten(host))
+	}
+	if !slices.Contains([]string{"starttls", "tls", "none"}, e.TLS) {
+		p.add("email.tls", "%q is not one of starttls, tls, none", shorten(e.TLS))
+	}
+	checkText(p, "email.user", e.User, 256)
+	switch {
+	case e.Password != "":
+		checkWholeSecret(p, "email.password", e.Password)
+		if e.TLS == "none" {
+			p.add("email.tls", "is none, which would send the password so that everybody on the way can read it; use starttls or tls")
+		}
+		if e.User == "" {
+			p.add("email.user", "is missing; the password is of whom?")
+		}
+	case e.User != "":
+		p.add("email.password", "is missing; keep it in a secret, and write {{secret.NAME}}")
+	}
+	if Address(e.From) == "" {
+		p.add("email.from", "%q is no mail address, such as go-crontab@example.com", shorten(e.From))
+	}
+	if len(e.To) > 50 {
+		p.add("email.to", "%d of them, at most 50 are taken", len(e.To))
+	}
+	for i, to := range e.To {
+		if Address(to) == "" {
+			p.add(fmt.Sprintf("email.to[%d]", i), "%q is no mail address", shorten(to))
+		}
+	}
+	if len(e.To) == 0 {
+		why := ""
+		if e.ToOwner {
+			why = ": jobs may have no owner, or one that is no mail address"
+		}
+		p.add("email.to", "is missing; name somebody%s", why)
+	}
+}
+
+// Ping is what a job calls when a due time has ended: a monitor elsewhere that raises an alarm when it is not called in
+// time.
+type Ping struct {
+	URL     string `json:"url"`
+	FailURL string `json:"fail_url,omitempty"` // when it did not succeed; "": nothing is called then
+}
+
+func (s *Spec) validatePing(p *Problems) {
+	if s.Ping == nil {
+		return
+	}
+	check := func(field, text string) {
+		if strings.Contains(text, opening) {
+			p.add(field, "has a placeholder in it, which is not filled in here")
+			return
+		}
+		var found Problems
+		checkURL(&found, text)
+		for _, q := range found {
+			p.add(field, "%s", q.Message)
+		}
+	}
+	check("ping.url", s.Ping.URL)
+	if s.Ping.FailURL != "" {
+		check("ping.fail_url", s.Ping.FailURL)
+	}
+}

@@ -1,0 +1,236 @@
+package job
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/template"
+	"text/template/parse"
+	"time"
+)
+
+// Templates are of Go's text/template, held so short that whatever somebody writes, it ends soon and stays small: no
+// template calls another one, a range goes over lists alone and not within another, and what functions make is bounded.
+
+// Bounds of what templates make.
+const (
+	MaxRendered  = 16 << 10 // bytes
+	templateTime = 500 * time.Millisecond
+)
+
+// AlertItem is one event of a message, as templates and webhooks see it.
+type AlertItem struct {
+	What     string     `json:"what" doc:"'fired', 'repeated' (it goes on), 'resolved' (it is over) or 'test'."`
+	Event    AlertEvent `json:"event" doc:"What it is about."`
+	Severity string     `json:"severity" doc:"Of the rule."`
+	AlertID  string     `json:"alert_id,omitempty" doc:"The alert: GET /api/v1/alerts/{id} shows it."`
+	Rule     string     `json:"rule" doc:"The rule that found it."`
+	App      string     `json:"app,omitempty" doc:"Of the job."`
+	JobID    string     `json:"job_id,omitempty" doc:"The job."`
+	Job      string     `json:"job,omitempty" doc:"Its name."`
+	Owner    string     `json:"owner,omitempty" doc:"Its owner."`
+	Node     string     `json:"node,omitempty" doc:"The node: which executed the run, or which is in trouble."`
+	Run      string     `json:"run,omitempty" doc:"The run that was seen last."`
+	Summary  string     `json:"summary" doc:"What has happened, in one line."`
+	At       string     `json:"at" format:"date-time" doc:"When that was."`
+	Since    string     `json:"since" format:"date-time" doc:"When the alert began to fire."`
+	Seen     int64      `json:"seen" doc:"How often it has happened since."`
+}
+
+// AlertMessage is what templates are given.
+type AlertMessage struct {
+	Key      string      `json:"key" doc:"The same when a message is sent once more: whoever gets it twice drops the second."`
+	Channel  string      `json:"channel" doc:"To which channel it goes."`
+	Rule     string      `json:"rule" doc:"Of which rule."`
+	Severity string      `json:"severity" doc:"Of the rule."`
+	Title    string      `json:"title" doc:"What has happened, in one line; made by the rule's template, if it has one."`
+	Text     string      `json:"text" doc:"The same for people; made by the rule's template, if it has one."`
+	Count    int64       `json:"count" doc:"How many events it tells of."`
+	More     int64       `json:"more" doc:"How many of them are not among the items."`
+	Items    []AlertItem `json:"items" doc:"The first of them, at most 20."`
+}
+
+// checkTemplate says what is wrong with a template.
+func checkTemplate(p *Problems, field, text string) {
+	if text == "" {
+		return
+	}
+	if len(text) > MaxTemplate {
+		p.add(field, "is %d bytes long, at most %d are taken", len(text), MaxTemplate)
+		return
+	}
+	if _, err := parseTemplate(text, &rendering{}); err != nil {
+		p.add(field, "%v", err)
+	}
+}
+
+// Render makes a text of a template. Whatever the template does, it ends within about a second, and an error says why
+// there is no text.
+func Render(text string, m *AlertMessage) (out string, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			out, err = "", fmt.Errorf("the template panics: %v", r)
+		}
+	}()
+	r := &rendering{end: time.Now().Add(templateTime)}
+	t, err := parseTemplate(text, r)
+	if err != nil {
+		return "", err
+	}
+	if err := t.Execute(r, m); err != nil {
+		return "", errors.New(shortError(err))
+	}
+	return r.out.String(), nil
+}
+
+func shortError(err error) string {
+	text := strings.TrimPrefix(err.Error(), "template: ")
+	if len(text) > 300 {
+		text = strings.ToValidUTF8(text[:300], "") + "…"
+	}
+	return text
+}
+
+// rendering is one use of a template.
+type rendering struct {
+	out strings.Builder
+	end time.Time
+}
+
+func (r *rendering) Write(b []byte) (int, error) {
+	if err := r.bound(r.out.Len() + len(b)); err != nil {
+		return 0, err
+	}
+	return r.out.Write(b)
+}
+
+func (r *rendering) bound(n int) error {
+	switch {
+	case n > MaxRendered:
+		return fmt.Errorf("it makes more than %d bytes", MaxRendered)
+	case time.Now().After(r.end):
+		return fmt.Errorf("it takes longer than %s", templateTime)
+	}
+	return nil
+}
+
+// funcs are those of templates: Go's own that make texts, bounded, and some more.
+func (r *rendering) funcs() template.FuncMap {
+	bounded := func(f func(...any) string) func(...any) (string, error) {
+		return func(args ...any) (string, error) {
+			n := 0
+			for _, a := range args {
+				if s, ok := a.(string); ok {
+					n += len(s)
+				}
+			}
+			if err := r.bound(n); err != nil {
+				return "", err
+			}
+			s := f(args...)
+			return s, r.bound(len(s))
+		}
+	}
+	text := func(f func(string) string) func(any) (string, error) {
+		one := bounded(func(args ...any) string { return f(fmt.Sprint(args...)) })
+		return func(v any) (string, error) { return one(v) }
+	}
+	return template.FuncMap{
+		"print":   bounded(fmt.Sprint),
+		"println": bounded(fmt.Sprintln),
+		"printf": func(format string, args ...any) (string, error) {
+			// A width such as %999999d would make much of little.
+			digits := 0
+			for _, c := range format {
+				if digits++; c < '0' || c > '9' {
+					digits = 0
+				}
+				if digits > 3 || c == '*' {
+					return "", errors.New("printf: a width of four digits, or *, is not taken")
+				}
+			}
+			return bounded(func(args ...any) string { return fmt.Sprintf(format, args...) })(args...)
+		},
+		"html":     bounded(template.HTMLEscaper),
+		"js":       bounded(template.JSEscaper),
+		"urlquery": bounded(template.URLQueryEscaper),
+		"upper":    text(strings.ToUpper),
+		"lower":    text(strings.ToLower),
+		"json": func(v any) (string, error) {
+			if err := r.bound(0); err != nil {
+				return "", err
+			}
+			b, err := json.Marshal(v)
+			if err != nil {
+				return "", err
+			}
+			return string(b), r.bound(len(b))
+		},
+	}
+}
+
+func parseTemplate(text string, r *rendering) (*template.Template, error) {
+	t, err := template.New("template").Option("missingkey=error").Funcs(r.funcs()).Parse(text)
+	if err != nil {
+		return nil, errors.New(shortError(err))
+	}
+	if len(t.Templates()) > 1 || t.Tree == nil && strings.Contains(text, "define") {
+		return nil, errors.New("defines another template, which is not taken")
+	}
+	if t.Tree == nil {
+		return nil, errors.New("has nothing in it")
+	}
+	return t, checkNodes(t.Root, 0)
+}
+
+// checkNodes refuses what could make much of little.
+func checkNodes(n parse.Node, ranges int) error {
+	switch n := n.(type) {
+	case *parse.ListNode:
+		if n == nil {
+			return nil
+		}
+		for _, c := range n.Nodes {
+			if err := checkNodes(c, ranges); err != nil {
+				return err
+			}
+		}
+	case *parse.TemplateNode:
+		return errors.New("calls another template, which is not taken")
+	case *parse.IfNode:
+		return checkBranch(&n.BranchNode, ranges)
+	case *parse.WithNode:
+		return checkBranch(&n.BranchNode, ranges)
+	case *parse.RangeNode:
+		if ranges > 0 {
+			return errors.New("has a range within a range, which is not taken")
+		}
+		if !isItems(n.Pipe) {
+			return errors.New("has a range over something but .Items, which is not taken")
+		}
+		return checkBranch(&n.BranchNode, ranges+1)
+	}
+	return nil
+}
+
+func checkBranch(b *parse.BranchNode, ranges int) error {
+	if err := checkNodes(b.List, ranges); err != nil {
+		return err
+	}
+	return checkNodes(b.ElseList, ranges)
+}
+
+// isItems tells whether a range goes over the items of the message.
+func isItems(p *parse.PipeNode) bool {
+	if len(p.Cmds) != 1 || len(p.Cmds[0].Args) != 1 {
+		return false
+	}
+	switch a := p.Cmds[0].Args[0].(type) {
+	case *parse.FieldNode:
+		return len(a.Ident) == 1 && a.Ident[0] == "Items"
+	case *parse.VariableNode:
+		return len(a.Ident) == 2 && a.Ident[0] == "$" && a.Ident[1] == "Items"
+	}
+	return false
+}

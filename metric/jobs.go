@@ -1,0 +1,90 @@
+package metric
+
+import (
+	"sync"
+
+	"go-crontab/job"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// JobLabel is the label by which a job asks for series of its own, with any value.
+const JobLabel = "metrics"
+
+// Others is what jobs are called together that ask for series of their own when there is no room. A name cannot be empty, so no job is
+// called so in the app "".
+const Others = "other"
+
+// jobs has the series of single jobs.
+type jobs struct {
+	most int
+	runs *prometheus.CounterVec
+	time *prometheus.CounterVec
+	good *prometheus.GaugeVec
+
+	mu   sync.Mutex
+	seen map[named]job.Micros // when a run of it ended last
+	look job.Micros           // when one that is silent is looked for again
+}
+
+type named struct{ app, job string }
+
+const (
+	silent    = 3600 * 1_000_000 // how long nothing is heard of a job before another may have its place, in microseconds
+	lookAgain = 60 * 1_000_000
+)
+
+func newJobs(most int) *jobs {
+	labels := []string{"app", "job"}
+	return &jobs{
+		most: most, seen: map[named]job.Micros{},
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "job_runs_ended_total", Help: "Attempts of a job that ended here, for jobs with the label metrics."}, append(labels, "outcome")),
+		time: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "job_run_seconds_total", Help: "How long attempts of a job took here, all together, for jobs with the label metrics."}, labels),
+		good: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + "job_last_success_timestamp_seconds", Help: "When an attempt of a job succeeded here last, for jobs with the label metrics."}, labels),
+	}
+}
+
+func (j *jobs) register(r *prometheus.Registry) { r.MustRegister(j.runs, j.time, j.good) }
+
+func (j *jobs) ended(app, name string, o job.Outcome, took float64, at job.Micros) {
+	j.mu.Lock() // a series that is taken away meanwhile would come back
+	defer j.mu.Unlock()
+	n, room := j.place(named{app, name}, at)
+	j.runs.WithLabelValues(n.app, n.job, o.String()).Inc()
+	j.time.WithLabelValues(n.app, n.job).Add(max(0, took))
+	if o == job.Succeeded && room {
+		j.good.WithLabelValues(n.app, n.job).Set(float64(at) / 1e6)
+	}
+}
+
+// place tells by which name a job is counted. When there is no room, one of which nothing was heard for long makes some.
+func (j *jobs) place(n named, at job.Micros) (by named, room bool) {
+	if _, ok := j.seen[n]; !ok && len(j.seen) >= j.most {
+		if at < j.look || !j.evict(at) {
+			return named{"", Others}, false
+		}
+	}
+	j.seen[n] = at
+	return n, true
+}
+
+func (j *jobs) evict(at job.Micros) bool {
+	j.look = at + lookAgain
+	var oldest named
+	since := at - silent
+	for n, last := range j.seen {
+		if last < since {
+			oldest, since = n, last
+		}
+	}
+	if oldest == (named{}) {
+		return false
+	}
+	delete(j.seen, oldest)
+	j.look = 0 // there may be more
+	labels := prometheus.Labels{"app": oldest.app, "job": oldest.job}
+	j.runs.DeletePartialMatch(labels)
+	j.time.DeletePartialMatch(labels)
+	j.good.DeletePartialMatch(labels)
+	return true
+}

@@ -1,0 +1,129 @@
+package metric
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"go-crontab/job"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics are those of one node. Its methods are safe for concurrent use.
+type Metrics struct {
+	own     *prometheus.Registry
+	process *prometheus.Registry
+
+	lateness     prometheus.Histogram
+	runTime      prometheus.Histogram
+	changes      map[string]prometheus.Histogram // by the name of the change
+	notSpawned   prometheus.Counter
+	sessionsLost prometheus.Counter
+	requests     *prometheus.CounterVec
+	requestTime  prometheus.Histogram
+	jobs         *jobs
+}
+
+// prefix is what all names of ours begin with.
+const prefix = "gocrontab_"
+
+// Changes are the transitions whose transactions are timed, by the names that lock.Change gives them.
+var Changes = []string{"claim", "start", "finish", "compensate"}
+
+// Bounds of the classic buckets, in seconds. Native histograms have buckets of their own.
+var (
+	latenessBounds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
+	runBounds      = []float64{.01, .05, .1, .5, 1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 24 * 3600}
+	changeBounds   = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}
+	requestBounds  = []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
+)
+
+// New returns the metrics of a node. At most mostJobs jobs get series of their own.
+func New(node, version string, mostJobs int) *Metrics {
+	m := &Metrics{own: prometheus.NewRegistry(), process: prometheus.NewRegistry(), changes: map[string]prometheus.Histogram{}}
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: prefix + "node_info", Help: "1, with the node's name and version as labels.", ConstLabels: prometheus.Labels{"node": node, "version": version},
+	})
+	info.Set(1)
+	m.lateness = histogram("lateness_seconds", "How much later than planned attempts began.", latenessBounds, nil)
+	m.runTime = histogram("run_duration_seconds", "How long attempts took.", runBounds, nil)
+	for _, name := range Changes {
+		m.changes[name] = histogram("change_duration_seconds", "How long transactions took that moved tasks, with what they waited for and were repeated.", changeBounds, prometheus.Labels{"change": name})
+		m.own.MustRegister(m.changes[name])
+	}
+	m.notSpawned = prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "not_spawned_total", Help: "Attempts that were started and not spawned, because the lease was not fresh or their time was over."})
+	m.sessionsLost = prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "sessions_lost_total", Help: "Sessions that this process lost: what they executed was killed."})
+	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "api_requests_total", Help: "Requests that were answered, by what they asked for. Those to no route have an empty one."}, []string{"method", "route", "code"})
+	m.requestTime = histogram("api_request_duration_seconds", "How long requests took, streams apart.", requestBounds, nil)
+	m.jobs = newJobs(mostJobs)
+	m.own.MustRegister(info, m.lateness, m.runTime, m.notSpawned, m.sessionsLost, m.requests, m.requestTime)
+	m.jobs.register(m.own)
+	m.process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// histogram is one for servers that know native histograms, and for those that do not.
+func histogram(name, help string, bounds []float64, labels prometheus.Labels) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: prefix + name, Help: help, ConstLabels: labels, Buckets: bounds,
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160, NativeHistogramMinResetDuration: time.Hour,
+	})
+}
+
+// Began counts an attempt that begins, so late.
+func (m *Metrics) Began(late time.Duration) { m.lateness.Observe(late.Seconds()) }
+
+// Ended counts an attempt that is over.
+func (m *Metrics) Ended(spec *job.Spec, r *job.Run) {
+	took := r.Ended.Sub(r.Started).Seconds()
+	m.runTime.Observe(took)
+	if spec.Labels[JobLabel] != "" {
+		m.jobs.ended(spec.App, spec.Name, r.Outcome, took, r.Ended)
+	}
+}
+
+// NotSpawned counts an attempt that was started and not spawned.
+func (m *Metrics) NotSpawned() { m.notSpawned.Inc() }
+
+// SessionLost counts a session that was lost.
+func (m *Metrics) SessionLost() { m.sessionsLost.Inc() }
+
+// Changed times a change, see Changes.
+func (m *Metrics) Changed(name string, took time.Duration) {
+	if h := m.changes[name]; h != nil {
+		h.Observe(took.Seconds())
+	}
+}
+
+// methods are those that requests are counted by; a client may send any word.
+var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true}
+
+// Answered counts a request. route is a pattern of the API's table, "" for none of them.
+func (m *Metrics) Answered(method, route string, status int, took time.Duration, streamed bool) {
+	if !methods[method] {
+		method = "other"
+	}
+	if status < 100 || status > 599 {
+		status = 200 // nothing was written, and then net/http says so
+	}
+	m.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
+	if !streamed {
+		m.requestTime.Observe(took.Seconds())
+	}
+}
+
+// Collector has what is the node's own, for a program that embeds one and serves metrics already.
+func (m *Metrics) Collector() prometheus.Collector { return m.own }
+
+// Gatherer has everything, also of the process and of Go's runtime.
+func (m *Metrics) Gatherer() prometheus.Gatherer {
+	return prometheus.Gatherers{m.own, m.process}
+}
+
+// Handler answers with everything, to as many at once as few servers need.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.Gatherer(), promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorHandling: promhttp.ContinueOnError})
+}

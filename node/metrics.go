@@ -1,0 +1,55 @@
+package node
+
+import (
+	"context"
+	"errors"
+
+	"go-crontab/metric"
+	"go-crontab/sql"
+)
+
+// amountsMost is how far tasks are counted for who scrapes.
+const amountsMost = 10_000
+
+func (n *Node) newMetrics() {
+	n.metrics = metric.New(n.cfg.Name, n.cfg.Version, max(0, n.cfg.MetricsJobs))
+	n.metrics.Watch(n.state)
+	n.metrics.Pools(
+		metric.Pool{Name: "trip", Meter: n.db.Meter(), Stats: n.db.Pool},
+		metric.Pool{Name: "people", Meter: n.api.Meter(), Stats: n.api.Pool},
+		metric.Pool{Name: "pulse", Meter: n.pulse.Meter()},
+	)
+	n.metrics.Cluster(func(ctx context.Context) (sql.Amounts, error) {
+		now := n.clock.Now()
+		if now == 0 {
+			return sql.Amounts{}, errors.New("MySQL's clock was not read yet")
+		}
+		return n.api.Amounts(ctx, now, amountsMost)
+	})
+	n.exclusion.Took = n.metrics.Changed
+}
+
+// Metrics are what Prometheus gets to know of the node, see docs/metrics.md: its Handler serves them, its Collector adds
+// them to a registry of the program.
+func (n *Node) Metrics() *metric.Metrics { return n.metrics }
+
+// state reads what is not counted.
+func (n *Node) state() metric.State {
+	st := n.Status()
+	out := metric.State{
+		Ready: st.Ready, Guarded: st.Guard != 0, Slots: st.Slots, Executing: st.Executing, Prepared: st.Prepared, Unwritten: st.Waiting,
+		Lead: st.Lead, LeaseAge: st.LeaseAge, Stale: n.timings.Stale, Expiry: n.timings.Expiry,
+	}
+	now := n.clock.Now()
+	if now != 0 {
+		out.ClockOffset = n.clock.Offset()
+	}
+	if l := n.life.Load(); l != nil {
+		_, out.Nodes, _ = l.session.Share()
+		out.Draining = l.session.Draining()
+		if first := l.lookout.FirstIdle(); first != 0 {
+			out.BacklogAge = max(0, now.Sub(first))
+		}
+	}
+	return out
+}

@@ -1,0 +1,69 @@
+#!/bin/sh
+# Makes what a release consists of, in dist/: static programs for Linux, macOS and (the client) Windows, .deb and .rpm,
+# manual pages, completions, a bill of materials, checksums.
+#
+#	scripts/release.sh [FOLDER]
+#
+# The same commit makes the same bytes on every machine with the same Go: paths, times, owners and build ids are left
+# out or taken from the commit. Wants page/dist (make page), and zip.
+set -eu
+cd "$(dirname "$0")/.."
+
+out=${1:-dist}
+version=${VERSION:-$(git describe --always --dirty)}
+# Packages want a number first: a commit without a tag is a version before the first.
+case $version in
+v[0-9]*) number=${version#v} ;;
+[0-9]*.*) number=$version ;;
+*) number=0.0.0~$version ;;
+esac
+mtime=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+targets=${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64}
+tool() { go tool -modfile=tools/release/go.mod "$@"; }
+
+grep -q '<script' page/dist/index.html 2>/dev/null || { echo "release: page/dist is not built: make page" >&2; exit 1; }
+rm -rf "$out"
+mkdir -p "$out"
+export CGO_ENABLED=0 TZ=UTC LC_ALL=C
+
+go run ./internal/manual "$out" "$version" "$mtime"
+gzip -9n "$out"/man/*.1
+
+for target in $targets; do
+	os=${target%/*} arch=${target#*/}
+	name=go-crontab-$version-$os-$arch
+	dir=$out/$os-$arch
+	program=go-crontab
+	[ "$os" != windows ] || program=go-crontab.exe
+	mkdir -p "$dir"
+	GOOS=$os GOARCH=$arch go build -trimpath -buildvcs=false \
+		-ldflags "-s -w -buildid= -X go-crontab/cli.version=$version" -o "$dir/$program" .
+	cp LICENSE README.md CHANGELOG.md "$dir/"
+	if [ "$os" = windows ]; then
+		find "$dir" -exec touch -d "@$mtime" {} +
+		(cd "$dir" && zip -qX "../$name.zip" go-crontab.exe LICENSE README.md CHANGELOG.md)
+	else
+		cp -r "$out/man" "$out/completions" "$dir/"
+		tar -C "$dir" --sort=name --mtime="@$mtime" --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w \
+			-cf - . | gzip -9n >"$out/$name.tar.gz"
+	fi
+done
+
+for target in $targets; do
+	[ "${target%/*}" = linux ] || continue
+	arch=${target#*/}
+	for kind in deb rpm; do
+		ARCH=$arch OUT=$out PACKAGE_VERSION=$number MTIME=$(date -u -d "@$mtime" +%Y-%m-%dT%H:%M:%SZ) SOURCE_DATE_EPOCH=$mtime \
+			tool nfpm package --config deploy/package/nfpm.yaml --packager $kind --target "$out/" >/dev/null
+	done
+done
+
+# The tool stamps the time at which it runs.
+tool cyclonedx-gomod app -json -licenses -std -noserial -output "$out/go-crontab-$version.cdx.json" . 2>/dev/null
+sed -i "s/\"timestamp\": \"[^\"]*\"/\"timestamp\": \"$(date -u -d "@$mtime" +%Y-%m-%dT%H:%M:%SZ)\"/" "$out/go-crontab-$version.cdx.json"
+
+for target in $targets; do rm -rf "${out:?}/${target%/*}-${target#*/}"; done
+rm -rf "$out/man" "$out/completions"
+cd "$out"
+sha256sum ./* | sed 's, \./, ,' >SHA256SUMS
+cat SHA256SUMS

@@ -1,0 +1,458 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"fmt"
+	"strings"
+
+	"go-crontab/job"
+)
+
+// AlertTable is where definitions of one kind stand: those of channels, or those of rules.
+type AlertTable string
+
+// The tables.
+const (
+	AlertChannels AlertTable = "alert_channel"
+	AlertRules    AlertTable = "alert_rule"
+)
+
+// AlertRow is a channel or a rule as its row has it.
+type AlertRow struct {
+	ID, Version      int64
+	Name             string
+	Spec             string // JSON
+	Created, Updated job.Micros
+	By               string
+
+	// Of a channel.
+	Beat job.Micros // of a heartbeat: when it was last looked at
+	Held string     // and why nothing was sent then
+}
+
+const alertColumns = "id, version, name, spec, created, updated, who"
+
+func (t AlertTable) columns() string {
+	if t == AlertChannels {
+		return alertColumns + ", beat_at, held"
+	}
+	return alertColumns + ", 0, ''"
+}
+
+func alertRows(out *[]AlertRow) func(*stdsql.Rows) error {
+	return func(rows *stdsql.Rows) error {
+		var r AlertRow
+		err := rows.Scan(&r.ID, &r.Version, &r.Name, &r.Spec, &r.Created, &r.Updated, &r.By, &r.Beat, &r.Held)
+		*out = append(*out, r)
+		return err
+	}
+}
+
+// AlertRows lists definitions by id.
+func (db *DB) AlertRows(ctx context.Context, t AlertTable, after int64, limit int) (out []AlertRow, err error) {
+	err = db.query(ctx, "list "+string(t), alertRows(&out), "SELECT "+t.columns()+" FROM "+string(t)+" WHERE id > ? ORDER BY id LIMIT ?", after, limit)
+	return out, err
+}
+
+// AlertNamed returns the definition of a name, or ErrNotFound.
+func (db *DB) AlertNamed(ctx context.Context, t AlertTable, name string) (AlertRow, error) {
+	found, err := db.AlertsNamed(ctx, t, []string{name})
+	if r, there := found[name]; there || err != nil {
+		return r, err
+	}
+	return AlertRow{}, ErrNotFound
+}
+
+// AlertsNamed returns those of some definitions that there are.
+func (db *DB) AlertsNamed(ctx context.Context, t AlertTable, names []string) (map[string]AlertRow, error) {
+	if len(names) == 0 {
+		return map[string]AlertRow{}, nil
+	}
+	var out []AlertRow
+	list, args := in(nil, names)
+	err := db.query(ctx, "read "+string(t), alertRows(&out), "SELECT "+t.columns()+" FROM "+string(t)+" WHERE name IN "+list, args...)
+	return byName(out), err
+}
+
+func byName(rows []AlertRow) map[string]AlertRow {
+	out := make(map[string]AlertRow, len(rows))
+	for _, r := range rows {
+		out[r.Name] = r
+	}
+	return out
+}
+
+// LockAlerts locks those of some definitions that there are. Channels are locked before rules, and both after all else
+// but the audit.
+func (tx *Tx) LockAlerts(t AlertTable, names []string) (map[string]AlertRow, error) {
+	return tx.alertsLocked(t, names, "FOR UPDATE")
+}
+
+// ShareAlerts keeps others from deleting or changing definitions until this transaction is over.
+func (tx *Tx) ShareAlerts(t AlertTable, names []string) (map[string]AlertRow, error) {
+	return tx.alertsLocked(t, names, "LOCK IN SHARE MODE")
+}
+
+func (tx *Tx) alertsLocked(t AlertTable, names []string, how string) (map[string]AlertRow, error) {
+	if len(names) == 0 {
+		return map[string]AlertRow{}, nil
+	}
+	var out []AlertRow
+	list, args := in(nil, names)
+	err := tx.query("lock "+string(t), alertRows(&out), "SELECT "+t.columns()+" FROM "+string(t)+" FORCE INDEX (name) WHERE name IN "+list+" ORDER BY name "+how, args...)
+	return byName(out), err
+}
+
+// AllAlerts reads all definitions as they are now.
+func (tx *Tx) AllAlerts(t AlertTable) (out []AlertRow, err error) {
+	err = tx.query("read "+string(t), alertRows(&out), "SELECT "+t.columns()+" FROM "+string(t)+" ORDER BY id LOCK IN SHARE MODE")
+	return out, err
+}
+
+// InsertAlert writes a definition and sets its id. A name that is taken is ErrExists.
+func (tx *Tx) InsertAlert(t AlertTable, r *AlertRow) error {
+	res, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO "+string(t)+" (name, version, spec, created, updated, who) VALUES (?, 1, ?, ?, ?, ?)",
+		r.Name, r.Spec, int64(r.Created), int64(r.Updated), cut(r.By, 128))
+	if isDuplicate(err) {
+		return fmt.Errorf("%s %q: %w", t, r.Name, ErrExists)
+	}
+	if err != nil {
+		return fmt.Errorf("insert %s: %w", t, err)
+	}
+	r.Version = 1
+	if r.ID, err = res.LastInsertId(); err != nil {
+		return err
+	}
+	return tx.alertsChanged()
+}
+
+// UpdateAlert writes another definition of what this transaction has locked.
+func (tx *Tx) UpdateAlert(t AlertTable, r *AlertRow) error {
+	r.Version++
+	if _, err := tx.exec("update "+string(t), "UPDATE "+string(t)+" SET version = version + 1, spec = ?, updated = ?, who = ? WHERE id = ?",
+		r.Spec, int64(r.Updated), cut(r.By, 128), r.ID); err != nil {
+		return err
+	}
+	return tx.alertsChanged()
+}
+
+// DeleteAlert deletes a definition that this transaction has locked.
+func (tx *Tx) DeleteAlert(t AlertTable, id int64) error {
+	if _, err := tx.exec("delete "+string(t), "DELETE FROM "+string(t)+" WHERE id = ?", id); err != nil {
+		return err
+	}
+	return tx.alertsChanged()
+}
+
+// alertsChanged tells whoever evaluates rules to read them again.
+func (tx *Tx) alertsChanged() error {
+	_, err := tx.exec("count changes of alerts", "UPDATE alert_work SET n = n + 1 WHERE id = 2")
+	return err
+}
+
+const silenceColumns = "id, app, job, rule, until, reason, who, created"
+
+func silenceRows(out *[]job.Silence) func(*stdsql.Rows) error {
+	return func(rows *stdsql.Rows) error {
+		var s job.Silence
+		err := rows.Scan(&s.ID, &s.App, &s.Job, &s.Rule, &s.Until, &s.Reason, &s.Who, &s.Created)
+		*out = append(*out, s)
+		return err
+	}
+}
+
+// Silences lists the silences that end after an instant, by id.
+func (db *DB) Silences(ctx context.Context, until job.Micros, after int64, limit int) (out []job.Silence, err error) {
+	err = db.query(ctx, "list silences", silenceRows(&out), "SELECT "+silenceColumns+" FROM alert_silence WHERE id > ? AND until > ? ORDER BY id LIMIT ?", after, int64(until), limit)
+	return out, err
+}
+
+// Silence returns a silence, or ErrNotFound.
+func (db *DB) Silence(ctx context.Context, id int64) (job.Silence, error) {
+	var out []job.Silence
+	err := db.query(ctx, "read silence", silenceRows(&out), "SELECT "+silenceColumns+" FROM alert_silence WHERE id = ?", id)
+	return oneSilence(out, err)
+}
+
+func oneSilence(out []job.Silence, err error) (job.Silence, error) {
+	if err == nil && len(out) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return job.Silence{}, err
+	}
+	return out[0], nil
+}
+
+// CountSilences tells how many silences end after an instant.
+func (tx *Tx) CountSilences(now job.Micros) (n int, err error) {
+	err = tx.query("count silences", func(rows *stdsql.Rows) error { return rows.Scan(&n) }, "SELECT COUNT(*) FROM alert_silence WHERE until > ?", int64(now))
+	return n, err
+}
+
+// InsertSilence writes a silence and sets its id.
+func (tx *Tx) InsertSilence(s *job.Silence) error {
+	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO alert_silence (app, job, rule, until, reason, who, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		s.App, s.Job, s.Rule, int64(s.Until), s.Reason, cut(s.Who, 128), int64(s.Created))
+	if err != nil {
+		return fmt.Errorf("insert silence: %w", err)
+	}
+	if s.ID, err = r.LastInsertId(); err != nil {
+		return err
+	}
+	return tx.alertsChanged()
+}
+
+// LockSilence locks and returns a silence, or ErrNotFound.
+func (tx *Tx) LockSilence(id int64) (job.Silence, error) {
+	var out []job.Silence
+	err := tx.query("lock silence", silenceRows(&out), "SELECT "+silenceColumns+" FROM alert_silence WHERE id = ? FOR UPDATE", id)
+	return oneSilence(out, err)
+}
+
+// EndSilence has a silence that this transaction has locked end at an instant.
+func (tx *Tx) EndSilence(id int64, at job.Micros) error {
+	if _, err := tx.exec("end silence", "UPDATE alert_silence SET until = ? WHERE id = ?", int64(at), id); err != nil {
+		return err
+	}
+	return tx.alertsChanged()
+}
+
+// FiredRow is an alert that fires, or did.
+type FiredRow struct {
+	ID       int64
+	Subject  [16]byte
+	Firing   bool
+	RuleID   int64
+	Rule     string
+	Event    job.AlertEvent
+	Severity string
+	App      string
+	JobID    int64
+	Job      string
+	Owner    string
+	Node     string
+	Run      string
+	Summary  string
+	First    job.Micros
+	Last     job.Micros
+	Seen     int64
+	Told     job.Micros // when a message about it was last made; zero: none was
+	Silence  int64      // which kept it from being told; zero: none does
+	Over     job.Micros
+	Why      string // why it is over
+}
+
+const firedColumns = "id, subject, firing IS NOT NULL, rule_id, rule, event, severity, app, job_id, job, owner, node, run, summary, first_at, last_at, seen, told_at, silence_id, over_at, over_why"
+
+func firedRows(out *[]FiredRow) func(*stdsql.Rows) error {
+	return func(rows *stdsql.Rows) error {
+		var (
+			r       FiredRow
+			subject []byte
+		)
+		err := rows.Scan(&r.ID, &subject, &r.Firing, &r.RuleID, &r.Rule, &r.Event, &r.Severity, &r.App, &r.JobID, &r.Job, &r.Owner, &r.Node, &r.Run, &r.Summary,
+			&r.First, &r.Last, &r.Seen, &r.Told, &r.Silence, &r.Over, &r.Why)
+		copy(r.Subject[:], subject)
+		*out = append(*out, r)
+		return err
+	}
+}
+
+// FiredFilter says which alerts to list. Zero fields do not restrict.
+type FiredFilter struct {
+	App    string
+	Apps   []string // only of these apps, and of none; nil: all
+	JobID  int64
+	Rule   string
+	Firing *bool
+	Before int64 // only ids before it
+	Limit  int
+}
+
+// Fired lists alerts, the latest first.
+func (db *DB) Fired(ctx context.Context, f FiredFilter) (out []FiredRow, err error) {
+	where, args := []string{"TRUE"}, []any(nil)
+	add := func(cond string, v any) { where, args = append(where, cond), append(args, v) }
+	if f.App != "" {
+		add("app = ?", f.App)
+	}
+	if f.Apps != nil {
+		restrict(&where, &args, "app", append([]string{""}, f.Apps...))
+	}
+	if f.JobID != 0 {
+		add("job_id = ?", f.JobID)
+	}
+	if f.Rule != "" {
+		add("rule = ?", f.Rule)
+	}
+	if f.Before != 0 {
+		add("id < ?", f.Before)
+	}
+	switch {
+	case f.Firing == nil:
+	case *f.Firing:
+		where = append(where, "firing = 1")
+	default:
+		where = append(where, "firing IS NULL")
+	}
+	err = db.query(ctx, "list alerts", firedRows(&out), "SELECT "+firedColumns+" FROM alert WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, f.Limit)...)
+	return out, err
+}
+
+// FiredByID returns an alert, or ErrNotFound.
+func (db *DB) FiredByID(ctx context.Context, id int64) (FiredRow, error) {
+	var out []FiredRow
+	err := db.query(ctx, "read alert", firedRows(&out), "SELECT "+firedColumns+" FROM alert WHERE id = ?", id)
+	if err == nil && len(out) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return FiredRow{}, err
+	}
+	return out[0], nil
+}
+
+// Firing lists what fires, by id.
+func (db *DB) Firing(ctx context.Context, limit int) (out []FiredRow, err error) {
+	err = db.query(ctx, "list what fires", firedRows(&out), "SELECT "+firedColumns+" FROM alert FORCE INDEX (firing) WHERE firing = 1 ORDER BY id LIMIT ?", limit)
+	return out, err
+}
+
+// DeliveryState is where a message is.
+type DeliveryState int8
+
+// The states.
+const (
+	DeliveryPending DeliveryState = iota
+	DeliverySending
+	DeliverySent
+	DeliveryFailed
+	DeliverySilenced
+	DeliverySuppressed
+)
+
+// DeliveryStates are their names.
+var DeliveryStates = []string{"pending", "sending", "sent", "failed", "silenced", "suppressed"}
+
+func (s DeliveryState) String() string {
+	if s < 0 || int(s) >= len(DeliveryStates) {
+		return fmt.Sprintf("state %d", int8(s))
+	}
+	return DeliveryStates[s]
+}
+
+// What messages are.
+const (
+	DeliveryOfAlert = "alert"
+	DeliveryTest    = "test"
+	DeliveryPing    = "ping"
+	DeliveryBeat    = "heartbeat"
+)
+
+// DeliveryRow is a message.
+type DeliveryRow struct {
+	ID        int64
+	Key       [16]byte
+	Kind      string
+	ChannelID int64
+	Channel   string
+	RuleID    int64
+	Rule      string
+	Target    string
+	JobID     int64
+	State     DeliveryState
+	Attempts  int
+	NextAt    job.Micros
+	Events    int64
+	Items     string // JSON
+	Said      string
+	Created   job.Micros
+	Updated   job.Micros
+}
+
+const deliveryColumns = "id, idem, kind, channel_id, channel, rule_id, rule, target, job_id, state, attempts, next_at, events, items, said, created, updated"
+
+func deliveryRows(out *[]DeliveryRow) func(*stdsql.Rows) error {
+	return func(rows *stdsql.Rows) error {
+		var (
+			r   DeliveryRow
+			key []byte
+		)
+		err := rows.Scan(&r.ID, &key, &r.Kind, &r.ChannelID, &r.Channel, &r.RuleID, &r.Rule, &r.Target, &r.JobID, &r.State, &r.Attempts, &r.NextAt, &r.Events, &r.Items, &r.Said,
+			&r.Created, &r.Updated)
+		copy(r.Key[:], key)
+		*out = append(*out, r)
+		return err
+	}
+}
+
+// DeliveryFilter says which messages to list. Zero fields do not restrict.
+type DeliveryFilter struct {
+	Channel string
+	Rule    string
+	State   *DeliveryState
+	Before  int64
+	Limit   int
+}
+
+// Deliveries lists messages, the latest first.
+func (db *DB) Deliveries(ctx context.Context, f DeliveryFilter) (out []DeliveryRow, err error) {
+	where, args := []string{"TRUE"}, []any(nil)
+	add := func(cond string, v any) { where, args = append(where, cond), append(args, v) }
+	if f.Channel != "" {
+		add("channel = ?", f.Channel)
+	}
+	if f.Rule != "" {
+		add("rule = ?", f.Rule)
+	}
+	if f.State != nil {
+		add("state = ?", *f.State)
+	}
+	if f.Before != 0 {
+		add("id < ?", f.Before)
+	}
+	err = db.query(ctx, "list deliveries", deliveryRows(&out), "SELECT "+deliveryColumns+" FROM delivery WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, f.Limit)...)
+	return out, err
+}
+
+// AlertCounts is what is known about alerts as a whole.
+type AlertCounts struct {
+	Firing    int64
+	States    map[string]int64 // messages by their states
+	Lost      int64            // what could not be told, because there was too much of it
+	Templates int64            // templates that failed
+}
+
+// AlertCounts counts.
+func (db *DB) AlertCounts(ctx context.Context) (AlertCounts, error) {
+	c := AlertCounts{States: map[string]int64{}}
+	err := db.query(ctx, "count alerts", func(rows *stdsql.Rows) error { return rows.Scan(&c.Firing, &c.Lost, &c.Templates) },
+		"SELECT (SELECT COUNT(*) FROM alert WHERE firing = 1), lost, template_failures FROM alert_work WHERE id = 1")
+	if err != nil {
+		return c, err
+	}
+	err = db.query(ctx, "count deliveries", func(rows *stdsql.Rows) error {
+		var (
+			state DeliveryState
+			n     int64
+		)
+		err := rows.Scan(&state, &n)
+		c.States[state.String()] = n
+		return err
+	}, "SELECT state, COUNT(*) FROM delivery GROUP BY state")
+	return c, err
+}
+
+// InsertDelivery writes a message.
+func (tx *Tx) InsertDelivery(r *DeliveryRow) error {
+	res, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO delivery (idem, kind, channel_id, channel, rule_id, rule, target, job_id, state, attempts, next_at, events, items, said, created, updated) VALUES "+
+		values(1, 16), r.Key[:], r.Kind, r.ChannelID, r.Channel, r.RuleID, r.Rule, r.Target, r.JobID, r.State, r.Attempts, int64(r.NextAt), r.Events, r.Items, cut(r.Said, 512),
+		int64(r.Created), int64(r.Updated))
+	if err != nil {
+		return fmt.Errorf("insert delivery: %w", err)
+	}
+	r.ID, err = res.LastInsertId()
+	return err
+}

@@ -1,0 +1,528 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go-crontab/job"
+)
+
+// What package doctor asks. All of it is read without locks and bounded; nothing on the trip of a task uses it.
+
+// Now is MySQL's clock at this instant.
+func (db *DB) Now(ctx context.Context) (job.Micros, error) {
+	var at job.Micros
+	if err := db.db.QueryRowContext(ctx, "SELECT "+now).Scan(&at); err != nil {
+		return 0, fmt.Errorf("read clock: %w", err)
+	}
+	return at, nil
+}
+
+// Variables are the settings of the server, by their names in lower case.
+func (db *DB) Variables(ctx context.Context) (map[string]string, error) {
+	return db.pairs(ctx, "read the server's settings", "SHOW GLOBAL VARIABLES")
+}
+
+// Counters are some of what the server counts, by their names in lower case.
+func (db *DB) Counters(ctx context.Context) (map[string]string, error) {
+	return db.pairs(ctx, "read the server's counters", "SHOW GLOBAL STATUS WHERE Variable_name IN"+
+		" ('Threads_connected', 'Max_used_connections', 'Slaves_connected', 'Rpl_semi_sync_master_clients', 'Rpl_semi_sync_source_clients', 'wsrep_cluster_size', 'wsrep_cluster_status')")
+}
+
+func (db *DB) pairs(ctx context.Context, what, query string) (map[string]string, error) {
+	out := map[string]string{}
+	err := db.query(ctx, what, func(rows *stdsql.Rows) error {
+		var name, value string
+		err := rows.Scan(&name, &value)
+		out[strings.ToLower(name)] = value
+		return err
+	}, query)
+	return out, err
+}
+
+// SchemaVersions are that of the schema, 0 where no migration ever ran, and the one that this program is made for.
+func (db *DB) SchemaVersions(ctx context.Context) (have, want int64, err error) {
+	p, err := db.provider()
+	if err != nil {
+		return 0, 0, err
+	}
+	have, err = db.schemaVersion(ctx)
+	return have, newestMigration(p), err
+}
+
+// TableState is how a table stands. Rows and bytes are the server's estimates.
+type TableState struct {
+	Engine  string
+	Rows    int64
+	Bytes   int64 // of rows and indexes
+	Free    int64 // of the file, that no row uses
+	Columns []string
+	Indexes []string
+}
+
+// Tables describes the tables of the schema, by name.
+func (db *DB) Tables(ctx context.Context) (map[string]*TableState, error) {
+	out := map[string]*TableState{}
+	err := db.query(ctx, "list tables", func(rows *stdsql.Rows) error {
+		var name string
+		t := &TableState{}
+		err := rows.Scan(&name, &t.Engine, &t.Rows, &t.Bytes, &t.Free)
+		out[name] = t
+		return err
+	}, "SELECT table_name, COALESCE(engine, ''), COALESCE(table_rows, 0), COALESCE(data_length, 0) + COALESCE(index_length, 0), COALESCE(data_free, 0)"+
+		" FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'")
+	if err != nil {
+		return nil, err
+	}
+	add := func(what string, list func(*TableState) *[]string, query string) error {
+		return db.query(ctx, what, func(rows *stdsql.Rows) error {
+			var table, name string
+			err := rows.Scan(&table, &name)
+			if t := out[table]; t != nil {
+				*list(t) = append(*list(t), name)
+			}
+			return err
+		}, query)
+	}
+	if err := add("list columns", func(t *TableState) *[]string { return &t.Columns },
+		"SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE()"); err != nil {
+		return nil, err
+	}
+	return out, add("list indexes", func(t *TableState) *[]string { return &t.Indexes },
+		"SELECT DISTINCT table_name, index_name FROM information_schema.statistics WHERE table_schema = DATABASE()")
+}
+
+// MissingLocks names the lock rows that are not there.
+func (db *DB) MissingLocks(ctx context.Context) ([]string, error) {
+	have := map[int64]bool{}
+	ids, err := db.ids(ctx, "list lock rows", "SELECT id FROM locks")
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		have[id] = true
+	}
+	var out []string
+	if !have[int64(LockSessions)] {
+		out = append(out, "session")
+	}
+	for b := range MaxBuckets {
+		if !have[int64(BucketLock(b))] {
+			out = append(out, "task/"+strconv.Itoa(b))
+		}
+	}
+	return out, nil
+}
+
+// Setting reads a row of table setting; "" when there is none.
+func (db *DB) Setting(ctx context.Context, name string) (string, error) {
+	var v string
+	err := db.db.QueryRowContext(ctx, "SELECT value FROM setting WHERE name = ?", name).Scan(&v)
+	if noRows(err) {
+		return "", nil
+	}
+	return v, err
+}
+
+// User is whom the server takes this connection for, as user@host.
+func (db *DB) User(ctx context.Context) (user, schema string, err error) {
+	err = db.db.QueryRowContext(ctx, "SELECT CURRENT_USER(), DATABASE()").Scan(&user, &schema)
+	return user, schema, err
+}
+
+// Denied is a right that the user lacks on a table.
+type Denied struct{ Right, Table string }
+
+// DeniedRights tells which of the rights that a node needs the user lacks on tables. It asks the server to explain a
+// statement of each kind: that needs the rights of the statement, whichever way they were granted, and changes and locks
+// nothing.
+func (db *DB) DeniedRights(ctx context.Context, tables map[string]*TableState) ([]Denied, error) {
+	var out []Denied
+	for _, t := range slices.Sorted(maps.Keys(tables)) {
+		if t == versionTable || t == lockTable || len(tables[t].Columns) == 0 {
+			continue
+		}
+		column := tables[t].Columns[0]
+		for _, try := range []struct{ right, query string }{
+			{"SELECT", "EXPLAIN SELECT 1 FROM " + t + " LIMIT 1"},
+			{"INSERT", "EXPLAIN INSERT INTO " + t + " VALUES ()"},
+			{"UPDATE", "EXPLAIN UPDATE " + t + " SET " + column + " = " + column + " WHERE 1 = 0"},
+			{"DELETE", "EXPLAIN DELETE FROM " + t + " WHERE 1 = 0"},
+		} {
+			err := db.query(ctx, "explain", func(*stdsql.Rows) error { return nil }, try.query)
+			switch number(err) {
+			case 1044, 1142, 1143: // denied on the schema, the table, the column
+				out = append(out, Denied{try.right, t})
+			case 0:
+				if err != nil {
+					return nil, err
+				}
+			default: // a strict server may find fault with the values: the right is looked at before
+			}
+		}
+	}
+	return out, nil
+}
+
+// LongTransaction is one that has been open for a while.
+type LongTransaction struct {
+	Thread  int64
+	User    string
+	Seconds int64
+	Locked  int64 // rows that it has locked
+}
+
+// LongTransactions lists the transactions of anybody on the server that are older than so many seconds. It needs the
+// right PROCESS; without it, it is refused.
+func (db *DB) LongTransactions(ctx context.Context, seconds int) ([]LongTransaction, error) {
+	var out []LongTransaction
+	err := db.query(ctx, "list long transactions", func(rows *stdsql.Rows) error {
+		var t LongTransaction
+		err := rows.Scan(&t.Thread, &t.User, &t.Seconds, &t.Locked)
+		out = append(out, t)
+		return err
+	}, "SELECT x.trx_mysql_thread_id, COALESCE(p.user, ''), TIMESTAMPDIFF(SECOND, x.trx_started, NOW()), x.trx_rows_locked"+
+		" FROM information_schema.innodb_trx x LEFT JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id"+
+		" WHERE x.trx_started < NOW() - INTERVAL ? SECOND AND x.trx_mysql_thread_id > 0 ORDER BY x.trx_started LIMIT 10", seconds)
+	return out, err
+}
+
+// IsDenied tells whether the server refused a statement for lack of a right.
+func IsDenied(err error) bool {
+	switch number(err) {
+	case 1044, 1142, 1143, 1227, 1370:
+		return true
+	}
+	return false
+}
+
+// NamedJob is a job with what there is to say about it.
+type NamedJob struct {
+	ID        int64
+	App, Name string
+	N         int64  // a count or an instant
+	Text      string // why
+}
+
+func (db *DB) namedJobs(ctx context.Context, what, query string, args ...any) ([]NamedJob, error) {
+	var out []NamedJob
+	err := db.query(ctx, what, func(rows *stdsql.Rows) error {
+		var j NamedJob
+		err := rows.Scan(&j.ID, &j.App, &j.Name, &j.N, &j.Text)
+		out = append(out, j)
+		return err
+	}, query, args...)
+	return out, err
+}
+
+// BrokenJobs lists jobs that cannot be planned, and why.
+func (db *DB) BrokenJobs(ctx context.Context, limit int) ([]NamedJob, error) {
+	return db.namedJobs(ctx, "list broken jobs", "SELECT id, app, name, 0, error FROM job FORCE INDEX (stage) WHERE stage = 3 AND living = 1 ORDER BY id LIMIT ?", limit)
+}
+
+// JobsPausedBefore lists jobs that somebody paused before an instant, without an end.
+func (db *DB) JobsPausedBefore(ctx context.Context, at job.Micros, limit int) ([]NamedJob, error) {
+	return db.namedJobs(ctx, "list jobs paused for long", "SELECT id, app, name, paused_at, pause_reason FROM job FORCE INDEX (stage)"+
+		" WHERE stage = 2 AND paused = 1 AND pause_until = 0 AND paused_at > 0 AND paused_at < ? ORDER BY id LIMIT ?", int64(at), limit)
+}
+
+// JobsDueBehind lists jobs whose next due time comes after an instant.
+func (db *DB) JobsDueBehind(ctx context.Context, at job.Micros, limit int) ([]NamedJob, error) {
+	return db.namedJobs(ctx, "list jobs due far ahead", "SELECT id, app, name, next_due, '' FROM job FORCE INDEX (plan) WHERE next_due > ? AND paused = 0 ORDER BY next_due DESC LIMIT ?", int64(at), limit)
+}
+
+// JobsAt lists jobs of places that have due times ahead.
+func (db *DB) JobsAt(ctx context.Context, places []int, limit int) ([]NamedJob, error) {
+	if len(places) == 0 {
+		return nil, nil
+	}
+	list, args := in(nil, places)
+	return db.namedJobs(ctx, "list jobs of places", "SELECT j.id, j.app, j.name, 0, p.selector FROM job j FORCE INDEX (stage) JOIN place p ON p.id = j.place"+
+		" WHERE j.stage IN (0, 1) AND j.place IN "+list+" ORDER BY j.id LIMIT ?", append(args, limit)...)
+}
+
+// Tally is what came of a job among the latest records of all jobs.
+type Tally struct {
+	NamedJob       // N: how many records
+	Unbegun  int64 // those that were skipped or missed, but for pauses
+	Failed   int64 // those that began and did not succeed
+}
+
+// LatestOutcomes counts the latest records of history by job: those of which none began, or none succeeded, come first.
+func (db *DB) LatestOutcomes(ctx context.Context, records int, limit int) ([]Tally, error) {
+	var out []Tally
+	err := db.query(ctx, "count latest outcomes", func(rows *stdsql.Rows) error {
+		var t Tally
+		err := rows.Scan(&t.ID, &t.App, &t.Name, &t.N, &t.Unbegun, &t.Failed)
+		out = append(out, t)
+		return err
+	}, "SELECT j.id, j.app, j.name, h.n, h.unbegun, h.failed FROM (SELECT job_id, COUNT(*) n, SUM(outcome IN (6, 7) AND reason NOT LIKE '%paused%') unbegun, SUM(outcome IN (2, 3, 5)) failed"+
+		" FROM (SELECT job_id, outcome, reason FROM history FORCE INDEX (PRIMARY) WHERE final = 1 ORDER BY id DESC LIMIT ?) latest GROUP BY job_id) h"+
+		" JOIN job j ON j.id = h.job_id WHERE j.living = 1 ORDER BY h.unbegun = h.n DESC, h.failed = h.n DESC, h.n DESC LIMIT ?", records, limit)
+	return out, err
+}
+
+// Herd is an instant at which many jobs are due.
+type Herd struct {
+	At   job.Micros // the beginning of the second
+	Jobs int64
+	Some []NamedJob
+}
+
+// Herds lists the seconds before an instant for which at least so many jobs have their next due time, the largest first.
+func (db *DB) Herds(ctx context.Context, before job.Micros, least, limit int) ([]Herd, error) {
+	var out []Herd
+	err := db.query(ctx, "find herds", func(rows *stdsql.Rows) error {
+		var h Herd
+		err := rows.Scan(&h.At, &h.Jobs)
+		out = append(out, h)
+		return err
+	}, "SELECT sec * 1000000, jobs FROM (SELECT next_due DIV 1000000 sec, COUNT(*) jobs FROM job FORCE INDEX (plan) WHERE next_due IS NOT NULL AND next_due < ?"+
+		" GROUP BY next_due DIV 1000000) h WHERE jobs >= ? ORDER BY jobs DESC, sec LIMIT ?", int64(before), least, limit)
+	for i := range out {
+		if err == nil {
+			out[i].Some, err = db.namedJobs(ctx, "name jobs of a herd", "SELECT id, app, name, 0, '' FROM job FORCE INDEX (plan) WHERE next_due >= ? AND next_due < ? ORDER BY next_due LIMIT 10",
+				int64(out[i].At), int64(out[i].At)+1_000_000)
+		}
+	}
+	return out, err
+}
+
+// StuckTask is a task that should not be where it is.
+type StuckTask struct {
+	NamedJob // N: since when, Text: the node that has it, "" for none
+	TaskID   int64
+	Due      job.Micros
+}
+
+func (db *DB) stuck(ctx context.Context, what, cond, order string, args ...any) ([]StuckTask, error) {
+	var out []StuckTask
+	err := db.query(ctx, what, func(rows *stdsql.Rows) error {
+		var s StuckTask
+		err := rows.Scan(&s.TaskID, &s.Due, &s.N, &s.ID, &s.App, &s.Name, &s.Text)
+		out = append(out, s)
+		return err
+	}, "SELECT t.id, t.due, IF(t.started > 0, t.started, t.due_now), j.id, j.app, j.name, COALESCE(s.node, '') FROM task t FORCE INDEX (slice)"+
+		" JOIN job j ON j.id = t.job_id LEFT JOIN session s ON s.id = t.session_id WHERE "+cond+" ORDER BY "+order+" LIMIT 20", args...)
+	return out, err
+}
+
+// OrphanTasks lists tasks that belong to a session which is gone, and are due, and begun if they are, before an instant.
+func (db *DB) OrphanTasks(ctx context.Context, before job.Micros) ([]StuckTask, error) {
+	return db.stuck(ctx, "list orphans", "t.state IN (1, 2) AND t.due_now < ? AND t.started < ? AND s.id IS NULL", "t.due_now", int64(before), int64(before))
+}
+
+// LateTasks lists tasks that are due before an instant and that nobody has claimed, or whose node does not start them.
+func (db *DB) LateTasks(ctx context.Context, before job.Micros) (idle, prepared []StuckTask, err error) {
+	if idle, err = db.stuck(ctx, "list late tasks", "t.state = 0 AND t.due_now < ?", "t.due_now", int64(before)); err != nil {
+		return nil, nil, err
+	}
+	prepared, err = db.stuck(ctx, "list tasks that are not started", "t.state = 1 AND t.due_now < ? AND s.id IS NOT NULL", "t.due_now", int64(before))
+	return idle, prepared, err
+}
+
+// LongRuns lists attempts that began before an instant and still execute.
+func (db *DB) LongRuns(ctx context.Context, before job.Micros) ([]StuckTask, error) {
+	return db.stuck(ctx, "list long runs", "t.state = 2 AND t.started > 0 AND t.started < ? AND s.id IS NOT NULL", "t.started", int64(before))
+}
+
+// OverstayedWaits lists tasks that should have ended missed before an instant, since they waited for too long.
+func (db *DB) OverstayedWaits(ctx context.Context, before job.Micros) ([]StuckTask, error) {
+	var out []StuckTask
+	err := db.query(ctx, "list expired waits", func(rows *stdsql.Rows) error {
+		var s StuckTask
+		err := rows.Scan(&s.TaskID, &s.Due, &s.N, &s.ID, &s.App, &s.Name)
+		out = append(out, s)
+		return err
+	}, "SELECT w.task_id, w.due, w.expires, j.id, j.app, j.name FROM waiting w FORCE INDEX (expires) JOIN job j ON j.id = w.job_id WHERE w.expires < ? ORDER BY w.expires LIMIT 20", int64(before))
+	return out, err
+}
+
+// ZonesInUse lists the time zones that living jobs name, with one job of each. It reads all definitions.
+func (db *DB) ZonesInUse(ctx context.Context) ([]NamedJob, error) {
+	return db.namedJobs(ctx, "list time zones", "SELECT MIN(id), MIN(app), MIN(name), COUNT(*), zone FROM (SELECT id, app, name, JSON_UNQUOTE(JSON_EXTRACT(spec, '$.timezone')) zone FROM job WHERE living = 1 AND JSON_VALID(spec)) z"+
+		" WHERE zone IS NOT NULL AND zone <> '' GROUP BY zone ORDER BY zone LIMIT 1000")
+}
+
+// LimitedJobs lists jobs whose commands have a limit that needs a cgroup.
+func (db *DB) LimitedJobs(ctx context.Context, limit int) ([]NamedJob, error) {
+	return db.namedJobs(ctx, "list jobs with limits", "SELECT id, app, name, 0, '' FROM job WHERE living = 1 AND spec LIKE '%\"limits\"%' AND JSON_VALID(spec)"+
+		" AND (JSON_EXTRACT(spec, '$.limits.memory') IS NOT NULL OR JSON_EXTRACT(spec, '$.limits.cpu') IS NOT NULL OR JSON_EXTRACT(spec, '$.limits.pids') IS NOT NULL) ORDER BY id LIMIT ?", limit)
+}
+
+// expected is what migrations make of a schema, read off their text: a table's columns and indexes.
+func expectedTables() (map[string]*TableState, error) {
+	files, err := migrations.ReadDir("migrations")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*TableState{}
+	for _, f := range files {
+		text, err := migrations.ReadFile("migrations/" + f.Name())
+		if err != nil {
+			return nil, err
+		}
+		up, _, _ := strings.Cut(string(text), "-- +goose Down")
+		var plain strings.Builder
+		for line := range strings.Lines(up) {
+			if code, _, _ := strings.Cut(line, "--"); strings.TrimSpace(code) != "" {
+				plain.WriteString(code + "\n")
+			}
+		}
+		for _, statement := range splitOutside(plain.String(), ';') {
+			readDefinition(out, statement)
+		}
+	}
+	for _, t := range out {
+		slices.Sort(t.Columns)
+		slices.Sort(t.Indexes)
+	}
+	return out, nil
+}
+
+// readDefinition does to the tables what a statement of a migration does. It knows how ours are written.
+func readDefinition(tables map[string]*TableState, statement string) {
+	words := strings.Fields(strings.ReplaceAll(statement, "(", " ( "))
+	is := func(want ...string) bool {
+		if len(words) < len(want) {
+			return false
+		}
+		for i, w := range want {
+			if !strings.EqualFold(words[i], w) {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case is("CREATE", "TABLE"):
+		name := words[2]
+		if is("CREATE", "TABLE", "IF", "NOT", "EXISTS") {
+			name = words[5]
+		}
+		_, body, _ := strings.Cut(statement, "(")
+		t := &TableState{}
+		tables[name] = t
+		for _, part := range splitOutside(body[:strings.LastIndexByte(body, ')')], ',') {
+			t.define(strings.Fields(strings.ReplaceAll(part, "(", " (")), true)
+		}
+	case is("ALTER", "TABLE") && tables[words[2]] != nil:
+		t := tables[words[2]]
+		_, body, _ := strings.Cut(statement, words[2])
+		for _, part := range splitOutside(body, ',') {
+			t.define(strings.Fields(strings.ReplaceAll(part, "(", " (")), false)
+		}
+	case is("CREATE", "INDEX"), is("CREATE", "UNIQUE", "INDEX"):
+		if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, "ON") }); i > 0 && tables[words[i+1]] != nil {
+			tables[words[i+1]].Indexes = append(tables[words[i+1]].Indexes, words[i-1])
+		}
+	case is("DROP", "TABLE"):
+		for _, name := range splitOutside(strings.Join(words[2:], " "), ',') {
+			delete(tables, strings.TrimSpace(name))
+		}
+	}
+}
+
+// define takes one part of a definition of a table.
+func (t *TableState) define(words []string, create bool) {
+	next := func(options ...string) bool {
+		if len(words) > 0 && slices.ContainsFunc(options, func(o string) bool { return strings.EqualFold(o, words[0]) }) {
+			words = words[1:]
+			return true
+		}
+		return false
+	}
+	drop := func(list *[]string) {
+		*list = slices.DeleteFunc(*list, func(s string) bool { return len(words) > 0 && s == words[0] })
+	}
+	if !create {
+		switch {
+		case next("ADD"):
+			create = true
+		case next("DROP"):
+			if next("KEY", "INDEX") {
+				drop(&t.Indexes)
+			} else {
+				next("COLUMN")
+				drop(&t.Columns)
+			}
+			return
+		default: // ALGORITHM, LOCK, MODIFY …
+			return
+		}
+	}
+	switch {
+	case next("PRIMARY"):
+		t.Indexes = append(t.Indexes, "PRIMARY")
+	case next("UNIQUE"), len(words) > 0 && (strings.EqualFold(words[0], "KEY") || strings.EqualFold(words[0], "INDEX")):
+		next("KEY", "INDEX")
+		t.Indexes = append(t.Indexes, words[0])
+	case next("CONSTRAINT", "CHECK"):
+	default:
+		next("COLUMN")
+		if len(words) > 0 {
+			t.Columns = append(t.Columns, words[0])
+		}
+	}
+}
+
+// splitOutside splits where a byte stands outside of parentheses and quotes.
+func splitOutside(text string, at byte) []string {
+	var out []string
+	depth, from, quote := 0, 0, byte(0)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"' || c == '`':
+			quote = c
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == at && depth == 0:
+			out = append(out, text[from:i])
+			from = i + 1
+		}
+	}
+	return append(out, text[from:])
+}
+
+// SchemaFaults tells what the schema lacks of what migrations make: tables, columns, indexes. Statements name indexes,
+// and fail without them.
+func (db *DB) SchemaFaults(have map[string]*TableState) ([]string, error) {
+	want, err := expectedTables()
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for name, w := range want {
+		h := have[name]
+		if h == nil {
+			out = append(out, "table "+name+" is missing")
+			continue
+		}
+		if !strings.EqualFold(h.Engine, "InnoDB") {
+			out = append(out, "table "+name+" has the engine "+h.Engine)
+		}
+		for _, c := range w.Columns {
+			if !slices.Contains(h.Columns, c) {
+				out = append(out, "column "+name+"."+c+" is missing")
+			}
+		}
+		for _, i := range w.Indexes {
+			if !slices.Contains(h.Indexes, i) {
+				out = append(out, "index "+i+" of "+name+" is missing")
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
