@@ -201,3 +201,18 @@ func TestRulesOfImports(t *testing.T) {
 		}
 	}
 }
+
+// TestClient holds that the program is a client on systems that have no process groups: there it runs no node.
+func TestClient(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", ".")
+	cmd.Env = append(os.Environ(), "GOOS=windows", "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"execute", "guard", "node", "bench", "internal/privatedb"} {
+		if slices.Contains(strings.Fields(string(out)), "go-crontab/"+name) {
+			t.Errorf("on Windows the program holds %s: a file of cli/ lacks its line go:build unix", name)
+		}
+	}
+}

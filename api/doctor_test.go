@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"go-crontab/api"
+	"go-crontab/auth"
 	"go-crontab/doctor"
 )
 
@@ -36,6 +37,6 @@ func TestDoctor(t *testing.T) {
 	if len(v.items("checks")) < 20 || v.text("node") != "knoten-1" {
 		t.Errorf("got %v", v)
 	}
-	limited := s.as("viewer", "shop")
+	limited := s.as(s.newToken("shopper", auth.Viewer, "shop"))
 	limited.call("GET", "/api/v1/doctor", nil).want(403)
 }

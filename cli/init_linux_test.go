@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,11 +24,16 @@ func alone(t *testing.T, env []string, args ...string) *process {
 // children are the processes that pid has started.
 func children(t *testing.T, pid int) (pids []int) {
 	t.Helper()
-	out, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // each thread has its own
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, word := range strings.Fields(string(out)) {
+	var list strings.Builder
+	for _, file := range files {
+		b, _ := os.ReadFile(file) // a thread may end
+		list.Write(b)
+	}
+	for _, word := range strings.Fields(list.String()) {
 		pid, err := strconv.Atoi(word)
 		if err != nil {
 			t.Fatal(err)

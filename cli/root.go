@@ -60,7 +60,7 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 	}
 	root.SetVersionTemplate("go-crontab {{.Version}}\n")
 	root.AddGroup(&cobra.Group{ID: "cluster", Title: "Run a cluster:"}, &cobra.Group{ID: "jobs", Title: "Use one:"}, &cobra.Group{ID: "files", Title: "Jobs as files, and schedules:"})
-	for _, cmd := range append(nodeCommands(c), migrateCommand(c)) {
+	for _, cmd := range append(nodeCommands(c), migrateCommand(c), doctorCommand(c)) {
 		cmd.GroupID = "cluster"
 		root.AddCommand(cmd)
 	}

@@ -209,6 +209,7 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 	cfg := api.Config{
 		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready,
 		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log, SecretKeys: s.keys,
+		Machine: s.machine(n),
 		Metrics: n.Metrics().Handler(), Observe: n.Metrics().Answered,
 	}
 	if err := s.access.apply(&cfg, log); err != nil {

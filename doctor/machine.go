@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-
-	"golang.org/x/sys/unix"
 )
 
 // Machine is the machine of a node, and how the node uses it.
@@ -26,13 +24,7 @@ type Machine struct {
 // Look fills in what this process can find out by itself.
 func (m *Machine) Look() {
 	m.PID, m.Root = os.Getpid(), os.Geteuid() == 0
-	var l unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil {
-		m.OpenFiles = uint64(l.Cur)
-	}
-	if unix.Getrlimit(unix.RLIMIT_NPROC, &l) == nil {
-		m.Processes = uint64(l.Cur)
-	}
+	m.OpenFiles, m.Processes = ulimits()
 	for _, dir := range []string{os.Getenv("ZONEINFO"), "/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"} {
 		if _, err := os.Stat(dir); dir != "" && err == nil {
 			m.Zones = true
@@ -109,21 +101,18 @@ func stateDir(x *exam) error {
 		})
 		return nil
 	}
-	if err := unix.Access(m.StateDir, unix.W_OK); err != nil {
+	if err := writable(m.StateDir); err != nil {
 		x.found(Warning, Finding{
 			Seen: fmt.Sprintf("%s may not write to its state folder %s: %v", m.Node, m.StateDir, err),
 			Why:  "If it must stop while MySQL is away, the outcomes that it could not write are lost: those runs end lost.", Fix: "Make the folder writable for its user.", Nodes: []string{m.Node},
 		})
 		return nil
 	}
-	var fs unix.Statfs_t
-	if err := unix.Statfs(m.StateDir, &fs); err == nil {
-		if free := uint64(fs.Bavail) * uint64(fs.Bsize); free < 100<<20 {
-			x.found(Warning, Finding{
-				Seen: fmt.Sprintf("%d MiB are left on the disk of %s, where %s keeps its state", free>>20, m.StateDir, m.Node),
-				Why:  "Outcomes that cannot be written to MySQL wait there when the node stops; without room they are lost.", Fix: "Make room.", Nodes: []string{m.Node},
-			})
-		}
+	if free, ok := room(m.StateDir); ok && free < 100<<20 {
+		x.found(Warning, Finding{
+			Seen: fmt.Sprintf("%d MiB are left on the disk of %s, where %s keeps its state", free>>20, m.StateDir, m.Node),
+			Why:  "Outcomes that cannot be written to MySQL wait there when the node stops; without room they are lost.", Fix: "Make room.", Nodes: []string{m.Node},
+		})
 	}
 	return nil
 }

@@ -27,13 +27,9 @@ type HTTP struct {
 
 // NewHTTP checks cfg.
 func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
-	g := &guard{resolver: cfg.Resolver}
-	for _, text := range cfg.Allow {
-		a, err := parseAllowance(text)
-		if err != nil {
-			return nil, fmt.Errorf("allow HTTP to %w", err)
-		}
-		g.allow = append(g.allow, a)
+	g, err := newGuard(cfg)
+	if err != nil {
+		return nil, err
 	}
 	h := &HTTP{secrets: cfg.Secrets, pool: newPool(g)}
 	if h.secrets == nil {

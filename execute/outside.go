@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"time"
 )
 
 // Dial connects to host:port.
@@ -31,6 +32,8 @@ func newGuard(cfg HTTPConfig) (*guard, error) {
 	return g, nil
 }
 
-// Sign signs a request as those of HTTP jobs are signed, key being in the place of the launch: it returns the name and
+// Sign signs a request as those of HTTP jobs are signed, with a key in the place of the launch. It returns the name and
 // the value of a header.
-var Sign = sign
+func Sign(secret []byte, at time.Time, key, method, target, body string) (header, value string) {
+	return signatureHeader, signature(secret, at, key, method, target, body)
+}

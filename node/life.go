@@ -93,7 +93,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 		Freed: func() { l.claimer.Wake() }, Log: n.log,
 	})
 	l.orders = &session.Orders{DB: n.db, Session: s, Busy: func() bool { return l.executing.Len() > 0 }, Kill: l.executing.Kill, Log: n.log}
-	l.editor = &schedule.Editor{DB: n.api, Session: s, Soon: func() { l.claimer.Wake() }}
+	l.editor = &schedule.Editor{DB: n.api, Session: s, Soon: func() { l.claimer.Wake() }, Trip: s.Clock.RoundTrip, Unsettled: s.Unsettled}
 	return l
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/node"
 
 	dto "github.com/prometheus/client_model/go"
 )
@@ -51,7 +52,8 @@ func hasLabels(m *dto.Metric, labels []string) bool {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	nodes := []*member{c.start("one", nil), c.start("two", nil)}
+	impatient := func(cfg *node.Config) { cfg.Grace = 100 * time.Millisecond }
+	nodes := []*member{c.start("one", impatient), c.start("two", impatient)}
 	n := nodes[0]
 	good := n.create(job.Spec{Name: "good", Every: job.Duration(200 * time.Millisecond), MaxFires: 20, Command: "true", Labels: map[string]string{"metrics": "on"}})
 	n.create(job.Spec{Name: "bad", Every: job.Duration(300 * time.Millisecond), MaxFires: 10, Command: "exit 3"})

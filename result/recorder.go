@@ -2,6 +2,7 @@ package result
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/sql"
+
+	"github.com/google/uuid"
 )
 
 // Outcome is an attempt that is over, with its run as it is to be written.
@@ -146,7 +149,8 @@ func (r *Recorder) finish(ctx context.Context) error {
 	}
 	var stale, again map[*Outcome]bool
 	woken := 0
-	err := r.exclusion.Do(ctx, lock.Change{
+	session, sure := surely(batch)
+	change := lock.Change{
 		Name: "finish",
 		Rows: func(tx *sql.Tx) error {
 			stale, again = map[*Outcome]bool{}, nil
@@ -154,12 +158,15 @@ func (r *Recorder) finish(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			rows, err := tx.LockTasks(ids)
-			if err != nil {
-				return err
+			var rows map[int64]sql.TaskRow
+			if !sure {
+				if rows, err = tx.LockTasks(ids); err != nil {
+					return err
+				}
 			}
 			var (
 				ended       []int64
+				launches    []int64
 				unslotted   []int64
 				turns       []int64 // jobs of which a run has ended that is no backfill's
 				again       []sql.Again
@@ -167,7 +174,7 @@ func (r *Recorder) finish(ctx context.Context) error {
 				live        []job.Launch
 			)
 			for _, o := range batch {
-				if t, ok := rows[o.Task.ID]; !ok || !t.Is(o.Task.Launch, job.Executing) {
+				if t, ok := rows[o.Task.ID]; !sure && (!ok || !t.Is(o.Task.Launch, job.Executing)) {
 					stale[o] = true
 					continue
 				}
@@ -175,7 +182,7 @@ func (r *Recorder) finish(ctx context.Context) error {
 				if tryAgain {
 					again = append(again, sql.Again{ID: o.Task.ID, DueNow: o.Again})
 				} else {
-					ended = append(ended, o.Task.ID)
+					ended, launches = append(ended, o.Task.ID), append(launches, o.Task.Launch.N)
 				}
 				if o.Live {
 					live = append(live, o.Task.Launch)
@@ -202,7 +209,12 @@ func (r *Recorder) finish(ctx context.Context) error {
 			if err := tx.Retry(again, tried); err != nil {
 				return err
 			}
-			if err := tx.End(ended, runs); err != nil {
+			if sure {
+				err = tx.EndAt(session, ended, launches, runs)
+			} else {
+				err = tx.End(ended, runs)
+			}
+			if err != nil {
 				return err
 			}
 			woken, err = tx.Wake(jobs, turns, unslotted, r.now())
@@ -220,7 +232,12 @@ func (r *Recorder) finish(ctx context.Context) error {
 		},
 		// If we die before this, the runs are written and nobody misses the set.
 		Sets: func() { r.written(batch, stale, again) },
-	})
+	}
+	err := r.exclusion.Do(ctx, change)
+	if sure && errors.Is(err, sql.ErrMoved) { // a peer has ended one of them, or somebody took it: which?
+		sure = false
+		err = r.exclusion.Do(ctx, change)
+	}
 	if err != nil && sql.IsRefused(err) {
 		r.isolate(batch, err)
 	}
@@ -228,6 +245,18 @@ func (r *Recorder) finish(ctx context.Context) error {
 		r.woken()
 	}
 	return err
+}
+
+// surely tells whether all of a batch are the last attempts of their tasks, by one session. Such rows need not be looked at:
+// they are removed if all of them are what we believe. It returns the session.
+func surely(batch []*Outcome) (session uuid.UUID, sure bool) {
+	session = batch[0].Task.Launch.Session
+	for _, o := range batch {
+		if o.Again != 0 || o.Task.Launch.Session != session {
+			return session, false
+		}
+	}
+	return session, true
 }
 
 // lockAwaited locks the jobs, and the groups, of attempts for whose end another task may wait, so that none begins to

@@ -110,7 +110,7 @@ func TestDecide(t *testing.T) {
 			c.task(&task)
 		}
 		now := after(c.now)
-		got := decide(task, scene{job: c.job, others: c.executing}, now)
+		got := decide(task, scene{job: c.job, others: c.executing, window: job.SpawnWindow}, now)
 		if got.verdict != c.want || got.task != task {
 			t.Errorf("%s: got verdict %d, want %d (hold %d, begin %d, refuse %d)", name, got.verdict, c.want, hold, begin, refuse)
 			continue

@@ -21,6 +21,9 @@ type Editor struct {
 	DB      *sql.DB
 	Session Session
 	Soon    func() // called when a task was planned that is within the look-ahead of claims
+
+	Trip      func() time.Duration // how long a round trip to MySQL took lately; nil: nobody knows
+	Unsettled func() time.Duration // for how long a node may go by what MySQL's clock was before it was put forward; nil: none does
 }
 
 const (
@@ -397,7 +400,8 @@ func nextVersion(tx *sql.Tx, j *sql.JobRow, now job.Micros) error {
 // passed waits until a spawn window has passed: the last attempts that were started under the old definition are
 // running by then, or will never be.
 func (e *Editor) passed(ctx context.Context, window job.Micros) error {
-	wait := min(window.Sub(e.Session.Now()), longestWindow) + windowMargin
+	wait := min(window.Sub(e.Session.Now()), longestWindow) + windowMargin + orNone(e.Trip)/2
+	wait = max(wait, min(orNone(e.Unsettled), longestWindow)) // by a clock that is behind it has not passed
 	if window == 0 || wait <= 0 {
 		return nil
 	}
@@ -407,6 +411,14 @@ func (e *Editor) passed(ctx context.Context, window job.Micros) error {
 	case <-time.After(wait):
 		return nil
 	}
+}
+
+// orNone asks, if there is somebody to ask.
+func orNone(d func() time.Duration) time.Duration {
+	if d == nil {
+		return 0
+	}
+	return d()
 }
 
 // Kill asks for an executing attempt to be killed, on whichever node it is. It is killed within a second or so, and

@@ -233,13 +233,15 @@ func (e *Editor) PauseApp(ctx context.Context, app string, r job.PauseRequest) (
 // refused, as any is that reads the pauses now. Should neither happen, because its node hangs, the longest window of any
 // node is waited for.
 func (e *Editor) afterPause(ctx context.Context, app string) error {
-	const ahead = maxLead + maxGather + windowMargin
+	const ahead time.Duration = maxLead + maxGather + windowMargin
 	end := time.Now().Add(longestWindow + windowMargin)
-	for soon := e.Session.Now().Add(ahead); ; {
-		onTheirWay, window, err := e.DB.MayStart(ctx, app, soon)
+	soon, beyond := e.Session.Now().Add(ahead), ahead
+	for {
+		onTheirWay, window, by, err := e.DB.MayStart(ctx, app, soon, beyond)
 		if err != nil {
 			return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", err)}
 		}
+		soon, beyond = by, 0 // what comes near from now on is started by who sees the pause
 		left := time.Until(end)
 		if onTheirWay == 0 || left <= 0 {
 			return e.passed(ctx, window)

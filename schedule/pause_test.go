@@ -458,16 +458,41 @@ func TestStopAhead(t *testing.T) {
 	f.want("once for each pause", 31, "SELECT COUNT(*) FROM job WHERE held = 1")
 }
 
-// TestAppPauseWaits for starts that may not have seen it, and only then.
+// TestAppPauseWaits for starts that may not have seen it, and only then: until they are known to have been refused, or
+// until their windows have passed, or, where neither happens, for the longest window.
 func TestAppPauseWaits(t *testing.T) {
 	f := setUp(t)
-	f.claimed(in("a", every("soon", time.Hour, 200*time.Millisecond)), in("b", every("later", time.Hour, 5*time.Second)))
-	for app, long := range map[string]bool{"a": true, "b": false, "c": false} {
-		begin := time.Now()
-		f.pauseApp(app, "", 0)
-		if waited := time.Since(begin); (waited > longestWindow) != long {
-			t.Errorf("app %s: waited %s", app, waited)
-		}
+	f.claimed(in("a", every("refused", time.Hour, 200*time.Millisecond)), in("d", every("begun", time.Hour, 200*time.Millisecond)),
+		in("h", every("its node hangs", time.Hour, 200*time.Millisecond)), in("b", every("later", time.Hour, 5*time.Second)))
+	end := func(job int) func() { return func() { f.exec("DELETE FROM task WHERE job_id = ?", job) } }
+	for app, c := range map[string]struct {
+		meanwhile   func() // 400 ms after it was asked for
+		least, most time.Duration
+	}{
+		"b": {nil, 0, longestWindow / 2},
+		"c": {nil, 0, longestWindow / 2},
+		"h": {nil, longestWindow, time.Hour},
+		"a": {end(1), 400 * time.Millisecond, longestWindow / 2},
+		"d": {func() { f.exec("UPDATE task SET state = 2, spawn_by = ? WHERE job_id = 2", int64(after(time.Second))) }, time.Second, longestWindow - time.Second},
+	} {
+		t.Run(app, func(t *testing.T) {
+			t.Parallel()
+			begin, paused := time.Now(), make(chan error, 1)
+			go func() {
+				_, err := f.editor.PauseApp(f.Context(), app, job.PauseRequest{})
+				paused <- err
+			}()
+			if c.meanwhile != nil {
+				time.Sleep(400 * time.Millisecond)
+				c.meanwhile()
+			}
+			if err := <-paused; err != nil {
+				t.Error(err)
+			}
+			if waited := time.Since(begin); waited < c.least || waited > c.most {
+				t.Errorf("waited %s, want between %s and %s", waited, c.least, c.most)
+			}
+		})
 	}
 }
 

@@ -131,8 +131,8 @@ func (s *Starter) start(ctx context.Context, now job.Micros) {
 		Name: "start",
 		Rows: func(tx *sql.Tx) (err error) {
 			read, now = time.Now(), s.Session.Now()
-			window := s.window()
-			decided, err = s.decide(tx, tasks, ids, now, window)
+			window, slack := s.window()
+			decided, err = s.decide(tx, tasks, ids, now, window-slack)
 			if err != nil {
 				return err
 			}
@@ -170,13 +170,11 @@ func (s *Starter) start(ctx context.Context, now job.Micros) {
 	}
 }
 
-// window is the spawn window of what is started now, in microseconds.
-func (s *Starter) window() int64 {
-	var trip time.Duration
-	if s.Trip != nil {
-		trip = s.Trip()
-	}
-	return s.lead.window(trip).Microseconds()
+// window is the spawn window of what is started now, in microseconds, and how much of it is left to others, by whose
+// readings of MySQL's clock it may be over so much sooner.
+func (s *Starter) window() (window, slack int64) {
+	trip := orNone(s.Trip)
+	return s.lead.window(trip).Microseconds(), (trip / 2).Microseconds()
 }
 
 // take picks the tasks to look at, as many as there are slots, and tells how long the first has been waiting.

@@ -3,6 +3,8 @@ package schedule
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,7 +59,7 @@ func TestStartInTime(t *testing.T) {
 	f.claimed(every("j", 10*time.Millisecond, 0))
 	commits := f.proxy.Counts().Commits
 	f.starter.start(t.Context(), t0)
-	if got, want := f.begun(), []float64{0, 0.01, 0.02}; !slices.Equal(got, want) { // 10 ms of lead, 15 ms to gather
+	if got, want := f.begun(), []float64{0, 0.01, 0.02, 0.03, 0.04, 0.05}; !slices.Equal(got, want) { // 10 ms of lead, 40 ms to gather a few
 		t.Errorf("got due times %v begun, want %v", got, want)
 	}
 	if n := f.proxy.Counts().Commits - commits; n != 1 {
@@ -71,6 +73,97 @@ func TestStartInTime(t *testing.T) {
 		t.Errorf("started before it is due: got %s as the end of its window, want a second after %s", late.SpawnBy, late.Due)
 	}
 	f.want("last due time", int64(after(20*time.Millisecond)), "SELECT last_due FROM job")
+}
+
+// TestStartStatements is what a start costs, whatever the number of its tasks.
+func TestStartStatements(t *testing.T) {
+	f := setUp(t)
+	allow, skip := every("may overlap", time.Hour, 0), every("may not", time.Hour, 0)
+	skip.Overlap = job.OverlapSkip
+	f.claimed(append(hourly(20), allow, skip)...)
+	var said []string
+	var mu sync.Mutex
+	f.proxy.OnCommand(func(c faultproxy.Command) {
+		mu.Lock()
+		defer mu.Unlock()
+		if c.IsStatement() && !strings.HasPrefix(c.SQL, "SET ") { // those of a new connection, and autocommit
+			word, _, _ := strings.Cut(c.SQL, " ")
+			said = append(said, word)
+		}
+	})
+	f.starter.start(t.Context(), t0)
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"SELECT", "SELECT", "UPDATE", "COMMIT"}; len(f.begun()) != 22 || !slices.Equal(said, want) {
+		t.Errorf("got %d begun by %q, want 22 by %q", len(f.begun()), said, want)
+	}
+}
+
+// TestGatherFew: where little is due, a look reaches further; where much is, only as far as it must.
+func TestGatherFew(t *testing.T) {
+	for name, c := range map[string]struct{ near, far, want int }{
+		"a few":                   {10, 10, 20},
+		"some of those behind":    {50, 30, few},
+		"enough":                  {few, 10, few},
+		"many":                    {200, 10, 200},
+		"nothing but those later": {0, 10, 0},
+	} {
+		p := NewPrepared()
+		for i := range c.near + c.far {
+			due := t0
+			if i >= c.near {
+				due = after(30 * time.Millisecond)
+			}
+			p.Add([]job.Task{{ID: int64(i + 1), DueNow: due}}, t0)
+		}
+		s := NewStarter(Starter{Session: newSession(1), Prepared: p, Executing: &fakeExecuting{slots: 1000}})
+		if tasks, _ := s.take(t0); len(tasks) != c.want {
+			t.Errorf("%s: got %d tasks, want %d", name, len(tasks), c.want)
+		}
+	}
+}
+
+// TestStartOverASlowLink: far from MySQL the spawn window follows from what a start takes.
+func TestStartOverASlowLink(t *testing.T) {
+	f := setUp(t)
+	f.claimed(every("j", time.Second, 0))
+	f.starter.Trip = func() time.Duration { return 400 * time.Millisecond }
+	f.starter.start(t.Context(), t0)
+	f.begun()
+	if s := f.executing.added[0]; s.SpawnBy != after(6*time.Second) {
+		t.Errorf("with a round trip of 400 ms: got %s as the end of the window, want three times five of them", s.SpawnBy)
+	}
+}
+
+// TestWindow of spawns, by what starts took.
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	s := time.Second
+	for name, c := range map[string]struct{ took, trip, want time.Duration }{
+		"nothing is known":       {0, 0, s},
+		"near":                   {5 * time.Millisecond, time.Millisecond, s},
+		"a round trip of 100 ms": {400 * time.Millisecond, 100 * time.Millisecond, 1500 * time.Millisecond},
+		"it is slow since now":   {5 * time.Millisecond, 400 * time.Millisecond, 6 * s},
+		"starts wait for locks":  {2 * s, time.Millisecond, 6 * s},
+		"a second":               {4 * s, s, maxWindow},
+		"bounded":                {20 * s, 3 * s, maxWindow},
+	} {
+		var l lead
+		if c.took > 0 {
+			l.learn(c.took)
+		}
+		if got := l.window(c.trip); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+	var l lead
+	l.learn(2 * s)
+	for range 3 * calm {
+		l.learn(0)
+	}
+	if got := l.window(0); got != s {
+		t.Errorf("long after a slow start: got %s, want %s", got, s)
+	}
 }
 
 // TestOverlapInOneBatch: of a job that must not overlap only the first of a batch begins; the other is looked at again

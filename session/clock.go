@@ -12,7 +12,8 @@ import (
 // concurrent use once it was set.
 type Clock struct {
 	at   atomic.Pointer[reading]
-	trip atomic.Int64 // how long the last reading took
+	trip atomic.Int64              // how long the last reading took
+	set  atomic.Pointer[time.Time] // when a reading said that MySQL's clock was put forward
 	mu   sync.Mutex
 	best []reading // recent readings, oldest first
 }
@@ -39,6 +40,9 @@ func (c *Clock) Set(sent, received time.Time, db job.Micros) {
 	defer c.mu.Unlock()
 	if old := c.at.Load(); old != nil && c.stepped(old, &r) {
 		c.best = nil // MySQL's clock was set: what it showed before says nothing
+		if r.db > old.now(r.mono) {
+			c.set.Store(&received)
+		}
 	}
 	c.best = append(c.best, r)
 	if len(c.best) > keep {
@@ -78,6 +82,15 @@ func (c *Clock) Now() job.Micros {
 
 // RoundTrip is how long the last reading took, from the question to the answer.
 func (c *Clock) RoundTrip() time.Duration { return time.Duration(c.trip.Load()) }
+
+// PutForward is how long ago a reading said that MySQL's clock was put forward; false: none has.
+func (c *Clock) PutForward() (ago time.Duration, ever bool) {
+	at := c.set.Load()
+	if at == nil {
+		return 0, false
+	}
+	return time.Since(*at), true
+}
 
 // Until is how long to wait for an instant of MySQL's clock; negative once it has passed.
 func (c *Clock) Until(at job.Micros) time.Duration { return at.Sub(c.Now()) }

@@ -135,6 +135,16 @@ func (s *Session) Lost() bool {
 // Fresh tells whether something may be started now. It is asked right before each start.
 func (s *Session) Fresh() bool { return s.ctx.Err() == nil && s.lease.age() <= s.Timings.Stale }
 
+// Unsettled is for how long some node may still go by what MySQL's clock was before it was put forward; 0: none does. Who
+// has not read it since has no fresh lease by then, and starts nothing.
+func (s *Session) Unsettled() time.Duration {
+	ago, ever := s.Clock.PutForward()
+	if !ever {
+		return 0
+	}
+	return max(0, s.Timings.Stale-ago)
+}
+
 // Age is how old the lease is.
 func (s *Session) Age() time.Duration { return s.lease.age() }
 

@@ -24,12 +24,17 @@ func TestBeginCostsNothing(t *testing.T) {
 			said = append(said, word)
 		}
 	})
+	if err := db.Ping(t.Context()); err != nil { // it is connected, and on some servers has asked for variables
+		t.Fatal(err)
+	}
+	mu.Lock()
 	said = nil
+	mu.Unlock()
 	heard := func(what string, want ...string) {
 		t.Helper()
 		mu.Lock()
 		defer mu.Unlock()
-		if said = slices.DeleteFunc(said, func(s string) bool { return strings.HasPrefix(s, "SET SESSION") || strings.HasPrefix(s, "SET NAMES") }); !slices.Equal(said, want) {
+		if !slices.Equal(said, want) {
 			t.Errorf("%s: got %q, want %q", what, said, want)
 		}
 		said = nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"go-crontab/job"
 )
@@ -267,18 +268,23 @@ func (tx *Tx) LiveTasksOf(jobIDs []int64, most int) (map[int64][]TaskRow, error)
 	return out, err
 }
 
-// MayStart looks for tasks of the schedule and of backfills of an app, or with "" of the cluster, whose start is committed, or may be on its
-// way because they are prepared and due before soon. It returns how many are on their way, and until when something
-// may be spawned for the others; zero: there are none.
-func (db *DB) MayStart(ctx context.Context, app string, soon job.Micros) (onTheirWay int, window job.Micros, err error) {
-	cond, args := "", []any{int64(soon)}
+// MayStart looks for tasks of the schedule and of backfills of an app, or with "" of the cluster, whose start is committed,
+// or may be on its way because they are prepared and due before soon, or within so long of MySQL's clock, which the caller
+// may not have read since it was put forward; ahead may be 0. It returns how many are on their way, until when something may
+// be spawned for the others (zero: there are none), and what soon came to.
+func (db *DB) MayStart(ctx context.Context, app string, soon job.Micros, ahead time.Duration) (onTheirWay int, window, by job.Micros, err error) {
+	bound, args := "?", []any{int64(soon)}
+	if ahead > 0 {
+		bound, args = "GREATEST(?, "+now+" + ?)", append(args, ahead.Microseconds())
+	}
+	cond, args := "", slices.Concat(args, args)
 	if app != "" {
 		cond, args = " AND EXISTS (SELECT 1 FROM job j WHERE j.id = t.job_id AND j.app = ?)", append(args, app)
 	}
-	err = db.query(ctx, "look for starts", func(rows *stdsql.Rows) error { return rows.Scan(&onTheirWay, &window) },
-		"SELECT COALESCE(SUM(t.state = 1), 0), COALESCE(MAX(t.spawn_by), 0) FROM task t FORCE INDEX (slice)"+
-			" WHERE (t.state = 1 AND t.due_now < ? OR t.state = 2) AND t.origin <= 0"+cond, args...)
-	return onTheirWay, window, err
+	err = db.query(ctx, "look for starts", func(rows *stdsql.Rows) error { return rows.Scan(&onTheirWay, &window, &by) },
+		"SELECT COALESCE(SUM(t.state = 1), 0), COALESCE(MAX(t.spawn_by), 0), "+bound+" FROM task t FORCE INDEX (slice)"+
+			" WHERE (t.state = 1 AND t.due_now < "+bound+" OR t.state = 2) AND t.origin <= 0"+cond, args...)
+	return onTheirWay, window, by, err
 }
 
 // CountJobs counts the living jobs of an app, or with "" of the cluster.

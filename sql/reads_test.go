@@ -213,7 +213,7 @@ func TestReads(t *testing.T) {
 			return 7, err
 		}, "slice|plan|held|state|expires|grp|job|PRIMARY"},
 		{"what may start", func() (int, error) { // what executes, each with its job
-			_, _, err := db.MayStart(t.Context(), "b", now)
+			_, _, _, err := db.MayStart(t.Context(), "b", now, 0)
 			return 2 * int(f.number("SELECT COUNT(*) FROM task WHERE state = 2 OR state = 1 AND due_now < ?", now)), err
 		}, "slice|PRIMARY"},
 		{"live tasks of some jobs", inTx(2*ahead, func(tx *Tx) error { // each is found, then locked

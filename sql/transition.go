@@ -167,6 +167,25 @@ func (tx *Tx) End(ids []int64, runs []job.Run) error {
 	return tx.InsertRuns(runs)
 }
 
+// EndAt removes tasks that execute at their launches of one session, launches[i] being that of ids[i], and writes their runs.
+// No row needs to be locked before. One that is at something else is ErrMoved, and nothing of it may stand.
+func (tx *Tx) EndAt(session uuid.UUID, ids, launches []int64, runs []job.Run) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	// A launch is of one task alone: of a row whose launch is one of these, the id is that at the same place.
+	list, args := in([]any{session[:]}, ids)
+	counters, args := in(args, launches)
+	n, err := tx.exec("end tasks", "DELETE t FROM task t FORCE INDEX (PRIMARY) WHERE t.session_id = ? AND t.state = 2 AND t.id IN "+list+" AND t.launch IN "+counters, args...)
+	if err != nil {
+		return err
+	}
+	if n != int64(len(ids)) {
+		return fmt.Errorf("end tasks: %d of %d rows: %w", n, len(ids), ErrMoved)
+	}
+	return tx.InsertRuns(runs)
+}
+
 // Again is a task whose attempt is over and which is to be started once more.
 type Again struct {
 	ID     int64

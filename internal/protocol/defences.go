@@ -136,5 +136,11 @@ func Defences() []Case {
 			World{Dues: 2, Overlap: Replace, Retry: true, Backoff: true}, NotReplaced},
 		{"a spawn window is over for good", func(r *Rules) { r.SteadyWindow = false },
 			World{Dues: 1, People: askedPause, Faults: 1, May: Faults{Back: true}}, StartedAfter},
+		{"a pause waits for nodes whose clock is behind", func(r *Rules) { r.SlowClocks = false },
+			World{Dues: 1, Idle: 1, People: askedPause, Faults: 1, May: Faults{Ahead: true}}, StartedAfter},
+		{"so does an edit", func(r *Rules) { r.SlowClocks = false },
+			World{Dues: 1, Idle: 1, People: askedEdit, Faults: 1, May: Faults{Ahead: true}}, StartedAfter},
+		{"so does the pause of an app", func(r *Rules) { r.SlowClocks = false },
+			World{Dues: 1, Idle: 1, People: askedAppPause, Faults: 1, May: Faults{Ahead: true}}, StartedAfter},
 	}
 }

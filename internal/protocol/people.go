@@ -25,7 +25,22 @@ func (m *moves) people() {
 		seen[fast] = true
 		m.holds(i)
 	}
+	m.looksAgain()
 	m.windowsPass()
+}
+
+// looksAgain (afterPause in schedule/pause.go): who waits for what may be on its way sees what has become of it. What is
+// executing now says itself until when it may be spawned.
+func (m *moves) looksAgain() {
+	s := m.from
+	if s.answer != askedAppPause {
+		return
+	}
+	for d := range m.tasks() {
+		if r := &s.tasks[d]; s.windows&bit(d) != 0 && r.state != prepare && (r.state != executing || r.past == 1) {
+			m.add(looksAgain, -1, d).windows &^= bit(d)
+		}
+	}
 }
 
 // changes are what somebody may ask of node i.

@@ -64,9 +64,7 @@ type Rules struct {
 	WishAtLoss   bool // one that is to be killed and is lost is not started again
 	LaterOnly    bool // only an earlier due time is replaced; one that comes late finds its place taken
 	SteadyWindow bool // a spawn window is over for good once it has passed on the node's own clock, too
-
-	// What the code does not do today. See Holes.
-	SlowClocks bool // an answer waits for spawn windows as they are by any node's clock, not only by its own
+	SlowClocks   bool // an answer waits for spawn windows as they are by any node's clock, not only by its own
 }
 
 // Code is what the code does today.

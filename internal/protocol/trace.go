@@ -72,6 +72,7 @@ const (
 	holdsIt
 	releases
 	windowPasses
+	looksAgain
 	mysqlBack
 	mysqlAway
 	clockAhead
@@ -151,6 +152,7 @@ var words = [whats]string{
 	holdsIt:        "$ holds the job",
 	releases:       "$ releases the job",
 	windowPasses:   "the spawn window of # passes",
+	looksAgain:     "who pauses the app sees that # is not on its way any more",
 	mysqlBack:      "MySQL is back",
 	mysqlAway:      "MySQL restarts",
 	clockAhead:     "MySQL's clock is put on",
@@ -265,5 +267,5 @@ var rank = [whats]int{
 	givesBack: 24, looks: 25, freesIt: 26, loses: 26, listsOrphan: 27,
 	holdsIt: 29, releases: 29, readsCursor: 30, plans: 31,
 	startsIt: 32, startsTogether: 32, refusesIt: 32, waits: 32, readsSiblings: 33, claimsIt: 34, lists: 35, sweepsUp: 36,
-	windowPasses: 80, comesNear: 89, dueInstant: 90,
+	looksAgain: 79, windowPasses: 80, comesNear: 89, dueInstant: 90,
 }

@@ -11,8 +11,8 @@ func (f Faults) and(g func(*Faults)) Faults {
 }
 
 // Worlds are those in which all invariants hold. Together they have everything that the model knows, a few things at a
-// time, because all of it at once has too many states. Where the code as it is has a known hole, its rules are those that
-// it should have. The long search has three faults or more in each, and each with three nodes.
+// time, because all of it at once has too many states. Where the code has a known hole, a world has the rules
+// that it should have. The long search has three faults or more in each, and each with three nodes.
 func Worlds(long bool) []World {
 	rest := func(f *Faults) { f.Guard, f.MySQL = true, true }
 	clocks := func(f *Faults) { f.Ahead, f.Back = true, true }
@@ -37,10 +37,10 @@ func Worlds(long bool) []World {
 		{Name: "pause, resume, edit", Rules: Code(), Dues: 2, Unready: true, People: askedPause | askedResume | askedEdit, Faults: 1, May: nodeFaults},
 		{Name: "pause of an app", Rules: Code(), Dues: 2, Unready: true, People: askedAppPause | askedAppResume, Faults: 1, May: nodeFaults.and(rest)},
 		{Name: "MySQL's clock is set", Rules: Code(), Dues: 2, Faults: 2, May: nodeFaults.and(clocks)},
-		{Name: "… and the job edited", Rules: Safe(), Dues: 2, Unready: true, People: askedEdit, Faults: 2, May: few.and(clocks)},
-		{Name: "… and the job paused", Rules: Safe(), Dues: 2, People: askedPause | askedResume, Faults: 2, May: Faults{Kill: true, Beats: true}.and(clocks)},
-		{Name: "… and the app paused", Rules: Safe(), Dues: 2, People: askedAppPause | askedAppResume, Faults: 1, May: few.and(clocks)},
-		{Name: "… and due times expire", Rules: Safe(), Dues: 2, Overlap: Queue, Expires: true, People: askedEdit, Faults: 1, May: few.and(clocks)},
+		{Name: "… and the job edited", Rules: Code(), Dues: 2, Unready: true, People: askedEdit, Faults: 2, May: few.and(clocks)},
+		{Name: "… and the job paused", Rules: Code(), Dues: 2, People: askedPause | askedResume, Faults: 2, May: Faults{Kill: true, Beats: true}.and(clocks)},
+		{Name: "… and the app paused", Rules: Code(), Dues: 2, People: askedAppPause | askedAppResume, Faults: 1, May: few.and(clocks)},
+		{Name: "… and due times expire", Rules: Code(), Dues: 2, Overlap: Queue, Expires: true, People: askedEdit, Faults: 1, May: few.and(clocks)},
 	}
 	for i := range worlds {
 		worlds[i].Nodes = 2

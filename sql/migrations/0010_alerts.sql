@@ -100,7 +100,8 @@ CREATE TABLE delivery (
   KEY due (state, next_at),
   KEY grp (channel_id, state, rule_id),
   KEY job (job_id, state),
-  KEY created (created)
+  KEY created (created),
+  KEY kind (kind, created)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- When what is counted by a rule failed last.

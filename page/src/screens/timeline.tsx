@@ -3,10 +3,10 @@ import { theme } from '../app';
 import { all, now, Problem, query } from '../api';
 import { t } from '../i18n';
 import { following, onNews, streaming } from '../live';
-import { Button, Card, Choice, Empty, Head, Loading, outcomeOf, outcomeText, ProblemBox, Tabs, toneOf } from '../parts/basic';
-import { plans, type Plan } from '../parts/dues';
+import { Button, Card, Choice, Empty, Head, Loading, Notice, outcomeOf, outcomeText, ProblemBox, Tabs, toneOf } from '../parts/basic';
+import { countMinutes, dueTimes, type Ahead, type Counts, type Due } from '../parts/dues';
 import { go, here, Link, setQuery } from '../router';
-import { clock, coarse, day, ms, span, stamp, weekday } from '../time';
+import { clock, coarse, day, inUTC, ms, span, stamp, weekday } from '../time';
 import type { Run } from '../types';
 
 export function Timeline({ tab }: { tab: string }) {
@@ -155,80 +155,118 @@ function Lanes() {
   );
 }
 
-/** How many due times each hour of the coming week has, and which minutes are free. */
-function Week() {
-  const [list, setList] = useState<Plan[]>(), [out, setOut] = useState(0), [problem, setProblem] = useState<Problem>();
-  const [seldom, setSeldom] = useState(true);
-  const [open, setOpen] = useState<string>();
-  useEffect(() => {
-    const stop = new AbortController();
-    plans(168, stop.signal, (some) => setList(some)).then((r) => { if (!stop.signal.aborted) { setList(r.plans); setOut(r.leftOut); } }, (err) => { if (!stop.signal.aborted) setProblem(err); });
-    return () => stop.abort();
-  }, []);
-  const { hours, minutes, jobs } = useMemo(() => {
-    const hours = new Map<string, number>(), minutes = new Array<number>(60).fill(0), jobs = new Map<string, Map<string, { plan: Plan; minutes: number[] }>>();
-    const t0 = now(), days = Array.from({ length: 7 }, (_, i) => day(t0 + i * 86400_000));
-    for (const p of list ?? []) {
-      const frequent = p.per !== undefined && p.per > 6;
-      if (frequent && seldom) continue;
-      for (const d of p.dues) {
-        const s = stamp(d), k = s.slice(0, 13), m = +s.slice(14, 16);
-        hours.set(k, (hours.get(k) ?? 0) + 1);
-        minutes[m]++;
-        const of = jobs.get(k) ?? new Map<string, { plan: Plan; minutes: number[] }>();
-        const e = of.get(p.job.id) ?? { plan: p, minutes: [] };
-        e.minutes.push(m);
-        of.set(p.job.id, e);
-        jobs.set(k, of);
-      }
-      if (p.per !== undefined && p.dues.length) { // beyond the last one that is known: by its rate
-        const last = p.dues[p.dues.length - 1];
-        for (const d of days) for (let h = 0; h < 24; h++) {
-          const k = `${d} ${String(h).padStart(2, '0')}`;
-          if (k > stamp(last).slice(0, 13)) hours.set(k, (hours.get(k) ?? 0) + p.per);
-        }
-      }
+const minute = 60_000, hour = 60 * minute;
+const seldomMost = 7 * 24 * 6; // every 10 minutes of a week
+
+interface Heat { hours: Map<string, number>; at: Map<string, number>; minutes: number[]; herds: { at: number; n: number }[]; total: number; out: Counts }
+
+/** What the counts of the minutes of a week come to. Hours are those of the zone that is shown: a quarter of an hour lies in one of them, whatever the zone. */
+function heatOf(out: Counts): Heat {
+  const begin = ms(out.from), hours = new Map<string, number>(), at = new Map<string, number>(), minutes = new Array<number>(60).fill(0);
+  const all: { at: number; n: number }[] = [];
+  for (let i = 0; i < out.counts.length; i += 15) {
+    const s = stamp(begin + i * minute), k = s.slice(0, 13), m = +s.slice(14, 16);
+    if (!at.has(k)) at.set(k, begin + (i - m) * minute);
+    let sum = 0;
+    for (let j = 0; j < 15; j++) {
+      const n = out.counts[i + j] ?? 0;
+      sum += n;
+      minutes[(m + j) % 60] += n;
+      if (n > 0) all.push({ at: begin + (i + j) * minute, n });
     }
-    return { hours, minutes, jobs };
-  }, [list, seldom]);
-  const top = Math.max(1, ...hours.values()), t0 = now();
+    hours.set(k, (hours.get(k) ?? 0) + sum);
+  }
+  const usual = out.total / Math.max(1, out.counts.length);
+  const herds = all.filter((x) => x.n >= Math.max(5, 4 * usual)).sort((a, b) => b.n - a.n).slice(0, 8);
+  return { hours, at, minutes, herds, total: out.total, out };
+}
+
+const two = (n: number) => String(n).padStart(2, '0');
+const short = (n: number) => (n > 9999 ? Math.round(n / 1000) + 'k' : n > 999 ? (n / 1000).toFixed(1) + 'k' : String(n));
+
+/** How many due times each hour of the coming week has, at which instants many come together, and which minutes are free. */
+function Week() {
+  const [heat, setHeat] = useState<Heat>(), [problem, setProblem] = useState<Problem>();
+  const [seldom, setSeldom] = useState(true), [again, setAgain] = useState(0);
+  const [open, setOpen] = useState<{ from: number; to: number; n: number }>();
+  useEffect(() => {
+    const stop = new AbortController(), from = Math.floor(now() / (15 * minute)) * 15 * minute;
+    countMinutes({ from, to: from + 168 * hour, most: seldom ? seldomMost : undefined }, stop.signal).then(
+      (c) => { setHeat(heatOf(c)); setProblem(undefined); },
+      (err) => { if (!stop.signal.aborted) setProblem(err); });
+    return () => stop.abort();
+  }, [seldom, again, inUTC.value]);
+  const t0 = now(), noon = Date.parse(`${day(t0)}T12:00:00Z`);
+  const dates = Array.from({ length: 7 }, (_, i) => new Date(noon + i * 86400_000).toISOString().slice(0, 10));
+  const top = Math.max(1, ...(heat?.hours.values() ?? [])), minutes = heat?.minutes ?? new Array<number>(60).fill(0), busiest = Math.max(1, ...minutes);
   const free = minutes.map((n, m) => ({ n, m })).sort((a, b) => a.n - b.n || Math.abs(a.m - 30) - Math.abs(b.m - 30)).slice(0, 6).map((x) => x.m).sort((a, b) => a - b);
-  const busiest = Math.max(1, ...minutes);
+  const freeText = t('Free minutes: {list}', { list: free.map((m) => ':' + two(m)).join(' ') });
   return (
     <div class="stack">
-      {problem && <ProblemBox problem={problem} />}
-      <Card title={t('Due times in each hour')} more={<label class="check small"><input type="checkbox" checked={seldom} onChange={() => setSeldom(!seldom)} />{t('Without those due more often than every 10 minutes')}</label>}>
-        {!list ? !problem && <Loading rows={7} /> : (
+      {problem && <ProblemBox problem={problem} again={() => setAgain(again + 1)} />}
+      {heat?.out.truncated && <Notice look="warn"><p>{heat.out.uncounted ? t('Counting all would be too much work: {n} jobs are left out.', { n: heat.out.uncounted.toLocaleString() }) : t('There are more jobs than are looked at here: choose an app.')}</p></Notice>}
+      <Card title={<>{t('Due times in each hour')} {heat && <span class="count">{heat.total.toLocaleString()}</span>}</>} more={<label class="check small"><input type="checkbox" checked={seldom} onChange={() => setSeldom(!seldom)} />{t('Without those due more often than every 10 minutes')}{seldom && heat?.out.frequent_count ? ` (${heat.out.frequent_count.toLocaleString()})` : ''}</label>}>
+        {!heat ? !problem && <Loading rows={7} /> : (
           <div class="scroll"><div class="in"><div class="heat" role="grid" aria-label={t('Due times in each hour')}>
             <div role="row" style={{ display: 'contents' }}><span role="columnheader" class="h"><span class="unseen">{t('Day')}</span></span>{Array.from({ length: 24 }, (_, h) => <span key={h} role="columnheader" class="h">{h}</span>)}</div>
-            {Array.from({ length: 7 }, (_, i) => {
-              const at = t0 + i * 86400_000, d = day(at);
-              return (
-                <div key={d} role="row" style={{ display: 'contents' }}>
-                  <span role="rowheader" class="d">{weekday(at)} {d.slice(8)}</span>
-                  {Array.from({ length: 24 }, (_, h) => {
-                    const k = `${d} ${String(h).padStart(2, '0')}`, n = Math.round(hours.get(k) ?? 0), past = k < stamp(t0).slice(0, 13);
-                    const share = n === 0 ? 0 : 0.12 + 0.68 * Math.sqrt(n / top);
-                    return <span key={h} role="gridcell">{past ? <span class="c past" style={{ display: 'block' }} /> : <button class="c" aria-pressed={open === k} aria-label={`${d} ${h}:00, ${n}`} title={`${d} ${h}:00 · ${n}`} style={{ width: '100%', background: n ? `color-mix(in srgb, var(--warn-dot) ${Math.round(share * 100)}%, var(--surface))` : undefined }} onClick={() => setOpen(open === k ? undefined : k)}>{n > 0 ? (n > 999 ? Math.round(n / 1000) + 'k' : n) : ''}</button>}</span>;
-                  })}
-                </div>
-              );
-            })}
+            {dates.map((d, i) => (
+              <div key={d} role="row" style={{ display: 'contents' }}>
+                <span role="rowheader" class="d">{weekday(noon + i * 86400_000, 'UTC')} {d.slice(8)}</span>
+                {Array.from({ length: 24 }, (_, h) => {
+                  const k = `${d} ${two(h)}`, n = heat.hours.get(k) ?? 0, at = heat.at.get(k);
+                  if (at === undefined) return <span key={h} role="gridcell"><span class="c past" style={{ display: 'block' }} /></span>;
+                  const share = n === 0 ? 0 : 0.12 + 0.68 * Math.sqrt(n / top), is = open?.from === at && open.to === at + hour;
+                  return <span key={h} role="gridcell"><button class="c" aria-pressed={is} aria-label={`${d} ${h}:00, ${n}`} title={`${d} ${h}:00 · ${n.toLocaleString()}`} style={{ width: '100%', background: n ? `color-mix(in srgb, var(--warn-dot) ${Math.round(share * 100)}%, var(--surface))` : undefined }} onClick={() => setOpen(is ? undefined : { from: at, to: at + hour, n })}>{n > 0 ? short(n) : ''}</button></span>;
+                })}
+              </div>
+            ))}
           </div></div></div>
         )}
-        {out > 0 && <p class="in faint small">{t('{n} more jobs are due, and are left out here.', { n: out })}</p>}
       </Card>
-      {open && (
-        <Card title={`${weekday(Date.parse(open.replace(' ', 'T') + ':00:00Z'), 'UTC')} ${open}:00`}>
-          <table><tbody>{[...(jobs.get(open)?.values() ?? [])].sort((a, b) => a.minutes[0] - b.minutes[0]).map(({ plan, minutes }) => <tr key={plan.job.id}><td class="mono nowrap">{minutes.slice(0, 8).map((m) => ':' + String(m).padStart(2, '0')).join(' ')}{minutes.length > 8 && ' …'}</td><td><Link to={`/jobs/${plan.job.id}`}><bdi>{plan.job.name}</bdi></Link></td></tr>)}</tbody></table>
+      {open && <DuesOf {...open} most={seldom ? seldomMost : undefined} close={() => setOpen(undefined)} />}
+      <div class="halves">
+        <Card title={t('Minutes of the hour')}>
+          <div class="in stack">
+            <div class="minutes" role="img" aria-label={freeText}>{minutes.map((n, m) => <i key={m} title={`:${two(m)} · ${n.toLocaleString()}`} class={free.includes(m) ? 'free' : ''} style={{ height: `${6 + (94 * n) / busiest}%` }} />)}</div>
+            <p>{freeText} <span class="faint">{t('A job that need not begin on the hour is better off there.')}</span></p>
+          </div>
         </Card>
-      )}
-      <Card title={t('Minutes of the hour')}>
-        <div class="in stack">
-          <div class="minutes" role="img" aria-label={t('Free minutes: {list}', { list: free.map((m) => ':' + String(m).padStart(2, '0')).join(' ') })}>{minutes.map((n, m) => <i key={m} title={`:${String(m).padStart(2, '0')} · ${n}`} class={free.includes(m) ? 'free' : ''} style={{ height: `${6 + (94 * n) / busiest}%` }} />)}</div>
-          <p>{t('Free minutes: {list}', { list: free.map((m) => ':' + String(m).padStart(2, '0')).join(' ') })} <span class="faint">{t('A job that need not begin on the hour is better off there.')}</span></p>
-        </div>
-      </Card>
+        <Card title={t('Herds: minutes at which many are due')}>
+          {heat && heat.herds.length === 0 ? <Empty icon="check" title={t('No herds: they are well spread')} /> : (
+            <table><tbody>{heat?.herds.map((x) => (
+              <tr key={x.at}><td class="mono nowrap">{weekday(x.at)} {stamp(x.at).slice(5, 16)}</td><td class="num">{x.n.toLocaleString()}</td><td class="num"><Button look="quiet" aria-pressed={open?.from === x.at && open.to === x.at + minute} work={() => setOpen({ from: x.at, to: x.at + minute, n: x.n })}>{t('Which?')}</Button></td></tr>
+            ))}</tbody></table>
+          )}
+        </Card>
+      </div>
     </div>
+  );
+}
+
+/** Which jobs are due in a part of the week. */
+function DuesOf({ from, to, n, most, close }: { from: number; to: number; n: number; most?: number; close: () => void }) {
+  const [list, setList] = useState<Ahead>(), [problem, setProblem] = useState<Problem>();
+  useEffect(() => {
+    const stop = new AbortController();
+    setList(undefined);
+    // The bound is that of a week, so a whole hour is asked for, of which it is six times, also when one minute is wanted.
+    dueTimes({ from, to: Math.max(to, from + hour), limit: 500, most: most && most / 168 }, stop.signal).then((a) => {
+      const items = a.items.filter((d) => ms(d.due) < to);
+      setList({ ...a, items, next: items.length < a.items.length ? undefined : a.next });
+    }, (err) => { if (!stop.signal.aborted) setProblem(err); });
+    return () => stop.abort();
+  }, [from, to, most]);
+  const jobs = new Map<string, Due[]>();
+  for (const d of list?.items ?? []) jobs.set(d.job_id, [...(jobs.get(d.job_id) ?? []), d]);
+  return (
+    <Card title={<>{weekday(from)} {stamp(from).slice(0, 16)} <span class="count">{n.toLocaleString()}</span></>} more={<Button look="quiet" icon="cross" aria-label={t('Close')} work={close} />}>
+      {problem && <ProblemBox problem={problem} />}
+      {!list ? !problem && <Loading rows={3} /> : (
+        <table><tbody>{[...jobs.values()].slice(0, 100).map((dues) => (
+          <tr key={dues[0].job_id}><td class="mono">{dues.slice(0, 8).map((d) => clock(d.due).slice(0, 5)).join(' ')}{dues.length > 8 && ' …'}</td><td><Link to={`/jobs/${dues[0].job_id}`}><bdi>{dues[0].job}</bdi></Link> {dues[0].app !== 'default' && <span class="faint small"><bdi>{dues[0].app}</bdi></span>}</td></tr>
+        ))}</tbody></table>
+      )}
+      {(jobs.size > 100 || list?.next) && <p class="in faint small">{t('and {n} more', { n: jobs.size > 100 && !list?.next ? jobs.size - 100 : '…' })}</p>}
+    </Card>
   );
 }

@@ -1,57 +1,137 @@
-import { useEffect, useState } from 'preact/hooks';
-import { now, Problem } from '../api';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { may, now, post, Problem, query } from '../api';
 import { t } from '../i18n';
-import { following, second } from '../live';
-import { Choice, Empty, Head, Loading, Notice, ProblemBox, Until, when } from '../parts/basic';
-import { plans, type Plan } from '../parts/dues';
+import { following, onNews, second } from '../live';
+import { Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, show, Until } from '../parts/basic';
+import { dueTimes, type Ahead, type Due } from '../parts/dues';
+import { Icon } from '../parts/icon';
 import { here, Link, setQuery } from '../router';
-import { clock, day, weekday } from '../time';
+import { clock, day, ms, stamp, weekday } from '../time';
+import type { Token } from '../types';
 
-const often = 40; // more due times than that are told in one line
+// Of each span: how long it is, and how many due times a job may have in it that are told one by one.
+const spans = { hour: { hours: 1, most: 30 }, day: { hours: 24, most: 24 }, week: { hours: 168, most: 28 } };
+type Span = keyof typeof spans;
 
 export function Upcoming() {
-  const span = here.value.search.get('span') === 'day' ? 24 : here.value.search.get('span') === 'week' ? 168 : 1;
-  const [list, setList] = useState<Plan[]>(), [left, setLeft] = useState(0), [out, setOut] = useState(0), [problem, setProblem] = useState<Problem>();
+  const asked = here.value.search.get('span'), span: Span = asked === 'day' || asked === 'week' ? asked : 'hour';
+  const app = here.value.search.get('app') ?? '';
+  const [list, setList] = useState<Ahead & { from: number; to: number }>(), [problem, setProblem] = useState<Problem>();
+  const load = useRef<() => Promise<void>>();
   useEffect(() => {
-    let stop = new AbortController();
-    const load = () => {
+    let stop = new AbortController(), soon = 0;
+    load.current = async () => {
       stop.abort();
       const mine = (stop = new AbortController());
-      plans(span, mine.signal, (some, left) => { setList((old) => (old && left > 0 ? old : some)); setLeft(left); }).then(
-        (r) => { if (!mine.signal.aborted) { setList(r.plans); setOut(r.leftOut); setLeft(0); setProblem(undefined); } },
-        (err) => { if (!mine.signal.aborted) setProblem(err); });
+      const from = now(), to = from + spans[span].hours * 3600_000;
+      try {
+        const a = await dueTimes({ from, to, most: spans[span].most, app }, mine.signal);
+        if (!mine.signal.aborted) { setList({ ...a, from, to }); setProblem(undefined); }
+      } catch (err) { if (!mine.signal.aborted) setProblem(err as Problem); }
     };
     setList(undefined);
-    load();
-    const timer = setInterval(() => { if (!document.hidden && following.value) load(); }, 60_000);
-    return () => { clearInterval(timer); stop.abort(); };
-  }, [span]);
+    void load.current();
+    const timer = setInterval(() => { if (!document.hidden && following.value) void load.current!(); }, 60_000);
+    const off = onNews((n) => { if (following.value && (!n || n.type === 'job' || n.type === 'pause' || n.type === 'change')) soon ||= window.setTimeout(() => { soon = 0; void load.current!(); }, 3000); });
+    return () => { clearInterval(timer); clearTimeout(soon); off(); stop.abort(); };
+  }, [span, app]);
   void second.value;
   const t0 = now() - 500;
-  const frequent = (list ?? []).filter((p) => p.per !== undefined || p.dues.length > often);
-  const rows = (list ?? []).filter((p) => !frequent.includes(p)).flatMap((p) => p.dues.filter((d) => d > t0).map((due) => ({ due, job: p.job }))).sort((a, b) => a.due - b.due);
-  const days = new Map<string, typeof rows>();
-  for (const r of rows.slice(0, 600)) days.set(day(r.due), [...(days.get(day(r.due)) ?? []), r]);
+  const rows = (list?.items ?? []).filter((d) => ms(d.due) > t0);
+  const more = async () => {
+    const next = await dueTimes({ from: list!.from, to: list!.to, most: spans[span].most, app, cursor: list!.next });
+    setList({ ...list!, items: [...list!.items, ...next.items], next: next.next });
+  };
+  const days = new Map<string, Due[]>();
+  for (const r of rows) {
+    const d = day(r.due), of = days.get(d);
+    of ? of.push(r) : days.set(d, [r]);
+  }
+  const frequent = list?.frequent ?? [];
   return (
     <>
-      <Head title={t('Upcoming')} sub={list && <span>{t('{n} due times of {jobs} jobs', { n: rows.length.toLocaleString(), jobs: new Set(rows.map((r) => r.job.id)).size })}{left > 0 && ` · ${t('asking…')}`}</span>}>
-        <Choice label={t('How far')} value={span === 1 ? 'hour' : span === 24 ? 'day' : 'week'} set={(v) => setQuery({ span: v === 'hour' ? undefined : v })} options={[{ value: 'hour', text: t('Next hour') }, { value: 'day', text: t('Next day') }, { value: 'week', text: t('Next week') }]} />
+      <Head title={t('Upcoming')} sub={list && <span>{t('{n} due times of {jobs} jobs', { n: rows.length.toLocaleString() + (list.next ? '+' : ''), jobs: new Set(rows.map((r) => r.job_id)).size })}</span>}>
+        <Choice label={t('How far')} value={span} set={(v) => setQuery({ span: v === 'hour' ? undefined : v })} options={[{ value: 'hour', text: t('Next hour') }, { value: 'day', text: t('Next day') }, { value: 'week', text: t('Next week') }]} />
+        <Button icon="upcoming" work={() => show(() => <Subscribe app={app} />)}>{t('Subscribe')}</Button>
       </Head>
       <div class="stack">
-        {problem && <ProblemBox problem={problem} />}
-        {out > 0 && <Notice look="warn"><p>{t('{n} more jobs are due, and are left out here.', { n: out })}</p></Notice>}
+        {app && <div class="chips"><button class="chip" aria-pressed="true" onClick={() => setQuery({ app: undefined })}>{t('App')}: {app} ×</button></div>}
+        {problem && <ProblemBox problem={problem} again={() => load.current!()} />}
+        {list?.truncated && <Notice look="warn"><p>{t('There are more jobs than are looked at here: choose an app.')}</p></Notice>}
         {frequent.length > 0 && (
-          <section class="card"><header><h2>{t('Again and again')}</h2></header><div class="in chips">{frequent.map((p) => <Link key={p.job.id} class="chip" to={`/jobs/${p.job.id}`}><bdi>{p.job.name}</bdi> <span class="faint mono small">{when(p.job)}</span></Link>)}</div></section>
+          <Card title={t('Again and again')} more={list!.frequent_count! > frequent.length && <span class="faint small">{t('and {n} more', { n: list!.frequent_count! - frequent.length })}</span>}>
+            <div class="in chips">{frequent.slice(0, 40).map((f) => <Link key={f.job_id} class="chip" to={`/jobs/${f.job_id}`}><bdi>{f.job}</bdi> <span class="faint small">×{f.count.toLocaleString()}</span></Link>)}{frequent.length > 40 && <span class="faint small">{t('and {n} more', { n: frequent.length - 40 })}</span>}</div>
+          </Card>
         )}
-        {!list ? !problem && <section class="card"><Loading rows={8} /></section> : rows.length === 0 ? <section class="card"><Empty icon="upcoming" title={t('Nothing else is due')} /></section> : [...days].map(([d, items]) => (
-          <section key={d} class="card">
-            <header><h2>{weekday(items[0].due)} {d}</h2><span class="count">{items.length}</span></header>
-            <table><tbody>{items.map((r) => (
-              <tr key={r.job.id + r.due}><td class="mono nowrap" style={{ width: '110px' }}>{clock(r.due)}</td><td><Link to={`/jobs/${r.job.id}`}><bdi>{r.job.name}</bdi></Link> {r.job.app !== 'default' && <span class="faint small"><bdi>{r.job.app}</bdi></span>}</td><td class="thin-hide faint mono">{when(r.job)}</td><td class="num faint"><Until at={new Date(r.due).toISOString()} /></td></tr>
-            ))}</tbody></table>
-          </section>
-        ))}
+        {!list ? !problem && <section class="card"><Loading rows={8} /></section> : rows.length === 0 ? <section class="card"><Empty icon="upcoming" title={t('Nothing else is due')} /></section>
+          : span === 'week' ? <WeekCalendar days={days} open={here.value.search.get('day') ?? ''} whole={!list.next} />
+          : [...days].map(([d, items]) => <DayList key={d} date={d} items={items} />)}
+        {list?.next && <div class="more-row"><Button work={more}>{t('Show more')}</Button></div>}
       </div>
     </>
+  );
+}
+
+const Mark = ({ due }: { due: Due }) => (due.mark ? <span class="tag warn">{t(due.mark === 'gap' ? 'clock jumps forward' : due.mark === 'repeat' ? 'hour comes twice' : 'make-up day')}</span> : null);
+
+const DayList = ({ date, items }: { date: string; items: Due[] }) => (
+  <Card title={<>{weekday(items[0].due)} {date} <span class="count">{items.length.toLocaleString()}</span></>}>
+    <table class="duetimes"><tbody>{items.map((r) => (
+      <tr key={r.job_id + r.due}><td class="mono nowrap" style={{ width: '96px' }}>{clock(r.due)}</td><td><Link to={`/jobs/${r.job_id}`}><bdi>{r.job}</bdi></Link> {r.app !== 'default' && <span class="faint small"><bdi>{r.app}</bdi></span>} <Mark due={r} /></td><td class="num faint nowrap"><Until at={r.due} zone={r.timezone} /></td></tr>
+    ))}</tbody></table>
+  </Card>
+);
+
+const shownOfDay = 9;
+
+/** A column for each day; the day that is chosen stands below with all of its due times. */
+function WeekCalendar({ days, open, whole }: { days: Map<string, Due[]>; open: string; whole: boolean }) {
+  const noon = Date.parse(`${day(now())}T12:00:00Z`); // dates alone: their days go on whatever clocks do
+  const dates = Array.from({ length: 7 }, (_, i) => new Date(noon + i * 86400_000).toISOString().slice(0, 10));
+  const last = whole ? '9' : [...days.keys()].pop()!;
+  return (
+    <>
+      <div class="week">
+        {dates.map((d, i) => {
+          const items = days.get(d) ?? [];
+          return (
+            <section key={d} class={`${i === 0 ? 'today' : ''} ${open === d ? 'open' : ''}`} aria-label={d}>
+              <header><h3>{weekday(noon + i * 86400_000, 'UTC')} <b>{+d.slice(8)}</b></h3>{items.length > 0 && <span class="count">{items.length.toLocaleString()}{d >= last && !whole ? '+' : ''}</span>}</header>
+              <ul>{items.slice(0, shownOfDay).map((r) => <li key={r.job_id + r.due}><span class="mono">{clock(r.due).slice(0, 5)}</span> <Link to={`/jobs/${r.job_id}`} title={`${stamp(r.due)} ${r.app}/${r.job}`}><bdi>{r.job}</bdi></Link></li>)}</ul>
+              {items.length === 0 && <p class="faint">{d > last ? '…' : '—'}</p>}
+              {items.length > shownOfDay && <button class="plainlink small" aria-expanded={open === d} onClick={() => setQuery({ day: open === d ? undefined : d })}>{t('and {n} more', { n: items.length - shownOfDay })}</button>}
+            </section>
+          );
+        })}
+      </div>
+      {days.get(open) && <DayList date={open} items={days.get(open)!} />}
+    </>
+  );
+}
+
+/** How to have it in a calendar program. These cannot sign in here: they get a token of their own that can only read. */
+function Subscribe({ app }: { app: string }) {
+  const path = `/api/v1/upcoming.ics${query({ app })}`, address = location.origin + path;
+  const [token, setToken] = useState<string>(), [problem, setProblem] = useState<Problem>();
+  const make = async () => {
+    setProblem(undefined);
+    try {
+      const name = `calendar-${stamp(now(), 'UTC').replace(/\D/g, '')}`;
+      setToken((await post<Token>('/api/v1/tokens', { name, role: 'viewer', expires: '8760h', ...(app && { apps: [app] }) })).token);
+    } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+  };
+  return (
+    <Dialog title={t('Subscribe in a calendar program')} close={closeDialog} wide>
+      <div class="body">
+        <p>{t('Give it this address. It asks for a user name and a password: any name, and as the password a token of role viewer, made for it alone.')}</p>
+        <Field id="feed" label={t('Address')}><div class="row"><input id="feed" class="mono grow" readOnly value={address} onFocus={(e) => e.currentTarget.select()} /><Button icon="copy" work={() => copy(address)}>{t('Copy')}</Button></div></Field>
+        {token ? (
+          <Field id="feed-token" label={t('Password')} hint={t('This is shown once. It can only read, and holds for a year.')}><div class="row"><input id="feed-token" class="mono grow" readOnly value={token} onFocus={(e) => e.currentTarget.select()} /><Button icon="copy" work={() => copy(token)}>{t('Copy')}</Button></div></Field>
+        ) : may('admin') ? <div><Button icon="key" work={make}>{t('Make a token for it')}</Button></div> : <p class="faint">{t('Ask an admin for a token of role viewer.')}</p>}
+        {problem && <ProblemBox problem={problem} />}
+        <p class="faint small">{t('Days on which a job is due more often than six times have one entry for it.')}</p>
+      </div>
+      <footer><a class="button" href={path} download="go-crontab.ics"><Icon name="download" />{t('Download it once')}</a><Button look="primary" work={closeDialog}>{t('Close')}</Button></footer>
+    </Dialog>
   );
 }

@@ -1,0 +1,289 @@
+package alert
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+// Session is the session of the node.
+type Session interface {
+	ID() uuid.UUID
+	Node() string
+	Now() job.Micros // MySQL's clock
+	Fresh() bool
+}
+
+const (
+	// active is between steps when there is something to evaluate, calm when there is nothing, or another node does it.
+	active = time.Second
+	calm   = 3 * time.Second
+	// tenure is for how long a step keeps others from evaluating. It is no lock: see sql.Tx.StepAlerts.
+	tenure = 15 * time.Second
+
+	batch      = 1000 // runs that one step reads
+	startAhead = 10_000
+	manyFiring = 20_000 // alerts that fire at once; what is more is counted
+	manyFired  = 2000   // changes of alerts that one step writes
+	jobsKnown  = 15 * time.Second
+	manyJobs   = 50_000
+)
+
+// Evaluator looks for what rules tell of. Of all nodes of a cluster one does it at a time.
+type Evaluator struct {
+	DB      *sql.DB
+	Session Session
+	Due     func() // called when a message was made
+	Log     *slog.Logger
+
+	state *state // as of a step that stands; nil: to be read
+	jobs  jobCache
+}
+
+// state is what is known between steps.
+type state struct {
+	n        int64 // the step that it is as of
+	changes  int64
+	config   *config
+	position position
+	firing   map[[16]byte]*sql.FiredRow
+	seen     map[[16]byte]job.Micros // the due time for which an alert was seen last, as far as this node knows
+	next     map[string]job.Micros   // when to look again at what is looked at now and then
+	notRun   int64                   // the last job that was looked at whether it runs
+	behind   bool
+}
+
+// position is how far evaluation has come. It is written down with each step.
+type position struct {
+	Since job.Micros            `json:"since"` // when it began: what ended before is nobody's
+	Runs  trail                 `json:"runs"`
+	Lines trail                 `json:"lines"`
+	Gone  map[string]job.Micros `json:"gone,omitempty"` // nodes that vanished, and when
+}
+
+// config is what people want.
+type config struct {
+	rules    map[int64]*rule
+	channels map[string]*channel
+	silences []job.Silence
+	pinged   map[int64]bool
+	lines    bool // some rule wants to know what happens to nodes
+}
+
+type rule struct {
+	job.AlertRule
+	ID    int64
+	Since job.Micros
+}
+
+type channel struct {
+	job.AlertChannel
+	ID   int64
+	Beat job.Micros
+}
+
+// Run evaluates until ctx ends.
+func (e *Evaluator) Run(ctx context.Context) error {
+	wait := time.Duration(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+		if wait = calm; !e.Session.Fresh() {
+			e.state = nil
+			continue
+		}
+		again, err := e.step(ctx, e.Session.Now())
+		switch {
+		case err != nil:
+			e.state = nil // what was written, if anything, is read by the next step
+			if ctx.Err() == nil && !errors.Is(err, errOvertaken) {
+				e.Log.Warn("alerts", "error", err)
+			}
+		default:
+			wait = again
+		}
+	}
+}
+
+// errOvertaken tells that another node has taken a step.
+var errOvertaken = errors.New("another node evaluates")
+
+// step evaluates once, and tells when to do so again. If we die within it, or its commit is unknown, it stands or not,
+// and the next step goes on from what stands.
+func (e *Evaluator) step(ctx context.Context, now job.Micros) (again time.Duration, err error) {
+	w, err := e.DB.AlertWork(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if w.Holder != e.Session.ID() && w.Until > now && w.Until <= now.Add(tenure) {
+		e.state = nil
+		return calm, nil
+	}
+	if err := e.learn(ctx, w, now); err != nil {
+		return 0, err
+	}
+	s := e.state
+	if !s.config.wants() && len(s.firing) == 0 {
+		if w.Position == "" {
+			return calm, nil
+		}
+		w.Position, w.Holder, w.Until = "", e.Session.ID(), now // whoever comes next begins anew
+		e.state = nil
+		return calm, e.DB.Tx(ctx, func(tx *sql.Tx) error { return stepped(tx.StepAlerts(w, 0)) })
+	}
+	c, err := e.find(ctx, now)
+	if err != nil {
+		return 0, err
+	}
+	if err := e.write(ctx, w, c, now); err != nil {
+		return 0, err
+	}
+	if c.behind {
+		return 0, nil
+	}
+	return active, nil
+}
+
+func stepped(ok bool, err error) error {
+	if err == nil && !ok {
+		err = errOvertaken
+	}
+	return err
+}
+
+// wants tells whether there is anything to look for.
+func (c *config) wants() bool {
+	if len(c.rules) > 0 || len(c.pinged) > 0 {
+		return true
+	}
+	for _, ch := range c.channels {
+		if ch.beats() {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *channel) beats() bool { return c.Type == job.ChannelHeartbeat && !c.Disabled }
+
+// learn has the state be as of the step that stands.
+func (e *Evaluator) learn(ctx context.Context, w sql.AlertWork, now job.Micros) error {
+	s := e.state
+	if s == nil || s.n != w.N {
+		s = &state{n: w.N, firing: map[[16]byte]*sql.FiredRow{}, seen: map[[16]byte]job.Micros{}, next: map[string]job.Micros{}}
+		rows, err := e.DB.Firing(ctx, manyFiring)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			s.firing[rows[i].Subject] = &rows[i]
+		}
+		if w.Position == "" || json.Unmarshal([]byte(w.Position), &s.position) != nil {
+			if s.position, err = e.anchor(ctx, now); err != nil {
+				return err
+			}
+		}
+	}
+	if s.config == nil || s.changes != w.Changes || s.due("config", now, 10*time.Second) {
+		c, err := e.readConfig(ctx, now)
+		if err != nil {
+			return err
+		}
+		s.config, s.changes = c, w.Changes
+	}
+	e.state = s
+	return nil
+}
+
+// due tells whether it is time for what is done now and then.
+func (s *state) due(what string, now job.Micros, period time.Duration) bool {
+	if at, known := s.next[what]; known && now < at && at <= now.Add(period) {
+		return false
+	}
+	s.next[what] = now.Add(period)
+	return true
+}
+
+// anchor is where to begin: ids just before the last ones may belong to transactions that have not committed yet.
+func (e *Evaluator) anchor(ctx context.Context, now job.Micros) (position, error) {
+	run, line, err := e.DB.LastIDs(ctx)
+	return position{Since: now.Add(-calm - 2*time.Second), Runs: trail{High: max(0, run-startAhead)}, Lines: trail{High: max(0, line-startAhead)}}, err
+}
+
+// readConfig reads what people want. What cannot be read is left out: it says so where it is shown.
+func (e *Evaluator) readConfig(ctx context.Context, now job.Micros) (*config, error) {
+	c := &config{rules: map[int64]*rule{}, channels: map[string]*channel{}, pinged: map[int64]bool{}}
+	rules, err := e.DB.AlertRows(ctx, sql.AlertRules, 0, job.MaxAlertRules)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rules {
+		r, err := DecodeRule(&rules[i])
+		if err != nil || r.Disabled {
+			continue
+		}
+		c.rules[rules[i].ID] = &rule{r, rules[i].ID, rules[i].Updated}
+		c.lines = c.lines || r.Has(job.AlertNodeGone)
+	}
+	channels, err := e.DB.AlertRows(ctx, sql.AlertChannels, 0, job.MaxAlertChannels)
+	if err != nil {
+		return nil, err
+	}
+	for i := range channels {
+		ch, err := DecodeChannel(&channels[i])
+		if err != nil {
+			continue
+		}
+		c.channels[channels[i].Name] = &channel{ch, channels[i].ID, channels[i].Beat}
+	}
+	if c.silences, err = e.DB.Silences(ctx, now, 0, job.MaxSilences); err != nil {
+		return nil, err
+	}
+	ids, err := e.DB.PingedJobs(ctx)
+	for _, id := range ids {
+		c.pinged[id] = true
+	}
+	return c, err
+}
+
+// jobCache is what is known of jobs for some seconds.
+type jobCache struct {
+	known map[int64]job.AlertJob
+	since job.Micros
+}
+
+// of returns jobs; those that there never were are not among them.
+func (c *jobCache) of(ctx context.Context, db *sql.DB, ids []int64, now job.Micros) (map[int64]job.AlertJob, error) {
+	if c.known == nil || len(c.known) > manyJobs || now-c.since > job.Micros(jobsKnown.Microseconds()) || now < c.since {
+		c.known, c.since = map[int64]job.AlertJob{}, now
+	}
+	var unknown []int64
+	asked := map[int64]bool{}
+	for _, id := range ids {
+		if _, is := c.known[id]; !is && !asked[id] {
+			unknown, asked[id] = append(unknown, id), true
+		}
+	}
+	for len(unknown) > 0 {
+		part := unknown[:min(len(unknown), 500)]
+		unknown = unknown[len(part):]
+		found, err := db.AlertJobs(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		for id, j := range found {
+			c.known[id] = j
+		}
+	}
+	return c.known, nil
+}

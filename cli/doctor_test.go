@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"go-crontab/internal/testdb"
+)
+
+const diagnosed = `{"at":"2027-01-31T12:00:00Z","node":"web-1","version":"v1","server":"MariaDB","worst":"SEVERITY","findings":[
+ {"check":"unplaced-jobs","area":"jobs","severity":"SEVERITY","seen":"2 jobs want a node\u001b[2J that there is not","why":"They wait.","fix":"Start one.",
+  "sql":["SET GLOBAL a = 1"],"commands":["go-crontab node ls"],"jobs":[{"id":"1","app":"a","name":"b"},{"id":"2","app":"a","name":"c"}]}],
+ "checks":[{"id":"unplaced-jobs","area":"jobs","about":"There is a node for each job","severity":"SEVERITY"},
+  {"id":"schema","area":"schema","about":"The tables are those of this version","severity":"ok"},
+  {"id":"long-transactions","area":"mysql","about":"No transaction is left open","severity":"unknown","skipped":"the user lacks PROCESS"}]}`
+
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	for severity, codes := range map[string][2]int{"error": {1, 1}, "warning": {0, 1}, "notice": {0, 0}} {
+		f := newFakeAPI(t, map[string]func(*http.Request) (int, string){"GET /api/v1/doctor": always(200, strings.ReplaceAll(diagnosed, "SEVERITY", severity))})
+		for i, line := range []string{"doctor", "doctor --strict --all"} {
+			got := command(append(strings.Fields(line), "--server", f.URL)...)
+			if got.code != codes[i] {
+				t.Errorf("%s with one %s: got %+v, want code %d", line, severity, got, codes[i])
+			}
+			for _, want := range []string{severity + "  2 jobs want a node", "why  They wait.", "fix  Start one.", "sql  SET GLOBAL a = 1;", "run  go-crontab node ls", "jobs a/b, a/c",
+				"not looked at  No transaction is left open: the user lacks PROCESS"} {
+				if !strings.Contains(got.out, want) {
+					t.Errorf("%s: got %q, want %q in it", line, got.out, want)
+				}
+			}
+			if is := strings.Contains(got.out, "ok  The tables are those of this version"); is != (i == 1) || strings.Contains(got.out, "\x1b") {
+				t.Errorf("%s: got %q", line, got.out)
+			}
+			if !strings.Contains(got.err, "1 "+severity+"; 3 checks, 1 of them could not look; MariaDB, as web-1 sees it") {
+				t.Errorf("%s: got %q", line, got.err)
+			}
+		}
+	}
+}
+
+// TestDoctorLooksByItself is without a node: at a schema without tables, then at one with some.
+func TestDoctorLooksByItself(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"doctor", "--dsn", testdb.DSN(t), "-o", "json"}, {"doctor", "--dsn", migrated(t), "-o", "json"}} {
+		got := command(args...)
+		var v diagnosis
+		if err := json.Unmarshal([]byte(got.out), &v); err != nil {
+			t.Fatalf("%v: %+v", err, got)
+		}
+		if got.code != exitFailed || v.Worst != "error" || v.Node != "" || len(v.Checks) < 20 {
+			t.Errorf("%v: got %+v", args, got)
+		}
+	}
+	for _, args := range [][]string{{"doctor", "--dsn", "nonsense"}, {"doctor", "x"}, {"doctor", "--direct", "--dsn", ""}} {
+		if got := command(args...); got.code != exitUsage {
+			t.Errorf("%v: got %+v, want it refused", args, got)
+		}
+	}
+	if got := command("doctor", "--dsn", "u:p@tcp(127.0.0.1:1)/x"); got.code != exitFailed || !strings.Contains(got.err, "is MySQL up") {
+		t.Errorf("got %+v", got)
+	}
+}

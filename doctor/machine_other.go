@@ -1,0 +1,11 @@
+//go:build !unix
+
+package doctor
+
+// There are no nodes here, so nobody asks.
+
+func ulimits() (files, processes uint64) { return 0, 0 }
+
+func writable(string) error { return nil }
+
+func room(string) (free uint64, ok bool) { return 0, false }

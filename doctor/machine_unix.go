@@ -1,0 +1,26 @@
+//go:build unix
+
+package doctor
+
+import "golang.org/x/sys/unix"
+
+// ulimits are how many files this process may have open, and how many processes its user may run; 0 where nobody knows.
+func ulimits() (files, processes uint64) {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil {
+		files = uint64(l.Cur)
+	}
+	if unix.Getrlimit(unix.RLIMIT_NPROC, &l) == nil {
+		processes = uint64(l.Cur)
+	}
+	return files, processes
+}
+
+func writable(dir string) error { return unix.Access(dir, unix.W_OK) }
+
+// room is how many bytes are left on the disk of a folder.
+func room(dir string) (free uint64, ok bool) {
+	var fs unix.Statfs_t
+	err := unix.Statfs(dir, &fs)
+	return uint64(fs.Bavail) * uint64(fs.Bsize), err == nil
+}

@@ -1,0 +1,265 @@
+//go:build faults && members
+
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/google/uuid"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/internal/members"
+	"go-crontab/session"
+)
+
+// A replica set is a cluster whose nodes have several database servers to go to, each beginning with another one.
+type replicaSet struct {
+	*cluster
+	servers *members.Cluster
+	links   [][]*faultproxy.Proxy // from each node to each server
+}
+
+// onMembers makes a cluster on servers that replicate among each other, and starts a node for each.
+func onMembers(r *report, servers *members.Cluster) *replicaSet {
+	r.t.Helper()
+	s := &replicaSet{cluster: clusterOn(r, servers.Servers[0]), servers: servers}
+	// The engines take 5 s to give up a member: what follows from that is said of the default.
+	s.expiry = session.DefaultExpiry
+	s.watch(0)
+	for i := range servers.Servers {
+		m := s.add()
+		var links []*faultproxy.Proxy
+		var addrs []string
+		for _, server := range servers.Servers {
+			p, err := faultproxy.Start("unix", server.Socket())
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			r.t.Cleanup(p.Close)
+			links, addrs = append(links, p), append(addrs, p.Addr())
+		}
+		config, err := mysql.ParseDSN(s.dsn())
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		config.Net, config.Addr = "tcp", addrs[i]
+		list := strings.Join(append(addrs[i:len(addrs):len(addrs)], addrs[:i]...), ",")
+		m.env = []string{"GOCRONTAB_DSN=" + strings.Replace(config.FormatDSN(), addrs[i], list, 1)}
+		s.links = append(s.links, links)
+		m.start()
+	}
+	s.together(2 * time.Minute)
+	return s
+}
+
+// watch has the scenario itself ask another server from now on.
+func (s *replicaSet) watch(server int) {
+	s.server, s.socket = s.servers.Servers[server], s.servers.Servers[server].Socket()
+	s.db = pool(s.t, s.server.DSN(s.schema))
+	s.db.SetMaxOpenConns(4)
+}
+
+// asks tells which server a node sends its statements to.
+func (s *replicaSet) asks(node int) (server int) {
+	s.t.Helper()
+	await(s.t, fmt.Sprintf("node %d asks one server", node+1), time.Minute, func() bool {
+		var before []int
+		for _, p := range s.links[node] {
+			before = append(before, p.Statements())
+		}
+		time.Sleep(3 * time.Second)
+		server = -1
+		for i, p := range s.links[node] {
+			if p.Statements() > before[i] {
+				if server >= 0 {
+					return false
+				}
+				server = i
+			}
+		}
+		return server >= 0
+	})
+	return server
+}
+
+// apart fails the scenario unless each node asks another server.
+func (s *replicaSet) apart() {
+	s.t.Helper()
+	for i := range s.nodes {
+		if at := s.asks(i); at != i {
+			s.t.Errorf("node %d asks server %d, want each node at another one", i+1, at+1)
+		}
+	}
+}
+
+// fenced counts the nodes that have another session than before.
+func (s *replicaSet) fenced(before []uuid.UUID) (n int) {
+	for i, id := range s.sessions() {
+		if id != before[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// readsWrites changes something through one node and asks another one at once.
+func (s *replicaSet) readsWrites(times int) {
+	s.t.Helper()
+	stale := 0
+	for n := range times {
+		writer, reader := s.nodes[n%len(s.nodes)], s.nodes[(n+1)%len(s.nodes)]
+		name := fmt.Sprint("fresh-", n)
+		made := writer.ask("POST", "/api/v1/jobs", object{"name": name, "schedule": "0 0 1 1 *", "command": "true"})
+		if made.code != http.StatusCreated {
+			s.t.Fatalf("POST /api/v1/jobs: %d %s", made.code, made.body)
+		}
+		if a := reader.ask("GET", made.header.Get("Location"), nil); a.code != http.StatusOK {
+			stale++
+		}
+	}
+	s.r.figure("%d changes read at once through another node, %d of them not there yet", times, stale)
+	if stale > 0 {
+		s.t.Errorf("%d of %d changes were not there for a node that was asked behind them", stale, times)
+	}
+}
+
+// breakCommits injects each fate of a COMMIT at each step of a task's trip, on the links from all nodes to a server, -1 for
+// that which each of them asks.
+func (s *replicaSet) breakCommits(server int, d time.Duration) {
+	s.t.Helper()
+	var rules []*faultproxy.Injected
+	each := times(1, 10)
+	for node := range s.nodes {
+		to := server
+		if to < 0 {
+			to = node
+		}
+		for _, fate := range sorted(fates) {
+			for _, stage := range sorted(trip) {
+				rules = append(rules, s.links[node][to].Add(faultproxy.Rule{
+					Match: faultproxy.CommitOf(trip[stage]), Skip: s.rng.IntN(8 * each), Times: each, Action: fates[fate](),
+				}))
+			}
+		}
+	}
+	time.Sleep(d)
+	fired := 0
+	for _, rule := range rules {
+		rule.Remove()
+		rule.Release()
+		fired += rule.Fired()
+	}
+	s.r.figure("%d faults of commits", fired)
+	if fired < len(rules)/4 {
+		s.t.Errorf("%d of %d faults were injected, which is too few to say anything", fired, len(rules))
+	}
+	s.together(time.Minute)
+}
+
+// elsewhere waits until no node asks a server that is not there, and returns how long that took.
+func (s *replicaSet) elsewhere(gone int) time.Duration {
+	s.t.Helper()
+	begun := time.Now()
+	s.together(2 * time.Minute)
+	took := time.Since(begun)
+	for i := range s.nodes {
+		if at := s.asks(i); at == gone {
+			s.t.Errorf("node %d still asks server %d, which is not there", i+1, gone+1)
+		}
+	}
+	return took
+}
+
+func galera(t *testing.T) *members.Cluster {
+	t.Helper()
+	c, err := members.StartGalera(context.Background(), 3, "")
+	return servers(t, c, err)
+}
+
+func servers(t *testing.T, c *members.Cluster, err error) *members.Cluster {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Errorf("stop the servers: %v", err)
+		}
+	})
+	return c
+}
+
+func TestGaleraLoad(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "G1", "Galera, each node at another of three members, nothing broken; then kill -9 of a node")
+	s := onMembers(r, galera(t))
+	s.apart()
+	l := s.mixed()
+	s.readsWrites(times(60, 1000))
+	time.Sleep(time.Duration(times(15, 300)) * time.Second)
+	l.check(3 * time.Second)
+	dead := s.busy()
+	gone := dead.session()
+	dead.kill()
+	s.buried(gone, s.expiry+10*time.Second)
+	dead.start()
+	s.together(time.Minute)
+	time.Sleep(5 * time.Second)
+	l.check(s.soon())
+}
+
+func TestGaleraCommitFates(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "G2", "Galera, each node at another of three members, each fate of a COMMIT at plan, claim, start, finish, free")
+	s := onMembers(r, galera(t))
+	l := s.mixed()
+	s.breakCommits(-1, time.Duration(times(40, 300))*time.Second)
+	time.Sleep(5 * time.Second)
+	l.check(s.soon())
+}
+
+func TestGaleraLosesMembers(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "G3", "Galera under load, each node at another of three members: kill -9 of a member and its return, SIGSTOP of another for longer than a lease")
+	s := onMembers(r, galera(t))
+	s.apart()
+	l := s.mixed()
+	time.Sleep(8 * time.Second)
+
+	before := s.sessions()
+	if err := s.servers.Servers[1].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	time.Sleep(2 * time.Second)
+	r.figure("ready again %s after the kill", short(2*time.Second+s.elsewhere(1)))
+	r.figure("%d of 3 nodes fenced by it", s.fenced(before))
+	time.Sleep(5 * time.Second)
+	if err := s.servers.Restart(context.Background(), 1); err != nil {
+		t.Fatal(err)
+	}
+	r.figure("the member was back after %s", short(time.Since(killed)))
+	time.Sleep(5 * time.Second)
+	l.check(0)
+
+	before = s.sessions()
+	stop := func(signal syscall.Signal) { _ = syscall.Kill(-s.servers.Servers[2].PID(), signal) }
+	stop(syscall.SIGSTOP)
+	time.Sleep(2 * time.Second)
+	r.figure("ready again %s after the freeze", short(2*time.Second+s.elsewhere(2)))
+	r.figure("%d of 3 nodes fenced by it", s.fenced(before))
+	time.Sleep(s.expiry)
+	stop(syscall.SIGCONT)
+	if err := s.servers.Await(context.Background(), 2); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(5 * time.Second)
+	l.check(0)
+}

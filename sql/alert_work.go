@@ -1,0 +1,420 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"encoding/json"
+	"strings"
+
+	"go-crontab/job"
+
+	"github.com/google/uuid"
+)
+
+// What is here is for the node that evaluates the rules of alerts. It reads without locks, by indexes, and writes no
+// table of the trip.
+
+// AlertWork is who evaluates, and how far that has come.
+type AlertWork struct {
+	N        int64 // counts steps: one holds only if nobody has taken another since
+	Holder   uuid.UUID
+	Until    job.Micros
+	Position string // "": nothing is evaluated
+	Changes  int64  // counts changes of definitions
+}
+
+// AlertWork reads it.
+func (db *DB) AlertWork(ctx context.Context) (AlertWork, error) {
+	var w AlertWork
+	err := db.query(ctx, "read the work on alerts", func(rows *stdsql.Rows) error {
+		var (
+			id       int
+			n        int64
+			holder   []byte
+			until    job.Micros
+			position stdsql.NullString
+		)
+		if err := rows.Scan(&id, &n, &holder, &until, &position); err != nil {
+			return err
+		}
+		if id == 2 {
+			w.Changes = n
+			return nil
+		}
+		w.N, w.Until, w.Position = n, until, position.String
+		copy(w.Holder[:], holder)
+		return nil
+	}, "SELECT id, n, holder, until, position FROM alert_work")
+	return w, err
+}
+
+// StepAlerts takes a step of the work, as it was read: it writes who holds it until when, how far it has come, and how
+// much was lost. It tells whether nobody has taken another step since; if somebody has, nothing of the transaction may
+// stand.
+func (tx *Tx) StepAlerts(w AlertWork, lost int64) (bool, error) {
+	n, err := tx.exec("step of alerts", "UPDATE alert_work SET n = n + 1, holder = ?, until = ?, position = ?, lost = lost + ? WHERE id = 1 AND n = ?",
+		w.Holder[:], int64(w.Until), w.Position, lost, w.N)
+	return n == 1, err
+}
+
+// AlertRun is what rules look at of a run that has ended.
+type AlertRun struct {
+	ID, JobID int64
+	Due       job.Micros
+	DueCount  int64
+	Attempt   int
+	Final     bool
+	Outcome   job.Outcome
+	Reason    string // "" of one that succeeded
+	Started   job.Micros
+	Ended     job.Micros
+	Late      job.Micros // how late it was started, microseconds
+	Node      string
+	Launch    job.Launch
+}
+
+// AlertRunsAfter lists runs by id, those that come behind one.
+func (db *DB) AlertRunsAfter(ctx context.Context, after int64, limit int) ([]AlertRun, error) {
+	return db.alertRuns(ctx, "id > ? ORDER BY id LIMIT ?", after, limit)
+}
+
+// AlertRunsIn lists the runs that there are in spans of ids.
+func (db *DB) AlertRunsIn(ctx context.Context, spans []Span) ([]AlertRun, error) {
+	cond, args := within(spans)
+	return db.alertRuns(ctx, cond+" ORDER BY id", args...)
+}
+
+func (db *DB) alertRuns(ctx context.Context, cond string, args ...any) ([]AlertRun, error) {
+	var out []AlertRun
+	err := db.query(ctx, "read runs for alerts", func(rows *stdsql.Rows) error {
+		var r AlertRun
+		err := rows.Scan(&r.ID, &r.JobID, &r.Due, &r.DueCount, &r.Attempt, (*flag)(&r.Final), &r.Outcome, &r.Reason, &r.Started, &r.Ended, &r.Late, &r.Node, &r.Launch.Session, &r.Launch.N)
+		out = append(out, r)
+		return err
+	}, "SELECT id, job_id, due, due_count, attempt, final, outcome, IF(outcome = 1, '', reason), started, ended, lateness, node, session_id, launch FROM history FORCE INDEX (PRIMARY) WHERE "+cond, args...)
+	return out, err
+}
+
+// alertSpec is what rules see of a definition.
+type alertSpec struct {
+	Owner  string            `json:"owner"`
+	Labels map[string]string `json:"labels"`
+	Ping   *job.Ping         `json:"ping"`
+}
+
+const alertJobColumns = "id, app, name, living IS NULL, paused OR held, created, spec"
+
+func alertJobRows(out *[]job.AlertJob) func(*stdsql.Rows) error {
+	return func(rows *stdsql.Rows) error {
+		var (
+			j    job.AlertJob
+			text []byte
+			s    alertSpec
+		)
+		if err := rows.Scan(&j.ID, &j.App, &j.Name, (*flag)(&j.Gone), (*flag)(&j.Paused), &j.Created, &text); err != nil {
+			return err
+		}
+		_ = json.Unmarshal(text, &s) // of one that cannot be read, nothing but the name is known
+		j.Owner, j.Labels, j.Ping = s.Owner, s.Labels, s.Ping
+		*out = append(*out, j)
+		return nil
+	}
+}
+
+// AlertJobs reads jobs, deleted ones included.
+func (db *DB) AlertJobs(ctx context.Context, ids []int64) (map[int64]job.AlertJob, error) {
+	out := make(map[int64]job.AlertJob, len(ids))
+	if len(ids) == 0 {
+		return out, nil
+	}
+	var rows []job.AlertJob
+	list, args := in(nil, ids)
+	err := db.query(ctx, "read jobs for alerts", alertJobRows(&rows), "SELECT "+alertJobColumns+" FROM job FORCE INDEX (PRIMARY) WHERE id IN "+list, args...)
+	for _, j := range rows {
+		out[j.ID] = j
+	}
+	return out, err
+}
+
+// AlertJobsAfter lists living jobs that are not paused, by id.
+func (db *DB) AlertJobsAfter(ctx context.Context, after int64, limit int) (out []job.AlertJob, err error) {
+	err = db.query(ctx, "list jobs for alerts", alertJobRows(&out), "SELECT "+alertJobColumns+" FROM job FORCE INDEX (PRIMARY) WHERE id > ? AND living = 1 AND paused = 0 ORDER BY id LIMIT ?", after, limit)
+	return out, err
+}
+
+// PingedJobs lists the living jobs that call somebody when a due time has ended.
+func (db *DB) PingedJobs(ctx context.Context) ([]int64, error) {
+	return db.ids(ctx, "list jobs with a ping", "SELECT job_id FROM job_ref WHERE kind = ?", RefPing)
+}
+
+// NotRun picks the jobs of which no run has begun that was due at an instant or later. Those of which all rows since
+// then may have been removed are left out, for nobody knows.
+func (db *DB) NotRun(ctx context.Context, ids []int64, since job.Micros) ([]int64, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	list, args := in(nil, ids)
+	args = append(args, int64(since), int64(since), int64(since))
+	return db.ids(ctx, "look for jobs that do not run", "SELECT j.id FROM job j FORCE INDEX (PRIMARY) WHERE j.id IN "+list+
+		" AND NOT EXISTS (SELECT 1 FROM history h FORCE INDEX (attempt) WHERE h.job_id = j.id AND h.due >= ? AND h.started > 0)"+
+		" AND NOT EXISTS (SELECT 1 FROM task t FORCE INDEX (due) WHERE t.job_id = j.id AND t.state = 2)"+
+		" AND (j.last_due < ? OR EXISTS (SELECT 1 FROM history h FORCE INDEX (attempt) WHERE h.job_id = j.id AND h.due >= ?)) ORDER BY j.id", args...)
+}
+
+// LiveTask is a due time that is not over.
+type LiveTask struct {
+	JobID int64
+	Due   job.Micros
+}
+
+// AlertLateTasks lists due times that should have been started before an instant, and are neither started nor wait for one
+// another.
+func (db *DB) AlertLateTasks(ctx context.Context, before job.Micros, limit int) ([]LiveTask, error) {
+	return db.liveTasks(ctx, "state IN (0, 1) AND due_now < ? LIMIT ?", int64(before), limit)
+}
+
+// AlertLongTasks lists due times that execute and were due before an instant.
+func (db *DB) AlertLongTasks(ctx context.Context, before job.Micros, limit int) ([]LiveTask, error) {
+	return db.liveTasks(ctx, "state = 2 AND due < ? LIMIT ?", int64(before), limit)
+}
+
+func (db *DB) liveTasks(ctx context.Context, cond string, args ...any) ([]LiveTask, error) {
+	var out []LiveTask
+	err := db.query(ctx, "look for late tasks", func(rows *stdsql.Rows) error {
+		var t LiveTask
+		err := rows.Scan(&t.JobID, &t.Due)
+		out = append(out, t)
+		return err
+	}, "SELECT job_id, due FROM task FORCE INDEX (slice) WHERE "+cond, args...)
+	return out, err
+}
+
+// Overdue counts idle tasks that should have been started before an instant, by their jobs; of more than limit it counts
+// so many.
+func (db *DB) Overdue(ctx context.Context, before job.Micros, limit int) (map[int64]int64, error) {
+	out := map[int64]int64{}
+	err := db.query(ctx, "count overdue tasks", func(rows *stdsql.Rows) error {
+		var id, n int64
+		err := rows.Scan(&id, &n)
+		out[id] = n
+		return err
+	}, "SELECT t.job_id, COUNT(*) FROM (SELECT job_id FROM task FORCE INDEX (slice) WHERE state = 0 AND due_now < ? LIMIT ?) t GROUP BY t.job_id", int64(before), limit)
+	return out, err
+}
+
+// WriteFired writes alerts: those without an id are new and get one. Those that are there are written first: a new one
+// may have the subject of one that is over.
+func (tx *Tx) WriteFired(rows []*FiredRow) error {
+	firing := func(r *FiredRow) any {
+		if r.Firing {
+			return 1
+		}
+		return nil
+	}
+	for _, r := range rows {
+		if r.ID == 0 {
+			continue
+		}
+		if _, err := tx.exec("update alert", "UPDATE alert SET firing = ?, severity = ?, owner = ?, node = ?, run = ?, summary = ?, last_at = ?, seen = ?, told_at = ?, silence_id = ?, over_at = ?, over_why = ? WHERE id = ?",
+			firing(r), r.Severity, cut(r.Owner, 1024), r.Node, r.Run, cut(r.Summary, 1024), int64(r.Last), r.Seen, int64(r.Told), r.Silence, int64(r.Over), cut(r.Why, 512), r.ID); err != nil {
+			return err
+		}
+	}
+	for _, r := range rows {
+		if r.ID != 0 {
+			continue
+		}
+		tx.trail.Before("insert alert")
+		res, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO alert (subject, firing, rule_id, rule, event, severity, app, job_id, job, owner, node, run, summary, first_at, last_at, seen, told_at, silence_id, over_at, over_why) VALUES "+
+			values(1, 20), r.Subject[:], firing(r), r.RuleID, r.Rule, r.Event, r.Severity, r.App, r.JobID, r.Job, cut(r.Owner, 1024), r.Node, r.Run, cut(r.Summary, 1024),
+			int64(r.First), int64(r.Last), r.Seen, int64(r.Told), r.Silence, int64(r.Over), cut(r.Why, 512))
+		if err != nil {
+			return err
+		}
+		if r.ID, err = res.LastInsertId(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Streaks reads when what some subjects are about has failed lately.
+func (db *DB) Streaks(ctx context.Context, subjects [][16]byte) (map[[16]byte][]job.Micros, error) {
+	out := map[[16]byte][]job.Micros{}
+	if len(subjects) == 0 {
+		return out, nil
+	}
+	var args []any
+	for i := range subjects {
+		args = append(args, subjects[i][:])
+	}
+	list, _ := in(nil, subjects)
+	err := db.query(ctx, "read streaks", func(rows *stdsql.Rows) error {
+		var (
+			subject []byte
+			text    string
+			times   []job.Micros
+			key     [16]byte
+		)
+		if err := rows.Scan(&subject, &text); err != nil {
+			return err
+		}
+		copy(key[:], subject)
+		_ = json.Unmarshal([]byte(text), &times)
+		out[key] = times
+		return nil
+	}, "SELECT subject, times FROM alert_streak WHERE subject IN "+list, args...)
+	return out, err
+}
+
+// WriteStreak writes when what a subject is about has failed lately.
+func (tx *Tx) WriteStreak(rule int64, subject [16]byte, times []job.Micros, now job.Micros) error {
+	text, err := json.Marshal(times)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec("write streak", "REPLACE INTO alert_streak (rule_id, subject, times, updated) VALUES (?, ?, ?, ?)", rule, subject[:], string(text), int64(now))
+	return err
+}
+
+// OpenDelivery locks and returns the message of a rule to a channel that nobody has begun to send, or ErrNotFound.
+func (tx *Tx) OpenDelivery(channel, rule int64, target string) (DeliveryRow, error) {
+	return tx.oneDelivery("SELECT "+deliveryColumns+" FROM delivery FORCE INDEX (grp) WHERE channel_id = ? AND state = 0 AND rule_id = ? AND target = ? AND attempts = 0 AND kind = 'alert' ORDER BY id LIMIT 1 FOR UPDATE", channel, rule, target)
+}
+
+// OpenPing locks and returns the ping of a job that nobody has begun to send, or ErrNotFound.
+func (tx *Tx) OpenPing(jobID int64) (DeliveryRow, error) {
+	return tx.oneDelivery("SELECT "+deliveryColumns+" FROM delivery FORCE INDEX (job) WHERE job_id = ? AND state = 0 AND attempts = 0 AND kind = 'ping' ORDER BY id LIMIT 1 FOR UPDATE", jobID)
+}
+
+func (tx *Tx) oneDelivery(query string, args ...any) (DeliveryRow, error) {
+	var out []DeliveryRow
+	err := tx.query("read delivery", deliveryRows(&out), query, args...)
+	if err == nil && len(out) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return DeliveryRow{}, err
+	}
+	return out[0], nil
+}
+
+// GrowDelivery has a message that this transaction has locked tell of more.
+func (tx *Tx) GrowDelivery(r *DeliveryRow) error {
+	_, err := tx.exec("grow delivery", "UPDATE delivery SET events = ?, items = ?, updated = ? WHERE id = ?", r.Events, r.Items, int64(r.Updated), r.ID)
+	return err
+}
+
+// CountOpen counts the messages to a channel that are neither sent nor given up.
+func (tx *Tx) CountOpen(channel int64) (n int, err error) {
+	err = tx.query("count open deliveries", func(rows *stdsql.Rows) error { return rows.Scan(&n) },
+		"SELECT COUNT(*) FROM delivery FORCE INDEX (grp) WHERE channel_id = ? AND state IN (0, 1)", channel)
+	return n, err
+}
+
+// Beaten writes that a heartbeat was looked at, and why nothing is sent.
+func (tx *Tx) Beaten(channel int64, at job.Micros, held string) error {
+	_, err := tx.exec("write heartbeat", "UPDATE alert_channel SET beat_at = ?, held = ? WHERE id = ?", int64(at), cut(held, 512), channel)
+	return err
+}
+
+// DueDeliveries lists messages that are to be sent, and those that somebody did not send in time, or who is gone.
+func (db *DB) DueDeliveries(ctx context.Context, now job.Micros, limit int) (out []DeliveryRow, err error) {
+	columns := "d." + strings.ReplaceAll(deliveryColumns, ", ", ", d.")
+	err = db.query(ctx, "list due deliveries", deliveryRows(&out), "(SELECT "+columns+" FROM delivery d FORCE INDEX (due) WHERE d.state = 0 AND d.next_at <= ? ORDER BY d.next_at LIMIT ?)"+
+		" UNION ALL (SELECT "+columns+" FROM delivery d FORCE INDEX (due) WHERE d.state = 1 AND (d.next_at <= ? OR NOT EXISTS (SELECT 1 FROM session s WHERE s.id = d.session_id)) LIMIT ?)",
+		int64(now), limit, int64(now), limit)
+	return out, err
+}
+
+// TakeRate counts a message to a channel, which takes so many a minute. If that are too many, it tells when it may be
+// sent.
+func (tx *Tx) TakeRate(channel int64, rate int, now job.Micros) (ok bool, at job.Micros, err error) {
+	const minute = 60_000_000
+	begun := int64(now) - minute
+	n, err := tx.exec("count message", "UPDATE alert_channel SET window_sent = IF(window_at <= ? OR window_at > ?, 1, window_sent + 1), window_at = IF(window_at <= ? OR window_at > ?, ?, window_at)"+
+		" WHERE id = ? AND (window_at <= ? OR window_at > ? OR window_sent < ?)", begun, int64(now), begun, int64(now), int64(now), channel, begun, int64(now), rate)
+	if err != nil || n == 1 {
+		return n == 1, 0, err
+	}
+	at = now
+	err = tx.query("read window", func(rows *stdsql.Rows) error { return rows.Scan(&at) }, "SELECT window_at + ? FROM alert_channel WHERE id = ?", minute, channel)
+	return false, at, err
+}
+
+// Postpone has messages that nobody sends wait until an instant.
+func (tx *Tx) Postpone(ids []int64, at job.Micros) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	list, args := in([]any{int64(at)}, ids)
+	_, err := tx.exec("postpone deliveries", "UPDATE delivery SET next_at = ? WHERE id IN "+list+" AND state = 0", args...)
+	return err
+}
+
+// ClaimDelivery takes a message to send it, if it is still as it was seen, until an instant from which on others may. It
+// returns what it tells by now, or ErrMoved.
+func (tx *Tx) ClaimDelivery(seen *DeliveryRow, session uuid.UUID, now, until job.Micros) (DeliveryRow, error) {
+	n, err := tx.exec("claim delivery", "UPDATE delivery SET state = 1, session_id = ?, attempts = attempts + 1, next_at = ?, updated = ? WHERE id = ? AND state = ? AND attempts = ?",
+		session[:], int64(until), int64(now), seen.ID, seen.State, seen.Attempts)
+	if err == nil && n != 1 {
+		err = ErrMoved
+	}
+	if err != nil {
+		return DeliveryRow{}, err
+	}
+	return tx.oneDelivery("SELECT "+deliveryColumns+" FROM delivery WHERE id = ?", seen.ID)
+}
+
+// SettleDelivery writes what became of a message that this session claimed, in its try. It tells whether it was still
+// the session's.
+func (tx *Tx) SettleDelivery(r *DeliveryRow, session uuid.UUID, state DeliveryState, next, now job.Micros, said string) (bool, error) {
+	n, err := tx.exec("settle delivery", "UPDATE delivery SET state = ?, next_at = ?, updated = ?, said = ? WHERE id = ? AND state = 1 AND session_id = ? AND attempts = ?",
+		state, int64(next), int64(now), cut(said, 512), r.ID, session[:], r.Attempts)
+	return n == 1, err
+}
+
+// TemplateFailed counts a template that failed.
+func (tx *Tx) TemplateFailed() error {
+	_, err := tx.exec("count template", "UPDATE alert_work SET template_failures = template_failures + 1 WHERE id = 1")
+	return err
+}
+
+// AlertByID returns a definition, or ErrNotFound.
+func (db *DB) AlertByID(ctx context.Context, t AlertTable, id int64) (AlertRow, error) {
+	var out []AlertRow
+	err := db.query(ctx, "read "+string(t), alertRows(&out), "SELECT "+t.columns()+" FROM "+string(t)+" WHERE id = ?", id)
+	if err == nil && len(out) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return AlertRow{}, err
+	}
+	return out[0], nil
+}
+
+// DropAlerts removes some of what is over since before an instant: alerts, and messages; those of pings and heartbeats
+// since before another instant; silences and streaks. It returns how many rows.
+func (db *DB) DropAlerts(ctx context.Context, before, beats job.Micros, limit int) (int64, error) {
+	var total int64
+	return total, db.Tx(ctx, func(tx *Tx) error {
+		total = 0
+		for _, q := range []struct {
+			query string
+			args  []any
+		}{
+			{"DELETE FROM alert WHERE over_at > 0 AND over_at < ? ORDER BY over_at LIMIT ?", []any{int64(before), limit}},
+			{"DELETE FROM delivery WHERE created < ? AND state > 1 ORDER BY created LIMIT ?", []any{int64(before), limit}},
+			{"DELETE FROM delivery WHERE created < ? AND state > 1 AND kind IN ('ping', 'heartbeat') ORDER BY created LIMIT ?", []any{int64(beats), limit}},
+			{"DELETE FROM alert_silence WHERE until < ? ORDER BY until LIMIT ?", []any{int64(before), limit}},
+			{"DELETE FROM alert_streak WHERE updated < ? ORDER BY updated LIMIT ?", []any{int64(before), limit}},
+		} {
+			n, err := tx.exec("drop old alerts", q.query, q.args...)
+			if err != nil {
+				return err
+			}
+			total += n
+		}
+		return nil
+	})
+}
