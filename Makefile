@@ -7,7 +7,7 @@ TESTFLAGS  ?=
 FUZZTIME   ?= 10s
 
 .DEFAULT_GOAL := help
-.PHONY: help deps page page-test screenshots build run test lint fmt bench fuzz faults soak search clean
+.PHONY: release release-test vulncheck help deps page page-test screenshots build run test lint fmt bench fuzz faults soak search clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +92,20 @@ search: ## Search the states of the protocol with more faults and three nodes (h
 soak: HOURS ?= 1
 soak: deps ## A random fault every 90 s for HOURS=1; prints what must not grow
 	$(FAULTS) -timeout 0 -run '^TestSoak$$'
+
+release: page ## Make what a release consists of, in dist/ (programs, .deb, .rpm, bill of materials)
+	scripts/release.sh dist
+
+# As root, with debootstrap: the packages are installed into a Debian of their own.
+release-test: release ## Install the packages into a clean Debian, run a node there; build twice, compare
+	scripts/package-test.sh dist
+	@scripts/deps.sh release
+	scripts/release.sh dist/again >/dev/null
+	cd dist && sed -i '/again/d' SHA256SUMS && cmp SHA256SUMS again/SHA256SUMS && rm -r again
+	cd tools/release && $(GO) test ./...
+
+vulncheck: ## Look for known vulnerabilities in what is used (asks vuln.go.dev)
+	$(GO) tool -modfile=tools/release/go.mod govulncheck ./...
 
 clean: ## Remove what was built, and test leftovers (not /data)
 	rm -rf bin page/node_modules page/dist/assets page/dist/index.html page/e2e/out

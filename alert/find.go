@@ -186,7 +186,7 @@ func (f *finder) fire(r *rule, event job.AlertEvent, about string, see sight) {
 		if see.job != nil {
 			row.App, row.JobID, row.Job, row.Owner = see.job.App, see.job.ID, see.job.Name, see.job.Owner
 		}
-	} else if (see.state || see.due != 0 && f.s.seen[key] == see.due) && f.now-row.Told < job.Micros(time.Duration(r.Repeat).Microseconds()) && row.Told != 0 {
+	} else if (see.state || see.due != 0 && f.s.seen[key] == see.due) && !f.tellable(r, row) {
 		return // it goes on, and need not be told again
 	}
 	row = f.change(row)
@@ -204,9 +204,15 @@ func (f *finder) fire(r *rule, event job.AlertEvent, about string, see sight) {
 	f.tellOf(r, row)
 }
 
+// tellable tells whether there is something new to say of what goes on.
+func (f *finder) tellable(r *rule, row *sql.FiredRow) bool {
+	n := f.silence(row)
+	return (row.Told == 0 || f.now-row.Told >= micros(r.Repeat)) && (n == 0 || n != row.Silence)
+}
+
 // tellOf tells of what fires, unless it was told a while ago or somebody wants silence.
 func (f *finder) tellOf(r *rule, row *sql.FiredRow) {
-	if row.Told != 0 && f.now-row.Told < job.Micros(time.Duration(r.Repeat).Microseconds()) {
+	if row.Told != 0 && f.now-row.Told < micros(r.Repeat) {
 		return
 	}
 	what := "fired"
@@ -216,12 +222,12 @@ func (f *finder) tellOf(r *rule, row *sql.FiredRow) {
 	if n := f.silence(row); n != 0 {
 		if row.Silence != n {
 			row.Silence = n
-			f.tell(r, row, what, sql.DeliverySilenced)
+			f.tell(r, row, what, row.Summary, sql.DeliverySilenced)
 		}
 		return
 	}
 	row.Told, row.Silence = f.now, 0
-	f.tell(r, row, what, sql.DeliveryPending)
+	f.tell(r, row, what, row.Summary, sql.DeliveryPending)
 }
 
 // silence returns the silence that covers an alert, 0 if none does.
@@ -235,7 +241,7 @@ func (f *finder) silence(row *sql.FiredRow) int64 {
 }
 
 // tell has an event become part of messages.
-func (f *finder) tell(r *rule, row *sql.FiredRow, what string, state sql.DeliveryState) {
+func (f *finder) tell(r *rule, row *sql.FiredRow, what, text string, state sql.DeliveryState) {
 	for _, name := range r.Channels {
 		ch := f.c.channels[name]
 		if ch == nil {
@@ -255,7 +261,7 @@ func (f *finder) tell(r *rule, row *sql.FiredRow, what string, state sql.Deliver
 		if ch.Type == job.ChannelPagerDuty && g.state == sql.DeliveryPending {
 			g.alone, g.what = row, what
 		}
-		f.told[g] = append(f.told[g], told{row: row, what: what, at: f.now, seen: row.Seen, text: row.Summary})
+		f.told[g] = append(f.told[g], told{row: row, what: what, at: f.now, seen: row.Seen, text: text})
 	}
 }
 
@@ -274,8 +280,7 @@ func (f *finder) end(r *rule, row *sql.FiredRow, why string) {
 	if r == nil || row.Told == 0 || f.silence(row) != 0 {
 		return
 	}
-	row.Summary = why // of the message alone: what fired is said by the row
-	f.tell(r, row, "resolved", sql.DeliveryPending)
+	f.tell(r, row, "resolved", why, sql.DeliveryPending)
 }
 
 // quiet tells of what fires and was not told, because of a silence that has ended, and looks which streaks are over.
@@ -294,8 +299,7 @@ func (f *finder) quiet(context.Context) error {
 			}
 		}
 		if row.Event == job.AlertFailures && r.Failures != nil {
-			within := job.Micros(time.Duration(r.Failures.Within).Microseconds())
-			if cur := f.current(row.Subject); f.now-cur.Last > within {
+			if cur := f.current(row.Subject); f.now-cur.Last > micros(r.Failures.Within) {
 				f.end(r, cur, fmt.Sprintf("no further failure for %s", r.Failures.Within))
 			}
 		}

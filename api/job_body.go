@@ -55,6 +55,7 @@ func jobFields(f *fields) jobBody {
 		f.text("url", &s.Ping.URL)
 		f.text("fail_url", &s.Ping.FailURL)
 	})
+	f.inner("keep", func(f *fields) { keepFields(f, &s.Keep) })
 	f.boolean("paused", &b.paused)
 	return b
 }

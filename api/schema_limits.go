@@ -69,6 +69,8 @@ var limits = map[reflect.Type]map[string]limit{
 	of[secretBody]():       {"value": func(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, job.MaxSecret }, "app": upTo(job.MaxName)},
 	of[job.Misfire]():      {"max_count": fromTo(1, job.MaxMaxCount)},
 	of[job.Retry]():        {"attempts": fromTo(1, job.MaxAttempts)},
+	of[job.Keep]():         {"runs": fromTo(1, job.MostKept)},
+	of[retentionView]():    {"runs": fromTo(1, job.MostKept)},
 	of[groupView]():        {"slots": fromTo(1, job.MaxSlots)},
 	of[job.GroupSpec]():    {"name": aName, "slots": fromTo(1, job.MaxSlots)},
 	of[manifestBody]():     {"groups": items(job.MaxApplyGroups), "calendars": items(job.MaxApplyCalendars), "jobs": items(job.MaxApplyJobs)},

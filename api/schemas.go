@@ -142,6 +142,7 @@ var onPage = map[reflect.Type]string{
 	of[job.Limits]():   "limits.",
 	of[job.Misfire]():  "misfire.",
 	of[job.Retry]():    "retry.",
+	of[job.Keep]():     "keep.",
 }
 
 // objects describes the fields that are objects with fields of their own, which the page has by themselves.
@@ -152,6 +153,7 @@ var objects = map[string]string{
 	"ping":      "What is called when a due time has ended: a monitor elsewhere that raises an alarm when it is not.",
 	"limits":    "What the command may use.",
 	"misfire":   "What happens to due times that nobody could start in time.",
+	"keep":      "Which records of the job's runs are kept, with their output. What is left out is as the rule of its app says, and then that of the cluster.",
 	"retry":     "Whether and when an attempt that did not succeed is followed by another.",
 }
 

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -17,8 +19,9 @@ import (
 	"go-crontab/node"
 )
 
-// BeNode is a node of a bench until in ends: each line of it is a question, which is answered on out.
-func BeNode(in io.Reader, out, errs io.Writer) error {
+// BeNode is a node of a bench until in ends: each line of it is a question, which is answered on out. api serves the API of
+// one that is to have it; nil: none does.
+func BeNode(in io.Reader, out, errs io.Writer, api API) error {
 	text := os.Getenv(memberVariable)
 	if text == "" {
 		return fmt.Errorf("%s is for go-crontab bench itself", Command)
@@ -32,23 +35,29 @@ func BeNode(in io.Reader, out, errs io.Writer) error {
 		DSN: o.DSN, Name: o.Name, Expiry: o.Expiry, Slots: o.Slots, HTTPAllow: []string{"127.0.0.1"},
 		Log: slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
-	if o.Executor == "noop" {
+	if o.Executor == "noop" || o.Executor == "api" {
 		cfg.Executor = execute.Noop{}
 	}
 	n, err := node.New(cfg)
 	if err != nil {
 		return err
 	}
-	if o.Executor != "noop" {
+	if cfg.Executor == nil {
 		n.Handle("bench", func(context.Context, node.Attempt) error { return nil })
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- n.Run(ctx) }()
+	door := vitals{}
+	if o.Executor == "api" {
+		if door.API, door.Token, err = serve(ctx, n, api); err != nil {
+			return err
+		}
+	}
 	asked := bufio.NewScanner(in)
 	for asked.Scan() {
-		line, err := json.Marshal(vitals{CPU: cpu(), RSS: rss(), Ready: n.Ready() == nil})
+		line, err := json.Marshal(vitals{CPU: cpu(), RSS: rss(), Ready: n.Ready() == nil, API: door.API, Token: door.Token})
 		if err != nil {
 			return err
 		}
@@ -58,6 +67,24 @@ func BeNode(in io.Reader, out, errs io.Writer) error {
 	}
 	stop()
 	return <-ended
+}
+
+// serve has a node serve its API on this machine.
+func serve(ctx context.Context, n *node.Node, api API) (addr, token string, err error) {
+	if api == nil {
+		return "", "", errors.New("this program has no API")
+	}
+	for n.Ready() != nil { // it has no database before
+		if err := wait(ctx, 20*time.Millisecond); err != nil {
+			return "", "", err
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", "", err
+	}
+	token, err = api(ctx, n, l)
+	return l.Addr().String(), token, err
 }
 
 // cpu is what this process has used of all processors.

@@ -3,27 +3,61 @@ package bench
 import (
 	"context"
 	stdsql "database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"net"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"go-crontab/internal/testdb"
+	"go-crontab/job"
+	"go-crontab/node"
 )
 
 // The test binary is a node of a bench when it is asked to be one.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == Command {
-		if err := BeNode(os.Stdin, os.Stdout, os.Stderr); err != nil {
+		if err := BeNode(os.Stdin, os.Stdout, os.Stderr, serveAPI); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
+}
+
+// serveAPI stands in for the API, which is above this package: it writes what it is asked to, and needs a token.
+func serveAPI(ctx context.Context, n *node.Node, l net.Listener) (string, error) {
+	ctx = job.WithActor(ctx, job.Actor{Who: "bench"})
+	create := func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			job.Spec
+			Jobs []job.Spec `json:"jobs"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.Header.Get("Authorization") != "Bearer open" {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		specs := body.Jobs
+		if r.URL.Path == "/api/v1/jobs" {
+			specs = append(specs, body.Spec)
+			defer w.WriteHeader(http.StatusCreated)
+		}
+		for _, s := range specs {
+			if _, err := n.Editor().Create(ctx, s, false); err != nil {
+				panic(err)
+			}
+		}
+	}
+	s := &http.Server{Handler: http.HandlerFunc(create)}
+	context.AfterFunc(ctx, func() { _ = s.Close() })
+	go s.Serve(l)
+	return "open", nil
 }
 
 type given struct {
@@ -70,6 +104,7 @@ func TestScenarios(t *testing.T) {
 		{Scenarios: []string{"idle"}, Jobs: 1000, For: 2 * time.Second},
 		{Scenarios: []string{"slow"}, Rate: 20, For: 2 * time.Second, RoundTrip: 20 * time.Millisecond},
 		{Scenarios: []string{"failover"}, Rate: 50, For: 6 * time.Second},
+		{Scenarios: []string{"api"}, For: time.Second},
 	} {
 		o.DSN, o.Say, o.hasty = g.dsn, t.Logf, true
 		r, err := Run(t.Context(), o)
@@ -81,7 +116,12 @@ func TestScenarios(t *testing.T) {
 		}
 		for _, x := range r.Results {
 			t.Logf("%+v", x)
-			switch {
+			switch w := x.Writes; {
+			case w != nil:
+				if !x.Account.OK() || w.Jobs < w.Requests || w.Requests == 0 || x.Rate <= 0 || w.P50 <= 0 || w.P99 < w.P50 || w.Statements <= 0 || w.Redo <= 0 {
+					t.Errorf("%s: %+v, account %+v", x.Name(), w, x.Account)
+				}
+				continue
 			case x.Idle != nil:
 				if x.Idle.Jobs != 1000 || x.Idle.Statements <= 0 || x.Idle.Statements > 100 {
 					t.Errorf("%s: %+v", x.Name(), x.Idle)
@@ -128,6 +168,18 @@ func TestRepeat(t *testing.T) {
 	after.Results[0].Noisy = true
 	if Compare(before, after)[0].Distinct {
 		t.Error("a noisy run concludes something")
+	}
+}
+
+// TestBinlog: a private server writes a binary log when it is asked to, and what that takes is counted.
+func TestBinlog(t *testing.T) {
+	t.Parallel()
+	r, err := Run(t.Context(), Options{Binlog: true, Scenarios: []string{"burst"}, Jobs: 50, Say: t.Logf, hasty: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := r.Results[0]; !x.Account.OK() || x.Cost.Binlog < 100 || r.Machine.Settings["log_bin"] != "ON" || r.Machine.Settings["sync_binlog"] != "1" {
+		t.Errorf("got %+v on %+v", x, r.Machine)
 	}
 }
 
@@ -222,6 +274,9 @@ func TestAccount(t *testing.T) {
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	o := Options{Scenarios: []string{"steady", "stedy"}, Rate: -1, Jobs: -1, Nodes: 99, For: 1500 * time.Millisecond, RoundTrip: time.Hour, Repeat: -2, Schema: "x"}
+	if err := (&Options{DSN: "root@/", Binlog: true}).Check(); err == nil || !strings.Contains(err.Error(), "--binlog") {
+		t.Errorf("a binary log of somebody's server: got %v", err)
+	}
 	err := o.Check()
 	for _, want := range []string{`scenario "stedy"`, "--rate -1", "--jobs -1", "--nodes 99", "--for 1.5s", "--round-trip 1h0m0s", "--repeat -2", "--schema"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -23,7 +23,7 @@ const memberVariable = "GOCRONTAB_BENCH_NODE"
 type orders struct {
 	DSN      string        `json:"dsn"`
 	Name     string        `json:"name"`
-	Executor string        `json:"executor"` // noop, handler; "": what jobs ask for
+	Executor string        `json:"executor"` // noop; api: that, and it serves its API; "": what jobs ask for
 	Expiry   time.Duration `json:"expiry"`
 	Slots    int           `json:"slots"`
 }
@@ -33,6 +33,8 @@ type vitals struct {
 	CPU   time.Duration `json:"cpu"` // used so far
 	RSS   float64       `json:"rss"` // MB
 	Ready bool          `json:"ready"`
+	API   string        `json:"api,omitempty"`   // host:port
+	Token string        `json:"token,omitempty"` // for it
 }
 
 // member is a node that runs, seen from outside.

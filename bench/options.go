@@ -18,6 +18,7 @@ type Options struct {
 	Jobs      int           // how many jobs a burst or a table has
 	Nodes     int           // processes
 	RoundTrip time.Duration // added between the nodes and the server
+	Binlog    bool          // the private server writes a binary log, flushed at each commit
 	Repeat    int           // how often each scenario is run; its result is the run with the median rate
 	Version   string        // of this program, for the report
 
@@ -59,6 +60,9 @@ func (o *Options) Check() error {
 	}
 	if o.Repeat < 0 || o.Repeat > 100 {
 		bad("--repeat %d: want 1 to 100", o.Repeat)
+	}
+	if o.Binlog && o.DSN != "" {
+		bad("--binlog is of the private server; one that --dsn names has a binary log or has none")
 	}
 	if o.Schema != "" && o.DSN == "" {
 		bad("--schema is of a server that --dsn names")

@@ -40,7 +40,8 @@ type Result struct {
 	Account Account `json:"account"`
 	Limit   *Limit  `json:"limit,omitempty"`
 
-	Idle *Idle `json:"idle,omitempty"` // of nodes that have nothing to do
+	Idle   *Idle   `json:"idle,omitempty"`   // of nodes that have nothing to do
+	Writes *Writes `json:"writes,omitempty"` // of jobs that were created
 
 	Rates  []float64 `json:"runs,omitempty"` // of all runs, when there were several
 	Noise  float64   `json:"noise"`          // spread of equal work on an idle processor, 0 is none

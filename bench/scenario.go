@@ -47,7 +47,10 @@ func Scenarios() []Scenario {
 		{"idle", "nodes on a table of jobs of which none is due", true, func(ctx context.Context, b *run) ([]Result, error) {
 			return b.idling(ctx)
 		}},
-		{"table", "steady beside 10,000, 100,000 and 1,000,000 jobs that are not due", false, func(ctx context.Context, b *run) ([]Result, error) {
+		{"api", "jobs created through the API of one node, one and 1,000 with each request", false, func(ctx context.Context, b *run) ([]Result, error) {
+			return each([]int{1, most}, func(n int) ([]Result, error) { return b.writing(ctx, n) })
+		}},
+		{"table", "steady beside 10,000, 100,000 and 1,000,000 jobs that are not due (--jobs 10000000: that many)", false, func(ctx context.Context, b *run) ([]Result, error) {
 			sizes := []int{10_000, 100_000, 1_000_000}
 			if b.Jobs != 0 {
 				sizes = []int{b.Jobs}
@@ -251,11 +254,11 @@ func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
 			return err
 		}
 		b.Say("measuring %s", variant)
-		before, err := b.read(ctx, c, members)
+		begin, err := c.show(ctx, at)
 		if err != nil {
 			return err
 		}
-		begin, err := c.show(ctx, at)
+		before, err := b.read(ctx, c, members) // only now: what showing them took is not ours
 		if err != nil {
 			return err
 		}

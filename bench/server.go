@@ -38,7 +38,11 @@ func open(ctx context.Context, o *Options) (*server, error) {
 	dsn := o.DSN
 	if dsn == "" {
 		var err error
-		if s.private, err = privatedb.Start(ctx, privatedb.Options{Pool: poolMB, Redo: redoMB, Durable: true}); err != nil {
+		private := privatedb.Options{Pool: poolMB, Redo: redoMB, Durable: true}
+		if o.Binlog {
+			private.Extra = []string{"--server-id=1", "--log-bin=binlog", "--binlog-format=ROW", "--sync-binlog=1"}
+		}
+		if s.private, err = privatedb.Start(ctx, private); err != nil {
 			return nil, err
 		}
 		dsn = s.private.DSN("mysql")

@@ -5,13 +5,18 @@ package cli
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"go-crontab/api"
+	"go-crontab/auth"
 	"go-crontab/bench"
+	"go-crontab/node"
 
 	"github.com/spf13/cobra"
 )
@@ -88,6 +93,7 @@ conclude anything says so.
 	flags.IntVar(&o.Jobs, "jobs", 0, "jobs of a burst or a table (default the scenario's)")
 	flags.IntVar(&o.Nodes, "nodes", 0, "node processes (default the scenario's, mostly 1)")
 	flags.DurationVar(&o.RoundTrip, "round-trip", 0, "time added to each way to the server and back")
+	flags.BoolVar(&o.Binlog, "binlog", false, "the private server writes a binary log, flushed at each commit")
 	flags.IntVar(&o.Repeat, "repeat", 1, "how often each scenario is run; the run in the middle counts")
 	flags.StringVar(&compare, "compare", "", "JSON of an earlier bench to compare with")
 	flags.StringVar(&plots, "plot", "", "folder for plots of the results (SVG)")
@@ -101,8 +107,21 @@ conclude anything says so.
 func benchNodeCommand(c *console) *cobra.Command {
 	return &cobra.Command{
 		Use: bench.Command, Hidden: true, Args: nothing,
-		RunE: func(*cobra.Command, []string) error { return bench.BeNode(c.in, c.out, c.err) },
+		RunE: func(*cobra.Command, []string) error { return bench.BeNode(c.in, c.out, c.err, benchAPI) },
 	}
+}
+
+// benchAPI serves the API of a node of a bench, without a bound on how often.
+func benchAPI(ctx context.Context, n *node.Node, l net.Listener) (token string, err error) {
+	if token, err = (auth.Issuer{DB: n.Reads()}).Bootstrap(ctx, true); err != nil {
+		return "", err
+	}
+	server := api.New(api.Config{
+		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready, Node: "bench", Version: readVersion().Version,
+		Listen: l.Addr().String(), Rate: -1, Log: slog.New(slog.DiscardHandler),
+	})
+	go func() { _ = server.Serve(ctx, l) }() // it ends with ctx, or the requests say what is wrong
+	return token, nil
 }
 
 func scenarioList() string {
@@ -166,6 +185,10 @@ func (c *console) benchTable(r *bench.Report) error {
 		}
 		if x.Limit != nil {
 			notes = append(notes, fmt.Sprintf("%s: limit %.0f per second: %s", x.Name(), x.Limit.Rate, x.Limit.What))
+		}
+		if w := x.Writes; w != nil {
+			notes = append(notes, fmt.Sprintf("%s: %.0f jobs per second; a request took %.1f ms (p50), %.1f ms (p99); a job %.1f statements and %.0f bytes of redo log", x.Name(), x.Rate, w.P50, w.P99, w.Statements, w.Redo))
+			continue
 		}
 		if x.Idle != nil {
 			notes = append(notes, fmt.Sprintf("%s: each node asks %.1f statements per second and takes %.1f %% of a processor, the server %.1f %%", x.Name(), x.Idle.Statements, x.Idle.NodeCPU, x.Idle.ServerCPU))

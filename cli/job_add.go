@@ -42,6 +42,7 @@ type newJob struct {
 	Deadline    string            `json:"start_deadline,omitempty"`
 	Misfire     *newMisfire       `json:"misfire,omitempty"`
 	Retry       *newRetry         `json:"retry,omitempty"`
+	Keep        *keepView         `json:"keep,omitempty"`
 	OnLost      string            `json:"on_lost,omitempty"`
 	Paused      bool              `json:"paused,omitempty"`
 
@@ -67,6 +68,7 @@ type addFlags struct {
 	job       newJob
 	misfire   newMisfire
 	retry     newRetry
+	keep      keepView
 	http      httpFlags
 	command   commandFlags
 	labels    []string
@@ -153,6 +155,10 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.IntVar(&f.retry.Attempts, "attempts", 0, "start it so often in all until it succeeds (default 1)")
 	flags.StringVar(&f.retry.Backoff, "backoff", "", "from the end of an attempt to the next (default 10s)")
 	flags.Float64Var(&f.retry.Factor, "backoff-factor", 0, "each backoff is so many times the one before (default 1)")
+	flags.StringVar(&f.keep.Age, "keep-age", "", "records of its runs that are older go, such as 720h")
+	flags.Int64Var(&f.keep.Runs, "keep-runs", 0, "only so many records stay")
+	flags.StringVar(&f.keep.Bytes, "keep-bytes", "", "only records stay whose output comes to no more, such as 1GiB")
+	flags.StringVar(&f.keep.Failures, "keep-failures", "", "what did not succeed stays at least so long")
 	flags.StringVar(&f.retry.MaxBackoff, "max-backoff", "", "the longest backoff (default 1h)")
 	flags.StringVar(&j.OnLost, "on-lost", "", "when its node vanishes: fail, rerun (default fail)")
 	flags.StringArrayVarP(&f.labels, "label", "l", nil, "key=value, may be repeated")
@@ -239,6 +245,9 @@ func (f *addFlags) complete(now time.Time) error {
 	}
 	if f.misfire != (newMisfire{}) {
 		f.job.Misfire = &f.misfire
+	}
+	if f.keep != (keepView{}) {
+		f.job.Keep = &f.keep
 	}
 	if f.retry != (newRetry{}) {
 		f.job.Retry = &f.retry

@@ -106,6 +106,7 @@ func jobCard(j *jobView, now time.Time) card {
 	d.add("misfire", misfireInFull(j))
 	d.add("retry", retryInFull(j))
 	d.add("on lost", j.OnLost)
+	d.add("keep", j.Keep.String())
 	d.add("created", both(j.Created, time.Local, now))
 	if j.Updated != nil && j.Created != nil && !j.Updated.Equal(*j.Created) {
 		d.add("updated", both(j.Updated, time.Local, now))

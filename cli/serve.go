@@ -208,7 +208,7 @@ func (s *serveSettings) serve(c *console) error {
 func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *slog.Logger) error {
 	cfg := api.Config{
 		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready,
-		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log, SecretKeys: s.keys,
+		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log, SecretKeys: s.keys, Alerts: n.Alerts(),
 		Machine: s.machine(n),
 		Metrics: n.Metrics().Handler(), Observe: n.Metrics().Answered,
 	}

@@ -50,6 +50,7 @@ type jobView struct {
 		Factor     float64 `json:"factor"`
 		MaxBackoff string  `json:"max_backoff"`
 	} `json:"retry"`
+	Keep     keepView   `json:"keep"`
 	OnLost   string     `json:"on_lost"`
 	Status   string     `json:"status"`
 	Pause    *pauseView `json:"pause"`

@@ -13,7 +13,7 @@ import (
 var keptFields = []string{"app", "name", "start"}
 
 // structured are the fields whose fields have defaults of their own.
-var structured = []string{"http", "http.tls", "http.sign", "limits", "misfire", "retry"}
+var structured = []string{"http", "http.tls", "http.sign", "limits", "misfire", "retry", "keep"}
 
 // Minimal writes a definition that has its defaults as people would write it: without what is the default. What is
 // written comes to the same definition once Defaults has filled it in, on any day. Its fields are in the order of Spec.

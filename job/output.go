@@ -10,10 +10,14 @@ import (
 type Output struct {
 	Head, Tail []byte // Tail is empty unless something between them was dropped
 	Bytes      int64  // written in all
+
+	// Of one that is compressed, see Pack: head and tail are not to be read then, and Size is how many bytes they stand for.
+	Encoding Encoding `json:",omitempty"`
+	Size     int      `json:",omitempty"`
 }
 
 // Truncated tells whether the middle was dropped.
-func (o Output) Truncated() bool { return o.Bytes > int64(len(o.Head)+len(o.Tail)) }
+func (o Output) Truncated() bool { return o.Bytes > int64(o.Kept()) }
 
 // Text is what people read of an output: valid UTF-8, a replacement character for each run of bytes that are none,
 // and a line of its own between beginning and end that counts the bytes not shown. A character that the cut split

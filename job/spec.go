@@ -62,6 +62,7 @@ type Spec struct {
 
 	Misfire Misfire `json:"misfire"`
 	Retry   Retry   `json:"retry,omitzero"`
+	Keep    Keep    `json:"keep,omitzero"` // which records of its runs are kept
 	OnLost  string  `json:"on_lost"`
 
 	Ping *Ping `json:"ping,omitempty"` // what is called when a due time has ended
@@ -143,6 +144,7 @@ func (s *Spec) Validate() error {
 		p.add("on_lost", "%q is not one of fail, rerun", s.OnLost)
 	}
 	s.Retry.validate(&p)
+	s.Keep.validate(&p, "keep.")
 	s.validatePing(&p)
 	s.validateCalendars(&p)
 	if _, err := s.uncalendared().Compile(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"go-crontab/alert"
 	"go-crontab/execute"
 	"go-crontab/lock"
 	"go-crontab/metric"
@@ -28,6 +29,8 @@ type Node struct {
 
 	db        *sql.DB // for the trip
 	api       *sql.DB // for people, so that a flood of questions starves no start
+	alerts    *sql.DB // for what tells people what goes wrong
+	outside   *alert.Outside
 	pulse     *sql.Pulse
 	clock     *session.Clock
 	exclusion *lock.Exclusion
@@ -47,6 +50,8 @@ type Node struct {
 const (
 	tripPool = 8
 	apiPool  = 8
+	// Of what tells people what goes wrong, so that a flood of that holds up nothing else.
+	alertPool = 3
 )
 
 // New prepares a node; it does not connect.
@@ -74,6 +79,12 @@ func New(cfg Config) (*Node, error) {
 		if n.executor, err = newExecutor(&cfg, &secret.Reader{DB: n.api, Keys: cfg.SecretKeys}); err != nil {
 			return nil, err
 		}
+	}
+	if n.alerts, err = sql.Open(cfg.DSN, t.SQL, alertPool); err != nil {
+		return nil, err
+	}
+	if n.outside, err = newOutside(&cfg, &secret.Reader{DB: n.alerts, Keys: cfg.SecretKeys}); err != nil {
+		return nil, err
 	}
 	if n.pulse, err = sql.OpenPulse(cfg.DSN, t.SQL); err != nil {
 		return nil, err
@@ -229,6 +240,8 @@ func (n *Node) save() {
 func (n *Node) close() {
 	n.db.Close()
 	n.api.Close()
+	n.alerts.Close()
+	n.outside.Close()
 	n.pulse.Close()
 }
 

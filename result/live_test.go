@@ -310,7 +310,7 @@ func TestPiecesGoWithTheEnd(t *testing.T) {
 	var deletes []string
 	var mu sync.Mutex
 	f.proxy.OnCommand(func(c faultproxy.Command) {
-		if strings.Contains(c.SQL, "FROM chunk") {
+		if strings.Contains(c.SQL, "DELETE c FROM") {
 			mu.Lock()
 			defer mu.Unlock()
 			deletes = append(deletes, c.SQL)

@@ -59,6 +59,7 @@ func New(x *lock.Exclusion, now func() job.Micros, woken func(), log *slog.Logge
 // Put takes an outcome. It never blocks; the executing set, whose slots its tasks hold until they are written,
 // bounds how many wait.
 func (r *Recorder) Put(o *Outcome) {
+	o.Run.Output.Pack() // here, and not while rows are locked
 	r.mu.Lock()
 	r.waiting = append(r.waiting, o)
 	r.mu.Unlock()

@@ -35,7 +35,7 @@ func (a *applying) writeJob(ctx context.Context, tx *sql.Tx, j *sql.JobRow, live
 	}
 	if !want.same {
 		spec := want.spec
-		p, err := a.replace(tx, j, live, &spec, want.calendars, a.now, a.horizon())
+		p, err := a.replace(tx, j, live, &spec, want.calendars, a.now, a.horizon(0))
 		if err != nil {
 			return err
 		}
@@ -106,47 +106,65 @@ func (a *applying) createJobs(ctx context.Context, tx *sql.Tx, covers []job.Paus
 		return strings.Compare(a.spec.App+"\x00"+a.spec.Name, b.spec.App+"\x00"+b.spec.Name)
 	})
 	places := map[string]int{}
-	for _, want := range added {
-		if err := a.createJob(ctx, tx, want, places, covers); err != nil {
+	for part := range slices.Chunk(added, createdAtOnce) {
+		if err := a.createSome(ctx, tx, part, places, covers); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *applying) createJob(ctx context.Context, tx *sql.Tx, want *appliedJob, places map[string]int, covers []job.Pause) error {
-	spec := want.spec
-	text, err := spec.Encode()
-	if err != nil {
+// createdAtOnce is how many jobs are written together.
+const createdAtOnce = 500
+
+// createSome writes jobs that are new. What follows from them is planned in their order, since the horizon of each depends
+// on how much those before it came to.
+func (a *applying) createSome(ctx context.Context, tx *sql.Tx, added []*appliedJob, places map[string]int, covers []job.Pause) error {
+	jobs := make([]*job.Job, len(added))
+	texts := make([]string, len(added))
+	for i, want := range added {
+		spec := want.spec
+		var err error
+		if texts[i], err = spec.Encode(); err != nil {
+			return err
+		}
+		j := &job.Job{Spec: spec, Version: 1, Hash: job.HashOf(spec.App, spec.Name), Created: a.now, Updated: a.now, Covers: covers}
+		if j.Place, err = placeOnce(tx, &spec, places); err != nil {
+			return err
+		}
+		jobs[i] = j
+	}
+	due := make([]dueTimes, len(added))
+	ahead := 0 // tasks of those before, which are not among the plans yet
+	for i, want := range added {
+		var err error
+		if due[i], err = outset(jobs[i], want.pause != nil, job.ActorOf(ctx).Who, a.now, a.horizon(ahead), want.calendars...); err != nil {
+			return err
+		}
+		ahead += len(due[i].tasks)
+	}
+	if err := tx.InsertJobs(jobs, texts); err != nil {
 		return err
 	}
-	j := job.Job{Spec: spec, Version: 1, Hash: job.HashOf(spec.App, spec.Name), Created: a.now, Updated: a.now, Covers: covers}
-	if j.Place, err = placeOnce(tx, &spec, places); err != nil {
-		return err
+	for i, want := range added {
+		j, d := jobs[i], due[i]
+		if err := refer(tx, j.ID, &job.Spec{}, &j.Spec); err != nil {
+			return err
+		}
+		for i := range d.tasks {
+			d.tasks[i].JobID = j.ID
+		}
+		if d.missed != nil {
+			d.missed.JobID = j.ID
+		}
+		a.plans.take(d, a.now, a.Session)
+		line := jobLine(job.ActionCreate, j)
+		line.Became, a.lines = texts[i], append(a.lines, line)
+		if want.pause != nil {
+			a.lines = append(a.lines, jobLine(job.ActionPause, j))
+		}
+		a.out.Jobs[want.index].Job = *j
 	}
-	d, err := outset(&j, want.pause != nil, job.ActorOf(ctx).Who, a.now, a.horizon(), want.calendars...)
-	if err != nil {
-		return err
-	}
-	if j.ID, err = tx.InsertJob(&j, text); err != nil {
-		return err
-	}
-	if err := refer(tx, j.ID, &job.Spec{}, &spec); err != nil {
-		return err
-	}
-	for i := range d.tasks {
-		d.tasks[i].JobID = j.ID
-	}
-	if d.missed != nil {
-		d.missed.JobID = j.ID
-	}
-	a.plans.take(d, a.now, a.Session)
-	line := jobLine(job.ActionCreate, &j)
-	line.Became, a.lines = text, append(a.lines, line)
-	if want.pause != nil {
-		a.lines = append(a.lines, jobLine(job.ActionPause, &j))
-	}
-	a.out.Jobs[want.index].Job = j
 	return nil
 }
 

@@ -254,9 +254,10 @@ func (a *applying) writeGroups(tx *sql.Tx) (changed []sql.Group, err error) {
 
 func slotsText(slots int) string { return fmt.Sprintf(`{"slots":%d}`, slots) }
 
-// horizon is up to when the next job gets its due times here: the planner goes on behind it.
-func (a *applying) horizon() job.Micros {
-	switch n := len(a.plans.tasks); {
+// horizon is up to when the next job gets its due times here, behind so many tasks that are not among the plans yet: the
+// planner goes on behind it.
+func (a *applying) horizon(more int) job.Micros {
+	switch n := len(a.plans.tasks) + more; {
 	case n < planRows:
 		return a.now.Add(planHorizon)
 	case n < 5*planRows:

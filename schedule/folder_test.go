@@ -36,7 +36,7 @@ func (f *fixture) follow(node, version string) (job.Applied, error) {
 
 func (f *fixture) wantOwner(what, version string) {
 	f.Helper()
-	f.want(what+": is applied "+version, 1, "SELECT COUNT(*) FROM job WHERE living = 1 AND JSON_VALUE(spec, '$.owner') = ?", version)
+	f.want(what+": is applied "+version, 1, "SELECT COUNT(*) FROM job WHERE living = 1 AND JSON_VALUE(spec, '$.owner') = ? COLLATE utf8mb4_bin", version)
 }
 
 func (f *fixture) joins(node string, n byte) {

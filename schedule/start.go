@@ -35,8 +35,9 @@ type Starter struct {
 	lead  *lead
 	wake  wake
 	batch int
-	full  bool // the last look found no free slot
-	rest  bool // and there is nothing to do until one becomes free, or a little later
+	busy  map[int64]time.Duration // by task: how long it was put off because somebody had locked its job
+	full  bool                    // the last look found no free slot
+	rest  bool                    // and there is nothing to do until one becomes free, or a little later
 }
 
 const (
@@ -50,6 +51,8 @@ const (
 	crowded = 500 * time.Millisecond
 	// stalePause is between looks at whether the lease is fresh again.
 	stalePause = 50 * time.Millisecond
+	// busyPause is after the job of a task was found locked, and twice as long each time that it is again.
+	busyPause, maxBusyPause = 2 * time.Millisecond, 64 * time.Millisecond
 	// retryPause is after a start of which nothing stands.
 	retryPause = 20 * time.Millisecond
 	// refusedPause is after MySQL refused one task alone.
@@ -58,7 +61,7 @@ const (
 
 // NewStarter sets what has no useful zero value.
 func NewStarter(s Starter) *Starter {
-	s.lead, s.wake, s.batch = new(lead), newWake(), startBatch
+	s.lead, s.wake, s.batch, s.busy = new(lead), newWake(), startBatch, map[int64]time.Duration{}
 	return &s
 }
 
@@ -132,7 +135,7 @@ func (s *Starter) start(ctx context.Context, now job.Micros) {
 		Rows: func(tx *sql.Tx) (err error) {
 			read, now = time.Now(), s.Session.Now()
 			window, slack := s.window()
-			decided, err = s.decide(tx, tasks, ids, now, window-slack)
+			decided, err = s.decide(tx, tasks, now, window-slack)
 			if err != nil {
 				return err
 			}
@@ -217,17 +220,18 @@ func (s *Starter) giveBack(now job.Micros) {
 }
 
 // decide locks the jobs, the groups and the tasks and looks at each task, the earliest due first.
-func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micros, window int64) ([]decision, error) {
+func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, now job.Micros, window int64) ([]decision, error) {
 	jobIDs := make([]int64, 0, len(tasks))
 	for _, t := range tasks {
 		jobIDs = append(jobIDs, t.JobID)
 	}
 	slices.Sort(jobIDs)
 	jobIDs = slices.Compact(jobIDs)
-	jobs, err := tx.LockJobs(jobIDs)
+	jobs, busy, err := tx.LockFreeJobs(jobIDs)
 	if err != nil {
 		return nil, err
 	}
+	tasks, ids, jobIDs, out := setAside(tasks, jobIDs, busy)
 	groups, holders, err := lockGroups(tx, jobs)
 	if err != nil {
 		return nil, err
@@ -252,8 +256,7 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micr
 	}
 	slices.SortFunc(tasks, byDue)
 	late := outdated(standing(tasks, rows, jobs), jobs, now)
-	out := make([]decision, len(tasks))
-	for i, t := range tasks {
+	for _, t := range tasks {
 		d := decision{task: t}
 		r, ok := rows[t.ID]
 		if ok && r.Is(t.Launch, job.Prepare) {
@@ -288,9 +291,26 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, ids []int64, now job.Micr
 			d.awaited = j.SpecErr == nil && j.Spec.Awaited(t.Origin)
 		}
 		others[t.JobID] = then(others[t.JobID], d, r)
-		out[i] = d
+		out = append(out, d)
 	}
 	return out, lockOthers(tx, out, rows)
+}
+
+// setAside leaves out the tasks of jobs that are busy, and the jobs; they are to be looked at again soon. It returns the
+// tasks that are left, their ids and jobs, and the decisions on the others.
+func setAside(tasks []job.Task, jobIDs []int64, busy map[int64]bool) (left []job.Task, ids, jobs []int64, out []decision) {
+	left, out = make([]job.Task, 0, len(tasks)), make([]decision, 0, len(tasks))
+	for _, t := range tasks {
+		if busy[t.JobID] {
+			out = append(out, decision{task: t, verdict: later})
+		} else {
+			left, ids = append(left, t), append(ids, t.ID)
+		}
+	}
+	if len(busy) > 0 {
+		jobIDs = slices.DeleteFunc(jobIDs, func(id int64) bool { return busy[id] })
+	}
+	return left, ids, jobIDs, out
 }
 
 // standing leaves out tasks that are not ours any more or no due times: an edit or a calendar has withdrawn them, and they
@@ -525,9 +545,17 @@ func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros, window i
 // apply makes the sets say what the rows say.
 func (s *Starter) apply(decided []decision) {
 	for _, d := range decided {
+		if d.verdict != later {
+			delete(s.busy, d.task.ID)
+		}
 		switch d.verdict {
 		case hold:
 			s.Prepared.Return(d.task, d.task.DueNow)
+			continue
+		case later:
+			pause := min(maxBusyPause, max(busyPause, 2*s.busy[d.task.ID]))
+			s.busy[d.task.ID] = pause
+			s.Prepared.Return(d.task, s.Session.Now().Add(pause))
 			continue
 		case begin:
 			s.Executing.Add(d.attempt)

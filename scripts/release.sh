@@ -19,7 +19,6 @@ v[0-9]*) number=${version#v} ;;
 esac
 mtime=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 targets=${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64}
-tool() { go tool -modfile=tools/release/go.mod "$@"; }
 
 grep -q '<script' page/dist/index.html 2>/dev/null || { echo "release: page/dist is not built: make page" >&2; exit 1; }
 rm -rf "$out"
@@ -53,13 +52,13 @@ for target in $targets; do
 	[ "${target%/*}" = linux ] || continue
 	arch=${target#*/}
 	for kind in deb rpm; do
-		ARCH=$arch OUT=$out PACKAGE_VERSION=$number MTIME=$(date -u -d "@$mtime" +%Y-%m-%dT%H:%M:%SZ) SOURCE_DATE_EPOCH=$mtime \
-			tool nfpm package --config deploy/package/nfpm.yaml --packager $kind --target "$out/" >/dev/null
+		ARCH=$arch OUT=$out PACKAGE_VERSION=$number SOURCE_DATE_EPOCH=$mtime \
+			go tool -modfile=tools/release/go.mod nfpm package --config deploy/package/nfpm.yaml --packager $kind --target "$out/"
 	done
 done
 
-# The tool stamps the time at which it runs.
-tool cyclonedx-gomod app -json -licenses -std -noserial -output "$out/go-crontab-$version.cdx.json" . 2>/dev/null
+# The tool stamps the time at which it runs, and a hash of itself: without -trimpath that would hold where Go is installed.
+GOFLAGS=-trimpath go tool -modfile=tools/release/go.mod cyclonedx-gomod app -json -licenses -std -noserial -output "$out/go-crontab-$version.cdx.json" . 2>/dev/null
 sed -i "s/\"timestamp\": \"[^\"]*\"/\"timestamp\": \"$(date -u -d "@$mtime" +%Y-%m-%dT%H:%M:%SZ)\"/" "$out/go-crontab-$version.cdx.json"
 
 for target in $targets; do rm -rf "${out:?}/${target%/*}-${target#*/}"; done

@@ -57,6 +57,12 @@ func (tx *Tx) StepAlerts(w AlertWork, lost int64) (bool, error) {
 	return n == 1, err
 }
 
+// LoseAlerts counts events that cannot be told.
+func (tx *Tx) LoseAlerts(n int64) error {
+	_, err := tx.exec("count lost alerts", "UPDATE alert_work SET lost = lost + ? WHERE id = 1", n)
+	return err
+}
+
 // AlertRun is what rules look at of a run that has ended.
 type AlertRun struct {
 	ID, JobID int64

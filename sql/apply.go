@@ -97,13 +97,12 @@ func (tx *Tx) HoldJobRows(ids []int64, calendars []string) error {
 // SpawnWindow returns until when an attempt of some jobs that has been started may still be spawned; zero if none is.
 func (db *DB) SpawnWindow(ctx context.Context, ids []int64) (window job.Micros, err error) {
 	for part := range slices.Chunk(ids, replanBatch) {
-		list, args := in(nil, part)
 		err := db.query(ctx, "look for starts", func(rows *stdsql.Rows) error {
 			var until job.Micros
 			err := rows.Scan(&until)
 			window = max(window, until)
 			return err
-		}, "SELECT COALESCE(MAX(spawn_by), 0) FROM task FORCE INDEX (due) WHERE job_id IN "+list+" AND state = 2", args...)
+		}, "SELECT COALESCE(MAX(t.spawn_by), 0) FROM "+eachOf+"task t FORCE INDEX (due) ON t.job_id = n.id WHERE t.state = 2", numbers(part))
 		if err != nil {
 			return 0, err
 		}

@@ -15,7 +15,7 @@ import (
 // the table has, and the rows that the server read against those that were shown.
 func TestAuditList(t *testing.T) {
 	const lines, limit = 100_000, 100
-	f := setUp(t)
+	f := setUp(t).patient()
 	f.exec("ALTER TABLE audit STATS_PERSISTENT=1, STATS_AUTO_RECALC=0") // the server believes that it is empty
 	f.exec("INSERT INTO audit (at, who, origin, action, kind, ref, app, name, reason) VALUES (1, '', '', '', '', 0, '', '', '')")
 	for n := 1; n < lines; n *= 2 {

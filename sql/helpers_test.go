@@ -33,6 +33,9 @@ func setUp(t *testing.T) *fixture {
 // in is the fixture for a subtest on the same schema, one after another.
 func (f *fixture) in(t *testing.T) *fixture { return &fixture{t, f.dsn, f.db} }
 
+// patient is the fixture for a test that fills large tables: its own statements may take long.
+func (f *fixture) patient() *fixture { return &fixture{f.T, f.dsn, open(f, f.dsn, MigrateTimeouts, 2)} }
+
 func migrate(t testing.TB, dsn string) {
 	t.Helper()
 	m := open(t, dsn, MigrateTimeouts, 2)

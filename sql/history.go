@@ -30,7 +30,7 @@ func (tx *Tx) InsertRuns(runs []job.Run) error {
 			args = append(args, r.JobID, int64(r.Due), r.Origin, r.Attempt, r.Launch.Session[:], r.Launch.N, r.Final,
 				int8(r.Outcome), cut(r.Reason, 512), r.ExitCode, r.Signal, int64(r.Until), r.Count,
 				int64(r.Started), int64(r.Ended), r.Lateness, r.Node, r.Output.Bytes,
-				len(r.Output.Head)+len(r.Output.Tail), appNumber(r.App), triggerOf(r.Origin))
+				r.Output.Kept(), appNumber(r.App), triggerOf(r.Origin))
 		}
 		_, err := tx.exec("insert runs", "INSERT INTO history (job_id, due, origin, attempt, session_id, launch, final,"+
 			" outcome, reason, exit_code, sig, due_last, due_count, started, ended, lateness, node, output_bytes, output_kept, app, trig) VALUES "+
@@ -54,7 +54,7 @@ func (tx *Tx) insertOutputs(runs []job.Run) error {
 		if len(args) == 0 {
 			return nil
 		}
-		_, err := tx.exec("insert output", "INSERT INTO output (session_id, launch, head, tail) VALUES "+values(len(args)/4, 4), args...)
+		_, err := tx.exec("insert output", "INSERT INTO output (session_id, launch, head, tail, encoding) VALUES "+values(len(args)/5, 5), args...)
 		args, size = nil, 0
 		return err
 	}
@@ -70,9 +70,9 @@ func (tx *Tx) insertOutputs(runs []job.Run) error {
 		if tail == nil {
 			tail = []byte{}
 		}
-		args = append(args, r.Launch.Session[:], r.Launch.N, head, tail)
+		args = append(args, r.Launch.Session[:], r.Launch.N, head, tail, int8(r.Output.Encoding))
 		size += len(head) + len(tail)
-		if size >= maxOutputBytes || len(args) >= 4*500 {
+		if size >= maxOutputBytes || len(args) >= 5*500 {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -160,8 +160,11 @@ func (db *DB) Run(ctx context.Context, l job.Launch) (RunRow, error) {
 	}
 	r := out[0]
 	err = db.query(ctx, "read output", func(rows *stdsql.Rows) error {
-		return rows.Scan(&r.Output.Head, &r.Output.Tail)
-	}, "SELECT head, tail FROM output WHERE session_id = ? AND launch = ?", l.Session[:], l.N)
+		return rows.Scan(&r.Output.Head, &r.Output.Tail, &r.Output.Encoding)
+	}, "SELECT head, tail, encoding FROM output WHERE session_id = ? AND launch = ?", l.Session[:], l.N)
+	if err == nil {
+		err = r.Output.Unpack()
+	}
 	return r, err
 }
 

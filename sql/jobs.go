@@ -4,6 +4,8 @@ import (
 	"context"
 	stdsql "database/sql"
 	"fmt"
+	"slices"
+	"strings"
 
 	"go-crontab/job"
 )
@@ -91,6 +93,73 @@ func (tx *Tx) InsertJob(j *job.Job, spec string) (int64, error) {
 	return id, tx.keepVersion(id, j.Version, j.Updated, spec)
 }
 
+// maxSpecBytes bounds the definitions that one statement carries: see maxOutputBytes.
+const maxSpecBytes = 2 << 20
+
+// InsertJobs writes new jobs as InsertJob does, in a few statements, and gives each its id. The names differ. If there is a
+// living job of one of them it is ErrExists.
+func (tx *Tx) InsertJobs(jobs []*job.Job, specs []string) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	size := 0
+	for _, text := range specs {
+		size += len(text)
+	}
+	if half := len(jobs) / 2; half > 0 && size > maxSpecBytes {
+		if err := tx.InsertJobs(jobs[:half], specs[:half]); err != nil {
+			return err
+		}
+		return tx.InsertJobs(jobs[half:], specs[half:])
+	}
+	const columns = 17
+	args := make([]any, 0, len(jobs)*columns)
+	byApp := map[string][]string{}
+	for i, j := range jobs {
+		args = append(args, j.Spec.App, j.Spec.Name, j.Hash, j.Place, j.Version, specs[i], j.Paused, j.Held, int64(j.PausedAt), cut(j.PausedBy, 128), j.PauseReason, int64(j.PauseUntil),
+			stdsql.NullInt64{Int64: int64(j.NextDue), Valid: j.NextDue != 0}, int64(j.LastDue), j.Error, int64(j.Created), int64(j.Updated))
+		byApp[j.Spec.App] = append(byApp[j.Spec.App], j.Spec.Name)
+	}
+	row := "(?" + strings.Repeat(",?", columns-1) + ",1)"
+	_, err := tx.exec("insert jobs", "INSERT INTO job (app, name, hash, place, version, spec, paused, held, paused_at, paused_by, pause_reason, pause_until,"+
+		" next_due, last_due, error, created, updated, listed) VALUES "+row+strings.Repeat(","+row, len(jobs)-1), args...)
+	if isDuplicate(err) {
+		return fmt.Errorf("%d jobs: one of them: %w", len(jobs), ErrExists)
+	}
+	if err != nil {
+		return err
+	}
+	// Read back rather than counted: not every server gives the rows of one statement numbers that follow one another.
+	ids := make(map[job.Name]int64, len(jobs))
+	for app, names := range byApp {
+		for part := range slices.Chunk(names, namesAtOnce) {
+			list, args := in([]any{app}, part)
+			err := tx.query("read ids of jobs", func(rows *stdsql.Rows) error {
+				var id int64
+				n := job.Name{App: app}
+				err := rows.Scan(&id, &n.Name)
+				ids[n] = id
+				return err
+			}, "SELECT id, name FROM job FORCE INDEX (name) WHERE app = ? AND name IN "+list+" AND living = 1", args...)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	listed := make([]listing, len(jobs))
+	for i, j := range jobs {
+		id, there := ids[job.Name{App: j.Spec.App, Name: j.Spec.Name}]
+		if !there {
+			return fmt.Errorf("insert jobs: %s/%s: %w", j.Spec.App, j.Spec.Name, ErrMoved)
+		}
+		j.ID, listed[i] = id, listingOf(id, j.Spec.Name, &j.Spec)
+	}
+	if err := tx.list(listed); err != nil {
+		return err
+	}
+	return tx.keepVersions(jobs, specs)
+}
+
 // UpdateJob writes a job whose row this transaction has locked. LastDue is only ever raised.
 func (tx *Tx) UpdateJob(j *job.Job, spec string) error {
 	was, err := tx.readStored(j.ID)
@@ -125,18 +194,43 @@ func (tx *Tx) UpdateJob(j *job.Job, spec string) error {
 }
 
 // LockJobs locks rows of jobs, in the order of their ids, and returns them by id.
-func (tx *Tx) LockJobs(ids []int64) (map[int64]*JobRow, error) {
+func (tx *Tx) LockJobs(ids []int64) (map[int64]*JobRow, error) { return tx.lockJobs(ids, "") }
+
+func (tx *Tx) lockJobs(ids []int64, how string) (map[int64]*JobRow, error) {
 	out := make(map[int64]*JobRow, len(ids))
 	if len(ids) == 0 {
 		return out, nil
 	}
 	list, args := in(nil, ids)
 	var rows []JobRow
-	err := tx.query("lock jobs", jobRows(&rows), "SELECT "+jobColumns+" FROM job FORCE INDEX (PRIMARY) WHERE id IN "+list+" ORDER BY id FOR UPDATE", args...)
+	err := tx.query("lock jobs", jobRows(&rows), "SELECT "+jobColumns+" FROM job FORCE INDEX (PRIMARY) WHERE id IN "+list+" ORDER BY id FOR UPDATE"+how, args...)
 	for i := range rows {
 		out[rows[i].ID] = &rows[i]
 	}
 	return out, err
+}
+
+// LockFreeJobs is LockJobs for those rows that nobody else has locked. It waits for none: a job that is being planned or
+// edited must not hold up the others. Those that are locked are busy; those that are in neither answer do not exist.
+func (tx *Tx) LockFreeJobs(ids []int64) (out map[int64]*JobRow, busy map[int64]bool, err error) {
+	if out, err = tx.lockJobs(ids, " SKIP LOCKED"); err != nil || len(out) == len(ids) {
+		return out, nil, err
+	}
+	var missing []int64
+	for _, id := range ids {
+		if out[id] == nil {
+			missing = append(missing, id)
+		}
+	}
+	busy = map[int64]bool{}
+	list, args := in(nil, missing)
+	err = tx.query("look for busy jobs", func(rows *stdsql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		busy[id] = true
+		return err
+	}, "SELECT id FROM job FORCE INDEX (PRIMARY) WHERE id IN "+list, args...)
+	return out, busy, err
 }
 
 // Mark says that a due time of a job was started or ended.

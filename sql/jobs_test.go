@@ -65,6 +65,30 @@ func TestCursors(t *testing.T) {
 }
 
 // TestMarkStarted: last_due only grows, and the row is written whatever it says.
+func TestLockFreeJobs(t *testing.T) {
+	f := setUp(t)
+	a, b := f.newJob("a"), f.newJob("b")
+	f.tx(func(tx *Tx) error {
+		if _, err := tx.LockJobs([]int64{b}); err != nil {
+			return err
+		}
+		return f.db.Tx(t.Context(), func(tx *Tx) error {
+			free, busy, err := tx.LockFreeJobs([]int64{a, b, b + 99})
+			if len(free) != 1 || free[a] == nil || len(busy) != 1 || !busy[b] {
+				t.Errorf("got free %v and busy %v, want %d and %d", free, busy, a, b)
+			}
+			return err
+		})
+	})
+	f.tx(func(tx *Tx) error {
+		free, busy, err := tx.LockFreeJobs([]int64{a, b})
+		if len(free) != 2 || len(busy) != 0 {
+			t.Errorf("got free %v and busy %v, want both free", free, busy)
+		}
+		return err
+	})
+}
+
 func TestMarkStarted(t *testing.T) {
 	f := setUp(t)
 	a, b := f.newJob("a"), f.newJob("b")

@@ -53,9 +53,8 @@ func (tx *Tx) unlist(ids []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	list, args := in(nil, ids)
 	for _, table := range []string{"job_term", "job_part"} {
-		if _, err := tx.exec("unlist", "DELETE t FROM "+table+" t FORCE INDEX (job) WHERE t.job_id IN "+list, args...); err != nil {
+		if _, err := tx.exec("unlist", "DELETE t FROM "+eachOf+table+" t FORCE INDEX (job) ON t.job_id = n.id", numbers(ids)); err != nil {
 			return err
 		}
 	}

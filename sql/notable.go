@@ -85,9 +85,9 @@ func (tx *Tx) noteRuns(runs []job.Run) error {
 	}
 	for session, counters := range bySession {
 		for part := range slices.Chunk(counters, 500) {
-			list, args := in([]any{session[:]}, part)
 			_, err := tx.exec("note runs", "INSERT INTO notable (job_id, outcome, trig, due, id)"+
-				" SELECT job_id, outcome, trig, due, id FROM history FORCE INDEX (launch) WHERE session_id = ? AND launch IN "+list, args...)
+				" SELECT h.job_id, h.outcome, h.trig, h.due, h.id FROM "+eachOf+"history h FORCE INDEX (launch) ON h.session_id = ? AND h.launch = n.id",
+				numbers(part), session[:])
 			if err != nil {
 				return err
 			}

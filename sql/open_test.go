@@ -21,9 +21,10 @@ func TestSettingsAreInForce(t *testing.T) {
 	}
 	cfg.ParseTime, cfg.ClientFoundRows, cfg.InterpolateParams, cfg.RejectReadOnly = false, false, false, false
 	cfg.MultiStatements, cfg.ReadTimeout, cfg.Loc = true, time.Hour, time.FixedZone("Asia/Tokyo", 9*3600)
+	isolation := testdb.EngineOf(t).Isolation
 	cfg.Params = map[string]string{
 		"autocommit": "0", "innodb_lock_wait_timeout": "50", "wait_timeout": "28800", "time_zone": "'+05:00'", "sql_mode": "''",
-		"tx_isolation": "'SERIALIZABLE'", "character_set_client": "latin1", "collation_connection": "latin1_swedish_ci",
+		isolation: "'SERIALIZABLE'", "character_set_client": "latin1", "collation_connection": "latin1_swedish_ci",
 	}
 	const size = 5
 	db := open(t, cfg.FormatDSN()+"&charset=latin1", Timeouts{Dial: time.Second, Read: 7 * time.Second, LockWait: 3 * time.Second, Idle: 9 * time.Second}, size)
@@ -36,16 +37,12 @@ func TestSettingsAreInForce(t *testing.T) {
 		}
 		defer c.Close()
 		for variable, want := range map[string]string{
-			"tx_isolation": "READ-COMMITTED", "innodb_lock_wait_timeout": "3", "wait_timeout": "9", "time_zone": "+00:00",
+			isolation: "READ-COMMITTED", "innodb_lock_wait_timeout": "3", "wait_timeout": "9", "time_zone": "+00:00",
 			"sql_mode": "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION", "autocommit": "1", "character_set_client": "utf8mb4",
 			"character_set_results": "utf8mb4", "collation_connection": "utf8mb4_bin",
 		} {
 			var got string
-			query := "SELECT @@SESSION." + variable
-			err := c.QueryRowContext(ctx, query).Scan(&got)
-			if number(err) == 1193 && variable == "tx_isolation" { // MySQL's name for it
-				err = c.QueryRowContext(ctx, "SELECT @@SESSION.transaction_isolation").Scan(&got)
-			}
+			err := c.QueryRowContext(ctx, "SELECT @@SESSION."+variable).Scan(&got)
 			if err != nil || got != want {
 				t.Errorf("%s: got %q, %v; want %q", variable, got, err, want)
 			}
@@ -86,10 +83,7 @@ func TestSettingsSurviveReconnects(t *testing.T) {
 	db, proxy := f.behind(1)
 	for range 3 {
 		var isolation, mode string
-		err := db.Raw().QueryRow("SELECT @@SESSION.tx_isolation, @@SESSION.sql_mode").Scan(&isolation, &mode)
-		if number(err) == 1193 {
-			err = db.Raw().QueryRow("SELECT @@SESSION.transaction_isolation, @@SESSION.sql_mode").Scan(&isolation, &mode)
-		}
+		err := db.Raw().QueryRow("SELECT @@SESSION."+testdb.EngineOf(t).Isolation+", @@SESSION.sql_mode").Scan(&isolation, &mode)
 		if err != nil || isolation != "READ-COMMITTED" || !strings.HasPrefix(mode, "STRICT_ALL_TABLES") {
 			t.Errorf("got isolation %q, mode %q, %v", isolation, mode, err)
 		}

@@ -240,14 +240,13 @@ func (tx *Tx) LiveTasksOf(jobIDs []int64, most int) (map[int64][]TaskRow, error)
 	if len(jobIDs) == 0 {
 		return nil, nil
 	}
-	list, args := in(nil, jobIDs)
 	byJob := map[int64][]int64{}
 	err := tx.query("list tasks of jobs", func(rows *stdsql.Rows) error {
 		var id, jobID int64
 		err := rows.Scan(&id, &jobID)
 		byJob[jobID] = append(byJob[jobID], id)
 		return err
-	}, "SELECT id, job_id FROM task FORCE INDEX (due) WHERE job_id IN "+list, args...)
+	}, "SELECT t.id, t.job_id FROM "+eachOf+"task t FORCE INDEX (due) ON t.job_id = n.id", numbers(jobIDs))
 	if err != nil {
 		return nil, err
 	}

@@ -148,6 +148,7 @@ func (tx *Tx) Start(tasks []job.Task, now job.Micros, window int64) error {
 	if want := int64(len(tasks) + len(latest)); err == nil && n != want { // rows of both tables count
 		err = fmt.Errorf("start: %d of %d rows: %w", n, want, ErrMoved)
 	}
+	tx.did.started, tx.did.any = tx.did.started+int64(len(tasks)), true
 	return err
 }
 

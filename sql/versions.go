@@ -24,6 +24,17 @@ func (tx *Tx) keepVersion(id, version int64, at job.Micros, spec string) error {
 	return err
 }
 
+// keepVersions writes down the definitions of several jobs.
+func (tx *Tx) keepVersions(jobs []*job.Job, specs []string) error {
+	who := cut(job.ActorOf(tx.ctx).Who, 128)
+	args := make([]any, 0, 5*len(jobs))
+	for i, j := range jobs {
+		args = append(args, j.ID, j.Version, int64(j.Updated), who, specs[i])
+	}
+	_, err := tx.exec("keep versions", "INSERT INTO job_version (job_id, version, at, who, spec) VALUES "+values(len(jobs), 5), args...)
+	return err
+}
+
 // keepFirst writes down the definition of a job that is about to get another one, if none of it was written down: it is
 // older than that.
 func (tx *Tx) keepFirst(id int64) error {

@@ -112,6 +112,6 @@ func addJobs(ctx context.Context, n *node.Node) error {
 func handler(n *node.Node, l net.Listener) *api.Server {
 	return api.New(api.Config{
 		DB: n.Reads(), Now: n.Now, Ready: n.Ready, Node: n.Name(), Listen: l.Addr().String(),
-		Editor: api.EditorOf(n.Editor),
+		Editor: api.EditorOf(n.Editor), Alerts: n.Alerts(),
 	})
 }

@@ -122,6 +122,9 @@ func draw(t *rapid.T, app string, groups, calendars []string) job.Spec {
 			s.Retry.On = rapid.SampledFrom([][]job.Outcome{nil, {job.Failed}, {job.Failed, job.TimedOut}, {job.Killed, job.Failed}}).Draw(t, "on")
 		}
 	}
+	if some("keep") {
+		s.Keep = job.Keep{Age: length("keep"), Runs: int64(number("runs kept", 0, 3)), Bytes: job.Size(number("bytes kept", 0, 2) << 20)}
+	}
 	if some("ping") {
 		s.Ping = &job.Ping{URL: one("ping url", "https://ping.example.com/a", "http://ping.example.com"), FailURL: one("fail url", "", "https://ping.example.com/a/fail")}
 	}

@@ -1,0 +1,131 @@
+package alert
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"go-crontab/job"
+)
+
+// How long texts may be, in bytes. What is longer is cut, and says so.
+const (
+	slackMost    = 12_000
+	feishuMost   = 12_000
+	dingTalkMost = 12_000
+	weComMost    = 2000
+	pagerMost    = 1000
+)
+
+// chat makes the body for a chat or for PagerDuty, and the address to which it goes.
+func chat(l *letter, m *job.AlertMessage, address string, values map[job.Secret]string, now time.Time) (body []byte, target string, err error) {
+	secret := ""
+	if name, is := job.WholeSecret(l.channel.Sign); is {
+		secret = values[name]
+	}
+	text := m.Title + "\n" + m.Text
+	if strings.HasPrefix(m.Text, m.Title) {
+		text = m.Text
+	}
+	var v any
+	switch l.channel.Type {
+	case job.ChannelSlack:
+		v = map[string]any{"text": strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(cutText(text, slackMost))}
+	case job.ChannelFeishu:
+		o := map[string]any{"msg_type": "text", "content": map[string]string{"text": cutText(text, feishuMost)}}
+		if secret != "" {
+			at := strconv.FormatInt(now.Unix(), 10)
+			o["timestamp"], o["sign"] = at, hmacText(at+"\n"+secret, "")
+		}
+		v = o
+	case job.ChannelDingTalk:
+		v = map[string]any{"msgtype": "text", "text": map[string]string{"content": cutText(text, dingTalkMost)}}
+		if secret != "" {
+			u, err := url.Parse(address)
+			if err != nil {
+				return nil, "", errors.New("the url is not understood")
+			}
+			at := strconv.FormatInt(now.UnixMilli(), 10)
+			q := u.Query()
+			q.Set("timestamp", at)
+			q.Set("sign", hmacText(secret, at+"\n"+secret))
+			u.RawQuery = q.Encode()
+			address = u.String()
+		}
+	case job.ChannelWeCom:
+		v = map[string]any{"msgtype": "text", "text": map[string]string{"content": cutText(text, weComMost)}}
+	case job.ChannelPagerDuty:
+		name, _ := job.WholeSecret(l.channel.RoutingKey)
+		v = pagerEvent(m, values[name])
+	default:
+		return nil, "", fmt.Errorf("channels of type %q are not known to this version", l.channel.Type)
+	}
+	body, err = json.Marshal(v)
+	return body, address, err
+}
+
+func hmacText(key, text string) string {
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write([]byte(text))
+	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// pagerEvent is an event of PagerDuty's API v2. What an incident is about is told apart by the alert and when it began.
+func pagerEvent(m *job.AlertMessage, key string) map[string]any {
+	it := job.AlertItem{What: "test"}
+	if len(m.Items) > 0 {
+		it = m.Items[0]
+	}
+	action, dedup := "trigger", "go-crontab-"+it.AlertID+"-"+it.Since
+	switch it.What {
+	case "resolved":
+		action = "resolve"
+	case "test":
+		dedup = "go-crontab-test-" + m.Key
+	}
+	source := it.Node
+	if it.Job != "" {
+		source = it.App + "/" + it.Job
+	}
+	if source == "" {
+		source = "go-crontab"
+	}
+	return map[string]any{
+		"routing_key": key, "event_action": action, "dedup_key": dedup, "client": "go-crontab",
+		"payload": map[string]any{
+			"summary": cutText(m.Title, pagerMost), "source": source, "severity": it.Severity, "timestamp": it.At, "component": it.App, "group": m.Rule, "class": string(it.Event), "custom_details": it,
+		},
+	}
+}
+
+// refusedBy tells why a chat did not take a message although it answered 2xx, "" if it took it.
+func refusedBy(t job.ChannelType, answer []byte) string {
+	var said struct {
+		Code    *int   `json:"code"`
+		Msg     string `json:"msg"`
+		ErrCode *int   `json:"errcode"`
+		ErrMsg  string `json:"errmsg"`
+	}
+	switch t {
+	case job.ChannelFeishu, job.ChannelDingTalk, job.ChannelWeCom:
+	default:
+		return ""
+	}
+	if json.Unmarshal(answer, &said) != nil {
+		return ""
+	}
+	switch {
+	case said.Code != nil && *said.Code != 0:
+		return fmt.Sprintf("it answered code %d: %s", *said.Code, said.Msg)
+	case said.ErrCode != nil && *said.ErrCode != 0:
+		return fmt.Sprintf("it answered errcode %d: %s", *said.ErrCode, said.ErrMsg)
+	}
+	return ""
+}

@@ -1,0 +1,232 @@
+package alert
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go-crontab/internal/testdb"
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+const second = job.Micros(1_000_000)
+
+// fixture is a cluster without nodes: its rows are written by tests, and its clock is theirs.
+type fixture struct {
+	*testing.T
+	db  *sql.DB
+	now job.Micros
+}
+
+func setUp(t *testing.T) *fixture {
+	t.Parallel()
+	dsn := testdb.DSN(t)
+	m, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if _, _, err := m.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open(dsn, sql.DefaultTimeouts, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return &fixture{t, db, job.MicrosOf(time.Now())}
+}
+
+func (f *fixture) exec(query string, args ...any) int64 {
+	f.Helper()
+	r, err := f.db.Raw().Exec(query, args...)
+	if err != nil {
+		f.Fatal(err)
+	}
+	id, _ := r.LastInsertId()
+	return id
+}
+
+func (f *fixture) count(query string, args ...any) (n int) {
+	f.Helper()
+	if err := f.db.Raw().QueryRow(query, args...).Scan(&n); err != nil {
+		f.Fatal(err)
+	}
+	return n
+}
+
+func (f *fixture) want(what string, want int, query string, args ...any) {
+	f.Helper()
+	if got := f.count(query, args...); got != want {
+		f.Errorf("%s: got %d, want %d", what, got, want)
+	}
+}
+
+// job writes a job.
+func (f *fixture) job(app, name string, more string) int64 {
+	return f.exec("INSERT INTO job (app, name, hash, spec, created, updated, last_due) VALUES (?, ?, 0, ?, 1, 1, 0)", app, name, `{"owner":"ann@example.com","labels":{"team":"data"}`+more+`}`)
+}
+
+var launches struct {
+	sync.Mutex
+	n int64
+}
+
+// run writes a run that ended now.
+func (f *fixture) run(jobID int64, o job.Outcome, late job.Micros) int64 {
+	launches.Lock()
+	launches.n++
+	n := launches.n
+	launches.Unlock()
+	id := uuid.New()
+	return f.exec("INSERT INTO history (job_id, due, session_id, launch, final, outcome, reason, due_last, started, ended, lateness, node) VALUES (?, ?, ?, ?, 1, ?, 'exit code 1', 0, ?, ?, ?, 'n1')",
+		jobID, int64(f.now)-1000+n, id[:], n, o, int64(f.now)-500, int64(f.now), int64(late))
+}
+
+// session is that of a node.
+type fakeSession struct {
+	f    *fixture
+	id   uuid.UUID
+	dead bool
+}
+
+func (s *fakeSession) ID() uuid.UUID   { return s.id }
+func (s *fakeSession) Node() string    { return "n-" + s.id.String()[:4] }
+func (s *fakeSession) Now() job.Micros { return s.f.now }
+func (s *fakeSession) Fresh() bool     { return !s.dead }
+
+func (f *fixture) session() *fakeSession {
+	s := &fakeSession{f: f, id: uuid.New()}
+	f.exec("INSERT INTO session (id, node, started, beat_at, labels, handlers) VALUES (?, ?, 1, 1, '{}', '[]')", s.id[:], s.Node())
+	return s
+}
+
+func (f *fixture) log() *slog.Logger { return slog.New(slog.NewTextHandler(f.Output(), nil)) }
+
+func (f *fixture) evaluator(s *fakeSession) *Evaluator {
+	return &Evaluator{DB: f.db, Session: s, Log: f.log()}
+}
+
+type fakeSecrets map[job.Secret]string
+
+func (m fakeSecrets) Values(_ context.Context, _ string, names []job.Secret) (map[job.Secret]string, error) {
+	out := map[job.Secret]string{}
+	for _, n := range names {
+		if v, ok := m[n]; ok {
+			out[n] = v
+		}
+	}
+	return out, nil
+}
+
+func (f *fixture) sender(s *fakeSession) *Sender {
+	o := NewOutside(OutsideConfig{Dial: (&net.Dialer{Timeout: time.Second}).DialContext, Secrets: fakeSecrets{"s": "hunter22"}, Node: s.Node(),
+		Sign: func(secret []byte, _ time.Time, key, _, _, body string) (string, string) {
+			return "X-Signed", fmt.Sprintf("%s %s %d", secret, key, len(body))
+		}})
+	f.Cleanup(o.Close)
+	return &Sender{DB: f.db, Session: s, Outside: o, Log: f.log()}
+}
+
+// step has a node evaluate until there is no more.
+func (f *fixture) step(e *Evaluator) {
+	f.Helper()
+	for {
+		again, err := e.step(f.Context(), f.now)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if again != 0 {
+			return
+		}
+	}
+}
+
+// send has a node send what is due, and waits for it.
+func (f *fixture) send(s *Sender) {
+	f.Helper()
+	s.init()
+	if _, err := s.look(f.Context(), f.now); err != nil {
+		f.Fatal(err)
+	}
+	s.lanes.Wait()
+}
+
+func (f *fixture) store() *Store { return &Store{DB: f.db} }
+
+func (f *fixture) channel(c job.AlertChannel) {
+	f.Helper()
+	if _, _, err := f.store().PutChannel(f.Context(), c); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// rule writes a rule as one that has been there for a while.
+func (f *fixture) rule(r job.AlertRule) {
+	f.Helper()
+	if _, _, err := f.store().PutRule(f.Context(), r); err != nil {
+		f.Fatal(err)
+	}
+	f.exec("UPDATE alert_rule SET updated = 1")
+}
+
+// hook is a server that remembers what it got.
+type hook struct {
+	*httptest.Server
+	mu     sync.Mutex
+	got    []webhookBody
+	raw    []string
+	header []http.Header
+	paths  []string
+	answer func(n int) int // status of the n-th request, from 1
+	say    string
+}
+
+func newHook(t *testing.T) *hook {
+	h := &hook{}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		var v webhookBody
+		_ = json.Unmarshal(b, &v)
+		h.mu.Lock()
+		h.got, h.raw, h.header, h.paths = append(h.got, v), append(h.raw, string(b)), append(h.header, r.Header), append(h.paths, r.Method+" "+r.URL.RequestURI())
+		n, answer, say := len(h.got), h.answer, h.say
+		h.mu.Unlock()
+		status := 200
+		if answer != nil {
+			status = answer(n)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, say)
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+func (h *hook) seen() []webhookBody {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.got)
+}
+
+// said lists what happened to which job, in the order in which it was told.
+func (h *hook) said() (out []string) {
+	for _, m := range h.seen() {
+		for _, it := range m.Items {
+			out = append(out, it.What+" "+string(it.Event)+" "+it.App+"/"+it.Job)
+		}
+	}
+	return out
+}

@@ -1,0 +1,503 @@
+package alert
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+func micros(d job.Duration) job.Micros { return job.Micros(time.Duration(d).Microseconds()) }
+
+// runs looks at the runs that have ended.
+func (f *finder) runs(ctx context.Context) error {
+	runs, fresh, lost, err := follow(&f.position.Runs, f.now, func(r *sql.AlertRun) int64 { return r.ID },
+		func(spans []sql.Span) ([]sql.AlertRun, error) { return f.DB.AlertRunsIn(ctx, spans) },
+		func(after int64) ([]sql.AlertRun, error) { return f.DB.AlertRunsAfter(ctx, after, batch) })
+	if err != nil {
+		return err
+	}
+	f.lost += lost
+	f.behind = fresh == batch
+	start, finish := f.leastLate()
+	firing := map[int64]bool{} // jobs of which something fires
+	for _, row := range f.s.firing {
+		firing[row.JobID] = true
+	}
+	var wanted []sql.AlertRun
+	var ids []int64
+	touched := map[int64]bool{} // jobs of which something may begin to fire within this step
+	for _, r := range runs {
+		if r.Ended < f.position.Since {
+			continue
+		}
+		late := r.Started > 0 && (r.Late >= start || r.Final && r.Ended-r.Due >= finish)
+		if failure(&r) || r.Outcome == job.Missed || late {
+			touched[r.JobID] = true
+		}
+		if touched[r.JobID] || firing[r.JobID] || f.c.pinged[r.JobID] && r.Final {
+			wanted, ids = append(wanted, r), append(ids, r.JobID)
+		}
+	}
+	jobs, err := f.known(ctx, ids)
+	if err != nil {
+		return err
+	}
+	if err := f.readStreaks(ctx, wanted, jobs); err != nil {
+		return err
+	}
+	rules := f.sortedRules()
+	for i := range wanted {
+		r := &wanted[i]
+		j, there := jobs[r.JobID]
+		if !there {
+			continue
+		}
+		f.ping(r, &j)
+		for _, rule := range rules {
+			if rule.Since <= r.Ended && rule.Takes(&j) {
+				f.run(rule, r, &j)
+			}
+		}
+	}
+	return nil
+}
+
+func (f *finder) sortedRules() []*rule {
+	ids := slices.Sorted(maps.Keys(f.c.rules))
+	out := make([]*rule, len(ids))
+	for i, id := range ids {
+		out[i] = f.c.rules[id]
+	}
+	return out
+}
+
+// leastLate returns from when on some rule takes a start, or an end, for late.
+func (f *finder) leastLate() (start, finish job.Micros) {
+	start, finish = math.MaxInt64, math.MaxInt64
+	for _, r := range f.c.rules {
+		if r.Has(job.AlertLateStart) {
+			start = min(start, micros(r.LateStart))
+		}
+		if r.Has(job.AlertLateFinish) {
+			finish = min(finish, micros(r.LateFinish))
+		}
+	}
+	return start, finish
+}
+
+// failure tells whether a due time has begun and did not succeed, after all its attempts.
+func failure(r *sql.AlertRun) bool {
+	switch r.Outcome {
+	case job.Failed, job.TimedOut, job.Killed, job.Lost:
+		return r.Final
+	}
+	return false
+}
+
+// run looks at a run by a rule.
+func (f *finder) run(rule *rule, r *sql.AlertRun, j *job.AlertJob) {
+	about := aboutJob(j.ID)
+	see := sight{job: j, node: r.Node, run: r.Launch.String(), at: r.Ended, due: r.Due, summary: describe(r, j)}
+	if r.Launch.N == 0 {
+		see.run = ""
+	}
+	succeeded := r.Outcome == job.Succeeded && r.Final
+	switch {
+	case failure(r):
+		if rule.Has(job.AlertFailed) {
+			f.fire(rule, job.AlertFailed, about, see)
+		}
+		if rule.Has(job.AlertLost) && r.Outcome == job.Lost {
+			f.fire(rule, job.AlertLost, about, see)
+		}
+		if rule.Has(job.AlertFailures) {
+			f.count(rule, r, j, see)
+		}
+	case succeeded:
+		f.over(rule, job.AlertFailed, about, "it succeeded again")
+		f.over(rule, job.AlertLost, about, "it succeeded again")
+	}
+	if r.Started > 0 && rule.Has(job.AlertLateStart) && r.Attempt == 1 {
+		if r.Late > micros(rule.LateStart) {
+			late := see
+			late.summary = fmt.Sprintf("%s/%s, due %s, was started %s late", j.App, j.Name, r.Due, span(r.Late))
+			f.fire(rule, job.AlertLateStart, about, late)
+		} else {
+			f.over(rule, job.AlertLateStart, about, "it was started in time again")
+		}
+	}
+	if r.Started > 0 && r.Final && rule.Has(job.AlertLateFinish) {
+		if r.Ended-r.Due > micros(rule.LateFinish) {
+			late := see
+			late.summary = fmt.Sprintf("%s/%s, due %s, ended %s after that (%s)", j.App, j.Name, r.Due, span(r.Ended-r.Due), r.Outcome)
+			f.fire(rule, job.AlertLateFinish, about, late)
+		} else {
+			f.over(rule, job.AlertLateFinish, about, "it ended in time again")
+		}
+	}
+	if rule.Has(job.AlertNeverRan) {
+		if r.Outcome == job.Missed {
+			f.fire(rule, job.AlertNeverRan, about, see)
+		} else if r.Started > 0 {
+			f.over(rule, job.AlertNeverRan, about, "it ran again")
+		}
+	}
+}
+
+// describe says in a line what became of a due time.
+func describe(r *sql.AlertRun, j *job.AlertJob) string {
+	text := fmt.Sprintf("%s/%s, due %s, %s", j.App, j.Name, r.Due, outcomeWords(r.Outcome))
+	if r.DueCount > 1 {
+		text = fmt.Sprintf("%s/%s: %d due times from %s on %s", j.App, j.Name, r.DueCount, r.Due, outcomeWords(r.Outcome))
+	}
+	if r.Attempt > 1 {
+		text += fmt.Sprintf(" after %d attempts", r.Attempt)
+	}
+	if reason := strings.TrimSpace(r.Reason); reason != "" {
+		text += ": " + reason
+	}
+	return text
+}
+
+func outcomeWords(o job.Outcome) string {
+	switch o {
+	case job.TimedOut:
+		return "timed out"
+	case job.Killed:
+		return "was killed"
+	case job.Lost:
+		return "was lost with its node"
+	case job.Missed:
+		return "was missed"
+	}
+	return o.String()
+}
+
+func span(d job.Micros) string {
+	return (time.Duration(d) * time.Microsecond).Round(10 * time.Millisecond).String()
+}
+
+// perOf is what a rule counts failures of.
+func perOf(r *rule, j *job.AlertJob) string {
+	switch r.Failures.Per {
+	case "app":
+		return "app " + j.App
+	case "rule":
+		return "all"
+	}
+	return aboutJob(j.ID)
+}
+
+// readStreaks reads what has failed lately of what fails now.
+func (f *finder) readStreaks(ctx context.Context, runs []sql.AlertRun, jobs map[int64]job.AlertJob) error {
+	rules := map[[16]byte]int64{}
+	for i := range runs {
+		j, there := jobs[runs[i].JobID]
+		if !there || !failure(&runs[i]) {
+			continue
+		}
+		for _, r := range f.c.rules {
+			if r.Failures != nil && r.Has(job.AlertFailures) && r.Takes(&j) {
+				rules[subject(r.ID, job.AlertFailures, perOf(r, &j))] = r.ID
+			}
+		}
+	}
+	for part := range slices.Chunk(slices.Collect(maps.Keys(rules)), 500) {
+		found, err := f.DB.Streaks(ctx, part)
+		if err != nil {
+			return err
+		}
+		for _, key := range part {
+			f.streaks[key] = &streak{rules[key], found[key]}
+		}
+	}
+	return nil
+}
+
+// count adds a failure to those of a rule that counts them, and tells of them when they are too many.
+func (f *finder) count(rule *rule, r *sql.AlertRun, j *job.AlertJob, see sight) {
+	about := perOf(rule, j)
+	s := f.streaks[subject(rule.ID, job.AlertFailures, about)]
+	if s == nil {
+		return
+	}
+	s.times = append(s.times, r.Ended)
+	slices.Sort(s.times) // those that committed late come late
+	if n := len(s.times) - rule.Failures.Count; n > 0 {
+		s.times = s.times[n:]
+	}
+	if len(s.times) < rule.Failures.Count || s.times[len(s.times)-1]-s.times[0] > micros(rule.Failures.Within) {
+		return
+	}
+	see.summary = fmt.Sprintf("%d failures within %s, the last one: %s", rule.Failures.Count, rule.Failures.Within, see.summary)
+	see.due = 0
+	if rule.Failures.Per != "job" {
+		see.job = nil
+		if rule.Failures.Per == "app" {
+			see.app = j.App
+		}
+	}
+	f.fire(rule, job.AlertFailures, about, see)
+}
+
+// ping notes that a job's ping is to be called. Of several due times that have ended since the last step the last one
+// counts.
+func (f *finder) ping(r *sql.AlertRun, j *job.AlertJob) {
+	if !r.Final || j.Ping == nil || j.Gone {
+		return
+	}
+	what := ""
+	switch {
+	case r.Outcome == job.Succeeded:
+		what = "success"
+	case failure(r), r.Outcome == job.Missed:
+		what = "fail"
+	}
+	if what == "" || what == "fail" && j.Ping.FailURL == "" {
+		return
+	}
+	f.pings[j.ID] = job.AlertItem{What: what, App: j.App, JobID: idText(j.ID), Job: j.Name, Run: r.Launch.String(), Summary: describe(r, j), At: r.Ended.String(), Seen: 1}
+}
+
+// late looks at due times that are not over yet.
+func (f *finder) late(ctx context.Context) error {
+	start, finish := f.leastLate()
+	for _, of := range []struct {
+		event job.AlertEvent
+		least job.Micros
+		read  func(context.Context, job.Micros, int) ([]sql.LiveTask, error)
+		most  func(*rule) job.Micros
+		words string
+	}{
+		{job.AlertLateStart, start, f.DB.AlertLateTasks, func(r *rule) job.Micros { return micros(r.LateStart) }, "is not started, %s late"},
+		{job.AlertLateFinish, finish, f.DB.AlertLongTasks, func(r *rule) job.Micros { return micros(r.LateFinish) }, "has not ended, %s after that"},
+	} {
+		if of.least == math.MaxInt64 {
+			continue
+		}
+		tasks, err := of.read(ctx, f.now-of.least, manyFired)
+		if err != nil {
+			return err
+		}
+		ids := make([]int64, len(tasks))
+		for i, t := range tasks {
+			ids[i] = t.JobID
+		}
+		jobs, err := f.known(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			j, there := jobs[t.JobID]
+			if !there || j.Gone {
+				continue
+			}
+			for _, r := range f.sortedRules() {
+				if r.Has(of.event) && f.now-t.Due > of.most(r) && r.Takes(&j) {
+					f.fire(r, of.event, aboutJob(j.ID), sight{job: &j, at: f.now, due: t.Due, summary: fmt.Sprintf("%s/%s, due %s, "+of.words, j.App, j.Name, t.Due, span(f.now-t.Due))})
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// backlog counts due times that are overdue.
+func (f *finder) backlog(ctx context.Context) error {
+	for _, r := range f.sortedRules() {
+		if !r.Has(job.AlertBacklog) {
+			continue
+		}
+		byJob, err := f.DB.Overdue(ctx, f.now-micros(r.Backlog.OlderThan), 20_000)
+		if err != nil {
+			return err
+		}
+		total := int64(0)
+		var jobs map[int64]job.AlertJob
+		if !r.OfAll() {
+			if jobs, err = f.known(ctx, slices.Collect(maps.Keys(byJob))); err != nil {
+				return err
+			}
+		}
+		for id, n := range byJob {
+			j, there := jobs[id]
+			if r.OfAll() || there && r.Takes(&j) {
+				total += n
+			}
+		}
+		if total >= int64(r.Backlog.Tasks) {
+			f.fire(r, job.AlertBacklog, "all", sight{at: f.now, state: true, summary: fmt.Sprintf("%d due times are overdue by more than %s", total, r.Backlog.OlderThan)})
+		} else {
+			f.over(r, job.AlertBacklog, "all", fmt.Sprintf("%d due times are overdue by more than %s", total, r.Backlog.OlderThan))
+		}
+	}
+	return nil
+}
+
+// lines looks which nodes have vanished.
+func (f *finder) lines(ctx context.Context) error {
+	if f.position.Lines.High == 0 { // nobody wanted it up to now
+		_, last, err := f.DB.LastIDs(ctx)
+		if err != nil {
+			return err
+		}
+		f.position.Lines.High = max(0, last-startAhead)
+	}
+	lines, fresh, lost, err := follow(&f.position.Lines, f.now, func(l *job.Entry) int64 { return l.ID },
+		func(spans []sql.Span) ([]job.Entry, error) { return f.DB.LinesIn(ctx, spans) },
+		func(after int64) ([]job.Entry, error) { return f.DB.LinesAfter(ctx, after, batch) })
+	if err != nil {
+		return err
+	}
+	f.lost += lost
+	f.behind = f.behind || fresh == batch
+	for _, l := range lines {
+		if l.Kind == job.KindSession && l.Action == job.ActionReap && l.At >= f.position.Since && len(f.position.Gone) < 1000 {
+			f.position.Gone[l.Name] = max(f.position.Gone[l.Name], l.At)
+		}
+	}
+	return nil
+}
+
+// nodes looks at the nodes that there are.
+func (f *finder) nodes(ctx context.Context) error {
+	skews := false
+	for _, r := range f.c.rules {
+		skews = skews || r.Has(job.AlertClockSkew)
+	}
+	if !skews && !f.c.lines {
+		return nil
+	}
+	sessions, err := f.DB.Sessions(ctx)
+	if err != nil {
+		return err
+	}
+	alive := map[string]bool{}
+	skew := map[string]int64{}
+	for _, s := range sessions {
+		alive[s.Node] = true
+		if n := s.Offset; max(n, -n) > max(skew[s.Node], -skew[s.Node]) {
+			skew[s.Node] = n
+		}
+	}
+	for node, at := range f.position.Gone {
+		if alive[node] || f.now-at > micros(job.Duration(Kept)) {
+			delete(f.position.Gone, node)
+		}
+	}
+	for _, r := range f.sortedRules() {
+		if r.Has(job.AlertNodeGone) {
+			for node, at := range f.position.Gone {
+				if at >= r.Since && f.now-at >= micros(r.NodeGone) {
+					f.fire(r, job.AlertNodeGone, "node "+node, sight{node: node, at: f.now, state: true, summary: fmt.Sprintf("the node %s vanished at %s, and is not back", node, at)})
+				}
+			}
+		}
+		if r.Has(job.AlertClockSkew) {
+			for node, n := range skew {
+				if off := max(n, -n); off > int64(micros(r.ClockSkew)) {
+					f.fire(r, job.AlertClockSkew, "node "+node, sight{node: node, at: f.now, state: true,
+						summary: fmt.Sprintf("the clock of the node %s differs from MySQL's by %s; due times go by MySQL's", node, span(job.Micros(off)))})
+				}
+			}
+		}
+	}
+	for _, row := range sorted(f.s.firing) {
+		r := f.c.rules[row.RuleID]
+		row = f.current(row.Subject)
+		if r == nil || row == nil {
+			continue
+		}
+		n := skew[row.Node]
+		switch {
+		case row.Event == job.AlertNodeGone && alive[row.Node]:
+			f.end(r, row, "the node is back")
+		case row.Event == job.AlertClockSkew && !alive[row.Node]:
+			f.end(r, row, "the node is gone")
+		case row.Event == job.AlertClockSkew && max(n, -n) <= int64(micros(r.ClockSkew)):
+			f.end(r, row, "the clock of the node is right again")
+		}
+	}
+	return nil
+}
+
+// jobsAtOnce is how many jobs one step looks at whether they run.
+const jobsAtOnce = 200
+
+// neverRan looks for jobs of which no run has begun for too long: at some of them in each step, until it was at all.
+func (f *finder) neverRan(ctx context.Context) error {
+	var rules []*rule
+	for _, r := range f.sortedRules() {
+		if r.Has(job.AlertNeverRan) && r.NeverRan != 0 {
+			rules = append(rules, r)
+		}
+	}
+	if len(rules) == 0 {
+		f.s.notRun = 0
+		return nil
+	}
+	jobs, err := f.DB.AlertJobsAfter(ctx, f.s.notRun, jobsAtOnce)
+	if err != nil {
+		return err
+	}
+	for _, r := range rules {
+		since := f.now - micros(r.NeverRan)
+		var ids []int64
+		byID := map[int64]*job.AlertJob{}
+		for i := range jobs {
+			if j := &jobs[i]; !j.Paused && j.Created < since && r.Takes(j) {
+				ids, byID[j.ID] = append(ids, j.ID), j
+			}
+		}
+		found, err := f.DB.NotRun(ctx, ids, since)
+		if err != nil {
+			return err
+		}
+		for _, id := range found {
+			j := byID[id]
+			f.fire(r, job.AlertNeverRan, aboutJob(id), sight{job: j, at: f.now, state: true, summary: fmt.Sprintf("%s/%s has not run for %s", j.App, j.Name, r.NeverRan)})
+		}
+	}
+	if f.s.notRun = 0; len(jobs) == jobsAtOnce {
+		f.s.notRun = jobs[len(jobs)-1].ID
+	}
+	return nil
+}
+
+// onTime is how late the earliest due time, or the planning of one, may be before a heartbeat is held back.
+const onTime = job.Micros(60_000_000)
+
+// heartbeats looks whether the cluster plans and starts in time, for those who are to be told so.
+func (f *finder) heartbeats(ctx context.Context) error {
+	var due []*channel
+	for _, ch := range f.c.channels {
+		if ch.beats() && (f.now-ch.Beat >= micros(ch.Every) || f.now < ch.Beat) {
+			due = append(due, ch)
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	g, err := f.DB.Glance(ctx)
+	if err != nil {
+		return err
+	}
+	held := ""
+	switch {
+	case g.FirstIdle != 0 && g.FirstIdle < f.now-onTime:
+		held = "a due time of " + g.FirstIdle.String() + " is not started"
+	case g.FirstCursor != 0 && g.FirstCursor < f.now-onTime:
+		held = "a due time of " + g.FirstCursor.String() + " is not planned"
+	}
+	for _, ch := range due {
+		f.beats = append(f.beats, beat{ch, held})
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package alert
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"go-crontab/job"
+
+	"github.com/wneessen/go-mail"
+)
+
+// mail sends a message by SMTP.
+func (o *Outside) mail(ctx context.Context, l *letter, m *job.AlertMessage, values map[job.Secret]string) verdict {
+	e := l.channel.Email
+	if e == nil {
+		return verdict{err: errors.New("the channel has no mail server"), final: true}
+	}
+	host, port, err := net.SplitHostPort(e.Server)
+	if err != nil {
+		return verdict{err: err, final: true}
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		return verdict{err: err, final: true}
+	}
+	to := e.To
+	if l.Target != "" {
+		to = []string{l.Target}
+	}
+	msg := mail.NewMsg()
+	key := hex.EncodeToString(l.Key[:])
+	for _, err := range []error{msg.From(e.From), msg.To(to...)} {
+		if err != nil {
+			return verdict{err: err, final: true}
+		}
+	}
+	msg.Subject(cutText(m.Title, 300))
+	// The same when it is sent once more: a mail reader may show it once.
+	msg.SetMessageIDWithValue(key + "@go-crontab")
+	msg.SetDate()
+	msg.SetGenHeader("X-Gocrontab-Key", key)
+	msg.SetGenHeader("Auto-Submitted", "auto-generated")
+	msg.SetBodyString(mail.TypeTextPlain, m.Text)
+	timeout := 10 * time.Second
+	if end, ok := ctx.Deadline(); ok {
+		timeout = max(time.Second, time.Until(end))
+	}
+	options := []mail.Option{
+		mail.WithPort(number), mail.WithTimeout(timeout), mail.WithDialContextFunc(o.mailDial(e, host)),
+		mail.WithTLSConfig(&tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}), mail.WithoutNoop(),
+	}
+	switch e.TLS {
+	case "none", "tls": // of the latter the connection is TLS already
+		options = append(options, mail.WithTLSPolicy(mail.NoTLS))
+	default:
+		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
+	}
+	if name, is := job.WholeSecret(e.Password); is && e.User != "" {
+		how := mail.SMTPAuthAutoDiscover
+		if e.TLS == "tls" {
+			how = mail.SMTPAuthPlainNoEnc // it is encrypted, which the library does not see
+		}
+		options = append(options, mail.WithUsername(e.User), mail.WithPassword(values[name]), mail.WithSMTPAuth(how))
+	}
+	client, err := mail.NewClient(host, options...)
+	if err != nil {
+		return verdict{err: err, final: true}
+	}
+	if err := client.DialAndSendWithContext(ctx, msg); err != nil {
+		if ctx.Err() != nil {
+			return verdict{err: errors.New("the mail server did not answer in time")}
+		}
+		var refused *mail.SendError
+		final := errors.As(err, &refused) && !refused.IsTemp() && refused.ErrorCode() >= 500
+		return verdict{err: err, final: final}
+	}
+	return verdict{said: fmt.Sprintf("%s took it for %d recipients", e.Server, len(to))}
+}
+
+// mailDial connects to a mail server, if the node may call that.
+func (o *Outside) mailDial(e *job.AlertEmail, host string) mail.DialContextFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := o.cfg.Dial(ctx, network, addr)
+		if err != nil || e.TLS != "tls" {
+			return conn, err
+		}
+		secured := tls.Client(conn, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12})
+		if err := secured.HandshakeContext(ctx); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		return secured, nil
+	}
+}

@@ -1,0 +1,373 @@
+package alert
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+// Secrets reads the values of secrets that jobs of an app may use, "" being those of all apps.
+type Secrets interface {
+	Values(ctx context.Context, app string, names []job.Secret) (map[job.Secret]string, error)
+}
+
+// Outside calls what is outside the cluster. Use NewOutside.
+type Outside struct {
+	cfg    OutsideConfig
+	client *http.Client
+}
+
+// OutsideConfig says how.
+type OutsideConfig struct {
+	// Dial connects to host:port, if the node may call that.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Sign returns the header with the signature of a request.
+	Sign    func(secret []byte, at time.Time, key, method, target, body string) (header, value string)
+	Secrets Secrets
+	Version string
+	Node    string
+}
+
+// NewOutside prepares it.
+func NewOutside(cfg OutsideConfig) *Outside {
+	return &Outside{cfg, &http.Client{
+		Transport: &http.Transport{
+			DialContext: cfg.Dial, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 1, MaxIdleConns: 20, IdleConnTimeout: 30 * time.Second,
+			MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
+		},
+		// Where a server sends us on to is not what somebody has written down, and may not get the secrets.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Close closes idle connections.
+func (o *Outside) Close() { o.client.CloseIdleConnections() }
+
+// Test sends a message to a channel now. sql.ErrNotFound says that there is no such channel.
+func (o *Outside) Test(ctx context.Context, db *sql.DB, name string, now job.Micros) (Tested, error) {
+	row, err := db.AlertNamed(ctx, sql.AlertChannels, name)
+	if err != nil {
+		return Tested{}, err
+	}
+	t := Tested{Channel: name, ChannelID: row.ID, Key: uuid.New(), At: now}
+	item := job.AlertItem{What: "test", Event: job.AlertFailed, Severity: "info", Summary: fmt.Sprintf("This is a test of the channel %s, sent by the node %s. Nothing is wrong.", name, o.cfg.Node),
+		Node: o.cfg.Node, At: now.String(), Since: now.String(), Seen: 1}
+	text, err := json.Marshal([]job.AlertItem{item})
+	if err != nil {
+		return t, err
+	}
+	t.Items = string(text)
+	l := &letter{DeliveryRow: sql.DeliveryRow{Key: t.Key, Kind: sql.DeliveryTest, Channel: name, Events: 1}, items: []job.AlertItem{item}}
+	if l.channel, err = DecodeChannel(&row); err != nil {
+		t.Said = "the channel cannot be read: " + err.Error()
+		return t, nil
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, min(time.Duration(l.channel.Timeout), 15*time.Second))
+	defer cancel()
+	v := o.send(ctx, l)
+	t.Took, t.Sent, t.Said = time.Since(began), v.err == nil, v.said
+	if v.err != nil {
+		t.Said = v.err.Error()
+	}
+	return t, nil
+}
+
+// send sends a message once. Nothing of what it says has a secret in it.
+func (o *Outside) send(ctx context.Context, l *letter) (v verdict) {
+	var values map[job.Secret]string
+	defer func() {
+		if r := recover(); r != nil { // one bad message never stops a node
+			v = verdict{err: fmt.Errorf("it panics: %v", r), final: true}
+		}
+		v.said = clean(v.said, values)
+		if v.err != nil {
+			v.err = errors.New(clean(v.err.Error(), values))
+		}
+	}()
+	var err error
+	if uses := l.channel.Secrets(); len(uses) > 0 {
+		if values, err = o.values(ctx, uses); err != nil {
+			return verdict{err: err}
+		}
+	}
+	fill := func(text string) (string, error) {
+		if name, is := job.WholeSecret(text); is {
+			return values[name], nil
+		}
+		return text, nil
+	}
+	if l.Kind == sql.DeliveryPing {
+		return o.ping(ctx, l)
+	}
+	address, err := fill(l.channel.URL)
+	if err != nil {
+		return verdict{err: err, final: true}
+	}
+	if l.channel.Type != job.ChannelEmail {
+		address = strings.TrimSpace(address)
+		if wrong := job.CheckAlertURL(address); wrong != "" {
+			return verdict{err: errors.New("the url " + wrong), final: true}
+		}
+	}
+	m := l.message()
+	switch l.channel.Type {
+	case job.ChannelEmail:
+		return o.mail(ctx, l, m, values)
+	case job.ChannelHeartbeat:
+		return o.call(ctx, l, http.MethodGet, address, nil, values)
+	case job.ChannelWebhook:
+		return o.webhook(ctx, l, m, address, values)
+	}
+	body, target, err := chat(l, m, address, values, time.Now())
+	if err != nil {
+		return verdict{err: err, final: true}
+	}
+	return o.call(ctx, l, http.MethodPost, target, body, values)
+}
+
+// values reads the secrets of a channel. One that is missing now may be there later.
+func (o *Outside) values(ctx context.Context, uses []job.SecretUse) (map[job.Secret]string, error) {
+	if o.cfg.Secrets == nil {
+		return nil, errors.New("this node has no secrets")
+	}
+	values, err := o.cfg.Secrets.Values(ctx, "", job.SecretNames(uses))
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range uses {
+		if _, there := values[u.Name]; !there {
+			return values, fmt.Errorf("%s: there is no secret %q for all apps", u.Field, u.Name)
+		}
+	}
+	return values, nil
+}
+
+// clean takes the values of secrets out of a text, also as they stand in a URL, and makes one short line of it.
+func clean(text string, values map[job.Secret]string) string {
+	for _, v := range values {
+		for _, form := range []string{v, strings.TrimSpace(v), url.QueryEscape(v), url.PathEscape(v)} {
+			if len(form) >= job.MinSecret {
+				text = strings.ReplaceAll(text, form, "***")
+			}
+		}
+		if u, err := url.Parse(strings.TrimSpace(v)); err == nil && u.Host != "" && len(u.RequestURI()) >= 8 {
+			text = strings.ReplaceAll(text, u.RequestURI(), "/***")
+		}
+	}
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
+	return cutText(text, 400)
+}
+
+// cutText keeps the first bytes of a text, and all of its last character.
+func cutText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// ping calls the address of a job.
+func (o *Outside) ping(ctx context.Context, l *letter) verdict {
+	address := l.job.Ping.URL
+	if len(l.items) > 0 && l.items[0].What == "fail" {
+		address = l.job.Ping.FailURL
+	}
+	if address == "" {
+		return verdict{said: "the job calls nobody for that any more", state: sql.DeliverySuppressed}
+	}
+	return o.call(ctx, l, http.MethodGet, address, nil, nil)
+}
+
+func (o *Outside) webhook(ctx context.Context, l *letter, m *job.AlertMessage, address string, values map[job.Secret]string) verdict {
+	body, err := json.Marshal(webhookBody{Version: 1, Source: "go-crontab", AlertMessage: *m})
+	if err != nil {
+		return verdict{err: err, final: true}
+	}
+	if l.channel.Body != "" {
+		if text, err := job.Render(l.channel.Body, m); err == nil {
+			body = []byte(text)
+		} else {
+			l.templates++
+		}
+	}
+	return o.call(ctx, l, http.MethodPost, address, body, values)
+}
+
+// webhookBody is what a webhook gets.
+type webhookBody struct {
+	Version int    `json:"version"`
+	Source  string `json:"source"`
+	job.AlertMessage
+}
+
+// maxAnswer is how much of an answer is read.
+const maxAnswer = 16 << 10
+
+// call sends a request, and tells what was answered.
+func (o *Outside) call(ctx context.Context, l *letter, method, address string, body []byte, values map[job.Secret]string) verdict {
+	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return verdict{err: errors.New("the url is not understood"), final: true}
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json; charset=utf-8")
+	}
+	key := hex.EncodeToString(l.Key[:])
+	req.Header.Set("User-Agent", strings.TrimSuffix("go-crontab/"+o.cfg.Version, "/"))
+	req.Header.Set("Idempotency-Key", key)
+	for k, v := range l.channel.Headers {
+		filled, err := job.FillSecrets(v, func(name job.Secret) (string, error) { return values[name], nil })
+		if err != nil {
+			return verdict{err: err, final: true}
+		}
+		req.Header.Set(k, filled)
+	}
+	if name, is := job.WholeSecret(l.channel.Sign); is && l.channel.Type == job.ChannelWebhook && o.cfg.Sign != nil {
+		header, value := o.cfg.Sign([]byte(values[name]), time.Now(), key, method, req.URL.RequestURI(), string(body))
+		req.Header.Set(header, value)
+	}
+	resp, err := o.client.Do(req)
+	if err != nil {
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err // it has the URL in it
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = errors.New("it did not answer in time")
+		}
+		return verdict{err: err}
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil && len(answer) == 0 && resp.StatusCode/100 == 2 {
+		return verdict{err: fmt.Errorf("its answer broke off: %w", err)}
+	}
+	said := strings.TrimSpace(resp.Status + " " + string(answer))
+	switch code := resp.StatusCode; {
+	case code/100 == 2:
+		if why := refusedBy(l.channel.Type, answer); why != "" {
+			return verdict{err: errors.New(why)}
+		}
+		return verdict{said: said}
+	case code/100 == 3:
+		return verdict{err: fmt.Errorf("%s: it wants to be called at another address, which is not done", resp.Status), final: true}
+	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code == http.StatusTooEarly, code >= 500:
+		return verdict{err: errors.New(said), after: retryAfter(resp.Header.Get("Retry-After"))}
+	}
+	return verdict{err: errors.New(said), final: true}
+}
+
+func retryAfter(text string) time.Duration {
+	if n, err := strconv.Atoi(text); err == nil && n > 0 && n < 100_000 {
+		return time.Duration(n) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return time.Until(at)
+	}
+	return 0
+}
+
+// message is what templates and webhooks get.
+func (l *letter) message() *job.AlertMessage {
+	m := &job.AlertMessage{Key: hex.EncodeToString(l.Key[:]), Channel: l.Channel, Rule: l.Rule, Count: l.Events, Items: l.items, Severity: "info"}
+	if m.Items == nil {
+		m.Items = []job.AlertItem{}
+	}
+	m.More = max(0, m.Count-int64(len(m.Items)))
+	if len(m.Items) > 0 {
+		m.Severity = m.Items[0].Severity
+	}
+	m.Title, m.Text = builtIn(m)
+	// What the rule wants replaces that; what fails does not.
+	for _, t := range []struct {
+		text string
+		to   *string
+	}{{l.rule.Title, &m.Title}, {l.rule.Text, &m.Text}} {
+		if t.text == "" {
+			continue
+		}
+		if out, err := job.Render(t.text, m); err == nil {
+			*t.to = out
+		} else {
+			l.templates++
+		}
+	}
+	m.Title = strings.Join(strings.Fields(m.Title), " ")
+	return m
+}
+
+// mark begins the line of an event.
+func mark(what string) string {
+	switch what {
+	case "resolved":
+		return "OK"
+	case "repeated":
+		return "STILL"
+	case "test":
+		return "TEST"
+	}
+	return "ALERT"
+}
+
+// builtIn are the title and the text of messages whose rule has no templates.
+func builtIn(m *job.AlertMessage) (title, text string) {
+	if len(m.Items) == 0 {
+		return "go-crontab", fmt.Sprintf("%d events", m.Count)
+	}
+	var b strings.Builder
+	for i := range m.Items {
+		fmt.Fprintln(&b, line(&m.Items[i]))
+	}
+	title = cutText(line(&m.Items[0]), 200)
+	if m.Count > 1 {
+		title += fmt.Sprintf(" (and %d more)", m.Count-1)
+	}
+	if m.More > 0 {
+		fmt.Fprintf(&b, "… and %d more\n", m.More)
+	}
+	if m.Rule != "" {
+		fmt.Fprintf(&b, "(rule %s, severity %s)", m.Rule, m.Severity)
+	}
+	return title, strings.TrimSpace(b.String())
+}
+
+// line says an event in a line.
+func line(it *job.AlertItem) string {
+	text := it.Summary
+	if it.What == "resolved" {
+		about := "the cluster"
+		switch {
+		case it.Job != "":
+			about = it.App + "/" + it.Job
+		case it.Node != "":
+			about = "the node " + it.Node
+		case it.App != "":
+			about = "the app " + it.App
+		}
+		text = fmt.Sprintf("%s: %s (%s since %s)", about, it.Summary, it.Event, it.Since)
+	}
+	if it.Seen > 1 {
+		text += fmt.Sprintf(" [%d times since %s]", it.Seen, it.Since)
+	}
+	return mark(it.What) + " " + text
+}

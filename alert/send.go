@@ -1,0 +1,305 @@
+package alert
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+const (
+	sendEvery  = time.Second
+	sendCalm   = 2 * time.Second
+	dueAtOnce  = 200
+	maxTries   = 8
+	tooOld     = 24 * time.Hour // of a message that was never sent
+	settleTime = 15 * time.Second
+	pingLanes  = 4
+	pingTime   = 10 * time.Second
+)
+
+// pauses are from a try that failed to the next.
+var pauses = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 20 * time.Minute}
+
+// Sender sends the messages that are due. All nodes do it: each claims what it sends.
+type Sender struct {
+	DB      *sql.DB
+	Session Session
+	Outside *Outside
+	Log     *slog.Logger
+
+	wake  chan struct{}
+	begin sync.Once
+	mu    sync.Mutex
+	busy  map[int64]bool // lanes in which something is sent
+	lanes sync.WaitGroup
+}
+
+func (s *Sender) init() {
+	s.begin.Do(func() { s.wake, s.busy = make(chan struct{}, 1), map[int64]bool{} })
+}
+
+// Wake has it look at once.
+func (s *Sender) Wake() {
+	s.init()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run sends until ctx ends. What is being sent then is put back, for others to send.
+func (s *Sender) Run(ctx context.Context) error {
+	s.init()
+	defer s.lanes.Wait()
+	wait := sendCalm
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.wake:
+		case <-time.After(wait):
+		}
+		if wait = sendCalm; !s.Session.Fresh() {
+			continue
+		}
+		n, err := s.look(ctx, s.Session.Now())
+		if err != nil && ctx.Err() == nil {
+			s.Log.Warn("messages of alerts cannot be read", "error", err)
+		}
+		if n > 0 {
+			wait = sendEvery
+		}
+	}
+}
+
+// laneOf is what is told by one goroutine at a time: a channel, or some of the pings.
+func laneOf(d *sql.DeliveryRow) int64 {
+	if d.Kind == sql.DeliveryPing {
+		return -1 - d.JobID%pingLanes
+	}
+	return d.ChannelID
+}
+
+// look has each lane begin that has something to send and is not at it.
+func (s *Sender) look(ctx context.Context, now job.Micros) (int, error) {
+	due, err := s.DB.DueDeliveries(ctx, now, dueAtOnce)
+	if err != nil {
+		return 0, err
+	}
+	lanes := map[int64][]sql.DeliveryRow{}
+	for _, d := range due {
+		lanes[laneOf(&d)] = append(lanes[laneOf(&d)], d)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for lane, list := range lanes {
+		if s.busy[lane] {
+			continue
+		}
+		s.busy[lane] = true
+		s.lanes.Go(func() {
+			defer func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				delete(s.busy, lane)
+			}()
+			s.lane(ctx, list)
+		})
+	}
+	return len(due), nil
+}
+
+// lane sends some messages, one after the other.
+func (s *Sender) lane(ctx context.Context, list []sql.DeliveryRow) {
+	defer func() {
+		if r := recover(); r != nil { // one bad message never stops a node
+			s.Log.Error("a message of alerts panics", "message", list[0].ID, "panic", r)
+		}
+	}()
+	for i := range list {
+		if ctx.Err() != nil || !s.Session.Fresh() {
+			return
+		}
+		more, err := s.deliver(ctx, &list[i], list[i:])
+		if err != nil && ctx.Err() == nil {
+			s.Log.Warn("message of alerts", "message", list[i].ID, "error", err)
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// letter is a message with all that it takes to send it.
+type letter struct {
+	sql.DeliveryRow
+	channel   job.AlertChannel
+	rule      job.AlertRule
+	job       job.AlertJob
+	items     []job.AlertItem
+	templates int // that failed
+}
+
+// verdict is what became of a try.
+type verdict struct {
+	said  string
+	err   error
+	final bool          // it is not worth another try
+	after time.Duration // when the other side wants the next one
+	state sql.DeliveryState
+}
+
+// errLater tells that a channel has got as many messages as it takes in a minute.
+var errLater = errors.New("later")
+
+// deliver claims, sends and settles a message. more tells whether the lane is to go on.
+func (s *Sender) deliver(ctx context.Context, seen *sql.DeliveryRow, rest []sql.DeliveryRow) (more bool, err error) {
+	now := s.Session.Now()
+	l, early, err := s.open(ctx, seen, now)
+	if err != nil {
+		return true, err
+	}
+	timeout := pingTime
+	if seen.Kind != sql.DeliveryPing {
+		timeout = time.Duration(l.channel.Timeout)
+	}
+	var later job.Micros
+	err = s.DB.Tx(ctx, func(tx *sql.Tx) error {
+		if early == nil && seen.ChannelID != 0 {
+			ok, at, err := tx.TakeRate(seen.ChannelID, max(1, l.channel.Rate), now)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				later = at
+				return errLater
+			}
+		}
+		d, err := tx.ClaimDelivery(seen, s.Session.ID(), now, now.Add(timeout+settleTime))
+		l.DeliveryRow = d
+		return err
+	})
+	switch {
+	case errors.Is(err, errLater):
+		return false, s.postpone(ctx, rest, later)
+	case errors.Is(err, sql.ErrMoved):
+		return true, nil // somebody else was faster
+	case err != nil:
+		return true, err // if it was claimed all the same, it is free again after a while
+	}
+	// If we die from here on, the message is sent once more, with the same key.
+	v := early
+	if v == nil {
+		_ = json.Unmarshal([]byte(l.Items), &l.items) // what a hand wrote there and cannot be read counts as none
+		bounded, cancel := context.WithTimeout(ctx, timeout)
+		sent := s.Outside.send(bounded, l)
+		cancel()
+		v = &sent
+	}
+	return true, s.settle(ctx, l, v)
+}
+
+// postpone has the messages of a lane wait. What is found meanwhile becomes part of them.
+func (s *Sender) postpone(ctx context.Context, list []sql.DeliveryRow, at job.Micros) error {
+	ids := make([]int64, len(list))
+	for i := range list {
+		ids[i] = list[i].ID
+	}
+	return s.DB.Tx(ctx, func(tx *sql.Tx) error { return tx.Postpone(ids, at) })
+}
+
+// open reads what it takes to send a message, or says what becomes of it without.
+func (s *Sender) open(ctx context.Context, d *sql.DeliveryRow, now job.Micros) (*letter, *verdict, error) {
+	l := &letter{DeliveryRow: *d}
+	suppressed := func(why string) *verdict { return &verdict{said: why, state: sql.DeliverySuppressed} }
+	if now-d.Created > job.Micros(tooOld.Microseconds()) {
+		if d.Attempts > 0 {
+			return l, &verdict{said: "it was tried for " + tooOld.String() + "; the last time: " + d.Said, state: sql.DeliveryFailed}, nil
+		}
+		return l, suppressed("it waited for longer than " + tooOld.String()), nil
+	}
+	if d.Kind == sql.DeliveryPing {
+		jobs, err := s.DB.AlertJobs(ctx, []int64{d.JobID})
+		if err != nil {
+			return nil, nil, err
+		}
+		if l.job = jobs[d.JobID]; l.job.Ping == nil || l.job.Gone {
+			return l, suppressed("the job has no ping any more"), nil
+		}
+		return l, nil, nil
+	}
+	row, err := s.DB.AlertByID(ctx, sql.AlertChannels, d.ChannelID)
+	if errors.Is(err, sql.ErrNotFound) {
+		return l, suppressed("the channel was deleted"), nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if l.channel, err = DecodeChannel(&row); err != nil {
+		return l, suppressed("the channel cannot be read: " + err.Error()), nil
+	}
+	if l.channel.Disabled {
+		return l, suppressed("the channel is disabled"), nil
+	}
+	if d.RuleID == 0 {
+		return l, nil, nil
+	}
+	// Of a rule that is gone there are no templates.
+	if row, err = s.DB.AlertByID(ctx, sql.AlertRules, d.RuleID); err == nil {
+		l.rule, _ = DecodeRule(&row)
+	} else if !errors.Is(err, sql.ErrNotFound) {
+		return nil, nil, err
+	}
+	return l, nil, nil
+}
+
+// settle writes what became of a try. It does so also while the node stops.
+func (s *Sender) settle(ctx context.Context, l *letter, v *verdict) error {
+	stopping := ctx.Err() != nil
+	ctx = context.WithoutCancel(ctx)
+	now := s.Session.Now()
+	state, next, said := sql.DeliverySent, now, v.said
+	switch {
+	case v.state != sql.DeliveryPending:
+		state = v.state
+	case v.err == nil:
+	case stopping:
+		state, said = sql.DeliveryPending, "the node stopped meanwhile: "+v.err.Error()
+	case v.final || l.Attempts >= maxTries:
+		state, said = sql.DeliveryFailed, v.err.Error()
+	default:
+		state, said = sql.DeliveryPending, v.err.Error()
+		next = now.Add(max(pauses[min(l.Attempts, len(pauses))-1], min(v.after, 10*time.Minute)))
+	}
+	if state == sql.DeliveryFailed {
+		s.Log.Warn("a message of alerts could not be sent", "message", l.ID, "kind", l.Kind, "channel", l.Channel, "attempts", l.Attempts, "error", said)
+	}
+	var err error
+	for try := range 3 { // if it fails for good, the message is sent once more after a while
+		if try > 0 {
+			time.Sleep(200 * time.Millisecond)
+		}
+		err = s.DB.Tx(ctx, func(tx *sql.Tx) error {
+			if _, err := tx.SettleDelivery(&l.DeliveryRow, s.Session.ID(), state, next, now, said); err != nil {
+				return err
+			}
+			for range l.templates {
+				if err := tx.TemplateFailed(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("settle: %w", err)
+}

@@ -1,0 +1,223 @@
+package alert
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+const (
+	// shown is how many events a message has; of others it says how many there are.
+	shown = 20
+	// manyOpen bounds the messages that wait for a channel that takes one event each.
+	manyOpen = 500
+)
+
+func idText(id int64) string {
+	if id == 0 {
+		return ""
+	}
+	return strconv.FormatInt(id, 10)
+}
+
+// write writes what a step has found, all of it or nothing.
+func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now job.Micros) error {
+	text, err := json.Marshal(c.position)
+	if err != nil {
+		return err
+	}
+	// A step that has found nothing, and for which nothing is missing, is not worth a write each second.
+	idle := len(c.fired)+len(c.told)+len(c.pings)+len(c.beats)+len(c.streaks) == 0 && c.lost == 0
+	if idle && string(text) == w.Position && w.Holder == e.Session.ID() && w.Until > now.Add(tenure/2) {
+		return nil
+	}
+	w.Position, w.Holder, w.Until = string(text), e.Session.ID(), now.Add(tenure)
+	made := false
+	err = e.DB.Tx(ctx, func(tx *sql.Tx) error {
+		made = len(c.pings)+len(c.beats) > 0
+		if err := stepped(tx.StepAlerts(w, c.lost)); err != nil {
+			return err
+		}
+		for _, row := range c.fired {
+			if c.isNew(row, e.state) {
+				row.ID = 0 // a try before was rolled back
+			}
+		}
+		if err := tx.WriteFired(c.fired); err != nil {
+			return err
+		}
+		for key, s := range c.streaks {
+			if err := tx.WriteStreak(s.rule, key, s.times, now); err != nil {
+				return err
+			}
+		}
+		for _, g := range c.groups() {
+			n, err := e.writeGroup(tx, g, c.told[g], now)
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				if err := tx.LoseAlerts(n); err != nil {
+					return err
+				}
+			}
+			made = made || g.state == sql.DeliveryPending
+		}
+		if err := e.writePings(tx, c, now); err != nil {
+			return err
+		}
+		return e.writeBeats(tx, c, now)
+	})
+	if err != nil {
+		return err
+	}
+	s := e.state
+	s.n, s.position = w.N+1, c.position
+	for key, row := range c.firing {
+		if row == nil {
+			delete(s.firing, key)
+			delete(s.seen, key)
+			continue
+		}
+		s.firing[key] = row
+	}
+	for _, b := range c.beats {
+		b.channel.Beat = now
+	}
+	if made && e.Due != nil {
+		e.Due()
+	}
+	return nil
+}
+
+// isNew tells whether a row is not written yet.
+func (c *changes) isNew(row *sql.FiredRow, s *state) bool {
+	old := s.firing[row.Subject]
+	return old == nil || old.ID != row.ID
+}
+
+// groups are in an order that is the same whenever the transaction is run again.
+func (c *changes) groups() []group {
+	out := make([]group, 0, len(c.told))
+	for g := range c.told {
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.channel, b.channel), cmp.Compare(a.rule, b.rule), cmp.Compare(a.target, b.target), cmp.Compare(a.state, b.state),
+			cmp.Compare(aloneID(a), aloneID(b)), cmp.Compare(a.what, b.what))
+	})
+	return out
+}
+
+func aloneID(g group) int64 {
+	if g.alone == nil {
+		return 0
+	}
+	return g.alone.ID
+}
+
+// item is an event as messages have it.
+func (t *told) item() job.AlertItem {
+	r := t.row
+	return job.AlertItem{What: t.what, Event: r.Event, Severity: r.Severity, AlertID: idText(r.ID), Rule: r.Rule, App: r.App, JobID: idText(r.JobID), Job: r.Job, Owner: r.Owner,
+		Node: r.Node, Run: r.Run, Summary: t.text, At: t.at.String(), Since: r.First.String(), Seen: t.seen}
+}
+
+// writeGroup has events become part of a message that nobody has begun to send, or of a new one. It returns how many
+// were lost.
+func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []told, now job.Micros) (lost int64, err error) {
+	ch, r := e.state.config.channels[g.channel], e.state.config.rules[g.rule]
+	d := sql.DeliveryRow{Kind: sql.DeliveryOfAlert, ChannelID: ch.ID, Channel: ch.Name, RuleID: r.ID, Rule: r.Name, Target: g.target, State: g.state, NextAt: now, Created: now}
+	switch {
+	case g.state == sql.DeliverySuppressed:
+		d.Said = "the channel is disabled"
+	case g.alone != nil:
+		open, err := tx.CountOpen(ch.ID)
+		if err != nil {
+			return 0, err
+		}
+		if open >= manyOpen {
+			d.State, d.Said, lost = sql.DeliverySuppressed, "too many messages wait for the channel", int64(len(events))
+		}
+	case g.state == sql.DeliveryPending:
+		old, err := tx.OpenDelivery(ch.ID, r.ID, g.target)
+		if err == nil {
+			d = old
+		} else if !errors.Is(err, sql.ErrNotFound) {
+			return 0, err
+		}
+		if d.ID == 0 {
+			d.NextAt = now + micros(ch.Wait)
+		}
+	}
+	var items []job.AlertItem
+	if d.Items != "" {
+		_ = json.Unmarshal([]byte(d.Items), &items) // what a hand wrote there and cannot be read counts as none
+	}
+	for i := range events {
+		if len(items) < shown {
+			items = append(items, events[i].item())
+		}
+	}
+	d.Events, d.Updated = d.Events+int64(len(events)), now
+	text, err := json.Marshal(items)
+	if err != nil {
+		return 0, err
+	}
+	if d.Items = string(text); d.ID != 0 {
+		return lost, tx.GrowDelivery(&d)
+	}
+	d.Key = uuid.New()
+	return lost, tx.InsertDelivery(&d)
+}
+
+// writePings has the pings of jobs called. One that nobody has begun to call tells of the last due time alone.
+func (e *Evaluator) writePings(tx *sql.Tx, c *changes, now job.Micros) error {
+	ids := make([]int64, 0, len(c.pings))
+	for id := range c.pings {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		text, err := json.Marshal([]job.AlertItem{c.pings[id]})
+		if err != nil {
+			return err
+		}
+		d, err := tx.OpenPing(id)
+		if err == nil {
+			d.Items, d.Events, d.Updated = string(text), d.Events+1, now
+			err = tx.GrowDelivery(&d)
+		} else if errors.Is(err, sql.ErrNotFound) {
+			err = tx.InsertDelivery(&sql.DeliveryRow{Key: uuid.New(), Kind: sql.DeliveryPing, JobID: id, NextAt: now, Events: 1, Items: string(text), Created: now, Updated: now})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Evaluator) writeBeats(tx *sql.Tx, c *changes, now job.Micros) error {
+	slices.SortFunc(c.beats, func(a, b beat) int { return cmp.Compare(a.channel.ID, b.channel.ID) })
+	for _, b := range c.beats {
+		if err := tx.Beaten(b.channel.ID, now, b.held); err != nil {
+			return err
+		}
+		if b.held != "" {
+			continue
+		}
+		err := tx.InsertDelivery(&sql.DeliveryRow{Key: uuid.New(), Kind: sql.DeliveryBeat, ChannelID: b.channel.ID, Channel: b.channel.Name, NextAt: now, Events: 1, Items: "[]", Created: now, Updated: now})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package result
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+// Retainer removes records that are kept no longer, with their output: job after job, by the rule of the job, of its app,
+// and of the cluster. One node at a time does it, the one that has the chore; each batch is a transaction of its own that
+// locks nothing but the rows that go, and it rests after each for several times as long as that took. Where a command is
+// given, it gets the records before they go.
+//
+//	look at jobs ──▶ cut of a job ──▶ list ──▶ archive command ──▶ delete ──▶ rest
+//
+// If we die between the archive and the delete, or that commit is unknown, the records are still there, or not, and the
+// next look sees which: what is there is handed over once more. So the archive gets each record at least once, and knows
+// by the id of the run which it has.
+type Retainer struct {
+	DB      *sql.DB
+	Session interface {
+		ID() uuid.UUID
+		Now() job.Micros
+		Fresh() bool
+	}
+	Archive Archive // nil: none
+	Log     *slog.Logger
+
+	done sql.ChoreDone // not told yet
+	bad  int64         // failures of the archive in a row
+}
+
+// Archive takes records before they go: one line of JSON for each. When it returns nil it has them.
+type Archive func(ctx context.Context, runs []sql.RunRow) error
+
+const (
+	retainPeriod = 10 * time.Minute // between rounds over all jobs
+	retainTry    = time.Minute      // between looks whether nobody has the chore
+	choreHold    = 5 * time.Minute  // longer than any step, see archiveTimeout
+	keptJobs     = 500              // whose rules one look reads
+	dropBatch    = 1000
+	archiveBatch = 200 // each may have some ten kilobytes of output
+	// rest is how many times as long as a batch took it rests, and restLeast how long at least: a trip that commits at
+	// the same time has the disk to itself for most of it.
+	rest      = 3
+	restLeast = 50 * time.Millisecond
+)
+
+// Run removes until ctx ends.
+func (r *Retainer) Run(ctx context.Context) error {
+	wait := time.Second + rand.N(10*time.Second)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+		wait = retainTry
+		if !r.Session.Fresh() {
+			continue
+		}
+		mine, err := r.Round(ctx)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			r.Log.Warn("retention", "error", err)
+		case mine:
+			wait = retainPeriod
+		}
+	}
+}
+
+// errNoArchive is why a node without the command removes nothing where one is wanted.
+var errNoArchive = errors.New("records are to be archived before they go, and this node has no --archive-command")
+
+// Round looks at all jobs once, from where the last round was, if nobody else does. It tells whether it did.
+func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
+	rules, err := r.DB.Retentions(ctx)
+	if err != nil {
+		return false, err
+	}
+	if rules[""].Archive && r.Archive == nil {
+		return false, errNoArchive
+	}
+	mine, at, err := r.DB.TakeChore(ctx, r.Session.ID(), choreHold)
+	if err != nil || !mine {
+		return false, err
+	}
+	for {
+		jobs, err := r.DB.KeptJobs(ctx, at, keptJobs)
+		if err != nil {
+			return true, err
+		}
+		for i := range jobs {
+			j := &jobs[i]
+			keep := j.Keep.Over(rules[j.App].Keep).Over(rules[""].Keep)
+			if j.Oldest != 0 && keep.Bounded() {
+				if err := r.shorten(ctx, j, keep); err != nil {
+					return true, err
+				}
+			}
+			at = j.ID
+		}
+		r.done.At = at
+		if len(jobs) < keptJobs {
+			r.done.At, r.done.Ended = 0, r.Session.Now()
+		}
+		// If we die before this, the next one looks at these jobs once more.
+		if err := r.tell(ctx); err != nil || len(jobs) < keptJobs {
+			return true, err
+		}
+		if mine, _, err := r.DB.TakeChore(ctx, r.Session.ID(), choreHold); err != nil || !mine || !r.Session.Fresh() {
+			return mine, err
+		}
+	}
+}
+
+// cut finds out which records of a job go.
+func (r *Retainer) cut(ctx context.Context, j *sql.KeptJob, keep job.Keep) (c sql.Cut, err error) {
+	now := r.Session.Now()
+	c = sql.Cut{JobID: j.ID, Failed: now + 1}
+	if keep.Age > 0 {
+		c.Ended = now.Add(-time.Duration(keep.Age))
+	}
+	if keep.Failures > 0 {
+		c.Failed = now.Add(-time.Duration(keep.Failures))
+	}
+	if keep.Runs > 0 {
+		if c.Surely, err = r.DB.LastDues(ctx, j.ID, keep.Runs); err != nil {
+			return c, err
+		}
+	}
+	if keep.Bytes > 0 {
+		due, err := r.DB.LastBytes(ctx, j.ID, keep.Bytes)
+		if err != nil {
+			return c, err
+		}
+		c.Surely = max(c.Surely, due)
+	}
+	c.Due = max(c.Ended, c.Surely) // nothing ends before it is due
+	return c, nil
+}
+
+// shorten removes what goes of one job's records.
+func (r *Retainer) shorten(ctx context.Context, j *sql.KeptJob, keep job.Keep) error {
+	c, err := r.cut(ctx, j, keep)
+	if err != nil || j.Oldest >= c.Due {
+		return err
+	}
+	most := dropBatch
+	if r.Archive != nil {
+		most = archiveBatch
+	}
+	for ctx.Err() == nil {
+		began := time.Now()
+		runs, err := r.DB.OldRuns(ctx, c, most)
+		if err != nil || len(runs) == 0 {
+			return err
+		}
+		if err := r.archive(ctx, runs); err != nil {
+			return err
+		}
+		if err := r.DB.Tx(ctx, func(tx *sql.Tx) error { return tx.DropRuns(runs) }); err != nil {
+			return err // unknown too: the next round sees what stands
+		}
+		r.done.Removed += int64(len(runs))
+		if len(runs) < most {
+			return nil
+		}
+		c.From = runs[len(runs)-1].Due // what stays before that is not read again
+		if err := r.tell(ctx); err != nil {
+			return err
+		}
+		if mine, _, err := r.DB.TakeChore(ctx, r.Session.ID(), choreHold); err != nil || !mine || !r.Session.Fresh() {
+			return errors.Join(err, context.Cause(ctx), errTaken)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(max(restLeast, rest*time.Since(began))):
+		}
+	}
+	return context.Cause(ctx)
+}
+
+var errTaken = errors.New("another node does it now, or this one has lost its lease")
+
+// archive hands records over. One that fails keeps them here.
+func (r *Retainer) archive(ctx context.Context, old []sql.OldRun) error {
+	if r.Archive == nil {
+		return nil
+	}
+	ids := make([]int64, len(old))
+	for i := range old {
+		ids[i] = old[i].ID
+	}
+	runs, err := r.DB.RunsByID(ctx, ids)
+	if err != nil {
+		return err
+	}
+	if err := r.Archive(ctx, runs); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r.bad++
+		r.done.Error, r.done.ErrorAt = err.Error(), r.Session.Now()
+		r.Log.Error("records stay: the archive command did not take them", "records", len(runs), "failures", r.bad, "error", err)
+		return errors.Join(r.tell(ctx), fmt.Errorf("archive: %w", err))
+	}
+	r.bad = 0
+	r.done.Archived += int64(len(runs))
+	return nil
+}
+
+// tell writes down what was done. Numbers are for people: an unknown commit may count something twice, or not.
+func (r *Retainer) tell(ctx context.Context) error {
+	d := r.done
+	d.Failures = r.bad
+	r.done = sql.ChoreDone{At: d.At}
+	return r.DB.TellChore(ctx, r.Session.ID(), d)
+}

@@ -1,0 +1,122 @@
+#!/bin/sh
+# Installs the .deb of a release into a Debian 12 of its own, and runs a node there as the unit would: as the package's user, with
+# the package's settings file and the command line of the unit, on a MariaDB of this machine. Wants root, debootstrap, and
+# what `make release` has made.
+#
+#	scripts/package-test.sh [FOLDER]
+set -eu
+cd "$(dirname "$0")/.."
+
+say() { echo "package: $*"; }
+fail() {
+	say "FAIL: $*"
+	exit 1
+}
+
+out=${1:-dist}
+arch=$(dpkg --print-architecture)
+deb=$(ls "$out"/go-crontab_*_"$arch".deb) || fail "no .deb for $arch in $out: make release"
+rpm=$(find "$out" -name "go-crontab-*.$(uname -m).rpm" | grep .) || fail "no .rpm in $out"
+[ "$(id -u)" -eq 0 ] || fail "wants root, for a root folder of its own"
+command -v debootstrap >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq debootstrap >/dev/null
+
+work=$(mktemp -d)
+root=$work/root
+server=''
+node=''
+end() {
+	[ -z "$node" ] || kill -9 "$node" 2>/dev/null || true
+	[ -z "$server" ] || kill "$server" 2>/dev/null || true
+	umount "$root/proc" 2>/dev/null || true
+	rm -rf "$work"
+}
+trap end EXIT
+trap 'exit 1' HUP INT TERM
+
+mirror=${GOCRONTAB_DEBIAN_MIRROR:-$(apt-get -q update --print-uris -o Debug::NoLocking=true -o Dir::State::lists="$work" 2>/dev/null |
+	sed -nE "s#^'([^']*)/dists/bookworm/InRelease'.*#\1#p" | head -n 1)}
+[ -n "$mirror" ] || fail "apt's configuration names no mirror of Debian 12: GOCRONTAB_DEBIAN_MIRROR=URI"
+say "making a Debian 12 root folder"
+debootstrap --variant=minbase --include=systemd,rpm bookworm "$root" "$mirror" >"$work/log" 2>&1 || {
+	tail -n 20 "$work/log"
+	fail "debootstrap"
+}
+mount -t proc proc "$root/proc"
+in_root() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
+
+say "installing $(basename "$deb")"
+cp "$deb" "$root/go-crontab.deb"
+in_root dpkg -i /go-crontab.deb
+[ "$(in_root stat -c '%U:%G %a' /etc/go-crontab/serve.env)" = "root:go-crontab 640" ] || fail "who may read serve.env"
+in_root getent passwd go-crontab >/dev/null || fail "no user go-crontab"
+in_root systemd-analyze verify --man=no go-crontab.service || fail "the unit"
+say "exposure by systemd's reckoning: $(in_root systemd-analyze security --offline=yes go-crontab.service | tail -n 1)"
+in_root bash -n /usr/share/bash-completion/completions/go-crontab || fail "the completions of bash"
+[ "$(in_root ls /usr/share/man/man1 | grep -c '^go-crontab')" -gt 50 ] || fail "the manual pages"
+
+say "starting a database"
+# Another network address than any other test's; the root folder shares this machine's loopback.
+port=$((20000 + $$ % 20000))
+mkdir "$work/data"
+chown -R nobody "$work/data"
+chmod 755 "$work"
+mariadb-install-db --user=nobody --datadir="$work/data" --auth-root-authentication-method=normal >"$work/log" 2>&1 || fail "$(tail -n 5 "$work/log")"
+PATH=$PATH:/usr/sbin mariadbd --no-defaults --user=nobody --datadir="$work/data" --socket="$work/data/socket" --port=$port --bind-address=127.0.0.1 --skip-name-resolve >"$work/log" 2>&1 &
+server=$!
+sql() { mariadb --no-defaults -uroot --socket="$work/data/socket" -e "$1"; }
+tries=0
+until sql "SELECT 1" >/dev/null 2>&1; do
+	tries=$((tries + 1))
+	[ $tries -lt 120 ] || fail "no database: $(tail -n 3 "$work/log")"
+	sleep 0.5
+done
+sql "CREATE DATABASE crontab; CREATE USER crontab@'127.0.0.1' IDENTIFIED BY 'secret'; GRANT ALL ON crontab.* TO crontab@'127.0.0.1'"
+
+api=$((port + 1))
+sed -i "s#^GOCRONTAB_DSN=.*#GOCRONTAB_DSN='crontab:secret@tcp(127.0.0.1:$port)/crontab'#" "$root/etc/go-crontab/serve.env"
+echo "GOCRONTAB_LISTEN=127.0.0.1:$api" >>"$root/etc/go-crontab/serve.env"
+
+# What systemd makes of the unit: its user, its folder, its settings, its command line.
+mkdir -p "$root/var/lib/go-crontab"
+in_root chown go-crontab:go-crontab /var/lib/go-crontab
+command=$(sed -n 's/^ExecStart=//p' "$root/usr/lib/systemd/system/go-crontab.service")
+become() {
+	exec chroot --userspec=go-crontab:go-crontab "$root" /usr/bin/env -i PATH=/usr/bin:/bin GOCRONTAB_STATE_DIR=/var/lib/go-crontab \
+		/bin/sh -c 'set -a; . /etc/go-crontab/serve.env; exec "$@"' sh "$@"
+}
+as_unit() { (become "$@"); }
+token=$(as_unit /usr/bin/go-crontab migrate --bootstrap -o json | sed -n 's/.*"token": "\(.*\)".*/\1/p')
+[ -n "$token" ] || fail "migrate --bootstrap"
+say "starting: $command"
+# shellcheck disable=SC2086 # the unit's words
+become $command >"$work/node.log" 2>&1 &
+node=$!
+cli() { as_unit /usr/bin/env GOCRONTAB_SERVER="http://127.0.0.1:$api" GOCRONTAB_TOKEN="$token" /usr/bin/go-crontab "$@"; }
+tries=0
+until cli cluster >/dev/null 2>&1; do
+	tries=$((tries + 1))
+	[ $tries -lt 60 ] || fail "no node: $(tail -n 5 "$work/node.log")"
+	sleep 0.5
+done
+cli job add who --every 1s -- 'id -un'
+cli job run who --wait | grep -qx go-crontab || fail "the command did not run as the package's user"
+say "a command ran as go-crontab"
+cli cluster
+
+kill -TERM "$node"
+wait "$node" || fail "the node ended with $?: $(tail -n 5 "$work/node.log")"
+node=''
+say "drained"
+
+in_root dpkg --purge go-crontab
+for file in /usr/bin/go-crontab /etc/go-crontab /var/lib/go-crontab /usr/lib/systemd/system/go-crontab.service; do
+	[ ! -e "$root$file" ] || fail "$file is left behind"
+done
+say "purged, nothing left"
+
+cp "$rpm" "$root/go-crontab.rpm"
+in_root rpm -qp --requires /go-crontab.rpm | grep -qx bash || fail "what the .rpm requires"
+in_root rpm -qpl /go-crontab.rpm | grep -qx /usr/lib/systemd/system/go-crontab.service || fail "what the .rpm holds"
+in_root rpm -i --nodeps --badreloc --prefix=/ /go-crontab.rpm 2>/dev/null || in_root rpm -i --nodeps /go-crontab.rpm || fail "the .rpm"
+in_root /usr/bin/go-crontab version || fail "the program of the .rpm"
+say "PASS"

@@ -1,0 +1,324 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"go-crontab/job"
+
+	"github.com/google/uuid"
+)
+
+// Retentions are the rules of apps, and, under "", of the cluster. One that cannot be read, since a hand wrote it, is an
+// error: nothing is to go by a rule that nobody can read.
+func (db *DB) Retentions(ctx context.Context) (map[string]job.Retention, error) {
+	out := map[string]job.Retention{}
+	err := db.query(ctx, "read retention", func(rows *stdsql.Rows) error {
+		var app, spec string
+		if err := rows.Scan(&app, &spec); err != nil {
+			return err
+		}
+		r, err := job.DecodeRetention(spec)
+		if err != nil {
+			return fmt.Errorf("the rule of app %q cannot be read: %w", app, err)
+		}
+		out[app] = r
+		return nil
+	}, "SELECT app, spec FROM retention")
+	return out, err
+}
+
+// LockRetention reads a rule and keeps others from changing it; nil when there is none.
+func (tx *Tx) LockRetention(app string) (*job.Retention, error) {
+	var out *job.Retention
+	err := tx.query("lock retention", func(rows *stdsql.Rows) error {
+		var spec string
+		if err := rows.Scan(&spec); err != nil {
+			return err
+		}
+		r, err := job.DecodeRetention(spec)
+		if err != nil {
+			r = job.Retention{} // whoever writes it anew mends it
+		}
+		out = &r
+		return nil
+	}, "SELECT spec FROM retention FORCE INDEX (PRIMARY) WHERE app = ? FOR UPDATE", app)
+	return out, err
+}
+
+// PutRetention writes a rule. An empty one of an app is no row.
+func (tx *Tx) PutRetention(app string, r job.Retention, who string, now job.Micros) error {
+	if app != "" && r == (job.Retention{}) {
+		_, err := tx.exec("drop retention", "DELETE FROM retention WHERE app = ?", app)
+		return err
+	}
+	_, err := tx.exec("put retention", "INSERT INTO retention (app, spec, who, updated) VALUES (?, ?, ?, ?) ON DUPLICATE KEY UPDATE spec = VALUES(spec), who = VALUES(who), updated = VALUES(updated)",
+		app, r.Encode(), cut(who, 128), int64(now))
+	return err
+}
+
+// Chore is how something stands that one node at a time does for all.
+type Chore struct {
+	Session  uuid.UUID // who does it; uuid.Nil: nobody
+	Until    job.Micros
+	At       int64 // how far it is
+	Ended    job.Micros
+	Removed  int64
+	Archived int64
+	Failures int64
+	Error    string
+	ErrorAt  job.Micros
+}
+
+// Retaining is how the removal of records stands.
+func (db *DB) Retaining(ctx context.Context) (c Chore, err error) {
+	err = db.query(ctx, "read chore", func(rows *stdsql.Rows) error {
+		var session []byte
+		err := rows.Scan(&session, &c.Until, &c.At, &c.Ended, &c.Removed, &c.Archived, &c.Failures, &c.Error, &c.ErrorAt)
+		c.Session, _ = uuid.FromBytes(session)
+		return err
+	}, "SELECT session_id, until, at_id, ended, removed, archived, failures, error, error_at FROM chore WHERE name = 'retention'")
+	return c, err
+}
+
+// TakeChore has a session do the removal of records for a while, unless another one does. It tells whether it does, and
+// how far the one before it was.
+func (db *DB) TakeChore(ctx context.Context, session uuid.UUID, hold time.Duration) (mine bool, at int64, err error) {
+	err = db.Tx(ctx, func(tx *Tx) error {
+		n, err := tx.exec("take chore", "UPDATE chore FORCE INDEX (PRIMARY) SET session_id = ?, until = "+now+" + ? WHERE name = 'retention' AND (session_id = ? OR session_id IS NULL OR until < "+now+")",
+			session[:], hold.Microseconds(), session[:])
+		if mine = n == 1; err != nil || !mine {
+			return err
+		}
+		return tx.query("read chore", func(rows *stdsql.Rows) error { return rows.Scan(&at) }, "SELECT at_id FROM chore WHERE name = 'retention'")
+	})
+	return mine && err == nil, at, err
+}
+
+// ChoreDone is what a session did of it since it said so last.
+type ChoreDone struct {
+	At                int64 // how far it is
+	Ended             job.Micros
+	Removed, Archived int64
+	Failures          int64 // in a row
+	Error             string
+	ErrorAt           job.Micros
+}
+
+// TellChore writes down what a session did.
+func (db *DB) TellChore(ctx context.Context, session uuid.UUID, d ChoreDone) error {
+	return db.Tx(ctx, func(tx *Tx) error {
+		_, err := tx.exec("tell of chore", "UPDATE chore FORCE INDEX (PRIMARY) SET at_id = ?, ended = GREATEST(ended, ?), removed = removed + ?, archived = archived + ?, failures = ?,"+
+			" error = IF(? = '', error, ?), error_at = GREATEST(error_at, ?) WHERE name = 'retention' AND session_id = ?",
+			d.At, int64(d.Ended), d.Removed, d.Archived, d.Failures, cut(d.Error, 512), cut(d.Error, 512), int64(d.ErrorAt), session[:])
+		return err
+	})
+}
+
+// KeptJob is a job, which may be deleted, with what its definition says of its records.
+type KeptJob struct {
+	ID     int64
+	App    string
+	Keep   job.Keep
+	Oldest job.Micros // its first due time that has a record; 0: there is none
+}
+
+// KeptJobs lists jobs behind an id. It reads one entry of the index of records for each.
+func (db *DB) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, error) {
+	var out []KeptJob
+	err := db.query(ctx, "list jobs with what they keep", func(rows *stdsql.Rows) error {
+		var (
+			j      KeptJob
+			keep   []byte
+			oldest stdsql.NullInt64
+		)
+		if err := rows.Scan(&j.ID, &j.App, &keep, &oldest); err != nil {
+			return err
+		}
+		j.Oldest = job.Micros(oldest.Int64)
+		if len(keep) > 0 {
+			r, err := job.DecodeRetention(string(keep))
+			if err != nil {
+				j.Oldest = 0 // what it wants to keep cannot be read: all stays
+			}
+			j.Keep = r.Keep
+		}
+		out = append(out, j)
+		return nil
+	}, "SELECT j.id, j.app, IF(JSON_VALID(j.spec), JSON_EXTRACT(j.spec, '$.keep'), NULL), (SELECT MIN(h.due) FROM history h FORCE INDEX (attempt) WHERE h.job_id = j.id)"+
+		" FROM job j FORCE INDEX (PRIMARY) WHERE j.id > ? ORDER BY j.id LIMIT ?", after, limit)
+	return out, err
+}
+
+// LastDues returns the due time before which a job has no more than so many records; 0 when it has not that many.
+func (db *DB) LastDues(ctx context.Context, jobID int64, records int64) (job.Micros, error) {
+	var due job.Micros
+	err := db.query(ctx, "count records", func(rows *stdsql.Rows) error { return rows.Scan(&due) },
+		"SELECT due FROM history FORCE INDEX (attempt) WHERE job_id = ? ORDER BY due DESC, origin DESC, attempt DESC LIMIT 1 OFFSET ?", jobID, records-1)
+	return due, err
+}
+
+// LastBytes returns the due time before which the latest records of a job keep no more output than so much; 0 when all of
+// them do. It reads no more records than that.
+func (db *DB) LastBytes(ctx context.Context, jobID int64, most job.Size) (job.Micros, error) {
+	const page = 1000
+	before, sum := int64(1)<<62, int64(0)
+	for {
+		n, first := 0, int64(0)
+		var found job.Micros
+		err := db.query(ctx, "add up output", func(rows *stdsql.Rows) error {
+			var due, kept int64
+			err := rows.Scan(&due, &kept)
+			n, first = n+1, due
+			if sum += kept; sum > int64(most) && found == 0 {
+				found = job.Micros(due + 1) // this one is too much
+			}
+			return err
+		}, "SELECT due, SUM(output_kept) FROM (SELECT due, output_kept FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due < ? ORDER BY due DESC, origin DESC, attempt DESC LIMIT ?) latest"+
+			" GROUP BY due ORDER BY due DESC", jobID, before, page)
+		if err != nil || found != 0 || n == 0 || first == before {
+			return found, err
+		}
+		before = first
+	}
+}
+
+// Cut says which records of a job go: those due before Due, that ended before Ended or are due before Surely; of those
+// that did not succeed only the ones that ended before Failed.
+type Cut struct {
+	JobID  int64
+	From   job.Micros // what is due earlier was looked at already
+	Due    job.Micros
+	Ended  job.Micros
+	Surely job.Micros
+	Failed job.Micros
+}
+
+// OldRun is a record that goes.
+type OldRun struct {
+	ID      int64
+	JobID   int64
+	Due     job.Micros
+	Launch  job.Launch
+	Outcome job.Outcome
+	Trigger int
+	Output  bool // it may have a row of output
+}
+
+// OldRuns lists records that go, the earliest due first. It takes no lock.
+func (db *DB) OldRuns(ctx context.Context, c Cut, limit int) ([]OldRun, error) {
+	var out []OldRun
+	err := db.query(ctx, "list old runs", func(rows *stdsql.Rows) error {
+		r := OldRun{JobID: c.JobID}
+		var session uuid.UUID
+		err := rows.Scan(&r.ID, &r.Due, &session, &r.Launch.N, &r.Outcome, &r.Trigger, &r.Output)
+		r.Launch.Session = session
+		out = append(out, r)
+		return err
+	}, "SELECT id, due, session_id, launch, outcome, trig, output_bytes > 0 FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due >= ? AND due < ?"+
+		" AND (ended < ? OR due < ?) AND (outcome NOT IN (2, 3, 4, 5, 7) OR ended < ?) ORDER BY due, origin, attempt LIMIT ?",
+		c.JobID, int64(c.From), int64(c.Due), int64(c.Ended), int64(c.Surely), int64(c.Failed), limit)
+	return out, err
+}
+
+// RunsByID reads records with their output.
+func (db *DB) RunsByID(ctx context.Context, ids []int64) ([]RunRow, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var out []RunRow
+	at := map[job.Launch]int{}
+	list, args := in(nil, ids)
+	err := db.query(ctx, "read runs", func(rows *stdsql.Rows) error {
+		r, err := scanRun(rows)
+		at[r.Launch] = len(out)
+		out = append(out, r)
+		return err
+	}, "SELECT "+runColumns+" FROM history h FORCE INDEX (PRIMARY) STRAIGHT_JOIN job j ON j.id = h.job_id WHERE h.id IN "+list+" ORDER BY h.id", args...)
+	if err != nil {
+		return nil, err
+	}
+	for session, counters := range launchesOf(out) {
+		list, args := in([]any{session[:]}, counters)
+		err := db.query(ctx, "read outputs", func(rows *stdsql.Rows) error {
+			var n int64
+			var o job.Output
+			if err := rows.Scan(&n, &o.Head, &o.Tail, &o.Encoding); err != nil {
+				return err
+			}
+			if err := o.Unpack(); err != nil {
+				return err
+			}
+			r := &out[at[job.Launch{Session: session, N: n}]]
+			r.Output.Head, r.Output.Tail = o.Head, o.Tail
+			return nil
+		}, "SELECT launch, head, tail, encoding FROM output FORCE INDEX (PRIMARY) WHERE session_id = ? AND launch IN "+list, args...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func launchesOf(runs []RunRow) map[uuid.UUID][]int64 {
+	out := map[uuid.UUID][]int64{}
+	for i := range runs {
+		if r := &runs[i]; r.Output.Bytes > 0 {
+			out[r.Launch.Session] = append(out[r.Launch.Session], r.Launch.N)
+		}
+	}
+	return out
+}
+
+// DropRuns removes records of one job, their output, and what lists find them by. All are found by primary keys, so that
+// nothing is locked but what goes.
+func (tx *Tx) DropRuns(runs []OldRun) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(runs))
+	outputs := map[uuid.UUID][]int64{}
+	type part struct {
+		outcome job.Outcome
+		trigger int
+	}
+	notable := map[part][]int{}
+	for i := range runs {
+		r := &runs[i]
+		ids[i] = r.ID
+		if r.Output {
+			outputs[r.Launch.Session] = append(outputs[r.Launch.Session], r.Launch.N)
+		}
+		if r.Outcome != job.Succeeded || r.Trigger != 0 {
+			p := part{r.Outcome, r.Trigger}
+			notable[p] = append(notable[p], i)
+		}
+	}
+	slices.Sort(ids)
+	list, args := in(nil, ids)
+	if _, err := tx.exec("drop old runs", "DELETE h FROM history h FORCE INDEX (PRIMARY) WHERE h.id IN "+list, args...); err != nil {
+		return err
+	}
+	for session, counters := range outputs {
+		list, args := in([]any{session[:]}, slices.Sorted(slices.Values(counters)))
+		if _, err := tx.exec("drop old output", "DELETE o FROM output o FORCE INDEX (PRIMARY) WHERE o.session_id = ? AND o.launch IN "+list, args...); err != nil {
+			return err
+		}
+	}
+	for p, of := range notable {
+		first, last := runs[of[0]].Due, runs[of[0]].Due
+		var which []int64
+		for _, i := range of {
+			first, last = min(first, runs[i].Due), max(last, runs[i].Due)
+			which = append(which, runs[i].ID)
+		}
+		list, args := in([]any{runs[0].JobID, int8(p.outcome), p.trigger, int64(first), int64(last)}, which)
+		if _, err := tx.exec("drop old notes", "DELETE n FROM notable n FORCE INDEX (PRIMARY) WHERE n.job_id = ? AND n.outcome = ? AND n.trig = ? AND n.due BETWEEN ? AND ? AND n.id IN "+list, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
