@@ -7,10 +7,10 @@ TESTFLAGS  ?=
 FUZZTIME   ?= 10s
 
 .DEFAULT_GOAL := help
-.PHONY: release release-test vulncheck help deps page page-test screenshots build run test lint fmt bench fuzz faults soak search clean
+.PHONY: release release-test vulncheck help deps page page-test screenshots build run test lint fmt bench bench-page bench-compare bench-baseline bench-go fuzz faults soak search clean test-galera test-group-replication
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 deps: ## Install a database server program and a C compiler, if missing
 	@scripts/deps.sh
@@ -57,14 +57,48 @@ lint: ## Check formatting, go vet, staticcheck
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "not formatted, run make fmt:" $$files >&2; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags faults ./faults
+	$(GO) vet -tags 'faults members' ./faults ./internal/members
 	$(STATICCHECK) ./...
 	$(STATICCHECK) -tags faults ./faults
+	$(STATICCHECK) -tags 'faults members' ./faults ./internal/members
 
 fmt: ## Format the code
 	gofmt -w .
 
-bench: deps build ## Measure: go-crontab bench, and the hot functions (10 minutes on a quiet machine)
-	bin/go-crontab bench
+# What is measured goes to bin/bench/*.json, and from there into docs/performance.md with its plots.
+REPEAT ?= 3
+BENCH   = mkdir -p bin/bench && bin/go-crontab bench --repeat $(REPEAT) -o json
+
+bench: deps build ## Measure, and write docs/performance.md (REPEAT=3; an hour on a quiet machine)
+	$(BENCH) steady herd burst shell http idle failover > bin/bench/usual.json
+	$(BENCH) steady --rate 5000 > bin/bench/steady-5000.json
+	$(BENCH) steady --rate 10000 > bin/bench/steady-10000.json
+	$(BENCH) steady --rate 20000 > bin/bench/steady-20000.json
+	$(BENCH) http-steady --rate 5000 > bin/bench/http-5000.json
+	$(BENCH) nodes slow handler api > bin/bench/more.json
+	$(BENCH) table > bin/bench/table.json
+	$(BENCH) table --jobs 10000000 --repeat 1 > bin/bench/table-10000000.json
+	$(BENCH) idle --jobs 1000000 > bin/bench/idle-1000000.json
+	$(BENCH) --binlog steady herd burst api > bin/bench/binlog.json
+	$(MAKE) --no-print-directory bench-page
+
+bench-page: ## Write what make bench measured into docs/performance.md
+	$(GO) run ./internal/benchpage -page docs/performance.md -plots images bin/bench/*.json
+
+# How often hot functions allocate is the same on any machine; how long they take is for benchstat to compare.
+HOT = { $(GO) test ./schedule ./sql -run '^$$' -bench 'Prepared|Until|InsertRuns|LockTasks|LockJobs' -benchmem -count 6 -benchtime 200x && \
+	$(GO) test ./job -run '^$$' -bench 'CronNext|ParseCron' -benchmem -count 6 -benchtime 2000x; }
+
+bench-compare: ## Hold the hot functions against bench/baseline.txt
+	@mkdir -p bin
+	$(HOT) > bin/bench-now.txt
+	$(GO) tool -modfile=tools/go.mod benchstat bench/baseline.txt bin/bench-now.txt
+	$(GO) run ./internal/benchcheck bench/baseline.txt bin/bench-now.txt
+
+bench-baseline: ## Take the hot functions of now as the baseline
+	$(HOT) > bench/baseline.txt
+
+bench-go: deps ## Measure with Go's benchmarks: a cluster in one process, claims, commands, HTTP, the guard
 	$(GO) test ./node -run '^$$' -bench . -benchtime 1x
 	$(GO) test ./sql -run '^$$' -bench . -benchtime 200x
 	$(GO) test ./execute -run '^$$' -bench 'Bash|BareExec|HTTP' -count 3
@@ -85,6 +119,17 @@ FAULTS = cd faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG
 
 faults: deps ## Break running clusters in all ways (LONG=1 more often, RUN=F01 one of them, SEED=n the same again)
 	$(FAULTS) -parallel 6 -timeout $(if $(LONG),8h,30m) -run '$(or $(RUN),.)'
+
+# Servers that replicate among each other, see docs/engines.md: the tests of what makes transactions on one of three, then
+# nodes on all of them, some of which are killed or frozen.
+MEMBERS = cd faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) $(GO) test -tags 'faults members' -count 1 -parallel 1 -timeout $(if $(LONG),8h,60m)
+
+test-galera: deps ## Break clusters on three members of Galera
+	@scripts/deps.sh galera
+	$(MEMBERS) -run '$(or $(RUN),^TestGalera)'
+
+test-group-replication: deps ## Break clusters on three members of MySQL Group Replication
+	GOCRONTAB_MYSQLD=$$(scripts/mysql.sh) && export GOCRONTAB_MYSQLD && $(MEMBERS) -run '$(or $(RUN),^TestGroup)'
 
 search: ## Search the states of the protocol with more faults and three nodes (half an hour, a gigabyte)
 	GOCRONTAB_LONG_SEARCH=1 $(GO) test ./internal/protocol -run TestInvariantsHold -timeout 4h -v

@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"feed":   {"job", "sql"},                                                                             // what changes, for whoever listens: reads what the others write
 	"api":    {"alert", "job", "secret", "sql", "auth", "doctor", "feed", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
-	"cli": {"job", "secret", "sql", "auth", "doctor", "session", "node", "api", "manifest", "crontab", "follow", "bench", "internal/privatedb", "internal/sse"},
+	"cli": {"job", "secret", "sql", "auth", "doctor", "session", "node", "result", "api", "manifest", "crontab", "follow", "bench", "internal/privatedb", "internal/sse"},
 	".":   {"cli"},
 
 	"api/openapi": {}, // documents about an API, and schemas of Go types
@@ -55,8 +55,11 @@ var mayImport = map[string][]string{
 	"examples/embed":  {"job", "node", "api", "sql"},
 	"examples/client": {"job", "client"},
 
+	"internal/benchpage":  {"bench"}, // writes what benches measured into the documentation
+	"internal/benchcheck": {},        // tells whether hot functions allocate more often than they did
 	"internal/privatedb":  {},
 	"internal/testdb":     {"internal/privatedb"},
+	"internal/members":    {"internal/privatedb"}, // servers that replicate among each other, for tests
 	"internal/testidp":    {}, // an identity provider for tests
 	"internal/failpoint":  {}, // where tests kill a process; empty in what is shipped
 	"internal/faultproxy": {},
@@ -70,7 +73,7 @@ var mayImport = map[string][]string{
 }
 
 // databaseOnly are the packages that may import database/sql, its driver, or the migrations' library.
-var databaseOnly = []string{"sql", "bench", "internal/privatedb", "internal/testdb", "internal/faultproxy"}
+var databaseOnly = []string{"sql", "bench", "internal/privatedb", "internal/testdb", "internal/faultproxy", "internal/members"}
 
 // unreachable lists packages that cannot reach the standard library's database/sql, over whatever they import.
 var unreachable = []string{"job", "guard", "execute", "client"}

@@ -14,7 +14,6 @@ func TestFailedAndRecovered(t *testing.T) {
 	f := setUp(t)
 	h := newHook(t)
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL + "/x", Sign: "{{secret.s}}", Wait: 1000})
-	t.Log("channel is there")
 	a, b := f.job("shop", "a", ""), f.job("shop", "b", "")
 	f.rule(job.AlertRule{Name: "ops", On: []job.AlertEvent{job.AlertFailed, job.AlertRecovered}, Channels: []string{"hook"}, Repeat: job.Duration(3600e9)})
 	s := f.session()
@@ -135,7 +134,7 @@ func TestEvents(t *testing.T) {
 	h := newHook(t)
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL, Wait: 1000})
 	f.rule(job.AlertRule{Name: "all", On: job.AlertEvents(), Channels: []string{"hook"}, LateFinish: job.Duration(60e9), NeverRan: job.Duration(3600e9),
-		Failures: &job.AlertFailing{Count: 3, Within: job.Duration(60e9)}, Backlog: &job.AlertOverdue{Tasks: 2}})
+		Failures: &job.AlertFailing{Count: 3, Within: job.Duration(100e9)}, Backlog: &job.AlertOverdue{Tasks: 2}})
 	s := f.session()
 	e := f.evaluator(s)
 	f.step(e)
@@ -175,7 +174,7 @@ func TestEvents(t *testing.T) {
 	check("it fails, and late", "failed", "failures", "late_start", "lost")
 	f.run(a, job.Succeeded, 0)
 	check("it succeeds", "failures")
-	f.now += 61 * second
+	f.now += 101 * second
 	check("and fails no more")
 	task := f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, 0)", a, int64(f.now), int64(f.now))
 	f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, 0)", a, int64(f.now)+1, int64(f.now)+1)

@@ -46,7 +46,9 @@ func setUp(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	return &fixture{t, db, job.MicrosOf(time.Now())}
+	f := &fixture{t, db, job.MicrosOf(time.Now())}
+	f.exec("INSERT INTO secret (name, version, key_id, sealed, created, updated) VALUES ('s', 1, 'k', '', 1, 1)") // see sender
+	return f
 }
 
 func (f *fixture) exec(query string, args ...any) int64 {

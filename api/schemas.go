@@ -112,9 +112,10 @@ func trimKind(name string) string {
 
 // ignored are the fields that a request may have because answers have them.
 var ignored = map[reflect.Type][]string{
-	of[jobView]():      readOnly,
-	of[calendarBody](): calendarReadOnly,
-	of[groupView]():    groupReadOnly,
+	of[jobView]():       readOnly,
+	of[calendarBody]():  calendarReadOnly,
+	of[groupView]():     groupReadOnly,
+	of[retentionView](): retentionReadOnly,
 
 	of[alertRuleView]():    alertReadOnly,
 	of[alertChannelView](): channelReadOnly,

@@ -56,6 +56,8 @@ type Editor interface {
 	Cordon(ctx context.Context, node, reason string, drain bool) error
 	Uncordon(ctx context.Context, node string) error
 	DisableHandler(ctx context.Context, key, reason string) error
+	// PutRetention is of the whole cluster when app is "".
+	PutRetention(ctx context.Context, app string, r job.Retention) error
 	EnableHandler(ctx context.Context, key string) error
 }
 
@@ -301,6 +303,9 @@ func (s *Server) table() []route {
 
 		{"POST", "/api/v1/preview", may(viewer, shared), s.preview, &previewDoc},
 		{"GET", "/api/v1/cluster", may(viewer, shared), s.cluster, &clusterDoc},
+		{"GET", "/api/v1/retention", may(viewer, filtered), s.listRetention, &listRetentionDoc},
+		{"PUT", "/api/v1/cluster/retention", may(admin, whole), s.putRetention, &putRetentionDoc},
+		{"PUT", "/api/v1/apps/{app}/retention", may(admin, ofApp), s.putRetention, &putAppRetentionDoc},
 		{"GET", "/api/v1/doctor", may(viewer, whole), s.examine, &doctorDoc},
 		{"GET", "/api/v1/events", may(viewer, filtered), s.events, &eventsDoc},
 		{"GET", "/api/v1/stats", may(viewer, shared), s.stats, &statsDoc},

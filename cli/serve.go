@@ -17,6 +17,7 @@ import (
 	"go-crontab/api"
 	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/result"
 	"go-crontab/secret"
 	"go-crontab/session"
 	"go-crontab/sql"
@@ -35,6 +36,8 @@ type serveSettings struct {
 	grace     time.Duration
 	stateDir  string
 	spool     string // the state folder that is used
+	archive   string
+	archiving time.Duration
 	labels    []string
 	runAs     []string
 	cgroup    string
@@ -75,7 +78,7 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
 }
 
 // serveFlags are those that can be given as variables, beside the DSN.
-var serveFlags = []string{"listen", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as-allow", "cgroup", "no-guard", "http-allow", "secrets-dir", "log-level", "log-format"}
+var serveFlags = []string{"listen", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as-allow", "cgroup", "no-guard", "http-allow", "secrets-dir", "archive-command", "archive-timeout", "log-level", "log-format"}
 
 func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -103,6 +106,9 @@ intranet.example, *.intranet.example:8080; may be repeated, or separated by comm
 (default none; then, and for what it lacks, GOCRONTAB_SECRET_<NAME>)`)
 	flags.StringVar(&s.keyFile, secretKeyFlag, "", `file with the key of the cluster's secrets, the same on all nodes; "go-crontab secret keygen"
 prints one (default GOCRONTAB_SECRET_KEY, the key itself, or none)`)
+	flags.StringVar(&s.archive, "archive-command", "", `a command, which bash runs, that gets records as lines of JSON on its standard input before
+they are removed; the same on all nodes`)
+	flags.DurationVar(&s.archiving, "archive-timeout", result.ArchiveTimeout, "how long it may take for a batch of records")
 	s.access.flags(flags)
 	s.folder.flags(flags)
 	s.logging.flags(flags)
@@ -121,7 +127,7 @@ func (s *serveSettings) check() error {
 	if err := s.folder.check(); err != nil {
 		return err
 	}
-	for flag, d := range map[string]time.Duration{"session-expiry": s.expiry, "look-ahead": s.lookAhead, "drain-grace": s.grace} {
+	for flag, d := range map[string]time.Duration{"session-expiry": s.expiry, "look-ahead": s.lookAhead, "drain-grace": s.grace, "archive-timeout": s.archiving} {
 		if d <= 0 {
 			return usageError("--%s %s: want more than 0", flag, d)
 		}
@@ -193,6 +199,7 @@ func (s *serveSettings) serve(c *console) error {
 		DSN: s.dsn, Name: s.node, Address: s.access.scheme() + "://" + l.Addr().String(), Version: readVersion().Version,
 		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
 		RunAs: s.runAs, Cgroup: s.cgroup, NoGuard: s.noGuard, HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretKeys: s.keys,
+		Archive: s.archive, ArchiveTimeout: s.archiving,
 		MetricsJobs: s.access.metricsJobs(),
 	})
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"go-crontab/job"
 )
 
-// words are what MariaDB and MySQL call the same things of replication.
-type words struct {
+// A dialect is what MariaDB and MySQL call the same things of replication.
+type dialect struct {
 	flag            string // has a replica write its own log
 	position        string // where the log of a server stands: file and position come first
 	follow          string // of host, port, file, position
@@ -29,7 +29,7 @@ type words struct {
 	forget          string
 }
 
-var mariadbWords = words{
+var mariadbDialect = dialect{
 	flag:     "--log-slave-updates",
 	position: "SHOW MASTER STATUS",
 	follow:   "CHANGE MASTER TO MASTER_HOST='%s', MASTER_PORT=%s, MASTER_USER='root', MASTER_LOG_FILE='%s', MASTER_LOG_POS=%s",
@@ -41,7 +41,7 @@ var mariadbWords = words{
 	forget: "RESET SLAVE ALL",
 }
 
-var mysqlWords = words{
+var mysqlDialect = dialect{
 	flag:     "--log-replica-updates",
 	position: "SHOW BINARY LOG STATUS",
 	follow:   "CHANGE REPLICATION SOURCE TO SOURCE_HOST='%s', SOURCE_PORT=%s, SOURCE_USER='root', SOURCE_LOG_FILE='%s', SOURCE_LOG_POS=%s",
@@ -56,7 +56,7 @@ var mysqlWords = words{
 
 // A pair is a server and its replica.
 type pair struct {
-	words
+	dialect
 	t                *testing.T
 	primary, replica *privatedb.DB
 	first, second    *sql.DB // pools on them
@@ -69,17 +69,17 @@ func replicated(t *testing.T, semiSync bool) *pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pair{t: t, words: mysqlWords}
+	p := &pair{t: t, dialect: mysqlDialect}
 	if program.MariaDB {
-		p.words = mariadbWords
+		p.dialect = mariadbDialect
 	}
 	p.primary, p.first = p.server(1)
 	p.replica, p.second = p.server(2)
 	row := p.row(p.first, p.position)
 	host, port := splitAddr(t, p.primary.Addr())
 	if semiSync {
-		p.exec(p.first, p.words.primary...)
-		p.exec(p.second, p.words.replica...)
+		p.exec(p.first, p.dialect.primary...)
+		p.exec(p.second, p.dialect.replica...)
 	}
 	p.exec(p.second, fmt.Sprintf(p.follow, host, port, row["File"], row["Position"]), p.start)
 	return p

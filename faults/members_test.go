@@ -6,7 +6,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -16,6 +20,8 @@ import (
 
 	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/members"
+	"go-crontab/internal/privatedb"
+	"go-crontab/internal/testdb"
 	"go-crontab/session"
 )
 
@@ -262,4 +268,171 @@ func TestGaleraLosesMembers(t *testing.T) {
 	}
 	time.Sleep(5 * time.Second)
 	l.check(0)
+}
+
+// group is a group with one primary. A member that is not there is given up as soon as it is missed, and a primary without
+// a majority gives itself up: docs/engines.md says to set both.
+func group(t *testing.T) *members.Cluster {
+	t.Helper()
+	c, err := members.StartGroup(context.Background(), 3, "member_expel_timeout=0", "unreachable_majority_timeout=5", "autorejoin_tries=10")
+	return servers(t, c, err)
+}
+
+// onGroup makes a cluster on a group, all nodes of which ask its primary, the first server.
+func onGroup(r *report) *replicaSet {
+	r.t.Helper()
+	s := onMembers(r, group(r.t))
+	for i := range s.nodes {
+		if at := s.asks(i); at != 0 {
+			r.t.Errorf("node %d asks server %d, want the primary", i+1, at+1)
+		}
+	}
+	return s
+}
+
+func TestGroupCommitFates(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "R1", "Group Replication of three members, nothing broken; then each fate of a COMMIT at plan, claim, start, finish, free")
+	s := onGroup(r)
+	l := s.mixed()
+	s.readsWrites(times(60, 1000))
+	time.Sleep(time.Duration(times(10, 300)) * time.Second)
+	l.check(3 * time.Second)
+	s.breakCommits(0, time.Duration(times(40, 300))*time.Second)
+	time.Sleep(5 * time.Second)
+	l.check(s.soon())
+}
+
+func TestGroupLosesPrimary(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "R2", "Group Replication under load: kill -9 of the primary and its return, SIGSTOP of the next primary for longer than a lease")
+	s := onGroup(r)
+	l := s.mixed()
+	time.Sleep(8 * time.Second)
+	primary := 0
+	// lose takes the primary away and waits until all nodes are at the next one.
+	lose := func(what string, do func(*privatedb.DB) error) (lost int) {
+		t.Helper()
+		lost = primary
+		s.watch((lost + 1) % len(s.servers.Servers))
+		before := s.sessions()
+		if err := do(s.servers.Servers[lost]); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		await(t, "another primary", time.Minute, func() bool {
+			at, err := s.servers.Primary(context.Background(), (lost+1)%len(s.servers.Servers))
+			primary = at
+			return err == nil && at != lost
+		})
+		s.watch(primary)
+		r.figure("another primary %s after the %s", short(time.Since(begun)), what)
+		s.elsewhere(lost)
+		r.figure("%d of 3 nodes fenced by it", s.fenced(before))
+		return lost
+	}
+	lost := lose("kill", (*privatedb.DB).Kill)
+	time.Sleep(5 * time.Second)
+	if err := s.servers.Restart(context.Background(), lost); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(5 * time.Second)
+	l.check(0)
+
+	signal := func(s syscall.Signal) func(*privatedb.DB) error {
+		return func(db *privatedb.DB) error { return syscall.Kill(-db.PID(), s) }
+	}
+	lost = lose("freeze", signal(syscall.SIGSTOP))
+	time.Sleep(s.expiry)
+	if err := signal(syscall.SIGCONT)(s.servers.Servers[lost]); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.servers.Await(context.Background(), lost); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(5 * time.Second)
+	l.check(0)
+}
+
+// databaseSuite runs the tests of the packages that make transactions on one of several servers, all of which take part in
+// each of their commits.
+func databaseSuite(t *testing.T, c *members.Cluster) {
+	t.Helper()
+	args := []string{"test", "-count", "1", "-timeout", "20m", "-parallel", "4"}
+	for _, p := range []string{"sql", "lock", "session", "schedule", "result", "compensate"} {
+		args = append(args, "../"+p)
+	}
+	cmd := exec.Command("go", args...)
+	cmd.Env = append(os.Environ(), testdb.External+"="+c.Servers[0].DSN("suite"))
+	out, err := cmd.CombinedOutput()
+	for line := range strings.Lines(string(out)) {
+		if err != nil || strings.HasPrefix(line, "ok") {
+			t.Log(strings.TrimSpace(line))
+		}
+	}
+	if err != nil {
+		t.Errorf("go %s: %v", strings.Join(args, " "), err)
+	}
+}
+
+func TestGaleraDatabaseSuite(t *testing.T) { databaseSuite(t, galera(t)) }
+
+func TestGroupDatabaseSuite(t *testing.T) { databaseSuite(t, group(t)) }
+
+// settleElsewhere has commits of all nodes end unknown in a way that their settling must go to another server: the reply is
+// lost, or the commit itself arrives when it has been settled already.
+func (s *replicaSet) settleElsewhere(rounds int) {
+	s.t.Helper()
+	var injected atomic.Int64
+	var nodes sync.WaitGroup
+	stop, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	for node := range s.nodes {
+		link := s.links[node][node]
+		nodes.Go(func() {
+			for range rounds {
+				for _, stage := range sorted(trip) {
+					for _, action := range []faultproxy.Action{faultproxy.CutAfter(), faultproxy.HoldBefore(4 * time.Second)} {
+						rule := link.Add(faultproxy.Rule{Match: faultproxy.CommitOf(trip[stage]), Times: 1, Action: action})
+						wait, done := context.WithTimeout(stop, 6*time.Second)
+						if rule.Wait(wait) == nil {
+							injected.Add(1)
+							link.Refuse() // what stands goes on, to where it arrives too late
+							time.Sleep(5 * time.Second)
+							link.Heal()
+						}
+						done()
+						rule.Remove()
+						// The next connection goes to where the last one went: have it begin here again.
+						for _, other := range s.links[node] {
+							if other != link {
+								other.Refuse()
+								other.CutAll()
+							}
+						}
+						time.Sleep(time.Second)
+						for _, other := range s.links[node] {
+							other.Heal()
+						}
+					}
+				}
+			}
+		})
+	}
+	nodes.Wait()
+	s.r.figure("%d commits that had to be settled on another member", injected.Load())
+	if want := int64(3 * rounds * len(trip)); injected.Load() < want {
+		s.t.Errorf("%d commits were made unknown, want %d at least", injected.Load(), want)
+	}
+	s.together(time.Minute)
+}
+
+func TestGaleraSettlesElsewhere(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "G4", "Galera, each node at another of three members: commits whose reply is lost, or that arrive when they were given up, and whose node goes to another member")
+	s := onMembers(r, galera(t))
+	l := s.mixed()
+	s.settleElsewhere(times(1, 6))
+	time.Sleep(5 * time.Second)
+	l.check(s.soon())
 }

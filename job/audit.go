@@ -28,7 +28,9 @@ const (
 	KindJob     Kind = "job"
 	KindApp     Kind = "app"
 	KindCluster Kind = "cluster"
-	KindSession Kind = "session"
+
+	KindRetention Kind = "retention"
+	KindSession   Kind = "session"
 )
 
 // Action says what was done.

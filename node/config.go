@@ -9,6 +9,7 @@ import (
 
 	"go-crontab/execute"
 	"go-crontab/job"
+	"go-crontab/result"
 	"go-crontab/secret"
 	"go-crontab/session"
 )
@@ -38,6 +39,9 @@ type Config struct {
 
 	MetricsJobs int // how many jobs may have metrics of their own, those with the label metrics; default 100, negative: none
 
+	Archive        string        // a command, which bash runs, that gets records as lines of JSON before they go; "": none
+	ArchiveTimeout time.Duration // how long it may take for a batch; default result.ArchiveTimeout, at most 4 minutes
+
 	SpoolDir string // where outcomes wait when MySQL is out of reach at a stop; "": they are lost then
 
 	RunAs  []string // as whom commands may run, see execute.Config; none: as anybody whom this process may become
@@ -59,6 +63,8 @@ const (
 	DefaultAuditKept   = 400 * 24 * time.Hour
 	DefaultMetricsJobs = 100
 	slotsPerCPU        = 64
+
+	maxArchiveTimeout = 4 * time.Minute // the chore of removing records is held a little longer
 )
 
 func (c *Config) defaults() error {
@@ -95,6 +101,12 @@ func (c *Config) defaults() error {
 	}
 	if c.MetricsJobs == 0 {
 		c.MetricsJobs = DefaultMetricsJobs
+	}
+	if c.ArchiveTimeout == 0 {
+		c.ArchiveTimeout = result.ArchiveTimeout
+	}
+	if c.ArchiveTimeout < time.Second || c.ArchiveTimeout > maxArchiveTimeout {
+		return fmt.Errorf("archive timeout: %s, want %s to %s", c.ArchiveTimeout, time.Second, maxArchiveTimeout)
 	}
 	if c.AuditKept == 0 {
 		c.AuditKept = DefaultAuditKept

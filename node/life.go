@@ -35,6 +35,7 @@ type life struct {
 	starter     *schedule.Starter
 	sweeper     *schedule.Sweeper
 	tidier      *schedule.Tidier
+	retainer    *result.Retainer
 	feeder      *schedule.Feeder
 	bucketer    *schedule.Bucketer
 	evaluator   *alert.Evaluator
@@ -91,6 +92,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 	l.tidier = &schedule.Tidier{DB: n.api, Session: s, Audit: n.cfg.AuditKept, Log: n.log}
 	l.sender = &alert.Sender{DB: n.alerts, Session: s, Outside: n.outside, Log: n.log}
 	l.evaluator = &alert.Evaluator{DB: n.alerts, Session: s, Due: l.sender.Wake, Log: n.log}
+	l.retainer = n.newRetainer(s)
 	l.bucketer = &schedule.Bucketer{DB: n.db, Session: s, Log: n.log}
 	l.feeder = schedule.NewFeeder(schedule.Feeder{DB: n.db, Session: s, Soon: func() { l.claimer.Wake() }, Log: n.log})
 	l.compensator = compensate.New(compensate.Compensator{
@@ -128,7 +130,7 @@ func (l *life) run(ctx, hard context.Context) {
 	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run, l.lookout.Run, l.places.Run} {
 		living.Go(func() { loop(alive) })
 	}
-	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.tidier.Run, l.feeder.Run, l.bucketer.Run, l.evaluator.Run, l.sender.Run} {
+	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.tidier.Run, l.retainer.Run, l.feeder.Run, l.bucketer.Run, l.evaluator.Run, l.sender.Run} {
 		working.Go(func() { loop(work) })
 	}
 	select {

@@ -70,8 +70,8 @@ func textOrBase64(b []byte) (text, base string) {
 	return "", base64.StdEncoding.EncodeToString(b)
 }
 
-// ArchiveCommand hands records to a command, which bash runs, on its standard input. It has them when it exits with 0
-// and has read all of them. It is killed, with what it has started, when it takes too long.
+// ArchiveCommand hands records to a command, which bash runs, on its standard input. It has them when it exits with 0;
+// one that closed its input before it had read all of them has failed. It is killed, with what it has started, when it takes too long.
 func ArchiveCommand(command string, timeout time.Duration) Archive {
 	return func(ctx context.Context, runs []sql.RunRow) error {
 		var lines bytes.Buffer

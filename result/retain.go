@@ -200,7 +200,7 @@ func (r *Retainer) archive(ctx context.Context, old []sql.OldRun) error {
 	for i := range old {
 		ids[i] = old[i].ID
 	}
-	runs, err := r.DB.RunsByID(ctx, ids)
+	runs, err := r.DB.RunsWithOutput(ctx, ids)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@
 #	scripts/deps.sh compiler   a C compiler, which `go test -race` needs
 #	scripts/deps.sh page       Node.js 18 or newer with npm, which build the web console
 #	scripts/deps.sh browser    Chromium, in which the console is tested
+#	scripts/deps.sh galera     the library of Galera, for MariaDB servers that replicate among each other in tests
 #	scripts/deps.sh            the first two
 #
 # More than one may be named.
@@ -39,6 +40,14 @@ has_page() {
 # has_browser looks where page/e2e/browser.ts looks.
 has_browser() { [ -n "${CHROMIUM:-}" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null; }
 
+# has_galera looks where internal/members looks.
+has_galera() {
+	for library in /usr/lib/galera /usr/lib64/galera-4 /usr/lib/galera-4 /usr/lib64/galera /usr/lib; do
+		[ ! -e "$library/libgalera_smm.so" ] || return 0
+	done
+	return 1
+}
+
 # server_packages are without a version in their names since Debian 12 and Ubuntu 24.04.
 server_packages() {
 	for name in mariadb-server-core mariadb-client-core; do
@@ -62,7 +71,7 @@ as_root() {
 	fi
 }
 
-need_server='' need_compiler='' need_page='' need_browser=''
+need_server='' need_compiler='' need_page='' need_browser='' need_galera=''
 [ $# -gt 0 ] || set -- server compiler
 for what in "$@"; do
 	case $what in
@@ -70,18 +79,20 @@ for what in "$@"; do
 	compiler) has_compiler || need_compiler=1 ;;
 	page) has_page || need_page=1 ;;
 	browser) has_browser || need_browser=1 ;;
-	*) say "$what: want server, compiler, page or browser" && exit 2 ;;
+	galera) has_galera || need_galera=1 ;;
+	*) say "$what: want server, compiler, page, browser or galera" && exit 2 ;;
 	esac
 done
-[ -n "$need_server$need_compiler$need_page$need_browser" ] || exit 0
+[ -n "$need_server$need_compiler$need_page$need_browser$need_galera" ] || exit 0
 
-say "missing:${need_server:+ a MariaDB or MySQL server program;}${need_compiler:+ a C compiler with headers, for go test -race;}${need_page:+ Node.js 18 or newer with npm, for the web console;}${need_browser:+ Chromium, to test the console}"
-packages="${need_compiler:+gcc libc6-dev }${need_page:+nodejs npm }${need_browser:+chromium}"
+say "missing:${need_server:+ a MariaDB or MySQL server program;}${need_compiler:+ a C compiler with headers, for go test -race;}${need_page:+ Node.js 18 or newer with npm, for the web console;}${need_browser:+ Chromium, to test the console;}${need_galera:+ the library of Galera}"
+packages="${need_compiler:+gcc libc6-dev }${need_page:+nodejs npm }${need_browser:+chromium }${need_galera:+galera-4}"
 if ! command -v apt-get >/dev/null; then
 	say "install it, then try again:"
 	[ -z "$need_server" ] || say "  server:   dnf install mariadb-server | apk add mariadb mariadb-client | brew install mariadb"
 	[ -z "$need_compiler" ] || say "  compiler: dnf install gcc glibc-devel | apk add gcc musl-dev | xcode-select --install"
 	[ -z "$need_page" ] || say "  Node.js:  dnf install nodejs npm | apk add nodejs npm | brew install node"
+	[ -z "$need_galera" ] || say "  galera:   dnf install galera-4"
 	[ -z "$need_browser" ] || say "  browser:  dnf install chromium | apk add chromium | or say where one is: CHROMIUM=/path/to/it"
 	exit 1
 fi

@@ -224,8 +224,8 @@ func (db *DB) OldRuns(ctx context.Context, c Cut, limit int) ([]OldRun, error) {
 	return out, err
 }
 
-// RunsByID reads records with their output.
-func (db *DB) RunsByID(ctx context.Context, ids []int64) ([]RunRow, error) {
+// RunsWithOutput reads records with their output.
+func (db *DB) RunsWithOutput(ctx context.Context, ids []int64) ([]RunRow, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}

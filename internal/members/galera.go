@@ -66,6 +66,13 @@ esac
 // StartGalera starts n members of a Galera cluster, with more options of the provider ("name=value;name=value") if there
 // are some. The server program must be MariaDB's. It takes about 5 s.
 func StartGalera(ctx context.Context, n int, options string) (*Cluster, error) {
+	server, err := privatedb.Find()
+	if err != nil {
+		return nil, err
+	}
+	if !server.MariaDB {
+		return nil, fmt.Errorf("%s is MySQL, which has no Galera: name a MariaDB server program in %s", server.Path, privatedb.Binary)
+	}
 	g := &galera{options: options}
 	for _, path := range providers {
 		if _, err := os.Stat(path); err == nil && g.provider == "" {

@@ -1,0 +1,560 @@
+package alert
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+// message writes a message that is due, to a channel of this name.
+func (f *fixture) message(channel string) int64 {
+	f.Helper()
+	row, err := f.db.AlertNamed(f.Context(), sql.AlertChannels, channel)
+	if err != nil {
+		f.Fatal(err)
+	}
+	items, _ := json.Marshal([]job.AlertItem{{What: "fired", Event: job.AlertFailed, Severity: "error", AlertID: "7", App: "shop", Job: "a", Summary: "shop/a failed", At: f.now.String(), Since: f.now.String(), Seen: 1}})
+	d := sql.DeliveryRow{Key: uuid.New(), Kind: sql.DeliveryOfAlert, ChannelID: row.ID, Channel: channel, Rule: "ops", NextAt: f.now, Events: 1, Items: string(items), Created: f.now, Updated: f.now}
+	if err := f.db.Tx(f.Context(), func(tx *sql.Tx) error { return tx.InsertDelivery(&d) }); err != nil {
+		f.Fatal(err)
+	}
+	return d.ID
+}
+
+func (f *fixture) delivery(id int64) (state, said string, attempts int, next job.Micros) {
+	f.Helper()
+	rows, err := f.db.Deliveries(f.Context(), sql.DeliveryFilter{Before: id + 1, Limit: 1})
+	if err != nil || len(rows) != 1 || rows[0].ID != id {
+		f.Fatalf("message %d: %v, %v", id, rows, err)
+	}
+	return rows[0].State.String(), rows[0].Said, rows[0].Attempts, rows[0].NextAt
+}
+
+// TestOneSender: of three nodes that look at the same time one sends each message.
+func TestOneSender(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	for _, name := range []string{"a", "b", "c"} {
+		f.channel(job.AlertChannel{Name: name, Type: job.ChannelWebhook, URL: h.URL, Rate: 600})
+	}
+	for range 20 {
+		for _, name := range []string{"a", "b", "c"} {
+			f.message(name)
+		}
+	}
+	var wg sync.WaitGroup
+	for range 3 {
+		s := f.sender(f.session())
+		wg.Go(func() {
+			for range 5 {
+				s.init()
+				if _, err := s.look(t.Context(), f.now); err != nil {
+					t.Error(err)
+				}
+				s.lanes.Wait()
+			}
+		})
+	}
+	wg.Wait()
+	keys := map[string]int{}
+	for _, m := range h.seen() {
+		keys[m.Key]++
+	}
+	if len(keys) != 60 || len(h.seen()) != 60 {
+		t.Errorf("got %d messages with %d keys, want 60", len(h.seen()), len(keys))
+	}
+	f.want("sent with one try", 60, "SELECT COUNT(*) FROM delivery WHERE state = 2 AND attempts = 1")
+}
+
+// TestSenderDies: what a node had claimed when it died is sent by another, with the same key.
+func TestSenderDies(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL})
+	id := f.message("hook")
+	dead := f.session()
+	rows, err := f.db.DueDeliveries(t.Context(), f.now, 10)
+	if err != nil || len(rows) != 1 {
+		t.Fatal(rows, err)
+	}
+	claim := func(s *fakeSession) (d sql.DeliveryRow, err error) {
+		err = f.db.Tx(t.Context(), func(tx *sql.Tx) error {
+			d, err = tx.ClaimDelivery(&rows[0], s.id, f.now, f.now+25*second)
+			return err
+		})
+		return d, err
+	}
+	claimed, err := claim(dead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := claim(f.session()); err != sql.ErrMoved {
+		t.Errorf("a second claim: got %v, want %v", err, sql.ErrMoved)
+	}
+	s := f.sender(f.session())
+	f.send(s)
+	if len(h.seen()) != 0 {
+		t.Fatal("it is sent while the node that claimed it lives")
+	}
+	f.exec("DELETE FROM session WHERE id = ?", dead.id[:])
+	f.send(s)
+	if m := h.seen(); len(m) != 1 || m[0].Key != fmt.Sprintf("%x", claimed.Key) {
+		t.Fatalf("got %v, want the message once", m)
+	}
+	if state, _, attempts, _ := f.delivery(id); state != "sent" || attempts != 2 {
+		t.Errorf("got %s after %d tries, want sent after 2", state, attempts)
+	}
+	// The dead one comes back from a stop: what it writes then changes nothing.
+	err = f.db.Tx(t.Context(), func(tx *sql.Tx) error {
+		ok, err := tx.SettleDelivery(&claimed, dead.id, sql.DeliveryFailed, f.now, f.now, "late")
+		if ok {
+			t.Error("a node that was overtaken settles")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state, _, _, _ := f.delivery(id); state != "sent" {
+		t.Errorf("got %s, want sent", state)
+	}
+	// One whose node lives, and hangs, is free after a while.
+	id = f.message("hook")
+	if rows, err = f.db.DueDeliveries(t.Context(), f.now, 10); err != nil || len(rows) != 1 {
+		t.Fatal(rows, err)
+	}
+	if _, err := claim(f.session()); err != nil {
+		t.Fatal(err)
+	}
+	f.now += 26 * second
+	f.send(s)
+	if state, _, attempts, _ := f.delivery(id); state != "sent" || attempts != 2 {
+		t.Errorf("got %s after %d tries, want sent after 2", state, attempts)
+	}
+}
+
+// TestAnswers: what becomes of a message by what is answered.
+func TestAnswers(t *testing.T) {
+	f := setUp(t)
+	down := httptest.NewServer(http.NotFoundHandler())
+	down.Close()
+	served := func(status int, say string, header ...string) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			for i := 0; i < len(header); i += 2 {
+				w.Header().Set(header[i], header[i+1])
+			}
+			w.WriteHeader(status)
+			fmt.Fprint(w, say)
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { silent.Close() })
+	n := 0
+	for name, c := range map[string]struct {
+		channel     job.AlertChannel
+		state, said string
+		wait        job.Micros
+	}{
+		"taken":                  {job.AlertChannel{Type: job.ChannelWebhook, URL: served(200, "thanks")}, "sent", "200 OK thanks", 0},
+		"nobody listens":         {job.AlertChannel{Type: job.ChannelWebhook, URL: down.URL}, "pending", "refused", 10 * second},
+		"it hangs":               {job.AlertChannel{Type: job.ChannelWebhook, URL: "http://" + silent.Addr().String(), Timeout: job.Duration(time.Second)}, "pending", "did not answer in time", 10 * second},
+		"trouble there":          {job.AlertChannel{Type: job.ChannelSlack, URL: served(503, "try again")}, "pending", "503 Service Unavailable try again", 10 * second},
+		"too many":               {job.AlertChannel{Type: job.ChannelSlack, URL: served(429, "", "Retry-After", "77")}, "pending", "429", 77 * second},
+		"not wanted":             {job.AlertChannel{Type: job.ChannelSlack, URL: served(404, "no_service")}, "failed", "404 Not Found no_service", 0},
+		"elsewhere":              {job.AlertChannel{Type: job.ChannelSlack, URL: served(302, "", "Location", "http://127.0.0.1:1/")}, "failed", "another address", 0},
+		"200 that means no":      {job.AlertChannel{Type: job.ChannelWeCom, URL: served(200, `{"errcode":93000,"errmsg":"invalid webhook url"}`)}, "pending", "errcode 93000: invalid webhook url", 10 * second},
+		"200 that means yes":     {job.AlertChannel{Type: job.ChannelDingTalk, URL: served(200, `{"errcode":0,"errmsg":"ok"}`), Sign: "{{secret.s}}"}, "sent", "200 OK", 0},
+		"a bot that wants no":    {job.AlertChannel{Type: job.ChannelFeishu, URL: served(200, `{"code":19021,"msg":"sign match fail"}`)}, "pending", "code 19021: sign match fail", 10 * second},
+		"a secret in the answer": {job.AlertChannel{Type: job.ChannelWebhook, URL: served(400, "who is hunter22?"), Headers: map[string]string{"Authorization": "Bearer {{secret.s}}"}}, "failed", "who is ***?", 0},
+		"a url that is none":     {job.AlertChannel{Type: job.ChannelSlack, URL: "{{secret.s}}"}, "failed", "does not begin with http", 0},
+		"much is answered":       {job.AlertChannel{Type: job.ChannelWebhook, URL: served(200, strings.Repeat("x", 1<<20))}, "sent", "xxx", 0},
+	} {
+		n++
+		c.channel.Name = fmt.Sprint("c", n)
+		f.channel(c.channel)
+		id := f.message(c.channel.Name)
+		f.send(f.sender(f.session()))
+		state, said, attempts, next := f.delivery(id)
+		if state != c.state || !strings.Contains(said, c.said) || attempts != 1 || state == "pending" && next != f.now+c.wait || len(said) > 500 {
+			t.Errorf("%s: got %s after %d tries, %q, the next one after %d s; want %s, %q, %d s", name, state, attempts, said, (next-f.now)/second, c.state, c.said, c.wait/second)
+		}
+	}
+}
+
+// TestTries: a message is tried again, later each time, and is given up in the end.
+func TestTries(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	h.answer = func(int) int { return 500 }
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL})
+	id := f.message("hook")
+	s := f.sender(f.session())
+	for n := 1; n < maxTries; n++ {
+		f.send(s)
+		state, _, attempts, next := f.delivery(id)
+		if state != "pending" || attempts != n || next <= f.now {
+			t.Fatalf("try %d: got %s after %d, next at %d, now %d", n, state, attempts, next, f.now)
+		}
+		f.send(s)
+		f.now = next
+	}
+	f.send(s)
+	if state, _, attempts, _ := f.delivery(id); state != "failed" || attempts != maxTries {
+		t.Errorf("got %s after %d tries, want failed after %d", state, attempts, maxTries)
+	}
+	keys := map[string]bool{}
+	for _, m := range h.seen() {
+		keys[m.Key] = true
+	}
+	if len(h.seen()) != maxTries || len(keys) != 1 {
+		t.Errorf("got %d messages with %d keys, want %d with one", len(h.seen()), len(keys), maxTries)
+	}
+	old := f.message("hook")
+	f.now += 25 * 3600 * second
+	f.send(s)
+	if state, said, _, _ := f.delivery(old); state != "suppressed" || !strings.Contains(said, "waited") {
+		t.Errorf("an old one: got %s, %s", state, said)
+	}
+}
+
+// TestOneHangs: a channel that hangs does not hold up another.
+func TestOneHangs(t *testing.T) {
+	f := setUp(t)
+	entered, release := make(chan struct{}, 10), make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { entered <- struct{}{}; <-release }))
+	t.Cleanup(slow.Close)
+	h := newHook(t)
+	f.channel(job.AlertChannel{Name: "slow", Type: job.ChannelWebhook, URL: slow.URL, Timeout: job.Duration(30 * time.Second)})
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL})
+	f.message("slow")
+	f.message("slow")
+	s := f.sender(f.session())
+	s.init()
+	if _, err := s.look(t.Context(), f.now); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	f.message("hook")
+	for len(h.seen()) == 0 {
+		if _, err := s.look(t.Context(), f.now); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond) // the other lane is at it
+	}
+	if len(entered) != 0 {
+		t.Error("the channel that hangs is asked twice at once")
+	}
+	close(release)
+	s.lanes.Wait()
+	f.want("sent", 3, "SELECT COUNT(*) FROM delivery WHERE state = 2")
+}
+
+// TestShapes: each type gets what it understands.
+func TestShapes(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	for _, c := range []job.AlertChannel{
+		{Name: "slack", Type: job.ChannelSlack, URL: h.URL + "/slack"},
+		{Name: "feishu", Type: job.ChannelFeishu, URL: h.URL + "/feishu", Sign: "{{secret.s}}"},
+		{Name: "ding", Type: job.ChannelDingTalk, URL: h.URL + "/ding?access_token=1", Sign: "{{secret.s}}"},
+		{Name: "wecom", Type: job.ChannelWeCom, URL: h.URL + "/wecom"},
+		{Name: "pager", Type: job.ChannelPagerDuty, URL: h.URL + "/pager", RoutingKey: "{{secret.s}}"},
+		{Name: "hook", Type: job.ChannelWebhook, URL: h.URL + "/hook", Sign: "{{secret.s}}", Headers: map[string]string{"X-Team": "a", "Authorization": "Bearer {{secret.s}}"}},
+		{Name: "own", Type: job.ChannelWebhook, URL: h.URL + "/own", Body: `{"t": {{json .Title}}, "n": {{len .Items}}}`},
+		{Name: "bad", Type: job.ChannelWebhook, URL: h.URL + "/bad", Body: `{{(index .Items 99).App}}`},
+	} {
+		f.channel(c)
+		f.message(c.Name)
+	}
+	f.send(f.sender(f.session()))
+	f.want("sent", 8, "SELECT COUNT(*) FROM delivery WHERE state = 2")
+	f.want("templates that failed", 1, "SELECT template_failures FROM alert_work WHERE id = 1")
+	for i, path := range h.paths {
+		raw, header := h.raw[i], h.header[i]
+		want := ""
+		switch name := strings.TrimLeft(strings.SplitN(strings.TrimPrefix(path, "POST "), "?", 2)[0], "/"); name {
+		case "slack":
+			want = `{"text":"ALERT shop/a failed`
+		case "feishu":
+			want = `"sign":"`
+		case "ding":
+			want = `{"msgtype":"text"`
+			if !strings.Contains(path, "access_token=1&sign=") || !strings.Contains(path, "&timestamp=") {
+				t.Errorf("got %s", path)
+			}
+		case "wecom":
+			want = `{"msgtype":"text","text":{"content":"ALERT`
+		case "pager":
+			want = `"dedup_key":"go-crontab-7-`
+			if !strings.Contains(raw, `"routing_key":"hunter22"`) || !strings.Contains(raw, `"event_action":"trigger"`) {
+				t.Errorf("got %s", raw)
+			}
+		case "hook":
+			want = `"source":"go-crontab"`
+			if got := header.Get("X-Signed"); !strings.HasPrefix(got, "hunter22 ") || header.Get("Authorization") != "Bearer hunter22" {
+				t.Errorf("got %v", header)
+			}
+		case "own":
+			want = `{"t": "ALERT shop/a failed", "n": 1}`
+		case "bad":
+			want = `"source":"go-crontab"`
+		}
+		if want == "" || !strings.Contains(raw, want) {
+			t.Errorf("%s: got %s, want %s in it", path, raw, want)
+		}
+	}
+}
+
+// TestTestOfChannel: a test tells what the channel said.
+func TestTestOfChannel(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	h.say = "hello"
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL, Disabled: true})
+	o := f.sender(f.session()).Outside
+	got, err := o.Test(t.Context(), f.db, "hook", f.now)
+	if err != nil || !got.Sent || got.Said != "200 OK hello" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if err := f.store().RecordTest(t.Context(), &got); err != nil {
+		t.Fatal(err)
+	}
+	f.want("written down", 1, "SELECT COUNT(*) FROM delivery WHERE kind = 'test' AND state = 2")
+	f.want("in the audit", 1, "SELECT COUNT(*) FROM audit WHERE action = 'test' AND name = 'hook'")
+	h.answer = func(int) int { return 403 }
+	if got, err = o.Test(t.Context(), f.db, "hook", f.now); err != nil || got.Sent || !strings.Contains(got.Said, "403") {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err = o.Test(t.Context(), f.db, "none", f.now); err != sql.ErrNotFound {
+		t.Errorf("got %v, want %v", err, sql.ErrNotFound)
+	}
+}
+
+// TestPings: the latest end of a due time is told to the job's monitor.
+func TestPings(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	a := f.job("shop", "a", `,"ping":{"url":"`+h.URL+`/ok","fail_url":"`+h.URL+`/fail"}`)
+	b := f.job("shop", "b", `,"ping":{"url":"`+h.URL+`/b"}`)
+	for _, id := range []int64{a, b} {
+		f.exec("INSERT INTO job_ref (kind, name, job_id) VALUES (4, '', ?)", id)
+	}
+	s := f.session()
+	e, send := f.evaluator(s), f.sender(s)
+	f.step(e)
+	f.run(a, job.Failed, 0)
+	f.run(a, job.Succeeded, 0)
+	f.run(b, job.Failed, 0)
+	f.step(e)
+	f.send(send)
+	f.run(a, job.TimedOut, 0)
+	f.run(b, job.Succeeded, 0)
+	f.run(b, job.Skipped, 0)
+	f.step(e)
+	f.send(send)
+	got := slices.Sorted(slices.Values(h.paths))
+	if want := []string{"GET /b", "GET /fail", "GET /ok"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestHeartbeat: it is sent as long as due times are planned and started in time.
+func TestHeartbeat(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	f.channel(job.AlertChannel{Name: "dead man", Type: job.ChannelHeartbeat, URL: h.URL + "/beat", Every: job.Duration(time.Minute)})
+	s := f.session()
+	e, send := f.evaluator(s), f.sender(s)
+	beat := func(want int) {
+		t.Helper()
+		f.step(e)
+		f.send(send)
+		if got := len(h.seen()); got != want {
+			t.Errorf("got %d calls, want %d", got, want)
+		}
+	}
+	beat(1)
+	beat(1)
+	f.now += 60 * second
+	beat(2)
+	a := f.job("shop", "a", "")
+	f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, 0)", a, int64(f.now-70*second), int64(f.now-70*second))
+	f.now += 60 * second
+	beat(2)
+	f.want("why", 1, "SELECT COUNT(*) FROM alert_channel WHERE held LIKE '%is not started'")
+	f.exec("DELETE FROM task")
+	f.now += 60 * second
+	beat(3)
+}
+
+// mailServer is a mail server that remembers what it got, and answers as a test wants.
+type mailServer struct {
+	net.Listener
+	mu    sync.Mutex
+	mails []string
+	rcpt  []string
+	say   map[string]string // by the first word of a command
+	hang  string            // a command that is not answered
+}
+
+func newMailServer(t *testing.T) *mailServer {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mailServer{Listener: l, say: map[string]string{}}
+	var conns sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(func() { cancel(); l.Close(); conns.Wait() })
+	conns.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			context.AfterFunc(ctx, func() { c.Close() })
+			conns.Go(func() { defer c.Close(); m.serve(c) })
+		}
+	})
+	return m
+}
+
+func (m *mailServer) serve(c net.Conn) {
+	r := bufio.NewReader(c)
+	fmt.Fprint(c, "220 mail ESMTP\r\n")
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return
+		}
+		word := strings.ToUpper(strings.Fields(line + " x")[0])
+		m.mu.Lock()
+		say, hang := m.say[word], m.hang == word
+		if word == "RCPT" {
+			m.rcpt = append(m.rcpt, strings.TrimSpace(line))
+		}
+		m.mu.Unlock()
+		switch {
+		case hang:
+			_, _ = r.ReadString('\n')
+			return
+		case say != "":
+			fmt.Fprint(c, say+"\r\n")
+		case word == "EHLO":
+			fmt.Fprint(c, "250-mail\r\n250 8BITMIME\r\n")
+		case word == "DATA":
+			fmt.Fprint(c, "354 go\r\n")
+			var b strings.Builder
+			for {
+				line, err := r.ReadString('\n')
+				if err != nil {
+					return
+				}
+				if line == ".\r\n" {
+					break
+				}
+				b.WriteString(line)
+			}
+			m.mu.Lock()
+			m.mails = append(m.mails, b.String())
+			m.mu.Unlock()
+			fmt.Fprint(c, "250 queued\r\n")
+		case word == "QUIT":
+			fmt.Fprint(c, "221 bye\r\n")
+			return
+		default:
+			fmt.Fprint(c, "250 ok\r\n")
+		}
+	}
+}
+
+// TestMail: mails go to who is named, or to the owner of the job, and what the server refuses is told.
+func TestMail(t *testing.T) {
+	f := setUp(t)
+	m := newMailServer(t)
+	email := func(name string, owner bool, mode string) {
+		f.channel(job.AlertChannel{Name: name, Type: job.ChannelEmail, Wait: 1000, Timeout: job.Duration(2 * time.Second),
+			Email: &job.AlertEmail{Server: m.Addr().String(), TLS: mode, From: "go-crontab@example.com", To: []string{"ops@example.com", "Ann <ann2@example.com>"}, ToOwner: owner}})
+	}
+	email("mail", false, "none")
+	email("owner", true, "none")
+	email("secure", false, "starttls")
+	f.rule(job.AlertRule{Name: "mails", On: []job.AlertEvent{job.AlertFailed}, Channels: []string{"mail", "owner"}, Title: "Überfällig: {{.Count}}\r\nBcc: eve@example.com"})
+	a := f.job("shop", "a", "")
+	s := f.session()
+	e, send := f.evaluator(s), f.sender(s)
+	f.step(e)
+	f.run(a, job.Failed, 0)
+	f.step(e)
+	f.now += second
+	f.send(send)
+	f.want("sent", 2, "SELECT COUNT(*) FROM delivery WHERE state = 2")
+	if len(m.mails) != 2 || len(m.rcpt) != 3 || !slices.ContainsFunc(m.rcpt, func(r string) bool { return strings.Contains(r, "<ann@example.com>") }) || strings.Contains(fmt.Sprint(m.rcpt), "eve") {
+		t.Fatalf("got %d mails to %q", len(m.mails), m.rcpt)
+	}
+	for _, text := range m.mails {
+		if strings.Contains(text, "\nBcc:") || !strings.Contains(text, "Subject: =?UTF-8?") || !strings.Contains(text, "exit code 1") || !strings.Contains(text, "@go-crontab>") {
+			t.Errorf("got %s", text)
+		}
+	}
+	set := func(word, say, hang string) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.say, m.hang = map[string]string{word: say}, hang
+	}
+	for name, c := range map[string]struct{ channel, word, say, hang, state, said string }{
+		"no TLS there":     {"secure", "", "", "", "pending", "STARTTLS"},
+		"refused for good": {"mail", "RCPT", "550 no such user", "", "failed", "550"},
+		"refused for now":  {"mail", "RCPT", "451 try later", "", "pending", "451"},
+		"it hangs":         {"mail", "", "", "MAIL", "pending", ""},
+	} {
+		set(c.word, c.say, c.hang)
+		id := f.message(c.channel)
+		f.send(send)
+		if state, said, _, _ := f.delivery(id); state != c.state || !strings.Contains(said, c.said) || said == "" {
+			t.Errorf("%s: got %s, %q, want %s, %q", name, state, said, c.state, c.said)
+		}
+		f.exec("DELETE FROM delivery")
+	}
+}
+
+// TestTidy: what is over is kept for a while.
+func TestTidy(t *testing.T) {
+	f := setUp(t)
+	f.exec("INSERT INTO alert (subject, firing, rule_id, rule, event, severity, summary, first_at, last_at, over_at) VALUES ('a', NULL, 1, 'r', 'failed', 'error', '', 1, 1, ?), ('b', 1, 1, 'r', 'failed', 'error', '', 1, 1, 0)", int64(f.now))
+	for i, kind := range []string{"alert", "heartbeat"} {
+		for state := range 6 {
+			f.exec("INSERT INTO delivery (idem, kind, state, next_at, items, created, updated) VALUES (?, ?, ?, 0, '', ?, ?)", fmt.Sprint(i, state), kind, state, int64(f.now), int64(f.now))
+		}
+	}
+	e := f.evaluator(f.session())
+	for _, c := range []struct {
+		after             job.Micros
+		alerts, delivered int
+	}{{23 * 3600 * second, 2, 12}, {25 * 3600 * second, 2, 8}, {29 * 24 * 3600 * second, 2, 8}, {31 * 24 * 3600 * second, 1, 4}} {
+		if err := e.tidy(t.Context(), f.now+c.after); err != nil {
+			t.Fatal(err)
+		}
+		f.want("alerts", c.alerts, "SELECT COUNT(*) FROM alert")
+		f.want("messages", c.delivered, "SELECT COUNT(*) FROM delivery")
+	}
+}

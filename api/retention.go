@@ -1,0 +1,111 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"go-crontab/auth"
+	"go-crontab/job"
+)
+
+// retentionView is the rule of an app, or of the cluster, as clients see it.
+type retentionView struct {
+	Scope job.Scope `json:"scope" doc:"Whose rule it is: that of an app, or of the cluster."`
+	App   string    `json:"app,omitempty" doc:"The app, if it is that of one."`
+
+	Age      job.Duration `json:"age,omitempty" doc:"Records that ended longer ago go, with their output."`
+	Runs     int64        `json:"runs,omitempty" doc:"Of each job only the records of so many of the latest due times stay."`
+	Bytes    job.Size     `json:"bytes,omitempty" doc:"Of each job only the latest records stay whose kept output comes to no more."`
+	Failures job.Duration `json:"failures,omitempty" doc:"Records of what did not succeed stay at least so long, whatever the others say."`
+	Archive  bool         `json:"archive,omitempty" doc:"Nothing goes before a node that has an archive command has handed it over. Of the cluster's rule alone."`
+}
+
+var retentionReadOnly = []string{"scope", "app"}
+
+// retentionsView is all rules, and how their work stands.
+type retentionsView struct {
+	Items []retentionView `json:"items" doc:"The rules: that of the cluster first, then those of apps by their names."`
+	Work  *retentionWork  `json:"work,omitempty" doc:"How the removal stands. Absent for who is limited to apps."`
+}
+
+type retentionWork struct {
+	Ended    string `json:"ended,omitempty" format:"date-time" doc:"When all jobs had been looked at last."`
+	Removed  int64  `json:"removed" doc:"How many records were removed since the cluster began."`
+	Archived int64  `json:"archived" doc:"How many records were handed to the archive command; some perhaps more than once."`
+	Failures int64  `json:"failures" doc:"How often in a row the archive command has not taken records. They stay."`
+	Error    string `json:"error,omitempty" doc:"Why it did not, the last time."`
+	ErrorAt  string `json:"error_at,omitempty" format:"date-time" doc:"When that was."`
+}
+
+func viewOfRetention(app string, r job.Retention) retentionView {
+	v := retentionView{Scope: job.ScopeCluster, Age: r.Age, Runs: r.Runs, Bytes: r.Bytes, Failures: r.Failures, Archive: r.Archive}
+	if app != "" {
+		v.Scope, v.App = job.ScopeApp, app
+	}
+	return v
+}
+
+// keepFields takes what a rule says.
+func keepFields(f *fields, k *job.Keep) {
+	f.duration("age", &k.Age)
+	runs := int(k.Runs)
+	f.count("runs", &runs, job.MostKept)
+	k.Runs = int64(runs)
+	f.size("bytes", &k.Bytes)
+	f.duration("failures", &k.Failures)
+}
+
+// listRetention: GET /api/v1/retention
+func (s *Server) listRetention(w http.ResponseWriter, r *http.Request) error {
+	rules, err := s.cfg.DB.Retentions(r.Context())
+	if err != nil {
+		return err
+	}
+	v := retentionsView{Items: []retentionView{}}
+	for app, rule := range rules {
+		if app == "" || auth.Of(r.Context()).MayIn(viewer, app) {
+			v.Items = append(v.Items, viewOfRetention(app, rule))
+		}
+	}
+	slices.SortFunc(v.Items, func(a, b retentionView) int { return strings.Compare(a.App, b.App) })
+	if auth.Of(r.Context()).Sees() == nil { // what the archive command says may name jobs of any app
+		c, err := s.cfg.DB.Retaining(r.Context())
+		if err != nil {
+			return err
+		}
+		v.Work = &retentionWork{Ended: stamp(c.Ended), Removed: c.Removed, Archived: c.Archived, Failures: c.Failures}
+		if c.Failures > 0 {
+			v.Work.Error, v.Work.ErrorAt = c.Error, stamp(c.ErrorAt)
+		}
+	}
+	return answer(w, http.StatusOK, v)
+}
+
+// putRetention: PUT /api/v1/cluster/retention and /api/v1/apps/{app}/retention
+func (s *Server) putRetention(w http.ResponseWriter, r *http.Request) error {
+	app, err := scope(r)
+	if err != nil {
+		return err
+	}
+	body, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	var rule job.Retention
+	f := newFields(body)
+	keepFields(f, &rule.Keep)
+	f.flag("archive", &rule.Archive)
+	f.ignore(retentionReadOnly...)
+	if err := f.done(); err != nil {
+		return err
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	if err := e.PutRetention(r.Context(), app, rule); err != nil {
+		return lookAt(err, "GET /api/v1/retention shows what stands; the same request again does no harm.")
+	}
+	return answer(w, http.StatusOK, viewOfRetention(app, rule))
+}

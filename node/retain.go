@@ -1,0 +1,15 @@
+package node
+
+import (
+	"go-crontab/result"
+	"go-crontab/session"
+)
+
+// newRetainer makes what removes records that are kept no longer.
+func (n *Node) newRetainer(s *session.Session) *result.Retainer {
+	r := &result.Retainer{DB: n.api, Session: s, Log: n.log}
+	if n.cfg.Archive != "" {
+		r.Archive = result.ArchiveCommand(n.cfg.Archive, n.cfg.ArchiveTimeout)
+	}
+	return r
+}

@@ -1,0 +1,225 @@
+// Package release tests what cannot be run here: the Dockerfile, the compose file and the manifests are read strictly, by what
+// Docker and Kubernetes themselves read them with, and held against the program's own settings.
+package release
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+	"github.com/moby/buildkit/frontend/dockerfile/linter"
+	"github.com/moby/buildkit/frontend/dockerfile/parser"
+	apps "k8s.io/api/apps/v1"
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	network "k8s.io/api/networking/v1"
+	policy "k8s.io/api/policy/v1"
+	"sigs.k8s.io/yaml"
+)
+
+const root = "../../"
+
+// settings are the variables that `go-crontab serve` takes.
+func settings(t *testing.T) []string {
+	t.Helper()
+	cmd := exec.Command("go", "run", ".", "serve", "--help")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"GOCRONTAB_DSN_FILE", "GOCRONTAB_LABELS"}
+	for _, m := range regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z0-9-]+)`).FindAllStringSubmatch(string(out), -1) {
+		names = append(names, "GOCRONTAB_"+strings.ToUpper(strings.ReplaceAll(m[1], "-", "_")))
+	}
+	if len(names) < 20 {
+		t.Fatalf("found %d settings only: %v", len(names), names)
+	}
+	return names
+}
+
+func known(t *testing.T, settings []string, where, name string) {
+	t.Helper()
+	if strings.HasPrefix(name, "GOCRONTAB_") && !slices.Contains(settings, name) {
+		t.Errorf("%s: serve takes no %s", where, name)
+	}
+}
+
+func TestDockerfile(t *testing.T) {
+	path := filepath.Join(root, "deploy/docker/Dockerfile")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parser.Parse(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lint := linter.New(&linter.Config{Warn: func(name, what, _, message string, at []parser.Range) {
+		t.Errorf("%s:%v: %s: %s: %s", path, at, name, what, message)
+	}})
+	stages, _, err := instructions.Parse(file.AST, lint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := stages[len(stages)-1]
+	var user, entry string
+	for _, c := range last.Commands {
+		switch c := c.(type) {
+		case *instructions.UserCommand:
+			user = c.User
+		case *instructions.EntrypointCommand:
+			entry = strings.Join(c.CmdLine, " ")
+		case *instructions.EnvCommand:
+			for _, pair := range c.Env {
+				known(t, settings(t), path, pair.Key)
+			}
+		}
+	}
+	if user != "65532:65532" || entry != "/usr/bin/go-crontab" {
+		t.Errorf("%s: runs %q as %q", path, entry, user)
+	}
+	// What it copies out of the repository is there.
+	for _, stage := range stages {
+		for _, c := range stage.Commands {
+			if c, ok := c.(*instructions.CopyCommand); ok && c.From == "" {
+				for _, source := range c.SourcePaths {
+					if _, err := os.Stat(filepath.Join(root, source)); err != nil {
+						t.Errorf("%s: %v", path, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestCompose(t *testing.T) {
+	path := filepath.Join(root, "deploy/docker/compose.yaml")
+	options, err := cli.NewProjectOptions([]string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, err := options.LoadProject(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	takes, nodes := settings(t), 0
+	for name, service := range project.Services {
+		for variable := range service.Environment {
+			known(t, takes, path+": "+name, variable)
+		}
+		if strings.HasPrefix(name, "node-") {
+			nodes++
+			if node := service.Environment["GOCRONTAB_NODE"]; node == nil || *node != name {
+				t.Errorf("%s: service %s is not the node of that name", path, name)
+			}
+		}
+		if service.Build != nil {
+			if _, err := os.Stat(filepath.Join(service.Build.Context, service.Build.Dockerfile)); err != nil {
+				t.Errorf("%s: %s: %v", path, name, err)
+			}
+		}
+	}
+	if nodes != 3 {
+		t.Errorf("%s has %d nodes", path, nodes)
+	}
+}
+
+func TestKubernetes(t *testing.T) {
+	dir := filepath.Join(root, "deploy/kubernetes")
+	var list struct {
+		APIVersion, Kind, Namespace string
+		Resources                   []string
+		Images                      []struct{ Name, NewName, NewTag string }
+	}
+	read(t, filepath.Join(dir, "kustomization.yaml"), &list)
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Resources) != len(files)-1 {
+		t.Errorf("the kustomization lists %d of %d files", len(list.Resources), len(files)-1)
+	}
+	var (
+		namespace core.Namespace
+		secret    core.Secret
+		migrate   batch.Job
+		nodes     apps.StatefulSet
+		service   core.Service
+		budget    policy.PodDisruptionBudget
+		rules     network.NetworkPolicy
+	)
+	kinds := map[string]any{
+		"namespace.yaml": &namespace, "secret.yaml": &secret, "migrate.yaml": &migrate, "nodes.yaml": &nodes,
+		"service.yaml": &service, "disruption.yaml": &budget, "network.yaml": &rules,
+	}
+	for _, name := range list.Resources {
+		if kinds[name] == nil {
+			t.Errorf("no test knows %s", name)
+			continue
+		}
+		read(t, filepath.Join(dir, name), kinds[name])
+	}
+	if t.Failed() {
+		return
+	}
+	if namespace.Name != list.Namespace {
+		t.Errorf("the namespace is %s, and %s in the kustomization", namespace.Name, list.Namespace)
+	}
+	takes := settings(t)
+	labels := nodes.Spec.Template.Labels
+	for name, selector := range map[string]map[string]string{
+		"the StatefulSet": nodes.Spec.Selector.MatchLabels, "the Service": service.Spec.Selector,
+		"the PodDisruptionBudget": budget.Spec.Selector.MatchLabels, "the NetworkPolicy": rules.Spec.PodSelector.MatchLabels,
+	} {
+		if fmt.Sprint(selector) != fmt.Sprint(labels) {
+			t.Errorf("%s selects %v; the nodes are %v", name, selector, labels)
+		}
+	}
+	for where, pod := range map[string]core.PodSpec{"nodes.yaml": nodes.Spec.Template.Spec, "migrate.yaml": migrate.Spec.Template.Spec} {
+		if !*pod.SecurityContext.RunAsNonRoot {
+			t.Errorf("%s: may run as root", where)
+		}
+		for _, c := range pod.Containers {
+			for _, variable := range c.Env {
+				known(t, takes, where, variable.Name)
+			}
+			for _, mount := range c.VolumeMounts {
+				if !slices.ContainsFunc(pod.Volumes, func(v core.Volume) bool { return v.Name == mount.Name }) &&
+					!slices.ContainsFunc(nodes.Spec.VolumeClaimTemplates, func(v core.PersistentVolumeClaim) bool { return v.Name == mount.Name }) {
+					t.Errorf("%s: no volume %s", where, mount.Name)
+				}
+			}
+			if !slices.ContainsFunc(list.Images, func(i struct{ Name, NewName, NewTag string }) bool { return i.Name == c.Image }) {
+				t.Errorf("%s: the kustomization knows no image %s", where, c.Image)
+			}
+		}
+	}
+	if nodes.Spec.ServiceName != service.Name || service.Spec.Ports[0].TargetPort.StrVal != nodes.Spec.Template.Spec.Containers[0].Ports[0].Name {
+		t.Error("the service and the nodes do not meet")
+	}
+	if _, ok := secret.StringData["dsn"]; !ok {
+		t.Error("the secret has no dsn")
+	}
+}
+
+// read reads a file with no field that its kind does not have.
+func read(t *testing.T, path string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(text, into); err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+}
