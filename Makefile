@@ -7,7 +7,7 @@ TESTFLAGS  ?=
 FUZZTIME   ?= 10s
 
 .DEFAULT_GOAL := help
-.PHONY: release release-test vulncheck help deps page page-test screenshots build run test lint fmt bench bench-page bench-compare bench-baseline bench-go fuzz faults soak search clean test-galera test-group-replication
+.PHONY: release release-test vulncheck help deps page page-test screenshots build run test test-mysql lint fmt bench bench-page bench-compare bench-baseline bench-go fuzz faults soak search clean test-galera test-group-replication
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,16 @@ test: deps lint ## Lint, then run all tests with the race detector (TESTFLAGS='-
 	CGO_ENABLED=1 $(GO) test -race -timeout 25m -parallel 4 $(TESTFLAGS) ./...
 	$(GO) test -timeout 10m $(TESTFLAGS) ./internal/protocol
 	$(GO) test -tags failpoint $(TESTFLAGS) ./internal/failpoint
+
+# The server comes out of Debian unstable into a folder of its own (scripts/mysql.sh). All tests that use a database, one
+# package after the other, and those faults that an engine may answer in its own way.
+MYSQL_FAULTS = F01|F03|F07|F09|F10|F11|F12|F14|F16|F17|F21|F22|F23|F24|F25|F27|F41|F42|F44|F47
+
+test-mysql: deps ## Run the tests that use a database, and a cut of the faults, on a real MySQL 9
+	@server=$$(scripts/mysql.sh) && export GOCRONTAB_MYSQLD="$$server" && set -x && \
+	$(GO) test -count 1 -p 1 -parallel 4 -timeout 25m $(TESTFLAGS) $$(grep -rlE --include='*_test.go' '"go-crontab/internal/(testdb|privatedb)"' . | \
+		xargs -n 1 dirname | grep -vx ./faults | sort -u) && \
+	$(FAULTS) -parallel 4 -timeout 40m -run '$(or $(RUN),$(MYSQL_FAULTS))'
 
 lint: ## Check formatting, go vet, staticcheck
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "not formatted, run make fmt:" $$files >&2; exit 1; }
@@ -147,7 +157,7 @@ release-test: release ## Install the packages into a clean Debian, run a node th
 	@scripts/deps.sh release
 	scripts/release.sh dist/again >/dev/null
 	cd dist && sed -i '/again/d' SHA256SUMS && cmp SHA256SUMS again/SHA256SUMS && rm -r again
-	cd tools/release && $(GO) test ./...
+	cd tools/release && $(GO) test -count 1 ./...
 
 vulncheck: ## Look for known vulnerabilities in what is used (asks vuln.go.dev)
 	$(GO) tool -modfile=tools/release/go.mod govulncheck ./...

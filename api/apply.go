@@ -20,6 +20,8 @@ type applyView struct {
 	Changed   int               `json:"changed" doc:"How many objects are not unchanged."`
 	Groups    []appliedObject   `json:"groups" doc:"The groups, in the order of the request."`
 	Calendars []appliedObject   `json:"calendars" doc:"The calendars, in the order of the request."`
+	Channels  []appliedObject   `json:"channels" doc:"The channels of alerts, in the order of the request."`
+	Rules     []appliedObject   `json:"rules" doc:"The rules of alerts, in the order of the request."`
 	Jobs      []*appliedJobView `json:"jobs" doc:"The jobs, in the order of the request; then those that were deleted, by their names."`
 }
 
@@ -92,6 +94,16 @@ func applyFields(body map[string]any) (job.Apply, error) {
 	})
 	f.objects("calendars", job.MaxApplyCalendars, func(f *fields) {
 		want.Calendars = append(want.Calendars, calendarFields(f))
+	})
+	f.objects("channels", job.MaxAlertChannels, func(f *fields) {
+		c := channelFields(f)
+		f.text("name", &c.Name)
+		want.Channels = append(want.Channels, c)
+	})
+	f.objects("rules", job.MaxAlertRules, func(f *fields) {
+		r := ruleFields(f)
+		f.text("name", &r.Name)
+		want.Rules = append(want.Rules, r)
 	})
 	f.objects("jobs", job.MaxApplyJobs, func(f *fields) {
 		b := jobFields(f)
@@ -175,8 +187,8 @@ func mayApply(r *http.Request, want *job.Apply) error {
 	if p.May(admin) {
 		return nil
 	}
-	if len(want.Groups)+len(want.Calendars) > 0 {
-		return forbid(p, "Groups and calendars concern the whole cluster, and take role %s without a limit to apps", admin)
+	if len(want.Groups)+len(want.Calendars)+len(want.Channels)+len(want.Rules) > 0 {
+		return forbid(p, "Groups, calendars, and channels and rules of alerts concern the whole cluster, and take role %s without a limit to apps", admin)
 	}
 	for _, w := range want.Jobs {
 		app := w.App
@@ -203,7 +215,7 @@ func mayApply(r *http.Request, want *job.Apply) error {
 }
 
 func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied) (*applyView, error) {
-	v := &applyView{DryRun: want.DryRun, Groups: []appliedObject{}, Calendars: []appliedObject{}, Jobs: []*appliedJobView{}}
+	v := &applyView{DryRun: want.DryRun, Groups: []appliedObject{}, Calendars: []appliedObject{}, Channels: []appliedObject{}, Rules: []appliedObject{}, Jobs: []*appliedJobView{}}
 	count := func(a job.Applying) job.Applying {
 		if a != job.Unchanged {
 			v.Changed++
@@ -215,6 +227,12 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 	}
 	for _, o := range done.Calendars {
 		v.Calendars = append(v.Calendars, appliedObject{o.Name, count(o.Action), o.Changes})
+	}
+	for _, o := range done.Channels {
+		v.Channels = append(v.Channels, appliedObject{o.Name, count(o.Action), o.Changes})
+	}
+	for _, o := range done.Rules {
+		v.Rules = append(v.Rules, appliedObject{o.Name, count(o.Action), o.Changes})
 	}
 	var errs error
 	places := map[string]string{} // a thousand jobs want few different things of nodes

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, func(c *api.Config) { c.SecretKeys = key })
+	s := start(t, func(c *api.Config) { c.SecretKeys, c.LogLevel = key, api.NewLogLevel(slog.LevelInfo) })
 	const spec = `{"name": "j", "schedule": "0 3 1 1 *", "command": "sleep 60"}`
 	run, token, fill := "", "", ""
 	steps := []struct {
@@ -52,6 +53,7 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 		{"POST", "/api/v1/calendars/{name}/import", "/api/v1/calendars/c/import?format=csv", "2027-12-25\n", 200, "update", "calendar", "c", true, true},
 		{"DELETE", "/api/v1/calendars/{name}", "/api/v1/calendars/c", "", 204, "delete", "calendar", "c", true, false},
 		{"POST", "/api/v1/nodes/{name}/cordon", "/api/v1/nodes/knoten-1/cordon", `{"reason": "because"}`, 200, "cordon", "node", "knoten-1", false, false},
+		{"PUT", "/api/v1/log-level", "", `{"level": "debug", "for": "10m"}`, 200, "update", "node", "knoten-1", false, false},
 		{"POST", "/api/v1/nodes/{name}/drain", "/api/v1/nodes/knoten-1/drain", "", 200, "drain", "node", "knoten-1", false, false},
 		{"POST", "/api/v1/nodes/{name}/uncordon", "/api/v1/nodes/knoten-1/uncordon", "", 200, "uncordon", "node", "knoten-1", false, false},
 		{"POST", "/api/v1/handlers/{key}/disable", "/api/v1/handlers/mail/disable", `{"reason": "because"}`, 200, "disable", "handler", "mail", false, false},

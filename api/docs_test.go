@@ -19,7 +19,7 @@ import (
 
 // The pages of docs/ that show jobs. Each fenced json block there is a whole job, each http block a request; {id} in its
 // path is the job of the last block. Code in a table that gives a field a value is put into the minimal job.
-var pages = []string{"jobs.md", "from-xtimer.md", "from-crontab.md", "changing.md"}
+var pages = []string{"jobs.md", "from-xtimer.md", "from-crontab.md", "from-quartz.md", "changing.md"}
 
 // TestPagesShowWhatWorks creates and asks for everything that the pages show, in their order.
 func TestPagesShowWhatWorks(t *testing.T) {

@@ -125,12 +125,18 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	} else if place != "" {
 		warnings = append(warnings, place)
 	}
-	return answer(w, http.StatusOK, previewView{spec.Words(job.English), next, warnings})
+	w.Header().Add("Vary", "Accept-Language")
+	return answer(w, http.StatusOK, previewView{spec.Words(languageOf(r)), next, warnings})
+}
+
+// languageOf is the language that a request asks for.
+func languageOf(r *http.Request) job.Language {
+	return job.LanguageOf(r.Header.Get("Accept-Language"))
 }
 
 // previewView is what a schedule comes to.
 type previewView struct {
-	Words    string    `json:"words" doc:"The schedule in words."`
+	Words    string    `json:"words" doc:"The schedule in words, of the language that 'Accept-Language' asks for: English or Chinese."`
 	Next     []dueView `json:"next" doc:"The due times, the earliest first."`
 	Warnings []string  `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant."`
 }

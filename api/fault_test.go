@@ -98,6 +98,9 @@ func (b *broken) Uncordon(ctx context.Context, _ string) error { return b.call(c
 func (b *broken) DisableHandler(ctx context.Context, _, _ string) error {
 	return b.call(ctx, "DisableHandler")
 }
+func (b *broken) PutRetention(ctx context.Context, _ string, _ job.Retention) error {
+	return b.call(ctx, "PutRetention")
+}
 func (b *broken) EnableHandler(ctx context.Context, _ string) error {
 	return b.call(ctx, "EnableHandler")
 }
@@ -129,6 +132,8 @@ var changes = []struct{ method, path, body, look string }{
 	{"POST", "/api/v1/nodes/knoten-1/uncordon", "", "GET /api/v1/nodes "},
 	{"POST", "/api/v1/handlers/mail/disable", "", "GET /api/v1/handlers "},
 	{"POST", "/api/v1/handlers/mail/enable", "", "GET /api/v1/handlers "},
+	{"PUT", "/api/v1/cluster/retention", `{"age": "720h"}`, "GET /api/v1/retention "},
+	{"PUT", "/api/v1/apps/a/retention", `{"runs": 7}`, "GET /api/v1/retention "},
 	{"POST", "/api/v1/bulk/pause?app=default", "", "GET /api/v1/audit "},
 	{"POST", "/api/v1/bulk/delete?name=there", "", "GET /api/v1/audit "},
 	{"POST", "/api/v1/apply", `{"jobs": [{"name": "x", "command": "true", "schedule": "@daily"}]}`, "GET /api/v1/export "},

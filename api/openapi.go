@@ -130,6 +130,10 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: lastEventID, In: "header",
 			Description: "Has a stream go on behind the message that had this `id`. Browsers send it by themselves.", Schema: textOf("")})
 	}
+	if op.spoken {
+		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: "Accept-Language", In: "header",
+			Description: "The language of words: `zh` for Chinese, everything else for English.", Schema: textOf("")})
+	}
 	if op.cached {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: "If-None-Match", In: "header",
 			Description: "The `ETag` of what the client has: if it is still the same, the answer is 304.", Schema: textOf("")})

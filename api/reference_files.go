@@ -20,11 +20,13 @@ type (
 	manifestBody struct {
 		Groups    []job.GroupSpec    `json:"groups,omitempty" doc:"Groups that jobs may name."`
 		Calendars []job.CalendarSpec `json:"calendars,omitempty" doc:"Calendars that jobs may name."`
+		Channels  []job.AlertChannel `json:"channels,omitempty" doc:"Channels of alerts, which rules may name."`
+		Rules     []job.AlertRule    `json:"rules,omitempty" doc:"Rules of alerts."`
 		Jobs      []manifestJob      `json:"jobs,omitempty" doc:"The jobs. They are told apart by 'app' and 'name'."`
 	}
 	applyBody struct {
 		manifestBody
-		Prune  pruneBody `json:"prune,omitzero" doc:"Deletes the jobs of an app, or with some labels, that are not among 'jobs'. Groups and calendars stay."`
+		Prune  pruneBody `json:"prune,omitzero" doc:"Deletes the jobs of an app, or with some labels, that are not among 'jobs'. All else stays."`
 		DryRun bool      `json:"dry_run,omitempty" doc:"Change nothing, only tell what would be changed."`
 	}
 	pruneBody struct {
@@ -77,7 +79,7 @@ func ManifestSchema() ([]byte, error) {
 
 		Defs openapi.Map[*openapi.Schema] `json:"$defs"`
 	}{
-		"https://json-schema.org/draft/2020-12/schema", "urn:go-crontab:schema:manifest", "Jobs, groups and calendars of go-crontab",
+		"https://json-schema.org/draft/2020-12/schema", "urn:go-crontab:schema:manifest", "Jobs, groups, calendars and alerts of go-crontab",
 		[]*openapi.Schema{manifest, one, {Type: openapi.Types{openapi.Array}, Items: one}}, defs,
 	})
 	return bytes.ReplaceAll(text.Bytes(), []byte(`"`+openapi.Refer("").Ref), []byte(`"#/$defs/`)), err

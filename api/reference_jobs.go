@@ -148,10 +148,10 @@ var (
 		replies: found[page[*runView]]("A page of runs."), problems: []kind{notFound},
 	}
 	previewDoc = operation{
-		id: "preview", tag: tagJobs, summary: "Preview a schedule", about: "What a schedule comes to, before anything is saved: when it is due, with the gaps and repeats of daylight saving marked.",
+		id: "preview", tag: tagJobs, spoken: true, summary: "Preview a schedule", about: "What a schedule comes to, before anything is saved: when it is due, with the gaps and repeats of daylight saving marked.",
 		body: &requestBody{of: of[previewBody](), about: "What says when a job is due: `schedule`, `schedules`, `every` or `at`.",
 			example: `{"schedule": "30 2 * * *", "timezone": "Europe/Berlin", "from": "2027-03-27T00:00:00Z", "n": 3}`},
-		replies: found[previewView]("The due times."), problems: []kind{unreadable},
+		replies: []reply{{status: http.StatusOK, about: "The due times.", of: of[previewView](), headers: []string{"Vary"}}}, problems: []kind{unreadable},
 	}
 )
 

@@ -29,6 +29,16 @@ var (
 		replies: []reply{{status: http.StatusOK, about: "The metrics, in the format that `Accept` asks for.", media: []string{mediaPlain}, headers: []string{"Content-Encoding", "Vary"}}}, problems: []kind{notFound},
 	}
 
+	getLogLevelDoc = operation{
+		id: "getLogLevel", tag: tagNode, summary: "Show the log level", about: "Of the node that answers.",
+		replies: found[logLevelView]("The level."), problems: []kind{notFound},
+	}
+	putLogLevelDoc = operation{
+		id: "putLogLevel", tag: tagNode, once: true, summary: "Change the log level", about: "Of the node that answers, at once and without a restart: ask the one that is meant. The audit has a line about it.",
+		body:    &requestBody{of: of[logLevelBody](), about: "The level, and for how long.", example: `{"level": "debug", "for": "10m"}`},
+		replies: found[logLevelView]("The level that holds now."), problems: []kind{notFound},
+	}
+
 	listNodesDoc = operation{
 		id: "listNodes", tag: tagNodes, summary: "List nodes", about: "Those that live, and those of which somebody said something. Their order is that of their names.",
 		replies: found[page[*nodeView]]("The nodes, all of them."),

@@ -39,6 +39,7 @@ type operation struct {
 	matched  bool // takes If-Match: the version that a job must be at
 	unless   bool // takes If-None-Match: * where the job must not be there
 	cached   bool // its answer has an ETag, by which clients need not fetch it again
+	spoken   bool // has words in the language that Accept-Language asks for
 	streams  bool // its answer may be a stream of events, which can be resumed
 	body     *requestBody
 	replies  []reply

@@ -238,6 +238,10 @@ func TestNextAndPreview(t *testing.T) {
 	if got != `{"words":"at 02:30 every day, Europe/Berlin","next":`+want+"}\n" {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	chinese := s.call("POST", "/api/v1/preview", `{"schedule": "30 2 * * mon-fri", "n": 1}`, "Accept-Language", "zh-CN,zh;q=0.9,en;q=0.8").want(200)
+	if got := chinese.object().text("words"); got != "每个工作日 02:30（UTC）" || chinese.header.Get("Vary") != "Accept-Language" {
+		t.Errorf("in Chinese: got %q, %v", got, chinese.header)
+	}
 	repeat := s.call("POST", "/api/v1/preview", `{"schedule": "30 2 * * *", "timezone": "Europe/Berlin", "from": "2026-10-25T00:00:00Z", "n": 1}`).want(200).body
 	if !strings.Contains(repeat, `"mark":"repeat"`) {
 		t.Errorf("got %s, want a repeat", repeat)

@@ -73,7 +73,7 @@ var limits = map[reflect.Type]map[string]limit{
 	of[retentionView]():    {"runs": fromTo(1, job.MostKept)},
 	of[groupView]():        {"slots": fromTo(1, job.MaxSlots)},
 	of[job.GroupSpec]():    {"name": aName, "slots": fromTo(1, job.MaxSlots)},
-	of[manifestBody]():     {"groups": items(job.MaxApplyGroups), "calendars": items(job.MaxApplyCalendars), "jobs": items(job.MaxApplyJobs)},
+	of[manifestBody]():     {"groups": items(job.MaxApplyGroups), "calendars": items(job.MaxApplyCalendars), "channels": items(job.MaxAlertChannels), "rules": items(job.MaxAlertRules), "jobs": items(job.MaxApplyJobs)},
 	of[alertRuleView]():    ruleLimits,
 	of[job.AlertRule]():    ruleLimits,
 	of[job.AlertFailing](): {"count": fromTo(2, 1000)},

@@ -86,6 +86,8 @@ type Config struct {
 	LoginLife time.Duration // of a browser that signed in; zero: DefaultLoginLife
 	Rate      int           // requests a second of each token; zero: DefaultRate, negative: any number
 
+	LogLevel *LogLevel // of Log; nil: it cannot be changed
+
 	Metrics     http.Handler // serves GET /metrics; nil: there are none
 	OpenMetrics bool         // to all, without a token
 	Observe     Observer     // nil: nobody counts requests
@@ -300,6 +302,9 @@ func (s *Server) table() []route {
 		{"GET", "/api/v1/upcoming", may(viewer, filtered), s.upcoming, &upcomingDoc},
 		{"GET", "/api/v1/upcoming/counts", may(viewer, filtered), s.countUpcoming, &countUpcomingDoc},
 		{"GET", "/api/v1/upcoming.ics", may(viewer, filtered).orPassword(), s.upcomingFeed, &feedDoc},
+
+		{"GET", "/api/v1/log-level", may(viewer, shared), s.getLogLevel, &getLogLevelDoc},
+		{"PUT", "/api/v1/log-level", may(admin, whole), s.putLogLevel, &putLogLevelDoc},
 
 		{"POST", "/api/v1/preview", may(viewer, shared), s.preview, &previewDoc},
 		{"GET", "/api/v1/cluster", may(viewer, shared), s.cluster, &clusterDoc},

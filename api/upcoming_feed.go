@@ -48,7 +48,7 @@ func (s *Server) upcomingFeed(w http.ResponseWriter, r *http.Request) error {
 	var events []feedEvent
 	all, err := s.eachAhead(r.Context(), f, func(j *sql.JobRow) {
 		if context.Cause(r.Context()) == nil {
-			events = append(events, eventsOf(j, now, days)...)
+			events = append(events, eventsOf(j, now, days, languageOf(r))...)
 		}
 	})
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Server) upcomingFeed(w http.ResponseWriter, r *http.Request) error {
 }
 
 // eventsOf are those of one job on each day of its time zone.
-func eventsOf(j *sql.JobRow, now time.Time, days int) []feedEvent {
+func eventsOf(j *sql.JobRow, now time.Time, days int, language job.Language) []feedEvent {
 	schedule, err := j.Spec.Compile(j.Calendars...)
 	if err != nil {
 		return nil
@@ -94,7 +94,7 @@ func eventsOf(j *sql.JobRow, now time.Time, days int) []feedEvent {
 	if j.Spec.App != job.DefaultApp {
 		title = j.Spec.App + "/" + j.Spec.Name
 	}
-	about := j.Spec.Words(job.English)
+	about := j.Spec.Words(language)
 	if j.Spec.Description != "" {
 		about = j.Spec.Description + "\n" + about
 	}

@@ -211,7 +211,7 @@ func TestStopped(t *testing.T) {
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	g := newServer(t)
-	for _, q := range []string{"CREATE DATABASE theirs", "CREATE TABLE theirs.job (id INT)", "CREATE DATABASE empty"} {
+	for _, q := range []string{"CREATE DATABASE theirs", "CREATE TABLE theirs.job (id INT)", "CREATE DATABASE blank"} {
 		if _, err := g.db.Exec(q); err != nil {
 			t.Fatal(err)
 		}
@@ -220,12 +220,12 @@ func TestSchema(t *testing.T) {
 	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "has tables (job") {
 		t.Errorf("got %v", err)
 	}
-	o.Schema = "empty"
+	o.Schema = "blank"
 	if r, err := Run(t.Context(), o); err != nil || r.Results[0].Account.Once != 10 {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	var n int
-	if err := g.db.QueryRow("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'empty'").Scan(&n); err != nil || n != 0 {
+	if err := g.db.QueryRow("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'blank'").Scan(&n); err != nil || n != 0 {
 		t.Errorf("%d tables are left, %v", n, err)
 	}
 	if err := g.db.QueryRow("SELECT COUNT(*) FROM theirs.job").Scan(&n); err != nil {

@@ -22,6 +22,8 @@ type appliedView struct {
 	Changed   int             `json:"changed"`
 	Groups    []appliedObject `json:"groups"`
 	Calendars []appliedObject `json:"calendars"`
+	Channels  []appliedObject `json:"channels"`
+	Rules     []appliedObject `json:"rules"`
 	Jobs      []appliedObject `json:"jobs"`
 }
 
@@ -62,13 +64,13 @@ type applyFlags struct {
 func applyCommand(c *console) *cobra.Command {
 	var f applyFlags
 	cmd := &cobra.Command{
-		Use: "apply -f FILE|FOLDER|-", Short: "Make jobs, groups and calendars as files have them",
-		Long: `Make jobs, groups and calendars as files have them: all of it, or nothing if anything is wrong. What is as wanted
+		Use: "apply -f FILE|FOLDER|-", Short: "Make jobs, groups, calendars and alerts as files have them",
+		Long: `Make jobs, groups, calendars and alerts as files have them: all of it, or nothing if anything is wrong. What is as wanted
 already is left alone, so the same files again change nothing. What a file does not say of a job gets its default, but
 for paused, which stays as it is.
 
-A file is YAML or JSON: one job, a list of jobs, or an object with the lists groups, calendars and jobs. Of a folder all
-.yaml, .yml and .json files are read, those of its folders too.
+A file is YAML or JSON: one job, a list of jobs, or an object with the lists groups, calendars, channels and rules
+(of alerts) and jobs. Of a folder all .yaml, .yml and .json files are read, those of its folders too.
 
 With --prune the jobs of --app, or with all of --label, that are in no file are deleted.`,
 		Example: `  go-crontab apply -f jobs.yaml --dry-run
@@ -240,7 +242,7 @@ func (r *remote) showApplied(done appliedView, raw json.RawMessage, dry func()) 
 	kinds := []struct {
 		kind string
 		list []appliedObject
-	}{{"group", done.Groups}, {"calendar", done.Calendars}, {"", done.Jobs}}
+	}{{"group", done.Groups}, {"calendar", done.Calendars}, {"channel", done.Channels}, {"rule", done.Rules}, {"", done.Jobs}}
 	for _, k := range kinds {
 		for i := range k.list {
 			if o := &k.list[i]; o.Action != "unchanged" {
@@ -296,7 +298,7 @@ var actionSigns = map[string]struct {
 }{"created": {"+", green}, "updated": {"~", yellow}, "deleted": {"-", red}}
 
 // shownOfNew are the fields that are shown of a new job: the others are in the file, or the default.
-var shownOfNew = []string{"schedule", "schedules", "every", "at", "timezone", "command", "http.url", "handler", "slots", "paused"}
+var shownOfNew = []string{"schedule", "schedules", "every", "at", "timezone", "command", "http.url", "handler", "slots", "paused", "type", "url", "on", "channels"}
 
 func (r *remote) showChange(o *appliedObject, kind string) {
 	paint := painter(colourful(r.out))

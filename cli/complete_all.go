@@ -56,6 +56,12 @@ func argumentsOf(c *console, cmd *cobra.Command) cobra.CompletionFunc {
 		return completeApps(c)
 	case "JOB":
 		return completeJobs(c)
+	case "RULE":
+		return completeNames(c, rulesPath)
+	case "CHANNEL":
+		return completeNames(c, channelsPath)
+	case "SILENCE":
+		return completeField(c, silencesPath, "id")
 	case "GROUP":
 		return completeNames(c, "/api/v1/groups")
 	case "CALENDAR":

@@ -31,8 +31,8 @@ type exportPage struct {
 func exportCommand(c *console) *cobra.Command {
 	var app, label string
 	cmd := &cobra.Command{
-		Use: "export", Short: "Print jobs, groups and calendars as a file to apply", Args: nothing,
-		Long: `Print jobs, groups and calendars as a file to apply, here or on another cluster: what is the default is left out.
+		Use: "export", Short: "Print jobs, groups, calendars and alerts as a file to apply", Args: nothing,
+		Long: `Print jobs, groups, calendars, and channels and rules of alerts as a file to apply, here or on another cluster: what is the default is left out.
 The order is that of the names, so that two exports can be compared; of a cluster to which an export was applied the
 export is the same, byte for byte.
 
@@ -115,6 +115,11 @@ func (r *remote) export(ctx context.Context, app, label string) (o *manifest.Obj
 	groups, calendars, err := r.namedBy(ctx, o.Jobs, app == "" && label == "")
 	if err != nil {
 		return nil, nil, err
+	}
+	if app == "" && label == "" {
+		if left, err = r.exportAlerts(ctx, o, left); err != nil {
+			return nil, nil, err
+		}
 	}
 	if o.Groups, err = r.exportGroups(ctx, groups); err != nil {
 		return nil, nil, err

@@ -4,12 +4,17 @@ import (
 	"io"
 	"log/slog"
 
+	"go-crontab/api"
+
 	"github.com/lmittmann/tint"
 	"github.com/spf13/pflag"
 )
 
 // logging is how a process logs.
-type logging struct{ level, format string }
+type logging struct {
+	level, format string
+	live          *api.LogLevel // of the logger; it can be changed
+}
 
 func (l *logging) flags(flags *pflag.FlagSet) {
 	choiceVar(flags, &l.level, "log-level", "", "info", "least level that is logged", "debug", "info", "warn", "error")
@@ -18,8 +23,10 @@ func (l *logging) flags(flags *pflag.FlagSet) {
 
 // logger writes to w.
 func (l *logging) logger(w io.Writer) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(l.level)) // one of four words
+	var usual slog.Level
+	_ = usual.UnmarshalText([]byte(l.level)) // one of four words
+	l.live = api.NewLogLevel(usual)
+	level := l.live
 	if _, tty := terminal(w); l.format == "text" || l.format == "auto" && tty {
 		return slog.New(textHandler(w, level, colourful(w)))
 	}
@@ -34,6 +41,6 @@ func withUnit(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-func textHandler(w io.Writer, level slog.Level, coloured bool) slog.Handler {
+func textHandler(w io.Writer, level slog.Leveler, coloured bool) slog.Handler {
 	return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !coloured})
 }

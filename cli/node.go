@@ -37,7 +37,7 @@ const nodeArgument = "one NODE (its name)"
 func nodePath(name string) string { return nodesPath + "/" + url.PathEscape(name) }
 
 func nodeCommand(c *console) *cobra.Command {
-	return newGroup("node", "List the nodes with their labels, and keep work away from some", nodeList(c), nodeCordon(c), nodeDrain(c), nodeUncordon(c))
+	return newGroup("node", "List the nodes with their labels, and keep work away from some", nodeList(c), nodeCordon(c), nodeDrain(c), nodeUncordon(c), nodeLogLevel(c))
 }
 
 func nodeList(c *console) *cobra.Command {

@@ -17,7 +17,6 @@ import (
 	"go-crontab/api"
 	"go-crontab/job"
 	"go-crontab/node"
-	"go-crontab/result"
 	"go-crontab/secret"
 	"go-crontab/session"
 	"go-crontab/sql"
@@ -108,7 +107,7 @@ intranet.example, *.intranet.example:8080; may be repeated, or separated by comm
 prints one (default GOCRONTAB_SECRET_KEY, the key itself, or none)`)
 	flags.StringVar(&s.archive, "archive-command", "", `a command, which bash runs, that gets records as lines of JSON on its standard input before
 they are removed; the same on all nodes`)
-	flags.DurationVar(&s.archiving, "archive-timeout", result.ArchiveTimeout, "how long it may take for a batch of records")
+	flags.DurationVar(&s.archiving, "archive-timeout", node.DefaultArchiveTimeout, "how long it may take for a batch of records")
 	s.access.flags(flags)
 	s.folder.flags(flags)
 	s.logging.flags(flags)
@@ -216,8 +215,8 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 	cfg := api.Config{
 		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready,
 		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log, SecretKeys: s.keys, Alerts: n.Alerts(),
-		Machine: s.machine(n),
-		Metrics: n.Metrics().Handler(), Observe: n.Metrics().Answered,
+		Machine:  s.machine(n),
+		LogLevel: s.live, Metrics: n.Metrics().Handler(), Observe: n.Metrics().Answered,
 	}
 	if err := s.access.apply(&cfg, log); err != nil {
 		return err

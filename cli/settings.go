@@ -89,5 +89,5 @@ func checkDSN(dsn string) error {
 
 // dsnVar adds the flag that names the database.
 func dsnVar(flags *pflag.FlagSet, dsn *string) {
-	flags.StringVar(dsn, "dsn", "", "the database, user:password@tcp(host:3306)/schema; visible to all users of the machine in ps,\nso better give it as GOCRONTAB_DSN or in a file named by GOCRONTAB_DSN_FILE")
+	flags.StringVar(dsn, "dsn", "", "the database, user:password@tcp(host:3306)/schema, or of several members tcp(host1:3306,host2:3306);\nvisible to all users of the machine in ps, so better give it as GOCRONTAB_DSN or in a file named by GOCRONTAB_DSN_FILE")
 }

@@ -40,4 +40,6 @@ var checks = []check{
 	{"time-zones", Jobs, "All time zones of jobs are known", zones},
 
 	{"history-size", History, "The history is bounded", historySize},
+	{"retention", History, "Records that are kept no longer go", retention},
+	{"restored", History, "The database is not an older one", restored},
 }

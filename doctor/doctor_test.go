@@ -520,6 +520,32 @@ func TestMachineFaults(t *testing.T) {
 	}
 }
 
+func TestHistoryFaults(t *testing.T) {
+	p := admitShared(t)
+	p.exec("UPDATE chore SET session_id = ?, failures = 3, error = 'exit status 3: no room', error_at = ?", p.nodes[0][:], p.ago(time.Minute))
+	if f := p.finds("retention", Warning, "failed 3 times in a row"); !slices.Equal(f.Nodes, []string{"a"}) {
+		t.Errorf("got nodes %v", f.Nodes)
+	}
+	p.exec("UPDATE chore SET failures = 0, until = 0, ended = ?", p.ago(25*time.Hour))
+	p.exec("UPDATE session SET started = ?", p.ago(2*time.Hour))
+	p.exec(`UPDATE retention SET spec = '{"age":"100h","archive":true}'`)
+	if f := p.finds("retention", Warning, "no node has looked for records"); !strings.Contains(f.Fix, "needs the command") {
+		t.Errorf("got fix %q", f.Fix)
+	}
+	p.exec("UPDATE retention SET spec = 'x'")
+	p.finds("retention", Warning, "cannot be read")
+	p.exec("UPDATE retention SET spec = '{}'")
+	if err := p.db.AcceptRestore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.finds("restored", Warning, "its database was restored")
+
+	x := &exam{ctx: t.Context(), db: p.db, tables: map[string]*sql.TableState{"history": {Rows: 12_000_000, Bytes: 3 << 30}}, at: &check{id: "history-size"}}
+	if err := historySize(x); err != nil || len(x.findings) != 1 || x.findings[0].Severity != Warning || !strings.Contains(x.findings[0].Seen, "12.0 million records and takes 3.0 GiB") {
+		t.Errorf("got %+v, %v", x.findings, err)
+	}
+}
+
 // TestBadRowsHarmNoCheck plants what no program of ours writes.
 func TestBadRowsHarmNoCheck(t *testing.T) {
 	p := admitShared(t)

@@ -165,8 +165,8 @@ func replication(x *exam) error {
 		if size, _ := strconv.Atoi(x.counters["wsrep_cluster_size"]); size > 1 {
 			x.found(Notice, Finding{
 				Seen: fmt.Sprintf("Galera with %d members", size),
-				Why:  "Nodes that write through different members settle a commit whose answer was lost on their member only, which may not have seen it yet.",
-				Fix:  "Have all nodes name the same member, by a proxy that sends writes to one member and moves all of them at once.",
+				Why:  "Nodes that write through different members are safe, but meet in the same rows: a transaction that comes second is refused and run again. A pause of an app may miss a start that is under way on another member.",
+				Fix:  "List the members in the same order in the DSN of each node, as in tcp(db1:3306,db2:3306,db3:3306): all ask the first that is there.",
 			})
 		}
 		return nil
@@ -174,7 +174,7 @@ func replication(x *exam) error {
 	if name := x.vars["group_replication_group_name"]; name != "" && strings.EqualFold(x.vars["group_replication_single_primary_mode"], "OFF") {
 		x.found(Warning, Finding{
 			Seen: "Group Replication with several primaries",
-			Why:  "Nodes that write through different members settle a commit whose answer was lost on their member only, which may not have seen it yet.",
+			Why:  "go-crontab has been tried on groups with one primary only.",
 			Fix:  "Switch the group to one primary.", SQL: []string{"SELECT group_replication_switch_to_single_primary_mode()"},
 		})
 	}

@@ -142,14 +142,14 @@ func TestSpawnedWhenDue(t *testing.T) {
 			r.Lateness != 0 || r.Node != "one" || r.Outcome != job.Succeeded || got.again[0] != 0 {
 			t.Errorf("got run %+v", r)
 		}
-		// It holds its slot until its outcome is written.
-		if !b.Has(1, s.Launch) || b.Len() != 1 || !b.HasEnded(11) || b.HasEnded(1) || got.room != 0 {
-			t.Errorf("ended: got %d in the set, has ended %v; want it to wait for its record", b.Len(), b.HasEnded(11))
+		// It is in the set until its outcome is written, but holds no slot.
+		if !b.Has(1, s.Launch) || b.Len() != 1 || b.Free() != 3 || !b.HasEnded(11) || b.HasEnded(1) || got.room != 1 {
+			t.Errorf("ended: got %d in the set, %d free, has ended %v, told %d times of room; want it to wait for its record without a slot", b.Len(), b.Free(), b.HasEnded(11), got.room)
 		}
 		got.written[0]()
 		got = b.look()
-		if b.Has(1, s.Launch) || b.Len() != 0 || b.Free() != 3 || b.HasEnded(11) || got.room != 1 || got.freed != 0 {
-			t.Errorf("written: got %d in the set, told %d times of room, %d times of a task to free; want none, once, never", b.Len(), got.room, got.freed)
+		if b.Has(1, s.Launch) || b.Len() != 0 || b.Free() != 3 || b.HasEnded(11) || got.room != 2 || got.freed != 0 {
+			t.Errorf("written: got %d in the set, told %d times of room, %d times of a task to free; want none, twice, never", b.Len(), got.room, got.freed)
 		}
 	})
 }
@@ -390,4 +390,21 @@ func TestWait(t *testing.T) {
 			t.Errorf("got %v after %s, want it to return after a minute", err, time.Since(b.begin))
 		}
 	})
+}
+
+// TestOutcomesThatWait: attempts that have ended make room for others while MySQL takes their records, up to a number.
+func TestOutcomesThatWait(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ running, over, free int }{
+		{0, 0, 4}, {3, 0, 1}, {0, 4, 4}, {3, mostOver, 1}, {0, mostOver + 1, 3}, {3, mostOver + 1, 0}, {4, mostOver, 0}, {0, mostOver + 4, 0},
+	} {
+		x := NewExecuting(&Executing{Slots: 4})
+		x.over = c.over
+		for i := range c.running + c.over {
+			x.byTask[int64(i)] = &entry{}
+		}
+		if got := x.Free(); got != c.free {
+			t.Errorf("%d that run and %d whose outcome waits: %d free, want %d", c.running, c.over, got, c.free)
+		}
+	}
 }

@@ -115,7 +115,9 @@ func (x *exchange) headers() http.Header {
 // usualHeaders are what every request has: the first two unless the definition says otherwise.
 var usualHeaders = [...]string{"User-Agent", "Idempotency-Key", ownHeader("App"), ownHeader("Job"), ownHeader("Due"), ownHeader("Attempt"), ownHeader("Launch")}
 
-func ownHeader(name string) string { return textproto.CanonicalMIMEHeaderKey(job.ReservedHeader + name) }
+func ownHeader(name string) string {
+	return textproto.CanonicalMIMEHeaderKey(job.ReservedHeader + name)
+}
 
 // run sends the request, follows redirects as far as the definition wants, and reads the answer.
 func (x *exchange) run(ctx context.Context) error {

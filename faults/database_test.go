@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -231,42 +232,54 @@ func TestF12Partitions(t *testing.T) {
 
 func TestF13SlowLink(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "F13", "10 ms more to MySQL and 10 ms back on all nodes, then 500 ms and 500 ms, at the default expiry of 20 s")
+	r := scenario(t, "F13", "20 ms, 100 ms and 1 s more for each round trip of all nodes to MySQL, at the default expiry of 20 s")
 	c := newCluster(r)
 	c.expiry = 20 * time.Second
 	c.start(3)
 	l := c.mixed()
 	time.Sleep(4 * time.Second)
 	before := c.sessions()
-	slow := func(d time.Duration) {
+	// What is due once each node has noticed that the link is slow, which takes a beat.
+	slow := func(trip, late time.Duration) {
+		t.Helper()
 		for _, m := range c.nodes {
-			m.proxy.Delay(faultproxy.BothWays, d)
+			m.proxy.Delay(faultproxy.BothWays, trip/2)
 		}
-		time.Sleep(time.Duration(times(15, 120)) * time.Second)
+		noticed := c.now().Add(c.expiry/10 + 3*trip)
+		time.Sleep(time.Duration(times(15, 120))*time.Second + 8*trip)
+		until := c.now().Add(-late)
 		c.same(before, "a slow link")
-	}
-	slow(10 * time.Millisecond)
-	l.check(3 * time.Second)
-	// A start is a transaction of several statements, and must be known a second after it has begun: with a second for
-	// each of them next to nothing is started. It is not lost either.
-	begun := time.Now()
-	slow(500 * time.Millisecond)
-	entries, err := l.book.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
-	starts := 0
-	for _, e := range entries {
-		if e.Kind == ledger.Start && e.At > job.MicrosOf(begun.Add(2*time.Second)) {
-			starts++
+		starts, worst := l.started(noticed, until)
+		r.figure("with %s %d starts", short(trip), starts)
+		r.within(fmt.Sprintf("with %s late at most", short(trip)), worst, late)
+		if least := int(until.Sub(noticed).Seconds()); starts < least {
+			t.Errorf("with %s: %d starts, want %d at least", trip, starts, least)
 		}
 	}
-	r.figure("with 500 ms each way %d starts in %s", starts, short(time.Since(begun)))
+	slow(20*time.Millisecond, time.Second)
+	slow(100*time.Millisecond, time.Second)
+	l.check(0)
+	slow(time.Second, 10*time.Second)
 	for _, m := range c.nodes {
 		m.proxy.Heal()
 	}
 	time.Sleep(5 * time.Second)
 	l.check(0)
+}
+
+// started counts the due times between two instants that were started, and tells how late the latest of them was.
+func (l *load) started(from, until time.Time) (n int, worst time.Duration) {
+	l.c.t.Helper()
+	entries, err := l.book.Entries()
+	if err != nil {
+		l.c.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Kind == ledger.Start && e.Attempt == 1 && e.Due >= job.MicrosOf(from) && e.Due < job.MicrosOf(until) {
+			n, worst = n+1, max(worst, e.At.Sub(e.Due))
+		}
+	}
+	return n, worst
 }
 
 func TestF16Resets(t *testing.T) {

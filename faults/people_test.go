@@ -83,6 +83,7 @@ func newer(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	c.exec("INSERT INTO " + table + " (version_id, is_applied) VALUES (9999, 1)")
+	c.exec("UPDATE setting SET value = '9999' WHERE name = 'compatible_since'")
 }
 
 func TestF28Edits(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -177,12 +178,16 @@ func TestSoak(t *testing.T) {
 	if grown := last.threads - base.threads; grown > 30 {
 		t.Errorf("%d more threads live", grown)
 	}
+	if grown := last.goroutines - base.goroutines; grown > 90 {
+		t.Errorf("%d more goroutines live", grown)
+	}
 }
 
 // sizes are what must not grow, of all nodes together, and the rows that retention bounds.
 type sizes struct {
 	megabytes            float64
 	descriptors, threads int
+	goroutines           int // as the nodes tell
 	rows                 map[string]int
 }
 
@@ -191,6 +196,7 @@ func (c *cluster) sizes() (s sizes) {
 		s.megabytes += megabytes(m.pid())
 		s.descriptors += descriptors(m.pid())
 		s.threads += status(m.pid(), "Threads")
+		s.goroutines += m.goroutines()
 	}
 	s.rows = map[string]int{}
 	for _, table := range []string{"history", "output", "chunk", "task", "session", "waiting", "audit"} {
@@ -199,13 +205,28 @@ func (c *cluster) sizes() (s sizes) {
 	return s
 }
 
+var goroutinesLine = regexp.MustCompile(`(?m)^go_goroutines (\d+)$`)
+
+// goroutines is how many a node says that it has; its attempts, and whoever asks it, are among them.
+func (m *member) goroutines() int {
+	m.c.t.Helper()
+	found := goroutinesLine.FindStringSubmatch(m.ask("GET", "/metrics", nil).body)
+	if found == nil {
+		m.c.t.Errorf("%s does not tell of its goroutines", m.name)
+		return 0
+	}
+	n, _ := strconv.Atoi(found[1])
+	return n
+}
+
 func (s *sizes) atLeast(other sizes) {
 	s.megabytes = max(s.megabytes, other.megabytes)
 	s.descriptors, s.threads = max(s.descriptors, other.descriptors), max(s.threads, other.threads)
+	s.goroutines = max(s.goroutines, other.goroutines)
 }
 
 func (s sizes) String() string {
-	parts := []string{fmt.Sprintf("%.0f MB, %d descriptors, %d threads", s.megabytes, s.descriptors, s.threads)}
+	parts := []string{fmt.Sprintf("%.0f MB, %d descriptors, %d threads, %d goroutines", s.megabytes, s.descriptors, s.threads, s.goroutines)}
 	for _, table := range sorted(s.rows) {
 		parts = append(parts, fmt.Sprintf("%s %d", table, s.rows[table]))
 	}

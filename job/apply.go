@@ -17,10 +17,13 @@ const (
 	MaxApplyCalendars = 100
 )
 
-// Apply is what somebody wants a cluster to have: groups, calendars and jobs, as files hold them.
+// Apply is what somebody wants a cluster to have: groups, calendars, channels and rules of alerts, and jobs, as files hold
+// them.
 type Apply struct {
 	Groups    []GroupSpec
 	Calendars []CalendarSpec
+	Channels  []AlertChannel
+	Rules     []AlertRule
 	Jobs      []Wanted
 	Prune     *Prune  // jobs to delete that are not among Jobs
 	DryRun    bool    // only tell what would be changed
@@ -66,10 +69,12 @@ const (
 type Applied struct {
 	Groups    []AppliedObject
 	Calendars []AppliedObject
+	Channels  []AppliedObject
+	Rules     []AppliedObject
 	Jobs      []AppliedJob // those of the Apply in its order, then those that were deleted by their names
 }
 
-// AppliedObject is a group or a calendar.
+// AppliedObject is what is no job.
 type AppliedObject struct {
 	Name    string
 	Action  Applying
@@ -102,12 +107,15 @@ func (a *Apply) Check(now time.Time) error {
 	}
 	tooMany("groups", len(a.Groups), MaxApplyGroups)
 	tooMany("calendars", len(a.Calendars), MaxApplyCalendars)
+	tooMany("channels", len(a.Channels), MaxAlertChannels)
+	tooMany("rules", len(a.Rules), MaxAlertRules)
 	tooMany("jobs", len(a.Jobs), MaxApplyJobs)
 	if p != nil {
 		return p
 	}
 	a.checkGroups(&p)
 	a.checkCalendars(&p)
+	a.checkAlerts(&p)
 	a.checkJobs(&p, now)
 	a.checkPrune(&p)
 	if p == nil {

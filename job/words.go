@@ -1,14 +1,31 @@
 package job
 
 import (
+	"strings"
 	"time"
 )
 
 // Language is one in which a schedule can be put into words, by its BCP 47 tag.
 type Language string
 
-// English is the language of what has no other.
-const English Language = "en"
+// The languages. English is that of what has no other.
+const (
+	English Language = "en"
+	Chinese Language = "zh" // in simplified characters
+)
+
+// LanguageOf picks a language as the header Accept-Language of a browser asks for it: the first in the list that is known.
+// Weights are looked at only for whether they are zero, since browsers list what they want most first.
+func LanguageOf(accept string) Language {
+	for part := range strings.SplitSeq(accept, ",") {
+		tag, weight, _ := strings.Cut(part, ";")
+		first, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
+		if _, known := tongues[Language(first)]; known && strings.Trim(weight, " q=0.") != "" || known && weight == "" {
+			return Language(first)
+		}
+	}
+	return English
+}
 
 // tongue speaks a language. What is to be said has been worked out already, the same for all of them: a new language is
 // a tongue and its line in tongues.
@@ -16,7 +33,7 @@ type tongue interface {
 	schedule(w *scheduleWords) string
 }
 
-var tongues = map[Language]tongue{English: english{}}
+var tongues = map[Language]tongue{English: english{}, Chinese: chinese{}}
 
 // Words says in plain words when a job is due: "at 03:00 on weekdays, Europe/Berlin". It says all of it, so that two
 // definitions with the same words have the same due times, but for what a clock change does to them, what the calendars

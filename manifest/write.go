@@ -16,6 +16,8 @@ import (
 type Objects struct {
 	Groups    []json.RawMessage `json:"groups,omitempty"`
 	Calendars []json.RawMessage `json:"calendars,omitempty"`
+	Channels  []json.RawMessage `json:"channels,omitempty"`
+	Rules     []json.RawMessage `json:"rules,omitempty"`
 	Jobs      []json.RawMessage `json:"jobs"`
 }
 

@@ -40,7 +40,7 @@ type Config struct {
 	MetricsJobs int // how many jobs may have metrics of their own, those with the label metrics; default 100, negative: none
 
 	Archive        string        // a command, which bash runs, that gets records as lines of JSON before they go; "": none
-	ArchiveTimeout time.Duration // how long it may take for a batch; default result.ArchiveTimeout, at most 4 minutes
+	ArchiveTimeout time.Duration // how long it may take for a batch; default DefaultArchiveTimeout, at most 4 minutes
 
 	SpoolDir string // where outcomes wait when MySQL is out of reach at a stop; "": they are lost then
 
@@ -63,6 +63,9 @@ const (
 	DefaultAuditKept   = 400 * 24 * time.Hour
 	DefaultMetricsJobs = 100
 	slotsPerCPU        = 64
+
+	// DefaultArchiveTimeout is how long the archive command may take for a batch of records.
+	DefaultArchiveTimeout = result.ArchiveTimeout
 
 	maxArchiveTimeout = 4 * time.Minute // the chore of removing records is held a little longer
 )
@@ -103,7 +106,7 @@ func (c *Config) defaults() error {
 		c.MetricsJobs = DefaultMetricsJobs
 	}
 	if c.ArchiveTimeout == 0 {
-		c.ArchiveTimeout = result.ArchiveTimeout
+		c.ArchiveTimeout = DefaultArchiveTimeout
 	}
 	if c.ArchiveTimeout < time.Second || c.ArchiveTimeout > maxArchiveTimeout {
 		return fmt.Errorf("archive timeout: %s, want %s to %s", c.ArchiveTimeout, time.Second, maxArchiveTimeout)

@@ -35,11 +35,11 @@ func TestPlacement(t *testing.T) {
 		"os!=none":          "one two three",
 		"":                  "one two three",
 	}
-	first := one.Now().Add(1500 * time.Millisecond).Truncate(time.Microsecond)
 	nodes := map[int64]string{}
 	var jobs []job.Job
 	for selector, names := range where {
 		for i := range 6 {
+			first := one.Now().Add(1500 * time.Millisecond).Truncate(time.Microsecond)
 			j := one.create(job.Spec{Name: fmt.Sprint(i, ": ", selector, "."), Every: job.Duration(time.Second), Start: &first, Selector: selector})
 			jobs = append(jobs, j)
 			nodes[j.ID] = names

@@ -27,10 +27,10 @@ func TestARecordThatMySQLRefusesHoldsUpNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs := n.every(4, 500*time.Millisecond, nil)
-	time.Sleep(5 * time.Second)
+	jobs := n.every(6, time.Second, nil)
+	time.Sleep(6 * time.Second)
 	until := n.Now().Add(-1500 * time.Millisecond)
-	c.settled(3*time.Second, until)
+	c.settled(15*time.Second, until)
 	got := account(t, c, l, jobs, until)
 	t.Logf("outcomes: %v", got)
 	if got[job.Succeeded] < 20 || got[job.Skipped] > 0 {

@@ -74,6 +74,8 @@ type applying struct {
 	// What look has found to do.
 	groups    []appliedGroup
 	calendars []appliedCalendar
+	channels  []appliedAlert
+	rules     []appliedAlert
 	jobs      []appliedJob
 	gone      []sql.JobRow          // to be deleted
 	named     []string              // groups that jobs name

@@ -53,6 +53,9 @@ func (a *applying) look(ctx context.Context) error {
 	case c != nil:
 		return c
 	}
+	if err := a.lookAtAlerts(ctx); err != nil {
+		return err
+	}
 	if err := a.lookForGone(ctx, names); err != nil {
 		return err
 	}
@@ -238,6 +241,7 @@ func (a *applying) tell() {
 		}
 		a.out.Calendars = append(a.out.Calendars, o)
 	}
+	a.out.Channels, a.out.Rules = tellAlerts(a.channels), tellAlerts(a.rules)
 	for i := range a.jobs {
 		a.out.Jobs = append(a.out.Jobs, a.jobs[i].tell())
 	}
@@ -276,5 +280,6 @@ func (j *appliedJob) tell() job.AppliedJob {
 func (a *applying) changes() bool {
 	object := func(o job.AppliedObject) bool { return o.Action != job.Unchanged }
 	return a.folder != nil || slices.ContainsFunc(a.out.Groups, object) || slices.ContainsFunc(a.out.Calendars, object) ||
+		slices.ContainsFunc(a.out.Channels, object) || slices.ContainsFunc(a.out.Rules, object) ||
 		slices.ContainsFunc(a.out.Jobs, func(j job.AppliedJob) bool { return j.Action != job.Unchanged })
 }

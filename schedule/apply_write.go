@@ -97,6 +97,9 @@ func (a *applying) rows(ctx context.Context, tx *sql.Tx) (*job.Entry, error) {
 	if a.woken, err = tx.WakeGroups(changed, a.now); err != nil {
 		return nil, err
 	}
+	if err := a.writeAlerts(ctx, tx); err != nil {
+		return nil, err
+	}
 	return a.writeLines(ctx, tx)
 }
 

@@ -38,6 +38,8 @@ type Starter struct {
 	busy  map[int64]time.Duration // by task: how long it was put off because somebody had locked its job
 	full  bool                    // the last look found no free slot
 	rest  bool                    // and there is nothing to do until one becomes free, or a little later
+
+	scarce time.Time // when the last look took a task for each free slot; zero: there was a slot for each task
 }
 
 const (
@@ -49,6 +51,9 @@ const (
 	// crowded is how long a due task waits for a free slot here before it is given back, so that another node
 	// may have one. As many as there are slots stay.
 	crowded = 500 * time.Millisecond
+	// linger is how long tasks that are due wait for more slots to become free while few are: they share transactions then,
+	// where each would have one of its own, as the slots become free one by one.
+	linger = 20 * time.Millisecond
 	// stalePause is between looks at whether the lease is fresh again.
 	stalePause = 50 * time.Millisecond
 	// busyPause is after the job of a task was found locked, and twice as long each time that it is again.
@@ -108,6 +113,8 @@ func (s *Starter) pause() time.Duration {
 		return stalePause
 	case s.rest && s.Executing.Free() <= 0:
 		return crowded / 4 // a slot that becomes free wakes us before
+	case !s.scarce.IsZero() && s.Executing.Free() < s.Slots/4:
+		return max(0, linger-time.Since(s.scarce))
 	}
 	return 0
 }
@@ -192,11 +199,15 @@ func (s *Starter) take(now job.Micros) ([]job.Task, time.Duration) {
 		s.giveBack(now)
 		return nil, 0
 	}
+	s.scarce = time.Time{}
 	lead := s.lead.get()
 	tasks, waited := s.Prepared.Take(now, lead+gather, min(free, s.batch))
 	if n := min(free, s.batch, few) - len(tasks); n > 0 && len(tasks) > 0 {
 		more, _ := s.Prepared.Take(now, lead+maxGather, n)
 		tasks = append(tasks, more...)
+	}
+	if len(tasks) == free {
+		s.scarce = time.Now()
 	}
 	return tasks, waited - gather
 }

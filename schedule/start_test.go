@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -109,8 +110,16 @@ func TestBusyJob(t *testing.T) {
 		done <- f.beside.Tx(f.Context(), func(tx *sql.Tx) error {
 			_, err := tx.LockJobs([]int64{jobs[2].ID})
 			close(locked)
-			<-release
-			return err
+			for {
+				select {
+				case <-release:
+					return err
+				case <-time.After(time.Second): // the server ends who says nothing
+					if _, err := tx.Now(); err != nil {
+						return err
+					}
+				}
+			}
 		})
 	}()
 	<-locked
@@ -124,7 +133,7 @@ func TestBusyJob(t *testing.T) {
 	if got := len(f.begun()); got != 4 {
 		t.Errorf("got %d begun, want 4", got)
 	}
-	for range 8 {
+	for range 3 {
 		look()
 	}
 	if got := f.starter.pause(); got > 0 || f.prepared.Len() != 1 {
@@ -409,4 +418,48 @@ func TestPause(t *testing.T) {
 	if got := f.starter.pause(); got != crowded/4 {
 		t.Errorf("due, without a slot: got %s, want %s", got, crowded/4)
 	}
+}
+
+// TestLinger: while more is due than there are slots, and few of them are free, a look waits a little for more.
+func TestLinger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, x := NewPrepared(), &fakeExecuting{slots: 8}
+		for i := range 20 {
+			p.Add([]job.Task{{ID: int64(i + 1), DueNow: t0}}, t0)
+		}
+		s := NewStarter(Starter{Session: newSession(1), Prepared: p, Executing: x, Slots: 8})
+		want := func(what string, tasks int, pause time.Duration) {
+			t.Helper()
+			if got := s.pause(); got != pause {
+				t.Errorf("%s: got a pause of %s, want %s", what, got, pause)
+			}
+			if tasks == 0 {
+				return
+			}
+			took, _ := s.take(t0)
+			if len(took) != tasks {
+				t.Errorf("%s: got %d tasks, want %d", what, len(took), tasks)
+			}
+			for range took {
+				x.Add(job.Started{})
+			}
+		}
+		end := func(n int) { x.added = x.added[n:] }
+		want("all slots are free", 8, 0)
+		end(1)
+		want("one is free", 0, linger)
+		time.Sleep(linger / 2)
+		want("for a while", 0, linger/2)
+		end(1)
+		want("a quarter is free", 2, 0)
+		end(1)
+		time.Sleep(linger)
+		want("one is free, and we have waited", 1, 0)
+		end(8)
+		want("all are free again", 8, 0)
+		end(4)
+		want("half is free, and little is due", 1, 0)
+		p.Add([]job.Task{{ID: 99, DueNow: t0}}, t0)
+		want("something comes, and there was a slot for all", 1, 0)
+	})
 }

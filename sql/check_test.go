@@ -73,7 +73,10 @@ func TestCheckRefuses(t *testing.T) {
 			"table locks has 256 of 257 rows, and a missing lock row excludes nobody; restore it: go-crontab migrate"},
 		"a lock row that moved": {func(f *fixture) { f.exec("UPDATE locks SET id = 257 WHERE id = 3") },
 			"table locks has 256 of 257 rows, and a missing lock row excludes nobody; restore it: go-crontab migrate"},
-		"a newer schema": {func(f *fixture) { f.exec("INSERT INTO schema_version (version_id, is_applied) VALUES (9999, 1)") },
+		"a newer schema": {func(f *fixture) {
+			f.exec("INSERT INTO schema_version (version_id, is_applied) VALUES (9999, 1)")
+			f.exec("UPDATE setting SET value = '9999' WHERE name = 'compatible_since'")
+		},
 			"the schema has version 9999, this program knows up to NEWEST; use a newer go-crontab"},
 		// There is no older version than the first; any number that is not 0 will do.
 		"an older schema": {func(f *fixture) { f.exec("UPDATE schema_version SET version_id = -1") },

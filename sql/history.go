@@ -1,6 +1,8 @@
 package sql
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	stdsql "database/sql"
 	"slices"
@@ -16,9 +18,14 @@ import (
 const maxOutputBytes = 2 << 20
 
 // InsertRuns writes the records of runs, and what was kept of their output. A due time and attempt that has its
-// record already is a duplicate key error: no task ends twice.
+// record already is a duplicate key error: no task ends twice. It puts the runs in order.
 func (tx *Tx) InsertRuns(runs []job.Run) error {
 	const columns = 21
+	// They come as they ended. In the order of their launches they fill the pages that are in that order, those of output
+	// above all; otherwise these are split again and again, and end up less than half full.
+	slices.SortFunc(runs, func(a, b job.Run) int {
+		return cmp.Or(bytes.Compare(a.Launch.Session[:], b.Launch.Session[:]), cmp.Compare(a.Launch.N, b.Launch.N))
+	})
 	if err := tx.learnApps(runs); err != nil {
 		return err
 	}

@@ -262,7 +262,7 @@ func (tx *Tx) MarkStarted(started []Mark) error {
 		rows = append(rows, []int64{id, int64(due)})
 	}
 	_, err := tx.exec("mark started", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', due BIGINT PATH '$[1]')) n"+
-		" STRAIGHT_JOIN job j ON j.id = n.id SET j.last_due = GREATEST(j.last_due, n.due), j.starts = j.starts + 1", table(rows))
+		" STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.id SET j.last_due = GREATEST(j.last_due, n.due), j.starts = j.starts + 1", table(rows))
 	return err
 }
 

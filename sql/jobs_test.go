@@ -64,7 +64,7 @@ func TestCursors(t *testing.T) {
 	}
 }
 
-// TestMarkStarted: last_due only grows, and the row is written whatever it says.
+// TestLockFreeJobs: it waits for nobody, and tells a row that is locked from one that is not there.
 func TestLockFreeJobs(t *testing.T) {
 	f := setUp(t)
 	a, b := f.newJob("a"), f.newJob("b")
@@ -89,6 +89,7 @@ func TestLockFreeJobs(t *testing.T) {
 	})
 }
 
+// TestMarkStarted: last_due only grows, and the row is written whatever it says.
 func TestMarkStarted(t *testing.T) {
 	f := setUp(t)
 	a, b := f.newJob("a"), f.newJob("b")

@@ -48,12 +48,23 @@ func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 	if from > newest {
 		return from, from, refuse("the schema has version %d, this program knows up to %d; use a newer go-crontab", from, newest)
 	}
+	if from > 0 {
+		if err := db.mayMigrate(ctx, from, compatibleSince); err != nil {
+			return from, from, err
+		}
+		if err := db.setCompatible(ctx, compatibleSince); err != nil {
+			return from, from, err
+		}
+	}
 	if _, err := p.Up(ctx); err != nil {
 		return from, from, fmt.Errorf("migrate: %w", err)
 	}
 	to, err = db.schemaVersion(ctx)
 	if err != nil {
 		return from, from, err
+	}
+	if err := db.setCompatible(ctx, compatibleSince); err != nil {
+		return from, to, err
 	}
 	return from, to, db.restoreLocks(ctx)
 }
@@ -101,6 +112,9 @@ func (db *DB) checkSchema(ctx context.Context) error {
 	case have < newest:
 		return refuse("the schema has version %d and must have %d; upgrade it: go-crontab migrate", have, newest)
 	case have > newest:
+		if may, err := db.compatible(ctx, newest); may || err != nil {
+			return err
+		}
 		return refuse("the schema has version %d, this program knows up to %d; use a newer go-crontab", have, newest)
 	}
 	return nil

@@ -141,7 +141,7 @@ func (tx *Tx) Start(tasks []job.Task, now job.Micros, window int64) error {
 		rows[i] = []int64{t.JobID, int64(latest[t.JobID]), t.ID, t.Launch.N}
 	}
 	n, err := tx.exec("start", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job BIGINT PATH '$[0]', due BIGINT PATH '$[1]', task BIGINT PATH '$[2]', launch BIGINT PATH '$[3]')) n"+
-		" STRAIGHT_JOIN job j ON j.id = n.job STRAIGHT_JOIN task t ON t.id = n.task"+
+		" STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.job STRAIGHT_JOIN task t FORCE INDEX (PRIMARY) ON t.id = n.task"+ // a scan would wait for rows of others
 		" SET state = 2, started = ?, spawn_by = GREATEST(due_now, ?) + ?, j.last_due = GREATEST(j.last_due, n.due), j.starts = j.starts + 1"+
 		" WHERE t.session_id = ? AND t.launch = n.launch AND t.job_id = n.job AND t.state = 1",
 		table(rows), int64(now), int64(now), window, tasks[0].Launch.Session[:])

@@ -74,14 +74,14 @@ time_t time(time_t *t)
 
 /*
  * The kernel knows nothing of our clock: waits until an instant of it are made waits until the real one. Instants of the
- * monotonic clock, which are small, stay.
+ * monotonic clock, which are small, stay, and so do those that mean for ever, which MySQL says with the largest number.
  */
 int pthread_cond_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m, const struct timespec *restrict until)
 {
 	static int (*real)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
 	if (!real)
 		real = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
-	if (until->tv_sec < 1000000000LL)
+	if (until->tv_sec < 1000000000LL || until->tv_sec > 10000000000LL)
 		return real(c, m, until);
 	struct timespec r;
 	syscall(SYS_clock_gettime, CLOCK_REALTIME, &r);

@@ -1,6 +1,7 @@
 package faultproxy
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -166,7 +167,7 @@ func TestRefuseAndCutAll(t *testing.T) {
 func TestServerEndsAConnection(t *testing.T) {
 	f := setUp(t)
 	conn := f.conn()
-	f.exec(f.direct, "KILL ?", f.id(conn))
+	f.exec(f.direct, fmt.Sprint("KILL ", f.id(conn)))
 	f.eventually("the proxy lets go of it", func() bool { return len(f.proxy.standing()) == 0 })
 	if err := conn.PingContext(t.Context()); err == nil {
 		t.Error("the connection still works")
@@ -178,7 +179,7 @@ func TestServerEndsAConnectionInAPartition(t *testing.T) {
 	conn := f.conn()
 	id := f.id(conn)
 	f.proxy.Blackhole(ToClient)
-	f.exec(f.direct, "KILL ?", id)
+	f.exec(f.direct, fmt.Sprint("KILL ", id))
 	time.Sleep(50 * time.Millisecond)
 	began := time.Now()
 	if _, err := conn.ExecContext(t.Context(), "DO 1"); number(err) != lost {

@@ -13,9 +13,10 @@ const wanted = (): Lang => {
 /** The language that is shown. */
 export const lang = signal<Lang>('en');
 let words: Record<string, string> | null = null;
+let server: typeof import('./zh-server') | null = null;
 
 export async function speak(l: Lang) {
-  if (l === 'zh') words ??= (await import('./zh')).zh;
+  if (l === 'zh' && !words) [words, server] = await Promise.all([import('./zh').then((m) => m.zh), import('./zh-server')]);
   document.documentElement.lang = l === 'zh' ? 'zh-CN' : 'en';
   lang.value = l;
 }
@@ -30,4 +31,22 @@ export function t(text: Text, values?: Record<string, string | number>): string 
   let s: string = lang.value === 'zh' ? words?.[text] ?? text : text;
   if (values) s = s.replace(/\{(\w+)\}/g, (all, k) => (k in values ? String(values[k]) : all));
   return s;
+}
+
+// What the server says is English. In Chinese the page says it by what never changes of it, see zh-server.ts.
+
+/** A short text of the server: a reason, or what is wrong with a field. */
+export function said(text: string): string {
+  if (lang.value !== 'zh' || !server) return text;
+  for (const [how, words] of server.patterns) {
+    const m = how.exec(text);
+    if (m) return words.replace(/\$(\d)/g, (_, i) => m[+i] ?? '');
+  }
+  return text;
+}
+/** An explanation, by its cause. */
+export const explained = (cause: string, answer: string) => (lang.value === 'zh' && server?.causes[cause]) || answer;
+/** A problem, by its type: its title and what it says, undefined in English. */
+export function problemSaid(type: string): [title: string, advice: string] | undefined {
+  return lang.value === 'zh' ? server?.problems[type.replace('urn:go-crontab:problem:', '')] : undefined;
 }

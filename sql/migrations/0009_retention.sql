@@ -1,4 +1,4 @@
--- How long records are kept, and output that is compressed.
+-- How long records are kept, output that is compressed, and by what nodes notice that a database is an older one.
 --
 -- The new column is added without a copy of the table.
 
@@ -34,7 +34,11 @@ INSERT INTO chore (name) VALUES ('retention');
 
 ALTER TABLE output ADD COLUMN encoding TINYINT NOT NULL DEFAULT 0 COMMENT 'of head and tail: 0 as it was written, 1 DEFLATE';
 
+-- See sql.Mark.
+INSERT INTO setting (name, value) VALUES ('epoch', UUID()), ('mark', '0 0');
+
 -- +goose Down
+DELETE FROM setting WHERE name IN ('epoch', 'mark');
 DELETE FROM output WHERE encoding <> 0;
 ALTER TABLE output DROP COLUMN encoding;
 DROP TABLE chore, retention;

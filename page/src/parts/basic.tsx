@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { now, Problem } from '../api';
-import { t, type Text } from '../i18n';
+import { lang, problemSaid, said, t, type Text } from '../i18n';
 import { second } from '../live';
 import { Link } from '../router';
 import { brief, coarse, day, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
@@ -43,7 +43,7 @@ export function say(text: string, bad = false, detail?: string) {
   setTimeout(() => { toasts.value = toasts.value.filter((x) => x.id !== id); }, bad ? 12_000 : 4_000);
 }
 export const complain = (err: unknown) => {
-  if (err instanceof Problem) say(problemTitle(err), true, err.detail + (err.requestID ? ` (${err.requestID})` : ''));
+  if (err instanceof Problem) say(problemTitle(err), true, problemDetail(err) + (err.requestID ? ` (${err.requestID})` : ''));
   else say(String(err), true);
 };
 export const Toasts = () => (
@@ -65,7 +65,14 @@ const titles: Record<string, Text> = {
   'urn:go-crontab:problem:invalid': 'Something in it is not right',
   'urn:go-crontab:problem:stale': 'Somebody has changed it meanwhile',
 };
-export const problemTitle = (p: Problem) => (p.status === 0 ? t('No answer') : titles[p.type] ? t(titles[p.type]) : p.title);
+export const problemTitle = (p: Problem) => (p.status === 0 ? t('No answer') : problemSaid(p.type)?.[0] ?? (titles[p.type] ? t(titles[p.type]) : p.title));
+
+/** What a problem says: in Chinese by its type and by its places, and then as the server put it. */
+export const problemDetail = (p: Problem) => {
+  if (p.status === 0) return t('{host} does not answer.', { host: location.host });
+  const advice = problemSaid(p.type)?.[1];
+  return advice === undefined ? p.detail : [advice, ...p.errors.map((e) => `${e.field}：${said(e.message)}`)].filter(Boolean).join('\n');
+};
 
 /** What went wrong, in the words of the server, and a way to try again. */
 export function ProblemBox({ problem, again }: { problem: Problem; again?: () => unknown }) {
@@ -74,7 +81,7 @@ export function ProblemBox({ problem, again }: { problem: Problem; again?: () =>
       <Icon name="warning" />
       <div>
         <b>{problemTitle(problem)}</b>
-        {problem.detail && <p>{problem.detail}</p>}
+        {problem.detail && <p class="lines">{problemDetail(problem)}</p>}{problem.status > 1 && lang.value !== 'en' && problem.detail && <p class="faint small" lang="en">{problem.detail}</p>}
         {problem.requestID && <p class="faint mono small">{problem.requestID}</p>}
       </div>
       {again && <Button work={again}>{t('Try again')}</Button>}
@@ -214,7 +221,7 @@ export function Field({ label, hint, error, children, wide, id }: { label: strin
     <div class={`field ${wide ? 'wide' : ''} ${error ? 'wrong' : ''}`}>
       <label for={id}>{label}</label>
       {children}
-      {error ? <p class="error" id={id + '-error'}>{error}</p> : hint ? <p class="hint" id={id + '-hint'}>{hint}</p> : null}
+      {error ? <p class="error" id={id + '-error'}>{said(error)}</p> : hint ? <p class="hint" id={id + '-hint'}>{hint}</p> : null}
     </div>
   );
 }

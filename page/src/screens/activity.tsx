@@ -1,3 +1,4 @@
+import { lazy, Suspense } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import { all, call, get, may, mayAnywhere, now, post, Problem, query } from '../api';
 import { t, type Text } from '../i18n';
@@ -9,15 +10,17 @@ import { here, Link, setQuery } from '../router';
 import { day } from '../time';
 import type { AuditEntry, CalendarItem, Change, DayState, Group, Page, Pause, Role, Secret, Token } from '../types';
 
+const Alerts = lazy(() => import('./alerts').then((m) => m.Alerts));
+
 export function Activity({ tab, item }: { tab: string; item?: string }) {
   return (
     <>
       <Head title={t('Activity')} />
       <Tabs current={tab} items={[
-        { id: 'audit', to: '/activity', text: t('Audit') }, { id: 'pauses', to: '/activity/pauses', text: t('Pauses') }, { id: 'calendars', to: '/activity/calendars', text: t('Calendars') },
+        { id: 'audit', to: '/activity', text: t('Audit') }, { id: 'alerts', to: '/activity/alerts', text: t('Alerts') }, { id: 'pauses', to: '/activity/pauses', text: t('Pauses') }, { id: 'calendars', to: '/activity/calendars', text: t('Calendars') },
         { id: 'groups', to: '/activity/groups', text: t('Groups') }, { id: 'secrets', to: '/activity/secrets', text: t('Secrets') }, ...(may('admin') ? [{ id: 'tokens', to: '/activity/tokens', text: t('Tokens') }] : []),
       ]} />
-      {tab === 'pauses' ? <Pauses /> : tab === 'calendars' ? <Calendars item={item} /> : tab === 'groups' ? <Groups /> : tab === 'secrets' ? <Secrets /> : tab === 'tokens' ? <Tokens /> : <Audit />}
+      {tab === 'alerts' ? <Suspense fallback={<Loading />}><Alerts item={item} /></Suspense> : tab === 'pauses' ? <Pauses /> : tab === 'calendars' ? <Calendars item={item} /> : tab === 'groups' ? <Groups /> : tab === 'secrets' ? <Secrets /> : tab === 'tokens' ? <Tokens /> : <Audit />}
     </>
   );
 }

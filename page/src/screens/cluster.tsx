@@ -8,6 +8,7 @@ import { Icon } from '../parts/icon';
 import { Link } from '../router';
 import { coarse, ms, span } from '../time';
 import { now } from '../api';
+import { Doctor } from './doctor';
 import type { Cluster, NodeView, Page, Pause } from '../types';
 import { useMemo } from 'preact/hooks';
 
@@ -71,6 +72,7 @@ export function ClusterScreen() {
             </div>
           )}
         </Card>
+        <Doctor />
         {c.data && <Buckets c={c.data} />}
       </div>
     </>

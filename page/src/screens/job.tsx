@@ -1,7 +1,7 @@
 import { Suspense, lazy } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, now, onceKey, post, Problem, query } from '../api';
-import { t } from '../i18n';
+import { explained, said, t } from '../i18n';
 import { useGet, second } from '../live';
 import { deleteJob, pauseJob, resume, runNow } from '../parts/actions';
 import { Ago, ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, outcomeText, ProblemBox, say, show, StatusBadge, Tabs, Until, When } from '../parts/basic';
@@ -224,7 +224,7 @@ function Why({ job: j }: { job: Job }) {
         {problem && <ProblemBox problem={problem} />}
         {asked && loading && <Loading rows={2} />}
         {e && <>
-          <Notice look={e.cause === 'succeeded' ? 'good' : e.cause === 'not_due' || e.cause === 'ahead' || e.cause === 'executing' ? undefined : 'warn'} icon="question"><b>{e.answer}</b><p class="faint small mono">{e.cause}</p></Notice>
+          <Notice look={e.cause === 'succeeded' ? 'good' : e.cause === 'not_due' || e.cause === 'ahead' || e.cause === 'executing' ? undefined : 'warn'} icon="question"><b>{explained(e.cause, e.answer)}</b><p class="faint small mono">{e.cause}</p></Notice>
           <div class="row">
             {e.before && <Button icon="left" work={() => { setQuery({ at: e.before!.due }); setText(stamp(e.before!.due, zone)); }}>{t('before: {at}', { at: brief(e.before.due, zone) })}</Button>}
             {e.after && <Button work={() => { setQuery({ at: e.after!.due }); setText(stamp(e.after!.due, zone)); }}>{t('after: {at}', { at: brief(e.after.due, zone) })}<Icon name="right" /></Button>}

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { all, get, may, Problem, query } from '../api';
 import { bare, fresh, line, type Piece } from '../ansi';
-import { t } from '../i18n';
+import { explained, said, t } from '../i18n';
 import { following, useGet } from '../live';
 import { killRun, runNow } from '../parts/actions';
 import { Badge, Button, Card, copy, Empty, Head, Loading, Notice, OutcomeBadge, outcomeOf, ProblemBox, toneOf, When } from '../parts/basic';
@@ -58,8 +58,8 @@ function WhyNot({ run: r, job: j }: { run: Run; job?: Job }) {
   return (
     <Notice look={tone === 'bad' ? 'bad' : tone === 'warn' ? 'warn' : undefined} icon={tone === 'mute' ? 'question' : 'warning'}
       action={<Link class="button" to={`/jobs/${r.job_id}/why?at=${encodeURIComponent(r.due)}`}>{t('Explain')}</Link>}>
-      <b><bdi>{r.reason ?? (r.exit_code ? t('exit code {n}', { n: r.exit_code }) : e?.answer ?? t('It did not succeed'))}</bdi></b>
-      {e && r.reason && <p>{e.answer}</p>}
+      <b><bdi>{r.reason ? said(r.reason) : (r.exit_code ? t('exit code {n}', { n: r.exit_code }) : e ? explained(e.cause, e.answer) : t('It did not succeed'))}</bdi></b>
+      {e && r.reason && <p>{explained(e.cause, e.answer)}</p>}
       {advice && <p>{advice}</p>}
     </Notice>
   );

@@ -48,6 +48,7 @@ func main() {
 	d := &driver{c, ctx}
 	d.public()
 	d.shared()
+	d.alerts()
 	d.jobs()
 	d.many()
 	d.events()
@@ -270,6 +271,8 @@ func (d *driver) nodes() {
 	must(ok(d.GetStatsWithResponse(d.ctx, nil)).JSON200 != nil, "there are figures")
 	ok(d.PauseClusterWithResponse(d.ctx, nil, PauseInput{Reason: to("outside")}))
 	ok(d.ResumeClusterWithResponse(d.ctx, nil, NothingInput{}))
+	must(ok(d.PutLogLevelWithResponse(d.ctx, nil, LogLevelInput{Level: "warn", For: to(Duration("1m"))})).JSON200.Until != nil, "a level holds for a while")
+	must(ok(d.GetLogLevelWithResponse(d.ctx)).JSON200.Level == "warn", "it is what it was made")
 	ok(d.ListHandlersWithResponse(d.ctx))
 	ok(d.DisableHandlerWithResponse(d.ctx, "mail", nil, ReasonInput{}))
 	ok(d.EnableHandlerWithResponse(d.ctx, "mail", nil, NothingInput{}))

@@ -1,0 +1,157 @@
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// LogLevel is the least level that a node logs, which can be changed while it runs: it is a slog.Leveler.
+type LogLevel struct {
+	slog.LevelVar
+
+	mu    sync.Mutex
+	usual slog.Level
+	until time.Time // by the node's clock, when the usual one holds again; zero: it does, or the change stays
+	timer *time.Timer
+}
+
+// NewLogLevel returns one that begins with a level.
+func NewLogLevel(usual slog.Level) *LogLevel {
+	l := &LogLevel{usual: usual}
+	l.Set(usual)
+	return l
+}
+
+// Change sets the level, for a length of time or, if that is zero, until the node's process ends.
+func (l *LogLevel) Change(level slog.Level, d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	l.Set(level)
+	l.until, l.timer = time.Time{}, nil
+	if d > 0 && level != l.usual {
+		l.until = time.Now().Add(d)
+		l.timer = time.AfterFunc(d, func() { l.back(level) })
+	}
+}
+
+// back sets the usual level, unless somebody has changed it since.
+func (l *LogLevel) back(from slog.Level) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.Level() == from && !l.until.IsZero() && !time.Now().Before(l.until) {
+		l.Set(l.usual)
+		l.until = time.Time{}
+	}
+}
+
+// left is how long the level holds, zero if it stays.
+func (l *LogLevel) left() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.until.IsZero() {
+		return 0
+	}
+	return max(time.Until(l.until), time.Millisecond)
+}
+
+// levels are those that can be asked for.
+var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+
+// longestDebug bounds for how long a level is asked for.
+const longestDebug = 7 * 24 * time.Hour
+
+// logLevelBody is the body of PUT /api/v1/log-level.
+type logLevelBody struct {
+	Level string       `json:"level" enum:"debug,info,warn,error" doc:"The least level that is logged."`
+	For   job.Duration `json:"for,omitempty" doc:"After how long the level that the node was started with holds again; at most 168h. Without it the change holds until the process ends."`
+}
+
+type logLevelView struct {
+	Node  string `json:"node" doc:"The node that answers; each has its own."`
+	Level string `json:"level" enum:"debug,info,warn,error" doc:"The least level that is logged."`
+	Until string `json:"until,omitempty" format:"date-time" doc:"When the level that the node was started with holds again. Without it, it holds now, or the change stays until the process ends."`
+}
+
+// getLogLevel: GET /api/v1/log-level
+func (s *Server) getLogLevel(w http.ResponseWriter, r *http.Request) error {
+	l, err := s.logLevel()
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, s.viewLogLevel(l))
+}
+
+// putLogLevel: PUT /api/v1/log-level. The line of the audit comes first: if we die behind it, it tells of a level that this
+// process never had, and that the next one would not have either.
+func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
+	body, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	if err := checkMedia(r); err != nil {
+		return err
+	}
+	o, err := parseObject(body)
+	if err != nil {
+		return err
+	}
+	var b logLevelBody
+	f := newFields(o)
+	f.text("level", &b.Level)
+	f.duration("for", &b.For)
+	level, known := levels[b.Level]
+	if !known {
+		f.wrong("level", "want one of debug, info, warn, error")
+	}
+	if d := time.Duration(b.For); d < 0 || d > longestDebug {
+		f.wrong("for", "%s: want more than 0, and at most %s", d, longestDebug)
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	l, err := s.logLevel()
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	reason := "log level " + b.Level
+	if b.For > 0 {
+		reason += " for " + time.Duration(b.For).String()
+	}
+	ctx := r.Context()
+	if err := s.cfg.DB.Tx(ctx, func(tx *sql.Tx) error {
+		_, err := tx.InsertAudit(&job.Entry{At: job.MicrosOf(now), Actor: job.ActorOf(ctx), Action: job.ActionUpdate, Kind: job.KindNode, Name: s.cfg.Node, Reason: reason})
+		return err
+	}); err != nil {
+		return err
+	}
+	l.Change(level, time.Duration(b.For))
+	return answer(w, http.StatusOK, s.viewLogLevel(l))
+}
+
+func (s *Server) logLevel() (*LogLevel, error) {
+	if s.cfg.LogLevel == nil {
+		return nil, notFound.problem("The log of this node has no level that can be changed.")
+	}
+	return s.cfg.LogLevel, nil
+}
+
+func (s *Server) viewLogLevel(l *LogLevel) logLevelView {
+	v := logLevelView{Node: s.cfg.Node, Level: strings.ToLower(l.Level().String())}
+	if left := l.left(); left > 0 {
+		v.Until = stamp(job.MicrosOf(s.cfg.Now().Add(left)))
+	}
+	return v
+}

@@ -1,0 +1,401 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	alertsPath   = "/api/v1/alerts"
+	rulesPath    = alertsPath + "/rules"
+	channelsPath = alertsPath + "/channels"
+	silencesPath = alertsPath + "/silences"
+)
+
+func alertCommand(c *console) *cobra.Command {
+	return newGroup("alert", "Be told what goes wrong", alertList(c), alertShow(c), alertSent(c), alertTest(c), ruleCommand(c), channelCommand(c), silenceCommand(c))
+}
+
+// alertView is one trouble.
+type alertView struct {
+	ID       string     `json:"id"`
+	State    string     `json:"state"`
+	Rule     string     `json:"rule"`
+	Event    string     `json:"event"`
+	Severity string     `json:"severity"`
+	App      string     `json:"app"`
+	JobID    string     `json:"job_id"`
+	Job      string     `json:"job"`
+	Owner    string     `json:"owner"`
+	Node     string     `json:"node"`
+	Run      string     `json:"run"`
+	Summary  string     `json:"summary"`
+	First    *time.Time `json:"first"`
+	Last     *time.Time `json:"last"`
+	Seen     int64      `json:"seen"`
+	Told     *time.Time `json:"told"`
+	Silence  string     `json:"silence"`
+	Resolved *time.Time `json:"resolved"`
+	Why      string     `json:"resolved_by"`
+}
+
+// about is what it is about.
+func (v *alertView) about() string {
+	switch {
+	case v.Job != "":
+		return v.App + "/" + v.Job
+	case v.Node != "":
+		return "node " + v.Node
+	case v.App != "":
+		return "app " + v.App
+	}
+	return "cluster"
+}
+
+func (v *alertView) colour() colour {
+	switch {
+	case v.State != "firing":
+		return green
+	case v.Severity == "info" || v.Severity == "warning":
+		return yellow
+	}
+	return red
+}
+
+func alertList(c *console) *cobra.Command {
+	var app, rule, state string
+	var n int
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"}, Short: "List what rules have found, the latest first", Args: nothing,
+		Example: "  go-crontab alert ls --state firing\n  go-crontab alert ls --app billing -o json",
+	}
+	r := newRemote(c, cmd)
+	cmd.Flags().StringVarP(&app, "app", "a", "", "only of jobs of this app")
+	cmd.Flags().StringVar(&rule, "rule", "", "only what this rule has found")
+	cmd.Flags().StringVar(&state, "state", "", "only what is firing, or resolved")
+	cmd.Flags().IntVarP(&n, "limit", "n", 20, "how many")
+	complete(cmd, "rule", completeNames(c, rulesPath))
+	complete(cmd, "state", cobra.FixedCompletions([]cobra.Completion{"firing", "resolved"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		alerts, raw, err := list[alertView](cmd.Context(), r, alertsPath, given("app", app, "rule", rule, "state", state), n)
+		if err != nil {
+			return err
+		}
+		return r.list(raw, func(i int) string { return alerts[i].ID }, func() error {
+			if len(alerts) == 0 {
+				c.notef("There are no such alerts. Rules say what to tell of:  %s alert rule ls\n", program())
+				return nil
+			}
+			t := &table{columns: []column{{head: "ID", right: true}, {head: "STATE"}, {head: "SINCE"}, {head: "EVENT"}, {head: "ABOUT", shrink: true}, {head: "SEEN", right: true}, {head: "RULE", shrink: true, drop: true}, {head: "WHAT", shrink: true, drop: true}}}
+			for i := range alerts {
+				v := &alerts[i]
+				t.add(text(v.ID), cell{plain(v.State), v.colour()}, text(relative(v.First, time.Now())), text(v.Event), text(v.about()), text(fmt.Sprint(v.Seen)), text(v.Rule), text(cmp.Or(v.Why, v.Summary)))
+			}
+			return r.table(t)
+		})
+	}
+	return cmd
+}
+
+// given are the query parameters of names and values that are not empty.
+func given(pairs ...string) url.Values {
+	q := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return q
+}
+
+func alertShow(c *console) *cobra.Command {
+	cmd := &cobra.Command{Use: "show ALERT", Short: "Show an alert", Args: wants(1, 1, "the alert's id"), Example: "  go-crontab alert show 17", ValidArgsFunction: completeField(c, alertsPath, "id")}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		v, raw, err := get[alertView](cmd.Context(), r, alertsPath+"/"+url.PathEscape(args[0]), nil)
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, v.ID, func() error {
+			var d card
+			now := time.Now()
+			d.add("alert", v.ID+", "+v.State)
+			d.add("what", v.Summary)
+			d.add("event", v.Event+", "+v.Severity)
+			d.add("about", v.about())
+			d.add("rule", v.Rule)
+			d.add("since", both(v.First, time.Local, now))
+			d.add("seen", fmt.Sprintf("%d times, the last time %s", v.Seen, both(v.Last, time.Local, now)))
+			if v.Run != "" {
+				d.add("run", v.Run)
+			}
+			if v.Owner != "" {
+				d.add("owner", v.Owner)
+			}
+			switch {
+			case v.Told != nil:
+				d.add("told", both(v.Told, time.Local, now))
+			case v.Silence != "":
+				d.add("told", "not, for the silence "+v.Silence)
+			default:
+				d.add("told", "not")
+			}
+			if v.Resolved != nil {
+				d.add("resolved", both(v.Resolved, time.Local, now)+": "+v.Why)
+			}
+			return r.card(d)
+		})
+	}
+	return cmd
+}
+
+// messageView is a message to a channel.
+type messageView struct {
+	ID       string     `json:"id"`
+	Kind     string     `json:"kind"`
+	Channel  string     `json:"channel"`
+	Rule     string     `json:"rule"`
+	Target   string     `json:"target"`
+	State    string     `json:"state"`
+	Attempts int        `json:"attempts"`
+	Events   int64      `json:"events"`
+	Said     string     `json:"said"`
+	Next     *time.Time `json:"next"`
+	Created  *time.Time `json:"created"`
+}
+
+func alertSent(c *console) *cobra.Command {
+	var channel, rule, state string
+	var n int
+	cmd := &cobra.Command{
+		Use: "sent", Short: "List the messages to channels, with what became of them, the latest first", Args: nothing,
+		Example: "  go-crontab alert sent --state failed\n  go-crontab alert sent --channel chat",
+	}
+	r := newRemote(c, cmd)
+	cmd.Flags().StringVar(&channel, "channel", "", "only to this channel")
+	cmd.Flags().StringVar(&rule, "rule", "", "only of this rule")
+	cmd.Flags().StringVar(&state, "state", "", "only those that are so: pending, sending, sent, failed, silenced, suppressed")
+	cmd.Flags().IntVarP(&n, "limit", "n", 20, "how many")
+	complete(cmd, "channel", completeNames(c, channelsPath))
+	complete(cmd, "rule", completeNames(c, rulesPath))
+	complete(cmd, "state", cobra.FixedCompletions([]cobra.Completion{"pending", "sending", "sent", "failed", "silenced", "suppressed"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		sent, raw, err := list[messageView](cmd.Context(), r, alertsPath+"/deliveries", given("channel", channel, "rule", rule, "state", state), n)
+		if err != nil {
+			return err
+		}
+		return r.list(raw, func(i int) string { return sent[i].ID }, func() error {
+			if len(sent) == 0 {
+				c.notef("There are no such messages.\n")
+				return nil
+			}
+			t := &table{columns: []column{{head: "ID", right: true}, {head: "MADE"}, {head: "STATE"}, {head: "KIND"}, {head: "CHANNEL", shrink: true}, {head: "EVENTS", right: true}, {head: "TRIES", right: true}, {head: "SAID", shrink: true, drop: true}}}
+			colours := map[string]colour{"sent": green, "failed": red, "suppressed": yellow, "silenced": faint}
+			for _, v := range sent {
+				t.add(text(v.ID), text(relative(v.Created, time.Now())), cell{plain(v.State), colours[v.State]}, text(v.Kind), text(v.Channel), text(fmt.Sprint(v.Events)), text(fmt.Sprint(v.Attempts)), text(v.Said))
+			}
+			return r.table(t)
+		})
+	}
+	return cmd
+}
+
+func alertTest(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "test CHANNEL", Short: "Send a test message to a channel, and tell what that said", Args: wants(1, 1, "the CHANNEL"),
+		Long: `Send a test message to a channel now, from the node that is asked, and tell what the channel answered. Exits 1 if the
+channel did not take it.`,
+		Example: "  go-crontab alert test chat",
+	}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		v, raw, err := ask[struct {
+			Sent bool   `json:"sent"`
+			Said string `json:"said"`
+			Took int64  `json:"took_ms"`
+		}](cmd.Context(), r, http.MethodPost, channelPath(args[0])+"/test", nil, map[string]any{})
+		if err != nil {
+			return err
+		}
+		err = r.object(c, raw, args[0], func() error {
+			if v.Sent {
+				c.printf("%s took it in %d ms: %s\n", plain(args[0]), v.Took, plain(v.Said))
+			}
+			return nil
+		})
+		if err == nil && !v.Sent {
+			err = fmt.Errorf("%s did not take it: %s", plain(args[0]), plain(v.Said))
+		}
+		return err
+	}
+	return cmd
+}
+
+func rulePath(name string) string    { return rulesPath + "/" + url.PathEscape(name) }
+func channelPath(name string) string { return channelsPath + "/" + url.PathEscape(name) }
+
+// removal is the command that deletes a rule or a channel.
+func removal(c *console, what, use, example string, path func(string) string) *cobra.Command {
+	cmd := &cobra.Command{Use: "rm " + use + "…", Short: "Delete a " + what, Args: wants(1, -1, "the "+use), Example: example}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, name := range args {
+			if _, err := r.call(cmd.Context(), http.MethodDelete, path(name), nil, nil); err != nil {
+				return err
+			}
+			if err := r.object(c, deleted{name}, name, func() error { c.printf("%s %s is deleted\n", what, plain(name)); return nil }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// silenceView is a time in which nobody is told.
+type silenceView struct {
+	ID     string     `json:"id"`
+	App    string     `json:"app"`
+	Job    string     `json:"job"`
+	Rule   string     `json:"rule"`
+	Until  *time.Time `json:"until"`
+	Reason string     `json:"reason"`
+	By     string     `json:"by"`
+	Over   bool       `json:"over"`
+}
+
+// about is what a silence covers.
+func (v *silenceView) about() string {
+	var parts []string
+	switch {
+	case v.Job != "":
+		parts = append(parts, v.App+"/"+v.Job)
+	case v.App != "":
+		parts = append(parts, "app "+v.App)
+	}
+	if v.Rule != "" {
+		parts = append(parts, "rule "+v.Rule)
+	}
+	if parts == nil {
+		return "everything"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func silenceCommand(c *console) *cobra.Command {
+	return newGroup("silence", "Be told nothing for a while", silenceList(c), silenceAdd(c), silenceEnd(c))
+}
+
+func silenceList(c *console) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the silences that have not ended", Args: nothing, Example: "  go-crontab alert silence ls"}
+	r := newRemote(c, cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "those that have ended, too")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		q := url.Values{}
+		if all {
+			q.Set("over", "true")
+		}
+		silences, raw, err := list[silenceView](cmd.Context(), r, silencesPath, q, 0)
+		if err != nil {
+			return err
+		}
+		return r.list(raw, func(i int) string { return silences[i].ID }, func() error {
+			if len(silences) == 0 {
+				c.notef("There are no silences.\n")
+				return nil
+			}
+			t := &table{columns: []column{{head: "ID", right: true}, {head: "COVERS", shrink: true}, {head: "UNTIL"}, {head: "BY", shrink: true}, {head: "REASON", shrink: true, drop: true}}}
+			for i := range silences {
+				v := &silences[i]
+				t.add(text(v.ID), text(v.about()), text(both(v.Until, time.Local, time.Now())), text(v.By), text(v.Reason))
+			}
+			return r.table(t)
+		})
+	}
+	return cmd
+}
+
+func silenceAdd(c *console) *cobra.Command {
+	var f pauseFlags
+	var app, name, rule string
+	cmd := &cobra.Command{
+		Use: "add --until 2h --reason TEXT", Short: "Have nobody told for a while", Args: nothing,
+		Long: `Have nobody told for a while of alerts of an app, of a job, of a rule, or of all. They are recorded all the same, and
+what still fires when the silence ends is told then.`,
+		Example: "  go-crontab alert silence add --app billing --until 2h --reason 'the database moves'\n  go-crontab alert silence add --job billing/nightly --until '2027-01-31 09:00' --reason 'known, see #17'",
+	}
+	r := newRemote(c, cmd)
+	cmd.Flags().StringVarP(&app, "app", "a", "", "only alerts of this app's jobs")
+	cmd.Flags().StringVarP(&name, "job", "j", "", "only those of this job, as app/name")
+	cmd.Flags().StringVar(&rule, "rule", "", "only those that this rule finds")
+	cmd.Flags().StringVar(&f.until, "until", "", `when it ends: "2h", or a time such as "2027-01-31 09:00"`)
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for whoever wonders why nothing is heard")
+	complete(cmd, "rule", completeNames(c, rulesPath))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case f.until == "":
+			return usageError("--until is missing: when the silence ends, such as 2h")
+		case f.reason == "":
+			return usageError("--reason is missing: why, for whoever wonders why nothing is heard")
+		}
+		body, err := f.body(time.Now())
+		if err != nil {
+			return err
+		}
+		if name != "" {
+			of, job, found := strings.Cut(name, "/")
+			switch {
+			case !found && app != "":
+				job = name
+			case !found:
+				return usageError("--job %q: want app/name", name)
+			case app != "" && app != of:
+				return usageError("--job %s is not of the app %s", name, app)
+			default:
+				app = of
+			}
+			body["job"] = job
+		}
+		if app != "" {
+			body["app"] = app
+		}
+		if rule != "" {
+			body["rule"] = rule
+		}
+		v, raw, err := ask[silenceView](cmd.Context(), r, http.MethodPost, silencesPath, nil, body)
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, v.ID, func() error {
+			c.printf("silence %s covers %s until %s\n", plain(v.ID), plain(v.about()), plain(both(v.Until, time.Local, time.Now())))
+			return nil
+		})
+	}
+	return cmd
+}
+
+func silenceEnd(c *console) *cobra.Command {
+	cmd := &cobra.Command{Use: "end SILENCE…", Short: "End silences now", Args: wants(1, -1, "the id of a silence"), Example: "  go-crontab alert silence end 3"}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, id := range args {
+			if _, err := r.call(cmd.Context(), http.MethodDelete, silencesPath+"/"+url.PathEscape(id), nil, nil); err != nil {
+				return err
+			}
+			if err := r.object(c, struct {
+				ID string `json:"ended"`
+			}{id}, id, func() error { c.printf("silence %s has ended\n", plain(id)); return nil }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return cmd
+}

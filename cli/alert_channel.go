@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"go-crontab/job"
+
+	"github.com/spf13/cobra"
+)
+
+func channelCommand(c *console) *cobra.Command {
+	return newGroup("channel", "Say where to be told", channelList(c), channelShow(c), channelSet(c), removal(c, "channel", "CHANNEL", "  go-crontab alert channel rm chat", channelPath))
+}
+
+// target is where a channel leads.
+func target(v *job.AlertChannel) string {
+	if v.Email != nil {
+		to := strings.Join(v.Email.To, ", ")
+		if v.Email.ToOwner {
+			to = "owner, or " + to
+		}
+		return to
+	}
+	return v.URL
+}
+
+func channelList(c *console) *cobra.Command {
+	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the channels", Args: nothing, Example: "  go-crontab alert channel ls"}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		type view struct {
+			job.AlertChannel
+			Held string `json:"held"`
+		}
+		channels, raw, err := list[view](cmd.Context(), r, channelsPath, nil, 0)
+		if err != nil {
+			return err
+		}
+		return r.list(raw, func(i int) string { return channels[i].Name }, func() error {
+			if len(channels) == 0 {
+				c.notef("There are no channels yet. To make one:  %s alert channel set NAME --type webhook --url URL\n", program())
+				return nil
+			}
+			t := &table{columns: []column{{head: "CHANNEL", shrink: true}, {head: "TYPE"}, {head: "TO", shrink: true}, {head: "STATE", shrink: true}}}
+			for i := range channels {
+				v := &channels[i]
+				state := cell{"on", green}
+				switch {
+				case v.Disabled:
+					state = cell{"disabled", yellow}
+				case v.Held != "":
+					state = cell{"held back: " + plain(v.Held), red}
+				}
+				t.add(text(v.Name), text(string(v.Type)), text(target(&v.AlertChannel)), state)
+			}
+			return r.table(t)
+		})
+	}
+	return cmd
+}
+
+func channelShow(c *console) *cobra.Command {
+	cmd := &cobra.Command{Use: "show CHANNEL", Short: "Show a channel", Args: wants(1, 1, "the CHANNEL"), Example: "  go-crontab alert channel show chat -o yaml"}
+	r := newRemote(c, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		v, raw, err := get[struct {
+			job.AlertChannel
+			Held    string     `json:"held"`
+			Error   string     `json:"error"`
+			Updated *time.Time `json:"updated"`
+			By      string     `json:"updated_by"`
+		}](cmd.Context(), r, channelPath(args[0]), nil)
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, v.Name, func() error {
+			var d card
+			d.add("channel", v.Name, bold)
+			d.add("about", v.Description)
+			d.add("error", v.Error, red)
+			if v.Disabled {
+				d.add("state", "disabled", yellow)
+			}
+			d.add("held back", v.Held, red)
+			d.add("type", string(v.Type))
+			d.add("to", target(&v.AlertChannel))
+			if v.Email != nil {
+				d.add("server", v.Email.Server+", "+v.Email.TLS)
+				d.add("from", v.Email.From)
+			}
+			d.add("sign", v.Sign)
+			d.add("changed", both(v.Updated, time.Local, time.Now())+" by "+v.By)
+			return r.card(d)
+		})
+	}
+	return cmd
+}
+
+func channelSet(c *console) *cobra.Command {
+	var (
+		v                    job.AlertChannel
+		e                    job.AlertEmail
+		kind                 string
+		headers              []string
+		every, wait, timeout string
+	)
+	cmd := &cobra.Command{
+		Use: "set CHANNEL --type TYPE", Short: "Make a channel, or replace it", Args: wants(1, 1, "the CHANNEL"),
+		Long: `Make a channel, or replace it: what is not given gets its default.
+
+Types: webhook, slack, feishu, dingtalk, wecom, email, pagerduty, and heartbeat, which is called as long as due times are
+planned and started in time. What is secret stands in it by its name only: go-crontab secret set NAME keeps the value, and
+'{{secret.NAME}}' takes it: in --url (all of it), --sign, --routing-key, --password, and in the values of --header.`,
+		Example: "  go-crontab alert channel set chat --type slack --url '{{secret.chat-url}}'\n" +
+			"  go-crontab alert channel set hook --type webhook --url https://example.com/alerts --sign '{{secret.hook}}'\n" +
+			"  go-crontab alert channel set mail --type email --mail-server mail.example.com:587 --user cron --password '{{secret.mail}}' --from cron@example.com --to ops@example.com\n" +
+			"  go-crontab alert channel set dead-man --type heartbeat --url https://ping.example.com/cluster --every 1m",
+	}
+	r := newRemote(c, cmd)
+	flags := cmd.Flags()
+	flags.StringVarP(&kind, "type", "t", "", "how it is told")
+	flags.StringVar(&v.URL, "url", "", "where to call, or '{{secret.NAME}}'")
+	flags.StringVar(&v.Sign, "sign", "", "the secret with which a webhook, or a bot of feishu or dingtalk, is signed")
+	flags.StringArrayVarP(&headers, "header", "H", nil, "a further header of a webhook, 'Name: value'; may be repeated")
+	flags.StringVar(&v.Body, "body", "", "a template of the body of a webhook")
+	flags.StringVar(&v.RoutingKey, "routing-key", "", "of pagerduty: the secret with the integration key")
+	flags.StringVar(&e.Server, "mail-server", "", "of email: the mail server, as host:port")
+	flags.StringVar(&e.TLS, "tls", "", "of email: starttls, tls or none (default starttls)")
+	flags.StringVar(&e.User, "user", "", "of email: who signs in")
+	flags.StringVar(&e.Password, "password", "", "of email: the secret with the password")
+	flags.StringVar(&e.From, "from", "", "of email: the address that mails are from")
+	flags.StringSliceVar(&e.To, "to", nil, "of email: to whom they go; may be repeated")
+	flags.BoolVar(&e.ToOwner, "to-owner", false, "of email: to the owner of the job instead, where that is a mail address")
+	flags.StringVar(&every, "every", "", "of heartbeat: how often it is called (default 1m)")
+	flags.StringVar(&wait, "wait", "", "how long the first event of a message waits for others (default 5s)")
+	flags.IntVar(&v.Rate, "rate", 0, "messages a minute (default 20)")
+	flags.StringVar(&timeout, "timeout", "", "how long it may take to answer (default 10s)")
+	flags.StringVar(&v.Description, "description", "", "what it is for")
+	flags.BoolVar(&v.Disabled, "disabled", false, "have nothing sent")
+	var types []cobra.Completion
+	for _, t := range job.ChannelTypes() {
+		types = append(types, string(t))
+	}
+	complete(cmd, "type", cobra.FixedCompletions(types, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "tls", cobra.FixedCompletions([]cobra.Completion{"starttls", "tls", "none"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if kind == "" {
+			return usageError("--type is missing; it is one of %s", strings.Join(types, ", "))
+		}
+		v.Name, v.Type = args[0], job.ChannelType(kind)
+		for name, d := range map[string]struct {
+			text string
+			to   *job.Duration
+		}{"every": {every, &v.Every}, "wait": {wait, &v.Wait}, "timeout": {timeout, &v.Timeout}} {
+			if *d.to, err = durationFlag(name, d.text); err != nil {
+				return err
+			}
+		}
+		v.Headers = nil
+		for _, h := range headers {
+			name, value, found := strings.Cut(h, ":")
+			if !found {
+				return usageError("--header %q: want 'Name: value'", h)
+			}
+			if v.Headers == nil {
+				v.Headers = map[string]string{}
+			}
+			v.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+		if v.Email = nil; e.Server != "" || e.From != "" || len(e.To) > 0 || e.User != "" || v.Type == job.ChannelEmail {
+			v.Email = &e
+		}
+		_, raw, err := ask[job.AlertChannel](cmd.Context(), r, http.MethodPut, channelPath(args[0]), nil, &v)
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, args[0], func() error {
+			c.printf("channel %s is set. To try it:  %s alert test %s\n", plain(args[0]), program(), quote(args[0]))
+			return nil
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,330 @@
+import { useState } from 'preact/hooks';
+import { call, get, may, post, Problem, query } from '../api';
+import { t, type Text } from '../i18n';
+import { useGet } from '../live';
+import { Ago, ask, Badge, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Loading, Notice, ProblemBox, say, show, type Tone, When } from '../parts/basic';
+import { go, here, Link, setQuery } from '../router';
+import type { Page } from '../types';
+
+// Alerts: what is wrong now, which rules find it, where it is told, and what is kept quiet.
+
+interface Alert {
+  id: string; state: 'firing' | 'resolved'; rule: string; event: Event; severity: Severity; app?: string; job_id?: string; job?: string; owner?: string; node?: string; run?: string;
+  summary: string; first: string; last: string; seen: number; told?: string; silence?: string; resolved?: string; resolved_by?: string;
+}
+interface Summary { firing: number; deliveries: Record<string, number>; lost?: number; template_failures?: number }
+interface Stamped { version: number; created: string; updated: string; updated_by: string; error?: string }
+interface Rule extends Stamped {
+  name: string; description?: string; disabled?: boolean; on: Event[]; apps?: string[]; jobs?: string[]; owner?: string; labels?: Record<string, string>; channels: string[]; severity: Severity; repeat?: string;
+  late_start?: string; late_finish?: string; never_ran?: string; failures?: { count: number; within: string; per?: 'job' | 'app' | 'rule' }; node_gone?: string; backlog?: { tasks?: number; older_than?: string }; clock_skew?: string;
+  title?: string; text?: string;
+}
+interface Channel extends Stamped {
+  name: string; description?: string; type: Kind; disabled?: boolean; url?: string; headers?: Record<string, string>; sign?: string; body?: string; routing_key?: string;
+  email?: { server: string; tls?: string; user?: string; password?: string; from: string; to?: string[]; to_owner?: boolean }; every?: string; wait?: string; rate?: number; timeout?: string; held?: string;
+}
+interface Silence { id: string; app?: string; job?: string; rule?: string; until: string; reason: string; by: string; created: string; over: boolean }
+interface Delivery { id: string; kind: string; channel?: string; rule?: string; state: string; attempts: number; next?: string; events: number; items?: { what: string; summary: string; job_id?: string; job?: string }[]; said?: string; created: string; updated: string }
+
+type Severity = 'info' | 'warning' | 'error' | 'critical';
+const severities: Severity[] = ['info', 'warning', 'error', 'critical'];
+const toneOf: Record<Severity, Tone> = { info: 'mute', warning: 'warn', error: 'bad', critical: 'bad' };
+const severityText: Record<Severity, Text> = { info: 'info', warning: 'warning', error: 'error', critical: 'critical' };
+
+const events = ['failed', 'recovered', 'lost', 'late_start', 'late_finish', 'never_ran', 'failures', 'node_gone', 'backlog', 'clock_skew'] as const;
+type Event = (typeof events)[number];
+const eventText: Record<Event, Text> = {
+  failed: 'A due time failed', recovered: 'It is over', lost: 'A run is lost', late_start: 'Started late', late_finish: 'Not done in time', never_ran: 'Did not run', failures: 'Many failures', node_gone: 'A node vanished', backlog: 'Too much is overdue', clock_skew: 'A clock is off',
+};
+const kinds = ['webhook', 'slack', 'feishu', 'dingtalk', 'wecom', 'email', 'pagerduty', 'heartbeat'] as const;
+type Kind = (typeof kinds)[number];
+const kindText: Record<Kind, Text> = { webhook: 'Webhook', slack: 'Slack or Mattermost', feishu: 'Feishu', dingtalk: 'DingTalk', wecom: 'WeCom', email: 'Mail', pagerduty: 'PagerDuty', heartbeat: 'Heartbeat' };
+const stateTone: Record<string, Tone> = { sent: 'good', failed: 'bad', pending: 'busy', sending: 'busy', silenced: 'mute', suppressed: 'mute' };
+const stateText: Record<string, Text> = { sent: 'sent', failed: 'failed', pending: 'to be sent', sending: 'being sent', silenced: 'silenced', suppressed: 'held back' };
+export const alertStateText = (s: string) => (stateText[s] ? t(stateText[s]) : s);
+
+const base = '/api/v1/alerts', enc = encodeURIComponent;
+const views = ['now', 'rules', 'channels', 'silences', 'sent'] as const;
+const viewText: Record<(typeof views)[number], Text> = { now: 'Alerts', rules: 'Rules', channels: 'Channels', silences: 'Silences', sent: 'Messages' };
+
+export function Alerts({ item }: { item?: string }) {
+  const view = views.find((v) => v === item) ?? 'now';
+  return (
+    <>
+      <div class="filters"><Choice label={t('View')} value={view} set={(v) => go('/activity/alerts' + (v === 'now' ? '' : '/' + v))} options={views.filter((v) => v !== 'sent' || may('operator')).map((value) => ({ value, text: t(viewText[value]) }))} /></div>
+      {view === 'rules' ? <Rules /> : view === 'channels' ? <Channels /> : view === 'silences' ? <Silences /> : view === 'sent' ? <Sent /> : <Now />}
+    </>
+  );
+}
+
+function Now() {
+  const all = here.value.search.get('state') === 'all', job = here.value.search.get('job_id') ?? undefined;
+  const path = `${base}${query({ state: all ? undefined : 'firing', job_id: job, limit: 100 })}`;
+  const list = useGet<Page<Alert>>(path, { every: 5000, always: true }), sum = useGet<Summary>(`${base}/summary`, { every: 15_000, always: true });
+  const [older, setOlder] = useState<{ path: string; items: Alert[]; next?: string }>();
+  const rest = older?.path === path ? older : undefined, first = list.data?.items ?? [], seen = new Set(first.map((a) => a.id));
+  const items = [...first, ...(rest?.items.filter((a) => !seen.has(a.id)) ?? [])], next = rest ? rest.next : list.data?.next;
+  const failed = sum.data?.deliveries.failed ?? 0;
+  return (
+    <div class="stack">
+      {failed > 0 && <Notice look="warn" action={may('operator') && <Link class="button" to="/activity/alerts/sent?state=failed">{t('Look')}</Link>}><p>{t('{n} messages could not be sent.', { n: failed })}</p></Notice>}
+      <Card title={all ? t('Alerts') : <>{t('What is wrong now')} {sum.data && sum.data.firing > 0 && <span class="count">{sum.data.firing.toLocaleString()}</span>}</>} more={<Choice label={t('Which')} value={all ? 'all' : 'now'} set={(v) => setQuery({ state: v === 'all' ? 'all' : undefined })} options={[{ value: 'now', text: t('Now') }, { value: 'all', text: t('All') }]} />}>
+        {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
+        {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="check" title={all ? t('There was no alert yet') : t('Nothing is wrong that a rule looks for')}><Link class="button" to="/activity/alerts/rules">{t('Rules')}</Link></Empty> : (
+          <div class="scroll"><table>
+            <thead><tr><th>{t('What')}</th><th class="thin-hide">{t('Rule')}</th><th>{t('Since')}</th><th class="num thin-hide">{t('Times')}</th><th class="thin-hide">{t('Told')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
+            <tbody>{items.map((a) => (
+              <tr key={a.id}>
+                <td><Badge tone={a.state === 'resolved' ? 'good' : toneOf[a.severity]}>{a.state === 'resolved' ? t('over') : t(severityText[a.severity])}</Badge> <b>{a.run ? <Link to={`/runs/${a.run}`}><bdi>{a.summary}</bdi></Link> : <bdi>{a.summary}</bdi>}</b>
+                  <div class="faint small">{t(eventText[a.event] ?? 'Alerts')}{a.job_id && <> · <Link to={`/jobs/${a.job_id}`}><bdi>{a.app === 'default' ? a.job : `${a.app}/${a.job}`}</bdi></Link></>}{a.node && <> · {a.node}</>}{a.resolved_by && <> · <bdi>{a.resolved_by}</bdi></>}</div></td>
+                <td class="thin-hide"><bdi>{a.rule}</bdi></td><td class="nowrap"><Ago at={a.first} /></td><td class="num thin-hide">{a.seen.toLocaleString()}</td>
+                <td class="thin-hide">{a.silence ? <span class="tag">{t('silenced')}</span> : a.told ? <When at={a.told} /> : <span class="faint">—</span>}</td>
+                <td class="num">{a.state === 'firing' && !a.silence && may('operator', a.app) && <Button look="quiet" work={() => show(() => <SilenceDialog app={a.app} job={a.job} rule={a.rule} done={() => void list.reload()} />)}>{t('Silence')}</Button>}</td>
+              </tr>
+            ))}</tbody>
+          </table></div>
+        )}
+        {next && <div class="more-row"><Button work={async () => { const p = await get<Page<Alert>>(`${path}&cursor=${enc(next)}`); setOlder({ path, items: [...(rest?.items ?? []), ...p.items], next: p.next }); }}>{t('Older ones')}</Button></div>}
+      </Card>
+    </div>
+  );
+}
+
+const scope = (r: Rule) => [...(r.apps ?? []), ...(r.jobs ?? []), ...(r.owner ? [r.owner] : []), ...Object.entries(r.labels ?? {}).map(([k, v]) => `${k}=${v}`)];
+
+function Rules() {
+  const list = useGet<Page<Rule>>(`${base}/rules?limit=200`, { every: 15_000, on: ['change'] });
+  const items = list.data?.items ?? [], edit = (r?: Rule) => show(() => <RuleDialog rule={r} done={() => void list.reload()} />);
+  return (
+    <Card title={t('Rules')} more={may('admin') && <Button icon="plus" work={() => edit()}>{t('New rule')}</Button>}>
+      {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
+      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="warning" title={t('No rule yet')}><p>{t('A rule says what is wrong enough to tell somebody, and by which channel.')}</p>{may('admin') && <Button icon="plus" look="primary" work={() => edit()}>{t('New rule')}</Button>}</Empty> : (
+        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('When')}</th><th class="thin-hide">{t('Of what')}</th><th>{t('Channels')}</th><th class="thin-hide">{t('Changed')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
+          <tbody>{items.map((r) => (
+            <tr key={r.name}>
+              <td><bdi><b>{r.name}</b></bdi> {r.disabled ? <Badge tone="mute">{t('off')}</Badge> : <Badge tone={toneOf[r.severity]}>{t(severityText[r.severity])}</Badge>}{r.description && <div class="faint small"><bdi>{r.description}</bdi></div>}{r.error && <div class="small bad-text">{r.error}</div>}</td>
+              <td>{r.on.map((e) => t(eventText[e])).join(t(', '))}</td><td class="thin-hide">{scope(r).length ? scope(r).map((s) => <span key={s} class="tag">{s}</span>) : <span class="faint">{t('all jobs')}</span>}</td>
+              <td>{r.channels.map((c) => <span key={c} class="tag">{c}</span>)}</td><td class="thin-hide"><Ago at={r.updated} /> <span class="faint small"><bdi>{r.updated_by}</bdi></span></td>
+              <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(r)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: r.name }), button: t('Delete'), danger: true, work: async () => { await call(`${base}/rules/${enc(r.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
+            </tr>
+          ))}</tbody></table></div>
+      )}
+    </Card>
+  );
+}
+
+/** What stands in a text between commas. */
+const listed = (s: string) => s.split(',').map((x) => x.trim()).filter(Boolean);
+const pairsOf = (s: string) => Object.fromEntries(listed(s).map((x) => { const i = x.indexOf('='); return i < 0 ? [x, ''] : [x.slice(0, i), x.slice(i + 1)]; }));
+const pairsText = (m?: Record<string, string>) => Object.entries(m ?? {}).map(([k, v]) => `${k}=${v}`).join(', ');
+
+/** Leaves out what only the server writes, and what is empty. */
+function bodyOf<T extends Stamped>(x: Partial<T>): Record<string, unknown> {
+  const { version, created, updated, updated_by, error, held, name, ...rest } = x as Record<string, unknown>;
+  return Object.fromEntries(Object.entries(rest).filter(([, v]) => v !== '' && v !== undefined && v !== false && !(Array.isArray(v) && v.length === 0) && !(v && typeof v === 'object' && !Array.isArray(v) && Object.keys(v).length === 0)));
+}
+
+/** What is typed into a dialog, and what is wrong with it. */
+function useDraft<T extends Stamped & { name: string }>(start: Partial<T>, kind: string, done: () => void) {
+  const [d, setD] = useState<Partial<T>>(start), [problem, setProblem] = useState<Problem>();
+  const set = (more: Partial<T>) => setD((old) => ({ ...old, ...more }));
+  const error = (f: string) => problem?.errors.find((e) => e.field === f || e.field.startsWith(f + '[') || e.field.startsWith(f + '.'))?.message;
+  const known = new Set<string>();
+  const of = (f: string) => { known.add(f); return error(f); };
+  const save = async () => {
+    setProblem(undefined);
+    try { await call(`${base}/${kind}/${enc(d.name ?? '')}`, { method: 'PUT', body: bodyOf<T>(d) }); closeDialog(); say(t('{job} is saved', { job: d.name ?? '' })); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+  };
+  /** What is wrong and stands at no field. */
+  const left = () => (problem && !problem.errors.some((e) => [...known].some((f) => e.field === f || e.field.startsWith(f + '[') || e.field.startsWith(f + '.'))) ? <ProblemBox problem={problem} /> : null);
+  return { d, set, of, save, left };
+}
+
+const Input = ({ id, value, set, mono, ...rest }: { id: string; value?: string | number; set: (v: string) => void; mono?: boolean; placeholder?: string; type?: string; autoFocus?: boolean; list?: string }) => (
+  <input id={id} class={mono ? 'mono' : ''} value={value ?? ''} onInput={(e) => set(e.currentTarget.value)} {...rest} />
+);
+
+function RuleDialog({ rule, done }: { rule?: Rule; done: () => void }) {
+  const { d, set, of, save, left } = useDraft<Rule>(rule ?? { name: '', on: ['failed', 'lost', 'never_ran'], channels: [], severity: 'error' }, 'rules', done);
+  const channels = useGet<Page<Channel>>(`${base}/channels?limit=100`, { every: 0 });
+  const [texts, setTexts] = useState({ apps: (d.apps ?? []).join(', '), jobs: (d.jobs ?? []).join(', '), labels: pairsText(d.labels) });
+  const has = (e: Event) => d.on?.includes(e) ?? false;
+  const flip = <K extends string>(list: K[] | undefined, k: K) => (list?.includes(k) ? list.filter((x) => x !== k) : [...(list ?? []), k]);
+  const fail = d.failures ?? { count: 3, within: '1h' }, late = d.backlog ?? {};
+  return (
+    <Dialog title={rule ? rule.name : t('New rule')} close={closeDialog} wide>
+      <div class="body">
+        <div class="fields">
+          {!rule && <Field id="r-name" label={t('Name')} error={of('name')}><Input id="r-name" autoFocus value={d.name} set={(name) => set({ name })} /></Field>}
+          <Field id="r-description" label={t('Description')} error={of('description')}><Input id="r-description" value={d.description} set={(description) => set({ description })} /></Field>
+        </div>
+        <fieldset class="boxes"><legend>{t('When')}</legend>{events.map((e) => <label key={e} class="check"><input type="checkbox" checked={has(e)} onChange={() => set({ on: flip(d.on, e), ...(e === 'failures' && !d.failures && { failures: fail }) })} />{t(eventText[e])}</label>)}{of('on') && <p class="error">{of('on')}</p>}</fieldset>
+        <div class="fields">
+          {has('late_start') && <Field id="r-late-start" label={t('Late from')} error={of('late_start')} hint="1m"><Input id="r-late-start" mono value={d.late_start} set={(late_start) => set({ late_start })} placeholder="1m" /></Field>}
+          {has('late_finish') && <Field id="r-late-finish" label={t('To be done within')} error={of('late_finish')}><Input id="r-late-finish" mono value={d.late_finish} set={(late_finish) => set({ late_finish })} placeholder="1h" /></Field>}
+          {has('never_ran') && <Field id="r-never" label={t('Runs at least every')} error={of('never_ran')} hint={t('Empty: only missed due times count.')}><Input id="r-never" mono value={d.never_ran} set={(never_ran) => set({ never_ran })} placeholder="25h" /></Field>}
+          {has('failures') && <>
+            <Field id="r-count" label={t('Failures')} error={of('failures')}><Input id="r-count" type="number" value={fail.count} set={(v) => set({ failures: { ...fail, count: Number(v) } })} /></Field>
+            <Field id="r-within" label={t('Within')}><Input id="r-within" mono value={fail.within} set={(within) => set({ failures: { ...fail, within } })} /></Field>
+            <Field id="r-per" label={t('Counted for')}><select id="r-per" value={fail.per ?? 'job'} onChange={(e) => set({ failures: { ...fail, per: e.currentTarget.value as 'job' } })}><option value="job">{t('each job')}</option><option value="app">{t('each app')}</option><option value="rule">{t('all together')}</option></select></Field>
+          </>}
+          {has('node_gone') && <Field id="r-gone" label={t('Away for')} error={of('node_gone')}><Input id="r-gone" mono value={d.node_gone} set={(node_gone) => set({ node_gone })} placeholder="30s" /></Field>}
+          {has('backlog') && <>
+            <Field id="r-tasks" label={t('Due times')} error={of('backlog')}><Input id="r-tasks" type="number" value={late.tasks} set={(v) => set({ backlog: { ...late, ...(v ? { tasks: Number(v) } : { tasks: undefined }) } })} placeholder="100" /></Field>
+            <Field id="r-older" label={t('Overdue for')}><Input id="r-older" mono value={late.older_than} set={(older_than) => set({ backlog: { ...late, older_than: older_than || undefined } })} placeholder="1m" /></Field>
+          </>}
+          {has('clock_skew') && <Field id="r-skew" label={t('Off by')} error={of('clock_skew')}><Input id="r-skew" mono value={d.clock_skew} set={(clock_skew) => set({ clock_skew })} placeholder="1s" /></Field>}
+        </div>
+        <fieldset class="boxes"><legend>{t('Channels')}</legend>
+          {channels.data?.items.map((c) => <label key={c.name} class="check"><input type="checkbox" checked={d.channels?.includes(c.name)} onChange={() => set({ channels: flip(d.channels, c.name) })} /><bdi>{c.name}</bdi> <span class="faint small">{t(kindText[c.type])}</span></label>)}
+          {channels.data?.items.length === 0 && <p class="faint">{t('There is no channel yet: make one first.')} <Link to="/activity/alerts/channels" onClick={closeDialog}>{t('Channels')}</Link></p>}
+          {of('channels') && <p class="error">{of('channels')}</p>}</fieldset>
+        <div class="field"><span class="label">{t('Severity')}</span><Choice label={t('Severity')} value={d.severity ?? 'error'} set={(severity) => set({ severity })} options={severities.map((value) => ({ value, text: t(severityText[value]) }))} /></div>
+        <div class="fields">
+          <Field id="r-apps" label={t('Apps')} error={of('apps')} hint={t('Names with commas between them. Empty: all of them.')}><Input id="r-apps" value={texts.apps} set={(v) => { setTexts({ ...texts, apps: v }); set({ apps: listed(v) }); }} /></Field>
+          <Field id="r-jobs" label={t('Jobs')} error={of('jobs')} hint={t('As app/name; * stands for anything.')}><Input id="r-jobs" value={texts.jobs} set={(v) => { setTexts({ ...texts, jobs: v }); set({ jobs: listed(v) }); }} placeholder="billing/*-nightly" /></Field>
+          <Field id="r-owner" label={t('Owner')} error={of('owner')}><Input id="r-owner" value={d.owner} set={(owner) => set({ owner })} /></Field>
+          <Field id="r-labels" label={t('Labels')} error={of('labels')}><Input id="r-labels" value={texts.labels} set={(v) => { setTexts({ ...texts, labels: v }); set({ labels: pairsOf(v) }); }} placeholder="team=data" /></Field>
+          <Field id="r-repeat" label={t('Told again after')} error={of('repeat')}><Input id="r-repeat" mono value={d.repeat} set={(repeat) => set({ repeat })} placeholder="4h" /></Field>
+        </div>
+        <details><summary>{t('Texts of the messages')}</summary><div class="stack">
+          <Field id="r-title" label={t('Title')} error={of('title')} hint={t('A template; empty: the usual one.')}><Input id="r-title" mono value={d.title} set={(title) => set({ title })} /></Field>
+          <Field id="r-text" label={t('Text')} error={of('text')}><textarea id="r-text" class="mono" rows={4} value={d.text ?? ''} onInput={(e) => set({ text: e.currentTarget.value })} /></Field>
+        </div></details>
+        <label class="check"><input type="checkbox" checked={!d.disabled} onChange={() => set({ disabled: !d.disabled })} />{t('The rule is on')}</label>
+        {left()}
+      </div>
+      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!d.name?.trim()} work={save}>{t('Save')}</Button></footer>
+    </Dialog>
+  );
+}
+
+function Channels() {
+  const list = useGet<Page<Channel>>(`${base}/channels?limit=100`, { every: 15_000, on: ['change'] });
+  const items = list.data?.items ?? [], edit = (c?: Channel) => show(() => <ChannelDialog channel={c} done={() => void list.reload()} />);
+  const test = async (c: Channel) => {
+    const r = await post<{ sent: boolean; said?: string; took_ms: number }>(`${base}/channels/${enc(c.name)}/test`);
+    say(r.sent ? t('{job} took the test message', { job: c.name }) : t('{job} did not take the test message', { job: c.name }), !r.sent, r.said);
+  };
+  return (
+    <Card title={t('Channels')} more={may('admin') && <Button icon="plus" work={() => edit()}>{t('New channel')}</Button>}>
+      {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
+      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="link" title={t('No channel yet')}><p>{t('A channel is where alerts go: a chat, mail, a webhook, a pager.')}</p>{may('admin') && <Button icon="plus" look="primary" work={() => edit()}>{t('New channel')}</Button>}</Empty> : (
+        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Kind')}</th><th class="thin-hide">{t('Where')}</th><th class="thin-hide">{t('Changed')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
+          <tbody>{items.map((c) => (
+            <tr key={c.name}>
+              <td><bdi><b>{c.name}</b></bdi> {c.disabled && <Badge tone="mute">{t('off')}</Badge>}{c.held && <Badge tone="bad" title={c.held}>{t('held back')}</Badge>}{c.description && <div class="faint small"><bdi>{c.description}</bdi></div>}{c.error && <div class="small bad-text">{c.error}</div>}</td>
+              <td>{t(kindText[c.type])}</td><td class="thin-hide mono small">{c.email ? (c.email.to ?? []).join(', ') || t("the job's owner") : c.url}</td><td class="thin-hide"><Ago at={c.updated} /> <span class="faint small"><bdi>{c.updated_by}</bdi></span></td>
+              <td class="num nowrap">{may('operator') && <Button work={() => test(c)}>{t('Test')}</Button>}{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(c)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: c.name }), button: t('Delete'), danger: true, work: async () => { await call(`${base}/channels/${enc(c.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
+            </tr>
+          ))}</tbody></table></div>
+      )}
+    </Card>
+  );
+}
+
+const secretHint = '{{secret.NAME}}';
+
+function ChannelDialog({ channel, done }: { channel?: Channel; done: () => void }) {
+  const { d, set, of, save, left } = useDraft<Channel>(channel ?? { name: '', type: 'webhook' }, 'channels', done);
+  const [to, setTo] = useState((d.email?.to ?? []).join(', ')), [headers, setHeaders] = useState(pairsText(d.headers));
+  const type = d.type ?? 'webhook', mail = d.email ?? { server: '', from: '' };
+  const setMail = (more: Partial<typeof mail>) => set({ email: Object.fromEntries(Object.entries({ ...mail, ...more }).filter(([, v]) => v !== '' && v !== undefined && v !== false)) as unknown as Channel['email'] });
+  return (
+    <Dialog title={channel ? channel.name : t('New channel')} close={closeDialog} wide>
+      <div class="body">
+        <div class="fields">
+          {!channel && <Field id="c-name" label={t('Name')} error={of('name')}><Input id="c-name" autoFocus value={d.name} set={(name) => set({ name })} /></Field>}
+          <Field id="c-type" label={t('Kind')} error={of('type')}><select id="c-type" value={type} onChange={(e) => set({ type: e.currentTarget.value as Kind, url: undefined, email: undefined, routing_key: undefined, sign: undefined, headers: undefined, body: undefined, every: undefined })}>{kinds.map((k) => <option key={k} value={k}>{t(kindText[k])}</option>)}</select></Field>
+          <Field id="c-description" label={t('Description')} error={of('description')}><Input id="c-description" value={d.description} set={(description) => set({ description })} /></Field>
+        </div>
+        {type === 'email' ? (
+          <div class="fields">
+            <Field id="c-server" label={t('Mail server')} error={of('email.server') ?? of('email')}><Input id="c-server" mono value={mail.server} set={(server) => setMail({ server })} placeholder="smtp.example.com:587" /></Field>
+            <Field id="c-tls" label="TLS" error={of('email.tls')}><select id="c-tls" value={mail.tls ?? 'starttls'} onChange={(e) => setMail({ tls: e.currentTarget.value })}><option value="starttls">STARTTLS</option><option value="tls">TLS</option><option value="none">{t('none')}</option></select></Field>
+            <Field id="c-user" label={t('User')} error={of('email.user')}><Input id="c-user" value={mail.user} set={(user) => setMail({ user })} /></Field>
+            <Field id="c-password" label={t('Password')} error={of('email.password')} hint={secretHint}><Input id="c-password" mono value={mail.password} set={(password) => setMail({ password })} placeholder={secretHint} /></Field>
+            <Field id="c-from" label={t('From')} error={of('email.from')}><Input id="c-from" value={mail.from} set={(from) => setMail({ from })} placeholder="go-crontab@example.com" /></Field>
+            <Field id="c-to" label={t('To')} error={of('email.to')} hint={t('Names with commas between them.')}><Input id="c-to" value={to} set={(v) => { setTo(v); setMail({ to: listed(v).length ? listed(v) : undefined }); }} /></Field>
+            <label class="check"><input type="checkbox" checked={mail.to_owner ?? false} onChange={() => setMail({ to_owner: !mail.to_owner })} />{t('To the owner of the job, where that is a mail address')}</label>
+          </div>
+        ) : <>
+          <Field id="c-url" label={t('URL')} error={of('url')} hint={t('A secret holds all of it as {{secret.NAME}}.')}><Input id="c-url" mono value={d.url} set={(url) => set({ url })} placeholder={type === 'pagerduty' ? 'https://events.pagerduty.com/v2/enqueue' : 'https://…'} /></Field>
+          <div class="fields">
+            {(type === 'webhook' || type === 'feishu' || type === 'dingtalk') && <Field id="c-sign" label={t('Signed with')} error={of('sign')} hint={secretHint}><Input id="c-sign" mono value={d.sign} set={(sign) => set({ sign })} placeholder={secretHint} /></Field>}
+            {type === 'pagerduty' && <Field id="c-key" label={t('Integration key')} error={of('routing_key')} hint={secretHint}><Input id="c-key" mono value={d.routing_key} set={(routing_key) => set({ routing_key })} placeholder={secretHint} /></Field>}
+            {type === 'heartbeat' && <Field id="c-every" label={t('Called every')} error={of('every')}><Input id="c-every" mono value={d.every} set={(every) => set({ every })} placeholder="1m" /></Field>}
+            {type === 'webhook' && <Field id="c-headers" label={t('Headers')} error={of('headers')}><Input id="c-headers" mono value={headers} set={(v) => { setHeaders(v); set({ headers: pairsOf(v) }); }} placeholder="X-Team=ops" /></Field>}
+          </div>
+          {type === 'webhook' && <Field id="c-body" label={t('Body')} error={of('body')} hint={t('A template; empty: the usual one.')}><textarea id="c-body" class="mono" rows={3} value={d.body ?? ''} onInput={(e) => set({ body: e.currentTarget.value })} /></Field>}
+        </>}
+        <label class="check"><input type="checkbox" checked={!d.disabled} onChange={() => set({ disabled: !d.disabled })} />{t('The channel is on')}</label>
+        {left()}
+      </div>
+      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!d.name?.trim()} work={save}>{t('Save')}</Button></footer>
+    </Dialog>
+  );
+}
+
+function Silences() {
+  const all = here.value.search.get('over') === 'true';
+  const list = useGet<Page<Silence>>(`${base}/silences${query({ over: all, limit: 200 })}`, { every: 15_000, on: ['change'] });
+  const items = list.data?.items ?? [];
+  return (
+    <Card title={t('Silences')} more={<><label class="check small"><input type="checkbox" checked={all} onChange={() => setQuery({ over: all ? undefined : 'true' })} />{t('Also those that are over')}</label>{may('operator') && <Button icon="plus" work={() => show(() => <SilenceDialog done={() => void list.reload()} />)}>{t('New silence')}</Button>}</>}>
+      {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
+      {list.loading ? <Loading rows={2} /> : items.length === 0 ? !list.problem && <Empty icon="play" title={t('Nothing is silenced')}><p>{t('While something is silenced, its alerts are noted and nobody is told.')}</p></Empty> : (
+        <table><tbody>{items.map((s) => (
+          <tr key={s.id}>
+            <td>{[s.app && `${t('App')} ${s.app}`, s.job && `${t('Job')} ${s.job}`, s.rule && `${t('Rule')} ${s.rule}`].filter(Boolean).map((x) => <span key={String(x)} class="tag"><bdi>{x}</bdi></span>)}{!s.app && !s.job && !s.rule && <b>{t('Everything')}</b>}</td>
+            <td><bdi>{s.reason}</bdi><div class="faint small">{s.by} · <Ago at={s.created} /> · {t('until')} <When at={s.until} /></div></td>
+            <td class="num">{s.over ? <span class="faint">{t('has ended')}</span> : may('operator', s.app) && <Button work={async () => { await call(`${base}/silences/${s.id}`, { method: 'DELETE' }); await list.reload(); }}>{t('End it')}</Button>}</td>
+          </tr>
+        ))}</tbody></table>
+      )}
+    </Card>
+  );
+}
+
+function SilenceDialog({ done, ...of }: { app?: string; job?: string; rule?: string; done: () => void }) {
+  const [d, setD] = useState({ app: of.app ?? '', job: of.job ?? '', rule: of.rule ?? '', until: '2h', reason: '' }), [problem, setProblem] = useState<Problem>();
+  const error = (f: string) => problem?.errors.find((x) => x.field === f)?.message, set = (more: Partial<typeof d>) => setD({ ...d, ...more });
+  const work = async () => {
+    try {
+      await post(`${base}/silences`, Object.fromEntries(Object.entries(d).filter(([, v]) => v.trim()).map(([k, v]) => [k, v.trim()])));
+      closeDialog();
+      done();
+    } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+  };
+  return (
+    <Dialog title={t('New silence')} close={closeDialog}>
+      <div class="body">
+        <div class="fields">{(['app', 'job', 'rule'] as const).map((f) => <Field key={f} id={'s-' + f} label={t(f === 'app' ? 'App' : f === 'job' ? 'Job' : 'Rule')} error={error(f)}><Input id={'s-' + f} value={d[f]} set={(v) => set({ [f]: v })} /></Field>)}</div>
+        <p class="faint small">{t('What is left empty does not restrict it.')}</p>
+        <div class="field"><label for="s-until">{t('Until')}</label><div class="row"><Choice label={t('Until')} value={d.until} set={(until) => set({ until })} options={['1h', '2h', '8h', '24h'].map((value) => ({ value, text: value }))} /><input id="s-until" class="short mono" value={d.until} onInput={(e) => set({ until: e.currentTarget.value })} /></div>{error('until') && <p class="error">{error('until')}</p>}</div>
+        <Field id="s-reason" label={t('Reason')} error={error('reason')}><Input id="s-reason" autoFocus value={d.reason} set={(reason) => set({ reason })} /></Field>
+        {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
+      </div>
+      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" work={work}>{t('Silence')}</Button></footer>
+    </Dialog>
+  );
+}
+
+function Sent() {
+  const state = here.value.search.get('state') ?? '';
+  const list = useGet<Page<Delivery>>(`${base}/deliveries${query({ state, limit: 100 })}`, { every: 5000, always: true });
+  const items = list.data?.items ?? [];
+  return (
+    <Card title={t('Messages')} more={<select aria-label={t('State')} value={state} onChange={(e) => setQuery({ state: e.currentTarget.value })}><option value="">{t('Any state')}</option>{Object.keys(stateText).map((s) => <option key={s} value={s}>{alertStateText(s)}</option>)}</select>}>
+      {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
+      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="link" title={t('No message yet')} /> : (
+        <div class="scroll"><table><thead><tr><th>{t('When')}</th><th>{t('Channel')}</th><th>{t('What')}</th><th>{t('State')}</th></tr></thead>
+          <tbody>{items.map((d) => (
+            <tr key={d.id}><td class="nowrap"><When at={d.updated} /></td><td><bdi>{d.channel}</bdi><div class="faint small">{d.rule}</div></td>
+              <td>{(d.items ?? []).slice(0, 3).map((x, i) => <div key={i}>{x.job_id ? <Link to={`/jobs/${x.job_id}`}><bdi>{x.summary}</bdi></Link> : <bdi>{x.summary}</bdi>}</div>)}{d.events > 3 && <span class="faint small">{t('and {n} more', { n: d.events - 3 })}</span>}{!d.items?.length && <span class="faint">{d.kind}</span>}</td>
+              <td><Badge tone={stateTone[d.state] ?? 'mute'}>{alertStateText(d.state)}</Badge>{d.attempts > 1 && <span class="faint small"> ×{d.attempts}</span>}{d.said && <div class="faint small"><bdi>{d.said}</bdi></div>}</td></tr>
+          ))}</tbody></table></div>
+      )}
+    </Card>
+  );
+}
