@@ -29,7 +29,8 @@ var mayImport = map[string][]string{
 
 	"secret": {"job", "sql"}, // what nodes read to execute, and people write through the API: neither knows the other
 
-	"metric": {"job", "sql"}, // what is told to Prometheus: reads what the others count
+	"trace":  {"job", "execute"}, // what is told to a collector of traces: stands around executors and handlers
+	"metric": {"job", "sql"},     // what is told to Prometheus: reads what the others count
 
 	"alert": {"job", "sql"}, // tells people: reads what the trip of a task leaves behind, calls the outside by what node gives it
 
@@ -39,7 +40,7 @@ var mayImport = map[string][]string{
 	"feed":   {"job", "sql"},                                                                             // what changes, for whoever listens: reads what the others write
 	"api":    {"alert", "job", "secret", "sql", "auth", "doctor", "feed", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
-	"cli": {"job", "secret", "sql", "auth", "doctor", "session", "node", "api", "manifest", "crontab", "follow", "bench", "internal/privatedb", "internal/sse"},
+	"cli": {"job", "secret", "sql", "auth", "doctor", "session", "node", "trace", "api", "manifest", "crontab", "follow", "bench", "internal/privatedb", "internal/sse"},
 	".":   {"cli"},
 
 	"api/openapi": {}, // documents about an API, and schemas of Go types
@@ -60,8 +61,8 @@ var mayImport = map[string][]string{
 	"internal/privatedb":  {},
 	"internal/testdb":     {"internal/privatedb"},
 	"internal/members":    {"internal/privatedb"}, // servers that replicate among each other, for tests
-	"internal/testidp":    {}, // an identity provider for tests
-	"internal/failpoint":  {}, // where tests kill a process; empty in what is shipped
+	"internal/testidp":    {},                     // an identity provider for tests
+	"internal/failpoint":  {},                     // where tests kill a process; empty in what is shipped
 	"internal/faultproxy": {},
 	"internal/listdata":   {"job"}, // many jobs and runs, for what lists them
 	"faults":              {},      // the fault suite: nothing but tests

@@ -88,9 +88,10 @@ type Config struct {
 
 	LogLevel *LogLevel // of Log; nil: it cannot be changed
 
-	Metrics     http.Handler // serves GET /metrics; nil: there are none
-	OpenMetrics bool         // to all, without a token
-	Observe     Observer     // nil: nobody counts requests
+	Metrics     http.Handler                    // serves GET /metrics; nil: there are none
+	OpenMetrics bool                            // to all, without a token
+	Observe     Observer                        // nil: nobody counts requests
+	Traced      func(http.Handler) http.Handler // stands around the handlers, see package trace; nil: nothing does
 }
 
 // Defaults.
@@ -211,6 +212,9 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 // routes has the router that serves the table.
 func (s *Server) routes() http.Handler {
 	m := chi.NewRouter()
+	if s.cfg.Traced != nil {
+		m.Use(s.cfg.Traced)
+	}
 	m.Use(cleanRequestID, middleware.RequestID, s.logRequest, s.recoverPanic, protect, s.checkHost, s.checkOrigin, withActor, deadline, escapedPath, middleware.GetHead)
 	// What there is not is told to those alone who may see what there is.
 	m.NotFound(s.orScreen(s.serve(s.guard(may(viewer, shared), noRoute))))

@@ -13,7 +13,7 @@ import (
 	"go-crontab/internal/docpage"
 )
 
-var pages = []string{"jobs.md", "from-xtimer.md", "from-crontab.md", "from-quartz.md", "files.md", "changing.md"}
+var pages = []string{"jobs.md", "from-xtimer.md", "from-crontab.md", "from-quartz.md", "files.md", "alerts.md", "changing.md"}
 
 // TestPagesShowCommandsThatWork runs the command lines in the sh blocks of the pages, in their order, on a cluster of
 // one node. Lines of other programs are only read by bash; commands that do not end are only parsed.

@@ -19,12 +19,15 @@ type migration struct {
 	To   int64 `json:"to"`
 
 	Token string `json:"token,omitempty"` // the first one, when it was just made
+
+	Restored *restored `json:"restored,omitempty"` // with --after-restore
 }
 
 func migrateCommand(c *console) *cobra.Command {
 	var (
 		dsn              string
 		bootstrap, again bool
+		afterRestore     bool
 		out              output
 	)
 	cmd := &cobra.Command{
@@ -36,7 +39,11 @@ by themselves: run it once before the first start, and before starting a newer v
 With --bootstrap it also makes the first token, that of an admin, and prints it: this once in the life of a cluster, so
 it may be run again and again. It does not expire; make tokens for people and programs with it (token create), and then
 revoke it. With --again it makes another one in its place, for whoever has lost all tokens: who knows the DSN could
-write the row by hand anyway.`,
+write the row by hand anyway.
+
+With --after-restore it says that a database that was restored from a backup is to be used. Nodes that have worked with a
+later state of it refuse to go on before, since they would start again what has been started. Stop all nodes first. The
+cluster is paused then, and nothing that was due since the backup is started again; see docs/backup.md.`,
 		Example: `  export GOCRONTAB_DSN='crontab:secret@tcp(db:3306)/crontab'
   go-crontab migrate
   go-crontab migrate --bootstrap -o json | jq -r .token > admin-token`,
@@ -49,11 +56,17 @@ write the row by hand anyway.`,
 				return usageError("--again is of no use without --bootstrap")
 			}
 			m, err := migrate(cmd, dsn, bootstrap, again)
+			if err == nil && afterRestore {
+				m.Restored, err = acceptRestore(cmd.Context(), dsn)
+			}
 			if err != nil {
 				return err
 			}
 			return out.object(c, m, "", func() error {
 				c.printf("%s\n", m)
+				if m.Restored != nil {
+					m.Restored.tell(c)
+				}
 				if m.Token != "" {
 					c.printf("%s\n", m.Token)
 					c.notef("This is the token of an admin. It is shown only now, and does not expire.\n")
@@ -66,6 +79,7 @@ write the row by hand anyway.`,
 	}
 	dsnVar(cmd.Flags(), &dsn)
 	cmd.Flags().BoolVar(&bootstrap, "bootstrap", false, "make the first token, unless that was done before, and print it")
+	cmd.Flags().BoolVar(&afterRestore, "after-restore", false, "the database was restored from a backup, and is to be used: pause the cluster, and say what it does not know")
 	cmd.Flags().BoolVar(&again, "again", false, "with --bootstrap: make another one, in place of the first")
 	out.flags(cmd, "table", "json", "yaml")
 	return cmd

@@ -20,6 +20,7 @@ import (
 	"go-crontab/secret"
 	"go-crontab/session"
 	"go-crontab/sql"
+	"go-crontab/trace"
 
 	"github.com/spf13/cobra"
 )
@@ -48,6 +49,7 @@ type serveSettings struct {
 	stopOnEOF bool
 	access    accessSettings
 	folder    folderSettings
+	tracer    *trace.Tracer // nil: none
 	logging
 }
 
@@ -194,12 +196,24 @@ func (s *serveSettings) serve(c *console) error {
 	}
 	defer release()
 	s.spool = spool
+	tracer, err := trace.New(context.Background(), s.node, readVersion().Version, log)
+	if err != nil {
+		return usageError("%w", err)
+	}
+	defer func() {
+		bounded, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		if err := tracer.Close(bounded); err != nil {
+			log.Warn("the last traces cannot be sent", "error", err)
+		}
+	}()
+	s.tracer = tracer
 	n, err := node.New(node.Config{
 		DSN: s.dsn, Name: s.node, Address: s.access.scheme() + "://" + l.Addr().String(), Version: readVersion().Version,
 		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
 		RunAs: s.runAs, Cgroup: s.cgroup, NoGuard: s.noGuard, HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretKeys: s.keys,
 		Archive: s.archive, ArchiveTimeout: s.archiving,
-		MetricsJobs: s.access.metricsJobs(),
+		MetricsJobs: s.access.metricsJobs(), Traced: tracer.Executor,
 	})
 	if err != nil {
 		return usageError("%w", err)
@@ -216,7 +230,7 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready,
 		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log, SecretKeys: s.keys, Alerts: n.Alerts(),
 		Machine:  s.machine(n),
-		LogLevel: s.live, Metrics: n.Metrics().Handler(), Observe: n.Metrics().Answered,
+		LogLevel: s.live, Traced: s.tracer.Handler, Metrics: n.Metrics().Handler(), Observe: n.Metrics().Answered,
 	}
 	if err := s.access.apply(&cfg, log); err != nil {
 		return err

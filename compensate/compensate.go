@@ -81,16 +81,24 @@ func (c *Compensator) Run(ctx context.Context) error {
 // Compensate takes one look at all rows of the session and returns how many it owns still.
 func (c *Compensator) Compensate(ctx context.Context) (owned int, err error) {
 	for after := int64(0); ; {
+		began := time.Now()
 		rows, err := c.DB.SessionTasks(ctx, c.Session, after, page)
 		if err != nil {
 			return owned, err
 		}
-		var unknown []int64
-		for _, r := range rows {
-			if !c.known(r) {
-				unknown = append(unknown, r.ID)
+		if len(rows) > 0 {
+			after = rows[len(rows)-1].ID
+		}
+		unknown := c.unknown(rows)
+		if len(unknown) > 0 {
+			// Most of them are between a commit and the change of a set that follows once that is known here, a round trip
+			// later at most. Who is sure has to be alone, and that holds up every start.
+			select {
+			case <-ctx.Done():
+				return owned, context.Cause(ctx)
+			case <-time.After(min(time.Since(began), time.Second)):
 			}
-			after = r.ID
+			unknown = c.unknown(rows)
 		}
 		owned += len(rows)
 		for len(unknown) > 0 {
@@ -106,6 +114,16 @@ func (c *Compensator) Compensate(ctx context.Context) (owned int, err error) {
 			return owned, nil
 		}
 	}
+}
+
+// unknown are the ids of the rows that are in no set now.
+func (c *Compensator) unknown(rows []sql.TaskRow) (ids []int64) {
+	for _, r := range rows {
+		if !c.known(r) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
 }
 
 func (c *Compensator) known(r sql.TaskRow) bool {

@@ -14,8 +14,8 @@ func restored(x *exam) error {
 		if p.App == "" && p.Reason == sql.RestoredReason {
 			x.found(Warning, Finding{
 				Seen: fmt.Sprintf("the cluster is paused since %s: its database was restored", p.Since.Time().UTC().Format(time.RFC3339)),
-				Why:  "What was done after the backup is not known any more: when the cluster is resumed, due times since then are misfires, and what they start may have been started before.",
-				Fix:  "Decide which jobs may catch up; docs/backup.md says how. Then resume the cluster.", Commands: []string{"go-crontab cluster resume"},
+				Why:  "Nothing starts until it is resumed. What was due since the backup is not started again, since nobody knows whether it was.",
+				Fix:  "Look at the jobs, then resume the cluster, and backfill what is to be started again; see docs/backup.md.", Commands: []string{"go-crontab cluster resume"},
 			})
 		}
 	}

@@ -38,6 +38,8 @@ type Attempt struct {
 	// to wait for others, asks once more right before, and returns Missed if the answer is no: nothing was begun.
 	May func() bool
 
+	TraceParent, TraceState string // what a command or a request is told of the trace that it belongs to, as W3C has it; "": nothing
+
 	known *known // the secrets that it names; nil: none
 
 	Seat Seat // what the guard knows of it; nil: nobody guards it

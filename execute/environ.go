@@ -65,6 +65,12 @@ func Marker(session uuid.UUID) string {
 
 // about appends what a command may know of its attempt. The due instant is UTC with microseconds.
 func about(a Attempt, env []string) []string {
+	if a.TraceParent != "" {
+		env = append(slices.Clip(env), "TRACEPARENT="+a.TraceParent)
+		if a.TraceState != "" {
+			env = append(env, "TRACESTATE="+a.TraceState)
+		}
+	}
 	return append(slices.Clip(env),
 		reserved+"JOB="+a.Job,
 		reserved+"APP="+a.App,

@@ -140,7 +140,9 @@ func (x *Executing) run(a *entry) {
 	}
 	x.mu.Lock()
 	a.over = true
-	x.ended[a.JobID]++
+	if a.isAwaited() {
+		x.ended[a.JobID]++
+	}
 	x.over++
 	x.mu.Unlock()
 	run := job.Run{
@@ -244,8 +246,10 @@ func (x *Executing) remove(a *entry) {
 	if x.byTask[a.ID] == a {
 		delete(x.byTask, a.ID)
 	}
-	if x.ended[a.JobID]--; x.ended[a.JobID] == 0 {
-		delete(x.ended, a.JobID)
+	if a.isAwaited() {
+		if x.ended[a.JobID]--; x.ended[a.JobID] == 0 {
+			delete(x.ended, a.JobID)
+		}
 	}
 	x.over--
 	x.mu.Unlock()
@@ -260,7 +264,11 @@ func (x *Executing) Has(task int64, l job.Launch) bool {
 	return a != nil && a.Launch == l
 }
 
-// HasEnded tells whether an attempt of the job waits for its outcome to be written.
+// isAwaited tells whether a start of the job depends on whether the attempt's outcome is written: not where runs may
+// overlap as they like.
+func (a *entry) isAwaited() bool { return a.Spec.Overlap != job.OverlapAllow || a.Spec.Group != "" }
+
+// HasEnded tells whether an attempt of the job waits for its outcome to be written, and a start for that.
 func (x *Executing) HasEnded(jobID int64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -109,6 +109,12 @@ func (x *exchange) headers() http.Header {
 	for i := 2; i < len(values); i++ {
 		set(i)
 	}
+	if x.TraceParent != "" {
+		header.Set("Traceparent", x.TraceParent)
+		if x.TraceState != "" {
+			header.Set("Tracestate", x.TraceState)
+		}
+	}
 	return header
 }
 

@@ -103,7 +103,7 @@ func TestF41DaylightSaving(t *testing.T) {
 		}
 		return instant
 	}
-	c, clock := clocked(r, time.Until(at("2026-10-24T23:59:50Z")))
+	c, clock := clocked(r, time.Until(at("2026-10-24T23:45:00Z"))) // time enough to begin
 	c.start(2)
 	berlin := func(name, schedule string) int64 {
 		return c.create(object{"name": name, "schedule": schedule, "timezone": "Europe/Berlin", "command": "true", "misfire": object{"policy": "skip", "after": "1s"}})
@@ -113,7 +113,8 @@ func TestF41DaylightSaving(t *testing.T) {
 	gap := berlin("gap", "30 2 * * *")          // nor does this
 	before := berlin("before", "58 59 1 * * *") // 01:59:58
 	go2 := func(to string) { clock.set(time.Until(at(to)), 0); time.Sleep(16 * time.Second) }
-	time.Sleep(20 * time.Second)
+	go2("2026-10-24T23:59:50Z")
+	time.Sleep(4 * time.Second)
 	go2("2026-10-25T00:59:54Z")
 	go2("2027-03-28T00:59:54Z")
 	ran := func(id int64) (dues []string) {

@@ -22,7 +22,7 @@ func TestTenThousandDueTimes(t *testing.T) {
 	jobs := c.everySecond(500, first, time.Second)
 	until := first.Add(20 * time.Second)
 	time.Sleep(time.Until(until) + 2*time.Second)
-	c.settled(30*time.Second, until)
+	c.settled(90*time.Second, until)
 	got := account(t, c, l, jobs, until)
 	t.Logf("outcomes: %v", got)
 	n := 0

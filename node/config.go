@@ -37,6 +37,8 @@ type Config struct {
 
 	AuditKept time.Duration // lines of the audit that are older are removed; default 400 days, negative: none is
 
+	Traced func(execute.Executor) execute.Executor // stands around the executor, see package trace; nil: nothing does
+
 	MetricsJobs int // how many jobs may have metrics of their own, those with the label metrics; default 100, negative: none
 
 	Archive        string        // a command, which bash runs, that gets records as lines of JSON before they go; "": none

@@ -38,6 +38,7 @@ type life struct {
 	retainer    *result.Retainer
 	feeder      *schedule.Feeder
 	bucketer    *schedule.Bucketer
+	watcher     *watcher
 	evaluator   *alert.Evaluator
 	sender      *alert.Sender
 	compensator *compensate.Compensator
@@ -62,7 +63,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 	l.lookout = &schedule.Lookout{DB: n.db, Tasks: func() { l.claimer.Look() }, Peers: l.reaper.Wake, Log: n.log}
 	l.planner = &schedule.Planner{DB: n.db, Session: s, Lookout: l.lookout, Soon: func() { l.claimer.Wake() }, Log: n.log}
 	l.executing = execute.NewExecuting(&execute.Executing{
-		Ctx: commands, Session: s, Executor: n.executor, Slots: n.cfg.Slots,
+		Ctx: commands, Session: s, Executor: n.traced(), Slots: n.cfg.Slots,
 		Ended: func(s job.Started, r job.Run, again job.Micros, written func()) {
 			n.figures.Ended(r.Ended, r.Outcome)
 			n.metrics.Ended(s.Spec, &r)
@@ -93,6 +94,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 	l.sender = &alert.Sender{DB: n.alerts, Session: s, Outside: n.outside, Log: n.log}
 	l.evaluator = &alert.Evaluator{DB: n.alerts, Session: s, Due: l.sender.Wake, Log: n.log}
 	l.retainer = n.newRetainer(s)
+	l.watcher = &watcher{n: n, session: s}
 	l.bucketer = &schedule.Bucketer{DB: n.db, Session: s, Log: n.log}
 	l.feeder = schedule.NewFeeder(schedule.Feeder{DB: n.db, Session: s, Soon: func() { l.claimer.Wake() }, Log: n.log})
 	l.compensator = compensate.New(compensate.Compensator{
@@ -127,7 +129,7 @@ func (l *life) run(ctx, hard context.Context) {
 	alive, end := context.WithCancel(context.Background())
 	work, rest := context.WithCancel(alive)
 	var living, working sync.WaitGroup
-	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run, l.lookout.Run, l.places.Run} {
+	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run, l.lookout.Run, l.places.Run, l.watcher.Run} {
 		living.Go(func() { loop(alive) })
 	}
 	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.tidier.Run, l.retainer.Run, l.feeder.Run, l.bucketer.Run, l.evaluator.Run, l.sender.Run} {

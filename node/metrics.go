@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"go-crontab/execute"
 	"go-crontab/metric"
 	"go-crontab/sql"
 )
@@ -52,4 +53,12 @@ func (n *Node) state() metric.State {
 		}
 	}
 	return out
+}
+
+// traced is the executor with what stands around it.
+func (n *Node) traced() execute.Executor {
+	if n.cfg.Traced == nil {
+		return n.executor
+	}
+	return n.cfg.Traced(n.executor)
 }

@@ -41,6 +41,8 @@ type Node struct {
 	executor  execute.Executor
 	metrics   *metric.Metrics
 
+	watermark *watermark
+
 	life    atomic.Pointer[life]
 	started atomic.Bool
 	over    chan struct{} // closed when Run has returned
@@ -64,6 +66,7 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, timings: t, log: cfg.Log, clock: &session.Clock{}, executor: cfg.Executor, over: make(chan struct{})}
+	n.watermark = loadWatermark(cfg.SpoolDir)
 	if cfg.SpoolDir != "" {
 		if n.spool, err = result.OpenSpool(cfg.SpoolDir); err != nil {
 			return nil, err
@@ -134,6 +137,9 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 	}
 	n.warnUnguarded()
 	for ctx.Err() == nil {
+		if err := n.watermark.failed(); err != nil {
+			return err
+		}
 		var l *life
 		g, err := n.newGuard(func() *life { return l })
 		if err != nil {
@@ -174,6 +180,9 @@ func unlessDone(ctx context.Context, err error) error {
 func (n *Node) firstReading(ctx context.Context) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		err := n.db.Check(ctx)
+		if err == nil {
+			err = n.checkWatermark(ctx)
+		}
 		if err == nil {
 			_, err = session.ReadClock(ctx, n.pulse, n.clock)
 		}

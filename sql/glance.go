@@ -32,7 +32,7 @@ func (db *DB) Glance(ctx context.Context) (Glance, error) {
 		" EXISTS (SELECT 1 FROM waiting), EXISTS (SELECT 1 FROM backfill WHERE state = 0), EXISTS (SELECT 1 FROM pause),"+
 		" EXISTS (SELECT 1 FROM job FORCE INDEX (held) WHERE held = 1), COALESCE((SELECT MAX(id) FROM place), 0),"+
 		" (SELECT CAST(COUNT(*) * 4294967296 + BIT_XOR(CRC32(CONCAT_WS(' ', HEX(s.id), s.draining, n.cordoned, n.since))) AS SIGNED)"+
-		" FROM session s LEFT JOIN node n ON n.name = s.node)")
+		" FROM session s FORCE INDEX (PRIMARY) LEFT JOIN node n ON n.name = s.node WHERE s.id >= '')")
 	g.FirstIdle, g.FirstCursor = job.Micros(idle.Int64), job.Micros(cursor.Int64)
 	return g, err
 }

@@ -63,9 +63,9 @@ donor)
 esac
 `
 
-// StartGalera starts n members of a Galera cluster, with more options of the provider ("name=value;name=value") if there
-// are some. The server program must be MariaDB's. It takes about 5 s.
-func StartGalera(ctx context.Context, n int, options string) (*Cluster, error) {
+// StartGalera starts n members of a Galera cluster. Only if it is durable, members may be killed and come back. The server
+// program must be MariaDB's. It takes about 10 s.
+func StartGalera(ctx context.Context, n int, durable bool) (*Cluster, error) {
 	server, err := privatedb.Find()
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func StartGalera(ctx context.Context, n int, options string) (*Cluster, error) {
 	if !server.MariaDB {
 		return nil, fmt.Errorf("%s is MySQL, which has no Galera: name a MariaDB server program in %s", server.Path, privatedb.Binary)
 	}
-	g := &galera{options: options}
+	g := &galera{durable: durable}
 	for _, path := range providers {
 		if _, err := os.Stat(path); err == nil && g.provider == "" {
 			g.provider = path
@@ -103,9 +103,10 @@ func StartGalera(ctx context.Context, n int, options string) (*Cluster, error) {
 }
 
 type galera struct {
-	provider, options string
-	members           []galeraMember
-	seed              string // the data that all members begin with
+	provider string
+	durable  bool
+	members  []galeraMember
+	seed     string // the data that all members begin with
 }
 
 type galeraMember struct {
@@ -115,7 +116,7 @@ type galeraMember struct {
 
 func (g *galera) start(ctx context.Context, c *Cluster) error {
 	for i := range g.members {
-		server, err := privatedb.Start(ctx, privatedb.Options{Pool: 64, Redo: 16, Durable: true, Seed: g.seed,
+		server, err := privatedb.Start(ctx, privatedb.Options{Pool: 64, Redo: 16, Durable: g.durable, Extra: careless(g.durable), Seed: g.seed,
 			More: func(data string, args []string) (flags, env []string, err error) { return g.more(i, data, args) }})
 		if err != nil {
 			return err
@@ -146,9 +147,6 @@ func (g *galera) more(i int, data string, args []string) (flags, env []string, e
 	}
 	options := fmt.Sprintf("base_port=%d;gmcast.listen_addr=tcp://127.0.0.1:%d;ist.recv_addr=127.0.0.1:%d;gcache.size=256M;gcache.recover=yes",
 		m.group, m.group, m.transfer)
-	if g.options != "" {
-		options += ";" + g.options
-	}
 	flags = []string{
 		"--binlog-format=ROW", "--innodb-autoinc-lock-mode=2",
 		"--wsrep-on=ON", "--wsrep-provider=" + g.provider, "--wsrep-provider-options=" + options,

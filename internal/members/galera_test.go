@@ -9,7 +9,7 @@ import (
 
 func TestGalera(t *testing.T) {
 	begun := time.Now()
-	c, err := StartGalera(t.Context(), 3, "")
+	c, err := StartGalera(t.Context(), 3, true)
 	if err != nil {
 		t.Fatal(err)
 	}

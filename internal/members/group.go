@@ -14,8 +14,8 @@ const groupName = "0d5b8a7c-4e21-4c59-9a6e-6f1c2a1e3d44"
 
 // StartGroup starts n members of a group of MySQL Group Replication with one primary, the first. The server program must be
 // MySQL's, with its plugin group_replication. more are further variables of the plugin without their prefix, as
-// "name=value". It takes about 30 s.
-func StartGroup(ctx context.Context, n int, more ...string) (*Cluster, error) {
+// "name=value". Only if it is durable, members may be killed and come back. It takes about a minute.
+func StartGroup(ctx context.Context, n int, durable bool, more ...string) (*Cluster, error) {
 	server, err := privatedb.Find()
 	if err != nil {
 		return nil, err
@@ -27,13 +27,13 @@ func StartGroup(ctx context.Context, n int, more ...string) (*Cluster, error) {
 		state: "SELECT member_state FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid", want: "ONLINE",
 	}
 	c.joins = func(ctx context.Context, i int) error { return c.do(ctx, i, "START GROUP_REPLICATION") }
-	if err := startGroup(ctx, c, n, more); err != nil {
+	if err := startGroup(ctx, c, n, durable, more); err != nil {
 		return nil, errors.Join(fmt.Errorf("start a group: %w", err), c.Stop())
 	}
 	return c, nil
 }
 
-func startGroup(ctx context.Context, c *Cluster, n int, more []string) error {
+func startGroup(ctx context.Context, c *Cluster, n int, durable bool, more []string) error {
 	var group []string
 	for range n {
 		port, err := privatedb.FreePort()
@@ -45,7 +45,7 @@ func startGroup(ctx context.Context, c *Cluster, n int, more []string) error {
 	for i := range n {
 		flags := []string{
 			"--performance-schema=ON", // it tells the state of the members
-			fmt.Sprint("--server-id=", i+1), "--log-bin=bin", "--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--sync-binlog=1",
+			fmt.Sprint("--server-id=", i+1), "--log-bin=bin", "--gtid-mode=ON", "--enforce-gtid-consistency=ON", fmt.Sprintf("--sync-binlog=%d", map[bool]int{true: 1}[durable]),
 			"--report-host=127.0.0.1", "--plugin-load-add=group_replication.so",
 			"--loose-group_replication_group_name=" + groupName, "--loose-group_replication_start_on_boot=OFF",
 			"--loose-group_replication_local_address=" + group[i], "--loose-group_replication_group_seeds=" + strings.Join(group, ","),
@@ -53,7 +53,7 @@ func startGroup(ctx context.Context, c *Cluster, n int, more []string) error {
 		for _, m := range more {
 			flags = append(flags, "--loose-group_replication_"+m)
 		}
-		server, err := privatedb.Start(ctx, privatedb.Options{Pool: 64, Redo: 64, Durable: true, TCP: true,
+		server, err := privatedb.Start(ctx, privatedb.Options{Pool: 64, Redo: 64, Durable: durable, Extra: careless(durable), TCP: true,
 			More: func(string, []string) ([]string, []string, error) { return flags, nil, nil }})
 		if err != nil {
 			return err

@@ -9,7 +9,7 @@ import (
 
 func TestGroup(t *testing.T) {
 	begun := time.Now()
-	c, err := StartGroup(t.Context(), 3)
+	c, err := StartGroup(t.Context(), 3, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,6 +55,14 @@ func (c *Cluster) Await(ctx context.Context, i int) error {
 	}
 }
 
+// careless are flags of servers that nobody starts again on their data.
+func careless(durable bool) []string {
+	if durable {
+		return nil
+	}
+	return []string{"--innodb-doublewrite=OFF", "--loose-innodb-flush-method=nosync"}
+}
+
 // Stop ends all members, and removes what they stored.
 func (c *Cluster) Stop() error {
 	var errs []error

@@ -248,13 +248,121 @@ test('a viewer sees everything and is offered nothing', limit, async () => {
   await v.context.close();
 });
 
+test('a newcomer, with the page alone: add a job, break it, find out why, mend it, see it succeed', limit, async () => {
+  await go('/jobs');
+  await page.getByRole('link', { name: 'New job' }).click();
+  await page.locator('#f-name').fill('first steps');
+  await page.locator('#f-schedule').fill('*/5 * * * *');
+  await page.getByText(/^every 5 minutes/).waitFor();
+  await page.locator('#f-command').fill('cat /nosuchfile');
+  await button('Look at it and add').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+  await page.getByRole('heading', { name: 'first steps', level: 1, exact: true }).waitFor();
+  await button('Run now').click();
+  await page.waitForURL(/\/runs\//);
+  await page.locator('.head').getByText('failed').waitFor();
+  await page.getByRole('log').getByText('No such file or directory', { exact: false }).waitFor();
+  await page.locator('.notice').getByText('exit code 1', { exact: false }).waitFor();
+  await page.getByRole('link', { name: 'Edit the job' }).click();
+  await page.locator('#f-command').fill('echo it works');
+  await button('Look at it and save').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByRole('heading', { name: 'first steps', level: 1, exact: true }).waitFor();
+  await button('Run now').click();
+  await page.waitForURL(/\/runs\//);
+  await page.getByRole('log').getByText('it works').waitFor();
+  await page.locator('.head').getByText('succeeded').waitFor();
+  quiet();
+});
+
+test('what is upcoming: lists, the week, the heat map with its herds, and the feed of calendar programs', limit, async () => {
+  for (let i = 0; i < 12; i++) await cluster.job({ app: 'herd', name: `nightly ${i}`, schedule: '0 3 * * *', command: 'true' });
+  await cluster.job({ app: 'herd', name: 'often', schedule: '* * * * *', command: 'true' });
+  await go('/upcoming?span=day&app=herd');
+  await page.getByRole('link', { name: 'nightly 3', exact: true }).first().waitFor();
+  await page.locator('.chip').getByText('often').waitFor(); // it is told apart
+  await button('Next week').click();
+  await until('seven days', async () => (await page.locator('.week > section').count()) === 7);
+  await page.locator('.week').getByText('and 3 more').first().click();
+  await page.locator('.duetimes').getByRole('link', { name: 'nightly 9', exact: true }).waitFor();
+  await go('/timeline/week');
+  const herd = page.getByRole('row').filter({ hasText: /03:00|04:00/ }).first(); // in Berlin
+  await herd.getByRole('button', { name: 'Which?' }).click();
+  await page.getByRole('link', { name: 'nightly 3', exact: true }).first().waitFor();
+  await page.getByText(/^Free minutes: /).waitFor();
+
+  await go('/upcoming?app=herd');
+  await button('Subscribe').click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Make a token for it' }).click();
+  const token = await dialog.getByLabel('Password').inputValue(), address = await dialog.getByLabel('Address').inputValue();
+  const as = (password: string) => fetch(address, { headers: { Authorization: 'Basic ' + Buffer.from('calendar:' + password).toString('base64') } });
+  const feed = await as(token);
+  assert.equal(feed.status, 200);
+  assert.match(await feed.text(), /SUMMARY:herd\/nightly 3\r\n/);
+  assert.equal((await as(cluster.token)).status, 403, 'a token that may do more is not taken as a password');
+  await dialog.getByRole('button', { name: 'Close' }).last().click();
+  quiet();
+});
+
+test('alerts: a channel that is tested, a rule, and a silence', limit, async () => {
+  await go('/activity/alerts/channels');
+  await button('New channel').first().click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name', { exact: true }).fill('ops chat');
+  await dialog.getByLabel('URL').fill('not an address');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.locator('.field.wrong').first().waitFor(); // at the field
+  await dialog.getByLabel('URL').fill('https://chat.invalid/hook');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await button('Test').click();
+  await page.locator('.toast.bad').getByText('ops chat did not take the test message').waitFor();
+  await button('Rules').click();
+  await button('New rule').first().click();
+  await dialog.getByLabel('Name', { exact: true }).fill('nights');
+  await dialog.getByLabel('Many failures').check();
+  await dialog.getByLabel('ops chat').check();
+  await dialog.getByLabel('Apps').fill('herd');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  const { items } = await cluster.api('GET', '/api/v1/alerts/rules');
+  assert.deepEqual([items[0].name, items[0].apps, items[0].channels, items[0].failures.count], ['nights', ['herd'], ['ops chat'], 3]);
+  await button('Silences').click();
+  await button('New silence').first().click();
+  await dialog.getByLabel('Rule').fill('nights');
+  await dialog.getByLabel('Reason').fill('moving');
+  await dialog.getByRole('button', { name: 'Silence', exact: true }).click();
+  await page.getByRole('cell', { name: /moving/ }).waitFor();
+  await button('End it').click();
+  await until('it is over', async () => (await cluster.api('GET', '/api/v1/alerts/silences')).items.length === 0);
+  quiet();
+});
+
+test('in Chinese: the words of schedules, and what the server refuses', limit, async () => {
+  const v = await someone({ zh: true });
+  await v.page.goto(cluster.urls[0] + '/jobs/new');
+  await v.page.locator('#f-name').fill('x');
+  await v.page.locator('#f-schedule').fill('30 2 * * mon-fri');
+  await v.page.getByText(/^每个工作日 02:30/).waitFor();
+  await v.page.locator('#f-schedule').fill('61 * * * *');
+  await v.page.locator('.field.wrong').getByText('不在 0 与 59 之间', { exact: false }).waitFor();
+  const { items } = await cluster.api('GET', '/api/v1/jobs?name=heartbeat');
+  if (items[0]) {
+    await go(`/jobs/${items[0].id}/why?at=2001-01-01T00:00:00Z`, v.page);
+    await v.page.locator('.notice b').getByText(/[\u4e00-\u9fff]/).waitFor();
+  }
+  assert.deepEqual(v.wrong, []);
+  await v.context.close();
+});
+
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 async function screens(): Promise<string[]> {
   const { items } = await cluster.api('GET', '/api/v1/jobs?name=heartbeat'), id = items[0].id;
   const runs = await cluster.api('GET', '/api/v1/runs?state=ended&limit=1');
-  return ['/jobs', `/jobs/${id}`, `/jobs/${id}/definition`, `/jobs/${id}/versions`, `/jobs/${id}/why?at=${encodeURIComponent(runs.items[0].due)}`, `/jobs/${id}/edit`, '/jobs/new', '/runs', `/runs/${runs.items[0].id}`, '/upcoming', '/timeline', '/timeline/week', '/cluster',
-    '/activity', '/activity/pauses', '/activity/calendars', '/activity/groups', '/activity/secrets', '/activity/tokens'];
+  return ['/jobs', `/jobs/${id}`, `/jobs/${id}/definition`, `/jobs/${id}/versions`, `/jobs/${id}/why?at=${encodeURIComponent(runs.items[0].due)}`, `/jobs/${id}/edit`, '/jobs/new', '/runs', `/runs/${runs.items[0].id}`, '/upcoming', '/upcoming?span=week', '/timeline', '/timeline/week', '/cluster',
+    '/activity', '/activity/alerts', '/activity/alerts/rules', '/activity/alerts/channels', '/activity/alerts/silences', '/activity/pauses', '/activity/calendars', '/activity/groups', '/activity/secrets', '/activity/tokens'];
 }
 
 for (const [name, looks] of Object.entries<Looks>({ light: {}, dark: { dark: true }, narrow: { narrow: true }, 'Chinese, dark, narrow': { zh: true, dark: true, narrow: true } })) {

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { lang } from './i18n';
 import type { Me, Page } from './types';
 
 /** What an error answer says (RFC 9457), or what we say when no answer came. */
@@ -29,7 +30,7 @@ const timeout = 25_000;
 
 export async function call<T>(path: string, o: Options = {}): Promise<Answer<T>> {
   const method = o.method ?? 'GET';
-  const headers: Record<string, string> = { Accept: 'application/json', ...o.headers };
+  const headers: Record<string, string> = { Accept: 'application/json', 'Accept-Language': lang.value, ...o.headers };
   if (o.body !== undefined) headers['Content-Type'] ??= 'application/json';
   const sent = Date.now();
   const stop = new AbortController();

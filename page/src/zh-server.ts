@@ -63,7 +63,9 @@ export const patterns: [RegExp, string][] = [
   [/want a duration/, '请填写时长，例如 90s、15m、1h30m'],
   [/want a time such as|is not a time such as/, '请填写时刻，例如 2027-01-31T03:00:00Z'],
   [/^want .*$/, '格式不正确'],
-  [/^\[?(?:cron|expression)\b.*$/, 'cron 表达式不正确'],
+  [/^cron (".*?"): ([\w-]+) (".*?"): not between (\d+) and (\d+).*$/, 'cron $1：$2 的 $3 不在 $4 与 $5 之间'],
+  [/^cron (".*?"): ([\w-]+) (".*?"): .*$/, 'cron $1：$2 的 $3 不正确'],
+  [/^cron (".*?"): .*$/, 'cron $1 不正确：需要 5 个字段（分 时 日 月 周），或以秒开头的 6 个字段'],
   // Reasons of runs.
   [/^exit code (\d+)$/, '退出码 $1'],
   [/^(?:job|the job|its app|the cluster) ?(?:was|is)? ?paused.*$/, '已暂停'],

@@ -34,7 +34,7 @@ INSERT INTO chore (name) VALUES ('retention');
 
 ALTER TABLE output ADD COLUMN encoding TINYINT NOT NULL DEFAULT 0 COMMENT 'of head and tail: 0 as it was written, 1 DEFLATE';
 
--- See sql.Mark.
+-- See sql.Watermark.
 INSERT INTO setting (name, value) VALUES ('epoch', UUID()), ('mark', '0 0');
 
 -- +goose Down

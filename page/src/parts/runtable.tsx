@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get } from '../api';
-import { t, type Text } from '../i18n';
+import { said, t, type Text } from '../i18n';
 import { second, useGet } from '../live';
 import { now } from '../api';
 import { Link } from '../router';
@@ -51,7 +51,7 @@ export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boole
               <td class="num thin-hide"><Late run={r} /></td>
               <td class={withJob ? 'num thin-hide' : 'num'}><Took run={r} /></td>
               <td class="thin-hide"><Link to={`/runs?node=${encodeURIComponent(r.node)}`}>{r.node}</Link></td>
-              <td class="thin-hide reason">{r.trigger !== 'schedule' && <span class="tag">{triggerText(r)}</span>} <bdi>{r.reason ?? (r.exit_code ? t('exit code {n}', { n: r.exit_code }) : '')}</bdi></td>
+              <td class="thin-hide reason">{r.trigger !== 'schedule' && <span class="tag">{triggerText(r)}</span>} <bdi>{r.reason ? said(r.reason) : (r.exit_code ? t('exit code {n}', { n: r.exit_code }) : '')}</bdi></td>
             </tr>
           ))}
         </tbody>

@@ -1,7 +1,7 @@
 import { Suspense, lazy } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, now, onceKey, post, Problem, query } from '../api';
-import { explained, said, t } from '../i18n';
+import { explained, t } from '../i18n';
 import { useGet, second } from '../live';
 import { deleteJob, pauseJob, resume, runNow } from '../parts/actions';
 import { Ago, ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, outcomeText, ProblemBox, say, show, StatusBadge, Tabs, Until, When } from '../parts/basic';

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { theme } from '../app';
 import { all, now, Problem, query } from '../api';
-import { t } from '../i18n';
+import { said, t } from '../i18n';
 import { following, onNews, streaming } from '../live';
 import { Button, Card, Choice, Empty, Head, Loading, Notice, outcomeOf, outcomeText, ProblemBox, Tabs, toneOf } from '../parts/basic';
 import { countMinutes, dueTimes, type Ahead, type Counts, type Due } from '../parts/dues';
@@ -150,7 +150,7 @@ function Lanes() {
         {cut && <span>{t('Only the latest {n} runs are shown; choose a shorter time.', { n: most.toLocaleString() })}</span>}
         <span class="grow" /><Link to={`/runs${query({ from: new Date(Math.round(end - view.span)).toISOString(), to: new Date(Math.round(end)).toISOString() })}`}>{t('As a list')}</Link>
       </div>
-      {tip && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{tip.run.job}</b> {t(outcomeText[outcomeOf(tip.run)])}<br />{stamp(tip.run.started!)} · {tip.run.ended ? span(ms(tip.run.ended) - ms(tip.run.started)) : coarse(now() - ms(tip.run.started))} · {tip.run.node}{tip.run.reason && <><br />{tip.run.reason}</>}</div>}
+      {tip && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{tip.run.job}</b> {t(outcomeText[outcomeOf(tip.run)])}<br />{stamp(tip.run.started!)} · {tip.run.ended ? span(ms(tip.run.ended) - ms(tip.run.started)) : coarse(now() - ms(tip.run.started))} · {tip.run.node}{tip.run.reason && <><br />{said(tip.run.reason)}</>}</div>}
     </Card>
   );
 }
@@ -234,7 +234,7 @@ function Week() {
         <Card title={t('Herds: minutes at which many are due')}>
           {heat && heat.herds.length === 0 ? <Empty icon="check" title={t('No herds: they are well spread')} /> : (
             <table><tbody>{heat?.herds.map((x) => (
-              <tr key={x.at}><td class="mono nowrap">{weekday(x.at)} {stamp(x.at).slice(5, 16)}</td><td class="num">{x.n.toLocaleString()}</td><td class="num"><Button look="quiet" aria-pressed={open?.from === x.at && open.to === x.at + minute} work={() => setOpen({ from: x.at, to: x.at + minute, n: x.n })}>{t('Which?')}</Button></td></tr>
+              <tr key={x.at}><td class="mono nowrap">{weekday(x.at)} {stamp(x.at).slice(5, 16)}</td><td class="num">{x.n.toLocaleString()}</td><td class="num"><button class="plainlink" aria-expanded={open?.from === x.at && open.to === x.at + minute} onClick={() => setOpen({ from: x.at, to: x.at + minute, n: x.n })}>{t('Which?')}</button></td></tr>
             ))}</tbody></table>
           )}
         </Card>

@@ -1,6 +1,6 @@
 package main
 
-import . "outside/client"
+import . "go-crontab/tools/outside/client"
 
 // alerts is what somebody does who wants to be told.
 func (d *driver) alerts() {

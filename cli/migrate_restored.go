@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"go-crontab/sql"
+)
+
+// restored is what `migrate --after-restore` tells of a database that was restored.
+type restored struct {
+	AsOf    *time.Time   `json:"as_of,omitempty"` // the last sign of life in it
+	Jobs    int64        `json:"jobs_due_since"`
+	Once    []jobMention `json:"once,omitempty"`
+	Running int64        `json:"runs_lost"`
+}
+
+// acceptRestore has the nodes use a restored database. Nobody may live in it: who has not noticed yet works with it as if
+// nothing had been.
+func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
+	db, err := sql.Open(dsn, sql.DefaultTimeouts, 2)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	now, err := db.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sessions, err := db.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sessions {
+		if age := now.Sub(s.BeatAt); age < 5*time.Second {
+			return nil, &exitError{code: exitRefused, err: fmt.Errorf("node %s lives: it was heard of %s ago", plain(s.Node), age.Round(100*time.Millisecond)), hint: "stop all nodes first, then say it again"}
+		}
+	}
+	found, err := db.Forgotten(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// If we die before this, nothing was changed; behind it, the cluster is paused and says so.
+	if err := db.AcceptRestore(ctx); err != nil {
+		return nil, err
+	}
+	r := &restored{Jobs: found.Jobs, Once: mentions(found.Once), Running: found.Running}
+	if found.Since != 0 {
+		at := found.Since.Time().UTC()
+		r.AsOf = &at
+	}
+	return r, nil
+}
+
+func mentions(list []sql.NamedJob) (out []jobMention) {
+	for _, j := range list {
+		out = append(out, jobMention{strconv.FormatInt(j.ID, 10), j.App, j.Name})
+	}
+	return out
+}
+
+func (r *restored) tell(c *console) {
+	since := "the backup"
+	if r.AsOf != nil {
+		since = r.AsOf.Format(time.RFC3339)
+	}
+	c.printf("the database is as of %s, and nodes may use it; the cluster is paused\n", since)
+	c.printf("  jobs with due times since then: %d. Which of these were started it does not know, so none of them is started again: they end skipped or missed\n", r.Jobs)
+	c.printf("  runs that executed then: %d. They end lost\n", r.Running)
+	if len(r.Once) > 0 {
+		var names []string
+		for _, j := range r.Once {
+			names = append(names, plain(j.App+"/"+j.Name))
+		}
+		c.printf("  with a single due time, which has passed: %s\n", strings.Join(names, ", "))
+	}
+	c.notef("Start the nodes, wait until no run is left from before (%s run ls --state running), then: %s cluster resume\nWhat is to be started again after all: %s backfill, or job run\n", program(), program(), program())
+}

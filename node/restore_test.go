@@ -1,0 +1,203 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/node"
+	"go-crontab/sql"
+)
+
+// backup copies all tables as they are at one instant, and returns what puts them back.
+func (c *cluster) backup() (restore func()) {
+	c.t.Helper()
+	db, ctx := c.db.Raw(), context.Background()
+	rows, err := db.Query("SELECT t.table_name, GROUP_CONCAT(k.column_name) FROM information_schema.tables t JOIN information_schema.columns k ON k.table_schema = t.table_schema AND k.table_name = t.table_name" +
+		" WHERE t.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' AND k.extra NOT LIKE '%GENERATED%' GROUP BY t.table_name")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	columns := map[string]string{}
+	for rows.Next() {
+		var table, list string
+		if err := rows.Scan(&table, &list); err != nil {
+			c.t.Fatal(err)
+		}
+		columns[table] = list
+	}
+	rows.Close()
+	for table := range columns {
+		if _, err := db.Exec("CREATE TABLE backup_" + table + " LIKE " + table); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer conn.Close()
+	run := func(statements ...string) {
+		c.t.Helper()
+		for _, s := range statements {
+			if _, err := conn.ExecContext(ctx, s); err != nil {
+				c.t.Fatalf("%s: %v", s, err)
+			}
+		}
+	}
+	run("SET SESSION innodb_lock_wait_timeout = 30", "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+	for table, list := range columns {
+		run("INSERT INTO backup_" + table + " (" + list + ") SELECT " + list + " FROM " + table)
+	}
+	run("COMMIT")
+	return func() {
+		c.t.Helper()
+		again := func() error { // nodes that live are in the way, as long as they do
+			tx, err := db.Begin()
+			if err != nil {
+				return err
+			}
+			defer tx.Rollback()
+			for table, list := range columns {
+				for _, s := range []string{"DELETE FROM " + table, "INSERT INTO " + table + " (" + list + ") SELECT " + list + " FROM backup_" + table} {
+					if _, err := tx.Exec(s); err != nil {
+						return err
+					}
+				}
+			}
+			return tx.Commit()
+		}
+		await(c.t, "it is restored", 60*time.Second, func() bool { return again() == nil })
+	}
+}
+
+// restoring is a cluster whose database is put back to what it was before a single due time.
+type restoring struct {
+	*cluster
+	l       *ledger
+	dirs    map[string]string
+	members []*member
+	once    int64
+	soon    time.Time
+	restore func()
+}
+
+func (c *restoring) join(name string) *member {
+	c.t.Helper()
+	return c.start(name, func(cfg *node.Config) { cfg.Executor, cfg.SpoolDir = c.l, c.dirs[name] })
+}
+
+// setUpRestoring returns when the due time has passed, and there is something to lose.
+func setUpRestoring(t *testing.T) *restoring {
+	t.Helper()
+	t.Parallel()
+	c := &restoring{cluster: newCluster(t), l: newLedger(), dirs: map[string]string{"one": t.TempDir(), "two": t.TempDir()}}
+	c.members = []*member{c.join("one"), c.join("two")}
+	one := c.members[0]
+	one.create(job.Spec{Name: "often", Every: job.Duration(300 * time.Millisecond)})
+	c.soon = one.Now().Add(8 * time.Second).UTC().Truncate(time.Second)
+	c.once = one.create(job.Spec{Name: "once", At: &c.soon}).ID
+	mark := func() int64 {
+		m, err := c.db.ReadWatermark(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.N
+	}
+	one.await("it runs", 15*time.Second, func() bool { n, _ := c.l.counts(); return n > 3 && mark() > 2 })
+	c.restore = c.backup()
+	backed := mark()
+	one.await("the single one has run, and the watermark has gone on", 30*time.Second, func() bool {
+		return len(c.history(c.once)) == 1 && mark() > backed+8
+	})
+	return c
+}
+
+// refused tells whether an error says that the database was restored, and what to do.
+func refused(err error) bool {
+	return errors.Is(err, sql.ErrRefuseJoin) && strings.Contains(err.Error(), "It was restored") && strings.Contains(err.Error(), "--after-restore")
+}
+
+// TestRestoreBelowLivingNodes has them notice, and end.
+func TestRestoreBelowLivingNodes(t *testing.T) {
+	c := setUpRestoring(t)
+	c.restore()
+	for _, m := range c.members {
+		select {
+		case err := <-m.done:
+			if !refused(err) {
+				t.Errorf("got %v, want that the database was restored", err)
+			}
+			m.done <- err
+		case <-time.After(30 * time.Second):
+			t.Fatal("a node works with the restored database")
+		}
+	}
+}
+
+// TestRestore puts an older database in the place of that of nodes that were stopped. They do not come back before
+// somebody has said that it is to be used. The cluster is paused then, and nothing starts that was due between the backup
+// and that moment, also when it is resumed.
+func TestRestore(t *testing.T) {
+	c := setUpRestoring(t)
+	for _, m := range c.members {
+		m.drain()
+	}
+	c.restore()
+	ran, _ := c.l.counts()
+	for name, dir := range c.dirs {
+		n, err := node.New(node.Config{DSN: c.dsn, Name: name, Expiry: expiry, Log: logger(t, name), SpoolDir: dir, Executor: c.l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Run(t.Context()); !refused(err) {
+			t.Errorf("the next life of %s: got %v, want that the database was restored", name, err)
+		}
+	}
+	may, err := c.db.Forgotten(t.Context())
+	if err != nil || may.Jobs == 0 || may.Since == 0 || len(may.Once) != 1 || may.Once[0].Name != "once" {
+		t.Errorf("got %+v, %v; want the single one among what was due since", may, err)
+	}
+	if err := c.db.AcceptRestore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.join("one")
+	two := c.join("two")
+	two.await("jobs are held", 30*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM job WHERE held = 1") > 0 })
+	two.await("what was planned has ended", 30*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task") == 0 })
+	if now, doubles := c.l.counts(); now != ran || doubles != 0 {
+		t.Errorf("%d runs started in the pause, %d of them twice", now-ran, doubles)
+	}
+	for _, r := range c.history(c.once) {
+		t.Logf("the single due time: %s, %s", r.Outcome, r.Reason)
+	}
+	if err := two.Editor().ResumeApp(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	two.await("it goes on", 30*time.Second, func() bool { n, _ := c.l.counts(); return n > ran+5 })
+	if _, doubles := c.l.counts(); doubles != 0 {
+		t.Errorf("%d due times were started twice", doubles)
+	}
+}
+
+// TestWatermarkOfAnotherCluster: a state folder that has seen another database, or an accepted restore, does not matter.
+func TestWatermarkOfAnotherCluster(t *testing.T) {
+	t.Parallel()
+	a, b := newCluster(t), newCluster(t)
+	dir := t.TempDir()
+	with := func(cfg *node.Config) { cfg.SpoolDir, cfg.Executor = dir, newLedger() }
+	m := a.start("one", with)
+	m.await("the watermark goes on", 15*time.Second, func() bool {
+		w, err := a.db.ReadWatermark(t.Context())
+		return err == nil && w.N > 6
+	})
+	m.drain()
+	b.start("one", with).drain()
+	if _, err := a.db.Raw().Exec("DELETE FROM setting WHERE name IN ('epoch', 'mark')"); err != nil { // by a hand
+		t.Fatal(err)
+	}
+	a.start("one", with)
+}

@@ -1,0 +1,65 @@
+package sql
+
+import (
+	"testing"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/job"
+)
+
+// TestAudited: a line is there, is not, or is another one with its id; asking leaves nothing behind.
+func TestAudited(t *testing.T) {
+	f := setUp(t)
+	line := job.Entry{At: 1_800_000_000_000_000, Actor: job.Actor{Who: "anna"}, Action: job.ActionPause, Kind: job.KindJob, Ref: 7}
+	err := f.db.Tx(t.Context(), func(tx *Tx) (err error) {
+		line.ID, err = tx.InsertAudit(&line)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	absent, other := line, line
+	absent.ID += 1000
+	other.At++
+	for name, c := range map[string]struct {
+		line *job.Entry
+		want bool
+	}{"there": {&line, true}, "not there": {&absent, false}, "another one with its id": {&other, false}, "never written": {&job.Entry{}, false}} {
+		got := !c.want
+		err := f.db.Tx(t.Context(), func(tx *Tx) (err error) {
+			got, err = tx.Audited(c.line)
+			return err
+		})
+		if err != nil || got != c.want {
+			t.Errorf("%s: got %t, %v; want %t", name, got, err, c.want)
+		}
+		if n := f.number("SELECT COUNT(*) FROM audit"); n != 1 {
+			t.Fatalf("%s: %d lines of the audit, want the one that was written", name, n)
+		}
+	}
+	if n := f.number("SELECT COUNT(*) FROM audit WHERE id = ? AND who = 'anna' AND ref = 7", line.ID); n != 1 {
+		t.Error("the line that was written is another one now")
+	}
+}
+
+// TestSettledTwice: what a settling transaction has read counts only once its own commit is known, for what it writes
+// refuses a commit that still arrives.
+func TestSettledTwice(t *testing.T) {
+	f := setUp(t)
+	db, proxy := f.behind(2)
+	for _, statement := range []string{`INSERT INTO setting`, `UPDATE locks`} { // each once
+		proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(statement), Action: faultproxy.CutAfter()})
+	}
+	ran, settled := 0, 0
+	err := db.TxSettled(t.Context(), func(tx *Tx) error {
+		ran++
+		_, err := tx.exec("write", "INSERT INTO setting (name, value) VALUES ('tried', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)", ran)
+		return err
+	}, func(tx *Tx) (bool, error) {
+		settled++
+		return false, tx.TakeLocks([]LockID{LockSessions}) // as if it did not stand
+	})
+	if err != nil || ran != 2 || settled != 2 {
+		t.Errorf("got %v, ran %d times, settled %d times; want it settled twice and run twice", err, ran, settled)
+	}
+}
