@@ -30,6 +30,7 @@ type exportPage struct {
 
 func exportCommand(c *console) *cobra.Command {
 	var app, label string
+	var all bool
 	cmd := &cobra.Command{
 		Use: "export", Short: "Print jobs, groups, calendars and alerts as a file to apply", Args: nothing,
 		Long: `Print jobs, groups, calendars, and channels and rules of alerts as a file to apply, here or on another cluster: what is the default is left out.
@@ -37,17 +38,25 @@ The order is that of the names, so that two exports can be compared; of a cluste
 export is the same, byte for byte.
 
 With --app or --label only the groups and calendars are printed that the jobs name. That a job is paused is part of the
-file, who paused it and until when is not.`,
+file, who paused it and until when is not.
+
+With --all it ends with what a file cannot hold, as comments: the commands that make pauses, retention, handlers that are
+disabled, secrets and tokens elsewhere. Values of secrets and tokens are in no export. It needs an admin's token.`,
 		Example: `  go-crontab export > jobs.yaml
   go-crontab export --app shop -o json
+  go-crontab export --all > cluster.yaml
   go-crontab export --label team=data | go-crontab apply --server http://other:8610 -f -`,
 	}
 	r := newRemote(c, cmd, "yaml", "json", "name")
 	r.format = "yaml"
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only jobs of this app")
+	cmd.Flags().BoolVar(&all, "all", false, "end with what a file cannot hold, as comments: pauses, retention, names of secrets and tokens")
 	cmd.Flags().StringVarP(&label, "label", "l", "", "only jobs with this label, key=value")
 	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if all && (r.format != "yaml" || app != "" || label != "") {
+			return usageError("--all is of the whole cluster, and has comments: it goes with neither --app and --label nor another format than yaml")
+		}
 		o, left, err := r.export(cmd.Context(), app, label)
 		if err != nil {
 			return err
@@ -60,7 +69,9 @@ file, who paused it and until when is not.`,
 				c.printf("%s\n", nameIn(j).full())
 			}
 		default:
-			err = manifest.WriteYAML(c.out, o)
+			if err = manifest.WriteYAML(c.out, o); err == nil && all {
+				err = r.exportRest(cmd.Context())
+			}
 		}
 		if err != nil || len(left) == 0 {
 			return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // exportRest prints, as comments, what a cluster has and a file cannot hold, as the commands that make it elsewhere:
@@ -25,7 +26,7 @@ func (r *remote) exportRest(ctx context.Context) error {
 		words := []string{"retention", "set"}
 		for _, f := range []struct{ flag, value string }{{"app", rule.App}, {"age", rule.Age}, {"bytes", rule.Bytes}, {"failures", rule.Failures}} {
 			if f.value != "" {
-				words = append(words, "--"+f.flag, shellQuote(f.value))
+				words = append(words, "--"+f.flag, quote(f.value))
 			}
 		}
 		if rule.Runs != 0 {
@@ -43,10 +44,10 @@ func (r *remote) exportRest(ctx context.Context) error {
 	for _, p := range pauses.Items {
 		words := []string{"cluster", "pause"}
 		if p.App != "" {
-			words = []string{"app", "pause", shellQuote(p.App)}
+			words = []string{"app", "pause", quote(p.App)}
 		}
 		if p.Reason != "" {
-			words = append(words, "--reason", shellQuote(p.Reason))
+			words = append(words, "--reason", quote(p.Reason))
 		}
 		if p.Until != nil {
 			words = append(words, "--until", p.Until.Format("2006-01-02T15:04:05Z07:00"))
@@ -59,7 +60,7 @@ func (r *remote) exportRest(ctx context.Context) error {
 	}
 	for _, h := range handlers {
 		if h.Disabled {
-			add("handler", "disable", shellQuote(h.Handler))
+			add("handler", "disable", quote(h.Handler))
 		}
 	}
 	secrets, _, err := list[secretView](ctx, r, secretsPath, nil, everything)
@@ -67,9 +68,9 @@ func (r *remote) exportRest(ctx context.Context) error {
 		return err
 	}
 	for _, s := range secrets {
-		words := []string{"secret", "set", shellQuote(s.Name)}
+		words := []string{"secret", "set", quote(s.Name)}
 		if s.App != "" {
-			words = append(words, "--app", shellQuote(s.App))
+			words = append(words, "--app", quote(s.App))
 		}
 		add(append(words, "  # its value is asked for")...)
 	}
@@ -81,12 +82,12 @@ func (r *remote) exportRest(ctx context.Context) error {
 		if t.State != "" && t.State != "active" {
 			continue
 		}
-		words := []string{"token", "create", shellQuote(t.Name), "--role", t.Role}
+		words := []string{"token", "create", quote(t.Name), "--role", t.Role}
 		for _, app := range t.Apps {
-			words = append(words, "--app", shellQuote(app))
+			words = append(words, "--app", quote(app))
 		}
 		if t.Expires != nil {
-			words = append(words, "--expires", t.Expires.Format("2006-01-02T15:04:05Z07:00"))
+			words = append(words, "--expires", fmt.Sprintf("%dh", max(1, int(time.Until(*t.Expires).Hours()))))
 		}
 		add(words...)
 	}

@@ -264,9 +264,20 @@ func (x *Executing) Has(task int64, l job.Launch) bool {
 	return a != nil && a.Launch == l
 }
 
-// isAwaited tells whether a start of the job depends on whether the attempt's outcome is written: not where runs may
-// overlap as they like.
-func (a *entry) isAwaited() bool { return a.Spec.Overlap != job.OverlapAllow || a.Spec.Group != "" }
+// isAwaited tells whether a start of the job depends on what is written at the end of the attempt: not where runs may
+// overlap as they like, or where it is enough that the attempt is over, see IsOver.
+func (a *entry) isAwaited() bool {
+	return (a.Spec.Overlap != job.OverlapAllow || a.Spec.Group != "") && a.Spec.Awaited(a.Origin)
+}
+
+// IsOver tells whether an attempt of this session has ended, although its row says that it executes: its outcome waits to
+// be written.
+func (x *Executing) IsOver(task int64, l job.Launch) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	a := x.byTask[task]
+	return a != nil && a.Launch == l && a.over
+}
 
 // HasEnded tells whether an attempt of the job waits for its outcome to be written, and a start for that.
 func (x *Executing) HasEnded(jobID int64) bool {

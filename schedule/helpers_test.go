@@ -78,12 +78,14 @@ type fakeExecuting struct {
 	added []job.Started
 
 	killed []job.Launch
+	over   []job.Launch
 }
 
-func (x *fakeExecuting) Len() int               { return len(x.added) }
-func (x *fakeExecuting) Free() int              { return x.slots - len(x.added) }
-func (x *fakeExecuting) HasEnded(id int64) bool { return x.ended[id] }
-func (x *fakeExecuting) Add(s job.Started)      { x.added = append(x.added, s) }
+func (x *fakeExecuting) Len() int                          { return len(x.added) }
+func (x *fakeExecuting) Free() int                         { return x.slots - len(x.added) }
+func (x *fakeExecuting) HasEnded(id int64) bool            { return x.ended[id] }
+func (x *fakeExecuting) IsOver(_ int64, l job.Launch) bool { return slices.Contains(x.over, l) }
+func (x *fakeExecuting) Add(s job.Started)                 { x.added = append(x.added, s) }
 func (x *fakeExecuting) Kill(l job.Launch, _ bool) {
 	x.killed = append(x.killed, l)
 }

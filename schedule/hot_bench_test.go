@@ -39,7 +39,7 @@ func BenchmarkPrepared(b *testing.B) {
 // BenchmarkUntil: the due times of the next 40 s of a job that is due each second.
 func BenchmarkUntil(b *testing.B) {
 	for name, spec := range map[string]job.Spec{
-		"every": {Name: "j", Every: job.Duration(time.Second), Start: new(time.UnixMicro(0)), Command: "true"},
+		"every": {Name: "j", Every: job.Duration(time.Second), Start: new(time.Date(2026, 3, 7, 0, 0, 0, 0, time.UTC)), Command: "true"},
 		"cron":  {Name: "j", Schedules: []string{"* * * * * *"}, Timezone: "Europe/Berlin", Command: "true"},
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -52,8 +52,8 @@ func BenchmarkUntil(b *testing.B) {
 			j := &sql.JobRow{Job: job.Job{ID: 1, Spec: spec, Version: 1}}
 			b.ReportAllocs()
 			for b.Loop() {
-				if d := until(j, sched, now, now, now.Add(planHorizon), time.Minute); len(d.tasks) != 40 {
-					b.Fatalf("got %d due times, want 40", len(d.tasks))
+				if d := until(j, sched, now, now, now.Add(planHorizon), time.Minute); len(d.tasks) < 40 || len(d.tasks) > 41 {
+					b.Fatalf("got %d due times, want 40, or 41 with both ends", len(d.tasks))
 				}
 			}
 		})

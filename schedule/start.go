@@ -20,7 +20,8 @@ type Starter struct {
 	Prepared  *Prepared
 	Executing interface {
 		Free() int
-		HasEnded(jobID int64) bool // does an attempt of the job wait for its outcome to be written?
+		HasEnded(jobID int64) bool            // does a start of the job depend on an outcome that waits to be written?
+		IsOver(task int64, l job.Launch) bool // has an attempt ended whose outcome waits to be written?
 		Add(job.Started)
 		Kill(l job.Launch, replaced bool)
 	}
@@ -248,7 +249,7 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, now job.Micros, window in
 	if err != nil {
 		return nil, err
 	}
-	rows, others, err := around(tx, tasks, ids, jobs, jobIDs, now)
+	rows, others, err := s.around(tx, tasks, ids, jobs, jobIDs, now)
 	if err != nil {
 		return nil, err
 	}
@@ -354,8 +355,11 @@ func cancelledBackfills(tx *sql.Tx, tasks []job.Task) (map[int64]bool, error) {
 // around reads the tasks, and those of their jobs beside which they are decided: those that execute, and of jobs for which
 // it matters also those that are due and have not begun. Where runs may overlap, nothing else matters.
 //
+// What has ended here and is not written yet does not execute. It is left out where nothing but that matters; for the
+// others start has had it written before.
+//
 // The tasks are locked if a place is to be locked behind them.
-func around(tx *sql.Tx, tasks []job.Task, ids []int64, jobs map[int64]*sql.JobRow, jobIDs []int64, now job.Micros) (map[int64]sql.TaskRow, map[int64][]sql.TaskRow, error) {
+func (s *Starter) around(tx *sql.Tx, tasks []job.Task, ids []int64, jobs map[int64]*sql.JobRow, jobIDs []int64, now job.Micros) (map[int64]sql.TaskRow, map[int64][]sql.TaskRow, error) {
 	latest := now // of what may be executing: later than now, if MySQL's clock was put back
 	matters, alone, locked := map[int64]bool{}, map[int64]bool{}, false
 	for id, j := range jobs {
@@ -390,6 +394,11 @@ func around(tx *sql.Tx, tasks []job.Task, ids []int64, jobs map[int64]*sql.JobRo
 	for id, rows := range others {
 		if !matters[id] && slices.ContainsFunc(rows, isBackfill) {
 			turns = append(turns, id)
+		}
+	}
+	for id, rows := range others {
+		if !matters[id] {
+			others[id] = slices.DeleteFunc(rows, func(o sql.TaskRow) bool { return o.State == job.Executing && s.Executing.IsOver(o.ID, o.Launch) })
 		}
 	}
 	more, err := tx.Siblings(turns, turns, before)

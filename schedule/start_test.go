@@ -282,6 +282,25 @@ func TestFlushBeforeTheStart(t *testing.T) {
 	}
 }
 
+// TestEndedAndNotWritten: an attempt that is over does not overlap with the next, although its row still says that it
+// executes.
+func TestEndedAndNotWritten(t *testing.T) {
+	f := setUp(t)
+	spec := every("j", time.Second, 0)
+	spec.Overlap = job.OverlapSkip
+	j := f.claimed(spec)[0]
+	f.starter.start(t.Context(), t0)
+	f.executing.over = append(f.executing.over, f.executing.added[0].Launch)
+	f.session.set(after(time.Second))
+	f.starter.start(t.Context(), after(time.Second))
+	if got := f.begun(); !slices.Equal(got, []float64{0, 1}) {
+		t.Errorf("got due times %v begun, want two", got)
+	}
+	f.session.set(after(2 * time.Second))
+	f.starter.start(t.Context(), after(2*time.Second))
+	f.wantRuns("beside one that is not over", j.ID, "skipped 2..2×1 overlap: the run due "+after(time.Second).String()+" is still executing")
+}
+
 // TestRowsThatMoved: a task of a batch that is not ours any more is that task's affair.
 func TestRowsThatMoved(t *testing.T) {
 	f := setUp(t)

@@ -83,7 +83,7 @@ func scripted(b *testing.B, rows [][]driver.Value) *Tx {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &Tx{tx: tx, ctx: context.Background()}
+	return &Tx{tx: tx, ctx: context.Background(), meter: new(Meter)}
 }
 
 type script struct{ rows [][]driver.Value }

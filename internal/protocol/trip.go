@@ -117,7 +117,7 @@ func (w *World) judge(s *State, i, d int) commit {
 	case r.kill != 0, j.deleted == 1, !w.byHand(d) && (j.paused == 1 || s.app == 1):
 		c.kind = refuse
 	default:
-		w.overlap(s, d, now, &c)
+		w.overlap(s, i, d, now, &c)
 		if c.kind == begin && w.Group && r.slot == 0 && s.holders() > 0 {
 			c.kind = waitSlot
 		}
@@ -129,7 +129,7 @@ func (w *World) judge(s *State, i, d int) commit {
 }
 
 // overlap applies the overlap policy.
-func (w *World) overlap(s *State, d int, now uint8, c *commit) {
+func (w *World) overlap(s *State, i, d int, now uint8, c *commit) {
 	o := 1 - d
 	if w.tasks() < 2 || w.job(o) != w.job(d) || s.tasks[o].state == gone {
 		return
@@ -140,6 +140,9 @@ func (w *World) overlap(s *State, d int, now uint8, c *commit) {
 		return
 	}
 	busy := x.state == executing
+	if n := &s.nodes[i]; busy && w.Overlap == Skip && !w.Group && n.ended[o] != none && n.mine[o] == 1 {
+		return // it has ended here, and is not written yet
+	}
 	ahead := !busy && w.ordered() && x.due <= now && w.due(s, o) < w.due(s, d)
 	switch w.Overlap {
 	case Skip:
