@@ -57,7 +57,6 @@ type state struct {
 	seen     map[[16]byte]job.Micros // the due time for which an alert was seen last, as far as this node knows
 	next     map[string]job.Micros   // when to look again at what is looked at now and then
 	notRun   int64                   // the last job that was looked at whether it runs
-	behind   bool
 }
 
 // position is how far evaluation has come. It is written down with each step.

@@ -23,7 +23,6 @@ type changes struct {
 	told     map[group][]told
 	pings    map[int64]job.AlertItem // by job
 	beats    []beat
-	dead     []dead
 	lost     int64
 	behind   bool
 }
@@ -58,20 +57,13 @@ type beat struct {
 	held    string
 }
 
-// dead is a node that vanished.
-type dead struct {
-	node string
-	at   job.Micros
-}
-
 // finder makes changes of what it sees.
 type finder struct {
 	*Evaluator
 	*changes
-	s    *state
-	c    *config
-	now  job.Micros
-	jobs map[int64]job.AlertJob
+	s   *state
+	c   *config
+	now job.Micros
 }
 
 // find looks at all that has happened since the last step that stands. It changes nothing of the state but when to look

@@ -131,7 +131,7 @@ func alertShow(c *console) *cobra.Command {
 			d.add("about", v.about())
 			d.add("rule", v.Rule)
 			d.add("since", both(v.First, time.Local, now))
-			d.add("seen", fmt.Sprintf("%d times, the last time %s", v.Seen, both(v.Last, time.Local, now)))
+			d.add("seen", fmt.Sprintf("%s, the last %s", counted(int(v.Seen), "time"), both(v.Last, time.Local, now)))
 			if v.Run != "" {
 				d.add("run", v.Run)
 			}

@@ -47,7 +47,7 @@ otherwise the change holds until its process ends.`,
 		return r.object(c, raw, v.Node, func() error {
 			until := ""
 			if v.Until != nil {
-				until = ", until " + relative(v.Until, time.Now())
+				until = "; as before again " + relative(v.Until, time.Now())
 			}
 			r.printf("%s logs %s and above%s\n", plain(v.Node), plain(v.Level), until)
 			return nil

@@ -98,12 +98,12 @@ func (c *Compensator) Compensate(ctx context.Context) (owned int, err error) {
 				return owned, context.Cause(ctx)
 			case <-time.After(min(time.Since(began), time.Second)):
 			}
-			unknown = c.unknown(rows)
+			unknown = c.unknown(unknown) // of these alone: others have ended since
 		}
 		owned += len(rows)
 		for len(unknown) > 0 {
 			n := min(batch, len(unknown))
-			freed, err := c.free(ctx, unknown[:n])
+			freed, err := c.free(ctx, ids(unknown[:n]))
 			if err != nil {
 				return owned, err
 			}
@@ -116,14 +116,21 @@ func (c *Compensator) Compensate(ctx context.Context) (owned int, err error) {
 	}
 }
 
-// unknown are the ids of the rows that are in no set now.
-func (c *Compensator) unknown(rows []sql.TaskRow) (ids []int64) {
+// unknown are the rows that are in no set now.
+func (c *Compensator) unknown(rows []sql.TaskRow) (out []sql.TaskRow) {
 	for _, r := range rows {
 		if !c.known(r) {
-			ids = append(ids, r.ID)
+			out = append(out, r)
 		}
 	}
-	return ids
+	return out
+}
+
+func ids(rows []sql.TaskRow) (out []int64) {
+	for _, r := range rows {
+		out = append(out, r.ID)
+	}
+	return out
 }
 
 func (c *Compensator) known(r sql.TaskRow) bool {

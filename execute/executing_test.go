@@ -109,7 +109,7 @@ func (b *bubble) attempt(id int64, due time.Duration) job.Started {
 	at := b.Now().Add(due)
 	return job.Started{
 		Task:    job.Task{ID: id, JobID: 10 + id, Due: at, DueNow: at, Attempt: 1, Launch: job.Launch{Session: uuid.UUID{1}, N: id}},
-		Spec:    &job.Spec{App: "a", Name: "n", Command: "c", Timeout: job.Duration(time.Minute)},
+		Spec:    &job.Spec{App: "a", Name: "n", Command: "c", Timeout: job.Duration(time.Minute), Overlap: job.OverlapQueue},
 		At:      b.Now(),
 		SpawnBy: max(at, b.Now()) + job.SpawnWindow,
 	}
@@ -143,6 +143,10 @@ func TestSpawnedWhenDue(t *testing.T) {
 			t.Errorf("got run %+v", r)
 		}
 		// It is in the set until its outcome is written, but holds no slot.
+		other := s.Launch
+		if other.N++; !b.IsOver(1, s.Launch) || b.IsOver(1, other) || b.IsOver(2, s.Launch) {
+			t.Errorf("ended: got it over %v, another launch %v, another task %v; want only the first", b.IsOver(1, s.Launch), b.IsOver(1, other), b.IsOver(2, s.Launch))
+		}
 		if !b.Has(1, s.Launch) || b.Len() != 1 || b.Free() != 3 || !b.HasEnded(11) || b.HasEnded(1) || got.room != 1 {
 			t.Errorf("ended: got %d in the set, %d free, has ended %v, told %d times of room; want it to wait for its record without a slot", b.Len(), b.Free(), b.HasEnded(11), got.room)
 		}
@@ -405,6 +409,32 @@ func TestOutcomesThatWait(t *testing.T) {
 		}
 		if got := x.Free(); got != c.free {
 			t.Errorf("%d that run and %d whose outcome waits: %d free, want %d", c.running, c.over, got, c.free)
+		}
+	}
+}
+
+// TestAwaited: a start waits for an outcome to be written only where it could not know without.
+func TestAwaited(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spec   job.Spec
+		origin int64
+		want   bool
+	}{
+		"skip":                {job.Spec{Overlap: job.OverlapSkip}, 0, false},
+		"skip, with retries":  {job.Spec{Overlap: job.OverlapSkip, Retry: job.Retry{Attempts: 2}}, 0, true},
+		"skip, of a backfill": {job.Spec{Overlap: job.OverlapSkip}, -1, true},
+		"allow":               {job.Spec{Overlap: job.OverlapAllow}, 0, false},
+		"allow, with retries": {job.Spec{Overlap: job.OverlapAllow, Retry: job.Retry{Attempts: 2}}, 0, false},
+		"allow, in a group":   {job.Spec{Overlap: job.OverlapAllow, Group: "g"}, 0, true},
+		"queue":               {job.Spec{Overlap: job.OverlapQueue}, 0, true},
+		"replace":             {job.Spec{Overlap: job.OverlapReplace}, 0, true},
+		"skip, again if lost": {job.Spec{Overlap: job.OverlapSkip, OnLost: job.LostRerun}, 0, true},
+		"skip, all caught up": {job.Spec{Overlap: job.OverlapSkip, Misfire: job.Misfire{Policy: job.MisfireAll}}, 0, true},
+	} {
+		a := &entry{Started: job.Started{Task: job.Task{Origin: c.origin}, Spec: &c.spec}}
+		if got := a.isAwaited(); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
 }

@@ -257,7 +257,7 @@ func TestF13SlowLink(t *testing.T) {
 		}
 	}
 	slow(20*time.Millisecond, time.Second)
-	slow(100*time.Millisecond, 2*time.Second)
+	slow(100*time.Millisecond, 4*time.Second)
 	l.check(0)
 	slow(time.Second, 15*time.Second)
 	for _, m := range c.nodes {

@@ -226,7 +226,11 @@ func checkSecretOrURL(p *Problems, field, text string) {
 	var found Problems
 	checkURL(&found, text)
 	for _, q := range found {
-		p.add(field, "%s", q.Message)
+		message, _, cut := strings.Cut(q.Message, "; want")
+		if cut || text == "" {
+			message += "; want a URL such as https://example.com/alerts, or {{secret.NAME}} for one that is secret"
+		}
+		p.add(field, "%s", message)
 	}
 }
 

@@ -3,10 +3,12 @@ package node_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"go-crontab/execute"
 	"go-crontab/job"
 	"go-crontab/node"
 	"go-crontab/sql"
@@ -81,6 +83,7 @@ type restoring struct {
 	dirs    map[string]string
 	members []*member
 	once    int64
+	long    int64 // executes at the backup, and may be run again when it is lost
 	soon    time.Time
 	restore func()
 }
@@ -97,6 +100,17 @@ func setUpRestoring(t *testing.T) *restoring {
 	c := &restoring{cluster: newCluster(t), l: newLedger(), dirs: map[string]string{"one": t.TempDir(), "two": t.TempDir()}}
 	c.members = []*member{c.join("one"), c.join("two")}
 	one := c.members[0]
+	rerun := one.Now().Add(time.Second).UTC().Truncate(time.Second)
+	c.long = one.create(job.Spec{Name: "long", At: &rerun, OnLost: job.LostRerun}).ID
+	c.l.mu.Lock()
+	c.l.took = func(a execute.Attempt) time.Duration {
+		if a.JobID == c.long {
+			return time.Minute
+		}
+		return 0
+	}
+	c.l.mu.Unlock()
+	one.await("the long one executes", 15*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task WHERE state = 2 AND job_id = ?", c.long) == 1 })
 	one.create(job.Spec{Name: "often", Every: job.Duration(300 * time.Millisecond)})
 	c.soon = one.Now().Add(8 * time.Second).UTC().Truncate(time.Second)
 	c.once = one.create(job.Spec{Name: "once", At: &c.soon}).ID
@@ -158,8 +172,8 @@ func TestRestore(t *testing.T) {
 		}
 	}
 	may, err := c.db.Forgotten(t.Context())
-	if err != nil || may.Jobs == 0 || may.Since == 0 || len(may.Once) != 1 || may.Once[0].Name != "once" {
-		t.Errorf("got %+v, %v; want the single one among what was due since", may, err)
+	if err != nil || may.Jobs == 0 || may.Since == 0 || len(may.Once) != 2 || may.Once[1].Name != "once" {
+		t.Errorf("got %+v, %v; want both single due times among what was due since", may, err)
 	}
 	if err := c.db.AcceptRestore(t.Context()); err != nil {
 		t.Fatal(err)
@@ -171,8 +185,11 @@ func TestRestore(t *testing.T) {
 	if now, doubles := c.l.counts(); now != ran || doubles != 0 {
 		t.Errorf("%d runs started in the pause, %d of them twice", now-ran, doubles)
 	}
-	for _, r := range c.history(c.once) {
-		t.Logf("the single due time: %s, %s", r.Outcome, r.Reason)
+	if runs := c.history(c.once); len(runs) != 1 || runs[0].Outcome != job.Skipped || !strings.Contains(runs[0].Reason, sql.RestoredReason) {
+		t.Errorf("the single due time: got %+v, want it skipped since the database was restored", runs)
+	}
+	if runs := c.history(c.long); len(runs) == 0 || !slices.ContainsFunc(runs, func(r sql.RunRow) bool { return r.Outcome == job.Lost }) {
+		t.Errorf("the one that executed at the backup: got %+v, want it lost", runs)
 	}
 	if err := two.Editor().ResumeApp(t.Context(), ""); err != nil {
 		t.Fatal(err)

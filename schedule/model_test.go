@@ -214,6 +214,8 @@ func (n *worldNode) Len() int               { return len(n.executing) }
 func (n *worldNode) Free() int              { return 100 - len(n.executing) }
 func (n *worldNode) HasEnded(id int64) bool { return n.ended[id] > 0 }
 
+func (n *worldNode) IsOver(int64, job.Launch) bool { return false } // here HasEnded is about every job
+
 func (n *worldNode) Has(task int64, l job.Launch) bool {
 	a := n.executing[task]
 	return a != nil && a.Launch == l

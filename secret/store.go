@@ -2,8 +2,10 @@ package secret
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -123,8 +125,29 @@ func (s *Store) Delete(ctx context.Context, name job.Secret, may func(app string
 		if len(users) > 0 {
 			return nil, &job.InUse{Kind: "secret", Name: string(name), By: users}
 		}
+		channels, err := channelsWith(tx, name)
+		if err != nil {
+			return nil, err
+		}
+		if len(channels) > 0 {
+			return nil, &job.InUse{Kind: "secret", Name: string(name), By: channels}
+		}
 		return line(job.ActionDelete, &row), tx.DeleteSecret(row.ID)
 	})
+}
+
+// channelsWith lists the channels of alerts that name a secret, whose row the caller has locked: none begins to name it
+// meanwhile.
+func channelsWith(tx *sql.Tx, name job.Secret) (out []job.Name, err error) {
+	rows, err := tx.AllAlerts(sql.AlertChannels)
+	for _, row := range rows {
+		var c job.AlertChannel
+		_ = json.Unmarshal([]byte(row.Spec), &c) // one that cannot be read uses nothing
+		if slices.Contains(job.SecretNames(c.Secrets()), name) && len(out) < someUsers {
+			out = append(out, job.Name{App: "alert channel", Name: row.Name})
+		}
+	}
+	return out, err
 }
 
 // Rotated is what a rotation has done.

@@ -345,7 +345,7 @@ func (db *DB) OverstayedWaits(ctx context.Context, before job.Micros) ([]StuckTa
 
 // ZonesInUse lists the time zones that living jobs name, with one job of each. It reads all definitions.
 func (db *DB) ZonesInUse(ctx context.Context) ([]NamedJob, error) {
-	return db.namedJobs(ctx, "list time zones", "SELECT MIN(id), MIN(app), MIN(name), COUNT(*), zone FROM (SELECT id, app, name, JSON_UNQUOTE(JSON_EXTRACT(spec, '$.timezone')) zone FROM job WHERE living = 1 AND JSON_VALID(spec)) z"+
+	return db.namedJobs(ctx, "list time zones", "SELECT MIN(id), MIN(app), MIN(name), COUNT(*), zone FROM (SELECT id, app, name, IF(JSON_VALID(spec), JSON_UNQUOTE(JSON_EXTRACT(spec, '$.timezone')), NULL) zone FROM job WHERE living = 1) z"+
 		" WHERE zone IS NOT NULL AND zone <> '' GROUP BY zone ORDER BY zone LIMIT 1000")
 }
 

@@ -262,7 +262,7 @@ test('a newcomer, with the page alone: add a job, break it, find out why, mend i
   await page.waitForURL(/\/runs\//);
   await page.locator('.head').getByText('failed').waitFor();
   await page.getByRole('log').getByText('No such file or directory', { exact: false }).waitFor();
-  await page.locator('.notice').getByText('exit code 1', { exact: false }).waitFor();
+  await page.locator('.notice').getByText('exit status 1', { exact: false }).waitFor();
   await page.getByRole('link', { name: 'Edit the job' }).click();
   await page.locator('#f-command').fill('echo it works');
   await button('Look at it and save').click();

@@ -67,7 +67,7 @@ export const patterns: [RegExp, string][] = [
   [/^cron (".*?"): ([\w-]+) (".*?"): .*$/, 'cron $1：$2 的 $3 不正确'],
   [/^cron (".*?"): .*$/, 'cron $1 不正确：需要 5 个字段（分 时 日 月 周），或以秒开头的 6 个字段'],
   // Reasons of runs.
-  [/^exit code (\d+)$/, '退出码 $1'],
+  [/^exit (?:code|status) (\d+)$/, '退出码 $1'],
   [/^(?:job|the job|its app|the cluster) ?(?:was|is)? ?paused.*$/, '已暂停'],
   [/^paused\b.*$/, '已暂停'],
   [/^overlap: the run due (\S+) is still executing$/, '重叠：到期时间为 $1 的运行仍在执行'],
