@@ -56,6 +56,7 @@ var mayImport = map[string][]string{
 	"examples/embed":  {"job", "node", "api", "sql"},
 	"examples/client": {"job", "client"},
 
+	"internal/manual":     {"cli"},   // writes manual pages and completions, for packages
 	"internal/benchpage":  {"bench"}, // writes what benches measured into the documentation
 	"internal/benchcheck": {},        // tells whether hot functions allocate more often than they did
 	"internal/privatedb":  {},

@@ -529,7 +529,7 @@ func (p *points) close() {
 	for query, what := range map[string]string{
 		"SELECT COUNT(*) FROM waiting w LEFT JOIN task t ON t.id = w.task_id WHERE t.id IS NULL OR t.state <> 3":                    "rows of waiting for nothing",
 		"SELECT COUNT(*) FROM task t LEFT JOIN waiting w ON t.id = w.task_id WHERE t.state = 3 AND w.task_id IS NULL":               "tasks that wait and nobody knows for what",
-		"SELECT COUNT(*) FROM task t LEFT JOIN session s ON s.id = t.session_id WHERE t.state IN (1, 2) AND s.id IS NULL":    "tasks of nobody",
+		"SELECT COUNT(*) FROM task t LEFT JOIN session s ON s.id = t.session_id WHERE t.state IN (1, 2) AND s.id IS NULL":           "tasks of nobody",
 		"SELECT COUNT(*) FROM (SELECT job_id, due, origin FROM history WHERE final = 1 GROUP BY 1, 2, 3 HAVING COUNT(*) > 1) twice": "due times that ended twice",
 	} {
 		await(t, "no "+what, c.expiry+10*time.Second, func() bool { return c.count(query) == 0 })
