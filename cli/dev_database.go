@@ -22,7 +22,7 @@ func (d *dev) openDatabase(ctx context.Context) (dsn string, err error) {
 		return "", err
 	}
 	d.say("starting %s in %s", product(server), d.data)
-	if d.db, err = privatedb.Start(ctx, privatedb.Options{Dir: filepath.Join(d.data, "db"), Pool: 64}); err != nil {
+	if d.db, err = privatedb.Start(ctx, privatedb.Options{Dir: filepath.Join(d.data, "db"), Pool: 64, Durable: true}); err != nil {
 		if errors.Is(err, privatedb.ErrInUse) {
 			err = withHint(err, "another dev is running; to see it:  %[1]s cluster\nto have a second one:  %[1]s dev --data ANOTHER-FOLDER", program())
 		}

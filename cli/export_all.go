@@ -54,11 +54,11 @@ func (r *remote) exportRest(ctx context.Context) error {
 		}
 		add(words...)
 	}
-	handlers, _, err := list[handlerView](ctx, r, handlersPath, nil, everything)
+	handlers, _, err := get[page[handlerView]](ctx, r, handlersPath, nil)
 	if err != nil {
 		return err
 	}
-	for _, h := range handlers {
+	for _, h := range handlers.Items {
 		if h.Disabled {
 			add("handler", "disable", quote(h.Handler))
 		}

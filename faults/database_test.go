@@ -246,7 +246,7 @@ func TestF13SlowLink(t *testing.T) {
 			m.proxy.Delay(faultproxy.BothWays, trip/2)
 		}
 		noticed := c.now().Add(c.expiry/10 + 3*trip)
-		time.Sleep(time.Duration(times(15, 120))*time.Second + 8*trip)
+		time.Sleep(time.Duration(times(15, 120))*time.Second + 20*trip)
 		until := c.now().Add(-late)
 		c.same(before, "a slow link")
 		starts, worst := l.started(noticed, until)
@@ -259,7 +259,7 @@ func TestF13SlowLink(t *testing.T) {
 	slow(20*time.Millisecond, time.Second)
 	slow(100*time.Millisecond, 4*time.Second)
 	l.check(0)
-	slow(time.Second, 15*time.Second)
+	slow(time.Second, 20*time.Second)
 	for _, m := range c.nodes {
 		m.proxy.Heal()
 	}

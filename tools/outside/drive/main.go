@@ -97,7 +97,7 @@ func (d *driver) shared() {
 	must(!bytes.Contains(ok(d.ListSecretsWithResponse(d.ctx, nil)).Body, []byte("one of these")), "a secret is not shown")
 	ok(d.RotateSecretsWithResponse(d.ctx, nil, NothingInput{}))
 
-	must(len(ok(d.PreviewWithResponse(d.ctx, PreviewInput{Schedule: to("0 3 * * *"), N: to(3)})).JSON200.Next) == 3, "a preview has as many as one asks for")
+	must(len(ok(d.PreviewWithResponse(d.ctx, nil, PreviewInput{Schedule: to("0 3 * * *"), N: to(3)})).JSON200.Next) == 3, "a preview has as many as one asks for")
 }
 
 // jobs is what somebody does who writes them.
