@@ -166,7 +166,7 @@ func TestS8Injection(t *testing.T) {
 		}
 	}
 	for _, d := range getContract(t).operations() {
-		if d.method != "get" || !strings.HasPrefix(d.pattern, "/api/v1/") || strings.HasPrefix(d.pattern, "/api/v1/login") || d.pattern == "/api/v1/events" {
+		if d.method != "get" || !strings.HasPrefix(d.pattern, "/api/v1/") || strings.HasPrefix(d.pattern, "/api/v1/login") || d.pattern == "/api/v1/events" || d.pattern == "/api/v1/upcoming.ics" { // streams, and a calendar: no JSON
 			continue
 		}
 		fill := strings.NewReplacer("{id}", "1", "{app}", "default", "{name}", "one", "{version}", "1", "{other}", "1", "{key}", "k")

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -8,9 +9,17 @@ import (
 	"strings"
 	"testing"
 
+	"go-crontab/alert"
 	"go-crontab/api"
 	"go-crontab/secret"
 )
+
+// taken is a channel that takes every test.
+type taken struct{}
+
+func (taken) Test(_ context.Context, channel string) (alert.Tested, error) {
+	return alert.Tested{Channel: channel, ChannelID: 1, Key: [16]byte{1}, Items: "[]", Sent: true, Said: "because", At: 1}, nil
+}
 
 // TestS21EveryChangeIsAudited makes a change by each route that is no GET, in the order in which one needs what another
 // made, and wants its line of the audit: who, from where, what, and before and after where there is something.
@@ -20,7 +29,9 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, func(c *api.Config) { c.SecretKeys, c.LogLevel = key, api.NewLogLevel(slog.LevelInfo) })
+	s := start(t, func(c *api.Config) {
+		c.SecretKeys, c.LogLevel, c.Alerts = key, api.NewLogLevel(slog.LevelInfo), taken{}
+	})
 	const spec = `{"name": "j", "schedule": "0 3 1 1 *", "command": "sleep 60"}`
 	run, token, fill := "", "", ""
 	steps := []struct {
@@ -66,6 +77,14 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 		{"PUT", "/api/v1/apps/{app}/retention", "/api/v1/apps/default/retention", `{"runs": 100}`, 200, "update", "retention", "", false, true},
 		{"PUT", "/api/v1/secrets/{name}", "/api/v1/secrets/s", `{"value": "hidden-from-all"}`, 201, "create", "secret", "s", false, false},
 		{"DELETE", "/api/v1/secrets/{name}", "/api/v1/secrets/s", "", 204, "delete", "secret", "s", false, false},
+		{"PUT", "/api/v1/alerts/channels/{name}", "/api/v1/alerts/channels/hook", `{"type": "webhook", "url": "https://hook.example.com"}`, 201, "create", "alert_channel", "hook", false, true},
+		{"PUT", "/api/v1/alerts/channels/{name}", "/api/v1/alerts/channels/hook", `{"type": "webhook", "url": "https://hook.example.com/2"}`, 200, "update", "alert_channel", "hook", true, true},
+		{"POST", "/api/v1/alerts/channels/{name}/test", "/api/v1/alerts/channels/hook/test", "", 200, "test", "alert_channel", "hook", false, false},
+		{"PUT", "/api/v1/alerts/rules/{name}", "/api/v1/alerts/rules/nights", `{"on": ["failed", "lost"], "channels": ["hook"]}`, 201, "create", "alert_rule", "nights", false, true},
+		{"DELETE", "/api/v1/alerts/rules/{name}", "/api/v1/alerts/rules/nights", "", 204, "delete", "alert_rule", "nights", true, false},
+		{"DELETE", "/api/v1/alerts/channels/{name}", "/api/v1/alerts/channels/hook", "", 204, "delete", "alert_channel", "hook", true, false},
+		{"POST", "/api/v1/alerts/silences", "", `{"app": "default", "until": "2h", "reason": "because"}`, 201, "create", "alert_silence", "default", false, true},
+		{"DELETE", "/api/v1/alerts/silences/{id}", "/api/v1/alerts/silences/1", "", 204, "delete", "alert_silence", "default", true, false},
 		{"POST", "/api/v1/tokens", "", `{"name": "t", "role": "viewer"}`, 201, "create", "token", "t", false, true},
 		{"DELETE", "/api/v1/tokens/{id}", "TOKEN", "", 204, "revoke", "token", "t", true, false},
 		{"POST", "/api/v1/login", "", `{"token": "` + s.token + `"}`, 200, "sign_in", "login", "bootstrap", false, false},

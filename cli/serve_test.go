@@ -71,6 +71,7 @@ func TestMigrateTellsWhatItDid(t *testing.T) {
 		t.Errorf("without a DSN: got code %d, %s", code, out)
 	}
 	execute(t, dsn, "INSERT INTO schema_version (version_id, is_applied) VALUES (9999, 1)")
+	execute(t, dsn, "UPDATE setting SET value = '9999' WHERE name = 'compatible_since'")
 	if code, out = run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate"); code != exitRefused || !strings.Contains(out, "use a newer go-crontab") {
 		t.Errorf("newer schema: got code %d, %s", code, out)
 	}
@@ -264,6 +265,7 @@ func TestRefusedJoin(t *testing.T) {
 	s.signal(syscall.SIGTERM)
 	s.exit(10 * time.Second)
 	execute(t, dsn, "INSERT INTO schema_version (version_id, is_applied) VALUES (9999, 1)")
+	execute(t, dsn, "UPDATE setting SET value = '9999' WHERE name = 'compatible_since'")
 	refused(dsn, "use a newer go-crontab")
 }
 

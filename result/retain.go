@@ -34,8 +34,9 @@ type Retainer struct {
 	Archive Archive // nil: none
 	Log     *slog.Logger
 
-	done sql.ChoreDone // not told yet
-	bad  int64         // failures of the archive in a row
+	done   sql.ChoreDone // not told yet
+	bad    int64         // failures of the archive in a row
+	looked time.Duration // at jobs, in this round
 }
 
 // Archive takes records before they go: one line of JSON for each. When it returns nil it has them.
@@ -45,12 +46,14 @@ const (
 	retainPeriod = 10 * time.Minute // between rounds over all jobs
 	retainTry    = time.Minute      // between looks whether nobody has the chore
 	choreHold    = 5 * time.Minute  // longer than any step, see archiveTimeout
-	keptJobs     = 500              // whose rules one look reads
+	choreTell    = time.Minute      // between telling how far it is, while nothing goes
+	keptJobs     = 2000             // whose rules one look reads
 	dropBatch    = 1000
 	archiveBatch = 200 // each may have some ten kilobytes of output
 	// rest is how many times as long as a batch took it rests, and restLeast how long at least: a trip that commits at
 	// the same time has the disk to itself for most of it.
 	rest      = 3
+	restRound = 50 // a round that looked for so long is followed by so many times that without one
 	restLeast = 50 * time.Millisecond
 )
 
@@ -64,6 +67,7 @@ func (r *Retainer) Run(ctx context.Context) error {
 		case <-time.After(wait):
 		}
 		wait = retainTry
+		r.looked = 0
 		if !r.Session.Fresh() {
 			continue
 		}
@@ -72,7 +76,7 @@ func (r *Retainer) Run(ctx context.Context) error {
 		case err != nil && ctx.Err() == nil:
 			r.Log.Warn("retention", "error", err)
 		case mine:
-			wait = retainPeriod
+			wait = max(retainPeriod, restRound*r.looked)
 		}
 	}
 }
@@ -93,11 +97,15 @@ func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
 	if err != nil || !mine {
 		return false, err
 	}
+	told := time.Now()
 	for {
+		began := time.Now()
 		jobs, err := r.DB.KeptJobs(ctx, at, keptJobs)
 		if err != nil {
 			return true, err
 		}
+		took := time.Since(began)
+		r.looked += took
 		for i := range jobs {
 			j := &jobs[i]
 			keep := j.Keep.Over(rules[j.App].Keep).Over(rules[""].Keep)
@@ -113,11 +121,19 @@ func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
 			r.done.At, r.done.Ended = 0, r.Session.Now()
 		}
 		// If we die before this, the next one looks at these jobs once more.
-		if err := r.tell(ctx); err != nil || len(jobs) < keptJobs {
-			return true, err
+		if last := len(jobs) < keptJobs; last || time.Since(told) > choreTell {
+			if err := r.tell(ctx); err != nil || last {
+				return true, err
+			}
+			if mine, _, err := r.DB.TakeChore(ctx, r.Session.ID(), choreHold); err != nil || !mine || !r.Session.Fresh() {
+				return mine, err
+			}
+			told = time.Now()
 		}
-		if mine, _, err := r.DB.TakeChore(ctx, r.Session.ID(), choreHold); err != nil || !mine || !r.Session.Fresh() {
-			return mine, err
+		select {
+		case <-ctx.Done():
+			return true, context.Cause(ctx)
+		case <-time.After(max(restLeast, rest*took)):
 		}
 	}
 }
