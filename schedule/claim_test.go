@@ -50,7 +50,7 @@ func TestClaimLooksAhead(t *testing.T) {
 		mine, theirs float64 // the last due times that are claimed
 	}{
 		"a regular look": {-neglected, 9.5, -1.5},
-		"told of a task": {urgent, 9.5, 0.5},
+		"told of a task": {urgent, 9.5, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := f.anew(t)

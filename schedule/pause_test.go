@@ -557,7 +557,7 @@ func TestLostEditIsNotAnothers(t *testing.T) {
 	f.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("UPDATE job SET app"), Action: faultproxy.CutBefore()})
 	settles := 0
 	f.proxy.OnCommand(func(c faultproxy.Command) {
-		if !strings.Contains(c.SQL, "FROM audit WHERE id") {
+		if !strings.Contains(c.SQL, "SELECT id FROM audit WHERE id") {
 			return
 		}
 		if settles++; settles == 1 {

@@ -81,16 +81,21 @@ func (tx *Tx) tasks(what, query string, args ...any) ([]TaskRow, error) {
 // of a transaction given up for lost included: it is how an unknown commit is settled.
 func (tx *Tx) LockTasks(ids []int64) (map[int64]TaskRow, error) {
 	out := make(map[int64]TaskRow, len(ids))
-	if len(ids) == 0 {
-		return out, nil
+	if len(ids) > idsAtOnce {
+		ids = slices.Sorted(slices.Values(ids)) // the parts too are locked in order
 	}
-	list, args := in(nil, ids)
-	// The hint keeps a small table from being scanned, and rows of others from being waited for.
-	rows, err := tx.tasks("lock tasks", "SELECT "+taskColumns+" FROM task FORCE INDEX (PRIMARY) WHERE id IN "+list+" ORDER BY id FOR UPDATE", args...)
-	for _, r := range rows {
-		out[r.ID] = r
+	for part := range slices.Chunk(ids, idsAtOnce) {
+		list, args := in(nil, part)
+		// The hint keeps a small table from being scanned, and rows of others from being waited for.
+		rows, err := tx.tasks("lock tasks", "SELECT "+taskColumns+" FROM task FORCE INDEX (PRIMARY) WHERE id IN "+list+" ORDER BY id FOR UPDATE", args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			out[r.ID] = r
+		}
 	}
-	return out, err
+	return out, nil
 }
 
 // Claim moves idle tasks to prepare for session and returns those it took; ids that are not idle any more are
