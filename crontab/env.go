@@ -60,7 +60,7 @@ func (p *parser) set(n int, name, value string) {
 		p.zone = zone.String()
 	case "MAILTO":
 		if p.owner = value; value != "" {
-			p.note(n, "MAILTO: no mail is sent; %s becomes the owner of the jobs below, and every run keeps its output", value)
+			p.note(n, "MAILTO: %s becomes the owner of the jobs below, who gets mails about failures by an alert channel with to_owner (docs/alerts.md); every run keeps its output", value)
 		}
 	case "RANDOM_DELAY":
 		minutes, err := strconv.Atoi(value)

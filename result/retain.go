@@ -48,8 +48,8 @@ const (
 	choreHold    = 5 * time.Minute  // longer than any step, see archiveTimeout
 	choreTell    = time.Minute      // between telling how far it is, while nothing goes
 	keptJobs     = 2000             // whose rules one look reads
-	dropBatch    = 800 // see idsAtOnce in sql
-	archiveBatch = 200 // each may have some ten kilobytes of output
+	dropBatch    = 800              // see idsAtOnce in sql
+	archiveBatch = 200              // each may have some ten kilobytes of output
 	// rest is how many times as long as a batch took it rests, and restLeast how long at least: a trip that commits at
 	// the same time has the disk to itself for most of it.
 	rest      = 3

@@ -316,7 +316,7 @@ func (tx *Tx) BegunAhead(name string, from, to job.Micros) (window job.Micros, e
 }
 
 // replanBatch is how many jobs one statement has planned anew.
-const replanBatch = 1000
+const replanBatch = 800
 
 // Replan has all living jobs that name a calendar planned anew from now on, because this transaction has changed it, and
 // returns how many. Those that are paused or held have nothing planned, and get their due times by the calendar as it
