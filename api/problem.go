@@ -51,7 +51,7 @@ var (
 	unreadable       = kind{"unreadable", http.StatusConflict, "The stored definition cannot be read"}
 	stale            = kind{"stale", http.StatusPreconditionFailed, "The job is not as the request wants it"}
 	keyReused        = kind{"key-reused", http.StatusConflict, "The Idempotency-Key was used before"}
-	inUse            = kind{"in-use", http.StatusConflict, "Jobs refer to it"}
+	inUse            = kind{"in-use", http.StatusConflict, "It is in use"}
 	noSecretKey      = kind{"no-secret-key", http.StatusConflict, "This node has no key for secrets"}
 	hasEnded         = kind{"has-ended", http.StatusConflict, "The run has ended"}
 	tooLarge         = kind{"too-large", http.StatusRequestEntityTooLarge, "The body is too large"}

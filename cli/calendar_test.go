@@ -24,7 +24,7 @@ func TestCalendarCommands(t *testing.T) {
 		"PUT /api/v1/calendars/d%2Fe":   always(201, `{"name":"d/e","version":1}`),
 		"GET /api/v1/calendars/cn/days": always(200, `{"items":[{"date":"2027-02-13","weekday":"sat","state":"makeup","as":"thu","hours":["08:00-18:00"],"why":"x"}]}`),
 		"DELETE /api/v1/calendars/cn":   always(204, ""),
-		"DELETE /api/v1/calendars/used": always(409, `{"type":"urn:go-crontab:problem:in-use","title":"Jobs refer to it","status":409,"detail":"the calendar \"used\" is in use by a/b"}`),
+		"DELETE /api/v1/calendars/used": always(409, `{"type":"urn:go-crontab:problem:in-use","title":"It is in use","status":409,"detail":"the calendar \"used\" is in use by a/b"}`),
 	})
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	if err := os.WriteFile(file, []byte("name: cn\nexclude:\n  - {date: 2027-02-05, end: 2027-02-11}\n  - 05-01\nhours: {only: [mon-fri 08:00-18:00]}\n---\nname: d/e\n"), 0o600); err != nil {
