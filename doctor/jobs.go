@@ -116,6 +116,9 @@ func herds(x *exam) error {
 	least = max(100, least)
 	found, err := x.db.Herds(x.ctx, x.now.Add(25*time.Hour), least, 5)
 	for _, h := range found {
+		if len(h.Some) == 0 { // they have been planned since
+			continue
+		}
 		x.found(Notice, Finding{
 			Seen:     fmt.Sprintf("%d jobs are due at %s, within one second; all nodes together have %d slots", h.Jobs, h.At.Time().UTC().Format(time.RFC3339), least),
 			Why:      "What finds no slot waits and starts late, and what the jobs call gets all of them at once.",

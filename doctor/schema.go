@@ -22,6 +22,16 @@ func schema(x *exam) error {
 			Why:  "Nodes of this version refuse to join.", Fix: "Upgrade it; nodes of the version before go on meanwhile.", Commands: migrateCommand,
 		})
 	case have > want:
+		// As when a node joins: a newer schema may let older programs in, while a cluster is upgraded.
+		if lets, err := x.db.LetsIn(x.ctx, want); err != nil {
+			return err
+		} else if lets {
+			x.found(Notice, Finding{
+				Seen: fmt.Sprintf("the schema has version %d, this program is made for %d, and may use it", have, want),
+				Why:  "The cluster is being upgraded.", Fix: "Replace this node, too; see docs/upgrades.md.",
+			})
+			return nil
+		}
 		x.found(Error, Finding{
 			Seen: fmt.Sprintf("the schema has version %d, this program knows up to %d", have, want),
 			Why:  "Nodes of this version refuse to join.", Fix: "Use a newer go-crontab.",

@@ -11,8 +11,8 @@ import (
 // docs/upgrades.md. Whoever raises it ends that for older nodes: then all must be stopped first, and Migrate sees to it.
 const compatibleSince = 8
 
-// compatible tells whether a program that knows the schema up to a version may use one that is newer.
-func (db *DB) compatible(ctx context.Context, known int64) (bool, error) {
+// LetsIn tells whether a program that knows the schema up to a version may use one that is newer.
+func (db *DB) LetsIn(ctx context.Context, known int64) (bool, error) {
 	since, err := db.compatibleSince(ctx)
 	return since > 0 && since <= known, err
 }

@@ -112,7 +112,7 @@ func (db *DB) checkSchema(ctx context.Context) error {
 	case have < newest:
 		return refuse("the schema has version %d and must have %d; upgrade it: go-crontab migrate", have, newest)
 	case have > newest:
-		if may, err := db.compatible(ctx, newest); may || err != nil {
+		if may, err := db.LetsIn(ctx, newest); may || err != nil {
 			return err
 		}
 		return refuse("the schema has version %d, this program knows up to %d; use a newer go-crontab", have, newest)
