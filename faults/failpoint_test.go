@@ -325,7 +325,7 @@ func (p *points) census() []string {
 		want = append(want, "before "+what, "commit "+what, "committed "+what)
 	}
 	want = append(want, mustPassToo...)
-	end := time.Now().Add(90 * time.Second)
+	end := time.Now().Add(3 * time.Minute)
 	for n := 0; len(want) > 0; n++ {
 		p.wait(2 * time.Second)
 		m := p.c.nodes[1+p.rng.IntN(2)]
@@ -343,7 +343,7 @@ func (p *points) census() []string {
 		m.ready(60 * time.Second)
 		names := p.passed(p.log)
 		want = slices.DeleteFunc(want, func(name string) bool { return slices.Contains(names, name) })
-		if time.Now().After(end) {
+		if len(want) > 0 && time.Now().After(end) {
 			t.Fatalf("nobody came by these points: %s", strings.Join(want, ", "))
 		}
 	}
