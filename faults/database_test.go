@@ -259,7 +259,7 @@ func TestF13SlowLink(t *testing.T) {
 	slow(20*time.Millisecond, time.Second)
 	slow(100*time.Millisecond, 4*time.Second)
 	l.check(0)
-	slow(time.Second, 20*time.Second)
+	slow(time.Second, 30*time.Second)
 	for _, m := range c.nodes {
 		m.proxy.Heal()
 	}

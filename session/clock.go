@@ -14,8 +14,7 @@ type Clock struct {
 	at   atomic.Pointer[reading]
 	trip atomic.Int64              // how long the last reading took
 	set  atomic.Pointer[time.Time] // when a reading said that MySQL's clock was put forward
-	mu   sync.Mutex
-	best []reading // recent readings, oldest first
+	mu   sync.Mutex                // taking a reading
 }
 
 // reading says that MySQL's clock showed db at the monotonic instant mono, give or take err.
@@ -25,13 +24,12 @@ type reading struct {
 	err  time.Duration
 }
 
-// keep is how many readings compete: the one with the shortest round trip is believed.
-const keep = 8
-
 // drift bounds how much two clocks may diverge in a second.
 const drift = 0.0005
 
-// Set takes a reading that was asked for at sent and answered at received.
+// Set takes a reading that was asked for at sent and answered at received. The one that is off by the least is believed: one that
+// took long does not replace one that was quick, until that is so old that it may be off by more. Else a link that is slow for a while,
+// and then one way sooner than the other, would move the clock by half of its round trip, and starts with it.
 func (c *Clock) Set(sent, received time.Time, db job.Micros) {
 	rtt := received.Sub(sent)
 	c.trip.Store(int64(rtt))
@@ -39,23 +37,14 @@ func (c *Clock) Set(sent, received time.Time, db job.Micros) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old := c.at.Load(); old != nil && c.stepped(old, &r) {
-		c.best = nil // MySQL's clock was set: what it showed before says nothing
+		// MySQL's clock was set: what it showed before says nothing.
 		if r.db > old.now(r.mono) {
 			c.set.Store(&received)
 		}
+	} else if old != nil && old.errAt(r.mono) < r.err {
+		return
 	}
-	c.best = append(c.best, r)
-	if len(c.best) > keep {
-		c.best = c.best[1:]
-	}
-	best := &c.best[0]
-	for i := range c.best {
-		if c.best[i].errAt(r.mono) <= best.errAt(r.mono) {
-			best = &c.best[i]
-		}
-	}
-	chosen := *best
-	c.at.Store(&chosen)
+	c.at.Store(&r)
 }
 
 // stepped tells whether two readings cannot both be right.
