@@ -246,7 +246,7 @@ func TestF13SlowLink(t *testing.T) {
 			m.proxy.Delay(faultproxy.BothWays, trip/2)
 		}
 		noticed := c.now().Add(c.expiry/10 + 3*trip)
-		time.Sleep(time.Duration(times(15, 120))*time.Second + 20*trip)
+		time.Sleep(time.Duration(times(15, 120))*time.Second + late + 5*trip)
 		until := c.now().Add(-late)
 		c.same(before, "a slow link")
 		starts, worst := l.started(noticed, until)

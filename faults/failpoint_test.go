@@ -105,7 +105,7 @@ func TestF42Points(t *testing.T) {
 	if len(missed) > 0 {
 		r.figure("not reached in time: %s", strings.Join(slices.Sorted(maps.Keys(missed)), ", "))
 	}
-	if len(missed) > len(reached)/5 {
+	if len(missed) > len(reached)/4 { // some are passed once in minutes: a chore, another number of buckets
 		t.Errorf("%d points were not reached, %d were: too many to say anything", len(missed), len(reached))
 	}
 }
