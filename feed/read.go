@@ -35,6 +35,7 @@ type reader struct {
 	attempts    map[sql.Attempting]bool
 	sessions    map[uuid.UUID]sql.SessionRow
 	backfills   map[int64]job.Micros // when those that run were changed
+	backfill    int64                // the latest
 	names       map[int64]sql.JobName
 
 	full   int  // batches that were full one after another
@@ -67,6 +68,9 @@ func (r *reader) anchor(ctx context.Context, now time.Time) error {
 	}
 	sessions, err := r.db.Sessions(ctx)
 	if err != nil {
+		return err
+	}
+	if r.backfill, err = r.db.LastBackfill(ctx); err != nil {
 		return err
 	}
 	running, err := r.db.RunningBackfills(ctx, backfills)
@@ -353,6 +357,17 @@ func (r *reader) lookAtBackfills(ctx context.Context, out *[]Event) error {
 	for _, b := range rows {
 		now[b.ID] = b.Updated
 	}
+	fresh, err := r.db.BackfillsAfter(ctx, r.backfill, backfills)
+	if err != nil {
+		return err
+	}
+	last := r.backfill
+	for _, b := range fresh { // some are over before anybody has seen them run
+		last = max(last, b.ID)
+		if _, runs := now[b.ID]; !runs {
+			rows = append(rows, b)
+		}
+	}
 	for id := range r.backfills {
 		if _, runs := now[id]; !runs {
 			b, err := r.db.Backfill(ctx, id)
@@ -376,6 +391,6 @@ func (r *reader) lookAtBackfills(ctx context.Context, out *[]Event) error {
 		*out = append(*out, Event{ID: fmt.Sprintf("b%d-%d", b.ID, b.Updated), Kind: KindBackfill, Action: b.State.String(), At: b.Updated,
 			App: name.App, JobID: b.JobID, Job: name.Name, Who: b.Who, Backfill: &b})
 	}
-	r.backfills = now
+	r.backfills, r.backfill = now, last
 	return nil
 }

@@ -148,6 +148,20 @@ func (db *DB) JobNames(ctx context.Context, ids []int64) (map[int64]JobName, err
 	return out, err
 }
 
+// BackfillsAfter lists backfills behind an id.
+func (db *DB) BackfillsAfter(ctx context.Context, id int64, limit int) ([]job.Backfill, error) {
+	return db.backfills(ctx, "b.id > ? ORDER BY b.id LIMIT ?", id, limit)
+}
+
+// LastBackfill is the id of the latest backfill, 0 if there is none.
+func (db *DB) LastBackfill(ctx context.Context) (int64, error) {
+	rows, err := db.backfills(ctx, "b.id > 0 ORDER BY b.id DESC LIMIT 1")
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	return rows[0].ID, nil
+}
+
 // RunningBackfills lists backfills that are neither done nor cancelled.
 func (db *DB) RunningBackfills(ctx context.Context, limit int) ([]job.Backfill, error) {
 	return db.backfills(ctx, "b.state = 0 ORDER BY b.id LIMIT ?", limit)
