@@ -26,12 +26,6 @@ func notifySystemd(over, drain context.Context, ready func() error) {
 		pause = min(pause, watchdog/3)
 	}
 	told := ""
-	tell := func(state string) {
-		if state != told {
-			_, _ = daemon.SdNotify(false, state)
-			told = state
-		}
-	}
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	stopping := drain.Done()
@@ -43,7 +37,10 @@ func notifySystemd(over, drain context.Context, ready func() error) {
 		if stopping == nil {
 			status = "draining"
 		}
-		tell("STATUS=" + status)
+		if status != told {
+			_, _ = daemon.SdNotify(false, "STATUS="+status)
+			told = status
+		}
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
 		select {
 		case <-stopping:

@@ -14,7 +14,6 @@ type Machine struct {
 	Unlimited error  // why limits that need a cgroup cannot be held here; nil: they can
 	StateDir  string // where outcomes wait that could not be written; "": nowhere
 
-	PID       int
 	OpenFiles uint64 // what the process may have open, 0 if nobody knows
 	Processes uint64 // what its user may run
 	Zones     bool   // the machine has time zone data of its own
@@ -23,7 +22,7 @@ type Machine struct {
 
 // Look fills in what this process can find out by itself.
 func (m *Machine) Look() {
-	m.PID, m.Root = os.Getpid(), os.Geteuid() == 0
+	m.Root = os.Geteuid() == 0
 	m.OpenFiles, m.Processes = ulimits()
 	for _, dir := range []string{os.Getenv("ZONEINFO"), "/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"} {
 		if _, err := os.Stat(dir); dir != "" && err == nil {
@@ -56,18 +55,11 @@ func openFiles(x *exam) error {
 
 func guarded(x *exam) error {
 	m := x.machine
-	switch {
-	case m.Unguarded:
+	if m.Unguarded {
 		x.found(Warning, Finding{
 			Seen: m.Node + " has no guard",
 			Why:  "If the node is killed or crashes, its commands live on, though their runs end lost and the next ones may start elsewhere; and others wait for " + x.expiry.String() + " before they take over.",
 			Fix:  "Start it without --no-guard. There is no guard but on Linux.", Nodes: []string{m.Node},
-		})
-	case m.PID == 1:
-		x.found(Notice, Finding{
-			Seen: m.Node + " is process 1 of a container",
-			Why:  "When it dies the kernel kills everything in the container, its guard too, so others wait for " + x.expiry.String() + " before they take over. And nobody collects orphans.",
-			Fix:  "Give the container an init.", Commands: []string{"docker run --init …"}, Nodes: []string{m.Node},
 		})
 	}
 	return nil

@@ -6,6 +6,7 @@
 #	scripts/deps.sh page       Node.js 18 or newer with npm, which build the web console
 #	scripts/deps.sh browser    Chromium, in which the console is tested
 #	scripts/deps.sh galera     the library of Galera, for MariaDB servers that replicate among each other in tests
+#	scripts/deps.sh release    zip, with which `make release` packs the Windows client
 #	scripts/deps.sh            the first two
 #
 # More than one may be named.
@@ -71,7 +72,7 @@ as_root() {
 	fi
 }
 
-need_server='' need_compiler='' need_page='' need_browser='' need_galera=''
+need_server='' need_compiler='' need_page='' need_browser='' need_galera='' need_zip=''
 [ $# -gt 0 ] || set -- server compiler
 for what in "$@"; do
 	case $what in
@@ -80,19 +81,21 @@ for what in "$@"; do
 	page) has_page || need_page=1 ;;
 	browser) has_browser || need_browser=1 ;;
 	galera) has_galera || need_galera=1 ;;
-	*) say "$what: want server, compiler, page, browser or galera" && exit 2 ;;
+	release) command -v zip >/dev/null || need_zip=1 ;;
+	*) say "$what: want server, compiler, page, browser, galera or release" && exit 2 ;;
 	esac
 done
-[ -n "$need_server$need_compiler$need_page$need_browser$need_galera" ] || exit 0
+[ -n "$need_server$need_compiler$need_page$need_browser$need_galera$need_zip" ] || exit 0
 
-say "missing:${need_server:+ a MariaDB or MySQL server program;}${need_compiler:+ a C compiler with headers, for go test -race;}${need_page:+ Node.js 18 or newer with npm, for the web console;}${need_browser:+ Chromium, to test the console;}${need_galera:+ the library of Galera}"
-packages="${need_compiler:+gcc libc6-dev }${need_page:+nodejs npm }${need_browser:+chromium }${need_galera:+galera-4}"
+say "missing:${need_server:+ a MariaDB or MySQL server program;}${need_compiler:+ a C compiler with headers, for go test -race;}${need_page:+ Node.js 18 or newer with npm, for the web console;}${need_browser:+ Chromium, to test the console;}${need_galera:+ the library of Galera;}${need_zip:+ zip}"
+packages="${need_compiler:+gcc libc6-dev }${need_page:+nodejs npm }${need_browser:+chromium }${need_galera:+galera-4 }${need_zip:+zip}"
 if ! command -v apt-get >/dev/null; then
 	say "install it, then try again:"
 	[ -z "$need_server" ] || say "  server:   dnf install mariadb-server | apk add mariadb mariadb-client | brew install mariadb"
 	[ -z "$need_compiler" ] || say "  compiler: dnf install gcc glibc-devel | apk add gcc musl-dev | xcode-select --install"
 	[ -z "$need_page" ] || say "  Node.js:  dnf install nodejs npm | apk add nodejs npm | brew install node"
 	[ -z "$need_galera" ] || say "  galera:   dnf install galera-4"
+	[ -z "$need_zip" ] || say "  zip:      dnf install zip | apk add zip | brew install zip"
 	[ -z "$need_browser" ] || say "  browser:  dnf install chromium | apk add chromium | or say where one is: CHROMIUM=/path/to/it"
 	exit 1
 fi
