@@ -53,12 +53,13 @@ test: deps lint ## Lint, then run all tests with the race detector (TESTFLAGS='-
 	$(GO) test -timeout 10m $(TESTFLAGS) ./internal/protocol
 	$(GO) test -tags failpoint $(TESTFLAGS) ./internal/failpoint
 
-# The server comes out of Debian unstable into a folder of its own (scripts/mysql.sh). All tests that use a database, one
-# package after the other, and those faults that an engine may answer in its own way.
+# The server comes out of Debian or Ubuntu into a folder of its own (scripts/engine.sh, which names those there are). All
+# tests that use a database, one package after the other, and those faults that an engine may answer in its own way.
+ENGINE      ?= mysql-9
 MYSQL_FAULTS = F01|F03|F07|F09|F10|F11|F12|F13|F14|F16|F17|F21|F22|F23|F24|F25|F27|F41|F42Kills|F44|F47
 
-test-mysql: deps ## Run the tests that use a database, and a cut of the faults, on a real MySQL 9
-	@server=$$(scripts/mysql.sh) && export GOCRONTAB_MYSQLD="$$server" && set -x && \
+test-mysql: deps ## Run the tests that use a database, and a cut of the faults, on a real MySQL 9 (ENGINE=mysql-8.4)
+	@server=$$(scripts/engine.sh $(ENGINE)) && export GOCRONTAB_MYSQLD="$$server" && set -x && \
 	$(GO) test -count 1 -p 1 -parallel 4 -timeout 25m $(TESTFLAGS) $$(grep -rlE --include='*_test.go' '"go-crontab/internal/(testdb|privatedb)"' . | \
 		xargs -n 1 dirname | grep -vx ./faults | sort -u) && \
 	$(FAULTS) -parallel 4 -timeout 40m -run '$(or $(RUN),$(MYSQL_FAULTS))'
@@ -132,14 +133,14 @@ faults: deps ## Break running clusters in all ways (LONG=1 more often, RUN=F01 o
 
 # Servers that replicate among each other, see docs/engines.md: the tests of what makes transactions on one of three, then
 # nodes on all of them, some of which are killed or frozen.
-MEMBERS = cd faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) $(GO) test -tags 'faults members' -count 1 -parallel 1 -timeout $(if $(LONG),8h,60m)
+MEMBERS = cd faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) $(GO) test -tags 'faults members' -count 1 -parallel 1 -timeout $(if $(LONG),8h,3h)
 
 test-galera: deps ## Break clusters on three members of Galera
 	@scripts/deps.sh galera
 	$(MEMBERS) -run '$(or $(RUN),^TestGalera)'
 
 test-group-replication: deps ## Break clusters on three members of MySQL Group Replication
-	GOCRONTAB_MYSQLD=$$(scripts/mysql.sh) && export GOCRONTAB_MYSQLD && $(MEMBERS) -run '$(or $(RUN),^TestGroup)'
+	GOCRONTAB_MYSQLD=$$(scripts/engine.sh mysql-9) && export GOCRONTAB_MYSQLD && $(MEMBERS) -run '$(or $(RUN),^TestGroup)'
 
 search: ## Search the states of the protocol with more faults and three nodes (half an hour, a gigabyte)
 	GOCRONTAB_LONG_SEARCH=1 $(GO) test ./internal/protocol -run TestInvariantsHold -timeout 4h -v

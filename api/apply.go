@@ -1,10 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"go-crontab/auth"
@@ -22,6 +24,8 @@ type applyView struct {
 	Calendars []appliedObject   `json:"calendars" doc:"The calendars, in the order of the request."`
 	Channels  []appliedObject   `json:"channels" doc:"The channels of alerts, in the order of the request."`
 	Rules     []appliedObject   `json:"rules" doc:"The rules of alerts, in the order of the request."`
+	Retention []appliedObject   `json:"retention" doc:"The rules of retention, by apps. 'name' is the app, empty of the cluster's."`
+	Pauses    []appliedObject   `json:"pauses" doc:"The pauses, by apps. 'name' is the app, empty of the cluster's."`
 	Jobs      []*appliedJobView `json:"jobs" doc:"The jobs, in the order of the request; then those that were deleted, by their names."`
 }
 
@@ -104,6 +108,24 @@ func applyFields(body map[string]any) (job.Apply, error) {
 		r := ruleFields(f)
 		f.text("name", &r.Name)
 		want.Rules = append(want.Rules, r)
+	})
+	f.objects("retention", job.MaxApplyScopes, func(f *fields) {
+		var r job.RetentionSpec
+		var k job.Keep
+		f.text("scope", &r.Scope)
+		f.text("app", &r.App)
+		keepFields(f, &k)
+		f.flag("archive", &r.Archive)
+		r.Age, r.Runs, r.Bytes, r.Failures = k.Age, k.Runs, k.Bytes, k.Failures
+		want.Retention = append(want.Retention, r)
+	})
+	f.objects("pauses", job.MaxApplyScopes, func(f *fields) {
+		var p job.PauseSpec
+		f.text("scope", &p.Scope)
+		f.text("app", &p.App)
+		f.text("reason", &p.Reason)
+		f.instant("until", &p.Until)
+		want.Pauses = append(want.Pauses, p)
 	})
 	f.objects("jobs", job.MaxApplyJobs, func(f *fields) {
 		b := jobFields(f)
@@ -190,11 +212,20 @@ func mayApply(r *http.Request, want *job.Apply) error {
 	if len(want.Groups)+len(want.Calendars)+len(want.Channels)+len(want.Rules) > 0 {
 		return forbid(p, "Groups, calendars, and channels and rules of alerts concern the whole cluster, and take role %s without a limit to apps", admin)
 	}
+	var apps []string
+	for _, s := range want.Retention {
+		apps = append(apps, s.App)
+	}
+	for _, s := range want.Pauses {
+		apps = append(apps, s.App)
+	}
+	if slices.Contains(apps, "") {
+		return forbid(p, "Retention and pauses of the cluster take role %s without a limit to apps", admin)
+	}
 	for _, w := range want.Jobs {
-		app := w.App
-		if app == "" {
-			app = job.DefaultApp
-		}
+		apps = append(apps, cmp.Or(w.App, job.DefaultApp))
+	}
+	for _, app := range apps {
 		if err := mayWrite(r.Context(), app); err != nil {
 			return err
 		}
@@ -215,24 +246,21 @@ func mayApply(r *http.Request, want *job.Apply) error {
 }
 
 func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied) (*applyView, error) {
-	v := &applyView{DryRun: want.DryRun, Groups: []appliedObject{}, Calendars: []appliedObject{}, Channels: []appliedObject{}, Rules: []appliedObject{}, Jobs: []*appliedJobView{}}
+	v := &applyView{DryRun: want.DryRun, Jobs: []*appliedJobView{}}
 	count := func(a job.Applying) job.Applying {
 		if a != job.Unchanged {
 			v.Changed++
 		}
 		return a
 	}
-	for _, o := range done.Groups {
-		v.Groups = append(v.Groups, appliedObject{o.Name, count(o.Action), o.Changes})
-	}
-	for _, o := range done.Calendars {
-		v.Calendars = append(v.Calendars, appliedObject{o.Name, count(o.Action), o.Changes})
-	}
-	for _, o := range done.Channels {
-		v.Channels = append(v.Channels, appliedObject{o.Name, count(o.Action), o.Changes})
-	}
-	for _, o := range done.Rules {
-		v.Rules = append(v.Rules, appliedObject{o.Name, count(o.Action), o.Changes})
+	for _, part := range []struct {
+		to   *[]appliedObject
+		from []job.AppliedObject
+	}{{&v.Groups, done.Groups}, {&v.Calendars, done.Calendars}, {&v.Channels, done.Channels}, {&v.Rules, done.Rules}, {&v.Retention, done.Retention}, {&v.Pauses, done.Pauses}} {
+		*part.to = make([]appliedObject, len(part.from))
+		for i, o := range part.from {
+			(*part.to)[i] = appliedObject{o.Name, count(o.Action), o.Changes}
+		}
 	}
 	var errs error
 	places := map[string]string{} // a thousand jobs want few different things of nodes

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -19,14 +20,14 @@ type bulkView struct {
 	Refused   int        `json:"refused" doc:"How many were left as they are, and say why."`
 	Matched   *int       `json:"matched,omitempty" doc:"How many jobs match in all, as far as they were counted. Only with dry_run."`
 	AtLeast   bool       `json:"at_least,omitempty" doc:"There are more than were counted. Only with dry_run."`
-	Items     []bulkItem `json:"items" doc:"The jobs, in the order of the list."`
+	Items     []bulkItem `json:"items" doc:"The jobs, in the order of the list, or of 'ids'; behind them what of 'ids' is no job that you may do it to."`
 	Next      string     `json:"next,omitempty" doc:"There are more: what to give as 'cursor' to go on with them. Absent: these were the last."`
 }
 
 type bulkItem struct {
 	ID      string         `json:"id" doc:"Of the job."`
-	App     string         `json:"app" doc:"Of the job."`
-	Name    string         `json:"name" doc:"Of the job."`
+	App     string         `json:"app" doc:"Of the job. Empty if there is none of that id."`
+	Name    string         `json:"name" doc:"Of the job. Empty if there is none of that id."`
 	Result  job.BulkResult `json:"result" enum:"changed,unchanged,refused" doc:"What became of it."`
 	Why     string         `json:"why,omitempty" doc:"Why it was refused."`
 	Version int64          `json:"version,omitempty" doc:"At which it is. Absent of one that is deleted."`
@@ -77,7 +78,7 @@ func (s *Server) bulkOf(w http.ResponseWriter, r *http.Request, role auth.Role, 
 // If we die behind the commit, who asks again with the same Idempotency-Key gets the answer, which is kept in that
 // transaction. Without a key, pausing, resuming and deleting again does no harm, and running does.
 func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, want *job.Bulk) error {
-	f, dry, err := s.bulkFilter(r, role)
+	q, err := readBulk(r, role)
 	if err != nil {
 		return err
 	}
@@ -90,12 +91,12 @@ func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, wa
 			return err
 		}
 	}
-	found, err := s.cfg.DB.JobPage(r.Context(), f)
+	found, err := s.bulkJobs(r.Context(), q, role)
 	if err != nil {
 		return err
 	}
-	if dry {
-		return s.tryBulk(w, r, f, want, found)
+	if q.dry {
+		return s.tryBulk(w, r, q.JobFilter, want, found)
 	}
 	e, err := s.editor()
 	if err != nil {
@@ -104,40 +105,92 @@ func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, wa
 	for i := range found.Rows {
 		want.Jobs = append(want.Jobs, job.Seen{ID: found.Rows[i].ID, Version: found.Rows[i].Version})
 	}
-	answerKnown(r, http.StatusOK, func() any { return viewBulk(want, &found) })
+	answerKnown(r, http.StatusOK, func() any { return viewBulk(want, found) })
 	if err := e.Bulk(r.Context(), want); err != nil {
 		return lookAt(err, "GET /api/v1/audit shows what stands; with an %s the same request again does no harm.", keyHeader)
 	}
-	return answer(w, http.StatusOK, viewBulk(want, &found))
+	return answer(w, http.StatusOK, viewBulk(want, found))
 }
 
-// bulkFilter reads which jobs are meant, and whether that is only to be tried. They are those of the apps where who asks
-// has the role.
-func (s *Server) bulkFilter(r *http.Request, role auth.Role) (f sql.JobFilter, dry bool, err error) {
+// bulkQuery says which jobs are meant: those of ids, or if that is nil those of the filter.
+type bulkQuery struct {
+	sql.JobFilter
+	ids []int64
+	dry bool // it is only to be tried
+}
+
+// readBulk reads which jobs are meant. Those of a filter are in the apps where who asks has the role.
+func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 	q := newQuery(r)
-	f = jobFilter(q)
+	f := jobFilter(q)
 	f.Limit = int(q.number(bulkLimit))
-	dry = q.word(dryRunParam) == "true"
+	out := &bulkQuery{dry: q.word(dryRunParam) == "true", ids: q.ids(bulkIDs)}
 	some := f.App != "" || f.Name != "" || f.Status != "" || f.Owner != "" || f.Group != "" || f.Calendar != "" || f.Labels != nil
-	if every := q.word(allParam) == "true"; !some && !every && q.problems == nil {
-		q.wrong(allParam.name, "without a filter that would be every job; give one, such as app or label, or all=true")
+	every := q.word(allParam) == "true"
+	if named := q.given(bulkIDs.name) != ""; named {
+		for _, p := range slices.Concat(jobFilterParams, []parameter{allParam, bulkLimit, pageParam}) {
+			if name := p.self().name; q.given(name) != "" {
+				q.wrong(name, "does not go with "+bulkIDs.name+", which says which jobs are meant; give one of the two")
+			}
+		}
+	} else if !some && !every && q.problems == nil {
+		q.wrong(allParam.name, "without a filter that would be every job; give one, such as app or label, or ids=17,23, or all=true")
 	}
 	if c := q.cursor("jobs"); c != nil {
 		f.After, f.Part = c.ID, c.part
 	}
 	if err := q.err(); err != nil {
-		return f, false, err
+		return nil, err
 	}
 	p := auth.Of(r.Context())
 	if f.App != "" && !p.MayIn(role, f.App) {
-		return f, false, forbid(p, "That takes role %s of app %s", role, cutShort(f.App))
+		return nil, forbid(p, "That takes role %s of app %s", role, cutShort(f.App))
 	}
 	f.Apps = p.In(role)
-	return f, dry, nil
+	out.JobFilter = f
+	return out, nil
+}
+
+// bulkJobs are jobs to which something is to be done.
+type bulkJobs struct {
+	sql.JobPage
+	not []bulkItem // what was named and is no job to which it may be done
+}
+
+// bulkJobs reads the jobs of a query. What ids name is taken or refused one by one: one that is gone holds up no other, and of
+// a job that who asks may not see nothing is told.
+func (s *Server) bulkJobs(ctx context.Context, q *bulkQuery, role auth.Role) (*bulkJobs, error) {
+	out := &bulkJobs{}
+	if q.ids == nil {
+		var err error
+		out.JobPage, err = s.cfg.DB.JobPage(ctx, q.JobFilter)
+		return out, err
+	}
+	rows, err := s.cfg.DB.LivingJobs(ctx, q.ids)
+	if err != nil {
+		return nil, err
+	}
+	p := auth.Of(ctx)
+	for _, id := range q.ids {
+		j, ok := rows[id]
+		item := bulkItem{ID: strconv.FormatInt(id, 10), Result: job.BulkRefused}
+		switch {
+		case !ok || !p.MayIn(viewer, j.Spec.App):
+			item.Why = "there is no such job"
+		case !p.MayIn(role, j.Spec.App):
+			item.App, item.Name, item.Version = j.Spec.App, j.Spec.Name, j.Version
+			item.Why = fmt.Sprintf("that takes role %s of its app", role)
+		default:
+			out.Rows = append(out.Rows, j)
+			continue
+		}
+		out.not = append(out.not, item)
+	}
+	return out, nil
 }
 
 // tryBulk tells what would be done to the first page, and how many there are in all.
-func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f sql.JobFilter, want *job.Bulk, found sql.JobPage) error {
+func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f sql.JobFilter, want *job.Bulk, found *bulkJobs) error {
 	rows := make([]*sql.JobRow, len(found.Rows))
 	for i := range found.Rows {
 		rows[i] = &found.Rows[i]
@@ -156,9 +209,9 @@ func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f sql.JobFilter
 		}
 		want.Done = append(want.Done, want.Of(&j.Job, err))
 	}
-	v := viewBulk(want, &found)
+	v := viewBulk(want, found)
 	v.DryRun = true
-	n, more, err := s.countJobs(r.Context(), f, found)
+	n, more, err := s.countJobs(r.Context(), f, found.JobPage)
 	if err != nil {
 		return err
 	}
@@ -179,7 +232,7 @@ func (s *Server) countJobs(ctx context.Context, f sql.JobFilter, p sql.JobPage) 
 	return n, p.Next != nil, nil
 }
 
-func viewBulk(want *job.Bulk, found *sql.JobPage) *bulkView {
+func viewBulk(want *job.Bulk, found *bulkJobs) *bulkView {
 	v := &bulkView{Items: []bulkItem{}}
 	for i, d := range want.Done {
 		j := &found.Rows[i]
@@ -196,6 +249,7 @@ func viewBulk(want *job.Bulk, found *sql.JobPage) *bulkView {
 			v.Refused++
 		}
 	}
+	v.Items, v.Refused = append(v.Items, found.not...), v.Refused+len(found.not)
 	if n := found.Next; n != nil {
 		v.Next = (&cursor{list: "jobs", part: n.Part, RunPlace: sql.RunPlace{ID: n.ID}}).String()
 	}
@@ -207,31 +261,32 @@ var (
 	dryRunParam = wordParam{declared{"dry_run", "Only say what would be done to the first jobs, and how many there are.", "true"}, []string{"true", "false"}}
 	allParam    = wordParam{declared{"all", "All jobs are meant: needed where nothing else says which.", "true"}, []string{"true", "false"}}
 	bulkLimit   = numberParam{declared{"limit", "How many jobs the request changes at most.", "50"}, maxBulk, maxBulk}
-	bulkQuery   = slices.Concat(jobFilterParams, []parameter{allParam, dryRunParam, bulkLimit, pageParam})
+	bulkIDs     = idsParam{declared{"ids", "These jobs and no others: up to 200 ids with commas between them. It goes with no filter.", "17,23"}, maxBulk}
+	bulkParams  = slices.Concat(jobFilterParams, []parameter{bulkIDs, allParam, dryRunParam, bulkLimit, pageParam})
 )
 
 // The operations.
 var (
-	aboutBulk = " The jobs are those that `GET /api/v1/jobs` lists for the same parameters, in its order, in the apps where you may do it. " +
+	aboutBulk = " The jobs are those that `GET /api/v1/jobs` lists for the same parameters, in its order, in the apps where you may do it; or those of `ids`, of which each that is none is refused by itself. " +
 		"One request changes up to `limit` of them, all together in one transaction, and says of each what became of it; while there is a `next`, send it again with that as `cursor`. " +
 		"A job that somebody changes at the same time is refused, and so is one of which it makes no sense; that does not hold up the others. Try it with `dry_run` first."
 
 	bulkDone     = []reply{{status: http.StatusOK, about: "What was done.", of: of[*bulkView]()}}
 	bulkPauseDoc = operation{
 		id: "pauseJobs", tag: tagJobs, once: true, summary: "Pause many jobs", about: "As pausing each of them." + aboutBulk,
-		query: bulkQuery, body: mayLimitPause, replies: bulkDone, changes: true,
+		query: bulkParams, body: mayLimitPause, replies: bulkDone, changes: true,
 	}
 	bulkResumeDoc = operation{
 		id: "resumeJobs", tag: tagJobs, once: true, summary: "Resume many jobs", about: "As resuming each of them." + aboutBulk,
-		query: bulkQuery, body: emptyBody, replies: bulkDone, changes: true,
+		query: bulkParams, body: emptyBody, replies: bulkDone, changes: true,
 	}
 	bulkRunDoc = operation{
 		id: "runJobs", tag: tagJobs, once: true, summary: "Run many jobs now, once",
 		about: "As running each of them. Send an `Idempotency-Key`, another one with each `cursor`, if you may send a request twice." + aboutBulk,
-		query: bulkQuery, body: emptyBody, replies: bulkDone, changes: true,
+		query: bulkParams, body: emptyBody, replies: bulkDone, changes: true,
 	}
 	bulkDeleteDoc = operation{
 		id: "deleteJobs", tag: tagJobs, once: true, summary: "Delete many jobs", about: "As deleting each of them." + aboutBulk,
-		query: bulkQuery, body: emptyBody, replies: bulkDone, changes: true,
+		query: bulkParams, body: emptyBody, replies: bulkDone, changes: true,
 	}
 )

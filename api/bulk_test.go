@@ -135,6 +135,9 @@ func TestBadBulk(t *testing.T) {
 		{"", "", "every job"}, {"dry_run=true", "", "every job"}, {"all=false", "", "every job"}, {"limit=3", "", "every job"}, {"app=", "", "every job"},
 		{"app=ops&al=true", "", "al: is no query parameter here; did you mean all?"}, {"app=ops&state=broken", "", "state: "}, {"app=ops&limit=201", "", "limit: "},
 		{"app=ops&dry_run=yes", "", "dry_run: "}, {"app=ops&cursor=x", "", "cursor: "}, {"label=team", "", "label: "},
+		{"ids=", "", "every job"}, {"ids=x", "", `ids: "x" is no id`}, {"ids=1,", "", `ids: "" is no id`}, {"ids=0", "", "is no id"}, {"ids=1,2,1", "", "ids: 1 is in it more than once"},
+		{"ids=1&app=ops", "", "app: does not go with ids"}, {"ids=1&all=true", "", "all: does not go with ids"}, {"ids=1&limit=3", "", "limit: does not go with ids"},
+		{"ids=1" + strings.Repeat(",1", 200), "", "ids: has 201 ids, at most 200 are taken"}, {"ids=9223372036854775808", "", "is no id"},
 	} {
 		for _, action := range []string{"pause", "resume", "run", "delete"} {
 			r := s.call("POST", "/api/v1/bulk/"+action+"?"+c.query, c.body)
@@ -254,5 +257,53 @@ func TestBulkOnceAndTheNodeDies(t *testing.T) {
 	}
 	if n := s.count("SELECT COUNT(*) FROM request WHERE kind = 'run'"); n != 2 {
 		t.Errorf("%d runs were asked for, want 2", n)
+	}
+}
+
+// TestBulkOfIDs: jobs that are named one by one, in one request.
+func TestBulkOfIDs(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.manyJobs(4)
+	id := func(app, name string) string {
+		return s.call("GET", "/api/v1/apps/"+app+"/jobs/"+name, nil).want(200).object().text("id")
+	}
+	a, b, other := id("ops", "ops-02"), id("ops", "ops-00"), id("other", "one")
+
+	before := s.counts()
+	o := s.call("POST", "/api/v1/bulk/pause?dry_run=true&ids="+a+","+b, nil).want(200).object()
+	if results(o) != "ops-02 changed, ops-00 changed" || o.text("matched") != "2" || o.text("dry_run") != "true" || s.counts() != before {
+		t.Errorf("dry run: got %v", o)
+	}
+	// What is gone, or was never there, is refused by itself and holds up nothing.
+	gone := id("ops", "ops-03")
+	s.call("DELETE", "/api/v1/jobs/"+gone, nil).want(204)
+	o = s.call("POST", "/api/v1/bulk/pause?ids=987654321,"+a+","+gone+","+other, `{"reason": "disks"}`).want(200).object()
+	if tally(o) != "2 changed, 0 unchanged, 2 refused" || results(o) != "ops-02 changed, one changed,  refused,  refused" || strings.Count(fmt.Sprint(o), "there is no such job") != 2 {
+		t.Errorf("got %v", o)
+	}
+	if n := s.count("SELECT COUNT(*) FROM audit WHERE action = 'pause' AND reason = 'disks' AND who = 'bootstrap'"); n != 2 {
+		t.Errorf("%d lines of the audit", n)
+	}
+	if n := s.count("SELECT COUNT(*) FROM job WHERE paused = 1"); n != 2 {
+		t.Errorf("%d jobs are paused", n)
+	}
+
+	// A limit to apps holds: of what one sees it is said, of what one does not see nothing.
+	o = s.as(s.newToken("o", auth.Operator, "other")).call("POST", "/api/v1/bulk/resume?ids="+a+","+other, nil).want(200).object()
+	if results(o) != "one changed,  refused" || !strings.Contains(fmt.Sprint(o), "there is no such job") || strings.Contains(fmt.Sprint(o), "ops") {
+		t.Errorf("an operator of another app: got %v", o)
+	}
+	s.as(s.newToken("v", auth.Viewer)).call("POST", "/api/v1/bulk/resume?ids="+a, nil).want(403)
+
+	// Once, whoever asks again.
+	first := s.call("POST", "/api/v1/bulk/run?ids="+b+","+other, nil, "Idempotency-Key", "k").want(200)
+	s.call("POST", "/api/v1/bulk/run?ids="+b+","+other, nil, "Idempotency-Key", "k").want(200).wantSame(first)
+	if n := s.count("SELECT COUNT(*) FROM request WHERE kind = 'run'"); n != 2 {
+		t.Errorf("%d runs were asked for", n)
+	}
+	o = s.call("POST", "/api/v1/bulk/delete?ids="+a, nil).want(200).object()
+	if tally(o) != "1 changed, 0 unchanged, 0 refused" || s.count("SELECT COUNT(*) FROM job WHERE living = 1") != 4 {
+		t.Errorf("delete: got %v", o)
 	}
 }

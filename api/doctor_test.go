@@ -14,7 +14,7 @@ func TestDoctor(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *api.Config) {
 		c.Machine = func() *doctor.Machine {
-			return &doctor.Machine{Node: "knoten-1", Slots: 64, Unguarded: true, StateDir: t.TempDir(), PID: 77, Zones: true}
+			return &doctor.Machine{Node: "knoten-1", Slots: 64, Unguarded: true, StateDir: t.TempDir(), Zones: true}
 		}
 	})
 	s.call("POST", "/api/v1/jobs", object{"name": "nowhere", "schedule": "0 3 * * *", "command": "true", "selector": "gpu"}).want(201)

@@ -45,7 +45,11 @@ type (
 		declared
 		words []string
 	}
-	labelParam   struct{ declared } // a label and its value
+	labelParam struct{ declared } // a label and its value
+	idsParam   struct {           // ids with commas between them
+		declared
+		most int
+	}
 	outcomeParam struct{ declared }
 	cursorParam  struct{ declared }
 )
@@ -107,6 +111,12 @@ func (p dateParam) schema() *openapi.Schema    { return textOf("date") }
 func (p wordParam) schema() *openapi.Schema    { return openapi.Words(p.words...) }
 func (p outcomeParam) schema() *openapi.Schema { return openapi.Words(job.Outcomes()...) }
 func (p cursorParam) schema() *openapi.Schema  { return textOf("") }
+
+func (p idsParam) schema() *openapi.Schema {
+	s := textOf("")
+	s.Pattern = "^[1-9][0-9]{0,18}(,[1-9][0-9]{0,18})*$" // see query.ids
+	return s
+}
 
 func (p labelParam) schema() *openapi.Schema {
 	s := textOf("")

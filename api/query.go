@@ -117,6 +117,33 @@ func (q *query) word(p wordParam) string {
 	return v
 }
 
+// ids returns ids in the order in which they are given; nil when they are absent.
+func (q *query) ids(p idsParam) []int64 {
+	v := q.given(p.name)
+	if v == "" {
+		return nil
+	}
+	parts := strings.Split(v, ",")
+	if len(parts) > p.most {
+		q.wrong(p.name, "has "+strconv.Itoa(len(parts))+" ids, at most "+strconv.Itoa(p.most)+" are taken; send the others with another request")
+		return nil
+	}
+	ids, seen := make([]int64, 0, len(parts)), make(map[int64]bool, len(parts))
+	for _, part := range parts {
+		id, ok := idOf(part)
+		switch {
+		case !ok:
+			q.wrong(p.name, strconv.Quote(cutShort(part))+" is no id; want numbers with commas between them, such as 17,23")
+			return nil
+		case seen[id]:
+			q.wrong(p.name, part+" is in it more than once")
+			return nil
+		}
+		ids, seen[id] = append(ids, id), true
+	}
+	return ids
+}
+
 // label returns a label such as team=data; nil when it is absent.
 func (q *query) label(p labelParam) map[string]string {
 	v := q.given(p.name)

@@ -50,7 +50,7 @@ var examples = map[reflect.Type]string{
 	of[job.DayState](): `{"date": "2027-02-13", "weekday": "sat", "state": "makeup", "as": "mon-fri", "why": "make-up workday"}`,
 	of[nodeView](): `{"name": "node-1", "state": "ready", "labels": {"zone": "a"}, "handlers": ["billing/close-day"], "cordoned": false, "draining": false, "drained": false,
 		"prepared": 3, "executing": 1, "slots": 100, "sessions": [{"id": "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "address": "10.0.0.4:8610", "version": "v1.0.0", "started": "2027-01-30T02:00:00Z", "beat_age_ms": 810}]}`,
-	of[applyView](): `{"dry_run": false, "changed": 2, "groups": [{"name": "warehouse", "action": "unchanged"}], "calendars": [], "channels": [], "rules": [], "jobs": [
+	of[applyView](): `{"dry_run": false, "changed": 2, "groups": [{"name": "warehouse", "action": "unchanged"}], "calendars": [], "channels": [], "rules": [], "retention": [], "pauses": [], "jobs": [
 		{"id": "17", "app": "shop", "name": "load orders", "action": "updated", "version": 4, "changes": [{"field": "schedule", "was": "*/10 * * * *", "becomes": "*/5 * * * *"}]},
 		{"id": "12", "app": "shop", "name": "prices", "action": "deleted"}]}`,
 	of[bulkView](): `{"dry_run": false, "changed": 1, "unchanged": 1, "refused": 1, "items": [{"id": "17", "app": "shop", "name": "load orders", "result": "changed", "version": 5},

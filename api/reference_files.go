@@ -18,11 +18,13 @@ type (
 		Version int64 `json:"version,omitempty" doc:"The version at which the job must be, 0 if it must not be there yet. Without it, any. Files rarely have it."`
 	}
 	manifestBody struct {
-		Groups    []job.GroupSpec    `json:"groups,omitempty" doc:"Groups that jobs may name."`
-		Calendars []job.CalendarSpec `json:"calendars,omitempty" doc:"Calendars that jobs may name."`
-		Channels  []job.AlertChannel `json:"channels,omitempty" doc:"Channels of alerts, which rules may name."`
-		Rules     []job.AlertRule    `json:"rules,omitempty" doc:"Rules of alerts."`
-		Jobs      []manifestJob      `json:"jobs,omitempty" doc:"The jobs. They are told apart by 'app' and 'name'."`
+		Groups    []job.GroupSpec     `json:"groups,omitempty" doc:"Groups that jobs may name."`
+		Calendars []job.CalendarSpec  `json:"calendars,omitempty" doc:"Calendars that jobs may name."`
+		Channels  []job.AlertChannel  `json:"channels,omitempty" doc:"Channels of alerts, which rules may name."`
+		Rules     []job.AlertRule     `json:"rules,omitempty" doc:"Rules of alerts."`
+		Retention []job.RetentionSpec `json:"retention,omitempty" doc:"Which records of runs the cluster and apps keep. What is in no file stays."`
+		Pauses    []job.PauseSpec     `json:"pauses,omitempty" doc:"Pauses of the cluster and of apps. What is in no file stays paused."`
+		Jobs      []manifestJob       `json:"jobs,omitempty" doc:"The jobs. They are told apart by 'app' and 'name'."`
 	}
 	applyBody struct {
 		manifestBody
@@ -79,7 +81,7 @@ func ManifestSchema() ([]byte, error) {
 
 		Defs openapi.Map[*openapi.Schema] `json:"$defs"`
 	}{
-		"https://json-schema.org/draft/2020-12/schema", "urn:go-crontab:schema:manifest", "Jobs, groups, calendars and alerts of go-crontab",
+		"https://json-schema.org/draft/2020-12/schema", "urn:go-crontab:schema:manifest", "Jobs, groups, calendars, alerts, retention and pauses of go-crontab",
 		[]*openapi.Schema{manifest, one, {Type: openapi.Types{openapi.Array}, Items: one}}, defs,
 	})
 	return bytes.ReplaceAll(text.Bytes(), []byte(`"`+openapi.Refer("").Ref), []byte(`"#/$defs/`)), err

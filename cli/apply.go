@@ -24,6 +24,8 @@ type appliedView struct {
 	Calendars []appliedObject `json:"calendars"`
 	Channels  []appliedObject `json:"channels"`
 	Rules     []appliedObject `json:"rules"`
+	Retention []appliedObject `json:"retention"`
+	Pauses    []appliedObject `json:"pauses"`
 	Jobs      []appliedObject `json:"jobs"`
 }
 
@@ -45,10 +47,15 @@ type appliedField struct {
 
 // fullName is how people name it; kind is "" for jobs.
 func (o *appliedObject) fullName(kind string) string {
-	if kind == "" {
+	switch {
+	case kind == "":
 		return o.App + "/" + o.Name
+	case kind != "retention" && kind != "pause":
+		return kind + " " + o.Name
+	case o.Name == "":
+		return kind + " of the cluster"
 	}
-	return kind + " " + o.Name
+	return kind + " of app " + o.Name
 }
 
 // applyFlags are those of commands that change many jobs at once.
@@ -64,13 +71,14 @@ type applyFlags struct {
 func applyCommand(c *console) *cobra.Command {
 	var f applyFlags
 	cmd := &cobra.Command{
-		Use: "apply -f FILE|FOLDER|-", Short: "Make jobs, groups, calendars and alerts as files have them",
-		Long: `Make jobs, groups, calendars and alerts as files have them: all of it, or nothing if anything is wrong. What is as wanted
+		Use: "apply -f FILE|FOLDER|-", Short: "Make jobs, groups, calendars, alerts and retention as files have them",
+		Long: `Make jobs, groups, calendars, alerts and retention as files have them: all of it, or nothing if anything is wrong. What is as wanted
 already is left alone, so the same files again change nothing. What a file does not say of a job gets its default, but
 for paused, which stays as it is.
 
 A file is YAML or JSON: one job, a list of jobs, or an object with the lists groups, calendars, channels and rules
-(of alerts) and jobs. Of a folder all .yaml, .yml and .json files are read, those of its folders too.
+(of alerts), retention, pauses (of apps and of the cluster) and jobs. Of a folder all .yaml, .yml and .json files are
+read, those of its folders too.
 
 With --prune the jobs of --app, or with all of --label, that are in no file are deleted.`,
 		Example: `  go-crontab apply -f jobs.yaml --dry-run
@@ -242,7 +250,7 @@ func (r *remote) showApplied(done appliedView, raw json.RawMessage, dry func()) 
 	kinds := []struct {
 		kind string
 		list []appliedObject
-	}{{"group", done.Groups}, {"calendar", done.Calendars}, {"channel", done.Channels}, {"rule", done.Rules}, {"", done.Jobs}}
+	}{{"group", done.Groups}, {"calendar", done.Calendars}, {"channel", done.Channels}, {"rule", done.Rules}, {"retention", done.Retention}, {"pause", done.Pauses}, {"", done.Jobs}}
 	for _, k := range kinds {
 		for i := range k.list {
 			if o := &k.list[i]; o.Action != "unchanged" {
@@ -298,7 +306,7 @@ var actionSigns = map[string]struct {
 }{"created": {"+", green}, "updated": {"~", yellow}, "deleted": {"-", red}}
 
 // shownOfNew are the fields that are shown of a new job: the others are in the file, or the default.
-var shownOfNew = []string{"schedule", "schedules", "every", "at", "timezone", "command", "http.url", "handler", "slots", "paused", "type", "url", "on", "channels"}
+var shownOfNew = []string{"schedule", "schedules", "every", "at", "timezone", "command", "http.url", "handler", "slots", "paused", "type", "url", "on", "channels", "age", "runs", "bytes", "failures", "archive", "reason", "until"}
 
 func (r *remote) showChange(o *appliedObject, kind string) {
 	paint := painter(colourful(r.out))

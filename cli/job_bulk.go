@@ -40,6 +40,7 @@ func (f *jobFilter) query() url.Values {
 // bulk is a command that does something to jobs: to those that its arguments name, or to those that a filter matches.
 type bulk struct {
 	filter           jobFilter
+	ids              []string
 	all, dryRun, yes bool
 	action           string // of the API: "pause"
 	done             string // "paused"
@@ -48,6 +49,7 @@ type bulk struct {
 // flags are those that select jobs, and what goes with them. The command has its Args by then.
 func (b *bulk) flags(cmd *cobra.Command) {
 	b.filter.flags(cmd)
+	cmd.Flags().StringSliceVar(&b.ids, "id", nil, "these, by their ids, all in one request: 17,23; may be repeated")
 	cmd.Flags().BoolVar(&b.all, "all", false, "all jobs")
 	cmd.Flags().BoolVar(&b.dryRun, "dry-run", false, "only say which jobs of the filter that would be")
 	cmd.Flags().BoolVarP(&b.yes, "yes", "y", false, "do not ask; needed with a filter where there is no terminal")
@@ -57,16 +59,22 @@ func (b *bulk) flags(cmd *cobra.Command) {
 	cmd.Long += `
 
 Jobs are named one by one, or selected by a filter (--app, --label, --status, --owner, --group, --calendar,
---name-contains; all that are given hold, and --all is every job). --dry-run says which they are. Those that cannot be
-taken are told, do not hold up the others, and make the exit code 4.`
+--name-contains; all that are given hold, and --all is every job), or by --id, which takes up to 200 ids and goes with no
+filter. --dry-run says which they are. Those that cannot be taken are told, do not hold up the others, and make the exit
+code 4.`
 	named := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		selects := len(b.filter.query()) > 0 || b.all
+		filtered := len(b.filter.query()) > 0 || b.all
+		selects := filtered || b.ids != nil
 		switch {
 		case selects && len(args) > 0:
-			return fmt.Errorf("%s: %q is named and jobs are selected by a filter: want one of the two", cmd.CommandPath(), args[0])
+			return fmt.Errorf("%s: %q is named and jobs are selected by a filter or by --id: want one of the two", cmd.CommandPath(), args[0])
+		case filtered && b.ids != nil:
+			return fmt.Errorf("%s: --id says which jobs are meant, and so does a filter: want one of the two", cmd.CommandPath())
+		case b.ids != nil && len(b.ids) == 0:
+			return fmt.Errorf("%s: --id is empty; want ids of jobs, such as 17,23", cmd.CommandPath())
 		case !selects && b.dryRun:
-			return fmt.Errorf("%s: --dry-run goes with a filter, such as --app, or with --all", cmd.CommandPath())
+			return fmt.Errorf("%s: --dry-run goes with a filter, such as --app, with --id, or with --all", cmd.CommandPath())
 		case selects:
 			return nil
 		}
@@ -89,13 +97,19 @@ type bulkView struct {
 }
 
 type bulkJob struct {
+	ID     string `json:"id"`
 	App    string `json:"app"`
 	Name   string `json:"name"`
 	Result string `json:"result"`
 	Why    string `json:"why"`
 }
 
-func (j *bulkJob) fullName() string { return j.App + "/" + j.Name }
+func (j *bulkJob) fullName() string {
+	if j.Name == "" { // there is none of that id
+		return j.ID
+	}
+	return j.App + "/" + j.Name
+}
 
 // add adds what the next request has come to.
 func (v *bulkView) add(p bulkView) error {
@@ -114,6 +128,9 @@ func (v *bulkView) add(p bulkView) error {
 // selected does it to the jobs of the filter. It tells whether there is one.
 func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) {
 	query := b.filter.query()
+	if b.ids != nil {
+		query.Set("ids", strings.Join(b.ids, ","))
+	}
 	if len(query) == 0 && !b.all {
 		return false, nil
 	}

@@ -18,6 +18,8 @@ func TestBulkCommands(t *testing.T) {
 	pages := func(r *http.Request) (int, string) {
 		q := r.URL.Query()
 		switch {
+		case q.Get("ids") != "":
+			return 200, strings.Replace(strings.Replace(first, `"refused":0,"next":"more"`, `"refused":1`, 1), `]}`, `,{"id":"99","app":"","name":"","result":"refused","why":"there is no such job"}]}`, 1)
 		case q.Get("dry_run") == "true":
 			return 200, strings.Replace(strings.Replace(first, "false", "true", 1), `"items"`, `"matched":10000,"at_least":true,"items"`, 1)
 		case q.Get("cursor") == "more":
@@ -48,6 +50,10 @@ func TestBulkCommands(t *testing.T) {
 		{"rm --app ops --dry-run", exitOK, "", "No such jobs.", "POST /api/v1/bulk/delete?app=ops&dry_run=true"},
 		{"rm --app ops", exitUsage, "", "add --yes, or --dry-run", ""},
 		{"rm --app ops backup --yes", exitUsage, "", "want one of the two", ""},
+		{"pause --id 1,2 --id 4 --yes", exitRefused, "paused 2 jobs", "99 was not paused: there is no such job", "POST /api/v1/bulk/pause?ids=1%2C2%2C4"},
+		{"pause --id 1 --app ops --yes", exitUsage, "", "want one of the two", ""},
+		{"rm --id 1 backup --yes", exitUsage, "", "want one of the two", ""},
+		{"rm --id= --yes", exitUsage, "", "--id is empty", ""},
 		{"rm", exitUsage, "", "is missing", ""},
 		{"pause backup --dry-run", exitUsage, "", "--dry-run goes with a filter", ""},
 		{"run --app ops --wait --yes", exitUsage, "", "--wait goes with one JOB", ""},

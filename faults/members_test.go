@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -365,33 +366,42 @@ func TestGroupLosesPrimary(t *testing.T) {
 	l.check(0)
 }
 
-// databaseSuite runs the tests of the packages that make transactions on one of several servers, all of which take part in
-// each of their commits.
+// databaseSuite runs the tests of all packages that use a database on one of several servers, all of which take part in
+// each of their commits. RUN='TestGaleraDatabaseSuite/sql$' runs those of one package.
 func databaseSuite(t *testing.T, c *members.Cluster) {
 	t.Helper()
-	run := func(tests string, packages ...string) {
-		t.Helper()
-		// Not TestReads: how much is read hangs on which ids the rows have, and members count in steps. Not many at once: a
-		// schema that one makes holds up the commits of all.
-		args := []string{"test", "-count", "1", "-timeout", "20m", "-p", "1", "-parallel", "2", "-skip", "^TestReads$", "-run", tests}
-		cmd := exec.Command("go", append(args, packages...)...)
-		cmd.Env = append(os.Environ(), testdb.External+"="+c.Servers[0].DSN("suite"))
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		if err := cmd.Run(); err != nil {
-			t.Errorf("%s: %v", strings.Join(cmd.Args, " "), err)
-		}
+	list, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}`, "../...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
 	}
-	run(".", "../sql", "../lock", "../session", "../result", "../compensate")
-	run(inGate("Fates|Start|Claim|Plan|Pause|Overlap", "."), "../schedule")
+	ran := 0
+	for line := range strings.Lines(string(list)) {
+		pkg, imports, _ := strings.Cut(line, " ")
+		name := strings.TrimPrefix(pkg, "go-crontab/")
+		if !slices.Contains(strings.Fields(imports), "go-crontab/internal/testdb") || slices.Contains(ownServers, name) {
+			continue
+		}
+		ran++
+		t.Run(name, func(t *testing.T) {
+			// Not many at once: a schema that one makes holds up the commits of all.
+			cmd := exec.Command("go", "test", "-count", "1", "-timeout", "30m", "-parallel", "2", "-skip", notOnMembers, pkg)
+			cmd.Env = append(os.Environ(), testdb.External+"="+c.Servers[0].DSN("suite"))
+			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+			if err := cmd.Run(); err != nil {
+				t.Errorf("%s: %v", strings.Join(cmd.Args, " "), err)
+			}
+		})
+	}
+	if ran < 10 {
+		t.Errorf("%d packages use %s, want most of them", ran, "internal/testdb")
+	}
 }
 
-// inGate is which tests are run: in the gate, and in the long form.
-func inGate(gate, longer string) string {
-	if long {
-		return longer
-	}
-	return gate
-}
+// ownServers are packages of whose tests none asks the server that all share.
+var ownServers = []string{"bench", "faults", "internal/faultproxy"}
+
+// notOnMembers are tests whose figures are those of one server, see docs/engines.md.
+const notOnMembers = "^TestReads$"
 
 func TestGaleraDatabaseSuite(t *testing.T) { databaseSuite(t, galera(t, false)) }
 

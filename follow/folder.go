@@ -184,7 +184,7 @@ func (f *Folder) say(level slog.Level, message, key string, value any) {
 // tell logs what was changed, or that the folder is applied again after it was not.
 func (f *Folder) tell(done *job.Applied) {
 	count := map[job.Applying]int{}
-	for _, o := range append(append([]job.AppliedObject{}, done.Groups...), done.Calendars...) {
+	for _, o := range done.Objects() {
 		count[o.Action]++
 	}
 	for _, j := range done.Jobs {

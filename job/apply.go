@@ -17,13 +17,15 @@ const (
 	MaxApplyCalendars = 100
 )
 
-// Apply is what somebody wants a cluster to have: groups, calendars, channels and rules of alerts, and jobs, as files hold
-// them.
+// Apply is what somebody wants a cluster to have: groups, calendars, channels and rules of alerts, rules of retention, pauses
+// of apps and of the cluster, and jobs, as files hold them.
 type Apply struct {
 	Groups    []GroupSpec
 	Calendars []CalendarSpec
 	Channels  []AlertChannel
 	Rules     []AlertRule
+	Retention []RetentionSpec
+	Pauses    []PauseSpec
 	Jobs      []Wanted
 	Prune     *Prune  // jobs to delete that are not among Jobs
 	DryRun    bool    // only tell what would be changed
@@ -71,7 +73,14 @@ type Applied struct {
 	Calendars []AppliedObject
 	Channels  []AppliedObject
 	Rules     []AppliedObject
-	Jobs      []AppliedJob // those of the Apply in its order, then those that were deleted by their names
+	Retention []AppliedObject // by apps; the name is the app, "" the cluster
+	Pauses    []AppliedObject // likewise
+	Jobs      []AppliedJob    // those of the Apply in its order, then those that were deleted by their names
+}
+
+// Objects are all but the jobs.
+func (a *Applied) Objects() []AppliedObject {
+	return slices.Concat(a.Groups, a.Calendars, a.Channels, a.Rules, a.Retention, a.Pauses)
 }
 
 // AppliedObject is what is no job.
@@ -109,6 +118,8 @@ func (a *Apply) Check(now time.Time) error {
 	tooMany("calendars", len(a.Calendars), MaxApplyCalendars)
 	tooMany("channels", len(a.Channels), MaxAlertChannels)
 	tooMany("rules", len(a.Rules), MaxAlertRules)
+	tooMany("retention", len(a.Retention), MaxApplyScopes)
+	tooMany("pauses", len(a.Pauses), MaxApplyScopes)
 	tooMany("jobs", len(a.Jobs), MaxApplyJobs)
 	if p != nil {
 		return p
@@ -116,6 +127,7 @@ func (a *Apply) Check(now time.Time) error {
 	a.checkGroups(&p)
 	a.checkCalendars(&p)
 	a.checkAlerts(&p)
+	a.checkScopes(&p, MicrosOf(now))
 	a.checkJobs(&p, now)
 	a.checkPrune(&p)
 	if p == nil {

@@ -58,7 +58,7 @@ func TestReadFaults(t *testing.T) {
 		"a tab":              {"a.yaml", "jobs:\n\t- a\n", "a.yaml:2: is no YAML"},
 		"a wrong line":       {"a.yaml", "name: a\n  b: c\n", "a.yaml:2: is no YAML: mapping values are not allowed"},
 		"a name twice":       {"a.yaml", "name: a\nevery: 1s\nname: b\n", "a.yaml:3:1: name is given twice; the first is in line 1"},
-		"beside the lists":   {"a.yaml", "jobs: []\njob: []\n", "a.yaml:2:1: job is not known beside them; the lists are groups, calendars, channels, rules, jobs"},
+		"beside the lists":   {"a.yaml", "jobs: []\njob: []\n", "a.yaml:2:1: job is not known beside them; the lists are groups, calendars, channels, rules, retention, pauses, jobs"},
 		"no list":            {"a.yaml", "groups: {g: 1}\n", "a.yaml:1:1: groups is no list"},
 		"a text":             {"a.yaml", "hello\n", "a.yaml:1:1: is no job"},
 		"a list for a name":  {"a.yaml", "? [a]\n: b\n", "a.yaml:1:3: a list or an object is no name"},

@@ -17,7 +17,7 @@ type Set struct {
 }
 
 // The lists, in the order in which they are written.
-var listNames = []string{"groups", "calendars", "channels", "rules", "jobs"}
+var listNames = []string{"groups", "calendars", "channels", "rules", "retention", "pauses", "jobs"}
 
 // Len is how many objects there are in all.
 func (s *Set) Len() (n int) {
@@ -140,7 +140,7 @@ func (s *Set) add(d *Value) (faults Faults) {
 		s.lists["jobs"] = append(s.lists["jobs"], d.items...)
 		return nil
 	case isScalar:
-		return Faults{{d.at, "is no job; want an object with its fields, or with the lists groups, calendars, channels, rules and jobs"}}
+		return Faults{{d.at, "is no job; want an object with its fields, or with the lists groups, calendars, channels, rules, retention, pauses and jobs"}}
 	}
 	d.fields = slices.DeleteFunc(d.fields, func(f *Field) bool { return f.name == "$schema" }) // that is for editors
 	if !d.isSet() {
@@ -203,8 +203,8 @@ func (s *Set) Check() error {
 }
 
 var (
-	listed   = regexp.MustCompile(`^(groups|calendars|channels|rules|jobs)\[(\d+)\]`)
-	anywhere = regexp.MustCompile(`\b(groups|calendars|channels|rules|jobs)\[(\d+)\]`)
+	listed   = regexp.MustCompile(`^(groups|calendars|channels|rules|retention|pauses|jobs)\[(\d+)\]`)
+	anywhere = regexp.MustCompile(`\b(groups|calendars|channels|rules|retention|pauses|jobs)\[(\d+)\]`)
 )
 
 // Find returns where the field of a request stands that was made of the set, such as jobs[3].schedule, and what it is

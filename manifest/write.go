@@ -18,6 +18,8 @@ type Objects struct {
 	Calendars []json.RawMessage `json:"calendars,omitempty"`
 	Channels  []json.RawMessage `json:"channels,omitempty"`
 	Rules     []json.RawMessage `json:"rules,omitempty"`
+	Retention []json.RawMessage `json:"retention,omitempty"`
+	Pauses    []json.RawMessage `json:"pauses,omitempty"`
 	Jobs      []json.RawMessage `json:"jobs"`
 }
 

@@ -76,6 +76,8 @@ type applying struct {
 	calendars []appliedCalendar
 	channels  []appliedAlert
 	rules     []appliedAlert
+	retention []appliedRetention
+	pauses    []appliedPause
 	jobs      []appliedJob
 	gone      []sql.JobRow          // to be deleted
 	named     []string              // groups that jobs name

@@ -56,6 +56,9 @@ func (a *applying) look(ctx context.Context) error {
 	if err := a.lookAtAlerts(ctx); err != nil {
 		return err
 	}
+	if err := a.lookAtScopes(ctx); err != nil {
+		return err
+	}
 	if err := a.lookForGone(ctx, names); err != nil {
 		return err
 	}
@@ -242,6 +245,12 @@ func (a *applying) tell() {
 		a.out.Calendars = append(a.out.Calendars, o)
 	}
 	a.out.Channels, a.out.Rules = tellAlerts(a.channels), tellAlerts(a.rules)
+	for i := range a.retention {
+		a.out.Retention = append(a.out.Retention, a.retention[i].tell())
+	}
+	for i := range a.pauses {
+		a.out.Pauses = append(a.out.Pauses, a.pauses[i].tell())
+	}
 	for i := range a.jobs {
 		a.out.Jobs = append(a.out.Jobs, a.jobs[i].tell())
 	}
@@ -278,8 +287,6 @@ func (j *appliedJob) tell() job.AppliedJob {
 
 // changes tells whether there is anything to do.
 func (a *applying) changes() bool {
-	object := func(o job.AppliedObject) bool { return o.Action != job.Unchanged }
-	return a.folder != nil || slices.ContainsFunc(a.out.Groups, object) || slices.ContainsFunc(a.out.Calendars, object) ||
-		slices.ContainsFunc(a.out.Channels, object) || slices.ContainsFunc(a.out.Rules, object) ||
+	return a.folder != nil || slices.ContainsFunc(a.out.Objects(), func(o job.AppliedObject) bool { return o.Action != job.Unchanged }) ||
 		slices.ContainsFunc(a.out.Jobs, func(j job.AppliedJob) bool { return j.Action != job.Unchanged })
 }

@@ -21,10 +21,13 @@ func (a *applying) write(ctx context.Context) error {
 			ids = append(ids, j.old.ID)
 		}
 		window, err := a.DB.SpawnWindow(ctx, ids)
+		if err == nil {
+			err = a.passed(ctx, window)
+		}
 		if err != nil {
 			return err
 		}
-		return a.passed(ctx, window)
+		return a.pausesPassed(ctx)
 	}
 	if err := a.record(ctx, func(tx *sql.Tx) (*job.Entry, error) { return a.rows(ctx, tx) }); err != nil {
 		return err
@@ -33,13 +36,19 @@ func (a *applying) write(ctx context.Context) error {
 	if a.plans.soon || a.woken > 0 {
 		a.Soon()
 	}
-	return a.passed(ctx, a.window)
+	if err := a.passed(ctx, a.window); err != nil {
+		return err
+	}
+	return a.pausesPassed(ctx)
 }
 
 // rows is the transaction.
 func (a *applying) rows(ctx context.Context, tx *sql.Tx) (*job.Entry, error) {
 	a.plans, a.window, a.lines, a.woken = plans{}, 0, nil, 0
 	if err := a.writeFolder(tx); err != nil {
+		return nil, err
+	}
+	if err := a.writePauses(ctx, tx); err != nil {
 		return nil, err
 	}
 	pauses, err := tx.SharePauses()
@@ -98,6 +107,9 @@ func (a *applying) rows(ctx context.Context, tx *sql.Tx) (*job.Entry, error) {
 		return nil, err
 	}
 	if err := a.writeAlerts(ctx, tx); err != nil {
+		return nil, err
+	}
+	if err := a.writeRetention(ctx, tx); err != nil {
 		return nil, err
 	}
 	return a.writeLines(ctx, tx)

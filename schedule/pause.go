@@ -203,26 +203,35 @@ func (e *Editor) PauseApp(ctx context.Context, app string, r job.PauseRequest) (
 			p = was.Pause
 			return nil, nil
 		}
-		if err == nil && !was.Ended && !lasts { // no planner has seen yet that it is over
-			if err := audit(ctx, tx, overdue(was, e.Session), now); err != nil {
-				return nil, err
-			}
-		}
-		p = job.Pause{Scope: job.ScopeApp, App: app, By: job.ActorOf(ctx).Who, Reason: r.Reason, Since: now, Until: r.Until}
-		if app == "" {
-			p.Scope = job.ScopeCluster
-		}
-		if lasts {
-			p.Since = was.Since
-		}
-		line := appLine(job.ActionPause, app)
-		line.Reason, line.Became = r.Reason, untilText(r.Until)
-		return line, tx.PutPause(p)
+		var line *job.Entry
+		p, line, err = e.beginPause(ctx, tx, was, app, r, now)
+		return line, err
 	})
 	if err != nil {
 		return job.Pause{}, err
 	}
 	return p, e.afterPause(ctx, app)
+}
+
+// beginPause begins the pause of an app, or has the one that lasts be another. was is its row, which the caller has locked;
+// zero if there is none.
+func (e *Editor) beginPause(ctx context.Context, tx *sql.Tx, was sql.PauseRow, app string, r job.PauseRequest, now job.Micros) (job.Pause, *job.Entry, error) {
+	p := job.Pause{Scope: job.ScopeApp, App: app, By: job.ActorOf(ctx).Who, Reason: r.Reason, Since: now, Until: r.Until}
+	if app == "" {
+		p.Scope = job.ScopeCluster
+	}
+	switch there := was.Scope != ""; {
+	case !there || was.Ended:
+	case !was.Over(now):
+		p.Since = was.Since
+	default: // no planner has seen yet that it is over
+		if err := audit(ctx, tx, overdue(was, e.Session), now); err != nil {
+			return p, nil, err
+		}
+	}
+	line := appLine(job.ActionPause, app)
+	line.Reason, line.Became = r.Reason, untilText(r.Until)
+	return p, line, tx.PutPause(p)
 }
 
 // afterPause waits until nothing of an app can start any more whose start did not see the app's pause, which is known

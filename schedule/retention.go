@@ -22,15 +22,20 @@ func (e *Editor) PutRetention(ctx context.Context, app string, r job.Retention) 
 		if old == nil && r == (job.Retention{}) || old != nil && *old == r {
 			return nil
 		}
-		line := &job.Entry{Action: job.ActionUpdate, Kind: job.KindRetention, App: app, Became: r.Encode()}
-		if old != nil {
-			line.Was = old.Encode()
-		}
 		if err := tx.PutRetention(app, r, job.ActorOf(ctx).Who, now); err != nil {
 			return err
 		}
-		return audit(ctx, tx, line, now)
+		return audit(ctx, tx, retentionLine(app, old, r), now)
 	}
 	// Writing it once more does no harm: it is the same then.
 	return e.DB.TxOnce(ctx, put, func(*sql.Tx) (bool, error) { return false, nil })
+}
+
+// retentionLine is what the audit says of a rule that took the place of another; nil: of none.
+func retentionLine(app string, was *job.Retention, r job.Retention) *job.Entry {
+	line := &job.Entry{Action: job.ActionUpdate, Kind: job.KindRetention, App: app, Became: r.Encode()}
+	if was != nil {
+		line.Was = was.Encode()
+	}
+	return line
 }

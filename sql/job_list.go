@@ -426,6 +426,24 @@ func (l *jobList) looked(ctx context.Context, s jobSource, left []condition) (Jo
 	return p, err
 }
 
+// LivingJobs reads the living jobs of these ids, with their pauses. Of an id that no living job has it returns nothing.
+func (db *DB) LivingJobs(ctx context.Context, ids []int64) (map[int64]JobRow, error) {
+	l := jobList{db: db}
+	var err error
+	if l.pauses, err = db.livePauses(ctx); err != nil {
+		return nil, err
+	}
+	rows, err := db.jobsByID(ctx, ids)
+	for id, j := range rows {
+		if j.Deleted {
+			delete(rows, id)
+		} else {
+			rows[id] = l.cover(j)
+		}
+	}
+	return rows, err
+}
+
 // jobsByID reads jobs without their pauses.
 func (db *DB) jobsByID(ctx context.Context, ids []int64) (map[int64]JobRow, error) {
 	out := make(map[int64]JobRow, len(ids))

@@ -137,21 +137,26 @@ func (tx *Tx) Start(tasks []job.Task, now job.Micros, window int64) error {
 	if len(tasks) == 0 {
 		return nil
 	}
-	latest := map[int64]job.Micros{} // each row is written once, with what it meets first
-	for _, t := range tasks {
-		latest[t.JobID] = max(latest[t.JobID], MarkOf(t).Due)
-	}
-	rows := make([][]int64, len(tasks))
+	ids, launches := taskIDs(tasks), make([]int64, len(tasks))
+	of, again := map[int64]bool{}, []Mark(nil) // a job's row is written once, with the first task that it meets
 	for i, t := range tasks {
-		rows[i] = []int64{t.JobID, int64(latest[t.JobID]), t.ID, t.Launch.N}
+		launches[i] = t.Launch.N
+		if of[t.JobID] {
+			again = append(again, MarkOf(t))
+		}
+		of[t.JobID] = true
 	}
-	n, err := tx.exec("start", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job BIGINT PATH '$[0]', due BIGINT PATH '$[1]', task BIGINT PATH '$[2]', launch BIGINT PATH '$[3]')) n"+
-		" STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.job STRAIGHT_JOIN task t FORCE INDEX (PRIMARY) ON t.id = n.task"+ // a scan would wait for rows of others
-		" SET state = 2, started = ?, spawn_by = GREATEST(due_now, ?) + ?, j.last_due = GREATEST(j.last_due, n.due), j.starts = j.starts + 1"+
-		" WHERE t.session_id = ? AND t.launch = n.launch AND t.job_id = n.job AND t.state = 1",
-		table(rows), int64(now), int64(now), window, tasks[0].Launch.Session[:])
-	if want := int64(len(tasks) + len(latest)); err == nil && n != want { // rows of both tables count
+	// As in EndAt, id and launch belong together.
+	list, args := in([]any{int64(now), int64(now), window, tasks[0].Launch.Session[:]}, ids)
+	counters, args := in(args, launches)
+	n, err := tx.exec("start", "UPDATE task t FORCE INDEX (PRIMARY) STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = t.job_id"+
+		" SET t.state = 2, t.started = ?, t.spawn_by = GREATEST(t.due_now, ?) + ?, j.last_due = GREATEST(j.last_due, IF(t.origin = 0, t.due, 0)), j.starts = j.starts + 1"+
+		" WHERE t.session_id = ? AND t.state = 1 AND t.id IN "+list+" AND t.launch IN "+counters, args...)
+	if want := int64(len(tasks) + len(of)); err == nil && n != want { // rows of both tables count
 		err = fmt.Errorf("start: %d of %d rows: %w", n, want, ErrMoved)
+	}
+	if err == nil {
+		err = tx.MarkStarted(again)
 	}
 	tx.did.started, tx.did.any = tx.did.started+int64(len(tasks)), true
 	return err

@@ -40,7 +40,7 @@ export function said(text: string): string {
   if (lang.value !== 'zh' || !server) return text;
   for (const [how, words] of server.patterns) {
     const m = how.exec(text);
-    if (m) return words.replace(/\$(\d)/g, (_, i) => m[+i] ?? '');
+    if (m) return words.replace(/\$(~?)(\d)/g, (_, deep, i) => (deep ? said(m[+i] ?? '') : m[+i] ?? ''));
   }
   return text;
 }
@@ -50,3 +50,5 @@ export const explained = (cause: string, answer: string) => (lang.value === 'zh'
 export function problemSaid(type: string): [title: string, advice: string] | undefined {
   return lang.value === 'zh' ? server?.problems[type.replace('urn:go-crontab:problem:', '')] : undefined;
 }
+/** What doctor looks at, by the id of the check: what is so, what is found otherwise, and why that matters. Undefined in English. */
+export const checkSaid = (id: string): [about: string, found: string, why: string] | undefined => (lang.value === 'zh' ? server?.checks[id] : undefined);

@@ -2,6 +2,8 @@
 // type of a problem, the cause of an explanation), and for the texts that people meet often by how they are put. What is
 // not here stays as it is.
 
+export { checks } from './zh-doctor';
+
 /** By the type of a problem. */
 export const problems: Record<string, [title: string, advice: string]> = {
   unauthenticated: ['尚未登录', '令牌无效、已过期或已吊销，请重新登录。'],
@@ -38,7 +40,7 @@ export const causes: Record<string, string> = {
   ahead: '它还没有到，届时会启动。', paused: '任务、应用或集群当时已暂停。', overlap: '上一次运行还没有结束，按重叠策略没有启动。', group: '它的分组没有空闲槽位。', handler_disabled: '它的 Go 函数已停用。', deadline: '等待太久，超过了启动期限。', cluster_down: '当时没有节点在工作。', waiting: '已到期，正在等待。', no_node: '没有可以运行它的节点。', executing: '已启动，正在执行。', definition_is_younger: '任务是之后才创建的，或当时的定义不同。', deleted: '任务在此之前已被删除。', error: '任务无法排期。', no_record: '没有相关记录：旧记录会被清理，或任务当时正被修改。',
 };
 
-/** By how they are put. $1 and so on are what stands in the brackets. */
+/** By how they are put. $1 and so on are what stands in the brackets, $~1 is that in Chinese. */
 export const patterns: [RegExp, string][] = [
   [/^is empty; give 1 to (\d+) characters$/, '不能为空，请填写 1 到 $1 个字符'],
   [/^is missing.*$/, '必须填写'],
@@ -66,6 +68,19 @@ export const patterns: [RegExp, string][] = [
   [/^cron (".*?"): ([\w-]+) (".*?"): not between (\d+) and (\d+).*$/, 'cron $1：$2 的 $3 不在 $4 与 $5 之间'],
   [/^cron (".*?"): ([\w-]+) (".*?"): .*$/, 'cron $1：$2 的 $3 不正确'],
   [/^cron (".*?"): .*$/, 'cron $1 不正确：需要 5 个字段（分 时 日 月 周），或以秒开头的 6 个字段'],
+  // Warnings about definitions.
+  [/^no due time lies ahead$/, '以后没有到期时间'],
+  [/^the first due time is (\d+) years away, on (\S+)$/, '第一次到期在 $1 年之后：$2'],
+  [/^the first due time is more than a year away, on (\S+)$/, '第一次到期在一年多以后：$1'],
+  [/^it may run for (\S+) \(timeout\), but is due again after (\S+): (.*)$/, '它最长可运行 $1（timeout），但 $2 后又会到期：$~3'],
+  [/^its retries wait for (\S+) in all, but it is due again after (\S+): attempts of several due times meet, and (.*)$/, '重试共等待 $1，但 $2 后又会到期，几个到期时间的尝试会相遇：$~3'],
+  [/^due times wait, and are skipped once (\d+) do \(overlap queue\)$/, '到期时间排队等待，已有 $1 个等待时跳过（overlap queue）'],
+  [/^the one before is killed \(overlap replace\)$/, '前一个会被终止（overlap replace）'],
+  [/^due times are skipped meanwhile \(overlap skip\)$/, '期间的到期时间会被跳过（overlap skip）'],
+  [/^misfire\.max_age, (\S+), is shorter than the (\S+) after which a due time is a misfire: none is ever started late$/, 'misfire.max_age（$1）短于判定误点的 $2：误点的永远不会补启动'],
+  [/^what waits in the queue is missed after (\S+) \(start_deadline\), before the next due time comes: the queue never fills$/, '排队的到期时间在 $1（start_deadline）后即被错过，早于下一次到期：队列永远不会用上'],
+  [/^all nodes that match (.*) are cordoned or draining now: .*$/, '符合 $1 的节点都已隔离或正在排空：到期时间会等待，过久则被错过'],
+  [/^no node .* now: due times wait for one, .*$/, '现在没有符合要求的节点：到期时间会等待，过久则被错过'],
   // Reasons of runs.
   [/^exit (?:code|status) (\d+)$/, '退出码 $1'],
   [/^(?:job|the job|its app|the cluster) ?(?:was|is)? ?paused.*$/, '已暂停'],

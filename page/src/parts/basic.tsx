@@ -1,6 +1,6 @@
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { now, Problem } from '../api';
 import { lang, problemSaid, said, t, type Text } from '../i18n';
 import { second } from '../live';
@@ -140,22 +140,29 @@ const both = (at: string, zone?: string) => {
   return zone && zone !== mine ? `${weekday(at, zone)} ${stamp(at, zone)} ${zone} (${offsetOf(ms(at), zone)})\n${here}` : here;
 };
 
+// The title of an instant is worked out when somebody points at it: lists have hundreds of them.
+document.addEventListener('pointerover', (e) => {
+  const el = (e.target as Element).closest?.('time');
+  if (el?.dateTime) el.title = both(el.dateTime, el.dataset.zone);
+}, { passive: true });
+
 /** An instant; its title has it in the job's zone and in the browser's. */
 export const When = ({ at, zone, long, in: shown }: { at: string; zone?: string; long?: boolean; in?: string }) => (
-  <time dateTime={at} title={both(at, zone)}>{long ? stamp(at, shown) : brief(at, shown)}</time>
+  <time dateTime={at} data-zone={zone}>{long ? stamp(at, shown) : brief(at, shown)}</time>
 );
 
+/** A text that is worked out each second, and is put onto the page, alone, where it has become another one. */
+export const useCounted = (text: () => string, of: unknown[]) => useMemo(() => computed(() => { void second.value; return text(); }), of);
+
 export function Ago({ at }: { at: string }) {
-  void second.value;
-  const d = now() - ms(at);
-  return <time dateTime={at} title={both(at)}>{d < 1000 ? t('just now') : t('{span} ago', { span: short(d) })}</time>;
+  const text = useCounted(() => { const d = now() - ms(at); return d < 1000 ? t('just now') : t('{span} ago', { span: short(d) }); }, [at]);
+  return <time dateTime={at}>{text}</time>;
 }
 
 /** How long until an instant. */
 export function Until({ at, zone }: { at: string; zone?: string }) {
-  void second.value;
-  const d = ms(at) - now();
-  return <time dateTime={at} title={both(at, zone)}>{d > 0 ? t('in {span}', { span: short(d) }) : d > -5000 ? t('now') : t('due {span} ago', { span: short(-d) })}</time>;
+  const text = useCounted(() => { const d = ms(at) - now(); return d > 0 ? t('in {span}', { span: short(d) }) : d > -5000 ? t('now') : t('due {span} ago', { span: short(-d) }); }, [at]);
+  return <time dateTime={at} data-zone={zone}>{text}</time>;
 }
 
 function short(d: number) { // one unit is enough beyond minutes
@@ -191,18 +198,25 @@ export const StatusBadge = ({ job }: { job: Job }) => (
   </Badge>
 );
 
+const heights: Record<Tone, number> = { good: 11, bad: 18, warn: 15, mute: 5, busy: 11 };
+
 /** The last outcomes as bars, the latest at the right. What went wrong is tall, so that it does not need its colour. */
 export function Bars({ runs, slots = 12 }: { runs: Run[] | undefined; slots?: number }) {
-  if (!runs) return <span class="bars wait" aria-hidden="true" />;
-  const last = runs.slice(0, slots).reverse();
-  const counts = new Map<string, number>();
-  for (const r of last) counts.set(t(outcomeText[outcomeOf(r)]), (counts.get(t(outcomeText[outcomeOf(r)])) ?? 0) + 1);
+  if (!runs) return <span class="bars" aria-hidden="true" />;
+  const last = runs.slice(0, slots).reverse(), counts = new Map<string, number>(), paths: Partial<Record<Tone | 'none', string>> = {};
+  const bar = (i: number, tone: Tone | 'none', h: number) => { paths[tone] = (paths[tone] ?? '') + `M${i * 7} 18v${-h}h5v${h}z`; };
+  for (let i = 0; i < slots - last.length; i++) bar(i, 'none', 2);
+  last.forEach((r, i) => {
+    const o = outcomeOf(r), text = t(outcomeText[o]);
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+    bar(slots - last.length + i, toneOf(o), heights[toneOf(o)]);
+  });
   const label = last.length ? [...counts].map(([o, n]) => `${n} ${o}`).join(', ') : t('never ran');
   return (
-    <span class="bars" role="img" aria-label={label} title={label}>
-      {Array.from({ length: slots - last.length }, (_, i) => <i key={'e' + i} class="none" />)}
-      {last.map((r) => <i key={r.id + r.due} class={toneOf(outcomeOf(r))} />)}
-    </span>
+    <svg class="bars" viewBox="0 0 82 18" role="img" aria-label={label}>
+      <title>{label}</title>
+      {Object.entries(paths).map(([tone, d]) => <path key={tone} class={tone} d={d} />)}
+    </svg>
   );
 }
 

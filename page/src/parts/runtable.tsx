@@ -1,20 +1,18 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get } from '../api';
 import { said, t, type Text } from '../i18n';
-import { second, useGet } from '../live';
+import { useGet } from '../live';
 import { now } from '../api';
 import { Link } from '../router';
 import { ms, span } from '../time';
 import type { Page, Run } from '../types';
-import { Button, Empty, Loading, OutcomeBadge, outcomes, outcomeText, ProblemBox, When } from './basic';
+import { Button, Empty, Loading, OutcomeBadge, outcomes, outcomeText, ProblemBox, useCounted, When } from './basic';
 import { setQuery } from '../router';
 
 /** How long a run took, counting while it goes on. */
 export function Took({ run }: { run: Run }) {
-  if (!run.started) return <span class="faint">—</span>;
-  if (run.ended) return <>{span(ms(run.ended) - ms(run.started))}</>;
-  void second.value;
-  return <>{span(Math.max(0, Math.round((now() - ms(run.started)) / 1000) * 1000))}</>;
+  const counted = useCounted(() => span(Math.max(0, Math.round((now() - ms(run.started)) / 1000) * 1000)), [run.started]);
+  return !run.started ? <span class="faint">—</span> : <>{run.ended ? span(ms(run.ended) - ms(run.started)) : counted}</>;
 }
 
 export const Late = ({ run }: { run: Run }) => (run.lateness_ms === undefined ? <span class="faint">—</span> : <>{run.lateness_ms < 1 ? '<1 ms' : span(run.lateness_ms)}</>);

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get, Problem } from '../api';
-import { t, type Text } from '../i18n';
+import { checkSaid, t, type Text } from '../i18n';
 import { Badge, Button, Card, copy, Empty, Loading, ProblemBox, type Tone, When } from '../parts/basic';
 import { Link } from '../router';
 
@@ -11,6 +11,8 @@ const tones: Record<string, Tone> = { ok: 'good', notice: 'mute', warning: 'warn
 const words: Record<string, Text> = { ok: 'ok', notice: 'notice', warning: 'warning', error: 'error', unknown: 'not looked at' };
 const areas: Record<string, Text> = { mysql: 'Database', schema: 'Schema', cluster: 'Cluster', machine: 'Machine', jobs: 'Jobs', history: 'History' };
 const word = (m: Record<string, Text>, s: string) => (m[s] ? t(m[s]) : s);
+
+const Nodes = ({ names }: { names: string[] }) => <>{names.map((n, i) => <>{i > 0 && ', '}<Link key={n} to={`/runs?node=${encodeURIComponent(n)}`}>{n}</Link></>)}</>;
 
 /** What doctor finds. It asks the database much: once when it is opened, and when somebody wants it again. */
 export function Doctor() {
@@ -27,15 +29,16 @@ export function Doctor() {
           <li key={f.check + i}>
             <Badge tone={tones[f.severity] ?? 'mute'}>{word(words, f.severity)}</Badge>
             <div>
-              <b>{f.seen}</b> <span class="faint small">{word(areas, f.area)}{f.nodes && ` · ${f.nodes.join(', ')}`}</span>
-              <p class="faint">{f.why}</p><p>{f.fix}</p>
+              <b>{checkSaid(f.check)?.[1] ?? f.seen}</b> <span class="faint small">{word(areas, f.area)}{f.nodes && <> · <Nodes names={f.nodes} /></>}</span>
+              {checkSaid(f.check) && <p class="faint">{checkSaid(f.check)![2]}</p>}
+              {checkSaid(f.check) ? <p class="small" lang="en">{f.seen}. {f.why} {f.fix}</p> : <><p class="faint">{f.why}</p><p>{f.fix}</p></>}
               {[...(f.sql ?? []), ...(f.commands ?? [])].map((line) => <div key={line} class="copyline"><code>{line}</code><Button look="quiet" icon="copy" aria-label={t('Copy')} work={() => copy(line)} /></div>)}
               {f.jobs && <div class="chips">{f.jobs.map((j) => <Link key={j.id} class="chip" to={`/jobs/${j.id}`}><bdi>{j.app === 'default' ? j.name : `${j.app}/${j.name}`}</bdi></Link>)}</div>}
             </div>
           </li>
         ))}</ul>
         <div class="more-row"><Button look="quiet" aria-expanded={all} work={() => setAll(!all)}>{t('All {n} checks', { n: r.checks.length })}</Button></div>
-        {all && <table><tbody>{r.checks.map((c) => <tr key={c.id}><td class="faint small">{word(areas, c.area)}</td><td>{c.about}{c.skipped && <div class="faint small">{c.skipped}</div>}</td><td class="num"><Badge tone={tones[c.severity] ?? 'mute'}>{word(words, c.severity)}</Badge></td></tr>)}</tbody></table>}
+        {all && <table><tbody>{r.checks.map((c) => <tr key={c.id}><td class="faint small">{word(areas, c.area)}</td><td>{checkSaid(c.id)?.[0] ?? c.about}{c.skipped && <div class="faint small">{c.skipped}</div>}</td><td class="num"><Badge tone={tones[c.severity] ?? 'mute'}>{word(words, c.severity)}</Badge></td></tr>)}</tbody></table>}
       </>}
     </Card>
   );

@@ -1,0 +1,118 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// RetentionSpec is the retention rule of an app, or of the cluster, as a file has it.
+type RetentionSpec struct {
+	Scope string `json:"scope,omitempty" enum:"app,cluster" doc:"'cluster' for the rule of the cluster; that of an app needs only 'app'."`
+	App   string `json:"app,omitempty" doc:"The app, if it is the rule of one."`
+
+	Age      Duration `json:"age,omitempty" doc:"Records that ended longer ago go, with their output."`
+	Runs     int64    `json:"runs,omitempty" doc:"Of each job only the records of so many of the latest due times stay."`
+	Bytes    Size     `json:"bytes,omitempty" doc:"Of each job only the latest records stay whose kept output comes to no more."`
+	Failures Duration `json:"failures,omitempty" doc:"Records of what did not succeed stay at least so long, whatever the others say."`
+	Archive  bool     `json:"archive,omitempty" doc:"Nothing goes before a node that has an archive command has handed it over. Of the cluster's rule alone."`
+}
+
+// Rule is what it says.
+func (s *RetentionSpec) Rule() Retention {
+	return Retention{Keep{s.Age, s.Runs, s.Bytes, s.Failures}, s.Archive}
+}
+
+// PauseSpec is the pause of an app, or of the cluster, as a file has it.
+type PauseSpec struct {
+	Scope  string     `json:"scope,omitempty" enum:"app,cluster" doc:"'cluster' for the pause of the cluster; that of an app needs only 'app'."`
+	App    string     `json:"app,omitempty" doc:"The app, if it is the pause of one."`
+	Reason string     `json:"reason,omitempty" doc:"Why, in one line."`
+	Until  *time.Time `json:"until,omitempty" doc:"When the pause ends by itself. Without it, somebody must resume. Once that has passed, there is nothing to do."`
+}
+
+// Request is the wish that it says.
+func (s *PauseSpec) Request() (r PauseRequest) {
+	if r.Reason = s.Reason; s.Until != nil {
+		r.Until = MicrosOf(*s.Until)
+	}
+	return r
+}
+
+// MaxApplyScopes bounds the apps that one Apply says retention of, and those that it pauses.
+const MaxApplyScopes = 1000
+
+// checkScope notes what is wrong with what a rule or a pause is of.
+func checkScope(p *Problems, seen map[string]int, list string, i int, scope, app string) {
+	place := fmt.Sprintf("%s[%d]", list, i)
+	switch {
+	case scope != "" && scope != string(ScopeApp) && scope != string(ScopeCluster):
+		p.add(place+".scope", "%q is neither app nor cluster", scope)
+		return
+	case scope == string(ScopeCluster) && app != "":
+		p.add(place+".app", "is %s, but the scope is the cluster; leave one of them out", app)
+		return
+	case scope != string(ScopeCluster) && app == "":
+		p.add(place+".app", "is missing; give an app, or scope: cluster")
+		return
+	case app != "":
+		checkName(p, place+".app", app)
+	}
+	if first, is := seen[app]; is {
+		p.add(place+".app", "that of %s is given already, as %s[%d]", scopeName(app), list, first)
+		return
+	}
+	seen[app] = i
+}
+
+func scopeName(app string) string {
+	if app == "" {
+		return "the cluster"
+	}
+	return "app " + app
+}
+
+// checkScopes checks retention and pauses, and puts them in the order of their apps.
+func (a *Apply) checkScopes(p *Problems, now Micros) {
+	seen := map[string]int{}
+	for i := range a.Retention {
+		s := &a.Retention[i]
+		checkScope(p, seen, "retention", i, s.Scope, s.App)
+		rule := s.Rule()
+		p.within(fmt.Sprintf("retention[%d]", i), rule.Validate(s.App))
+	}
+	seen = map[string]int{}
+	for i := range a.Pauses {
+		s := &a.Pauses[i]
+		checkScope(p, seen, "pauses", i, s.Scope, s.App)
+		r := s.Request()
+		if s.Until != nil && r.Until <= now { // a file outlives the pause that it has
+			r.Until = 0
+		}
+		p.within(fmt.Sprintf("pauses[%d]", i), r.Validate(now))
+	}
+	// Who locks several does so in the order of their apps.
+	slices.SortFunc(a.Retention, func(a, b RetentionSpec) int { return strings.Compare(a.App, b.App) })
+	slices.SortFunc(a.Pauses, func(a, b PauseSpec) int { return strings.Compare(a.App, b.App) })
+}
+
+// Diff lists what is different, by fields, between two rules; either may be nil.
+func (r *Retention) Diff(other *Retention) []Change { return diff(flatOf(r), flatOf(other)) }
+
+// Diff lists what is different, by fields, between two wishes to pause the same; the first may be nil.
+func (r *PauseRequest) Diff(other *PauseRequest) []Change {
+	return diff(flatOf(r.spec()), flatOf(other.spec()))
+}
+
+func (r *PauseRequest) spec() *PauseSpec {
+	if r == nil {
+		return nil
+	}
+	s := &PauseSpec{Reason: r.Reason}
+	if r.Until != 0 {
+		until := r.Until.Time()
+		s.Until = &until
+	}
+	return s
+}
