@@ -27,6 +27,8 @@ const (
 	calm   = 3 * time.Second
 	// tenure is for how long a step keeps others from evaluating. It is no lock: see sql.Tx.StepAlerts.
 	tenure = 15 * time.Second
+	// unseen is for how long it may not have been seen that there is something to evaluate again.
+	unseen = 4 * time.Second
 
 	batch      = 1000 // runs that one step reads
 	startAhead = 10_000
@@ -40,7 +42,8 @@ const (
 type Evaluator struct {
 	DB      *sql.DB
 	Session Session
-	Due     func() // called when a message was made
+	Due     func()      // called when a message was made
+	Nothing func() bool // tells that nobody wanted to be told of anything a moment ago; nil: nobody knows
 	Log     *slog.Logger
 
 	state *state // as of a step that stands; nil: to be read
@@ -98,6 +101,10 @@ func (e *Evaluator) Run(ctx context.Context) error {
 		case <-time.After(wait):
 		}
 		if wait = calm; !e.Session.Fresh() {
+			e.state = nil
+			continue
+		}
+		if e.Nothing != nil && e.Nothing() {
 			e.state = nil
 			continue
 		}
@@ -216,7 +223,7 @@ func (s *state) due(what string, now job.Micros, period time.Duration) bool {
 // anchor is where to begin: ids just before the last ones may belong to transactions that have not committed yet.
 func (e *Evaluator) anchor(ctx context.Context, now job.Micros) (position, error) {
 	run, line, err := e.DB.LastIDs(ctx)
-	return position{Since: now.Add(-calm - 2*time.Second), Runs: trail{High: max(0, run-startAhead)}, Lines: trail{High: max(0, line-startAhead)}}, err
+	return position{Since: now.Add(-calm - unseen - 2*time.Second), Runs: trail{High: max(0, run-startAhead)}, Lines: trail{High: max(0, line-startAhead)}}, err
 }
 
 // readConfig reads what people want. What cannot be read is left out: it says so where it is shown.

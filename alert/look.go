@@ -485,7 +485,7 @@ func (f *finder) heartbeats(ctx context.Context) error {
 	if len(due) == 0 {
 		return nil
 	}
-	g, err := f.DB.Glance(ctx)
+	g, err := f.DB.Glance(ctx, sql.GlanceOf{})
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,7 @@ type Sender struct {
 	DB      *sql.DB
 	Session Session
 	Outside *Outside
+	Nothing func() bool // tells that no message was there to be sent a moment ago; nil: nobody knows
 	Log     *slog.Logger
 
 	wake  chan struct{}
@@ -65,6 +66,10 @@ func (s *Sender) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-s.wake:
 		case <-time.After(wait):
+			if s.Nothing != nil && s.Nothing() {
+				wait = sendCalm
+				continue
+			}
 		}
 		if wait = sendCalm; !s.Session.Fresh() {
 			continue

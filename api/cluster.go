@@ -13,6 +13,7 @@ type clusterView struct {
 	Node          string        `json:"node" doc:"The node that answers."`
 	Version       string        `json:"version" doc:"Its version."`
 	Server        string        `json:"server" doc:"What the database says it is."`
+	Schema        int64         `json:"schema" doc:"The version of the schema: that of the latest migration."`
 	Buckets       int           `json:"buckets" doc:"Into how many buckets jobs are divided."`
 	SessionExpiry string        `json:"session_expiry,omitempty" doc:"After how long without a sign a session is buried. Absent before the first node has said it."`
 	Sessions      []sessionView `json:"sessions" doc:"What the nodes told of themselves with their last beats."`
@@ -44,6 +45,9 @@ func (s *Server) cluster(w http.ResponseWriter, r *http.Request) error {
 	ctx, db := r.Context(), s.cfg.DB
 	v := clusterView{Now: stamp(job.MicrosOf(now)), Node: s.cfg.Node, Version: s.cfg.Version, Sessions: []sessionView{}}
 	if v.Server, err = db.ServerVersion(ctx); err != nil {
+		return err
+	}
+	if v.Schema, err = db.SchemaVersion(ctx); err != nil {
 		return err
 	}
 	if v.Buckets, err = db.Buckets(ctx); err != nil {

@@ -32,16 +32,18 @@ func exportCommand(c *console) *cobra.Command {
 	var app, label string
 	var all bool
 	cmd := &cobra.Command{
-		Use: "export", Short: "Print jobs, groups, calendars and alerts as a file to apply", Args: nothing,
-		Long: `Print jobs, groups, calendars, and channels and rules of alerts as a file to apply, here or on another cluster: what is the default is left out.
-The order is that of the names, so that two exports can be compared; of a cluster to which an export was applied the
-export is the same, byte for byte.
+		Use: "export", Short: "Print jobs, groups, calendars, alerts and retention as a file to apply", Args: nothing,
+		Long: `Print jobs, groups, calendars, channels and rules of alerts, and rules of retention as a file to apply, here or on
+another cluster: what is the default is left out. The order is that of the names, so that two exports can be compared; of
+a cluster to which an export was applied the export is the same, byte for byte.
 
-With --app or --label only the groups and calendars are printed that the jobs name. That a job is paused is part of the
-file, who paused it and until when is not.
+With --app or --label only the groups and calendars are printed that the jobs name, with --app the app's rule of
+retention too. That a job is paused is part of the file, who paused it and until when is not.
 
-With --all it ends with what a file cannot hold, as comments: the commands that make pauses, retention, handlers that are
-disabled, secrets and tokens elsewhere. Values of secrets and tokens are in no export. It needs an admin's token.`,
+With --all the pauses of apps and of the cluster are in it too, and comments with what a file cannot hold: first the
+commands that make the secrets, which must be there before; then those that make reasons of jobs' pauses, handlers that
+are disabled, nodes that are cordoned, silences and tokens; and what is left behind. Values of secrets and tokens are in
+no export. It needs an admin's token.`,
 		Example: `  go-crontab export > jobs.yaml
   go-crontab export --app shop -o json
   go-crontab export --all > cluster.yaml
@@ -50,14 +52,14 @@ disabled, secrets and tokens elsewhere. Values of secrets and tokens are in no e
 	r := newRemote(c, cmd, "yaml", "json", "name")
 	r.format = "yaml"
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only jobs of this app")
-	cmd.Flags().BoolVar(&all, "all", false, "end with what a file cannot hold, as comments: pauses, retention, names of secrets and tokens")
+	cmd.Flags().BoolVar(&all, "all", false, "pauses of apps and of the cluster too, and, as comments, what a file cannot hold, such as names of secrets and tokens")
 	cmd.Flags().StringVarP(&label, "label", "l", "", "only jobs with this label, key=value")
 	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if all && (r.format != "yaml" || app != "" || label != "") {
 			return usageError("--all is of the whole cluster, and has comments: it goes with neither --app and --label nor another format than yaml")
 		}
-		o, left, err := r.export(cmd.Context(), app, label)
+		o, left, err := r.export(cmd.Context(), app, label, all)
 		if err != nil {
 			return err
 		}
@@ -69,7 +71,13 @@ disabled, secrets and tokens elsewhere. Values of secrets and tokens are in no e
 				c.printf("%s\n", nameIn(j).full())
 			}
 		default:
-			if err = manifest.WriteYAML(c.out, o); err == nil && all {
+			if all {
+				err = r.exportSecrets(cmd.Context())
+			}
+			if err == nil {
+				err = manifest.WriteYAML(c.out, o)
+			}
+			if err == nil && all {
 				err = r.exportRest(cmd.Context())
 			}
 		}
@@ -96,8 +104,8 @@ func nameIn(object json.RawMessage) (n named) {
 	return n
 }
 
-// export reads the jobs and what they name. left says what could not be exported.
-func (r *remote) export(ctx context.Context, app, label string) (o *manifest.Objects, left []string, err error) {
+// export reads the jobs and what they name, with all the pauses too. left says what could not be exported.
+func (r *remote) export(ctx context.Context, app, label string, all bool) (o *manifest.Objects, left []string, err error) {
 	o = &manifest.Objects{Jobs: []json.RawMessage{}}
 	q := url.Values{"limit": {fmt.Sprint(maxPage)}}
 	for name, value := range map[string]string{"app": app, "label": label} {
@@ -129,6 +137,16 @@ func (r *remote) export(ctx context.Context, app, label string) (o *manifest.Obj
 	}
 	if app == "" && label == "" {
 		if left, err = r.exportAlerts(ctx, o, left); err != nil {
+			return nil, nil, err
+		}
+	}
+	if label == "" {
+		if err := r.exportRetention(ctx, o, app); err != nil {
+			return nil, nil, err
+		}
+	}
+	if all {
+		if err := r.exportPauses(ctx, o); err != nil {
 			return nil, nil, err
 		}
 	}

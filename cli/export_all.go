@@ -4,99 +4,154 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 )
 
-// exportRest prints, as comments, what a cluster has and a file cannot hold, as the commands that make it elsewhere:
-// pauses, retention, handlers that are disabled, and the names of secrets and tokens, whose values nobody can read.
-func (r *remote) exportRest(ctx context.Context) error {
-	var lines []string
-	add := func(words ...string) {
-		for i := range words {
-			words[i] = plain(words[i])
-		}
-		lines = append(lines, "go-crontab "+strings.Join(words, " "))
-	}
-	rules, _, err := get[retentionRules](ctx, r, "/api/v1/retention", nil)
-	if err != nil {
-		return err
-	}
-	for _, rule := range rules.Items {
-		words := []string{"retention", "set"}
-		for _, f := range []struct{ flag, value string }{{"app", rule.App}, {"age", rule.Age}, {"bytes", rule.Bytes}, {"failures", rule.Failures}} {
-			if f.value != "" {
-				words = append(words, "--"+f.flag, quote(f.value))
-			}
-		}
-		if rule.Runs != 0 {
-			words = append(words, "--runs", fmt.Sprint(rule.Runs))
-		}
-		if rule.Archive {
-			words = append(words, "--archive")
-		}
-		add(words...)
-	}
-	pauses, _, err := get[page[pauseView]](ctx, r, "/api/v1/pauses", nil)
-	if err != nil {
-		return err
-	}
-	for _, p := range pauses.Items {
-		words := []string{"cluster", "pause"}
-		if p.App != "" {
-			words = []string{"app", "pause", quote(p.App)}
-		}
-		if p.Reason != "" {
-			words = append(words, "--reason", quote(p.Reason))
-		}
-		if p.Until != nil {
-			words = append(words, "--until", p.Until.Format("2006-01-02T15:04:05Z07:00"))
-		}
-		add(words...)
-	}
-	handlers, _, err := get[page[handlerView]](ctx, r, handlersPath, nil)
-	if err != nil {
-		return err
-	}
-	for _, h := range handlers.Items {
-		if h.Disabled {
-			add("handler", "disable", quote(h.Handler))
+// everything is more than any list has.
+const everything = 1 << 30
+
+// notes are comments of an export: commands that make elsewhere what a file cannot hold.
+type notes struct{ lines []string }
+
+// add adds a command. Empty values leave their flags out.
+func (n *notes) add(command string, flags ...string) {
+	for i := 0; i+1 < len(flags); i += 2 {
+		if flags[i+1] != "" {
+			command += " " + flags[i] + " " + quote(flags[i+1])
 		}
 	}
+	n.say("go-crontab " + command)
+}
+
+func (n *notes) say(line string) { n.lines = append(n.lines, plain(line)) }
+
+// print writes them below a heading, if there are any.
+func (n *notes) print(r *remote, heading string) {
+	if len(n.lines) == 0 {
+		return
+	}
+	r.printf("# %s\n", heading)
+	for _, l := range n.lines {
+		r.printf("# %s\n", l)
+	}
+}
+
+// stamp is an instant as a flag takes it, "" if there is none.
+func stamp(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.Format(time.RFC3339)
+}
+
+// exportSecrets prints, as comments, the commands that make the secrets, whose values nobody can read. They stand first:
+// what names a secret is not taken before it is there.
+func (r *remote) exportSecrets(ctx context.Context) error {
 	secrets, _, err := list[secretView](ctx, r, secretsPath, nil, everything)
 	if err != nil {
 		return err
 	}
+	var n notes
 	for _, s := range secrets {
-		words := []string{"secret", "set", quote(s.Name)}
-		if s.App != "" {
-			words = append(words, "--app", quote(s.App))
-		}
-		add(append(words, "  # its value is asked for")...)
+		n.add("secret set "+quote(s.Name), "--app", s.App)
 	}
-	tokens, _, err := list[tokenView](ctx, r, "/api/v1/tokens", url.Values{}, everything)
-	if err != nil {
+	n.print(r, "First, on the other cluster. Each asks for the value, which is in no export:")
+	return nil
+}
+
+// exportRest prints, as comments, what else a cluster has and a file cannot hold.
+func (r *remote) exportRest(ctx context.Context) error {
+	var n notes
+	for _, add := range []func(context.Context, *notes) error{r.noteJobPauses, r.noteHandlers, r.noteNodes, r.noteSilences, r.noteTokens} {
+		if err := add(ctx, &n); err != nil {
+			return err
+		}
+	}
+	r.printf("\n")
+	n.print(r, "Then what of this you want. Values of tokens are in no export; these get new ones:")
+	left := notes{[]string{"history and output, the audit, versions of jobs, alerts and messages, idempotency keys"}}
+	if err := r.noteBackfills(ctx, &left); err != nil {
 		return err
 	}
+	left.print(r, "Left behind:")
+	return nil
+}
+
+// noteJobPauses notes the reasons and ends of jobs' own pauses. That they are paused is in the file.
+func (r *remote) noteJobPauses(ctx context.Context, n *notes) error {
+	jobs, _, err := list[jobView](ctx, r, "/api/v1/jobs", url.Values{"state": {"paused"}}, everything)
+	for _, j := range jobs {
+		if p := j.Pause; p != nil && p.Scope == "job" && (p.Reason != "" || p.Until != nil) {
+			n.add("job pause "+quote(j.App+"/"+j.Name), "--reason", p.Reason, "--until", stamp(p.Until))
+		}
+	}
+	return err
+}
+
+func (r *remote) noteHandlers(ctx context.Context, n *notes) error {
+	handlers, _, err := get[page[handlerView]](ctx, r, handlersPath, nil)
+	for _, h := range handlers.Items {
+		if h.Disabled {
+			n.add("handler disable "+quote(h.Handler), "--reason", h.Reason)
+		}
+	}
+	return err
+}
+
+func (r *remote) noteNodes(ctx context.Context, n *notes) error {
+	nodes, _, err := get[page[nodeView]](ctx, r, nodesPath, nil)
+	for _, v := range nodes.Items {
+		if v.Cordoned {
+			n.add("node cordon "+quote(v.Name), "--reason", v.Reason)
+		}
+	}
+	return err
+}
+
+func (r *remote) noteSilences(ctx context.Context, n *notes) error {
+	silences, _, err := list[silenceView](ctx, r, silencesPath, nil, everything)
+	for _, s := range silences {
+		switch {
+		case s.Over:
+		case s.Job != "":
+			n.add("alert silence add", "--job", s.App+"/"+s.Job, "--rule", s.Rule, "--until", stamp(s.Until), "--reason", s.Reason)
+		default:
+			n.add("alert silence add", "--app", s.App, "--rule", s.Rule, "--until", stamp(s.Until), "--reason", s.Reason)
+		}
+	}
+	return err
+}
+
+func (r *remote) noteTokens(ctx context.Context, n *notes) error {
+	tokens, _, err := list[tokenView](ctx, r, "/api/v1/tokens", url.Values{}, everything)
 	for _, t := range tokens {
 		if t.State != "" && t.State != "active" {
 			continue
 		}
-		words := []string{"token", "create", quote(t.Name), "--role", t.Role}
+		flags := []string{"--role", t.Role}
 		for _, app := range t.Apps {
-			words = append(words, "--app", quote(app))
+			flags = append(flags, "--app", app)
 		}
 		if t.Expires != nil {
-			words = append(words, "--expires", fmt.Sprintf("%dh", max(1, int(time.Until(*t.Expires).Hours()))))
+			flags = append(flags, "--expires", fmt.Sprintf("%dh", max(1, int(time.Until(*t.Expires).Hours()))))
 		}
-		add(words...)
+		n.add("token create "+quote(t.Name), flags...)
 	}
-	r.printf("\n# What a file cannot hold. Run what you want of it on the other cluster:\n")
-	for _, l := range lines {
-		r.printf("# %s\n", l)
-	}
-	return nil
+	return err
 }
 
-// everything is more than any list has.
-const everything = 1 << 30
+// noteBackfills notes the backfills that are under way. Only this cluster knows which of their due times have run.
+func (r *remote) noteBackfills(ctx context.Context, n *notes) error {
+	found, _, err := list[backfillView](ctx, r, backfillsPath, nil, everything)
+	for _, b := range found {
+		if b.State != "running" {
+			continue
+		}
+		of := "job " + b.JobID
+		if j, _, err := get[jobView](ctx, r, "/api/v1/jobs/"+b.JobID, nil); err == nil {
+			of = j.App + "/" + j.Name
+		}
+		n.say(fmt.Sprintf("the backfill of %s from %s to %s: %s; let it end here", of, stamp(b.From), stamp(b.To), b.progress()))
+	}
+	return err
+}

@@ -35,6 +35,8 @@ type Compensator struct {
 	Session   uuid.UUID
 	Sets      []Set
 	Freed     func() // called when tasks became idle
+	// NothingOwned tells that the session owned no row a moment ago, so that a look is not worth a statement; nil: nobody knows.
+	NothingOwned func() bool
 	Log       *slog.Logger
 
 	wake chan struct{}
@@ -68,6 +70,9 @@ func (c *Compensator) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(wait):
+			if wait == period && c.NothingOwned != nil && c.NothingOwned() {
+				continue
+			}
 		case <-c.wake:
 		}
 		wait = period

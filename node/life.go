@@ -60,7 +60,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 	l.watchdog = &session.Watchdog{Session: s, Log: n.log}
 	l.reaper = session.NewReaper(session.Reaper{DB: n.db, Session: s, Changed: func() { l.claimer.Wake() }, Cordoned: l.obeyCordon, Log: n.log})
 
-	l.lookout = &schedule.Lookout{DB: n.db, Tasks: func() { l.claimer.Look() }, Peers: l.reaper.Wake, Log: n.log}
+	l.lookout = &schedule.Lookout{DB: n.db, Session: s.ID(), Tasks: func() { l.claimer.Look() }, Peers: l.reaper.Wake, Log: n.log}
 	l.planner = &schedule.Planner{DB: n.db, Session: s, Lookout: l.lookout, Soon: func() { l.claimer.Wake() }, Log: n.log}
 	l.executing = execute.NewExecuting(&execute.Executing{
 		Ctx: commands, Session: s, Executor: n.traced(), Slots: n.cfg.Slots,
@@ -90,16 +90,16 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 		Flush: n.recorder.Push, Freed: func() { l.compensator.Wake() }, Woken: func() { l.claimer.Wake() }, Trip: s.Clock.RoundTrip, Log: n.log,
 	})
 	l.sweeper = &schedule.Sweeper{DB: n.db, Session: s, Lookout: l.lookout, Places: l.places, Woken: func() { l.claimer.Wake() }, Backfill: func() { l.feeder.Wake() }, Log: n.log}
-	l.tidier = &schedule.Tidier{DB: n.api, Session: s, Audit: n.cfg.AuditKept, Log: n.log}
-	l.sender = &alert.Sender{DB: n.alerts, Session: s, Outside: n.outside, Log: n.log}
-	l.evaluator = &alert.Evaluator{DB: n.alerts, Session: s, Due: l.sender.Wake, Log: n.log}
-	l.retainer = n.newRetainer(s)
-	l.watcher = &watcher{n: n, session: s}
+	l.tidier = &schedule.Tidier{DB: n.api, Trip: n.db, Session: s, Lookout: l.lookout, Audit: n.cfg.AuditKept, Log: n.log}
+	l.sender = &alert.Sender{DB: n.alerts, Session: s, Outside: n.outside, Nothing: l.lookout.NothingToSend, Log: n.log}
+	l.evaluator = &alert.Evaluator{DB: n.alerts, Session: s, Due: l.sender.Wake, Nothing: l.lookout.NothingToWatch, Log: n.log}
+	l.retainer = n.newRetainer(s, l.lookout)
+	l.watcher = &watcher{n: n, session: s, lookout: l.lookout}
 	l.bucketer = &schedule.Bucketer{DB: n.db, Session: s, Log: n.log}
 	l.feeder = schedule.NewFeeder(schedule.Feeder{DB: n.db, Session: s, Soon: func() { l.claimer.Wake() }, Log: n.log})
 	l.compensator = compensate.New(compensate.Compensator{
 		DB: n.db, Exclusion: n.exclusion, Session: s.ID(), Sets: []compensate.Set{l.prepared, l.executing},
-		Freed: func() { l.claimer.Wake() }, Log: n.log,
+		Freed: func() { l.claimer.Wake() }, NothingOwned: l.lookout.NothingOwned, Log: n.log,
 	})
 	l.orders = &session.Orders{DB: n.db, Session: s, Busy: func() bool { return l.executing.Len() > 0 }, Kill: l.executing.Kill, Log: n.log}
 	l.editor = &schedule.Editor{DB: n.api, Session: s, Soon: func() { l.claimer.Wake() }, Trip: s.Clock.RoundTrip, Unsettled: s.Unsettled}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/schedule"
 	"go-crontab/session"
 	"go-crontab/sql"
 )
@@ -103,6 +104,7 @@ func (n *Node) checkWatermark(ctx context.Context) error {
 type watcher struct {
 	n       *Node
 	session *session.Session
+	lookout *schedule.Lookout
 	looks   int
 }
 
@@ -125,9 +127,12 @@ func (w *watcher) Run(ctx context.Context) error {
 }
 
 func (w *watcher) step(ctx context.Context) error {
-	m, err := w.n.api.ReadWatermark(ctx)
-	if err != nil {
-		return err
+	m, known := w.lookout.Watermark()
+	if !known {
+		var err error
+		if m, err = w.n.db.ReadWatermark(ctx); err != nil {
+			return err
+		}
 	}
 	if err := w.n.watermark.look(m); err != nil || m.Epoch == "" || !w.session.Fresh() {
 		return err
@@ -137,5 +142,5 @@ func (w *watcher) step(ctx context.Context) error {
 		return nil
 	}
 	// If we die behind it, or the commit is unknown, the next look sees what stands.
-	return w.n.api.RaiseWatermark(ctx, m, w.session.Now())
+	return w.n.db.RaiseWatermark(ctx, m, w.session.Now())
 }

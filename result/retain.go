@@ -31,7 +31,8 @@ type Retainer struct {
 		Now() job.Micros
 		Fresh() bool
 	}
-	Archive Archive // nil: none
+	Archive Archive     // nil: none
+	Behind  func() bool // tells that due times are overdue, so that it is better to rest a while; nil: nobody knows
 	Log     *slog.Logger
 
 	done   sql.ChoreDone // not told yet
@@ -55,6 +56,9 @@ const (
 	rest      = 3
 	restRound = 50 // a round that looked for so long is followed by so many times that without one
 	restLeast = 50 * time.Millisecond
+	// restMost is for how long due times that are overdue keep it from the next batch. Not for ever: on a cluster whose
+	// slots are all taken something is overdue all the time.
+	restMost = 20 * time.Second
 )
 
 // Run removes until ctx ends.
@@ -130,10 +134,8 @@ func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
 			}
 			told = time.Now()
 		}
-		select {
-		case <-ctx.Done():
+		if r.rest(ctx, took); ctx.Err() != nil {
 			return true, context.Cause(ctx)
-		case <-time.After(max(restLeast, rest*took)):
 		}
 	}
 }
@@ -197,12 +199,23 @@ func (r *Retainer) shorten(ctx context.Context, j *sql.KeptJob, keep job.Keep) e
 		if mine, _, err := r.DB.TakeChore(ctx, r.Session.ID(), choreHold); err != nil || !mine || !r.Session.Fresh() {
 			return errors.Join(err, context.Cause(ctx), errTaken)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(max(restLeast, rest*time.Since(began))):
-		}
+		r.rest(ctx, time.Since(began))
 	}
 	return context.Cause(ctx)
+}
+
+// rest is what comes after each batch, which took so long: for longer while due times are overdue.
+func (r *Retainer) rest(ctx context.Context, took time.Duration) {
+	for wait, began := max(restLeast, rest*took), time.Now(); ; wait = restLeast {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		if r.Behind == nil || !r.Behind() || time.Since(began) > restMost {
+			return
+		}
+	}
 }
 
 var errTaken = errors.New("another node does it now, or this one has lost its lease")

@@ -24,7 +24,8 @@ func TestApplyRetentionAndPauses(t *testing.T) {
 	}
 	actions := func(a job.Apply) (out string) {
 		t.Helper()
-		for _, o := range f.apply(a).Objects() {
+		done := f.apply(a)
+		for _, o := range done.Objects() {
 			out += " " + o.Name + ":" + string(o.Action)
 		}
 		return out

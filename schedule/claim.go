@@ -121,6 +121,9 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duratio
 	if err != nil {
 		return 0, err
 	}
+	if len(found) > 0 && found[0].DueNow < now {
+		c.Lookout.sawIdle(found[0].DueNow)
+	}
 	if found, err = c.Places.only(ctx, found); err != nil {
 		return 0, err
 	}

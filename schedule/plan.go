@@ -55,6 +55,7 @@ func (p *Planner) Run(ctx context.Context) error {
 		case err != nil && ctx.Err() == nil:
 			p.Log.Warn("plan", "error", err)
 		case n == planBatch || p.more:
+			p.Lookout.sawCursor(p.Session.Now())
 			wait = 0 // there is more
 		}
 	}

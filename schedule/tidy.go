@@ -15,15 +15,18 @@ import (
 // Tidier removes what is kept no longer, and writes down what lists go by where nobody did in time: that a job is
 // finished, whose end nobody notices otherwise; the app of runs that were written by who did not know it; what jobs can
 // be found by that a version before wrote. All of it in small batches, none of it on the trip of a task, and all of it may
-// be late: lists look twice at what is not written down yet. One node of the cluster does it: the first.
+// be late: lists look twice at what is not written down yet. So while due times are overdue it waits, for a minute at most.
+// One node of the cluster does it: the first.
 type Tidier struct {
 	DB      *sql.DB
+	Trip    *sql.DB // asked by one statement whether there is anything to do; it has a connection open all the time
 	Session Session
+	Lookout *Lookout      // nil: it never waits
 	Audit   time.Duration // lines of the audit that are older go; zero: none does
 	Log     *slog.Logger
 
-	rounds int
-	seen   int64 // the last job that was looked at whether it is finished
+	tidied time.Time // when it looked last
+	seen   int64     // the last job that was looked at whether it is finished
 }
 
 const (
@@ -34,8 +37,8 @@ const (
 	tidyRuns  = 20
 	tidyBatch = 500
 	tidyJobs  = 100 // whose rows are locked for as long as it takes to write some twenty rows for each
-	// dropEvery is after how many looks old rows are removed.
-	dropEvery = 5
+	// tidyPatience is for how long due times that are overdue keep it from looking.
+	tidyPatience = time.Minute
 	// RequestsKept is for how long an Idempotency-Key is remembered.
 	RequestsKept = 24 * time.Hour
 )
@@ -43,6 +46,7 @@ const (
 // Run tidies until ctx ends.
 func (t *Tidier) Run(ctx context.Context) error {
 	wait := rand.N(tidyPeriod)
+	t.tidied = time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -53,7 +57,13 @@ func (t *Tidier) Run(ctx context.Context) error {
 		if index, of, _ := t.Session.Share(); index > 0 || index < 0 && of > 0 || !t.Session.Fresh() {
 			continue
 		}
-		more, err := t.tidy(ctx, t.Session.Now())
+		now := t.Session.Now()
+		if t.Lookout.Behind(now) && time.Since(t.tidied) < tidyPatience {
+			wait = tidyPeriod
+			continue
+		}
+		t.tidied = time.Now()
+		more, err := t.tidy(ctx, now)
 		if err != nil && ctx.Err() == nil {
 			t.Log.Warn("tidy", "error", err)
 		}
@@ -66,43 +76,46 @@ func (t *Tidier) Run(ctx context.Context) error {
 // tidy takes one look, and tells whether there is more to do. An unknown commit is as good as none: the next look sees
 // what stands.
 func (t *Tidier) tidy(ctx context.Context, now job.Micros) (left bool, err error) {
-	t.rounds++
-	steps := []func() (more bool, err error){
-		func() (bool, error) {
+	u, err := t.Trip.Untidy(ctx)
+	if err != nil {
+		return false, err
+	}
+	before := now.Add(-RequestsKept)
+	audit := now.Add(-t.Audit)
+	var errs []error
+	for _, step := range []struct { // one that fails does not hold up the others
+		wanted bool
+		do     func() (more bool, err error)
+	}{
+		{u.AtEnd, func() (bool, error) {
 			last, err := t.DB.FinishJobs(ctx, t.seen, tidyBatch)
 			t.seen = last
 			return last != 0, wrapped("finish jobs", err)
-		},
-		func() (bool, error) {
+		}},
+		{u.Runs, func() (bool, error) {
 			n, err := t.DB.StampRuns(ctx, tidyBatch)
 			return n == tidyBatch, wrapped("apps of runs", err)
-		},
-		func() (bool, error) {
+		}},
+		{u.Moved, func() (bool, error) {
 			more, err := t.DB.StampMoved(ctx, tidyBatch)
 			return more, wrapped("runs of moved jobs", err)
-		},
-		func() (bool, error) {
+		}},
+		{u.Unlisted, func() (bool, error) {
 			n, err := t.DB.ListUnlisted(ctx, tidyJobs)
 			return n == tidyJobs, wrapped("list jobs", err)
-		},
-	}
-	if t.rounds%dropEvery == 1 {
-		steps = append(steps, func() (bool, error) {
-			n, err := t.DB.DropRequests(ctx, now.Add(-RequestsKept), tidyBatch)
+		}},
+		{u.Request != 0 && u.Request < before, func() (bool, error) {
+			n, err := t.DB.DropRequests(ctx, before, tidyBatch)
 			return n == tidyBatch, wrapped("old requests", err)
-		})
-		if t.Audit > 0 {
-			steps = append(steps, func() (bool, error) {
-				n, err := t.DB.DropAudit(ctx, now.Add(-t.Audit), tidyBatch)
-				return n == tidyBatch, wrapped("old audit", err)
-			})
-		}
-	}
-	var errs []error
-	for _, step := range steps { // one that fails does not hold up the others
-		for n, more := 0, true; more && n < tidyRuns && ctx.Err() == nil; n++ {
+		}},
+		{t.Audit > 0 && u.Line != 0 && u.Line < audit, func() (bool, error) {
+			n, err := t.DB.DropAudit(ctx, audit, tidyBatch)
+			return n == tidyBatch, wrapped("old audit", err)
+		}},
+	} {
+		for n, more := 0, step.wanted; more && n < tidyRuns && ctx.Err() == nil; n++ {
 			var err error
-			if more, err = step(); err != nil {
+			if more, err = step.do(); err != nil {
 				errs, more = append(errs, err), false
 			}
 			left = left || more

@@ -62,15 +62,15 @@ func (s *Sweeper) sweep(ctx context.Context, now job.Micros) error {
 	g, ok := s.Lookout.seen()
 	if !ok {
 		var err error
-		if g, err = s.DB.Glance(ctx); err != nil {
+		if g, err = s.DB.Glance(ctx, sql.GlanceOf{}); err != nil {
 			return err
 		}
 	}
 	if g.Backfill {
 		s.Backfill()
 	}
-	if !g.Waiting && s.rounds%tidyEvery != 0 {
-		return nil
+	if !g.Waiting {
+		return s.tidy(ctx, now)
 	}
 	return errors.Join(s.expire(ctx, now), s.wakeJobs(ctx, now), s.wakeGroups(ctx, now), s.wakeRested(ctx, now), s.tidy(ctx, now))
 }

@@ -51,7 +51,7 @@ func (db *DB) SchemaVersions(ctx context.Context) (have, want int64, err error) 
 	if err != nil {
 		return 0, 0, err
 	}
-	have, err = db.schemaVersion(ctx)
+	have, err = db.SchemaVersion(ctx)
 	return have, newestMigration(p), err
 }
 

@@ -41,7 +41,7 @@ func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 		return 0, 0, err
 	}
 	newest := newestMigration(p)
-	from, err = db.schemaVersion(ctx)
+	from, err = db.SchemaVersion(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -59,7 +59,7 @@ func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 	if _, err := p.Up(ctx); err != nil {
 		return from, from, fmt.Errorf("migrate: %w", err)
 	}
-	to, err = db.schemaVersion(ctx)
+	to, err = db.SchemaVersion(ctx)
 	if err != nil {
 		return from, from, err
 	}
@@ -86,8 +86,9 @@ func newestMigration(p *goose.Provider) int64 {
 	return sources[len(sources)-1].Version
 }
 
-// schemaVersion is 0 where no migration ever ran. Reading must not create goose's table: serve may lack the right.
-func (db *DB) schemaVersion(ctx context.Context) (int64, error) {
+// SchemaVersion is that of the latest migration, 0 where none ever ran. Reading must not create goose's table: serve may
+// lack the right.
+func (db *DB) SchemaVersion(ctx context.Context) (int64, error) {
 	var n int64
 	err := db.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?", versionTable).Scan(&n)
 	if err != nil || n == 0 {
@@ -102,7 +103,7 @@ func (db *DB) checkSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	have, err := db.schemaVersion(ctx)
+	have, err := db.SchemaVersion(ctx)
 	if err != nil {
 		return fmt.Errorf("check schema: %w", err)
 	}

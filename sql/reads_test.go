@@ -52,7 +52,7 @@ func TestReads(t *testing.T) {
 		}
 	})
 	read := func() int64 { return handlerReads(t, db) }
-	if _, err := db.Glance(t.Context()); err != nil { // to open a table for the first time the server reads what it knows of it
+	if _, err := db.Glance(t.Context(), GlanceOf{Session: session(7)}); err != nil { // to open a table for the first time the server reads what it knows of it
 		t.Fatal(err)
 	}
 	asking := -read() // which itself reads rows
@@ -211,9 +211,20 @@ func TestReads(t *testing.T) {
 			return 200, wantLen(err, len(held), 200)
 		}, "held"},
 		{"a glance", func() (int, error) { // the end of an index for each fact
-			_, err := db.Glance(t.Context())
+			_, err := db.Glance(t.Context(), GlanceOf{Session: session(7)})
 			return 7, err
-		}, "slice|plan|held|state|expires|grp|job|PRIMARY"},
+		}, "slice|plan|held|state|expires|grp|job|owner|due|name|firing|PRIMARY"},
+		{"a glance of who has seen much that is due", func() (int, error) {
+			g, err := db.Glance(t.Context(), GlanceOf{Idle: 5, Cursor: 6})
+			if g.FirstIdle != 5 || g.FirstCursor != 6 || g.Owned {
+				err = fmt.Errorf("got %+v", g)
+			}
+			return 5, err
+		}, "held|state|expires|grp|job|owner|due|name|firing|PRIMARY"},
+		{"what is untidy", func() (int, error) {
+			_, err := db.Untidy(t.Context())
+			return 6, err
+		}, "stage|by_app|listed|created|at|PRIMARY"},
 		{"what may start", func() (int, error) { // what executes, each with its job
 			_, _, _, err := db.MayStart(t.Context(), "b", now, 0)
 			return 2 * int(f.number("SELECT COUNT(*) FROM task WHERE state = 2 OR state = 1 AND due_now < ?", now)), err

@@ -29,32 +29,42 @@ func (m Watermark) Lost(seen Watermark) bool {
 
 // ReadWatermark reads the mark; the zero Watermark where there is none.
 func (db *DB) ReadWatermark(ctx context.Context) (m Watermark, err error) {
+	var epoch, mark string
 	err = db.query(ctx, "read mark", func(rows *stdsql.Rows) error {
 		var name, value string
 		err := rows.Scan(&name, &value)
 		switch name {
 		case "epoch":
-			m.Epoch = value
+			epoch = value
 		case "mark":
-			n, at, _ := strings.Cut(value, " ")
-			m.N, _ = strconv.ParseInt(n, 10, 64) // what a hand wrote is as good as none
-			at64, _ := strconv.ParseInt(at, 10, 64)
-			m.At = job.Micros(at64)
+			mark = value
 		}
 		return err
 	}, "SELECT name, value FROM setting WHERE name IN ('epoch', 'mark')")
-	if m.Epoch == "" {
-		return Watermark{}, err
-	}
-	return m, err
+	return watermarkOf(epoch, mark), err
 }
 
-// RaiseWatermark raises the mark that was seen by one, unless somebody else did.
+// watermarkOf reads what stands in the settings; the zero Watermark where that is nothing.
+func watermarkOf(epoch, mark string) (m Watermark) {
+	if epoch == "" {
+		return m
+	}
+	n, at, _ := strings.Cut(mark, " ")
+	m.Epoch = epoch
+	m.N, _ = strconv.ParseInt(n, 10, 64) // what a hand wrote is as good as none
+	at64, _ := strconv.ParseInt(at, 10, 64)
+	m.At = job.Micros(at64)
+	return m
+}
+
+// RaiseWatermark raises the mark that was seen by one, unless somebody else did. It is a single statement without a
+// transaction around it, as a beat is: nothing else changes with it, and an idle node does it all day.
 func (db *DB) RaiseWatermark(ctx context.Context, seen Watermark, at job.Micros) error {
-	return db.Tx(ctx, func(tx *Tx) error {
-		_, err := tx.exec("raise mark", "UPDATE setting SET value = ? WHERE name = 'mark' AND value LIKE ?", fmt.Sprintf("%d %d", seen.N+1, int64(at)), fmt.Sprintf("%d %%", seen.N))
-		return err
-	})
+	_, err := db.db.ExecContext(ctx, "UPDATE setting SET value = ? WHERE name = 'mark' AND value LIKE ?", fmt.Sprintf("%d %d", seen.N+1, int64(at)), fmt.Sprintf("%d %%", seen.N))
+	if db.meter.sent(err) != nil {
+		return fmt.Errorf("raise mark: %w", err)
+	}
+	return nil
 }
 
 // RestoredReason is why a cluster is paused whose database was restored.

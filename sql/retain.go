@@ -148,7 +148,8 @@ func (db *DB) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, 
 		}
 		out = append(out, j)
 		return nil
-	}, "SELECT j.id, j.app, IF(JSON_VALID(j.spec), JSON_EXTRACT(j.spec, '$.keep'), NULL), (SELECT MIN(h.due) FROM history h FORCE INDEX (attempt) WHERE h.job_id = j.id)"+
+	}, "SELECT j.id, j.app, IF(j.spec LIKE '%\"keep\"%', IF(JSON_VALID(j.spec), JSON_EXTRACT(j.spec, '$.keep'), NULL), NULL),"+
+		" (SELECT h.due FROM history h FORCE INDEX (attempt) WHERE h.job_id = j.id ORDER BY h.due LIMIT 1)"+
 		" FROM job j FORCE INDEX (PRIMARY) WHERE j.id > ? ORDER BY j.id LIMIT ?", after, limit)
 	return out, err
 }

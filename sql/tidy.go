@@ -2,10 +2,30 @@ package sql
 
 import (
 	"context"
+	stdsql "database/sql"
 	"slices"
 
 	"go-crontab/job"
 )
+
+// Untidy is what there is for a tidier to do.
+type Untidy struct {
+	AtEnd    bool       // some job may be finished, see FinishJobs
+	Runs     bool       // see StampRuns
+	Moved    bool       // see StampMoved
+	Unlisted bool       // see ListUnlisted
+	Request  job.Micros // when the oldest one was made; zero: there is none
+	Line     job.Micros // when the oldest line of the audit was written; zero: there is none
+}
+
+// Untidy reads one end of an index for each of its facts, and takes no lock.
+func (db *DB) Untidy(ctx context.Context) (u Untidy, err error) {
+	err = db.query(ctx, "look for what is untidy", func(rows *stdsql.Rows) error {
+		return rows.Scan(&u.AtEnd, &u.Runs, &u.Moved, &u.Unlisted, &u.Request, &u.Line)
+	}, "SELECT EXISTS (SELECT 1 FROM job FORCE INDEX (stage) WHERE stage = 1), EXISTS (SELECT 1 FROM history FORCE INDEX (by_app) WHERE app = 0), EXISTS (SELECT 1 FROM moved),"+
+		" EXISTS (SELECT 1 FROM job FORCE INDEX (listed) WHERE listed = 0), COALESCE((SELECT MIN(created) FROM request FORCE INDEX (created)), 0), COALESCE((SELECT MIN(at) FROM audit FORCE INDEX (at)), 0)")
+	return u, err
+}
 
 // DropRequests removes some requests that were made before an instant, with their keys and answers, and returns how many.
 // The tasks, runs and backfills that came of them stay.

@@ -137,26 +137,23 @@ func (tx *Tx) Start(tasks []job.Task, now job.Micros, window int64) error {
 	if len(tasks) == 0 {
 		return nil
 	}
-	ids, launches := taskIDs(tasks), make([]int64, len(tasks))
-	of, again := map[int64]bool{}, []Mark(nil) // a job's row is written once, with the first task that it meets
+	of := map[int64]int{} // how many of each job
+	launches := make([]int64, len(tasks))
 	for i, t := range tasks {
 		launches[i] = t.Launch.N
-		if of[t.JobID] {
-			again = append(again, MarkOf(t))
-		}
-		of[t.JobID] = true
+		of[t.JobID]++
 	}
 	// As in EndAt, id and launch belong together.
-	list, args := in([]any{int64(now), int64(now), window, tasks[0].Launch.Session[:]}, ids)
+	list, args := in([]any{int64(now), int64(now), window, tasks[0].Launch.Session[:]}, taskIDs(tasks))
 	counters, args := in(args, launches)
-	n, err := tx.exec("start", "UPDATE task t FORCE INDEX (PRIMARY) STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = t.job_id"+
+	n, err := tx.exec("start", "UPDATE task t FORCE INDEX (PRIMARY) STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = t.job_id"+ // a scan would wait for rows of others
 		" SET t.state = 2, t.started = ?, t.spawn_by = GREATEST(t.due_now, ?) + ?, j.last_due = GREATEST(j.last_due, IF(t.origin = 0, t.due, 0)), j.starts = j.starts + 1"+
 		" WHERE t.session_id = ? AND t.state = 1 AND t.id IN "+list+" AND t.launch IN "+counters, args...)
 	if want := int64(len(tasks) + len(of)); err == nil && n != want { // rows of both tables count
 		err = fmt.Errorf("start: %d of %d rows: %w", n, want, ErrMoved)
 	}
-	if err == nil {
-		err = tx.MarkStarted(again)
+	if err == nil && len(of) < len(tasks) { // each job is written once, with the first task that it meets: is that the latest?
+		err = tx.MarkStarted(marksOf(slices.DeleteFunc(slices.Clone(tasks), func(t job.Task) bool { return of[t.JobID] == 1 })))
 	}
 	tx.did.started, tx.did.any = tx.did.started+int64(len(tasks)), true
 	return err
@@ -239,6 +236,14 @@ func (tx *Tx) Free(ids []int64) error {
 	}
 	tx.did.freed, tx.did.any = tx.did.freed+n, true
 	return err
+}
+
+func marksOf(tasks []job.Task) []Mark {
+	marks := make([]Mark, len(tasks))
+	for i, t := range tasks {
+		marks[i] = MarkOf(t)
+	}
+	return marks
 }
 
 func taskIDs(tasks []job.Task) []int64 {

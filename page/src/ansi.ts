@@ -9,6 +9,7 @@ const plain = (): Look => ({ fg: '', bg: '', bold: false, dim: false, italic: fa
 /** What outlives a line. */
 export interface State { look: Look }
 export const fresh = (): State => ({ look: plain() });
+export const copyOf = (s: State): State => ({ look: { ...s.look } });
 
 // eslint-disable-next-line no-control-regex
 const escape = /\x1b\[([0-9;:?<=>]*)[ -/]*([@-~])|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]?|\x9b[0-9;]*[@-~]/g;
@@ -79,14 +80,22 @@ function visible(text: string, style: string, out: Piece[]) {
   if (last < text.length) out.push({ text: text.slice(last), style });
 }
 
-/** One line without its line feed. What a carriage return wrote over is not shown: progress bars end as their last state. */
+/** Where what is left of a line begins, if carriage returns wrote over its beginning: progress bars end as their last state. */
+export function overwritten(text: string): number {
+  let end = text.length;
+  while (end > 0 && text.charCodeAt(end - 1) === 13) end--;
+  return end > 0 ? text.lastIndexOf('\r', end - 1) + 1 : 0;
+}
+
+/** Goes on behind a text without showing it. */
+export function pass(text: string, state: State) {
+  if (!text.includes('\x1b')) return;
+  for (const m of text.matchAll(escape)) if (m[2] === 'm') apply(state.look, m[1] ?? '');
+}
+
+/** A part of a line in which nothing was written over. */
 export function line(text: string, state: State): Piece[] {
   text = text.replace(/\r+$/, '');
-  const over = text.lastIndexOf('\r');
-  if (over >= 0) {
-    for (const m of text.slice(0, over).matchAll(escape)) if (m[2] === 'm') apply(state.look, m[1] ?? '');
-    text = text.slice(over + 1);
-  }
   const out: Piece[] = [];
   let last = 0;
   for (const m of text.matchAll(escape)) {

@@ -20,6 +20,7 @@ const RunScreen = lazy(() => import('./screens/run').then((m) => m.RunScreen));
 const ClusterScreen = lazy(() => import('./screens/cluster').then((m) => m.ClusterScreen));
 const Activity = lazy(() => import('./screens/activity').then((m) => m.Activity));
 const Upcoming = lazy(() => import('./screens/upcoming').then((m) => m.Upcoming));
+const Settings = lazy(() => import('./screens/settings').then((m) => m.Settings));
 const Timeline = lazy(() => import('./screens/timeline').then((m) => m.Timeline));
 
 // Light or dark.
@@ -46,6 +47,7 @@ const nav: { to: string; text: Text; icon: IconName }[] = [
   { to: '/timeline', text: 'Timeline', icon: 'timeline' },
   { to: '/cluster', text: 'Cluster', icon: 'cluster' },
   { to: '/activity', text: 'Activity', icon: 'activity' },
+  { to: '/settings', text: 'Settings', icon: 'settings' },
 ];
 
 function screen(path: string): JSX.Element {
@@ -60,6 +62,7 @@ function screen(path: string): JSX.Element {
     case 'upcoming': return <Upcoming />;
     case 'timeline': return <Timeline tab={second ?? 'runs'} />;
     case 'cluster': return <ClusterScreen />;
+    case 'settings': return <Settings />;
     case 'activity': return <Activity tab={second ?? 'audit'} item={third} />;
   }
   return <Empty icon="question" title={t('There is no such screen')}><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;

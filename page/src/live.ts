@@ -39,7 +39,7 @@ function stream() {
   clearTimeout(retry);
   if (wanted && !feed) {
     const f = (feed = new EventSource('/api/v1/events'));
-    f.addEventListener('hello', () => { streaming.value = true; all(); });
+    f.addEventListener('hello', () => { streaming.value = true; if (unreachable.value) probe(); all(); });
     f.addEventListener('reload', all);
     for (const kind of kinds) {
       f.addEventListener(kind, (m) => {
@@ -49,6 +49,7 @@ function stream() {
     }
     f.onerror = () => {
       streaming.value = false; // browsers connect again by themselves, unless they were sent away
+      probe();
       if (f.readyState !== EventSource.CLOSED) return;
       close();
       retry = window.setTimeout(stream, 10_000);
@@ -60,6 +61,8 @@ function close() {
   feed = null;
   streaming.value = false;
 }
+/** Finds out whether the node answers, and who we are to it: its answer says so to all. */
+const probe = () => { call('/api/v1/me').catch(() => undefined); };
 me.subscribe(stream);
 following.subscribe(stream);
 document.addEventListener('visibilitychange', stream);
@@ -91,7 +94,7 @@ export interface Asked<T> {
 /** useGet asks for a path and keeps the answer up to date. An older answer stays while a newer one is awaited. */
 export function useGet<T>(path: string | null, o: Asking = {}): Asked<T> {
   const [state, set] = useState<{ path: string | null; data?: T; etag: string; problem?: Problem }>({ path: null, etag: '' });
-  const current = useRef<{ path: string | null; stop?: AbortController; soon?: number; busy: boolean; again: boolean }>({ path: null, busy: false, again: false });
+  const current = useRef<{ path: string | null; stop?: AbortController; soon?: number; busy: boolean; again: boolean; asked: number }>({ path: null, busy: false, again: false, asked: 0 });
   const every = o.every ?? 5000;
 
   const reload = useCallback(async () => {
@@ -101,6 +104,7 @@ export function useGet<T>(path: string | null, o: Asking = {}): Asked<T> {
     c.busy = true;
     const asked = c.path, stop = new AbortController();
     c.stop = stop;
+    c.asked = performance.now();
     try {
       const { data, etag } = await call<T>(asked, { signal: stop.signal });
       if (c.path === asked && !stop.signal.aborted) set({ path: asked, data, etag });
@@ -132,7 +136,7 @@ export function useGet<T>(path: string | null, o: Asking = {}): Asked<T> {
     const off = onNews((news) => {
       if (!every || document.hidden) return;
       if (news && (!following.value || !o.on?.some((t) => news.type.startsWith(t)) || (o.job && news.job_id && news.job_id !== o.job))) return;
-      c.soon ??= window.setTimeout(() => { c.soon = undefined; void reload(); }, 300); // many changes, one question
+      c.soon ??= window.setTimeout(() => { c.soon = undefined; void reload(); }, Math.max(300, c.asked + 1500 - performance.now())); // many changes, one question
     });
     const offMe = me.subscribe((m) => { if (m && c.path) void reload(); });
     return () => {

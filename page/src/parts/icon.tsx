@@ -7,6 +7,7 @@ const paths = {
   heat: 'M4 4h3v3H4zM9 4h3v3H9zM14 4h3v3h-3zM4 9h3v3H4zM9 9h3v3H9zM14 9h3v3h-3zM4 14h3v3H4zM9 14h3v3H9z',
   cluster: 'M4 4h12v4H4zM4 12h12v4H4zM7 6h0M7 14h0',
   activity: 'M3 10h3l2-5 4 10 2-5h3',
+  settings: 'M3 6h7M14 6h3M3 14h3M10 14h7M12 4v4M8 12v4',
   search: 'M9 3.5a5.5 5.5 0 1 0 0 11a5.5 5.5 0 1 0 0-11M13 13l4 4',
   plus: 'M10 4v12M4 10h12',
   pause: 'M7 4v12M13 4v12',

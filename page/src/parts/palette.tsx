@@ -31,6 +31,7 @@ function fixed(): Choice[] {
     { icon: 'jobs', text: t('Groups'), do: to('/activity/groups') },
     { icon: 'lock', text: t('Secrets'), do: to('/activity/secrets') },
     { icon: 'key', text: t('Tokens'), do: to('/activity/tokens') },
+    { icon: 'settings', text: t('Settings'), do: to('/settings') },
     { icon: 'moon', text: t('Light or dark'), do: flipTheme },
     { icon: 'globe', text: lang.value === 'zh' ? 'English' : '中文', do: () => void choose(lang.value === 'zh' ? 'en' : 'zh') },
     { icon: following.value ? 'pause' : 'play', text: following.value ? t('Stop following') : t('Follow what happens'), do: () => setFollowing(!following.value) },

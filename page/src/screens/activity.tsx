@@ -45,7 +45,7 @@ function Audit() {
   const base = first.data?.items ?? [], seen = new Set(base.map((e) => e.id));
   const items = [...base, ...(older?.path === path ? older.items.filter((e) => !seen.has(e.id)) : [])];
   const next = older?.path === path ? older.next : first.data?.next;
-  const kinds = [...new Set(['job', 'app', 'cluster', 'node', 'group', 'calendar', 'handler', 'secret', 'token', 'login', ...(of('kind') ? [of('kind')] : [])])];
+  const kinds = [...new Set(['job', 'app', 'cluster', 'node', 'group', 'calendar', 'handler', 'retention', 'secret', 'token', 'login', ...(of('kind') ? [of('kind')] : [])])];
   return (
     <>
       <div class="filters">
@@ -159,7 +159,7 @@ function CalendarDays({ name }: { name: string }) {
   );
 }
 
-function Groups() {
+export function Groups() {
   const list = useGet<Page<Group>>('/api/v1/groups?limit=200', { every: 3000, on: ['change', 'run'] });
   const items = list.data?.items ?? [];
   const edit = (g?: Group) => show(() => <GroupDialog group={g} done={() => void list.reload()} />);

@@ -1,12 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Document, parseDocument, stringify } from 'yaml';
-import { call, may, mayAnywhere, onceKey, post, Problem } from '../api';
-import { t, type Text } from '../i18n';
+import { call, may, mayAnywhere, now, onceKey, post, Problem } from '../api';
+import { said, t, type Text } from '../i18n';
 import { useGet } from '../live';
 import { Ago, ask, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show } from '../parts/basic';
 import { Diff } from '../parts/diff';
 import { Icon } from '../parts/icon';
+import { KeepInForce } from '../parts/keep';
 import { go, here, leaveGuard, Link } from '../router';
 import { myZone } from '../time';
 import type { Applied, CalendarItem, Change, Group, Job, Page, Preview } from '../types';
@@ -107,7 +108,7 @@ const examples: { text: Text; spec: () => Spec }[] = [
   { text: 'A command every night', spec: () => ({ name: 'backup', schedule: '0 3 * * *', timezone: myZone, command: 'echo "backing up"; sleep 2; echo done', timeout: '30m' }) },
   { text: 'Something every 10 seconds', spec: () => ({ name: 'heartbeat', every: '10s', command: 'date; uptime', timeout: '5s' }) },
   { text: 'An HTTP call on workdays', spec: () => ({ name: 'report', schedule: '30 6 * * MON-FRI', timezone: myZone, http: { url: 'https://example.com/report?due={{due}}', method: 'POST' }, timeout: '1m', retry: { attempts: 3, backoff: '30s' } }) },
-  { text: 'Once, in an hour', spec: () => ({ name: 'once', at: new Date(Math.ceil(Date.now() / 60_000) * 60_000 + 3600_000).toISOString().replace('.000Z', 'Z'), command: 'echo now' }) },
+  { text: 'Once, in an hour', spec: () => ({ name: 'once', at: new Date(Math.ceil(now() / 60_000) * 60_000 + 3600_000).toISOString().replace('.000Z', 'Z'), command: 'echo now' }) },
 ];
 
 interface Kept { text: string; format: Format; base?: Spec; etag?: string; version?: number }
@@ -266,7 +267,7 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
             <Card title={t('When it would run')}>
               <div class="in stack" aria-live="polite">
                 {preview ? <><p class="words"><b>{preview.words}</b></p>{preview.next.length === 0 ? <p class="faint">{t('It has no further due times.')}</p> : <Dues list={preview.next} zone={spec.timezone} />}</> : <p class="faint">{t('Say when, and the next due times appear here.')}</p>}
-                {warnings.map((w) => <Notice key={w} look="warn"><p>{w}</p></Notice>)}
+                {warnings.map((w) => <Notice key={w} look="warn"><p>{said(w)}</p></Notice>)}
               </div>
             </Card>
             <Card class="side-text" title={t('As text')} more={<Choice label={t('Format')} value={format} set={turn} options={[{ value: 'yaml', text: 'YAML' }, { value: 'json', text: 'JSON' }]} />}>
@@ -300,7 +301,7 @@ function Review({ id, base, spec, preview, warnings, save }: { id?: string; base
     <Dialog wide title={id ? t('Save {job}?', { job: spec.name }) : t('Add {job}?', { job: spec.name ?? '' })} close={closeDialog}>
       <div class="body">
         {preview && <p><b>{preview.words}</b></p>}
-        {warnings.map((w) => <Notice key={w} look="warn"><p>{w}</p></Notice>)}
+        {warnings.map((w) => <Notice key={w} look="warn"><p>{said(w)}</p></Notice>)}
         {changes.length === 0 ? <p class="faint">{t('Nothing changes.')}</p> : <Diff changes={changes} />}
         {id && <p class="faint small">{t('Due times that have not begun follow the new definition. What executes runs to its end.')}</p>}
       </div>
@@ -343,7 +344,7 @@ function Fields({ spec, set, change, error, disabled }: FieldsProps) {
     const cron = k === 'schedule' || k === 'schedules', first = spec.schedule ?? spec.schedules?.[0];
     change([...(['schedule', 'schedules', 'every', 'at'] as const).filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), ...(cron ? [] : [[['timezone'], undefined] as [Path, unknown]]),
       ...(k === 'at' ? (['start', 'end', 'max_fires'] as const).map((x) => [[x], undefined] as [Path, unknown]) : k !== 'every' && spec.every !== undefined ? [[['start'], undefined] as [Path, unknown]] : []),
-      [[k], k === 'every' ? '10m' : k === 'at' ? new Date(Math.ceil(Date.now() / 60_000) * 60_000 + 3600_000).toISOString().replace('.000Z', 'Z') : k === 'schedules' ? [first ?? '0 3 * * *'] : (first ?? '0 3 * * *')]]);
+      [[k], k === 'every' ? '10m' : k === 'at' ? new Date(Math.ceil(now() / 60_000) * 60_000 + 3600_000).toISOString().replace('.000Z', 'Z') : k === 'schedules' ? [first ?? '0 3 * * *'] : (first ?? '0 3 * * *')]]);
   };
   const setWork = (k: string) => { setWantWork(k); change([...(['command', 'http', 'handler', 'payload'] as const).filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), [[k], k === 'http' ? { url: 'https://' } : k === 'handler' ? 'app/name' : 'echo hello']]); };
   const filled = (...paths: string[]) => paths.filter((p) => !blank(at(spec, p.split('.')))).length;
@@ -390,6 +391,10 @@ function Fields({ spec, set, change, error, disabled }: FieldsProps) {
         <Field id="f-group" label={t('Group')} error={error('group')}><select id="f-group" disabled={disabled} value={str('group')} onChange={(ev) => set(['group'], ev.currentTarget.value)}><option value="">{t('none')}</option>{[...new Set([...(groups.data?.items.map((g) => g.name) ?? []), ...(spec.group ? [spec.group] : [])])].map((g) => <option key={g} value={g}>{g}</option>)}</select></Field>
         {box('priority', 'Priority', { number: true, place: '0' })}{box('queue', 'How many may wait', { number: true })}</>)}
       {does === 'command' && section('About the command', ['user', 'dir', 'env', 'stdin', 'success_codes', 'grace', 'limits.memory', 'limits.cpu', 'limits.pids'], <>{box('user', 'User')}{box('dir', 'Folder', { mono: true })}{box('grace', 'From SIGTERM to SIGKILL', { mono: true, place: '5s' })}{box('limits.memory', 'Memory', { mono: true, place: '512MiB' })}{box('limits.cpu', 'Processors', { number: true })}{box('limits.pids', 'Processes', { number: true })}<Pairs label={t('Variables')} value={spec.env} disabled={disabled} set={(v) => set(['env'], v)} error={error('env')} />{box('stdin', 'What it reads', { rows: 3, wide: true })}</>)}
+      {section('Which records are kept', ['keep.age', 'keep.runs', 'keep.bytes', 'keep.failures'], <>
+        {box('keep.age', 'Records go after', { mono: true, place: '720h', hint: t('Counted from the end of the run') })}{box('keep.runs', 'Only the latest', { number: true, place: '10000', hint: t('So many due times have records') })}
+        {box('keep.bytes', 'Output in all', { mono: true, place: '1GiB', hint: t('The oldest go when it comes to more') })}{box('keep.failures', 'What did not succeed stays', { mono: true, place: '8760h', hint: t('At least so long, whatever the others say') })}
+        <div class="wide"><p class="faint small">{t('What is left empty is as the app says, and then the cluster. So it would be:')}</p><KeepInForce own={spec.keep} app={str('app') || 'default'} /></div></>)}
       {section('Owner and labels', ['owner', 'labels'], <>{box('owner', 'Owner', { place: 'team-data@example.com' })}<Pairs label={t('Labels')} value={spec.labels} disabled={disabled} set={(v) => set(['labels'], v)} error={error('labels')} /></>)}
     </>
   );

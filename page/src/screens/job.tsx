@@ -1,13 +1,14 @@
 import { Suspense, lazy } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, now, onceKey, post, Problem, query } from '../api';
-import { explained, t } from '../i18n';
+import { explained, said, t } from '../i18n';
 import { useGet, second } from '../live';
 import { deleteJob, pauseJob, resume, runNow } from '../parts/actions';
 import { Ago, ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, outcomeText, ProblemBox, say, show, StatusBadge, Tabs, Until, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
 import { OutcomeSelect, RunTable, TriggerSelect, useRuns } from '../parts/runtable';
 import { Diff, plain } from '../parts/diff';
+import { KeepInForce, type Keep } from '../parts/keep';
 import { go, here, Link, setQuery } from '../router';
 import { brief, instantOf, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
 import type { Backfill, Change, DueTime, Explanation, Job, Outcome, Page, Preview, Run, VersionItem } from '../types';
@@ -42,7 +43,7 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
         {j.paused && <Notice look="warn" icon="pause"><b>{j.pause?.scope === 'cluster' ? t('The whole cluster is paused') : j.pause?.scope === 'app' ? t('The app {app} is paused', { app: j.app }) : t('Paused')}</b>
           {j.pause && <p>{j.pause.reason && <bdi>{j.pause.reason} · </bdi>}{j.pause.by && t('by {who}', { who: j.pause.by })} · <Ago at={j.pause.since} />{j.pause.until && <> · {t('until')} <When at={j.pause.until} zone={j.timezone} /></>}</p>}</Notice>}
         {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The due time {at} waits', { at: brief(w.due) })}</b><p>{w.why}</p></Notice>)}
-        {j.warnings?.map((w) => <Notice key={w} look="warn"><p>{w}</p></Notice>)}
+        {j.warnings?.map((w) => <Notice key={w} look="warn"><p>{said(w)}</p></Notice>)}
         <div class="split">
           <div>
             <Tabs current={tab} items={[
@@ -51,7 +52,7 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
             ]} />
             {tab === 'history' ? <History job={j} /> : tab === 'definition' ? <Definition job={j} /> : tab === 'versions' ? <Versions job={j} done={reload} /> : tab === 'why' ? <Why job={j} /> : <Backfills job={j} />}
           </div>
-          <div class="stack"><NextDue job={j} /><Facts job={j} /></div>
+          <div class="stack"><NextDue job={j} /><Facts job={j} /><Card title={t('Which records are kept')}><div class="in"><KeepInForce own={j.keep as Keep | undefined} app={j.app} /></div></Card></div>
         </div>
       </div>
     </>
@@ -104,7 +105,7 @@ function NextDue({ job: j }: { job: Job }) {
       <div class="in stack">
         {p && <p><b>{p.words}</b></p>}
         {wrong && <ProblemBox problem={wrong} />}
-        {p?.warnings?.map((w) => <Notice key={w} look="warn"><p>{w}</p></Notice>)}
+        {p?.warnings?.map((w) => <Notice key={w} look="warn"><p>{said(w)}</p></Notice>)}
         {j.status === 'finished' ? <p class="faint">{t('It has no further due times.')}</p> : j.paused ? <p class="faint">{t('It is paused; without the pause:')}</p> : null}
         {j.status !== 'finished' && (p ? <Dues list={left.slice(0, 6)} zone={j.timezone} /> : !wrong && <Loading rows={4} />)}
         {j.timezone && j.timezone !== zoneShown() && <p class="faint small">{t('Times of {zone}.', { zone: j.timezone })}</p>}

@@ -1,12 +1,13 @@
-import { useComputed, useSignal } from '@preact/signals';
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { all, call, get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
-import { t, type Text } from '../i18n';
-import { following, onNews, second, streaming } from '../live';
+import { useSignal } from '@preact/signals';
+import { memo } from 'preact/compat';
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { call, get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
+import { lang, t, type Text } from '../i18n';
+import { following, onNews, streaming } from '../live';
 import { pauseJob, resume, runNow, askPause } from '../parts/actions';
 import { Ago, ask, Badge, Bars, Button, complain, Empty, Head, Loading, OutcomeBadge, ProblemBox, say, StatusBadge, Until, what, when } from '../parts/basic';
 import { Icon } from '../parts/icon';
-import { dontWant, follow, lastRuns, want } from '../parts/outcomes';
+import { follow, heardOf, isInSight, lastKnown, lastRuns, want } from '../parts/outcomes';
 import { go, here, Link, setQuery } from '../router';
 import { ms } from '../time';
 import type { Job, Page, Run } from '../types';
@@ -18,7 +19,31 @@ const slim = (j: Job): Job => ({ ...pick(j), command: j.command?.slice(0, 160) }
 const pick = ({ id, app, name, description, owner, labels, schedule, schedules, every, at, timezone, command, http, handler, paused, pause, status, error, version, next_due, last_due, group, waiting }: Job) =>
   ({ id, app, name, description, owner, labels, schedule, schedules, every, at, timezone, command, http: http && { method: http.method, url: http.url }, handler, paused, pause, status, error, version, next_due, last_due, group, waiting });
 
+// The list is kept in the order of names, which is dear to work out: ten thousand of them take longer than a frame. Other
+// orders are made from it by numbers alone.
 const collator = new Intl.Collator(undefined, { numeric: true });
+const byName = (a: Job, b: Job) => (a.app === b.app ? collator.compare(a.name, b.name) : collator.compare(a.app, b.app));
+
+/** Two lists in the order of names as one. */
+function merged(a: Job[], b: Job[]): Job[] {
+  if (!a.length || !b.length) return a.length ? a : b;
+  const out: Job[] = [];
+  for (let i = 0, k = 0; i < a.length || k < b.length;) out.push(k === b.length || (i < a.length && byName(a[i], b[k]) <= 0) ? a[i++] : b[k++]);
+  return out;
+}
+
+/** The list with some jobs as they are now, null for those that are gone. */
+function renewed(list: Job[], are: Map<string, Job | null>): Job[] {
+  let moved = false;
+  const out: Job[] = [];
+  for (const j of list) {
+    const is = are.get(j.id);
+    if (is === null) continue;
+    moved ||= !!is && (is.name !== j.name || is.app !== j.app);
+    out.push(is ?? j);
+  }
+  return moved ? out.sort(byName) : out;
+}
 
 type Sort = 'name' | 'due' | 'status';
 
@@ -45,91 +70,136 @@ function useFailing() {
   return failing;
 }
 
+/** The jobs of a path, kept up to date. */
+function useJobs(path: string) {
+  const [jobs, set] = useState<Job[]>();
+  const [more, setMore] = useState(false); // there are more of them
+  const [problem, setProblem] = useState<Problem>();
+  const current = useRef<Job[] | undefined>();
+  const work = useRef<{ load: () => Promise<void>; renew: (id: string) => void }>();
+  const setJobs = (list: Job[] | undefined) => set((current.current = list));
+
+  useEffect(() => {
+    let stop = new AbortController(), loading = false, pages = 0, took = 0, ended = 0, soon = 0, renewing = 0;
+    const missed = new Set<string>(); // changed while all were read
+    const load = async () => {
+      clearTimeout(soon);
+      soon = 0;
+      stop.abort();
+      const mine = (stop = new AbortController()), began = performance.now(), first = !current.current;
+      loading = true;
+      pages = 0;
+      missed.clear();
+      try {
+        let list: Job[] = [], read: Job[] = [], next: string | undefined = '', told = 0;
+        do {
+          const page: Page<Job> = await get<Page<Job>>(`${path}${path.includes('?') ? '&' : '?'}limit=200${next && '&cursor=' + encodeURIComponent(next)}`, mine.signal);
+          for (const j of page.items) read.push(slim(j));
+          next = page.next;
+          pages++;
+          const enough = next === undefined || list.length + read.length >= most;
+          if (enough || (first && performance.now() - told > 1000)) {
+            told = performance.now();
+            list = merged(list, read.sort(byName));
+            read = [];
+            setJobs(list);
+            setMore(next !== undefined);
+          }
+          if (enough) break;
+        } while (true);
+        setProblem(undefined);
+      } catch (err) {
+        if (mine.signal.aborted) return;
+        setProblem(err as Problem);
+      }
+      loading = false;
+      ended = performance.now();
+      took = ended - began;
+      for (const id of missed) renew(id);
+    };
+    // Reading thousands again and again would keep everybody busy: at most a fifth of the time goes into it.
+    const reload = () => { soon ||= window.setTimeout(() => (loading ? ((soon = 0), reload()) : void load()), Math.max(400, ended + 4 * took - performance.now())); };
+
+    const small = () => (current.current?.length ?? 0) <= 200;
+    const changed = new Set<string>();
+    const renew = (id: string) => {
+      if (loading) missed.add(id);
+      changed.add(id);
+      renewing ||= window.setTimeout(async () => {
+        renewing = 0;
+        let ids = [...changed];
+        changed.clear();
+        if (!current.current || loading) return;
+        if (small()) return reload();
+        if (ids.length > 40) { // too many to ask for each by itself
+          if (ids.some((id) => !isInSight(id))) reload();
+          ids = ids.filter(isInSight);
+        }
+        const are = new Map<string, Job | null>();
+        await Promise.all(Array.from({ length: 6 }, async () => {
+          for (let id = ids.pop(); id; id = ids.pop()) {
+            try {
+              are.set(id, slim(await get<Job>(`/api/v1/jobs/${id}`, stop.signal)));
+            } catch (err) {
+              if (err instanceof Problem && err.status === 404) are.set(id, null);
+            }
+          }
+        }));
+        if (current.current && !stop.signal.aborted) setJobs(renewed(current.current, are));
+      }, 1200);
+    };
+
+    setJobs(undefined);
+    void load();
+    const off = onNews((n) => {
+      if (!n) { // what is read from here on is told if it changes
+        if (loading && pages < 3) void load(); else reload();
+        return;
+      }
+      if (n.type === 'run') { // the next due time of its job may have moved on
+        if (!following.value || !n.job_id || !isInSight(n.job_id)) return;
+        const j = current.current?.find((o) => o.id === n.job_id);
+        if (j?.next_due && ms(j.next_due) < now()) renew(j.id);
+        return;
+      }
+      if (n.type === 'pause') return reload();
+      if (!n.type.startsWith('job')) return;
+      if (n.data?.version && n.data?.name) { // it says what the job is now
+        if (current.current) setJobs(renewed(current.current, new Map([[n.job_id!, slim(n.data)]])));
+        if (loading) missed.add(n.job_id!);
+        return;
+      }
+      if (n.job_id && n.data?.action !== 'create') renew(n.job_id); else reload();
+    });
+    const timer = setInterval(() => {
+      if (!document.hidden && following.value && !streaming.value && (small() || performance.now() - ended > 60_000)) reload();
+    }, 5000);
+    work.current = { load, renew };
+    return () => { off(); clearInterval(timer); clearTimeout(soon); clearTimeout(renewing); stop.abort(); };
+  }, [path]);
+  const reload = useCallback(() => work.current!.load(), []);
+  // Next due times move on with each start: those in sight that have passed are asked for again.
+  const passed = useCallback((id: string) => { if (following.value) work.current!.renew(id); }, []);
+  return { jobs, more, problem, reload, passed };
+}
+
+const wrong = new Set(['failed', 'timed_out', 'lost', 'missed']);
+
 export function Jobs() {
   const q = here.value.search;
   const filters = { app: q.get('app') ?? '', label: q.get('label') ?? '', owner: q.get('owner') ?? '', group: q.get('group') ?? '' };
   const text = q.get('q') ?? '', shown = q.get('show') ?? '', sort = (q.get('sort') as Sort) || 'status';
-  const [jobs, setJobs] = useState<Job[]>();
-  const [more, setMore] = useState(false);
-  const [problem, setProblem] = useState<Problem>();
   const [picked, setPicked] = useState<Set<string>>(new Set());
   const failing = useFailing();
-  const path = `/api/v1/jobs${query(filters)}`;
-  const load = useRef<() => Promise<void>>();
-  const again = useRef<(id: string) => void>();
-
+  const { jobs, more, problem, reload, passed } = useJobs(`/api/v1/jobs${query(filters)}`);
   useEffect(() => follow(), []);
-  useEffect(() => {
-    let stop = new AbortController(), soon = 0, first = true, told = 0;
-    load.current = async () => {
-      stop.abort();
-      const mine = (stop = new AbortController());
-      try {
-        const items = await all<Job>(path, most, mine.signal, (some, more) => {
-          for (let i = some.length - 1; i >= 0 && !slimmed.has(some[i]); i--) slimmed.add((some[i] = slim(some[i])));
-          if (first && !mine.signal.aborted && (some.length <= 200 || Date.now() - told > 1000)) { // thousands are sorted each time
-            told = Date.now();
-            setJobs(some.slice());
-            setMore(more);
-          }
-        });
-        if (mine.signal.aborted) return;
-        setJobs(items);
-        setProblem(undefined);
-        setMore(false);
-        first = false;
-      } catch (err) {
-        if (!mine.signal.aborted) setProblem(err as Problem);
-      }
-    };
-    const slimmed = new WeakSet<Job>();
-    setJobs(undefined);
-    void load.current();
-    const off = onNews((n) => {
-      if (n?.type === 'run' && following.value && n.job_id) { // its next due time may have moved on
-        const j = jobsRef.current?.find((o) => o.id === n.job_id);
-        if (j?.next_due && ms(j.next_due) < now()) renew(j.id);
-        return;
-      }
-      if (n && (!following.value || !n.type.startsWith('job'))) return;
-      if (n && n.data?.version && n.data?.name) { // it says what the job is now
-        setJobs((old) => old?.map((j) => (j.id === n.job_id ? slim(n.data) : j)));
-        if (n.type === 'job') return;
-      }
-      if (n && n.job_id && n.data?.action !== 'create') return renew(n.job_id);
-      clearTimeout(soon);
-      soon = window.setTimeout(() => void load.current!(), 400);
-    });
-    // Next due times move on with each start, and nothing tells: those in sight that have passed are asked for again.
-    const passed = new Set<string>();
-    let renewing = 0;
-    const renew = (id: string) => {
-      passed.add(id);
-      renewing ||= window.setTimeout(async () => {
-        renewing = 0;
-        const ids = [...passed];
-        passed.clear();
-        if (mine()) return;
-        if ((jobsRef.current?.length ?? 0) <= 200) return void load.current!();
-        for (const id of ids.slice(0, 40)) {
-          try {
-            const j = slim(await get<Job>(`/api/v1/jobs/${id}`));
-            setJobs((old) => old?.map((o) => (o.id === id ? j : o)));
-          } catch (err) {
-            if (err instanceof Problem && err.status === 404) setJobs((old) => old?.filter((o) => o.id !== id));
-          }
-        }
-      }, 1200);
-    };
-    const mine = () => stop.signal.aborted && !jobsRef.current;
-    again.current = renew;
-    const timer = setInterval(() => {
-      if (!document.hidden && following.value && !streaming.value && (jobsRef.current?.length ?? 0) <= 200) void load.current!();
-    }, 5000);
-    return () => { off(); clearInterval(timer); clearTimeout(soon); clearTimeout(renewing); stop.abort(); };
-  }, [path]);
-  const jobsRef = useRef<Job[] | undefined>();
-  jobsRef.current = jobs;
+
+  function isFailing(j: Job): boolean {
+    const last = lastKnown(j.id)?.find((r) => r.state === 'ended' && r.outcome !== 'skipped' && r.outcome !== 'superseded');
+    if (last) return wrong.has(last.outcome!);
+    const bad = failing.value.get(j.id);
+    return !!bad && (!j.last_due || ms(bad.until ?? bad.due) >= ms(j.last_due));
+  }
 
   const counts = useMemo(() => {
     const c = { all: 0, failing: 0, paused: 0, error: 0, finished: 0, waiting: 0 };
@@ -140,24 +210,24 @@ export function Jobs() {
       if (j.status !== 'active') c[j.status]++;
     }
     return c;
-  }, [jobs, failing.value, lastRuns.value]);
+  }, [jobs, failing.value, heardOf.value]);
 
-  function isFailing(j: Job): boolean {
-    const last = lastRuns.value.get(j.id)?.find((r) => r.state === 'ended' && r.outcome !== 'skipped' && r.outcome !== 'superseded');
-    if (last) return ['failed', 'timed_out', 'lost', 'missed'].includes(last.outcome!);
-    const bad = failing.value.get(j.id);
-    return !!bad && (!j.last_due || ms(bad.until ?? bad.due) >= ms(j.last_due));
-  }
-
+  const texts = useMemo(() => new WeakMap<Job, string>(), [lang.value]); // in which words are looked for
+  const textOf = (j: Job) => {
+    let s = texts.get(j);
+    if (s === undefined) texts.set(j, (s = `${j.app}/${j.name} ${j.description} ${j.owner} ${what(j)} ${when(j)} ${Object.entries(j.labels).map(([k, v]) => k + '=' + v).join(' ')}`.toLowerCase()));
+    return s;
+  };
   const list = useMemo(() => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    const rank = (j: Job) => (j.status === 'error' ? 0 : isFailing(j) ? 1 : j.waiting?.length ? 2 : j.status === 'active' ? 3 : j.status === 'paused' ? 4 : 5);
     const found = (jobs ?? []).filter((j) =>
       (shown === '' || (shown === 'failing' ? isFailing(j) : shown === 'waiting' ? !!j.waiting?.length : j.status === shown)) &&
-      words.every((w) => `${j.app}/${j.name} ${j.description} ${j.owner} ${what(j)} ${when(j)} ${Object.entries(j.labels).map(([k, v]) => k + '=' + v).join(' ')}`.toLowerCase().includes(w)));
-    const byName = (a: Job, b: Job) => (a.app === b.app ? collator.compare(a.name, b.name) : collator.compare(a.app, b.app));
-    const due = (j: Job) => (j.next_due ? ms(j.next_due) : Infinity);
-    return found.sort((a, b) => (sort === 'due' ? due(a) - due(b) : sort === 'status' ? rank(a) - rank(b) : 0) || byName(a, b));
+      (!words.length || words.every((w) => textOf(j).includes(w))));
+    if (sort === 'name') return found;
+    const never = Number.MAX_SAFE_INTEGER;
+    const rank = sort === 'due' ? (j: Job) => (j.next_due ? ms(j.next_due) : never)
+      : (j: Job) => (j.status === 'error' ? 0 : isFailing(j) ? 1 : j.waiting?.length ? 2 : j.status === 'active' ? 3 : j.status === 'paused' ? 4 : 5);
+    return found.map((j): [number, Job] => [rank(j), j]).sort((a, b) => a[0] - b[0]).map(([, j]) => j);
   }, [jobs, text, shown, sort, sort === 'status' || shown === 'failing' ? failing.value : 0]);
 
   const apps = useMemo(() => [...new Set((jobs ?? []).map((j) => j.app))].sort(), [jobs]);
@@ -185,7 +255,7 @@ export function Jobs() {
           {chip('', 'All', counts.all)}{chip('failing', 'Failing', counts.failing, true)}{chip('error', 'Broken', counts.error, true)}{chip('waiting', 'Waiting', counts.waiting)}{chip('paused', 'Paused', counts.paused)}{chip('finished', 'Finished', counts.finished)}
         </div>
       </div>
-      {problem && <ProblemBox problem={problem} again={() => load.current!()} />}
+      {problem && <ProblemBox problem={problem} again={reload} />}
       <section class="card">
         {!jobs && !problem ? <Loading rows={8} /> : list.length === 0 ? (
           filtered && jobs?.length !== 0 ? (
@@ -196,22 +266,25 @@ export function Jobs() {
               {mayAnywhere('admin') && <Link class="button primary" to="/jobs/new"><Icon name="plus" />{t('Add the first job')}</Link>}
             </Empty>
           )
-        ) : <Rows list={list} sort={sort} picked={picked} setPicked={setPicked} passed={(id) => { if (following.value) again.current?.(id); }} />}
+        ) : <Rows list={list} sort={sort} picked={picked} setPicked={setPicked} passed={passed} />}
       </section>
-      {picked.size > 0 && <Bulk jobs={(jobs ?? []).filter((j) => picked.has(j.id))} clear={() => setPicked(new Set())} reload={() => load.current!()} />}
+      {picked.size > 0 && <Bulk jobs={(jobs ?? []).filter((j) => picked.has(j.id))} clear={() => setPicked(new Set())} reload={reload} />}
     </>
   );
 }
 
-function Rows({ list, sort, picked, setPicked, passed }: { list: Job[]; sort: Sort; picked: Set<string>; setPicked: (s: Set<string>) => void; passed: (id: string) => void }) {
+const beyond = 6; // rows out of sight that exist at either side, and by how many the window moves
+
+function Rows({ list, sort, picked, setPicked, passed }: { list: Job[]; sort: Sort; picked: Set<string>; setPicked: (s: Set<string> | ((old: Set<string>) => Set<string>)) => void; passed: (id: string) => void }) {
   const ref = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ from: 0, to: 40, height: 54 });
+  const [view, setView] = useState({ from: 0, to: 36, height: 54 });
   useLayoutEffect(() => {
+    const thin = matchMedia('(max-width: 700px)');
     const measure = () => {
       const box = ref.current;
       if (!box) return;
-      const height = matchMedia('(max-width: 700px)').matches ? 88 : 54, top = box.getBoundingClientRect().top;
-      const from = Math.max(0, Math.floor(-top / height) - 8), to = Math.min(list.length, Math.ceil((innerHeight - top) / height) + 8);
+      const height = thin.matches ? 88 : 54, top = -box.getBoundingClientRect().top;
+      const from = Math.max(0, Math.floor(top / height / beyond - 1) * beyond), to = Math.ceil((top + innerHeight) / height / beyond + 1) * beyond;
       setView((v) => (v.from === from && v.to === to && v.height === height ? v : { from, to, height }));
     };
     measure();
@@ -219,6 +292,11 @@ function Rows({ list, sort, picked, setPicked, passed }: { list: Job[]; sort: So
     addEventListener('resize', measure);
     return () => { removeEventListener('scroll', measure); removeEventListener('resize', measure); };
   }, [list.length]);
+  const pick = useCallback((id: string) => setPicked((old) => {
+    const s = new Set(old);
+    s.delete(id) || s.add(id);
+    return s;
+  }), []);
   const allPicked = list.length > 0 && list.every((j) => picked.has(j.id));
   const column = (id: Sort, text: Text, cls = '') => (
     <span class={cls} role="columnheader" aria-sort={sort === id ? 'ascending' : 'none'}><button onClick={() => setQuery({ sort: id === 'status' ? undefined : id })}>{t(text)}{sort === id && <Icon name="down" />}</button></span>
@@ -234,38 +312,29 @@ function Rows({ list, sort, picked, setPicked, passed }: { list: Job[]; sort: So
       </div>
       <div class="rows" role="rowgroup" ref={ref} style={{ height: list.length * view.height }}>
         {list.slice(view.from, view.to).map((j, i) => (
-          <Row key={j.id} job={j} index={view.from + i} top={(view.from + i) * view.height} picked={picked.has(j.id)} passed={passed} pick={() => {
-            const s = new Set(picked);
-            s.has(j.id) ? s.delete(j.id) : s.add(j.id);
-            setPicked(s);
-          }} />
+          <Row key={j.id} job={j} index={view.from + i} top={(view.from + i) * view.height} picked={picked.has(j.id)} passed={passed} pick={pick} />
         ))}
       </div>
     </div>
   );
 }
 
-/** Changes when a due time comes near, so that a timer is set for it. */
-const left60 = (j: Job) => { void second.value; return !!j.next_due && ms(j.next_due) - now() < 60_000; };
+const longestTimer = 2 ** 31 - 1; // milliseconds
 
-function Row({ job: j, index, top, picked, pick, passed }: { job: Job; index: number; top: number; picked: boolean; pick: () => void; passed: (id: string) => void }) {
-  useEffect(() => {
-    const timer = setTimeout(() => want(j.id), 60); // not while scrolling past
-    return () => { clearTimeout(timer); dontWant(j.id); };
-  }, [j.id]);
+/** A row. It is drawn again when its job or its runs have changed, not when its neighbours have. */
+const Row = memo(function Row({ job: j, index, top, picked, pick, passed }: { job: Job; index: number; top: number; picked: boolean; pick: (id: string) => void; passed: (id: string) => void }) {
+  useEffect(() => want(j.id), [j.id]);
   useEffect(() => {
     if (!j.next_due || j.status !== 'active') return;
-    const left = ms(j.next_due) - now() + 300;
-    if (left > 60_000) return;
-    const timer = setTimeout(() => passed(j.id), Math.max(left, 500));
+    const timer = setTimeout(() => passed(j.id), Math.min(longestTimer, Math.max(500, ms(j.next_due) - now() + 300)));
     return () => clearTimeout(timer);
-  }, [j.next_due, j.status, following.value, left60(j)]);
-  const runs = useComputed(() => lastRuns.value.get(j.id)).value;
+  }, [j.next_due, j.status]);
+  const runs = lastRuns(j.id).value;
   const last = runs?.find((r) => r.state === 'running') ?? runs?.[0];
   const can = may('operator', j.app);
   return (
     <div class="jobrow" role="row" aria-rowindex={index + 2} style={{ transform: `translateY(${top}px)` }}>
-      <span class="pick" role="cell"><input type="checkbox" aria-label={t('Pick {job}', { job: j.name })} checked={picked} onChange={pick} /></span>
+      <span class="pick" role="cell"><input type="checkbox" aria-label={t('Pick {job}', { job: j.name })} checked={picked} onChange={() => pick(j.id)} /></span>
       <span class="name" role="cell">
         <span class="line"><Link to={`/jobs/${j.id}`}><bdi>{j.name}</bdi></Link>{j.app !== 'default' && <span class="faint"> · <bdi>{j.app}</bdi></span>}</span>
         <span class="line faint small"><bdi>{j.description || what(j)}</bdi></span>
@@ -284,7 +353,7 @@ function Row({ job: j, index, top, picked, pick, passed }: { job: Job; index: nu
       </span>
     </div>
   );
-}
+});
 
 /** Does the same to many jobs, a few at a time, and says which could not be done. */
 function Bulk({ jobs, clear, reload }: { jobs: Job[]; clear: () => void; reload: () => Promise<void> }) {

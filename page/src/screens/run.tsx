@@ -1,11 +1,14 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { all, get, may, Problem, query } from '../api';
-import { bare, fresh, line, type Piece } from '../ansi';
+import type { JSX } from 'preact';
+import { memo } from 'preact/compat';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { all, get, may, now, Problem, query } from '../api';
+import type { Piece } from '../ansi';
 import { explained, said, t } from '../i18n';
 import { following, useGet } from '../live';
 import { killRun, runNow } from '../parts/actions';
 import { Badge, Button, Card, copy, Empty, Head, Loading, Notice, OutcomeBadge, outcomeOf, ProblemBox, toneOf, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
+import { Lines } from '../parts/lines';
 import { Late, Took, triggerText } from '../parts/runtable';
 import { Link } from '../router';
 import { clock, ms, size, span } from '../time';
@@ -73,12 +76,12 @@ function Attempts({ run: r }: { run: Run }) {
     all<Run>(`/api/v1/runs${query({ job_id: r.job_id, from, to })}`, 200).then((x) => set(x.filter((y) => y.due === r.due && y.started).sort((a, b) => a.attempt - b.attempt)), () => undefined);
   }, [r.id, r.state]);
   if (list.length < 2) return null;
-  const start = ms(r.due), end = Math.max(...list.map((x) => (x.ended ? ms(x.ended) : Date.now()))), all_ = Math.max(1, end - start);
+  const start = ms(r.due), end = Math.max(...list.map((x) => (x.ended ? ms(x.ended) : now()))), all_ = Math.max(1, end - start);
   return (
     <Card title={t('Attempts')}>
       <div class="in">
         {list.map((x) => {
-          const left = (100 * (ms(x.started) - start)) / all_, width = Math.max(0.6, (100 * ((x.ended ? ms(x.ended) : Date.now()) - ms(x.started))) / all_);
+          const left = (100 * (ms(x.started) - start)) / all_, width = Math.max(0.6, (100 * ((x.ended ? ms(x.ended) : now()) - ms(x.started))) / all_);
           return (
             <div key={x.id} class="attempt">
               <Link to={`/runs/${x.id}`} aria-current={x.id === r.id ? 'page' : undefined}>{x.attempt}. <OutcomeBadge run={x} /></Link>
@@ -92,34 +95,45 @@ function Attempts({ run: r }: { run: Run }) {
   );
 }
 
-const longest = 4000; // characters of a line that are shown at once
-const mostLines = 20_000;
-
-function OutputView({ run: r, ended }: { run: Run; ended: () => void }) {
-  const [text, setText] = useState(''), [next, setNext] = useState(0);
-  const [done, setDone] = useState(false), [problem, setProblem] = useState<Problem>();
-  const [wrap, setWrap] = useState(true), [search, setSearch] = useState(''), [stick, setStick] = useState(r.outcome !== 'succeeded'); // the end of what failed says most
-  const box = useRef<HTMLDivElement>(null);
-  const state = useRef({ next: 0, done: false });
+/** The output of a run, growing while it is written. What is followed here may be more than what is kept of it. */
+function useOutput(r: Run, ended: () => void) {
+  const lines = useRef(new Lines());
+  const [version, grown] = useState(0);
+  const [bytes, setBytes] = useState(0), [done, setDone] = useState(false), [problem, setProblem] = useState<Problem>();
 
   useEffect(() => {
-    let stopped = false, timer = 0;
-    state.current = { next: 0, done: false };
-    setText(''); setDone(false); setNext(0);
+    let stopped = false, timer = 0, next = 0, feed: EventSource | null = null;
     const stop = new AbortController();
+    const put = (text: string, anew: boolean) => {
+      if (anew) lines.current = new Lines();
+      lines.current.add(text);
+      grown((v) => v + 1);
+    };
+    put('', true);
+    setDone(false);
+    setBytes(0);
+    const read = (from: number) => get<Output>(`/api/v1/runs/${r.id}/output?from=${from}`, stop.signal);
+    const whole = async () => {
+      try {
+        const o = await read(0);
+        if (stopped) return;
+        put(o.text, true);
+        setBytes(o.bytes);
+        setDone(o.state === 'ended');
+        ended();
+      } catch (err) { if (!stopped) setProblem(err as Problem); }
+    };
     const look = async () => {
-      if (following.value && !document.hidden || state.current.next === 0) {
+      if ((following.value && !document.hidden) || next === 0) {
         try {
-          const o = await get<Output>(`/api/v1/runs/${r.id}/output?from=${state.current.next}`, stop.signal);
+          const o = await read(next);
           if (stopped) return;
           setProblem(undefined);
           // What is kept of a run that ended may leave out its middle: then it is read again from its beginning.
-          if (o.state === 'ended' && state.current.next > 0) {
-            const whole = await get<Output>(`/api/v1/runs/${r.id}/output?from=0`, stop.signal);
-            setText(whole.text);
-          } else setText((old) => (state.current.next === 0 ? o.text : old + o.text));
-          state.current.next = o.next;
-          setNext(o.bytes);
+          if (o.state === 'ended' && next > 0) return void whole();
+          put(o.text, next === 0);
+          next = o.next;
+          setBytes(o.bytes);
           if (o.state === 'ended') { setDone(true); ended(); return; }
         } catch (err) {
           if (stopped) return;
@@ -130,67 +144,146 @@ function OutputView({ run: r, ended }: { run: Run; ended: () => void }) {
       timer = window.setTimeout(look, 700);
     };
     // While it executes there is a stream of what it writes. Where that is not to be had we ask again and again.
-    let feed: EventSource | null = null;
-    const whole = async () => {
-      try {
-        const o = await get<Output>(`/api/v1/runs/${r.id}/output?from=0`, stop.signal);
-        if (stopped) return;
-        setText(o.text); setNext(o.bytes); setDone(o.state === 'ended');
-        ended();
-      } catch (err) { if (!stopped) setProblem(err as Problem); }
-    };
     const listen = () => {
-      feed = new EventSource(`/api/v1/runs/${r.id}/output?from=${state.current.next}`);
+      feed = new EventSource(`/api/v1/runs/${r.id}/output`);
       feed.addEventListener('output', (m) => {
-        const o: Output = JSON.parse((m as MessageEvent).data);
-        setText((old) => old + o.text);
-        setNext(o.next);
-        state.current.next = o.next;
+        const o: Output = JSON.parse(m.data);
+        put(o.text, false);
+        setBytes(o.next);
+        next = o.next;
       });
-      feed.addEventListener('end', () => { feed?.close(); void whole(); });
+      feed.addEventListener('end', (m) => {
+        feed?.close();
+        const end: { bytes: number; truncated: boolean } = JSON.parse(m.data);
+        if (!end.truncated) return void whole(); // all of it is kept, also what came too fast to be followed
+        setBytes(end.bytes);
+        setDone(true);
+        ended();
+      });
       feed.onerror = () => { if (feed?.readyState === EventSource.CLOSED && !stopped) timer = window.setTimeout(look, 500); };
     };
     if (r.state === 'running' && following.value) listen();
     else void look();
     return () => { stopped = true; stop.abort(); feed?.close(); clearTimeout(timer); };
   }, [r.id, following.value]);
+  return { lines: lines.current, version, bytes, done, problem };
+}
 
-  const lines = useMemo(() => {
-    const s = fresh();
-    const raw = text.split('\n');
-    if (raw[raw.length - 1] === '') raw.pop();
-    return raw.slice(-mostLines).map((l) => { const cut = l.length > longest; return { pieces: line(cut ? l.slice(0, longest) : l, s), cut: cut ? l.length - longest : 0, text: l }; });
-  }, [text]);
-  const word = search.toLowerCase();
-  const shown = useMemo(() => lines.map((l, i) => ({ ...l, n: i + 1 })).filter((l) => !word || bare(l.text).toLowerCase().includes(word)), [lines, word]);
+function OutputView({ run: r, ended }: { run: Run; ended: () => void }) {
+  const { lines, version, bytes, done, problem } = useOutput(r, ended);
+  const [wrap, setWrap] = useState(true), [search, setSearch] = useState(''), [word, setWord] = useState('');
+  const [stick, setStick] = useState(r.outcome !== 'succeeded'); // the end of what failed says most
   useEffect(() => {
-    const b = box.current;
-    if (b && stick && !word) b.scrollTop = b.scrollHeight;
-  }, [shown, stick]);
-  const scrolled = () => {
-    const b = box.current!;
-    const end = b.scrollHeight - b.scrollTop - b.clientHeight < 24;
-    if (end !== stick) setStick(end);
-  };
+    const timer = setTimeout(() => setWord(search.toLowerCase()), 150);
+    return () => clearTimeout(timer);
+  }, [search]);
+
+  // The rows with the word; those that come are looked at alone.
+  const found = useRef<{ lines: Lines; word: string; gone: number; upTo: number; rows: number[] }>();
+  const rows = useMemo(() => {
+    if (!word) return null;
+    let f = found.current;
+    if (!f || f.lines !== lines || f.word !== word || f.gone !== lines.gone) f = found.current = { lines, word, gone: lines.gone, upTo: 0, rows: [] };
+    while (f.rows.length && f.rows[f.rows.length - 1] >= f.upTo) f.rows.pop();
+    for (let i = f.upTo; i < lines.count; i++) if (lines.has(i, word)) f.rows.push(i);
+    f.upTo = Math.max(0, lines.count - 2); // the last line may have grown by now
+    return f.rows.slice();
+  }, [lines, version, word]);
+
   return (
-    <Card title={<>{t('Output')} <span class="count">{size(next)}</span> {r.output_truncated && <span class="tag warn">{t('the middle is left out')}</span>}</>}
+    <Card title={<>{t('Output')} <span class="count">{size(bytes)}</span> {r.output_truncated && <span class="tag warn">{t('the middle is left out')}</span>}</>}
       more={<>
         {!done && <Badge tone="busy">{t('following')}</Badge>}
         <input type="search" class="thin" aria-label={t('Search in the output')} placeholder={t('Search')} value={search} onInput={(e) => setSearch(e.currentTarget.value)} style={{ width: '150px' }} />
-        {word && <span class="small faint">{t('{n} lines', { n: shown.length })}</span>}
+        {rows && <span class="small faint">{t('{n} lines', { n: rows.length.toLocaleString() })}</span>}
         <Button icon="wrap" aria-pressed={wrap} aria-label={t('Wrap long lines')} title={t('Wrap long lines')} work={() => setWrap(!wrap)} />
         <a class="button bare" href={`/api/v1/runs/${r.id}/output?raw=1`} download={`${r.job}-${r.due}.txt`.replace(/[^\w.-]+/g, '_')} aria-label={t('Download')} title={t('Download')}><Icon name="download" /></a>
       </>}>
       {problem && <div class="in"><ProblemBox problem={problem} /></div>}
-      <div class={`out ${wrap ? 'wrap' : ''}`} ref={box} onScroll={scrolled} tabIndex={0} role="log" aria-label={t('Output')} aria-live="off">
-        {shown.map((l) => (
-          <div key={l.n} class={`l ${word ? 'hit' : ''}`}><span class="n">{l.n}</span><span class="t">{l.pieces.map((p, i) => <Text key={i} p={p} />)}{l.cut > 0 && <span class="odd">{t('+{n} more characters', { n: l.cut.toLocaleString() })}</span>}</span></div>
-        ))}
-        {shown.length === 0 && <div class="end">{word ? t('Nothing like that') : done ? t('It wrote nothing.') : t('It has written nothing yet.')}</div>}
-      </div>
+      {lines.lost > 0 && <p class="in faint small">{t('The first {n} lines are no longer here: there is too much of it.', { n: lines.lost.toLocaleString() })}</p>}
+      <Rows key={word} lines={lines} rows={rows} version={version} wrap={wrap} stick={stick && !word} setStick={setStick}>
+        {word ? t('Nothing like that') : done ? t('It wrote nothing.') : t('It has written nothing yet.')}
+      </Rows>
       {!stick && !done && !word && <div class="more-row"><Button icon="down" work={() => setStick(true)}>{t('To the end')}</Button></div>}
     </Card>
   );
 }
+
+const per = 20; // rows of a block: blocks in sight exist, the others are room
+const around = 300; // pixels out of sight that exist at either side
+
+/** The rows that are in sight. How high a block is is guessed until it has been seen. */
+function Rows({ lines, rows, version, wrap, stick, setStick, children }: { lines: Lines; rows: number[] | null; version: number; wrap: boolean; stick: boolean; setStick: (on: boolean) => void; children: string }) {
+  const box = useRef<HTMLDivElement>(null);
+  const [place, setPlace] = useState({ first: 0, last: 3, width: 0 });
+  const n = rows ? rows.length : lines.count, blocks = Math.ceil(n / per);
+  const row = (k: number) => (rows ? rows[k] : k);
+
+  const heights = useRef<number[]>([]), told = useRef({ lines, gone: 0, wrap, width: 0, n: 0 });
+  const h = heights.current, was = told.current, columns = Math.max(20, (place.width - 66) / 7.53);
+  if (was.lines !== lines || was.gone !== lines.gone || was.wrap !== wrap || was.width !== place.width) h.length = 0;
+  else if (was.n !== n) h.length = Math.min(h.length, Math.floor(was.n / per)); // the last block has got more rows
+  told.current = { lines, gone: lines.gone, wrap, width: place.width, n };
+  while (h.length < blocks) {
+    let sum = 0;
+    for (let k = h.length * per; k < Math.min(n, (h.length + 1) * per); k++) sum += wrap ? Math.max(1, Math.ceil(lines.length(row(k)) / columns)) : 1;
+    h.push(sum * 19.4);
+  }
+
+  const look = () => {
+    const el = box.current!;
+    let first = 0, y = 0;
+    while (first < blocks - 1 && y + h[first] < el.scrollTop - around) y += h[first++];
+    let last = first;
+    while (last < blocks && y < el.scrollTop + el.clientHeight + around) y += h[last++];
+    setPlace((p) => (p.first === first && p.last === last && p.width === el.clientWidth ? p : { first, last, width: el.clientWidth }));
+  };
+  useLayoutEffect(() => {
+    const el = box.current!;
+    let y = 0, shift = 0;
+    for (let b = 0; b < blocks; b++) {
+      const seen = el.querySelector<HTMLElement>(`:scope > [data-block="${b}"]`);
+      if (b >= place.last) break;
+      if (seen && Math.abs(seen.offsetHeight - h[b]) > 0.5) {
+        if (y < el.scrollTop) shift += seen.offsetHeight - h[b]; // what is above must not move what is read
+        h[b] = seen.offsetHeight;
+      }
+      y += h[b];
+    }
+    if (stick) el.scrollTop = el.scrollHeight;
+    else if (shift) el.scrollTop += shift;
+    look();
+  });
+  useEffect(() => {
+    const watch = new ResizeObserver(() => look());
+    watch.observe(box.current!);
+    return () => watch.disconnect();
+  }, []);
+  const scrolled = () => {
+    const el = box.current!, end = el.scrollHeight - el.scrollTop - el.clientHeight < 24;
+    if (!rows && end !== stick) setStick(end);
+    look();
+  };
+
+  const first = Math.min(place.first, Math.max(0, blocks - 1)), last = Math.min(place.last, blocks);
+  const room = (from: number, to: number) => ({ height: h.slice(from, to).reduce((a, b) => a + b, 0) });
+  return (
+    <div class={`out ${wrap ? 'wrap' : ''}`} ref={box} onScroll={scrolled} tabIndex={0} role="log" aria-label={t('Output')} aria-live="off">
+      <div style={room(0, first)} />
+      {Array.from({ length: Math.max(0, last - first) }, (_, i) => <Block key={first + i + lines.gone} at={first + i} lines={lines} rows={rows} n={n} version={(first + i + 1) * per > n - 2 ? version : 0} />)}
+      <div style={room(last, blocks)} />
+      {n === 0 && <div class="end">{children}</div>}
+    </div>
+  );
+}
+
+const Block = memo(function Block({ at, lines, rows, n }: { at: number; lines: Lines; rows: number[] | null; n: number; version: number }) {
+  const all: JSX.Element[] = [];
+  for (let k = at * per; k < Math.min(n, (at + 1) * per); k++) {
+    const i = rows ? rows[k] : k;
+    all.push(<div key={k} class={`l ${rows ? 'hit' : ''}`}><span class="n">{lines.number(i) || '↪'}</span><span class="t">{lines.pieces(i).map((p, j) => <Text key={j} p={p} />)}</span></div>);
+  }
+  return <div data-block={at}>{all}</div>;
+});
 
 const Text = ({ p }: { p: Piece }) => (p.odd ? <span class="odd">{p.text}</span> : p.style ? <span class={p.style}>{p.text}</span> : <>{p.text}</>);

@@ -1,4 +1,5 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { computed } from '@preact/signals';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { may, now, post, Problem, query } from '../api';
 import { t } from '../i18n';
 import { following, onNews, second } from '../live';
@@ -35,9 +36,13 @@ export function Upcoming() {
     const off = onNews((n) => { if (following.value && (!n || n.type === 'job' || n.type === 'pause' || n.type === 'change')) soon ||= window.setTimeout(() => { soon = 0; void load.current!(); }, 3000); });
     return () => { clearInterval(timer); clearTimeout(soon); off(); stop.abort(); };
   }, [span, app]);
-  void second.value;
-  const t0 = now() - 500;
-  const rows = (list?.items ?? []).filter((d) => ms(d.due) > t0);
+  const items = list?.items ?? [];
+  const over = useMemo(() => computed(() => { // how many of them have passed: all is drawn again only when one more has
+    void second.value;
+    const ahead = items.findIndex((d) => ms(d.due) > now() - 500);
+    return ahead < 0 ? items.length : ahead;
+  }), [list]).value;
+  const rows = items.slice(over);
   const more = async () => {
     const next = await dueTimes({ from: list!.from, to: list!.to, most: spans[span].most, app, cursor: list!.next });
     setList({ ...list!, items: [...list!.items, ...next.items], next: next.next });

@@ -1,0 +1,137 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go-crontab/secret"
+)
+
+// TestMoveToAnotherCluster: what `export --all` says makes a second cluster that exports the same, but for values that
+// nobody can read, and it says by name what it leaves behind.
+func TestMoveToAnotherCluster(t *testing.T) {
+	t.Parallel()
+	keys := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(keys, []byte(secret.NewKey()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cluster := func(name string) *server {
+		return serve(t, migrated(t), name, "--"+secretKeyFlag, keys).ready()
+	}
+	old, new := cluster("old-1"), cluster("new-1")
+	do := func(s *server, in string, args ...string) string {
+		t.Helper()
+		got := answering(in, append(args, "--server", s.url, "--token", s.token())...)
+		if got.code != 0 {
+			t.Fatalf("%v: got %+v", args, got)
+		}
+		return got.out
+	}
+	until := time.Now().Add(48 * time.Hour).UTC().Truncate(time.Second).Format(time.RFC3339)
+	do(old, "https://hooks.example.com/T0/B0/xyz", "secret", "set", "chat-url")
+	do(old, "s3cret", "secret", "set", "api-key", "--app", "shop")
+	do(old, `
+groups: [{name: warehouse, slots: 2}]
+calendars: [{name: closed, exclude: [12-25]}]
+channels:
+  - {name: chat, type: slack, url: '{{secret.chat-url}}'}
+  - {name: dead-man, type: heartbeat, url: https://ping.example.com/cluster, every: 2m, disabled: true}
+rules:
+  - {name: ops, on: [failed, recovered, node_gone], channels: [chat], text: '{{.Count}} failures'}
+retention:
+  - {scope: cluster, age: 2160h, archive: true}
+  - {app: shop, runs: 100, bytes: 1GiB}
+pauses:
+  - {scope: cluster, reason: the move}
+  - {app: shop, reason: "it's stocktaking", until: `+until+`}
+jobs:
+  - {app: shop, name: load, schedule: 0 3 * * *, command: 'true', group: warehouse, calendars: [closed], keep: {runs: 7}}
+  - {app: shop, name: rests, schedule: 0 4 * * *, command: 'true', paused: true, ping: {url: 'https://ping.example.com/rests'}}
+  - {app: ops, name: hour, every: 1h, handler: billing/close}
+`, "apply", "-f", "-")
+	do(old, "", "job", "pause", "shop/rests", "--reason", "until the audit is over")
+	do(old, "", "handler", "disable", "billing/close", "--reason", "wrong sums")
+	do(old, "", "node", "cordon", "old-1", "--reason", "new disks")
+	do(old, "", "alert", "silence", "add", "--app", "shop", "--until", until, "--reason", "the database moves")
+	do(old, "", "token", "create", "ci", "--role", "operator", "--app", "shop")
+	do(old, "", "retention", "set", "--app", "ops", "--age", "48h")
+
+	first := do(old, "", "export", "--all")
+	for _, want := range []string{
+		"# First, on the other cluster.", "# go-crontab secret set chat-url\n", "# go-crontab secret set api-key --app shop\n",
+		"# go-crontab job pause shop/rests --reason 'until the audit is over'\n", "# go-crontab handler disable billing/close --reason 'wrong sums'\n",
+		"# go-crontab node cordon old-1 --reason 'new disks'\n", "# go-crontab alert silence add --app shop --until " + until + " --reason 'the database moves'\n",
+		"# go-crontab token create ci --role operator --app shop\n", "# Left behind:\n# history and output,",
+		"retention:\n  - scope: cluster\n    age: 2160h\n    archive: true\n\n  - app: ops\n    age: 48h\n\n  - app: shop\n    runs: 100\n    bytes: 1GiB\n",
+		"pauses:\n  - scope: cluster\n    reason: the move\n\n  - app: shop\n    reason: it's stocktaking\n    until: \"" + until + "\"\n",
+	} {
+		if !strings.Contains(first, want) {
+			t.Errorf("the export does not say %q:\n%s", want, first)
+		}
+	}
+	for _, value := range []string{"hooks.example.com", "s3cret", old.token()} {
+		if strings.Contains(first, value) {
+			t.Errorf("the export says %s", value)
+		}
+	}
+
+	// What names a secret is refused until it is there, and nothing of the rest is done.
+	if got := answering(first, "apply", "-f", "-", "--server", new.url, "--token", new.token()); got.code != exitRefused || !strings.Contains(got.err, "there is no secret") {
+		t.Errorf("without its secrets: got %+v", got)
+	}
+	if got := do(new, "", "job", "ls", "-o", "name"); got != "" {
+		t.Errorf("jobs after a refusal: %s", got)
+	}
+	asCommands(t, new, first, func(line string) string { return "the value" })
+	do(new, first, "apply", "-f", "-")
+	asCommands(t, new, first[strings.Index(first, "# Then"):], func(string) string { return "" })
+	second := do(new, "", "export", "--all")
+	if second != first {
+		t.Errorf("the second export is\n%s\nnot\n%s", second, first)
+	}
+	if got := do(new, second, "apply", "-f", "-", "-o", "json"); !strings.Contains(got, `"changed": 0`) {
+		t.Errorf("applied once more: %s", got)
+	}
+	if got := do(new, "", "job", "show", "ops/hour"); !strings.Contains(got, "the move") {
+		t.Errorf("the pause of the cluster does not hold:\n%s", got)
+	}
+
+	// Without --all it has definitions, not what is the state of the day.
+	plainOne := do(new, "", "export")
+	if strings.Contains(plainOne, "pauses:") || !strings.Contains(plainOne, "retention:") || strings.Contains(plainOne, "#") {
+		t.Errorf("a plain export is\n%s", plainOne)
+	}
+	if got := do(new, "", "export", "--app", "shop"); !strings.Contains(got, "retention:\n  - app: shop\n    runs: 100\n") || strings.Contains(got, "scope") || strings.Contains(got, "channels") {
+		t.Errorf("an export of an app is\n%s", got)
+	}
+}
+
+// asCommands runs the commands in the comments of an export up to where its objects begin, in bash's reading of them.
+func asCommands(t *testing.T, s *server, text string, in func(string) string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "#") && strings.TrimSpace(line) != "" {
+			return
+		}
+		line, is := strings.CutPrefix(strings.TrimSpace(line), "# go-crontab ")
+		if !is {
+			continue
+		}
+		args, _ := asBashReads(t, "go-crontab "+line)
+		if got := answering(in(line), append(args, "--server", s.url, "--token", s.token())...); got.code != 0 {
+			t.Errorf("%s: got %+v", line, got)
+		}
+	}
+}
+
+// answering runs a command line in this process, which gets a text as its standard input.
+func answering(in string, args ...string) result {
+	var out, errs strings.Builder
+	code := Main(args, strings.NewReader(in), &out, &errs)
+	return result{code, out.String(), errs.String()}
+}

@@ -1,0 +1,59 @@
+import { t } from '../i18n';
+import { useGet } from '../live';
+import { Link } from '../router';
+import { coarse } from '../time';
+
+// Which records of runs are kept: what a job says counts more than the rule of its app, and that more than the rule of
+// the cluster, each field by itself.
+
+export interface Keep { age?: string; runs?: number; bytes?: string; failures?: string }
+export interface Rule extends Keep { scope: 'app' | 'cluster'; app?: string; archive?: boolean }
+export interface Retention {
+  items: Rule[];
+  work?: { ended?: string; removed: number; archived: number; failures: number; error?: string; error_at?: string };
+}
+export const keepFields = ['age', 'runs', 'bytes', 'failures'] as const;
+type Field = (typeof keepFields)[number];
+
+const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3600_000 };
+/** A length of time as the server writes it (2160h, 1h30m), in longer units; as it stands if it is not one. */
+export function length(text: string): string {
+  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return text;
+  let sum = 0;
+  for (const [, n, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) sum += Number(n) * units[unit];
+  return coarse(sum);
+}
+
+/** What one field of a rule says. */
+export function keepWords(field: Field, k: Keep): string {
+  switch (field) {
+    case 'age': return t('A record goes {age} after its run has ended', { age: length(String(k.age)) });
+    case 'runs': return t('Only records of the latest {n} due times stay', { n: Number(k.runs).toLocaleString() });
+    case 'bytes': return t('Only the latest records stay whose output comes to {size}', { size: String(k.bytes) });
+    case 'failures': return t('What did not succeed stays for {age} at least', { age: length(String(k.failures)) });
+  }
+}
+
+export const useRetention = () => useGet<Retention>('/api/v1/retention', { every: 30_000, on: ['change'] });
+
+/** The rule that is in force for a job, in words, and whose word each part is. */
+export function KeepInForce({ own, app }: { own?: Keep; app: string }) {
+  const { data } = useRetention();
+  if (!data) return null;
+  const ofApp = data.items.find((r) => r.scope === 'app' && r.app === app), ofAll = data.items.find((r) => r.scope === 'cluster');
+  const given = (k: Keep | undefined, f: Field) => k !== undefined && k !== null && typeof k === 'object' && k[f] !== undefined && (k[f] as unknown) !== '' && k[f] !== 0;
+  const lines = keepFields.flatMap((f) => {
+    const [whose, rule] = given(own, f) ? ['job', own!] as const : given(ofApp, f) ? ['app', ofApp!] as const : given(ofAll, f) ? ['cluster', ofAll!] as const : [];
+    return rule ? [{ f, whose, text: keepWords(f, rule) }] : [];
+  });
+  const bounded = lines.some((l) => l.f !== 'failures');
+  return (
+    <ul class="keep">
+      {!bounded && <li>{t('All records are kept: nobody says otherwise')}</li>}
+      {bounded && lines.map((l) => (
+        <li key={l.f}>{l.text} <span class="faint small nowrap">{l.whose === 'job' ? t('says the job') : l.whose === 'app' ? <Link to="/settings#retention">{t('says its app')}</Link> : <Link to="/settings#retention">{t('says the cluster')}</Link>}</span></li>
+      ))}
+      {bounded && ofAll?.archive && <li>{t('Nothing goes before the archive command has taken it')}</li>}
+    </ul>
+  );
+}

@@ -1,0 +1,249 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { call, may, post, Problem } from '../api';
+import { t, type Text } from '../i18n';
+import { useGet } from '../live';
+import { askPause } from '../parts/actions';
+import { Ago, ask, Badge, Button, Card, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, When } from '../parts/basic';
+import { Diff } from '../parts/diff';
+import { keepFields, keepWords, useRetention, type Rule } from '../parts/keep';
+import { Link } from '../router';
+import type { Change, Cluster, Page, Pause } from '../types';
+import { Groups } from './activity';
+
+// What of the whole cluster is set: what it is, who may change it, and how. Each change is looked at once more before it
+// is made.
+
+export function Settings() {
+  const c = useGet<Cluster>('/api/v1/cluster', { every: 10_000, on: ['node'] });
+  useEffect(() => { // a link to a part of it
+    const part = c.data && location.hash && document.getElementById(location.hash.slice(1));
+    if (part) part.scrollIntoView({ block: 'start' });
+  }, [!!c.data]);
+  return (
+    <>
+      <Head title={t('Settings')} sub={<span>{t('What is set for the whole cluster, and who may change it')}</span>} />
+      <div class="stack">
+        {c.problem && <ProblemBox problem={c.problem} again={c.reload} />}
+        <Pausing />
+        <Retention />
+        <section id="groups"><Groups /></section>
+        <Handlers />
+        <Log sessions={c.data?.sessions ?? []} />
+        {c.data ? <Facts c={c.data} /> : !c.problem && <Loading rows={3} />}
+      </div>
+    </>
+  );
+}
+
+/** Who may change it, and whether you may. */
+const Who = ({ text, ok }: { text: Text; ok: boolean }) => <p class="in faint small who">{t(text)}{!ok && ` ${t('You may not.')}`}</p>;
+
+function Pausing() {
+  const list = useGet<Page<Pause>>('/api/v1/pauses', { every: 10_000, on: ['pause'] });
+  const live = list.data?.items.filter((p) => !p.ended) ?? [], all = live.find((p) => p.scope === 'cluster'), apps = live.filter((p) => p.scope === 'app').length, can = may('operator');
+  const resume = () => ask({
+    title: t('Resume the whole cluster?'), button: t('Resume all'), text: <p>{t('Jobs have due times again, unless they or their apps are paused. What was due meanwhile goes by the misfire policy of each job.')}</p>,
+    work: async () => { await post('/api/v1/cluster/resume'); say(t('The cluster goes on')); await list.reload(); },
+  });
+  return (
+    <Card title={t('Pause of the cluster')} more={can && list.data && (all
+      ? <Button icon="play" work={resume}>{t('Resume all')}</Button>
+      : <Button icon="pause" work={() => askPause(t('Pause the whole cluster'), '/api/v1/cluster/pause', () => { say(t('The cluster is paused')); void list.reload(); })}>{t('Pause all')}</Button>)}>
+      {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
+      {list.data && (
+        <div class="in stack">
+          {all ? <Notice look="warn" icon="pause"><b>{t('The whole cluster is paused')}</b><p>{all.reason && <bdi>{all.reason} · </bdi>}{all.by && t('by {who}', { who: all.by })} · <Ago at={all.since} />{all.until && <> · {t('until')} <When at={all.until} /></>}</p></Notice>
+            : <p>{t('The cluster is not paused: what is due is started.')}</p>}
+          {apps > 0 && <p><Link to="/activity/pauses">{t('{n} apps are paused', { n: apps })}</Link></p>}
+        </div>
+      )}
+      <Who text="Operators of the whole cluster may change it." ok={can} />
+    </Card>
+  );
+}
+
+function Retention() {
+  const { data, problem, loading, reload } = useRetention();
+  const all = data?.items.find((r) => r.scope === 'cluster'), apps = data?.items.filter((r) => r.scope === 'app') ?? [], w = data?.work;
+  const edit = (rule: Rule, fresh = false) => show(() => <RuleDialog rule={rule} fresh={fresh} done={() => void reload()} />);
+  const row = (r: Rule) => (
+    <tr key={r.app ?? ''}>
+      <td><b>{r.scope === 'cluster' ? t('The whole cluster') : <Link to={`/jobs?app=${encodeURIComponent(r.app!)}`}><bdi>{r.app}</bdi></Link>}</b></td>
+      <td><Words rule={r} /></td>
+      <td class="num nowrap">{may('admin', r.app) && <Button look="quiet" icon="edit" aria-label={t('Edit the rule of {what}', { what: r.app ?? t('The whole cluster') })} work={() => edit(r)} />}</td>
+    </tr>
+  );
+  return (
+    <section id="retention"><Card title={t('Which records are kept')} more={may('admin') && data && <Button icon="plus" work={() => edit({ scope: 'app', app: '' }, true)}>{t('Rule for an app')}</Button>}>
+      {problem && <ProblemBox problem={problem} again={reload} />}
+      {loading && <Loading rows={2} />}
+      {data && <table><tbody>{row(all ?? { scope: 'cluster' })}{apps.map(row)}</tbody></table>}
+      {w && w.failures > 0 && <div class="in"><Notice look="bad"><b>{t('The archive command fails: records stay')}</b><p class="lines">{w.error}</p><p class="faint small">{t('{n} times in a row', { n: w.failures })}{w.error_at && <> · <Ago at={w.error_at} /></>}</p></Notice></div>}
+      {data && <p class="in faint small">{t('What a job says itself counts more than the rule of its app, and that more than the rule of the cluster, each field by itself.')}
+        {w && <> {t('{n} records were removed so far', { n: w.removed.toLocaleString() })}{w.archived > 0 && `, ${t('{n} archived', { n: w.archived.toLocaleString() })}`}{w.ended ? <>; {t('all jobs were looked at')} <Ago at={w.ended} />.</> : `; ${t('not all jobs were looked at yet.')}`} <Link to="/activity?kind=retention">{t('Who changed the rules')}</Link></>}</p>}
+      <Who text="Admins of the whole cluster may change all of it, admins of an app its rule." ok={may('admin')} />
+    </Card></section>
+  );
+}
+
+function Words({ rule }: { rule: Rule }) {
+  const said = keepFields.filter((f) => rule[f] !== undefined);
+  return (
+    <ul class="keep">
+      {said.map((f) => <li key={f}>{keepWords(f, rule)}</li>)}
+      {rule.archive && <li>{t('Nothing goes before the archive command has taken it')}</li>}
+      {!said.some((f) => f !== 'failures') && <li class="faint">{rule.scope === 'cluster' ? t('No other rule: all records are kept') : t('The rest is as the cluster says')}</li>}
+    </ul>
+  );
+}
+
+function RuleDialog({ rule, fresh, done }: { rule: Rule; fresh: boolean; done: () => void }) {
+  const text = (v: unknown) => (v === undefined ? '' : String(v));
+  const [app, setApp] = useState(rule.app ?? ''), [now, set] = useState({ age: text(rule.age), runs: text(rule.runs), bytes: text(rule.bytes), failures: text(rule.failures) });
+  const [archive, setArchive] = useState(!!rule.archive), [sure, setSure] = useState(false), [problem, setProblem] = useState<Problem>();
+  const cluster = rule.scope === 'cluster';
+  const body: Record<string, unknown> = {};
+  for (const f of keepFields) if (now[f].trim()) body[f] = f === 'runs' && !Number.isNaN(Number(now[f])) ? Number(now[f]) : now[f].trim();
+  if (archive) body.archive = true;
+  const becomes = { ...body, scope: rule.scope } as Rule;
+  const changes: Change[] = [...keepFields, 'archive' as const].filter((f) => text(rule[f]) !== text(body[f])).map((field) => ({ field, was: rule[field], becomes: body[field] }));
+  const error = (f: string) => problem?.errors.find((e) => e.field === f)?.message;
+  const box = (f: (typeof keepFields)[number], label: Text, place: string, hint: Text) => (
+    <Field id={'k' + f} label={t(label)} error={error(f)} hint={t(hint)}><input id={'k' + f} class="mono" placeholder={place} value={now[f]} inputMode={f === 'runs' ? 'numeric' : undefined} autocomplete="off" onInput={(e) => set({ ...now, [f]: e.currentTarget.value })} /></Field>
+  );
+  const save = async () => {
+    try {
+      await call(cluster ? '/api/v1/cluster/retention' : `/api/v1/apps/${encodeURIComponent(app.trim())}/retention`, { method: 'PUT', body });
+      closeDialog();
+      say(t('The rule is changed'));
+      done();
+    } catch (err) {
+      if (!(err instanceof Problem)) throw err;
+      setProblem(err);
+      setSure(false);
+    }
+  };
+  return (
+    <Dialog title={cluster ? t('What the whole cluster keeps') : fresh ? t('Rule for an app') : t('What the app {app} keeps', { app })} close={closeDialog}>
+      {sure ? (
+        <div class="body">
+          <Diff changes={changes} />
+          <p>{t('From then on:')}</p><Words rule={becomes} />
+          <Notice look="warn"><p>{t('Records that are kept no longer go within some ten minutes, with their output. They cannot be brought back.')}</p></Notice>
+        </div>
+      ) : (
+        <div class="body">
+          {fresh && <Field id="kapp" label={t('App')} error={error('app')}><input id="kapp" autoFocus value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>}
+          {box('age', 'Records go after', '2160h', 'Counted from the end of the run')}
+          {box('runs', 'Only the latest', '10000', 'Of each job; so many due times have records')}
+          {box('bytes', 'Output in all', '1GiB', 'Of each job; the oldest go when it comes to more')}
+          {box('failures', 'What did not succeed stays', '8760h', 'At least so long, whatever the others say')}
+          {cluster && <label class="check"><input type="checkbox" checked={archive} onChange={() => setArchive(!archive)} />{t('Nothing goes before the archive command has taken it')}</label>}
+          <p class="faint small">{cluster ? t('All of it empty: all records are kept.') : t('What is empty is as the cluster says.')}</p>
+          {problem && problem.errors.every((e) => !(e.field in now) && e.field !== 'app') && <ProblemBox problem={problem} />}
+        </div>
+      )}
+      <footer>{sure ? <><Button work={() => setSure(false)}>{t('Back')}</Button><Button look="primary" icon="check" autoFocus work={save}>{t('Save')}</Button></>
+        : <><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={changes.length === 0 || !(cluster || app.trim())} work={() => { setProblem(undefined); setSure(true); }}>{t('Look at it')}</Button></>}</footer>
+    </Dialog>
+  );
+}
+
+interface Handler { handler: string; nodes: string[]; jobs: number; disabled: boolean; reason?: string; by?: string; since?: string }
+
+function Handlers() {
+  const { data, problem, reload } = useGet<Page<Handler>>('/api/v1/handlers', { every: 15_000, on: ['change', 'node', 'job'] });
+  const can = may('operator'), items = data?.items ?? [];
+  if (problem) return <Card title={t('Go functions')}><ProblemBox problem={problem} again={reload} /></Card>;
+  if (items.length === 0) return null; // most clusters have none
+  const disable = (h: Handler) => show(() => <DisableDialog handler={h.handler} done={() => void reload()} />);
+  const enable = (h: Handler) => ask({ title: t('Enable {job}?', { job: h.handler }), button: t('Enable'), text: <p>{t('What waits for it starts again.')}</p>, work: async () => { await post(`/api/v1/handlers/${encodeURIComponent(h.handler)}/enable`); await reload(); } });
+  return (
+    <Card title={t('Go functions')}>
+      <div class="scroll"><table>
+        <thead><tr><th>{t('Key')}</th><th>{t('Nodes')}</th><th class="num">{t('Jobs')}</th><th>{t('State')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
+        <tbody>{items.map((h) => (
+          <tr key={h.handler}>
+            <td class="mono">{h.handler}</td><td>{h.nodes.length === 0 ? <span class="faint">{t('no node has it')}</span> : h.nodes.map((n, i) => <>{i > 0 && ', '}<Link key={n} to={`/runs?node=${encodeURIComponent(n)}`}>{n}</Link></>)}</td>
+            <td class="num"><Link to={`/jobs?q=${encodeURIComponent(h.handler)}`}>{h.jobs}</Link></td>
+            <td>{h.disabled ? <><Badge tone="warn">{t('disabled')}</Badge><div class="faint small">{h.reason && <bdi>{h.reason} · </bdi>}{h.by}{h.since && <> · <Ago at={h.since} /></>}</div></> : <Badge tone={h.nodes.length ? 'good' : 'bad'}>{t('enabled')}</Badge>}</td>
+            <td class="num">{can && (h.disabled ? <Button work={() => enable(h)}>{t('Enable')}</Button> : <Button look="quiet" work={() => disable(h)}>{t('Disable')}</Button>)}</td>
+          </tr>
+        ))}</tbody>
+      </table></div>
+      <Who text="Operators of the whole cluster may change it." ok={can} />
+    </Card>
+  );
+}
+
+function DisableDialog({ handler, done }: { handler: string; done: () => void }) {
+  const [reason, setReason] = useState(''), [problem, setProblem] = useState<Problem>();
+  const work = async () => {
+    try { await post(`/api/v1/handlers/${encodeURIComponent(handler)}/disable`, reason.trim() ? { reason: reason.trim() } : {}); closeDialog(); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+  };
+  return (
+    <Dialog title={t('Disable {job}?', { job: handler })} close={closeDialog}>
+      <div class="body">
+        <p class="faint">{t('Nothing starts it any more, on any node. What executes runs to its end.')}</p>
+        <Field id="hreason" label={t('Reason')} hint={t('Others will read it.')} error={problem?.errors.find((e) => e.field === 'reason')?.message}><input id="hreason" autoFocus maxLength={1000} value={reason} onInput={(e) => setReason(e.currentTarget.value)} /></Field>
+        {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
+      </div>
+      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" work={work}>{t('Disable')}</Button></footer>
+    </Dialog>
+  );
+}
+
+interface LogLevel { node: string; level: string; until?: string }
+const levels = ['debug', 'info', 'warn', 'error'];
+const howLong: [string, Text][] = [['10m', '10 minutes'], ['1h', 'an hour'], ['24h', 'a day'], ['', 'until it is restarted']];
+
+/** What the node that answers writes into its log. Each node has its own level, and only it can tell. */
+function Log({ sessions }: { sessions: Cluster['sessions'] }) {
+  const { data, problem, reload } = useGet<LogLevel>('/api/v1/log-level', { every: 15_000, on: ['change'] });
+  const [level, setLevel] = useState<string>(), [time, setTime] = useState('1h'), can = may('admin');
+  if (!data) return problem && problem.status !== 404 ? <Card title={t('Log')}><ProblemBox problem={problem} again={reload} /></Card> : null;
+  const wanted = level ?? data.level, others = sessions.filter((s) => s.node !== data.node && s.address);
+  const change = () => ask({
+    title: t('{node} logs from {level} on?', { node: data.node, level: wanted }), button: t('Change it'),
+    text: <p>{time ? t('For {time}; then it logs as it was started to.', { time: t(howLong.find(([v]) => v === time)![1]) }) : t('Until its process ends.')}{wanted === 'debug' && ` ${t('That is many lines.')}`}</p>,
+    work: async () => { await call('/api/v1/log-level', { method: 'PUT', body: { level: wanted, ...(time && { for: time }) } }); setLevel(undefined); await reload(); },
+  });
+  return (
+    <section id="log"><Card title={<>{t('Log')} <span class="count">{data.node}</span></>}>
+      <div class="in stack">
+        <p>{t('It logs lines from {level} on', { level: data.level })}{data.until && <>, {t('until')} <When at={data.until} /></>}.</p>
+        {can && (
+          <div class="row">
+            <select aria-label={t('Least level')} value={wanted} onChange={(e) => setLevel(e.currentTarget.value)}>{levels.map((l) => <option key={l} value={l}>{l}</option>)}</select>
+            <select aria-label={t('For how long')} value={time} onChange={(e) => setTime(e.currentTarget.value)}>{howLong.map(([v, text]) => <option key={v} value={v}>{t(text)}</option>)}</select>
+            <Button disabled={wanted === data.level && !data.until} work={change}>{t('Change it')}</Button>
+          </div>
+        )}
+        {others.length > 0 && <p class="faint small">{t('Each node has its own:')} {others.map((s, i) => <>{i > 0 && ', '}<a key={s.id} href={`${location.protocol}//${s.address}/settings#log`}>{s.node}</a></>)}</p>}
+      </div>
+      <Who text="Admins of the whole cluster may change it." ok={can} />
+    </Card></section>
+  );
+}
+
+/** What is set where nodes are started, and in the database: shown here, changed there. */
+function Facts({ c }: { c: Cluster }) {
+  const rows: [string, ComponentChildren, ComponentChildren][] = [
+    [t('Database'), c.server, t('The server behind GOCRONTAB_DSN of the nodes')],
+    [t('Version of the schema'), c.schema, <Command line="go-crontab migrate" />],
+    [t('Buckets'), c.buckets, t('They adapt by themselves to the number of nodes')],
+    [t('Sessions expire after'), c.session_expiry ?? '—', <Command line="go-crontab serve --session-expiry 20s" />],
+    [t('Slots'), <Link to="/cluster">{c.sessions.reduce((n, s) => n + s.slots, 0).toLocaleString()}</Link>, <Command line="go-crontab serve --slots 100" />],
+    [t('Nodes'), <Link to="/cluster">{c.sessions.length}</Link>, t('Of the versions {list}', { list: [...new Set(c.sessions.map((s) => s.version))].join(', ') })],
+  ];
+  return (
+    <section id="facts"><Card title={t('Set elsewhere')}>
+      {c.sessions.length === 0 && <Empty icon="cluster" title={t('No node lives')} />}
+      <table class="settled"><tbody>{rows.map(([name, value, how]) => <tr key={name}><th scope="row">{name}</th><td>{value}</td><td class="faint small">{how}</td></tr>)}</tbody></table>
+      <p class="in faint small who">{t('Who starts the nodes sets these, not the page. Roles, apps and sign-ins are set with')} <Link to="/activity/tokens">{t('Tokens')}</Link>; {t('channels and rules with')} <Link to="/activity/alerts">{t('Alerts')}</Link>; <Link to="/activity/calendars">{t('Calendars')}</Link>, <Link to="/activity/secrets">{t('Secrets')}</Link>.</p>
+    </Card></section>
+  );
+}
+
+const Command = ({ line }: { line: string }) => <span class="row" style={{ gap: '4px', flexWrap: 'nowrap' }}><code>{line}</code><Button look="quiet" icon="copy" aria-label={t('Copy')} work={() => copy(line)} /></span>;
