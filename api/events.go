@@ -17,7 +17,7 @@ import (
 // eventView is what a message of the change feed carries.
 type eventView struct {
 	ID       string          `json:"id,omitempty" doc:"Names the event: told twice, it has the same one."`
-	Kind     string          `json:"kind" enum:"hello,run,runs,job,pause,node,backfill,change,reload" doc:"What it is about."`
+	Kind     string          `json:"kind" enum:"hello,run,runs,job,pause,node,backfill,alert,change,reload" doc:"What it is about."`
 	At       string          `json:"at" format:"date-time" doc:"When it happened, by MySQL's clock."`
 	Action   string          `json:"action" doc:"What happened."`
 	App      string          `json:"app,omitempty" doc:"The app, if it is about one or about a job."`
@@ -31,6 +31,7 @@ type eventView struct {
 	Counts   []*countView    `json:"counts,omitempty" doc:"The runs by job, in an event of kind 'runs'."`
 	Other    *countView      `json:"other,omitempty" doc:"Those of further jobs."`
 	Backfill *backfillStatus `json:"backfill,omitempty" doc:"The backfill, in an event of kind 'backfill'."`
+	Alert    *alertView      `json:"alert,omitempty" doc:"The alert, in an event of kind 'alert'."`
 }
 
 // countView is how many runs of a job began and ended.
@@ -79,6 +80,10 @@ func viewOfEvent(e *feed.Event) *eventView {
 	}
 	if b := e.Backfill; b != nil {
 		v.Backfill = &backfillStatus{ID: strconv.FormatInt(b.ID, 10), State: b.State.String(), Total: b.Total, Planned: b.Planned, LeftOut: b.LeftOut}
+	}
+	if e.Alert != nil {
+		a := viewAlert(e.Alert)
+		v.Alert = &a
 	}
 	return v
 }

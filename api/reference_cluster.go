@@ -12,7 +12,7 @@ var (
 	auditAction  = textParam{declared{"action", "Only these changes, such as 'create', 'delete', 'pause', 'kill', 'refuse'.", "delete"}, 32}
 	auditWho     = textParam{declared{"who", "Only changes by this one.", "alice"}, job.MaxName}
 	statsMinutes = numberParam{declared{"minutes", "How far back `series` goes.", "10"}, 15, 5}
-	eventKinds   = wordsParam{declared{"kinds", "Only these, with commas between them; `run` has `runs` with it. `hello`, `reload` and `close` come in any case.", "run,job"}, []string{"run", "job", "pause", "node", "backfill", "change"}}
+	eventKinds   = wordsParam{declared{"kinds", "Only these, with commas between them; `run` has `runs` with it. `hello`, `reload` and `close` come in any case.", "run,job"}, []string{"run", "job", "pause", "node", "backfill", "alert", "change"}}
 	auditFrom    = instantParam{declared: declared{"from", "Only changes at this instant or after it.", "2027-01-31T00:00:00Z"}}
 	auditBefore  = instantParam{declared: declared{"to", "Only changes before this instant.", "2027-02-01T00:00:00Z"}}
 )

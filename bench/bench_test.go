@@ -105,6 +105,7 @@ func TestScenarios(t *testing.T) {
 		{Scenarios: []string{"slow"}, Rate: 20, For: 2 * time.Second, RoundTrip: 20 * time.Millisecond},
 		{Scenarios: []string{"failover"}, Rate: 50, For: 6 * time.Second},
 		{Scenarios: []string{"api"}, For: time.Second},
+		{Scenarios: []string{"purge"}, Rate: 50, For: 2 * time.Second},
 	} {
 		o.DSN, o.Say, o.hasty = g.dsn, t.Logf, true
 		r, err := Run(t.Context(), o)

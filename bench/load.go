@@ -88,12 +88,10 @@ func (c *schema) idle(ctx context.Context, n int, from time.Time) error {
 	if err != nil {
 		return err
 	}
-	// Ten digits, each from a table of ten: numbers that any server can make.
-	digits := "(SELECT 0 d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)"
 	for begin := 0; begin < n; begin += 100_000 {
 		_, err := c.db.ExecContext(ctx, "INSERT INTO job (app, name, hash, spec, next_due, created, updated, listed)"+
 			" SELECT 'idle', CONCAT('idle-', ?+i), (?+i) % 1024, REPLACE(?, 'NAME', CONCAT('idle-', ?+i)), ? + (?+i) * 1000, 1, 1, 1"+
-			" FROM (SELECT a.d + 10*b.d + 100*c.d + 1000*e.d + 10000*f.d AS i FROM "+digits+" a CROSS JOIN "+digits+" b CROSS JOIN "+digits+" c CROSS JOIN "+digits+" e CROSS JOIN "+digits+" f) numbers WHERE ?+i < ?",
+			" FROM "+numbers+" WHERE ?+i < ?",
 			begin, begin, text, begin, at.UnixMicro(), begin, begin, n)
 		if err != nil {
 			return fmt.Errorf("add idle jobs: %w", err)
@@ -101,3 +99,9 @@ func (c *schema) idle(ctx context.Context, n int, from time.Time) error {
 	}
 	return nil
 }
+
+// numbers is a table of i from 0 to 99,999: five digits, each from a table of ten, which any server can make.
+const (
+	digits  = "(SELECT 0 d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)"
+	numbers = "(SELECT a.d + 10*b.d + 100*c.d + 1000*e.d + 10000*f.d AS i FROM " + digits + " a CROSS JOIN " + digits + " b CROSS JOIN " + digits + " c CROSS JOIN " + digits + " e CROSS JOIN " + digits + " f) numbers"
+)

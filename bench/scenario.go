@@ -59,6 +59,9 @@ func Scenarios() []Scenario {
 				return b.steadily(ctx, steady{Spread: true, Idle: n, Variant: fmt.Sprintf("%d jobs", n)})
 			})
 		}},
+		{"purge", "steady beside 400,000 old records, which stay, and which retention removes meanwhile", false, func(ctx context.Context, b *run) ([]Result, error) {
+			return b.purging(ctx)
+		}},
 		{"nodes", "burst on 1, 2, 4 and 8 nodes of one server", false, func(ctx context.Context, b *run) ([]Result, error) {
 			return each([]int{1, 2, 4, 8}, func(n int) ([]Result, error) {
 				return b.bursting(ctx, burst{Jobs: 50_000, Nodes: n, Variant: plural(n, "node")})
@@ -109,6 +112,7 @@ type steady struct {
 	Executor  string // see orders; "jobs": what jobs ask for
 	Nodes     int
 	Idle      int // jobs beside that are not due
+	Past      *past
 	RoundTrip time.Duration
 	Kill      bool          // one node, in the middle
 	For       time.Duration // when nobody has said
@@ -155,6 +159,15 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 				return err
 			}
 		}
+		if w.Past != nil {
+			b.Say("adding %d old records", w.Past.jobs*w.Past.records)
+			if err := w.Past.fill(ctx, c, time.UnixMicro(now)); err != nil {
+				return err
+			}
+			if now, err = c.now(ctx); err != nil {
+				return err
+			}
+		}
 		// Time enough to add them and to start the nodes.
 		first := time.UnixMicro(now).Truncate(time.Second).Add(3*time.Second + time.Duration(rate/4000)*time.Second)
 		if err := c.everySecond(ctx, rate, first, w.Spread, w.Work.orNoop()); err != nil {
@@ -166,10 +179,19 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 			return err
 		}
 		from := first.Add(b.warm())
-		to := from.Add(length)
 		if err := c.awaitClock(ctx, from); err != nil {
 			return err
 		}
+		if w.Past != nil {
+			if err := w.Past.begun(ctx, c); err != nil {
+				return err
+			}
+			if now, err = c.now(ctx); err != nil {
+				return err
+			}
+			from = time.UnixMicro(now)
+		}
+		to := from.Add(length)
 		b.Say("measuring %s for %s", variant, length)
 		before, err := b.read(ctx, c, members)
 		if err != nil {
@@ -190,6 +212,11 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 		after, err := b.read(ctx, c, members)
 		if err != nil {
 			return err
+		}
+		if w.Past != nil {
+			if err := w.Past.ended(ctx, b, c, length); err != nil {
+				return err
+			}
 		}
 		due := int64(rate) * int64(length/time.Second)
 		if err := c.awaitRecords(ctx, from, to, due); err != nil {

@@ -193,6 +193,7 @@ func (c *schema) counters(ctx context.Context) (n counters, err error) {
 		return n, err
 	}
 	defer rows.Close()
+	counted := false // MySQL does not count what it writes to a binary log
 	for rows.Next() {
 		var name, value string
 		if err := rows.Scan(&name, &value); err != nil {
@@ -207,13 +208,45 @@ func (c *schema) counters(ctx context.Context) (n counters, err error) {
 		case "innodb_os_log_written":
 			n.redo = f
 		case "binlog_bytes_written":
-			n.binlog = f
+			n.binlog, counted = f, true
 		}
+	}
+	if err := rows.Err(); err != nil {
+		return n, err
+	}
+	if !counted {
+		n.binlog = c.binlogSize(ctx)
 	}
 	if c.private != nil {
 		n.cpu = cpuOf(c.private.PID())
 	}
-	return n, rows.Err()
+	return n, nil
+}
+
+// binlogSize is how long all files of the binary log are together; 0 where there is none, or nobody may know.
+func (c *schema) binlogSize(ctx context.Context) (total float64) {
+	rows, err := c.db.QueryContext(ctx, "SHOW BINARY LOGS")
+	if err != nil {
+		return 0
+	}
+	defer rows.Close()
+	columns, err := rows.Columns() // the name and the length, and what further versions add
+	if err != nil || len(columns) < 2 {
+		return 0
+	}
+	var size float64
+	into := make([]any, len(columns))
+	for i := range into {
+		into[i] = new(any)
+	}
+	into[1] = &size
+	for rows.Next() {
+		if rows.Scan(into...) != nil {
+			return 0
+		}
+		total += size
+	}
+	return total
 }
 
 func (n counters) minus(o counters) counters {

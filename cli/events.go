@@ -36,6 +36,11 @@ type eventView struct {
 		Planned int64  `json:"planned"`
 		LeftOut int64  `json:"left_out"`
 	} `json:"backfill"`
+	Alert *struct {
+		Rule    string `json:"rule"`
+		Event   string `json:"event"`
+		Summary string `json:"summary"`
+	} `json:"alert"`
 }
 
 // runCount is how many runs of a job, or with an empty name of several, began and ended.
@@ -101,7 +106,7 @@ goes on with the next one; "reload" says that something could not be told. -o js
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only of this app and its jobs")
 	cmd.Flags().StringVarP(&job, "job", "j", "", "only of this job")
-	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only these: run, job, pause, node, backfill, change")
+	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only these: run, job, pause, node, backfill, alert, change")
 	complete(cmd, "kind", cobra.FixedCompletions([]cobra.Completion{"run", "job", "pause", "node", "backfill", "change"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q := url.Values{}

@@ -132,10 +132,7 @@ func (r *remote) noteTokens(ctx context.Context, n *notes) error {
 		for _, app := range t.Apps {
 			flags = append(flags, "--app", app)
 		}
-		if t.Expires != nil {
-			flags = append(flags, "--expires", fmt.Sprintf("%dh", max(1, int(time.Until(*t.Expires).Hours()))))
-		}
-		n.add("token create "+quote(t.Name), flags...)
+		n.add("token create "+quote(t.Name), append(flags, "--expires", orElse(stamp(t.Expires), "never"))...)
 	}
 	return err
 }

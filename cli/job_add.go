@@ -43,6 +43,7 @@ type newJob struct {
 	Misfire     *newMisfire       `json:"misfire,omitempty"`
 	Retry       *newRetry         `json:"retry,omitempty"`
 	Keep        *keepView         `json:"keep,omitempty"`
+	Ping        *job.Ping         `json:"ping,omitempty"`
 	OnLost      string            `json:"on_lost,omitempty"`
 	Paused      bool              `json:"paused,omitempty"`
 
@@ -69,6 +70,7 @@ type addFlags struct {
 	misfire   newMisfire
 	retry     newRetry
 	keep      keepView
+	ping      job.Ping
 	http      httpFlags
 	command   commandFlags
 	labels    []string
@@ -159,6 +161,8 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.Int64Var(&f.keep.Runs, "keep-runs", 0, "only so many records stay")
 	flags.StringVar(&f.keep.Bytes, "keep-bytes", "", "only records stay whose output comes to no more, such as 1GiB")
 	flags.StringVar(&f.keep.Failures, "keep-failures", "", "what did not succeed stays at least so long")
+	flags.StringVar(&f.ping.URL, "ping-url", "", "called (GET) when a due time has succeeded: a monitor elsewhere raises the alarm when it is not")
+	flags.StringVar(&f.ping.FailURL, "ping-fail-url", "", "with --ping-url: called when a due time was missed, or did not succeed after all its attempts")
 	flags.StringVar(&f.retry.MaxBackoff, "max-backoff", "", "the longest backoff (default 1h)")
 	flags.StringVar(&j.OnLost, "on-lost", "", "when its node vanishes: fail, rerun (default fail)")
 	flags.StringArrayVarP(&f.labels, "label", "l", nil, "key=value, may be repeated")
@@ -248,6 +252,12 @@ func (f *addFlags) complete(now time.Time) error {
 	}
 	if f.keep != (keepView{}) {
 		f.job.Keep = &f.keep
+	}
+	switch {
+	case f.ping.URL != "":
+		f.job.Ping = &f.ping
+	case f.ping.FailURL != "":
+		return usageError("--ping-fail-url goes with --ping-url")
 	}
 	if f.retry != (newRetry{}) {
 		f.job.Retry = &f.retry

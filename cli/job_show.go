@@ -13,6 +13,8 @@ import (
 func jobShow(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show JOB", Short: "Show everything about a job", Args: wants(1, 1, jobArgument),
+		Long: `Show everything about a job: its definition with the defaults, how it is, whose rules say how long its records are kept,
+and which rules of alerts are about it. Other formats than table have what the API has of the job alone.`,
 		Example:           "  go-crontab job show backup\n  go-crontab job show ops/ping -o yaml",
 		ValidArgsFunction: completeJobs(c),
 	}
@@ -22,7 +24,13 @@ func jobShow(c *console) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.object(c, raw, j.fullName(), func() error { return r.card(jobCard(&j, time.Now())) })
+		return r.object(c, raw, j.fullName(), func() error {
+			d := jobCard(&j, time.Now())
+			if err := r.concerning(cmd.Context(), &d, &j); err != nil {
+				return err
+			}
+			return r.card(d)
+		})
 	}
 	return cmd
 }
@@ -106,7 +114,13 @@ func jobCard(j *jobView, now time.Time) card {
 	d.add("misfire", misfireInFull(j))
 	d.add("retry", retryInFull(j))
 	d.add("on lost", j.OnLost)
-	d.add("keep", j.Keep.String())
+	if p := j.Ping; p != nil {
+		words := p.URL + " when it has succeeded"
+		if p.FailURL != "" {
+			words += ",\n" + p.FailURL + " when not"
+		}
+		d.add("ping", words)
+	}
 	d.add("created", both(j.Created, time.Local, now))
 	if j.Updated != nil && j.Created != nil && !j.Updated.Equal(*j.Created) {
 		d.add("updated", both(j.Updated, time.Local, now))

@@ -141,6 +141,10 @@ func TestAddSendsWhatWasGiven(t *testing.T) {
 	}{
 		{[]string{"hello", "--every", "5s", "--", "echo $HOME"}, `{"app":"default","command":"echo $HOME","every":"5s","name":"hello"}`},
 		{[]string{"ops/x", "--schedule", "@daily", "--", "echo", "$HOME"}, `{"app":"ops","command":"echo '$HOME'","name":"x","schedule":"@daily"}`},
+		{
+			[]string{"p", "--every", "1h", "--ping-url", "https://ping.example.com/p", "--ping-fail-url", "https://ping.example.com/p/fail", "--keep-runs", "9", "--", "true"},
+			`{"app":"default","command":"true","every":"1h","keep":{"runs":9},"name":"p","ping":{"fail_url":"https://ping.example.com/p/fail","url":"https://ping.example.com/p"}}`,
+		},
 		{[]string{"ops/x", "-a", "web", "-s", "@daily", "-c", "a | b"}, `{"app":"web","command":"a | b","name":"ops/x","schedule":"@daily"}`},
 		{
 			[]string{"x", "--at", "2027-01-31 09:00", "-z", "Europe/Berlin", "--", "true"},

@@ -51,6 +51,7 @@ type jobView struct {
 		MaxBackoff string  `json:"max_backoff"`
 	} `json:"retry"`
 	Keep     keepView   `json:"keep"`
+	Ping     *job.Ping  `json:"ping"`
 	OnLost   string     `json:"on_lost"`
 	Status   string     `json:"status"`
 	Pause    *pauseView `json:"pause"`

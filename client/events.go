@@ -18,7 +18,7 @@ import (
 // Event is one thing that has happened in the cluster. Later versions may have further kinds and actions.
 type Event struct {
 	ID     string    `json:"id"`
-	Kind   string    `json:"kind"` // hello, run, runs, job, pause, node, backfill, change or reload
+	Kind   string    `json:"kind"` // hello, run, runs, job, pause, node, backfill, alert, change or reload
 	At     time.Time `json:"at"`
 	Action string    `json:"action"` // of a run started or ended, of the rest as the audit says it
 	App    string    `json:"app"`
@@ -33,6 +33,7 @@ type Event struct {
 	Counts   []RunCounts     `json:"counts"`   // of kind runs: many at once
 	Other    *RunCounts      `json:"other"`    // those of further jobs
 	Backfill *BackfillStatus `json:"backfill"` // of kind backfill
+	Alert    *Alert          `json:"alert"`    // of kind alert: raised, silenced or recovered
 }
 
 // RunCounts is how many runs of a job began and ended.
@@ -58,6 +59,24 @@ type BackfillStatus struct {
 	Total   int64  `json:"total"`
 	Planned int64  `json:"planned"`
 	LeftOut int64  `json:"left_out"`
+}
+
+// Alert is one trouble that a rule of alerts has found.
+type Alert struct {
+	ID       string    `json:"id"`
+	State    string    `json:"state"` // firing or resolved
+	Rule     string    `json:"rule"`
+	Event    string    `json:"event"`
+	Severity string    `json:"severity"`
+	App      string    `json:"app"`
+	JobID    string    `json:"job_id"`
+	Job      string    `json:"job"`
+	Node     string    `json:"node"`
+	Run      string    `json:"run"`
+	Summary  string    `json:"summary"`
+	First    time.Time `json:"first"`
+	Last     time.Time `json:"last"`
+	Seen     int64     `json:"seen"`
 }
 
 // EventFilter says of which events to hear. Zero fields do not restrict.

@@ -37,7 +37,7 @@ type Compensator struct {
 	Freed     func() // called when tasks became idle
 	// NothingOwned tells that the session owned no row a moment ago, so that a look is not worth a statement; nil: nobody knows.
 	NothingOwned func() bool
-	Log       *slog.Logger
+	Log          *slog.Logger
 
 	wake chan struct{}
 }

@@ -16,6 +16,7 @@ const (
 	KindPause    Kind = "pause" // of an app or of the cluster
 	KindNode     Kind = "node"
 	KindBackfill Kind = "backfill"
+	KindAlert    Kind = "alert"
 	KindChange   Kind = "change" // of anything else
 	KindReload   Kind = "reload" // something is not told
 )
@@ -28,6 +29,10 @@ const (
 	Joined  = "join"
 	Stops   = "stop"
 	Missed  = "missed"
+
+	Raised    = "raised"
+	Silenced  = "silenced"
+	Recovered = "recovered"
 )
 
 // Event is one thing that has happened.
@@ -47,6 +52,7 @@ type Event struct {
 
 	Run      *sql.RunRow
 	Backfill *job.Backfill
+	Alert    *sql.FiredRow
 	Counts   []Count
 
 	Data []byte // as the feed's encoder made it; of counts that is the listener's affair

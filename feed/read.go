@@ -36,6 +36,8 @@ type reader struct {
 	sessions    map[uuid.UUID]sql.SessionRow
 	backfills   map[int64]job.Micros // when those that run were changed
 	backfill    int64                // the latest
+	alerts      map[int64]int64      // by the ids of those that fire, the silences that keep them from being told
+	alert       int64                // the latest
 	names       map[int64]sql.JobName
 
 	full   int  // batches that were full one after another
@@ -77,6 +79,13 @@ func (r *reader) anchor(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	if r.alert, err = r.db.LastAlert(ctx); err != nil {
+		return err
+	}
+	firing, err := r.db.FiringAlerts(ctx, alertsAtOnce)
+	if err != nil {
+		return err
+	}
 	r.runs.pass(ids(ended, func(e sql.EndedRow) int64 { return e.ID }), now)
 	r.lines.pass(ids(lines, func(e job.Entry) int64 { return e.ID }), now)
 	r.attempts, r.sessions, r.backfills = map[sql.Attempting]bool{}, map[uuid.UUID]sql.SessionRow{}, map[int64]job.Micros{}
@@ -88,6 +97,10 @@ func (r *reader) anchor(ctx context.Context, now time.Time) error {
 	}
 	for _, b := range running {
 		r.backfills[b.ID] = b.Updated
+	}
+	r.alerts = map[int64]int64{}
+	for _, a := range firing {
+		r.alerts[a.ID] = a.Silence
 	}
 	return nil
 }
@@ -112,7 +125,8 @@ func (r *reader) look(ctx context.Context, now time.Time) ([]Event, error) {
 		func() error { return r.lookAtEnds(ctx, now, counts, &out) },
 	}
 	if r.looks++; r.looks%rarely == 0 {
-		steps = append(steps, func() error { return r.lookAtSessions(ctx, &out) }, func() error { return r.lookAtBackfills(ctx, &out) })
+		steps = append(steps, func() error { return r.lookAtSessions(ctx, &out) }, func() error { return r.lookAtBackfills(ctx, &out) },
+			func() error { return r.lookAtAlerts(ctx, &out) })
 	}
 	var err error
 	for _, step := range steps {

@@ -58,7 +58,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 
 	l.heartbeat = &session.Heartbeat{Session: s, Pulse: n.pulse, Load: l.load, Stepped: func() { l.starter.Wake() }, Log: n.log}
 	l.watchdog = &session.Watchdog{Session: s, Log: n.log}
-	l.reaper = session.NewReaper(session.Reaper{DB: n.db, Session: s, Changed: func() { l.claimer.Wake() }, Cordoned: l.obeyCordon, Log: n.log})
+	l.reaper = session.NewReaper(session.Reaper{DB: n.db, Session: s, Changed: func() { l.claimer.Wake() }, Cordoned: l.obeyCordon, Alone: func() bool { return l.lookout.Alone() }, Log: n.log})
 
 	l.lookout = &schedule.Lookout{DB: n.db, Session: s.ID(), Tasks: func() { l.claimer.Look() }, Peers: l.reaper.Wake, Log: n.log}
 	l.planner = &schedule.Planner{DB: n.db, Session: s, Lookout: l.lookout, Soon: func() { l.claimer.Wake() }, Log: n.log}

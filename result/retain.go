@@ -38,6 +38,8 @@ type Retainer struct {
 	done   sql.ChoreDone // not told yet
 	bad    int64         // failures of the archive in a row
 	looked time.Duration // at jobs, in this round
+	owed   time.Duration // what small batches took for which it has not rested yet
+	held   time.Time     // when the chore was taken last
 }
 
 // Archive takes records before they go: one line of JSON for each. When it returns nil it has them.
@@ -101,7 +103,7 @@ func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
 	if err != nil || !mine {
 		return false, err
 	}
-	told := time.Now()
+	r.held = time.Now()
 	for {
 		began := time.Now()
 		jobs, err := r.DB.KeptJobs(ctx, at, keptJobs)
@@ -125,14 +127,14 @@ func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
 			r.done.At, r.done.Ended = 0, r.Session.Now()
 		}
 		// If we die before this, the next one looks at these jobs once more.
-		if last := len(jobs) < keptJobs; last || time.Since(told) > choreTell {
+		if last := len(jobs) < keptJobs; last || time.Since(r.held) > choreTell {
 			if err := r.tell(ctx); err != nil || last {
 				return true, err
 			}
 			if mine, _, err := r.DB.TakeChore(ctx, r.Session.ID(), choreHold); err != nil || !mine || !r.Session.Fresh() {
 				return mine, err
 			}
-			told = time.Now()
+			r.held = time.Now()
 		}
 		if r.rest(ctx, took); ctx.Err() != nil {
 			return true, context.Cause(ctx)
@@ -190,18 +192,42 @@ func (r *Retainer) shorten(ctx context.Context, j *sql.KeptJob, keep job.Keep) e
 		}
 		r.done.Removed += int64(len(runs))
 		if len(runs) < most {
-			return nil
+			return r.restLater(ctx, time.Since(began))
 		}
 		c.From = runs[len(runs)-1].Due // what stays before that is not read again
-		if err := r.tell(ctx); err != nil {
+		if err := r.hold(ctx); err != nil {
 			return err
-		}
-		if mine, _, err := r.DB.TakeChore(ctx, r.Session.ID(), choreHold); err != nil || !mine || !r.Session.Fresh() {
-			return errors.Join(err, context.Cause(ctx), errTaken)
 		}
 		r.rest(ctx, time.Since(began))
 	}
 	return context.Cause(ctx)
+}
+
+// hold tells what was done, and keeps the chore.
+func (r *Retainer) hold(ctx context.Context) error {
+	if err := r.tell(ctx); err != nil {
+		return err
+	}
+	if mine, _, err := r.DB.TakeChore(ctx, r.Session.ID(), choreHold); err != nil || !mine || !r.Session.Fresh() {
+		return errors.Join(err, context.Cause(ctx), errTaken)
+	}
+	r.held = time.Now()
+	return nil
+}
+
+// restLater rests after small batches, of many jobs that have few old records each: for as long as after large ones, in
+// pieces that are worth it.
+func (r *Retainer) restLater(ctx context.Context, took time.Duration) error {
+	r.owed += took
+	if rest*r.owed < restLeast {
+		return nil
+	}
+	r.rest(ctx, r.owed)
+	r.owed = 0
+	if time.Since(r.held) < choreTell {
+		return context.Cause(ctx)
+	}
+	return r.hold(ctx)
 }
 
 // rest is what comes after each batch, which took so long: for longer while due times are overdue.

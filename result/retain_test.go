@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go-crontab/internal/faultproxy"
@@ -204,6 +205,22 @@ func TestRetentionGoesOn(t *testing.T) {
 	if r.left(a) != "" {
 		t.Errorf("left are %q after a round over all", r.left(a))
 	}
+}
+
+// TestRetentionRests: many small batches get as much rest as few large ones, in pieces.
+func TestRetentionRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const batches, took = 100, 2 * time.Millisecond
+		r, began := &Retainer{held: time.Now()}, time.Now()
+		for range batches {
+			if err := r.restLater(t.Context(), took); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if rested, want := time.Since(began), rest*batches*took; rested > want || rested < want-restLeast {
+			t.Errorf("it rested for %s, want %s", rested, want)
+		}
+	})
 }
 
 func TestArchive(t *testing.T) {

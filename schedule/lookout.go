@@ -119,6 +119,12 @@ func (l *Lookout) Behind(now job.Micros) bool {
 	return ok && (g.FirstIdle != 0 && g.FirstIdle < late || g.FirstCursor != 0 && g.FirstCursor < late)
 }
 
+// Alone tells that there was a single session a moment ago; false when nobody knows.
+func (l *Lookout) Alone() bool {
+	g, ok := l.seen()
+	return ok && g.Sessions>>32 == 1
+}
+
 // NothingOwned tells that the session owned no task a moment ago; false when nobody knows.
 func (l *Lookout) NothingOwned() bool {
 	g, ok := l.seen()

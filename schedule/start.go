@@ -41,6 +41,9 @@ type Starter struct {
 	rest  bool                    // and there is nothing to do until one becomes free, or a little later
 
 	scarce time.Time // when the last look took a task for each free slot; zero: there was a slot for each task
+
+	warned   string // the error that was said last
+	warnedAt time.Time
 }
 
 const (
@@ -375,15 +378,20 @@ func (s *Starter) around(tx *sql.Tx, tasks []job.Task, ids []int64, jobs map[int
 	beside := slices.DeleteFunc(slices.Clone(jobIDs), func(id int64) bool { return alone[id] })
 	ordered := slices.DeleteFunc(slices.Clone(beside), func(id int64) bool { return !matters[id] })
 	before := latest.Add(maxLead + time.Second)
+	near := before
+	if len(ordered) == 0 { // what executes and is due later is little, and what does not execute does not matter
+		near = latest.Add(maxLead)
+	}
 	var rows map[int64]sql.TaskRow
 	var err error
+	look := tasks
 	if locked {
 		if rows, err = tx.LockTasks(ids); err != nil {
 			return nil, nil, err
 		}
-		ids = nil
+		look = nil
 	}
-	own, others, err := tx.Around(ids, beside, ordered, before)
+	own, others, err := tx.Around(look, beside, ordered, near)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -592,6 +600,16 @@ func (s *Starter) apply(decided []decision) {
 	}
 }
 
+// warnPause is how long the same error is not said again: while MySQL refuses connections, each of them fails at once.
+const warnPause = time.Second
+
+func (s *Starter) warn(tasks []job.Task, err error) {
+	if text := err.Error(); text != s.warned || time.Since(s.warnedAt) > warnPause {
+		s.Log.Warn("start", "tasks", len(tasks), "error", err)
+		s.warned, s.warnedAt = text, time.Now()
+	}
+}
+
 // failed puts the tasks back after a transaction of which nothing stands.
 func (s *Starter) failed(ctx context.Context, tasks []job.Task, err error) {
 	if ctx.Err() != nil {
@@ -600,7 +618,7 @@ func (s *Starter) failed(ctx context.Context, tasks []job.Task, err error) {
 	if sql.IsRefused(err) {
 		s.batch = max(1, len(tasks)/2) // one row may be to blame: let the others pass
 	}
-	s.Log.Warn("start", "tasks", len(tasks), "error", err)
+	s.warn(tasks, err)
 	again := s.Session.Now().Add(retryPause)
 	if sql.IsRefused(err) && len(tasks) == 1 {
 		again = s.Session.Now().Add(refusedPause)

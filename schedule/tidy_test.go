@@ -18,12 +18,11 @@ func TestOldRequestsGo(t *testing.T) {
 	}
 	day := t0.Add(RequestsKept)
 	f.exec("INSERT INTO request (kind, idem_key, job_id, digest, created) VALUES ('x', 'younger', 0, REPEAT('x', 32), ?)", int64(t0.Add(time.Second)))
-	tidier := &Tidier{DB: f.beside, Session: f.session, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	tidier := &Tidier{DB: f.beside, Trip: f.beside, Session: f.session, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	if _, err := tidier.tidy(t.Context(), day); err != nil {
 		t.Fatal(err)
 	}
 	f.want("requests a day later", 3*tidyBatch/2+2, "SELECT COUNT(*) FROM request")
-	tidier.rounds = 0
 	if _, err := tidier.tidy(t.Context(), day.Add(time.Microsecond)); err != nil {
 		t.Fatal(err)
 	}

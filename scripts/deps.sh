@@ -4,7 +4,7 @@
 #	scripts/deps.sh server     a MariaDB server program (or MySQL); no service is set up or started
 #	scripts/deps.sh compiler   a C compiler, which `go test -race` needs
 #	scripts/deps.sh page       Node.js 18 or newer with npm, which build the web console
-#	scripts/deps.sh browser    Chromium, in which the console is tested
+#	scripts/deps.sh browser    Chromium, in which the console is tested, and a Chinese font for it
 #	scripts/deps.sh galera     the library of Galera, for MariaDB servers that replicate among each other in tests
 #	scripts/deps.sh release    zip, with which `make release` packs the Windows client
 #	scripts/deps.sh            the first two
@@ -41,6 +41,10 @@ has_page() {
 # has_browser looks where page/e2e/browser.ts looks.
 has_browser() { [ -n "${CHROMIUM:-}" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null; }
 
+# has_font tells whether any font has Chinese characters; without one the console's pictures show boxes. Only pictures
+# need it: where it cannot be installed here nobody is held up.
+has_font() { ! command -v apt-get >/dev/null || [ -n "$(fc-list :lang=zh-cn family 2>/dev/null)" ]; }
+
 # has_galera looks where internal/members looks.
 has_galera() {
 	for library in /usr/lib/galera /usr/lib64/galera-4 /usr/lib/galera-4 /usr/lib64/galera /usr/lib; do
@@ -72,23 +76,26 @@ as_root() {
 	fi
 }
 
-need_server='' need_compiler='' need_page='' need_browser='' need_galera='' need_zip=''
+need_server='' need_compiler='' need_page='' need_browser='' need_font='' need_galera='' need_zip=''
 [ $# -gt 0 ] || set -- server compiler
 for what in "$@"; do
 	case $what in
 	server) has_server || need_server=1 ;;
 	compiler) has_compiler || need_compiler=1 ;;
 	page) has_page || need_page=1 ;;
-	browser) has_browser || need_browser=1 ;;
+	browser)
+		has_browser || need_browser=1
+		has_font || need_font=1
+		;;
 	galera) has_galera || need_galera=1 ;;
 	release) command -v zip >/dev/null || need_zip=1 ;;
 	*) say "$what: want server, compiler, page, browser, galera or release" && exit 2 ;;
 	esac
 done
-[ -n "$need_server$need_compiler$need_page$need_browser$need_galera$need_zip" ] || exit 0
+[ -n "$need_server$need_compiler$need_page$need_browser$need_font$need_galera$need_zip" ] || exit 0
 
-say "missing:${need_server:+ a MariaDB or MySQL server program;}${need_compiler:+ a C compiler with headers, for go test -race;}${need_page:+ Node.js 18 or newer with npm, for the web console;}${need_browser:+ Chromium, to test the console;}${need_galera:+ the library of Galera;}${need_zip:+ zip}"
-packages="${need_compiler:+gcc libc6-dev }${need_page:+nodejs npm }${need_browser:+chromium }${need_galera:+galera-4 }${need_zip:+zip}"
+say "missing:${need_server:+ a MariaDB or MySQL server program;}${need_compiler:+ a C compiler with headers, for go test -race;}${need_page:+ Node.js 18 or newer with npm, for the web console;}${need_browser:+ Chromium, to test the console;}${need_font:+ a Chinese font, for its pictures;}${need_galera:+ the library of Galera;}${need_zip:+ zip}"
+packages="${need_compiler:+gcc libc6-dev }${need_page:+nodejs npm }${need_browser:+chromium }${need_font:+fontconfig fonts-wqy-microhei }${need_galera:+galera-4 }${need_zip:+zip}"
 if ! command -v apt-get >/dev/null; then
 	say "install it, then try again:"
 	[ -z "$need_server" ] || say "  server:   dnf install mariadb-server | apk add mariadb mariadb-client | brew install mariadb"

@@ -29,7 +29,9 @@ type Reaper struct {
 	Changed func() // called when tasks were freed, or others share the work now
 	// Cordoned is called at each look while the node is cordoned: what is prepared is to be given back.
 	Cordoned func()
-	Log      *slog.Logger
+	// Alone tells that there was a single session a moment ago, so that nobody's beat is to be watched; nil: nobody knows.
+	Alone func() bool
+	Log   *slog.Logger
 
 	wake  chan struct{}
 	calm  int  // so many looks need not be close
@@ -70,6 +72,7 @@ func (r *Reaper) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(wait):
 		case <-r.wake:
+			r.calm = 0
 		}
 		wait = r.Session.Timings.Scan
 		if err := r.reap(ctx, boottime()); err != nil && ctx.Err() == nil {
@@ -85,6 +88,10 @@ func (r *Reaper) Run(ctx context.Context) error {
 func (r *Reaper) reap(ctx context.Context, mono time.Duration) error {
 	if !r.Session.Fresh() {
 		return nil // who cannot be sure of its own life buries nobody
+	}
+	if r.calm > 0 && len(r.seen) == 1 && r.Alone != nil && r.Alone() && !r.Session.Cordoned() {
+		r.calm--
+		return nil // whoever came since then, or changed this session's row, wakes it
 	}
 	if r.calm > 0 {
 		rows, err := r.DB.Sessions(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	stdsql "database/sql"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go-crontab/job"
@@ -455,4 +456,46 @@ func (tx *Tx) InsertDelivery(r *DeliveryRow) error {
 	}
 	r.ID, err = res.LastInsertId()
 	return err
+}
+
+// FiringAlert is an alert that fires.
+type FiringAlert struct {
+	ID      int64
+	Silence int64 // which keeps it from being told; zero: none does
+}
+
+// FiringAlerts lists alerts that fire, the latest first.
+func (db *DB) FiringAlerts(ctx context.Context, limit int) (out []FiringAlert, err error) {
+	err = db.query(ctx, "list firing alerts", func(rows *stdsql.Rows) error {
+		var a FiringAlert
+		err := rows.Scan(&a.ID, &a.Silence)
+		out = append(out, a)
+		return err
+	}, "SELECT id, silence_id FROM alert FORCE INDEX (firing) WHERE firing = 1 ORDER BY id DESC LIMIT ?", limit)
+	return out, err
+}
+
+// AlertsAfter lists the ids of alerts behind one.
+func (db *DB) AlertsAfter(ctx context.Context, id int64, limit int) ([]int64, error) {
+	return db.ids(ctx, "list new alerts", "SELECT id FROM alert WHERE id > ? ORDER BY id LIMIT ?", id, limit)
+}
+
+// LastAlert is the id of the latest alert, 0 if there is none.
+func (db *DB) LastAlert(ctx context.Context) (int64, error) {
+	found, err := db.ids(ctx, "find latest alert", "SELECT id FROM alert ORDER BY id DESC LIMIT 1")
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0], nil
+}
+
+// FiredByIDs returns those of some alerts that there are, by id.
+func (db *DB) FiredByIDs(ctx context.Context, ids []int64) (out []FiredRow, err error) {
+	for part := range slices.Chunk(ids, 900) {
+		list, args := in(nil, part)
+		if err = db.query(ctx, "read alerts", firedRows(&out), "SELECT "+firedColumns+" FROM alert FORCE INDEX (PRIMARY) WHERE id IN "+list+" ORDER BY id", args...); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

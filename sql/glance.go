@@ -18,7 +18,7 @@ type Glance struct {
 	Pauses      bool       // some app or the cluster is paused, or was until a moment ago
 	Held        bool       // some job is held
 	LastPlace   int        // the greatest number of a place
-	Sessions    int64      // changes when sessions come, go or drain, and when nodes are cordoned
+	Sessions    int64      // changes when sessions come, go or drain, and when nodes are cordoned; its upper half is how many there are
 	Owned       bool       // the session that asks owns a task
 	Messages    bool       // some message of alerts is neither sent nor given up
 	Alerts      bool       // there is a rule, a channel or a ping, something fires, or evaluation is to be ended
@@ -37,7 +37,7 @@ const (
 	firstIdle = "(SELECT MIN(due_now) FROM task FORCE INDEX (slice) WHERE state = 0)"
 	// The least next_due that is not null is asked for by its order: of MIN with that condition MariaDB makes a scan.
 	firstCursor = "(SELECT next_due FROM job FORCE INDEX (plan) WHERE next_due IS NOT NULL ORDER BY next_due LIMIT 1)"
-	theRest     = " EXISTS (SELECT 1 FROM waiting), EXISTS (SELECT 1 FROM backfill WHERE state = 0), EXISTS (SELECT 1 FROM pause)," +
+	theRest     = " EXISTS (SELECT 1 FROM waiting), EXISTS (SELECT 1 FROM backfill WHERE state = 0), EXISTS (SELECT 1 FROM pause WHERE app >= '')," +
 		" EXISTS (SELECT 1 FROM job FORCE INDEX (held) WHERE held = 1), COALESCE((SELECT MAX(id) FROM place), 0)," +
 		" (SELECT CAST(COUNT(*) * 4294967296 + BIT_XOR(CRC32(CONCAT_WS(' ', HEX(s.id), s.draining, n.cordoned, n.since))) AS SIGNED)" +
 		" FROM session s FORCE INDEX (PRIMARY) LEFT JOIN node n ON n.name = s.node WHERE s.id >= '')," +
@@ -55,10 +55,14 @@ func (db *DB) Glance(ctx context.Context, of GlanceOf) (Glance, error) {
 		idle, cursor stdsql.NullInt64
 		epoch, mark  string
 	)
+	var owner any // NULL: what nobody owns belongs to the session zero in the rows
+	if of.Session != uuid.Nil {
+		owner = of.Session[:]
+	}
 	query := "SELECT " + unlessKnown(of.Idle, firstIdle) + ", " + unlessKnown(of.Cursor, firstCursor) + "," + theRest
 	err := db.query(ctx, "glance", func(rows *stdsql.Rows) error {
 		return rows.Scan(&idle, &cursor, &g.Waiting, &g.Backfill, &g.Pauses, &g.Held, &g.LastPlace, &g.Sessions, &g.Owned, &g.Messages, &g.Alerts, &epoch, &mark)
-	}, query, of.Session[:], DeliverySent, RefPing)
+	}, query, owner, DeliverySent, RefPing)
 	g.FirstIdle, g.FirstCursor = job.Micros(idle.Int64)+of.Idle, job.Micros(cursor.Int64)+of.Cursor
 	g.Watermark = watermarkOf(epoch, mark)
 	return g, err

@@ -56,7 +56,10 @@ func openPool(dsn string, t Timeouts, size int, fresh bool) (*DB, error) {
 		"SET NAMES utf8mb4 COLLATE utf8mb4_bin",
 		// autocommit, because without it a beat would begin a transaction that nobody commits; see conn for transactions.
 		fmt.Sprintf("SET SESSION autocommit=1, innodb_lock_wait_timeout=%d, wait_timeout=%d, time_zone='+00:00',"+
-			" sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
+			" sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"+
+			// MariaDB has it on from 11.6.2 on: a locking read that waited for a row, which was changed meanwhile, is then
+			// refused (error 1020), at READ COMMITTED too where one of its subqueries reads without a lock.
+			" /*M!110602 , innodb_snapshot_isolation=OFF */",
 			int(t.LockWait/time.Second), int(t.Idle/time.Second)),
 	}})
 	db.SetMaxOpenConns(size)

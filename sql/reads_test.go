@@ -55,6 +55,9 @@ func TestReads(t *testing.T) {
 	if _, err := db.Glance(t.Context(), GlanceOf{Session: session(7)}); err != nil { // to open a table for the first time the server reads what it knows of it
 		t.Fatal(err)
 	}
+	if _, err := db.Untidy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	asking := -read() // which itself reads rows
 	asking += read()
 	engine := testdb.EngineOf(t)

@@ -111,12 +111,23 @@ func (tx *Tx) Siblings(jobIDs, ordered []int64, before job.Micros) (map[int64][]
 // Around returns tasks as they stand, by id, and the siblings of jobs as Siblings does, in one statement. It takes no
 // lock: while this transaction holds the rows of their jobs, nobody but their owner and who finds it dead moves what is
 // prepared, and [Tx.Start] finds that out.
-func (tx *Tx) Around(ids, jobIDs, ordered []int64, before job.Micros) (own map[int64]TaskRow, others map[int64][]TaskRow, err error) {
-	own, others = make(map[int64]TaskRow, len(ids)), map[int64][]TaskRow{}
+func (tx *Tx) Around(tasks []job.Task, jobIDs, ordered []int64, before job.Micros) (own map[int64]TaskRow, others map[int64][]TaskRow, err error) {
+	own, others = make(map[int64]TaskRow, len(tasks)), map[int64][]TaskRow{}
+	looked, orders := setOf(jobIDs), setOf(ordered)
+	var beside, apart []int64 // the tasks that are found where siblings are looked for, and the others
+	mine := make(map[int64]bool, len(tasks))
+	for _, t := range tasks {
+		mine[t.ID] = true
+		if looked[t.JobID] && t.Due < before {
+			beside = append(beside, t.ID)
+		} else {
+			apart = append(apart, t.ID)
+		}
+	}
 	var query string
 	var args []any
-	if len(ids) > 0 {
-		query, args = in(nil, ids)
+	if len(apart) > 0 {
+		query, args = in(nil, apart)
 		query = "SELECT 1, " + taskColumns + " FROM task FORCE INDEX (PRIMARY) WHERE id IN " + query
 	}
 	if len(jobIDs) > 0 {
@@ -127,31 +138,45 @@ func (tx *Tx) Around(ids, jobIDs, ordered []int64, before job.Micros) (own map[i
 		list, args = in(args, jobIDs)
 		state := "state = 2"
 		args = append(args, int64(before))
-		if len(ordered) > 0 {
-			var also string
-			also, args = in(args, ordered)
-			state = "(state = 2 OR job_id IN " + also + ")"
+		for _, also := range []struct {
+			column string
+			ids    []int64
+		}{{"job_id", ordered}, {"id", beside}} {
+			if len(also.ids) > 0 {
+				var ids string
+				ids, args = in(args, also.ids)
+				state += " OR " + also.column + " IN " + ids
+			}
 		}
 		// The bound on due keeps the many tasks that are planned ahead for a frequent job out of the range. What executes
 		// behind it began before MySQL's clock was put back: there is an index for that little.
 		ahead, args = in(append(args, int64(before), int64(before)), jobIDs)
-		query += "SELECT 0, " + taskColumns + " FROM task FORCE INDEX (due) WHERE job_id IN " + list + " AND due < ? AND " + state +
+		query += "SELECT 0, " + taskColumns + " FROM task FORCE INDEX (due) WHERE job_id IN " + list + " AND due < ? AND (" + state + ")" +
 			" UNION ALL SELECT 0, " + taskColumns + " FROM task FORCE INDEX (slice) WHERE state = 2 AND due_now >= ? AND due >= ? AND job_id IN " + ahead
 	}
 	if query == "" {
 		return own, others, nil
 	}
 	err = tx.query("read siblings", func(rows *stdsql.Rows) error {
-		var mine bool
-		t, err := scanTask(rows, &mine)
-		if mine {
+		var byID bool
+		t, err := scanTask(rows, &byID)
+		if mine[t.ID] {
 			own[t.ID] = t
-		} else {
+		}
+		if !byID && (t.State == job.Executing || orders[t.JobID]) {
 			others[t.JobID] = append(others[t.JobID], t)
 		}
 		return err
 	}, query, args...)
 	return own, others, err
+}
+
+func setOf(ids []int64) map[int64]bool {
+	set := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
 }
 
 // LiveTasks locks and returns all live tasks of one job, whose row the caller holds.

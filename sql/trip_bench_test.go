@@ -211,9 +211,9 @@ func (t *traveller) inBatches(tasks []job.Task, do func([]job.Task)) {
 
 func (t *traveller) start(tasks []job.Task) {
 	t.tx(func(tx *sql.Tx) error {
-		var ids, jobIDs []int64
+		var jobIDs []int64
 		for _, x := range tasks {
-			ids, jobIDs = append(ids, x.ID), append(jobIDs, x.JobID)
+			jobIDs = append(jobIDs, x.JobID)
 		}
 		slices.Sort(jobIDs)
 		jobIDs = slices.Compact(jobIDs)
@@ -221,7 +221,7 @@ func (t *traveller) start(tasks []job.Task) {
 			return err
 		}
 		latest := slices.MaxFunc(tasks, func(a, b job.Task) int { return cmp.Compare(a.Due, b.Due) }).Due
-		if _, _, err := tx.Around(ids, jobIDs, nil, latest+1_250_000); err != nil {
+		if _, _, err := tx.Around(tasks, jobIDs, nil, latest+250_000); err != nil {
 			return err
 		}
 		return tx.Start(tasks, latest, 1_000_000)

@@ -31,6 +31,8 @@ try {
     { name: 'mirror', every: '30m', command: 'rsync -a /data mirror:/data' },
     { name: 'build', description: 'Compiles, and says so in colour', schedule: '0 5 * * *', command: `printf '\\033[1m== build 2041 ==\\033[0m\\n'; for p in api auth cli node schedule sql; do printf '\\033[32mok\\033[0m   %-10s 0.%ss\\n' $p $((RANDOM % 90 + 10)); sleep 0.1; done; printf '\\033[33mwarning\\033[0m schedule: 2 tests were slow\\n\\033[31mFAIL\\033[0m execute    TestStop: still running after 5s\\n'; exit 1` },
   ];
+  await cluster.api('PUT', '/api/v1/alerts/channels/ops%20chat', { type: 'slack', url: 'https://chat.invalid/hook' }); // nobody listens there
+  await cluster.api('PUT', '/api/v1/alerts/rules/shop', { on: ['failed', 'recovered', 'node_gone'], apps: ['shop', 'default'], channels: ['ops chat'] });
   const ids: Record<string, string> = {};
   for (const j of jobs) ids[String(j.name)] = (await cluster.job(j)).id;
   await cluster.api('POST', `/api/v1/jobs/${ids.mirror}/pause`, { reason: 'The mirror gets new disks', until: '4h' });
@@ -42,22 +44,28 @@ try {
   const screens: Record<string, string> = {
     jobs: '/jobs', job: `/jobs/${ids.flaky}`, definition: `/jobs/${ids['nightly backup']}/definition`, versions: `/jobs/${ids.mirror}/versions`, run: `/runs/${failed.id}`, runs: '/runs',
     editor: `/jobs/${ids['move the clocks']}/edit`, new: '/jobs/new', cluster: '/cluster', timeline: '/timeline', week: '/timeline/week', upcoming: '/upcoming?span=day', activity: '/activity',
+    alerts: '/activity/alerts', rules: '/activity/alerts/rules', channels: '/activity/alerts/channels', settings: '/settings', why: `/jobs/${ids.flaky}/why?at=${encodeURIComponent(failed.due)}`,
     pauses: '/activity/pauses', calendars: '/activity/calendars/china', groups: '/activity/groups', secrets: '/activity/secrets', tokens: '/activity/tokens',
   };
   const ways: Record<string, Looks> = { light: {}, dark: { dark: true }, narrow: { narrow: true }, zh: { zh: true } };
   const shown: [file: string, screen: string, looks: Looks][] = everything
     ? Object.keys(screens).flatMap((s) => Object.entries(ways).map(([w, looks]) => [`${s}-${w}`, s, looks] as [string, string, Looks]))
     : [['jobs', 'jobs', {}], ['jobs-zh', 'jobs', { zh: true }], ['jobs-narrow', 'jobs', { narrow: true }], ['run', 'run', {}], ['run-narrow', 'run', { narrow: true, dark: true }], ['editor', 'editor', {}], ['cluster', 'cluster', { dark: true }], ['timeline', 'timeline', {}]];
-  for (const [file, name, looks] of shown) {
+  const take = async (looks: Looks) => { // all pictures of a look, in one browser of its own
     const v = await visitor(browser, looks);
     await v.context.request.post(cluster.urls[0] + '/api/v1/login', { data: { token: cluster.token } });
-    await v.page.goto(cluster.urls[0] + screens[name]);
-    await v.page.locator('main h1').first().waitFor();
-    await wait(2500);
-    await v.page.screenshot({ path: join(out, file + '.png') });
-    if (v.wrong.length) throw new Error(`${file}: ${v.wrong.join('; ')}`);
+    for (const [file, name] of shown.filter(([, , l]) => JSON.stringify(l) === JSON.stringify(looks))) {
+      await v.page.goto(cluster.urls[0] + screens[name]);
+      await v.page.locator('main h1').first().waitFor();
+      await v.page.locator('.loading').first().waitFor({ state: 'detached' });
+      await wait(2500);
+      await v.page.screenshot({ path: join(out, file + '.png'), fullPage: everything });
+      if (v.wrong.length) throw new Error(`${file}: ${v.wrong.join('; ')}`);
+    }
     await v.context.close();
-  }
+  };
+  const looks = new Map(shown.map(([, , l]) => [JSON.stringify(l), l]));
+  await Promise.all([...looks.values()].map(take));
   for (const f of readdirSync(out)) console.log(`${join(out, f)}: ${Math.round(statSync(join(out, f)).size / 1024)} KiB`);
 } finally {
   await browser.close();

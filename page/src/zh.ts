@@ -46,9 +46,11 @@ export const zh = {
   'What a job says itself counts more than the rule of its app, and that more than the rule of the cluster, each field by itself.': '任务自己的规则优先于应用的规则，应用的优先于集群的，逐项适用。', 'What did not succeed stays for {age} at least': '未成功的至少保留 {age}', 'What did not succeed stays': '未成功的保留', 'What is empty is as the cluster says.': '留空的按集群的规则。', 'What is left empty is as the app says, and then the cluster. So it would be:': '留空的按应用、再按集群的规则。合起来是：', 'What the app {app} keeps': '应用 {app} 的保留规则',
   'What the whole cluster keeps': '整个集群的保留规则', 'What waits for it starts again.': '等待它的会重新启动。', 'Which records are kept': '记录保留', 'Who changed the rules': '谁修改过规则', 'Who starts the nodes sets these, not the page. Roles, apps and sign-ins are set with': '这些由启动节点的人设置，不在此页面修改。角色、应用与登录见', 'channels and rules with': '渠道与规则见',
   'all jobs were looked at': '上次检查全部任务：', 'not all jobs were looked at yet.': '尚未检查完全部任务。', 'no node has it': '没有节点提供', 'says its app': '应用规定', 'says the cluster': '集群规定', 'says the job': '任务规定',
-  '{node} logs from {level} on?': '让 {node} 记录 {level} 及以上级别？', '{n} apps are paused': '{n} 个应用已暂停', '{n} archived': '已归档 {n} 条', '{n} records were removed so far': '至今已删除 {n} 条记录', '{n} times in a row': '连续 {n} 次', 'Nothing was started: no node lived, or MySQL was away': '没有启动任何运行：没有节点在线，或 MySQL 不可用',
-  'Outage': '中断', 'Outages': '中断', '{n} due times were missed': '{n} 个到期时间被错过', '{n} started late': '{n} 个启动过晚', '{n} runs were lost': '{n} 个运行丢失', 'Outage of {span}, from {from} to {to}': '中断 {span}：{from} 至 {to}',
-  'no node': '无节点', '{n} were so already': '{n} 个原本如此', 'What became of them': '处理结果', 'Done for {n} jobs; {m} refused': '{n} 个已完成，{m} 个被拒绝', '{n} of them would be changed': '其中 {n} 个会改变', '{n} would be refused': '{n} 个会被拒绝',
+  '{node} logs from {level} on?': '让 {node} 记录 {level} 及以上级别？', '{n} apps are paused': '{n} 个应用已暂停', '{n} archived': '已归档 {n} 条', '{n} records were removed so far': '至今已删除 {n} 条记录', '{n} times in a row': '连续 {n} 次',
+  'Outage': '中断', 'Outages': '中断', '{n} due times were missed': '{n} 个到期时间被错过', '{n} started late': '{n} 个启动过晚',
+  '{n} were so already': '{n} 个原本如此', 'Done for {n} jobs; {m} refused': '{n} 个已完成，{m} 个被拒绝', '{n} would be refused': '{n} 个会被拒绝',
+  '{node} vanished': '{node} 失联', '{node} stopped': '{node} 停止', '{node} lost its lease': '{node} 失去租约', 'Show it': '显示', 'Told from what is recorded: between two punctual starts nothing started when it was due. Why, the logs of the nodes and of MySQL say.': '根据记录推断：两次准时启动之间，到期的都没有按时启动。原因见节点和 MySQL 的日志。',
+  'would be changed': '会改变', 'is so already': '已是如此', 'would be refused': '会被拒绝', '{n} would be changed': '{n} 个会改变',
 } as const;
 
 /** A text of the page, as it stands in the code. */

@@ -33,12 +33,13 @@ export async function resume(j: Job) {
   else say(t('{job} goes on', { job: j.name }));
 }
 
-export function askPause(title: string, path: string, done: (answer: any) => void) {
+/** Asks for a reason and an end, and pauses what is at a path; or at several, which answer as an array. */
+export function askPause(title: string, path: string | string[], done: (answer: any) => void) {
   show(() => <PauseDialog title={title} path={path} done={done} />);
 }
 export const pauseJob = (j: Job) => askPause(t('Pause {job}', { job: j.name }), `/api/v1/jobs/${j.id}/pause`, (now: Job) => { changed(now); say(t('{job} is paused', { job: j.name })); });
 
-function PauseDialog({ title, path, done }: { title: string; path: string; done: (answer: any) => void }) {
+function PauseDialog({ title, path, done }: { title: string; path: string | string[]; done: (answer: any) => void }) {
   const [reason, setReason] = useState('');
   const [until, setUntil] = useState('');
   const [own, setOwn] = useState(false);
@@ -46,7 +47,13 @@ function PauseDialog({ title, path, done }: { title: string; path: string; done:
   const work = async () => {
     setProblem(undefined);
     try {
-      done(await post(path, { ...(reason.trim() && { reason: reason.trim() }), ...(until && { until }) }));
+      const body = { ...(reason.trim() && { reason: reason.trim() }), ...(until && { until }) };
+      if (typeof path === 'string') done(await post(path, body));
+      else {
+        const answers: unknown[] = [];
+        for (const p of path) answers.push(await post(p, body)); // again does no harm, if one of them fails
+        done(answers);
+      }
       closeDialog();
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { memo } from 'preact/compat';
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { call, get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
+import { get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
 import { lang, t, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
 import { pauseJob, resume, runNow, askPause } from '../parts/actions';
@@ -355,32 +355,65 @@ const Row = memo(function Row({ job: j, index, top, picked, pick, passed }: { jo
   );
 });
 
-/** Does the same to many jobs, a few at a time, and says which could not be done. */
+interface Bulked { changed: number; unchanged: number; refused: number; items: { id: string; app: string; name: string; result: 'changed' | 'unchanged' | 'refused'; why?: string }[] }
+type Action = 'run' | 'pause' | 'resume' | 'delete';
+
+/** The requests that do something to jobs, or try it: each takes so many. */
+const atOnce = 200;
+const bulkPaths = (action: Action, jobs: Job[], dry = false) => Array.from({ length: Math.ceil(jobs.length / atOnce) }, (_, i) =>
+  `/api/v1/bulk/${action}${query({ ids: jobs.slice(i * atOnce, (i + 1) * atOnce).map((j) => j.id).join(','), dry_run: dry })}`);
+const sum = (all: Bulked[]): Bulked => ({
+  changed: all.reduce((n, b) => n + b.changed, 0), unchanged: all.reduce((n, b) => n + b.unchanged, 0), refused: all.reduce((n, b) => n + b.refused, 0), items: all.flatMap((b) => b.items),
+});
+
+/** What may be done to the jobs that are picked, all of them at once. */
 function Bulk({ jobs, clear, reload }: { jobs: Job[]; clear: () => void; reload: () => Promise<void> }) {
-  const each = async (doing: (j: Job) => Promise<unknown>) => {
-    const left = jobs.slice(), wrong: string[] = [];
-    await Promise.all(Array.from({ length: 6 }, async () => {
-      for (let j = left.shift(); j; j = left.shift()) {
-        try { await doing(j); } catch (err) { wrong.push(`${j.name}: ${(err as Error).message}`); }
-      }
-    }));
-    if (wrong.length) complain(new Problem(t('{n} of {all} could not be done', { n: wrong.length, all: jobs.length }), wrong.slice(0, 5).join('\n'), 1));
-    else say(t('Done for {n} jobs', { n: jobs.length }));
+  const done = async (answers: Bulked[]) => {
+    const b = sum(answers), refused = b.items.filter((i) => i.result === 'refused');
+    if (refused.length) complain(new Problem(t('Done for {n} jobs; {m} refused', { n: b.changed, m: refused.length }), refused.slice(0, 5).map((i) => `${i.name || i.id}: ${i.why}`).join('\n'), 1));
+    else say(t('Done for {n} jobs', { n: b.changed }) + (b.unchanged ? `, ${t('{n} were so already', { n: b.unchanged })}` : ''));
     clear();
     await reload();
   };
-  const names = (list: Job[]) => (
-    <ul class="small">{list.slice(0, 12).map((j) => <li key={j.id}><bdi>{j.app}/{j.name}</bdi></li>)}{list.length > 12 && <li class="faint">{t('and {n} more', { n: list.length - 12 })}</li>}</ul>
-  );
-  const mine = jobs.filter((j) => may('operator', j.app));
+  const doing = (action: Action, title: string, button: string) => ask({
+    title, button, danger: action === 'delete', text: <WouldBe action={action} jobs={jobs} />,
+    work: async () => {
+      const answers: Bulked[] = [];
+      try {
+        for (const path of bulkPaths(action, jobs)) answers.push(await post<Bulked>(path, {}, onceKey()));
+      } finally { // what was done before one of the requests failed is done
+        if (answers.length) await done(answers);
+      }
+    },
+  });
+  const mine = jobs.filter((j) => may('operator', j.app)).length > 0, many = t('{n} jobs', { n: jobs.length });
   return (
     <div class="bulk" role="region" aria-label={t('Picked jobs')}>
       <b>{t('{n} picked', { n: jobs.length })}</b>
-      <Button icon="bolt" disabled={!mine.length} work={() => ask({ title: t('Run {n} jobs now?', { n: jobs.length }), button: t('Run now'), text: names(jobs), work: () => each((j) => post(`/api/v1/jobs/${j.id}/run`, {}, onceKey())) })}>{t('Run now')}</Button>
-      <Button icon="pause" disabled={!mine.length} work={() => askPause(t('Pause {job}', { job: t('{n} jobs', { n: jobs.length }) }), `/api/v1/jobs/${jobs[0].id}/pause`, (first: Job) => void each((j) => (j.id === first.id ? Promise.resolve() : post(`/api/v1/jobs/${j.id}/pause`, { ...(first.pause?.reason && { reason: first.pause.reason }), ...(first.pause?.until && { until: first.pause.until }) }))))}>{t('Pause')}</Button>
-      <Button icon="play" disabled={!mine.length} work={() => ask({ title: t('Resume {n} jobs?', { n: jobs.length }), button: t('Resume'), text: names(jobs.filter((j) => j.paused)), work: () => each((j) => (j.paused ? post(`/api/v1/jobs/${j.id}/resume`) : Promise.resolve())) })}>{t('Resume')}</Button>
-      {jobs.every((j) => may('admin', j.app)) && <Button look="danger" icon="trash" work={() => ask({ title: t('Delete {job}?', { job: t('{n} jobs', { n: jobs.length }) }), button: t('Delete'), danger: true, text: names(jobs), work: () => each((j) => call(`/api/v1/jobs/${j.id}`, { method: 'DELETE', headers: { 'If-Match': `"${j.version}"` } })) })}>{t('Delete')}</Button>}
+      <Button icon="bolt" disabled={!mine} work={() => doing('run', t('Run {n} jobs now?', { n: jobs.length }), t('Run now'))}>{t('Run now')}</Button>
+      <Button icon="pause" disabled={!mine} work={() => askPause(t('Pause {job}', { job: many }), bulkPaths('pause', jobs), (answers: Bulked[]) => void done(answers))}>{t('Pause')}</Button>
+      <Button icon="play" disabled={!mine} work={() => doing('resume', t('Resume {n} jobs?', { n: jobs.length }), t('Resume'))}>{t('Resume')}</Button>
+      {jobs.some((j) => may('admin', j.app)) && <Button look="danger" icon="trash" work={() => doing('delete', t('Delete {job}?', { job: many }), t('Delete'))}>{t('Delete')}</Button>}
       <Button look="quiet" work={clear}>{t('Cancel')}</Button>
     </div>
   );
 }
+
+const results: Record<Bulked['items'][number]['result'], Text> = { changed: 'would be changed', unchanged: 'is so already', refused: 'would be refused' };
+
+/** What would become of jobs, as the server says it without changing anything. */
+function WouldBe({ action, jobs }: { action: Action; jobs: Job[] }) {
+  const [would, set] = useState<Bulked>(), [problem, setProblem] = useState<Problem>();
+  useEffect(() => { Promise.all(bulkPaths(action, jobs, true).map((path) => post<Bulked>(path))).then((all) => set(sum(all)), setProblem); }, []);
+  if (problem) return <ProblemBox problem={problem} />;
+  if (!would) return <Loading rows={3} />;
+  const shown = would.items.slice().sort((a, b) => rank[b.result] - rank[a.result]).slice(0, 12); // what is not done is what one wants to know
+  return (
+    <>
+      <p>{t('{n} would be changed', { n: would.changed })}{would.unchanged > 0 && `, ${t('{n} were so already', { n: would.unchanged })}`}{would.refused > 0 && `, ${t('{n} would be refused', { n: would.refused })}`}</p>
+      <ul class="small">{shown.map((i) => <li key={i.id}><bdi>{i.name ? `${i.app}/${i.name}` : i.id}</bdi> {i.result !== 'changed' && <span class="faint">{t(results[i.result])}{i.why && `: ${i.why}`}</span>}</li>)}
+        {would.items.length > shown.length && <li class="faint">{t('and {n} more', { n: would.items.length - shown.length })}</li>}</ul>
+    </>
+  );
+}
+const rank = { changed: 0, unchanged: 1, refused: 2 };

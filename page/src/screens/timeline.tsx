@@ -1,13 +1,14 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { theme } from '../app';
-import { all, now, Problem, query } from '../api';
-import { said, t } from '../i18n';
+import { all, get, now, Problem, query } from '../api';
+import { said, t, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
 import { Button, Card, Choice, Empty, Head, Loading, Notice, outcomeOf, outcomeText, ProblemBox, Tabs, toneOf } from '../parts/basic';
+import { outages, type Outage } from '../parts/outage';
 import { countMinutes, dueTimes, type Ahead, type Counts, type Due } from '../parts/dues';
 import { go, here, Link, setQuery } from '../router';
 import { clock, coarse, day, inUTC, ms, span, stamp, weekday } from '../time';
-import type { Run } from '../types';
+import type { AuditEntry, Run } from '../types';
 
 export function Timeline({ tab }: { tab: string }) {
   return (
@@ -26,9 +27,10 @@ function Lanes() {
   const by = here.value.search.get('by') === 'node' ? 'node' : 'job';
   const [view, setView] = useState({ span: 15 * 60_000, end: 0 }); // end 0: now
   const [runs, setRuns] = useState<Run[]>(), [problem, setProblem] = useState<Problem>(), [cut, setCut] = useState(false);
-  const [tip, setTip] = useState<{ x: number; y: number; run: Run }>();
+  const [tip, setTip] = useState<{ x: number; y: number; run?: Run; gap?: Outage }>();
+  const [gaps, setGaps] = useState<Outage[]>([]);
   const box = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null);
-  const drawn = useRef<{ x: number; y: number; w: number; run: Run }[]>([]);
+  const drawn = useRef<{ x: number; y: number; w: number; run: Run }[]>([]), bands = useRef<{ x: number; w: number; gap: Outage }[]>([]);
   const [beat, setBeat] = useState(0);
   const end = view.end || now();
   useEffect(() => {
@@ -39,11 +41,20 @@ function Lanes() {
       const to = view.end || now(), from = to - view.span;
       try {
         // A run may have begun long before it is looked at: those that execute are asked for as well.
-        const [list, running] = await Promise.all([
-          all<Run>(`/api/v1/runs${query({ from: new Date(from - view.span * 0.2).toISOString(), to: new Date(to).toISOString() })}`, most, mine.signal, (_, more) => setCut(more)),
+        const range = { from: new Date(from - view.span * 0.2).toISOString(), to: new Date(to).toISOString() };
+        let more = false;
+        const [list, running, missed, ended] = await Promise.all([
+          all<Run>(`/api/v1/runs${query(range)}`, most, mine.signal, (_, m) => { more = m; }),
           all<Run>('/api/v1/runs?state=running', 200, mine.signal),
+          all<Run>(`/api/v1/runs${query({ ...range, outcome: 'missed' })}`, 400, mine.signal),
+          get<{ items: AuditEntry[] }>(`/api/v1/audit${query({ ...range, kind: 'session', limit: 200 })}`, mine.signal).catch(() => ({ items: [] })), // told to those who may read it
         ]);
         if (mine.signal.aborted) return;
+        setCut(more);
+        // Without all runs nobody knows what was started in time: the rest of the span is not judged.
+        const known = more ? Math.max(from, Math.min(...list.map((r) => ms(r.due)))) : from;
+        const told = new Set(list.map((r) => r.id + r.due));
+        setGaps(outages([...list, ...missed.filter((r) => !told.has(r.id + r.due))], ended.items, known, to));
         const seen = new Set(list.map((r) => r.id));
         setRuns([...list, ...running.filter((r) => !seen.has(r.id))].filter((r) => r.started));
         setProblem(undefined);
@@ -85,6 +96,13 @@ function Lanes() {
       const label = step < 60e3 ? clock(at) : clock(at).slice(0, 5);
       if (x(at) > left + 14 && x(at) < width - 20) g.fillText(step >= 86400e3 ? day(at).slice(5) : label, x(at), height - axis / 2);
     }
+    bands.current = gaps.filter((o) => o.to > from && o.from < end).map((gap) => { const a = Math.max(left, x(gap.from)); return { x: a, w: Math.max(4, Math.min(x(gap.to), width - 8) - a), gap }; });
+    for (const b of bands.current) {
+      g.fillStyle = v('--bad-soft'); g.fillRect(b.x, 0, b.w, height - axis);
+      g.fillStyle = v('--bad-dot'); g.fillRect(b.x, height - axis - 3, b.w, 3);
+      const label = `${t('Outage')} ${span(b.gap.to - b.gap.from)}`;
+      if (g.measureText(label).width < b.w - 8) { g.fillStyle = v('--bad'); g.textAlign = 'center'; g.fillText(label, b.x + b.w / 2, height - axis / 2); }
+    }
     drawn.current = [];
     lanes.forEach(([name, list], i) => {
       const y = i * laneHeight;
@@ -103,7 +121,7 @@ function Lanes() {
         drawn.current.push({ x: a, y, w: z - a, run: r });
       }
     });
-  }, [lanes, theme.value, beat]);
+  }, [lanes, gaps, theme.value, beat]);
 
   const hit = (e: PointerEvent | MouseEvent) => {
     const r = canvas.current!.getBoundingClientRect(), x = e.clientX - r.left, y = e.clientY - r.top;
@@ -114,6 +132,10 @@ function Lanes() {
       if (off < 5 && (!best || off < best.d)) best = { d: off, run: d.run };
     }
     return best?.run;
+  };
+  const hitGap = (e: PointerEvent | MouseEvent) => {
+    const x = e.clientX - canvas.current!.getBoundingClientRect().left;
+    return bands.current.find((b) => x >= b.x - 2 && x <= b.x + b.w + 2)?.gap;
   };
   const drag = useRef<{ x: number; end: number; moved: boolean }>();
   const zoom = (f: number) => setView((v) => ({ ...v, span: Math.min(7 * 86400_000, Math.max(60_000, v.span * f)) }));
@@ -138,10 +160,14 @@ function Lanes() {
               setTip(undefined);
               return;
             }
-            const run = hit(e);
-            setTip(run ? { x: e.clientX, y: e.clientY, run } : undefined);
+            const run = hit(e), gap = run ? undefined : hitGap(e);
+            setTip(run || gap ? { x: e.clientX, y: e.clientY, run, gap } : undefined);
           }}
-          onPointerLeave={() => setTip(undefined)} onClick={(e) => { const run = hit(e); if (run && !drag.current?.moved) go(`/runs/${run.id}`); }}>
+          onPointerLeave={() => setTip(undefined)} onClick={(e) => {
+            if (drag.current?.moved) return;
+            const run = hit(e), gap = run ? undefined : hitGap(e);
+            if (run) go(`/runs/${run.id}`); else if (gap) go(dueIn(gap));
+          }}>
           <canvas ref={canvas} role="img" aria-label={t('What ran when, by lanes; the list of runs has the same as text')} />
         </div>
       )}
@@ -150,8 +176,37 @@ function Lanes() {
         {cut && <span>{t('Only the latest {n} runs are shown; choose a shorter time.', { n: most.toLocaleString() })}</span>}
         <span class="grow" /><Link to={`/runs${query({ from: new Date(Math.round(end - view.span)).toISOString(), to: new Date(Math.round(end)).toISOString() })}`}>{t('As a list')}</Link>
       </div>
-      {tip && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{tip.run.job}</b> {t(outcomeText[outcomeOf(tip.run)])}<br />{stamp(tip.run.started!)} · {tip.run.ended ? span(ms(tip.run.ended) - ms(tip.run.started)) : coarse(now() - ms(tip.run.started))} · {tip.run.node}{tip.run.reason && <><br />{said(tip.run.reason)}</>}</div>}
+      {gaps.length > 0 && (
+        <div class="in outages">
+          <h3>{t('Outages')} <span class="count">{gaps.length}</span></h3>
+          <ul>{gaps.slice().reverse().slice(0, 20).map((o) => (
+            <li key={o.from}>
+              <button class="plainlink mono" title={t('Show it')} onClick={() => setView({ span: Math.min(7 * 86400_000, Math.max(60_000, (o.to - o.from) * 3)), end: Math.min(now(), o.to + (o.to - o.from)) })}>{stamp(o.from)} – {day(o.from) === day(o.to) ? clock(o.to) : stamp(o.to)}</button> <b>{span(o.to - o.from)}</b>
+              <OutageWords o={o} link />
+            </li>
+          ))}</ul>
+          <p class="faint small">{t('Told from what is recorded: between two punctual starts nothing started when it was due. Why, the logs of the nodes and of MySQL say.')}</p>
+        </div>
+      )}
+      {tip?.run && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{tip.run!.job}</b> {t(outcomeText[outcomeOf(tip.run!)])}<br />{stamp(tip.run!.started!)} · {tip.run!.ended ? span(ms(tip.run!.ended) - ms(tip.run!.started)) : coarse(now() - ms(tip.run!.started))} · {tip.run!.node}{tip.run!.reason && <><br />{said(tip.run!.reason)}</>}</div>}
+      {tip?.gap && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{t('Outage')} {span(tip.gap.to - tip.gap.from)}</b><br />{stamp(tip.gap.from)} – {clock(tip.gap.to)}<br /><OutageWords o={tip.gap} /></div>}
     </Card>
+  );
+}
+
+/** The runs that were due in an outage. */
+const dueIn = (o: Outage, outcome?: string) => `/runs${query({ outcome, trigger: 'schedule', from: new Date(Math.floor(o.from)).toISOString(), to: new Date(Math.ceil(o.to) + 1).toISOString() })}`;
+const sessionWords: Record<string, Text> = { reap: '{node} vanished', leave: '{node} stopped', fence: '{node} lost its lease' };
+
+/** What an outage did, and what is known of its cause. */
+function OutageWords({ o, link }: { o: Outage; link?: boolean }) {
+  const part = (text: string, to: string) => (link ? <Link to={to}>{text}</Link> : <>{text}</>);
+  return (
+    <span class="what">
+      {o.missed > 0 && <span>{part(t('{n} due times were missed', { n: o.missed.toLocaleString() }), dueIn(o, 'missed'))}</span>}
+      {o.late.length > 0 && <span>{part(t('{n} started late', { n: o.late.length }), dueIn(o))}</span>}
+      {[...new Map(o.nodes.map((n) => [n.name + n.action, n])).values()].slice(0, 6).map((n) => <span key={n.name + n.action}>{part(`${t(sessionWords[n.action], { node: n.name })} ${clock(n.at)}`, `/activity${query({ kind: 'session' })}`)}</span>)}
+    </span>
   );
 }
 

@@ -1,0 +1,73 @@
+package feed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// alertsAtOnce bounds the alerts that are looked at: those that fire, the latest first, and those that are new.
+const alertsAtOnce = 1000
+
+// lookAtAlerts finds alerts that were raised, silenced or are over. One node at a time writes them, so their ids become
+// visible in their order.
+func (r *reader) lookAtAlerts(ctx context.Context, out *[]Event) error {
+	firing, err := r.db.FiringAlerts(ctx, alertsAtOnce)
+	if err != nil {
+		return err
+	}
+	fresh, err := r.db.AlertsAfter(ctx, r.alert, alertsAtOnce)
+	if err != nil {
+		return err
+	}
+	now, last := map[int64]int64{}, r.alert
+	var changed []int64
+	for _, a := range firing {
+		now[a.ID] = a.Silence
+		if silence, known := r.alerts[a.ID]; !known || silence != a.Silence {
+			changed = append(changed, a.ID)
+		}
+	}
+	for id := range r.alerts {
+		if _, fires := now[id]; !fires {
+			changed = append(changed, id)
+		}
+	}
+	changed = append(changed, fresh...) // some are over before anybody has seen them fire
+	for _, id := range fresh {
+		last = max(last, id)
+	}
+	slices.Sort(changed)
+	rows, err := r.db.FiredByIDs(ctx, slices.Compact(changed))
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		a := &rows[i]
+		silence, known := r.alerts[a.ID]
+		if !known && a.ID > r.alert {
+			*out = append(*out, ofAlert(a, Raised, a.First))
+		}
+		switch {
+		case !a.Firing:
+			*out = append(*out, ofAlert(a, Recovered, a.Over))
+		case a.Silence != 0 && a.Silence != silence:
+			*out = append(*out, ofAlert(a, Silenced, cmp.Or(r.clock(), a.Last)))
+		}
+	}
+	r.alerts, r.alert = now, last
+	return nil
+}
+
+// ofAlert makes an event of an alert. Who sees any app sees those that belong to none.
+func ofAlert(a *sql.FiredRow, action string, at job.Micros) Event {
+	id := fmt.Sprintf("f%d-%s", a.ID, action)
+	if action == Silenced {
+		id += fmt.Sprint("-", a.Silence)
+	}
+	return Event{ID: id, Kind: KindAlert, Action: action, At: at, App: a.App, Open: a.App == "", JobID: a.JobID, Job: a.Job, Name: a.Node, Reason: a.Why, Alert: a}
+}
