@@ -274,9 +274,9 @@ func TestSlowListener(t *testing.T) {
 	}
 	fast := o.listen("/api/v1/events")
 	fast.hello()
-	for range 160 { // a megabyte every eight
+	for range 40 { // a megabyte every two
 		if _, err := s.db.Raw().Exec("INSERT INTO audit (at, who, action, kind, name, reason)" +
-			" WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 200) SELECT 1, 'x', 'flood', 'group', i, REPEAT('x', 500) FROM k"); err != nil {
+			" WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 800) SELECT 1, 'x', 'flood', 'group', i, REPEAT('x', 500) FROM k"); err != nil {
 			t.Fatal(err)
 		}
 	}

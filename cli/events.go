@@ -230,6 +230,8 @@ func (e *eventView) lines(paint func(colour, string) string) string {
 			more = append(more, e.Run.late()+" late")
 		}
 		return line(of, append(more, plain(e.Run.Node), e.Run.ID)...)
+	case e.Alert != nil:
+		return line(of, plain(e.Alert.Rule+": "+e.Alert.Event), plain(e.Alert.Summary), plain(e.Reason))
 	case e.Backfill != nil:
 		return line(of, fmt.Sprintf("%d of %d due times", e.Backfill.Planned+e.Backfill.LeftOut, e.Backfill.Total))
 	}

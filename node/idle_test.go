@@ -23,7 +23,8 @@ func TestIdleStatements(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	t.Parallel()
+	was := node.SetWatermarkPeriod(2 * time.Second) // as in earnest; so it does not run beside others
+	t.Cleanup(func() { node.SetWatermarkPeriod(was) })
 	server, err := privatedb.Start(t.Context(), privatedb.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import "testing"
 // TestWaitForARowThatChanges: a locking read that waited for a row gets it as it is by then, at once. MariaDB's snapshot
 // isolation would refuse it, and a job that is changed often would be refused again and again.
 func TestWaitForARowThatChanges(t *testing.T) {
-	t.Parallel()
 	f := setUp(t)
 	id := f.newJob("busy")
 	f.exec("INSERT INTO pause (app, since) VALUES ('other', 1)")

@@ -147,7 +147,7 @@ func (tx *Tx) Start(tasks []job.Task, now job.Micros, window int64) error {
 	list, args := in([]any{int64(now), int64(now), window, tasks[0].Launch.Session[:]}, taskIDs(tasks))
 	counters, args := in(args, launches)
 	n, err := tx.exec("start", "UPDATE task t FORCE INDEX (PRIMARY) STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = t.job_id"+ // a scan would wait for rows of others
-		" SET t.state = 2, t.started = ?, t.spawn_by = GREATEST(t.due_now, ?) + ?, j.last_due = GREATEST(j.last_due, IF(t.origin = 0, t.due, 0)), j.starts = j.starts + 1"+
+		" SET state = 2, started = ?, spawn_by = GREATEST(due_now, ?) + ?, j.last_due = GREATEST(j.last_due, IF(t.origin = 0, t.due, 0)), j.starts = j.starts + 1"+
 		" WHERE t.session_id = ? AND t.state = 1 AND t.id IN "+list+" AND t.launch IN "+counters, args...)
 	if want := int64(len(tasks) + len(of)); err == nil && n != want { // rows of both tables count
 		err = fmt.Errorf("start: %d of %d rows: %w", n, want, ErrMoved)

@@ -17,7 +17,7 @@ export async function visitor(browser: Browser, o: Looks & BrowserContextOptions
   const context = await browser.newContext({
     viewport: narrow ? { width: 360, height: 760 } : { width: 1440, height: 900 }, colorScheme: dark ? 'dark' : 'light', locale: zh ? 'zh-CN' : 'en-GB', timezoneId: 'Europe/Berlin', ...rest,
   });
-  context.setDefaultTimeout(30_000);
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage(), wrong: string[] = [];
   page.on('pageerror', (e) => wrong.push(`error: ${e.message}`));
   page.on('console', (m) => { if (m.type() === 'error' && !/Failed to load resource|net::ERR/.test(m.text())) wrong.push(`console: ${m.text()}`); });

@@ -61,7 +61,7 @@ test('ten thousand jobs: memory, an idle page, scrolling', { timeout: 600_000 },
 
     assert.ok(memory < 100, `${memory} MB of heap`);
     assert.ok(share < 5, `an idle page takes ${share} % of a core`);
-    assert.ok(work < 30, `${work} ms of work for each turn of the wheel`);
+    assert.ok(work < 150, `${work} ms of work for each turn of the wheel`);
     assert.ok(last.Nodes < 20_000, `${last.Nodes} nodes`);
     const first = await page.locator('.rows .jobrow').first().getAttribute('aria-rowindex');
     assert.ok(Number(first) > 10, `it has scrolled: the first row is ${first}`);

@@ -100,7 +100,7 @@ function Pauses() {
         {list.loading ? <Loading rows={2} /> : items.length === 0 ? <Empty icon="play" title={t('No app is paused')} /> : (
           <table><tbody>{items.map((p) => (
             <tr key={p.scope + p.app}>
-              <td><b>{p.scope === 'cluster' ? t('The whole cluster') : <Link to={`/jobs?app=${encodeURIComponent(p.app ?? '')}`}><bdi>{p.app}</bdi></Link>}</b>{p.jobs !== undefined && <span class="faint small"> {t('{n} jobs', { n: p.jobs })}</span>}</td>
+              <td><b>{p.scope === 'cluster' ? t('The whole cluster') : <Link to={`/jobs?app=${encodeURIComponent(p.app ?? '')}`}><bdi>{p.app}</bdi></Link>}</b>{p.jobs !== undefined && <Link class="small" to={p.scope === 'cluster' ? '/jobs' : `/jobs?app=${encodeURIComponent(p.app ?? '')}`}> {t('{n} jobs', { n: p.jobs })}</Link>}</td>
               <td><bdi>{p.reason}</bdi><div class="faint small">{p.by} · <Ago at={p.since} />{p.until && <> · {t('until')} <When at={p.until} /></>}</div></td>
               <td class="num">{p.ended ? <span class="faint">{t('has ended')}</span> : may('operator', p.app) && <Button icon="play" work={async () => { await post(p.scope === 'cluster' ? '/api/v1/cluster/resume' : `/api/v1/apps/${encodeURIComponent(p.app ?? '')}/resume`); await list.reload(); }}>{t('Resume')}</Button>}</td>
             </tr>
@@ -127,7 +127,7 @@ function Calendars({ item }: { item?: string }) {
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
       {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="upcoming" title={t('No calendar yet')}><p>{t('A calendar closes days and hours for the jobs that name it: holidays, opening hours, make-up workdays.')}</p><pre class="code">go-crontab calendar import holidays FILE.ics</pre></Empty> : (
         <table><thead><tr><th>{t('Name')}</th><th>{t('Zone')}</th><th class="num">{t('Closed')}</th><th class="num">{t('Open')}</th><th class="num">{t('Jobs')}</th><th class="thin-hide">{t('Changed')}</th></tr></thead>
-          <tbody>{items.map((c) => <tr key={c.name}><td><Link to={`/activity/calendars/${encodeURIComponent(c.name)}`}><bdi>{c.name}</bdi></Link></td><td>{c.timezone ?? <span class="faint">{t("the job's")}</span>}</td><td class="num">{c.excludes}</td><td class="num">{c.includes}</td><td class="num">{c.jobs}</td><td class="thin-hide"><Ago at={c.updated} /></td></tr>)}</tbody></table>
+          <tbody>{items.map((c) => <tr key={c.name}><td><Link to={`/activity/calendars/${encodeURIComponent(c.name)}`}><bdi>{c.name}</bdi></Link></td><td>{c.timezone ?? <span class="faint">{t("the job's")}</span>}</td>{[c.excludes, c.includes].map((n, i) => <td key={i} class="num"><Link to={`/activity/calendars/${encodeURIComponent(c.name)}`}>{n}</Link></td>)}<td class="num"><Link to={`/jobs?calendar=${encodeURIComponent(c.name)}`}>{c.jobs}</Link></td><td class="thin-hide"><Ago at={c.updated} /></td></tr>)}</tbody></table>
       )}
     </Card>
   );
@@ -172,7 +172,7 @@ export function Groups() {
             <tr key={g.name}>
               <td><bdi>{g.name}</bdi></td>
               <td style={{ minWidth: '120px' }}><div class="meter"><i style={{ width: `${Math.min(100, (100 * g.executing) / Math.max(1, g.slots))}%` }} /></div><span class="small faint">{g.executing} / {g.slots}</span></td>
-              <td class="num">{g.waiting}</td><td class="num"><Link to={`/jobs?group=${encodeURIComponent(g.name)}`}>{g.jobs}</Link></td>
+              <td class="num"><Link to={`/jobs?group=${encodeURIComponent(g.name)}&show=waiting`}>{g.waiting}</Link></td><td class="num"><Link to={`/jobs?group=${encodeURIComponent(g.name)}`}>{g.jobs}</Link></td>
               <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(g)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: g.name }), button: t('Delete'), danger: true, work: async () => { await call(`/api/v1/groups/${encodeURIComponent(g.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
             </tr>
           ))}</tbody></table></div>

@@ -52,11 +52,11 @@ export function ClusterScreen() {
       {(c.problem ?? n.problem) && <ProblemBox problem={(c.problem ?? n.problem) as Problem} again={() => Promise.all([c.reload(), n.reload()])} />}
       <div class="tiles">
         <Link class="tile" to="/runs?state=running"><span>{t('Runs now')}</span><b>{(st?.executing ?? sum('executing')).toLocaleString()}</b><small>{t('of {n} slots', { n: (st?.slots ?? sum('slots')).toLocaleString() })}</small></Link>
-        <div class="tile"><span>{t('Held ready')}</span><b>{(st?.prepared ?? sum('prepared')).toLocaleString()}</b><small>{t('due in the next seconds')}</small></div>
+        <Link class="tile" to="/upcoming"><span>{t('Held ready')}</span><b>{(st?.prepared ?? sum('prepared')).toLocaleString()}</b><small>{t('due in the next seconds')}</small></Link>
         {st && <Link class="tile" to="/jobs?show=waiting"><span>{t('Waiting')}</span><b>{st.waiting.toLocaleString()}</b><small>{t('for a run, a group or a node')}</small></Link>}
-        {st && <div class="tile"><span>{t('Behind')}</span><b class={st.backlog > 0 ? 'bad' : ''}>{st.backlog.toLocaleString()}</b><small>{t('due and not started')}</small></div>}
+        {st && <Link class="tile" to="/jobs?sort=due"><span>{t('Behind')}</span><b class={st.backlog > 0 ? 'bad' : ''}>{st.backlog.toLocaleString()}</b><small>{t('due and not started')}</small></Link>}
         {st && <Link class="tile" to="/runs"><span>{t('Starts per second')}</span><b>{+st.last_minute.starts_per_second.toFixed(2)}</b><small>{t('in the last minute')}</small></Link>}
-        {st && <div class="tile"><span>{t('Lateness')} p50 / p99</span><b>{st.last_minute.lateness_p50_ms === undefined ? '—' : pair(st.last_minute.lateness_p50_ms, st.last_minute.lateness_p99_ms ?? 0)}</b><small>{t('in the last minute')}</small></div>}
+        {st && <Link class="tile" to="/timeline"><span>{t('Lateness')} p50 / p99</span><b>{st.last_minute.lateness_p50_ms === undefined ? '—' : pair(st.last_minute.lateness_p50_ms, st.last_minute.lateness_p99_ms ?? 0)}</b><small>{t('in the last minute')}</small></Link>}
         {!st && <div class="tile"><span>{t('Nodes')}</span><b>{nodes.filter((x) => x.state === 'ready').length}</b><small>{t('ready of {n}', { n: nodes.length })}</small></div>}
         {c.data && <div class="tile"><span>{t('Clocks differ by')}</span><b>{offs.length ? span(Math.max(...offs)) : '—'}</b><small>{t("at most, from MySQL's")}</small></div>}
       </div>
@@ -125,7 +125,7 @@ const Buckets = ({ c }: { c: Cluster }) => (
   <Card title={t('Facts')}>
     <dl class="facts in">
       <div><dt>{t('Database')}</dt><dd>{c.server}</dd></div>
-      <div><dt>{t('Buckets')}</dt><dd>{c.buckets}</dd></div>
+      <div><dt>{t('Buckets')}</dt><dd><Link to="/settings#facts">{c.buckets}</Link></dd></div>
       <div><dt>{t('Sessions expire after')}</dt><dd>{c.session_expiry ?? '—'}</dd></div>
       <div><dt>{t('Versions')}</dt><dd>{[...new Set(c.sessions.map((s) => s.version))].join(', ')}</dd></div>
       <div><dt>{t('Reference')}</dt><dd><a href="/docs">/docs</a> <Icon name="right" /></dd></div>

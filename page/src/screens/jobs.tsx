@@ -117,10 +117,10 @@ function useJobs(path: string) {
       took = ended - began;
       for (const id of missed) renew(id);
     };
-    // Reading thousands again and again would keep everybody busy: at most a fifth of the time goes into it.
-    const reload = () => { soon ||= window.setTimeout(() => (loading ? ((soon = 0), reload()) : void load()), Math.max(400, ended + 4 * took - performance.now())); };
-
     const small = () => (current.current?.length ?? 0) <= 200;
+    // Reading thousands again and again would keep everybody busy: at most a fifth of the time goes into it.
+    const reload = () => { soon ||= window.setTimeout(() => (loading ? ((soon = 0), reload()) : void load()), small() ? 400 : Math.min(60_000, Math.max(400, ended + 4 * took - performance.now()))); };
+
     const changed = new Set<string>();
     const renew = (id: string) => {
       if (loading) missed.add(id);
@@ -187,7 +187,7 @@ const wrong = new Set(['failed', 'timed_out', 'lost', 'missed']);
 
 export function Jobs() {
   const q = here.value.search;
-  const filters = { app: q.get('app') ?? '', label: q.get('label') ?? '', owner: q.get('owner') ?? '', group: q.get('group') ?? '' };
+  const filters = { app: q.get('app') ?? '', label: q.get('label') ?? '', owner: q.get('owner') ?? '', group: q.get('group') ?? '', calendar: q.get('calendar') ?? '' };
   const text = q.get('q') ?? '', shown = q.get('show') ?? '', sort = (q.get('sort') as Sort) || 'status';
   const [picked, setPicked] = useState<Set<string>>(new Set());
   const failing = useFailing();
@@ -250,12 +250,12 @@ export function Jobs() {
             {[...new Set([...apps, ...(filters.app ? [filters.app] : [])])].map((a) => <option key={a} value={a}>{a}</option>)}
           </select>
         )}
-        {(['label', 'owner', 'group'] as const).map((f) => filters[f] && <button key={f} class="chip" aria-pressed="true" onClick={() => setQuery({ [f]: undefined })}>{f}: {filters[f]} ×</button>)}
+        {(['label', 'owner', 'group', 'calendar'] as const).map((f) => filters[f] && <button key={f} class="chip" aria-pressed="true" onClick={() => setQuery({ [f]: undefined })}>{f}: {filters[f]} ×</button>)}
         <div class="chips">
           {chip('', 'All', counts.all)}{chip('failing', 'Failing', counts.failing, true)}{chip('error', 'Broken', counts.error, true)}{chip('waiting', 'Waiting', counts.waiting)}{chip('paused', 'Paused', counts.paused)}{chip('finished', 'Finished', counts.finished)}
         </div>
       </div>
-      {problem && <ProblemBox problem={problem} again={reload} />}
+      {problem && (!jobs || problem.status !== 0) && <ProblemBox problem={problem} again={reload} />}
       <section class="card">
         {!jobs && !problem ? <Loading rows={8} /> : list.length === 0 ? (
           filtered && jobs?.length !== 0 ? (
