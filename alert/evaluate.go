@@ -113,7 +113,7 @@ func (e *Evaluator) Run(ctx context.Context) error {
 		case err != nil:
 			e.state = nil // what was written, if anything, is read by the next step
 			if ctx.Err() == nil && !errors.Is(err, errOvertaken) {
-				e.Log.Warn("alerts", "error", err)
+				e.Log.Warn("cannot look for what alerts tell of, trying again", "error", err)
 			}
 		default:
 			wait = again

@@ -76,7 +76,7 @@ func (s *Sender) Run(ctx context.Context) error {
 		}
 		n, err := s.look(ctx, s.Session.Now())
 		if err != nil && ctx.Err() == nil {
-			s.Log.Warn("messages of alerts cannot be read", "error", err)
+			s.Log.Warn("cannot read messages of alerts, trying again", "error", err)
 		}
 		if n > 0 {
 			wait = sendEvery
@@ -134,7 +134,7 @@ func (s *Sender) lane(ctx context.Context, list []sql.DeliveryRow) {
 		}
 		more, err := s.deliver(ctx, &list[i], list[i:])
 		if err != nil && ctx.Err() == nil {
-			s.Log.Warn("message of alerts", "message", list[i].ID, "error", err)
+			s.Log.Warn("cannot send a message of alerts, trying again", "message", list[i].ID, "error", err)
 		}
 		if !more {
 			return

@@ -16,7 +16,7 @@ import (
 // The console is one page for all of its screens; it finds out by itself which one an address means.
 
 // screens are the first parts of the paths of its screens.
-var screens = []string{"jobs", "runs", "upcoming", "timeline", "cluster", "activity"}
+var screens = []string{"jobs", "runs", "upcoming", "timeline", "cluster", "activity", "settings"}
 
 // pagePolicy lets the page load and ask this node and nobody else. No script and no style stands in the page itself, and
 // no text can become markup, so what a job prints or is called stays text.

@@ -41,7 +41,7 @@ func TestHome(t *testing.T) {
 			t.Errorf("%s may be kept: %q", m[1], kept)
 		}
 	}
-	for _, path := range []string{"/jobs", "/jobs/17/edit", "/runs/x", "/cluster", "/activity/audit", "/upcoming", "/timeline/week"} {
+	for _, path := range []string{"/jobs", "/jobs/17/edit", "/runs/x", "/cluster", "/activity/audit", "/upcoming", "/timeline/week", "/settings"} {
 		if status, header, body := visitScreen(t, "GET", s.url+path+"?q=1", ""); status != 200 || body != r.body || header.Get("Content-Security-Policy") != policy {
 			t.Errorf("%s has another page: %d %v", path, status, header)
 		}

@@ -77,7 +77,7 @@ func (c *Compensator) Run(ctx context.Context) error {
 		}
 		wait = period
 		if _, err := c.Compensate(ctx); err != nil && ctx.Err() == nil {
-			c.Log.Warn("compensate", "error", err)
+			c.Log.Warn("cannot look for tasks of this node that no set has, trying again", "error", err)
 			wait = period / 10
 		}
 	}

@@ -65,7 +65,7 @@ func New(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, timings: t, log: cfg.Log, clock: &session.Clock{}, executor: cfg.Executor, over: make(chan struct{})}
+	n := &Node{cfg: cfg, timings: t, log: slog.New(newSteady(cfg.Log.Handler())), clock: &session.Clock{}, executor: cfg.Executor, over: make(chan struct{})}
 	n.watermark = loadWatermark(cfg.SpoolDir)
 	if cfg.SpoolDir != "" {
 		if n.spool, err = result.OpenSpool(cfg.SpoolDir); err != nil {
@@ -216,7 +216,7 @@ func (n *Node) replay() error {
 		o.Written = func() {
 			if left.Add(-1) == 0 {
 				if err := n.spool.Clear(); err != nil {
-					n.log.Warn("spool", "error", err)
+					n.log.Warn("the spool is written, and cannot be removed: the next life looks at it once more", "error", err)
 				}
 			}
 		}

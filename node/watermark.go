@@ -116,7 +116,7 @@ func (w *watcher) Run(ctx context.Context) error {
 			w.session.Lose(err)
 			return err
 		} else if err != nil && ctx.Err() == nil {
-			w.n.log.Warn("watermark", "error", err)
+			w.n.log.Warn("cannot look how far the database is, trying again", "error", err)
 		}
 		select {
 		case <-ctx.Done():

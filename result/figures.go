@@ -79,7 +79,7 @@ func (f *Figures) Run(ctx context.Context) error {
 		}
 		err := f.write(ctx)
 		if err != nil && !failed && ctx.Err() == nil {
-			f.log.Warn("figures cannot be written", "error", err)
+			f.log.Warn("cannot write figures of runs, trying again", "error", err)
 		}
 		failed = err != nil
 	}

@@ -136,7 +136,7 @@ func (v *Live) Run(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			wait = 4 * flushEvery // what comes meanwhile is bounded
 			if !failed {
-				v.log.Warn("live output cannot be written", "error", err)
+				v.log.Warn("cannot write live output, trying again", "error", err)
 			}
 		}
 		failed = err != nil

@@ -121,7 +121,7 @@ func (r *Recorder) step(ctx context.Context, retry time.Duration) time.Duration 
 		return minRetry
 	}
 	if ctx.Err() == nil {
-		r.log.Warn("finish", "waiting", r.Waiting(), "error", err, "again_in", retry)
+		r.log.Warn("cannot write outcomes yet, trying again", "waiting", r.Waiting(), "error", err, "again_in", retry)
 	}
 	select {
 	case <-ctx.Done():

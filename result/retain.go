@@ -80,7 +80,7 @@ func (r *Retainer) Run(ctx context.Context) error {
 		mine, err := r.Round(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			r.Log.Warn("retention", "error", err)
+			r.Log.Warn("cannot remove old records, trying again", "error", err)
 		case mine:
 			wait = max(retainPeriod, restRound*r.looked)
 		}

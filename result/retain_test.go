@@ -223,6 +223,45 @@ func TestRetentionRests(t *testing.T) {
 	})
 }
 
+// TestRetentionWaits: while due times are overdue the next batch waits, but not for ever; so it goes on as soon as they
+// are not, or when it is to end.
+func TestRetentionWaits(t *testing.T) {
+	const took = 100 * time.Millisecond
+	for name, c := range map[string]struct {
+		behind, until    time.Duration // for how long due times are overdue; when it is to end, zero: never
+		nobody           bool
+		atLeast, andMost time.Duration
+	}{
+		"nobody knows":                  {nobody: true, atLeast: rest * took, andMost: rest * took},
+		"nothing is overdue":            {atLeast: rest * took, andMost: rest * took},
+		"for a while":                   {behind: 5 * time.Second, atLeast: 5 * time.Second, andMost: 5*time.Second + restLeast},
+		"all the time":                  {behind: time.Hour, atLeast: restMost, andMost: restMost + rest*took},
+		"it is to end while they are":   {behind: time.Hour, until: 3 * time.Second, atLeast: 3 * time.Second, andMost: 3 * time.Second},
+		"it is to end while it rests":   {until: took, atLeast: took, andMost: took},
+		"they are not when it has done": {behind: rest*took - 1, atLeast: rest * took, andMost: rest * took},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				r := &Retainer{Behind: func() bool { return time.Since(began) < c.behind }}
+				if c.nobody {
+					r.Behind = nil
+				}
+				ctx := t.Context()
+				if c.until > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, c.until)
+					defer cancel()
+				}
+				r.rest(ctx, took)
+				if waited := time.Since(began); waited < c.atLeast || waited > c.andMost {
+					t.Errorf("it waited for %s, want %s to %s", waited, c.atLeast, c.andMost)
+				}
+			})
+		})
+	}
+}
+
 func TestArchive(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"age":"1h","archive":true}`)

@@ -52,7 +52,7 @@ func (f *Feeder) Run(ctx context.Context) error {
 			continue
 		}
 		if err := f.feedAll(ctx); err != nil && ctx.Err() == nil {
-			f.Log.Warn("backfill", "error", err)
+			f.Log.Warn("cannot go on with backfills, trying again", "error", err)
 		}
 	}
 }

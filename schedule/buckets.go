@@ -45,7 +45,7 @@ func (b *Bucketer) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if err := b.adapt(ctx); err != nil && ctx.Err() == nil {
-			b.Log.Warn("buckets", "error", err)
+			b.Log.Warn("cannot choose the number of buckets, trying again", "error", err)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func (c *Claimer) Run(ctx context.Context) error {
 		n, err := c.claim(ctx, c.Session.Now(), others)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			c.Log.Warn("claim", "error", err)
+			c.Log.Warn("cannot claim tasks, trying again", "error", err)
 		case n == claimBatch:
 			wait = 0 // there is more
 		}

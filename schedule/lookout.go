@@ -55,11 +55,11 @@ func (l *Lookout) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		at := time.Now()
-		g, err := l.DB.Glance(ctx, sql.GlanceOf{Session: l.Session, Idle: l.idle.Load().fresh(), Cursor: l.cursor.Load().fresh()})
+		g, err := l.DB.Glance(ctx, l.wanted())
 		if err == nil {
 			l.tell(l.last.Swap(&glimpse{g, at}), g)
 		} else if ctx.Err() == nil {
-			l.Log.Warn("glance", "error", err)
+			l.Log.Warn("cannot look what there is to do, trying again", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -67,6 +67,11 @@ func (l *Lookout) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// wanted leaves out what the loops have just seen.
+func (l *Lookout) wanted() sql.GlanceOf {
+	return sql.GlanceOf{Session: l.Session, Idle: l.idle.Load().fresh(), Cursor: l.cursor.Load().fresh()}
 }
 
 // tell wakes who has not seen what is new since the glance before. The first glance wakes nobody: all loops begin with a

@@ -76,7 +76,7 @@ func (p *Places) Run(ctx context.Context) error {
 			continue
 		}
 		if err := p.refresh(ctx); err != nil && ctx.Err() == nil {
-			p.Log.Warn("read places", "error", err)
+			p.Log.Warn("cannot read where jobs may run, trying again", "error", err)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (p *Planner) Run(ctx context.Context) error {
 		n, err := p.plan(ctx, p.Session.Now())
 		switch {
 		case err != nil && ctx.Err() == nil:
-			p.Log.Warn("plan", "error", err)
+			p.Log.Warn("cannot plan due times, trying again", "error", err)
 		case n == planBatch || p.more:
 			p.Lookout.sawCursor(p.Session.Now())
 			wait = 0 // there is more

@@ -41,9 +41,6 @@ type Starter struct {
 	rest  bool                    // and there is nothing to do until one becomes free, or a little later
 
 	scarce time.Time // when the last look took a task for each free slot; zero: there was a slot for each task
-
-	warned   string // the error that was said last
-	warnedAt time.Time
 }
 
 const (
@@ -600,16 +597,6 @@ func (s *Starter) apply(decided []decision) {
 	}
 }
 
-// warnPause is how long the same error is not said again: while MySQL refuses connections, each of them fails at once.
-const warnPause = time.Second
-
-func (s *Starter) warn(tasks []job.Task, err error) {
-	if text := err.Error(); text != s.warned || time.Since(s.warnedAt) > warnPause {
-		s.Log.Warn("start", "tasks", len(tasks), "error", err)
-		s.warned, s.warnedAt = text, time.Now()
-	}
-}
-
 // failed puts the tasks back after a transaction of which nothing stands.
 func (s *Starter) failed(ctx context.Context, tasks []job.Task, err error) {
 	if ctx.Err() != nil {
@@ -618,7 +605,7 @@ func (s *Starter) failed(ctx context.Context, tasks []job.Task, err error) {
 	if sql.IsRefused(err) {
 		s.batch = max(1, len(tasks)/2) // one row may be to blame: let the others pass
 	}
-	s.warn(tasks, err)
+	s.Log.Warn("cannot start tasks, trying again", "tasks", len(tasks), "error", err)
 	again := s.Session.Now().Add(retryPause)
 	if sql.IsRefused(err) && len(tasks) == 1 {
 		again = s.Session.Now().Add(refusedPause)

@@ -65,7 +65,7 @@ func (t *Tidier) Run(ctx context.Context) error {
 		t.tidied = time.Now()
 		more, err := t.tidy(ctx, now)
 		if err != nil && ctx.Err() == nil {
-			t.Log.Warn("tidy", "error", err)
+			t.Log.Warn("cannot remove what is over, trying again", "error", err)
 		}
 		if more {
 			wait = tidyPeriod

@@ -51,7 +51,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 		}
 		now := s.Session.Now()
 		if err := errors.Join(s.sweep(ctx, now), s.unplacedIfAny(ctx, now)); err != nil && ctx.Err() == nil {
-			s.Log.Warn("sweep", "error", err)
+			s.Log.Warn("cannot look for what waits, trying again", "error", err)
 		}
 	}
 }

@@ -23,6 +23,7 @@ type Heartbeat struct {
 // Run beats until ctx ends. A beat that fails is tried again sooner than the next would be.
 func (h *Heartbeat) Run(ctx context.Context) error {
 	wait := time.Duration(0)
+	var silent time.Time // since when beats fail; zero: they do not
 	for {
 		select {
 		case <-ctx.Done():
@@ -31,8 +32,15 @@ func (h *Heartbeat) Run(ctx context.Context) error {
 		case <-h.Session.tell:
 		}
 		wait = h.Session.Timings.Beat
-		if err := h.beat(ctx); err != nil {
-			h.Log.Warn("beat failed", "error", err, "lease_age", h.Session.Age().Round(time.Millisecond))
+		switch err := h.beat(ctx); {
+		case err == nil && !silent.IsZero():
+			h.Log.Info("beats again", "after", time.Since(silent).Round(time.Millisecond))
+			silent = time.Time{}
+		case err != nil && ctx.Err() == nil:
+			h.Log.Warn("beat failed, trying again", "error", err, "lease_age", h.Session.Age().Round(time.Millisecond))
+			if silent.IsZero() {
+				silent = time.Now()
+			}
 			wait /= 8
 		}
 	}

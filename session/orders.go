@@ -34,7 +34,7 @@ func (o *Orders) Run(ctx context.Context) error {
 		}
 		kills, err := o.DB.KillsRequested(ctx, o.Session.id)
 		if err != nil && ctx.Err() == nil {
-			o.Log.Warn("read orders", "error", err)
+			o.Log.Warn("cannot read who is to be killed, trying again", "error", err)
 		}
 		for _, k := range kills {
 			o.Kill(k.Launch, k.Replaced) // again and again until it is over: that does no harm

@@ -76,7 +76,7 @@ func (r *Reaper) Run(ctx context.Context) error {
 		}
 		wait = r.Session.Timings.Scan
 		if err := r.reap(ctx, boottime()); err != nil && ctx.Err() == nil {
-			r.Log.Warn("reaper", "error", err)
+			r.Log.Warn("cannot look for dead nodes, trying again", "error", err)
 		}
 		if r.calm > 0 && r.quiet {
 			wait *= 4

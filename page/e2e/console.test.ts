@@ -203,7 +203,10 @@ test('what jobs print and are called stays text', limit, async () => {
   await button('Run now').click();
   await page.waitForURL(/\/runs\//);
   const out = page.getByRole('log');
-  await out.getByText('last', { exact: true }).waitFor();
+  await page.locator('.head').getByText('succeeded').waitFor();
+  const reach = (what: string, end: boolean) => until(what, async () => { await out.evaluate((el, end) => { el.scrollTop = end ? el.scrollHeight : 0; }, end); return (await out.locator(what).count()) > 0; }); // only what is in sight exists
+  await reach('text="last"', true);
+  await reach('.f-1.a-bold', false);
   assert.match((await out.locator('.f-1.a-bold').first().getAttribute('class')) ?? '', /f-1/);
   await out.getByText('<script>document.title="run"</script>', { exact: false }).waitFor();
   await out.getByText('U+202E').waitFor();

@@ -88,6 +88,7 @@ test('the rule of the cluster: errors at the field, what would change, and then 
   await page.locator('.field.wrong #f-keep-runs').waitFor();
   await page.locator('#f-keep-runs').fill('500');
   await page.getByText('Only records of the latest 500 due times stay').waitFor();
+  await page.locator('.field:not(.wrong) #f-keep-runs').waitFor();
   await page.getByRole('button', { name: 'Look at it and save' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
   const card = page.locator('.card', { hasText: 'Which records are kept' });

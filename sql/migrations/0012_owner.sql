@@ -4,7 +4,7 @@
 -- The index keeps its name, which statements of the version before give, and serves them as it did.
 
 -- +goose Up
-ALTER TABLE task DROP KEY owner, ADD KEY owner (session_id, kill_requested);
+ALTER TABLE task DROP KEY owner, ADD KEY owner (session_id, kill_requested), ALGORITHM=INPLACE, LOCK=NONE;
 
 -- +goose Down
-ALTER TABLE task DROP KEY owner, ADD KEY owner (session_id, state);
+ALTER TABLE task DROP KEY owner, ADD KEY owner (session_id, state), ALGORITHM=INPLACE, LOCK=NONE;

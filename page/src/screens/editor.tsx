@@ -349,10 +349,7 @@ function Fields({ spec, set, change, error, disabled }: FieldsProps) {
   const setWork = (k: string) => { setWantWork(k); change([...(['command', 'http', 'handler', 'payload'] as const).filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), [[k], k === 'http' ? { url: 'https://' } : k === 'handler' ? 'app/name' : 'echo hello']]); };
   const filled = (...paths: string[]) => paths.filter((p) => !blank(at(spec, p.split('.')))).length;
   const section = (title: Text, paths: string[], children: ComponentChildren) => (
-    <details class="group card" key={title} open={paths.some((p) => error(p)) || undefined}>
-      <summary><Icon name="right" />{t(title)}{filled(...paths) > 0 && <span class="tag">{t('{n} set', { n: filled(...paths) })}</span>}</summary>
-      <div class="in fields">{children}</div>
-    </details>
+    <Section key={title} title={t(title)} set={filled(...paths)} wrong={paths.some((p) => !!error(p))}>{children}</Section>
   );
   return (
     <>
@@ -397,6 +394,18 @@ function Fields({ spec, set, change, error, disabled }: FieldsProps) {
         <div class="wide"><p class="faint small">{t('What is left empty is as the app says, and then the cluster. So it would be:')}</p><KeepInForce own={spec.keep} app={str('app') || 'default'} /></div></>)}
       {section('Owner and labels', ['owner', 'labels'], <>{box('owner', 'Owner', { place: 'team-data@example.com' })}<Pairs label={t('Labels')} value={spec.labels} disabled={disabled} set={(v) => set(['labels'], v)} error={error('labels')} /></>)}
     </>
+  );
+}
+
+/** A part of the form that is folded up until it is wanted, or something in it is wrong; what is open stays open. */
+function Section({ title, set, wrong, children }: { title: string; set: number; wrong: boolean; children: ComponentChildren }) {
+  const [open, setOpen] = useState(wrong);
+  useEffect(() => { if (wrong) setOpen(true); }, [wrong]);
+  return (
+    <details class="group card" open={open} onToggle={(ev) => setOpen(ev.currentTarget.open)}>
+      <summary><Icon name="right" />{title}{set > 0 && <span class="tag">{t('{n} set', { n: set })}</span>}</summary>
+      <div class="in fields">{children}</div>
+    </details>
   );
 }
 

@@ -271,7 +271,7 @@ function Week() {
                   const k = `${d} ${two(h)}`, n = heat.hours.get(k) ?? 0, at = heat.at.get(k);
                   if (at === undefined) return <span key={h} role="gridcell"><span class="c past" style={{ display: 'block' }} /></span>;
                   const share = n === 0 ? 0 : 0.12 + 0.68 * Math.sqrt(n / top), is = open?.from === at && open.to === at + hour;
-                  return <span key={h} role="gridcell"><button class="c" aria-pressed={is} aria-label={`${d} ${h}:00, ${n}`} title={`${d} ${h}:00 · ${n.toLocaleString()}`} style={{ width: '100%', background: n ? `color-mix(in srgb, var(--warn-dot) ${Math.round(share * 100)}%, var(--surface))` : undefined }} onClick={() => setOpen(is ? undefined : { from: at, to: at + hour, n })}>{n > 0 ? short(n) : ''}</button></span>;
+                  return <span key={h} role="gridcell"><button class="c" aria-pressed={is} aria-label={`${d} ${h}:00, ${n}`} title={`${d} ${h}:00 · ${n.toLocaleString()}`} style={{ width: '100%', background: n ? `color-mix(in srgb, var(--heat) ${Math.round(share * 100)}%, var(--surface))` : undefined }} onClick={() => setOpen(is ? undefined : { from: at, to: at + hour, n })}>{n > 0 ? short(n) : ''}</button></span>;
                 })}
               </div>
             ))}

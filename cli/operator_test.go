@@ -1,0 +1,244 @@
+//go:build unix
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go-crontab/sql"
+)
+
+// TestOperatorsVerbs does what the people do who run a cluster, one after the other: rules of retention, the level of a
+// node's log, alerts to a receiver of this machine, and a database that was restored.
+func TestOperatorsVerbs(t *testing.T) {
+	t.Parallel()
+	dsn, state := migrated(t), filepath.Join(t.TempDir(), "state")
+	node := func() *process {
+		return start(t, []string{"GOCRONTAB_DSN=" + dsn}, "serve", "--node", "one", "--listen", "127.0.0.1:0", "--session-expiry", "5s",
+			"--state-dir", state, "--http-allow", "127.0.0.0/8")
+	}
+	s := serving(t, dsn, node()).ready()
+	s.retention()
+	s.logLevel()
+	s.alerts()
+	s.restored(dsn, state, node)
+}
+
+// wants runs a command that is to exit with code, and to say all of want.
+func (s *server) wants(code int, line string, want ...string) result {
+	s.t.Helper()
+	got := s.ask(strings.Fields(line)...)
+	said := squeezed(got.out + " " + got.err)
+	if got.code != code {
+		s.t.Errorf("%s: got code %d, %s; want %d", line, got.code, said, code)
+	}
+	for _, want := range want {
+		if !strings.Contains(said, want) {
+			s.t.Errorf("%s: got %s, want %q", line, said, want)
+		}
+	}
+	return got
+}
+
+func (s *server) retention() {
+	s.t.Helper()
+	s.wants(0, "retention set --age 2160h --failures 8760h", "the cluster keeps records for 2160h, what did not succeed for at least 8760h")
+	s.wants(0, "retention set --app shop --runs 10 --bytes 1MiB", "app shop keeps records the latest 10, up to 1MiB of output")
+	s.wants(0, "retention ls", "cluster 2160h", "app shop 10 1MiB", "0 records removed, 0 archived")
+	if got := s.wants(0, "retention ls -o name"); got.out != "cluster\nshop\n" {
+		s.t.Errorf("names of the rules: got %q", got.out)
+	}
+	for line, want := range map[string]string{
+		"retention set --age soon":            "age",
+		"retention set --bytes many":          "bytes",
+		"retention set --runs -1":             "runs",
+		"retention set --app shop --archive":  "archive",
+		"retention set --failures 0.000001ms": "failures",
+	} {
+		if got := s.ask(strings.Fields(line)...); got.code == 0 || !strings.Contains(got.err, want) {
+			s.t.Errorf("%s: got %+v, want what is wrong with %s", line, got, want)
+		}
+	}
+	s.wants(0, "retention set --app shop", "app shop keeps records as nobody says otherwise")
+	if got := s.wants(0, "retention ls -o name"); got.out != "cluster\n" {
+		s.t.Errorf("an empty rule stays: got %q", got.out)
+	}
+	s.wants(0, "audit", "retention")
+}
+
+// logLevel changes what a running node logs. A request is one line at the level debug.
+func (s *server) logLevel() {
+	s.t.Helper()
+	requests := func() int { return strings.Count(s.out.String(), `"level":"DEBUG"`) }
+	s.wants(0, "node log-level", "one logs info and above")
+	if n := requests(); n != 0 {
+		s.t.Errorf("%d lines at the level debug, and the level is info", n)
+	}
+	s.wants(0, "node log-level debug --for 10m", "one logs debug and above; as before again in ")
+	s.says(`"level":"DEBUG","msg":"request"[^\n]*"path":"/api/v1/log-level"`, 5*time.Second)
+	s.wants(0, "node log-level info", "one logs info and above")
+	before := requests()
+	s.wants(0, "job ls")
+	if n := requests(); n != before {
+		s.t.Errorf("%d lines at the level debug after it was taken back", n-before)
+	}
+	s.wants(0, "node log-level error --for 300ms", "one logs error and above")
+	await(s.t, "the level comes back by itself", 5*time.Second, func() bool { return s.ask("node", "log-level").out == "one logs info and above\n" })
+	s.wants(exitRefused, "node log-level loud", "level")
+	s.wants(exitUsage, "node log-level --for 10m", "a LEVEL")
+	s.wants(0, "audit --kind node -o json", "log level debug for 10m0s", "log level error for 300ms")
+}
+
+// receiver is what a channel calls.
+type receiver struct {
+	*httptest.Server
+	mu   sync.Mutex
+	told []string
+}
+
+func newReceiver(t *testing.T) *receiver {
+	t.Helper()
+	r := &receiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		text, _ := io.ReadAll(req.Body)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.told = append(r.told, string(text))
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// count is how many messages say something.
+func (r *receiver) count(what string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, text := range r.told {
+		if strings.Contains(text, what) {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *server) alerts() {
+	s.t.Helper()
+	r := newReceiver(s.t)
+	s.wants(0, "alert channel set hook --type webhook --wait 1ms --url "+r.URL, "hook")
+	s.wants(0, "alert channel set deaf --type webhook --url http://127.0.0.1:1/")
+	s.wants(0, "alert channel ls", "deaf webhook", "hook webhook "+r.URL+" on")
+	s.wants(0, "alert test hook", "hook took it in")
+	if r.count("This is a test of the channel hook, sent by the node one") != 1 {
+		s.t.Errorf("the receiver got %q, want one test", r.told)
+	}
+	s.wants(exitFailed, "alert test deaf", "deaf did not take it", "127.0.0.1:1")
+	s.wants(exitNotFound, "alert test nobody")
+	s.wants(exitUsage, "alert rule set ops --on failures --failures many --channel hook", "3/10m")
+	s.wants(0, "alert rule set ops --on failed --app shop --channel hook", "rule ops tells hook of failed")
+	s.wants(0, "alert rule show ops", "failed", "shop")
+	s.wants(0, "alert rule ls -o name", "ops")
+	s.wants(exitRefused, "alert channel rm hook", "ops")
+
+	// Two troubles: one is told at once, the other when the silence over it has ended.
+	silence := strings.TrimSpace(s.wants(0, "alert silence add --job shop/quiet --until 1h --reason disks -o name").out)
+	s.wants(0, "alert silence ls", silence+" shop/quiet ", "disks")
+	for _, name := range []string{"loud", "quiet"} {
+		s.wants(0, "job add "+name+" --app shop --every 24h -- exit 3")
+		s.wants(0, "job run shop/"+name)
+	}
+	await(s.t, "the receiver is told of the one", 15*time.Second, func() bool { return r.count("shop/loud") == 1 })
+	await(s.t, "both are known, and the one that was told", 15*time.Second, func() bool {
+		out := squeezed(s.ask("alert", "ls", "--state", "firing").out)
+		return strings.Contains(out, "shop/loud") && strings.Contains(out, "shop/quiet")
+	})
+	var known page[alertView]
+	if got := s.wants(0, "alert ls -o json"); json.Unmarshal([]byte(got.out), &known) != nil || len(known.Items) != 2 {
+		s.t.Fatalf("got %+v, want two alerts", got)
+	}
+	for _, v := range known.Items {
+		if hushed := v.Job == "quiet"; hushed != (v.Silence == silence) {
+			s.t.Errorf("got %+v, and the silence is %s", v, silence)
+		}
+		s.wants(0, "alert show "+v.ID, v.ID+", firing", "shop/"+v.Job)
+	}
+	await(s.t, "the message is among those that were sent", 5*time.Second, func() bool {
+		return strings.Contains(squeezed(s.ask("alert", "sent", "--channel", "hook", "--state", "sent").out), " sent alert hook 1 1 ")
+	})
+	if n := r.count("shop/quiet"); n != 0 {
+		s.t.Errorf("%d messages of what is silenced", n)
+	}
+	s.wants(0, "alert silence end "+silence, "silence "+silence+" has ended")
+	s.wants(0, "alert silence ls", "There are no silences")
+	await(s.t, "what still fires is told when the silence ends", 15*time.Second, func() bool { return r.count("shop/quiet") == 1 })
+	if n := r.count("shop/loud"); n != 1 {
+		s.t.Errorf("one trouble was told %d times", n)
+	}
+	s.wants(0, "alert rule rm ops", "rule ops is deleted")
+	s.wants(0, "alert channel rm hook deaf", "channel hook is deleted", "channel deaf is deleted")
+	s.wants(0, "alert channel ls", "There are no channels yet")
+}
+
+// restored has the node work with a later state of the database than the one that it finds when it comes back.
+func (s *server) restored(dsn, state string, node func() *process) {
+	s.t.Helper()
+	t, env := s.t, []string{"GOCRONTAB_DSN=" + dsn}
+	// No node may start it, so that it is overdue in the end, however long all of this takes.
+	s.wants(0, "job add once --at +1s --selector zone=nowhere -- true")
+	if code, out := run(t, env, "migrate", "--after-restore"); code != exitRefused || !strings.Contains(out, "node one lives") || !strings.Contains(out, "stop all nodes first") {
+		t.Errorf("with a node that lives: got code %d, %s", code, out)
+	}
+	mark := func(n int, at time.Time) {
+		execute(t, dsn, "UPDATE setting SET value = ? WHERE name = 'mark'", fmt.Sprintf("%d %d", n, at.UnixMicro()))
+	}
+	mark(1000, time.Now())
+	await(t, "the node has seen how far the database is", 10*time.Second, func() bool {
+		text, _ := os.ReadFile(filepath.Join(state, "watermark.json"))
+		return strings.Contains(string(text), `"mark":100`)
+	})
+	s.signal(syscall.SIGTERM)
+	if code := s.exit(20 * time.Second); code != 0 {
+		t.Fatalf("the drained node exits with %d", code)
+	}
+	backup := time.Now().Add(-time.Hour)
+	mark(7, backup)
+
+	p := node()
+	if code := p.exit(20 * time.Second); code != exitRefused {
+		t.Errorf("a node over an older database exits with %d, want %d", code, exitRefused)
+	}
+	for _, want := range []string{"It was restored", "migrate --after-restore", backup.UTC().Format(time.RFC3339)} {
+		if !strings.Contains(p.out.String(), want) {
+			t.Errorf("the node does not say %q", want)
+		}
+	}
+	code, out := run(t, env, "migrate", "--after-restore", "-o", "json")
+	var m migration
+	if err := json.Unmarshal([]byte(out), &m); code != 0 || err != nil || m.Restored == nil {
+		t.Fatalf("got code %d, %s", code, out)
+	}
+	if r := m.Restored; r.AsOf == nil || r.AsOf.Unix() != backup.Unix() || r.Jobs == 0 || len(r.Once) != 1 || r.Once[0].Name != "once" || r.Running != 0 {
+		t.Errorf("got %s, want the instant of the backup, and the job with a single due time that has passed", out)
+	}
+	if code, out := run(t, env, "migrate", "--after-restore"); code != 0 || !strings.Contains(out, "default/once") || !strings.Contains(out, "cluster resume") {
+		t.Errorf("once more, as text: got code %d, %s", code, out)
+	}
+
+	next := serving(t, dsn, node()).ready()
+	next.wants(0, "cluster", sql.RestoredReason)
+	await(t, "what was due ends, and is not started", 20*time.Second, func() bool {
+		runs := next.runs("once")
+		return len(runs) == 1 && runs[0].Outcome == "skipped" && strings.Contains(runs[0].Reason, sql.RestoredReason)
+	})
+	next.wants(0, "cluster resume")
+}

@@ -1,0 +1,67 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestSteadyLog: an outage is a few lines and not some for each try, and nothing else is held back.
+func TestSteadyLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		log := slog.New(newSteady(slog.NewTextHandler(&out, nil)))
+		said := func(want ...string) {
+			t.Helper()
+			got := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+			out.Reset()
+			if got[0] == "" {
+				got = nil
+			}
+			if len(got) != len(want) {
+				t.Fatalf("got %d lines %q, want %d", len(got), got, len(want))
+			}
+			for i := range want {
+				if !strings.HasSuffix(got[i], want[i]) {
+					t.Errorf("line %d: got %q, want an end of %q", i, got[i], want[i])
+				}
+			}
+		}
+		away, refused := errors.New("away"), errors.New("refused")
+		for i := range 290 { // 29 s of tries
+			log.Warn("beat failed", "error", away, "lease_age", time.Duration(i)*time.Millisecond)
+			time.Sleep(100 * time.Millisecond)
+		}
+		said("error=away lease_age=0s")
+		log.Warn("beat failed", "error", refused)
+		log.Warn("claim", "error", away)
+		said("error=refused", "msg=claim error=away")
+		time.Sleep(time.Second)
+		log.Warn("beat failed", "error", away, "lease_age", time.Minute)
+		said("lease_age=1m0s repeated=289")
+		time.Sleep(sameAgain)
+		log.Warn("beat failed", "error", away)
+		said("error=away") // nothing was held back before it
+
+		for range 2 { // each of these is about something of its own
+			log.Warn("task cannot be freed", "job_id", 7, "error", away)
+			log.Error("run lost", "error", away)
+			log.Warn("lease stale", "lease_age", time.Second)
+			log.Info("plan", "error", away)
+			log.With("session", "a").Warn("beat failed", "error", away)
+		}
+		once := []string{"job_id=7 error=away", `msg="run lost" error=away`, "lease_age=1s", "msg=plan error=away", "session=a error=away"}
+		said(append(once, once...)...)
+
+		for i := range 3 * manySaid { // errors that never repeat are not remembered for ever
+			log.Warn("claim", "error", fmt.Errorf("task %d", i))
+		}
+		if n := len(log.Handler().(steady).said.lines); n > manySaid {
+			t.Errorf("%d lines are remembered, want at most %d", n, manySaid)
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package sql
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// ruleSince is the first migration that must say of each change of a hot table that it locks nothing.
+const ruleSince = 12
+
+// TestMigrationsLockNothing: see docs/upgrades.md. A server that cannot do as it is told refuses, in the tests of whoever
+// writes the migration and not at night in a cluster.
+func TestMigrationsLockNothing(t *testing.T) {
+	files, err := migrations.ReadDir("migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := 0
+	for _, file := range files {
+		number, _, _ := strings.Cut(file.Name(), "_")
+		version, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatalf("%s: does not begin with a number", file.Name())
+		}
+		if version < ruleSince {
+			continue
+		}
+		text, err := migrations.ReadFile("migrations/" + file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fault := range lockingStatements(string(text)) {
+			t.Errorf("%s: %s", file.Name(), fault)
+		}
+		held++
+	}
+	if held == 0 {
+		t.Errorf("no migration has version %d or a later one", ruleSince)
+	}
+}
+
+func TestLockingStatements(t *testing.T) {
+	const may = ""
+	for text, want := range map[string]string{
+		"ALTER TABLE task ADD COLUMN x INT NOT NULL DEFAULT 0, ALGORITHM=INSTANT;":           may,
+		"alter table task add key x (due),\n  algorithm = inplace, lock = none;":             may,
+		"ALTER TABLE alert ADD KEY x (id);":                                                  may,
+		"ALTER TABLE task_note ADD KEY x (id);":                                              may,
+		"CREATE OR REPLACE VIEW v AS SELECT t.id FROM task t JOIN job j ON j.id = t.job_id;": may,
+		"CREATE TABLE x (id INT COMMENT 'of task; see job');":                                may,
+		"INSERT INTO setting (name, value) VALUES ('task', 'DELETE FROM task');":             may,
+		"CREATE INDEX x ON history (due) ALGORITHM=INPLACE LOCK=NONE;":                       may,
+		"INSERT INTO alert (app, job, output) VALUES ('a', 'b', 'c');":                       may,
+		"DROP VIEW v_task, v_job;":                                                           may,
+		"-- ALTER TABLE task ADD KEY x (due);\nCREATE TABLE x (id INT); -- UPDATE task":      may,
+		"CREATE TABLE x (id INT);\n-- +goose Down\nALTER TABLE task DROP KEY x;":             may,
+
+		"ALTER TABLE task ADD KEY x (due);":                                                               "ALTER TABLE task",
+		"ALTER TABLE `history` ADD COLUMN x INT;":                                                         "ALTER TABLE `history`",
+		"ALTER TABLE job ADD COLUMN x INT, LOCK=NONE;":                                                    "ALTER TABLE job",
+		"ALTER TABLE job ADD COLUMN x INT, ALGORITHM=INPLACE;":                                            "ALTER TABLE job",
+		"ALTER TABLE job ADD COLUMN x INT, ALGORITHM=INPLACE, LOCK=SHARED;":                               "ALTER TABLE job",
+		"ALTER TABLE job ADD COLUMN x INT, ALGORITHM=COPY, LOCK=NONE;":                                    "ALTER TABLE job",
+		"ALTER TABLE job ADD COLUMN x INT, ALGORITHM=NOCOPY, LOCK=NONE;":                                  "ALTER TABLE job",
+		"ALTER TABLE job ADD COLUMN x INT COMMENT 'ALGORITHM=INSTANT';":                                   "ALTER TABLE job",
+		"ALTER TABLE job ADD COLUMN x INT; -- ALGORITHM=INSTANT":                                          "ALTER TABLE job",
+		"CREATE TABLE x (id INT COMMENT 'one; two');\nALTER TABLE output ADD KEY x (launch);":             "ALTER TABLE output",
+		"ALTER TABLE alert ADD KEY x (id), ALGORITHM=INSTANT;\nALTER ONLINE TABLE task ADD KEY x (hash);": "ALTER ONLINE TABLE task",
+		"CREATE INDEX x ON history (due);":                                                                "CREATE INDEX x ON history",
+		"CREATE UNIQUE INDEX x ON task(due);":                                                             "CREATE UNIQUE INDEX x ON task",
+		"DROP INDEX slice ON task;":                                                                       "DROP INDEX slice ON task",
+		"UPDATE task SET hash = 0 WHERE hash > 5;":                                                        "UPDATE task",
+		"UPDATE alert a JOIN job j ON j.id = a.job_id SET a.seen = 0;":                                    "UPDATE alert a JOIN job",
+		"DELETE FROM history WHERE due < 0;":                                                              "DELETE FROM history",
+		"INSERT INTO x (id) SELECT id FROM history;":                                                      "INSERT INTO x (id) SELECT id FROM history",
+		"OPTIMIZE TABLE job;":                                                                             "OPTIMIZE TABLE job",
+		"LOCK TABLES task WRITE;":                                                                         "LOCK TABLES task",
+		"DROP TABLE alert, output;":                                                                       "DROP TABLE alert, output",
+		"TRUNCATE history;":                                                                               "TRUNCATE history",
+		"RENAME TABLE task TO old_task;":                                                                  "RENAME TABLE task",
+	} {
+		got := lockingStatements("-- +goose Up\n" + text)
+		if want == may && len(got) > 0 || want != may && (len(got) != 1 || !strings.HasPrefix(got[0], want)) {
+			t.Errorf("%s\n\tgot  %q\n\twant %q", text, got, want)
+		}
+	}
+}
+
+var (
+	// quoted and remarks are what says nothing about locks: whichever begins first ends the other.
+	quoted  = regexp.MustCompile(`'(?:[^']|'')*'|--[^\n]*`)
+	hot     = "`?\\b(?:job|task|history|output)\\b`?"
+	changes = regexp.MustCompile(`(?i)^(?:ALTER\s+(?:ONLINE\s+)?(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?` + hot + `(?:\s|$)|(?:CREATE|DROP)\b[^(]*\bINDEX\b[^(]*\bON\s+` + hot + `)`)
+	// writes lock rows until they are through with all of them, ofTable the table itself.
+	writes  = regexp.MustCompile(`(?i)^(?:UPDATE\s+` + hot + `|(?:UPDATE|DELETE|REPLACE|INSERT)\b.*?\b(?:FROM|JOIN|INTO)\s+` + hot + `)(?:[\s,;(]|$)`)
+	ofTable = regexp.MustCompile(`(?i)^(?:OPTIMIZE|TRUNCATE|RENAME|LOCK|DROP)\b.*?[\s,]` + hot + `(?:[\s,;]|$)`)
+	instant = regexp.MustCompile(`(?i)\bALGORITHM\s*=\s*INSTANT\b`)
+	inplace = regexp.MustCompile(`(?i)\bALGORITHM\s*=\s*INPLACE\b`)
+	noLock  = regexp.MustCompile(`(?i)\bLOCK\s*=\s*NONE\b`)
+)
+
+// lockingStatements are those of a migration's way up that may lock a hot table for long, with what would be right.
+func lockingStatements(text string) (faults []string) {
+	up, _, _ := strings.Cut(text, "-- +goose Down")
+	plain := quoted.ReplaceAllStringFunc(up, func(s string) string {
+		if s[0] == '\'' {
+			return "''"
+		}
+		return ""
+	})
+	for _, s := range splitOutside(plain, ';') {
+		s = strings.Join(strings.Fields(s), " ")
+		switch {
+		case changes.MatchString(s):
+			if !instant.MatchString(s) && !(inplace.MatchString(s) && noLock.MatchString(s)) {
+				faults = append(faults, s+"\n\tmust say ALGORITHM=INSTANT, or ALGORITHM=INPLACE, LOCK=NONE, so that the server refuses instead of locking")
+			}
+		case writes.MatchString(s):
+			faults = append(faults, s+"\n\tlocks rows of a hot table until it is through with all of them; let nodes do it in small batches, as schedule.Tidier does")
+		case ofTable.MatchString(s):
+			faults = append(faults, s+"\n\tlocks a hot table as a whole")
+		}
+	}
+	return faults
+}
