@@ -48,7 +48,11 @@ func Scenarios() []Scenario {
 			return b.idling(ctx)
 		}},
 		{"api", "jobs created through the API of one node, one and 1,000 with each request", false, func(ctx context.Context, b *run) ([]Result, error) {
-			return each([]int{1, most}, func(n int) ([]Result, error) { return b.writing(ctx, n) })
+			batch := most
+			if b.hasty {
+				batch = most / 20
+			}
+			return each([]int{1, batch}, func(n int) ([]Result, error) { return b.writing(ctx, n) })
 		}},
 		{"table", "steady beside 10,000, 100,000 and 1,000,000 jobs that are not due (--jobs 10000000: that many)", false, func(ctx context.Context, b *run) ([]Result, error) {
 			sizes := []int{10_000, 100_000, 1_000_000}

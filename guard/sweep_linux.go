@@ -2,6 +2,8 @@ package guard
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +27,7 @@ type sweeper struct {
 	last    []taken
 	forked  map[int64]bool        // launches of which a process was seen
 	unclear map[int]time.Duration // processes without an environment, and since when they are
+	lively  time.Duration         // when something of ours was last found, or the first sweep began
 }
 
 // member is a process that belongs to a command.
@@ -117,6 +120,10 @@ const (
 func (s *sweeper) members(all map[int]*process, seats []taken, running map[int64]bool) (ours map[int]int, out found) {
 	ours, out = map[int]int{}, found{clean: true}
 	now := boottime()
+	if s.lively == 0 {
+		s.lively = now
+	}
+	vanished := false
 	groups := map[int]bool{}
 	for _, t := range seats {
 		if t.pgid != 0 && holds(all, t) {
@@ -139,6 +146,8 @@ func (s *sweeper) members(all map[int]*process, seats []taken, running map[int64
 			ended[pid] = true
 		case state == unknown && s.settling(p, now):
 			out.clean = false
+		case state == gone:
+			vanished = true
 		}
 	}
 	for _, pid := range s.inCgroups() {
@@ -153,6 +162,13 @@ func (s *sweeper) members(all map[int]*process, seats []taken, running map[int64
 				ours[pid], grown = byItself, true
 			}
 		}
+	}
+	// Who ended under our eyes may have been one of ours that left a child behind which the list does not hold. Where
+	// processes come and go all the time somebody always does: then this ends a while after the last of ours.
+	if len(ours) > 0 {
+		s.lively = now
+	} else if vanished && now-s.lively < settleTime {
+		out.clean = false
 	}
 	return ours, out
 }
@@ -211,6 +227,7 @@ const (
 	foreign = iota // it names no launch of this session
 	marked         // it does
 	unknown        // there is none: it may come
+	gone           // the process was there, and has ended
 )
 
 // launch reads the launch off the environment of a process.
@@ -218,15 +235,19 @@ func (s *sweeper) launch(p *process) (int64, int) {
 	if !p.alive() || p.start < s.began || p.kernel() {
 		return 0, foreign
 	}
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
-	if err != nil {
-		return 0, foreign // another user's, or it has ended
-	}
-	if len(env) == 0 {
-		if line, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline"); err == nil && len(line) == 0 {
+	proc := "/proc/" + strconv.Itoa(p.pid)
+	env, err := os.ReadFile(proc + "/environ")
+	if err == nil && len(env) == 0 {
+		if line, err := os.ReadFile(proc + "/cmdline"); err == nil && len(line) == 0 {
 			return 0, unknown
 		}
-		return 0, foreign
+		env, err = os.ReadFile(proc + "/environ") // it may have begun a program between the two
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH):
+		return 0, gone
+	case err != nil:
+		return 0, foreign // another user's
 	}
 	if n := counterIn(env, s.marker); n != 0 {
 		return n, marked

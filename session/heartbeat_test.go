@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,11 +164,31 @@ func TestHeartbeatRuns(t *testing.T) {
 	failing := f.proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("UPDATE session"), Times: 2, Action: faultproxy.Error(1205, "HY000", "busy")})
 	ctx, stopAgain := context.WithCancel(t.Context())
 	defer stopAgain()
+	var said strings.Builder
+	again := make(chan struct{})
+	h.Log = slog.New(slog.NewTextHandler(writerFunc(func(line []byte) (int, error) {
+		if said.Write(line); strings.Contains(string(line), "beats again") {
+			close(again)
+		}
+		return len(line), nil
+	}), nil))
 	go func() { done <- h.Run(ctx) }()
 	beats(3)
+	select {
+	case <-again:
+	case <-time.After(10 * time.Second):
+		t.Error("the log does not say that it beats again")
+	}
 	if n := failing.Fired(); n != 2 {
 		t.Errorf("got %d failed beats, want 2", n)
 	}
 	stopAgain()
 	<-done
+	if got := said.String(); strings.Count(got, "beat failed") != 2 || strings.Count(got, "\n") != 3 {
+		t.Errorf("the log says %s, want two beats that failed and one line when it beats again", got)
+	}
 }
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
