@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kinds are commands that try to live on, with how many processes they have. TOKEN stands in the command line of each.
+// kinds are commands that try to live on, with how many processes they have. TOKEN stands in the command line of each. One
+// that begins itself anew for ever stops after a minute, should it escape.
 var kinds = map[string]struct {
 	command   string
 	processes int
@@ -27,7 +28,7 @@ var kinds = map[string]struct {
 	"the same in a session":              {"env -i setsid sleep TOKEN & wait", 1},
 	"the same in a shell of its own":     {"env -i bash -c 'setsid sleep TOKEN & sleep TOKEN; true' & wait", 2},
 	"one that has changed its group":     {"set -m; sleep TOKEN & sleep TOKEN & wait", 2},
-	"one that never stands still":        {"export F='trap \"\" TERM; : TOKEN; sleep .0TOKEN; setsid bash -c \"$F\" &'; for i in 1 2 3 4 5 6 7 8; do setsid bash -c \"$F\" & done; sleep TOKEN; true", 4},
+	"one that never stands still":        {"export END=$((EPOCHSECONDS+60)) F='trap \"\" TERM; : TOKEN; sleep .0TOKEN; ((EPOCHSECONDS > END)) || setsid bash -c \"$F\" &'; for i in 1 2 3 4 5 6 7 8; do setsid bash -c \"$F\" & done; sleep TOKEN; true", 4},
 	"one with many processes everywhere": {"for i in $(seq 60); do (setsid sleep TOKEN &); done; sleep TOKEN; true", 61},
 }
 

@@ -14,7 +14,8 @@ import (
 	"go-crontab/node"
 )
 
-// clinging are commands that try to outlive their node. TOKEN stands in the command line of each process.
+// clinging are commands that try to outlive their node. TOKEN stands in the command line of each process. One that begins itself
+// anew for ever stops after a minute, should it escape.
 var clinging = map[string]string{
 	"plain":                       "sleep TOKEN",
 	"background":                  "sleep TOKEN & sleep TOKEN & sleep TOKEN",
@@ -23,7 +24,7 @@ var clinging = map[string]string{
 	"ignores-term":                "trap '' TERM; sleep TOKEN & sleep TOKEN; true",
 	"cleared-environment":         "env -i sleep TOKEN & exec env -i sleep TOKEN",
 	"cleared-environment-session": "env -i setsid sleep TOKEN & wait",
-	"never-still":                 `export F='trap "" TERM; : TOKEN; sleep .0TOKEN; setsid bash -c "$F" &'; for i in 1 2 3 4 5 6; do setsid bash -c "$F" & done; sleep TOKEN`,
+	"never-still":                 `export END=$((EPOCHSECONDS+60)) F='trap "" TERM; : TOKEN; sleep .0TOKEN; ((EPOCHSECONDS > END)) || setsid bash -c "$F" &'; for i in 1 2 3 4 5 6; do setsid bash -c "$F" & done; sleep TOKEN`,
 	"many":                        "for i in $(seq 30); do (setsid sleep TOKEN &); done; sleep TOKEN",
 }
 
