@@ -40,32 +40,35 @@ func (p *process) kernel() bool {
 	return p.flags&flag != 0
 }
 
-// processes lists all of them by number.
-func processes() (map[int]*process, error) {
+// processes lists all of them by number. Some may have vanished while it read, and left behind a child that is younger
+// than the list.
+func processes() (all map[int]*process, vanished bool, err error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	all := make(map[int]*process, len(names))
+	all = make(map[int]*process, len(names))
 	buf := make([]byte, 1024)
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		if p, err := stat(pid, buf); err == nil { // else it has ended
+		if p, err := stat(pid, buf); err == nil {
 			all[pid] = p
+		} else {
+			vanished = true
 		}
 	}
 	if all[os.Getpid()] == nil {
-		return nil, errors.New("/proc does not show this process")
+		return nil, false, errors.New("/proc does not show this process")
 	}
-	return all, nil
+	return all, vanished, nil
 }
 
 var errStat = errors.New("stat of a process cannot be read")

@@ -348,7 +348,7 @@ func isAlive(pid int) bool {
 
 // withToken lists the living processes that have a token in their command line.
 func withToken(token string) (pids []int) {
-	all, err := processes()
+	all, _, err := processes()
 	if err != nil {
 		panic(err)
 	}

@@ -63,7 +63,7 @@ type signals struct {
 // sweep signals everything that belongs to the commands in the seats.
 func (s *sweeper) sweep(seats []taken, to signals) found {
 	s.last = seats
-	all, err := processes()
+	all, vanished, err := processes()
 	if err != nil {
 		s.blindly(seats, to)
 		return found{}
@@ -72,7 +72,7 @@ func (s *sweeper) sweep(seats []taken, to signals) found {
 	for _, t := range seats {
 		running[t.launch] = true
 	}
-	ours, out := s.members(all, seats, running)
+	ours, out := s.members(all, seats, running, vanished)
 	s.children(all, seats, s.node)
 	out.clean = out.clean && len(ours) == 0
 	if to.kill {
@@ -117,13 +117,12 @@ const (
 )
 
 // members finds the living processes that belong to running commands.
-func (s *sweeper) members(all map[int]*process, seats []taken, running map[int64]bool) (ours map[int]int, out found) {
+func (s *sweeper) members(all map[int]*process, seats []taken, running map[int64]bool, vanished bool) (ours map[int]int, out found) {
 	ours, out = map[int]int{}, found{clean: true}
 	now := boottime()
 	if s.lively == 0 {
 		s.lively = now
 	}
-	vanished := false
 	groups := map[int]bool{}
 	for _, t := range seats {
 		if t.pgid != 0 && holds(all, t) {

@@ -32,7 +32,7 @@ func (n *Node) newGuard(of func() *life) (*guard.Guard, error) {
 	if n.cfg.NoGuard || !guard.Supported {
 		return nil, nil
 	}
-	_, json := n.log.Handler().(*slog.JSONHandler)
+	_, json := plain(n.log.Handler()).(*slog.JSONHandler)
 	return guard.New(guard.Config{
 		Node: n.cfg.Name, DSN: n.cfg.DSN, Expiry: n.timings.Expiry, Kill: n.timings.Kill, Grace: n.timings.Grace, End: n.timings.End,
 		// An attempt sits until nothing of it lives, which may be a moment after its slot is free.

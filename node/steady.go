@@ -38,6 +38,14 @@ type saidLine struct {
 	held int // since then
 }
 
+// plain is the handler behind a steady one.
+func plain(h slog.Handler) slog.Handler {
+	if s, ok := h.(steady); ok {
+		return s.Handler
+	}
+	return h
+}
+
 func newSteady(h slog.Handler) slog.Handler {
 	return steady{h, &saidBefore{lines: map[[2]string]saidLine{}}}
 }
