@@ -249,7 +249,7 @@ func (n *worldNode) Add(s job.Started) {
 		if o.JobID == s.JobID && s.Spec.Overlap != job.OverlapAllow {
 			w.Errorf("job %d (%s) executes due %s beside %s", s.JobID, s.Spec.Overlap, s.Due, o.Due)
 		}
-		if o.Spec.Group != "" {
+		if w.model(o.JobID).job.Spec.Group != "" { // an edit moves what executes to the group of the new definition
 			grouped++
 		}
 	}

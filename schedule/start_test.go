@@ -1,10 +1,7 @@
 package schedule
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -440,23 +437,6 @@ func TestPause(t *testing.T) {
 	if got := f.starter.pause(); got != crowded/4 {
 		t.Errorf("due, without a slot: got %s, want %s", got, crowded/4)
 	}
-}
-
-// TestSameErrorIsNotSaidAgain: while each start fails at once, for the same reason, one line a second says so.
-func TestSameErrorIsNotSaidAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		s := NewStarter(Starter{Session: newSession(1), Prepared: NewPrepared(), Log: slog.New(slog.NewTextHandler(&log, nil))})
-		gone, locked := errors.New("connection refused"), errors.New("deadlock")
-		for range 100 {
-			s.failed(t.Context(), nil, gone)
-			time.Sleep(retryPause)
-		}
-		s.failed(t.Context(), nil, locked)
-		if said, other := strings.Count(log.String(), "refused"), strings.Count(log.String(), "deadlock"); said != 2 || other != 1 {
-			t.Errorf("in 2 s one error was said %d times, and another one, that came once, %d times, want 2 and 1", said, other)
-		}
-	})
 }
 
 // TestLinger: while more is due than there are slots, and few of them are free, a look waits a little for more.

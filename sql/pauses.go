@@ -227,7 +227,7 @@ func (tx *Tx) ReleaseJobs(cursors []Cursor) error {
 	n, err := tx.exec("release jobs", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', version BIGINT PATH '$[1]', next BIGINT PATH '$[2]',"+
 		" last BIGINT PATH '$[3]')) n STRAIGHT_JOIN job j ON j.id = n.id"+
 		" SET j.held = 0, j.finished = 0, j.paused_at = 0, j.next_due = NULLIF(n.next, 0), j.last_due = GREATEST(j.last_due, n.last)"+
-		" WHERE j.held = 1 AND j.paused = 0 AND j.living = 1 AND j.version = n.version", table(rows))
+		" WHERE j.held <> 0 AND j.paused = 0 AND j.living = 1 AND j.version = n.version", table(rows))
 	if err == nil && n != int64(len(cursors)) {
 		err = fmt.Errorf("release jobs: %d of %d rows: %w", n, len(cursors), ErrMoved)
 	}
