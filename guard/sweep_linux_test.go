@@ -153,3 +153,23 @@ func TestMayBegin(t *testing.T) {
 		}
 	}
 }
+
+// TestVanished: a look at which somebody vanished may have missed a child of his, so it counts for nothing; but only for a
+// while after the last of ours, since elsewhere processes come and go all the time.
+func TestVanished(t *testing.T) {
+	s := newSweeper(&orders{Marker: "GOCRONTAB_TEST_VANISHED="})
+	look := func(vanished bool) bool {
+		_, out := s.members(map[int]*process{}, nil, nil, vanished)
+		return out.clean
+	}
+	if look(true) {
+		t.Error("a first look that somebody vanished from is clean")
+	}
+	if !look(false) {
+		t.Error("a look that nobody vanished from is not clean")
+	}
+	s.lively -= settleTime
+	if !look(true) {
+		t.Error("who vanishes long after the last of ours still counts")
+	}
+}

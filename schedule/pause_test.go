@@ -406,6 +406,16 @@ func TestHeldWithoutAPause(t *testing.T) {
 	f.want("lines of that", 1, "SELECT COUNT(*) FROM audit WHERE action = 'break' AND ref = ?", broken.ID)
 }
 
+// TestHeldByAHand: a mark of any value counts as held, and no look is stuck at it.
+func TestHeldByAHand(t *testing.T) {
+	f := setUp(t)
+	f.create(every("odd", 10*time.Second, 10*time.Second))
+	f.exec("DELETE FROM task")
+	f.exec("UPDATE job SET held = -1, paused_at = ?, next_due = 2", int64(t0))
+	f.look(after(15 * time.Second))
+	f.want("held", 0, "SELECT COUNT(*) FROM job WHERE held <> 0")
+}
+
 // TestHoldLeavesSomeForTheNextLook when there is too much to withdraw at once.
 func TestHoldLeavesSomeForTheNextLook(t *testing.T) {
 	f := setUp(t)
