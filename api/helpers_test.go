@@ -143,11 +143,12 @@ func (s *site) newToken(name string, role auth.Role, apps ...string) string {
 // wellFormed looks like a token, and is none of any cluster.
 const wellFormed = "gocrontab_ZIVimXnDt6BEEj8u3K9zpzanbh7jTBS4QtI3iJPy0W106oEIh"
 
+// await waits for something to become true; limit is what it may take on a quiet machine, so it is given four times that.
 func await(t testing.TB, what string, limit time.Duration, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(limit); !ok(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(4 * limit); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within %s: %s", limit, what)
+			t.Fatalf("not within %s: %s", 4*limit, what)
 		}
 	}
 }

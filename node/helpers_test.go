@@ -90,14 +90,15 @@ func (m *member) await(what string, limit time.Duration, ok func() bool) {
 	await(m.t, what, limit, ok)
 }
 
+// await waits for something to become true; limit is what it may take on a quiet machine, so it is given four times that.
 func await(t testing.TB, what string, limit time.Duration, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(4 * limit); ; time.Sleep(10 * time.Millisecond) {
 		if ok() {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("not within %s: %s", limit, what)
+			t.Fatalf("not within %s: %s", 4*limit, what)
 		}
 	}
 }

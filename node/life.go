@@ -67,7 +67,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 		Ended: func(s job.Started, r job.Run, again job.Micros, written func()) {
 			n.figures.Ended(r.Ended, r.Outcome)
 			n.metrics.Ended(s.Spec, &r)
-			n.recorder.Put(&result.Outcome{Task: s.Task, Run: r, Again: again, Awaited: s.Spec.Awaited(s.Origin), Group: s.Spec.Group, Live: n.live.End(r.Launch), Written: func() {
+			n.recorder.Put(&result.Outcome{Task: s.Task, Run: r, Again: again, Awaited: l.isAwaited(s), Group: s.Spec.Group, Live: n.live.End(r.Launch), Written: func() {
 				written()
 				if s.Origin < 0 {
 					l.feeder.Wake()
@@ -107,6 +107,12 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 }
 
 func (l *life) load() (prepared, executing int) { return l.prepared.Len(), l.executing.Len() }
+
+// isAwaited tells whether another task may wait for the end of an attempt: because of its job, or because a backfill takes
+// turns with the schedule. One that has begun within the last second may be missed: it is the sweeper who wakes it then.
+func (l *life) isAwaited(s job.Started) bool {
+	return s.Spec.Awaited(s.Origin) || s.Spec.Overlap != job.OverlapAllow && !l.lookout.NoBackfill()
+}
 
 // run lives until the session is lost or ctx asks for a drain. When it returns, no command of the session lives and
 // none of its loops runs.

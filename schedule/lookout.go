@@ -136,6 +136,12 @@ func (l *Lookout) NothingOwned() bool {
 	return ok && !g.Owned
 }
 
+// NoBackfill tells that no backfill was under way a moment ago; false when nobody knows.
+func (l *Lookout) NoBackfill() bool {
+	g, ok := l.seen()
+	return ok && !g.Backfill
+}
+
 // NothingToSend tells that no message of alerts was there to be sent a moment ago; false when nobody knows.
 func (l *Lookout) NothingToSend() bool {
 	g, ok := l.seen()
