@@ -86,7 +86,9 @@ bench: deps build ## Measure, and write docs/performance.md (REPEAT=3; an hour o
 	$(BENCH) steady --rate 10000 > bin/bench/steady-10000.json
 	$(BENCH) steady --rate 20000 > bin/bench/steady-20000.json
 	$(BENCH) http-steady --rate 5000 > bin/bench/http-5000.json
-	$(BENCH) nodes slow handler api > bin/bench/more.json
+	$(BENCH) slow --rate 5000 --round-trip 20ms > bin/bench/slow-5000.json
+	$(BENCH) burst --nodes 3 > bin/bench/burst-3.json
+	$(BENCH) http-herd nodes slow handler api > bin/bench/more.json
 	$(BENCH) table > bin/bench/table.json
 	$(BENCH) table --jobs 10000000 --repeat 1 > bin/bench/table-10000000.json
 	$(BENCH) idle --jobs 1000000 > bin/bench/idle-1000000.json

@@ -40,12 +40,13 @@ func Page(reports []*Report, plots string) string {
 		fmt.Fprintf(&b, "%s\n", line)
 	}
 	var fires, idle, writes, pictures strings.Builder
-	noisy := false
+	noisy, byName := false, results{}
 	for _, x := range all {
 		name := x.Name()
 		if x.of.binlog() {
-			name += ", binary log"
+			name += binlogged
 		}
+		byName[name] = x.Result
 		if x.Noisy {
 			name, noisy = name+" ¹", true
 		}
@@ -73,6 +74,8 @@ func Page(reports []*Report, plots string) string {
 			fmt.Fprintf(&b, "\n%s\n\n%s\n|%s\n%s", intro, head, strings.Repeat("---|", columns), rows)
 		}
 	}
+	part("What was asked of it, and how far it comes: 1 and more is reached. Each line is measured by `go-crontab bench` and what its last column says; `make bench`\n"+
+		"measures all of them.", "| mark | asked | measured | reached | command |", 5, marksTable(byName))
 	part("What fires took. Of several runs the one in the middle is shown, and the rates of the slowest and the fastest. The node's processor time is that of all\n"+
 		"nodes together, of one processor; bytes are those of the server's redo log, and of its binary log if it has one. The limit is what the machine did in\n"+
 		"the same run with nothing of ours in the way: see `go-crontab bench --help`.",

@@ -41,6 +41,11 @@ func Scenarios() []Scenario {
 			defer s.Close()
 			return b.steadily(ctx, steady{Spread: true, Work: calling(s.URL), Executor: "jobs"})
 		}},
+		{"http-herd", "the same, all due at the same instant", false, func(ctx context.Context, b *run) ([]Result, error) {
+			s := newSink()
+			defer s.Close()
+			return b.steadily(ctx, steady{Work: calling(s.URL), Executor: "jobs"})
+		}},
 		{"handler", "handlers of a Go program once a second, spread over it", false, func(ctx context.Context, b *run) ([]Result, error) {
 			return b.steadily(ctx, steady{Spread: true, Work: handler, Executor: "jobs"})
 		}},
@@ -143,6 +148,9 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 		nodes = max(nodes, 2)
 	}
 	variant := fmt.Sprintf("%d/s", rate)
+	if w.Nodes == 0 && nodes > 1 {
+		variant += " on " + plural(nodes, "node")
+	}
 	if w.Variant != "" {
 		variant += " " + w.Variant
 	}
@@ -262,6 +270,9 @@ type burst struct {
 func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
 	jobs, nodes := cmp.Or(b.Jobs, w.Jobs), cmp.Or(w.Nodes, b.Nodes, 1)
 	variant := fmt.Sprintf("%d jobs", jobs)
+	if w.Nodes == 0 && nodes > 1 {
+		variant += " on " + plural(nodes, "node")
+	}
 	if w.Variant != "" {
 		variant += " " + w.Variant
 	}

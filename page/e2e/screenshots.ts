@@ -50,7 +50,8 @@ try {
   const ways: Record<string, Looks> = { light: {}, dark: { dark: true }, narrow: { narrow: true }, zh: { zh: true } };
   const shown: [file: string, screen: string, looks: Looks][] = everything
     ? Object.keys(screens).flatMap((s) => Object.entries(ways).map(([w, looks]) => [`${s}-${w}`, s, looks] as [string, string, Looks]))
-    : [['jobs', 'jobs', {}], ['jobs-zh', 'jobs', { zh: true }], ['jobs-narrow', 'jobs', { narrow: true }], ['run', 'run', {}], ['run-narrow', 'run', { narrow: true, dark: true }], ['editor', 'editor', {}], ['cluster', 'cluster', { dark: true }], ['timeline', 'timeline', {}]];
+    : [['jobs', 'jobs', {}], ['jobs-zh', 'jobs', { zh: true }], ['jobs-narrow', 'jobs', { narrow: true }], ['run', 'run', {}], ['run-narrow', 'run', { narrow: true, dark: true }], ['editor', 'editor', {}], ['cluster', 'cluster', { dark: true }], ['timeline', 'timeline', {}],
+      ['week', 'week', {}], ['upcoming', 'upcoming', {}], ['alerts', 'alerts', {}], ['settings', 'settings', { dark: true }]];
   const take = async (looks: Looks) => { // all pictures of a look, in one browser of its own
     const v = await visitor(browser, looks);
     await v.context.request.post(cluster.urls[0] + '/api/v1/login', { data: { token: cluster.token } });

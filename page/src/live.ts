@@ -29,7 +29,7 @@ export function onNews(f: (news: News | null) => void) {
   return () => { listeners.delete(f); };
 }
 const all = () => listeners.forEach((f) => f(null));
-const kinds = ['run', 'runs', 'job', 'pause', 'node', 'backfill', 'change'];
+const kinds = ['run', 'runs', 'job', 'pause', 'node', 'backfill', 'alert', 'change'];
 export const tell = (news: News) => listeners.forEach((f) => f(news));
 
 // The stream: opened while somebody is signed in, follows, and looks. What it cannot tell is asked for again.

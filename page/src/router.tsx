@@ -14,11 +14,12 @@ export function leaveGuard(f: () => boolean) {
 const read = () => { here.value = { path: location.pathname, search: new URLSearchParams(location.search) }; };
 
 export function go(to: string, how: 'push' | 'replace' = 'push') {
-  const path = to.split('?')[0];
+  const [path, part] = [to.split(/[?#]/)[0], to.split('#')[1]];
   if (path !== here.value.path && guard && !guard()) return;
   if (path !== here.value.path) scrollTo(0, 0);
   history[how === 'push' ? 'pushState' : 'replaceState'](null, '', to);
   read();
+  if (part) document.getElementById(part)?.scrollIntoView({ block: 'start' }); // if it is there already
 }
 
 /** Sets some values of the query, '' and undefined taking them away. */

@@ -98,4 +98,10 @@ export const patterns: [RegExp, string][] = [
   [/^a background process still holds the output$/, '后台进程仍占用输出'],
   [/^background processes were still running and were ended$/, '仍有后台进程在运行，已结束它们'],
   [/^job was deleted$/, '任务已被删除'],
+  // Why a job of many is left as it is.
+  [/^there is no such job$/, '没有这个任务'],
+  [/^that takes role (\S+) of its app$/, '需要其应用的 $1 角色'],
+  [/^it is deleted$/, '它已被删除'],
+  [/^somebody has changed it meanwhile$/, '期间已被他人修改'],
+  [/^the definition cannot be read.*$/, '保存的定义无法读取'],
 ];

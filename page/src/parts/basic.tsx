@@ -116,8 +116,8 @@ export function Head({ title, sub, children, crumb }: { title: ComponentChildren
   );
 }
 
-export const Card = ({ title, more, children, class: extra }: { title?: ComponentChildren; more?: ComponentChildren; children: ComponentChildren; class?: string }) => (
-  <section class={`card ${extra ?? ''}`}>
+export const Card = ({ id, title, more, children, class: extra }: { id?: string; title?: ComponentChildren; more?: ComponentChildren; children: ComponentChildren; class?: string }) => (
+  <section id={id} class={`card ${extra ?? ''}`}>
     {(title || more) && <header><h2>{title}</h2>{more && <div class="more">{more}</div>}</header>}
     {children}
   </section>

@@ -60,7 +60,7 @@ export function Alerts({ item }: { item?: string }) {
 function Now() {
   const all = here.value.search.get('state') === 'all', job = here.value.search.get('job_id') ?? undefined;
   const path = `${base}${query({ state: all ? undefined : 'firing', job_id: job, limit: 100 })}`;
-  const list = useGet<Page<Alert>>(path, { every: 5000, always: true }), sum = useGet<Summary>(`${base}/summary`, { every: 15_000, always: true });
+  const list = useGet<Page<Alert>>(path, { every: 10_000, on: ['alert'], always: true }), sum = useGet<Summary>(`${base}/summary`, { every: 15_000, on: ['alert'], always: true });
   const [older, setOlder] = useState<{ path: string; items: Alert[]; next?: string }>();
   const rest = older?.path === path ? older : undefined, first = list.data?.items ?? [], seen = new Set(first.map((a) => a.id));
   const items = [...first, ...(rest?.items.filter((a) => !seen.has(a.id)) ?? [])], next = rest ? rest.next : list.data?.next;

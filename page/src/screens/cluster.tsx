@@ -57,12 +57,12 @@ export function ClusterScreen() {
         {st && <Link class="tile" to="/jobs?sort=due"><span>{t('Behind')}</span><b class={st.backlog > 0 ? 'bad' : ''}>{st.backlog.toLocaleString()}</b><small>{t('due and not started')}</small></Link>}
         {st && <Link class="tile" to="/runs"><span>{t('Starts per second')}</span><b>{+st.last_minute.starts_per_second.toFixed(2)}</b><small>{t('in the last minute')}</small></Link>}
         {st && <Link class="tile" to="/timeline"><span>{t('Lateness')} p50 / p99</span><b>{st.last_minute.lateness_p50_ms === undefined ? '—' : pair(st.last_minute.lateness_p50_ms, st.last_minute.lateness_p99_ms ?? 0)}</b><small>{t('in the last minute')}</small></Link>}
-        {!st && <div class="tile"><span>{t('Nodes')}</span><b>{nodes.filter((x) => x.state === 'ready').length}</b><small>{t('ready of {n}', { n: nodes.length })}</small></div>}
-        {c.data && <div class="tile"><span>{t('Clocks differ by')}</span><b>{offs.length ? span(Math.max(...offs)) : '—'}</b><small>{t("at most, from MySQL's")}</small></div>}
+        {!st && <Link class="tile" to="/cluster#nodes"><span>{t('Nodes')}</span><b>{nodes.filter((x) => x.state === 'ready').length}</b><small>{t('ready of {n}', { n: nodes.length })}</small></Link>}
+        {c.data && <Link class="tile" to="/cluster#nodes"><span>{t('Clocks differ by')}</span><b>{offs.length ? span(Math.max(...offs)) : '—'}</b><small>{t("at most, from MySQL's")}</small></Link>}
       </div>
       <div class="stack">
         {st && st.series.length > 2 && <Figures st={st} />}
-        <Card title={t('Nodes')}>
+        <Card id="nodes" title={t('Nodes')}>
           {!n.data ? n.loading && <Loading /> : nodes.length === 0 ? <Empty icon="cluster" title={t('No node lives')} /> : (
             <div class="scroll">
               <table>

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { memo } from 'preact/compat';
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
-import { lang, t, type Text } from '../i18n';
+import { lang, said, t, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
 import { pauseJob, resume, runNow, askPause } from '../parts/actions';
 import { Ago, ask, Badge, Bars, Button, complain, Empty, Head, Loading, OutcomeBadge, ProblemBox, say, StatusBadge, Until, what, when } from '../parts/basic';
@@ -370,7 +370,7 @@ const sum = (all: Bulked[]): Bulked => ({
 function Bulk({ jobs, clear, reload }: { jobs: Job[]; clear: () => void; reload: () => Promise<void> }) {
   const done = async (answers: Bulked[]) => {
     const b = sum(answers), refused = b.items.filter((i) => i.result === 'refused');
-    if (refused.length) complain(new Problem(t('Done for {n} jobs; {m} refused', { n: b.changed, m: refused.length }), refused.slice(0, 5).map((i) => `${i.name || i.id}: ${i.why}`).join('\n'), 1));
+    if (refused.length) complain(new Problem(t('Done for {n} jobs; {m} refused', { n: b.changed, m: refused.length }), refused.slice(0, 5).map((i) => `${i.name || i.id}: ${said(i.why ?? '')}`).join('\n'), 1));
     else say(t('Done for {n} jobs', { n: b.changed }) + (b.unchanged ? `, ${t('{n} were so already', { n: b.unchanged })}` : ''));
     clear();
     await reload();
@@ -411,7 +411,7 @@ function WouldBe({ action, jobs }: { action: Action; jobs: Job[] }) {
   return (
     <>
       <p>{t('{n} would be changed', { n: would.changed })}{would.unchanged > 0 && `, ${t('{n} were so already', { n: would.unchanged })}`}{would.refused > 0 && `, ${t('{n} would be refused', { n: would.refused })}`}</p>
-      <ul class="small">{shown.map((i) => <li key={i.id}><bdi>{i.name ? `${i.app}/${i.name}` : i.id}</bdi> {i.result !== 'changed' && <span class="faint">{t(results[i.result])}{i.why && `: ${i.why}`}</span>}</li>)}
+      <ul class="small">{shown.map((i) => <li key={i.id}><bdi>{i.name ? `${i.app}/${i.name}` : i.id}</bdi> {i.result !== 'changed' && <span class="faint">{t(results[i.result])}{i.why && `: ${said(i.why)}`}</span>}</li>)}
         {would.items.length > shown.length && <li class="faint">{t('and {n} more', { n: would.items.length - shown.length })}</li>}</ul>
     </>
   );
