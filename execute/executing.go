@@ -113,18 +113,18 @@ func (x *Executing) run(a *entry) {
 		x.forget(a)
 		return
 	}
-	if !x.spawn(a) {
+	started, ok := x.spawn(a)
+	if !ok {
 		a.seat.Leave()
 		x.forget(a)
 		return
 	}
 	failpoint.Here("before", "execute")
-	started := x.Session.Now()
 	if x.Began != nil {
 		x.Began(started, started.Sub(a.DueNow))
 	}
 	// If we die here or while it runs, the row has an owner that is gone and ends lost.
-	result := x.execute(a)
+	result := x.execute(a, started)
 	failpoint.Here("behind", "execute")
 	a.seat.Leave()
 	if result.Outcome == job.Missed { // it did not begin after all
@@ -192,12 +192,14 @@ func (x *Executing) enter(a *entry) Seat {
 	return x.Guard.Enter(a.Launch, a.Spec.Handler != "")
 }
 
-// spawn decides, at the last moment, whether the command may be spawned.
-func (x *Executing) spawn(a *entry) bool {
+// spawn decides, at the last moment, whether the command may be spawned, and returns the instant by which it did. That is
+// when the attempt starts: a beat may set the clock back by a hair at any time, and then it would have begun before it was due.
+func (x *Executing) spawn(a *entry) (started job.Micros, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	a.spawned = x.may(a)
-	return a.spawned
+	started = x.Session.Now()
+	a.spawned = x.may(a, started)
+	return started, a.spawned
 }
 
 // forget takes out an attempt for which nothing was spawned. Its row goes back to idle.
@@ -212,16 +214,15 @@ func (x *Executing) forget(a *entry) {
 	x.Room()
 }
 
-// may tells whether an attempt may begin now.
-func (x *Executing) may(a *entry) bool {
-	now := x.Session.Now()
+// may tells whether an attempt may begin at an instant, which is now.
+func (x *Executing) may(a *entry, now job.Micros) bool {
 	return x.Ctx.Err() == nil && x.Session.Fresh() && x.guarded() && a.DueNow <= now && now <= a.SpawnBy && !time.Now().After(a.until)
 }
 
 func (x *Executing) guarded() bool { return x.Guard == nil || x.Guard.Alive() }
 
 // execute runs the command. Whatever goes wrong in there is this attempt's affair.
-func (x *Executing) execute(a *entry) (r job.Result) {
+func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			x.Log.Error("executor panicked", "run", a.Launch, "panic", p)
@@ -234,9 +235,9 @@ func (x *Executing) execute(a *entry) (r job.Result) {
 	}
 	return x.Executor.Execute(a.ctx, Attempt{
 		Launch: a.Launch, JobID: a.JobID, Job: a.Spec.Name, App: a.Spec.App, Due: a.Due.Time(), Attempt: a.Attempt,
-		Began: x.Session.Now().Time(), Command: a.Spec.Command, HTTP: a.Spec.HTTP, Handler: a.Spec.Handler, Payload: []byte(a.Spec.Payload),
+		Began: started.Time(), Command: a.Spec.Command, HTTP: a.Spec.HTTP, Handler: a.Spec.Handler, Payload: []byte(a.Spec.Payload),
 		Timeout: time.Duration(a.Spec.Timeout), Options: a.Spec.CommandOptions, Grace: time.Duration(a.Spec.Grace),
-		Sink: sink, May: func() bool { return x.may(a) }, Seat: a.seat,
+		Sink: sink, May: func() bool { return x.may(a, max(started, x.Session.Now())) }, Seat: a.seat,
 	})
 }
 

@@ -25,6 +25,7 @@ type bubble struct {
 	*Executing
 	begin time.Time
 	step  atomic.Int64 // by which MySQL's clock was put forward, microseconds
+	back  atomic.Int64 // by which it is put back at each look at the lease, microseconds
 	stale atomic.Bool
 	lost  atomic.Bool
 	stop  context.CancelCauseFunc
@@ -54,7 +55,7 @@ func (b *bubble) look() sofar {
 
 func (b *bubble) Node() string    { return "one" }
 func (b *bubble) Now() job.Micros { return dayOne.Add(time.Since(b.begin)) + job.Micros(b.step.Load()) }
-func (b *bubble) Fresh() bool     { return !b.stale.Load() }
+func (b *bubble) Fresh() bool     { b.step.Add(-b.back.Load()); return !b.stale.Load() }
 func (b *bubble) Lost() bool      { return b.lost.Load() }
 
 // executor notes when it is called and then does what f says.
@@ -313,6 +314,28 @@ func TestClockPutBackWhileItRuns(t *testing.T) {
 		got := b.look()
 		if r := got.runs[0]; r.Ended != r.Started || r.Started != dayOne {
 			t.Errorf("got a run from %s to %s", r.Started, r.Ended)
+		}
+	})
+}
+
+// TestClockPutBackWhileItStarts: a beat corrects the clock by a hair right behind the look that found an attempt due. It
+// has started when that look was, and not before it was due.
+func TestClockPutBackWhileItStarts(t *testing.T) {
+	inBubble(t, func(_ context.Context, a Attempt) job.Result {
+		if !a.May() {
+			return job.Result{Outcome: job.Missed}
+		}
+		return job.Result{Outcome: job.Succeeded}
+	}, func(b *bubble) {
+		b.Add(b.attempt(1, 250*time.Millisecond))
+		b.back.Store(20)
+		time.Sleep(time.Second)
+		got := b.look()
+		if len(got.runs) != 1 || got.freed != 0 {
+			t.Fatalf("%d runs, %d given back; want one run", len(got.runs), got.freed)
+		}
+		if r := got.runs[0]; r.Started != r.Due || r.Lateness != 0 || !got.attempts[0].Began.Equal(r.Due.Time()) {
+			t.Errorf("started %s, %d µs late, told that it began %s; want %s", r.Started, r.Lateness, got.attempts[0].Began, r.Due)
 		}
 	})
 }

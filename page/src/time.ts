@@ -71,26 +71,30 @@ export function instantOf(wall: string, zone = zoneShown()): string | null {
   return new Date(t).toISOString().replace('.000Z', 'Z');
 }
 
+/** Instants in a text of the server, as the page shows them. */
+export const inZone = (text: string) => text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (at) => stamp(at));
+
 const unit = (n: number, digits: number) => String(+n.toFixed(digits));
+const units = { en: { ms: 'ms', s: 's', m: 'm', h: 'h', d: 'd' }, zh: { ms: '毫秒', s: '秒', m: '分', h: '小时', d: '天' } };
 
 /** 3.2 ms, 5.1 s, 4 m 5 s, 2 h 5 m, 3 d 4 h */
 export function span(milliseconds: number): string {
-  const a = Math.abs(milliseconds);
-  if (a < 1) return a === 0 ? '0 ms' : `${unit(a, 2)} ms`;
-  if (a < 10) return `${unit(a, 1)} ms`;
-  if (a < 1000) return `${Math.round(a)} ms`;
-  if (a < 60_000) return `${unit(a / 1000, a < 10_000 ? 1 : 0)} s`;
+  const a = Math.abs(milliseconds), u = units[lang.value];
+  if (a < 1) return a === 0 ? `0 ${u.ms}` : `${unit(a, 2)} ${u.ms}`;
+  if (a < 10) return `${unit(a, 1)} ${u.ms}`;
+  if (a < 1000) return `${Math.round(a)} ${u.ms}`;
+  if (a < 60_000) return `${unit(a / 1000, a < 10_000 ? 1 : 0)} ${u.s}`;
   return coarse(a);
 }
 
 /** The same in whole seconds and longer units: for what is counted down. */
 export function coarse(milliseconds: number): string {
-  const s = Math.max(0, Math.round(milliseconds / 1000));
-  if (s < 60) return `${s} s`;
+  const s = Math.max(0, Math.round(milliseconds / 1000)), u = units[lang.value];
+  if (s < 60) return `${s} ${u.s}`;
   const [d, h, m] = [Math.floor(s / 86400), Math.floor(s / 3600) % 24, Math.floor(s / 60) % 60];
-  if (d > 0) return d > 9 || h === 0 ? `${d} d` : `${d} d ${h} h`;
-  if (h > 0) return m === 0 ? `${h} h` : `${h} h ${m} m`;
-  return s % 60 === 0 ? `${m} m` : `${m} m ${s % 60} s`;
+  if (d > 0) return d > 9 || h === 0 ? `${d} ${u.d}` : `${d} ${u.d} ${h} ${u.h}`;
+  if (h > 0) return m === 0 ? `${h} ${u.h}` : `${h} ${u.h} ${m} ${u.m}`;
+  return s % 60 === 0 ? `${m} ${u.m}` : `${m} ${u.m} ${s % 60} ${u.s}`;
 }
 
 export const size = (bytes: number) =>

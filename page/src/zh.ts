@@ -50,7 +50,7 @@ export const zh = {
   'Outage': '中断', 'Outages': '中断', '{n} due times were missed': '{n} 个到期时间被错过', '{n} started late': '{n} 个启动过晚',
   '{n} were so already': '{n} 个原本如此', 'Done for {n} jobs; {m} refused': '{n} 个已完成，{m} 个被拒绝', '{n} would be refused': '{n} 个会被拒绝',
   '{node} vanished': '{node} 失联', '{node} stopped': '{node} 停止', '{node} lost its lease': '{node} 失去租约', 'Show it': '显示', 'Told from what is recorded: between two punctual starts nothing started when it was due. Why, the logs of the nodes and of MySQL say.': '根据记录推断：两次准时启动之间，到期的都没有按时启动。原因见节点和 MySQL 的日志。',
-  'would be changed': '会改变', 'is so already': '已是如此', 'would be refused': '会被拒绝', '{n} would be changed': '{n} 个会改变',
+  '.': '。', '; ': '；', 'What happened': '发生了什么', 'would be changed': '会改变', 'is so already': '已是如此', 'would be refused': '会被拒绝', '{n} would be changed': '{n} 个会改变',
 } as const;
 
 /** A text of the page, as it stands in the code. */

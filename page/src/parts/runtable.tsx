@@ -4,7 +4,7 @@ import { said, t, type Text } from '../i18n';
 import { useGet } from '../live';
 import { now } from '../api';
 import { Link } from '../router';
-import { ms, span } from '../time';
+import { inZone, ms, span } from '../time';
 import type { Page, Run } from '../types';
 import { Button, Empty, Loading, OutcomeBadge, outcomes, outcomeText, ProblemBox, useCounted, When } from './basic';
 import { setQuery } from '../router';
@@ -15,7 +15,7 @@ export function Took({ run }: { run: Run }) {
   return !run.started ? <span class="faint">—</span> : <>{run.ended ? span(ms(run.ended) - ms(run.started)) : counted}</>;
 }
 
-export const Late = ({ run }: { run: Run }) => (run.lateness_ms === undefined ? <span class="faint">—</span> : <>{run.lateness_ms < 1 ? '<1 ms' : span(run.lateness_ms)}</>);
+export const Late = ({ run }: { run: Run }) => (run.lateness_ms === undefined ? <span class="faint">—</span> : <>{run.lateness_ms < 1 ? `<${span(1)}` : span(run.lateness_ms)}</>);
 
 /** A list of runs that follows what happens, and has older ones on demand. */
 export function useRuns(path: string, job?: string) {
@@ -49,7 +49,7 @@ export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boole
               <td class="num thin-hide"><Late run={r} /></td>
               <td class={withJob ? 'num thin-hide' : 'num'}><Took run={r} /></td>
               <td class="thin-hide"><Link to={`/runs?node=${encodeURIComponent(r.node)}`}>{r.node}</Link></td>
-              <td class="thin-hide reason">{r.trigger !== 'schedule' && <span class="tag">{triggerText(r)}</span>} <bdi>{r.reason ? said(r.reason) : (r.exit_code ? t('exit code {n}', { n: r.exit_code }) : '')}</bdi></td>
+              <td class="thin-hide reason">{r.trigger !== 'schedule' && <span class="tag">{triggerText(r)}</span>} <bdi>{r.reason ? inZone(said(r.reason)) : (r.exit_code ? t('exit code {n}', { n: r.exit_code }) : '')}</bdi></td>
             </tr>
           ))}
         </tbody>

@@ -4,6 +4,7 @@ import { t, type Text } from '../i18n';
 import { useGet } from '../live';
 import { Ago, ask, Badge, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Loading, Notice, ProblemBox, say, show, type Tone, When } from '../parts/basic';
 import { go, here, Link, setQuery } from '../router';
+import { inZone } from '../time';
 import type { Page } from '../types';
 
 // Alerts: what is wrong now, which rules find it, where it is told, and what is kept quiet.
@@ -72,10 +73,10 @@ function Now() {
         {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
         {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="check" title={all ? t('There was no alert yet') : t('Nothing is wrong that a rule looks for')}><Link class="button" to="/activity/alerts/rules">{t('Rules')}</Link></Empty> : (
           <div class="scroll"><table>
-            <thead><tr><th>{t('What')}</th><th class="thin-hide">{t('Rule')}</th><th>{t('Since')}</th><th class="num thin-hide">{t('Times')}</th><th class="thin-hide">{t('Told')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
+            <thead><tr><th>{t('What happened')}</th><th class="thin-hide">{t('Rule')}</th><th>{t('Since')}</th><th class="num thin-hide">{t('Times')}</th><th class="thin-hide">{t('Told')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
             <tbody>{items.map((a) => (
               <tr key={a.id}>
-                <td><Badge tone={a.state === 'resolved' ? 'good' : toneOf[a.severity]}>{a.state === 'resolved' ? t('over') : t(severityText[a.severity])}</Badge> <b>{a.run ? <Link to={`/runs/${a.run}`}><bdi>{a.summary}</bdi></Link> : <bdi>{a.summary}</bdi>}</b>
+                <td><Badge tone={a.state === 'resolved' ? 'good' : toneOf[a.severity]}>{a.state === 'resolved' ? t('over') : t(severityText[a.severity])}</Badge> <b>{a.run ? <Link to={`/runs/${a.run}`}><bdi>{inZone(a.summary)}</bdi></Link> : <bdi>{inZone(a.summary)}</bdi>}</b>
                   <div class="faint small">{t(eventText[a.event] ?? 'Alerts')}{a.job_id && <> · <Link to={`/jobs/${a.job_id}`}><bdi>{a.app === 'default' ? a.job : `${a.app}/${a.job}`}</bdi></Link></>}{a.node && <> · {a.node}</>}{a.resolved_by && <> · <bdi>{a.resolved_by}</bdi></>}</div></td>
                 <td class="thin-hide"><bdi>{a.rule}</bdi></td><td class="nowrap"><Ago at={a.first} /></td><td class="num thin-hide">{a.seen.toLocaleString()}</td>
                 <td class="thin-hide">{a.silence ? <span class="tag">{t('silenced')}</span> : a.told ? <When at={a.told} /> : <span class="faint">—</span>}</td>
@@ -103,7 +104,7 @@ function Rules() {
           <tbody>{items.map((r) => (
             <tr key={r.name}>
               <td><bdi><b>{r.name}</b></bdi> {r.disabled ? <Badge tone="mute">{t('off')}</Badge> : <Badge tone={toneOf[r.severity]}>{t(severityText[r.severity])}</Badge>}{r.description && <div class="faint small"><bdi>{r.description}</bdi></div>}{r.error && <div class="small bad-text">{r.error}</div>}</td>
-              <td>{r.on.map((e) => t(eventText[e])).join(t(', '))}</td><td class="thin-hide">{scope(r).length ? scope(r).map((s) => <span key={s} class="tag">{s}</span>) : <span class="faint">{t('all jobs')}</span>}</td>
+              <td>{r.on.map((e) => t(eventText[e])).join(' · ')}</td><td class="thin-hide">{scope(r).length ? scope(r).map((s) => <span key={s} class="tag">{s}</span>) : <span class="faint">{t('all jobs')}</span>}</td>
               <td>{r.channels.map((c) => <span key={c} class="tag">{c}</span>)}</td><td class="thin-hide"><Ago at={r.updated} /> <span class="faint small"><bdi>{r.updated_by}</bdi></span></td>
               <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(r)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: r.name }), button: t('Delete'), danger: true, work: async () => { await call(`${base}/rules/${enc(r.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
             </tr>
@@ -321,7 +322,7 @@ function Sent() {
         <div class="scroll"><table><thead><tr><th>{t('When')}</th><th>{t('Channel')}</th><th>{t('What')}</th><th>{t('State')}</th></tr></thead>
           <tbody>{items.map((d) => (
             <tr key={d.id}><td class="nowrap"><When at={d.updated} /></td><td><bdi>{d.channel}</bdi><div class="faint small">{d.rule}</div></td>
-              <td>{(d.items ?? []).slice(0, 3).map((x, i) => <div key={i}>{x.job_id ? <Link to={`/jobs/${x.job_id}`}><bdi>{x.summary}</bdi></Link> : <bdi>{x.summary}</bdi>}</div>)}{d.events > 3 && <span class="faint small">{t('and {n} more', { n: d.events - 3 })}</span>}{!d.items?.length && <span class="faint">{d.kind}</span>}</td>
+              <td>{(d.items ?? []).slice(0, 3).map((x, i) => <div key={i}>{x.job_id ? <Link to={`/jobs/${x.job_id}`}><bdi>{inZone(x.summary)}</bdi></Link> : <bdi>{inZone(x.summary)}</bdi>}</div>)}{d.events > 3 && <span class="faint small">{t('and {n} more', { n: d.events - 3 })}</span>}{!d.items?.length && <span class="faint">{d.kind}</span>}</td>
               <td><Badge tone={stateTone[d.state] ?? 'mute'}>{alertStateText(d.state)}</Badge>{d.attempts > 1 && <span class="faint small"> ×{d.attempts}</span>}{d.said && <div class="faint small"><bdi>{d.said}</bdi></div>}</td></tr>
           ))}</tbody></table></div>
       )}

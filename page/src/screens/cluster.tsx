@@ -87,7 +87,7 @@ function NodeRow({ n, c, operate, reload }: { n: NodeView; c?: Cluster; operate:
   });
   return (
     <tr>
-      <td><Link to={`/runs?node=${encodeURIComponent(n.name)}`}><b>{n.name}</b></Link>{s?.address && <div class="faint small mono thin-hide">{s.address}</div>}{n.reason && <div class="small faint"><bdi>{n.reason}</bdi>{n.by && ` (${n.by})`}</div>}</td>
+      <td><Link class="nowrap" to={`/runs?node=${encodeURIComponent(n.name)}`}><b>{n.name}</b></Link>{s?.address && <div class="faint small mono thin-hide">{s.address}</div>}{n.reason && <div class="small faint"><bdi>{n.reason}</bdi>{n.by && ` (${n.by})`}</div>}</td>
       <td><Badge tone={state.tone}>{t(state.text)}</Badge></td>
       <td style={{ minWidth: '96px' }}>{n.slots > 0 && <><div class="meter" role="img" aria-label={t('{n} of {all} slots', { n: n.executing, all: n.slots })}><i style={{ width: `${(100 * n.executing) / n.slots}%` }} /><i class="next" style={{ width: `${(100 * n.prepared) / n.slots}%` }} /></div><span class="small faint"><Link to={`/runs?state=running&node=${encodeURIComponent(n.name)}`}>{n.executing}</Link> + {n.prepared} / {n.slots}</span></>}</td>
       <td class="num thin-hide">{s ? span(s.beat_age_ms) : '—'}</td>

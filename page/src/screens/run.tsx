@@ -11,7 +11,7 @@ import { Icon } from '../parts/icon';
 import { Lines } from '../parts/lines';
 import { Late, Took, triggerText } from '../parts/runtable';
 import { Link } from '../router';
-import { clock, ms, size, span } from '../time';
+import { clock, inZone, ms, size, span } from '../time';
 import type { Explanation, Job, Output, Run } from '../types';
 
 export function RunScreen({ id }: { id: string }) {
@@ -61,7 +61,7 @@ function WhyNot({ run: r, job: j }: { run: Run; job?: Job }) {
   return (
     <Notice look={tone === 'bad' ? 'bad' : tone === 'warn' ? 'warn' : undefined} icon={tone === 'mute' ? 'question' : 'warning'}
       action={<Link class="button" to={`/jobs/${r.job_id}/why?at=${encodeURIComponent(r.due)}`}>{t('Explain')}</Link>}>
-      <b><bdi>{r.reason ? said(r.reason) : (r.exit_code ? t('exit code {n}', { n: r.exit_code }) : e ? explained(e.cause, e.answer) : t('It did not succeed'))}</bdi></b>
+      <b><bdi>{r.reason ? inZone(said(r.reason)) : (r.exit_code ? t('exit code {n}', { n: r.exit_code }) : e ? explained(e.cause, e.answer) : t('It did not succeed'))}</bdi></b>
       {e && r.reason && <p>{explained(e.cause, e.answer)}</p>}
       {advice && <p>{advice}</p>}
     </Notice>

@@ -81,7 +81,7 @@ function Retention() {
       {data && <table><tbody>{row(all ?? { scope: 'cluster' })}{apps.map(row)}</tbody></table>}
       {w && w.failures > 0 && <div class="in"><Notice look="bad"><b>{t('The archive command fails: records stay')}</b><p class="lines">{w.error}</p><p class="faint small">{t('{n} times in a row', { n: w.failures })}{w.error_at && <> · <Ago at={w.error_at} /></>}</p></Notice></div>}
       {data && <p class="in faint small">{t('What a job says itself counts more than the rule of its app, and that more than the rule of the cluster, each field by itself.')}
-        {w && <> {t('{n} records were removed so far', { n: w.removed.toLocaleString() })}{w.archived > 0 && `, ${t('{n} archived', { n: w.archived.toLocaleString() })}`}{w.ended ? <>; {t('all jobs were looked at')} <Ago at={w.ended} />.</> : `; ${t('not all jobs were looked at yet.')}`} <Link to="/activity?kind=retention">{t('Who changed the rules')}</Link></>}</p>}
+        {w && <> {t('{n} records were removed so far', { n: w.removed.toLocaleString() })}{w.archived > 0 && `, ${t('{n} archived', { n: w.archived.toLocaleString() })}`}{w.ended ? <>; {t('all jobs were looked at')} <Ago at={w.ended} />{t('.')}</> : `; ${t('not all jobs were looked at yet.')}`} <Link to="/activity?kind=retention">{t('Who changed the rules')}</Link></>}</p>}
       <Who text="Admins of the whole cluster may change all of it, admins of an app its rule." ok={may('admin')} />
     </Card></section>
   );
@@ -212,7 +212,7 @@ function Log({ sessions }: { sessions: Cluster['sessions'] }) {
   return (
     <section id="log"><Card title={<>{t('Log')} <span class="count">{data.node}</span></>}>
       <div class="in stack">
-        <p>{t('It logs lines from {level} on', { level: data.level })}{data.until && <>, {t('until')} <When at={data.until} /></>}.</p>
+        <p>{t('It logs lines from {level} on', { level: data.level })}{data.until && <>, {t('until')} <When at={data.until} /></>}{t('.')}</p>
         {can && (
           <div class="row">
             <select aria-label={t('Least level')} value={wanted} onChange={(e) => setLevel(e.currentTarget.value)}>{levels.map((l) => <option key={l} value={l}>{l}</option>)}</select>
@@ -241,7 +241,7 @@ function Facts({ c }: { c: Cluster }) {
     <section id="facts"><Card title={t('Set elsewhere')}>
       {c.sessions.length === 0 && <Empty icon="cluster" title={t('No node lives')} />}
       <table class="settled"><tbody>{rows.map(([name, value, how]) => <tr key={name}><th scope="row">{name}</th><td>{value}</td><td class="faint small">{how}</td></tr>)}</tbody></table>
-      <p class="in faint small who">{t('Who starts the nodes sets these, not the page. Roles, apps and sign-ins are set with')} <Link to="/activity/tokens">{t('Tokens')}</Link>; {t('channels and rules with')} <Link to="/activity/alerts">{t('Alerts')}</Link>; <Link to="/activity/calendars">{t('Calendars')}</Link>, <Link to="/activity/secrets">{t('Secrets')}</Link>.</p>
+      <p class="in faint small who">{t('Who starts the nodes sets these, not the page. Roles, apps and sign-ins are set with')} <Link to="/activity/tokens">{t('Tokens')}</Link>{t('; ')}{t('channels and rules with')} <Link to="/activity/alerts">{t('Alerts')}</Link>{t('; ')}<Link to="/activity/calendars">{t('Calendars')}</Link>{t(', ')}<Link to="/activity/secrets">{t('Secrets')}</Link>{t('.')}</p>
     </Card></section>
   );
 }
