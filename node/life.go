@@ -111,7 +111,7 @@ func (l *life) load() (prepared, executing int) { return l.prepared.Len(), l.exe
 // isAwaited tells whether another task may wait for the end of an attempt: because of its job, or because a backfill takes
 // turns with the schedule. One that has begun within the last second may be missed: it is the sweeper who wakes it then.
 func (l *life) isAwaited(s job.Started) bool {
-	return s.Spec.Awaited(s.Origin) || s.Spec.Overlap != job.OverlapAllow && !l.lookout.NoBackfill()
+	return s.Spec.Awaited(s.Origin) || s.Spec.Overlap != job.OverlapAllow && !l.lookout.NoBackfill(s.JobID)
 }
 
 // run lives until the session is lost or ctx asks for a drain. When it returns, no command of the session lives and

@@ -136,10 +136,10 @@ func (l *Lookout) NothingOwned() bool {
 	return ok && !g.Owned
 }
 
-// NoBackfill tells that no backfill was under way a moment ago; false when nobody knows.
-func (l *Lookout) NoBackfill() bool {
+// NoBackfill tells that no backfill of a job was under way a moment ago; false when it may have been, or nobody knows.
+func (l *Lookout) NoBackfill(jobID int64) bool {
 	g, ok := l.seen()
-	return ok && !g.Backfill
+	return ok && (jobID < g.Backfills[0] || jobID > g.Backfills[1])
 }
 
 // NothingToSend tells that no message of alerts was there to be sent a moment ago; false when nobody knows.

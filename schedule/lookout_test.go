@@ -50,6 +50,39 @@ func TestAlone(t *testing.T) {
 	}
 }
 
+// TestNoBackfill: a glance tells between which jobs backfills run; who knows nothing reckons with one.
+func TestNoBackfill(t *testing.T) {
+	f := setUp(t)
+	f.exec("INSERT INTO backfill (id, job_id, first, last, parallel, total, state, created, updated) VALUES (1, 40, 1, 2, 1, 2, 1, 1, 1)")
+	none, err := f.beside.Glance(t.Context(), sql.GlanceOf{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.exec("INSERT INTO backfill (id, job_id, first, last, parallel, total, state, created, updated) VALUES (2, 9, 1, 2, 1, 2, 0, 1, 1), (3, 7, 1, 2, 1, 2, 0, 1, 1), (4, 3, 1, 2, 1, 2, 2, 1, 1)")
+	some, err := f.beside.Glance(t.Context(), sql.GlanceOf{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		l     *Lookout
+		jobID int64
+		want  bool
+	}{
+		"nobody has looked":      {&Lookout{}, 7, false},
+		"there is no lookout":    {nil, 7, false},
+		"there is none any more": {behold(none, 0), 40, true},
+		"of this job":            {behold(some, 0), 7, false},
+		"of this one too":        {behold(some, 0), 9, false},
+		"of another":             {behold(some, 0), 10, true},
+		"of another, cancelled":  {behold(some, 0), 3, true},
+		"it was so, long ago":    {behold(none, 2*blind), 7, false},
+	} {
+		if got := c.l.NoBackfill(c.jobID); got != c.want {
+			t.Errorf("%s: got %t, want %t", name, got, c.want)
+		}
+	}
+}
+
 // TestSighted: for a second a glance believes what the loops have seen themselves; then it looks again.
 func TestSighted(t *testing.T) {
 	f := setUp(t)

@@ -66,7 +66,7 @@ func (s *Sweeper) sweep(ctx context.Context, now job.Micros) error {
 			return err
 		}
 	}
-	if g.Backfill {
+	if g.Backfills[0] != 0 {
 		s.Backfill()
 	}
 	if !g.Waiting {

@@ -14,7 +14,7 @@ type Glance struct {
 	FirstIdle   job.Micros // when the earliest idle task is due; zero: there is none
 	FirstCursor job.Micros // the earliest planning cursor; zero: there is none
 	Waiting     bool       // some task waits
-	Backfill    bool       // some backfill runs
+	Backfills   [2]int64   // the lowest and the highest id of jobs of which a backfill runs; zero: none does
 	Pauses      bool       // some app or the cluster is paused, or was until a moment ago
 	Held        bool       // some job is held
 	LastPlace   int        // the greatest number of a place
@@ -37,7 +37,8 @@ const (
 	firstIdle = "(SELECT MIN(due_now) FROM task FORCE INDEX (slice) WHERE state = 0)"
 	// The least next_due that is not null is asked for by its order: of MIN with that condition MariaDB makes a scan.
 	firstCursor = "(SELECT next_due FROM job FORCE INDEX (plan) WHERE next_due IS NOT NULL ORDER BY next_due LIMIT 1)"
-	theRest     = " EXISTS (SELECT 1 FROM waiting), EXISTS (SELECT 1 FROM backfill WHERE state = 0), EXISTS (SELECT 1 FROM pause WHERE app >= '')," +
+	theRest     = " EXISTS (SELECT 1 FROM waiting), COALESCE((SELECT MIN(job_id) FROM backfill FORCE INDEX (state) WHERE state = 0), 0), COALESCE((SELECT MAX(job_id) FROM backfill FORCE INDEX (state) WHERE state = 0), 0)," +
+		" EXISTS (SELECT 1 FROM pause WHERE app >= '')," +
 		" EXISTS (SELECT 1 FROM job FORCE INDEX (held) WHERE held = 1), COALESCE((SELECT MAX(id) FROM place), 0)," +
 		" (SELECT CAST(COUNT(*) * 4294967296 + BIT_XOR(CRC32(CONCAT_WS(' ', HEX(s.id), s.draining, n.cordoned, n.since))) AS SIGNED)" +
 		" FROM session s FORCE INDEX (PRIMARY) LEFT JOIN node n ON n.name = s.node WHERE s.id >= '')," +
@@ -61,7 +62,7 @@ func (db *DB) Glance(ctx context.Context, of GlanceOf) (Glance, error) {
 	}
 	query := "SELECT " + unlessKnown(of.Idle, firstIdle) + ", " + unlessKnown(of.Cursor, firstCursor) + "," + theRest
 	err := db.query(ctx, "glance", func(rows *stdsql.Rows) error {
-		return rows.Scan(&idle, &cursor, &g.Waiting, &g.Backfill, &g.Pauses, &g.Held, &g.LastPlace, &g.Sessions, &g.Owned, &g.Messages, &g.Alerts, &epoch, &mark)
+		return rows.Scan(&idle, &cursor, &g.Waiting, &g.Backfills[0], &g.Backfills[1], &g.Pauses, &g.Held, &g.LastPlace, &g.Sessions, &g.Owned, &g.Messages, &g.Alerts, &epoch, &mark)
 	}, query, owner, DeliverySent, RefPing)
 	g.FirstIdle, g.FirstCursor = job.Micros(idle.Int64)+of.Idle, job.Micros(cursor.Int64)+of.Cursor
 	g.Watermark = watermarkOf(epoch, mark)
