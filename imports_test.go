@@ -32,12 +32,12 @@ var mayImport = map[string][]string{
 	"trace":  {"job", "execute"}, // what is told to a collector of traces: stands around executors and handlers
 	"metric": {"job", "sql"},     // what is told to Prometheus: reads what the others count
 
-	"alert": {"job", "sql"}, // tells people: reads what the trip of a task leaves behind, calls the outside by what node gives it
+	"alert": {"job", "sql", "internal/trail"}, // tells people: reads what the trip of a task leaves behind, calls the outside by what node gives it
 
 	"node":   {"alert", "job", "metric", "secret", "sql", "lock", "session", "schedule", "execute", "result", "compensate", "guard"},
 	"auth":   {"job", "sql"},                                                                             // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
 	"doctor": {"job", "sql", "session"},                                                                  // what is not as it should be: reads what the others write
-	"feed":   {"job", "sql"},                                                                             // what changes, for whoever listens: reads what the others write
+	"feed":   {"job", "sql", "internal/trail"},                                                           // what changes, for whoever listens: reads what the others write
 	"api":    {"alert", "job", "secret", "sql", "auth", "doctor", "feed", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
 	"cli": {"job", "secret", "sql", "auth", "doctor", "session", "node", "trace", "api", "manifest", "crontab", "follow", "bench", "internal/privatedb", "internal/sse"},
@@ -65,13 +65,14 @@ var mayImport = map[string][]string{
 	"internal/testidp":    {},                     // an identity provider for tests
 	"internal/failpoint":  {},                     // where tests kill a process; empty in what is shipped
 	"internal/faultproxy": {},
-	"internal/listdata":   {"job"}, // many jobs and runs, for what lists them
-	"faults":              {},      // the fault suite: nothing but tests
-	"internal/ledger":     {"job"}, // what tests of clusters saw executed, held against the history
-	"internal/sse":        {},      // reads streams of the API, for clients of it
-	"internal/docpage":    {},      // reads docs/ for tests of what it shows
-	"internal/specgen":    {"job"}, // draws definitions for tests
-	"internal/protocol":   {},      // a model of the trip of a task, searched by its tests; nothing runs on it
+	"internal/listdata":   {"job"},        // many jobs and runs, for what lists them
+	"faults":              {},             // the fault suite: nothing but tests
+	"internal/ledger":     {"job"},        // what tests of clusters saw executed, held against the history
+	"internal/trail":      {"job", "sql"}, // which rows of a table were seen, for who follows it
+	"internal/sse":        {},             // reads streams of the API, for clients of it
+	"internal/docpage":    {},             // reads docs/ for tests of what it shows
+	"internal/specgen":    {"job"},        // draws definitions for tests
+	"internal/protocol":   {},             // a model of the trip of a task, searched by its tests; nothing runs on it
 }
 
 // databaseOnly are the packages that may import database/sql, its driver, or the migrations' library.

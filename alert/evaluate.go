@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"go-crontab/internal/trail"
 	"go-crontab/job"
 	"go-crontab/sql"
 
@@ -65,8 +66,8 @@ type state struct {
 // position is how far evaluation has come. It is written down with each step.
 type position struct {
 	Since job.Micros            `json:"since"` // when it began: what ended before is nobody's
-	Runs  trail                 `json:"runs"`
-	Lines trail                 `json:"lines"`
+	Runs  trail.Trail           `json:"runs"`
+	Lines trail.Trail           `json:"lines"`
 	Gone  map[string]job.Micros `json:"gone,omitempty"` // nodes that vanished, and when
 }
 
@@ -223,7 +224,7 @@ func (s *state) due(what string, now job.Micros, period time.Duration) bool {
 // anchor is where to begin: ids just before the last ones may belong to transactions that have not committed yet.
 func (e *Evaluator) anchor(ctx context.Context, now job.Micros) (position, error) {
 	run, line, err := e.DB.LastIDs(ctx)
-	return position{Since: now.Add(-calm - unseen - 2*time.Second), Runs: trail{High: max(0, run-startAhead)}, Lines: trail{High: max(0, line-startAhead)}}, err
+	return position{Since: now.Add(-calm - unseen - 2*time.Second), Runs: trail.Trail{High: max(0, run-startAhead)}, Lines: trail.Trail{High: max(0, line-startAhead)}}, err
 }
 
 // readConfig reads what people want. What cannot be read is left out: it says so where it is shown.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"go-crontab/internal/trail"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -72,7 +73,7 @@ func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) 
 	s := e.state
 	f := &finder{Evaluator: e, s: s, c: s.config, now: now, changes: &changes{
 		dirty: map[*sql.FiredRow]bool{}, firing: map[[16]byte]*sql.FiredRow{}, streaks: map[[16]byte]*streak{}, told: map[group][]told{}, pings: map[int64]job.AlertItem{},
-		position: position{Since: s.position.Since, Runs: s.position.Runs.clone(), Lines: s.position.Lines.clone(), Gone: map[string]job.Micros{}},
+		position: position{Since: s.position.Since, Runs: s.position.Runs.Clone(), Lines: s.position.Lines.Clone(), Gone: map[string]job.Micros{}},
 	}}
 	for k, v := range s.position.Gone {
 		f.position.Gone[k] = v
@@ -81,7 +82,7 @@ func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) 
 	if f.c.lines {
 		steps = append(steps, f.lines)
 	} else {
-		f.position.Lines, f.position.Gone = trail{}, nil // begins anew when somebody wants it
+		f.position.Lines, f.position.Gone = trail.Trail{}, nil // begins anew when somebody wants it
 	}
 	if s.due("late", now, 5*time.Second) {
 		steps = append(steps, f.late, f.backlog)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/internal/trail"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -17,7 +18,7 @@ func micros(d job.Duration) job.Micros { return job.Micros(time.Duration(d).Micr
 
 // runs looks at the runs that have ended.
 func (f *finder) runs(ctx context.Context) error {
-	runs, fresh, lost, err := follow(&f.position.Runs, f.now, func(r *sql.AlertRun) int64 { return r.ID },
+	runs, fresh, lost, err := trail.Follow(&f.position.Runs, f.now, func(r *sql.AlertRun) int64 { return r.ID },
 		func(spans []sql.Span) ([]sql.AlertRun, error) { return f.DB.AlertRunsIn(ctx, spans) },
 		func(after int64) ([]sql.AlertRun, error) { return f.DB.AlertRunsAfter(ctx, after, batch) })
 	if err != nil {
@@ -350,7 +351,7 @@ func (f *finder) lines(ctx context.Context) error {
 		}
 		f.position.Lines.High = max(0, last-startAhead)
 	}
-	lines, fresh, lost, err := follow(&f.position.Lines, f.now, func(l *job.Entry) int64 { return l.ID },
+	lines, fresh, lost, err := trail.Follow(&f.position.Lines, f.now, func(l *job.Entry) int64 { return l.ID },
 		func(spans []sql.Span) ([]job.Entry, error) { return f.DB.LinesIn(ctx, spans) },
 		func(after int64) ([]job.Entry, error) { return f.DB.LinesAfter(ctx, after, batch) })
 	if err != nil {

@@ -11,7 +11,7 @@
 //
 // Ids are given to rows when they are inserted, and rows are seen when their transactions commit. So an id may be seen
 // before a smaller one: a trail knows the ids that were left out, and the reader looks for them again and again, until
-// no transaction can hold them any more (see patience). So nothing is left out, and nothing is told twice by one reader.
+// no transaction can hold them any more (see internal/trail). So nothing is left out, and nothing is told twice by one reader.
 //
 // A listener holds no events. It has a place in the ring, and when it comes back so late that the ring has gone on
 // without it, it is told to load everything anew. So a slow one costs nothing and holds up nobody.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"go-crontab/internal/trail"
 	"go-crontab/job"
 	"go-crontab/sql"
 
@@ -31,7 +32,7 @@ type reader struct {
 	clock func() job.Micros // MySQL's
 	looks int
 
-	runs, lines trail
+	runs, lines trail.Trail
 	attempts    map[sql.Attempting]bool
 	sessions    map[uuid.UUID]sql.SessionRow
 	backfills   map[int64]job.Micros // when those that run were changed
@@ -55,12 +56,12 @@ func (r *reader) anchor(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	r.runs, r.lines = trail{high: max(0, lastRun-startAhead)}, trail{high: max(0, lastLine-startAhead)}
-	ended, err := r.db.EndedAfter(ctx, r.runs.high, 2*startAhead)
+	r.runs, r.lines = trail.Trail{High: max(0, lastRun-startAhead)}, trail.Trail{High: max(0, lastLine-startAhead)}
+	ended, err := r.db.EndedAfter(ctx, r.runs.High, 2*startAhead)
 	if err != nil {
 		return err
 	}
-	lines, err := r.db.LinesAfter(ctx, r.lines.high, 2*startAhead)
+	lines, err := r.db.LinesAfter(ctx, r.lines.High, 2*startAhead)
 	if err != nil {
 		return err
 	}
@@ -86,8 +87,8 @@ func (r *reader) anchor(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	r.runs.pass(ids(ended, func(e sql.EndedRow) int64 { return e.ID }), now)
-	r.lines.pass(ids(lines, func(e job.Entry) int64 { return e.ID }), now)
+	r.runs.Pass(ids(ended, func(e sql.EndedRow) int64 { return e.ID }), job.MicrosOf(now))
+	r.lines.Pass(ids(lines, func(e job.Entry) int64 { return e.ID }), job.MicrosOf(now))
 	r.attempts, r.sessions, r.backfills = map[sql.Attempting]bool{}, map[uuid.UUID]sql.SessionRow{}, map[int64]job.Micros{}
 	for _, a := range attempts {
 		r.attempts[a] = true
@@ -152,48 +153,11 @@ func (r *reader) look(ctx context.Context, now time.Time) ([]Event, error) {
 	return out, err
 }
 
-// missing reads what is missing on a trail.
-func missing[T any](t *trail, id func(T) int64, read func([]sql.Span) ([]T, error)) ([]T, error) {
-	var out []T
-	for _, spans := range t.spans() {
-		rows, err := read(spans)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			if t.lacks(id(row)) {
-				out = append(out, row)
-			}
-		}
-	}
-	return out, nil
-}
-
-// follow reads what came on a trail: what was missing, and what is new. The trail learns of it by note, once all is read
-// that is needed to tell of it.
-func follow[T any](t *trail, now time.Time, id func(T) int64, in func([]sql.Span) ([]T, error), after func(int64) ([]T, error)) (rows []T, fresh int, note func() (lost bool), err error) {
-	late, err := missing(t, id, in)
-	if err != nil {
-		return nil, 0, nil, err
-	}
-	next, err := after(t.high)
-	if err != nil {
-		return nil, 0, nil, err
-	}
-	return append(slices.Clone(late), next...), len(next), func() bool {
-		for _, row := range late {
-			t.fill(id(row))
-		}
-		lost := t.tire(now)
-		t.pass(ids(next, id), now)
-		return lost
-	}, nil
-}
-
 const lateIDs = "so many transactions were open that not all could be waited for"
 
 func (r *reader) lookAtEnds(ctx context.Context, now time.Time, counts map[int64]*Count, out *[]Event) error {
-	rows, fresh, note, err := follow(&r.runs, now, func(e sql.EndedRow) int64 { return e.ID },
+	t := r.runs.Clone()
+	rows, fresh, lost, err := trail.Follow(&t, job.MicrosOf(now), func(e *sql.EndedRow) int64 { return e.ID },
 		func(spans []sql.Span) ([]sql.EndedRow, error) { return r.db.EndedIn(ctx, spans) },
 		func(after int64) ([]sql.EndedRow, error) { return r.db.EndedAfter(ctx, after, batch) })
 	if err != nil {
@@ -223,7 +187,7 @@ func (r *reader) lookAtEnds(ctx context.Context, now time.Time, counts map[int64
 		r.full = 0
 	}
 	r.behind = r.behind || fresh == batch
-	if note() {
+	if r.runs = t; lost > 0 {
 		*out = append(*out, reload(r.clock(), lateIDs))
 	}
 	return nil
@@ -305,7 +269,8 @@ func (r *reader) lookAtTasks(ctx context.Context, counts map[int64]*Count, out *
 }
 
 func (r *reader) lookAtAudit(ctx context.Context, now time.Time, out *[]Event) error {
-	rows, fresh, note, err := follow(&r.lines, now, func(e job.Entry) int64 { return e.ID },
+	t := r.lines.Clone()
+	rows, fresh, lost, err := trail.Follow(&t, job.MicrosOf(now), func(e *job.Entry) int64 { return e.ID },
 		func(spans []sql.Span) ([]job.Entry, error) { return r.db.LinesIn(ctx, spans) },
 		func(after int64) ([]job.Entry, error) { return r.db.LinesAfter(ctx, after, batch) })
 	if err != nil {
@@ -318,7 +283,7 @@ func (r *reader) lookAtAudit(ctx context.Context, now time.Time, out *[]Event) e
 		}
 	}
 	r.behind = r.behind || fresh == batch
-	if note() {
+	if r.lines = t; lost > 0 {
 		*out = append(*out, reload(r.clock(), lateIDs))
 	}
 	return nil

@@ -1,4 +1,7 @@
-package alert
+// Package trail follows tables whose ids are given before their transactions commit: whoever reads up to the highest id has
+// left out those that commit later. A trail knows which ids it has not seen, and has them looked for until no transaction can
+// hold them any more.
+package trail
 
 import (
 	"slices"
@@ -8,10 +11,10 @@ import (
 )
 
 const (
-	// patience is for how long an id that was left out is looked for. The transaction that got it may commit as late as
+	// Patience is for how long an id that was left out is looked for. The transaction that got it may commit as late as
 	// that: it consists of a few statements of at most sql.Timeouts.Read each, and MySQL ends the transaction of a link
 	// that is silent for longer than Timeouts.Idle, whatever became of its node.
-	patience = 30_000_000 // microseconds
+	Patience = 30_000_000 // microseconds
 	// fewLooks is how often it is looked for at least, should the clock step.
 	fewLooks = 5
 	// manyMissing bounds how many ids are looked for, and manyGaps in how many gaps: the oldest go, and are counted.
@@ -22,35 +25,36 @@ const (
 	near        = 64
 )
 
-// trail knows which ids of a table were seen: all up to High but for the gaps. It is written down with each step.
-type trail struct {
+// Trail knows which ids of a table were seen: all up to High but for the gaps. It can be written down as JSON.
+type Trail struct {
 	High int64 `json:"high"`
-	Gaps []gap `json:"gaps,omitempty"` // by id
+	Gaps []Gap `json:"gaps,omitempty"` // by id
 }
 
-// gap is a range of ids that were not seen, both ends included.
-type gap struct {
+// Gap is a range of ids that were not seen, both ends included.
+type Gap struct {
 	From  int64      `json:"from"`
 	To    int64      `json:"to"`
-	Since job.Micros `json:"since"`
-	Looks int        `json:"looks"`
+	Since job.Micros `json:"since"` // when it was passed
+	Looks int        `json:"looks"` // how often it was looked for
 }
 
-func (t trail) clone() trail { return trail{t.High, slices.Clone(t.Gaps)} }
+// Clone returns a trail of its own, for who may have to go back to this one.
+func (t Trail) Clone() Trail { return Trail{t.High, slices.Clone(t.Gaps)} }
 
-// pass notes ids behind High, in their order. What they leave out is missing from now on.
-func (t *trail) pass(ids []int64, now job.Micros) {
+// Pass notes ids behind High, in their order. What they leave out is missing from now on.
+func (t *Trail) Pass(ids []int64, now job.Micros) {
 	for _, id := range ids {
 		if id > t.High+1 {
-			t.Gaps = append(t.Gaps, gap{From: t.High + 1, To: id - 1, Since: now})
+			t.Gaps = append(t.Gaps, Gap{From: t.High + 1, To: id - 1, Since: now})
 		}
 		t.High = max(t.High, id)
 	}
 }
 
 // fill notes an id, and tells whether it was missing.
-func (t *trail) fill(id int64) bool {
-	i, _ := slices.BinarySearchFunc(t.Gaps, id, func(g gap, id int64) int {
+func (t *Trail) fill(id int64) bool {
+	i, _ := slices.BinarySearchFunc(t.Gaps, id, func(g Gap, id int64) int {
 		if g.To < id {
 			return -1
 		}
@@ -60,19 +64,19 @@ func (t *trail) fill(id int64) bool {
 		return false
 	}
 	g := t.Gaps[i]
-	var left []gap
+	var left []Gap
 	if g.From < id {
-		left = append(left, gap{g.From, id - 1, g.Since, g.Looks})
+		left = append(left, Gap{g.From, id - 1, g.Since, g.Looks})
 	}
 	if id < g.To {
-		left = append(left, gap{id + 1, g.To, g.Since, g.Looks})
+		left = append(left, Gap{id + 1, g.To, g.Since, g.Looks})
 	}
 	t.Gaps = slices.Replace(t.Gaps, i, i+1, left...)
 	return true
 }
 
 // spans are what to read to find what is missing, in parts of one statement each.
-func (t *trail) spans() [][]sql.Span {
+func (t *Trail) spans() [][]sql.Span {
 	var out []sql.Span
 	for _, g := range t.Gaps {
 		if last := len(out) - 1; last >= 0 && g.From-out[last].To <= near {
@@ -86,9 +90,9 @@ func (t *trail) spans() [][]sql.Span {
 
 // tire forgets, once all that is missing was looked for, what has been for so long that nobody can be writing it, and
 // what is too much. It returns how many ids of the latter there were: each may be a row that nobody looks at.
-func (t *trail) tire(now job.Micros) (lost int64) {
+func (t *Trail) tire(now job.Micros) (lost int64) {
 	missing := int64(0)
-	t.Gaps = slices.DeleteFunc(t.Gaps, func(g gap) bool { return now-g.Since >= patience && g.Looks >= fewLooks })
+	t.Gaps = slices.DeleteFunc(t.Gaps, func(g Gap) bool { return now-g.Since >= Patience && g.Looks >= fewLooks })
 	for i := range t.Gaps {
 		t.Gaps[i].Looks++
 		missing += t.Gaps[i].To - t.Gaps[i].From + 1
@@ -101,8 +105,10 @@ func (t *trail) tire(now job.Micros) (lost int64) {
 	return lost
 }
 
-// follow reads what came on a trail: what was missing, and what is new. read is given spans of ids, or where to go on.
-func follow[T any](t *trail, now job.Micros, id func(*T) int64, in func([]sql.Span) ([]T, error), after func(int64) ([]T, error)) (rows []T, fresh int, lost int64, err error) {
+// Follow reads what came on a trail: what was missing, by spans of ids, and what is new, after an id, both in the order of
+// the ids. It returns the rows, how many of them are new, and how many ids were given up. After an error the trail may know of
+// rows that were not returned: a clone of before does not.
+func Follow[T any](t *Trail, now job.Micros, id func(*T) int64, in func([]sql.Span) ([]T, error), after func(int64) ([]T, error)) (rows []T, fresh int, lost int64, err error) {
 	for _, spans := range t.spans() {
 		late, err := in(spans)
 		if err != nil {
@@ -123,6 +129,6 @@ func follow[T any](t *trail, now job.Micros, id func(*T) int64, in func([]sql.Sp
 	for i := range next {
 		ids[i] = id(&next[i])
 	}
-	t.pass(ids, now)
+	t.Pass(ids, now)
 	return append(rows, next...), len(next), lost, nil
 }
