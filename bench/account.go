@@ -11,10 +11,24 @@ import (
 // record is one start, as the history has it.
 type record struct{ due, late int64 }
 
+// inSpan is how many due times of [from, to) a row of the history stands for, and ofSpan finds the rows that stand for any:
+// who is far behind ends due times, which are a steady distance apart, by one row for many of them, and that may reach into the span from
+// before it, or out of it. Their parameters are those that edges returns.
+const (
+	apart  = "((due_last - due) / (due_count - 1))"
+	inSpan = "CAST(IF(due_count = 1, 1, LEAST(due_count, CEIL((? - due) / " + apart + ")) - GREATEST(0, CEIL((? - due) / " + apart + "))) AS SIGNED)"
+	ofSpan = " FROM history WHERE due >= ? AND due < ? AND due_last >= ? AND origin = 0 AND final = 1"
+)
+
+func edges(from, to time.Time) []any {
+	a, b := from.UnixMicro(), to.UnixMicro()
+	return []any{b, a, from.Add(-time.Hour).UnixMicro(), b, a}
+}
+
 // account holds the due times of [from, to) against the records of them: so many were due. It returns what was started,
 // too.
 func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a Account, started []record, err error) {
-	rows, err := c.db.QueryContext(ctx, "SELECT job_id, due, outcome, due_count, started, lateness FROM history WHERE due >= ? AND due < ? AND origin = 0 AND final = 1", from.UnixMicro(), to.UnixMicro())
+	rows, err := c.db.QueryContext(ctx, "SELECT job_id, due, outcome, "+inSpan+", started, lateness"+ofSpan, edges(from, to)...)
 	if err != nil {
 		return a, nil, err
 	}
@@ -53,7 +67,7 @@ func (c *schema) awaitRecords(ctx context.Context, from, to time.Time, due int64
 	last, since := int64(-1), time.Now()
 	for {
 		var n int64
-		if err := c.db.QueryRowContext(ctx, "SELECT COALESCE(SUM(due_count), 0) FROM history WHERE due >= ? AND due < ? AND origin = 0 AND final = 1", from.UnixMicro(), to.UnixMicro()).Scan(&n); err != nil {
+		if err := c.db.QueryRowContext(ctx, "SELECT COALESCE(SUM("+inSpan+"), 0)"+ofSpan, edges(from, to)...).Scan(&n); err != nil {
 			return fmt.Errorf("count records: %w", err)
 		}
 		if n >= due {

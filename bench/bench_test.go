@@ -251,7 +251,7 @@ func TestAccount(t *testing.T) {
 	write := func(job, due, attempt, outcome, count, late int64) {
 		t.Helper()
 		_, err := c.db.Exec("INSERT INTO history (job_id, due, attempt, session_id, launch, outcome, due_last, due_count, started, ended, lateness) VALUES (?,?,?,?,?,?,?,?,1,1,?)",
-			job, due, attempt, fmt.Sprintf("%016d", job), due*10+attempt, outcome, due, count, late)
+			job, due, attempt, fmt.Sprintf("%016d", job), due*10+attempt, outcome, due+(count-1)*100, count, late)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,13 +261,15 @@ func TestAccount(t *testing.T) {
 	write(1, 1001, 1, 1, 1, 700)
 	write(1, 1001, 2, 1, 1, 700) // once more
 	write(1, 1002, 1, 1, 1, -1)  // before it was due
-	write(1, 1003, 1, 7, 3, 0)   // stands for three
+	write(1, 1003, 1, 7, 3, 0)   // stands for three, 100 apart
+	write(2, 700, 1, 7, 5, 0)    // for two of the span, and three before it
+	write(3, 1900, 1, 7, 4, 0)   // for one of it, and three behind it
 	write(1, 2000, 1, 1, 1, 0)   // not of the span
-	a, started, err := c.account(t.Context(), from, to, 8)
+	a, started, err := c.account(t.Context(), from, to, 11)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Once != 6 || a.Missing != 2 || a.Doubled != 1 || a.Early != 1 || a.Other["missed"] != 3 || len(started) != 4 || a.OK() {
+	if a.Once != 9 || a.Missing != 2 || a.Doubled != 1 || a.Early != 1 || a.Other["missed"] != 6 || len(started) != 6 || a.OK() {
 		t.Errorf("got %+v, %d started", a, len(started))
 	}
 }
