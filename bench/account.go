@@ -84,8 +84,9 @@ func (c *schema) awaitRecords(ctx context.Context, from, to time.Time, due int64
 	}
 }
 
-// patience is longer than a session lives: who took over has recorded what there was by then.
-const patience = expiry + 10*time.Second
+// patience is longer than a session lives, and than it takes until a due time is a misfire (a minute): whoever has taken over has
+// recorded what there was by then.
+const patience = time.Minute + expiry + 10*time.Second
 
 // seriesOf is what started in each second of a span.
 func seriesOf(started []record, from time.Time, seconds int) []Second {

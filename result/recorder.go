@@ -44,7 +44,7 @@ type Recorder struct {
 }
 
 const (
-	finishBatch = 500
+	finishBatch = 800
 	// gather is how long an outcome waits for others to share its transaction.
 	gather   = 10 * time.Millisecond
 	minRetry = 50 * time.Millisecond

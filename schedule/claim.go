@@ -39,7 +39,7 @@ type Claimer struct {
 
 const (
 	claimPeriod = 500 * time.Millisecond
-	claimBatch  = 500
+	claimBatch  = 800
 
 	// searchDepth is how many due tasks of a backlog are looked through for a high priority, searchPause how long that is
 	// left out after all had the same.

@@ -30,7 +30,7 @@ type Planner struct {
 
 const (
 	planPeriod = time.Second
-	planBatch  = 500 // as many as are claimed at once: of fewer a burst makes as many small claims, starts and ends
+	planBatch  = 800 // as many as are claimed at once: of fewer a burst makes as many small claims, starts and ends
 	// planRows is how many tasks one transaction writes at most, give or take those of one job: for as long as it
 	// takes nothing of its jobs can be started.
 	planRows = 2000
