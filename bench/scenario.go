@@ -352,6 +352,9 @@ func (b *run) idling(ctx context.Context) ([]Result, error) {
 		if err != nil {
 			return err
 		}
+		if err := c.awaitRound(ctx); err != nil {
+			return err
+		}
 		if err := wait(ctx, 2*b.warm()); err != nil { // until nodes are calm
 			return err
 		}
