@@ -57,8 +57,18 @@ func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a 
 			}
 		}
 	}
-	a.Missing = max(0, due-a.Once)
-	return a, started, rows.Err()
+	if err := rows.Err(); err != nil {
+		return a, nil, err
+	}
+	var tasks, ahead int64
+	err = c.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM task WHERE due >= ? AND due < ? AND origin = 0", from.UnixMicro(), to.UnixMicro()).Scan(&tasks)
+	if err == nil { // what is not planned yet, of jobs that are due each second or once
+		err = c.db.QueryRowContext(ctx, "SELECT CAST(COALESCE(SUM(CEIL((? - GREATEST(next_due, next_due + CEIL((? - next_due) / 1000000) * 1000000)) / 1000000)), 0) AS SIGNED) FROM job WHERE next_due < ?",
+			to.UnixMicro(), from.UnixMicro(), to.UnixMicro()).Scan(&ahead)
+	}
+	a.Open = min(tasks+ahead, max(0, due-a.Once))
+	a.Missing = max(0, due-a.Once-a.Open)
+	return a, started, err
 }
 
 // awaitRecords returns when so many records are there for due times of [from, to), or when nothing has come for a while:

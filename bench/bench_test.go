@@ -259,17 +259,22 @@ func TestAccount(t *testing.T) {
 	from, to := time.UnixMicro(1000), time.UnixMicro(2000)
 	write(1, 1000, 1, 1, 1, 500)
 	write(1, 1001, 1, 1, 1, 700)
-	write(1, 1001, 2, 1, 1, 700) // once more
-	write(1, 1002, 1, 1, 1, -1)  // before it was due
-	write(1, 1003, 1, 7, 3, 0)   // stands for three, 100 apart
-	write(2, 700, 1, 7, 5, 0)    // for two of the span, and three before it
-	write(3, 1900, 1, 7, 4, 0)   // for one of it, and three behind it
-	write(1, 2000, 1, 1, 1, 0)   // not of the span
-	a, started, err := c.account(t.Context(), from, to, 11)
+	write(1, 1001, 2, 1, 1, 700)              // once more
+	write(1, 1002, 1, 1, 1, -1)               // before it was due
+	write(1, 1003, 1, 7, 3, 0)                // stands for three, 100 apart
+	write(2, 700, 1, 7, 5, 0)                 // for two of the span, and three before it
+	write(3, 1900, 1, 7, 4, 0)                // for one of it, and three behind it
+	write(1, 2000, 1, 1, 1, 0)                // not of the span
+	for _, due := range []int64{1500, 2500} { // one is of the span, and nobody has come to it
+		if _, err := c.db.Exec("INSERT INTO task (job_id, due, due_now, hash) VALUES (9, ?, ?, 1)", due, due); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, started, err := c.account(t.Context(), from, to, 12)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Once != 9 || a.Missing != 2 || a.Doubled != 1 || a.Early != 1 || a.Other["missed"] != 6 || len(started) != 6 || a.OK() {
+	if a.Once != 9 || a.Missing != 2 || a.Open != 1 || a.Doubled != 1 || a.Early != 1 || a.Other["missed"] != 6 || len(started) != 6 || a.OK() {
 		t.Errorf("got %+v, %d started", a, len(started))
 	}
 }

@@ -169,10 +169,13 @@ func (a Account) words() string {
 	switch {
 	case !a.OK():
 		return fmt.Sprintf("**%d missing, %d twice, %d early**", a.Missing, a.Doubled, a.Early)
-	case len(a.Other) > 0:
+	case len(a.Other) > 0 || a.Open > 0:
 		var other []string
 		for _, o := range slices.Sorted(maps.Keys(a.Other)) {
 			other = append(other, fmt.Sprintf("%d %s", a.Other[o], o))
+		}
+		if a.Open > 0 {
+			return fmt.Sprintf("%d of %d (%s)", a.Once, a.Due, strings.Join(append(other, "the rest not reached"), ", "))
 		}
 		return fmt.Sprintf("all %d (%s)", a.Due, strings.Join(other, ", "))
 	}

@@ -75,6 +75,7 @@ type Account struct {
 	Due     int64            `json:"due"`
 	Once    int64            `json:"recorded_once"`
 	Missing int64            `json:"missing"`
+	Open    int64            `json:"open,omitempty"` // nodes had not come to them when the bench ended, too much was due
 	Doubled int64            `json:"doubled"`
 	Early   int64            `json:"early"`
 	Other   map[string]int64 `json:"other_outcomes,omitempty"` // than succeeded

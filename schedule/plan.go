@@ -112,8 +112,7 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 		if err := tx.LearnCalendars(slices.Collect(maps.Values(jobs))...); err != nil {
 			return err
 		}
-		sorted := slices.Sorted(slices.Values(ids))
-		anew := marked(jobs, sorted)
+		anew := marked(jobs, slices.Sorted(slices.Values(ids)))
 		if plan.live, err = tx.LiveTasksOf(anew, planRows); err != nil {
 			return err
 		}
@@ -123,7 +122,7 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 				left = true
 			}
 		}
-		for _, id := range sorted {
+		for _, id := range ids { // the earliest cursor first: where not all fit, none is left behind for ever
 			if more = len(plan.tasks) >= planRows; more {
 				break
 			}

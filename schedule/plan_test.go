@@ -41,6 +41,24 @@ func TestPlanGoesOn(t *testing.T) {
 	f.wantDues("near", far.ID, 3600)
 }
 
+// TestPlanInTurn: where there is more to plan than one transaction takes, the jobs whose cursors are the farthest behind come
+// first, whichever were made first.
+func TestPlanInTurn(t *testing.T) {
+	f := setUp(t)
+	var last job.Job
+	for i := range planRows/int(planHorizon/time.Second) + 30 {
+		last = f.create(every(fmt.Sprint(i), time.Second, time.Hour-time.Duration(i)*time.Millisecond))
+	}
+	f.session.set(after(time.Hour))
+	if _, err := f.planner.plan(t.Context(), after(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.dues(last.ID)) == 0 || !f.planner.more {
+		t.Errorf("the job whose cursor was the earliest has no task; more to plan: %t", f.planner.more)
+	}
+	f.want("jobs that have to wait", 1, "SELECT COUNT(*) > 0 FROM job j WHERE NOT EXISTS (SELECT 1 FROM task t WHERE t.job_id = j.id)")
+}
+
 // TestPlanOfOthers: what another session prefers is planned only when its cursor is very near.
 func TestPlanOfOthers(t *testing.T) {
 	f := setUp(t)
