@@ -167,12 +167,12 @@ export function Groups() {
     <Card title={t('Groups')} more={may('admin') && <Button icon="plus" work={() => edit()}>{t('New group')}</Button>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
       {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="jobs" title={t('No group yet')}><p>{t('A group bounds how many runs of several jobs execute at once in the whole cluster.')}</p></Empty> : (
-        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Slots')}</th><th class="num">{t('Waiting')}</th><th class="num">{t('Jobs')}</th><th /></tr></thead>
+        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Slots')}</th><th class="num">{t('Waiting')}</th><th class="num thin-hide">{t('Jobs')}</th><th /></tr></thead>
           <tbody>{items.map((g) => (
             <tr key={g.name}>
               <td><bdi>{g.name}</bdi></td>
               <td style={{ minWidth: '120px' }}><div class="meter"><i style={{ width: `${Math.min(100, (100 * g.executing) / Math.max(1, g.slots))}%` }} /></div><span class="small faint">{g.executing} / {g.slots}</span></td>
-              <td class="num"><Link to={`/jobs?group=${encodeURIComponent(g.name)}&show=waiting`}>{g.waiting}</Link></td><td class="num"><Link to={`/jobs?group=${encodeURIComponent(g.name)}`}>{g.jobs}</Link></td>
+              <td class="num"><Link to={`/jobs?group=${encodeURIComponent(g.name)}&show=waiting`}>{g.waiting}</Link></td><td class="num thin-hide"><Link to={`/jobs?group=${encodeURIComponent(g.name)}`}>{g.jobs}</Link></td>
               <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(g)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: g.name }), button: t('Delete'), danger: true, work: async () => { await call(`/api/v1/groups/${encodeURIComponent(g.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
             </tr>
           ))}</tbody></table></div>

@@ -73,12 +73,12 @@ function Now() {
         {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
         {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="check" title={all ? t('There was no alert yet') : t('Nothing is wrong that a rule looks for')}><Link class="button" to="/activity/alerts/rules">{t('Rules')}</Link></Empty> : (
           <div class="scroll"><table>
-            <thead><tr><th>{t('What happened')}</th><th class="thin-hide">{t('Rule')}</th><th>{t('Since')}</th><th class="num thin-hide">{t('Times')}</th><th class="thin-hide">{t('Told')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
+            <thead><tr><th>{t('What happened')}</th><th class="thin-hide">{t('Rule')}</th><th class="thin-hide">{t('Since')}</th><th class="num thin-hide">{t('Times')}</th><th class="thin-hide">{t('Told')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
             <tbody>{items.map((a) => (
               <tr key={a.id}>
                 <td><Badge tone={a.state === 'resolved' ? 'good' : toneOf[a.severity]}>{a.state === 'resolved' ? t('over') : t(severityText[a.severity])}</Badge> <b>{a.run ? <Link to={`/runs/${a.run}`}><bdi>{inZone(a.summary)}</bdi></Link> : <bdi>{inZone(a.summary)}</bdi>}</b>
-                  <div class="faint small">{t(eventText[a.event] ?? 'Alerts')}{a.job_id && <> · <Link to={`/jobs/${a.job_id}`}><bdi>{a.app === 'default' ? a.job : `${a.app}/${a.job}`}</bdi></Link></>}{a.node && <> · {a.node}</>}{a.resolved_by && <> · <bdi>{a.resolved_by}</bdi></>}</div></td>
-                <td class="thin-hide"><bdi>{a.rule}</bdi></td><td class="nowrap"><Ago at={a.first} /></td><td class="num thin-hide">{a.seen.toLocaleString()}</td>
+                  <div class="faint small">{t(eventText[a.event] ?? 'Alerts')}{a.job_id && <> · <Link to={`/jobs/${a.job_id}`}><bdi>{a.app === 'default' ? a.job : `${a.app}/${a.job}`}</bdi></Link></>}{a.node && <> · {a.node}</>}<span class="thin-only"> · <Ago at={a.first} /></span>{a.resolved_by && <> · <bdi>{a.resolved_by}</bdi></>}</div></td>
+                <td class="thin-hide"><bdi>{a.rule}</bdi></td><td class="nowrap thin-hide"><Ago at={a.first} /></td><td class="num thin-hide">{a.seen.toLocaleString()}</td>
                 <td class="thin-hide">{a.silence ? <span class="tag">{t('silenced')}</span> : a.told ? <When at={a.told} /> : <span class="faint">—</span>}</td>
                 <td class="num">{a.state === 'firing' && !a.silence && may('operator', a.app) && <Button look="quiet" work={() => show(() => <SilenceDialog app={a.app} job={a.job} rule={a.rule} done={() => void list.reload()} />)}>{t('Silence')}</Button>}</td>
               </tr>
