@@ -197,8 +197,12 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 		if err := c.awaitClock(ctx, from); err != nil {
 			return err
 		}
-		if w.Past != nil {
-			if err := w.Past.begun(ctx, c); err != nil {
+		if w.Past != nil || w.Idle > 0 {
+			begun := c.awaitRound // among many jobs it takes a while
+			if w.Past != nil {
+				begun = func(ctx context.Context) error { return w.Past.begun(ctx, c) }
+			}
+			if err := begun(ctx); err != nil {
 				return err
 			}
 			if now, err = c.now(ctx); err != nil {
