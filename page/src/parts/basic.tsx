@@ -123,9 +123,17 @@ export const Card = ({ id, title, more, children, class: extra }: { id?: string;
   </section>
 );
 
+/** Moves a strip that is wider than the screen so far that its current entry can be seen. */
+function showCurrent(strip: HTMLElement | null) {
+  const current = strip?.querySelector('[aria-current="page"]');
+  if (!strip || !current) return;
+  const over = current.getBoundingClientRect().right - strip.getBoundingClientRect().right;
+  if (over > 0) strip.scrollLeft += over;
+}
+
 export function Tabs({ items, current }: { items: { id: string; to: string; text: string; count?: number }[]; current: string }) {
   return (
-    <nav class="tabs">
+    <nav class="tabs" ref={showCurrent}>
       {items.map((x) => (
         <Link key={x.id} to={x.to} aria-current={x.id === current ? 'page' : undefined}>{x.text}{x.count ? <span class="count">{x.count}</span> : null}</Link>
       ))}
