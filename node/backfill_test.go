@@ -97,7 +97,8 @@ func TestBackfill(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestBackfillTakesTurns: runs that must not overlap do not, and neither the schedule nor the backfill loses a due time.
+// TestBackfillTakesTurns: runs that must not overlap do not, and neither the schedule nor the backfill loses a due time to
+// the other. The schedule may lose one to itself, where an earlier due time was not over yet.
 func TestBackfillTakesTurns(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -129,7 +130,9 @@ func TestBackfillTakesTurns(t *testing.T) {
 	slices.SortFunc(runs, func(a, b sql.RunRow) int { return cmp.Compare(a.Started, b.Started) })
 	left, inRow := 20, 0
 	for _, r := range runs {
+		overlaps := func(o sql.RunRow) bool { return o.Origin == 0 && o.Due < r.Due && o.Ended > r.Due }
 		switch {
+		case r.Origin == 0 && r.Outcome == job.Skipped && slices.ContainsFunc(runs, overlaps):
 		case r.Outcome != job.Succeeded:
 			t.Errorf("due %s, origin %d: %s, %s", r.Due, r.Origin, r.Outcome, r.Reason)
 		case r.Origin != 0:

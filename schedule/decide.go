@@ -158,9 +158,10 @@ func overlap(t job.Task, s scene, now job.Micros) decision {
 		switch {
 		case len(executing) == 0 && turn:
 			return waits(t, s, sql.WaitJob, now, "overlap")
-		case len(executing) > 0 && (t.Attempt > 1 || caughtUp || !slices.ContainsFunc(executing, isNoBackfill)):
+		case len(executing) > 0 && (t.Attempt > 1 || caughtUp || woken(t) || !slices.ContainsFunc(executing, isNoBackfill)):
 			// A retry began before the other one did, and is not over. What is caught up goes one after the other.
-			// And a backfill and the schedule take turns: neither is to lose due times to the other.
+			// And a backfill and the schedule take turns: neither is to lose due times to the other, nor to a later
+			// due time that overtook it when its turn had come.
 			return waits(t, s, sql.WaitJob, now, "overlap")
 		case len(executing) > 0:
 			return refused(t, job.Skipped, now, "overlap: the run due %s is still executing", executing[0].Due)
@@ -185,6 +186,9 @@ func catchesUp(t job.Task, spec *job.Spec, now job.Micros) bool {
 	return spec.Misfire.Policy == job.MisfireAll && now.Sub(t.Due) > spec.MissedAfter()
 }
 
+// woken tells whether a task has waited already: it keeps its place.
+func woken(t job.Task) bool { return t.DueNow > t.Due }
+
 func isBackfill(t sql.TaskRow) bool   { return t.Origin < 0 }
 func isNoBackfill(t sql.TaskRow) bool { return t.Origin >= 0 }
 
@@ -201,8 +205,7 @@ func waits(t job.Task, s scene, kind sql.WaitKind, now job.Micros, reason string
 	if catchesUp(t, &s.job.Spec, now) {
 		most = max(most, s.job.Spec.CatchUp())
 	}
-	woken := t.DueNow > t.Due // it has waited already, and keeps its place
-	if n >= most && t.Attempt == 1 && t.Origin >= 0 && !woken {
+	if n >= most && t.Attempt == 1 && t.Origin >= 0 && !woken(t) {
 		return refused(t, job.Skipped, now, "%s; %d due times wait already", fmt.Sprintf(reason, args...), n)
 	}
 	d := decision{task: t, verdict: wait, wait: sql.Wait{

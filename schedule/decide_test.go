@@ -69,6 +69,7 @@ func TestDecide(t *testing.T) {
 		"another is executing, and may":              {row(func(j *sql.JobRow) { j.Spec.Overlap = job.OverlapAllow }), nil, running, onTime, begin, 0, ""},
 		"another is executing, asked for by hand":    {row(nil), func(t *job.Task) { t.Origin = 4 }, running, onTime, refuse, job.Skipped, "overlap: the run due "},
 		"a retry while another is executing":         {row(nil), func(t *job.Task) { t.Attempt = 2 }, running, onTime, wait, 0, ""},
+		"woken while another is executing":           {row(nil), func(t *job.Task) { t.DueNow++ }, running, late, wait, 0, ""},
 		"a backfill while another is executing":      {row(nil), func(t *job.Task) { t.Origin = -4 }, running, onTime, wait, 0, ""},
 		"while a backfill is executing":              {row(nil), nil, backfill, onTime, wait, 0, ""},
 		"while an earlier one waits":                 {row(func(j *sql.JobRow) { j.Spec.Group = "g" }), nil, waiting, onTime, refuse, job.Skipped, "overlap: the run due 2027-01-15T07:59:59.999999Z still waits"},
