@@ -33,6 +33,9 @@ export function t(text: Text, values?: Record<string, string | number>): string 
   return s;
 }
 
+/** The text for a word of the API; the word itself where there is none. */
+export const word = (texts: Record<string, Text>, of: string) => (texts[of] ? t(texts[of]) : of);
+
 // What the server says is English. In Chinese the page says it by what never changes of it, see zh-server.ts.
 
 /** A short text of the server: a reason, or what is wrong with a field. */

@@ -27,7 +27,7 @@ export function Plot({ x, series, label, click, y = span }: { x: number[]; serie
     const box = ref.current!;
     const axis = { stroke: css('--faint'), grid: { stroke: css('--line'), width: 1 }, ticks: { show: false }, font: '11px system-ui, sans-serif' };
     const p = new uPlot({
-      width: box.clientWidth, height: box.clientHeight || 200, padding: [10, 8, 0, 0],
+      width: box.clientWidth, height: box.clientHeight || 200, padding: [10, 26, 0, 0], // half of the last time, which may stand at the edge
       tzDate: (s) => uPlot.tzDate(new Date(s * 1000), zoneShown()),
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
       legend: { show: false },

@@ -1,9 +1,10 @@
 import { lazy, Suspense } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import { all, call, get, may, mayAnywhere, now, post, Problem, query } from '../api';
-import { t, type Text } from '../i18n';
+import { t, type Text, word } from '../i18n';
 import { useGet } from '../live';
 import { askPause } from '../parts/actions';
+import { actions, kinds } from '../parts/audit';
 import { Ago, ask, Badge, Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, Tabs, When } from '../parts/basic';
 import { Diff } from '../parts/diff';
 import { here, Link, setQuery } from '../router';
@@ -45,11 +46,11 @@ function Audit() {
   const base = first.data?.items ?? [], seen = new Set(base.map((e) => e.id));
   const items = [...base, ...(older?.path === path ? older.items.filter((e) => !seen.has(e.id)) : [])];
   const next = older?.path === path ? older.next : first.data?.next;
-  const kinds = [...new Set(['job', 'app', 'cluster', 'node', 'group', 'calendar', 'handler', 'retention', 'secret', 'token', 'login', ...(of('kind') ? [of('kind')] : [])])];
+  const choices = [...new Set([...Object.keys(kinds), ...(of('kind') ? [of('kind')] : [])])];
   return (
     <>
       <div class="filters">
-        <select aria-label={t('Kind')} value={of('kind')} onChange={(e) => setQuery({ kind: e.currentTarget.value })}><option value="">{t('Anything')}</option>{kinds.map((k) => <option key={k} value={k}>{k}</option>)}</select>
+        <select aria-label={t('Kind')} value={of('kind')} onChange={(e) => setQuery({ kind: e.currentTarget.value })}><option value="">{t('Anything')}</option>{choices.map((k) => <option key={k} value={k}>{word(kinds, k)}</option>)}</select>
         <input class="short" aria-label={t('Who')} placeholder={t('Who')} value={of('who')} onChange={(e) => setQuery({ who: e.currentTarget.value })} />
         {(['app', 'job_id'] as const).map((k) => of(k) && <button key={k} class="chip" aria-pressed="true" onClick={() => setQuery({ [k]: undefined })}>{k}: {of(k)} ×</button>)}
       </div>
@@ -66,7 +67,7 @@ function Audit() {
                     <tr key={e.id}>
                       <td class="nowrap"><When at={e.at} /></td>
                       <td><button class="plainlink" onClick={() => setQuery({ who: e.who })}><bdi>{e.who}</bdi></button>{e.origin && <div class="faint small thin-hide">{e.origin}</div>}</td>
-                      <td><b>{e.action}</b> <span class="faint">{e.kind}</span> {e.job_id && e.action !== 'delete' ? <Link to={`/jobs/${e.job_id}`}><bdi>{e.name}</bdi></Link> : <bdi>{e.name ?? e.app ?? ''}</bdi>}</td>
+                      <td><b>{word(actions, e.action)}</b> <span class="faint">{word(kinds, e.kind)}</span> {e.job_id && e.action !== 'delete' ? <Link to={`/jobs/${e.job_id}`}><bdi>{e.name}</bdi></Link> : <bdi>{e.name ?? e.app ?? ''}</bdi>}</td>
                       <td class="thin-hide"><bdi>{e.reason}</bdi></td>
                       <td class="num">{changes.length > 0 && <Button look="quiet" icon="down" aria-expanded={open === e.id} work={() => setOpen(open === e.id ? undefined : e.id)}><span class="thin-unseen">{t('{n} fields', { n: changes.length })}</span></Button>}</td>
                     </tr>,

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get, Problem } from '../api';
-import { checkSaid, t, type Text } from '../i18n';
+import { checkSaid, t, type Text, word } from '../i18n';
 import { Badge, Button, Card, copy, Empty, Loading, ProblemBox, type Tone, When } from '../parts/basic';
 import { Link } from '../router';
 
@@ -10,7 +10,6 @@ interface Report { at: string; node: string; worst: string; findings: Finding[];
 const tones: Record<string, Tone> = { ok: 'good', notice: 'mute', warning: 'warn', error: 'bad', unknown: 'mute' };
 const words: Record<string, Text> = { ok: 'ok', notice: 'notice', warning: 'warning', error: 'error', unknown: 'not looked at' };
 const areas: Record<string, Text> = { mysql: 'Database', schema: 'Schema', cluster: 'Cluster', machine: 'Machine', jobs: 'Jobs', history: 'History' };
-const word = (m: Record<string, Text>, s: string) => (m[s] ? t(m[s]) : s);
 
 const Nodes = ({ names }: { names: string[] }) => <>{names.map((n, i) => <>{i > 0 && ', '}<Link key={n} to={`/runs?node=${encodeURIComponent(n)}`}>{n}</Link></>)}</>;
 

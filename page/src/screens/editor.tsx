@@ -9,7 +9,7 @@ import { Diff } from '../parts/diff';
 import { Icon } from '../parts/icon';
 import { KeepInForce } from '../parts/keep';
 import { go, here, leaveGuard, Link } from '../router';
-import { myZone } from '../time';
+import { inZone, myZone } from '../time';
 import type { Applied, CalendarItem, Change, Group, Job, Page, Preview } from '../types';
 import { Dues, whenOf } from './job';
 
@@ -266,7 +266,7 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
           <div class="stack sticky">
             <Card title={t('When it would run')}>
               <div class="in stack" aria-live="polite">
-                {preview ? <><p class="words"><b>{preview.words}</b></p>{preview.next.length === 0 ? <p class="faint">{t('It has no further due times.')}</p> : <Dues list={preview.next} zone={spec.timezone} />}</> : <p class="faint">{t('Say when, and the next due times appear here.')}</p>}
+                {preview ? <><p class="words"><b>{inZone(preview.words)}</b></p>{preview.next.length === 0 ? <p class="faint">{t('It has no further due times.')}</p> : <Dues list={preview.next} zone={spec.timezone} />}</> : <p class="faint">{t('Say when, and the next due times appear here.')}</p>}
                 {warnings.map((w) => <Notice key={w} look="warn"><p>{said(w)}</p></Notice>)}
               </div>
             </Card>
@@ -300,7 +300,7 @@ function Review({ id, base, spec, preview, warnings, save }: { id?: string; base
   return (
     <Dialog wide title={id ? t('Save {job}?', { job: spec.name }) : t('Add {job}?', { job: spec.name ?? '' })} close={closeDialog}>
       <div class="body">
-        {preview && <p><b>{preview.words}</b></p>}
+        {preview && <p><b>{inZone(preview.words)}</b></p>}
         {warnings.map((w) => <Notice key={w} look="warn"><p>{said(w)}</p></Notice>)}
         {changes.length === 0 ? <p class="faint">{t('Nothing changes.')}</p> : <Diff changes={changes} />}
         {id && <p class="faint small">{t('Due times that have not begun follow the new definition. What executes runs to its end.')}</p>}

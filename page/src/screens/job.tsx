@@ -10,7 +10,7 @@ import { OutcomeSelect, RunTable, TriggerSelect, useRuns } from '../parts/runtab
 import { Diff, plain } from '../parts/diff';
 import { KeepInForce, type Keep } from '../parts/keep';
 import { go, here, Link, setQuery } from '../router';
-import { brief, instantOf, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
+import { brief, inZone, instantOf, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
 import type { Backfill, Change, DueTime, Explanation, Job, Outcome, Page, Preview, Run, VersionItem } from '../types';
 
 const Plot = lazy(() => import('../parts/plot').then((m) => m.Plot));
@@ -66,7 +66,7 @@ function Facts({ job: j }: { job: Job }) {
     [t('Group'), j.group && <Link to={`/jobs?group=${encodeURIComponent(j.group)}`}><bdi>{j.group}</bdi></Link>],
     [t('Runs on'), j.selector && <code>{j.selector}</code>],
     [t('Overlap'), j.overlap], [t('Timeout'), j.timeout],
-    [t('Changed'), <><Ago at={j.updated} /> · <Link to={`/jobs/${j.id}/versions`}>{t('version {n}', { n: j.version })}</Link></>],
+    [t('Changed'), <><Ago at={j.updated} /> · <Link to={`/jobs/${j.id}/versions`}>{t('Versions')}</Link></>],
     [t('Added'), <Ago at={j.created} />],
   ];
   return <Card title={t('About it')}><dl class="facts in">{facts.map(([k, v]) => v && <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl></Card>;
@@ -103,7 +103,7 @@ function NextDue({ job: j }: { job: Job }) {
   return (
     <Card title={t('Next due')}>
       <div class="in stack">
-        {p && <p><b>{p.words}</b></p>}
+        {p && <p><b>{inZone(p.words)}</b></p>}
         {wrong && <ProblemBox problem={wrong} />}
         {p?.warnings?.map((w) => <Notice key={w} look="warn"><p>{said(w)}</p></Notice>)}
         {j.status === 'finished' ? <p class="faint">{t('It has no further due times.')}</p> : j.paused ? <p class="faint">{t('It is paused; without the pause:')}</p> : null}
