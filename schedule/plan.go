@@ -22,6 +22,7 @@ type Planner struct {
 	Soon    func() // called when a task was planned that is within the look-ahead of claims
 	Log     *slog.Logger
 
+	fit     int                    // how many jobs like those of the last transaction fit one; zero: nobody knows
 	more    bool                   // the last look left jobs of its batch for the next one
 	paused  bool                   // it saw that an app or the cluster is paused, or was a moment ago
 	looked  map[string]int64       // by app: the last held job that was looked at, those before it were
@@ -32,7 +33,7 @@ const (
 	planPeriod = time.Second
 	planBatch  = 800 // as many as are claimed at once: of fewer a burst makes as many small claims, starts and ends
 	// planRows is how many tasks one transaction writes at most, give or take those of one job: for as long as it
-	// takes nothing of its jobs can be started.
+	// takes nothing of its jobs can be started. So jobs that would not fit are not locked.
 	planRows = 2000
 	// orphaned is how near the cursor of a job is when anybody plans it: its preferred node seems not to.
 	orphaned = 12 * time.Second
@@ -83,7 +84,12 @@ func (p *Planner) plan(ctx context.Context, now job.Micros) (int, error) {
 		return 0, err
 	}
 	if len(ids) > 0 {
-		err = p.planJobs(ctx, ids, now)
+		fitting := ids
+		if p.fit > 0 {
+			fitting = ids[:min(len(ids), p.fit)]
+		}
+		err = p.planJobs(ctx, fitting, now)
+		p.more = p.more || err == nil && len(fitting) < len(ids)
 	}
 	unstopped, stopErr := p.stopAhead(ctx, pauses, now)
 	unreleased, releaseErr := p.release(ctx, pauses, now)
@@ -94,7 +100,7 @@ func (p *Planner) plan(ctx context.Context, now job.Micros) (int, error) {
 // planJobs plans jobs in one transaction. If MySQL refuses it, halves of it find out which job is to blame; that
 // one is marked as broken.
 func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) error {
-	soon, more := false, false
+	soon, more, fit := false, false, 0
 	err := p.DB.Tx(ctx, func(tx *sql.Tx) error {
 		soon, more = false, false
 		left := false
@@ -122,6 +128,7 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 				left = true
 			}
 		}
+		looked := 0
 		for _, id := range ids { // the earliest cursor first: where not all fit, none is left behind for ever
 			if more = len(plan.tasks) >= planRows; more {
 				break
@@ -129,8 +136,10 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 			if j := jobs[id]; j != nil {
 				plan.add(j, now, p.Session)
 			}
+			looked++
 		}
-		soon = plan.soon
+		rows := max(1, len(plan.tasks))
+		soon, fit = plan.soon, (looked*planRows+rows-1)/rows
 		unheld, err := holdJobs(tx, plan.held, p.Session, now)
 		if err != nil {
 			return err
@@ -143,7 +152,7 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 	})
 	switch {
 	case err == nil:
-		p.more = p.more || more
+		p.more, p.fit = p.more || more, fit
 		if soon {
 			p.Soon()
 		}

@@ -260,11 +260,12 @@ func TestStalePlannerPlansNothing(t *testing.T) {
 	}
 }
 
-// TestPlanIsBounded: many tasks are planned in several transactions, and what is left is said.
+// TestPlanIsBounded: many tasks are planned in several transactions, and what is left is said. Jobs that would not fit are
+// left alone: they may be started meanwhile.
 func TestPlanIsBounded(t *testing.T) {
 	f := setUp(t)
 	f.session.set(after(-time.Hour))
-	for i := range 6 {
+	for i := range 9 {
 		f.create(every(fmt.Sprint(i), 50*time.Millisecond, 0))
 	}
 	if _, err := f.planner.plan(t.Context(), t0); err != nil || !f.planner.more {
@@ -272,6 +273,9 @@ func TestPlanIsBounded(t *testing.T) {
 	}
 	if n := f.number("SELECT COUNT(*) FROM task"); n < planRows || n >= planRows+planMax {
 		t.Errorf("got %d tasks in one look, want %d and at most those of one job more", n, planRows)
+	}
+	if f.planner.fit != 3 {
+		t.Errorf("it will lock %d jobs, want the 3 that fit", f.planner.fit)
 	}
 	for range 2 {
 		if _, err := f.planner.plan(t.Context(), t0); err != nil {
@@ -281,5 +285,5 @@ func TestPlanIsBounded(t *testing.T) {
 	if f.planner.more {
 		t.Error("it says that there is more when all is planned")
 	}
-	f.want("tasks in all", 6*801, "SELECT COUNT(*) FROM task")
+	f.want("tasks in all", 9*801, "SELECT COUNT(*) FROM task")
 }
