@@ -124,7 +124,7 @@ func (s *Store) put(ctx context.Context, t sql.AlertTable, name string, spec any
 		return row, false, err
 	}
 	for try := 1; ; try++ {
-		err = s.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+		err = s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 			found, err := tx.LockAlerts(t, []string{name})
 			if err != nil {
 				return nil, err
@@ -178,7 +178,7 @@ func (s *Store) DeleteRule(ctx context.Context, name string) error {
 }
 
 func (s *Store) remove(ctx context.Context, t sql.AlertTable, name string, check func(*sql.Tx) error) error {
-	return s.record(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
+	return s.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
 		found, err := tx.LockAlerts(t, []string{name})
 		if err != nil {
 			return nil, err
@@ -196,7 +196,7 @@ func (s *Store) remove(ctx context.Context, t sql.AlertTable, name string, check
 
 // AddSilence begins a silence and sets its id. What is wrong with it are job.Problems.
 func (s *Store) AddSilence(ctx context.Context, n *job.Silence) error {
-	return s.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+	return s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		n.Who, n.Created = job.ActorOf(ctx).Who, now
 		if err := n.Check(now); err != nil {
 			return nil, err
@@ -218,7 +218,7 @@ func (s *Store) AddSilence(ctx context.Context, n *job.Silence) error {
 // EndSilence ends a silence that has not ended yet. may tells why who asks may not end it, or nil. sql.ErrNotFound says
 // that there is none.
 func (s *Store) EndSilence(ctx context.Context, id int64, may func(job.Silence) error) (out job.Silence, err error) {
-	err = s.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+	err = s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		if out, err = tx.LockSilence(id); err != nil {
 			return nil, err
 		}
@@ -256,29 +256,6 @@ func silenceLine(s *job.Silence, action job.Action) *job.Entry {
 	return e
 }
 
-// record makes a change together with its line of the audit, until it is known to be applied or refused; fn returns no
-// line when there was nothing to change. An unknown commit is settled by the line.
-func (s *Store) record(ctx context.Context, fn func(*sql.Tx, job.Micros) (*job.Entry, error)) error {
-	var line *job.Entry
-	return s.DB.TxOnce(ctx, func(tx *sql.Tx) error {
-		at, err := tx.Now()
-		if err != nil {
-			return err
-		}
-		if line, err = fn(tx, at); err != nil || line == nil {
-			return err
-		}
-		line.Actor, line.At = job.ActorOf(ctx), at
-		line.ID, err = tx.InsertAudit(line)
-		return err
-	}, func(tx *sql.Tx) (bool, error) {
-		if line == nil {
-			return true, nil // it wrote nothing
-		}
-		return tx.Audited(line)
-	})
-}
-
 // DecodeChannel reads a stored definition.
 func DecodeChannel(row *sql.AlertRow) (c job.AlertChannel, err error) {
 	err = json.Unmarshal([]byte(row.Spec), &c)
@@ -305,7 +282,7 @@ type Tested struct {
 
 // RecordTest writes down that a channel was tested, and what became of it.
 func (s *Store) RecordTest(ctx context.Context, t *Tested) error {
-	return s.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+	return s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		d := sql.DeliveryRow{Key: t.Key, Kind: sql.DeliveryTest, ChannelID: t.ChannelID, Channel: t.Channel, State: sql.DeliveryFailed, Attempts: 1, NextAt: now, Events: 1,
 			Items: t.Items, Said: t.Said, Created: t.At, Updated: now}
 		if t.Sent {

@@ -100,10 +100,7 @@ func listOf[V any](s *Server, w http.ResponseWriter, r *http.Request, t sql.Aler
 		return err
 	}
 	p := page[V]{Items: []V{}}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		p.Next = (&cursor{list: string(t), RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
-	}
+	rows, p.Next = oneMore(string(t), rows, limit, func(r *sql.AlertRow) int64 { return r.ID })
 	for i := range rows {
 		p.Items = append(p.Items, view(&rows[i]))
 	}
@@ -334,10 +331,7 @@ func (s *Server) listAlerts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := page[alertView]{Items: []alertView{}}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		p.Next = (&cursor{list: "alerts", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
-	}
+	rows, p.Next = oneMore("alerts", rows, limit, func(r *sql.FiredRow) int64 { return r.ID })
 	for i := range rows {
 		p.Items = append(p.Items, viewAlert(&rows[i]))
 	}
@@ -429,10 +423,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := page[deliveryView]{Items: []deliveryView{}}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		p.Next = (&cursor{list: "deliveries", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
-	}
+	rows, p.Next = oneMore("deliveries", rows, limit, func(r *sql.DeliveryRow) int64 { return r.ID })
 	for i := range rows {
 		p.Items = append(p.Items, viewDelivery(&rows[i]))
 	}

@@ -107,10 +107,7 @@ func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := page[backfillView]{Items: []backfillView{}}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		p.Next = (&cursor{list: "backfills", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
-	}
+	rows, p.Next = oneMore("backfills", rows, limit, func(r *job.Backfill) int64 { return r.ID })
 	for _, b := range rows {
 		v, err := s.viewBackfill(r.Context(), b)
 		if err != nil {

@@ -63,10 +63,7 @@ func (s *Server) listCalendars(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := page[calendarItem]{Items: []calendarItem{}}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		p.Next = (&cursor{list: "calendars", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
-	}
+	rows, p.Next = oneMore("calendars", rows, limit, func(r *sql.CalendarSummary) int64 { return r.ID })
 	for _, c := range rows {
 		p.Items = append(p.Items, calendarItem{c.Name, c.Timezone, c.Excludes, c.Includes, c.Jobs, c.Version, stamp(c.Created), stamp(c.Updated)})
 	}

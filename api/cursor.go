@@ -44,3 +44,11 @@ type page[T any] struct {
 	Items []T    `json:"items" doc:"What the page has."`
 	Next  string `json:"next,omitempty" doc:"What to give as 'cursor' for the next page. Absent: this is the last."`
 }
+
+// oneMore takes off the one row more that was read to see whether there is a next page, and returns that page's cursor.
+func oneMore[R any](list string, rows []R, limit int, id func(*R) int64) (of []R, next string) {
+	if len(rows) <= limit {
+		return rows, ""
+	}
+	return rows[:limit], (&cursor{list: list, RunPlace: sql.RunPlace{ID: id(&rows[limit-1])}}).String()
+}

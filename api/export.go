@@ -42,10 +42,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v := exportView{Items: []json.RawMessage{}}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		v.Next = (&cursor{list: "export", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
-	}
+	rows, v.Next = oneMore("export", rows, limit, func(r *sql.JobRow) int64 { return r.ID })
 	for i := range rows {
 		j := &rows[i]
 		if j.SpecErr != nil {

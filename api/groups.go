@@ -41,10 +41,7 @@ func (s *Server) listGroups(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := page[groupView]{Items: []groupView{}}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		p.Next = (&cursor{list: "groups", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
-	}
+	rows, p.Next = oneMore("groups", rows, limit, func(r *sql.GroupRow) int64 { return r.ID })
 	for _, g := range rows {
 		p.Items = append(p.Items, viewGroup(g))
 	}

@@ -69,10 +69,7 @@ func (s *Server) listSecrets(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := page[secretView]{Items: []secretView{}}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		p.Next = (&cursor{list: "secrets", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
-	}
+	rows, p.Next = oneMore("secrets", rows, limit, func(r *sql.SecretRow) int64 { return r.ID })
 	for i := range rows {
 		p.Items = append(p.Items, s.viewSecret(&rows[i]))
 	}

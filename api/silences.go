@@ -50,10 +50,7 @@ func (s *Server) listSilences(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		p.Next = (&cursor{list: "silences", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
-	}
+	rows, p.Next = oneMore("silences", rows, limit, func(r *job.Silence) int64 { return r.ID })
 	for i := range rows {
 		if n := &rows[i]; apps == nil || n.App == "" || slices.Contains(apps, n.App) {
 			p.Items = append(p.Items, s.viewSilence(n))

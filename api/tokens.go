@@ -134,10 +134,7 @@ func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := page[tokenView]{Items: []tokenView{}}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		p.Next = (&cursor{list: "tokens", RunPlace: sql.RunPlace{ID: rows[limit-1].ID}}).String()
-	}
+	rows, p.Next = oneMore("tokens", rows, limit, func(r *sql.TokenRow) int64 { return r.ID })
 	for i := range rows {
 		p.Items = append(p.Items, viewOfToken(&rows[i], job.MicrosOf(now)))
 	}

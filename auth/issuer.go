@@ -61,7 +61,7 @@ func (i Issuer) Create(ctx context.Context, s Spec) (row sql.TokenRow, token str
 		return row, "", err
 	}
 	token = newSecret(tokenPrefix)
-	err = i.record(ctx, func(tx *sql.Tx, at job.Micros) (line *job.Entry, err error) {
+	err = i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (line *job.Entry, err error) {
 		row, line, err = s.insert(ctx, tx, token, at)
 		return line, err
 	})
@@ -105,7 +105,7 @@ func tokenJSON(t *sql.TokenRow) string {
 
 // Revoke ends a token at once, on all nodes. Revoking again changes nothing.
 func (i Issuer) Revoke(ctx context.Context, id int64) error {
-	return i.record(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
+	return i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
 		t, err := tx.LockToken(id)
 		if err != nil || t.Revoked != 0 {
 			return nil, err
@@ -129,7 +129,7 @@ const bootstrapName = "bootstrap"
 // If we die after the commit, nobody knows the token: again is for that, too.
 func (i Issuer) Bootstrap(ctx context.Context, again bool) (token string, err error) {
 	made := newSecret(tokenPrefix)
-	err = i.record(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
+	err = i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
 		token = ""
 		first, err := tx.Once("bootstrap", at)
 		if err != nil || !first && !again {
@@ -150,7 +150,7 @@ func (i Issuer) Replace(ctx context.Context, s Spec) (token string, err error) {
 		return "", err
 	}
 	token = newSecret(tokenPrefix)
-	return token, i.record(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) { return i.replace(ctx, tx, s, token, at) })
+	return token, i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) { return i.replace(ctx, tx, s, token, at) })
 }
 
 func (i Issuer) replace(ctx context.Context, tx *sql.Tx, s Spec, token string, at job.Micros) (*job.Entry, error) {
@@ -161,7 +161,8 @@ func (i Issuer) replace(ctx context.Context, tx *sql.Tx, s Spec, token string, a
 		if err != nil {
 			return nil, err
 		}
-		if err := audit(ctx, tx, line, at); err != nil {
+		line.At = at
+		if err := tx.Note(line); err != nil {
 			return nil, err
 		}
 	case !errors.Is(err, sql.ErrNotFound):
@@ -200,7 +201,7 @@ func (i Issuer) SignIn(ctx context.Context, p *Principal, life time.Duration) (s
 		return "", 0, err
 	}
 	l.Grants = string(grants)
-	err = i.record(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
+	err = i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
 		l.Created, l.Expires = at, at+job.Micros(life/time.Microsecond)
 		if p.Expires != 0 {
 			l.Expires = min(l.Expires, p.Expires)
@@ -222,42 +223,11 @@ func (i Issuer) SignOut(ctx context.Context, p *Principal) error {
 	if p.Login == 0 {
 		return nil
 	}
-	return i.record(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
+	return i.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
 		was, err := tx.DeleteLogin(p.Login)
 		if err != nil || !was {
 			return nil, err
 		}
 		return &job.Entry{Action: ActionSignOut, Kind: KindLogin, Ref: p.Login, Name: p.Name}, nil
 	})
-}
-
-// record makes a change together with its line of the audit, until it is known to be applied or refused; fn returns
-// no line when there was nothing to change. An unknown commit is settled by the line.
-func (i Issuer) record(ctx context.Context, fn func(*sql.Tx, job.Micros) (*job.Entry, error)) error {
-	var line *job.Entry
-	return i.DB.TxOnce(ctx, func(tx *sql.Tx) error {
-		at, err := tx.Now()
-		if err != nil {
-			return err
-		}
-		if line, err = fn(tx, at); err != nil || line == nil {
-			return err
-		}
-		return audit(ctx, tx, line, at)
-	}, func(tx *sql.Tx) (bool, error) {
-		if line == nil {
-			return true, nil // it wrote nothing
-		}
-		return tx.Audited(line)
-	})
-}
-
-// audit writes a line of the audit in the transaction of its change.
-func audit(ctx context.Context, tx *sql.Tx, line *job.Entry, at job.Micros) (err error) {
-	if line.Who == "" {
-		line.Actor = job.ActorOf(ctx)
-	}
-	line.At = at
-	line.ID, err = tx.InsertAudit(line)
-	return err
 }

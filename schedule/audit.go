@@ -7,34 +7,24 @@ import (
 	"go-crontab/sql"
 )
 
-// record makes a change together with its line of the audit, until it is known to be applied or refused. fn returns
-// the line, without who and when unless it knows better, or nil when there was nothing to change. The line is what an
-// unknown commit is settled by: it stands if and only if the change does.
+// record makes a change together with its line of the audit, see sql.DB.Record. The line says when only if it knows better
+// than the session's clock.
 func (e *Editor) record(ctx context.Context, fn func(*sql.Tx) (*job.Entry, error)) error {
-	var line *job.Entry
-	return e.DB.TxOnce(ctx, func(tx *sql.Tx) (err error) {
-		if line, err = fn(tx); err != nil || line == nil {
-			return err
+	return e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
+		line, err := fn(tx)
+		if line != nil && line.At == 0 {
+			line.At = e.Session.Now()
 		}
-		return audit(ctx, tx, line, e.Session.Now())
-	}, func(tx *sql.Tx) (bool, error) {
-		if line == nil {
-			return true, nil // it wrote nothing
-		}
-		return tx.Audited(line)
+		return line, err
 	})
 }
 
-// audit writes a line of the audit in the transaction of its change.
-func audit(ctx context.Context, tx *sql.Tx, line *job.Entry, now job.Micros) (err error) {
-	if line.Who == "" {
-		line.Actor = job.ActorOf(ctx)
-	}
+// audit writes one more line of the audit in the transaction of its change.
+func audit(tx *sql.Tx, line *job.Entry, now job.Micros) error {
 	if line.At == 0 {
 		line.At = now
 	}
-	line.ID, err = tx.InsertAudit(line)
-	return err
+	return tx.Note(line)
 }
 
 // itself is the actor of what a node does on its own.

@@ -245,7 +245,7 @@ func (e *Editor) Backfill(ctx context.Context, id int64, from, to time.Time, par
 		if err := tx.InsertTasks(tasks); err != nil {
 			return err
 		}
-		return audit(ctx, tx, &job.Entry{Action: job.ActionBackfill, Kind: job.KindJob, Ref: id, App: j.Spec.App, Name: j.Spec.Name, Became: backfillText(&b)}, now)
+		return audit(tx, &job.Entry{Action: job.ActionBackfill, Kind: job.KindJob, Ref: id, App: j.Spec.App, Name: j.Spec.Name, Became: backfillText(&b)}, now)
 	}, find)
 	if err != nil {
 		return job.Backfill{}, err
@@ -315,7 +315,7 @@ func (e *Editor) CancelBackfill(ctx context.Context, id int64) (job.Backfill, er
 		if j := jobs[b.JobID]; j != nil {
 			line.App, line.Name = j.Spec.App, j.Spec.Name
 		}
-		return audit(ctx, tx, line, b.Updated)
+		return audit(tx, line, b.Updated)
 	}, func(*sql.Tx) (bool, error) { return false, nil }) // once more does no harm
 	if err != nil {
 		return job.Backfill{}, err

@@ -91,7 +91,7 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (job.Jo
 		if !paused {
 			return line, nil
 		}
-		if err := audit(ctx, tx, line, now); err != nil {
+		if err := audit(tx, line, now); err != nil {
 			return nil, err
 		}
 		return jobLine(job.ActionPause, &j), nil

@@ -35,7 +35,7 @@ func (e *Editor) PutGroup(ctx context.Context, name string, slots int) (sql.Grou
 		if line.Was == line.Became {
 			return nil
 		}
-		return audit(ctx, tx, line, now)
+		return audit(tx, line, now)
 	}
 	// Writing it once more does no harm: there is a line of it then.
 	if err := e.DB.TxOnce(ctx, put, func(*sql.Tx) (bool, error) { return false, nil }); err != nil {
@@ -73,7 +73,7 @@ func (e *Editor) DeleteGroup(ctx context.Context, name string) error {
 		if err := tx.DeleteGroup(g.ID); err != nil {
 			return err
 		}
-		return audit(ctx, tx, &job.Entry{Action: job.ActionDelete, Kind: job.KindGroup, Ref: g.ID, Name: name, Was: slotsText(g.Slots)}, e.Session.Now())
+		return audit(tx, &job.Entry{Action: job.ActionDelete, Kind: job.KindGroup, Ref: g.ID, Name: name, Was: slotsText(g.Slots)}, e.Session.Now())
 	}, func(*sql.Tx) (bool, error) { return false, nil })
 }
 

@@ -284,7 +284,7 @@ func (p *Planner) endPause(ctx context.Context, row sql.PauseRow, now job.Micros
 		if _, err := tx.EndPause(row.App, is.Until); err != nil {
 			return err
 		}
-		return audit(ctx, tx, overdue(is, p.Session), now)
+		return audit(tx, overdue(is, p.Session), now)
 	})
 }
 

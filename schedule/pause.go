@@ -225,7 +225,7 @@ func (e *Editor) beginPause(ctx context.Context, tx *sql.Tx, was sql.PauseRow, a
 	case !was.Over(now):
 		p.Since = was.Since
 	default: // no planner has seen yet that it is over
-		if err := audit(ctx, tx, overdue(was, e.Session), now); err != nil {
+		if err := audit(tx, overdue(was, e.Session), now); err != nil {
 			return p, nil, err
 		}
 	}

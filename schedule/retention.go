@@ -25,7 +25,7 @@ func (e *Editor) PutRetention(ctx context.Context, app string, r job.Retention) 
 		if err := tx.PutRetention(app, r, job.ActorOf(ctx).Who, now); err != nil {
 			return err
 		}
-		return audit(ctx, tx, retentionLine(app, old, r), now)
+		return audit(tx, retentionLine(app, old, r), now)
 	}
 	// Writing it once more does no harm: it is the same then.
 	return e.DB.TxOnce(ctx, put, func(*sql.Tx) (bool, error) { return false, nil })

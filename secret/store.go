@@ -55,7 +55,7 @@ func (s *Store) Put(ctx context.Context, n New) (isNew bool, err error) {
 const putTries = 3
 
 func (s *Store) put(ctx context.Context, n New) (isNew bool, err error) {
-	err = s.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+	err = s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		row, err := tx.LockSecret(n.Name)
 		isNew = errors.Is(err, sql.ErrNotFound)
 		switch {
@@ -110,7 +110,7 @@ const someUsers = 5
 // Delete deletes a secret that no job names. *job.InUse says which do; sql.ErrNotFound that there is none. may is as in
 // New.
 func (s *Store) Delete(ctx context.Context, name job.Secret, may func(app string) error) error {
-	return s.record(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
+	return s.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
 		row, err := tx.LockSecret(name)
 		if err != nil {
 			return nil, err
@@ -177,7 +177,7 @@ func (s *Store) Rotate(ctx context.Context) (Rotated, error) {
 		var done []int64
 		var failed []Failed
 		last := after
-		err := s.record(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
+		err := s.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
 			done, failed, last = nil, nil, after
 			rows, err := tx.LockSecretsNotUnder(out.Key, after, rotateAtOnce)
 			if err != nil {
@@ -218,27 +218,4 @@ func (s *Store) Rotate(ctx context.Context) (Rotated, error) {
 // line is what the audit says of a secret: that it was changed, and not to what.
 func line(action job.Action, s *sql.SecretRow) *job.Entry {
 	return &job.Entry{Action: action, Kind: job.KindSecret, Ref: s.ID, App: s.App, Name: string(s.Name)}
-}
-
-// record makes a change together with its line of the audit, until it is known to be applied or refused; fn returns no
-// line when there was nothing to change. An unknown commit is settled by the line.
-func (s *Store) record(ctx context.Context, fn func(*sql.Tx, job.Micros) (*job.Entry, error)) error {
-	var line *job.Entry
-	return s.DB.TxSettled(ctx, func(tx *sql.Tx) error {
-		at, err := tx.Now()
-		if err != nil {
-			return err
-		}
-		if line, err = fn(tx, at); err != nil || line == nil {
-			return err
-		}
-		line.Actor, line.At = job.ActorOf(ctx), at
-		line.ID, err = tx.InsertAudit(line)
-		return err
-	}, func(tx *sql.Tx) (bool, error) {
-		if line == nil {
-			return true, nil // it wrote nothing
-		}
-		return tx.Audited(line)
-	})
 }

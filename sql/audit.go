@@ -22,6 +22,49 @@ func (tx *Tx) InsertAudit(e *job.Entry) (int64, error) {
 	return r.LastInsertId()
 }
 
+// Record makes a change together with its line of the audit, until it is known to be applied or refused. fn returns the
+// line, or nil when there was nothing to change; who changed it is known from ctx, unless the line says it. The line is what
+// an unknown commit is settled by: it stands if and only if the change does.
+func (db *DB) Record(ctx context.Context, fn func(*Tx) (*job.Entry, error)) error {
+	var line *job.Entry
+	return db.TxOnce(ctx, func(tx *Tx) (err error) {
+		if line, err = fn(tx); err != nil || line == nil {
+			return err
+		}
+		return tx.Note(line)
+	}, func(tx *Tx) (bool, error) {
+		if line == nil {
+			return true, nil // it wrote nothing
+		}
+		return tx.Audited(line)
+	})
+}
+
+// RecordAt is Record for a change that is to know when it is made, by MySQL's clock. So is its line.
+func (db *DB) RecordAt(ctx context.Context, fn func(*Tx, job.Micros) (*job.Entry, error)) error {
+	return db.Record(ctx, func(tx *Tx) (*job.Entry, error) {
+		at, err := tx.Now()
+		if err != nil {
+			return nil, err
+		}
+		line, err := fn(tx, at)
+		if line != nil {
+			line.At = at
+		}
+		return line, err
+	})
+}
+
+// Note writes a line of the audit in the transaction of its change, and gives it its id. Without somebody who did it, that is
+// known from the context.
+func (tx *Tx) Note(line *job.Entry) (err error) {
+	if line.Who == "" {
+		line.Actor = job.ActorOf(tx.ctx)
+	}
+	line.ID, err = tx.InsertAudit(line)
+	return err
+}
+
 const (
 	auditInserted = "at, who, origin, action, kind, ref, app, name, reason, was, became"
 	auditValues   = 11
