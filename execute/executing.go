@@ -280,6 +280,23 @@ func (x *Executing) IsOver(task int64, l job.Launch) bool {
 	return a != nil && a.Launch == l && a.over
 }
 
+// Over lists the attempts of which IsOver is true now, by task: whoever reads rows afterwards may find one that executes, of
+// which IsOver is not true any more, because its outcome has been written between the two.
+func (x *Executing) Over() map[int64]job.Launch {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over == 0 {
+		return nil
+	}
+	out := make(map[int64]job.Launch, x.over)
+	for id, a := range x.byTask {
+		if a.over {
+			out[id] = a.Launch
+		}
+	}
+	return out
+}
+
 // HasEnded tells whether an attempt of the job waits for its outcome to be written, and a start for that.
 func (x *Executing) HasEnded(jobID int64) bool {
 	x.mu.Lock()

@@ -20,7 +20,7 @@ func TestAlerts(t *testing.T) {
 	}
 	raise := func(id int, app string) {
 		t.Helper()
-		exec("INSERT INTO alert (id, subject, rule_id, rule, event, severity, app, summary, first_at, last_at) VALUES (?, UNHEX(MD5(?)), 1, 'ops', 'failed', 'error', ?, 'it failed', ?, ?)", id, id, app, id, id)
+		exec("INSERT INTO alert (id, subject, rule_id, rule, event, severity, app, summary, first_at, last_at) VALUES (?, UNHEX(LPAD(?, 32, '0')), 1, 'ops', 'failed', 'error', ?, 'it failed', ?, ?)", id, id, app, id, id)
 	}
 	raise(1, "a")
 	r := newReader(c.db, func() job.Micros { return 9 })

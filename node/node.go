@@ -94,6 +94,7 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.exclusion = lock.New(n.db, n.log)
 	n.recorder = result.New(n.exclusion, n.clock.Now, n.woken, n.log)
+	n.recorder.Trip = n.clock.RoundTrip
 	n.live = result.NewLive(n.api, n.log)
 	n.figures = result.NewFigures(n.api, n.clock.Now, n.log)
 	n.newMetrics()

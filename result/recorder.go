@@ -31,6 +31,8 @@ type Outcome struct {
 
 // Recorder writes outcomes in batches: those that arrive while one batch is being written make the next.
 type Recorder struct {
+	Trip func() time.Duration // how long a round trip to MySQL took lately; nil: nobody knows. It is set before Run.
+
 	exclusion *lock.Exclusion
 	now       func() job.Micros // MySQL's clock
 	woken     func()            // called when tasks that waited became idle
@@ -139,7 +141,11 @@ func (r *Recorder) finish(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	r.mu.Lock()
-	batch := append([]*Outcome(nil), r.waiting[:min(len(r.waiting), r.batch)]...)
+	most := r.batch
+	if most == finishBatch && r.Trip != nil {
+		most *= sql.Lanes(r.Trip())
+	}
+	batch := append([]*Outcome(nil), r.waiting[:min(len(r.waiting), most)]...)
 	r.mu.Unlock()
 	if len(batch) == 0 {
 		return nil

@@ -25,10 +25,11 @@ type Claimer struct {
 		Len() int
 		Free() int
 	}
-	Places    *Places       // which tasks this node may take; nil: all
-	LookAhead time.Duration // how long before it is due a task is claimed
-	Cap       int           // tasks that may be prepared at once
-	Slots     int           // attempts that may execute at once
+	Places    *Places              // which tasks this node may take; nil: all
+	LookAhead time.Duration        // how long before it is due a task is claimed
+	Cap       int                  // tasks that may be prepared at once
+	Slots     int                  // attempts that may execute at once
+	Trip      func() time.Duration // how long a round trip to MySQL took lately; nil: nobody knows
 	Log       *slog.Logger
 
 	wake   wake
@@ -97,7 +98,7 @@ func (c *Claimer) Run(ctx context.Context) error {
 		switch {
 		case err != nil && ctx.Err() == nil:
 			c.Log.Warn("cannot claim tasks, trying again", "error", err)
-		case n == claimBatch:
+		case n >= claimBatch:
 			wait = 0 // there is more
 		}
 	}
@@ -201,7 +202,7 @@ func (c *Claimer) capacity() int {
 	if c.Executing.Free() <= 0 {
 		return 0
 	}
-	return max(0, min(claimBatch, c.Cap-c.Prepared.Len()-c.Executing.Len()))
+	return max(0, min(claimBatch*sql.Lanes(orNone(c.Trip)), c.Cap-c.Prepared.Len()-c.Executing.Len()))
 }
 
 // fitting leaves out tasks that are due and would only wait here: beside the free slots, one for each slot is enough to

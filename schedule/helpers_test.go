@@ -79,12 +79,15 @@ type fakeExecuting struct {
 
 	killed []job.Launch
 	over   []job.Launch
+
+	written map[int64]job.Launch // that were over before the rows were read, and are no more
 }
 
 func (x *fakeExecuting) Len() int                          { return len(x.added) }
 func (x *fakeExecuting) Free() int                         { return x.slots - len(x.added) }
 func (x *fakeExecuting) HasEnded(id int64) bool            { return x.ended[id] }
 func (x *fakeExecuting) IsOver(_ int64, l job.Launch) bool { return slices.Contains(x.over, l) }
+func (x *fakeExecuting) Over() map[int64]job.Launch        { return x.written }
 func (x *fakeExecuting) Add(s job.Started)                 { x.added = append(x.added, s) }
 func (x *fakeExecuting) Kill(l job.Launch, _ bool) {
 	x.killed = append(x.killed, l)
@@ -154,7 +157,7 @@ func node(t *testing.T, dsn string, n byte) *fixture {
 	soon := func() { f.soon++ }
 	f.planner = &Planner{DB: db, Session: f.session, Soon: soon, Log: log}
 	f.claimer = NewClaimer(Claimer{DB: db, Exclusion: x, Session: f.session, Prepared: f.prepared, Executing: f.executing, LookAhead: 10 * time.Second, Cap: 1000, Slots: 100, Log: log})
-	f.starter = NewStarter(Starter{Exclusion: x, Session: f.session, Prepared: f.prepared, Executing: f.executing, Slots: 100,
+	f.starter = NewStarter(&Starter{Exclusion: x, Session: f.session, Prepared: f.prepared, Executing: f.executing, Slots: 100,
 		Flush: func(context.Context) { f.flushed++ }, Freed: func() { f.freed++ }, Woken: func() { f.woken++ }, Log: log})
 	f.editor = &Editor{DB: db, Session: f.session, Soon: soon}
 	return f

@@ -189,7 +189,7 @@ func (w *world) join(i int) *worldNode {
 	x := lock.New(w.db, log)
 	n.planner = &Planner{DB: w.db, Session: n.session, Soon: func() {}, Log: log}
 	n.claimer = NewClaimer(Claimer{DB: w.db, Exclusion: x, Session: n.session, Prepared: n.prepared, Executing: n, LookAhead: 10 * time.Second, Cap: 1000, Slots: 100, Log: log})
-	n.starter = NewStarter(Starter{
+	n.starter = NewStarter(&Starter{
 		Exclusion: x, Session: n.session, Prepared: n.prepared, Executing: n, Slots: 100,
 		Flush: func(ctx context.Context) { n.recorder.Push(ctx) }, Freed: func() {}, Woken: func() {}, Log: log,
 	})
@@ -215,6 +215,7 @@ func (n *worldNode) Free() int              { return 100 - len(n.executing) }
 func (n *worldNode) HasEnded(id int64) bool { return n.ended[id] > 0 }
 
 func (n *worldNode) IsOver(int64, job.Launch) bool { return false } // here HasEnded is about every job
+func (n *worldNode) Over() map[int64]job.Launch    { return nil }
 
 func (n *worldNode) Has(task int64, l job.Launch) bool {
 	a := n.executing[task]

@@ -83,18 +83,30 @@ func (p *Planner) plan(ctx context.Context, now job.Micros) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if len(ids) > 0 {
-		fitting := ids
-		if p.fit > 0 {
-			fitting = ids[:min(len(ids), p.fit)]
-		}
-		err = p.planJobs(ctx, fitting, now)
-		p.more = p.more || err == nil && len(fitting) < len(ids)
-	}
+	err = p.planInParts(ctx, ids, now)
 	unstopped, stopErr := p.stopAhead(ctx, pauses, now)
 	unreleased, releaseErr := p.release(ctx, pauses, now)
 	p.more = p.more || unstopped || unreleased
 	return len(ids), errors.Join(err, stopErr, releaseErr)
+}
+
+// planInParts plans jobs, as many in each transaction as are likely to fit.
+func (p *Planner) planInParts(ctx context.Context, ids []int64, now job.Micros) error {
+	for end := now.Add(planPeriod); len(ids) > 0; now = p.Session.Now() {
+		if now > end || !p.Session.Fresh() { // somebody may have looked after them, or paused them
+			p.more = true
+			break
+		}
+		part := ids
+		if p.fit > 0 {
+			part = ids[:min(len(ids), p.fit)]
+		}
+		if err := p.planJobs(ctx, part, now); err != nil || p.more {
+			return err
+		}
+		ids = ids[len(part):]
+	}
+	return nil
 }
 
 // planJobs plans jobs in one transaction. If MySQL refuses it, halves of it find out which job is to blame; that

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go-crontab/job"
@@ -22,6 +24,7 @@ type Starter struct {
 		Free() int
 		HasEnded(jobID int64) bool            // does a start of the job depend on an outcome that waits to be written?
 		IsOver(task int64, l job.Launch) bool // has an attempt ended whose outcome waits to be written?
+		Over() map[int64]job.Launch           // which have, by task
 		Add(job.Started)
 		Kill(l job.Launch, replaced bool)
 	}
@@ -33,14 +36,16 @@ type Starter struct {
 	Woken  func()                    // called when tasks that waited became idle
 	Log    *slog.Logger
 
-	lead  *lead
-	wake  wake
+	lead   *lead
+	wake   wake
+	full   bool         // the last look found no free slot
+	rest   bool         // and there is nothing to do until one becomes free, or a little later
+	scarce time.Time    // when the last look took a task for each free slot; zero: there was a slot for each task
+	taken  atomic.Int64 // tasks whose start is under way: they may need a slot
+
+	mu    sync.Mutex
 	batch int
 	busy  map[int64]time.Duration // by task: how long it was put off because somebody had locked its job
-	full  bool                    // the last look found no free slot
-	rest  bool                    // and there is nothing to do until one becomes free, or a little later
-
-	scarce time.Time // when the last look took a task for each free slot; zero: there was a slot for each task
 }
 
 const (
@@ -58,7 +63,8 @@ const (
 	linger = 20 * time.Millisecond
 	// stalePause is between looks at whether the lease is fresh again.
 	stalePause = 50 * time.Millisecond
-	// busyPause is after the job of a task was found locked, and twice as long each time that it is again.
+	// busyPause is after the job of a task was found locked, or a round trip if that is longer, and twice as long each time
+	// that it is again.
 	busyPause, maxBusyPause = 2 * time.Millisecond, 64 * time.Millisecond
 	// retryPause is after a start of which nothing stands.
 	retryPause = 20 * time.Millisecond
@@ -67,9 +73,9 @@ const (
 )
 
 // NewStarter sets what has no useful zero value.
-func NewStarter(s Starter) *Starter {
+func NewStarter(s *Starter) *Starter {
 	s.lead, s.wake, s.batch, s.busy = new(lead), newWake(), startBatch, map[int64]time.Duration{}
-	return &s
+	return s
 }
 
 // Wake asks for a look now: a slot is free, or the clock has moved.
@@ -78,18 +84,30 @@ func (s *Starter) Wake() { s.wake.up() }
 // Lead is how long before their due instant starts are committed now.
 func (s *Starter) Lead() time.Duration { return s.lead.get() }
 
-// Run starts tasks until ctx ends.
+// Run starts tasks until ctx ends, in one transaction at a time, or in some where each mostly waits for MySQL.
 func (s *Starter) Run(ctx context.Context) error {
+	under, over := 0, make(chan struct{})
+	defer func() {
+		for ; under > 0; under-- {
+			<-over
+		}
+	}()
 	for {
+		wait := time.Minute // or until one of them is over
+		if under < sql.Lanes(orNone(s.Trip)) {
+			wait = s.pause()
+		}
 		// A wake only asks for how long there is nothing to do: looking before the first task's time would make
 		// many small batches.
-		if wait := s.pause(); wait > 0 {
+		if wait > 0 {
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			case <-time.After(wait):
 			case <-s.wake:
 			case <-s.Prepared.changed:
+			case <-over:
+				under--
 			}
 			s.rest = false
 			continue
@@ -97,7 +115,14 @@ func (s *Starter) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		s.start(ctx, s.Session.Now())
+		now := s.Session.Now()
+		if t := s.take(now); len(t.tasks) > 0 {
+			under++
+			go func() {
+				s.begin(ctx, now, t)
+				over <- struct{}{}
+			}()
+		}
 	}
 }
 
@@ -113,22 +138,29 @@ func (s *Starter) pause() time.Duration {
 		return wait
 	case !s.Session.Fresh():
 		return stalePause
-	case s.rest && s.Executing.Free() <= 0:
+	case s.rest && s.free() <= 0:
 		return crowded / 4 // a slot that becomes free wakes us before
-	case !s.scarce.IsZero() && s.Executing.Free() < s.Slots/4:
+	case !s.scarce.IsZero() && s.free() < s.Slots/4:
 		return max(0, linger-time.Since(s.scarce))
 	}
 	return 0
 }
 
-// start takes one batch. A refused task is that task's affair; a transaction that fails changes nothing and is
-// tried again, with half as many tasks if MySQL refused it.
+// free is how many slots nobody has, nor may need.
+func (s *Starter) free() int { return s.Executing.Free() - int(s.taken.Load()) }
+
+// start starts one batch.
 func (s *Starter) start(ctx context.Context, now job.Micros) {
-	begun, full := now, s.full
-	tasks, waited := s.take(now)
-	if len(tasks) == 0 {
-		return
+	if t := s.take(now); len(t.tasks) > 0 {
+		s.begin(ctx, now, t)
 	}
+}
+
+// begin starts what was taken. A refused task is that task's affair; a transaction that fails changes nothing and is
+// tried again, with half as many tasks if MySQL refused it.
+func (s *Starter) begin(ctx context.Context, now job.Micros, t taken) {
+	begun, tasks := now, t.tasks
+	defer s.taken.Add(-int64(len(tasks)))
 	ids := make([]int64, len(tasks))
 	for i, t := range tasks {
 		ids[i] = t.ID
@@ -175,10 +207,12 @@ func (s *Starter) start(ctx context.Context, now job.Micros) {
 		s.failed(ctx, tasks, err)
 		return
 	}
+	s.mu.Lock()
 	s.batch = min(startBatch, 2*s.batch)
+	s.mu.Unlock()
 	s.lead.learn(time.Since(read))
-	if !full {
-		s.lead.measure(waited + s.Session.Now().Sub(begun))
+	if !t.full {
+		s.lead.measure(t.waited + s.Session.Now().Sub(begun))
 	}
 }
 
@@ -189,29 +223,41 @@ func (s *Starter) window() (window, slack int64) {
 	return s.lead.window(trip).Microseconds(), (trip / 2).Microseconds()
 }
 
-// take picks the tasks to look at, as many as there are slots, and tells how long the first has been waiting.
-// Due tasks for which there is no slot are given back after a while, if there is somebody to take them.
-func (s *Starter) take(now job.Micros) ([]job.Task, time.Duration) {
+// taken is what one transaction is to start. It counts as needing a slot for each task.
+type taken struct {
+	tasks  []job.Task
+	waited time.Duration // how long the first one has been waiting
+	full   bool          // because there was no free slot
+}
+
+// take picks the tasks to look at, as many as there are slots. Due tasks for which there is no slot are given back after a
+// while, if there is somebody to take them.
+func (s *Starter) take(now job.Micros) taken {
 	if !s.Session.Fresh() {
-		return nil, 0
+		return taken{}
 	}
-	free := s.Executing.Free()
+	t, free := taken{full: s.full}, s.free()
 	s.full = free <= 0
 	if s.rest = s.full; s.full {
 		s.giveBack(now)
-		return nil, 0
+		return taken{}
 	}
 	s.scarce = time.Time{}
+	s.mu.Lock()
+	most := min(free, s.batch)
+	s.mu.Unlock()
 	lead := s.lead.get()
-	tasks, waited := s.Prepared.Take(now, lead+gather, min(free, s.batch))
-	if n := min(free, s.batch, few) - len(tasks); n > 0 && len(tasks) > 0 {
+	t.tasks, t.waited = s.Prepared.Take(now, lead+gather, most)
+	if n := min(most, few) - len(t.tasks); n > 0 && len(t.tasks) > 0 {
 		more, _ := s.Prepared.Take(now, lead+maxGather, n)
-		tasks = append(tasks, more...)
+		t.tasks = append(t.tasks, more...)
 	}
-	if len(tasks) == free {
+	if len(t.tasks) == free {
 		s.scarce = time.Now()
 	}
-	return tasks, waited - gather
+	t.waited -= gather
+	s.taken.Add(int64(len(t.tasks)))
+	return t
 }
 
 // giveBack forgets the tasks that wait for a slot, but for those that come next.
@@ -388,6 +434,7 @@ func (s *Starter) around(tx *sql.Tx, tasks []job.Task, ids []int64, jobs map[int
 		}
 		look = nil
 	}
+	over := s.Executing.Over()
 	own, others, err := tx.Around(look, beside, ordered, near)
 	if err != nil {
 		return nil, nil, err
@@ -403,7 +450,9 @@ func (s *Starter) around(tx *sql.Tx, tasks []job.Task, ids []int64, jobs map[int
 	}
 	for id, rows := range others {
 		if !matters[id] {
-			others[id] = slices.DeleteFunc(rows, func(o sql.TaskRow) bool { return o.State == job.Executing && s.Executing.IsOver(o.ID, o.Launch) })
+			others[id] = slices.DeleteFunc(rows, func(o sql.TaskRow) bool {
+				return o.State == job.Executing && (over[o.ID] == o.Launch || s.Executing.IsOver(o.ID, o.Launch))
+			})
 		}
 	}
 	more, err := tx.Siblings(turns, turns, before)
@@ -570,6 +619,8 @@ func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros, window i
 
 // apply makes the sets say what the rows say.
 func (s *Starter) apply(decided []decision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, d := range decided {
 		if d.verdict != later {
 			delete(s.busy, d.task.ID)
@@ -579,7 +630,7 @@ func (s *Starter) apply(decided []decision) {
 			s.Prepared.Return(d.task, d.task.DueNow)
 			continue
 		case later:
-			pause := min(maxBusyPause, max(busyPause, 2*s.busy[d.task.ID]))
+			pause := min(maxBusyPause, max(busyPause, orNone(s.Trip), 2*s.busy[d.task.ID]))
 			s.busy[d.task.ID] = pause
 			s.Prepared.Return(d.task, s.Session.Now().Add(pause))
 			continue
@@ -603,7 +654,9 @@ func (s *Starter) failed(ctx context.Context, tasks []job.Task, err error) {
 		return // the session is over, and the set with it
 	}
 	if sql.IsRefused(err) {
+		s.mu.Lock()
 		s.batch = max(1, len(tasks)/2) // one row may be to blame: let the others pass
+		s.mu.Unlock()
 	}
 	s.Log.Warn("cannot start tasks, trying again", "tasks", len(tasks), "error", err)
 	again := s.Session.Now().Add(retryPause)

@@ -14,7 +14,7 @@ import (
 // InsertTasks plans tasks as idle rows. A (job, due, origin) that is there already stays as it is, so that one
 // duplicate never fails the others.
 func (tx *Tx) InsertTasks(tasks []job.Task) error {
-	for part := range slices.Chunk(tasks, 1000) {
+	for part := range slices.Chunk(tasks, 2000) {
 		args := make([]any, 0, len(part)*7)
 		for _, t := range part {
 			args = append(args, t.JobID, int64(t.Due), t.Origin, int64(t.DueNow), t.Hash, t.Place, t.Priority)

@@ -120,13 +120,20 @@ func (tx *Tx) Claim(session uuid.UUID, base int64, ids []int64) ([]job.Task, err
 	if len(took) == 0 {
 		return nil, nil
 	}
-	list, args := in([]any{session[:], offset}, taskIDs(took))
-	n, err := tx.exec("claim", "UPDATE task FORCE INDEX (PRIMARY) SET state = 1, session_id = ?, launch = id + ? WHERE id IN "+list+" AND state = 0", args...)
-	if err == nil && n != int64(len(took)) {
-		err = fmt.Errorf("claim: %d of %d rows: %w", n, len(took), ErrMoved)
+	n := int64(0)
+	for part := range slices.Chunk(taskIDs(took), idsAtOnce) {
+		list, args := in([]any{session[:], offset}, part)
+		moved, err := tx.exec("claim", "UPDATE task FORCE INDEX (PRIMARY) SET state = 1, session_id = ?, launch = id + ? WHERE id IN "+list+" AND state = 0", args...)
+		if err == nil && moved != int64(len(part)) {
+			err = fmt.Errorf("claim: %d of %d rows: %w", moved, len(part), ErrMoved)
+		}
+		if err != nil {
+			return nil, err
+		}
+		n += moved
 	}
 	tx.did.claimed, tx.did.any = tx.did.claimed+n, true
-	return took, err
+	return took, nil
 }
 
 // Start moves tasks that are prepared at their launches, and whose jobs' rows this transaction has locked, to executing. It
@@ -164,13 +171,11 @@ func (tx *Tx) End(ids []int64, runs []job.Run) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	list, args := in(nil, ids)
-	n, err := tx.exec("end tasks", "DELETE t FROM task t FORCE INDEX (PRIMARY) WHERE t.id IN "+list, args...)
-	if err != nil {
-		return err
-	}
-	if n != int64(len(ids)) {
-		return fmt.Errorf("end tasks: %d of %d rows: %w", n, len(ids), ErrMoved)
+	for part := range slices.Chunk(ids, idsAtOnce) {
+		list, args := in(nil, part)
+		if err := tx.end(len(part), "t.id IN "+list, args); err != nil {
+			return err
+		}
 	}
 	return tx.InsertRuns(runs)
 }
@@ -182,16 +187,24 @@ func (tx *Tx) EndAt(session uuid.UUID, ids, launches []int64, runs []job.Run) er
 		return nil
 	}
 	// A launch is of one task alone: of a row whose launch is one of these, the id is that at the same place.
-	list, args := in([]any{session[:]}, ids)
-	counters, args := in(args, launches)
-	n, err := tx.exec("end tasks", "DELETE t FROM task t FORCE INDEX (PRIMARY) WHERE t.session_id = ? AND t.state = 2 AND t.id IN "+list+" AND t.launch IN "+counters, args...)
-	if err != nil {
-		return err
-	}
-	if n != int64(len(ids)) {
-		return fmt.Errorf("end tasks: %d of %d rows: %w", n, len(ids), ErrMoved)
+	for i := 0; i < len(ids); i += idsAtOnce {
+		n := min(idsAtOnce, len(ids)-i)
+		list, args := in([]any{session[:]}, ids[i:i+n])
+		counters, args := in(args, launches[i:i+n])
+		if err := tx.end(n, "t.session_id = ? AND t.state = 2 AND t.id IN "+list+" AND t.launch IN "+counters, args); err != nil {
+			return err
+		}
 	}
 	return tx.InsertRuns(runs)
+}
+
+// end removes so many tasks.
+func (tx *Tx) end(want int, where string, args []any) error {
+	n, err := tx.exec("end tasks", "DELETE t FROM task t FORCE INDEX (PRIMARY) WHERE "+where, args...)
+	if err == nil && n != int64(want) {
+		err = fmt.Errorf("end tasks: %d of %d rows: %w", n, want, ErrMoved)
+	}
+	return err
 }
 
 // Again is a task whose attempt is over and which is to be started once more.
