@@ -73,6 +73,7 @@ func (s *fakeSession) Share() (index, of, buckets int) { return s.index, s.of, s
 
 // fakeExecuting is an executing set in which nothing is ever spawned.
 type fakeExecuting struct {
+	mu    sync.Mutex // of added
 	slots int
 	ended map[int64]bool
 	added []job.Started
@@ -83,12 +84,20 @@ type fakeExecuting struct {
 	written map[int64]job.Launch // that were over before the rows were read, and are no more
 }
 
-func (x *fakeExecuting) Len() int                          { return len(x.added) }
-func (x *fakeExecuting) Free() int                         { return x.slots - len(x.added) }
+func (x *fakeExecuting) Len() int { return len(x.added) }
+func (x *fakeExecuting) Free() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.slots - len(x.added)
+}
 func (x *fakeExecuting) HasEnded(id int64) bool            { return x.ended[id] }
 func (x *fakeExecuting) IsOver(_ int64, l job.Launch) bool { return slices.Contains(x.over, l) }
 func (x *fakeExecuting) Over() map[int64]job.Launch        { return x.written }
-func (x *fakeExecuting) Add(s job.Started)                 { x.added = append(x.added, s) }
+func (x *fakeExecuting) Add(s job.Started) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.added = append(x.added, s)
+}
 func (x *fakeExecuting) Kill(l job.Launch, _ bool) {
 	x.killed = append(x.killed, l)
 }

@@ -23,6 +23,7 @@ type Planner struct {
 	Log     *slog.Logger
 
 	fit     int                    // how many jobs like those of the last transaction fit one; zero: nobody knows
+	crowded bool                   // there are more jobs to plan than one transaction takes
 	more    bool                   // the last look left jobs of its batch for the next one
 	paused  bool                   // it saw that an app or the cluster is paused, or was a moment ago
 	looked  map[string]int64       // by app: the last held job that was looked at, those before it were
@@ -35,6 +36,8 @@ const (
 	// planRows is how many tasks one transaction writes at most, give or take those of one job: for as long as it
 	// takes nothing of its jobs can be started. So jobs that would not fit are not locked.
 	planRows = 2000
+	// shortest is the least that jobs are planned ahead while others wait, see shared.
+	shortest = 5 * time.Second
 	// orphaned is how near the cursor of a job is when anybody plans it: its preferred node seems not to.
 	orphaned = 12 * time.Second
 )
@@ -92,6 +95,8 @@ func (p *Planner) plan(ctx context.Context, now job.Micros) (int, error) {
 
 // planInParts plans jobs, as many in each transaction as are likely to fit.
 func (p *Planner) planInParts(ctx context.Context, ids []int64, now job.Micros) error {
+	p.crowded = len(ids) == planBatch || p.fit > 0 && p.fit < len(ids)
+	defer func() { p.crowded = false }()
 	for end := now.Add(planPeriod); len(ids) > 0; now = p.Session.Now() {
 		if now > end || !p.Session.Fresh() { // somebody may have looked after them, or paused them
 			p.more = true
@@ -106,6 +111,7 @@ func (p *Planner) planInParts(ctx context.Context, ids []int64, now job.Micros) 
 		}
 		ids = ids[len(part):]
 	}
+	p.more = p.more || p.crowded
 	return nil
 }
 
@@ -139,6 +145,10 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 				delete(jobs, id)
 				left = true
 			}
+		}
+		plan.horizon = now.Add(planHorizon)
+		if p.crowded {
+			plan.horizon = shared(jobs, now)
 		}
 		looked := 0
 		for _, id := range ids { // the earliest cursor first: where not all fit, none is left behind for ever
@@ -179,6 +189,19 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 	return errors.Join(p.planJobs(ctx, ids[:half], now), p.planJobs(ctx, ids[half:], now))
 }
 
+// shared is how far jobs are planned while others wait for the planner: as far again as the nearest of them is ahead. When
+// many often due jobs come at once, as behind an outage, those that are planned last are not late for what is due of the
+// first ones in half a minute.
+func shared(jobs map[int64]*sql.JobRow, now job.Micros) job.Micros {
+	nearest := now.Add(planWindow)
+	for _, j := range jobs {
+		if j.NextDue != 0 {
+			nearest = min(nearest, max(now, j.NextDue))
+		}
+	}
+	return nearest.Add(max(shortest, nearest.Sub(now)))
+}
+
 // plans collects what planning some jobs writes.
 type plans struct {
 	pauses []sql.PauseRow // of apps and of the cluster
@@ -187,6 +210,7 @@ type plans struct {
 	released []sql.Cursor            // of held jobs that no pause covers any more
 	resumed  []resumption            // whose own pause has ended
 	held     []*sql.JobRow           // to be held
+	horizon  job.Micros              // what is due before it is planned
 	live     map[int64][]sql.TaskRow // of the jobs that are planned anew
 	gone     stopping                // what is planned of them and no due time any more
 	tasks    []job.Task
@@ -231,7 +255,7 @@ func (p *plans) goOn(j *sql.JobRow, now job.Micros, s Session) error {
 	if j.Replan {
 		return p.renew(j, p.live[j.ID], now, s)
 	}
-	d := until(j, sched, j.NextDue, now, now.Add(planHorizon), j.Spec.MissedAfter())
+	d := until(j, sched, j.NextDue, now, p.horizon, j.Spec.MissedAfter())
 	p.cursors = append(p.cursors, sql.Cursor{JobID: j.ID, Version: j.Version, Seen: j.NextDue, Next: d.next, LastDue: d.last})
 	p.take(d, now, s)
 	return nil

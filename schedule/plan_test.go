@@ -10,6 +10,7 @@ import (
 
 	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
+	"go-crontab/sql"
 )
 
 // TestPlanGoesOn plans a job look by look: the horizon moves, no due time comes twice, and far ones wait.
@@ -278,11 +279,65 @@ func TestPlanIsBounded(t *testing.T) {
 	if f.planner.fit != 3 {
 		t.Errorf("it will lock %d jobs, want the 3 that fit", f.planner.fit)
 	}
-	if _, err := f.planner.plan(t.Context(), t0); err != nil {
-		t.Fatal(err)
-	}
-	if f.planner.more {
-		t.Error("it says that there is more when all is planned")
+	f.session.set(t0)
+	for n := 0; f.planner.more; n++ {
+		if _, err := f.planner.plan(t.Context(), t0); err != nil || n == 20 {
+			t.Fatalf("after %d looks: more %v, %v", n, f.planner.more, err)
+		}
 	}
 	f.want("tasks in all", 9*801, "SELECT COUNT(*) FROM task")
+}
+
+// TestShared: how far jobs are planned while others wait for the planner.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		cursors []time.Duration
+		want    time.Duration
+	}{
+		"overdue":                         {[]time.Duration{-time.Hour, 15 * time.Second}, shortest},
+		"near":                            {[]time.Duration{12 * time.Second, 8 * time.Second}, 16 * time.Second},
+		"as far ahead as they are looked": {[]time.Duration{planWindow, planWindow}, planHorizon},
+		"without a cursor":                {[]time.Duration{0}, planHorizon},
+	} {
+		jobs := map[int64]*sql.JobRow{}
+		for i, d := range c.cursors {
+			j := &sql.JobRow{}
+			if d != 0 {
+				j.NextDue = after(d)
+			}
+			jobs[int64(i)] = j
+		}
+		if got := shared(jobs, t0); got != after(c.want) {
+			t.Errorf("%s: got %s ahead, want %s", name, got.Sub(t0), c.want)
+		}
+	}
+}
+
+// TestPlanWhileOthersWait: of jobs that are more than one transaction takes, each gets its next due times before any gets
+// those of half a minute.
+func TestPlanWhileOthersWait(t *testing.T) {
+	f := setUp(t)
+	f.session.set(after(-time.Hour))
+	for i := range 9 {
+		f.create(every(fmt.Sprint(i), 50*time.Millisecond, 0))
+	}
+	f.session.set(t0)
+	f.planner.fit = 3
+	for range 5 {
+		if _, err := f.planner.plan(t.Context(), t0); err != nil {
+			t.Fatal(err)
+		}
+		if f.number("SELECT COUNT(DISTINCT job_id) FROM task") == 9 {
+			break
+		}
+	}
+	f.want("the furthest due time by when each job has some", 1, "SELECT MAX(due) <= ? FROM task", int64(after(shortest)))
+	for range 20 {
+		if _, err := f.planner.plan(t.Context(), t0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.want("jobs that are planned as far as they are to be", 9, "SELECT COUNT(*) FROM job WHERE next_due > ?", int64(after(planWindow)))
+	f.want("due times that were left out", 0, "SELECT COUNT(*) FROM (SELECT job_id, COUNT(*) n, MAX(due) - MIN(due) took FROM task GROUP BY job_id) x WHERE took <> (n - 1) * 50000")
 }

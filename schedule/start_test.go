@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -185,6 +186,46 @@ func TestStartOverASlowLink(t *testing.T) {
 		t.Errorf("with a round trip of 400 ms: got %s as the end of the window, want three times five of them less half a one", s.SpawnBy)
 	}
 	f.want("what others go by", int64(after(6*time.Second)), "SELECT spawn_by FROM task WHERE id = ?", s.ID)
+}
+
+// TestStartsSideBySide: far from MySQL another start is begun while one waits, as long as there are slots for both.
+func TestStartsSideBySide(t *testing.T) {
+	f := setUp(t)
+	if _, err := f.editor.PutGroup(t.Context(), "g", 1); err != nil {
+		t.Fatal(err)
+	}
+	specs := hourly(3)
+	specs[0].Group = "g"
+	f.claimed(specs...)
+	f.starter.Trip = func() time.Duration { return 20 * time.Millisecond }
+	f.starter.batch = 1 // each has a transaction of its own
+	started := func() int64 { return f.number("SELECT COUNT(*) FROM task WHERE state = 2") }
+	reach := func(what string, want int64) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); started() != want; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s: got %d started, want %d", what, started(), want)
+			}
+		}
+	}
+	f.executing.slots = 2
+	group, err := f.beside.Raw().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer group.Rollback()
+	if _, err := group.ExecContext(t.Context(), "SELECT id FROM grp FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() { defer close(over); _ = f.starter.Run(ctx) }()
+	defer func() { stop(); <-over }()
+	reach("while the first waits for its group", 1) // and not the third: the first may need the other slot
+	group.Rollback()
+	reach("with two slots", 2)
+	time.Sleep(100 * time.Millisecond)
+	reach("still", 2)
 }
 
 // TestWindow of spawns, by what starts took.

@@ -81,13 +81,13 @@ func (tx *Tx) tasks(what, query string, args ...any) ([]TaskRow, error) {
 // of a transaction given up for lost included: it is how an unknown commit is settled.
 func (tx *Tx) LockTasks(ids []int64) (map[int64]TaskRow, error) {
 	out := make(map[int64]TaskRow, len(ids))
-	if len(ids) > idsAtOnce {
+	if len(ids) > idsInAll {
 		ids = slices.Sorted(slices.Values(ids)) // the parts too are locked in order
 	}
-	for part := range slices.Chunk(ids, idsAtOnce) {
-		list, args := in(nil, part)
+	for part := range slices.Chunk(ids, idsInAll) {
+		which, args := oneOf("id", nil, part)
 		// The hint keeps a small table from being scanned, and rows of others from being waited for.
-		rows, err := tx.tasks("lock tasks", "SELECT "+taskColumns+" FROM task FORCE INDEX (PRIMARY) WHERE id IN "+list+" ORDER BY id FOR UPDATE", args...)
+		rows, err := tx.tasks("lock tasks", "SELECT "+taskColumns+" FROM task FORCE INDEX (PRIMARY) WHERE "+which+" ORDER BY id FOR UPDATE", args...)
 		if err != nil {
 			return nil, err
 		}
@@ -121,9 +121,9 @@ func (tx *Tx) Claim(session uuid.UUID, base int64, ids []int64) ([]job.Task, err
 		return nil, nil
 	}
 	n := int64(0)
-	for part := range slices.Chunk(taskIDs(took), idsAtOnce) {
-		list, args := in([]any{session[:], offset}, part)
-		moved, err := tx.exec("claim", "UPDATE task FORCE INDEX (PRIMARY) SET state = 1, session_id = ?, launch = id + ? WHERE id IN "+list+" AND state = 0", args...)
+	for part := range slices.Chunk(taskIDs(took), idsInAll) {
+		which, args := oneOf("id", []any{session[:], offset}, part)
+		moved, err := tx.exec("claim", "UPDATE task FORCE INDEX (PRIMARY) SET state = 1, session_id = ?, launch = id + ? WHERE "+which+" AND state = 0", args...)
 		if err == nil && moved != int64(len(part)) {
 			err = fmt.Errorf("claim: %d of %d rows: %w", moved, len(part), ErrMoved)
 		}
@@ -171,9 +171,9 @@ func (tx *Tx) End(ids []int64, runs []job.Run) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	for part := range slices.Chunk(ids, idsAtOnce) {
-		list, args := in(nil, part)
-		if err := tx.end(len(part), "t.id IN "+list, args); err != nil {
+	for part := range slices.Chunk(ids, idsInAll) {
+		which, args := oneOf("t.id", nil, part)
+		if err := tx.end(len(part), which, args); err != nil {
 			return err
 		}
 	}
@@ -187,11 +187,11 @@ func (tx *Tx) EndAt(session uuid.UUID, ids, launches []int64, runs []job.Run) er
 		return nil
 	}
 	// A launch is of one task alone: of a row whose launch is one of these, the id is that at the same place.
-	for i := 0; i < len(ids); i += idsAtOnce {
-		n := min(idsAtOnce, len(ids)-i)
-		list, args := in([]any{session[:]}, ids[i:i+n])
-		counters, args := in(args, launches[i:i+n])
-		if err := tx.end(n, "t.session_id = ? AND t.state = 2 AND t.id IN "+list+" AND t.launch IN "+counters, args); err != nil {
+	for i := 0; i < len(ids); i += idsInAll {
+		n := min(idsInAll, len(ids)-i)
+		which, args := oneOf("t.id", []any{session[:]}, ids[i:i+n])
+		counters, args := oneOf("t.launch", args, launches[i:i+n])
+		if err := tx.end(n, "t.session_id = ? AND t.state = 2 AND "+which+" AND "+counters, args); err != nil {
 			return err
 		}
 	}

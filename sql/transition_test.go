@@ -225,6 +225,45 @@ func TestClaimsExclude(t *testing.T) {
 	}
 }
 
+// TestManyAtOnce: far from MySQL a claim and an end take more tasks than one list of ids has, and read no others.
+func TestManyAtOnce(t *testing.T) {
+	f := setUp(t)
+	const n = idsInAll + 300
+	dues := make([]job.Micros, n)
+	for i := range dues {
+		dues[i] = job.Micros(i + 1)
+	}
+	ids := f.tasks(f.newJob("j"), dues...)
+	beside := f.tasks(f.newJob("another"), dues...)
+	f.exec("ANALYZE TABLE task")
+	before := handlerReads(t, f.db)
+	took := f.claimed(session(1), 50, ids)
+	if read := handlerReads(t, f.db) - before; len(took) != n || read > 3*n {
+		t.Errorf("claimed %d of %d, with %d rows read; want no more than each is locked and changed for", len(took), n, read)
+	}
+	launches := make([]int64, n)
+	runs := make([]job.Run, n)
+	for i, task := range took {
+		ids[i], launches[i], runs[i] = task.ID, task.Launch.N, run(task, job.Succeeded)
+	}
+	f.tx(func(tx *Tx) error {
+		for part := range slices.Chunk(took, idsAtOnce) {
+			if err := tx.Start(part, 500, 1000); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	launches[n-1]++
+	f.refused("one is at another launch", ErrMoved, func(tx *Tx) error { return tx.EndAt(session(1), ids, launches, runs) })
+	launches[n-1]--
+	f.tx(func(tx *Tx) error { return tx.EndAt(session(1), ids, launches, runs) })
+	f.want("runs", n, "SELECT COUNT(*) FROM history")
+	f.want("tasks that are left", int64(len(beside)), "SELECT COUNT(*) FROM task")
+	f.tx(func(tx *Tx) error { return tx.End(beside, nil) })
+	f.want("tasks that are left", 0, "SELECT COUNT(*) FROM task")
+}
+
 // TestLockTasksWaits: the settling read must not see what was before a transaction that is still under way.
 func TestLockTasksWaits(t *testing.T) {
 	f := setUp(t)

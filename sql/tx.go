@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,9 +126,27 @@ func Lanes(roundTrip time.Duration) int {
 
 const maxLanes = 4
 
-// idsAtOnce bounds an IN list of rows that are locked: MariaDB makes a subquery of one with 1,000 values, and then looks for the
-// rows in another way.
-const idsAtOnce = 800
+const (
+	// idsAtOnce bounds an IN list of rows that are locked: MariaDB makes a subquery of one with 1,000 values, and then looks for
+	// the rows in another way.
+	idsAtOnce = 800
+	// idsInAll bounds how many such lists one statement has, see oneOf: as many as there are lanes.
+	idsInAll = maxLanes * idsAtOnce
+)
+
+// oneOf is the condition that a column has one of values, in lists of at most idsAtOnce, and appends them to args.
+func oneOf(column string, args []any, values []int64) (string, []any) {
+	if len(values) <= idsAtOnce {
+		list, args := in(args, values)
+		return column + " IN " + list, args
+	}
+	var lists []string
+	for part := range slices.Chunk(values, idsAtOnce) {
+		list, more := in(args, part)
+		lists, args = append(lists, column+" IN "+list), more
+	}
+	return "(" + strings.Join(lists, " OR ") + ")", args
+}
 
 // values writes the placeholders of n rows of k columns each.
 func values(n, k int) string {
