@@ -175,7 +175,7 @@ export function Until({ at, zone }: { at: string; zone?: string }) {
 
 function short(d: number) { // one unit is enough beyond minutes
   const s = coarse(d);
-  return d > 3 * 3600_000 && d < 86400_000 ? s.replace(/ \d+ m$/, '') : d > 10 * 60_000 ? s.replace(/ \d+ s$/, '') : s;
+  return d > 3 * 3600_000 && d < 86400_000 ? s.replace(/ \d+ (m|分)$/, '') : d > 10 * 60_000 ? s.replace(/ \d+ (s|秒)$/, '') : s;
 }
 
 export const isToday = (at: string) => day(at) === day(now());

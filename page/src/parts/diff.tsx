@@ -1,7 +1,8 @@
 import type { Change } from '../types';
 
-/** A value as people read it. */
-export const plain = (v: unknown): string => (v === undefined || v === null ? '' : typeof v === 'string' ? v : typeof v === 'object' ? JSON.stringify(v, null, 1).replace(/\n\s*/g, ' ') : String(v));
+/** A value as people read it: an object as one line of YAML. */
+export const plain = (v: unknown): string => (v === undefined || v === null ? '' : Array.isArray(v) ? `[${v.map(inner).join(', ')}]` : typeof v === 'object' ? Object.entries(v).map(([k, x]) => `${k}: ${inner(x)}`).join(', ') : String(v));
+const inner = (v: unknown) => (v && typeof v === 'object' && !Array.isArray(v) ? `{${plain(v)}}` : plain(v));
 
 export const Diff = ({ changes }: { changes: Change[] }) => (
   <div class="diff">

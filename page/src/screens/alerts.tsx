@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call, get, may, post, Problem, query } from '../api';
-import { t, type Text } from '../i18n';
+import { said, t, type Text } from '../i18n';
 import { useGet } from '../live';
 import { Ago, ask, Badge, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Loading, Notice, ProblemBox, say, show, type Tone, When } from '../parts/basic';
 import { go, here, Link, setQuery } from '../router';
@@ -76,7 +76,7 @@ function Now() {
             <thead><tr><th>{t('What happened')}</th><th class="thin-hide">{t('Rule')}</th><th class="thin-hide">{t('Since')}</th><th class="num thin-hide">{t('Times')}</th><th class="thin-hide">{t('Told')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
             <tbody>{items.map((a) => (
               <tr key={a.id}>
-                <td><Badge tone={a.state === 'resolved' ? 'good' : toneOf[a.severity]}>{a.state === 'resolved' ? t('over') : t(severityText[a.severity])}</Badge> <b>{a.run ? <Link to={`/runs/${a.run}`}><bdi>{inZone(a.summary)}</bdi></Link> : <bdi>{inZone(a.summary)}</bdi>}</b>
+                <td><Badge tone={a.state === 'resolved' ? 'good' : toneOf[a.severity]}>{a.state === 'resolved' ? t('over') : t(severityText[a.severity])}</Badge> <b>{a.run ? <Link to={`/runs/${a.run}`}><bdi>{inZone(said(a.summary))}</bdi></Link> : <bdi>{inZone(said(a.summary))}</bdi>}</b>
                   <div class="faint small">{t(eventText[a.event] ?? 'Alerts')}{a.job_id && <> · <Link to={`/jobs/${a.job_id}`}><bdi>{a.app === 'default' ? a.job : `${a.app}/${a.job}`}</bdi></Link></>}{a.node && <> · {a.node}</>}<span class="thin-only"> · <Ago at={a.first} /></span>{a.resolved_by && <> · <bdi>{a.resolved_by}</bdi></>}</div></td>
                 <td class="thin-hide"><bdi>{a.rule}</bdi></td><td class="nowrap thin-hide"><Ago at={a.first} /></td><td class="num thin-hide">{a.seen.toLocaleString()}</td>
                 <td class="thin-hide">{a.silence ? <span class="tag">{t('silenced')}</span> : a.told ? <When at={a.told} /> : <span class="faint">—</span>}</td>
@@ -322,7 +322,7 @@ function Sent() {
         <div class="scroll"><table><thead><tr><th>{t('When')}</th><th>{t('Channel')}</th><th>{t('What')}</th><th>{t('State')}</th></tr></thead>
           <tbody>{items.map((d) => (
             <tr key={d.id}><td class="nowrap"><When at={d.updated} /></td><td><bdi>{d.channel}</bdi><div class="faint small">{d.rule}</div></td>
-              <td>{(d.items ?? []).slice(0, 3).map((x, i) => <div key={i}>{x.job_id ? <Link to={`/jobs/${x.job_id}`}><bdi>{inZone(x.summary)}</bdi></Link> : <bdi>{inZone(x.summary)}</bdi>}</div>)}{d.events > 3 && <span class="faint small">{t('and {n} more', { n: d.events - 3 })}</span>}{!d.items?.length && <span class="faint">{d.kind}</span>}</td>
+              <td>{(d.items ?? []).slice(0, 3).map((x, i) => <div key={i}>{x.job_id ? <Link to={`/jobs/${x.job_id}`}><bdi>{inZone(said(x.summary))}</bdi></Link> : <bdi>{inZone(said(x.summary))}</bdi>}</div>)}{d.events > 3 && <span class="faint small">{t('and {n} more', { n: d.events - 3 })}</span>}{!d.items?.length && <span class="faint">{d.kind}</span>}</td>
               <td><Badge tone={stateTone[d.state] ?? 'mute'}>{alertStateText(d.state)}</Badge>{d.attempts > 1 && <span class="faint small"> ×{d.attempts}</span>}{d.said && <div class="faint small"><bdi>{d.said}</bdi></div>}</td></tr>
           ))}</tbody></table></div>
       )}
