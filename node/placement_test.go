@@ -102,6 +102,7 @@ func TestNoNodeMatches(t *testing.T) {
 	if r := c.history(once.ID)[0]; r.Outcome != job.Succeeded || r.Node != "two" || r.Lateness < 3_000_000 {
 		t.Errorf("got %+v, want it late on two", r.Run)
 	}
+	one.await("some of each have run", 20*time.Second, func() bool { return len(c.history(often.ID)) > 6 && len(c.history(good.ID)) > 6 })
 	until := one.Now().Add(-time.Second)
 	c.settled(10*time.Second, until)
 	for name, j := range map[string]job.Job{"often": often, "good": good} {

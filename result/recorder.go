@@ -110,8 +110,11 @@ func (r *Recorder) Flush(ctx context.Context) {
 func (r *Recorder) Push(ctx context.Context) {
 	retry := minRetry
 	for left := r.Waiting(); left > 0 && retry <= 4*minRetry && ctx.Err() == nil; {
+		r.mu.Lock()
+		most := r.most()
+		r.mu.Unlock()
 		if retry = r.step(ctx, retry); retry == minRetry {
-			left -= finishBatch
+			left -= most
 		}
 	}
 }
@@ -141,14 +144,13 @@ func (r *Recorder) finish(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	r.mu.Lock()
-	most := r.batch
-	if most == finishBatch && r.Trip != nil {
-		most *= sql.Lanes(r.Trip())
-	}
-	batch := append([]*Outcome(nil), r.waiting[:min(len(r.waiting), most)]...)
+	batch := append([]*Outcome(nil), r.waiting[:min(len(r.waiting), r.most())]...)
 	r.mu.Unlock()
 	if len(batch) == 0 {
 		return nil
+	}
+	if len(batch) > finishBatch && slices.ContainsFunc(batch, (*Outcome).wakes) {
+		batch = batch[:finishBatch] // more statements than two are about them, which take no more
 	}
 	ids := make([]int64, len(batch))
 	for i, o := range batch {
@@ -254,6 +256,17 @@ func (r *Recorder) finish(ctx context.Context) error {
 	return err
 }
 
+// most is how many outcomes one transaction takes. The lock is held.
+func (r *Recorder) most() int {
+	if r.batch == finishBatch && r.Trip != nil {
+		return r.batch * sql.Lanes(r.Trip())
+	}
+	return r.batch
+}
+
+// wakes tells whether another task may wait for this end, or the task goes on.
+func (o *Outcome) wakes() bool { return o.Awaited || o.Group != "" || o.Again != 0 }
+
 // surely tells whether all of a batch are the last attempts of their tasks, by one session. Such rows need not be looked at:
 // they are removed if all of them are what we believe. It returns the session.
 func surely(batch []*Outcome) (session uuid.UUID, sure bool) {
@@ -320,7 +333,7 @@ func (r *Recorder) isolate(batch []*Outcome, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(batch) > 1 {
-		r.batch = len(batch) / 2
+		r.batch = min(finishBatch, len(batch)) / 2 // below a whole one, which lanes would multiply
 		return
 	}
 	o := batch[0]

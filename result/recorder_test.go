@@ -3,6 +3,7 @@ package result
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -244,5 +245,20 @@ func TestAgain(t *testing.T) {
 	f.want("tasks", 1, "SELECT COUNT(*) FROM task")
 	if len(f.written) != 2 {
 		t.Errorf("%d are said to be written, want 2", len(f.written))
+	}
+}
+
+// TestLanes: far from MySQL a transaction takes more outcomes, unless one of them is to be found out that MySQL refuses.
+func TestLanes(t *testing.T) {
+	t.Parallel()
+	r := New(nil, nil, nil, slog.New(slog.DiscardHandler))
+	r.Trip = func() time.Duration { return 8 * time.Millisecond }
+	if got := r.most(); got != 2*finishBatch {
+		t.Fatalf("got %d at once, want twice as many as near MySQL", got)
+	}
+	for n := r.most(); n > 1; n = r.most() {
+		if r.isolate(make([]*Outcome, n), errors.New("refused")); r.most() >= n {
+			t.Fatalf("got %d at once after %d were refused", r.most(), n)
+		}
 	}
 }

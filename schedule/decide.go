@@ -153,12 +153,13 @@ func overlap(t job.Task, s scene, now job.Micros) decision {
 		return d
 	default: // skip
 		turn := slices.ContainsFunc(ahead, isBackfill)
-		waiting := slices.DeleteFunc(ahead, func(o sql.TaskRow) bool { return o.State != job.Waiting })
+		waiting := slices.DeleteFunc(ahead, func(o sql.TaskRow) bool { return o.State != job.Waiting && !woken(o.Task) })
 		caughtUp := catchesUp(t, spec, now)
+		overtaken := woken(t) && (spec.Orders() || slices.ContainsFunc(s.others, isBackfill)) // who ends then wakes it again
 		switch {
 		case len(executing) == 0 && turn:
 			return waits(t, s, sql.WaitJob, now, "overlap")
-		case len(executing) > 0 && (t.Attempt > 1 || caughtUp || woken(t) || !slices.ContainsFunc(executing, isNoBackfill)):
+		case len(executing) > 0 && (t.Attempt > 1 || caughtUp || overtaken || !slices.ContainsFunc(executing, isNoBackfill)):
 			// A retry began before the other one did, and is not over. What is caught up goes one after the other.
 			// And a backfill and the schedule take turns: neither is to lose due times to the other, nor to a later
 			// due time that overtook it when its turn had come.

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,8 @@ func TestDecide(t *testing.T) {
 	running := []sql.TaskRow{{Task: job.Task{JobID: 3, Due: t0 - 1}, State: job.Executing}}
 	waiting := []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0 - 1}, State: job.Waiting}}
 	backfill := []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0 - 1e9, Origin: -7}, State: job.Executing}}
+	backfilled := []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0 - 1e9, DueNow: t0 + 9, Origin: -7}, State: job.Idle}}
+	wokenUp := []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0 - 2, DueNow: t0 - 1}, State: job.Idle}}
 	queue := func(j *sql.JobRow) { j.Spec.Overlap, j.Spec.Queue = job.OverlapQueue, 2 }
 	replace := func(j *sql.JobRow) { j.Spec.Overlap = job.OverlapReplace }
 	deadline := func(j *sql.JobRow) { j.Spec.StartDeadline = job.Duration(3 * time.Second) }
@@ -69,7 +72,11 @@ func TestDecide(t *testing.T) {
 		"another is executing, and may":              {row(func(j *sql.JobRow) { j.Spec.Overlap = job.OverlapAllow }), nil, running, onTime, begin, 0, ""},
 		"another is executing, asked for by hand":    {row(nil), func(t *job.Task) { t.Origin = 4 }, running, onTime, refuse, job.Skipped, "overlap: the run due "},
 		"a retry while another is executing":         {row(nil), func(t *job.Task) { t.Attempt = 2 }, running, onTime, wait, 0, ""},
-		"woken while another is executing":           {row(nil), func(t *job.Task) { t.DueNow++ }, running, late, wait, 0, ""},
+		"woken while another is executing":           {row(func(j *sql.JobRow) { j.Spec.Group = "g" }), func(t *job.Task) { t.DueNow++ }, running, late, wait, 0, ""},
+		"woken beside a backfill":                    {row(nil), func(t *job.Task) { t.DueNow++ }, slices.Concat(running, backfilled), late, wait, 0, ""},
+		"woken a moment ahead":                       {row(nil), func(t *job.Task) { t.DueNow++ }, running, onTime, hold, 0, ""},
+		"woken, and nobody would wake it again":      {row(nil), func(t *job.Task) { t.DueNow++ }, running, late, refuse, job.Skipped, "overlap: the run due "},
+		"behind one that was woken":                  {row(func(j *sql.JobRow) { j.Spec.Group = "g" }), nil, wokenUp, onTime, refuse, job.Skipped, "overlap: the run due "},
 		"a backfill while another is executing":      {row(nil), func(t *job.Task) { t.Origin = -4 }, running, onTime, wait, 0, ""},
 		"while a backfill is executing":              {row(nil), nil, backfill, onTime, wait, 0, ""},
 		"while an earlier one waits":                 {row(func(j *sql.JobRow) { j.Spec.Group = "g" }), nil, waiting, onTime, refuse, job.Skipped, "overlap: the run due 2027-01-15T07:59:59.999999Z still waits"},

@@ -94,7 +94,7 @@ func (p *Planner) plan(ctx context.Context, now job.Micros) (int, error) {
 }
 
 // planInParts plans jobs, as many in each transaction as are likely to fit.
-func (p *Planner) planInParts(ctx context.Context, ids []int64, now job.Micros) error {
+func (p *Planner) planInParts(ctx context.Context, ids []int64, now job.Micros) (err error) {
 	p.crowded = len(ids) == planBatch || p.fit > 0 && p.fit < len(ids)
 	defer func() { p.crowded = false }()
 	for end := now.Add(planPeriod); len(ids) > 0; now = p.Session.Now() {
@@ -106,13 +106,14 @@ func (p *Planner) planInParts(ctx context.Context, ids []int64, now job.Micros) 
 		if p.fit > 0 {
 			part = ids[:min(len(ids), p.fit)]
 		}
-		if err := p.planJobs(ctx, part, now); err != nil || p.more {
+		err = errors.Join(err, p.planJobs(ctx, part, now))
+		if p.more || sql.IsAway(err) || ctx.Err() != nil {
 			return err
 		}
 		ids = ids[len(part):]
 	}
 	p.more = p.more || p.crowded
-	return nil
+	return err
 }
 
 // planJobs plans jobs in one transaction. If MySQL refuses it, halves of it find out which job is to blame; that
@@ -254,6 +255,9 @@ func (p *plans) goOn(j *sql.JobRow, now job.Micros, s Session) error {
 	}
 	if j.Replan {
 		return p.renew(j, p.live[j.ID], now, s)
+	}
+	if j.NextDue > p.horizon {
+		return nil // others come first
 	}
 	d := until(j, sched, j.NextDue, now, p.horizon, j.Spec.MissedAfter())
 	p.cursors = append(p.cursors, sql.Cursor{JobID: j.ID, Version: j.Version, Seen: j.NextDue, Next: d.next, LastDue: d.last})

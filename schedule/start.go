@@ -208,8 +208,10 @@ func (s *Starter) begin(ctx context.Context, now job.Micros, t taken) {
 		return
 	}
 	s.mu.Lock()
-	s.batch = min(startBatch, 2*s.batch)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if len(tasks) >= s.batch {
+		s.batch = min(startBatch, 2*s.batch)
+	}
 	s.lead.learn(time.Since(read))
 	if !t.full {
 		s.lead.measure(t.waited + s.Session.Now().Sub(begun))
