@@ -94,12 +94,15 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.exclusion = lock.New(n.db, n.log)
 	n.recorder = result.New(n.exclusion, n.clock.Now, n.woken, n.log)
-	n.recorder.Trip = n.clock.RoundTrip
+	n.recorder.Lanes = n.lanes
 	n.live = result.NewLive(n.api, n.log)
 	n.figures = result.NewFigures(n.api, n.clock.Now, n.log)
 	n.newMetrics()
 	return n, nil
 }
+
+// lanes is how many batches of a step are under way.
+func (n *Node) lanes() int { return sql.Lanes(n.clock.Distance()) }
 
 // woken has the tasks claimed that an outcome made idle.
 func (n *Node) woken() {

@@ -31,7 +31,7 @@ type Outcome struct {
 
 // Recorder writes outcomes in batches: those that arrive while one batch is being written make the next.
 type Recorder struct {
-	Trip func() time.Duration // how long a round trip to MySQL took lately; nil: nobody knows. It is set before Run.
+	Lanes func() int // how many batches are written at once, see sql.Lanes; nil: one. It is set before Run.
 
 	exclusion *lock.Exclusion
 	now       func() job.Micros // MySQL's clock
@@ -258,8 +258,8 @@ func (r *Recorder) finish(ctx context.Context) error {
 
 // most is how many outcomes one transaction takes. The lock is held.
 func (r *Recorder) most() int {
-	if r.batch == finishBatch && r.Trip != nil {
-		return r.batch * sql.Lanes(r.Trip())
+	if r.batch == finishBatch && r.Lanes != nil {
+		return r.batch * r.Lanes()
 	}
 	return r.batch
 }

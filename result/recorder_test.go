@@ -252,7 +252,7 @@ func TestAgain(t *testing.T) {
 func TestLanes(t *testing.T) {
 	t.Parallel()
 	r := New(nil, nil, nil, slog.New(slog.DiscardHandler))
-	r.Trip = func() time.Duration { return 8 * time.Millisecond }
+	r.Lanes = func() int { return 2 }
 	if got := r.most(); got != 2*finishBatch {
 		t.Fatalf("got %d at once, want twice as many as near MySQL", got)
 	}

@@ -25,11 +25,11 @@ type Claimer struct {
 		Len() int
 		Free() int
 	}
-	Places    *Places              // which tasks this node may take; nil: all
-	LookAhead time.Duration        // how long before it is due a task is claimed
-	Cap       int                  // tasks that may be prepared at once
-	Slots     int                  // attempts that may execute at once
-	Trip      func() time.Duration // how long a round trip to MySQL took lately; nil: nobody knows
+	Places    *Places       // which tasks this node may take; nil: all
+	LookAhead time.Duration // how long before it is due a task is claimed
+	Cap       int           // tasks that may be prepared at once
+	Slots     int           // attempts that may execute at once
+	Lanes     func() int    // how many batches are claimed at once, see sql.Lanes; nil: one
 	Log       *slog.Logger
 
 	wake   wake
@@ -202,7 +202,7 @@ func (c *Claimer) capacity() int {
 	if c.Executing.Free() <= 0 {
 		return 0
 	}
-	return max(0, min(claimBatch*sql.Lanes(orNone(c.Trip)), c.Cap-c.Prepared.Len()-c.Executing.Len()))
+	return max(0, min(claimBatch*orOne(c.Lanes), c.Cap-c.Prepared.Len()-c.Executing.Len()))
 }
 
 // fitting leaves out tasks that are due and would only wait here: beside the free slots, one for each slot is enough to

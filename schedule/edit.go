@@ -414,6 +414,13 @@ func (e *Editor) passed(ctx context.Context, window job.Micros) error {
 }
 
 // orNone asks, if there is somebody to ask.
+func orOne(n func() int) int {
+	if n == nil {
+		return 1
+	}
+	return n()
+}
+
 func orNone(d func() time.Duration) time.Duration {
 	if d == nil {
 		return 0

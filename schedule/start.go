@@ -33,6 +33,7 @@ type Starter struct {
 	Flush  func(ctx context.Context) // writes the outcomes that wait
 	Freed  func()                    // called when tasks were forgotten whose rows are still ours
 	Trip   func() time.Duration      // how long a round trip to MySQL took lately; nil: nobody knows
+	Lanes  func() int                // how many starts may be under way, see sql.Lanes; nil: one
 	Woken  func()                    // called when tasks that waited became idle
 	Log    *slog.Logger
 
@@ -94,7 +95,7 @@ func (s *Starter) Run(ctx context.Context) error {
 	}()
 	for {
 		wait := time.Minute // or until one of them is over
-		if under < sql.Lanes(orNone(s.Trip)) {
+		if under < orOne(s.Lanes) {
 			wait = s.pause()
 		}
 		// A wake only asks for how long there is nothing to do: looking before the first task's time would make

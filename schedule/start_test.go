@@ -197,7 +197,7 @@ func TestStartsSideBySide(t *testing.T) {
 	specs := hourly(3)
 	specs[0].Group = "g"
 	f.claimed(specs...)
-	f.starter.Trip = func() time.Duration { return 20 * time.Millisecond }
+	f.starter.Lanes = func() int { return 3 }
 	f.starter.batch = 1 // each has a transaction of its own
 	started := func() int64 { return f.number("SELECT COUNT(*) FROM task WHERE state = 2") }
 	reach := func(what string, want int64) {

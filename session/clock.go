@@ -72,6 +72,14 @@ func (c *Clock) Now() job.Micros {
 // RoundTrip is how long the last reading took, from the question to the answer.
 func (c *Clock) RoundTrip() time.Duration { return time.Duration(c.trip.Load()) }
 
+// Distance is how long the quickest of the last readings took: what of a round trip is the way, and not MySQL being busy.
+func (c *Clock) Distance() time.Duration {
+	if r := c.at.Load(); r != nil {
+		return 2 * r.err
+	}
+	return 0
+}
+
 // PutForward is how long ago a reading said that MySQL's clock was put forward; false: none has.
 func (c *Clock) PutForward() (ago time.Duration, ever bool) {
 	at := c.set.Load()

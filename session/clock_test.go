@@ -172,3 +172,20 @@ func TestClockIsShared(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// TestDistance: a MySQL that is busy is not far away.
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	var c Clock
+	if got := c.Distance(); got != 0 {
+		t.Errorf("got %s before the first reading", got)
+	}
+	start := time.Now()
+	for i, rtt := range []time.Duration{3 * time.Millisecond, 300 * time.Millisecond, 40 * time.Millisecond} {
+		sent := start.Add(time.Duration(i) * time.Second)
+		c.Set(sent, sent.Add(rtt), epoch.Add(time.Duration(i)*time.Second+rtt/2))
+	}
+	if got := c.Distance(); got < 3*time.Millisecond || got > 4*time.Millisecond {
+		t.Errorf("got %s, want what the quickest took", got)
+	}
+}
