@@ -34,8 +34,8 @@ func TestPage(t *testing.T) {
 	if strings.Contains(text, "| 7.00 |") {
 		t.Error("the page has the older of two results")
 	}
-	if svg := PagePlots(reports)["bench-steady-1000-s.svg"]; !strings.Contains(string(svg), "<svg") {
-		t.Error("no plot")
+	if svg := PagePlots(reports)["bench-steady-1000-s.svg"]; !strings.Contains(string(svg), "<svg") || len(svg) > 30<<10 {
+		t.Errorf("got a plot of %d bytes: %.300s", len(svg), svg)
 	}
 	page := "# before\n\n" + PageBegin + "\nold\n" + PageEnd + "\n\nafter\n"
 	got, err := Replace(page, text)
