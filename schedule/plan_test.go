@@ -205,7 +205,7 @@ func TestStalePlanner(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.exec("DELETE FROM task")
-	stale := plans{}
+	stale := plans{horizon: now.Add(planHorizon)}
 	stale.add(&row, now, f.session)
 	err = f.beside.Tx(t.Context(), stale.write)
 	if err == nil || !strings.Contains(err.Error(), "moved by somebody else") {
