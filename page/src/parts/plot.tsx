@@ -33,7 +33,7 @@ export function Plot({ x, series, label, click, y = span }: { x: number[]; serie
       legend: { show: false },
       scales: { x: { time: true }, y: log ? { distr: 3, log: 10 } : { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
       axes: [
-        { ...axis, size: 28, values: (_u, v) => v.map((s, i) => { const step = v.length > 1 ? v[1] - v[0] : 60, text = stamp(s * 1000); return step >= 86400 || (i > 0 && text.slice(11, 16) === '00:00') ? text.slice(5, 10) : step < 60 ? text.slice(11) : text.slice(11, 16); }) },
+        { ...axis, size: 28, space: 68, values: (_u, v) => v.map((s, i) => { const step = v.length > 1 ? v[1] - v[0] : 60, text = stamp(s * 1000); return step >= 86400 || (i > 0 && text.slice(11, 16) === '00:00') ? text.slice(5, 10) : step < 60 ? text.slice(11) : text.slice(11, 16); }) },
         { ...axis, size: 64, values: (_u, v) => v.map((n) => (n === null ? '' : y(n))), ...(log ? { grid: { ...axis.grid, filter: tens }, filter: tens } : {}) },
       ],
       series: [{}, ...series.map((s) => ({

@@ -67,7 +67,7 @@ function Audit() {
                     <tr key={e.id}>
                       <td class="nowrap"><When at={e.at} /></td>
                       <td><button class="plainlink" onClick={() => setQuery({ who: e.who })}><bdi>{e.who}</bdi></button>{e.origin && <div class="faint small thin-hide">{e.origin}</div>}</td>
-                      <td><b>{word(actions, e.action)}</b> <span class="faint">{word(kinds, e.kind)}</span> {e.job_id && e.action !== 'delete' ? <Link to={`/jobs/${e.job_id}`}><bdi>{e.name}</bdi></Link> : <bdi>{e.name ?? e.app ?? ''}</bdi>}</td>
+                      <td><b>{word(actions, e.action)}</b> {e.kind !== 'login' && <><span class="faint">{word(kinds, e.kind)}</span> </>}{e.job_id && e.action !== 'delete' ? <Link to={`/jobs/${e.job_id}`}><bdi>{e.name}</bdi></Link> : <bdi>{e.name ?? e.app ?? ''}</bdi>}</td>
                       <td class="thin-hide"><bdi>{e.reason}</bdi></td>
                       <td class="num">{changes.length > 0 && <Button look="quiet" icon="down" aria-expanded={open === e.id} work={() => setOpen(open === e.id ? undefined : e.id)}><span class="thin-unseen">{t('{n} fields', { n: changes.length })}</span></Button>}</td>
                     </tr>,
