@@ -207,6 +207,13 @@ func (f *fixture) create(spec job.Spec) job.Job {
 	return j
 }
 
+// start starts one batch, as Run does.
+func (s *Starter) start(ctx context.Context, now job.Micros) {
+	if t := s.take(now); len(t.tasks) > 0 {
+		s.begin(ctx, now, t)
+	}
+}
+
 // every is a job with an interval whose first due time is so long after t0.
 func every(name string, interval, first time.Duration) job.Spec {
 	start := after(first).Time()

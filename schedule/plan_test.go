@@ -261,15 +261,21 @@ func TestStalePlannerPlansNothing(t *testing.T) {
 	}
 }
 
-// TestPlanIsBounded: many tasks are planned in several transactions, and what is left is said. Jobs that would not fit are
-// left alone: they may be started meanwhile.
-func TestPlanIsBounded(t *testing.T) {
-	f := setUp(t)
+// crowd adds nine jobs, of which one transaction plans three, and goes to when they are due.
+func (f *fixture) crowd() {
+	f.Helper()
 	f.session.set(after(-time.Hour))
 	for i := range 9 {
 		f.create(every(fmt.Sprint(i), 50*time.Millisecond, 0))
 	}
 	f.session.set(t0)
+}
+
+// TestPlanIsBounded: many tasks are planned in several transactions, and what is left is said. Jobs that would not fit are
+// left alone: they may be started meanwhile.
+func TestPlanIsBounded(t *testing.T) {
+	f := setUp(t)
+	f.crowd()
 	if _, err := f.planner.plan(t.Context(), t0); err != nil || !f.planner.more {
 		t.Errorf("got more %v, %v; want it to say that there is more", f.planner.more, err)
 	}
@@ -279,7 +285,6 @@ func TestPlanIsBounded(t *testing.T) {
 	if f.planner.fit != 3 {
 		t.Errorf("it will lock %d jobs, want the 3 that fit", f.planner.fit)
 	}
-	f.session.set(t0)
 	for n := 0; f.planner.more; n++ {
 		if _, err := f.planner.plan(t.Context(), t0); err != nil || n == 20 {
 			t.Fatalf("after %d looks: more %v, %v", n, f.planner.more, err)
@@ -318,11 +323,7 @@ func TestShared(t *testing.T) {
 // those of half a minute.
 func TestPlanWhileOthersWait(t *testing.T) {
 	f := setUp(t)
-	f.session.set(after(-time.Hour))
-	for i := range 9 {
-		f.create(every(fmt.Sprint(i), 50*time.Millisecond, 0))
-	}
-	f.session.set(t0)
+	f.crowd()
 	f.planner.fit = 3
 	for range 5 {
 		if _, err := f.planner.plan(t.Context(), t0); err != nil {

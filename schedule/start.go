@@ -37,12 +37,12 @@ type Starter struct {
 	Woken  func()                    // called when tasks that waited became idle
 	Log    *slog.Logger
 
-	lead   *lead
-	wake   wake
-	full   bool         // the last look found no free slot
-	rest   bool         // and there is nothing to do until one becomes free, or a little later
-	scarce time.Time    // when the last look took a task for each free slot; zero: there was a slot for each task
-	taken  atomic.Int64 // tasks whose start is under way: they may need a slot
+	lead     *lead
+	wake     wake
+	full     bool         // the last look found no free slot
+	rest     bool         // and there is nothing to do until one becomes free, or a little later
+	scarce   time.Time    // when the last look took a task for each free slot; zero: there was a slot for each task
+	promised atomic.Int64 // slots that tasks may need whose start is under way
 
 	mu    sync.Mutex
 	batch int
@@ -148,20 +148,13 @@ func (s *Starter) pause() time.Duration {
 }
 
 // free is how many slots nobody has, nor may need.
-func (s *Starter) free() int { return s.Executing.Free() - int(s.taken.Load()) }
-
-// start starts one batch.
-func (s *Starter) start(ctx context.Context, now job.Micros) {
-	if t := s.take(now); len(t.tasks) > 0 {
-		s.begin(ctx, now, t)
-	}
-}
+func (s *Starter) free() int { return s.Executing.Free() - int(s.promised.Load()) }
 
 // begin starts what was taken. A refused task is that task's affair; a transaction that fails changes nothing and is
 // tried again, with half as many tasks if MySQL refused it.
 func (s *Starter) begin(ctx context.Context, now job.Micros, t taken) {
 	begun, tasks := now, t.tasks
-	defer s.taken.Add(-int64(len(tasks)))
+	defer s.promised.Add(-int64(len(tasks)))
 	ids := make([]int64, len(tasks))
 	for i, t := range tasks {
 		ids[i] = t.ID
@@ -259,7 +252,7 @@ func (s *Starter) take(now job.Micros) taken {
 		s.scarce = time.Now()
 	}
 	t.waited -= gather
-	s.taken.Add(int64(len(t.tasks)))
+	s.promised.Add(int64(len(t.tasks)))
 	return t
 }
 

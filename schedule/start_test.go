@@ -504,7 +504,7 @@ func TestLinger(t *testing.T) {
 				return
 			}
 			took := s.take(t0).tasks
-			s.taken.Store(0)
+			s.promised.Store(0)
 			if len(took) != tasks {
 				t.Errorf("%s: got %d tasks, want %d", what, len(took), tasks)
 			}

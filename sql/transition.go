@@ -120,19 +120,17 @@ func (tx *Tx) Claim(session uuid.UUID, base int64, ids []int64) ([]job.Task, err
 	if len(took) == 0 {
 		return nil, nil
 	}
-	n := int64(0)
 	for part := range slices.Chunk(taskIDs(took), idsInAll) {
 		which, args := oneOf("id", []any{session[:], offset}, part)
-		moved, err := tx.exec("claim", "UPDATE task FORCE INDEX (PRIMARY) SET state = 1, session_id = ?, launch = id + ? WHERE "+which+" AND state = 0", args...)
-		if err == nil && moved != int64(len(part)) {
-			err = fmt.Errorf("claim: %d of %d rows: %w", moved, len(part), ErrMoved)
+		n, err := tx.exec("claim", "UPDATE task FORCE INDEX (PRIMARY) SET state = 1, session_id = ?, launch = id + ? WHERE "+which+" AND state = 0", args...)
+		if err == nil && n != int64(len(part)) {
+			err = fmt.Errorf("claim: %d of %d rows: %w", n, len(part), ErrMoved)
 		}
 		if err != nil {
 			return nil, err
 		}
-		n += moved
 	}
-	tx.did.claimed, tx.did.any = tx.did.claimed+n, true
+	tx.did.claimed, tx.did.any = tx.did.claimed+int64(len(took)), true
 	return took, nil
 }
 
