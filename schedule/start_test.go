@@ -389,8 +389,13 @@ func TestStartFates(t *testing.T) {
 			if got := f.begun(); len(got) != c.want || f.prepared.Len() != 3-c.want {
 				t.Errorf("got %d begun and %d prepared, want %d and %d", len(got), f.prepared.Len(), c.want, 3-c.want)
 			}
-			f.session.set(after(refusedPause))
-			f.starter.start(t.Context(), after(refusedPause))
+			for n := range 100 { // until the server has noticed that a connection was cut, the jobs are locked
+				f.session.set(after(refusedPause + time.Duration(n)*maxBusyPause))
+				if f.starter.start(t.Context(), f.session.Now()); len(f.begun()) > 0 {
+					break
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
 			if got := f.begun(); len(got) != 3 || f.prepared.Len() != 0 {
 				t.Errorf("in the end: got %d begun and %d prepared, want 3 and none", len(got), f.prepared.Len())
 			}
