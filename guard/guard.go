@@ -238,11 +238,17 @@ func (g *Guard) Renewed(sent time.Duration) { g.memory.sent.Store(int64(sent)) }
 // Lapsed tells whether the guard took the lease for lapsed, and so may have killed commands.
 func (g *Guard) Lapsed() bool { return g.memory.lapsed.Load() != 0 }
 
+// Stopping says that the node, which stops, is about to kill its commands. The session is its own still, so that handlers
+// have time as long as the lease lasts. See Lost for the rest.
+func (g *Guard) Stopping() { g.toKill(stopping) }
+
 // Lost says that the session is lost, before anything is killed for that. It waits a moment for the guard to see who
 // belongs to whom, while parents live. From now on seats that are left stay taken: what has left its process group is
 // still to be killed.
-func (g *Guard) Lost() {
-	g.become(losing)
+func (g *Guard) Lost() { g.toKill(losing) }
+
+func (g *Guard) toKill(phase int64) {
+	g.become(phase)
 	for end := time.Now().Add(noteTime); g.memory.noted.Load() == 0 && g.pid.Load() != 0 && time.Now().Before(end); {
 		time.Sleep(noteLook)
 	}

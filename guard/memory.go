@@ -54,10 +54,11 @@ const (
 
 // Phases, in their order.
 const (
-	inForce = iota // the session is
-	losing         // the session is lost, and the node kills its commands
-	emptied        // the node's own part is done: no seat will be taken any more, what is left is the guard's
-	over           // there is nothing left to guard
+	inForce  = iota // the session is
+	stopping        // it is still, and the node, which stops, kills its commands
+	losing          // the session is lost, and the node kills its commands
+	emptied         // the node's own part is done: no seat will be taken any more, what is left is the guard's
+	over            // there is nothing left to guard
 )
 
 const (

@@ -127,6 +127,11 @@ func beStub(text string) int {
 			silent.Do(func() { close(beats) })
 		case "lost":
 			g.Lost()
+		case "stopping":
+			g.Stopping()
+		case "part": // as a node that has stopped, though a handler stayed
+			stop()
+			running.Wait()
 		case "sweep":
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 			if err := g.Sweep(ctx); err != nil {
@@ -188,6 +193,9 @@ var stubs struct {
 	n int
 }
 
+// mortal is an expiry for tests that wait for the end of a lease. Others have all the time.
+func mortal(c *stubConfig) { c.Expiry = 6 * time.Second }
+
 func newStub(t *testing.T, mod func(*stubConfig)) *stub {
 	t.Helper()
 	stubs.Lock()
@@ -195,7 +203,7 @@ func newStub(t *testing.T, mod func(*stubConfig)) *stub {
 	token := fmt.Sprintf("7%06d%03d", os.Getpid(), stubs.n)
 	stubs.Unlock()
 	s := &stub{T: t, token: token, file: filepath.Join(t.TempDir(), "buried"), out: make(chan string, 100), err: &bytes.Buffer{}}
-	s.stubConfig = stubConfig{Session: "session-" + token, DSN: s.file + "|" + token, Expiry: 3 * time.Second}
+	s.stubConfig = stubConfig{Session: "session-" + token, DSN: s.file + "|" + token, Expiry: 20 * time.Second}
 	if mod != nil {
 		mod(&s.stubConfig)
 	}

@@ -22,12 +22,14 @@ type sweeper struct {
 	node    int
 	spared  []int // processes that are never signalled: init, the guard, and the node while it lives
 
-	known   map[int]*member // found by earlier sweeps, by number
-	asked   map[int]bool    // groups that had their SIGTERM
-	last    []taken
-	forked  map[int64]bool        // launches of which a process was seen
-	unclear map[int]time.Duration // processes without an environment, and since when they are
-	lively  time.Duration         // when something of ours was last found, or the first sweep began
+	known    map[int]*member // found by earlier sweeps, by number
+	asked    map[int]bool    // groups that had their SIGTERM
+	last     []taken
+	forked   map[int64]bool           // launches of which a process was seen
+	unclear  map[int]time.Duration    // processes without an environment, and since when they are
+	hung     map[question]chan answer // those that the kernel has not answered yet
+	readFile func(string) ([]byte, error)
+	lively   time.Duration // when something of ours was last found, or the first sweep began
 }
 
 // member is a process that belongs to a command.
@@ -41,6 +43,7 @@ func newSweeper(o *orders) sweeper {
 		marker: []byte(o.Marker), cgroups: o.Cgroups, began: ticksOf(time.Duration(o.Began)) - slack,
 		node: o.PID, spared: []int{1, os.Getpid(), o.PID},
 		known: map[int]*member{}, asked: map[int]bool{}, unclear: map[int]time.Duration{}, forked: map[int64]bool{},
+		hung: map[question]chan answer{}, readFile: os.ReadFile,
 	}
 }
 
@@ -143,7 +146,7 @@ func (s *sweeper) members(all map[int]*process, seats []taken, running map[int64
 			ours[pid] = byItself
 		case state == marked:
 			ended[pid] = true
-		case state == unknown && s.settling(p, now):
+		case state == unknown && s.settling(p, now), state == hanging: // who takes over then waits for the expiry
 			out.clean = false
 		case state == gone:
 			vanished = true
@@ -227,6 +230,7 @@ const (
 	marked         // it does
 	unknown        // there is none: it may come
 	gone           // the process was there, and has ended
+	hanging        // nobody can say for now
 )
 
 // launch reads the launch off the environment of a process.
@@ -234,15 +238,16 @@ func (s *sweeper) launch(p *process) (int64, int) {
 	if !p.alive() || p.start < s.began || p.kernel() {
 		return 0, foreign
 	}
-	proc := "/proc/" + strconv.Itoa(p.pid)
-	env, err := os.ReadFile(proc + "/environ")
+	env, err := s.ask(p, "environ")
 	if err == nil && len(env) == 0 {
-		if line, err := os.ReadFile(proc + "/cmdline"); err == nil && len(line) == 0 {
+		if line, err := s.ask(p, "cmdline"); err == nil && len(line) == 0 {
 			return 0, unknown
 		}
-		env, err = os.ReadFile(proc + "/environ") // it may have begun a program between the two
+		env, err = s.ask(p, "environ") // it may have begun a program between the two
 	}
 	switch {
+	case err == errHangs:
+		return 0, hanging
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH):
 		return 0, gone
 	case err != nil:
@@ -252,6 +257,51 @@ func (s *sweeper) launch(p *process) (int64, int) {
 		return n, marked
 	}
 	return 0, foreign
+}
+
+// question is a file of a process.
+type question struct {
+	pid   int
+	start ticks
+	file  string
+}
+
+type answer struct {
+	text []byte
+	err  error
+}
+
+var errHangs = errors.New("the kernel does not answer")
+
+// patience is how long one question may take.
+const patience = 50 * time.Millisecond
+
+// ask reads a file of a process, but does not wait for one whose memory is locked: while a thread of it waits for a page of
+// a file server that is gone, whoever asks for its environment waits as well, for as long. The commands must not live on
+// because of it. If it is one of ours, its group, its parent or its cgroup may still tell.
+func (s *sweeper) ask(p *process, file string) ([]byte, error) {
+	q := question{p.pid, p.start, file}
+	if answered := s.hung[q]; answered != nil {
+		select {
+		case a := <-answered:
+			delete(s.hung, q)
+			return a.text, a.err
+		default:
+			return nil, errHangs
+		}
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		text, err := s.readFile("/proc/" + strconv.Itoa(p.pid) + "/" + file)
+		answered <- answer{text, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.text, a.err
+	case <-time.After(patience):
+		s.hung[q] = answered
+		return nil, errHangs
+	}
 }
 
 // counterIn finds the counter behind the marker in an environment, 0 if it is not there.

@@ -1,8 +1,10 @@
 package guard
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +83,50 @@ func TestCounterIn(t *testing.T) {
 	} {
 		if got := counterIn([]byte(env), marker); got != want {
 			t.Errorf("%q: got %d, want %d", env, got, want)
+		}
+	}
+}
+
+// TestAProcessThatHangs: the kernel does not say what environment it has. The others are found all the same, and nothing is
+// taken to be clean before it does.
+func TestAProcessThatHangs(t *testing.T) {
+	t.Parallel()
+	token := fmt.Sprintf("8%06d001", os.Getpid())
+	marker := "GOCRONTAB_LAUNCH=hangs-" + token + "-"
+	var all [2]*exec.Cmd
+	for i := range all {
+		all[i] = exec.Command("sleep", token)
+		all[i].Env = []string{fmt.Sprint(marker, i+1)}
+		if err := all[i].Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = all[i].Process.Kill(); _ = all[i].Wait() }()
+	}
+	hangs, ours := all[0].Process.Pid, all[1].Process.Pid
+	s := newSweeper(&orders{PID: os.Getpid(), Marker: marker, Began: int64(boottime() - time.Minute)})
+	goOn := make(chan struct{})
+	s.readFile = func(file string) ([]byte, error) {
+		if strings.HasPrefix(file, fmt.Sprintf("/proc/%d/", hangs)) {
+			<-goOn
+		}
+		return os.ReadFile(file)
+	}
+	seats := []taken{{launch: 1}, {launch: 2}}
+	for end := time.Now().Add(20 * time.Second); s.known[ours] == nil; { // it may not have begun its program yet
+		if got := s.sweep(seats, signals{}); got.clean {
+			t.Error("it is clean, and somebody is not known")
+		}
+		if time.Now().After(end) {
+			t.Fatal("one that hangs hides another")
+		}
+	}
+	if s.known[hangs] != nil {
+		t.Error("found by what nobody could read")
+	}
+	close(goOn)
+	for end := time.Now().Add(20 * time.Second); s.known[hangs] == nil; s.sweep(seats, signals{}) {
+		if time.Now().After(end) {
+			t.Fatal("it does not hang any more, and is not found")
 		}
 	}
 }

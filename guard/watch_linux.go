@@ -2,6 +2,7 @@ package guard
 
 import (
 	"log/slog"
+	"math"
 	"slices"
 	"syscall"
 	"time"
@@ -55,7 +56,10 @@ func (w *watcher) run() (bury bool) {
 		switch {
 		case phase == over:
 			return false
-		case !w.open, w.dead, phase != inForce, left <= 0:
+		case left <= 0:
+			w.lapsed.Store(1) // for good: a beat that is answered between this look and the next comes too late
+			return w.end(now)
+		case !w.open, w.dead, phase != inForce:
 			return w.end(now)
 		}
 		w.wait(min(w.tick, left))
@@ -92,11 +96,13 @@ func (w *watcher) wait(d time.Duration) {
 	}
 }
 
+const never = time.Duration(math.MaxInt64)
+
 // ending is how the commands come to their end.
 type ending struct {
 	began  time.Duration
 	killAt time.Duration // from then on with SIGKILL
-	nodeAt time.Duration // from then on the node, too, if it must
+	nodeAt time.Duration // from then on the node, too, if it must: once its session is not its own any more
 	parted time.Duration // when the node was dead, or the pipe closed; 0: neither
 	found  int           // processes
 	said   bool
@@ -105,7 +111,7 @@ type ending struct {
 
 // end kills what the session's commands have started, and tells whether the session is to be buried.
 func (w *watcher) end(now time.Duration) (bury bool) {
-	e := ending{began: now, killAt: now + w.Grace, nodeAt: now + w.End - w.Kill}
+	e := ending{began: now, killAt: now + w.Grace, nodeAt: never}
 	looks := 0 // at which nothing was left
 	pause := firstLook
 	checked := now
@@ -144,7 +150,8 @@ func (w *watcher) end(now time.Duration) (bury bool) {
 		case looks >= 2 && !w.dead && phase == emptied:
 			w.swept.Store(1)
 		}
-		if now >= e.nodeAt && w.open && !w.dead && w.mayBegin(seats) {
+		// A node that has stopped while a handler stayed has closed the pipe, and is known by its handle.
+		if now >= e.nodeAt && (w.open || w.handle >= 0) && !w.dead && w.mayBegin(seats) {
 			w.killNode()
 		}
 		if e.parted != 0 && now > max(e.parted+farewell, time.Duration(w.sent.Load())+w.Expiry) {
@@ -182,6 +189,9 @@ func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 			e.nodeAt = min(e.nodeAt, max(sent+w.End, e.began))
 		}
 	}
+	if e.nodeAt == never && (w.lapsed.Load() != 0 || phase == losing || phase == emptied) {
+		e.nodeAt = now + w.End - w.Kill
+	}
 	if e.parted == 0 && (w.dead || !w.open) {
 		e.parted, e.said = now, false
 		e.killAt = min(e.killAt, now+politeness)
@@ -189,8 +199,11 @@ func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 	if w.dead {
 		w.spared = w.spared[:2] // its number may be anybody's
 	}
-	if e.parted != 0 {
+	switch {
+	case w.dead:
 		cause = "the node died"
+	case e.parted != 0:
+		cause = "the node stopped without them"
 	}
 	if cause != "" && !e.said {
 		e.said = true
@@ -206,7 +219,7 @@ func (w *watcher) mayBegin(seats []taken) bool {
 
 // killNode kills the node, which holds the pipe and so is the process that started us.
 func (w *watcher) killNode() {
-	w.log.Error("guard: killing the node: it was about to start something, or its handlers did not return, and its lease is over")
+	w.log.Error("guard: killing the node: it was about to start something, or its handlers did not return, and its session is not its own any more")
 	if w.handle >= 0 {
 		_ = unix.PidfdSendSignal(w.handle, unix.SIGKILL, nil, 0)
 	} else if syscall.Getppid() == w.PID {

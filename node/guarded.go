@@ -83,6 +83,13 @@ func (l *life) guardLost() {
 	}
 }
 
+// guardStopping has the guard know, before the first signal, that a node that stops kills its commands.
+func (l *life) guardStopping() {
+	if l.guard != nil {
+		l.guard.Stopping()
+	}
+}
+
 // guardSweep has the guard kill what the killed commands have left outside of their groups.
 func (l *life) guardSweep(limit time.Duration) {
 	if l.guard == nil {

@@ -213,7 +213,7 @@ func (l *life) drainCommands(hard context.Context) {
 		return
 	}
 	l.n.log.Warn("killing the commands that are still running", "executing", l.executing.Len())
-	l.guardLost()
+	l.guardStopping()
 	go l.kill(killGrace, ErrStopped)
 	dead, cancelDead := context.WithTimeout(l.session.Context(), 3*killGrace)
 	defer cancelDead()

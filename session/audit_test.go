@@ -17,11 +17,11 @@ func TestAuditOfTheDead(t *testing.T) {
 	r, _ := f.reaper(s)
 	look := func() {
 		t.Helper()
-		if err := r.reap(t.Context(), 0); err != nil {
+		if err := r.reap(t.Context(), at(0)); err != nil {
 			t.Fatal(err)
 		}
 		f.exec("UPDATE session SET beat_at = 1 WHERE id = ?", peer[:])
-		if err := r.reap(t.Context(), MinExpiry+1); err != nil {
+		if err := r.reap(t.Context(), at(MinExpiry+1)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -27,7 +27,7 @@ func TestCalm(t *testing.T) {
 		t.Helper()
 		asked.Store(0)
 		for range n {
-			if err := r.reap(t.Context(), 0); err != nil {
+			if err := r.reap(t.Context(), at(0)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -92,7 +92,7 @@ func TestSeenWithoutAWake(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
 	f.peer(200)
-	s.Timings.Scan, s.Timings.Beat = 500*time.Millisecond, time.Hour // all of them beat as they should
+	s.Timings.Scan, s.Timings.Beat = 2*time.Second, time.Hour // all of them beat as they should
 	changed := make(chan struct{}, 10)
 	r := NewReaper(Reaper{DB: f.db, Session: s, Changed: func() { changed <- struct{}{} }, Alone: func() bool { return false }, Log: f.log})
 	ctx, end := context.WithCancel(t.Context())
@@ -106,7 +106,7 @@ func TestSeenWithoutAWake(t *testing.T) {
 	select {
 	case <-changed:
 		t.Logf("seen after %s", time.Since(began).Round(time.Millisecond))
-	case <-time.After(4*s.Timings.Scan + 2*time.Second): // the two seconds for a slow machine; without a look at each scan it takes ten
+	case <-time.After(8 * s.Timings.Scan): // twice as long, for a slow machine; without a look at each scan it takes longer still
 		t.Error("not within four scans: a new session was seen")
 	}
 }

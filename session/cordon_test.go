@@ -20,7 +20,7 @@ func TestCordon(t *testing.T) {
 	gaveBack := 0
 	r.Cordoned = func() { gaveBack++ }
 	look := func() (index, of int) {
-		if err := r.reap(t.Context(), 0); err != nil {
+		if err := r.reap(t.Context(), at(0)); err != nil {
 			t.Fatal(err)
 		}
 		index, of, _ = s.Share()

@@ -58,7 +58,7 @@ func connect(t *testing.T, dsn string) *fixture {
 		t.Fatal(err)
 	}
 	p := faultproxy.New(t, cfg.Net, cfg.Addr)
-	return &fixture{t, dsn, open(t, dsn, sql.DefaultTimeouts), open(t, p.DSN(dsn), timings.SQL), p, timings, slog.New(slog.NewTextHandler(t.Output(), nil))}
+	return &fixture{t, dsn, open(t, dsn, sql.MigrateTimeouts), open(t, p.DSN(dsn), timings.SQL), p, timings, slog.New(slog.NewTextHandler(t.Output(), nil))}
 }
 
 // anew is the fixture of a subtest: the same schema, as it was, and connections of its own. Such subtests run one after

@@ -30,7 +30,7 @@ func TestOutputOfTheLost(t *testing.T) {
 	put(dead, launch(over, 3), 202, "il")
 	put(dead, launch(again, 0), 0, "the first attempt")
 	put(living, launch(living2, 0), 0, "goes on")
-	if err := r.reap(t.Context(), 0); err != nil {
+	if err := r.reap(t.Context(), at(0)); err != nil {
 		t.Fatal(err)
 	}
 	for n, want := range map[int64]string{
@@ -59,7 +59,7 @@ func TestMuchOutputOfTheLost(t *testing.T) {
 			f.exec("INSERT INTO chunk (session_id, launch, at_byte, data) VALUES (?, ?, ?, ?)", dead[:], jobID*100_000+i, at*32768, strings.Repeat("'", 32768))
 		}
 	}
-	if err := r.reap(t.Context(), 0); err != nil {
+	if err := r.reap(t.Context(), at(0)); err != nil {
 		t.Fatal(err)
 	}
 	f.want("kept", 60*3*32768, "SELECT SUM(output_kept) FROM history WHERE outcome = 5")

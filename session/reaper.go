@@ -75,7 +75,7 @@ func (r *Reaper) Run(ctx context.Context) error {
 			r.calm = 0
 		}
 		wait = r.Session.Timings.Scan
-		if err := r.reap(ctx, boottime()); err != nil && ctx.Err() == nil {
+		if err := r.reap(ctx, boottime); err != nil && ctx.Err() == nil {
 			r.Log.Warn("cannot look for dead nodes, trying again", "error", err)
 		}
 		if r.calm > 0 && r.quiet {
@@ -84,8 +84,9 @@ func (r *Reaper) Run(ctx context.Context) error {
 	}
 }
 
-// reap takes one look; mono is the reading of this node's own clock that goes with it.
-func (r *Reaper) reap(ctx context.Context, mono time.Duration) error {
+// reap takes one look by this node's own clock. How long a beat stands still is counted from behind the look that
+// showed it first until before the one that shows it still: looks may take long.
+func (r *Reaper) reap(ctx context.Context, clock func() time.Duration) error {
 	if !r.Session.Fresh() {
 		return nil // who cannot be sure of its own life buries nobody
 	}
@@ -94,20 +95,21 @@ func (r *Reaper) reap(ctx context.Context, mono time.Duration) error {
 		return nil // whoever came since then, or changed this session's row, wakes it
 	}
 	if r.calm > 0 {
+		before := clock()
 		rows, err := r.DB.Sessions(ctx)
 		if err != nil {
 			return err
 		}
-		if r.same(rows, mono) {
+		if r.same(rows, before) {
 			r.calm--
-			r.remember(rows, mono)
-			r.quiet = r.allBeat(mono)
+			r.remember(rows, clock())
+			r.quiet = r.allBeat(before)
 			r.publish(rows)
 			return nil
 		}
 	}
 	r.calm = 0 // until all of this look is done
-	if err := r.lookClosely(ctx, mono); err != nil {
+	if err := r.lookClosely(ctx, clock); err != nil {
 		return err
 	}
 	r.calm, r.quiet = calmLooks, true
@@ -139,7 +141,7 @@ func (r *Reaper) same(rows []sql.SessionRow, mono time.Duration) bool {
 }
 
 // lookClosely buries who is dead and frees what the dead owned.
-func (r *Reaper) lookClosely(ctx context.Context, mono time.Duration) error {
+func (r *Reaper) lookClosely(ctx context.Context, clock func() time.Duration) error {
 	// Owners first, sessions second. A session's row is committed before it owns anything and its id never
 	// comes back, so an owner without a row is dead for good. The other way round, a session that registered
 	// between the two readings would look dead.
@@ -147,13 +149,15 @@ func (r *Reaper) lookClosely(ctx context.Context, mono time.Duration) error {
 	if err != nil {
 		return err
 	}
+	before := clock()
 	rows, err := r.DB.Sessions(ctx)
 	if err != nil {
 		return err
 	}
+	after := clock()
 	alive := make([]sql.SessionRow, 0, len(rows))
 	for _, row := range rows {
-		if !r.expired(row, mono) {
+		if !r.expired(row, before) {
 			alive = append(alive, row)
 			continue
 		}
@@ -161,7 +165,7 @@ func (r *Reaper) lookClosely(ctx context.Context, mono time.Duration) error {
 			return err
 		}
 	}
-	r.remember(rows, mono)
+	r.remember(rows, after)
 	r.publish(alive)
 	for _, id := range owners {
 		dead := !slices.ContainsFunc(rows, func(s sql.SessionRow) bool { return s.ID == id })

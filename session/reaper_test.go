@@ -47,7 +47,7 @@ func TestWhoIsBuried(t *testing.T) {
 			r, _ := f.reaper(s)
 			look := func(mono time.Duration) {
 				t.Helper()
-				if err := r.reap(t.Context(), mono); err != nil {
+				if err := r.reap(t.Context(), at(mono)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -79,14 +79,14 @@ func TestFirstLookBuriesNobody(t *testing.T) {
 	f.exec("UPDATE session SET beat_at = 1 WHERE id = ?", s.id[:])
 	r, _ := f.reaper(s)
 	for mono := range 3 {
-		if err := r.reap(t.Context(), time.Duration(mono)*(MinExpiry/2)); err != nil {
+		if err := r.reap(t.Context(), at(time.Duration(mono)*(MinExpiry/2))); err != nil {
 			t.Fatal(err)
 		}
 		if !f.lives(peer) || !f.lives(s.id) {
 			t.Errorf("look %d buried somebody", mono+1)
 		}
 	}
-	if err := r.reap(t.Context(), MinExpiry+1); err != nil || f.lives(peer) || !f.lives(s.id) {
+	if err := r.reap(t.Context(), at(MinExpiry+1)); err != nil || f.lives(peer) || !f.lives(s.id) {
 		t.Errorf("after the expiry: peer lives %v, own session lives %v, %v; want false, true", f.lives(peer), f.lives(s.id), err)
 	}
 }
@@ -103,12 +103,36 @@ func TestSilenceCountsFromTheLastBeat(t *testing.T) {
 		f.exec("UPDATE session SET beat = beat + 1, beat_at = 1 WHERE id = ?", peer[:])
 		for _, wait := range []time.Duration{0, MinExpiry - 1, 1} {
 			mono += wait
-			if err := r.reap(t.Context(), mono); err != nil || !f.lives(peer) {
+			if err := r.reap(t.Context(), at(mono)); err != nil || !f.lives(peer) {
 				t.Fatalf("%s after its beat: peer lives %v, %v", wait, f.lives(peer), err)
 			}
 		}
 	}
-	if err := r.reap(t.Context(), mono+1); err != nil || f.lives(peer) {
+	if err := r.reap(t.Context(), at(mono+1)); err != nil || f.lives(peer) {
+		t.Errorf("silent for longer than the expiry: peer lives %v, %v", f.lives(peer), err)
+	}
+}
+
+// at is a clock that stands still.
+func at(mono time.Duration) func() time.Duration { return func() time.Duration { return mono } }
+
+// TestALookThatTakesLong: silence counts from when a beat was seen, and not from when somebody began to look for it.
+func TestALookThatTakesLong(t *testing.T) {
+	f := setUp(t)
+	s := f.join("one")
+	peer := f.peer(200)
+	f.exec("UPDATE session SET beat_at = 1 WHERE id = ?", peer[:])
+	r, _ := f.reaper(s)
+	mono := time.Duration(0)
+	slow := func() time.Duration { now := mono; mono += 3 * time.Second; return now } // each look takes 3 s
+	if err := r.reap(t.Context(), slow); err != nil {
+		t.Fatal(err)
+	}
+	seen := mono - 3*time.Second
+	if err := r.reap(t.Context(), at(seen+MinExpiry)); err != nil || !f.lives(peer) {
+		t.Errorf("silent for just the expiry: peer lives %v, %v", f.lives(peer), err)
+	}
+	if err := r.reap(t.Context(), at(seen+MinExpiry+1)); err != nil || f.lives(peer) {
 		t.Errorf("silent for longer than the expiry: peer lives %v, %v", f.lives(peer), err)
 	}
 }
@@ -120,7 +144,7 @@ func TestBeatBeforeTheBurial(t *testing.T) {
 	peer := f.peer(200)
 	f.exec("UPDATE session SET beat_at = 1 WHERE id = ?", peer[:])
 	r, _ := f.reaper(s)
-	if err := r.reap(t.Context(), 0); err != nil {
+	if err := r.reap(t.Context(), at(0)); err != nil {
 		t.Fatal(err)
 	}
 	f.proxy.OnCommand(func(c faultproxy.Command) {
@@ -128,7 +152,7 @@ func TestBeatBeforeTheBurial(t *testing.T) {
 			f.exec("UPDATE session SET beat = beat + 1 WHERE id = ?", peer[:])
 		}
 	})
-	if err := r.reap(t.Context(), 2*MinExpiry); err != nil || !f.lives(peer) {
+	if err := r.reap(t.Context(), at(2*MinExpiry)); err != nil || !f.lives(peer) {
 		t.Errorf("got peer lives %v, %v; want true", f.lives(peer), err)
 	}
 }
@@ -140,14 +164,14 @@ func TestTasksOfTheDead(t *testing.T) {
 	s := f.join("one")
 	dead, living := f.peer(201), f.peer(202)
 	r, changed := f.reaper(s)
-	if err := r.reap(t.Context(), 0); err != nil { // it learns their names
+	if err := r.reap(t.Context(), at(0)); err != nil { // it learns their names
 		t.Fatal(err)
 	}
 	*changed = 0
 	deadJob, livingJob, ownJob := f.owned(dead, 450, 3), f.owned(living, 2, 2), f.owned(s.id, 2, 2)
 	f.exec("UPDATE task SET started = 2100 WHERE job_id = ? AND due = 1451", deadJob) // started late
 	f.exec("DELETE FROM session WHERE id = ?", dead[:])
-	if err := r.reap(t.Context(), 1); err != nil {
+	if err := r.reap(t.Context(), at(1)); err != nil {
 		t.Fatal(err)
 	}
 	const free = "SELECT COUNT(*) FROM task WHERE job_id = ? AND state = 0 AND session_id = DEFAULT(session_id) AND launch = 0 AND started = 0 AND spawn_by = 0 AND attempt = 1"
@@ -184,7 +208,7 @@ func TestTasksOfTheDead(t *testing.T) {
 		}
 	}
 	*changed = 0
-	if err := r.reap(t.Context(), 2); err != nil || *changed != 0 {
+	if err := r.reap(t.Context(), at(2)); err != nil || *changed != 0 {
 		t.Errorf("the next look: got %v, told %d times; want it to find nothing", err, *changed)
 	}
 }
@@ -229,7 +253,7 @@ func TestNewcomerIsNotTakenForDead(t *testing.T) {
 			jobID = f.owned(f.peer(204), 1, 1)
 		}
 	})
-	if err := r.reap(t.Context(), 0); err != nil {
+	if err := r.reap(t.Context(), at(0)); err != nil {
 		t.Fatal(err)
 	}
 	if readings.Load() != 2 {
@@ -254,7 +278,7 @@ func TestUnknownBurial(t *testing.T) {
 			}
 			failed := 0
 			for look := range 6 {
-				if err := r.reap(t.Context(), time.Duration(look)*(MinExpiry+1)); err != nil {
+				if err := r.reap(t.Context(), at(time.Duration(look)*(MinExpiry+1))); err != nil {
 					failed++
 				}
 			}
@@ -279,7 +303,7 @@ func TestMembers(t *testing.T) {
 	check := func(what string, index, of int, told bool) {
 		t.Helper()
 		*changed = 0
-		if err := r.reap(t.Context(), mono); err != nil {
+		if err := r.reap(t.Context(), at(mono)); err != nil {
 			t.Fatal(err)
 		}
 		i, n, _ := s.Share()

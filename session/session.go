@@ -120,7 +120,8 @@ func (s *Session) ID() uuid.UUID { return s.id }
 // Now is MySQL's clock.
 func (s *Session) Now() job.Micros { return s.Clock.Now() }
 
-// Context ends when the session is lost (its cause is then ErrLapsed or ErrBuried) or its node has left.
+// Context ends when the session is lost (its cause is then ErrLapsed, ErrBuried, or sql.ErrRefuseJoin where the database
+// was restored) or its node has left.
 func (s *Session) Context() context.Context { return s.ctx }
 
 // Lose ends the session. The first cause counts.
@@ -129,7 +130,7 @@ func (s *Session) Lose(cause error) { s.lost(cause) }
 // Lost tells whether the session ended by losing its lease or its row, as opposed to a stop of the node.
 func (s *Session) Lost() bool {
 	cause := context.Cause(s.ctx)
-	return errors.Is(cause, ErrLapsed) || errors.Is(cause, ErrBuried)
+	return errors.Is(cause, ErrLapsed) || errors.Is(cause, ErrBuried) || errors.Is(cause, sql.ErrRefuseJoin)
 }
 
 // Fresh tells whether something may be started now. It is asked right before each start.

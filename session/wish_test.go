@@ -13,7 +13,7 @@ func TestLostAndToBeKilled(t *testing.T) {
 	f.exec("UPDATE task SET kill_requested = 1 WHERE due = 1000")
 	f.exec("UPDATE task SET kill_requested = 2 WHERE due = 1001")
 	f.exec("DELETE FROM session WHERE id = ?", dead[:])
-	if err := r.reap(t.Context(), 1); err != nil {
+	if err := r.reap(t.Context(), at(1)); err != nil {
 		t.Fatal(err)
 	}
 	f.want("final runs", 2, "SELECT COUNT(*) FROM history WHERE final = 1 AND outcome = 5 AND due IN (1000, 1001)")
