@@ -21,7 +21,8 @@
 // Send. Any node claims a message that is due, by a guarded update with its session and the number of the try, and sends
 // it. If it dies, or the answer is lost, the message is free again after a while, and is sent once more: the outside gets
 // it at least once, always with the same key. Channels are limited to a number of messages a minute, counted in the row
-// of the channel; each is told by one goroutine of a node at a time, so one that hangs holds up nobody.
+// of the channel; each is told by one goroutine of a node at a time, and what waits for those that are busy is not read, so
+// one that hangs holds up nobody. An event of PagerDuty waits for those before it of the same alert.
 //
 // If the database is away nothing is evaluated or sent, and goes on where it was. If more happens than can be told, it is
 // counted (alert_work.lost).

@@ -160,7 +160,7 @@ type sight struct {
 	node    string
 	run     string
 	at      job.Micros
-	due     job.Micros // of what is seen again and again, for which due time; zero: it is another each time
+	due     job.Micros // of what is seen again and again, for which due time, of which later ones come later; zero: it is another each time
 	state   bool       // it is a state that lasts: seen again, it has not happened again
 	summary string
 }
@@ -170,6 +170,7 @@ func (f *finder) fire(r *rule, event job.AlertEvent, about string, see sight) {
 	key := subject(r.ID, event, about)
 	row := f.current(key)
 	again := row != nil
+	known := see.due != 0 && see.due <= f.s.seen[key] // several due times may be seen in turn, at each look
 	if !again {
 		if len(f.s.firing)+len(f.fired) >= manyFiring || len(f.fired) >= manyFired {
 			f.lost++
@@ -179,15 +180,15 @@ func (f *finder) fire(r *rule, event job.AlertEvent, about string, see sight) {
 		if see.job != nil {
 			row.App, row.JobID, row.Job, row.Owner = see.job.App, see.job.ID, see.job.Name, see.job.Owner
 		}
-	} else if (see.state || see.due != 0 && f.s.seen[key] == see.due) && !f.tellable(r, row) {
+	} else if (see.state || known) && !f.tellable(r, row) {
 		return // it goes on, and need not be told again
 	}
 	row = f.change(row)
 	f.changes.firing[key] = row
-	if again && !see.state && (see.due == 0 || f.s.seen[key] != see.due) {
+	if again && !see.state && !known {
 		row.Seen++
 	}
-	if see.due != 0 {
+	if see.due > f.s.seen[key] {
 		f.s.seen[key] = see.due // if the step does not stand, it is counted once less at most
 	}
 	row.Last, row.Node, row.Summary, row.Severity = max(row.Last, see.at), see.node, see.summary, r.Severity

@@ -26,8 +26,9 @@ const second = job.Micros(1_000_000)
 // fixture is a cluster without nodes: its rows are written by tests, and its clock is theirs.
 type fixture struct {
 	*testing.T
-	db  *sql.DB
-	now job.Micros
+	db     *sql.DB
+	beside *sql.DB // the tests' own, which has time
+	now    job.Micros
 }
 
 func setUp(t *testing.T) *fixture {
@@ -37,7 +38,7 @@ func setUp(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.Close()
+	t.Cleanup(func() { m.Close() })
 	if _, _, err := m.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -46,14 +47,14 @@ func setUp(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	f := &fixture{t, db, job.MicrosOf(time.Now())}
+	f := &fixture{t, db, m, job.MicrosOf(time.Now())}
 	f.exec("INSERT INTO secret (name, version, key_id, sealed, created, updated) VALUES ('s', 1, 'k', '', 1, 1)") // see sender
 	return f
 }
 
 func (f *fixture) exec(query string, args ...any) int64 {
 	f.Helper()
-	r, err := f.db.Raw().Exec(query, args...)
+	r, err := f.beside.Raw().Exec(query, args...)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func (f *fixture) exec(query string, args ...any) int64 {
 
 func (f *fixture) count(query string, args ...any) (n int) {
 	f.Helper()
-	if err := f.db.Raw().QueryRow(query, args...).Scan(&n); err != nil {
+	if err := f.beside.Raw().QueryRow(query, args...).Scan(&n); err != nil {
 		f.Fatal(err)
 	}
 	return n
@@ -134,7 +135,7 @@ func (m fakeSecrets) Values(_ context.Context, _ string, names []job.Secret) (ma
 }
 
 func (f *fixture) sender(s *fakeSession) *Sender {
-	o := NewOutside(OutsideConfig{Dial: (&net.Dialer{Timeout: time.Second}).DialContext, Secrets: fakeSecrets{"s": "hunter22"}, Node: s.Node(),
+	o := NewOutside(OutsideConfig{Dial: (&net.Dialer{Timeout: 30 * time.Second}).DialContext, Secrets: fakeSecrets{"s": "hunter22"}, Node: s.Node(),
 		Sign: func(secret []byte, _ time.Time, key, _, _, body string) (string, string) {
 			return "X-Signed", fmt.Sprintf("%s %s %d", secret, key, len(body))
 		}})

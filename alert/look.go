@@ -105,7 +105,7 @@ func failure(r *sql.AlertRun) bool {
 // run looks at a run by a rule.
 func (f *finder) run(rule *rule, r *sql.AlertRun, j *job.AlertJob) {
 	about := aboutJob(j.ID)
-	see := sight{job: j, node: r.Node, run: r.Launch.String(), at: r.Ended, due: r.Due, summary: describe(r, j)}
+	see := sight{job: j, node: r.Node, run: r.Launch.String(), at: r.Ended, summary: describe(r, j)}
 	if r.Launch.N == 0 {
 		see.run = ""
 	}
@@ -128,6 +128,7 @@ func (f *finder) run(rule *rule, r *sql.AlertRun, j *job.AlertJob) {
 	if r.Started > 0 && rule.Has(job.AlertLateStart) && r.Attempt == 1 {
 		if r.Late > micros(rule.LateStart) {
 			late := see
+			late.due = r.Due // it may have been seen before it was over
 			late.summary = fmt.Sprintf("%s/%s, due %s, was started %s late", j.App, j.Name, r.Due, span(r.Late))
 			f.fire(rule, job.AlertLateStart, about, late)
 		} else {
@@ -137,6 +138,7 @@ func (f *finder) run(rule *rule, r *sql.AlertRun, j *job.AlertJob) {
 	if r.Started > 0 && r.Final && rule.Has(job.AlertLateFinish) {
 		if r.Ended-r.Due > micros(rule.LateFinish) {
 			late := see
+			late.due = r.Due // it may have been seen before it was over
 			late.summary = fmt.Sprintf("%s/%s, due %s, ended %s after that (%s)", j.App, j.Name, r.Due, span(r.Ended-r.Due), r.Outcome)
 			f.fire(rule, job.AlertLateFinish, about, late)
 		} else {
@@ -238,7 +240,6 @@ func (f *finder) count(rule *rule, r *sql.AlertRun, j *job.AlertJob, see sight) 
 		return
 	}
 	see.summary = fmt.Sprintf("%d failures within %s, the last one: %s", rule.Failures.Count, rule.Failures.Within, see.summary)
-	see.due = 0
 	if rule.Failures.Per != "job" {
 		see.job = nil
 		if rule.Failures.Per == "app" {
@@ -420,6 +421,8 @@ func (f *finder) nodes(ctx context.Context) error {
 		switch {
 		case row.Event == job.AlertNodeGone && alive[row.Node]:
 			f.end(r, row, "the node is back")
+		case row.Event == job.AlertNodeGone && r.Has(job.AlertNodeGone) && f.position.Gone[row.Node] == 0:
+			f.end(r, row, "the node has been gone for so long that it counts as removed")
 		case row.Event == job.AlertClockSkew && !alive[row.Node]:
 			f.end(r, row, "the node is gone")
 		case row.Event == job.AlertClockSkew && max(n, -n) <= int64(micros(r.ClockSkew)):
@@ -464,6 +467,12 @@ func (f *finder) neverRan(ctx context.Context) error {
 		for _, id := range found {
 			j := byID[id]
 			f.fire(r, job.AlertNeverRan, aboutJob(id), sight{job: j, at: f.now, state: true, summary: fmt.Sprintf("%s/%s has not run for %s", j.App, j.Name, r.NeverRan)})
+		}
+		for _, id := range ids {
+			row := f.current(subject(r.ID, job.AlertNeverRan, aboutJob(id)))
+			if row != nil && row.Run == "" && !slices.Contains(found, id) { // one of a due time that was missed has its run
+				f.end(r, row, "it has begun a run, or has nothing to run any more")
+			}
 		}
 	}
 	if f.s.notRun = 0; len(jobs) == jobsAtOnce {

@@ -107,18 +107,12 @@ func (o *Outside) send(ctx context.Context, l *letter) (v verdict) {
 			return verdict{err: err}
 		}
 	}
-	fill := func(text string) (string, error) {
-		if name, is := job.WholeSecret(text); is {
-			return values[name], nil
-		}
-		return text, nil
-	}
 	if l.Kind == sql.DeliveryPing {
 		return o.ping(ctx, l)
 	}
-	address, err := fill(l.channel.URL)
-	if err != nil {
-		return verdict{err: err, final: true}
+	address := l.channel.URL
+	if name, is := job.WholeSecret(address); is {
+		address = values[name]
 	}
 	if l.channel.Type != job.ChannelEmail {
 		address = strings.TrimSpace(address)

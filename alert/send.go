@@ -18,7 +18,7 @@ const (
 	sendCalm   = 2 * time.Second
 	dueAtOnce  = 200
 	maxTries   = 8
-	tooOld     = 24 * time.Hour // of a message that was never sent
+	tooOld     = 24 * time.Hour // of a message that was not sent
 	settleTime = 15 * time.Second
 	pingLanes  = 4
 	pingTime   = 10 * time.Second
@@ -92,9 +92,25 @@ func laneOf(d *sql.DeliveryRow) int64 {
 	return d.ChannelID
 }
 
-// look has each lane begin that has something to send and is not at it.
+// busyLanes are the lanes in which something is sent.
+func (s *Sender) busyLanes() sql.BusyLanes {
+	busy := sql.BusyLanes{PingsOf: pingLanes}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for lane := range s.busy {
+		if lane < 0 {
+			busy.Pings = append(busy.Pings, -1-lane)
+		} else {
+			busy.Channels = append(busy.Channels, lane)
+		}
+	}
+	return busy
+}
+
+// look has each lane begin that has something to send and is not at it. It tells how much there is to do.
 func (s *Sender) look(ctx context.Context, now job.Micros) (int, error) {
-	due, err := s.DB.DueDeliveries(ctx, now, dueAtOnce)
+	busy := s.busyLanes()
+	due, err := s.DB.DueDeliveries(ctx, now, busy, dueAtOnce)
 	if err != nil {
 		return 0, err
 	}
@@ -118,7 +134,7 @@ func (s *Sender) look(ctx context.Context, now job.Micros) (int, error) {
 			s.lane(ctx, list)
 		})
 	}
-	return len(due), nil
+	return len(due) + len(busy.Channels) + len(busy.Pings), nil
 }
 
 // lane sends some messages, one after the other.
@@ -171,6 +187,15 @@ func (s *Sender) deliver(ctx context.Context, seen *sql.DeliveryRow, rest []sql.
 	if err != nil {
 		return true, err
 	}
+	if early == nil && l.channel.Type == job.ChannelPagerDuty {
+		at, err := s.behind(ctx, seen)
+		if err != nil {
+			return true, err
+		}
+		if at != 0 {
+			return true, s.postpone(ctx, rest[:1], max(at, now.Add(time.Second)))
+		}
+	}
 	timeout := pingTime
 	if seen.Kind != sql.DeliveryPing {
 		timeout = time.Duration(l.channel.Timeout)
@@ -220,14 +245,24 @@ func (s *Sender) postpone(ctx context.Context, list []sql.DeliveryRow, at job.Mi
 	return s.DB.Tx(ctx, func(tx *sql.Tx) error { return tx.Postpone(ids, at) })
 }
 
+// behind returns when an earlier message of the same alert is tried next that is neither sent nor given up; zero: there is
+// none, nor will there be. What resolves an incident finds none if it comes before what opens it, which then stays open.
+func (s *Sender) behind(ctx context.Context, d *sql.DeliveryRow) (job.Micros, error) {
+	var items []job.AlertItem
+	if json.Unmarshal([]byte(d.Items), &items) != nil || len(items) == 0 || items[0].AlertID == "" {
+		return 0, nil
+	}
+	return s.DB.EarlierDelivery(ctx, d, `"alert_id":"`+items[0].AlertID+`"`)
+}
+
 // open reads what it takes to send a message, or says what becomes of it without.
 func (s *Sender) open(ctx context.Context, d *sql.DeliveryRow, now job.Micros) (*letter, *verdict, error) {
 	l := &letter{DeliveryRow: *d}
 	suppressed := func(why string) *verdict { return &verdict{said: why, state: sql.DeliverySuppressed} }
-	if now-d.Created > job.Micros(tooOld.Microseconds()) {
-		if d.Attempts > 0 {
-			return l, &verdict{said: "it was tried for " + tooOld.String() + "; the last time: " + d.Said, state: sql.DeliveryFailed}, nil
-		}
+	switch old := job.Micros(tooOld.Microseconds()); {
+	case d.Attempts > 0 && now-d.Created > old:
+		return l, &verdict{said: "it was tried for " + tooOld.String() + "; the last time: " + d.Said, state: sql.DeliveryFailed}, nil
+	case d.Attempts == 0 && now-d.Updated > old: // what became part of it since is not old
 		return l, suppressed("it waited for longer than " + tooOld.String()), nil
 	}
 	if d.Kind == sql.DeliveryPing {
@@ -253,6 +288,9 @@ func (s *Sender) open(ctx context.Context, d *sql.DeliveryRow, now job.Micros) (
 	if l.channel.Disabled {
 		return l, suppressed("the channel is disabled"), nil
 	}
+	if d.Kind == sql.DeliveryBeat && !news(d, now, &l.channel) {
+		return l, suppressed("it tells nothing of now: it is older than " + l.channel.Every.String()), nil
+	}
 	if d.RuleID == 0 {
 		return l, nil, nil
 	}
@@ -263,6 +301,11 @@ func (s *Sender) open(ctx context.Context, d *sql.DeliveryRow, now job.Micros) (
 		return nil, nil, err
 	}
 	return l, nil, nil
+}
+
+// news tells whether a heartbeat still tells how things are at an instant.
+func news(d *sql.DeliveryRow, at job.Micros, c *job.AlertChannel) bool {
+	return at-d.Created < micros(c.Every)
 }
 
 // settle writes what became of a try. It does so also while the node stops.
@@ -282,6 +325,9 @@ func (s *Sender) settle(ctx context.Context, l *letter, v *verdict) error {
 	default:
 		state, said = sql.DeliveryPending, v.err.Error()
 		next = now.Add(max(pauses[min(l.Attempts, len(pauses))-1], min(v.after, 10*time.Minute)))
+		if l.Kind == sql.DeliveryBeat && !news(&l.DeliveryRow, next, &l.channel) {
+			state, next = sql.DeliveryFailed, now // another is made by then
+		}
 	}
 	if state == sql.DeliveryFailed {
 		s.Log.Warn("a message of alerts could not be sent", "message", l.ID, "kind", l.Kind, "channel", l.Channel, "attempts", l.Attempts, "error", said)

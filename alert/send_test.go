@@ -37,7 +37,7 @@ func (f *fixture) message(channel string) int64 {
 
 func (f *fixture) delivery(id int64) (state, said string, attempts int, next job.Micros) {
 	f.Helper()
-	rows, err := f.db.Deliveries(f.Context(), sql.DeliveryFilter{Before: id + 1, Limit: 1})
+	rows, _, err := f.db.Deliveries(f.Context(), sql.DeliveryFilter{After: &sql.RunPlace{ID: id + 1}, Limit: 1})
 	if err != nil || len(rows) != 1 || rows[0].ID != id {
 		f.Fatalf("message %d: %v, %v", id, rows, err)
 	}
@@ -87,7 +87,7 @@ func TestSenderDies(t *testing.T) {
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL})
 	id := f.message("hook")
 	dead := f.session()
-	rows, err := f.db.DueDeliveries(t.Context(), f.now, 10)
+	rows, err := f.db.DueDeliveries(t.Context(), f.now, sql.BusyLanes{}, 10)
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}
@@ -134,7 +134,7 @@ func TestSenderDies(t *testing.T) {
 	}
 	// One whose node lives, and hangs, is free after a while.
 	id = f.message("hook")
-	if rows, err = f.db.DueDeliveries(t.Context(), f.now, 10); err != nil || len(rows) != 1 {
+	if rows, err = f.db.DueDeliveries(t.Context(), f.now, sql.BusyLanes{}, 10); err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}
 	if _, err := claim(f.session()); err != nil {
@@ -492,7 +492,7 @@ func TestMail(t *testing.T) {
 	f := setUp(t)
 	m := newMailServer(t)
 	email := func(name string, owner bool, mode string) {
-		f.channel(job.AlertChannel{Name: name, Type: job.ChannelEmail, Wait: 1000, Timeout: job.Duration(2 * time.Second),
+		f.channel(job.AlertChannel{Name: name, Type: job.ChannelEmail, Wait: 1000, Timeout: job.Duration(30 * time.Second),
 			Email: &job.AlertEmail{Server: m.Addr().String(), TLS: mode, From: "go-crontab@example.com", To: []string{"ops@example.com", "Ann <ann2@example.com>"}, ToOwner: owner}})
 	}
 	email("mail", false, "none")

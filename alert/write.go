@@ -30,6 +30,9 @@ func idText(id int64) string {
 
 // write writes what a step has found, all of it or nothing.
 func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now job.Micros) error {
+	if err := e.resolve(ctx, c, now); err != nil {
+		return err
+	}
 	text, err := json.Marshal(c.position)
 	if err != nil {
 		return err
@@ -41,6 +44,7 @@ func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now 
 	}
 	w.Position, w.Holder, w.Until = string(text), e.Session.ID(), now.Add(tenure)
 	made := false
+	var beaten []*channel
 	err = e.DB.Tx(ctx, func(tx *sql.Tx) error {
 		made = len(c.pings)+len(c.beats) > 0
 		if err := stepped(tx.StepAlerts(w, c.lost)); err != nil {
@@ -74,7 +78,9 @@ func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now 
 		if err := e.writePings(tx, c, now); err != nil {
 			return err
 		}
-		return e.writeBeats(tx, c, now)
+		var err error
+		beaten, err = e.writeBeats(tx, c, now)
+		return err
 	})
 	if err != nil {
 		return err
@@ -89,8 +95,8 @@ func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now 
 		}
 		s.firing[key] = row
 	}
-	for _, b := range c.beats {
-		b.channel.Beat = now
+	for _, ch := range beaten {
+		ch.Beat = now
 	}
 	if made && e.Due != nil {
 		e.Due()
@@ -134,8 +140,8 @@ func (t *told) item() job.AlertItem {
 // writeGroup has events become part of a message that nobody has begun to send, or of a new one. It returns how many
 // were lost.
 func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []told, now job.Micros) (lost int64, err error) {
-	ch, r := e.state.config.channels[g.channel], e.state.config.rules[g.rule]
-	d := sql.DeliveryRow{Kind: sql.DeliveryOfAlert, ChannelID: ch.ID, Channel: ch.Name, RuleID: r.ID, Rule: r.Name, Target: g.target, State: g.state, NextAt: now, Created: now}
+	ch := e.state.config.channels[g.channel]
+	d := sql.DeliveryRow{Kind: sql.DeliveryOfAlert, ChannelID: ch.ID, Channel: ch.Name, RuleID: g.rule, Rule: events[0].row.Rule, Target: g.target, State: g.state, NextAt: now, Created: now}
 	switch {
 	case g.state == sql.DeliverySuppressed:
 		d.Said = "the channel is disabled"
@@ -148,7 +154,7 @@ func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []told, now job.Micro
 			d.State, d.Said, lost = sql.DeliverySuppressed, "too many messages wait for the channel", int64(len(events))
 		}
 	case g.state == sql.DeliveryPending:
-		old, err := tx.OpenDelivery(ch.ID, r.ID, g.target)
+		old, err := tx.OpenDelivery(ch.ID, g.rule, g.target, now.Add(-tooOld)) // an older one is given up as it is
 		if err == nil {
 			d = old
 		} else if !errors.Is(err, sql.ErrNotFound) {
@@ -205,19 +211,34 @@ func (e *Evaluator) writePings(tx *sql.Tx, c *changes, now job.Micros) error {
 	return nil
 }
 
-func (e *Evaluator) writeBeats(tx *sql.Tx, c *changes, now job.Micros) error {
+// writeBeats has heartbeats sent, and returns those that were looked at. One whose last beat is not sent yet gets no
+// further one, and is looked at again by the next step.
+func (e *Evaluator) writeBeats(tx *sql.Tx, c *changes, now job.Micros) (beaten []*channel, err error) {
 	slices.SortFunc(c.beats, func(a, b beat) int { return cmp.Compare(a.channel.ID, b.channel.ID) })
 	for _, b := range c.beats {
-		if err := tx.Beaten(b.channel.ID, now, b.held); err != nil {
-			return err
+		open := 0
+		if b.held == "" {
+			if open, err = tx.CountOpen(b.channel.ID); err != nil {
+				return nil, err
+			}
 		}
+		if open > 0 {
+			if err := tx.Beaten(b.channel.ID, b.channel.Beat, "the heartbeat before is not sent yet"); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := tx.Beaten(b.channel.ID, now, b.held); err != nil {
+			return nil, err
+		}
+		beaten = append(beaten, b.channel)
 		if b.held != "" {
 			continue
 		}
 		err := tx.InsertDelivery(&sql.DeliveryRow{Key: uuid.New(), Kind: sql.DeliveryBeat, ChannelID: b.channel.ID, Channel: b.channel.Name, NextAt: now, Events: 1, Items: "[]", Created: now, Updated: now})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return beaten, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"go-crontab/alert"
 	"go-crontab/auth"
+	"go-crontab/feed"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -70,19 +71,23 @@ func viewChannel(ctx context.Context, row *sql.AlertRow) alertChannelView {
 	if v.AlertChannel.Name = row.Name; err != nil {
 		v.Error = err.Error()
 	}
-	if auth.Of(ctx).May(admin) {
-		return v
-	}
-	if _, secret := job.WholeSecret(v.URL); !secret && v.URL != "" {
-		u, err := url.Parse(v.URL)
-		if v.URL = "***"; err == nil {
-			v.URL = u.Scheme + "://" + u.Host + "/***"
-		}
-	}
-	for k := range v.Headers {
-		v.Headers[k] = "***"
+	if !auth.Of(ctx).May(admin) {
+		hideSecrets(&v.AlertChannel)
 	}
 	return v
+}
+
+// hideSecrets takes out of a channel what may be a secret: of the address all but the host, and the headers.
+func hideSecrets(c *job.AlertChannel) {
+	if _, secret := job.WholeSecret(c.URL); !secret && c.URL != "" {
+		u, err := url.Parse(c.URL)
+		if c.URL = "***"; err == nil {
+			c.URL = u.Scheme + "://" + u.Host + "/***"
+		}
+	}
+	for k := range c.Headers {
+		c.Headers[k] = "***"
+	}
 }
 
 // listOf answers with a page of rows.
@@ -318,24 +323,30 @@ func (s *Server) listAlerts(w http.ResponseWriter, r *http.Request) error {
 		firing := state == "firing"
 		f.Firing = &firing
 	}
-	limit := q.limit()
+	f.Limit = q.limit()
 	if c := q.cursor("alerts"); c != nil {
 		f.Before = c.ID
 	}
 	if err := q.err(); err != nil {
 		return err
 	}
-	f.Limit = limit + 1
-	rows, err := s.cfg.DB.Fired(r.Context(), f)
+	rows, next, err := s.cfg.DB.Fired(r.Context(), f)
 	if err != nil {
 		return err
 	}
 	p := page[alertView]{Items: []alertView{}}
-	rows, p.Next = oneMore("alerts", rows, limit, func(r *sql.FiredRow) int64 { return r.ID })
+	if next != 0 {
+		p.Next = (&cursor{list: "alerts", RunPlace: sql.RunPlace{ID: next}}).String()
+	}
 	for i := range rows {
 		p.Items = append(p.Items, viewAlert(&rows[i]))
 	}
 	return answer(w, http.StatusOK, p)
+}
+
+// seesAlert tells whether somebody may see an alert: as somebody may hear of it.
+func seesAlert(who *auth.Principal, row *sql.FiredRow) bool {
+	return sees(who, &feed.Event{App: row.App, Open: row.Open()})
 }
 
 // getAlert: GET /api/v1/alerts/{id}
@@ -346,7 +357,7 @@ func (s *Server) getAlert(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	row, err := s.cfg.DB.FiredByID(r.Context(), id)
-	if errors.Is(err, sql.ErrNotFound) || err == nil && row.App != "" && !auth.Of(r.Context()).MayIn(viewer, row.App) {
+	if errors.Is(err, sql.ErrNotFound) || err == nil && !seesAlert(auth.Of(r.Context()), &row) {
 		return none(strconv.FormatInt(id, 10))
 	}
 	if err != nil {
@@ -358,7 +369,7 @@ func (s *Server) getAlert(w http.ResponseWriter, r *http.Request) error {
 // alertSummaryView is how alerts are as a whole.
 type alertSummaryView struct {
 	Firing    int64            `json:"firing" doc:"How many alerts fire."`
-	States    map[string]int64 `json:"deliveries" doc:"How many messages there are of the last 30 days, by their states."`
+	States    map[string]int64 `json:"deliveries" doc:"How many messages there are of the last 30 days, by their states. Of one state no more than 10000 are counted."`
 	Lost      int64            `json:"lost" doc:"How many events could not be told since the cluster was made, because there was too much."`
 	Templates int64            `json:"template_failures" doc:"How many messages were sent with the built-in text since then, because a template failed."`
 }
@@ -410,20 +421,21 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 			f.State = &state
 		}
 	}
-	limit := q.limit()
+	f.Limit = q.limit()
 	if c := q.cursor("deliveries"); c != nil {
-		f.Before = c.ID
+		f.After = &c.RunPlace
 	}
 	if err := q.err(); err != nil {
 		return err
 	}
-	f.Limit = limit + 1
-	rows, err := s.cfg.DB.Deliveries(r.Context(), f)
+	rows, next, err := s.cfg.DB.Deliveries(r.Context(), f)
 	if err != nil {
 		return err
 	}
 	p := page[deliveryView]{Items: []deliveryView{}}
-	rows, p.Next = oneMore("deliveries", rows, limit, func(r *sql.DeliveryRow) int64 { return r.ID })
+	if next != nil {
+		p.Next = (&cursor{list: "deliveries", RunPlace: *next}).String()
+	}
 	for i := range rows {
 		p.Items = append(p.Items, viewDelivery(&rows[i]))
 	}

@@ -103,3 +103,109 @@ func TestAlertsBadInput(t *testing.T) {
 	s.call("DELETE", "/api/v1/alerts/channels/hook", nil).want(204)
 	s.call("DELETE", "/api/v1/alerts/channels/hook", nil).want(404)
 }
+
+// TestChannelsInTheAudit: who is no admin of the cluster reads there no more of an address than its host, whenever the line
+// was written.
+func TestChannelsInTheAudit(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	const path = "/api/v1/alerts/channels/hook"
+	s.call("PUT", path, `{"type": "webhook", "url": "https://hook.example.com/secret-path", "headers": {"X-Key": "hidden-from-all"}}`).want(201)
+	s.call("PUT", path, `{"type": "webhook", "url": "https://hook.example.com/secret-path-2", "headers": {"X-Key": "hidden-from-all"}}`).want(200)
+	s.call("POST", "/api/v1/apply", `{"jobs": [], "channels": [{"name": "applied", "type": "webhook", "url": "https://hook.example.com/secret-path"}]}`).want(200)
+	s.call("DELETE", path, nil).want(204)
+	if _, err := s.db.Raw().Exec("INSERT INTO audit (at, who, origin, action, kind, ref, app, name, reason, was, became) VALUES (1, 'x', 'x', 'update', 'alert_channel', 1, '', 'hook', '', 'secret-path', '[\"secret-path\"]')"); err != nil {
+		t.Fatal(err)
+	}
+	for who, site := range map[string]*site{"a viewer": s.as(s.newToken("look", auth.Viewer)), "an operator": s.as(s.newToken("op", auth.Operator))} {
+		for _, list := range []string{"/api/v1/audit?kind=alert_channel", "/api/v1/audit"} {
+			r := site.call("GET", list, nil).want(200)
+			if strings.Contains(r.body, "secret-path") || strings.Contains(r.body, "hidden-from-all") {
+				t.Errorf("%s sees in %s where channels send to: %s", who, list, r.body)
+			}
+			if n := strings.Count(r.body, "https://hook.example.com/***"); n != 5 {
+				t.Errorf("%s sees in %s %d addresses, want 5: %s", who, list, n, r.body)
+			}
+		}
+	}
+	if r := s.call("GET", "/api/v1/audit?kind=alert_channel", nil).want(200); !strings.Contains(r.body, "secret-path-2") || !strings.Contains(r.body, "hidden-from-all") {
+		t.Errorf("an admin does not see what was changed: %s", r.body)
+	}
+}
+
+// TestAlertsOfSeveralApps: an alert that counts failures of all jobs of a rule names the last of them, so it is not for who
+// is limited to apps; what is about the cluster alone is.
+func TestAlertsOfSeveralApps(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	for i, a := range [][2]string{{"", "failures"}, {"", "node_gone"}, {"shop", "failures"}, {"billing", "failed"}} {
+		if _, err := s.db.Raw().Exec("INSERT INTO alert (id, subject, firing, rule_id, rule, event, severity, app, node, summary, first_at, last_at, over_at) VALUES (?, ?, NULL, 1, 'ops', ?, 'error', ?, 'n1', 'billing/payroll failed', 1, 1, ?)",
+			i+1, string(rune('a'+i)), a[1], a[0], s.node.Now().UnixMicro()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shop, all := s.as(s.newToken("shop-look", auth.Viewer, "shop")), s.as(s.newToken("look", auth.Viewer))
+	for _, c := range []struct {
+		who  string
+		site *site
+		ids  string
+	}{{"a viewer of shop", shop, "3 2"}, {"a viewer", all, "4 3 2 1"}} {
+		for _, list := range []string{"/api/v1/alerts?", "/api/v1/alerts?state=resolved&", "/api/v1/alerts?rule=ops&"} {
+			_, items := c.site.walk(list + "limit=1")
+			var got []string
+			for _, o := range items {
+				got = append(got, o.text("id"))
+			}
+			if strings.Join(got, " ") != c.ids {
+				t.Errorf("%s, %s: got %v, want %s", c.who, list, got, c.ids)
+			}
+		}
+		for _, id := range []string{"1", "2", "3", "4"} {
+			status := 404
+			if strings.Contains(c.ids, id) {
+				status = 200
+			}
+			if r := c.site.call("GET", "/api/v1/alerts/"+id, nil); r.status != status {
+				t.Errorf("%s, alert %s: got %d, want %d", c.who, id, r.status, status)
+			}
+		}
+	}
+	if items := shop.call("GET", "/api/v1/alerts?app=billing", nil).want(200).object().items("items"); len(items) != 0 {
+		t.Errorf("got %v", items)
+	}
+}
+
+// TestMessagesInPages: each way to filter messages walks all that fit, and nothing else.
+func TestMessagesInPages(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	now := s.node.Now().UnixMicro()
+	for i := range 12 {
+		kind, channel, rule, state := "ping", "", "", 2
+		if i%3 == 0 {
+			kind, channel, rule = "alert", "hook", "ops"
+		}
+		if i%4 == 0 {
+			state = 3
+		}
+		if _, err := s.db.Raw().Exec("INSERT INTO delivery (id, idem, kind, channel, rule, state, next_at, items, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, '[]', ?, ?)",
+			i+1, string(rune('a'+i)), kind, channel, rule, state, now, now, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for filter, want := range map[string]string{
+		"": "12 11 10 9 8 7 6 5 4 3 2 1", "channel=hook&": "10 7 4 1", "rule=ops&": "10 7 4 1", "state=failed&": "9 5 1", "state=failed&rule=ops&": "1", "state=sent&channel=hook&": "10 7 4", "channel=none&": "",
+	} {
+		_, items := s.walk("/api/v1/alerts/deliveries?" + filter + "limit=2")
+		var got []string
+		for _, o := range items {
+			got = append(got, o.text("id"))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: got %v, want %s", filter, got, want)
+		}
+	}
+	if sum := s.call("GET", "/api/v1/alerts/summary", nil).want(200).object(); sum.text("deliveries", "failed") != "3" || sum.text("deliveries", "sent") != "9" {
+		t.Errorf("got %v", sum)
+	}
+}

@@ -22,7 +22,7 @@ type auditView struct {
 	App    string          `json:"app,omitempty" doc:"The app that it belongs to, or the app itself."`
 	Name   string          `json:"name,omitempty" doc:"Its name."`
 	Reason string          `json:"reason,omitempty" doc:"What was given for it."`
-	Was    json.RawMessage `json:"was,omitempty" doc:"What it was before."`
+	Was    json.RawMessage `json:"was,omitempty" doc:"What it was before. Of the address of a channel of alerts, who is no admin is shown no more than the host."`
 	Became json.RawMessage `json:"became,omitempty" doc:"What it is since."`
 }
 
@@ -44,6 +44,20 @@ func raw(s string) json.RawMessage {
 	}
 	b, _ := json.Marshal(s) // a text cannot fail
 	return b
+}
+
+// hiddenChannel is the definition of a channel as who is no admin is shown it: see viewChannel.
+func hiddenChannel(text string) string {
+	var c job.AlertChannel
+	if text == "" {
+		return ""
+	}
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return "***" // nobody knows what is in it
+	}
+	hideSecrets(&c)
+	b, _ := json.Marshal(&c) // plain values cannot fail
+	return string(b)
 }
 
 // listAudit: GET /api/v1/audit, the latest first.
@@ -70,8 +84,13 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	if found.Next != nil {
 		p.Next = (&cursor{list: "audit", RunPlace: *found.Next}).String()
 	}
+	all := auth.Of(r.Context()).May(admin)
 	for i := range found.Lines {
-		p.Items = append(p.Items, viewOfEntry(&found.Lines[i]))
+		e := &found.Lines[i]
+		if e.Kind == job.KindAlertChannel && !all {
+			e.Was, e.Became = hiddenChannel(e.Was), hiddenChannel(e.Became)
+		}
+		p.Items = append(p.Items, viewOfEntry(e))
 	}
 	return answer(w, http.StatusOK, p)
 }

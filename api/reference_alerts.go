@@ -26,7 +26,7 @@ type silenceBody struct {
 
 var (
 	listAlertsDoc = operation{
-		id: "listAlerts", tag: tagAlerts, summary: "List alerts", about: "What rules have found, the latest first. An alert is one trouble: it fires once, is counted when it is seen again, and is over at some time. They are kept for 30 days after that. Those of apps of which one may see nothing are left out.",
+		id: "listAlerts", tag: tagAlerts, summary: "List alerts", about: "What rules have found, the latest first. An alert is one trouble: it fires once, is counted when it is seen again, and is over at some time. They are kept for 30 days after that. Those of apps of which one may see nothing are left out, and for who is limited to some apps those that count failures of several.",
 		query: []parameter{ofAppParam, ofJobParam, ofRuleParam, alertStateParam, limitParam, pageParam}, replies: found[page[alertView]]("A page of alerts."),
 	}
 	getAlertDoc = operation{
@@ -38,7 +38,7 @@ var (
 		replies: found[alertSummaryView]("The counts."),
 	}
 	listDeliveriesDoc = operation{
-		id: "listDeliveries", tag: tagAlerts, summary: "List messages", about: "What was sent to channels, or is to be, the latest first, with what the channels answered. They are kept for 30 days, those of heartbeats and pings for one.",
+		id: "listDeliveries", tag: tagAlerts, summary: "List messages", about: "What was sent to channels, or is to be, the latest first, those of one state by when they came into it, with what the channels answered. They are kept for 30 days, those of heartbeats and pings for one.",
 		query: []parameter{ofChannelParam, ofRuleParam, deliveryStateParam, limitParam, pageParam}, replies: found[page[deliveryView]]("A page of messages."),
 	}
 	listRulesDoc = operation{

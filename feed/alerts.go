@@ -63,11 +63,11 @@ func (r *reader) lookAtAlerts(ctx context.Context, out *[]Event) error {
 	return nil
 }
 
-// ofAlert makes an event of an alert. Who sees any app sees those that belong to none.
+// ofAlert makes an event of an alert. Who sees any app sees those that are open.
 func ofAlert(a *sql.FiredRow, action string, at job.Micros) Event {
 	id := fmt.Sprintf("f%d-%s", a.ID, action)
 	if action == Silenced {
 		id += fmt.Sprint("-", a.Silence)
 	}
-	return Event{ID: id, Kind: KindAlert, Action: action, At: at, App: a.App, Open: a.App == "", JobID: a.JobID, Job: a.Job, Name: a.Node, Reason: a.Why, Alert: a}
+	return Event{ID: id, Kind: KindAlert, Action: action, At: at, App: a.App, Open: a.Open(), JobID: a.JobID, Job: a.Job, Name: a.Node, Reason: a.Why, Alert: a}
 }

@@ -57,4 +57,9 @@ func TestAlerts(t *testing.T) {
 	exec("UPDATE alert SET firing = NULL, over_at = 20 WHERE id IN (1, 2, 4)")
 	look("f1-recovered", "f2-recovered", "f4-raised", "f4-recovered")
 	look()
+	raise(5, "") // which names the job that failed last
+	exec("UPDATE alert SET event = 'failures' WHERE id = 5")
+	if counted := look("f5-raised"); len(counted) == 1 && counted[0].Open {
+		t.Errorf("failures of several apps are told to all: %+v", counted)
+	}
 }

@@ -189,11 +189,23 @@ func (c *AlertChannel) Validate() error {
 			p.add("every", "is of channels of type heartbeat alone")
 		}
 	}
-	if c.Rate < 1 || c.Rate > 600 {
+	switch beats := c.beatsPerMinute(); {
+	case c.Rate < 1 || c.Rate > 600:
 		p.add("rate", "%d is not between 1 and 600 messages a minute", c.Rate)
+	case c.Rate < beats:
+		p.add("rate", "%d messages a minute are too few for a heartbeat each %s; want at least %d, or a longer every", c.Rate, c.Every, beats)
 	}
 	checkSpan(&p, "timeout", c.Timeout, time.Second, 30*time.Second)
 	return p.orNil()
+}
+
+// beatsPerMinute is how many messages a minute a heartbeat makes, at most.
+func (c *AlertChannel) beatsPerMinute() int {
+	every := time.Duration(c.Every)
+	if c.Type != ChannelHeartbeat || every < 10*time.Second { // which is refused
+		return 0
+	}
+	return int((time.Minute + every - 1) / every)
 }
 
 func (c *AlertChannel) checkAddress(p *Problems) {

@@ -144,6 +144,10 @@ func TestChannelProblems(t *testing.T) {
 		"no server":              {AlertChannel{Type: ChannelEmail, Email: &AlertEmail{Server: "m", From: "a@b.c", To: []string{"a@b.c"}}}, "email.server", "host and port"},
 		"too many":               {AlertChannel{Type: ChannelSlack, URL: "https://example.com", Rate: 601}, "rate", "between 1 and 600"},
 		"too often":              {AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(time.Second)}, "every", "between 10s"},
+		"a beat, and no more":    {AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(10 * time.Second), Rate: 6}, "", ""},
+		"a beat a day":           {AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(24 * time.Hour), Rate: 1}, "", ""},
+		"too few for its beats":  {AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(10 * time.Second), Rate: 5}, "rate", "want at least 6"},
+		"and not by much":        {AlertChannel{Type: ChannelHeartbeat, URL: "https://example.com", Every: Duration(59 * time.Second), Rate: 1}, "rate", "want at least 2"},
 	} {
 		c.channel.Name = "c"
 		c.channel.Defaults()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -31,7 +32,8 @@ type New struct {
 }
 
 // Put gives a secret a value, and tells whether it is new. Runs that begin later than [MaxAge] after the answer use it,
-// on all nodes. *job.InUse means that jobs of other apps than the one it is to be limited to name it.
+// on all nodes. *job.InUse means that jobs of other apps than the one it is to be limited to name it; that channels of alerts
+// do is one of job.Problems.
 func (s *Store) Put(ctx context.Context, n New) (isNew bool, err error) {
 	app := ""
 	if n.App != nil {
@@ -98,10 +100,21 @@ func moveTo(tx *sql.Tx, row *sql.SecretRow, to *string, isNew bool) error {
 		return nil
 	}
 	users, err := tx.SecretUsersElsewhere(row.Name, row.App, someUsers)
-	if err == nil && len(users) > 0 {
-		err = &job.InUse{Kind: "secret", Name: string(row.Name), By: users}
+	if err != nil {
+		return err
 	}
-	return err
+	if len(users) > 0 {
+		return &job.InUse{Kind: "secret", Name: string(row.Name), By: users}
+	}
+	channels, err := channelsWith(tx, row.Name)
+	if err != nil || len(channels) == 0 {
+		return err
+	}
+	names := make([]string, len(channels))
+	for i, n := range channels {
+		names[i] = n.Name
+	}
+	return job.Problems{{Field: "app", Message: fmt.Sprintf("cannot be %.100q: the alert channels %s use the secret, and a channel uses only those of all apps; change those channels first, or leave app out", row.App, strings.Join(names, ", "))}}
 }
 
 // someUsers is how many of the jobs that use a secret are told.

@@ -153,18 +153,30 @@ func (db *DB) PingedJobs(ctx context.Context) ([]int64, error) {
 	return db.ids(ctx, "list jobs with a ping", "SELECT job_id FROM job_ref WHERE kind = ?", RefPing)
 }
 
-// NotRun picks the jobs of which no run has begun that was due at an instant or later. Those of which all rows since
-// then may have been removed are left out, for nobody knows.
+// NotRun picks the jobs of which no run has begun that was due at an instant or later. Left out are those of which all rows
+// since then may have been removed, for nobody knows; those at their end; those that never had a due time before that
+// instant, or begin only later; and those that were resumed since.
 func (db *DB) NotRun(ctx context.Context, ids []int64, since job.Micros) ([]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
+	// The LIMIT keeps the server from reading all runs to make a table of their jobs.
+	some := func(rows string) string { return "(COALESCE((SELECT 1 FROM " + rows + " LIMIT 1), 0) = 1)" }
+	history, task := "history h FORCE INDEX (attempt) WHERE h.job_id = j.id", "task t FORCE INDEX (due) WHERE t.job_id = j.id"
+	at := int64(since)
 	list, args := in(nil, ids)
-	args = append(args, int64(since), int64(since), int64(since))
-	return db.ids(ctx, "look for jobs that do not run", "SELECT j.id FROM job j FORCE INDEX (PRIMARY) WHERE j.id IN "+list+
-		" AND NOT EXISTS (SELECT 1 FROM history h FORCE INDEX (attempt) WHERE h.job_id = j.id AND h.due >= ? AND h.started > 0)"+
-		" AND NOT EXISTS (SELECT 1 FROM task t FORCE INDEX (due) WHERE t.job_id = j.id AND t.state = 2)"+
-		" AND (j.last_due < ? OR EXISTS (SELECT 1 FROM history h FORCE INDEX (attempt) WHERE h.job_id = j.id AND h.due >= ?)) ORDER BY j.id", args...)
+	args = append(args, at, at, at, at, at, job.KindJob, at, job.ActionResume)
+	var found []begun
+	err := db.query(ctx, "look for jobs that do not run", begunRows(&found), "SELECT j.id, j.app, j.spec FROM job j FORCE INDEX (PRIMARY) WHERE j.id IN "+list+
+		" AND NOT "+some(history+" AND h.due >= ? AND h.started > 0")+" AND NOT "+some(task+" AND t.state = 2")+
+		" AND (j.last_due < ? OR "+some(history+" AND h.due >= ?")+")"+
+		" AND (j.error <> '' OR j.next_due < ? OR "+some(task+" AND t.due < ? AND t.origin = 0")+
+		" OR j.last_due > 0 AND (j.next_due IS NOT NULL OR "+some(task+" AND t.origin = 0")+"))"+
+		" AND NOT "+some("audit a FORCE INDEX (ref) WHERE a.kind = ? AND a.ref = j.id AND a.at >= ? AND a.action = ?")+" ORDER BY j.id", args...)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return db.begunBefore(ctx, found, since)
 }
 
 // LiveTask is a due time that is not over.
@@ -283,9 +295,11 @@ func (tx *Tx) WriteStreak(rule int64, subject [16]byte, times []job.Micros, now 
 	return err
 }
 
-// OpenDelivery locks and returns the message of a rule to a channel that nobody has begun to send, or ErrNotFound.
-func (tx *Tx) OpenDelivery(channel, rule int64, target string) (DeliveryRow, error) {
-	return tx.oneDelivery("SELECT "+deliveryColumns+" FROM delivery FORCE INDEX (grp) WHERE channel_id = ? AND state = 0 AND rule_id = ? AND target = ? AND attempts = 0 AND kind = 'alert' ORDER BY id LIMIT 1 FOR UPDATE", channel, rule, target)
+// OpenDelivery locks and returns the message of a rule to a channel that nobody has begun to send and that was made behind
+// an instant, or ErrNotFound.
+func (tx *Tx) OpenDelivery(channel, rule int64, target string, since job.Micros) (DeliveryRow, error) {
+	return tx.oneDelivery("SELECT "+deliveryColumns+" FROM delivery FORCE INDEX (grp) WHERE channel_id = ? AND state = 0 AND rule_id = ? AND target = ? AND attempts = 0 AND kind = 'alert' AND created > ? ORDER BY id LIMIT 1 FOR UPDATE",
+		channel, rule, target, int64(since))
 }
 
 // OpenPing locks and returns the ping of a job that nobody has begun to send, or ErrNotFound.
@@ -324,13 +338,65 @@ func (tx *Tx) Beaten(channel int64, at job.Micros, held string) error {
 	return err
 }
 
-// DueDeliveries lists messages that are to be sent, and those that somebody did not send in time, or who is gone.
-func (db *DB) DueDeliveries(ctx context.Context, now job.Micros, limit int) (out []DeliveryRow, err error) {
+// BusyLanes are the messages that are not asked for, because others like them are being sent.
+type BusyLanes struct {
+	Channels []int64
+	Pings    []int64 // those of jobs whose ids leave one of these
+	PingsOf  int64   // when they are divided by this
+}
+
+// DueDeliveries lists messages that are to be sent, up to limit to channels and as many pings, and those that somebody did
+// not send in time, or who is gone. What is busy is left out here: a channel that hangs would fill the list with what
+// waits for it.
+//
+// What waits for channels is read by job_id = 0, past no ping. Of pings no more are passed than there are jobs with one,
+// and those that are tried again.
+func (db *DB) DueDeliveries(ctx context.Context, now job.Micros, busy BusyLanes, limit int) (out []DeliveryRow, err error) {
 	columns := "d." + strings.ReplaceAll(deliveryColumns, ", ", ", d.")
-	err = db.query(ctx, "list due deliveries", deliveryRows(&out), "(SELECT "+columns+" FROM delivery d FORCE INDEX (due) WHERE d.state = 0 AND d.next_at <= ? ORDER BY d.next_at LIMIT ?)"+
-		" UNION ALL (SELECT "+columns+" FROM delivery d FORCE INDEX (due) WHERE d.state = 1 AND (d.next_at <= ? OR NOT EXISTS (SELECT 1 FROM session s WHERE s.id = d.session_id)) LIMIT ?)",
-		int64(now), limit, int64(now), limit)
+	free, lanes := "", []any(nil)
+	if len(busy.Channels) > 0 {
+		list, ids := in(nil, busy.Channels)
+		free, lanes = free+" AND d.channel_id NOT IN "+list, append(lanes, ids...)
+	}
+	if len(busy.Pings) > 0 {
+		list, rests := in([]any{busy.PingsOf}, busy.Pings)
+		free, lanes = free+" AND (d.job_id = 0 OR d.job_id MOD ? NOT IN "+list+")", append(lanes, rests...)
+	}
+	var parts []string
+	var args []any
+	read := func(index, cond, order string) {
+		parts = append(parts, "(SELECT "+columns+" FROM delivery d FORCE INDEX ("+index+") WHERE "+cond+free+order+" LIMIT ?)")
+		args = append(append(append(args, int64(now)), lanes...), limit)
+	}
+	read("job", "d.job_id = 0 AND d.state = 0 AND d.next_at <= ?", " ORDER BY d.next_at, d.id")
+	if int64(len(busy.Pings)) < max(1, busy.PingsOf) {
+		read("due", "d.state = 0 AND d.next_at <= ? AND d.job_id > 0", " ORDER BY d.next_at")
+	}
+	read("due", "d.state = 1 AND (d.next_at <= ? OR NOT EXISTS (SELECT 1 FROM session s WHERE s.id = d.session_id))", "")
+	err = db.query(ctx, "list due deliveries", deliveryRows(&out), strings.Join(parts, " UNION ALL "), args...)
 	return out, err
+}
+
+// EarlierDelivery looks for messages of the same rule to the same channel that were made before one, have a text in their
+// items, and are neither sent nor given up. It returns when the last of them is tried next, or free again; zero: there is
+// none.
+func (db *DB) EarlierDelivery(ctx context.Context, d *DeliveryRow, text string) (at job.Micros, err error) {
+	err = db.query(ctx, "look for earlier deliveries", func(rows *stdsql.Rows) error { return rows.Scan(&at) },
+		"SELECT COALESCE(MAX(next_at), 0) FROM delivery FORCE INDEX (grp) WHERE channel_id = ? AND state IN (0, 1) AND rule_id = ? AND id < ? AND LOCATE(?, items) > 0",
+		d.ChannelID, d.RuleID, d.ID, text)
+	return at, err
+}
+
+// EachTold reads the items of the messages of some rules to a channel that were made since an instant, and were sent, or
+// are to be, or may have arrived although they failed.
+func (db *DB) EachTold(ctx context.Context, channel int64, rules []int64, since job.Micros, told func(items string)) error {
+	list, args := in([]any{channel}, rules)
+	return db.query(ctx, "read what was told", func(rows *stdsql.Rows) error {
+		var items string
+		err := rows.Scan(&items)
+		told(items)
+		return err
+	}, "SELECT items FROM delivery FORCE INDEX (grp) WHERE channel_id = ? AND state IN (0, 1, 2, 3) AND rule_id IN "+list+" AND created >= ?", append(args, int64(since))...)
 }
 
 // TakeRate counts a message to a channel, which takes so many a minute. If that are too many, it tells when it may be

@@ -3,9 +3,11 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go-crontab/job"
 )
@@ -261,10 +263,17 @@ func firedRows(out *[]FiredRow) func(*stdsql.Rows) error {
 	}
 }
 
+// Open tells whether whoever may see anything may see an alert: it is about the cluster, and names no job. One that counts
+// failures of jobs of several apps names the last of them.
+func (r *FiredRow) Open() bool { return r.App == "" && r.Event != job.AlertFailures }
+
+// openOrOfApp is that of alerts which are of an app as well.
+var openOrOfApp = condition{"app <> '' OR event <> ?", []any{job.AlertFailures}}
+
 // FiredFilter says which alerts to list. Zero fields do not restrict.
 type FiredFilter struct {
 	App    string
-	Apps   []string // only of these apps, and of none; nil: all
+	Apps   []string // only of these apps, and what is open; nil: all
 	JobID  int64
 	Rule   string
 	Firing *bool
@@ -272,34 +281,112 @@ type FiredFilter struct {
 	Limit  int
 }
 
-// Fired lists alerts, the latest first.
-func (db *DB) Fired(ctx context.Context, f FiredFilter) (out []FiredRow, err error) {
-	where, args := []string{"TRUE"}, []any(nil)
-	add := func(cond string, v any) { where, args = append(where, cond), append(args, v) }
-	if f.App != "" {
-		add("app = ?", f.App)
+// alertWay is an index to read a list of alerts or of messages from.
+type alertWay struct {
+	index string
+	by    string      // what the list is ordered by before the id, the latest first; "": by the id alone
+	given bool        // the filter has what it is by
+	each  []condition // a leg for each
+}
+
+// alertPlace is a place in such a list. Due is what the list is ordered by before the id.
+type alertPlace struct {
+	RunPlace
+	fits bool
+}
+
+// Fired lists alerts, the latest first. A page that meets few that fit ends before it is full; next is where it goes on,
+// zero at the end.
+func (db *DB) Fired(ctx context.Context, f FiredFilter) (out []FiredRow, next int64, err error) {
+	if f.App != "" && f.Apps != nil && !slices.Contains(f.Apps, f.App) {
+		return nil, 0, nil
 	}
+	fires, over := f.Firing != nil && *f.Firing, f.Firing != nil && !*f.Firing
+	ways := []alertWay{
+		{"job", "", f.JobID != 0, []condition{{"job_id = ?", []any{f.JobID}}}},
+		{"firing", "", fires, []condition{{"firing = 1", nil}}},
+		{"app", "", f.App != "", []condition{{"app = ?", []any{f.App}}}},
+		{"app", "", f.Apps != nil && len(f.Apps) <= manyAppsOfAudit, oneEach("app = ?", append([]string{""}, f.Apps...))},
+		{"firing", "", over, []condition{{"firing IS NULL", nil}}},
+	}
+	way, left := wayOf(ways)
 	if f.Apps != nil {
-		restrict(&where, &args, "app", append([]string{""}, f.Apps...))
+		left = append(left, openOrOfApp)
 	}
-	if f.JobID != 0 {
-		add("job_id = ?", f.JobID)
+	if len(f.Apps) > manyAppsOfAudit {
+		cond, args := ofApps("app", append([]string{""}, f.Apps...))
+		left = append(left, condition{cond, args})
 	}
 	if f.Rule != "" {
-		add("rule = ?", f.Rule)
+		left = append(left, condition{"rule = ?", []any{f.Rule}})
 	}
+	var after *RunPlace
 	if f.Before != 0 {
-		add("id < ?", f.Before)
+		after = &RunPlace{ID: f.Before}
 	}
-	switch {
-	case f.Firing == nil:
-	case *f.Firing:
-		where = append(where, "firing = 1")
-	default:
-		where = append(where, "firing IS NULL")
+	ids, last, err := db.alertPlaces(ctx, "alert", way, left, after, f.Limit)
+	if err != nil {
+		return nil, 0, err
 	}
-	err = db.query(ctx, "list alerts", firedRows(&out), "SELECT "+firedColumns+" FROM alert WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, f.Limit)...)
-	return out, err
+	if last != nil {
+		next = last.ID
+	}
+	out, err = db.FiredByIDs(ctx, ids)
+	slices.Reverse(out)
+	return out, next, err
+}
+
+// wayOf picks the first way that is given, or else the order of the ids, and returns what the ways behind it leave to be
+// looked at.
+func wayOf(ways []alertWay) (way alertWay, left []condition) {
+	way = alertWay{index: "PRIMARY", each: []condition{{"TRUE", nil}}}
+	at := slices.IndexFunc(ways, func(w alertWay) bool { return w.given })
+	if at < 0 {
+		return way, nil
+	}
+	for _, other := range ways[at+1:] {
+		if other.given {
+			left = append(left, anyOf(other.each))
+		}
+	}
+	return ways[at], left
+}
+
+// alertPlaces returns the ids of a page of a list, and where it goes on, nil at the end. It looks at what a way leads to
+// until the page is full, or at so much that the next page must go on.
+func (db *DB) alertPlaces(ctx context.Context, table string, way alertWay, left []condition, after *RunPlace, limit int) (ids []int64, next *RunPlace, err error) {
+	at, order := "0", "id DESC"
+	if way.by != "" {
+		at, order = way.by, way.by+" DESC, id DESC"
+	}
+	fits := allOf(left)
+	all := &legs[alertPlace]{db: db, what: "list " + table, columns: "id, " + at + ", COALESCE(" + fits.sql + ", FALSE)", columnArgs: fits.args,
+		less: func(a, b alertPlace) bool { return a.Due > b.Due || a.Due == b.Due && a.ID > b.ID },
+		scan: func(rows *stdsql.Rows, e *alertPlace, i *int) error { return rows.Scan(i, &e.ID, &e.Due, &e.fits) }}
+	for _, one := range way.each {
+		g := &leg[alertPlace]{from: table + " FORCE INDEX (" + way.index + ")", where: one.sql, args: one.args, by: order,
+			after: func(e alertPlace) (string, []any) {
+				if way.by == "" {
+					return "id < ?", []any{e.ID}
+				}
+				return at + " <= ? AND (" + at + " < ? OR id < ?)", []any{int64(e.Due), int64(e.Due), e.ID}
+			}}
+		if after != nil {
+			g.last = &alertPlace{RunPlace: *after}
+		}
+		all.all = append(all.all, g)
+	}
+	found, last, err := search(ctx, all, limit, func(e alertPlace) bool { return e.fits })
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range found {
+		ids = append(ids, e.ID)
+	}
+	if last != nil {
+		next = &last.RunPlace
+	}
+	return ids, next, nil
 }
 
 // FiredByID returns an alert, or ErrNotFound.
@@ -394,37 +481,56 @@ type DeliveryFilter struct {
 	Channel string
 	Rule    string
 	State   *DeliveryState
-	Before  int64
+	After   *RunPlace // only what the list has after this place
 	Limit   int
 }
 
-// Deliveries lists messages, the latest first.
-func (db *DB) Deliveries(ctx context.Context, f DeliveryFilter) (out []DeliveryRow, err error) {
-	where, args := []string{"TRUE"}, []any(nil)
-	add := func(cond string, v any) { where, args = append(where, cond), append(args, v) }
+// Deliveries lists messages, the latest first: by when they were made, or those of a state by when they came into it. A
+// page that meets few that fit ends before it is full; next is where it goes on, nil at the end.
+//
+// Most messages are pings of jobs, which have neither a channel nor a rule, and most are sent.
+func (db *DB) Deliveries(ctx context.Context, f DeliveryFilter) (out []DeliveryRow, next *RunPlace, err error) {
+	var ways []alertWay
+	if f.State != nil {
+		ways = []alertWay{{"due", "next_at", true, []condition{{"state = ?", []any{*f.State}}}}}
+	}
+	kinds := []string{DeliveryOfAlert, DeliveryTest, DeliveryBeat}
+	if f.Rule != "" {
+		kinds = kinds[:1]
+	}
+	byKind := alertWay{"kind", "created", f.Channel != "" || f.Rule != "", oneEach("kind = ?", kinds)}
+	if f.State != nil && *f.State == DeliverySent {
+		ways = append([]alertWay{byKind}, ways...)
+	} else {
+		ways = append(ways, byKind)
+	}
+	way, left := wayOf(ways)
 	if f.Channel != "" {
-		add("channel = ?", f.Channel)
+		left = append(left, condition{"channel = ?", []any{f.Channel}})
 	}
 	if f.Rule != "" {
-		add("rule = ?", f.Rule)
+		left = append(left, condition{"rule = ?", []any{f.Rule}})
 	}
-	if f.State != nil {
-		add("state = ?", *f.State)
+	ids, next, err := db.alertPlaces(ctx, "delivery", way, left, f.After, f.Limit)
+	if err != nil || len(ids) == 0 {
+		return nil, next, err
 	}
-	if f.Before != 0 {
-		add("id < ?", f.Before)
-	}
-	err = db.query(ctx, "list deliveries", deliveryRows(&out), "SELECT "+deliveryColumns+" FROM delivery WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, f.Limit)...)
-	return out, err
+	list, args := in(nil, ids)
+	err = db.query(ctx, "read deliveries", deliveryRows(&out), "SELECT "+deliveryColumns+" FROM delivery FORCE INDEX (PRIMARY) WHERE id IN "+list, args...)
+	slices.SortFunc(out, func(a, b DeliveryRow) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
+	return out, next, err
 }
 
 // AlertCounts is what is known about alerts as a whole.
 type AlertCounts struct {
 	Firing    int64
-	States    map[string]int64 // messages by their states
+	States    map[string]int64 // messages by their states, of each up to CountedMost
 	Lost      int64            // what could not be told, because there was too much of it
 	Templates int64            // templates that failed
 }
+
+// CountedMost is up to how many messages of one state are counted.
+const CountedMost = 10_000
 
 // AlertCounts counts.
 func (db *DB) AlertCounts(ctx context.Context) (AlertCounts, error) {
@@ -434,6 +540,10 @@ func (db *DB) AlertCounts(ctx context.Context) (AlertCounts, error) {
 	if err != nil {
 		return c, err
 	}
+	parts, args := make([]string, len(DeliveryStates)), []any(nil)
+	for state := range DeliveryStates {
+		parts[state], args = "(SELECT state FROM delivery FORCE INDEX (due) WHERE state = ? LIMIT ?)", append(args, state, CountedMost)
+	}
 	err = db.query(ctx, "count deliveries", func(rows *stdsql.Rows) error {
 		var (
 			state DeliveryState
@@ -442,7 +552,7 @@ func (db *DB) AlertCounts(ctx context.Context) (AlertCounts, error) {
 		err := rows.Scan(&state, &n)
 		c.States[state.String()] = n
 		return err
-	}, "SELECT state, COUNT(*) FROM delivery GROUP BY state")
+	}, "SELECT state, COUNT(*) FROM ("+strings.Join(parts, " UNION ALL ")+") d GROUP BY state", args...)
 	return c, err
 }
 
@@ -498,4 +608,42 @@ func (db *DB) FiredByIDs(ctx context.Context, ids []int64) (out []FiredRow, err 
 		}
 	}
 	return out, nil
+}
+
+// begun is a job, and what says when it began to have due times: see NotRun.
+type begun struct {
+	id   int64
+	app  string
+	spec struct {
+		Start, At *time.Time
+	}
+}
+
+func begunRows(out *[]begun) func(*stdsql.Rows) error {
+	return func(rows *stdsql.Rows) error {
+		var b begun
+		var text []byte
+		err := rows.Scan(&b.id, &b.app, &text)
+		_ = json.Unmarshal(text, &b.spec) // one that cannot be read says nothing
+		*out = append(*out, b)
+		return err
+	}
+}
+
+// begunBefore picks the jobs that had begun before an instant, and whose apps were not resumed since, nor the cluster.
+func (db *DB) begunBefore(ctx context.Context, jobs []begun, since job.Micros) (ids []int64, err error) {
+	resumed := map[string]bool{}
+	err = db.query(ctx, "look for pauses that ended", func(rows *stdsql.Rows) error {
+		var app string
+		err := rows.Scan(&app)
+		resumed[app] = true
+		return err
+	}, "SELECT DISTINCT app FROM audit FORCE INDEX (ref) WHERE kind IN (?, ?) AND ref = 0 AND at >= ? AND action = ?", job.KindApp, job.KindCluster, int64(since), job.ActionResume)
+	for _, b := range jobs {
+		later := func(t *time.Time) bool { return t != nil && job.MicrosOf(*t) >= since }
+		if !later(b.spec.Start) && !later(b.spec.At) && !resumed[b.app] && !resumed[""] {
+			ids = append(ids, b.id)
+		}
+	}
+	return ids, err
 }

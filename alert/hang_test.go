@@ -1,0 +1,77 @@
+package alert
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+// TestManyWaitForOne: however much waits for channels and monitors that hang, the others are told at once.
+func TestManyWaitForOne(t *testing.T) {
+	f := setUp(t)
+	release := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	t.Cleanup(slow.Close)
+	h := newHook(t)
+	f.channel(job.AlertChannel{Name: "slow", Type: job.ChannelWebhook, URL: slow.URL, Timeout: job.Duration(30 * time.Second), Rate: 600})
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL + "/hook"})
+	f.channel(job.AlertChannel{Name: "dead man", Type: job.ChannelHeartbeat, URL: h.URL + "/beat"})
+	for id, url := range map[int64]string{100: slow.URL, 101: slow.URL, 102: slow.URL, 103: h.URL + "/ping"} {
+		f.exec("INSERT INTO job (id, app, name, hash, spec, created, updated, last_due) VALUES (?, 'shop', ?, 0, ?, 1, 1, 0)", id, idText(id), `{"ping":{"url":"`+url+`"}}`)
+	}
+	id := func(channel string) int64 {
+		row, err := f.db.AlertNamed(t.Context(), sql.AlertChannels, channel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return row.ID
+	}
+	write := func(d sql.DeliveryRow, n int) {
+		d.Events, d.Items, d.Created, d.Updated = 1, "[]", f.now, f.now
+		err := f.db.Tx(t.Context(), func(tx *sql.Tx) error {
+			for range n {
+				d.Key = uuid.New()
+				if err := tx.InsertDelivery(&d); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := f.now - 10*second
+	write(sql.DeliveryRow{Kind: sql.DeliveryOfAlert, ChannelID: id("slow"), Channel: "slow", NextAt: long}, 2*dueAtOnce)
+	for _, jobID := range []int64{100, 101, 102} {
+		write(sql.DeliveryRow{Kind: sql.DeliveryPing, JobID: jobID, NextAt: long}, dueAtOnce)
+	}
+	write(sql.DeliveryRow{Kind: sql.DeliveryOfAlert, ChannelID: id("hook"), Channel: "hook", NextAt: f.now}, 1)
+	write(sql.DeliveryRow{Kind: sql.DeliveryBeat, ChannelID: id("dead man"), Channel: "dead man", NextAt: f.now}, 1)
+	write(sql.DeliveryRow{Kind: sql.DeliveryPing, JobID: 103, NextAt: f.now}, 1)
+	s := f.sender(f.session())
+	s.init()
+	ctx, cancel := context.WithCancel(t.Context())
+	for range 500 { // lanes begin in their own time
+		if _, err := s.look(ctx, f.now); err != nil {
+			t.Fatal(err)
+		}
+		if len(h.seen()) == 3 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if got := len(h.seen()); got != 3 {
+		t.Errorf("got %d calls, want 3: of the channel, the heartbeat and the ping that do not hang", got)
+	}
+	cancel()
+	close(release)
+	s.lanes.Wait()
+}

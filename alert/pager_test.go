@@ -1,0 +1,179 @@
+package alert
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// events lists what PagerDuty was told at a path, as "trigger" and "resolve", in the order in which it was told.
+func (h *hook) events(path string) (out []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, raw := range h.raw {
+		var event struct {
+			Action string `json:"event_action"`
+		}
+		if _ = json.Unmarshal([]byte(raw), &event); h.paths[i] == "POST "+path {
+			out = append(out, event.Action)
+		}
+	}
+	return out
+}
+
+func (f *fixture) pager(name, url string) {
+	f.Helper()
+	f.channel(job.AlertChannel{Name: name, Type: job.ChannelPagerDuty, URL: url, RoutingKey: "{{secret.s}}", Rate: 600})
+}
+
+// TestResolveComesBehind: what resolves an incident does not overtake what opens it.
+func TestResolveComesBehind(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	h.answer = func(n int) int {
+		if n == 1 {
+			return 503
+		}
+		return 202
+	}
+	f.pager("pager", h.URL+"/pager")
+	f.rule(job.AlertRule{Name: "page", On: []job.AlertEvent{job.AlertFailed}, Channels: []string{"pager"}})
+	a, b, other := f.job("shop", "a", ""), f.job("shop", "b", ""), f.job("shop", "other", "")
+	s := f.session()
+	e, send := f.evaluator(s), f.sender(s)
+	f.step(e)
+	check := func(what string, want ...string) {
+		t.Helper()
+		f.send(send)
+		if got := h.events("/pager"); !slices.Equal(got, want) {
+			t.Fatalf("%s: got %q, want %q", what, got, want)
+		}
+	}
+	f.run(a, job.Failed, 0)
+	f.step(e)
+	check("it is not taken", "trigger")
+	f.now += 3 * second
+	f.run(a, job.Succeeded, 0)
+	f.run(other, job.Failed, 0)
+	f.step(e)
+	check("the first waits for its next try, another alert for nothing", "trigger", "trigger")
+	f.now += 7 * second
+	check("it is tried again", "trigger", "trigger", "trigger", "resolve")
+
+	// The node that sends it dies: nobody knows whether it arrived.
+	f.run(b, job.Failed, 0)
+	f.step(e)
+	dead := f.session()
+	rows, err := f.db.DueDeliveries(t.Context(), f.now, sql.BusyLanes{}, 10)
+	if err != nil || len(rows) != 1 {
+		t.Fatal(rows, err)
+	}
+	err = f.db.Tx(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ClaimDelivery(&rows[0], dead.id, f.now, f.now+25*second)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.run(b, job.Succeeded, 0)
+	f.step(e)
+	check("it is being sent", "trigger", "trigger", "trigger", "resolve")
+	f.exec("DELETE FROM session WHERE id = ?", dead.id[:])
+	check("its node is gone", "trigger", "trigger", "trigger", "resolve", "trigger")
+	f.now += 25 * second
+	check("it was sent", "trigger", "trigger", "trigger", "resolve", "trigger", "resolve")
+	f.want("what waits", 0, "SELECT COUNT(*) FROM delivery WHERE state < 2")
+}
+
+// TestIncidentsEnd: an incident that was told is resolved, however the alert is over, where it was told and nowhere else.
+func TestIncidentsEnd(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	f.pager("pager", h.URL+"/pager")
+	f.pager("other", h.URL+"/other")
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL + "/hook", Wait: 1000})
+	s := f.session()
+	e, send := f.evaluator(s), f.sender(s)
+	told := 0
+	for _, c := range []struct {
+		name  string
+		end   func(rule job.AlertRule, id int64)
+		early bool // before it is told
+	}{
+		{"silenced", func(r job.AlertRule, id int64) {
+			f.silence(r.Name)
+			f.run(id, job.Succeeded, 0)
+		}, false},
+		{"silenced all the time", func(r job.AlertRule, id int64) { f.silence(r.Name) }, true},
+		{"disabled", func(r job.AlertRule, _ int64) {
+			r.Disabled = true
+			f.rule(r)
+		}, false},
+		{"deleted", func(r job.AlertRule, _ int64) {
+			if err := f.store().DeleteRule(t.Context(), r.Name); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+		{"of other jobs", func(r job.AlertRule, _ int64) {
+			r.Jobs = []string{"shop/none"}
+			f.rule(r)
+		}, false},
+		{"of other events", func(r job.AlertRule, _ int64) {
+			r.On = []job.AlertEvent{job.AlertLost}
+			f.rule(r)
+		}, false},
+		{"to other channels", func(r job.AlertRule, id int64) {
+			r.Channels = []string{"hook"}
+			f.rule(r)
+			f.run(id, job.Succeeded, 0)
+		}, false},
+	} {
+		name := strings.ReplaceAll(c.name, " ", "-")
+		id := f.job("shop", name, "")
+		r := job.AlertRule{Name: name, On: []job.AlertEvent{job.AlertFailed}, Jobs: []string{"shop/" + name}, Channels: []string{"pager", "hook"}}
+		f.rule(r)
+		f.step(e)
+		before := h.events("/pager")
+		if c.early {
+			c.end(r, id)
+		}
+		f.run(id, job.Failed, 0)
+		f.step(e)
+		f.now += 6 * second
+		f.send(send)
+		want := []string{"trigger", "resolve"}
+		if c.early {
+			want = nil
+			f.run(id, job.Succeeded, 0)
+		} else {
+			c.end(r, id)
+			told++
+		}
+		f.step(e)
+		f.now += second
+		f.send(send)
+		f.send(send) // what resolves it is made behind what opens it
+		if got := h.events("/pager")[len(before):]; !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", c.name, got, want)
+		}
+	}
+	if got := h.events("/other"); len(got) != 0 {
+		t.Errorf("who was told nothing got %q", got)
+	}
+	if got := len(h.events("/hook")); got != told {
+		t.Errorf("the chat got %d messages, want %d: that it is over is told nobody but a pager", got, told)
+	}
+	f.want("what fires", 0, "SELECT COUNT(*) FROM alert WHERE firing = 1")
+}
+
+func (f *fixture) silence(rule string) {
+	f.Helper()
+	n := job.Silence{Rule: rule, Until: f.now.Add(MaxTestSilence), Reason: "it moves"}
+	if err := f.store().AddSilence(f.Context(), &n); err != nil {
+		f.Fatal(err)
+	}
+}
