@@ -36,7 +36,12 @@ type Attempt struct {
 
 	// May tells whether the attempt may still begin; nil: it may. An executor for which beginning takes its time, or has
 	// to wait for others, asks once more right before, and returns Missed if the answer is no: nothing was begun.
-	May func() bool
+	May     func() bool
+	BeginBy time.Time // when that is no for good, by this process's clock; zero: nobody knows
+
+	// Holds tells whether the session holds, so that something more may be begun for an attempt that has begun: it has no
+	// window any more; nil: it does. If it says no, either it says yes again soon, or ctx ends.
+	Holds func() bool
 
 	TraceParent, TraceState string // what a command or a request is told of the trace that it belongs to, as W3C has it; "": nothing
 

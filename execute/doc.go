@@ -28,8 +28,8 @@
 //	             what is wrong: Failed    │ timeout, ctx: nothing was sent               │ timeout, ctx: the connection is closed
 //
 // What was sent cannot be taken back, and whether a server whose connection breaks stops its work is up to it. It gets
-// an Idempotency-Key, and no request is repeated behind the job's back. What may be called is decided by the address
-// that a name was resolved to, at each connection (http_guard.go).
+// an Idempotency-Key, and no request is repeated behind the job's back. A redirect is followed only while the session
+// holds. What may be called is decided by the address that a name was resolved to, at each connection (http_guard.go).
 //
 // # Invariants
 //

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go-crontab/internal/failpoint"
@@ -34,7 +33,8 @@ type Executing struct {
 	Guard    Guard // nil: nobody guards the attempts
 	Slots    int
 	// Ended takes the run of an attempt that is over, to be written down, and a function to call once it is known
-	// to be written. It does not block.
+	// to be written. It does not wait for that, but it may for MySQL, if output of the attempt is just being written. The
+	// attempt holds no slot by then, and the set no lock.
 	// again is when the next attempt is to be started, zero if this one was the last.
 	Ended func(s job.Started, r job.Run, again job.Micros, written func())
 	// Began is told of each attempt that begins, and how late it is; nil: nobody counts.
@@ -51,23 +51,23 @@ type Executing struct {
 	byTask map[int64]*entry
 	ended  map[int64]int // attempts per job whose outcome waits to be written
 	over   int           // all of them
-	wg     sync.WaitGroup
-	busy   atomic.Int64
+	busy   int           // attempts under way
+	idle   chan struct{} // closed when none is any more; nil: nobody waits for that
+	hold   func() bool   // holds, made once for all attempts
 }
 
 type entry struct {
 	job.Started
-	ctx     context.Context
-	kill    context.CancelCauseFunc
-	until   time.Time // when the window of its spawn has passed, whatever becomes of MySQL's clock
-	seat    Seat
-	spawned bool
-	over    bool
+	ctx   context.Context
+	kill  context.CancelCauseFunc
+	until time.Time // when the window of its spawn has passed, whatever becomes of MySQL's clock
+	seat  Seat
+	over  bool
 }
 
 // NewExecuting sets what has no useful zero value.
 func NewExecuting(x *Executing) *Executing {
-	x.byTask, x.ended = map[int64]*entry{}, map[int64]int{}
+	x.byTask, x.ended, x.hold = map[int64]*entry{}, map[int64]int{}, x.holds
 	return x
 }
 
@@ -77,9 +77,9 @@ func (x *Executing) Add(s job.Started) {
 	a.ctx, a.kill = context.WithCancelCause(x.Ctx)
 	x.mu.Lock()
 	x.byTask[s.ID] = a
+	x.busy++
 	x.mu.Unlock()
-	x.busy.Add(1)
-	x.wg.Go(func() { defer x.busy.Add(-1); x.run(a) })
+	go x.run(a)
 }
 
 // Why an attempt ends that is not retried.
@@ -107,6 +107,7 @@ func (x *Executing) Kill(l job.Launch, replaced bool) {
 
 // run is the life of one attempt.
 func (x *Executing) run(a *entry) {
+	defer x.leave()
 	defer a.kill(nil)
 	x.await(a.DueNow)
 	if a.seat = x.enter(a); a.seat == nil {
@@ -195,11 +196,8 @@ func (x *Executing) enter(a *entry) Seat {
 // spawn decides, at the last moment, whether the command may be spawned, and returns the instant by which it did. That is
 // when the attempt starts: a beat may set the clock back by a hair at any time, and then it would have begun before it was due.
 func (x *Executing) spawn(a *entry) (started job.Micros, ok bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	started = x.Session.Now()
-	a.spawned = x.may(a, started)
-	return started, a.spawned
+	return started, x.may(a, started)
 }
 
 // forget takes out an attempt for which nothing was spawned. Its row goes back to idle.
@@ -216,8 +214,11 @@ func (x *Executing) forget(a *entry) {
 
 // may tells whether an attempt may begin at an instant, which is now.
 func (x *Executing) may(a *entry, now job.Micros) bool {
-	return x.Ctx.Err() == nil && x.Session.Fresh() && x.guarded() && a.DueNow <= now && now <= a.SpawnBy && !time.Now().After(a.until)
+	return x.holds() && a.DueNow <= now && now <= a.SpawnBy && !time.Now().After(a.until)
 }
+
+// holds tells whether the session holds: as far as it goes, anything may begin.
+func (x *Executing) holds() bool { return x.Ctx.Err() == nil && x.Session.Fresh() && x.guarded() }
 
 func (x *Executing) guarded() bool { return x.Guard == nil || x.Guard.Alive() }
 
@@ -237,7 +238,7 @@ func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 		Launch: a.Launch, JobID: a.JobID, Job: a.Spec.Name, App: a.Spec.App, Due: a.Due.Time(), Attempt: a.Attempt,
 		Began: started.Time(), Command: a.Spec.Command, HTTP: a.Spec.HTTP, Handler: a.Spec.Handler, Payload: []byte(a.Spec.Payload),
 		Timeout: time.Duration(a.Spec.Timeout), Options: a.Spec.CommandOptions, Grace: time.Duration(a.Spec.Grace),
-		Sink: sink, May: func() bool { return x.may(a, max(started, x.Session.Now())) }, Seat: a.seat,
+		Sink: sink, May: func() bool { return x.may(a, max(started, x.Session.Now())) }, BeginBy: a.until, Holds: x.hold, Seat: a.seat,
 	})
 }
 
@@ -312,7 +313,22 @@ func (x *Executing) Len() int {
 }
 
 // Idle tells whether no attempt is under way.
-func (x *Executing) Idle() bool { return x.busy.Load() == 0 }
+func (x *Executing) Idle() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.busy == 0
+}
+
+// leave comes when an attempt is not under way any more.
+func (x *Executing) leave() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.busy--
+	if x.busy == 0 && x.idle != nil {
+		close(x.idle)
+		x.idle = nil
+	}
+}
 
 // mostOver is how many outcomes may wait to be written beside as many attempts as there are slots. What has ended holds no
 // slot: short attempts would wait for MySQL to take the records of those before them, again and again. The bound is for
@@ -329,10 +345,18 @@ func (x *Executing) Free() int {
 // Wait returns when no attempt is under way any more (their outcomes may still wait to be written), or with an
 // error when ctx ends first.
 func (x *Executing) Wait(ctx context.Context) error {
-	done := make(chan struct{})
-	go func() { x.wg.Wait(); close(done) }()
+	x.mu.Lock()
+	if x.busy == 0 {
+		x.mu.Unlock()
+		return nil
+	}
+	if x.idle == nil {
+		x.idle = make(chan struct{})
+	}
+	idle := x.idle
+	x.mu.Unlock()
 	select {
-	case <-done:
+	case <-idle:
 		return nil
 	case <-ctx.Done():
 		return errors.Join(errors.New("commands are still running"), context.Cause(ctx))

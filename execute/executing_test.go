@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -415,6 +416,28 @@ func TestWait(t *testing.T) {
 		}
 		if err := b.Wait(context.Background()); err != nil || time.Since(b.begin) != time.Minute {
 			t.Errorf("got %v after %s, want it to return after a minute", err, time.Since(b.begin))
+		}
+	})
+}
+
+// TestWaitLeavesNothing: who waited in vain leaves nobody who goes on waiting.
+func TestWaitLeavesNothing(t *testing.T) {
+	inBubble(t, func(context.Context, Attempt) job.Result {
+		time.Sleep(time.Hour)
+		return job.Result{Outcome: job.Succeeded}
+	}, func(b *bubble) {
+		b.Add(b.attempt(1, 0))
+		for range 20 {
+			impatient, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			if err := b.Wait(impatient); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("under way: got %v", err)
+			}
+			cancel()
+		}
+		stacks := make([]byte, 8<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		if n := strings.Count(string(stacks), "created by go-crontab/execute.(*Executing).Wait"); n > 0 {
+			t.Errorf("%d goroutines are left", n)
 		}
 	})
 }

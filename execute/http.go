@@ -38,7 +38,7 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	return h, nil
 }
 
-// Close closes the idle connections. They go by themselves after some seconds, too.
+// Close closes the idle connections, when the node ends. They go by themselves after some seconds, too.
 func (h *HTTP) Close() {
 	for _, c := range h.pool.drop(func(*conn) bool { return true }) {
 		_ = c.Close()
@@ -54,7 +54,8 @@ func (h *HTTP) Close() {
 //   - Missed: by the time that there was a connection the attempt might not begin any more. Nothing was sent, and the
 //     connection waits for the next attempt to come.
 //
-// Nothing is ever sent twice, unless the job's retries say so. If we die meanwhile, the connection breaks.
+// Nothing is ever sent twice, unless the job's retries say so. Where the server redirects to is called only while the
+// session holds. If we die meanwhile, the connection breaks.
 func (h *HTTP) Execute(ctx context.Context, a Attempt) job.Result {
 	if ctx.Err() != nil {
 		return job.Result{Outcome: job.Killed, Reason: reason(context.Cause(ctx).Error())}

@@ -183,19 +183,7 @@ func (streamError) Error() string { return "stream error" }
 const refusedStream = 7 // REFUSED_STREAM
 
 func (x *exchange) sendOnce(ctx context.Context) (*http.Response, error) {
-	x.stage = connecting
-	to := destination{scheme: x.filled.URL.Scheme, addr: address(x.filled.URL)}
-	conn, err := x.connect(ctx, to)
-	if err != nil {
-		return nil, err
-	}
-	x.conn = conn
-	// A redirect is no beginning: the attempt began with the first request.
-	if err := context.Cause(ctx); err != nil || x.hops == 0 && x.May != nil && !x.May() {
-		conn.Release()
-		if err == nil {
-			err = errLate
-		}
+	if err := x.ready(ctx); err != nil {
 		return nil, err
 	}
 	req := &http.Request{
@@ -211,7 +199,66 @@ func (x *exchange) sendOnce(ctx context.Context) (*http.Response, error) {
 	}
 	// If we die from here on, the request may have been carried out or not; the run ends lost.
 	x.stage = waiting
-	return conn.RoundTrip(req.WithContext(ctx))
+	return x.conn.RoundTrip(req.WithContext(ctx))
+}
+
+// ready connects to where the next request goes, and asks right before whether it may go there.
+//
+// A redirect is no beginning, so it has no window: the attempt began with the first request. But it is one more request,
+// and none is sent for a session that peers may have buried, as they have if we were stopped while the answer was on its
+// way. Then the watchdog is about to end ctx. If MySQL was only slow, the session holds again soon.
+func (x *exchange) ready(ctx context.Context) error {
+	x.stage = connecting
+	to := destination{scheme: x.filled.URL.Scheme, addr: address(x.filled.URL)}
+	for {
+		conn, err := x.connect(ctx, to)
+		if err != nil {
+			return err
+		}
+		x.conn = conn
+		if err = x.refusal(ctx); err == nil {
+			return nil
+		}
+		conn.Release()
+		if !errors.Is(err, errUnheld) {
+			return err
+		}
+		x.leave() // servers close connections that wait
+		if err := x.untilHeld(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// errUnheld is why a request waits.
+var errUnheld = errors.New("the session does not hold")
+
+// refusal tells why the next request may not be sent now, nil if it may.
+func (x *exchange) refusal(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case x.hops == 0 && x.May != nil && !x.May():
+		return errLate
+	case x.hops > 0 && x.Holds != nil && !x.Holds():
+		return errUnheld
+	}
+	return nil
+}
+
+// holdPause is between two looks whether the session holds again.
+const holdPause = 50 * time.Millisecond
+
+// untilHeld waits until the session holds again, or ctx ends.
+func (x *exchange) untilHeld(ctx context.Context) error {
+	for !x.Holds() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(holdPause):
+		}
+	}
+	return nil
 }
 
 func (x *exchange) connect(ctx context.Context, to destination) (*conn, error) {
@@ -254,7 +301,7 @@ func (x *exchange) progress() string {
 	case x.stage == waiting:
 		return "the request was sent, but there was no answer yet"
 	case x.hops > 0:
-		return "there was no connection yet to " + x.filled.URL.Host + ", to which it was redirected"
+		return "nothing was sent yet to " + x.filled.URL.Host + ", to which it was redirected"
 	}
 	return "there was no connection yet, so nothing was sent"
 }

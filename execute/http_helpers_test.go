@@ -92,7 +92,7 @@ func (s *site) connections() int {
 	return s.conns
 }
 
-// requests makes an executor that may call the loopback address.
+// requests makes an executor that may call the loopback address. It keeps connections longer than any test takes.
 func requests(t testing.TB, change ...func(*HTTPConfig)) *HTTP {
 	t.Helper()
 	cfg := HTTPConfig{Allow: []string{"127.0.0.0/8", "::1"}}
@@ -103,6 +103,7 @@ func requests(t testing.TB, change ...func(*HTTPConfig)) *HTTP {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.pool.keep = time.Minute
 	t.Cleanup(h.Close)
 	return h
 }

@@ -22,6 +22,7 @@ import (
 type pool struct {
 	guard *guard
 	plain *http.Transport // makes connections without TLS options, and keeps none
+	keep  time.Duration   // how long a used connection is kept
 
 	mu       sync.Mutex
 	idle     map[destination][]*conn // the last one was used last
@@ -38,7 +39,7 @@ const (
 	mostKept   = 1024
 )
 
-func newPool(g *guard) *pool { return &pool{guard: g, plain: newTransport(g, nil)} }
+func newPool(g *guard) *pool { return &pool{guard: g, plain: newTransport(g, nil), keep: keepUsed} }
 
 // newTransport returns what makes connections: without a proxy, whatever the environment says, because the guard would
 // see only the proxy's address.
@@ -139,7 +140,7 @@ func (p *pool) list(c *conn) {
 	p.idle[c.to] = append(p.idle[c.to], c)
 	p.kept++
 	if p.sweeping == nil {
-		p.sweeping = time.AfterFunc(keepUsed, p.sweep)
+		p.sweeping = time.AfterFunc(p.keep, p.sweep)
 	}
 }
 
@@ -158,7 +159,7 @@ func (p *pool) unlist(i int, to destination) {
 // sweep closes what was idle for long enough, as often as there is something.
 func (p *pool) sweep() {
 	for _, c := range p.drop(func(c *conn) bool {
-		keep := keepUsed
+		keep := p.keep
 		if !c.used {
 			keep = keepUnused
 		}
@@ -172,7 +173,7 @@ func (p *pool) sweep() {
 		p.sweeping = nil
 		return
 	}
-	p.sweeping.Reset(keepUsed / 4)
+	p.sweeping.Reset(p.keep / 4)
 }
 
 // drop takes the connections without a request out of the pool for which which is true.

@@ -189,6 +189,13 @@ func TestHTTPOutput(t *testing.T) {
 func TestHTTPStopped(t *testing.T) {
 	t.Parallel()
 	left := make(chan string, 100)
+	silent, drips := make(chan struct{}, 1), make(chan struct{}, 1)
+	tell := func(c chan struct{}) {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/drip":
@@ -198,6 +205,7 @@ func TestHTTPStopped(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 		case "/silent":
+			tell(silent)
 			select {
 			case <-r.Context().Done():
 			case <-time.After(ages):
@@ -211,22 +219,33 @@ func TestHTTPStopped(t *testing.T) {
 	for _, tc := range []struct {
 		what, url, progress string
 		output              bool
+		so                  chan struct{} // told when it is; nil: from the beginning
 	}{
-		{"while connecting", "https://" + deaf, "there was no connection yet, so nothing was sent", false},
-		{"without an answer", s.URL + "/silent", "the request was sent, but there was no answer yet", false},
-		{"while the answer comes", s.URL + "/drip", "the answer, HTTP 200 OK, was still coming", true},
+		{"while connecting", "https://" + deaf, "there was no connection yet, so nothing was sent", false, nil},
+		{"without an answer", s.URL + "/silent", "the request was sent, but there was no answer yet", false, silent},
+		{"while the answer comes", s.URL + "/drip", "the answer, HTTP 200 OK, was still coming", true, drips},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			t.Parallel()
 			a := request(tc.url)
-			a.Timeout = 400 * time.Millisecond
+			a.Timeout = 5 * time.Second
+			a.Sink = func([]byte) { tell(drips) }
 			got := h.call(t, a)
-			is(t, tc.what, got, job.TimedOut, "ran longer than 400ms; "+tc.progress)
+			is(t, tc.what, got, job.TimedOut, "ran longer than 5s; "+tc.progress)
 			if (got.Output.Bytes > 0) != tc.output {
 				t.Errorf("output is %q", got.Output.Text())
 			}
 			ctx, kill := context.WithCancelCause(context.Background())
-			time.AfterFunc(300*time.Millisecond, func() { kill(why) })
+			if tc.so != nil {
+				<-tc.so // of the first
+			}
+			go func() {
+				if tc.so != nil {
+					<-tc.so
+				}
+				time.Sleep(300 * time.Millisecond)
+				kill(why)
+			}()
 			a.Timeout = 0
 			began := time.Now()
 			is(t, tc.what, h.Execute(ctx, a), job.Killed, "killed by ops; "+tc.progress)
@@ -273,7 +292,8 @@ func TestKinds(t *testing.T) {
 	sh := shell(t)
 	var handlers Handlers
 	handlers.Register("key", func(_ context.Context, a Attempt) error { return errors.New(string(a.Payload)) })
-	k := &Kinds{Command: sh, HTTP: requests(t), Handler: &handlers}
+	h := requests(t)
+	k := &Kinds{Command: sh, HTTP: h, Handler: &handlers}
 	is(t, "a command", k.Execute(context.Background(), attempt("exit 3")), job.Failed, "exit status 3")
 	is(t, "a request", k.Execute(context.Background(), request(s.URL)), job.Succeeded, "HTTP 200 OK")
 	a := attempt("")
@@ -288,16 +308,16 @@ func TestKinds(t *testing.T) {
 	done := make(chan job.Result, 1)
 	go func() { done <- k.Execute(context.Background(), attempt("sleep 60")) }()
 	eventually(t, "the command runs", func() bool { return len(sh.live.all()) == 1 })
-	short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	if err := k.WaitDead(short); err == nil {
-		t.Error("WaitDead returned while a command lives")
-	}
 	if n := k.KillAll(9, errors.New("enough")); n != 1 {
 		t.Errorf("KillAll found %d commands, want 1", n)
 	}
 	is(t, "the killed command", <-done, job.Killed, "enough")
-	if err := k.WaitDead(context.Background()); err != nil {
-		t.Error(err)
+
+	is(t, "another request", k.Execute(context.Background(), request(s.URL)), job.Succeeded)
+	k.Close()
+	h.pool.mu.Lock()
+	defer h.pool.mu.Unlock()
+	if h.pool.kept != 0 {
+		t.Errorf("%d connections are kept, and nobody is to use them", h.pool.kept)
 	}
 }

@@ -56,16 +56,13 @@ func (k *Kinds) KillAll(sig syscall.Signal, cause error) (n int) {
 	return n
 }
 
-// WaitDead does what [Shell.WaitDead] does, with all executors that have processes to wait for.
-func (k *Kinds) WaitDead(ctx context.Context) error {
+// Close does what [HTTP.Close] does, with all executors that keep something for the next attempt.
+func (k *Kinds) Close() {
 	for _, e := range k.all() {
-		if w, ok := e.(interface{ WaitDead(context.Context) error }); ok {
-			if err := w.WaitDead(ctx); err != nil {
-				return err
-			}
+		if c, ok := e.(interface{ Close() }); ok {
+			c.Close()
 		}
 	}
-	return nil
 }
 
 // Cgroups does what [Shell.Cgroups] does.

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// patient and hasty are Config.PipeWait for what must not run out, and for what must.
+// patient and hasty are Config.PipeWait and Attempt.Grace for what must not run out, and for what must.
 const patient, hasty = time.Minute, 300 * time.Millisecond
 
 func shell(t testing.TB, change ...func(*Config)) *Shell {
@@ -58,7 +58,7 @@ func attempt(command string) Attempt {
 		Due:     time.Date(2026, 8, 1, 5, 0, 0, 250_000_000, time.FixedZone("", 2*3600)),
 		Attempt: 2,
 		Command: command,
-		Grace:   300 * time.Millisecond,
+		Grace:   patient,
 	}
 }
 

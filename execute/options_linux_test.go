@@ -222,7 +222,7 @@ func TestRunAsAnotherUser(t *testing.T) {
 	wantFailed(t, "no such group", with(t, s, "id", job.CommandOptions{User: "nobody:no-such-group"}), "there is no group no-such-group")
 
 	a := attempt("trap '' TERM; sleep 60; sleep 60")
-	a.Options.User, a.Timeout = "nobody", 500*time.Millisecond
+	a.Options.User, a.Timeout, a.Grace = "nobody", 5*time.Second, hasty
 	if res := run(t, s, a); res.Outcome != job.TimedOut || res.Signal != "SIGKILL" {
 		t.Errorf("another user's command that ignores SIGTERM: got %v %q", res.Outcome, res.Signal)
 	}

@@ -2,7 +2,9 @@ package execute
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -63,5 +65,64 @@ func TestWhatCouldNotBeginInTimeIsGivenUp(t *testing.T) {
 	x.Add(started(1_000_000))
 	if err := x.Wait(t.Context()); err != nil || freed.Load() != 1 || x.Len() != 0 || len(runs) != 0 {
 		t.Errorf("%v, given up %d times, %d in the set, %d runs; want it given up once", err, freed.Load(), x.Len(), len(runs))
+	}
+}
+
+// lapsing is a session whose lease can lapse.
+type lapsing struct {
+	stepped
+	stale, lost atomic.Bool
+}
+
+func (s *lapsing) Fresh() bool { return !s.stale.Load() }
+func (s *lapsing) Lost() bool  { return s.lost.Load() }
+
+// TestNoRedirectWhileTheLeaseIsStale has the lease become stale while a server answers with a redirect: as if the node was
+// stopped for so long that peers have buried it, and the attempt goes on before the watchdog does; or because MySQL was
+// slow.
+func TestNoRedirectWhileTheLeaseIsStale(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lapses   bool
+		outcome  job.Outcome
+		requests int
+	}{
+		"the node was stopped": {true, job.Lost, 0},
+		"MySQL was slow":       {false, job.Succeeded, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &lapsing{}
+			s.now.Store(1_000_000)
+			elsewhere := newSite(t, func(http.ResponseWriter, *http.Request) {})
+			first := newSite(t, func(w http.ResponseWriter, r *http.Request) {
+				s.stale.Store(true)
+				http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+			})
+			ctx, stop := context.WithCancelCause(t.Context())
+			defer stop(nil)
+			x, _, runs := executing(t, s, requests(t))
+			x.Ctx = ctx
+			a := started(1_000_000)
+			a.Spec.HTTP = request(first.URL, func(r *job.HTTP) { r.Redirects = 1 }).HTTP
+			x.Add(a)
+			eventually(t, "it was redirected", func() bool { return elsewhere.connections() == 1 })
+			time.Sleep(5 * holdPause)
+			if n := len(elsewhere.asked()); n != 0 {
+				t.Errorf("%d requests were sent while the lease was stale", n)
+			}
+			if c.lapses {
+				s.lost.Store(true)
+				stop(errors.New("lease lapsed"))
+			} else {
+				s.stale.Store(false)
+			}
+			if r := <-runs; r.Outcome != c.outcome || len(elsewhere.asked()) != c.requests {
+				t.Errorf("got %s (%s) and %d requests, want %s and %d", r.Outcome, r.Reason, len(elsewhere.asked()), c.outcome, c.requests)
+			}
+			if err := x.Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

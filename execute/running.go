@@ -1,9 +1,7 @@
 package execute
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"syscall"
 )
@@ -12,7 +10,6 @@ import (
 type running struct {
 	mu     sync.Mutex // held over nothing but the map: a watchdog takes it
 	groups map[*group]struct{}
-	none   chan struct{} // closed when the set becomes empty; nil unless somebody waits for that
 }
 
 // enter comes before the fork: a group that KillAll does not see must not come to life.
@@ -33,10 +30,6 @@ func (r *running) leave(g *group) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.groups, g)
-	if len(r.groups) == 0 && r.none != nil {
-		close(r.none)
-		r.none = nil
-	}
 }
 
 func (r *running) all() []*group {
@@ -63,26 +56,4 @@ func (s *Shell) KillAll(sig syscall.Signal, cause error) int {
 		g.kill(sig, cause)
 	}
 	return len(groups)
-}
-
-// WaitDead returns when no process of any attempt lives; the attempts themselves may still collect output. When ctx
-// ends first, the error says how many live. Stop new attempts first.
-func (s *Shell) WaitDead(ctx context.Context) error {
-	for {
-		s.live.mu.Lock()
-		n := len(s.live.groups)
-		if n > 0 && s.live.none == nil {
-			s.live.none = make(chan struct{})
-		}
-		none := s.live.none
-		s.live.mu.Unlock()
-		if n == 0 {
-			return nil
-		}
-		select {
-		case <-none:
-		case <-ctx.Done():
-			return fmt.Errorf("%d commands live: %w", n, context.Cause(ctx))
-		}
-	}
 }

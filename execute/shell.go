@@ -43,6 +43,7 @@ type Config struct {
 type Shell struct {
 	cfg  Config
 	env  []string
+	null *os.File // the standard input of every command that is given nothing to read
 	live running
 
 	cgroups   *cgroups // nil where there are none to use,
@@ -94,6 +95,9 @@ func NewShell(cfg Config) (*Shell, error) {
 	s := &Shell{cfg: cfg, env: env}
 	if s.cgroups, s.noCgroups = openCgroups(cfg.Cgroup, "/proc"); s.noCgroups != nil && cfg.Cgroup != "" {
 		return nil, fmt.Errorf("shell: %w", s.noCgroups)
+	}
+	if s.null, err = os.Open(os.DevNull); err != nil {
+		return nil, fmt.Errorf("shell: %w", err)
 	}
 	return s, nil
 }
@@ -151,7 +155,7 @@ func (s *Shell) begin(g *group, a Attempt, p *plan) (_ *command, err error) {
 			c.unstarted()
 		}
 	}()
-	stdin, shared, err := c.input(p)
+	stdin, shared, err := c.input(p, s.null)
 	if err != nil {
 		return nil, fmt.Errorf("start bash: %w", err)
 	}
@@ -253,14 +257,10 @@ func (s *Shell) explain(err error, a Attempt, p *plan) error {
 	return fmt.Errorf("start %s in %s%s: %w", s.cfg.Bash, p.dir, as, err)
 }
 
-// devNull is the standard input of every command that is given nothing to read.
-var devNull = sync.OnceValues(func() (*os.File, error) { return os.Open(os.DevNull) })
-
 // input is what a command reads. The caller closes it once the command has it, unless it is the one for all.
-func (c *command) input(p *plan) (f *os.File, shared bool, err error) {
+func (c *command) input(p *plan, null *os.File) (f *os.File, shared bool, err error) {
 	if c.Options.Stdin == "" {
-		f, err = devNull()
-		return f, true, err
+		return null, true, nil
 	}
 	f, c.fed, err = feed(c.Options.Stdin)
 	if err == nil {

@@ -11,8 +11,8 @@ import (
 
 // Stored are the secrets that the cluster keeps.
 type Stored interface {
-	// Values returns the values of those of some secrets that there are and that jobs of an app may use. An error that is
-	// Temporary is one of the database's, and may be over a moment later.
+	// Values returns the values of those of some secrets that there are and that jobs of an app may use. It returns when
+	// ctx ends. An error that is Temporary is one of the database's, and may be over a moment later.
 	Values(ctx context.Context, app string, names []job.Secret) (map[job.Secret]string, error)
 }
 
@@ -90,8 +90,14 @@ func (k *Kinds) values(ctx context.Context, a *Attempt, names []job.Secret) (map
 	if k.Stored == nil {
 		return nil, nil
 	}
+	look := ctx
+	if !a.BeginBy.IsZero() { // it holds a slot meanwhile
+		var cancel context.CancelFunc
+		look, cancel = context.WithDeadline(ctx, a.BeginBy)
+		defer cancel()
+	}
 	for {
-		values, err := k.Stored.Values(ctx, a.App, names)
+		values, err := k.Stored.Values(look, a.App, names)
 		var t interface{ Temporary() bool }
 		switch {
 		case err == nil, !errors.As(err, &t), !t.Temporary():

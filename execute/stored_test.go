@@ -78,6 +78,32 @@ func TestSecretsOfAnAttempt(t *testing.T) {
 	}
 }
 
+// hanging are secrets that cannot be read: as if all connections were taken.
+type hanging struct{}
+
+func (hanging) Values(ctx context.Context, _ string, _ []job.Secret) (map[job.Secret]string, error) {
+	<-ctx.Done()
+	return nil, away{}
+}
+
+// TestSecretsAreNotWaitedForForEver: an attempt waits for its secrets as long as it may begin, and then gives its slot back.
+func TestSecretsAreNotWaitedForForEver(t *testing.T) {
+	x := &told{}
+	inBubble(t, (&Kinds{Command: x, Stored: hanging{}}).Execute, func(b *bubble) {
+		s := b.attempt(1, 0)
+		s.Spec.Stdin = "{{secret.pg}}"
+		b.Add(s)
+		time.Sleep(job.SpawnWindow*time.Microsecond - 1)
+		if got := b.look(); got.freed != 0 || b.Free() != 2 {
+			t.Errorf("while it may begin: given back %d times, %d free; want it to wait", got.freed, b.Free())
+		}
+		time.Sleep(2 * secretPause)
+		if got := b.look(); got.freed != 1 || b.Free() != 3 || len(got.runs) != 0 || x.last != nil {
+			t.Errorf("given back %d times, %d free, runs %+v; want it given back", got.freed, b.Free(), got.runs)
+		}
+	})
+}
+
 // TestSecretsGoToOneServer has a server send requests elsewhere: no header with a secret goes there, whatever its name.
 func TestSecretsGoToOneServer(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ type Node struct {
 	timings session.Timings
 	log     *slog.Logger
 
-	db        *sql.DB // for the trip
+	db        *sql.DB // for the trip, and for the secrets of what starts
 	api       *sql.DB // for people, so that a flood of questions starves no start
 	alerts    *sql.DB // for what tells people what goes wrong
 	outside   *alert.Outside
@@ -48,7 +48,8 @@ type Node struct {
 	over    chan struct{} // closed when Run has returned
 }
 
-// Sizes of the pools. A trip needs one connection for each of its loops at most.
+// Sizes of the pools. That of the trip is for up to four starts, a dozen loops beside them, and the reader of secrets: more
+// than it has connections. They seldom ask at the same time, and who finds none free waits until one is.
 const (
 	tripPool = 8
 	apiPool  = 8
@@ -79,7 +80,7 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	if n.executor == nil {
-		if n.executor, err = newExecutor(&cfg, &secret.Reader{DB: n.api, Keys: cfg.SecretKeys}); err != nil {
+		if n.executor, err = newExecutor(&cfg, &secret.Reader{DB: n.db, Keys: cfg.SecretKeys}); err != nil {
 			return nil, err
 		}
 	}
@@ -256,6 +257,9 @@ func (n *Node) close() {
 	n.alerts.Close()
 	n.outside.Close()
 	n.pulse.Close()
+	if k, ok := n.executor.(*execute.Kinds); ok {
+		k.Close()
+	}
 }
 
 // Status is what a node knows about itself.

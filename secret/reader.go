@@ -3,6 +3,8 @@ package secret
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,19 +15,38 @@ import (
 // MaxAge is for how long a node goes by what it has read of a secret, or by that there is none.
 const MaxAge = 2 * time.Second
 
+// readMost bounds one look into the database. Runs wait for as long as they may begin, which is mostly shorter: what comes
+// of the look then is for those who come next.
+const readMost = 5 * time.Second
+
 // Reader reads the values of secrets, for runs. The zero value but for its fields is ready for use.
+//
+// It takes one connection, however many ask. Who asks while it looks into the database waits for what it finds, or is in
+// the next look, together with all others who wait.
 type Reader struct {
 	DB   *sql.DB
 	Keys *Ring // nil: none can be opened
 
 	mu    sync.Mutex
 	known map[job.Secret]known
+	under *look // that is under way; nil: none is
+	next  *look // for when that one is over; nil: nobody waits for it
 }
 
 // known is a secret that was read a moment ago, sealed as it is in its row.
 type known struct {
 	row *sql.SecretRow // nil: there is none
-	at  time.Time
+	at  time.Time      // when the look began
+}
+
+// look is one look into the database, for all who wait for it.
+type look struct {
+	names map[job.Secret]bool // not changed any more once it has begun
+	began time.Time
+	over  chan struct{} // closed when the rest is known
+
+	rows map[job.Secret]*sql.SecretRow // those that there are
+	err  error
 }
 
 // Away is the error of a look that found no database. It may be well a moment later.
@@ -55,43 +76,106 @@ func (r *Reader) Values(ctx context.Context, app string, names []job.Secret) (ma
 	return values, nil
 }
 
-// rows returns the rows that there are, of which none is older than MaxAge.
+// rows returns the rows that there are. None of them is older than MaxAge was when the caller asked, which is now.
 func (r *Reader) rows(ctx context.Context, names []job.Secret, now time.Time) ([]*sql.SecretRow, error) {
+	r.mu.Lock()
 	found, unknown := r.recall(names, now)
 	if len(unknown) == 0 {
+		r.mu.Unlock()
 		return found, nil
 	}
-	read, err := r.DB.SealedSecrets(ctx, unknown)
-	if sql.IsAway(err) {
-		return nil, &Away{err}
+	l := r.join(unknown, now)
+	r.mu.Unlock()
+	select {
+	case <-l.over:
+	case <-ctx.Done():
+		return nil, &Away{context.Cause(ctx)}
 	}
-	if err != nil {
-		return nil, err
+	if l.err != nil {
+		return nil, l.err
+	}
+	for _, name := range unknown {
+		if row := l.rows[name]; row != nil {
+			found = append(found, row)
+		}
+	}
+	return found, nil
+}
+
+// join needs mu. It returns the look that tells of some secrets to one who asks now: the one under way, however long that
+// takes, if it has not begun too long ago; or else the next.
+func (r *Reader) join(names []job.Secret, now time.Time) *look {
+	if l := r.under; l != nil && now.Sub(l.began) <= MaxAge && l.has(names) {
+		return l
+	}
+	if r.next == nil {
+		r.next = &look{names: map[job.Secret]bool{}, over: make(chan struct{})}
+	}
+	l := r.next
+	for _, name := range names {
+		l.names[name] = true
+	}
+	if r.under == nil {
+		r.begin(now)
+	}
+	return l
+}
+
+func (l *look) has(names []job.Secret) bool {
+	for _, name := range names {
+		if !l.names[name] {
+			return false
+		}
+	}
+	return true
+}
+
+// begin needs mu. It begins the next look, if there is to be one.
+func (r *Reader) begin(now time.Time) {
+	if r.under, r.next = r.next, nil; r.under != nil {
+		r.under.began = now
+		go r.read(r.under)
+	}
+}
+
+// read looks into the database. It belongs to nobody who waits: one who is killed does not take it from the others.
+func (r *Reader) read(l *look) {
+	ctx, cancel := context.WithTimeout(context.Background(), readMost)
+	defer cancel()
+	read, err := r.DB.SealedSecrets(ctx, slices.Collect(maps.Keys(l.names)))
+	if sql.IsAway(err) {
+		err = &Away{err}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if l.err = err; err == nil {
+		l.rows = make(map[job.Secret]*sql.SecretRow, len(read))
+		for i := range read {
+			l.rows[read[i].Name] = &read[i]
+		}
+		r.remember(l)
+	}
+	close(l.over)
+	r.begin(time.Now())
+}
+
+// remember needs mu. It keeps what a look has found, and lets go what is too old.
+func (r *Reader) remember(l *look) {
 	for name, k := range r.known {
-		if now.Sub(k.at) > MaxAge {
+		if l.began.Sub(k.at) > MaxAge {
 			delete(r.known, name)
 		}
 	}
 	if r.known == nil {
 		r.known = map[job.Secret]known{}
 	}
-	for _, name := range unknown {
-		r.known[name] = known{nil, now}
+	for name := range l.names {
+		r.known[name] = known{l.rows[name], l.began}
 	}
-	for i := range read {
-		r.known[read[i].Name] = known{&read[i], now}
-		found = append(found, &read[i])
-	}
-	return found, nil
 }
 
-// recall returns what is known, and which names are to be looked up.
+// recall needs mu. It returns what is known, and which names are to be looked up.
 func (r *Reader) recall(names []job.Secret, now time.Time) (found []*sql.SecretRow, unknown []job.Secret) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for _, name := range names {
 		k, is := r.known[name]
 		switch {

@@ -113,6 +113,28 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// TestLimitWhatAChannelUses: a secret that channels of alerts use stays one of all apps.
+func TestLimitWhatAChannelUses(t *testing.T) {
+	t.Parallel()
+	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
+	put(t, s, "hook", "", "first")
+	put(t, s, "other", "", "first")
+	if _, err := s.DB.Raw().Exec(`INSERT INTO alert_channel (name, spec, created, updated) VALUES ('chat', '{"type": "slack", "url": "{{secret.hook}}"}', 1, 1)`); err != nil {
+		t.Fatal(err)
+	}
+	shop := "shop"
+	_, err := s.Put(t.Context(), New{Name: "hook", Value: "second", App: &shop, May: anybody})
+	var p job.Problems
+	if !errors.As(err, &p) || len(p) != 1 || p[0].Field != "app" || !strings.Contains(p[0].Message, "chat") {
+		t.Errorf("got %v, want what is wrong with app", err)
+	}
+	if got, err := read(t, s, "", "hook"); err != nil || got != "first" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	put(t, s, "hook", "", "third")
+	put(t, s, "other", "shop", "second")
+}
+
 // TestPutAtOnce has many set the same new secret: one makes it, and what stands is what one of them set.
 func TestPutAtOnce(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,113 @@
+package secret
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// TestReaderLooksOnce has many ask for secrets while no connection is free, so that a look takes its time: however many
+// they are, they make two looks at most, and one who does not wait for it takes it from nobody.
+func TestReaderLooksOnce(t *testing.T) {
+	t.Parallel()
+	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
+	put(t, s, "pg", "", "value")
+	put(t, s, "hook", "", "another")
+	r := &Reader{DB: s.DB, Keys: s.Keys}
+	release := hold(t, s.DB)
+	began := s.DB.Meter().Statements.Load()
+
+	hasty, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	var temporary interface{ Temporary() bool }
+	if _, err := r.Values(hasty, "", []job.Secret{"pg"}); !errors.Is(err, context.Canceled) || !errors.As(err, &temporary) {
+		t.Errorf("one who does not wait: got %v", err)
+	}
+	var asking sync.WaitGroup
+	for name, want := range map[job.Secret]string{"pg": "value", "hook": "another", "none": ""} {
+		for range 10 {
+			asking.Go(func() {
+				if got, err := r.Values(t.Context(), "", []job.Secret{name}); err != nil || got[name] != want {
+					t.Errorf("%s: got %q, %v", name, got[name], err)
+				}
+			})
+		}
+	}
+	time.Sleep(100 * time.Millisecond) // they all ask
+	release()
+	asking.Wait()
+	if n := s.DB.Meter().Statements.Load() - began; n != 2 {
+		t.Errorf("%d statements, want that of the first one, and another for all others", n)
+	}
+}
+
+// TestReaderServesWhoWaited: what a look finds that took longer than MaxAge is for who asked when it was young, and for
+// nobody else: a secret that was set may be used everywhere MaxAge later.
+func TestReaderServesWhoWaited(t *testing.T) {
+	t.Parallel()
+	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
+	put(t, s, "pg", "", "value")
+	r := &Reader{DB: s.DB, Keys: s.Keys}
+	release := hold(t, s.DB)
+	began, now := s.DB.Meter().Statements.Load(), time.Now()
+
+	var asking sync.WaitGroup
+	ask := func(after time.Duration) {
+		asking.Go(func() {
+			if rows, err := r.rows(t.Context(), []job.Secret{"pg"}, now.Add(after)); err != nil || len(rows) != 1 {
+				t.Errorf("after %s: got %d rows, %v", after, len(rows), err)
+			}
+		})
+	}
+	waits := func(next bool) {
+		t.Helper()
+		for end := now.Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			r.mu.Lock()
+			there := r.under != nil && (r.next != nil) == next
+			r.mu.Unlock()
+			if there {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("nobody asks, or too many looks are asked for; want a second one: %v", next)
+			}
+		}
+	}
+	ask(0)
+	waits(false)
+	ask(MaxAge)
+	time.Sleep(50 * time.Millisecond)
+	waits(false)
+	ask(MaxAge + 1)
+	waits(true)
+	release()
+	asking.Wait()
+	if n := s.DB.Meter().Statements.Load() - began; n != 2 {
+		t.Errorf("%d statements, want 2", n)
+	}
+}
+
+// hold takes all connections of a pool until release is called.
+func hold(t *testing.T, db *sql.DB) (release func()) {
+	t.Helper()
+	var free []func() error
+	for range db.Raw().Stats().MaxOpenConnections {
+		c, err := db.Raw().Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		free = append(free, c.Close)
+	}
+	release = sync.OnceFunc(func() {
+		for _, f := range free {
+			_ = f()
+		}
+	})
+	t.Cleanup(release)
+	return release
+}
