@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
 
+	"go-crontab/job"
 	"go-crontab/sql"
 )
 
@@ -72,6 +74,7 @@ func textOrBase64(b []byte) (text, base string) {
 
 // ArchiveCommand hands records to a command, which bash runs, on its standard input. It has them when it exits with 0;
 // one that closed its input before it had read all of them has failed. It is killed, with what it has started, when it takes too long.
+// It has the environment of the node without its settings, among which are the database's password and the cluster's secrets.
 func ArchiveCommand(command string, timeout time.Duration) Archive {
 	return func(ctx context.Context, runs []sql.RunRow) error {
 		var lines bytes.Buffer
@@ -87,7 +90,7 @@ func ArchiveCommand(command string, timeout time.Duration) Archive {
 		cmd := exec.CommandContext(bounded, "bash", "-c", command)
 		var said tailBuffer
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = &lines, &said, &said
-		cmd.Env = append(os.Environ(), fmt.Sprintf("GOCRONTAB_RECORDS=%d", len(runs)))
+		cmd.Env = append(slices.DeleteFunc(os.Environ(), isSetting), fmt.Sprintf(job.ReservedEnv+"RECORDS=%d", len(runs)))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 		cmd.WaitDelay = time.Second // what it left behind may hold its output open
@@ -103,6 +106,8 @@ func ArchiveCommand(command string, timeout time.Duration) Archive {
 		return nil
 	}
 }
+
+func isSetting(variable string) bool { return strings.HasPrefix(variable, job.ReservedEnv) }
 
 // tailBuffer keeps the end of what is written.
 type tailBuffer struct{ b []byte }

@@ -47,10 +47,12 @@ func setUp(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	p := faultproxy.New(t, cfg.Net, cfg.Addr)
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	through := open(p.DSN(dsn), sql.DefaultTimeouts)
-	return &fixture{t, open(dsn, sql.DefaultTimeouts), through, p, New(lock.New(through, log), func() job.Micros { return 1 }, func() {}, log), uuid.UUID{1}, map[int64]int{}}
+	f := &fixture{T: t, beside: open(dsn, sql.MigrateTimeouts), through: open(p.DSN(dsn), sql.DefaultTimeouts), proxy: p, session: uuid.UUID{1}, written: map[int64]int{}}
+	f.recorder = New(lock.New(f.through, f.log()), func() job.Micros { return 1 }, func() {}, f.log())
+	return f
 }
+
+func (f *fixture) log() *slog.Logger { return slog.New(slog.NewTextHandler(f.Output(), nil)) }
 
 func (f *fixture) exec(query string, args ...any) {
 	f.Helper()

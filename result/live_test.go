@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -21,7 +20,7 @@ import (
 
 // live is one whose connections lead through the proxy.
 func (f *fixture) live() *Live {
-	return NewLive(f.through, slog.New(slog.NewTextHandler(f.Output(), nil)))
+	return NewLive(f.through, f.log())
 }
 
 // tick flushes n times.

@@ -40,6 +40,7 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	waiting []*Outcome
+	passed  int // how many have left their place among the waiting: they are written, or went behind the others
 	wake    chan struct{}
 	writing chan struct{} // held by the one who writes
 	batch   int
@@ -58,8 +59,8 @@ func New(x *lock.Exclusion, now func() job.Micros, woken func(), log *slog.Logge
 	return &Recorder{exclusion: x, now: now, woken: woken, log: log, wake: make(chan struct{}, 1), writing: make(chan struct{}, 1), batch: finishBatch}
 }
 
-// Put takes an outcome. It never blocks; the executing set, whose slots its tasks hold until they are written,
-// bounds how many wait.
+// Put takes an outcome. It never blocks; the executing set bounds how many wait: while there are too many, it takes no
+// more attempts.
 func (r *Recorder) Put(o *Outcome) {
 	o.Run.Output.Pack() // here, and not while rows are locked
 	r.mu.Lock()
@@ -98,25 +99,33 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// Flush writes what waits, and returns when nothing does or ctx ends.
+// Flush writes what waits now, and returns when it has or ctx ends. It leaves to Run what comes meanwhile: a session that
+// ends must not wait for the outcomes of the next one.
 func (r *Recorder) Flush(ctx context.Context) {
-	for retry := minRetry; r.Waiting() > 0 && ctx.Err() == nil; {
-		retry = r.step(ctx, retry)
+	for range 2 { // what MySQL refused alone went behind all others, and can be written now
+		r.pass(ctx, maxRetry)
 	}
 }
 
 // Push writes what waits now. It leaves to Run what comes meanwhile and what cannot be written at once: a start that
 // asks for it must not wait for either.
-func (r *Recorder) Push(ctx context.Context) {
-	retry := minRetry
-	for left := r.Waiting(); left > 0 && retry <= 4*minRetry && ctx.Err() == nil; {
-		r.mu.Lock()
-		most := r.most()
-		r.mu.Unlock()
-		if retry = r.step(ctx, retry); retry == minRetry {
-			left -= most
-		}
+func (r *Recorder) Push(ctx context.Context) { r.pass(ctx, 4*minRetry) }
+
+// pass returns when all that waits now is written or was refused alone, when pauses after errors have become longer than
+// the patience, or when ctx ends.
+func (r *Recorder) pass(ctx context.Context, patience time.Duration) {
+	r.mu.Lock()
+	end := r.passed + len(r.waiting)
+	r.mu.Unlock()
+	for retry := minRetry; retry <= patience && ctx.Err() == nil && !r.hasPassed(end); {
+		retry = r.step(ctx, retry)
 	}
+}
+
+func (r *Recorder) hasPassed(end int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.passed >= end
 }
 
 // step writes one batch. After an error it pauses, and returns for how long the next one is to.
@@ -178,7 +187,7 @@ func (r *Recorder) finish(ctx context.Context) error {
 				launches    []int64
 				unslotted   []int64
 				turns       []int64 // jobs of which a run has ended that is no backfill's
-				again       []sql.Again
+				retried     []sql.Again
 				runs, tried []job.Run
 				live        []job.Launch
 			)
@@ -189,7 +198,7 @@ func (r *Recorder) finish(ctx context.Context) error {
 				}
 				tryAgain := o.Again != 0 && rows[o.Task.ID].Wish == 0 // what was to be killed, and failed before, is not tried again
 				if tryAgain {
-					again = append(again, sql.Again{ID: o.Task.ID, DueNow: o.Again})
+					retried = append(retried, sql.Again{ID: o.Task.ID, DueNow: o.Again})
 				} else {
 					ended, launches = append(ended, o.Task.ID), append(launches, o.Task.Launch.N)
 				}
@@ -215,7 +224,7 @@ func (r *Recorder) finish(ctx context.Context) error {
 			if err := tx.DropChunks(live); err != nil {
 				return err
 			}
-			if err := tx.Retry(again, tried); err != nil {
+			if err := tx.Retry(retried, tried); err != nil {
 				return err
 			}
 			if sure {
@@ -309,6 +318,7 @@ func (r *Recorder) written(batch []*Outcome, stale, again map[*Outcome]bool) {
 		}
 	}
 	r.waiting = append(rest, r.waiting[len(batch):]...)
+	r.passed += len(batch) - len(rest)
 	r.batch = min(finishBatch, 2*r.batch)
 	r.mu.Unlock()
 	for _, o := range batch {
@@ -338,6 +348,7 @@ func (r *Recorder) isolate(batch []*Outcome, err error) {
 	}
 	o := batch[0]
 	r.waiting = append(r.waiting[1:], o)
+	r.passed++
 	switch {
 	case !sql.BlamesRows(err):
 		return // the others may be refused as well

@@ -232,6 +232,58 @@ func TestFlushGivesUp(t *testing.T) {
 	f.recorded(all)
 }
 
+// TestFlushLeavesWhatComesMeanwhile: a session that ends waits for its outcomes, not for those that another one goes on to put.
+func TestFlushLeavesWhatComesMeanwhile(t *testing.T) {
+	f := setUp(t)
+	all := f.outcomes(10)
+	for i, o := range all[:9] {
+		written := o.Written
+		o.Written = func() {
+			written()
+			f.recorder.Put(all[i+1])
+		}
+	}
+	f.recorder.Put(all[0])
+	f.recorder.Flush(t.Context())
+	if f.written[all[0].Task.ID] != 1 || len(f.written) > 2 {
+		t.Errorf("%d of 10 are written that came one after another, want the first and hardly more", len(f.written))
+	}
+	for range all {
+		f.recorder.Flush(t.Context())
+	}
+	f.recorded(all)
+}
+
+// TestPushWritesAllThatWaits, also where a transaction takes fewer outcomes than it might, since others wait for these.
+func TestPushWritesAllThatWaits(t *testing.T) {
+	f := setUp(t)
+	f.recorder.Lanes = func() int { return 2 }
+	all := f.outcomes(2 * finishBatch)
+	for _, o := range all {
+		o.Awaited = true
+	}
+	f.putAll(all)
+	f.recorder.Push(t.Context())
+	if n := f.recorder.Waiting(); n != 0 {
+		t.Errorf("%d of %d outcomes wait still", n, len(all))
+	}
+}
+
+// TestFlushPassesTheHopeless: it ends although MySQL refuses an outcome whenever its turn comes, and has written the others.
+func TestFlushPassesTheHopeless(t *testing.T) {
+	f := setUp(t)
+	f.exec("CREATE TRIGGER refuse BEFORE INSERT ON history FOR EACH ROW IF NEW.due = 1000 THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'never'; END IF")
+	f.putAll(f.outcomes(3))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if f.recorder.Flush(ctx); ctx.Err() != nil {
+		t.Error("it waits for an outcome that is never written")
+	}
+	if n := f.recorder.Waiting(); n != 1 || len(f.written) != 2 {
+		t.Errorf("%d wait and %d are written, want 1 and 2", n, len(f.written))
+	}
+}
+
 // TestAgain: an attempt that is to be followed by another leaves its record, and its task idle.
 func TestAgain(t *testing.T) {
 	f := setUp(t)

@@ -3,23 +3,18 @@ package result
 import (
 	"os"
 	"testing"
-
-	"go-crontab/job"
 )
 
 // TestATornSpoolHarmsNothingThatIsSavedLater saves outcomes where a crash left half a line, and twice without having
 // written the first ones.
 func TestATornSpoolHarmsNothingThatIsSavedLater(t *testing.T) {
-	s, err := OpenSpool(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := spool(t)
 	if err := os.WriteFile(s.path(), []byte(`{"Task":{"ID":1},"Run":{"Due`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := New(nil, nil, nil, nil)
+	r := waitingIn()
 	for range 2 {
-		r.Put(&Outcome{Task: job.Task{ID: 7}, Run: job.Run{Result: job.Result{Outcome: job.Succeeded}}})
+		r.Put(failed(7))
 		if _, err := s.Save(r); err != nil {
 			t.Fatal(err)
 		}

@@ -16,10 +16,13 @@ import (
 
 // Retainer removes records that are kept no longer, with their output: job after job, by the rule of the job, of its app,
 // and of the cluster. One node at a time does it, the one that has the chore; each batch is a transaction of its own that
-// locks nothing but the rows that go, and it rests after each for several times as long as that took. Where a command is
-// given, it gets the records before they go.
+// locks nothing but the rows that go, and the rule while it commits, and it rests after each for several times as long as
+// that took. Where a command is given, it gets the records before they go.
 //
 //	look at jobs ──▶ cut of a job ──▶ list ──▶ archive command ──▶ delete ──▶ rest
+//
+// A batch goes by the rules that stand when it is deleted, see sql.HoldRule: when they are not those any more by which it
+// was listed, it stays, although the archive may have it, and the jobs that are left are looked at by the new ones.
 //
 // If we die between the archive and the delete, or that commit is unknown, the records are still there, or not, and the
 // next look sees which: what is there is handed over once more. So the archive gets each record at least once, and knows
@@ -39,7 +42,7 @@ type Retainer struct {
 	bad    int64         // failures of the archive in a row
 	looked time.Duration // at jobs, in this round
 	owed   time.Duration // what small batches took for which it has not rested yet
-	held   time.Time     // when the chore was taken last
+	held   time.Time     // since when the chore is ours for choreHold, at least
 }
 
 // Archive takes records before they go: one line of JSON for each. When it returns nil it has them.
@@ -48,8 +51,8 @@ type Archive func(ctx context.Context, runs []sql.RunRow) error
 const (
 	retainPeriod = 10 * time.Minute // between rounds over all jobs
 	retainTry    = time.Minute      // between looks whether nobody has the chore
-	choreHold    = 5 * time.Minute  // longer than any step, see archiveTimeout
-	choreTell    = time.Minute      // between telling how far it is, while nothing goes
+	choreHold    = 5 * time.Minute  // longer than the archive command may take, see node.Config.ArchiveTimeout
+	choreKeep    = 10 * time.Second // between taking it again
 	keptJobs     = 2000             // whose rules one look reads
 	dropBatch    = 800              // see idsAtOnce in sql
 	archiveBatch = 200              // each may have some ten kilobytes of output
@@ -58,6 +61,8 @@ const (
 	rest      = 3
 	restRound = 50 // a round that looked for so long is followed by so many times that without one
 	restLeast = 50 * time.Millisecond
+	// restLongest is the most that a batch makes it rest, however long MySQL took for it.
+	restLongest = time.Minute
 	// restMost is for how long due times that are overdue keep it from the next batch. Not for ever: on a cluster whose
 	// slots are all taken something is overdue all the time.
 	restMost = 20 * time.Second
@@ -92,54 +97,63 @@ var errNoArchive = errors.New("records are to be archived before they go, and th
 
 // Round looks at all jobs once, from where the last round was, if nobody else does. It tells whether it did.
 func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
-	rules, err := r.DB.Retentions(ctx)
-	if err != nil {
+	if _, err := r.rules(ctx); err != nil {
 		return false, err
 	}
-	if rules[""].Archive && r.Archive == nil {
-		return false, errNoArchive
-	}
+	asked := time.Now()
 	mine, at, err := r.DB.TakeChore(ctx, r.Session.ID(), choreHold)
 	if err != nil || !mine {
 		return false, err
 	}
-	r.held = time.Now()
-	for {
-		began := time.Now()
-		jobs, err := r.DB.KeptJobs(ctx, at, keptJobs)
-		if err != nil {
-			return true, err
-		}
-		took := time.Since(began)
-		r.looked += took
-		for i := range jobs {
-			j := &jobs[i]
-			keep := j.Keep.Over(rules[j.App].Keep).Over(rules[""].Keep)
-			if j.Oldest != 0 && keep.Bounded() {
-				if err := r.shorten(ctx, j, keep); err != nil {
-					return true, err
-				}
-			}
-			at = j.ID
-		}
-		r.done.At = at
-		if len(jobs) < keptJobs {
-			r.done.At, r.done.Ended = 0, r.Session.Now()
-		}
-		// If we die before this, the next one looks at these jobs once more.
-		if last := len(jobs) < keptJobs; last || time.Since(r.held) > choreTell {
-			if err := r.tell(ctx); err != nil || last {
-				return true, err
-			}
-			if mine, _, err := r.DB.TakeChore(ctx, r.Session.ID(), choreHold); err != nil || !mine || !r.Session.Fresh() {
-				return mine, err
-			}
-			r.held = time.Now()
-		}
-		if r.rest(ctx, took); ctx.Err() != nil {
-			return true, context.Cause(ctx)
-		}
+	r.held, r.done.At = asked, at
+	for last := false; !last && err == nil; {
+		last, err = r.page(ctx)
 	}
+	return true, err
+}
+
+// rules reads the rules, if this node can do as they say.
+func (r *Retainer) rules(ctx context.Context) (map[string]job.Retention, error) {
+	rules, err := r.DB.Retentions(ctx)
+	if err == nil && rules[""].Archive && r.Archive == nil {
+		err = errNoArchive
+	}
+	return rules, err
+}
+
+// page looks at the next jobs, by the rules as they are now, and tells whether these jobs were the last.
+func (r *Retainer) page(ctx context.Context) (last bool, err error) {
+	if err := r.hold(ctx); err != nil {
+		return false, err
+	}
+	began := time.Now()
+	rules, err := r.rules(ctx)
+	if err != nil {
+		return false, err
+	}
+	jobs, err := r.DB.KeptJobs(ctx, r.done.At, keptJobs)
+	if err != nil {
+		return false, err
+	}
+	took := time.Since(began)
+	r.looked += took
+	for i := range jobs {
+		j := &jobs[i]
+		switch err := r.shorten(ctx, j, j.Rule(rules)); {
+		case errors.Is(err, sql.ErrMoved): // rules have changed: this job and those behind it are looked at once more
+			r.rest(ctx, took)
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+		r.done.At = j.ID // if we die before this is told, the next one looks at the job once more
+	}
+	if len(jobs) < keptJobs {
+		r.done.At, r.done.Ended = 0, r.Session.Now()
+		return true, r.tell(ctx)
+	}
+	r.rest(ctx, took)
+	return false, nil
 }
 
 // cut finds out which records of a job go.
@@ -168,9 +182,12 @@ func (r *Retainer) cut(ctx context.Context, j *sql.KeptJob, keep job.Keep) (c sq
 	return c, nil
 }
 
-// shorten removes what goes of one job's records.
-func (r *Retainer) shorten(ctx context.Context, j *sql.KeptJob, keep job.Keep) error {
-	c, err := r.cut(ctx, j, keep)
+// shorten removes what goes of one job's records. It returns sql.ErrMoved when the job's rule is another one by now.
+func (r *Retainer) shorten(ctx context.Context, j *sql.KeptJob, rule job.Retention) error {
+	if j.Oldest == 0 || !rule.Bounded() {
+		return nil
+	}
+	c, err := r.cut(ctx, j, rule.Keep)
 	if err != nil || j.Oldest >= c.Due {
 		return err
 	}
@@ -178,61 +195,88 @@ func (r *Retainer) shorten(ctx context.Context, j *sql.KeptJob, keep job.Keep) e
 	if r.Archive != nil {
 		most = archiveBatch
 	}
-	for ctx.Err() == nil {
-		began := time.Now()
-		runs, err := r.DB.OldRuns(ctx, c, most)
-		if err != nil || len(runs) == 0 {
-			return err
-		}
-		if err := r.archive(ctx, runs); err != nil {
-			return err
-		}
-		if err := r.DB.Tx(ctx, func(tx *sql.Tx) error { return tx.DropRuns(runs) }); err != nil {
-			return err // unknown too: the next round sees what stands
-		}
-		r.done.Removed += int64(len(runs))
-		if len(runs) < most {
-			return r.restLater(ctx, time.Since(began))
-		}
-		c.From = runs[len(runs)-1].Due // what stays before that is not read again
+	for {
 		if err := r.hold(ctx); err != nil {
 			return err
 		}
-		r.rest(ctx, time.Since(began))
+		n, took, err := r.batch(ctx, &c, rule, most)
+		if err != nil || n == 0 {
+			return err
+		}
+		if n < most {
+			r.restLater(ctx, took)
+			return nil
+		}
+		if err := r.tell(ctx); err != nil {
+			return err
+		}
+		r.rest(ctx, took)
 	}
-	return context.Cause(ctx)
 }
 
-// hold tells what was done, and keeps the chore.
+// batch removes some of the records that go, the earliest first. It returns how many, and how long that took without the
+// archive command.
+func (r *Retainer) batch(ctx context.Context, c *sql.Cut, rule job.Retention, most int) (n int, took time.Duration, err error) {
+	began := time.Now()
+	runs, err := r.DB.OldRuns(ctx, *c, most)
+	if err != nil || len(runs) == 0 {
+		return 0, 0, err
+	}
+	archiving, err := r.archive(ctx, runs)
+	if err != nil {
+		return 0, 0, err
+	}
+	err = r.DB.Tx(ctx, func(tx *sql.Tx) error {
+		if err := tx.DropRuns(runs); err != nil {
+			return err
+		}
+		return tx.HoldRule(c.JobID, rule) // once a change of it is answered, nothing goes by the old one
+	})
+	if err != nil {
+		return 0, 0, err // unknown too: the next round sees what stands
+	}
+	r.done.Removed += int64(len(runs))
+	c.From = runs[len(runs)-1].Due // what stays before that is not read again
+	return len(runs), time.Since(began) - archiving, nil
+}
+
+// hold tells what was done, and keeps the chore, unless it was taken a moment ago. It is asked before each batch, after the
+// rest, and before each archive command: so the chore is ours for longer than the command may take, and no other node
+// archives beside it. What remains is a node that is stopped in the middle, or dies and leaves its command behind: another one
+// takes over when the chore expires, and the two commands may run at once.
 func (r *Retainer) hold(ctx context.Context) error {
+	if !r.Session.Fresh() {
+		return errTaken
+	}
+	if time.Since(r.held) < choreKeep {
+		return nil
+	}
 	if err := r.tell(ctx); err != nil {
 		return err
 	}
-	if mine, _, err := r.DB.TakeChore(ctx, r.Session.ID(), choreHold); err != nil || !mine || !r.Session.Fresh() {
-		return errors.Join(err, context.Cause(ctx), errTaken)
+	asked := time.Now()
+	mine, _, err := r.DB.TakeChore(ctx, r.Session.ID(), choreHold)
+	if err == nil && !mine {
+		err = errTaken
 	}
-	r.held = time.Now()
-	return nil
+	if err == nil {
+		r.held = asked
+	}
+	return err
 }
 
 // restLater rests after small batches, of many jobs that have few old records each: for as long as after large ones, in
 // pieces that are worth it.
-func (r *Retainer) restLater(ctx context.Context, took time.Duration) error {
-	r.owed += took
-	if rest*r.owed < restLeast {
-		return nil
+func (r *Retainer) restLater(ctx context.Context, took time.Duration) {
+	if r.owed += took; rest*r.owed >= restLeast {
+		r.rest(ctx, r.owed)
+		r.owed = 0
 	}
-	r.rest(ctx, r.owed)
-	r.owed = 0
-	if time.Since(r.held) < choreTell {
-		return context.Cause(ctx)
-	}
-	return r.hold(ctx)
 }
 
 // rest is what comes after each batch, which took so long: for longer while due times are overdue.
 func (r *Retainer) rest(ctx context.Context, took time.Duration) {
-	for wait, began := max(restLeast, rest*took), time.Now(); ; wait = restLeast {
+	for wait, began := min(max(restLeast, rest*took), restLongest), time.Now(); ; wait = restLeast {
 		select {
 		case <-ctx.Done():
 			return
@@ -246,10 +290,10 @@ func (r *Retainer) rest(ctx context.Context, took time.Duration) {
 
 var errTaken = errors.New("another node does it now, or this one has lost its lease")
 
-// archive hands records over. One that fails keeps them here.
-func (r *Retainer) archive(ctx context.Context, old []sql.OldRun) error {
+// archive hands records over, and returns how long the command took. One that fails keeps them here.
+func (r *Retainer) archive(ctx context.Context, old []sql.OldRun) (took time.Duration, err error) {
 	if r.Archive == nil {
-		return nil
+		return 0, nil
 	}
 	ids := make([]int64, len(old))
 	for i := range old {
@@ -257,20 +301,26 @@ func (r *Retainer) archive(ctx context.Context, old []sql.OldRun) error {
 	}
 	runs, err := r.DB.RunsWithOutput(ctx, ids)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if err := r.Archive(ctx, runs); err != nil {
+	if err := r.hold(ctx); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	err = r.Archive(ctx, runs)
+	took = time.Since(began)
+	if err != nil {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return took, context.Cause(ctx)
 		}
 		r.bad++
 		r.done.Error, r.done.ErrorAt = err.Error(), r.Session.Now()
 		r.Log.Error("records stay: the archive command did not take them", "records", len(runs), "failures", r.bad, "error", err)
-		return errors.Join(r.tell(ctx), fmt.Errorf("archive: %w", err))
+		return took, errors.Join(r.tell(ctx), fmt.Errorf("archive: %w", err))
 	}
 	r.bad = 0
 	r.done.Archived += int64(len(runs))
-	return nil
+	return took, nil
 }
 
 // tell writes down what was done. Numbers are for people: an unknown commit may count something twice, or not.

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,11 +45,25 @@ func setUpRetaining(t *testing.T) *retaining {
 }
 
 func (r *retaining) retainer(archive Archive) *Retainer {
-	return &Retainer{DB: r.beside, Session: &living{uuid.New(), r.now}, Archive: archive, Log: slog.New(slog.NewTextHandler(r.Output(), nil))}
+	return &Retainer{DB: r.beside, Session: &living{uuid.New(), r.now}, Archive: archive, Log: r.log()}
 }
 
 func (r *retaining) rule(app, spec string) {
 	r.exec("INSERT INTO retention (app, spec) VALUES (?, ?) ON DUPLICATE KEY UPDATE spec = VALUES(spec)", app, spec)
+}
+
+// put writes a rule as the API does.
+func (r *retaining) put(app string, rule job.Retention) {
+	r.Helper()
+	err := r.beside.Tx(r.Context(), func(tx *sql.Tx) error {
+		if _, err := tx.LockRetention(app); err != nil {
+			return err
+		}
+		return tx.PutRetention(app, rule, "admin", r.now)
+	})
+	if err != nil {
+		r.Error(err)
+	}
 }
 
 // job makes one, which keeps what it says.
@@ -211,16 +225,235 @@ func TestRetentionGoesOn(t *testing.T) {
 func TestRetentionRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches, took = 100, 2 * time.Millisecond
-		r, began := &Retainer{held: time.Now()}, time.Now()
+		r, began := &Retainer{}, time.Now()
 		for range batches {
-			if err := r.restLater(t.Context(), took); err != nil {
-				t.Fatal(err)
-			}
+			r.restLater(t.Context(), took)
 		}
 		if rested, want := time.Since(began), rest*batches*took; rested > want || rested < want-restLeast {
 			t.Errorf("it rested for %s, want %s", rested, want)
 		}
+		began = time.Now()
+		r.rest(t.Context(), time.Hour)
+		if rested := time.Since(began); rested != restLongest {
+			t.Errorf("it rested for %s after a batch that took an hour, want %s", rested, restLongest)
+		}
 	})
+}
+
+// TestRetentionByTheRuleOfNow withdraws a rule, in one way or another, while its first batch is being removed: nothing more
+// goes by it.
+func TestRetentionByTheRuleOfNow(t *testing.T) {
+	t.Parallel()
+	longer := job.Retention{Keep: job.Keep{Age: job.Duration(2160 * time.Hour)}}
+	for name, c := range map[string]struct {
+		change func(r *retaining, id int64)
+		err    error
+	}{
+		"the cluster's rule": {func(r *retaining, _ int64) { r.put("", longer) }, nil},
+		"the app gets one":   {func(r *retaining, _ int64) { r.put("x", longer) }, nil},
+		"the job keeps more": {func(r *retaining, id int64) {
+			r.exec(`UPDATE job SET spec = '{"keep":{"age":"2160h"}}' WHERE id = ?`, id)
+		}, nil},
+		"nobody can read what the job keeps": {func(r *retaining, id int64) {
+			r.exec(`UPDATE job SET spec = '{"keep":{"age":7}}' WHERE id = ?`, id)
+		}, nil},
+		"the archive is to have them": {func(r *retaining, _ int64) { r.rule("", `{"age":"1h","archive":true}`) }, errNoArchive},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := setUpRetaining(t)
+			r.rule("", `{"age":"1h"}`)
+			var ids []int64
+			for range 2 {
+				id := r.job("x", `{}`)
+				var ago []time.Duration
+				for i := range dropBatch + 5 {
+					ago = append(ago, 2*time.Hour+time.Duration(i)*time.Minute)
+				}
+				r.ran(id, job.Succeeded, 0, ago...)
+				ids = append(ids, id)
+			}
+			x := r.retainer(nil)
+			x.Behind = func() bool { // it rests after the first batch
+				for _, id := range ids {
+					c.change(r, id)
+				}
+				x.Behind = nil
+				return false
+			}
+			mine, err := x.Round(t.Context())
+			if !mine || !errors.Is(err, c.err) {
+				t.Errorf("got %v, %v; want a round, and %v", mine, err, c.err)
+			}
+			r.want("records of the first job", 5, "SELECT COUNT(*) FROM history WHERE job_id = ?", ids[0])
+			r.want("records of the other", dropBatch+5, "SELECT COUNT(*) FROM history WHERE job_id = ?", ids[1])
+			r.want("records that are told to be removed", dropBatch, "SELECT removed FROM chore")
+		})
+	}
+}
+
+// TestRetentionGoesOnByNewRules: what was handed to the archive stays if the rule is withdrawn before it goes, and what goes by
+// the new one goes in the same round.
+func TestRetentionGoesOnByNewRules(t *testing.T) {
+	r := setUpRetaining(t)
+	r.rule("", `{"age":"1h"}`)
+	a, b := r.job("x", `{}`), r.job("x", `{}`)
+	for _, id := range []int64{a, b} {
+		r.ran(id, job.Succeeded, 100, hours(50, 40, 5, 4)...)
+		r.ran(id, job.Failed, 100, hours(49, 3)...)
+	}
+	archived := 0
+	x := r.retainer(func(_ context.Context, runs []sql.RunRow) error {
+		if archived += len(runs); archived == 6 {
+			r.put("", job.Retention{Keep: job.Keep{Age: job.Duration(30 * time.Hour)}})
+		}
+		return nil
+	})
+	r.round(x)
+	for _, id := range []int64{a, b} {
+		if got := r.left(id); got != "5 4 3" {
+			t.Errorf("left are %q, want what the new rule keeps", got)
+		}
+	}
+	if archived != 6+3+3 {
+		t.Errorf("%d records were archived, want all of the first job, and what went", archived)
+	}
+	r.want("records that are told to be removed", 6, "SELECT removed FROM chore")
+}
+
+// TestRuleWaitsForABatch: whoever changes a rule, or what a job keeps, is answered when nothing goes by the old one any more.
+func TestRuleWaitsForABatch(t *testing.T) {
+	t.Parallel()
+	longer := job.Retention{Keep: job.Keep{Age: job.Duration(2160 * time.Hour)}}
+	for name, change := range map[string]func(r *retaining, id int64){
+		"the cluster's rule":      func(r *retaining, _ int64) { r.put("", longer) },
+		"the first one of an app": func(r *retaining, _ int64) { r.put("x", longer) },
+		"what a job keeps": func(r *retaining, id int64) {
+			r.exec(`UPDATE job SET spec = '{"keep":{"age":"2160h"}}' WHERE id = ?`, id)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := setUpRetaining(t)
+			r.rule("", `{"age":"1h"}`)
+			id := r.job("x", `{}`)
+			r.ran(id, job.Succeeded, 0, hours(5, 4)...)
+			x := r.retainer(nil)
+			x.DB = r.through
+			held := r.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("DELETE h FROM history"), Action: faultproxy.HoldBefore(0)})
+			var going sync.WaitGroup
+			going.Go(func() { r.round(x) })
+			if err := held.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			changed := make(chan bool)
+			going.Go(func() { change(r, id); close(changed) })
+			select {
+			case <-changed:
+				t.Error("it is answered while a batch goes by the old one")
+			case <-time.After(100 * time.Millisecond):
+			}
+			held.Release()
+			going.Wait()
+			if got := r.left(id); got != "" {
+				t.Errorf("left are %q", got)
+			}
+		})
+	}
+}
+
+// TestOneNodeAtATime: behind a rest, behind another job's archive command, and behind reads that took long, a node asks whether
+// the chore is its own still, before it removes or archives anything.
+func TestOneNodeAtATime(t *testing.T) {
+	r := setUpRetaining(t)
+	r.rule("", `{"age":"1h"}`)
+	a, b, c := r.job("x", `{}`), r.job("x", `{}`), r.job("x", `{}`)
+	var many []time.Duration
+	for i := range dropBatch + 5 {
+		many = append(many, 2*time.Hour+time.Duration(i)*time.Minute)
+	}
+	r.ran(a, job.Succeeded, 0, many...)
+	r.ran(b, job.Succeeded, 0, hours(5)...)
+	r.ran(c, job.Succeeded, 0, hours(5)...)
+	// late is what a node finds that took the chore long ago: another one has it.
+	late := func(x *Retainer) {
+		x.held = time.Now().Add(-choreKeep)
+		r.exec("UPDATE chore SET session_id = 'somebody else', until = 1 << 62")
+	}
+	stops := func(what string, x *Retainer, left int) {
+		t.Helper()
+		if _, err := x.Round(t.Context()); !errors.Is(err, errTaken) {
+			t.Errorf("%s: got %v, want %v", what, err, errTaken)
+		}
+		r.want("records behind "+what, left, "SELECT COUNT(*) FROM history")
+	}
+	x := r.retainer(nil)
+	x.Behind = func() bool { late(x); return false }
+	stops("a rest", x, 5+2)
+
+	x = r.retainerWith(nil)
+	x.Archive = func(_ context.Context, runs []sql.RunRow) error {
+		if runs[0].JobID == b {
+			late(x)
+		}
+		return nil
+	}
+	stops("another job's command", x, 1)
+
+	x = r.retainerWith(func(context.Context, []sql.RunRow) error {
+		t.Error("reads: records are archived")
+		return nil
+	})
+	late(x)
+	if _, err := x.archive(t.Context(), []sql.OldRun{{JobID: c}}); !errors.Is(err, errTaken) {
+		t.Errorf("reads: got %v, want %v", err, errTaken)
+	}
+}
+
+// TestArchiveDoesNotCountForTheRest: the command may take minutes, in which MySQL has nothing to do with it.
+func TestArchiveDoesNotCountForTheRest(t *testing.T) {
+	const command = time.Second
+	r := setUpRetaining(t)
+	r.rule("", `{"age":"1h"}`)
+	id := r.job("x", `{}`)
+	r.ran(id, job.Succeeded, 0, hours(5)...)
+	x := r.retainer(func(context.Context, []sql.RunRow) error {
+		time.Sleep(command)
+		return nil
+	})
+	x.held = time.Now()
+	n, took, err := x.batch(t.Context(), &sql.Cut{JobID: id, Due: r.now, Ended: r.now, Failed: r.now}, job.Retention{Keep: job.Keep{Age: job.Duration(time.Hour)}}, archiveBatch)
+	if n != 1 || err != nil || took <= 0 || took >= command {
+		t.Errorf("got %d, %s, %v; want one record, in less time than the command", n, took, err)
+	}
+}
+
+// TestRetentionStaysWhereItWas: a node that takes over, and dies before it is through with a job, leaves the place as it was.
+func TestRetentionStaysWhereItWas(t *testing.T) {
+	r := setUpRetaining(t)
+	r.rule("", `{"age":"1h"}`)
+	a, b := r.job("x", `{}`), r.job("x", `{}`)
+	r.ran(a, job.Succeeded, 0, hours(5)...)
+	r.ran(b, job.Succeeded, 0, hours(5)...)
+	r.exec("UPDATE chore SET at_id = ?", a)
+	if _, err := r.retainer(ArchiveCommand("exit 1", time.Minute)).Round(t.Context()); err == nil {
+		t.Error("got no error, want that of the archive")
+	}
+	r.want("where it is", int(a), "SELECT at_id FROM chore")
+}
+
+// TestArchiveKnowsNoSettings: the command has the node's environment, but not the database's password and the secrets.
+func TestArchiveKnowsNoSettings(t *testing.T) {
+	for _, name := range []string{"GOCRONTAB_DSN", "GOCRONTAB_SECRET_KEY", "GOCRONTAB_SECRET_TOKEN", "ARCHIVE_BUCKET"} {
+		t.Setenv(name, "x")
+	}
+	file := filepath.Join(t.TempDir(), "env")
+	archive := ArchiveCommand("cat > /dev/null; env | grep -oE '^GOCRONTAB_[^=]*|^ARCHIVE_.*' | sort > '"+file+"'", time.Minute)
+	if err := archive(t.Context(), make([]sql.RunRow, 3)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(file)
+	if want := "ARCHIVE_BUCKET=x\nGOCRONTAB_RECORDS\n"; string(got) != want || err != nil {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
 }
 
 // TestRetentionWaits: while due times are overdue the next batch waits, but not for ever; so it goes on as soon as they

@@ -24,6 +24,20 @@ func spool(t testing.TB) *Spool {
 	return s
 }
 
+// waitingIn is a recorder in which some outcomes wait.
+func waitingIn(outcomes ...*Outcome) *Recorder {
+	r := New(nil, nil, nil, nil)
+	for _, o := range outcomes {
+		r.Put(o)
+	}
+	return r
+}
+
+// failed is an outcome of a task.
+func failed(id int64) *Outcome {
+	return &Outcome{Task: job.Task{ID: id}, Run: job.Run{Result: job.Result{Outcome: job.Failed}}}
+}
+
 // anOutcome draws outcomes of all shapes.
 func anOutcome(t *rapid.T) *Outcome {
 	launch := job.Launch{Session: uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "session")), N: rapid.Int64Range(1, 1<<60).Draw(t, "launch")}
@@ -55,14 +69,11 @@ func TestSpoolKeepsAll(t *testing.T) {
 	t.Parallel()
 	s := spool(t)
 	rapid.Check(t, func(t *rapid.T) {
-		r := New(nil, nil, nil, nil)
 		var want []*Outcome
 		for range rapid.IntRange(1, 4).Draw(t, "n") {
-			o := anOutcome(t)
-			want = append(want, o)
-			r.Put(o)
+			want = append(want, anOutcome(t))
 		}
-		if n, err := s.Save(r); n != len(want) || err != nil {
+		if n, err := s.Save(waitingIn(want...)); n != len(want) || err != nil {
 			t.Fatalf("saved %d, %v; want %d", n, err, len(want))
 		}
 		got, torn, err := s.Load()
@@ -88,8 +99,7 @@ func TestSpool(t *testing.T) {
 	if err := s.Clear(); err != nil {
 		t.Errorf("clear without a file: %v", err)
 	}
-	r := New(nil, nil, nil, nil)
-	if n, err := s.Save(r); n != 0 || err != nil {
+	if n, err := s.Save(waitingIn()); n != 0 || err != nil {
 		t.Errorf("saved %d, %v; want nothing", n, err)
 	}
 	if _, err := os.Stat(s.path()); !os.IsNotExist(err) {
@@ -98,7 +108,7 @@ func TestSpool(t *testing.T) {
 	if err := os.WriteFile(s.path()+".new", []byte(`{"Task":{"ID":9},"Ru`), 0o600); err != nil { // a crash while saving
 		t.Fatal(err)
 	}
-	r.Put(&Outcome{Task: job.Task{ID: 1}, Run: job.Run{Result: job.Result{Outcome: job.Failed}}})
+	r := waitingIn(failed(1))
 	for range 2 { // again, with what an earlier life left and this one could not write
 		if _, err := s.Save(r); err != nil {
 			t.Fatal(err)
@@ -108,7 +118,7 @@ func TestSpool(t *testing.T) {
 	if n := r.Waiting(); n != 1 {
 		t.Errorf("%d outcomes wait after they were saved, want 1", n)
 	}
-	if n, err := s.Save(New(nil, nil, nil, nil)); n != 0 || err != nil {
+	if n, err := s.Save(waitingIn()); n != 0 || err != nil {
 		t.Errorf("saved %d, %v; want nothing", n, err)
 	}
 	load("after a life that had nothing to save", 1)
@@ -131,8 +141,7 @@ func TestSpool(t *testing.T) {
 func TestSpoolErrors(t *testing.T) {
 	t.Parallel()
 	s := spool(t)
-	r := New(nil, nil, nil, nil)
-	r.Put(&Outcome{Task: job.Task{ID: 1}, Run: job.Run{Result: job.Result{Outcome: job.Failed}}})
+	r := waitingIn(failed(1))
 	if _, err := s.Save(r); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,12 @@ import (
 // error: nothing is to go by a rule that nobody can read.
 func (db *DB) Retentions(ctx context.Context) (map[string]job.Retention, error) {
 	out := map[string]job.Retention{}
-	err := db.query(ctx, "read retention", func(rows *stdsql.Rows) error {
+	err := db.query(ctx, "read retention", retentionRows(out), "SELECT app, spec FROM retention")
+	return out, err
+}
+
+func retentionRows(out map[string]job.Retention) func(*stdsql.Rows) error {
+	return func(rows *stdsql.Rows) error {
 		var app, spec string
 		if err := rows.Scan(&app, &spec); err != nil {
 			return err
@@ -27,16 +32,16 @@ func (db *DB) Retentions(ctx context.Context) (map[string]job.Retention, error) 
 		}
 		out[app] = r
 		return nil
-	}, "SELECT app, spec FROM retention")
-	return out, err
+	}
 }
 
-// LockRetention reads a rule and keeps others from changing it; nil when there is none.
+// LockRetention reads a rule and keeps others from changing it; nil when there is none. It locks the cluster's rule too: so
+// the first rule of an app, which has no row to lock, waits for HoldRule as well.
 func (tx *Tx) LockRetention(app string) (*job.Retention, error) {
 	var out *job.Retention
 	err := tx.query("lock retention", func(rows *stdsql.Rows) error {
-		var spec string
-		if err := rows.Scan(&spec); err != nil {
+		var of, spec string
+		if err := rows.Scan(&of, &spec); err != nil || of != app {
 			return err
 		}
 		r, err := job.DecodeRetention(spec)
@@ -45,7 +50,7 @@ func (tx *Tx) LockRetention(app string) (*job.Retention, error) {
 		}
 		out = &r
 		return nil
-	}, "SELECT spec FROM retention FORCE INDEX (PRIMARY) WHERE app = ? FOR UPDATE", app)
+	}, "SELECT app, spec FROM retention FORCE INDEX (PRIMARY) WHERE app IN ('', ?) ORDER BY app FOR UPDATE", app)
 	return out, err
 }
 
@@ -126,6 +131,26 @@ type KeptJob struct {
 	Oldest job.Micros // its first due time that has a record; 0: there is none
 }
 
+// Rule is by what the records of the job go: what its definition leaves out the rule of its app says, and then that of the
+// cluster.
+func (j *KeptJob) Rule(rules map[string]job.Retention) job.Retention {
+	cluster := rules[""]
+	return job.Retention{Keep: j.Keep.Over(rules[j.App].Keep).Over(cluster.Keep), Archive: cluster.Archive}
+}
+
+// jobKeep is what a definition says of the job's records; NULL where that is nothing, and where nobody can read it.
+const jobKeep = "IF(j.spec LIKE '%\"keep\"%', IF(JSON_VALID(j.spec), JSON_EXTRACT(j.spec, '$.keep'), NULL), NULL)"
+
+// setKeep takes what jobKeep says.
+func (j *KeptJob) setKeep(text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	r, err := job.DecodeRetention(string(text))
+	j.Keep = r.Keep
+	return err
+}
+
 // KeptJobs lists jobs behind an id. It reads one entry of the index of records for each.
 func (db *DB) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, error) {
 	var out []KeptJob
@@ -139,17 +164,12 @@ func (db *DB) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, 
 			return err
 		}
 		j.Oldest = job.Micros(oldest.Int64)
-		if len(keep) > 0 {
-			r, err := job.DecodeRetention(string(keep))
-			if err != nil {
-				j.Oldest = 0 // what it wants to keep cannot be read: all stays
-			}
-			j.Keep = r.Keep
+		if j.setKeep(keep) != nil {
+			j.Oldest = 0 // what it wants to keep cannot be read: all stays
 		}
 		out = append(out, j)
 		return nil
-	}, "SELECT j.id, j.app, IF(j.spec LIKE '%\"keep\"%', IF(JSON_VALID(j.spec), JSON_EXTRACT(j.spec, '$.keep'), NULL), NULL),"+
-		" (SELECT h.due FROM history h FORCE INDEX (attempt) WHERE h.job_id = j.id ORDER BY h.due LIMIT 1)"+
+	}, "SELECT j.id, j.app, "+jobKeep+", (SELECT h.due FROM history h FORCE INDEX (attempt) WHERE h.job_id = j.id ORDER BY h.due LIMIT 1)"+
 		" FROM job j FORCE INDEX (PRIMARY) WHERE j.id > ? ORDER BY j.id LIMIT ?", after, limit)
 	return out, err
 }
@@ -322,4 +342,28 @@ func (tx *Tx) DropRuns(runs []OldRun) error {
 		}
 	}
 	return nil
+}
+
+// HoldRule keeps others from changing the rule by which the records of a job go, or returns ErrMoved when it is not the given
+// one any more. It comes last in a transaction that removes records: so the job's row is locked for as long as a COMMIT
+// takes, and its starts hardly wait. Whoever has the job's row waits for no record that goes, but one who moves the job and
+// waits for StampMoved: then the server ends one of the three, which begins anew.
+func (tx *Tx) HoldRule(jobID int64, rule job.Retention) error {
+	j := KeptJob{ID: jobID}
+	there := false
+	err := tx.query("hold what a job keeps", func(rows *stdsql.Rows) error {
+		var keep []byte
+		err := rows.Scan(&j.App, &keep)
+		there = err == nil && j.setKeep(keep) == nil
+		return err
+	}, "SELECT j.app, "+jobKeep+" FROM job j FORCE INDEX (PRIMARY) WHERE j.id = ? LOCK IN SHARE MODE", jobID)
+	if err != nil {
+		return err
+	}
+	rules := map[string]job.Retention{}
+	err = tx.query("hold retention", retentionRows(rules), "SELECT app, spec FROM retention FORCE INDEX (PRIMARY) WHERE app IN ('', ?) ORDER BY app LOCK IN SHARE MODE", j.App)
+	if err == nil && (!there || j.Rule(rules) != rule) {
+		err = fmt.Errorf("hold the rule of job %d: %w", jobID, ErrMoved)
+	}
+	return err
 }
