@@ -105,7 +105,7 @@ func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, wa
 	for i := range found.Rows {
 		want.Jobs = append(want.Jobs, job.Seen{ID: found.Rows[i].ID, Version: found.Rows[i].Version})
 	}
-	answerKnown(r, http.StatusOK, func() any { return viewBulk(want, found) })
+	answerKnown(r, http.StatusOK, func() (any, string) { return viewBulk(want, found), "" })
 	if err := e.Bulk(r.Context(), want); err != nil {
 		return lookAt(err, "GET /api/v1/audit shows what stands; with an %s the same request again does no harm.", keyHeader)
 	}

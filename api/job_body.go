@@ -122,13 +122,6 @@ func (s *Server) complete(spec *job.Spec) error {
 	return spec.Validate()
 }
 
-// keepPhase has a definition that replaces another go on from its first due time, if the interval is the same.
-func keepPhase(s, old *job.Spec) {
-	if s.Start == nil && s.Every != 0 && s.Every == old.Every {
-		s.Start = old.Start
-	}
-}
-
 // same tells whether two complete definitions say the same.
 func same(a, b *job.Spec) bool {
 	x, err1 := json.Marshal(a)

@@ -44,7 +44,7 @@ func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) replaceBy(b jobBody) change {
 	return func(old *sql.JobRow) (jobBody, error) {
 		b := b
-		keepPhase(&b.spec, &old.Spec)
+		b.spec.KeepStart(&old.Spec)
 		return b, s.complete(&b.spec)
 	}
 }
@@ -201,7 +201,7 @@ func (s *Server) tryEdit(ctx context.Context, id int64, want change) (_ job.Job,
 		half = true
 	}
 	if b.paused != nil && !*b.paused && j.Paused {
-		j, err = e.Resume(ctx, id)
+		j, err = e.Resume(job.WithVersion(ctx, j.Version), id)
 		return j, half, err
 	}
 	return j, false, nil

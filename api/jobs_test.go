@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -8,6 +9,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go-crontab/api"
+	"go-crontab/job"
 )
 
 func TestJob(t *testing.T) {
@@ -93,6 +97,42 @@ func TestUpsert(t *testing.T) {
 		t.Errorf("got %v, want it changed and still paused", changed)
 	}
 	s.call("PUT", path, `{"name": "other", "every": "2h", "command": "false"}`).want(422)
+	body = `{"schedule": "@hourly", "max_fires": 3, "command": "true"}`
+	first = s.call("PUT", "/api/v1/apps/shop/jobs/thrice", body).want(201).object()
+	if again := s.call("PUT", "/api/v1/apps/shop/jobs/thrice", body).want(200).object(); again.text("version") != "1" || again.text("start") != first.text("start") {
+		t.Errorf("a number of due times is counted anew: got %v, want no change of %v", again, first)
+	}
+}
+
+// meanwhile is an editor before whose Resume somebody does something.
+type meanwhile struct {
+	api.Editor
+	do func()
+}
+
+func (e meanwhile) Resume(ctx context.Context, id int64) (job.Job, error) {
+	e.do()
+	return e.Editor.Resume(ctx, id)
+}
+
+// TestResumeOfAVersion: who resumes what they have seen does not resume what somebody else has made of it.
+func TestResumeOfAVersion(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("seen", nil)
+	seen := s.call("POST", "/api/v1/jobs/1/pause", nil).want(200).header.Get("ETag")
+	editor := s.cfg.Editor
+	change := sync.OnceFunc(func() {
+		if _, err := s.db.Raw().Exec("UPDATE job SET version = version + 1 WHERE id = 1"); err != nil {
+			t.Error(err)
+		}
+	})
+	s.cfg.Editor = func() api.Editor { return meanwhile{editor(), change} }
+	s.serve()
+	s.call("PATCH", "/api/v1/jobs/1", `{"paused": false}`, "If-Match", seen).want(412)
+	if s.count("SELECT paused FROM job WHERE id = 1") == 0 {
+		t.Error("it was resumed")
+	}
 }
 
 func TestUpsertByMany(t *testing.T) {
@@ -278,7 +318,7 @@ func TestPauseHolds(t *testing.T) {
 	id := s.create("busy", object{"schedule": nil, "every": "100ms", "overlap": "allow"}).text("id")
 	path := "/api/v1/jobs/" + id
 	started := func() int {
-		return s.count("SELECT COUNT(*) FROM history WHERE started > 0") + s.count("SELECT COUNT(*) FROM task WHERE state = 2")
+		return s.count("SELECT (SELECT COUNT(*) FROM history WHERE started > 0) + (SELECT COUNT(*) FROM task WHERE state = 2)")
 	}
 	for round, how := range []string{"action", "patch"} {
 		n := started()

@@ -110,7 +110,7 @@ func (s *Server) flowCookie(r *http.Request) string { return cookieName(s.secure
 
 // paceStrangers bounds what somebody of whom nothing is known may have us ask a provider.
 func (s *Server) paceStrangers(r *http.Request) error {
-	if wait, ok := s.flows.Take(job.ActorOf(r.Context()).Origin, time.Now(), 0); !ok {
+	if wait, ok := s.flows.Take(auth.AddressKey(job.ActorOf(r.Context()).Origin), time.Now(), 0); !ok {
 		return slowDown(wait, "Too many sign-ins were begun from your address.")
 	}
 	if s.cfg.OIDC == nil {

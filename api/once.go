@@ -38,7 +38,7 @@ func (s *Server) once(op *operation, h handler) handler {
 		case key == "":
 			return h(w, r)
 		}
-		body, err := readUpTo(w, r, maxApplyBody)
+		body, err := readUpTo(w, r, max(maxBody, op.large))
 		if err != nil {
 			return err
 		}
@@ -190,16 +190,23 @@ func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer, sealed
 	}
 }
 
-// answerKnown has the answer to a request, which is v as JSON, kept in the transaction of its change. v is asked for there.
-func answerKnown(r *http.Request, status int, v func() any) {
+// answerKnown has the answer to a request, which is v as JSON, kept in the transaction of its change. v is asked for there,
+// and so is where the created thing is found; "": nowhere.
+func answerKnown(r *http.Request, status int, v func() (body any, location string)) {
 	o := job.OnceOf(r.Context())
 	if o == nil {
 		return
 	}
 	o.Answer = func() job.KeptAnswer {
 		var body bytes.Buffer
-		encode(&body, v())
-		return job.KeptAnswer{Status: status, Header: `{"Content-Type":"application/json"}`, Body: body.Bytes()}
+		what, location := v()
+		encode(&body, what)
+		header := map[string]string{"Content-Type": "application/json"}
+		if location != "" {
+			header["Location"] = location
+		}
+		text, _ := json.Marshal(header) // texts cannot fail
+		return job.KeptAnswer{Status: status, Header: string(text), Body: body.Bytes()}
 	}
 }
 

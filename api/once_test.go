@@ -49,6 +49,7 @@ func TestOnce(t *testing.T) {
 		{"/api/v1/cluster/pause", `{"reason": "x"}`, "POST /api/v1/cluster/resume"},
 		{"/api/v1/cluster/resume", `{}`, ""},
 		{"/api/v1/tokens", `{"name": "ci", "role": "viewer"}`, ""},
+		{"/api/v1/alerts/silences", `{"until": "2h", "reason": "x"}`, ""},
 	} {
 		key := fmt.Sprintf("key %d", i)
 		first := s.call("POST", c.path, c.body, "Idempotency-Key", key)

@@ -42,6 +42,7 @@ type operation struct {
 	spoken   bool // has words in the language that Accept-Language asks for
 	streams  bool // its answer may be a stream of events, which can be resumed
 	body     *requestBody
+	large    int64 // bytes that its body may have where that is more than maxBody
 	replies  []reply
 	changes  bool   // something, by the Editor
 	problems []kind // that it answers with, beside those that follow from the rest: see kinds

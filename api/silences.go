@@ -101,10 +101,12 @@ func (s *Server) addSilence(w http.ResponseWriter, r *http.Request) error {
 	if err := maySilence(r.Context(), n.App); err != nil {
 		return err
 	}
+	place := func() string { return "/api/v1/alerts/silences/" + strconv.FormatInt(n.ID, 10) }
+	answerKnown(r, http.StatusCreated, func() (any, string) { return s.viewSilence(&n), place() }) // or a repetition might begin another
 	if err := s.alerts.AddSilence(r.Context(), &n); err != nil {
 		return lookAt(err, "GET /api/v1/alerts/silences tells whether it stands.")
 	}
-	w.Header().Set("Location", "/api/v1/alerts/silences/"+strconv.FormatInt(n.ID, 10))
+	w.Header().Set("Location", place())
 	return answer(w, http.StatusCreated, s.viewSilence(&n))
 }
 

@@ -95,8 +95,8 @@ func aheadFilter(q *query, r *http.Request) sql.JobFilter {
 	}
 }
 
-// eachAhead reads the active jobs that a filter leaves, with their calendars, in the order of their ids. Who asks is in
-// line with others who ask that of this node: it has other work to do. It is false where there are more jobs than that.
+// eachAhead reads the active jobs that a filter leaves, with their calendars, in the order of their ids. It is false where
+// there are more jobs than it looks at.
 func (s *Server) eachAhead(ctx context.Context, f sql.JobFilter, do func(*sql.JobRow)) (all bool, err error) {
 	f.Limit = upcomingPage
 	for seen := 0; ; {
@@ -114,12 +114,12 @@ func (s *Server) eachAhead(ctx context.Context, f sql.JobFilter, do func(*sql.Jo
 			return false, err
 		}
 		for _, j := range rows {
+			if err := context.Cause(ctx); err != nil {
+				return false, err
+			}
 			if j.CalendarsErr == nil {
 				do(j)
 			}
-		}
-		if err := context.Cause(ctx); err != nil {
-			return false, err
 		}
 		seen += len(p.Rows)
 		if p.Next == nil || seen >= maxUpcomingJobs {
@@ -129,7 +129,8 @@ func (s *Server) eachAhead(ctx context.Context, f sql.JobFilter, do func(*sql.Jo
 	}
 }
 
-// inLine waits until nobody else has this node look ahead, and returns how to let the next one go on.
+// inLine waits until nobody else has this node look ahead, which has other work to do, and returns how to let the next one
+// go on.
 func (s *Server) inLine(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.ahead <- struct{}{}:
@@ -139,7 +140,7 @@ func (s *Server) inLine(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// ahead takes the range.
+// rangeAhead takes the range.
 func (s *Server) rangeAhead(q *query) (from, to time.Time, err error) {
 	if from, to = q.instant(aheadFrom), q.instant(aheadTo); from.IsZero() {
 		if from, err = s.now(); err != nil {

@@ -90,7 +90,7 @@ func (g *Gate) find(ctx context.Context, hash Hash, address string, changing boo
 		return f.who, nil
 	}
 	// One who was let in before is looked up also when strangers crowd his address: behind a proxy they share it.
-	if wait := g.strangers.Wait(addressKey(address), now); wait > 0 && !known {
+	if wait := g.strangers.Wait(AddressKey(address), now); wait > 0 && !known {
 		return nil, &Busy{wait}
 	}
 	p, at, used, err := look(ctx, hash)
@@ -98,7 +98,7 @@ func (g *Gate) find(ctx context.Context, hash Hash, address string, changing boo
 	switch {
 	case errors.As(err, &refused):
 		g.forget(hash)
-		g.strangers.Take(addressKey(address), now, 0)
+		g.strangers.Take(AddressKey(address), now, 0)
 		return nil, err
 	case err != nil:
 		return nil, err

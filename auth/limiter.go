@@ -68,8 +68,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// addressKey is what an address counts as: of IPv6 the network, since whoever has one address there has 2^64.
-func addressKey(address string) string {
+// AddressKey is what an address counts as: of IPv6 the network, since whoever has one address there has 2^64.
+func AddressKey(address string) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
 		return address

@@ -62,7 +62,7 @@ func TestAddressKey(t *testing.T) {
 	for address, want := range map[string]string{
 		"10.1.2.3": "10.1.2.3", "::ffff:10.1.2.3": "10.1.2.3", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64", "odd": "odd", "": "",
 	} {
-		if got := addressKey(address); got != want {
+		if got := AddressKey(address); got != want {
 			t.Errorf("%q: got %q, want %q", address, got, want)
 		}
 	}

@@ -25,7 +25,7 @@ func newRefusals() refusals {
 
 // due tells whether a refusal from an address gets its line, and how many did not before.
 func (r *refusals) due(address string, now time.Time) (silent int, due bool) {
-	key := addressKey(address)
+	key := AddressKey(address)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.each.Wait(key, now) == 0 {

@@ -2,6 +2,7 @@ package job
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,11 +31,14 @@ func (u Union) Last(from, to time.Time) (due time.Time, ok bool) {
 	return due, ok
 }
 
-// Count returns how many due times lie in (from, to]. It looks at each due time but those of the schedule that has
-// the most of them.
+// Count returns how many due times lie in (from, to]. Of cron expressions of one time zone it looks at each day, of others at
+// each due time but those of the schedule that has the most of them.
 func (u Union) Count(from, to time.Time) int64 {
 	if len(u) == 0 {
 		return 0
+	}
+	if c := u.crons(); c != nil {
+		return c.count(seconds(from)+1, seconds(to)+1)
 	}
 	counts := make([]int64, len(u))
 	for i, s := range u {
@@ -66,9 +70,36 @@ type Bounded struct {
 	Schedule
 	First, End time.Time
 	Fires      int64
+
+	counted *atomic.Pointer[tally] // nil: nothing is remembered
 }
 
 var _ Schedule = Bounded{}
+
+// tally is how many due times there were up to an instant.
+type tally struct {
+	to time.Time
+	n  int64
+}
+
+// fired counts the due times from First on, up to t. Whoever goes from due time to due time asks that of each: then only
+// those are counted that are new.
+func (b Bounded) fired(t time.Time) int64 {
+	last := tally{to: b.before()}
+	if b.counted != nil {
+		if l := b.counted.Load(); l != nil && !l.to.After(t) {
+			last = *l
+		}
+	}
+	if !t.After(last.to) {
+		return last.n
+	}
+	last = tally{t, last.n + b.Schedule.Count(last.to, t)}
+	if b.counted != nil {
+		b.counted.Store(&last)
+	}
+	return last.n
+}
 
 // before is the last instant before First: the due times after it are those from First on.
 func (b Bounded) before() time.Time { return b.First.Add(-time.Microsecond) }
@@ -79,7 +110,7 @@ func (b Bounded) Next(t time.Time) (due time.Time, ok bool) {
 		t = b.before()
 	}
 	due, ok = b.Schedule.Next(t)
-	if !ok || !b.End.IsZero() && due.After(b.End) || b.Fires > 0 && b.Schedule.Count(b.before(), due) > b.Fires {
+	if !ok || !b.End.IsZero() && due.After(b.End) || b.Fires > 0 && b.fired(due) > b.Fires {
 		return time.Time{}, false
 	}
 	return due, true
@@ -92,7 +123,7 @@ func (b Bounded) Last(from, to time.Time) (due time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	due, ok = b.Schedule.Last(from, to)
-	if !ok || b.Fires == 0 || b.Schedule.Count(b.before(), due) <= b.Fires {
+	if !ok || b.Fires == 0 || b.fired(due) <= b.Fires {
 		return due, ok
 	}
 	if due, ok = b.final(due); !ok || !due.After(from) {
@@ -126,7 +157,7 @@ func (b Bounded) Count(from, to time.Time) int64 {
 	}
 	n := b.Schedule.Count(from, to)
 	if b.Fires > 0 {
-		n = min(n, max(0, b.Fires-b.Schedule.Count(b.before(), from)))
+		n = min(n, max(0, b.Fires-b.fired(from)))
 	}
 	return n
 }

@@ -60,9 +60,7 @@ func (c *cronFields) days(from, to int64) int64 {
 	if from >= to {
 		return 0
 	}
-	first := time.Unix(from*secondsPerDay, 0).UTC()
-	year, month, day := first.Date()
-	weekday := (int(first.Weekday()) + 35 - (day - 1)) % 7 // of the month's first day
+	year, month, day, weekday := civilDay(from)
 	n := 0
 	for at := from - int64(day-1); at < to; {
 		length := daysIn(year, month)
@@ -81,6 +79,13 @@ func (c *cronFields) days(from, to int64) int64 {
 		}
 	}
 	return int64(n)
+}
+
+// civilDay is the date of a day since 1970-01-01, and the day of the week of its month's first.
+func civilDay(at int64) (year int, month time.Month, day, weekday int) {
+	t := time.Unix(at*secondsPerDay, 0).UTC()
+	year, month, day = t.Date()
+	return year, month, day, (int(t.Weekday()) + 35 - (day - 1)) % 7
 }
 
 // monthMask has bit d set when day d of the month matches. weekday is that of the first.

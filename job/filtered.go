@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
 	"time"
 )
 
@@ -20,12 +19,7 @@ type Filtered struct {
 	calendars []*Calendar
 	zones     []*time.Location      // of the calendars
 	lent      map[weekdays]Schedule // the schedule on days that count as others; nil: it is not due on such
-	last      *atomic.Pointer[tally]
 }
-
-// tally is a result of Count. Who bounds a schedule by a number asks again and again how many due times there were since
-// one instant: then only those are counted that are new.
-type tally struct{ from, to, n int64 } // microseconds
 
 var (
 	_ Schedule = Filtered{}
@@ -37,7 +31,7 @@ const maxStretches = 200_000
 
 // NewFiltered filters a schedule. zone is that of calendars which name none.
 func NewFiltered(base Schedule, zone *time.Location, calendars ...*Calendar) (Filtered, error) {
-	f := Filtered{base: base, calendars: calendars, lent: map[weekdays]Schedule{}, last: new(atomic.Pointer[tally])}
+	f := Filtered{base: base, calendars: calendars, lent: map[weekdays]Schedule{}}
 	for _, c := range calendars {
 		own := c.zone
 		if own == nil {
@@ -185,9 +179,6 @@ func (f Filtered) Last(from, to time.Time) (due time.Time, ok bool) {
 func (f Filtered) Count(from, to time.Time) (n int64) {
 	lo, hi := max(micros(from), earliestMicros-1), min(micros(to), latestMicros-1)
 	t := lo
-	if l := f.last.Load(); l != nil && l.from == lo && l.to <= hi {
-		t, n = l.to, l.n
-	}
 	w := f.walk()
 	for t < hi {
 		s := w.at(t + 1)
@@ -201,9 +192,6 @@ func (f Filtered) Count(from, to time.Time) (n int64) {
 			}
 		}
 		t = end - 1
-	}
-	if lo < hi {
-		f.last.Store(&tally{lo, hi, n})
 	}
 	return n
 }

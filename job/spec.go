@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -193,7 +194,7 @@ func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 		}
 	}
 	if s.End != nil || s.MaxFires > 0 || s.Start != nil && s.Every == 0 {
-		b := Bounded{Schedule: base, First: time.Unix(0, 0), Fires: s.MaxFires}
+		b := Bounded{Schedule: base, First: time.Unix(0, 0), Fires: s.MaxFires, counted: new(atomic.Pointer[tally])}
 		if s.Start != nil {
 			b.First = *s.Start
 		}
