@@ -171,5 +171,5 @@ vulncheck: ## Look for known vulnerabilities in what is used (asks vuln.go.dev)
 	$(GO) tool -modfile=tools/release/go.mod govulncheck ./...
 
 clean: ## Remove what was built, and test leftovers (not /data)
-	rm -rf bin page/node_modules page/dist/assets page/dist/index.html page/e2e/out
+	rm -rf bin dist page/node_modules page/dist/assets page/dist/index.html page/e2e/out
 	find . -path ./.git -prune -o -type f \( -name '*.test' -o -name '*.prof' -o -name 'coverage.out' -o -name 'coverage.html' \) -exec rm -f {} +

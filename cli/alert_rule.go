@@ -3,7 +3,9 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -81,8 +83,8 @@ func ruleOf(v *job.AlertRule) string {
 	if v.Owner != "" {
 		out = append(out, "owner "+v.Owner)
 	}
-	for k, val := range v.Labels {
-		out = append(out, k+"="+val)
+	for _, k := range slices.Sorted(maps.Keys(v.Labels)) {
+		out = append(out, k+"="+v.Labels[k])
 	}
 	if out == nil {
 		return "all"

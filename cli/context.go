@@ -89,8 +89,8 @@ func (c *contexts) find(name string) (clusterContext, error) {
 }
 
 // fromContext gives a command the server and the token of a context, unless it is told them otherwise. A flag counts
-// more than a variable, --context more than GOCRONTAB_SERVER, and that more than GOCRONTAB_CONTEXT and the context in use.
-// The token of a context goes to its server and to no other.
+// more than a variable, --context more than GOCRONTAB_SERVER and GOCRONTAB_TOKEN, and these more than GOCRONTAB_CONTEXT and
+// the context in use. The token of a context goes to its server and to no other.
 func fromContext(flags *pflag.FlagSet) error {
 	asked := flags.Lookup("context")
 	if asked == nil {
@@ -123,7 +123,9 @@ func fromContext(flags *pflag.FlagSet) error {
 	if err := flags.Set("server", ctx.Server); err != nil {
 		return err
 	}
-	if ctx.TokenFile == "" || flags.Changed("token") || os.Getenv(envName("token")) != "" || os.Getenv(envName("token")+"_FILE") != "" {
+	// What the variable has may be another cluster's.
+	told := !asked.Changed && (os.Getenv(envName("token")) != "" || os.Getenv(envName("token")+"_FILE") != "")
+	if ctx.TokenFile == "" || flags.Changed("token") || told {
 		return nil
 	}
 	text, err := os.ReadFile(ctx.TokenFile)
@@ -285,9 +287,9 @@ func contextUse(c *console) *cobra.Command {
 				return err
 			}
 			c.printf("using %s: %s\n", plain(args[0]), plain(ctx.Server))
-			for _, name := range []string{"server", "context"} {
-				if os.Getenv(envName(name)) != "" {
-					c.notef("but %s is set, and counts more\n", envName(name))
+			for _, name := range []string{envName("server"), envName("context"), envName("token"), envName("token") + "_FILE"} {
+				if os.Getenv(name) != "" {
+					c.notef("but %s is set, and counts more\n", name)
 				}
 			}
 			return nil

@@ -107,7 +107,7 @@ goes on with the next one; "reload" says that something could not be told. -o js
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only of this app and its jobs")
 	cmd.Flags().StringVarP(&job, "job", "j", "", "only of this job")
 	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only these: run, job, pause, node, backfill, alert, change")
-	complete(cmd, "kind", cobra.FixedCompletions([]cobra.Completion{"run", "job", "pause", "node", "backfill", "change"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "kind", cobra.FixedCompletions([]cobra.Completion{"run", "job", "pause", "node", "backfill", "alert", "change"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q := url.Values{}
 		if app != "" {

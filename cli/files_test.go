@@ -296,8 +296,13 @@ func TestContexts(t *testing.T) {
 	who("three", "")
 	who("two", "Bearer gocrontab_two", "--context", "two")
 	t.Setenv("GOCRONTAB_TOKEN", "gocrontab_env")
-	who("two", "Bearer gocrontab_env", "--context", "two")
-	do("is set, and counts more", "context", "use", "one")
+	who("three", "Bearer gocrontab_env")
+	who("two", "Bearer gocrontab_two", "--context", "two") // a flag counts more than a variable
+	who("two", "Bearer gocrontab_flag", "--context", "two", "--token", "gocrontab_flag")
+	who("one", "Bearer gocrontab_env", "--context", "one") // which has no token of its own
+	for _, name := range []string{"GOCRONTAB_SERVER", "GOCRONTAB_CONTEXT", "GOCRONTAB_TOKEN"} {
+		do("but "+name+" is set, and counts more\n", "context", "use", "one")
+	}
 	var out, errs strings.Builder
 	if code := Main([]string{"context", "add", "one", "--server", servers["two"].URL, "--token-stdin"}, strings.NewReader("gocrontab_in\n"), &out, &errs); code != 0 || !strings.Contains(out.String(), "changed one") {
 		t.Fatalf("got %d %s %s", code, out.String(), errs.String())

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -46,12 +45,7 @@ func children(t *testing.T, pid int) (pids []int) {
 func TestProcess1IsAnInit(t *testing.T) {
 	t.Parallel()
 	dsn := migrated(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listen := l.Addr().String()
-	l.Close()
+	listen := fmt.Sprint("127.0.0.1:", freePort(t))
 	env := []string{"GOCRONTAB_DSN=" + dsn, "GOCRONTAB_STATE_DIR=" + t.TempDir(), "GOCRONTAB_LISTEN=" + listen, "GOCRONTAB_NODE=one", "GOCRONTAB_LOG_FORMAT=json"}
 
 	// A node that is killed is buried before the container ends, and the container tells how it ended.

@@ -76,16 +76,20 @@ with 1 unless it succeeded.`,
 // await polls until the final run of a request has ended. A node that cannot answer for a moment is asked again: the
 // run goes on without it.
 func (r *remote) await(ctx context.Context, asked requestView) (run runView, raw json.RawMessage, err error) {
-	q := url.Values{"job_id": {asked.JobID}, "from": {asked.Due.Format(time.RFC3339Nano)}, "state": {"ended"}}
+	silent := time.Time{} // since when nobody answers
 	for pause := 100 * time.Millisecond; ; pause = min(pause*3/2, 2*time.Second) {
-		runs, _, err := list[runView](ctx, r, "/api/v1/runs", q, 0)
-		if err != nil && !isStatus(err, http.StatusServiceUnavailable) {
+		run, raw, err = r.ended(ctx, asked)
+		switch {
+		case err == nil && raw != nil:
+			return run, raw, nil
+		case err == nil, isStatus(err, http.StatusServiceUnavailable): // it waits for MySQL, and so do we
+			silent = time.Time{}
+		case !passing(err):
 			return run, nil, err
-		}
-		for _, run := range runs {
-			if run.Final && run.Request == asked.Request {
-				return get[runView](ctx, r, "/api/v1/runs/"+url.PathEscape(run.ID), nil)
-			}
+		case silent.IsZero():
+			silent = time.Now()
+		case time.Since(silent) > followPatience:
+			return run, nil, err
 		}
 		select {
 		case <-ctx.Done():
@@ -93,4 +97,16 @@ func (r *remote) await(ctx context.Context, asked requestView) (run runView, raw
 		case <-time.After(pause):
 		}
 	}
+}
+
+// ended looks for the final run of a request; raw is nil while that has not ended.
+func (r *remote) ended(ctx context.Context, asked requestView) (run runView, raw json.RawMessage, err error) {
+	q := url.Values{"job_id": {asked.JobID}, "from": {asked.Due.Format(time.RFC3339Nano)}, "state": {"ended"}}
+	runs, _, err := list[runView](ctx, r, "/api/v1/runs", q, 0)
+	for _, run := range runs {
+		if run.Final && run.Request == asked.Request {
+			return get[runView](ctx, r, "/api/v1/runs/"+url.PathEscape(run.ID), nil)
+		}
+	}
+	return runView{}, nil, err
 }

@@ -19,7 +19,7 @@ type restored struct {
 }
 
 // acceptRestore has the nodes use a restored database. Nobody may live in it: who has not noticed yet works with it as if
-// nothing had been.
+// nothing had been. A node beats ten times in a session expiry, so who was not heard of for two beats is taken to be stopped.
 func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 	db, err := sql.Open(dsn, sql.DefaultTimeouts, 2)
 	if err != nil {
@@ -30,13 +30,19 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 	if err != nil {
 		return nil, err
 	}
+	expiry, err := db.SessionExpiry(ctx)
+	if err != nil {
+		return nil, err
+	}
 	sessions, err := db.Sessions(ctx)
 	if err != nil {
 		return nil, err
 	}
+	silence := max(5*time.Second, expiry/5)
 	for _, s := range sessions {
-		if age := now.Sub(s.BeatAt); age < 5*time.Second {
-			return nil, &exitError{code: exitRefused, err: fmt.Errorf("node %s lives: it was heard of %s ago", plain(s.Node), age.Round(100*time.Millisecond)), hint: "stop all nodes first, then say it again"}
+		if age := now.Sub(s.BeatAt); age < silence {
+			return nil, &exitError{code: exitRefused, err: fmt.Errorf("node %s lives: it was heard of %s ago", plain(s.Node), age.Round(100*time.Millisecond)),
+				hint: fmt.Sprintf("stop all nodes first, then say it again, %s after the last one was heard of", silence)}
 		}
 	}
 	found, err := db.Forgotten(ctx)

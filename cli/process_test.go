@@ -93,14 +93,14 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// exit waits for the end of the process and returns its code, -1 for a signal.
+// exit waits for the end of the process and returns its code, -1 for a signal. Its limit is like that of await.
 func (p *process) exit(limit time.Duration) int {
 	p.t.Helper()
 	select {
 	case <-p.ended:
 		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(limit):
-		p.t.Fatalf("the process does not end within %s", limit)
+	case <-time.After(4 * limit):
+		p.t.Fatalf("the process does not end within %s", 4*limit)
 		return 0
 	}
 }

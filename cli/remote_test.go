@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -287,6 +288,40 @@ func TestRunAndWait(t *testing.T) {
 	}
 	if got := command("job", "run", "12", "--server", f.URL); got.code != 0 || !strings.Contains(got.out, "job history ops/a/b") {
 		t.Errorf("without --wait: got %+v", got)
+	}
+}
+
+// TestWaitOutlastsSilence: a run goes on while the node that is asked about it is started again.
+func TestWaitOutlastsSilence(t *testing.T) {
+	t.Parallel()
+	const id = "0bb2aa3e-dbd0-479e-bfdc-b17d6df5234d-1"
+	var asked atomic.Int64
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method + " " + r.URL.Path {
+		case "GET /api/v1/jobs/12":
+			fmt.Fprint(w, fakeJob)
+		case "POST /api/v1/jobs/12/run":
+			w.WriteHeader(http.StatusAccepted)
+			fmt.Fprint(w, `{"job_id":"12","due":"2027-01-31T12:00:00Z","request":"9"}`)
+		case "GET /api/v1/runs":
+			switch n := asked.Add(1); {
+			case n <= 4:
+				panic(http.ErrAbortHandler) // which cuts the connection
+			case n == 5:
+				w.WriteHeader(http.StatusServiceUnavailable)
+				fmt.Fprint(w, `{"type":"urn:go-crontab:problem:unavailable","title":"Unavailable","status":503}`)
+			default:
+				fmt.Fprint(w, `{"items":[{"id":"`+id+`","final":true,"request":"9","state":"ended"}]}`)
+			}
+		case "GET /api/v1/runs/" + id:
+			fmt.Fprint(w, `{"id":"`+id+`","outcome":"succeeded","node":"n","started":"2027-01-31T12:00:00Z","ended":"2027-01-31T12:00:01Z"}`)
+		case "GET /api/v1/runs/" + id + "/output":
+			fmt.Fprint(w, "what it said\n")
+		}
+	}))
+	defer node.Close()
+	if got := command("job", "run", "12", "--wait", "--server", node.URL); got.code != 0 || got.out != "what it said\n" || asked.Load() != 6 {
+		t.Errorf("got %+v after %d requests", got, asked.Load())
 	}
 }
 

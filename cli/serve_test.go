@@ -162,10 +162,11 @@ func TestDrainHandsOver(t *testing.T) {
 	t.Parallel()
 	dsn := migrated(t)
 	a, b := serve(t, dsn, "a").ready(), serve(t, dsn, "b").ready()
+	gate := filepath.Join(t.TempDir(), "gate")
 	if got := a.ask("job", "add", "tick", "--every", "1s", "--overlap", "allow", "--", "true"); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
-	if got := a.ask("job", "add", "long", "--schedule", "@yearly", "--", "sleep 1.5; echo done"); got.code != 0 {
+	if got := a.ask("job", "add", "long", "--schedule", "@yearly", "--", "until [ -e "+gate+" ]; do sleep .05; done; echo done"); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
 	var on *server // the node that runs long
@@ -186,6 +187,9 @@ func TestDrainHandsOver(t *testing.T) {
 	}
 	on.signal(syscall.SIGTERM)
 	await(t, "not ready while draining", 15*time.Second, func() bool { return status(on.url+"/readyz") != http.StatusOK })
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if code := on.exit(15 * time.Second); code != 0 {
 		t.Fatalf("drain: got code %d, want 0", code)
 	}
@@ -253,7 +257,6 @@ func TestRefusedJoin(t *testing.T) {
 			t.Errorf("got code %d, %s; want code %d and %q", code, out, exitRefused, want)
 		}
 	}
-	refused(testdb.DSN(t), "the schema is empty; create it: go-crontab migrate")
 	dsn := migrated(t)
 	execute(t, dsn, "DELETE FROM locks WHERE id = 3")
 	refused(dsn, "a missing lock row excludes nobody; restore it: go-crontab migrate")
@@ -267,6 +270,18 @@ func TestRefusedJoin(t *testing.T) {
 	execute(t, dsn, "INSERT INTO schema_version (version_id, is_applied) VALUES (9999, 1)")
 	execute(t, dsn, "UPDATE setting SET value = '9999' WHERE name = 'compatible_since'")
 	refused(dsn, "use a newer go-crontab")
+}
+
+// TestWaitsForMigrate: nodes may be started before the tables are there.
+func TestWaitsForMigrate(t *testing.T) {
+	t.Parallel()
+	dsn := testdb.DSN(t)
+	s := serve(t, dsn, "one")
+	s.says("the schema is empty; waiting until somebody creates the tables: go-crontab migrate", 15*time.Second)
+	if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate"); code != 0 {
+		t.Fatalf("migrate: code %d, %s", code, out)
+	}
+	s.ready()
 }
 
 func TestAnswersBeforeMySQLDoes(t *testing.T) {

@@ -362,7 +362,6 @@ func TestServeTLS(t *testing.T) {
 		t.Error("it speaks plain HTTP as well")
 	}
 	// First the certificate alone, which does not fit the key: the old pair is used on.
-	_, _, newer := newCertificate(t, dir)
 	if err := os.WriteFile(cert, []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +369,7 @@ func TestServeTLS(t *testing.T) {
 	if _, err := get(pool, "/healthz", ""); err != nil {
 		t.Errorf("while the files do not fit: %v", err)
 	}
-	_, _, newer = newCertificate(t, dir)
+	_, _, newer := newCertificate(t, dir)
 	await(t, "the new certificate is used", 15*time.Second, func() bool { _, err := get(newer, "/healthz", ""); return err == nil })
 	if strings.Contains(p.out.String(), testidp.ClientSecret) || strings.Contains(p.out.String(), fmt.Sprint(token)) {
 		t.Error("the log has a secret")

@@ -33,7 +33,8 @@ what to try next. A program that reads -o json needs to look at the exit code an
   TZ                     the time zone of times that are typed and shown, where a job has none of its own
   XDG_CONFIG_HOME        instead of ~/.config, for contexts.yaml
 
-A flag counts more than a variable, and a variable more than the context in use. An empty variable counts as none.`,
+A flag counts more than a variable, and a variable more than the context in use; the token of --context more than
+GOCRONTAB_TOKEN. An empty variable counts as none.`,
 		},
 		{
 			Use: "formats", Short: "What -o prints",

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -290,6 +291,63 @@ func TestBinlogFaults(t *testing.T) {
 	f = p.finds("replication", Notice, "AFTER_COMMIT")
 	p.exec(f.SQL[0])
 	p.healthy()
+}
+
+// TestReplicas: a replica that gets commits late is seen by whoever may see it.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	start := func(id string) *privatedb.DB {
+		server, err := privatedb.Start(context.Background(), privatedb.Options{Pool: 64, Redo: 16, Durable: true, TCP: true, Extra: []string{"--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=" + id}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := server.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := server.CreateSchema(t.Context(), "crontab"); err != nil {
+			t.Fatal(err)
+		}
+		return server
+	}
+	primary, replica := start("1"), start("2")
+	p := prepare(t, primary.DSN("crontab"))
+	p.healthy()
+	host, port, err := net.SplitHostPort(primary.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	follow := []string{"CHANGE REPLICATION SOURCE TO SOURCE_HOST='" + host + "', SOURCE_PORT=" + port + ", SOURCE_USER='root'", "START REPLICA"}
+	maria := testdb.EngineOf(t).MariaDB
+	if maria {
+		follow = []string{"CHANGE MASTER TO MASTER_HOST='" + host + "', MASTER_PORT=" + port + ", MASTER_USER='root'", "START SLAVE"}
+	}
+	db := p.open(replica.DSN("crontab"), sql.DefaultTimeouts)
+	for _, statement := range follow {
+		if _, err := db.Raw().Exec(statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	replicas := func(by *sql.DB) (found bool, skipped string) {
+		r := p.examine(by)
+		i := slices.IndexFunc(r.Checks, func(c Checked) bool { return c.ID == "replication" })
+		return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "replication" && strings.HasPrefix(f.Seen, "replicas (1) ") }), r.Checks[i].Skipped
+	}
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		if found, _ := replicas(p.db); found {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatal("the replica is not found")
+		}
+	}
+	p.exec("CREATE USER node@localhost IDENTIFIED BY 'x'")
+	p.exec("GRANT SELECT, INSERT, UPDATE, DELETE ON crontab.* TO node@localhost")
+	found, skipped := replicas(p.open(asUser(t, p.dsn, "node", "x"), sql.DefaultTimeouts))
+	if found != maria || strings.Contains(skipped, "PROCESS") == maria {
+		t.Errorf("without PROCESS: found %v, skipped %q", found, skipped)
+	}
 }
 
 func TestTornPages(t *testing.T) {

@@ -79,7 +79,7 @@ func readOnly(x *exam) error {
 		if x.on(name) {
 			x.found(Error, Finding{
 				Seen: name + " is on",
-				Why:  "The server takes no writes. It is a replica, or a failover has not ended yet; nodes refuse to join, and those that have joined start nothing.",
+				Why:  "The server takes no writes. It is a replica, or a failover has not ended yet; nodes wait before they join, and those that have joined start nothing.",
 				Fix:  "Point GOCRONTAB_DSN at the primary. If this server is to be the primary, run the statement.",
 				SQL:  []string{"SET GLOBAL " + name + " = OFF"},
 			})
@@ -132,8 +132,9 @@ func limits(x *exam) error {
 	return nil
 }
 
-// connectionsOfNode is how many connections a node may have: two pools and the one for its beats.
-const connectionsOfNode = 18
+// connectionsOfNode is how many connections a node may have: three pools, of 8, 8 and 3, and the one for its beats. Its guard
+// takes one when the node is dead.
+const connectionsOfNode = 20
 
 func connections(x *exam) error {
 	most, ok := x.number("max_connections")
@@ -178,15 +179,6 @@ func replication(x *exam) error {
 			Fix:  "Switch the group to one primary.", SQL: []string{"SELECT group_replication_switch_to_single_primary_mode()"},
 		})
 	}
-	semi := x.on("rpl_semi_sync_master_enabled") || x.on("rpl_semi_sync_source_enabled")
-	if n, _ := strconv.Atoi(x.counters["slaves_connected"]); n > 0 && !semi {
-		x.found(Notice, Finding{
-			Seen: fmt.Sprintf("%d replicas, which get commits after they were answered", n),
-			Why:  "If the primary is lost and a replica takes its place, it may lack the last commits: due times in them are started twice, or lost.",
-			Fix:  "Enable semi-synchronous replication, so that a commit is answered once a replica has it. Or take the risk: docs/backup.md says what may repeat.",
-			SQL:  []string{"SET GLOBAL rpl_semi_sync_master_enabled = ON"},
-		})
-	}
 	for _, prefix := range []string{"rpl_semi_sync_master", "rpl_semi_sync_source"} {
 		if x.on(prefix+"_enabled") && strings.EqualFold(x.vars[prefix+"_wait_point"], "AFTER_COMMIT") {
 			x.found(Notice, Finding{
@@ -196,7 +188,42 @@ func replication(x *exam) error {
 			})
 		}
 	}
-	return nil
+	if x.on("rpl_semi_sync_master_enabled") || x.on("rpl_semi_sync_source_enabled") || !x.on("log_bin") {
+		return nil
+	}
+	n, err := x.replicas()
+	if n > 0 {
+		x.found(Notice, Finding{
+			Seen: fmt.Sprintf("replicas (%d) get commits after they were answered", n),
+			Why:  "If the primary is lost and a replica takes its place, it may lack the last commits: due times in them are started twice, or lost.",
+			Fix:  "Enable semi-synchronous replication, so that a commit is answered once a replica has it. Or take the risk: docs/engines.md says what may repeat.",
+			SQL:  x.semiSync(),
+		})
+	}
+	return err
+}
+
+// replicas counts those that are connected. MariaDB counts them itself.
+func (x *exam) replicas() (int, error) {
+	if x.maria {
+		n, _ := strconv.Atoi(x.counters["slaves_connected"])
+		return n, nil
+	}
+	n, err := x.db.BinlogReaders(x.ctx)
+	if sql.IsDenied(err) {
+		err = skip("the user of the database lacks the right PROCESS, without which MySQL shows no replicas")
+	}
+	return n, err
+}
+
+// semiSync are the statements that make a primary semi-synchronous. Its replicas want some, too.
+func (x *exam) semiSync() []string {
+	for _, name := range []string{"rpl_semi_sync_source_enabled", "rpl_semi_sync_master_enabled"} {
+		if _, is := x.vars[name]; is {
+			return []string{x.set(name, "ON")}
+		}
+	}
+	return []string{"INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'", "SET GLOBAL rpl_semi_sync_source_enabled = ON"}
 }
 
 func longTransactions(x *exam) error {

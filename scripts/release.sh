@@ -1,11 +1,11 @@
 #!/bin/sh
 # Makes what a release consists of, in dist/: static programs for Linux, macOS and (the client) Windows, .deb and .rpm,
-# manual pages, completions, a bill of materials, checksums.
+# manual pages, completions, bills of materials (of the program's Go modules, of the console's npm packages), checksums.
 #
 #	scripts/release.sh [FOLDER]
 #
 # The same commit makes the same bytes on every machine with the same Go: paths, times, owners and build ids are left
-# out or taken from the commit. Wants page/dist (make page), and zip.
+# out or taken from the commit. Wants page/dist (make page), Node.js, and zip.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -58,11 +58,15 @@ for target in $targets; do
 done
 
 # The tool stamps the time at which it runs, and a hash of itself: without -trimpath that would hold where Go is installed.
-GOFLAGS=-trimpath go tool -modfile=tools/release/go.mod cyclonedx-gomod app -json -licenses -std -noserial -output "$out/go-crontab-$version.cdx.json" . 2>/dev/null
-sed -i "s/\"timestamp\": \"[^\"]*\"/\"timestamp\": \"$(date -u -d "@$mtime" +%Y-%m-%dT%H:%M:%SZ)\"/" "$out/go-crontab-$version.cdx.json"
+stamp=$(date -u -d "@$mtime" +%Y-%m-%dT%H:%M:%SZ)
+GOFLAGS=-trimpath go tool -modfile=tools/release/go.mod cyclonedx-gomod app -json -licenses -std -noserial -output "$out/go-crontab-$version.cdx.json" .
+sed -i "s/\"timestamp\": \"[^\"]*\"/\"timestamp\": \"$stamp\"/" "$out/go-crontab-$version.cdx.json"
+
+node scripts/console-bill.mjs "$version" "$stamp" >"$out/go-crontab-$version-console.cdx.json"
 
 for target in $targets; do rm -rf "${out:?}/${target%/*}-${target#*/}"; done
 rm -rf "$out/man" "$out/completions"
 cd "$out"
-sha256sum ./* | sed 's, \./, ,' >SHA256SUMS
+sums=$(sha256sum -- *) # before there is a file for them
+printf '%s\n' "$sums" >SHA256SUMS
 cat SHA256SUMS

@@ -21,7 +21,8 @@ func refuse(format string, args ...any) error {
 const minPacket = 4 * maxOutputBytes
 
 // Check looks at everything on which the protocol rests before a node joins. An error that is ErrRefuseJoin
-// says what is wrong and what to do; any other means that MySQL is out of reach.
+// says what is wrong and what to do; any other is worth waiting for: MySQL is out of reach or read-only, or the tables are
+// not created yet.
 func (db *DB) Check(ctx context.Context) error {
 	var (
 		version  string
@@ -37,8 +38,8 @@ func (db *DB) Check(ctx context.Context) error {
 	if err := CheckVersion(version); err != nil {
 		return err
 	}
-	if readOnly != 0 {
-		return refuse("the server is read-only (@@read_only=%d); GOCRONTAB_DSN must name the primary", readOnly)
+	if readOnly != 0 { // for a moment of each failover
+		return fmt.Errorf("the server is read-only (@@read_only=%d); waiting for the primary, which GOCRONTAB_DSN must name", readOnly)
 	}
 	if d := time.Duration(lockWait) * time.Second; d >= db.timeouts.Read {
 		return refuse("innodb_lock_wait_timeout is %s and must be below the read timeout %s", d, db.timeouts.Read)

@@ -48,6 +48,13 @@ func TestServerVersions(t *testing.T) {
 	}
 }
 
+func wantWait(t *testing.T, what string, err error, text string) {
+	t.Helper()
+	if err == nil || errors.Is(err, ErrRefuseJoin) || err.Error() != text {
+		t.Errorf("%s: got %v, want it to wait: %s", what, err, text)
+	}
+}
+
 // TestCheckRefuses breaks, one by one, what the protocol rests on.
 func TestCheckRefuses(t *testing.T) {
 	f := setUp(t)
@@ -81,10 +88,6 @@ func TestCheckRefuses(t *testing.T) {
 		// There is no older version than the first; any number that is not 0 will do.
 		"an older schema": {func(f *fixture) { f.exec("UPDATE schema_version SET version_id = -1") },
 			"the schema has version -1 and must have NEWEST; upgrade it: go-crontab migrate"},
-		"a schema whose migration was rolled back": {func(f *fixture) { f.exec("DELETE FROM schema_version WHERE version_id > 0") },
-			"the schema is empty; create it: go-crontab migrate"},
-		"an empty schema": {func(f *fixture) { f.exec("DROP TABLE schema_version") },
-			"the schema is empty; create it: go-crontab migrate"},
 		"a lock wait that outlasts the client": {func(f *fixture) { f.db.timeouts.Read = 2 * time.Second },
 			"innodb_lock_wait_timeout is 2s and must be below the read timeout 2s"},
 		"a silent node that keeps its locks": {func(f *fixture) { f.db.timeouts.Idle = 7 * time.Second },
@@ -109,8 +112,26 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-// TestCheckRefusesServers changes what the whole server does.
-func TestCheckRefusesServers(t *testing.T) {
+// TestCheckWaitsForTables: a node may be started before the first migrate, and sees each of its steps.
+func TestCheckWaitsForTables(t *testing.T) {
+	f := setUp(t)
+	p, err := f.db.provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const empty = "the schema is empty; waiting until somebody creates the tables: go-crontab migrate"
+	f.exec("DELETE FROM setting WHERE name = 'compatible_since'")
+	f.exec("DELETE FROM schema_version WHERE version_id > 1")
+	wantWait(t, "after the first step", f.db.Check(t.Context()),
+		fmt.Sprintf("the schema has version 1 of %d and is not complete; waiting until it is: go-crontab migrate", newestMigration(p)))
+	f.exec("DELETE FROM schema_version WHERE version_id > 0")
+	wantWait(t, "before the first step", f.db.Check(t.Context()), empty)
+	f.exec("DROP TABLE schema_version")
+	wantWait(t, "an empty schema", f.db.Check(t.Context()), empty)
+}
+
+// TestCheckOfServers changes what the whole server does.
+func TestCheckOfServers(t *testing.T) {
 	t.Parallel()
 	server := testdb.Server(t)
 	if err := server.CreateSchema(t.Context(), "crontab"); err != nil {
@@ -128,7 +149,7 @@ func TestCheckRefusesServers(t *testing.T) {
 		t.Errorf("as it comes: %v", err)
 	}
 	set("read_only = 1")
-	wantRefusal(t, "a replica", check(), "the server is read-only (@@read_only=1); GOCRONTAB_DSN must name the primary")
+	wantWait(t, "a replica, or a primary that is being replaced", check(), "the server is read-only (@@read_only=1); waiting for the primary, which GOCRONTAB_DSN must name")
 	set("read_only = 0")
 	set("max_allowed_packet = 4194304")
 	wantRefusal(t, "small packets", check(), "max_allowed_packet is 4194304 bytes and must be at least 8388608: output of commands is written in batches")

@@ -11,8 +11,8 @@
 //
 // # Lock order
 //
-// folder → setting → locks (ascending) → pauses → calendars → job rows (ascending) → task rows (ascending) → places → chunk rows → inserts into
-// history, output, request and audit. Session rows are never locked together with task rows.
+// folder → setting → locks (ascending) → pauses → calendars → job rows (ascending) → groups → task rows (ascending) → places → chunk rows →
+// inserts into history, output, request and audit. Session rows are never locked together with task rows.
 //
 // # Time
 //

@@ -192,6 +192,21 @@ func (db *DB) LongTransactions(ctx context.Context, seconds int) ([]LongTransact
 	return out, err
 }
 
+// BinlogReaders counts the replicas, and others, that read the server's binary log: MySQL has no counter of them. It needs the
+// right PROCESS; without it, it is refused.
+func (db *DB) BinlogReaders(ctx context.Context) (n int, err error) {
+	// Who lacks the right is shown few threads without a word, and is refused this.
+	for _, query := range []string{
+		"SELECT COUNT(*) FROM information_schema.innodb_trx",
+		"SELECT COUNT(*) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'",
+	} {
+		if err := db.query(ctx, "count readers of the binary log", func(rows *stdsql.Rows) error { return rows.Scan(&n) }, query); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
 // IsDenied tells whether the server refused a statement for lack of a right.
 func IsDenied(err error) bool {
 	switch number(err) {

@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 
@@ -108,9 +109,16 @@ func (db *DB) checkSchema(ctx context.Context) error {
 		return fmt.Errorf("check schema: %w", err)
 	}
 	switch newest := newestMigration(p); {
-	case have == 0:
-		return refuse("the schema is empty; create it: go-crontab migrate")
+	case have == 0: // nodes may be started before the first migrate
+		return errors.New("the schema is empty; waiting until somebody creates the tables: go-crontab migrate")
 	case have < newest:
+		since, err := db.compatibleSince(ctx)
+		if err != nil {
+			return err
+		}
+		if since == 0 { // which Migrate writes behind the last step of a new schema: who waits for that may see any step before
+			return fmt.Errorf("the schema has version %d of %d and is not complete; waiting until it is: go-crontab migrate", have, newest)
+		}
 		return refuse("the schema has version %d and must have %d; upgrade it: go-crontab migrate", have, newest)
 	case have > newest:
 		if may, err := db.LetsIn(ctx, newest); may || err != nil {

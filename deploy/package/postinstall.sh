@@ -14,9 +14,10 @@ chmod 0750 /etc/go-crontab
 chmod 0640 /etc/go-crontab/serve.env
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload
-	# An upgrade: the new program, after a drain. Upgrade one machine at a time; see docs/upgrades.md.
+	# An upgrade: the new program, after a drain. Migrate before, and upgrade one machine at a time: docs/upgrades.md. A node
+	# that cannot start is no reason to leave the package half configured.
 	if systemctl is-active --quiet go-crontab; then
-		systemctl restart go-crontab
+		systemctl restart go-crontab || echo "go-crontab did not start: journalctl -u go-crontab" >&2
 	fi
 fi
 if [ -z "${2:-}" ] && [ "${1:-1}" != 2 ]; then

@@ -155,12 +155,13 @@ func TestKubernetes(t *testing.T) {
 		migrate   batch.Job
 		nodes     apps.StatefulSet
 		service   core.Service
+		headless  core.Service
 		budget    policy.PodDisruptionBudget
 		rules     network.NetworkPolicy
 	)
 	kinds := map[string]any{
 		"namespace.yaml": &namespace, "secret.yaml": &secret, "migrate.yaml": &migrate, "nodes.yaml": &nodes,
-		"service.yaml": &service, "disruption.yaml": &budget, "network.yaml": &rules,
+		"service.yaml": &service, "headless.yaml": &headless, "disruption.yaml": &budget, "network.yaml": &rules,
 	}
 	for _, name := range list.Resources {
 		if kinds[name] == nil {
@@ -179,6 +180,7 @@ func TestKubernetes(t *testing.T) {
 	labels := nodes.Spec.Template.Labels
 	for name, selector := range map[string]map[string]string{
 		"the StatefulSet": nodes.Spec.Selector.MatchLabels, "the Service": service.Spec.Selector,
+		"the headless Service":    headless.Spec.Selector,
 		"the PodDisruptionBudget": budget.Spec.Selector.MatchLabels, "the NetworkPolicy": rules.Spec.PodSelector.MatchLabels,
 	} {
 		if fmt.Sprint(selector) != fmt.Sprint(labels) {
@@ -204,11 +206,81 @@ func TestKubernetes(t *testing.T) {
 			}
 		}
 	}
-	if nodes.Spec.ServiceName != service.Name || service.Spec.Ports[0].TargetPort.StrVal != nodes.Spec.Template.Spec.Containers[0].Ports[0].Name {
-		t.Error("the service and the nodes do not meet")
+	if nodes.Spec.ServiceName != headless.Name || headless.Spec.ClusterIP != core.ClusterIPNone {
+		t.Error("the nodes have no headless service")
+	}
+	node := nodes.Spec.Template.Spec.Containers[0]
+	for _, s := range []core.Service{service, headless} {
+		if s.Spec.Ports[0].TargetPort.StrVal != node.Ports[0].Name {
+			t.Errorf("the service %s and the nodes do not meet", s.Name)
+		}
+	}
+	at := slices.IndexFunc(node.Env, func(e core.EnvVar) bool { return e.Name == "GOCRONTAB_HOST" })
+	if at < 0 || !slices.Contains(strings.Split(node.Env[at].Value, ","), service.Name+"."+list.Namespace+".svc") {
+		t.Error("the nodes refuse who asks the service by its name")
+	}
+	if list.Images[0].NewTag == "latest" {
+		t.Error("the image is whatever is the latest")
 	}
 	if _, ok := secret.StringData["dsn"]; !ok {
 		t.Error("the secret has no dsn")
+	}
+}
+
+// TestVariables: what stands in comments is taken too.
+func TestVariables(t *testing.T) {
+	takes, found := settings(t), 0
+	for _, pattern := range []string{"deploy/package/*.env", "deploy/systemd/*", "deploy/kubernetes/*.yaml", "deploy/docker/*"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range regexp.MustCompile(`GOCRONTAB_[A-Z_]+`).FindAllString(string(text), -1) {
+				found++
+				known(t, takes, path, name)
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d variables were found", found)
+	}
+}
+
+// TestPackages: each packager gets every file once, and those that are not built are there.
+func TestPackages(t *testing.T) {
+	var list struct {
+		Contents []struct{ Src, Dst, Packager string }
+	}
+	text, err := os.ReadFile(filepath.Join(root, "deploy/package/nfpm.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	for packager, zsh := range map[string]string{"deb": "/usr/share/zsh/vendor-completions/_go-crontab", "rpm": "/usr/share/zsh/site-functions/_go-crontab"} {
+		var functions []string
+		for _, c := range list.Contents {
+			if c.Packager != "" && c.Packager != packager {
+				continue
+			}
+			if strings.HasSuffix(c.Src, ".zsh") {
+				functions = append(functions, c.Dst)
+			}
+			if c.Src != "" && !strings.HasPrefix(c.Src, "${OUT}") {
+				if _, err := os.Stat(filepath.Join(root, c.Src)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if !slices.Equal(functions, []string{zsh}) {
+			t.Errorf("%s: completions of zsh in %v, want %s", packager, functions, zsh)
+		}
 	}
 }
 
