@@ -395,9 +395,11 @@ func (c *cluster) commandsOf(session uuid.UUID) []int {
 // buried waits until a session's row, and whatever it owned, is gone.
 func (c *cluster) buried(session uuid.UUID, limit time.Duration) {
 	c.t.Helper()
-	await(c.t, "session "+session.String()+" buried and its tasks freed", limit, func() bool {
-		return c.count("SELECT COUNT(*) FROM session WHERE id = ?", session[:])+c.count("SELECT COUNT(*) FROM task WHERE session_id = ?", session[:]) == 0
-	})
+	await(c.t, "session "+session.String()+" buried and its tasks freed", limit, func() bool { return c.isBuried(session) })
+}
+
+func (c *cluster) isBuried(session uuid.UUID) bool {
+	return c.count("SELECT COUNT(*) FROM session WHERE id = ?", session[:])+c.count("SELECT COUNT(*) FROM task WHERE session_id = ?", session[:]) == 0
 }
 
 // count asks for a number. What cannot be asked is no number at all: scenarios break the server.

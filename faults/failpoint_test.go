@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/ledger"
 )
@@ -72,17 +74,18 @@ func TestF42Points(t *testing.T) {
 	rounds := times(1, 20)
 	kills, missed := 0, map[string]int{}
 	reached := map[string]int{}
+	var names []string // the census of the first round does for all
 	for n := range rounds {
 		if end, is := t.Deadline(); n > 0 && is && time.Until(end) < 15*time.Minute {
 			rounds = n // as many as there is time for
 			break
 		}
 		p := newPoints(t, r, program, dice(fmt.Sprint("points ", n)))
-		names := p.census()
-		if !long {
-			names = names[:min(len(names), 40)]
+		if names == nil {
+			names = p.census()
 		}
-		p.strike(names)
+		p.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		p.strike(slices.Clone(names[:min(len(names), times(40, len(names)))]))
 		p.close()
 		if rounds > 1 {
 			t.Logf("round %d: %d points, %d kills, not reached: %s", n, len(names), p.kills, strings.Join(slices.Sorted(maps.Keys(p.missed)), ", "))
@@ -110,8 +113,8 @@ func TestF42Points(t *testing.T) {
 	}
 }
 
-// points is a cluster on which nodes end at points. Node 0 lives on, 1 and 2 are the victims, and 3, which has no guard,
-// is killed now and then, so that somebody must bury its session.
+// points is a cluster on which nodes end at points. The first node lives on, those between are the victims, and the last,
+// which has no guard, is killed now and then, so that somebody must bury its session.
 type points struct {
 	t     *testing.T
 	r     *report
@@ -123,11 +126,12 @@ type points struct {
 	stop  context.CancelFunc
 	churn sync.WaitGroup
 
-	victims []*victim
-	reaped  time.Time // when node 3 is killed next
-	kills   int
-	hit     map[string]bool
-	missed  map[string]int
+	victims  []*victim
+	reaped   time.Time // when the last node was killed, or is killed next
+	unburied uuid.UUID // of the last node, while it is dead
+	kills    int
+	hit      map[string]bool
+	missed   map[string]int
 }
 
 // victim is a node that is to end at a point.
@@ -144,15 +148,18 @@ type victim struct {
 func newPoints(t *testing.T, r *report, program string, rng *rand.Rand) *points {
 	c := newCluster(r)
 	p := &points{t: t, r: r, c: c, rng: rng, log: filepath.Join(c.dir, "points"), hit: map[string]bool{}, missed: map[string]int{}}
-	t.Cleanup(func() { killAll(having(t, "cmdline", c.ledger)) }) // of node 3, which nobody guards
-	for i := range 4 {
+	t.Cleanup(func() { killAll(having(t, "cmdline", c.ledger)) }) // of the last node, which nobody guards
+	victims := times(2, 5)
+	for i := range 1 + victims + 1 {
 		m := c.add("--drain-grace", "1s", "--look-ahead", "1s") // so that who comes back has something to do at once
 		m.program = program
-		if i == 3 {
+		switch i {
+		case 0:
+		case 1 + victims:
 			m.args = append(m.args, "--no-guard")
-		}
-		if i == 1 || i == 2 {
+		default:
 			m.env = []string{pointsVariable + "=" + p.log}
+			p.victims = append(p.victims, &victim{m: m})
 		}
 		m.start()
 	}
@@ -228,7 +235,10 @@ func (p *points) people(ctx context.Context, who int) {
 	rng := rand.New(rand.NewPCG(seed, uint64(who)))
 	job := func(name, rest string) string { return fmt.Sprintf("/api/v1/jobs/%d%s", p.ids[name], rest) }
 	for n := 0; ctx.Err() == nil; n++ {
-		m := p.c.nodes[(1+rng.IntN(5))/2%3] // a victim, four times of five
+		m := p.c.nodes[0]
+		if rng.IntN(5) > 0 {
+			m = p.anyVictim(rng)
+		}
 		ask := func(method, path string, body any) answer {
 			return m.quick(method, path, body)
 		}
@@ -262,7 +272,7 @@ func (p *points) people(ctx context.Context, who int) {
 				ask("DELETE", fmt.Sprint("/api/v1/jobs/", id), nil)
 			}
 		case 8:
-			name := p.c.nodes[1+rng.IntN(2)].name
+			name := p.anyVictim(rng).name
 			ask("POST", "/api/v1/nodes/"+name+"/cordon", object{})
 			time.Sleep(300 * time.Millisecond)
 			if a := ask("POST", "/api/v1/nodes/"+name+"/uncordon", object{}); a.code != 200 {
@@ -315,8 +325,9 @@ func (m *member) quick(method, path string, body any) answer {
 	return m.ask(method, path, body)
 }
 
-// census lets the cluster live for a while, with a drain, a spool and a death, and returns the points that were passed,
-// in random order.
+func (p *points) anyVictim(rng *rand.Rand) *member { return p.c.nodes[1+rng.IntN(len(p.victims))] }
+
+// census lets the cluster live for a while, with a drain, a spool and a death, and returns the points that were passed.
 func (p *points) census() []string {
 	t := p.t
 	t.Helper()
@@ -328,7 +339,7 @@ func (p *points) census() []string {
 	end := time.Now().Add(3 * time.Minute)
 	for n := 0; len(want) > 0; n++ {
 		p.wait(2 * time.Second)
-		m := p.c.nodes[1+p.rng.IntN(2)]
+		m := p.anyVictim(p.rng)
 		switch n % 3 {
 		case 0:
 			m.signal(syscall.SIGTERM)
@@ -347,9 +358,7 @@ func (p *points) census() []string {
 			t.Fatalf("nobody came by these points: %s", strings.Join(want, ", "))
 		}
 	}
-	names := p.passed(p.log)
-	p.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	return names
+	return p.passed(p.log)
 }
 
 // cutOff takes MySQL away from a node that executes something, and then drains it: its outcomes are spooled.
@@ -378,27 +387,33 @@ func (p *points) wait(d time.Duration) {
 	}
 }
 
-// tick kills node 3 now and then, with what its commands have started, as systemd would.
+// tick kills the last node now and then, with what its commands have started, as systemd would, and starts it again when
+// the others have buried it.
 func (p *points) tick() {
-	m := p.c.nodes[3]
-	if time.Now().Before(p.reaped) {
-		return
+	m := p.c.nodes[len(p.c.nodes)-1]
+	switch {
+	case p.unburied != uuid.Nil:
+		if !p.c.isBuried(p.unburied) {
+			if limit := p.c.expiry + 20*time.Second; time.Since(p.reaped) > limit {
+				p.t.Fatalf("session %s is not buried, or its tasks are not freed, %s after its end", p.unburied, limit)
+			}
+			return
+		}
+		m.start()
+		p.unburied, p.reaped = uuid.Nil, time.Now().Add(time.Duration(4+p.rng.IntN(6))*time.Second)
+	case time.Now().After(p.reaped):
+		m.ready(60 * time.Second)
+		p.unburied, p.reaped = m.session(), time.Now()
+		m.kill()
+		killAll(p.c.commandsOf(p.unburied))
 	}
-	session := m.session()
-	m.kill()
-	killAll(p.c.commandsOf(session))
-	p.c.buried(session, p.c.expiry+20*time.Second)
-	m.start()
-	m.ready(60 * time.Second)
-	p.reaped = time.Now().Add(time.Duration(4+p.rng.IntN(6)) * time.Second)
 }
 
 // strike has the victims end at each of the points.
 func (p *points) strike(names []string) {
-	for i := 1; i <= 2; i++ {
-		m := p.c.nodes[i]
-		m.kill()
-		p.victims = append(p.victims, &victim{m: m, ours: true})
+	for _, v := range p.victims {
+		v.ours = true
+		v.m.kill()
 	}
 	for left := len(p.victims); left > 0; time.Sleep(10 * time.Millisecond) {
 		left = 0
