@@ -27,13 +27,18 @@ func (a *applying) writeJob(ctx context.Context, tx *sql.Tx, j *sql.JobRow, live
 	}
 	wanted := want.pause != nil && *want.pause
 	if wanted {
-		var err error
-		if live, err = a.pauseJob(ctx, tx, j, live); err != nil {
+		if err := a.pause(ctx, tx, j, live, job.PauseRequest{}, a.now); err != nil {
 			return err
 		}
 		a.lines = append(a.lines, jobLine(job.ActionPause, &j.Job))
 	}
 	if !want.same {
+		if wanted { // some of them have ended
+			var err error
+			if live, err = tx.LiveTasks(j.ID); err != nil {
+				return err
+			}
+		}
 		spec := want.spec
 		p, err := a.replace(tx, j, live, &spec, want.calendars, a.now, a.horizon(0))
 		if err != nil {
@@ -61,24 +66,6 @@ func (a *applying) writeJob(ctx context.Context, tx *sql.Tx, j *sql.JobRow, live
 	}
 	a.out.Jobs[want.index].Job = j.Job
 	return nil
-}
-
-// pauseJob pauses a job and returns what is left of its live tasks.
-func (a *applying) pauseJob(ctx context.Context, tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) ([]sql.TaskRow, error) {
-	rests := j.Held
-	if !rests {
-		j.PausedAt = a.now
-	}
-	j.Paused, j.Held, j.PausedBy, j.PauseReason, j.PauseUntil, j.NextDue = true, false, job.ActorOf(ctx).Who, "", 0, 0
-	if rests {
-		return live, nil
-	}
-	st := stop(j, live, j.PauseAt(a.now).String(), a.Session, a.now)
-	if err := st.write(tx); err != nil {
-		return nil, err
-	}
-	ended := slices.Concat(st.ahead, st.begun)
-	return slices.DeleteFunc(live, func(t sql.TaskRow) bool { return slices.Contains(ended, t.ID) }), nil
 }
 
 // resumeJob gives a paused job its due times back, by its new definition.

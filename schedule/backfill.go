@@ -220,7 +220,8 @@ func (e *Editor) Backfill(ctx context.Context, id int64, from, to time.Time, par
 		if err != nil {
 			return job.Problems{{Field: "job", Message: err.Error()}}
 		}
-		b := job.Backfill{JobID: id, From: job.MicrosOf(from), To: job.MicrosOf(to), Parallel: parallel, Missing: missing, Created: now, Updated: now}
+		b := job.Backfill{JobID: id, From: job.MicrosOf(from), To: job.MicrosOf(to), Parallel: parallel, Missing: missing,
+			Who: job.ActorOf(ctx).Who, Created: now, Updated: now}
 		b.Total = s.Count((b.From - 1).Time(), b.To.Time())
 		if b.NextDue = firstAfter(s, b.From-1); b.NextDue > b.To {
 			b.NextDue = 0

@@ -81,7 +81,7 @@ func (b *bulk) rows(ctx context.Context, tx *sql.Tx) (*job.Entry, error) {
 	if b.want.Action == job.ActionRun {
 		err = b.run(tx, jobs, which)
 	} else {
-		err = b.edit(ctx, tx, jobs, which)
+		err = b.edit(ctx, tx, jobs, pauses, which)
 	}
 	if err != nil {
 		return nil, err
@@ -112,12 +112,19 @@ func (b *bulk) run(tx *sql.Tx, jobs []*sql.JobRow, which map[int64]int) error {
 }
 
 // edit pauses, resumes or deletes the jobs.
-func (b *bulk) edit(ctx context.Context, tx *sql.Tx, jobs []*sql.JobRow, which map[int64]int) error {
+func (b *bulk) edit(ctx context.Context, tx *sql.Tx, jobs []*sql.JobRow, pauses []sql.PauseRow, which map[int64]int) error {
 	if err := tx.LearnCalendars(jobs...); err != nil {
 		return err
 	}
 	ids := make([]int64, len(jobs))
+	woken := map[int64]bool{} // whose own pause has ended by itself
 	for i, j := range jobs {
+		late, err := wakeUpLate(tx, j, pauses, b.now, b.Session)
+		if err != nil {
+			return err
+		}
+		b.plans.soon = b.plans.soon || late != nil && late.soon
+		woken[j.ID] = late != nil && len(late.resumed) > 0
 		if err := catchUp(tx, j, b.now, b.Session); err != nil {
 			return err
 		}
@@ -133,7 +140,7 @@ func (b *bulk) edit(ctx context.Context, tx *sql.Tx, jobs []*sql.JobRow, which m
 				b.window = max(b.window, t.SpawnBy)
 			}
 		}
-		done, err := b.editJob(ctx, tx, j, live[j.ID])
+		done, err := b.editJob(ctx, tx, j, live[j.ID], woken[j.ID])
 		if err != nil {
 			return err
 		}
@@ -142,9 +149,16 @@ func (b *bulk) edit(ctx context.Context, tx *sql.Tx, jobs []*sql.JobRow, which m
 	return nil
 }
 
-func (b *bulk) editJob(ctx context.Context, tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (job.Bulked, error) {
+// editJob does it to one job. woken tells that its pause has ended by itself, and that no row says so yet.
+func (b *bulk) editJob(ctx context.Context, tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, woken bool) (job.Bulked, error) {
 	done := b.want.Of(&j.Job, j.SpecErr)
-	if done.Result != job.BulkChanged {
+	switch {
+	case done.Result == job.BulkChanged:
+	case woken: // if that does not stand, a planner does it
+		err := nextVersion(tx, j, b.now)
+		done.Version = j.Version
+		return done, err
+	default:
 		return done, nil
 	}
 	line := jobLine(b.want.Action, &j.Job)

@@ -3,12 +3,15 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // bulk does something to jobs as they are now, and says what became of each.
@@ -65,6 +68,78 @@ func TestBulkIsAsOneByOne(t *testing.T) {
 	f.want("due times of what is deleted", 0, "SELECT COUNT(*) FROM task WHERE job_id <> ? AND origin = 0", c.ID)
 	f.want("found by their names", 0, "SELECT COUNT(*) FROM job_part WHERE job_id <> ?", c.ID)
 	f.want("lines of the audit", 3+3+3+3+2, "SELECT COUNT(*) FROM audit")
+}
+
+// TestBulkBehindAPause: so it is where a pause has ended by itself and no planner has seen it yet: what has been due since
+// is lost with none of it.
+func TestBulkBehindAPause(t *testing.T) {
+	f := setUp(t)
+	for _, of := range []string{"of its own", "of its app"} {
+		for _, action := range []job.Action{job.ActionDelete, job.ActionResume, job.ActionPause} {
+			t.Run(of+", "+string(action), func(t *testing.T) {
+				f := f.anew(t)
+				alone, many := f.create(in("a", every("alone", 5*time.Second, 5*time.Second))), f.create(in("a", every("many", 5*time.Second, 5*time.Second)))
+				if of == "of its own" {
+					f.pauseJob(alone, after(80*time.Second))
+					f.pauseJob(many, after(80*time.Second))
+				} else {
+					f.pauseApp("a", "", after(80*time.Second))
+					f.look(after(10 * time.Second))
+					f.want("held", 2, "SELECT SUM(held) FROM job")
+				}
+				f.session.set(after(101 * time.Second))
+				var err error
+				want := "changed"
+				switch action {
+				case job.ActionDelete:
+					err = f.editor.Delete(t.Context(), alone.ID)
+				case job.ActionResume:
+					_, err = f.editor.Resume(t.Context(), alone.ID)
+					want = "unchanged"
+				case job.ActionPause:
+					_, err = f.editor.Pause(t.Context(), alone.ID, job.PauseRequest{})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.soon = 0
+				if got := f.bulk(action, many); got != want || f.soon != 1 {
+					t.Errorf("got %s, and %d hints that something is due; want %s and one", got, f.soon, want)
+				}
+				if a, b := f.known(alone.ID), f.known(many.ID); !slices.Equal(a, b) {
+					t.Errorf("by itself (-), among many (+):\n%s", cmp.Diff(a, b))
+				}
+				f.want("due times since the end of the pause", 5, "SELECT (SELECT COUNT(*) FROM task WHERE job_id = ? AND due BETWEEN ? AND ?)"+
+					" + (SELECT COUNT(*) FROM history WHERE job_id = ? AND due >= ? AND due_count = 1)",
+					many.ID, int64(after(80*time.Second)), int64(after(101*time.Second)), many.ID, int64(after(80*time.Second)))
+			})
+		}
+	}
+}
+
+// known is what the schema holds of a job, but for its name.
+func (f *fixture) known(id int64) (out []string) {
+	f.Helper()
+	for _, query := range []string{
+		"SELECT CONCAT_WS(' ', 'job', COALESCE(living, 0), version, paused, held, paused_at, pause_until, COALESCE(next_due, 0), last_due) FROM job WHERE id = ?",
+		"SELECT CONCAT_WS(' ', 'task', due, due_now, state) FROM task WHERE job_id = ? ORDER BY due",
+		"SELECT CONCAT_WS(' ', 'run', due, due_last, due_count, outcome, reason) FROM history WHERE job_id = ? ORDER BY due",
+		"SELECT CONCAT_WS(' ', 'audit', who, action, reason) FROM audit WHERE kind = 'job' AND ref = ? ORDER BY id",
+	} {
+		rows, err := f.beside.Raw().Query(query, id)
+		if err != nil {
+			f.Fatalf("%s: %v", query, err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var line string
+			if err := rows.Scan(&line); err != nil {
+				f.Fatal(err)
+			}
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // TestBulkRefusesOne: what is not as it was seen is left alone, and so is what makes no sense.

@@ -150,11 +150,9 @@ func nameCalendars(tx *sql.Tx, spec *job.Spec) ([]*job.Calendar, error) {
 	return found, nil
 }
 
-// referToCalendars writes down which calendars a job names that is changed from one definition to another. What one that
-// could not be read named, of which there is little but the job's name, nobody knows.
+// referToCalendars writes down which calendars a job names that is changed from one definition to another.
 func referToCalendars(tx *sql.Tx, id int64, from, to *job.Spec) error {
-	unread := from.Name != "" && from.Schedule == "" && from.Schedules == nil && from.Every == 0 && from.At == nil
-	if slices.Equal(from.Calendars, to.Calendars) && !unread {
+	if slices.Equal(from.Calendars, to.Calendars) && !unread(from) {
 		return nil
 	}
 	return tx.SetRefs(sql.RefCalendar, id, to.Calendars)

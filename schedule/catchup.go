@@ -12,7 +12,7 @@ import (
 // what the planner would, and returns that, nil when there was nothing to do. The caller holds the rows of the job and of
 // the pauses, and writes the next version of a job that resumed.
 func wakeUpLate(tx *sql.Tx, j *sql.JobRow, pauses []sql.PauseRow, now job.Micros, s Session) (*plans, error) {
-	p, before := plans{pauses: pauses}, j.Job
+	p, before := plans{pauses: pauses, horizon: now.Add(planHorizon)}, j.Job
 	var err error
 	switch {
 	case j.Deleted:

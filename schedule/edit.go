@@ -161,13 +161,16 @@ func (e *Editor) update(ctx context.Context, id, version int64, spec job.Spec, l
 		return job.Job{}, err
 	}
 	var calendars []*job.Calendar
-	name := func(tx *sql.Tx) (err error) { calendars, err = nameCalendars(tx, &spec); return err }
+	also := locks{
+		before: func(tx *sql.Tx) (err error) { calendars, err = nameCalendars(tx, &spec); return err },
+		behind: func(tx *sql.Tx, j *sql.JobRow) error { return lockGroupsOf(tx, &j.Spec, &spec) },
+	}
 	return e.edit(ctx, id, line, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
 		if j.Version != version {
 			return nil, job.ErrChanged
 		}
 		return e.replace(tx, j, live, &spec, calendars, now, now.Add(planHorizon))
-	}, name)
+	}, also)
 }
 
 // replace gives a job, which is locked with its live tasks, another definition, and plans it up to the horizon.
@@ -219,7 +222,7 @@ func ahead(j *sql.JobRow, t sql.TaskRow, now job.Micros) bool {
 // one there, though there may be too few: nothing more is started beside it then.
 func reconsider(tx *sql.Tx, from, to *job.Spec, live []sql.TaskRow, withdrawn func(sql.TaskRow) bool, now job.Micros) error {
 	stay := slices.DeleteFunc(slices.Clone(live), func(t sql.TaskRow) bool { return t.State == job.Executing || withdrawn(t) })
-	if from.Group != to.Group {
+	if from.Group != to.Group || unread(from) {
 		if err := tx.FreeSlots(idsWhere(stay, func(sql.TaskRow) bool { return true })); err != nil {
 			return err
 		}
@@ -231,6 +234,7 @@ func reconsider(tx *sql.Tx, from, to *job.Spec, live []sql.TaskRow, withdrawn fu
 }
 
 // moveSlots has tasks that execute hold slots of a group, "" for none, in place of those of the group that their job was in.
+// Who was woken there and has not begun gives way to them.
 func moveSlots(tx *sql.Tx, group string, executing []int64) error {
 	if len(executing) == 0 {
 		return nil
@@ -246,7 +250,10 @@ func moveSlots(tx *sql.Tx, group string, executing []int64) error {
 	for i, id := range executing {
 		slots[i] = sql.Slot{TaskID: id, GroupID: groups[group].ID}
 	}
-	return tx.TakeSlots(slots)
+	if err := tx.TakeSlots(slots); err != nil {
+		return err
+	}
+	return tx.FreeUnbegun(groups[group])
 }
 
 func (e *Editor) replan(j *sql.JobRow, d dueTimes, now job.Micros) *plans {
@@ -287,11 +294,17 @@ func (e *Editor) remove(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, now job.M
 	return nil
 }
 
+// locks is what an edit locks beside the job and its tasks.
+type locks struct {
+	before func(*sql.Tx) error              // what comes before jobs
+	behind func(*sql.Tx, *sql.JobRow) error // what comes behind them and before tasks
+}
+
 // edit changes one job under its row's lock. fn gets the job, with the pauses that cover it, and its live tasks, all
 // locked, changes the job, and returns what to plan, or nil when there is nothing to change. The next version is written
-// once fn is done. line is the beginning of its line of the audit; before locks what comes before jobs.
+// once fn is done. line is the beginning of its line of the audit.
 func (e *Editor) edit(ctx context.Context, id int64, line job.Entry, fn func(*sql.Tx, *sql.JobRow, []sql.TaskRow) (*plans, error),
-	before ...func(*sql.Tx) error) (job.Job, error) {
+	also ...locks) (job.Job, error) {
 	var (
 		j      *sql.JobRow
 		p      *plans
@@ -304,8 +317,8 @@ func (e *Editor) edit(ctx context.Context, id int64, line job.Entry, fn func(*sq
 		if err != nil {
 			return nil, err
 		}
-		for _, lock := range before {
-			if err := lock(tx); err != nil {
+		for _, l := range also {
+			if err := l.before(tx); err != nil {
 				return nil, err
 			}
 		}
@@ -318,6 +331,11 @@ func (e *Editor) edit(ctx context.Context, id int64, line job.Entry, fn func(*sq
 		}
 		if at := job.VersionOf(ctx); at != 0 && j.Version != at {
 			return nil, job.ErrChanged
+		}
+		for _, l := range also {
+			if err := l.behind(tx, j); err != nil {
+				return nil, err
+			}
 		}
 		if once := job.OnceOf(ctx); once != nil {
 			once.JobID = id
@@ -413,7 +431,7 @@ func (e *Editor) passed(ctx context.Context, window job.Micros) error {
 	}
 }
 
-// orNone asks, if there is somebody to ask.
+// orOne asks, if there is somebody to ask.
 func orOne(n func() int) int {
 	if n == nil {
 		return 1
@@ -421,6 +439,7 @@ func orOne(n func() int) int {
 	return n()
 }
 
+// orNone asks, if there is somebody to ask.
 func orNone(d func() time.Duration) time.Duration {
 	if d == nil {
 		return 0

@@ -49,32 +49,25 @@ func (e *Editor) PutGroup(ctx context.Context, name string, slots int) (sql.Grou
 
 // DeleteGroup deletes a group to which no job refers. job.InUse says which do.
 func (e *Editor) DeleteGroup(ctx context.Context, name string) error {
-	gone := false // by a commit of ours that was unknown
-	return e.DB.TxOnce(ctx, func(tx *sql.Tx) error {
+	return e.record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
 		groups, err := tx.LockGroups([]string{name})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		g, ok := groups[name]
 		if !ok {
-			if gone {
-				return nil
-			}
-			return fmt.Errorf("group %q: %w", name, sql.ErrNotFound)
+			return nil, fmt.Errorf("group %q: %w", name, sql.ErrNotFound)
 		}
 		users, err := tx.Referrers(sql.RefGroup, name, 5)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(users) > 0 {
-			return &job.InUse{Kind: "group", Name: name, By: users}
+			return nil, &job.InUse{Kind: "group", Name: name, By: users}
 		}
-		gone = true
-		if err := tx.DeleteGroup(g.ID); err != nil {
-			return err
-		}
-		return audit(tx, &job.Entry{Action: job.ActionDelete, Kind: job.KindGroup, Ref: g.ID, Name: name, Was: slotsText(g.Slots)}, e.Session.Now())
-	}, func(*sql.Tx) (bool, error) { return false, nil })
+		line := &job.Entry{Action: job.ActionDelete, Kind: job.KindGroup, Ref: g.ID, Name: name, Was: slotsText(g.Slots)}
+		return line, tx.DeleteGroup(g.ID)
+	})
 }
 
 // groupExists tells whether a job's group is there; it stays while the job's row is being written, because a delete
@@ -93,6 +86,25 @@ func groupExists(tx *sql.Tx, name string) error {
 	return nil
 }
 
+// lockGroupsOf locks the groups that a change from one definition of a job to another is about: the new one, and the old
+// one, whose slots are given back. It comes behind the job and before its tasks.
+func lockGroupsOf(tx *sql.Tx, from, to *job.Spec) error {
+	var names []string
+	for _, s := range []*job.Spec{from, to} {
+		if s.Group != "" && from.Group != to.Group {
+			names = append(names, s.Group)
+		}
+	}
+	_, err := tx.LockGroups(names)
+	return err
+}
+
+// unread tells whether a stored definition could not be read: then there is little of it but the job's name. To what it
+// refers nobody knows.
+func unread(s *job.Spec) bool {
+	return s.Name != "" && s.Schedule == "" && s.Schedules == nil && s.Every == 0 && s.At == nil
+}
+
 // refer writes down to which named objects a job refers that is changed from one definition to another, the job's row
 // being written by this transaction. An object that is not there is a problem of its field.
 func refer(tx *sql.Tx, id int64, from, to *job.Spec) error {
@@ -102,7 +114,7 @@ func refer(tx *sql.Tx, id int64, from, to *job.Spec) error {
 	if err := referToSecrets(tx, id, from, to); err != nil {
 		return err
 	}
-	if (from.Ping != nil) != (to.Ping != nil) {
+	if (from.Ping != nil) != (to.Ping != nil) || unread(from) {
 		var names []string
 		if to.Ping != nil {
 			names = []string{""}
@@ -111,7 +123,7 @@ func refer(tx *sql.Tx, id int64, from, to *job.Spec) error {
 			return err
 		}
 	}
-	if from.Group != to.Group {
+	if from.Group != to.Group || unread(from) {
 		if err := groupExists(tx, to.Group); err != nil {
 			return err
 		}

@@ -162,7 +162,7 @@ func node(t *testing.T, dsn string, n byte) *fixture {
 	db := open(t, p.DSN(dsn), sql.DefaultTimeouts)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	x := lock.New(db, log)
-	f := &fixture{T: t, dsn: dsn, beside: open(t, dsn, sql.DefaultTimeouts), proxy: p, session: newSession(n), prepared: NewPrepared(), executing: &fakeExecuting{slots: 100}}
+	f := &fixture{T: t, dsn: dsn, beside: open(t, dsn, sql.MigrateTimeouts), proxy: p, session: newSession(n), prepared: NewPrepared(), executing: &fakeExecuting{slots: 100}}
 	soon := func() { f.soon++ }
 	f.planner = &Planner{DB: db, Session: f.session, Soon: soon, Log: log}
 	f.claimer = NewClaimer(Claimer{DB: db, Exclusion: x, Session: f.session, Prepared: f.prepared, Executing: f.executing, LookAhead: 10 * time.Second, Cap: 1000, Slots: 100, Log: log})

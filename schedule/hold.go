@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -151,7 +152,7 @@ func (p *Planner) stopJobs(ctx context.Context, ids []int64, now job.Micros) err
 // resume ends the pause of a job that had its end set.
 func (p *plans) resume(j *sql.JobRow, now job.Micros, s Session) error {
 	until := j.PauseUntil
-	due, err := resumed(j, j.PauseAt(now).Words(), until, now)
+	due, err := resumedTo(j, j.PauseAt(now).Words(), until, now, p.horizon)
 	if err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ func (p *plans) release(j *sql.JobRow, now job.Micros, s Session) error {
 	if over := lastOver(p.pauses, j.Spec.App, now); over != nil {
 		why, at = over.Words(), max(over.Until, j.PausedAt)
 	}
-	due, err := resumed(j, why, at, now)
+	due, err := resumedTo(j, why, at, now, p.horizon)
 	if err != nil {
 		return err
 	}
@@ -208,8 +209,14 @@ func resumedLine(j *sql.JobRow, until, now job.Micros, s Session) *job.Entry {
 	return line
 }
 
-// release gives one batch of held jobs that nothing covers any more their due times back, and clears away the pauses
-// that are over. It tells whether there may be more to do at once.
+// heldApp is how far a planner has come with the held jobs of an app that nothing covers any more.
+type heldApp struct {
+	last     int64 // the last that it came to, behind those before it; zero: it begins
+	released bool  // it has released some since it began
+}
+
+// release gives held jobs that nothing covers any more their due times back, of each app one batch while there is time, and
+// clears away the pauses that are over. It tells whether there may be more to do at once.
 func (p *Planner) release(ctx context.Context, pauses []sql.PauseRow, now job.Micros) (more bool, err error) {
 	apps, err := p.uncovered(ctx, pauses, now)
 	if err != nil {
@@ -223,15 +230,39 @@ func (p *Planner) release(ctx context.Context, pauses []sql.PauseRow, now job.Mi
 			err = errors.Join(err, p.DB.Tx(ctx, func(tx *sql.Tx) error { return tx.DropPause(row.App, row.Until) }))
 		}
 	}
+	rand.Shuffle(len(apps), func(i, j int) { apps[i], apps[j] = apps[j], apps[i] }) // where time is short, none always comes last
+	progress, end := make(map[string]heldApp, len(apps)), p.Session.Now().Add(planPeriod)
 	for _, app := range apps {
-		over := lastOver(pauses, app, now)
-		ids, listErr := p.heldJobs(ctx, app, over == nil || over.Until < now.Add(-neglectedHold), now)
-		if err = errors.Join(err, listErr); len(ids) > 0 {
-			err = errors.Join(err, p.planJobs(ctx, ids, now))
-			more = true
+		at, left := p.held[app], true
+		if now = p.Session.Now(); now <= end {
+			over := lastOver(pauses, app, now)
+			var batchErr error
+			at, left, batchErr = p.releaseBatch(ctx, app, at, over == nil || over.Until < now.Add(-neglectedHold), len(apps) > 1, now)
+			err = errors.Join(err, batchErr)
 		}
+		more, progress[app] = more || left, at
 	}
+	p.held = progress
 	return more && err == nil, err
+}
+
+// releaseBatch releases one batch of held jobs of an app; others tells whether there are some of other apps. It returns how
+// far that is, and whether there may be more.
+func (p *Planner) releaseBatch(ctx context.Context, app string, at heldApp, neglected, others bool, now job.Micros) (heldApp, bool, error) {
+	ids, err := p.heldJobs(ctx, app, at.last, neglected, now)
+	if err != nil {
+		return at, true, err
+	}
+	if len(ids) == 0 { // from the beginning, the next time: that is at once unless all that is left is stuck, or for others
+		return heldApp{}, at.released, nil
+	}
+	p.released = false
+	looked, err := p.planInParts(ctx, ids, others, now)
+	at.released = at.released || p.released
+	if looked > 0 {
+		at.last = ids[looked-1]
+	}
+	return at, true, err
 }
 
 // uncovered lists the apps with held jobs that no pause covers.
@@ -252,21 +283,13 @@ func (p *Planner) uncovered(ctx context.Context, pauses []sql.PauseRow, now job.
 // neglectedHold is for how long after the end of a pause a held job is left to the node that its bucket prefers.
 const neglectedHold = 8 * time.Second
 
-// heldJobs lists the next held jobs of an app that are for this node to release: those that prefer it, and when there
-// are none of these and all have been waiting for a while, any.
-func (p *Planner) heldJobs(ctx context.Context, app string, neglected bool, now job.Micros) ([]int64, error) {
-	if p.looked == nil {
-		p.looked = map[string]int64{}
-	}
-	ids, err := p.DB.HeldJobs(ctx, app, preferred(p.Session, now), p.looked[app], planBatch)
+// heldJobs lists the held jobs of an app, behind one of them, that are for this node to release: those that prefer it, and
+// when there are none of these and all have been waiting for a while, any.
+func (p *Planner) heldJobs(ctx context.Context, app string, behind int64, neglected bool, now job.Micros) ([]int64, error) {
+	ids, err := p.DB.HeldJobs(ctx, app, preferred(p.Session, now), behind, planBatch)
 	if err == nil && len(ids) == 0 && neglected {
-		ids, err = p.DB.HeldJobs(ctx, app, []sql.Slice{everything(now)}, p.looked[app], planBatch)
+		ids, err = p.DB.HeldJobs(ctx, app, []sql.Slice{everything(now)}, behind, planBatch)
 	}
-	if len(ids) == 0 {
-		delete(p.looked, app) // from the beginning, the next time
-		return nil, err
-	}
-	p.looked[app] = ids[len(ids)-1]
 	return ids, err
 }
 

@@ -37,10 +37,11 @@ func (l *lead) measure(need time.Duration) {
 	l.need.Store(int64(min(maxLead, max(need, old-old/calm))))
 }
 
-// learn learns how long the transaction of a start took, the change of the sets included.
+// learn learns how long the transaction of a start took, the change of the sets included. What is longer than windows go by
+// would only take longer to be forgotten.
 func (l *lead) learn(took time.Duration) {
 	old := time.Duration(l.took.Load())
-	l.took.Store(int64(max(took, old-old/calm)))
+	l.took.Store(int64(max(min(took, maxWindow/3), old-old/calm)))
 }
 
 // window is for how long after its due instant, or the reading of the clock at the beginning of its start if that is later,

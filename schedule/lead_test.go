@@ -52,3 +52,20 @@ func TestLead(t *testing.T) {
 		}
 	})
 }
+
+// TestLongStart: one that took minutes, because somebody was away, is forgotten as soon as one that took as long as windows
+// go by.
+func TestLongStart(t *testing.T) {
+	t.Parallel()
+	var l lead
+	l.learn(5 * time.Minute)
+	if got := l.window(0); got > maxWindow || got < maxWindow-time.Microsecond {
+		t.Errorf("got a window of %s, want %s", got, maxWindow)
+	}
+	for range 5 * calm / 2 {
+		l.learn(time.Millisecond)
+	}
+	if got := l.window(0); got != time.Second {
+		t.Errorf("after %d fast starts: got a window of %s, want a second", 5*calm/2, got)
+	}
+}

@@ -101,8 +101,11 @@ func TestSighted(t *testing.T) {
 	}
 	check("nobody has seen anything", 500, 600)
 	l.sawIdle(550)
+	lasting := time.Now().Add(time.Minute) // for a machine that stalls
+	l.idle.Store(&sighting{l.idle.Load().due, lasting})
 	check("the claimer has seen a task", 550, 600)
 	l.sawCursor(650)
+	l.cursor.Store(&sighting{l.cursor.Load().due, lasting})
 	check("the planner has more", 550, 650)
 	l.idle.Store(&sighting{550, time.Now().Add(-2 * sighted)})
 	check("what the claimer has seen is old", 500, 650)

@@ -92,12 +92,7 @@ func (e *Editor) DisableHandler(ctx context.Context, key, reason string) error {
 		return err
 	}
 	now := e.Session.Now()
-	var window job.Micros
 	err := e.record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
-		var err error
-		if window, err = e.closeHandler(ctx, tx, key); err != nil {
-			return nil, err
-		}
 		was, err := tx.LockHandlerOff(key)
 		if err != nil && !errors.Is(err, sql.ErrNotFound) {
 			return nil, err
@@ -114,12 +109,18 @@ func (e *Editor) DisableHandler(ctx context.Context, key, reason string) error {
 	if err != nil {
 		return err
 	}
+	// Also when there was nothing to change: who asks again must not be answered before who asked first.
+	window, err := e.closeHandler(ctx, key)
+	if err != nil {
+		return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", err)}
+	}
 	return e.passed(ctx, window)
 }
 
-// closeHandler waits for the starts of jobs with a handler that are under way, keeps others from beginning until the
-// transaction ends, and returns until when something may be spawned for those.
-func (e *Editor) closeHandler(ctx context.Context, tx *sql.Tx, key string) (job.Micros, error) {
+// closeHandler waits for the starts of jobs with a handler that have not seen that it is disabled, and returns until when
+// something may be spawned for them. That it is must be committed: those starts hold places that are there by now, and those
+// that begin later see it.
+func (e *Editor) closeHandler(ctx context.Context, key string) (window job.Micros, err error) {
 	all, err := e.DB.Places(ctx, 0)
 	if err != nil {
 		return 0, err
@@ -130,10 +131,14 @@ func (e *Editor) closeHandler(ctx context.Context, tx *sql.Tx, key string) (job.
 			places = append(places, p.ID)
 		}
 	}
-	if err := tx.LockPlaces(places); err != nil {
-		return 0, err
-	}
-	return tx.SpawnUntil(places)
+	err = e.DB.Tx(ctx, func(tx *sql.Tx) error {
+		if err := tx.LockPlaces(places); err != nil {
+			return err
+		}
+		window, err = tx.SpawnUntil(places)
+		return err
+	})
+	return window, err
 }
 
 // EnableHandler has jobs with a handler started again. One that is not disabled stays as it is.

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -94,7 +95,7 @@ func TestDisablingWaitsForStarts(t *testing.T) {
 	if _, err := f.claimer.claim(t.Context(), t0, urgent); err != nil || f.prepared.Len() != 1 {
 		t.Fatalf("claimed %d tasks, %v", f.prepared.Len(), err)
 	}
-	held := f.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 2"), Action: faultproxy.HoldBefore(700 * time.Millisecond), Times: 1})
+	held := f.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 2"), Action: faultproxy.HoldBefore(0), Times: 1})
 	started := make(chan struct{})
 	go func() { defer close(started); f.starter.start(t.Context(), t0) }()
 	for end := time.Now().Add(10 * time.Second); held.Fired() == 0; time.Sleep(time.Millisecond) {
@@ -105,18 +106,18 @@ func TestDisablingWaitsForStarts(t *testing.T) {
 	// Beside the proxy, and on a clock that goes: the window is that of the session's clock.
 	editor := &Editor{DB: f.beside, Session: f.session, Soon: func() {}}
 	f.session.set(t0.Add(900 * time.Millisecond))
+	const under = 700 * time.Millisecond // way is the start, from now on
 	begin := time.Now()
+	time.AfterFunc(under, held.Release)
 	if err := editor.DisableHandler(t.Context(), "mail", ""); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-started:
-	default:
-		t.Error("it was answered while a start was under way")
-	}
-	if took := time.Since(begin); took < 200*time.Millisecond {
+	if took := time.Since(begin); took < under {
+		t.Errorf("it was answered after %s, while a start was under way", took)
+	} else if took < under+200*time.Millisecond {
 		t.Errorf("it was answered after %s, within the spawn window", took)
 	}
+	<-started
 	if len(f.executing.added) != 1 {
 		t.Fatalf("%d attempts were started, want the one that was under way", len(f.executing.added))
 	}
@@ -128,6 +129,58 @@ func TestDisablingWaitsForStarts(t *testing.T) {
 	runs := f.runs(j.ID)
 	if last := runs[len(runs)-1]; len(f.executing.added) != 0 || last.Outcome != job.Skipped || last.Reason != "handler mail is disabled by anonymous" {
 		t.Errorf("a run asked for by hand: %d started, got %+v", len(f.executing.added), last.Run)
+	}
+}
+
+// TestDisablingTakesOneConnection: as many as there are connections may disable handlers at once.
+func TestDisablingTakesOneConnection(t *testing.T) {
+	f := setUp(t)
+	db, err := sql.Open(f.dsn, sql.DefaultTimeouts, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := (&Editor{DB: db, Session: f.session}).DisableHandler(ctx, "mail", ""); err != nil {
+		t.Error(err)
+	}
+	f.want("disabled", 1, "SELECT COUNT(*) FROM handler_off")
+}
+
+// TestDisablingWaitsForNewPlaces: a job with the handler comes with a place of its own, and is started, while that the
+// handler is disabled is about to be committed: its spawn window is waited for too.
+func TestDisablingWaitsForNewPlaces(t *testing.T) {
+	f := setUp(t)
+	held := f.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("INSERT INTO handler_off"), Action: faultproxy.HoldBefore(0), Times: 1})
+	f.session.set(t0.Add(900 * time.Millisecond))
+	done := make(chan error, 1)
+	go func() { done <- f.editor.DisableHandler(t.Context(), "mail", "") }()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := held.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	other := node(t, f.dsn, 2)
+	other.with(map[string]string{"handler/mail": ""})
+	due := t0.Time()
+	if _, err := other.editor.Create(t.Context(), job.Spec{Name: "mail", Handler: "mail", At: &due}, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.claimer.claim(t.Context(), t0, urgent); err != nil || other.prepared.Len() != 1 {
+		t.Fatalf("claimed %d tasks, %v", other.prepared.Len(), err)
+	}
+	other.starter.start(t.Context(), t0)
+	if len(other.executing.added) != 1 {
+		t.Fatalf("%d attempts were started, want one", len(other.executing.added))
+	}
+	begin := time.Now()
+	held.Release()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); took < 200*time.Millisecond {
+		t.Errorf("it was answered after %s, within the spawn window", took)
 	}
 }
 

@@ -77,6 +77,11 @@ func (e *Editor) Resume(ctx context.Context, id int64) (job.Job, error) {
 // since, as if the job had never been stopped. While a pause in j.Covers lasts, the job is held instead. why is the end
 // of the sentence that says how long it was paused.
 func resumed(j *sql.JobRow, why string, at, now job.Micros) ([]dueTimes, error) {
+	return resumedTo(j, why, at, now, now.Add(planHorizon))
+}
+
+// resumedTo is resumed with the due times up to a horizon, which is nearer while other jobs wait for the planner.
+func resumedTo(j *sql.JobRow, why string, at, now, horizon job.Micros) ([]dueTimes, error) {
 	s, err := compile(j)
 	if err != nil {
 		return nil, err
@@ -105,7 +110,7 @@ func resumed(j *sql.JobRow, why string, at, now job.Micros) ([]dueTimes, error) 
 	}
 	since := dueTimes{}
 	if next := firstAfter(s, max(last, after)); next != 0 {
-		since = until(j, s, next, now, now.Add(planHorizon), j.Spec.MissedAfter())
+		since = until(j, s, next, now, horizon, j.Spec.MissedAfter())
 	}
 	j.NextDue, j.LastDue = since.next, max(j.LastDue, passed.last, since.last)
 	return []dueTimes{passed, since}, nil
@@ -263,8 +268,8 @@ func (e *Editor) afterPause(ctx context.Context, app string) error {
 	}
 }
 
-// ResumeApp ends the pause of an app, or with "" of the cluster. Its jobs get their due times back from planners, within
-// a second or so, and each as if it had been resumed at this instant.
+// ResumeApp ends the pause of an app, or with "" of the cluster. Its jobs get their due times back from planners, which begin
+// within a second or so and go on until all have them; and each as if it had been resumed at this instant.
 func (e *Editor) ResumeApp(ctx context.Context, app string) error {
 	now := e.Session.Now()
 	return e.record(ctx, func(tx *sql.Tx) (*job.Entry, error) {

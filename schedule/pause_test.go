@@ -425,7 +425,7 @@ func TestHoldLeavesSomeForTheNextLook(t *testing.T) {
 	}
 	f.pauseApp("a", "", 0)
 	f.planner.paused = true
-	if err := f.planner.planJobs(t.Context(), []int64{1, 2, 3, 4}, t0); err != nil {
+	if _, err := f.planner.planJobs(t.Context(), []int64{1, 2, 3, 4}, t0); err != nil {
 		t.Fatal(err)
 	}
 	f.want("held at once", 2, "SELECT COUNT(*) FROM job WHERE held = 1")
@@ -436,6 +436,92 @@ func TestHoldLeavesSomeForTheNextLook(t *testing.T) {
 	f.want("held", int64(len(jobs)), "SELECT COUNT(*) FROM job WHERE held = 1")
 	f.want("tasks", 0, "SELECT COUNT(*) FROM task")
 	f.want("runs", 0, "SELECT COUNT(*) FROM history")
+}
+
+// heldCrowd is a crowd whose jobs are held: the first so many of them are of app a, the others of app b.
+func (f *fixture) heldCrowd(first int) {
+	f.Helper()
+	f.crowd()
+	f.exec("UPDATE job SET spec = REPLACE(spec, 'default', IF(id <= ?, 'a', 'b')), app = IF(id <= ?, 'a', 'b'), held = 1, paused_at = ?, next_due = NULL", first, first, int64(t0))
+}
+
+// wantReleased: all nine have the due times that they are to have, each once.
+func (f *fixture) wantReleased() {
+	f.Helper()
+	f.want("held", 0, "SELECT COUNT(*) FROM job WHERE held <> 0")
+	f.want("jobs that are planned as far as they are to be", 9, "SELECT COUNT(*) FROM job WHERE next_due > ?", int64(after(planWindow)))
+	f.want("jobs whose due times begin when they were released, without a gap", 9, "SELECT COUNT(*) FROM (SELECT job_id, COUNT(*) n, MIN(due) first, MAX(due) last FROM task GROUP BY job_id) x"+
+		" WHERE first = ? AND last - first = (n - 1) * 50000", int64(after(50*time.Millisecond)))
+}
+
+// TestReleaseOfMany: of held jobs that are more than one transaction takes none is passed over, and no look says that there
+// is nothing to do while some are left.
+func TestReleaseOfMany(t *testing.T) {
+	f := setUp(t)
+	f.heldCrowd(9)
+	for range 2 { // three fit the first time; then it is known
+		if _, err := f.planner.plan(t.Context(), t0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.want("held behind two looks", 0, "SELECT COUNT(*) FROM job WHERE held <> 0")
+	f.look(t0)
+	f.wantReleased()
+}
+
+// TestReleaseWhileOthersWait: of held jobs that are more than one transaction takes, or that are of several apps, each gets
+// its next due times before any gets those of half a minute.
+func TestReleaseWhileOthersWait(t *testing.T) {
+	f := setUp(t)
+	for name, c := range map[string]struct{ fit, ofA int }{"of one app": {3, 9}, "of two apps": {0, 5}} {
+		t.Run(name, func(t *testing.T) {
+			f := f.anew(t)
+			f.heldCrowd(c.ofA)
+			f.planner.fit = c.fit
+			if _, err := f.planner.plan(t.Context(), t0); err != nil {
+				t.Fatal(err)
+			}
+			f.want("held behind the first look", 0, "SELECT COUNT(*) FROM job WHERE held <> 0")
+			f.want("the furthest due time by when each job has some", 1, "SELECT MAX(due) <= ? FROM task", int64(after(shortest)))
+			f.look(t0)
+			f.wantReleased()
+		})
+	}
+}
+
+// TestReleaseComesBack to jobs that could not be released at once, without a wait when it has released others since.
+func TestReleaseComesBack(t *testing.T) {
+	f := setUp(t)
+	f.heldCrowd(9)
+	f.planner.fit = 3
+	f.proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("SET j.held = 0"), Times: 1, Action: faultproxy.Error(1114, "HY000", "The table 'job' is full")})
+	if _, err := f.planner.plan(t.Context(), t0); err == nil {
+		t.Error("got no error")
+	}
+	for more, err := true, error(nil); more; {
+		if more, err = f.planner.release(t.Context(), nil, t0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.want("held when it says that there is no more", 0, "SELECT COUNT(*) FROM job WHERE held <> 0")
+	f.look(t0)
+	f.wantReleased()
+}
+
+// TestPauseUntilOfMany: so it is with jobs whose own pauses end together.
+func TestPauseUntilOfMany(t *testing.T) {
+	f := setUp(t)
+	f.crowd()
+	f.exec("UPDATE job SET paused = 1, pause_until = ?, paused_at = ?, next_due = ?", int64(t0), int64(after(-time.Hour)), int64(after(planWindow)))
+	f.planner.fit = 3
+	f.session.set(after(time.Second))
+	if _, err := f.planner.plan(t.Context(), after(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	f.want("paused behind the first look", 0, "SELECT COUNT(*) FROM job WHERE paused <> 0")
+	f.want("the furthest due time by when each job has some", 1, "SELECT MAX(due) <= ? FROM task", int64(after(time.Second+shortest)))
+	f.look(after(time.Second))
+	f.want("jobs that are planned as far as they are to be", 9, "SELECT COUNT(*) FROM job WHERE next_due > ?", int64(after(time.Second+planWindow)))
 }
 
 // TestStopAhead holds, once, the jobs of which something is planned, in steps, and leaves what is due when the pause is

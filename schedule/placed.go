@@ -26,9 +26,9 @@ func (d *decision) handOver(tx *sql.Tx) error {
 	return tx.Free(ids)
 }
 
-// handlersOff tells which handlers of jobs are disabled. Jobs without one cost nothing. Who disables a handler locks the
-// places of its jobs first, which are held here until the start is committed, so that it is answered when no start is
-// under way any more that has not seen it.
+// handlersOff tells which handlers of jobs are disabled. Jobs without one cost nothing. Who has disabled a handler locks the
+// places of its jobs, which are held here until the start is committed, so that it is answered when no start is under way
+// any more that has not seen it.
 func handlersOff(tx *sql.Tx, jobs map[int64]*sql.JobRow) (map[string]*sql.HandlerOff, error) {
 	var keys []string
 	var places []int

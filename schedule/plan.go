@@ -22,12 +22,13 @@ type Planner struct {
 	Soon    func() // called when a task was planned that is within the look-ahead of claims
 	Log     *slog.Logger
 
-	fit     int                    // how many jobs like those of the last transaction fit one; zero: nobody knows
-	crowded bool                   // there are more jobs to plan than one transaction takes
-	more    bool                   // the last look left jobs of its batch for the next one
-	paused  bool                   // it saw that an app or the cluster is paused, or was a moment ago
-	looked  map[string]int64       // by app: the last held job that was looked at, those before it were
-	stopped map[string]stoppingApp // by app: how far it has come with the pauses that last
+	fit      int                    // how many jobs like those of the last transaction fit one; zero: nobody knows
+	crowded  bool                   // there are more jobs to plan than one transaction takes
+	more     bool                   // the last look left jobs of its batch for the next one
+	paused   bool                   // it saw that an app or the cluster is paused, or was a moment ago
+	released bool                   // it has released a held job since this was taken back
+	held     map[string]heldApp     // by app: how far it has come with the held jobs that nothing covers
+	stopped  map[string]stoppingApp // by app: how far it has come with the pauses that last
 }
 
 const (
@@ -86,42 +87,43 @@ func (p *Planner) plan(ctx context.Context, now job.Micros) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	err = p.planInParts(ctx, ids, now)
+	_, err = p.planInParts(ctx, ids, false, now)
 	unstopped, stopErr := p.stopAhead(ctx, pauses, now)
 	unreleased, releaseErr := p.release(ctx, pauses, now)
 	p.more = p.more || unstopped || unreleased
 	return len(ids), errors.Join(err, stopErr, releaseErr)
 }
 
-// planInParts plans jobs, as many in each transaction as are likely to fit.
-func (p *Planner) planInParts(ctx context.Context, ids []int64, now job.Micros) (err error) {
-	p.crowded = len(ids) == planBatch || p.fit > 0 && p.fit < len(ids)
+// planInParts plans jobs, as many in each transaction as are likely to fit; others tells whether there are more than these to
+// be planned. It returns how many of them it came to.
+func (p *Planner) planInParts(ctx context.Context, ids []int64, others bool, now job.Micros) (looked int, err error) {
+	p.crowded = others || len(ids) == planBatch || p.fit > 0 && p.fit < len(ids)
 	defer func() { p.crowded = false }()
-	for end := now.Add(planPeriod); len(ids) > 0; now = p.Session.Now() {
+	for end := now.Add(planPeriod); looked < len(ids); now = p.Session.Now() {
 		if now > end || !p.Session.Fresh() { // somebody may have looked after them, or paused them
-			p.more = true
 			break
 		}
-		part := ids
+		part := ids[looked:]
 		if p.fit > 0 {
-			part = ids[:min(len(ids), p.fit)]
+			part = part[:min(len(part), p.fit)]
 		}
-		err = errors.Join(err, p.planJobs(ctx, part, now))
-		if p.more || sql.IsAway(err) || ctx.Err() != nil {
-			return err
+		n, partErr := p.planJobs(ctx, part, now)
+		looked, err = looked+n, errors.Join(err, partErr)
+		if n < len(part) || sql.IsAway(partErr) || ctx.Err() != nil {
+			break
 		}
-		ids = ids[len(part):]
 	}
-	p.more = p.more || p.crowded
-	return err
+	p.more = p.more || p.crowded || looked < len(ids)
+	return looked, err
 }
 
-// planJobs plans jobs in one transaction. If MySQL refuses it, halves of it find out which job is to blame; that
-// one is marked as broken.
-func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) error {
-	soon, more, fit := false, false, 0
-	err := p.DB.Tx(ctx, func(tx *sql.Tx) error {
-		soon, more = false, false
+// planJobs plans jobs in one transaction, and returns how many of them it came to before that was full. If MySQL refuses
+// it, halves of it find out which job is to blame; that one is marked as broken. Jobs that fail otherwise count as those it
+// came to: they keep nobody behind them waiting, and the next look that finds them sees where they stand.
+func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) (looked int, err error) {
+	soon, more, released, fit := false, false, false, 0
+	err = p.DB.Tx(ctx, func(tx *sql.Tx) error {
+		soon, more, looked = false, false, 0
 		left := false
 		var plan plans
 		if p.paused {
@@ -151,7 +153,6 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 		if p.crowded {
 			plan.horizon = shared(jobs, now)
 		}
-		looked := 0
 		for _, id := range ids { // the earliest cursor first: where not all fit, none is left behind for ever
 			if more = len(plan.tasks) >= planRows; more {
 				break
@@ -162,7 +163,7 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 			looked++
 		}
 		rows := max(1, len(plan.tasks))
-		soon, fit = plan.soon, (looked*planRows+rows-1)/rows
+		soon, released, fit = plan.soon, len(plan.released) > 0, (looked*planRows+rows-1)/rows
 		unheld, err := holdJobs(tx, plan.held, p.Session, now)
 		if err != nil {
 			return err
@@ -175,28 +176,36 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) err
 	})
 	switch {
 	case err == nil:
-		p.more, p.fit = p.more || more, fit
+		p.more, p.released, p.fit = p.more || more, p.released || released, fit
 		if soon {
 			p.Soon()
 		}
-		return nil
+		return looked, nil
 	case !sql.IsRefused(err), len(ids) == 1 && !sql.BlamesRows(err):
-		return err // unknown too: the next look sees where the cursor stands
+		return len(ids), err // unknown too: the next look sees where the cursor stands
 	case len(ids) == 1:
 		p.Log.Error("job cannot be planned", "job_id", ids[0], "error", err)
-		return p.DB.Tx(ctx, func(tx *sql.Tx) error { return breakJob(tx, ids[0], err, itself(p.Session)) })
+		return 1, p.DB.Tx(ctx, func(tx *sql.Tx) error { return breakJob(tx, ids[0], err, itself(p.Session)) })
 	}
 	half := len(ids) / 2
-	return errors.Join(p.planJobs(ctx, ids[:half], now), p.planJobs(ctx, ids[half:], now))
+	looked, err = p.planJobs(ctx, ids[:half], now)
+	further, furtherErr := p.planJobs(ctx, ids[half:], now)
+	if looked == half {
+		looked += further
+	}
+	return looked, errors.Join(err, furtherErr)
 }
 
 // shared is how far jobs are planned while others wait for the planner: as far again as the nearest of them is ahead. When
-// many often due jobs come at once, as behind an outage, those that are planned last are not late for what is due of the
-// first ones in half a minute.
+// many often due jobs come at once, as behind an outage or a pause, those that are planned last are not late for what is due
+// of the first ones in half a minute.
 func shared(jobs map[int64]*sql.JobRow, now job.Micros) job.Micros {
 	nearest := now.Add(planWindow)
 	for _, j := range jobs {
-		if j.NextDue != 0 {
+		switch {
+		case j.Held, j.Paused: // it may be due at once when it is not any more
+			nearest = now
+		case j.NextDue != 0:
 			nearest = min(nearest, max(now, j.NextDue))
 		}
 	}

@@ -317,6 +317,12 @@ func TestShared(t *testing.T) {
 			t.Errorf("%s: got %s ahead, want %s", name, got.Sub(t0), c.want)
 		}
 	}
+	for name, j := range map[string]*sql.JobRow{"held": {}, "paused until now": {}} {
+		j.Held, j.Paused, j.NextDue = name == "held", name != "held", after(planWindow)
+		if got := shared(map[int64]*sql.JobRow{1: j}, t0); got != after(shortest) {
+			t.Errorf("%s: got %s ahead, want %s: it may be due at once", name, got.Sub(t0), shortest)
+		}
+	}
 }
 
 // TestPlanWhileOthersWait: of jobs that are more than one transaction takes, each gets its next due times before any gets

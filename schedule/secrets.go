@@ -13,7 +13,7 @@ import (
 // the secret's row. A name that a node may know by itself is written down as well: the cluster may get such a secret.
 func referToSecrets(tx *sql.Tx, id int64, from, to *job.Spec) error {
 	were, names := job.SecretNames(from.SecretUses()), job.SecretNames(to.SecretUses())
-	if slices.Equal(were, names) && (from.App == to.App || len(names) == 0) {
+	if slices.Equal(were, names) && (from.App == to.App || len(names) == 0) && !unread(from) {
 		return nil
 	}
 	apps, err := tx.ShareSecrets(names)

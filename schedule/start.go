@@ -164,7 +164,7 @@ func (s *Starter) begin(ctx context.Context, now job.Micros, t taken) {
 	}
 	var decided []decision
 	var read time.Time // when the clock was, by which the window is counted
-	woken := 0
+	woken, settled := 0, false
 	err := s.Exclusion.Do(ctx, lock.Change{
 		Name: "start",
 		Rows: func(tx *sql.Tx) (err error) {
@@ -178,6 +178,7 @@ func (s *Starter) begin(ctx context.Context, now job.Micros, t taken) {
 			return err
 		},
 		Settle: func(tx *sql.Tx) error {
+			settled = true
 			if err := tx.MarkStarted(marksOf(decided)); err != nil { // written by the start, too
 				return err
 			}
@@ -206,7 +207,9 @@ func (s *Starter) begin(ctx context.Context, now job.Micros, t taken) {
 	if len(tasks) >= s.batch {
 		s.batch = min(startBatch, 2*s.batch)
 	}
-	s.lead.learn(time.Since(read))
+	if !settled { // else it took as long as MySQL was away, which says nothing of starts
+		s.lead.learn(time.Since(read))
+	}
 	if !t.full {
 		s.lead.measure(t.waited + s.Session.Now().Sub(begun))
 	}

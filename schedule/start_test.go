@@ -403,6 +403,23 @@ func TestStartFates(t *testing.T) {
 	}
 }
 
+// TestSettledStart: how long it took to find out what became of a start says nothing of how long starts take.
+func TestSettledStart(t *testing.T) {
+	f := setUp(t)
+	f.claimed(every("lost", time.Hour, 0), every("then", time.Hour, time.Second))
+	took := func() time.Duration { return time.Duration(f.starter.lead.took.Load()) }
+	rule := f.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 2"), Times: 1, Action: faultproxy.CutAfter()})
+	f.starter.start(t.Context(), t0)
+	if got := f.begun(); len(got) != 1 || rule.Fired() != 1 || took() != 0 {
+		t.Errorf("got %d begun, injected %d times, and learned %s; want one of each, and nothing", len(got), rule.Fired(), took())
+	}
+	f.session.set(after(time.Second))
+	f.starter.start(t.Context(), after(time.Second))
+	if got := f.begun(); len(got) != 2 || took() == 0 {
+		t.Errorf("got %d begun and learned %s; want two, and what the second took", len(got), took())
+	}
+}
+
 // TestPoisonedStart: MySQL refuses the start of one task. The others begin within a few looks, and it does not take
 // the others' batches with it for ever.
 func TestPoisonedStart(t *testing.T) {

@@ -27,6 +27,7 @@ type Tidier struct {
 
 	tidied time.Time // when it looked last
 	seen   int64     // the last job that was looked at whether it is finished
+	moved  int64     // the job whose runs are to be written next into the app that it was moved to, or the next such one
 }
 
 const (
@@ -97,8 +98,9 @@ func (t *Tidier) tidy(ctx context.Context, now job.Micros) (left bool, err error
 			return n == tidyBatch, wrapped("apps of runs", err)
 		}},
 		{u.Moved, func() (bool, error) {
-			more, err := t.DB.StampMoved(ctx, tidyBatch)
-			return more, wrapped("runs of moved jobs", err)
+			next, err := t.DB.StampMoved(ctx, t.moved, tidyBatch)
+			t.moved = next
+			return next != 0, wrapped("runs of moved jobs", err)
 		}},
 		{u.Unlisted, func() (bool, error) {
 			n, err := t.DB.ListUnlisted(ctx, tidyJobs)

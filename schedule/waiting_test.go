@@ -2,8 +2,10 @@ package schedule
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -259,6 +261,21 @@ func TestBackfillBounded(t *testing.T) {
 		f.reach(after(time.Duration(i) * 200 * time.Millisecond))
 	}
 	f.want("who waits", 100, "SELECT COUNT(*) FROM task WHERE state = 3")
+}
+
+// TestBackfillSaysWho: who asked for it stands in its row, as far as the column goes.
+func TestBackfillSaysWho(t *testing.T) {
+	f := setUp(t)
+	j := f.create(every("j", time.Hour, -100*time.Hour))
+	for _, who := range []string{"ann", strings.Repeat("ä", 200)} {
+		ctx := job.WithActor(t.Context(), job.Actor{Who: who, Origin: "here"})
+		b, err := f.editor.Backfill(ctx, j.ID, after(-10*time.Hour).Time(), after(-5*time.Hour).Time(), 1, false, "")
+		if err != nil || b.Who != who {
+			t.Fatalf("got %+v, %v; want it from %q", b, err, who)
+		}
+		f.want("characters of who asked", int64(min(128, utf8.RuneCountInString(who))), "SELECT CHAR_LENGTH(who) FROM backfill WHERE id = ?", b.ID)
+	}
+	f.want("ann's", 1, "SELECT COUNT(*) FROM backfill WHERE who = 'ann'")
 }
 
 // TestCatchUpOfMany: as many as the misfire policy says are caught up, one after the other; a queue for what comes too

@@ -22,7 +22,7 @@ func scanBackfill(rows *stdsql.Rows) (job.Backfill, error) {
 func (tx *Tx) InsertBackfill(b *job.Backfill) error {
 	_, err := tx.exec("insert backfill", "INSERT INTO backfill (id, job_id, first, last, next_due, parallel, total, planned, missing, left_out, state, who, created, updated)"+
 		" VALUES (?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?)", b.ID, b.JobID, int64(b.From), int64(b.To), int64(b.NextDue), b.Parallel, b.Total, b.Planned,
-		b.Missing, b.LeftOut, b.State, b.Who, int64(b.Created), int64(b.Updated))
+		b.Missing, b.LeftOut, b.State, cut(b.Who, 128), int64(b.Created), int64(b.Updated))
 	return err
 }
 

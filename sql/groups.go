@@ -154,8 +154,7 @@ func (tx *Tx) WakeGroups(groups []Group, now job.Micros) (int, error) {
 	return len(next), tx.TakeSlots(slots)
 }
 
-// PutGroup writes a group that is new, or changes the slots of one. It wakes nobody. Who was woken for a slot and has not
-// begun loses that when there are fewer slots than holders now: its start takes one that is free, or has it wait.
+// PutGroup writes a group that is new, or changes the slots of one. It wakes nobody.
 func (tx *Tx) PutGroup(name string, slots int, now job.Micros) (Group, error) {
 	_, err := tx.exec("put group", "INSERT INTO grp (name, slots, created, updated) VALUES (?, ?, ?, ?)"+
 		" ON DUPLICATE KEY UPDATE slots = ?, updated = GREATEST(updated + 1, ?)", name, slots, int64(now), int64(now), slots, int64(now))
@@ -170,9 +169,15 @@ func (tx *Tx) PutGroup(name string, slots int, now job.Micros) (Group, error) {
 		return Group{}, err
 	}
 	g := rows[name]
+	return g, tx.FreeUnbegun(g)
+}
+
+// FreeUnbegun takes their slots from those who were woken for one and have not begun, if a group, whose row this transaction
+// has locked, has fewer slots than holders now: their starts take one that is free, or have them wait.
+func (tx *Tx) FreeUnbegun(g Group) error {
 	var holders int
 	var unbegun []int64
-	err = tx.query("read slots", func(rows *stdsql.Rows) error {
+	err := tx.query("read slots", func(rows *stdsql.Rows) error {
 		var id int64
 		var state job.State
 		err := rows.Scan(&id, &state)
@@ -181,10 +186,10 @@ func (tx *Tx) PutGroup(name string, slots int, now job.Micros) (Group, error) {
 		}
 		return err
 	}, "SELECT t.id, t.state FROM slot s FORCE INDEX (grp) STRAIGHT_JOIN task t ON t.id = s.task_id WHERE s.group_id = ? AND t.state <> 3", g.ID)
-	if err != nil || holders <= slots {
-		return g, err
+	if err != nil || holders <= g.Slots {
+		return err
 	}
-	return g, tx.FreeSlots(unbegun)
+	return tx.FreeSlots(unbegun)
 }
 
 // DeleteGroup deletes a group, whose row the caller has locked.

@@ -72,7 +72,7 @@ func (tx *Tx) readStored(id int64) (out stored, err error) {
 	found := false
 	err = tx.query("read job", func(rows *stdsql.Rows) error {
 		found = true
-		return rows.Scan(&out.app, &out.name, &out.spec, &out.listed, &out.deleted)
+		return rows.Scan(&out.app, &out.name, &out.spec, (*flag)(&out.listed), &out.deleted)
 	}, "SELECT app, name, spec, listed, living IS NULL FROM job WHERE id = ?", id)
 	if err == nil && !found {
 		err = fmt.Errorf("job %d: %w", id, ErrNotFound)

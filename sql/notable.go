@@ -126,31 +126,24 @@ func (db *DB) StampRuns(ctx context.Context, limit int) (int, error) {
 	})
 }
 
-// StampMoved writes into some of the runs of one job, which was moved into another app, that they belong to that one
-// now. It returns whether there is more to do.
-func (db *DB) StampMoved(ctx context.Context, limit int) (more bool, err error) {
-	moved, err := db.ids(ctx, "find a moved job", "SELECT job_id FROM moved ORDER BY job_id LIMIT 1")
+// StampMoved writes into some of the runs of one job, the first from the given one on that was moved into another app,
+// that they belong to that one now. It returns with which job to go on, zero at the end: one that executes stays, and does
+// not hold up the others.
+func (db *DB) StampMoved(ctx context.Context, from int64, limit int) (next int64, err error) {
+	moved, err := db.ids(ctx, "find a moved job", "SELECT job_id FROM moved WHERE job_id >= ? ORDER BY job_id LIMIT 1", from)
 	if err != nil || len(moved) == 0 {
-		return false, err
+		return 0, err
 	}
+	more := false
 	err = db.Tx(ctx, func(tx *Tx) error {
 		// Who moves the job once more writes this row: it waits for us and begins anew, or we see where it moved the job.
-		var from, last job.Micros
-		err := tx.query("lock a move", func(rows *stdsql.Rows) error { return rows.Scan(&from) }, "SELECT due FROM moved WHERE job_id = ? FOR UPDATE", moved[0])
+		var since, last job.Micros
+		err := tx.query("lock a move", func(rows *stdsql.Rows) error { return rows.Scan(&since) }, "SELECT due FROM moved WHERE job_id = ? FOR UPDATE", moved[0])
 		if err != nil {
 			return err
 		}
-		var ids []int64
-		err = tx.query("read runs of a moved job", func(rows *stdsql.Rows) error {
-			var id int64
-			err := rows.Scan(&id, &last)
-			ids = append(ids, id)
-			return err
-		}, "SELECT id, due FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due >= ? ORDER BY due, origin, attempt LIMIT ?", moved[0], int64(from), limit)
-		if err != nil {
-			return err
-		}
-		// Read plainly: a lock on the job or its tasks could wait for somebody who waits for this row.
+		// Read plainly: a lock on the job or its tasks could wait for somebody who waits for this row. And before its runs: that of
+		// an attempt that does not execute any more is among those then.
 		var app string
 		executing := false
 		err = tx.query("read app of a job", func(rows *stdsql.Rows) error { return rows.Scan(&app, &executing) },
@@ -158,19 +151,36 @@ func (db *DB) StampMoved(ctx context.Context, limit int) (more bool, err error) 
 		if err != nil {
 			return err
 		}
+		var ids []int64 // of those that do not say so yet
+		looked, number := 0, appNumber(app)
+		err = tx.query("read runs of a moved job", func(rows *stdsql.Rows) error {
+			var id int64
+			var stamp uint32
+			err := rows.Scan(&id, &last, &stamp)
+			if looked++; stamp != number {
+				ids = append(ids, id)
+			}
+			return err
+		}, "SELECT id, due, app FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due >= ? ORDER BY due, origin, attempt LIMIT ?", moved[0], int64(since), limit)
+		if err != nil {
+			return err
+		}
 		if len(ids) > 0 {
-			list, args := in([]any{appNumber(app)}, ids)
+			list, args := in([]any{number}, ids)
 			if _, err := tx.exec("stamp runs", "UPDATE history FORCE INDEX (PRIMARY) SET app = ? WHERE id IN "+list, args...); err != nil {
 				return err
 			}
 		}
-		switch more = len(ids) == limit; {
+		switch more = looked == limit; {
 		case more:
-			_, err = tx.exec("go on with a move", "UPDATE moved SET due = ? WHERE job_id = ?", int64(max(last, from+1)), moved[0])
+			_, err = tx.exec("go on with a move", "UPDATE moved SET due = ? WHERE job_id = ?", int64(max(last, since+1)), moved[0])
 		case !executing: // an attempt that executes may have begun under the old app, and will write that
 			_, err = tx.exec("end a move", "DELETE FROM moved WHERE job_id = ?", moved[0])
 		}
 		return err
 	})
-	return more, err
+	if more && err == nil {
+		return moved[0], nil
+	}
+	return moved[0] + 1, err // also behind one that cannot be written
 }

@@ -77,8 +77,8 @@ func (db *DB) Places(ctx context.Context, after int) ([]Place, error) {
 	return out, err
 }
 
-// HoldPlaces keeps places from being locked by others until the transaction ends. Who disables a handler locks them, so
-// that it waits for the starts that did not see it, and those behind it do.
+// HoldPlaces keeps places from being locked by others until the transaction ends. Who has disabled a handler locks them, so
+// that it waits for the starts that did not see it.
 func (tx *Tx) HoldPlaces(ids []int) error { return tx.lockPlaces(ids, "LOCK IN SHARE MODE") }
 
 // LockPlaces locks places.

@@ -292,6 +292,7 @@ func TestJobsOfOwnersAndLabels(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want %v", name, got, err, c.want)
 		}
 	}
+	f.exec("INSERT INTO place (id, selector) VALUES (1, 'handler/mail'), (4, 'handler/mail,zone=a')")
 	jobs, err := f.db.HandlerJobs(t.Context(), nil)
 	if want := map[string]int{"mail": 2}; err != nil || !maps.Equal(jobs, want) {
 		t.Errorf("jobs of handlers: got %v, %v, want %v", jobs, err, want)

@@ -219,7 +219,9 @@ func TestTakeLocks(t *testing.T) {
 	go func() {
 		done <- f.db.Tx(f.Context(), func(tx *Tx) error {
 			err := tx.TakeLocks([]LockID{BucketLock(9), BucketLock(3)})
-			order <- "second"
+			if err == nil {
+				order <- "second"
+			}
 			return err
 		})
 	}()
