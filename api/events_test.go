@@ -110,7 +110,7 @@ func TestEventsAreForThoseWhoMay(t *testing.T) {
 	}
 	s.call("POST", "/api/v1/apps/b/pause", nil).want(200)
 	s.newToken("ci", auth.Viewer)
-	time.Sleep(100 * time.Millisecond)                             // changes are told in the order of their times, and two clocks wrote these
+	time.Sleep(time.Second)                                        // changes are told in the order of their times, and two clocks wrote these
 	s.call("POST", "/api/v1/nodes/knoten-1/cordon", nil).want(200) // the last of all; a node belongs to nobody
 	for _, x := range []struct {
 		e    *ear

@@ -18,6 +18,7 @@ import (
 	"go-crontab/auth"
 	"go-crontab/internal/testdb"
 	"go-crontab/node"
+	"go-crontab/session"
 	"go-crontab/sql"
 )
 
@@ -56,7 +57,7 @@ func start(t testing.TB, mod func(*api.Config)) *site {
 	migrator.Close()
 	s := &site{t: t, dsn: dsn, token: token, logs: &logs{t: t}, done: make(chan struct{})}
 	log := slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	s.node, err = node.New(node.Config{DSN: dsn, Name: "knoten-1", Expiry: 5 * time.Second, LookAhead: time.Second,
+	s.node, err = node.New(node.Config{DSN: dsn, Name: "knoten-1", Expiry: session.DefaultExpiry, LookAhead: time.Second,
 		Grace: 200 * time.Millisecond, Log: log, SpoolDir: t.TempDir(), AuditKept: -1}) // tests write lines of years ago
 	if err != nil {
 		t.Fatal(err)

@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"go-crontab/node"
+	"go-crontab/session"
 )
 
 // join runs another node of the site's cluster until the end of the test.
 func (s *site) join(cfg node.Config, handlers map[string]node.Handler) *node.Node {
 	s.t.Helper()
-	cfg.DSN, cfg.Expiry, cfg.LookAhead, cfg.Grace, cfg.Log = s.dsn, 5*time.Second, time.Second, 200*time.Millisecond, s.cfg.Log
+	cfg.DSN, cfg.Expiry, cfg.LookAhead, cfg.Grace, cfg.Log = s.dsn, session.DefaultExpiry, time.Second, 200*time.Millisecond, s.cfg.Log
 	n, err := node.New(cfg)
 	if err != nil {
 		s.t.Fatal(err)

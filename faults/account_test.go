@@ -26,7 +26,7 @@ type load struct {
 
 	forget func(ledger.Entry) bool     // lines that are counted and otherwise left alone
 	spare  func(ledger.Violation) bool // violations that no promise excludes
-	early  time.Duration               // how much before its due time something may start
+	early  time.Duration               // how much before its due time something may start, and longer by what the machine was late
 	limit  time.Duration               // how long after the last fault everything must have ended
 	counts map[job.Outcome]int64
 	worst  time.Duration // lateness of first attempts
@@ -176,7 +176,7 @@ func (l *load) checkUntil(until time.Time, lateness time.Duration) {
 		r.figure("%d last signs of life of what was frozen", before-len(entries))
 	}
 	history := slices.DeleteFunc(l.history(), func(r job.Run) bool { return r.Due >= stop })
-	expected := ledger.Expected{Early: l.early}
+	expected := ledger.Expected{Early: l.early + stalled(r.begun)}
 	n := 0
 	for i, j := range l.jobs {
 		j.Dues = ledger.Every(l.every[i], l.first[i], stop)
@@ -239,7 +239,7 @@ func (l *load) stuck(until time.Time) {
 func (l *load) history() (runs []job.Run) {
 	t := l.c.t
 	t.Helper()
-	db, err := crontab.Open(l.c.server.DSN(l.c.schema), crontab.DefaultTimeouts, 1)
+	db, err := crontab.Open(l.c.server.DSN(l.c.schema), crontab.MigrateTimeouts, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

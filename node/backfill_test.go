@@ -149,12 +149,16 @@ func TestBackfillTakesTurns(t *testing.T) {
 			}
 		}
 	}
+	if left > 0 {
+		t.Errorf("%d due times of the backfill have no run", left)
+	}
 }
 
 // TestBackfillOfDeadNode: a task of a backfill that a dead node executed ends lost, and the backfill goes on.
 func TestBackfillOfDeadNode(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
+	c.expiry = expiry
 	n := c.start("one", func(cfg *node.Config) { cfg.Executor = newGauge(50 * time.Millisecond) })
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	j := n.create(job.Spec{Name: "hourly", Every: job.Duration(time.Hour), Start: &start})

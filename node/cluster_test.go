@@ -51,7 +51,7 @@ func TestKill9(t *testing.T) {
 	time.Sleep(2 * time.Second)
 	doomed.signal(syscall.SIGKILL)
 	killed := time.Now()
-	well.await("the long run ended lost", expiry+10*time.Second, func() bool {
+	well.await("the long run ended lost", c.expiry+10*time.Second, func() bool {
 		runs := c.history(long.ID)
 		return len(runs) == 1 && runs[0].Outcome == job.Lost
 	})
@@ -66,6 +66,9 @@ func TestKill9(t *testing.T) {
 		}
 	}
 	t.Logf("short runs: %v", outcomes)
+	if outcomes[job.Succeeded] == 0 {
+		t.Error("no short run succeeded")
+	}
 	if outcomes[job.Missed] > 0 {
 		t.Errorf("%d due times were missed", outcomes[job.Missed])
 	}
@@ -77,12 +80,18 @@ func TestKill9(t *testing.T) {
 func TestStop(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
+	c.expiry = expiry
 	l := newLedgerFile(t)
 	stopped := c.process("stopped")
 	well := c.start("well", nil)
 	well.every(12, time.Second, func(s *job.Spec) { s.Command = l.command("0.1") })
 	time.Sleep(4 * time.Second)
+	await(t, "it executes its share", 10*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM history WHERE node = 'stopped' AND outcome = 1") > 0
+	})
+	old := c.sessionOf("stopped").ID
 	stopped.signal(syscall.SIGSTOP)
+	at := well.Now().Add(time.Second) // what was committed before may count from its due instant
 	time.Sleep(3 * expiry)
 	stopped.signal(syscall.SIGCONT)
 	await(t, "a new session", 15*time.Second, func() bool {
@@ -91,8 +100,8 @@ func TestStop(t *testing.T) {
 	time.Sleep(3 * time.Second)
 	c.settled(20*time.Second, well.Now())
 	l.check()
-	if n := c.count("SELECT COUNT(*) FROM history WHERE node = 'stopped' AND outcome = 1 AND lateness > 2000000"); n > 0 {
-		t.Errorf("%d runs were started late by the node that was stopped", n)
+	if n := c.count("SELECT COUNT(*) FROM history WHERE session_id = ? AND started > ?", old[:], at.UnixMicro()); n > 0 {
+		t.Errorf("%d runs were started by the node that was stopped, as if it had not been", n)
 	}
 	stopped.signal(syscall.SIGTERM)
 	if code := stopped.exit(); code != 0 {
@@ -112,7 +121,7 @@ func TestDrain(t *testing.T) {
 	time.Sleep(3 * time.Second)
 	begin := time.Now()
 	leaving.drain()
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("the drain took %s", took)
 	}
 	if n := c.count("SELECT COUNT(*) FROM session"); n != 1 {
@@ -125,8 +134,8 @@ func TestDrain(t *testing.T) {
 	if got[job.Succeeded] < 20*5 || got[job.Lost]+got[job.Missed]+got[job.Killed] > 0 {
 		t.Errorf("outcomes: %v", got)
 	}
-	if n := c.count("SELECT COUNT(*) FROM history WHERE lateness > 3000000"); n > 0 {
-		t.Errorf("%d runs were more than 3 s late", n)
+	if n := c.count("SELECT COUNT(*) FROM history WHERE lateness > 10000000"); n > 0 {
+		t.Errorf("%d runs were more than 10 s late", n)
 	}
 }
 
@@ -140,7 +149,7 @@ func TestDrainKills(t *testing.T) {
 	time.Sleep(300 * time.Millisecond)
 	begin := time.Now()
 	n.drain()
-	if took := time.Since(begin); took > 6*time.Second {
+	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("the drain took %s", took)
 	}
 	if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Killed {
@@ -160,7 +169,7 @@ func TestLostIsRunAgain(t *testing.T) {
 	await(t, "the first attempt", 10*time.Second, func() bool { return len(l.read()) == 1 })
 	c.start("well", nil)
 	doomed.signal(syscall.SIGKILL)
-	await(t, "the second attempt", 2*expiry+10*time.Second, func() bool { return len(c.history(j.ID)) == 2 })
+	await(t, "the second attempt", 2*c.expiry+10*time.Second, func() bool { return len(c.history(j.ID)) == 2 })
 	first, second := c.history(j.ID)[0], c.history(j.ID)[1]
 	if first.Attempt > second.Attempt {
 		first, second = second, first

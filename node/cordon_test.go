@@ -48,8 +48,8 @@ func TestCordonUnderLoad(t *testing.T) {
 		if row.Cordoned == 0 || row.CordonSeen != row.Cordoned {
 			t.Fatalf("answered before it has obeyed: %+v", row)
 		}
-		now := one.Now().Add(300 * time.Millisecond) // what was committed before the answer may still begin
-		time.Sleep(1200 * time.Millisecond)
+		now := one.Now().Add(2 * time.Second) // what was committed before the answer may still begin, for a spawn window
+		time.Sleep(3 * time.Second)
 		if n := c.count("SELECT COUNT(*) FROM history WHERE node = 'two' AND started > ?", now.UnixMicro()); n > 0 {
 			t.Errorf("cordon %d: %d runs were started after it was answered", i, n)
 		}
@@ -94,7 +94,7 @@ func TestDrainByRequest(t *testing.T) {
 	one := c.start("one", func(cfg *node.Config) { cfg.Executor = l })
 	long := one.create(job.Spec{Name: "long", At: ptr(one.Now()), Command: "long"})
 	one.await("it runs", 5*time.Second, func() bool { return one.Status().Executing == 1 })
-	soon := one.create(job.Spec{Name: "soon", At: ptr(one.Now().Add(4 * time.Second))})
+	soon := one.create(job.Spec{Name: "soon", At: ptr(one.Now().Add(10 * time.Second))})
 	one.await("another is prepared", 5*time.Second, func() bool { return one.Status().Prepared == 1 })
 	if err := one.Editor().Cordon(t.Context(), "one", "new disk", true); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestACordonedNodeComesBackCordoned(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.start("two", func(cfg *node.Config) { cfg.Executor = l })
-	jobs := one.every(10, 500*time.Millisecond, nil)
+	jobs := one.every(10, 500*time.Millisecond, func(s *job.Spec) { s.Overlap = job.OverlapAllow })
 	time.Sleep(5 * time.Second)
 	until := one.Now().Add(-time.Second)
 	c.settled(10*time.Second, until)

@@ -45,6 +45,7 @@ func TestCommitFates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, c := newServer(t)
+			c.expiry = expiry // and with it the time after which a sender gives up
 			l := newLedger()
 			l.took = func(execute.Attempt) time.Duration { return 450 * time.Millisecond }
 			sick, proxy := c.behind(server, "sick", l, 1) // too few slots: tasks are given back
@@ -145,6 +146,7 @@ func TestServerRestarts(t *testing.T) {
 func TestPartition(t *testing.T) {
 	t.Parallel()
 	server, c := newServer(t)
+	c.expiry = 3 * expiry // the command's death may take some
 	l := newLedger()
 	killed := make(chan time.Time, 100)
 	sick, proxy := c.behind(server, "sick", executorFunc(func(ctx context.Context, a execute.Attempt) job.Result {
@@ -166,10 +168,10 @@ func TestPartition(t *testing.T) {
 	cut := time.Now()
 	proxy.Blackhole(faultproxy.BothWays)
 	dead := <-killed
-	if d := dead.Sub(cut); d > expiry*8/10 {
-		t.Errorf("the command lived %s without a lease, longer than %s", d, expiry*8/10)
+	if d := dead.Sub(cut); d > c.expiry*8/10 {
+		t.Errorf("the command lived %s without a lease, longer than %s", d, c.expiry*8/10)
 	}
-	well.await("the session buried", 2*expiry+5*time.Second, func() bool {
+	well.await("the session buried", 2*c.expiry+5*time.Second, func() bool {
 		return c.count("SELECT COUNT(*) FROM session") == 1
 	})
 	proxy.CutAll()

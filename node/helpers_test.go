@@ -13,17 +13,20 @@ import (
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/session"
 	"go-crontab/sql"
 )
 
-// expiry is the shortest that is allowed: a quarter of the default.
+// expiry is the shortest that is allowed: a quarter of the default. It is for tests that await a death, or the end of a
+// lease: on a machine that stalls, others would lose sessions that nobody wanted them to lose.
 const expiry = 5 * time.Second
 
 // cluster is some nodes of one process on one schema.
 type cluster struct {
-	t   testing.TB
-	dsn string
-	db  *sql.DB
+	t      testing.TB
+	dsn    string
+	db     *sql.DB       // the tests' own, which has time
+	expiry time.Duration // of sessions that begin from now on; the same for all of a cluster
 }
 
 func newCluster(t testing.TB) *cluster { return newClusterOn(t, testdb.DSN(t)) }
@@ -38,12 +41,12 @@ func newClusterOn(t testing.TB, dsn string) *cluster {
 		t.Fatal(err)
 	}
 	migrator.Close()
-	db, err := sql.Open(dsn, sql.DefaultTimeouts, 4)
+	db, err := sql.Open(dsn, sql.MigrateTimeouts, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	return &cluster{t, dsn, db}
+	return &cluster{t, dsn, db, session.DefaultExpiry}
 }
 
 // member is a running node.
@@ -57,7 +60,7 @@ type member struct {
 // start runs a node until the end of the test, changing its configuration by mod.
 func (c *cluster) start(name string, mod func(*node.Config)) *member {
 	c.t.Helper()
-	cfg := node.Config{DSN: c.dsn, Name: name, Expiry: expiry, Log: logger(c.t, name), SpoolDir: c.t.TempDir()}
+	cfg := node.Config{DSN: c.dsn, Name: name, Expiry: c.expiry, Log: logger(c.t, name), SpoolDir: c.t.TempDir()}
 	if mod != nil {
 		mod(&cfg)
 	}
@@ -80,7 +83,7 @@ func (m *member) drain() {
 	select {
 	case err := <-m.done:
 		m.done <- err
-	case <-time.After(30 * time.Second):
+	case <-time.After(60 * time.Second):
 		m.t.Error("the node does not stop")
 	}
 }

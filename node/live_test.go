@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -77,16 +78,16 @@ func TestOutputOfALostRun(t *testing.T) {
 	c := newCluster(t)
 	p := c.process("doomed")
 	first := c.start("first", nil)
-	j := first.create(job.Spec{Name: "talks", At: ptr(first.Now().Add(2 * time.Second)), Command: `echo before the crash; printf 'and half \xe2'; sleep 30`})
-	first.drain() // whatever it claimed of the job is the other's
+	j := first.create(job.Spec{Name: "talks", At: ptr(first.Now().Add(2 * time.Second)), Selector: "node=doomed", Command: `echo before the crash; printf 'and half \xe2'; sleep 30`})
+	first.drain()
 	run := c.executing(15 * time.Second)
 	if run.Node != "doomed" {
 		t.Fatalf("it runs on %q", run.Node)
 	}
 	well := c.start("well", nil)
-	well.await("its output", 15*time.Second, func() bool { return soFar(t, c.db, run.Launch) != "" })
+	well.await("its output", 15*time.Second, func() bool { return strings.Contains(soFar(t, c.db, run.Launch), "and half") })
 	p.signal(syscall.SIGKILL)
-	well.await("the run ends lost", 2*expiry+10*time.Second, func() bool { return len(c.history(j.ID)) == 1 })
+	well.await("the run ends lost", 2*c.expiry+10*time.Second, func() bool { return len(c.history(j.ID)) == 1 })
 	lost, err := c.db.Run(t.Context(), run.Launch)
 	if err != nil || lost.Outcome != job.Lost || lost.Output.Text() != "before the crash\nand half \uFFFD" {
 		t.Errorf("got %v %q, %v", lost.Outcome, lost.Output.Text(), err)

@@ -29,6 +29,11 @@ func TestMain(m *testing.M) {
 
 func beNode(name string) int {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", name)
+	expiry, err := time.ParseDuration(os.Getenv("EXPIRY"))
+	if err != nil {
+		log.Error("cannot run", "error", err)
+		return 1
+	}
 	n, err := node.New(node.Config{DSN: os.Getenv("DSN"), Name: name, Expiry: expiry, Log: log, SpoolDir: os.Getenv("SPOOL"),
 		HTTPAllow: []string{"127.0.0.1"}})
 	if err != nil {
@@ -55,7 +60,7 @@ type process struct {
 func (c *cluster) process(name string) *process {
 	c.t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), asNode+"="+name, "DSN="+c.dsn, "SPOOL="+c.t.TempDir())
+	cmd.Env = append(os.Environ(), asNode+"="+name, "DSN="+c.dsn, "EXPIRY="+c.expiry.String(), "SPOOL="+c.t.TempDir())
 	out, err := os.Create(filepath.Join(c.t.TempDir(), "log"))
 	if err != nil {
 		c.t.Fatal(err)
@@ -90,7 +95,7 @@ func (p *process) exit() int {
 	go func() { p.cmd.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(60 * time.Second):
 		p.t.Fatal("the process does not end")
 	}
 	return p.cmd.ProcessState.ExitCode()
@@ -156,7 +161,11 @@ func (l ledgerFile) check() {
 	l.t.Helper()
 	dues := map[string]string{}
 	byJob := map[string][]*entry{}
-	for _, e := range l.read() {
+	entries := l.read()
+	if len(entries) == 0 {
+		l.t.Error("nothing was executed")
+	}
+	for _, e := range entries {
 		if other := dues[e.job+e.due]; other != "" {
 			l.t.Errorf("%s due %s was executed by %s and by %s", e.job, e.due, other, e.launch)
 		}

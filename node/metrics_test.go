@@ -98,11 +98,11 @@ func TestMetrics(t *testing.T) {
 	}
 	for name, want := range map[string]float64{
 		"gocrontab_ready": 2, "gocrontab_cluster_nodes": 4, "gocrontab_cluster_readable": 2, "gocrontab_slots": float64(nodes[0].Status().Slots + nodes[1].Status().Slots),
-		"gocrontab_session_expiry_seconds": 2 * expiry.Seconds(), "gocrontab_sessions_lost_total": 0, "gocrontab_draining": 0,
+		"gocrontab_session_expiry_seconds": 2 * c.expiry.Seconds(), "gocrontab_sessions_lost_total": 0, "gocrontab_draining": 0,
 	} {
 		await(t, name, 15*time.Second, func() bool { return figure(t, nodes, name) == want })
 	}
-	if age := figure(t, nodes, "gocrontab_lease_age_seconds"); age <= 0 || age > 2*expiry.Seconds() {
+	if age := figure(t, nodes, "gocrontab_lease_age_seconds"); age <= 0 || age > 2*c.expiry.Seconds() {
 		t.Errorf("lease age: %v", age)
 	}
 }

@@ -46,6 +46,7 @@ func TestALongGraceEndsWithTheLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	proxy := faultproxy.New(t, cfg.Net, cfg.Addr)
+	c.expiry = 3 * expiry // the command's death may take some
 	n := c.start("sick", func(cfg *node.Config) { cfg.DSN = proxy.DSN(c.dsn) })
 	file := filepath.Join(t.TempDir(), "pid")
 	spec := stubborn(file)
@@ -54,9 +55,9 @@ func TestALongGraceEndsWithTheLease(t *testing.T) {
 	pid := pidOf(t, file)
 	cut := time.Now()
 	proxy.Blackhole(faultproxy.BothWays)
-	n.await("the command is dead", 3*expiry, func() bool { return gone(pid) })
-	if d := time.Since(cut); d > expiry {
-		t.Errorf("the command lived %s without a lease, longer than %s", d, expiry)
+	n.await("the command is dead", 3*c.expiry, func() bool { return gone(pid) })
+	if d := time.Since(cut); d > c.expiry {
+		t.Errorf("the command lived %s without a lease, longer than %s", d, c.expiry)
 	}
 	proxy.CutAll()
 	proxy.Heal()

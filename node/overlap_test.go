@@ -20,8 +20,6 @@ type gauge struct {
 	now, most   map[string]int // by job, and by "" for all
 	order       []string       // "job attempt" in the order in which they began
 	began, over map[string]time.Time
-	last        time.Time // when any ended
-	gaps        []time.Duration
 	took        func(execute.Attempt) time.Duration
 	outcome     func(execute.Attempt) job.Outcome
 }
@@ -39,9 +37,6 @@ func (g *gauge) Execute(ctx context.Context, a execute.Attempt) job.Result {
 		g.now[k]++
 		g.most[k] = max(g.most[k], g.now[k])
 	}
-	if !g.last.IsZero() {
-		g.gaps = append(g.gaps, time.Since(g.last))
-	}
 	g.order = append(g.order, fmt.Sprintf("%s %d", a.Job, a.Attempt))
 	g.mu.Unlock()
 	r := job.Result{Outcome: job.Succeeded}
@@ -58,7 +53,6 @@ func (g *gauge) Execute(ctx context.Context, a execute.Attempt) job.Result {
 	for _, k := range []string{a.Job, ""} {
 		g.now[k]--
 	}
-	g.last = time.Now()
 	return r
 }
 
@@ -111,7 +105,7 @@ func TestQueue(t *testing.T) {
 		t.Errorf("%d runs at once", got)
 	}
 	got := c.outcomes(j.ID)
-	if got[job.Succeeded] < 6 || got[job.Succeeded] > 7 || got[job.Succeeded]+got[job.Skipped] != 10 {
+	if got[job.Succeeded] < 6 || got[job.Succeeded]+got[job.Skipped] != 10 { // more, the longer the due times take to come
 		t.Errorf("got %v; want the one that executes and five in the queue succeeded, the others skipped", got)
 	}
 	var end job.Micros
@@ -144,12 +138,19 @@ func (c *cluster) nothingWaits() {
 func TestQueueOfDeadNode(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
+	c.expiry = 2 * expiry
 	g := newGauge(100 * time.Millisecond)
 	n := c.start("survivor", func(cfg *node.Config) { cfg.Executor = g })
-	j := n.burst("queue", 3, 200*time.Millisecond, func(s *job.Spec) { s.Overlap = job.OverlapQueue })
+	j := n.burst("queue", 3, 200*time.Millisecond, func(s *job.Spec) { s.Overlap, s.Start = job.OverlapQueue, ptr(s.Start.Add(4*time.Second)) })
 	// A session that never beats executes the first due time.
 	c.exec("INSERT INTO session (id, node, started, beat_at) VALUES (UNHEX(REPEAT('ab', 16)), 'dead', 1, 1)")
-	c.exec("UPDATE task SET state = 2, session_id = UNHEX(REPEAT('ab', 16)), launch = 1, started = 1 WHERE job_id = ? ORDER BY due LIMIT 1", j.ID)
+	r, err := c.db.Raw().Exec("UPDATE task SET state = 2, session_id = UNHEX(REPEAT('ab', 16)), launch = 1, started = 1 WHERE job_id = ? ORDER BY due LIMIT 1", j.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k, _ := r.RowsAffected(); k != 1 {
+		t.Fatalf("%d due times execute on the dead node, want 1", k)
+	}
 	await(t, "the queue goes on", 30*time.Second, func() bool { return c.outcomes(j.ID)[job.Succeeded] == 2 })
 	if got := c.outcomes(j.ID); got[job.Lost] != 1 {
 		t.Errorf("got %v; want one lost", got)
@@ -198,11 +199,11 @@ func TestGroup(t *testing.T) {
 	if _, err := nodes[0].Editor().PutGroup(t.Context(), "db", 2); err != nil {
 		t.Fatal(err)
 	}
-	at := nodes[0].Now().Add(2 * time.Second).UTC()
+	at := nodes[0].Now().Add(10 * time.Second).UTC()
 	var jobs []job.Job
 	for i := range 12 {
 		spec := job.Spec{Name: fmt.Sprint("low ", i), At: &at, Group: "db"}
-		if i >= 8 {
+		if i < 4 {
 			spec.Name, spec.Priority = fmt.Sprint("high ", i), 10
 		}
 		jobs = append(jobs, nodes[i%3].create(spec))
@@ -225,7 +226,10 @@ func TestGroup(t *testing.T) {
 	}
 	c.nothingWaits()
 
-	g.took = func(execute.Attempt) time.Duration { return time.Second }
+	release := make(chan struct{})
+	free := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(free)
+	g.took = func(execute.Attempt) time.Duration { <-release; return 0 }
 	at = nodes[0].Now().Add(time.Second).UTC()
 	for i := range 6 {
 		jobs = append(jobs, nodes[0].create(job.Spec{Name: fmt.Sprint("more ", i), At: &at, Group: "db"}))
@@ -234,6 +238,8 @@ func TestGroup(t *testing.T) {
 	if _, err := nodes[1].Editor().PutGroup(t.Context(), "db", 6); err != nil {
 		t.Fatal(err)
 	}
+	await(t, "all execute", 10*time.Second, func() bool { return g.peak("") == 6 })
+	free()
 	await(t, "all have run", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM history WHERE outcome = 1") == 18 })
 	if got := g.peak(""); got != 6 {
 		t.Errorf("%d runs at once, the group has 6 slots", got)
@@ -285,17 +291,17 @@ func TestGroupOfRetries(t *testing.T) {
 func TestStartDeadline(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	g := newGauge(4 * time.Second)
+	g := newGauge(8 * time.Second)
 	n := c.start("one", func(cfg *node.Config) { cfg.Executor = g })
 	j := n.burst("deadline", 3, 100*time.Millisecond, func(s *job.Spec) {
-		s.Overlap, s.StartDeadline = job.OverlapQueue, job.Duration(time.Second)
+		s.Overlap, s.StartDeadline = job.OverlapQueue, job.Duration(5*time.Second)
 	})
 	await(t, "all due times have a run", 20*time.Second, func() bool { return len(c.history(j.ID)) == 3 })
 	if got := c.outcomes(j.ID); got[job.Succeeded] != 1 || got[job.Missed] != 2 {
 		t.Errorf("got %v; want one succeeded, two missed", got)
 	}
 	for _, r := range c.history(j.ID) {
-		if r.Outcome == job.Missed && (r.Reason != "waited until its start deadline" || r.Ended.Sub(r.Due) > 4*time.Second) {
+		if r.Outcome == job.Missed && (r.Reason != "waited until its start deadline" || r.Ended.Sub(r.Due) > 20*time.Second) {
 			t.Errorf("due %s ended %s: %q", r.Due, r.Ended, r.Reason)
 		}
 	}

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"go-crontab/execute"
 	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/sql"
 )
 
 // labelled starts a node with labels.
@@ -53,19 +55,33 @@ func TestPlacement(t *testing.T) {
 	}
 	late := 0
 	for _, j := range jobs {
-		for _, r := range c.history(j.ID) {
+		runs := c.history(j.ID)
+		for _, r := range runs {
 			if !strings.Contains(nodes[j.ID], r.Node) {
 				t.Errorf("%q ran on %s, want one of %s", j.Spec.Selector, r.Node, nodes[j.ID])
 			}
-			if r.Lateness > 700_000 {
-				late++
-			}
+		}
+		if median(runs) > 700*time.Millisecond {
+			late++
 		}
 	}
 	// What a bucket's preferred node may not run would be a second late, each time.
-	if late > len(jobs) {
-		t.Errorf("%d runs were late", late)
+	if late > len(jobs)/6 {
+		t.Errorf("%d jobs were late", late)
 	}
+}
+
+// median is how late the run in the middle began: a machine that was late itself once changes nothing about it.
+func median(runs []sql.RunRow) time.Duration {
+	if len(runs) == 0 {
+		return 0
+	}
+	late := make([]int64, len(runs))
+	for i, r := range runs {
+		late[i] = r.Lateness
+	}
+	slices.Sort(late)
+	return time.Duration(late[len(late)/2]) * time.Microsecond
 }
 
 // TestNoNodeMatches has due times wait for a node that is not there, and come back when it is.
@@ -122,7 +138,7 @@ func TestTheOnlyNodeDies(t *testing.T) {
 	j := well.create(job.Spec{Name: "there", Every: job.Duration(time.Second), Selector: "node=doomed", Command: l.command("0")})
 	well.await("it runs there", 10*time.Second, func() bool { return len(c.history(j.ID)) >= 2 })
 	doomed.signal(syscall.SIGKILL)
-	well.await("due times wait for it", expiry+15*time.Second, func() bool {
+	well.await("due times wait for it", c.expiry+15*time.Second, func() bool {
 		waits, err := c.db.Waiting(t.Context(), []int64{j.ID}, 10)
 		return err == nil && len(waits) > 0 && waits[0].Kind == 3
 	})

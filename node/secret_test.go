@@ -145,13 +145,26 @@ func TestSecrets(t *testing.T) {
 	c.keep(keys, "hook", "", hookSecret)
 
 	// The secret comes in pieces, with a flush of live output in between, and in base64.
-	slow := `echo "pid $$"; printf %s "${PW:0:5}"; sleep 1.2; printf '%s\n' "${PW:5}"; printf %s "$PW" | base64; cat; for c in x y; do printf '%s' "$PW$c"; done; sleep 1.2; exit 3`
+	gate := t.TempDir()
+	wait := func(name string) string { return "until [ -e " + gate + "/" + name + " ]; do sleep .05; done; " }
+	slow := `echo "pid $$"; printf %s "${PW:0:5}"; ` + wait("a") + `printf '%s\n' "${PW:5}"; printf %s "$PW" | base64; cat; for c in x y; do printf '%s' "$PW$c"; done; ` + wait("b") + `exit 3`
 	var jobs []job.Job
 	for name := range nodes {
 		jobs = append(jobs, n.create(job.Spec{App: "shop", Name: "print on " + name, At: ptr(n.Now()), Selector: "node=" + name, Command: slow,
 			CommandOptions: job.CommandOptions{Env: map[string]string{"PW": "{{secret.pg}}"}, Stdin: "in: {{secret.hook}} {{due}}\n"}}))
 	}
 	live := ""
+	saying := func(what string) func() bool {
+		return func() bool {
+			all := strings.Join(c.column("SELECT data FROM chunk"), "")
+			live += all
+			return strings.Count(all, what) == len(jobs)
+		}
+	}
+	await(t, "both say something", 20*time.Second, saying("pid "))
+	touch(t, gate+"/a")
+	await(t, "both say the rest", 20*time.Second, saying("in: ***"))
+	touch(t, gate+"/b")
 	await(t, "the jobs have ended", 20*time.Second, func() bool {
 		live += strings.Join(c.column("SELECT data FROM chunk"), "")
 		return len(c.history(jobs[0].ID)) > 0 && len(c.history(jobs[1].ID)) > 0

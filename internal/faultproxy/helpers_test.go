@@ -28,7 +28,7 @@ type fixture struct {
 // but where waiting in vain is the point.
 const (
 	patience    = 10 * time.Second
-	readTimeout = time.Second
+	readTimeout = 3 * time.Second // also for what comes before that, hence not less
 )
 
 func setUp(t *testing.T) fixture {
@@ -161,16 +161,16 @@ func (f fixture) locked() bool {
 // eventually waits for what the server does in its own time.
 func (f fixture) eventually(what string, happened func() bool) {
 	f.Helper()
-	for end := time.Now().Add(5 * time.Second); !happened(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !happened(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			f.Fatalf("not within 5 s: %s", what)
+			f.Fatalf("not within 30 s: %s", what)
 		}
 	}
 }
 
 func (f fixture) wait(wait func(context.Context) error) {
 	f.Helper()
-	ctx, cancel := context.WithTimeout(f.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(f.Context(), 30*time.Second)
 	defer cancel()
 	if err := wait(ctx); err != nil {
 		f.Fatal(err)

@@ -90,15 +90,11 @@ func TestDelay(t *testing.T) {
 	began := time.Now()
 	readRows(t, conn, 900)
 	// Thousands of packets, but one wait: a line is long, not narrow.
-	if took := time.Since(began); took < there+back || took > 3*time.Second {
+	if took := time.Since(began); took < there+back || took > 9*time.Second {
 		t.Errorf("took %v, want a little more than %v", took, there+back)
 	}
 	f.proxy.Heal()
-	began = time.Now()
-	readRows(t, conn, 1)
-	if took := time.Since(began); took >= there+back {
-		t.Errorf("healed: took %v", took)
-	}
+	quick(t, "healed", there+back, func() { readRows(t, conn, 1) })
 }
 
 func TestSlow(t *testing.T) {
@@ -110,11 +106,21 @@ func TestSlow(t *testing.T) {
 		t.Errorf("60 kB at 100 kB/s took %v, want 600 ms", took)
 	}
 	f.proxy.Slow(ToServer, 0)
-	began = time.Now()
-	f.exec(f.through, "DO '"+strings.Repeat("x", 60_000)+"'")
-	if took := time.Since(began); took > 500*time.Millisecond {
-		t.Errorf("no longer slow: took %v", took)
+	quick(t, "no longer slow", 500*time.Millisecond, func() { f.exec(f.through, "DO '"+strings.Repeat("x", 60_000)+"'") })
+}
+
+// quick fails unless one of ten tries takes less than a limit: a busy machine may be late itself.
+func quick(t *testing.T, what string, limit time.Duration, try func()) {
+	t.Helper()
+	var took time.Duration
+	for range 10 {
+		began := time.Now()
+		try()
+		if took = time.Since(began); took < limit {
+			return
+		}
 	}
+	t.Errorf("%s: took %v", what, took)
 }
 
 func TestResetAfter(t *testing.T) {

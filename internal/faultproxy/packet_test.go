@@ -75,7 +75,7 @@ func dialRaw(t *testing.T, address string) rawClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(5 * time.Second))
+	conn.SetDeadline(time.Now().Add(30 * time.Second))
 	c := rawClient{t, conn, bufio.NewReader(conn)}
 	c.want(0, string(greeting(0xffffffff&^hidingCapabilities)))
 	c.Write(makePacket(1, []byte("\x03looks like a query")))

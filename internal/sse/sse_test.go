@@ -69,7 +69,7 @@ func TestFollower(t *testing.T) {
 			}
 			return nil
 		},
-		Broke: func(error) { broke++ }, Quiet: time.Second, Pause: time.Millisecond,
+		Broke: func(error) { broke++ }, Quiet: 5 * time.Second, Pause: time.Millisecond,
 	}
 	if err := f.Run(t.Context()); err != nil || got != "abcd" || fmt.Sprint(asked) != "[ 1 1 2 2]" || broke != 3 {
 		t.Errorf("got %q, %v, asked behind %v, broke %d times", got, err, asked, broke)
