@@ -71,6 +71,12 @@ func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a 
 	return a, started, err
 }
 
+// began counts what was started in [from, to).
+func (c *schema) began(ctx context.Context, from, to time.Time) (n int64, err error) {
+	err = c.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM history WHERE started >= ? AND started < ?", from.UnixMicro(), to.UnixMicro()).Scan(&n)
+	return n, err
+}
+
 // awaitRecords returns when so many records are there for due times of [from, to), or when nothing has come for a while:
 // what is missing then is missing.
 func (c *schema) awaitRecords(ctx context.Context, from, to time.Time, due int64) error {

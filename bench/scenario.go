@@ -245,19 +245,17 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 		if err != nil {
 			return err
 		}
-		r.Nodes, r.Account, r.Fires = nodes, account, int64(len(started))
-		r.Seconds = length.Seconds()
+		// What was done in the span, due in it or before: who is behind starts as much as who is not.
+		if r.Fires, err = c.began(ctx, from, to); err != nil {
+			return err
+		}
+		r.Nodes, r.Account, r.Seconds = nodes, account, length.Seconds()
+		r.Rate = float64(r.Fires) / r.Seconds
 		r.Series = seriesOf(started, from, int(length/time.Second))
-		// What was started behind the span was not done in it.
-		inTime := 0
 		us := make([]int64, len(started))
 		for i, s := range started {
 			us[i] = s.late
-			if s.due+s.late < to.UnixMicro() {
-				inTime++
-			}
 		}
-		r.Rate = float64(inTime) / r.Seconds
 		r.Late = lateOf(us)
 		r.cost(before, after)
 		return nil

@@ -131,8 +131,8 @@ func TestUnionsOfCronCountByDays(t *testing.T) {
 		if u.crons() == nil {
 			t.Fatal("it is not counted by days")
 		}
-		from := changes[name].Add(time.Duration(rapid.Int64Range(-40_000, 20_000).Draw(t, "from")) * time.Second)
-		to := from.Add(time.Duration(rapid.Int64Range(-10, 40_000).Draw(t, "takes")) * time.Second)
+		from := changes[name].Add(time.Duration(rapid.Int64Range(-3_000, 9_000).Draw(t, "from")) * time.Second)
+		to := from.Add(time.Duration(rapid.Int64Range(-10, 9_000).Draw(t, "takes")) * time.Second)
 		if long { // whole days
 			from, to = from.Add(-72*time.Hour), to.Add(50*time.Hour)
 		}
