@@ -24,7 +24,7 @@ func marks() []mark {
 	statements := func(r *Result) float64 { return r.Cost.Statements }
 	memory := func(r *Result) float64 { return r.Cost.NodeMB }
 	return []mark{
-		{"no-op, sustained, one node", "steady --rate 20000", 25_000, false, "/s", best("steady ", rate)},
+		{"no-op, sustained, one node", "steady --rate 10000", 25_000, false, "/s", best("steady ", rate)},
 		{"… lateness p99 at 10,000/s", "steady --rate 10000", 5, true, " ms", of("steady 10000/s", p99)},
 		{"lateness p50 at 1,000/s", "steady", 1, true, " ms", of("steady 1000/s", p50)},
 		{"… p99", "steady", 5, true, " ms", of("steady 1000/s", p99)},
