@@ -21,7 +21,14 @@ import (
 // startWith starts a server with flags of its own, and makes a schema.
 func startWith(t *testing.T, flags ...string) (dsn string) {
 	t.Helper()
-	server, err := privatedb.Start(context.Background(), privatedb.Options{Pool: 64, Redo: 16, Durable: true, Extra: flags})
+	return startServer(t, privatedb.Options{Extra: flags}).DSN("crontab")
+}
+
+// startServer starts a small server, and makes a schema.
+func startServer(t *testing.T, o privatedb.Options) *privatedb.DB {
+	t.Helper()
+	o.Pool, o.Redo, o.Durable = 64, 16, true
+	server, err := privatedb.Start(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +40,7 @@ func startWith(t *testing.T, flags ...string) (dsn string) {
 	if err := server.CreateSchema(t.Context(), "crontab"); err != nil {
 		t.Fatal(err)
 	}
-	return server.DSN("crontab")
+	return server
 }
 
 // asUser is a DSN for somebody else.
@@ -297,19 +304,7 @@ func TestBinlogFaults(t *testing.T) {
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	start := func(id string) *privatedb.DB {
-		server, err := privatedb.Start(context.Background(), privatedb.Options{Pool: 64, Redo: 16, Durable: true, TCP: true, Extra: []string{"--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=" + id}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := server.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
-		if err := server.CreateSchema(t.Context(), "crontab"); err != nil {
-			t.Fatal(err)
-		}
-		return server
+		return startServer(t, privatedb.Options{TCP: true, Extra: []string{"--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=" + id}})
 	}
 	primary, replica := start("1"), start("2")
 	p := prepare(t, primary.DSN("crontab"))

@@ -273,7 +273,8 @@ type answer struct {
 
 var errHangs = errors.New("the kernel does not answer")
 
-// patience is how long one question may take.
+// patience is how long one question may take. Behind others that are not answered it is less: what is to be killed does not
+// wait for each of a hundred.
 const patience = 50 * time.Millisecond
 
 // ask reads a file of a process, but does not wait for one whose memory is locked: while a thread of it waits for a page of
@@ -298,7 +299,7 @@ func (s *sweeper) ask(p *process, file string) ([]byte, error) {
 	select {
 	case a := <-answered:
 		return a.text, a.err
-	case <-time.After(patience):
+	case <-time.After(patience / time.Duration(1+len(s.hung))):
 		s.hung[q] = answered
 		return nil, errHangs
 	}
