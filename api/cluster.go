@@ -32,7 +32,7 @@ type sessionView struct {
 	Draining      bool    `json:"draining" doc:"Whether its process is about to end."`
 	Prepared      int     `json:"prepared" doc:"How many due times it holds ready."`
 	Executing     int     `json:"executing" doc:"How many runs it executes."`
-	Slots         int     `json:"slots" doc:"How many it may execute at once."`
+	Slots         int     `json:"slots" doc:"How many it may execute at once; an HTTP request counts as a sixteenth of one."`
 	ClockOffsetMS float64 `json:"clock_offset_ms" doc:"MySQL's clock minus the node's, in milliseconds."`
 }
 

@@ -24,7 +24,7 @@ type nodeView struct {
 	Since     string            `json:"since,omitempty" format:"date-time" doc:"Since when it is cordoned."`
 	Prepared  int               `json:"prepared" doc:"How many due times it holds ready."`
 	Executing int               `json:"executing" doc:"How many runs it executes."`
-	Slots     int               `json:"slots" doc:"How many it may execute at once."`
+	Slots     int               `json:"slots" doc:"How many it may execute at once; an HTTP request counts as a sixteenth of one."`
 	Sessions  []nodeSession     `json:"sessions" doc:"Its sessions: one, but for moments."`
 }
 

@@ -15,7 +15,7 @@ type statsView struct {
 	Waiting     int64       `json:"waiting" doc:"Due times that wait for a run of their job, a slot of their group, or a node."`
 	Backlog     int64       `json:"backlog" doc:"Due times that have come, are not started, and wait for nothing but a node's time."`
 	Most        int64       `json:"most" doc:"How far these four are counted: what is equal to it may be more."`
-	Slots       int         `json:"slots" doc:"How many attempts all nodes together may execute."`
+	Slots       int         `json:"slots" doc:"How many attempts all nodes together may execute; an HTTP request counts as a sixteenth of one."`
 	Nodes       []statsNode `json:"nodes" doc:"The sessions of the nodes, as they told of themselves with their last beats."`
 	StepSeconds int         `json:"step_seconds" doc:"How long one part of 'series' is."`
 	Series      []statsPart `json:"series" doc:"The last minutes in parts, the oldest first. The last ones may not be complete yet."`
@@ -25,7 +25,7 @@ type statsView struct {
 type statsNode struct {
 	Node      string `json:"node" doc:"The name of the node."`
 	Session   string `json:"session" format:"uuid" doc:"Its session."`
-	Slots     int    `json:"slots" doc:"How many attempts it may execute."`
+	Slots     int    `json:"slots" doc:"How many attempts it may execute; an HTTP request counts as a sixteenth of one."`
 	Executing int    `json:"executing" doc:"How many it executes."`
 	Prepared  int    `json:"prepared" doc:"How many due times it holds ready."`
 	Draining  bool   `json:"draining" doc:"Whether its process is about to end."`

@@ -46,7 +46,7 @@ func clusterCommand(c *console) *cobra.Command {
 func clusterTable(v *clusterView, now time.Time) *table {
 	t := &table{columns: []column{
 		{head: "NODE", shrink: true}, {head: "STATE"}, {head: "API"}, {head: "PID", right: true, spare: true}, {head: "BEAT"}, {head: "JOINED", spare: true},
-		{head: "RUNNING", right: true}, {head: "PREPARED", right: true, drop: true}, {head: "CLOCK", right: true, drop: true},
+		{head: "RUNNING", right: true}, {head: "SLOTS", right: true, drop: true}, {head: "PREPARED", right: true, drop: true}, {head: "CLOCK", right: true, drop: true},
 		{head: "VERSION", shrink: true, drop: true}, {head: "SESSION", drop: true},
 	}}
 	expiry, _ := time.ParseDuration(v.SessionExpiry)
@@ -60,7 +60,7 @@ func clusterTable(v *clusterView, now time.Time) *table {
 		}
 		t.add(text(s.Node), cell{state, statusColour(state)}, text(s.Address), text(fmt.Sprint(s.PID)),
 			text(precise(age.Round(100*time.Millisecond))+" ago"), text(relative(s.Started, now)),
-			text(fmt.Sprintf("%d/%d", s.Executing, s.Slots)), text(fmt.Sprint(s.Prepared)), text(offset(s.ClockOffset)),
+			text(fmt.Sprint(s.Executing)), text(fmt.Sprint(s.Slots)), text(fmt.Sprint(s.Prepared)), text(offset(s.ClockOffset)),
 			text(s.Version), cell{s.ID, faint})
 	}
 	return t

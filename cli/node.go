@@ -68,11 +68,11 @@ func all[T any](ctx context.Context, r *remote, path string) (items []T, raw pag
 
 func nodeTable(nodes []nodeView, now time.Time) *table {
 	t := &table{columns: []column{
-		{head: "NODE", shrink: true}, {head: "STATE"}, {head: "RUNNING", right: true}, {head: "PREPARED", right: true, drop: true},
+		{head: "NODE", shrink: true}, {head: "STATE"}, {head: "RUNNING", right: true}, {head: "SLOTS", right: true, drop: true}, {head: "PREPARED", right: true, drop: true},
 		{head: "LABELS", shrink: true}, {head: "HANDLERS", shrink: true}, {head: "REASON", shrink: true},
 	}}
 	for _, n := range nodes {
-		t.add(text(n.Name), cell{n.State, statusColour(n.State)}, text(fmt.Sprintf("%d/%d", n.Executing, n.Slots)), text(fmt.Sprint(n.Prepared)),
+		t.add(text(n.Name), cell{n.State, statusColour(n.State)}, text(fmt.Sprint(n.Executing)), text(fmt.Sprint(n.Slots)), text(fmt.Sprint(n.Prepared)),
 			text(n.labels()), text(strings.Join(n.Handlers, ", ")), text(n.why(now)))
 	}
 	return t

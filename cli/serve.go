@@ -90,7 +90,7 @@ func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags.StringSliceVar(&s.labels, "label", nil, `what selectors of jobs see of the node, beside node, os and arch: zone=a; may be
 repeated, or separated by commas (GOCRONTAB_LABELS)`)
 	flags.DurationVar(&s.expiry, "session-expiry", session.DefaultExpiry, "a node silent for so long is taken for dead; the same on all nodes")
-	flags.IntVar(&s.slots, "slots", 0, "attempts at once (default 64 for each processor)")
+	flags.IntVar(&s.slots, "slots", 0, "attempts at once; an HTTP request counts as a sixteenth of one (default 64 for each processor)")
 	flags.DurationVar(&s.lookAhead, "look-ahead", node.DefaultLookAhead, "how long before they are due tasks are claimed")
 	flags.DurationVar(&s.grace, "drain-grace", node.DefaultGrace, "how long a drain waits for commands")
 	flags.StringVar(&s.stateDir, "state-dir", "", `where outcomes wait that could not be written (default

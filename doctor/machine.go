@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+
+	"go-crontab/job"
 )
 
 // Machine is the machine of a node, and how the node uses it.
@@ -33,7 +35,8 @@ func (m *Machine) Look() {
 
 func openFiles(x *exam) error {
 	m := x.machine
-	need := uint64(4*m.Slots + 300) // pipes and handles of each attempt, connections of the API and to MySQL
+	// Pipes and handles of each command, or connections of as many HTTP requests; connections of the API and to MySQL.
+	need := uint64(max(4, job.CallsPerSlot)*m.Slots + 300)
 	if m.OpenFiles != 0 && m.OpenFiles < need {
 		x.found(Warning, Finding{
 			Seen:     fmt.Sprintf("%s may have %d files open, and has %d slots", m.Node, m.OpenFiles, m.Slots),

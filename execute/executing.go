@@ -51,6 +51,7 @@ type Executing struct {
 	byTask map[int64]*entry
 	ended  map[int64]int // attempts per job whose outcome waits to be written
 	over   int           // all of them
+	calls  int           // HTTP requests among the others
 	busy   int           // attempts under way
 	idle   chan struct{} // closed when none is any more; nil: nobody waits for that
 	hold   func() bool   // holds, made once for all attempts
@@ -78,6 +79,7 @@ func (x *Executing) Add(s job.Started) {
 	x.mu.Lock()
 	x.byTask[s.ID] = a
 	x.busy++
+	x.calls += a.call()
 	x.mu.Unlock()
 	go x.run(a)
 }
@@ -141,6 +143,7 @@ func (x *Executing) run(a *entry) {
 	}
 	x.mu.Lock()
 	a.over = true
+	x.calls -= a.call()
 	if a.isAwaited() {
 		x.ended[a.JobID]++
 	}
@@ -207,6 +210,7 @@ func (x *Executing) forget(a *entry) {
 	if x.byTask[a.ID] == a {
 		delete(x.byTask, a.ID)
 	}
+	x.calls -= a.call()
 	x.mu.Unlock()
 	x.Freed()
 	x.Room()
@@ -335,12 +339,23 @@ func (x *Executing) leave() {
 // memory, since an outcome has its output.
 const mostOver = 512
 
-// Free is how many more attempts the set takes: as many as there are slots execute at once.
-func (x *Executing) Free() int {
+// call is 1 for an HTTP request, 0 for a command or a handler.
+func (a *entry) call() int {
+	if a.Spec.HTTP != nil {
+		return 1
+	}
+	return 0
+}
+
+// Taken is how many slots are held.
+func (x *Executing) Taken() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.Slots - len(x.byTask) + min(x.over, mostOver)
+	return len(x.byTask) - x.over - x.calls + (x.calls+job.CallsPerSlot-1)/job.CallsPerSlot + max(0, x.over-mostOver)
 }
+
+// Free is how many more slots there are: as many attempts, whatever they are.
+func (x *Executing) Free() int { return x.Slots - x.Taken() }
 
 // Wait returns when no attempt is under way any more (their outcomes may still wait to be written), or with an
 // error when ctx ends first.

@@ -445,16 +445,17 @@ func TestWaitLeavesNothing(t *testing.T) {
 // TestOutcomesThatWait: attempts that have ended make room for others while MySQL takes their records, up to a number.
 func TestOutcomesThatWait(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ running, over, free int }{
-		{0, 0, 4}, {3, 0, 1}, {0, 4, 4}, {3, mostOver, 1}, {0, mostOver + 1, 3}, {3, mostOver + 1, 0}, {4, mostOver, 0}, {0, mostOver + 4, 0},
+	for _, c := range []struct{ running, calls, over, free int }{
+		{0, 0, 0, 4}, {3, 0, 0, 1}, {0, 0, 4, 4}, {3, 0, mostOver, 1}, {0, 0, mostOver + 1, 3}, {3, 0, mostOver + 1, 0}, {4, 0, mostOver, 0},
+		{0, 0, mostOver + 4, 0}, {0, 1, 0, 3}, {0, job.CallsPerSlot, 4, 3}, {0, job.CallsPerSlot + 1, 4, 2}, {2, 2 * job.CallsPerSlot, mostOver + 1, -1},
 	} {
 		x := NewExecuting(&Executing{Slots: 4})
-		x.over = c.over
-		for i := range c.running + c.over {
+		x.over, x.calls = c.over, c.calls
+		for i := range c.running + c.calls + c.over {
 			x.byTask[int64(i)] = &entry{}
 		}
 		if got := x.Free(); got != c.free {
-			t.Errorf("%d that run and %d whose outcome waits: %d free, want %d", c.running, c.over, got, c.free)
+			t.Errorf("%d that run, %d requests and %d whose outcome waits: %d free, want %d", c.running, c.calls, c.over, got, c.free)
 		}
 	}
 }

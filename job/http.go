@@ -11,6 +11,11 @@ import (
 	"time"
 )
 
+// CallsPerSlot is how many HTTP requests share a slot of a node. A slot stands for a process, its memory and its part of a
+// processor; a request mostly waits for somebody else, and holds its part from the commit of its start, which is up to a
+// quarter of a second before it is due.
+const CallsPerSlot = 16
+
 // HTTP is a request that a job sends, instead of running a command. Placeholders may stand in the URL behind the host,
 // in the values of headers and in the body.
 type HTTP struct {

@@ -15,7 +15,7 @@ import (
 type State struct {
 	Ready, Draining, Guarded bool
 
-	Slots, Executing, Prepared, Unwritten int
+	Slots, Taken, Executing, Prepared, Unwritten int
 
 	Lead, LeaseAge, Stale, Expiry, ClockOffset time.Duration
 
@@ -44,7 +44,8 @@ var gauges = []gauge{
 	{desc("ready", "1 if the node may start and change jobs."), func(s *State) float64 { return flag(s.Ready) }},
 	{desc("draining", "1 if the node is about to stop."), func(s *State) float64 { return flag(s.Draining) }},
 	{desc("guarded", "1 if a helper process watches over the node's commands."), func(s *State) float64 { return flag(s.Guarded) }},
-	{desc("slots", "How many attempts the node may execute at once."), func(s *State) float64 { return float64(s.Slots) }},
+	{desc("slots", "How many attempts the node may execute at once, HTTP requests sixteen times as many."), func(s *State) float64 { return float64(s.Slots) }},
+	{desc("slots_taken", "How many of the slots are held. An HTTP request holds a sixteenth of one."), func(s *State) float64 { return float64(s.Taken) }},
 	{desc("executing_runs", "Attempts that were started and whose outcome is not written."), func(s *State) float64 { return float64(s.Executing) }},
 	{desc("prepared_tasks", "Due times that the node holds ready."), func(s *State) float64 { return float64(s.Prepared) }},
 	{desc("unwritten_outcomes", "Attempts that are over and whose outcome is not written yet."), func(s *State) float64 { return float64(s.Unwritten) }},

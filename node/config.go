@@ -22,7 +22,7 @@ type Config struct {
 	Version string
 
 	Expiry       time.Duration     // see session.NewTimings; the same on all nodes
-	Slots        int               // attempts at once; default 64 for each processor
+	Slots        int               // attempts at once, and 16 HTTP requests for one of them; default 64 for each processor
 	LookAhead    time.Duration     // how long before it is due a task is claimed; default 10 s
 	Cap          int               // tasks prepared at once; default 10,000
 	Grace        time.Duration     // how long a drain waits for commands before it kills them; default 8 s

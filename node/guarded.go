@@ -36,7 +36,7 @@ func (n *Node) newGuard(of func() *life) (*guard.Guard, error) {
 	return guard.New(guard.Config{
 		Node: n.cfg.Name, DSN: n.cfg.DSN, Expiry: n.timings.Expiry, Kill: n.timings.Kill, Grace: n.timings.Grace, End: n.timings.End,
 		// An attempt sits until nothing of it lives, which may be a moment after its slot is free.
-		Seats: 2*n.cfg.Slots + 64, JSON: json, Log: n.log,
+		Seats: max(2*n.cfg.Slots, min((1+job.CallsPerSlot)*n.cfg.Slots, 2*n.cfg.Cap)) + 64, JSON: json, Log: n.log,
 		Ready:  func() { of().guardReady() },
 		Lapsed: func() { of().session.Lose(session.ErrLapsed) },
 	})

@@ -83,7 +83,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 	l.places = &schedule.Places{DB: n.db, Lookout: l.lookout, Labels: job.WithHandlers(n.labels(), n.cfg.Handlers.Keys()), Members: s.Membership, Log: n.log}
 	l.claimer = schedule.NewClaimer(schedule.Claimer{
 		DB: n.db, Exclusion: n.exclusion, Session: takes, Places: l.places, Prepared: l.prepared, Lookout: l.lookout, Executing: l.executing,
-		LookAhead: n.cfg.LookAhead, Cap: n.cfg.Cap, Slots: n.cfg.Slots, Lanes: n.lanes, Log: n.log,
+		LookAhead: n.cfg.LookAhead, Cap: n.cfg.Cap, Slots: n.cfg.Slots, PerSlot: func() int { return l.starter.PerSlot() }, Lanes: n.lanes, Log: n.log,
 	})
 	l.starter = schedule.NewStarter(&schedule.Starter{
 		Exclusion: n.exclusion, Session: takes, Places: l.places, Prepared: l.prepared, Executing: l.executing, Slots: n.cfg.Slots,

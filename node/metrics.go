@@ -38,7 +38,7 @@ func (n *Node) Metrics() *metric.Metrics { return n.metrics }
 func (n *Node) state() metric.State {
 	st := n.Status()
 	out := metric.State{
-		Ready: st.Ready, Guarded: st.Guard != 0, Slots: st.Slots, Executing: st.Executing, Prepared: st.Prepared, Unwritten: st.Waiting,
+		Ready: st.Ready, Guarded: st.Guard != 0, Slots: st.Slots, Taken: st.Taken, Executing: st.Executing, Prepared: st.Prepared, Unwritten: st.Waiting,
 		Lead: st.Lead, LeaseAge: st.LeaseAge, Stale: n.timings.Stale, Expiry: n.timings.Expiry,
 	}
 	now := n.clock.Now()

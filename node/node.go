@@ -272,6 +272,7 @@ type Status struct {
 	Prepared  int
 	Executing int
 	Slots     int
+	Taken     int // of them; an HTTP request holds a sixteenth of one
 	Waiting   int // outcomes that are not written yet
 	Guard     int // the guard's process, 0 if there is none
 }
@@ -285,7 +286,7 @@ func (n *Node) Status() Status {
 		if l.guard != nil {
 			st.Guard = l.guard.PID()
 		}
-		st.Prepared, st.Executing = l.prepared.Len(), l.executing.Len()
+		st.Prepared, st.Executing, st.Taken = l.prepared.Len(), l.executing.Len(), l.executing.Taken()
 	}
 	return st
 }

@@ -29,6 +29,7 @@ type Claimer struct {
 	LookAhead time.Duration // how long before it is due a task is claimed
 	Cap       int           // tasks that may be prepared at once
 	Slots     int           // attempts that may execute at once
+	PerSlot   func() int    // how many attempts are likely to share a slot; nil: one
 	Lanes     func() int    // how many batches are claimed at once, see sql.Lanes; nil: one
 	Log       *slog.Logger
 
@@ -208,7 +209,7 @@ func (c *Claimer) capacity() int {
 // fitting leaves out tasks that are due and would only wait here: beside the free slots, one for each slot is enough to
 // go on with. What is left may be taken by who has room, and is come back for when a slot becomes free.
 func (c *Claimer) fitting(found []sql.Candidate, now job.Micros) []sql.Candidate {
-	room := c.Executing.Free() + c.Slots - c.Prepared.Due(now)
+	room := (c.Executing.Free()+c.Slots)*orOne(c.PerSlot) - c.Prepared.Due(now)
 	fit := slices.DeleteFunc(found, func(f sql.Candidate) bool {
 		if f.DueNow > now {
 			return false

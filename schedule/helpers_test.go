@@ -88,7 +88,13 @@ func (x *fakeExecuting) Len() int { return len(x.added) }
 func (x *fakeExecuting) Free() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.slots - len(x.added)
+	calls := 0
+	for _, s := range x.added {
+		if s.Spec != nil && s.Spec.HTTP != nil {
+			calls++
+		}
+	}
+	return x.slots - len(x.added) + calls - (calls+job.CallsPerSlot-1)/job.CallsPerSlot
 }
 func (x *fakeExecuting) HasEnded(id int64) bool            { return x.ended[id] }
 func (x *fakeExecuting) IsOver(_ int64, l job.Launch) bool { return slices.Contains(x.over, l) }
@@ -197,7 +203,7 @@ func (f *fixture) want(what string, want int64, query string, args ...any) {
 // create adds a job.
 func (f *fixture) create(spec job.Spec) job.Job {
 	f.Helper()
-	if spec.Command == "" {
+	if spec.Command == "" && spec.HTTP == nil {
 		spec.Command = "true"
 	}
 	j, err := f.editor.Create(f.Context(), spec, false)

@@ -43,6 +43,7 @@ type Starter struct {
 	rest     bool         // and there is nothing to do until one becomes free, or a little later
 	scarce   time.Time    // when the last look took a task for each free slot; zero: there was a slot for each task
 	promised atomic.Int64 // slots that tasks may need whose start is under way
+	perSlot  atomic.Int64 // how many of those that began last share a slot, less one
 
 	mu    sync.Mutex
 	batch int
@@ -150,11 +151,15 @@ func (s *Starter) pause() time.Duration {
 // free is how many slots nobody has, nor may need.
 func (s *Starter) free() int { return s.Executing.Free() - int(s.promised.Load()) }
 
+// PerSlot is how many of the tasks that come next are likely to share a slot: as many as of those before. Nothing but the row
+// of its job tells what a task is, which is read as it starts.
+func (s *Starter) PerSlot() int { return 1 + int(s.perSlot.Load()) }
+
 // begin starts what was taken. A refused task is that task's affair; a transaction that fails changes nothing and is
 // tried again, with half as many tasks if MySQL refused it.
 func (s *Starter) begin(ctx context.Context, now job.Micros, t taken) {
 	begun, tasks := now, t.tasks
-	defer s.promised.Add(-int64(len(tasks)))
+	defer s.promised.Add(-int64(t.slots))
 	ids := make([]int64, len(tasks))
 	for i, t := range tasks {
 		ids[i] = t.ID
@@ -170,7 +175,7 @@ func (s *Starter) begin(ctx context.Context, now job.Micros, t taken) {
 		Rows: func(tx *sql.Tx) (err error) {
 			read, now = time.Now(), s.Session.Now()
 			window, slack := s.window()
-			decided, err = s.decide(tx, tasks, now, window-slack)
+			decided, err = s.decide(tx, tasks, t.slots, now, window-slack)
 			if err != nil {
 				return err
 			}
@@ -222,14 +227,15 @@ func (s *Starter) window() (window, slack int64) {
 	return s.lead.window(trip).Microseconds(), (trip / 2).Microseconds()
 }
 
-// taken is what one transaction is to start. It counts as needing a slot for each task.
+// taken is what one transaction is to start.
 type taken struct {
 	tasks  []job.Task
+	slots  int           // that it may use
 	waited time.Duration // how long the first one has been waiting
 	full   bool          // because there was no free slot
 }
 
-// take picks the tasks to look at, as many as there are slots. Due tasks for which there is no slot are given back after a
+// take picks the tasks to look at, as many as there are likely to be slots for. Due tasks for which there is no slot are given back after a
 // while, if there is somebody to take them.
 func (s *Starter) take(now job.Micros) taken {
 	if !s.Session.Fresh() {
@@ -243,7 +249,8 @@ func (s *Starter) take(now job.Micros) taken {
 	}
 	s.scarce = time.Time{}
 	s.mu.Lock()
-	most := min(free, s.batch)
+	all := free * s.PerSlot()
+	most := min(all, s.batch)
 	s.mu.Unlock()
 	lead := s.lead.get()
 	t.tasks, t.waited = s.Prepared.Take(now, lead+gather, most)
@@ -251,11 +258,12 @@ func (s *Starter) take(now job.Micros) taken {
 		more, _ := s.Prepared.Take(now, lead+maxGather, n)
 		t.tasks = append(t.tasks, more...)
 	}
-	if len(t.tasks) == free {
+	if len(t.tasks) == all {
 		s.scarce = time.Now()
 	}
 	t.waited -= gather
-	s.promised.Add(int64(len(t.tasks)))
+	t.slots = min(free, len(t.tasks))
+	s.promised.Add(int64(t.slots))
 	return t
 }
 
@@ -277,8 +285,9 @@ func (s *Starter) giveBack(now job.Micros) {
 	}
 }
 
-// decide locks the jobs, the groups and the tasks and looks at each task, the earliest due first.
-func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, now job.Micros, window int64) ([]decision, error) {
+// decide locks the jobs, the groups and the tasks and looks at each task, the earliest due first. Those for which the slots do
+// not suffice are left for later.
+func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros, window int64) ([]decision, error) {
 	jobIDs := make([]int64, 0, len(tasks))
 	for _, t := range tasks {
 		jobIDs = append(jobIDs, t.JobID)
@@ -314,6 +323,7 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, now job.Micros, window in
 	}
 	slices.SortFunc(tasks, byDue)
 	late := outdated(standing(tasks, rows, jobs), jobs, now)
+	room := room{left: slots * job.CallsPerSlot}
 	for _, t := range tasks {
 		d := decision{task: t}
 		r, ok := rows[t.ID]
@@ -336,6 +346,9 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, now job.Micros, window in
 			} else {
 				d = decide(t, sc, now)
 			}
+			if d.verdict == begin && !room.takes(&sc.job.Spec) {
+				d = decision{task: t, verdict: later}
+			}
 			d.holds = slices.Contains(sc.holders, t.ID)
 			if err := lockSuperseded(tx, &d); err != nil {
 				return nil, err
@@ -351,7 +364,26 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, now job.Micros, window in
 		others[t.JobID] = then(others[t.JobID], d, r)
 		out = append(out, d)
 	}
+	if room.begun > 0 {
+		s.perSlot.Store(int64(room.begun*job.CallsPerSlot/room.used - 1))
+	}
 	return out, lockOthers(tx, out, rows)
+}
+
+// room is what the slots of one start hold, in what an HTTP request takes of one.
+type room struct{ left, used, begun int }
+
+// takes takes the share of one that begins, if there is so much.
+func (r *room) takes(s *job.Spec) bool {
+	share := job.CallsPerSlot
+	if s.HTTP != nil {
+		share = 1
+	}
+	if share > r.left {
+		return false
+	}
+	r.left, r.used, r.begun = r.left-share, r.used+share, r.begun+1
+	return true
 }
 
 // setAside leaves out the tasks of jobs that are busy, and the jobs; they are to be looked at again soon. It returns the
@@ -421,8 +453,13 @@ func (s *Starter) around(tx *sql.Tx, tasks []job.Task, ids []int64, jobs map[int
 	ordered := slices.DeleteFunc(slices.Clone(beside), func(id int64) bool { return !matters[id] })
 	before := latest.Add(maxLead + time.Second)
 	near := before
-	if len(ordered) == 0 { // what executes and is due later is little, and what does not execute does not matter
-		near = latest.Add(maxLead)
+	if len(ordered) == 0 {
+		// What executes and is due later than all these is little, and is found by itself; what does not execute does not
+		// matter. Who is behind would else read all that is overdue with each start.
+		near = 0
+		for _, t := range tasks {
+			near = max(near, t.Due+1)
+		}
 	}
 	var rows map[int64]sql.TaskRow
 	var err error

@@ -553,3 +553,50 @@ func TestLinger(t *testing.T) {
 		want("something comes, and there was a slot for all", 1, 0)
 	})
 }
+
+// TestCallsShareSlots: HTTP requests share slots, commands do not, and no more begins than there are slots for, whatever was
+// expected.
+func TestCallsShareSlots(t *testing.T) {
+	f := setUp(t)
+	f.executing.slots = 2
+	due := after(5 * time.Second)
+	for i := range job.CallsPerSlot + 4 {
+		spec := at(fmt.Sprint("call-", i), due)
+		spec.HTTP = &job.HTTP{URL: "https://example.com/"}
+		f.create(spec)
+	}
+	for i := range 3 {
+		f.create(at(fmt.Sprint("command-", i), due+1))
+	}
+	begun := func(what string, calls, commands, perSlot int) {
+		t.Helper()
+		before := len(f.executing.added)
+		f.session.set(f.session.Now().Add(maxBusyPause))
+		f.starter.start(t.Context(), f.session.Now())
+		got := [2]int{}
+		for _, s := range f.executing.added[before:] {
+			if s.Spec.HTTP != nil {
+				got[0]++
+			} else {
+				got[1]++
+			}
+		}
+		if got != [2]int{calls, commands} {
+			t.Errorf("%s: %d requests and %d commands began, want %d and %d", what, got[0], got[1], calls, commands)
+		}
+		if n := f.starter.PerSlot(); n != perSlot {
+			t.Errorf("%s: got %d for each slot from now on, want %d", what, n, perSlot)
+		}
+	}
+	f.reach(due.Add(-time.Second))
+	f.session.set(due)
+	begun("nothing is known of them", 2, 0, job.CallsPerSlot)
+	begun("they are requests", job.CallsPerSlot, 0, job.CallsPerSlot)
+	begun("no slot is free", 0, 0, job.CallsPerSlot)
+	f.finish()
+	begun("commands come, more than there are slots for", 2, 1, 2)
+	f.finish()
+	begun("the other commands", 0, 2, 1)
+	f.finish()
+	f.want("nothing is left", 0, "SELECT COUNT(*) FROM task")
+}

@@ -410,3 +410,33 @@ func TestKillRequests(t *testing.T) {
 	f.tx(func(tx *Tx) error { return tx.Start(f.prepared(ids[:1]), 5, 1) })
 	requested("started anew", 500)
 }
+
+// TestSessionTasks: the tasks of a session come in the order of their ids, page by page, whatever is asked of them.
+func TestSessionTasks(t *testing.T) {
+	f := setUp(t)
+	jobID, me := f.newJob("j"), session(1)
+	const tasks = 23
+	for i := range tasks {
+		kill := []int{0, 0, 1, 0, 2, 77, -3}[i%7]
+		f.exec("INSERT INTO task (job_id, due, due_now, hash, state, session_id, launch, kill_requested) VALUES (?, ?, ?, 0, 2, ?, ?, ?)", jobID, i, i, me[:], i, kill)
+	}
+	for _, limit := range []int{1, 4, tasks - 1, tasks, tasks + 1} {
+		var got []job.Micros
+		for after := int64(0); ; {
+			rows, err := f.db.SessionTasks(t.Context(), me, after, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range rows {
+				got = append(got, r.Due)
+			}
+			if len(rows) < limit {
+				break
+			}
+			after = rows[len(rows)-1].ID
+		}
+		if len(got) != tasks || !slices.IsSorted(got) {
+			t.Errorf("%d at once: got %d, %v", limit, len(got), got)
+		}
+	}
+}

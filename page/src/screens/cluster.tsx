@@ -51,7 +51,7 @@ export function ClusterScreen() {
       </Head>
       {(c.problem ?? n.problem) && <ProblemBox problem={(c.problem ?? n.problem) as Problem} again={() => Promise.all([c.reload(), n.reload()])} />}
       <div class="tiles">
-        <Link class="tile" to="/runs?state=running"><span>{t('Runs now')}</span><b>{(st?.executing ?? sum('executing')).toLocaleString()}</b><small>{t('of {n} slots', { n: (st?.slots ?? sum('slots')).toLocaleString() })}</small></Link>
+        <Link class="tile" to="/runs?state=running"><span>{t('Runs now')}</span><b>{(st?.executing ?? sum('executing')).toLocaleString()}</b><small>{t('on {n} slots', { n: (st?.slots ?? sum('slots')).toLocaleString() })}</small></Link>
         <Link class="tile" to="/upcoming"><span>{t('Held ready')}</span><b>{(st?.prepared ?? sum('prepared')).toLocaleString()}</b><small>{t('due in the next seconds')}</small></Link>
         {st && <Link class="tile" to="/jobs?show=waiting"><span>{t('Waiting')}</span><b>{st.waiting.toLocaleString()}</b><small>{t('for a run, a group or a node')}</small></Link>}
         {st && <Link class="tile" to="/jobs?sort=due"><span>{t('Behind')}</span><b class={st.backlog > 0 ? 'bad' : ''}>{st.backlog.toLocaleString()}</b><small>{t('due and not started')}</small></Link>}
@@ -89,7 +89,7 @@ function NodeRow({ n, c, operate, reload }: { n: NodeView; c?: Cluster; operate:
     <tr>
       <td><Link class="nowrap" to={`/runs?node=${encodeURIComponent(n.name)}`}><b>{n.name}</b></Link>{s?.address && <div class="faint small mono thin-hide">{s.address}</div>}{n.reason && <div class="small faint"><bdi>{n.reason}</bdi>{n.by && ` (${n.by})`}</div>}</td>
       <td><Badge tone={state.tone}>{t(state.text)}</Badge></td>
-      <td style={{ minWidth: '96px' }}>{n.slots > 0 && <><div class="meter" role="img" aria-label={t('{n} of {all} slots', { n: n.executing, all: n.slots })}><i style={{ width: `${(100 * n.executing) / n.slots}%` }} /><i class="next" style={{ width: `${(100 * n.prepared) / n.slots}%` }} /></div><span class="small faint"><Link to={`/runs?state=running&node=${encodeURIComponent(n.name)}`}>{n.executing}</Link> + {n.prepared} / {n.slots}</span></>}</td>
+      <td style={{ minWidth: '96px' }}>{n.slots > 0 && <><div class="meter" role="img" aria-label={t('{n} on {all} slots', { n: n.executing, all: n.slots })}><i style={{ width: `${Math.min(100, (100 * n.executing) / n.slots)}%` }} /><i class="next" style={{ width: `${Math.min(100, (100 * n.prepared) / n.slots)}%` }} /></div><span class="small faint" title={t('An HTTP request takes a sixteenth of a slot')}><Link to={`/runs?state=running&node=${encodeURIComponent(n.name)}`}>{n.executing}</Link> + {n.prepared} / {n.slots}</span></>}</td>
       <td class="num thin-hide">{s ? span(s.beat_age_ms) : '—'}</td>
       <td class="num thin-hide">{more ? `${more.clock_offset_ms >= 0 ? '+' : '−'}${span(more.clock_offset_ms)}` : '—'}</td>
       <td class="thin-hide">{s ? <span title={s.started}>{coarse(now() - ms(s.started))}</span> : n.since ? <Ago at={n.since} /> : '—'}</td>
