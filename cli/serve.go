@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -163,6 +164,9 @@ func (s *serveSettings) serve(c *console) error {
 	if err := s.check(); err != nil {
 		return err
 	}
+	// A program of Go that panics, or is aborted by a watchdog, ends with exit code 2, as one whose settings make no sense:
+	// that one is not to be started again, see the unit. So a crash ends by a signal.
+	debug.SetTraceback("crash")
 	log := s.logger(c.err)
 	slog.SetDefault(log)
 	if s.node == "" {

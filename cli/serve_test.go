@@ -158,6 +158,17 @@ func TestJobsEndToEnd(t *testing.T) {
 	onlyJSON(t, s.out.String())
 }
 
+// TestAbort: a node that crashes, as one that a watchdog aborts, ends by a signal: the exit code of a crash in Go is that of settings
+// that make no sense, with which the unit does not start it again.
+func TestAbort(t *testing.T) {
+	t.Parallel()
+	s := serve(t, migrated(t), "one").ready()
+	s.signal(syscall.SIGABRT)
+	if code := s.exit(15 * time.Second); code != -1 {
+		t.Errorf("got exit code %d, want a signal", code)
+	}
+}
+
 func TestDrainHandsOver(t *testing.T) {
 	t.Parallel()
 	dsn := migrated(t)

@@ -490,7 +490,7 @@ func TestStuckTasks(t *testing.T) {
 		t.Errorf("got jobs %v", f.Jobs)
 	}
 	p.exec("UPDATE session SET executing = 64")
-	if f := p.finds("stuck-tasks", Warning, "nobody has claimed it"); !strings.Contains(f.Fix, "128 of 128 slots are taken") {
+	if f := p.finds("stuck-tasks", Warning, "nobody has claimed it"); !strings.Contains(f.Fix, "128 runs execute on 128 slots") {
 		t.Errorf("got fix %q", f.Fix)
 	}
 	p.exec("DELETE FROM task")
