@@ -160,7 +160,7 @@ release: page ## Make what a release consists of, in dist/ (programs, .deb, .rpm
 	scripts/release.sh dist
 
 # As root, with debootstrap: the packages are installed into a Debian of their own.
-release-test: release ## Install the packages into a clean Debian, run a node there; build twice, compare
+release-test: release ## Install the packages into a clean Debian, run a node and the unit there; build twice, compare
 	scripts/package-test.sh dist
 	scripts/release.sh dist/again >/dev/null
 	cmp dist/SHA256SUMS dist/again/SHA256SUMS

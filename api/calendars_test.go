@@ -244,3 +244,20 @@ func TestBadCalendars(t *testing.T) {
 		t.Errorf("something was taken: %v", c)
 	}
 }
+
+// TestPreviewOfJitter: a preview that is told the names of a job shows what that job will do.
+func TestPreviewOfJitter(t *testing.T) {
+	s := start(t, nil)
+	id := s.create("shifted", object{"app": "ops", "schedule": "0 3 * * *", "jitter": "1h"}).text("id")
+	due := func(o object, field string) string { return o.items(field)[0].text("due") }
+	const from = "2027-02-04T00:00:00Z"
+	want := due(s.call("GET", "/api/v1/jobs/"+id+"/next?n=1&from="+from, nil).want(200).object(), "items")
+	body := object{"schedule": "0 3 * * *", "jitter": "1h", "from": from, "n": 1}
+	if got := due(s.call("POST", "/api/v1/preview", body).want(200).object(), "next"); got == want {
+		t.Errorf("without its names: got %s too", got)
+	}
+	body["app"], body["name"] = "ops", "shifted"
+	if got := due(s.call("POST", "/api/v1/preview", body).want(200).object(), "next"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -93,6 +93,8 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	)
 	f := newFields(body)
 	scheduleFields(f, &spec)
+	f.text("app", &spec.App) // a job's part of its jitter comes from its names
+	f.text("name", &spec.Name)
 	f.text("handler", &spec.Handler) // these two are for a warning alone
 	f.text("selector", &spec.Selector)
 	if _, err := spec.Place(); err != nil {

@@ -25,7 +25,7 @@ type jobView struct {
 	Created  string     `json:"created" format:"date-time" doc:"When it was created."`
 	Updated  string     `json:"updated" format:"date-time" doc:"When it was changed last."`
 	Warnings []string   `json:"warnings,omitempty" doc:"What is allowed and yet hardly meant; told in the answer to a change."`
-	Waiting  []jobWait  `json:"waiting,omitempty" doc:"Due times that are held back; told when one job is asked for."`
+	Waiting  []jobWait  `json:"waiting,omitempty" doc:"Due times that are held back, the earliest few of each job."`
 }
 
 // readOnly are the fields of a job that only the server sets.
@@ -69,6 +69,10 @@ func (s *Server) views(ctx context.Context, rows []sql.JobRow) ([]*jobView, erro
 	if err != nil {
 		return nil, err
 	}
+	waits, err := s.waitsOf(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]*jobView, len(rows))
 	for i := range rows {
 		j := rows[i].Job
@@ -77,6 +81,7 @@ func (s *Server) views(ctx context.Context, rows []sql.JobRow) ([]*jobView, erro
 		}
 		planned, isLive := live[j.ID]
 		out[i] = viewOf(&j, isLive, planned, job.MicrosOf(s.cfg.Now()))
+		out[i].Waiting = waits[j.ID]
 	}
 	return out, nil
 }

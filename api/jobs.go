@@ -153,9 +153,6 @@ func (s *Server) showJob(w http.ResponseWriter, r *http.Request, j sql.JobRow) e
 	if err != nil {
 		return err
 	}
-	if views[0].Waiting, err = s.waitsOf(r.Context(), &j.Job); err != nil {
-		return err
-	}
 	return showTagged(w, r, views[0])
 }
 

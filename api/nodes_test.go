@@ -170,6 +170,9 @@ func TestPlacementIsVisible(t *testing.T) {
 	if w := shown.items("waiting")[0]; w.text("why") != "no node matches gpu,zone in (a,b)" || w.text("due") != "2020-01-01T00:00:00Z" || w.text("for") != "node" || w.text("since") == "" {
 		t.Errorf("got %v", w)
 	}
+	if listed := s.call("GET", "/api/v1/jobs", nil).want(200).object().items("items")[0]; len(listed.items("waiting")) != 1 {
+		t.Errorf("in the list: got %v", listed)
+	}
 	e := s.call("GET", "/api/v1/jobs/"+j.text("id")+"/explain?at=2020-01-01T00:00:00Z", nil).want(200).object()
 	if !strings.Contains(e.text("answer"), "no node matches gpu,zone in (a,b)") {
 		t.Errorf("got %v", e)

@@ -40,14 +40,19 @@ func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (string, erro
 	return job.NoNode(sel.String()) + " now: due times wait for one, and are missed when they are too old", nil
 }
 
-// waitsOf shows what of a job waits, up to a few of them, the earliest due first.
-func (s *Server) waitsOf(ctx context.Context, j *job.Job) ([]jobWait, error) {
-	rows, err := s.cfg.DB.Waiting(ctx, []int64{j.ID}, maxWaits)
-	if err != nil || len(rows) == 0 {
-		return nil, err
+// waitsOf shows what of jobs waits, by job, up to a few of each, the earliest due first. Of many jobs together it is bounded too.
+func (s *Server) waitsOf(ctx context.Context, jobs []sql.JobRow) (map[int64][]jobWait, error) {
+	specs, ids := make(map[int64]*job.Spec, len(jobs)), make([]int64, len(jobs))
+	for i := range jobs {
+		ids[i] = jobs[i].ID
+		specs[ids[i]] = &jobs[i].Spec
 	}
-	out := make([]jobWait, len(rows))
-	for i, w := range rows {
+	rows, err := s.cfg.DB.Waiting(ctx, ids, maxWaits*min(len(jobs), 50))
+	out := map[int64][]jobWait{}
+	for _, w := range rows {
+		if len(out[w.JobID]) == maxWaits {
+			continue
+		}
 		v := jobWait{Due: stamp(w.Due), waitView: waitView{For: "job", Since: stamp(w.Since), Until: stamp(w.Expires)}, Why: "runs of the job before it have not ended"}
 		switch w.Kind {
 		case sql.WaitGroup:
@@ -55,12 +60,12 @@ func (s *Server) waitsOf(ctx context.Context, j *job.Job) ([]jobWait, error) {
 		case sql.WaitPause:
 			v.For, v.Why = "pause", "a backfill waits for the end of the pause"
 		case sql.WaitNode:
-			v.For, v.Selector = "node", placeText(&j.Spec)
+			v.For, v.Selector = "node", placeText(specs[w.JobID])
 			v.Why = noNode(w, v.Selector)
 		}
-		out[i] = v
+		out[w.JobID] = append(out[w.JobID], v)
 	}
-	return out, nil
+	return out, err
 }
 
 // noNode says for which node a task waits; selector is what its job wants of nodes.

@@ -39,6 +39,8 @@ type previewBody struct {
 	MaxFires  int64        `json:"max_fires,omitempty"`
 	Jitter    job.Duration `json:"jitter,omitempty"`
 	Calendars []string     `json:"calendars,omitempty"`
+	App       string       `json:"app,omitempty" doc:"As in a job, with its name: its part of the jitter comes from them."`
+	Name      string       `json:"name,omitempty"`
 	Handler   string       `json:"handler,omitempty" doc:"As in a job; for a warning if no node has it."`
 	Selector  string       `json:"selector,omitempty" doc:"As in a job; for a warning if no node matches it."`
 	From      string       `json:"from,omitempty" format:"date-time" doc:"Only due times after this instant. Without it, after now."`

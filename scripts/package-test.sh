@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the .deb of a release into a Debian 12 of its own, and runs a node there as the unit would: as the package's user, with
-# the package's settings file and the command line of the unit, on a MariaDB of this machine. Wants root, debootstrap, and
-# what `make release` has made.
+# the package's settings file and the command line of the unit, on a MariaDB of this machine; then the unit itself under a systemd
+# that is booted in that folder. Wants root, debootstrap, systemd-nspawn, and what `make release` has made.
 #
 #	scripts/package-test.sh [FOLDER]
 set -eu
@@ -19,13 +19,17 @@ deb=$(ls "$out"/go-crontab_*_"$arch".deb) || fail "no .deb for $arch in $out: ma
 rpm=$(find "$out" -name "go-crontab-*.$(uname -m).rpm" | grep .) || fail "no .rpm in $out"
 [ "$(id -u)" -eq 0 ] || fail "wants root, for a root folder of its own"
 command -v debootstrap >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq debootstrap >/dev/null
+command -v systemd-nspawn >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends systemd-container >/dev/null
 
 work=$(mktemp -d)
 root=$work/root
 server=''
 node=''
+booted=''
 end() {
 	[ -z "$node" ] || kill -9 "$node" 2>/dev/null || true
+	[ -z "$booted" ] || kill "$booted" 2>/dev/null || true
+	[ -z "$booted" ] || wait "$booted" 2>/dev/null || true
 	[ -z "$server" ] || kill "$server" 2>/dev/null || true
 	umount "$root/proc" 2>/dev/null || true
 	rm -rf "$work"
@@ -37,7 +41,7 @@ mirror=${GOCRONTAB_DEBIAN_MIRROR:-$(apt-get -q update --print-uris -o Debug::NoL
 	sed -nE "s#^'([^']*)/dists/bookworm/InRelease'.*#\1#p" | head -n 1)}
 [ -n "$mirror" ] || fail "apt's configuration names no mirror of Debian 12: GOCRONTAB_DEBIAN_MIRROR=URI"
 say "making a Debian 12 root folder"
-debootstrap --variant=minbase --include=systemd,rpm bookworm "$root" "$mirror" >"$work/log" 2>&1 || {
+debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,procps,rpm bookworm "$root" "$mirror" >"$work/log" 2>&1 || {
 	tail -n 20 "$work/log"
 	fail "debootstrap"
 }
@@ -107,6 +111,76 @@ kill -TERM "$node"
 wait "$node" || fail "the node ended with $?: $(tail -n 5 "$work/node.log")"
 node=''
 say "drained"
+
+say "booting systemd"
+umount "$root/proc"
+systemd-nspawn --quiet --directory="$root" --boot --register=no --keep-unit --console=pipe >"$work/boot.log" 2>&1 &
+booted=$!
+inside() {
+	# shellcheck disable=SC2046 # one number: process 1 of the container
+	nsenter --target $(pgrep -P "$booted" | head -n 1) --mount --uts --ipc --pid -- /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
+}
+unit() { inside systemctl show --property="$1" --value go-crontab; }
+await() { # what, seconds, command
+	what=$1 tries=$(($2 * 2))
+	shift 2
+	until "$@" >/dev/null 2>&1; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || fail "$what: $(inside journalctl --unit=go-crontab --no-pager --lines=20 --output=cat 2>&1 || tail -n 5 "$work/boot.log")"
+		sleep 0.5
+	done
+}
+await "systemd" 60 inside systemctl list-units
+inside systemctl enable --quiet --now go-crontab || fail "the unit does not start"
+ask() { inside /usr/bin/env HOME=/root GOCRONTAB_SERVER="http://127.0.0.1:$api" GOCRONTAB_TOKEN="$token" /usr/bin/go-crontab "$@"; }
+ready() { [ "$(unit ActiveState)" = active ] && ask cluster >/dev/null; }
+running() { [ "$(inside pgrep -c -x sleep)" -ge 3 ]; }
+gone() { ! inside pgrep -x sleep; }
+again() { ready && [ "$(unit MainPID)" != "$was" ]; }
+begin() {
+	was=$(unit MainPID)
+	ask job run stubborn >/dev/null
+	await "the command is running" 30 running
+}
+await "ready" 30 ready
+ask job rm who >/dev/null
+ask job add stubborn --schedule @yearly --overlap allow -- 'sleep 600 & setsid sleep 600 & trap "" TERM; sleep 600; true' >/dev/null
+
+begin
+inside kill -9 "$was"
+await "the guard killed the commands of a node that was killed" 10 gone
+await "a killed node is started again" 30 again
+say "kill -9 of the node: commands gone, started again"
+
+begin
+inside kill -9 "$was" "$(inside pgrep -f crontab-guard)"
+await "systemd killed the commands of a node and a guard that were killed" 18 gone
+await "they are started again" 30 again
+say "kill -9 of node and guard: commands gone before the session expires, started again"
+
+begin
+inside kill -STOP "$was"
+await "the guard killed the commands of a node that stands still" 20 gone
+await "the watchdog had a node that stands still started again" 60 again
+say "a node that stands still: commands gone, ended by the watchdog, started again"
+
+begin
+inside systemctl stop go-crontab
+[ "$(unit Result) $(unit ExecMainStatus)" = "success 0" ] || fail "stop: $(unit Result) $(unit ExecMainStatus)"
+gone || fail "a command outlived a stop"
+say "stopped in order, with a command that ignores SIGTERM"
+
+echo GOCRONTAB_SLOTS=many >>"$root/etc/go-crontab/serve.env"
+inside systemctl start go-crontab 2>/dev/null && fail "it starts with a setting that makes no sense"
+sleep 3
+[ "$(unit ActiveState) $(unit ExecMainStatus)" = "failed 2" ] || fail "a wrong setting: $(unit ActiveState) $(unit ExecMainStatus)"
+sed -i '/^GOCRONTAB_SLOTS=/d' "$root/etc/go-crontab/serve.env"
+say "with a setting that makes no sense it stays stopped"
+
+inside systemctl poweroff 2>/dev/null || true
+wait "$booted" || true
+booted=''
+mount -t proc proc "$root/proc"
 
 in_root dpkg --purge go-crontab
 for file in /usr/bin/go-crontab /etc/go-crontab /var/lib/go-crontab /usr/lib/systemd/system/go-crontab.service; do
