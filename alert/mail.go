@@ -52,7 +52,7 @@ func (o *Outside) mail(ctx context.Context, l *letter, m *job.AlertMessage, valu
 		timeout = max(time.Second, time.Until(end))
 	}
 	options := []mail.Option{
-		mail.WithPort(number), mail.WithTimeout(timeout), mail.WithDialContextFunc(o.mailDial(e, host)),
+		mail.WithPort(number), mail.WithTimeout(timeout), mail.WithDialContextFunc(o.mailDial(ctx, e, host)),
 		mail.WithTLSConfig(&tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}), mail.WithoutNoop(),
 	}
 	switch e.TLS {
@@ -83,12 +83,17 @@ func (o *Outside) mail(ctx context.Context, l *letter, m *job.AlertMessage, valu
 	return verdict{said: fmt.Sprintf("%s took it for %d recipients", e.Server, len(to))}
 }
 
-// mailDial connects to a mail server, if the node may call that.
-func (o *Outside) mailDial(e *job.AlertEmail, host string) mail.DialContextFunc {
+// mailDial connects to a mail server, if the node may call that, until sending ends: the library heeds a context only while it
+// connects, and behind that waits for a server that says nothing.
+func (o *Outside) mailDial(sending context.Context, e *job.AlertEmail, host string) mail.DialContextFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := o.cfg.Dial(ctx, network, addr)
-		if err != nil || e.TLS != "tls" {
-			return conn, err
+		if err != nil {
+			return nil, err
+		}
+		context.AfterFunc(sending, func() { _ = conn.Close() })
+		if e.TLS != "tls" {
+			return conn, nil
 		}
 		secured := tls.Client(conn, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12})
 		if err := secured.HandshakeContext(ctx); err != nil {

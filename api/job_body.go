@@ -96,11 +96,11 @@ func wholeJob(o map[string]any) (jobBody, error) {
 
 // patched applies the body of a PATCH to a definition.
 func patched(old *job.Spec, patch map[string]any) (jobBody, error) {
-	text, err := old.Encode()
+	text, err := old.Minimal() // what nobody said is not to stay, where the patch makes it another kind of job
 	if err != nil {
 		return jobBody{}, err
 	}
-	target, err := parseObject([]byte(text))
+	target, err := parseObject(text)
 	if err != nil {
 		return jobBody{}, fmt.Errorf("stored definition: %w", err)
 	}

@@ -281,6 +281,28 @@ func TestConcurrentPatches(t *testing.T) {
 	}
 }
 
+// TestPatchOfDefaults: what a definition says only because nobody said otherwise does not outlive what it belonged to.
+func TestPatchOfDefaults(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	for name, c := range map[string]struct {
+		job         object
+		patch       string
+		field, want string
+	}{
+		"a request becomes a command": {object{"command": nil, "http": object{"url": "https://example.com/"}}, `{"http": null, "command": "sleep 1000"}`, "timeout", ""},
+		"a queue is one no more":      {object{"overlap": "queue"}, `{"overlap": "skip"}`, "overlap", "skip"},
+		"a body of a request":         {object{"command": nil, "http": object{"url": "https://example.com/"}}, `{"http": {"body": "x"}}`, "version", "2"},
+		"one attempt":                 {object{"retry": object{"attempts": 3}}, `{"retry": {"attempts": 1}}`, "version", "2"},
+	} {
+		path := "/api/v1/jobs/" + s.create(name, c.job).text("id")
+		j := s.call("PATCH", path, c.patch, "Content-Type", "application/merge-patch+json").want(200).object()
+		if got := j.text(c.field); got != c.want && !(c.want == "" && got == "0s") {
+			t.Errorf("%s: %s is %q, want %q", name, c.field, got, c.want)
+		}
+	}
+}
+
 func TestPatch(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

@@ -179,7 +179,7 @@ func stuck(x *exam) error {
 		case !live:
 			f.Fix = "Start a node."
 		case busy >= slots*9/10:
-			f.Fix = fmt.Sprintf("%d runs execute on %d slots: start further nodes, or give them more slots (serve --slots).", busy, slots)
+			f.Fix = fmt.Sprintf("%d runs execute on %d slots, of which an HTTP request takes a sixteenth: if they are taken, start further nodes, or give them more slots (serve --slots).", busy, slots)
 		default:
 			f.Fix = "The logs of the nodes say what keeps them from claiming; explain tells it of one due time."
 			f.Commands = []string{"go-crontab job explain " + quote(idle[0].App+"/"+idle[0].Name) + " --at " + idle[0].Due.Time().UTC().Format(time.RFC3339)}

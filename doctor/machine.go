@@ -36,7 +36,7 @@ func (m *Machine) Look() {
 func openFiles(x *exam) error {
 	m := x.machine
 	// Pipes and handles of each command, or connections of as many HTTP requests; connections of the API and to MySQL.
-	need := uint64(max(4, job.CallsPerSlot)*m.Slots + 300)
+	need := uint64(max(4*m.Slots, min(job.CallsPerSlot*m.Slots, 10_000)) + 300) // as many tasks as a node holds at most
 	if m.OpenFiles != 0 && m.OpenFiles < need {
 		x.found(Warning, Finding{
 			Seen:     fmt.Sprintf("%s may have %d files open, and has %d slots", m.Node, m.OpenFiles, m.Slots),

@@ -97,13 +97,17 @@ func (x *Executing) Kill(l job.Launch, replaced bool) {
 	if replaced {
 		why = ErrReplaced
 	}
+	var killed []*entry
 	x.mu.Lock()
-	defer x.mu.Unlock()
 	for _, a := range x.byTask {
 		if a.Launch == l && a.ctx.Err() == nil {
-			x.Log.Info("killing a run", "run", l, "job_id", a.JobID, "due", a.Due, "reason", why)
 			a.kill(why)
+			killed = append(killed, a)
 		}
+	}
+	x.mu.Unlock()
+	for _, a := range killed { // not under the lock, which heartbeats take: whoever reads the log may have stopped
+		x.Log.Info("killing a run", "run", l, "job_id", a.JobID, "due", a.Due, "reason", why)
 	}
 }
 

@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -59,10 +60,13 @@ func watch() int {
 		fmt.Fprintf(os.Stderr, "%s=%s is for go-crontab itself: %v\n", variable, stageWatch, err)
 		return exitFailed
 	}
-	w := newWatcher(m, o)
+	said := newLines(os.Stderr)
+	defer said.flush()
+	w := newWatcher(m, o, o.logger(said))
 	if !w.run() {
 		return exitDone
 	}
+	said.flush()
 	failpoint.Here("before", "guard burial")
 	// The same process, with the memory and its descriptor, but this time with all of the program.
 	err = unix.Exec(selfExe, os.Args, environ(stageBury))
@@ -103,13 +107,13 @@ func attach() (*memory, *orders, error) {
 	return open(b)
 }
 
-// logger writes where the node wrote: it is dead, or about to be.
-func (o *orders) logger() *slog.Logger {
+// logger says things as the node did: it is dead, or about to be.
+func (o *orders) logger(to io.Writer) *slog.Logger {
 	var h slog.Handler
 	if o.JSON {
-		h = slog.NewJSONHandler(os.Stderr, nil)
+		h = slog.NewJSONHandler(to, nil)
 	} else {
-		h = slog.NewTextHandler(os.Stderr, nil)
+		h = slog.NewTextHandler(to, nil)
 	}
 	return slog.New(h).With("node", o.Node, "session", o.Session)
 }
@@ -125,13 +129,16 @@ func OnBury(bury func(Dead) error) {
 		fmt.Fprintf(os.Stderr, "%s=%s is for go-crontab itself: %v\n", variable, stageBury, err)
 		os.Exit(exitFailed)
 	}
-	log := o.logger()
+	said := newLines(os.Stderr)
+	log := o.logger(said)
 	expires := time.Duration(m.sent.Load()) + o.Expiry
 	err = bury(Dead{Session: o.Session, Node: o.Node, DSN: string(o.DSN), Expiry: o.Expiry, Log: log, Patience: max(expires-boottime(), 0) + o.Grace})
 	if err != nil {
 		log.Error("guard: cannot bury the session: its peers will when it expires", "error", err)
+		said.flush()
 		os.Exit(exitFailed)
 	}
+	said.flush()
 	os.Exit(exitDone)
 }
 

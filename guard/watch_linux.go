@@ -25,8 +25,8 @@ type watcher struct {
 	sweeper
 }
 
-func newWatcher(m *memory, o *orders) *watcher {
-	w := &watcher{memory: m, orders: o, log: o.logger(), open: true, tick: min(o.Expiry/100, mostTick)}
+func newWatcher(m *memory, o *orders, log *slog.Logger) *watcher {
+	w := &watcher{memory: m, orders: o, log: log, open: true, tick: min(o.Expiry/100, mostTick)}
 	w.handle, w.dead = o.node()
 	w.sweeper = newSweeper(o)
 	return w

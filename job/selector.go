@@ -53,6 +53,9 @@ func ParseSelector(text string) (Selector, error) {
 		return Selector{}, fmt.Errorf("is %d bytes long, at most %d are taken", len(text), MaxSelector)
 	}
 	s, err := ParsePlace(text)
+	if len(s.terms) > MaxTerms {
+		return Selector{}, fmt.Errorf("has %d terms, at most %d are taken", len(s.terms), MaxTerms)
+	}
 	if long := len(s.String()); long > MaxSelector {
 		return Selector{}, fmt.Errorf("is %d bytes long when written in full, at most %d are taken", long, MaxSelector)
 	}
@@ -85,9 +88,6 @@ func ParsePlace(text string) (Selector, error) {
 	}
 	slices.SortFunc(s.terms, compareTerms)
 	s.terms = slices.CompactFunc(s.terms, func(a, b term) bool { return compareTerms(a, b) == 0 })
-	if len(s.terms) > MaxTerms {
-		return Selector{}, fmt.Errorf("has %d terms, at most %d are taken", len(s.terms), MaxTerms)
-	}
 	return s, nil
 }
 

@@ -112,6 +112,10 @@ func (r *filesReader) folder(dir string) error {
 
 func (r *filesReader) inFolder(root *os.Root, dir, name string) error {
 	file := filepath.Join(dir, filepath.FromSlash(name))
+	// Before it is opened, too: that of a pipe waits for somebody who writes.
+	if info, err := root.Stat(filepath.FromSlash(name)); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: is no regular file", file)
+	}
 	f, err := root.Open(filepath.FromSlash(name))
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)

@@ -134,12 +134,15 @@ func (l *life) run(ctx, hard context.Context) {
 
 	alive, end := context.WithCancel(context.Background())
 	work, rest := context.WithCancel(alive)
-	var living, working sync.WaitGroup
+	var living, working, chores sync.WaitGroup
 	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run, l.lookout.Run, l.places.Run, l.watcher.Run} {
 		living.Go(func() { loop(alive) })
 	}
-	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.tidier.Run, l.retainer.Run, l.feeder.Run, l.bucketer.Run, l.evaluator.Run, l.sender.Run} {
+	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.feeder.Run} {
 		working.Go(func() { loop(work) })
+	}
+	for _, loop := range []func(context.Context) error{l.tidier.Run, l.retainer.Run, l.bucketer.Run, l.evaluator.Run, l.sender.Run} {
+		chores.Go(func() { loop(work) })
 	}
 	select {
 	case <-lost.Done():
@@ -155,12 +158,14 @@ func (l *life) run(ctx, hard context.Context) {
 	l.compensator.Wake()
 	if !l.session.Lost() {
 		l.drainCommands(hard)
+		chores.Wait()
 		// MySQL may be away: outcomes can be spooled, and rows are found by peers.
 		bounded, cancel := context.WithTimeout(context.Background(), 2*l.session.Timings.SQL.Read)
 		l.retire(bounded)
 		cancel()
 	}
 	end()
+	chores.Wait()
 	living.Wait()
 	if l.session.Lost() {
 		l.awaitCommands()

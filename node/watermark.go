@@ -112,8 +112,8 @@ type watcher struct {
 func (w *watcher) Run(ctx context.Context) error {
 	for {
 		if err := w.step(ctx); errors.Is(err, sql.ErrRefuseJoin) {
+			w.session.Lose(err) // first: whoever reads the log may have stopped
 			w.n.log.Error("the database was restored", "error", err)
-			w.session.Lose(err)
 			return err
 		} else if err != nil && ctx.Err() == nil {
 			w.n.log.Warn("cannot look how far the database is, trying again", "error", err)

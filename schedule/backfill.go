@@ -165,7 +165,7 @@ func nextOf(tx *sql.Tx, j *sql.JobRow, b *job.Backfill, most int, now job.Micros
 				continue
 			}
 			t := task(j, due)
-			t.DueNow, t.Origin = now, b.Origin()
+			t.DueNow, t.Origin = max(now, due), b.Origin() // never before due, which starts rely on
 			tasks = append(tasks, t)
 			b.Planned++
 		}

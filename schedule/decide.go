@@ -16,6 +16,7 @@ const (
 	forget   verdict = iota // its row is not ours any more
 	hold                    // look again at its due instant
 	later                   // look again soon: somebody else has locked its job
+	noRoom                  // look again once a slot is free
 	begin                   // start it
 	refuse                  // write a run that says why it was not started
 	wait                    // something must end first: it becomes nobody's until then

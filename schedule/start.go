@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -272,15 +273,16 @@ func (s *Starter) giveBack(now job.Micros) {
 	if _, of, _ := s.Session.Share(); of <= 1 {
 		return
 	}
-	tasks, _ := s.Prepared.Take(now, -crowded, s.Slots+startBatch)
+	keep := s.Slots * s.PerSlot() // as many as are claimed, see Claimer.fitting
+	tasks, _ := s.Prepared.Take(now, -crowded, keep+startBatch)
 	for i, t := range tasks {
-		if i < s.Slots {
+		if i < keep {
 			s.Prepared.Return(t, t.DueNow)
 		} else {
 			s.Prepared.Drop(t)
 		}
 	}
-	if len(tasks) > s.Slots {
+	if len(tasks) > keep {
 		s.Freed()
 	}
 }
@@ -321,7 +323,9 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(tasks, byDue)
+	slices.SortFunc(tasks, func(a, b job.Task) int { // what has the higher priority comes first where slots are short; a job has one
+		return cmp.Or(cmp.Compare(priority(jobs[b.JobID]), priority(jobs[a.JobID])), byDue(a, b))
+	})
 	late := outdated(standing(tasks, rows, jobs), jobs, now)
 	room := room{left: slots * job.CallsPerSlot}
 	for _, t := range tasks {
@@ -347,7 +351,7 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros
 				d = decide(t, sc, now)
 			}
 			if d.verdict == begin && !room.takes(&sc.job.Spec) {
-				d = decision{task: t, verdict: later}
+				d = decision{task: t, verdict: noRoom}
 			}
 			d.holds = slices.Contains(sc.holders, t.ID)
 			if err := lockSuperseded(tx, &d); err != nil {
@@ -368,6 +372,14 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros
 		s.perSlot.Store(int64(room.begun*job.CallsPerSlot/room.used - 1))
 	}
 	return out, lockOthers(tx, out, rows)
+}
+
+// priority is that of a job, if there is one.
+func priority(j *sql.JobRow) int {
+	if j == nil {
+		return 0
+	}
+	return j.Spec.Priority
 }
 
 // room is what the slots of one start hold, in what an HTTP request takes of one.
@@ -458,7 +470,7 @@ func (s *Starter) around(tx *sql.Tx, tasks []job.Task, ids []int64, jobs map[int
 		// matter. Who is behind would else read all that is overdue with each start.
 		near = 0
 		for _, t := range tasks {
-			near = max(near, t.Due+1)
+			near = max(near, t.Due+1, t.DueNow+1)
 		}
 	}
 	var rows map[int64]sql.TaskRow
@@ -664,6 +676,9 @@ func (s *Starter) apply(decided []decision) {
 		switch d.verdict {
 		case hold:
 			s.Prepared.Return(d.task, d.task.DueNow)
+			continue
+		case noRoom:
+			s.Prepared.Return(d.task, s.Session.Now())
 			continue
 		case later:
 			pause := min(maxBusyPause, max(busyPause, orNone(s.Trip), 2*s.busy[d.task.ID]))

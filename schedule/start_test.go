@@ -600,3 +600,39 @@ func TestCallsShareSlots(t *testing.T) {
 	f.finish()
 	f.want("nothing is left", 0, "SELECT COUNT(*) FROM task")
 }
+
+// TestPriorityOfFewSlots: of what is due and has no room, the higher priority begins, however many were expected to share a slot.
+func TestPriorityOfFewSlots(t *testing.T) {
+	f := setUp(t)
+	f.executing.slots = 1
+	f.starter.perSlot.Store(job.CallsPerSlot - 1)
+	f.create(at("low", after(4*time.Second)))
+	high := at("high", after(5*time.Second))
+	high.Priority = 100
+	f.create(high)
+	f.reach(after(6 * time.Second))
+	if len(f.executing.added) != 1 || f.executing.added[0].Spec.Name != "high" {
+		t.Fatalf("began: %v", f.executing.added)
+	}
+	if len(f.starter.busy) != 0 {
+		t.Errorf("%d jobs count as locked", len(f.starter.busy))
+	}
+	f.finish()
+	f.starter.start(t.Context(), after(6*time.Second)) // at once
+	if len(f.executing.added) != 1 || f.executing.added[0].Spec.Name != "low" {
+		t.Errorf("then: %v", f.executing.added)
+	}
+}
+
+// TestKeepsWhatIsClaimed: of requests that wait for a slot as many stay as are claimed, or they would go back and forth.
+func TestKeepsWhatIsClaimed(t *testing.T) {
+	s := NewStarter(&Starter{Session: &fakeSession{id: newSession(1).id, of: 2, buckets: 2}, Prepared: NewPrepared(), Executing: &fakeExecuting{}, Slots: 2, Freed: func() { t.Error("some were given back") }})
+	s.perSlot.Store(job.CallsPerSlot - 1)
+	for i := range 2 * job.CallsPerSlot {
+		s.Prepared.Add([]job.Task{{ID: int64(i + 1), DueNow: t0}}, t0)
+	}
+	s.giveBack(t0.Add(time.Second))
+	if n := s.Prepared.Len(); n != 2*job.CallsPerSlot {
+		t.Errorf("%d are left", n)
+	}
+}

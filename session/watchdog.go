@@ -28,15 +28,20 @@ func (w *Watchdog) Run(ctx context.Context) error {
 		age := w.Session.Age()
 		switch {
 		case age > t.Kill:
-			w.Log.Error("lease lapsed: killing all commands", "lease_age", age.Round(time.Millisecond))
 			w.Session.Lose(ErrLapsed)
+			w.Log.Error("lease lapsed: killing all commands", "lease_age", age.Round(time.Millisecond))
 			return ErrLapsed
 		case age > t.Stale && !stale:
 			stale = true
-			w.Log.Warn("lease stale: nothing new is started", "lease_age", age.Round(time.Millisecond))
+			w.say(slog.LevelWarn, "lease stale: nothing new is started", "lease_age", age.Round(time.Millisecond))
 		case age <= t.Stale && stale:
 			stale = false
-			w.Log.Info("lease fresh again")
+			w.say(slog.LevelInfo, "lease fresh again")
 		}
 	}
+}
+
+// say logs something and does not wait for it: whoever reads the log may have stopped, and what comes next is a kill.
+func (w *Watchdog) say(level slog.Level, what string, args ...any) {
+	go w.Log.Log(context.Background(), level, what, args...)
 }

@@ -77,7 +77,7 @@ func auditArgs(e *job.Entry) []any {
 		}
 		return s
 	}
-	return []any{int64(e.At), cut(e.Who, 128), cut(e.Origin, 64), e.Action, e.Kind, e.Ref, e.App, e.Name, cut(e.Reason, 512), null(e.Was), null(e.Became)}
+	return []any{int64(e.At), cut(e.Who, 128), cut(e.Origin, 64), e.Action, e.Kind, e.Ref, cut(e.App, 128), cut(e.Name, 128), cut(e.Reason, 512), null(e.Was), null(e.Became)}
 }
 
 // Audited tells whether a line stands, waiting for whoever is writing it: it is how a change whose commit is unknown is

@@ -20,13 +20,16 @@ func refuse(format string, args ...any) error {
 // minPacket holds a batch of output, each byte of which may take two when it is quoted.
 const minPacket = 4 * maxOutputBytes
 
+// isOff tells whether a switch of the server is off. MariaDB 12 has made a word of read_only, with more values than two.
+func isOff(value string) bool { return value == "0" || value == "OFF" }
+
 // Check looks at everything on which the protocol rests before a node joins. An error that is ErrRefuseJoin
 // says what is wrong and what to do; any other is worth waiting for: MySQL is out of reach or read-only, or the tables are
 // not created yet.
 func (db *DB) Check(ctx context.Context) error {
 	var (
 		version  string
-		readOnly int
+		readOnly string
 		lockWait int64
 		idle     int64
 		packet   int64
@@ -38,8 +41,8 @@ func (db *DB) Check(ctx context.Context) error {
 	if err := CheckVersion(version); err != nil {
 		return err
 	}
-	if readOnly != 0 { // for a moment of each failover
-		return fmt.Errorf("the server is read-only (@@read_only=%d); waiting for the primary, which GOCRONTAB_DSN must name", readOnly)
+	if !isOff(readOnly) { // for a moment of each failover
+		return fmt.Errorf("the server is read-only (@@read_only=%s); waiting for the primary, which GOCRONTAB_DSN must name", readOnly)
 	}
 	if d := time.Duration(lockWait) * time.Second; d >= db.timeouts.Read {
 		return refuse("innodb_lock_wait_timeout is %s and must be below the read timeout %s", d, db.timeouts.Read)

@@ -108,11 +108,7 @@ func (tx *Tx) TakeSlots(slots []Slot) error {
 
 // FreeSlots removes the slots that tasks hold, if they hold one.
 func (tx *Tx) FreeSlots(taskIDs []int64) error {
-	if len(taskIDs) == 0 {
-		return nil
-	}
-	list, args := in(nil, taskIDs)
-	_, err := tx.exec("free slots", "DELETE FROM slot WHERE task_id IN "+list, args...)
+	_, err := tx.remove("free slots", "slot", "task_id", taskIDs)
 	return err
 }
 

@@ -198,16 +198,21 @@ func (tx *Tx) LockJobs(ids []int64) (map[int64]*JobRow, error) { return tx.lockJ
 
 func (tx *Tx) lockJobs(ids []int64, how string) (map[int64]*JobRow, error) {
 	out := make(map[int64]*JobRow, len(ids))
-	if len(ids) == 0 {
-		return out, nil
+	if len(ids) > idsInAll {
+		ids = slices.Sorted(slices.Values(ids)) // the parts too are locked in order
 	}
-	list, args := in(nil, ids)
-	var rows []JobRow
-	err := tx.query("lock jobs", jobRows(&rows), "SELECT "+jobColumns+" FROM job FORCE INDEX (PRIMARY) WHERE id IN "+list+" ORDER BY id FOR UPDATE"+how, args...)
-	for i := range rows {
-		out[rows[i].ID] = &rows[i]
+	for part := range slices.Chunk(ids, idsInAll) {
+		which, args := oneOf("id", nil, part)
+		var rows []JobRow
+		err := tx.query("lock jobs", jobRows(&rows), "SELECT "+jobColumns+" FROM job FORCE INDEX (PRIMARY) WHERE "+which+" ORDER BY id FOR UPDATE"+how, args...)
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			out[rows[i].ID] = &rows[i]
+		}
 	}
-	return out, err
+	return out, nil
 }
 
 // LockFreeJobs is LockJobs for those rows that nobody else has locked. It waits for none: a job that is being planned or

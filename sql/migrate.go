@@ -57,7 +57,11 @@ func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 			return from, from, err
 		}
 	}
-	if _, err := p.Up(ctx); err != nil {
+	// Not to be interrupted: MySQL commits each change of a table by itself, and half a migration cannot be repeated.
+	if _, err := p.Up(context.WithoutCancel(ctx)); err != nil {
+		if from == 0 {
+			return from, from, fmt.Errorf("migrate: %w; if an earlier migrate was killed half way, drop this new schema, create it again, and run migrate once more", err)
+		}
 		return from, from, fmt.Errorf("migrate: %w", err)
 	}
 	to, err = db.SchemaVersion(ctx)

@@ -145,14 +145,15 @@ func TestReads(t *testing.T) {
 		}, "PRIMARY"},
 		{"start", inTx(5*300, func(tx *Tx) error { return tx.Start(took[:300], now, 1) }), "PRIMARY"}, // each is in the list, and has a job; both are noted, then written
 		{"free", inTx(100, func(tx *Tx) error { return tx.Free(ids[300:]) }), "PRIMARY"},
-		{"end", inTx(100, func(tx *Tx) error {
+		// Of these, too, each is in the list and in the table.
+		{"end", inTx(200, func(tx *Tx) error {
 			var runs []job.Run
 			for _, task := range took[:100] {
 				runs = append(runs, run(task, job.Succeeded))
 			}
 			return tx.End(ids[:100], runs)
 		}), "PRIMARY"},
-		{"withdraw", inTx(10, func(tx *Tx) error { return tx.Withdraw(ids[100:110]) }), "PRIMARY"},
+		{"withdraw", inTx(20, func(tx *Tx) error { return tx.Withdraw(ids[100:110]) }), "PRIMARY"},
 		{"retry", func() (int, error) {
 			return 120, db.Tx(t.Context(), func(tx *Tx) error { // each is in the list and in the table, and its run, which failed, is noted
 				var again []Again

@@ -207,11 +207,7 @@ func (tx *Tx) LiveTasks(jobID int64) ([]TaskRow, error) {
 
 // Withdraw removes tasks, locked by this transaction, that are no due times any more. No run remembers them.
 func (tx *Tx) Withdraw(ids []int64) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	list, args := in(nil, ids)
-	n, err := tx.exec("withdraw tasks", "DELETE t FROM task t FORCE INDEX (PRIMARY) WHERE t.id IN "+list, args...)
+	n, err := tx.remove("withdraw tasks", "task", "id", ids)
 	if err == nil && n != int64(len(ids)) {
 		err = fmt.Errorf("withdraw tasks: %d of %d rows: %w", n, len(ids), ErrMoved)
 	}

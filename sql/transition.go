@@ -79,7 +79,14 @@ func (tx *Tx) tasks(what, query string, args ...any) ([]TaskRow, error) {
 
 // LockTasks locks the rows that still exist and returns them by id. It waits for whoever holds them, the COMMIT
 // of a transaction given up for lost included: it is how an unknown commit is settled.
-func (tx *Tx) LockTasks(ids []int64) (map[int64]TaskRow, error) {
+func (tx *Tx) LockTasks(ids []int64) (map[int64]TaskRow, error) { return tx.lockTasks(ids, "") }
+
+// LockFreeTasks is LockTasks for those rows that nobody else has locked. It waits for none.
+func (tx *Tx) LockFreeTasks(ids []int64) (map[int64]TaskRow, error) {
+	return tx.lockTasks(ids, " SKIP LOCKED")
+}
+
+func (tx *Tx) lockTasks(ids []int64, how string) (map[int64]TaskRow, error) {
 	out := make(map[int64]TaskRow, len(ids))
 	if len(ids) > idsInAll {
 		ids = slices.Sorted(slices.Values(ids)) // the parts too are locked in order
@@ -87,7 +94,7 @@ func (tx *Tx) LockTasks(ids []int64) (map[int64]TaskRow, error) {
 	for part := range slices.Chunk(ids, idsInAll) {
 		which, args := oneOf("id", nil, part)
 		// The hint keeps a small table from being scanned, and rows of others from being waited for.
-		rows, err := tx.tasks("lock tasks", "SELECT "+taskColumns+" FROM task FORCE INDEX (PRIMARY) WHERE "+which+" ORDER BY id FOR UPDATE", args...)
+		rows, err := tx.tasks("lock tasks", "SELECT "+taskColumns+" FROM task FORCE INDEX (PRIMARY) WHERE "+which+" ORDER BY id FOR UPDATE"+how, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -166,14 +173,9 @@ func (tx *Tx) Start(tasks []job.Task, now job.Micros, window int64) error {
 
 // End removes tasks, locked by this transaction and still at the launches of runs, and writes their runs.
 func (tx *Tx) End(ids []int64, runs []job.Run) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	for part := range slices.Chunk(ids, idsInAll) {
-		which, args := oneOf("t.id", nil, part)
-		if err := tx.end(len(part), which, args); err != nil {
-			return err
-		}
+	n, err := tx.remove("end tasks", "task", "id", ids)
+	if err := ended(n, len(ids), err); err != nil || len(ids) == 0 {
+		return err
 	}
 	return tx.InsertRuns(runs)
 }
@@ -189,16 +191,16 @@ func (tx *Tx) EndAt(session uuid.UUID, ids, launches []int64, runs []job.Run) er
 		n := min(idsInAll, len(ids)-i)
 		which, args := oneOf("t.id", []any{session[:]}, ids[i:i+n])
 		counters, args := oneOf("t.launch", args, launches[i:i+n])
-		if err := tx.end(n, "t.session_id = ? AND t.state = 2 AND "+which+" AND "+counters, args); err != nil {
+		gone, err := tx.exec("end tasks", "DELETE t FROM task t FORCE INDEX (PRIMARY) WHERE t.session_id = ? AND t.state = 2 AND "+which+" AND "+counters, args...)
+		if err := ended(gone, n, err); err != nil {
 			return err
 		}
 	}
 	return tx.InsertRuns(runs)
 }
 
-// end removes so many tasks.
-func (tx *Tx) end(want int, where string, args []any) error {
-	n, err := tx.exec("end tasks", "DELETE t FROM task t FORCE INDEX (PRIMARY) WHERE "+where, args...)
+// ended tells whether as many tasks were removed as there should have been.
+func ended(n int64, want int, err error) error {
 	if err == nil && n != int64(want) {
 		err = fmt.Errorf("end tasks: %d of %d rows: %w", n, want, ErrMoved)
 	}
@@ -222,8 +224,8 @@ func (tx *Tx) Retry(again []Again, runs []job.Run) error {
 		rows[i] = []int64{a.ID, int64(a.DueNow)}
 	}
 	n, err := tx.exec("retry tasks", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', due_now BIGINT PATH '$[1]')) n"+
-		" STRAIGHT_JOIN task t ON t.id = n.id SET t.state = 0, t.session_id = DEFAULT, t.launch = DEFAULT, t.started = 0, t.spawn_by = 0, t.kill_requested = 0,"+
-		" t.attempt = t.attempt + 1, t.due_now = n.due_now WHERE t.state = 2", table(rows))
+		" STRAIGHT_JOIN task t FORCE INDEX (PRIMARY) ON t.id = n.id SET t.state = 0, t.session_id = DEFAULT, t.launch = DEFAULT, t.started = 0, t.spawn_by = 0, t.kill_requested = 0,"+
+		" t.attempt = t.attempt + 1, t.due_now = GREATEST(t.due, n.due_now) WHERE t.state = 2", table(rows))
 	if err != nil {
 		return err
 	}

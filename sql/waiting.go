@@ -220,11 +220,7 @@ func (tx *Tx) Reconsider(tasks []TaskRow, now job.Micros) error {
 
 // DropWaits removes what is known of the waiting of tasks, which do not wait any more.
 func (tx *Tx) DropWaits(ids []int64) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	list, args := in(nil, ids)
-	_, err := tx.exec("delete waiting", "DELETE FROM waiting WHERE task_id IN "+list, args...)
+	_, err := tx.remove("delete waiting", "waiting", "task_id", ids)
 	return err
 }
 
