@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { Component, type ComponentChildren, type JSX } from 'preact';
 import { Suspense, lazy } from 'preact/compat';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { call, clockOff, get, mayAnywhere, me, now, post, Problem, unreachable, whoAmI } from './api';
+import { call, clockOff, get, me, now, post, Problem, unreachable, whoAmI } from './api';
 import { choose, lang, t, type Text } from './i18n';
 import { following, pace, setFollowing } from './live';
 import { Button, complain, dialog, Dialog, Empty, Loading, ProblemBox, Toasts } from './parts/basic';
@@ -54,7 +54,7 @@ function screen(path: string): JSX.Element {
   const [, first = '', second, third] = path.split('/').map(decode);
   switch (first) {
     case '': case 'jobs':
-      if (second === 'new' && !third) return <Editor key="new" />;
+      if (second === 'new' && !third) return <Editor key={`new-${here.value.search.get('from')}`} />;
       if (second && third === 'edit') return <Editor key={second} id={second} />;
       if (second) return <JobScreen key={second} id={second} tab={third ?? 'history'} />;
       return <Jobs />;
@@ -136,7 +136,7 @@ export function App() {
         <Boundary key={path.split('/').slice(0, 3).join('/')}><Suspense fallback={<Loading />}>{screen(path)}</Suspense></Boundary>
       </main>
       {dialog.value && <Over f={dialog.value} />}
-      {me.value === null && <Dialog title={t('You were signed out')} close={() => undefined}><SignIn over /></Dialog>}
+      {me.value === null && <Dialog title={t('You were signed out')}><SignIn over /></Dialog>}
       <Toasts />
     </div>
   );
@@ -248,5 +248,3 @@ function SignIn({ over }: { over?: boolean }) {
     </form>
   );
 }
-
-export const canEdit = () => mayAnywhere('admin');

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { call, me, Problem, unreachable } from './api';
+import { all as pages, call, me, Problem, unreachable, type Answer } from './api';
 
 // How the page stays up to date. Screens say what they show and which changes concern it; where the news come from
 // (a stream of events, or asking again) is decided here alone.
@@ -81,7 +81,15 @@ interface Asking {
   on?: string[]; // beginnings of types of events that concern it
   job?: string; // only those of this job
   always?: boolean; // also while there is a stream: not all of it is told there
+  read?: (path: string, signal: AbortSignal) => Promise<Answer<any>>; // how it is asked for, if not by one GET
 }
+
+/** Reads all pages of a list, up to a bound; whether there are more is told by next. */
+export const upTo = (most: number) => async (path: string, signal: AbortSignal): Promise<Answer<any>> => {
+  let more = false;
+  const items = await pages(path, most, signal, (_, m) => { more = m; });
+  return { data: { items, next: more || undefined }, etag: '' };
+};
 
 export interface Asked<T> {
   data?: T;
@@ -106,7 +114,7 @@ export function useGet<T>(path: string | null, o: Asking = {}): Asked<T> {
     c.stop = stop;
     c.asked = performance.now();
     try {
-      const { data, etag } = await call<T>(asked, { signal: stop.signal });
+      const { data, etag }: Answer<T> = await (o.read ? o.read(asked, stop.signal) : call<T>(asked, { signal: stop.signal }));
       if (c.path === asked && !stop.signal.aborted) set({ path: asked, data, etag });
     } catch (err) {
       if (c.path === asked && !stop.signal.aborted) {
@@ -138,7 +146,8 @@ export function useGet<T>(path: string | null, o: Asking = {}): Asked<T> {
       if (news && (!following.value || !o.on?.some((t) => news.type.startsWith(t)) || (o.job && news.job_id && news.job_id !== o.job))) return;
       c.soon ??= window.setTimeout(() => { c.soon = undefined; void reload(); }, Math.max(300, c.asked + 1500 - performance.now())); // many changes, one question
     });
-    const offMe = me.subscribe((m) => { if (m && c.path) void reload(); });
+    let told = false; // who is signed in is told at once, and that it was asked above
+    const offMe = me.subscribe((m) => { if (told && m && c.path) void reload(); told = true; });
     return () => {
       off();
       offMe();

@@ -41,10 +41,11 @@ addEventListener('popstate', () => {
 here.subscribe((h) => { shown = h.path; });
 
 /** A link within the page. Other keys and buttons do with it what browsers do with links. */
-export function Link({ to, children, ...rest }: { to: string; children?: ComponentChildren } & Omit<JSX.IntrinsicElements['a'], 'href'>) {
+export function Link({ to, children, onClick, ...rest }: { to: string; children?: ComponentChildren } & Omit<JSX.IntrinsicElements['a'], 'href' | 'onClick'> & { onClick?: () => void }) {
   const click = (e: MouseEvent) => {
     if (e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
     e.preventDefault();
+    onClick?.();
     go(to);
   };
   return <a {...rest} href={to} onClick={click}>{children}</a>;

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { call, get, onceKey, post, Problem, query } from '../api';
 import { t } from '../i18n';
 import { tell } from '../live';
-import { go } from '../router';
+import { go, here } from '../router';
 import type { Job, Page, Run } from '../types';
 import { ask, Button, Choice, closeDialog, Dialog, Field, ProblemBox, say, show } from './basic';
 
@@ -10,9 +10,17 @@ import { ask, Button, Choice, closeDialog, Dialog, Field, ProblemBox, say, show 
 
 const changed = (j: Job) => tell({ type: 'job', job_id: j.id, data: j });
 
-/** Starts a job once, and goes to its run as soon as there is one. */
+// Requests to run that nobody has answered: who presses again soon means the same one, which may have arrived.
+const unanswered = new Map<string, { key: Record<string, string>; at: number }>();
+const meantAgain = 5 * 60_000;
+
+/** Starts a job once, and goes to its run as soon as there is one, unless the person has gone elsewhere by then. */
 export async function runNow(j: Job, follow: boolean) {
-  const asked = await post<{ request: string }>(`/api/v1/jobs/${j.id}/run`, {}, onceKey());
+  const path = here.value.path, before = unanswered.get(j.id);
+  const o = before && performance.now() - before.at < meantAgain ? before : { key: onceKey(), at: performance.now() };
+  unanswered.set(j.id, o);
+  const asked = await post<{ request: string }>(`/api/v1/jobs/${j.id}/run`, {}, o.key);
+  unanswered.delete(j.id);
   say(t('{job} was asked to run', { job: j.name }));
   for (let i = 0; i < 20; i++) {
     await new Promise((ok) => setTimeout(ok, i < 5 ? 150 : 500));
@@ -20,7 +28,7 @@ export async function runNow(j: Job, follow: boolean) {
     const run = items.find((r) => r.request === asked.request);
     if (!run) continue;
     tell({ type: 'run', job_id: j.id, data: run });
-    if (follow) go(`/runs/${run.id}`);
+    if (follow && here.value.path === path) go(`/runs/${run.id}`);
     return;
   }
 }
@@ -78,6 +86,12 @@ function PauseDialog({ title, path, done }: { title: string; path: string | stri
     </Dialog>
   );
 }
+
+/** Asks, and lets the whole cluster go on. */
+export const resumeCluster = (done: () => Promise<void>) => ask({
+  title: t('Resume the whole cluster?'), button: t('Resume all'), text: <p>{t('Jobs have due times again, unless they or their apps are paused. What was due meanwhile goes by the misfire policy of each job.')}</p>,
+  work: async () => { await post('/api/v1/cluster/resume'); say(t('The cluster goes on')); await done(); },
+});
 
 export const killRun = (r: Run, done: () => void) => ask({
   title: t('Kill this run?'), button: t('Kill'), danger: true,

@@ -5,7 +5,7 @@ import { now, Problem } from '../api';
 import { lang, problemSaid, said, t, type Text } from '../i18n';
 import { second } from '../live';
 import { Link } from '../router';
-import { brief, coarse, day, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
+import { brief, coarse, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
 import type { Job, Outcome, Run, Status } from '../types';
 import { Icon, type IconName } from './icon';
 
@@ -178,8 +178,6 @@ function short(d: number) { // one unit is enough beyond minutes
   return d > 3 * 3600_000 && d < 86400_000 ? s.replace(/ \d+ (m|分)$/, '') : d > 10 * 60_000 ? s.replace(/ \d+ (s|秒)$/, '') : s;
 }
 
-export const isToday = (at: string) => day(at) === day(now());
-
 // Outcomes and states.
 
 export const outcomeText: Record<Outcome | 'running', Text> = {
@@ -268,19 +266,22 @@ export async function copy(text: string) {
 
 // Dialogs. The browser's own dialog keeps the focus inside, and gives it back.
 
-export function Dialog({ title, close, children, wide }: { title: string; close: () => void; children: ComponentChildren; wide?: boolean }) {
-  const ref = useRef<HTMLDialogElement>(null);
+/** A dialog. Without a way to close it, it stays until it is taken away. */
+export function Dialog({ title, close, children, wide }: { title: string; close?: () => void; children: ComponentChildren; wide?: boolean }) {
+  const ref = useRef<HTMLDialogElement>(null), there = useRef(true);
   useEffect(() => {
     const d = ref.current!;
     const back = document.activeElement as HTMLElement | null;
     d.showModal();
-    return () => { d.close(); back?.focus?.(); };
+    return () => { there.current = false; d.close(); back?.focus?.(); };
   }, []);
+  // Esc pressed again closes it whatever we say to the first one.
+  const closed = () => { if (!there.current) return; if (close) close(); else ref.current?.showModal(); };
   return (
-    <dialog ref={ref} class={`dialog ${wide ? 'wide' : ''}`} aria-label={title} onCancel={(e) => { e.preventDefault(); close(); }}
-      onMouseDown={(e) => { if (e.target === ref.current) close(); }}>
+    <dialog ref={ref} class={`dialog ${wide ? 'wide' : ''}`} aria-label={title} onCancel={(e) => { e.preventDefault(); close?.(); }} onClose={closed}
+      onMouseDown={(e) => { if (e.target === ref.current) close?.(); }}>
       <div class="box">
-        <header><h2>{title}</h2><button class="button quiet bare" aria-label={t('Close')} onClick={close}><Icon name="cross" /></button></header>
+        <header><h2>{title}</h2>{close && <button class="button quiet bare" aria-label={t('Close')} onClick={close}><Icon name="cross" /></button>}</header>
         {children}
       </div>
     </dialog>

@@ -1,8 +1,8 @@
 import { lazy, Suspense } from 'preact/compat';
-import { useEffect, useState } from 'preact/hooks';
-import { all, call, get, may, mayAnywhere, now, post, Problem, query } from '../api';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { all, call, get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
 import { t, type Text, word } from '../i18n';
-import { useGet } from '../live';
+import { upTo, useGet } from '../live';
 import { askPause } from '../parts/actions';
 import { actions, kinds } from '../parts/audit';
 import { Ago, ask, Badge, Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, Tabs, When } from '../parts/basic';
@@ -89,7 +89,7 @@ function Audit() {
 
 function Pauses() {
   const list = useGet<Page<Pause>>('/api/v1/pauses', { every: 5000, on: ['pause', 'job'] });
-  const jobs = useGet<Page<{ id: string; app: string; name: string; pause?: Pause }>>('/api/v1/jobs?state=paused&limit=100', { every: 5000, on: ['pause', 'job'] });
+  const jobs = useGet<Page<{ id: string; app: string; name: string; pause?: Pause }>>('/api/v1/jobs?state=paused', { every: 5000, on: ['pause', 'job'], read: upTo(2000) }); // those of apps that are paused are among them
   const [app, setApp] = useState('');
   const items = list.data?.items.filter((p) => p.scope !== 'job') ?? [];
   const own = jobs.data?.items.filter((j) => !j.pause || j.pause.scope === 'job') ?? [];
@@ -109,11 +109,13 @@ function Pauses() {
         )}
       </Card>
       <Card title={t('Paused jobs')}>
-        {jobs.loading ? <Loading rows={2} /> : own.length === 0 ? <Empty icon="play" title={t('No job is paused')} /> : (
+        {jobs.problem && <ProblemBox problem={jobs.problem} again={jobs.reload} />}
+        {jobs.loading ? <Loading rows={2} /> : own.length === 0 ? !jobs.problem && !jobs.data?.next && <Empty icon="play" title={t('No job is paused')} /> : (
           <table><tbody>{own.map((j) => (
             <tr key={j.id}><td><Link to={`/jobs/${j.id}`}><bdi>{j.name}</bdi></Link> <span class="faint small"><bdi>{j.app}</bdi></span></td><td><bdi>{j.pause?.reason}</bdi>{j.pause && <div class="faint small">{j.pause.by} · <Ago at={j.pause.since} />{j.pause.until && <> · {t('until')} <When at={j.pause.until} /></>}</div>}</td></tr>
           ))}</tbody></table>
         )}
+        {jobs.data?.next && <p class="in faint small">{t('Only the first {n} paused jobs were looked at.', { n: jobs.data.items.length.toLocaleString() })} <Link to="/jobs?show=paused">{t('Show all')}</Link></p>}
       </Card>
     </div>
   );
@@ -260,10 +262,11 @@ function TokenDialog({ done }: { done: () => void }) {
   const [name, setName] = useState(''), [role, setRole] = useState<Role>('viewer'), [apps, setApps] = useState(''), [expires, setExpires] = useState('720h');
   const [problem, setProblem] = useState<Problem>(), [made, setMade] = useState<Token>();
   const error = (f: string) => problem?.errors.find((x) => x.field === f)?.message;
+  const key = useMemo(onceKey, [name, role, apps, expires]); // who presses again gets the same token, not two
   const work = async () => {
     try {
       const list = apps.split(',').map((a) => a.trim()).filter(Boolean);
-      setMade(await post<Token>('/api/v1/tokens', { name, role, ...(list.length && { apps: list }), ...(expires.trim() && { expires: expires.trim() }) }));
+      setMade(await post<Token>('/api/v1/tokens', { name, role, ...(list.length && { apps: list }), expires: expires.trim() || 'never' }, key));
       done();
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };

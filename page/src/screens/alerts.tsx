@@ -1,5 +1,5 @@
-import { useState } from 'preact/hooks';
-import { call, get, may, post, Problem, query } from '../api';
+import { useMemo, useState } from 'preact/hooks';
+import { call, get, may, onceKey, post, Problem, query } from '../api';
 import { said, t, type Text } from '../i18n';
 import { useGet } from '../live';
 import { Ago, ask, Badge, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Loading, Notice, ProblemBox, say, show, type Tone, When } from '../parts/basic';
@@ -290,9 +290,10 @@ function Silences() {
 function SilenceDialog({ done, ...of }: { app?: string; job?: string; rule?: string; done: () => void }) {
   const [d, setD] = useState({ app: of.app ?? '', job: of.job ?? '', rule: of.rule ?? '', until: '2h', reason: '' }), [problem, setProblem] = useState<Problem>();
   const error = (f: string) => problem?.errors.find((x) => x.field === f)?.message, set = (more: Partial<typeof d>) => setD({ ...d, ...more });
+  const key = useMemo(onceKey, [d]); // who presses again means the same silence
   const work = async () => {
     try {
-      await post(`${base}/silences`, Object.fromEntries(Object.entries(d).filter(([, v]) => v.trim()).map(([k, v]) => [k, v.trim()])));
+      await post(`${base}/silences`, Object.fromEntries(Object.entries(d).filter(([, v]) => v.trim()).map(([k, v]) => [k, v.trim()])), key);
       closeDialog();
       done();
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }

@@ -1,8 +1,8 @@
 import { Suspense, lazy } from 'preact/compat';
-import { mayAnywhere, onceKey, post, Problem } from '../api';
+import { may, onceKey, post, Problem } from '../api';
 import { t, type Text } from '../i18n';
 import { useGet } from '../live';
-import { askPause } from '../parts/actions';
+import { askPause, resumeCluster } from '../parts/actions';
 import { Ago, ask, Badge, Button, Card, Empty, Head, Loading, ProblemBox, say, type Tone } from '../parts/basic';
 import { Icon } from '../parts/icon';
 import { Link } from '../router';
@@ -36,7 +36,7 @@ export function ClusterScreen() {
   const n = useGet<Page<NodeView>>('/api/v1/nodes', { every: 3000, on: ['node'], always: true });
   const s = useGet<Stats>('/api/v1/stats?minutes=15', { every: 10_000, always: true });
   const pauses = useGet<Page<Pause>>('/api/v1/pauses', { every: 10_000, on: ['pause'] });
-  const operate = mayAnywhere('operator');
+  const operate = may('operator'); // of the whole cluster: nodes are nobody's app
   const all = pauses.data?.items.find((p) => p.scope === 'cluster' && !p.ended);
   const nodes = n.data?.items ?? [];
   const sum = (k: 'executing' | 'prepared' | 'slots') => nodes.reduce((a, x) => a + (x.state === 'absent' ? 0 : x[k]), 0);
@@ -46,7 +46,7 @@ export function ClusterScreen() {
     <>
       <Head title={t('Cluster')} sub={c.data && <><span>{c.data.server}</span><span>go-crontab {c.data.version}</span><span>{t('this is {node}', { node: c.data.node })}</span></>}>
         {operate && (all
-          ? <Button icon="play" work={async () => { await post('/api/v1/cluster/resume'); say(t('The cluster goes on')); await pauses.reload(); }}>{t('Resume all')}</Button>
+          ? <Button icon="play" work={() => resumeCluster(pauses.reload)}>{t('Resume all')}</Button>
           : <Button icon="pause" work={() => askPause(t('Pause the whole cluster'), '/api/v1/cluster/pause', () => { say(t('The cluster is paused')); void pauses.reload(); })}>{t('Pause all')}</Button>)}
       </Head>
       {(c.problem ?? n.problem) && <ProblemBox problem={(c.problem ?? n.problem) as Problem} again={() => Promise.all([c.reload(), n.reload()])} />}

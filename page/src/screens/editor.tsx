@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { Document, parseDocument, stringify } from 'yaml';
+import { Document, isCollection, parseDocument, stringify, visit } from 'yaml';
 import { call, may, mayAnywhere, now, onceKey, post, Problem } from '../api';
 import { said, t, type Text } from '../i18n';
 import { useGet } from '../live';
@@ -42,7 +42,7 @@ interface Read { spec: Spec; doc?: Document; wrong?: { line: number; message: st
 function read(text: string, format: Format): Read {
   if (format === 'json') {
     try {
-      const spec = JSON.parse(text);
+      const spec = JSON.parse(text.trim() || '{}');
       if (!spec || typeof spec !== 'object' || Array.isArray(spec)) return { spec: {}, wrong: { line: 1, message: t('A job is an object of fields.') } };
       return { spec };
     } catch (err) {
@@ -53,7 +53,14 @@ function read(text: string, format: Format): Read {
   const doc = parseDocument(text, { prettyErrors: true });
   const e = doc.errors[0];
   if (e) return { spec: {}, wrong: { line: e.linePos?.[0].line ?? 1, message: e.message.split('\n')[0] } };
-  const spec = doc.toJS() ?? {};
+  let spec: any;
+  try {
+    spec = doc.toJS() ?? {};
+  } catch (err) { // an alias of nothing, as `*/5` is one while it is typed
+    let line = 1;
+    visit(doc, { Alias: (_, a) => { if (!a.resolve(doc)) { line = text.slice(0, a.range?.[0]).split('\n').length; return visit.BREAK; } } });
+    return { spec: {}, wrong: { line, message: (err as Error).message } };
+  }
   if (typeof spec !== 'object' || Array.isArray(spec)) return { spec: {}, wrong: { line: 1, message: t('A job is an object of fields.') } };
   return { spec, doc };
 }
@@ -63,20 +70,32 @@ const blank = (v: unknown) => v === undefined || v === '' || v === null || (type
 
 /** The text with a field set, or taken away. */
 function put(text: string, format: Format, path: Path, value: unknown): string {
-  if (format === 'yaml') {
-    const { doc } = read(text, format);
-    if (!doc) return text;
+  const { spec, wrong, doc } = read(text, format);
+  if (wrong) return text;
+  if (doc) try {
     if (blank(value)) {
-      doc.deleteIn(path);
-      for (let p = path.slice(0, -1); p.length && blank(at(doc.toJS() ?? {}, p)); p = p.slice(0, -1)) doc.deleteIn(p);
-    } else doc.setIn(path, doc.createNode(value));
+      if (doc.hasIn(path)) doc.deleteIn(path);
+      for (let p = path.slice(0, -1); p.length && blank(at(doc.toJS() ?? {}, p)); p = p.slice(0, -1)) if (doc.hasIn(p)) doc.deleteIn(p);
+    } else {
+      if (!isCollection(doc.contents)) doc.contents = null; // `null` or `~`
+      for (let i = 1; i < path.length; i++) { // what stands where fields are to be: nothing, another value, or an alias
+        const p = path.slice(0, i), was = at(spec, p);
+        if (doc.hasIn(p) && !isCollection(doc.getIn(p, true))) doc.setIn(p, doc.createNode(was && typeof was === 'object' ? was : {}));
+      }
+      doc.setIn(path, doc.createNode(value));
+    }
     const out = doc.toString({ lineWidth: 0 });
     return out === 'null\n' || out === '{}\n' ? '' : out;
-  }
-  const { spec } = read(text, format);
+  } catch { /* an alias has lost what it stood for: all is written anew, without comments */ }
   const copy = structuredClone(spec);
   let o: any = copy;
-  for (const k of path.slice(0, -1)) o = o[k] ??= {};
+  for (const k of path.slice(0, -1)) {
+    if (!o[k] || typeof o[k] !== 'object') {
+      if (blank(value)) return text;
+      o[k] = {};
+    }
+    o = o[k];
+  }
   const last = path[path.length - 1];
   if (blank(value)) delete o[last]; else o[last] = value;
   for (let p = path.slice(0, -1); p.length && blank(at(copy, p)); p = p.slice(0, -1)) delete at(copy, p.slice(0, -1))[p[p.length - 1]];
@@ -116,14 +135,14 @@ interface Kept { text: string; format: Format; base?: Spec; etag?: string; versi
 export function Editor({ id }: { id?: string }) {
   const from = id ?? here.value.search.get('from') ?? undefined;
   const job = useGet<Job>(from ? `/api/v1/jobs/${from}` : null, { every: id ? 10_000 : 0, on: ['job'], job: id });
-  const key = `draft:${id ?? 'new'}`;
+  const key = `draft:${id ?? (from ? `copy-${from}` : 'new')}`;
   const [start, setStart] = useState<Kept>();
   const [restored, setRestored] = useState(false);
   useEffect(() => {
     if (start || (from && !job.data)) return;
     let kept: Kept | undefined;
     try { kept = JSON.parse(sessionStorage.getItem(key) ?? 'null') ?? undefined; } catch { /* not ours */ }
-    if (kept && (id || !from)) { setStart(kept); setRestored(true); return; }
+    if (kept) { setStart(kept); setRestored(true); return; }
     const format = (localStorage.getItem('format') as Format) || 'yaml';
     if (job.data && id) setStart({ text: write(specOf(job.data), format), format, base: specOf(job.data), etag: job.etag, version: job.data.version });
     else if (job.data) setStart({ text: write({ ...specOf(job.data), name: `${job.data.name} 2` }, format), format });
@@ -162,6 +181,7 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
 
   // What it would be, while it is typed.
   const json = JSON.stringify(spec);
+  const once = useMemo(onceKey, [json, paused]); // who presses again means the same job
   useEffect(() => {
     if (wrong) return;
     const stop = new AbortController();
@@ -205,7 +225,7 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
     try {
       const body = { ...spec, ...(!id && paused && { paused: true }) };
       const j = id ? (await call<Job>(`/api/v1/jobs/${id}`, { method: 'PUT', body, headers: etag ? { 'If-Match': etag } : {} })).data
-        : await post<Job>('/api/v1/jobs', body, onceKey());
+        : await post<Job>('/api/v1/jobs', body, once);
       done.current = true;
       sessionStorage.removeItem(draft);
       closeDialog();
@@ -230,13 +250,13 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
   const stale = latest?.data && version !== undefined && latest.data.version !== version ? latest.data : undefined;
   const theirs = stale && base ? specOf(stale) : undefined;
   const takeOver = (how: 'merge' | 'theirs') => {
-    if (!theirs || !base || !latest) return;
+    if (!theirs || !base || !latest || (how === 'merge' && wrong)) return; // of a text that cannot be read nothing would be left
     setText(write(how === 'theirs' ? theirs : merge(base, spec, theirs).out, format));
     setBase(theirs);
     setEtag(latest.etag);
     setVersion(stale!.version);
   };
-  const both = theirs && base ? merge(base, spec, theirs).both : [];
+  const both = theirs && base && !wrong ? merge(base, spec, theirs).both : [];
   const form = <Fields spec={spec} set={set} change={change} error={e} disabled={!!wrong} />;
   const rest = errors.filter((x) => tried && ![...known].some((k) => x.field === k || x.field.startsWith(k + '[') || x.field.startsWith(k + '.')));
 
@@ -246,7 +266,7 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
       <div class="stack">
         {restored && <Notice icon="history" action={<Button work={() => { sessionStorage.removeItem(draft); done.current = true; location.reload(); }}>{t('Throw it away')}</Button>}><b>{t('This is what you typed before.')}</b><p>{t('It was not saved.')}</p></Notice>}
         {stale && theirs && (
-          <Notice look="warn" action={<div class="row"><Button look="primary" work={() => takeOver('merge')}>{t('Keep mine on top of theirs')}</Button><Button work={() => ask({ title: t('Give up your changes?'), button: t('Take theirs'), danger: true, text: <Diff changes={changesOf(spec, theirs)} />, work: () => takeOver('theirs') })}>{t('Take theirs')}</Button></div>}>
+          <Notice look="warn" action={<div class="row"><Button look="primary" disabled={!!wrong} work={() => takeOver('merge')}>{t('Keep mine on top of theirs')}</Button><Button work={() => ask({ title: t('Give up your changes?'), button: t('Take theirs'), danger: true, text: <Diff changes={changesOf(spec, theirs)} />, work: () => takeOver('theirs') })}>{t('Take theirs')}</Button></div>}>
             <b>{t('Somebody has changed this job meanwhile')}</b> <span class="faint">(<Ago at={stale.updated} />, {t('version {n}', { n: stale.version })})</span>
             <Diff changes={changesOf(base!, theirs)} />
             {both.length > 0 && <p>{t('Changed by both: {fields}. There, yours would stay.', { fields: both.join(', ') })}</p>}
@@ -319,12 +339,14 @@ const crons: { cron: string; text: Text }[] = [
 ];
 
 function Fields({ spec, set, change, error, disabled }: FieldsProps) {
+  const typed = useRef<Record<string, string>>({}); // numbers as they were typed: `0.` is on its way to 0.5
   const str = (path: string) => { const v = at(spec, path.split('.')); return v === undefined || v === null ? '' : typeof v === 'object' ? JSON.stringify(v) : String(v); };
+  const number = (path: string) => { const s = str(path), was = typed.current[path]; return s !== '' && was?.trim() && Number(was) === Number(s) ? was : s; };
   const box = (path: string, label: Text, o: { hint?: ComponentChildren; wide?: boolean; mono?: boolean; place?: string; list?: string; number?: boolean; rows?: number } = {}) => {
     const id = 'f-' + path.replace(/\W/g, '-'), err = error(path);
     const common = {
-      id, disabled, value: str(path), placeholder: o.place, class: o.mono ? 'mono' : undefined, spellcheck: false, autocomplete: 'off' as const, 'aria-invalid': !!err, 'aria-describedby': err ? id + '-error' : o.hint ? id + '-hint' : undefined,
-      onInput: (ev: { currentTarget: { value: string } }) => { const v = ev.currentTarget.value; set(path.split('.'), o.number && v.trim() !== '' && !Number.isNaN(Number(v)) ? Number(v) : v); },
+      id, disabled, value: o.number ? number(path) : str(path), placeholder: o.place, class: o.mono ? 'mono' : undefined, spellcheck: false, autocomplete: 'off' as const, 'aria-invalid': !!err, 'aria-describedby': err ? id + '-error' : o.hint ? id + '-hint' : undefined,
+      onInput: (ev: { currentTarget: { value: string } }) => { const v = ev.currentTarget.value; typed.current[path] = v; set(path.split('.'), o.number && v.trim() !== '' && !Number.isNaN(Number(v)) ? Number(v) : v); },
     };
     return <Field key={path} id={id} label={t(label)} hint={o.hint} error={err} wide={o.wide}>{o.rows ? <textarea {...common} rows={o.rows} /> : <input {...common} list={o.list} inputMode={o.number ? 'numeric' : undefined} />}</Field>;
   };

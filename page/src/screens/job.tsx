@@ -1,6 +1,6 @@
 import { Suspense, lazy } from 'preact/compat';
-import { useEffect, useState } from 'preact/hooks';
-import { get, may, now, onceKey, post, Problem, query } from '../api';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { call, get, may, now, onceKey, post, Problem, query } from '../api';
 import { explained, said, t } from '../i18n';
 import { useGet, second } from '../live';
 import { deleteJob, pauseJob, resume, runNow } from '../parts/actions';
@@ -15,13 +15,13 @@ import type { Backfill, Change, DueTime, Explanation, Job, Outcome, Page, Previe
 
 const Plot = lazy(() => import('../parts/plot').then((m) => m.Plot));
 
-const whenFields = ['schedule', 'schedules', 'every', 'at', 'timezone', 'start', 'end', 'max_fires', 'jitter', 'calendars', 'handler', 'selector'];
+const whenFields = ['schedule', 'schedules', 'every', 'at', 'timezone', 'start', 'end', 'max_fires', 'jitter', 'calendars', 'handler', 'selector', 'app', 'name'];
 
 /** The fields that a preview takes. */
 export const whenOf = (spec: Record<string, unknown>) => Object.fromEntries(whenFields.filter((k) => spec[k] !== undefined).map((k) => [k, spec[k]]));
 
 export function JobScreen({ id, tab }: { id: string; tab: string }) {
-  const { data: j, problem, loading, reload } = useGet<Job>(`/api/v1/jobs/${id}`, { every: 3000, on: ['job', 'run', 'task'], job: id });
+  const { data: j, problem, loading, reload } = useGet<Job>(`/api/v1/jobs/${id}`, { every: 3000, on: ['job', 'run', 'pause', 'change'], job: id });
   if (!j) return loading ? <Loading /> : problem?.status === 404
     ? <Empty icon="question" title={t('There is no such job')}><p>{problem.detail}</p><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>
     : problem ? <ProblemBox problem={problem} again={reload} /> : <Loading />;
@@ -91,23 +91,34 @@ export function Dues({ list, zone }: { list: DueTime[]; zone?: string }) {
 }
 
 function NextDue({ job: j }: { job: Job }) {
-  const [p, set] = useState<Preview>();
-  const [wrong, setWrong] = useState<Problem>();
-  const key = JSON.stringify(whenOf(j)), n = 12;
-  const left = (p?.next ?? []).filter((d) => ms(d.due) > now() - 500);
+  const [p, set] = useState<Preview>(), [next, setNext] = useState<DueTime[]>();
+  const [wrong, setWrong] = useState<Problem>(), [turn, setTurn] = useState(0);
+  const n = 12, again = () => setTurn((x) => x + 1);
+  const left = (next ?? []).filter((d) => ms(d.due) > now() - 500);
   void second.value;
-  const few = !!p && p.next.length === n && left.length < 6;
+  const few = next?.length === n && left.length < 6;
   useEffect(() => {
-    post<Preview>('/api/v1/preview', { ...whenOf(j), n }).then(set, setWrong);
-  }, [key, few]);
+    if (!few) return;
+    const timer = setTimeout(again, 500);
+    return () => clearTimeout(timer);
+  }, [few, next]);
+  // The due times are the job's own: a jitter goes by its app and name. The words are those of its schedule.
+  useEffect(() => {
+    const stop = new AbortController();
+    let timer = 0;
+    Promise.all([get<Page<DueTime>>(`/api/v1/jobs/${j.id}/next?n=${n}`, stop.signal), call<Preview>('/api/v1/preview', { method: 'POST', body: { ...whenOf(j), n: 1 }, signal: stop.signal })]).then(
+      ([dues, preview]) => { setNext(dues.items); set(preview.data); setWrong(undefined); },
+      (err) => { if (!stop.signal.aborted) { setWrong(err); timer = window.setTimeout(again, 5000); } });
+    return () => { stop.abort(); clearTimeout(timer); };
+  }, [j.id, j.version, turn]);
   return (
     <Card title={t('Next due')}>
       <div class="in stack">
         {p && <p><b>{inZone(p.words)}</b></p>}
-        {wrong && <ProblemBox problem={wrong} />}
+        {wrong && <ProblemBox problem={wrong} again={again} />}
         {p?.warnings?.map((w) => <Notice key={w} look="warn"><p>{said(w)}</p></Notice>)}
         {j.status === 'finished' ? <p class="faint">{t('It has no further due times.')}</p> : j.paused ? <p class="faint">{t('It is paused; without the pause:')}</p> : null}
-        {j.status !== 'finished' && (p ? <Dues list={left.slice(0, 6)} zone={j.timezone} /> : !wrong && <Loading rows={4} />)}
+        {j.status !== 'finished' && (next ? <Dues list={left.slice(0, 6)} zone={j.timezone} /> : !wrong && <Loading rows={4} />)}
         {j.timezone && j.timezone !== zoneShown() && <p class="faint small">{t('Times of {zone}.', { zone: j.timezone })}</p>}
       </div>
     </Card>
@@ -196,11 +207,11 @@ function VersionDiff({ job, from, to }: { job: string; from: number; to: number 
   return problem ? <ProblemBox problem={problem} /> : data ? <Diff changes={data.changes} /> : <Loading rows={2} />;
 }
 
-const rollback = (j: Job, v: VersionItem, done: () => Promise<void>) => ask({
+const rollback = (j: Job, v: VersionItem, done: () => Promise<void>, key = onceKey()) => ask({
   title: t('Go back to version {n}?', { n: v.version }), button: t('Go back to it'),
   text: <><p>{t('What would change:')}</p><VersionDiff job={j.id} from={j.version} to={v.version} /></>,
   work: async () => {
-    await post(`/api/v1/jobs/${j.id}/rollback`, { version: v.version }, { 'If-Match': `"${j.version}"`, ...onceKey() });
+    await post(`/api/v1/jobs/${j.id}/rollback`, { version: v.version }, { 'If-Match': `"${j.version}"`, ...key });
     say(t('{job} is as in version {n}', { job: j.name, n: v.version }));
     await done();
   },
@@ -269,6 +280,7 @@ function BackfillDialog({ job: j }: { job: Job }) {
   const [parallel, setParallel] = useState('1'), [missing, setMissing] = useState(true);
   const [problem, setProblem] = useState<Problem>();
   const a = instantOf(from, zone), b = instantOf(to, zone);
+  const key = useMemo(onceKey, [a, b, parallel, missing]); // who presses again means the same backfill
   const [count, setCount] = useState<string>();
   useEffect(() => {
     setCount(undefined);
@@ -282,7 +294,7 @@ function BackfillDialog({ job: j }: { job: Job }) {
   const work = async () => {
     setProblem(undefined);
     try {
-      await post(`/api/v1/jobs/${j.id}/backfill`, { from: a, to: b, parallel: Number(parallel), missing }, onceKey());
+      await post(`/api/v1/jobs/${j.id}/backfill`, { from: a, to: b, parallel: Number(parallel), missing }, key);
       closeDialog();
       say(t('The backfill has begun'));
       go(`/jobs/${j.id}/backfills`);

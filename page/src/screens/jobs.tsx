@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { memo } from 'preact/compat';
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
+import { all, get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
 import { lang, said, t, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
 import { pauseJob, resume, runNow, askPause } from '../parts/actions';
@@ -10,7 +10,7 @@ import { Icon } from '../parts/icon';
 import { follow, heardOf, isInSight, lastKnown, lastRuns, want } from '../parts/outcomes';
 import { go, here, Link, setQuery } from '../router';
 import { ms } from '../time';
-import type { Job, Page, Run } from '../types';
+import type { Job, Outcome, Page, Run } from '../types';
 
 const most = 20_000; // jobs that are listed at once; a search on the server narrows more than that
 
@@ -47,25 +47,43 @@ function renewed(list: Job[], are: Map<string, Job | null>): Job[] {
 
 type Sort = 'name' | 'due' | 'status';
 
+const wrongs: Outcome[] = ['failed', 'timed_out', 'lost', 'missed'], wrong = new Set<Outcome>(wrongs);
+const deepest = 2000, week = 7 * 86400_000; // wrong runs of each kind that are read, and how old they are at most
+
 /** Jobs whose last run went wrong, as far as the latest wrong runs tell. */
 function useFailing() {
   const failing = useSignal<Map<string, Run>>(new Map());
   useEffect(() => {
-    let stopped = false;
+    const stop = new AbortController(), latest = new Map<string, Run>(), reached = new Map<Outcome, number>();
+    let busy = false;
+    const take = (r: Run) => { if (!latest.has(r.job_id) || ms(r.due) >= ms(latest.get(r.job_id)!.due)) latest.set(r.job_id, r); };
+    // One job that fails often must not hide the others: they are read deep once, and then as far as what is known.
+    const read = async (outcome: Outcome) => {
+      const path = `/api/v1/runs${query({ outcome, from: new Date(now() - week).toISOString() })}`, known = reached.get(outcome);
+      let runs: Run[] | undefined;
+      if (known !== undefined) {
+        const page = await get<Page<Run>>(`${path}&limit=100`, stop.signal);
+        if (page.next === undefined || ms(page.items[page.items.length - 1]?.due) <= known) runs = page.items;
+      }
+      runs ??= await all<Run>(path, deepest, stop.signal);
+      runs.forEach(take);
+      reached.set(outcome, Math.max(known ?? 0, ...runs.slice(0, 1).map((r) => ms(r.due))));
+    };
+    const tell = () => {
+      for (const [id, r] of latest) if (ms(r.until ?? r.due) < now() - week) latest.delete(id);
+      const told = failing.value; // the list is sorted again only if something is different
+      if (told.size !== latest.size || [...latest].some(([id, r]) => told.get(id)?.id !== r.id || told.get(id)?.until !== r.until)) failing.value = new Map(latest);
+    };
     const look = async () => {
-      if (document.hidden) return;
-      const from = new Date(now() - 7 * 86400_000).toISOString();
-      try {
-        const wrong = (await Promise.all((['failed', 'timed_out', 'lost', 'missed'] as const).map((outcome) => get<Page<Run>>(`/api/v1/runs${query({ outcome, from, limit: 100 })}`)))).flatMap((p) => p.items);
-        const latest = new Map<string, Run>();
-        for (const r of wrong) if (!latest.has(r.job_id) || ms(r.due) > ms(latest.get(r.job_id)!.due)) latest.set(r.job_id, r);
-        const told = failing.value; // the list is sorted again only if something is different
-        if (!stopped && (told.size !== latest.size || [...latest].some(([id, r]) => told.get(id)?.id !== r.id))) failing.value = latest;
-      } catch { /* the banner says so */ }
+      if (document.hidden || busy) return;
+      busy = true;
+      await Promise.all(wrongs.map((o) => read(o).then(() => { if (!stop.signal.aborted) tell(); }, () => undefined))); // the banner says what is wrong
+      busy = false;
     };
     void look();
+    const off = onNews((n) => { if (n?.type === 'run' && following.value && n.data?.due && wrong.has(n.data.outcome)) take(n.data); }); // what took long is due far back in the list
     const timer = setInterval(() => { if (following.value) void look(); }, 15_000);
-    return () => { stopped = true; clearInterval(timer); };
+    return () => { stop.abort(); off(); clearInterval(timer); };
   }, []);
   return failing;
 }
@@ -182,8 +200,6 @@ function useJobs(path: string) {
   const passed = useCallback((id: string) => { if (following.value) work.current!.renew(id); }, []);
   return { jobs, more, problem, reload, passed };
 }
-
-const wrong = new Set(['failed', 'timed_out', 'lost', 'missed']);
 
 export function Jobs() {
   const q = here.value.search;
@@ -375,17 +391,20 @@ function Bulk({ jobs, clear, reload }: { jobs: Job[]; clear: () => void; reload:
     clear();
     await reload();
   };
-  const doing = (action: Action, title: string, button: string) => ask({
-    title, button, danger: action === 'delete', text: <WouldBe action={action} jobs={jobs} />,
-    work: async () => {
-      const answers: Bulked[] = [];
-      try {
-        for (const path of bulkPaths(action, jobs)) answers.push(await post<Bulked>(path, {}, onceKey()));
-      } finally { // what was done before one of the requests failed is done
-        if (answers.length) await done(answers);
-      }
-    },
-  });
+  const doing = (action: Action, title: string, button: string) => {
+    const parts = bulkPaths(action, jobs).map((path) => ({ path, key: onceKey() })); // of the question: who presses again repeats the same requests
+    ask({
+      title, button, danger: action === 'delete', text: <WouldBe action={action} jobs={jobs} />,
+      work: async () => {
+        const answers: Bulked[] = [];
+        try {
+          for (const { path, key } of parts) answers.push(await post<Bulked>(path, {}, key));
+        } finally { // what was done before one of the requests failed is done
+          if (answers.length) await done(answers);
+        }
+      },
+    });
+  };
   const mine = jobs.filter((j) => may('operator', j.app)).length > 0, many = t('{n} jobs', { n: jobs.length });
   return (
     <div class="bulk" role="region" aria-label={t('Picked jobs')}>

@@ -102,7 +102,7 @@ function useOutput(r: Run, ended: () => void) {
   const [bytes, setBytes] = useState(0), [done, setDone] = useState(false), [problem, setProblem] = useState<Problem>();
 
   useEffect(() => {
-    let stopped = false, timer = 0, next = 0, feed: EventSource | null = null;
+    let stopped = false, timer = 0, next = 0, feed: EventSource | null = null, streams = false;
     const stop = new AbortController();
     const put = (text: string, anew: boolean) => {
       if (anew) lines.current = new Lines();
@@ -144,8 +144,12 @@ function useOutput(r: Run, ended: () => void) {
       timer = window.setTimeout(look, 700);
     };
     // While it executes there is a stream of what it writes. Where that is not to be had we ask again and again.
+    // A browser has six connections for a node by HTTP/1.1: a tab that nobody looks at holds none of them.
     const listen = () => {
-      feed = new EventSource(`/api/v1/runs/${r.id}/output`);
+      streams = true;
+      feed?.close();
+      if (document.hidden) return;
+      feed = new EventSource(`/api/v1/runs/${r.id}/output?from=${next}`);
       feed.addEventListener('output', (m) => {
         const o: Output = JSON.parse(m.data);
         put(o.text, false);
@@ -154,17 +158,20 @@ function useOutput(r: Run, ended: () => void) {
       });
       feed.addEventListener('end', (m) => {
         feed?.close();
+        streams = false;
         const end: { bytes: number; truncated: boolean } = JSON.parse(m.data);
         if (!end.truncated) return void whole(); // all of it is kept, also what came too fast to be followed
         setBytes(end.bytes);
         setDone(true);
         ended();
       });
-      feed.onerror = () => { if (feed?.readyState === EventSource.CLOSED && !stopped) timer = window.setTimeout(look, 500); };
+      feed.onerror = () => { if (feed?.readyState === EventSource.CLOSED && !stopped) { streams = false; timer = window.setTimeout(look, 500); } };
     };
     if (r.state === 'running' && following.value) listen();
     else void look();
-    return () => { stopped = true; stop.abort(); feed?.close(); clearTimeout(timer); };
+    const turned = () => { if (streams) listen(); };
+    document.addEventListener('visibilitychange', turned);
+    return () => { stopped = true; stop.abort(); feed?.close(); clearTimeout(timer); document.removeEventListener('visibilitychange', turned); };
   }, [r.id, following.value]);
   return { lines: lines.current, version, bytes, done, problem };
 }

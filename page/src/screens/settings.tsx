@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { call, may, post, Problem } from '../api';
 import { t, type Text } from '../i18n';
 import { useGet } from '../live';
-import { askPause } from '../parts/actions';
+import { askPause, resumeCluster } from '../parts/actions';
 import { Ago, ask, Badge, Button, Card, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, When } from '../parts/basic';
 import { Diff } from '../parts/diff';
 import { keepFields, keepWords, useRetention, type Rule } from '../parts/keep';
@@ -42,13 +42,9 @@ const Who = ({ text, ok }: { text: Text; ok: boolean }) => <p class="in faint sm
 function Pausing() {
   const list = useGet<Page<Pause>>('/api/v1/pauses', { every: 10_000, on: ['pause'] });
   const live = list.data?.items.filter((p) => !p.ended) ?? [], all = live.find((p) => p.scope === 'cluster'), apps = live.filter((p) => p.scope === 'app').length, can = may('operator');
-  const resume = () => ask({
-    title: t('Resume the whole cluster?'), button: t('Resume all'), text: <p>{t('Jobs have due times again, unless they or their apps are paused. What was due meanwhile goes by the misfire policy of each job.')}</p>,
-    work: async () => { await post('/api/v1/cluster/resume'); say(t('The cluster goes on')); await list.reload(); },
-  });
   return (
     <Card title={t('Pause of the cluster')} more={can && list.data && (all
-      ? <Button icon="play" work={resume}>{t('Resume all')}</Button>
+      ? <Button icon="play" work={() => resumeCluster(list.reload)}>{t('Resume all')}</Button>
       : <Button icon="pause" work={() => askPause(t('Pause the whole cluster'), '/api/v1/cluster/pause', () => { say(t('The cluster is paused')); void list.reload(); })}>{t('Pause all')}</Button>)}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
       {list.data && (
@@ -220,7 +216,7 @@ function Log({ sessions }: { sessions: Cluster['sessions'] }) {
             <Button disabled={wanted === data.level && !data.until} work={change}>{t('Change it')}</Button>
           </div>
         )}
-        {others.length > 0 && <p class="faint small">{t('Each node has its own:')} {others.map((s, i) => <>{i > 0 && ', '}<a key={s.id} href={`${location.protocol}//${s.address}/settings#log`}>{s.node}</a></>)}</p>}
+        {others.length > 0 && <p class="faint small">{t('Each node has its own:')} {others.map((s, i) => <>{i > 0 && ', '}<a key={s.id} href={`${s.address.includes('://') ? '' : location.protocol + '//'}${s.address}/settings#log`}>{s.node}</a></>)}</p>}
       </div>
       <Who text="Admins of the whole cluster may change it." ok={can} />
     </Card></section>

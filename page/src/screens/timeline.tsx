@@ -34,22 +34,25 @@ function Lanes() {
   const [beat, setBeat] = useState(0);
   const end = view.end || now();
   useEffect(() => {
-    let stop = new AbortController(), soon = 0;
+    const stop = new AbortController();
+    let soon = 0, began = 0, loading = false, again = false;
     const load = async () => {
-      stop.abort();
-      const mine = (stop = new AbortController());
+      soon = 0;
+      loading = true;
+      again = false;
+      began = performance.now();
       const to = view.end || now(), from = to - view.span;
       try {
         // A run may have begun long before it is looked at: those that execute are asked for as well.
         const range = { from: new Date(from - view.span * 0.2).toISOString(), to: new Date(to).toISOString() };
         let more = false;
         const [list, running, missed, ended] = await Promise.all([
-          all<Run>(`/api/v1/runs${query(range)}`, most, mine.signal, (_, m) => { more = m; }),
-          all<Run>('/api/v1/runs?state=running', 200, mine.signal),
-          all<Run>(`/api/v1/runs${query({ ...range, outcome: 'missed' })}`, 400, mine.signal),
-          get<{ items: AuditEntry[] }>(`/api/v1/audit${query({ ...range, kind: 'session', limit: 200 })}`, mine.signal).catch(() => ({ items: [] })), // told to those who may read it
+          all<Run>(`/api/v1/runs${query(range)}`, most, stop.signal, (_, m) => { more = m; }),
+          all<Run>('/api/v1/runs?state=running', 200, stop.signal),
+          all<Run>(`/api/v1/runs${query({ ...range, outcome: 'missed' })}`, 400, stop.signal),
+          get<{ items: AuditEntry[] }>(`/api/v1/audit${query({ ...range, kind: 'session', limit: 200 })}`, stop.signal).catch(() => ({ items: [] })), // told to those who may read it
         ]);
-        if (mine.signal.aborted) return;
+        if (stop.signal.aborted) return;
         setCut(more);
         // Without all runs nobody knows what was started in time: the rest of the span is not judged.
         const known = more ? Math.max(from, Math.min(...list.map((r) => ms(r.due)))) : from;
@@ -58,11 +61,18 @@ function Lanes() {
         const seen = new Set(list.map((r) => r.id));
         setRuns([...list, ...running.filter((r) => !seen.has(r.id))].filter((r) => r.started));
         setProblem(undefined);
-      } catch (err) { if (!mine.signal.aborted) setProblem(err as Problem); }
+      } catch (err) {
+        if (stop.signal.aborted) return;
+        setProblem(err as Problem);
+      }
+      loading = false;
+      if (again) reload();
     };
+    // News may come faster than all is read: what is under way is read to its end, and once more behind it.
+    const reload = () => { if (loading) again = true; else soon ||= window.setTimeout(load, Math.max(300, began + 1500 - performance.now())); };
     void load();
-    const off = onNews((n) => { if (!view.end && following.value && (!n || n.type.startsWith('run'))) { clearTimeout(soon); soon = window.setTimeout(load, 1500); } });
-    const timer = setInterval(() => { if (!view.end && following.value && !document.hidden && !streaming.value) void load(); }, 5000);
+    const off = onNews((n) => { if (!view.end && following.value && (!n || n.type.startsWith('run'))) reload(); });
+    const timer = setInterval(() => { if (!view.end && following.value && !document.hidden && !streaming.value) reload(); }, 5000);
     const tick = setInterval(() => { if (!view.end && following.value && !document.hidden) setBeat((b) => b + 1); }, 1000);
     return () => { stop.abort(); off(); clearTimeout(soon); clearInterval(timer); clearInterval(tick); };
   }, [view.span, view.end]);

@@ -1,6 +1,6 @@
 import { computed } from '@preact/signals';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { may, now, post, Problem, query } from '../api';
+import { may, now, onceKey, post, Problem, query } from '../api';
 import { t } from '../i18n';
 import { following, onNews, second } from '../live';
 import { Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, show, Until } from '../parts/basic';
@@ -118,11 +118,11 @@ function WeekCalendar({ days, open, whole }: { days: Map<string, Due[]>; open: s
 function Subscribe({ app }: { app: string }) {
   const path = `/api/v1/upcoming.ics${query({ app })}`, address = location.origin + path;
   const [token, setToken] = useState<string>(), [problem, setProblem] = useState<Problem>();
+  const { name, key } = useMemo(() => ({ name: `calendar-${stamp(now(), 'UTC').replace(/\D/g, '')}`, key: onceKey() }), [app]); // who presses again gets the same token
   const make = async () => {
     setProblem(undefined);
     try {
-      const name = `calendar-${stamp(now(), 'UTC').replace(/\D/g, '')}`;
-      setToken((await post<Token>('/api/v1/tokens', { name, role: 'viewer', expires: '8760h', ...(app && { apps: [app] }) })).token);
+      setToken((await post<Token>('/api/v1/tokens', { name, role: 'viewer', expires: '8760h', ...(app && { apps: [app] }) }, key)).token);
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   return (
