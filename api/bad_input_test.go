@@ -109,6 +109,8 @@ func TestBadInput(t *testing.T) {
 		"a patch of no job":                  {"PATCH", jobs + "/999", `{}`, nil, 404, "not-found", "", "no such job"},
 		"PUT without command":                {"PUT", one, `{"name": "there", "schedule": "@daily"}`, nil, 422, "invalid", "command", "is empty"},
 		"PUT of no job":                      {"PUT", jobs + "/999", good(""), nil, 404, "not-found", "", "no such job"},
+		"a pause of an app without name":     {"POST", "/api/v1/apps//pause", `{}`, nil, 422, "invalid", "app", "is empty"},
+		"a rule of an app without name":      {"PUT", "/api/v1/apps//retention", `{"age": "24h"}`, nil, 422, "invalid", "app", "is empty"},
 		"PUT to another name":                {"PUT", "/api/v1/apps/a/jobs/b", `{"app": "c", "command": "true", "schedule": "@daily"}`, nil, 422, "invalid", "app", "the path says"},
 		"PUT to a name that is none":         {"PUT", "/api/v1/apps/a/jobs/%20b", `{"command": "true", "schedule": "@daily"}`, nil, 422, "invalid", "name", "white space"},
 		"PUT to a NUL":                       {"PUT", "/api/v1/apps/a/jobs/%00", `{"command": "true", "schedule": "@daily"}`, nil, 422, "invalid", "name", "control character"},

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"go-crontab/auth"
@@ -85,7 +86,7 @@ func (s *Server) resumeJob(w http.ResponseWriter, r *http.Request) error {
 // scope returns the app that the path names, or "" where it names none: the cluster.
 func scope(r *http.Request) (string, error) {
 	app, err := param(r, "app")
-	if err != nil || app == "" {
+	if err != nil || app == "" && !strings.Contains(r.URL.Path, "/apps/") { // where it has a place and is empty, nobody means the cluster
 		return "", err
 	}
 	return app, job.ValidateApp(app)

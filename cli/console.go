@@ -15,9 +15,14 @@ import (
 type console struct {
 	in       io.Reader
 	out, err io.Writer
+	lost     error // why something that was asked for could not be written
 }
 
-func (c *console) printf(format string, args ...any) { fmt.Fprintf(c.out, format, args...) }
+func (c *console) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(c.out, format, args...); err != nil && c.lost == nil {
+		c.lost = fmt.Errorf("cannot write what was asked for: %w", err)
+	}
+}
 
 // notef tells something beside what was asked for.
 func (c *console) notef(format string, args ...any) { fmt.Fprintf(c.err, format, args...) }

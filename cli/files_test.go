@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -67,6 +68,33 @@ func TestCronNext(t *testing.T) {
 		if got := command(args...); got.code != want.code || !strings.Contains(got.err, want.err) {
 			t.Errorf("%s: got %+v, want code %d and %q", line, got, want.code, want.err)
 		}
+	}
+}
+
+// TestEmptyWords: a variable that is not set must not widen what is meant to everything. Nobody is asked.
+func TestEmptyWords(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"token", "revoke", ""}, {"token", "create", "ci", "--role", "admin", "--app", ""}, {"app", "pause", ""}, {"app", "resume", ""}, {"retention", "set", "--app", "", "--age", "24h"},
+		{"alert", "silence", "add", "--app", "", "--until", "2h", "--reason", "x"}, {"job", "rm", "--app=", "--name-contains", "old", "--yes"}, {"job", "ls", "-a", ""},
+	} {
+		if got := command(args...); got.code != exitUsage || !strings.Contains(got.err, "empty") {
+			t.Errorf("%q: got %+v", args, got)
+		}
+	}
+}
+
+// full takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestLostOutput: what could not be written, such as a key, is not done.
+func TestLostOutput(t *testing.T) {
+	t.Parallel()
+	var errs strings.Builder
+	if code := Main([]string{"secret", "keygen"}, strings.NewReader(""), full{}, &errs); code != exitFailed || !strings.Contains(errs.String(), "no space left") {
+		t.Errorf("got code %d, %s", code, errs.String())
 	}
 }
 

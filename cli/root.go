@@ -17,12 +17,19 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	c := &console{in: in, out: out, err: errs}
 	running := false
 	root := newRoot(c)
-	root.PersistentPreRun = func(*cobra.Command, []string) { running = true }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		err := noEmptyApp(cmd)
+		running = err == nil
+		return err
+	}
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errs)
 	cmd, err := root.ExecuteC()
+	if err == nil {
+		err = c.lost
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -77,6 +84,19 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 	root.AddCommand(topics()...)
 	completeAll(c, root)
 	return root
+}
+
+// noEmptyApp refuses an app that is given and empty, as by a variable that is not set: where it narrows something down, none
+// means everything. That of a secret may be empty.
+func noEmptyApp(cmd *cobra.Command) error {
+	f := cmd.Flags().Lookup("app")
+	if f == nil || !f.Changed || cmd.Parent() != nil && cmd.Parent().Name() == "secret" {
+		return nil
+	}
+	if v := f.Value.String(); v != "" && v != "[]" {
+		return nil
+	}
+	return fmt.Errorf("--app is empty: name an app, or leave the flag out")
 }
 
 // newGroup is a command that only has commands of its own. Unlike cobra's, it does not take a mistyped one for a
@@ -152,6 +172,8 @@ func wants(least, most int, what string) cobra.PositionalArgs {
 			return fmt.Errorf("%s: %s is missing", cmd.CommandPath(), what)
 		case most >= 0 && len(args) > most:
 			return fmt.Errorf("%s: %q is too much, want %s", cmd.CommandPath(), args[most], what)
+		case slices.Contains(args, ""): // a variable that is not set; an empty name may mean all
+			return fmt.Errorf("%s: an argument is empty, want %s", cmd.CommandPath(), what)
 		}
 		return nil
 	}

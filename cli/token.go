@@ -196,7 +196,7 @@ func (r *remote) tokenOf(ctx context.Context, arg string) (tokenView, error) {
 	if err != nil {
 		return tokenView{}, err
 	}
-	if len(found) > 0 {
+	if len(found) > 0 && found[0].Name == arg {
 		return found[0], nil
 	}
 	if strings.Trim(arg, "0123456789") == "" {

@@ -40,7 +40,11 @@ func New(server string, options ...Option) (*Client, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("server %q: want a URL such as http://127.0.0.1:8610", server)
 	}
-	c := &Client{server: strings.TrimRight(server, "/"), http: &http.Client{Timeout: timeout}}
+	c := &Client{server: strings.TrimRight(server, "/"), http: &http.Client{
+		Timeout: timeout,
+		// A change that is redirected would arrive as a GET, and seem to be done.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 	for _, o := range options {
 		o(c)
 	}

@@ -290,3 +290,23 @@ func TestOddServers(t *testing.T) {
 		}
 	}
 }
+
+// TestRedirectIsNoAnswer: a change that a proxy redirects has not happened.
+func TestRedirectIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, "{}")
+			return
+		}
+		http.Redirect(w, r, "/there", http.StatusMovedPermanently)
+	}))
+	defer s.Close()
+	c, err := client.New(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(t.Context(), "7"); err == nil || !strings.Contains(err.Error(), "301") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -102,6 +102,9 @@ func config(dsn string, l link, t Timeouts) (*mysql.Config, error) {
 		}
 		return nil, fmt.Errorf("DSN: %s; write it as user:password@tcp(host:3306)/schema", why)
 	}
+	if strings.Contains(cfg.Net, ":") { // a password, with no @ behind it
+		return nil, fmt.Errorf("DSN: not understood; write it as user:password@tcp(host:3306)/schema")
+	}
 	if cfg.DBName == "" {
 		return nil, fmt.Errorf("DSN: names no schema; write it as user:password@tcp(host:3306)/schema")
 	}

@@ -152,6 +152,7 @@ func TestOpenRefuses(t *testing.T) {
 		"a good DSN":              {good, DefaultTimeouts, ""},
 		"the timeouts to migrate": {good, MigrateTimeouts, ""},
 		"no schema":               {"root@tcp(db:3306)/", DefaultTimeouts, "DSN: names no schema; write it as user:password@tcp(host:3306)/schema"},
+		"no @ behind a password":  {"root:hunter2tcp(db:3306)/x", DefaultTimeouts, "DSN: not understood; write it as user:password@tcp(host:3306)/schema"},
 		"a URL":                   {"mysql://root@db/crontab", DefaultTimeouts, "DSN: is a URL; write it as user:password@tcp(host:3306)/schema"},
 		"as long a lock wait as a read": {good, Timeouts{Read: 2 * time.Second, LockWait: 2 * time.Second, Idle: 8 * time.Second},
 			"timeouts: lock wait 2s < read 2s < idle 8s does not hold"},
