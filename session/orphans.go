@@ -26,14 +26,18 @@ type Orphans struct {
 // Free gives the tasks of a dead session back: those that were only prepared become idle, those that were
 // executing end lost.
 func (o *Orphans) Free(ctx context.Context, dead uuid.UUID) error {
+	var failed error // of a batch: somebody may have locked one of its rows, which does not keep the others
 	for after := int64(0); ; {
 		rows, err := o.DB.SessionTasks(ctx, dead, after, batch)
-		if err != nil || len(rows) == 0 {
-			return err
+		if err != nil || len(rows) == 0 || ctx.Err() != nil {
+			return errors.Join(failed, err)
 		}
 		after = rows[len(rows)-1].ID
 		if err := o.freeHalves(ctx, dead, rows); err != nil {
-			return err
+			if failed != nil { // it is not that batch: MySQL may be away
+				return errors.Join(failed, err)
+			}
+			failed = err
 		}
 	}
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -156,26 +157,23 @@ func (r *Reaper) lookClosely(ctx context.Context, clock func() time.Duration) er
 	}
 	after := clock()
 	alive := make([]sql.SessionRow, 0, len(rows))
+	var failed []error // one that fails, as where somebody has locked a row, does not keep the others
 	for _, row := range rows {
 		if !r.expired(row, before) {
 			alive = append(alive, row)
 			continue
 		}
-		if err := r.bury(ctx, row); err != nil {
-			return err
-		}
+		failed = append(failed, r.bury(ctx, row))
 	}
 	r.remember(rows, after)
 	r.publish(alive)
 	for _, id := range owners {
 		dead := !slices.ContainsFunc(rows, func(s sql.SessionRow) bool { return s.ID == id })
-		if dead {
-			if err := r.orphans().Free(ctx, id); err != nil {
-				return err
-			}
+		if dead && ctx.Err() == nil {
+			failed = append(failed, r.orphans().Free(ctx, id))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // expired needs both: the same beat on this node's own clock for the whole expiry, and a last beat that is as far from

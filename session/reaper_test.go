@@ -240,6 +240,35 @@ func TestRowsThatMovedAreLeft(t *testing.T) {
 	f.want("runs", 0, "SELECT COUNT(*) FROM history")
 }
 
+// TestLockedRowKeepsNoOther: while somebody holds the row of one job, what others of the dead owned is freed all the same.
+func TestLockedRowKeepsNoOther(t *testing.T) {
+	f := setUp(t)
+	s := f.join("one")
+	one, two := uuid.UUID{0: 201}, uuid.UUID{0: 202}
+	locked, free := f.owned(one, 2, 2), f.owned(two, 2, 2)
+	holder, err := f.beside.Raw().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.Exec("SELECT id FROM job WHERE id = ? FOR UPDATE", locked); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := f.reaper(s)
+	if err := r.reap(t.Context(), at(0)); err == nil {
+		t.Error("what could not be freed is not told")
+	}
+	if err := holder.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	const owned = "SELECT COUNT(*) FROM task WHERE job_id = ? AND state > 0"
+	f.want("tasks of the job that was locked", 4, owned, locked)
+	f.want("tasks of the other", 0, owned, free)
+	if err := r.reap(t.Context(), at(1)); err != nil {
+		t.Fatal(err)
+	}
+	f.want("tasks of the job that is free again", 0, owned, locked)
+}
+
 // TestNewcomerIsNotTakenForDead: a session registers, claims and starts between the two readings of a look.
 func TestNewcomerIsNotTakenForDead(t *testing.T) {
 	f := setUp(t)
