@@ -91,6 +91,7 @@ test('the rule of the cluster: errors at the field, what would change, and then 
   await page.locator('.field:not(.wrong) #f-keep-runs').waitFor();
   await page.getByRole('button', { name: 'Look at it and save' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
+  await page.waitForURL(new RegExp(`/jobs/${j.id}$`));
   const card = page.locator('.card', { hasText: 'Which records are kept' });
   await card.getByText('says the job').waitFor();
   await card.getByText('says the cluster').first().waitFor();
