@@ -5,34 +5,21 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// gated is a writer that somebody may keep from going on.
-type gated struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (g *gated) Write(p []byte) (int, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.text.Write(p)
-}
-
 // TestLines: what a guard says is written in order; while nobody reads it waits for nobody, and loses what is too much.
 func TestLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &gated{}
-		l := newLines(g)
+		var written strings.Builder
+		l := newLines(&written)
 		defer close(l.next)
 		fmt.Fprintln(l, "one")
 		fmt.Fprintln(l, "two")
 		l.flush()
-		if got := g.text.String(); got != "one\ntwo\n" {
+		if got := written.String(); got != "one\ntwo\n" {
 			t.Errorf("got %q", got)
 		}
 	})
