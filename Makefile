@@ -90,6 +90,7 @@ bench: deps build ## Measure, and write docs/performance.md (REPEAT=3; an hour o
 	$(BENCH) burst --nodes 3 > bin/bench/burst-3.json
 	$(BENCH) http-herd nodes slow handler api > bin/bench/more.json
 	$(BENCH) table > bin/bench/table.json
+	$(BENCH) purge --rate 5000 > bin/bench/purge.json
 	$(BENCH) table --jobs 10000000 --repeat 1 > bin/bench/table-10000000.json
 	$(BENCH) idle --jobs 1000000 > bin/bench/idle-1000000.json
 	$(BENCH) --binlog steady herd burst api > bin/bench/binlog.json

@@ -19,13 +19,13 @@ var mayImport = map[string][]string{
 	"sql":  {"job", "internal/failpoint"},
 	"lock": {"job", "sql", "internal/failpoint"},
 
-	"session":    {"job", "sql", "lock"},
+	"session":    {"job", "sql", "lock", "internal/boottime"},
 	"schedule":   {"job", "sql", "lock"},
 	"result":     {"job", "sql", "lock", "internal/failpoint"},
 	"compensate": {"job", "sql", "lock"},
 	"execute":    {"job", "internal/failpoint"}, // cannot reach the database
 
-	"guard": {"internal/failpoint"}, // a process of its own: as small as can be, and before everything else is initialised
+	"guard": {"internal/boottime", "internal/failpoint"}, // a process of its own: as small as can be, and before everything else is initialised
 
 	"secret": {"job", "sql"}, // what nodes read to execute, and people write through the API: neither knows the other
 
@@ -63,6 +63,7 @@ var mayImport = map[string][]string{
 	"internal/testdb":     {"internal/privatedb"},
 	"internal/members":    {"internal/privatedb"}, // servers that replicate among each other, for tests
 	"internal/testidp":    {},                     // an identity provider for tests
+	"internal/boottime":   {},                     // a clock that nobody can set
 	"internal/failpoint":  {},                     // where tests kill a process; empty in what is shipped
 	"internal/faultproxy": {},
 	"internal/listdata":   {"job"},        // many jobs and runs, for what lists them

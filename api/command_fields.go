@@ -15,7 +15,7 @@ func commandFields(f *fields, o *job.CommandOptions) {
 	f.textMap("env", &o.Env)
 	f.text("stdin", &o.Stdin)
 	f.codes("success_codes", &o.SuccessCodes)
-	f.duration("grace", &o.Grace)
+	f.some("grace", &o.Grace)
 	f.inner("limits", func(f *fields) {
 		l := &o.Limits
 		f.size("memory", &l.Memory)

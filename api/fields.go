@@ -166,6 +166,15 @@ func (f *fields) duration(name string, to *job.Duration) {
 	*to = job.Duration(d)
 }
 
+// some is duration where none at all is not to be had: it would be taken for the default.
+func (f *fields) some(name string, to *job.Duration) {
+	f.duration(name, to)
+	given, _ := f.object[name].(string)
+	if d, err := time.ParseDuration(given); err == nil && d == 0 {
+		f.wrong(name, "is 0; want more, or leave it out for the default")
+	}
+}
+
 func (f *fields) instant(name string, to **time.Time) {
 	v, ok := f.take(name)
 	if !ok {

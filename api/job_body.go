@@ -44,9 +44,9 @@ func jobFields(f *fields) jobBody {
 	f.text("on_lost", &s.OnLost)
 	f.inner("retry", func(f *fields) {
 		f.count("attempts", &s.Retry.Attempts, job.MaxAttempts)
-		f.duration("backoff", &s.Retry.Backoff)
+		f.some("backoff", &s.Retry.Backoff)
 		f.number("factor", &s.Retry.Factor)
-		f.duration("max_backoff", &s.Retry.MaxBackoff)
+		f.some("max_backoff", &s.Retry.MaxBackoff)
 		f.duration("jitter", &s.Retry.Jitter)
 		f.outcomes("on", &s.Retry.On)
 	})

@@ -240,24 +240,6 @@ channel did not take it.`,
 func rulePath(name string) string    { return rulesPath + "/" + url.PathEscape(name) }
 func channelPath(name string) string { return channelsPath + "/" + url.PathEscape(name) }
 
-// removal is the command that deletes a rule or a channel.
-func removal(c *console, what, use, example string, path func(string) string) *cobra.Command {
-	cmd := &cobra.Command{Use: "rm " + use + "…", Short: "Delete a " + what, Args: wants(1, -1, "the "+use), Example: example}
-	r := newRemote(c, cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		for _, name := range args {
-			if _, err := r.call(cmd.Context(), http.MethodDelete, path(name), nil, nil); err != nil {
-				return err
-			}
-			if err := r.object(c, deleted{name}, name, func() error { c.printf("%s %s is deleted\n", what, plain(name)); return nil }); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return cmd
-}
-
 // silenceView is a time in which nobody is told.
 type silenceView struct {
 	ID     string     `json:"id"`
@@ -369,7 +351,7 @@ what still fires when the silence ends is told then.`,
 		if rule != "" {
 			body["rule"] = rule
 		}
-		v, raw, err := ask[silenceView](cmd.Context(), r, http.MethodPost, silencesPath, nil, body)
+		v, raw, err := once[silenceView](cmd.Context(), r, silencesPath, nil, body)
 		if err != nil {
 			return err
 		}

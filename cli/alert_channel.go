@@ -11,7 +11,7 @@ import (
 )
 
 func channelCommand(c *console) *cobra.Command {
-	return newGroup("channel", "Say where to be told", channelList(c), channelShow(c), channelSet(c), removal(c, "channel", "CHANNEL", "  go-crontab alert channel rm chat", channelPath))
+	return newGroup("channel", "Say where to be told", channelList(c), channelShow(c), channelSet(c), removal{what: "channel", use: "CHANNEL", short: "Delete channels", example: "  go-crontab alert channel rm chat", path: channelPath}.command(c))
 }
 
 // target is where a channel leads.

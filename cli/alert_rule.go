@@ -16,7 +16,7 @@ import (
 )
 
 func ruleCommand(c *console) *cobra.Command {
-	return newGroup("rule", "Say of what to be told", ruleList(c), ruleShow(c), ruleSet(c), removal(c, "rule", "RULE", "  go-crontab alert rule rm ops", rulePath))
+	return newGroup("rule", "Say of what to be told", ruleList(c), ruleShow(c), ruleSet(c), removal{what: "rule", use: "RULE", short: "Delete rules", example: "  go-crontab alert rule rm ops", path: rulePath}.command(c))
 }
 
 func ruleList(c *console) *cobra.Command {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -69,17 +70,13 @@ schedule's.`,
 		if err != nil {
 			return err
 		}
-		b, raw, err := ask[backfillView](ctx, r, http.MethodPost, j.path()+"/backfill", nil,
+		b, raw, err := once[backfillView](ctx, r, j.path()+"/backfill", nil,
 			map[string]any{"from": first, "to": last, "parallel": parallel, "missing": missing})
 		if err != nil {
 			return err
 		}
 		if wait {
-			if b, err = r.awaitBackfill(ctx, b); err != nil {
-				return err
-			}
-			_, raw, err = get[backfillView](ctx, r, backfillsPath+"/"+b.ID, nil)
-			if err != nil {
+			if b, raw, err = r.awaitBackfill(ctx, b, raw); err != nil {
 				return err
 			}
 		}
@@ -116,19 +113,24 @@ func (b *backfillView) progress() string {
 	return words
 }
 
-func (r *remote) awaitBackfill(ctx context.Context, b backfillView) (backfillView, error) {
+// awaitBackfill asks how it is until it has ended.
+func (r *remote) awaitBackfill(ctx context.Context, b backfillView, raw json.RawMessage) (backfillView, json.RawMessage, error) {
+	var p patience
 	for b.State == "running" {
 		select {
 		case <-ctx.Done():
-			return b, context.Cause(ctx)
+			return b, nil, context.Cause(ctx)
 		case <-time.After(500 * time.Millisecond):
 		}
-		var err error
-		if b, _, err = get[backfillView](ctx, r, backfillsPath+"/"+b.ID, nil); err != nil {
-			return b, err
+		now, answer, err := get[backfillView](ctx, r, backfillsPath+"/"+b.ID, nil)
+		if !p.lasts(err) {
+			return b, nil, err
+		}
+		if err == nil {
+			b, raw = now, answer
 		}
 	}
-	return b, nil
+	return b, raw, nil
 }
 
 func backfillList(c *console) *cobra.Command {

@@ -58,7 +58,7 @@ func calendarPath(name string) string { return calendarsPath + "/" + url.PathEsc
 
 func calendarCommand(c *console) *cobra.Command {
 	return newGroup("calendar", "Say on which days and at which hours jobs are due",
-		calendarList(c), calendarShow(c), calendarDays(c), calendarApply(c), calendarImport(c), calendarRemove(c))
+		calendarList(c), calendarShow(c), calendarDays(c), calendarApply(c), calendarImport(c), removal{"calendar", "CALENDAR", "Delete calendars that no job names", "  go-crontab calendar rm old-holidays", calendarPath, calendarMissing}.command(c))
 }
 
 func calendarList(c *console) *cobra.Command {
@@ -268,14 +268,14 @@ func (c *console) readFile(name string) ([]byte, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, err
+			return nil, &exitError{code: exitUsage, err: err}
 		}
 		defer f.Close()
 		in = f
 	}
 	data, err := io.ReadAll(io.LimitReader(in, maxCalendarFile+1))
 	if err == nil && len(data) > maxCalendarFile {
-		err = fmt.Errorf("%s: is larger than %d bytes", name, maxCalendarFile)
+		err = usageError("%s: is larger than %d bytes", name, maxCalendarFile)
 	}
 	return data, err
 }
@@ -372,25 +372,6 @@ summary contains the word of --workday is a make-up workday.`,
 			}
 			return nil
 		})
-	}
-	return cmd
-}
-
-func calendarRemove(c *console) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "rm CALENDAR…", Short: "Delete calendars that no job names", Args: wants(1, -1, calendarArgument), Example: "  go-crontab calendar rm old-holidays",
-	}
-	r := newRemote(c, cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		for _, name := range args {
-			if _, err := r.call(cmd.Context(), http.MethodDelete, calendarPath(name), nil, nil); err != nil {
-				return calendarMissing(err, name)
-			}
-			if err := r.object(c, deleted{name}, name, func() error { c.printf("deleted calendar %s\n", plain(name)); return nil }); err != nil {
-				return err
-			}
-		}
-		return nil
 	}
 	return cmd
 }

@@ -37,7 +37,7 @@ func TestCalendarCommands(t *testing.T) {
 		"calendar days cn --from 2027-02-13": "DATE        DAY  STATE          HOURS        NOTE\n2027-02-13  sat  makeup as thu  08:00-18:00  x\n",
 		"calendar apply -f " + file:          "calendar cn, version 3: 1 excluded, 1 included, 2 jobs\ncalendar d/e, version 1: 0 excluded, 0 included, 0 jobs\n",
 		"calendar apply -o name -f " + file:  "cn\nd/e\n",
-		"calendar rm cn":                     "deleted calendar cn\n",
+		"calendar rm cn":                     "calendar cn is deleted\n",
 	} {
 		args := append(strings.Fields(line), "--server", f.URL)
 		if got := command(args...); got.code != 0 || !strings.Contains(got.out, want) {
@@ -64,7 +64,7 @@ func TestCalendarCommands(t *testing.T) {
 		"calendar days nix":               {exitNotFound, `there is no calendar "nix"`},
 		"calendar rm used":                {exitRefused, "in use by a/b"},
 		"calendar apply":                  {exitUsage, "-f FILE is missing"},
-		"calendar apply -f /nix":          {exitFailed, "no such file"},
+		"calendar apply -f /nix":          {exitUsage, "no such file"},
 		"calendar import cn":              {exitUsage, "FILE"},
 		"calendar import cn x.xls":        {exitUsage, "says no format"},
 		"calendar import cn - --format x": {exitUsage, "want one of ics, csv"},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -202,7 +203,14 @@ func TestApplyTellsThePlaces(t *testing.T) {
 func TestImportTells(t *testing.T) {
 	t.Parallel()
 	var answer string
-	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){"POST /api/v1/apply": func(*http.Request) (int, string) { return 200, answer }})
+	known := `{"items":[]}`
+	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
+		"POST /api/v1/apply": func(*http.Request) (int, string) { return 200, answer },
+		"GET /api/v1/jobs":   func(*http.Request) (int, string) { return 200, known },
+	})
+	sent := func() []string {
+		return slices.DeleteFunc(slices.Clone(f.bodies), func(b string) bool { return b == "" })
+	}
 	dir := t.TempDir()
 	file := write(t, dir, "tab", "MAILTO=me\n0 3 * * * backup.sh\n@reboot x\n")
 	got := command("import", "crontab", file, "--dry-run", "--server", f.URL)
@@ -217,24 +225,39 @@ func TestImportTells(t *testing.T) {
 	}
 	answer = `{"dry_run":true,"groups":[],"calendars":[],"jobs":[{"app":"ops","name":"backup","action":"created","version":0}]}`
 	args := []string{"import", "crontab", file, "--skip", "3", "--tz", "Asia/Shanghai", "--app", "ops", "--server", f.URL}
-	if got = command(args...); got.code != 0 || len(f.bodies) != 2 || !strings.Contains(got.out, "created    ops/backup  at 03:00 every day, Asia/Shanghai") {
-		t.Fatalf("got %+v after %v", got, f.bodies)
+	if got = command(args...); got.code != 0 || len(sent()) != 2 || !strings.Contains(got.out, "created    ops/backup  at 03:00 every day, Asia/Shanghai") {
+		t.Fatalf("got %+v after %v", got, sent())
 	}
 	want := fmt.Sprintf(`{"jobs":[{"app":"ops","command":"backup.sh","labels":{"crontab":%q},"name":"backup","owner":"me","schedule":"0 3 * * *","timezone":"Asia/Shanghai","version":0}]}`, file)
-	if f.bodies[1] != want {
-		t.Errorf("sent\n%s, want\n%s", f.bodies[1], want)
+	if sent()[1] != want {
+		t.Errorf("sent\n%s, want\n%s", sent()[1], want)
 	}
 	answer = `{"jobs":[{"app":"ops","name":"backup","action":"updated","version":7,"changes":[{"field":"labels.crontab","becomes":"x"}]}]}`
-	if got = command(args...); got.code != exitRefused || !strings.Contains(got.err, "another job ops/backup is there already") || !strings.Contains(got.err, "--replace") || len(f.bodies) != 3 {
+	if got = command(args...); got.code != exitRefused || !strings.Contains(got.err, "another job ops/backup is there already") || !strings.Contains(got.err, "--replace") || len(sent()) != 3 {
 		t.Errorf("another job: got %+v", got)
 	}
-	if got = command(append(args, "--replace")...); got.code != 0 || !strings.Contains(f.bodies[len(f.bodies)-1], `"version":7`) {
-		t.Errorf("replaced: got %+v, sent %s", got, f.bodies[len(f.bodies)-1])
+	if got = command(append(args, "--replace")...); got.code != 0 || !strings.Contains(sent()[len(sent())-1], `"version":7`) {
+		t.Errorf("replaced: got %+v, sent %s", got, sent()[len(sent())-1])
 	}
 	answer = `{"jobs":[{"app":"ops","name":"backup","action":"updated","version":7,"changes":[{"field":"command"}]}]}`
 	if got = command(args...); got.code != 0 { // it came from here
 		t.Errorf("a line that was changed: got %+v", got)
 	}
+	// A line above is gone: those below it keep their names, one that was changed comes under a free one, and the job of the line
+	// that is gone is told of.
+	again := write(t, dir, "again", "0 4 * * * backup.sh b\n0 5 * * * backup.sh d\n0 7 * * * backup.sh e\n")
+	known = `{"items":[{"app":"ops","name":"backup","schedule":"0 3 * * *","command":"backup.sh a"},{"app":"ops","name":"backup-b","schedule":"0 4 * * *","command":"backup.sh b"},
+		{"app":"ops","name":"backup-c","schedule":"0 5 * * *","command":"backup.sh c"},{"app":"ops","name":"backup-9","schedule":"0 6 * * *","command":"backup.sh e"}]}`
+	answer = `{"jobs":[]}`
+	got = command("import", "crontab", again, "--dry-run", "--tz", "UTC", "--app", "ops", "-o", "name", "--server", f.URL)
+	if got.code != 0 || got.out != "ops/backup-b\nops/backup-d\nops/backup-9\n" {
+		t.Errorf("without its first line: got %+v", got)
+	}
+	got = command("import", "crontab", again, "--dry-run", "--tz", "UTC", "--app", "ops", "--server", f.URL)
+	if got.code != 0 || !strings.Contains(got.err, again+": the job ops/backup came from here, and no line stands for it any more") || !strings.Contains(got.err, "job rm ops/backup-c") {
+		t.Errorf("without its first line: got %+v", got)
+	}
+	known = `{"items":[]}`
 	f.Close()
 	got = command("import", "crontab", file, "--skip", "3", "--dry-run", "--tz", "UTC", "-o", "manifest", "--server", f.URL)
 	if got.code != 0 || !strings.Contains(got.err, "no server was asked") || !strings.HasPrefix(got.out, "jobs:\n  - app: default\n    name: backup\n") {
@@ -244,7 +267,7 @@ func TestImportTells(t *testing.T) {
 	write(t, dir, "cron.d/x.dpkg-old", "0 4 * * * root never\n")
 	got = command("import", "crontab", filepath.Dir(system), "--system", "--dry-run", "-o", "json", "--server", f.URL)
 	var v importReport
-	if err := json.Unmarshal([]byte(got.out), &v); err != nil || len(v.Jobs) != 1 || v.Jobs[0].Line != 1 || len(v.Jobs[0].Next) != 3 || !strings.Contains(string(v.Jobs[0].Job), `"root"`) {
+	if err := json.Unmarshal([]byte(got.out), &v); err != nil || len(v.Jobs) != 1 || !strings.Contains(got.out, "x.dpkg-old") || v.Jobs[0].Line != 1 || len(v.Jobs[0].Next) != 3 || !strings.Contains(string(v.Jobs[0].Job), `"root"`) {
 		t.Errorf("a folder: got %s, %v", got.out, err)
 	}
 	// Of several files, lines are left out by the file: what the hint says can be typed as it stands.

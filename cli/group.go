@@ -21,7 +21,7 @@ type groupView struct {
 const groupsPath = "/api/v1/groups"
 
 func groupCommand(c *console) *cobra.Command {
-	return newGroup("group", "Limit how many runs of some jobs execute at once", groupList(c), groupSet(c), groupRemove(c))
+	return newGroup("group", "Limit how many runs of some jobs execute at once", groupList(c), groupSet(c), removal{"group", "GROUP", "Delete groups to which no job refers", "  go-crontab group rm database", groupPath, nil}.command(c))
 }
 
 func groupList(c *console) *cobra.Command {
@@ -60,7 +60,7 @@ its field group. What finds no free slot waits; the higher priority goes first, 
 		if err != nil {
 			return usageError("%q is not a number of slots", args[1])
 		}
-		g, raw, err := ask[groupView](cmd.Context(), r, http.MethodPut, groupsPath+"/"+url.PathEscape(args[0]), nil, map[string]int{"slots": slots})
+		g, raw, err := ask[groupView](cmd.Context(), r, http.MethodPut, groupPath(args[0]), nil, map[string]int{"slots": slots})
 		if err != nil {
 			return err
 		}
@@ -72,17 +72,4 @@ its field group. What finds no free slot waits; the higher priority goes first, 
 	return cmd
 }
 
-func groupRemove(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "rm GROUP", Short: "Delete a group to which no job refers", Args: wants(1, 1, "the group"), Example: "  go-crontab group rm database"}
-	r := newRemote(c, cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if _, err := r.call(cmd.Context(), http.MethodDelete, groupsPath+"/"+url.PathEscape(args[0]), nil, nil); err != nil {
-			return err
-		}
-		return r.object(c, deleted{args[0]}, args[0], func() error {
-			c.printf("group %s is deleted\n", plain(args[0]))
-			return nil
-		})
-	}
-	return cmd
-}
+func groupPath(name string) string { return groupsPath + "/" + url.PathEscape(name) }

@@ -49,7 +49,8 @@ type importReport struct {
 	Refused []importedNote `json:"refused,omitempty"`
 	Skipped []importedNote `json:"skipped,omitempty"`
 
-	files int // that were read
+	files  int      // that were read
+	labels []string // of these
 }
 
 type importedJob struct {
@@ -127,7 +128,7 @@ func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imp
 	if _, err := job.LoadZone(zone); err != nil {
 		return nil, nil, usageError("--tz: %w", err)
 	}
-	files, err := crontabFiles(args)
+	files, left, err := crontabFiles(args)
 	if err != nil {
 		return nil, nil, &exitError{code: exitUsage, err: err}
 	}
@@ -137,12 +138,16 @@ func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imp
 	}
 	names := &crontab.Names{}
 	report.files = len(files)
+	for _, file := range left {
+		report.Notes = append(report.Notes, importedNote{file, 0, "is left out, as by cron, which takes files whose names are letters, digits, - and _; to import it, name it"})
+	}
 	told := map[string]bool{}
 	for _, file := range files {
 		text, err := readCrontab(c, file)
 		if err != nil {
 			return nil, nil, &exitError{code: exitUsage, err: err}
 		}
+		report.labels = append(report.labels, labelOf(file))
 		o := crontab.Options{Name: labelOf(file), System: f.system || !f.personal && isSystem(file), App: f.app, Zone: zone, Skip: skip[file]}
 		if file == "-" {
 			o.Name, file = "", shownStdin
@@ -203,8 +208,8 @@ func skipped(given, files []string) (map[string][]int, error) {
 	return out, nil
 }
 
-// crontabFiles are the files to read. Of a folder cron reads those whose names it likes; so do we.
-func crontabFiles(args []string) (files []string, err error) {
+// crontabFiles are the files to read. Of a folder cron reads those whose names it likes; so do we, and return which are left out.
+func crontabFiles(args []string) (files, left []string, err error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if arg == "-" || err == nil && !info.IsDir() {
@@ -212,22 +217,27 @@ func crontabFiles(args []string) (files []string, err error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		found, err := os.ReadDir(arg) // in order
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, d := range found {
-			if strings.Trim(d.Name(), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" && !d.IsDir() {
+			if d.IsDir() || strings.HasPrefix(d.Name(), ".") {
+				continue
+			}
+			if strings.Trim(d.Name(), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
 				files = append(files, filepath.Join(arg, d.Name()))
+			} else {
+				left = append(left, filepath.Join(arg, d.Name()))
 			}
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: there is no crontab in it; cron takes files whose names are letters, digits, - and _", strings.Join(args, ", "))
+		return nil, nil, fmt.Errorf("%s: there is no crontab in it; cron takes files whose names are letters, digits, - and _", strings.Join(args, ", "))
 	}
-	return files, nil
+	return files, left, nil
 }
 
 // shownStdin is what messages call standard input.
@@ -306,6 +316,11 @@ func machineZone() (zone, why string) {
 
 // importLines makes jobs of lines, if all can be taken.
 func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []imported, report *importReport) error {
+	if len(report.Refused) == 0 {
+		if err := r.keepNames(cmd.Context(), f.app, lines, report); err != nil {
+			return err
+		}
+	}
 	set := &manifest.Set{}
 	now := time.Now()
 	for i := range lines {

@@ -105,7 +105,7 @@ shell has split them: each is quoted again, so nothing in them is expanded when 
 		if err := f.complete(time.Now()); err != nil {
 			return err
 		}
-		j, raw, err := ask[jobView](cmd.Context(), r, http.MethodPost, "/api/v1/jobs", nil, f.job)
+		j, raw, err := once[jobView](cmd.Context(), r, "/api/v1/jobs", nil, f.job)
 		if isStatus(err, http.StatusConflict) {
 			return withHint(err, "to look at it:    %[1]s job show %[2]s\nto remove it:     %[1]s job rm %[2]s", program(), quote(f.job.App+"/"+f.job.Name))
 		}

@@ -155,7 +155,7 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 	}
 	v := bulkView{Items: []json.RawMessage{}}
 	for {
-		p, _, err := ask[bulkView](ctx, r, http.MethodPost, "/api/v1/bulk/"+b.action, query, body)
+		p, _, err := once[bulkView](ctx, r, "/api/v1/bulk/"+b.action, query, body)
 		if err != nil && v.Changed > 0 { // the same again finds those in the state that they are to have
 			err = fmt.Errorf("%w\n  %d jobs were %s before that", err, v.Changed, b.done)
 		}

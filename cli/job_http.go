@@ -85,7 +85,7 @@ func (f *httpFlags) complete() (*job.HTTP, error) {
 		}
 		text, err := os.ReadFile(pem.file)
 		if err != nil {
-			return nil, err
+			return nil, &exitError{code: exitUsage, err: err}
 		}
 		*pem.to = string(text)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -43,7 +42,7 @@ with 1 unless it succeeded.`,
 		if err != nil {
 			return err
 		}
-		asked, raw, err := ask[requestView](ctx, r, http.MethodPost, j.path()+"/run", nil, struct{}{})
+		asked, raw, err := once[requestView](ctx, r, j.path()+"/run", nil, struct{}{})
 		if err != nil {
 			return err
 		}
@@ -76,19 +75,13 @@ with 1 unless it succeeded.`,
 // await polls until the final run of a request has ended. A node that cannot answer for a moment is asked again: the
 // run goes on without it.
 func (r *remote) await(ctx context.Context, asked requestView) (run runView, raw json.RawMessage, err error) {
-	silent := time.Time{} // since when nobody answers
+	var p patience
 	for pause := 100 * time.Millisecond; ; pause = min(pause*3/2, 2*time.Second) {
 		run, raw, err = r.ended(ctx, asked)
-		switch {
-		case err == nil && raw != nil:
+		if err == nil && raw != nil {
 			return run, raw, nil
-		case err == nil, isStatus(err, http.StatusServiceUnavailable): // it waits for MySQL, and so do we
-			silent = time.Time{}
-		case !passing(err):
-			return run, nil, err
-		case silent.IsZero():
-			silent = time.Now()
-		case time.Since(silent) > followPatience:
+		}
+		if !p.lasts(err) {
 			return run, nil, err
 		}
 		select {

@@ -203,6 +203,7 @@ func (r *remote) drain(ctx context.Context, name, reason string, timeout time.Du
 		return err
 	}
 	began, told := time.Now(), -1
+	var p patience
 	for !n.Drained {
 		if n.Executing != told {
 			told = n.Executing
@@ -217,10 +218,14 @@ func (r *remote) drain(ctx context.Context, name, reason string, timeout time.Du
 			return context.Cause(ctx)
 		case <-time.After(drainLook):
 		}
-		if n, raw, err = get[nodeView](ctx, r, nodePath(name), nil); err != nil {
+		now, answer, err := get[nodeView](ctx, r, nodePath(name), nil)
+		if !p.lasts(err) {
 			return err
 		}
-		if !n.Cordoned {
+		if err != nil {
+			continue
+		}
+		if n, raw = now, answer; !n.Cordoned {
 			return &exitError{code: exitFailed, err: fmt.Errorf("somebody has uncordoned %s", plain(name))}
 		}
 	}

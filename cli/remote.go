@@ -115,7 +115,7 @@ func (r *remote) sendWith(ctx context.Context, header http.Header, method, path 
 	}
 	resp, err := r.paced(req)
 	if err != nil {
-		return nil, nil, r.unreachable(err)
+		return nil, nil, r.unreachable(method, err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -157,7 +157,7 @@ func (r *remote) paced(req *http.Request) (*http.Response, error) {
 }
 
 // unreachable says in people's words why nobody answered.
-func (r *remote) unreachable(err error) error {
+func (r *remote) unreachable(method string, err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err // without method and address
@@ -170,6 +170,10 @@ func (r *remote) unreachable(err error) error {
 		err = fmt.Errorf("no go-crontab answers at %s: %s has no address", r.server, dns.Name)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return withHint(fmt.Errorf("%s speaks plain HTTP, not TLS", r.server), "try:  export GOCRONTAB_SERVER=http%s", strings.TrimPrefix(r.server, "https"))
+	case isLost(err) && method != http.MethodGet:
+		return fmt.Errorf("%s gave no answer: %w; what was asked of it may have been done or not", r.server, err)
+	case isLost(err):
+		return fmt.Errorf("%s gave no answer: %w", r.server, err)
 	default:
 		err = fmt.Errorf("no go-crontab answers at %s: %w", r.server, err)
 	}
@@ -183,14 +187,19 @@ func get[T any](ctx context.Context, r *remote, path string, query url.Values) (
 
 // ask is a request whose answer is one object.
 func ask[T any](ctx context.Context, r *remote, method, path string, query url.Values, body any) (v T, raw json.RawMessage, err error) {
-	raw, err = r.call(ctx, method, path, query, body)
-	if err != nil {
+	if raw, err = r.call(ctx, method, path, query, body); err != nil {
 		return v, nil, err
 	}
+	v, err = decode[T](r, path, raw)
+	return v, raw, err
+}
+
+// decode reads an answer.
+func decode[T any](r *remote, path string, raw []byte) (v T, err error) {
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return v, nil, fmt.Errorf("the answer of %s is not understood: %w", r.server+path, err)
+		return v, fmt.Errorf("the answer of %s is not understood: %w", r.server+path, err)
 	}
-	return v, raw, nil
+	return v, nil
 }
 
 // page is one answer to a list request. As raw it is also what -o json prints of the whole list.

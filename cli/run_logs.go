@@ -109,12 +109,13 @@ func (r *remote) followByAsking(ctx context.Context, run string, raw bool, from 
 	if raw {
 		read = r.bytesBehind
 	}
-	silent := time.Time{} // since when nobody answers
+	var p patience
 	for {
 		b, next, ended, err := read(ctx, run, from)
-		switch {
-		case err == nil:
-			silent = time.Time{}
+		if !p.lasts(err) {
+			return err
+		}
+		if err == nil {
 			if _, err := r.out.Write(b); err != nil {
 				return err
 			}
@@ -124,12 +125,6 @@ func (r *remote) followByAsking(ctx context.Context, run string, raw bool, from 
 			if from = next; ended {
 				continue // there may be more
 			}
-		case !passing(err):
-			return err
-		case silent.IsZero():
-			silent = time.Now()
-		case time.Since(silent) > followPatience:
-			return err
 		}
 		select {
 		case <-ctx.Done():

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -31,7 +33,7 @@ type secretView struct {
 const secretsPath = "/api/v1/secrets"
 
 func secretCommand(c *console) *cobra.Command {
-	return newGroup("secret", "Keep what jobs use and nobody may read", secretList(c), secretSet(c), secretRemove(c), secretRotate(c), secretKeygen(c))
+	return newGroup("secret", "Keep what jobs use and nobody may read", secretList(c), secretSet(c), removal{"secret", "NAME", "Delete secrets that no job names", "  go-crontab secret rm pg", secretPath, nil}.command(c), secretRotate(c), secretKeygen(c))
 }
 
 func secretList(c *console) *cobra.Command {
@@ -77,7 +79,7 @@ they write has *** in its place.`,
 	cmd.Flags().StringVarP(&file, "from-file", "f", "-", "file with the value; - is standard input")
 	cmd.Flags().StringVarP(&app, "app", "a", "", `only jobs of this app may use it, "" being all apps (default as it is; of a new one, all)`)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		value, err := c.readSecret(args[0], file)
+		value, err := c.readSecret(cmd.Context(), args[0], file)
 		if err != nil {
 			return err
 		}
@@ -85,7 +87,7 @@ they write has *** in its place.`,
 		if cmd.Flags().Changed("app") {
 			body["app"] = app
 		}
-		s, raw, err := ask[secretView](cmd.Context(), r, http.MethodPut, secretsPath+"/"+url.PathEscape(args[0]), nil, body)
+		s, raw, err := ask[secretView](cmd.Context(), r, http.MethodPut, secretPath(args[0]), nil, body)
 		if err != nil {
 			return err
 		}
@@ -110,7 +112,7 @@ func nameAlone(cmd *cobra.Command, args []string) error {
 }
 
 // readSecret reads a value from where it is.
-func (c *console) readSecret(name, file string) (string, error) {
+func (c *console) readSecret(ctx context.Context, name, file string) (string, error) {
 	var (
 		b   []byte
 		err error
@@ -126,7 +128,7 @@ func (c *console) readSecret(name, file string) (string, error) {
 		b, err = io.ReadAll(io.LimitReader(f, job.MaxSecret+2))
 	case ok:
 		c.notef("value of %s (it is not shown): ", plain(name))
-		b, err = term.ReadPassword(fd)
+		b, err = readHidden(ctx, fd)
 		c.notef("\n")
 	default:
 		b, err = io.ReadAll(io.LimitReader(c.in, job.MaxSecret+2))
@@ -146,22 +148,30 @@ func (c *console) readSecret(name, file string) (string, error) {
 	return value, nil
 }
 
-func secretRemove(c *console) *cobra.Command {
-	cmd := &cobra.Command{Use: "rm NAME…", Short: "Delete secrets that no job names", Args: wants(1, -1, "the NAME of a secret"), Example: "  go-crontab secret rm pg"}
-	r := newRemote(c, cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		for _, name := range args {
-			if _, err := r.call(cmd.Context(), http.MethodDelete, secretsPath+"/"+url.PathEscape(name), nil, nil); err != nil {
-				return err
-			}
-			if err := r.object(c, deleted{name}, name, func() error { c.printf("secret %s is deleted\n", plain(name)); return nil }); err != nil {
-				return err
-			}
-		}
-		return nil
+// readHidden reads a line that the terminal does not show. However it ends, the terminal shows again what is typed.
+func readHidden(ctx context.Context, fd int) ([]byte, error) {
+	before, err := term.GetState(fd)
+	if err != nil {
+		return nil, err
 	}
-	return cmd
+	type answer struct {
+		line []byte
+		err  error
+	}
+	typed := make(chan answer, 1)
+	go func() {
+		line, err := term.ReadPassword(fd)
+		typed <- answer{line, err}
+	}()
+	select {
+	case a := <-typed:
+		return a.line, a.err
+	case <-ctx.Done():
+		return nil, errors.Join(context.Cause(ctx), term.Restore(fd, before))
+	}
 }
+
+func secretPath(name string) string { return secretsPath + "/" + url.PathEscape(name) }
 
 // rotatedView is what a rotation has done.
 type rotatedView struct {

@@ -29,7 +29,7 @@ func (r *remote) follower(path string, query url.Values) *sse.Follower {
 			}
 			resp, err := h.Do(req)
 			if err != nil {
-				return nil, r.unreachable(err)
+				return nil, r.unreachable(http.MethodGet, err)
 			}
 			if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
 				return resp, nil
@@ -37,7 +37,7 @@ func (r *remote) follower(path string, query url.Values) *sse.Follower {
 			defer resp.Body.Close()
 			body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 			if err != nil {
-				return nil, r.unreachable(err)
+				return nil, r.unreachable(http.MethodGet, err)
 			}
 			return nil, readProblem(resp, body)
 		},

@@ -70,7 +70,7 @@ With --app the role holds in those apps only; what belongs to no app (groups, ca
 			}
 			body["expires"] = until
 		}
-		t, raw, err := ask[tokenView](cmd.Context(), r, http.MethodPost, tokensPath, nil, body)
+		t, raw, err := once[tokenView](cmd.Context(), r, tokensPath, nil, body)
 		if isStatus(err, http.StatusConflict) {
 			err = withHint(err, "to revoke that one: %s token revoke %s", program(), quote(args[0]))
 		}

@@ -66,18 +66,28 @@ func (c *Client) Run(ctx context.Context, jobID, key string) (*Requested, error)
 // waitLook is between looks at whether a run has ended.
 const waitLook = 250 * time.Millisecond
 
-// Wait returns the last run of what was asked for, once it has ended. A node that cannot answer for a moment is asked
-// again until ctx ends.
+// silence is for how long Wait asks again where nobody answers.
+const silence = 30 * time.Second
+
+// Wait returns the last run of what was asked for, once it has ended. A node that cannot answer for a moment is asked again
+// until ctx ends, and one that does not answer at all, for 30 s: it may be restarted.
 func (c *Client) Wait(ctx context.Context, asked *Requested) (*Run, error) {
 	f := RunFilter{JobID: asked.JobID, From: asked.Due, To: asked.Due.Add(time.Microsecond)}
-	for {
+	for heard := time.Now(); ; {
+		var failed error
 		for run, err := range c.Runs(ctx, f) {
-			if err != nil && !IsAway(err) {
-				return nil, err
-			}
-			if err == nil && run.Request == asked.Request && run.State == "ended" && run.Final {
+			if failed = err; err == nil && run.Request == asked.Request && run.State == "ended" && run.Final {
 				return run, nil
 			}
+		}
+		p := (*Problem)(nil)
+		switch {
+		case errors.As(failed, &p) && !IsAway(failed):
+			return nil, failed
+		case failed == nil || p != nil:
+			heard = time.Now()
+		case ctx.Err() == nil && time.Since(heard) > silence:
+			return nil, failed
 		}
 		select {
 		case <-ctx.Done():

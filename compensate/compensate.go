@@ -155,7 +155,7 @@ func (c *Compensator) free(ctx context.Context, ids []int64) (int, error) {
 		Name: "compensate",
 		Rows: func(tx *sql.Tx) error {
 			idle = nil
-			rows, err := tx.LockFreeTasks(ids) // nothing else goes on here: a row that somebody has locked is for the next look
+			rows, _, err := tx.LockFreeTasks(ids) // nothing else goes on here: a row that somebody has locked is for the next look
 			if err != nil {
 				return err
 			}

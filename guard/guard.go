@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"go-crontab/internal/boottime"
 )
 
 // Config says what is guarded. All but the hooks is needed.
@@ -61,7 +63,7 @@ func New(cfg Config) (*Guard, error) {
 // Protect names what is guarded, before Run: a session whose last good beat was sent so long ago; what begins the
 // variable in the environment of its commands, before a launch's counter; and the folders of its cgroups, "" for none.
 func (g *Guard) Protect(session, marker, cgroups string, age time.Duration) error {
-	now := boottime()
+	now := boottime.Now()
 	g.Renewed(now - age)
 	return g.memory.command(&orders{
 		PID: os.Getpid(), Began: int64(now), Node: g.cfg.Node, Session: session, Marker: marker, Cgroups: cgroups, DSN: []byte(g.cfg.DSN), JSON: g.cfg.JSON,
@@ -226,7 +228,7 @@ func isOpen(f *os.File) bool {
 // Alive tells whether anything may begin: there is a guard, and it takes the lease for good.
 func (g *Guard) Alive() bool {
 	m := g.memory
-	return g.pid.Load() != 0 && m.phase.Load() == inForce && m.lapsed.Load() == 0 && boottime()-time.Duration(m.looked.Load()) <= g.limit
+	return g.pid.Load() != 0 && m.phase.Load() == inForce && m.lapsed.Load() == 0 && boottime.Now()-time.Duration(m.looked.Load()) <= g.limit
 }
 
 // PID is that of the guard, 0 while there is none.
@@ -337,13 +339,13 @@ func (s *Seat) Inside(yes bool) {
 		return
 	}
 	s.after.Store(0)
-	s.before.Store(int64(boottime()))
+	s.before.Store(int64(boottime.Now()))
 	s.inside.Store(forking)
 }
 
 // Forked says which process group the attempt has.
 func (s *Seat) Forked(pgid int) {
-	s.after.Store(int64(boottime()))
+	s.after.Store(int64(boottime.Now()))
 	s.pgid.Store(int64(pgid))
 	s.inside.Store(nothing)
 }

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"go-crontab/internal/boottime"
 	"go-crontab/internal/failpoint"
 )
 
@@ -132,7 +133,7 @@ func OnBury(bury func(Dead) error) {
 	said := newLines(os.Stderr)
 	log := o.logger(said)
 	expires := time.Duration(m.sent.Load()) + o.Expiry
-	err = bury(Dead{Session: o.Session, Node: o.Node, DSN: string(o.DSN), Expiry: o.Expiry, Log: log, Patience: max(expires-boottime(), 0) + o.Grace})
+	err = bury(Dead{Session: o.Session, Node: o.Node, DSN: string(o.DSN), Expiry: o.Expiry, Log: log, Patience: max(expires-boottime.Now(), 0) + o.Grace})
 	if err != nil {
 		log.Error("guard: cannot bury the session: its peers will when it expires", "error", err)
 		said.flush()

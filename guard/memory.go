@@ -22,14 +22,14 @@ type header struct {
 	magic int64
 
 	// Written by the node.
-	sent  atomic.Int64 // when the last good beat was sent, by boottime
+	sent  atomic.Int64 // when the last good beat was sent, by boottime.Now
 	phase atomic.Int64
 	used  atomic.Int64 // seats from here on were never taken
 	size  int64        // of the orders
 	count int64        // of seats
 
 	// Written by the guard.
-	looked atomic.Int64 // when it last looked, by boottime
+	looked atomic.Int64 // when it last looked, by boottime.Now
 	lapsed atomic.Int64 // 1: it took the lease for lapsed; for good
 	noted  atomic.Int64 // 1: after the session was lost, it has seen who is there
 	swept  atomic.Int64 // 1: nothing of the session's commands lives
@@ -40,7 +40,7 @@ type seatMemory struct {
 	launch atomic.Int64 // the launch's counter; 0: nobody sits here
 	pgid   atomic.Int64 // 0: not forked, or nobody is left in the group
 	inside atomic.Int64 // what the node itself may do that only its end would stop
-	before atomic.Int64 // when the fork began, by boottime
+	before atomic.Int64 // when the fork began, by boottime.Now
 	after  atomic.Int64 // when it had ended
 	_      [3]int64
 }

@@ -5,15 +5,10 @@ package guard
 import (
 	"errors"
 	"os"
-	"time"
 )
 
 // Supported tells whether there are guards on this system.
 const Supported = false
-
-var start = time.Now()
-
-func boottime() time.Duration { return time.Since(start) }
 
 func share(int) (*os.File, []byte, error) { return nil, nil, errors.ErrUnsupported }
 func unshare([]byte)                      {}

@@ -3,22 +3,12 @@ package guard
 import (
 	"fmt"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // Supported tells whether there are guards on this system.
 const Supported = true
-
-// boottime reads CLOCK_BOOTTIME: time since boot, suspension included.
-func boottime() time.Duration {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
-		panic("CLOCK_BOOTTIME: " + err.Error()) // there since Linux 2.6.39
-	}
-	return time.Duration(t.Nano())
-}
 
 // share makes memory that another process can have too. Nobody can make it smaller, which would end whoever reads it.
 func share(size int) (*os.File, []byte, error) {

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/boottime"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -91,7 +93,7 @@ func beStub(text string) int {
 			case <-beats:
 				return
 			case <-time.After(c.Expiry / 20):
-				g.Renewed(boottime())
+				g.Renewed(boottime.Now())
 			}
 		}
 	}()

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/internal/boottime"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -122,7 +124,7 @@ const (
 // members finds the living processes that belong to running commands.
 func (s *sweeper) members(all map[int]*process, seats []taken, running map[int64]bool, vanished bool) (ours map[int]int, out found) {
 	ours, out = map[int]int{}, found{clean: true}
-	now := boottime()
+	now := boottime.Now()
 	if s.lively == 0 {
 		s.lively = now
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/boottime"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -103,7 +105,7 @@ func TestAProcessThatHangs(t *testing.T) {
 		defer func() { _ = all[i].Process.Kill(); _ = all[i].Wait() }()
 	}
 	hangs, ours := all[0].Process.Pid, all[1].Process.Pid
-	s := newSweeper(&orders{PID: os.Getpid(), Marker: marker, Began: int64(boottime() - time.Minute)})
+	s := newSweeper(&orders{PID: os.Getpid(), Marker: marker, Began: int64(boottime.Now() - time.Minute)})
 	goOn := make(chan struct{})
 	s.readFile = func(file string) ([]byte, error) {
 		if strings.HasPrefix(file, fmt.Sprintf("/proc/%d/", hangs)) {

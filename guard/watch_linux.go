@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"go-crontab/internal/boottime"
 	"go-crontab/internal/failpoint"
 )
 
@@ -68,7 +69,7 @@ func (w *watcher) run() (bury bool) {
 
 // look tells the node that we live.
 func (w *watcher) look() time.Duration {
-	now := boottime()
+	now := boottime.Now()
 	w.looked.Store(int64(now))
 	return now
 }

@@ -96,7 +96,7 @@ func New(cfg Config) (*Node, error) {
 	n.exclusion = lock.New(n.db, n.log)
 	n.recorder = result.New(n.exclusion, n.clock.Now, n.woken, n.log)
 	n.recorder.Lanes = n.lanes
-	n.live = result.NewLive(n.api, n.log)
+	n.live = result.NewLive(n.db, n.log)
 	n.figures = result.NewFigures(n.api, n.clock.Now, n.log)
 	n.newMetrics()
 	return n, nil

@@ -27,6 +27,7 @@ type Outcome struct {
 	Written func()     `json:"-"` // called once the run is known to be written, by us or by a peer
 
 	recorded bool // history has a record of its due time and attempt already
+	aside    bool // it waits for a row that somebody else holds
 }
 
 // Recorder writes outcomes in batches: those that arrive while one batch is being written make the next.
@@ -44,6 +45,7 @@ type Recorder struct {
 	wake    chan struct{}
 	writing chan struct{} // held by the one who writes
 	batch   int
+	patient bool // somebody holds a row for long: what needs it is set aside, see free
 }
 
 const (
@@ -95,7 +97,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(gather):
 		}
-		retry = r.step(ctx, retry)
+		retry = r.pause(ctx, retry, r.finish(ctx))
 	}
 }
 
@@ -118,7 +120,9 @@ func (r *Recorder) pass(ctx context.Context, patience time.Duration) {
 	end := r.passed + len(r.waiting)
 	r.mu.Unlock()
 	for retry := minRetry; retry <= patience && ctx.Err() == nil && !r.hasPassed(end); {
-		retry = r.step(ctx, retry)
+		if err := r.finish(ctx); !r.hasPassed(end) {
+			retry = r.pause(ctx, retry, err)
+		}
 	}
 }
 
@@ -128,17 +132,20 @@ func (r *Recorder) hasPassed(end int) bool {
 	return r.passed >= end
 }
 
-// step writes one batch. After an error it pauses, and returns for how long the next one is to.
-func (r *Recorder) step(ctx context.Context, retry time.Duration) time.Duration {
-	err := r.finish(ctx)
+// pause is what comes behind a batch: nothing, or after an error a while. It returns for how long the next one is to be.
+func (r *Recorder) pause(ctx context.Context, retry time.Duration, err error) time.Duration {
 	if err == nil {
 		return minRetry
 	}
-	if ctx.Err() == nil {
+	var wake chan struct{}
+	if errors.Is(err, errAllBusy) {
+		wake = r.wake // what comes may need none of these rows
+	} else if ctx.Err() == nil {
 		r.log.Warn("cannot write outcomes yet, trying again", "waiting", r.Waiting(), "error", err, "again_in", retry)
 	}
 	select {
 	case <-ctx.Done():
+	case <-wake:
 	case <-time.After(retry):
 	}
 	return min(2*retry, maxRetry)
@@ -165,22 +172,27 @@ func (r *Recorder) finish(ctx context.Context) error {
 	for i, o := range batch {
 		ids[i] = o.Task.ID
 	}
-	var stale, again map[*Outcome]bool
+	var stale, again, aside map[*Outcome]bool
+	var left map[int64]bool // tasks of those that are set aside
 	woken := 0
 	session, sure := surely(batch)
+	sure = sure && !r.patient
 	change := lock.Change{
 		Name: "finish",
 		Rows: func(tx *sql.Tx) error {
-			stale, again = map[*Outcome]bool{}, nil
-			jobs, err := lockAwaited(tx, batch)
+			stale, again, aside, left = map[*Outcome]bool{}, nil, nil, map[int64]bool{}
+			var (
+				jobs []int64
+				rows map[int64]sql.TaskRow
+				err  error
+			)
+			if r.patient {
+				jobs, rows, aside, err = free(tx, batch)
+			} else if jobs, err = lockAwaited(tx, batch); err == nil && !sure {
+				rows, err = tx.LockTasks(ids)
+			}
 			if err != nil {
 				return err
-			}
-			var rows map[int64]sql.TaskRow
-			if !sure {
-				if rows, err = tx.LockTasks(ids); err != nil {
-					return err
-				}
 			}
 			var (
 				ended       []int64
@@ -192,6 +204,10 @@ func (r *Recorder) finish(ctx context.Context) error {
 				live        []job.Launch
 			)
 			for _, o := range batch {
+				if aside[o] {
+					left[o.Task.ID] = true
+					continue
+				}
 				if t, ok := rows[o.Task.ID]; !sure && (!ok || !t.Is(o.Task.Launch, job.Executing)) {
 					stale[o] = true
 					continue
@@ -239,7 +255,7 @@ func (r *Recorder) finish(ctx context.Context) error {
 			return err
 		},
 		Settle: func(tx *sql.Tx) error {
-			rows, err := tx.LockTasks(ids)
+			rows, err := tx.LockTasks(slices.DeleteFunc(ids, func(id int64) bool { return left[id] })) // of the others nothing was sent
 			again = map[*Outcome]bool{}
 			for _, o := range batch {
 				if t, ok := rows[o.Task.ID]; ok && t.Is(o.Task.Launch, job.Executing) {
@@ -249,14 +265,23 @@ func (r *Recorder) finish(ctx context.Context) error {
 			return err
 		},
 		// If we die before this, the runs are written and nobody misses the set.
-		Sets: func() { r.written(batch, stale, again) },
+		Sets: func() { r.written(batch, stale, again, aside) },
 	}
 	err := r.exclusion.Do(ctx, change)
 	if sure && errors.Is(err, sql.ErrMoved) { // a peer has ended one of them, or somebody took it: which?
 		sure = false
 		err = r.exclusion.Do(ctx, change)
 	}
-	if err != nil && sql.IsRefused(err) {
+	switch {
+	case err == nil && len(aside) == len(batch):
+		err = errAllBusy
+	case err == nil && r.patient:
+		r.mu.Lock()
+		r.patient = slices.ContainsFunc(r.waiting, func(o *Outcome) bool { return o.aside })
+		r.mu.Unlock()
+	case sql.IsLockWait(err) && !r.patient: // MySQL may be away as well, as far as IsRefused knows
+		r.patient = true
+	case sql.IsRefused(err) || sql.IsLockWait(err):
 		r.isolate(batch, err)
 	}
 	if woken > 0 && err == nil {
@@ -264,6 +289,9 @@ func (r *Recorder) finish(ctx context.Context) error {
 	}
 	return err
 }
+
+// errAllBusy is that each of a batch needs a row that somebody else holds.
+var errAllBusy = errors.New("somebody holds the rows of all of them")
 
 // most is how many outcomes one transaction takes. The lock is held.
 func (r *Recorder) most() int {
@@ -288,42 +316,83 @@ func surely(batch []*Outcome) (session uuid.UUID, sure bool) {
 	return session, true
 }
 
+// free locks what lockAwaited and LockTasks lock, but for rows that somebody else has locked, and returns the outcomes that need
+// one of those: they are to be written later. So a row that stays locked for long, by a hand or for a node that fell silent
+// in the middle of a transaction, holds up what needs it, and no other. (Of what waits for these ends Wake locks rows, too: for
+// one of those it does wait, and isolate finds the outcome behind which it is.)
+func free(tx *sql.Tx, batch []*Outcome) (jobs []int64, rows map[int64]sql.TaskRow, aside map[*Outcome]bool, err error) {
+	ids, groups := awaited(batch)
+	locked, busy, err := tx.LockFreeJobs(ids)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	held, err := tx.LockFreeGroups(groups)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	tasks := make([]int64, len(batch))
+	for i, o := range batch {
+		tasks[i] = o.Task.ID
+	}
+	rows, taken, err := tx.LockFreeTasks(tasks)
+	aside = map[*Outcome]bool{}
+	for _, o := range batch {
+		if o.Awaited && busy[o.Task.JobID] || held[o.Group] || taken[o.Task.ID] {
+			aside[o] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(locked)), rows, aside, err
+}
+
 // lockAwaited locks the jobs, and the groups, of attempts for whose end another task may wait, so that none begins to
 // wait while they end, and returns the jobs.
 func lockAwaited(tx *sql.Tx, batch []*Outcome) ([]int64, error) {
-	jobs, groups := map[int64]bool{}, map[string]bool{}
-	for _, o := range batch {
-		if o.Awaited {
-			jobs[o.Task.JobID] = true
-		}
-		if o.Group != "" {
-			groups[o.Group] = true
-		}
-	}
-	ids := slices.Sorted(maps.Keys(jobs))
-	if _, err := tx.LockJobs(ids); err != nil {
+	jobs, groups := awaited(batch)
+	if _, err := tx.LockJobs(jobs); err != nil {
 		return nil, err
 	}
-	_, err := tx.LockGroups(slices.Sorted(maps.Keys(groups)))
-	return ids, err
+	_, err := tx.LockGroups(groups)
+	return jobs, err
 }
 
-// written takes what is known to be written out of the waiting ones.
-func (r *Recorder) written(batch []*Outcome, stale, again map[*Outcome]bool) {
-	r.mu.Lock()
-	rest := make([]*Outcome, 0, len(r.waiting)-len(batch)+len(again))
+// awaited lists, in order, the jobs and the groups of attempts for whose end another task may wait.
+func awaited(batch []*Outcome) (jobs []int64, groups []string) {
 	for _, o := range batch {
-		if again[o] {
-			rest = append(rest, o)
+		if o.Awaited {
+			jobs = append(jobs, o.Task.JobID)
+		}
+		if o.Group != "" {
+			groups = append(groups, o.Group)
 		}
 	}
-	r.waiting = append(rest, r.waiting[len(batch):]...)
+	slices.Sort(jobs)
+	slices.Sort(groups)
+	return slices.Compact(jobs), slices.Compact(groups)
+}
+
+// written takes what is known to be written out of the waiting ones. What was set aside goes behind them.
+func (r *Recorder) written(batch []*Outcome, stale, again, aside map[*Outcome]bool) {
+	r.mu.Lock()
+	var rest, behind []*Outcome
+	for _, o := range batch {
+		if aside[o] && !o.aside {
+			r.log.Warn("outcome cannot be written yet: somebody holds the row of its task, job or group", "run", o.Run.Launch, "job_id", o.Run.JobID, "due", o.Run.Due)
+		}
+		o.aside = aside[o]
+		switch {
+		case again[o]:
+			rest = append(rest, o)
+		case aside[o]:
+			behind = append(behind, o)
+		}
+	}
+	r.waiting = slices.Concat(rest, r.waiting[len(batch):], behind)
 	r.passed += len(batch) - len(rest)
 	r.batch = min(finishBatch, 2*r.batch)
 	r.mu.Unlock()
 	for _, o := range batch {
 		switch {
-		case again[o]:
+		case again[o] || aside[o]:
 			continue
 		case stale[o]:
 			r.log.Warn("run was ended by a peer before its outcome could be written", "run", o.Run.Launch, "job_id", o.Run.JobID, "due", o.Run.Due, "outcome", o.Run.Outcome)

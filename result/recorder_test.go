@@ -204,6 +204,72 @@ func TestRecordThatIsThere(t *testing.T) {
 	}
 }
 
+// TestLockedRowsHoldUpNoOther: while somebody holds the row of a task, of a job or of a group, all outcomes that need none
+// of these are written, and these once they are free.
+func TestLockedRowsHoldUpNoOther(t *testing.T) {
+	for what, lock := range map[string]string{
+		"a task":  "SELECT id FROM task WHERE id = (SELECT MIN(id) + 3 FROM task) FOR UPDATE",
+		"a job":   "SELECT id FROM job WHERE name = 'awaited' FOR UPDATE",
+		"a group": "SELECT id FROM grp WHERE name = 'g' FOR UPDATE", "a group, by its id": "SELECT id FROM grp WHERE id = 1 FOR UPDATE",
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := setUp(t)
+			f.exec("INSERT INTO grp (name, slots, created, updated) VALUES ('g', 1, 1, 1)")
+			f.exec("INSERT INTO job (app, name, hash, spec, created, updated) VALUES ('a', 'awaited', 1, '{}', 1, 1)")
+			all := f.outcomes(20)
+			for i, o := range all {
+				switch {
+				case what == "a job" && i == 3:
+					o.Awaited, o.Task.JobID = true, int64(f.number("SELECT id FROM job WHERE name = 'awaited'"))
+				case strings.HasPrefix(what, "a group") && i == 3:
+					o.Group = "g"
+				}
+			}
+			holder, err := f.beside.Raw().BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := holder.Exec(lock); err != nil {
+				t.Fatal(err)
+			}
+			f.putAll(all[:10])
+			f.recorder.Flush(t.Context())
+			f.want("records beside the lock", 9, "SELECT COUNT(*) FROM history")
+			// A reply is lost: that is settled without the row that is held.
+			f.putAll(all[10:12])
+			f.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("INSERT INTO history"), Action: faultproxy.CutAfter()})
+			if err := f.recorder.finish(t.Context()); err != nil {
+				t.Error(err)
+			}
+			f.want("records behind a lost reply", 11, "SELECT COUNT(*) FROM history")
+			// What is set aside is known to be, also while batches are written in which it is not.
+			before := f.proxy.Counts().Commits
+			f.putAll(all[12:])
+			for _, n := range []int{4, 4, 4} {
+				f.recorder.batch = n
+				if err := f.recorder.finish(t.Context()); err != nil || !f.recorder.patient {
+					t.Errorf("got %v, and it knows of a row that is held: %v", err, f.recorder.patient)
+				}
+			}
+			f.want("records of later batches", 19, "SELECT COUNT(*) FROM history")
+			if n := f.proxy.Counts().Commits - before; n != 3 {
+				t.Errorf("later batches took %d commits, want 3", n)
+			}
+			if err := f.recorder.finish(t.Context()); !errors.Is(err, errAllBusy) || f.recorder.Waiting() != 1 {
+				t.Errorf("with nothing else: got %v, %d wait", err, f.recorder.Waiting())
+			}
+			if err := holder.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+			f.recorder.Flush(t.Context())
+			f.recorded(all)
+			if f.recorder.patient {
+				t.Error("it still sets aside what is locked")
+			}
+		})
+	}
+}
+
 // TestFlushGivesUp: the end of the context ends it while MySQL is away, and nothing is forgotten.
 func TestFlushGivesUp(t *testing.T) {
 	f := setUp(t)

@@ -200,10 +200,10 @@ func (r *Retainer) shorten(ctx context.Context, j *sql.KeptJob, rule job.Retenti
 			return err
 		}
 		n, took, err := r.batch(ctx, &c, rule, most)
-		if err != nil || n == 0 {
+		if err != nil {
 			return err
 		}
-		if n < most {
+		if n < most && c.From >= c.Due {
 			r.restLater(ctx, took)
 			return nil
 		}
@@ -214,13 +214,26 @@ func (r *Retainer) shorten(ctx context.Context, j *sql.KeptJob, rule job.Retenti
 	}
 }
 
-// batch removes some of the records that go, the earliest first. It returns how many, and how long that took without the
-// archive command.
+// batch removes some of the records that go, the earliest first, and moves on in the cut. It returns how many, and how long
+// that took without the archive command.
 func (r *Retainer) batch(ctx context.Context, c *sql.Cut, rule job.Retention, most int) (n int, took time.Duration, err error) {
 	began := time.Now()
+	if c.From >= c.To {
+		if c.To, err = r.DB.LookAhead(ctx, *c); err != nil {
+			return 0, 0, err
+		}
+	}
 	runs, err := r.DB.OldRuns(ctx, *c, most)
-	if err != nil || len(runs) == 0 {
+	if err != nil {
 		return 0, 0, err
+	}
+	next := c.To // what stays before that is not read again
+	if len(runs) == most {
+		next = runs[most-1].Due // others may be due at the same instant
+	}
+	if len(runs) == 0 {
+		c.From = next
+		return 0, time.Since(began), nil
 	}
 	archiving, err := r.archive(ctx, runs)
 	if err != nil {
@@ -236,7 +249,7 @@ func (r *Retainer) batch(ctx context.Context, c *sql.Cut, rule job.Retention, mo
 		return 0, 0, err // unknown too: the next round sees what stands
 	}
 	r.done.Removed += int64(len(runs))
-	c.From = runs[len(runs)-1].Due // what stays before that is not read again
+	c.From = next
 	return len(runs), time.Since(began) - archiving, nil
 }
 

@@ -202,6 +202,27 @@ func TestRetentionInBatches(t *testing.T) {
 	r.round(two)
 }
 
+// TestRetentionOfMany: behind more failures, which are kept longer, than one look reads, what is old goes all the same; and
+// more records are kept than one look counts.
+func TestRetentionOfMany(t *testing.T) {
+	r := setUpRetaining(t)
+	r.rule("", `{"age":"1h","failures":"100000h"}`)
+	failing, long := r.job("x", `{}`), r.job("x", fmt.Sprintf(`{"keep":{"age":"100000h","runs":%d}}`, sql.LookMost+5))
+	for i := 0; i < sql.LookMost+20; i += 510 {
+		var ago []time.Duration
+		for k := range min(510, sql.LookMost+20-i) {
+			ago = append(ago, 400*time.Hour-time.Duration(i+k)*time.Second)
+		}
+		r.ran(failing, job.Failed, 0, ago...)
+		r.ran(long, job.Succeeded, 0, ago...)
+	}
+	r.ran(failing, job.Succeeded, 0, hours(9, 8, 0)...)
+	r.round(r.retainer(nil))
+	r.want("failures", sql.LookMost+20, "SELECT COUNT(*) FROM history WHERE job_id = ? AND outcome = ?", failing, job.Failed)
+	r.want("successes", 1, "SELECT COUNT(*) FROM history WHERE job_id = ? AND outcome = ?", failing, job.Succeeded)
+	r.want("records of the other", sql.LookMost+5, "SELECT COUNT(*) FROM history WHERE job_id = ?", long)
+}
+
 // TestRetentionGoesOn begins where the one before was.
 func TestRetentionGoesOn(t *testing.T) {
 	r := setUpRetaining(t)

@@ -2,9 +2,11 @@ package session
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
+	"go-crontab/internal/boottime"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -18,7 +20,13 @@ type Heartbeat struct {
 	Stepped func()                   // called after each reading of the clock, which may have moved
 	Renewed func(sent time.Duration) // called when the lease counts from a later instant of CLOCK_BOOTTIME; nil: nobody asks
 	Log     *slog.Logger
+
+	seen bool // a beat has met the session's row
 }
+
+// errNotYet is that of a first beat to a member of a cluster of servers that has not applied the session's row yet, which was
+// written to another one.
+var errNotYet = errors.New("the server has not the session's row yet")
 
 // Run beats until ctx ends. A beat that fails is tried again sooner than the next would be.
 func (h *Heartbeat) Run(ctx context.Context) error {
@@ -49,15 +57,19 @@ func (h *Heartbeat) Run(ctx context.Context) error {
 func (h *Heartbeat) beat(ctx context.Context) error {
 	s := h.Session
 	prepared, executing := h.Load()
-	sent := boottime()
+	sent := boottime.Now()
 	there, err := h.Pulse.Beat(ctx, s.id, sql.Vitals{Prepared: prepared, Executing: executing, Draining: s.Draining(), CordonSeen: job.Micros(s.seen.Load()), Offset: s.Clock.Offset()})
 	if err != nil {
 		return err
+	}
+	if !there && !h.seen && s.Age() < s.Timings.Beat { // nobody buries one that is so young
+		return errNotYet
 	}
 	if !there {
 		s.Lose(ErrBuried)
 		return ErrBuried
 	}
+	h.seen = true
 	buckets, err := ReadClock(ctx, h.Pulse, s.Clock)
 	if err != nil {
 		return err

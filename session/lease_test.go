@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go-crontab/internal/boottime"
+
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 )
@@ -31,7 +33,7 @@ func TestLeaseIsNeverMovedBack(t *testing.T) {
 	})
 	var l lease // on the machine's own clock, by many at once
 	var all sync.WaitGroup
-	base := boottime()
+	base := boottime.Now()
 	for i := range 8 {
 		all.Go(func() {
 			for n := range 1000 {

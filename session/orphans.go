@@ -24,72 +24,114 @@ type Orphans struct {
 }
 
 // Free gives the tasks of a dead session back: those that were only prepared become idle, those that were
-// executing end lost.
+// executing end lost. It frees first what nobody has locked, and only then waits for the rest.
 func (o *Orphans) Free(ctx context.Context, dead uuid.UUID) error {
+	busy, err := o.freeAll(ctx, dead, false)
+	if busy > 0 {
+		_, more := o.freeAll(ctx, dead, true)
+		err = errors.Join(err, more)
+	}
+	return err
+}
+
+// freeAll goes through all tasks of a session, and returns how many it left because somebody had locked a row that they need.
+func (o *Orphans) freeAll(ctx context.Context, dead uuid.UUID, wait bool) (busy int, err error) {
 	var failed error // of a batch: somebody may have locked one of its rows, which does not keep the others
 	for after := int64(0); ; {
 		rows, err := o.DB.SessionTasks(ctx, dead, after, batch)
 		if err != nil || len(rows) == 0 || ctx.Err() != nil {
-			return errors.Join(failed, err)
+			return busy, errors.Join(failed, err)
 		}
 		after = rows[len(rows)-1].ID
-		if err := o.freeHalves(ctx, dead, rows); err != nil {
+		n, err := o.freeHalves(ctx, dead, rows, wait)
+		busy += n
+		if err != nil {
 			if failed != nil { // it is not that batch: MySQL may be away
-				return errors.Join(failed, err)
+				return busy, errors.Join(failed, err)
 			}
 			failed = err
 		}
 	}
 }
 
-// freeHalves frees rows in one transaction. If MySQL refuses it, halves of it find out which row is to blame; that one
-// stays as it is.
-func (o *Orphans) freeHalves(ctx context.Context, dead uuid.UUID, rows []sql.TaskRow) error {
-	err := o.freeBatch(ctx, dead, rows)
+// freeHalves frees rows in one transaction. If MySQL refuses it, halves of it find out which row is to blame. That one ends
+// without a record if its due time and attempt have one, and else stays as it is.
+func (o *Orphans) freeHalves(ctx context.Context, dead uuid.UUID, rows []sql.TaskRow, wait bool) (busy int, err error) {
+	busy, err = o.freeBatch(ctx, dead, rows, wait, false)
 	switch {
 	case err == nil || !sql.BlamesRows(err):
-		return err
+		return busy, err
+	case len(rows) == 1 && sql.IsDuplicate(err):
+		o.Log.Error("run is lost without a record: its due time and attempt have one", "task", rows[0].ID, "job_id", rows[0].JobID, "due", rows[0].Due)
+		return o.freeBatch(ctx, dead, rows, wait, true)
 	case len(rows) == 1:
 		o.Log.Error("task of a dead session cannot be freed", "task", rows[0].ID, "job_id", rows[0].JobID, "due", rows[0].Due, "error", err)
-		return nil
+		return 0, nil
 	}
 	half := len(rows) / 2
-	return errors.Join(o.freeHalves(ctx, dead, rows[:half]), o.freeHalves(ctx, dead, rows[half:]))
+	one, err := o.freeHalves(ctx, dead, rows[:half], wait)
+	two, more := o.freeHalves(ctx, dead, rows[half:], wait)
+	return one + two, errors.Join(err, more)
 }
 
-func (o *Orphans) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.TaskRow) error {
-	ids := make([]int64, len(rows))
-	for i, t := range rows {
-		ids[i] = t.ID
+// lock locks the jobs, the groups and the rows of tasks. Unless it is to wait, it leaves out the tasks for which somebody else
+// has locked one of these, and returns how many these are.
+func lock(tx *sql.Tx, rows []sql.TaskRow, wait bool) (jobs map[int64]*sql.JobRow, locked map[int64]sql.TaskRow, busy int, err error) {
+	ids := make([]int64, 0, len(rows))
+	if wait {
+		for _, t := range rows {
+			ids = append(ids, t.ID)
+		}
+		if jobs, err = tx.LockJobs(jobsOf(rows)); err != nil {
+			return nil, nil, 0, err
+		}
+		if _, err = tx.LockGroups(groupsOf(jobs)); err != nil {
+			return nil, nil, 0, err
+		}
+		locked, err = tx.LockTasks(ids)
+		return jobs, locked, 0, err
 	}
+	jobs, busyJobs, err := tx.LockFreeJobs(jobsOf(rows))
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	busyGroups, err := tx.LockFreeGroups(groupsOf(jobs))
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	for _, t := range rows {
+		if j := jobs[t.JobID]; !busyJobs[t.JobID] && (j == nil || !busyGroups[j.Spec.Group]) {
+			ids = append(ids, t.ID)
+		}
+	}
+	locked, busyTasks, err := tx.LockFreeTasks(ids)
+	return jobs, locked, len(rows) - len(ids) + len(busyTasks), err
+}
+
+// freeBatch frees rows in one transaction, see lock; recorded ones end without a record.
+func (o *Orphans) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.TaskRow, wait, recorded bool) (busy int, err error) {
 	var idle []int64
 	var lost []job.Run
 	woken := 0
-	err := o.DB.Tx(ctx, func(tx *sql.Tx) error {
+	err = o.DB.Tx(ctx, func(tx *sql.Tx) error {
 		idle, lost = nil, nil
 		var ended []int64
 		var again []sql.Again
 		var tried, over []job.Run
 		now := o.Now()
-		jobs, err := tx.LockJobs(jobsOf(rows))
-		if err != nil {
-			return err
-		}
-		if _, err := tx.LockGroups(groupsOf(jobs)); err != nil {
-			return err
-		}
-		locked, err := tx.LockTasks(ids)
-		if err != nil {
+		jobs, locked, n, err := lock(tx, rows, wait)
+		if busy = n; err != nil {
 			return err
 		}
 		written, err := tx.TakeChunks(dead, executingLaunches(locked, dead))
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
+		for i := range rows {
+			id := rows[i].ID
 			t, ok := locked[id]
 			switch {
-			case !ok || t.Launch.Session != dead: // somebody was faster
+			case !ok || t.Launch.Session != dead: // somebody was faster, or has locked it
 			case t.State == job.Prepare:
 				idle = append(idle, id)
 			case t.State == job.Executing:
@@ -106,6 +148,9 @@ func (o *Orphans) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.Task
 				}
 				lost = append(lost, run)
 			}
+		}
+		if recorded {
+			tried, over = nil, nil
 		}
 		if err := tx.Free(idle); err != nil {
 			return err
@@ -130,22 +175,18 @@ func (o *Orphans) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.Task
 		return err
 	})
 	if err != nil {
-		return err // unknown too: the next look sees what stands
-	}
-	if woken > 0 {
-		o.Changed()
+		return 0, err // unknown too: the next look sees what stands
 	}
 	for _, run := range lost {
 		o.Log.Error("run lost: its node vanished", "run", run.Launch, "job_id", run.JobID, "due", run.Due, "node", run.Node, "started_again", !run.Final)
 	}
-	if len(lost) > 0 {
-		o.Changed()
-	}
 	if len(idle) > 0 {
 		o.Log.Info("freed prepared tasks of a dead session", "session", dead, "tasks", len(idle))
+	}
+	if len(idle)+len(lost)+woken > 0 {
 		o.Changed()
 	}
-	return nil
+	return busy, nil
 }
 
 // executingLaunches lists the counters of the attempts that end lost. What they wrote while their node lived is all

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"go-crontab/internal/boottime"
 	"go-crontab/job"
 	"go-crontab/sql"
 
@@ -76,7 +77,7 @@ func (r *Reaper) Run(ctx context.Context) error {
 			r.calm = 0
 		}
 		wait = r.Session.Timings.Scan
-		if err := r.reap(ctx, boottime); err != nil && ctx.Err() == nil {
+		if err := r.reap(ctx, boottime.Now); err != nil && ctx.Err() == nil {
 			r.Log.Warn("cannot look for dead nodes, trying again", "error", err)
 		}
 		if r.calm > 0 && r.quiet {

@@ -232,12 +232,68 @@ func TestRowsThatMovedAreLeft(t *testing.T) {
 	f.exec("UPDATE task SET session_id = ?, launch = launch + 1 WHERE id IN (?, ?)", rejoined[:], rows[0].ID, rows[2].ID)
 	f.exec("DELETE FROM task WHERE id = ?", rows[3].ID)
 	r, _ := f.reaper(s)
-	if err := r.orphans().freeBatch(t.Context(), dead, rows); err != nil {
+	if _, err := r.orphans().freeBatch(t.Context(), dead, rows, false, false); err != nil {
 		t.Fatal(err)
 	}
 	f.want("tasks of the other session", 2, "SELECT COUNT(*) FROM task WHERE job_id = ? AND session_id = ? AND state > 0", jobID, rejoined[:])
 	f.want("idle tasks", 1, "SELECT COUNT(*) FROM task WHERE job_id = ? AND state = 0", jobID)
 	f.want("runs", 0, "SELECT COUNT(*) FROM history")
+}
+
+// TestRecordOfTheDeadIsThere: history has a record of the due time of a run that is lost. Its task does not stay for ever.
+func TestRecordOfTheDeadIsThere(t *testing.T) {
+	f := setUp(t)
+	s := f.join("one")
+	dead := uuid.UUID{0: 201}
+	jobID := f.owned(dead, 1, 4)
+	f.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, ended) VALUES (?, 1002, 'somebody else', 1, 5, 1002, 1)", jobID)
+	r, _ := f.reaper(s)
+	if err := r.reap(t.Context(), at(0)); err != nil {
+		t.Fatal(err)
+	}
+	f.want("tasks of the dead", 0, "SELECT COUNT(*) FROM task WHERE session_id = ?", dead[:])
+	f.want("tasks that were prepared", 1, "SELECT COUNT(*) FROM task WHERE job_id = ?", jobID)
+	f.want("records", 4, "SELECT COUNT(*) FROM history WHERE job_id = ?", jobID)
+}
+
+// TestLockedRowKeepsNoTaskBesideIt: while somebody holds the row of one job, a task, or a group, what is of the same dead session
+// and needs it not is freed, without a wait for it.
+func TestLockedRowKeepsNoTaskBesideIt(t *testing.T) {
+	for what, query := range map[string]string{
+		"a job": "SELECT id FROM job WHERE id = ? FOR UPDATE", "a task": "SELECT id FROM task WHERE job_id = ? FOR UPDATE",
+		"a group": "SELECT id FROM grp WHERE ? > 0 AND name = 'g' FOR UPDATE",
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := setUp(t)
+			s := f.join("one")
+			dead := uuid.UUID{0: 201}
+			locked, free := f.owned(dead, 1, 1), f.owned(dead, 2, 2)
+			f.exec("INSERT INTO grp (name, slots, created, updated) VALUES ('g', 1, 1, 1)")
+			f.exec(`UPDATE job SET spec = JSON_SET(spec, '$.group', 'g') WHERE id = ?`, locked)
+			holder, err := f.beside.Raw().BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := holder.Exec(query, locked); err != nil {
+				t.Fatal(err)
+			}
+			r, _ := f.reaper(s)
+			busy, err := r.orphans().freeAll(t.Context(), dead, false)
+			if err != nil || busy != 2 {
+				t.Errorf("got %d, %v; want two that are busy", busy, err)
+			}
+			const owned = "SELECT COUNT(*) FROM task WHERE job_id = ? AND state > 0"
+			f.want("tasks beside the lock", 2, owned, locked)
+			f.want("tasks of the other job", 0, owned, free)
+			if err := holder.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.orphans().Free(t.Context(), dead); err != nil {
+				t.Fatal(err)
+			}
+			f.want("tasks of the job that is free again", 0, owned, locked)
+		})
+	}
 }
 
 // TestLockedRowKeepsNoOther: while somebody holds the row of one job, what others of the dead owned is freed all the same.

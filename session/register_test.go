@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/boottime"
 	"go-crontab/internal/faultproxy"
 	"go-crontab/sql"
 )
@@ -37,7 +38,7 @@ func TestRegister(t *testing.T) {
 			for _, r := range c.rules {
 				injected = append(injected, f.proxy.Add(r))
 			}
-			before := boottime()
+			before := boottime.Now()
 			s, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{Node: "n", Address: "a:1", PID: 7, Version: "v", Slots: 3}, f.log)
 			if err != nil {
 				t.Fatal(err)
@@ -49,7 +50,7 @@ func TestRegister(t *testing.T) {
 			}
 			f.want("its row", 1, "SELECT COUNT(*) FROM session WHERE id = ? AND node = 'n' AND address = 'a:1' AND pid = 7 AND version = 'v' AND slots = 3", s.id[:])
 			f.want("sessions", c.rows, "SELECT COUNT(*) FROM session")
-			if sent := time.Duration(s.lease.sent.Load()); sent < before || sent > boottime() {
+			if sent := time.Duration(s.lease.sent.Load()); sent < before || sent > boottime.Now() {
 				t.Errorf("got a lease that counts from %s, want from its insert, after %s", sent, before)
 			}
 			if index, of, buckets := s.Share(); index != -1 || of != 0 || buckets != 16 {

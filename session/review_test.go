@@ -22,7 +22,7 @@ func TestTheLastCommitOfTheDead(t *testing.T) {
 		t.Fatalf("got %+v, %v; want one task that is prepared", rows, err)
 	}
 	f.exec("UPDATE task SET state = 2, started = 2000, spawn_by = 3000 WHERE job_id = ?", id) // the commit
-	if err := r.orphans().freeBatch(t.Context(), dead, rows); err != nil {
+	if _, err := r.orphans().freeBatch(t.Context(), dead, rows, true, false); err != nil {
 		t.Fatal(err)
 	}
 	f.want("is to be started again", 1, "SELECT COUNT(*) FROM task WHERE job_id = ? AND state = 0 AND attempt = 2", id)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go-crontab/internal/boottime"
 	"go-crontab/job"
 	"go-crontab/sql"
 
@@ -83,7 +84,7 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 	s := &Session{Timings: t, Clock: clock, id: uuid.New(), node: me.Node, tell: make(chan struct{}, 1)}
 	s.buckets.Store(int64(buckets))
 	s.members.Store(&Members{Index: -1})
-	sent := boottime()
+	sent := boottime.Now()
 	err = db.Tx(ctx, func(tx *sql.Tx) error {
 		if err := tx.JoinExpiry(t.Expiry); err != nil {
 			return err

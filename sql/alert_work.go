@@ -310,13 +310,7 @@ func (tx *Tx) OpenPing(jobID int64) (DeliveryRow, error) {
 func (tx *Tx) oneDelivery(query string, args ...any) (DeliveryRow, error) {
 	var out []DeliveryRow
 	err := tx.query("read delivery", deliveryRows(&out), query, args...)
-	if err == nil && len(out) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return DeliveryRow{}, err
-	}
-	return out[0], nil
+	return first(out, err)
 }
 
 // GrowDelivery has a message that this transaction has locked tell of more.
@@ -456,13 +450,7 @@ func (tx *Tx) TemplateFailed() error {
 func (db *DB) AlertByID(ctx context.Context, t AlertTable, id int64) (AlertRow, error) {
 	var out []AlertRow
 	err := db.query(ctx, "read "+string(t), alertRows(&out), "SELECT "+t.columns()+" FROM "+string(t)+" WHERE id = ?", id)
-	if err == nil && len(out) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return AlertRow{}, err
-	}
-	return out[0], nil
+	return first(out, err)
 }
 
 // DropAlerts removes some of what is over since before an instant: alerts, and messages; those of pings and heartbeats

@@ -175,17 +175,7 @@ func (db *DB) Silences(ctx context.Context, until job.Micros, after int64, limit
 func (db *DB) Silence(ctx context.Context, id int64) (job.Silence, error) {
 	var out []job.Silence
 	err := db.query(ctx, "read silence", silenceRows(&out), "SELECT "+silenceColumns+" FROM alert_silence WHERE id = ?", id)
-	return oneSilence(out, err)
-}
-
-func oneSilence(out []job.Silence, err error) (job.Silence, error) {
-	if err == nil && len(out) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return job.Silence{}, err
-	}
-	return out[0], nil
+	return first(out, err)
 }
 
 // CountSilences tells how many silences end after an instant.
@@ -211,7 +201,7 @@ func (tx *Tx) InsertSilence(s *job.Silence) error {
 func (tx *Tx) LockSilence(id int64) (job.Silence, error) {
 	var out []job.Silence
 	err := tx.query("lock silence", silenceRows(&out), "SELECT "+silenceColumns+" FROM alert_silence WHERE id = ? FOR UPDATE", id)
-	return oneSilence(out, err)
+	return first(out, err)
 }
 
 // EndSilence has a silence that this transaction has locked end at an instant.
@@ -393,13 +383,7 @@ func (db *DB) alertPlaces(ctx context.Context, table string, way alertWay, left 
 func (db *DB) FiredByID(ctx context.Context, id int64) (FiredRow, error) {
 	var out []FiredRow
 	err := db.query(ctx, "read alert", firedRows(&out), "SELECT "+firedColumns+" FROM alert WHERE id = ?", id)
-	if err == nil && len(out) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return FiredRow{}, err
-	}
-	return out[0], nil
+	return first(out, err)
 }
 
 // Firing lists what fires, by id.

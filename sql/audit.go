@@ -150,13 +150,7 @@ func (db *DB) auditNear(ctx context.Context, of AuditOf, cond, order string, at 
 	var out []job.Entry
 	err := db.query(ctx, "read audit", auditRows(&out), "SELECT "+auditColumns+" FROM audit FORCE INDEX (ref) WHERE "+cond+" AND action IN "+actions+
 		" ORDER BY at "+order+", id "+order+" LIMIT 1", args...)
-	if err == nil && len(out) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return job.Entry{}, err
-	}
-	return out[0], nil
+	return first(out, err)
 }
 
 // AuditSession writes that a session is gone, with what its row says, which is about to be deleted. It tells whether there

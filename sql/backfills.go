@@ -34,13 +34,7 @@ func (tx *Tx) LockBackfill(id int64) (job.Backfill, error) {
 		out = append(out, b)
 		return err
 	}, "SELECT "+backfillColumns+" FROM backfill b WHERE b.id = ? FOR UPDATE", id)
-	if err == nil && len(out) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return job.Backfill{}, err
-	}
-	return out[0], nil
+	return first(out, err)
 }
 
 // UpdateBackfill writes how far a backfill is, whose row this transaction has locked.
@@ -116,13 +110,7 @@ func (db *DB) HungryBackfills(ctx context.Context, after int64, limit int) ([]jo
 // Backfill returns one backfill, or ErrNotFound.
 func (db *DB) Backfill(ctx context.Context, id int64) (job.Backfill, error) {
 	out, err := db.backfills(ctx, "b.id = ?", id)
-	if err == nil && len(out) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return job.Backfill{}, err
-	}
-	return out[0], nil
+	return first(out, err)
 }
 
 // Backfills lists backfills, of one job if it is not zero, of some apps or, with nil, of all, the latest first, those

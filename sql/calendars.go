@@ -222,28 +222,20 @@ func calendarRows(out *[]CalendarRow) func(*stdsql.Rows) error {
 func (tx *Tx) LockCalendar(name string) (CalendarRow, error) {
 	var out []CalendarRow
 	err := tx.query("lock calendar", calendarRows(&out), "SELECT "+calendarColumns+" FROM calendar WHERE name = ? FOR UPDATE", name)
-	if err == nil && len(out) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return CalendarRow{}, err
-	}
-	return out[0], nil
+	return first(out, err)
 }
 
 // Calendar returns a calendar and how many jobs name it, or ErrNotFound.
 func (db *DB) Calendar(ctx context.Context, name string) (CalendarRow, error) {
 	var out []CalendarRow
 	err := db.query(ctx, "read calendar", calendarRows(&out), "SELECT "+calendarColumns+" FROM calendar WHERE name = ?", name)
-	if err == nil && len(out) == 0 {
-		err = ErrNotFound
-	}
+	c, err := first(out, err)
 	if err != nil {
-		return CalendarRow{}, err
+		return c, err
 	}
-	err = db.query(ctx, "count references", func(rows *stdsql.Rows) error { return rows.Scan(&out[0].Jobs) },
+	err = db.query(ctx, "count references", func(rows *stdsql.Rows) error { return rows.Scan(&c.Jobs) },
 		"SELECT COUNT(*) FROM job_ref WHERE kind = ? AND name = ?", RefCalendar, name)
-	return out[0], err
+	return c, err
 }
 
 // Calendars lists calendars by id, those after the given one.

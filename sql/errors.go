@@ -101,6 +101,9 @@ func BlamesRows(err error) bool {
 	return class == "22" || class == "23" // data exception, integrity constraint
 }
 
+// IsLockWait tells whether a row was locked by somebody else for longer than we wait.
+func IsLockWait(err error) bool { return number(err) == 1205 && !IsUnknown(err) }
+
 // IsDuplicate tells whether a unique key refused a row: it is there already.
 func IsDuplicate(err error) bool { return isDuplicate(err) }
 
@@ -134,4 +137,16 @@ func canceled(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+// first is the first of what was found, or ErrNotFound.
+func first[T any](found []T, err error) (T, error) {
+	if err == nil && len(found) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return found[0], nil
 }

@@ -26,32 +26,53 @@ func scanGroup(rows *stdsql.Rows) (Group, error) {
 }
 
 // lockGroups locks the groups that an index finds, and no others: a small table would be scanned.
-func (tx *Tx) lockGroups(index, cond string, args ...any) ([]Group, error) {
+func (tx *Tx) lockGroups(how, index, cond string, args ...any) ([]Group, error) {
 	var out []Group
 	err := tx.query("lock groups", func(rows *stdsql.Rows) error {
 		g, err := scanGroup(rows)
 		out = append(out, g)
 		return err
-	}, "SELECT "+groupColumns+" FROM grp FORCE INDEX ("+index+") WHERE "+cond+" ORDER BY id FOR UPDATE", args...)
+	}, "SELECT "+groupColumns+" FROM grp FORCE INDEX ("+index+") WHERE "+cond+" ORDER BY id FOR UPDATE"+how, args...)
 	return out, err
 }
 
 // LockGroups locks the groups of these names that exist, and returns them by name. Groups are locked after jobs and
 // before tasks.
 func (tx *Tx) LockGroups(names []string) (map[string]Group, error) {
+	return tx.lockNamedGroups("", names)
+}
+
+func (tx *Tx) lockNamedGroups(how string, names []string) (map[string]Group, error) {
 	out := map[string]Group{}
 	if len(names) == 0 {
 		return out, nil
 	}
-	args := make([]any, len(names))
-	for i, n := range names {
-		args[i] = n
-	}
-	rows, err := tx.lockGroups("name", "name IN "+values(1, len(names)), args...)
+	list, args := in(nil, names)
+	rows, err := tx.lockGroups(how, "name", "name IN "+list, args...)
 	for _, g := range rows {
 		out[g.Name] = g
 	}
 	return out, err
+}
+
+// LockFreeGroups locks those of the groups that exist and that nobody else has locked, and returns the names of the others
+// that exist. It waits for none.
+func (tx *Tx) LockFreeGroups(names []string) (busy map[string]bool, err error) {
+	free, err := tx.lockNamedGroups(" SKIP LOCKED", names)
+	if err != nil || len(free) == len(names) {
+		return nil, err
+	}
+	busy = map[string]bool{}
+	list, args := in(nil, names)
+	err = tx.query("look for busy groups", func(rows *stdsql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		if _, ok := free[name]; !ok {
+			busy[name] = true
+		}
+		return err
+	}, "SELECT name FROM grp FORCE INDEX (name) WHERE name IN "+list, args...)
+	return busy, err
 }
 
 // LockGroupIDs locks the groups that exist.
@@ -60,7 +81,7 @@ func (tx *Tx) LockGroupIDs(ids []int64) ([]Group, error) {
 		return nil, nil
 	}
 	list, args := in(nil, ids)
-	return tx.lockGroups("PRIMARY", "id IN "+list, args...)
+	return tx.lockGroups("", "PRIMARY", "id IN "+list, args...)
 }
 
 // SlotHolders lists the tasks that hold a slot of groups, by group: those that execute, and those that were woken and

@@ -214,11 +214,5 @@ func (db *DB) TaskAt(ctx context.Context, jobID int64, due job.Micros) (TaskRow,
 		out = append(out, t)
 		return err
 	}, "SELECT "+taskColumns+" FROM task WHERE job_id = ? AND due = ? AND origin = 0", jobID, int64(due))
-	if err == nil && len(out) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return TaskRow{}, err
-	}
-	return out[0], nil
+	return first(out, err)
 }

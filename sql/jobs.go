@@ -227,14 +227,7 @@ func (tx *Tx) LockFreeJobs(ids []int64) (out map[int64]*JobRow, busy map[int64]b
 			missing = append(missing, id)
 		}
 	}
-	busy = map[int64]bool{}
-	list, args := in(nil, missing)
-	err = tx.query("look for busy jobs", func(rows *stdsql.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		busy[id] = true
-		return err
-	}, "SELECT id FROM job FORCE INDEX (PRIMARY) WHERE id IN "+list, args...)
+	busy, err = tx.existing("job", missing)
 	return out, busy, err
 }
 
@@ -343,26 +336,14 @@ func (db *DB) JobNamed(ctx context.Context, app, name string) (JobRow, error) {
 func (db *DB) oneJob(ctx context.Context, where string, args ...any) (JobRow, error) {
 	var out []JobRow
 	err := db.query(ctx, "read job", jobRows(&out), "SELECT "+jobColumns+" FROM job WHERE "+where, args...)
-	if err != nil {
-		return JobRow{}, err
-	}
-	if len(out) == 0 {
-		return JobRow{}, ErrNotFound
-	}
-	return out[0], nil
+	return first(out, err)
 }
 
 // LockJobNamed locks and returns the living job of that name.
 func (tx *Tx) LockJobNamed(app, name string) (JobRow, error) {
 	var out []JobRow
 	err := tx.query("read job", jobRows(&out), "SELECT "+jobColumns+" FROM job WHERE app = ? AND name = ? AND living = 1 FOR UPDATE", app, name)
-	if err != nil {
-		return JobRow{}, err
-	}
-	if len(out) == 0 {
-		return JobRow{}, ErrNotFound
-	}
-	return out[0], nil
+	return first(out, err)
 }
 
 // LiveJobs tells which of the jobs have a scheduled task that did not end yet, and the earliest due of those
@@ -431,11 +412,5 @@ func (tx *Tx) LockRequest(key string) (Request, error) {
 		out = append(out, r)
 		return err
 	}, "SELECT id, job_id, digest, created FROM request WHERE idem_key = ? FOR UPDATE", []byte(key))
-	if err == nil && len(out) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return Request{}, err
-	}
-	return out[0], nil
+	return first(out, err)
 }

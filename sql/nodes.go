@@ -42,13 +42,7 @@ func (db *DB) CordonedNodes(ctx context.Context) ([]NodeRow, error) {
 func (tx *Tx) LockNode(name string) (NodeRow, error) {
 	var out []NodeRow
 	err := tx.query("lock node", scanNodes(&out), "SELECT "+nodeColumns+" FROM node WHERE name = ? AND cordoned = 1 FOR UPDATE", name)
-	if err == nil && len(out) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return NodeRow{}, err
-	}
-	return out[0], nil
+	return first(out, err)
 }
 
 // CordonNode says that a node is to take no new work.
@@ -128,13 +122,7 @@ func (tx *Tx) HandlersOff(keys []string) (map[string]HandlerOff, error) {
 func (tx *Tx) LockHandlerOff(key string) (HandlerOff, error) {
 	var out []HandlerOff
 	err := tx.query("lock disabled handler", scanHandlers(&out), "SELECT "+handlerColumns+" FROM handler_off WHERE handler = ? FOR UPDATE", key)
-	if err == nil && len(out) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return HandlerOff{}, err
-	}
-	return out[0], nil
+	return first(out, err)
 }
 
 // DisableHandler says that jobs with a handler are not started.

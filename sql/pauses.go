@@ -83,13 +83,7 @@ func (tx *Tx) SharePauses() ([]PauseRow, error) {
 func (tx *Tx) LockPause(app string) (PauseRow, error) {
 	var out []PauseRow
 	err := tx.query("lock pause", pauseRows(&out), "SELECT "+pauseColumns+" FROM pause WHERE app = ? FOR UPDATE", app)
-	if err == nil && len(out) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return PauseRow{}, err
-	}
-	return out[0], nil
+	return first(out, err)
 }
 
 // PutPause writes a pause that begins, or goes on with another reason or end.

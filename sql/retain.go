@@ -174,12 +174,31 @@ func (db *DB) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, 
 	return out, err
 }
 
+// LookMost is how many records of a job one statement of the removal reads: with millions of one job, each stays well below
+// the time that a statement may take.
+const LookMost = 10_000
+
 // LastDues returns the due time before which a job has no more than so many records; 0 when it has not that many.
 func (db *DB) LastDues(ctx context.Context, jobID int64, records int64) (job.Micros, error) {
-	var due job.Micros
-	err := db.query(ctx, "count records", func(rows *stdsql.Rows) error { return rows.Scan(&due) },
-		"SELECT due FROM history FORCE INDEX (attempt) WHERE job_id = ? ORDER BY due DESC, origin DESC, attempt DESC LIMIT 1 OFFSET ?", jobID, records-1)
-	return due, err
+	type place struct {
+		due             job.Micros
+		origin, attempt int64
+	}
+	at := place{due: 1 << 62}
+	for {
+		step, found := min(records, LookMost), false
+		err := db.query(ctx, "count records", func(rows *stdsql.Rows) error {
+			found = true
+			return rows.Scan(&at.due, &at.origin, &at.attempt)
+		}, "SELECT due, origin, attempt FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due <= ? AND (due < ? OR origin < ? OR origin = ? AND attempt < ?)"+
+			" ORDER BY due DESC, origin DESC, attempt DESC LIMIT 1 OFFSET ?", jobID, int64(at.due), int64(at.due), at.origin, at.origin, at.attempt, step-1)
+		if err != nil || !found {
+			return 0, err
+		}
+		if records -= step; records == 0 {
+			return at.due, nil
+		}
+	}
 }
 
 // LastBytes returns the due time before which the latest records of a job keep no more output than so much; 0 when all of
@@ -212,6 +231,7 @@ func (db *DB) LastBytes(ctx context.Context, jobID int64, most job.Size) (job.Mi
 type Cut struct {
 	JobID  int64
 	From   job.Micros // what is due earlier was looked at already
+	To     job.Micros // what is due later is not looked at yet, see LookAhead
 	Due    job.Micros
 	Ended  job.Micros
 	Surely job.Micros
@@ -229,7 +249,16 @@ type OldRun struct {
 	Output  bool // it may have a row of output
 }
 
-// OldRuns lists records that go, the earliest due first. It takes no lock.
+// LookAhead says up to where the next LookMost records of a cut are due. Those that stay, as failures that are kept longer, may be
+// many.
+func (db *DB) LookAhead(ctx context.Context, c Cut) (to job.Micros, err error) {
+	to = c.Due
+	err = db.query(ctx, "look ahead of old runs", func(rows *stdsql.Rows) error { return rows.Scan(&to) },
+		"SELECT due FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due > ? AND due < ? ORDER BY due, origin, attempt LIMIT 1 OFFSET ?", c.JobID, int64(c.From), int64(c.Due), LookMost)
+	return to, err
+}
+
+// OldRuns lists records that go, the earliest due first, between From and To. It takes no lock.
 func (db *DB) OldRuns(ctx context.Context, c Cut, limit int) ([]OldRun, error) {
 	var out []OldRun
 	err := db.query(ctx, "list old runs", func(rows *stdsql.Rows) error {
@@ -241,7 +270,7 @@ func (db *DB) OldRuns(ctx context.Context, c Cut, limit int) ([]OldRun, error) {
 		return err
 	}, "SELECT id, due, session_id, launch, outcome, trig, output_bytes > 0 FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due >= ? AND due < ?"+
 		" AND (ended < ? OR due < ?) AND (outcome NOT IN (2, 3, 4, 5, 7) OR ended < ?) ORDER BY due, origin, attempt LIMIT ?",
-		c.JobID, int64(c.From), int64(c.Due), int64(c.Ended), int64(c.Surely), int64(c.Failed), limit)
+		c.JobID, int64(c.From), int64(c.To), int64(c.Ended), int64(c.Surely), int64(c.Failed), limit)
 	return out, err
 }
 

@@ -109,13 +109,7 @@ func secretApps(out map[job.Secret]string) func(*stdsql.Rows) error {
 func (tx *Tx) LockSecret(name job.Secret) (SecretRow, error) {
 	var out []SecretRow
 	err := tx.query("lock secret", secretRows(&out, true), "SELECT "+sealedColumns+" FROM secret WHERE name = ? FOR UPDATE", name)
-	if err == nil && len(out) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return SecretRow{}, err
-	}
-	return out[0], nil
+	return first(out, err)
 }
 
 // LockSecretsNotUnder locks and returns the next secrets that are sealed with another key, by id.

@@ -81,9 +81,38 @@ func (tx *Tx) tasks(what, query string, args ...any) ([]TaskRow, error) {
 // of a transaction given up for lost included: it is how an unknown commit is settled.
 func (tx *Tx) LockTasks(ids []int64) (map[int64]TaskRow, error) { return tx.lockTasks(ids, "") }
 
-// LockFreeTasks is LockTasks for those rows that nobody else has locked. It waits for none.
-func (tx *Tx) LockFreeTasks(ids []int64) (map[int64]TaskRow, error) {
-	return tx.lockTasks(ids, " SKIP LOCKED")
+// LockFreeTasks is LockTasks for those rows that nobody else has locked. It waits for none. Those that are locked are busy;
+// those that are in neither answer do not exist.
+func (tx *Tx) LockFreeTasks(ids []int64) (out map[int64]TaskRow, busy map[int64]bool, err error) {
+	if out, err = tx.lockTasks(ids, " SKIP LOCKED"); err != nil || len(out) == len(ids) {
+		return out, nil, err
+	}
+	var missing []int64
+	for _, id := range ids {
+		if _, ok := out[id]; !ok {
+			missing = append(missing, id)
+		}
+	}
+	busy, err = tx.existing("task", missing)
+	return out, busy, err
+}
+
+// existing tells which rows there are, without a lock.
+func (tx *Tx) existing(table string, ids []int64) (map[int64]bool, error) {
+	out := map[int64]bool{}
+	for part := range slices.Chunk(ids, idsInAll) {
+		which, args := oneOf("id", nil, part)
+		err := tx.query("look for busy rows", func(rows *stdsql.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			out[id] = true
+			return err
+		}, "SELECT id FROM "+table+" FORCE INDEX (PRIMARY) WHERE "+which, args...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 func (tx *Tx) lockTasks(ids []int64, how string) (map[int64]TaskRow, error) {

@@ -64,6 +64,7 @@ export const patterns: [RegExp, string][] = [
   [/^every (\S+): shorter than (\S+)$/, '间隔 $1 短于 $2'],
   [/want a duration/, '请填写时长，例如 90s、15m、1h30m'],
   [/want a time such as|is not a time such as/, '请填写时刻，例如 2027-01-31T03:00:00Z'],
+  [/^is 0; want more, or leave it out for the default$/, '不能为 0；请填写更大的值，或留空使用默认值'],
   [/^want .*$/, '格式不正确'],
   [/^cron (".*?"): ([\w-]+) (".*?"): not between (\d+) and (\d+).*$/, 'cron $1：$2 的 $3 不在 $4 与 $5 之间'],
   [/^cron (".*?"): ([\w-]+) (".*?"): .*$/, 'cron $1：$2 的 $3 不正确'],

@@ -40,8 +40,8 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
       <div class="stack">
         {problem && problem.status !== 0 && <ProblemBox problem={problem} again={reload} />}
         {j.error && <Notice look="bad"><b>{t('It cannot be planned')}</b><p>{j.error}</p></Notice>}
-        {j.paused && <Notice look="warn" icon="pause"><b>{j.pause?.scope === 'cluster' ? t('The whole cluster is paused') : j.pause?.scope === 'app' ? t('The app {app} is paused', { app: j.app }) : t('Paused')}</b>
-          {j.pause && <p>{j.pause.reason && <bdi>{j.pause.reason} · </bdi>}{j.pause.by && t('by {who}', { who: j.pause.by })} · <Ago at={j.pause.since} />{j.pause.until && <> · {t('until')} <When at={j.pause.until} zone={j.timezone} /></>}</p>}</Notice>}
+        {j.pause && <Notice look="warn" icon="pause"><b>{j.pause.scope === 'cluster' ? t('The whole cluster is paused') : j.pause.scope === 'app' ? t('The app {app} is paused', { app: j.app }) : t('Paused')}</b>
+          <p>{j.pause.reason && <bdi>{j.pause.reason} · </bdi>}{j.pause.by && t('by {who}', { who: j.pause.by })} · <Ago at={j.pause.since} />{j.pause.until && <> · {t('until')} <When at={j.pause.until} zone={j.timezone} /></>}</p></Notice>}
         {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The due time {at} waits', { at: brief(w.due) })}</b><p>{w.why}</p></Notice>)}
         {j.warnings?.map((w) => <Notice key={w} look="warn"><p>{said(w)}</p></Notice>)}
         <div class="split">
@@ -117,7 +117,7 @@ function NextDue({ job: j }: { job: Job }) {
         {p && <p><b>{inZone(p.words)}</b></p>}
         {wrong && <ProblemBox problem={wrong} again={again} />}
         {p?.warnings?.map((w) => <Notice key={w} look="warn"><p>{said(w)}</p></Notice>)}
-        {j.status === 'finished' ? <p class="faint">{t('It has no further due times.')}</p> : j.paused ? <p class="faint">{t('It is paused; without the pause:')}</p> : null}
+        {j.status === 'finished' ? <p class="faint">{t('It has no further due times.')}</p> : j.pause ? <p class="faint">{t('It is paused; without the pause:')}</p> : null}
         {j.status !== 'finished' && (next ? <Dues list={left.slice(0, 6)} zone={j.timezone} /> : !wrong && <Loading rows={4} />)}
         {j.timezone && j.timezone !== zoneShown() && <p class="faint small">{t('Times of {zone}.', { zone: j.timezone })}</p>}
       </div>
