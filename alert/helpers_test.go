@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/execute"
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -135,7 +136,7 @@ func (m fakeSecrets) Values(_ context.Context, _ string, names []job.Secret) (ma
 }
 
 func (f *fixture) sender(s *fakeSession) *Sender {
-	o := NewOutside(OutsideConfig{Dial: (&net.Dialer{Timeout: 30 * time.Second}).DialContext, Secrets: fakeSecrets{"s": "hunter22"}, Node: s.Node(),
+	o := NewOutside(OutsideConfig{Dial: (&net.Dialer{Timeout: 30 * time.Second}).DialContext, Mask: execute.Mask, Secrets: fakeSecrets{"s": "hunter22"}, Node: s.Node(),
 		Sign: func(secret []byte, _ time.Time, key, _, _, body string) (string, string) {
 			return "X-Signed", fmt.Sprintf("%s %s %d", secret, key, len(body))
 		}})

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -38,7 +39,9 @@ type OutsideConfig struct {
 	// Dial connects to host:port, if the node may call that.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Sign returns the header with the signature of a request.
-	Sign    func(secret []byte, at time.Time, key, method, target, body string) (header, value string)
+	Sign func(secret []byte, at time.Time, key, method, target, body string) (header, value string)
+	// Mask takes the values of secrets out of a text. It is needed where Secrets is.
+	Mask    func(text string, values map[job.Secret]string) string
 	Secrets Secrets
 	Version string
 	Node    string
@@ -96,9 +99,9 @@ func (o *Outside) send(ctx context.Context, l *letter) (v verdict) {
 		if r := recover(); r != nil { // one bad message never stops a node
 			v = verdict{err: fmt.Errorf("it panics: %v", r), final: true}
 		}
-		v.said = clean(v.said, values)
+		v.said = o.clean(v.said, values)
 		if v.err != nil {
-			v.err = errors.New(clean(v.err.Error(), values))
+			v.err = errors.New(o.clean(v.err.Error(), values))
 		}
 	}()
 	var err error
@@ -153,17 +156,17 @@ func (o *Outside) values(ctx context.Context, uses []job.SecretUse) (map[job.Sec
 	return values, nil
 }
 
-// clean takes the values of secrets out of a text, also as they stand in a URL, and makes one short line of it.
-func clean(text string, values map[job.Secret]string) string {
-	for _, v := range values {
-		for _, form := range []string{v, strings.TrimSpace(v), url.QueryEscape(v), url.PathEscape(v)} {
-			if len(form) >= job.MinSecret {
-				text = strings.ReplaceAll(text, form, "***")
+// clean takes the values of secrets out of a text, of addresses also what comes behind the host, and makes one short
+// line of it.
+func (o *Outside) clean(text string, values map[job.Secret]string) string {
+	if len(values) > 0 {
+		hidden := maps.Clone(values)
+		for name, v := range values {
+			if u, err := url.Parse(strings.TrimSpace(v)); err == nil && u.Host != "" && len(u.RequestURI()) >= 8 {
+				hidden[name+" behind its host"] = u.RequestURI()
 			}
 		}
-		if u, err := url.Parse(strings.TrimSpace(v)); err == nil && u.Host != "" && len(u.RequestURI()) >= 8 {
-			text = strings.ReplaceAll(text, u.RequestURI(), "/***")
-		}
+		text = o.cfg.Mask(text, hidden)
 	}
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
 	return cutText(text, 400)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/execute"
 	"go-crontab/job"
 	"go-crontab/sql"
 
@@ -185,6 +186,7 @@ func TestAnswers(t *testing.T) {
 		"200 that means yes":     {job.AlertChannel{Type: job.ChannelDingTalk, URL: served(200, `{"errcode":0,"errmsg":"ok"}`), Sign: "{{secret.s}}"}, "sent", "200 OK", 0},
 		"a bot that wants no":    {job.AlertChannel{Type: job.ChannelFeishu, URL: served(200, `{"code":19021,"msg":"sign match fail"}`)}, "pending", "code 19021: sign match fail", 10 * second},
 		"a secret in the answer": {job.AlertChannel{Type: job.ChannelWebhook, URL: served(400, "who is hunter22?"), Headers: map[string]string{"Authorization": "Bearer {{secret.s}}"}}, "failed", "who is ***?", 0},
+		"a secret in disguise":   {job.AlertChannel{Type: job.ChannelWebhook, URL: served(400, "who is aHVudGVyMjI=?"), Headers: map[string]string{"Authorization": "Bearer {{secret.s}}"}}, "failed", "who is ***I=?", 0},
 		"a url that is none":     {job.AlertChannel{Type: job.ChannelSlack, URL: "{{secret.s}}"}, "failed", "does not begin with http", 0},
 		"much is answered":       {job.AlertChannel{Type: job.ChannelWebhook, URL: served(200, strings.Repeat("x", 1<<20))}, "sent", "xxx", 0},
 	} {
@@ -556,5 +558,25 @@ func TestTidy(t *testing.T) {
 		}
 		f.want("alerts", c.alerts, "SELECT COUNT(*) FROM alert")
 		f.want("messages", c.delivered, "SELECT COUNT(*) FROM delivery")
+	}
+}
+
+// TestClean: nothing is left of a secret, in whatever order they are looked for, nor of the address that one is.
+func TestClean(t *testing.T) {
+	t.Parallel()
+	o := NewOutside(OutsideConfig{Mask: execute.Mask})
+	values := map[job.Secret]string{"short": "hunter22", "long": "hunter22-and-more", "hook": "https://chat.example/hook/hunter22/Zz9"}
+	for range 20 { // maps have no order
+		for text, want := range map[string]string{
+			"no hunter22-and-more": "no ***", "Post https://chat.example/hook/hunter22/Zz9: refused": "Post ***: refused", "there is nothing at /hook/hunter22/Zz9\n": "there is nothing at ***",
+			"chat.example is down": "chat.example is down",
+		} {
+			if got := o.clean(text, values); got != want {
+				t.Fatalf("%q: got %q, want %q", text, got, want)
+			}
+		}
+	}
+	if got := o.clean("a\n b", nil); got != "a b" {
+		t.Errorf("got %q", got)
 	}
 }

@@ -1,11 +1,13 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -123,7 +125,7 @@ func (s *Server) whoAsks(r *http.Request, now time.Time) (*auth.Principal, error
 		}
 		return s.gate.ByToken(r.Context(), strings.TrimSpace(token), address, changing, now)
 	}
-	if secret := loginCookie(r, s.secure(r)); secret != "" {
+	if _, secret := s.loginCookie(r); secret != "" {
 		return s.gate.ByLogin(r.Context(), secret, address, changing, now)
 	}
 	return nil, unauthenticated.problem("Send a token as Authorization: Bearer TOKEN, or sign in with POST /api/v1/login. " +
@@ -151,7 +153,11 @@ func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 	if s.rate == nil {
 		return nil
 	}
-	wait, ok := s.rate.Take(limitKey(p), now, longestLine)
+	key := holder(p)
+	if p.Login != 0 { // each browser that is signed in counts by itself
+		key = fmt.Sprintf("login %d", p.Login)
+	}
+	wait, ok := s.rate.Take(key, now, longestLine)
 	if !ok {
 		return slowDown(wait, "%s makes more than %d requests a second.", p.Name, s.cfg.Rate)
 	}
@@ -166,12 +172,13 @@ func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 	}
 }
 
-// limitKey is whom limits count: each browser that is signed in by itself.
-func limitKey(p *auth.Principal) string {
-	if p.Login != 0 {
-		return fmt.Sprintf("login %d", p.Login)
+// holder is whom limits count that a sign-in must not lift: the token, also of browsers that signed in with it, or the
+// person who came from the provider.
+func holder(p *auth.Principal) string {
+	if p.Token != 0 {
+		return fmt.Sprintf("token %d", p.Token)
 	}
-	return fmt.Sprintf("token %d", p.Token)
+	return p.Kind + " " + p.Name
 }
 
 // slowDown is the problem of one who asks too often.
@@ -270,31 +277,57 @@ func notFoundAs(none, err error) error {
 	return err
 }
 
-// cookieName is that of the cookie of a login. The prefix of the first has browsers take it only over TLS, from us
-// alone, and for all paths.
+// securePrefix has browsers take a cookie only over TLS, from us alone, and for all paths.
+const securePrefix = "__Host-"
+
+// cookieName is that of the cookie of a login.
 func cookieName(secure bool) string {
 	if secure {
-		return "__Host-gocrontab"
+		return securePrefix + "gocrontab"
 	}
 	return "gocrontab"
 }
 
-func loginCookie(r *http.Request, secure bool) string {
-	c, err := r.Cookie(cookieName(secure))
+// loginCookie is the cookie of a login; secret is "" if there is none. The one that browsers keep to TLS counts in any
+// case: behind a proxy that does not pass the Host on, nothing else tells of TLS where there is no Origin, as with reads.
+func (s *Server) loginCookie(r *http.Request) (name, secret string) {
+	name = cookieName(true)
+	if secret = cookie(r, name); secret == "" && !s.secure(r) {
+		name = cookieName(false)
+		secret = cookie(r, name)
+	}
+	return name, secret
+}
+
+func cookie(r *http.Request, name string) string {
+	c, err := r.Cookie(name)
 	if err != nil {
 		return ""
 	}
 	return c.Value
 }
 
-// secure tells whether the browser that makes a request has a TLS connection, to us or to a proxy before us.
+// secure tells whether the browser that makes a request has a TLS connection, to us or to a proxy before us. A proxy that
+// does not pass the Host on passes the Origin, which changes have.
 func (s *Server) secure(r *http.Request) bool {
-	return r.TLS != nil || s.public != nil && s.public.Scheme == "https" && strings.EqualFold(hostOf(r.Host), s.public.Hostname())
+	if r.TLS != nil {
+		return true
+	}
+	return s.publicTLS() && (strings.EqualFold(hostOf(r.Host), s.public.Hostname()) || isOrigin(r.Header.Get("Origin"), s.public))
+}
+
+// publicTLS tells whether browsers reach the cluster over TLS, wherever that ends.
+func (s *Server) publicTLS() bool { return s.public != nil && s.public.Scheme == "https" }
+
+// isOrigin tells whether a header is the origin of a URL with https.
+func isOrigin(header string, u *url.URL) bool {
+	o, err := url.Parse(header)
+	return err == nil && o.Scheme == "https" && strings.EqualFold(o.Hostname(), u.Hostname()) && cmp.Or(o.Port(), "443") == cmp.Or(u.Port(), "443")
 }
 
 // setCookie gives a browser a cookie that no script can read; "" takes it away.
-func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, name, value string, site http.SameSite, life time.Duration) {
-	c := &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, Secure: s.secure(r), SameSite: site, MaxAge: int(life.Seconds())}
+func setCookie(w http.ResponseWriter, name, value string, site http.SameSite, life time.Duration) {
+	c := &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, Secure: strings.HasPrefix(name, securePrefix), SameSite: site, MaxAge: int(life.Seconds())}
 	if value == "" {
 		c.MaxAge = -1
 	}
@@ -302,8 +335,7 @@ func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, name, value s
 }
 
 func (s *Server) dropCookie(w http.ResponseWriter, r *http.Request) {
-	secure := s.secure(r)
-	if loginCookie(r, secure) != "" {
-		s.setCookie(w, r, cookieName(secure), "", http.SameSiteStrictMode, 0)
+	if name, secret := s.loginCookie(r); secret != "" {
+		setCookie(w, name, "", http.SameSiteStrictMode, 0)
 	}
 }

@@ -66,19 +66,23 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	if err := s.pace(r, p, now); err != nil {
 		return err
 	}
-	if p, err = s.signIn(w, r, p); err != nil {
+	if p, err = s.signIn(w, r, p, s.secure(r)); err != nil {
 		return err
 	}
 	return answer(w, http.StatusOK, viewOfMe(p))
 }
 
 // signIn makes a login and gives the browser its cookie.
-func (s *Server) signIn(w http.ResponseWriter, r *http.Request, p *auth.Principal) (*auth.Principal, error) {
+func (s *Server) signIn(w http.ResponseWriter, r *http.Request, p *auth.Principal, secure bool) (*auth.Principal, error) {
+	if wait, ok := s.signIns.Take(holder(p), time.Now(), 0); !ok {
+		return nil, slowDown(wait, "%s signs in too often.", p.Name)
+	}
 	secret, expires, err := s.issuer.SignIn(r.Context(), p, s.cfg.LoginLife)
 	if err != nil {
 		return nil, lookAt(err, "Sign in again; a sign-in of which nobody knows ends by itself.")
 	}
-	s.setCookie(w, r, cookieName(s.secure(r)), secret, http.SameSiteStrictMode, s.cfg.LoginLife)
+	s.gate.Expect(secret)
+	setCookie(w, cookieName(secure), secret, http.SameSiteStrictMode, s.cfg.LoginLife)
 	signed := *p
 	signed.Expires = expires
 	return &signed, nil
@@ -106,37 +110,50 @@ const (
 
 // flowCookie is the name of the cookie of a browser that is at the provider. It must come along when the provider sends
 // the browser back, which is a way from another site: so it is lax, and holds nothing that is good for anything else.
-func (s *Server) flowCookie(r *http.Request) string { return cookieName(s.secure(r)) + "-flow" }
+func (s *Server) flowCookie(r *http.Request) string { return cookieName(s.fromProvider(r)) + "-flow" }
+
+// fromProvider tells whether a browser on its way over the provider has TLS: that way leads to the public URL.
+func (s *Server) fromProvider(r *http.Request) bool { return s.publicTLS() || s.secure(r) }
 
 // paceStrangers bounds what somebody of whom nothing is known may have us ask a provider.
 func (s *Server) paceStrangers(r *http.Request) error {
-	if wait, ok := s.flows.Take(auth.AddressKey(job.ActorOf(r.Context()).Origin), time.Now(), 0); !ok {
-		return slowDown(wait, "Too many sign-ins were begun from your address.")
-	}
-	if s.cfg.OIDC == nil {
-		return notFound.problem("This cluster has no identity provider; sign in with a token.")
+	if wait, ok := s.flows.Take(addressOf(r), time.Now(), 0); !ok {
+		return slowDown(wait, "Too many sign-ins came from your address.")
 	}
 	return nil
 }
 
-// beginOIDC: GET /api/v1/login/oidc sends the browser to the provider.
-func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) error {
+// noProvider is answered where there is no identity provider.
+func (s *Server) noProvider(r *http.Request) error {
 	if err := s.paceStrangers(r); err != nil {
 		return err
+	}
+	return notFound.problem("This cluster has no identity provider; sign in with a token.")
+}
+
+// beginOIDC: GET /api/v1/login/oidc sends the browser to the provider.
+func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) error {
+	if s.cfg.OIDC == nil {
+		return s.noProvider(r)
+	}
+	if !s.cfg.OIDC.Discovered() {
+		if err := s.paceStrangers(r); err != nil {
+			return err
+		}
 	}
 	target, flow, err := s.cfg.OIDC.Begin(r.Context())
 	if err != nil {
 		return problemOfProvider(err)
 	}
-	s.setCookie(w, r, s.flowCookie(r), flow, http.SameSiteLaxMode, flowLife)
+	setCookie(w, s.flowCookie(r), flow, http.SameSiteLaxMode, flowLife)
 	http.Redirect(w, r, target, http.StatusSeeOther)
 	return nil
 }
 
 // endOIDC: GET /api/v1/login/oidc/callback is where the provider sends the browser back to.
 func (s *Server) endOIDC(w http.ResponseWriter, r *http.Request) error {
-	if err := s.paceStrangers(r); err != nil {
-		return err
+	if s.cfg.OIDC == nil {
+		return s.noProvider(r)
 	}
 	p, err := s.vouched(w, r)
 	var refused *auth.Refused
@@ -147,32 +164,47 @@ func (s *Server) endOIDC(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return problemOfProvider(err)
 	}
-	if _, err := s.signIn(w, r, p); err != nil {
+	if _, err := s.signIn(w, r, p, s.fromProvider(r)); err != nil {
 		return err
 	}
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 	return nil
 }
 
-// vouched tells for whom the provider vouches. What the browser kept for that is good for one time.
+// vouched tells for whom the provider vouches. What the browser kept for that is good for one time, and for what comes
+// with its state alone: another site can send a browser here with anything.
 func (s *Server) vouched(w http.ResponseWriter, r *http.Request) (*auth.Principal, error) {
-	flow := ""
-	if c, err := r.Cookie(s.flowCookie(r)); err == nil {
-		flow = c.Value
-	}
-	s.setCookie(w, r, s.flowCookie(r), "", http.SameSiteLaxMode, 0)
-	q := newQuery(r)
+	flow, q := cookie(r, s.flowCookie(r)), newQuery(r)
 	state, code, wrong := q.text(oidcState), q.text(oidcCode), q.text(oidcError)
 	if err := q.err(); err != nil {
 		return nil, err
 	}
+	if err := auth.CheckFlow(flow, state); err != nil {
+		return nil, err
+	}
+	if wrong == "" {
+		if err := s.paceStrangers(r); err != nil {
+			return nil, err
+		}
+	}
+	setCookie(w, s.flowCookie(r), "", http.SameSiteLaxMode, 0)
 	if wrong != "" {
 		return nil, &auth.Refused{Why: "the identity provider says " + cutShort(wrong)}
 	}
-	return s.cfg.OIDC.Finish(r.Context(), flow, state, code)
+	p, err := s.cfg.OIDC.Finish(r.Context(), flow, state, code)
+	if err == nil {
+		s.flows.Give(addressOf(r)) // that was no stranger
+	}
+	return p, err
 }
 
+// addressOf is what the address of a request counts as.
+func addressOf(r *http.Request) string { return auth.AddressKey(job.ActorOf(r.Context()).Origin) }
+
 func problemOfProvider(err error) error {
+	if errors.Is(err, auth.ErrNoClock) {
+		return unavailable.problem("The node has not read the database's clock yet. Begin the sign-in again in a moment.")
+	}
 	var away *auth.ProviderError
 	if !errors.As(err, &away) {
 		return err

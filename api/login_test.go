@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"go-crontab/api"
 	"go-crontab/auth"
@@ -145,6 +146,19 @@ func TestSecureCookies(t *testing.T) {
 	s.as("").call("GET", "/api/v1/me", nil, "Host", "cron.example.com", "Cookie", "__Host-gocrontab="+r.cookie().Value).want(200)
 	// The name without the prefix is not taken there: another site under this domain could have set it.
 	s.as("").call("GET", "/api/v1/me", nil, "Host", "cron.example.com", "Cookie", "gocrontab="+r.cookie().Value).want(401)
+	// A proxy that says nothing of the Host: the Origin that browsers send with changes tells, and reads find the cookie.
+	r = s.as("").call("POST", "/api/v1/login", object{"token": token}, "Origin", "https://CRON.example.com:443", "Sec-Fetch-Site", "same-origin")
+	secure(r)
+	s.as("").call("GET", "/api/v1/me", nil, "Cookie", "__Host-gocrontab="+r.cookie().Value).want(200)
+	s.as("").call("POST", "/api/v1/logout", nil, "Cookie", "__Host-gocrontab="+r.cookie().Value, "Origin", "https://cron.example.com", "Sec-Fetch-Site", "same-origin").want(204)
+	if c := s.as("").call("GET", "/api/v1/me", nil, "Cookie", "__Host-gocrontab="+r.cookie().Value).want(401).cookie(); c.Name != "__Host-gocrontab" || !c.Secure || c.MaxAge >= 0 {
+		t.Errorf("a dead cookie: got %v, want it taken away", c)
+	}
+	for _, origin := range []string{"http://cron.example.com", "https://cron.example.com:8443", "https://example.com", "null"} {
+		if c := s.as("").call("POST", "/api/v1/login", object{"token": token}, "Origin", origin, "Sec-Fetch-Site", "same-origin").want(200).cookie(); c.Name != "gocrontab" || c.Secure {
+			t.Errorf("from %s: got %v", origin, c)
+		}
+	}
 	if c := s.as("").call("POST", "/api/v1/login", object{"token": token}).want(200).cookie(); c.Name != "gocrontab" || c.Secure {
 		t.Errorf("on the machine itself: got %v", c)
 	}
@@ -157,26 +171,187 @@ func TestSecureCookies(t *testing.T) {
 	b.call("GET", "/api/v1/me", nil).want(200)
 }
 
-// TestSignInByOIDC goes the whole way through a real provider, as a browser does.
-func TestSignInByOIDC(t *testing.T) {
-	t.Parallel()
-	idp := testidp.Start(t)
-	s := start(t, nil)
+// withProvider has people sign in by a provider.
+func (s *site) withProvider(mod func(*auth.OIDCConfig)) *testidp.Provider {
+	s.t.Helper()
+	idp := testidp.Start(s.t)
 	l := httptest.NewUnstartedServer(nil)
-	public := "http://" + l.Listener.Addr().String()
-	cfg := auth.OIDCConfig{Issuer: idp.URL, ClientID: testidp.ClientID, ClientSecret: testidp.ClientSecret, PublicURL: public, Roles: auth.RoleMap{}, Now: s.cfg.Now}
+	cfg := auth.OIDCConfig{Issuer: idp.URL, ClientID: testidp.ClientID, ClientSecret: testidp.ClientSecret, PublicURL: "http://" + l.Listener.Addr().String(), Roles: auth.RoleMap{}, Now: s.cfg.Now}
 	if err := cfg.Roles.Add("admins=admin,devs=operator:mine"); err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
+	}
+	if mod != nil {
+		mod(&cfg)
 	}
 	var err error
 	if s.cfg.OIDC, err = auth.NewOIDC(cfg); err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	s.cfg.PublicURL = public
+	s.cfg.PublicURL = cfg.PublicURL
 	l.Config.Handler = api.New(s.cfg)
 	l.Start()
-	t.Cleanup(l.Close)
+	s.t.Cleanup(l.Close)
 	s.url, s.http = l.URL, l.Client()
+	return idp
+}
+
+// ask sends a GET of a browser that goes nowhere by itself.
+func (s *site) ask(at string, cookies ...*http.Cookie) (resp *http.Response, body string) {
+	s.t.Helper()
+	req, err := http.NewRequest("GET", at, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, c := range cookies {
+		req.AddCookie(c)
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if resp, err = client.Do(req); err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp, string(text)
+}
+
+// toProvider has a browser go to the provider. It returns the browser's cookie, and with what it is sent back.
+func (s *site) toProvider() (flow *http.Cookie, query string) {
+	s.t.Helper()
+	resp, body := s.ask(s.url + "/api/v1/login/oidc")
+	if resp.StatusCode != http.StatusSeeOther || len(resp.Cookies()) != 1 {
+		s.t.Fatalf("begin: got %s %s", resp.Status, body)
+	}
+	flow = resp.Cookies()[0]
+	resp, _ = s.ask(resp.Header.Get("Location"))
+	back, err := resp.Location()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return flow, back.RawQuery
+}
+
+const callback = "/api/v1/login/oidc/callback?"
+
+// TestOIDCFromOneAddress: who begins sign-ins, or comes back with what is not theirs, keeps nobody out who comes from the
+// same address. What the provider is asked is bounded.
+func TestOIDCFromOneAddress(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	idp := s.withProvider(nil)
+	idp.Claims["groups"] = "admins"
+	flow, query := s.toProvider()
+	for range 60 {
+		if resp, body := s.ask(s.url + "/api/v1/login/oidc"); resp.StatusCode != http.StatusSeeOther {
+			t.Fatalf("begin: got %s %s", resp.Status, body)
+		}
+		s.as("").call("GET", callback+"state=x&code=y", nil).want(403)
+	}
+	if resp, body := s.ask(s.url+callback+query, flow); resp.StatusCode != http.StatusSeeOther {
+		t.Fatalf("a sign-in among others: got %s %s", resp.Status, body)
+	}
+	busy := 0
+	flow, query = s.toProvider()
+	madeUp, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	madeUp.Set("code", "x")
+	for range 60 {
+		if resp, _ := s.ask(s.url+callback+madeUp.Encode(), flow); resp.StatusCode == http.StatusTooManyRequests {
+			busy++
+		}
+	}
+	if busy < 20 {
+		t.Errorf("60 made-up codes: %d were sent away", busy)
+	}
+}
+
+// TestOIDCForeignError: another site cannot end a sign-in by sending the browser back with an error.
+func TestOIDCForeignError(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	idp := s.withProvider(nil)
+	idp.Claims["groups"] = "admins"
+	flow, query := s.toProvider()
+	for _, foreign := range []string{"error=access_denied", "error=access_denied&state=x", "state=x&code=y"} {
+		resp, body := s.ask(s.url+callback+foreign, flow)
+		if resp.StatusCode != 403 || !strings.Contains(body, "begun by another browser") || len(resp.Cookies()) != 0 {
+			t.Errorf("%s: got %s %v %s", foreign, resp.Status, resp.Cookies(), body)
+		}
+	}
+	if resp, body := s.ask(s.url+callback+query, flow); resp.StatusCode != http.StatusSeeOther {
+		t.Errorf("its own end: got %s %s", resp.Status, body)
+	}
+}
+
+// TestOIDCBeforeTheClock: as long as nobody knows the time nobody can tell what a provider's word is worth.
+func TestOIDCBeforeTheClock(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	idp := s.withProvider(func(c *auth.OIDCConfig) { c.Now = func() time.Time { return time.Time{} } })
+	idp.Claims["groups"] = "admins"
+	flow, query := s.toProvider()
+	if resp, body := s.ask(s.url+callback+query, flow); resp.StatusCode != 503 || !strings.Contains(body, api.TypePrefix+"unavailable") {
+		t.Errorf("got %s %s", resp.Status, body)
+	}
+}
+
+// TestSecureOIDC: who comes from the provider comes to the public URL, whatever Host a proxy says.
+func TestSecureOIDC(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	idp := s.withProvider(func(c *auth.OIDCConfig) { c.PublicURL = "https://cron.example.com" })
+	idp.Claims["groups"] = "admins"
+	flow, query := s.toProvider()
+	if flow.Name != "__Host-gocrontab-flow" || !flow.Secure || flow.Path != "/" {
+		t.Errorf("on the way: got %v", flow)
+	}
+	resp, body := s.ask(s.url+callback+query, flow)
+	if resp.StatusCode != http.StatusSeeOther {
+		t.Fatalf("got %s %s", resp.Status, body)
+	}
+	var login *http.Cookie
+	for _, c := range resp.Cookies() {
+		if c.Value != "" {
+			login = c
+		}
+	}
+	if login == nil || login.Name != "__Host-gocrontab" || !login.Secure {
+		t.Fatalf("got %v", resp.Cookies())
+	}
+	s.as("").call("GET", "/api/v1/me", nil, "Cookie", login.Name+"="+login.Value).want(200)
+}
+
+// TestSignInsAreBounded for each token.
+func TestSignInsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	hasty, calm, busy := s.newToken("hasty", auth.Viewer), s.newToken("calm", auth.Viewer), 0
+	for range 60 {
+		r := s.as("").call("POST", "/api/v1/login", object{"token": hasty})
+		if r.status == http.StatusTooManyRequests {
+			busy++
+			if r.header.Get("Retry-After") == "" || !strings.Contains(r.body, "hasty signs in too often") {
+				t.Errorf("got %v %s", r.header, r.body)
+			}
+		}
+	}
+	if busy < 10 {
+		t.Errorf("60 sign-ins: %d were sent away", busy)
+	}
+	s.as("").call("POST", "/api/v1/login", object{"token": calm}).want(200)
+	s.as(hasty).call("GET", "/api/v1/me", nil).want(200)
+}
+
+// TestSignInByOIDC goes the whole way through a real provider, as a browser does.
+func TestSignInByOIDC(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	idp := s.withProvider(nil)
+	public := s.cfg.PublicURL
 	theirs := s.create("theirs", object{"app": "theirs"}).text("id")
 	mine := s.create("mine", object{"app": "mine"}).text("id")
 

@@ -83,7 +83,7 @@ func (s *Server) once(op *operation, h handler) handler {
 // digestOf is what a request asks for, and who asks.
 func digestOf(r *http.Request, body []byte) [32]byte {
 	h := sha256.New()
-	for _, part := range []string{auth.Of(r.Context()).Name, r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get(ifMatch)} {
+	for _, part := range []string{auth.Of(r.Context()).Key(), r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get(ifMatch)} {
 		fmt.Fprintf(h, "%d %s\n", len(part), part)
 	}
 	h.Write(body)

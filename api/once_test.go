@@ -84,6 +84,39 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// TestKeysBelongToCallers: a key is no other caller's, also not of one with the same name. A browser that signed in with a
+// token is the same caller.
+func TestKeysBelongToCallers(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("there", object{"schedule": "0 * * * *"})
+	made := s.call("POST", "/api/v1/tokens", object{"name": "twin", "role": "admin"}).want(201).object()
+	twin := s.as(made.text("token"))
+	c := s.as("").call("POST", "/api/v1/login", object{"token": twin.token}).want(200).cookie()
+	asks := []struct{ path, body string }{
+		{"/api/v1/jobs/1/pause", `{"reason": "x"}`},
+		{"/api/v1/jobs/1/run", `{}`},
+		{"/api/v1/jobs/1/backfill", `{"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T03:00:00Z"}`},
+	}
+	for i, ask := range asks {
+		key := fmt.Sprint("k", i)
+		first := twin.call("POST", ask.path, ask.body, "Idempotency-Key", key)
+		again := s.as("").call("POST", ask.path, ask.body, "Idempotency-Key", key, "Cookie", c.Name+"="+c.Value)
+		if first.status >= 300 || again.status != first.status || again.object().text("id") != first.object().text("id") || again.object().text("due") != first.object().text("due") {
+			t.Errorf("%s by its own browser: got %d %s, want %d %s", ask.path, again.status, again.body, first.status, first.body)
+		}
+	}
+	s.call("DELETE", "/api/v1/tokens/"+made.text("id"), nil).want(204)
+	for who, token := range map[string]string{"another of its name": s.newToken("twin", auth.Admin), "another": s.token} {
+		for i, ask := range asks {
+			r := s.as(token).call("POST", ask.path, ask.body, "Idempotency-Key", fmt.Sprint("k", i))
+			if r.status != 409 || !strings.Contains(r.body, "key-reused") {
+				t.Errorf("%s by %s: got %d %s, want that the key was used", ask.path, who, r.status, r.body)
+			}
+		}
+	}
+}
+
 // TestRefusedIsNotRemembered: what changed nothing can be sent again with its key, once what was wrong is mended.
 func TestRefusedIsNotRemembered(t *testing.T) {
 	t.Parallel()

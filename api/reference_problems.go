@@ -13,7 +13,7 @@ var problemTable = []problemDoc{
 		"Send `Authorization: Bearer TOKEN`, or sign in."},
 	{forbidden, "It is known who asks, and the role of that one does not allow this, or not in this app. What belongs to apps of which one may see nothing is not found instead.",
 		"Ask whoever is admin of the cluster for a token with the role that `detail` names."},
-	{tooMany, "The token makes more requests than it may, or too many unknown tokens came from this address.",
+	{tooMany, "The token makes more requests than it may, signs in too often, or too many unknown tokens came from this address.",
 		"Try again after `Retry-After` seconds."},
 	{providerAway, "The identity provider by which people sign in cannot be reached, or is not set up as it should be.",
 		"Sign in with a token, and see the node's log."},

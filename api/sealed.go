@@ -23,7 +23,7 @@ type sealer struct {
 func (s *Server) newSealer(r *http.Request, o *job.Once) (*sealer, error) {
 	_, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if credential = strings.TrimSpace(credential); credential == "" {
-		credential = loginCookie(r, s.secure(r))
+		_, credential = s.loginCookie(r)
 	}
 	if credential == "" {
 		return nil, fmt.Errorf("an answer cannot be sealed: it is not known with what %s came", r.URL.Path)

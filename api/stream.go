@@ -37,7 +37,7 @@ const (
 type streams struct {
 	mu     sync.Mutex
 	all    int
-	by     map[string]int // by whom
+	by     map[string]int // by holder
 	ending chan struct{}  // closed when no stream may go on
 	end    func()
 	beat   time.Duration // see heartbeat
@@ -51,7 +51,7 @@ func newStreams() *streams {
 
 // enter counts one more, unless there are too many.
 func (t *streams) enter(p *auth.Principal) (leave func(), err error) {
-	key := limitKey(p)
+	key := holder(p)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {

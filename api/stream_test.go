@@ -64,7 +64,9 @@ func (s *site) listen(path string, header ...string) *ear {
 		s.t.Fatal(err)
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	req.Header.Set("Authorization", "Bearer "+s.token)
+	if s.token != "" {
+		req.Header.Set("Authorization", "Bearer "+s.token)
+	}
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
@@ -259,6 +261,25 @@ func TestStreamsAreBounded(t *testing.T) {
 		t.Errorf("a node that stops: got %s", r.body)
 	}
 	s.call("GET", "/api/v1/cluster", nil).want(200)
+}
+
+// TestStreamsOfOneToken: who signs in with a token has no more streams for that.
+func TestStreamsOfOneToken(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	mine, browser := s.as(s.newToken("mine", auth.Viewer)), s.as("")
+	cookie := func() string {
+		c := browser.call("POST", "/api/v1/login", object{"token": mine.token}).want(200).cookie()
+		return c.Name + "=" + c.Value
+	}
+	first, second := cookie(), cookie()
+	for range 8 {
+		mine.listen("/api/v1/events").hello()
+		browser.listen("/api/v1/events", "Cookie", first).hello()
+	}
+	if r := browser.call("GET", "/api/v1/events", nil, "Cookie", second).want(429); !strings.Contains(r.body, "mine has 16 streams") {
+		t.Errorf("got %s", r.body)
+	}
 }
 
 // TestStreamsEndWithTheirServer has a server stop while somebody listens: it does not wait for who never goes.

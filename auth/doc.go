@@ -24,5 +24,5 @@
 //     and it is not that the token is wrong.
 //   - The node dies between a change of a token and its answer: the change and its line of the audit stand or fall
 //     together. A token that was made and never shown is of no use to anybody; revoke it and make another.
-//   - The provider is out of reach: no new logins by it; the others go on.
+//   - The provider is out of reach, or MySQL's clock was not read yet: no new logins by it; the others go on.
 package auth

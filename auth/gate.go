@@ -19,7 +19,9 @@ type Gate struct {
 	db  *sql.DB
 	log *slog.Logger
 
-	strangers Limiter // look-ups of secrets that turned out to be none, by address
+	strangers Limiter       // look-ups of secrets that turned out to be none, by address
+	crowded   Limiter       // further ones, of all addresses that have none left
+	asking    chan struct{} // held while a secret is looked up of which nothing is known
 	refusals  refusals
 
 	mu    sync.Mutex
@@ -29,7 +31,7 @@ type Gate struct {
 // finding is who a secret was found to belong to.
 type finding struct {
 	who   *Principal
-	until time.Time  // believed for reads until then
+	until time.Time  // believed for reads until then; zero: not at all
 	noted job.Micros // when its last use was written down
 }
 
@@ -40,6 +42,9 @@ const (
 	noteEvery = job.Micros(time.Minute / time.Microsecond)
 	// maxKnown bounds the findings. When it is reached all are forgotten, and looked up again.
 	maxKnown = 4096
+	// maxAsking is how many unknown secrets are looked up at once. It is less than the burst of strangers: those who
+	// hold good ones and come together wait for each other, and crowd nobody out.
+	maxAsking = 16
 )
 
 // NewGate makes a gate over the rows of a cluster.
@@ -47,6 +52,8 @@ func NewGate(db *sql.DB, log *slog.Logger) *Gate {
 	return &Gate{
 		db: db, log: log, known: map[Hash]finding{},
 		strangers: Limiter{Every: 500 * time.Millisecond, Burst: 20},
+		crowded:   Limiter{Every: 100 * time.Millisecond, Burst: 20},
+		asking:    make(chan struct{}, maxAsking),
 		refusals:  newRefusals(),
 	}
 }
@@ -89,18 +96,33 @@ func (g *Gate) find(ctx context.Context, hash Hash, address string, changing boo
 	if known && !changing && now.Before(f.until) {
 		return f.who, nil
 	}
+	if !known {
+		select {
+		case g.asking <- struct{}{}:
+			defer func() { <-g.asking }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		f, known = g.recall(hash) // another request with it may have been let in meanwhile
+	}
 	// One who was let in before is looked up also when strangers crowd his address: behind a proxy they share it.
-	if wait := g.strangers.Wait(AddressKey(address), now); wait > 0 && !known {
-		return nil, &Busy{wait}
+	giveBack := func() {}
+	if !known {
+		var err error
+		if giveBack, err = g.admit(AddressKey(address), now); err != nil {
+			return nil, err
+		}
 	}
 	p, at, used, err := look(ctx, hash)
-	var refused *Refused
-	switch {
-	case errors.As(err, &refused):
+	if errors.As(err, new(*Refused)) {
 		g.forget(hash)
-		g.strangers.Take(AddressKey(address), now, 0)
+		if known {
+			g.strangers.Take(AddressKey(address), now, 0)
+		}
 		return nil, err
-	case err != nil:
+	}
+	giveBack()
+	if err != nil {
 		return nil, err
 	}
 	f = finding{who: p, until: now.Add(believed), noted: max(used, f.noted)}
@@ -113,6 +135,20 @@ func (g *Gate) find(ctx context.Context, hash Hash, address string, changing boo
 	}
 	g.remember(hash, f)
 	return p, nil
+}
+
+// admit takes one of the look-ups that an address has for unknown secrets, or else one of those that there are for all
+// addresses which have none left: after a start nobody is known, and those who hold good secrets may share theirs with
+// one who has many wrong ones.
+func (g *Gate) admit(address string, now time.Time) (giveBack func(), err error) {
+	wait, ok := g.strangers.Take(address, now, 0)
+	if ok {
+		return func() { g.strangers.Give(address) }, nil
+	}
+	if _, ok := g.crowded.Take("", now, 0); ok {
+		return func() { g.crowded.Give("") }, nil
+	}
+	return nil, &Busy{wait}
 }
 
 func (g *Gate) tokenOf(ctx context.Context, hash Hash) (*Principal, job.Micros, job.Micros, error) {
@@ -199,6 +235,9 @@ func (g *Gate) forget(hash Hash) {
 	defer g.mu.Unlock()
 	delete(g.known, hash)
 }
+
+// Expect tells of a login that was just made: it is looked up also when strangers crowd its address.
+func (g *Gate) Expect(secret string) { g.remember(hashOf(secret), finding{}) }
 
 // Forget has everybody looked up again: somebody was signed out or revoked by way of this node, and nobody should find
 // that it did not work.

@@ -38,6 +38,15 @@ func (l *Limiter) Take(key string, now time.Time, most time.Duration) (wait time
 	return wait, true
 }
 
+// Give gives one back that was taken.
+func (l *Limiter) Give(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at, known := l.free[key]; known {
+		l.free[key] = at.Add(-l.Every)
+	}
+}
+
 // Wait tells how long one would have to wait now, and takes none.
 func (l *Limiter) Wait(key string, now time.Time) time.Duration {
 	l.mu.Lock()

@@ -29,6 +29,11 @@ func TestLimiter(t *testing.T) {
 	if _, ok := l.Take("a", now, 200*time.Millisecond); ok {
 		t.Error("the line is longer than it may be")
 	}
+	l.Give("a")
+	if wait, ok := l.Take("a", now, 200*time.Millisecond); !ok || wait != 200*time.Millisecond {
+		t.Errorf("in a place that was given back: got %s, %v", wait, ok)
+	}
+	l.Give("nobody")
 	now = now.Add(300 * time.Millisecond)
 	if got := l.Wait("a", now); got != 0 {
 		t.Errorf("after a while: got %s to wait", got)

@@ -26,7 +26,7 @@ type OIDCConfig struct {
 	PublicURL    string   // where browsers reach the cluster, such as https://cron.example.com
 	Scopes       []string // beside openid, profile and email
 	GroupsClaim  string   // default groups; a.b is b in a
-	NameClaim    string   // default: the address if it is verified, else preferred_username, else sub
+	NameClaim    string   // default: the address if it is verified, else preferred_username or sub, at the issuer's host
 	Roles        RoleMap
 	Now          func() time.Time // MySQL's clock
 }
@@ -100,6 +100,16 @@ type ProviderError struct{ Err error }
 func (p *ProviderError) Error() string { return "identity provider: " + p.Err.Error() }
 func (p *ProviderError) Unwrap() error { return p.Err }
 
+// ErrNoClock means that MySQL's clock was not read yet, so that nobody can tell whether what a provider says still holds.
+var ErrNoClock = errors.New("the database's clock was not read yet")
+
+// Discovered tells whether Begin asks nobody any more.
+func (o *OIDC) Discovered() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.provider != nil
+}
+
 // Begin returns where to send a browser, and what its cookie is to hold until it comes back.
 func (o *OIDC) Begin(ctx context.Context) (target, flow string, err error) {
 	client, _, err := o.client(ctx)
@@ -123,14 +133,25 @@ func parseFlow(s string) (f flowSecrets, ok bool) {
 	return flowSecrets{parts[0], parts[1], parts[2]}, true
 }
 
+// CheckFlow refuses who comes back from a provider with a state that is not that of its cookie, flow.
+func CheckFlow(flow, state string) error {
+	if f, ok := parseFlow(flow); !ok || !equal(f.state, state) {
+		return &Refused{Why: "the sign-in was begun by another browser, or too long ago; begin again"}
+	}
+	return nil
+}
+
 // Finish tells who comes back from the provider with a code. flow is what the browser's cookie holds.
 func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal, error) {
-	f, ok := parseFlow(flow)
-	if !ok || !equal(f.state, state) {
-		return nil, &Refused{Why: "the sign-in was begun by another browser, or too long ago; begin again"}
+	if err := CheckFlow(flow, state); err != nil {
+		return nil, err
 	}
+	f, _ := parseFlow(flow)
 	if code == "" {
 		return nil, &Refused{Why: "the provider gave no code"}
+	}
+	if o.cfg.Now().IsZero() {
+		return nil, ErrNoClock
 	}
 	client, provider, err := o.client(ctx)
 	if err != nil {
@@ -215,15 +236,18 @@ func (o *OIDC) client(ctx context.Context) (*oauth2.Config, *oidc.Provider, erro
 }
 
 // nameOf is how the audit calls somebody: always with an @, which no token has in its name. An address counts only if
-// the provider has verified it: anybody may claim anybody's.
+// the provider has verified it, or the settings say where it stands: anybody may claim anybody's. All other names end
+// with the issuer's host, also those that look like an address.
 func (o *OIDC) nameOf(claims map[string]any, subject string) string {
 	text := func(claim string) string { s, _ := claims[claim].(string); return s }
-	name := subject
+	name, vouched := subject, false
 	switch verified := claims["email_verified"]; {
 	case o.cfg.NameClaim != "":
-		name = firstOf(text(o.cfg.NameClaim), subject)
+		if s := text(o.cfg.NameClaim); s != "" {
+			name, vouched = s, true
+		}
 	case text("email") != "" && (verified == true || verified == "true"):
-		name = text("email")
+		name, vouched = text("email"), true
 	case text("preferred_username") != "":
 		name = text("preferred_username")
 	}
@@ -236,7 +260,7 @@ func (o *OIDC) nameOf(claims map[string]any, subject string) string {
 	if r := []rune(name); len(r) > maxName {
 		name = string(r[:maxName])
 	}
-	if !strings.Contains(name, "@") {
+	if !vouched || !strings.Contains(name, "@") {
 		name += "@" + o.host
 	}
 	return name

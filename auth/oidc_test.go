@@ -74,8 +74,12 @@ func TestOIDCRolesAndNames(t *testing.T) {
 		"an address verified in a text":       {claims: map[string]any{"groups": "readers", "email": "a@b.c", "email_verified": "true"}, want: "a@b.c (viewer)"},
 		"another claim for the name": {claims: map[string]any{"groups": "readers", "upn": "ann@corp"}, mod: func(c *OIDCConfig) { c.NameClaim = "upn" },
 			want: "ann@corp (viewer)"},
-		"a name of a token":        {claims: map[string]any{"groups": "readers", "preferred_username": "ci"}, want: "ci@127.0.0.1 (viewer)"},
-		"a name with a line break": {claims: map[string]any{"groups": "readers", "preferred_username": "a\nb\u202e"}, want: "a\ufffdb\ufffd@127.0.0.1 (viewer)"},
+		"another claim that is missing": {claims: map[string]any{"sub": "ann@corp", "groups": "readers"}, mod: func(c *OIDCConfig) { c.NameClaim = "upn" },
+			want: "ann@corp@127.0.0.1 (viewer)"},
+		"a name that looks like an address": {claims: map[string]any{"groups": "readers", "preferred_username": "root@b.c"}, want: "root@b.c@127.0.0.1 (viewer)"},
+		"a subject that looks like one":     {claims: map[string]any{"sub": "root@b.c", "groups": "readers"}, want: "root@b.c@127.0.0.1 (viewer)"},
+		"a name of a token":                 {claims: map[string]any{"groups": "readers", "preferred_username": "ci"}, want: "ci@127.0.0.1 (viewer)"},
+		"a name with a line break":          {claims: map[string]any{"groups": "readers", "preferred_username": "a\nb\u202e"}, want: "a\ufffdb\ufffd@127.0.0.1 (viewer)"},
 		"a claim in a claim": {claims: map[string]any{"realm_access": map[string]any{"roles": []string{"admins"}}}, mod: func(c *OIDCConfig) { c.GroupsClaim = "realm_access.roles" },
 			want: "4711@127.0.0.1 (admin)"},
 		"a claim with dots": {claims: map[string]any{"https://x.y/groups": []any{"admins", 7, nil}}, mod: func(c *OIDCConfig) { c.GroupsClaim = "https://x.y/groups" },
@@ -215,6 +219,21 @@ func TestOIDCTime(t *testing.T) {
 	}
 	if _, err := signIn(t, newOIDC(t, idp, func(c *OIDCConfig) { c.Now = idp.Now })); err != nil {
 		t.Errorf("by MySQL's clock: %v", err)
+	}
+	// Before that was read once nobody can tell what has expired.
+	var now time.Time
+	o := newOIDC(t, idp, func(c *OIDCConfig) { c.Now = func() time.Time { return now } })
+	target, flow, err := o.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := consent(t, target)
+	if _, err := o.Finish(t.Context(), flow, q.Get("state"), q.Get("code")); !errors.Is(err, ErrNoClock) {
+		t.Errorf("without a clock: got %v, want %v", err, ErrNoClock)
+	}
+	now = idp.Now()
+	if _, err := o.Finish(t.Context(), flow, q.Get("state"), q.Get("code")); err != nil {
+		t.Errorf("the same code a moment later: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -156,8 +157,19 @@ func (p *Principal) String() string {
 	return p.Name + " (" + strings.Join(grants, "; ") + ")"
 }
 
+// Key tells principals apart, also those of the same name. A browser that signed in with a token is whoever holds that.
+func (p *Principal) Key() string {
+	if p.Token != 0 {
+		return fmt.Sprintf("%s %q %d", p.Kind, p.Name, p.Token)
+	}
+	grants, _ := json.Marshal(p.Grants) // texts cannot fail
+	return fmt.Sprintf("%s %q %s", p.Kind, p.Name, grants)
+}
+
 // actor is the name under which a principal changes things.
-func (p *Principal) actor(origin string) job.Actor { return job.Actor{Who: p.Name, Origin: origin} }
+func (p *Principal) actor(origin string) job.Actor {
+	return job.Actor{Who: p.Name, Origin: origin, Caller: p.Key()}
+}
 
 type principalKey struct{}
 

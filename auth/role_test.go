@@ -61,6 +61,28 @@ func TestRolesAndApps(t *testing.T) {
 	}
 }
 
+// TestKeys: callers of the same name are told apart, and a token from the browser that signed in with it is not.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	viewer, admin := []Grant{{Role: Viewer}}, []Grant{{Role: Admin}}
+	token := Principal{Name: "ci", Kind: KindToken, Grants: admin, Token: 7}
+	login := token
+	login.Login, login.Expires = 3, 1
+	if token.Key() != login.Key() {
+		t.Errorf("got %s and %s", token.Key(), login.Key())
+	}
+	seen := map[string]Principal{}
+	for _, p := range []Principal{
+		token, {Name: "ci", Kind: KindToken, Grants: admin, Token: 8}, {Name: "a@b.c", Kind: KindOIDC, Grants: viewer}, {Name: "a@b.c", Kind: KindOIDC, Grants: admin},
+		{Name: "b@b.c", Kind: KindOIDC, Grants: admin},
+	} {
+		if other, is := seen[p.Key()]; is {
+			t.Errorf("%+v and %+v are both %s", p, other, p.Key())
+		}
+		seen[p.Key()] = p
+	}
+}
+
 func TestRoleNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range RoleNames() {

@@ -173,6 +173,7 @@ var kinds = []struct {
 	{netip.MustParsePrefix("0.0.0.0/8"), unspecified},
 	{netip.MustParsePrefix("127.0.0.0/8"), loopback},
 	{netip.MustParsePrefix("169.254.0.0/16"), linkLocal},
+	{netip.MustParsePrefix("100.100.100.200/32"), linkLocal}, // Alibaba's metadata
 	{netip.MustParsePrefix("10.0.0.0/8"), private},
 	{netip.MustParsePrefix("172.16.0.0/12"), private},
 	{netip.MustParsePrefix("192.168.0.0/16"), private},
@@ -190,6 +191,8 @@ var kinds = []struct {
 	{netip.MustParsePrefix("::/128"), unspecified},
 	{netip.MustParsePrefix("::1/128"), loopback},
 	{netip.MustParsePrefix("fe80::/10"), linkLocal},
+	{netip.MustParsePrefix("fd00:ec2::254/128"), linkLocal}, // Amazon's metadata
+	{netip.MustParsePrefix("fd20:ce::254/128"), linkLocal},  // Google's metadata
 	{netip.MustParsePrefix("fc00::/7"), private},
 	{netip.MustParsePrefix("fec0::/10"), private},
 	{netip.MustParsePrefix("ff00::/8"), multicast},

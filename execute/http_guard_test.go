@@ -20,9 +20,9 @@ func TestKindsOfAddresses(t *testing.T) {
 			172.15.255.255 172.32.0.0 192.167.255.255 192.169.0.0 198.17.255.255 198.20.0.0 223.255.255.255 168.63.129.15
 			2001:4860:4860::8888 2600:: 2a00:1450:4001:80e::200e 64:ff9b::8.8.8.8 ::ffff:8.8.8.8`,
 		loopback:    "127.0.0.1 127.255.255.255 ::1 ::ffff:127.0.0.1 ::ffff:7f00:1 64:ff9b::127.0.0.1",
-		private:     "10.0.0.1 10.255.255.255 172.16.0.1 172.31.255.255 192.168.0.1 fc00::1 fd00:ec2::254 fd20:ce::254 fec0::1 ::ffff:10.0.0.1 64:ff9b::a00:1",
-		shared:      "100.64.0.1 100.100.100.200 100.127.255.255",
-		linkLocal:   "169.254.169.254 169.254.0.1 fe80::1 febf::1 ::ffff:169.254.169.254 ::ffff:a9fe:a9fe 64:ff9b::169.254.169.254 168.63.129.16",
+		private:     "10.0.0.1 10.255.255.255 172.16.0.1 172.31.255.255 192.168.0.1 fc00::1 fd00:ec2::253 fd20:ce::255 fec0::1 ::ffff:10.0.0.1 64:ff9b::a00:1",
+		shared:      "100.64.0.1 100.100.100.199 100.100.100.201 100.127.255.255",
+		linkLocal:   "169.254.169.254 169.254.0.1 fe80::1 febf::1 ::ffff:169.254.169.254 ::ffff:a9fe:a9fe 64:ff9b::169.254.169.254 168.63.129.16 100.100.100.200 fd00:ec2::254 fd20:ce::254",
 		multicast:   "224.0.0.1 239.255.255.255 ff02::1 ff0e::1",
 		unspecified: "0.0.0.0 0.1.2.3 :: ::ffff:0.0.0.0",
 		tunnel:      "2002:7f00:1::1 2002:a9fe:a9fe:: 2001::1 2001:0:4136:e378:8000:63bf:3fff:fdd2 64:ff9b:1::7f00:1 192.88.99.1",
@@ -73,6 +73,10 @@ func TestAllowances(t *testing.T) {
 		{"*.intranet.example:443", "a.intranet.example", "10.0.0.1:443", true},
 		// A name is not trusted with everything.
 		{"intranet.example", "intranet.example", "169.254.169.254:80", false},
+		{"intranet.example", "intranet.example", "100.100.100.200:80", false},
+		{"intranet.example", "intranet.example", "[fd00:ec2::254]:80", false},
+		{"intranet.example", "intranet.example", "[fd20:ce::254]:80", false},
+		{"100.64.0.0/10", "x", "100.100.100.200:80", true},
 		{"intranet.example", "intranet.example", "0.0.0.0:80", false},
 		{"intranet.example", "intranet.example", "[2002:7f00:1::]:80", false},
 	} {

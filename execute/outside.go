@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"go-crontab/job"
 )
 
 // Dial connects to host:port.
@@ -31,6 +33,9 @@ func newGuard(cfg HTTPConfig) (*guard, error) {
 	}
 	return g, nil
 }
+
+// Mask returns a text with stars for the values of secrets, in whatever form they stand in it, as outputs of jobs have them.
+func Mask(text string, values map[job.Secret]string) string { return newMasker(values).text(text) }
 
 // Sign signs a request as those of HTTP jobs are signed, with a key in the place of the launch. It returns the name and
 // the value of a header.

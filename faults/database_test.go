@@ -264,7 +264,7 @@ func TestF13SlowLink(t *testing.T) {
 	slow(20*time.Millisecond, time.Second)
 	slow(100*time.Millisecond, 4*time.Second)
 	l.check(0)
-	slow(time.Second, 30*time.Second)
+	slow(time.Second, 45*time.Second) // what waits for a run before it goes through an end, a claim and a start: some twenty round trips
 	for _, m := range c.nodes {
 		m.proxy.Heal()
 	}

@@ -6,6 +6,8 @@ import "context"
 type Actor struct {
 	Who    string // a person, a token, or a node
 	Origin string // the address that the request came from, or the name of a node
+
+	Caller string // tells those of the same name apart who ask by the API; it is not kept
 }
 
 // Anonymous is who makes a change when nobody said.

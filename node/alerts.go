@@ -15,7 +15,7 @@ func newOutside(cfg *Config, secrets *secret.Reader) (*alert.Outside, error) {
 	if err != nil {
 		return nil, err
 	}
-	return alert.NewOutside(alert.OutsideConfig{Dial: dial, Sign: execute.Sign, Secrets: secrets, Version: cfg.Version, Node: cfg.Name}), nil
+	return alert.NewOutside(alert.OutsideConfig{Dial: dial, Sign: execute.Sign, Mask: execute.Mask, Secrets: secrets, Version: cfg.Version, Node: cfg.Name}), nil
 }
 
 // Alerts sends messages about what goes wrong.

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -181,7 +180,7 @@ func (e *Editor) Backfill(ctx context.Context, id int64, from, to time.Time, par
 	if err := job.CheckBackfill(from, to, parallel, now.Time()); err != nil {
 		return job.Backfill{}, err
 	}
-	digest := sha256.Sum256(fmt.Appendf(nil, "backfill %d %d %d %d %t", id, from.UnixMicro(), to.UnixMicro(), parallel, missing))
+	digest := askedFor(ctx, "backfill %d %d %d %d %t", id, from.UnixMicro(), to.UnixMicro(), parallel, missing)
 	mine := key
 	if key == "" {
 		mine = uuid.NewString() // so that an unknown commit can be found again

@@ -466,7 +466,7 @@ func (e *Editor) Kill(ctx context.Context, l job.Launch) error {
 // RunNow adds a task that is due at once. The same key answers with the first request again; key may be empty.
 func (e *Editor) RunNow(ctx context.Context, id int64, key string) (job.Requested, error) {
 	now := e.Session.Now()
-	digest := sha256.Sum256(fmt.Appendf(nil, "run %d", id))
+	digest := askedFor(ctx, "run %d", id)
 	var out job.Requested
 	err := e.record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
 		rows, err := tx.LockJobs([]int64{id})
@@ -500,6 +500,16 @@ func (e *Editor) RunNow(ctx context.Context, id int64, key string) (job.Requeste
 	}
 	e.Soon()
 	return out, nil
+}
+
+// askedFor is the digest of what is asked for under an idempotency key, and of who asks by the API. Programs with a node
+// of their own are one caller, whichever of their nodes they ask.
+func askedFor(ctx context.Context, format string, args ...any) [32]byte {
+	what := fmt.Appendf(nil, format, args...)
+	if caller := job.ActorOf(ctx).Caller; caller != "" {
+		what = fmt.Appendf(what, " for %s", caller)
+	}
+	return sha256.Sum256(what)
 }
 
 // asked returns the request that carries an idempotency key, or nil.

@@ -390,6 +390,42 @@ func TestAnswerWaits(t *testing.T) {
 	}
 }
 
+// TestKeysAreOfTheirCaller: whoever asks by the API under somebody else's key, also under the same name, gets nothing of
+// that. Nodes of one program are one caller.
+func TestKeysAreOfTheirCaller(t *testing.T) {
+	f := setUp(t)
+	j := f.create(every("j", time.Hour, -100*time.Hour))
+	for what, ask := range map[string]func(ctx context.Context, key string) (int64, error){
+		"run": func(ctx context.Context, key string) (int64, error) {
+			asked, err := f.editor.RunNow(ctx, j.ID, key)
+			return asked.Origin, err
+		},
+		"backfill": func(ctx context.Context, key string) (int64, error) {
+			b, err := f.editor.Backfill(ctx, j.ID, after(-10*time.Hour).Time(), after(-5*time.Hour).Time(), 1, false, key)
+			return b.ID, err
+		},
+	} {
+		by := func(who, caller, key string) (int64, error) {
+			return ask(job.WithActor(t.Context(), job.Actor{Who: who, Caller: caller}), what+key)
+		}
+		same := func(as string, again, first int64, err error) {
+			t.Helper()
+			if err != nil || again != first || first == 0 {
+				t.Errorf("%s %s: got %d, %v; want the first one, %d", what, as, again, err, first)
+			}
+		}
+		first, _ := by("ci", "token 7", "a")
+		again, err := by("ci", "token 7", "a")
+		same("again", again, first, err)
+		if _, err := by("ci", "token 8", "a"); err != job.ErrKeyReused {
+			t.Errorf("%s by another token of the name: got %v, want %v", what, err, job.ErrKeyReused)
+		}
+		first, _ = by("node 1", "", "b")
+		again, err = by("node 2", "", "b")
+		same("by another node", again, first, err)
+	}
+}
+
 // TestRunNow: a run that is asked for by hand is beside the schedule.
 func TestRunNow(t *testing.T) {
 	f := setUp(t)

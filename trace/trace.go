@@ -3,8 +3,9 @@
 //
 // Each attempt is a span, begun at its due instant's start and ended with its outcome; a command gets its context in
 // TRACEPARENT and TRACESTATE, an HTTP job in the headers of that name, a handler in its context. Each request to the API is
-// a span too, a child of the one that its headers name. Spans go out in batches, in the background, over OTLP as HTTP and
-// protocol buffers; those that a collector does not take in time are lost, and hold nothing up.
+// a span too, a child of the one that its headers name if a token or a login came with it. Spans go out in batches, in the
+// background, over OTLP as HTTP and protocol buffers; those that a collector does not take in time are lost, and hold
+// nothing up.
 package trace
 
 import (
@@ -13,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,14 +127,20 @@ func (t *Tracer) Handler(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		ctx, span := t.tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer))
+		ctx, method := r.Context(), r.Method
+		if hasCredential(r) {
+			ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
+		}
+		if !methods[method] {
+			method = "_OTHER"
+		}
+		ctx, span := t.tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindServer))
 		defer span.End()
 		answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		defer func() {
-			span.SetAttributes(attribute.String("http.request.method", r.Method), attribute.Int("http.response.status_code", answer.Status()))
+			span.SetAttributes(attribute.String("http.request.method", method), attribute.Int("http.response.status_code", answer.Status()))
 			if c := chi.RouteContext(r.Context()); c != nil && c.RoutePattern() != "" {
-				span.SetName(r.Method + " " + c.RoutePattern())
+				span.SetName(method + " " + c.RoutePattern())
 				span.SetAttributes(attribute.String("http.route", c.RoutePattern()))
 			}
 			if answer.Status() >= 500 {
@@ -140,6 +148,17 @@ func (t *Tracer) Handler(next http.Handler) http.Handler {
 			}
 		}()
 		next.ServeHTTP(answer, r.WithContext(ctx))
+	})
+}
+
+// methods are those by which spans are named; a client may send any word, and others are _OTHER, as OpenTelemetry has it.
+var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true}
+
+// hasCredential tells whether a token or a login comes with a request, good or not. Whose parent a span is says whether it
+// is kept, which is not for strangers to say.
+func hasCredential(r *http.Request) bool {
+	return r.Header.Get("Authorization") != "" || slices.ContainsFunc(r.Cookies(), func(c *http.Cookie) bool {
+		return strings.TrimPrefix(c.Name, "__Host-") == "gocrontab"
 	})
 }
 

@@ -101,6 +101,7 @@ func TestSpans(t *testing.T) {
 	m.Get("/healthz", func(http.ResponseWriter, *http.Request) {})
 	r := httptest.NewRequest("GET", "/api/v1/jobs/17", nil)
 	r.Header.Set("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	r.Header.Set("Authorization", "Bearer x")
 	m.ServeHTTP(httptest.NewRecorder(), r)
 	m.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/healthz", nil))
 
@@ -130,6 +131,43 @@ func TestSpans(t *testing.T) {
 	}
 	if request.GetName() != "GET /api/v1/jobs/{id}" || hex(request.GetTraceId()) != "0af7651916cd43dd8448eb211c80319c" || hex(request.GetParentSpanId()) != "b7ad6b7169203331" {
 		t.Errorf("got %v", request)
+	}
+}
+
+// TestStrangers: they neither have spans kept nor name them.
+func TestStrangers(t *testing.T) {
+	c := collect(t)
+	t.Setenv("OTEL_TRACES_SAMPLER", "parentbased_always_off")
+	tracer, err := trace.New(t.Context(), "web-1", "v1", slog.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := chi.NewRouter()
+	m.Use(tracer.Handler)
+	m.Get("/api/v1/jobs", func(http.ResponseWriter, *http.Request) {})
+	ask := func(method string, header ...string) {
+		r := httptest.NewRequest(method, "/api/v1/jobs", nil)
+		r.Header.Set("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		m.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	ask("GET")
+	ask("GET", "Cookie", "other=1")
+	ask("GET", "Cookie", "other=1; __Host-gocrontab=x")
+	ask("BREW", "Authorization", "Bearer x")
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := tracer.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range c.spans {
+		got = append(got, s.GetName()+" by "+attributes(s)["http.request.method"])
+	}
+	if want := "GET /api/v1/jobs by GET, _OTHER by _OTHER"; strings.Join(got, ", ") != want {
+		t.Errorf("got %q, want %s: with a login and with a token", got, want)
 	}
 }
 
