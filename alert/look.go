@@ -18,6 +18,7 @@ func micros(d job.Duration) job.Micros { return job.Micros(time.Duration(d).Micr
 
 // runs looks at the runs that have ended.
 func (f *finder) runs(ctx context.Context) error {
+	f.position.Runs.Patience = f.DB.LongestTransaction()
 	runs, fresh, lost, err := trail.Follow(&f.position.Runs, f.now, func(r *sql.AlertRun) int64 { return r.ID },
 		func(spans []sql.Span) ([]sql.AlertRun, error) { return f.DB.AlertRunsIn(ctx, spans) },
 		func(after int64) ([]sql.AlertRun, error) { return f.DB.AlertRunsAfter(ctx, after, batch) })
@@ -352,6 +353,7 @@ func (f *finder) lines(ctx context.Context) error {
 		}
 		f.position.Lines.High = max(0, last-startAhead)
 	}
+	f.position.Lines.Patience = f.DB.LongestTransaction()
 	lines, fresh, lost, err := trail.Follow(&f.position.Lines, f.now, func(l *job.Entry) int64 { return l.ID },
 		func(spans []sql.Span) ([]job.Entry, error) { return f.DB.LinesIn(ctx, spans) },
 		func(after int64) ([]job.Entry, error) { return f.DB.LinesAfter(ctx, after, batch) })

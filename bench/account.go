@@ -103,16 +103,19 @@ func (c *schema) awaitRecords(ctx context.Context, from, to time.Time, due int64
 // awaitRound returns when a node has been through all jobs for records to remove, as it is each ten minutes or more rarely: it would be
 // measured as what it costs to have nothing to do.
 func (c *schema) awaitRound(ctx context.Context) error {
-	for began := time.Now(); time.Since(began) < 5*time.Minute; {
-		var ended int64
-		if err := c.db.QueryRowContext(ctx, "SELECT ended FROM chore WHERE name = 'retention'").Scan(&ended); err != nil || ended != 0 {
+	for at, moved := int64(0), time.Now(); time.Since(moved) < time.Minute; {
+		var ended, now int64
+		if err := c.db.QueryRowContext(ctx, "SELECT ended, at_id FROM chore WHERE name = 'retention'").Scan(&ended, &now); err != nil || ended != 0 {
 			return err
+		}
+		if now != at {
+			at, moved = now, time.Now()
 		}
 		if err := wait(ctx, 200*time.Millisecond); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("nobody has looked at all jobs within five minutes")
+	return fmt.Errorf("nobody has gone on through all jobs for a minute")
 }
 
 // patience is longer than a session lives, and than it takes until a due time is a misfire (a minute): whoever has taken over has

@@ -76,6 +76,32 @@ func newServer(t *testing.T) given {
 	return given{dsn, db}
 }
 
+// TestGivenSchemaStays: a schema of which nobody knows what is in it is not emptied.
+func TestGivenSchemaStays(t *testing.T) {
+	t.Parallel()
+	g := newServer(t)
+	for _, statement := range []string{"CREATE DATABASE somebodys", "CREATE TABLE somebodys.t (id INT)"} {
+		if _, err := g.db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := open(t.Context(), &Options{DSN: g.dsn, Schema: "somebodys"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, ctx := range []context.Context{over, t.Context()} {
+		if _, err := s.newSchema(ctx); err == nil {
+			t.Error("it was taken")
+		}
+		if _, err := g.db.Exec("SELECT * FROM somebodys.t"); err != nil {
+			t.Errorf("with a context that ended: %v; %v", ctx.Err() != nil, err)
+		}
+	}
+}
+
 // schemas lists what benches made on the server and did not drop.
 func (g given) schemas(t *testing.T) (names []string) {
 	t.Helper()

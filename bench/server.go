@@ -117,14 +117,12 @@ func (s *server) newSchema(ctx context.Context) (*schema, error) {
 			return nil, fmt.Errorf("make a schema: %w\nThe user needs: GRANT ALL ON `gocrontab\\_bench\\_%%`.* TO …; or name an empty schema with --schema", err)
 		}
 		c.made = true
-	}
-	tables, err := c.tables(ctx)
-	if err == nil && len(tables) > 0 {
+	} else if tables, err := c.tables(ctx); err != nil {
+		return nil, err // nobody knows what is in it: nothing is dropped
+	} else if len(tables) > 0 {
 		return nil, fmt.Errorf("--schema %s has tables (%s, …): want an empty one, or none; a bench drops all that is in it", c.name, tables[0])
 	}
-	if err != nil {
-		return nil, errors.Join(err, c.drop())
-	}
+	var err error
 	if c.db, err = stdsql.Open("mysql", s.dsn(c.name)); err != nil {
 		return nil, errors.Join(err, c.drop())
 	}
@@ -150,7 +148,8 @@ func (c *schema) tables(ctx context.Context) (names []string, err error) {
 	return names, rows.Err()
 }
 
-// drop leaves nothing behind. It has a time of its own: it comes after Ctrl-C, too.
+// drop leaves nothing behind: the schema was made by this run, or was seen empty by it. It has a time of its own: it comes
+// after Ctrl-C, too.
 func (c *schema) drop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()

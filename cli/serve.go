@@ -272,9 +272,24 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 	silence()
 	leave()
 	err = errors.Join(err, <-served)
-	<-followed
+	if !within(followLeft, followed) {
+		log.Warn("the file system of the folder that is followed does not answer; not waiting for it")
+	}
 	if err == nil {
 		log.Info("stopped")
 	}
 	return err
+}
+
+// followLeft is how long whoever follows a folder may take to end: a look at a file system that hangs ends never.
+const followLeft = 2 * time.Second
+
+// within waits for a while until a channel is closed, and tells whether it is.
+func within(d time.Duration, done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	case <-time.After(d):
+		return false
+	}
 }

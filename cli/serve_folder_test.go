@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -68,4 +69,19 @@ func TestServeFolderSettings(t *testing.T) {
 			t.Errorf("%s: got %+v, want %q", line, got, want)
 		}
 	}
+}
+
+// TestWithin: a folder whose file system hangs holds up the end of a node only for a while.
+func TestWithin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		done, began := make(chan struct{}), time.Now()
+		if within(followLeft, done) || time.Since(began) != followLeft {
+			t.Errorf("waited for %s, want that nobody waits for longer than %s", time.Since(began), followLeft)
+		}
+		close(done)
+		if !within(followLeft, done) {
+			t.Error("what has ended is taken to hang")
+		}
+	})
 }

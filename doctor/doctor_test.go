@@ -297,7 +297,73 @@ func TestBinlogFaults(t *testing.T) {
 	p.exec("SET GLOBAL " + semi + "_wait_point = 'AFTER_COMMIT'")
 	f = p.finds("replication", Notice, "AFTER_COMMIT")
 	p.exec(f.SQL[0])
+	p.finds("replication", Warning, semi+"_enabled is ON, and not in force: ")
+	p.exec("SET GLOBAL " + semi + "_enabled = OFF")
 	p.healthy()
+}
+
+// of examines settings and counters that no server at hand has.
+func of(t *testing.T, version string, vars, counters map[string]string, run func(*exam) error) []Finding {
+	t.Helper()
+	x := &exam{ctx: t.Context(), version: version, maria: strings.Contains(version, "MariaDB"), vars: vars, counters: counters, at: &check{}}
+	if err := run(x); err != nil {
+		t.Error(err)
+	}
+	return x.findings
+}
+
+func TestSettingsOfOtherServers(t *testing.T) {
+	t.Parallel()
+	type settings = map[string]string
+	for name, c := range map[string]struct {
+		vars, counters settings
+		run            func(*exam) error
+		seen           string // "": nothing
+		sql            string
+	}{
+		"nothing is read-only":           {settings{"super_read_only": "OFF", "read_only": "0", "innodb_read_only": "OFF"}, nil, readOnly, "", ""},
+		"both switches of MySQL":         {settings{"super_read_only": "ON", "read_only": "ON", "innodb_read_only": "OFF"}, nil, readOnly, "super_read_only is on", "SET GLOBAL read_only = OFF"},
+		"a word of MariaDB 12":           {settings{"read_only": "NO_LOCK_NO_ADMIN"}, nil, readOnly, "read_only is no_lock_no_admin", "SET GLOBAL read_only = OFF"},
+		"what only a restart changes":    {settings{"read_only": "ON", "innodb_read_only": "ON"}, nil, readOnly, "innodb_read_only is on", ""},
+		"doublewrite that only detects":  {settings{"innodb_doublewrite": "DETECT_ONLY"}, nil, tornPages, "innodb_doublewrite is detect_only", ""},
+		"doublewrite":                    {settings{"innodb_doublewrite": "DETECT_AND_RECOVER"}, nil, tornPages, "", ""},
+		"semi-sync in force":             {settings{"rpl_semi_sync_source_enabled": "ON"}, settings{"rpl_semi_sync_source_status": "ON", "rpl_semi_sync_source_clients": "1"}, replication, "", ""},
+		"semi-sync that has fallen back": {settings{"rpl_semi_sync_source_enabled": "ON"}, settings{"rpl_semi_sync_source_status": "OFF", "rpl_semi_sync_source_clients": "1"}, replication, "rpl_semi_sync_source_status is OFF, rpl_semi_sync_source_clients is 1", ""},
+		"semi-sync of nobody":            {settings{"rpl_semi_sync_master_enabled": "ON"}, settings{"rpl_semi_sync_master_status": "ON", "rpl_semi_sync_master_clients": "0"}, replication, "rpl_semi_sync_master_clients is 0", ""},
+	} {
+		found := of(t, "8.0.40", c.vars, c.counters, c.run)
+		if (len(found) > 0) != (c.seen != "") {
+			t.Errorf("%s: found %+v", name, found)
+			continue
+		}
+		if c.seen != "" && (len(found) != 1 || !strings.Contains(found[0].Seen, c.seen) || strings.Join(found[0].SQL, "; ") != c.sql) {
+			t.Errorf("%s: found %+v, want %s, mended by %q", name, found, c.seen, c.sql)
+		}
+	}
+}
+
+// TestMakeSemiSync: the primary does not wait before its replicas answer, and plugins have the names of the version.
+func TestMakeSemiSync(t *testing.T) {
+	t.Parallel()
+	old, recent := map[string]string{"rpl_semi_sync_master_enabled": "OFF"}, map[string]string{"rpl_semi_sync_source_enabled": "OFF"}
+	for _, c := range []struct {
+		version     string
+		vars        map[string]string
+		first, last string
+	}{
+		{"8.0.25", nil, "INSTALL PLUGIN rpl_semi_sync_master SONAME 'semisync_master.so' /* on the primary; does nothing yet */", "SET PERSIST rpl_semi_sync_master_enabled = ON /* on the primary, when"},
+		{"8.0.25-log", old, "INSTALL PLUGIN rpl_semi_sync_slave SONAME 'semisync_slave.so' /* on each replica */", "SET PERSIST rpl_semi_sync_master_enabled = ON /* on the primary, when"},
+		{"8.0.26", nil, "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so' /* on the primary; does nothing yet */", "SET PERSIST rpl_semi_sync_source_enabled = ON /* on the primary, when"},
+		{"9.1.0", recent, "INSTALL PLUGIN rpl_semi_sync_replica SONAME 'semisync_replica.so' /* on each replica */", "SET PERSIST rpl_semi_sync_source_enabled = ON /* on the primary, when"},
+		{"8.4.2", old, "INSTALL PLUGIN rpl_semi_sync_replica SONAME 'semisync_replica.so' /* on each replica */", "SET PERSIST rpl_semi_sync_master_enabled = ON /* on the primary, when"},
+		{"10.11.6-MariaDB", old, "SET GLOBAL rpl_semi_sync_slave_enabled = ON /* on each replica */", "SET GLOBAL rpl_semi_sync_master_enabled = ON /* on the primary, when"},
+	} {
+		x := &exam{version: c.version, maria: strings.Contains(c.version, "MariaDB"), vars: c.vars}
+		_, statements := x.makeSemiSync()
+		if statements[0] != c.first || !strings.HasPrefix(statements[len(statements)-1], c.last) {
+			t.Errorf("%s: got %q", c.version, statements)
+		}
+	}
 }
 
 // TestReplicas: a replica that gets commits late is seen by whoever may see it.
@@ -337,12 +403,45 @@ func TestReplicas(t *testing.T) {
 			t.Fatal("the replica is not found")
 		}
 	}
+	statements := p.finds("replication", Notice, "replicas (1) ").SQL
 	p.exec("CREATE USER node@localhost IDENTIFIED BY 'x'")
 	p.exec("GRANT SELECT, INSERT, UPDATE, DELETE ON crontab.* TO node@localhost")
 	found, skipped := replicas(p.open(asUser(t, p.dsn, "node", "x"), sql.DefaultTimeouts))
 	if found != maria || strings.Contains(skipped, "PROCESS") == maria {
 		t.Errorf("without PROCESS: found %v, skipped %q", found, skipped)
 	}
+	// As the finding says, one after another. No commit waits for a timeout.
+	for _, statement := range statements {
+		on := p.db
+		if strings.Contains(statement, "/* on each replica */") {
+			on = db
+		}
+		for until := time.Now().Add(20 * time.Second); strings.Contains(statement, "when Rpl_semi_sync_"); time.Sleep(50 * time.Millisecond) {
+			var name, status string
+			if err := db.Raw().QueryRow("SHOW GLOBAL STATUS WHERE Variable_name IN ('Rpl_semi_sync_slave_status', 'Rpl_semi_sync_replica_status')").Scan(&name, &status); err != nil {
+				t.Fatal(err)
+			}
+			if status == "ON" {
+				break
+			}
+			if time.Now().After(until) {
+				t.Fatal("the replica does not take part")
+			}
+		}
+		if _, err := on.Raw().Exec(statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+		began := time.Now()
+		p.exec("UPDATE setting SET value = value + 1 WHERE name = 'buckets'")
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("after %s a commit takes %s", statement, took)
+		}
+	}
+	p.exec("UPDATE setting SET value = 16 WHERE name = 'buckets'")
+	if maria { // its default is another than MySQL's
+		p.exec(p.finds("replication", Notice, "AFTER_COMMIT").SQL[0])
+	}
+	p.healthy()
 }
 
 func TestTornPages(t *testing.T) {
@@ -378,6 +477,36 @@ func TestGrants(t *testing.T) {
 	if slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "grants" }) {
 		p.Errorf("%q did not mend it", f.SQL)
 	}
+}
+
+// TestHiddenTable: a table on which the user has no right is not missing.
+func TestHiddenTable(t *testing.T) {
+	p := admit(t)
+	for _, host := range []string{"localhost", "'%'"} {
+		p.exec("CREATE USER node@" + host + " IDENTIFIED BY 'x'")
+		tables, err := p.db.Tables(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range tables {
+			rights := "SELECT, INSERT, UPDATE, DELETE"
+			switch name {
+			case "audit":
+				continue
+			case "output":
+				rights = "DELETE" // of which MySQL shows no columns
+			}
+			p.exec("GRANT " + rights + " ON crontab." + name + " TO node@" + host)
+		}
+	}
+	p.beat()
+	r := p.examine(p.open(asUser(p.T, p.dsn, "node", "x"), sql.DefaultTimeouts))
+	if len(r.Findings) != 1 || r.Findings[0].Check != "grants" || !strings.HasSuffix(r.Findings[0].Seen, " lacks SELECT on audit, output; INSERT on audit, output; UPDATE on audit, output; DELETE on audit") {
+		p.Error("want that rights on two tables are lacking, and nothing else:")
+		p.tell(r)
+	}
+	p.exec("DROP TABLE audit")
+	p.finds("schema", Error, "table audit is missing")
 }
 
 func TestLongTransactions(t *testing.T) {
@@ -528,6 +657,8 @@ func TestJobFaults(t *testing.T) {
 	if f := p.finds("herds", Notice, "150 jobs are due at "); len(f.Jobs) != 10 {
 		t.Errorf("%d jobs are named, want 10", len(f.Jobs))
 	}
+	p.exec("UPDATE session SET slots = 8")
+	p.finds("herds", Notice, "all nodes together have 16 slots")
 	never, fails, mixed := p.addJob("never", nil), p.addJob("fails", nil), p.addJob("mixed", nil)
 	for i := range 12 {
 		for id, outcome := range map[int64]int{never: 6, fails: 2, mixed: 1 + i%2} {
@@ -538,6 +669,16 @@ func TestJobFaults(t *testing.T) {
 	if len(f.Jobs) != 1 || f.Jobs[0].ID != never {
 		t.Errorf("got jobs %v", f.Jobs)
 	}
+	// One that runs at this moment, and one that has run for long: their due times meanwhile were skipped.
+	runs, ran := p.addJob("runs", nil), p.addJob("ran", nil)
+	p.exec("INSERT INTO task (job_id, due, due_now, hash, state, session_id, launch, started) VALUES (?, ?, 1, 1, 2, ?, 1, ?)", runs, p.ago(time.Minute), p.nodes[0][:], p.ago(time.Minute))
+	p.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, started, ended, final) VALUES (?, 50, 'x', ?, 2, 0, 1, 1, 0)", ran, ran*100)
+	for i := range 12 {
+		for _, id := range []int64{runs, ran} {
+			p.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, ended) VALUES (?, ?, 'x', ?, 6, 0, 1)", id, i+51, id*100+int64(i)+1)
+		}
+	}
+	p.finds("unrun-jobs", Warning, "1 job never runs; the last 12 due times of default/never were skipped or missed")
 	if f := p.finds("unrun-jobs", Notice, "1 job fails each time; the last 12 runs of default/fails did not succeed"); len(f.Jobs) != 1 {
 		t.Errorf("got jobs %v", f.Jobs)
 	}
@@ -548,6 +689,12 @@ func TestJobFaults(t *testing.T) {
 	}
 	p.addJob("zone", map[string]any{"spec": text})
 	p.finds("time-zones", Error, "Europe/Nowhere of 1 jobs cannot be loaded")
+	x := &exam{ctx: t.Context(), db: p.db, machine: &Machine{Unlimited: fmt.Errorf("no")}, most: 3, at: &check{}}
+	for _, check := range []func(*exam) error{zones, cgroups} {
+		if err := check(x); len(x.findings) != 0 || err == nil || x.excuse(err) != "there are more than 3 definitions of jobs, and only the first 3 of them were read" {
+			t.Errorf("found %+v, %v; want it said that not all were looked at", x.findings, err)
+		}
+	}
 }
 
 func TestMachineFaults(t *testing.T) {

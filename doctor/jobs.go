@@ -62,7 +62,13 @@ func unbegun(x *exam) error {
 	for _, t := range tallies {
 		switch {
 		case t.N >= 5 && t.Unbegun == t.N:
-			never = append(never, t.NamedJob)
+			begun, err := x.db.AnyBegun(x.ctx, t.ID) // a run that lasts has no record yet
+			if err != nil {
+				return err
+			}
+			if !begun {
+				never = append(never, t.NamedJob)
+			}
 		case t.N >= 10 && t.Failed == t.N:
 			fail = append(fail, t.NamedJob)
 		}
@@ -109,18 +115,17 @@ func pausedLong(x *exam) error {
 }
 
 func herds(x *exam) error {
-	least := 0
+	slots := 0
 	for _, s := range x.live() {
-		least += s.Slots
+		slots += s.Slots
 	}
-	least = max(100, least)
-	found, err := x.db.Herds(x.ctx, x.now.Add(25*time.Hour), least, 5)
+	found, err := x.db.Herds(x.ctx, x.now.Add(25*time.Hour), max(100, slots), 5)
 	for _, h := range found {
 		if len(h.Some) == 0 { // they have been planned since
 			continue
 		}
 		x.found(Notice, Finding{
-			Seen:     fmt.Sprintf("%d jobs are due at %s, within one second; all nodes together have %d slots", h.Jobs, h.At.Time().UTC().Format(time.RFC3339), least),
+			Seen:     fmt.Sprintf("%d jobs are due at %s, within one second; all nodes together have %d slots", h.Jobs, h.At.Time().UTC().Format(time.RFC3339), slots),
 			Why:      "What finds no slot waits and starts late, and what the jobs call gets all of them at once.",
 			Fix:      "Give jobs that need not start on the minute a jitter: each gets its own part of it, for good.",
 			Commands: []string{"go-crontab job edit " + quote(h.Some[0].App+"/"+h.Some[0].Name) + " --jitter 5m"}, Jobs: jobsOf(h.Some),
@@ -130,7 +135,7 @@ func herds(x *exam) error {
 }
 
 func zones(x *exam) error {
-	list, err := x.db.ZonesInUse(x.ctx)
+	list, all, err := x.db.ZonesInUse(x.ctx, x.most)
 	if err != nil {
 		return err
 	}
@@ -144,7 +149,7 @@ func zones(x *exam) error {
 			})
 		}
 	}
-	return nil
+	return x.looked(all)
 }
 
 // quote writes a word for a shell.

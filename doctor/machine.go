@@ -73,9 +73,12 @@ func cgroups(x *exam) error {
 	if m.Unlimited == nil {
 		return nil
 	}
-	jobs, err := x.db.LimitedJobs(x.ctx, 20)
-	if err != nil || len(jobs) == 0 {
+	jobs, all, err := x.db.LimitedJobs(x.ctx, x.most, 20)
+	if err != nil {
 		return err
+	}
+	if len(jobs) == 0 {
+		return x.looked(all)
 	}
 	x.found(Warning, Finding{
 		Seen:     fmt.Sprintf("%s with limits of memory, cpu or pids, which %s cannot hold: %v", count(len(jobs), 20, "job", "jobs"), m.Node, m.Unlimited),
@@ -83,7 +86,7 @@ func cgroups(x *exam) error {
 		Fix:      "Let systemd delegate a cgroup to the node, or name one that is its own with --cgroup; or keep these jobs from this node with a selector.",
 		Commands: []string{"systemctl edit go-crontab   # [Service] Delegate=yes"}, Jobs: jobsOf(jobs), Nodes: []string{m.Node},
 	})
-	return nil
+	return x.looked(all)
 }
 
 func stateDir(x *exam) error {

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,9 +47,10 @@ func binlogDurability(x *exam) error {
 }
 
 func tornPages(x *exam) error {
-	if v, ok := x.vars["innodb_doublewrite"]; ok && (strings.EqualFold(v, "OFF") || v == "0") {
+	// DETECT_ONLY writes no copy of a page either.
+	if v, ok := x.vars["innodb_doublewrite"]; ok && (isOff(v) || strings.EqualFold(v, "DETECT_ONLY")) {
 		x.found(Warning, Finding{
-			Seen: "innodb_doublewrite is off",
+			Seen: "innodb_doublewrite is " + strings.ToLower(v),
 			Why:  "A power cut in the middle of writing a page leaves it torn, and InnoDB may not start again. Only file systems that write pages whole, such as ZFS, can do without.",
 			Fix:  "Write innodb_doublewrite = ON below [mysqld] in the server's configuration, and restart the server.",
 		})
@@ -75,13 +77,21 @@ func binlogFormat(x *exam) error {
 }
 
 func readOnly(x *exam) error {
-	for _, name := range []string{"super_read_only", "read_only", "innodb_read_only"} {
-		if x.on(name) {
+	if v, there := x.vars["innodb_read_only"]; there && !isOff(v) {
+		x.found(Error, Finding{
+			Seen: "innodb_read_only is " + strings.ToLower(v),
+			Why:  "InnoDB takes no writes, and no statement can change that while the server runs.",
+			Fix:  "Point GOCRONTAB_DSN at the primary. If this server is to be the primary, take the line out of its configuration, and restart it.",
+		})
+		return nil
+	}
+	for _, name := range []string{"super_read_only", "read_only"} {
+		if v, there := x.vars[name]; there && !isOff(v) { // MariaDB 12 has further words for what is on
 			x.found(Error, Finding{
-				Seen: name + " is on",
+				Seen: name + " is " + strings.ToLower(v),
 				Why:  "The server takes no writes. It is a replica, or a failover has not ended yet; nodes wait before they join, and those that have joined start nothing.",
 				Fix:  "Point GOCRONTAB_DSN at the primary. If this server is to be the primary, run the statement.",
-				SQL:  []string{"SET GLOBAL " + name + " = OFF"},
+				SQL:  []string{"SET GLOBAL read_only = OFF"}, // of MySQL it clears super_read_only, too
 			})
 			return nil
 		}
@@ -95,6 +105,9 @@ func readOnly(x *exam) error {
 	}
 	return nil
 }
+
+// isOff tells whether a switch of the server is off.
+func isOff(value string) bool { return value == "0" || strings.EqualFold(value, "OFF") }
 
 func limits(x *exam) error {
 	if n, ok := x.number("max_allowed_packet"); ok && n < leastPacket {
@@ -179,28 +192,46 @@ func replication(x *exam) error {
 			Fix:  "Switch the group to one primary.", SQL: []string{"SELECT group_replication_switch_to_single_primary_mode()"},
 		})
 	}
+	semi := ""
 	for _, prefix := range []string{"rpl_semi_sync_master", "rpl_semi_sync_source"} {
-		if x.on(prefix+"_enabled") && strings.EqualFold(x.vars[prefix+"_wait_point"], "AFTER_COMMIT") {
-			x.found(Notice, Finding{
-				Seen: prefix + "_wait_point is AFTER_COMMIT",
-				Why:  "Others see a commit before a replica has it: after a failover what was built on it stands, and it does not.",
-				Fix:  x.keep(prefix+"_wait_point", "AFTER_SYNC"), SQL: []string{x.set(prefix+"_wait_point", "'AFTER_SYNC'")},
-			})
+		if x.on(prefix + "_enabled") {
+			semi = prefix
+			x.semiSync(prefix)
 		}
 	}
-	if x.on("rpl_semi_sync_master_enabled") || x.on("rpl_semi_sync_source_enabled") || !x.on("log_bin") {
+	if semi != "" || !x.on("log_bin") {
 		return nil
 	}
 	n, err := x.replicas()
 	if n > 0 {
+		fix, statements := x.makeSemiSync()
 		x.found(Notice, Finding{
 			Seen: fmt.Sprintf("replicas (%d) get commits after they were answered", n),
 			Why:  "If the primary is lost and a replica takes its place, it may lack the last commits: due times in them are started twice, or lost.",
-			Fix:  "Enable semi-synchronous replication, so that a commit is answered once a replica has it. Or take the risk: docs/engines.md says what may repeat.",
-			SQL:  x.semiSync(),
+			Fix:  fix + " Or take the risk: docs/engines.md says what may repeat.",
+			SQL:  statements,
 		})
 	}
 	return err
+}
+
+// semiSync looks at a primary whose commits are to be answered once a replica has them.
+func (x *exam) semiSync(prefix string) {
+	if strings.EqualFold(x.vars[prefix+"_wait_point"], "AFTER_COMMIT") {
+		x.found(Notice, Finding{
+			Seen: prefix + "_wait_point is AFTER_COMMIT",
+			Why:  "Others see a commit before a replica has it: after a failover what was built on it stands, and it does not.",
+			Fix:  x.keep(prefix+"_wait_point", "AFTER_SYNC"), SQL: []string{x.set(prefix+"_wait_point", "'AFTER_SYNC'")},
+		})
+	}
+	status, clients := x.counters[prefix+"_status"], x.counters[prefix+"_clients"]
+	if strings.EqualFold(status, "OFF") || clients == "0" {
+		x.found(Warning, Finding{
+			Seen: fmt.Sprintf("%s_enabled is ON, and not in force: %s_status is %s, %s_clients is %s", prefix, prefix, status, prefix, clients),
+			Why:  "Commits are answered before a replica has them: if the primary is lost, due times in the last commits are started twice, or lost.",
+			Fix:  "Look at each replica: it replicates, has its side of semi-synchronous replication on, and has made its connection since (STOP and START of its IO_THREAD). If there is no replica any more, turn it off here.",
+		})
+	}
 }
 
 // replicas counts those that are connected. MariaDB counts them itself.
@@ -216,14 +247,40 @@ func (x *exam) replicas() (int, error) {
 	return n, err
 }
 
-// semiSync are the statements that make a primary semi-synchronous. Its replicas want some, too.
-func (x *exam) semiSync() []string {
-	for _, name := range []string{"rpl_semi_sync_source_enabled", "rpl_semi_sync_master_enabled"} {
-		if _, is := x.vars[name]; is {
-			return []string{x.set(name, "ON")}
-		}
+// makeSemiSync says how replication becomes semi-synchronous, and with which statements, in their order. A primary that
+// waits before its replicas answer stops all commits until its timeout.
+func (x *exam) makeSemiSync() (fix string, statements []string) {
+	primary, replica, io := "master", "slave", "SLAVE"
+	if !x.maria && !x.older(8, 0, 26) {
+		primary, replica, io = "source", "replica", "REPLICA"
 	}
-	return []string{"INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'", "SET GLOBAL rpl_semi_sync_source_enabled = ON"}
+	on := func(side string) string { return x.set("rpl_semi_sync_"+side+"_enabled", "ON") }
+	const first, each = " /* on the primary; does nothing yet */", " /* on each replica */"
+	last := " /* on the primary, when Rpl_semi_sync_" + replica + "_status is ON on each replica */"
+	if !x.maria {
+		plugin := func(side string) string {
+			return fmt.Sprintf("INSTALL PLUGIN rpl_semi_sync_%s SONAME 'semisync_%s.so'", side, side)
+		}
+		if _, is := x.vars["rpl_semi_sync_master_enabled"]; is { // it may be there on later versions, too
+			primary = "master"
+		} else if _, is := x.vars["rpl_semi_sync_source_enabled"]; !is {
+			statements = append(statements, plugin(primary)+first)
+		}
+		statements = append(statements, plugin(replica)+each)
+	}
+	statements = append(statements, on(replica)+each, "STOP "+io+" IO_THREAD"+each, "START "+io+" IO_THREAD"+each, on(primary)+last)
+	fix = "Make replication semi-synchronous, so that a commit is answered once a replica has it: with the statements, each where it belongs, the replicas first and the primary last. The other way round all commits stop for ten seconds."
+	if x.maria {
+		fix += " Write the settings below [mysqld] in the configurations of the servers, so that they outlive a restart."
+	}
+	return fix, statements
+}
+
+// older tells whether a MySQL is older than a version.
+func (x *exam) older(major, minor, patch int) bool {
+	var is [3]int
+	_, _ = fmt.Sscanf(x.version, "%d.%d.%d", &is[0], &is[1], &is[2]) // what is not understood is old
+	return slices.Compare(is[:], []int{major, minor, patch}) < 0
 }
 
 func longTransactions(x *exam) error {

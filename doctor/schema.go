@@ -37,7 +37,7 @@ func schema(x *exam) error {
 			Why:  "Nodes of this version refuse to join.", Fix: "Use a newer go-crontab.",
 		})
 	default:
-		faults, err := x.db.SchemaFaults(x.tables)
+		faults, err := x.db.SchemaFaults(x.ctx, x.tables)
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func lockRows(x *exam) error {
 }
 
 func rights(x *exam) error {
-	denied, err := x.db.DeniedRights(x.ctx, x.tables)
+	denied, err := x.db.DeniedRights(x.ctx)
 	if err != nil || len(denied) == 0 {
 		return err
 	}

@@ -96,6 +96,20 @@ func (c *cluster) hear(l *Listener, most int, into map[string]int) {
 	}
 }
 
+// TestPatience: ids that were left out are looked for as long as a transaction of the cluster may commit.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	timeouts := sql.Timeouts{Dial: time.Second, Read: 90 * time.Second, LockWait: time.Second, Idle: 4 * time.Minute} // of an expiry of 10 minutes
+	r := newReader(c.open(c.dsn, timeouts), c.feed.clock)
+	if err := r.anchor(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if want := 10 * time.Minute; r.runs.Patience != want || r.lines.Patience != want {
+		t.Errorf("got %s and %s, want %s", r.runs.Patience, r.lines.Patience, want)
+	}
+}
+
 type execer interface {
 	Exec(query string, args ...any) (stdsql.Result, error)
 }

@@ -56,7 +56,8 @@ func (r *reader) anchor(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	r.runs, r.lines = trail.Trail{High: max(0, lastRun-startAhead)}, trail.Trail{High: max(0, lastLine-startAhead)}
+	patience := r.db.LongestTransaction() // the nodes of a cluster have the same timeouts
+	r.runs, r.lines = trail.Trail{High: max(0, lastRun-startAhead), Patience: patience}, trail.Trail{High: max(0, lastLine-startAhead), Patience: patience}
 	ended, err := r.db.EndedAfter(ctx, r.runs.High, 2*startAhead)
 	if err != nil {
 		return err

@@ -170,7 +170,12 @@ func (f *Folder) apply(ctx context.Context, e Editor, is *content) (job.Applied,
 		return job.Applied{}, err
 	}
 	want.Folder = &job.Folder{Name: f.Path, Node: f.Node, Digest: is.digest}
-	return e.Apply(job.WithActor(ctx, job.Actor{Who: "folder " + f.Path, Origin: f.Node}), want)
+	done, err := e.Apply(job.WithActor(ctx, job.Actor{Who: "folder " + f.Path, Origin: f.Node}), want)
+	var conflicts job.Conflicts
+	if errors.As(err, &conflicts) { // the files want other versions than there are, until somebody changes one or the other
+		err = job.Problems(conflicts)
+	}
+	return done, err
 }
 
 // say logs what is news.

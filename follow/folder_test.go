@@ -284,6 +284,12 @@ func TestTriesAgain(t *testing.T) {
 	if n := f.last(t); n.State != job.FolderRefused || !strings.HasSuffix(n.Error, "jobs.yaml:1:1: group: there is no group") {
 		t.Errorf("noted %+v", n)
 	}
+	before := len(f.got)
+	f.err = job.Conflicts{{Field: "jobs[0].version", Message: "want 3"}}
+	f.steps(int(DefaultAgain / DefaultEvery))
+	if n := f.last(t); n.State != job.FolderRefused || !strings.HasSuffix(n.Error, "jobs.yaml:1:1: version: want 3") || len(f.got) != before+1 {
+		t.Errorf("tried %d times, noted %+v; want it refused, since another version is wanted", len(f.got)-before, n)
+	}
 	f.err = nil
 	f.steps(int(DefaultAgain / DefaultEvery))
 	if n := f.last(t); n.State != job.FolderApplied {

@@ -25,7 +25,8 @@ var ErrNothing = errors.New("there is nothing in it")
 // ReadAll reads files, folders and, as "-", standard input.
 //
 // Of a folder all files are read that end in .yaml, .yml or .json, those of its folders included, in the order of their
-// names. What begins with a dot is left out. A link is followed within the folder, but not out of it.
+// names. What begins with a dot is left out. A link is followed within the folder, but not out of it; a folder to which
+// several names lead is read once. Each of the files has to have something: what is in none of them may be deleted.
 func ReadAll(paths []string, stdin io.Reader) (*Set, error) {
 	r := &filesReader{set: &Set{}}
 	for _, p := range paths {
@@ -83,26 +84,19 @@ func (r *filesReader) folder(dir string) error {
 		return err
 	}
 	defer root.Close()
-	var names []string
-	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case name == ".":
-		case strings.HasPrefix(path.Base(name), "."):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-		case !d.IsDir() && slices.Contains(extensions, path.Ext(name)):
-			names = append(names, name)
-		}
-		return nil
-	})
-	if err != nil {
+	w := &walker{root: root, dir: dir}
+	if err := w.walk("."); err != nil {
 		return err
 	}
-	slices.Sort(names)
-	for _, name := range names {
+	for len(w.links) > 0 {
+		link := w.links[0]
+		w.links = w.links[1:]
+		if err := w.walk(link); err != nil {
+			return err
+		}
+	}
+	slices.Sort(w.files)
+	for _, name := range w.files {
 		if err := r.inFolder(root, dir, name); err != nil {
 			return err
 		}
@@ -110,10 +104,74 @@ func (r *filesReader) folder(dir string) error {
 	return nil
 }
 
+// walker looks for the files of a folder. Names are those within the root.
+type walker struct {
+	root    *os.Root
+	dir     string
+	files   []string
+	links   []string      // to folders
+	folders []fs.FileInfo // that were listed
+}
+
+// walk lists a folder and those in it. The links in it are left for later: a folder that has a name of its own is listed
+// under that, and none twice, so no ring of links is endless.
+func (w *walker) walk(name string) error {
+	info, err := w.root.Stat(filepath.FromSlash(name))
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(w.folders, func(f fs.FileInfo) bool { return os.SameFile(f, info) }) {
+		return nil
+	}
+	w.folders = append(w.folders, info)
+	entries, err := fs.ReadDir(w.root.FS(), name)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		child := path.Join(name, e.Name())
+		folder := false
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+			continue
+		case e.IsDir():
+			if err := w.walk(child); err != nil {
+				return err
+			}
+			continue
+		case e.Type()&fs.ModeSymlink != 0:
+			if folder, err = w.toFolder(child); err != nil {
+				return err
+			}
+		}
+		switch {
+		case folder:
+			w.links = append(w.links, child)
+		case slices.Contains(extensions, path.Ext(child)):
+			w.files = append(w.files, child)
+		}
+	}
+	return nil
+}
+
+// toFolder tells whether a link leads to a folder. One of which nobody knows is an error: passed over, all that is in the
+// folder would count as gone.
+func (w *walker) toFolder(link string) (bool, error) {
+	info, err := w.root.Stat(filepath.FromSlash(link))
+	if err == nil {
+		return info.IsDir(), nil
+	}
+	full := filepath.Join(w.dir, filepath.FromSlash(link))
+	if info, outside := os.Stat(full); slices.Contains(extensions, path.Ext(link)) || outside == nil && !info.IsDir() {
+		return false, nil // a file: it is not read, or that says what is wrong
+	}
+	return false, fmt.Errorf("%s: %w", full, err)
+}
+
 func (r *filesReader) inFolder(root *os.Root, dir, name string) error {
 	file := filepath.Join(dir, filepath.FromSlash(name))
 	// Before it is opened, too: that of a pipe waits for somebody who writes.
-	if info, err := root.Stat(filepath.FromSlash(name)); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+	if info, err := root.Stat(filepath.FromSlash(name)); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: is no regular file", file)
 	}
 	f, err := root.Open(filepath.FromSlash(name))
@@ -121,16 +179,19 @@ func (r *filesReader) inFolder(root *os.Root, dir, name string) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
+	if info, err := f.Stat(); err != nil {
 		return err
-	case info.IsDir(): // a link to one; what is in it has a name of its own
-		return nil
-	case !info.Mode().IsRegular():
+	} else if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: is no regular file", file)
 	}
-	return r.read(file, f)
+	given, faults := r.set.given, len(r.faults)
+	if err := r.read(file, f); err != nil {
+		return err
+	}
+	if r.set.given == given && len(r.faults) == faults {
+		r.faults = append(r.faults, Fault{Place{File: file}, "there is nothing in it; write jobs: [] if none is to stay"})
+	}
+	return nil
 }
 
 // read adds a file. What is wrong in it is told with what is wrong in the others.

@@ -205,6 +205,77 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
+// TestNothingInAFile: one file that was emptied among several is not taken for "no jobs".
+func TestNothingInAFile(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{"": false, "# name: a\n": false, "---\n---\n": false, "jobs:\n": false, "jobs: []\n": true, "[]": true, "calendars: []\n": true} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"a.yaml": text, "b.yaml": "name: b\n", "c.yaml": "# c\n---\njobs: []\n"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := ReadAll([]string{dir}, nil)
+		var f Faults
+		if says := filepath.Join(dir, "a.yaml") + ": there is nothing in it; write jobs: [] if none is to stay"; want != (err == nil) || !want && (!errors.As(err, &f) || err.Error() != says) {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+}
+
+// TestLinksToFolders: they are followed within the folder, and never passed over without a word.
+func TestLinksToFolders(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	for name, c := range map[string]struct {
+		files map[string]string // what is in them, or with an arrow to where they lead
+		want  string            // files that were read, or "error: " and what it says
+	}{
+		"an item of a ConfigMap below a folder": {map[string]string{"..2027/team/jobs.yaml": "a", "..2027/more/x/jobs.yaml": "b", "..data": "-> ..2027", "team": "-> ..data/team", "more": "-> ..data/more"}, "more/x/jobs.yaml team/jobs.yaml"},
+		"with an ending":                        {map[string]string{".x/jobs.yaml": "a", "v.yaml": "-> .x"}, "v.yaml/jobs.yaml"},
+		"to what has a name of its own":         {map[string]string{"v1/jobs.yaml": "a", "current": "-> v1", "v1/again": "-> ../v1"}, "v1/jobs.yaml"},
+		"in a ring":                             {map[string]string{"a/jobs.yaml": "a", "a/up": "-> ..", "self": "-> .", "b/c": "-> ../a"}, "a/jobs.yaml"},
+		"one into another":                      {map[string]string{".x/in/jobs.yaml": "a", "a": "-> .x/in", "b": "-> .x"}, "a/jobs.yaml"},
+		"out of the folder":                     {map[string]string{"jobs.yaml": "a", "team": "-> " + outside}, "error: team"},
+		"to nowhere":                            {map[string]string{"jobs.yaml": "a", "team": "-> nix"}, "error: team"},
+		"to itself":                             {map[string]string{"jobs.yaml": "a", "team": "-> team"}, "error: team"},
+		"to a file that nobody reads":           {map[string]string{"jobs.yaml": "a", "README.md": "-> /etc/hostname"}, "jobs.yaml"},
+	} {
+		dir := t.TempDir()
+		for file, text := range c.files {
+			path := filepath.Join(dir, file)
+			err := os.MkdirAll(filepath.Dir(path), 0o755)
+			if to, link := strings.CutPrefix(text, "-> "); link {
+				err = errors.Join(err, os.Symlink(to, path))
+			} else {
+				err = errors.Join(err, os.WriteFile(path, []byte("name: "+text+"\n"), 0o644))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := ReadAll([]string{dir}, nil)
+		if says, refused := strings.CutPrefix(c.want, "error: "); refused {
+			if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, says)) {
+				t.Errorf("%s: got %v, want the link named", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var files []string
+		for _, j := range s.lists["jobs"] {
+			file, _ := filepath.Rel(dir, j.at.File)
+			files = append(files, filepath.ToSlash(file))
+		}
+		if got := strings.Join(files, " "); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // FuzzRead: nothing makes it panic or take long, and what it takes is JSON.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{"name: a\n", "{\"name\": 1}", "- a\n- &b [*b]\n", "a: !!float 1\n<<: {b: 1}\n", "---\n---\n", "? a\n", "jobs:\n- {name: a}\n"} {

@@ -210,6 +210,58 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// TestRestoreOfBeforeARestore: a backup of before a restore that was accepted is an older database, too.
+func TestRestoreOfBeforeARestore(t *testing.T) {
+	t.Parallel()
+	c, dir := newCluster(t), t.TempDir()
+	with := func(cfg *node.Config) { cfg.SpoolDir, cfg.Executor = dir, newLedger() }
+	epoch := func() (text string) {
+		if err := c.db.Raw().QueryRow("SELECT value FROM setting WHERE name = 'epoch'").Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	comes := func() {
+		t.Helper()
+		c.start("one", with).drain()
+	}
+	stops := func(epoch string) {
+		t.Helper()
+		if _, err := c.db.Raw().Exec("UPDATE setting SET value = ? WHERE name = 'epoch'", epoch); err != nil {
+			t.Fatal(err)
+		}
+		n, err := node.New(node.Config{DSN: c.dsn, Name: "one", Expiry: c.expiry, Log: logger(t, "one"), SpoolDir: dir, Executor: newLedger()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if err := n.Run(ctx); !refused(err) {
+			t.Errorf("got %v, want that the database was restored", err)
+		}
+	}
+	accept := func() {
+		t.Helper()
+		if err := c.db.AcceptRestore(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := epoch()
+	comes()
+	accept()
+	second := epoch()
+	comes()
+	stops(first)
+	accept() // the database knows nothing of the second epoch; the node does
+	comes()
+	stops(second)
+	stops(first)
+	for range 10 {
+		accept()
+	}
+	comes()
+}
+
 // TestWatermarkOfAnotherCluster: a state folder that has seen another database, or an accepted restore, does not matter.
 func TestWatermarkOfAnotherCluster(t *testing.T) {
 	t.Parallel()
@@ -223,6 +275,11 @@ func TestWatermarkOfAnotherCluster(t *testing.T) {
 	})
 	m.drain()
 	b.start("one", with).drain()
+	if err := b.db.AcceptRestore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.start("one", with).drain()
+	a.start("one", with).drain()
 	if _, err := a.db.Raw().Exec("DELETE FROM setting WHERE name IN ('epoch', 'mark')"); err != nil { // by a hand
 		t.Fatal(err)
 	}

@@ -60,11 +60,8 @@ func (w *watermark) look(m sql.Watermark) error {
 			sql.ErrRefuseJoin, clockText(m.At), clockText(w.seen.At))
 		return w.err
 	}
-	if m == w.seen {
-		return nil
-	}
 	if w.seen.Epoch != m.Epoch || m.N > w.seen.N { // within the slack the higher one counts
-		w.seen = m
+		w.seen = m.After(w.seen)
 		w.save()
 	}
 	return nil

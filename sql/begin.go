@@ -3,7 +3,13 @@ package sql
 import (
 	"context"
 	"database/sql/driver"
+	"time"
 )
+
+// LongestTransaction is how long after its first statement a transaction of this pool may commit: a few statements of
+// at most Timeouts.Read each, and MySQL ends the transaction of a link that is silent for longer than Timeouts.Idle,
+// whatever became of its node.
+func (db *DB) LongestTransaction() time.Duration { return db.timeouts.Idle + 4*db.timeouts.Read }
 
 // driverConn is what a connection of the driver's can do, and what database/sql makes use of.
 type driverConn interface {

@@ -31,7 +31,8 @@ func (db *DB) Variables(ctx context.Context) (map[string]string, error) {
 // Counters are some of what the server counts, by their names in lower case.
 func (db *DB) Counters(ctx context.Context) (map[string]string, error) {
 	return db.pairs(ctx, "read the server's counters", "SHOW GLOBAL STATUS WHERE Variable_name IN"+
-		" ('Threads_connected', 'Max_used_connections', 'Slaves_connected', 'Rpl_semi_sync_master_clients', 'Rpl_semi_sync_source_clients', 'wsrep_cluster_size', 'wsrep_cluster_status')")
+		" ('Threads_connected', 'Max_used_connections', 'Slaves_connected', 'Rpl_semi_sync_master_status', 'Rpl_semi_sync_master_clients',"+
+		" 'Rpl_semi_sync_source_status', 'Rpl_semi_sync_source_clients', 'wsrep_cluster_size', 'wsrep_cluster_status')")
 }
 
 func (db *DB) pairs(ctx context.Context, what, query string) (map[string]string, error) {
@@ -141,12 +142,13 @@ type Denied struct{ Right, Table string }
 // DeniedRights tells which of the rights that a node needs the user lacks on tables. It asks the server to explain a
 // statement of each kind: that needs the rights of the statement, whichever way they were granted, and changes and locks
 // nothing.
-func (db *DB) DeniedRights(ctx context.Context, tables map[string]*TableState) ([]Denied, error) {
+func (db *DB) DeniedRights(ctx context.Context) ([]Denied, error) {
+	tables, err := expectedTables() // those of which the user may know nothing included
+	if err != nil {
+		return nil, err
+	}
 	var out []Denied
 	for _, t := range slices.Sorted(maps.Keys(tables)) {
-		if t == versionTable || t == lockTable || len(tables[t].Columns) == 0 {
-			continue
-		}
 		column := tables[t].Columns[0]
 		for _, try := range []struct{ right, query string }{
 			{"SELECT", "EXPLAIN SELECT 1 FROM " + t + " LIMIT 1"},
@@ -155,13 +157,11 @@ func (db *DB) DeniedRights(ctx context.Context, tables map[string]*TableState) (
 			{"DELETE", "EXPLAIN DELETE FROM " + t + " WHERE 1 = 0"},
 		} {
 			err := db.query(ctx, "explain", func(*stdsql.Rows) error { return nil }, try.query)
-			switch number(err) {
-			case 1044, 1142, 1143: // denied on the schema, the table, the column
+			switch {
+			case IsDenied(err):
 				out = append(out, Denied{try.right, t})
-			case 0:
-				if err != nil {
-					return nil, err
-				}
+			case number(err) == 0 && err != nil:
+				return nil, err
 			default: // a strict server may find fault with the values: the right is looked at before
 			}
 		}
@@ -282,6 +282,19 @@ func (db *DB) LatestOutcomes(ctx context.Context, records int, limit int) ([]Tal
 	return out, err
 }
 
+// ownLatest is how many of a job's latest records AnyBegun looks at.
+const ownLatest = 50
+
+// AnyBegun tells whether an attempt of a job executes, or one of its latest records is of an attempt that began: while one
+// lasts, all that is recorded of a job may be due times that found it.
+func (db *DB) AnyBegun(ctx context.Context, jobID int64) (begun bool, err error) {
+	err = db.query(ctx, "look for attempts", func(rows *stdsql.Rows) error { return rows.Scan(&begun) },
+		"SELECT EXISTS (SELECT 1 FROM task FORCE INDEX (due) WHERE job_id = ? AND state = 2)"+
+			" OR EXISTS (SELECT 1 FROM (SELECT started FROM history FORCE INDEX (attempt) WHERE job_id = ? ORDER BY due DESC, origin DESC, attempt DESC LIMIT ?) latest WHERE started > 0)",
+		jobID, jobID, ownLatest)
+	return begun, err
+}
+
 // Herd is an instant at which many jobs are due.
 type Herd struct {
 	At   job.Micros // the beginning of the second
@@ -358,16 +371,60 @@ func (db *DB) OverstayedWaits(ctx context.Context, before job.Micros) ([]StuckTa
 	return out, err
 }
 
-// ZonesInUse lists the time zones that living jobs name, with one job of each. It reads all definitions.
-func (db *DB) ZonesInUse(ctx context.Context) ([]NamedJob, error) {
-	return db.namedJobs(ctx, "list time zones", "SELECT MIN(id), MIN(app), MIN(name), COUNT(*), zone FROM (SELECT id, app, name, IF(JSON_VALID(spec), JSON_UNQUOTE(JSON_EXTRACT(spec, '$.timezone')), NULL) zone FROM job WHERE living = 1) z"+
-		" WHERE zone IS NOT NULL AND zone <> '' GROUP BY zone ORDER BY zone LIMIT 1000")
+// definitionsAtOnce is how many definitions one statement reads.
+const definitionsAtOnce = 2000
+
+// definitions calls read with ranges of the ids of jobs, both ends included, that have at most so many jobs together, until
+// it has enough. all tells whether there are no more of them.
+func (db *DB) definitions(ctx context.Context, most int, read func(from, to int64) (enough bool, err error)) (all bool, err error) {
+	for after := int64(0); ; {
+		last, n := int64(0), 0
+		if err := db.query(ctx, "list jobs", func(rows *stdsql.Rows) error { return rows.Scan(&last, &n) },
+			"SELECT COALESCE(MAX(id), 0), COUNT(*) FROM (SELECT id FROM job FORCE INDEX (PRIMARY) WHERE id > ? ORDER BY id LIMIT ?) next", after, max(1, min(most, definitionsAtOnce))); err != nil {
+			return false, err
+		}
+		if n == 0 || most == 0 {
+			return n == 0, nil
+		}
+		if enough, err := read(after+1, last); err != nil || enough {
+			return enough, err
+		}
+		after, most = last, most-n
+	}
 }
 
-// LimitedJobs lists jobs whose commands have a limit that needs a cgroup.
-func (db *DB) LimitedJobs(ctx context.Context, limit int) ([]NamedJob, error) {
-	return db.namedJobs(ctx, "list jobs with limits", "SELECT id, app, name, 0, '' FROM job WHERE living = 1 AND spec LIKE '%\"limits\"%' AND JSON_VALID(spec)"+
-		" AND (JSON_EXTRACT(spec, '$.limits.memory') IS NOT NULL OR JSON_EXTRACT(spec, '$.limits.cpu') IS NOT NULL OR JSON_EXTRACT(spec, '$.limits.pids') IS NOT NULL) ORDER BY id LIMIT ?", limit)
+// ZonesInUse lists the time zones that living jobs name, with one job of each, among the first so many definitions. all
+// tells whether there are no more of them.
+func (db *DB) ZonesInUse(ctx context.Context, most int) (list []NamedJob, all bool, err error) {
+	zones := map[string]*NamedJob{}
+	all, err = db.definitions(ctx, most, func(from, to int64) (bool, error) {
+		found, err := db.namedJobs(ctx, "list time zones", "SELECT MIN(id), MIN(app), MIN(name), COUNT(*), zone FROM (SELECT id, app, name, IF(JSON_VALID(spec), JSON_UNQUOTE(JSON_EXTRACT(spec, '$.timezone')), NULL) zone"+
+			" FROM job FORCE INDEX (PRIMARY) WHERE id BETWEEN ? AND ? AND living = 1) z WHERE zone IS NOT NULL AND zone <> '' GROUP BY zone", from, to)
+		for i := range found {
+			if z := zones[found[i].Text]; z != nil {
+				z.N += found[i].N
+			} else {
+				zones[found[i].Text] = &found[i]
+			}
+		}
+		return false, err
+	})
+	for _, zone := range slices.Sorted(maps.Keys(zones)) {
+		list = append(list, *zones[zone])
+	}
+	return list, all, err
+}
+
+// LimitedJobs lists jobs whose commands have a limit that needs a cgroup, among the first so many definitions. all tells
+// whether there are no more of them, or as many jobs were found as were wanted.
+func (db *DB) LimitedJobs(ctx context.Context, most, limit int) (list []NamedJob, all bool, err error) {
+	all, err = db.definitions(ctx, most, func(from, to int64) (bool, error) {
+		found, err := db.namedJobs(ctx, "list jobs with limits", "SELECT id, app, name, 0, '' FROM job FORCE INDEX (PRIMARY) WHERE id BETWEEN ? AND ? AND living = 1 AND spec LIKE '%\"limits\"%' AND JSON_VALID(spec)"+
+			" AND (JSON_EXTRACT(spec, '$.limits.memory') IS NOT NULL OR JSON_EXTRACT(spec, '$.limits.cpu') IS NOT NULL OR JSON_EXTRACT(spec, '$.limits.pids') IS NOT NULL) ORDER BY id LIMIT ?", from, to, limit-len(list))
+		list = append(list, found...)
+		return len(list) >= limit, err
+	})
+	return list, all, err
 }
 
 // expected is what migrations make of a schema, read off their text: a table's columns and indexes.
@@ -511,8 +568,8 @@ func splitOutside(text string, at byte) []string {
 }
 
 // SchemaFaults tells what the schema lacks of what migrations make: tables, columns, indexes. Statements name indexes,
-// and fail without them.
-func (db *DB) SchemaFaults(have map[string]*TableState) ([]string, error) {
+// and fail without them. A table that the server hides from the user is not missing: see DeniedRights.
+func (db *DB) SchemaFaults(ctx context.Context, have map[string]*TableState) ([]string, error) {
 	want, err := expectedTables()
 	if err != nil {
 		return nil, err
@@ -520,8 +577,14 @@ func (db *DB) SchemaFaults(have map[string]*TableState) ([]string, error) {
 	var out []string
 	for name, w := range want {
 		h := have[name]
-		if h == nil {
-			out = append(out, "table "+name+" is missing")
+		if h == nil || len(h.Columns) == 0 {
+			err := db.query(ctx, "explain", func(*stdsql.Rows) error { return nil }, "EXPLAIN SELECT 1 FROM "+name+" LIMIT 1")
+			switch {
+			case number(err) == 0 && err != nil:
+				return nil, err
+			case !IsDenied(err): // 1146: there is no such table
+				out = append(out, "table "+name+" is missing")
+			}
 			continue
 		}
 		if !strings.EqualFold(h.Engine, "InnoDB") {

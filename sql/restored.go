@@ -4,6 +4,7 @@ import (
 	"context"
 	stdsql "database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,16 +16,36 @@ import (
 // Watermark is how far a cluster's database is: a counter that a node raises every ten seconds, and that never goes back, but
 // with a restore. Epoch is drawn anew when somebody has said that a restored database is to be used.
 type Watermark struct {
-	Epoch string     `json:"epoch"`
-	N     int64      `json:"mark"`
-	At    job.Micros `json:"at"` // when it was raised, by MySQL's clock
+	Epoch  string     `json:"epoch"`
+	Before string     `json:"before,omitempty"` // the epochs that it took the place of, the latest first, separated by spaces
+	N      int64      `json:"mark"`
+	At     job.Micros `json:"at"` // when it was raised, by MySQL's clock
 }
+
+// epochsKept is how many epochs are known, the one that counts included: so many the row epoch of table setting has room for.
+const epochsKept = 6
 
 // Lost tells whether a database that has the mark m is older than what another mark was read from. What is lost in a
 // failover, and what a reader of another member has not seen yet, is less than slack.
 func (m Watermark) Lost(seen Watermark) bool {
 	const slack = 3
-	return m.Epoch == seen.Epoch && m.N+slack < seen.N
+	return m.Epoch == seen.Epoch && m.N+slack < seen.N || slices.Contains(strings.Fields(seen.Before), m.Epoch)
+}
+
+// After is the mark as whoever has seen another one of the same cluster knows it: an epoch that the database has forgotten
+// with a restore went before, too. Of another cluster's epochs nothing is kept.
+func (m Watermark) After(seen Watermark) Watermark {
+	was, before := strings.Fields(seen.Epoch+" "+seen.Before), strings.Fields(m.Before)
+	if !slices.ContainsFunc(was, func(epoch string) bool { return epoch == m.Epoch || slices.Contains(before, epoch) }) {
+		return m
+	}
+	for _, epoch := range was {
+		if epoch != m.Epoch && !slices.Contains(before, epoch) {
+			before = append(before, epoch)
+		}
+	}
+	m.Before = strings.Join(before[:min(len(before), 2*epochsKept)], " ")
+	return m
 }
 
 // ReadWatermark reads the mark; the zero Watermark where there is none.
@@ -50,7 +71,7 @@ func watermarkOf(epoch, mark string) (m Watermark) {
 		return m
 	}
 	n, at, _ := strings.Cut(mark, " ")
-	m.Epoch = epoch
+	m.Epoch, m.Before, _ = strings.Cut(epoch, " ")
 	m.N, _ = strconv.ParseInt(n, 10, 64) // what a hand wrote is as good as none
 	at64, _ := strconv.ParseInt(at, 10, 64)
 	m.At = job.Micros(at64)
@@ -70,11 +91,13 @@ func (db *DB) RaiseWatermark(ctx context.Context, seen Watermark, at job.Micros)
 // RestoredReason is why a cluster is paused whose database was restored.
 const RestoredReason = "the database was restored: see docs/backup.md"
 
-// AcceptRestore has nodes use a database that was restored: it draws a new epoch, and pauses the cluster, so that nothing
-// starts before somebody has decided what may repeat. Doing it twice does no harm.
+// AcceptRestore has nodes use a database that was restored: it draws a new epoch, which stands before those that it takes
+// the place of, and pauses the cluster, so that nothing starts before somebody has decided what may repeat. Doing it twice
+// does no harm.
 func (db *DB) AcceptRestore(ctx context.Context) error {
+	const length = len("00000000-0000-0000-0000-000000000000 ")*epochsKept - 1
 	return db.Tx(ctx, func(tx *Tx) error {
-		if _, err := tx.exec("draw epoch", "INSERT INTO setting (name, value) VALUES ('epoch', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)", uuid.NewString()); err != nil {
+		if _, err := tx.exec("draw epoch", "INSERT INTO setting (name, value) VALUES ('epoch', ?) ON DUPLICATE KEY UPDATE value = LEFT(CONCAT(VALUES(value), ' ', value), ?)", uuid.NewString(), length); err != nil {
 			return err
 		}
 		var at job.Micros

@@ -5,16 +5,15 @@ package trail
 
 import (
 	"slices"
+	"time"
 
 	"go-crontab/job"
 	"go-crontab/sql"
 )
 
 const (
-	// Patience is for how long an id that was left out is looked for. The transaction that got it may commit as late as
-	// that: it consists of a few statements of at most sql.Timeouts.Read each, and MySQL ends the transaction of a link
-	// that is silent for longer than Timeouts.Idle, whatever became of its node.
-	Patience = 30_000_000 // microseconds
+	// leastPatience is for how long an id that was left out is looked for at least.
+	leastPatience = 30_000_000 // microseconds
 	// fewLooks is how often it is looked for at least, should the clock step.
 	fewLooks = 5
 	// manyMissing bounds how many ids are looked for, and manyGaps in how many gaps: the oldest go, and are counted.
@@ -29,6 +28,10 @@ const (
 type Trail struct {
 	High int64 `json:"high"`
 	Gaps []Gap `json:"gaps,omitempty"` // by id
+
+	// Patience is for how long an id that was left out is looked for, if that is longer than leastPatience: as late as
+	// sql.DB.LongestTransaction the transaction that got it may commit. It is not written down.
+	Patience time.Duration `json:"-"`
 }
 
 // Gap is a range of ids that were not seen, both ends included.
@@ -40,7 +43,7 @@ type Gap struct {
 }
 
 // Clone returns a trail of its own, for who may have to go back to this one.
-func (t Trail) Clone() Trail { return Trail{t.High, slices.Clone(t.Gaps)} }
+func (t Trail) Clone() Trail { return Trail{t.High, slices.Clone(t.Gaps), t.Patience} }
 
 // Pass notes ids behind High, in their order. What they leave out is missing from now on.
 func (t *Trail) Pass(ids []int64, now job.Micros) {
@@ -91,8 +94,8 @@ func (t *Trail) spans() [][]sql.Span {
 // tire forgets, once all that is missing was looked for, what has been for so long that nobody can be writing it, and
 // what is too much. It returns how many ids of the latter there were: each may be a row that nobody looks at.
 func (t *Trail) tire(now job.Micros) (lost int64) {
-	missing := int64(0)
-	t.Gaps = slices.DeleteFunc(t.Gaps, func(g Gap) bool { return now-g.Since >= Patience && g.Looks >= fewLooks })
+	missing, patience := int64(0), max(leastPatience, job.Micros(t.Patience.Microseconds()))
+	t.Gaps = slices.DeleteFunc(t.Gaps, func(g Gap) bool { return now-g.Since >= patience && g.Looks >= fewLooks })
 	for i := range t.Gaps {
 		t.Gaps[i].Looks++
 		missing += t.Gaps[i].To - t.Gaps[i].From + 1

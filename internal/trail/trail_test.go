@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -88,16 +89,24 @@ func TestGivingUp(t *testing.T) {
 	if got := fmt.Sprint(tr.spans()); got != "[[{11 39}]]" {
 		t.Errorf("spans: got %s, want near gaps read together", got)
 	}
-	if tr.tire(began+Patience) != 0 || tr.missing() != 9+8+9 {
+	if tr.tire(began+leastPatience) != 0 || tr.missing() != 9+8+9 {
 		t.Errorf("given up before it was looked for often enough: %+v", tr)
 	}
 	for range fewLooks {
-		tr.tire(began + Patience - 1)
+		tr.tire(began + leastPatience - 1)
 	}
 	if tr.missing() != 9+8+9 {
 		t.Errorf("given up too early: %+v", tr)
 	}
-	if tr.tire(began+Patience) != 0 || tr.missing() != 9 || tr.fill(15) || tr.Gaps[0].From != 31 {
+	slow := tr.Clone() // of a cluster whose transactions may last
+	slow.Patience = 4 * time.Minute
+	if slow = slow.Clone(); slow.tire(began+240*second-1) != 0 || slow.missing() != 9+8+9 {
+		t.Errorf("given up while transactions may commit: %+v", slow)
+	}
+	if slow.tire(began+240*second) != 0 || slow.missing() != 9 {
+		t.Errorf("after the time of such transactions: got %+v, want only 31 to 39 missing", slow)
+	}
+	if tr.tire(began+leastPatience) != 0 || tr.missing() != 9 || tr.fill(15) || tr.Gaps[0].From != 31 {
 		t.Errorf("after its time: got %+v, want only 31 to 39 missing", tr)
 	}
 	tr.Pass([]int64{40 + manyMissing}, began+second)
