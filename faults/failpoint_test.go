@@ -394,8 +394,9 @@ func (p *points) tick() {
 	switch {
 	case p.unburied != uuid.Nil:
 		if !p.c.isBuried(p.unburied) {
-			if limit := p.c.expiry + 20*time.Second; time.Since(p.reaped) > limit {
-				p.t.Fatalf("session %s is not buried, or its tasks are not freed, %s after its end", p.unburied, limit)
+			if limit := p.c.expiry + 20*time.Second + 3*stalled(p.reaped); time.Since(p.reaped) > limit {
+				p.t.Fatalf("session %s, %s after its end: %d rows of it are left, and %d of its tasks", p.unburied, short(limit),
+					p.c.count("SELECT COUNT(*) FROM session WHERE id = ?", p.unburied[:]), p.c.count("SELECT COUNT(*) FROM task WHERE session_id = ?", p.unburied[:]))
 			}
 			return
 		}
