@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,14 +135,16 @@ func TestBackfillTakesTurns(t *testing.T) {
 			last = r.Started
 		}
 	}
-	left, inRow := 20, 0
+	left, inRow, lost := 20, 0, 0
 	for _, r := range runs {
-		overlaps := func(o sql.RunRow) bool {
-			overtook := o.Due > r.Due && o.Started <= r.Ended.Add(50*time.Millisecond) && o.Ended >= r.Ended.Add(-50*time.Millisecond) // on the other node
-			return o.Origin == 0 && (o.Due < r.Due && o.Ended > r.Due || overtook)
+		overlaps := func(o sql.RunRow) bool { return o.Origin == 0 && o.Due < r.Due && o.Ended > r.Due }
+		overtook := func(o sql.RunRow) bool { // when its turn had come, in a moment in which nothing of the backfill was planned
+			return o.Origin == 0 && o.Due > r.Due && strings.Contains(r.Reason, "the run due "+o.Due.String()+" is still executing")
 		}
 		switch {
 		case r.Origin == 0 && r.Outcome == job.Skipped && (slices.ContainsFunc(runs, overlaps) || r.Ended > last):
+		case r.Origin == 0 && r.Outcome == job.Skipped && slices.ContainsFunc(runs, overtook) && lost < 2:
+			lost++
 		case r.Outcome != job.Succeeded:
 			t.Errorf("due %s, origin %d: %s, %s", r.Due, r.Origin, r.Outcome, r.Reason)
 		case r.Origin != 0:
