@@ -209,6 +209,39 @@ func TestRulesOfImports(t *testing.T) {
 	}
 }
 
+// TestFolderList holds the folder list of docs/design.md against what is there: newcomers read it first.
+func TestFolderList(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("docs/design.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(page), "## Folders\n\n```\n")
+	list, _, found := strings.Cut(list, "```")
+	if !found {
+		t.Fatal("docs/design.md has no list of folders")
+	}
+	var listed, there []string
+	for line := range strings.Lines(list) {
+		if name, _, ok := strings.Cut(line, "/ "); ok && !strings.Contains(name, " ") {
+			listed = append(listed, name)
+		}
+	}
+	out, err := exec.Command("git", "ls-files").Output()
+	if err != nil {
+		t.Skip("not a work tree of git: ", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if name, _, ok := strings.Cut(line, "/"); ok && !strings.HasPrefix(name, ".") && !slices.Contains(there, name) {
+			there = append(there, name)
+		}
+	}
+	slices.Sort(listed)
+	if !slices.Equal(listed, there) {
+		t.Errorf("docs/design.md lists the folders\n%v; there are\n%v", listed, there)
+	}
+}
+
 // TestClient holds that the program is a client on systems that have no process groups: there it runs no node.
 func TestClient(t *testing.T) {
 	cmd := exec.Command("go", "list", "-deps", ".")

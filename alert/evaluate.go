@@ -76,7 +76,7 @@ type config struct {
 	rules    map[int64]*rule
 	channels map[string]*channel
 	silences []job.Silence
-	pinged   map[int64]bool
+	pinged   bool // some job has a ping
 	lines    bool // some rule wants to know what happens to nodes
 }
 
@@ -141,11 +141,11 @@ func (e *Evaluator) step(ctx context.Context, now job.Micros) (again time.Durati
 	}
 	s := e.state
 	if !s.config.wants() && len(s.firing) == 0 {
+		e.state = nil // what people want is read again by the next step: whoever begins to want something is not kept waiting
 		if w.Position == "" {
 			return calm, nil
 		}
 		w.Position, w.Holder, w.Until = "", e.Session.ID(), now // whoever comes next begins anew
-		e.state = nil
 		return calm, e.DB.Tx(ctx, func(tx *sql.Tx) error { return stepped(tx.StepAlerts(w, 0)) })
 	}
 	c, err := e.find(ctx, now)
@@ -170,7 +170,7 @@ func stepped(ok bool, err error) error {
 
 // wants tells whether there is anything to look for.
 func (c *config) wants() bool {
-	if len(c.rules) > 0 || len(c.pinged) > 0 {
+	if len(c.rules) > 0 || c.pinged {
 		return true
 	}
 	for _, ch := range c.channels {
@@ -229,7 +229,7 @@ func (e *Evaluator) anchor(ctx context.Context, now job.Micros) (position, error
 
 // readConfig reads what people want. What cannot be read is left out: it says so where it is shown.
 func (e *Evaluator) readConfig(ctx context.Context, now job.Micros) (*config, error) {
-	c := &config{rules: map[int64]*rule{}, channels: map[string]*channel{}, pinged: map[int64]bool{}}
+	c := &config{rules: map[int64]*rule{}, channels: map[string]*channel{}}
 	rules, err := e.DB.AlertRows(ctx, sql.AlertRules, 0, job.MaxAlertRules)
 	if err != nil {
 		return nil, err
@@ -256,10 +256,7 @@ func (e *Evaluator) readConfig(ctx context.Context, now job.Micros) (*config, er
 	if c.silences, err = e.DB.Silences(ctx, now, 0, job.MaxSilences); err != nil {
 		return nil, err
 	}
-	ids, err := e.DB.PingedJobs(ctx)
-	for _, id := range ids {
-		c.pinged[id] = true
-	}
+	c.pinged, err = e.DB.AnyPinged(ctx)
 	return c, err
 }
 
@@ -267,6 +264,13 @@ func (e *Evaluator) readConfig(ctx context.Context, now job.Micros) (*config, er
 type jobCache struct {
 	known map[int64]job.AlertJob
 	since job.Micros
+}
+
+// forget has jobs be read again.
+func (c *jobCache) forget(ids map[int64]bool) {
+	for id := range ids {
+		delete(c.known, id)
+	}
 }
 
 // of returns jobs; those that there never were are not among them.

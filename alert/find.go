@@ -22,7 +22,9 @@ type changes struct {
 	firing   map[[16]byte]*sql.FiredRow // what fires behind it, where that is another than before
 	streaks  map[[16]byte]*streak
 	told     map[group][]told
-	pings    map[int64]job.AlertItem // by job
+	unsent   map[group]unsent // by what is told at the end
+	pings    map[int64]ping   // by job
+	inTime   []inTime         // what may end alerts
 	beats    []beat
 	lost     int64
 	behind   bool
@@ -52,6 +54,18 @@ type streak struct {
 	times []job.Micros
 }
 
+// ping is what the monitor of a job is told.
+type ping struct {
+	host string // of whom it is
+	item job.AlertItem
+}
+
+// unsent are messages of an alert that nobody has begun to send.
+type unsent struct {
+	ids []int64
+	all bool // there are no others
+}
+
 // beat is a heartbeat that is to be sent, or why it is not.
 type beat struct {
 	channel *channel
@@ -72,7 +86,7 @@ type finder struct {
 func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) {
 	s := e.state
 	f := &finder{Evaluator: e, s: s, c: s.config, now: now, changes: &changes{
-		dirty: map[*sql.FiredRow]bool{}, firing: map[[16]byte]*sql.FiredRow{}, streaks: map[[16]byte]*streak{}, told: map[group][]told{}, pings: map[int64]job.AlertItem{},
+		dirty: map[*sql.FiredRow]bool{}, firing: map[[16]byte]*sql.FiredRow{}, streaks: map[[16]byte]*streak{}, told: map[group][]told{}, pings: map[int64]ping{}, unsent: map[group]unsent{},
 		position: position{Since: s.position.Since, Runs: s.position.Runs.Clone(), Lines: s.position.Lines.Clone(), Gone: map[string]job.Micros{}},
 	}}
 	for k, v := range s.position.Gone {

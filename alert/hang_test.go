@@ -23,8 +23,13 @@ func TestManyWaitForOne(t *testing.T) {
 	f.channel(job.AlertChannel{Name: "slow", Type: job.ChannelWebhook, URL: slow.URL, Timeout: job.Duration(30 * time.Second), Rate: 600})
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL + "/hook"})
 	f.channel(job.AlertChannel{Name: "dead man", Type: job.ChannelHeartbeat, URL: h.URL + "/beat"})
-	for id, url := range map[int64]string{100: slow.URL, 101: slow.URL, 102: slow.URL, 103: h.URL + "/ping"} {
-		f.exec("INSERT INTO job (id, app, name, hash, spec, created, updated, last_due) VALUES (?, 'shop', ?, 0, ?, 1, 1, 0)", id, idText(id), `{"ping":{"url":"`+url+`"}}`)
+	const jobs = 2 * dueAtOnce // whose monitor hangs
+	for id := range int64(jobs + 1) {
+		url := slow.URL
+		if id == jobs {
+			url = h.URL + "/ping"
+		}
+		f.exec("INSERT INTO job (id, app, name, hash, spec, created, updated, last_due) VALUES (?, 'shop', ?, 0, ?, 1, 1, 0)", id+1, idText(id+1), `{"ping":{"url":"`+url+`"}}`)
 	}
 	id := func(channel string) int64 {
 		row, err := f.db.AlertNamed(t.Context(), sql.AlertChannels, channel)
@@ -50,12 +55,12 @@ func TestManyWaitForOne(t *testing.T) {
 	}
 	long := f.now - 10*second
 	write(sql.DeliveryRow{Kind: sql.DeliveryOfAlert, ChannelID: id("slow"), Channel: "slow", NextAt: long}, 2*dueAtOnce)
-	for _, jobID := range []int64{100, 101, 102} {
-		write(sql.DeliveryRow{Kind: sql.DeliveryPing, JobID: jobID, NextAt: long}, dueAtOnce)
+	for id := range int64(jobs) {
+		write(sql.DeliveryRow{Kind: sql.DeliveryPing, JobID: id + 1, Target: hostOf(slow.URL), NextAt: long}, 1)
 	}
 	write(sql.DeliveryRow{Kind: sql.DeliveryOfAlert, ChannelID: id("hook"), Channel: "hook", NextAt: f.now}, 1)
 	write(sql.DeliveryRow{Kind: sql.DeliveryBeat, ChannelID: id("dead man"), Channel: "dead man", NextAt: f.now}, 1)
-	write(sql.DeliveryRow{Kind: sql.DeliveryPing, JobID: 103, NextAt: f.now}, 1)
+	write(sql.DeliveryRow{Kind: sql.DeliveryPing, JobID: jobs + 1, Target: hostOf(h.URL), NextAt: f.now}, 1)
 	s := f.sender(f.session())
 	s.init()
 	ctx, cancel := context.WithCancel(t.Context())

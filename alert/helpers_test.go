@@ -83,6 +83,14 @@ func (f *fixture) job(app, name string, more string) int64 {
 	return f.exec("INSERT INTO job (app, name, hash, spec, created, updated, last_due) VALUES (?, ?, 0, ?, 1, 1, 0)", app, name, `{"owner":"ann@example.com","labels":{"team":"data"}`+more+`}`)
 }
 
+// pinged has it known of jobs that they have a ping.
+func (f *fixture) pinged(ids ...int64) {
+	f.Helper()
+	for _, id := range ids {
+		f.exec("INSERT INTO job_ref (kind, name, job_id) VALUES (4, '', ?)", id)
+	}
+}
+
 var launches struct {
 	sync.Mutex
 	n int64

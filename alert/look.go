@@ -32,6 +32,10 @@ func (f *finder) runs(ctx context.Context) error {
 	for _, row := range f.s.firing {
 		firing[row.JobID] = true
 	}
+	pinged, err := f.pinged(ctx, runs)
+	if err != nil {
+		return err
+	}
 	var wanted []sql.AlertRun
 	var ids []int64
 	touched := map[int64]bool{} // jobs of which something may begin to fire within this step
@@ -39,11 +43,11 @@ func (f *finder) runs(ctx context.Context) error {
 		if r.Ended < f.position.Since {
 			continue
 		}
-		late := r.Started > 0 && (r.Late >= start || r.Final && r.Ended-r.Due >= finish)
+		late := firstStart(&r) && r.Late >= start || lastEnd(&r) && r.Ended-r.Due >= finish
 		if failure(&r) || r.Outcome == job.Missed || late {
 			touched[r.JobID] = true
 		}
-		if touched[r.JobID] || firing[r.JobID] || f.c.pinged[r.JobID] && r.Final {
+		if touched[r.JobID] || firing[r.JobID] || pinged[r.JobID] {
 			wanted, ids = append(wanted, r), append(ids, r.JobID)
 		}
 	}
@@ -68,7 +72,28 @@ func (f *finder) runs(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	return f.inTimeAgain(ctx)
+}
+
+// pinged tells of which jobs a due time has ended that their monitors may want to know of. What is known of these is read
+// again: a run may end as soon as its job has got a ping.
+func (f *finder) pinged(ctx context.Context, runs []sql.AlertRun) (map[int64]bool, error) {
+	ended := map[int64]bool{}
+	for i := range runs {
+		if pingOf(&runs[i]) != "" {
+			ended[runs[i].JobID] = true
+		}
+	}
+	ids, err := f.DB.PingedJobs(ctx, slices.Sorted(maps.Keys(ended)))
+	if err != nil {
+		return nil, err
+	}
+	pinged := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		pinged[id] = true
+	}
+	f.Evaluator.jobs.forget(pinged)
+	return pinged, nil
 }
 
 func (f *finder) sortedRules() []*rule {
@@ -103,6 +128,11 @@ func failure(r *sql.AlertRun) bool {
 	return false
 }
 
+// firstStart and lastEnd tell whether a run is one of which a due time was started, or has ended, in time or late. Retries
+// begin when they do, and a backfill is of due times that are over.
+func firstStart(r *sql.AlertRun) bool { return r.Started > 0 && r.Attempt == 1 && r.Origin >= 0 }
+func lastEnd(r *sql.AlertRun) bool    { return r.Started > 0 && r.Final && r.Origin >= 0 }
+
 // run looks at a run by a rule.
 func (f *finder) run(rule *rule, r *sql.AlertRun, j *job.AlertJob) {
 	about := aboutJob(j.ID)
@@ -126,24 +156,24 @@ func (f *finder) run(rule *rule, r *sql.AlertRun, j *job.AlertJob) {
 		f.over(rule, job.AlertFailed, about, "it succeeded again")
 		f.over(rule, job.AlertLost, about, "it succeeded again")
 	}
-	if r.Started > 0 && rule.Has(job.AlertLateStart) && r.Attempt == 1 {
+	if firstStart(r) && rule.Has(job.AlertLateStart) {
 		if r.Late > micros(rule.LateStart) {
 			late := see
 			late.due = r.Due // it may have been seen before it was over
 			late.summary = fmt.Sprintf("%s/%s, due %s, was started %s late", j.App, j.Name, r.Due, span(r.Late))
 			f.fire(rule, job.AlertLateStart, about, late)
 		} else {
-			f.over(rule, job.AlertLateStart, about, "it was started in time again")
+			f.inTime = append(f.inTime, inTime{rule, job.AlertLateStart, j.ID, r.Due})
 		}
 	}
-	if r.Started > 0 && r.Final && rule.Has(job.AlertLateFinish) {
+	if lastEnd(r) && rule.Has(job.AlertLateFinish) {
 		if r.Ended-r.Due > micros(rule.LateFinish) {
 			late := see
 			late.due = r.Due // it may have been seen before it was over
 			late.summary = fmt.Sprintf("%s/%s, due %s, ended %s after that (%s)", j.App, j.Name, r.Due, span(r.Ended-r.Due), r.Outcome)
 			f.fire(rule, job.AlertLateFinish, about, late)
 		} else {
-			f.over(rule, job.AlertLateFinish, about, "it ended in time again")
+			f.inTime = append(f.inTime, inTime{rule, job.AlertLateFinish, j.ID, r.Due})
 		}
 	}
 	if rule.Has(job.AlertNeverRan) {
@@ -153,6 +183,61 @@ func (f *finder) run(rule *rule, r *sql.AlertRun, j *job.AlertJob) {
 			f.over(rule, job.AlertNeverRan, about, "it ran again")
 		}
 	}
+}
+
+// inTime is a due time that was started, or has ended, in time.
+type inTime struct {
+	rule  *rule
+	event job.AlertEvent
+	job   int64
+	due   job.Micros
+}
+
+// late tells whether a due time that is not over is late.
+func (n *inTime) late(t *sql.LiveTask, now job.Micros) bool {
+	if n.event == job.AlertLateFinish {
+		return now-t.Due > micros(n.rule.LateFinish)
+	}
+	return (t.State == job.Idle || t.State == job.Prepare) && t.Attempt == 1 && now-t.DueNow > micros(n.rule.LateStart)
+}
+
+// inTimeAgain ends what was late of jobs of which a later due time was in time, unless another is late still: beside one
+// that hangs others may be as they should.
+func (f *finder) inTimeAgain(ctx context.Context) error {
+	ends := slices.DeleteFunc(f.inTime, func(n inTime) bool {
+		key := subject(n.rule.ID, n.event, aboutJob(n.job))
+		return f.current(key) == nil || n.due <= f.s.seen[key]
+	})
+	ids := map[int64]bool{}
+	for i := range ends {
+		ids[ends[i].job] = true
+	}
+	start, finish := f.leastLate()
+	live := map[int64][]sql.LiveTask{}
+	for part := range slices.Chunk(slices.Sorted(maps.Keys(ids)), 500) {
+		tasks, err := f.DB.AlertTasksOf(ctx, part, f.now-min(start, finish), manyFired)
+		if err != nil {
+			return err
+		}
+		if len(tasks) == manyFired {
+			return nil // nobody knows what else there is; a due time that is in time later ends it
+		}
+		for _, t := range tasks {
+			live[t.JobID] = append(live[t.JobID], t)
+		}
+	}
+	for i := range ends {
+		n := &ends[i]
+		if slices.ContainsFunc(live[n.job], func(t sql.LiveTask) bool { return n.late(&t, f.now) }) {
+			continue
+		}
+		why := "it was started in time again"
+		if n.event == job.AlertLateFinish {
+			why = "it ended in time again"
+		}
+		f.over(n.rule, n.event, aboutJob(n.job), why)
+	}
+	return nil
 }
 
 // describe says in a line what became of a due time.
@@ -228,7 +313,8 @@ func (f *finder) readStreaks(ctx context.Context, runs []sql.AlertRun, jobs map[
 // count adds a failure to those of a rule that counts them, and tells of them when they are too many.
 func (f *finder) count(rule *rule, r *sql.AlertRun, j *job.AlertJob, see sight) {
 	about := perOf(rule, j)
-	s := f.streaks[subject(rule.ID, job.AlertFailures, about)]
+	key := subject(rule.ID, job.AlertFailures, about)
+	s := f.streaks[key]
 	if s == nil {
 		return
 	}
@@ -238,6 +324,11 @@ func (f *finder) count(rule *rule, r *sql.AlertRun, j *job.AlertJob, see sight) 
 		s.times = s.times[n:]
 	}
 	if len(s.times) < rule.Failures.Count || s.times[len(s.times)-1]-s.times[0] > micros(rule.Failures.Within) {
+		if row := f.current(key); row != nil { // too few to tell of, but it is not over
+			row = f.change(row)
+			f.changes.firing[key] = row
+			row.Last = max(row.Last, r.Ended)
+		}
 		return
 	}
 	see.summary = fmt.Sprintf("%d failures within %s, the last one: %s", rule.Failures.Count, rule.Failures.Within, see.summary)
@@ -250,23 +341,31 @@ func (f *finder) count(rule *rule, r *sql.AlertRun, j *job.AlertJob, see sight) 
 	f.fire(rule, job.AlertFailures, about, see)
 }
 
+// pingOf is what a monitor is told of a run: "" is nothing.
+func pingOf(r *sql.AlertRun) string {
+	switch {
+	case !r.Final:
+		return ""
+	case r.Outcome == job.Succeeded:
+		return "success"
+	case failure(r), r.Outcome == job.Missed:
+		return "fail"
+	}
+	return ""
+}
+
 // ping notes that a job's ping is to be called. Of several due times that have ended since the last step the last one
 // counts.
 func (f *finder) ping(r *sql.AlertRun, j *job.AlertJob) {
-	if !r.Final || j.Ping == nil || j.Gone {
+	what := pingOf(r)
+	if what == "" || j.Ping == nil || j.Gone {
 		return
 	}
-	what := ""
-	switch {
-	case r.Outcome == job.Succeeded:
-		what = "success"
-	case failure(r), r.Outcome == job.Missed:
-		what = "fail"
-	}
-	if what == "" || what == "fail" && j.Ping.FailURL == "" {
+	address := pingURL(j.Ping, what)
+	if address == "" {
 		return
 	}
-	f.pings[j.ID] = job.AlertItem{What: what, App: j.App, JobID: idText(j.ID), Job: j.Name, Run: r.Launch.String(), Summary: describe(r, j), At: r.Ended.String(), Seen: 1}
+	f.pings[j.ID] = ping{hostOf(address), job.AlertItem{What: what, App: j.App, JobID: idText(j.ID), Job: j.Name, Run: r.Launch.String(), Summary: describe(r, j), At: r.Ended.String(), Seen: 1}}
 }
 
 // late looks at due times that are not over yet.
@@ -277,10 +376,11 @@ func (f *finder) late(ctx context.Context) error {
 		least job.Micros
 		read  func(context.Context, job.Micros, int) ([]sql.LiveTask, error)
 		most  func(*rule) job.Micros
+		from  func(*sql.LiveTask) job.Micros // what waited for its turn is late from then on; when it should have ended stays
 		words string
 	}{
-		{job.AlertLateStart, start, f.DB.AlertLateTasks, func(r *rule) job.Micros { return micros(r.LateStart) }, "is not started, %s late"},
-		{job.AlertLateFinish, finish, f.DB.AlertLongTasks, func(r *rule) job.Micros { return micros(r.LateFinish) }, "has not ended, %s after that"},
+		{job.AlertLateStart, start, f.DB.AlertLateTasks, func(r *rule) job.Micros { return micros(r.LateStart) }, func(t *sql.LiveTask) job.Micros { return t.DueNow }, "is not started, %s late"},
+		{job.AlertLateFinish, finish, f.DB.AlertLongTasks, func(r *rule) job.Micros { return micros(r.LateFinish) }, func(t *sql.LiveTask) job.Micros { return t.Due }, "has not ended, %s after that"},
 	} {
 		if of.least == math.MaxInt64 {
 			continue
@@ -303,8 +403,8 @@ func (f *finder) late(ctx context.Context) error {
 				continue
 			}
 			for _, r := range f.sortedRules() {
-				if r.Has(of.event) && f.now-t.Due > of.most(r) && r.Takes(&j) {
-					f.fire(r, of.event, aboutJob(j.ID), sight{job: &j, at: f.now, due: t.Due, summary: fmt.Sprintf("%s/%s, due %s, "+of.words, j.App, j.Name, t.Due, span(f.now-t.Due))})
+				if late := f.now - of.from(&t); r.Has(of.event) && late > of.most(r) && r.Takes(&j) {
+					f.fire(r, of.event, aboutJob(j.ID), sight{job: &j, at: f.now, due: t.Due, summary: fmt.Sprintf("%s/%s, due %s, "+of.words, j.App, j.Name, t.Due, span(late))})
 				}
 			}
 		}

@@ -78,6 +78,104 @@ func TestLateInTurn(t *testing.T) {
 	check("another has failed", job.AlertFailed, 3)
 }
 
+// TestLateBeside: a run that is late goes on to be late while others of its job are in time, and is over when none is late
+// any more and a later one is in time.
+func TestLateBeside(t *testing.T) {
+	f := setUp(t)
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: "https://hook.example.com"})
+	f.rule(job.AlertRule{Name: "late", On: []job.AlertEvent{job.AlertLateStart, job.AlertLateFinish}, Channels: []string{"hook"}, LateFinish: job.Duration(60e9)})
+	e := f.evaluator(f.session())
+	f.step(e)
+	const all, firing = "SELECT COUNT(*) FROM alert WHERE event = ?", "SELECT COUNT(*) FROM alert WHERE event = ? AND firing = 1"
+	for _, c := range []struct {
+		event job.AlertEvent
+		state job.State
+		late  job.Micros // of the run that begins too late
+	}{{job.AlertLateFinish, job.Executing, 0}, {job.AlertLateStart, job.Idle, 61 * second}} {
+		a := f.job("shop", string(c.event), "")
+		due := f.now - 2*hour
+		inTime := func(due job.Micros) {
+			n := f.run(a, job.Succeeded, 0)
+			f.exec("UPDATE history SET due = ? WHERE id = ?", int64(due), n)
+			f.now += 6 * second
+			f.step(e)
+		}
+		f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, ?)", a, int64(due), int64(due), c.state)
+		f.now += 6 * second
+		f.step(e)
+		for range 3 {
+			inTime(f.now - second)
+		}
+		f.want(string(c.event)+" beside others that are in time", 1, all, c.event)
+		f.want(string(c.event)+" goes on", 1, firing, c.event)
+		f.exec("DELETE FROM task")
+		n := f.run(a, job.Succeeded, c.late)
+		f.exec("UPDATE history SET due = ? WHERE id = ?", int64(due), n)
+		f.step(e)
+		inTime(due - hour) // which is of before
+		f.want(string(c.event)+" when an earlier one was in time", 1, firing, c.event)
+		inTime(f.now - second)
+		f.want(string(c.event)+" when a later one was in time", 0, firing, c.event)
+		f.want(string(c.event)+" in all", 1, all, c.event)
+	}
+}
+
+// TestNeverLate: what could not have been in time is not late.
+func TestNeverLate(t *testing.T) {
+	f := setUp(t)
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: "https://hook.example.com"})
+	f.rule(job.AlertRule{Name: "late", On: []job.AlertEvent{job.AlertLateStart, job.AlertLateFinish}, Channels: []string{"hook"}, LateFinish: job.Duration(3600e9)})
+	e := f.evaluator(f.session())
+	f.step(e)
+	month := f.now - 30*day
+	task := func(what string, state job.State, due, dueNow job.Micros, origin int64, attempt int) {
+		f.exec("INSERT INTO task (job_id, due, due_now, hash, state, origin, attempt) VALUES (?, ?, ?, 0, ?, ?, ?)", f.job("shop", what, ""), int64(due), int64(dueNow), state, origin, attempt)
+	}
+	task("a backfill that executes", job.Executing, month, f.now, -7, 1)
+	task("a backfill that is not started", job.Idle, month, f.now-100*second, -7, 1)
+	task("a retry", job.Idle, f.now-200*second, f.now-100*second, 0, 2)
+	task("whose turn has come", job.Idle, f.now-200*second, f.now-10*second, 0, 1)
+	n := f.run(f.job("shop", "a backfill that has ended", ""), job.Succeeded, 100*second)
+	f.exec("UPDATE history SET due = ?, origin = -7 WHERE id = ?", int64(month), n)
+	n = f.run(f.job("shop", "a retry that has ended", ""), job.Succeeded, 100*second)
+	f.exec("UPDATE history SET attempt = 2 WHERE id = ?", n)
+	task("that many attempts do not end", job.Executing, f.now-2*hour, f.now-second, 0, 5)
+	task("whose turn has come long ago", job.Idle, f.now-200*second, f.now-100*second, 0, 1)
+	f.now += 6 * second
+	f.step(e)
+	if got, want := f.firing(), []string{"shop/that many attempts do not end", "shop/whose turn has come long ago"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	f.want("from when it is late", 1, "SELECT COUNT(*) FROM alert WHERE event = 'late_start' AND summary LIKE '%is not started, 1m46s late'")
+}
+
+// TestFailuresGoOn: failures that are too few to be told of keep it from being over.
+func TestFailuresGoOn(t *testing.T) {
+	f := setUp(t)
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: "https://hook.example.com"})
+	f.rule(job.AlertRule{Name: "flaky", On: []job.AlertEvent{job.AlertFailures}, Channels: []string{"hook"}, Failures: &job.AlertFailing{Count: 3, Within: job.Duration(100e9)}})
+	a := f.job("shop", "a", "")
+	e := f.evaluator(f.session())
+	f.step(e)
+	for range 3 {
+		f.run(a, job.Failed, 0)
+	}
+	f.step(e)
+	f.now += 90 * second
+	for range 2 { // two within any 100 s
+		f.run(a, job.Failed, 0)
+		f.step(e)
+		f.want("while it fails", 1, "SELECT COUNT(*) FROM alert WHERE firing = 1")
+		f.now += 95 * second
+		f.step(e)
+		f.want("a while later", 1, "SELECT COUNT(*) FROM alert WHERE firing = 1")
+	}
+	f.want("it is one alert", 1, "SELECT COUNT(*) FROM alert")
+	f.now += 6 * second
+	f.step(e)
+	f.want("when nothing failed for that long", 0, "SELECT COUNT(*) FROM alert WHERE firing = 1")
+}
+
 // TestNeverRan: only what has something to run, and could have, is told of.
 func TestNeverRan(t *testing.T) {
 	f := setUp(t)

@@ -49,7 +49,7 @@ func TestOldPing(t *testing.T) {
 	f := setUp(t)
 	h := newHook(t)
 	id := f.job("shop", "a", `,"ping":{"url":"`+h.URL+`/ok"}`)
-	f.exec("INSERT INTO job_ref (kind, name, job_id) VALUES (4, '', ?)", id)
+	f.pinged(id)
 	s := f.session()
 	e, send := f.evaluator(s), f.sender(s)
 	f.step(e)

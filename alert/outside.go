@@ -183,12 +183,30 @@ func cutText(s string, most int) string {
 	return s[:most] + "…"
 }
 
+// pingURL is whom a job calls, for what; "" is nobody.
+func pingURL(p *job.Ping, what string) string {
+	if what == "fail" {
+		return p.FailURL
+	}
+	return p.URL
+}
+
+// hostOf is the host of an address, with its port.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return cutText(u.Host, 300)
+}
+
 // ping calls the address of a job.
 func (o *Outside) ping(ctx context.Context, l *letter) verdict {
-	address := l.job.Ping.URL
-	if len(l.items) > 0 && l.items[0].What == "fail" {
-		address = l.job.Ping.FailURL
+	what := ""
+	if len(l.items) > 0 {
+		what = l.items[0].What
 	}
+	address := pingURL(l.job.Ping, what)
 	if address == "" {
 		return verdict{said: "the job calls nobody for that any more", state: sql.DeliverySuppressed}
 	}

@@ -89,6 +89,65 @@ func TestResolveComesBehind(t *testing.T) {
 	f.want("what waits", 0, "SELECT COUNT(*) FROM delivery WHERE state < 2")
 }
 
+// TestFloodOfIncidents: in a flood all incidents that are opened are resolved, and none is opened that is over by then.
+func TestFloodOfIncidents(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	f.channel(job.AlertChannel{Name: "pager", Type: job.ChannelPagerDuty, URL: h.URL, RoutingKey: "{{secret.s}}", Rate: 20})
+	f.rule(job.AlertRule{Name: "page", On: []job.AlertEvent{job.AlertFailed}, Channels: []string{"pager"}})
+	s := f.session()
+	e, send := f.evaluator(s), f.sender(s)
+	f.step(e)
+	const many = manyOpen + 20
+	var jobs []int64
+	for i := range many {
+		jobs = append(jobs, f.job("shop", "j"+idText(int64(i+1)), ""))
+	}
+	all := func(o job.Outcome) {
+		for _, id := range jobs {
+			f.run(id, o, 0)
+		}
+		f.step(e)
+	}
+	all(job.Failed)
+	for range 2 {
+		f.send(send)
+		f.now += 61 * second
+	}
+	all(job.Succeeded)
+	f.want("what is not told of any more, or was too much", many-40, "SELECT COUNT(*) FROM delivery WHERE state = ?", sql.DeliverySuppressed)
+	f.want("what waits: the ends of those that were told", 40, "SELECT COUNT(*) FROM delivery WHERE state = ?", sql.DeliveryPending)
+	f.run(jobs[0], job.Failed, 0) // something new meanwhile
+	f.step(e)
+	for range 5 {
+		f.send(send)
+		f.now += 61 * second
+	}
+	f.run(jobs[0], job.Succeeded, 0)
+	f.step(e)
+	f.send(send)
+	f.want("what waits at last", 0, "SELECT COUNT(*) FROM delivery WHERE state < 2")
+	keys := map[string][]string{}
+	for _, raw := range h.raw {
+		var event struct {
+			Action string `json:"event_action"`
+			Key    string `json:"dedup_key"`
+		}
+		if err := json.Unmarshal([]byte(raw), &event); err != nil {
+			t.Fatal(err)
+		}
+		keys[event.Key] = append(keys[event.Key], event.Action)
+	}
+	for key, got := range keys {
+		if want := []string{"trigger", "resolve"}; !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", key, got, want)
+		}
+	}
+	if len(keys) != 41 {
+		t.Errorf("got %d incidents, want 41", len(keys))
+	}
+}
+
 // TestIncidentsEnd: an incident that was told is resolved, however the alert is over, where it was told and nowhere else.
 func TestIncidentsEnd(t *testing.T) {
 	f := setUp(t)

@@ -20,7 +20,7 @@ const (
 	maxTries   = 8
 	tooOld     = 24 * time.Hour // of a message that was not sent
 	settleTime = 15 * time.Second
-	pingLanes  = 4
+	pingLanes  = 32 // that are busy at once: seven hosts that hang leave room for others
 	pingTime   = 10 * time.Second
 )
 
@@ -38,12 +38,12 @@ type Sender struct {
 	wake  chan struct{}
 	begin sync.Once
 	mu    sync.Mutex
-	busy  map[int64]bool // lanes in which something is sent
+	busy  map[lane]bool // lanes in which something is sent
 	lanes sync.WaitGroup
 }
 
 func (s *Sender) init() {
-	s.begin.Do(func() { s.wake, s.busy = make(chan struct{}, 1), map[int64]bool{} })
+	s.begin.Do(func() { s.wake, s.busy = make(chan struct{}, 1), map[lane]bool{} })
 }
 
 // Wake has it look at once.
@@ -84,52 +84,57 @@ func (s *Sender) Run(ctx context.Context) error {
 	}
 }
 
-// laneOf is what is told by one goroutine at a time: a channel, or some of the pings.
-func laneOf(d *sql.DeliveryRow) int64 {
-	if d.Kind == sql.DeliveryPing {
-		return -1 - d.JobID%pingLanes
-	}
-	return d.ChannelID
+// lane is what is told by one goroutine at a time: a channel, or some of the pings to a host.
+type lane struct {
+	channel int64 // 0: pings
+	pings   sql.PingLane
 }
 
-// busyLanes are the lanes in which something is sent.
-func (s *Sender) busyLanes() sql.BusyLanes {
-	busy := sql.BusyLanes{PingsOf: pingLanes}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for lane := range s.busy {
-		if lane < 0 {
-			busy.Pings = append(busy.Pings, -1-lane)
+func laneOf(d *sql.DeliveryRow) lane {
+	if d.Kind == sql.DeliveryPing {
+		return lane{pings: sql.PingLane{Host: d.Target, Rest: d.JobID % sql.PingsAtHost}}
+	}
+	return lane{channel: d.ChannelID}
+}
+
+// busyLanes are the lanes in which something is sent. The caller holds mu.
+func (s *Sender) busyLanes() (busy sql.BusyLanes) {
+	for l := range s.busy {
+		if l.channel == 0 {
+			busy.Pings = append(busy.Pings, l.pings)
 		} else {
-			busy.Channels = append(busy.Channels, lane)
+			busy.Channels = append(busy.Channels, l.channel)
 		}
 	}
+	busy.NoPings = len(busy.Pings) >= pingLanes
 	return busy
 }
 
 // look has each lane begin that has something to send and is not at it. It tells how much there is to do.
 func (s *Sender) look(ctx context.Context, now job.Micros) (int, error) {
+	s.mu.Lock()
 	busy := s.busyLanes()
+	s.mu.Unlock()
 	due, err := s.DB.DueDeliveries(ctx, now, busy, dueAtOnce)
 	if err != nil {
 		return 0, err
 	}
-	lanes := map[int64][]sql.DeliveryRow{}
+	lanes := map[lane][]sql.DeliveryRow{}
 	for _, d := range due {
 		lanes[laneOf(&d)] = append(lanes[laneOf(&d)], d)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for lane, list := range lanes {
-		if s.busy[lane] {
+	for l, list := range lanes {
+		if s.busy[l] || l.channel == 0 && s.busyLanes().NoPings {
 			continue
 		}
-		s.busy[lane] = true
+		s.busy[l] = true
 		s.lanes.Go(func() {
 			defer func() {
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				delete(s.busy, lane)
+				delete(s.busy, l)
 			}()
 			s.lane(ctx, list)
 		})
@@ -273,7 +278,12 @@ func (s *Sender) open(ctx context.Context, d *sql.DeliveryRow, now job.Micros) (
 		if l.job = jobs[d.JobID]; l.job.Ping == nil || l.job.Gone {
 			return l, suppressed("the job has no ping any more"), nil
 		}
-		return l, nil, nil
+		// One that is tried again, or whose node died, would tell how things were as if it was news.
+		newer, err := s.DB.NewerPing(ctx, d)
+		if newer {
+			return l, suppressed("a later due time counts"), nil
+		}
+		return l, nil, err
 	}
 	row, err := s.DB.AlertByID(ctx, sql.AlertChannels, d.ChannelID)
 	if errors.Is(err, sql.ErrNotFound) {

@@ -355,13 +355,11 @@ func TestTestOfChannel(t *testing.T) {
 func TestPings(t *testing.T) {
 	f := setUp(t)
 	h := newHook(t)
-	a := f.job("shop", "a", `,"ping":{"url":"`+h.URL+`/ok","fail_url":"`+h.URL+`/fail"}`)
-	b := f.job("shop", "b", `,"ping":{"url":"`+h.URL+`/b"}`)
-	for _, id := range []int64{a, b} {
-		f.exec("INSERT INTO job_ref (kind, name, job_id) VALUES (4, '', ?)", id)
-	}
 	s := f.session()
 	e, send := f.evaluator(s), f.sender(s)
+	a := f.job("shop", "a", `,"ping":{"url":"`+h.URL+`/ok","fail_url":"`+h.URL+`/fail"}`)
+	b := f.job("shop", "b", `,"ping":{"url":"`+h.URL+`/b"}`)
+	f.pinged(a, b)
 	f.step(e)
 	f.run(a, job.Failed, 0)
 	f.run(a, job.Succeeded, 0)
@@ -376,6 +374,100 @@ func TestPings(t *testing.T) {
 	got := slices.Sorted(slices.Values(h.paths))
 	if want := []string{"GET /b", "GET /fail", "GET /ok"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestFirstPing: the first end of a due time is told of a job that has got a ping only just now, whether something else is
+// evaluated already or not.
+func TestFirstPing(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	s := f.session()
+	e, send := f.evaluator(s), f.sender(s)
+	ping := func(path string) string { return `,"ping":{"url":"` + h.URL + path + `"}` }
+	check := func(what string, want ...string) {
+		t.Helper()
+		f.step(e)
+		f.send(send)
+		if got := h.paths; !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
+	}
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL})
+	off := job.AlertRule{Name: "ops", On: []job.AlertEvent{job.AlertFailed}, Channels: []string{"hook"}, Disabled: true}
+	f.rule(off)
+	f.step(e)
+	a := f.job("shop", "a", ping("/a"))
+	f.pinged(a)
+	f.run(a, job.Succeeded, 0)
+	f.now += second
+	check("nothing was evaluated", "GET /a")
+	off.Disabled = false
+	f.rule(off)
+	f.step(e)
+	b := f.job("shop", "b", ping("/b"))
+	f.pinged(b)
+	f.run(b, job.Succeeded, 0)
+	check("a new job", "GET /a", "GET /b")
+	c := f.job("shop", "c", "")
+	f.run(c, job.Failed, 0) // what is known of it is kept for a while
+	check("one without a ping", "GET /a", "GET /b")
+	f.exec("UPDATE job SET spec = ? WHERE id = ?", "{"+ping("/c")[1:]+"}", c)
+	f.pinged(c)
+	f.run(c, job.Succeeded, 0)
+	check("it has got one", "GET /a", "GET /b", "GET /c")
+	f.want("by their hosts", 3, "SELECT COUNT(*) FROM delivery WHERE kind = 'ping' AND target = ?", strings.TrimPrefix(h.URL, "http://"))
+}
+
+// TestStalePing: a ping that is tried again does not come behind a newer one, nor does one whose node died.
+func TestStalePing(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	h.answer = func(n int) int {
+		if n == 1 {
+			return 503
+		}
+		return 200
+	}
+	a := f.job("shop", "a", `,"ping":{"url":"`+h.URL+`/ok","fail_url":"`+h.URL+`/fail"}`)
+	f.pinged(a)
+	s := f.session()
+	e, send := f.evaluator(s), f.sender(s)
+	f.step(e)
+	f.run(a, job.Succeeded, 0)
+	f.step(e)
+	f.send(send)
+	f.run(a, job.Failed, 0)
+	f.step(e)
+	f.send(send)
+	f.now += 10 * second
+	f.send(send)
+	if want := []string{"GET /ok", "GET /fail"}; !slices.Equal(h.paths, want) {
+		t.Fatalf("got %q, want %q", h.paths, want)
+	}
+	f.want("why", 1, "SELECT COUNT(*) FROM delivery WHERE state = ? AND said = 'a later due time counts'", sql.DeliverySuppressed)
+
+	f.run(a, job.Failed, 0)
+	f.step(e)
+	dead := f.session()
+	rows, err := f.db.DueDeliveries(t.Context(), f.now, sql.BusyLanes{}, 10)
+	if err != nil || len(rows) != 1 {
+		t.Fatal(rows, err)
+	}
+	err = f.db.Tx(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ClaimDelivery(&rows[0], dead.id, f.now, f.now+25*second)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.run(a, job.Succeeded, 0)
+	f.step(e)
+	f.send(send)
+	f.exec("DELETE FROM session WHERE id = ?", dead.id[:])
+	f.send(send)
+	if want := []string{"GET /ok", "GET /fail", "GET /ok"}; !slices.Equal(h.paths, want) {
+		t.Errorf("its node died: got %q, want %q", h.paths, want)
 	}
 }
 

@@ -34,7 +34,7 @@ func (s *Store) PutChannel(ctx context.Context, c job.AlertChannel) (row sql.Ale
 	if err := c.Validate(); err != nil {
 		return row, false, err
 	}
-	return s.put(ctx, sql.AlertChannels, c.Name, &c, func(tx *sql.Tx) error { return checkChannel(tx, &c) })
+	return s.put(ctx, sql.AlertChannels, c.Name, &c, func(tx *sql.Tx) error { return secretsThere(tx, &c) }, func(tx *sql.Tx) error { return unnamed(tx, &c) })
 }
 
 // PutRule makes a rule as a definition says, and tells whether it is new. What is wrong with it are job.Problems.
@@ -49,7 +49,7 @@ func (s *Store) PutRule(ctx context.Context, r job.AlertRule) (row sql.AlertRow,
 			return err
 		}
 		return problems(r.MissingChannels(typesOf(channels)))
-	})
+	}, func(*sql.Tx) error { return nil })
 }
 
 func problems(p job.Problems) error {
@@ -69,16 +69,17 @@ func typesOf(rows map[string]sql.AlertRow) map[string]job.ChannelType {
 	return types
 }
 
-// checkChannel checks a channel by what else there is.
-func checkChannel(tx *sql.Tx, c *job.AlertChannel) error {
-	uses := c.Secrets()
-	apps, err := tx.ShareSecrets(job.SecretNames(uses))
+// secretsThere checks that there are the secrets that a channel uses.
+func secretsThere(tx *sql.Tx, c *job.AlertChannel) error {
+	apps, err := tx.ShareSecrets(job.SecretNames(c.Secrets()))
 	if err != nil {
 		return err
 	}
-	if p := c.MissingSecrets(apps); p != nil {
-		return p
-	}
+	return problems(c.MissingSecrets(apps))
+}
+
+// unnamed checks that no rule names a channel that is to be a heartbeat.
+func unnamed(tx *sql.Tx, c *job.AlertChannel) error {
 	if c.Type != job.ChannelHeartbeat {
 		return nil
 	}
@@ -118,21 +119,28 @@ func kindOf(t sql.AlertTable) job.Kind {
 	return job.KindAlertRule
 }
 
-func (s *Store) put(ctx context.Context, t sql.AlertTable, name string, spec any, check func(*sql.Tx) error) (row sql.AlertRow, isNew bool, err error) {
+// put writes a definition. before checks what is locked before it, and after what is locked after it: see sql.Tx.LockAlerts.
+func (s *Store) put(ctx context.Context, t sql.AlertTable, name string, spec any, before, after func(*sql.Tx) error) (row sql.AlertRow, isNew bool, err error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return row, false, err
 	}
 	for try := 1; ; try++ {
 		err = s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+			if err := before(tx); err != nil {
+				return nil, err
+			}
 			found, err := tx.LockAlerts(t, []string{name})
 			if err != nil {
 				return nil, err
 			}
-			if err := check(tx); err != nil {
+			if err := after(tx); err != nil {
 				return nil, err
 			}
 			row, isNew = found[name], false
+			if err := job.CheckPrecondition(ctx, row.ID != 0, row.Version); err != nil {
+				return nil, err
+			}
 			line := &job.Entry{Kind: kindOf(t), Name: name, Action: job.ActionUpdate, Was: row.Spec, Became: string(text)}
 			if row.Spec == string(text) {
 				return nil, nil

@@ -63,7 +63,18 @@ func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now 
 				return err
 			}
 		}
+		closed := map[group]bool{} // what would resolve an incident that is not opened
 		for _, g := range c.groups() {
+			if u, there := c.unsent[g]; there {
+				n, err := tx.SuppressDeliveries(u.ids, now, "the alert was over before it was sent")
+				if err != nil {
+					return err
+				}
+				closed[g] = u.all && n == len(u.ids)
+			}
+			if closed[g] {
+				continue
+			}
 			n, err := e.writeGroup(tx, g, c.told[g], now)
 			if err != nil {
 				return err
@@ -72,6 +83,11 @@ func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now 
 				if err := tx.LoseAlerts(n); err != nil {
 					return err
 				}
+			}
+			if n > 0 && g.what == "fired" {
+				g.what = "resolved"
+				closed[g] = true
+				continue
 			}
 			made = made || g.state == sql.DeliveryPending
 		}
@@ -145,6 +161,7 @@ func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []told, now job.Micro
 	switch {
 	case g.state == sql.DeliverySuppressed:
 		d.Said = "the channel is disabled"
+	case g.alone != nil && g.what == "resolved": // however much waits
 	case g.alone != nil:
 		open, err := tx.CountOpen(ch.ID)
 		if err != nil {
@@ -193,16 +210,17 @@ func (e *Evaluator) writePings(tx *sql.Tx, c *changes, now job.Micros) error {
 	}
 	slices.Sort(ids)
 	for _, id := range ids {
-		text, err := json.Marshal([]job.AlertItem{c.pings[id]})
+		p := c.pings[id]
+		text, err := json.Marshal([]job.AlertItem{p.item})
 		if err != nil {
 			return err
 		}
 		d, err := tx.OpenPing(id)
 		if err == nil {
-			d.Items, d.Events, d.Updated = string(text), d.Events+1, now
+			d.Target, d.Items, d.Events, d.Updated = p.host, string(text), d.Events+1, now
 			err = tx.GrowDelivery(&d)
 		} else if errors.Is(err, sql.ErrNotFound) {
-			err = tx.InsertDelivery(&sql.DeliveryRow{Key: uuid.New(), Kind: sql.DeliveryPing, JobID: id, NextAt: now, Events: 1, Items: string(text), Created: now, Updated: now})
+			err = tx.InsertDelivery(&sql.DeliveryRow{Key: uuid.New(), Kind: sql.DeliveryPing, Target: p.host, JobID: id, NextAt: now, Events: 1, Items: string(text), Created: now, Updated: now})
 		}
 		if err != nil {
 			return err

@@ -142,7 +142,7 @@ func (s *Server) getRule(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, viewRule(&row))
+	return answerTagged(w, http.StatusOK, row.Version, viewRule(&row))
 }
 
 // putRule: PUT /api/v1/alerts/rules/{name}
@@ -162,11 +162,15 @@ func (s *Server) putRule(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	rule.Name = name
-	row, isNew, err := s.alerts.PutRule(r.Context(), rule)
+	ctx, err := wanted(r, "rule")
+	if err != nil {
+		return err
+	}
+	row, isNew, err := s.alerts.PutRule(ctx, rule)
 	if err != nil {
 		return lookAt(err, "The same request again does no harm.")
 	}
-	return answer(w, createdIf(isNew), viewRule(&row))
+	return answerTagged(w, createdIf(isNew), row.Version, viewRule(&row))
 }
 
 func createdIf(isNew bool) int {
@@ -217,7 +221,7 @@ func (s *Server) getChannel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, viewChannel(r.Context(), &row))
+	return answerTagged(w, http.StatusOK, row.Version, viewChannel(r.Context(), &row))
 }
 
 // putChannel: PUT /api/v1/alerts/channels/{name}
@@ -237,11 +241,15 @@ func (s *Server) putChannel(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	c.Name = name
-	row, isNew, err := s.alerts.PutChannel(r.Context(), c)
+	ctx, err := wanted(r, "channel")
+	if err != nil {
+		return err
+	}
+	row, isNew, err := s.alerts.PutChannel(ctx, c)
 	if err != nil {
 		return lookAt(err, "The same request again does no harm.")
 	}
-	return answer(w, createdIf(isNew), viewChannel(r.Context(), &row))
+	return answerTagged(w, createdIf(isNew), row.Version, viewChannel(r.Context(), &row))
 }
 
 // testedView is what became of a test.
@@ -390,7 +398,7 @@ type deliveryView struct {
 	Kind     string          `json:"kind" enum:"alert,test,ping,heartbeat" doc:"What it is: 'ping' is the call of a job's ping."`
 	Channel  string          `json:"channel,omitempty" doc:"To which channel it goes."`
 	Rule     string          `json:"rule,omitempty" doc:"Of which rule."`
-	Target   string          `json:"target,omitempty" doc:"To whom, where the channel does not say: the owner of a job."`
+	Target   string          `json:"target,omitempty" doc:"To whom, where the channel does not say: the owner of a job. Of a ping, the host."`
 	State    string          `json:"state" enum:"pending,sending,sent,failed,silenced,suppressed" doc:"Where it is. 'suppressed': its channel was disabled or gone, or got too much."`
 	Attempts int             `json:"attempts" doc:"How often it was tried."`
 	Next     string          `json:"next,omitempty" format:"date-time" doc:"When it is tried, or tried again."`

@@ -25,13 +25,14 @@ type backfillView struct {
 	Total    int64            `json:"total" doc:"How many due times are in the range."`
 	Started  int64            `json:"planned" doc:"How many of them have or had a task."`
 	LeftOut  int64            `json:"left_out" doc:"How many of them had succeeded before."`
-	Ended    int64            `json:"ended" doc:"How many of them have ended."`
-	Outcomes map[string]int64 `json:"outcomes" doc:"How many ended how, by outcome."`
+	Ended    int64            `json:"ended" doc:"How many of them have ended. In a list 0 if they could not be counted in time."`
+	Outcomes map[string]int64 `json:"outcomes" doc:"How many ended how, by outcome. In a list empty if they could not be counted in time."`
 	Who      string           `json:"who,omitempty" doc:"Who asked for it."`
 	Created  string           `json:"created" format:"date-time" doc:"When it was begun."`
 	Updated  string           `json:"updated" format:"date-time" doc:"When it went on last."`
 }
 
+// viewBackfill returns with an error what it knows without having counted.
 func (s *Server) viewBackfill(ctx context.Context, b job.Backfill) (backfillView, error) {
 	v := backfillView{
 		ID: strconv.FormatInt(b.ID, 10), JobID: strconv.FormatInt(b.JobID, 10), From: stamp(b.From), To: stamp(b.To), Parallel: b.Parallel, Missing: b.Missing,
@@ -39,11 +40,14 @@ func (s *Server) viewBackfill(ctx context.Context, b job.Backfill) (backfillView
 		Created: stamp(b.Created), Updated: stamp(b.Updated),
 	}
 	outcomes, err := s.cfg.DB.BackfillOutcomes(ctx, &b)
+	if err != nil {
+		return v, err
+	}
 	for o, n := range outcomes {
 		v.Outcomes[o.String()] = n
 		v.Ended += n
 	}
-	return v, err
+	return v, nil
 }
 
 // startBackfill: POST /api/v1/jobs/{id}/backfill
@@ -67,10 +71,11 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	f.instant("to", &to)
 	f.count("parallel", &parallel, job.MaxParallel)
 	f.boolean("missing", &missing)
-	for name, t := range map[string]*time.Time{"from": from, "to": to} {
-		if t == nil && body[name] == nil {
-			f.wrong(name, "is missing; give a time such as 2027-01-31T03:00:00Z")
-		}
+	if from == nil && body["from"] == nil {
+		f.wrong("from", "is missing; give a time such as 2027-01-31T03:00:00Z")
+	}
+	if to == nil {
+		to = new(time.Time) // now, by MySQL's clock: the client's may be ahead
 	}
 	if err := f.done(); err != nil {
 		return err
@@ -84,12 +89,15 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 		return lookAt(err, "GET /api/v1/backfills?job_id=%d tells whether it was begun.", id)
 	}
 	v, err := s.viewBackfill(r.Context(), b)
-	if err != nil {
-		return err
+	if err != nil && b.State != job.Backfilling { // it was begun, and has ended: the request is a repetition
+		return lookAt(&sql.Unknown{Err: err}, "The backfill was begun: GET /api/v1/backfills/%s tells how it is.", v.ID)
 	}
 	w.Header().Set("Location", "/api/v1/backfills/"+v.ID)
 	return answer(w, http.StatusAccepted, v)
 }
+
+// countFor is how long a list counts what has ended.
+const countFor = 3 * time.Second
 
 // listBackfills: GET /api/v1/backfills
 func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
@@ -108,12 +116,14 @@ func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := page[backfillView]{Items: []backfillView{}}
 	rows, p.Next = oneMore("backfills", rows, limit, func(r *job.Backfill) int64 { return r.ID })
+	ctx, stop := context.WithTimeout(r.Context(), countFor)
+	defer stop()
 	for _, b := range rows {
-		v, err := s.viewBackfill(r.Context(), b)
-		if err != nil {
+		v, err := s.viewBackfill(ctx, b)
+		if err != nil && !sql.IsAway(err) {
 			return err
 		}
-		p.Items = append(p.Items, v)
+		p.Items = append(p.Items, v) // perhaps without what has ended: a large one does not keep people from seeing the others
 	}
 	return answer(w, http.StatusOK, p)
 }
@@ -131,7 +141,7 @@ func (s *Server) getBackfill(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.showBackfill(w, r, id, s.cfg.DB.Backfill)
+	return s.showBackfill(w, r, id, false, s.cfg.DB.Backfill)
 }
 
 // cancelBackfill: POST /api/v1/backfills/{id}/cancel
@@ -147,19 +157,23 @@ func (s *Server) cancelBackfill(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.showBackfill(w, r, id, e.CancelBackfill)
+	return s.showBackfill(w, r, id, true, e.CancelBackfill)
 }
 
-func (s *Server) showBackfill(w http.ResponseWriter, r *http.Request, id int64, get func(context.Context, int64) (job.Backfill, error)) error {
+func (s *Server) showBackfill(w http.ResponseWriter, r *http.Request, id int64, changes bool, get func(context.Context, int64) (job.Backfill, error)) error {
+	look := func(err error) error { return lookAt(err, "GET /api/v1/backfills/%d tells how it is.", id) }
 	b, err := get(r.Context(), id)
 	switch {
 	case errors.Is(err, sql.ErrNotFound):
 		return noBackfill(fmt.Sprint(id))
 	case err != nil:
-		return lookAt(err, "GET /api/v1/backfills/%d tells how it is.", id)
+		return look(err)
 	}
 	v, err := s.viewBackfill(r.Context(), b)
-	if err != nil {
+	switch {
+	case err != nil && changes: // the change stands
+		return look(&sql.Unknown{Err: err})
+	case err != nil:
 		return err
 	}
 	return answer(w, http.StatusOK, v)

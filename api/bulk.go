@@ -124,6 +124,12 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 	q := newQuery(r)
 	f := jobFilter(q)
 	f.Limit = int(q.number(bulkLimit))
+	for _, p := range append(slices.Clone(jobFilterParams), bulkIDs) {
+		// As by a variable that is not set: a list shows more than was asked for then, this would change more.
+		if name := p.self().name; q.values.Has(name) && q.given(name) == "" {
+			q.wrong(name, "is empty; say what is meant, or leave it out")
+		}
+	}
 	out := &bulkQuery{dry: q.word(dryRunParam) == "true", ids: q.ids(bulkIDs)}
 	some := f.App != "" || f.Name != "" || f.Status != "" || f.Owner != "" || f.Group != "" || f.Calendar != "" || f.Labels != nil
 	every := q.word(allParam) == "true"
@@ -267,7 +273,7 @@ var (
 
 // The operations.
 var (
-	aboutBulk = " The jobs are those that `GET /api/v1/jobs` lists for the same parameters, in its order, in the apps where you may do it; or those of `ids`, of which each that is none is refused by itself. " +
+	aboutBulk = " The jobs are those that `GET /api/v1/jobs` lists for the same parameters, in its order, in the apps where you may do it; or those of `ids`, of which each that is none is refused by itself. An empty one of these parameters is refused. " +
 		"One request changes up to `limit` of them, all together in one transaction, and says of each what became of it; while there is a `next`, send it again with that as `cursor`. " +
 		"A job that somebody changes at the same time is refused, and so is one of which it makes no sense; that does not hold up the others. Try it with `dry_run` first."
 

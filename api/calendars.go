@@ -93,7 +93,7 @@ func (s *Server) getCalendar(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, viewCalendar(&c))
+	return answerTagged(w, http.StatusOK, c.Version, viewCalendar(&c))
 }
 
 // createCalendar: POST /api/v1/calendars
@@ -131,7 +131,11 @@ func (s *Server) putCalendar(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	spec.Name = name
-	return s.writeCalendar(w, r, spec, anyVersion)
+	ctx, err := wanted(r, "calendar")
+	if err != nil {
+		return err
+	}
+	return s.writeCalendar(w, r.WithContext(ctx), spec, anyVersion)
 }
 
 // What a change of a calendar wants it to be, beside versions that it has had.
@@ -151,12 +155,17 @@ func (s *Server) writeCalendar(w http.ResponseWriter, r *http.Request, spec job.
 	if err != nil {
 		c = sql.CalendarRow{Name: spec.Name, SpecErr: errors.New("it was written, and could not be read")}
 	}
+	return showCalendar(w, isNew, &c)
+}
+
+// showCalendar answers with a calendar that was made or changed.
+func showCalendar(w http.ResponseWriter, isNew bool, c *sql.CalendarRow) error {
 	status := http.StatusOK
 	if isNew {
 		status = http.StatusCreated
-		w.Header().Set("Location", calendarPath(spec.Name))
+		w.Header().Set("Location", calendarPath(c.Name))
 	}
-	return answer(w, status, viewCalendar(&c))
+	return answerTagged(w, status, c.Version, viewCalendar(c))
 }
 
 func (s *Server) putSpec(ctx context.Context, spec job.CalendarSpec, version int64) (isNew bool, err error) {
@@ -165,6 +174,9 @@ func (s *Server) putSpec(ctx context.Context, spec job.CalendarSpec, version int
 		return false, err
 	}
 	isNew, err = e.PutCalendar(ctx, spec, version)
+	for try := 1; errors.Is(err, sql.ErrExists) && version == anyVersion && try < maxTries; try++ {
+		isNew, err = e.PutCalendar(ctx, spec, version) // somebody else has made it meanwhile
+	}
 	if errors.Is(err, sql.ErrExists) {
 		return false, exists.problem("A calendar of this name exists already; PUT replaces it.")
 	}

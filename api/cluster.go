@@ -23,7 +23,7 @@ type clusterView struct {
 type sessionView struct {
 	ID            string  `json:"id" format:"uuid" doc:"Its id, a UUID."`
 	Node          string  `json:"node" doc:"The name of its node."`
-	Address       string  `json:"address" doc:"Where the node says that it listens."`
+	Address       string  `json:"address" doc:"Where the node says that it can be reached."`
 	PID           int     `json:"pid" doc:"The id of its process."`
 	Version       string  `json:"version" doc:"The version of the program."`
 	Started       string  `json:"started" format:"date-time" doc:"When it began."`

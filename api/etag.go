@@ -11,7 +11,7 @@ import (
 	"go-crontab/sql"
 )
 
-// The ETag of a job is its version: what it has of due times and runs changes without.
+// The ETag of a job is its version: what it has of due times and runs changes without. So it is of what else has a version.
 
 func tagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
@@ -24,6 +24,14 @@ func showTagged(w http.ResponseWriter, r *http.Request, v *jobView) error {
 		return nil
 	}
 	return answer(w, http.StatusOK, v)
+}
+
+// answerTagged answers with something at a version.
+func answerTagged(w http.ResponseWriter, status int, version int64, v any) error {
+	if version != 0 {
+		w.Header().Set("ETag", tagOf(version))
+	}
+	return answer(w, status, v)
 }
 
 // answerJob answers with a job that was made or changed.
@@ -51,7 +59,7 @@ func holds(list, tag string, weak bool) bool {
 	return false
 }
 
-// precondition is what a client wants a job to be before it changes it.
+// precondition is what a client wants something to be before it changes it.
 type precondition struct{ match, none string }
 
 func preconditionOf(r *http.Request) (precondition, error) {
@@ -60,7 +68,7 @@ func preconditionOf(r *http.Request) (precondition, error) {
 		for t := range strings.SplitSeq(list, ",") {
 			t = strings.TrimPrefix(strings.TrimSpace(t), "W/")
 			if list != "" && t != "*" && (len(t) < 2 || t[0] != '"' || t[len(t)-1] != '"') {
-				return p, invalidField(name, `%q is no ETag; want the version of the job in quotes, such as "3", or *`, cutShort(t))
+				return p, invalidField(name, `%q is no ETag; want a version in quotes, such as "3", or *`, cutShort(t))
 			}
 		}
 	}
@@ -70,26 +78,59 @@ func preconditionOf(r *http.Request) (precondition, error) {
 func (p precondition) given() bool { return p != precondition{} }
 
 // check tells why a job at a version may not be changed, or nil.
-func (p precondition) check(version int64) error {
-	switch tag := tagOf(version); {
-	case p.match != "" && !holds(p.match, tag, false):
-		q := stale.problem("The job is at version %d, and %s is %s; read it again and decide.", version, ifMatch, cutShort(p.match))
-		q.Version = version
-		return q
-	case p.none != "" && holds(p.none, tag, true):
-		q := stale.problem("The job is there, at version %d, and %s is %s.", version, ifNoneMatch, cutShort(p.none))
-		q.Version = version
-		return q
-	}
-	return nil
-}
+func (p precondition) check(version int64) error { return p.of("job", true, version) }
 
 // absent tells why a job that is not there may not be made, or nil.
-func (p precondition) absent() error {
-	if p.match != "" {
-		return stale.problem("There is no such job, and %s is %s.", ifMatch, cutShort(p.match))
+func (p precondition) absent() error { return p.of("job", false, 0) }
+
+// of tells why a thing that is there, or is not, may not be put, or nil. It is at a version, 0 where such things have none.
+func (p precondition) of(what string, there bool, version int64) (err error) {
+	var q *Problem
+	switch tag := tagOf(version); {
+	case !there && p.match != "":
+		return stale.problem("There is no such %s, and %s is %s.", what, ifMatch, cutShort(p.match))
+	case !there:
+		return nil
+	case p.match != "" && !holds(p.match, tag, false):
+		q = stale.problem("The %s is at version %d, and %s is %s; read it again and decide.", what, version, ifMatch, cutShort(p.match))
+	case p.none != "" && holds(p.none, tag, true):
+		q = stale.problem("There is a %s of that name already, and %s is %s.", what, ifNoneMatch, cutShort(p.none))
+	default:
+		return nil
 	}
-	return nil
+	q.Version = version
+	return q
+}
+
+// wanted is the context of a change of something by its name, which is made only if that is as the client wants it to be.
+func wanted(r *http.Request, what string) (context.Context, error) {
+	p, err := preconditionOf(r)
+	if err != nil || !p.given() {
+		return r.Context(), err
+	}
+	return job.WithPrecondition(r.Context(), func(there bool, version int64) error { return p.of(what, there, version) }), nil
+}
+
+// withPreconditions refuses those that a change does not look at: who gives one must not believe that it held.
+func withPreconditions(op *operation, h handler) handler {
+	if op == nil {
+		return h
+	}
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			return h(w, r)
+		}
+		none := r.Header.Get(ifNoneMatch)
+		switch {
+		case r.Header.Get(ifMatch) != "" && !op.matched:
+			return invalidField(ifMatch, "is not looked at here; leave it out")
+		case none != "" && !op.matched && !op.unless:
+			return invalidField(ifNoneMatch, "is not looked at here; leave it out")
+		case none != "" && none != "*" && !op.matched:
+			return invalidField(ifNoneMatch, "is %s, but there are no versions here; want *, or leave it out", cutShort(none))
+		}
+		return h(w, r)
+	}
 }
 
 // asWanted makes a change of a job, at the version that its client wants it to be at, if it says so.
@@ -116,8 +157,8 @@ func (s *Server) asWanted(r *http.Request, id int64, do func(context.Context) er
 	return job.ErrChanged
 }
 
-// of has a change look at the precondition first.
-func (p precondition) of(want change) change {
+// before has a change look at the precondition first.
+func (p precondition) before(want change) change {
 	return func(old *sql.JobRow) (jobBody, error) {
 		if err := p.check(old.Version); err != nil {
 			return jobBody{}, err

@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go-crontab/api"
 	"go-crontab/job"
+	"go-crontab/secret"
 )
 
 // wantStale expects 412, which says at which version the job is.
@@ -99,6 +101,77 @@ func TestUpsertWhereWanted(t *testing.T) {
 	slices.Sort(statuses)
 	if want := []int{201, 412, 412, 412, 412, 412, 412, 412}; !slices.Equal(statuses, want) {
 		t.Errorf("eight who make it at once: got %v, want %v", statuses, want)
+	}
+}
+
+// TestPutWhereWanted: what is put by its name is made only, or replaced only at a version, where the client says so.
+func TestPutWhereWanted(t *testing.T) {
+	t.Parallel()
+	s := start(t, keyed(t, secret.NewKey()))
+	s.call("PUT", "/api/v1/alerts/channels/base", `{"type": "webhook", "url": "https://example.com/base"}`).want(201)
+	for what, c := range map[string]struct {
+		path, body, other, is string
+		versions              bool
+	}{
+		"secret":   {"/api/v1/secrets/pg", `{"value": "first-value"}`, `{"value": "other-value"}`, "SELECT COUNT(*) FROM audit WHERE kind = 'secret'", false},
+		"group":    {"/api/v1/groups/g", `{"slots": 2}`, `{"slots": 3}`, "SELECT COUNT(*) FROM audit WHERE kind = 'group'", false},
+		"calendar": {"/api/v1/calendars/c", `{"exclude": ["2027-01-01"]}`, `{"exclude": ["2027-01-02"]}`, "SELECT COUNT(*) FROM audit WHERE kind = 'calendar'", true},
+		"channel":  {"/api/v1/alerts/channels/x", `{"type": "webhook", "url": "https://example.com/a"}`, `{"type": "webhook", "url": "https://example.com/b"}`, "SELECT COUNT(*) FROM audit WHERE kind = 'alert_channel' AND name = 'x'", true},
+		"rule":     {"/api/v1/alerts/rules/r", `{"on": ["failed"], "channels": ["base"]}`, `{"on": ["lost"], "channels": ["base"]}`, "SELECT COUNT(*) FROM audit WHERE kind = 'alert_rule'", true},
+	} {
+		if c.versions {
+			s.call("PUT", c.path, c.body, "If-Match", "*").wantStale("")
+		}
+		made := s.call("PUT", c.path, c.body, "If-None-Match", "*")
+		if made.status/100 != 2 {
+			t.Fatalf("%s: got %d %s", made.what, made.status, made.body)
+		}
+		for _, body := range []string{c.other, c.body} {
+			r := s.call("PUT", c.path, body, "If-None-Match", "*").want(412)
+			if want := "There is a " + what + " of that name already"; !strings.Contains(r.body, want) || !strings.Contains(r.body, "problem:stale") {
+				t.Errorf("%s: got %s, want %q", r.what, r.body, want)
+			}
+		}
+		if n := s.count(c.is); n != 1 {
+			t.Errorf("%s: %d changes, want that it was made", what, n)
+		}
+		tag := made.header.Get("ETag")
+		if !c.versions {
+			for name, given := range map[string]string{"If-Match": `"1"`, "If-None-Match": `"1"`} {
+				if r := s.call("PUT", c.path, c.other, name, given).want(422); r.complaint(name) == "" {
+					t.Errorf("%s: got %s", r.what, r.body)
+				}
+			}
+		} else {
+			if got := s.call("GET", c.path, nil).want(200); tag == "" || got.header.Get("ETag") != tag || tag != `"`+got.object().text("version")+`"` {
+				t.Errorf("%s: made as %s, is %s: %s", what, tag, got.header.Get("ETag"), got.body)
+			}
+			s.call("PUT", c.path, c.other, "If-Match", `"99"`).wantStale(strings.Trim(tag, `"`))
+			s.call("PUT", c.path, c.other, "If-Match", tag).want(200)
+			s.call("PUT", c.path, c.body, "If-Match", tag).want(412)
+		}
+		if r := s.call("DELETE", c.path, nil, "If-Match", `"1"`).want(422); !strings.Contains(r.complaint("If-Match"), "not looked at") {
+			t.Errorf("%s: got %s", r.what, r.body)
+		}
+		s.call("PUT", c.path, c.body).want(200)
+		s.call("DELETE", c.path, nil).want(204)
+
+		var wg sync.WaitGroup
+		var made8, refused atomic.Int32
+		for range 8 {
+			wg.Go(func() {
+				switch r := s.call("PUT", c.path, c.body, "If-None-Match", "*"); {
+				case r.status/100 == 2:
+					made8.Add(1)
+				case r.status == 412:
+					refused.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if made8.Load() != 1 || refused.Load() != 7 {
+			t.Errorf("%s: of eight who make it at once %d did, %d were refused", what, made8.Load(), refused.Load())
+		}
 	}
 }
 

@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+
 	"go-crontab/api"
+	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -216,6 +219,68 @@ func TestHalfAChange(t *testing.T) {
 	r = s.call("PATCH", "/api/v1/jobs/1", `{"paused": false, "command": "false"}`)
 	if r.status != 503 || !strings.Contains(r.body, "unknown-outcome") || fmt.Sprint(editor.calls) != "[Update Resume]" {
 		t.Errorf("got %d %s after %v; half of it stands", r.status, r.body, editor.calls)
+	}
+}
+
+// TestUnshownChanges: a change that stands, and cannot be shown, is not answered as one that was not made.
+func TestUnshownChanges(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("hourly", object{"schedule": "0 * * * *"})
+	cfg, err := mysql.ParseDSN(s.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := faultproxy.New(t, cfg.Net, cfg.Addr)
+	reads, err := sql.Open(proxy.DSN(s.dsn), sql.DefaultTimeouts, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { reads.Close() })
+	s.cfg.DB = reads
+	s.serve()
+	cut := func(statement string) *faultproxy.Injected {
+		return proxy.Add(faultproxy.Rule{Match: faultproxy.SQL(statement), Times: -1, Action: faultproxy.CutBefore()})
+	}
+	const count = "FROM notable n .* h.origin = "
+
+	rule := cut(count)
+	now := s.node.Now()
+	body := object{"from": now.Add(-30 * time.Hour).Format(time.RFC3339), "to": now.Add(-20 * time.Hour).Format(time.RFC3339)}
+	first := s.call("POST", "/api/v1/jobs/1/backfill", body, "Idempotency-Key", "k").want(202).object()
+	if rule.Fired() == 0 || first.text("state") != "running" || first.text("total") != "10" {
+		t.Errorf("got %v; want the backfill, not counted", first)
+	}
+	if list := s.call("GET", "/api/v1/backfills", nil).want(200).object().items("items"); len(list) != 1 || list[0].text("id") != first.text("id") {
+		t.Errorf("got %v; want the backfill, not counted", list)
+	}
+	s.call("GET", "/api/v1/backfills/"+first.text("id"), nil).want(503)
+	unknown := func(method, path string, body any, look string) {
+		t.Helper()
+		r := s.call(method, path, body).want(503)
+		if !strings.Contains(r.body, "unknown-outcome") || strings.Contains(r.body, "nothing was changed") || !strings.Contains(r.body, look) {
+			t.Errorf("%s %s: got %s, want it to say to look at %s", method, path, r.body, look)
+		}
+	}
+	unknown("POST", "/api/v1/backfills/"+first.text("id")+"/cancel", nil, "GET /api/v1/backfills/"+first.text("id"))
+	rule.Remove()
+	again := s.call("POST", "/api/v1/jobs/1/backfill", body, "Idempotency-Key", "k").want(202).object()
+	if list := s.call("GET", "/api/v1/backfills", nil).want(200).object().items("items"); len(list) != 1 || again.text("id") != first.text("id") || again.text("state") != "cancelled" {
+		t.Errorf("got %v and then %v, want the same backfill, cancelled", first, again)
+	}
+
+	rule = cut("FROM grp g WHERE")
+	unknown("PUT", "/api/v1/groups/g", object{"slots": 3}, "GET the group")
+	rule.Remove()
+	if g := s.call("GET", "/api/v1/groups/g", nil).want(200).object(); g.text("slots") != "3" {
+		t.Errorf("got %v", g)
+	}
+	s.call("POST", "/api/v1/apps/a/pause", nil).want(200)
+	rule = cut("FROM pause")
+	unknown("POST", "/api/v1/apps/a/resume", nil, "GET /api/v1/pauses")
+	rule.Remove()
+	if list := s.call("GET", "/api/v1/pauses", nil).want(200).object().items("items"); len(list) != 0 {
+		t.Errorf("got %v, want no pause", list)
 	}
 }
 

@@ -181,12 +181,21 @@ func (f *fields) instant(name string, to **time.Time) {
 		return
 	}
 	s, ok := v.(string)
-	t, err := time.Parse(time.RFC3339, s)
+	t, err := parseInstant(s)
 	if !ok || err != nil {
 		f.want(name, v, `a time with its offset in quotes, such as "2027-01-31T03:00:00Z" or "2027-01-31T04:00:00+01:00"`)
 		return
 	}
 	*to = &t
+}
+
+// parseInstant reads a time of RFC 3339. time.Parse takes an offset of 24 hours as well, which nobody can write down again.
+func parseInstant(s string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, s)
+	if err == nil {
+		_, err = t.MarshalText()
+	}
+	return t, err
 }
 
 func (f *fields) textMap(name string, to *map[string]string) {

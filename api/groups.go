@@ -68,6 +68,8 @@ func noGroup(name string) error {
 	return notFound.problem("There is no group %q; PUT makes one.", cutShort(name))
 }
 
+const lookAtSlots = "GET the group to see how many slots it has."
+
 // putGroup: PUT /api/v1/groups/{name}
 func (s *Server) putGroup(w http.ResponseWriter, r *http.Request) error {
 	name, err := param(r, "name")
@@ -88,14 +90,21 @@ func (s *Server) putGroup(w http.ResponseWriter, r *http.Request) error {
 	if err := f.done(); err != nil {
 		return err
 	}
+	ctx, err := wanted(r, "group")
+	if err != nil {
+		return err
+	}
 	e, err := s.editor()
 	if err != nil {
 		return err
 	}
-	if _, err := e.PutGroup(r.Context(), name, slots); err != nil {
-		return lookAt(err, "GET the group to see how many slots it has.")
+	if _, err := e.PutGroup(ctx, name, slots); err != nil {
+		return lookAt(err, lookAtSlots)
 	}
-	return s.getGroup(w, r)
+	if err := s.getGroup(w, r); err != nil { // the change stands
+		return lookAt(&sql.Unknown{Err: err}, lookAtSlots)
+	}
+	return nil
 }
 
 // deleteGroup: DELETE /api/v1/groups/{name}

@@ -34,7 +34,7 @@ func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	j, err := s.edit(r.Context(), id, pre.of(s.replaceBy(b)))
+	j, err := s.edit(r.Context(), id, pre.before(s.replaceBy(b)))
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *Server) upsert(ctx context.Context, b jobBody, pre precondition) (j job
 		if err != nil {
 			return job.Job{}, false, err
 		}
-		j, err = s.edit(ctx, old.ID, pre.of(s.replaceBy(b)))
+		j, err = s.edit(ctx, old.ID, pre.before(s.replaceBy(b)))
 		if err == nil || !errors.Is(err, sql.ErrNotFound) {
 			return j, false, err
 		}
@@ -122,7 +122,7 @@ func (s *Server) patchJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	j, err := s.edit(r.Context(), id, pre.of(func(old *sql.JobRow) (jobBody, error) {
+	j, err := s.edit(r.Context(), id, pre.before(func(old *sql.JobRow) (jobBody, error) {
 		if old.SpecErr != nil {
 			return jobBody{}, unreadable.problem("There is nothing that a patch could be applied to; replace the whole definition with PUT.")
 		}

@@ -30,7 +30,7 @@ type nodeView struct {
 
 type nodeSession struct {
 	ID        string `json:"id" format:"uuid" doc:"Its id, a UUID."`
-	Address   string `json:"address,omitempty" doc:"Where the node says that it listens."`
+	Address   string `json:"address,omitempty" doc:"Where the node says that it can be reached."`
 	Version   string `json:"version,omitempty" doc:"The version of the program."`
 	Started   string `json:"started" format:"date-time" doc:"When it began."`
 	BeatAgeMS int64  `json:"beat_age_ms" doc:"How many milliseconds ago it was last heard of."`

@@ -62,7 +62,7 @@ func (s *Server) once(op *operation, h handler) handler {
 		err = h(kept, again().WithContext(job.WithOnce(r.Context(), o)))
 		if err != nil && !o.Done {
 			// What refused it may be that the same request came first and has done what there was to do.
-			replayed, there := s.replay(w, r, o, sealed, true)
+			replayed, there := s.replay(w, again(), o, sealed, true)
 			switch {
 			case replayed:
 				return nil
@@ -120,6 +120,8 @@ func (s *Server) replay(w http.ResponseWriter, r *http.Request, o *job.Once, sea
 			return false, nil // the change looks for the key itself, and says that it is there
 		case time.Now().After(end) && a.Kind == createJobDoc.id:
 			return s.replayCreation(w, r, a.JobID)
+		case time.Now().After(end) && a.Kind == createCalendarDoc.id:
+			return s.replayCalendar(w, r)
 		case time.Now().After(end) && a.Kind == createTokenDoc.id:
 			return false, lostToken()
 		case time.Now().After(end):
@@ -140,6 +142,23 @@ func (s *Server) replayCreation(w http.ResponseWriter, r *http.Request, id int64
 		return false, err
 	}
 	return true, s.created(w, r, j.Job)
+}
+
+// replayCalendar answers with the calendar that the request has created.
+func (s *Server) replayCalendar(w http.ResponseWriter, r *http.Request) (bool, error) {
+	body, err := readObjectUpTo(w, r, maxCalendarBody)
+	if err != nil {
+		return false, err
+	}
+	name := calendarFields(newFields(body)).Name
+	c, err := s.cfg.DB.Calendar(r.Context(), name)
+	if errors.Is(err, sql.ErrNotFound) {
+		err = noCalendar(name)
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, showCalendar(w, true, &c)
 }
 
 // lostToken is the problem of a request for a token that was made, and whose text nobody has any more.

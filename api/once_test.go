@@ -117,6 +117,31 @@ func TestKeysBelongToCallers(t *testing.T) {
 	}
 }
 
+// TestBackfillUpToNow: without an end the range ends now, by MySQL's clock, whatever the clock of the client says; the same
+// request again is the same backfill.
+func TestBackfillUpToNow(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("hourly", object{"schedule": "0 * * * *"})
+	now := s.node.Now()
+	body := object{"from": now.Add(-3 * time.Hour).Format(time.RFC3339)}
+	first := s.call("POST", "/api/v1/jobs/1/backfill", body, "Idempotency-Key", "k").want(202).object()
+	if to, err := time.Parse(time.RFC3339, first.text("to")); err != nil || to.Before(now) || first.text("total") != "3" {
+		t.Errorf("got %v", first)
+	}
+	time.Sleep(10 * time.Millisecond)
+	if again := s.call("POST", "/api/v1/jobs/1/backfill", body, "Idempotency-Key", "k").want(202).object(); again.text("id") != first.text("id") {
+		t.Errorf("the same request is another backfill: %v", again)
+	}
+	ahead := now.Add(time.Hour).Format(time.RFC3339)
+	if r := s.call("POST", "/api/v1/jobs/1/backfill", object{"from": ahead}).want(422); !strings.Contains(r.complaint("from"), "lies ahead") {
+		t.Errorf("got %s", r.body)
+	}
+	if r := s.call("POST", "/api/v1/jobs/1/backfill", object{"from": first.text("from"), "to": ahead}).want(422); !strings.Contains(r.complaint("to"), "lies ahead") {
+		t.Errorf("got %s", r.body)
+	}
+}
+
 // TestRefusedIsNotRemembered: what changed nothing can be sent again with its key, once what was wrong is mended.
 func TestRefusedIsNotRemembered(t *testing.T) {
 	t.Parallel()
@@ -162,6 +187,7 @@ func TestOnceWithoutAnAnswer(t *testing.T) {
 	s := start(t, nil)
 	first := s.call("POST", "/api/v1/jobs", `{"name": "new", "command": "true", "schedule": "@daily"}`, "Idempotency-Key", "create").want(201)
 	token := s.call("POST", "/api/v1/tokens", `{"name": "ci", "role": "viewer"}`, "Idempotency-Key", "token").want(201)
+	calendar := s.call("POST", "/api/v1/calendars", `{"name": "c", "exclude": ["2027-01-01"]}`, "Idempotency-Key", "calendar").want(201)
 	paused := s.call("POST", "/api/v1/jobs/1/pause", nil, "Idempotency-Key", "pause").want(200)
 	if _, err := s.db.Raw().Exec("UPDATE request SET status = 0, answer = NULL, header = ''"); err != nil {
 		t.Fatal(err)
@@ -172,6 +198,12 @@ func TestOnceWithoutAnAnswer(t *testing.T) {
 		r := s.call("POST", "/api/v1/jobs", `{"name": "new", "command": "true", "schedule": "@daily"}`, "Idempotency-Key", "create")
 		if r.status != 201 || r.object().text("id") != first.object().text("id") || r.header.Get("Location") != first.header.Get("Location") {
 			t.Errorf("the creation again: got %d %s", r.status, r.body)
+		}
+	})
+	wg.Go(func() {
+		r := s.call("POST", "/api/v1/calendars", `{"name": "c", "exclude": ["2027-01-01"]}`, "Idempotency-Key", "calendar")
+		if r.status != 201 || r.body != calendar.body || r.header.Get("Location") != calendar.header.Get("Location") {
+			t.Errorf("the calendar again: got %d %s", r.status, r.body)
 		}
 	})
 	wg.Go(func() {

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -105,6 +106,9 @@ type describer struct {
 	refusals openapi.Map[*openapi.Response] // answers that are problems, by the names of their types
 }
 
+// tagged are answers that have an ETag: they are at a version.
+var tagged = []reflect.Type{of[jobView](), of[*jobView](), of[calendarView](), of[alertRuleView](), of[alertChannelView]()}
+
 func (d *describer) operation(rt *route) *openapi.Operation {
 	op := rt.doc
 	out := &openapi.Operation{Tags: []string{op.tag}, Summary: op.summary, Description: op.about, OperationID: op.id}
@@ -120,11 +124,11 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 	}
 	if op.matched {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: ifMatch, In: "header", Example: `"3"`,
-			Description: "The `ETag` of the job that is to be changed, which is its version: if it is at another, nothing is changed, and the answer is 412.", Schema: textOf("")})
+			Description: "The `ETag` of what is to be changed, which is its version: if it is at another, nothing is changed, and the answer is 412.", Schema: textOf("")})
 	}
 	if op.unless {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: ifNoneMatch, In: "header", Example: "*",
-			Description: "With `*` only a job is made that is not there; if it is, the answer is 412.", Schema: textOf("")})
+			Description: "With `*` only what is not there is made; if it is, nothing is changed, and the answer is 412.", Schema: textOf("")})
 	}
 	if op.streams {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: lastEventID, In: "header",
@@ -154,7 +158,7 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 		replies = []reply{replies[0], {status: http.StatusNotModified, about: "The client has it."}}
 	}
 	for _, r := range replies {
-		if op.cached || r.of == of[jobView]() || r.of == of[*jobView]() {
+		if op.cached || slices.Contains(tagged, r.of) {
 			r.headers = append(slices.Clip(r.headers), "ETag")
 		}
 		if op.once {

@@ -8,6 +8,7 @@ import (
 
 	"go-crontab/auth"
 	"go-crontab/job"
+	"go-crontab/sql"
 )
 
 // pauseView is a pause as clients see it.
@@ -59,7 +60,7 @@ func (s *Server) readPause(w http.ResponseWriter, r *http.Request) (job.PauseReq
 
 // endOf reads an instant, or how far it is away.
 func endOf(text string, now time.Time) (time.Time, bool) {
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
+	if t, err := parseInstant(text); err == nil {
 		return t, t.Unix() > 0
 	}
 	d, err := time.ParseDuration(text)
@@ -92,6 +93,8 @@ func scope(r *http.Request) (string, error) {
 	return app, job.ValidateApp(app)
 }
 
+const lookAtPauses = "GET /api/v1/pauses shows what stands; the same request again does no harm."
+
 // pauseAll: POST /api/v1/apps/{app}/pause and /api/v1/cluster/pause
 func (s *Server) pauseAll(w http.ResponseWriter, r *http.Request) error {
 	app, err := scope(r)
@@ -108,7 +111,7 @@ func (s *Server) pauseAll(w http.ResponseWriter, r *http.Request) error {
 	}
 	made, err := e.PauseApp(r.Context(), app, p)
 	if err != nil {
-		return lookAt(err, "GET /api/v1/pauses shows what stands; the same request again does no harm.")
+		return lookAt(err, lookAtPauses)
 	}
 	v := viewOfPause(&made)
 	if n, err := s.cfg.DB.CountJobs(r.Context(), app); err == nil { // the pause stands without it
@@ -131,9 +134,12 @@ func (s *Server) resumeAll(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := e.ResumeApp(r.Context(), app); err != nil {
-		return lookAt(err, "GET /api/v1/pauses shows what stands; the same request again does no harm.")
+		return lookAt(err, lookAtPauses)
 	}
-	return s.listPauses(w, r)
+	if err := s.listPauses(w, r); err != nil { // the change stands
+		return lookAt(&sql.Unknown{Err: err}, lookAtPauses)
+	}
+	return nil
 }
 
 // listPauses: GET /api/v1/pauses lists the pauses of the cluster and of the apps that who asks may see.

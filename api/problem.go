@@ -19,7 +19,7 @@ type Problem struct {
 	Status    int           `json:"status" doc:"The HTTP status."`
 	Detail    string        `json:"detail" doc:"What went wrong this time, and what to do about it."`
 	Errors    []job.Problem `json:"errors,omitempty" doc:"What is wrong with the request, at which place. At most 20 are told."`
-	Version   int64         `json:"version,omitempty" doc:"Of a precondition that did not hold: the version at which the job is."`
+	Version   int64         `json:"version,omitempty" doc:"Of a precondition that did not hold: the version at which it is."`
 	RequestID string        `json:"request_id,omitempty" doc:"By which the node's log tells more; it is in the header 'X-Request-Id' too."`
 
 	retryAfter string // seconds
@@ -49,7 +49,7 @@ var (
 	exists           = kind{"exists", http.StatusConflict, "The name is taken"}
 	changed          = kind{"changed", http.StatusConflict, "The job changed meanwhile"}
 	unreadable       = kind{"unreadable", http.StatusConflict, "The stored definition cannot be read"}
-	stale            = kind{"stale", http.StatusPreconditionFailed, "The job is not as the request wants it"}
+	stale            = kind{"stale", http.StatusPreconditionFailed, "It is not as the request wants it"}
 	keyReused        = kind{"key-reused", http.StatusConflict, "The Idempotency-Key was used before"}
 	inUse            = kind{"in-use", http.StatusConflict, "It is in use"}
 	noSecretKey      = kind{"no-secret-key", http.StatusConflict, "This node has no key for secrets"}

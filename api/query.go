@@ -101,7 +101,7 @@ func (q *query) instant(p instantParam) time.Time {
 		return time.Time{}
 	}
 	// A plus sign that was not encoded arrives as a space, which no such time has.
-	t, err := time.Parse(time.RFC3339, strings.ReplaceAll(v, " ", "+"))
+	t, err := parseInstant(strings.ReplaceAll(v, " ", "+"))
 	if err != nil {
 		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not a time such as 2027-01-31T03:00:00Z")
 	}

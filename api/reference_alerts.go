@@ -50,7 +50,7 @@ var (
 		replies: found[alertRuleView]("The rule."), problems: []kind{notFound},
 	}
 	putRuleDoc = operation{
-		id: "putAlertRule", tag: tagAlerts, summary: "Make or replace a rule", about: "It finds what happens from then on. The same body twice changes nothing.",
+		id: "putAlertRule", tag: tagAlerts, matched: true, unless: true, summary: "Make or replace a rule", about: "It finds what happens from then on. The same body twice changes nothing.",
 		body:     &requestBody{of: of[alertRuleView](), about: "The rule.", example: `{"on": ["failed", "recovered"], "apps": ["billing"], "channels": ["chat"]}`},
 		replies:  []reply{{status: http.StatusOK, about: "The rule as it is now.", of: of[alertRuleView]()}, {status: http.StatusCreated, about: "It is new.", of: of[alertRuleView]()}},
 		problems: []kind{unknownOutcome},
@@ -68,7 +68,7 @@ var (
 		replies: found[alertChannelView]("The channel."), problems: []kind{notFound},
 	}
 	putChannelDoc = operation{
-		id: "putAlertChannel", tag: tagAlerts, summary: "Make or replace a channel", about: "Secrets are named, as `{{secret.NAME}}`, and must be for all apps. The same body twice changes nothing.",
+		id: "putAlertChannel", tag: tagAlerts, matched: true, unless: true, summary: "Make or replace a channel", about: "Secrets are named, as `{{secret.NAME}}`, and must be for all apps. The same body twice changes nothing.",
 		body:     &requestBody{of: of[alertChannelView](), about: "The channel.", example: `{"type": "webhook", "url": "https://example.com/alerts"}`},
 		replies:  []reply{{status: http.StatusOK, about: "The channel as it is now.", of: of[alertChannelView]()}, {status: http.StatusCreated, about: "It is new.", of: of[alertChannelView]()}},
 		problems: []kind{unknownOutcome},

@@ -5,7 +5,7 @@ import "net/http"
 // backfillBody says what to backfill: see Server.startBackfill.
 type backfillBody struct {
 	From     string `json:"from" format:"date-time" doc:"The beginning of the range, which belongs to it."`
-	To       string `json:"to" format:"date-time" doc:"The end of the range, which belongs to it and lies in the past."`
+	To       string `json:"to,omitempty" format:"date-time" doc:"The end of the range, which belongs to it and lies in the past. Without it, now."`
 	Parallel int    `json:"parallel,omitempty" doc:"How many of its due times are started at once. Without it, one."`
 	Missing  bool   `json:"missing,omitempty" doc:"Whether to leave out due times that have succeeded."`
 }

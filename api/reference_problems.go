@@ -33,7 +33,7 @@ var problemTable = []problemDoc{
 		"Read the object again, and decide."},
 	{unreadable, "The stored definition cannot be read, for instance because a newer version wrote it.",
 		"Replace the whole definition with PUT."},
-	{stale, "`If-Match` or `If-None-Match` says how the job is to be, and it is not so; nothing was changed. `version`, and the header `ETag`, say at which version it is.",
+	{stale, "`If-Match` or `If-None-Match` says how it is to be, and it is not so; nothing was changed. `version`, and the header `ETag`, say at which version it is, if it has versions.",
 		"Read the job again, and decide."},
 	{keyReused, "This `Idempotency-Key` came with another request before.",
 		"Use a new key for each request that is not a repetition."},

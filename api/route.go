@@ -36,8 +36,8 @@ type operation struct {
 	keyed    bool // takes an Idempotency-Key, which its handler reads
 	once     bool // takes an Idempotency-Key, see once.go
 	sealed   bool // has a secret in its answer, which is kept so that nobody else can read it
-	matched  bool // takes If-Match: the version that a job must be at
-	unless   bool // takes If-None-Match: * where the job must not be there
+	matched  bool // takes If-Match: the version that it must be at
+	unless   bool // takes If-None-Match: * where it must not be there
 	cached   bool // its answer has an ETag, by which clients need not fetch it again
 	spoken   bool // has words in the language that Accept-Language asks for
 	streams  bool // its answer may be a stream of events, which can be resumed
@@ -101,7 +101,7 @@ func (rt *route) kinds() []kind {
 	if op.once || op.keyed {
 		out = append(out, keyReused)
 	}
-	if op.matched {
+	if op.matched || op.unless {
 		out = append(out, stale)
 	}
 	if op.streams {

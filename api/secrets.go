@@ -94,7 +94,11 @@ func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	n.Name, n.May = name, mayKeep(r.Context(), name)
-	isNew, err := s.secrets.Put(r.Context(), n)
+	ctx, err := wanted(r, "secret")
+	if err != nil {
+		return err
+	}
+	isNew, err := s.secrets.Put(ctx, n)
 	if err != nil {
 		return lookAt(noKey(err), "The same request again does no harm.")
 	}

@@ -317,6 +317,7 @@ what still fires when the silence ends is told then.`,
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only alerts of this app's jobs")
 	cmd.Flags().StringVarP(&name, "job", "j", "", "only those of this job, as app/name")
 	cmd.Flags().StringVar(&rule, "rule", "", "only those that this rule finds")
+	narrowing(cmd.Flags(), "job", "rule")
 	cmd.Flags().StringVar(&f.until, "until", "", `when it ends: "2h", or a time such as "2027-01-31 09:00"`)
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for whoever wonders why nothing is heard")
 	complete(cmd, "rule", completeNames(c, rulesPath))

@@ -22,13 +22,10 @@ type auditView struct {
 
 // what names what was changed.
 func (e *auditView) what() string {
-	switch {
-	case e.Kind == "job":
-		return e.App + "/" + e.Name
-	case e.App != "":
-		return e.App
+	if e.App == "" || e.Name == "" {
+		return e.App + e.Name
 	}
-	return e.Name
+	return e.App + "/" + e.Name
 }
 
 func auditCommand(c *console) *cobra.Command {

@@ -40,7 +40,7 @@ func backfillStart(c *console) *cobra.Command {
 	var parallel int
 	var missing, wait bool
 	cmd := &cobra.Command{
-		Use: "start JOB --from TIME --to TIME", Short: "Start the due times of a job in a range", Args: wants(1, 1, jobArgument),
+		Use: "start JOB --from TIME [--to TIME]", Short: "Start the due times of a job in a range", Args: wants(1, 1, jobArgument),
 		Long: `Start the due times of a job in a range, both ends included, whether or not they were started before. Each run is
 told its due time (GOCRONTAB_DUE). Unless the job's runs may overlap they go one after the other, in turn with the
 schedule's.`,
@@ -60,18 +60,19 @@ schedule's.`,
 		if err != nil {
 			return usageError("--from %w", err)
 		}
-		last := now
-		if to != "" {
-			if last, err = parseTime(to, time.Local, now); err != nil {
+		body := map[string]any{"from": first, "parallel": parallel, "missing": missing}
+		if to != "" { // without it the cluster says what is now: the clock here may be ahead of its
+			last, err := parseTime(to, time.Local, now)
+			if err != nil {
 				return usageError("--to %w", err)
 			}
+			body["to"] = last
 		}
 		j, _, err := findJob(ctx, r, args[0])
 		if err != nil {
 			return err
 		}
-		b, raw, err := once[backfillView](ctx, r, j.path()+"/backfill", nil,
-			map[string]any{"from": first, "to": last, "parallel": parallel, "missing": missing})
+		b, raw, err := once[backfillView](ctx, r, j.path()+"/backfill", nil, body)
 		if err != nil {
 			return err
 		}
@@ -116,11 +117,11 @@ func (b *backfillView) progress() string {
 // awaitBackfill asks how it is until it has ended.
 func (r *remote) awaitBackfill(ctx context.Context, b backfillView, raw json.RawMessage) (backfillView, json.RawMessage, error) {
 	var p patience
-	for b.State == "running" {
+	for pause := 500 * time.Millisecond; b.State == "running"; pause = min(5*time.Second, pause+pause/10) { // each look counts what has ended
 		select {
 		case <-ctx.Done():
 			return b, nil, context.Cause(ctx)
-		case <-time.After(500 * time.Millisecond):
+		case <-time.After(pause):
 		}
 		now, answer, err := get[backfillView](ctx, r, backfillsPath+"/"+b.ID, nil)
 		if !p.lasts(err) {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"go-crontab/auth"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
@@ -195,7 +197,7 @@ func contextAdd(c *console) *cobra.Command {
 The names stand in contexts.yaml in your folder for settings (~/.config/go-crontab), which only you can read; the token
 in a file of its own.`,
 		Example: `  go-crontab context add prod --server https://cron.example.com:8610 --token-file ~/.prod-token
-  go-crontab token create me --role operator -o name | go-crontab context add prod --server https://cron.example.com:8610 --token-stdin`,
+  go-crontab token create me --role operator | go-crontab context add prod --server https://cron.example.com:8610 --token-stdin`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
@@ -262,6 +264,9 @@ func keepToken(all *contexts, name string, in io.Reader) (string, error) {
 	token := strings.TrimSpace(string(text))
 	if err != nil || token == "" {
 		return "", usageError("--token-stdin: there is no token on standard input")
+	}
+	if !auth.LooksLikeToken(token) { // it is not repeated: it may be a token with something behind it
+		return "", usageError("--token-stdin: standard input has no token; want what go-crontab token create prints, alone")
 	}
 	file := keptToken(all, name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {

@@ -54,6 +54,7 @@ no export. It needs an admin's token.`,
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only jobs of this app")
 	cmd.Flags().BoolVar(&all, "all", false, "pauses of apps and of the cluster too, and, as comments, what a file cannot hold, such as names of secrets and tokens")
 	cmd.Flags().StringVarP(&label, "label", "l", "", "only jobs with this label, key=value")
+	narrowing(cmd.Flags(), "label")
 	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if all && (r.format != "yaml" || app != "" || label != "") {

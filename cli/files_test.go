@@ -228,7 +228,7 @@ func TestImportTells(t *testing.T) {
 	if got = command(args...); got.code != 0 || len(sent()) != 2 || !strings.Contains(got.out, "created    ops/backup  at 03:00 every day, Asia/Shanghai") {
 		t.Fatalf("got %+v after %v", got, sent())
 	}
-	want := fmt.Sprintf(`{"jobs":[{"app":"ops","command":"backup.sh","labels":{"crontab":%q},"name":"backup","owner":"me","schedule":"0 3 * * *","timezone":"Asia/Shanghai","version":0}]}`, file)
+	want := fmt.Sprintf(`{"jobs":[{"app":"ops","command":"backup.sh","labels":{"crontab":%q},"name":"backup","owner":"me","schedule":"0 3 * * *","timezone":"Asia/Shanghai","version":0}]}`, labelOf(file).now)
 	if sent()[1] != want {
 		t.Errorf("sent\n%s, want\n%s", sent()[1], want)
 	}
@@ -238,6 +238,26 @@ func TestImportTells(t *testing.T) {
 	}
 	if got = command(append(args, "--replace")...); got.code != 0 || !strings.Contains(sent()[len(sent())-1], `"version":7`) {
 		t.Errorf("replaced: got %+v, sent %s", got, sent()[len(sent())-1])
+	}
+	// The same path of another machine is another crontab. Before labels had the machine, what has the same command came from here.
+	for label, c := range map[string]struct {
+		field string
+		code  int
+	}{
+		"other-host:" + file: {"schedule", exitRefused}, "": {"schedule", exitRefused}, file: {"command", exitRefused}, file + "+": {"schedule", exitRefused},
+	} {
+		answer = fmt.Sprintf(`{"jobs":[{"app":"ops","name":"backup","action":"updated","version":7,"changes":[{"field":"labels.crontab","was":%q,"becomes":"x"},{"field":%q}]}]}`, label, c.field)
+		if got = command(args...); got.code != c.code {
+			t.Errorf("a job with the label %s and another %s: got %+v, want %d", label, c.field, got, c.code)
+		}
+	}
+	answer = fmt.Sprintf(`{"jobs":[{"app":"ops","name":"backup","action":"updated","version":7,"changes":[{"field":"labels.crontab","was":%q,"becomes":"x"},{"field":"schedule"}]}]}`, file)
+	if got = command(args...); got.code != 0 {
+		t.Errorf("a job of before: got %+v", got)
+	}
+	answer = `{"dry_run":true,"jobs":[{"app":"ops","name":"backup","action":"updated","version":7,"changes":[{"field":"schedule"}]}]}`
+	if got = command(append(args, "--dry-run")...); got.code != 0 || !strings.Contains(got.out, "ops/backup  updated\n") {
+		t.Errorf("a dry run: got %+v, want it to say that the job is changed", got)
 	}
 	answer = `{"jobs":[{"app":"ops","name":"backup","action":"updated","version":7,"changes":[{"field":"command"}]}]}`
 	if got = command(args...); got.code != 0 { // it came from here
@@ -355,11 +375,11 @@ func TestContexts(t *testing.T) {
 		do("but "+name+" is set, and counts more\n", "context", "use", "one")
 	}
 	var out, errs strings.Builder
-	if code := Main([]string{"context", "add", "one", "--server", servers["two"].URL, "--token-stdin"}, strings.NewReader("gocrontab_in\n"), &out, &errs); code != 0 || !strings.Contains(out.String(), "changed one") {
+	if code := Main([]string{"context", "add", "one", "--server", servers["two"].URL, "--token-stdin"}, strings.NewReader(looksLikeToken+"\n"), &out, &errs); code != 0 || !strings.Contains(out.String(), "changed one") {
 		t.Fatalf("got %d %s %s", code, out.String(), errs.String())
 	}
 	t.Setenv("GOCRONTAB_TOKEN", "")
-	who("two", "Bearer gocrontab_in", "--context", "one")
+	who("two", "Bearer "+looksLikeToken, "--context", "one")
 	for _, file := range []string{"contexts.yaml", "tokens/one"} {
 		info, err := os.Stat(filepath.Join(home, "go-crontab", file))
 		if err != nil || info.Mode().Perm() != 0o600 {
@@ -369,12 +389,19 @@ func TestContexts(t *testing.T) {
 	if text, _ := os.ReadFile(filepath.Join(home, "go-crontab", "contexts.yaml")); strings.Contains(string(text), "gocrontab_") {
 		t.Errorf("a token stands in %s", text)
 	}
-	if got := do("", "context", "ls", "-o", "json"); strings.Contains(got.out, "gocrontab_in") || !strings.Contains(got.out, `"current": true`) {
+	if got := do("", "context", "ls", "-o", "json"); strings.Contains(got.out, looksLikeToken) || !strings.Contains(got.out, `"current": true`) {
 		t.Errorf("got %s", got.out)
 	}
 	do("forgot one", "context", "rm", "one")
 	if _, err := os.Stat(filepath.Join(home, "go-crontab", "tokens", "one")); err == nil {
 		t.Error("its token was kept")
+	}
+	for _, text := range []string{"me\n", looksLikeToken[:40], looksLikeToken + "\n" + looksLikeToken} { // -o name prints the name
+		out.Reset()
+		errs.Reset()
+		if code := Main([]string{"context", "add", "x", "--server", "http://y", "--token-stdin"}, strings.NewReader(text), &out, &errs); code != exitUsage || !strings.Contains(errs.String(), "standard input has no token") {
+			t.Errorf("%.10s as a token: got %d %s %s", text, code, out.String(), errs.String())
+		}
 	}
 	for line, want := range map[string]struct {
 		code int
@@ -401,6 +428,9 @@ func TestContexts(t *testing.T) {
 		t.Errorf("a file that is wrong: got %+v", got)
 	}
 }
+
+// looksLikeToken is of the shape of a token, and nobody's.
+const looksLikeToken = "gocrontab_pSgbU1DShsahmADi5TwP7j5XjDAfc0icMnUWD0u7QJG2blCGh"
 
 // editor writes a script that is an editor: each time it takes the next of some programs of sed.
 func editor(t *testing.T, programs ...string) string {
@@ -541,10 +571,51 @@ jobs:
 	if got, _ := edit("s/^name: a/name: b/"); got.code != 0 || !strings.Contains(got.out, "changed shop/b") {
 		t.Errorf("renamed: got %+v", got)
 	}
+	if got, _ := edit("s/^name: a/name: b/"); got.code == 0 {
+		t.Errorf("shop/a is there still: %+v", got)
+	}
+	editB := func(program string) result {
+		t.Helper()
+		t.Setenv("EDITOR", editor(t, program))
+		return s.ask("job", "edit", "shop/b")
+	}
+	paused := func() bool {
+		return strings.Contains(do("", "job", "show", "shop/b", "-o", "json").out, `"paused": true`)
+	}
+	if got := editB("$a # a remark"); got.code != 0 || !strings.Contains(got.out, "shop/b is as it was") {
+		t.Errorf("a remark alone: got %+v", got)
+	}
+	if got := editB("$a paused: true"); got.code != 0 || !paused() {
+		t.Errorf("paused: got %+v", got)
+	}
+	if got := editB("s/^command:.*/command: echo/"); got.code != 0 || !paused() {
+		t.Errorf("edited while it is paused: got %+v", got)
+	}
+	if got := editB("/^paused:/d"); got.code != 0 || !strings.Contains(got.out, "changed shop/b") || paused() {
+		t.Errorf("the pause was taken away: got %+v", got)
+	}
+
+	// Ctrl-C is the editor's.
+	t.Setenv("EDITOR", `f() { kill -INT $PPID; sleep 0.2; sed -i 's/^command:.*/command: date/' "$1"; }; f`)
+	if got := s.ask("job", "edit", "shop/b"); got.code != 0 || !strings.Contains(got.out, "changed shop/b") {
+		t.Errorf("interrupted in the editor: got %+v", got)
+	}
 
 	tab := write(t, dir, "tab", "# every hour\n7 * * * * /usr/bin/report\n")
 	do("created    default/report", "import", "crontab", tab, "--tz", "UTC")
 	do("unchanged  default/report", "import", "crontab", tab, "--tz", "UTC")
+	write(t, dir, "tab", "# every hour\n8 * * * * /usr/bin/report\n")
+	do("updated    default/report", "import", "crontab", tab, "--tz", "UTC")
+	// Another machine has a crontab at the same path.
+	relabel := func(label string) {
+		s.post(t, "/api/v1/apply", `{"jobs":[{"name":"report","schedule":"8 * * * *","timezone":"UTC","command":"/usr/bin/report","description":"every hour","labels":{"crontab":"`+label+`"}}]}`)
+	}
+	relabel("other-host:" + tab)
+	for _, command := range []string{"/usr/bin/report", "/opt/report --all"} {
+		refused("another job default/report", "import", "crontab", write(t, dir, "tab", "8 * * * * "+command+"\n"), "--tz", "UTC")
+	}
+	relabel(tab) // as versions before this one have it
+	do("updated    default/report", "import", "crontab", write(t, dir, "tab", "8 * * * * /usr/bin/report\n"), "--tz", "UTC")
 	write(t, dir, "tab", "# every hour\n8 * * * * /usr/bin/report\n")
 	do("updated    default/report", "import", "crontab", tab, "--tz", "UTC")
 	refused("another job default/report is there already", "import", "crontab", write(t, dir, "other", "1 * * * * report\n"), "--tz", "UTC")

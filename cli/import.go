@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"go-crontab/crontab"
@@ -38,6 +37,7 @@ type imported struct {
 	file string
 	crontab.Entry
 	object  json.RawMessage // as a file has the job
+	action  string          // what it comes to: created, updated or unchanged; "" where nobody was asked
 	outlook *outlook
 }
 
@@ -49,8 +49,8 @@ type importReport struct {
 	Refused []importedNote `json:"refused,omitempty"`
 	Skipped []importedNote `json:"skipped,omitempty"`
 
-	files  int      // that were read
-	labels []string // of these
+	files  int            // that were read
+	labels []crontabLabel // of these
 }
 
 type importedJob struct {
@@ -60,6 +60,7 @@ type importedJob struct {
 	Words string          `json:"words"`
 	Next  []outlookDue    `json:"next"`
 	Notes []string        `json:"notes,omitempty"`
+	Does  string          `json:"action,omitempty"` // see imported.action
 	Job   json.RawMessage `json:"job"`
 }
 
@@ -84,7 +85,7 @@ cron is told with each line; --dry-run only shows what would come.
 those of this machine's time zone, unless --tz or CRON_TZ in the file names another.
 
 A job that is there already under the name of a line is left alone if it is the same. If it is another, nothing is
-imported, unless it came from the same crontab, or --replace is given.`,
+imported, unless it came from the same crontab of the same machine, or --replace is given.`,
 		Example: `  crontab -l | go-crontab import crontab - --dry-run
   go-crontab import crontab /etc/crontab /etc/cron.d --app system
   go-crontab import crontab old.crontab --tz Europe/Berlin --user www-data
@@ -147,10 +148,11 @@ func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imp
 		if err != nil {
 			return nil, nil, &exitError{code: exitUsage, err: err}
 		}
-		report.labels = append(report.labels, labelOf(file))
-		o := crontab.Options{Name: labelOf(file), System: f.system || !f.personal && isSystem(file), App: f.app, Zone: zone, Skip: skip[file]}
+		label := labelOf(file)
+		report.labels = append(report.labels, label)
+		o := crontab.Options{Name: label.now, System: f.system || !f.personal && isSystem(file), App: f.app, Zone: zone, Skip: skip[file]}
 		if file == "-" {
-			o.Name, file = "", shownStdin
+			file = shownStdin
 		}
 		if hasUser {
 			o.User = &f.user
@@ -272,14 +274,43 @@ func ownerOf(file string) string {
 	return filepath.Base(full)
 }
 
-// labelOf is the label of a crontab's jobs, by which a later import knows them: its full path, or of a very long one its
-// name.
-func labelOf(file string) string {
+// crontabLabel is the label of a crontab's jobs, by which a later import knows them: its machine and its full path, or of a
+// very long one its name. before is what versions before this one made of it: without the machine, which another's has too.
+type crontabLabel struct{ now, before string }
+
+func labelOf(file string) crontabLabel {
+	if file == "-" {
+		return crontabLabel{} // of standard input nothing is known
+	}
 	full, err := filepath.Abs(file)
 	if err != nil || len(full) > job.MaxName {
-		return filepath.Base(file)
+		full = filepath.Base(file)
 	}
-	return full
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost"
+	}
+	now := host + ":" + full
+	if len(now) > job.MaxName {
+		now = host + ":" + filepath.Base(file)
+	}
+	return crontabLabel{now, full}
+}
+
+// isMine tells whether a job that is there came from the crontab of a line.
+func (l *imported) isMine(o *appliedObject) bool {
+	if l.Job.Labels == nil {
+		return false
+	}
+	for _, c := range o.Changes {
+		switch {
+		case c.Field == "labels.crontab" && shownValue(c.Was) != labelOf(l.file).before:
+			return false
+		case c.Field == "labels.crontab" && slices.ContainsFunc(o.Changes, func(c appliedField) bool { return c.Field == "command" || c.Field == "stdin" }):
+			return false // it may be another machine's
+		}
+	}
+	return true
 }
 
 // localZone is this machine's time zone, and how that is known.
@@ -337,7 +368,7 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 		if err := set.Add("jobs", manifest.Place{File: l.file, Line: l.Line}, l.object); err != nil {
 			return err
 		}
-		report.Jobs = append(report.Jobs, importedJob{l.file, l.Line, l.Text, l.outlook.Words, l.outlook.Next, l.Notes, l.object})
+		report.Jobs = append(report.Jobs, importedJob{File: l.file, Line: l.Line, Text: l.Text, Words: l.outlook.Words, Next: l.outlook.Next, Notes: l.Notes, Job: l.object})
 	}
 	if len(report.Refused) > 0 {
 		if err := r.showImport(lines, report, f.dryRun); err != nil {
@@ -350,13 +381,17 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 	}
 	would, _, err := r.apply(cmd.Context(), set, map[string]any{"dry_run": true})
 	switch {
-	case err != nil && f.dryRun && errors.Is(err, syscall.ECONNREFUSED):
+	case err != nil && f.dryRun && errors.Is(err, connectionRefused):
 		r.notef("no server was asked: %v\n", err)
 	case err != nil:
 		return err
 	default:
 		if err := f.conflicts(lines, would); err != nil {
 			return err
+		}
+		for i := range min(len(lines), len(would.Jobs)) {
+			lines[i].action = would.Jobs[i].Action
+			report.Jobs[i].Does = lines[i].action
 		}
 	}
 	if f.dryRun {
@@ -403,11 +438,7 @@ func (f *importFlags) conflicts(lines []imported, would appliedView) error {
 	var text string
 	for i := range would.Jobs {
 		o := &would.Jobs[i]
-		if o.Action != "updated" {
-			continue
-		}
-		mine := lines[i].Job.Labels != nil && !slices.ContainsFunc(o.Changes, func(c appliedField) bool { return c.Field == "labels.crontab" })
-		if !mine {
+		if o.Action == "updated" && !lines[i].isMine(o) {
 			at := manifest.Place{File: lines[i].file, Line: lines[i].Line}
 			text += fmt.Sprintf("\n  %s: another job %s is there already, which did not come from here", plain(at.String()), plain(o.fullName("")))
 		}
@@ -470,7 +501,11 @@ func (r *remote) showImport(lines []imported, report *importReport, dry bool) er
 func (r *remote) showLine(l *imported) {
 	paint := painter(colourful(r.out))
 	s := &l.Job
-	r.printf("%s  %s\n", paint(faint, plain(manifest.Place{File: l.file, Line: l.Line}.String())), paint(bold, plain(s.App+"/"+s.Name)))
+	head := paint(faint, plain(manifest.Place{File: l.file, Line: l.Line}.String())) + "  " + paint(bold, plain(s.App+"/"+s.Name))
+	if l.action != "" {
+		head += "  " + paint(actionSigns[l.action].colour, plain(l.action))
+	}
+	r.printf("%s\n", head)
 	add := func(name, value string, c colour) {
 		if value != "" {
 			r.printf("    %-8s %s\n", name, paint(c, plain(value)))

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"syscall"
 
 	"go-crontab/crontab"
 )
@@ -21,26 +20,30 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 	alike := map[string][]string{} // and by what it does
 	all := map[string]string{}     // from which crontab a job came
 	for _, label := range report.labels {
-		if label == "" {
-			continue // of standard input nothing is known
+		if label.now == "" {
+			continue
 		}
-		jobs, _, err := list[jobView](ctx, r, "/api/v1/jobs", url.Values{"app": {app}, "label": {"crontab=" + label}}, 0)
-		switch {
-		case err != nil && report.DryRun && errors.Is(err, syscall.ECONNREFUSED): // that is told later
-			return nil
-		case err != nil:
-			return err
-		}
-		for i := range jobs {
-			j := &jobs[i]
-			does := lineOf(label, j.Schedule, j.Timezone, j.User, j.Command, j.Stdin)
-			known[does] = append(known[does], j.Name)
-			does = lineOf(label, "", "", "", j.Command, j.Stdin)
-			alike[does] = append(alike[does], j.Name)
-			all[j.Name] = label
+		for _, given := range []string{label.now, label.before} {
+			jobs, _, err := list[jobView](ctx, r, "/api/v1/jobs", url.Values{"app": {app}, "label": {"crontab=" + given}}, 0)
+			switch {
+			case err != nil && report.DryRun && errors.Is(err, connectionRefused): // that is told later
+				return nil
+			case err != nil:
+				return err
+			}
+			for i := range jobs {
+				j := &jobs[i]
+				does := lineOf(label.now, j.Schedule, j.Timezone, j.User, j.Command, j.Stdin)
+				known[does] = append(known[does], j.Name)
+				does = lineOf(label.now, "", "", "", j.Command, j.Stdin)
+				alike[does] = append(alike[does], j.Name)
+				if given == label.now { // what has no machine in its label may be another one's, unless a line does the same
+					all[j.Name] = label.now
+				}
+			}
 		}
 	}
-	if len(all) == 0 {
+	if len(known) == 0 {
 		return nil
 	}
 	taken, kept := map[string]bool{}, make([]bool, len(lines))

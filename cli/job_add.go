@@ -90,7 +90,7 @@ func jobAdd(c *console) *cobra.Command {
 The command runs as bash -c COMMAND. One argument after -- (or --command) is taken as that text, verbatim: quote it,
 and pipes, variables and quotes in it are bash's. Several arguments are one program and its arguments, exactly as your
 shell has split them: each is quoted again, so nothing in them is expanded when the job runs.`,
-		Example: `  go-crontab job add backup --schedule "0 3 * * *" --timezone Europe/Berlin -- 'pg_dump shop | gzip > /backup/shop.gz'
+		Example: `  go-crontab job add backup --schedule "0 3 * * *" --timezone Europe/Berlin -- 'pg_dump -Fc -f /backup/shop-$(date +%F).dump shop'
   go-crontab job add ops/ping --every 30s --timeout 10s -- curl -fsS https://example.com/health
   go-crontab job add bill --schedule "0 1 1 * *" --http 'https://shop.example/bill?due={{due}}' --method POST --sign billing
   go-crontab job add train --every 6h --selector 'gpu, zone in (a,b)' -- ./train.sh

@@ -23,6 +23,7 @@ func (f *jobFilter) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.calendar, "calendar", "", "only those that name this calendar")
 	cmd.Flags().StringVarP(&f.label, "label", "l", "", "only with this label, key=value")
 	cmd.Flags().StringVar(&f.name, "name-contains", "", "only those whose names contain this")
+	narrowing(cmd.Flags(), "owner", "group", "calendar", "label", "name-contains")
 }
 
 func (f *jobFilter) query() url.Values {

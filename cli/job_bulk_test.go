@@ -54,6 +54,12 @@ func TestBulkCommands(t *testing.T) {
 		{"pause --id 1 --app ops --yes", exitUsage, "", "want one of the two", ""},
 		{"rm --id 1 backup --yes", exitUsage, "", "want one of the two", ""},
 		{"rm --id= --yes", exitUsage, "", "--id is empty", ""},
+		{"rm --app ops --owner= --yes", exitUsage, "", "--owner is empty", ""},
+		{"rm --app= --label team=data --yes", exitUsage, "", "--app is empty", ""},
+		{"run --app ops --label= --yes", exitUsage, "", "--label is empty", ""},
+		{"pause --app ops --group= --yes", exitUsage, "", "--group is empty", ""},
+		{"pause --app ops --calendar= --yes", exitUsage, "", "--calendar is empty", ""},
+		{"pause --app ops --name-contains= --yes", exitUsage, "", "--name-contains is empty", ""},
 		{"rm", exitUsage, "", "is missing", ""},
 		{"pause backup --dry-run", exitUsage, "", "--dry-run goes with a filter", ""},
 		{"run --app ops --wait --yes", exitUsage, "", "--wait goes with one JOB", ""},
@@ -71,6 +77,29 @@ func TestBulkCommands(t *testing.T) {
 	}
 }
 
+// TestBackfillStart: which is the last due time says the cluster, unless --to does: the clock here may be ahead of its.
+func TestBackfillStart(t *testing.T) {
+	t.Parallel()
+	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
+		"GET /api/v1/jobs/12":           always(200, fakeJob),
+		"POST /api/v1/jobs/12/backfill": always(202, `{"id":"4","job_id":"12","state":"running","total":2}`),
+	})
+	for _, c := range []struct {
+		args []string
+		to   string
+	}{
+		{nil, ""},
+		{[]string{"--to", "2026-01-31T00:00:00Z"}, `,"to":"2026-01-31T00:00:00Z"`},
+	} {
+		f.bodies = nil
+		got := command(append([]string{"backfill", "start", "12", "--from", "2026-01-01T00:00:00Z", "--server", f.URL}, c.args...)...)
+		want := `{"from":"2026-01-01T00:00:00Z","missing":false,"parallel":1` + c.to + `}`
+		if body := f.bodies[len(f.bodies)-1]; got.code != exitOK || body != want {
+			t.Errorf("%v: got %+v, asked %s, want %s", c.args, got, body, want)
+		}
+	}
+}
+
 // TestVersionCommands: the definitions that a job has had.
 func TestVersionCommands(t *testing.T) {
 	t.Parallel()
@@ -84,7 +113,7 @@ func TestVersionCommands(t *testing.T) {
 		"GET /api/v1/jobs/12/versions/3/diff/3": always(200, `{"from":3,"to":3,"changes":[]}`),
 		"POST /api/v1/jobs/12/rollback": func(r *http.Request) (int, string) {
 			if guard = r.Header.Get("If-Match"); guard != `"3"` {
-				return 412, `{"type":"urn:go-crontab:problem:stale","title":"The job is not as the request wants it","status":412,"detail":"The job is at version 4."}`
+				return 412, `{"type":"urn:go-crontab:problem:stale","title":"It is not as the request wants it","status":412,"detail":"The job is at version 4."}`
 			}
 			return 200, strings.Replace(fakeJob, `"version":3`, `"version":4`, 1)
 		},
@@ -129,7 +158,7 @@ func TestVersionCommands(t *testing.T) {
 	}
 	other := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"GET /api/v1/jobs/12":           always(200, fakeJob),
-		"POST /api/v1/jobs/12/rollback": always(412, `{"type":"urn:go-crontab:problem:stale","title":"The job is not as the request wants it","status":412,"detail":"The job is at version 4."}`),
+		"POST /api/v1/jobs/12/rollback": always(412, `{"type":"urn:go-crontab:problem:stale","title":"It is not as the request wants it","status":412,"detail":"The job is at version 4."}`),
 	})
 	if got := command("job", "rollback", "12", "1", "--server", other.URL); got.code != exitRefused || !strings.Contains(got.err, fmt.Sprintf("%s job diff ops/a/b", program())) {
 		t.Errorf("got %+v", got)

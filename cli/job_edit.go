@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
+	"os/signal"
 	"strings"
 
 	"go-crontab/manifest"
@@ -41,7 +41,11 @@ save is kept in a file.`,
 			return err
 		}
 		return r.object(c, raw, j.fullName(), func() error {
-			c.printf("changed %s, version %d\n", plain(j.fullName()), j.Version)
+			if e.same {
+				c.printf("%s is as it was, version %d\n", plain(j.fullName()), j.Version)
+			} else {
+				c.printf("changed %s, version %d\n", plain(j.fullName()), j.Version)
+			}
 			for _, w := range j.Warnings {
 				c.notef("warning: %s\n", plain(w))
 			}
@@ -60,6 +64,8 @@ type jobEditing struct {
 	stood    string   // what the job was when it was read last
 	others   []string // what somebody else has changed of it meanwhile, nil if nobody has
 	saved    bool     // the editor has written the file
+	paused   bool     // the text was opened with the pause in it: without it the job is resumed
+	same     bool     // what was saved is what stood already
 }
 
 // remark begins the lines on top that are ours.
@@ -71,7 +77,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.stood = body
+	e.stood, e.paused = body, saysPaused(body)
 	f, err := os.CreateTemp("", "go-crontab-*.yaml") // 0600
 	if err != nil {
 		return nil, err
@@ -230,13 +236,17 @@ func (e *jobEditing) open(ctx context.Context) error {
 		editor = os.Getenv("EDITOR")
 	}
 	if editor == "" {
-		editor = "vi"
+		editor = someEditor
 	}
-	// A shell, because an editor may be given with arguments.
-	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "sh", e.file)
+	// Ctrl-C is the editor's: we must not go from under it, with what was typed. Caught and not ignored, since what is
+	// ignored stays so in the editor.
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+	cmd := editorCommand(ctx, editor, e.file)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.in, e.out, e.err
 	if err := cmd.Run(); err != nil {
-		return withHint(fmt.Errorf("the editor %s: %w", editor, err), "name another one:  export EDITOR=nano")
+		return withHint(fmt.Errorf("the editor %s: %w", editor, err), "%s", nameEditor)
 	}
 	return nil
 }
@@ -251,22 +261,54 @@ func (e *jobEditing) save(ctx context.Context, body string) (json.RawMessage, er
 	if err != nil {
 		return nil, &exitError{code: exitRefused, err: err}
 	}
+	resume := e.paused && !saysPaused(body) // what is taken away becomes the default; of a pause that says nothing in itself
 	var is named
 	if err := json.Unmarshal(object, &is); err == nil && is.App+"/"+is.Name != e.name {
+		if resume {
+			if err := set.Give("paused", false); err != nil {
+				return nil, err
+			}
+			if object, err = set.Job(); err != nil {
+				return nil, err
+			}
+		}
 		return e.rename(ctx, object, set)
 	}
 	versioned := &manifest.Set{}
 	if err := versioned.Read("the text", []byte(body)); err != nil {
 		return nil, err
 	}
+	if resume {
+		if err := versioned.Give("paused", false); err != nil {
+			return nil, err
+		}
+	}
 	if err := versioned.Give("version", e.version); err != nil {
 		return nil, err
 	}
-	if _, _, err := e.apply(ctx, versioned, nil); err != nil {
+	done, _, err := e.apply(ctx, versioned, nil)
+	if err != nil {
 		return nil, err
 	}
+	e.same = done.Changed == 0
 	_, raw, err := get[jobView](ctx, e.remote, "/api/v1/jobs/"+e.id, nil)
 	return raw, err
+}
+
+// saysPaused tells whether a text says of its job whether it is paused.
+func saysPaused(text string) bool {
+	set := &manifest.Set{}
+	if err := set.Read("the text", []byte(text)); err != nil {
+		return false
+	}
+	object, err := set.Job()
+	if err != nil {
+		return false
+	}
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(object, &fields)
+	_, says := fields["paused"]
+	return says
 }
 
 // rename replaces the definition of the job under its id, because it is to have another name.

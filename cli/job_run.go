@@ -94,7 +94,7 @@ func (r *remote) await(ctx context.Context, asked requestView) (run runView, raw
 
 // ended looks for the final run of a request; raw is nil while that has not ended.
 func (r *remote) ended(ctx context.Context, asked requestView) (run runView, raw json.RawMessage, err error) {
-	q := url.Values{"job_id": {asked.JobID}, "from": {asked.Due.Format(time.RFC3339Nano)}, "state": {"ended"}}
+	q := url.Values{"job_id": {asked.JobID}, "from": {asked.Due.Format(time.RFC3339Nano)}, "to": {asked.Due.Add(time.Microsecond).Format(time.RFC3339Nano)}, "state": {"ended"}}
 	runs, _, err := list[runView](ctx, r, "/api/v1/runs", q, 0)
 	for _, run := range runs {
 		if run.Final && run.Request == asked.Request {

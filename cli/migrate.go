@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"go-crontab/auth"
 	"go-crontab/job"
@@ -34,7 +38,8 @@ func migrateCommand(c *console) *cobra.Command {
 		Use:   "migrate",
 		Short: "Create or upgrade the tables in MySQL",
 		Long: `Create or upgrade the tables of a cluster. The schema itself (CREATE DATABASE …) must be there. Nodes never do this
-by themselves: run it once before the first start, and before starting a newer version.
+by themselves: run it once before the first start, and before starting a newer version. Signals end it between two migrations
+and not in the middle of one; if it is killed there all the same, run it again: it goes on where it was.
 
 With --bootstrap it also makes the first token, that of an admin, and prints it: this once in the life of a cluster, so
 it may be run again and again. It does not expire; make tokens for people and programs with it (token create), and then
@@ -55,7 +60,7 @@ cluster is paused then, and nothing that was due since the backup is started aga
 			if again && !bootstrap {
 				return usageError("--again is of no use without --bootstrap")
 			}
-			m, err := migrate(cmd, dsn, bootstrap, again)
+			m, err := migrate(cmd.Context(), c, dsn, bootstrap, again)
 			if err == nil && afterRestore {
 				m.Restored, err = acceptRestore(cmd.Context(), dsn)
 			}
@@ -85,7 +90,7 @@ cluster is paused then, and nothing that was due since the backup is started aga
 	return cmd
 }
 
-func migrate(cmd *cobra.Command, dsn string, bootstrap, again bool) (m migration, err error) {
+func migrate(ctx context.Context, c *console, dsn string, bootstrap, again bool) (m migration, err error) {
 	if err := checkDSN(dsn); err != nil {
 		return m, err
 	}
@@ -94,7 +99,12 @@ func migrate(cmd *cobra.Command, dsn string, bootstrap, again bool) (m migration
 		return m, err
 	}
 	defer db.Close()
-	m.From, m.To, err = db.Migrate(cmd.Context())
+	migrating, over := untilAsked(ctx, c)
+	m.From, m.To, err = db.Migrate(migrating)
+	if errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("%w: no migration was begun", context.Cause(migrating))
+	}
+	over()
 	switch dial := (*net.OpError)(nil); {
 	case err == nil:
 	case strings.Contains(err.Error(), "Unknown database"):
@@ -107,10 +117,39 @@ func migrate(cmd *cobra.Command, dsn string, bootstrap, again bool) (m migration
 		err = withHint(err, "no MySQL answers there; is the address of the DSN right?")
 	}
 	if err == nil && bootstrap {
-		ctx := job.WithActor(cmd.Context(), job.Actor{Who: "migrate", Origin: "program"})
+		ctx := job.WithActor(ctx, job.Actor{Who: "migrate", Origin: "program"})
 		m.Token, err = auth.Issuer{DB: db}.Bootstrap(ctx, again)
 	}
 	return m, err
+}
+
+// untilAsked is ctx until a signal asks this process to end, which says so each time that it will, by itself. A pipe that breaks is
+// no such wish: who reads what we say may have had the same signal.
+func untilAsked(ctx context.Context, c *console) (migrating context.Context, over func()) {
+	migrating, end := context.WithCancelCause(ctx)
+	broken, signals, done := make(chan os.Signal, 1), make(chan os.Signal, 2), make(chan struct{})
+	signal.Notify(broken, syscall.SIGPIPE)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	go func() {
+		for {
+			select {
+			case sig := <-signals:
+				c.notef("%s: a migration is not to be interrupted; migrate ends by itself behind the one that is under way\n", sig)
+				end(fmt.Errorf("%s", sig))
+			case <-done:
+				return
+			}
+		}
+	}()
+	return migrating, func() {
+		signal.Stop(broken)
+		signal.Stop(signals)
+		close(done)
+		end(nil)
+	}
 }
 
 func (m migration) String() string {

@@ -53,7 +53,7 @@ func isLost(err error) bool {
 	case errors.As(err, &op) && op.Op == "dial":
 		return false
 	}
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, connectionReset) || errors.Is(err, connectionAborted) || errors.Is(err, syscall.EPIPE) ||
 		errors.As(err, &slow) && slow.Timeout()
 }
 

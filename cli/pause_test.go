@@ -67,11 +67,18 @@ func TestAuditCommand(t *testing.T) {
 		"GET /api/v1/jobs/12": always(200, pausedJob),
 		"GET /api/v1/audit": always(200, `{"items":[
  {"id":"3","at":"2027-01-31T12:00:00Z","who":"alice","origin":"10.0.0.7","action":"pause","kind":"app","app":"ops","reason":"move"},
+ {"id":"4","at":"2027-01-31T11:30:00Z","who":"bob","action":"update","kind":"secret","app":"shop","name":"pg"},
+ {"id":"5","at":"2027-01-31T11:30:00Z","who":"bob","action":"update","kind":"secret","name":"hook"},
  {"id":"2","at":"2027-01-31T11:00:00Z","who":"bob","action":"update","kind":"job","job_id":"12","app":"ops","name":"a/b","was":{"command":"x"}}]}`),
 	})
 	got := command("audit", "--server", f.URL, "--job", "12", "--kind", "job", "--who", "bob", "--app", "ops", "--from", "2027-01-31T00:00:00Z", "--name", "nightly", "--action", "kill")
 	if got.code != 0 || !strings.Contains(got.out, "ops/a/b") || !strings.Contains(got.out, "move") {
 		t.Errorf("got %+v", got)
+	}
+	for _, what := range []string{"shop/pg", "secret  hook", "app     ops "} {
+		if !strings.Contains(got.out, what) {
+			t.Errorf("got %s, want %q in it", got.out, what)
+		}
 	}
 	if last := f.asked[len(f.asked)-1]; last != "GET /api/v1/audit?action=kill&app=ops&from=2027-01-31T00%3A00%3A00Z&job_id=12&kind=job&limit=20&name=nightly&who=bob" {
 		t.Errorf("asked %s", last)

@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -164,8 +163,8 @@ func (r *remote) unreachable(method string, err error) error {
 	}
 	var dns *net.DNSError
 	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		err = fmt.Errorf("no go-crontab answers at %s: %w", r.server, syscall.ECONNREFUSED)
+	case errors.Is(err, connectionRefused):
+		err = fmt.Errorf("no go-crontab answers at %s: %w", r.server, connectionRefused)
 	case errors.As(err, &dns):
 		err = fmt.Errorf("no go-crontab answers at %s: %s has no address", r.server, dns.Name)
 	case errors.Is(err, http.ErrSchemeMismatch):

@@ -263,8 +263,12 @@ func TestRunAndWait(t *testing.T) {
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"GET /api/v1/jobs/12":      always(200, fakeJob),
 		"POST /api/v1/jobs/12/run": always(202, `{"job_id":"12","due":"2027-01-31T12:00:00.123456Z","request":"9"}`),
-		"GET /api/v1/runs": func(*http.Request) (int, string) {
-			if polls++; polls == 1 {
+		"GET /api/v1/runs": func(r *http.Request) (int, string) {
+			polls++
+			if to, err := time.Parse(time.RFC3339, r.URL.Query().Get("to")); err != nil || to.Year() != 2027 { // 500 have ended since
+				return 200, `{"items":[{"id":"other","final":true,"request":"8","state":"ended"}],"next":"` + strings.Repeat("x", polls) + `"}`
+			}
+			if polls == 1 {
 				return 200, `{"items":[{"id":"other","final":true,"request":"8","state":"ended"}]}`
 			}
 			return 200, `{"items":[{"id":"` + id + `","final":true,"request":"9","state":"ended"}]}`
@@ -283,7 +287,7 @@ func TestRunAndWait(t *testing.T) {
 	if got.code != 0 || got.out != "what it said\n" || !strings.Contains(got.err, "succeeded in 1s on n") {
 		t.Errorf("successful run: got %+v", got)
 	}
-	if want := "GET /api/v1/runs?from=2027-01-31T12%3A00%3A00.123456Z&job_id=12&limit=200&state=ended"; f.asked[2] != want {
+	if want := "GET /api/v1/runs?from=2027-01-31T12%3A00%3A00.123456Z&job_id=12&limit=200&state=ended&to=2027-01-31T12%3A00%3A00.123457Z"; f.asked[2] != want {
 		t.Errorf("asked %s, want %s", f.asked[2], want)
 	}
 	if got := command("job", "run", "12", "--server", f.URL); got.code != 0 || !strings.Contains(got.out, "job history ops/a/b") {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Main runs one command line and returns its exit code.
@@ -18,7 +19,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	running := false
 	root := newRoot(c)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		err := noEmptyApp(cmd)
+		err := noEmptyFilter(cmd)
 		running = err == nil
 		return err
 	}
@@ -86,17 +87,26 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 	return root
 }
 
-// noEmptyApp refuses an app that is given and empty, as by a variable that is not set: where it narrows something down, none
-// means everything. That of a secret may be empty.
-func noEmptyApp(cmd *cobra.Command) error {
-	f := cmd.Flags().Lookup("app")
-	if f == nil || !f.Changed || cmd.Parent() != nil && cmd.Parent().Name() == "secret" {
-		return nil
+// noEmptyFilter refuses an app or another filter that is given and empty, as by a variable that is not set: where it narrows
+// something down, none means everything. The app of a secret may be empty.
+func noEmptyFilter(cmd *cobra.Command) (err error) {
+	ofSecret := cmd.Parent() != nil && cmd.Parent().Name() == "secret"
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		_, narrow := f.Annotations[narrows]
+		if v := f.Value.String(); (narrow || f.Name == "app" && !ofSecret) && (v == "" || v == "[]") {
+			err = fmt.Errorf("--%s is empty: say what is meant, or leave the flag out", f.Name)
+		}
+	})
+	return err
+}
+
+// narrows marks flags that say which things are meant of all there are.
+const narrows = "narrows"
+
+func narrowing(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		_ = flags.SetAnnotation(name, narrows, nil) // fails only for a flag that is not there
 	}
-	if v := f.Value.String(); v != "" && v != "[]" {
-		return nil
-	}
-	return fmt.Errorf("--app is empty: name an app, or leave the flag out")
 }
 
 // newGroup is a command that only has commands of its own. Unlike cobra's, it does not take a mistyped one for a

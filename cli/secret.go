@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -148,8 +150,11 @@ func (c *console) readSecret(ctx context.Context, name, file string) (string, er
 	return value, nil
 }
 
-// readHidden reads a line that the terminal does not show. However it ends, the terminal shows again what is typed.
+// readHidden reads a line that the terminal does not show. However it ends, by Ctrl-C too, the terminal shows again what is
+// typed.
 func readHidden(ctx context.Context, fd int) ([]byte, error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	before, err := term.GetState(fd)
 	if err != nil {
 		return nil, err

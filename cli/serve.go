@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -30,6 +31,8 @@ import (
 type serveSettings struct {
 	dsn       string
 	listen    string
+	advertise string
+	address   string // what comes of it, and of where the API listens
 	node      string
 	expiry    time.Duration
 	slots     int
@@ -80,17 +83,20 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
 }
 
 // serveFlags are those that can be given as variables, beside the DSN.
-var serveFlags = []string{"listen", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as-allow", "cgroup", "no-guard", "http-allow", "secrets-dir", "archive-command", "archive-timeout", "log-level", "log-format"}
+var serveFlags = []string{"listen", "advertise", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as-allow", "cgroup", "no-guard", "http-allow", "secrets-dir", "archive-command", "archive-timeout", "log-level", "log-format"}
 
 func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	dsnVar(flags, &s.dsn)
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8610", "address of the API; one that others can reach needs --tls-cert, or --insecure-http")
+	flags.StringVar(&s.advertise, "advertise", "", `how others reach the API, for the list of nodes and its links: a host, host:port or URL
+(default where it listens; for all addresses the host name)`)
 	flags.StringVar(&s.node, "node", "", "the node's name (default the host name)")
 	flags.StringSliceVar(&s.labels, "label", nil, `what selectors of jobs see of the node, beside node, os and arch: zone=a; may be
 repeated, or separated by commas (GOCRONTAB_LABELS)`)
-	flags.DurationVar(&s.expiry, "session-expiry", session.DefaultExpiry, "a node silent for so long is taken for dead; the same on all nodes")
+	flags.DurationVar(&s.expiry, "session-expiry", session.DefaultExpiry, `a node silent for so long is taken for dead; the same on all nodes, which must all be
+stopped to change it`)
 	flags.IntVar(&s.slots, "slots", 0, "attempts at once; an HTTP request counts as a sixteenth of one (default 64 for each processor)")
 	flags.DurationVar(&s.lookAhead, "look-ahead", node.DefaultLookAhead, "how long before they are due tasks are claimed")
 	flags.DurationVar(&s.grace, "drain-grace", node.DefaultGrace, "how long a drain waits for commands")
@@ -128,6 +134,11 @@ func (s *serveSettings) check() error {
 	}
 	if err := s.folder.check(); err != nil {
 		return err
+	}
+	if s.advertise != "" {
+		if _, err := advertised(s.advertise); err != nil {
+			return err
+		}
 	}
 	for flag, d := range map[string]time.Duration{"session-expiry": s.expiry, "look-ahead": s.lookAhead, "drain-grace": s.grace, "archive-timeout": s.archiving} {
 		if d <= 0 {
@@ -194,6 +205,9 @@ func (s *serveSettings) serve(c *console) error {
 		return err
 	}
 	defer l.Close()
+	if s.address, err = address(s.advertise, s.access.scheme(), l.Addr()); err != nil {
+		return err
+	}
 	spool, release, err := takeStateDir(s.stateDir, s.node, log)
 	if err != nil {
 		return err
@@ -213,7 +227,7 @@ func (s *serveSettings) serve(c *console) error {
 	}()
 	s.tracer = tracer
 	n, err := node.New(node.Config{
-		DSN: s.dsn, Name: s.node, Address: s.access.scheme() + "://" + l.Addr().String(), Version: readVersion().Version,
+		DSN: s.dsn, Name: s.node, Address: s.address, Version: readVersion().Version,
 		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
 		RunAs: s.runAs, Cgroup: s.cgroup, NoGuard: s.noGuard, HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretKeys: s.keys,
 		Archive: s.archive, ArchiveTimeout: s.archiving,
@@ -238,6 +252,9 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 	}
 	if err := s.access.apply(&cfg, log); err != nil {
 		return err
+	}
+	if u, err := url.Parse(s.address); err == nil { // who follows it names it
+		cfg.Hosts = append(slices.Clone(cfg.Hosts), u.Hostname())
 	}
 	s.access.warn(log, s.listen)
 	if sql.Exposed(s.dsn) {

@@ -27,10 +27,14 @@ type load struct {
 	forget func(ledger.Entry) bool     // lines that are counted and otherwise left alone
 	spare  func(ledger.Violation) bool // violations that no promise excludes
 	early  time.Duration               // how much before its due time something may start, and longer by what the machine was late
+	starts int                         // how many due times a node may be starting at once
 	limit  time.Duration               // how long after the last fault everything must have ended
 	counts map[job.Outcome]int64
 	worst  time.Duration // lateness of first attempts
 }
+
+// atOnce is how many due times of a mixed load a node may be starting when it dies. Mostly it is none or one.
+const atOnce = 4
 
 // object is a body of the API.
 type object map[string]any
@@ -42,7 +46,7 @@ func (c *cluster) load() *load {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return &load{c: c, book: book, early: 20 * time.Millisecond, limit: c.soon()}
+	return &load{c: c, book: book, early: 20 * time.Millisecond, starts: atOnce, limit: c.soon()}
 }
 
 // mixed is the load of most scenarios: 8 due times a second of runs that are short, that are long and must not overlap,
@@ -176,7 +180,7 @@ func (l *load) checkUntil(until time.Time, lateness time.Duration) {
 		r.figure("%d last signs of life of what was frozen", before-len(entries))
 	}
 	history := slices.DeleteFunc(l.history(), func(r job.Run) bool { return r.Due >= stop })
-	expected := ledger.Expected{Early: l.early + stalled(r.begun)}
+	expected := ledger.Expected{Early: l.early + stalled(r.begun), Unspawned: l.starts}
 	n := 0
 	for i, j := range l.jobs {
 		j.Dues = ledger.Every(l.every[i], l.first[i], stop)

@@ -32,8 +32,12 @@ func apart(r *report) bool {
 		t.Errorf("%v\n%s", err, out)
 	}
 	for line := range strings.Lines(string(out)) {
-		if _, said, ok := strings.Cut(line, r.injected+": "); ok {
-			r.figure("%s", strings.TrimSpace(said))
+		if verdict, said, ok := strings.Cut(line, r.injected+": "); ok {
+			said, _, _ = strings.Cut(said, " (seed ")
+			if strings.HasPrefix(verdict, "SKIP ") {
+				r.skip("%s", said)
+			}
+			r.figure("%s", said)
 		}
 	}
 	return false

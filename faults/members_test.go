@@ -156,7 +156,7 @@ func (s *replicaSet) readsWrites(times int) {
 // that which each of them asks.
 func (s *replicaSet) breakCommits(server int, d time.Duration) {
 	s.t.Helper()
-	var rules []*faultproxy.Injected
+	rules := injected{}
 	each := times(1, 10)
 	for node := range s.nodes {
 		to := server
@@ -165,23 +165,14 @@ func (s *replicaSet) breakCommits(server int, d time.Duration) {
 		}
 		for _, fate := range sorted(fates) {
 			for _, stage := range sorted(trip) {
-				rules = append(rules, s.links[node][to].Add(faultproxy.Rule{
-					Match: faultproxy.CommitOf(trip[stage]), Skip: s.rng.IntN(8 * each), Times: each, Action: fates[fate](),
+				rules.add(stage, s.links[node][to].Add(faultproxy.Rule{
+					Match: faultproxy.CommitOf(trip[stage]), Skip: s.skip(stage, 8*each), Times: each, Action: fates[fate](),
 				}))
 			}
 		}
 	}
 	time.Sleep(d)
-	fired := 0
-	for _, rule := range rules {
-		rule.Remove()
-		rule.Release()
-		fired += rule.Fired()
-	}
-	s.r.figure("%d faults of commits", fired)
-	if fired < len(rules)/4 {
-		s.t.Errorf("%d of %d faults were injected, which is too few to say anything", fired, len(rules))
-	}
+	rules.over(s.r)
 	s.together(time.Minute)
 }
 

@@ -65,6 +65,16 @@ func guardOf(node int) int {
 	return 0
 }
 
+// killGuard is kill -9 of a node's guard. It returns the guard's process, 0 when there is none: a signal to that number would
+// go to the tests themselves.
+func (m *member) killGuard() int {
+	guard := guardOf(m.pid())
+	if guard != 0 {
+		_ = syscall.Kill(guard, syscall.SIGKILL)
+	}
+	return guard
+}
+
 // status is a number of /proc/PID/status: kilobytes or a count; -1 when the process is gone.
 func status(pid int, name string) int {
 	content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

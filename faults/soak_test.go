@@ -39,7 +39,7 @@ var soakFaults = []fault{
 		time.Sleep(c.pick(time.Second, 3*c.expiry))
 		m.signal(syscall.SIGCONT)
 	}},
-	{"kill -9 of a guard", func(c *cluster, m *member) { _ = syscall.Kill(guardOf(m.pid()), syscall.SIGKILL) }},
+	{"kill -9 of a guard", func(c *cluster, m *member) { m.killGuard() }},
 	{"kill -9 of all nodes", func(c *cluster, _ *member) {
 		for _, m := range c.nodes {
 			m.kill()

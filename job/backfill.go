@@ -50,6 +50,8 @@ func CheckBackfill(from, to time.Time, parallel int, now time.Time) error {
 	checkYear(&p, "to", to)
 	switch {
 	case p != nil:
+	case from.After(now):
+		p.add("from", "%s lies ahead: what is due from now on, the schedule starts", from.Format(time.RFC3339))
 	case to.Before(from):
 		p.add("to", "%s is before from, %s", to.Format(time.RFC3339), from.Format(time.RFC3339))
 	case to.After(now):

@@ -58,3 +58,19 @@ func VersionOf(ctx context.Context) int64 {
 	v, _ := ctx.Value(versionKey{}).(int64)
 	return v
 }
+
+type preconditionKey struct{}
+
+// WithPrecondition returns a context whose changes of what is put by its name first ask, under its lock, whether it is as who asks
+// wants it to be: whether it is there, and at which version, 0 where it has none. What that answers refuses the change.
+func WithPrecondition(ctx context.Context, wanted func(there bool, version int64) error) context.Context {
+	return context.WithValue(ctx, preconditionKey{}, wanted)
+}
+
+// CheckPrecondition tells why what is there, or is not, may not be put, or nil.
+func CheckPrecondition(ctx context.Context, there bool, version int64) error {
+	if wanted, _ := ctx.Value(preconditionKey{}).(func(bool, int64) error); wanted != nil {
+		return wanted(there, version)
+	}
+	return nil
+}

@@ -80,7 +80,7 @@ func (m *Metrics) Began(late time.Duration) { m.lateness.Observe(late.Seconds())
 func (m *Metrics) Ended(spec *job.Spec, r *job.Run) {
 	took := r.Ended.Sub(r.Started).Seconds()
 	m.runTime.Observe(took)
-	if spec.Labels[JobLabel] != "" {
+	if _, asks := spec.Labels[JobLabel]; asks {
 		m.jobs.ended(spec.App, spec.Name, r.Outcome, took, r.Ended)
 	}
 }

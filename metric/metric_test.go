@@ -232,6 +232,22 @@ func TestSilentJobsMakeRoom(t *testing.T) {
 	}
 }
 
+// TestAnyValue: a job asks for series of its own with a label of any value, the empty one too.
+func TestAnyValue(t *testing.T) {
+	t.Parallel()
+	m := metric.New("n", "v", 10)
+	for _, v := range []string{"", "on", "off"} {
+		s := spec("asks "+v, "")
+		s.Labels = map[string]string{metric.JobLabel: v}
+		m.Ended(s, run(job.Succeeded, time.Second))
+	}
+	m.Ended(spec("does not", "team"), run(job.Succeeded, time.Second))
+	_, families := scrape(t, m)
+	if got := len(families["gocrontab_job_runs_ended_total"].GetMetric()); got != 3 {
+		t.Errorf("got %d series, want 3", got)
+	}
+}
+
 // TestNothingIsAllocated where attempts begin and end.
 func TestNothingIsAllocated(t *testing.T) {
 	m := full(10)

@@ -72,6 +72,10 @@ func TestKill9(t *testing.T) {
 	if outcomes[job.Missed] > 0 {
 		t.Errorf("%d due times were missed", outcomes[job.Missed])
 	}
+	// Of each job one was executing or being started, and one more may have ended unwritten. Ten seconds of them were prepared.
+	if got, want := outcomes[job.Lost], 2*len(short); got > want {
+		t.Errorf("%d short runs are lost, want %d at most: what was only prepared is not", got, want)
+	}
 	l.check()
 }
 

@@ -1,6 +1,10 @@
 package node
 
-import "time"
+import (
+	"time"
+
+	"go-crontab/session"
+)
 
 // Tests do not wait for long until a restore is noticed.
 func init() { watermarkPeriod = 50 * time.Millisecond }
@@ -10,3 +14,6 @@ func SetWatermarkPeriod(d time.Duration) (was time.Duration) {
 	was, watermarkPeriod = watermarkPeriod, d
 	return was
 }
+
+// Clock is MySQL's as the node knows it.
+func (n *Node) Clock() *session.Clock { return n.clock }

@@ -112,3 +112,22 @@ func TestPauseEndsThoughItsNodeDied(t *testing.T) {
 		return c.count("SELECT COUNT(*) FROM audit WHERE kind = 'session' AND action = 'reap' AND name = 'doomed'") == 1
 	})
 }
+
+// TestAnswersKnowOfSlowClocks: the answers of a node that has just read that MySQL's clock was put forward wait for those that have
+// not, see schedule.Editor.
+func TestAnswersKnowOfSlowClocks(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	n := c.start("one", nil)
+	if n.Editor().Unsettled == nil {
+		t.Fatal("they do not ask")
+	}
+	if got := n.Editor().Unsettled(); got != 0 {
+		t.Errorf("before anything was set: got %s, want none", got)
+	}
+	now := time.Now()
+	n.Clock().Set(now, now, n.Clock().Now().Add(time.Hour)) // the next beat has it back again
+	if got, want := n.Editor().Unsettled(), c.expiry*4/10; got <= want/2 || got > want {
+		t.Errorf("put forward: got %s, want %s", got, want)
+	}
+}

@@ -326,7 +326,7 @@ func free(tx *sql.Tx, batch []*Outcome) (jobs []int64, rows map[int64]sql.TaskRo
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	held, err := tx.LockFreeGroups(groups)
+	_, held, err := tx.LockFreeGroups(groups)
 	if err != nil {
 		return nil, nil, nil, err
 	}

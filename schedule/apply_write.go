@@ -248,7 +248,7 @@ func (a *applying) writeGroups(tx *sql.Tx) (changed []sql.Group, err error) {
 		case is.Slots == g.Slots:
 			continue
 		}
-		put, err := tx.PutGroup(g.Name, g.Slots, a.now)
+		put, _, err := tx.PutGroup(g.Name, g.Slots, a.now)
 		if err != nil {
 			return nil, err
 		}

@@ -26,8 +26,9 @@ type Feeder struct {
 
 const (
 	feedBatch = 100
-	// feedLooks bounds how many due times one transaction looks at that need no task.
-	feedLooks = 1000
+	// feedLooks bounds how many due times one transaction looks at that need no task, feedLook how many at once: their job's
+	// row is locked meanwhile.
+	feedLooks, feedLook = 1000, 500
 )
 
 // NewFeeder sets what has no useful zero value.
@@ -145,9 +146,10 @@ func nextOf(tx *sql.Tx, j *sql.JobRow, b *job.Backfill, most int, now job.Micros
 		next(b.NextDue - 1) // it may be no due time any more: the job or a calendar was edited
 	}
 	var tasks []job.Task
-	for looks := 0; b.NextDue != 0 && len(tasks) < most && looks < feedLooks; {
+	looks := 0
+	for look := most; b.NextDue != 0 && len(tasks) < most && looks < feedLooks; look = feedLook { // few may need a task, if the first did not
 		var dues []job.Micros
-		for b.NextDue != 0 && len(dues) < most-len(tasks) {
+		for b.NextDue != 0 && len(dues) < look {
 			dues = append(dues, b.NextDue)
 			next(b.NextDue)
 		}
@@ -163,6 +165,10 @@ func nextOf(tx *sql.Tx, j *sql.JobRow, b *job.Backfill, most int, now job.Micros
 				b.LeftOut++
 				continue
 			}
+			if len(tasks) == most {
+				b.NextDue = due
+				break
+			}
 			t := task(j, due)
 			t.DueNow, t.Origin = max(now, due), b.Origin() // never before due, which starts rely on
 			tasks = append(tasks, t)
@@ -173,14 +179,20 @@ func nextOf(tx *sql.Tx, j *sql.JobRow, b *job.Backfill, most int, now job.Micros
 }
 
 // Backfill starts the due times of a job in a range, both ends included, parallel of them at once; with missing only
-// those that have no run which succeeded. The same key answers with the first request again; key may be empty. Unless
+// those that have no run which succeeded. Where to is the zero time the range ends now, by MySQL's clock. The same key answers with the first request again; key may be empty. Unless
 // the job's runs may overlap, they go one after the other, and in turn with the schedule's.
 func (e *Editor) Backfill(ctx context.Context, id int64, from, to time.Time, parallel int, missing bool, key string) (job.Backfill, error) {
 	now := e.Session.Now()
+	end := int64(0) // the same request later is the same
+	if to.IsZero() {
+		to = now.Time()
+	} else {
+		end = to.UnixMicro()
+	}
 	if err := job.CheckBackfill(from, to, parallel, now.Time()); err != nil {
 		return job.Backfill{}, err
 	}
-	digest := askedFor(ctx, "backfill %d %d %d %d %t", id, from.UnixMicro(), to.UnixMicro(), parallel, missing)
+	digest := askedFor(ctx, "backfill %d %d %d %d %t", id, from.UnixMicro(), end, parallel, missing)
 	mine := key
 	if key == "" {
 		mine = uuid.NewString() // so that an unknown commit can be found again

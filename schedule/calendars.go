@@ -32,6 +32,11 @@ func (e *Editor) PutCalendar(ctx context.Context, spec job.CalendarSpec, version
 		isNew, window = false, 0
 		row, err := tx.LockCalendar(spec.Name)
 		now := e.Session.Now()
+		if err == nil || errors.Is(err, sql.ErrNotFound) {
+			if err := job.CheckPrecondition(ctx, err == nil, row.Version); err != nil {
+				return nil, err
+			}
+		}
 		if errors.Is(err, sql.ErrNotFound) {
 			if version > 0 {
 				return nil, job.ErrChanged
@@ -169,15 +174,20 @@ func marked(jobs map[int64]*sql.JobRow, ids []int64) []int64 {
 
 // renew plans a job anew of which a calendar was changed, and whose live tasks are given, all locked. What was planned
 // for later than the change and is no due time any more goes, unless it has begun; what is one stays as it is; what has
-// become one comes. That begins after max(change, last_due), the change being where Replan has put the cursor, or the
-// cursor itself if that was behind already: so what started meanwhile cannot come again. A due time that the change has
-// opened is lost only if a later one was started, or refused, in the second or so until a planner came.
+// become one comes. That begins after max(change, last_due, what waits), the change being where Replan has put the cursor, or
+// the cursor itself if that was behind already: so what started meanwhile cannot come again. A due time that the change has
+// opened is lost only if a later one was started, or refused, or began to wait, in the second or so until a planner came.
 func (p *plans) renew(j *sql.JobRow, live []sql.TaskRow, now job.Micros, s Session) error {
 	sched, err := compile(j)
 	if err != nil {
 		return err
 	}
 	after := max(j.NextDue-1, j.LastDue)
+	for _, t := range live {
+		if t.Origin == 0 && t.State == job.Waiting {
+			after = max(after, t.Due) // it is not to be counted as missed, however long it has to wait
+		}
+	}
 	var d dueTimes
 	if first := firstAfter(sched, after); first != 0 {
 		d = until(j, sched, first, now, now.Add(planHorizon), j.Spec.MissedAfter())

@@ -568,3 +568,22 @@ func TestCalendarsAtOnce(t *testing.T) {
 	f.want("planned in the closed minute", 0, "SELECT COUNT(*) FROM task WHERE due > ?", int64(t0))
 	f.want("cursors behind it", 36, "SELECT COUNT(*) FROM job WHERE next_due = ? AND replan = 0", int64(after(65*time.Second)))
 }
+
+// TestCalendarKeepsWhatWaits: what was due before the change and waits still is no misfire, however late the planner comes.
+func TestCalendarKeepsWhatWaits(t *testing.T) {
+	f := setUp(t)
+	f.put(closing("c"))
+	spec := by("c", every("j", time.Second, time.Second))
+	spec.Overlap, spec.Misfire.After = job.OverlapQueue, job.Duration(time.Second)
+	j := f.create(spec)
+	for i := range 4 {
+		f.reach(after(time.Duration(i+1) * time.Second))
+	}
+	f.want("what waits", 3, "SELECT COUNT(*) FROM task WHERE state = 3")
+	f.session.set(after(1500 * time.Millisecond)) // MySQL's clock: the change comes behind the first
+	f.put(closing("c", 7))
+	f.plan(7 * time.Second)
+	f.want("what waits still", 3, "SELECT COUNT(*) FROM task WHERE state = 3")
+	f.want("why", 3, "SELECT COUNT(*) FROM waiting")
+	f.want("what was counted as missed", 2, "SELECT COALESCE(SUM(due_count), 0) FROM history WHERE job_id = ?", j.ID) // 5 and 6, which nobody started
+}

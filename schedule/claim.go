@@ -35,8 +35,9 @@ type Claimer struct {
 
 	wake   wake
 	room   wake
-	search job.Micros   // when a backlog is looked through for high priorities again
-	hungry *atomic.Bool // the last look left tasks that are due, because there was no room for them
+	search job.Micros     // when a backlog is looked through for high priorities again
+	missed map[int64]bool // what the last claim wanted and did not get: somebody took it, or has it locked
+	hungry *atomic.Bool   // the last look left tasks that are due, because there was no room for them
 }
 
 const (
@@ -119,7 +120,7 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duratio
 		c.hungry.Store(true)
 		return 0, nil
 	}
-	found, err := c.idle(ctx, c.Places.look(c.Session, now.Add(c.LookAhead), now.Add(others)), limit, now)
+	found, err := c.idle(ctx, c.Places.look(c.Session, now.Add(c.LookAhead), now.Add(others)), limit+len(c.missed), now)
 	if err != nil {
 		return 0, err
 	}
@@ -129,7 +130,8 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duratio
 	if found, err = c.Places.only(ctx, found); err != nil {
 		return 0, err
 	}
-	if found = c.fitting(found, now); len(found) == 0 {
+	found = c.missedLast(found)
+	if found = c.fitting(found[:min(len(found), limit)], now); len(found) == 0 {
 		return 0, nil
 	}
 	_, _, buckets := c.Session.Share()
@@ -157,7 +159,7 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duratio
 			if err := tx.TakeLocks(locks); err != nil { // written by the claim, too
 				return err
 			}
-			rows, err := tx.LockTasks(ids)
+			rows, err := tx.LockTasks(taskIDs(claimed)) // of the others nothing was sent
 			if err != nil {
 				return err
 			}
@@ -170,7 +172,29 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duratio
 	if err != nil {
 		return 0, err
 	}
+	if c.missed = nil; len(claimed) < len(ids) {
+		c.missed = map[int64]bool{}
+		for _, id := range ids {
+			c.missed[id] = true
+		}
+		for _, t := range claimed {
+			delete(c.missed, t.ID)
+		}
+	}
+	if len(claimed) == 0 {
+		return 0, nil // looking again at once does not help
+	}
 	return len(found), nil
+}
+
+// missedLast puts what the last claim did not get behind the others: where somebody keeps it locked, it would take the
+// place of others each time.
+func (c *Claimer) missedLast(found []sql.Candidate) []sql.Candidate {
+	if len(c.missed) == 0 {
+		return found
+	}
+	again := slices.DeleteFunc(slices.Clone(found), func(f sql.Candidate) bool { return !c.missed[f.ID] })
+	return append(slices.DeleteFunc(found, func(f sql.Candidate) bool { return c.missed[f.ID] }), again...)
 }
 
 // idle lists idle tasks, those that are due by priority. With a backlog that is longer than a batch it looks for a high

@@ -177,3 +177,38 @@ func TestClaimFates(t *testing.T) {
 		})
 	}
 }
+
+// TestClaimBesideKeptRows: tasks whose rows somebody keeps locked hold up no others, though they come first and are as many
+// as there is room for, nor a claim whose reply is lost.
+func TestClaimBesideKeptRows(t *testing.T) {
+	f := setUp(t)
+	f.executing.slots, f.claimer.Slots = 3, 3 // room for 6
+	keptJob := f.create(every("kept", 500*time.Millisecond, 500*time.Millisecond))
+	f.create(every("other", 500*time.Millisecond, 4*time.Second))
+	f.exec("DELETE FROM task WHERE job_id = ? AND due > ? OR due > ?", keptJob.ID, int64(after(3500*time.Millisecond)), int64(after(6*time.Second)))
+	release := f.keep("SELECT id FROM task WHERE job_id = ? FOR UPDATE", keptJob.ID)
+	now := after(time.Minute)
+	f.session.set(now)
+	began := time.Now()
+	if n, err := f.claimer.claim(t.Context(), now, -neglected); n != 0 || err != nil {
+		t.Errorf("of 6 that are locked: got %d claimed, %v", n, err)
+	}
+	f.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 1"), Action: faultproxy.CutAfter()})
+	if _, err := f.claimer.claim(t.Context(), now, -neglected); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 1500*time.Millisecond {
+		t.Errorf("the looks took %s: they waited for what is locked", took)
+	}
+	if got := len(f.preparedDues()); got != 5 {
+		t.Errorf("got %d claimed beside it, want the 5 that are free", got)
+	}
+	release()
+	f.executing.slots, f.claimer.Slots = 100, 100
+	if _, err := f.claimer.claim(t.Context(), now, -neglected); err != nil {
+		t.Error(err)
+	}
+	if got := len(f.preparedDues()); got != 12 {
+		t.Errorf("got %d claimed once it is free, want all 12", got)
+	}
+}

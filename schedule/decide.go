@@ -16,6 +16,7 @@ const (
 	forget   verdict = iota // its row is not ours any more
 	hold                    // look again at its due instant
 	later                   // look again soon: somebody else has locked its job
+	kept                    // look again a little later: somebody keeps its row locked, or one that it needs
 	noRoom                  // look again once a slot is free
 	begin                   // start it
 	refuse                  // write a run that says why it was not started
@@ -50,6 +51,14 @@ type scene struct {
 
 	cancelled bool  // the task is of a backfill that was
 	window    int64 // for how long it may be spawned, in microseconds
+}
+
+// without is the scene without some of the others: they wait no more once a task has taken their place.
+func (s scene) without(gone []sql.TaskRow) scene {
+	s.others = slices.DeleteFunc(slices.Clone(s.others), func(o sql.TaskRow) bool {
+		return slices.ContainsFunc(gone, func(x sql.TaskRow) bool { return x.ID == o.ID })
+	})
+	return s
 }
 
 // decide says what becomes of a task that is prepared. What is not a start is final only at or after the due instant:
@@ -103,7 +112,11 @@ func judge(t job.Task, s scene, now job.Micros) decision {
 		if len(s.holders) < s.group.Slots {
 			d.slot = s.group.ID
 		} else {
-			d = waits(t, s, sql.WaitGroup, now, "group %s has no free slot", s.group.Name)
+			supersedes := d.supersedes
+			d = waits(t, s.without(supersedes), sql.WaitGroup, now, "group %s has no free slot", s.group.Name)
+			if d.verdict == wait {
+				d.supersedes = supersedes
+			}
 		}
 	}
 	if d.verdict == begin {
@@ -146,11 +159,14 @@ func overlap(t job.Task, s scene, now job.Micros) decision {
 				return refused(t, job.Superseded, now, "the due time %s took its place", o.Due)
 			}
 		}
+		supersedes := slices.DeleteFunc(slices.Clone(ahead), isBackfill)
 		d := yes
 		if len(executing) > 0 || slices.ContainsFunc(ahead, isBackfill) {
-			d = waits(t, s, sql.WaitJob, now, "overlap")
+			d = waits(t, s.without(supersedes), sql.WaitJob, now, "overlap")
 		}
-		d.replaces, d.supersedes = slices.DeleteFunc(executing, isBackfill), slices.DeleteFunc(ahead, isBackfill)
+		if d.verdict != refuse {
+			d.replaces, d.supersedes = slices.DeleteFunc(executing, isBackfill), supersedes
+		}
 		return d
 	default: // skip
 		turn := slices.ContainsFunc(ahead, isBackfill)

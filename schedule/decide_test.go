@@ -182,19 +182,24 @@ func TestDecideReplace(t *testing.T) {
 	other := func(id, origin int64, state job.State) sql.TaskRow {
 		return sql.TaskRow{Task: job.Task{ID: id, JobID: 3, Due: t0 - job.Micros(id), Origin: origin}, State: state}
 	}
+	spec.Group, spec.Queue = "g", 1
 	for name, c := range map[string]struct {
 		others               []sql.TaskRow
+		holders              []int64 // of the group's one slot
 		want                 verdict
 		replaces, supersedes int
 	}{
-		"nothing there":              {nil, begin, 0, 0},
-		"one executes, one waits":    {[]sql.TaskRow{other(1, 0, job.Executing), other(2, 0, job.Waiting)}, wait, 1, 1},
-		"two have not begun":         {[]sql.TaskRow{other(1, 0, job.Idle), other(2, 0, job.Prepare)}, begin, 0, 2},
-		"a backfill executes":        {[]sql.TaskRow{other(1, -9, job.Executing)}, wait, 0, 0},
-		"a task of a backfill waits": {[]sql.TaskRow{other(1, -9, job.Waiting)}, begin, 0, 0},
+		"nothing there":              {nil, nil, begin, 0, 0},
+		"one executes, one waits":    {[]sql.TaskRow{other(1, 0, job.Executing), other(2, 0, job.Waiting)}, []int64{1}, wait, 1, 1},
+		"two have not begun":         {[]sql.TaskRow{other(1, 0, job.Idle), other(2, 0, job.Prepare)}, nil, begin, 0, 2},
+		"one waits for a slot":       {[]sql.TaskRow{other(2, 0, job.Waiting)}, []int64{99}, wait, 0, 1},
+		"a backfill executes":        {[]sql.TaskRow{other(1, -9, job.Executing)}, nil, wait, 0, 0},
+		"a task of a backfill waits": {[]sql.TaskRow{other(1, -9, job.Waiting)}, nil, begin, 0, 0},
+		"one is to be retried, and will wait": {[]sql.TaskRow{other(1, 0, job.Executing),
+			{Task: job.Task{ID: 3, JobID: 3, Due: t0 - 3, DueNow: t0 + 1}, State: job.Waiting}}, nil, refuse, 0, 0},
 	} {
 		task := job.Task{ID: 8, JobID: 3, Due: t0, DueNow: t0, Attempt: 1}
-		got := decide(task, scene{job: &sql.JobRow{Job: job.Job{ID: 3, Spec: spec}}, others: c.others}, t0)
+		got := decide(task, scene{job: &sql.JobRow{Job: job.Job{ID: 3, Spec: spec}}, others: c.others, group: &sql.Group{ID: 6, Name: "g", Slots: 1}, holders: c.holders}, t0)
 		if got.verdict != c.want || len(got.replaces) != c.replaces || len(got.supersedes) != c.supersedes {
 			t.Errorf("%s: got verdict %d, %d replaced, %d superseded; want %d, %d, %d", name, got.verdict, len(got.replaces), len(got.supersedes), c.want, c.replaces, c.supersedes)
 		}

@@ -45,10 +45,7 @@ func until(j *sql.JobRow, s job.Schedule, cursor, now, horizon job.Micros, misfi
 				last, ok = lastIn(s, from, last-1)
 			}
 			if ok {
-				d.missed = &job.Run{
-					JobID: j.ID, App: j.Spec.App, Due: from, Until: last, Count: s.Count((from - 1).Time(), last.Time()), Attempt: 1, Final: true, Ended: now,
-					Result: job.Result{Outcome: job.Missed, Reason: fmt.Sprintf("nobody could start it within %s", job.Duration(misfireAfter))},
-				}
+				d.missed = counted(j, s, from, last, now, job.Missed, fmt.Sprintf("nobody could start it within %s", job.Duration(misfireAfter)))
 				d.last = last
 			}
 			for _, due := range slices.Backward(keep) {
@@ -72,6 +69,14 @@ func until(j *sql.JobRow, s job.Schedule, cursor, now, horizon job.Micros, misfi
 	}
 }
 
+// counted is the run that stands for the due times from one to another, which nobody starts.
+func counted(j *sql.JobRow, s job.Schedule, from, to, now job.Micros, o job.Outcome, reason string) *job.Run {
+	return &job.Run{
+		JobID: j.ID, App: j.Spec.App, Due: from, Until: to, Count: s.Count((from - 1).Time(), to.Time()), Attempt: 1, Final: true, Ended: now,
+		Result: job.Result{Outcome: o, Reason: reason},
+	}
+}
+
 func task(j *sql.JobRow, due job.Micros) job.Task {
 	return job.Task{JobID: j.ID, Due: due, DueNow: due, Hash: j.Hash, Place: j.Place, Priority: j.Spec.Priority}
 }
@@ -85,8 +90,8 @@ func lastIn(s job.Schedule, from, to job.Micros) (job.Micros, bool) {
 	return job.MicrosOf(t), ok
 }
 
-// startsLate tells whether a misfired due time is still to be started: it is not too old, and the policy is all, or
-// latest and no later due time of the job has passed.
+// startsLate tells whether a misfired due time is still to be started: it is not too old, and the policy is latest and no
+// later due time of the job has passed, or all and it is among the latest so many that are late enough to be misfired.
 func startsLate(spec *job.Spec, s job.Schedule, due, now job.Micros) bool {
 	if spec.Misfire.Policy != job.MisfireLatest && spec.Misfire.Policy != job.MisfireAll {
 		return false
@@ -98,7 +103,7 @@ func startsLate(spec *job.Spec, s job.Schedule, due, now job.Micros) bool {
 		return false
 	}
 	if spec.Misfire.Policy == job.MisfireAll {
-		return true
+		return s.Count(due.Time(), now.Add(-spec.MissedAfter()).Time()) < int64(spec.CatchUp())
 	}
 	later, ok := s.Next(due.Time())
 	return !ok || job.MicrosOf(later) > now
@@ -111,6 +116,19 @@ func firstAfter(s job.Schedule, at job.Micros) job.Micros {
 		return 0
 	}
 	return job.MicrosOf(t)
+}
+
+// sameDues tells whether two definitions of one job have the same due times, but for what becomes of their calendars.
+func sameDues(a, b *job.Spec) bool {
+	when := func(s *job.Spec) *job.Spec {
+		w := job.Spec{Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Timezone: s.Timezone,
+			Start: s.Start, End: s.End, MaxFires: s.MaxFires, Jitter: s.Jitter, Calendars: s.Calendars}
+		if s.Jitter != 0 {
+			w.App, w.Name = s.App, s.Name // which its part of it comes from
+		}
+		return &w
+	}
+	return when(a).Same(when(b))
 }
 
 // compiled remembers cron schedules, which take far longer to parse than to ask, by their text. It is emptied

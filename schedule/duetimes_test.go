@@ -194,6 +194,8 @@ func TestStartsLate(t *testing.T) {
 		"a single instant, ages ago":                {job.Misfire{Policy: job.MisfireLatest}, once, 10_000 * time.Hour, true},
 		"a single instant that is bounded":          {job.Misfire{Policy: job.MisfireLatest, MaxAge: job.Duration(time.Hour)}, once, 2 * time.Hour, false},
 		"a single instant with policy skip":         {job.Misfire{Policy: job.MisfireSkip}, once, 2 * time.Minute, false},
+		"policy all, the latest of so many":         {job.Misfire{Policy: job.MisfireAll, MaxCount: 2}, hourly, 2*time.Hour + time.Minute - time.Microsecond, true},
+		"policy all, behind so many":                {job.Misfire{Policy: job.MisfireAll, MaxCount: 2}, hourly, 2*time.Hour + time.Minute, false},
 		"a definition that a hand wrote: no policy": {job.Misfire{}, hourly, time.Minute, false},
 	} {
 		if got := startsLate(&job.Spec{Misfire: c.misfire}, c.sched, t0, after(c.late)); got != c.want {
@@ -324,4 +326,24 @@ func TestCompiledIsBounded(t *testing.T) {
 	if n := len(compiled.byText); n > maxCompiled {
 		t.Errorf("got %d schedules remembered, want at most %d", n, maxCompiled)
 	}
+}
+
+// TestCatchUpOfThoseThatWerePlanned: they count among those that policy all starts, of which the latest are started.
+func TestCatchUpOfThoseThatWerePlanned(t *testing.T) {
+	f := setUp(t)
+	spec := every("j", 10*time.Second, 0)
+	spec.Misfire = job.Misfire{Policy: job.MisfireAll, MaxCount: 2}
+	f.session.set(after(-time.Second))
+	j := f.create(spec)
+	f.wantDues("planned before the outage", j.ID, 0, 10, 20, 30)
+	f.reach(after(10 * time.Minute))
+	var got []float64
+	for _, s := range f.executing.added {
+		got = append(got, s.Due.Sub(t0).Seconds())
+	}
+	slices.Sort(got)
+	if want := []float64{530, 540, 550, 560, 570, 580, 590, 600}; !slices.Equal(got, want) {
+		t.Errorf("started %v, want %v: two that were missed, and those that were not", got, want)
+	}
+	f.want("missed", 53, "SELECT SUM(due_count) FROM history WHERE outcome = 7 AND job_id = ?", j.ID)
 }

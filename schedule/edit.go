@@ -188,10 +188,27 @@ func (e *Editor) replace(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, spec *jo
 	if err := reconsider(tx, &j.Spec, spec, live, later, now); err != nil {
 		return nil, err
 	}
+	p, why := &plans{}, ""
+	if pause := j.PauseAt(now); pause != nil {
+		why = pause.Words()
+	}
+	same := j.SpecErr == nil && sameDues(&j.Spec, spec) // a pause goes on as if nobody had edited the job
+	if (j.Paused || j.Held) && !same {
+		p.take(dueTimes{missed: passed(j, why, now)}, now, e.Session)
+		j.PausedAt = now // what a resume treats as missed is counted by the new schedule, so from now on
+	}
 	j.Spec, j.SpecErr, j.Error, j.NextDue = *spec, nil, "", 0
 	if j.Paused {
-		j.PausedAt, j.NextDue = now, wakeUp(j) // what a resume treats as missed is counted by the new schedule, so from now on
-		return &plans{}, nil
+		j.NextDue = wakeUp(j)
+		return p, nil
+	}
+	if j.Held && same { // it stays so, unless it was put into another app
+		j.Calendars, j.CalendarsErr = calendars, nil
+		due, err := resumedTo(j, why, now, now, horizon)
+		for _, d := range due {
+			p.take(d, now, e.Session)
+		}
+		return p, err
 	}
 	j.Held, j.PausedAt = false, 0
 	s, err := spec.Compile(calendars...)
@@ -201,14 +218,35 @@ func (e *Editor) replace(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow, spec *jo
 	if spec.At != nil && slices.ContainsFunc(live, func(t sql.TaskRow) bool {
 		return t.Origin == 0 && !later(t) && t.Due == job.MicrosOf(*spec.At)
 	}) {
-		return &plans{}, nil // it is there, overdue or executing
+		return p, nil // it is there, overdue or executing
 	}
 	d := planned(j, s, max(now, j.LastDue), now, horizon)
 	if covered(j.Covers, spec.App, d.first(), now) {
 		j.Held, j.PausedAt = true, now
-		return &plans{}, nil
+		return p, nil
 	}
-	return e.replan(j, d, now), nil
+	j.NextDue, j.LastDue = d.next, max(j.LastDue, d.last)
+	p.take(d, now, e.Session)
+	return p, nil
+}
+
+// passed is the run that counts what passed while a job was stopped, by the schedule that it is about to lose; nil if
+// nothing did. why is the end of the sentence that says how long it was paused.
+func passed(j *sql.JobRow, why string, now job.Micros) *job.Run {
+	s, err := compile(j)
+	if err != nil {
+		return nil // it has no due times that anybody knows
+	}
+	after := max(j.PausedAt, j.LastDue)
+	if j.Spec.At != nil {
+		after = j.LastDue
+	}
+	last, ok := lastIn(s, after+1, now)
+	if !ok {
+		return nil
+	}
+	j.LastDue = last
+	return counted(j, s, firstAfter(s, after), last, now, job.Skipped, fmt.Sprintf("paused from %s to %s, when its schedule was changed%s", j.PausedAt, now, why))
 }
 
 // ahead tells whether a scheduled task is none of those that have passed. One that was started before it was due and given
@@ -254,13 +292,6 @@ func moveSlots(tx *sql.Tx, group string, executing []int64) error {
 		return err
 	}
 	return tx.FreeUnbegun(groups[group])
-}
-
-func (e *Editor) replan(j *sql.JobRow, d dueTimes, now job.Micros) *plans {
-	j.NextDue, j.LastDue = d.next, max(j.LastDue, d.last)
-	p := &plans{}
-	p.take(d, now, e.Session)
-	return p
 }
 
 // Delete ends a job. Its attempts that are executing run to their end; its history stays.

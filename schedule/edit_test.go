@@ -3,6 +3,8 @@ package schedule
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -301,7 +303,74 @@ func TestEditOfAPausedJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.wantDues("resumed", j.ID, 65, 95)
-	f.wantRuns("resumed", j.ID)
+	f.wantRuns("resumed", j.ID, "skipped 5..55×6 paused from "+t0.String()+" to "+after(time.Minute).String()+", when its schedule was changed by anonymous")
+}
+
+// TestEditInAPause: what passed in it is not lost, whatever is edited.
+func TestEditInAPause(t *testing.T) {
+	f := setUp(t)
+	resume := func(f *fixture, j job.Job) {
+		if _, err := f.editor.Resume(f.Context(), j.ID); err != nil {
+			f.Fatal(err)
+		}
+	}
+	pauses := map[string]struct {
+		begin, end func(*fixture, job.Job)
+		by         string
+	}{
+		"its own":         {func(f *fixture, j job.Job) { f.pauseJob(j, 0) }, resume, " by anonymous: why"},
+		"that of its app": {func(f *fixture, _ job.Job) { f.pauseApp("a", "why", 0) }, func(f *fixture, _ job.Job) { f.resumeApp("a") }, " with app a by alice: why"},
+	}
+	for name, c := range map[string]struct {
+		change func(*job.Spec)
+		last   float64 // the latest that is started
+		runs   string
+	}{
+		"the command":  {func(s *job.Spec) { s.Command = "other" }, 30, "skipped 10..20×2 paused from %s to %s"},
+		"the name":     {func(s *job.Spec) { s.Name = "other" }, 30, "skipped 10..20×2 paused from %s to %s"},
+		"the interval": {func(s *job.Spec) { s.Every = job.Duration(time.Minute) }, 70, "skipped 10..30×3 paused from %s to %s, when its schedule was changed"},
+		"the end":      {func(s *job.Spec) { end := after(time.Hour).Time(); s.End = &end }, 40, "skipped 10..30×3 paused from %s to %s, when its schedule was changed"},
+		"the kind, to one that has passed": {func(s *job.Spec) {
+			at := after(32 * time.Second).Time()
+			s.Every, s.Start, s.At = 0, nil, &at
+		}, 32, "skipped 10..30×3 paused from %s to %s, when its schedule was changed"},
+	} {
+		for kind, pause := range pauses {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				f := f.anew(t)
+				j := f.create(in("a", every("j", 10*time.Second, 10*time.Second)))
+				f.session.set(after(time.Second))
+				pause.begin(f, j)
+				f.look(after(2 * time.Second)) // the planner holds the jobs of an app
+				from := f.row(j.ID).PausedAt
+				f.session.set(after(35 * time.Second))
+				j = f.update(f.row(j.ID).Job, c.change)
+				f.wantDues("edited", j.ID)
+				f.session.set(after(39 * time.Second))
+				pause.end(f, j)
+				f.look(after(39500 * time.Millisecond))
+				if got := f.dues(j.ID); len(got) == 0 || got[0] != c.last {
+					t.Errorf("got due times %v, want %g to be the first", got, c.last)
+				}
+				to := after(39 * time.Second)
+				if strings.HasSuffix(c.runs, "changed") {
+					to = after(35 * time.Second)
+				}
+				f.wantRuns("resumed", j.ID, fmt.Sprintf(c.runs, from, to)+pause.by)
+			})
+		}
+	}
+	t.Run("out of its app", func(t *testing.T) {
+		f := f.anew(t)
+		j := f.create(in("a", every("j", 10*time.Second, 10*time.Second)))
+		f.pauseApp("a", "why", 0)
+		f.look(after(2 * time.Second))
+		from := f.row(j.ID).PausedAt
+		f.session.set(after(35 * time.Second))
+		j = f.update(f.row(j.ID).Job, func(s *job.Spec) { s.App = "b" })
+		f.wantDues("edited", j.ID, 30, 40, 50, 60, 70)
+		f.wantRuns("edited", j.ID, fmt.Sprintf("skipped 10..20×2 paused from %s to %s with app a by alice: why", from, after(35*time.Second)))
+	})
 }
 
 // TestEditMendsAJob: one that could not be planned is planned again once its definition is right.
@@ -387,6 +456,44 @@ func TestAnswerWaits(t *testing.T) {
 	}
 	if waited := time.Since(begin); waited > 9*time.Second {
 		t.Errorf("answered after %s, although the window had passed", waited)
+	}
+}
+
+// TestAnswerWaitsForSlowClocks: by this node's clock the spawn window of what executes has passed; while others may go by what
+// MySQL's clock was before it was put forward, no answer relies on that.
+func TestAnswerWaitsForSlowClocks(t *testing.T) {
+	f := setUp(t)
+	const unsettled = 2 * time.Second
+	for name, change := range map[string]func(f *fixture, j job.Job) error{
+		"pause": func(f *fixture, j job.Job) error {
+			_, err := f.editor.Pause(t.Context(), j.ID, job.PauseRequest{})
+			return err
+		},
+		"edit":   func(f *fixture, j job.Job) error { f.update(j, func(s *job.Spec) { s.Command = "other" }); return nil },
+		"delete": func(f *fixture, j job.Job) error { return f.editor.Delete(t.Context(), j.ID) },
+		"pause of an app": func(f *fixture, _ job.Job) error {
+			_, err := f.editor.PauseApp(t.Context(), "a", job.PauseRequest{})
+			return err
+		},
+		"pause of many": func(f *fixture, j job.Job) error {
+			return f.editor.Bulk(t.Context(), &job.Bulk{Action: job.ActionPause, Jobs: []job.Seen{{ID: j.ID, Version: j.Version}}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := f.anew(t)
+			j := f.create(in("a", every("j", time.Hour, time.Second)))
+			f.reach(after(time.Second))
+			f.executes(j)
+			f.session.set(after(time.Minute))
+			begin := time.Now()
+			f.editor.Unsettled = func() time.Duration { return unsettled - time.Since(begin) }
+			if err := change(f, j); err != nil {
+				t.Fatal(err)
+			}
+			if waited := time.Since(begin); waited < unsettled {
+				t.Errorf("answered after %s, want %s at least", waited, unsettled)
+			}
+		})
 	}
 }
 

@@ -17,28 +17,37 @@ func (e *Editor) PutGroup(ctx context.Context, name string, slots int) (sql.Grou
 	now := e.Session.Now()
 	var g sql.Group
 	woken := 0
-	put := func(tx *sql.Tx) error {
-		old, err := tx.LockGroups([]string{name}) // one that comes in between is said to be made by both
+	err := e.record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
+		old, err := tx.LockGroups([]string{name})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if g, err = tx.PutGroup(name, slots, now); err != nil {
-			return err
+		was, there := old[name]
+		if err := job.CheckPrecondition(ctx, there, 0); err != nil {
+			return nil, err
+		}
+		var isNew bool
+		if g, isNew, err = tx.PutGroup(name, slots, now); err != nil {
+			return nil, err
+		}
+		if !there && !isNew { // somebody has made it in between; both are said to have made it
+			if err := job.CheckPrecondition(ctx, true, 0); err != nil {
+				return nil, err
+			}
 		}
 		if woken, err = tx.WakeGroups([]sql.Group{g}, now); err != nil {
-			return err
+			return nil, err
 		}
-		line := &job.Entry{Action: job.ActionCreate, Kind: job.KindGroup, Ref: g.ID, Name: name, Became: slotsText(slots)}
-		if was, there := old[name]; there {
+		line := &job.Entry{At: now, Action: job.ActionCreate, Kind: job.KindGroup, Ref: g.ID, Name: name, Became: slotsText(slots)}
+		if there {
 			line.Action, line.Was = job.ActionUpdate, slotsText(was.Slots)
 		}
 		if line.Was == line.Became {
-			return nil
+			return nil, nil
 		}
-		return audit(tx, line, now)
-	}
-	// Writing it once more does no harm: there is a line of it then.
-	if err := e.DB.TxOnce(ctx, put, func(*sql.Tx) (bool, error) { return false, nil }); err != nil {
+		return line, nil
+	})
+	if err != nil {
 		return sql.Group{}, err
 	}
 	if woken > 0 {

@@ -105,6 +105,47 @@ func TestEditIntoAGroupOfTheWoken(t *testing.T) {
 	f.executes(b)
 }
 
+// TestSlotsOfWhatIsNotDueAnyMore: MySQL's clock was put back behind who was woken for a slot. It does not keep the slot until it
+// is due again.
+func TestSlotsOfWhatIsNotDueAnyMore(t *testing.T) {
+	f := setUp(t)
+	f.group("g", 1)
+	f.session.set(after(-time.Second))
+	first, second := at("first", t0), at("second", after(time.Second))
+	first.Group, second.Group = "g", "g"
+	a, b := f.create(first), f.create(second)
+	f.reach(t0)
+	f.reach(after(time.Second))
+	f.succeed(a.ID)
+	slots := func(what string, want int64) {
+		t.Helper()
+		f.want(what, want, "SELECT COUNT(*) FROM slot JOIN task ON id = task_id WHERE job_id = ? AND state = 0", b.ID)
+	}
+	look := func(now job.Micros) {
+		t.Helper()
+		f.session.set(now)
+		s := f.sweeper()
+		s.rounds = tidyEvery - 1
+		if err := s.sweep(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look(after(3 * time.Second))
+	slots("woken, and due", 1)
+	look(after(2500 * time.Millisecond)) // it is due since it was woken
+	slots("due in a moment", 1)
+	look(after(-time.Minute))
+	slots("due in a minute", 0)
+	third := at("third", after(-30*time.Second))
+	third.Group = "g"
+	c := f.create(third)
+	f.reach(after(-30 * time.Second))
+	f.executes(c)
+	f.succeed(c.ID)
+	f.reach(after(3 * time.Second))
+	f.executes(b)
+}
+
 // TestFatesOfDeletedGroups: a group is deleted once, and its deletion is on record, whatever becomes of the commit. Who
 // comes second, behind a deadlock too, is told that there is none.
 func TestFatesOfDeletedGroups(t *testing.T) {
@@ -139,4 +180,46 @@ func TestFatesOfDeletedGroups(t *testing.T) {
 			t.Errorf("got %v, want %v: somebody else was faster", err, sql.ErrNotFound)
 		}
 	})
+}
+
+// TestSlotByPriority: what waits for a run of its own job, and for a slot of its group once that has ended, has the slot before
+// what waits for it with a lower priority.
+func TestSlotByPriority(t *testing.T) {
+	f := setUp(t)
+	f.group("g", 1)
+	high, low := every("high", time.Second, 0), at("low", after(500*time.Millisecond))
+	high.Group, high.Overlap, high.Priority, low.Group = "g", job.OverlapQueue, 10, "g"
+	f.session.set(after(-time.Second))
+	a, b := f.create(high), f.create(low)
+	f.reach(t0)
+	f.reach(after(500 * time.Millisecond))
+	f.reach(after(time.Second))
+	f.executes(a)
+	f.want("low waits for the slot", 1, "SELECT COUNT(*) FROM waiting WHERE kind = 2 AND job_id = ?", b.ID)
+	f.want("high waits for its own run", 1, "SELECT COUNT(*) FROM waiting WHERE kind = 1 AND job_id = ?", a.ID)
+	end := func() {
+		t.Helper()
+		ended := f.executing.added[0]
+		f.finish()
+		err := f.beside.Tx(t.Context(), func(tx *sql.Tx) error {
+			if _, err := tx.LockJobs([]int64{ended.JobID}); err != nil {
+				return err
+			}
+			_, err := tx.Wake([]int64{ended.JobID}, []int64{ended.JobID}, []int64{ended.ID}, f.session.Now())
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	end()
+	f.start(1100 * time.Millisecond)
+	f.executes(a)
+	f.exec("DELETE FROM task WHERE state = 0") // high is due no more
+	end()
+	f.start(1200 * time.Millisecond)
+	f.executes(b)
+	end()
+	f.want("waits", 0, "SELECT COUNT(*) FROM waiting")
+	f.want("slots that are held", 0, "SELECT COUNT(*) FROM slot")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -101,7 +102,7 @@ func (p *Planner) stopBatch(ctx context.Context, app string, at stoppingApp, now
 	}
 	for part := range slices.Chunk(ids, planBatch) {
 		switch err := p.stopJobs(ctx, part, now); {
-		case sql.IsRefused(err):
+		case sql.IsRefused(err), errors.Is(err, errKept):
 			p.Log.Error("jobs of a pause cannot be held", "app", app, "error", err)
 			last++ // their starts are refused; they do not keep the others from being held
 		case err != nil:
@@ -117,16 +118,18 @@ func (p *Planner) stopBatch(ctx context.Context, app string, at stoppingApp, now
 // stopTasks is how many tasks one look at what is to be stopped reads.
 const stopTasks = 1000
 
-// stopJobs holds those of some jobs that a pause covers.
+// stopJobs holds those of some jobs that a pause covers; those that somebody else has locked come last, and are waited for.
 func (p *Planner) stopJobs(ctx context.Context, ids []int64, now job.Micros) error {
-	for left := true; left; {
-		err := p.DB.Tx(ctx, func(tx *sql.Tx) error {
+	for wait := false; len(ids) > 0; {
+		var busy map[int64]bool
+		left := false
+		err := p.DB.Tx(ctx, waitOnce(func(tx *sql.Tx) error {
 			pauses, err := tx.SharePauses()
 			if err != nil {
 				return err
 			}
-			rows, err := tx.LockJobs(ids)
-			if err != nil {
+			var rows map[int64]*sql.JobRow
+			if rows, busy, err = lockJobs(tx, ids, wait); err != nil {
 				return err
 			}
 			var jobs []*sql.JobRow
@@ -141,9 +144,12 @@ func (p *Planner) stopJobs(ctx context.Context, ids []int64, now job.Micros) err
 			}
 			left, err = holdJobs(tx, jobs, p.Session, now)
 			return err
-		})
+		}))
 		if err != nil {
 			return err // unknown too: the next look sees what stands
+		}
+		if !left {
+			ids, wait = slices.Collect(maps.Keys(busy)), true
 		}
 	}
 	return nil
@@ -215,9 +221,9 @@ type heldApp struct {
 	released bool  // it has released some since it began
 }
 
-// release gives held jobs that nothing covers any more their due times back, of each app one batch while there is time, and
+// releaseHeld gives held jobs that nothing covers any more their due times back, of each app one batch while there is time, and
 // clears away the pauses that are over. It tells whether there may be more to do at once.
-func (p *Planner) release(ctx context.Context, pauses []sql.PauseRow, now job.Micros) (more bool, err error) {
+func (p *Planner) releaseHeld(ctx context.Context, pauses []sql.PauseRow, now job.Micros) (more bool, err error) {
 	apps, err := p.uncovered(ctx, pauses, now)
 	if err != nil {
 		return false, err

@@ -134,6 +134,68 @@ func TestPauseUntilTheLateLooker(t *testing.T) {
 	f.wantDues("late", j.ID, 6000) // due at this moment
 }
 
+// TestChangeBehindTheEndOfAPause: whoever changes a job whose pause, or whose app's, has ended finds it resumed, though no planner
+// has looked since, and what passed meanwhile counted.
+func TestChangeBehindTheEndOfAPause(t *testing.T) {
+	f := setUp(t)
+	until := after(time.Minute)
+	dues := []float64{60, 70, 80, 90, 100}
+	itself := "go-crontab resume job a/j it was paused until " + until.String()
+	for name, c := range map[string]struct {
+		app    bool // the pause is that of the app
+		change func(*fixture, job.Job) (job.Job, error)
+		dues   []float64
+		last   []string // lines of the audit
+	}{
+		"edit": {false, func(f *fixture, j job.Job) (job.Job, error) {
+			return f.update(j, func(s *job.Spec) { s.Command = "other" }), nil
+		}, dues, []string{itself, "anonymous update job a/j"}},
+		"edit, of an app": {true, func(f *fixture, j job.Job) (job.Job, error) {
+			return f.update(j, func(s *job.Spec) { s.Command = "other" }), nil
+		}, dues, []string{"anonymous update job a/j"}},
+		"resume": {false, func(f *fixture, j job.Job) (job.Job, error) { return f.editor.Resume(f.Context(), j.ID) }, dues, []string{itself}},
+		"pause": {false, func(f *fixture, j job.Job) (job.Job, error) {
+			return f.editor.Pause(f.Context(), j.ID, job.PauseRequest{Reason: "again"})
+		}, nil, []string{itself, "anonymous pause job a/j again"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := f.anew(t)
+			j := f.create(in("a", every("j", 10*time.Second, 10*time.Second)))
+			if c.app {
+				f.pauseApp("a", "why", until)
+				f.look(after(time.Second)) // the planner holds the job
+			} else {
+				j = f.pauseJob(j, until)
+			}
+			f.wantDues("while it lasts", j.ID)
+			f.session.set(after(65 * time.Second))
+			j = f.row(j.ID).Job
+			got, err := c.change(f, j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.wantDues("changed", j.ID, c.dues...)
+			if got.Held || got.PauseUntil != 0 || got.Paused != (c.dues == nil) || got.Version != j.Version+1 {
+				t.Errorf("got %+v, want it resumed, and changed once", got)
+			}
+			if runs := f.runs(j.ID); len(runs) == 0 || runs[0].Outcome != job.Skipped || runs[0].Count != 5 || runs[0].Until != after(50*time.Second) {
+				t.Errorf("got runs %+v, want the first to count the five that passed in the pause", runs)
+			}
+			page, err := f.beside.Audit(f.Context(), sql.AuditFilter{Limit: len(c.last)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var lines []string
+			for _, e := range slices.Backward(page.Lines) {
+				lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s %s/%s %s", e.Who, e.Action, e.Kind, e.App, e.Name, e.Reason)))
+			}
+			if !slices.Equal(lines, c.last) {
+				t.Errorf("the audit ends with %q, want %q", lines, c.last)
+			}
+		})
+	}
+}
+
 // TestPauseUntilOfTheDead: the node that would have resumed the job is gone; after a few seconds another does it.
 func TestPauseUntilOfTheDead(t *testing.T) {
 	f := setUp(t)
@@ -179,7 +241,7 @@ func TestUpdateOfAPausedJob(t *testing.T) {
 	f.update(j, func(s *job.Spec) { s.Command = "other" })
 	f.look(after(60500 * time.Millisecond))
 	f.wantDues("resumed", j.ID, 60, 70, 80, 90, 100)
-	f.wantRuns("what passed since the edit", j.ID, "skipped 40..50×2 paused from "+after(35*time.Second).String()+" to "+after(time.Minute).String()+" by anonymous: why")
+	f.wantRuns("what passed in it", j.ID, "skipped 10..50×5 paused from "+t0.String()+" to "+after(time.Minute).String()+" by anonymous: why")
 }
 
 // TestPauseOfAnApp follows the jobs of three apps through a pause of one of them.
@@ -425,7 +487,7 @@ func TestHoldLeavesSomeForTheNextLook(t *testing.T) {
 	}
 	f.pauseApp("a", "", 0)
 	f.planner.paused = true
-	if _, err := f.planner.planJobs(t.Context(), []int64{1, 2, 3, 4}, t0); err != nil {
+	if _, _, err := f.planner.planJobs(t.Context(), []int64{1, 2, 3, 4}, false, t0); err != nil {
 		t.Fatal(err)
 	}
 	f.want("held at once", 2, "SELECT COUNT(*) FROM job WHERE held = 1")
@@ -499,7 +561,7 @@ func TestReleaseComesBack(t *testing.T) {
 		t.Error("got no error")
 	}
 	for more, err := true, error(nil); more; {
-		if more, err = f.planner.release(t.Context(), nil, t0); err != nil {
+		if more, err = f.planner.releaseHeld(t.Context(), nil, t0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -717,4 +779,24 @@ func TestAuditOfChanges(t *testing.T) {
 			t.Errorf("got %+v", lines[i])
 		}
 	}
+}
+
+// TestHoldBesideAKeptRow: a covered job whose row somebody keeps locked keeps no other from being held.
+func TestHoldBesideAKeptRow(t *testing.T) {
+	f := setUp(t)
+	var ids []int64
+	for i := range 5 {
+		ids = append(ids, f.create(in("a", every(fmt.Sprint(i), time.Hour, time.Second))).ID)
+	}
+	f.pauseApp("a", "", 0)
+	release := f.keep("SELECT id FROM job WHERE id = ? FOR UPDATE", ids[2])
+	if err := f.planner.stopJobs(t.Context(), ids, t0); !errors.Is(err, errKept) {
+		t.Errorf("got %v, want it to say that a row is kept", err)
+	}
+	f.want("held beside it", 4, "SELECT COUNT(*) FROM job WHERE held = 1")
+	release()
+	if err := f.planner.stopJobs(t.Context(), ids, t0); err != nil {
+		t.Error(err)
+	}
+	f.want("held once it is free", 5, "SELECT COUNT(*) FROM job WHERE held = 1")
 }

@@ -74,12 +74,15 @@ func placeOf(tx *sql.Tx, spec *job.Spec) (int, error) {
 	return tx.PlaceID(sel.String())
 }
 
-// move gives a job the place of its new definition, and its live tasks too, but for those that execute and those that
-// are withdrawn.
+// move gives a job the place of its new definition, and its live tasks that and the new priority, but for those that
+// execute and those that are withdrawn.
 func move(tx *sql.Tx, j *sql.JobRow, spec *job.Spec, live []sql.TaskRow, withdrawn func(sql.TaskRow) bool) (err error) {
 	if j.Place, err = placeOf(tx, spec); err != nil {
 		return err
 	}
 	stay := slices.DeleteFunc(slices.Clone(live), func(t sql.TaskRow) bool { return t.State == job.Executing || withdrawn(t) })
+	if err := tx.RankTasks(spec.Priority, stay); err != nil {
+		return err
+	}
 	return tx.MoveTasks(j.Place, stay)
 }

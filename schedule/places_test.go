@@ -282,6 +282,7 @@ func TestLastStart(t *testing.T) {
 			spec = at("j", t0)
 		}
 		spec.Misfire.Policy = rapid.SampledFrom([]job.MisfirePolicy{job.MisfireLatest, job.MisfireSkip, job.MisfireAll}).Draw(t, "policy")
+		spec.Misfire.MaxCount = rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "count")
 		spec.Misfire.MaxAge = job.Duration(time.Duration(rapid.IntRange(0, 200).Draw(t, "age")) * time.Second)
 		spec.Misfire.After = job.Duration(time.Duration(rapid.SampledFrom([]int{0, 1, 30}).Draw(t, "after")) * time.Second)
 		spec.StartDeadline = job.Duration(time.Duration(rapid.SampledFrom([]int{0, 0, 5, 100}).Draw(t, "deadline")) * time.Second)
@@ -346,4 +347,19 @@ func TestAPlaceThatIsGone(t *testing.T) {
 		}
 	}
 	f.wantRuns("it", j.ID, "missed -60..-60×1 no node matches (place 1, which is gone)")
+}
+
+// TestPriorityOfWhatIsOverdue: an edited priority counts for what is due already.
+func TestPriorityOfWhatIsOverdue(t *testing.T) {
+	f := setUp(t)
+	f.session.set(after(-time.Second))
+	f.create(at("first", t0))
+	second := f.create(at("second", after(time.Millisecond)))
+	f.session.set(after(time.Second))
+	f.update(second, func(s *job.Spec) { s.Priority = 100 })
+	f.claimer.Cap = 1
+	if _, err := f.claimer.claim(t.Context(), after(time.Second), -neglected); err != nil {
+		t.Fatal(err)
+	}
+	f.want("claimed", second.ID, "SELECT job_id FROM task WHERE state = 1")
 }

@@ -25,6 +25,8 @@ type Planner struct {
 	fit      int                    // how many jobs like those of the last transaction fit one; zero: nobody knows
 	crowded  bool                   // there are more jobs to plan than one transaction takes
 	more     bool                   // the last look left jobs of its batch for the next one
+	busy     int                    // how many jobs of the last look somebody else had locked
+	kept     map[int64]job.Micros   // by job whose row somebody keeps: until when it is not waited for again
 	paused   bool                   // it saw that an app or the cluster is paused, or was a moment ago
 	released bool                   // it has released a held job since this was taken back
 	held     map[string]heldApp     // by app: how far it has come with the held jobs that nothing covers
@@ -41,7 +43,32 @@ const (
 	shortest = 5 * time.Second
 	// orphaned is how near the cursor of a job is when anybody plans it: its preferred node seems not to.
 	orphaned = 12 * time.Second
+	// keptPause is after a job's row was locked for longer than MySQL waits, until it is waited for again.
+	keptPause = 10 * time.Second
 )
+
+// errKept is a lock wait that has lasted too long: somebody keeps the row.
+var errKept = errors.New("somebody keeps a row locked")
+
+// waitOnce is a transaction that is not run again after it waited for a lock in vain.
+func waitOnce(fn func(tx *sql.Tx) error) func(tx *sql.Tx) error {
+	return func(tx *sql.Tx) error {
+		err := fn(tx)
+		if sql.IsLockWait(err) {
+			return fmt.Errorf("%w: %v", errKept, err)
+		}
+		return err
+	}
+}
+
+// lockJobs locks the rows of jobs: those that nobody else has locked, or all if it is to wait for the others.
+func lockJobs(tx *sql.Tx, ids []int64, wait bool) (jobs map[int64]*sql.JobRow, busy map[int64]bool, err error) {
+	if wait {
+		jobs, err = tx.LockJobs(ids)
+		return jobs, nil, err
+	}
+	return tx.LockFreeJobs(ids)
+}
 
 // Run plans until ctx ends.
 func (p *Planner) Run(ctx context.Context) error {
@@ -55,11 +82,11 @@ func (p *Planner) Run(ctx context.Context) error {
 		if wait = planPeriod; p.nothing() {
 			continue
 		}
-		n, err := p.plan(ctx, p.Session.Now())
+		_, err := p.plan(ctx, p.Session.Now())
 		switch {
 		case err != nil && ctx.Err() == nil:
 			p.Log.Warn("cannot plan due times, trying again", "error", err)
-		case n == planBatch || p.more:
+		case p.more:
 			p.Lookout.sawCursor(p.Session.Now())
 			wait = 0 // there is more
 		}
@@ -83,47 +110,79 @@ func (p *Planner) plan(ctx context.Context, now job.Micros) (int, error) {
 		return 0, err
 	}
 	p.paused = len(pauses) > 0
-	ids, err := p.DB.DueJobs(ctx, preferred(p.Session, now.Add(planWindow)), now.Add(orphaned), planBatch)
+	// Those that somebody keeps locked come first each time: they take the place of no others.
+	ids, err := p.DB.DueJobs(ctx, preferred(p.Session, now.Add(planWindow)), now.Add(orphaned), planBatch+p.busy)
 	if err != nil {
 		return 0, err
 	}
+	p.busy = 0
 	_, err = p.planInParts(ctx, ids, false, now)
 	unstopped, stopErr := p.stopAhead(ctx, pauses, now)
-	unreleased, releaseErr := p.release(ctx, pauses, now)
+	unreleased, releaseErr := p.releaseHeld(ctx, pauses, now)
 	p.more = p.more || unstopped || unreleased
 	return len(ids), errors.Join(err, stopErr, releaseErr)
 }
 
 // planInParts plans jobs, as many in each transaction as are likely to fit; others tells whether there are more than these to
-// be planned. It returns how many of them it came to.
+// be planned. It returns how many of them it came to. Jobs that somebody has locked hold up no others: it comes back to them
+// when the others are planned.
 func (p *Planner) planInParts(ctx context.Context, ids []int64, others bool, now job.Micros) (looked int, err error) {
-	p.crowded = others || len(ids) == planBatch || p.fit > 0 && p.fit < len(ids)
+	p.crowded = others || len(ids) >= planBatch || p.fit > 0 && p.fit < len(ids)
 	defer func() { p.crowded = false }()
+	var busy []int64
 	for end := now.Add(planPeriod); looked < len(ids); now = p.Session.Now() {
 		if now > end || !p.Session.Fresh() { // somebody may have looked after them, or paused them
 			break
 		}
-		part := ids[looked:]
+		part := ids[looked:min(looked+planBatch, len(ids))]
 		if p.fit > 0 {
 			part = part[:min(len(part), p.fit)]
 		}
-		n, partErr := p.planJobs(ctx, part, now)
-		looked, err = looked+n, errors.Join(err, partErr)
+		n, locked, partErr := p.planJobs(ctx, part, false, now)
+		looked, busy, err = looked+n, append(busy, locked...), errors.Join(err, partErr)
 		if n < len(part) || sql.IsAway(partErr) || ctx.Err() != nil {
 			break
 		}
 	}
-	p.more = p.more || p.crowded || looked < len(ids)
-	return looked, err
+	p.busy += len(busy)
+	p.more = p.more || (p.crowded || looked < len(ids)) && looked > len(busy) // where all are locked, looking again at once does not help
+	return looked, errors.Join(err, p.planBusy(ctx, busy))
 }
 
-// planJobs plans jobs in one transaction, and returns how many of them it came to before that was full. If MySQL refuses
-// it, halves of it find out which job is to blame; that one is marked as broken. Jobs that fail otherwise count as those it
-// came to: they keep nobody behind them waiting, and the next look that finds them sees where they stand.
-func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) (looked int, err error) {
-	soon, more, released, fit := false, false, false, 0
-	err = p.DB.Tx(ctx, func(tx *sql.Tx) error {
-		soon, more, looked = false, false, 0
+// planBusy plans jobs that somebody else had locked, one after the other, and waits for their rows. Starts do not wait, so who
+// does comes before them: a job that they lock again and again is planned in time all the same. One that is kept ends the
+// look, and is left out for a while.
+func (p *Planner) planBusy(ctx context.Context, busy []int64) error {
+	now := p.Session.Now()
+	maps.DeleteFunc(p.kept, func(_ int64, until job.Micros) bool { return until <= now })
+	for end := now.Add(planPeriod); len(busy) > 0 && now <= end && p.Session.Fresh(); now, busy = p.Session.Now(), busy[1:] {
+		id := busy[0]
+		if p.kept[id] != 0 {
+			continue
+		}
+		_, kept, err := p.planJobs(ctx, busy[:1], true, now)
+		if err != nil {
+			return err
+		}
+		if len(kept) > 0 {
+			p.Log.Warn("job cannot be planned yet: somebody keeps its row locked, or one that it needs", "job_id", id)
+			if p.kept == nil {
+				p.kept = map[int64]job.Micros{}
+			}
+			p.kept[id] = p.Session.Now().Add(keptPause)
+		}
+	}
+	return nil
+}
+
+// planJobs plans jobs in one transaction, and returns how many of them it came to before that was full, and which of those
+// somebody else has locked, unless it is to wait for their rows. If MySQL refuses it, halves of it find out which job is to
+// blame; that one is marked as broken. Jobs that fail otherwise count as those it came to: they keep nobody behind them
+// waiting, and the next look that finds them sees where they stand.
+func (p *Planner) planJobs(ctx context.Context, ids []int64, wait bool, now job.Micros) (looked int, locked []int64, err error) {
+	soon, more, released, fit := false, false, false, p.fit
+	err = p.DB.Tx(ctx, waitOnce(func(tx *sql.Tx) error {
+		soon, more, looked, locked = false, false, 0, nil
 		left := false
 		var plan plans
 		if p.paused {
@@ -132,7 +191,7 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) (lo
 				return err
 			}
 		}
-		jobs, err := tx.LockJobs(ids)
+		jobs, busy, err := lockJobs(tx, ids, wait)
 		if err != nil {
 			return err
 		}
@@ -160,10 +219,15 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) (lo
 			if j := jobs[id]; j != nil {
 				plan.add(j, now, p.Session)
 			}
+			if busy[id] {
+				locked = append(locked, id)
+			}
 			looked++
 		}
-		rows := max(1, len(plan.tasks))
-		soon, released, fit = plan.soon, len(plan.released) > 0, (looked*planRows+rows-1)/rows
+		if n, rows := looked-len(locked), max(1, len(plan.tasks)); n > 0 && !wait {
+			fit = (n*planRows + rows - 1) / rows
+		}
+		soon, released = plan.soon, len(plan.released) > 0
 		unheld, err := holdJobs(tx, plan.held, p.Session, now)
 		if err != nil {
 			return err
@@ -173,27 +237,31 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, now job.Micros) (lo
 			return err
 		}
 		return plan.write(tx)
-	})
+	}))
+	kept := errors.Is(err, errKept)
 	switch {
 	case err == nil:
 		p.more, p.released, p.fit = p.more || more, p.released || released, fit
 		if soon {
 			p.Soon()
 		}
-		return looked, nil
+		return looked, locked, nil
+	case kept && len(ids) == 1:
+		return 1, ids, nil
+	case kept && p.Session.Now() < now.Add(planHorizon): // a row of one of them: of which?
 	case !sql.IsRefused(err), len(ids) == 1 && !sql.BlamesRows(err):
-		return len(ids), err // unknown too: the next look sees where the cursor stands
+		return len(ids), nil, err // unknown too: the next look sees where the cursor stands
 	case len(ids) == 1:
 		p.Log.Error("job cannot be planned", "job_id", ids[0], "error", err)
-		return 1, p.DB.Tx(ctx, func(tx *sql.Tx) error { return breakJob(tx, ids[0], err, itself(p.Session)) })
+		return 1, nil, p.DB.Tx(ctx, func(tx *sql.Tx) error { return breakJob(tx, ids[0], err, itself(p.Session)) })
 	}
 	half := len(ids) / 2
-	looked, err = p.planJobs(ctx, ids[:half], now)
-	further, furtherErr := p.planJobs(ctx, ids[half:], now)
+	looked, locked, err = p.planJobs(ctx, ids[:half], wait, now)
+	further, alsoLocked, furtherErr := p.planJobs(ctx, ids[half:], wait, now)
 	if looked == half {
 		looked += further
 	}
-	return looked, errors.Join(err, furtherErr)
+	return looked, append(locked, alsoLocked...), errors.Join(err, furtherErr)
 }
 
 // shared is how far jobs are planned while others wait for the planner: as far again as the nearest of them is ahead. When

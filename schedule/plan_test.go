@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -347,4 +348,112 @@ func TestPlanWhileOthersWait(t *testing.T) {
 	}
 	f.want("jobs that are planned as far as they are to be", 9, "SELECT COUNT(*) FROM job WHERE next_due > ?", int64(after(planWindow)))
 	f.want("due times that were left out", 0, "SELECT COUNT(*) FROM (SELECT job_id, COUNT(*) n, MAX(due) - MIN(due) took FROM task GROUP BY job_id) x WHERE took <> (n - 1) * 50000")
+}
+
+// keep locks what a statement reads until the test calls what it returns, or ends.
+func (f *fixture) keep(query string, args ...any) (release func()) {
+	f.Helper()
+	tx, err := f.beside.Raw().BeginTx(f.Context(), nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if _, err := tx.Exec(query, args...); err != nil {
+		f.Fatal(err)
+	}
+	return func() { tx.Rollback() }
+}
+
+// TestPlanBesideAKeptRow: a job whose row somebody keeps locked, or a row of whose tasks, holds up no other, and is planned
+// once it is free.
+func TestPlanBesideAKeptRow(t *testing.T) {
+	for what, lock := range map[string]string{
+		"the job":          "SELECT id FROM job WHERE id = ? FOR UPDATE",
+		"one of its tasks": "SELECT id FROM task FORCE INDEX (due) WHERE job_id = ? ORDER BY due LIMIT 1 FOR UPDATE",
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := setUp(t)
+			var jobs []job.Job
+			for i := range 5 {
+				jobs = append(jobs, f.create(every(fmt.Sprint(i), 10*time.Second, 5*time.Second)))
+			}
+			f.exec("UPDATE job SET replan = 1, next_due = ?", int64(t0)) // a calendar was changed
+			release := f.keep(lock, jobs[2].ID)
+			look := func() {
+				t.Helper()
+				if _, err := f.planner.plan(t.Context(), t0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			look()
+			f.want("jobs that are planned beside it", 4, "SELECT COUNT(*) FROM job WHERE replan = 0")
+			if f.planner.more || f.planner.busy != 1 {
+				t.Errorf("more to plan: %t, jobs that are locked: %d; want the next look a while later, and one", f.planner.more, f.planner.busy)
+			}
+			began := time.Now()
+			look()
+			if took := time.Since(began); what == "the job" && took > 1500*time.Millisecond {
+				t.Errorf("the next look took %s: it waited for the row once more", took)
+			}
+			release()
+			look()
+			f.want("jobs that are planned once it is free", 5, "SELECT COUNT(*) FROM job WHERE replan = 0")
+		})
+	}
+}
+
+// TestPlanOfAJobThatIsLockedAgainAndAgain: a look gets the row in the end, however short it is free.
+func TestPlanOfAJobThatIsLockedAgainAndAgain(t *testing.T) {
+	f := setUp(t)
+	j := f.create(every("j", time.Hour, time.Hour))
+	f.create(every("other", time.Hour, time.Hour))
+	first := make(chan bool)
+	var once sync.Once
+	var all sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	for range 3 { // as starts do, which skip what is locked
+		all.Go(func() {
+			for ctx.Err() == nil {
+				err := f.beside.Tx(ctx, func(tx *sql.Tx) error {
+					rows, _, err := tx.LockFreeJobs([]int64{j.ID})
+					if len(rows) > 0 {
+						once.Do(func() { close(first) })
+						time.Sleep(50 * time.Millisecond)
+					}
+					return err
+				})
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	<-first
+	f.session.set(after(time.Hour))
+	for range 3 {
+		if _, err := f.planner.plan(t.Context(), after(time.Hour)); err != nil {
+			t.Error(err)
+		}
+	}
+	stop()
+	all.Wait()
+	f.wantDues("the job that was locked all the time", j.ID, 3600)
+}
+
+// TestManyKeptRows: as many locked jobs as one look takes hold up none behind them.
+func TestManyKeptRows(t *testing.T) {
+	f := setUp(t)
+	j := f.create(every("j", time.Hour, time.Hour))
+	f.exec("INSERT INTO job (app, name, hash, spec, created, updated, next_due) WITH RECURSIVE seq (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM seq WHERE n < 800)"+
+		" SELECT 'default', CONCAT('kept ', n), 1, spec, 1, 1, ? FROM job JOIN seq WHERE id = ?", int64(t0), j.ID)
+	defer f.keep("SELECT id FROM job WHERE id > ? FOR UPDATE", j.ID)()
+	f.session.set(after(time.Hour))
+	for range 2 {
+		if _, err := f.planner.plan(t.Context(), after(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.wantDues("behind all that is locked", j.ID, 3600)
+	if f.planner.busy != planBatch {
+		t.Errorf("%d jobs are locked, want %d", f.planner.busy, planBatch)
+	}
 }

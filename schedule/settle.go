@@ -6,13 +6,15 @@ import (
 )
 
 // marksOf are the jobs of what was decided, as rows to write and nothing to say about them: a start writes them too, so
-// that of it and its settling one comes second and is refused.
-func marksOf(decided []decision) []sql.Mark {
-	marks := make([]sql.Mark, len(decided))
-	for i, d := range decided {
-		marks[i].JobID = d.task.JobID
+// that of it and its settling one comes second and is refused. It also returns the tasks. What was set aside is left out:
+// nothing was sent of that, and somebody may keep it locked.
+func marksOf(decided []decision) (marks []sql.Mark, tasks []int64) {
+	for _, d := range decided {
+		if !d.aside() {
+			marks, tasks = append(marks, sql.Mark{JobID: d.task.JobID}), append(tasks, d.task.ID)
+		}
 	}
-	return marks
+	return marks, tasks
 }
 
 // standingClaims are the claims that rows still bear.

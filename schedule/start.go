@@ -46,9 +46,10 @@ type Starter struct {
 	promised atomic.Int64 // slots that tasks may need whose start is under way
 	perSlot  atomic.Int64 // how many of those that began last share a slot, less one
 
-	mu    sync.Mutex
-	batch int
-	busy  map[int64]time.Duration // by task: how long it was put off because somebody had locked its job
+	mu      sync.Mutex
+	batch   int
+	busy    map[int64]time.Duration // by task: how long it was put off because somebody had locked its job, or keeps a row that it needs
+	patient time.Time               // until then starts set aside what needs such a row, and wait for none
 }
 
 const (
@@ -69,6 +70,9 @@ const (
 	// busyPause is after the job of a task was found locked, or a round trip if that is longer, and twice as long each time
 	// that it is again.
 	busyPause, maxBusyPause = 2 * time.Millisecond, 64 * time.Millisecond
+	// maxKeptPause is the longest where it is another row that the task needs, and patientFor how long starts wait for none
+	// after somebody kept one: who waits begins nothing else meanwhile.
+	maxKeptPause, patientFor = time.Second, time.Minute
 	// retryPause is after a start of which nothing stands.
 	retryPause = 20 * time.Millisecond
 	// refusedPause is after MySQL refused one task alone.
@@ -161,31 +165,33 @@ func (s *Starter) PerSlot() int { return 1 + int(s.perSlot.Load()) }
 func (s *Starter) begin(ctx context.Context, now job.Micros, t taken) {
 	begun, tasks := now, t.tasks
 	defer s.promised.Add(-int64(t.slots))
-	ids := make([]int64, len(tasks))
-	for i, t := range tasks {
-		ids[i] = t.ID
-	}
 	if slices.ContainsFunc(tasks, func(t job.Task) bool { return s.Executing.HasEnded(t.JobID) }) {
 		s.Flush(ctx) // an outcome that waits here must not look like a run that overlaps
 	}
 	var decided []decision
 	var read time.Time // when the clock was, by which the window is counted
-	woken, settled := 0, false
+	woken, settled, waited := 0, false, false
+	s.mu.Lock()
+	patient := time.Now().Before(s.patient)
+	s.mu.Unlock()
 	err := s.Exclusion.Do(ctx, lock.Change{
 		Name: "start",
 		Rows: func(tx *sql.Tx) (err error) {
 			read, now = time.Now(), s.Session.Now()
 			window, slack := s.window()
-			decided, err = s.decide(tx, tasks, t.slots, now, window-slack)
-			if err != nil {
-				return err
+			decided, err = s.decide(tx, tasks, t.slots, now, window-slack, patient)
+			if err == nil {
+				woken, err = s.write(tx, decided, now, window)
 			}
-			woken, err = s.write(tx, decided, now, window)
+			if sql.IsLockWait(err) { // somebody keeps a row: the next try sets aside what needs it
+				waited, patient = true, true
+			}
 			return err
 		},
 		Settle: func(tx *sql.Tx) error {
 			settled = true
-			if err := tx.MarkStarted(marksOf(decided)); err != nil { // written by the start, too
+			marks, ids := marksOf(decided)
+			if err := tx.MarkStarted(marks); err != nil { // written by the start, too
 				return err
 			}
 			rows, err := tx.LockTasks(ids)
@@ -193,7 +199,9 @@ func (s *Starter) begin(ctx context.Context, now job.Micros, t taken) {
 				return err
 			}
 			for i := range decided {
-				decided[i].settle(rows)
+				if d := &decided[i]; !d.aside() {
+					d.settle(rows)
+				}
 			}
 			return nil
 		},
@@ -203,6 +211,11 @@ func (s *Starter) begin(ctx context.Context, now job.Micros, t taken) {
 	})
 	if woken > 0 {
 		s.Woken()
+	}
+	if waited {
+		s.mu.Lock()
+		s.patient = time.Now().Add(patientFor)
+		s.mu.Unlock()
 	}
 	if err != nil {
 		s.failed(ctx, tasks, err)
@@ -216,7 +229,7 @@ func (s *Starter) begin(ctx context.Context, now job.Micros, t taken) {
 	if !settled { // else it took as long as MySQL was away, which says nothing of starts
 		s.lead.learn(time.Since(read))
 	}
-	if !t.full {
+	if !t.full && !waited {
 		s.lead.measure(t.waited + s.Session.Now().Sub(begun))
 	}
 }
@@ -288,8 +301,9 @@ func (s *Starter) giveBack(now job.Micros) {
 }
 
 // decide locks the jobs, the groups and the tasks and looks at each task, the earliest due first. Those for which the slots do
-// not suffice are left for later.
-func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros, window int64) ([]decision, error) {
+// not suffice are left for later. If it is patient, nothing that somebody else has locked is waited for: what needs it is
+// set aside.
+func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros, window int64, patient bool) ([]decision, error) {
 	jobIDs := make([]int64, 0, len(tasks))
 	for _, t := range tasks {
 		jobIDs = append(jobIDs, t.JobID)
@@ -300,12 +314,24 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros
 	if err != nil {
 		return nil, err
 	}
-	tasks, ids, jobIDs, out := setAside(tasks, jobIDs, busy)
-	groups, holders, err := lockGroups(tx, jobs)
+	out := make([]decision, 0, len(tasks))
+	tasks = setAside(tasks, &out, later, func(t job.Task) bool { return busy[t.JobID] })
+	jobIDs = slices.DeleteFunc(jobIDs, func(id int64) bool { return busy[id] })
+	groups, holders, keptGroups, err := lockGroups(tx, jobs, patient)
 	if err != nil {
 		return nil, err
 	}
-	rows, others, err := s.around(tx, tasks, ids, jobs, jobIDs, now)
+	var locked map[int64]sql.TaskRow
+	if patient {
+		tx.WakeFree()
+		tasks = setAside(tasks, &out, kept, func(t job.Task) bool { j := jobs[t.JobID]; return j != nil && keptGroups[j.Spec.Group] })
+		var keptTasks map[int64]bool
+		if locked, keptTasks, err = tx.LockFreeTasks(taskIDs(tasks)); err != nil {
+			return nil, err
+		}
+		tasks = setAside(tasks, &out, kept, func(t job.Task) bool { return keptTasks[t.ID] })
+	}
+	rows, others, err := s.around(tx, tasks, locked, jobs, jobIDs, now)
 	if err != nil {
 		return nil, err
 	}
@@ -354,7 +380,7 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros
 				d = decision{task: t, verdict: noRoom}
 			}
 			d.holds = slices.Contains(sc.holders, t.ID)
-			if err := lockSuperseded(tx, &d); err != nil {
+			if err := lockSuperseded(tx, &d, patient); err != nil {
 				return nil, err
 			}
 		}
@@ -398,21 +424,29 @@ func (r *room) takes(s *job.Spec) bool {
 	return true
 }
 
-// setAside leaves out the tasks of jobs that are busy, and the jobs; they are to be looked at again soon. It returns the
-// tasks that are left, their ids and jobs, and the decisions on the others.
-func setAside(tasks []job.Task, jobIDs []int64, busy map[int64]bool) (left []job.Task, ids, jobs []int64, out []decision) {
-	left, out = make([]job.Task, 0, len(tasks)), make([]decision, 0, len(tasks))
+// setAside leaves out tasks that need a row which somebody else has locked; they are to be looked at again. It returns those
+// that are left.
+func setAside(tasks []job.Task, out *[]decision, v verdict, needs func(t job.Task) bool) []job.Task {
+	left := make([]job.Task, 0, len(tasks))
 	for _, t := range tasks {
-		if busy[t.JobID] {
-			out = append(out, decision{task: t, verdict: later})
+		if needs(t) {
+			*out = append(*out, decision{task: t, verdict: v})
 		} else {
-			left, ids = append(left, t), append(ids, t.ID)
+			left = append(left, t)
 		}
 	}
-	if len(busy) > 0 {
-		jobIDs = slices.DeleteFunc(jobIDs, func(id int64) bool { return busy[id] })
+	return left
+}
+
+// aside tells whether the task was set aside.
+func (d *decision) aside() bool { return d.verdict == later || d.verdict == kept }
+
+func taskIDs(tasks []job.Task) []int64 {
+	ids := make([]int64, len(tasks))
+	for i, t := range tasks {
+		ids[i] = t.ID
 	}
-	return left, ids, jobIDs, out
+	return ids
 }
 
 // standing leaves out tasks that are not ours any more or no due times: an edit or a calendar has withdrawn them, and they
@@ -447,10 +481,10 @@ func cancelledBackfills(tx *sql.Tx, tasks []job.Task) (map[int64]bool, error) {
 // What has ended here and is not written yet does not execute. It is left out where nothing but that matters; for the
 // others start has had it written before.
 //
-// The tasks are locked if a place is to be locked behind them.
-func (s *Starter) around(tx *sql.Tx, tasks []job.Task, ids []int64, jobs map[int64]*sql.JobRow, jobIDs []int64, now job.Micros) (map[int64]sql.TaskRow, map[int64][]sql.TaskRow, error) {
+// The tasks are locked if a place is to be locked behind them. Rows is what they say if they are already.
+func (s *Starter) around(tx *sql.Tx, tasks []job.Task, rows map[int64]sql.TaskRow, jobs map[int64]*sql.JobRow, jobIDs []int64, now job.Micros) (map[int64]sql.TaskRow, map[int64][]sql.TaskRow, error) {
 	latest := now // of what may be executing: later than now, if MySQL's clock was put back
-	matters, alone, locked := map[int64]bool{}, map[int64]bool{}, false
+	matters, alone, locked := map[int64]bool{}, map[int64]bool{}, rows != nil
 	for id, j := range jobs {
 		latest = max(latest, j.LastDue)
 		matters[id] = j.SpecErr == nil && j.Spec.Orders()
@@ -473,14 +507,15 @@ func (s *Starter) around(tx *sql.Tx, tasks []job.Task, ids []int64, jobs map[int
 			near = max(near, t.Due+1, t.DueNow+1)
 		}
 	}
-	var rows map[int64]sql.TaskRow
-	var err error
 	look := tasks
 	if locked {
-		if rows, err = tx.LockTasks(ids); err != nil {
-			return nil, nil, err
-		}
 		look = nil
+		if rows == nil {
+			var err error
+			if rows, err = tx.LockTasks(taskIDs(tasks)); err != nil {
+				return nil, nil, err
+			}
+		}
 	}
 	over := s.Executing.Over()
 	own, others, err := tx.Around(look, beside, ordered, near)
@@ -529,33 +564,50 @@ func lockOthers(tx *sql.Tx, decided []decision, rows map[int64]sql.TaskRow) erro
 	return nil
 }
 
-// lockGroups locks the groups of jobs and reads who holds their slots.
-func lockGroups(tx *sql.Tx, jobs map[int64]*sql.JobRow) (groups map[string]sql.Group, holders map[int64][]int64, err error) {
+// lockGroups locks the groups of jobs and reads who holds their slots. If it is patient it leaves out, and names, those that
+// somebody else has locked.
+func lockGroups(tx *sql.Tx, jobs map[int64]*sql.JobRow, patient bool) (groups map[string]sql.Group, holders map[int64][]int64, busy map[string]bool, err error) {
 	var names []string
 	for _, j := range jobs {
 		if j.Spec.Group != "" && !slices.Contains(names, j.Spec.Group) {
 			names = append(names, j.Spec.Group)
 		}
 	}
-	if groups, err = tx.LockGroups(names); err != nil {
-		return nil, nil, err
+	if patient {
+		groups, busy, err = tx.LockFreeGroups(names)
+	} else {
+		groups, err = tx.LockGroups(names)
+	}
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	var ids []int64
 	for _, g := range groups {
 		ids = append(ids, g.ID)
 	}
 	holders, err = tx.SlotHolders(ids)
-	return groups, holders, err
+	return groups, holders, busy, err
 }
 
-// lockSuperseded locks the tasks that a decision supersedes and keeps those that nobody has begun.
-func lockSuperseded(tx *sql.Tx, d *decision) error {
-	if len(d.supersedes) == 0 {
-		return nil
-	}
+// lockSuperseded locks the tasks that a decision supersedes and keeps those that nobody has begun. If it is patient, and
+// somebody else has locked one of these or of those to be killed, the task is set aside.
+func lockSuperseded(tx *sql.Tx, d *decision, patient bool) error {
 	ids := make([]int64, len(d.supersedes))
 	for i, o := range d.supersedes {
 		ids[i] = o.ID
+	}
+	if patient {
+		others := slices.Clone(ids)
+		for _, o := range d.replaces {
+			others = append(others, o.ID)
+		}
+		if _, busy, err := tx.LockFreeTasks(others); err != nil || len(busy) > 0 {
+			*d = decision{task: d.task, verdict: kept}
+			return err
+		}
+	}
+	if len(ids) == 0 {
+		return nil
 	}
 	rows, err := tx.LockTasks(ids)
 	d.supersedes = d.supersedes[:0]
@@ -577,7 +629,7 @@ func then(others []sql.TaskRow, d decision, row sql.TaskRow) []sql.TaskRow {
 		row.State = job.Executing
 	case wait:
 		row.State = job.Waiting
-	case hold:
+	case hold, kept:
 	default:
 		return others
 	}
@@ -670,7 +722,7 @@ func (s *Starter) apply(decided []decision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range decided {
-		if d.verdict != later {
+		if !d.aside() {
 			delete(s.busy, d.task.ID)
 		}
 		switch d.verdict {
@@ -680,9 +732,19 @@ func (s *Starter) apply(decided []decision) {
 		case noRoom:
 			s.Prepared.Return(d.task, s.Session.Now())
 			continue
-		case later:
-			pause := min(maxBusyPause, max(busyPause, orNone(s.Trip), 2*s.busy[d.task.ID]))
+		case later, kept:
+			was, most := s.busy[d.task.ID], maxBusyPause
+			if d.verdict == kept {
+				most = maxKeptPause
+			}
+			pause := min(most, max(busyPause, orNone(s.Trip), 2*was))
 			s.busy[d.task.ID] = pause
+			if pause == maxKeptPause {
+				s.patient = time.Now().Add(patientFor)
+				if was < pause {
+					s.Log.Warn("task cannot be started yet: somebody keeps its row locked, or that of its group", "run", d.task.Launch, "job_id", d.task.JobID, "due", d.task.Due)
+				}
+			}
 			s.Prepared.Return(d.task, s.Session.Now().Add(pause))
 			continue
 		case begin:
@@ -704,14 +766,15 @@ func (s *Starter) failed(ctx context.Context, tasks []job.Task, err error) {
 	if ctx.Err() != nil {
 		return // the session is over, and the set with it
 	}
-	if sql.IsRefused(err) {
+	refused := sql.IsRefused(err) || sql.IsLockWait(err)
+	if refused {
 		s.mu.Lock()
 		s.batch = max(1, len(tasks)/2) // one row may be to blame: let the others pass
 		s.mu.Unlock()
 	}
 	s.Log.Warn("cannot start tasks, trying again", "tasks", len(tasks), "error", err)
 	again := s.Session.Now().Add(retryPause)
-	if sql.IsRefused(err) && len(tasks) == 1 {
+	if refused && len(tasks) == 1 {
 		again = s.Session.Now().Add(refusedPause)
 	}
 	for _, t := range tasks {

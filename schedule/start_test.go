@@ -636,3 +636,80 @@ func TestKeepsWhatIsClaimed(t *testing.T) {
 		t.Errorf("%d are left", n)
 	}
 }
+
+// TestStartBesideAKeptRow: while somebody keeps the row of a task or of a group locked, all tasks that need none of these
+// begin, and the others once it is free.
+func TestStartBesideAKeptRow(t *testing.T) {
+	for what, lock := range map[string]string{
+		"a task":             "SELECT id FROM task WHERE job_id = (SELECT id FROM job WHERE name = '3') FOR UPDATE",
+		"a group":            "SELECT id FROM grp WHERE name = 'g' FOR UPDATE",
+		"a group, by its id": "SELECT id FROM grp WHERE id = 1 FOR UPDATE",
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := setUp(t)
+			if _, err := f.editor.PutGroup(t.Context(), "g", 5); err != nil {
+				t.Fatal(err)
+			}
+			specs := hourly(20)
+			specs[3].Group = "g"
+			for i := 10; i < 20; i++ {
+				*specs[i].Start = after(time.Second).Time()
+			}
+			f.claimed(specs...)
+			release := f.keep(lock)
+			f.starter.start(t.Context(), t0)
+			if got := len(f.begun()); got != 9 {
+				t.Errorf("got %d begun by the first look, want the 9 of which nobody has locked anything", got)
+			}
+			// A reply is lost: that is settled without the row that is kept. And nothing waits for it again.
+			f.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 2"), Action: faultproxy.CutAfter()})
+			f.session.set(after(time.Second))
+			began := time.Now()
+			f.starter.start(t.Context(), f.session.Now())
+			if got, took := len(f.begun()), time.Since(began); got != 19 || took > 1500*time.Millisecond {
+				t.Errorf("got %d begun by the second look, after %s; want 19 at once", got, took)
+			}
+			for range 20 {
+				f.session.set(f.session.Now().Add(maxKeptPause))
+				f.starter.start(t.Context(), f.session.Now())
+			}
+			f.want("runs", 0, "SELECT COUNT(*) FROM history")
+			if pause := f.starter.busy[f.number("SELECT t.id FROM task t JOIN job j ON j.id = t.job_id WHERE j.name = '3'")]; pause != maxKeptPause {
+				t.Errorf("the task is looked at again after %s, want %s", pause, maxKeptPause)
+			}
+			release()
+			f.session.set(f.session.Now().Add(maxKeptPause))
+			f.starter.start(t.Context(), f.session.Now())
+			if got := len(f.begun()); got != 20 || len(f.starter.busy) != 0 {
+				t.Errorf("got %d begun once it is free, and %d busy; want 20 and none", got, len(f.starter.busy))
+			}
+		})
+	}
+}
+
+// TestStartBesideAKeptRowOfAnother: a start sets aside what would end or kill a task whose row somebody keeps locked, and wakes
+// no such task.
+func TestStartBesideAKeptRowOfAnother(t *testing.T) {
+	f := setUp(t)
+	if _, err := f.editor.PutGroup(t.Context(), "g", 1); err != nil {
+		t.Fatal(err)
+	}
+	f.starter.patient = time.Now().Add(time.Hour)
+	replace := every("replace", time.Second, 0)
+	replace.Overlap = job.OverlapReplace
+	f.claimed(replace)
+	f.starter.start(t.Context(), t0)
+	release := f.keep("SELECT id FROM task WHERE state = 2 FOR UPDATE")
+	f.session.set(after(time.Second))
+	began := time.Now()
+	f.starter.start(t.Context(), f.session.Now())
+	if took := time.Since(began); took > 1500*time.Millisecond {
+		t.Errorf("the start took %s: it waited for the row of the run that executes", took)
+	}
+	f.want("who waits behind a run that cannot be told to end", 0, "SELECT COUNT(*) FROM waiting")
+	release()
+	f.session.set(after(time.Second + maxKeptPause/2))
+	f.starter.start(t.Context(), f.session.Now())
+	f.want("who waits behind a run that is killed", 1, "SELECT COUNT(*) FROM waiting")
+	f.want("the run that is killed", 1, "SELECT COUNT(*) FROM task WHERE state = 2 AND kill_requested = 2")
+}

@@ -58,29 +58,15 @@ func (s *Sweeper) inBatches(ctx context.Context, do step, find func() ([]sql.Unp
 		}
 		idle := 0
 		err = s.DB.Tx(ctx, func(tx *sql.Tx) (err error) {
-			now := s.Session.Now()
-			jobs, err := tx.LockJobs(jobsOfUnplaced(found))
+			tx.WakeFree()
+			jobs, tasks, err := lockFree(tx, found, func(u sql.Unplaced) (int64, int64) { return u.TaskID, u.JobID })
 			if err != nil {
 				return err
 			}
 			if err := tx.LearnCalendars(slices.Collect(maps.Values(jobs))...); err != nil {
 				return err
 			}
-			ids := make([]int64, len(found))
-			for i, f := range found {
-				ids[i] = f.TaskID
-			}
-			rows, err := tx.LockTasks(ids)
-			if err != nil {
-				return err
-			}
-			tasks := make([]sql.TaskRow, 0, len(rows))
-			for _, id := range ids {
-				if r, ok := rows[id]; ok {
-					tasks = append(tasks, r)
-				}
-			}
-			idle, err = do(tx, jobs, tasks, now)
+			idle, err = do(tx, jobs, tasks, s.Session.Now())
 			return err
 		})
 		if err == nil && idle > 0 || sql.IsUnknown(err) {
@@ -91,15 +77,6 @@ func (s *Sweeper) inBatches(ctx context.Context, do step, find func() ([]sql.Unp
 		}
 	}
 	return nil
-}
-
-func jobsOfUnplaced(found []sql.Unplaced) []int64 {
-	ids := make([]int64, len(found))
-	for i, f := range found {
-		ids[i] = f.JobID
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
 }
 
 // placed makes tasks idle for which there is a node again.
@@ -165,15 +142,15 @@ func (s *Sweeper) missed(tx *sql.Tx, jobs map[int64]*sql.JobRow, tasks []sql.Tas
 		return 0, err
 	}
 	var (
-		ids, jobIDs []int64
-		runs        []job.Run
-		marks       []sql.Mark
+		ids   []int64
+		runs  []job.Run
+		marks []sql.Mark
 	)
 	for _, t := range tasks {
 		t.Launch = s.Session.Mint()
 		run := unstarted(t.Task, job.Missed, s.noNode(t.Place), now)
 		run.Node = s.Session.Node()
-		ids, jobIDs, runs, marks = append(ids, t.ID), append(jobIDs, t.JobID), append(runs, run), append(marks, sql.MarkOf(t.Task))
+		ids, runs, marks = append(ids, t.ID), append(runs, run), append(marks, sql.MarkOf(t.Task))
 	}
 	if err := tx.MarkStarted(marks); err != nil {
 		return 0, err
@@ -184,8 +161,7 @@ func (s *Sweeper) missed(tx *sql.Tx, jobs map[int64]*sql.JobRow, tasks []sql.Tas
 	if err := tx.DropWaits(ids); err != nil {
 		return 0, err
 	}
-	slices.Sort(jobIDs)
-	return tx.Wake(slices.Compact(jobIDs), nil, nil, now) // what waited behind them
+	return tx.Wake(jobsOf(tasks), nil, nil, now) // what waited behind them
 }
 
 // noNode says why no node took the tasks of a place.
@@ -226,14 +202,20 @@ func lateStart(j *sql.JobRow, due job.Micros) (until job.Micros, bounded bool) {
 			until, bounded = end, true
 		}
 	}
-	if m.Policy != job.MisfireLatest {
-		return until, bounded
-	}
 	sched, err := compile(j)
 	if err != nil {
 		return 0, true
 	}
-	if later := firstAfter(sched, due); later != 0 && (!bounded || later-1 < until) {
+	later := due // up to the first one that takes its place
+	for range j.Spec.CatchUp() {
+		if later = firstAfter(sched, later); later == 0 || bounded && later > until {
+			return until, bounded
+		}
+	}
+	if m.Policy == job.MisfireAll {
+		later = later.Add(j.Spec.MissedAfter())
+	}
+	if !bounded || later-1 < until {
 		until, bounded = later-1, true
 	}
 	return until, bounded

@@ -113,36 +113,28 @@ func (s *Sweeper) expireHalves(ctx context.Context, found []sql.ExpiredWait, now
 func (s *Sweeper) expireBatch(ctx context.Context, found []sql.ExpiredWait, now job.Micros) error {
 	woken := 0
 	err := s.DB.Tx(ctx, func(tx *sql.Tx) error {
-		jobs, err := tx.LockJobs(jobsOf(found))
-		if err != nil {
-			return err
-		}
-		ids := make([]int64, len(found))
-		for i, f := range found {
-			ids[i] = f.TaskID
-		}
-		rows, err := tx.LockTasks(ids)
+		tx.WakeFree()
+		jobs, tasks, err := lockFree(tx, found, func(f sql.ExpiredWait) (int64, int64) { return f.TaskID, f.JobID })
 		if err != nil {
 			return err
 		}
 		var ended, anew []int64
 		var runs []job.Run
 		var marks []sql.Mark
-		for _, id := range ids {
-			r, ok := rows[id]
-			if !ok || r.State != job.Waiting {
+		for _, r := range tasks {
+			if r.State != job.Waiting {
 				continue
 			}
 			if j := jobs[r.JobID]; j != nil && j.SpecErr == nil {
 				if end := j.Spec.Expires(r.Task); end == 0 || end > now {
-					anew = append(anew, id) // the deadline was changed: a start looks at it once more
+					anew = append(anew, r.ID) // the deadline was changed: a start looks at it once more
 					continue
 				}
 			}
 			r.Launch = s.Session.Mint()
 			run := unstarted(r.Task, job.Missed, "waited until its start deadline", now)
 			run.Node = s.Session.Node()
-			ended, runs, marks = append(ended, id), append(runs, run), append(marks, sql.MarkOf(r.Task))
+			ended, runs, marks = append(ended, r.ID), append(runs, run), append(marks, sql.MarkOf(r.Task))
 		}
 		if err := tx.MarkStarted(marks); err != nil {
 			return err
@@ -156,7 +148,7 @@ func (s *Sweeper) expireBatch(ctx context.Context, found []sql.ExpiredWait, now 
 		if err := tx.WakeTasks(anew, now); err != nil {
 			return err
 		}
-		woken, err = tx.Wake(jobsOf(found), nil, nil, now)
+		woken, err = tx.Wake(jobsOf(tasks), nil, nil, now)
 		woken += len(anew)
 		return err
 	})
@@ -166,10 +158,39 @@ func (s *Sweeper) expireBatch(ctx context.Context, found []sql.ExpiredWait, now 
 	return err
 }
 
-func jobsOf(found []sql.ExpiredWait) []int64 {
+// lockFree locks the jobs of what was found, and then the tasks, but for those that somebody else has locked, and the tasks of
+// such jobs: the next look finds them again, and meanwhile they hold up no others.
+func lockFree[T any](tx *sql.Tx, found []T, of func(T) (task, job int64)) (map[int64]*sql.JobRow, []sql.TaskRow, error) {
+	jobIDs := make([]int64, len(found))
+	for i, f := range found {
+		_, jobIDs[i] = of(f)
+	}
+	slices.Sort(jobIDs)
+	jobs, busy, err := tx.LockFreeJobs(slices.Compact(jobIDs))
+	if err != nil {
+		return nil, nil, err
+	}
 	var ids []int64
 	for _, f := range found {
-		ids = append(ids, f.JobID)
+		if task, job := of(f); !busy[job] {
+			ids = append(ids, task)
+		}
+	}
+	rows, _, err := tx.LockFreeTasks(ids)
+	tasks := make([]sql.TaskRow, 0, len(rows))
+	for _, id := range ids {
+		if r, ok := rows[id]; ok {
+			tasks = append(tasks, r)
+		}
+	}
+	return jobs, tasks, err
+}
+
+// jobsOf lists, in order, the jobs of tasks.
+func jobsOf(tasks []sql.TaskRow) []int64 {
+	ids := make([]int64, len(tasks))
+	for i, t := range tasks {
+		ids[i] = t.JobID
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
@@ -186,10 +207,11 @@ func (s *Sweeper) wakeJobs(ctx context.Context, now job.Micros) error {
 		s.looked = found[len(found)-1]
 	}
 	return s.wake(ctx, func(tx *sql.Tx) (int, error) {
-		if _, err := tx.LockJobs(found); err != nil {
+		_, busy, err := tx.LockFreeJobs(found)
+		if err != nil {
 			return 0, err
 		}
-		return tx.WakeJobs(found, nil, now)
+		return tx.WakeJobs(slices.DeleteFunc(slices.Clone(found), func(id int64) bool { return busy[id] }), nil, now)
 	})
 }
 
@@ -200,7 +222,7 @@ func (s *Sweeper) wakeGroups(ctx context.Context, now job.Micros) error {
 		return err
 	}
 	return s.wake(ctx, func(tx *sql.Tx) (int, error) {
-		groups, err := tx.LockGroupIDs(found)
+		groups, err := tx.LockFreeGroupIDs(found)
 		if err != nil {
 			return 0, err
 		}
@@ -216,25 +238,22 @@ func (s *Sweeper) wakeRested(ctx context.Context, now job.Micros) error {
 		return err
 	}
 	return s.wake(ctx, func(tx *sql.Tx) (int, error) {
-		ids, jobs := make([]int64, len(found)), make([]int64, len(found))
-		for i, f := range found {
-			ids[i], jobs[i] = f.TaskID, f.JobID
-		}
-		if _, err := tx.LockJobs(jobs); err != nil {
-			return 0, err
-		}
-		rows, err := tx.LockTasks(ids)
+		_, tasks, err := lockFree(tx, found, func(f sql.RestedTask) (int64, int64) { return f.TaskID, f.JobID })
 		if err != nil {
 			return 0, err
 		}
-		ids = slices.DeleteFunc(ids, func(id int64) bool { r, ok := rows[id]; return !ok || r.State != job.Waiting })
+		ids := idsWhere(tasks, func(t sql.TaskRow) bool { return t.State == job.Waiting })
 		return len(ids), tx.WakeTasks(ids, now)
 	})
 }
 
 func (s *Sweeper) wake(ctx context.Context, fn func(*sql.Tx) (int, error)) error {
 	woken := 0
-	err := s.DB.Tx(ctx, func(tx *sql.Tx) (err error) { woken, err = fn(tx); return err })
+	err := s.DB.Tx(ctx, func(tx *sql.Tx) (err error) {
+		tx.WakeFree()
+		woken, err = fn(tx)
+		return err
+	})
 	if err == nil && woken > 0 || sql.IsUnknown(err) {
 		s.Woken()
 	}

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -396,5 +397,63 @@ func TestEditAfterALongOutage(t *testing.T) {
 	f.want("due times with a record", 20*60*100, "SELECT SUM(due_count) FROM history")
 	if n := f.number("SELECT COUNT(*) FROM history"); n > 5000 {
 		t.Errorf("%d rows of history", n)
+	}
+}
+
+// TestSweepBesideKeptRows: while somebody keeps the row of a job, of a task or of a group locked, the sweeper wakes all that
+// needs none of these, and waits for none.
+func TestSweepBesideKeptRows(t *testing.T) {
+	f := setUp(t)
+	const aJob, aTask = "SELECT id FROM job FORCE INDEX (PRIMARY) ORDER BY id LIMIT 1 FOR UPDATE", "SELECT id FROM task FORCE INDEX (PRIMARY) ORDER BY id LIMIT 1 FOR UPDATE"
+	for name, c := range map[string]struct {
+		kind    sql.WaitKind
+		expires job.Micros
+		keep    string
+	}{
+		"expired, a job":          {sql.WaitJob, 1, aJob},
+		"expired, a task":         {sql.WaitJob, 1, aTask},
+		"behind runs, a job":      {sql.WaitJob, math.MaxInt64, aJob},
+		"behind runs, a task":     {sql.WaitJob, math.MaxInt64, aTask},
+		"for a slot, a group":     {sql.WaitGroup, math.MaxInt64, "SELECT id FROM grp WHERE name = 'a' FOR UPDATE"},
+		"for a slot, a task":      {sql.WaitGroup, math.MaxInt64, aTask},
+		"rested, a job":           {sql.WaitPause, math.MaxInt64, aJob},
+		"rested, a task":          {sql.WaitPause, math.MaxInt64, aTask},
+		"there is a node, a job":  {sql.WaitNode, math.MaxInt64, aJob},
+		"there is a node, a task": {sql.WaitNode, math.MaxInt64, aTask},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := f.anew(t)
+			for _, name := range []string{"a", "b"} {
+				f.create(at(name, t0))
+				if _, err := f.editor.PutGroup(t.Context(), name, 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.exec("INSERT INTO waiting (task_id, kind, job_id, group_id, turn, due, since, expires)"+
+				" SELECT t.id, ?, t.job_id, IF(? = 2, g.id, 0), 0, t.due, t.due, ? FROM task t JOIN job j ON j.id = t.job_id JOIN grp g ON g.name = j.name", c.kind, c.kind, int64(c.expires))
+			f.exec("UPDATE task SET state = 3")
+			release := f.keep(c.keep)
+			s := f.sweeper()
+			sweep := func() {
+				t.Helper()
+				err := s.sweep(t.Context(), after(time.Second))
+				if err == nil && c.kind == sql.WaitNode {
+					err = s.inBatches(t.Context(), s.placed, func() ([]sql.Unplaced, error) { return f.planner.DB.WaitsForPlaces(t.Context(), []int{0}, sweepBatch) })
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			began := time.Now()
+			sweep()
+			if took := time.Since(began); took > 1500*time.Millisecond {
+				t.Errorf("it took %s: it waited for what is locked", took)
+			}
+			f.want("who waits still", 1, "SELECT COUNT(*) FROM task t JOIN job j ON j.id = t.job_id WHERE t.state = 3 AND j.name = 'a'")
+			f.want("who is woken", 1, "SELECT COUNT(*) FROM task t JOIN job j ON j.id = t.job_id WHERE t.state = 0 AND j.name = 'b'")
+			release()
+			sweep()
+			f.want("who is woken in the end", 2, "SELECT COUNT(*) FROM task WHERE state = 0")
+		})
 	}
 }

@@ -70,6 +70,9 @@ func (s *Store) put(ctx context.Context, n New) (isNew bool, err error) {
 				return nil, err
 			}
 		}
+		if err := job.CheckPrecondition(ctx, !isNew, 0); err != nil { // behind May: whose it is comes first
+			return nil, err
+		}
 		if err := moveTo(tx, &row, n.App, isNew); err != nil {
 			return nil, err
 		}

@@ -189,3 +189,44 @@ func TestDistance(t *testing.T) {
 		t.Errorf("got %s, want what the quickest took", got)
 	}
 }
+
+// TestUnsettled: when a reading says that MySQL's clock was put forward, nodes that have not read it yet may go by the old one
+// for as long as their leases are fresh. The first reading of a process says nothing.
+func TestUnsettled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		timings, err := NewTimings(DefaultExpiry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &Session{Timings: timings, Clock: new(Clock)}
+		shift := time.Duration(0)
+		read := func() {
+			now := time.Now()
+			s.Clock.Set(now, now.Add(2*time.Millisecond), job.MicrosOf(now.Add(time.Millisecond+shift)))
+			time.Sleep(2 * time.Millisecond)
+		}
+		want := func(when string, want time.Duration) {
+			t.Helper()
+			if got := s.Unsettled(); got != want {
+				t.Errorf("%s: got %s, want %s", when, got, want)
+			}
+		}
+		want("before the first reading", 0)
+		read()
+		want("the first reading", 0)
+		shift -= time.Hour
+		read()
+		want("put back", 0)
+		for _, step := range []time.Duration{time.Hour, time.Second} {
+			shift += step
+			read()
+			want("put forward by "+step.String(), timings.Expiry*4/10)
+			time.Sleep(time.Second)
+			read()
+			want("a second later", timings.Expiry*4/10-time.Second-2*time.Millisecond)
+			time.Sleep(timings.Expiry * 4 / 10)
+			want("when no lease can be as old", 0)
+		}
+	})
+}

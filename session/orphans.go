@@ -95,7 +95,7 @@ func lock(tx *sql.Tx, rows []sql.TaskRow, wait bool) (jobs map[int64]*sql.JobRow
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	busyGroups, err := tx.LockFreeGroups(groupsOf(jobs))
+	_, busyGroups, err := tx.LockFreeGroups(groupsOf(jobs))
 	if err != nil {
 		return nil, nil, 0, err
 	}

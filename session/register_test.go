@@ -131,3 +131,29 @@ func TestLaunches(t *testing.T) {
 		t.Errorf("minted %d and, behind ten that were reserved, %d; want 1 and 12", a.N, b.N)
 	}
 }
+
+// TestRegisterBesideTheDead: who has another expiry than a cluster that lost all nodes waits until it has seen them silent for that long,
+// and is refused when one of them beats meanwhile.
+func TestRegisterBesideTheDead(t *testing.T) {
+	f := setUp(t)
+	const theirs = 5500 * time.Millisecond
+	register := func() (took time.Duration, err error) {
+		began := time.Now()
+		_, err = Register(t.Context(), f.db, new(Clock), f.timings, Identity{Node: "n"}, f.log)
+		return time.Since(began), err
+	}
+	f.exec("INSERT INTO setting VALUES ('session_expiry_ms', '5500')")
+	f.peer(1)
+	f.exec("UPDATE session SET beat_at = 1")
+	time.AfterFunc(time.Second, func() {
+		_, _ = f.beside.Raw().Exec("UPDATE session SET beat = beat + 1, beat_at = CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)")
+	})
+	if took, err := register(); !errors.Is(err, sql.ErrRefuseJoin) {
+		t.Errorf("one beats after a second: got %v after %s, want a refusal", err, took)
+	}
+	f.exec("UPDATE session SET beat_at = 1")
+	if took, err := register(); err != nil || took < theirs {
+		t.Errorf("none beats: got %v after %s, want it to join after %s", err, took, theirs)
+	}
+	f.want("the expiry", 5000, "SELECT CAST(value AS SIGNED) FROM setting WHERE name = 'session_expiry_ms'")
+}

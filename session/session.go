@@ -56,8 +56,9 @@ type Session struct {
 // before. The session outlives ctx; it ends when it is lost. Register tries until it succeeds, ctx ends, or the server
 // refuses for a reason that waiting does not mend (sql.ErrRefuseJoin).
 func Register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, log *slog.Logger) (*Session, error) {
+	others := vigil{}
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		s, err := register(ctx, db, clock, t, me)
+		s, err := register(ctx, db, clock, t, me, others)
 		if err == nil {
 			return s, nil
 		}
@@ -73,7 +74,20 @@ func Register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 	}
 }
 
-func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity) (*Session, error) {
+// vigil is what who wants to join has seen of the sessions that are there, see sql.JoinExpiry.
+type vigil map[uuid.UUID]sighting
+
+// silent is for how long a session showed the same beat before the look that began at mono; none at the first.
+func (v vigil) silent(id uuid.UUID, beat int64, mono time.Duration) time.Duration {
+	s, ok := v[id]
+	if !ok || s.beat != beat {
+		s = sighting{beat, boottime.Now()}
+		v[id] = s
+	}
+	return mono - s.since
+}
+
+func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, others vigil) (*Session, error) {
 	if err := db.Check(ctx); err != nil {
 		return nil, err
 	}
@@ -86,7 +100,8 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 	s.members.Store(&Members{Index: -1})
 	sent := boottime.Now()
 	err = db.Tx(ctx, func(tx *sql.Tx) error {
-		if err := tx.JoinExpiry(t.Expiry); err != nil {
+		silent := func(id uuid.UUID, beat int64) time.Duration { return others.silent(id, beat, sent) }
+		if err := tx.JoinExpiry(t.Expiry, silent); err != nil {
 			return err
 		}
 		switch node, err := tx.LockNode(me.Node); {

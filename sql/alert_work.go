@@ -4,6 +4,7 @@ import (
 	"context"
 	stdsql "database/sql"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"go-crontab/job"
@@ -67,6 +68,7 @@ func (tx *Tx) LoseAlerts(n int64) error {
 type AlertRun struct {
 	ID, JobID int64
 	Due       job.Micros
+	Origin    int64 // as of tasks
 	DueCount  int64
 	Attempt   int
 	Final     bool
@@ -94,10 +96,10 @@ func (db *DB) alertRuns(ctx context.Context, cond string, args ...any) ([]AlertR
 	var out []AlertRun
 	err := db.query(ctx, "read runs for alerts", func(rows *stdsql.Rows) error {
 		var r AlertRun
-		err := rows.Scan(&r.ID, &r.JobID, &r.Due, &r.DueCount, &r.Attempt, (*flag)(&r.Final), &r.Outcome, &r.Reason, &r.Started, &r.Ended, &r.Late, &r.Node, &r.Launch.Session, &r.Launch.N)
+		err := rows.Scan(&r.ID, &r.JobID, &r.Due, &r.Origin, &r.DueCount, &r.Attempt, (*flag)(&r.Final), &r.Outcome, &r.Reason, &r.Started, &r.Ended, &r.Late, &r.Node, &r.Launch.Session, &r.Launch.N)
 		out = append(out, r)
 		return err
-	}, "SELECT id, job_id, due, due_count, attempt, final, outcome, IF(outcome = 1, '', reason), started, ended, lateness, node, session_id, launch FROM history FORCE INDEX (PRIMARY) WHERE "+cond, args...)
+	}, "SELECT id, job_id, due, origin, due_count, attempt, final, outcome, IF(outcome = 1, '', reason), started, ended, lateness, node, session_id, launch FROM history FORCE INDEX (PRIMARY) WHERE "+cond, args...)
 	return out, err
 }
 
@@ -148,9 +150,23 @@ func (db *DB) AlertJobsAfter(ctx context.Context, after int64, limit int) (out [
 	return out, err
 }
 
-// PingedJobs lists the living jobs that call somebody when a due time has ended.
-func (db *DB) PingedJobs(ctx context.Context) ([]int64, error) {
-	return db.ids(ctx, "list jobs with a ping", "SELECT job_id FROM job_ref WHERE kind = ?", RefPing)
+// AnyPinged tells whether some living job calls somebody when a due time has ended.
+func (db *DB) AnyPinged(ctx context.Context) (bool, error) {
+	ids, err := db.ids(ctx, "look for a job with a ping", "SELECT job_id FROM job_ref FORCE INDEX (PRIMARY) WHERE kind = ? LIMIT 1", RefPing)
+	return len(ids) > 0, err
+}
+
+// PingedJobs picks the living jobs that call somebody when a due time has ended.
+func (db *DB) PingedJobs(ctx context.Context, ids []int64) (out []int64, err error) {
+	for part := range slices.Chunk(ids, 500) {
+		list, args := in([]any{RefPing}, part)
+		found, err := db.ids(ctx, "pick jobs with a ping", "SELECT job_id FROM job_ref FORCE INDEX (PRIMARY) WHERE kind = ? AND name = '' AND job_id IN "+list, args...)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
 }
 
 // NotRun picks the jobs of which no run has begun that was due at an instant or later. Left out are those of which all rows
@@ -181,29 +197,38 @@ func (db *DB) NotRun(ctx context.Context, ids []int64, since job.Micros) ([]int6
 
 // LiveTask is a due time that is not over.
 type LiveTask struct {
-	JobID int64
-	Due   job.Micros
+	JobID   int64
+	Due     job.Micros
+	DueNow  job.Micros
+	State   job.State
+	Attempt int
 }
 
-// AlertLateTasks lists due times that should have been started before an instant, and are neither started nor wait for one
-// another.
+// AlertLateTasks lists due times that should have been started before an instant, for the first time, and are neither
+// started nor wait for one another. Those of backfills are left out: they were due when nobody could have started them.
 func (db *DB) AlertLateTasks(ctx context.Context, before job.Micros, limit int) ([]LiveTask, error) {
-	return db.liveTasks(ctx, "state IN (0, 1) AND due_now < ? LIMIT ?", int64(before), limit)
+	return db.liveTasks(ctx, "slice", "state IN (0, 1) AND due_now < ? AND origin >= 0 AND attempt = 1 LIMIT ?", int64(before), limit)
 }
 
-// AlertLongTasks lists due times that execute and were due before an instant.
+// AlertLongTasks lists due times that execute and were due before an instant, but for those of backfills.
 func (db *DB) AlertLongTasks(ctx context.Context, before job.Micros, limit int) ([]LiveTask, error) {
-	return db.liveTasks(ctx, "state = 2 AND due < ? LIMIT ?", int64(before), limit)
+	return db.liveTasks(ctx, "slice", "state = 2 AND due < ? AND origin >= 0 LIMIT ?", int64(before), limit)
 }
 
-func (db *DB) liveTasks(ctx context.Context, cond string, args ...any) ([]LiveTask, error) {
+// AlertTasksOf lists due times of some jobs that were due before an instant and are not over, but for those of backfills.
+func (db *DB) AlertTasksOf(ctx context.Context, jobs []int64, before job.Micros, limit int) ([]LiveTask, error) {
+	list, args := in(nil, jobs)
+	return db.liveTasks(ctx, "due", "job_id IN "+list+" AND due < ? AND origin >= 0 LIMIT ?", append(args, int64(before), limit)...)
+}
+
+func (db *DB) liveTasks(ctx context.Context, index, cond string, args ...any) ([]LiveTask, error) {
 	var out []LiveTask
 	err := db.query(ctx, "look for late tasks", func(rows *stdsql.Rows) error {
 		var t LiveTask
-		err := rows.Scan(&t.JobID, &t.Due)
+		err := rows.Scan(&t.JobID, &t.Due, &t.DueNow, &t.State, &t.Attempt)
 		out = append(out, t)
 		return err
-	}, "SELECT job_id, due FROM task FORCE INDEX (slice) WHERE "+cond, args...)
+	}, "SELECT job_id, due, due_now, state, attempt FROM task FORCE INDEX ("+index+") WHERE "+cond, args...)
 	return out, err
 }
 
@@ -307,6 +332,12 @@ func (tx *Tx) OpenPing(jobID int64) (DeliveryRow, error) {
 	return tx.oneDelivery("SELECT "+deliveryColumns+" FROM delivery FORCE INDEX (job) WHERE job_id = ? AND state = 0 AND attempts = 0 AND kind = 'ping' ORDER BY id LIMIT 1 FOR UPDATE", jobID)
 }
 
+// NewerPing tells whether a job has a ping that was made behind one, whatever has become of it.
+func (db *DB) NewerPing(ctx context.Context, d *DeliveryRow) (bool, error) {
+	ids, err := db.ids(ctx, "look for a newer ping", "SELECT id FROM delivery FORCE INDEX (job) WHERE job_id = ? AND state IN (0, 1, 2, 3, 4, 5) AND id > ? AND kind = 'ping' LIMIT 1", d.JobID, d.ID)
+	return len(ids) > 0, err
+}
+
 func (tx *Tx) oneDelivery(query string, args ...any) (DeliveryRow, error) {
 	var out []DeliveryRow
 	err := tx.query("read delivery", deliveryRows(&out), query, args...)
@@ -315,7 +346,7 @@ func (tx *Tx) oneDelivery(query string, args ...any) (DeliveryRow, error) {
 
 // GrowDelivery has a message that this transaction has locked tell of more.
 func (tx *Tx) GrowDelivery(r *DeliveryRow) error {
-	_, err := tx.exec("grow delivery", "UPDATE delivery SET events = ?, items = ?, updated = ? WHERE id = ?", r.Events, r.Items, int64(r.Updated), r.ID)
+	_, err := tx.exec("grow delivery", "UPDATE delivery SET events = ?, items = ?, updated = ?, target = ? WHERE id = ?", r.Events, r.Items, int64(r.Updated), r.Target, r.ID)
 	return err
 }
 
@@ -335,9 +366,19 @@ func (tx *Tx) Beaten(channel int64, at job.Micros, held string) error {
 // BusyLanes are the messages that are not asked for, because others like them are being sent.
 type BusyLanes struct {
 	Channels []int64
-	Pings    []int64 // those of jobs whose ids leave one of these
-	PingsOf  int64   // when they are divided by this
+	Pings    []PingLane
+	NoPings  bool // as many are called as may be at once
 }
+
+// PingLane are the pings to a host, of some jobs: a host that hangs holds up nobody else, and one that all jobs call is
+// called for several of them at once.
+type PingLane struct {
+	Host string // DeliveryRow.Target
+	Rest int64  // that the job's id leaves when it is divided by PingsAtHost
+}
+
+// PingsAtHost is how many pings are called at once at a host, by a node.
+const PingsAtHost = 4
 
 // DueDeliveries lists messages that are to be sent, up to limit to channels and as many pings, and those that somebody did
 // not send in time, or who is gone. What is busy is left out here: a channel that hangs would fill the list with what
@@ -353,8 +394,11 @@ func (db *DB) DueDeliveries(ctx context.Context, now job.Micros, busy BusyLanes,
 		free, lanes = free+" AND d.channel_id NOT IN "+list, append(lanes, ids...)
 	}
 	if len(busy.Pings) > 0 {
-		list, rests := in([]any{busy.PingsOf}, busy.Pings)
-		free, lanes = free+" AND (d.job_id = 0 OR d.job_id MOD ? NOT IN "+list+")", append(lanes, rests...)
+		free += " AND (d.job_id = 0 OR (d.target, d.job_id MOD ?) NOT IN (" + strings.TrimSuffix(strings.Repeat("(?, ?), ", len(busy.Pings)), ", ") + "))"
+		lanes = append(lanes, PingsAtHost)
+		for _, p := range busy.Pings {
+			lanes = append(lanes, p.Host, p.Rest)
+		}
 	}
 	var parts []string
 	var args []any
@@ -363,7 +407,7 @@ func (db *DB) DueDeliveries(ctx context.Context, now job.Micros, busy BusyLanes,
 		args = append(append(append(args, int64(now)), lanes...), limit)
 	}
 	read("job", "d.job_id = 0 AND d.state = 0 AND d.next_at <= ?", " ORDER BY d.next_at, d.id")
-	if int64(len(busy.Pings)) < max(1, busy.PingsOf) {
+	if !busy.NoPings {
 		read("due", "d.state = 0 AND d.next_at <= ? AND d.job_id > 0", " ORDER BY d.next_at")
 	}
 	read("due", "d.state = 1 AND (d.next_at <= ? OR NOT EXISTS (SELECT 1 FROM session s WHERE s.id = d.session_id))", "")
@@ -381,16 +425,27 @@ func (db *DB) EarlierDelivery(ctx context.Context, d *DeliveryRow, text string) 
 	return at, err
 }
 
-// EachTold reads the items of the messages of some rules to a channel that were made since an instant, and were sent, or
-// are to be, or may have arrived although they failed.
-func (db *DB) EachTold(ctx context.Context, channel int64, rules []int64, since job.Micros, told func(items string)) error {
+// EachTold reads the messages of some rules to a channel that were made since an instant, and were sent, or are to be, or
+// may have arrived although they failed; and of each whether nobody has begun to send it.
+func (db *DB) EachTold(ctx context.Context, channel int64, rules []int64, since job.Micros, told func(id int64, items string, untried bool)) error {
 	list, args := in([]any{channel}, rules)
 	return db.query(ctx, "read what was told", func(rows *stdsql.Rows) error {
-		var items string
-		err := rows.Scan(&items)
-		told(items)
+		var (
+			id      int64
+			items   string
+			untried bool
+		)
+		err := rows.Scan(&id, &items, (*flag)(&untried))
+		told(id, items, untried)
 		return err
-	}, "SELECT items FROM delivery FORCE INDEX (grp) WHERE channel_id = ? AND state IN (0, 1, 2, 3) AND rule_id IN "+list+" AND created >= ?", append(args, int64(since))...)
+	}, "SELECT id, items, state = 0 AND attempts = 0 FROM delivery FORCE INDEX (grp) WHERE channel_id = ? AND state IN (0, 1, 2, 3) AND rule_id IN "+list+" AND created >= ?", append(args, int64(since))...)
+}
+
+// SuppressDeliveries has messages not be sent that nobody has begun to send. It returns how many of them there were.
+func (tx *Tx) SuppressDeliveries(ids []int64, now job.Micros, why string) (int, error) {
+	list, args := in([]any{DeliverySuppressed, int64(now), int64(now), cut(why, 512)}, ids)
+	n, err := tx.exec("suppress deliveries", "UPDATE delivery SET state = ?, next_at = ?, updated = ?, said = ? WHERE id IN "+list+" AND state = 0 AND attempts = 0", args...)
+	return int(n), err
 }
 
 // TakeRate counts a message to a channel, which takes so many a minute. If that are too many, it tells when it may be

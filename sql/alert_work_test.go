@@ -15,6 +15,7 @@ func TestDueDeliveries(t *testing.T) {
 	for n := 1; n < pings; n *= 2 {
 		f.exec(insert+"SELECT '', 'ping', 0, job_id + ?, 0, 1, '[]', 1, 1 FROM delivery", n)
 	}
+	f.exec("UPDATE delivery SET target = IF(job_id MOD 2 = 0, 'even', 'odd')")
 	f.exec(insert + "SELECT '', 'alert', 1, 0, 2, 1, '[]', 1, 1 FROM delivery")
 	for i := range 40 {
 		f.exec(insert+"VALUES ('', 'alert', 1, 0, 0, ?, '[]', 1, 1)", 10+i)
@@ -32,8 +33,8 @@ func TestDueDeliveries(t *testing.T) {
 	}{
 		{"nothing is busy", BusyLanes{}, map[string]int{"pings 0": 5, "pings 1": 5, "pings 2": 5, "pings 3": 5, "channel 1": 21, "channel 2": 1}, 0},
 		{"a channel", BusyLanes{Channels: []int64{1}}, map[string]int{"pings 0": 5, "pings 1": 5, "pings 2": 5, "pings 3": 5, "channel 2": 11}, 0},
-		{"some pings", BusyLanes{Pings: []int64{0, 1, 3}, PingsOf: 4}, map[string]int{"pings 2": 20, "channel 1": 21, "channel 2": 1}, 0},
-		{"all pings, and a channel", BusyLanes{Channels: []int64{1, 7}, Pings: []int64{0, 1, 2, 3}, PingsOf: 4}, map[string]int{"channel 2": 11}, 400},
+		{"some pings", BusyLanes{Pings: []PingLane{{"even", 0}, {"odd", 1}, {"odd", 3}, {"odd", 2}}}, map[string]int{"pings 2": 20, "channel 1": 21, "channel 2": 1}, 0},
+		{"all pings, and a channel", BusyLanes{Channels: []int64{1, 7}, Pings: []PingLane{{"even", 0}}, NoPings: true}, map[string]int{"channel 2": 11}, 400},
 	} {
 		if _, err := db.DueDeliveries(t.Context(), now, c.busy, limit); err != nil { // to open a table the server reads more
 			t.Fatal(err)

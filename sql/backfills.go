@@ -4,6 +4,7 @@ import (
 	"context"
 	stdsql "database/sql"
 	"fmt"
+	"slices"
 
 	"go-crontab/job"
 )
@@ -140,16 +141,30 @@ func (db *DB) backfills(ctx context.Context, where string, args ...any) ([]job.B
 	return out, err
 }
 
-// BackfillOutcomes counts the final runs of a backfill by outcome.
+// BackfillOutcomes counts the final runs of a backfill by outcome. Those that succeeded, of which there may be a million, are
+// what is left of all others: indexes say how many due times have a run and are not to be tried again, and which runs did not
+// succeed, so that only these are read.
 func (db *DB) BackfillOutcomes(ctx context.Context, b *job.Backfill) (map[job.Outcome]int64, error) {
 	out := map[job.Outcome]int64{}
+	var ended int64
+	const which = " WHERE job_id = ? AND due BETWEEN ? AND ? AND origin = ?"
+	args := []any{b.JobID, int64(b.From), int64(b.To), b.Origin()}
 	err := db.query(ctx, "count runs of a backfill", func(rows *stdsql.Rows) error {
 		var o job.Outcome
 		var n int64
 		err := rows.Scan(&o, &n)
-		out[o] = n
+		if o == 0 {
+			ended += n
+		} else {
+			out[o], ended = n, ended-n
+		}
 		return err
-	}, "SELECT outcome, COUNT(*) FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due BETWEEN ? AND ? AND origin = ? AND final = 1 GROUP BY outcome",
-		b.JobID, int64(b.From), int64(b.To), b.Origin())
+	}, "SELECT 0, (SELECT COUNT(*) FROM history FORCE INDEX (attempt)"+which+" AND attempt = 1) - (SELECT COUNT(*) FROM task FORCE INDEX (due)"+which+" AND attempt > 1)"+
+		" UNION ALL SELECT h.outcome, COUNT(*) FROM notable n FORCE INDEX (PRIMARY) STRAIGHT_JOIN history h FORCE INDEX (PRIMARY) ON h.id = n.id"+
+		" WHERE n.job_id = ? AND n.outcome IN (2, 3, 4, 5, 6, 7, 8) AND n.trig = 2 AND n.due BETWEEN ? AND ? AND h.origin = ? AND h.final = 1 GROUP BY h.outcome",
+		slices.Concat(args, args, args)...)
+	if ended > 0 {
+		out[job.Succeeded] = ended
+	}
 	return out, err
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // ErrRefuseJoin marks facts that only a person can change; waiting for them is no use.
@@ -95,22 +97,51 @@ func (db *DB) checkLocks(ctx context.Context) error {
 
 // JoinExpiry agrees on the session expiry with the cluster: nodes that disagree would bury each other. The first
 // node of an empty cluster decides, so it belongs into the transaction that inserts the session.
-func (tx *Tx) JoinExpiry(expiry time.Duration) error {
+//
+// A cluster that lost all nodes at once is left with their rows, which nobody buries. As when one is buried, MySQL's clock alone does
+// not tell that they are dead: it may have been set, or nobody could reach MySQL for a while. silent says for how long, by the
+// caller's own clock, a session has shown the same beat.
+func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat int64) time.Duration) error {
 	// The lock keeps two first nodes from deciding differently.
 	if err := tx.TakeLocks([]LockID{LockSessions}); err != nil {
 		return err
 	}
-	theirs, sessions := time.Duration(0), 0
+	theirs := time.Duration(0)
 	err := tx.query("read session expiry", func(rows *stdsql.Rows) error {
-		err := rows.Scan(&theirs, &sessions)
+		err := rows.Scan(&theirs)
 		theirs *= time.Millisecond
 		return err
-	}, "SELECT COALESCE((SELECT CAST(value AS SIGNED) FROM setting WHERE name = 'session_expiry_ms'), 0), (SELECT COUNT(*) FROM session)")
+	}, "SELECT CAST(value AS SIGNED) FROM setting WHERE name = 'session_expiry_ms'")
 	if err != nil || theirs == expiry {
 		return err
 	}
-	if theirs != 0 && sessions > 0 {
-		return refuse("its session expiry is %s, that of the cluster's %d nodes is %s; start it with --session-expiry=%s", expiry, sessions, theirs, theirs)
+	living, waiting := 0, 0
+	err = tx.query("look for nodes", func(rows *stdsql.Rows) error {
+		var (
+			id   uuid.UUID
+			beat int64
+			far  time.Duration // from MySQL's clock
+		)
+		if err := rows.Scan(&id, &beat, &far); err != nil {
+			return err
+		}
+		switch quiet := silent(id, beat); {
+		case far*time.Microsecond <= theirs:
+			living++
+		case quiet <= theirs:
+			waiting++
+		}
+		return nil
+	}, "SELECT id, beat, ABS("+now+" - beat_at) FROM session")
+	switch {
+	case err != nil:
+		return err
+	case theirs == 0: // nobody has set it, or somebody has deleted it
+	case living > 0:
+		return refuse("its session expiry is %s, that of the cluster's %d nodes is %s; start it with --session-expiry=%s, or stop all nodes to change it",
+			expiry, living, theirs, theirs)
+	case waiting > 0:
+		return fmt.Errorf("its session expiry is %s, that of the cluster is %s; waiting for %s, to see whether any of the %d nodes of its last sessions lives", expiry, theirs, theirs, waiting)
 	}
 	_, err = tx.exec("write session expiry", "INSERT INTO setting (name, value) VALUES ('session_expiry_ms', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)",
 		strconv.FormatInt(expiry.Milliseconds(), 10))

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/testdb"
 )
@@ -97,7 +99,7 @@ func TestCheckRefuses(t *testing.T) {
 			mend()
 			f := &fixture{t, f.dsn, open(t, f.dsn, DefaultTimeouts, 2)}
 			c.damage(f)
-			p, err := f.db.provider()
+			p, err := f.db.provider(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +117,7 @@ func TestCheckRefuses(t *testing.T) {
 // TestCheckWaitsForTables: a node may be started before the first migrate, and sees each of its steps.
 func TestCheckWaitsForTables(t *testing.T) {
 	f := setUp(t)
-	p, err := f.db.provider()
+	p, err := f.db.provider(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,10 +183,62 @@ func TestCheckOutOfReach(t *testing.T) {
 	}
 }
 
+// nobodyWatched is for how long a session was silent to who looks at it for the first time.
+func nobodyWatched(uuid.UUID, int64) time.Duration { return 0 }
+
+// TestJoinExpiryBesideTheDead: rows of sessions that nobody has buried, as after a power cut of all machines, keep nobody out who has
+// another expiry, once they were seen to be silent for as long as their own expiry, by MySQL's clock and by another one.
+func TestJoinExpiryBesideTheDead(t *testing.T) {
+	f := setUp(t)
+	const day = 24 * time.Hour
+	wait := "its session expiry is 5s, that of the cluster is 20s; waiting for 20s, to see whether any of the %d nodes of its last sessions lives"
+	refused := sentinel + "its session expiry is 5s, that of the cluster's %d nodes is 20s; start it with --session-expiry=20s, or stop all nodes to change it"
+	for name, c := range map[string]struct {
+		ago, silent []time.Duration
+		want        string
+	}{
+		"nobody is there":                            {nil, nil, ""},
+		"dead for a day, and watched":                {[]time.Duration{day, day}, []time.Duration{21 * time.Second, time.Minute}, ""},
+		"dead for a day, and nobody has watched":     {[]time.Duration{day}, []time.Duration{0}, fmt.Sprintf(wait, 1)},
+		"one of two was not watched for long enough": {[]time.Duration{day, day}, []time.Duration{20 * time.Second, time.Minute}, fmt.Sprintf(wait, 1)},
+		"its beat is in a future of MySQL's clock":   {[]time.Duration{-day}, []time.Duration{time.Minute}, ""},
+		"it beats": {[]time.Duration{time.Second}, []time.Duration{0}, fmt.Sprintf(refused, 1)},
+		"MySQL's clock was put back, and it beats":     {[]time.Duration{-time.Second}, []time.Duration{0}, fmt.Sprintf(refused, 1)},
+		"one of three beats":                           {[]time.Duration{day, 10 * time.Second, day}, []time.Duration{day, 0, 0}, fmt.Sprintf(refused, 1)},
+		"MySQL's clock stands still, and nobody beats": {[]time.Duration{10 * time.Second}, []time.Duration{time.Hour}, fmt.Sprintf(refused, 1)},
+	} {
+		f.exec("DELETE FROM session")
+		f.exec("REPLACE INTO setting (name, value) VALUES ('session_expiry_ms', '20000')")
+		silent := map[uuid.UUID]time.Duration{}
+		for i, ago := range c.ago {
+			id := session(byte(1 + i))
+			silent[id] = c.silent[i]
+			f.tx(func(tx *Tx) error { return tx.InsertSession(SessionRow{ID: id, Node: "n"}) })
+			f.exec("UPDATE session SET beat_at = beat_at - ? WHERE id = ?", ago.Microseconds(), id[:])
+		}
+		err := f.db.Tx(t.Context(), func(tx *Tx) error {
+			return tx.JoinExpiry(5*time.Second, func(id uuid.UUID, _ int64) time.Duration { return silent[id] })
+		})
+		if got := fmt.Sprint(err); c.want == "" && err != nil || c.want != "" && got != c.want {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+		if refuses := errors.Is(err, ErrRefuseJoin); refuses != strings.HasPrefix(c.want, sentinel) {
+			t.Errorf("%s: refused for good: %t", name, refuses)
+		}
+		want := 20 * time.Second
+		if c.want == "" {
+			want = 5 * time.Second
+		}
+		if got, err := f.db.SessionExpiry(t.Context()); err != nil || got != want {
+			t.Errorf("%s: got agreed expiry %v, %v; want %v", name, got, err, want)
+		}
+	}
+}
+
 func TestJoinExpiry(t *testing.T) {
 	f := setUp(t)
 	join := func(expiry time.Duration) error {
-		return f.db.Tx(f.Context(), func(tx *Tx) error { return tx.JoinExpiry(expiry) })
+		return f.db.Tx(f.Context(), func(tx *Tx) error { return tx.JoinExpiry(expiry, nobodyWatched) })
 	}
 	agreed := func(want time.Duration) {
 		t.Helper()
@@ -206,10 +260,10 @@ func TestJoinExpiry(t *testing.T) {
 		t.Errorf("the cluster's expiry: %v", err)
 	}
 	wantRefusal(t, "another expiry beside a node", join(5*time.Second),
-		"its session expiry is 5s, that of the cluster's 1 nodes is 30s; start it with --session-expiry=30s")
+		"its session expiry is 5s, that of the cluster's 1 nodes is 30s; start it with --session-expiry=30s, or stop all nodes to change it")
 	f.tx(func(tx *Tx) error { return tx.InsertSession(SessionRow{ID: session(2), Node: "two"}) })
 	wantRefusal(t, "another expiry beside two nodes", join(31*time.Second),
-		"its session expiry is 31s, that of the cluster's 2 nodes is 30s; start it with --session-expiry=30s")
+		"its session expiry is 31s, that of the cluster's 2 nodes is 30s; start it with --session-expiry=30s, or stop all nodes to change it")
 	agreed(30 * time.Second)
 	f.exec("DELETE FROM setting WHERE name = 'session_expiry_ms'")
 	if err := join(31 * time.Second); err != nil {
@@ -237,7 +291,7 @@ func TestFirstNodesAgree(t *testing.T) {
 		for i := range errs {
 			all.Go(func() {
 				errs[i] = f.db.Tx(f.Context(), func(tx *Tx) error {
-					if err := tx.JoinExpiry(expiry(i)); err != nil {
+					if err := tx.JoinExpiry(expiry(i), nobodyWatched); err != nil {
 						return err
 					}
 					return tx.InsertSession(SessionRow{ID: session(byte(1 + i)), Node: "n"})

@@ -12,7 +12,7 @@ import (
 // TestCompatible: a program joins a schema that is newer than itself while that says that it may.
 func TestCompatible(t *testing.T) {
 	f := setUp(t)
-	p, err := f.db.provider()
+	p, err := f.db.provider(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestMayMigrate(t *testing.T) {
 	}
 	may("nobody lives", 11, 12, true)
 	if err := f.db.Tx(ctx, func(tx *Tx) error {
-		return errors.Join(tx.JoinExpiry(20e9), tx.InsertSession(SessionRow{ID: uuid.New(), Node: "a"}))
+		return errors.Join(tx.JoinExpiry(20e9, nobodyWatched), tx.InsertSession(SessionRow{ID: uuid.New(), Node: "a"}))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func (db *DB) pairs(ctx context.Context, what, query string) (map[string]string,
 
 // SchemaVersions are that of the schema, 0 where no migration ever ran, and the one that this program is made for.
 func (db *DB) SchemaVersions(ctx context.Context) (have, want int64, err error) {
-	p, err := db.provider()
+	p, err := db.provider(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -429,24 +429,13 @@ func (db *DB) LimitedJobs(ctx context.Context, most, limit int) (list []NamedJob
 
 // expected is what migrations make of a schema, read off their text: a table's columns and indexes.
 func expectedTables() (map[string]*TableState, error) {
-	files, err := migrations.ReadDir("migrations")
+	all, err := migrations()
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]*TableState{}
-	for _, f := range files {
-		text, err := migrations.ReadFile("migrations/" + f.Name())
-		if err != nil {
-			return nil, err
-		}
-		up, _, _ := strings.Cut(string(text), "-- +goose Down")
-		var plain strings.Builder
-		for line := range strings.Lines(up) {
-			if code, _, _ := strings.Cut(line, "--"); strings.TrimSpace(code) != "" {
-				plain.WriteString(code + "\n")
-			}
-		}
-		for _, statement := range splitOutside(plain.String(), ';') {
+	for _, m := range all {
+		for _, statement := range m.statements {
 			readDefinition(out, statement)
 		}
 	}

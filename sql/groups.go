@@ -55,12 +55,12 @@ func (tx *Tx) lockNamedGroups(how string, names []string) (map[string]Group, err
 	return out, err
 }
 
-// LockFreeGroups locks those of the groups that exist and that nobody else has locked, and returns the names of the others
-// that exist. It waits for none.
-func (tx *Tx) LockFreeGroups(names []string) (busy map[string]bool, err error) {
-	free, err := tx.lockNamedGroups(" SKIP LOCKED", names)
+// LockFreeGroups is LockGroups for those rows that nobody else has locked. It waits for none. Those that are locked are busy;
+// those that are in neither answer do not exist.
+func (tx *Tx) LockFreeGroups(names []string) (free map[string]Group, busy map[string]bool, err error) {
+	free, err = tx.lockNamedGroups(" SKIP LOCKED", names)
 	if err != nil || len(free) == len(names) {
-		return nil, err
+		return free, nil, err
 	}
 	busy = map[string]bool{}
 	list, args := in(nil, names)
@@ -72,16 +72,23 @@ func (tx *Tx) LockFreeGroups(names []string) (busy map[string]bool, err error) {
 		}
 		return err
 	}, "SELECT name FROM grp FORCE INDEX (name) WHERE name IN "+list, args...)
-	return busy, err
+	return free, busy, err
 }
 
 // LockGroupIDs locks the groups that exist.
-func (tx *Tx) LockGroupIDs(ids []int64) ([]Group, error) {
+func (tx *Tx) LockGroupIDs(ids []int64) ([]Group, error) { return tx.lockGroupIDs("", ids) }
+
+// LockFreeGroupIDs locks the groups that exist and that nobody else has locked. It waits for none.
+func (tx *Tx) LockFreeGroupIDs(ids []int64) ([]Group, error) {
+	return tx.lockGroupIDs(" SKIP LOCKED", ids)
+}
+
+func (tx *Tx) lockGroupIDs(how string, ids []int64) ([]Group, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	list, args := in(nil, ids)
-	return tx.lockGroups("", "PRIMARY", "id IN "+list, args...)
+	return tx.lockGroups(how, "PRIMARY", "id IN "+list, args...)
 }
 
 // SlotHolders lists the tasks that hold a slot of groups, by group: those that execute, and those that were woken and
@@ -165,28 +172,31 @@ func (tx *Tx) WakeGroups(groups []Group, now job.Micros) (int, error) {
 			return 0, err
 		}
 	}
+	if next, err = tx.wakeable(next); err != nil {
+		return 0, err
+	}
 	if err := tx.wake(next, now); err != nil {
 		return 0, err
 	}
-	return len(next), tx.TakeSlots(slots)
+	return len(next), tx.TakeSlots(slices.DeleteFunc(slots, func(s Slot) bool { return !slices.Contains(next, s.TaskID) }))
 }
 
-// PutGroup writes a group that is new, or changes the slots of one. It wakes nobody.
-func (tx *Tx) PutGroup(name string, slots int, now job.Micros) (Group, error) {
-	_, err := tx.exec("put group", "INSERT INTO grp (name, slots, created, updated) VALUES (?, ?, ?, ?)"+
+// PutGroup writes a group that is new, or changes the slots of one, and tells whether it is new. It wakes nobody.
+func (tx *Tx) PutGroup(name string, slots int, now job.Micros) (g Group, isNew bool, err error) {
+	n, err := tx.exec("put group", "INSERT INTO grp (name, slots, created, updated) VALUES (?, ?, ?, ?)"+
 		" ON DUPLICATE KEY UPDATE slots = ?, updated = GREATEST(updated + 1, ?)", name, slots, int64(now), int64(now), slots, int64(now))
 	if err != nil {
-		return Group{}, err
+		return g, false, err
 	}
 	rows, err := tx.LockGroups([]string{name})
 	if err == nil && len(rows) == 0 {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return Group{}, err
+		return g, false, err
 	}
-	g := rows[name]
-	return g, tx.FreeUnbegun(g)
+	g = rows[name]
+	return g, n == 1, tx.FreeUnbegun(g) // a row that was changed counts twice
 }
 
 // FreeUnbegun takes their slots from those who were woken for one and have not begun, if a group, whose row this transaction

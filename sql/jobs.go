@@ -287,7 +287,7 @@ func (tx *Tx) MoveCursors(cursors []Cursor) error {
 		}
 	}
 	n, err := tx.exec("move cursors", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', version BIGINT PATH '$[1]',"+
-		" seen BIGINT PATH '$[2]', next BIGINT PATH '$[3]', last BIGINT PATH '$[4]', replan INT PATH '$[5]')) n STRAIGHT_JOIN job j ON j.id = n.id"+
+		" seen BIGINT PATH '$[2]', next BIGINT PATH '$[3]', last BIGINT PATH '$[4]', replan INT PATH '$[5]')) n STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.id"+
 		" SET j.next_due = NULLIF(n.next, 0), j.last_due = GREATEST(j.last_due, n.last), j.replan = 0"+
 		" WHERE j.next_due = n.seen AND j.version = n.version AND j.replan = n.replan AND j.paused = 0 AND j.living = 1", table(rows))
 	if err == nil && n != int64(len(cursors)) {

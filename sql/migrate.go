@@ -2,42 +2,50 @@ package sql
 
 import (
 	"context"
-	"embed"
+	stdsql "database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 )
-
-//go:embed migrations/*.sql
-var migrations embed.FS
 
 const (
 	versionTable = "schema_version"
 	lockTable    = "schema_lock" // of who migrates
 )
 
-func (db *DB) provider() (*goose.Provider, error) {
-	files, err := fs.Sub(migrations, "migrations")
+// provider knows the migrations, and begins none once stop has ended.
+func (db *DB) provider(stop context.Context) (*goose.Provider, error) {
+	all, err := migrations()
 	if err != nil {
 		return nil, err
+	}
+	var run []*goose.Migration
+	for _, m := range all {
+		up := func(ctx context.Context, db *stdsql.DB) error {
+			if stop.Err() != nil {
+				return fmt.Errorf("stopped before %s: %w; the next migrate goes on there", m.file, context.Cause(stop))
+			}
+			return m.run(ctx, db)
+		}
+		run = append(run, goose.NewGoMigration(m.version, &goose.GoFunc{RunDB: up}, nil))
 	}
 	locker, err := lock.NewMySQLTableLocker(lock.WithTableName(lockTable))
 	if err != nil {
 		return nil, err
 	}
-	return goose.NewProvider(goose.DialectMySQL, db.db, files, goose.WithTableName(versionTable), goose.WithLocker(locker))
+	return goose.NewProvider(goose.DialectMySQL, db.db, nil, goose.WithGoMigrations(run...), goose.WithTableName(versionTable), goose.WithLocker(locker))
 }
 
 // Migrate creates or upgrades the schema and returns the versions before and after. Several may run it at once.
-// It refuses a schema that is newer than this program.
+// It refuses a schema that is newer than this program. When ctx ends it stops behind the migration that is under way; one that
+// died in the middle of it is gone on with by the next.
 func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
-	if db.db.Stats().MaxOpenConnections == 1 {
-		db.db.SetMaxOpenConns(2) // the lock of the migration has a connection of its own
+	if n := db.db.Stats().MaxOpenConnections; n == 1 || n == 2 {
+		db.db.SetMaxOpenConns(3) // goose's, that of the statements, and that by which the lock is kept meanwhile
 	}
-	p, err := db.provider()
+	p, err := db.provider(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -57,10 +65,11 @@ func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 			return from, from, err
 		}
 	}
-	// Not to be interrupted: MySQL commits each change of a table by itself, and half a migration cannot be repeated.
-	if _, err := p.Up(context.WithoutCancel(ctx)); err != nil {
-		if from == 0 {
-			return from, from, fmt.Errorf("migrate: %w; if an earlier migrate was killed half way, drop this new schema, create it again, and run migrate once more", err)
+	ctx = context.WithoutCancel(ctx) // MySQL commits each change of a table by itself: half a migration has no version
+	if _, err := p.Up(ctx); err != nil {
+		var one *goose.PartialError
+		if errors.As(err, &one) {
+			err = one.Err
 		}
 		return from, from, fmt.Errorf("migrate: %w", err)
 	}
@@ -104,7 +113,7 @@ func (db *DB) SchemaVersion(ctx context.Context) (int64, error) {
 }
 
 func (db *DB) checkSchema(ctx context.Context) error {
-	p, err := db.provider()
+	p, err := db.provider(ctx)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func TestMigrateBesideWrites(t *testing.T) {
 		rows, big = n, true
 	}
 	f := newMigrationFixture(t, big)
-	p, err := f.db.provider()
+	p, err := f.db.provider(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

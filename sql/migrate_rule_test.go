@@ -13,7 +13,7 @@ const ruleSince = 12
 // TestMigrationsLockNothing: see docs/upgrades.md. A server that cannot do as it is told refuses, in the tests of whoever
 // writes the migration and not at night in a cluster.
 func TestMigrationsLockNothing(t *testing.T) {
-	files, err := migrations.ReadDir("migrations")
+	files, err := migrationFiles.ReadDir("migrations")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestMigrationsLockNothing(t *testing.T) {
 		if version < ruleSince {
 			continue
 		}
-		text, err := migrations.ReadFile("migrations/" + file.Name())
+		text, err := migrationFiles.ReadFile("migrations/" + file.Name())
 		if err != nil {
 			t.Fatal(err)
 		}

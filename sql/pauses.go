@@ -201,7 +201,7 @@ func (tx *Tx) HoldJobs(held []Held) error {
 		rows[i] = []int64{h.JobID, int64(h.At), int64(h.LastDue)}
 	}
 	n, err := tx.exec("hold jobs", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', at BIGINT PATH '$[1]', last BIGINT PATH '$[2]')) n"+
-		" STRAIGHT_JOIN job j ON j.id = n.id SET j.held = 1, j.replan = 0, j.paused_at = n.at, j.next_due = NULL, j.last_due = GREATEST(j.last_due, n.last)"+
+		" STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.id SET j.held = 1, j.replan = 0, j.paused_at = n.at, j.next_due = NULL, j.last_due = GREATEST(j.last_due, n.last)"+
 		" WHERE j.paused = 0 AND j.held = 0 AND j.living = 1", table(rows))
 	if err == nil && n != int64(len(held)) {
 		err = fmt.Errorf("hold jobs: %d of %d rows: %w", n, len(held), ErrMoved)
@@ -219,7 +219,7 @@ func (tx *Tx) ReleaseJobs(cursors []Cursor) error {
 		rows[i] = []int64{c.JobID, c.Version, int64(c.Next), int64(c.LastDue)}
 	}
 	n, err := tx.exec("release jobs", "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', version BIGINT PATH '$[1]', next BIGINT PATH '$[2]',"+
-		" last BIGINT PATH '$[3]')) n STRAIGHT_JOIN job j ON j.id = n.id"+
+		" last BIGINT PATH '$[3]')) n STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.id"+
 		" SET j.held = 0, j.finished = 0, j.paused_at = 0, j.next_due = NULLIF(n.next, 0), j.last_due = GREATEST(j.last_due, n.last)"+
 		" WHERE j.held <> 0 AND j.paused = 0 AND j.living = 1 AND j.version = n.version", table(rows))
 	if err == nil && n != int64(len(cursors)) {

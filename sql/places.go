@@ -180,6 +180,22 @@ func (db *DB) PlacesOf(ctx context.Context, ids []int) ([]Place, error) {
 	return out, err
 }
 
+// RankTasks gives tasks, locked by this transaction and begun by nobody, the priority that their job has now.
+func (tx *Tx) RankTasks(priority int, tasks []TaskRow) error {
+	var others []int64
+	for _, t := range tasks {
+		if t.Priority != priority {
+			others = append(others, t.ID)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	list, args := in([]any{priority}, others)
+	_, err := tx.exec("rank tasks", "UPDATE task FORCE INDEX (PRIMARY) SET priority = ? WHERE id IN "+list, args...)
+	return err
+}
+
 // MoveTasks gives tasks, locked by this transaction and begun by nobody, the place that their job has now. Those that
 // wait for a node become idle: another one may do, or none.
 func (tx *Tx) MoveTasks(place int, tasks []TaskRow) error {

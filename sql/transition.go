@@ -15,8 +15,10 @@ import (
 //
 //	           plan                claim                start                  finish
 //	(job row) ──────▶ idle ───────────────▶ prepare ───────────────▶ executing ──────────▶ (history row)
-//	                   ▲                       │  │ refuse                │        lose        ▲
-//	                   └──────── free ─────────┘  └───────────────────────┼────────────────────┘
+//	                   ▲                      │ │ │ refuse                │        lose        ▲
+//	                   ├──────── free ────────┘ │ └───────────────────────┼────────────────────┤
+//	                   ├─ wake ─── waiting ◀────┘ wait                    │                    │
+//	                   │              └── expire ─────────────────────────┼────────────────────┘
 //	                   └──────── free (never spawned), retry ─────────────┘
 
 // TaskRow is a task as its row says.
@@ -134,14 +136,14 @@ func (tx *Tx) lockTasks(ids []int64, how string) (map[int64]TaskRow, error) {
 	return out, nil
 }
 
-// Claim moves idle tasks to prepare for session and returns those it took; ids that are not idle any more are
-// left out. Each gets the launch counter base + id − smallest id: spread as the ids are, one statement mints
+// Claim moves idle tasks to prepare for session and returns those it took; ids that are not idle any more, or that
+// somebody else has locked, are left out: it waits for none. Each gets the launch counter base + id − smallest id: spread as the ids are, one statement mints
 // them all. The session must have reserved that range.
 func (tx *Tx) Claim(session uuid.UUID, base int64, ids []int64) ([]job.Task, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	rows, err := tx.LockTasks(ids)
+	rows, err := tx.lockTasks(ids, " SKIP LOCKED")
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,8 @@ type Tx struct {
 	trail failpoint.Trail
 	meter *Meter
 	did   tally
+
+	wakeFree bool // see WakeFree
 }
 
 // maxTries bounds how often a transaction is run again after a deadlock or a lock wait timeout.

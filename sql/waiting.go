@@ -71,18 +71,31 @@ func (tx *Tx) Wait(from job.State, waits []Wait) error {
 // at any time, but in the jobs in turns, of which a run has just ended that was no backfill's: there a backfill goes
 // first. It returns how many it woke.
 func (tx *Tx) WakeJobs(jobIDs, turns []int64, now job.Micros) (int, error) {
+	next, err := tx.nextOfJobs(jobIDs, turns, now)
+	if err != nil {
+		return 0, err
+	}
+	ids, err := tx.wakeable(slices.Collect(maps.Values(next)))
+	if err != nil {
+		return 0, err
+	}
+	return len(ids), tx.wake(ids, now)
+}
+
+// nextOfJobs returns the tasks that WakeJobs is to wake, by job.
+func (tx *Tx) nextOfJobs(jobIDs, turns []int64, now job.Micros) (map[int64]int64, error) {
 	if len(jobIDs) == 0 {
-		return 0, nil
+		return nil, nil
 	}
 	list, args := in(nil, jobIDs)
 	rows, err := tx.tasks("read tasks that wait", "SELECT "+taskColumns+" FROM task FORCE INDEX (due) WHERE job_id IN "+list+
 		" AND due <= ? ORDER BY job_id, due, id", append(args, int64(now))...)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	kinds, err := tx.waitsOf(rows)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	heads, executes := map[int64]*[2]head{}, map[int64]bool{} // of the schedule, and of backfills
 	for _, t := range rows {
@@ -105,18 +118,31 @@ func (tx *Tx) WakeJobs(jobIDs, turns []int64, now job.Micros) (int, error) {
 			line.busy = true
 		}
 	}
-	var ids []int64
+	next := map[int64]int64{}
 	for id, h := range heads {
 		backfill := h[1].next != 0 && (slices.Contains(turns, id) || h[0] == head{})
 		switch {
 		case executes[id]:
 		case backfill:
-			ids = append(ids, h[1].next)
+			next[id] = h[1].next
 		case h[0].next != 0:
-			ids = append(ids, h[0].next)
+			next[id] = h[0].next
 		}
 	}
-	return len(ids), tx.wake(ids, now)
+	return next, nil
+}
+
+// WakeFree has the transaction wake no tasks but those that nobody else has locked, and wait for none. The others are for
+// the sweeper, once they are free.
+func (tx *Tx) WakeFree() { tx.wakeFree = true }
+
+// wakeable are those of the waiting tasks that may be woken, see WakeFree.
+func (tx *Tx) wakeable(ids []int64) ([]int64, error) {
+	if !tx.wakeFree || len(ids) == 0 {
+		return ids, nil
+	}
+	rows, err := tx.lockTasks(ids, " SKIP LOCKED")
+	return slices.DeleteFunc(ids, func(id int64) bool { return rows[id].State != job.Waiting }), err
 }
 
 // head is who comes next in a line of a job's tasks.
@@ -128,23 +154,71 @@ type head struct {
 // Wake wakes who comes next after tasks of jobs, whose rows this transaction holds, have ended or do not execute any
 // more: in each of the jobs, and in the groups of which a task gives its slot back. It returns how many it woke.
 func (tx *Tx) Wake(jobIDs, turns, unslotted []int64, now job.Micros) (int, error) {
-	n, err := tx.WakeJobs(jobIDs, turns, now)
-	if err != nil || len(unslotted) == 0 {
-		return n, err
+	var groups []int64
+	if len(unslotted) > 0 {
+		var err error
+		if groups, err = tx.groupsOf(unslotted); err != nil {
+			return 0, err
+		}
 	}
-	groups, err := tx.groupsOf(unslotted)
-	if err != nil || len(groups) == 0 {
-		return n, err
+	if len(groups) == 0 {
+		return tx.WakeJobs(jobIDs, turns, now)
+	}
+	next, err := tx.nextOfJobs(jobIDs, turns, now)
+	if err != nil {
+		return 0, err
 	}
 	locked, err := tx.LockGroupIDs(groups)
 	if err != nil {
-		return n, err
+		return 0, err
 	}
 	if err := tx.FreeSlots(unslotted); err != nil {
-		return n, err
+		return 0, err
 	}
-	m, err := tx.WakeGroups(locked, now)
-	return n + m, err
+	ids, err := tx.queueForSlots(next, groups)
+	if err != nil {
+		return 0, err
+	}
+	if ids, err = tx.wakeable(ids); err != nil {
+		return 0, err
+	}
+	if err := tx.wake(ids, now); err != nil {
+		return 0, err
+	}
+	n, err := tx.WakeGroups(locked, now)
+	return len(ids) + n, err
+}
+
+// queueForSlots has those of the tasks that come next in jobs of the groups wait for a slot like all others who do: if they
+// were woken, one that waits for it already would get it, also where they have the higher priority. It returns the others.
+func (tx *Tx) queueForSlots(next map[int64]int64, groups []int64) (others []int64, err error) {
+	if len(next) == 0 {
+		return nil, nil
+	}
+	list, args := in([]any{RefGroup}, slices.Sorted(maps.Keys(next)))
+	among, args := in(args, groups)
+	byGroup := map[int64][]int64{}
+	err = tx.query("read groups of jobs", func(rows *stdsql.Rows) error {
+		var jobID, group int64
+		err := rows.Scan(&jobID, &group)
+		byGroup[group] = append(byGroup[group], next[jobID])
+		delete(next, jobID)
+		return err
+	}, "SELECT r.job_id, g.id FROM job_ref r JOIN grp g ON g.name = r.name WHERE r.kind = ? AND r.job_id IN "+list+" AND g.id IN "+among, args...)
+	if err != nil {
+		return nil, err
+	}
+	for group, ids := range byGroup {
+		list, args := in([]any{group}, ids)
+		n, err := tx.exec("queue for slots", "UPDATE waiting FORCE INDEX (PRIMARY) SET kind = 2, group_id = ? WHERE task_id IN "+list+" AND kind = 1", args...)
+		if err == nil && n != int64(len(ids)) {
+			err = fmt.Errorf("queue for slots: %d of %d rows: %w", n, len(ids), ErrMoved)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slices.Collect(maps.Values(next)), nil
 }
 
 // groupsOf lists, in order, the groups of which any of the tasks holds a slot.

@@ -24,7 +24,7 @@ if [ -z "${2:-}" ] && [ "${1:-1}" != 2 ]; then
 	cat <<'TEXT'
 go-crontab is installed. Next:
   1. put the database into /etc/go-crontab/serve.env
-  2. once for the cluster:  set -a; . /etc/go-crontab/serve.env; go-crontab migrate --bootstrap
+  2. once for the cluster:  (set -a; . /etc/go-crontab/serve.env; go-crontab migrate --bootstrap)
   3. on each machine:       systemctl enable --now go-crontab
 TEXT
 fi

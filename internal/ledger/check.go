@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"go-crontab/job"
 )
 
@@ -36,6 +38,10 @@ type Expected struct {
 	// Early is how much before its due time an attempt may start: how far off the nodes' readings of MySQL's clock may be,
 	// which is half a round trip.
 	Early time.Duration
+
+	// Unspawned is how many runs of one session may be lost without having been started: those of which its last start knew,
+	// and that were not spawned yet.
+	Unspawned int
 }
 
 // Fault is a kind of violation.
@@ -48,11 +54,12 @@ const (
 	Overlapping   Fault = "overlapping" // two attempts of a job, or of a due time, lived at once
 	Early         Fault = "early"       // started before it was due
 	Unfinished    Fault = "unfinished"  // started, and no run says how it ended; or said to have succeeded without having ended
+	NotTried      Fault = "not tried"   // given up although nothing was started, or although another attempt was to follow
 	Contradictory Fault = "contradictory"
 )
 
 // Faults lists all of them.
-var Faults = []Fault{Lost, Doubled, Overlapping, Early, Unfinished, Contradictory}
+var Faults = []Fault{Lost, Doubled, Overlapping, Early, Unfinished, NotTried, Contradictory}
 
 // Violation is something that should not have happened.
 type Violation struct {
@@ -82,7 +89,7 @@ func Figures(vs []Violation) string {
 // Check holds the three against each other, and returns everything that is wrong. Runs of due times after the last one
 // that is expected are left alone but for what they say of executions, so that the jobs may run on.
 func Check(expected Expected, entries []Entry, history []job.Run) []Violation {
-	c := checker{expected: expected, executed: map[string]*execution{}, runs: map[string]*job.Run{}}
+	c := checker{expected: expected, executed: map[string]*execution{}, runs: map[string]*job.Run{}, unspawned: map[uuid.UUID]int{}}
 	c.read(entries)
 	byJob := map[int64][]*job.Run{}
 	for i := range history {
@@ -97,6 +104,7 @@ func Check(expected Expected, entries []Entry, history []job.Run) []Violation {
 		executed := c.of(j)
 		c.accountFor(j, byJob[j.ID])
 		c.starts(j, executed, byJob[j.ID])
+		c.tried(j, byJob[j.ID])
 		c.overlaps(j, executed)
 	}
 	slices.SortStableFunc(c.found, func(a, b Violation) int {
@@ -119,6 +127,8 @@ type checker struct {
 	executed map[string]*execution
 	runs     map[string]*job.Run
 	found    []Violation
+
+	unspawned map[uuid.UUID]int // how many runs of a session were lost without having been started
 }
 
 func (c *checker) add(f Fault, name string, due job.Micros, format string, args ...any) {
@@ -262,11 +272,30 @@ func (c *checker) starts(j *Job, executed []*execution, runs []*job.Run) {
 	}
 }
 
+// tried looks at the runs with which a due time was given up: lost says that something was started.
+func (c *checker) tried(j *Job, runs []*job.Run) {
+	for _, r := range runs {
+		if !r.Final {
+			continue
+		}
+		if j.again(r) {
+			c.add(NotTried, j.Name, r.Due, "attempt %d was the last, and is not to be: %s", r.Attempt, describe(r))
+		}
+		if r.Outcome == job.Lost && c.executed[r.Launch.String()] == nil {
+			c.unspawned[r.Launch.Session]++
+			if n := c.unspawned[r.Launch.Session]; n > c.expected.Unspawned {
+				c.add(NotTried, j.Name, r.Due, "it was never started, and is number %d of its session of which that is so, want %d at most: %s",
+					n, c.expected.Unspawned, describe(r))
+			}
+		}
+	}
+}
+
 // again tells whether another attempt may follow a run.
 func (j *Job) again(r *job.Run) bool {
 	switch r.Outcome {
 	case job.Lost:
-		return j.Rerun
+		return j.Rerun && r.Attempt < max(j.Attempts, job.LostAttempts)
 	case job.Failed, job.TimedOut:
 		return r.Attempt < j.Attempts
 	}

@@ -118,6 +118,21 @@ func (a *account) dropRun(r *job.Run) {
 	a.history = slices.DeleteFunc(a.history, func(r job.Run) bool { return r.Launch == l })
 }
 
+// neverStarted has a run be lost before anything was started.
+func (a *account) neverStarted(r *job.Run) {
+	r.Outcome = job.Lost
+	a.drop(func(e *ledger.Entry) bool { return e.Launch == r.Launch.String() })
+}
+
+// lastOf has an attempt be the last one: those behind it have never been.
+func (a *account) lastOf(r *job.Run) {
+	r.Final = true
+	id, due, attempt := r.JobID, r.Due, r.Attempt
+	name := a.expected.Jobs[id-1].Name
+	a.drop(func(e *ledger.Entry) bool { return e.Job == name && e.Due == due && e.Attempt > attempt })
+	a.history = slices.DeleteFunc(a.history, func(r job.Run) bool { return r.JobID == id && r.Due == due && r.Attempt > attempt })
+}
+
 // planted are faults. Each changes an account that is well, somewhere.
 var planted = map[string]struct {
 	plant func(a *account, pick func(n int) int)
@@ -216,6 +231,24 @@ var planted = map[string]struct {
 		rs := a.runs("short", job.Succeeded)
 		rs[pick(len(rs))].Final = false
 	}, ledger.Lost},
+	"not tried: lost, and nothing was started": {func(a *account, pick func(int) int) {
+		rs := a.runs("short", job.Succeeded)
+		a.neverStarted(rs[pick(len(rs))])
+	}, ledger.NotTried},
+	"not tried: all are lost, and nothing was started": {func(a *account, _ func(int) int) {
+		a.expected.Unspawned = 4
+		for _, r := range a.runs("short", job.Succeeded) {
+			a.neverStarted(r)
+		}
+	}, ledger.NotTried},
+	"not tried: lost for good, and it was to be started again": {func(a *account, pick func(int) int) {
+		rs := a.runs("rerun", job.Lost)
+		a.lastOf(rs[pick(len(rs))])
+	}, ledger.NotTried},
+	"not tried: failed for good, with an attempt left": {func(a *account, pick func(int) int) {
+		rs := a.runs("retry", job.Failed)
+		a.lastOf(rs[pick(len(rs))])
+	}, ledger.NotTried},
 	"contradictory: succeeded, and nothing was executed": {func(a *account, pick func(int) int) {
 		rs := a.runs("short", job.Succeeded)
 		l := rs[pick(len(rs))].Launch.String()
@@ -273,7 +306,7 @@ func TestSeveral(t *testing.T) {
 	planted["overlapping: a killed one still showed signs of life"].plant(a, func(int) int { return 1 })
 	planted["contradictory: a range that counts wrong"].plant(a, nil)
 	got := ledger.Figures(a.check())
-	want := "0 lost, 0 doubled, 1 overlapping, 1 early, 1 unfinished, 1 contradictory"
+	want := "0 lost, 0 doubled, 1 overlapping, 1 early, 1 unfinished, 0 not tried, 1 contradictory"
 	if got != want {
 		t.Errorf("got %s, want %s: %v", got, want, a.check())
 	}
@@ -320,8 +353,42 @@ func TestRunsOfPeople(t *testing.T) {
 		t.Errorf("found: %v", vs)
 	}
 	asked.Origin = 0
-	if got, want := ledger.Figures(a.check()), "0 lost, 3 doubled, 0 overlapping, 0 early, 0 unfinished, 0 contradictory"; got != want {
+	if got, want := ledger.Figures(a.check()), "0 lost, 3 doubled, 0 overlapping, 0 early, 0 unfinished, 0 not tried, 0 contradictory"; got != want {
 		t.Errorf("the same run by the schedule: got %s, want %s", got, want)
+	}
+}
+
+// TestUnspawned: of each session some may be lost that were starting when its node died.
+func TestUnspawned(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ lost, may, found int }{{2, 2, 0}, {3, 2, 1}, {5, 2, 3}} {
+		a := well()
+		a.expected.Unspawned = c.may
+		for _, r := range a.runs("short", job.Succeeded)[:c.lost] {
+			a.neverStarted(r)
+		}
+		other := a.runs("overlap", job.Succeeded)[0]
+		a.drop(func(e *ledger.Entry) bool { return e.Launch == other.Launch.String() })
+		other.Outcome, other.Launch.Session = job.Lost, uuid.MustParse("66666666-2222-3333-4444-555555555555")
+		if vs := a.check(); len(vs) != c.found {
+			t.Errorf("%d of a session were lost and not started, %d may be: found %v, want %d", c.lost, c.may, vs, c.found)
+		}
+	}
+}
+
+// TestLostAgainAndAgain: what is lost is started again, but not for ever.
+func TestLostAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	for attempts := 1; attempts <= job.LostAttempts; attempts++ {
+		a := &account{}
+		j := ledger.Job{ID: 1, Name: "rerun", Rerun: true, Dues: ledger.Every(interval, first, first+1)}
+		a.expected.Jobs = []ledger.Job{j}
+		for n := 1; n <= attempts; n++ {
+			a.run(j, first, n, time.Second, job.Lost, n == attempts)
+		}
+		if vs := a.check(); (len(vs) == 0) != (attempts == job.LostAttempts) {
+			t.Errorf("lost %d times: found %v", attempts, vs)
+		}
 	}
 }
 

@@ -11,7 +11,10 @@ type Case struct {
 // Holes are what the code does not do today, each with a world in which that violates an invariant. Who mends one takes
 // it out of here, and adds its rule to Defences.
 func Holes() []Case {
-	return nil
+	return []Case{
+		{"a pause, answered by a node that came up after MySQL's clock was put on", func(r *Rules) { r.NewClocks = false },
+			World{Dues: 1, Idle: 1, People: askedPause, Faults: 2, May: Faults{Kill: true, Ahead: true}}, StartedAfter},
+	}
 }
 
 // Limits are what is not promised: faults against which there is no defence, or none that would always be there.

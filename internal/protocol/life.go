@@ -178,6 +178,9 @@ func (m *moves) process(i int) {
 		t := m.add(restarts, i, -1)
 		o := &t.nodes[i]
 		o.proc = up
+		if s.step != onTime && !m.Rules.NewClocks {
+			o.young = 1
+		}
 		if m.Rules.Guard {
 			o.guard = 1
 		}

@@ -8,21 +8,21 @@ func (m *moves) people() {
 	if s.away == 1 {
 		return
 	}
-	seen := [2]bool{}
+	seen := [4]bool{}
 	for i := range m.Nodes {
 		n := &s.nodes[i]
 		if n.proc != up || n.lease != fresh {
 			continue
 		}
 		// Which node it is makes no difference but for its clock.
-		fast := 0
+		clock := 2 * n.young
 		if s.fast(i) {
-			fast = 1
+			clock++
 		}
-		if s.answer == 0 && !seen[fast] {
+		if s.answer == 0 && !seen[clock] {
 			m.changes(i)
 		}
-		seen[fast] = true
+		seen[clock] = true
 		m.holds(i)
 	}
 	m.looksAgain()
@@ -138,15 +138,16 @@ func (m *moves) answers(t *State, i int, what uint8) {
 	if what == askedAppPause && !m.Rules.AppWaits || what != askedAppPause && !m.Rules.PauseWaits {
 		return
 	}
+	waits := m.Rules.SlowClocks && t.nodes[i].young == 0 // a young one does not know that some clock may be slow
 	for d := range m.tasks() {
 		r := &t.tasks[d]
 		if m.job(d) != 0 {
 			continue
 		}
 		// By the clock of a node that is ahead, the window of one that is behind has passed already.
-		passed := r.past == 1 || r.early == 1 && t.fast(i) && !m.Rules.SlowClocks
+		passed := r.past == 1 || r.early == 1 && t.fast(i) && !waits
 		// Nor is a start on its way, by a clock that is behind, of what is due when the clock has been put on.
-		near := m.near(t, i, r.due) && (m.now(t, i) >= r.due || t.nodes[i].off == 0 || t.step != aheadFar) || m.Rules.SlowClocks
+		near := m.near(t, i, r.due) && (m.now(t, i) >= r.due || t.nodes[i].off == 0 || t.step != aheadFar) || waits
 		if r.state == executing && !passed || what == askedAppPause && r.state == prepare && near && !m.byHand(d) {
 			t.windows |= bit(d)
 		}

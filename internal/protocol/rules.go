@@ -65,6 +65,7 @@ type Rules struct {
 	LaterOnly    bool // only an earlier due time is replaced; one that comes late finds its place taken
 	SteadyWindow bool // a spawn window is over for good once it has passed on the node's own clock, too
 	SlowClocks   bool // an answer waits for spawn windows as they are by any node's clock, not only by its own
+	NewClocks    bool // so does that of a node that came up since MySQL's clock was set
 }
 
 // Code is what the code does today.
@@ -86,6 +87,6 @@ func Safe() Rules {
 		FinishGuard: true, FinishAlways: true, FinishLock: true, WakeAtEnd: true, Sweeper: true, GroupLock: true, Spool: true,
 		Register: true, Compensation: true, Orphans: true, OwnersFirst: true, OrphanGuard: true, OwnClock: true,
 		Watchdog: true, KillAtEnd: true, ClearAtEnd: true, Guard: true, GuardWaits: true, GuardEnds: true,
-		Withdraw: true, MarkExpired: true, AllSiblings: true, Relisted: true, WishAtEnd: true, WishAtFree: true, WishAtLoss: true, LaterOnly: true, SteadyWindow: true, SlowClocks: true,
+		Withdraw: true, MarkExpired: true, AllSiblings: true, Relisted: true, WishAtEnd: true, WishAtFree: true, WishAtLoss: true, LaterOnly: true, SteadyWindow: true, SlowClocks: true, NewClocks: true,
 	}
 }

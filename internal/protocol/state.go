@@ -115,6 +115,7 @@ type node struct {
 	child [maxTasks]uint8 // 1: a child lives, of the row's launch; 2: of another
 	spool [maxTasks]uint8 // outcomes in the spool, with spoolMine
 	off   uint8           // 1: it has not read MySQL's clock since that was set
+	young uint8           // 1: it came up since then, and knows of no other: only where that makes a difference
 	hit   uint8           // 1: MySQL went away in the middle of a transaction of its
 	plan  uint8           // 1 + the cursor that its planner has read: only where that is not one step
 	seen  uint8           // bit i: it saw node i's session; bit 7: it has looked: only where it looks there first
@@ -289,6 +290,9 @@ func (s *State) tidy() {
 	}
 	if s.step != onTime && s.nodes[0].off+s.nodes[1].off+s.nodes[2].off == 0 {
 		s.step = onTime
+		for i := range s.nodes {
+			s.nodes[i].young = 0
+		}
 	}
 }
 

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { lang } from './i18n';
-import type { Me, Page } from './types';
+import type { Cluster, Me, Page } from './types';
 
 /** What an error answer says (RFC 9457), or what we say when no answer came. */
 export class Problem extends Error {
@@ -32,7 +32,6 @@ export async function call<T>(path: string, o: Options = {}): Promise<Answer<T>>
   const method = o.method ?? 'GET';
   const headers: Record<string, string> = { Accept: 'application/json', 'Accept-Language': lang.value, ...o.headers };
   if (o.body !== undefined) headers['Content-Type'] ??= 'application/json';
-  const sent = Date.now();
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), timeout);
   const away = () => stop.abort();
@@ -53,9 +52,9 @@ export async function call<T>(path: string, o: Options = {}): Promise<Answer<T>>
     clearTimeout(timer);
     o.signal?.removeEventListener('abort', away);
   }
-  learnClock(response.headers.get('Date'), sent, Date.now());
   unreachable.value = false;
   if (response.ok) {
+    if (me.value === null && !/^\/api\/v1\/(me|login)\b/.test(path)) void whoAmI().catch(() => undefined); // another tab has signed in
     return { data: (text === '' ? undefined : isJSON(response) ? JSON.parse(text) : text) as T, etag: response.headers.get('ETag') ?? '' };
   }
   let p: Record<string, any> = {};
@@ -94,20 +93,27 @@ export const query = (values: Record<string, string | number | boolean | undefin
   return text && '?' + text;
 };
 
-// The cluster's clock. The browser's may be wrong by hours, and all that is shown ("in 5 s") is about the cluster's.
-// Each answer has a Date in whole seconds: it bounds how far the clocks differ, and many answers bound it closely.
+// The cluster's clock is MySQL's. The browser's may be wrong by hours, and so may be that of the node, or of a proxy before
+// it, and all that is shown ("in 5 s") is about the cluster's. Each answer about the cluster says how late it was at some
+// instant between the question and the answer: that bounds how far the clocks differ, and many answers bound it closely.
 let least = -Infinity, most = Infinity;
 
-function learnClock(date: string | null, sent: number, received: number) {
-  const at = date ? Date.parse(date) : NaN;
+/** What there is in the cluster. Whoever asks learns its clock. */
+export async function askCluster(): Promise<Cluster> {
+  const sent = Date.now(), c = await get<Cluster>('/api/v1/cluster');
+  learnClock(Date.parse(c.now), sent, Date.now());
+  return c;
+}
+
+function learnClock(at: number, sent: number, received: number) {
   if (Number.isNaN(at)) return;
-  let low = at - received, high = at + 1000 - sent;
+  let low = at - received, high = at + 1 - sent; // it was cut to milliseconds
   if (low <= most && high >= least) { // it agrees with what we know
     low = Math.max(low, least);
     high = Math.min(high, most);
   }
-  least = low - 0.02; // clocks drift: knowledge fades
-  most = high + 0.02;
+  least = low - 1; // clocks drift: knowledge fades
+  most = high + 1;
 }
 
 /** The cluster's time in milliseconds. */
@@ -134,7 +140,9 @@ export function mayAnywhere(role: 'operator' | 'admin'): boolean {
 
 export async function whoAmI() {
   try {
-    me.value = await get<Me>('/api/v1/me');
+    const m = await get<Me>('/api/v1/me');
+    if (!Number.isFinite(least)) await askCluster().catch(() => undefined); // screens count time from the beginning
+    me.value = m;
   } catch (err) {
     if (err instanceof Problem && err.status === 401) me.value = null;
     else throw err;

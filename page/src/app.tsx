@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { Component, type ComponentChildren, type JSX } from 'preact';
 import { Suspense, lazy } from 'preact/compat';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { call, clockOff, get, me, now, post, Problem, unreachable, whoAmI } from './api';
+import { askCluster, call, clockOff, get, me, now, post, Problem, unreachable, whoAmI } from './api';
 import { choose, lang, t, type Text } from './i18n';
 import { following, pace, setFollowing } from './live';
 import { Button, complain, dialog, Dialog, Empty, Loading, ProblemBox, Toasts } from './parts/basic';
@@ -11,7 +11,7 @@ import { openPalette } from './parts/palette';
 import { go, here, Link } from './router';
 import { Jobs } from './screens/jobs';
 import { coarse, inUTC, myZone } from './time';
-import type { Cluster, Me, Pause } from './types';
+import type { Cluster, Pause } from './types';
 
 const JobScreen = lazy(() => import('./screens/job').then((m) => m.JobScreen));
 const Editor = lazy(() => import('./screens/editor').then((m) => m.Editor));
@@ -85,9 +85,17 @@ export function App() {
       }
     };
     addEventListener('keydown', key);
-    return () => removeEventListener('keydown', key);
+    const looks = () => { if (!document.hidden && me.value === null) void whoAmI().catch(() => undefined); }; // perhaps signed in elsewhere
+    document.addEventListener('visibilitychange', looks);
+    return () => { removeEventListener('keydown', key); document.removeEventListener('visibilitychange', looks); };
   }, []);
-  useEffect(() => { if (me.value) setWas(true); }, [me.value]);
+  useEffect(() => {
+    if (!me.value) return;
+    setWas(true);
+    const to = sessionStorage.getItem(leftFor);
+    sessionStorage.removeItem(leftFor);
+    if (here.value.path === '/') go(to && /^\/[^/\\]/.test(to) ? to : '/jobs', 'replace'); // a path of this page and nothing else
+  }, [me.value]);
   const came = useRef(here.value.path);
   useEffect(() => {
     setMenu(false);
@@ -100,7 +108,7 @@ export function App() {
     const look = async () => {
       if (document.hidden || !me.value) return;
       try {
-        cluster.value = await get<Cluster>('/api/v1/cluster');
+        cluster.value = await askCluster();
         pauses.value = (await get<{ items: Pause[] }>('/api/v1/pauses')).items.filter((p) => p.scope !== 'job' && !p.ended);
       } catch { /* the banner says so */ }
     };
@@ -209,6 +217,9 @@ function Banners() {
     </>
   );
 }
+/** Where one was when one left for the identity provider, which sends everybody back to `/`. */
+const leftFor = 'left-for-sign-in';
+
 const hostOf = (address: string) => { try { return new URL(address).host; } catch { return ''; } };
 
 function SignIn({ over }: { over?: boolean }) {
@@ -221,8 +232,8 @@ function SignIn({ over }: { over?: boolean }) {
     e.preventDefault();
     setBusy(true);
     try {
-      me.value = (await call<Me>('/api/v1/login', { method: 'POST', body: { token: token.trim() } })).data;
-      if (here.value.path === '/') go('/jobs', 'replace');
+      await call('/api/v1/login', { method: 'POST', body: { token: token.trim() } });
+      await whoAmI();
     } catch (err) {
       if (err instanceof Problem) setProblem(err); else complain(err);
     }
@@ -242,7 +253,7 @@ function SignIn({ over }: { over?: boolean }) {
       {problem && <ProblemBox problem={problem} />}
       <div class="row">
         <button class="button primary" disabled={busy || !token.trim()}><Icon name="key" />{t('Sign in')}</button>
-        {oidc && <a class="button" href={oidc}>{t('Sign in with the identity provider')}</a>}
+        {oidc && <a class="button" href={oidc} onClick={() => sessionStorage.setItem(leftFor, location.pathname + location.search)}>{t('Sign in with the identity provider')}</a>}
         {!over && <a class="faint small" href="/docs">{t('API reference')}</a>}
       </div>
     </form>

@@ -26,9 +26,17 @@ export async function choose(l: Lang) {
 }
 export const begin = () => speak(wanted());
 
+/** What is said otherwise of one. */
+const ones: Partial<Record<Text, string>> = {
+  '{n} jobs': '1 job', 'Run {n} jobs now?': 'Run 1 job now?', 'Resume {n} jobs?': 'Resume 1 job?', 'Done for {n} jobs': 'Done for 1 job', 'Done for {n} jobs; {m} refused': 'Done for 1 job; {m} refused',
+  '{n} apps are paused': '1 app is paused', '{n} fields': '1 field', '{n} fields are not right': '1 field is not right', '{n} lines': '1 line', '{n} messages could not be sent.': '1 message could not be sent.',
+  '{n} due times of one job': '1 due time', '{n} due times lie in this range.': '1 due time lies in this range.', '{n} due times were missed': '1 due time was missed', '{n} were so already': '1 was so already',
+  '{n} records were removed so far': '1 record was removed so far', 'The first {n} lines are no longer here: there is too much of it.': 'The first line is no longer here: there is too much of it.',
+};
+
 /** A text of the page in the language that is shown. English is what stands in the code; zh.ts has all of it again. */
 export function t(text: Text, values?: Record<string, string | number>): string {
-  let s: string = lang.value === 'zh' ? words?.[text] ?? text : text;
+  let s: string = lang.value === 'zh' ? words?.[text] ?? text : (String(values?.n) === '1' && ones[text]) || text;
   if (values) s = s.replace(/\{(\w+)\}/g, (all, k) => (k in values ? String(values[k]) : all));
   return s;
 }
@@ -38,14 +46,37 @@ export const word = (texts: Record<string, Text>, of: string) => (texts[of] ? t(
 
 // What the server says is English. In Chinese the page says it by what never changes of it, see zh-server.ts.
 
-/** A short text of the server: a reason, or what is wrong with a field. */
-export function said(text: string): string {
-  if (lang.value !== 'zh' || !server) return text;
-  for (const [how, words] of server.patterns) {
+type Patterns = [RegExp, string][];
+/** A text by the first pattern that it matches, its parts by `parts`; undefined where it matches none. */
+function match(patterns: Patterns, text: string, parts: (s: string) => string): string | undefined {
+  for (const [how, words] of patterns) {
     const m = how.exec(text);
-    if (m) return words.replace(/\$(~?)(\d)/g, (_, deep, i) => (deep ? said(m[+i] ?? '') : m[+i] ?? ''));
+    if (m) return words.replace(/\$(~?)(\d)/g, (_, deep, i) => (deep ? parts(m[+i] ?? '') : m[+i] ?? ''));
   }
-  return text;
+  return undefined;
+}
+const chinese = () => (lang.value === 'zh' ? server : null);
+
+/** What is wrong with a field, and other notes on definitions. */
+export function said(text: string): string {
+  const s = chinese();
+  return (s && match(s.patterns, text, said)) ?? text;
+}
+/** Why a run ended as it did, or waits: whole sentences that nodes write, with semicolons between them. */
+export function reasonSaid(text: string): string {
+  const s = chinese();
+  if (!s) return text;
+  const whole = match(s.reasons, text, reasonPart);
+  if (whole !== undefined) return whole;
+  const parts = text.split('; '), are = parts.map((p) => match(s.reasons, p, reasonPart));
+  return are[0] === undefined ? text : are.map((is, i) => is ?? parts[i]).join('；');
+}
+/** What is part of a reason: an end of a sentence that is known, or what somebody wrote. */
+const reasonPart = (text: string) => (/^ (with|by) /.test(text) ? match(chinese()!.reasons, text, (x) => x) ?? text : text && `：${text}`);
+/** What an alert says. */
+export function alertSaid(text: string): string {
+  const s = chinese();
+  return (s && match(s.alerts, text, alertSaid)) ?? reasonSaid(text);
 }
 /** An explanation, by its cause. */
 export const explained = (cause: string, answer: string) => (lang.value === 'zh' && server?.causes[cause]) || answer;

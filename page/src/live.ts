@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { all as pages, call, me, Problem, unreachable, type Answer } from './api';
+import { all as pages, call, get, me, Problem, unreachable, type Answer } from './api';
+import type { Page } from './types';
 
 // How the page stays up to date. Screens say what they show and which changes concern it; where the news come from
 // (a stream of events, or asking again) is decided here alone.
@@ -161,4 +162,33 @@ export function useGet<T>(path: string | null, o: Asking = {}): Asked<T> {
 
   const fresh = state.path === path;
   return { data: fresh ? state.data : undefined, etag: fresh ? state.etag : '', problem: fresh ? state.problem : undefined, loading: !!path && !(fresh && (state.data !== undefined || state.problem)), reload };
+}
+
+/** Older items grow with each change at the beginning of a list. Above so many it begins anew. */
+const mostKept = 2000;
+
+export interface Paged<T> { items: T[]; data?: Page<T>; problem?: Problem; loading: boolean; reload: () => Promise<void>; more?: () => Promise<void>; renew: (f: (x: T) => T | null) => void }
+
+/** usePages asks for the first page of a list, keeps it up to date, and has older items on demand. */
+export function usePages<T>(path: string, key: (x: T) => string, o: Asking = {}): Paged<T> {
+  const first = useGet<Page<T>>(path, o);
+  const [older, setOlder] = useState<{ path: string; items: T[]; next?: string }>();
+  useEffect(() => setOlder(undefined), [path]);
+  const base = first.data?.items ?? [], seen = new Set(base.map(key));
+  // What slides off the first page is kept as it was there last. If the page no longer meets what was loaded, what lies
+  // between was never seen: it begins anew.
+  useEffect(() => setOlder((k) => {
+    if (k?.path !== path || !first.data) return k;
+    let behind = k.items.length; // of what the page ends with
+    while (behind > 0 && !seen.has(key(k.items[behind - 1]))) behind--;
+    const rest = k.items.slice(behind);
+    return first.data.next === undefined || behind === 0 || base.length + rest.length > mostKept ? undefined : { ...k, items: [...base, ...rest] };
+  }), [first.data]);
+  const kept = older?.path === path ? older : undefined, next = kept ? kept.next : first.data?.next;
+  const more = next === undefined ? undefined : async () => {
+    const page = await get<Page<T>>(`${path}${path.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(next)}`);
+    setOlder((k) => (kept && k?.path !== path ? k : { path, items: [...(kept ? k!.items : base), ...page.items], next: page.next })); // unless it has begun anew meanwhile
+  };
+  const renew = useCallback((f: (x: T) => T | null) => setOlder((k) => (k?.items.some((x) => f(x) !== x) ? { ...k, items: k.items.flatMap((x) => f(x) ?? []) } : k)), []);
+  return { items: [...base, ...(kept?.items.filter((x) => !seen.has(key(x))) ?? [])], data: first.data, problem: first.problem, loading: first.loading, reload: first.reload, more, renew };
 }

@@ -11,12 +11,29 @@ export function leaveGuard(f: () => boolean) {
   return () => { if (guard === f) guard = undefined; };
 }
 
+/** How far what is come back to was scrolled, for as long as it has not grown to that height again. */
+let back = 0;
+function scrollBack(y: number) {
+  const mine = (back = y), until = performance.now() + 3000;
+  const step = () => {
+    if (back !== mine || y <= 0) return;
+    const high = document.documentElement.scrollHeight - innerHeight >= y;
+    if (high || performance.now() > until) { back = 0; scrollTo(0, y); } else requestAnimationFrame(step);
+  };
+  requestAnimationFrame(step);
+}
+for (const by of ['wheel', 'touchstart', 'keydown', 'pointerdown']) addEventListener(by, () => { back = 0; }, { passive: true }); // who moves on by hand is not pulled back
+
 const read = () => { here.value = { path: location.pathname, search: new URLSearchParams(location.search) }; };
 
 export function go(to: string, how: 'push' | 'replace' = 'push') {
   const [path, part] = [to.split(/[?#]/)[0], to.split('#')[1]];
   if (path !== here.value.path && guard && !guard()) return;
-  if (path !== here.value.path) scrollTo(0, 0);
+  if (path !== here.value.path) {
+    history.replaceState({ y: scrollY }, ''); // for the way back
+    back = 0;
+    scrollTo(0, 0);
+  }
   history[how === 'push' ? 'pushState' : 'replaceState'](null, '', to);
   read();
   if (part) document.getElementById(part)?.scrollIntoView({ block: 'start' }); // if it is there already
@@ -30,15 +47,16 @@ export function setQuery(values: Record<string, string | undefined>) {
   go(here.value.path + (text && '?' + text), 'replace');
 }
 
-let shown = here.value.path;
+let shown = location.pathname + location.search;
 addEventListener('popstate', () => {
-  if (location.pathname !== shown && guard && !guard()) {
+  if (location.pathname !== here.value.path && guard && !guard()) {
     history.pushState(null, '', shown); // stay
     return;
   }
   read();
+  scrollBack(history.state?.y ?? 0);
 });
-here.subscribe((h) => { shown = h.path; });
+here.subscribe(() => { shown = location.pathname + location.search; });
 
 /** A link within the page. Other keys and buttons do with it what browsers do with links. */
 export function Link({ to, children, onClick, ...rest }: { to: string; children?: ComponentChildren } & Omit<JSX.IntrinsicElements['a'], 'href' | 'onClick'> & { onClick?: () => void }) {

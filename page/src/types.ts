@@ -56,8 +56,8 @@ export interface AuditEntry {
   id: string; at: string; who: string; origin?: string; action: string; kind: string; job_id?: string; app?: string; name?: string; reason?: string;
   was?: unknown; became?: unknown;
 }
-export interface Group { name: string; slots: number; executing: number; waiting: number; jobs: number; updated: string }
+export interface Group { version?: number; name: string; slots: number; executing: number; waiting: number; jobs: number; updated: string }
 export interface CalendarItem { name: string; timezone?: string; excludes: number; includes: number; jobs: number; updated: string }
 export interface DayState { date: string; weekday: string; state: 'open' | 'closed' | 'makeup'; as?: string; hours?: string[]; why?: string }
-export interface Secret { name: string; app?: string; key_state: string; updated: string; updated_by: string }
+export interface Secret { version?: number; name: string; app?: string; key_state: string; updated: string; updated_by: string }
 export interface Token { id: string; name: string; role: Role; apps?: string[]; state: string; created: string; created_by: string; expires?: string; last_used?: string; last_used_from?: string; token?: string }

@@ -35,13 +35,15 @@ export const problems: Record<string, [title: string, advice: string]> = {
 
 /** By the cause of an explanation. */
 export const causes: Record<string, string> = {
-  succeeded: '它按时运行，并且成功了。', failed: '它运行了，但失败了。', timed_out: '它运行了，因超时被停止。', killed: '它运行了，但被终止。', lost: '它所在的节点消失了，是否完成无人知道。', skipped: '这个到期时间被跳过。', missed: '这个到期时间被错过：没有节点能及时启动它。', superseded: '它被更新的一次取代。',
+  succeeded: '它运行了，并且成功了。', failed: '它运行了，但失败了。', timed_out: '它运行了，因超时被停止。', killed: '它被终止了。', lost: '它所在的节点消失了，是否完成无人知道。', skipped: '这个到期时间被跳过。', missed: '这个到期时间被错过：没有节点能及时启动它。', superseded: '它被更新的一次取代。',
   not_due: '按定义，这不是到期时间。', gap: '夏令时开始，时钟跳过了这个时刻；任务在跳过之后立即触发。', repeat: '夏令时结束，这个时刻出现两次；任务只在第一次触发。', calendar: '本来到期，但日历排除了它。', shifted: '任务有自己固定的抖动，因此稍后才到期。', before_start: '它早于定义的开始时间。', after_end: '它晚于定义的结束时间。', max_fires: '到那时任务已达到最大次数。',
   ahead: '它还没有到，届时会启动。', paused: '任务、应用或集群当时已暂停。', overlap: '上一次运行还没有结束，按重叠策略没有启动。', group: '它的分组没有空闲槽位。', handler_disabled: '它的 Go 函数已停用。', deadline: '等待太久，超过了启动期限。', cluster_down: '当时没有节点在工作。', waiting: '已到期，正在等待。', no_node: '没有可以运行它的节点。', executing: '已启动，正在执行。', definition_is_younger: '任务是之后才创建的，或当时的定义不同。', deleted: '任务在此之前已被删除。', error: '任务无法排期。', no_record: '没有相关记录：旧记录会被清理，或任务当时正被修改。',
 };
 
-/** By how they are put. $1 and so on are what stands in the brackets, $~1 is that in Chinese. */
-export const patterns: [RegExp, string][] = [
+type Patterns = [RegExp, string][]; // how it is put; $1 and so on are what stands in the brackets, $~1 is that in Chinese
+
+/** What is wrong with fields, what definitions are warned of, and why one of many things is left as it is. */
+export const patterns: Patterns = [
   [/^is empty; give 1 to (\d+) characters$/, '不能为空，请填写 1 到 $1 个字符'],
   [/^is missing.*$/, '必须填写'],
   [/^is (\d+) characters long, at most (\d+) are taken$/, '有 $1 个字符，最多 $2 个'],
@@ -69,6 +71,12 @@ export const patterns: [RegExp, string][] = [
   [/^cron (".*?"): ([\w-]+) (".*?"): not between (\d+) and (\d+).*$/, 'cron $1：$2 的 $3 不在 $4 与 $5 之间'],
   [/^cron (".*?"): ([\w-]+) (".*?"): .*$/, 'cron $1：$2 的 $3 不正确'],
   [/^cron (".*?"): .*$/, 'cron $1 不正确：需要 5 个字段（分 时 日 月 周），或以秒开头的 6 个字段'],
+  // Why a job of many is left as it is.
+  [/^there is no such job$/, '没有这个任务'],
+  [/^that takes role (\S+) of its app$/, '需要其应用的 $1 角色'],
+  [/^it is deleted$/, '它已被删除'],
+  [/^somebody has changed it meanwhile$/, '期间已被他人修改'],
+  [/^the definition cannot be read.*$/, '保存的定义无法读取'],
   // Warnings about definitions.
   [/^no due time lies ahead$/, '以后没有到期时间'],
   [/^the first due time is (\d+) years away, on (\S+)$/, '第一次到期在 $1 年之后：$2'],
@@ -82,24 +90,65 @@ export const patterns: [RegExp, string][] = [
   [/^what waits in the queue is missed after (\S+) \(start_deadline\), before the next due time comes: the queue never fills$/, '排队的到期时间在 $1（start_deadline）后即被错过，早于下一次到期：队列永远不会用上'],
   [/^all nodes that match (.*) are cordoned or draining now: .*$/, '符合 $1 的节点都已隔离或正在排空：到期时间会等待，过久则被错过'],
   [/^no node .* now: due times wait for one, .*$/, '现在没有符合要求的节点：到期时间会等待，过久则被错过'],
-  // Reasons of runs.
-  [/^exit (?:code|status) (\d+)$/, '退出码 $1'],
-  [/^(?:job|the job|its app|the cluster) ?(?:was|is)? ?paused.*$/, '已暂停'],
-  [/^paused\b.*$/, '已暂停'],
-  [/^overlap: the run due (\S+) is still executing$/, '重叠：到期时间为 $1 的运行仍在执行'],
-  [/^overlap\b.*$/, '重叠：上一次运行还没有结束'],
-  [/^group (\S+) has no free slot.*$/, '分组 $1 没有空闲槽位'],
-  [/^handler (\S+) is disabled.*$/, 'Go 函数 $1 已停用'],
-  [/^killed by (.*) over HTTP$/, '由 $1 终止'],
-  [/^killed by (.*)$/, '由 $1 终止'],
-  [/^lease lost$/, '节点失去租约'],
-  [/^fenced$/, '节点失去租约，运行被终止'],
-  [/^timeout\b.*$/, '超时'],
-  [/^(?:no node|nobody) .*$/, '没有节点能及时启动它'],
+];
+
+// Reasons of runs. Each is a whole sentence, or a part of one that ends at a semicolon: what a job or a handler says of
+// itself stands there too, and is nobody's to say otherwise. page/reasons_test.go holds them against what nodes write.
+export const reasons: Patterns = [
+  [/^exit status (\d+)$/, '退出码 $1'],
+  [/^killed by (SIG\w+)$/, '被信号 $1 终止'],
+  [/^ran longer than (\S+)$/, '运行超过 $1'],
+  [/^killed on request$/, '应请求终止'],
+  [/^killed on request before it began$/, '在启动之前应请求终止'],
+  [/^killed with everything else on its node$/, '随节点上的其他运行一起终止'],
+  [/^a later due time took its place$/, '被之后的到期时间取代'],
+  [/^a later due time took its place before it began$/, '在启动之前被之后的到期时间取代'],
+  [/^the due time (\S+) took its place$/, '被到期时间 $1 取代'],
+  [/^its node vanished while it was running$/, '运行时它所在的节点消失了'],
+  [/^its node was stopped or cut off for too long, and the guard killed it$/, '节点停顿或失去联系太久，被守护进程终止'],
+  [/^lease lapsed$/, '节点的租约已过期'],
+  [/^session was buried by a peer$/, '节点的会话已被其他节点清理'],
+  [/^the executor panicked; the node's log has more$/, '执行器出错，详见节点日志'],
+  [/^its secrets could not be read in time$/, '未能及时读取密钥'],
+  [/^the exit status was collected by another part of the program$/, '退出码被程序的其他部分取走'],
   [/^a background process still holds the output$/, '后台进程仍占用输出'],
   [/^background processes were still running and were ended$/, '仍有后台进程在运行，已结束它们'],
+  [/^processes that had left its process group were still running and were killed$/, '有脱离进程组的进程仍在运行，已终止它们'],
+  [/^it used more processor time than limits\.cpu_seconds, (\d+)$/, '处理器时间超过 limits.cpu_seconds（$1）'],
+  [/^it wrote a larger file than limits\.file_size, (\S+)$/, '写入的文件超过 limits.file_size（$1）'],
+  [/^no handler (".*") is registered on this node$/, '此节点没有注册 Go 函数 $1'],
+  [/^HTTP (\d+)( [A-Za-z' -]+)?, expected (.+)$/, 'HTTP $1$2，应为 $3'],
+  [/^no connection to (\S+): (.+)$/, '无法连接 $1：$2'],
+  [/^the request was sent, but there was no answer: (.+)$/, '请求已发出，但没有响应：$1'],
+  [/^the request was sent, but there was no answer yet$/, '请求已发出，尚无响应'],
+  [/^there was no connection yet, so nothing was sent$/, '尚未建立连接，没有发出请求'],
+  [/^the answer, (HTTP [^,]+), was still coming$/, '响应（$1）尚未接收完'],
   [/^job was deleted$/, '任务已被删除'],
-  // What alerts say.
+  [/^the backfill was cancelled$/, '补跑已取消'],
+  [/^a calendar was changed: it is no due time any more$/, '日历已修改：这不再是到期时间'],
+  [/^paused( with app \S+| with the cluster)?( by [^:]+?)?(?:: (.+))?$/s, '$~1已暂停$~2$~3'],
+  [/^paused from (\S+) to (\S+?)( with app \S+| with the cluster)?( by [^:]+?)?(?:: (.+))?$/s, '自 $1 至 $2 $~3暂停$~4$~5'],
+  [/^ with app (\S+)$/, '随应用 $1 '], [/^ with the cluster$/, '随集群'], [/^ by (.+)$/, '（$1）'],
+  [/^handler (\S+) is disabled( by [^:]+?)?(?:: (.+))?$/s, 'Go 函数 $1 已停用$~2$~3'],
+  [/^could not be started by its deadline, (\S+) after it was due$/, '未能在启动期限（到期后 $1）之前启动'],
+  [/^waited until its start deadline$/, '一直等到启动期限'],
+  [/^nobody could start it within (\S+); misfire policy (\S+)$/, '$1 内没有节点能启动它；误点策略 $2'],
+  [/^nobody could start it within (\S+)$/, '$1 内没有节点能启动它'],
+  [/^no node takes it: all are cordoned, draining, or there for handlers only$/, '没有节点可以运行它：都已隔离、正在排空，或只运行 Go 函数'],
+  [/^no node matches (.+)$/, '没有符合 $1 的节点'],
+  [/^group (.+) has no free slot$/, '分组 $1 没有空闲槽位'],
+  [/^overlap$/, '重叠：上一次运行还没有结束'],
+  [/^overlap: the queue is full$/, '重叠：队列已满'],
+  [/^overlap: the run due (\S+) is still executing$/, '重叠：到期时间为 $1 的运行仍在执行'],
+  [/^overlap: the run due (\S+) still waits for its start$/, '重叠：到期时间为 $1 的运行仍在等待启动'],
+  [/^(\d+) due times wait already$/, '已有 $1 个到期时间在等待'],
+  // For what due times wait.
+  [/^runs of the job before it have not ended$/, '任务之前的运行还没有结束'],
+  [/^a backfill waits for the end of the pause$/, '补跑在等待暂停结束'],
+];
+
+// What alerts say. What is not here is a reason.
+export const alerts: Patterns = [
   [/^(.+?), due (\S+), (.+)$/s, '$1，到期 $2，$~3'],
   [/^(.+?): (\d+) due times from (\S+) on (.+)$/s, '$1：自 $3 起的 $2 个到期时间，$~4'],
   [/^(failed|timed out|was killed|was lost with its node|was missed)( after \d+ attempts)?: (.+)$/s, '$~1$~2：$~3'],
@@ -115,10 +164,4 @@ export const patterns: [RegExp, string][] = [
   [/^the node (\S+) vanished at (\S+), and is not back$/, '节点 $1 于 $2 消失，尚未恢复'],
   [/^the clock of the node (\S+) differs from MySQL's by (\S+);.*$/, '节点 $1 的时钟与 MySQL 相差 $2'],
   [/^(.+) has not run for (\S+)$/, '$1 已有 $2 没有运行'],
-  // Why a job of many is left as it is.
-  [/^there is no such job$/, '没有这个任务'],
-  [/^that takes role (\S+) of its app$/, '需要其应用的 $1 角色'],
-  [/^it is deleted$/, '它已被删除'],
-  [/^somebody has changed it meanwhile$/, '期间已被他人修改'],
-  [/^the definition cannot be read.*$/, '保存的定义无法读取'],
 ];

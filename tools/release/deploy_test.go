@@ -13,13 +13,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 	"github.com/moby/buildkit/frontend/dockerfile/linter"
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 	apps "k8s.io/api/apps/v1"
-	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	network "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
@@ -112,7 +112,7 @@ func TestCompose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	takes, nodes := settings(t), 0
+	takes, nodes, builds := settings(t), 0, 0
 	for name, service := range project.Services {
 		for variable := range service.Environment {
 			known(t, takes, path+": "+name, variable)
@@ -122,15 +122,25 @@ func TestCompose(t *testing.T) {
 			if node := service.Environment["GOCRONTAB_NODE"]; node == nil || *node != name {
 				t.Errorf("%s: service %s is not the node of that name", path, name)
 			}
+			if service.Environment["GOCRONTAB_ADVERTISE"] == nil {
+				t.Errorf("%s: service %s is found at the name of a container, which nobody outside knows", path, name)
+			}
+			if service.PullPolicy != "never" {
+				t.Errorf("%s: service %s may be pulled, and another image of the name come", path, name)
+			}
 		}
 		if service.Build != nil {
+			builds++
+			if service.Build.Args["VERSION"] == nil {
+				t.Errorf("%s: %s builds a program that does not know its version", path, name)
+			}
 			if _, err := os.Stat(filepath.Join(service.Build.Context, service.Build.Dockerfile)); err != nil {
 				t.Errorf("%s: %s: %v", path, name, err)
 			}
 		}
 	}
-	if nodes != 3 {
-		t.Errorf("%s has %d nodes", path, nodes)
+	if nodes != 3 || builds != 1 {
+		t.Errorf("%s has %d nodes and builds the image %d times; want 3, and once", path, nodes, builds)
 	}
 }
 
@@ -152,7 +162,6 @@ func TestKubernetes(t *testing.T) {
 	var (
 		namespace core.Namespace
 		secret    core.Secret
-		migrate   batch.Job
 		nodes     apps.StatefulSet
 		service   core.Service
 		headless  core.Service
@@ -160,7 +169,7 @@ func TestKubernetes(t *testing.T) {
 		rules     network.NetworkPolicy
 	)
 	kinds := map[string]any{
-		"namespace.yaml": &namespace, "secret.yaml": &secret, "migrate.yaml": &migrate, "nodes.yaml": &nodes,
+		"namespace.yaml": &namespace, "secret.yaml": &secret, "nodes.yaml": &nodes,
 		"service.yaml": &service, "headless.yaml": &headless, "disruption.yaml": &budget, "network.yaml": &rules,
 	}
 	for _, name := range list.Resources {
@@ -187,37 +196,65 @@ func TestKubernetes(t *testing.T) {
 			t.Errorf("%s selects %v; the nodes are %v", name, selector, labels)
 		}
 	}
-	for where, pod := range map[string]core.PodSpec{"nodes.yaml": nodes.Spec.Template.Spec, "migrate.yaml": migrate.Spec.Template.Spec} {
-		if !*pod.SecurityContext.RunAsNonRoot {
-			t.Errorf("%s: may run as root", where)
+	pod := nodes.Spec.Template.Spec
+	if !*pod.SecurityContext.RunAsNonRoot {
+		t.Error("the nodes may run as root")
+	}
+	if mounts := pod.AutomountServiceAccountToken; mounts == nil || *mounts {
+		t.Error("commands can read the token of the pod's service account")
+	}
+	// The tables are upgraded before the first node of a new version starts, by its own program.
+	if len(pod.InitContainers) != 1 || !strings.Contains(fmt.Sprint(pod.InitContainers[0].Command), "go-crontab migrate") {
+		t.Error("nothing migrates before a node starts")
+	}
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		for _, variable := range c.Env {
+			known(t, takes, c.Name, variable.Name)
 		}
-		for _, c := range pod.Containers {
-			for _, variable := range c.Env {
-				known(t, takes, where, variable.Name)
+		for _, mount := range c.VolumeMounts {
+			if !slices.ContainsFunc(pod.Volumes, func(v core.Volume) bool { return v.Name == mount.Name }) &&
+				!slices.ContainsFunc(nodes.Spec.VolumeClaimTemplates, func(v core.PersistentVolumeClaim) bool { return v.Name == mount.Name }) {
+				t.Errorf("%s: no volume %s", c.Name, mount.Name)
 			}
-			for _, mount := range c.VolumeMounts {
-				if !slices.ContainsFunc(pod.Volumes, func(v core.Volume) bool { return v.Name == mount.Name }) &&
-					!slices.ContainsFunc(nodes.Spec.VolumeClaimTemplates, func(v core.PersistentVolumeClaim) bool { return v.Name == mount.Name }) {
-					t.Errorf("%s: no volume %s", where, mount.Name)
-				}
-			}
-			if !slices.ContainsFunc(list.Images, func(i struct{ Name, NewName, NewTag string }) bool { return i.Name == c.Image }) {
-				t.Errorf("%s: the kustomization knows no image %s", where, c.Image)
-			}
+		}
+		if !slices.ContainsFunc(list.Images, func(i struct{ Name, NewName, NewTag string }) bool { return i.Name == c.Image }) {
+			t.Errorf("%s: the kustomization knows no image %s", c.Name, c.Image)
+		}
+		if s := c.SecurityContext; *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || fmt.Sprint(s.Capabilities.Drop) != "[ALL]" {
+			t.Errorf("%s: may do more than it needs", c.Name)
 		}
 	}
 	if nodes.Spec.ServiceName != headless.Name || headless.Spec.ClusterIP != core.ClusterIPNone {
 		t.Error("the nodes have no headless service")
 	}
-	node := nodes.Spec.Template.Spec.Containers[0]
+	node := pod.Containers[0]
 	for _, s := range []core.Service{service, headless} {
 		if s.Spec.Ports[0].TargetPort.StrVal != node.Ports[0].Name {
 			t.Errorf("the service %s and the nodes do not meet", s.Name)
 		}
 	}
-	at := slices.IndexFunc(node.Env, func(e core.EnvVar) bool { return e.Name == "GOCRONTAB_HOST" })
-	if at < 0 || !slices.Contains(strings.Split(node.Env[at].Value, ","), service.Name+"."+list.Namespace+".svc") {
+	value := func(name string) string {
+		at := slices.IndexFunc(node.Env, func(e core.EnvVar) bool { return e.Name == name })
+		if at < 0 {
+			t.Errorf("%s is not set", name)
+			return ""
+		}
+		return node.Env[at].Value
+	}
+	if !slices.Contains(strings.Split(value("GOCRONTAB_HOST"), ","), service.Name+"."+list.Namespace+".svc") {
 		t.Error("the nodes refuse who asks the service by its name")
+	}
+	value("GOCRONTAB_ADVERTISE")
+	// Slots go by the machine's processors otherwise, and so many commands by far exceed what the container may use.
+	if !node.Resources.Limits.Memory().IsZero() && value("GOCRONTAB_SLOTS") == "" {
+		t.Error("the container has a limit of memory, and its node no limit of slots")
+	}
+	if drain, err := time.ParseDuration(value("GOCRONTAB_DRAIN_GRACE")); err != nil || time.Duration(*pod.TerminationGracePeriodSeconds)*time.Second <= drain {
+		t.Errorf("a pod has %d s to end, and its drain takes %s: %v", *pod.TerminationGracePeriodSeconds, drain, err)
+	}
+	// It kills the commands of a node, so a moment in which the API is full must not be enough.
+	if p := node.LivenessProbe; p != nil && (p.TimeoutSeconds < 5 || p.PeriodSeconds*p.FailureThreshold < 300) {
+		t.Errorf("the liveness probe gives up too early: %+v", p)
 	}
 	if list.Images[0].NewTag == "latest" {
 		t.Error("the image is whatever is the latest")

@@ -4,7 +4,8 @@ import { t } from '../i18n';
 import { tell } from '../live';
 import { go, here } from '../router';
 import type { Job, Page, Run } from '../types';
-import { ask, Button, Choice, closeDialog, Dialog, Field, ProblemBox, say, show } from './basic';
+import type { ComponentChildren } from 'preact';
+import { ask, Button, Choice, closeDialog, Dialog, Field, ProblemBox, Said, say, show } from './basic';
 
 // What can be done to jobs, with the questions that come first.
 
@@ -13,6 +14,16 @@ const changed = (j: Job) => tell({ type: 'job', job_id: j.id, data: j });
 // Requests to run that nobody has answered: who presses again soon means the same one, which may have arrived.
 const unanswered = new Map<string, { key: Record<string, string>; at: number }>();
 const meantAgain = 5 * 60_000;
+
+/** Writes an object at a path: a new one where there is none of its name, one that was (as `was` says) as long as nobody has changed it meanwhile. */
+export async function write(path: string, body: unknown, was: { version?: number } | undefined) {
+  try {
+    await call(path, { method: 'PUT', body, headers: !was ? { 'If-None-Match': '*' } : was.version === undefined ? {} : { 'If-Match': `"${was.version}"` } });
+  } catch (err) {
+    if (was || !(err instanceof Problem) || err.status !== 412) throw err;
+    throw new Problem(err.title, err.detail, err.status, [{ field: 'name', message: t('There is one of that name already') }], err.type);
+  }
+}
 
 /** Starts a job once, and goes to its run as soon as there is one, unless the person has gone elsewhere by then. */
 export async function runNow(j: Job, follow: boolean) {
@@ -42,12 +53,12 @@ export async function resume(j: Job) {
 }
 
 /** Asks for a reason and an end, and pauses what is at a path; or at several, which answer as an array. */
-export function askPause(title: string, path: string | string[], done: (answer: any) => void) {
-  show(() => <PauseDialog title={title} path={path} done={done} />);
+export function askPause(title: string, path: string | string[], done: (answer: any) => void, text?: ComponentChildren) {
+  show(() => <PauseDialog title={title} path={path} done={done} text={text} />);
 }
 export const pauseJob = (j: Job) => askPause(t('Pause {job}', { job: j.name }), `/api/v1/jobs/${j.id}/pause`, (now: Job) => { changed(now); say(t('{job} is paused', { job: j.name })); });
 
-function PauseDialog({ title, path, done }: { title: string; path: string | string[]; done: (answer: any) => void }) {
+function PauseDialog({ title, path, done, text }: { title: string; path: string | string[]; done: (answer: any) => void; text?: ComponentChildren }) {
   const [reason, setReason] = useState('');
   const [until, setUntil] = useState('');
   const [own, setOwn] = useState(false);
@@ -70,6 +81,7 @@ function PauseDialog({ title, path, done }: { title: string; path: string | stri
     <Dialog title={title} close={closeDialog}>
       <div class="body">
         <p class="faint">{t('Nothing of it starts any more once this was answered. What executes runs to its end.')}</p>
+        {text}
         <Field id="reason" label={t('Reason')} error={error('reason')} hint={t('Others will read it.')}>
           <input id="reason" autoFocus value={reason} maxLength={1000} onInput={(e) => setReason(e.currentTarget.value)} />
         </Field>
@@ -78,7 +90,7 @@ function PauseDialog({ title, path, done }: { title: string; path: string | stri
           <Choice label={t('Until')} value={own ? 'own' : until} set={(v) => { setOwn(v === 'own'); setUntil(v === 'own' ? '90m' : v); }}
             options={[{ value: '', text: t('somebody resumes it') }, { value: '1h', text: '1 h' }, { value: '4h', text: '4 h' }, { value: '24h', text: '24 h' }, { value: 'own', text: t('other') }]} />
           {own && <input aria-label={t('Until')} class={error('until') ? 'wrong' : ''} value={until} onInput={(e) => setUntil(e.currentTarget.value)} placeholder="90m, 2027-01-31T09:00:00Z" />}
-          {error('until') && <p class="error">{error('until')}</p>}
+          {error('until') && <p class="error"><Said text={error('until')!} /></p>}
         </div>
         {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
       </div>

@@ -5,7 +5,7 @@ import { now, Problem } from '../api';
 import { lang, problemSaid, said, t, type Text } from '../i18n';
 import { second } from '../live';
 import { Link } from '../router';
-import { brief, coarse, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
+import { brief, coarse, inZone, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
 import type { Job, Outcome, Run, Status } from '../types';
 import { Icon, type IconName } from './icon';
 
@@ -13,7 +13,7 @@ import { Icon, type IconName } from './icon';
 
 type ButtonProps = Omit<JSX.IntrinsicElements['button'], 'icon'> & { icon?: IconName; look?: 'primary' | 'danger' | 'quiet'; work?: () => unknown };
 
-/** A button. While what it does goes on, it is busy and cannot be pressed again. */
+/** A button. While what it does goes on, it is busy and cannot be pressed again; it keeps the focus. */
 export function Button({ icon, look, work, children, disabled, class: more, ...rest }: ButtonProps) {
   const [busy, setBusy] = useState(false);
   const there = useRef(true);
@@ -26,7 +26,7 @@ export function Button({ icon, look, work, children, disabled, class: more, ...r
     try { await r; } catch (err) { complain(err); } finally { if (there.current) setBusy(false); }
   };
   return (
-    <button type="button" {...rest} class={`button ${look ?? ''} ${more ?? ''} ${children ? '' : 'bare'}`} disabled={disabled || busy} aria-busy={busy} {...(work ? { onClick: click } : {})}>
+    <button type="button" {...rest} class={`button ${look ?? ''} ${more ?? ''} ${children ? '' : 'bare'}`} disabled={disabled} aria-disabled={busy || undefined} aria-busy={busy} {...(work ? { onClick: click } : {})}>
       {icon && <Icon name={icon} />}
       {children}
     </button>
@@ -46,7 +46,10 @@ export const complain = (err: unknown) => {
   if (err instanceof Problem) say(problemTitle(err), true, problemDetail(err) + (err.requestID ? ` (${err.requestID})` : ''));
   else say(String(err), true);
 };
-export const Toasts = () => (
+
+/** Dialogs that are open. They lie above all else and take all presses, so toasts stand in the upmost. */
+const layers = signal<symbol[]>([]);
+export const Toasts = ({ layer }: { layer?: symbol }) => layers.value[layers.value.length - 1] !== layer ? null : (
   <div class="toasts" role="status" aria-live="polite">
     {toasts.value.map((x) => (
       <div key={x.id} class={`toast ${x.bad ? 'bad' : ''}`}>
@@ -73,6 +76,12 @@ export const problemDetail = (p: Problem) => {
   const advice = problemSaid(p.type)?.[1];
   return advice === undefined ? p.detail : [advice, ...p.errors.map((e) => `${e.field}：${said(e.message)}`)].filter(Boolean).join('\n');
 };
+
+/** A text of the server in the language that is shown; where that is another one, what the server wrote stands below. */
+export function Said({ text, by = said }: { text: string; by?: (text: string) => string }) {
+  const is = by(text);
+  return <><bdi>{inZone(is)}</bdi>{is !== text && <span class="original" lang="en"><bdi>{inZone(text)}</bdi></span>}</>;
+}
 
 /** What went wrong, in the words of the server, and a way to try again. */
 export function ProblemBox({ problem, again }: { problem: Problem; again?: () => unknown }) {
@@ -241,7 +250,7 @@ export function Field({ label, hint, error, children, wide, id }: { label: strin
     <div class={`field ${wide ? 'wide' : ''} ${error ? 'wrong' : ''}`}>
       <label for={id}>{label}</label>
       {children}
-      {error ? <p class="error" id={id + '-error'}>{said(error)}</p> : hint ? <p class="hint" id={id + '-hint'}>{hint}</p> : null}
+      {error ? <p class="error" id={id + '-error'}><Said text={error} /></p> : hint ? <p class="hint" id={id + '-hint'}>{hint}</p> : null}
     </div>
   );
 }
@@ -258,28 +267,38 @@ export function Choice<T extends string>({ value, options, set, label, disabled 
 export async function copy(text: string) {
   try {
     await navigator.clipboard.writeText(text);
-    say(t('Copied'));
-  } catch {
-    say(t('The browser does not let pages copy here'), true);
+  } catch { // it is not there by plain HTTP
+    const area = document.createElement('textarea'), back = document.activeElement as HTMLElement | null;
+    area.value = text;
+    area.className = 'unseen';
+    (document.querySelector('dialog[open]') ?? document.body).append(area);
+    area.select();
+    const done = document.execCommand('copy');
+    area.remove();
+    back?.focus();
+    if (!done) return say(t('The browser does not let pages copy here'), true, t('Select the text and copy it by hand.'));
   }
+  say(t('Copied'));
 }
 
 // Dialogs. The browser's own dialog keeps the focus inside, and gives it back.
 
-/** A dialog. Without a way to close it, it stays until it is taken away. */
-export function Dialog({ title, close, children, wide }: { title: string; close?: () => void; children: ComponentChildren; wide?: boolean }) {
-  const ref = useRef<HTMLDialogElement>(null), there = useRef(true);
+/** A dialog. Without a way to close it, it stays until it is taken away; one that is precious stays when somebody presses beside it. */
+export function Dialog({ title, close, children, wide, precious }: { title: string; close?: () => void; children: ComponentChildren; wide?: boolean; precious?: boolean }) {
+  const ref = useRef<HTMLDialogElement>(null), there = useRef(true), layer = useMemo(() => Symbol(title), []);
   useEffect(() => {
     const d = ref.current!;
     const back = document.activeElement as HTMLElement | null;
     d.showModal();
-    return () => { there.current = false; d.close(); back?.focus?.(); };
+    layers.value = [...layers.value, layer];
+    return () => { there.current = false; layers.value = layers.value.filter((l) => l !== layer); d.close(); back?.focus?.(); };
   }, []);
   // Esc pressed again closes it whatever we say to the first one.
   const closed = () => { if (!there.current) return; if (close) close(); else ref.current?.showModal(); };
   return (
     <dialog ref={ref} class={`dialog ${wide ? 'wide' : ''}`} aria-label={title} onCancel={(e) => { e.preventDefault(); close?.(); }} onClose={closed}
-      onMouseDown={(e) => { if (e.target === ref.current) close?.(); }}>
+      onMouseDown={(e) => { if (e.target === ref.current && !precious) close?.(); }}>
+      <Toasts layer={layer} />
       <div class="box">
         <header><h2>{title}</h2>{close && <button class="button quiet bare" aria-label={t('Close')} onClick={close}><Icon name="cross" /></button>}</header>
         {children}

@@ -1,4 +1,5 @@
 import { get, query } from '../api';
+import type { Text } from '../i18n';
 
 // What the active jobs are due at in a range that lies ahead, as the server works it out for all of them at once.
 
@@ -10,10 +11,13 @@ export interface Counts extends Left { from: string; to: string; jobs: number; t
 
 const iso = (at: number) => new Date(at).toISOString();
 
+/** What is odd about a due time. */
+export const marks: Record<NonNullable<Due['mark']>, Text> = { gap: 'clock jumps forward', repeat: 'hour comes twice', makeup: 'make-up day' };
+
 /** A page of due times. Jobs with more than `most` of them stand in frequent instead. */
 export const dueTimes = (o: { from: number; to: number; most?: number; limit?: number; app?: string; cursor?: string }, signal?: AbortSignal) =>
   get<Ahead>(`/api/v1/upcoming${query({ from: iso(o.from), to: iso(o.to), most: o.most, limit: o.limit ?? 500, app: o.app, cursor: o.cursor })}`, signal);
 
 /** How many due times each minute of a range has. */
-export const countMinutes = (o: { from: number; to: number; most?: number }, signal?: AbortSignal) =>
-  get<Counts>(`/api/v1/upcoming/counts${query({ from: iso(o.from), to: iso(o.to), step: 'minute', most: o.most })}`, signal);
+export const countMinutes = (o: { from: number; to: number; most?: number; app?: string }, signal?: AbortSignal) =>
+  get<Counts>(`/api/v1/upcoming/counts${query({ from: iso(o.from), to: iso(o.to), step: 'minute', most: o.most, app: o.app })}`, signal);

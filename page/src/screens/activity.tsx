@@ -1,15 +1,17 @@
 import { lazy, Suspense } from 'preact/compat';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { all, call, get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
+import { all, call, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
 import { t, type Text, word } from '../i18n';
-import { upTo, useGet } from '../live';
-import { askPause } from '../parts/actions';
+import { upTo, useGet, usePages } from '../live';
+import { askPause, resumeCluster, write } from '../parts/actions';
 import { actions, kinds } from '../parts/audit';
 import { Ago, ask, Badge, Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, Tabs, When } from '../parts/basic';
-import { Diff } from '../parts/diff';
+import { Diff, differences } from '../parts/diff';
 import { here, Link, setQuery } from '../router';
 import { day } from '../time';
-import type { AuditEntry, CalendarItem, Change, DayState, Group, Page, Pause, Role, Secret, Token } from '../types';
+import type { AuditEntry, CalendarItem, DayState, Group, Page, Pause, Role, Secret, Token } from '../types';
+
+const most = 1000; // things of a kind that are listed at once
 
 const Alerts = lazy(() => import('./alerts').then((m) => m.Alerts));
 
@@ -26,26 +28,11 @@ export function Activity({ tab, item }: { tab: string; item?: string }) {
   );
 }
 
-/** What differs between two objects, field by field. */
-function differences(was: unknown, became: unknown): Change[] {
-  const flat = (v: unknown, at = '', out: Record<string, unknown> = {}) => {
-    if (v && typeof v === 'object' && !Array.isArray(v)) for (const [k, x] of Object.entries(v)) flat(x, at ? `${at}.${k}` : k, out);
-    else if (at && v !== undefined && v !== '') out[at] = v;
-    return out;
-  };
-  const a = flat(was), b = flat(became);
-  return [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((k) => JSON.stringify(a[k]) !== JSON.stringify(b[k])).sort().map((field) => ({ field, was: a[field], becomes: b[field] }));
-}
-
 function Audit() {
   const q = here.value.search, of = (k: string) => q.get(k) ?? '';
   const path = `/api/v1/audit${query({ kind: of('kind'), who: of('who'), app: of('app'), job_id: of('job_id'), limit: 50 })}`;
-  const first = useGet<Page<AuditEntry>>(path, { every: 5000, on: ['job', 'pause', 'node', 'change', 'backfill'] });
-  const [older, setOlder] = useState<{ path: string; items: AuditEntry[]; next?: string }>();
+  const { items, problem, loading, reload, more } = usePages<AuditEntry>(path, (e) => e.id, { every: 5000, on: ['job', 'pause', 'node', 'change', 'backfill'] });
   const [open, setOpen] = useState<string>();
-  const base = first.data?.items ?? [], seen = new Set(base.map((e) => e.id));
-  const items = [...base, ...(older?.path === path ? older.items.filter((e) => !seen.has(e.id)) : [])];
-  const next = older?.path === path ? older.next : first.data?.next;
   const choices = [...new Set([...Object.keys(kinds), ...(of('kind') ? [of('kind')] : [])])];
   return (
     <>
@@ -55,8 +42,8 @@ function Audit() {
         {(['app', 'job_id'] as const).map((k) => of(k) && <button key={k} class="chip" aria-pressed="true" onClick={() => setQuery({ [k]: undefined })}>{k}: {of(k)} ×</button>)}
       </div>
       <Card>
-        {first.problem && <ProblemBox problem={first.problem} again={first.reload} />}
-        {first.loading ? <Loading rows={8} /> : items.length === 0 ? !first.problem && <Empty icon="activity" title={t('Nothing of that kind was done')} /> : (
+        {problem && <ProblemBox problem={problem} again={reload} />}
+        {loading ? <Loading rows={8} /> : items.length === 0 ? !problem && <Empty icon="activity" title={t('Nothing of that kind was done')} /> : (
           <div class="scroll">
             <table>
               <thead><tr><th>{t('When')}</th><th>{t('Who')}</th><th>{t('What')}</th><th class="thin-hide">{t('Reason')}</th><th><span class="unseen">{t('What changed')}</span></th></tr></thead>
@@ -78,10 +65,7 @@ function Audit() {
             </table>
           </div>
         )}
-        {next && <div class="more-row"><Button work={async () => {
-          const p = await get<Page<AuditEntry>>(`${path}&cursor=${encodeURIComponent(next)}`);
-          setOlder({ path, items: [...(older?.path === path ? older.items : base), ...p.items], next: p.next });
-        }}>{t('Older ones')}</Button></div>}
+        {more && <div class="more-row"><Button work={more}>{t('Older ones')}</Button></div>}
       </Card>
     </>
   );
@@ -103,7 +87,7 @@ function Pauses() {
             <tr key={p.scope + p.app}>
               <td><b>{p.scope === 'cluster' ? t('The whole cluster') : <Link to={`/jobs?app=${encodeURIComponent(p.app ?? '')}`}><bdi>{p.app}</bdi></Link>}</b>{p.jobs !== undefined && <Link class="small" to={p.scope === 'cluster' ? '/jobs' : `/jobs?app=${encodeURIComponent(p.app ?? '')}`}> {t('{n} jobs', { n: p.jobs })}</Link>}</td>
               <td><bdi>{p.reason}</bdi><div class="faint small">{p.by} · <Ago at={p.since} />{p.until && <> · {t('until')} <When at={p.until} /></>}</div></td>
-              <td class="num">{p.ended ? <span class="faint">{t('has ended')}</span> : may('operator', p.app) && <Button icon="play" work={async () => { await post(p.scope === 'cluster' ? '/api/v1/cluster/resume' : `/api/v1/apps/${encodeURIComponent(p.app ?? '')}/resume`); await list.reload(); }}>{t('Resume')}</Button>}</td>
+              <td class="num">{p.ended ? <span class="faint">{t('has ended')}</span> : may('operator', p.app) && <Button icon="play" work={async () => { if (p.scope === 'cluster') return resumeCluster(list.reload); await post(`/api/v1/apps/${encodeURIComponent(p.app ?? '')}/resume`); await list.reload(); }}>{t('Resume')}</Button>}</td>
             </tr>
           ))}</tbody></table>
         )}
@@ -122,7 +106,7 @@ function Pauses() {
 }
 
 function Calendars({ item }: { item?: string }) {
-  const list = useGet<Page<CalendarItem>>('/api/v1/calendars?limit=200', { every: 15_000, on: ['change'] });
+  const list = useGet<Page<CalendarItem>>('/api/v1/calendars', { every: 15_000, on: ['change'], read: upTo(most) });
   if (item) return <CalendarDays name={item} />;
   const items = list.data?.items ?? [];
   return (
@@ -136,7 +120,7 @@ function Calendars({ item }: { item?: string }) {
   );
 }
 
-/** A year of a calendar's days from this month on. */
+/** The days of a calendar in six months, from this one on. */
 function CalendarDays({ name }: { name: string }) {
   const today = day(now(), 'UTC'), from = today.slice(0, 8) + '01';
   const end = new Date(Date.UTC(+today.slice(0, 4), +today.slice(5, 7) - 1 + 6, 0)).toISOString().slice(0, 10);
@@ -163,7 +147,7 @@ function CalendarDays({ name }: { name: string }) {
 }
 
 export function Groups() {
-  const list = useGet<Page<Group>>('/api/v1/groups?limit=200', { every: 3000, on: ['change', 'run'] });
+  const list = useGet<Page<Group>>('/api/v1/groups', { every: 3000, on: ['change', 'run'], read: upTo(most) });
   const items = list.data?.items ?? [];
   const edit = (g?: Group) => show(() => <GroupDialog group={g} done={() => void list.reload()} />);
   return (
@@ -187,12 +171,12 @@ export function Groups() {
 function GroupDialog({ group: g, done }: { group?: Group; done: () => void }) {
   const [name, setName] = useState(g?.name ?? ''), [slots, setSlots] = useState(String(g?.slots ?? 1)), [problem, setProblem] = useState<Problem>();
   const work = async () => {
-    try { await call(`/api/v1/groups/${encodeURIComponent(name)}`, { method: 'PUT', body: { slots: Number(slots) } }); closeDialog(); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+    try { await write(`/api/v1/groups/${encodeURIComponent(name)}`, { slots: Number(slots) }, g); closeDialog(); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   return (
     <Dialog title={g ? g.name : t('New group')} close={closeDialog}>
       <div class="body">
-        {!g && <Field id="gname" label={t('Name')}><input id="gname" autoFocus value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>}
+        {!g && <Field id="gname" label={t('Name')} error={problem?.errors.find((x) => x.field === 'name')?.message}><input id="gname" autoFocus value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>}
         <Field id="slots" label={t('Slots')} error={problem?.errors.find((x) => x.field === 'slots')?.message}><input id="slots" type="number" min={1} value={slots} onInput={(e) => setSlots(e.currentTarget.value)} /></Field>
         {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
       </div>
@@ -202,34 +186,35 @@ function GroupDialog({ group: g, done }: { group?: Group; done: () => void }) {
 }
 
 function Secrets() {
-  const list = useGet<Page<Secret>>('/api/v1/secrets?limit=200', { every: 15_000, on: ['change'] });
+  const edit = (s?: Secret) => show(() => <SecretDialog secret={s} done={() => void list.reload()} />);
+  const list = useGet<Page<Secret>>('/api/v1/secrets', { every: 15_000, on: ['change'], read: upTo(most) });
   const items = list.data?.items ?? [];
   return (
-    <Card title={t('Secrets')} more={mayAnywhere('admin') && <Button icon="plus" work={() => show(() => <SecretDialog done={() => void list.reload()} />)}>{t('New secret')}</Button>}>
+    <Card title={t('Secrets')} more={mayAnywhere('admin') && <Button icon="plus" work={() => edit()}>{t('New secret')}</Button>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
       {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="lock" title={t('No secret yet')}><p>{t('Jobs name secrets as {{secret.NAME}}; nobody can read a value back.')}</p></Empty> : (
         <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('App')}</th><th>{t('Key')}</th><th>{t('Changed')}</th><th /></tr></thead>
           <tbody>{items.map((s) => (
             <tr key={s.name}><td class="mono">{s.name}</td><td>{s.app ?? <span class="faint">{t('all')}</span>}</td><td><Badge tone={s.key_state === 'current' ? 'good' : s.key_state === 'old' ? 'warn' : 'bad'}>{s.key_state}</Badge></td><td><Ago at={s.updated} /> <span class="faint small"><bdi>{s.updated_by}</bdi></span></td>
-              <td class="num">{may('admin', s.app) && <Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: s.name }), button: t('Delete'), danger: true, text: <p>{t('Jobs that name it fail from then on.')}</p>, work: async () => { await call(`/api/v1/secrets/${encodeURIComponent(s.name)}`, { method: 'DELETE' }); await list.reload(); } })} />}</td></tr>
+              <td class="num nowrap">{may('admin', s.app) && <><Button look="quiet" icon="edit" aria-label={t('Give {name} another value', { name: s.name })} title={t('Give {name} another value', { name: s.name })} work={() => edit(s)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete {job}?', { job: s.name }), button: t('Delete'), danger: true, text: <p>{t('Jobs that name it fail from then on.')}</p>, work: async () => { await call(`/api/v1/secrets/${encodeURIComponent(s.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td></tr>
           ))}</tbody></table></div>
       )}
     </Card>
   );
 }
 
-function SecretDialog({ done }: { done: () => void }) {
-  const [name, setName] = useState(''), [value, setValue] = useState(''), [app, setApp] = useState(''), [problem, setProblem] = useState<Problem>();
+function SecretDialog({ secret: s, done }: { secret?: Secret; done: () => void }) {
+  const [name, setName] = useState(s?.name ?? ''), [value, setValue] = useState(''), [app, setApp] = useState(s?.app ?? ''), [problem, setProblem] = useState<Problem>();
   const error = (f: string) => problem?.errors.find((x) => x.field === f)?.message;
   const work = async () => {
-    try { await call(`/api/v1/secrets/${encodeURIComponent(name)}`, { method: 'PUT', body: { value, ...(app.trim() && { app: app.trim() }) } }); closeDialog(); say(t('{job} is kept', { job: name })); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+    try { await write(`/api/v1/secrets/${encodeURIComponent(name)}`, { value, ...(app.trim() && { app: app.trim() }) }, s); closeDialog(); say(t('{job} is kept', { job: name })); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   return (
-    <Dialog title={t('New secret')} close={closeDialog}>
+    <Dialog title={s ? t('Give {name} another value', { name: s.name }) : t('New secret')} close={closeDialog}>
       <div class="body">
-        <Field id="sname" label={t('Name')} error={error('name')}><input id="sname" class="mono" autoFocus value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>
-        <Field id="svalue" label={t('Value')} error={error('value')} hint={t('Nobody can read it back, neither here nor by the API.')}><input id="svalue" type="password" autocomplete="off" value={value} onInput={(e) => setValue(e.currentTarget.value)} /></Field>
-        <Field id="sapp" label={t('App')} error={error('app')} hint={t('Empty: jobs of all apps may name it.')}><input id="sapp" value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>
+        {!s && <Field id="sname" label={t('Name')} error={error('name')}><input id="sname" class="mono" autoFocus value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>}
+        <Field id="svalue" label={t('Value')} error={error('value')} hint={t('Nobody can read it back, neither here nor by the API.')}><input id="svalue" type="password" autocomplete="off" autoFocus={!!s} value={value} onInput={(e) => setValue(e.currentTarget.value)} /></Field>
+        {!s && <Field id="sapp" label={t('App')} error={error('app')} hint={t('Empty: jobs of all apps may name it.')}><input id="sapp" value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>}
         {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
       </div>
       <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!name.trim() || !value} work={work}>{t('Save')}</Button></footer>
@@ -271,7 +256,7 @@ function TokenDialog({ done }: { done: () => void }) {
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   return (
-    <Dialog title={t('New token')} close={closeDialog}>
+    <Dialog title={t('New token')} close={closeDialog} precious={!!made}>
       {made ? (
         <div class="body">
           <Notice look="good" icon="key"><b>{t('This is shown once:')}</b><pre class="code" style={{ marginTop: '8px' }}>{made.token}</pre></Notice>

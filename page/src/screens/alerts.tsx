@@ -1,10 +1,10 @@
 import { useMemo, useState } from 'preact/hooks';
-import { call, get, may, onceKey, post, Problem, query } from '../api';
-import { said, t, type Text } from '../i18n';
-import { useGet } from '../live';
-import { Ago, ask, Badge, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Loading, Notice, ProblemBox, say, show, type Tone, When } from '../parts/basic';
+import { call, may, onceKey, post, Problem, query } from '../api';
+import { alertSaid, t, type Text } from '../i18n';
+import { upTo, useGet, usePages } from '../live';
+import { write } from '../parts/actions';
+import { Ago, ask, Badge, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Loading, Notice, ProblemBox, Said, say, show, type Tone, When } from '../parts/basic';
 import { go, here, Link, setQuery } from '../router';
-import { inZone } from '../time';
 import type { Page } from '../types';
 
 // Alerts: what is wrong now, which rules find it, where it is told, and what is kept quiet.
@@ -44,7 +44,7 @@ const stateTone: Record<string, Tone> = { sent: 'good', failed: 'bad', pending: 
 const stateText: Record<string, Text> = { sent: 'sent', failed: 'failed', pending: 'to be sent', sending: 'being sent', silenced: 'silenced', suppressed: 'held back' };
 export const alertStateText = (s: string) => (stateText[s] ? t(stateText[s]) : s);
 
-const base = '/api/v1/alerts', enc = encodeURIComponent;
+const base = '/api/v1/alerts', enc = encodeURIComponent, most = 1000;
 const views = ['now', 'rules', 'channels', 'silences', 'sent'] as const;
 const viewText: Record<(typeof views)[number], Text> = { now: 'Alerts', rules: 'Rules', channels: 'Channels', silences: 'Silences', sent: 'Messages' };
 
@@ -61,10 +61,7 @@ export function Alerts({ item }: { item?: string }) {
 function Now() {
   const all = here.value.search.get('state') === 'all', job = here.value.search.get('job_id') ?? undefined;
   const path = `${base}${query({ state: all ? undefined : 'firing', job_id: job, limit: 100 })}`;
-  const list = useGet<Page<Alert>>(path, { every: 10_000, on: ['alert'], always: true }), sum = useGet<Summary>(`${base}/summary`, { every: 15_000, on: ['alert'], always: true });
-  const [older, setOlder] = useState<{ path: string; items: Alert[]; next?: string }>();
-  const rest = older?.path === path ? older : undefined, first = list.data?.items ?? [], seen = new Set(first.map((a) => a.id));
-  const items = [...first, ...(rest?.items.filter((a) => !seen.has(a.id)) ?? [])], next = rest ? rest.next : list.data?.next;
+  const list = usePages<Alert>(path, (a) => a.id, { every: 10_000, on: ['alert'], always: true }), { items, more } = list, sum = useGet<Summary>(`${base}/summary`, { every: 15_000, on: ['alert'], always: true });
   const failed = sum.data?.deliveries.failed ?? 0;
   return (
     <div class="stack">
@@ -76,7 +73,7 @@ function Now() {
             <thead><tr><th>{t('What happened')}</th><th class="thin-hide">{t('Rule')}</th><th class="thin-hide">{t('Since')}</th><th class="num thin-hide">{t('Times')}</th><th class="thin-hide">{t('Told')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
             <tbody>{items.map((a) => (
               <tr key={a.id}>
-                <td><Badge tone={a.state === 'resolved' ? 'good' : toneOf[a.severity]}>{a.state === 'resolved' ? t('over') : t(severityText[a.severity])}</Badge> <b>{a.run ? <Link to={`/runs/${a.run}`}><bdi>{inZone(said(a.summary))}</bdi></Link> : <bdi>{inZone(said(a.summary))}</bdi>}</b>
+                <td><Badge tone={a.state === 'resolved' ? 'good' : toneOf[a.severity]}>{a.state === 'resolved' ? t('over') : t(severityText[a.severity])}</Badge> <b>{a.run ? <Link to={`/runs/${a.run}`}><Said text={a.summary} by={alertSaid} /></Link> : <Said text={a.summary} by={alertSaid} />}</b>
                   <div class="faint small">{t(eventText[a.event] ?? 'Alerts')}{a.job_id && <> · <Link to={`/jobs/${a.job_id}`}><bdi>{a.app === 'default' ? a.job : `${a.app}/${a.job}`}</bdi></Link></>}{a.node && <> · {a.node}</>}<span class="thin-only"> · <Ago at={a.first} /></span>{a.resolved_by && <> · <bdi>{a.resolved_by}</bdi></>}</div></td>
                 <td class="thin-hide"><bdi>{a.rule}</bdi></td><td class="nowrap thin-hide"><Ago at={a.first} /></td><td class="num thin-hide">{a.seen.toLocaleString()}</td>
                 <td class="thin-hide">{a.silence ? <span class="tag">{t('silenced')}</span> : a.told ? <When at={a.told} /> : <span class="faint">—</span>}</td>
@@ -85,7 +82,7 @@ function Now() {
             ))}</tbody>
           </table></div>
         )}
-        {next && <div class="more-row"><Button work={async () => { const p = await get<Page<Alert>>(`${path}&cursor=${enc(next)}`); setOlder({ path, items: [...(rest?.items ?? []), ...p.items], next: p.next }); }}>{t('Older ones')}</Button></div>}
+        {more && <div class="more-row"><Button work={more}>{t('Older ones')}</Button></div>}
       </Card>
     </div>
   );
@@ -94,7 +91,7 @@ function Now() {
 const scope = (r: Rule) => [...(r.apps ?? []), ...(r.jobs ?? []), ...(r.owner ? [r.owner] : []), ...Object.entries(r.labels ?? {}).map(([k, v]) => `${k}=${v}`)];
 
 function Rules() {
-  const list = useGet<Page<Rule>>(`${base}/rules?limit=200`, { every: 15_000, on: ['change'] });
+  const list = useGet<Page<Rule>>(`${base}/rules`, { every: 15_000, on: ['change'], read: upTo(most) });
   const items = list.data?.items ?? [], edit = (r?: Rule) => show(() => <RuleDialog rule={r} done={() => void list.reload()} />);
   return (
     <Card title={t('Rules')} more={may('admin') && <Button icon="plus" work={() => edit()}>{t('New rule')}</Button>}>
@@ -126,15 +123,15 @@ function bodyOf<T extends Stamped>(x: Partial<T>): Record<string, unknown> {
 }
 
 /** What is typed into a dialog, and what is wrong with it. */
-function useDraft<T extends Stamped & { name: string }>(start: Partial<T>, kind: string, done: () => void) {
-  const [d, setD] = useState<Partial<T>>(start), [problem, setProblem] = useState<Problem>();
+function useDraft<T extends Stamped & { name: string }>(was: T | undefined, fresh: Partial<T>, kind: string, done: () => void) {
+  const [d, setD] = useState<Partial<T>>(was ?? fresh), [problem, setProblem] = useState<Problem>();
   const set = (more: Partial<T>) => setD((old) => ({ ...old, ...more }));
   const error = (f: string) => problem?.errors.find((e) => e.field === f || e.field.startsWith(f + '[') || e.field.startsWith(f + '.'))?.message;
   const known = new Set<string>();
   const of = (f: string) => { known.add(f); return error(f); };
   const save = async () => {
     setProblem(undefined);
-    try { await call(`${base}/${kind}/${enc(d.name ?? '')}`, { method: 'PUT', body: bodyOf<T>(d) }); closeDialog(); say(t('{job} is saved', { job: d.name ?? '' })); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+    try { await write(`${base}/${kind}/${enc(d.name ?? '')}`, bodyOf<T>(d), was); closeDialog(); say(t('{job} is saved', { job: d.name ?? '' })); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   /** What is wrong and stands at no field. */
   const left = () => (problem && !problem.errors.some((e) => [...known].some((f) => e.field === f || e.field.startsWith(f + '[') || e.field.startsWith(f + '.'))) ? <ProblemBox problem={problem} /> : null);
@@ -146,8 +143,8 @@ const Input = ({ id, value, set, mono, ...rest }: { id: string; value?: string |
 );
 
 function RuleDialog({ rule, done }: { rule?: Rule; done: () => void }) {
-  const { d, set, of, save, left } = useDraft<Rule>(rule ?? { name: '', on: ['failed', 'lost', 'never_ran'], channels: [], severity: 'error' }, 'rules', done);
-  const channels = useGet<Page<Channel>>(`${base}/channels?limit=100`, { every: 0 });
+  const { d, set, of, save, left } = useDraft<Rule>(rule, { name: '', on: ['failed', 'lost', 'never_ran'], channels: [], severity: 'error' }, 'rules', done);
+  const channels = useGet<Page<Channel>>(`${base}/channels`, { every: 0, read: upTo(most) });
   const [texts, setTexts] = useState({ apps: (d.apps ?? []).join(', '), jobs: (d.jobs ?? []).join(', '), labels: pairsText(d.labels) });
   const has = (e: Event) => d.on?.includes(e) ?? false;
   const flip = <K extends string>(list: K[] | undefined, k: K) => (list?.includes(k) ? list.filter((x) => x !== k) : [...(list ?? []), k]);
@@ -159,7 +156,7 @@ function RuleDialog({ rule, done }: { rule?: Rule; done: () => void }) {
           {!rule && <Field id="r-name" label={t('Name')} error={of('name')}><Input id="r-name" autoFocus value={d.name} set={(name) => set({ name })} /></Field>}
           <Field id="r-description" label={t('Description')} error={of('description')}><Input id="r-description" value={d.description} set={(description) => set({ description })} /></Field>
         </div>
-        <fieldset class="boxes"><legend>{t('When')}</legend>{events.map((e) => <label key={e} class="check"><input type="checkbox" checked={has(e)} onChange={() => set({ on: flip(d.on, e), ...(e === 'failures' && !d.failures && { failures: fail }) })} />{t(eventText[e])}</label>)}{of('on') && <p class="error">{of('on')}</p>}</fieldset>
+        <fieldset class="boxes"><legend>{t('When')}</legend>{events.map((e) => <label key={e} class="check"><input type="checkbox" checked={has(e)} onChange={() => set({ on: flip(d.on, e), ...(has(e) ? { [e]: undefined } : e === 'failures' && { failures: fail }) })} />{t(eventText[e])}</label>)}{of('on') && <p class="error"><Said text={of('on')!} /></p>}</fieldset>
         <div class="fields">
           {has('late_start') && <Field id="r-late-start" label={t('Late from')} error={of('late_start')} hint="1m"><Input id="r-late-start" mono value={d.late_start} set={(late_start) => set({ late_start })} placeholder="1m" /></Field>}
           {has('late_finish') && <Field id="r-late-finish" label={t('To be done within')} error={of('late_finish')}><Input id="r-late-finish" mono value={d.late_finish} set={(late_finish) => set({ late_finish })} placeholder="1h" /></Field>}
@@ -179,7 +176,7 @@ function RuleDialog({ rule, done }: { rule?: Rule; done: () => void }) {
         <fieldset class="boxes"><legend>{t('Channels')}</legend>
           {channels.data?.items.map((c) => <label key={c.name} class="check"><input type="checkbox" checked={d.channels?.includes(c.name)} onChange={() => set({ channels: flip(d.channels, c.name) })} /><bdi>{c.name}</bdi> <span class="faint small">{t(kindText[c.type])}</span></label>)}
           {channels.data?.items.length === 0 && <p class="faint">{t('There is no channel yet: make one first.')} <Link to="/activity/alerts/channels" onClick={closeDialog}>{t('Channels')}</Link></p>}
-          {of('channels') && <p class="error">{of('channels')}</p>}</fieldset>
+          {of('channels') && <p class="error"><Said text={of('channels')!} /></p>}</fieldset>
         <div class="field"><span class="label">{t('Severity')}</span><Choice label={t('Severity')} value={d.severity ?? 'error'} set={(severity) => set({ severity })} options={severities.map((value) => ({ value, text: t(severityText[value]) }))} /></div>
         <div class="fields">
           <Field id="r-apps" label={t('Apps')} error={of('apps')} hint={t('Names with commas between them. Empty: all of them.')}><Input id="r-apps" value={texts.apps} set={(v) => { setTexts({ ...texts, apps: v }); set({ apps: listed(v) }); }} /></Field>
@@ -201,7 +198,7 @@ function RuleDialog({ rule, done }: { rule?: Rule; done: () => void }) {
 }
 
 function Channels() {
-  const list = useGet<Page<Channel>>(`${base}/channels?limit=100`, { every: 15_000, on: ['change'] });
+  const list = useGet<Page<Channel>>(`${base}/channels`, { every: 15_000, on: ['change'], read: upTo(most) });
   const items = list.data?.items ?? [], edit = (c?: Channel) => show(() => <ChannelDialog channel={c} done={() => void list.reload()} />);
   const test = async (c: Channel) => {
     const r = await post<{ sent: boolean; said?: string; took_ms: number }>(`${base}/channels/${enc(c.name)}/test`);
@@ -227,7 +224,7 @@ function Channels() {
 const secretHint = '{{secret.NAME}}';
 
 function ChannelDialog({ channel, done }: { channel?: Channel; done: () => void }) {
-  const { d, set, of, save, left } = useDraft<Channel>(channel ?? { name: '', type: 'webhook' }, 'channels', done);
+  const { d, set, of, save, left } = useDraft<Channel>(channel, { name: '', type: 'webhook' }, 'channels', done);
   const [to, setTo] = useState((d.email?.to ?? []).join(', ')), [headers, setHeaders] = useState(pairsText(d.headers));
   const type = d.type ?? 'webhook', mail = d.email ?? { server: '', from: '' };
   const setMail = (more: Partial<typeof mail>) => set({ email: Object.fromEntries(Object.entries({ ...mail, ...more }).filter(([, v]) => v !== '' && v !== undefined && v !== false)) as unknown as Channel['email'] });
@@ -269,7 +266,7 @@ function ChannelDialog({ channel, done }: { channel?: Channel; done: () => void 
 
 function Silences() {
   const all = here.value.search.get('over') === 'true';
-  const list = useGet<Page<Silence>>(`${base}/silences${query({ over: all, limit: 200 })}`, { every: 15_000, on: ['change'] });
+  const list = useGet<Page<Silence>>(`${base}/silences${query({ over: all })}`, { every: 15_000, on: ['change'], read: upTo(most) });
   const items = list.data?.items ?? [];
   return (
     <Card title={t('Silences')} more={<><label class="check small"><input type="checkbox" checked={all} onChange={() => setQuery({ over: all ? undefined : 'true' })} />{t('Also those that are over')}</label>{may('operator') && <Button icon="plus" work={() => show(() => <SilenceDialog done={() => void list.reload()} />)}>{t('New silence')}</Button>}</>}>
@@ -303,7 +300,7 @@ function SilenceDialog({ done, ...of }: { app?: string; job?: string; rule?: str
       <div class="body">
         <div class="fields">{(['app', 'job', 'rule'] as const).map((f) => <Field key={f} id={'s-' + f} label={t(f === 'app' ? 'App' : f === 'job' ? 'Job' : 'Rule')} error={error(f)}><Input id={'s-' + f} value={d[f]} set={(v) => set({ [f]: v })} /></Field>)}</div>
         <p class="faint small">{t('What is left empty does not restrict it.')}</p>
-        <div class="field"><label for="s-until">{t('Until')}</label><div class="row"><Choice label={t('Until')} value={d.until} set={(until) => set({ until })} options={['1h', '2h', '8h', '24h'].map((value) => ({ value, text: value }))} /><input id="s-until" class="short mono" value={d.until} onInput={(e) => set({ until: e.currentTarget.value })} /></div>{error('until') && <p class="error">{error('until')}</p>}</div>
+        <div class="field"><label for="s-until">{t('Until')}</label><div class="row"><Choice label={t('Until')} value={d.until} set={(until) => set({ until })} options={['1h', '2h', '8h', '24h'].map((value) => ({ value, text: value }))} /><input id="s-until" class="short mono" value={d.until} onInput={(e) => set({ until: e.currentTarget.value })} /></div>{error('until') && <p class="error"><Said text={error('until')!} /></p>}</div>
         <Field id="s-reason" label={t('Reason')} error={error('reason')}><Input id="s-reason" autoFocus value={d.reason} set={(reason) => set({ reason })} /></Field>
         {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
       </div>
@@ -323,7 +320,7 @@ function Sent() {
         <div class="scroll"><table><thead><tr><th>{t('When')}</th><th>{t('Channel')}</th><th>{t('What')}</th><th>{t('State')}</th></tr></thead>
           <tbody>{items.map((d) => (
             <tr key={d.id}><td class="nowrap"><When at={d.updated} /></td><td><bdi>{d.channel}</bdi><div class="faint small">{d.rule}</div></td>
-              <td>{(d.items ?? []).slice(0, 3).map((x, i) => <div key={i}>{x.job_id ? <Link to={`/jobs/${x.job_id}`}><bdi>{inZone(said(x.summary))}</bdi></Link> : <bdi>{inZone(said(x.summary))}</bdi>}</div>)}{d.events > 3 && <span class="faint small">{t('and {n} more', { n: d.events - 3 })}</span>}{!d.items?.length && <span class="faint">{d.kind}</span>}</td>
+              <td>{(d.items ?? []).slice(0, 3).map((x, i) => <div key={i}>{x.job_id ? <Link to={`/jobs/${x.job_id}`}><Said text={x.summary} by={alertSaid} /></Link> : <Said text={x.summary} by={alertSaid} />}</div>)}{d.events > 3 && <span class="faint small">{t('and {n} more', { n: d.events - 3 })}</span>}{!d.items?.length && <span class="faint">{d.kind}</span>}</td>
               <td><Badge tone={stateTone[d.state] ?? 'mute'}>{alertStateText(d.state)}</Badge>{d.attempts > 1 && <span class="faint small"> ×{d.attempts}</span>}{d.said && <div class="faint small"><bdi>{d.said}</bdi></div>}</td></tr>
           ))}</tbody></table></div>
       )}

@@ -2,15 +2,15 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Document, isCollection, parseDocument, stringify, visit } from 'yaml';
 import { call, may, mayAnywhere, now, onceKey, post, Problem } from '../api';
-import { said, t, type Text } from '../i18n';
-import { useGet } from '../live';
-import { Ago, ask, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show } from '../parts/basic';
-import { Diff } from '../parts/diff';
+import { t, type Text } from '../i18n';
+import { upTo, useGet } from '../live';
+import { Ago, ask, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, problemTitle, Said, say, show } from '../parts/basic';
+import { Diff, differences } from '../parts/diff';
 import { Icon } from '../parts/icon';
 import { KeepInForce } from '../parts/keep';
 import { go, here, leaveGuard, Link } from '../router';
 import { inZone, myZone } from '../time';
-import type { Applied, CalendarItem, Change, Group, Job, Page, Preview } from '../types';
+import type { Applied, CalendarItem, Group, Job, Page, Preview } from '../types';
 import { Dues, whenOf } from './job';
 
 // The editor. Its text (YAML or JSON) is the one truth: the form shows what stands in it, and writes into it, so that
@@ -113,14 +113,26 @@ function merge(base: Spec, mine: Spec, theirs: Spec) {
   }
   return { out, both };
 }
-function changesOf(a: Spec, b: Spec): Change[] {
-  const flat = (v: any, p = '', out: Record<string, unknown> = {}) => {
-    if (v && typeof v === 'object' && !Array.isArray(v)) for (const [k, x] of Object.entries(v)) flat(x, p ? `${p}.${k}` : k, out);
-    else if (p && v !== undefined && v !== '') out[p] = v;
-    return out;
-  };
-  const x = flat(a), y = flat(b);
-  return [...new Set([...Object.keys(x), ...Object.keys(y)])].filter((k) => !same(x[k], y[k])).map((field) => ({ field, was: x[field], becomes: y[field] }));
+
+/** What the server says of a text, before anything is saved. */
+interface Looked { json: string; preview?: Preview; warnings: string[]; errors: { field: string; message: string }[]; problem?: Problem }
+async function look(spec: Spec, json: string, signal?: AbortSignal): Promise<Looked> {
+  const out: Looked = { json, warnings: [], errors: [] };
+  const failed = (err: unknown) => { if (err instanceof Problem) out.problem = err; else throw err; };
+  const warn = (more: string[] = []) => { out.warnings = [...new Set([...out.warnings, ...more])]; };
+  const wrong = (more: Looked['errors']) => { out.errors.push(...more.filter((e) => !out.errors.some((o) => o.field === e.field))); };
+  const looks: Promise<void>[] = [];
+  if (['schedule', 'schedules', 'every', 'at'].some((k) => spec[k] !== undefined)) looks.push(call<Preview>('/api/v1/preview', { method: 'POST', body: { ...whenOf(spec), n: 6 }, signal }).then(
+    (p) => { out.preview = p.data; warn(p.data.warnings); },
+    (err) => { if (err instanceof Problem && err.status === 422) wrong(err.errors); else failed(err); }));
+  if (json !== '{}') looks.push(call<Applied>('/api/v1/apply', { method: 'POST', body: { dry_run: true, jobs: [spec] }, signal }).then(
+    (a) => a.data.jobs.forEach((j) => warn(j.warnings)),
+    (err) => {
+      if (!(err instanceof Problem) || (err.status !== 422 && err.status !== 400)) return failed(err);
+      wrong((err.errors.length ? err.errors : [{ field: '', message: err.detail }]).map((e) => ({ ...e, field: e.field.replace(/^jobs\[0\]\.?/, '') })));
+    }));
+  await Promise.all(looks);
+  return out;
 }
 
 const examples: { text: Text; spec: () => Spec }[] = [
@@ -157,12 +169,12 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
   const [text, setText] = useState(start.text), [format, setFormat] = useState<Format>(start.format);
   const [base, setBase] = useState(start.base), [etag, setEtag] = useState(start.etag), [version, setVersion] = useState(start.version);
   const [tried, setTried] = useState(false), [paused, setPaused] = useState(false);
-  const [preview, setPreview] = useState<Preview>(), [errors, setErrors] = useState<{ field: string; message: string }[]>([]), [warnings, setWarnings] = useState<string[]>([]);
+  const [looked, setLooked] = useState<Looked>({ json: '', warnings: [], errors: [] }), { preview, errors, warnings } = looked; // of the text at hand, or of one shortly before
   const [problem, setProblem] = useState<Problem>();
   const [face, setFace] = useState<'form' | 'text'>('form');
   const source = useRef<HTMLTextAreaElement>(null);
   const { spec, wrong } = useMemo(() => read(text, format), [text, format]);
-  const dirty = base ? changesOf(base, spec).length > 0 || !!wrong : text.trim() !== '' && text !== start.text;
+  const dirty = base ? differences(base, spec).length > 0 || !!wrong : text.trim() !== '' && text !== start.text;
   const done = useRef(false);
 
   // What was typed outlives a reload and a sign-out.
@@ -180,30 +192,17 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
   }, [dirty]);
 
   // What it would be, while it is typed.
-  const json = JSON.stringify(spec);
+  const json = JSON.stringify(spec), written = useRef(json);
+  written.current = json;
   const once = useMemo(onceKey, [json, paused]); // who presses again means the same job
+  const told = (l: Looked) => {
+    setLooked(l);
+    if (!l.errors.length && !l.problem) setProblem((p) => (p?.errors.length ? undefined : p));
+  };
   useEffect(() => {
     if (wrong) return;
     const stop = new AbortController();
-    const timer = setTimeout(async () => {
-      const when = whenOf(spec), found: { field: string; message: string }[] = [], warn: string[] = [];
-      const has = ['schedule', 'schedules', 'every', 'at'].some((k) => spec[k] !== undefined);
-      const looks: Promise<unknown>[] = [];
-      if (has) looks.push(call<Preview>('/api/v1/preview', { method: 'POST', body: { ...when, n: 6 }, signal: stop.signal }).then((p) => { setPreview(p.data); warn.push(...(p.data.warnings ?? [])); }, (err) => {
-        if (stop.signal.aborted) return;
-        setPreview(undefined);
-        if (err instanceof Problem && err.status === 422) found.push(...err.errors);
-      }));
-      else setPreview(undefined);
-      if (json !== '{}') looks.push(call<Applied>('/api/v1/apply', { method: 'POST', body: { dry_run: true, jobs: [spec] }, signal: stop.signal }).then((a) => { warn.push(...a.data.jobs.flatMap((j) => j.warnings ?? [])); setProblem((p) => (p?.errors.length ? undefined : p)); }, (err) => {
-        if (stop.signal.aborted) return;
-        if (err instanceof Problem && (err.status === 422 || err.status === 400)) found.push(...(err.errors.length ? err.errors : [{ field: '', message: err.detail }]).map((e) => ({ ...e, field: e.field.replace(/^jobs\[0\]\.?/, '') })));
-      }));
-      await Promise.all(looks);
-      if (stop.signal.aborted) return;
-      setErrors(found.filter((e, i) => found.findIndex((o) => o.field === e.field) === i));
-      setWarnings([...new Set(warn)]);
-    }, 300);
+    const timer = setTimeout(() => look(spec, json, stop.signal).then((l) => { if (!stop.signal.aborted) told(l); }, () => undefined), 300);
     return () => { clearTimeout(timer); stop.abort(); };
   }, [json, !!wrong]);
 
@@ -236,15 +235,19 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
       closeDialog();
       if (err.status === 412) { setProblem(undefined); await latest?.reload(); } else {
         setProblem(err);
-        if (err.errors.length) setErrors(err.errors);
+        if (err.errors.length) setLooked({ ...looked, errors: err.errors });
       }
     }
   };
-  const review = () => {
+  /** Shows what would be saved, with what the server says of that, and not of a text before. */
+  const review = async () => {
     setTried(true);
     if (wrong) { source.current?.focus(); return; }
-    if (errors.length) { setTimeout(() => document.querySelector<HTMLElement>('.field.wrong input, .field.wrong textarea, .field.wrong select')?.focus()); return; }
-    show(() => <Review id={id} base={base} spec={spec} preview={preview} warnings={warnings} save={save} />);
+    const is = looked.json === json && !looked.problem ? looked : await look(spec, json);
+    if (written.current !== json) return; // somebody types on
+    if (is !== looked) told(is);
+    if (is.errors.length) { setTimeout(() => document.querySelector<HTMLElement>('.field.wrong input, .field.wrong textarea, .field.wrong select')?.focus()); return; }
+    show(() => <Review id={id} base={base} spec={spec} looked={is} save={save} />);
   };
 
   const stale = latest?.data && version !== undefined && latest.data.version !== version ? latest.data : undefined;
@@ -266,9 +269,9 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
       <div class="stack">
         {restored && <Notice icon="history" action={<Button work={() => { sessionStorage.removeItem(draft); done.current = true; location.reload(); }}>{t('Throw it away')}</Button>}><b>{t('This is what you typed before.')}</b><p>{t('It was not saved.')}</p></Notice>}
         {stale && theirs && (
-          <Notice look="warn" action={<div class="row"><Button look="primary" disabled={!!wrong} work={() => takeOver('merge')}>{t('Keep mine on top of theirs')}</Button><Button work={() => ask({ title: t('Give up your changes?'), button: t('Take theirs'), danger: true, text: <Diff changes={changesOf(spec, theirs)} />, work: () => takeOver('theirs') })}>{t('Take theirs')}</Button></div>}>
+          <Notice look="warn" action={<div class="row"><Button look="primary" disabled={!!wrong} work={() => takeOver('merge')}>{t('Keep mine on top of theirs')}</Button><Button work={() => ask({ title: t('Give up your changes?'), button: t('Take theirs'), danger: true, text: <Diff changes={differences(spec, theirs)} />, work: () => takeOver('theirs') })}>{t('Take theirs')}</Button></div>}>
             <b>{t('Somebody has changed this job meanwhile')}</b> <span class="faint">(<Ago at={stale.updated} />, {t('version {n}', { n: stale.version })})</span>
-            <Diff changes={changesOf(base!, theirs)} />
+            <Diff changes={differences(base!, theirs)} />
             {both.length > 0 && <p>{t('Changed by both: {fields}. There, yours would stay.', { fields: both.join(', ') })}</p>}
           </Notice>
         )}
@@ -280,14 +283,15 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
         <div class={`editor face-${face}`}>
           <div class="stack side-form">
             {wrong && <Notice look="bad"><b>{t('The text cannot be read: line {n}', { n: wrong.line })}</b><p>{wrong.message}</p></Notice>}
-            {rest.map((x) => <Notice key={x.field} look="bad"><b><code>{x.field}</code></b> {x.message}</Notice>)}
+            {rest.map((x) => <Notice key={x.field} look="bad"><b><code>{x.field}</code></b> <Said text={x.message} /></Notice>)}
             {form}
           </div>
           <div class="stack sticky">
             <Card title={t('When it would run')}>
               <div class="in stack" aria-live="polite">
                 {preview ? <><p class="words"><b>{inZone(preview.words)}</b></p>{preview.next.length === 0 ? <p class="faint">{t('It has no further due times.')}</p> : <Dues list={preview.next} zone={spec.timezone} />}</> : <p class="faint">{t('Say when, and the next due times appear here.')}</p>}
-                {warnings.map((w) => <Notice key={w} look="warn"><p>{said(w)}</p></Notice>)}
+                {warnings.map((w) => <Notice key={w} look="warn"><p><Said text={w} /></p></Notice>)}
+                {looked.problem && <Notice look="warn"><b>{t('The server could not look at it')}</b><p>{problemTitle(looked.problem)}</p></Notice>}
               </div>
             </Card>
             <Card class="side-text" title={t('As text')} more={<Choice label={t('Format')} value={format} set={turn} options={[{ value: 'yaml', text: 'YAML' }, { value: 'json', text: 'JSON' }]} />}>
@@ -315,13 +319,14 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
   );
 }
 
-function Review({ id, base, spec, preview, warnings, save }: { id?: string; base?: Spec; spec: Spec; preview?: Preview; warnings: string[]; save: () => Promise<void> }) {
-  const changes = changesOf(base ?? {}, spec);
+function Review({ id, base, spec, looked: { preview, warnings, problem }, save }: { id?: string; base?: Spec; spec: Spec; looked: Looked; save: () => Promise<void> }) {
+  const changes = differences(base ?? {}, spec);
   return (
     <Dialog wide title={id ? t('Save {job}?', { job: spec.name }) : t('Add {job}?', { job: spec.name ?? '' })} close={closeDialog}>
       <div class="body">
         {preview && <p><b>{inZone(preview.words)}</b></p>}
-        {warnings.map((w) => <Notice key={w} look="warn"><p>{said(w)}</p></Notice>)}
+        {warnings.map((w) => <Notice key={w} look="warn"><p><Said text={w} /></p></Notice>)}
+        {problem && <Notice look="warn"><b>{t('The server could not look at it')}</b><p>{problemTitle(problem)}</p></Notice>}
         {changes.length === 0 ? <p class="faint">{t('Nothing changes.')}</p> : <Diff changes={changes} />}
         {id && <p class="faint small">{t('Due times that have not begun follow the new definition. What executes runs to its end.')}</p>}
       </div>
@@ -354,7 +359,7 @@ function Fields({ spec, set, change, error, disabled }: FieldsProps) {
     const id = 'f-' + path.replace(/\W/g, '-');
     return <Field key={path} id={id} label={t(label)} hint={hint} error={error(path)}><select id={id} disabled={disabled} value={str(path)} onChange={(ev) => set(path.split('.'), ev.currentTarget.value)}>{options.map(([v, text]) => <option key={v} value={v}>{text}</option>)}</select></Field>;
   };
-  const groups = useGet<Page<Group>>('/api/v1/groups?limit=200', { every: 0 }), calendars = useGet<Page<CalendarItem>>('/api/v1/calendars?limit=200', { every: 0 });
+  const groups = useGet<Page<Group>>('/api/v1/groups', { every: 0, read: upTo(1000) }), calendars = useGet<Page<CalendarItem>>('/api/v1/calendars', { every: 0, read: upTo(1000) });
   const kind = spec.schedules !== undefined ? 'schedules' : spec.every !== undefined ? 'every' : spec.at !== undefined ? 'at' : 'schedule';
   const [wantKind, setWantKind] = useState<string>(kind);
   const shown = ['schedule', 'schedules', 'every', 'at'].some((k) => spec[k] !== undefined) ? kind : wantKind;
@@ -445,7 +450,7 @@ function List({ spec, set, error, disabled }: Pick<FieldsProps, 'spec' | 'set' |
         </div>
       ))}
       <div><Button icon="plus" disabled={disabled} work={() => set(['schedules'], [...list, '0 12 * * SAT'])}>{t('One more')}</Button></div>
-      {error('schedules') && <p class="error">{error('schedules')}</p>}
+      {error('schedules') && <p class="error"><Said text={error('schedules')!} /></p>}
     </div>
   );
 }
@@ -470,7 +475,7 @@ function Pairs({ label, value, set, disabled, error }: { label: string; value: R
         ))}
       </div>
       <div><Button icon="plus" disabled={disabled} work={() => setRows([...rows, ['', '']])}>{t('One more')}</Button></div>
-      {error && <p class="error">{error}</p>}
+      {error && <p class="error"><Said text={error} /></p>}
     </div>
   );
 }

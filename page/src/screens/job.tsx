@@ -1,13 +1,14 @@
 import { Suspense, lazy } from 'preact/compat';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { call, get, may, now, onceKey, post, Problem, query } from '../api';
-import { explained, said, t } from '../i18n';
+import { explained, reasonSaid, t } from '../i18n';
 import { useGet, second } from '../live';
 import { deleteJob, pauseJob, resume, runNow } from '../parts/actions';
-import { Ago, ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, outcomeText, ProblemBox, say, show, StatusBadge, Tabs, Until, When } from '../parts/basic';
+import { Ago, ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, outcomeText, ProblemBox, Said, say, show, StatusBadge, Tabs, Until, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
 import { OutcomeSelect, RunTable, TriggerSelect, useRuns } from '../parts/runtable';
 import { Diff, plain } from '../parts/diff';
+import { marks } from '../parts/dues';
 import { KeepInForce, type Keep } from '../parts/keep';
 import { go, here, Link, setQuery } from '../router';
 import { brief, inZone, instantOf, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
@@ -39,11 +40,11 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
       </Head>
       <div class="stack">
         {problem && problem.status !== 0 && <ProblemBox problem={problem} again={reload} />}
-        {j.error && <Notice look="bad"><b>{t('It cannot be planned')}</b><p>{j.error}</p></Notice>}
+        {j.error && <Notice look="bad"><b>{t('It cannot be planned')}</b><p><Said text={j.error} /></p></Notice>}
         {j.pause && <Notice look="warn" icon="pause"><b>{j.pause.scope === 'cluster' ? t('The whole cluster is paused') : j.pause.scope === 'app' ? t('The app {app} is paused', { app: j.app }) : t('Paused')}</b>
           <p>{j.pause.reason && <bdi>{j.pause.reason} · </bdi>}{j.pause.by && t('by {who}', { who: j.pause.by })} · <Ago at={j.pause.since} />{j.pause.until && <> · {t('until')} <When at={j.pause.until} zone={j.timezone} /></>}</p></Notice>}
-        {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The due time {at} waits', { at: brief(w.due) })}</b><p>{w.why}</p></Notice>)}
-        {j.warnings?.map((w) => <Notice key={w} look="warn"><p>{said(w)}</p></Notice>)}
+        {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The due time {at} waits', { at: brief(w.due, j.timezone) })}</b><p><Said text={w.why} by={reasonSaid} /></p></Notice>)}
+        {j.warnings?.map((w) => <Notice key={w} look="warn"><p><Said text={w} /></p></Notice>)}
         <div class="split">
           <div>
             <Tabs current={tab} items={[
@@ -71,8 +72,6 @@ function Facts({ job: j }: { job: Job }) {
   ];
   return <Card title={t('About it')}><dl class="facts in">{facts.map(([k, v]) => v && <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl></Card>;
 }
-
-export const marks = { gap: 'clock jumps forward', repeat: 'hour comes twice', makeup: 'make-up day' } as const;
 
 export function Dues({ list, zone }: { list: DueTime[]; zone?: string }) {
   const mine = zoneShown(), z = zone ?? mine;
@@ -116,7 +115,7 @@ function NextDue({ job: j }: { job: Job }) {
       <div class="in stack">
         {p && <p><b>{inZone(p.words)}</b></p>}
         {wrong && <ProblemBox problem={wrong} again={again} />}
-        {p?.warnings?.map((w) => <Notice key={w} look="warn"><p>{said(w)}</p></Notice>)}
+        {p?.warnings?.map((w) => <Notice key={w} look="warn"><p><Said text={w} /></p></Notice>)}
         {j.status === 'finished' ? <p class="faint">{t('It has no further due times.')}</p> : j.pause ? <p class="faint">{t('It is paused; without the pause:')}</p> : null}
         {j.status !== 'finished' && (next ? <Dues list={left.slice(0, 6)} zone={j.timezone} /> : !wrong && <Loading rows={4} />)}
         {j.timezone && j.timezone !== zoneShown() && <p class="faint small">{t('Times of {zone}.', { zone: j.timezone })}</p>}
@@ -127,7 +126,7 @@ function NextDue({ job: j }: { job: Job }) {
 
 function History({ job: j }: { job: Job }) {
   const q = here.value.search, outcome = q.get('outcome') ?? '', trigger = q.get('trigger') ?? '';
-  const { runs, problem, loading, reload, more } = useRuns(`/api/v1/runs${query({ job_id: j.id, outcome, trigger, limit: 50 })}`, j.id);
+  const { items: runs, problem, loading, reload, more } = useRuns(`/api/v1/runs${query({ job_id: j.id, outcome, trigger, limit: 50 })}`, j.id);
   return (
     <div class="stack">
       <Plots runs={runs} />
@@ -236,7 +235,7 @@ function Why({ job: j }: { job: Job }) {
         {problem && <ProblemBox problem={problem} />}
         {asked && loading && <Loading rows={2} />}
         {e && <>
-          <Notice look={e.cause === 'succeeded' ? 'good' : e.cause === 'not_due' || e.cause === 'ahead' || e.cause === 'executing' ? undefined : 'warn'} icon="question"><b>{explained(e.cause, e.answer)}</b><p class="faint small mono">{e.cause}</p></Notice>
+          <Notice look={e.cause === 'succeeded' ? 'good' : e.cause === 'not_due' || e.cause === 'ahead' || e.cause === 'executing' ? undefined : 'warn'} icon="question"><b>{explained(e.cause, e.answer)}</b>{explained(e.cause, e.answer) !== e.answer && <p class="faint small" lang="en">{e.answer}</p>}<p class="faint small mono">{e.cause}</p></Notice>
           <div class="row">
             {e.before && <Button icon="left" work={() => { setQuery({ at: e.before!.due }); setText(stamp(e.before!.due, zone)); }}>{t('before: {at}', { at: brief(e.before.due, zone) })}</Button>}
             {e.after && <Button work={() => { setQuery({ at: e.after!.due }); setText(stamp(e.after!.due, zone)); }}>{t('after: {at}', { at: brief(e.after.due, zone) })}<Icon name="right" /></Button>}
@@ -260,10 +259,10 @@ function Backfills({ job: j }: { job: Job }) {
           <div key={b.id} class="in" style={{ borderTop: i ? '1px solid var(--line)' : undefined }}>
             <div class="row">
               <Badge tone={b.state === 'running' ? 'busy' : b.state === 'done' ? 'good' : 'mute'}>{t(b.state)}</Badge>
-              <span><When at={b.from} zone={j.timezone} /> – <When at={b.to} zone={j.timezone} /></span>
+              <span><When at={b.from} zone={j.timezone} in={j.timezone} /> – <When at={b.to} zone={j.timezone} in={j.timezone} />{j.timezone && j.timezone !== zoneShown() && <span class="faint small"> {j.timezone}</span>}</span>
               <span class="faint">{t('{n} of {all} ended', { n: b.ended.toLocaleString(), all: (b.total - b.left_out).toLocaleString() })}</span>
               <span class="grow" />
-              {b.state === 'running' && may('operator', j.app) && <Button work={async () => { await post(`/api/v1/backfills/${b.id}/cancel`, {}, onceKey()); await list.reload(); }}>{t('Cancel')}</Button>}
+              {b.state === 'running' && may('operator', j.app) && <Button work={() => cancelBackfill(b, list.reload)}>{t('Cancel')}</Button>}
             </div>
             <div class="meter" style={{ margin: '8px 0' }}><i style={{ width: `${(100 * b.ended) / todo}%` }} /></div>
             <p class="small faint">{Object.entries(b.outcomes).map(([o, n]) => `${n} ${t(outcomeText[o as Outcome])}`).join(' · ')}{b.left_out > 0 && ` · ${t('{n} left out: they had succeeded', { n: b.left_out })}`}</p>
@@ -273,6 +272,11 @@ function Backfills({ job: j }: { job: Job }) {
     </Card>
   );
 }
+
+const cancelBackfill = (b: Backfill, done: () => Promise<void>, key = onceKey()) => ask({
+  title: t('Cancel this backfill?'), button: t('Cancel the backfill'), danger: true, text: <p>{t('Due times of it that have not begun are not started any more. What executes runs to its end.')}</p>,
+  work: async () => { await post(`/api/v1/backfills/${b.id}/cancel`, {}, key); await done(); },
+});
 
 function BackfillDialog({ job: j }: { job: Job }) {
   const zone = j.timezone ?? zoneShown();

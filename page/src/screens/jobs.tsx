@@ -2,17 +2,18 @@ import { useSignal } from '@preact/signals';
 import { memo } from 'preact/compat';
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { all, get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
-import { lang, said, t, type Text } from '../i18n';
+import { lang, reasonSaid, said, t, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
 import { pauseJob, resume, runNow, askPause } from '../parts/actions';
-import { Ago, ask, Badge, Bars, Button, complain, Empty, Head, Loading, OutcomeBadge, ProblemBox, say, StatusBadge, Until, what, when } from '../parts/basic';
+import { Ago, ask, Badge, Bars, Button, complain, Empty, Head, Loading, Notice, OutcomeBadge, ProblemBox, say, StatusBadge, Until, what, when } from '../parts/basic';
+import { learnApps } from '../parts/apps';
 import { Icon } from '../parts/icon';
 import { follow, heardOf, isInSight, lastKnown, lastRuns, want } from '../parts/outcomes';
 import { go, here, Link, setQuery } from '../router';
 import { ms } from '../time';
 import type { Job, Outcome, Page, Run } from '../types';
 
-const most = 20_000; // jobs that are listed at once; a search on the server narrows more than that
+const most = 20_000; // jobs that are listed at once; of more, the server looks for those of a name
 
 // What a row needs of a job: ten thousand of them are held.
 const slim = (j: Job): Job => ({ ...pick(j), command: j.command?.slice(0, 160) }) as Job;
@@ -88,12 +89,15 @@ function useFailing() {
   return failing;
 }
 
+/** What was there when the list was left, for the way back to it: it is shown until it has been read again. */
+let left: { path: string; jobs?: Job[]; more: boolean; picked: Set<string>; many: string } = { path: '', more: false, picked: new Set(), many: '' };
+
 /** The jobs of a path, kept up to date. */
 function useJobs(path: string) {
-  const [jobs, set] = useState<Job[]>();
-  const [more, setMore] = useState(false); // there are more of them
+  const [jobs, set] = useState<Job[] | undefined>(left.path === path ? left.jobs : undefined);
+  const [more, setMore] = useState(left.path === path && left.more); // there are more of them
   const [problem, setProblem] = useState<Problem>();
-  const current = useRef<Job[] | undefined>();
+  const current = useRef(jobs), of = useRef(path), others = useRef(more);
   const work = useRef<{ load: () => Promise<void>; renew: (id: string) => void }>();
   const setJobs = (list: Job[] | undefined) => set((current.current = list));
 
@@ -121,7 +125,7 @@ function useJobs(path: string) {
             list = merged(list, read.sort(byName));
             read = [];
             setJobs(list);
-            setMore(next !== undefined);
+            setMore((others.current = next !== undefined));
           }
           if (enough) break;
         } while (true);
@@ -167,7 +171,11 @@ function useJobs(path: string) {
       }, 1200);
     };
 
-    setJobs(undefined);
+    if (of.current !== path) {
+      of.current = path;
+      setJobs(undefined);
+      setMore((others.current = false));
+    }
     void load();
     const off = onNews((n) => {
       if (!n) { // what is read from here on is told if it changes
@@ -193,21 +201,40 @@ function useJobs(path: string) {
       if (!document.hidden && following.value && !streaming.value && (small() || performance.now() - ended > 60_000)) reload();
     }, 5000);
     work.current = { load, renew };
-    return () => { off(); clearInterval(timer); clearTimeout(soon); clearTimeout(renewing); stop.abort(); };
+    return () => {
+      off();
+      clearInterval(timer);
+      clearTimeout(soon);
+      clearTimeout(renewing);
+      stop.abort();
+      left = { ...left, path, jobs: current.current, more: others.current };
+    };
   }, [path]);
   const reload = useCallback(() => work.current!.load(), []);
   // Next due times move on with each start: those in sight that have passed are asked for again.
   const passed = useCallback((id: string) => { if (following.value) work.current!.renew(id); }, []);
-  return { jobs, more, problem, reload, passed };
+  return { jobs: of.current === path ? jobs : undefined, more: of.current === path && more, problem, reload, passed };
 }
 
 export function Jobs() {
   const q = here.value.search;
   const filters = { app: q.get('app') ?? '', label: q.get('label') ?? '', owner: q.get('owner') ?? '', group: q.get('group') ?? '', calendar: q.get('calendar') ?? '' };
   const text = q.get('q') ?? '', shown = q.get('show') ?? '', sort = (q.get('sort') as Sort) || 'status';
-  const [picked, setPicked] = useState<Set<string>>(new Set());
+  const listed = `/api/v1/jobs${query(filters)}`;
+  const [picked, setPicked] = useState<Set<string>>(left.picked);
+  useEffect(() => { left.picked = picked; }, [picked]);
   const failing = useFailing();
-  const { jobs, more, problem, reload, passed } = useJobs(`/api/v1/jobs${query(filters)}`);
+  // Of more jobs than are listed, the server looks for those whose name has the longest word; the others are looked for here.
+  const [many, setMany] = useState(left.many), [name, setName] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setName(text), 300);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const word = many === listed ? name.split(/\s+/).reduce((a, b) => (b.length > a.length ? b : a), '').slice(0, 100) : '';
+  const path = `/api/v1/jobs${query({ ...filters, name: word })}`;
+  const { jobs, more, problem, reload, passed } = useJobs(path);
+  const tooMany = more && (jobs?.length ?? 0) >= most;
+  useEffect(() => { if (jobs && path === listed) setMany((left.many = tooMany ? listed : '')); }, [jobs, path, listed, tooMany]);
   useEffect(() => follow(), []);
 
   function isFailing(j: Job): boolean {
@@ -247,6 +274,7 @@ export function Jobs() {
   }, [jobs, text, shown, sort, sort === 'status' || shown === 'failing' ? failing.value : 0]);
 
   const apps = useMemo(() => [...new Set((jobs ?? []).map((j) => j.app))].sort(), [jobs]);
+  useEffect(() => learnApps(apps.map((app) => ({ app }))), [apps]);
   const chip = (id: string, label: Text, n: number, bad = false) => (n > 0 || id === '' || shown === id) && (
     <button key={id} class={`chip ${bad ? 'bad' : ''}`} aria-pressed={shown === id} onClick={() => setQuery({ show: id || undefined })}>{t(label)}<b>{n.toLocaleString()}{more ? '+' : ''}</b></button>
   );
@@ -272,9 +300,10 @@ export function Jobs() {
         </div>
       </div>
       {problem && (!jobs || problem.status !== 0) && <ProblemBox problem={problem} again={reload} />}
+      {(tooMany || word) && <Notice look="warn"><p>{tooMany && t('These are the first {n} jobs of more: choose an app, or search by name.', { n: (jobs?.length ?? 0).toLocaleString() })} {word && t('There are too many jobs to look into all: names alone were searched.')}</p></Notice>}
       <section class="card">
-        {!jobs && !problem ? <Loading rows={8} /> : list.length === 0 ? (
-          filtered && jobs?.length !== 0 ? (
+        {(!jobs && !problem) || (list.length === 0 && many === listed && name !== text) ? <Loading rows={8} /> : list.length === 0 ? (
+          filtered && (jobs?.length !== 0 || word) ? (
             <Empty icon="search" title={t('No job is like that')}><Button work={() => go('/jobs')}>{t('Show all')}</Button></Empty>
           ) : (
             <Empty icon="clock" title={t('There are no jobs yet')}>
@@ -356,7 +385,7 @@ const Row = memo(function Row({ job: j, index, top, picked, pick, passed }: { jo
         <span class="line faint small"><bdi>{j.description || what(j)}</bdi></span>
       </span>
       <span class="plan" role="cell"><span class="line mono" title={j.timezone}>{when(j)}</span>{j.timezone && j.timezone !== 'UTC' && <span class="line faint small thin-hide">{j.timezone}</span>}</span>
-      <span class="state" role="cell">{j.waiting?.length ? <Badge tone="warn" title={j.waiting[0].why}>{t('waiting')}</Badge> : <StatusBadge job={j} />}</span>
+      <span class="state" role="cell">{j.waiting?.length ? <Badge tone="warn" title={reasonSaid(j.waiting[0].why)}>{t('waiting')}</Badge> : <StatusBadge job={j} />}</span>
       <span class="due" role="cell">{j.next_due && j.status === 'active' ? <Until at={j.next_due} zone={j.timezone} /> : <span class="faint">—</span>}</span>
       <span class="spark" role="cell"><Link to={`/jobs/${j.id}`} tabIndex={-1} aria-hidden={!runs}><Bars runs={runs} /></Link></span>
       <span class="last small" role="cell">{last ? <><span class="line"><Link to={`/runs/${last.id}`}><OutcomeBadge run={last} /></Link></span><span class="line faint"><Ago at={last.ended ?? last.started ?? last.due} /></span></> : <span class="faint">{runs && t('never ran')}</span>}</span>
@@ -410,7 +439,7 @@ function Bulk({ jobs, clear, reload }: { jobs: Job[]; clear: () => void; reload:
     <div class="bulk" role="region" aria-label={t('Picked jobs')}>
       <b>{t('{n} picked', { n: jobs.length })}</b>
       <Button icon="bolt" disabled={!mine} work={() => doing('run', t('Run {n} jobs now?', { n: jobs.length }), t('Run now'))}>{t('Run now')}</Button>
-      <Button icon="pause" disabled={!mine} work={() => askPause(t('Pause {job}', { job: many }), bulkPaths('pause', jobs), (answers: Bulked[]) => void done(answers))}>{t('Pause')}</Button>
+      <Button icon="pause" disabled={!mine} work={() => askPause(t('Pause {job}', { job: many }), bulkPaths('pause', jobs), (answers: Bulked[]) => void done(answers), <WouldBe action="pause" jobs={jobs} />)}>{t('Pause')}</Button>
       <Button icon="play" disabled={!mine} work={() => doing('resume', t('Resume {n} jobs?', { n: jobs.length }), t('Resume'))}>{t('Resume')}</Button>
       {jobs.some((j) => may('admin', j.app)) && <Button look="danger" icon="trash" work={() => doing('delete', t('Delete {job}?', { job: many }), t('Delete'))}>{t('Delete')}</Button>}
       <Button look="quiet" work={clear}>{t('Cancel')}</Button>

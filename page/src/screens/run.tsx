@@ -3,15 +3,15 @@ import { memo } from 'preact/compat';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { all, get, may, now, Problem, query } from '../api';
 import type { Piece } from '../ansi';
-import { explained, said, t } from '../i18n';
+import { explained, reasonSaid, t } from '../i18n';
 import { following, useGet } from '../live';
 import { killRun, runNow } from '../parts/actions';
-import { Badge, Button, Card, copy, Empty, Head, Loading, Notice, OutcomeBadge, outcomeOf, ProblemBox, toneOf, When } from '../parts/basic';
+import { Badge, Button, Card, copy, Empty, Head, Loading, Notice, OutcomeBadge, outcomeOf, ProblemBox, Said, toneOf, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
 import { Lines } from '../parts/lines';
 import { Late, Took, triggerText } from '../parts/runtable';
 import { Link } from '../router';
-import { clock, inZone, ms, size, span } from '../time';
+import { clock, ms, size, span, zoneShown } from '../time';
 import type { Explanation, Job, Output, Run } from '../types';
 
 export function RunScreen({ id }: { id: string }) {
@@ -24,7 +24,7 @@ export function RunScreen({ id }: { id: string }) {
   return (
     <>
       <Head title={<><bdi>{r.job}</bdi></>} crumb={<><Link to="/runs">{t('Runs')}</Link> / <Link to={`/jobs/${r.job_id}`}><bdi>{r.app === 'default' ? r.job : `${r.app}/${r.job}`}</bdi></Link></>}
-        sub={<><OutcomeBadge run={r} /><span>{t('due')} <When at={r.due} zone={zone} long /></span><span>{triggerText(r)}</span></>}>
+        sub={<><OutcomeBadge run={r} /><span>{t('due')} <When at={r.due} zone={zone} in={zone} long />{zone && zone !== zoneShown() && ` ${zone}`}</span><span>{triggerText(r)}</span></>}>
         {r.state === 'running' && may('operator', r.app) && <Button look="danger" icon="stop" work={() => killRun(r, () => void reload())}>{t('Kill')}</Button>}
         {r.state === 'ended' && j && may('operator', r.app) && <Button icon="bolt" work={() => runNow(j, true)}>{t('Run again')}</Button>}
         {r.outcome && r.outcome !== 'succeeded' && j && may('admin', r.app) && <Link class="button" to={`/jobs/${r.job_id}/edit`}><Icon name="edit" />{t('Edit the job')}</Link>}
@@ -54,15 +54,16 @@ function WhyNot({ run: r, job: j }: { run: Run; job?: Job }) {
   const tone = toneOf(outcomeOf(r));
   const advice = r.exit_code === 127 ? t('127: the shell did not find the command. Is it installed on {node}, and in PATH?', { node: r.node })
     : r.exit_code === 126 ? t('126: the shell found the file, and may not execute it.')
-    : r.exit_code === 137 || r.signal === 'killed' ? t('Something killed it, perhaps for its memory.')
+    : r.outcome === 'failed' && (r.exit_code === 137 || r.signal === 'SIGKILL') ? t('Something killed it, perhaps for its memory.')
     : r.outcome === 'timed_out' && j?.timeout ? t('Its timeout is {timeout}. Is that enough?', { timeout: j.timeout })
     : r.outcome === 'lost' ? t('Whether its work was done nobody knows: look at what it does before it is run again.')
     : started && r.outcome === 'failed' ? t('The end of the output says most.') : '';
   return (
     <Notice look={tone === 'bad' ? 'bad' : tone === 'warn' ? 'warn' : undefined} icon={tone === 'mute' ? 'question' : 'warning'}
       action={<Link class="button" to={`/jobs/${r.job_id}/why?at=${encodeURIComponent(r.due)}`}>{t('Explain')}</Link>}>
-      <b><bdi>{r.reason ? inZone(said(r.reason)) : (r.exit_code ? t('exit code {n}', { n: r.exit_code }) : e ? explained(e.cause, e.answer) : t('It did not succeed'))}</bdi></b>
+      <b>{r.reason ? <Said text={r.reason} by={reasonSaid} /> : <bdi>{r.exit_code ? t('exit code {n}', { n: r.exit_code }) : e ? explained(e.cause, e.answer) : t('It did not succeed')}</bdi>}</b>
       {e && r.reason && <p>{explained(e.cause, e.answer)}</p>}
+      {e && explained(e.cause, e.answer) !== e.answer && <p class="faint small" lang="en">{e.answer}</p>}
       {advice && <p>{advice}</p>}
     </Notice>
   );

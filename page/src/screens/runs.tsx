@@ -1,10 +1,12 @@
-import { query } from '../api';
+import { useEffect, useState } from 'preact/hooks';
+import { get, query } from '../api';
 import { t } from '../i18n';
 import { useGet } from '../live';
 import { Choice, Head } from '../parts/basic';
 import { OutcomeSelect, RunList, TriggerSelect } from '../parts/runtable';
 import { here, setQuery } from '../router';
-import type { NodeView, Page } from '../types';
+import { instantOf, stamp } from '../time';
+import type { Job, NodeView, Page } from '../types';
 
 export function Runs() {
   const q = here.value.search, of = (k: string) => q.get(k) ?? '';
@@ -23,9 +25,42 @@ export function Runs() {
           <option value="">{t('Any node')}</option>
           {names.map((n) => <option key={n} value={n}>{n}</option>)}
         </select>
-        {(['app', 'job_id', 'from', 'to'] as const).map((k) => of(k) && <button key={k} class="chip" aria-pressed="true" onClick={() => setQuery({ [k]: undefined })}>{k}: {of(k)} ×</button>)}
+        <JobField key={of('job_id')} id={of('job_id')} />
+        {(['from', 'to'] as const).map((k) => (
+          <label key={k} class="check small">{k === 'from' ? t('Due from') : t('until')}<input type="datetime-local" class="short" value={of(k) && stamp(of(k)).slice(0, 16).replace(' ', 'T')} onChange={(e) => setQuery({ [k]: instantOf(e.currentTarget.value) ?? undefined })} /></label>
+        ))}
+        {of('app') && <button class="chip" aria-pressed="true" onClick={() => setQuery({ app: undefined })}>app: {of('app')} ×</button>}
       </div>
       <section class="card"><RunList path={path} withJob empty={of('state') === 'running' ? t('Nothing runs now') : undefined} /></section>
+    </>
+  );
+}
+
+/** A job by its name; the address has its id. */
+function JobField({ id }: { id: string }) {
+  const [text, setText] = useState(''), [jobs, setJobs] = useState<Job[]>([]), [name, setName] = useState('');
+  const nameOf = (j: Job) => (j.app === 'default' ? j.name : `${j.app}/${j.name}`);
+  useEffect(() => {
+    if (!id) return;
+    setName(id); // until its name is known, and if it was deleted
+    const stop = new AbortController();
+    get<Job>(`/api/v1/jobs/${encodeURIComponent(id)}`, stop.signal).then((j) => setName(nameOf(j)), () => undefined);
+    return () => stop.abort();
+  }, [id]);
+  useEffect(() => {
+    const word = text.trim().split('/').pop();
+    if (!word) return;
+    const stop = new AbortController();
+    const timer = setTimeout(() => get<Page<Job>>(`/api/v1/jobs${query({ name: word, limit: 20 })}`, stop.signal).then((p) => setJobs(p.items), () => undefined), 150);
+    return () => { clearTimeout(timer); stop.abort(); };
+  }, [text]);
+  if (id) return <button class="chip" aria-pressed="true" onClick={() => setQuery({ job_id: undefined })}>{t('Job')}: <bdi>{name}</bdi> ×</button>;
+  const take = (v: string) => { const j = jobs.find((x) => nameOf(x) === v.trim()); if (j) setQuery({ job_id: j.id }); };
+  return (
+    <>
+      <input type="search" class="short" list="jobs-named" aria-label={t('Job')} placeholder={t('Job')} autocomplete="off" value={text} onInput={(e) => { setText(e.currentTarget.value); take(e.currentTarget.value); }}
+        onKeyDown={(e) => { if (e.key === 'Enter') { take(text); if (jobs.length === 1) setQuery({ job_id: jobs[0].id }); } }} />
+      <datalist id="jobs-named">{jobs.map((j) => <option key={j.id} value={nameOf(j)} />)}</datalist>
     </>
   );
 }

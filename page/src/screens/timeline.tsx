@@ -1,14 +1,15 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { theme } from '../app';
 import { all, get, now, Problem, query } from '../api';
-import { said, t, type Text } from '../i18n';
+import { lang, reasonSaid, t, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
-import { Button, Card, Choice, Empty, Head, Loading, Notice, outcomeOf, outcomeText, ProblemBox, Tabs, toneOf } from '../parts/basic';
+import { Button, Card, Choice, Empty, Head, Loading, Notice, outcomeOf, outcomeText, ProblemBox, Said, Tabs, toneOf } from '../parts/basic';
 import { outages, type Outage } from '../parts/outage';
+import { AppField, learnApps } from '../parts/apps';
 import { countMinutes, dueTimes, type Ahead, type Counts, type Due } from '../parts/dues';
 import { go, here, Link, setQuery } from '../router';
 import { clock, coarse, day, inUTC, ms, span, stamp, weekday } from '../time';
-import type { AuditEntry, Run } from '../types';
+import type { AuditEntry, Page, Run } from '../types';
 
 export function Timeline({ tab }: { tab: string }) {
   return (
@@ -20,13 +21,13 @@ export function Timeline({ tab }: { tab: string }) {
   );
 }
 
-const most = 2000, laneHeight = 26, gutter = 150, axis = 24;
+const most = 2000, mostLanes = 60, laneHeight = 26, gutter = 150, axis = 24;
 
 /** What ran when: a lane for each job, or for each node. */
 function Lanes() {
   const by = here.value.search.get('by') === 'node' ? 'node' : 'job';
   const [view, setView] = useState({ span: 15 * 60_000, end: 0 }); // end 0: now
-  const [runs, setRuns] = useState<Run[]>(), [problem, setProblem] = useState<Problem>(), [cut, setCut] = useState(false);
+  const [runs, setRuns] = useState<Run[]>(), [problem, setProblem] = useState<Problem>(), [cut, setCut] = useState(false), [before, setBefore] = useState<number>();
   const [tip, setTip] = useState<{ x: number; y: number; run?: Run; gap?: Outage }>();
   const [gaps, setGaps] = useState<Outage[]>([]);
   const box = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null);
@@ -43,12 +44,14 @@ function Lanes() {
       began = performance.now();
       const to = view.end || now(), from = to - view.span;
       try {
-        // A run may have begun long before it is looked at: those that execute are asked for as well.
-        const range = { from: new Date(from - view.span * 0.2).toISOString(), to: new Date(to).toISOString() };
+        // A run may have begun long before it is looked at: those that execute are asked for as well, and the latest of
+        // those that were due in the day before.
+        const begin = from - view.span * 0.2, range = { from: new Date(begin).toISOString(), to: new Date(to).toISOString() };
         let more = false;
-        const [list, running, missed, ended] = await Promise.all([
+        const [list, running, early, missed, ended] = await Promise.all([
           all<Run>(`/api/v1/runs${query(range)}`, most, stop.signal, (_, m) => { more = m; }),
           all<Run>('/api/v1/runs?state=running', 200, stop.signal),
+          get<Page<Run>>(`/api/v1/runs${query({ state: 'ended', from: new Date(begin - 24 * hour).toISOString(), to: range.from, limit: 200 })}`, stop.signal),
           all<Run>(`/api/v1/runs${query({ ...range, outcome: 'missed' })}`, 400, stop.signal),
           get<{ items: AuditEntry[] }>(`/api/v1/audit${query({ ...range, kind: 'session', limit: 200 })}`, stop.signal).catch(() => ({ items: [] })), // told to those who may read it
         ]);
@@ -58,8 +61,9 @@ function Lanes() {
         const known = more ? Math.max(from, Math.min(...list.map((r) => ms(r.due)))) : from;
         const told = new Set(list.map((r) => r.id + r.due));
         setGaps(outages([...list, ...missed.filter((r) => !told.has(r.id + r.due))], ended.items, known, to));
-        const seen = new Set(list.map((r) => r.id));
-        setRuns([...list, ...running.filter((r) => !seen.has(r.id))].filter((r) => r.started));
+        const last = early.next === undefined ? undefined : early.items[early.items.length - 1];
+        setBefore(last ? ms(last.due) : begin - 24 * hour);
+        setRuns([...new Map([...early.items, ...running, ...list].map((r) => [r.id, r])).values()].filter((r) => r.started));
         setProblem(undefined);
       } catch (err) {
         if (stop.signal.aborted) return;
@@ -85,13 +89,16 @@ function Lanes() {
       const k = by === 'node' ? r.node : (r.app === 'default' ? '' : r.app + '/') + r.job;
       m.set(k, [...(m.get(k) ?? []), r]);
     }
-    return [...m].sort((a, b) => a[0].localeCompare(b[0])).slice(0, 60);
+    // Where there is no room for all, what went wrong is what one looks for.
+    const bad = ([, list]: [string, Run[]]) => Math.min(...list.map((r) => ({ bad: 0, warn: 1, busy: 2, good: 2, mute: 2 })[toneOf(outcomeOf(r))]));
+    const all = [...m], some = all.length > mostLanes ? all.map((l) => [bad(l), l] as const).sort((a, b) => a[0] - b[0] || a[1][0].localeCompare(b[1][0])).slice(0, mostLanes).map(([, l]) => l) : all;
+    return { list: some.sort((a, b) => a[0].localeCompare(b[0])), more: all.length - some.length };
   }, [runs, by, view.span, view.end, Math.floor(end / 1000)]);
 
   useEffect(() => {
     const c = canvas.current, b = box.current;
     if (!c || !b) return;
-    const width = b.clientWidth, left = width < 600 ? 90 : gutter, height = lanes.length * laneHeight + axis, scale = devicePixelRatio || 1;
+    const width = b.clientWidth, left = width < 600 ? 90 : gutter, height = lanes.list.length * laneHeight + axis, scale = devicePixelRatio || 1;
     c.width = width * scale; c.height = height * scale; c.style.height = height + 'px';
     const g = c.getContext('2d')!, css = getComputedStyle(document.documentElement), v = (n: string) => css.getPropertyValue(n).trim();
     g.scale(scale, scale);
@@ -114,7 +121,7 @@ function Lanes() {
       if (g.measureText(label).width < b.w - 8) { g.fillStyle = v('--bad'); g.textAlign = 'center'; g.fillText(label, b.x + b.w / 2, height - axis / 2); }
     }
     drawn.current = [];
-    lanes.forEach(([name, list], i) => {
+    lanes.list.forEach(([name, list], i) => {
       const y = i * laneHeight;
       g.fillStyle = v('--line'); g.fillRect(0, y + laneHeight - 0.5, width, 0.5);
       g.fillStyle = v('--text'); g.textAlign = 'left';
@@ -131,7 +138,7 @@ function Lanes() {
         drawn.current.push({ x: a, y, w: z - a, run: r });
       }
     });
-  }, [lanes, gaps, theme.value, beat]);
+  }, [lanes, gaps, theme.value, inUTC.value, lang.value, beat]);
 
   const hit = (e: PointerEvent | MouseEvent) => {
     const r = canvas.current!.getBoundingClientRect(), x = e.clientX - r.left, y = e.clientY - r.top;
@@ -158,7 +165,7 @@ function Lanes() {
       {view.end > 0 && <Button work={() => setView({ ...view, end: 0 })}>{t('now')}</Button>}
     </>}>
       {problem && <ProblemBox problem={problem} />}
-      {!runs ? !problem && <Loading rows={6} /> : lanes.length === 0 ? <Empty icon="timeline" title={t('Nothing ran in this time')} /> : (
+      {!runs ? !problem && <Loading rows={6} /> : lanes.list.length === 0 ? <Empty icon="timeline" title={t('Nothing ran in this time')}>{before !== undefined && <p>{t('Runs that were due before {at} are not in it, unless they still execute.', { at: stamp(before) })}</p>}</Empty> : (
         <div class="lanes" ref={box} onWheel={(e) => { if (e.ctrlKey || e.metaKey) { e.preventDefault(); zoom(e.deltaY > 0 ? 1.25 : 0.8); } }}
           onPointerDown={(e) => { drag.current = { x: e.clientX, end, moved: false }; }}
           onPointerMove={(e) => {
@@ -181,6 +188,7 @@ function Lanes() {
           <canvas ref={canvas} role="img" aria-label={t('What ran when, by lanes; the list of runs has the same as text')} />
         </div>
       )}
+      {lanes.more > 0 && <p class="in faint small">{t('and {n} more', { n: lanes.more.toLocaleString() })}: {t('there is no room for all; what went wrong comes first.')}</p>}
       <div class="in legend">
         {(['succeeded', 'failed', 'killed', 'running'] as const).map((o) => <span key={o}><i style={{ background: `var(--${toneOf(o)}-dot)` }} />{t(outcomeText[o])}</span>)}
         {cut && <span>{t('Only the latest {n} runs are shown; choose a shorter time.', { n: most.toLocaleString() })}</span>}
@@ -198,7 +206,7 @@ function Lanes() {
           <p class="faint small">{t('Told from what is recorded: between two punctual starts nothing started when it was due. Why, the logs of the nodes and of MySQL say.')}</p>
         </div>
       )}
-      {tip?.run && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{tip.run!.job}</b> {t(outcomeText[outcomeOf(tip.run!)])}<br />{stamp(tip.run!.started!)} · {tip.run!.ended ? span(ms(tip.run!.ended) - ms(tip.run!.started)) : coarse(now() - ms(tip.run!.started))} · {tip.run!.node}{tip.run!.reason && <><br />{said(tip.run!.reason)}</>}</div>}
+      {tip?.run && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{tip.run!.job}</b> {t(outcomeText[outcomeOf(tip.run!)])}<br />{stamp(tip.run!.started!)} · {tip.run!.ended ? span(ms(tip.run!.ended) - ms(tip.run!.started)) : coarse(now() - ms(tip.run!.started))} · {tip.run!.node}{tip.run!.reason && <><br /><Said text={tip.run!.reason} by={reasonSaid} /></>}</div>}
       {tip?.gap && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{t('Outage')} {span(tip.gap.to - tip.gap.from)}</b><br />{stamp(tip.gap.from)} – {clock(tip.gap.to)}<br /><OutageWords o={tip.gap} /></div>}
     </Card>
   );
@@ -253,14 +261,14 @@ const short = (n: number) => (n > 9999 ? Math.round(n / 1000) + 'k' : n > 999 ? 
 function Week() {
   const [heat, setHeat] = useState<Heat>(), [problem, setProblem] = useState<Problem>();
   const [seldom, setSeldom] = useState(true), [again, setAgain] = useState(0);
-  const [open, setOpen] = useState<{ from: number; to: number; n: number }>();
+  const [open, setOpen] = useState<{ from: number; to: number; n: number }>(), app = here.value.search.get('app') ?? '';
   useEffect(() => {
     const stop = new AbortController(), from = Math.floor(now() / (15 * minute)) * 15 * minute;
-    countMinutes({ from, to: from + 168 * hour, most: seldom ? seldomMost : undefined }, stop.signal).then(
-      (c) => { setHeat(heatOf(c)); setProblem(undefined); },
+    countMinutes({ from, to: from + 168 * hour, most: seldom ? seldomMost : undefined, app }, stop.signal).then(
+      (c) => { learnApps(c.frequent ?? []); setHeat(heatOf(c)); setProblem(undefined); },
       (err) => { if (!stop.signal.aborted) setProblem(err); });
     return () => stop.abort();
-  }, [seldom, again, inUTC.value]);
+  }, [seldom, again, app, inUTC.value]);
   const t0 = now(), noon = Date.parse(`${day(t0)}T12:00:00Z`);
   const dates = Array.from({ length: 7 }, (_, i) => new Date(noon + i * 86400_000).toISOString().slice(0, 10));
   const top = Math.max(1, ...(heat?.hours.values() ?? [])), minutes = heat?.minutes ?? new Array<number>(60).fill(0), busiest = Math.max(1, ...minutes);
@@ -270,7 +278,7 @@ function Week() {
     <div class="stack">
       {problem && <ProblemBox problem={problem} again={() => setAgain(again + 1)} />}
       {heat?.out.truncated && <Notice look="warn"><p>{heat.out.uncounted ? t('Counting all would be too much work: {n} jobs are left out.', { n: heat.out.uncounted.toLocaleString() }) : t('There are more jobs than are looked at here: choose an app.')}</p></Notice>}
-      <Card title={<>{t('Due times in each hour')} {heat && <span class="count">{heat.total.toLocaleString()}</span>}</>} more={<label class="check small"><input type="checkbox" checked={seldom} onChange={() => setSeldom(!seldom)} />{t('Without those due more often than every 10 minutes')}{seldom && heat?.out.frequent_count ? ` (${heat.out.frequent_count.toLocaleString()})` : ''}</label>}>
+      <Card title={<>{t('Due times in each hour')} {heat && <span class="count">{heat.total.toLocaleString()}</span>}</>} more={<><AppField value={app} set={(v) => { setOpen(undefined); setQuery({ app: v }); }} /><label class="check small"><input type="checkbox" checked={seldom} onChange={() => setSeldom(!seldom)} />{t('Without those due more often than every 10 minutes')}{seldom && heat?.out.frequent_count ? ` (${heat.out.frequent_count.toLocaleString()})` : ''}</label></>}>
         {!heat ? !problem && <Loading rows={7} /> : (
           <div class="scroll"><div class="in"><div class="heat" role="grid" aria-label={t('Due times in each hour')}>
             <div role="row" style={{ display: 'contents' }}><span role="columnheader" class="h"><span class="unseen">{t('Day')}</span></span>{Array.from({ length: 24 }, (_, h) => <span key={h} role="columnheader" class="h">{h}</span>)}</div>
@@ -288,7 +296,7 @@ function Week() {
           </div></div></div>
         )}
       </Card>
-      {open && <DuesOf {...open} most={seldom ? seldomMost : undefined} close={() => setOpen(undefined)} />}
+      {open && <DuesOf {...open} app={app} most={seldom ? seldomMost : undefined} close={() => setOpen(undefined)} />}
       <div class="halves">
         <Card title={t('Minutes of the hour')}>
           <div class="in stack">
@@ -309,18 +317,19 @@ function Week() {
 }
 
 /** Which jobs are due in a part of the week. */
-function DuesOf({ from, to, n, most, close }: { from: number; to: number; n: number; most?: number; close: () => void }) {
+function DuesOf({ from, to, n, most, app, close }: { from: number; to: number; n: number; most?: number; app: string; close: () => void }) {
   const [list, setList] = useState<Ahead>(), [problem, setProblem] = useState<Problem>();
   useEffect(() => {
     const stop = new AbortController();
     setList(undefined);
     // The bound is that of a week, so a whole hour is asked for, of which it is six times, also when one minute is wanted.
-    dueTimes({ from, to: Math.max(to, from + hour), limit: 500, most: most && most / 168 }, stop.signal).then((a) => {
+    dueTimes({ from, to: Math.max(to, from + hour), limit: 500, most: most && most / 168, app }, stop.signal).then((a) => {
+      learnApps(a.items);
       const items = a.items.filter((d) => ms(d.due) < to);
       setList({ ...a, items, next: items.length < a.items.length ? undefined : a.next });
     }, (err) => { if (!stop.signal.aborted) setProblem(err); });
     return () => stop.abort();
-  }, [from, to, most]);
+  }, [from, to, most, app]);
   const jobs = new Map<string, Due[]>();
   for (const d of list?.items ?? []) jobs.set(d.job_id, [...(jobs.get(d.job_id) ?? []), d]);
   return (

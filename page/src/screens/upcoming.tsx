@@ -4,7 +4,8 @@ import { may, now, onceKey, post, Problem, query } from '../api';
 import { t } from '../i18n';
 import { following, onNews, second } from '../live';
 import { Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, show, Until } from '../parts/basic';
-import { dueTimes, type Ahead, type Due } from '../parts/dues';
+import { AppField, learnApps } from '../parts/apps';
+import { dueTimes, marks, type Ahead, type Due } from '../parts/dues';
 import { Icon } from '../parts/icon';
 import { here, Link, setQuery } from '../router';
 import { clock, day, ms, stamp, weekday } from '../time';
@@ -18,7 +19,7 @@ export function Upcoming() {
   const asked = here.value.search.get('span'), span: Span = asked === 'day' || asked === 'week' ? asked : 'hour';
   const app = here.value.search.get('app') ?? '';
   const [list, setList] = useState<Ahead & { from: number; to: number }>(), [problem, setProblem] = useState<Problem>();
-  const load = useRef<() => Promise<void>>();
+  const load = useRef<() => Promise<void>>(), pages = useRef(1);
   useEffect(() => {
     let stop = new AbortController(), soon = 0;
     load.current = async () => {
@@ -26,11 +27,17 @@ export function Upcoming() {
       const mine = (stop = new AbortController());
       const from = now(), to = from + spans[span].hours * 3600_000;
       try {
-        const a = await dueTimes({ from, to, most: spans[span].most, app }, mine.signal);
+        let a = await dueTimes({ from, to, most: spans[span].most, app }, mine.signal);
+        for (let n = 1; n < pages.current && a.next; n++) { // as many as there were
+          const next = await dueTimes({ from, to, most: spans[span].most, app, cursor: a.next }, mine.signal);
+          a = { ...a, items: [...a.items, ...next.items], next: next.next };
+        }
+        learnApps([...a.items, ...(a.frequent ?? [])]);
         if (!mine.signal.aborted) { setList({ ...a, from, to }); setProblem(undefined); }
       } catch (err) { if (!mine.signal.aborted) setProblem(err as Problem); }
     };
     setList(undefined);
+    pages.current = 1;
     void load.current();
     const timer = setInterval(() => { if (!document.hidden && following.value) void load.current!(); }, 60_000);
     const off = onNews((n) => { if (following.value && (!n || n.type === 'job' || n.type === 'pause' || n.type === 'change')) soon ||= window.setTimeout(() => { soon = 0; void load.current!(); }, 3000); });
@@ -45,6 +52,7 @@ export function Upcoming() {
   const rows = items.slice(over);
   const more = async () => {
     const next = await dueTimes({ from: list!.from, to: list!.to, most: spans[span].most, app, cursor: list!.next });
+    pages.current++;
     setList({ ...list!, items: [...list!.items, ...next.items], next: next.next });
   };
   const days = new Map<string, Due[]>();
@@ -52,15 +60,15 @@ export function Upcoming() {
     const d = day(r.due), of = days.get(d);
     of ? of.push(r) : days.set(d, [r]);
   }
-  const frequent = list?.frequent ?? [];
+  const frequent = list?.frequent ?? [], jobs = new Set(rows.map((r) => r.job_id)).size;
   return (
     <>
-      <Head title={t('Upcoming')} sub={list && <span>{t('{n} due times of {jobs} jobs', { n: rows.length.toLocaleString() + (list.next ? '+' : ''), jobs: new Set(rows.map((r) => r.job_id)).size })}</span>}>
+      <Head title={t('Upcoming')} sub={list && <span>{t(jobs === 1 ? '{n} due times of one job' : '{n} due times of {jobs} jobs', { n: rows.length.toLocaleString() + (list.next ? '+' : ''), jobs })}</span>}>
+        <AppField value={app} set={(v) => setQuery({ app: v })} />
         <Choice label={t('How far')} value={span} set={(v) => setQuery({ span: v === 'hour' ? undefined : v })} options={[{ value: 'hour', text: t('Next hour') }, { value: 'day', text: t('Next day') }, { value: 'week', text: t('Next week') }]} />
         <Button icon="upcoming" work={() => show(() => <Subscribe app={app} />)}>{t('Subscribe')}</Button>
       </Head>
       <div class="stack">
-        {app && <div class="chips"><button class="chip" aria-pressed="true" onClick={() => setQuery({ app: undefined })}>{t('App')}: {app} ×</button></div>}
         {problem && <ProblemBox problem={problem} again={() => load.current!()} />}
         {list?.truncated && <Notice look="warn"><p>{t('There are more jobs than are looked at here: choose an app.')}</p></Notice>}
         {frequent.length > 0 && (
@@ -77,7 +85,7 @@ export function Upcoming() {
   );
 }
 
-const Mark = ({ due }: { due: Due }) => (due.mark ? <span class="tag warn">{t(due.mark === 'gap' ? 'clock jumps forward' : due.mark === 'repeat' ? 'hour comes twice' : 'make-up day')}</span> : null);
+const Mark = ({ due }: { due: Due }) => (due.mark ? <span class="tag warn">{t(marks[due.mark])}</span> : null);
 
 const DayList = ({ date, items }: { date: string; items: Due[] }) => (
   <Card title={<>{weekday(items[0].due)} {date} <span class="count">{items.length.toLocaleString()}</span></>}>
@@ -126,7 +134,7 @@ function Subscribe({ app }: { app: string }) {
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   return (
-    <Dialog title={t('Subscribe in a calendar program')} close={closeDialog} wide>
+    <Dialog title={t('Subscribe in a calendar program')} close={closeDialog} wide precious={!!token}>
       <div class="body">
         <p>{t('Give it this address. It asks for a user name and a password: any name, and as the password a token of role viewer, made for it alone.')}</p>
         <Field id="feed" label={t('Address')}><div class="row"><input id="feed" class="mono grow" readOnly value={address} onFocus={(e) => e.currentTarget.select()} /><Button icon="copy" work={() => copy(address)}>{t('Copy')}</Button></div></Field>

@@ -1,0 +1,18 @@
+//go:build !windows
+
+package cli
+
+import (
+	"context"
+	"os/exec"
+)
+
+const (
+	someEditor = "vi"
+	nameEditor = "name another one:  export EDITOR=nano"
+)
+
+// editorCommand opens a file in an editor, by a shell: it may be given with arguments.
+func editorCommand(ctx context.Context, editor, file string) *exec.Cmd {
+	return exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "sh", file)
+}

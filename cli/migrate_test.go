@@ -1,0 +1,77 @@
+//go:build unix
+
+package cli
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/internal/testdb"
+)
+
+// TestMigrateIsNotInterrupted: signals in the middle of a migration end migrate behind it, also where it is the child of process 1,
+// and the next one makes the rest.
+func TestMigrateIsNotInterrupted(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]struct {
+		start  func(*testing.T, []string, ...string) *process
+		target func(*testing.T, *process) int
+	}{
+		"by itself": {start, func(_ *testing.T, p *process) int { return p.cmd.Process.Pid }},
+		"in a container": {alone, func(t *testing.T, p *process) int {
+			return children(t, p.cmd.Process.Pid)[0]
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := testdb.DSN(t)
+			cfg, err := mysql.ParseDSN(dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			proxy := faultproxy.New(t, cfg.Net, cfg.Addr)
+			held := proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("CREATE TABLE retention"), Action: faultproxy.Hold(0)})
+			p := run.start(t, []string{"GOCRONTAB_DSN=" + proxy.DSN(dsn)}, "migrate")
+			await(t, "the middle of a migration", 30*time.Second, func() bool { return held.Fired() > 0 })
+			const said = "a migration is not to be interrupted"
+			for n, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+				if err := syscall.Kill(run.target(t, p), s); err != nil {
+					t.Fatal(err)
+				}
+				await(t, s.String()+": "+said, 10*time.Second, func() bool { return strings.Count(p.out.String(), said) > n })
+			}
+			held.Release()
+			if code := p.exit(30 * time.Second); code != exitFailed || !strings.Contains(p.out.String(), "error: migrate: stopped before 0010_alerts.sql: terminated; the next migrate goes on there") {
+				t.Errorf("got code %d, want it stopped between two migrations", code)
+			}
+			next := start(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate")
+			if code := next.exit(60 * time.Second); code != exitOK || !strings.Contains(next.out.String(), "upgraded the tables from version 9 to ") {
+				t.Errorf("the next: got code %d, %s", code, next.out.String())
+			}
+		})
+	}
+}
+
+// TestMigrateEndsWhileItWaits: who is asked to end before a migration has begun ends, though MySQL says nothing.
+func TestMigrateEndsWhileItWaits(t *testing.T) {
+	t.Parallel()
+	dsn := testdb.DSN(t)
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := faultproxy.New(t, cfg.Net, cfg.Addr)
+	held := proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("information_schema.tables"), Action: faultproxy.Hold(0)})
+	p := start(t, []string{"GOCRONTAB_DSN=" + proxy.DSN(dsn)}, "migrate")
+	await(t, "a question", 30*time.Second, func() bool { return held.Fired() > 0 })
+	p.signal(syscall.SIGTERM)
+	if code := p.exit(10 * time.Second); code != exitFailed || !strings.Contains(p.out.String(), "terminated: no migration was begun") {
+		t.Errorf("got code %d, want it ended", code)
+	}
+}
+

@@ -1,0 +1,84 @@
+//go:build unix
+
+package cli
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// maxAddress is what the row of a session takes.
+const maxAddress = 255
+
+// address is where others reach the API of a node that listens at l: for people, and for the console when its own node does not
+// answer. What advertise says counts: a host, host:port or URL. Without it a node that listens on all addresses is at the name of its machine.
+func address(advertise, scheme string, l net.Addr) (string, error) {
+	host, port, err := net.SplitHostPort(l.String())
+	if err != nil {
+		return "", fmt.Errorf("where the API listens: %w", err)
+	}
+	if advertise == "" {
+		if a, err := netip.ParseAddr(host); err == nil && a.Unmap().IsUnspecified() {
+			if host, err = os.Hostname(); err != nil {
+				return "", fmt.Errorf("where the API is to be reached: %w; say it with --advertise", err)
+			}
+		}
+		return scheme + "://" + net.JoinHostPort(host, port), nil
+	}
+	u, err := advertised(advertise)
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(advertise, "://") {
+		u.Scheme = scheme
+		if u.Port() == "" {
+			u.Host = net.JoinHostPort(u.Hostname(), port)
+		}
+	}
+	return u.String(), nil
+}
+
+// advertised reads --advertise. Without a scheme it is one of http.
+func advertised(text string) (*url.URL, error) {
+	wrong := func(why string) (*url.URL, error) {
+		return nil, usageError("--advertise %q: %s; want how others reach this node's API, such as web-1, web-1:8610 or https://web-1.example.com", text, why)
+	}
+	whole := text
+	if a, err := netip.ParseAddr(text); err == nil && a.Is6() {
+		whole = "[" + text + "]"
+	}
+	if !strings.Contains(whole, "://") {
+		whole = "http://" + whole
+	}
+	u, err := url.Parse(strings.TrimSuffix(whole, "/"))
+	if err != nil {
+		return wrong("names no host, or no port")
+	}
+	port, _ := strconv.Atoi(u.Port())
+	switch a, err := netip.ParseAddr(u.Hostname()); {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return wrong("is neither http nor https")
+	case u.User != nil || u.Path != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return wrong("has more than a scheme, a host and a port")
+	case err == nil && a.Unmap().IsUnspecified():
+		return wrong("nobody can reach that address")
+	case err != nil && !isHostName(u.Hostname()):
+		return wrong("names no host")
+	case strings.HasSuffix(u.Host, ":") || u.Port() != "" && (port < 1 || port > 65535):
+		return wrong("the port is not 1 to 65535")
+	case len(whole) > maxAddress-len("s:65535"):
+		return wrong("is too long")
+	}
+	return u, nil
+}
+
+// isHostName tells whether a text looks like the name of a host.
+func isHostName(s string) bool {
+	return s != "" && strings.Trim(s, ".-") == s && !strings.Contains(s, "..") &&
+		strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789.-_") == ""
+}

@@ -1,0 +1,209 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/internal/testdb"
+)
+
+func TestStatementsOfMigrations(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"":                                  nil,
+		"-- a; b\n":                         nil,
+		"-- +goose Up\nA;\n-- x\nB\n  C;\n": {"A", "B\n  C"},
+		"A; -- by itself; so\nB;":           {"A", "B"},
+		"A 'x; y', '--';\nB 'it''s; ''';":   {"A 'x; y', '--'", "B 'it''s; '''"},
+		"A '--\n;' b -- it's\n;C":           {"A '--\n;' b", "C"},
+		"A 'open; B":                        {"A 'open; B"},
+		"A; -- without an end":              {"A"},
+	} {
+		if got := statements(text); !slices.Equal(got, want) {
+			t.Errorf("%q:\n\tgot  %q\n\twant %q", text, got, want)
+		}
+	}
+}
+
+// emptySchema is one that nobody has migrated, seen through a proxy and beside it.
+func emptySchema(t *testing.T) (f *fixture, db *DB, proxy *faultproxy.Proxy) {
+	t.Helper()
+	dsn := testdb.DSN(t)
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy = faultproxy.New(t, cfg.Net, cfg.Addr)
+	return &fixture{t, dsn, open(t, dsn, MigrateTimeouts, 2)}, open(t, proxy.DSN(dsn), MigrateTimeouts, 2), proxy
+}
+
+// ofMigrations matches what stands in the files.
+func ofMigrations(t *testing.T) func(faultproxy.Command) bool {
+	t.Helper()
+	files, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, m := range files {
+		for _, s := range m.statements {
+			all[s] = true
+		}
+	}
+	return func(c faultproxy.Command) bool { return c.IsStatement() && all[c.SQL] }
+}
+
+// schema is what a schema has: how its tables and views are made, and their rows but for what differs each time.
+func (f *fixture) schema() (all map[string]string) {
+	f.Helper()
+	all = map[string]string{}
+	rows, err := f.db.Raw().Query("SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name NOT IN (?, ?)", versionTable, lockTable)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			f.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	for _, name := range names {
+		made, err := f.db.Raw().Query("SHOW CREATE TABLE " + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		columns, _ := made.Columns()
+		values := make([]any, len(columns))
+		for i := range values {
+			values[i] = new(string)
+		}
+		if !made.Next() || made.Scan(values...) != nil {
+			f.Fatalf("%s: cannot be shown", name)
+		}
+		made.Close()
+		text := *values[1].(*string)
+		text = strings.ReplaceAll(text, "`"+f.text1("SELECT DATABASE()")+"`.", "")
+		count := "SELECT COUNT(*) FROM " + name
+		if strings.HasPrefix(name, "v_") {
+			count = "SELECT 0"
+		}
+		all[name] = fmt.Sprintf("%s\n%d rows", text, f.number(count))
+	}
+	return all
+}
+
+// text1 asks for one text.
+func (f *fixture) text1(query string) (text string) {
+	f.Helper()
+	if err := f.db.Raw().QueryRow(query).Scan(&text); err != nil {
+		f.Fatal(err)
+	}
+	return text
+}
+
+// TestMigrateGoesOn: migrate loses MySQL at each statement of each migration, once before it is carried out and once behind it; each
+// next one goes on from there, and what comes out is what one that nobody disturbed makes.
+func TestMigrateGoesOn(t *testing.T) {
+	t.Parallel()
+	whole := testdb.DSN(t)
+	migrate(t, whole)
+	want := (&fixture{t, whole, open(t, whole, MigrateTimeouts, 2)}).schema()
+
+	f, db, proxy := emptySchema(t)
+	match := ofMigrations(t)
+	cuts := 0
+	for ; ; cuts++ {
+		if cuts > 1000 {
+			t.Fatal("1000 cuts, and no end")
+		}
+		rule := faultproxy.Rule{Match: match, Action: faultproxy.CutAfter()}
+		if cuts%2 == 0 {
+			// The first is the one whose reply was lost before: it is tried again.
+			rule = faultproxy.Rule{Match: match, Skip: min(cuts, 1), Action: faultproxy.CutBefore()}
+		}
+		cut := proxy.Add(rule)
+		_, _, err := db.Migrate(t.Context())
+		if cut.Fired() == 0 {
+			cut.Remove()
+			if err != nil {
+				t.Fatalf("behind the last statement: %v", err)
+			}
+			break
+		}
+		if err == nil {
+			t.Fatalf("cut %d: no error", cuts)
+		}
+		if strings.Contains(err.Error(), "already") || strings.Contains(err.Error(), "Duplicate") {
+			t.Fatalf("cut %d: %v", cuts, err)
+		}
+	}
+	t.Logf("%d cuts", cuts)
+	if cuts < 100 {
+		t.Errorf("got %d cuts, want two for each statement", cuts)
+	}
+	got := f.schema()
+	for name, text := range want {
+		if got[name] != text {
+			t.Errorf("%s:\n\tgot  %s\n\twant %s", name, got[name], text)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("got %d tables and views, want %d", len(got), len(want))
+	}
+	if err := open(t, f.dsn, DefaultTimeouts, 2).Check(t.Context()); err != nil {
+		t.Errorf("who joins: %v", err)
+	}
+}
+
+// TestMigrateTakesNothingOfOthers: a table that stands in the way and that no migrate has made stays in the way, however often
+// it is tried.
+func TestMigrateTakesNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	f, db, _ := emptySchema(t)
+	f.exec("CREATE TABLE task (whose INT PRIMARY KEY)")
+	for range 3 {
+		_, _, err := db.Migrate(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "0001_initial.sql, statement ") || !strings.Contains(err.Error(), "nothing of other programs") {
+			t.Fatalf("got %v, want it refused, and what to do", err)
+		}
+	}
+	f.exec("DROP TABLE task")
+	if _, _, err := db.Migrate(t.Context()); err != nil {
+		t.Errorf("when it is gone: %v", err)
+	}
+}
+
+// TestMigrateStopsBetween: who is asked to stop ends the migration that is under way, and begins no other.
+func TestMigrateStopsBetween(t *testing.T) {
+	t.Parallel()
+	f, db, proxy := emptySchema(t)
+	stop := errors.New("somebody said so")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var asked atomic.Bool
+	proxy.OnCommand(func(c faultproxy.Command) {
+		if faultproxy.SQL("CREATE TABLE retention")(c) && asked.CompareAndSwap(false, true) {
+			cancel(stop)
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
+	_, _, err := db.Migrate(ctx)
+	if !errors.Is(err, stop) || !strings.Contains(err.Error(), "stopped before 0010_alerts.sql: ") {
+		t.Errorf("got %v, want it stopped behind version 9", err)
+	}
+	f.want("version", 9, "SELECT MAX(version_id) FROM schema_version")
+	if from, to, err := db.Migrate(t.Context()); err != nil || from != 9 || to <= 9 {
+		t.Errorf("the next: got %d to %d, %v", from, to, err)
+	}
+}
