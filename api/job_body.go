@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"go-crontab/job"
@@ -120,11 +119,4 @@ func (s *Server) complete(spec *job.Spec) error {
 	}
 	spec.Defaults(now)
 	return spec.Validate()
-}
-
-// same tells whether two complete definitions say the same.
-func same(a, b *job.Spec) bool {
-	x, err1 := json.Marshal(a)
-	y, err2 := json.Marshal(b)
-	return err1 == nil && err2 == nil && string(x) == string(y)
 }

@@ -194,7 +194,7 @@ func (s *Server) tryEdit(ctx context.Context, id int64, want change) (_ job.Job,
 		}
 	}
 	// A definition in error is written again also when it is the same, so that it is planned again.
-	if old.SpecErr != nil || old.Error != "" || !same(&b.spec, &old.Spec) {
+	if old.SpecErr != nil || old.Error != "" || !b.spec.Same(&old.Spec) {
 		if j, err = e.Update(ctx, id, j.Version, b.spec); err != nil {
 			return job.Job{}, half, err
 		}

@@ -334,6 +334,26 @@ func TestPatch(t *testing.T) {
 	}
 }
 
+// TestSameInstants: what GET answered, which has its instants in UTC, is no change of a job that was given them otherwise.
+func TestSameInstants(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	made := s.call("POST", "/api/v1/jobs", `{"name": "x", "command": "true", "every": "1h", "start": "2030-01-01T01:00:00+01:00", "end": "2031-01-01T01:00:00+01:00"}`).want(201)
+	path := "/api/v1/jobs/" + made.object().text("id")
+	before := s.count("SELECT COUNT(*) FROM audit")
+	body := s.call("GET", path, nil).want(200).object()
+	for _, at := range []string{"2030-01-01T00:00:00Z", "2030-01-01T01:00:00+01:00"} {
+		body["start"], body["end"] = at, "2031-01-01T00:00:00Z"
+		if r := s.call("PUT", path, body).want(200); r.object().text("version") != "1" || s.count("SELECT COUNT(*) FROM audit") != before {
+			t.Errorf("start %s: got %s", at, r.body)
+		}
+	}
+	body["start"] = "2030-01-01T00:00:00+01:00"
+	if r := s.call("PUT", path, body).want(200); r.object().text("version") != "2" {
+		t.Errorf("another start: got %s", r.body)
+	}
+}
+
 func TestPauseHolds(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

@@ -74,4 +74,3 @@ func TestMigrateEndsWhileItWaits(t *testing.T) {
 		t.Errorf("got code %d, want it ended", code)
 	}
 }
-

@@ -27,7 +27,7 @@ what to try next. A program that reads -o json needs to look at the exit code an
   GOCRONTAB_TOKEN        the API token; GOCRONTAB_TOKEN_FILE names a file that holds it
   GOCRONTAB_CONTEXT      a cluster that was given a name, see: go-crontab context
   GOCRONTAB_DSN          the database of serve and migrate; GOCRONTAB_DSN_FILE names a file that holds it
-  GOCRONTAB_<FLAG>       any other flag of serve and migrate
+  GOCRONTAB_<FLAG>       any other flag of serve
   VISUAL, EDITOR         the editor of: go-crontab job edit
   NO_COLOR               no colours; there are none either where the output is no terminal, or TERM is dumb
   TZ                     the time zone of times that are typed and shown, where a job has none of its own
