@@ -11,8 +11,9 @@
 //
 // # Settings
 //
-// Every flag of serve, and --dsn of all commands, can be given as GOCRONTAB_<FLAG> too, secrets also as GOCRONTAB_<FLAG>_FILE with the
-// path of a file that holds the value. The flag wins over the variable, the variable over the file; empty is unset.
+// Every flag of serve, and --dsn of all commands, can be given as GOCRONTAB_<FLAG> too, secrets also as
+// GOCRONTAB_<FLAG>_FILE with the path of a file that holds the value. The flag wins over the variable, the variable over
+// the file; empty is unset.
 //
 // # Output
 //

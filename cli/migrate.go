@@ -60,6 +60,11 @@ cluster is paused then, and nothing that was due since the backup is started aga
 			if again && !bootstrap {
 				return usageError("--again is of no use without --bootstrap")
 			}
+			if afterRestore {
+				if err := wasRestored(cmd.Context(), dsn); err != nil {
+					return err
+				}
+			}
 			m, err := migrate(cmd.Context(), c, dsn, bootstrap, again)
 			if err == nil && afterRestore {
 				m.Restored, err = acceptRestore(cmd.Context(), dsn)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,6 +17,24 @@ type restored struct {
 	Jobs    int64        `json:"jobs_due_since"`
 	Once    []jobMention `json:"once,omitempty"`
 	Running int64        `json:"runs_lost"`
+}
+
+// wasRestored refuses a schema without tables: the backup was restored elsewhere, or not yet.
+func wasRestored(ctx context.Context, dsn string) error {
+	if err := checkDSN(dsn); err != nil {
+		return err
+	}
+	db, err := sql.Open(dsn, sql.DefaultTimeouts, 1)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	at, err := db.SchemaVersion(ctx)
+	if err == nil && at == 0 {
+		return &exitError{code: exitRefused, err: errors.New("the schema is empty: nothing was restored into it"),
+			hint: "does the DSN name the schema into which the backup was restored? A new cluster is made without --after-restore"}
+	}
+	return nil // what is wrong with MySQL, migrate says
 }
 
 // acceptRestore has the nodes use a restored database. Nobody may live in it: who has not noticed yet works with it as if

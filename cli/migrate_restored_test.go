@@ -3,7 +3,22 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"go-crontab/internal/testdb"
 )
+
+// TestRestoredElsewhere: an empty schema is not taken for what was restored, and nothing is made in it.
+func TestRestoredElsewhere(t *testing.T) {
+	t.Parallel()
+	dsn := testdb.DSN(t)
+	code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate", "--after-restore")
+	if code != exitRefused || !strings.Contains(out, "nothing was restored into it") {
+		t.Errorf("got code %d, %s; want it refused", code, out)
+	}
+	if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate"); code != exitOK || !strings.Contains(out, "created the tables") {
+		t.Errorf("a new cluster: got code %d, %s", code, out)
+	}
+}
 
 // TestRestoreWaitsForSilence: how long a node that lives may be silent follows from the session expiry.
 func TestRestoreWaitsForSilence(t *testing.T) {

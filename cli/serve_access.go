@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"net/url"
+	"strings"
 	"time"
 
 	"go-crontab/api"
@@ -78,7 +80,8 @@ func (a *accessSettings) scheme() string {
 	return "http"
 }
 
-// check finds what can be found without a database. Files are read: what is wrong with them is a matter of usage.
+// check finds what can be found without a database. The certificate is not read: one that is being replaced is no reason never to start
+// again, as what is wrong with settings is.
 func (a *accessSettings) check(listen string) error {
 	switch {
 	case (a.tlsCert == "") != (a.tlsKey == ""):
@@ -97,6 +100,25 @@ func (a *accessSettings) check(listen string) error {
 	}
 	if _, err := a.provider(nil); err != nil {
 		return usageError("%w", err)
+	}
+	return a.checkNames()
+}
+
+// checkNames refuses what can name no host: requests to the one that was meant would be refused.
+func (a *accessSettings) checkNames() error {
+	if a.publicURL != "" {
+		u, err := url.Parse(a.publicURL)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+			return usageError("--public-url %q: want a URL without a path, such as https://cron.example.com", a.publicURL)
+		}
+	}
+	for _, name := range a.hosts {
+		if _, err := netip.ParseAddr(name); err == nil || name == "" {
+			continue
+		}
+		if u, err := url.Parse("http://" + name); err != nil || u.Host != name || !isHost(u.Hostname()) {
+			return usageError("--host %q: want a host name, such as cron.example.com", name)
+		}
 	}
 	return nil
 }
@@ -127,7 +149,7 @@ func local(host string) bool {
 // provider makes the client of the identity provider, nil if there is none. now is MySQL's clock.
 func (a *accessSettings) provider(now func() time.Time) (*auth.OIDC, error) {
 	if a.oidc.Issuer == "" {
-		if a.oidc.ClientID != "" || len(a.oidcRoles) > 0 {
+		if a.oidc.ClientID != "" || a.oidc.ClientSecret != "" || len(a.oidc.Scopes) > 0 || a.oidc.NameClaim != "" || len(a.oidcRoles) > 0 {
 			return nil, errors.New("--oidc-issuer is missing; the other OIDC settings are of no use without it")
 		}
 		return nil, nil

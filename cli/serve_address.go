@@ -55,7 +55,7 @@ func advertised(text string) (*url.URL, error) {
 	if !strings.Contains(whole, "://") {
 		whole = "http://" + whole
 	}
-	u, err := url.Parse(strings.TrimSuffix(whole, "/"))
+	u, err := url.Parse(whole)
 	if err != nil {
 		return wrong("names no host, or no port")
 	}
@@ -63,22 +63,26 @@ func advertised(text string) (*url.URL, error) {
 	switch a, err := netip.ParseAddr(u.Hostname()); {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return wrong("is neither http nor https")
-	case u.User != nil || u.Path != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+	case u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return wrong("has more than a scheme, a host and a port")
 	case err == nil && a.Unmap().IsUnspecified():
 		return wrong("nobody can reach that address")
-	case err != nil && !isHostName(u.Hostname()):
+	case !isHost(u.Hostname()):
 		return wrong("names no host")
 	case strings.HasSuffix(u.Host, ":") || u.Port() != "" && (port < 1 || port > 65535):
 		return wrong("the port is not 1 to 65535")
 	case len(whole) > maxAddress-len("s:65535"):
 		return wrong("is too long")
 	}
+	u.Path = ""
 	return u, nil
 }
 
-// isHostName tells whether a text looks like the name of a host.
-func isHostName(s string) bool {
+// isHost tells whether a text is an address, or looks like the name of a host.
+func isHost(s string) bool {
+	if _, err := netip.ParseAddr(s); err == nil {
+		return true
+	}
 	return s != "" && strings.Trim(s, ".-") == s && !strings.Contains(s, "..") &&
 		strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789.-_") == ""
 }

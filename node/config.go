@@ -66,6 +66,8 @@ const (
 	DefaultMetricsJobs = 100
 	slotsPerCPU        = 64
 
+	maxSlots = 1_000_000 // a column takes no more than two thousand times that, and no machine
+
 	// DefaultArchiveTimeout is how long the archive command may take for a batch of records.
 	DefaultArchiveTimeout = result.ArchiveTimeout
 
@@ -120,10 +122,14 @@ func (c *Config) defaults() error {
 		c.Log = slog.Default()
 	}
 	switch {
-	case c.Slots < 1:
-		return fmt.Errorf("slots: %d, want at least 1", c.Slots)
+	case c.Slots < 1 || c.Slots > maxSlots:
+		return fmt.Errorf("slots: %d, want 1 to %d", c.Slots, maxSlots)
 	case c.Cap < 1:
 		return fmt.Errorf("prepared cap: %d, want at least 1", c.Cap)
+	case c.Grace < 0:
+		return fmt.Errorf("grace of a drain: %s, want 0 or more", c.Grace)
+	case c.Expiry%time.Millisecond != 0: // the cluster keeps that many, and would not know its own again
+		return fmt.Errorf("session expiry: %s, want whole milliseconds", c.Expiry)
 	case c.LookAhead < time.Second || c.LookAhead > 15*time.Second:
 		return fmt.Errorf("look-ahead: %s, want 1s to 15s: due times are written down 20s ahead", c.LookAhead)
 	}

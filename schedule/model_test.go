@@ -593,15 +593,24 @@ func (w *world) cover(n *worldNode, app string) {
 func (w *world) edit(n *worldNode, j *modelJob) {
 	spec := w.spec(j.job.Spec.Name)
 	row := w.sync(j)
-	upTo, _ := w.awake(row, j)
+	upTo, held := w.awake(row, j)
+	same := w.r.IntN(2) == 0 // when it is due
+	if same {
+		spec.Every, spec.Start = j.job.Spec.Every, j.job.Spec.Start
+	}
 	w.note("edit %d: every %s from %s, overlap %s, misfire %s, group %q, deadline %s", j.job.ID, spec.Every, spec.Start, spec.Overlap, spec.Misfire.Policy, spec.Group, spec.StartDeadline)
 	edited, err := n.editor.Update(w.Context(), j.job.ID, row.Version, spec)
 	w.must(nil, err)
-	j.materialise(w.now, upTo)
-	j.define(edited)
-	if j.paused {
+	switch { // what passed in a pause has a record by the definition that goes, unless the new one is due as that was
+	case (j.paused || held) && same:
+	case j.paused:
+		j.owed = append(j.owed, j.dues(j.stopped, w.now)...)
 		j.stopped = max(w.now, j.lastDue)
+		j.from = max(w.now, upTo)
+	default:
+		j.materialise(w.now, max(w.now, upTo))
 	}
+	j.define(edited)
 }
 
 func (w *world) pause(n *worldNode, j *modelJob, until job.Micros) {

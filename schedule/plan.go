@@ -170,6 +170,7 @@ func (p *Planner) planBusy(ctx context.Context, busy []int64) error {
 				p.kept = map[int64]job.Micros{}
 			}
 			p.kept[id] = p.Session.Now().Add(keptPause)
+			return nil
 		}
 	}
 	return nil

@@ -116,7 +116,10 @@ func (l *runList) choose() {
 			// Two apps may share a number, and a job may have moved: few rows are of another app, if any.
 			l.eachKind("history h FORCE INDEX (by_app)", "h", "h.app = ?", appNumber(app))
 		}
-		l.leave("h.node = ?", l.Node)
+		if l.Node != "" { // what is left is looked for in MySQL, so that comparing the app's name is too
+			l.leave("h.node = ?", l.Node)
+			l.leaveApps()
+		}
 	case l.Node != "":
 		l.eachKind("history h FORCE INDEX (by_node)", "h", "h.node = ?", l.Node)
 		l.leaveApps()

@@ -55,6 +55,13 @@ test('what is new takes the place of nothing, and what is edited is what was rea
   await dialog.getByText('Somebody has changed it meanwhile').waitFor();
   const version = (await cluster.api('GET', '/api/v1/alerts/channels')).items[0].version;
   assert.equal(sent.pop()!.headers()['if-match'], `"${version}"`);
+  await page.unrouteAll();
+  await go('/activity/groups', page); // and so says the server
+  await button('New group', page).click();
+  await dialog.getByLabel('Name', { exact: true }).fill('there');
+  await button('Save', page).click();
+  await dialog.locator('.field.wrong').getByText('There is one of that name already').waitFor();
+  assert.equal((await cluster.api('GET', '/api/v1/groups/there')).slots, 2);
   assert.deepEqual(wrong, []);
   await context.close();
 });
@@ -71,6 +78,16 @@ test('an event of a rule that is unticked takes along what was said of it; a sec
   await dialog.waitFor({ state: 'detached' });
   const { on, failures, late_start } = await cluster.api('GET', '/api/v1/alerts/rules/many');
   assert.deepEqual([on, failures, late_start], [['failed'], undefined, undefined]);
+  await cluster.api('PUT', '/api/v1/secrets/DB_PASSWORD', { value: 'the first', app: 'shop' });
+  const secret = async () => (await cluster.api('GET', '/api/v1/secrets')).items[0], before = await secret();
+  await go('/activity/secrets', page);
+  await button('Give DB_PASSWORD another value', page).click();
+  await dialog.getByLabel('Value').fill('the second');
+  await button('Save', page).click();
+  await dialog.waitFor({ state: 'detached' });
+  const is = await secret();
+  assert.equal(is.app, 'shop');
+  assert.notEqual(is.updated, before.updated);
   assert.deepEqual(wrong, []);
   await context.close();
 });

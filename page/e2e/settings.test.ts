@@ -134,10 +134,10 @@ test('picked jobs: one request, said beforehand what it would do', limit, async 
   assert.equal((await cluster.api('GET', '/api/v1/jobs?name=many&state=paused')).items.length, 2);
   for (const name of ['many a', 'many c']) await page.getByLabel(`Pick ${name}`).check();
   await bar.getByRole('button', { name: 'Resume' }).click();
-  await page.getByRole('dialog').getByText('1 would be changed, 1 were so already').waitFor();
+  await page.getByRole('dialog').getByText('1 would be changed, 1 was so already').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Resume', exact: true }).click();
-  await page.getByText('Done for 1 jobs, 1 were so already').waitFor();
-  assert.deepEqual(asked, ['/api/v1/bulk/pause', '/api/v1/bulk/resume (dry)', '/api/v1/bulk/resume']);
+  await page.getByText('Done for 1 job, 1 was so already').waitFor();
+  assert.deepEqual(asked, ['/api/v1/bulk/pause (dry)', '/api/v1/bulk/pause', '/api/v1/bulk/resume (dry)', '/api/v1/bulk/resume']);
   assert.deepEqual(wrong, []);
   await context.close();
 });

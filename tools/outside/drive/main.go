@@ -79,21 +79,21 @@ func (d *driver) public() {
 
 // shared is what jobs use.
 func (d *driver) shared() {
-	ok(d.PutGroupWithResponse(d.ctx, "outside", GroupInput{Slots: 2}))
+	ok(d.PutGroupWithResponse(d.ctx, "outside", nil, GroupInput{Slots: 2}))
 	must(ok(d.GetGroupWithResponse(d.ctx, "outside")).JSON200.Slots == 2, "a group has its slots")
 	must(len(ok(d.ListGroupsWithResponse(d.ctx, nil)).JSON200.Items) == 1, "groups are listed")
 
 	ok(d.CreateCalendarWithResponse(d.ctx, nil, NewCalendarInput{Name: "outside", ExcludeWeekdays: &[]string{"sun"}}))
 	var day CalendarInput_Exclude_Item
 	check(day.FromCalendarDayInput(CalendarDayInput{Date: "2027-01-01", Note: to("New Year")}))
-	ok(d.PutCalendarWithResponse(d.ctx, "outside", CalendarInput{Exclude: &[]CalendarInput_Exclude_Item{day}}))
+	ok(d.PutCalendarWithResponse(d.ctx, "outside", nil, CalendarInput{Exclude: &[]CalendarInput_Exclude_Item{day}}))
 	ok(d.ImportCalendarWithBodyWithResponse(d.ctx, "outside", &ImportCalendarParams{Format: to(Csv)}, "text/csv", strings.NewReader("2027-12-25,,exclude,Christmas\n")))
 	must(len(ok(d.ListCalendarsWithResponse(d.ctx, nil)).JSON200.Items) == 1, "calendars are listed")
 	must(ok(d.GetCalendarWithResponse(d.ctx, "outside")).JSON200.Name == "outside", "a calendar has its name")
 	from, end := types.Date{Time: time.Date(2027, 12, 24, 0, 0, 0, 0, time.UTC)}, types.Date{Time: time.Date(2027, 12, 26, 0, 0, 0, 0, time.UTC)}
 	must(len(ok(d.ListCalendarDaysWithResponse(d.ctx, "outside", &ListCalendarDaysParams{From: &from, To: &end})).JSON200.Items) == 3, "each day of three is told")
 
-	must(ok(d.PutSecretWithResponse(d.ctx, "outside", SecretInput{Value: "one of these days"})).JSON201.Name == "outside", "a secret has its name")
+	must(ok(d.PutSecretWithResponse(d.ctx, "outside", nil, SecretInput{Value: "one of these days"})).JSON201.Name == "outside", "a secret has its name")
 	must(!bytes.Contains(ok(d.ListSecretsWithResponse(d.ctx, nil)).Body, []byte("one of these")), "a secret is not shown")
 	ok(d.RotateSecretsWithResponse(d.ctx, nil, NothingInput{}))
 
