@@ -211,7 +211,7 @@ func (d *driver) runs() {
 	must(len(ok(d.ListHistoryWithResponse(d.ctx, job.Id, nil)).JSON200.Items) == 1, "it is in the history")
 
 	due := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
-	fill := ok(d.StartBackfillWithResponse(d.ctx, job.Id, nil, BackfillInput{From: due, To: due.AddDate(0, 0, 1)})).JSON202
+	fill := ok(d.StartBackfillWithResponse(d.ctx, job.Id, nil, BackfillInput{From: due, To: to(due.AddDate(0, 0, 1))})).JSON202
 	must(ok(d.GetBackfillWithResponse(d.ctx, fill.Id)).JSON200.JobId == job.Id, "a backfill is of its job")
 	must(len(ok(d.ListBackfillsWithResponse(d.ctx, nil)).JSON200.Items) == 1, "backfills are listed")
 	ok(d.CancelBackfillWithResponse(d.ctx, fill.Id, nil, NothingInput{}))
