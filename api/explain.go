@@ -141,7 +141,7 @@ func (x *inquiry) explain() error {
 		return err
 	}
 	// What was recorded comes first: it stands, whatever the definition has become since. Then what is about to be.
-	for _, look := range []func() error{x.recorded, x.live, x.unrecorded} {
+	for _, look := range []func() error{x.recorded, x.live, x.asked, x.unrecorded} {
 		if err := look(); err != nil || x.e.Cause != "" {
 			return err
 		}

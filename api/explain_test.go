@@ -15,6 +15,9 @@ func TestExplain(t *testing.T) {
 	s.call("POST", "/api/v1/jobs/"+paused+"/pause", nil).want(200)
 	first := s.ran(busy.text("id"), 1)
 	due := first[len(first)-1].text("due")
+	s.call("POST", "/api/v1/jobs/"+yearly+"/run", object{}).want(202)
+	byHand := s.ran(yearly, 1)[0].text("due")
+	second := byHand[:len("2027-01-30T02:00:00")] + "Z"
 	ahead := time.Now().Add(6 * time.Second).Truncate(time.Second).Add(500 * time.Millisecond)
 	for name, tc := range map[string]struct {
 		job, at     string
@@ -27,6 +30,9 @@ func TestExplain(t *testing.T) {
 		"the same with the other offset": {yearly, "2026-03-29T02:30:00+02:00", false, "gap", "2026-03-29T03:00:00+02:00"},
 		"a due time before its creation": {yearly, "2025-03-29T02:30:00+01:00", true, "definition_is_younger", "was created later"},
 		"a due time that lies ahead":     {yearly, "2090-03-29T02:30:00+02:00", true, "ahead", "lies ahead"},
+		"a run by hand":                  {yearly, byHand, false, "succeeded", "asked for by hand. It was started"},
+		"a run by hand, by its second":   {yearly, second, false, "succeeded", "asked for by hand. It was started"},
+		"a second before a run by hand":  {yearly, "2026-01-30T02:00:00Z", false, "not_due", "no due time"},
 		"a paused job":                   {paused, s.pausedDue(paused), true, "paused", "paused since"},
 	} {
 		t.Run(name, func(t *testing.T) {

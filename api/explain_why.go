@@ -19,12 +19,62 @@ func (x *inquiry) live() error {
 		return err
 	}
 	x.e.Due = true
+	return x.goesOn(&task)
+}
+
+// asked explains an instant that is no due time of the schedule by the run that somebody asked for then.
+func (x *inquiry) asked() error {
+	if x.e.Due {
+		return nil
+	}
+	from := job.MicrosOf(x.at)
+	before := from + 1
+	if x.at.Nanosecond() == 0 { // who gives a whole second means what is due in it
+		before = from.Add(time.Second)
+	}
+	told := func(due job.Micros, origin int64) {
+		if due != from {
+			x.e.DueTime = stamp(due)
+		}
+		by := "by hand"
+		if origin < 0 {
+			by = "with a backfill"
+		}
+		x.e.Answer = "The schedule has no due time then; the run was asked for " + by + ". " + x.e.Answer
+	}
+	runs, err := x.cfg.DB.RunsAskedAt(x.ctx, x.j.ID, from, before)
+	if err != nil {
+		return err
+	}
+	if len(runs) > 0 {
+		last := &runs[len(runs)-1]
+		x.say(causeOf(last), "%s", inWords(runs))
+		for i := range runs {
+			x.e.Runs = append(x.e.Runs, viewOfRun(&runs[i]))
+		}
+		told(last.Due, last.Origin)
+		return nil
+	}
+	task, err := x.cfg.DB.TaskAskedAt(x.ctx, x.j.ID, from, before)
+	if errors.Is(err, sql.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		x.at = task.Due.Time()
+		err = x.goesOn(&task)
+		told(task.Due, task.Origin)
+	}
+	return err
+}
+
+// goesOn says what a live task does.
+func (x *inquiry) goesOn(task *sql.TaskRow) error {
 	switch {
 	case task.State == job.Executing:
 		x.say(causeExecuting, "It was started at %s and is executing; its run is %s.", max(task.Started, task.DueNow), task.Launch)
 	case task.State == job.Waiting:
 		return x.waits()
-	case x.j.PauseAt(max(x.now, task.DueNow)) != nil:
+	case task.Origin == 0 && x.j.PauseAt(max(x.now, task.DueNow)) != nil:
 		x.isPaused(x.j.PauseAt(max(x.now, task.DueNow)))
 		x.add("It will end skipped.")
 	case task.DueNow > x.now:

@@ -32,8 +32,16 @@ type nodeSession struct {
 	ID        string `json:"id" format:"uuid" doc:"Its id, a UUID."`
 	Address   string `json:"address,omitempty" doc:"Where the node says that it can be reached."`
 	Version   string `json:"version,omitempty" doc:"The version of the program."`
+	ZoneData  string `json:"zone_data,omitempty" doc:"Where the time zone data that it computes with is from, and a fingerprint of that: sessions with the same fingerprint compute the same due times."`
 	Started   string `json:"started" format:"date-time" doc:"When it began."`
 	BeatAgeMS int64  `json:"beat_age_ms" doc:"How many milliseconds ago it was last heard of."`
+}
+
+func zoneData(s *sql.SessionRow) string {
+	if s.Zones == "" {
+		return "" // of a version before
+	}
+	return s.ZonesFrom + " (" + s.Zones + ")"
 }
 
 // nodeState says in one word how a node is.
@@ -108,7 +116,7 @@ func (c *clusterNow) nodes() []*nodeView {
 	}
 	for _, x := range c.sessions {
 		v := node(x.Node)
-		v.Sessions = append(v.Sessions, nodeSession{ID: x.ID.String(), Address: x.Address, Version: x.Version, Started: stamp(x.Started),
+		v.Sessions = append(v.Sessions, nodeSession{ID: x.ID.String(), Address: x.Address, Version: x.Version, ZoneData: zoneData(&x), Started: stamp(x.Started),
 			BeatAgeMS: max(0, c.now.Sub(x.BeatAt).Milliseconds())})
 		v.Slots += x.Slots
 		if x.Labels != nil {

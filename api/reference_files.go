@@ -31,6 +31,13 @@ type (
 		Prune  pruneBody `json:"prune,omitzero" doc:"Deletes the jobs of an app, or with some labels, that are not among 'jobs'. All else stays."`
 		DryRun bool      `json:"dry_run,omitempty" doc:"Change nothing, only tell what would be changed."`
 	}
+	crontabBody struct {
+		Text     string  `json:"text" doc:"The crontab."`
+		App      string  `json:"app,omitempty" doc:"The app of the jobs. Without it, the default one."`
+		Timezone string  `json:"timezone,omitempty" doc:"The time zone of its times, where it does not set 'CRON_TZ'; an IANA name. Without it, UTC: of a machine, give its own."`
+		System   bool    `json:"system,omitempty" doc:"Its lines have a column for the user, as those of '/etc/crontab' and '/etc/cron.d' do."`
+		User     *string `json:"user,omitempty" doc:"As whom the jobs run, empty as the node does. Without it, as the crontab says."`
+	}
 	pruneBody struct {
 		App    string            `json:"app,omitempty" doc:"The jobs of this app belong to the files."`
 		Labels map[string]string `json:"labels,omitempty" doc:"The jobs with all of these labels belong to the files."`
@@ -51,6 +58,12 @@ var (
 		id: "export", tag: tagFiles, summary: "List jobs as files have them",
 		about: "Definitions without what is the default, in the order of the jobs' creation. What is listed can be applied, also to another cluster.",
 		query: []parameter{ofAppParam, labelIs, ofJobParam, limitParam, pageParam}, replies: found[exportView]("A page of jobs."), problems: []kind{notFound},
+	}
+	crontabDoc = operation{
+		id: "readCrontab", tag: tagFiles, spoken: true, summary: "Read a crontab", about: "What the lines of a crontab are as jobs, and what is otherwise here than with cron. Nothing is changed: `POST /api/v1/apply` takes the jobs.",
+		body: &requestBody{of: of[crontabBody](), about: "The crontab, and what it does not say itself.",
+			example: `{"text": "MAILTO=ops@example.com\n0 3 * * * backup.sh\n", "app": "shop", "timezone": "Europe/Berlin"}`},
+		replies: []reply{{status: http.StatusOK, about: "Its lines.", of: of[crontabView](), headers: []string{"Vary"}}},
 	}
 	manifestSchemaDoc = operation{
 		id: "getManifestSchema", tag: tagFiles, summary: "What files may have, as a JSON Schema", about: "For editors, of draft 2020-12.",

@@ -268,6 +268,7 @@ func (s *Server) table() []route {
 
 		{"POST", "/api/v1/apply", may(admin, inBody), s.apply, &applyDoc},
 		{"GET", "/api/v1/export", may(viewer, filtered), s.export, &exportDoc},
+		{"POST", "/api/v1/crontab", may(viewer, shared), s.readCrontab, &crontabDoc},
 		{"GET", "/schema/manifest.json", open, s.manifestSchema, &manifestSchemaDoc},
 
 		{"GET", "/api/v1/runs", may(viewer, filtered), s.listRuns, &listRunsDoc},

@@ -304,6 +304,7 @@ func TestImportTells(t *testing.T) {
 	if !isSystem("/etc/crontab") || !isSystem("/etc/cron.d/x") || !isSystem("/mnt/etc/cron.d/x") || isSystem("/etc/cron.d/x/y") || isSystem("/tmp/crontab") || ownerOf("/var/spool/cron/crontabs/ann") != "ann" {
 		t.Error("paths are taken for something else")
 	}
+	commented, empty := write(t, dir, "commented", "# 0 3 * * * old.sh\n0 4 * * * new.sh\n"), write(t, dir, "empty", "")
 	for line, want := range map[string]string{
 		"import crontab":                                      "is missing",
 		"import crontab - -o manifest":                        "goes with --dry-run",
@@ -315,6 +316,9 @@ func TestImportTells(t *testing.T) {
 		"import crontab " + file + " --skip " + system + ":1": "is none of the files that are read",
 		"import crontab " + file + " --skip x":                "want the number of a line, or FILE:LINE",
 		"import crontab " + file + " --skip 0":                "want the number of a line, or FILE:LINE",
+		"import crontab " + file + " --skip 3,9":              "--skip 9: there is nothing to leave out in line 9 of " + file + "; the lines that say what to run are 2, 3",
+		"import crontab " + commented + " --skip 1":           "--skip 1: there is nothing to leave out in line 1 of " + commented + "; the lines that say what to run are 2",
+		"import crontab " + empty + " --skip 1":               "the lines that say what to run are none",
 	} {
 		if got := command(strings.Fields(line)...); got.code != exitUsage || !strings.Contains(got.err, want) {
 			t.Errorf("%s: got %+v, want code 2 and %q", line, got, want)

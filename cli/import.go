@@ -161,6 +161,9 @@ func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imp
 			report.Notes = append(report.Notes, importedNote{file, 0, "is the crontab of " + owner + ", as whom its jobs run; --user names another"})
 		}
 		out := crontab.Read(text, o, names)
+		if err := leftNothing(o.Skip, file, out); err != nil {
+			return nil, nil, err
+		}
 		for _, e := range out.Entries {
 			lines = append(lines, imported{file: file, Entry: e})
 		}
@@ -208,6 +211,41 @@ func skipped(given, files []string) (map[string][]int, error) {
 		out[file] = append(out[file], n)
 	}
 	return out, nil
+}
+
+// leftNothing tells of a line that was to be left out and says nothing to leave out, such as a comment, or one behind the
+// end: it was probably miscounted, and another line would be imported.
+func leftNothing(skip []int, file string, out *crontab.File) error {
+	lines := slices.Clone(out.Skipped)
+	for _, e := range out.Entries {
+		lines = append(lines, e.Line)
+	}
+	for _, n := range out.Refused {
+		if n.Line == 0 {
+			return nil // none of its lines was read
+		}
+		lines = append(lines, n.Line)
+	}
+	slices.Sort(lines)
+	for _, n := range skip {
+		if !slices.Contains(out.Skipped, n) {
+			return usageError("--skip %d: there is nothing to leave out in line %d of %s; the lines that say what to run are %s", n, n, plain(file), someOf(lines))
+		}
+	}
+	return nil
+}
+
+// someOf lists numbers, as many as somebody reads.
+func someOf(numbers []int) string {
+	const most = 20
+	text := strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers[:min(len(numbers), most)]), "[]"), " ", ", ")
+	switch {
+	case len(numbers) == 0:
+		return "none"
+	case len(numbers) > most:
+		return fmt.Sprintf("%s and %d more", text, len(numbers)-most)
+	}
+	return text
 }
 
 // crontabFiles are the files to read. Of a folder cron reads those whose names it likes; so do we, and return which are left out.

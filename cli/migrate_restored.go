@@ -17,6 +17,8 @@ type restored struct {
 	Jobs    int64        `json:"jobs_due_since"`
 	Once    []jobMention `json:"once,omitempty"`
 	Running int64        `json:"runs_lost"`
+
+	NotCounted string `json:"not_counted,omitempty"` // why the other three say nothing
 }
 
 // wasRestored refuses a schema without tables: the backup was restored elsewhere, or not yet.
@@ -40,7 +42,7 @@ func wasRestored(ctx context.Context, dsn string) error {
 // acceptRestore has the nodes use a restored database. Nobody may live in it: who has not noticed yet works with it as if
 // nothing had been. A node beats ten times in a session expiry, so who was not heard of for two beats is taken to be stopped.
 func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
-	db, err := sql.Open(dsn, sql.DefaultTimeouts, 2)
+	db, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -64,21 +66,29 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 				hint: fmt.Sprintf("stop all nodes first, then say it again, %s after the last one was heard of", silence)}
 		}
 	}
-	found, err := db.Forgotten(ctx)
-	if err != nil {
-		return nil, err
-	}
 	// If we die before this, nothing was changed; behind it, the cluster is paused and says so.
 	if err := db.AcceptRestore(ctx); err != nil {
 		return nil, err
 	}
+	counting, end := context.WithTimeoutCause(ctx, countingRestored, fmt.Errorf("it took longer than %s", countingRestored))
+	defer end()
+	found, err := db.Forgotten(counting)
 	r := &restored{Jobs: found.Jobs, Once: mentions(found.Once), Running: found.Running}
+	if err != nil { // of a large cluster it may be too much; what counts is done
+		if counting.Err() != nil {
+			err = context.Cause(counting)
+		}
+		r.NotCounted = err.Error()
+	}
 	if found.Since != 0 {
 		at := found.Since.Time().UTC()
 		r.AsOf = &at
 	}
 	return r, nil
 }
+
+// countingRestored is how long it may take to find out what a restored database does not know.
+const countingRestored = time.Minute
 
 func mentions(list []sql.NamedJob) (out []jobMention) {
 	for _, j := range list {
@@ -93,8 +103,12 @@ func (r *restored) tell(c *console) {
 		since = r.AsOf.Format(time.RFC3339)
 	}
 	c.printf("the database is as of %s, and nodes may use it; the cluster is paused\n", since)
-	c.printf("  jobs with due times since then: %d. Which of these were started it does not know, so none of them is started again: they end skipped or missed\n", r.Jobs)
-	c.printf("  runs that executed then: %d. They end lost\n", r.Running)
+	if r.NotCounted == "" {
+		c.printf("  jobs with due times since then: %d. Which of these were started it does not know, so none of them is started again: they end skipped or missed\n", r.Jobs)
+		c.printf("  runs that executed then: %d. They end lost\n", r.Running)
+	} else {
+		c.printf("  what was due since then is not counted: %s. None of it is started again: it ends skipped or missed; and what executed then ends lost\n", plain(r.NotCounted))
+	}
 	if len(r.Once) > 0 {
 		var names []string
 		for _, j := range r.Once {

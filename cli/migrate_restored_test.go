@@ -1,10 +1,16 @@
 package cli
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
+	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/testdb"
+	"go-crontab/sql"
+
+	"github.com/go-sql-driver/mysql"
 )
 
 // TestRestoredElsewhere: an empty schema is not taken for what was restored, and nothing is made in it.
@@ -34,5 +40,51 @@ func TestRestoreWaitsForSilence(t *testing.T) {
 	execute(t, dsn, "UPDATE session SET beat_at = beat_at - 61000000")
 	if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "migrate", "--after-restore"); code != 0 {
 		t.Errorf("two minutes after it: got code %d, %s", code, out)
+	}
+}
+
+// TestRestoreOfALargeCluster: it takes long to count what was due since, or cannot be done. The database is accepted all the same.
+func TestRestoreOfALargeCluster(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		action  faultproxy.Action
+		counted bool
+	}{
+		"slowly":   {faultproxy.Hold(4 * time.Second), true}, // longer than a node waits for a statement
+		"not once": {faultproxy.Error(1317, "70100", "Query execution was interrupted"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := migrated(t)
+			cfg, err := mysql.ParseDSN(dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			proxy := faultproxy.New(t, cfg.Net, cfg.Addr)
+			rule := proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("FROM task WHERE due <"), Action: c.action})
+			code, out := run(t, []string{"GOCRONTAB_DSN=" + proxy.DSN(dsn)}, "migrate", "--after-restore", "-o", "json")
+			var m migration
+			if err := json.Unmarshal([]byte(out), &m); code != 0 || err != nil || m.Restored == nil || rule.Fired() == 0 {
+				t.Fatalf("got code %d, %s", code, out)
+			}
+			if counted := m.Restored.NotCounted == ""; counted != c.counted {
+				t.Errorf("got %s", out)
+			}
+			db, err := sql.Open(dsn, sql.DefaultTimeouts, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			if pauses, err := db.Pauses(t.Context()); err != nil || len(pauses) != 1 || pauses[0].Reason != sql.RestoredReason {
+				t.Errorf("got %+v, %v; want the cluster paused", pauses, err)
+			}
+			if c.counted {
+				return
+			}
+			proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("FROM task WHERE due <"), Action: c.action})
+			if code, out := run(t, []string{"GOCRONTAB_DSN=" + proxy.DSN(dsn)}, "migrate", "--after-restore"); code != 0 || !strings.Contains(out, "is not counted: ") || !strings.Contains(out, "cluster resume") {
+				t.Errorf("as text: got code %d, %s", code, out)
+			}
+		})
 	}
 }

@@ -21,6 +21,7 @@ var checks = []check{
 	{"cordons", Cluster, "Nodes take work", cordons},
 	{"pauses", Cluster, "No pause was forgotten", pauses},
 	{"versions", Cluster, "All nodes have the same version", versions},
+	{"zone-rules", Cluster, "All nodes have the same time zone data", zoneRules},
 	{"clocks", Cluster, "Clocks agree", clocks},
 	{"stuck-tasks", Cluster, "No task is stuck", stuck},
 	{"long-runs", Cluster, "No run has lasted for more than a day", longRuns},

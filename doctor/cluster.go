@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go-crontab/job"
@@ -109,6 +110,32 @@ func versions(x *exam) error {
 		Seen: "nodes of different versions: " + list(all, 5),
 		Why:  "That is how an upgrade goes. If none is under way, what one version can, the other may not.",
 		Fix:  "Bring all nodes to the same version.", Nodes: names,
+	})
+	return nil
+}
+
+func zoneRules(x *exam) error {
+	byRules, froms := map[string][]string{}, map[string]string{}
+	for _, s := range x.live() {
+		if s.Zones != "" { // a node of a version before does not tell
+			byRules[s.Zones], froms[s.Zones] = append(byRules[s.Zones], s.Node), s.ZonesFrom
+		}
+	}
+	if len(byRules) < 2 {
+		return nil
+	}
+	var all, names []string
+	for rules, nodes := range byRules {
+		slices.Sort(nodes)
+		all, names = append(all, fmt.Sprintf("%s (%s)", list(nodes, 5), froms[rules])), append(names, nodes...)
+	}
+	slices.Sort(all)
+	slices.Sort(names)
+	x.found(Warning, Finding{
+		Seen:     "nodes compute with different time zone data: " + strings.Join(all, " and "),
+		Why:      "Where the rules of a zone have changed they compute different due times, and whichever plans a job next decides. Due times that only the others see are lost without a record.",
+		Fix:      "Install the same data on all machines, and restart the nodes that had other data: each reads it once. When all have the same, jobs are planned anew by it.",
+		Commands: []string{"apt-get install --only-upgrade tzdata"}, Nodes: names,
 	})
 	return nil
 }

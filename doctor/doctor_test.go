@@ -580,6 +580,20 @@ func TestClusterFaults(t *testing.T) {
 	p.exec("UPDATE session SET clock_offset = 0, version = 'v2' WHERE id = ?", a[:])
 	p.finds("versions", Notice, "v1, v2")
 	p.exec("UPDATE session SET version = 'v1'")
+	agree := func() {
+		t.Helper()
+		for _, f := range p.examine(p.db).Findings {
+			if f.Check == "zone-rules" {
+				t.Errorf("found: %s", f.Seen)
+			}
+		}
+	}
+	p.exec("UPDATE session SET zones = '1', zones_from = '2025b' WHERE id = ?", a[:])
+	agree() // nobody knows what the other one has
+	p.exec("UPDATE session SET zones = '2', zones_from = '2025c' WHERE id <> ?", a[:])
+	p.finds("zone-rules", Warning, "different time zone data: a (2025b) and b (2025c)")
+	p.exec("UPDATE session SET zones = '1', zones_from = 'another file'")
+	agree()
 	p.exec("INSERT INTO node (name, cordoned, since) VALUES ('a', 1, ?)", p.ago(49*time.Hour))
 	p.finds("cordons", Notice, "a has been cordoned for 2 days")
 	p.exec("INSERT INTO node (name, cordoned, since) VALUES ('b', 1, ?)", p.ago(time.Hour))

@@ -9,9 +9,6 @@ import (
 	"go-crontab/sql"
 )
 
-// least is the smallest max_allowed_packet that a node joins with.
-const leastPacket = 8 << 20
-
 const promise = "Whether a due time was started is known from what MySQL has committed: "
 
 func version(x *exam) error {
@@ -48,7 +45,7 @@ func binlogDurability(x *exam) error {
 
 func tornPages(x *exam) error {
 	// DETECT_ONLY writes no copy of a page either.
-	if v, ok := x.vars["innodb_doublewrite"]; ok && (isOff(v) || strings.EqualFold(v, "DETECT_ONLY")) {
+	if v, ok := x.vars["innodb_doublewrite"]; ok && (sql.IsOff(v) || strings.EqualFold(v, "DETECT_ONLY")) {
 		x.found(Warning, Finding{
 			Seen: "innodb_doublewrite is " + strings.ToLower(v),
 			Why:  "A power cut in the middle of writing a page leaves it torn, and InnoDB may not start again. Only file systems that write pages whole, such as ZFS, can do without.",
@@ -77,7 +74,7 @@ func binlogFormat(x *exam) error {
 }
 
 func readOnly(x *exam) error {
-	if v, there := x.vars["innodb_read_only"]; there && !isOff(v) {
+	if v, there := x.vars["innodb_read_only"]; there && !sql.IsOff(v) {
 		x.found(Error, Finding{
 			Seen: "innodb_read_only is " + strings.ToLower(v),
 			Why:  "InnoDB takes no writes, and no statement can change that while the server runs.",
@@ -86,7 +83,7 @@ func readOnly(x *exam) error {
 		return nil
 	}
 	for _, name := range []string{"super_read_only", "read_only"} {
-		if v, there := x.vars[name]; there && !isOff(v) { // MariaDB 12 has further words for what is on
+		if v, there := x.vars[name]; there && !sql.IsOff(v) { // MariaDB 12 has further words for what is on
 			x.found(Error, Finding{
 				Seen: name + " is " + strings.ToLower(v),
 				Why:  "The server takes no writes. It is a replica, or a failover has not ended yet; nodes wait before they join, and those that have joined start nothing.",
@@ -106,11 +103,8 @@ func readOnly(x *exam) error {
 	return nil
 }
 
-// isOff tells whether a switch of the server is off.
-func isOff(value string) bool { return value == "0" || strings.EqualFold(value, "OFF") }
-
 func limits(x *exam) error {
-	if n, ok := x.number("max_allowed_packet"); ok && n < leastPacket {
+	if n, ok := x.number("max_allowed_packet"); ok && n < sql.MinPacket {
 		x.found(Error, Finding{
 			Seen: fmt.Sprintf("max_allowed_packet is %d bytes", n),
 			Why:  "Output of commands is written in batches of some megabytes; nodes refuse to join.",

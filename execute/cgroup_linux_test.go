@@ -59,12 +59,12 @@ func inCgroup(t *testing.T, c *cgroups, s *Shell, a Attempt) (*command, *group) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.plan(a)
+	p, err := s.plan(context.Background(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.cgroup = tree
-	cmd, err := s.begin(g, a, p)
+	cmd, err := s.begin(context.Background(), g, a, p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,6 +133,7 @@ func (x *Executing) run(a *entry) {
 	// If we die here or while it runs, the row has an owner that is gone and ends lost.
 	result := x.execute(a, started)
 	failpoint.Here("behind", "execute")
+	signalled := a.seat.Signalled()
 	a.seat.Leave()
 	if result.Outcome == job.Missed { // it did not begin after all
 		x.forget(a)
@@ -142,7 +143,8 @@ func (x *Executing) run(a *entry) {
 	switch {
 	case result.Outcome == job.Killed && x.Session.Lost():
 		result.Outcome = job.Lost // as a peer would write it, who only knows that the session is gone
-	case result.Outcome == job.Failed && result.Signal != "" && x.Guard != nil && x.Guard.Lapsed():
+	// Some end well, or with an exit status of their own, when they are asked to stop: what they were to do is not done.
+	case x.Guard != nil && x.Guard.Lapsed() && (result.Outcome == job.Failed && result.Signal != "" || signalled && (result.Outcome == job.Failed || result.Outcome == job.Succeeded)):
 		result.Outcome, result.Reason = job.Lost, "its node was stopped or cut off for too long, and the guard killed it"
 	}
 	x.mu.Lock()

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -26,7 +27,7 @@ func TestWithoutPidfd(t *testing.T) {
 			t.Parallel()
 			s := shell(t, func(c *Config) { c.PipeWait = hasty })
 			g := s.live.enter()
-			c, err := s.start(g, attempt(command))
+			c, err := s.start(context.Background(), g, attempt(command))
 			if err != nil {
 				t.Fatal(err)
 			}

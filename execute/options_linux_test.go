@@ -164,7 +164,7 @@ func TestALimitThatCannotBeSet(t *testing.T) {
 	s := shell(t)
 	a := attempt("touch started")
 	a.Options = job.CommandOptions{Limits: job.Limits{OpenFiles: 64}, SuccessCodes: []int{0, 1, 126, 127, 137}}
-	p, err := s.plan(a)
+	p, err := s.plan(context.Background(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestALimitThatCannotBeSet(t *testing.T) {
 		t.Fatalf("the script is %q", p.argv[4])
 	}
 	g := s.live.enter()
-	c, err := s.begin(g, a, p)
+	c, err := s.begin(context.Background(), g, a, p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -23,7 +24,7 @@ type plan struct {
 }
 
 // plan works out what an attempt's options mean on this node, and makes its cgroup.
-func (s *Shell) plan(a Attempt) (*plan, error) {
+func (s *Shell) plan(ctx context.Context, a Attempt) (*plan, error) {
 	p := &plan{bash: s.cfg.Bash, dir: s.cfg.Dir}
 	o := &a.Options
 	if !filepath.IsAbs(p.bash) { // not there when the node came up; never one from the directory we stand in
@@ -40,11 +41,18 @@ func (s *Shell) plan(a Attempt) (*plan, error) {
 	own := s.env
 	if who != nil {
 		p.credential = who.credential()
-		p.dir = homeOr(who.home, "/")
+		p.dir = who.home
 		own = withVariables(own, who.environ())
 	}
 	if o.Dir != "" {
 		p.dir = o.Dir
+	}
+	there, err := s.folders.await(ctx, a, p.dir)
+	if err != nil {
+		return nil, err
+	}
+	if home := o.Dir == "" && who != nil; home && !(there && filepath.IsAbs(p.dir)) {
+		p.dir = "/"
 	}
 	p.env = about(a, withVariables(own, o.Env))
 	p.argv = []string{"bash", "-c", "--", a.Command}

@@ -17,6 +17,7 @@ type Guard interface {
 type Seat interface {
 	Inside(yes bool) // this process may be forking; said before it is asked for the last time whether it may
 	Forked(pgid int) // it has
+	Signalled() bool // the guard has asked it to stop, or killed it; asked before Leave
 	Empty()          // nobody is left in the group, whose number may be given to others
 	Leave()          // nothing of the attempt lives
 }
@@ -24,7 +25,8 @@ type Seat interface {
 // unguarded is the seat of an attempt that nobody guards.
 type unguarded struct{}
 
-func (unguarded) Inside(bool) {}
-func (unguarded) Forked(int)  {}
-func (unguarded) Empty()      {}
-func (unguarded) Leave()      {}
+func (unguarded) Inside(bool)     {}
+func (unguarded) Forked(int)      {}
+func (unguarded) Signalled() bool { return false }
+func (unguarded) Empty()          {}
+func (unguarded) Leave()          {}

@@ -12,11 +12,12 @@ import (
 
 // watchman is a guard that remembers what it was told.
 type watchman struct {
-	mu     sync.Mutex
-	dead   bool
-	full   bool
-	lapsed bool
-	said   []string
+	mu        sync.Mutex
+	dead      bool
+	full      bool
+	lapsed    bool
+	signalled bool
+	said      []string
 }
 
 func (w *watchman) say(what string) {
@@ -42,10 +43,11 @@ func (w *watchman) Enter(_ job.Launch, inside bool) Seat {
 
 type watched struct{ *watchman }
 
-func (w watched) Inside(bool) { w.say("inside") }
-func (w watched) Forked(int)  { w.say("forked") }
-func (w watched) Empty()      { w.say("empty") }
-func (w watched) Leave()      { w.say("left") }
+func (w watched) Inside(bool)     { w.say("inside") }
+func (w watched) Forked(int)      { w.say("forked") }
+func (w watched) Signalled() bool { return w.signalled }
+func (w watched) Empty()          { w.say("empty") }
+func (w watched) Leave()          { w.say("left") }
 
 // TestGuarded: an attempt has its seat before it is asked whether it may begin, and until nothing of it lives.
 func TestGuarded(t *testing.T) {
@@ -60,15 +62,18 @@ func TestGuarded(t *testing.T) {
 		said    string
 		outcome job.Outcome // 0: it never began
 	}{
-		"a command":                           {&watchman{}, "", nil, "entered, alive?, left", job.Succeeded},
-		"a handler":                           {&watchman{}, "h", nil, "entered, inside, alive?, left", job.Succeeded},
-		"without a guard nothing begins":      {&watchman{dead: true}, "", nil, "entered, alive?, left, alive?", 0},
-		"nor without a seat":                  {&watchman{full: true}, "", nil, "alive?", 0},
-		"killed by somebody":                  {&watchman{}, "", killed, "entered, alive?, left", job.Failed},
-		"killed by the guard":                 {&watchman{lapsed: true}, "", killed, "entered, alive?, left", job.Lost},
-		"one that fails on its own":           {&watchman{lapsed: true}, "", func(context.Context, Attempt) job.Result { return job.Result{Outcome: job.Failed} }, "entered, alive?, left", job.Failed},
-		"an executor that panics":             {&watchman{}, "", func(context.Context, Attempt) job.Result { panic("no") }, "entered, alive?, left", job.Failed},
-		"one that comes too late to be begun": {&watchman{}, "", func(context.Context, Attempt) job.Result { return job.Result{Outcome: job.Missed} }, "entered, alive?, left, alive?", 0},
+		"a command":                              {&watchman{}, "", nil, "entered, alive?, left", job.Succeeded},
+		"a handler":                              {&watchman{}, "h", nil, "entered, inside, alive?, left", job.Succeeded},
+		"without a guard nothing begins":         {&watchman{dead: true}, "", nil, "entered, alive?, left, alive?", 0},
+		"nor without a seat":                     {&watchman{full: true}, "", nil, "alive?", 0},
+		"killed by somebody":                     {&watchman{}, "", killed, "entered, alive?, left", job.Failed},
+		"killed by the guard":                    {&watchman{lapsed: true}, "", killed, "entered, alive?, left", job.Lost},
+		"one that fails on its own":              {&watchman{lapsed: true}, "", func(context.Context, Attempt) job.Result { return job.Result{Outcome: job.Failed} }, "entered, alive?, left", job.Failed},
+		"one that fails when the guard asks":     {&watchman{lapsed: true, signalled: true}, "", func(context.Context, Attempt) job.Result { return job.Result{Outcome: job.Failed} }, "entered, alive?, left", job.Lost},
+		"one that ends well when the guard asks": {&watchman{lapsed: true, signalled: true}, "", nil, "entered, alive?, left", job.Lost},
+		"one that had ended before it":           {&watchman{lapsed: true}, "", nil, "entered, alive?, left", job.Succeeded},
+		"an executor that panics":                {&watchman{}, "", func(context.Context, Attempt) job.Result { panic("no") }, "entered, alive?, left", job.Failed},
+		"one that comes too late to be begun":    {&watchman{}, "", func(context.Context, Attempt) job.Result { return job.Result{Outcome: job.Missed} }, "entered, alive?, left, alive?", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, c.execute, func(b *bubble) {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -49,11 +48,15 @@ type Shell struct {
 	cgroups   *cgroups // nil where there are none to use,
 	noCgroups error    // and why
 
-	fork sync.Mutex // the runtime forks one at a time: who waits for that must not have asked before whether it may begin
+	folders folders
+	fork    chan struct{} // holds what who forks takes: the guard counts on it that only one is forked at a time
 }
 
-// errLate is why an attempt that may not begin any more was not forked.
-var errLate = errors.New("the node was too busy to begin it in time")
+// Why an attempt was not forked that has waited for its turn.
+var (
+	errLate    = errors.New("the node was too busy to begin it in time")
+	errStopped = errors.New("it was to stop before it began")
+)
 
 // NewShell checks cfg and marks this process's descriptors above 2 close-on-exec. A missing bash is no error here:
 // it is one of every attempt until there is one.
@@ -92,7 +95,8 @@ func NewShell(cfg Config) (*Shell, error) {
 		}
 	}
 	seal()
-	s := &Shell{cfg: cfg, env: env}
+	s := &Shell{cfg: cfg, env: env, folders: newFolders(), fork: make(chan struct{}, 1)}
+	s.fork <- struct{}{}
 	if s.cgroups, s.noCgroups = openCgroups(cfg.Cgroup, "/proc"); s.noCgroups != nil && cfg.Cgroup != "" {
 		return nil, fmt.Errorf("shell: %w", s.noCgroups)
 	}
@@ -117,11 +121,14 @@ func (s *Shell) Execute(ctx context.Context, a Attempt) job.Result {
 		a.Grace = DefaultGrace
 	}
 	g := s.live.enter()
-	c, err := s.start(g, a)
+	c, err := s.start(ctx, g, a)
 	if err != nil {
 		s.live.leave(g)
-		if errors.Is(err, errLate) {
+		switch {
+		case errors.Is(err, errLate):
 			return job.Result{Outcome: job.Missed, Reason: err.Error()}
+		case errors.Is(err, errStopped):
+			return job.Result{Outcome: job.Killed, Reason: reason(context.Cause(ctx).Error())}
 		}
 		return failed(err)
 	}
@@ -135,16 +142,16 @@ func (s *Shell) Execute(ctx context.Context, a Attempt) job.Result {
 
 // start forks the command. Nothing here is slow but the fork itself, and looking up another user: the caller stands at
 // the due instant.
-func (s *Shell) start(g *group, a Attempt) (*command, error) {
-	p, err := s.plan(a)
+func (s *Shell) start(ctx context.Context, g *group, a Attempt) (*command, error) {
+	p, err := s.plan(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	return s.begin(g, a, p)
+	return s.begin(ctx, g, a, p)
 }
 
 // begin forks the command as planned.
-func (s *Shell) begin(g *group, a Attempt, p *plan) (_ *command, err error) {
+func (s *Shell) begin(ctx context.Context, g *group, a Attempt, p *plan) (_ *command, err error) {
 	if a.Seat == nil {
 		a.Seat = unguarded{}
 	}
@@ -174,8 +181,8 @@ func (s *Shell) begin(g *group, a Attempt, p *plan) (_ *command, err error) {
 	if p.cgroup != nil {
 		g.cgroup = p.cgroup // before KillAll may look for it: it has no process yet
 	}
-	pid, exit, err := s.forkInTime(p, attr, a)
-	if errors.Is(err, errLate) {
+	pid, exit, err := s.forkInTime(ctx, p, attr, a)
+	if errors.Is(err, errLate) || errors.Is(err, errStopped) {
 		return nil, err
 	}
 	if err != nil {
@@ -186,9 +193,11 @@ func (s *Shell) begin(g *group, a Attempt, p *plan) (_ *command, err error) {
 }
 
 // forkInTime forks bash, unless the attempt may not begin any more by the time that it is its turn.
-func (s *Shell) forkInTime(p *plan, attr *syscall.ProcAttr, a Attempt) (pid int, exit *os.File, err error) {
-	s.fork.Lock()
-	defer s.fork.Unlock()
+func (s *Shell) forkInTime(ctx context.Context, p *plan, attr *syscall.ProcAttr, a Attempt) (pid int, exit *os.File, err error) {
+	if err := a.await(ctx, s.fork, a.BeginBy); err != nil {
+		return 0, nil, err
+	}
+	defer func() { s.fork <- struct{}{} }()
 	a.Seat.Inside(true)
 	if a.May != nil && !a.May() {
 		a.Seat.Inside(false)
@@ -214,6 +223,28 @@ func (s *Shell) forkInTime(p *plan, attr *syscall.ProcAttr, a Attempt) (pid int,
 	a.Seat.Forked(pid)
 	failpoint.Here("behind", "seat")
 	return pid, exit, nil
+}
+
+// await returns once c has something, or with errLate when the attempt may not begin any more, or with errStopped when it
+// itself was killed. Whatever hangs, nobody waits behind it for longer.
+func (a *Attempt) await(ctx context.Context, c <-chan struct{}, by time.Time) error {
+	var late <-chan time.Time
+	if !by.IsZero() {
+		t := time.NewTimer(time.Until(by))
+		defer t.Stop()
+		late = t.C
+	}
+	select {
+	case <-c:
+		return nil
+	case <-late:
+		return errLate
+	case <-ctx.Done():
+		if a.May != nil && !a.May() { // nothing may begin here any more: its due time is given back
+			return errLate
+		}
+		return errStopped
+	}
 }
 
 // look finds a program and makes its path absolute.

@@ -262,7 +262,7 @@ func TestTheRestIsTaken(t *testing.T) {
 	} {
 		s := shell(t)
 		g := s.live.enter()
-		c, err := s.start(g, attempt(command))
+		c, err := s.start(context.Background(), g, attempt(command))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -404,7 +404,7 @@ func TestKillAllBeforeTheForkCameBack(t *testing.T) {
 	g := s.live.enter()
 	s.KillAll(unix.SIGKILL, errors.New("lease lost"))
 	s.KillAll(unix.SIGTERM, errors.New("later"))
-	c, err := s.start(g, attempt("trap '' TERM; sleep 60"))
+	c, err := s.start(context.Background(), g, attempt("trap '' TERM; sleep 60"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -438,6 +438,7 @@ func (s *seat) heard() string {
 }
 
 func (s *seat) Inside(yes bool) { s.say(fmt.Sprint("inside ", yes)) }
+func (s *seat) Signalled() bool { return false }
 func (s *seat) Leave()          { s.say("left") }
 
 func (s *seat) Forked(pgid int) {
@@ -522,6 +523,7 @@ func TestManyAtOnceLeaveNothingBehind(t *testing.T) {
 	}
 	// And those that did not start.
 	broken := shell(t, func(c *Config) { c.Dir = "/nonexistent" })
+	fds = openFiles(t) // with the null device of that shell
 	for range 100 {
 		run(t, broken, attempt("true"))
 	}
@@ -545,7 +547,7 @@ func openFiles(t testing.TB) int {
 func TestSomebodyElseCollectsTheExitStatus(t *testing.T) {
 	s := shell(t)
 	g := s.live.enter()
-	c, err := s.start(g, attempt("exit 3"))
+	c, err := s.start(context.Background(), g, attempt("exit 3"))
 	if err != nil {
 		t.Fatal(err)
 	}

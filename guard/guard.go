@@ -175,8 +175,8 @@ func (g *Guard) start() (ended chan error, _ *exec.Cmd, err error) {
 		return nil, nil, err
 	}
 	defer r.Close()
-	cmd := &exec.Cmd{
-		Path: selfExe, Args: []string{comm, g.cfg.Node}, Env: environ(stageWatch), Dir: "/",
+	cmd := &exec.Cmd{ // it begins where we stand: a path in the DSN may be relative
+		Path: selfExe, Args: []string{comm, g.cfg.Node}, Env: environ(stageWatch),
 		ExtraFiles: []*os.File{g.file, r}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if isOpen(os.Stderr) {
@@ -352,6 +352,10 @@ func (s *Seat) Forked(pgid int) {
 
 // Empty says that nobody is left in the process group, whose number may soon be somebody else's.
 func (s *Seat) Empty() { s.pgid.Store(0) }
+
+// Signalled tells whether the guard has signalled the process group while its leader lived. Whatever came of that, the
+// attempt was cut off. It is asked before Leave.
+func (s *Seat) Signalled() bool { l := s.launch.Load(); return l != 0 && s.signalled.Load() == l }
 
 // Leave says that nothing of the attempt lives. When the session was lost, that is for the guard to see.
 func (s *Seat) Leave() {

@@ -42,7 +42,10 @@ type seatMemory struct {
 	inside atomic.Int64 // what the node itself may do that only its end would stop
 	before atomic.Int64 // when the fork began, by boottime.Now
 	after  atomic.Int64 // when it had ended
-	_      [3]int64
+
+	signalled atomic.Int64 // written by the guard: the launch whose group it has signalled while the leader lived
+
+	_ [2]int64
 }
 
 // What a node does inside a seat.
@@ -62,7 +65,7 @@ const (
 )
 
 const (
-	layout    = 0x67756172642d3031 // changes with the layout; both ends are one program
+	layout    = 0x67756172642d3032 // changes with the layout; both ends are one program
 	ordersAt  = 4096
 	seatsAt   = ordersAt + maxOrders
 	maxOrders = 8192
@@ -138,6 +141,7 @@ type taken struct {
 	launch, pgid  int64
 	inside        int64
 	before, after time.Duration
+	seat          *seatMemory
 }
 
 // read lists the seats that are taken.
@@ -145,7 +149,7 @@ func (m *memory) read() []taken {
 	var out []taken
 	for i := range m.seats[:min(int(m.used.Load()), len(m.seats))] {
 		s := &m.seats[i]
-		t := taken{launch: s.launch.Load()}
+		t := taken{launch: s.launch.Load(), seat: s}
 		if t.launch == 0 {
 			continue
 		}

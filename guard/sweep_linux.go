@@ -87,6 +87,9 @@ func (s *sweeper) sweep(seats []taken, to signals) found {
 		if t.pgid == 0 || !holds(all, t) {
 			continue
 		}
+		if leader := all[int(t.pgid)]; leader != nil && leader.alive() && (to.kill || to.groups) {
+			t.seat.signalled.Store(t.launch)
+		}
 		switch {
 		case to.kill:
 			_ = unix.Kill(-int(t.pgid), unix.SIGKILL) // all of it at once: nobody in there forks between us
@@ -342,6 +345,7 @@ func (s *sweeper) blindly(seats []taken, to signals) {
 	for _, t := range seats {
 		if ask := to.groups && !s.asked[int(t.pgid)]; t.pgid > 1 && (to.kill || ask) {
 			s.asked[int(t.pgid)] = true
+			t.seat.signalled.Store(t.launch)
 			_ = unix.Kill(-int(t.pgid), sig)
 		}
 	}

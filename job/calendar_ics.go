@@ -224,7 +224,11 @@ func (r *icsReader) take(e *icsEvent, marked bool) {
 		add(start)
 		return
 	}
-	rule, err := parseRecurrence(e.rule.value)
+	zone := time.UTC
+	if named, err := LoadZone(e.start.params["TZID"]); err == nil {
+		zone = named
+	}
+	rule, err := parseRecurrence(e.rule.value, zone)
 	if err != nil {
 		r.wrong(e.rule.n, "%v", err)
 		return

@@ -13,8 +13,9 @@ type recurrence struct {
 	freq      string
 	interval  int64
 	count     int   // 0: no bound
-	until     int64 // last day; lastCalendarDay: no bound
-	bounded   bool  // by count or until
+	until     int64 // last day, which belongs to it; lastCalendarDay: no bound
+	zone      *time.Location
+	bounded   bool // by count or until
 	months    uint16
 	monthDays []int // from the end if negative
 	weekdays  []nthWeekday
@@ -31,9 +32,9 @@ var icsWeekdays = map[string]time.Weekday{
 	"SU": time.Sunday, "MO": time.Monday, "TU": time.Tuesday, "WE": time.Wednesday, "TH": time.Thursday, "FR": time.Friday, "SA": time.Saturday,
 }
 
-// parseRecurrence reads the value of an RRULE, and refuses what it does not know.
-func parseRecurrence(value string) (recurrence, error) {
-	r := recurrence{interval: 1, until: lastCalendarDay, weekStart: time.Monday}
+// parseRecurrence reads the value of an RRULE, and refuses what it does not know. zone is that of the event's start.
+func parseRecurrence(value string, zone *time.Location) (recurrence, error) {
+	r := recurrence{interval: 1, until: lastCalendarDay, weekStart: time.Monday, zone: zone}
 	seen := map[string]bool{}
 	for part := range strings.SplitSeq(strings.TrimSuffix(value, ";"), ";") {
 		key, v, _ := strings.Cut(part, "=")
@@ -87,6 +88,11 @@ func (r *recurrence) take(key, v string) error {
 		day, _, err := icsDay(v)
 		if err != nil {
 			return fmt.Errorf("UNTIL: %w", err)
+		}
+		// RFC 5545: it is the last one if it is one; by a zone it is an instant in UTC, of dates a date.
+		if end, err := time.Parse("20060102T150405Z", v); err == nil {
+			end = end.In(r.zone)
+			day = dayOf(end.Year(), end.Month(), end.Day())
 		}
 		r.until = min(day, lastCalendarDay)
 	case "WKST":

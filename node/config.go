@@ -44,7 +44,7 @@ type Config struct {
 	Archive        string        // a command, which bash runs, that gets records as lines of JSON before they go; "": none
 	ArchiveTimeout time.Duration // how long it may take for a batch; default DefaultArchiveTimeout, at most 4 minutes
 
-	SpoolDir string // where outcomes wait when MySQL is out of reach at a stop; "": they are lost then
+	SpoolDir string // where outcomes wait when MySQL is out of reach at a stop, a folder of this node's alone; "": they are lost then
 
 	RunAs  []string // as whom commands may run, see execute.Config; none: as anybody whom this process may become
 	Cgroup string   // folder of a cgroup v2 for commands with limits; "": the one of this process, if it was delegated

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -181,6 +182,49 @@ func TestStopOfCommands(t *testing.T) {
 	}
 	await(t, "the end of its guard", 10*time.Second, func() bool { return syscall.Kill(next, 0) != nil })
 	c.onlyLost(jobs)
+}
+
+// TestStopShorterThanTheExpiry stops a node until its guard has ended its commands, and no longer, so that the node itself
+// writes down what became of them: they are lost, also those that end well when they are asked to stop.
+func TestStopShorterThanTheExpiry(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.expiry = 3 * expiry
+	stopped, token := c.process("stopped"), token(t)
+	soon := time.Now().Add(time.Second).Truncate(time.Microsecond)
+	var jobs []job.Job
+	for _, end := range []string{"exit 0", "exit 143", "trap - TERM; kill $$"} {
+		jobs = append(jobs, c.insert(job.Spec{Name: strings.ReplaceAll(end, " ", "-"), Every: job.Duration(time.Hour), Start: &soon,
+			Command: fmt.Sprintf("trap '%s' TERM; : %s; while :; do sleep .1; done", end, token)})...)
+	}
+	await(t, "all commands run", 20*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM task WHERE state = 2") == len(jobs) && len(withToken(t, token)) >= len(jobs)
+	})
+	time.Sleep(100 * time.Millisecond)
+	stopped.signal(syscall.SIGSTOP)
+	await(t, "the commands' death", c.expiry, func() bool { return len(withToken(t, token)) == 0 })
+	stopped.signal(syscall.SIGCONT)
+	await(t, "their records", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM history") == len(jobs) })
+	c.onlyLost(jobs)
+}
+
+// TestRelativeSocket kills a node that finds MySQL by a path relative to where it stands: its guard does so too.
+func TestRelativeSocket(t *testing.T) {
+	t.Parallel()
+	server, c := newServer(t)
+	dir, socket := filepath.Split(server.Socket())
+	near := &cluster{t, strings.Replace(c.dsn, server.Socket(), socket, 1), c.db, c.expiry}
+	if near.dsn == c.dsn {
+		t.Fatalf("the socket %s is not in the DSN", server.Socket())
+	}
+	doomed := near.processIn(dir, "doomed")
+	guardOf(t, doomed.cmd.Process.Pid)
+	doomed.signal(syscall.SIGKILL)
+	killed := time.Now()
+	gone, _ := c.sessionGone("doomed", c.expiry, "")
+	if took := gone.Sub(killed); took > c.expiry/2 {
+		t.Errorf("its session was gone after %s: its guard did not bury it", took)
+	}
 }
 
 // TestPartitionOfCommands cuts a node process off: its commands, and what has left their groups, are dead before its

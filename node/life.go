@@ -38,6 +38,7 @@ type life struct {
 	retainer    *result.Retainer
 	feeder      *schedule.Feeder
 	bucketer    *schedule.Bucketer
+	rezoner     *schedule.Rezoner
 	watcher     *watcher
 	evaluator   *alert.Evaluator
 	sender      *alert.Sender
@@ -96,6 +97,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 	l.retainer = n.newRetainer(s, l.lookout)
 	l.watcher = &watcher{n: n, session: s, lookout: l.lookout}
 	l.bucketer = &schedule.Bucketer{DB: n.db, Session: s, Log: n.log}
+	l.rezoner = &schedule.Rezoner{DB: n.api, Session: s, Zones: job.ZoneData(), Log: n.log}
 	l.feeder = schedule.NewFeeder(schedule.Feeder{DB: n.db, Session: s, Soon: func() { l.claimer.Wake() }, Log: n.log})
 	l.compensator = compensate.New(compensate.Compensator{
 		DB: n.db, Exclusion: n.exclusion, Session: s.ID(), Sets: []compensate.Set{l.prepared, l.executing},
@@ -141,7 +143,7 @@ func (l *life) run(ctx, hard context.Context) {
 	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.feeder.Run} {
 		working.Go(func() { loop(work) })
 	}
-	for _, loop := range []func(context.Context) error{l.tidier.Run, l.retainer.Run, l.bucketer.Run, l.evaluator.Run, l.sender.Run} {
+	for _, loop := range []func(context.Context) error{l.tidier.Run, l.retainer.Run, l.bucketer.Run, l.rezoner.Run, l.evaluator.Run, l.sender.Run} {
 		chores.Go(func() { loop(work) })
 	}
 	select {

@@ -57,9 +57,13 @@ type process struct {
 }
 
 // process starts a node process and waits until it has a session.
-func (c *cluster) process(name string) *process {
+func (c *cluster) process(name string) *process { c.t.Helper(); return c.processIn("", name) }
+
+// processIn is process in a folder, "" for the test's own.
+func (c *cluster) processIn(dir, name string) *process {
 	c.t.Helper()
 	cmd := exec.Command(os.Args[0])
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), asNode+"="+name, "DSN="+c.dsn, "EXPIRY="+c.expiry.String(), "SPOOL="+c.t.TempDir())
 	out, err := os.Create(filepath.Join(c.t.TempDir(), "log"))
 	if err != nil {

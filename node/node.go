@@ -12,6 +12,7 @@ import (
 
 	"go-crontab/alert"
 	"go-crontab/execute"
+	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/metric"
 	"go-crontab/result"
@@ -68,11 +69,6 @@ func New(cfg Config) (*Node, error) {
 	}
 	n := &Node{cfg: cfg, timings: t, log: slog.New(newSteady(cfg.Log.Handler())), clock: &session.Clock{}, executor: cfg.Executor, over: make(chan struct{})}
 	n.watermark = loadWatermark(cfg.SpoolDir)
-	if cfg.SpoolDir != "" {
-		if n.spool, err = result.OpenSpool(cfg.SpoolDir); err != nil {
-			return nil, err
-		}
-	}
 	if n.db, err = sql.Open(cfg.DSN, t.SQL, tripPool); err != nil {
 		return nil, err
 	}
@@ -99,6 +95,11 @@ func New(cfg Config) (*Node, error) {
 	n.live = result.NewLive(n.db, n.log)
 	n.figures = result.NewFigures(n.api, n.clock.Now, n.log)
 	n.newMetrics()
+	if cfg.SpoolDir != "" { // last: it is taken until the node has run
+		if n.spool, err = result.OpenSpool(cfg.SpoolDir); err != nil {
+			return nil, err
+		}
+	}
 	return n, nil
 }
 
@@ -127,6 +128,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 	}
 	defer close(n.over)
 	defer n.close()
+	go job.ZoneData() // it takes a while, and is asked for when there is a session
 	if err := n.firstReading(ctx); err != nil {
 		return unlessDone(ctx, err)
 	}
@@ -152,7 +154,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		}
 		s, err := session.Register(ctx, n.db, n.clock, n.timings, session.Identity{
 			Node: n.cfg.Name, Address: n.cfg.Address, PID: syscall.Getpid(), Version: n.cfg.Version, Slots: n.cfg.Slots,
-			Labels: n.labels(), Handlers: n.cfg.Handlers.Keys(),
+			Labels: n.labels(), Handlers: n.cfg.Handlers.Keys(), Zones: job.ZoneData(), ZonesFrom: session.ZonesFrom(),
 		}, n.log)
 		if err != nil {
 			return unlessDone(ctx, err)
@@ -257,6 +259,9 @@ func (n *Node) close() {
 	n.alerts.Close()
 	n.outside.Close()
 	n.pulse.Close()
+	if n.spool != nil {
+		n.spool.Close()
+	}
 	if k, ok := n.executor.(*execute.Kinds); ok {
 		k.Close()
 	}

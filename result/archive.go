@@ -72,8 +72,8 @@ func textOrBase64(b []byte) (text, base string) {
 	return "", base64.StdEncoding.EncodeToString(b)
 }
 
-// ArchiveCommand hands records to a command, which bash runs, on its standard input. It has them when it exits with 0;
-// one that closed its input before it had read all of them has failed. It is killed, with what it has started, when it takes too long.
+// ArchiveCommand hands records to a command, which bash runs, on its standard input. It has them when it exits with 0.
+// If more than a pipe holds is left unread by then, it has failed. It is killed, with what it has started, when it takes too long.
 // It has the environment of the node without its settings, among which are the database's password and the cluster's secrets.
 func ArchiveCommand(command string, timeout time.Duration) Archive {
 	return func(ctx context.Context, runs []sql.RunRow) error {

@@ -174,17 +174,24 @@ func (r *Recorder) finish(ctx context.Context) error {
 	}
 	var stale, again, aside map[*Outcome]bool
 	var left map[int64]bool // tasks of those that are set aside
-	woken := 0
+	woken, waited := 0, false
 	session, sure := surely(batch)
 	sure = sure && !r.patient
 	change := lock.Change{
 		Name: "finish",
-		Rows: func(tx *sql.Tx) error {
+		Rows: func(tx *sql.Tx) (err error) {
+			if waited {
+				tx.WakeFree()
+			}
+			defer func() {
+				if sql.IsLockWait(err) { // the next try waits for none: all outcomes stand meanwhile, and starts behind their jobs' rows
+					r.patient, waited, sure = true, true, false
+				}
+			}()
 			stale, again, aside, left = map[*Outcome]bool{}, nil, nil, map[int64]bool{}
 			var (
 				jobs []int64
 				rows map[int64]sql.TaskRow
-				err  error
 			)
 			if r.patient {
 				jobs, rows, aside, err = free(tx, batch)
@@ -279,8 +286,6 @@ func (r *Recorder) finish(ctx context.Context) error {
 		r.mu.Lock()
 		r.patient = slices.ContainsFunc(r.waiting, func(o *Outcome) bool { return o.aside })
 		r.mu.Unlock()
-	case sql.IsLockWait(err) && !r.patient: // MySQL may be away as well, as far as IsRefused knows
-		r.patient = true
 	case sql.IsRefused(err) || sql.IsLockWait(err):
 		r.isolate(batch, err)
 	}
@@ -318,8 +323,8 @@ func surely(batch []*Outcome) (session uuid.UUID, sure bool) {
 
 // free locks what lockAwaited and LockTasks lock, but for rows that somebody else has locked, and returns the outcomes that need
 // one of those: they are to be written later. So a row that stays locked for long, by a hand or for a node that fell silent
-// in the middle of a transaction, holds up what needs it, and no other. (Of what waits for these ends Wake locks rows, too: for
-// one of those it does wait, and isolate finds the outcome behind which it is.)
+// in the middle of a transaction, holds up what needs it, and no other. (Of what waits for these ends Wake locks rows, too: it
+// does wait for one of those, and the next try leaves it to the sweeper.)
 func free(tx *sql.Tx, batch []*Outcome) (jobs []int64, rows map[int64]sql.TaskRow, aside map[*Outcome]bool, err error) {
 	ids, groups := awaited(batch)
 	locked, busy, err := tx.LockFreeJobs(ids)

@@ -11,6 +11,7 @@ import (
 
 	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
+	"go-crontab/sql"
 )
 
 // TestBatches: outcomes share transactions, up to a bound.
@@ -233,8 +234,12 @@ func TestLockedRowsHoldUpNoOther(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.putAll(all[:10])
+			began := time.Now()
 			f.recorder.Flush(t.Context())
 			f.want("records beside the lock", 9, "SELECT COUNT(*) FROM history")
+			if took, most := time.Since(began), 2*sql.DefaultTimeouts.LockWait; took > most {
+				t.Errorf("these took %v: want one wait for a lock and no more, below %v", took, most)
+			}
 			// A reply is lost: that is settled without the row that is held.
 			f.putAll(all[10:12])
 			f.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("INSERT INTO history"), Action: faultproxy.CutAfter()})
@@ -267,6 +272,33 @@ func TestLockedRowsHoldUpNoOther(t *testing.T) {
 				t.Error("it still sets aside what is locked")
 			}
 		})
+	}
+}
+
+// TestALockedWaiterHoldsUpNobody: while somebody holds the row of a task that waits for the end of another, that end is
+// written with all the others. Who looks for what nobody woke wakes it.
+func TestALockedWaiterHoldsUpNobody(t *testing.T) {
+	f := setUp(t)
+	all := f.outcomes(5)
+	f.exec("INSERT INTO job (app, name, hash, spec, created, updated) VALUES ('a', 'awaited', 1, '{}', 1, 1)")
+	all[3].Awaited, all[3].Task.JobID = true, int64(f.number("SELECT id FROM job WHERE name = 'awaited'"))
+	f.exec("INSERT INTO task (job_id, hash, due, due_now, state) VALUES (?, 1, 1, 1, 3)", all[3].Task.JobID)
+	f.exec("INSERT INTO waiting (task_id, kind, job_id, due, since, expires) SELECT id, 1, job_id, 1, 1, 1 << 62 FROM task WHERE state = 3")
+	holder, err := f.beside.Raw().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Rollback()
+	if _, err := holder.Exec("SELECT id FROM task WHERE state = 3 FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	f.putAll(all)
+	began := time.Now()
+	f.recorder.Flush(t.Context())
+	f.want("records", 5, "SELECT COUNT(*) FROM history")
+	f.want("who waits", 1, "SELECT COUNT(*) FROM task WHERE state = 3")
+	if took, most := time.Since(began), 2*sql.DefaultTimeouts.LockWait; took > most {
+		t.Errorf("that took %v: want one wait for a lock and no more, below %v", took, most)
 	}
 }
 

@@ -143,6 +143,11 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 		case errors.Is(err, sql.ErrMoved): // rules have changed: this job and those behind it are looked at once more
 			r.rest(ctx, took)
 			return false, nil
+		case sql.IsLockWait(err) || errors.Is(err, sql.ErrUnreadable): // the jobs behind it do not wait for that: the next round looks again
+			r.Log.Warn("records of a job stay for now", "job_id", j.ID, "error", err)
+			if !sql.IsLockWait(err) {
+				r.done.Error, r.done.ErrorAt = fmt.Sprintf("records of job %d stay: %v", j.ID, err), r.Session.Now()
+			}
 		case err != nil:
 			return false, err
 		}

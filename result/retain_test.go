@@ -447,6 +447,61 @@ func TestArchiveDoesNotCountForTheRest(t *testing.T) {
 	}
 }
 
+// TestRetentionOfJobsBehind: records that cannot go, because somebody holds one or its output cannot be read, keep nobody
+// else's.
+func TestRetentionOfJobsBehind(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec    string
+		archive Archive
+		prepare func(r *retaining, id int64) (release func())
+		told    bool
+	}{
+		"an output of a newer version": {`{"age":"1h","archive":true}`, func(context.Context, []sql.RunRow) error { return nil }, func(r *retaining, id int64) func() {
+			r.exec("UPDATE output SET encoding = 9 WHERE launch = (SELECT MAX(launch) FROM history WHERE job_id = ?)", id)
+			return func() { r.exec("UPDATE output SET encoding = 1 WHERE encoding = 9") }
+		}, true},
+		"a record that somebody holds": {`{"age":"1h"}`, nil, func(r *retaining, id int64) func() {
+			holder, err := r.beside.Raw().BeginTx(r.Context(), nil)
+			if err == nil {
+				_, err = holder.Exec("SELECT id FROM history WHERE id = ? FOR UPDATE", r.number("SELECT MIN(id) FROM history WHERE job_id = ?", id))
+			}
+			if err != nil {
+				r.Fatal(err)
+			}
+			return func() { _ = holder.Rollback() }
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := setUpRetaining(t)
+			r.rule("", c.spec)
+			first, second := r.job("x", `{}`), r.job("x", `{}`)
+			r.ran(first, job.Succeeded, 1000, hours(5, 4)...)
+			r.ran(second, job.Succeeded, 1000, hours(5, 4)...)
+			var many []time.Duration // or the server looks at all rows for some of them
+			for i := range 500 {
+				many = append(many, time.Duration(i)*time.Second)
+			}
+			r.ran(r.job("x", `{}`), job.Succeeded, 0, many...)
+			release := c.prepare(r, first)
+			x := r.retainer(c.archive)
+			x.DB = r.through // waits for locks as a node does
+			r.round(x)
+			if left := r.left(first) + "; " + r.left(second); left != "5 4; " {
+				t.Errorf("left are %q, want what cannot go", left)
+			}
+			told := fmt.Sprintf("records of job %d stay: ", first)
+			if said := r.number("SELECT COUNT(*) FROM chore WHERE error LIKE CONCAT(?, '%')", told) == 1; said != c.told {
+				t.Errorf("told that it cannot be read: %v, want %v", said, c.told)
+			}
+			release()
+			r.round(x)
+			if left := r.left(first); left != "" {
+				t.Errorf("left are %q when nothing is in the way any more", left)
+			}
+		})
+	}
+}
+
 // TestRetentionStaysWhereItWas: a node that takes over, and dies before it is through with a job, leaves the place as it was.
 func TestRetentionStaysWhereItWas(t *testing.T) {
 	r := setUpRetaining(t)

@@ -10,20 +10,39 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"go-crontab/internal/failpoint"
 )
 
 // Spool keeps outcomes of a node that must stop while MySQL is out of reach, in one file of a folder of its own.
-type Spool struct{ dir string }
+type Spool struct {
+	dir  string
+	lock *os.File
+}
 
-// OpenSpool makes the folder, readable by its owner only: outcomes hold output of commands.
+// OpenSpool makes the folder, readable by its owner only: outcomes hold output of commands. It takes it until Close, or the
+// end of the process: two nodes with one spool would remove each other's outcomes.
 func OpenSpool(dir string) (*Spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("spool: %w", err)
 	}
-	return &Spool{dir}, nil
+	f, err := os.OpenFile(filepath.Join(dir, "outcomes.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = errors.New("another node uses it; give each a folder of its own")
+		}
+		return nil, fmt.Errorf("spool: %s: %w", dir, err)
+	}
+	return &Spool{dir, f}, nil
 }
+
+// Close gives the folder back.
+func (s *Spool) Close() { s.lock.Close() }
 
 func (s *Spool) path() string { return filepath.Join(s.dir, "outcomes.jsonl") }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +22,7 @@ func spool(t testing.TB) *Spool {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(s.Close)
 	return s
 }
 
@@ -128,8 +130,8 @@ func TestSpool(t *testing.T) {
 			t.Errorf("%s: got mode %v, %v; want %v", path, info.Mode(), err, want)
 		}
 	}
-	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) != 1 {
-		t.Errorf("got %d files in the folder, %v; want one", len(entries), err)
+	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) != 2 {
+		t.Errorf("got %d files in the folder, %v; want the outcomes and the lock", len(entries), err)
 	}
 	if err := s.Clear(); err != nil {
 		t.Error(err)
@@ -154,13 +156,27 @@ func TestSpoolErrors(t *testing.T) {
 	if got, _, err := s.Load(); len(got) != 1 || err != nil {
 		t.Errorf("after it: loaded %d, %v; want 1", len(got), err)
 	}
-	blocked := &Spool{filepath.Join(s.path(), "a file is no folder")}
+	blocked := &Spool{dir: filepath.Join(s.path(), "a file is no folder")}
 	if _, _, err := blocked.Load(); err == nil {
 		t.Error("load: got no error")
 	}
 	if _, err := OpenSpool(blocked.dir); err == nil {
 		t.Error("open: got no error")
 	}
+}
+
+// TestSpoolIsOneNodes: nobody else opens a spool until it is closed.
+func TestSpoolIsOneNodes(t *testing.T) {
+	s := spool(t)
+	if _, err := OpenSpool(s.dir); err == nil || !strings.Contains(err.Error(), s.dir+": another node uses it") {
+		t.Errorf("open it twice: got %v", err)
+	}
+	s.Close()
+	again, err := OpenSpool(s.dir)
+	if err != nil {
+		t.Fatalf("once it is closed: %v", err)
+	}
+	again.Close()
 }
 
 // FuzzSpoolLoad puts arbitrary bytes before and behind whole lines: Load never panics, and loses none of those.

@@ -78,6 +78,8 @@ func judge(t job.Task, s scene, now job.Micros) decision {
 		return refused(t, job.Skipped, now, "job was deleted")
 	case t.Origin == 0 && j.PauseAt(now) != nil:
 		return refused(t, job.Skipped, now, "%s", j.PauseAt(now))
+	case t.Origin == 0 && t.Due < j.Restored:
+		return refused(t, job.Skipped, now, "%s", restoredReason(j))
 	case j.SpecErr != nil:
 		return refused(t, job.Skipped, now, "%v", j.SpecErr)
 	case s.off != nil:

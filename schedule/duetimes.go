@@ -31,22 +31,29 @@ func (d *dueTimes) first() job.Micros {
 
 // until returns the due times from the cursor (included) up to the horizon. Due times that were misfired before
 // the planning even got to them, as after an outage of the whole cluster, end missed as one counted run, but for
-// the latest, one or several, where the policy wants them started. misfireAfter is how late that is.
+// the latest, one or several, where the policy wants them started. misfireAfter is how late that is. What was due before the
+// database was restored counts with them, and none of it is started.
 func until(j *sql.JobRow, s job.Schedule, cursor, now, horizon job.Micros, misfireAfter time.Duration) dueTimes {
 	var d dueTimes
 	from := cursor
-	oldest := now.Add(-misfireAfter)
+	oldest := min(max(now.Add(-misfireAfter), j.Restored-1), horizon)
 	if from < oldest {
 		last, ok := lastIn(s, from, oldest)
 		if ok {
 			var keep []job.Micros
-			for most := j.Spec.CatchUp(); ok && len(keep) < most && startsLate(&j.Spec, s, last, now); {
+			for most := j.Spec.CatchUp(); ok && len(keep) < most && last >= j.Restored && startsLate(&j.Spec, s, last, now); {
 				keep = append(keep, last)
 				last, ok = lastIn(s, from, last-1)
 			}
 			if ok {
 				d.missed = counted(j, s, from, last, now, job.Missed, fmt.Sprintf("nobody could start it within %s", job.Duration(misfireAfter)))
 				d.last = last
+				if d.missed.Due < j.Restored {
+					d.missed.Outcome, d.missed.Reason = job.Skipped, restoredReason(j)
+					if last >= j.Restored {
+						d.missed.Reason += fmt.Sprintf(". And due since, and nobody could start it within %s", job.Duration(misfireAfter))
+					}
+				}
 			}
 			for _, due := range slices.Backward(keep) {
 				d.tasks = append(d.tasks, task(j, due))
@@ -67,6 +74,11 @@ func until(j *sql.JobRow, s job.Schedule, cursor, now, horizon job.Micros, misfi
 		d.tasks = append(d.tasks, task(j, due))
 		at = due
 	}
+}
+
+// restoredReason is why nothing starts that was due before the database was restored.
+func restoredReason(j *sql.JobRow) string {
+	return fmt.Sprintf("due before the database was restored at %s: whether it ran nobody knows; see docs/backup.md", j.Restored)
 }
 
 // counted is the run that stands for the due times from one to another, which nobody starts.

@@ -144,6 +144,7 @@ func (f *fixture) anew(t *testing.T) *fixture {
 	for _, table := range []string{"job", "task", "history", "output", "request", "waiting", "slot", "grp", "audit", "pause", "calendar", "job_ref", "job_term", "job_part", "job_version", "notable", "moved", "folder", "folder_node"} {
 		f.exec("TRUNCATE TABLE " + table)
 	}
+	f.exec("DELETE FROM setting WHERE name = 'restored'")
 	return node(t, f.dsn, 1)
 }
 
@@ -197,6 +198,18 @@ func (f *fixture) want(what string, want int64, query string, args ...any) {
 	f.Helper()
 	if got := f.number(query, args...); got != want {
 		f.Errorf("%s: got %d, want %d", what, got, want)
+	}
+}
+
+// awaitRelease returns once MySQL has rolled back what connections of this schema had begun that were cut.
+func (f *fixture) awaitRelease() {
+	f.Helper()
+	const open = "SELECT COUNT(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id WHERE p.db = DATABASE()"
+	for end := time.Now().Add(10 * time.Second); f.number(open) > 0; {
+		if time.Now().After(end) {
+			f.Fatal("not within 10 s: the end of what a cut connection had begun")
+		}
+		time.Sleep(120 * time.Millisecond) // who asks more often gets the same answer again
 	}
 }
 

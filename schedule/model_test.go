@@ -571,14 +571,19 @@ func (w *world) covered() bool {
 
 // cover pauses the app of all jobs, or the cluster, or ends that.
 func (w *world) cover(n *worldNode, app string) {
-	if until, there := w.covers[app]; there && (until == 0 || w.now < until) && w.r.IntN(3) > 0 {
+	for a, until := range w.covers { // one of both at a time, and mostly not for long: else hardly anything is executed
+		if until == 0 || w.now < until {
+			app = a
+		}
+	}
+	if until, there := w.covers[app]; there && (until == 0 || w.now < until) && w.r.IntN(6) > 0 {
 		w.note("resume app %q", app)
 		w.must(nil, n.editor.ResumeApp(w.Context(), app))
 		delete(w.covers, app)
 		return
 	}
 	until := job.Micros(0)
-	if w.r.IntN(2) == 0 {
+	if w.r.IntN(4) > 0 {
 		until = w.now.Add(time.Duration(1+w.r.IntN(60)) * time.Second)
 	}
 	w.note("pause app %q until %s", app, until)
@@ -733,8 +738,12 @@ func (w *world) check(end bool) {
 
 func (w *world) checkJob(j *modelJob, end bool) {
 	id := j.job.ID
-	runs, err := w.db.Runs(w.Context(), sql.RunFilter{JobID: id, Limit: 1_000_000})
+	const most = 10_000 // room for so many is made each time
+	runs, err := w.db.Runs(w.Context(), sql.RunFilter{JobID: id, Limit: most})
 	w.must(nil, err)
+	if len(runs) == most {
+		w.Fatalf("job %d has more runs than are looked at", id)
+	}
 	row := w.sync(j)
 	tasks := w.tasks(id)
 	owed := slices.Clone(j.owed)

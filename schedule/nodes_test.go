@@ -207,6 +207,7 @@ func TestFatesOfWaits(t *testing.T) {
 				if rule.Fired() != 1 || !sql.IsUnknown(err) {
 					t.Fatalf("%s: lost %d commits, %v", statement, rule.Fired(), err)
 				}
+				f.awaitRelease() // what it had locked would be left out
 				for range 2 {
 					if err := s.unplaced(t.Context(), now); err != nil {
 						t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go-crontab/internal/boottime"
 	"go-crontab/job"
 )
 
@@ -15,11 +16,13 @@ type Clock struct {
 	trip atomic.Int64              // how long the last reading took
 	set  atomic.Pointer[time.Time] // when a reading said that MySQL's clock was put forward
 	mu   sync.Mutex                // taking a reading
+	boot func() time.Duration      // boottime.Now where it is nil; for tests
 }
 
 // reading says that MySQL's clock showed db at the monotonic instant mono, give or take err.
 type reading struct {
 	mono time.Time
+	boot time.Duration // the same instant by a clock that also runs while the machine is suspended
 	db   job.Micros
 	err  time.Duration
 }
@@ -34,14 +37,23 @@ func (c *Clock) Set(sent, received time.Time, db job.Micros) {
 	rtt := received.Sub(sent)
 	c.trip.Store(int64(rtt))
 	r := reading{mono: sent.Add(rtt / 2), db: db, err: time.Duration(float64(rtt/2)*(1+drift)) + time.Millisecond/10}
+	r.boot = -time.Since(r.mono) // first, see sleep
+	r.boot += c.bootNow()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old := c.at.Load(); old != nil && c.stepped(old, &r) {
+	old, slept := c.at.Load(), false
+	if old != nil {
+		if d := c.sleep(old); d > leastSleep { // in which MySQL's clock went on, and was not set
+			slept = true
+			old = &reading{mono: old.mono.Add(-d), db: old.db, err: old.err}
+		}
+	}
+	if old != nil && c.stepped(old, &r) {
 		// MySQL's clock was set: what it showed before says nothing.
 		if r.db > old.now(r.mono) {
 			c.set.Store(&received)
 		}
-	} else if old != nil && old.errAt(r.mono) < r.err {
+	} else if old != nil && !slept && old.errAt(r.mono) < r.err {
 		return
 	}
 	c.at.Store(&r)
@@ -51,6 +63,29 @@ func (c *Clock) Set(sent, received time.Time, db job.Micros) {
 func (c *Clock) stepped(old, r *reading) bool {
 	diff := time.Duration(r.db-old.now(r.mono)) * time.Microsecond
 	return diff.Abs() > old.errAt(r.mono)+r.err
+}
+
+// Slept tells whether the machine was suspended since the last reading. What Now says is late by that until the next one.
+func (c *Clock) Slept() bool {
+	r := c.at.Load()
+	return r != nil && c.sleep(r) > leastSleep
+}
+
+// leastSleep is what counts as a suspension. On Linux its two clocks go alike otherwise; elsewhere only one of them may follow NTP.
+const leastSleep = 100 * time.Millisecond
+
+// sleep is for how long the machine was suspended since a reading. The two clocks cannot be looked at at once: who is held
+// up in between finds too little, not too much.
+func (c *Clock) sleep(r *reading) time.Duration {
+	boot := c.bootNow()
+	return boot - r.boot - time.Since(r.mono)
+}
+
+func (c *Clock) bootNow() time.Duration {
+	if c.boot != nil {
+		return c.boot()
+	}
+	return boottime.Now()
 }
 
 // errAt is how far the reading may be off when it is carried on until t.

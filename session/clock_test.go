@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"go-crontab/internal/boottime"
 	"go-crontab/job"
 )
 
@@ -41,6 +42,41 @@ func TestClockIsCarriedOn(t *testing.T) {
 			t.Errorf("MySQL's clock is seven hours behind this node's: got offset %s", got)
 		}
 	})
+}
+
+// TestASuspensionIsNoticed: a machine that was suspended for less than its lease lasts starts nothing until MySQL's clock was
+// read, and the reading is believed without a word of a clock that was set.
+func TestASuspensionIsNoticed(t *testing.T) {
+	f := setUp(t)
+	s := f.join("one")
+	slept := time.Duration(0)
+	s.Clock.boot = func() time.Duration { return boottime.Now() + slept }
+	h, _ := f.heartbeat(s)
+	if err := h.beat(t.Context()); err != nil || !s.Fresh() {
+		t.Fatalf("before: %v, fresh: %v", err, s.Fresh())
+	}
+	slept = 5 * time.Second
+	if s.Fresh() {
+		t.Error("it is fresh by a reading from before the suspension")
+	}
+	select {
+	case <-s.tell:
+	default:
+		t.Error("it does not ask for a beat at once")
+	}
+	at := s.Now()
+	s.Clock.Set(time.Now(), time.Now().Add(time.Millisecond), at.Add(slept)) // it is off by more than the one before
+	if _, ever := s.Clock.PutForward(); ever {
+		t.Error("it takes MySQL's clock for put forward")
+	}
+	if gone := s.Now().Sub(at); !s.Fresh() || gone < slept-time.Second {
+		t.Errorf("behind the reading: fresh %v, its clock has gone on by %s", s.Fresh(), gone)
+	}
+	slept *= 2
+	s.Clock.Set(time.Now(), time.Now(), s.Now().Add(time.Hour))
+	if _, ever := s.Clock.PutForward(); !ever {
+		t.Error("it does not notice that MySQL's clock was put forward in a suspension")
+	}
 }
 
 // TestClockBelieves holds which of several readings the clock goes by. The instants are those of a node's clock that
@@ -199,7 +235,8 @@ func TestUnsettled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Session{Timings: timings, Clock: new(Clock)}
+		began := time.Now()
+		s := &Session{Timings: timings, Clock: &Clock{boot: func() time.Duration { return time.Since(began) }}}
 		shift := time.Duration(0)
 		read := func() {
 			now := time.Now()

@@ -115,7 +115,7 @@ func TestACordonOutlivesSessions(t *testing.T) {
 // TestLabelsAreStored: what a node says of itself is what its peers read.
 func TestLabelsAreStored(t *testing.T) {
 	f := setUp(t)
-	me := Identity{Node: "one", Slots: 3, Labels: map[string]string{"zone": `a"b\`, "höhe": "東"}, Handlers: []string{"mail", "a/b"}}
+	me := Identity{Node: "one", Slots: 3, Labels: map[string]string{"zone": `a"b\`, "höhe": "東"}, Handlers: []string{"mail", "a/b"}, Zones: "abc", ZonesFrom: "2025b"}
 	s, err := Register(t.Context(), f.db, f.join("clock").Clock, f.timings, me, f.log)
 	if err != nil {
 		t.Fatal(err)
@@ -130,6 +130,8 @@ func TestLabelsAreStored(t *testing.T) {
 		want := 4
 		if row.ID != s.id {
 			want = 0 // what a hand wrote
+		} else if row.Zones != "abc" || row.ZonesFrom != "2025b" {
+			t.Errorf("got time zone data %q from %q", row.Zones, row.ZonesFrom)
 		}
 		if len(all) != want {
 			t.Errorf("%s: got labels %v", row.Node, all)

@@ -62,6 +62,9 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !there && s.leaving.Load() { // nobody buried it: we have just removed it
+		return nil
+	}
 	if !there && !h.seen && s.Age() < s.Timings.Beat { // nobody buries one that is so young
 		return errNotYet
 	}

@@ -59,6 +59,22 @@ func TestLeaseCountsFromTheSending(t *testing.T) {
 	}
 }
 
+// TestBeatBehindTheEnd: a beat that comes behind the end of the session takes that for no burial.
+func TestBeatBehindTheEnd(t *testing.T) {
+	f := setUp(t)
+	s := f.join("one")
+	h, _ := f.heartbeat(s)
+	if err := h.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.End(t.Context(), f.db); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.beat(t.Context()); err != nil || s.Lost() {
+		t.Errorf("got %v, lost: %v; want that it is nothing new", err, s.Lost())
+	}
+}
+
 // TestFailedBeats: a beat that is not known to have arrived renews nothing, whatever stands in the row.
 func TestFailedBeats(t *testing.T) {
 	f := setUp(t)

@@ -31,6 +31,9 @@ type Identity struct {
 
 	Labels   map[string]string // without those of its handlers
 	Handlers []string          // their keys
+
+	Zones     string // fingerprint of the time zone data that it computes with, see job.ZoneData; empty: it plans nothing
+	ZonesFrom string // where that is from
 }
 
 // Session is one life of a node in the cluster. All methods are safe for concurrent use.
@@ -43,6 +46,7 @@ type Session struct {
 	lease    lease
 	counter  atomic.Int64
 	draining atomic.Bool
+	leaving  atomic.Bool   // its row is about to be removed, see End
 	cordoned atomic.Int64  // since when its node is, as of the last look; 0: it is not
 	seen     atomic.Int64  // the cordon since which nothing is prepared or started
 	tell     chan struct{} // asks for a beat at once
@@ -110,8 +114,11 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 		case !errors.Is(err, sql.ErrNotFound):
 			return err
 		}
+		if err := tx.JoinZones(s.id, me.Zones); err != nil {
+			return err
+		}
 		return tx.InsertSession(sql.SessionRow{ID: s.id, Node: me.Node, Address: me.Address, PID: me.PID, Version: me.Version, Slots: me.Slots,
-			Labels: me.Labels, Handlers: me.Handlers})
+			Labels: me.Labels, Handlers: me.Handlers, Zones: me.Zones, ZonesFrom: me.ZonesFrom})
 	})
 	if sql.IsUnknown(err) {
 		// Settle it; if that fails too, the row, if there is one, never beats and is buried, and the next try has
@@ -149,8 +156,18 @@ func (s *Session) Lost() bool {
 	return errors.Is(cause, ErrLapsed) || errors.Is(cause, ErrBuried) || errors.Is(cause, sql.ErrRefuseJoin)
 }
 
-// Fresh tells whether something may be started now. It is asked right before each start.
-func (s *Session) Fresh() bool { return s.ctx.Err() == nil && s.lease.age() <= s.Timings.Stale }
+// Fresh tells whether something may be started now. It is asked right before each start. After a suspension, however short,
+// that is not before MySQL's clock was read: by the old reading a window would be open that is over.
+func (s *Session) Fresh() bool {
+	if s.ctx.Err() != nil || s.lease.age() > s.Timings.Stale {
+		return false
+	}
+	if s.Clock.Slept() {
+		s.beat()
+		return false
+	}
+	return true
+}
 
 // Unsettled is for how long some node may still go by what MySQL's clock was before it was put forward; 0: none does. Who
 // has not read it since has no fresh lease by then, and starts nothing.
@@ -232,6 +249,7 @@ func (s *Session) Mint() job.Launch { return job.Launch{Session: s.id, N: s.Rese
 
 // End deletes the session's row, after everything it owned was given back or ended.
 func (s *Session) End(ctx context.Context, db *sql.DB) error {
+	s.leaving.Store(true)
 	return db.Tx(ctx, func(tx *sql.Tx) error {
 		action, reason := job.ActionLeave, ""
 		if s.Lost() {

@@ -301,10 +301,30 @@ func (tx *Tx) DeleteCalendar(id int64) error {
 // BegunAhead returns until when something may be spawned at due times that lie ahead, up to an instant, of jobs that name
 // a calendar; zero if nothing is. With the jobs' rows written by this transaction no more is to come.
 func (tx *Tx) BegunAhead(name string, from, to job.Micros) (window job.Micros, err error) {
-	err = tx.query("look for starts", func(rows *stdsql.Rows) error { return rows.Scan(&window) },
-		"SELECT COALESCE(MAX(t.spawn_by), 0) FROM job_ref r STRAIGHT_JOIN task t FORCE INDEX (due) ON t.job_id = r.job_id"+
-			" WHERE r.kind = ? AND r.name = ? AND t.due > ? AND t.due <= ? AND t.state = 2 AND t.origin = 0", RefCalendar, name, int64(from), int64(to))
-	return window, err
+	ids, err := tx.namedBy(name)
+	if err != nil {
+		return 0, err
+	}
+	for part := range slices.Chunk(ids, replanBatch) { // of any number of jobs each statement is short
+		err := tx.query("look for starts", func(rows *stdsql.Rows) error {
+			var until job.Micros
+			err := rows.Scan(&until)
+			window = max(window, until)
+			return err
+		}, "SELECT COALESCE(MAX(t.spawn_by), 0) FROM "+eachOf+"task t FORCE INDEX (due) ON t.job_id = n.id"+
+			" WHERE t.due > ? AND t.due <= ? AND t.state = 2 AND t.origin = 0", numbers(part), int64(from), int64(to))
+		if err != nil {
+			return 0, err
+		}
+	}
+	return window, nil
+}
+
+// namedBy lists, in order, the jobs that name a calendar.
+func (tx *Tx) namedBy(calendar string) ([]int64, error) {
+	var ids []int64
+	err := tx.query("read references", idRows(&ids), "SELECT job_id FROM job_ref WHERE kind = ? AND name = ? ORDER BY job_id", RefCalendar, calendar)
+	return ids, err
 }
 
 // replanBatch is how many jobs one statement has planned anew.
@@ -324,16 +344,15 @@ const replanBatch = 800
 //
 // If we die before the commit, the calendar is the old one and no job is marked; behind it all are.
 func (tx *Tx) Replan(name string, now job.Micros) (n int64, err error) {
-	var ids []int64
-	err = tx.query("read references", func(rows *stdsql.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}, "SELECT job_id FROM job_ref WHERE kind = ? AND name = ? ORDER BY job_id", RefCalendar, name)
+	ids, err := tx.namedBy(name)
 	if err != nil {
 		return 0, err
 	}
+	return tx.ReplanJobs(ids, now)
+}
+
+// ReplanJobs has those of some jobs that live planned anew from now on, and returns how many.
+func (tx *Tx) ReplanJobs(ids []int64, now job.Micros) (n int64, err error) {
 	for part := range slices.Chunk(ids, replanBatch) {
 		list, args := in([]any{int64(now), int64(now)}, part)
 		m, err := tx.exec("replan jobs", "UPDATE job FORCE INDEX (PRIMARY) SET replan = 1, finished = 0, error = '', next_due = LEAST(COALESCE(next_due, ?), ?)"+

@@ -212,3 +212,33 @@ func TestNameCalendarsExcludes(t *testing.T) {
 		t.Errorf("the change marked %d jobs, want the one that began to name the calendar meanwhile", marked)
 	}
 }
+
+// TestBegunAheadOfMany: of jobs that name a calendar in any number each is asked, some at a time.
+func TestBegunAheadOfMany(t *testing.T) {
+	f := setUp(t)
+	const jobs = 2*replanBatch + 50
+	for n, first := 1, f.newJob("0"); n < jobs; n *= 2 {
+		f.exec("INSERT INTO job (app, name, hash, spec, next_due, created, updated) SELECT app, id + ?, hash, spec, next_due, 1, 1 FROM job WHERE id >= ? ORDER BY id LIMIT ?", 10_000*n, first, min(n, jobs-n))
+	}
+	f.exec("INSERT INTO job_ref (kind, name, job_id) SELECT ?, 'c', id FROM job", RefCalendar)
+	f.exec("INSERT INTO task (job_id, due, due_now, hash, state, spawn_by) SELECT id, 100, 100, 7, 2, 1000 + id FROM job")
+	last := f.number("SELECT MAX(id) FROM job")
+	f.exec("UPDATE task SET due = 10 WHERE job_id = ?", last) // which is not ahead
+	db, proxy := f.behind(1)
+	asked := 0
+	proxy.OnCommand(func(c faultproxy.Command) {
+		if strings.Contains(c.SQL, "spawn_by") {
+			asked++
+		}
+	})
+	err := db.Tx(t.Context(), func(tx *Tx) error {
+		window, err := tx.BegunAhead("c", 50, 200)
+		if want := job.Micros(1000 + f.number("SELECT MAX(id) FROM job WHERE id < ?", last)); window != want {
+			t.Errorf("got a window up to %d, want %d", int64(window), int64(want))
+		}
+		return err
+	})
+	if err != nil || asked != 3 {
+		t.Errorf("got %v, and asked in %d parts; want 3", err, asked)
+	}
+}

@@ -19,11 +19,11 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrRefuseJoin, fmt.Sprintf(format, args...))
 }
 
-// minPacket holds a batch of output, each byte of which may take two when it is quoted.
-const minPacket = 4 * maxOutputBytes
+// MinPacket is the least max_allowed_packet: it holds a batch of output, each byte of which may take two when it is quoted.
+const MinPacket = 4 * maxOutputBytes
 
-// isOff tells whether a switch of the server is off. MariaDB 12 has made a word of read_only, with more values than two.
-func isOff(value string) bool { return value == "0" || value == "OFF" }
+// IsOff tells whether a switch of the server is off. MariaDB 12 has made a word of read_only, with more values than two.
+func IsOff(value string) bool { return value == "0" || strings.EqualFold(value, "OFF") }
 
 // Check looks at everything on which the protocol rests before a node joins. An error that is ErrRefuseJoin
 // says what is wrong and what to do; any other is worth waiting for: MySQL is out of reach or read-only, or the tables are
@@ -43,7 +43,7 @@ func (db *DB) Check(ctx context.Context) error {
 	if err := CheckVersion(version); err != nil {
 		return err
 	}
-	if !isOff(readOnly) { // for a moment of each failover
+	if !IsOff(readOnly) { // for a moment of each failover
 		return fmt.Errorf("the server is read-only (@@read_only=%s); waiting for the primary, which GOCRONTAB_DSN must name", readOnly)
 	}
 	if d := time.Duration(lockWait) * time.Second; d >= db.timeouts.Read {
@@ -52,8 +52,8 @@ func (db *DB) Check(ctx context.Context) error {
 	if d := time.Duration(idle) * time.Second; d > db.timeouts.Idle {
 		return refuse("wait_timeout is %s and must be at most %s", d, db.timeouts.Idle)
 	}
-	if packet < minPacket {
-		return refuse("max_allowed_packet is %d bytes and must be at least %d: output of commands is written in batches", packet, int64(minPacket))
+	if packet < MinPacket {
+		return refuse("max_allowed_packet is %d bytes and must be at least %d: output of commands is written in batches", packet, int64(MinPacket))
 	}
 	if err := db.checkSchema(ctx); err != nil {
 		return err

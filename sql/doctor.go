@@ -178,17 +178,18 @@ type LongTransaction struct {
 }
 
 // LongTransactions lists the transactions of anybody on the server that are older than so many seconds. It needs the
-// right PROCESS; without it, it is refused.
+// right PROCESS; without it, it is refused. The server says by its machine's time zone when they began, not by the connection's.
 func (db *DB) LongTransactions(ctx context.Context, seconds int) ([]LongTransaction, error) {
+	const local = "CONVERT_TZ(NOW(), '+00:00', 'SYSTEM')"
 	var out []LongTransaction
 	err := db.query(ctx, "list long transactions", func(rows *stdsql.Rows) error {
 		var t LongTransaction
 		err := rows.Scan(&t.Thread, &t.User, &t.Seconds, &t.Locked)
 		out = append(out, t)
 		return err
-	}, "SELECT x.trx_mysql_thread_id, COALESCE(p.user, ''), TIMESTAMPDIFF(SECOND, x.trx_started, NOW()), x.trx_rows_locked"+
+	}, "SELECT x.trx_mysql_thread_id, COALESCE(p.user, ''), TIMESTAMPDIFF(SECOND, x.trx_started, "+local+"), x.trx_rows_locked"+
 		" FROM information_schema.innodb_trx x LEFT JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id"+
-		" WHERE x.trx_started < NOW() - INTERVAL ? SECOND AND x.trx_mysql_thread_id > 0 ORDER BY x.trx_started LIMIT 10", seconds)
+		" WHERE x.trx_started < "+local+" - INTERVAL ? SECOND AND x.trx_mysql_thread_id > 0 ORDER BY x.trx_started LIMIT 10", seconds)
 	return out, err
 }
 

@@ -1,9 +1,13 @@
 package sql
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
+	"time"
+
+	"go-crontab/internal/privatedb"
 )
 
 // TestDefinitions reads definitions in parts, up to a bound.
@@ -84,5 +88,39 @@ func TestExpectedTables(t *testing.T) {
 	faults, err = f.db.SchemaFaults(t.Context(), have)
 	if want := []string{"index owner of task is missing"}; err != nil || !slices.Equal(faults, want) {
 		t.Errorf("got %v, %v; want %v", faults, err, want)
+	}
+}
+
+// TestLongTransactionsInAnyZone: how long a transaction has been open does not depend on the time zone of the server's machine.
+func TestLongTransactionsInAnyZone(t *testing.T) {
+	t.Parallel()
+	for _, zone := range []string{"EST5", "UTC-9"} { // five hours behind UTC, nine ahead
+		server, err := privatedb.Start(context.Background(), privatedb.Options{Pool: 64, Redo: 16, Env: []string{"TZ=" + zone}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { server.Stop() })
+		if err := server.CreateSchema(t.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+		db := open(t, server.DSN("s"), DefaultTimeouts, 2)
+		if _, err := db.Raw().Exec("CREATE TABLE t (a INT) ENGINE = InnoDB"); err != nil {
+			t.Fatal(err)
+		}
+		tx, err := db.Raw().Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		if _, err := tx.Exec("INSERT INTO t VALUES (1)"); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := db.LongTransactions(t.Context(), 3600); err != nil || len(list) != 0 {
+			t.Errorf("%s: a new one is listed among those of an hour: got %+v, %v", zone, list, err)
+		}
+		time.Sleep(3 * time.Second)
+		if list, err := db.LongTransactions(t.Context(), 1); err != nil || len(list) != 1 || list[0].Seconds < 2 || list[0].Seconds > 1800 {
+			t.Errorf("%s: one of three seconds is not among those of one: got %+v, %v", zone, list, err)
+		}
 	}
 }

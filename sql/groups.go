@@ -36,8 +36,8 @@ func (tx *Tx) lockGroups(how, index, cond string, args ...any) ([]Group, error) 
 	return out, err
 }
 
-// LockGroups locks the groups of these names that exist, and returns them by name. Groups are locked after jobs and
-// before tasks.
+// LockGroups locks the groups of these names that exist, in the order of the names, and returns them by name. Groups are locked
+// after jobs and before tasks.
 func (tx *Tx) LockGroups(names []string) (map[string]Group, error) {
 	return tx.lockNamedGroups("", names)
 }
@@ -75,8 +75,26 @@ func (tx *Tx) LockFreeGroups(names []string) (free map[string]Group, busy map[st
 	return free, busy, err
 }
 
-// LockGroupIDs locks the groups that exist.
-func (tx *Tx) LockGroupIDs(ids []int64) ([]Group, error) { return tx.lockGroupIDs("", ids) }
+// LockGroupIDs locks the groups that exist, in the order in which LockGroups does: that of their names. Others would wait for each
+// other.
+func (tx *Tx) LockGroupIDs(ids []int64) ([]Group, error) {
+	if len(ids) < 2 {
+		return tx.lockGroupIDs("", ids)
+	}
+	list, args := in(nil, ids)
+	var names []string
+	err := tx.query("read names of groups", func(rows *stdsql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		names = append(names, name)
+		return err
+	}, "SELECT name FROM grp FORCE INDEX (PRIMARY) WHERE id IN "+list, args...)
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	list, args = in(nil, names)
+	return tx.lockGroups("", "name", "name IN "+list, args...)
+}
 
 // LockFreeGroupIDs locks the groups that exist and that nobody else has locked. It waits for none.
 func (tx *Tx) LockFreeGroupIDs(ids []int64) ([]Group, error) {

@@ -223,3 +223,62 @@ func later(f RunFilter, a, b RunRow) int {
 	}
 	return 0
 }
+
+// TestRunsOfOneNumber: a list of the runs of an app names none of another one that happens to have the same number in rows of
+// history, and none of a job that has moved to another app, by whichever index it is read.
+func TestRunsOfOneNumber(t *testing.T) {
+	f := setUp(t)
+	apps := []string{"plumless", "buckeroo"}
+	if appNumber(apps[0]) != appNumber(apps[1]) {
+		t.Fatal("they do not share a number")
+	}
+	var runs []job.Run
+	jobs := map[string]int64{}
+	for i, app := range apps {
+		jobs[app] = f.newJob(app)
+		f.exec("UPDATE job SET app = ? WHERE id = ?", app, jobs[app])
+		for n, o := range []job.Outcome{job.Succeeded, job.Failed} {
+			r := run(job.Task{JobID: jobs[app], Due: job.Micros(10 + n), Launch: job.Launch{Session: session(9), N: int64(10*i + n + 1)}}, o)
+			r.App, r.Node = app, "web-1"
+			runs = append(runs, r)
+		}
+	}
+	f.tx(func(tx *Tx) error { return tx.InsertRuns(runs) })
+	moved := f.newJob("moved") // and is not stamped yet
+	gone := run(job.Task{JobID: moved, Due: 5, Launch: job.Launch{Session: session(9), N: 99}}, job.Failed)
+	gone.App, gone.Node = apps[0], "web-1"
+	f.tx(func(tx *Tx) error { return tx.InsertRuns([]job.Run{gone}) })
+	schedule := BySchedule
+	many := append(slices.Clone(apps[:1]), "b", "c", "d", "e", "f")
+	for name, filter := range map[string]RunFilter{
+		"an app":                      {App: apps[0]},
+		"an app and a node":           {App: apps[0], Node: "web-1"},
+		"a limited token":             {Apps: apps[:1]},
+		"a limited token, and a node": {Apps: apps[:1], Node: "web-1"},
+		"many apps":                   {Apps: many},
+		"many apps, and a node":       {Apps: many, Node: "web-1"},
+		"failed, of a node":           {Apps: apps[:1], Node: "web-1", Outcome: job.Failed},
+		"by the schedule, of a node":  {Apps: apps[:1], Node: "web-1", Trigger: &schedule},
+		"a job of the other app":      {Apps: apps[:1], JobID: jobs[apps[1]]},
+		"its failures":                {Apps: apps[:1], JobID: jobs[apps[1]], Outcome: job.Failed},
+		"its failures, of a node":     {Apps: apps[:1], JobID: jobs[apps[1]], Outcome: job.Failed, Node: "web-1"},
+		"a job that has moved":        {Apps: apps[:1], JobID: moved},
+	} {
+		want := 2
+		if filter.JobID != 0 {
+			want = 0
+		} else if filter.Outcome != 0 {
+			want = 1
+		}
+		filter.Limit = 10
+		found, err := f.db.Runs(t.Context(), filter)
+		if err != nil || len(found) != want {
+			t.Errorf("%s: got %d runs, %v; want %d", name, len(found), err, want)
+		}
+		for _, r := range found {
+			if r.JobID != jobs[apps[0]] {
+				t.Errorf("%s: got a run of job %d, want only those of %d", name, r.JobID, jobs[apps[0]])
+			}
+		}
+	}
+}

@@ -138,7 +138,7 @@ func connectToWriter(ctx context.Context, c driver.Connector) (driver.Conn, erro
 		return nil, err
 	}
 	now, err := shown(ctx, link, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'wsrep_on')")
-	if err == nil && !isOff(now["read_only"]) {
+	if err == nil && !IsOff(now["read_only"]) {
 		err = errNoWriter
 	}
 	if err == nil && now["wsrep_on"] == "ON" {

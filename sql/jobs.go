@@ -18,15 +18,19 @@ type JobRow struct {
 	SpecErr  error
 	Replan   bool // a calendar was changed, and no planner has been here since; NextDue is then, or before
 
+	// Restored is when the database was restored from a backup that has this job; zero: never, or the job is younger. Whether
+	// what was due before it was started nobody knows, so that it is not started again. A list does not read it.
+	Restored job.Micros
+
 	// Calendars are those that the definition names, once LearnCalendars has read them.
 	Calendars    []*job.Calendar
 	CalendarsErr error
 }
 
-const jobColumns = jobOwnColumns + ", " + coverColumns
+const jobColumns = jobOwnColumns + ", " + coverColumns + ", (SELECT CAST(value AS SIGNED) FROM setting WHERE name = 'restored')"
 
 // jobListColumns are jobColumns without the pauses, which a list reads once.
-const jobListColumns = jobOwnColumns + ", NULL, NULL"
+const jobListColumns = jobOwnColumns + ", NULL, NULL, NULL"
 
 const jobOwnColumns = "id, app, name, living, hash, place, version, spec, paused, held, paused_at, paused_by, pause_reason, pause_until," +
 	" replan, next_due, last_due, error, created, updated"
@@ -42,7 +46,8 @@ func scanJob(rows *stdsql.Rows, before ...any) (JobRow, error) {
 	j := &row.JobRow
 	dest := [...]any{whole[int64]{&j.ID}, &row.app, &row.name, whole[int]{&row.living}, whole[int]{&j.Hash}, whole[int]{&j.Place}, whole[int64]{&j.Version}, &j.SpecText,
 		(*flag)(&j.Paused), (*flag)(&j.Held), whole[job.Micros]{&j.PausedAt}, &j.PausedBy, &j.PauseReason, whole[job.Micros]{&j.PauseUntil}, (*flag)(&j.Replan),
-		whole[job.Micros]{&j.NextDue}, whole[job.Micros]{&j.LastDue}, &j.Error, whole[job.Micros]{&j.Created}, whole[job.Micros]{&j.Updated}, &row.covers[0], &row.covers[1]}
+		whole[job.Micros]{&j.NextDue}, whole[job.Micros]{&j.LastDue}, &j.Error, whole[job.Micros]{&j.Created}, whole[job.Micros]{&j.Updated}, &row.covers[0], &row.covers[1],
+		whole[job.Micros]{&j.Restored}}
 	var err error
 	if len(before) == 0 {
 		err = rows.Scan(dest[:]...)
@@ -54,6 +59,9 @@ func scanJob(rows *stdsql.Rows, before ...any) (JobRow, error) {
 	}
 	if j.Covers, err = decodeCovers(row.covers); err != nil {
 		return *j, err
+	}
+	if j.Created >= j.Restored {
+		j.Restored = 0
 	}
 	j.Deleted = row.living != 1
 	if j.Spec, j.SpecErr = job.DecodeSpec(j.SpecText); j.SpecErr != nil {

@@ -126,6 +126,9 @@ func (db *DB) StampRuns(ctx context.Context, limit int) (int, error) {
 	})
 }
 
+// movedReach is how many batches StampMoved looks ahead of an attempt that executes.
+const movedReach = 40
+
 // StampMoved writes into some of the runs of one job, the first from the given one on that was moved into another app,
 // that they belong to that one now. It returns with which job to go on, zero at the end: one that executes stays, and does
 // not hold up the others.
@@ -145,23 +148,31 @@ func (db *DB) StampMoved(ctx context.Context, from int64, limit int) (next int64
 		// Read plainly: a lock on the job or its tasks could wait for somebody who waits for this row. And before its runs: that of
 		// an attempt that does not execute any more is among those then.
 		var app string
-		executing := false
+		var executing job.Micros // when the earliest attempt of it is due that executes; never: none does
 		err = tx.query("read app of a job", func(rows *stdsql.Rows) error { return rows.Scan(&app, &executing) },
-			"SELECT app, EXISTS (SELECT 1 FROM task FORCE INDEX (due) WHERE task.job_id = job.id AND task.state = 2) FROM job WHERE id = ?", moved[0])
+			"SELECT app, COALESCE((SELECT MIN(due) FROM task FORCE INDEX (due) WHERE task.job_id = job.id AND task.state = 2), ?) FROM job WHERE id = ?", int64(never), moved[0])
 		if err != nil {
 			return err
+		}
+		reach := limit
+		if executing != never { // what it has passed it finds again, see below
+			reach = limit * movedReach
 		}
 		var ids []int64 // of those that do not say so yet
 		looked, number := 0, appNumber(app)
 		err = tx.query("read runs of a moved job", func(rows *stdsql.Rows) error {
 			var id int64
+			var due job.Micros
 			var stamp uint32
-			err := rows.Scan(&id, &last, &stamp)
-			if looked++; stamp != number {
+			err := rows.Scan(&id, &due, &stamp)
+			if len(ids) == limit {
+				return err
+			}
+			if looked, last = looked+1, due; stamp != number {
 				ids = append(ids, id)
 			}
 			return err
-		}, "SELECT id, due, app FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due >= ? ORDER BY due, origin, attempt LIMIT ?", moved[0], int64(since), limit)
+		}, "SELECT id, due, app FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due >= ? ORDER BY due, origin, attempt LIMIT ?", moved[0], int64(since), reach)
 		if err != nil {
 			return err
 		}
@@ -171,10 +182,13 @@ func (db *DB) StampMoved(ctx context.Context, from int64, limit int) (next int64
 				return err
 			}
 		}
-		switch more = looked == limit; {
-		case more:
-			_, err = tx.exec("go on with a move", "UPDATE moved SET due = ? WHERE job_id = ?", int64(max(last, since+1)), moved[0])
-		case !executing: // an attempt that executes may have begun under the old app, and will write that
+		// An attempt that executes may have begun under the old app, and will write that: it goes on behind none.
+		to := max(since, min(executing, max(last, since+1)))
+		full := looked == reach || len(ids) == limit
+		switch more = full && (to > since || len(ids) > 0); {
+		case full:
+			_, err = tx.exec("go on with a move", "UPDATE moved SET due = ? WHERE job_id = ?", int64(to), moved[0])
+		case executing == never:
 			_, err = tx.exec("end a move", "DELETE FROM moved WHERE job_id = ?", moved[0])
 		}
 		return err

@@ -12,7 +12,9 @@ import (
 )
 
 // Timeouts bound what one statement may cost. LockWait < Read, so that the server has given up on a row lock
-// before the client does: otherwise a write that nobody waits for any more would be applied later.
+// before the client does: otherwise a write that nobody waits for any more would be applied later. For the same reason it
+// gives up on the lock of a table, behind an ALTER TABLE that waits itself, a second before the client does (lock_wait_timeout):
+// it does not notice that a client has gone while it waits for one, and would keep a connection for each that has.
 type Timeouts struct {
 	Dial     time.Duration
 	Read     time.Duration // and write; bounds each statement, COMMIT included
@@ -55,12 +57,12 @@ func openPool(dsn string, t Timeouts, size int, fresh bool) (*DB, error) {
 		// Again, because a variable in the DSN comes after what the handshake said, and escaping rests on it.
 		"SET NAMES utf8mb4 COLLATE utf8mb4_bin",
 		// autocommit, because without it a beat would begin a transaction that nobody commits; see conn for transactions.
-		fmt.Sprintf("SET SESSION autocommit=1, innodb_lock_wait_timeout=%d, wait_timeout=%d, time_zone='+00:00',"+
+		fmt.Sprintf("SET SESSION autocommit=1, innodb_lock_wait_timeout=%d, lock_wait_timeout=%d, wait_timeout=%d, time_zone='+00:00',"+
 			" sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"+
 			// MariaDB has it on from 11.6.2 on: a locking read that waited for a row, which was changed meanwhile, is then
 			// refused (error 1020), at READ COMMITTED too where one of its subqueries reads without a lock.
 			" /*M!110602 , innodb_snapshot_isolation=OFF */",
-			int(t.LockWait/time.Second), int(t.Idle/time.Second)),
+			int(t.LockWait/time.Second), int(max(t.LockWait, t.Read-time.Second)/time.Second), int(t.Idle/time.Second)),
 	}})
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)

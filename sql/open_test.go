@@ -1,8 +1,10 @@
 package sql
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +25,7 @@ func TestSettingsAreInForce(t *testing.T) {
 	cfg.MultiStatements, cfg.ReadTimeout, cfg.Loc = true, time.Hour, time.FixedZone("Asia/Tokyo", 9*3600)
 	isolation := testdb.EngineOf(t).Isolation
 	cfg.Params = map[string]string{
-		"autocommit": "0", "innodb_lock_wait_timeout": "50", "wait_timeout": "28800", "time_zone": "'+05:00'", "sql_mode": "''",
+		"autocommit": "0", "innodb_lock_wait_timeout": "50", "lock_wait_timeout": "86400", "wait_timeout": "28800", "time_zone": "'+05:00'", "sql_mode": "''",
 		isolation: "'SERIALIZABLE'", "character_set_client": "latin1", "collation_connection": "latin1_swedish_ci",
 	}
 	const size = 5
@@ -37,7 +39,7 @@ func TestSettingsAreInForce(t *testing.T) {
 		}
 		defer c.Close()
 		for variable, want := range map[string]string{
-			isolation: "READ-COMMITTED", "innodb_lock_wait_timeout": "3", "wait_timeout": "9", "time_zone": "+00:00",
+			isolation: "READ-COMMITTED", "innodb_lock_wait_timeout": "3", "lock_wait_timeout": "6", "wait_timeout": "9", "time_zone": "+00:00",
 			"sql_mode": "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION", "autocommit": "1", "character_set_client": "utf8mb4",
 			"character_set_results": "utf8mb4", "collation_connection": "utf8mb4_bin",
 		} {
@@ -92,6 +94,89 @@ func TestSettingsSurviveReconnects(t *testing.T) {
 	if n := proxy.Counts().Connections; n != 3 {
 		t.Errorf("got %d connections, want 3", n)
 	}
+}
+
+// TestBehindAnAlter: who waits behind a change of a table, which waits for a reader, gives up in time and keeps its connection.
+// The server does not notice that a client has gone which waits for such a lock: one connection after the other would be lost there.
+func TestBehindAnAlter(t *testing.T) {
+	f := setUp(t)
+	reader, err := f.patient().db.Raw().Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	for _, s := range []string{"START TRANSACTION", "SELECT COUNT(*) FROM job"} {
+		if _, err := reader.ExecContext(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beside := f.patient()
+	altered := make(chan error, 1)
+	go func() {
+		_, err := beside.db.Raw().Exec("ALTER TABLE job ADD KEY behind (created)")
+		altered <- err
+	}()
+	const waiting = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE ? AND state LIKE 'Waiting for table metadata lock'"
+	for end := time.Now().Add(20 * time.Second); f.number(waiting, "ALTER TABLE job%") == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the change of the table does not wait")
+		}
+	}
+	const size = 3
+	db := open(t, f.dsn, DefaultTimeouts, size)
+	var readers sync.WaitGroup
+	for range size {
+		readers.Go(func() {
+			for end := time.Now().Add(8 * time.Second); time.Now().Before(end); {
+				if _, err := db.Job(t.Context(), 1); !IsLockWait(err) {
+					t.Errorf("got %v, want that it waited for a lock in vain", err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	if n := f.number(waiting, "SELECT%"); n > 0 {
+		t.Errorf("%d statements wait still that nobody waits for", n)
+	}
+	if _, err := reader.ExecContext(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-altered; err != nil {
+		t.Error(err)
+	}
+	if _, err := db.Job(t.Context(), 1); !errors.Is(err, ErrNotFound) {
+		t.Errorf("behind it: got %v, want that there is no such job", err)
+	}
+}
+
+// TestCommitBehindAReadLock: a COMMIT that a backup's read lock has wait for too long is known to be undone.
+func TestCommitBehindAReadLock(t *testing.T) {
+	t.Parallel()
+	server := testdb.Server(t) // it stops all commits there are
+	if err := server.CreateSchema(t.Context(), "s"); err != nil {
+		t.Fatal(err)
+	}
+	migrate(t, server.DSN("s"))
+	f := &fixture{t, server.DSN("s"), open(t, server.DSN("s"), DefaultTimeouts, 2)}
+	backup, err := f.patient().db.Raw().Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer backup.Close()
+	err = f.db.once(t.Context(), func(tx *Tx) error {
+		if err := put(tx, "x", "1"); err != nil {
+			return err
+		}
+		_, err := backup.ExecContext(t.Context(), "FLUSH TABLES WITH READ LOCK")
+		return err
+	})
+	if !IsLockWait(err) || !retryable(err) || !strings.HasPrefix(err.Error(), "commit: ") {
+		t.Errorf("got %v, want that the commit waited for a lock in vain, and nothing of it stands", err)
+	}
+	if _, err := backup.ExecContext(t.Context(), "UNLOCK TABLES"); err != nil {
+		t.Fatal(err)
+	}
+	f.want("rows that were written", 0, count, "x")
 }
 
 // TestPasswordStaysSecret writes DSNs in many wrong ways: whatever Open says of them, it does not say the password.

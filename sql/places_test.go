@@ -144,6 +144,44 @@ func TestWaitsForNodes(t *testing.T) {
 	f.want("other waits", 0, "SELECT COUNT(*) FROM waiting WHERE kind = 3")
 }
 
+// TestStuckBesideManyWaits: what waits for nodes, in whatever number, is not read to find who waits for runs that nobody executes; and
+// what is stray among it is found some at a time.
+func TestStuckBesideManyWaits(t *testing.T) {
+	f := setUp(t).patient()
+	const many = sweepPart + 500
+	first := f.newJob("0")
+	for n := 1; n < many; n *= 2 {
+		f.exec("INSERT INTO job (app, name, hash, spec, next_due, created, updated) SELECT app, id + ?, hash, spec, next_due, 1, 1 FROM job ORDER BY id LIMIT ?", 100_000*n, min(n, many-n))
+	}
+	f.exec("INSERT INTO task (job_id, due, due_now, hash, state) SELECT id, id, id, 7, 3 FROM job")
+	f.exec("INSERT INTO waiting (task_id, kind, job_id, group_id, due, since, expires) SELECT id, IF(job_id MOD 5000 = ?, 1, 3), job_id, 1, due, 1, ? FROM task", first%5000, int64(never))
+	stuck := f.number("SELECT COUNT(*) FROM waiting WHERE kind = 1")
+	f.exec("ANALYZE TABLE job, task, waiting")
+	db, _ := f.behind(1)
+	if _, err := db.StuckJobs(t.Context(), 0, 100); err != nil { // to open a table for the first time the server reads what it knows of it
+		t.Fatal(err)
+	}
+	before := handlerReads(t, db)
+	found, err := db.StuckJobs(t.Context(), 0, 100)
+	if read := handlerReads(t, db) - before; err != nil || int64(len(found)) != stuck || read > 500 {
+		t.Errorf("got %d jobs, %v, with %d rows read; want %d jobs, and few rows", len(found), err, read, stuck)
+	}
+	if behind, err := db.StuckJobs(t.Context(), found[1], 100); err != nil || !slices.Equal(behind, found[2:]) {
+		t.Errorf("behind the second: got %v, %v", behind, err)
+	}
+	f.exec("DELETE FROM task ORDER BY id LIMIT 1")
+	f.exec("UPDATE task SET state = 0 ORDER BY id DESC LIMIT 1")
+	f.exec("DELETE FROM waiting WHERE task_id = ?", f.number("SELECT MIN(id) + 5 FROM task")) // by a hand
+	for range 2 {
+		if err := db.Sweep(t.Context(), 50); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.want("what is left of waits", many-3, "SELECT COUNT(*) FROM waiting")
+	f.want("tasks that wait", many-3, "SELECT COUNT(*) FROM task WHERE state = 3")
+	f.want("tasks that wait for nothing that anybody knows", 0, "SELECT COUNT(*) FROM task t LEFT JOIN waiting w ON w.task_id = t.id WHERE t.state = 3 AND w.task_id IS NULL")
+}
+
 // TestClosedPlaces: who locks places waits for who holds them, and who holds them does not wait for another who does.
 func TestClosedPlaces(t *testing.T) {
 	f := setUp(t)

@@ -92,8 +92,8 @@ func (db *DB) RaiseWatermark(ctx context.Context, seen Watermark, at job.Micros)
 const RestoredReason = "the database was restored: see docs/backup.md"
 
 // AcceptRestore has nodes use a database that was restored: it draws a new epoch, which stands before those that it takes
-// the place of, and pauses the cluster, so that nothing starts before somebody has decided what may repeat. Doing it twice
-// does no harm.
+// the place of, notes the instant before which nothing is due any more, see JobRow.Restored, and pauses the cluster, so that nothing
+// starts before somebody has decided what may repeat. Doing it twice does no harm.
 func (db *DB) AcceptRestore(ctx context.Context) error {
 	const length = len("00000000-0000-0000-0000-000000000000 ")*epochsKept - 1
 	return db.Tx(ctx, func(tx *Tx) error {
@@ -102,6 +102,9 @@ func (db *DB) AcceptRestore(ctx context.Context) error {
 		}
 		var at job.Micros
 		if err := tx.query("read clock", func(rows *stdsql.Rows) error { return rows.Scan(&at) }, "SELECT "+now); err != nil {
+			return err
+		}
+		if _, err := tx.exec("note a restore", "INSERT INTO setting (name, value) VALUES ('restored', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)", strconv.FormatInt(int64(at), 10)); err != nil {
 			return err
 		}
 		_, err := tx.exec("pause the restored cluster", "INSERT INTO pause (app, who, reason, since) VALUES ('', 'migrate', ?, ?) ON DUPLICATE KEY UPDATE until = 0, ended = 0, reason = VALUES(reason)",

@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -274,6 +275,9 @@ func (db *DB) OldRuns(ctx context.Context, c Cut, limit int) ([]OldRun, error) {
 	return out, err
 }
 
+// ErrUnreadable is that the stored output of a run is not what this version writes: a newer one did, or it is damaged.
+var ErrUnreadable = errors.New("stored output cannot be read")
+
 // RunsWithOutput reads records with their output.
 func (db *DB) RunsWithOutput(ctx context.Context, ids []int64) ([]RunRow, error) {
 	if len(ids) == 0 {
@@ -299,10 +303,11 @@ func (db *DB) RunsWithOutput(ctx context.Context, ids []int64) ([]RunRow, error)
 			if err := rows.Scan(&n, &o.Head, &o.Tail, &o.Encoding); err != nil {
 				return err
 			}
+			l := job.Launch{Session: session, N: n}
 			if err := o.Unpack(); err != nil {
-				return err
+				return fmt.Errorf("run %s: %w: %w", l, ErrUnreadable, err)
 			}
-			r := &out[at[job.Launch{Session: session, N: n}]]
+			r := &out[at[l]]
 			r.Output.Head, r.Output.Tail = o.Head, o.Tail
 			return nil
 		}, "SELECT launch, head, tail, encoding FROM output FORCE INDEX (PRIMARY) WHERE session_id = ? AND launch IN "+list, args...)

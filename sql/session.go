@@ -37,13 +37,16 @@ type SessionRow struct {
 	Handlers   []string          // their keys
 	Cordoned   job.Micros        // since when its node is cordoned; zero: it is not
 	CordonSeen job.Micros        // the cordon since which it holds nothing prepared and starts nothing
+
+	Zones     string // job.ZoneData of the node; empty: it is of a version that does not tell
+	ZonesFrom string // where that is from, for people
 }
 
 // AllLabels are those of the node and of its handlers.
 func (s *SessionRow) AllLabels() map[string]string { return job.WithHandlers(s.Labels, s.Handlers) }
 
 const sessionColumns = "s.id, s.node, s.address, s.pid, s.version, s.started, s.beat, s.beat_at, s.draining, s.prepared, s.executing, s.slots, s.clock_offset," +
-	" s.labels, s.handlers, s.cordon_seen, IF(n.cordoned, n.since, 0)"
+	" s.labels, s.handlers, s.cordon_seen, IF(n.cordoned, n.since, 0), s.zones, s.zones_from"
 
 func scanSession(rows *stdsql.Rows) (SessionRow, error) {
 	var (
@@ -52,7 +55,7 @@ func scanSession(rows *stdsql.Rows) (SessionRow, error) {
 		cordoned         stdsql.NullInt64
 	)
 	err := rows.Scan(&s.ID, &s.Node, &s.Address, &s.PID, &s.Version, &s.Started, &s.Beat, &s.BeatAt, (*flag)(&s.Draining), &s.Prepared, &s.Executing, &s.Slots, &s.Offset,
-		&labels, &handlers, &s.CordonSeen, &cordoned)
+		&labels, &handlers, &s.CordonSeen, &cordoned, &s.Zones, &s.ZonesFrom)
 	s.Cordoned = job.Micros(cordoned.Int64)
 	// What a hand wrote there and cannot be read counts as none: the session is to be seen all the same.
 	_ = json.Unmarshal(labels, &s.Labels)
@@ -70,8 +73,9 @@ func (tx *Tx) InsertSession(s SessionRow) error {
 	if err != nil {
 		return fmt.Errorf("insert session: %w", err)
 	}
-	_, err = tx.exec("insert session", "INSERT INTO session (id, node, address, pid, version, slots, labels, handlers, started, beat_at)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, "+now+", "+now+")", s.ID[:], s.Node, s.Address, s.PID, s.Version, s.Slots, string(labels), string(handlers))
+	_, err = tx.exec("insert session", "INSERT INTO session (id, node, address, pid, version, slots, labels, handlers, zones, zones_from, started, beat_at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "+now+", "+now+")", s.ID[:], s.Node, s.Address, s.PID, s.Version, s.Slots, string(labels), string(handlers),
+		s.Zones, cut(s.ZonesFrom, 64))
 	return err
 }
 

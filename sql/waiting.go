@@ -168,7 +168,11 @@ func (tx *Tx) Wake(jobIDs, turns, unslotted []int64, now job.Micros) (int, error
 	if err != nil {
 		return 0, err
 	}
-	locked, err := tx.LockGroupIDs(groups)
+	lock := tx.LockGroupIDs
+	if tx.wakeFree { // of a group that somebody keeps locked a slot is given back, and the sweeper wakes who gets it
+		lock = tx.LockFreeGroupIDs
+	}
+	locked, err := lock(groups)
 	if err != nil {
 		return 0, err
 	}
@@ -300,11 +304,11 @@ func (tx *Tx) DropWaits(ids []int64) error {
 
 // StuckJobs lists, in order, jobs with a task that waits for runs of the job although none executes, those with an id
 // after the given one: somebody died, or the one that comes before it waits for something else. It takes no lock, and
-// reads one entry of an index for each job with something that waits, and what executes.
+// reads what waits for runs of its job, and what executes: what waits for something else, such as nodes, may be far more.
 func (db *DB) StuckJobs(ctx context.Context, after int64, limit int) ([]int64, error) {
-	return db.ids(ctx, "list stuck jobs", "SELECT w.job_id FROM (SELECT DISTINCT job_id FROM waiting FORCE INDEX (job) WHERE job_id > ?) w"+
+	return db.ids(ctx, "list stuck jobs", "SELECT w.job_id FROM (SELECT DISTINCT job_id FROM waiting FORCE INDEX (grp) WHERE kind = 1 AND job_id > ?) w"+
 		" LEFT JOIN (SELECT DISTINCT job_id FROM task FORCE INDEX (slice) WHERE state = 2) x ON x.job_id = w.job_id"+
-		" WHERE x.job_id IS NULL AND EXISTS (SELECT 1 FROM waiting k FORCE INDEX (job) WHERE k.job_id = w.job_id AND k.kind = 1) ORDER BY w.job_id LIMIT ?", after, limit)
+		" WHERE x.job_id IS NULL ORDER BY w.job_id LIMIT ?", after, limit)
 }
 
 // RestedTask is a task that waits for the end of a pause that is over.
@@ -347,7 +351,7 @@ func (db *DB) ExpiredWaits(ctx context.Context, now job.Micros, limit int) ([]Ex
 // Sweep removes rows of waiting and slot whose task has gone or does not wait any more, some of them at a time. They
 // count for nothing meanwhile. It wakes tasks that wait without such a row, or for a slot of a group that is gone.
 func (db *DB) Sweep(ctx context.Context, now job.Micros) error {
-	stray, err := db.ids(ctx, "list stray waits", "SELECT w.task_id FROM waiting w LEFT JOIN task t ON t.id = w.task_id WHERE t.id IS NULL OR t.state <> 3 LIMIT ?", sweepRows)
+	stray, err := db.strayWaits(ctx)
 	if err != nil {
 		return err
 	}
@@ -355,8 +359,7 @@ func (db *DB) Sweep(ctx context.Context, now job.Micros) error {
 	if err != nil {
 		return err
 	}
-	forgotten, err := db.ids(ctx, "list forgotten tasks", "SELECT t.id FROM task t FORCE INDEX (slice) LEFT JOIN waiting w ON w.task_id = t.id WHERE t.state = 3"+
-		" AND (w.task_id IS NULL OR w.kind = 2 AND NOT EXISTS (SELECT 1 FROM grp g WHERE g.id = w.group_id)) LIMIT ?", sweepRows)
+	forgotten, err := db.forgottenWaits(ctx)
 	if err != nil || len(stray)+len(empty)+len(forgotten) == 0 {
 		return err
 	}
@@ -392,6 +395,43 @@ func (db *DB) Sweep(ctx context.Context, now job.Micros) error {
 	})
 }
 
+// strayWaits lists rows of waiting whose task has gone or does not wait any more. However many tasks wait, each statement is short.
+func (db *DB) strayWaits(ctx context.Context) (stray []int64, err error) {
+	const tasks = " LEFT JOIN task t ON t.id = w.task_id"
+	const is = "t.id IS NULL OR t.state <> 3"
+	for from, looked := int64(0), sweepPart; looked == sweepPart && len(stray) < sweepRows; {
+		var last, found int64
+		err := db.query(ctx, "look for stray waits", func(rows *stdsql.Rows) error { return rows.Scan(&last, &looked, &found) },
+			"SELECT COALESCE(MAX(w.task_id), 0), COUNT(*), COALESCE(SUM("+is+"), 0) FROM (SELECT task_id FROM waiting FORCE INDEX (PRIMARY) WHERE task_id > ? ORDER BY task_id LIMIT ?) w"+tasks, from, sweepPart)
+		if err != nil {
+			return nil, err
+		}
+		if found > 0 {
+			ids, err := db.ids(ctx, "list stray waits", "SELECT w.task_id FROM waiting w FORCE INDEX (PRIMARY)"+tasks+" WHERE w.task_id > ? AND w.task_id <= ? AND ("+is+") LIMIT ?", from, last, sweepRows)
+			if err != nil {
+				return nil, err
+			}
+			stray = append(stray, ids...)
+		}
+		from = last
+	}
+	return stray, nil
+}
+
+// forgottenWaits lists tasks that wait without a row in waiting, or for a slot of a group that is gone. As a rule there are none:
+// then as many rows as tasks that wait are counted in two indexes. A stray row may hide one until it is removed.
+func (db *DB) forgottenWaits(ctx context.Context) ([]int64, error) {
+	some := false
+	err := db.query(ctx, "look for forgotten tasks", func(rows *stdsql.Rows) error { return rows.Scan(&some) },
+		"SELECT (SELECT COUNT(*) FROM task FORCE INDEX (slice) WHERE state = 3) > (SELECT COUNT(*) FROM waiting FORCE INDEX (expires))"+
+			" OR EXISTS (SELECT 1 FROM waiting w FORCE INDEX (grp) LEFT JOIN grp g ON g.id = w.group_id WHERE w.kind = 2 AND g.id IS NULL)")
+	if err != nil || !some {
+		return nil, err
+	}
+	return db.ids(ctx, "list forgotten tasks", "SELECT t.id FROM task t FORCE INDEX (slice) LEFT JOIN waiting w ON w.task_id = t.id WHERE t.state = 3"+
+		" AND (w.task_id IS NULL OR w.kind = 2 AND NOT EXISTS (SELECT 1 FROM grp g WHERE g.id = w.group_id)) LIMIT ?", sweepRows)
+}
+
 // FreeIdleSlots takes slots from some tasks that have not begun and are due later: MySQL's clock was put back since they were
 // woken, or started and given back. Once they are due, their starts ask for one as all others do. A start holds the group's
 // row when it looks who holds a slot, so that none goes by one that is taken away here.
@@ -420,8 +460,9 @@ func (db *DB) FreeIdleSlots(ctx context.Context, now job.Micros) error {
 	})
 }
 
-// sweepRows is how many rows of each kind one sweep looks at.
-const sweepRows = 500
+// sweepRows is how many rows of each kind one sweep removes, give or take those of one statement, and sweepPart how many one
+// statement of it looks at.
+const sweepRows, sweepPart = 500, 20_000
 
 // ids runs a query for a list of ids.
 func (db *DB) ids(ctx context.Context, what, query string, args ...any) ([]int64, error) {

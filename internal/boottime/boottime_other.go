@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !linux && !darwin
 
 // Package boottime is a clock that nobody can set.
 package boottime

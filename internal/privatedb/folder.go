@@ -33,14 +33,15 @@ func (db *DB) makeDir() (err error) {
 // socketMax is the longest socket path that fits everywhere, in bytes: sun_path holds 104 on BSD and macOS.
 const socketMax = 100
 
-// placeSocket keeps the socket with the data when its path is short enough, else in a short folder of its own.
+// placeSocket keeps the socket with the data when its path is short enough and fits into a DSN, else in a short folder of
+// its own.
 func (db *DB) placeSocket() error {
 	db.socket = filepath.Join(db.data(), "sock")
-	if len(db.socket) <= socketMax {
+	if len(db.socket) <= socketMax && fitsDSN(db.socket) {
 		return nil
 	}
 	for _, temp := range []string{os.TempDir(), "/tmp"} {
-		if len(temp) > socketMax-len("/gocrontab-0123456789/sock") {
+		if len(temp) > socketMax-len("/gocrontab-0123456789/sock") || !fitsDSN(temp) {
 			continue
 		}
 		dir, err := os.MkdirTemp(temp, "gocrontab-")
@@ -50,8 +51,11 @@ func (db *DB) placeSocket() error {
 		db.socket = filepath.Join(dir, "sock")
 		return nil
 	}
-	return fmt.Errorf("no folder short enough for a socket, %s is not", os.TempDir())
+	return fmt.Errorf("no folder for a socket: %s is too long, or has an @ in it; have TMPDIR name another one", os.TempDir())
 }
+
+// fitsDSN tells whether the path of a socket can stand in a DSN: what stands before its last @ is taken for the password.
+func fitsDSN(path string) bool { return !strings.Contains(path, "@") }
 
 // removals are the folders that go with the server.
 func (db *DB) removals() (dirs []string) {

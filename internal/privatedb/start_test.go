@@ -132,6 +132,22 @@ func TestOddShortPathKeepsSocketWithData(t *testing.T) {
 	read(t, db)
 }
 
+// TestPathWithAnAt: a DSN cannot name a socket in such a folder.
+func TestPathWithAnAt(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "a@b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	db := start(t, small(dir))
+	write(t, db)
+	read(t, db)
+	if strings.Contains(db.DSN("kept"), "@b") || !strings.Contains(db.Dir(), "a@b") {
+		t.Errorf("got the DSN %s for the folder %s", db.DSN("kept"), db.Dir())
+	}
+}
+
 func TestHalfMadeDataIsRedone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -21,7 +21,7 @@ try {
     { name: 'thumbnails', app: 'shop', schedule: '*/1 * * * *', command: 'for i in {1..9}; do echo "picture $i of 9"; sleep 1; done', group: 'warehouse' },
     { name: 'sync orders', app: 'shop', every: '15s', command: 'sleep 6; echo 184 orders', group: 'warehouse' },
     { name: 'flaky', description: 'Fails about one time in three', every: '10s', command: 'sleep 0.$((RANDOM % 9)); exit $((RANDOM % 3 == 0))' },
-    { name: 'nightly backup', schedule: '0 3 * * *', timezone: 'Europe/Berlin', command: 'pg_dump shop | gzip > /backup/shop.gz', timeout: '30m', owner: 'team-data@example.com', labels: { team: 'data', tier: '1' } },
+    { name: 'nightly backup', schedule: '0 3 * * *', timezone: 'Europe/Berlin', command: 'set -o pipefail; pg_dump shop | gzip > /backup/shop.part && mv /backup/shop.part /backup/shop.gz', timeout: '30m', owner: 'team-data@example.com', labels: { team: 'data', tier: '1' } },
     { name: 'close the day', app: 'billing', schedule: '30 6 * * MON-FRI', timezone: 'Asia/Shanghai', command: './close-day.sh', calendars: ['china'], labels: { team: 'billing' } },
     { name: 'statements', app: 'billing', schedule: '0 9 1 * *', timezone: 'Asia/Shanghai', http: { url: 'https://example.com/statements?month={{due}}', method: 'POST' }, retry: { attempts: 3, backoff: '1m' } },
     { name: 'vacuum', schedule: '0 4 * * SUN', command: 'psql -c "VACUUM ANALYZE" shop' },
@@ -43,14 +43,14 @@ try {
 
   const screens: Record<string, string> = {
     jobs: '/jobs', job: `/jobs/${ids.flaky}`, definition: `/jobs/${ids['nightly backup']}/definition`, versions: `/jobs/${ids.mirror}/versions`, run: `/runs/${failed.id}`, runs: '/runs',
-    editor: `/jobs/${ids['move the clocks']}/edit`, new: '/jobs/new', cluster: '/cluster', timeline: '/timeline', week: '/timeline/week', upcoming: '/upcoming?span=day', activity: '/activity',
+    editor: `/jobs/${ids['move the clocks']}/edit`, new: '/jobs/new', import: '/jobs/import', cluster: '/cluster', timeline: '/timeline', week: '/timeline/week', upcoming: '/upcoming?span=day', activity: '/activity',
     alerts: '/activity/alerts', rules: '/activity/alerts/rules', channels: '/activity/alerts/channels', settings: '/settings', why: `/jobs/${ids.flaky}/why?at=${encodeURIComponent(failed.due)}`,
     pauses: '/activity/pauses', calendars: '/activity/calendars/china', groups: '/activity/groups', secrets: '/activity/secrets', tokens: '/activity/tokens',
   };
   const ways: Record<string, Looks> = { light: {}, dark: { dark: true }, narrow: { narrow: true }, zh: { zh: true } };
   const shown: [file: string, screen: string, looks: Looks][] = everything
     ? Object.keys(screens).flatMap((s) => Object.entries(ways).map(([w, looks]) => [`${s}-${w}`, s, looks] as [string, string, Looks]))
-    : [['jobs', 'jobs', {}], ['jobs-zh', 'jobs', { zh: true }], ['jobs-narrow', 'jobs', { narrow: true }], ['run', 'run', {}], ['run-narrow', 'run', { narrow: true, dark: true }], ['editor', 'editor', {}], ['cluster', 'cluster', { dark: true }], ['timeline', 'timeline', {}],
+    : [['jobs', 'jobs', {}], ['jobs-zh', 'jobs', { zh: true }], ['jobs-narrow', 'jobs', { narrow: true }], ['run', 'run', {}], ['run-narrow', 'run', { narrow: true, dark: true }], ['editor', 'editor', {}], ['import', 'import', {}], ['cluster', 'cluster', { dark: true }], ['timeline', 'timeline', {}],
       ['week', 'week', {}], ['upcoming', 'upcoming', {}], ['alerts', 'alerts', {}], ['settings', 'settings', { dark: true }]];
   const take = async (looks: Looks) => { // all pictures of a look, in one browser of its own
     const v = await visitor(browser, looks);
@@ -59,6 +59,7 @@ try {
       await v.page.goto(cluster.urls[0] + screens[name]);
       await v.page.locator('main h1').first().waitFor();
       await v.page.locator('.loading').first().waitFor({ state: 'detached' });
+      if (name === 'import') await v.page.locator('textarea').fill('MAILTO=shop@example.com\n# prices of all suppliers\n*/10 6-22 * * 1-5 fetch-prices --all\n@daily sleep $((RANDOM \\% 1800)); clean-up\n@reboot start-cache\n');
       await wait(2500);
       await v.page.screenshot({ path: join(out, file + '.png'), fullPage: everything });
       if (v.wrong.length) throw new Error(`${file}: ${v.wrong.join('; ')}`);

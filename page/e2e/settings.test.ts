@@ -80,6 +80,28 @@ test('the rule of the cluster: errors at the field, what would change, and then 
   const { items } = await cluster.api('GET', '/api/v1/retention');
   assert.equal(items[0].age, '1440h');
 
+  // An app's rule is made, and never replaced by one that is new: what is there is shown, and edited.
+  const rule = page.getByRole('button', { name: 'Rule for an app' });
+  await rule.click();
+  await dialog.getByLabel('App', { exact: true }).fill('shop');
+  await dialog.getByLabel('Only the latest').fill('77');
+  await dialog.getByRole('button', { name: 'Look at it' }).click();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.locator('#retention').getByText('Only records of the latest 77 due times stay').waitFor();
+  await rule.click();
+  await dialog.getByLabel('App', { exact: true }).fill('shop');
+  await dialog.getByLabel('Records go after').fill('99h');
+  await dialog.getByText('The app shop has a rule already').waitFor();
+  assert.ok(await dialog.getByRole('button', { name: 'Look at it' }).isDisabled());
+  await dialog.getByRole('button', { name: 'Edit it' }).click();
+  await dialog.getByRole('heading', { name: 'What the app shop keeps' }).waitFor();
+  assert.equal(await dialog.getByLabel('Only the latest').inputValue(), '77');
+  await dialog.getByLabel('Records go after').fill('720h');
+  await dialog.getByRole('button', { name: 'Look at it' }).click();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.locator('#retention').getByText('A record goes 30 d after its run has ended').waitFor();
+  assert.deepEqual((await cluster.api('GET', '/api/v1/retention')).items.find((r: any) => r.app === 'shop'), { scope: 'app', app: 'shop', age: '720h', runs: 77 });
+
   // A job's own words count more, and both say whose they are.
   const j = await cluster.job({ name: 'kept', every: '1h', command: 'true' });
   await go(`/jobs/${j.id}/edit`, page);

@@ -15,6 +15,7 @@ import type { Cluster, Pause } from './types';
 
 const JobScreen = lazy(() => import('./screens/job').then((m) => m.JobScreen));
 const Editor = lazy(() => import('./screens/editor').then((m) => m.Editor));
+const Import = lazy(() => import('./screens/import').then((m) => m.Import));
 const Runs = lazy(() => import('./screens/runs').then((m) => m.Runs));
 const RunScreen = lazy(() => import('./screens/run').then((m) => m.RunScreen));
 const ClusterScreen = lazy(() => import('./screens/cluster').then((m) => m.ClusterScreen));
@@ -55,6 +56,7 @@ function screen(path: string): JSX.Element {
   switch (first) {
     case '': case 'jobs':
       if (second === 'new' && !third) return <Editor key={`new-${here.value.search.get('from')}`} />;
+      if (second === 'import' && !third) return <Import />;
       if (second && third === 'edit') return <Editor key={second} id={second} />;
       if (second) return <JobScreen key={second} id={second} tab={third ?? 'history'} />;
       return <Jobs />;

@@ -37,10 +37,10 @@ export interface Backfill {
   id: string; job_id: string; from: string; to: string; parallel: number; missing: boolean; state: 'running' | 'done' | 'cancelled';
   total: number; planned: number; left_out: number; ended: number; outcomes: Record<string, number>; who?: string; created: string; updated: string;
 }
-export interface Applied {
-  dry_run: boolean; changed: number;
-  jobs: { id?: string; app: string; name: string; action: 'created' | 'updated' | 'unchanged' | 'deleted'; version?: number; changes?: Change[]; warnings?: string[] }[];
-}
+export interface AppliedObject { id?: string; app?: string; name: string; action: 'created' | 'updated' | 'unchanged' | 'deleted'; version?: number; changes?: Change[]; warnings?: string[] }
+export type Applied = { dry_run: boolean; changed: number } & Record<'groups' | 'calendars' | 'channels' | 'rules' | 'retention' | 'pauses' | 'jobs', AppliedObject[]>;
+export interface CrontabNote { line?: number; message: string }
+export interface Crontab { jobs: { line: number; text: string; words: string; notes?: string[]; job: Record<string, unknown> }[]; notes?: CrontabNote[]; refused?: CrontabNote[] }
 
 export interface Session {
   id: string; node: string; address: string; pid: number; version: string; started: string; beat_age_ms: number; draining: boolean;

@@ -134,6 +134,8 @@ export const reasons: Patterns = [
   [/^waited until its start deadline$/, '一直等到启动期限'],
   [/^nobody could start it within (\S+); misfire policy (\S+)$/, '$1 内没有节点能启动它；误点策略 $2'],
   [/^nobody could start it within (\S+)$/, '$1 内没有节点能启动它'],
+  [/^due before the database was restored at (\S+): whether it ran nobody knows; see docs\/backup\.md(\. And due since, and nobody could start it within \S+)?$/, '在数据库于 $1 恢复之前到期：无法得知是否运行过；见 docs/backup.md$~2'],
+  [/^\. And due since, and nobody could start it within (\S+)$/, '。此后到期的，$1 内没有节点能启动'],
   [/^no node takes it: all are cordoned, draining, or there for handlers only$/, '没有节点可以运行它：都已隔离、正在排空，或只运行 Go 函数'],
   [/^no node matches (.+)$/, '没有符合 $1 的节点'],
   [/^group (.+) has no free slot$/, '分组 $1 没有空闲槽位'],

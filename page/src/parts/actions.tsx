@@ -3,6 +3,7 @@ import { call, get, onceKey, post, Problem, query } from '../api';
 import { t } from '../i18n';
 import { tell } from '../live';
 import { go, here } from '../router';
+import { brief, ms } from '../time';
 import type { Job, Page, Run } from '../types';
 import type { ComponentChildren } from 'preact';
 import { ask, Button, Choice, closeDialog, Dialog, Field, ProblemBox, Said, say, show } from './basic';
@@ -33,15 +34,39 @@ export async function runNow(j: Job, follow: boolean) {
   const asked = await post<{ request: string }>(`/api/v1/jobs/${j.id}/run`, {}, o.key);
   unanswered.delete(j.id);
   say(t('{job} was asked to run', { job: j.name }));
+  const run = await runOf(j, { trigger: 'manual' }, asked.request);
+  if (run && follow && here.value.path === path) go(`/runs/${run.id}`);
+}
+
+/** Waits for the run of a request, some seconds at most. */
+async function runOf(j: Job, which: Parameters<typeof query>[0], request: string): Promise<Run | undefined> {
   for (let i = 0; i < 20; i++) {
     await new Promise((ok) => setTimeout(ok, i < 5 ? 150 : 500));
-    const { items } = await get<Page<Run>>(`/api/v1/runs${query({ job_id: j.id, trigger: 'manual', limit: 10 })}`);
-    const run = items.find((r) => r.request === asked.request);
+    const { items } = await get<Page<Run>>(`/api/v1/runs${query({ job_id: j.id, ...which, limit: 10 })}`);
+    const run = items.find((r) => r.request === request);
     if (!run) continue;
     tell({ type: 'run', job_id: j.id, data: run });
-    if (follow && here.value.path === path) go(`/runs/${run.id}`);
-    return;
+    return run;
   }
+  return undefined;
+}
+
+/** Asks, and starts the due time of a run once more, or each of the range that a record counts: a backfill of just that. */
+export function runDueAgain(r: Run, j: Job, key = onceKey()) {
+  const n = r.count ?? 1, path = here.value.path;
+  const follow = async (backfill: string) => {
+    const run = n > 1 ? undefined : await runOf(j, { trigger: 'backfill', from: r.due, to: new Date(ms(r.due) + 1).toISOString() }, backfill).catch(() => undefined);
+    if (here.value.path === path) go(run ? `/runs/${run.id}` : `/jobs/${j.id}/backfills`);
+  };
+  ask({
+    title: n > 1 ? t('Run these {n} due times again?', { n }) : t('Run the due time {at} again?', { at: brief(r.due, j.timezone) }), button: t('Run it again'),
+    text: <><p>{t('It is told that due time, as it was before, and not the time of now. It comes as a backfill, by the definition that the job has now.')}</p>{(j.paused || j.pause) && <p>{t('The job is paused: it starts when the job goes on.')}</p>}</>,
+    work: async () => {
+      const b = await post<{ id: string }>(`/api/v1/jobs/${j.id}/backfill`, { from: r.due, to: r.until ?? r.due }, key);
+      say(t('{job} was asked to run', { job: j.name }));
+      void follow(b.id);
+    },
+  });
 }
 
 export async function resume(j: Job) {

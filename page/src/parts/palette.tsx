@@ -16,7 +16,7 @@ export const openPalette = () => show(() => <Palette />);
 function fixed(): Choice[] {
   const to = (path: string) => () => go(path);
   return [
-    ...(mayAnywhere('admin') ? [{ icon: 'plus' as const, text: t('New job'), do: to('/jobs/new') }] : []),
+    ...(mayAnywhere('admin') ? [{ icon: 'plus' as const, text: t('New job'), do: to('/jobs/new') }, { icon: 'download' as const, text: t('Import jobs'), do: to('/jobs/import') }] : []),
     { icon: 'jobs', text: t('Jobs'), do: to('/jobs') },
     { icon: 'warning', text: t('Failing jobs'), do: to('/jobs?show=failing') },
     { icon: 'runs', text: t('Runs'), do: to('/runs') },
@@ -26,6 +26,7 @@ function fixed(): Choice[] {
     { icon: 'heat', text: t('Heat map'), do: to('/timeline/week') },
     { icon: 'cluster', text: t('Cluster'), do: to('/cluster') },
     { icon: 'activity', text: t('Audit'), do: to('/activity') },
+    { icon: 'trash', text: t('Deleted jobs'), do: to('/activity?kind=job&action=delete') },
     { icon: 'pause', text: t('Pauses'), do: to('/activity/pauses') },
     { icon: 'upcoming', text: t('Calendars'), do: to('/activity/calendars') },
     { icon: 'jobs', text: t('Groups'), do: to('/activity/groups') },

@@ -30,15 +30,17 @@ export function Activity({ tab, item }: { tab: string; item?: string }) {
 
 function Audit() {
   const q = here.value.search, of = (k: string) => q.get(k) ?? '';
-  const path = `/api/v1/audit${query({ kind: of('kind'), who: of('who'), app: of('app'), job_id: of('job_id'), limit: 50 })}`;
+  const path = `/api/v1/audit${query({ kind: of('kind'), who: of('who'), action: of('action'), app: of('app'), job_id: of('job_id'), limit: 50 })}`;
   const { items, problem, loading, reload, more } = usePages<AuditEntry>(path, (e) => e.id, { every: 5000, on: ['job', 'pause', 'node', 'change', 'backfill'] });
-  const [open, setOpen] = useState<string>();
+  const [open, setOpen] = useState<string>(), deleted = of('kind') === 'job' && of('action') === 'delete';
   const choices = [...new Set([...Object.keys(kinds), ...(of('kind') ? [of('kind')] : [])])];
   return (
     <>
       <div class="filters">
         <select aria-label={t('Kind')} value={of('kind')} onChange={(e) => setQuery({ kind: e.currentTarget.value })}><option value="">{t('Anything')}</option>{choices.map((k) => <option key={k} value={k}>{word(kinds, k)}</option>)}</select>
         <input class="short" aria-label={t('Who')} placeholder={t('Who')} value={of('who')} onChange={(e) => setQuery({ who: e.currentTarget.value })} />
+        <button class="chip" aria-pressed={deleted} onClick={() => setQuery(deleted ? { kind: undefined, action: undefined } : { kind: 'job', action: 'delete' })}>{t('Deleted jobs')}</button>
+        {of('action') && !deleted && <button class="chip" aria-pressed="true" onClick={() => setQuery({ action: undefined })}>{word(actions, of('action'))} ×</button>}
         {(['app', 'job_id'] as const).map((k) => of(k) && <button key={k} class="chip" aria-pressed="true" onClick={() => setQuery({ [k]: undefined })}>{k}: {of(k)} ×</button>)}
       </div>
       <Card>
@@ -54,7 +56,7 @@ function Audit() {
                     <tr key={e.id}>
                       <td class="nowrap"><When at={e.at} /></td>
                       <td><button class="plainlink" onClick={() => setQuery({ who: e.who })}><bdi>{e.who}</bdi></button>{e.origin && <div class="faint small thin-hide">{e.origin}</div>}</td>
-                      <td><b>{word(actions, e.action)}</b> {e.kind !== 'login' && <><span class="faint">{word(kinds, e.kind)}</span> </>}{e.job_id && e.action !== 'delete' ? <Link to={`/jobs/${e.job_id}`}><bdi>{e.name}</bdi></Link> : <bdi>{e.name ?? e.app ?? ''}</bdi>}</td>
+                      <td><b>{word(actions, e.action)}</b> {e.kind !== 'login' && <><span class="faint">{word(kinds, e.kind)}</span> </>}{e.job_id ? <Link to={`/jobs/${e.job_id}`}><bdi>{e.name}</bdi></Link> : <bdi>{e.name ?? e.app ?? ''}</bdi>}</td>
                       <td class="thin-hide"><bdi>{e.reason}</bdi></td>
                       <td class="num">{changes.length > 0 && <Button look="quiet" icon="down" aria-expanded={open === e.id} work={() => setOpen(open === e.id ? undefined : e.id)}><span class="thin-unseen">{t('{n} fields', { n: changes.length })}</span></Button>}</td>
                     </tr>,

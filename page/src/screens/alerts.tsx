@@ -1,11 +1,11 @@
 import { useMemo, useState } from 'preact/hooks';
-import { call, may, onceKey, post, Problem, query } from '../api';
+import { all, call, may, onceKey, post, Problem, query } from '../api';
 import { alertSaid, t, type Text } from '../i18n';
 import { upTo, useGet, usePages } from '../live';
 import { write } from '../parts/actions';
 import { Ago, ask, Badge, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Loading, Notice, ProblemBox, Said, say, show, type Tone, When } from '../parts/basic';
 import { go, here, Link, setQuery } from '../router';
-import type { Page } from '../types';
+import type { Job, Page } from '../types';
 
 // Alerts: what is wrong now, which rules find it, where it is told, and what is kept quiet.
 
@@ -123,15 +123,15 @@ function bodyOf<T extends Stamped>(x: Partial<T>): Record<string, unknown> {
 }
 
 /** What is typed into a dialog, and what is wrong with it. */
-function useDraft<T extends Stamped & { name: string }>(was: T | undefined, fresh: Partial<T>, kind: string, done: () => void) {
-  const [d, setD] = useState<Partial<T>>(was ?? fresh), [problem, setProblem] = useState<Problem>();
+function useDraft<T extends Stamped & { name: string }>(was: T | undefined, draft: Partial<T>, kind: string, done: (name: string) => void) {
+  const [d, setD] = useState<Partial<T>>(draft), [problem, setProblem] = useState<Problem>();
   const set = (more: Partial<T>) => setD((old) => ({ ...old, ...more }));
   const error = (f: string) => problem?.errors.find((e) => e.field === f || e.field.startsWith(f + '[') || e.field.startsWith(f + '.'))?.message;
   const known = new Set<string>();
   const of = (f: string) => { known.add(f); return error(f); };
   const save = async () => {
     setProblem(undefined);
-    try { await write(`${base}/${kind}/${enc(d.name ?? '')}`, bodyOf<T>(d), was); closeDialog(); say(t('{job} is saved', { job: d.name ?? '' })); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+    try { await write(`${base}/${kind}/${enc(d.name ?? '')}`, bodyOf<T>(d), was); closeDialog(); say(t('{job} is saved', { job: d.name ?? '' })); done(d.name ?? ''); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   /** What is wrong and stands at no field. */
   const left = () => (problem && !problem.errors.some((e) => [...known].some((f) => e.field === f || e.field.startsWith(f + '[') || e.field.startsWith(f + '.'))) ? <ProblemBox problem={problem} /> : null);
@@ -142,8 +142,19 @@ const Input = ({ id, value, set, mono, ...rest }: { id: string; value?: string |
   <input id={id} class={mono ? 'mono' : ''} value={value ?? ''} onInput={(e) => set(e.currentTarget.value)} {...rest} />
 );
 
-function RuleDialog({ rule, done }: { rule?: Rule; done: () => void }) {
-  const { d, set, of, save, left } = useDraft<Rule>(rule, { name: '', on: ['failed', 'lost', 'never_ran'], channels: [], severity: 'error' }, 'rules', done);
+const usual: Partial<Rule> = { name: '', on: ['failed', 'lost', 'never_ran'], channels: [], severity: 'error' };
+
+/** Opens the rule that is about a job alone, or a new one that is filled in for it. */
+export async function alertOf(j: Job) {
+  const jobs = [`${j.app}/${j.name}`], [rules, channels] = await Promise.all([all<Rule>(`${base}/rules`, most), all<Channel>(`${base}/channels`, most)]);
+  const rule = rules.find((r) => r.jobs?.length === 1 && r.jobs[0] === jobs[0]);
+  show(() => <RuleDialog rule={rule} draft={rule ?? { ...usual, name: jobs[0], jobs, channels: channels.length === 1 ? [channels[0].name] : [] }} done={() => undefined} />);
+}
+
+function RuleDialog({ rule, draft, done }: { rule?: Rule; draft?: Partial<Rule>; done: () => void }) {
+  const { d, set, of, save, left } = useDraft<Rule>(rule, draft ?? rule ?? usual, 'rules', done);
+  const back = (draft: Partial<Rule>) => show(() => <RuleDialog rule={rule} draft={draft} done={done} />);
+  const newChannel = () => show(() => <ChannelDialog leave={() => back(d)} done={(name) => back({ ...d, channels: [...(d.channels ?? []), name] })} />);
   const channels = useGet<Page<Channel>>(`${base}/channels`, { every: 0, read: upTo(most) });
   const [texts, setTexts] = useState({ apps: (d.apps ?? []).join(', '), jobs: (d.jobs ?? []).join(', '), labels: pairsText(d.labels) });
   const has = (e: Event) => d.on?.includes(e) ?? false;
@@ -175,7 +186,8 @@ function RuleDialog({ rule, done }: { rule?: Rule; done: () => void }) {
         </div>
         <fieldset class="boxes"><legend>{t('Channels')}</legend>
           {channels.data?.items.map((c) => <label key={c.name} class="check"><input type="checkbox" checked={d.channels?.includes(c.name)} onChange={() => set({ channels: flip(d.channels, c.name) })} /><bdi>{c.name}</bdi> <span class="faint small">{t(kindText[c.type])}</span></label>)}
-          {channels.data?.items.length === 0 && <p class="faint">{t('There is no channel yet: make one first.')} <Link to="/activity/alerts/channels" onClick={closeDialog}>{t('Channels')}</Link></p>}
+          {channels.data?.items.length === 0 && <p class="faint">{t('There is no channel yet: make one first.')}</p>}
+          {channels.data && <Button look="quiet" icon="plus" work={newChannel}>{t('New channel')}</Button>}
           {of('channels') && <p class="error"><Said text={of('channels')!} /></p>}</fieldset>
         <div class="field"><span class="label">{t('Severity')}</span><Choice label={t('Severity')} value={d.severity ?? 'error'} set={(severity) => set({ severity })} options={severities.map((value) => ({ value, text: t(severityText[value]) }))} /></div>
         <div class="fields">
@@ -223,13 +235,13 @@ function Channels() {
 
 const secretHint = '{{secret.NAME}}';
 
-function ChannelDialog({ channel, done }: { channel?: Channel; done: () => void }) {
-  const { d, set, of, save, left } = useDraft<Channel>(channel, { name: '', type: 'webhook' }, 'channels', done);
+function ChannelDialog({ channel, leave = closeDialog, done }: { channel?: Channel; leave?: () => void; done: (name: string) => void }) {
+  const { d, set, of, save, left } = useDraft<Channel>(channel, channel ?? { name: '', type: 'webhook' }, 'channels', done);
   const [to, setTo] = useState((d.email?.to ?? []).join(', ')), [headers, setHeaders] = useState(pairsText(d.headers));
   const type = d.type ?? 'webhook', mail = d.email ?? { server: '', from: '' };
   const setMail = (more: Partial<typeof mail>) => set({ email: Object.fromEntries(Object.entries({ ...mail, ...more }).filter(([, v]) => v !== '' && v !== undefined && v !== false)) as unknown as Channel['email'] });
   return (
-    <Dialog title={channel ? channel.name : t('New channel')} close={closeDialog} wide>
+    <Dialog title={channel ? channel.name : t('New channel')} close={leave} wide>
       <div class="body">
         <div class="fields">
           {!channel && <Field id="c-name" label={t('Name')} error={of('name')}><Input id="c-name" autoFocus value={d.name} set={(name) => set({ name })} /></Field>}
@@ -259,7 +271,7 @@ function ChannelDialog({ channel, done }: { channel?: Channel; done: () => void 
         <label class="check"><input type="checkbox" checked={!d.disabled} onChange={() => set({ disabled: !d.disabled })} />{t('The channel is on')}</label>
         {left()}
       </div>
-      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!d.name?.trim()} work={save}>{t('Save')}</Button></footer>
+      <footer><Button work={leave}>{t('Cancel')}</Button><Button look="primary" disabled={!d.name?.trim()} work={save}>{t('Save')}</Button></footer>
     </Dialog>
   );
 }

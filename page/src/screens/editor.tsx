@@ -296,7 +296,7 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
             </Card>
             <Card class="side-text" title={t('As text')} more={<Choice label={t('Format')} value={format} set={turn} options={[{ value: 'yaml', text: 'YAML' }, { value: 'json', text: 'JSON' }]} />}>
               <textarea ref={source} class={`source ${wrong ? 'bad' : ''}`} aria-label={t('As text')} aria-invalid={!!wrong} spellcheck={false} autocomplete="off" rows={Math.min(34, Math.max(12, text.split('\n').length + 1))} value={text}
-                placeholder={'name: backup\nschedule: 0 3 * * *\ncommand: pg_dump shop'} onInput={(ev) => setText(ev.currentTarget.value)} onKeyDown={(ev) => {
+                placeholder={'name: backup\nschedule: 0 3 * * *\ncommand: pg_dump -Fc -f /backup/shop.dump shop'} onInput={(ev) => setText(ev.currentTarget.value)} onKeyDown={(ev) => {
                   if (ev.key !== 'Tab' || ev.shiftKey || ev.altKey || ev.ctrlKey) return;
                   const el = ev.currentTarget;
                   if (el.selectionStart === 0 && text === '') return;
@@ -398,7 +398,7 @@ function Fields({ spec, set, change, error, disabled }: FieldsProps) {
       </Card>
       <Card title={t('What it does')} more={<Choice label={t('What it does')} value={does} disabled={disabled} set={setWork} options={[{ value: 'command', text: t('Command') }, { value: 'http', text: 'HTTP' }, { value: 'handler', text: t('Go function') }]} />}>
         <div class="in fields">
-          {does === 'command' && box('command', 'Command', { rows: Math.min(16, Math.max(3, str('command').split('\n').length + 1)), wide: true, place: 'pg_dump shop | gzip > /backup/shop.gz', hint: t('Run by bash -c on one node. Secrets: {{secret.NAME}} in variables.') })}
+          {does === 'command' && box('command', 'Command', { rows: Math.min(16, Math.max(3, str('command').split('\n').length + 1)), wide: true, place: 'set -o pipefail; pg_dump shop | gzip > /backup/shop.part && mv /backup/shop.part /backup/shop.gz', hint: t('Run by bash -c on one node. Secrets: {{secret.NAME}} in variables.') })}
           {does === 'http' && <>{box('http.url', 'URL', { wide: true, mono: true, place: 'https://example.com/hook?due={{due}}' })}{pick('http.method', 'Method', [['', t('as usual')], ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((m) => [m, m] as [string, string])])}{box('http.body', 'Body', { rows: 4, wide: true })}<Pairs label={t('Headers')} value={spec.http?.headers} disabled={disabled} set={(v) => set(['http', 'headers'], v)} error={error('http.headers')} /></>}
           {does === 'handler' && <>{box('handler', 'Key of the function', { mono: true })}{box('payload', 'Payload', { rows: 4, wide: true })}</>}
           {box('timeout', 'Timeout', { mono: true, place: t('none'), hint: t('Then it is stopped') })}

@@ -7,12 +7,12 @@ import { deleteJob, pauseJob, resume, runNow } from '../parts/actions';
 import { Ago, ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, outcomeText, ProblemBox, Said, say, show, StatusBadge, Tabs, Until, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
 import { OutcomeSelect, RunTable, TriggerSelect, useRuns } from '../parts/runtable';
-import { Diff, plain } from '../parts/diff';
+import { Diff, differences, plain } from '../parts/diff';
 import { marks } from '../parts/dues';
 import { KeepInForce, type Keep } from '../parts/keep';
 import { go, here, Link, setQuery } from '../router';
 import { brief, inZone, instantOf, ms, offsetOf, stamp, weekday, zoneShown } from '../time';
-import type { Backfill, Change, DueTime, Explanation, Job, Outcome, Page, Preview, Run, VersionItem } from '../types';
+import type { AuditEntry, Backfill, Change, DueTime, Explanation, Job, Outcome, Page, Preview, Run, VersionItem } from '../types';
 
 const Plot = lazy(() => import('../parts/plot').then((m) => m.Plot));
 
@@ -24,7 +24,7 @@ export const whenOf = (spec: Record<string, unknown>) => Object.fromEntries(when
 export function JobScreen({ id, tab }: { id: string; tab: string }) {
   const { data: j, problem, loading, reload } = useGet<Job>(`/api/v1/jobs/${id}`, { every: 3000, on: ['job', 'run', 'pause', 'change'], job: id });
   if (!j) return loading ? <Loading /> : problem?.status === 404
-    ? <Empty icon="question" title={t('There is no such job')}><p>{problem.detail}</p><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>
+    ? <Gone id={id} problem={problem} />
     : problem ? <ProblemBox problem={problem} again={reload} /> : <Loading />;
   const operate = may('operator', j.app), edit = may('admin', j.app);
   return (
@@ -35,6 +35,7 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
         {operate && (j.paused ? <Button icon="play" work={() => resume(j).then(reload)}>{t('Resume')}</Button> : <Button icon="pause" work={() => pauseJob(j)}>{t('Pause')}</Button>)}
         {edit && <Link class="button" to={`/jobs/${j.id}/edit`}><Icon name="edit" />{t('Edit')}</Link>}
         {operate && !j.at && <Button icon="history" work={() => show(() => <BackfillDialog job={j} />)}>{t('Backfill')}</Button>}
+        {may('admin') && <Button icon="bell" work={async () => (await import('./alerts')).alertOf(j)}>{t('Alert')}</Button>}
         {edit && <Link class="button" to={`/jobs/new?from=${j.id}`} aria-label={t('Copy to a new job')} title={t('Copy to a new job')}><Icon name="copy" /></Link>}
         {edit && <Button icon="trash" aria-label={t('Delete')} title={t('Delete')} work={() => deleteJob(j)} />}
       </Head>
@@ -55,6 +56,30 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
           </div>
           <div class="stack"><NextDue job={j} /><Facts job={j} /><Card title={t('Which records are kept')}><div class="in"><KeepInForce own={j.keep as Keep | undefined} app={j.app} /></div></Card></div>
         </div>
+      </div>
+    </>
+  );
+}
+
+/** A job that is there no more: its records outlive it, and the audit knows what it was. */
+function Gone({ id, problem }: { id: string; problem: Problem }) {
+  const line = useGet<Page<AuditEntry>>(`/api/v1/audit${query({ job_id: id, action: 'delete', limit: 1 })}`, { every: 0 }), e = line.data?.items[0];
+  const { items: runs, loading, more } = useRuns(`/api/v1/runs${query({ job_id: id, limit: 50 })}`, id);
+  if (line.loading || loading) return <Loading />;
+  if (!e && runs.length === 0) return <Empty icon="question" title={t('There is no such job')}><p>{problem.detail}</p><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
+  const was = differences(e?.was, {}).map(({ field, was }) => ({ field, becomes: was }));
+  return (
+    <>
+      <Head title={<bdi>{e?.name ?? runs[0].job}</bdi>} crumb={<><Link to="/jobs">{t('Jobs')}</Link> / <bdi>{e?.app ?? runs[0].app}</bdi></>}
+        sub={<><Badge tone="mute">{t('deleted')}</Badge>{e && <span>{t('by {who}', { who: e.who })} · <Ago at={e.at} /></span>}</>}>
+        <Link class="button" to="/activity?kind=job&action=delete">{t('Deleted jobs')}</Link>
+      </Head>
+      <div class="stack">
+        <Card title={t('Runs')}>
+          {runs.length === 0 ? <Empty icon="runs" title={t('No such runs')} /> : <RunTable runs={runs} />}
+          {more && <div class="more-row"><Button work={more}>{t('Older ones')}</Button></div>}
+        </Card>
+        {was.length > 0 && <Card title={t('Definition')}><div class="in"><Diff changes={was} /></div></Card>}
       </div>
     </>
   );

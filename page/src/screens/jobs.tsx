@@ -282,7 +282,7 @@ export function Jobs() {
 
   return (
     <>
-      <Head title={t('Jobs')}>{mayAnywhere('admin') && <Link class="button primary" to="/jobs/new"><Icon name="plus" />{t('New job')}</Link>}</Head>
+      <Head title={t('Jobs')}>{mayAnywhere('admin') && <><Link class="button" to="/jobs/import"><Icon name="download" />{t('Import')}</Link><Link class="button primary" to="/jobs/new"><Icon name="plus" />{t('New job')}</Link></>}</Head>
       <div class="filters">
         <div class="search">
           <Icon name="search" />
@@ -309,6 +309,7 @@ export function Jobs() {
             <Empty icon="clock" title={t('There are no jobs yet')}>
               <p>{t('A job says what to run and when: a command, an HTTP request or a Go function.')}</p>
               {mayAnywhere('admin') && <Link class="button primary" to="/jobs/new"><Icon name="plus" />{t('Add the first job')}</Link>}
+              {mayAnywhere('admin') && <Link to="/jobs/import">{t('Paste a crontab, or a file as go-crontab export writes it.')}</Link>}
             </Empty>
           )
         ) : <Rows list={list} sort={sort} picked={picked} setPicked={setPicked} passed={passed} />}

@@ -5,7 +5,7 @@ import { all, get, may, now, Problem, query } from '../api';
 import type { Piece } from '../ansi';
 import { explained, reasonSaid, t } from '../i18n';
 import { following, useGet } from '../live';
-import { killRun, runNow } from '../parts/actions';
+import { killRun, runDueAgain, runNow } from '../parts/actions';
 import { Badge, Button, Card, copy, Empty, Head, Loading, Notice, OutcomeBadge, outcomeOf, ProblemBox, Said, toneOf, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
 import { Lines } from '../parts/lines';
@@ -26,7 +26,9 @@ export function RunScreen({ id }: { id: string }) {
       <Head title={<><bdi>{r.job}</bdi></>} crumb={<><Link to="/runs">{t('Runs')}</Link> / <Link to={`/jobs/${r.job_id}`}><bdi>{r.app === 'default' ? r.job : `${r.app}/${r.job}`}</bdi></Link></>}
         sub={<><OutcomeBadge run={r} /><span>{t('due')} <When at={r.due} zone={zone} in={zone} long />{zone && zone !== zoneShown() && ` ${zone}`}</span><span>{triggerText(r)}</span></>}>
         {r.state === 'running' && may('operator', r.app) && <Button look="danger" icon="stop" work={() => killRun(r, () => void reload())}>{t('Kill')}</Button>}
-        {r.state === 'ended' && j && may('operator', r.app) && <Button icon="bolt" work={() => runNow(j, true)}>{t('Run again')}</Button>}
+        {r.state === 'ended' && j && may('operator', r.app) && (r.trigger === 'manual' || j.at
+          ? <Button icon="bolt" work={() => runNow(j, true)}>{t('Run again')}</Button>
+          : <><Button icon="history" work={() => runDueAgain(r, j)}>{t('Run this due time again')}</Button><Button icon="bolt" work={() => runNow(j, true)}>{t('Run now')}</Button></>)}
         {r.outcome && r.outcome !== 'succeeded' && j && may('admin', r.app) && <Link class="button" to={`/jobs/${r.job_id}/edit`}><Icon name="edit" />{t('Edit the job')}</Link>}
         <Button icon="link" aria-label={t('Copy the id')} title={t('Copy the id')} work={() => copy(r.id)} />
       </Head>

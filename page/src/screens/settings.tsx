@@ -62,7 +62,7 @@ function Pausing() {
 function Retention() {
   const { data, problem, loading, reload } = useRetention();
   const all = data?.items.find((r) => r.scope === 'cluster'), apps = data?.items.filter((r) => r.scope === 'app') ?? [], w = data?.work;
-  const edit = (rule: Rule, fresh = false) => show(() => <RuleDialog rule={rule} fresh={fresh} done={() => void reload()} />);
+  const edit = (rule: Rule, fresh = false) => show(() => <RuleDialog key={rule.app ?? ''} rule={rule} fresh={fresh} edit={edit} done={() => void reload()} />);
   const row = (r: Rule) => (
     <tr key={r.app ?? ''}>
       <td><b>{r.scope === 'cluster' ? t('The whole cluster') : <Link to={`/jobs?app=${encodeURIComponent(r.app!)}`}><bdi>{r.app}</bdi></Link>}</b></td>
@@ -94,11 +94,12 @@ function Words({ rule }: { rule: Rule }) {
   );
 }
 
-function RuleDialog({ rule, fresh, done }: { rule: Rule; fresh: boolean; done: () => void }) {
+function RuleDialog({ rule, fresh, edit, done }: { rule: Rule; fresh: boolean; edit: (rule: Rule) => void; done: () => void }) {
   const text = (v: unknown) => (v === undefined ? '' : String(v));
   const [app, setApp] = useState(rule.app ?? ''), [now, set] = useState({ age: text(rule.age), runs: text(rule.runs), bytes: text(rule.bytes), failures: text(rule.failures) });
   const [archive, setArchive] = useState(!!rule.archive), [sure, setSure] = useState(false), [problem, setProblem] = useState<Problem>();
-  const cluster = rule.scope === 'cluster';
+  const cluster = rule.scope === 'cluster', rules = useRetention().data?.items;
+  const there = fresh ? rules?.find((r) => r.scope === 'app' && r.app === app.trim()) : undefined; // a new rule takes the place of none
   const body: Record<string, unknown> = {};
   for (const f of keepFields) if (now[f].trim()) body[f] = f === 'runs' && !Number.isNaN(Number(now[f])) ? Number(now[f]) : now[f].trim();
   if (archive) body.archive = true;
@@ -109,6 +110,7 @@ function RuleDialog({ rule, fresh, done }: { rule: Rule; fresh: boolean; done: (
     <Field id={'k' + f} label={t(label)} error={error(f)} hint={t(hint)}><input id={'k' + f} class="mono" placeholder={place} value={now[f]} inputMode={f === 'runs' ? 'numeric' : undefined} autocomplete="off" onInput={(e) => set({ ...now, [f]: e.currentTarget.value })} /></Field>
   );
   const save = async () => {
+    if (there) return setSure(false); // somebody has made one meanwhile
     try {
       await call(cluster ? '/api/v1/cluster/retention' : `/api/v1/apps/${encodeURIComponent(app.trim())}/retention`, { method: 'PUT', body });
       closeDialog();
@@ -131,6 +133,7 @@ function RuleDialog({ rule, fresh, done }: { rule: Rule; fresh: boolean; done: (
       ) : (
         <div class="body">
           {fresh && <Field id="kapp" label={t('App')} error={error('app')}><input id="kapp" autoFocus value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>}
+          {there && <Notice look="warn" action={<Button icon="edit" work={() => edit(there)}>{t('Edit it')}</Button>}><b>{t('The app {app} has a rule already', { app: there.app! })}</b><Words rule={there} /></Notice>}
           {box('age', 'Records go after', '2160h', 'Counted from the end of the run')}
           {box('runs', 'Only the latest', '10000', 'Of each job; so many due times have records')}
           {box('bytes', 'Output in all', '1GiB', 'Of each job; the oldest go when it comes to more')}
@@ -141,7 +144,7 @@ function RuleDialog({ rule, fresh, done }: { rule: Rule; fresh: boolean; done: (
         </div>
       )}
       <footer>{sure ? <><Button work={() => setSure(false)}>{t('Back')}</Button><Button look="primary" icon="check" autoFocus work={save}>{t('Save')}</Button></>
-        : <><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={changes.length === 0 || !(cluster || app.trim())} work={() => { setProblem(undefined); setSure(true); }}>{t('Look at it')}</Button></>}</footer>
+        : <><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={changes.length === 0 || !(cluster || app.trim()) || (fresh && (!rules || !!there))} work={() => { setProblem(undefined); setSure(true); }}>{t('Look at it')}</Button></>}</footer>
     </Dialog>
   );
 }

@@ -98,6 +98,7 @@ func (d *driver) shared() {
 	ok(d.RotateSecretsWithResponse(d.ctx, nil, NothingInput{}))
 
 	must(len(ok(d.PreviewWithResponse(d.ctx, nil, PreviewInput{Schedule: to("0 3 * * *"), N: to(3)})).JSON200.Next) == 3, "a preview has as many as one asks for")
+	must(len(ok(d.ReadCrontabWithResponse(d.ctx, nil, CrontabInput{Text: "0 3 * * * backup.sh\n"})).JSON200.Jobs) == 1, "a crontab has a job for each line")
 }
 
 // jobs is what somebody does who writes them.

@@ -1,0 +1,82 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"go-crontab/crontab"
+	"go-crontab/job"
+)
+
+// crontabView is what a crontab comes to.
+type crontabView struct {
+	Jobs    []crontabJob  `json:"jobs" doc:"The lines that can be jobs, in their order."`
+	Notes   []crontabNote `json:"notes,omitempty" doc:"What is otherwise here than with cron, of the whole crontab and of lines that set a variable."`
+	Refused []crontabNote `json:"refused,omitempty" doc:"The lines that cannot be jobs, and why."`
+}
+
+type crontabJob struct {
+	Line  int             `json:"line" doc:"The number of the line."`
+	Text  string          `json:"text" doc:"The line as it stands in the crontab."`
+	Words string          `json:"words" doc:"When it is due in words, of the language that 'Accept-Language' asks for: English or Chinese."`
+	Notes []string        `json:"notes,omitempty" doc:"What is otherwise here than with cron."`
+	Job   json.RawMessage `json:"job" doc:"The job as a file has it: what 'jobs' of POST /api/v1/apply take."`
+}
+
+type crontabNote struct {
+	Line    int    `json:"line,omitempty" doc:"The number of the line; absent of the whole crontab."`
+	Message string `json:"message" doc:"What is to be told."`
+}
+
+// readCrontab: POST /api/v1/crontab. It says what the lines of a crontab are as jobs, and changes nothing.
+func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
+	body, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	var (
+		text, user string
+		o          crontab.Options
+		system     *bool
+	)
+	f := newFields(body)
+	f.text("text", &text)
+	f.text("app", &o.App)
+	f.text("timezone", &o.Zone)
+	f.boolean("system", &system)
+	if f.text("user", &user); body["user"] != nil {
+		o.User = &user
+	}
+	if body["text"] == nil {
+		f.wrong("text", "is missing; give the crontab as one text")
+	}
+	if _, err := job.LoadZone(o.Zone); err != nil {
+		f.wrong("timezone", "%v", err)
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	o.System = system != nil && *system
+	v := crontabView{Jobs: []crontabJob{}}
+	read := crontab.Read([]byte(text), o, &crontab.Names{})
+	for _, e := range read.Entries {
+		e.Job.Defaults(now)
+		object, err := e.Job.Minimal()
+		if err != nil {
+			return err
+		}
+		v.Jobs = append(v.Jobs, crontabJob{e.Line, e.Text, e.Job.Words(languageOf(r)), e.Notes, object})
+	}
+	for _, n := range read.Notes {
+		v.Notes = append(v.Notes, crontabNote{n.Line, n.Text})
+	}
+	for _, n := range read.Refused {
+		v.Refused = append(v.Refused, crontabNote{n.Line, n.Text})
+	}
+	w.Header().Add("Vary", "Accept-Language")
+	return answer(w, http.StatusOK, v)
+}

@@ -1,0 +1,111 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go-crontab/job"
+)
+
+// TestAFolderThatHangs: commands that are to begin in a folder whose server is gone are given back, and fail once it has
+// been silent for long; all of them together wait by one goroutine, and no other command waits for them.
+func TestAFolderThatHangs(t *testing.T) {
+	t.Parallel()
+	s, gone := shell(t), t.TempDir()
+	var asked atomic.Int64
+	back := make(chan struct{})
+	s.folders.stat = func(path string) (os.FileInfo, error) {
+		if path == gone {
+			asked.Add(1)
+			<-back
+		}
+		return os.Stat(path)
+	}
+	there := func(soon time.Duration) Attempt {
+		a := attempt("pwd")
+		a.Options.Dir, a.BeginBy = gone, time.Now().Add(soon)
+		return a
+	}
+	for range 3 {
+		began := time.Now()
+		if res := run(t, s, there(100*time.Millisecond)); res.Outcome != job.Missed {
+			t.Errorf("got %v %q, want that it is given back", res.Outcome, res.Reason)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it was given back after %v", took)
+		}
+	}
+	if res := run(t, s, attempt("true")); res.Outcome != job.Succeeded {
+		t.Errorf("in another folder: got %v %q", res.Outcome, res.Reason)
+	}
+	if res := s.Execute(endsSoon(t, ErrKilled), there(time.Minute)); res.Outcome != job.Killed || res.Reason != ErrKilled.Error() {
+		t.Errorf("killed meanwhile: got %v %q", res.Outcome, res.Reason)
+	}
+	s.folders.mu.Lock()
+	s.folders.asked[gone].since = time.Now().Add(-time.Minute)
+	s.folders.mu.Unlock()
+	if res := run(t, s, there(time.Minute)); res.Outcome != job.Failed || !strings.Contains(res.Reason, gone+" has not answered for 1m0s") {
+		t.Errorf("after a minute: got %v %q", res.Outcome, res.Reason)
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("it was asked for %d times at once", n)
+	}
+	close(back)
+	eventually(t, "the answer", func() bool {
+		s.folders.mu.Lock()
+		defer s.folders.mu.Unlock()
+		return len(s.folders.asked) == 0
+	})
+	if res := run(t, s, there(time.Minute)); res.Outcome != job.Succeeded || strings.TrimSpace(string(res.Output.Head)) != unlinked(t, gone) {
+		t.Errorf("when it is back: got %v %q, %q", res.Outcome, res.Reason, res.Output.Head)
+	}
+}
+
+func unlinked(t *testing.T, path string) string {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestAForkThatHangs: while one command is being forked, for ever, the others are given back or killed in time.
+func TestAForkThatHangs(t *testing.T) {
+	t.Parallel()
+	s := shell(t)
+	<-s.fork
+	began := time.Now()
+	a := attempt("true")
+	a.BeginBy = began.Add(200 * time.Millisecond)
+	if res := run(t, s, a); res.Outcome != job.Missed {
+		t.Errorf("got %v %q, want that it is given back", res.Outcome, res.Reason)
+	}
+	a.BeginBy = time.Now().Add(time.Minute)
+	if res := s.Execute(endsSoon(t, ErrKilled), a); res.Outcome != job.Killed || res.Reason != ErrKilled.Error() {
+		t.Errorf("killed meanwhile: got %v %q", res.Outcome, res.Reason)
+	}
+	a.May = func() bool { return false }
+	if res := s.Execute(endsSoon(t, errors.New("the node stops")), a); res.Outcome != job.Missed {
+		t.Errorf("where nothing may begin any more: got %v %q, want that it is given back", res.Outcome, res.Reason)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("that took %v", took)
+	}
+	s.fork <- struct{}{}
+	if res := run(t, s, attempt("true")); res.Outcome != job.Succeeded {
+		t.Errorf("when it is over: got %v %q", res.Outcome, res.Reason)
+	}
+}
+
+// endsSoon is a context that ends in a moment.
+func endsSoon(t *testing.T, cause error) context.Context {
+	ctx, end := context.WithCancelCause(t.Context())
+	time.AfterFunc(100*time.Millisecond, func() { end(cause) })
+	return ctx
+}

@@ -1,0 +1,23 @@
+package node_test
+
+import (
+	"testing"
+	"time"
+
+	"go-crontab/job"
+)
+
+// TestZoneData: a node says what time zone data it computes with, and in time that all jobs are planned by that.
+func TestZoneData(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start("one", nil)
+	row := c.sessionOf("one")
+	if row.Zones != job.ZoneData() || row.ZonesFrom == "" {
+		t.Errorf("got time zone data %q from %q", row.Zones, row.ZonesFrom)
+	}
+	await(t, "the jobs are planned by it", 20*time.Second, func() bool {
+		is, err := c.db.Setting(t.Context(), "zones")
+		return err == nil && is == job.ZoneData()
+	})
+}

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { after, before, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { launch, visitor, type Looks } from './browser';
+import { Cluster, until, wait } from './cluster';
+
+// What somebody wants who comes with jobs of their own: take them over, be told when one fails, run a due time again, and
+// find what was deleted.
+
+let cluster: Cluster, browser: Browser;
+before(async () => { [cluster, browser] = await Promise.all([Cluster.start(1, ['--no-samples']), launch()]); }, { timeout: 240_000 });
+after(async () => { await browser?.close(); await cluster?.stop(); });
+const limit = { timeout: 180_000 };
+
+async function someone(o: Looks = {}, token = cluster.token) {
+  const v = await visitor(browser, o);
+  await v.context.request.post(cluster.urls[0] + '/api/v1/login', { data: { token } });
+  return v;
+}
+const go = async (path: string, on: Page) => { await on.goto(cluster.urls[0] + path); await on.locator('main h1').first().waitFor(); };
+
+test('a crontab is pasted: what it would make, what it cannot, and then it is there', limit, async () => {
+  const { page, wrong, context } = await someone();
+  await go('/jobs', page);
+  await page.getByRole('link', { name: 'Import', exact: true }).click();
+  const text = page.getByRole('textbox', { name: 'What you have' }), button = page.getByRole('button', { name: 'Import', exact: true });
+  await text.fill('MAILTO=ops@example.com\n0 3 * * * backup.sh\n@reboot start.sh\n0 4 * * * load orders');
+  await page.getByText('1 line cannot be a job').waitFor();
+  await page.getByText('at 03:00 every day, Europe/Berlin').waitFor();
+  await page.getByLabel('App', { exact: true }).fill('tab');
+  await page.getByLabel('Time zone').fill('Asia/Shanghai');
+  await page.getByText('at 03:00 every day, Asia/Shanghai').waitFor();
+  assert.equal((await cluster.api('GET', '/api/v1/jobs?app=tab')).items.length, 0, 'nothing is there before it was said');
+  assert.ok(await button.isDisabled(), 'a line that cannot be a job is not left out unless somebody says so');
+  await page.getByLabel('Leave it out').check();
+  await button.click();
+  await page.getByText('2 things were made or changed').waitFor();
+  await page.waitForURL(/\/jobs\?app=tab$/);
+  const jobs = (await cluster.api('GET', '/api/v1/jobs?app=tab')).items;
+  assert.deepEqual(jobs.map((j: any) => [j.name, j.command, j.owner, j.timezone]).sort(), [['backup', 'backup.sh', 'ops@example.com', 'Asia/Shanghai'], ['load', 'load orders', 'ops@example.com', 'Asia/Shanghai']].sort());
+
+  // Once more with another time: what is there is changed, and that is said beforehand.
+  await go('/jobs/import', page);
+  assert.equal(await text.inputValue(), '', 'what was imported is typed no more');
+  await page.getByLabel('App', { exact: true }).fill('tab');
+  await page.getByLabel('Time zone').fill('Asia/Shanghai');
+  await text.fill('MAILTO=ops@example.com\n30 5 * * * backup.sh\n');
+  await page.locator('.badge.warn', { hasText: /^changed$/ }).waitFor();
+  await page.getByRole('button', { name: '1 field' }).click();
+  assert.match(await page.locator('.diff').innerText(), /schedule[\s\S]*0 3 \* \* \*[\s\S]*30 5 \* \* \*/);
+  // Meanwhile somebody changes that job: theirs is not written over.
+  const is = jobs.find((j: any) => j.name === 'backup');
+  await cluster.api('PATCH', `/api/v1/jobs/${is.id}`, { description: 'theirs' });
+  await button.click();
+  await page.locator('.notice.bad').waitFor();
+  assert.equal((await cluster.api('GET', `/api/v1/jobs/${is.id}`)).schedule, '0 3 * * *');
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('a file is pasted: groups and jobs, what is wrong with it, and again it changes nothing', limit, async () => {
+  const { page, wrong, context } = await someone();
+  await go('/jobs/import', page);
+  const text = page.getByRole('textbox', { name: 'What you have' }), button = page.getByRole('button', { name: 'Import', exact: true });
+  const file = 'groups:\n  - name: house\n    slots: 2\njobs:\n  - name: one of a file\n    schedule: 0 3 * * *\n    group: house\n    command: "true"\n---\nname: another of it\nevery: 1h\ncommand: echo\n';
+  await text.fill(file.replace('every: 1h', 'every: never'));
+  await page.locator('.notice.bad', { hasText: 'another of it · every' }).waitFor();
+  await text.fill(file.replace('name: another', '  name: another'));
+  await page.getByText('It cannot be read').waitFor();
+  assert.ok(await button.isDisabled());
+  await text.fill(file);
+  await page.getByText('one of a file', { exact: true }).waitFor();
+  await page.locator('.badge.good', { hasText: '3 new' }).waitFor();
+  await button.click();
+  await page.getByText('3 things were made or changed').waitFor();
+  assert.equal((await cluster.api('GET', '/api/v1/groups/house')).slots, 2);
+  await go('/jobs/import', page);
+  await text.fill(file);
+  await page.locator('.badge.mute', { hasText: '3 as it is' }).waitFor();
+  assert.ok(await button.isDisabled(), 'there is nothing to do');
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('who may change no job is not asked for any', limit, async () => {
+  const { token } = await cluster.api('POST', '/api/v1/tokens', { name: 'operates', role: 'operator' });
+  const { page, wrong, context } = await someone({}, token);
+  await page.goto(cluster.urls[0] + '/jobs/import');
+  await page.getByText('You may not change jobs').waitFor();
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('alert when it fails: from the job, with the first channel on the way', limit, async () => {
+  const { page, wrong, context } = await someone();
+  const j = await cluster.job({ name: 'fragile', app: 'shop', every: '1h', command: 'false' });
+  await go(`/jobs/${j.id}`, page);
+  const alert = page.getByRole('button', { name: 'Alert', exact: true }), dialog = page.getByRole('dialog');
+  await alert.click();
+  assert.equal(await dialog.getByLabel('Name', { exact: true }).inputValue(), 'shop/fragile');
+  assert.equal(await dialog.getByLabel('Jobs', { exact: true }).inputValue(), 'shop/fragile');
+  assert.ok(await dialog.getByLabel('A due time failed').isChecked());
+  await dialog.getByLabel('Description').fill('what was typed stays');
+  await dialog.getByRole('button', { name: 'New channel' }).click();
+  await dialog.getByRole('button', { name: 'Cancel' }).click(); // back at the rule
+  await dialog.getByRole('button', { name: 'New channel' }).click();
+  await dialog.getByLabel('Name', { exact: true }).fill('hook');
+  await dialog.getByLabel('URL').fill('https://hook.invalid/x');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByRole('checkbox', { name: /^hook/ }).waitFor();
+  assert.ok(await dialog.getByRole('checkbox', { name: /^hook/ }).isChecked());
+  assert.equal(await dialog.getByLabel('Description').inputValue(), 'what was typed stays');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('shop/fragile is saved').waitFor();
+  const rule = await cluster.api('GET', '/api/v1/alerts/rules/shop%2Ffragile');
+  assert.deepEqual([rule.jobs, rule.channels, rule.on.includes('failed'), rule.description], [['shop/fragile'], ['hook'], true, 'what was typed stays']);
+  await alert.click(); // there is one: that is shown
+  await dialog.getByRole('heading', { name: 'shop/fragile' }).waitFor();
+  await dialog.getByLabel('Told again after').fill('4h');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await until('the rule is changed', async () => (await cluster.api('GET', '/api/v1/alerts/rules/shop%2Ffragile')).repeat === '4h');
+  assert.equal((await cluster.api('GET', '/api/v1/alerts/rules')).items.length, 1);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('a due time that failed runs again as that due time', limit, async () => {
+  const { page, wrong, context } = await someone();
+  const j = await cluster.job({ name: 'tells its due time', every: '20s', command: 'echo "for $GOCRONTAB_DUE"; false' });
+  const failed = await until('it has failed', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&outcome=failed&trigger=schedule`)).items[0]);
+  await cluster.job({ name: 'tells its due time', every: '20s', command: 'echo "mended for $GOCRONTAB_DUE"' });
+  await go(`/runs/${failed.id}`, page);
+  await page.getByRole('button', { name: 'Run this due time again' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Run it again' }).click();
+  await page.waitForURL((u) => u.pathname.startsWith('/runs/') && !u.pathname.endsWith(failed.id));
+  const line = page.locator('.out', { hasText: 'mended for' });
+  await line.waitFor();
+  const id = new URL(page.url()).pathname.slice('/runs/'.length), again = await cluster.api('GET', `/api/v1/runs/${id}`);
+  assert.deepEqual([again.trigger, again.due], ['backfill', failed.due]);
+  assert.ok((await line.innerText()).includes(failed.due.slice(0, 19)), `${await line.innerText()} is not of ${failed.due}`);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('deleted jobs: which there were, their records and what they were', limit, async () => {
+  const { page, wrong, context } = await someone();
+  const j = await cluster.job({ name: 'gone for good', app: 'shop', every: '1h', command: 'echo it was here' });
+  await cluster.api('POST', `/api/v1/jobs/${j.id}/run`, {});
+  await until('it ran', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&state=ended`)).items[0]);
+  await cluster.api('DELETE', `/api/v1/jobs/${j.id}`);
+  await go('/activity', page);
+  await page.getByRole('button', { name: 'Deleted jobs' }).click();
+  await page.getByRole('link', { name: 'gone for good' }).click();
+  await page.getByRole('heading', { name: 'gone for good' }).waitFor();
+  await page.locator('.card', { hasText: 'Definition' }).getByText('echo it was here').waitFor();
+  await page.locator('table.runs a').first().click();
+  await page.getByText('it was here').waitFor();
+  await page.getByRole('link', { name: 'shop/gone for good' }).click(); // and back
+  await page.getByRole('heading', { name: 'gone for good' }).waitFor();
+  await page.getByRole('link', { name: 'Deleted jobs' }).click();
+  await page.getByRole('button', { name: 'Deleted jobs', pressed: true }).waitFor();
+  await page.goto(cluster.urls[0] + '/jobs/987654321');
+  await page.getByRole('heading', { name: 'There is no such job' }).waitFor();
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+for (const [name, looks] of Object.entries<Looks>({ light: {}, dark: { dark: true }, narrow: { narrow: true }, 'Chinese, dark, narrow': { zh: true, dark: true, narrow: true } })) {
+  test(`an import can be read by all: ${name}`, limit, async () => {
+    const v = await someone(looks);
+    await go('/jobs/import', v.page);
+    await v.page.locator('textarea').fill('MAILTO=ops@example.com\n# nightly\n0 3 * * * /usr/local/bin/backup.sh --all --with-a-long-word-that-has-no-end=/var/lib/somewhere/else\n@reboot start.sh\n*/5 * * * * load orders\n');
+    await v.page.locator('.badge.good').first().waitFor();
+    await wait(300);
+    const found: string[] = [], over = await v.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    if (over > 0) found.push(`${over} pixels wider than the window`);
+    await v.page.evaluate(axe);
+    const result = await v.page.evaluate(() => (window as any).axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }));
+    for (const x of result.violations) found.push(`${x.id}: ${x.nodes.slice(0, 2).map((n: { html: string }) => n.html.slice(0, 160)).join(' | ')}`);
+    if (process.env.SHOTS) await v.page.screenshot({ path: `${process.env.SHOTS}/import-${name.replace(/\W+/g, '-')}.png`, fullPage: true });
+    assert.deepEqual([...v.wrong, ...found], []);
+    await v.context.close();
+  });
+}

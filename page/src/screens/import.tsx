@@ -1,0 +1,183 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { parseAllDocuments } from 'yaml';
+import { call, mayAnywhere, onceKey, post, Problem } from '../api';
+import { t, type Text } from '../i18n';
+import { Badge, Button, Card, Choice, Empty, Field, Head, Loading, Notice, ProblemBox, Said, say, type Tone } from '../parts/basic';
+import { Diff } from '../parts/diff';
+import { Icon } from '../parts/icon';
+import { go, Link } from '../router';
+import { inZone, myZone } from '../time';
+import type { Applied, AppliedObject, Crontab } from '../types';
+
+// Takes over what somebody has: a crontab, or a file as `export` writes it. What it would make and change is shown while it
+// is pasted, and nothing is done before somebody says so.
+
+type Format = 'crontab' | 'file';
+type Body = Record<string, unknown[]>;
+const lists = ['groups', 'calendars', 'channels', 'rules', 'retention', 'pauses', 'jobs'] as const;
+const listText: Record<(typeof lists)[number], Text> = { groups: 'group', calendars: 'calendar', channels: 'alert channel', rules: 'alert rule', retention: 'retention', pauses: 'pause', jobs: 'job' };
+const actionText: Record<AppliedObject['action'], [Text, Tone]> = { created: ['new', 'good'], updated: ['changed', 'warn'], unchanged: ['as it is', 'mute'], deleted: ['Deleted', 'bad'] };
+
+/** A file begins with a field, a list or a bracket; a crontab with times, or with NAME=VALUE. */
+function formatOf(text: string): Format {
+  const first = text.split('\n').map((l) => l.trim()).find((l) => l && !l.startsWith('#')) ?? '';
+  return /^([{[]|---|- |["'$\w]+\s*:(\s|$))/.test(first) ? 'file' : 'crontab';
+}
+
+/** What a file has, as it is applied. */
+function readFile(text: string): { body: Body; wrong?: string } {
+  const body: Body = { jobs: [] };
+  const wrong = (message: string) => ({ body, wrong: message });
+  for (const doc of parseAllDocuments(text, { merge: true })) {
+    if (!('contents' in doc)) break;
+    const e = doc.errors[0];
+    if (e) return wrong(e.message.split('\n')[0]);
+    let v: any;
+    try { v = doc.toJS(); } catch (err) { return wrong((err as Error).message); }
+    if (v === null || v === undefined) continue;
+    if (typeof v !== 'object') return wrong(t('Want jobs as a crontab or a file has them.'));
+    if (Array.isArray(v)) { body.jobs.push(...v); continue; }
+    delete v.$schema; // is for editors
+    if (!lists.some((l) => l in v)) { body.jobs.push(v); continue; }
+    for (const [k, items] of Object.entries(v)) {
+      if (items === null) continue;
+      if (!Array.isArray(items)) return wrong(t('{name} is no list', { name: k }));
+      body[k] = [...(body[k] ?? []), ...items];
+    }
+  }
+  return { body };
+}
+
+/** What the server says of a text. */
+interface Looked { crontab?: Crontab; body?: Body; would?: Applied; wrong?: string; problem?: Problem }
+
+export function Import() {
+  const [text, setText] = useState(() => sessionStorage.getItem('draft:import') ?? ''), [chosen, choose] = useState<Format>();
+  const [app, setApp] = useState(''), [zone, setZone] = useState(myZone), [system, setSystem] = useState(false), [leave, setLeave] = useState(false);
+  const [looked, setLooked] = useState<{ of: string } & Looked>({ of: '' }), [problem, setProblem] = useState<Problem>(), [turn, setTurn] = useState(0);
+  const format = chosen ?? formatOf(text), blank = text.trim() === '';
+  const all = JSON.stringify([format, text, ...(format === 'crontab' ? [app.trim(), zone.trim(), system] : [])]), now = useRef(all);
+  now.current = all;
+  const key = useMemo(onceKey, [all, turn]); // who presses again means the same
+  useEffect(() => { if (blank) sessionStorage.removeItem('draft:import'); else sessionStorage.setItem('draft:import', text); }, [text]); // it outlives a reload
+
+  useEffect(() => setProblem(undefined), [all]);
+  useEffect(() => {
+    if (blank) return;
+    const stop = new AbortController();
+    const look = async (): Promise<Looked> => {
+      const out: Looked = {};
+      try {
+        if (format === 'crontab') {
+          const given = { text: text.endsWith('\n') ? text : text + '\n', timezone: zone.trim(), system, ...(app.trim() && { app: app.trim() }) };
+          out.crontab = (await call<Crontab>('/api/v1/crontab', { method: 'POST', body: given, signal: stop.signal })).data;
+          out.body = { jobs: out.crontab.jobs.map((j) => j.job) };
+        } else {
+          const { body, wrong } = readFile(text);
+          if (wrong) return { wrong };
+          out.body = body;
+        }
+        out.would = (await call<Applied>('/api/v1/apply', { method: 'POST', body: { ...out.body, dry_run: true }, signal: stop.signal })).data;
+      } catch (err) {
+        if (!(err instanceof Problem)) throw err;
+        out.problem = err;
+      }
+      return out;
+    };
+    const timer = setTimeout(() => look().then((l) => { if (!stop.signal.aborted) setLooked({ of: all, ...l }); }, () => undefined), 400);
+    return () => { clearTimeout(timer); stop.abort(); };
+  }, [all, turn]);
+
+  if (!mayAnywhere('admin')) return <Empty icon="lock" title={t('You may not change jobs')}><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
+  const is = looked.of === all ? looked : undefined, refused = looked.crontab?.refused ?? [];
+  const count = (action: AppliedObject['action']) => (looked.would ? lists.reduce((n, l) => n + (looked.would![l] ?? []).filter((o) => o.action === action).length, 0) : 0);
+  const changes = count('created') + count('updated');
+  const apply = async () => {
+    if (!is?.would || !is.body) return;
+    setProblem(undefined);
+    try { // jobs as they were looked at: what somebody changes meanwhile is not written over
+      const jobs = is.body.jobs.map((j, i) => ({ ...(j as object), version: is.would!.jobs[i]?.version ?? 0 }));
+      const done = await post<Applied>('/api/v1/apply', { ...is.body, jobs }, key);
+      sessionStorage.removeItem('draft:import');
+      say(t('{n} things were made or changed', { n: done.changed }));
+      go(app.trim() && format === 'crontab' ? `/jobs?app=${encodeURIComponent(app.trim())}` : '/jobs');
+    } catch (err) {
+      if (!(err instanceof Problem)) throw err;
+      if (now.current === all) setProblem(err);
+      setTurn((n) => n + 1); // it may be another cluster by now
+    }
+  };
+  /** Where something wrong stands: a line of the crontab, or a job of the file. */
+  const place = (field: string) => {
+    const m = /^jobs\[(\d+)\]\.?(.*)$/.exec(field);
+    if (!m) return field;
+    const line = looked.crontab?.jobs[+m[1]]?.line, name = (looked.body?.jobs[+m[1]] as { name?: string } | undefined)?.name;
+    return [line ? t('line {n}', { n: line }) : name ?? field.split('.')[0], m[2]].filter(Boolean).join(' · ');
+  };
+  const shown = problem ?? looked.problem;
+
+  return (
+    <>
+      <Head title={t('Import jobs')} crumb={<Link to="/jobs">{t('Jobs')}</Link>} sub={<span>{t('Paste a crontab, or a file as go-crontab export writes it.')}</span>} />
+      <div class="editor">
+        <Card title={t('What you have')} more={<Choice label={t('Format')} value={format} set={choose} options={[{ value: 'crontab', text: 'crontab' }, { value: 'file', text: 'YAML, JSON' }]} />}>
+          <textarea class={`source ${looked.wrong ? 'bad' : ''}`} aria-label={t('What you have')} spellcheck={false} autocomplete="off" rows={Math.min(30, Math.max(14, text.split('\n').length + 1))} value={text}
+            placeholder={'# crontab -l\nMAILTO=ops@example.com\n0 3 * * * /usr/local/bin/backup.sh'} onInput={(e) => setText(e.currentTarget.value)} />
+          {format === 'crontab' && (
+            <div class="in stack">
+              <div class="fields">
+                <Field id="i-app" label={t('App')} hint={t('The namespace it belongs to')}><input id="i-app" placeholder="default" value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>
+                <Field id="i-zone" label={t('Time zone')} hint={t('Of the machine from which it comes')}><input id="i-zone" class="mono" value={zone} onInput={(e) => setZone(e.currentTarget.value)} /></Field>
+              </div>
+              <label class="check"><input type="checkbox" checked={system} onChange={() => setSystem(!system)} />{t('Its lines name a user, as in /etc/crontab')}</label>
+            </div>
+          )}
+        </Card>
+        <div class="stack" aria-live="polite">
+          {blank ? <Empty icon="download" title={t('Nothing is changed yet')}><p>{t('What it would make and change appears here, before anything is done.')}</p></Empty> : looked.of === '' ? <Loading rows={4} /> : <>
+            {looked.wrong && <Notice look="bad"><b>{t('It cannot be read')}</b><p>{looked.wrong}</p></Notice>}
+            {shown && (shown.errors.length ? <Notice look="bad"><b>{t('Something in it is not right')}</b>{shown.errors.map((e) => <p key={e.field}><b>{place(e.field)}</b> <Said text={e.message} /></p>)}</Notice> : <ProblemBox problem={shown} again={() => setTurn((n) => n + 1)} />)}
+            {refused.length > 0 && (
+              <Notice look="warn"><b>{t('{n} lines cannot be jobs', { n: refused.length })}</b>
+                {refused.map((r) => <p key={r.line}><b>{r.line ? t('line {n}', { n: r.line }) : ''}</b> <bdi>{r.message}</bdi></p>)}
+                {changes > 0 && <label class="check"><input type="checkbox" checked={leave} onChange={() => setLeave(!leave)} />{t('Leave them out', { n: refused.length })}</label>}
+              </Notice>
+            )}
+            {looked.would && <Would looked={looked} sum={[['created', count('created')], ['updated', count('updated')], ['unchanged', count('unchanged')]]} />}
+            {looked.crontab?.notes && <Card title={t('Otherwise here than with cron')}><ul class="keep in small">{looked.crontab.notes.map((n, i) => <li key={i}>{n.line ? `${t('line {n}', { n: n.line })}: ` : ''}<bdi>{n.message}</bdi></li>)}</ul></Card>}
+          </>}
+        </div>
+      </div>
+      <div class="savebar">
+        <Button look="primary" icon="check" disabled={!is?.would || changes === 0 || (refused.length > 0 && !leave)} work={apply}>{t('Import')}</Button>
+        <Link class="button" to="/jobs">{t('Cancel')}</Link>
+        {format === 'crontab' && changes > 0 && <span class="small faint">{t('Then take the lines out of the crontab, or both run them.')}</span>}
+      </div>
+    </>
+  );
+}
+
+/** What would be made and changed, one thing after the other. */
+function Would({ looked: { would, crontab }, sum }: { looked: Looked; sum: [AppliedObject['action'], number][] }) {
+  const [open, setOpen] = useState<string>();
+  return (
+    <Card title={t('What would change')} more={sum.map(([a, n]) => n > 0 && <Badge key={a} tone={actionText[a][1]}>{n} {t(actionText[a][0])}</Badge>)}>
+      {sum.every(([, n]) => n === 0) ? <Empty icon="question" title={t('There is nothing in it')} /> : <table><tbody>
+        {lists.flatMap((l) => (would![l] ?? []).map((o, i) => {
+          const id = `${l}${i}`, line = l === 'jobs' ? crontab?.jobs[i] : undefined, [text, tone] = actionText[o.action];
+          return [
+            <tr key={id}>
+              <td class="nowrap"><Badge tone={tone}>{t(text)}</Badge></td>
+              <td><b><bdi>{o.name || o.app || t('The whole cluster')}</bdi></b> <span class="faint small">{l === 'jobs' ? o.app !== 'default' && <bdi>{o.app}</bdi> : t(listText[l])}</span>
+                {line && <div class="small">{inZone(line.words)} <span class="faint">· {t('line {n}', { n: line.line })}</span></div>}
+                {line?.notes?.map((n) => <div key={n} class="small faint"><Icon name="warning" /> <bdi>{n}</bdi></div>)}
+                {o.warnings?.map((w) => <div key={w} class="small faint"><Icon name="warning" /> <Said text={w} /></div>)}</td>
+              <td class="num">{!!o.changes?.length && <Button look="quiet" icon="down" aria-expanded={open === id} aria-label={t('{n} fields', { n: o.changes.length })} title={t('{n} fields', { n: o.changes.length })} work={() => setOpen(open === id ? undefined : id)} />}</td>
+            </tr>,
+            open === id && <tr key={id + 'd'}><td colSpan={3}><Diff changes={o.changes!} /></td></tr>,
+          ];
+        }))}
+      </tbody></table>}
+    </Card>
+  );
+}
