@@ -42,7 +42,10 @@ func OpenSpool(dir string) (*Spool, error) {
 }
 
 // Close gives the folder back.
-func (s *Spool) Close() { s.lock.Close() }
+func (s *Spool) Close() {
+	_ = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN) // a command that is just being forked has the file for a moment longer
+	s.lock.Close()
+}
 
 func (s *Spool) path() string { return filepath.Join(s.dir, "outcomes.jsonl") }
 
