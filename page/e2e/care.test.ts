@@ -281,7 +281,7 @@ test('in Chinese, reasons that are known stand above what the server wrote; what
   await go(`/runs/${slow.id}`, page);
   await page.locator('.notice b').getByText('运行超过 1s').waitFor();
   await page.locator('.notice .original').getByText('ran longer than 1s').waitFor();
-  await go(`/jobs/${slow.job_id}/why?at=${encodeURIComponent(slow.due)}`, page);
+  await go(`/jobs/${slow.job_id}/why?at=${encodeURIComponent(iso(Date.parse(slow.due) + 3600_000))}`, page);
   await page.locator('.notice b').getByText('按定义，这不是到期时间。').waitFor();
   await page.locator('.notice').getByText('It is no due time of the definition.').waitFor();
   const own = 'timeout waiting for lock invoice-7', explanation = { at: slow.due, due: true, cause: 'failed', answer: own };
