@@ -8,6 +8,9 @@ import (
 	"go-crontab/job"
 )
 
+// maxCrontabJobs bounds what the jobs of one crontab come to, in bytes.
+const maxCrontabJobs = 4 << 20
+
 // crontabView is what a crontab comes to.
 type crontabView struct {
 	Jobs    []crontabJob  `json:"jobs" doc:"The lines that can be jobs, in their order."`
@@ -60,23 +63,38 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o.System = system != nil && *system
+	o.System, o.Most = system != nil && *system, job.MaxApplyJobs
 	v := crontabView{Jobs: []crontabJob{}}
 	read := crontab.Read([]byte(text), o, &crontab.Names{})
+	if read.Cut {
+		return invalidField("text", "has more than %d lines that are jobs, or that cannot be; read it in parts", o.Most)
+	}
+	size := 0 // each job has all variables: together they are far larger than the text may be
 	for _, e := range read.Entries {
+		if err := r.Context().Err(); err != nil {
+			return err
+		}
 		e.Job.Defaults(now)
 		object, err := e.Job.Minimal()
 		if err != nil {
 			return err
 		}
+		if size += len(object); size > maxCrontabJobs {
+			return tooLarge.problem("Its jobs come to more than %d bytes, since each of them has all variables that are set above it; read it in parts.", maxCrontabJobs)
+		}
+		for i := range e.Notes {
+			e.Notes[i] = cut(e.Notes[i], maxMessage)
+		}
 		v.Jobs = append(v.Jobs, crontabJob{e.Line, e.Text, e.Job.Words(languageOf(r)), e.Notes, object})
 	}
-	for _, n := range read.Notes {
-		v.Notes = append(v.Notes, crontabNote{n.Line, n.Text})
-	}
-	for _, n := range read.Refused {
-		v.Refused = append(v.Refused, crontabNote{n.Line, n.Text})
-	}
+	v.Notes, v.Refused = viewCrontabNotes(read.Notes), viewCrontabNotes(read.Refused)
 	w.Header().Add("Vary", "Accept-Language")
 	return answer(w, http.StatusOK, v)
+}
+
+func viewCrontabNotes(notes []crontab.Note) (out []crontabNote) {
+	for _, n := range notes {
+		out = append(out, crontabNote{n.Line, cut(n.Text, maxMessage)})
+	}
+	return out
 }

@@ -33,6 +33,23 @@ func TestCrontab(t *testing.T) {
 	if n := s.call("POST", "/api/v1/apply", object{"jobs": all}).want(200).object().text("changed"); n != "2" {
 		t.Errorf("%s were applied, want 2", n)
 	}
+	// What would come to far more than was sent is refused.
+	for _, text := range []string{"A=" + strings.Repeat("x", 32000) + "\n" + strings.Repeat("@daily a\n", 22900), strings.Repeat("x\n", 1001)} {
+		if why := s.call("POST", "/api/v1/crontab", object{"text": text}).want(422).complaint("text"); !strings.Contains(why, "more than 1000 lines") {
+			t.Errorf("%.10q: got %s", text, why)
+		}
+	}
+	if n := len(s.call("POST", "/api/v1/crontab", object{"text": strings.Repeat("@daily a\n", 1000)}).want(200).object().items("jobs")); n != 1000 {
+		t.Errorf("%d jobs, want as many as can be applied", n)
+	}
+	large := s.call("POST", "/api/v1/crontab", object{"text": "A=" + strings.Repeat("x", 32000) + "\n" + strings.Repeat("@daily a\n", 900)}).want(413)
+	if !strings.Contains(large.body, "Its jobs come to more than") {
+		t.Errorf("got %s", large.body)
+	}
+	long := s.call("POST", "/api/v1/crontab", object{"text": "SHELL=/bin/" + strings.Repeat("x", 30000) + "\n@daily a\n"}).want(200)
+	if note := long.object().items("jobs")[0].text("notes"); !strings.Contains(note, "SHELL is /bin/x") || len(note) > 2000 {
+		t.Errorf("a note has %d bytes: %.100s", len(note), note)
+	}
 	// With a column for the user, and in Chinese, for who may change nothing.
 	r := s.as(s.newToken("looks", auth.Viewer)).call("POST", "/api/v1/crontab", object{"text": "0 3 * * * root backup.sh\n", "system": true}, "Accept-Language", "zh")
 	first := r.want(200).object().items("jobs")[0]

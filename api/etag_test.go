@@ -175,6 +175,35 @@ func TestPutWhereWanted(t *testing.T) {
 	}
 }
 
+// TestRetentionWhereWanted: of those who make the first rule of an app at once, one does.
+func TestRetentionWhereWanted(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	const path = "/api/v1/apps/shop/retention"
+	var wg sync.WaitGroup
+	var made, refused atomic.Int32
+	for i := range 8 {
+		wg.Go(func() {
+			switch s.call("PUT", path, object{"runs": i + 1}, "If-None-Match", "*").status {
+			case 200:
+				made.Add(1)
+			case 412:
+				refused.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if made.Load() != 1 || refused.Load() != 7 {
+		t.Errorf("of eight %d made it, %d were refused", made.Load(), refused.Load())
+	}
+	r := s.call("PUT", "/api/v1/cluster/retention", `{}`, "If-None-Match", "*").want(412)
+	if want := "There is a rule of that name already"; !strings.Contains(r.body, want) {
+		t.Errorf("of the cluster: got %s, want %q", r.body, want)
+	}
+	s.call("PUT", path, `{}`).want(200) // it goes
+	s.call("PUT", path, `{"runs": 7}`, "If-None-Match", "*").want(200)
+}
+
 // TestIfNoneMatch: who has the job as it is need not fetch it again.
 func TestIfNoneMatch(t *testing.T) {
 	t.Parallel()

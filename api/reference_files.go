@@ -60,7 +60,7 @@ var (
 		query: []parameter{ofAppParam, labelIs, ofJobParam, limitParam, pageParam}, replies: found[exportView]("A page of jobs."), problems: []kind{notFound},
 	}
 	crontabDoc = operation{
-		id: "readCrontab", tag: tagFiles, spoken: true, summary: "Read a crontab", about: "What the lines of a crontab are as jobs, and what is otherwise here than with cron. Nothing is changed: `POST /api/v1/apply` takes the jobs.",
+		id: "readCrontab", tag: tagFiles, spoken: true, summary: "Read a crontab", about: "What the lines of a crontab are as jobs, and what is otherwise here than with cron. Nothing is changed: `POST /api/v1/apply` takes the jobs. A crontab may have as many lines that are jobs as one call applies.",
 		body: &requestBody{of: of[crontabBody](), about: "The crontab, and what it does not say itself.",
 			example: `{"text": "MAILTO=ops@example.com\n0 3 * * * backup.sh\n", "app": "shop", "timezone": "Europe/Berlin"}`},
 		replies: []reply{{status: http.StatusOK, about: "Its lines.", of: of[crontabView](), headers: []string{"Vary"}}},

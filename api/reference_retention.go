@@ -11,11 +11,11 @@ var (
 		replies: found[retentionsView]("The rules, all of them."),
 	}
 	putRetentionDoc = operation{
-		id: "putRetention", tag: tagCluster, summary: "Say which records the cluster keeps", about: "The rule takes the place of the one before. An empty one keeps all.",
+		id: "putRetention", tag: tagCluster, unless: true, summary: "Say which records the cluster keeps", about: "The rule takes the place of the one before. An empty one keeps all.",
 		body: &requestBody{of: of[retentionView](), about: "The rule.", example: `{"age": "2160h", "failures": "8760h"}`}, replies: keptRule, changes: true,
 	}
 	putAppRetentionDoc = operation{
-		id: "putAppRetention", tag: tagCluster, summary: "Say which records an app keeps", about: "The rule takes the place of the one before. An empty one leaves it to the cluster's.",
+		id: "putAppRetention", tag: tagCluster, unless: true, summary: "Say which records an app keeps", about: "The rule takes the place of the one before. An empty one leaves it to the cluster's.",
 		body: &requestBody{of: of[retentionView](), about: "The rule.", example: `{"age": "720h", "runs": 10000}`}, replies: keptRule, changes: true,
 	}
 )

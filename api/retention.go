@@ -100,11 +100,15 @@ func (s *Server) putRetention(w http.ResponseWriter, r *http.Request) error {
 	if err := f.done(); err != nil {
 		return err
 	}
+	ctx, err := wanted(r, "rule")
+	if err != nil {
+		return err
+	}
 	e, err := s.editor()
 	if err != nil {
 		return err
 	}
-	if err := e.PutRetention(r.Context(), app, rule); err != nil {
+	if err := e.PutRetention(ctx, app, rule); err != nil {
 		return lookAt(err, "GET /api/v1/retention shows what stands; the same request again does no harm.")
 	}
 	return answer(w, http.StatusOK, viewOfRetention(app, rule))

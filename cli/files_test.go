@@ -297,6 +297,14 @@ func TestImportTells(t *testing.T) {
 	if got.code != exitRefused || !strings.Contains(got.err, hint) {
 		t.Errorf("two files: got %+v, want the hint %q", got, hint)
 	}
+	// Which kind of crontab it is, is said by flags.
+	users := write(t, dir, "users", "17 * * * * root run-parts\n")
+	if got := command("import", "crontab", users, "--dry-run", "--tz", "UTC", "--server", f.URL); got.code != 0 || !strings.Contains(got.out, "a column for users? Then import it with --system") {
+		t.Errorf("a column for users: got %+v", got)
+	}
+	if got := command("import", "crontab", write(t, dir, "etc/cron.d/own", "0 3 * * * sync\n"), "--dry-run", "--tz", "UTC", "--server", f.URL); got.code != exitRefused || !strings.Contains(got.err, "a personal one? Then import it with --personal") {
+		t.Errorf("a personal one: got %+v", got)
+	}
 	got = command("import", "crontab", system, other, "--system", "--dry-run", "--server", f.URL, "--skip", other+":1", "-o", "name")
 	if got.code != 0 || got.out != "default/backup\ndefault/z\n" {
 		t.Errorf("two files, one line left out: got %+v", got)
@@ -316,9 +324,9 @@ func TestImportTells(t *testing.T) {
 		"import crontab " + file + " --skip " + system + ":1": "is none of the files that are read",
 		"import crontab " + file + " --skip x":                "want the number of a line, or FILE:LINE",
 		"import crontab " + file + " --skip 0":                "want the number of a line, or FILE:LINE",
-		"import crontab " + file + " --skip 3,9":              "--skip 9: there is nothing to leave out in line 9 of " + file + "; the lines that say what to run are 2, 3",
-		"import crontab " + commented + " --skip 1":           "--skip 1: there is nothing to leave out in line 1 of " + commented + "; the lines that say what to run are 2",
-		"import crontab " + empty + " --skip 1":               "the lines that say what to run are none",
+		"import crontab " + file + " --skip 3,9":              "--skip 9: there is nothing to leave out in line 9 of " + file + "; the lines that can be left out are 2, 3",
+		"import crontab " + commented + " --skip 1":           "--skip 1: there is nothing to leave out in line 1 of " + commented + "; the lines that can be left out are 2",
+		"import crontab " + empty + " --skip 1":               "the lines that can be left out are none",
 	} {
 		if got := command(strings.Fields(line)...); got.code != exitUsage || !strings.Contains(got.err, want) {
 			t.Errorf("%s: got %+v, want code 2 and %q", line, got, want)

@@ -165,6 +165,9 @@ func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imp
 			return nil, nil, err
 		}
 		for _, e := range out.Entries {
+			for i := range e.Notes {
+				e.Notes[i] = withFlag(e.Notes[i])
+			}
 			lines = append(lines, imported{file: file, Entry: e})
 		}
 		for _, n := range out.Notes {
@@ -175,7 +178,7 @@ func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imp
 			report.Notes = append(report.Notes, importedNote{file, n.Line, n.Text})
 		}
 		for _, n := range out.Refused {
-			report.Refused = append(report.Refused, importedNote{file, n.Line, n.Text})
+			report.Refused = append(report.Refused, importedNote{file, n.Line, withFlag(n.Text)})
 		}
 		for _, n := range out.Skipped {
 			report.Skipped = append(report.Skipped, importedNote{file, n, "left out"})
@@ -186,6 +189,17 @@ func (f *importFlags) read(c *console, args []string, hasUser bool) (lines []imp
 		report.Notes = append([]importedNote{{lines[0].file, 0, "the times are those of " + zone + ", " + why + "; --tz names another time zone"}}, report.Notes...)
 	}
 	return lines, report, nil
+}
+
+// withFlag adds how it is said which kind of crontab it is.
+func withFlag(note string) string {
+	switch note {
+	case crontab.MaybeSystem:
+		return note + " Then import it with --system"
+	case crontab.MaybePersonal:
+		return note + " Then import it with --personal"
+	}
+	return note
 }
 
 // skipped reads which lines of which files are left out.
@@ -229,7 +243,7 @@ func leftNothing(skip []int, file string, out *crontab.File) error {
 	slices.Sort(lines)
 	for _, n := range skip {
 		if !slices.Contains(out.Skipped, n) {
-			return usageError("--skip %d: there is nothing to leave out in line %d of %s; the lines that say what to run are %s", n, n, plain(file), someOf(lines))
+			return usageError("--skip %d: there is nothing to leave out in line %d of %s; the lines that can be left out are %s", n, n, plain(file), someOf(lines))
 		}
 	}
 	return nil

@@ -21,6 +21,7 @@ type Options struct {
 	User   *string // as whom they run, "" as the node does; nil: as the file says
 	Zone   string  // whose times these are, until a line sets CRON_TZ; an IANA name, "" is UTC
 	Skip   []int   // lines that are left out
+	Most   int     // so many jobs, notes and refusals are taken, of each; 0: all
 }
 
 // Note is something to tell of a line; line 0 is the whole file.
@@ -43,10 +44,14 @@ type File struct {
 	Notes   []Note // of the file, and of lines that set a variable
 	Refused []Note // what cannot be taken, and what to do about it
 	Skipped []int  // lines that were left out
+	Cut     bool   // there is more than Options.Most: it was not read to its end
 }
 
 // Names gives jobs their names. It is used for all files that are imported together: no two jobs get the same.
-type Names struct{ taken map[string]bool }
+type Names struct {
+	taken  map[string]bool
+	number map[string]int // the last one that was given behind a name
+}
 
 // Read reads a crontab.
 func Read(text []byte, o Options, names *Names) *File {
@@ -66,7 +71,10 @@ func Read(text []byte, o Options, names *Names) *File {
 		p.note(0, "the last line does not end in a line break: cron leaves such a line out, here it counts")
 	}
 	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
-		p.line(i+1, line)
+		if p.line(i+1, line); o.Most > 0 && max(len(p.out.Entries), len(p.out.Notes), len(p.out.Refused)) > o.Most {
+			p.out.Cut = true
+			break
+		}
 	}
 	p.tellOfAll()
 	return p.out

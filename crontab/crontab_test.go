@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -272,6 +273,49 @@ func TestNames(t *testing.T) {
 	}
 	if want := "artisan artisan-schedule:run"; !strings.HasPrefix(strings.Join(got, " "), want) || len(slices.Compact(slices.Sorted(slices.Values(got)))) != 4 {
 		t.Errorf("got %v, want four names that begin with %s", got, want)
+	}
+}
+
+// TestNamesOfEqualLines is not parallel to others, whose allocations would be counted too. These tell how many names are
+// tried: with each equal line as many as before it.
+func TestNamesOfEqualLines(t *testing.T) {
+	const lines = 20_000
+	var last string
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	n := &Names{}
+	for range lines {
+		last = n.next(&job.Spec{App: "a", Schedule: "@daily", Command: "x"})
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.Mallocs - before.Mallocs) / lines; each > 100 {
+		t.Errorf("%d allocations for each name", each)
+	}
+	if want := fmt.Sprint("x-", lines-1); last != want { // x, x with its sum, x-2 and so on
+		t.Errorf("the last one is %s, want %s", last, want)
+	}
+	if other := n.next(&job.Spec{App: "b", Command: "x"}); other != "x" {
+		t.Errorf("of another app: got %s", other)
+	}
+}
+
+// TestMost: what is too much is not read to its end.
+func TestMost(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		text string
+		told int
+		cut  bool
+	}{
+		"as many":      {strings.Repeat("@daily x\n", 3), 4, false}, // and a note of all
+		"more jobs":    {strings.Repeat("@daily x\n", 50), 5, true},
+		"no jobs":      {strings.Repeat("x\n", 50), 4, true},
+		"only to tell": {strings.Repeat("MAILFROM=x\n", 50), 4, true},
+	} {
+		got := Read([]byte(c.text), Options{Most: 3}, &Names{})
+		if n := len(got.Entries) + len(got.Notes) + len(got.Refused); got.Cut != c.cut || n != c.told {
+			t.Errorf("%s: cut is %t, and %d things are told", what, got.Cut, n)
+		}
 	}
 }
 

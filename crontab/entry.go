@@ -14,6 +14,12 @@ import (
 // someday is an instant to fill defaults in at: crontabs have none that would depend on it.
 var someday = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// What is told of lines that may be of the other kind of crontab. How that is said is another for each who has it read.
+const (
+	MaybeSystem   = "the command begins with root: has this crontab a column for users?"
+	MaybePersonal = "there is no command: in this crontab the user stands behind the times, then the command; or is it a personal one?"
+)
+
 // entry reads a line that says when and what.
 func (p *parser) entry(e *Entry, line string) error {
 	if rest, quiet := strings.CutPrefix(line, "-"); quiet { // cronie: nothing in the log
@@ -31,10 +37,10 @@ func (p *parser) entry(e *Entry, line string) error {
 	s.Description = description(p.comments)
 	if p.o.System {
 		if s.User, rest = word(rest); rest == "" {
-			return errors.New("there is no command: in this crontab the user stands behind the times, then the command; of a personal crontab leave --system out")
+			return errors.New(MaybePersonal)
 		}
 	} else if first, more := word(rest); first == "root" && more != "" {
-		e.say("the command begins with root: if this file has a column for users, import it with --system")
+		e.say(MaybeSystem)
 	}
 	if p.o.User != nil {
 		s.User = *p.o.User

@@ -14,7 +14,7 @@ import (
 // number that the line comes to. The names of lines do not depend on those below them.
 func (n *Names) next(s *job.Spec) string {
 	if n.taken == nil {
-		n.taken = map[string]bool{}
+		n.taken, n.number = map[string]bool{}, map[string]int{}
 	}
 	program, arguments := called(s.Command, 0)
 	name := slug(program, 40)
@@ -28,14 +28,16 @@ func (n *Names) next(s *job.Spec) string {
 		tries = append(tries, name+"-"+more)
 	}
 	tries = append(tries, fmt.Sprintf("%s-%04x", name, h.Sum32()&0xffff))
-	for i := 2; ; i++ {
+	numbered := s.App + "\x00" + name
+	for {
 		for _, try := range tries {
 			if key := s.App + "\x00" + try; !n.taken[key] {
 				n.taken[key] = true
 				return try
 			}
 		}
-		tries = []string{fmt.Sprintf("%s-%d", name, i)}
+		n.number[numbered] = max(n.number[numbered], 1) + 1 // those below are taken, and stay so
+		tries = []string{fmt.Sprintf("%s-%d", name, n.number[numbered])}
 	}
 }
 

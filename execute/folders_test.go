@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -64,6 +66,83 @@ func TestAFolderThatHangs(t *testing.T) {
 	})
 	if res := run(t, s, there(time.Minute)); res.Outcome != job.Succeeded || strings.TrimSpace(string(res.Output.Head)) != unlinked(t, gone) {
 		t.Errorf("when it is back: got %v %q, %q", res.Outcome, res.Reason, res.Output.Head)
+	}
+}
+
+// TestManyFoldersThatHang: however many folders hang, not more threads than some do. Commands that are to begin in others are given back
+// meanwhile, and fail once nothing has answered for long.
+func TestManyFoldersThatHang(t *testing.T) {
+	t.Parallel()
+	s, gone := shell(t), filepath.Join(t.TempDir(), "gone")
+	var asked atomic.Int64
+	back := make(chan struct{})
+	s.folders.stat = func(path string) (os.FileInfo, error) {
+		if filepath.Dir(path) == gone {
+			asked.Add(1)
+			<-back
+		}
+		return os.Stat(path)
+	}
+	in := func(dir string, soon time.Duration) Attempt {
+		a := attempt("true")
+		a.Options.Dir, a.BeginBy = dir, time.Now().Add(soon)
+		return a
+	}
+	var all sync.WaitGroup
+	for i := range 2 * mostAsked {
+		all.Go(func() {
+			if res := run(t, s, in(filepath.Join(gone, strconv.Itoa(i)), time.Second)); res.Outcome != job.Missed {
+				t.Errorf("got %v %q, want that it is given back", res.Outcome, res.Reason)
+			}
+		})
+	}
+	all.Wait()
+	if n := asked.Load(); n != mostAsked { // who was given back waited for a second
+		t.Errorf("%d folders were asked, want %d", n, mostAsked)
+	}
+	well := t.TempDir()
+	if res := run(t, s, in(well, 100*time.Millisecond)); res.Outcome != job.Missed {
+		t.Errorf("in a folder that is well: got %v %q, want that it is given back", res.Outcome, res.Reason)
+	}
+	s.folders.mu.Lock()
+	for _, q := range s.folders.asked {
+		q.since = q.since.Add(-time.Minute)
+	}
+	s.folders.mu.Unlock()
+	if res := run(t, s, in(well, time.Minute)); res.Outcome != job.Failed || !strings.Contains(res.Reason, "whether "+well+" would answer: 256 other directories have not") {
+		t.Errorf("after a minute: got %v %q", res.Outcome, res.Reason)
+	}
+	close(back)
+	eventually(t, "the answers", func() bool {
+		s.folders.mu.Lock()
+		defer s.folders.mu.Unlock()
+		return len(s.folders.asked) == 0
+	})
+	if res := run(t, s, in(well, time.Minute)); res.Outcome != job.Succeeded {
+		t.Errorf("when they are back: got %v %q", res.Outcome, res.Reason)
+	}
+}
+
+// TestAFolderThatIsSlow: commands are begun in a folder that always takes longer to answer than there is time to begin.
+func TestAFolderThatIsSlow(t *testing.T) {
+	t.Parallel()
+	s, slow := shell(t), t.TempDir()
+	s.folders.stat = func(path string) (os.FileInfo, error) {
+		time.Sleep(1500 * time.Millisecond)
+		return os.Stat(path)
+	}
+	res := job.Result{Outcome: job.Missed}
+	for tries := 0; res.Outcome == job.Missed && tries < 4; tries++ {
+		a := attempt("true")
+		a.Options.Dir, a.BeginBy = slow, time.Now().Add(time.Second)
+		res = run(t, s, a)
+		if tries == 0 && res.Outcome != job.Missed {
+			t.Errorf("at first: got %v %q, want that it is given back", res.Outcome, res.Reason)
+		}
+		time.Sleep(time.Second) // until somebody claims it again
+	}
+	if res.Outcome != job.Succeeded {
+		t.Errorf("got %v %q", res.Outcome, res.Reason)
 	}
 }
 

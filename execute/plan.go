@@ -51,7 +51,7 @@ func (s *Shell) plan(ctx context.Context, a Attempt) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if home := o.Dir == "" && who != nil; home && !(there && filepath.IsAbs(p.dir)) {
+	if o.Dir == "" && who != nil && (!there || !filepath.IsAbs(p.dir)) { // a home that is none
 		p.dir = "/"
 	}
 	p.env = about(a, withVariables(own, o.Env))

@@ -16,7 +16,7 @@ func TestZoneData(t *testing.T) {
 	if row.Zones != job.ZoneData() || row.ZonesFrom == "" {
 		t.Errorf("got time zone data %q from %q", row.Zones, row.ZonesFrom)
 	}
-	await(t, "the jobs are planned by it", 20*time.Second, func() bool {
+	await(t, "the jobs are planned by it", 45*time.Second, func() bool {
 		is, err := c.db.Setting(t.Context(), "zones")
 		return err == nil && is == job.ZoneData()
 	})

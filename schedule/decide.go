@@ -78,7 +78,7 @@ func judge(t job.Task, s scene, now job.Micros) decision {
 		return refused(t, job.Skipped, now, "job was deleted")
 	case t.Origin == 0 && j.PauseAt(now) != nil:
 		return refused(t, job.Skipped, now, "%s", j.PauseAt(now))
-	case t.Origin == 0 && t.Due < j.Restored:
+	case t.Origin == 0 && t.Due < restored(j, now):
 		return refused(t, job.Skipped, now, "%s", restoredReason(j))
 	case j.SpecErr != nil:
 		return refused(t, job.Skipped, now, "%v", j.SpecErr)
@@ -192,13 +192,19 @@ func overlap(t job.Task, s scene, now job.Micros) decision {
 	}
 }
 
-// before tells whether a task that is due comes before another one of its job: the earlier due time, but between the
-// schedule and a backfill what is ready for longer. What waits is not: it will be woken when it is its turn.
+// before tells whether a task that is due comes before another one of its job: the earlier due time. Between the schedule and
+// a backfill it is who has been woken, for then it is his turn, and else what is ready for longer: where due times come as
+// fast as runs end, there is always one that is. What waits is not: it will be woken when it is its turn.
 func before(o sql.TaskRow, t job.Task) bool {
-	if isBackfill(o) == (t.Origin < 0) {
+	switch {
+	case isBackfill(o) == (t.Origin < 0):
 		return byDue(o.Task, t) < 0
+	case o.State == job.Waiting:
+		return false
+	case woken(o.Task) != woken(t):
+		return woken(o.Task)
 	}
-	return o.State != job.Waiting && (o.DueNow < t.DueNow || o.DueNow == t.DueNow && isNoBackfill(o))
+	return o.DueNow < t.DueNow || o.DueNow == t.DueNow && isNoBackfill(o)
 }
 
 // catchesUp tells whether a task is one of those that policy all starts late.

@@ -36,6 +36,7 @@ func TestDecide(t *testing.T) {
 	backfill := []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0 - 1e9, Origin: -7}, State: job.Executing}}
 	backfilled := []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0 - 1e9, DueNow: t0 + 9, Origin: -7}, State: job.Idle}}
 	wokenUp := []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0 - 2, DueNow: t0 - 1}, State: job.Idle}}
+	backfills := func(t *job.Task) { t.Origin, t.Due, t.DueNow = -4, t0-1e9, t0+9 }
 	queue := func(j *sql.JobRow) { j.Spec.Overlap, j.Spec.Queue = job.OverlapQueue, 2 }
 	replace := func(j *sql.JobRow) { j.Spec.Overlap = job.OverlapReplace }
 	deadline := func(j *sql.JobRow) { j.Spec.StartDeadline = job.Duration(3 * time.Second) }
@@ -79,6 +80,10 @@ func TestDecide(t *testing.T) {
 		"behind one that was woken":                  {row(func(j *sql.JobRow) { j.Spec.Group = "g" }), nil, wokenUp, onTime, refuse, job.Skipped, "overlap: the run due "},
 		"a backfill while another is executing":      {row(nil), func(t *job.Task) { t.Origin = -4 }, running, onTime, wait, 0, ""},
 		"while a backfill is executing":              {row(nil), nil, backfill, onTime, wait, 0, ""},
+		"overdue, and it is a backfill's turn":       {row(nil), nil, backfilled, time.Second, wait, 0, ""},
+		"woken before a backfill was":                {row(nil), func(t *job.Task) { t.DueNow++ }, backfilled, time.Second, begin, 0, ""},
+		"a backfill's turn, one is overdue":          {row(nil), backfills, []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0, DueNow: t0}, State: job.Prepare}}, time.Second, begin, 0, ""},
+		"a backfill's turn, one was woken before":    {row(nil), backfills, []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0, DueNow: t0 + 1}, State: job.Prepare}}, time.Second, wait, 0, ""},
 		"while an earlier one waits":                 {row(func(j *sql.JobRow) { j.Spec.Group = "g" }), nil, waiting, onTime, refuse, job.Skipped, "overlap: the run due 2027-01-15T07:59:59.999999Z still waits"},
 		"misfired, with policy all":                  {row(all), nil, nil, late, begin, 0, ""},
 		"misfired, with policy all, one executes":    {row(all), nil, running, late, wait, 0, ""},

@@ -35,22 +35,22 @@ func (d *dueTimes) first() job.Micros {
 // database was restored counts with them, and none of it is started.
 func until(j *sql.JobRow, s job.Schedule, cursor, now, horizon job.Micros, misfireAfter time.Duration) dueTimes {
 	var d dueTimes
-	from := cursor
-	oldest := min(max(now.Add(-misfireAfter), j.Restored-1), horizon)
+	from, restored := cursor, restored(j, now)
+	oldest := min(max(now.Add(-misfireAfter), restored-1), horizon)
 	if from < oldest {
 		last, ok := lastIn(s, from, oldest)
 		if ok {
 			var keep []job.Micros
-			for most := j.Spec.CatchUp(); ok && len(keep) < most && last >= j.Restored && startsLate(&j.Spec, s, last, now); {
+			for most := j.Spec.CatchUp(); ok && len(keep) < most && last >= restored && startsLate(&j.Spec, s, last, now); {
 				keep = append(keep, last)
 				last, ok = lastIn(s, from, last-1)
 			}
 			if ok {
 				d.missed = counted(j, s, from, last, now, job.Missed, fmt.Sprintf("nobody could start it within %s", job.Duration(misfireAfter)))
 				d.last = last
-				if d.missed.Due < j.Restored {
+				if d.missed.Due < restored {
 					d.missed.Outcome, d.missed.Reason = job.Skipped, restoredReason(j)
-					if last >= j.Restored {
+					if last >= restored {
 						d.missed.Reason += fmt.Sprintf(". And due since, and nobody could start it within %s", job.Duration(misfireAfter))
 					}
 				}
@@ -74,6 +74,15 @@ func until(j *sql.JobRow, s job.Schedule, cursor, now, horizon job.Micros, misfi
 		d.tasks = append(d.tasks, task(j, due))
 		at = due
 	}
+}
+
+// restored is when the database was restored, of a job that is older. While that is later than now it counts for nothing: MySQL's clock
+// was put back since, and else nothing would start until it is there again.
+func restored(j *sql.JobRow, now job.Micros) job.Micros {
+	if j.Restored > now {
+		return 0
+	}
+	return j.Restored
 }
 
 // restoredReason is why nothing starts that was due before the database was restored.

@@ -193,6 +193,9 @@ func (p *Planner) planJobs(ctx context.Context, ids []int64, wait bool, now job.
 			}
 		}
 		jobs, busy, err := lockJobs(tx, ids, wait)
+		if !wait && sql.IsLockWait(err) { // it waits for no row, so no job is to blame
+			return fmt.Errorf("somebody keeps the table locked, as ALTER TABLE does: %v", err)
+		}
 		if err != nil {
 			return err
 		}

@@ -401,6 +401,39 @@ func TestPlanBesideAKeptRow(t *testing.T) {
 	}
 }
 
+// TestPlanBehindAnAlter: no job is to blame for a table that somebody changes, so nobody looks for it in ever smaller parts.
+func TestPlanBehindAnAlter(t *testing.T) {
+	f := setUp(t)
+	var ids []int64
+	for i := range 4 {
+		ids = append(ids, f.create(every(fmt.Sprint(i), time.Hour, time.Hour)).ID)
+	}
+	release := f.keep("SELECT COUNT(*) FROM job") // a reader, for whom a change of the table waits
+	altered := make(chan error, 1)
+	go func() {
+		_, err := f.beside.Raw().Exec("ALTER TABLE job ADD KEY behind (created)")
+		altered <- err
+	}()
+	for end := time.Now().Add(20 * time.Second); f.number("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'ALTER TABLE job%' AND state LIKE 'Waiting for table metadata lock'") == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the change of the table does not wait")
+		}
+	}
+	tries := 0
+	f.proxy.OnCommand(func(c faultproxy.Command) {
+		if strings.Contains(c.SQL, "SKIP LOCKED") {
+			tries++
+		}
+	})
+	if _, locked, err := f.planner.planJobs(t.Context(), ids, false, t0); err == nil || len(locked) > 0 || tries != 1 {
+		t.Errorf("got jobs %v that somebody keeps, %v, with %d tries; want none, that the table is locked, and one", locked, err, tries)
+	}
+	release()
+	if err := <-altered; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPlanOfAJobThatIsLockedAgainAndAgain: a look gets the row in the end, however short it is free.
 func TestPlanOfAJobThatIsLockedAgainAndAgain(t *testing.T) {
 	f := setUp(t)

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,6 +105,26 @@ func TestRestoreResumedAtOnce(t *testing.T) {
 		f.wantRuns("due often", id, append(want, "skipped 50..100×6 "+restoredText(restored))...)
 	}
 	f.wantRuns("due once", single.ID, "skipped 60..60×1 "+restoredText(restored))
+}
+
+// TestRestoreAheadOfTheClock: MySQL's clock was put back since the restore. What is due by it starts, and nothing ends before it is due.
+func TestRestoreAheadOfTheClock(t *testing.T) {
+	f := setUp(t)
+	spec := every("j", 10*time.Second, 10*time.Second)
+	spec.Overlap = job.OverlapAllow
+	j := f.create(spec) // planned up to 40 s
+	f.acceptRestore(after(time.Hour))
+	f.session.set(after(0))
+	f.resumeApp("")
+	var want []float64
+	for due := 10; due <= 60; due += 10 {
+		f.reach(after(time.Duration(due) * time.Second))
+		want = append(want, float64(due))
+	}
+	if got := f.startedBefore(after(time.Hour)); !slices.Equal(got, want) {
+		t.Errorf("what was due %v s after t0 was started, want %v", got, want)
+	}
+	f.want("due times that ended without a start", 0, "SELECT COUNT(*) FROM history WHERE job_id = ? AND outcome = ?", j.ID, job.Skipped)
 }
 
 // TestRestoreLongAgo: what was due before a restore and what nobody could start after it is told apart by the record.

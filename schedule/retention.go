@@ -14,21 +14,19 @@ func (e *Editor) PutRetention(ctx context.Context, app string, r job.Retention) 
 		return err
 	}
 	now := e.Session.Now()
-	put := func(tx *sql.Tx) error {
+	return e.record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
 		old, err := tx.LockRetention(app)
 		if err != nil {
-			return err
+			return nil, err
+		}
+		if err := job.CheckPrecondition(ctx, old != nil, 0); err != nil {
+			return nil, err
 		}
 		if old == nil && r == (job.Retention{}) || old != nil && *old == r {
-			return nil
+			return nil, nil
 		}
-		if err := tx.PutRetention(app, r, job.ActorOf(ctx).Who, now); err != nil {
-			return err
-		}
-		return audit(tx, retentionLine(app, old, r), now)
-	}
-	// Writing it once more does no harm: it is the same then.
-	return e.DB.TxOnce(ctx, put, func(*sql.Tx) (bool, error) { return false, nil })
+		return retentionLine(app, old, r), tx.PutRetention(app, r, job.ActorOf(ctx).Who, now)
+	})
 }
 
 // retentionLine is what the audit says of a rule that took the place of another; nil: of none.

@@ -3,6 +3,8 @@ package schedule
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"go-crontab/job"
@@ -22,9 +24,10 @@ type Rezoner struct {
 	Zones   string // the time zone data of this node, see job.ZoneData
 	Log     *slog.Logger
 
-	seen         string // what the look through all jobs goes by, see sql.Unzoned
-	last         int64  // the last job that it came to
-	jobs, marked int64  // how many it looked at, and how many of these it marked
+	seen         string  // what the look through all jobs goes by, see sql.Unzoned
+	last         int64   // the last job that it came to
+	busy         []int64 // those to be marked whose rows somebody else had locked
+	jobs, marked int64   // how many it looked at, and how many of these it marked
 }
 
 const (
@@ -56,7 +59,10 @@ func (r *Rezoner) Run(ctx context.Context) error {
 
 // look takes one batch, and tells whether there are more.
 func (r *Rezoner) look(ctx context.Context, now job.Micros) (more bool, err error) {
-	if index, _, _ := r.Session.Share(); index != 0 || !r.Session.Fresh() {
+	if !r.Session.Fresh() {
+		return false, nil
+	}
+	if index, _, _ := r.Session.Share(); index != 0 {
 		r.seen = ""
 		return false, nil
 	}
@@ -69,39 +75,37 @@ func (r *Rezoner) look(ctx context.Context, now job.Micros) (more bool, err erro
 		return false, nil
 	}
 	if seen != r.seen {
-		r.seen, r.last, r.jobs, r.marked = seen, 0, 0, 0
+		r.seen, r.last, r.busy, r.jobs, r.marked = seen, 0, nil, 0, 0
 	}
 	found, err := r.DB.JobsBehind(ctx, r.last, rezoneBatch)
 	if err != nil {
 		return false, err
 	}
-	rows := make([]*sql.JobRow, len(found))
-	for i := range found {
-		rows[i] = &found[i]
-	}
-	if err := r.DB.LearnCalendars(ctx, rows...); err != nil {
+	ids, err := r.toMark(ctx, found, now)
+	if err != nil {
 		return false, err
 	}
-	var ids []int64
-	for _, j := range rows {
-		if misplaced(j, now) {
-			ids = append(ids, j.ID)
-		}
+	last, again := len(found) < rezoneBatch, 0
+	if last { // those that were locked, once more
+		again = min(len(r.busy), rezoneBatch)
+		ids = append(ids, r.busy[:again]...)
 	}
-	if len(ids) > 0 {
-		err := r.DB.Tx(ctx, func(tx *sql.Tx) error {
-			_, err := tx.ReplanJobs(ids, now)
-			return err
-		})
-		if err != nil {
-			return false, err // unknown too: they are marked, or found again
-		}
+	busy, err := r.mark(ctx, ids, now)
+	if err != nil {
+		return false, err // unknown too: they are marked, or found again
 	}
-	r.jobs, r.marked = r.jobs+int64(len(rows)), r.marked+int64(len(ids))
-	if len(rows) > 0 {
-		r.last = rows[len(rows)-1].ID
+	r.busy = append(r.busy[again:], busy...)
+	r.jobs, r.marked = r.jobs+int64(len(found)), r.marked+int64(len(ids)-len(busy))
+	if len(found) > 0 {
+		r.last = found[len(found)-1].ID
 	}
-	if len(rows) == rezoneBatch {
+	switch {
+	case !last:
+		return true, nil
+	case len(busy) > 0:
+		r.Log.Warn("jobs cannot be planned by new time zone data yet: somebody has their rows locked", "jobs", len(r.busy), "job_id", busy[0])
+		return false, nil
+	case len(r.busy) > 0:
 		return true, nil
 	}
 	done, err := r.DB.PlannedBy(ctx, seen, r.Zones)
@@ -112,13 +116,68 @@ func (r *Rezoner) look(ctx context.Context, now job.Micros) (more bool, err erro
 	return false, err
 }
 
-// misplaced tells whether the cursor of a job is not its first due time from now on. Where due times before it are planned already it
-// looks as if it were, and planning them anew changes nothing.
-func misplaced(j *sql.JobRow, now job.Micros) bool {
+// toMark are those of some jobs that are to be planned anew.
+func (r *Rezoner) toMark(ctx context.Context, found []sql.JobRow, now job.Micros) (ids []int64, err error) {
+	rows := make([]*sql.JobRow, len(found))
+	for i := range found {
+		rows[i] = &found[i]
+	}
+	if err := r.DB.LearnCalendars(ctx, rows...); err != nil {
+		return nil, err
+	}
+	for _, j := range rows {
+		if misplaced(j, nil, now) {
+			ids = append(ids, j.ID)
+		}
+	}
+	ahead, err := r.DB.PlannedAhead(ctx, ids, now)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range rows {
+		if len(ahead[j.ID]) > 0 && !misplaced(j, ahead[j.ID], now) {
+			ids = slices.DeleteFunc(ids, func(id int64) bool { return id == j.ID })
+		}
+	}
+	return ids, nil
+}
+
+// mark has jobs planned anew, but for those whose rows somebody else has locked: who waited for one would hold up the starts of all others.
+func (r *Rezoner) mark(ctx context.Context, ids []int64, now job.Micros) (busy []int64, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	err = r.DB.Tx(ctx, func(tx *sql.Tx) error {
+		free, locked, err := tx.LockFreeJobs(ids)
+		if err != nil {
+			return err
+		}
+		busy = slices.Sorted(maps.Keys(locked))
+		_, err = tx.ReplanJobs(slices.Sorted(maps.Keys(free)), now)
+		return err
+	})
+	return busy, err
+}
+
+// misplaced tells whether the due times of a job from now on, which are those that are planned and its cursor, are not the first that
+// its schedule has.
+func misplaced(j *sql.JobRow, planned []job.Micros, now job.Micros) bool {
 	zoned := j.Spec.Timezone != "" && j.Spec.Timezone != "UTC"
 	if !zoned && j.Spec.Calendars == nil || j.Paused || j.Held || j.NextDue != 0 && j.NextDue <= now {
 		return false
 	}
 	s, err := compile(j)
-	return err == nil && firstAfter(s, now) != j.NextDue
+	if err != nil {
+		return false
+	}
+	at := now
+	for _, due := range planned {
+		if j.NextDue != 0 && due >= j.NextDue { // planned since the job was read
+			break
+		}
+		if at = firstAfter(s, at); at != due {
+			return true
+		}
+	}
+	return firstAfter(s, at) != j.NextDue
 }

@@ -16,20 +16,7 @@ import (
 func TestRezone(t *testing.T) {
 	f := setUp(t)
 	r := &Rezoner{DB: f.beside, Session: f.session, Zones: "new", Log: slog.New(slog.DiscardHandler)}
-	join := func(zones string) (id uuid.UUID) {
-		t.Helper()
-		id = uuid.New()
-		err := f.beside.Tx(t.Context(), func(tx *sql.Tx) error {
-			if err := tx.JoinZones(id, zones); err != nil {
-				return err
-			}
-			return tx.InsertSession(sql.SessionRow{ID: id, Node: "n", Zones: zones})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return id
-	}
+	join := func(zones string) uuid.UUID { t.Helper(); return f.joinWith(zones) }
 	leave := func(id uuid.UUID) { f.exec("DELETE FROM session WHERE id = ?", id[:]) }
 	look := func(seconds int) {
 		t.Helper()
@@ -112,4 +99,80 @@ func TestRezone(t *testing.T) {
 	look(8)
 	marked("in the end", 1)
 	leave(first)
+}
+
+// joinWith has a session begin whose node computes with some time zone data.
+func (f *fixture) joinWith(zones string) (id uuid.UUID) {
+	f.Helper()
+	id = uuid.New()
+	err := f.beside.Tx(f.Context(), func(tx *sql.Tx) error {
+		if err := tx.JoinZones(id, zones); err != nil {
+			return err
+		}
+		return tx.InsertSession(sql.SessionRow{ID: id, Node: "n", Zones: zones})
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return id
+}
+
+// TestRezoneBesideALockedRow: a job whose row somebody has locked holds up the marking of no other, and comes in the end. Nor does a beat
+// that is late have the look begin anew.
+func TestRezoneBesideALockedRow(t *testing.T) {
+	f := setUp(t)
+	r := &Rezoner{DB: f.planner.DB, Session: f.session, Zones: "new", Log: slog.New(slog.DiscardHandler)}
+	var ids []int64
+	for _, name := range []string{"before", "kept", "behind"} {
+		ids = append(ids, f.create(job.Spec{Name: name, Command: "true", Schedule: "0 0 3 * * *", Timezone: "Europe/Berlin"}).ID)
+	}
+	f.exec("UPDATE job SET next_due = next_due + ?", time.Hour.Microseconds())
+	f.joinWith("new")
+	release := f.keep("SELECT id FROM job WHERE id = ? FOR UPDATE", ids[1])
+	look := func() {
+		t.Helper()
+		if more, err := r.look(t.Context(), f.session.Now()); more || err != nil {
+			t.Fatalf("got more %t, %v", more, err)
+		}
+	}
+	for range 2 {
+		look()
+		f.want("jobs that are marked, of those that are free", 2, "SELECT COUNT(*) FROM job WHERE replan = 1 AND id IN (?, ?)", ids[0], ids[2])
+		f.want("jobs that are marked", 2, "SELECT COUNT(*) FROM job WHERE replan = 1")
+		f.want("whether all are said to be planned", 0, "SELECT COUNT(*) FROM setting WHERE name = 'zones' AND value = 'new'")
+	}
+	f.session.stale = true
+	look()
+	if r.last != ids[2] || r.seen == "" {
+		t.Errorf("behind a late beat the look begins behind job %d, of %q; want it to go on behind %d", r.last, r.seen, ids[2])
+	}
+	f.session.stale = false
+	release()
+	look()
+	f.want("jobs that are marked in the end", 3, "SELECT COUNT(*) FROM job WHERE replan = 1")
+	f.want("whether all are said to be planned", 1, "SELECT COUNT(*) FROM setting WHERE name = 'zones' AND value = 'new'")
+}
+
+// TestRezoneOfWhatIsPlanned: of a job that has due times planned already these count with its cursor.
+func TestRezoneOfWhatIsPlanned(t *testing.T) {
+	f := setUp(t)
+	r := &Rezoner{DB: f.beside, Session: f.session, Zones: "new", Log: slog.New(slog.DiscardHandler)}
+	right := f.create(job.Spec{Name: "right", Command: "true", Schedule: "*/10 * * * * *", Timezone: "Europe/Berlin"})
+	wrong := f.create(job.Spec{Name: "wrong", Command: "true", Schedule: "*/10 * * * * *", Timezone: "Europe/Berlin"})
+	last := f.create(job.Spec{Name: "last", Command: "true", Schedule: "*/10 * * * * *", Timezone: "Europe/Berlin", MaxFires: 3})
+	f.plan(time.Second)
+	f.want("planned, of each of two jobs", 4, "SELECT COUNT(*) DIV 2 FROM task WHERE job_id <> ?", last.ID)
+	f.want("planned, of the one that ends", 2, "SELECT COUNT(*) FROM task WHERE job_id = ?", last.ID)
+	f.exec("UPDATE task SET due = due + 1000000 WHERE job_id = ? ORDER BY due LIMIT 1", wrong.ID)
+	f.joinWith("new")
+	f.session.set(after(2 * time.Second))
+	if _, err := r.look(t.Context(), f.session.Now()); err != nil {
+		t.Fatal(err)
+	}
+	f.want("whether the wrong one is marked", 1, "SELECT replan FROM job WHERE id = ?", wrong.ID)
+	f.want("whether the right one is marked", 0, "SELECT replan FROM job WHERE id = ?", right.ID)
+	f.want("whether the one that ends is marked", 0, "SELECT replan FROM job WHERE id = ?", last.ID)
+	if r.jobs != 3 || r.marked != 1 {
+		t.Errorf("%d of %d jobs are said to be planned anew, want 1 of 3", r.marked, r.jobs)
+	}
 }

@@ -30,22 +30,24 @@ type reading struct {
 // drift bounds how much two clocks may diverge in a second.
 const drift = 0.0005
 
-// Set takes a reading that was asked for at sent and answered at received. The one that is off by the least is believed: one that
-// took long does not replace one that was quick, until that is so old that it may be off by more. Else a link that is slow for a while,
-// and then one way sooner than the other, would move the clock by half of its round trip, and starts with it.
-func (c *Clock) Set(sent, received time.Time, db job.Micros) {
+// Set takes a reading that was asked for at sent and answered at received. boot is sent by the other clock, read before it: who is held
+// up in between finds a suspension too many, and reads again. One on the way counts as one behind the reading, since nobody knows whether
+// MySQL looked at its clock before it.
+//
+// The reading that is off by the least is believed: one that took long does not replace one that was quick, until that is so old that it
+// may be off by more. Else a link that is slow for a while, and then one way sooner than the other, would move the clock by half of its
+// round trip, and starts with it.
+func (c *Clock) Set(boot time.Duration, sent, received time.Time, db job.Micros) {
 	rtt := received.Sub(sent)
 	c.trip.Store(int64(rtt))
-	r := reading{mono: sent.Add(rtt / 2), db: db, err: time.Duration(float64(rtt/2)*(1+drift)) + time.Millisecond/10}
-	r.boot = -time.Since(r.mono) // first, see sleep
-	r.boot += c.bootNow()
+	r := reading{mono: sent.Add(rtt / 2), boot: boot + rtt/2, db: db, err: time.Duration(float64(rtt/2)*(1+drift)) + time.Millisecond/10}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old, slept := c.at.Load(), false
 	if old != nil {
 		if d := c.sleep(old); d > leastSleep { // in which MySQL's clock went on, and was not set
 			slept = true
-			old = &reading{mono: old.mono.Add(-d), db: old.db, err: old.err}
+			old = &reading{mono: old.mono.Add(-d), db: old.db, err: old.err + leastSleep} // see sleep
 		}
 	}
 	if old != nil && c.stepped(old, &r) {
@@ -65,7 +67,7 @@ func (c *Clock) stepped(old, r *reading) bool {
 	return diff.Abs() > old.errAt(r.mono)+r.err
 }
 
-// Slept tells whether the machine was suspended since the last reading. What Now says is late by that until the next one.
+// Slept tells whether the machine was suspended since the last reading was asked for. What Now says may be late by that until the next one.
 func (c *Clock) Slept() bool {
 	r := c.at.Load()
 	return r != nil && c.sleep(r) > leastSleep

@@ -2,6 +2,7 @@ package session
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,11 +10,18 @@ import (
 	"pgregory.net/rapid"
 
 	"go-crontab/internal/boottime"
+	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 )
 
 // epoch is an instant of MySQL's clock.
 const epoch = job.Micros(1_800_000_000_000_000)
+
+// took has a clock take a reading that was asked for at sent and answered at received, with no suspension on the way.
+func took(c *Clock, sent, received time.Time, db job.Micros) {
+	boot := c.bootNow() // first, as who asks does
+	c.Set(boot-time.Since(sent), sent, received, db)
+}
 
 // TestClockIsCarriedOn: between readings the clock goes on with the node's monotonic clock.
 func TestClockIsCarriedOn(t *testing.T) {
@@ -23,7 +31,7 @@ func TestClockIsCarriedOn(t *testing.T) {
 		if got := c.Now(); got != 0 {
 			t.Errorf("before the first reading: got %s, want none", got)
 		}
-		c.Set(time.Now(), time.Now(), epoch)
+		took(&c, time.Now(), time.Now(), epoch)
 		for _, after := range []time.Duration{0, time.Microsecond, time.Second, time.Hour, 1000 * time.Hour} {
 			time.Sleep(after)
 			if got, want := c.Now(), epoch.Add(time.Since(c.at.Load().mono)); got != want {
@@ -37,7 +45,7 @@ func TestClockIsCarriedOn(t *testing.T) {
 			t.Errorf("a minute ago: got %s to wait", got)
 		}
 		wall := time.Now().Add(-7 * time.Hour)
-		c.Set(time.Now(), time.Now(), job.MicrosOf(wall))
+		took(&c, time.Now(), time.Now(), job.MicrosOf(wall))
 		if got := c.Offset(); got != -7*time.Hour {
 			t.Errorf("MySQL's clock is seven hours behind this node's: got offset %s", got)
 		}
@@ -65,7 +73,7 @@ func TestASuspensionIsNoticed(t *testing.T) {
 		t.Error("it does not ask for a beat at once")
 	}
 	at := s.Now()
-	s.Clock.Set(time.Now(), time.Now().Add(time.Millisecond), at.Add(slept)) // it is off by more than the one before
+	took(s.Clock, time.Now(), time.Now().Add(time.Millisecond), at.Add(slept)) // it is off by more than the one before
 	if _, ever := s.Clock.PutForward(); ever {
 		t.Error("it takes MySQL's clock for put forward")
 	}
@@ -73,9 +81,69 @@ func TestASuspensionIsNoticed(t *testing.T) {
 		t.Errorf("behind the reading: fresh %v, its clock has gone on by %s", s.Fresh(), gone)
 	}
 	slept *= 2
-	s.Clock.Set(time.Now(), time.Now(), s.Now().Add(time.Hour))
+	took(s.Clock, time.Now(), time.Now(), s.Now().Add(time.Hour))
 	if _, ever := s.Clock.PutForward(); !ever {
 		t.Error("it does not notice that MySQL's clock was put forward in a suspension")
+	}
+}
+
+// TestASuspensionWhileMySQLIsAsked: a reading that a suspension fell into is not gone by, wherever on its way that was, and what the next
+// one says of it is no clock that was put forward.
+func TestASuspensionWhileMySQLIsAsked(t *testing.T) {
+	t.Parallel()
+	const gone = 5 * time.Second
+	for name, counted := range map[string]time.Duration{"before MySQL looked at its clock": gone, "behind that": 0} {
+		slept := time.Duration(0)
+		c := &Clock{boot: func() time.Duration { return boottime.Now() + slept }}
+		start := time.Now()
+		mysql := func(at time.Time) job.Micros { return epoch.Add(at.Sub(start) + slept) }
+		took(c, start, start, mysql(start))
+		boot, sent := c.bootNow(), time.Now()
+		db := mysql(sent).Add(counted)
+		slept = gone
+		c.Set(boot, sent, sent, db)
+		if !c.Slept() {
+			t.Errorf("%s: it goes by the reading", name)
+		}
+		next := time.Now()
+		took(c, next, next, mysql(next))
+		if at := c.at.Load(); at.db != mysql(next) || c.Slept() {
+			t.Errorf("%s: got %s from the next reading, want %s; slept: %v", name, at.db, mysql(next), c.Slept())
+		}
+		if _, ever := c.PutForward(); ever {
+			t.Errorf("%s: it takes MySQL's clock for put forward", name)
+		}
+	}
+}
+
+// TestABeatIsSuspended: a beat during which the machine was suspended asks for the next one at once.
+func TestABeatIsSuspended(t *testing.T) {
+	f := setUp(t)
+	s := f.join("one")
+	var slept atomic.Int64
+	s.Clock.boot = func() time.Duration { return boottime.Now() + time.Duration(slept.Load()) }
+	h, _ := f.heartbeat(s)
+	if err := h.beat(t.Context()); err != nil || !s.Fresh() {
+		t.Fatalf("before: %v, fresh: %v", err, s.Fresh())
+	}
+	asked := f.proxy.Statements() + 2 // the beat, and the clock
+	f.proxy.Delay(faultproxy.ToClient, 300*time.Millisecond)
+	beaten := make(chan error, 1)
+	go func() { beaten <- h.beat(t.Context()) }()
+	for f.proxy.Statements() < asked {
+		time.Sleep(time.Millisecond)
+	}
+	slept.Store(int64(5 * time.Second))
+	if err := <-beaten; err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-s.tell:
+	default:
+		t.Error("it does not ask for another at once")
+	}
+	if s.Fresh() {
+		t.Error("it is fresh by a reading that the suspension fell into")
 	}
 }
 
@@ -119,7 +187,7 @@ func TestClockBelieves(t *testing.T) {
 		var clock Clock
 		for _, r := range c.readings {
 			sent := start.Add(r.at)
-			clock.Set(sent, sent.Add(r.rtt), epoch.Add(r.at+r.rtt/2+r.off))
+			took(&clock, sent, sent.Add(r.rtt), epoch.Add(r.at+r.rtt/2+r.off))
 		}
 		at := start.Add(time.Hour)
 		if got := clock.at.Load().now(at).Sub(epoch.Add(time.Hour)); got != c.want {
@@ -147,7 +215,7 @@ func TestClockErrorIsBounded(t *testing.T) {
 			back := duration("back", rapid.SampledFrom([]time.Duration{time.Millisecond, 50 * time.Millisecond, 3 * time.Second}).Draw(t, "most"))
 			received := sent.Add(there + back)
 			before := c.at.Load()
-			c.Set(sent, received, mysql(sent.Add(there)))
+			took(&c, sent, received, mysql(sent.Add(there)))
 			if r := c.at.Load(); before != nil && before.errAt(r.mono) < r.err {
 				t.Fatalf("a step was seen where there was none, after readings %+v and %+v", *before, *r)
 			}
@@ -177,7 +245,7 @@ func TestClockStepIsSeenAtOnce(t *testing.T) {
 				shift += rapid.SampledFrom([]time.Duration{-24 * time.Hour, -time.Minute, time.Minute, 24 * time.Hour}).Draw(t, "step")
 			}
 			rtt := time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "rtt"))
-			c.Set(now, now.Add(rtt), epoch.Add(now.Sub(start)+rtt/2+shift))
+			took(&c, now, now.Add(rtt), epoch.Add(now.Sub(start)+rtt/2+shift))
 			now = now.Add(rtt)
 			r := c.at.Load()
 			if off := r.now(now).Sub(epoch.Add(now.Sub(start) + shift)); off.Abs() > r.errAt(now) {
@@ -191,12 +259,12 @@ func TestClockStepIsSeenAtOnce(t *testing.T) {
 func TestClockIsShared(t *testing.T) {
 	t.Parallel()
 	var c Clock
-	c.Set(time.Now(), time.Now(), epoch)
+	took(&c, time.Now(), time.Now(), epoch)
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			for range 200 {
-				c.Set(time.Now(), time.Now(), c.Now())
+				took(&c, time.Now(), time.Now(), c.Now())
 			}
 		})
 		all.Go(func() {
@@ -219,7 +287,7 @@ func TestDistance(t *testing.T) {
 	start := time.Now()
 	for i, rtt := range []time.Duration{3 * time.Millisecond, 300 * time.Millisecond, 40 * time.Millisecond} {
 		sent := start.Add(time.Duration(i) * time.Second)
-		c.Set(sent, sent.Add(rtt), epoch.Add(time.Duration(i)*time.Second+rtt/2))
+		took(&c, sent, sent.Add(rtt), epoch.Add(time.Duration(i)*time.Second+rtt/2))
 	}
 	if got := c.Distance(); got < 3*time.Millisecond || got > 4*time.Millisecond {
 		t.Errorf("got %s, want what the quickest took", got)
@@ -240,7 +308,7 @@ func TestUnsettled(t *testing.T) {
 		shift := time.Duration(0)
 		read := func() {
 			now := time.Now()
-			s.Clock.Set(now, now.Add(2*time.Millisecond), job.MicrosOf(now.Add(time.Millisecond+shift)))
+			took(s.Clock, now, now.Add(2*time.Millisecond), job.MicrosOf(now.Add(time.Millisecond+shift)))
 			time.Sleep(2 * time.Millisecond)
 		}
 		want := func(when string, want time.Duration) {

@@ -77,6 +77,9 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.Clock.Slept() { // while MySQL was asked
+		s.beat()
+	}
 	// Only now: after a suspension a fresh lease must not stand beside a clock that was not read since.
 	s.lease.renew(sent)
 	if h.Renewed != nil {
@@ -91,11 +94,12 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 
 // ReadClock sets clock by one reading and returns the number of buckets read beside it.
 func ReadClock(ctx context.Context, p *sql.Pulse, clock *Clock) (buckets int, err error) {
+	boot := clock.bootNow() // first, see Clock.Set
 	sent := time.Now()
 	at, buckets, err := p.Clock(ctx)
 	if err != nil {
 		return 0, err
 	}
-	clock.Set(sent, time.Now(), at)
+	clock.Set(boot, sent, time.Now(), at)
 	return buckets, nil
 }

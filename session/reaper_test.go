@@ -55,7 +55,7 @@ func TestWhoIsBuried(t *testing.T) {
 			look(start)
 			f.exec("UPDATE session SET "+c.beats+" WHERE id = ?", peer[:])
 			now := time.Now()
-			s.Clock.Set(now, now, s.Clock.Now().Add(c.step))
+			took(s.Clock, now, now, s.Clock.Now().Add(c.step))
 			if c.stale {
 				s.lease.clock = func() time.Duration { return time.Duration(s.lease.sent.Load()) + s.Timings.Stale + 1 }
 			}

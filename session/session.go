@@ -32,7 +32,7 @@ type Identity struct {
 	Labels   map[string]string // without those of its handlers
 	Handlers []string          // their keys
 
-	Zones     string // fingerprint of the time zone data that it computes with, see job.ZoneData; empty: it plans nothing
+	Zones     string // fingerprint of the time zone data that it computes with, see job.ZoneData; empty: none that any other has
 	ZonesFrom string // where that is from
 }
 

@@ -146,7 +146,7 @@ func (db *DB) AlertJobs(ctx context.Context, ids []int64) (map[int64]job.AlertJo
 
 // AlertJobsAfter lists living jobs that are not paused, by id.
 func (db *DB) AlertJobsAfter(ctx context.Context, after int64, limit int) (out []job.AlertJob, err error) {
-	err = db.query(ctx, "list jobs for alerts", alertJobRows(&out), "SELECT "+alertJobColumns+" FROM job FORCE INDEX (PRIMARY) WHERE id > ? AND living = 1 AND paused = 0 ORDER BY id LIMIT ?", after, limit)
+	err = db.query(ctx, "list jobs for alerts", alertJobRows(&out), "SELECT "+alertJobColumns+" FROM job FORCE INDEX (living) WHERE living = 1 AND id > ? AND paused = 0 ORDER BY id LIMIT ?", after, limit)
 	return out, err
 }
 

@@ -182,6 +182,77 @@ func TestStuckBesideManyWaits(t *testing.T) {
 	f.want("tasks that wait for nothing that anybody knows", 0, "SELECT COUNT(*) FROM task t LEFT JOIN waiting w ON w.task_id = t.id WHERE t.state = 3 AND w.task_id IS NULL")
 }
 
+// TestStuckAmongManyWaits: of few jobs each of which has many tasks that wait for runs of it, a few rows each are read.
+func TestStuckAmongManyWaits(t *testing.T) {
+	f := setUp(t).patient()
+	const jobs, many = 10, 20_000
+	var ids []int64
+	for i := range jobs {
+		ids = append(ids, f.newJob(fmt.Sprint(i)))
+	}
+	f.exec("INSERT INTO task (job_id, due, due_now, hash, state) SELECT id, 1, 1, 7, 3 FROM job")
+	for n := jobs; n < many; n *= 2 {
+		f.exec("INSERT INTO task (job_id, due, due_now, hash, state) SELECT job_id, due + ?, due, hash, state FROM task ORDER BY id LIMIT ?", n, min(n, many-n))
+	}
+	f.exec("INSERT INTO waiting (task_id, kind, job_id, due, since, expires) SELECT id, 1, job_id, due, due, ? FROM task", int64(never))
+	f.exec("UPDATE task SET state = 2 WHERE job_id IN (?, ?) AND due = 1", ids[2], ids[7]) // two of the jobs execute
+	f.exec("ANALYZE TABLE task, waiting")
+	db, _ := f.behind(1)
+	want := slices.Concat(ids[:2], ids[3:7], ids[8:])
+	if _, err := db.StuckJobs(t.Context(), 0, 100); err != nil { // to open a table for the first time the server reads what it knows of it
+		t.Fatal(err)
+	}
+	before := handlerReads(t, db)
+	found, err := db.StuckJobs(t.Context(), 0, 100)
+	if read := handlerReads(t, db) - before; err != nil || !slices.Equal(found, want) || read > 500 {
+		t.Errorf("got jobs %v, %v, with %d rows read; want jobs %v, and few rows", found, err, read, want)
+	}
+	if found, err := db.StuckJobs(t.Context(), ids[4], 2); err != nil || !slices.Equal(found, want[4:6]) {
+		t.Errorf("behind the fifth: got %v, %v, want %v", found, err, want[4:6])
+	}
+}
+
+// TestLivingJobsAmongDeleted: to list living jobs by id reads none that were deleted, in whatever number.
+func TestLivingJobsAmongDeleted(t *testing.T) {
+	f := setUp(t).patient()
+	const deleted = 20_000
+	first := f.newJob("0")
+	for n := 1; n < deleted; n *= 2 {
+		f.exec("INSERT INTO job (app, name, hash, spec, next_due, created, updated) SELECT app, id + ?, hash, spec, next_due, 1, 1 FROM job ORDER BY id LIMIT ?", 100_000*n, min(n, deleted-n))
+	}
+	f.exec("UPDATE job SET living = NULL WHERE id <> ?", first)
+	all := []int64{first, f.newJob("b"), f.newJob("c")}
+	f.exec("ANALYZE TABLE job")
+	db, _ := f.behind(1)
+	for name, list := range map[string]func(after int64) (ids []int64, err error){
+		"jobs": func(after int64) (ids []int64, err error) {
+			rows, err := db.JobsBehind(t.Context(), after, 2)
+			for _, j := range rows {
+				ids = append(ids, j.ID)
+			}
+			return ids, err
+		},
+		"jobs for alerts": func(after int64) (ids []int64, err error) {
+			rows, err := db.AlertJobsAfter(t.Context(), after, 2)
+			for _, j := range rows {
+				ids = append(ids, j.ID)
+			}
+			return ids, err
+		},
+	} {
+		if _, err := list(0); err != nil { // to open a table for the first time the server reads what it knows of it
+			t.Fatal(err)
+		}
+		for after, want := range map[int64][]int64{0: all[:2], first: all[1:]} {
+			before := handlerReads(t, db)
+			got, err := list(after)
+			if read := handlerReads(t, db) - before; err != nil || !slices.Equal(got, want) || read > 500 {
+				t.Errorf("%s behind %d: got %v, %v, with %d rows read, want %v and few rows", name, after, got, err, read, want)
+			}
+		}
+	}
+}
+
 // TestClosedPlaces: who locks places waits for who holds them, and who holds them does not wait for another who does.
 func TestClosedPlaces(t *testing.T) {
 	f := setUp(t)

@@ -304,9 +304,10 @@ func (tx *Tx) DropWaits(ids []int64) error {
 
 // StuckJobs lists, in order, jobs with a task that waits for runs of the job although none executes, those with an id
 // after the given one: somebody died, or the one that comes before it waits for something else. It takes no lock, and
-// reads what waits for runs of its job, and what executes: what waits for something else, such as nodes, may be far more.
+// reads an entry of an index for each job of which a task waits for its runs, and what executes: what waits for something else, such
+// as nodes, may be far more, and so may the tasks of each job. Only where the kind is asked for as well does the server hop from job to job.
 func (db *DB) StuckJobs(ctx context.Context, after int64, limit int) ([]int64, error) {
-	return db.ids(ctx, "list stuck jobs", "SELECT w.job_id FROM (SELECT DISTINCT job_id FROM waiting FORCE INDEX (grp) WHERE kind = 1 AND job_id > ?) w"+
+	return db.ids(ctx, "list stuck jobs", "SELECT w.job_id FROM (SELECT DISTINCT kind, job_id FROM waiting FORCE INDEX (stuck) WHERE kind = 1 AND job_id > ?) w"+
 		" LEFT JOIN (SELECT DISTINCT job_id FROM task FORCE INDEX (slice) WHERE state = 2) x ON x.job_id = w.job_id"+
 		" WHERE x.job_id IS NULL ORDER BY w.job_id LIMIT ?", after, limit)
 }

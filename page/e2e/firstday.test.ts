@@ -35,6 +35,21 @@ test('a crontab is pasted: what it would make, what it cannot, and then it is th
   assert.equal((await cluster.api('GET', '/api/v1/jobs?app=tab')).items.length, 0, 'nothing is there before it was said');
   assert.ok(await button.isDisabled(), 'a line that cannot be a job is not left out unless somebody says so');
   await page.getByLabel('Leave it out').check();
+  assert.ok(await button.isEnabled());
+  // Who agreed to one line has not agreed to others; and all that was typed outlives a reload.
+  const lines = await text.inputValue();
+  await text.fill(lines + '\n@reboot another.sh');
+  await page.getByText('2 lines cannot be jobs').waitFor();
+  assert.ok(await button.isDisabled());
+  await text.fill(lines);
+  await page.getByText('1 line cannot be a job').waitFor();
+  await page.getByLabel('Its lines name a user').check();
+  await page.reload();
+  await page.getByText('at 04:00 every day, Asia/Shanghai').waitFor(); // the other line has no command behind the user
+  assert.deepEqual([await text.inputValue(), await page.getByLabel('App', { exact: true }).inputValue(), await page.getByLabel('Time zone').inputValue(), await page.getByLabel('Its lines name a user').isChecked()], [lines, 'tab', 'Asia/Shanghai', true]);
+  await page.getByLabel('Its lines name a user').uncheck();
+  await page.getByText('1 line cannot be a job').waitFor();
+  await page.getByLabel('Leave it out').check();
   await button.click();
   await page.getByText('2 things were made or changed').waitFor();
   await page.waitForURL(/\/jobs\?app=tab$/);
@@ -48,8 +63,10 @@ test('a crontab is pasted: what it would make, what it cannot, and then it is th
   await page.getByLabel('Time zone').fill('Asia/Shanghai');
   await text.fill('MAILTO=ops@example.com\n30 5 * * * backup.sh\n');
   await page.locator('.badge.warn', { hasText: /^changed$/ }).waitFor();
-  await page.getByRole('button', { name: '1 field' }).click();
   assert.match(await page.locator('.diff').innerText(), /schedule[\s\S]*0 3 \* \* \*[\s\S]*30 5 \* \* \*/);
+  assert.ok(await button.isDisabled(), 'it may be another job that has the name');
+  await page.getByText('1 job is there already under this name').waitFor();
+  await page.getByLabel('Replace it').check();
   // Meanwhile somebody changes that job: theirs is not written over.
   const is = jobs.find((j: any) => j.name === 'backup');
   await cluster.api('PATCH', `/api/v1/jobs/${is.id}`, { description: 'theirs' });
@@ -58,6 +75,33 @@ test('a crontab is pasted: what it would make, what it cannot, and then it is th
   assert.equal((await cluster.api('GET', `/api/v1/jobs/${is.id}`)).schedule, '0 3 * * *');
   assert.deepEqual(wrong, []);
   await context.close();
+});
+
+test('a crontab names jobs that are there, and has a column for users; in Chinese what is told of it is Chinese', limit, async () => {
+  const { page, wrong, context } = await someone();
+  await cluster.job({ name: 'backup', app: 'taken', every: '1h', command: 'of-somebody-else' });
+  await go('/jobs/import', page);
+  const text = page.getByRole('textbox', { name: 'What you have' }), button = page.getByRole('button', { name: 'Import', exact: true });
+  await page.getByLabel('App', { exact: true }).fill('taken');
+  await text.fill('0 3 * * * backup.sh\n0 4 * * * load orders\n');
+  await page.getByText('1 job is there already under this name').waitFor();
+  assert.ok(await button.isDisabled());
+  assert.match(await page.locator('.diff').innerText(), /of-somebody-else[\s\S]*backup\.sh/);
+  await page.getByLabel('Replace it').check();
+  assert.ok(await button.isEnabled());
+  await text.fill('17 * * * * root cd / && run-parts\n');
+  const notice = page.getByText('A command begins with root: do its lines name a user?');
+  await notice.waitFor();
+  await page.getByLabel('Its lines name a user').check();
+  await notice.waitFor({ state: 'detached' });
+  assert.deepEqual(wrong, []);
+  await context.close();
+
+  const zh = await someone({ zh: true });
+  await go('/jobs/import', zh.page);
+  await zh.page.locator('textarea').fill('MAILTO=ops@example.com\n0 3 * * * backup.sh &\n@reboot start.sh\n');
+  for (const said of ['集群没有开机', '成为以下任务的负责人', '命令以 & 结尾', '上一次运行尚未结束时']) await zh.page.getByText(said).first().waitFor();
+  await zh.context.close();
 });
 
 test('a file is pasted: groups and jobs, what is wrong with it, and again it changes nothing', limit, async () => {
@@ -70,6 +114,13 @@ test('a file is pasted: groups and jobs, what is wrong with it, and again it cha
   await text.fill(file.replace('name: another', '  name: another'));
   await page.getByText('It cannot be read').waitFor();
   assert.ok(await button.isDisabled());
+  // A job has the names of its calendars in a list, JSON values may stand behind each other, and what goes round and round is told.
+  await text.fill('name: closed on holidays\nschedule: 0 3 * * *\ncommand: "true"\ncalendars: [holidays]\n');
+  await page.locator('.notice.bad', { hasText: 'closed on holidays · calendars' }).waitFor();
+  await text.fill('{"name": "a", "every": "1h", "command": "echo }"}\n{\n  "name": "b", "every": "1h", "command": "b"\n}\n\n[{"name": "c", "every": "1h", "command": "c"}]\n');
+  await page.locator('.badge.good', { hasText: '3 new' }).waitFor();
+  await text.fill('name: round\nevery: 1h\ncommand: x\nlabels: &l\n  a: *l\n');
+  await page.getByText('It cannot be read').waitFor();
   await text.fill(file);
   await page.getByText('one of a file', { exact: true }).waitFor();
   await page.locator('.badge.good', { hasText: '3 new' }).waitFor();
@@ -128,18 +179,43 @@ test('alert when it fails: from the job, with the first channel on the way', lim
 
 test('a due time that failed runs again as that due time', limit, async () => {
   const { page, wrong, context } = await someone();
-  const j = await cluster.job({ name: 'tells its due time', every: '20s', command: 'echo "for $GOCRONTAB_DUE"; false' });
-  const failed = await until('it has failed', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&outcome=failed&trigger=schedule`)).items[0]);
-  await cluster.job({ name: 'tells its due time', every: '20s', command: 'echo "mended for $GOCRONTAB_DUE"' });
+  const job = (schedule: string, command: string) => cluster.job({ name: 'tells its due time', schedule, command });
+  const j = await job('0 * * * *', 'echo "for $GOCRONTAB_DUE"; false'), hour = 3600_000, due = new Date(Math.floor(Date.now() / hour) * hour - hour).toISOString();
+  await cluster.api('POST', `/api/v1/jobs/${j.id}/backfill`, { from: due, to: due });
+  const failed = await until('it has failed', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&outcome=failed`)).items[0]);
+  await job('0 * * * *', 'echo "mended for $GOCRONTAB_DUE"');
   await go(`/runs/${failed.id}`, page);
-  await page.getByRole('button', { name: 'Run this due time again' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Run it again' }).click();
-  await page.waitForURL((u) => u.pathname.startsWith('/runs/') && !u.pathname.endsWith(failed.id));
+  const again = page.getByRole('button', { name: 'Run this due time again' }), dialog = page.getByRole('dialog');
+  await again.click();
+  await dialog.getByRole('button', { name: 'Run it again' }).click();
+  await page.waitForURL((u) => !u.pathname.endsWith(failed.id)); // to its run, or to the backfills where it has not begun soon
+  const mended = await until('it ran again', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&outcome=succeeded`)).items[0]);
+  assert.deepEqual([mended.trigger, mended.due], ['backfill', failed.due]);
+  await go(`/runs/${mended.id}`, page);
   const line = page.locator('.out', { hasText: 'mended for' });
   await line.waitFor();
-  const id = new URL(page.url()).pathname.slice('/runs/'.length), again = await cluster.api('GET', `/api/v1/runs/${id}`);
-  assert.deepEqual([again.trigger, again.due], ['backfill', failed.due]);
   assert.ok((await line.innerText()).includes(failed.due.slice(0, 19)), `${await line.innerText()} is not of ${failed.due}`);
+
+  // What is no due time any more cannot be run as one; it can be run now.
+  await job('30 5 1 1 *', 'echo by hand');
+  await go(`/runs/${failed.id}`, page);
+  await again.click();
+  await dialog.getByRole('button', { name: 'Run it again' }).click();
+  await dialog.getByText('By its definition of now the job has no such due time.').waitFor();
+  await dialog.getByRole('button', { name: 'Run now' }).click();
+  await until('it ran by hand', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&trigger=manual`)).items[0]);
+
+  // Of a record that counts more than one backfill takes, a part can be chosen.
+  await page.route(`**/api/v1/runs/${failed.id}`, async (route) => { const r = await route.fetch(); await route.fulfill({ response: r, json: { ...(await r.json()), count: 2_000_000, until: failed.due } }); });
+  await page.route(`**/api/v1/jobs/${j.id}/backfill`, (route) => route.fulfill({ status: 422, contentType: 'application/problem+json', json: { title: 'Something in it is not right', status: 422, errors: [{ field: 'to', message: 'the range has 2000000 due times, at most 1000000 are taken; give a shorter one' }] } }));
+  await go(`/runs/${failed.id}`, page);
+  await again.click();
+  await dialog.getByRole('button', { name: 'Run it again' }).click();
+  await dialog.getByRole('button', { name: 'Backfill a part of them' }).click();
+  await dialog.getByRole('heading', { name: 'Backfill tells its due time' }).waitFor();
+  assert.match(await dialog.getByLabel('From').inputValue(), /:00:00$/);
+  assert.equal(await dialog.getByLabel('To', { exact: true }).inputValue(), await dialog.getByLabel('From').inputValue());
+  assert.equal(new URL(page.url()).search, '', 'a reload does not ask again');
   assert.deepEqual(wrong, []);
   await context.close();
 });

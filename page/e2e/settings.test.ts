@@ -102,6 +102,31 @@ test('the rule of the cluster: errors at the field, what would change, and then 
   await page.locator('#retention').getByText('A record goes 30 d after its run has ended').waitFor();
   assert.deepEqual((await cluster.api('GET', '/api/v1/retention')).items.find((r: any) => r.app === 'shop'), { scope: 'app', app: 'shop', age: '720h', runs: 77 });
 
+  // Somebody else makes one between two looks at the list; and where that cannot be read, this is said.
+  let held = true;
+  const list = await (await context.request.get(cluster.urls[0] + '/api/v1/retention')).json();
+  await page.route('**/api/v1/retention', (route) => (held ? route.fulfill({ json: list }) : route.continue()));
+  await rule.click();
+  await dialog.getByLabel('App', { exact: true }).fill('race');
+  await dialog.getByLabel('Only the latest').fill('5');
+  await dialog.getByRole('button', { name: 'Look at it' }).click();
+  await cluster.api('PUT', '/api/v1/apps/race/retention', { runs: 99 });
+  await page.route('**/api/v1/apps/race/retention', (route) => { held = false; return route.continue(); });
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByText('The app race has a rule already').waitFor();
+  assert.equal((await cluster.api('GET', '/api/v1/retention')).items.find((r: any) => r.app === 'race').runs, 99);
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.unroute('**/api/v1/retention');
+  await page.route('**/api/v1/retention', (route) => route.fulfill({ status: 503, json: { title: 'Away', detail: 'for a moment', status: 503 } }));
+  await rule.click();
+  await dialog.getByText('for a moment').waitFor();
+  await page.unroute('**/api/v1/retention');
+  await dialog.getByRole('button', { name: 'Try again' }).click();
+  await dialog.getByLabel('App', { exact: true }).fill('other');
+  await dialog.getByLabel('Only the latest').fill('5');
+  await until('the list was read', () => dialog.getByRole('button', { name: 'Look at it' }).isEnabled());
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+
   // A job's own words count more, and both say whose they are.
   const j = await cluster.job({ name: 'kept', every: '1h', command: 'true' });
   await go(`/jobs/${j.id}/edit`, page);

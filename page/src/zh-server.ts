@@ -71,6 +71,10 @@ export const patterns: Patterns = [
   [/^cron (".*?"): ([\w-]+) (".*?"): not between (\d+) and (\d+).*$/, 'cron $1：$2 的 $3 不在 $4 与 $5 之间'],
   [/^cron (".*?"): ([\w-]+) (".*?"): .*$/, 'cron $1：$2 的 $3 不正确'],
   [/^cron (".*?"): .*$/, 'cron $1 不正确：需要 5 个字段（分 时 日 月 周），或以秒开头的 6 个字段'],
+  // Of backfills.
+  [/^the job has no due time from (\S+) to (\S+)$/, '从 $1 到 $2，任务没有到期时间'],
+  [/^the range has (\d+) due times, at most (\d+) are taken;.*$/, '此范围有 $1 个到期时间，最多 $2 个；请缩小范围'],
+  [/^has more than (\d+) lines that are jobs.*$/, '任务行或不能成为任务的行超过 $1 行，请分几次读取'],
   // Why a job of many is left as it is.
   [/^there is no such job$/, '没有这个任务'],
   [/^that takes role (\S+) of its app$/, '需要其应用的 $1 角色'],
@@ -147,6 +151,43 @@ export const reasons: Patterns = [
   // For what due times wait.
   [/^runs of the job before it have not ended$/, '任务之前的运行还没有结束'],
   [/^a backfill waits for the end of the pause$/, '补跑在等待暂停结束'],
+];
+
+// What is told of crontabs. What is not here is about a field of the job. page/reasons_test.go holds them against the
+// package crontab.
+export const crontab: Patterns = [
+  [/^cron starts a job also while its last run still goes on;.*$/, '上一次运行尚未结束时，cron 仍会启动任务；这里则跳过该到期时间（overlap: skip）'],
+  [/^the last line does not end in a line break:.*$/, '最后一行没有换行符：cron 会忽略这一行，这里则算数'],
+  [/^lines end in a carriage return,.*$/, '行尾有回车符，cron 会把它传给命令；这里已去掉'],
+  [/^when the clocks go forward, such as on (\S+), the (\d+) times of the hour that is skipped are one due time; .*$/, '夏令时开始时（例如 $1），被跳过的一小时内的 $2 次合为一个到期时间；cron 则每次都补上'],
+  [/^the command begins with root: .*$/, '命令以 root 开头：这个 crontab 是否有用户列？'],
+  [/^there is no command: in this crontab the user .*$/, '没有命令：在这种 crontab 中，时间之后是用户，然后才是命令；它是否其实是个人的 crontab？'],
+  [/^there is no command$/, '没有命令'],
+  [/^the command begins with \*: .*$/, '命令以 * 开头：crontab 有五个字段，第一个是分钟；这里的计划前面可以有秒，但 crontab 不行'],
+  [/^a crontab has no lines that go on: .*$/, 'crontab 没有续行：末尾的反斜杠是命令的一部分'],
+  [/^the command ends in &: .*$/s, '命令以 & 结尾：外壳结束两秒后，这里会终止它留下的进程；去掉 & 就能运行到结束'],
+  [/^HOME is (".*"), which is no absolute folder to begin in$/s, 'HOME 为 $1，不是可作为起始目录的绝对路径'],
+  [/^SHELL is (.+): bash runs the command, and has that shell run it$/s, 'SHELL 为 $1：由 bash 运行命令，再交给该外壳执行'],
+  [/^@reboot: .*$/, '@reboot：集群没有开机。机器启动时要做的事留在它的 crontab 中，或改为 systemd 单元；只运行一次的改为带 "at" 的任务'],
+  [/^is a line of an anacrontab .*$/, '这是 anacrontab 的行（天数、延迟分钟、名称、命令），不是 crontab；这里的对应写法见 docs/from-crontab.md'],
+  [/^START_HOURS_RANGE is anacron's: .*$/, 'START_HOURS_RANGE 属于 anacron：这不是 crontab；这里的对应写法见 docs/from-crontab.md'],
+  [/^is neither NAME=value nor five fields and a command: .*$/, '既不是 NAME=value，也不是五个字段加命令：分 时 日 月 周 命令'],
+  [/^([\w-]+) (\S+): cronie takes one at random each time that it reads the file; here it is (\S+) for good$/, '$1 $2：cronie 每次读取文件时随机取一个值；这里固定为 $3'],
+  [/^([\w-]+) (".*"): want a range such as (\S+)$/, '$1 $2：应为范围，例如 $3'],
+  [/^days (\S+) that are also (\S+): written as (\S+)$/, '既是 $1 日又是星期 $2 的日子：写作 $3'],
+  [/^day-of-month (\S+) and day-of-week (\S+): to cron a day must match both.*?such as: (.*)$/, '日 $1 与星期 $2：因其中一个以 * 开头，cron 要求两者都符合；这里符合其一即可。请把其中一个改为 *，另一个由命令检查，例如：$3'],
+  [/^CRON_TZ: (.*)$/, 'CRON_TZ：$~1'],
+  [/^MAILTO: (\S+) becomes the owner of the jobs below,.*$/s, 'MAILTO：$1 成为以下任务的负责人；失败时由带 to_owner 的告警渠道发邮件给他（docs/alerts.md）；每次运行都保留输出'],
+  [/^RANDOM_DELAY: (".*") is no number of minutes up to a day$/, 'RANDOM_DELAY：$1 不是一天以内的分钟数'],
+  [/^RANDOM_DELAY: the jobs below get a jitter of (\S+): .*$/, 'RANDOM_DELAY：以下任务的 jitter 为 $1：各自固定推迟其中的一段'],
+  [/^(\w+): is for mails, and none is sent$/, '$1：用于邮件，这里不发邮件'],
+  [/^(\w+): is set by the node, from as whom the job runs$/, '$1：由节点按运行任务的用户设置'],
+  [/^TZ: is for the commands; .*$/, 'TZ：只对命令有效，不改变到期时间，cron 也是如此（改变的是 CRON_TZ）'],
+  [/^(.+): is taken as it stands, as cron does: \$ means nothing in it$/, '$1：与 cron 一样按原样使用，其中的 $ 没有特殊含义'],
+  [/^is larger than (\d+) KiB$/, '大于 $1 KiB'],
+  [/^is not valid UTF-8; is this a crontab\?$/, '不是有效的 UTF-8；这是 crontab 吗？'],
+  [/^contains a NUL byte; is this a crontab\?$/, '含有 NUL 字节；这是 crontab 吗？'],
+  [/^([A-Za-z]\w*): (.+)$/, '$1：$~2'], // what is wrong with a field
 ];
 
 // What alerts say. What is not here is a reason.

@@ -58,6 +58,8 @@ export const zh = {
   'deleted': '已删除', 'Deleted jobs': '已删除的任务', 'Import': '导入', 'Import jobs': '导入任务', 'Paste a crontab, or a file as go-crontab export writes it.': '粘贴 crontab，或 go-crontab export 导出的文件。', 'What you have': '现有内容', 'Of the machine from which it comes': '来源机器的时区', 'Its lines name a user, as in /etc/crontab': '每行带有用户，如 /etc/crontab',
   'Nothing is changed yet': '尚未改动', 'What it would make and change appears here, before anything is done.': '执行之前，这里显示将新建和修改的内容。', 'It cannot be read': '无法解析', '{n} lines cannot be jobs': '{n} 行不能成为任务', 'What would change': '将会改动', 'Leave them out': '略过它们', 'Otherwise here than with cron': '与 cron 的不同之处', 'Then take the lines out of the crontab, or both run them.': '之后请从 crontab 中删除这些行，否则两边都会运行。',
   'new': '新建', 'changed': '修改', 'as it is': '不变', 'pause': '暂停', 'There is nothing in it': '没有内容', '{n} things were made or changed': '已新建或修改 {n} 项', '{name} is no list': '{name} 不是列表', 'Want jobs as a crontab or a file has them.': '应为 crontab 或文件中的任务。',
+  '{n} jobs are there already under these names': '已有 {n} 个同名任务', 'If they are others, import under another app.': '如果不是同一任务，请导入到其他应用。', 'Replace them': '替换它们', 'A command begins with root: do its lines name a user?': '有命令以 root 开头：每行是否带有用户？',
+  'By its definition of now the job has no such due time.': '按任务当前的定义，没有这个到期时间。', 'Backfill a part of them': '补跑其中一部分',
 } as const;
 
 /** A text of the page, as it stands in the code. */

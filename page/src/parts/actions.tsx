@@ -6,7 +6,7 @@ import { go, here } from '../router';
 import { brief, ms } from '../time';
 import type { Job, Page, Run } from '../types';
 import type { ComponentChildren } from 'preact';
-import { ask, Button, Choice, closeDialog, Dialog, Field, ProblemBox, Said, say, show } from './basic';
+import { ask, Button, Choice, closeDialog, Dialog, Field, Notice, ProblemBox, Said, say, show } from './basic';
 
 // What can be done to jobs, with the questions that come first.
 
@@ -65,6 +65,12 @@ export function runDueAgain(r: Run, j: Job, key = onceKey()) {
       const b = await post<{ id: string }>(`/api/v1/jobs/${j.id}/backfill`, { from: r.due, to: r.until ?? r.due }, key);
       say(t('{job} was asked to run', { job: j.name }));
       void follow(b.id);
+    },
+    instead: (p) => {
+      const none = p.errors.some((e) => e.field === 'from' && /^the job has no due time/.test(e.message)), many = p.errors.find((e) => e.field === 'to' && /^the range has/.test(e.message));
+      if (none) return <Notice look="warn" action={<Button icon="bolt" work={() => { closeDialog(); return runNow(j, true); }}>{t('Run now')}</Button>}><p>{t('By its definition of now the job has no such due time.')}</p></Notice>;
+      if (many) return <Notice look="warn" action={<Button icon="history" work={() => { closeDialog(); go(`/jobs/${j.id}/backfills${query({ from: r.due, to: r.until })}`); }}>{t('Backfill a part of them')}</Button>}><p><Said text={many.message} /></p></Notice>;
+      return undefined;
     },
   });
 }

@@ -312,18 +312,19 @@ export const dialog = signal<(() => JSX.Element) | null>(null);
 export const closeDialog = () => { dialog.value = null; };
 export const show = (f: () => JSX.Element) => { dialog.value = f; };
 
-/** Asks before something is done. An error stays in the dialog. */
-export function ask(o: { title: string; text?: ComponentChildren; button: string; danger?: boolean; work: () => unknown }) {
+interface Question { title: string; text?: ComponentChildren; button: string; danger?: boolean; work: () => unknown; instead?: (problem: Problem) => ComponentChildren }
+/** Asks before something is done. An error stays in the dialog, with what could be done instead where there is such a thing. */
+export function ask(o: Question) {
   show(() => <Asking {...o} />);
 }
-function Asking({ title, text, button, danger, work }: { title: string; text?: ComponentChildren; button: string; danger?: boolean; work: () => unknown }) {
+function Asking({ title, text, button, danger, work, instead }: Question) {
   const [problem, setProblem] = useState<Problem>();
   const run = async () => {
     try { await work(); closeDialog(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   return (
     <Dialog title={title} close={closeDialog}>
-      <div class="body">{text}{problem && <ProblemBox problem={problem} />}</div>
+      <div class="body">{text}{problem && (instead?.(problem) ?? <ProblemBox problem={problem} />)}</div>
       <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look={danger ? 'danger' : 'primary'} work={run} autoFocus>{button}</Button></footer>
     </Dialog>
   );

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { parseAllDocuments } from 'yaml';
 import { call, mayAnywhere, onceKey, post, Problem } from '../api';
-import { t, type Text } from '../i18n';
+import { crontabSaid, t, type Text } from '../i18n';
 import { Badge, Button, Card, Choice, Empty, Field, Head, Loading, Notice, ProblemBox, Said, say, type Tone } from '../parts/basic';
 import { Diff } from '../parts/diff';
 import { Icon } from '../parts/icon';
@@ -24,42 +24,58 @@ function formatOf(text: string): Format {
   return /^([{[]|---|- |["'$\w]+\s*:(\s|$))/.test(first) ? 'file' : 'crontab';
 }
 
+/** A list that begins with a text or a number, such as the names of a job's calendars. */
+const hasTexts = (v: unknown) => Array.isArray(v) && v.length > 0 && (typeof v[0] !== 'object' || v[0] === null);
+
+/** Tells an object with lists from a job, as `apply -f` does. */
+const isSet = (v: object) => lists.some((l) => l in v && !hasTexts((v as Body)[l])) && !('name' in v);
+
 /** What a file has, as it is applied. */
-function readFile(text: string): { body: Body; wrong?: string } {
+function readFile(text: string): Body {
   const body: Body = { jobs: [] };
-  const wrong = (message: string) => ({ body, wrong: message });
+  if (/^\s*[{[]/.test(text)) text = text.replace(/([}\]]\s*\n)[ \t]*(?=[{[])/g, '$1--- '); // JSON values behind each other
   for (const doc of parseAllDocuments(text, { merge: true })) {
     if (!('contents' in doc)) break;
     const e = doc.errors[0];
-    if (e) return wrong(e.message.split('\n')[0]);
-    let v: any;
-    try { v = doc.toJS(); } catch (err) { return wrong((err as Error).message); }
+    if (e) throw new Error(e.message.split('\n')[0]);
+    const v: any = doc.toJS();
     if (v === null || v === undefined) continue;
-    if (typeof v !== 'object') return wrong(t('Want jobs as a crontab or a file has them.'));
+    if (typeof v !== 'object') throw new Error(t('Want jobs as a crontab or a file has them.'));
     if (Array.isArray(v)) { body.jobs.push(...v); continue; }
     delete v.$schema; // is for editors
-    if (!lists.some((l) => l in v)) { body.jobs.push(v); continue; }
+    if (!isSet(v)) { body.jobs.push(v); continue; }
     for (const [k, items] of Object.entries(v)) {
       if (items === null) continue;
-      if (!Array.isArray(items)) return wrong(t('{name} is no list', { name: k }));
+      if (!Array.isArray(items)) throw new Error(t('{name} is no list', { name: k }));
       body[k] = [...(body[k] ?? []), ...items];
     }
   }
-  return { body };
+  return body;
 }
 
 /** What the server says of a text. */
 interface Looked { crontab?: Crontab; body?: Body; would?: Applied; wrong?: string; problem?: Problem }
 
+/** What was typed: it outlives a reload. */
+interface Kept { text: string; chosen?: Format; app: string; zone: string; system: boolean }
+const draft = 'draft:import';
+function kept(): Kept {
+  const blank: Kept = { text: '', app: '', zone: myZone, system: false };
+  try { return { ...blank, ...JSON.parse(sessionStorage.getItem(draft) ?? '{}') }; } catch { return blank; } // not ours
+}
+
 export function Import() {
-  const [text, setText] = useState(() => sessionStorage.getItem('draft:import') ?? ''), [chosen, choose] = useState<Format>();
-  const [app, setApp] = useState(''), [zone, setZone] = useState(myZone), [system, setSystem] = useState(false), [leave, setLeave] = useState(false);
+  const [start] = useState(kept), [text, setText] = useState(start.text), [chosen, choose] = useState(start.chosen);
+  const [app, setApp] = useState(start.app), [zone, setZone] = useState(start.zone), [system, setSystem] = useState(start.system);
+  const [left, setLeft] = useState(''), [replaced, setReplaced] = useState(''); // to which lines that are left out, and jobs that are replaced, somebody has agreed
   const [looked, setLooked] = useState<{ of: string } & Looked>({ of: '' }), [problem, setProblem] = useState<Problem>(), [turn, setTurn] = useState(0);
   const format = chosen ?? formatOf(text), blank = text.trim() === '';
   const all = JSON.stringify([format, text, ...(format === 'crontab' ? [app.trim(), zone.trim(), system] : [])]), now = useRef(all);
   now.current = all;
   const key = useMemo(onceKey, [all, turn]); // who presses again means the same
-  useEffect(() => { if (blank) sessionStorage.removeItem('draft:import'); else sessionStorage.setItem('draft:import', text); }, [text]); // it outlives a reload
+  useEffect(() => {
+    try { if (blank) sessionStorage.removeItem(draft); else sessionStorage.setItem(draft, JSON.stringify({ text, chosen, app, zone, system } satisfies Kept)); } catch { /* it is too large to be kept */ }
+  }, [text, chosen, app, zone, system]);
 
   useEffect(() => setProblem(undefined), [all]);
   useEffect(() => {
@@ -73,18 +89,16 @@ export function Import() {
           out.crontab = (await call<Crontab>('/api/v1/crontab', { method: 'POST', body: given, signal: stop.signal })).data;
           out.body = { jobs: out.crontab.jobs.map((j) => j.job) };
         } else {
-          const { body, wrong } = readFile(text);
-          if (wrong) return { wrong };
-          out.body = body;
+          JSON.stringify(out.body = readFile(text)); // what goes round and round cannot be sent
         }
         out.would = (await call<Applied>('/api/v1/apply', { method: 'POST', body: { ...out.body, dry_run: true }, signal: stop.signal })).data;
       } catch (err) {
-        if (!(err instanceof Problem)) throw err;
-        out.problem = err;
+        if (err instanceof Problem) out.problem = err;
+        else out.wrong = String((err as Error).message ?? err);
       }
       return out;
     };
-    const timer = setTimeout(() => look().then((l) => { if (!stop.signal.aborted) setLooked({ of: all, ...l }); }, () => undefined), 400);
+    const timer = setTimeout(() => look().then((l) => { if (!stop.signal.aborted) setLooked({ of: all, ...l }); }), 400);
     return () => { clearTimeout(timer); stop.abort(); };
   }, [all, turn]);
 
@@ -92,13 +106,16 @@ export function Import() {
   const is = looked.of === all ? looked : undefined, refused = looked.crontab?.refused ?? [];
   const count = (action: AppliedObject['action']) => (looked.would ? lists.reduce((n, l) => n + (looked.would![l] ?? []).filter((o) => o.action === action).length, 0) : 0);
   const changes = count('created') + count('updated');
+  // Names of crontabs come from their programs alone: a job that is there may be quite another one.
+  const taken = looked.crontab ? looked.would?.jobs.filter((o) => o.action === 'updated') ?? [] : [];
+  const leaving = JSON.stringify(refused), replacing = JSON.stringify(taken), agreed = (refused.length === 0 || left === leaving) && (taken.length === 0 || replaced === replacing);
   const apply = async () => {
     if (!is?.would || !is.body) return;
     setProblem(undefined);
     try { // jobs as they were looked at: what somebody changes meanwhile is not written over
       const jobs = is.body.jobs.map((j, i) => ({ ...(j as object), version: is.would!.jobs[i]?.version ?? 0 }));
       const done = await post<Applied>('/api/v1/apply', { ...is.body, jobs }, key);
-      sessionStorage.removeItem('draft:import');
+      sessionStorage.removeItem(draft);
       say(t('{n} things were made or changed', { n: done.changed }));
       go(app.trim() && format === 'crontab' ? `/jobs?app=${encodeURIComponent(app.trim())}` : '/jobs');
     } catch (err) {
@@ -109,6 +126,7 @@ export function Import() {
   };
   /** Where something wrong stands: a line of the crontab, or a job of the file. */
   const place = (field: string) => {
+    if (field === 'timezone') return t('Time zone');
     const m = /^jobs\[(\d+)\]\.?(.*)$/.exec(field);
     if (!m) return field;
     const line = looked.crontab?.jobs[+m[1]]?.line, name = (looked.body?.jobs[+m[1]] as { name?: string } | undefined)?.name;
@@ -130,6 +148,7 @@ export function Import() {
                 <Field id="i-zone" label={t('Time zone')} hint={t('Of the machine from which it comes')}><input id="i-zone" class="mono" value={zone} onInput={(e) => setZone(e.currentTarget.value)} /></Field>
               </div>
               <label class="check"><input type="checkbox" checked={system} onChange={() => setSystem(!system)} />{t('Its lines name a user, as in /etc/crontab')}</label>
+              {!system && looked.crontab?.jobs.some((j) => /^root\s/.test(String(j.job.command))) && <Notice look="warn"><p>{t('A command begins with root: do its lines name a user?')}</p></Notice>}
             </div>
           )}
         </Card>
@@ -139,17 +158,23 @@ export function Import() {
             {shown && (shown.errors.length ? <Notice look="bad"><b>{t('Something in it is not right')}</b>{shown.errors.map((e) => <p key={e.field}><b>{place(e.field)}</b> <Said text={e.message} /></p>)}</Notice> : <ProblemBox problem={shown} again={() => setTurn((n) => n + 1)} />)}
             {refused.length > 0 && (
               <Notice look="warn"><b>{t('{n} lines cannot be jobs', { n: refused.length })}</b>
-                {refused.map((r) => <p key={r.line}><b>{r.line ? t('line {n}', { n: r.line }) : ''}</b> <bdi>{r.message}</bdi></p>)}
-                {changes > 0 && <label class="check"><input type="checkbox" checked={leave} onChange={() => setLeave(!leave)} />{t('Leave them out', { n: refused.length })}</label>}
+                {refused.map((r) => <p key={r.line}><b>{r.line ? t('line {n}', { n: r.line }) : ''}</b> <Said text={r.message} by={crontabSaid} /></p>)}
+                {changes > 0 && <label class="check"><input type="checkbox" checked={left === leaving} onChange={() => setLeft(left === leaving ? '' : leaving)} />{t('Leave them out', { n: refused.length })}</label>}
+              </Notice>
+            )}
+            {taken.length > 0 && (
+              <Notice look="warn"><b>{t('{n} jobs are there already under these names', { n: taken.length })}</b>
+                <p>{t('If they are others, import under another app.')}</p>
+                <label class="check"><input type="checkbox" checked={replaced === replacing} onChange={() => setReplaced(replaced === replacing ? '' : replacing)} />{t('Replace them', { n: taken.length })}</label>
               </Notice>
             )}
             {looked.would && <Would looked={looked} sum={[['created', count('created')], ['updated', count('updated')], ['unchanged', count('unchanged')]]} />}
-            {looked.crontab?.notes && <Card title={t('Otherwise here than with cron')}><ul class="keep in small">{looked.crontab.notes.map((n, i) => <li key={i}>{n.line ? `${t('line {n}', { n: n.line })}: ` : ''}<bdi>{n.message}</bdi></li>)}</ul></Card>}
+            {looked.crontab?.notes && <Card title={t('Otherwise here than with cron')}><ul class="keep in small">{looked.crontab.notes.map((n, i) => <li key={i}>{n.line ? `${t('line {n}', { n: n.line })}: ` : ''}<Said text={n.message} by={crontabSaid} /></li>)}</ul></Card>}
           </>}
         </div>
       </div>
       <div class="savebar">
-        <Button look="primary" icon="check" disabled={!is?.would || changes === 0 || (refused.length > 0 && !leave)} work={apply}>{t('Import')}</Button>
+        <Button look="primary" icon="check" disabled={!is?.would || changes === 0 || !agreed} work={apply}>{t('Import')}</Button>
         <Link class="button" to="/jobs">{t('Cancel')}</Link>
         {format === 'crontab' && changes > 0 && <span class="small faint">{t('Then take the lines out of the crontab, or both run them.')}</span>}
       </div>
@@ -159,22 +184,22 @@ export function Import() {
 
 /** What would be made and changed, one thing after the other. */
 function Would({ looked: { would, crontab }, sum }: { looked: Looked; sum: [AppliedObject['action'], number][] }) {
-  const [open, setOpen] = useState<string>();
+  const [turned, turn] = useState<Record<string, boolean>>({}); // open or closed by hand: what a crontab would replace is open
   return (
     <Card title={t('What would change')} more={sum.map(([a, n]) => n > 0 && <Badge key={a} tone={actionText[a][1]}>{n} {t(actionText[a][0])}</Badge>)}>
       {sum.every(([, n]) => n === 0) ? <Empty icon="question" title={t('There is nothing in it')} /> : <table><tbody>
         {lists.flatMap((l) => (would![l] ?? []).map((o, i) => {
-          const id = `${l}${i}`, line = l === 'jobs' ? crontab?.jobs[i] : undefined, [text, tone] = actionText[o.action];
+          const id = `${l}${i}`, line = l === 'jobs' ? crontab?.jobs[i] : undefined, [text, tone] = actionText[o.action], open = !!o.changes?.length && (turned[id] ?? (!!line && o.action === 'updated'));
           return [
             <tr key={id}>
               <td class="nowrap"><Badge tone={tone}>{t(text)}</Badge></td>
               <td><b><bdi>{o.name || o.app || t('The whole cluster')}</bdi></b> <span class="faint small">{l === 'jobs' ? o.app !== 'default' && <bdi>{o.app}</bdi> : t(listText[l])}</span>
                 {line && <div class="small">{inZone(line.words)} <span class="faint">· {t('line {n}', { n: line.line })}</span></div>}
-                {line?.notes?.map((n) => <div key={n} class="small faint"><Icon name="warning" /> <bdi>{n}</bdi></div>)}
+                {line?.notes?.map((n) => <div key={n} class="small faint"><Icon name="warning" /> <Said text={n} by={crontabSaid} /></div>)}
                 {o.warnings?.map((w) => <div key={w} class="small faint"><Icon name="warning" /> <Said text={w} /></div>)}</td>
-              <td class="num">{!!o.changes?.length && <Button look="quiet" icon="down" aria-expanded={open === id} aria-label={t('{n} fields', { n: o.changes.length })} title={t('{n} fields', { n: o.changes.length })} work={() => setOpen(open === id ? undefined : id)} />}</td>
+              <td class="num">{!!o.changes?.length && <Button look="quiet" icon="down" aria-expanded={open} aria-label={t('{n} fields', { n: o.changes.length })} title={t('{n} fields', { n: o.changes.length })} work={() => turn({ ...turned, [id]: !open })} />}</td>
             </tr>,
-            open === id && <tr key={id + 'd'}><td colSpan={3}><Diff changes={o.changes!} /></td></tr>,
+            open && <tr key={id + 'd'}><td colSpan={3}><Diff changes={o.changes!} /></td></tr>,
           ];
         }))}
       </tbody></table>}

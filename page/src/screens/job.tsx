@@ -275,6 +275,12 @@ function Why({ job: j }: { job: Job }) {
 function Backfills({ job: j }: { job: Job }) {
   const list = useGet<Page<Backfill>>(`/api/v1/backfills?job_id=${j.id}&limit=50`, { every: 2000, on: ['backfill', 'run'], job: j.id });
   const items = list.data?.items ?? [];
+  useEffect(() => { // who comes from a record wants its range
+    const from = here.value.search.get('from'), to = here.value.search.get('to');
+    if (!from || !to || !may('operator', j.app)) return;
+    setQuery({ from: undefined, to: undefined });
+    show(() => <BackfillDialog job={j} range={[from, to]} />);
+  }, []);
   return (
     <Card title={t('Backfills')} more={may('operator', j.app) && !j.at && <Button icon="history" work={() => show(() => <BackfillDialog job={j} />)}>{t('Backfill')}</Button>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
@@ -303,9 +309,9 @@ const cancelBackfill = (b: Backfill, done: () => Promise<void>, key = onceKey())
   work: async () => { await post(`/api/v1/backfills/${b.id}/cancel`, {}, key); await done(); },
 });
 
-function BackfillDialog({ job: j }: { job: Job }) {
+function BackfillDialog({ job: j, range }: { job: Job; range?: [from: string, to: string] }) {
   const zone = j.timezone ?? zoneShown();
-  const [from, setFrom] = useState(stamp(now() - 3600_000, zone).slice(0, 16)), [to, setTo] = useState(stamp(now(), zone).slice(0, 16));
+  const [from, setFrom] = useState(range ? stamp(range[0], zone) : stamp(now() - 3600_000, zone).slice(0, 16)), [to, setTo] = useState(range ? stamp(range[1], zone) : stamp(now(), zone).slice(0, 16));
   const [parallel, setParallel] = useState('1'), [missing, setMissing] = useState(true);
   const [problem, setProblem] = useState<Problem>();
   const a = instantOf(from, zone), b = instantOf(to, zone);

@@ -98,7 +98,7 @@ function RuleDialog({ rule, fresh, edit, done }: { rule: Rule; fresh: boolean; e
   const text = (v: unknown) => (v === undefined ? '' : String(v));
   const [app, setApp] = useState(rule.app ?? ''), [now, set] = useState({ age: text(rule.age), runs: text(rule.runs), bytes: text(rule.bytes), failures: text(rule.failures) });
   const [archive, setArchive] = useState(!!rule.archive), [sure, setSure] = useState(false), [problem, setProblem] = useState<Problem>();
-  const cluster = rule.scope === 'cluster', rules = useRetention().data?.items;
+  const cluster = rule.scope === 'cluster', { data, problem: unread, reload } = useRetention(), rules = data?.items;
   const there = fresh ? rules?.find((r) => r.scope === 'app' && r.app === app.trim()) : undefined; // a new rule takes the place of none
   const body: Record<string, unknown> = {};
   for (const f of keepFields) if (now[f].trim()) body[f] = f === 'runs' && !Number.isNaN(Number(now[f])) ? Number(now[f]) : now[f].trim();
@@ -110,15 +110,16 @@ function RuleDialog({ rule, fresh, edit, done }: { rule: Rule; fresh: boolean; e
     <Field id={'k' + f} label={t(label)} error={error(f)} hint={t(hint)}><input id={'k' + f} class="mono" placeholder={place} value={now[f]} inputMode={f === 'runs' ? 'numeric' : undefined} autocomplete="off" onInput={(e) => set({ ...now, [f]: e.currentTarget.value })} /></Field>
   );
   const save = async () => {
-    if (there) return setSure(false); // somebody has made one meanwhile
+    if (there) return setSure(false);
     try {
-      await call(cluster ? '/api/v1/cluster/retention' : `/api/v1/apps/${encodeURIComponent(app.trim())}/retention`, { method: 'PUT', body });
+      await call(cluster ? '/api/v1/cluster/retention' : `/api/v1/apps/${encodeURIComponent(app.trim())}/retention`, { method: 'PUT', body, headers: fresh ? { 'If-None-Match': '*' } : {} });
       closeDialog();
       say(t('The rule is changed'));
       done();
     } catch (err) {
       if (!(err instanceof Problem)) throw err;
-      setProblem(err);
+      if (err.status === 412) await reload(); // somebody has made one meanwhile: it is shown
+      else setProblem(err);
       setSure(false);
     }
   };
@@ -134,6 +135,7 @@ function RuleDialog({ rule, fresh, edit, done }: { rule: Rule; fresh: boolean; e
         <div class="body">
           {fresh && <Field id="kapp" label={t('App')} error={error('app')}><input id="kapp" autoFocus value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>}
           {there && <Notice look="warn" action={<Button icon="edit" work={() => edit(there)}>{t('Edit it')}</Button>}><b>{t('The app {app} has a rule already', { app: there.app! })}</b><Words rule={there} /></Notice>}
+          {fresh && !rules && unread && <ProblemBox problem={unread} again={reload} />}
           {box('age', 'Records go after', '2160h', 'Counted from the end of the run')}
           {box('runs', 'Only the latest', '10000', 'Of each job; so many due times have records')}
           {box('bytes', 'Output in all', '1GiB', 'Of each job; the oldest go when it comes to more')}

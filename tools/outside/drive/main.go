@@ -265,8 +265,8 @@ func (d *driver) people() {
 
 func (d *driver) nodes() {
 	must(ok(d.GetClusterWithResponse(d.ctx)).JSON200 != nil, "there is a cluster")
-	ok(d.PutRetentionWithResponse(d.ctx, RetentionInput{Age: to(Duration("2160h")), Failures: to(Duration("8760h"))}))
-	must(*ok(d.PutAppRetentionWithResponse(d.ctx, "outside", RetentionInput{Runs: to(100)})).JSON200.Runs == 100, "a rule is what was meant")
+	ok(d.PutRetentionWithResponse(d.ctx, nil, RetentionInput{Age: to(Duration("2160h")), Failures: to(Duration("8760h"))}))
+	must(*ok(d.PutAppRetentionWithResponse(d.ctx, "outside", nil, RetentionInput{Runs: to(100)})).JSON200.Runs == 100, "a rule is what was meant")
 	must(len(ok(d.ListRetentionWithResponse(d.ctx)).JSON200.Items) == 2, "rules are listed")
 	must(len(ok(d.ExamineClusterWithResponse(d.ctx)).JSON200.Checks) > 20, "doctor looks at many things")
 	must(ok(d.GetStatsWithResponse(d.ctx, nil)).JSON200 != nil, "there are figures")
