@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,10 @@ const (
 	pagerMost    = 1000
 )
 
+// mention is what begins and ends a mention of people in a text for Feishu. A text of ours has none: it repeats names that
+// anybody may have given.
+var mention = regexp.MustCompile(`(?i)<(/?at\b)`)
+
 // chat makes the body for a chat or for PagerDuty, and the address to which it goes.
 func chat(l *letter, m *job.AlertMessage, address string, values map[job.Secret]string, now time.Time) (body []byte, target string, err error) {
 	secret := ""
@@ -39,7 +44,7 @@ func chat(l *letter, m *job.AlertMessage, address string, values map[job.Secret]
 	case job.ChannelSlack:
 		v = map[string]any{"text": strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(cutText(text, slackMost))}
 	case job.ChannelFeishu:
-		o := map[string]any{"msg_type": "text", "content": map[string]string{"text": cutText(text, feishuMost)}}
+		o := map[string]any{"msg_type": "text", "content": map[string]string{"text": mention.ReplaceAllString(cutText(text, feishuMost), "＜$1")}}
 		if secret != "" {
 			at := strconv.FormatInt(now.Unix(), 10)
 			o["timestamp"], o["sign"] = at, hmacText(at+"\n"+secret, "")

@@ -11,7 +11,8 @@
 // written in the same transaction. So a step stands once or not at all, whichever node took it, and if we die the next
 // holder goes on from the last step that stands. Ids of rows are given before their transactions commit, so a trail
 // knows which ids were left out, and looks for them until no transaction can hold them any more: nothing that commits
-// late is left out.
+// late is left out. Beside that a step looks at what there is now: due times that are late, jobs that do not run, nodes.
+// Such a look reads some rows, and the next step goes on; one that fails is put off, and keeps nothing that others find.
 //
 // An alert is one trouble of one rule: it fires once, is counted when it is seen again, and is over at some time. A
 // message (delivery) is made when it fires, when it goes on for longer than the rule's repeat, and when it is over, if the

@@ -30,6 +30,8 @@ const (
 	tenure = 15 * time.Second
 	// unseen is for how long it may not have been seen that there is something to evaluate again.
 	unseen = 4 * time.Second
+	// putOff is before a look that has failed is taken again.
+	putOff = 20 * time.Second
 
 	batch      = 1000 // runs that one step reads
 	startAhead = 10_000
@@ -59,9 +61,19 @@ type state struct {
 	position position
 	firing   map[[16]byte]*sql.FiredRow
 	seen     map[[16]byte]job.Micros // the due time for which an alert was seen last, as far as this node knows
-	next     map[string]job.Micros   // when to look again at what is looked at now and then
+	next     map[string]job.Micros   // when to look again at what is looked at now and then; what was looked at in part is not there
 	notRun   int64                   // the last job that was looked at whether it runs
+
+	late  map[string]sql.TaskPlace         // the last due time that was looked at whether it is late
+	looks map[int64]map[int64]*sql.RunLook // what was read to look whether jobs run, by rule and job
 }
+
+// What may be looked at in parts, in several steps.
+const (
+	lateStart  = "late start"
+	lateFinish = "late finish"
+	notRun     = "not run"
+)
 
 // position is how far evaluation has come. It is written down with each step.
 type position struct {
@@ -155,6 +167,11 @@ func (e *Evaluator) step(ctx context.Context, now job.Micros) (again time.Durati
 	if err := e.write(ctx, w, c, now); err != nil {
 		return 0, err
 	}
+	if s.due("tidy", now, time.Minute) {
+		if err := e.tidy(ctx, now); err != nil && ctx.Err() == nil {
+			e.Log.Warn("cannot remove alerts that are kept no longer, trying again", "error", err)
+		}
+	}
 	if c.behind {
 		return 0, nil
 	}
@@ -187,7 +204,7 @@ func (c *channel) beats() bool { return c.Type == job.ChannelHeartbeat && !c.Dis
 func (e *Evaluator) learn(ctx context.Context, w sql.AlertWork, now job.Micros) error {
 	s := e.state
 	if s == nil || s.n != w.N {
-		s = &state{n: w.N, firing: map[[16]byte]*sql.FiredRow{}, seen: map[[16]byte]job.Micros{}, next: map[string]job.Micros{}}
+		s = &state{n: w.N, firing: map[[16]byte]*sql.FiredRow{}, seen: map[[16]byte]job.Micros{}, next: map[string]job.Micros{}, late: map[string]sql.TaskPlace{}, looks: map[int64]map[int64]*sql.RunLook{}}
 		rows, err := e.DB.Firing(ctx, manyFiring)
 		if err != nil {
 			return err
@@ -214,7 +231,7 @@ func (e *Evaluator) learn(ctx context.Context, w sql.AlertWork, now job.Micros) 
 
 // due tells whether it is time for what is done now and then.
 func (s *state) due(what string, now job.Micros, period time.Duration) bool {
-	if at, known := s.next[what]; known && now < at && at <= now.Add(period) {
+	if at, known := s.next[what]; known && now < at && at <= now.Add(max(period, putOff)) {
 		return false
 	}
 	s.next[what] = now.Add(period)

@@ -82,7 +82,10 @@ type finder struct {
 }
 
 // find looks at all that has happened since the last step that stands. It changes nothing of the state but when to look
-// again: if the step does not stand, nothing was found.
+// again, where, and what was read: if the step does not stand, nothing was found.
+//
+// What is followed by a position fails the step, for that must not move. Other looks that fail are left out and put off, so
+// that one which is slow keeps nobody else's alerts, and the server has time for what it was asked.
 func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) {
 	s := e.state
 	f := &finder{Evaluator: e, s: s, c: s.config, now: now, changes: &changes{
@@ -92,33 +95,41 @@ func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) 
 	for k, v := range s.position.Gone {
 		f.position.Gone[k] = v
 	}
-	steps := []func(context.Context) error{f.runs}
+	if err := f.runs(ctx); err != nil {
+		return nil, err
+	}
 	if f.c.lines {
-		steps = append(steps, f.lines)
+		if err := f.lines(ctx); err != nil {
+			return nil, err
+		}
 	} else {
 		f.position.Lines, f.position.Gone = trail.Trail{}, nil // begins anew when somebody wants it
 	}
-	if s.due("late", now, 5*time.Second) {
-		steps = append(steps, f.late, f.backlog)
-	}
-	if s.due("nodes", now, 2*time.Second) {
-		steps = append(steps, f.nodes)
-	}
-	if s.due("not run", now, 20*time.Second) || s.notRun != 0 {
-		steps = append(steps, f.neverRan)
-	}
-	if s.due("over", now, 5*time.Second) {
-		steps = append(steps, f.withdraw)
-	}
-	steps = append(steps, f.quiet, f.heartbeats)
-	for _, step := range steps {
-		if err := step(ctx); err != nil {
-			return nil, err
+	for _, l := range []struct {
+		what   string
+		period time.Duration // zero: in each step
+		look   func(context.Context) error
+	}{
+		{lateStart, 5 * time.Second, f.lateStart},
+		{lateFinish, 5 * time.Second, f.lateFinish},
+		{"backlog", 5 * time.Second, f.backlog},
+		{"nodes", 2 * time.Second, f.nodes},
+		{notRun, 20 * time.Second, f.neverRan},
+		{"over", 5 * time.Second, f.withdraw},
+		{"quiet", 0, f.quiet},
+		{"heartbeats", 0, f.heartbeats},
+	} {
+		if !s.due(l.what, now, l.period) {
+			continue
 		}
-	}
-	if s.due("tidy", now, time.Minute) {
-		if err := e.tidy(ctx, now); err != nil {
-			return nil, err
+		if err := l.look(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			if l.period > 0 {
+				s.next[l.what] = now.Add(putOff)
+			}
+			e.Log.Warn("cannot look for some of what alerts tell of, trying again", "what", l.what, "error", err)
 		}
 	}
 	return f.changes, nil

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -49,7 +50,7 @@ func setUp(t *testing.T) *fixture {
 	}
 	t.Cleanup(func() { db.Close() })
 	f := &fixture{t, db, m, job.MicrosOf(time.Now())}
-	f.exec("INSERT INTO secret (name, version, key_id, sealed, created, updated) VALUES ('s', 1, 'k', '', 1, 1)") // see sender
+	f.exec("INSERT INTO secret (name, version, key_id, sealed, created, updated) VALUES ('s', 1, 'k', '', 1, 1), ('address', 1, 'k', '', 1, 1)") // see sender
 	return f
 }
 
@@ -144,7 +145,7 @@ func (m fakeSecrets) Values(_ context.Context, _ string, names []job.Secret) (ma
 }
 
 func (f *fixture) sender(s *fakeSession) *Sender {
-	o := NewOutside(OutsideConfig{Dial: (&net.Dialer{Timeout: 30 * time.Second}).DialContext, Mask: execute.Mask, Secrets: fakeSecrets{"s": "hunter22"}, Node: s.Node(),
+	o := NewOutside(OutsideConfig{Dial: (&net.Dialer{Timeout: 30 * time.Second}).DialContext, Mask: execute.Mask, Secrets: fakeSecrets{"s": "hunter22", "address": "chat.example/hook?access_token=" + strings.Repeat("3f9a", 32)}, Node: s.Node(),
 		Sign: func(secret []byte, _ time.Time, key, _, _, body string) (string, string) {
 			return "X-Signed", fmt.Sprintf("%s %s %d", secret, key, len(body))
 		}})

@@ -27,6 +27,7 @@ func (f *finder) runs(ctx context.Context) error {
 	}
 	f.lost += lost
 	f.behind = fresh == batch
+	f.began(runs)
 	start, finish := f.leastLate()
 	firing := map[int64]bool{} // jobs of which something fires
 	for _, row := range f.s.firing {
@@ -73,6 +74,17 @@ func (f *finder) runs(ctx context.Context) error {
 		}
 	}
 	return f.inTimeAgain(ctx)
+}
+
+// began notes which runs have begun of jobs that were looked at whether they run: of earlier due times, too.
+func (f *finder) began(runs []sql.AlertRun) {
+	for i := range runs {
+		for _, looks := range f.s.looks {
+			if l := looks[runs[i].JobID]; l != nil && runs[i].Started > 0 {
+				l.Began = max(l.Began, runs[i].Due)
+			}
+		}
+	}
 }
 
 // pinged tells of which jobs a due time has ended that their monitors may want to know of. What is known of these is read
@@ -193,12 +205,15 @@ type inTime struct {
 	due   job.Micros
 }
 
-// late tells whether a due time that is not over is late.
-func (n *inTime) late(t *sql.LiveTask, now job.Micros) bool {
-	if n.event == job.AlertLateFinish {
-		return now-t.Due > micros(n.rule.LateFinish)
+// late tells by how much a due time that is not over is late, and whether that is too much for a rule. What waited for its
+// turn is late from then on; when it should have ended stays.
+func (r *rule) late(event job.AlertEvent, t *sql.LiveTask, now job.Micros) (by job.Micros, is bool) {
+	if event == job.AlertLateFinish {
+		by = now - t.Due
+		return by, by > micros(r.LateFinish)
 	}
-	return (t.State == job.Idle || t.State == job.Prepare) && t.Attempt == 1 && now-t.DueNow > micros(n.rule.LateStart)
+	by = now - t.DueNow
+	return by, (t.State == job.Idle || t.State == job.Prepare) && t.Attempt == 1 && by > micros(r.LateStart)
 }
 
 // inTimeAgain ends what was late of jobs of which a later due time was in time, unless another is late still: beside one
@@ -228,7 +243,7 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 	}
 	for i := range ends {
 		n := &ends[i]
-		if slices.ContainsFunc(live[n.job], func(t sql.LiveTask) bool { return n.late(&t, f.now) }) {
+		if slices.ContainsFunc(live[n.job], func(t sql.LiveTask) bool { _, is := n.rule.late(n.event, &t, f.now); return is }) {
 			continue
 		}
 		why := "it was started in time again"
@@ -368,44 +383,69 @@ func (f *finder) ping(r *sql.AlertRun, j *job.AlertJob) {
 	f.pings[j.ID] = ping{hostOf(address), job.AlertItem{What: what, App: j.App, JobID: idText(j.ID), Job: j.Name, Run: r.Launch.String(), Summary: describe(r, j), At: r.Ended.String(), Seen: 1}}
 }
 
-// late looks at due times that are not over yet.
-func (f *finder) late(ctx context.Context) error {
-	start, finish := f.leastLate()
-	for _, of := range []struct {
-		event job.AlertEvent
-		least job.Micros
-		read  func(context.Context, job.Micros, int) ([]sql.LiveTask, error)
-		most  func(*rule) job.Micros
-		from  func(*sql.LiveTask) job.Micros // what waited for its turn is late from then on; when it should have ended stays
-		words string
-	}{
-		{job.AlertLateStart, start, f.DB.AlertLateTasks, func(r *rule) job.Micros { return micros(r.LateStart) }, func(t *sql.LiveTask) job.Micros { return t.DueNow }, "is not started, %s late"},
-		{job.AlertLateFinish, finish, f.DB.AlertLongTasks, func(r *rule) job.Micros { return micros(r.LateFinish) }, func(t *sql.LiveTask) job.Micros { return t.Due }, "has not ended, %s after that"},
-	} {
-		if of.least == math.MaxInt64 {
+// tasksAtOnce is how many due times one step looks at whether they are late.
+const tasksAtOnce = 2000
+
+// lateStart looks at due times that are not started yet, and lateFinish at those that have not ended.
+func (f *finder) lateStart(ctx context.Context) error {
+	least, _ := f.leastLate()
+	return f.late(ctx, lateStart, job.AlertLateStart, f.now-least, "is not started, %s late", job.Idle, job.Prepare)
+}
+
+func (f *finder) lateFinish(ctx context.Context) error {
+	return f.late(ctx, lateFinish, job.AlertLateFinish, f.now, "has not ended, %s after that", job.Executing)
+}
+
+// late looks at due times of some states: at some of them in each step, until it was at all.
+func (f *finder) late(ctx context.Context, what string, event job.AlertEvent, before job.Micros, words string, states ...job.State) error {
+	rules := slices.DeleteFunc(f.sortedRules(), func(r *rule) bool { return !r.Has(event) })
+	at, on := f.s.late[what]
+	delete(f.s.late, what)
+	if !on {
+		at.State = states[0]
+	}
+	for left := tasksAtOnce; len(rules) > 0; at = (sql.TaskPlace{State: at.State + 1}) {
+		tasks, err := f.DB.AlertTasks(ctx, at, before, left)
+		if err == nil {
+			err = f.tellLate(ctx, rules, event, words, tasks)
+		}
+		if err != nil {
+			return err
+		}
+		if left -= len(tasks); left == 0 {
+			f.s.late[what] = tasks[len(tasks)-1].TaskPlace
+			delete(f.s.next, what) // the next step goes on
+			return nil
+		}
+		if at.State == states[len(states)-1] {
+			return nil
+		}
+	}
+	return nil
+}
+
+// tellLate tells of due times that are late. Those of backfills are left out: they were due when nobody could have started them.
+func (f *finder) tellLate(ctx context.Context, rules []*rule, event job.AlertEvent, words string, tasks []sql.LiveTask) error {
+	var late []*sql.LiveTask
+	var ids []int64
+	for i := range tasks {
+		t := &tasks[i]
+		if t.Origin >= 0 && slices.ContainsFunc(rules, func(r *rule) bool { _, is := r.late(event, t, f.now); return is }) {
+			late, ids = append(late, t), append(ids, t.JobID)
+		}
+	}
+	jobs, err := f.known(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, t := range late {
+		j, there := jobs[t.JobID]
+		if !there || j.Gone {
 			continue
 		}
-		tasks, err := of.read(ctx, f.now-of.least, manyFired)
-		if err != nil {
-			return err
-		}
-		ids := make([]int64, len(tasks))
-		for i, t := range tasks {
-			ids[i] = t.JobID
-		}
-		jobs, err := f.known(ctx, ids)
-		if err != nil {
-			return err
-		}
-		for _, t := range tasks {
-			j, there := jobs[t.JobID]
-			if !there || j.Gone {
-				continue
-			}
-			for _, r := range f.sortedRules() {
-				if late := f.now - of.from(&t); r.Has(of.event) && late > of.most(r) && r.Takes(&j) {
-					f.fire(r, of.event, aboutJob(j.ID), sight{job: &j, at: f.now, due: t.Due, summary: fmt.Sprintf("%s/%s, due %s, "+of.words, j.App, j.Name, t.Due, span(late))})
-				}
+		for _, r := range rules {
+			if by, is := r.late(event, t, f.now); is && r.Takes(&j) {
+				f.fire(r, event, aboutJob(j.ID), sight{job: &j, at: f.now, due: t.Due, summary: fmt.Sprintf("%s/%s, due %s, "+words, j.App, j.Name, t.Due, span(by))})
 			}
 		}
 	}
@@ -546,13 +586,18 @@ func (f *finder) neverRan(ctx context.Context) error {
 		}
 	}
 	if len(rules) == 0 {
-		f.s.notRun = 0
+		f.s.notRun, f.s.looks = 0, map[int64]map[int64]*sql.RunLook{}
 		return nil
 	}
-	jobs, err := f.DB.AlertJobsAfter(ctx, f.s.notRun, jobsAtOnce)
+	after := f.s.notRun
+	jobs, err := f.DB.AlertJobsAfter(ctx, after, jobsAtOnce)
 	if err != nil {
 		return err
 	}
+	if f.s.notRun = 0; len(jobs) == jobsAtOnce { // also if it fails: the jobs behind do not wait for that
+		f.s.notRun = jobs[len(jobs)-1].ID
+	}
+	more := false // to be read of these
 	for _, r := range rules {
 		since := f.now - micros(r.NeverRan)
 		var ids []int64
@@ -562,23 +607,30 @@ func (f *finder) neverRan(ctx context.Context) error {
 				ids, byID[j.ID] = append(ids, j.ID), j
 			}
 		}
-		found, err := f.DB.NotRun(ctx, ids, since)
+		if f.s.looks[r.ID] == nil {
+			f.s.looks[r.ID] = map[int64]*sql.RunLook{}
+		}
+		found, open, err := f.DB.NotRun(ctx, f.s.looks[r.ID], ids, since)
 		if err != nil {
 			return err
 		}
+		more = more || len(open) > 0
 		for _, id := range found {
 			j := byID[id]
 			f.fire(r, job.AlertNeverRan, aboutJob(id), sight{job: j, at: f.now, state: true, summary: fmt.Sprintf("%s/%s has not run for %s", j.App, j.Name, r.NeverRan)})
 		}
 		for _, id := range ids {
 			row := f.current(subject(r.ID, job.AlertNeverRan, aboutJob(id)))
-			if row != nil && row.Run == "" && !slices.Contains(found, id) { // one of a due time that was missed has its run
+			if row != nil && row.Run == "" && !slices.Contains(found, id) && !slices.Contains(open, id) { // one of a due time that was missed has its run
 				f.end(r, row, "it has begun a run, or has nothing to run any more")
 			}
 		}
 	}
-	if f.s.notRun = 0; len(jobs) == jobsAtOnce {
-		f.s.notRun = jobs[len(jobs)-1].ID
+	if more {
+		f.s.notRun = after
+	}
+	if more || f.s.notRun != 0 {
+		delete(f.s.next, notRun) // the next step goes on
 	}
 	return nil
 }

@@ -270,3 +270,98 @@ func TestForgottenNode(t *testing.T) {
 	}
 	f.want("what is told: that it is gone, and that it still is", 2, "SELECT SUM(events) FROM delivery WHERE state = ?", sql.DeliveryPending)
 }
+
+// TestFailingLook: a look that fails keeps nothing that others find, and is put off.
+func TestFailingLook(t *testing.T) {
+	f := setUp(t)
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: "https://hook.example.com"})
+	f.channel(job.AlertChannel{Name: "dead man", Type: job.ChannelHeartbeat, URL: "https://hook.example.com"})
+	f.rule(job.AlertRule{Name: "all", On: []job.AlertEvent{job.AlertNeverRan, job.AlertFailed}, Channels: []string{"hook"}, NeverRan: job.Duration(3600e9)})
+	a, b := f.job("shop", "a", ""), f.job("shop", "b", "")
+	e := f.evaluator(f.session())
+	f.step(e)
+	f.exec("UPDATE job SET last_due = 1, next_due = ? WHERE id = ?", int64(f.now+hour), b)
+	f.exec("RENAME TABLE audit TO away, alert_streak TO streaks_away") // whether jobs run is not found without the one, what is kept no longer without the other
+	f.run(a, job.Failed, 0)
+	f.exec("DELETE FROM delivery")
+	f.now += 61 * second
+	f.step(e)
+	want := []string{"shop/a"}
+	if got := f.firing(); !slices.Equal(got, want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	f.want("heartbeats", 1, "SELECT COUNT(*) FROM delivery WHERE kind = 'heartbeat'")
+	f.exec("RENAME TABLE away TO audit, streaks_away TO alert_streak")
+	f.now += 10 * second
+	f.step(e)
+	if got := f.firing(); !slices.Equal(got, want) {
+		t.Fatalf("a while later: got %q, want %q", got, want)
+	}
+	f.now += 10 * second
+	f.step(e)
+	if got, want := f.firing(), []string{"shop/a", "shop/b"}; !slices.Equal(got, want) {
+		t.Fatalf("when it is looked again: got %q, want %q", got, want)
+	}
+}
+
+// TestLateBehindOthers: what is late is found behind however many others that are.
+func TestLateBehindOthers(t *testing.T) {
+	f := setUp(t)
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: "https://hook.example.com"})
+	f.rule(job.AlertRule{Name: "late", On: []job.AlertEvent{job.AlertLateStart, job.AlertLateFinish}, Channels: []string{"hook"}, Apps: []string{"billing"}, LateFinish: job.Duration(60e9)})
+	e := f.evaluator(f.session())
+	f.step(e)
+	other := f.job("other", "many", "")
+	for name, state := range map[string]job.State{"executing": job.Executing, "idle": job.Idle, "prepared": job.Prepare} {
+		due := int64(f.now - 2*hour)
+		f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, ?)", other, due, due, job.Waiting)
+		for n := 1; n < 2*tasksAtOnce; n *= 2 {
+			f.exec("INSERT INTO task (job_id, due, due_now, hash, state) SELECT job_id, due + ?, due_now, 0, state FROM task", n)
+		}
+		f.exec("UPDATE task SET state = ?", state)
+		due = int64(f.now - hour)
+		f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, ?)", f.job("billing", name, ""), due, due, state)
+		f.now += 6 * second
+		for range 3 {
+			f.step(e)
+			f.now += second
+		}
+		if got, want := f.firing(), []string{"billing/" + name}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		f.exec("DELETE FROM task")
+		f.exec("UPDATE alert SET firing = NULL, over_at = 1")
+		e.state = nil
+	}
+}
+
+// TestNeverRanOfMany: a job with very many records of due times for which nothing began is found, and is over when a run of an
+// earlier one has begun.
+func TestNeverRanOfMany(t *testing.T) {
+	f := setUp(t)
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: "https://hook.example.com"})
+	f.rule(job.AlertRule{Name: "hourly", On: []job.AlertEvent{job.AlertNeverRan}, Channels: []string{"hook"}, NeverRan: job.Duration(3600e9)})
+	a := f.job("shop", "a", "")
+	f.exec("UPDATE job SET last_due = 1, next_due = ?", int64(f.now+hour))
+	f.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, ended) VALUES (?, ?, 'x', 1, 6, 0, 1)", a, int64(f.now-hour/2))
+	for n := 1; n < 25_000; n *= 2 {
+		f.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, ended) SELECT job_id, due + ?, 'x', launch + ?, 6, 0, 1 FROM history", n, n)
+	}
+	e := f.evaluator(f.session())
+	for range 5 {
+		f.step(e)
+		f.now += second
+	}
+	if got, want := f.firing(), []string{"shop/a"}; !slices.Equal(got, want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	n := f.run(a, job.Succeeded, 0)
+	f.exec("UPDATE history SET due = (SELECT MIN(due) + 10 FROM (SELECT due FROM history) h), attempt = 2 WHERE id = ?", n)
+	for range 3 {
+		f.step(e)
+		if got := f.firing(); len(got) != 0 {
+			t.Fatalf("it has begun a run: %q fires", got)
+		}
+		f.now += 21 * second
+	}
+}

@@ -114,12 +114,16 @@ func (o *Outside) send(ctx context.Context, l *letter) (v verdict) {
 		return o.ping(ctx, l)
 	}
 	address := l.channel.URL
-	if name, is := job.WholeSecret(address); is {
+	name, isSecret := job.WholeSecret(address)
+	if isSecret {
 		address = values[name]
 	}
 	if l.channel.Type != job.ChannelEmail {
 		address = strings.TrimSpace(address)
-		if wrong := job.CheckAlertURL(address); wrong != "" {
+		switch wrong := job.CheckAlertURL(address); {
+		case wrong != "" && isSecret: // what is wrong repeats a part of it
+			return verdict{err: fmt.Errorf("the url is the secret %q, which is no URL that can be called; want http:// or https://, a host and a path", name), final: true}
+		case wrong != "":
 			return verdict{err: errors.New("the url " + wrong), final: true}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -187,7 +188,8 @@ func TestAnswers(t *testing.T) {
 		"a bot that wants no":    {job.AlertChannel{Type: job.ChannelFeishu, URL: served(200, `{"code":19021,"msg":"sign match fail"}`)}, "pending", "code 19021: sign match fail", 10 * second},
 		"a secret in the answer": {job.AlertChannel{Type: job.ChannelWebhook, URL: served(400, "who is hunter22?"), Headers: map[string]string{"Authorization": "Bearer {{secret.s}}"}}, "failed", "who is ***?", 0},
 		"a secret in disguise":   {job.AlertChannel{Type: job.ChannelWebhook, URL: served(400, "who is aHVudGVyMjI=?"), Headers: map[string]string{"Authorization": "Bearer {{secret.s}}"}}, "failed", "who is ***I=?", 0},
-		"a url that is none":     {job.AlertChannel{Type: job.ChannelSlack, URL: "{{secret.s}}"}, "failed", "does not begin with http", 0},
+		"a url that is none":     {job.AlertChannel{Type: job.ChannelSlack, URL: "{{secret.s}}"}, "failed", "is no URL", 0},
+		"nor is a long one":      {job.AlertChannel{Type: job.ChannelSlack, URL: "{{secret.address}}"}, "failed", `secret "address"`, 0},
 		"much is answered":       {job.AlertChannel{Type: job.ChannelWebhook, URL: served(200, strings.Repeat("x", 1<<20))}, "sent", "xxx", 0},
 	} {
 		n++
@@ -196,7 +198,7 @@ func TestAnswers(t *testing.T) {
 		id := f.message(c.channel.Name)
 		f.send(f.sender(f.session()))
 		state, said, attempts, next := f.delivery(id)
-		if state != c.state || !strings.Contains(said, c.said) || attempts != 1 || state == "pending" && next != f.now+c.wait || len(said) > 500 {
+		if state != c.state || !strings.Contains(said, c.said) || strings.Contains(said, "3f9a") || attempts != 1 || state == "pending" && next != f.now+c.wait || len(said) > 500 {
 			t.Errorf("%s: got %s after %d tries, %q, the next one after %d s; want %s, %q, %d s", name, state, attempts, said, (next-f.now)/second, c.state, c.said, c.wait/second)
 		}
 	}
@@ -650,6 +652,20 @@ func TestTidy(t *testing.T) {
 		}
 		f.want("alerts", c.alerts, "SELECT COUNT(*) FROM alert")
 		f.want("messages", c.delivered, "SELECT COUNT(*) FROM delivery")
+	}
+}
+
+// TestMentions: what somebody has named a job calls nobody.
+func TestMentions(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`<at user_id="all">x</at>`: `＜at user_id="all">x＜/at>`, "<AT\nid=all></At>": "＜AT\nid=all>＜/At>", "<<at id=x>": "<＜at id=x>", "<atlas> a<b": "<atlas> a<b",
+	} {
+		body, _, err := chat(&letter{channel: job.AlertChannel{Type: job.ChannelFeishu}}, &job.AlertMessage{Title: "ALERT", Text: text}, "", nil, time.Now())
+		var got struct{ Content struct{ Text string } }
+		if err = errors.Join(err, json.Unmarshal(body, &got)); err != nil || got.Content.Text != "ALERT\n"+want {
+			t.Errorf("%q: got %q, %v", text, got.Content.Text, err)
+		}
 	}
 }
 

@@ -116,16 +116,17 @@ func (s *Server) flowCookie(r *http.Request) string { return cookieName(s.fromPr
 func (s *Server) fromProvider(r *http.Request) bool { return s.publicTLS() || s.secure(r) }
 
 // paceStrangers bounds what somebody of whom nothing is known may have us ask a provider.
-func (s *Server) paceStrangers(r *http.Request) error {
-	if wait, ok := s.flows.Take(addressOf(r), time.Now(), 0); !ok {
-		return slowDown(wait, "Too many sign-ins came from your address.")
+func (s *Server) paceStrangers(r *http.Request) (giveBack func(), err error) {
+	giveBack, wait, ok := s.flows.Take(addressOf(r), time.Now())
+	if !ok {
+		return nil, slowDown(wait, "Too many sign-ins came from your address.")
 	}
-	return nil
+	return giveBack, nil
 }
 
 // noProvider is answered where there is no identity provider.
 func (s *Server) noProvider(r *http.Request) error {
-	if err := s.paceStrangers(r); err != nil {
+	if _, err := s.paceStrangers(r); err != nil {
 		return err
 	}
 	return notFound.problem("This cluster has no identity provider; sign in with a token.")
@@ -137,7 +138,7 @@ func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) error {
 		return s.noProvider(r)
 	}
 	if !s.cfg.OIDC.Discovered() {
-		if err := s.paceStrangers(r); err != nil {
+		if _, err := s.paceStrangers(r); err != nil {
 			return err
 		}
 	}
@@ -182,8 +183,10 @@ func (s *Server) vouched(w http.ResponseWriter, r *http.Request) (*auth.Principa
 	if err := auth.CheckFlow(flow, state); err != nil {
 		return nil, err
 	}
+	var giveBack func()
 	if wrong == "" {
-		if err := s.paceStrangers(r); err != nil {
+		var err error
+		if giveBack, err = s.paceStrangers(r); err != nil {
 			return nil, err
 		}
 	}
@@ -193,7 +196,7 @@ func (s *Server) vouched(w http.ResponseWriter, r *http.Request) (*auth.Principa
 	}
 	p, err := s.cfg.OIDC.Finish(r.Context(), flow, state, code)
 	if err == nil {
-		s.flows.Give(addressOf(r)) // that was no stranger
+		giveBack() // that was no stranger
 	}
 	return p, err
 }

@@ -83,7 +83,7 @@ var (
 	}
 	listJobsDoc = operation{
 		id: "listJobs", tag: tagJobs, summary: "List jobs",
-		about: "The jobs that match all parameters, in the order of their creation; those whose names contain something, in the order of the names from there on. " +
+		about: "The jobs that match all parameters, in the order of their creation; those whose names contain something, in the order of the names from there on, but for a token that is limited to apps. " +
 			"Where several parameters each match many jobs and few together, a page may have fewer items than it could, or none, and yet a `next`.",
 		query:   slices.Concat(jobFilterParams, []parameter{limitParam, pageParam}),
 		replies: found[page[*jobView]]("A page of jobs."),

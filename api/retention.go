@@ -33,7 +33,7 @@ type retentionWork struct {
 	Ended    string `json:"ended,omitempty" format:"date-time" doc:"When all jobs had been looked at last."`
 	Removed  int64  `json:"removed" doc:"How many records were removed since the cluster began."`
 	Archived int64  `json:"archived" doc:"How many records were handed to the archive command; some perhaps more than once."`
-	Failures int64  `json:"failures" doc:"How often in a row the archive command has not taken records. They stay."`
+	Failures int64  `json:"failures" doc:"How often the archive command has not taken records, since a round over all jobs in which it took them all. They stay."`
 	Error    string `json:"error,omitempty" doc:"Why it did not, the last time."`
 	ErrorAt  string `json:"error_at,omitempty" format:"date-time" doc:"When that was."`
 }

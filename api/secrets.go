@@ -178,7 +178,14 @@ func (s *Server) deleteSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	switch err := s.secrets.Delete(r.Context(), name, mayKeep(r.Context(), name)); {
+	may := mayKeep(r.Context(), name)
+	err = s.secrets.Delete(r.Context(), name, func(app string) error {
+		if app != "" && !auth.Of(r.Context()).MayIn(viewer, app) {
+			return sql.ErrNotFound
+		}
+		return may(app)
+	})
+	switch {
 	case errors.Is(err, sql.ErrNotFound):
 		return notFound.problem("There is no secret %q; GET /api/v1/secrets lists them.", cutShort(string(name)))
 	case err != nil:

@@ -112,9 +112,9 @@ type Server struct {
 	rate    *auth.Limiter // of requests, nil when there is no bound
 	streams *streams
 	feed    *feed.Feed
-	flows   auth.Limiter  // of sign-ins for which strangers have us ask the provider
-	signIns auth.Limiter  // of each token, and of each person who comes from the provider
-	ahead   chan struct{} // held by the request that looks at the due times of many jobs
+	flows   auth.Strangers // of sign-ins for which strangers have us ask the provider
+	signIns auth.Limiter   // of each token, and of each person who comes from the provider
+	ahead   chan struct{}  // held by the request that looks at the due times of many jobs
 	handler http.Handler
 
 	reference func() (*reference, error) // made when somebody asks for it
@@ -131,7 +131,7 @@ func New(cfg Config) *Server {
 	if cfg.Rate == 0 {
 		cfg.Rate = DefaultRate
 	}
-	s := &Server{cfg: cfg, gate: auth.NewGate(cfg.DB, cfg.Log), issuer: auth.Issuer{DB: cfg.DB}, secrets: &secret.Store{DB: cfg.DB, Keys: cfg.SecretKeys}, alerts: &alert.Store{DB: cfg.DB}, flows: auth.Limiter{Every: 2 * time.Second, Burst: 20}, signIns: auth.Limiter{Every: time.Second, Burst: 20}}
+	s := &Server{cfg: cfg, gate: auth.NewGate(cfg.DB, cfg.Log), issuer: auth.Issuer{DB: cfg.DB}, secrets: &secret.Store{DB: cfg.DB, Keys: cfg.SecretKeys}, alerts: &alert.Store{DB: cfg.DB}, flows: auth.Strangers{Each: auth.Limiter{Every: 2 * time.Second, Burst: 20}, Rest: auth.Limiter{Every: 100 * time.Millisecond, Burst: 20}}, signIns: auth.Limiter{Every: time.Second, Burst: 20}}
 	if u, err := url.Parse(cfg.PublicURL); err == nil && u.Host != "" {
 		s.public = u
 		cfg.Hosts = append(slices.Clone(cfg.Hosts), u.Host)

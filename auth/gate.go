@@ -19,8 +19,7 @@ type Gate struct {
 	db  *sql.DB
 	log *slog.Logger
 
-	strangers Limiter       // look-ups of secrets that turned out to be none, by address
-	crowded   Limiter       // further ones, of all addresses that have none left
+	strangers Strangers     // look-ups of secrets that turned out to be none
 	asking    chan struct{} // held while a secret is looked up of which nothing is known
 	refusals  refusals
 
@@ -51,8 +50,7 @@ const (
 func NewGate(db *sql.DB, log *slog.Logger) *Gate {
 	return &Gate{
 		db: db, log: log, known: map[Hash]finding{},
-		strangers: Limiter{Every: 500 * time.Millisecond, Burst: 20},
-		crowded:   Limiter{Every: 100 * time.Millisecond, Burst: 20},
+		strangers: Strangers{Each: Limiter{Every: 500 * time.Millisecond, Burst: 20}, Rest: Limiter{Every: 100 * time.Millisecond, Burst: 20}},
 		asking:    make(chan struct{}, maxAsking),
 		refusals:  newRefusals(),
 	}
@@ -105,19 +103,21 @@ func (g *Gate) find(ctx context.Context, hash Hash, address string, changing boo
 		}
 		f, known = g.recall(hash) // another request with it may have been let in meanwhile
 	}
-	// One who was let in before is looked up also when strangers crowd his address: behind a proxy they share it.
+	// One who was let in before is looked up also when strangers crowd his address: behind a proxy they share it. After a
+	// start nobody is known.
 	giveBack := func() {}
 	if !known {
-		var err error
-		if giveBack, err = g.admit(AddressKey(address), now); err != nil {
-			return nil, err
+		var wait time.Duration
+		var ok bool
+		if giveBack, wait, ok = g.strangers.Take(AddressKey(address), now); !ok {
+			return nil, &Busy{wait}
 		}
 	}
 	p, at, used, err := look(ctx, hash)
 	if errors.As(err, new(*Refused)) {
 		g.forget(hash)
 		if known {
-			g.strangers.Take(AddressKey(address), now, 0)
+			g.strangers.Each.Take(AddressKey(address), now, 0)
 		}
 		return nil, err
 	}
@@ -135,20 +135,6 @@ func (g *Gate) find(ctx context.Context, hash Hash, address string, changing boo
 	}
 	g.remember(hash, f)
 	return p, nil
-}
-
-// admit takes one of the look-ups that an address has for unknown secrets, or else one of those that there are for all
-// addresses which have none left: after a start nobody is known, and those who hold good secrets may share theirs with
-// one who has many wrong ones.
-func (g *Gate) admit(address string, now time.Time) (giveBack func(), err error) {
-	wait, ok := g.strangers.Take(address, now, 0)
-	if ok {
-		return func() { g.strangers.Give(address) }, nil
-	}
-	if _, ok := g.crowded.Take("", now, 0); ok {
-		return func() { g.crowded.Give("") }, nil
-	}
-	return nil, &Busy{wait}
 }
 
 func (g *Gate) tokenOf(ctx context.Context, hash Hash) (*Principal, job.Micros, job.Micros, error) {

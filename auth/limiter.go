@@ -16,6 +16,21 @@ type Limiter struct {
 	free map[string]time.Time // when all that was taken will have been given back
 }
 
+// Strangers bounds what is done for those of whom nothing is known: for each address by itself, and some more for all
+// addresses that have none left, since those who are somebody may share theirs with one who is not.
+type Strangers struct{ Each, Rest Limiter }
+
+// Take takes one, or tells how long to wait. giveBack is for who turned out to be no stranger.
+func (s *Strangers) Take(address string, now time.Time) (giveBack func(), wait time.Duration, ok bool) {
+	if wait, ok = s.Each.Take(address, now, 0); ok {
+		return func() { s.Each.Give(address) }, 0, true
+	}
+	if _, ok = s.Rest.Take("", now, 0); ok {
+		return func() { s.Rest.Give("") }, 0, true
+	}
+	return nil, wait, false
+}
+
 // maxKeys bounds what a flood of keys costs. When it is reached the idle ones are forgotten, or else all: that gives
 // each a new burst, and keeps nobody out.
 const maxKeys = 8192

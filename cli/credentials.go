@@ -12,7 +12,7 @@ import (
 
 // dev keeps the token of its admin in a file that only its user can read, in its data folder; and, in a folder that
 // commands know, a link to it under the address of each node. So commands find the token without being told, and send
-// it to nobody else: another address has no link.
+// it to nobody else: another address has no link, and a link of which no node lives any more counts for nothing.
 
 // linkFolder has the links.
 func linkFolder() (string, error) {
@@ -39,20 +39,21 @@ func linkOf(server string) string {
 	return filepath.Join(dir, host+"-"+u.Port())
 }
 
-// knownToken returns the token of a server of dev, "" if there is none, and the file that holds it.
-func knownToken(server string) (token, file string) {
-	link := linkOf(server)
-	if link == "" {
-		return "", ""
+// nodesLock is the file beside dev's token that is locked as long as one of its nodes lives.
+const nodesLock = "nodes.lock"
+
+// knownToken returns the token of a server of dev, "" if there is none. Of a dev that was killed links are left, and its ports
+// are free for others.
+func knownToken(server string) string {
+	file, err := os.Readlink(linkOf(server))
+	if err != nil || !isLocked(filepath.Join(filepath.Dir(file), nodesLock)) {
+		return ""
 	}
-	b, err := os.ReadFile(link)
+	b, err := os.ReadFile(file)
 	if err != nil {
-		return "", ""
+		return ""
 	}
-	if file, err = os.Readlink(link); err != nil {
-		file = link
-	}
-	return strings.TrimSpace(string(b)), file
+	return strings.TrimSpace(string(b))
 }
 
 // linkToken has commands find a token for a server.
@@ -75,6 +76,21 @@ func unlinkToken(server, file string) {
 	link := linkOf(server)
 	if to, err := os.Readlink(link); err == nil && to == file {
 		_ = os.Remove(link)
+	}
+}
+
+// unlinkTokens takes all links to a file back.
+func unlinkTokens(file string) {
+	dir, err := linkFolder()
+	if err != nil {
+		return
+	}
+	links, _ := os.ReadDir(dir)
+	for _, l := range links {
+		link := filepath.Join(dir, l.Name())
+		if to, err := os.Readlink(link); err == nil && to == file {
+			_ = os.Remove(link)
+		}
 	}
 }
 

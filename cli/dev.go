@@ -109,7 +109,7 @@ func (d *dev) run(stop *stopping) (err error) {
 		return err
 	}
 	defer d.lock.Close()
-	defer d.unlink()
+	unlinkTokens(d.tokenFile()) // of an earlier run that was killed
 	var nodes, database sync.WaitGroup
 	for i := range d.count {
 		m := &member{dev: d, name: fmt.Sprintf("node-%d", i+1), dsn: dsn, colour: memberColours[i%len(memberColours)]}
@@ -141,7 +141,7 @@ func (d *dev) run(stop *stopping) (err error) {
 // awaitEarlier takes the nodes' lock. If dev was killed, its nodes may still be draining; with the database back they
 // even come to an end that leaves nothing to be taken over. Their ports are free afterwards.
 func (d *dev) awaitEarlier(ctx context.Context) error {
-	f, err := os.OpenFile(filepath.Join(d.data, "nodes.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(d.data, nodesLock), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,7 @@ func (m *member) run(stop *stopping) {
 	for life := 1; ; life++ {
 		began := time.Now()
 		ended := m.live(stop, life)
+		m.unlink()
 		if stop.drain.Err() != nil {
 			return
 		}

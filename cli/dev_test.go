@@ -105,6 +105,11 @@ func (d *devCluster) cluster() (v clusterView) {
 	return v
 }
 
+// linkAt is where commands look for the token of what listens at a port.
+func linkAt(home, port string) string {
+	return filepath.Join(home, ".local", "share", "go-crontab", "servers", "127.0.0.1-"+port)
+}
+
 // idle picks a node other than node-1 on which no command runs.
 func (d *devCluster) idle() (name string) {
 	d.t.Helper()
@@ -165,6 +170,11 @@ func TestDev(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.says(fmt.Sprintf(`\[dev\] +%s \(pid %d\) died: signal: killed; the others take over within about 2s, and it starts again in 3s`, victim, d.pids[victim]), 15*time.Second)
+	for _, m := range nodeLine.FindAllStringSubmatch(d.out.String(), -1) {
+		if _, err := os.Lstat(linkAt(home, m[4])); (err == nil) == (m[1] == victim) && !strings.Contains(d.out.String(), victim+" is started again") {
+			t.Errorf("%s died, and the link of %s: %v", victim, m[1], err)
+		}
+	}
 	await(t, "the others go on", 15*time.Second, func() bool {
 		runs := d.runs("tick")
 		return len(runs) > 0 && runs[0].Outcome == "succeeded" && runs[0].Due.After(killed.Add(time.Second))
@@ -191,7 +201,7 @@ func TestDev(t *testing.T) {
 	if code, out := run(t, []string{"HOME=" + t.TempDir(), "GOCRONTAB_SERVER=" + d.url}, "job", "ls"); code != exitRefused || !strings.Contains(out, "GOCRONTAB_TOKEN") {
 		t.Errorf("a command of somebody else: got code %d, %s; want refused, and what to do", code, out)
 	}
-	link := filepath.Join(home, ".local", "share", "go-crontab", "servers", fmt.Sprintf("127.0.0.1-%d", port+1))
+	link := linkAt(home, strconv.Itoa(port+1))
 	if to, err := os.Readlink(link); err != nil || to != file {
 		t.Errorf("got a link to %s, %v; want it to %s", to, err, file)
 	}
@@ -243,7 +253,14 @@ func TestDevStartsAgainOverItsRemains(t *testing.T) {
 	}
 	d.signal(syscall.SIGKILL)
 	d.exit(15 * time.Second)
+	left := linkAt(home, "1") // of a node that had another port
+	if err := os.Symlink(filepath.Join(home, "data", "token"), left); err != nil {
+		t.Fatal(err)
+	}
 	d = startDev(t, home, port, "--nodes", "1", "--no-samples")
+	if _, err := os.Lstat(left); err == nil {
+		t.Error("a link of the earlier run is still there")
+	}
 	if d.url != first {
 		t.Errorf("got node-1 at %s, want %s as before", d.url, first)
 	}

@@ -49,12 +49,8 @@ func (m *member) link() {
 	}
 }
 
-// unlink takes the links back: the ports are free for others now, who should not be sent the token.
-func (d *dev) unlink() {
-	for _, m := range d.members {
-		unlinkToken(m.url(), d.tokenFile())
-	}
-}
+// unlink takes the link back: the port is free for others now, who should not be sent the token.
+func (m *member) unlink() { unlinkToken(m.url(), m.tokenFile()) }
 
 // secretKeyFile is dev's file with the key of its secrets.
 func (d *dev) secretKeyFile() string { return filepath.Join(d.data, "secret.key") }

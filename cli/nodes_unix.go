@@ -2,7 +2,13 @@
 
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
 
 // nodeCommands run nodes.
 func nodeCommands(c *console) []*cobra.Command {
@@ -11,3 +17,13 @@ func nodeCommands(c *console) []*cobra.Command {
 
 // hiddenCommands are what nodeCommands start.
 func hiddenCommands(c *console) []*cobra.Command { return []*cobra.Command{benchNodeCommand(c)} }
+
+// isLocked tells whether somebody holds a lock of a file.
+func isLocked(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+}

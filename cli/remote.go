@@ -64,7 +64,7 @@ func (r *remote) settle(cmd *cobra.Command) error {
 		return usageError("server %q: want a URL such as %s", r.server, defaultServer)
 	}
 	if r.token == "" {
-		r.token, _ = knownToken(r.server)
+		r.token = knownToken(r.server)
 	}
 	return nil
 }

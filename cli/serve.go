@@ -95,10 +95,10 @@ func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags.StringVar(&s.node, "node", "", "the node's name (default the host name)")
 	flags.StringSliceVar(&s.labels, "label", nil, `what selectors of jobs see of the node, beside node, os and arch: zone=a; may be
 repeated, or separated by commas (GOCRONTAB_LABELS)`)
-	flags.DurationVar(&s.expiry, "session-expiry", session.DefaultExpiry, `a node silent for so long is taken for dead; the same on all nodes, which must all be
-stopped to change it`)
+	flags.DurationVar(&s.expiry, "session-expiry", session.DefaultExpiry, `a node silent for so long is taken for dead, 5s to 10m; the same on all nodes, which must
+all be stopped to change it`)
 	flags.IntVar(&s.slots, "slots", 0, "attempts at once; an HTTP request counts as a sixteenth of one (default 64 for each processor)")
-	flags.DurationVar(&s.lookAhead, "look-ahead", node.DefaultLookAhead, "how long before they are due tasks are claimed")
+	flags.DurationVar(&s.lookAhead, "look-ahead", node.DefaultLookAhead, "how long before they are due tasks are claimed, 1s to 15s")
 	flags.DurationVar(&s.grace, "drain-grace", node.DefaultGrace, "how long a drain waits for commands")
 	flags.StringVar(&s.stateDir, "state-dir", "", `where outcomes wait that could not be written (default
 /var/lib/go-crontab/<node> for root, else ~/.local/state/go-crontab/<node>)`)
@@ -116,7 +116,7 @@ intranet.example, *.intranet.example:8080; may be repeated, or separated by comm
 prints one (default GOCRONTAB_SECRET_KEY, the key itself, or none)`)
 	flags.StringVar(&s.archive, "archive-command", "", `a command, which bash runs, that gets records as lines of JSON on its standard input before
 they are removed; the same on all nodes`)
-	flags.DurationVar(&s.archiving, "archive-timeout", node.DefaultArchiveTimeout, "how long it may take for a batch of records")
+	flags.DurationVar(&s.archiving, "archive-timeout", node.DefaultArchiveTimeout, "how long it may take for a batch of records, 1s to 4m")
 	s.access.flags(flags)
 	s.folder.flags(flags)
 	s.logging.flags(flags)
@@ -258,7 +258,7 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 	}
 	s.access.warn(log, s.listen)
 	if sql.Exposed(s.dsn) {
-		log.Warn("the link to MySQL is not encrypted: who can listen in reads what the cluster knows; see tls in docs/security.md")
+		log.Warn("the link to MySQL is not encrypted: who can listen in reads what the cluster knows, and who can answer in MySQL's place gets the password; see tls in docs/security.md")
 	}
 	server := api.New(cfg)
 	answering, silence := context.WithCancel(context.Background())

@@ -49,7 +49,7 @@ func (a *accessSettings) flags(flags *pflag.FlagSet) {
 way, unless a proxy that speaks TLS stands before this`)
 	flags.StringSliceVar(&a.hosts, "host", nil, "further host names that requests may be made to; may be repeated, or separated by commas")
 	flags.StringVar(&a.publicURL, "public-url", "", "where browsers reach the cluster, such as https://cron.example.com (default where it listens)")
-	flags.DurationVar(&a.loginLife, "login-life", api.DefaultLoginLife, "how long a browser stays signed in")
+	flags.DurationVar(&a.loginLife, "login-life", api.DefaultLoginLife, "how long a browser stays signed in, 1m to 2160h")
 	flags.IntVar(&a.rate, "rate-limit", api.DefaultRate, "requests a second of each token, 0 is no limit; five seconds' worth may come at once")
 	choiceVar(flags, &a.metrics, "metrics", "", "token", "who may read /metrics: a viewer's token that is limited to no app, or anybody", "token", "open")
 	flags.IntVar(&a.mostJobs, "metrics-jobs", node.DefaultMetricsJobs, `how many jobs with the label "metrics" get series of their own; the others are counted together`)

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -183,11 +184,22 @@ func TestTokenGoesNowhereElse(t *testing.T) { // not parallel: it sets the envir
 	if err := linkToken(devs, file); err != nil {
 		t.Fatal(err)
 	}
+	lock, err := os.Create(filepath.Join(filepath.Dir(file), nodesLock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if got := knownToken(devs); got != "" {
+		t.Errorf("no node of dev lives, and whoever has its port gets %q", got)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		t.Fatal(err)
+	}
 	for server, want := range map[string]string{
 		devs: "of-dev", "http://localhost:8610": "of-dev", devs + "/": "of-dev",
 		"https://127.0.0.1:8610": "", "http://127.0.0.1:8611": "", "http://127.0.0.1": "", "http://10.0.0.1:8610": "", "http://evil.example:8610": "", "http://127.0.0.1.evil.example:8610": "",
 	} {
-		if got, _ := knownToken(server); got != want {
+		if got := knownToken(server); got != want {
 			t.Errorf("%s: got token %q, want %q", server, got, want)
 		}
 	}
@@ -203,11 +215,11 @@ func TestTokenGoesNowhereElse(t *testing.T) { // not parallel: it sets the envir
 		t.Errorf("a server of dev got %q", stolen.Load())
 	}
 	unlinkToken(devs, "another file")
-	if got, _ := knownToken(devs); got == "" {
+	if got := knownToken(devs); got == "" {
 		t.Error("the link of another dev was taken away")
 	}
 	unlinkToken(devs, file)
-	if got, _ := knownToken(devs); got != "" {
+	if got := knownToken(devs); got != "" {
 		t.Error("the link is still there")
 	}
 }

@@ -27,11 +27,16 @@ what to try next. A program that reads -o json needs to look at the exit code an
   GOCRONTAB_TOKEN        the API token; GOCRONTAB_TOKEN_FILE names a file that holds it
   GOCRONTAB_CONTEXT      a cluster that was given a name, see: go-crontab context
   GOCRONTAB_DSN          the database of serve and migrate; GOCRONTAB_DSN_FILE names a file that holds it
-  GOCRONTAB_<FLAG>       any other flag of serve
+  GOCRONTAB_<FLAG>       any other flag of serve; also
+  GOCRONTAB_OIDC_CLIENT_SECRET, GOCRONTAB_OIDC_CLIENT_SECRET_FILE, GOCRONTAB_SECRET_KEY (the key itself), and
+  GOCRONTAB_SECRET_<NAME>, what HTTP jobs sign with
+  OTEL_…                 where serve sends traces, in the words of OpenTelemetry
   VISUAL, EDITOR         the editor of: go-crontab job edit
   NO_COLOR               no colours; there are none either where the output is no terminal, or TERM is dumb
   TZ                     the time zone of times that are typed and shown, where a job has none of its own
   XDG_CONFIG_HOME        instead of ~/.config, for contexts.yaml
+  XDG_DATA_HOME          instead of ~/.local/share, for what dev keeps, its token too
+  XDG_STATE_HOME         instead of ~/.local/state, for the state folder of a node that root does not run
 
 A flag counts more than a variable, and a variable more than the context in use; the token of --context more than
 GOCRONTAB_TOKEN. An empty variable counts as none.`,

@@ -59,7 +59,7 @@ func retention(x *exam) error {
 		x.found(Warning, Finding{
 			Seen: fmt.Sprintf("the archive command has failed %d times in a row, the last time at %s: %s", c.Failures, c.ErrorAt.Time().UTC().Format(time.RFC3339), c.Error),
 			Why:  "Records go only after the command has taken them: they stay, and the history grows.",
-			Fix:  "Mend the command, or what it writes to. It is tried each minute.", Nodes: x.nodeOf(c.Session),
+			Fix:  "Mend the command, or what it writes to. It is tried again by itself.", Nodes: x.nodeOf(c.Session),
 		})
 	}
 	bounded := false

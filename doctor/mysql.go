@@ -111,15 +111,6 @@ func limits(x *exam) error {
 			Fix:  x.keep("max_allowed_packet", "67108864"), SQL: []string{x.set("max_allowed_packet", "67108864")},
 		})
 	}
-	for _, name := range []string{"max_statement_time"} { // seconds; MySQL's max_execution_time bounds reads alone
-		if v, err := strconv.ParseFloat(x.vars[name], 64); err == nil && v > 0 && v < 10 {
-			x.found(Warning, Finding{
-				Seen: fmt.Sprintf("%s is %s s", name, strings.TrimRight(strings.TrimRight(x.vars[name], "0"), ".")),
-				Why:  "The server interrupts statements that take longer, those that wait for a lock included: starts are tried again and come late.",
-				Fix:  x.keep(name, "0") + " Or set it for the user of the nodes alone.", SQL: []string{x.set(name, "0")},
-			})
-		}
-	}
 	for _, name := range []string{"idle_transaction_timeout", "idle_write_transaction_timeout", "idle_readonly_transaction_timeout"} {
 		if n, ok := x.number(name); ok && n > 0 && n < 5 {
 			x.found(Warning, Finding{

@@ -51,7 +51,7 @@ func TestDeploy(t *testing.T) {
 		"parse error":                   {alerts, "sum by (instance) (increase->sum by (instance (increase"},
 		"want a summary":                {alerts, "          summary: \"No node starts jobs\"\n->"},
 		"GocrontabBacklog at 8m":        {alerts, "gocrontab_cluster_backlog_age_seconds) > 60->gocrontab_cluster_backlog_age_seconds) > 600"},
-		"GocrontabLeaseOld at 1m15s":    {alerts, "for: 15s->for: 0s"},
+		"GocrontabNodeDown at 1m30s":    {alerts, "for: 1m->for: 0s"},
 		"nothing shows that":            {tests, "alertname: GocrontabVersionsDiffer\n        exp->alertname: GocrontabLate\n        exp"},
 		"no node has gocrontab_slotses": {dashboard, "sum(gocrontab_slots{->sum(gocrontab_slotses{"},
 		"what is $nobody":               {dashboard, "sum(gocrontab_ready{instance=~\\\"$instance\\\"})->sum(gocrontab_ready{instance=~\\\"$nobody\\\"})"},

@@ -27,6 +27,9 @@ import (
 // If we die between the archive and the delete, or that commit is unknown, the records are still there, or not, and the
 // next look sees which: what is there is handed over once more. So the archive gets each record at least once, and knows
 // by the id of the run which it has.
+//
+// Records that it does not take may be wrong themselves: it gets those of the next job. When it does not take those of some
+// jobs in a row, it is the archive, and the round goes on in a while: behind the last of these, so that none stops it for good.
 type Retainer struct {
 	DB      *sql.DB
 	Session interface {
@@ -39,7 +42,9 @@ type Retainer struct {
 	Log     *slog.Logger
 
 	done   sql.ChoreDone // not told yet
-	bad    int64         // failures of the archive in a row
+	bad    int64         // failures of the archive since a round over all jobs without any
+	failed bool          // it did in this round
+	row    int           // jobs in a row whose records it has not taken
 	looked time.Duration // at jobs, in this round
 	owed   time.Duration // what small batches took for which it has not rested yet
 	held   time.Time     // since when the chore is ours for choreHold, at least
@@ -56,6 +61,7 @@ const (
 	keptJobs     = 2000             // whose rules one look reads
 	dropBatch    = 800              // see idsAtOnce in sql
 	archiveBatch = 200              // each may have some ten kilobytes of output
+	archiveTries = 3                // jobs in a row whose records the archive does not take, before the round ends
 	// rest is how many times as long as a batch took it rests, and restLeast how long at least: a trip that commits at
 	// the same time has the disk to itself for most of it.
 	rest      = 3
@@ -94,6 +100,9 @@ func (r *Retainer) Run(ctx context.Context) error {
 
 // errNoArchive is why a node without the command removes nothing where one is wanted.
 var errNoArchive = errors.New("records are to be archived before they go, and this node has no --archive-command")
+
+// errArchive is that the archive command did not take records.
+var errArchive = errors.New("archive")
 
 // Round looks at all jobs once, from where the last round was, if nobody else does. It tells whether it did.
 func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
@@ -148,6 +157,11 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 			if !sql.IsLockWait(err) {
 				r.done.Error, r.done.ErrorAt = fmt.Sprintf("records of job %d stay: %v", j.ID, err), r.Session.Now()
 			}
+		case errors.Is(err, errArchive):
+			if r.row++; r.row >= archiveTries {
+				r.done.At = j.ID
+				return false, errors.Join(err, r.tell(ctx))
+			}
 		case err != nil:
 			return false, err
 		}
@@ -155,6 +169,10 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 	}
 	if len(jobs) < keptJobs {
 		r.done.At, r.done.Ended = 0, r.Session.Now()
+		if !r.failed {
+			r.bad = 0
+		}
+		r.failed = false
 		return true, r.tell(ctx)
 	}
 	r.rest(ctx, took)
@@ -331,12 +349,15 @@ func (r *Retainer) archive(ctx context.Context, old []sql.OldRun) (took time.Dur
 		if ctx.Err() != nil {
 			return took, context.Cause(ctx)
 		}
-		r.bad++
-		r.done.Error, r.done.ErrorAt = err.Error(), r.Session.Now()
-		r.Log.Error("records stay: the archive command did not take them", "records", len(runs), "failures", r.bad, "error", err)
-		return took, errors.Join(r.tell(ctx), fmt.Errorf("archive: %w", err))
+		r.bad, r.failed = r.bad+1, true
+		r.done.Error, r.done.ErrorAt = fmt.Sprintf("job %d: %v", old[0].JobID, err), r.Session.Now()
+		r.Log.Error("records stay: the archive command did not take them", "job_id", old[0].JobID, "records", len(runs), "failures", r.bad, "error", err)
+		if err := r.tell(ctx); err != nil {
+			return took, err
+		}
+		return took, fmt.Errorf("%w: %w", errArchive, err)
 	}
-	r.bad = 0
+	r.row = 0
 	r.done.Archived += int64(len(runs))
 	return took, nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -502,6 +503,58 @@ func TestRetentionOfJobsBehind(t *testing.T) {
 	}
 }
 
+// TestArchiveOfJobsBehind: records that the archive does not take keep nobody else's, also when several such jobs stand side
+// by side; and they are told of for as long as there are any.
+func TestArchiveOfJobsBehind(t *testing.T) {
+	r := setUpRetaining(t)
+	r.rule("", `{"age":"1h","archive":true}`)
+	var ids []int64
+	for range 7 {
+		id := r.job("x", `{}`)
+		ids = append(ids, id)
+		r.ran(id, job.Succeeded, 0, hours(5)...)
+	}
+	var refused []int64
+	asked := 0
+	x := r.retainer(func(_ context.Context, runs []sql.RunRow) error {
+		asked++
+		if slices.Contains(refused, runs[0].JobID) {
+			return errors.New("no such field")
+		}
+		return nil
+	})
+	for _, c := range []struct {
+		what                  string
+		refused               []int64
+		ended                 bool // it came to the end of the jobs
+		asked, left, failures int
+	}{
+		{"one is refused", ids[:1], true, 7, 1, 1},
+		{"it still is", ids[:1], true, 1, 1, 2},
+		{"it is taken", nil, true, 1, 0, 0},
+		{"side by side", ids[1:6], false, 4, 6, 3},
+		{"the next one, too", ids[1:6], false, 1, 6, 4},
+		{"and the one behind it", ids[1:6], false, 1, 6, 5},
+		{"behind them", ids[1:6], true, 1, 5, 5},
+		{"they are taken", nil, true, 5, 0, 0},
+	} {
+		if c.what == "side by side" {
+			for _, id := range ids {
+				r.ran(id, job.Succeeded, 0, hours(4)...)
+			}
+		}
+		asked, refused = 0, c.refused
+		if mine, err := x.Round(t.Context()); !mine || c.ended != (err == nil) || err != nil && !errors.Is(err, errArchive) {
+			t.Errorf("%s: got %v, %v", c.what, mine, err)
+		}
+		if asked != c.asked {
+			t.Errorf("%s: the archive was asked %d times, want %d", c.what, asked, c.asked)
+		}
+		r.want("records left, "+c.what, c.left, "SELECT COUNT(*) FROM history")
+		r.want("failures, "+c.what, c.failures, "SELECT failures FROM chore")
+	}
+}
+
 // TestRetentionStaysWhereItWas: a node that takes over, and dies before it is through with a job, leaves the place as it was.
 func TestRetentionStaysWhereItWas(t *testing.T) {
 	r := setUpRetaining(t)
@@ -510,8 +563,10 @@ func TestRetentionStaysWhereItWas(t *testing.T) {
 	r.ran(a, job.Succeeded, 0, hours(5)...)
 	r.ran(b, job.Succeeded, 0, hours(5)...)
 	r.exec("UPDATE chore SET at_id = ?", a)
-	if _, err := r.retainer(ArchiveCommand("exit 1", time.Minute)).Round(t.Context()); err == nil {
-		t.Error("got no error, want that of the archive")
+	ctx, die := context.WithCancel(t.Context())
+	x := r.retainer(func(context.Context, []sql.RunRow) error { die(); return ctx.Err() })
+	if _, err := x.Round(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	r.want("where it is", int(a), "SELECT at_id FROM chore")
 }
@@ -591,15 +646,12 @@ func TestArchive(t *testing.T) {
 		"there is none": ArchiveCommand("/there/is/none", time.Minute),
 	}
 	for name, a := range bad {
-		if _, err := r.retainerWith(a).Round(t.Context()); err == nil {
-			t.Errorf("%s: got no error", name)
-		}
+		r.round(r.retainerWith(a))
 		r.want("records when "+name, archiveBatch+6, "SELECT COUNT(*) FROM history")
 		r.want("failures", 1, "SELECT failures FROM chore")
 	}
-	if _, err := r.retainerWith(bad["it fails"]).Round(t.Context()); err == nil || !strings.Contains(err.Error(), "exit status 3: no room") {
-		t.Errorf("got %v, want what it said", err)
-	}
+	r.round(r.retainerWith(bad["it fails"]))
+	r.want("what it said", 1, "SELECT COUNT(*) FROM chore WHERE error LIKE CONCAT('job ', ?, ': exit status 3: no room%')", id)
 	r.round(r.retainerWith(ArchiveCommand("cat >> '"+strings.ReplaceAll(file, "'", `'\''`)+"'", time.Minute)))
 	if r.left(id) != "" {
 		t.Errorf("left are %q", r.left(id))

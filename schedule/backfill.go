@@ -84,14 +84,18 @@ func (f *Feeder) feedAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// feed plans the next due times of a backfill, so many that as many as it may have are live. If we die before the
-// commit nothing has happened; behind it the cursor has moved with the tasks.
+// feed plans the next due times of a backfill, so many that as many as it may have are live. One that somebody has locked, or
+// whose job, is left to the next look: it holds up no other. If we die before the commit nothing has happened; behind it the
+// cursor has moved with the tasks.
 func feed(tx *sql.Tx, b *job.Backfill, now job.Micros) (planned int, err error) {
-	jobs, err := tx.LockJobs([]int64{b.JobID})
-	if err != nil {
+	jobs, busy, err := tx.LockFreeJobs([]int64{b.JobID})
+	if err != nil || busy[b.JobID] {
 		return 0, err
 	}
-	locked, err := tx.LockBackfill(b.ID)
+	locked, err := tx.LockFreeBackfill(b.ID)
+	if errors.Is(err, sql.ErrNotFound) {
+		return 0, nil
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -109,19 +113,19 @@ func feed(tx *sql.Tx, b *job.Backfill, now job.Micros) (planned int, err error) 
 	case j.SpecErr != nil || j.PauseAt(now) != nil:
 		return 0, nil // it goes on once the job does
 	}
-	live, err := tx.BackfillTasks(b)
+	live, err := tx.CountBackfillTasks(b)
 	if err != nil {
 		return 0, err
 	}
-	free := b.Parallel - len(live)
-	if b.NextDue == 0 && len(live) > 0 || b.NextDue != 0 && free <= 0 {
+	free := b.Parallel - live
+	if b.NextDue == 0 && live > 0 || b.NextDue != 0 && free <= 0 {
 		return 0, nil
 	}
 	tasks, err := nextOf(tx, j, b, free, now)
 	if err != nil {
 		return 0, err
 	}
-	if b.NextDue == 0 && len(live)+len(tasks) == 0 {
+	if b.NextDue == 0 && live+len(tasks) == 0 {
 		b.State = job.BackfillDone
 	}
 	b.Updated = now

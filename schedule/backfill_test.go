@@ -9,6 +9,51 @@ import (
 	"go-crontab/sql"
 )
 
+// TestFeedBesideKeptRows: a backfill whose row, or its job's, somebody keeps locked holds up no other, and one goes on beside a
+// task of its own that is locked.
+func TestFeedBesideKeptRows(t *testing.T) {
+	for what, c := range map[string]struct {
+		lock string
+		fed  int64 // tasks of the first backfill then
+	}{
+		"the job":            {"SELECT id FROM job WHERE id = ? FOR UPDATE", 1},
+		"the backfill":       {"SELECT id FROM backfill WHERE job_id = ? FOR UPDATE", 1},
+		"one of its tasks":   {"SELECT id FROM task FORCE INDEX (due) WHERE job_id = ? AND origin < 0 FOR UPDATE", 2},
+		"one that has ended": {"DELETE FROM task WHERE job_id = ? AND origin < 0", 2},
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := setUp(t)
+			var jobs []job.Job
+			for _, name := range []string{"kept", "j"} {
+				j := f.create(every(name, time.Hour, -100*time.Hour))
+				if _, err := f.editor.Backfill(t.Context(), j.ID, after(-10*time.Hour).Time(), after(-5*time.Hour).Time(), 2, false, ""); err != nil {
+					t.Fatal(err)
+				}
+				jobs = append(jobs, j)
+			}
+			f.exec("DELETE FROM task WHERE origin < 0 AND due > ?", int64(after(-10*time.Hour))) // one of each has run
+			release := f.keep(c.lock, jobs[0].ID)
+			feeder := NewFeeder(Feeder{DB: f.planner.DB, Session: f.session, Soon: func() {}, Log: f.planner.Log})
+			feed := func() {
+				t.Helper()
+				if err := feeder.feedAll(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			began := time.Now()
+			feed()
+			if took := time.Since(began); took > 1500*time.Millisecond {
+				t.Errorf("it took %s: it waited for what is locked", took)
+			}
+			f.want("tasks of the other one", 2, "SELECT COUNT(*) FROM task WHERE job_id = ? AND origin < 0", jobs[1].ID)
+			f.want("tasks of the one whose row is kept", c.fed, "SELECT COUNT(*) FROM task WHERE job_id = ? AND origin < 0", jobs[0].ID)
+			release()
+			feed()
+			f.want("its tasks in the end", 2, "SELECT COUNT(*) FROM task WHERE job_id = ? AND origin < 0", jobs[0].ID)
+		})
+	}
+}
+
 // TestBackfillOfWhatIsMissing: due times that have succeeded are looked at many at once, also by a backfill that may have one
 // task, and each is counted once.
 func TestBackfillOfWhatIsMissing(t *testing.T) {

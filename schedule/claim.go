@@ -36,6 +36,7 @@ type Claimer struct {
 	wake   wake
 	room   wake
 	search job.Micros     // when a backlog is looked through for high priorities again
+	behind job.Micros     // the earliest due time of the last look, if that left some for the next one; else zero
 	missed map[int64]bool // what the last claim wanted and did not get: somebody took it, or has it locked
 	hungry *atomic.Bool   // the last look left tasks that are due, because there was no room for them
 }
@@ -120,9 +121,22 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duratio
 		c.hungry.Store(true)
 		return 0, nil
 	}
-	found, err := c.idle(ctx, c.Places.look(c.Session, now.Add(c.LookAhead), now.Add(others)), limit+len(c.missed), now)
+	// With enough to do, what prefers others is left to them, unless it is older: else all would reach for the same rows.
+	until := now.Add(others)
+	if c.behind != 0 {
+		until = min(until, c.behind.Add(-neglected))
+	}
+	found, err := c.idle(ctx, c.Places.look(c.Session, now.Add(c.LookAhead), until), limit+len(c.missed), now)
 	if err != nil {
 		return 0, err
+	}
+	if c.behind = 0; len(found) == limit+len(c.missed) {
+		c.behind = now
+		for _, f := range found {
+			if !c.missed[f.ID] {
+				c.behind = min(c.behind, f.DueNow)
+			}
+		}
 	}
 	if len(found) > 0 && found[0].DueNow < now {
 		c.Lookout.sawIdle(found[0].DueNow)

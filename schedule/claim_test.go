@@ -212,3 +212,36 @@ func TestClaimBesideKeptRows(t *testing.T) {
 		t.Errorf("got %d claimed once it is free, want all 12", got)
 	}
 }
+
+// TestClaimersShareABacklog: who has enough to do leaves to others what prefers them, unless that is older.
+func TestClaimersShareABacklog(t *testing.T) {
+	series := func(name string) job.Spec { return every(name, 100*time.Millisecond, -10*time.Second) }
+	for name, c := range map[string]struct {
+		theirs time.Duration // how much later than it was all of theirs is due
+		want   int64         // how many of theirs are claimed by two looks
+	}{
+		"as old as mine": {0, 0},
+		"much older":     {-20 * time.Second, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := setUp(t)
+			f.session.set(after(-10 * time.Second))
+			mine, theirs := f.twoBuckets(series, series)
+			f.exec("UPDATE task SET due_now = due_now - 1 WHERE job_id = ?", mine.ID) // the first look begins with mine
+			f.session.set(t0)
+			look := func(cap int) {
+				t.Helper()
+				f.claimer.Cap = cap
+				if _, err := f.claimer.claim(t.Context(), t0, -neglected); err != nil {
+					t.Fatal(err)
+				}
+			}
+			look(1)
+			f.want("mine after the first look", 1, "SELECT COUNT(*) FROM task WHERE state = 1 AND job_id = ?", mine.ID)
+			f.exec("UPDATE task SET due_now = due_now + ? WHERE job_id = ?", c.theirs.Microseconds(), theirs.ID)
+			look(4)
+			f.want("mine and theirs", 4, "SELECT COUNT(*) FROM task WHERE state = 1")
+			f.want("theirs", c.want, "SELECT COUNT(*) FROM task WHERE state = 1 AND job_id = ?", theirs.ID)
+		})
+	}
+}

@@ -31,6 +31,7 @@ type decision struct {
 	run        job.Run       // of a refusal
 	wait       sql.Wait      // of a wait
 	slot       int64         // of a begin: the group of which it takes a slot
+	from       int64         // who loses that slot, having not begun; zero: it is free, or of one that is superseded
 	replaces   []sql.TaskRow // executing tasks to be killed, whose place it takes
 	supersedes []sql.TaskRow // tasks that have not begun and will not, because of it
 	attempt    job.Started
@@ -40,25 +41,41 @@ type decision struct {
 }
 
 // scene is what a decision is made by, beside the task: its job's row, locked, the job's other tasks that are due
-// (those that execute; if they are ordered also those that have not begun), and its group, locked, with the tasks that
-// hold its slots.
+// (those that execute or have been woken; if they are ordered also the others that have not begun), and its group, locked, with
+// the tasks that hold its slots.
 type scene struct {
 	job     *sql.JobRow
 	others  []sql.TaskRow
 	group   *sql.Group
 	holders []int64
+	idle    []sql.Candidate // those of the holders that nobody has claimed
 	off     *sql.HandlerOff // if the job's handler is disabled
 
 	cancelled bool  // the task is of a backfill that was
 	window    int64 // for how long it may be spawned, in microseconds
 }
 
-// without is the scene without some of the others: they wait no more once a task has taken their place.
+// without is the scene without some of the others: they wait no more, and hold no slot, once a task has taken their place.
 func (s scene) without(gone []sql.TaskRow) scene {
-	s.others = slices.DeleteFunc(slices.Clone(s.others), func(o sql.TaskRow) bool {
-		return slices.ContainsFunc(gone, func(x sql.TaskRow) bool { return x.ID == o.ID })
-	})
+	isGone := func(id int64) bool { return slices.ContainsFunc(gone, func(x sql.TaskRow) bool { return x.ID == id }) }
+	s.others = slices.DeleteFunc(slices.Clone(s.others), func(o sql.TaskRow) bool { return isGone(o.ID) })
+	s.holders = slices.DeleteFunc(slices.Clone(s.holders), isGone)
+	s.idle = slices.DeleteFunc(slices.Clone(s.idle), func(c sql.Candidate) bool { return isGone(c.ID) })
 	return s
+}
+
+// unused is a task that has a slot of the group and that no node has claimed, and whose slot t may have: it has been woken itself, and
+// no node had room for it then, so that it may have lost one. Zero: there is none. If t waited once more, and so did each that nodes
+// come to after a while, the slot would go from one to the next, and nobody would begin.
+func (s scene) unused(t job.Task, now job.Micros) int64 {
+	if woken(t) && now.Sub(t.DueNow) > slotPatience {
+		for _, h := range s.idle {
+			if h.Priority <= t.Priority {
+				return h.ID
+			}
+		}
+	}
+	return 0
 }
 
 // decide says what becomes of a task that is prepared. What is not a start is final only at or after the due instant:
@@ -111,11 +128,16 @@ func judge(t job.Task, s scene, now job.Micros) decision {
 	}
 	d := overlap(t, s, now)
 	if d.verdict == begin && s.group != nil && !slices.Contains(s.holders, t.ID) {
-		if len(s.holders) < s.group.Slots {
+		supersedes := d.supersedes
+		s := s.without(supersedes)
+		from := s.unused(t, now)
+		switch {
+		case len(s.holders) < s.group.Slots:
 			d.slot = s.group.ID
-		} else {
-			supersedes := d.supersedes
-			d = waits(t, s.without(supersedes), sql.WaitGroup, now, "group %s has no free slot", s.group.Name)
+		case len(s.holders) == s.group.Slots && from != 0:
+			d.slot, d.from = s.group.ID, from
+		default:
+			d = waits(t, s, sql.WaitGroup, now, "group %s has no free slot", s.group.Name)
 			if d.verdict == wait {
 				d.supersedes = supersedes
 			}
@@ -172,21 +194,21 @@ func overlap(t job.Task, s scene, now job.Micros) decision {
 		return d
 	default: // skip
 		turn := slices.ContainsFunc(ahead, isBackfill)
-		waiting := slices.DeleteFunc(ahead, func(o sql.TaskRow) bool { return o.State != job.Waiting && !woken(o.Task) })
+		waiting := slices.DeleteFunc(ahead, func(o sql.TaskRow) bool { return isBackfill(o) || o.State != job.Waiting && !woken(o.Task) })
 		caughtUp := catchesUp(t, spec, now)
 		overtaken := woken(t) && (spec.Orders() || slices.ContainsFunc(s.others, isBackfill)) // who ends then wakes it again
+		stopped := len(executing) > 0 || turn
 		switch {
-		case len(executing) == 0 && turn:
+		case stopped && (t.Attempt > 1 || caughtUp || overtaken):
+			// A retry began before the other one did, and is not over. What is caught up goes one after the other. And
+			// what waited for its turn loses it to no later due time that overtook it.
 			return waits(t, s, sql.WaitJob, now, "overlap")
-		case len(executing) > 0 && (t.Attempt > 1 || caughtUp || overtaken || !slices.ContainsFunc(executing, isNoBackfill)):
-			// A retry began before the other one did, and is not over. What is caught up goes one after the other.
-			// And a backfill and the schedule take turns: neither is to lose due times to the other, nor to a later
-			// due time that overtook it when its turn had come.
-			return waits(t, s, sql.WaitJob, now, "overlap")
-		case len(executing) > 0:
+		case slices.ContainsFunc(executing, isNoBackfill):
 			return refused(t, job.Skipped, now, "overlap: the run due %s is still executing", executing[0].Due)
 		case len(waiting) > 0 && t.Attempt == 1 && !caughtUp:
 			return refused(t, job.Skipped, now, "overlap: the run due %s still waits for its start", waiting[0].Due)
+		case stopped: // a backfill and the schedule take turns: neither is to lose due times to the other
+			return waits(t, s, sql.WaitJob, now, "overlap")
 		}
 		return yes
 	}
@@ -237,6 +259,9 @@ func waits(t job.Task, s scene, kind sql.WaitKind, now job.Micros, reason string
 	d := decision{task: t, verdict: wait, wait: sql.Wait{
 		TaskID: t.ID, JobID: t.JobID, Kind: kind, Priority: s.job.Spec.Priority, Due: t.Due, Since: now, Expires: s.job.Spec.Expires(t),
 	}}
+	if t.Origin < 0 { // its due time is before all others: it comes when it was ready
+		d.wait.Due = t.DueNow
+	}
 	if kind == sql.WaitGroup {
 		d.wait.GroupID = s.group.ID
 	}

@@ -84,6 +84,9 @@ func TestDecide(t *testing.T) {
 		"woken before a backfill was":                {row(nil), func(t *job.Task) { t.DueNow++ }, backfilled, time.Second, begin, 0, ""},
 		"a backfill's turn, one is overdue":          {row(nil), backfills, []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0, DueNow: t0}, State: job.Prepare}}, time.Second, begin, 0, ""},
 		"a backfill's turn, one was woken before":    {row(nil), backfills, []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0, DueNow: t0 + 1}, State: job.Prepare}}, time.Second, wait, 0, ""},
+		"while a backfill executes, another waits":   {row(nil), nil, slices.Concat(backfill, waiting[:1]), onTime, refuse, job.Skipped, "overlap: the run due 2027-01-15T07:59:59.999999Z still waits"},
+		"a retry that was woken":                     {row(nil), nil, []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0 - 2, DueNow: t0 - 1, Attempt: 2}, State: job.Prepare}}, onTime, refuse, job.Skipped, "overlap: the run due "},
+		"a retry, its backoff is not over":           {row(nil), nil, []sql.TaskRow{{Task: job.Task{ID: 4, JobID: 3, Due: t0 - 2, DueNow: t0 + 1, Attempt: 2}}}, onTime, begin, 0, ""},
 		"while an earlier one waits":                 {row(func(j *sql.JobRow) { j.Spec.Group = "g" }), nil, waiting, onTime, refuse, job.Skipped, "overlap: the run due 2027-01-15T07:59:59.999999Z still waits"},
 		"misfired, with policy all":                  {row(all), nil, nil, late, begin, 0, ""},
 		"misfired, with policy all, one executes":    {row(all), nil, running, late, wait, 0, ""},
@@ -142,7 +145,11 @@ func TestDecide(t *testing.T) {
 				t.Errorf("%s: got run %+v", name, r)
 			}
 		case wait:
-			if w := got.wait; w.TaskID != task.ID || w.JobID != 3 || w.Kind != sql.WaitJob || w.Due != task.Due || w.Since != now {
+			place := task.Due
+			if task.Origin < 0 {
+				place = task.DueNow
+			}
+			if w := got.wait; w.TaskID != task.ID || w.JobID != 3 || w.Kind != sql.WaitJob || w.Due != place || w.Since != now {
 				t.Errorf("%s: got wait %+v", name, w)
 			}
 		}
@@ -198,6 +205,8 @@ func TestDecideReplace(t *testing.T) {
 		"one executes, one waits":    {[]sql.TaskRow{other(1, 0, job.Executing), other(2, 0, job.Waiting)}, []int64{1}, wait, 1, 1},
 		"two have not begun":         {[]sql.TaskRow{other(1, 0, job.Idle), other(2, 0, job.Prepare)}, nil, begin, 0, 2},
 		"one waits for a slot":       {[]sql.TaskRow{other(2, 0, job.Waiting)}, []int64{99}, wait, 0, 1},
+		"one was given a slot":       {[]sql.TaskRow{other(2, 0, job.Idle)}, []int64{2}, begin, 0, 1},
+		"one was given one too many": {[]sql.TaskRow{other(2, 0, job.Idle)}, []int64{99, 2}, wait, 0, 1},
 		"a backfill executes":        {[]sql.TaskRow{other(1, -9, job.Executing)}, nil, wait, 0, 0},
 		"a task of a backfill waits": {[]sql.TaskRow{other(1, -9, job.Waiting)}, nil, begin, 0, 0},
 		"one is to be retried, and will wait": {[]sql.TaskRow{other(1, 0, job.Executing),
@@ -217,22 +226,36 @@ func TestDecideGroup(t *testing.T) {
 	spec := every("j", time.Hour, 0)
 	spec.Group, spec.Queue, spec.Priority = "g", 1, 5
 	group := &sql.Group{ID: 6, Name: "g", Slots: 2}
+	late := t0.Add(-2 * slotPatience)
+	idle := func(priority int) []sql.Candidate { return []sql.Candidate{{ID: 2, DueNow: t0, Priority: priority}} }
 	for name, c := range map[string]struct {
 		holders []int64
+		idle    []sql.Candidate
+		woken   job.Micros // zero: it is due just now
 		others  []sql.TaskRow
 		want    verdict
 		slot    int64
+		from    int64
 	}{
-		"a free slot":           {[]int64{1}, nil, begin, 6},
-		"no free slot":          {[]int64{1, 2}, nil, wait, 0},
-		"a slot was given":      {[]int64{1, 8}, nil, begin, 0},
-		"slots were taken away": {[]int64{1, 2, 3}, nil, wait, 0},
-		"too many wait":         {[]int64{1, 2}, []sql.TaskRow{{Task: job.Task{ID: 9, JobID: 3}, State: job.Waiting}}, refuse, 0},
+		"a free slot":                           {[]int64{1}, nil, 0, nil, begin, 6, 0},
+		"no free slot":                          {[]int64{1, 2}, nil, 0, nil, wait, 0, 0},
+		"a slot was given":                      {[]int64{1, 8}, nil, 0, nil, begin, 0, 0},
+		"slots were taken away":                 {[]int64{1, 2, 3}, nil, 0, nil, wait, 0, 0},
+		"too many wait":                         {[]int64{1, 2}, nil, 0, []sql.TaskRow{{Task: job.Task{ID: 9, JobID: 3}, State: job.Waiting}}, refuse, 0, 0},
+		"due now, one has not begun":            {[]int64{1, 2}, idle(5), 0, nil, wait, 0, 0},
+		"woken just now, one has not begun":     {[]int64{1, 2}, idle(5), t0 - 1, nil, wait, 0, 0},
+		"woken long ago, one has not begun":     {[]int64{1, 2}, idle(5), late, nil, begin, 6, 2},
+		"woken long ago, a higher priority":     {[]int64{1, 2}, idle(6), late, nil, wait, 0, 0},
+		"woken long ago, a slot was taken away": {[]int64{1, 2, 3}, idle(5), late, nil, wait, 0, 0},
+		"woken long ago, all execute":           {[]int64{1, 2}, nil, late, nil, wait, 0, 0},
 	} {
-		task := job.Task{ID: 8, JobID: 3, Due: t0, DueNow: t0, Attempt: 1}
-		got := decide(task, scene{job: &sql.JobRow{Job: job.Job{ID: 3, Spec: spec}}, others: c.others, group: group, holders: c.holders}, t0)
-		if got.verdict != c.want || got.slot != c.slot {
-			t.Errorf("%s: got verdict %d, slot of %d; want %d, %d", name, got.verdict, got.slot, c.want, c.slot)
+		task := job.Task{ID: 8, JobID: 3, Due: t0, DueNow: t0, Attempt: 1, Priority: 5}
+		if c.woken != 0 {
+			task.Due, task.DueNow = c.woken-1, c.woken
+		}
+		got := decide(task, scene{job: &sql.JobRow{Job: job.Job{ID: 3, Spec: spec}}, others: c.others, group: group, holders: c.holders, idle: c.idle}, t0)
+		if got.verdict != c.want || got.slot != c.slot || got.from != c.from {
+			t.Errorf("%s: got verdict %d, slot of %d, from %d; want %d, %d, %d", name, got.verdict, got.slot, got.from, c.want, c.slot, c.from)
 		}
 		if w := got.wait; got.verdict == wait && (w.Kind != sql.WaitGroup || w.GroupID != 6 || w.Priority != 5) {
 			t.Errorf("%s: got wait %+v", name, w)

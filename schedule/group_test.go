@@ -197,29 +197,222 @@ func TestSlotByPriority(t *testing.T) {
 	f.executes(a)
 	f.want("low waits for the slot", 1, "SELECT COUNT(*) FROM waiting WHERE kind = 2 AND job_id = ?", b.ID)
 	f.want("high waits for its own run", 1, "SELECT COUNT(*) FROM waiting WHERE kind = 1 AND job_id = ?", a.ID)
-	end := func() {
-		t.Helper()
-		ended := f.executing.added[0]
-		f.finish()
-		err := f.beside.Tx(t.Context(), func(tx *sql.Tx) error {
-			if _, err := tx.LockJobs([]int64{ended.JobID}); err != nil {
-				return err
-			}
-			_, err := tx.Wake([]int64{ended.JobID}, []int64{ended.JobID}, []int64{ended.ID}, f.session.Now())
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	end()
+	f.end()
 	f.start(1100 * time.Millisecond)
 	f.executes(a)
 	f.exec("DELETE FROM task WHERE state = 0") // high is due no more
-	end()
+	f.end()
 	f.start(1200 * time.Millisecond)
 	f.executes(b)
-	end()
+	f.end()
 	f.want("waits", 0, "SELECT COUNT(*) FROM waiting")
 	f.want("slots that are held", 0, "SELECT COUNT(*) FROM slot")
+}
+
+// end ends all that executes, of one job, and wakes who comes next, as its node would.
+func (f *fixture) end() {
+	f.Helper()
+	ended, turns := f.executing.added[0], []int64(nil)
+	if ended.Origin >= 0 {
+		turns = []int64{ended.JobID}
+	}
+	f.finish()
+	err := f.beside.Tx(f.Context(), func(tx *sql.Tx) error {
+		if _, err := tx.LockJobs([]int64{ended.JobID}); err != nil {
+			return err
+		}
+		_, err := tx.Wake([]int64{ended.JobID}, turns, []int64{ended.ID}, f.session.Now())
+		return err
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// feed has backfills go on.
+func (f *fixture) feed() {
+	f.Helper()
+	feeder := NewFeeder(Feeder{DB: f.planner.DB, Session: f.session, Soon: func() {}, Log: f.planner.Log})
+	if err := feeder.feedAll(f.Context()); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// TestBackfillInAFullGroup: what a backfill has waiting for a slot, and always will, comes behind what was due before that was ready.
+func TestBackfillInAFullGroup(t *testing.T) {
+	f := setUp(t)
+	for overlap, runs := range map[job.Overlap]int{job.OverlapSkip: 1, job.OverlapAllow: 3} { // of the backfill, before the other job
+		t.Run(string(overlap), func(t *testing.T) {
+			f := f.anew(t)
+			f.exec("TRUNCATE TABLE backfill")
+			f.group("g", 1)
+			filled, other := every("filled", time.Hour, -100*time.Hour-30*time.Minute), at("other", after(2*time.Second))
+			filled.Group, filled.Overlap, other.Group = "g", overlap, "g"
+			a, b := f.create(filled), f.create(other)
+			if _, err := f.editor.Backfill(t.Context(), a.ID, after(-50*time.Hour).Time(), after(-time.Hour).Time(), 3, false, ""); err != nil {
+				t.Fatal(err)
+			}
+			f.reach(after(time.Second))
+			f.executes(a)
+			f.want("of the backfill waits", 2, "SELECT COUNT(*) FROM waiting WHERE job_id = ?", a.ID)
+			f.reach(after(2 * time.Second))
+			f.want("the other one waits", 1, "SELECT COUNT(*) FROM waiting WHERE kind = 2 AND job_id = ?", b.ID)
+			for i := range runs {
+				f.executes(a)
+				f.session.set(after(time.Duration(3+i) * time.Second))
+				f.end()
+				f.feed()
+				f.start(time.Duration(3+i)*time.Second + 100*time.Millisecond)
+			}
+			f.executes(b)
+			waits, err := f.beside.Waiting(t.Context(), []int64{a.ID}, 9)
+			if err != nil || len(waits) != 3 || waits[0].Due > after(-40*time.Hour) {
+				t.Errorf("got %+v, %v; want three due times of the backfill", waits, err)
+			}
+			f.end()
+			f.start(9 * time.Second)
+			f.executes(a)
+		})
+	}
+}
+
+// TestReplaceKeepsThePlace: a due time that takes the place of another one, in the line for a slot or with the slot, has it.
+func TestReplaceKeepsThePlace(t *testing.T) {
+	f := setUp(t)
+	begin := func(t *testing.T) (f2 *fixture, r, other job.Job) {
+		f := f.anew(t)
+		f.group("g", 1)
+		first, replaces, last := at("first", t0), every("replaces", time.Second, 500*time.Millisecond), at("last", after(800*time.Millisecond))
+		first.Group, replaces.Group, last.Group, replaces.Overlap = "g", "g", "g", job.OverlapReplace
+		f.session.set(after(-time.Second))
+		f.create(first)
+		r, other = f.create(replaces), f.create(last)
+		for _, at := range []time.Duration{0, 500, 800, 1500} {
+			f.reach(after(at * time.Millisecond))
+		}
+		f.want("wait", 2, "SELECT COUNT(*) FROM waiting WHERE kind = 2")
+		f.session.set(after(1600 * time.Millisecond))
+		f.end()
+		f.want("is woken", 1, "SELECT COUNT(*) FROM task JOIN slot ON task_id = id WHERE state = 0 AND due = ?", int64(after(1500*time.Millisecond)))
+		return f, r, other
+	}
+	check := func(f *fixture, r, other job.Job, due time.Duration) {
+		f.Helper()
+		f.executes(r)
+		if len(f.executing.added) == 1 && f.executing.added[0].Due != after(due) {
+			f.Errorf("what was due at %s executes, want %s", f.executing.added[0].Due, after(due))
+		}
+		f.want("slots that are held", 1, "SELECT COUNT(*) FROM slot")
+		f.want("the other one waits", 1, "SELECT COUNT(*) FROM waiting WHERE kind = 2 AND job_id = ?", other.ID)
+	}
+	t.Run("of one that waits", func(t *testing.T) {
+		f, r, other := begin(t)
+		f.start(1700 * time.Millisecond)
+		check(f, r, other, 1500*time.Millisecond)
+	})
+	t.Run("of one that was woken", func(t *testing.T) {
+		f, r, other := begin(t)
+		f.session.set(after(2500 * time.Millisecond))
+		f.starter.start(t.Context(), f.session.Now()) // it is prepared already
+		check(f, r, other, 2500*time.Millisecond)
+	})
+	t.Run("of one that was woken, both at once", func(t *testing.T) {
+		f, r, other := begin(t)
+		f.start(2500 * time.Millisecond)
+		check(f, r, other, 2500*time.Millisecond)
+	})
+}
+
+// TestSlotThatNobodyUses: who was woken for a slot and does not begin, since no node has room for it, keeps it from the others of the
+// group for seconds and not for good; and who is woken in its place does not keep it from beginning once there is room.
+func TestSlotThatNobodyUses(t *testing.T) {
+	f := setUp(t)
+	begin := func(t *testing.T, priority int) (f2 *fixture, slow, next job.Job) {
+		f := f.anew(t)
+		f.group("g", 1)
+		a, b, c := at("first", t0), at("slow", after(time.Second)), at("next", after(2*time.Second))
+		a.Group, b.Group, c.Group, c.Priority = "g", "g", "g", priority
+		f.session.set(after(-time.Second))
+		f.create(a)
+		slow = f.create(b)
+		for i := range 2 {
+			f.reach(after(time.Duration(i) * time.Second))
+		}
+		f.session.set(after(1500 * time.Millisecond))
+		f.end()
+		next = f.create(c)
+		f.exec("UPDATE task SET hash = hash + 1024 WHERE job_id = ?", slow.ID) // no node comes to it
+		f.reach(after(2 * time.Second))
+		f.executes()
+		f.want("waits", 1, "SELECT COUNT(*) FROM waiting WHERE kind = 2 AND job_id = ?", next.ID)
+		return f, slow, next
+	}
+	sweep := func(f *fixture, at time.Duration) {
+		f.Helper()
+		f.session.set(after(at))
+		for range 2 {
+			if err := f.sweeper().sweep(f.Context(), f.session.Now()); err != nil {
+				f.Fatal(err)
+			}
+		}
+		f.want("slots that are held", 1, "SELECT COUNT(*) FROM slot")
+	}
+	has := func(f *fixture, j job.Job, want int64) {
+		f.Helper()
+		f.want("slots of "+j.Spec.Name, want, "SELECT COUNT(*) FROM slot JOIN task ON id = task_id WHERE job_id = ?", j.ID)
+	}
+	comes := func(f *fixture, j job.Job) { // a node to its task
+		f.Helper()
+		f.exec("UPDATE task SET hash = (SELECT hash FROM job WHERE id = job_id) WHERE job_id = ?", j.ID)
+	}
+	t.Run("another one begins", func(t *testing.T) {
+		f, slow, next := begin(t, 0)
+		sweep(f, 6*time.Second)
+		has(f, slow, 1)
+		sweep(f, 7*time.Second)
+		has(f, next, 1)
+		f.start(8 * time.Second)
+		f.executes(next)
+		sweep(f, 20*time.Second)
+		f.executes(next)
+		comes(f, slow)
+		f.start(21 * time.Second)
+		f.executes(next)
+		f.end()
+		f.start(22 * time.Second)
+		f.executes(slow)
+	})
+	for name, c := range map[string]struct {
+		priority int
+		begins   string
+	}{"a node comes to it": {0, "slow"}, "a node comes to it, the other one has the higher priority": {1, "next"}} {
+		t.Run(name, func(t *testing.T) {
+			f, slow, next := begin(t, c.priority)
+			sweep(f, 7*time.Second)
+			has(f, next, 1)
+			f.exec("UPDATE task SET hash = hash + 1024 WHERE job_id = ?", next.ID)
+			comes(f, slow)
+			f.start(8 * time.Second)
+			comes(f, next)
+			f.start(9 * time.Second)
+			for _, want := range []string{c.begins, map[string]string{"slow": "next", "next": "slow"}[c.begins]} {
+				if len(f.executing.added) != 1 || f.executing.added[0].Spec.Name != want {
+					t.Errorf("got %+v, want that %s executes", f.executing.added, want)
+				}
+				f.want("slots that are held", 1, "SELECT COUNT(*) FROM slot")
+				f.end()
+				f.start(10 * time.Second)
+			}
+			f.want("tasks", 0, "SELECT COUNT(*) FROM task")
+		})
+	}
+	t.Run("somebody has it locked", func(t *testing.T) {
+		f, slow, next := begin(t, 0)
+		release := f.keep("SELECT id FROM task WHERE job_id = ? FOR UPDATE", slow.ID)
+		sweep(f, 7*time.Second)
+		has(f, slow, 1)
+		release()
+		sweep(f, 8*time.Second)
+		has(f, next, 1)
+	})
 }

@@ -25,6 +25,7 @@ type Planner struct {
 	fit      int                    // how many jobs like those of the last transaction fit one; zero: nobody knows
 	crowded  bool                   // there are more jobs to plan than one transaction takes
 	more     bool                   // the last look left jobs of its batch for the next one
+	behind   job.Micros             // the earliest cursor of the last look, if that left some for the next one; else zero
 	busy     int                    // how many jobs of the last look somebody else had locked
 	kept     map[int64]job.Micros   // by job whose row somebody keeps: until when it is not waited for again
 	paused   bool                   // it saw that an app or the cluster is paused, or was a moment ago
@@ -111,9 +112,18 @@ func (p *Planner) plan(ctx context.Context, now job.Micros) (int, error) {
 	}
 	p.paused = len(pauses) > 0
 	// Those that somebody keeps locked come first each time: they take the place of no others.
-	ids, err := p.DB.DueJobs(ctx, preferred(p.Session, now.Add(planWindow)), now.Add(orphaned), planBatch+p.busy)
+	// With enough to do, what prefers others is left to them, unless it is older: see Claimer.claim.
+	others := now.Add(orphaned)
+	if p.behind != 0 {
+		others = min(others, p.behind.Add(-neglected))
+	}
+	limit := planBatch + p.busy
+	ids, first, err := p.DB.DueJobs(ctx, preferred(p.Session, now.Add(planWindow)), others, limit)
 	if err != nil {
 		return 0, err
+	}
+	if p.behind = 0; len(ids) == limit && p.busy == 0 { // else the first may be one that somebody keeps
+		p.behind = first
 	}
 	p.busy = 0
 	_, err = p.planInParts(ctx, ids, false, now)
@@ -129,7 +139,15 @@ func (p *Planner) plan(ctx context.Context, now job.Micros) (int, error) {
 func (p *Planner) planInParts(ctx context.Context, ids []int64, others bool, now job.Micros) (looked int, err error) {
 	p.crowded = others || len(ids) >= planBatch || p.fit > 0 && p.fit < len(ids)
 	defer func() { p.crowded = false }()
-	var busy []int64
+	looked, busy, err := p.planFree(ctx, ids, now)
+	left, busyErr := p.planBusy(ctx, busy)
+	p.busy += len(left)
+	p.more = p.more || (p.crowded || looked < len(ids)) && looked > len(left) // where all stay locked, looking again at once does not help
+	return looked, errors.Join(err, busyErr)
+}
+
+// planFree plans those of the jobs that nobody else has locked. It returns how many it came to, and which of these are locked.
+func (p *Planner) planFree(ctx context.Context, ids []int64, now job.Micros) (looked int, busy []int64, err error) {
 	for end := now.Add(planPeriod); looked < len(ids); now = p.Session.Now() {
 		if now > end || !p.Session.Fresh() { // somebody may have looked after them, or paused them
 			break
@@ -144,36 +162,40 @@ func (p *Planner) planInParts(ctx context.Context, ids []int64, others bool, now
 			break
 		}
 	}
-	p.busy += len(busy)
-	p.more = p.more || (p.crowded || looked < len(ids)) && looked > len(busy) // where all are locked, looking again at once does not help
-	return looked, errors.Join(err, p.planBusy(ctx, busy))
+	return looked, busy, err
 }
 
-// planBusy plans jobs that somebody else had locked, one after the other, and waits for their rows. Starts do not wait, so who
-// does comes before them: a job that they lock again and again is planned in time all the same. One that is kept ends the
-// look, and is left out for a while.
-func (p *Planner) planBusy(ctx context.Context, busy []int64) error {
+// planBusy plans jobs that somebody else had locked. It waits for the row of the first: starts do not wait, so who does comes
+// before them, and a job that they lock again and again is planned in time all the same. Then most of the others are free as
+// well: another planner had them, and has planned them. One that is kept ends the look, and is left out for a while. It
+// returns those that it did not come to.
+func (p *Planner) planBusy(ctx context.Context, busy []int64) (left []int64, err error) {
 	now := p.Session.Now()
 	maps.DeleteFunc(p.kept, func(_ int64, until job.Micros) bool { return until <= now })
-	for end := now.Add(planPeriod); len(busy) > 0 && now <= end && p.Session.Fresh(); now, busy = p.Session.Now(), busy[1:] {
-		id := busy[0]
+	busy = slices.DeleteFunc(busy, func(id int64) bool {
 		if p.kept[id] != 0 {
-			continue
+			left = append(left, id)
 		}
-		_, kept, err := p.planJobs(ctx, busy[:1], true, now)
-		if err != nil {
-			return err
+		return p.kept[id] != 0
+	})
+	for end := now.Add(planPeriod); len(busy) > 0 && now <= end && p.Session.Fresh() && err == nil; now = p.Session.Now() {
+		var kept []int64
+		if _, kept, err = p.planJobs(ctx, busy[:1], true, now); err != nil {
+			break
 		}
 		if len(kept) > 0 {
-			p.Log.Warn("job cannot be planned yet: somebody keeps its row locked, or one that it needs", "job_id", id)
+			p.Log.Warn("job cannot be planned yet: somebody keeps its row locked, or one that it needs", "job_id", busy[0])
 			if p.kept == nil {
 				p.kept = map[int64]job.Micros{}
 			}
-			p.kept[id] = p.Session.Now().Add(keptPause)
-			return nil
+			p.kept[busy[0]] = p.Session.Now().Add(keptPause)
+			break
 		}
+		rest := busy[1:]
+		looked, locked, restErr := p.planFree(ctx, rest, p.Session.Now())
+		busy, err = append(locked, rest[looked:]...), restErr
 	}
-	return nil
+	return append(left, busy...), err
 }
 
 // planJobs plans jobs in one transaction, and returns how many of them it came to before that was full, and which of those

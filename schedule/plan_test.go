@@ -490,3 +490,51 @@ func TestManyKeptRows(t *testing.T) {
 		t.Errorf("%d jobs are locked, want %d", f.planner.busy, planBatch)
 	}
 }
+
+// TestPlannersOfOneBacklog: jobs that another planner has locked are not planned one by one behind it.
+func TestPlannersOfOneBacklog(t *testing.T) {
+	f := setUp(t)
+	j := f.create(every("j", time.Hour, time.Hour))
+	f.exec("INSERT INTO job (app, name, hash, spec, created, updated, next_due) WITH RECURSIVE seq (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM seq WHERE n < 300)"+
+		" SELECT 'default', CONCAT('j ', n), 1, spec, 1, 1, ? FROM job JOIN seq WHERE id = ?", int64(after(time.Hour)), j.ID)
+	release := f.keep("SELECT id FROM job FOR UPDATE")
+	f.session.set(after(time.Hour))
+	commits := 0
+	f.proxy.OnCommand(func(c faultproxy.Command) {
+		if c.SQL == "COMMIT" {
+			commits++
+		}
+	})
+	defer time.AfterFunc(300*time.Millisecond, release).Stop()
+	if _, err := f.planner.plan(t.Context(), after(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	f.want("jobs that are planned", 301, "SELECT COUNT(*) FROM job WHERE next_due > ?", int64(after(time.Hour)))
+	if f.planner.busy != 0 || commits > 10 {
+		t.Errorf("%d jobs are left, and it took %d transactions; want none, and a few", f.planner.busy, commits)
+	}
+}
+
+// TestPlannersShareABacklog: who has enough to do leaves to others what prefers them, unless that is older.
+func TestPlannersShareABacklog(t *testing.T) {
+	f := setUp(t)
+	mine, theirs := f.twoBuckets(func(name string) job.Spec { return every(name, time.Hour, time.Hour) }, func(name string) job.Spec { return every(name, time.Hour, time.Hour) })
+	f.exec("INSERT INTO job (app, name, hash, spec, created, updated, next_due) WITH RECURSIVE seq (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM seq WHERE n < 999)" +
+		" SELECT 'default', CONCAT(id, ' ', n), hash, spec, 1, 1, next_due FROM job JOIN seq")
+	f.exec("UPDATE job SET next_due = next_due - 1 WHERE hash = ?", mine.Hash) // the first look begins with mine
+	f.session.set(after(time.Hour))
+	look := func() {
+		t.Helper()
+		if _, err := f.planner.plan(t.Context(), after(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const planned = "SELECT COUNT(*) FROM job WHERE hash = ? AND next_due > ?"
+	look()
+	f.want("mine after a look", 800, planned, mine.Hash, int64(after(time.Hour)))
+	look()
+	f.want("mine after the second, when the first had left some", 1000, planned, mine.Hash, int64(after(time.Hour)))
+	f.want("theirs meanwhile", 0, planned, theirs.Hash, int64(after(time.Hour)))
+	look()
+	f.want("theirs, when nothing of mine is left", 800, planned, theirs.Hash, int64(after(time.Hour)))
+}

@@ -17,6 +17,7 @@ type Prepared struct {
 	byTask  map[int64]*prepared
 	ahead   queue // by due instant; looked at the lead before it
 	exact   queue // looked at before, and to be looked at again at that very instant
+	aside   queue // set aside, since somebody had locked what they need, and to be looked at again beside the others
 	ranked  int   // tasks with a priority
 	changed wake
 }
@@ -72,6 +73,16 @@ func (p *Prepared) Take(now job.Micros, lead time.Duration, n int) (tasks []job.
 	return tasks, waited
 }
 
+// TakeAside returns up to n of the tasks that were set aside and are to be looked at again now.
+func (p *Prepared) TakeAside(now job.Micros, n int) (tasks []job.Task) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(tasks) < n && len(p.aside) > 0 && p.aside[0].at <= now {
+		tasks = append(tasks, p.aside.pop().Task)
+	}
+	return tasks
+}
+
 // takeHighest takes n of the tasks that are due, of which there are more, by priority.
 func (p *Prepared) takeHighest(due job.Micros, n int) []job.Task {
 	var all []*prepared
@@ -97,19 +108,19 @@ func (p *Prepared) takeHighest(due job.Micros, n int) []job.Task {
 	return tasks
 }
 
-// Next is when Take has something to return.
+// Next is when Take or TakeAside has something to return.
 func (p *Prepared) Next(lead time.Duration) (at job.Micros, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch a, e := len(p.ahead) > 0, len(p.exact) > 0; {
-	case a && e:
-		return min(p.ahead[0].at.Add(-lead), p.exact[0].at), true
-	case a:
-		return p.ahead[0].at.Add(-lead), true
-	case e:
-		return p.exact[0].at, true
+	first := func(q queue, lead time.Duration) {
+		if len(q) > 0 && (!ok || q[0].at.Add(-lead) < at) {
+			at, ok = q[0].at.Add(-lead), true
+		}
 	}
-	return 0, false
+	first(p.ahead, lead)
+	first(p.exact, 0)
+	first(p.aside, 0)
+	return at, ok
 }
 
 // Drop removes a task at the given launch: it was started, ended, or is not ours any more.
@@ -124,12 +135,18 @@ func (p *Prepared) Drop(t job.Task) {
 }
 
 // Return puts a task that was taken back, to be looked at again at an instant.
-func (p *Prepared) Return(t job.Task, at job.Micros) {
+func (p *Prepared) Return(t job.Task, at job.Micros) { p.putBack(t, at, &p.exact) }
+
+// SetAside is Return for a task that needs what somebody else has locked. As long as that is so it takes the place of no
+// other, neither when tasks are taken nor when they are claimed.
+func (p *Prepared) SetAside(t job.Task, at job.Micros) { p.putBack(t, at, &p.aside) }
+
+func (p *Prepared) putBack(t job.Task, at job.Micros, q *queue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if it := p.byTask[t.ID]; it != nil && it.Launch == t.Launch && it.in == nil {
 		it.at = at
-		it.enter(&p.exact)
+		it.enter(q)
 	}
 }
 
@@ -141,7 +158,8 @@ func (p *Prepared) Has(task int64, l job.Launch) bool {
 	return it != nil && it.Launch == l
 }
 
-// Due is how many tasks are to be started now or should have been; those whose start is under way do not count.
+// Due is how many tasks are to be started now or should have been; those whose start is under way do not count, nor those
+// that were set aside.
 func (p *Prepared) Due(now job.Micros) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,7 +187,7 @@ func (p *Prepared) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.byTask)
-	p.ahead, p.exact, p.ranked = nil, nil, 0
+	p.ahead, p.exact, p.aside, p.ranked = nil, nil, nil, 0
 }
 
 func (p *Prepared) count(it *prepared, n int) {

@@ -19,7 +19,7 @@ type modelSet map[int64]*modelTask
 type modelTask struct {
 	job.Task
 	at, added job.Micros
-	where     string // ahead, exact, or taken
+	where     string // ahead, exact, aside, or taken
 }
 
 // ready lists what waits in a queue up to an instant, as it is to be taken.
@@ -51,6 +51,16 @@ func (m modelSet) take(now job.Micros, lead time.Duration, n int) (tasks []job.T
 		}
 	}
 	return tasks, waited
+}
+
+func (m modelSet) takeAside(now job.Micros, n int) (tasks []job.Task) {
+	for _, t := range m.ready("aside", now) {
+		if len(tasks) < n {
+			tasks = append(tasks, t.Task)
+			t.where = "taken"
+		}
+	}
+	return tasks
 }
 
 func (m modelSet) next(lead time.Duration) (at job.Micros, ok bool) {
@@ -113,11 +123,21 @@ func TestPrepared(t *testing.T) {
 					t.Fatalf("Take(%d, %s, %d): got %+v, waited %s; want %+v, %s", now, lead, n, got, waited, want, wantWaited)
 				}
 			},
+			"TakeAside": func(t *rapid.T) {
+				now, n := job.Micros(instant.Draw(t, "now")), rapid.IntRange(0, 6).Draw(t, "n")
+				if got, want := p.TakeAside(now, n), m.takeAside(now, n); !slices.Equal(got, want) {
+					t.Fatalf("TakeAside(%d, %d): got %+v, want %+v", now, n, got, want)
+				}
+			},
 			"Return": func(t *rapid.T) {
-				task, at := some(t), job.Micros(instant.Draw(t, "at"))
-				p.Return(task, at)
+				task, at, where := some(t), job.Micros(instant.Draw(t, "at")), rapid.SampledFrom([]string{"exact", "aside"}).Draw(t, "where")
+				if where == "exact" {
+					p.Return(task, at)
+				} else {
+					p.SetAside(task, at)
+				}
 				if in := m[task.ID]; in != nil && in.Launch == task.Launch && in.where == "taken" {
-					in.where, in.at = "exact", at
+					in.where, in.at = where, at
 				}
 			},
 			"ReturnAll": func(t *rapid.T) {
@@ -166,7 +186,7 @@ func TestPrepared(t *testing.T) {
 						t.Fatalf("Due(%d): got %d, want %d", now, got, want)
 					}
 				}
-				for _, q := range []queue{p.ahead, p.exact} {
+				for _, q := range []queue{p.ahead, p.exact, p.aside} {
 					for i, it := range q {
 						if it.index != i || it.in == nil || p.byTask[it.ID] != it {
 							t.Fatalf("entry %d of a queue is task %d with index %d, and the set knows %v", i, it.ID, it.index, slices.Sorted(maps.Keys(p.byTask)))

@@ -71,7 +71,8 @@ const (
 	// that it is again.
 	busyPause, maxBusyPause = 2 * time.Millisecond, 64 * time.Millisecond
 	// maxKeptPause is the longest where it is another row that the task needs, and patientFor how long starts wait for none
-	// after somebody kept one: who waits begins nothing else meanwhile.
+	// after somebody kept one: who waits begins nothing else meanwhile. Then one waits again: a row that many want looks kept
+	// to whoever does not stand in line for it.
 	maxKeptPause, patientFor = time.Second, time.Minute
 	// retryPause is after a start of which nothing stands.
 	retryPause = 20 * time.Millisecond
@@ -174,9 +175,14 @@ func (s *Starter) begin(ctx context.Context, now job.Micros, t taken) {
 	s.mu.Lock()
 	patient := time.Now().Before(s.patient)
 	s.mu.Unlock()
-	err := s.Exclusion.Do(ctx, lock.Change{
+	var recorded []job.Run // what ends here without a record, since its due time and attempt have one
+	again := false
+	change := lock.Change{
 		Name: "start",
 		Rows: func(tx *sql.Tx) (err error) {
+			if recorded = nil; again {
+				tx.LeaveOutRecorded(&recorded)
+			}
 			read, now = time.Now(), s.Session.Now()
 			window, slack := s.window()
 			decided, err = s.decide(tx, tasks, t.slots, now, window-slack, patient)
@@ -208,7 +214,12 @@ func (s *Starter) begin(ctx context.Context, now job.Micros, t taken) {
 		// If we die before this, the started rows have an owner that is gone and end lost, although nothing was
 		// spawned for them: nobody can know.
 		Sets: func() { s.apply(decided) },
-	})
+	}
+	err := s.Exclusion.Do(ctx, change)
+	if sql.IsDuplicate(err) { // something that ends here has its record already
+		again = true
+		err = s.Exclusion.Do(ctx, change)
+	}
 	if woken > 0 {
 		s.Woken()
 	}
@@ -221,6 +232,7 @@ func (s *Starter) begin(ctx context.Context, now job.Micros, t taken) {
 		s.failed(ctx, tasks, err)
 		return
 	}
+	sayRecorded(s.Log, recorded)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(tasks) >= s.batch {
@@ -263,9 +275,10 @@ func (s *Starter) take(now job.Micros) taken {
 	}
 	s.scarce = time.Time{}
 	s.mu.Lock()
-	all := free * s.PerSlot()
-	most := min(all, s.batch)
+	batch := s.batch
 	s.mu.Unlock()
+	all := free * s.PerSlot()
+	most := min(all, batch)
 	lead := s.lead.get()
 	t.tasks, t.waited = s.Prepared.Take(now, lead+gather, most)
 	if n := min(most, few) - len(t.tasks); n > 0 && len(t.tasks) > 0 {
@@ -276,7 +289,15 @@ func (s *Starter) take(now job.Micros) taken {
 		s.scarce = time.Now()
 	}
 	t.waited -= gather
-	t.slots = min(free, len(t.tasks))
+	// What was set aside is looked at beside them, in place of none, and is promised one slot: most of it needs none now. Where
+	// MySQL refused a larger batch it waits until it is known who is to blame.
+	room := batch - len(t.tasks)
+	if batch == startBatch {
+		room = max(room, 1)
+	}
+	aside := s.Prepared.TakeAside(now, room)
+	t.slots = min(free, len(t.tasks)+min(1, len(aside)))
+	t.tasks = append(t.tasks, aside...)
 	s.promised.Add(int64(t.slots))
 	return t
 }
@@ -288,11 +309,16 @@ func (s *Starter) giveBack(now job.Micros) {
 	}
 	keep := s.Slots * s.PerSlot() // as many as are claimed, see Claimer.fitting
 	tasks, _ := s.Prepared.Take(now, -crowded, keep+startBatch)
+	ready := len(tasks)
+	tasks = append(tasks, s.Prepared.TakeAside(now, startBatch)...)
 	for i, t := range tasks {
-		if i < keep {
-			s.Prepared.Return(t, t.DueNow)
-		} else {
+		switch {
+		case i >= keep:
 			s.Prepared.Drop(t)
+		case i < ready:
+			s.Prepared.Return(t, t.DueNow)
+		default:
+			s.Prepared.SetAside(t, now.Add(maxBusyPause))
 		}
 	}
 	if len(tasks) > keep {
@@ -317,7 +343,7 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros
 	out := make([]decision, 0, len(tasks))
 	tasks = setAside(tasks, &out, later, func(t job.Task) bool { return busy[t.JobID] })
 	jobIDs = slices.DeleteFunc(jobIDs, func(id int64) bool { return busy[id] })
-	groups, holders, keptGroups, err := lockGroups(tx, jobs, patient)
+	groups, holders, idle, keptGroups, err := lockGroups(tx, jobs, patient)
 	if err != nil {
 		return nil, err
 	}
@@ -361,7 +387,9 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros
 			sc := scene{job: jobs[t.JobID], others: others[t.JobID], cancelled: cancelled[-t.Origin], window: window}
 			if sc.job != nil && sc.job.Spec.Group != "" {
 				if g, ok := groups[sc.job.Spec.Group]; ok {
-					sc.group, sc.holders = &g, holders[g.ID]
+					sc.group, sc.idle = &g, idle[g.ID]
+					// The slot of one whose place it takes, in this transaction, is its own.
+					sc.holders = slices.DeleteFunc(slices.Clone(holders[g.ID]), func(id int64) bool { return late[id].ID == t.ID })
 				}
 			}
 			if sc.job != nil && sc.job.Spec.Handler != "" {
@@ -383,9 +411,13 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros
 			if err := lockSuperseded(tx, &d, patient); err != nil {
 				return nil, err
 			}
-		}
-		if d.slot != 0 {
-			holders[d.slot] = append(holders[d.slot], t.ID)
+			if err := takeFrom(tx, &d); err != nil {
+				return nil, err
+			}
+			if d.slot != 0 {
+				holders[d.slot] = append(slices.DeleteFunc(sc.without(d.supersedes).holders, func(id int64) bool { return id == d.from }), t.ID)
+				idle[d.slot] = slices.DeleteFunc(idle[d.slot], func(c sql.Candidate) bool { return c.ID == d.from })
+			}
 		}
 		if j := jobs[t.JobID]; j != nil {
 			d.run.App = j.Spec.App
@@ -475,8 +507,8 @@ func cancelledBackfills(tx *sql.Tx, tasks []job.Task) (map[int64]bool, error) {
 	return tx.CancelledBackfills(slices.Compact(ids))
 }
 
-// around reads the tasks, and those of their jobs beside which they are decided: those that execute, and of jobs for which
-// it matters also those that are due and have not begun. Where runs may overlap, nothing else matters.
+// around reads the tasks, and those of their jobs beside which they are decided: those that execute or have been woken, and of
+// jobs for which it matters also the others that are due and have not begun. Where runs may overlap, nothing else matters.
 //
 // What has ended here and is not written yet does not execute. It is left out where nothing but that matters; for the
 // others start has had it written before.
@@ -525,9 +557,9 @@ func (s *Starter) around(tx *sql.Tx, tasks []job.Task, rows map[int64]sql.TaskRo
 	if !locked {
 		rows = own
 	}
-	var turns []int64 // jobs whose schedule waits for a backfill
+	var turns []int64 // jobs whose schedule waits for a backfill, which executes or is to
 	for id, rows := range others {
-		if !matters[id] && slices.ContainsFunc(rows, isBackfill) {
+		if !matters[id] && slices.ContainsFunc(rows, func(o sql.TaskRow) bool { return isBackfill(o) && o.State != job.Waiting }) {
 			turns = append(turns, id)
 		}
 	}
@@ -566,7 +598,7 @@ func lockOthers(tx *sql.Tx, decided []decision, rows map[int64]sql.TaskRow) erro
 
 // lockGroups locks the groups of jobs and reads who holds their slots. If it is patient it leaves out, and names, those that
 // somebody else has locked.
-func lockGroups(tx *sql.Tx, jobs map[int64]*sql.JobRow, patient bool) (groups map[string]sql.Group, holders map[int64][]int64, busy map[string]bool, err error) {
+func lockGroups(tx *sql.Tx, jobs map[int64]*sql.JobRow, patient bool) (groups map[string]sql.Group, holders map[int64][]int64, idle map[int64][]sql.Candidate, busy map[string]bool, err error) {
 	var names []string
 	for _, j := range jobs {
 		if j.Spec.Group != "" && !slices.Contains(names, j.Spec.Group) {
@@ -579,14 +611,14 @@ func lockGroups(tx *sql.Tx, jobs map[int64]*sql.JobRow, patient bool) (groups ma
 		groups, err = tx.LockGroups(names)
 	}
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
 	var ids []int64
 	for _, g := range groups {
 		ids = append(ids, g.ID)
 	}
-	holders, err = tx.SlotHolders(ids)
-	return groups, holders, busy, err
+	holders, idle, err = tx.SlotHolders(ids)
+	return groups, holders, idle, busy, err
 }
 
 // lockSuperseded locks the tasks that a decision supersedes and keeps those that nobody has begun. If it is patient, and
@@ -615,6 +647,18 @@ func lockSuperseded(tx *sql.Tx, d *decision, patient bool) error {
 		if r, ok := rows[id]; ok && r.State != job.Executing {
 			d.supersedes = append(d.supersedes, r)
 		}
+	}
+	return err
+}
+
+// takeFrom takes the slot of a task that begins from who has it. If somebody has locked that one, the task is set aside.
+func takeFrom(tx *sql.Tx, d *decision) error {
+	if d.from == 0 {
+		return nil
+	}
+	lost, err := tx.LoseSlots([]int64{d.from})
+	if err == nil && len(lost) == 0 {
+		*d = decision{task: d.task, verdict: kept}
 	}
 	return err
 }
@@ -648,6 +692,7 @@ func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros, window i
 		waiting            []sql.Wait
 	)
 	ended := map[int64]bool{} // jobs of which a task ends here
+	heirs := map[int64]int{}  // who waits in place of one that has waited
 	for _, d := range decided {
 		switch d.verdict {
 		case begin:
@@ -689,6 +734,9 @@ func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros, window i
 			started = append(started, sql.MarkOf(t))
 			if o.State == job.Waiting {
 				unwaiting = append(unwaiting, o.ID)
+				if d.verdict == wait {
+					heirs[o.ID] = len(waiting) - 1
+				}
 			}
 		}
 		if err := tx.Replace(d.replaces); err != nil {
@@ -706,6 +754,13 @@ func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros, window i
 	}
 	if err := tx.End(refused, runs); err != nil {
 		return 0, err
+	}
+	places, err := tx.WaitDues(slices.Sorted(maps.Keys(heirs)))
+	if err != nil {
+		return 0, err
+	}
+	for id, due := range places { // else it would come behind all others with each due time
+		waiting[heirs[id]].Due = min(waiting[heirs[id]].Due, due)
 	}
 	if err := tx.DropWaits(unwaiting); err != nil {
 		return 0, err
@@ -739,13 +794,10 @@ func (s *Starter) apply(decided []decision) {
 			}
 			pause := min(most, max(busyPause, orNone(s.Trip), 2*was))
 			s.busy[d.task.ID] = pause
-			if pause == maxKeptPause {
-				s.patient = time.Now().Add(patientFor)
-				if was < pause {
-					s.Log.Warn("task cannot be started yet: somebody keeps its row locked, or that of its group", "run", d.task.Launch, "job_id", d.task.JobID, "due", d.task.Due)
-				}
+			if was < pause && pause == maxKeptPause {
+				s.Log.Warn("task cannot be started yet: somebody keeps its row locked, or that of its group", "run", d.task.Launch, "job_id", d.task.JobID, "due", d.task.Due)
 			}
-			s.Prepared.Return(d.task, s.Session.Now().Add(pause))
+			s.Prepared.SetAside(d.task, s.Session.Now().Add(pause))
 			continue
 		case begin:
 			s.Executing.Add(d.attempt)
@@ -758,6 +810,13 @@ func (s *Starter) apply(decided []decision) {
 			s.Log.Info("not started", "run", d.task.Launch, "job_id", d.task.JobID, "due", d.task.Due, "outcome", d.run.Outcome, "reason", d.run.Reason)
 		}
 		s.Prepared.Drop(d.task)
+	}
+}
+
+// sayRecorded tells of due times that ended without a record: a hand wrote the one that they have, or a restore.
+func sayRecorded(log *slog.Logger, runs []job.Run) {
+	for _, r := range runs {
+		log.Error("due time ends without a record: it has one", "job_id", r.JobID, "due", r.Due, "attempt", r.Attempt, "outcome", r.Outcome, "reason", r.Reason)
 	}
 }
 

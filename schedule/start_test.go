@@ -151,6 +151,79 @@ func TestBusyJob(t *testing.T) {
 	}
 }
 
+// TestBusyJobsOfFewSlots: tasks of locked jobs, however many, are looked at beside the others and in place of none.
+func TestBusyJobsOfFewSlots(t *testing.T) {
+	f := setUp(t)
+	f.executing.slots = 1
+	const locked = 30
+	f.claimed(hourly(locked + 1)...)
+	release := f.keep("SELECT id FROM job FORCE INDEX (PRIMARY) ORDER BY id LIMIT 30 FOR UPDATE")
+	for i := range locked + 1 {
+		f.session.set(after(time.Duration(i) * maxBusyPause))
+		f.starter.start(t.Context(), f.session.Now())
+	}
+	if len(f.executing.added) != 1 || f.executing.added[0].Spec.Name != "30" {
+		t.Errorf("got %+v begun, want the one whose job nobody has locked", f.executing.added)
+	}
+	if got := f.prepared.Due(f.session.Now()); got != 0 || f.prepared.Len() != locked {
+		t.Errorf("%d of %d count as due, want none of %d: they would keep others from being claimed", got, f.prepared.Len(), locked)
+	}
+	release()
+	f.executing.slots = 11
+	for range 2 { // that they are free is seen first, and then each has a slot or waits for one
+		f.session.set(f.session.Now().Add(maxBusyPause))
+		f.starter.start(t.Context(), f.session.Now())
+	}
+	if got := len(f.begun()); got != 11 {
+		t.Errorf("got %d begun once they are free, want as many as there are slots", got)
+	}
+}
+
+// TestAsideOfABatch: what was set aside comes last while it is found out whom MySQL refuses, and is not forgotten behind a
+// backlog.
+func TestAsideOfABatch(t *testing.T) {
+	t.Parallel()
+	p := NewPrepared()
+	s := NewStarter(&Starter{Session: newSession(1), Prepared: p, Executing: &fakeExecuting{slots: 2 * startBatch}, Slots: 2 * startBatch})
+	add := func(from, n int) (tasks []job.Task) {
+		for i := range n {
+			tasks = append(tasks, job.Task{ID: int64(from + i), DueNow: t0})
+		}
+		p.Add(tasks, t0)
+		return tasks
+	}
+	takes := func(what string, batch, ready, aside, slots int) {
+		t.Helper()
+		s.batch = batch
+		took := s.take(t0)
+		s.promised.Store(0)
+		got := 0
+		for _, t := range took.tasks {
+			if t.ID > 10_000 {
+				p.SetAside(t, t0)
+				got++
+			} else {
+				p.Return(t, t0)
+			}
+		}
+		if n := len(took.tasks) - got; n != ready || got != aside || took.slots != slots {
+			t.Errorf("%s: got %d, %d that were set aside, and %d slots; want %d, %d and %d", what, n, got, took.slots, ready, aside, slots)
+		}
+	}
+	for _, t := range add(10_001, 50) {
+		p.Take(t0, 0, 1)
+		p.SetAside(t, t0)
+	}
+	takes("nothing else is due", startBatch, 0, 50, 1)
+	takes("nothing else is due, and MySQL refused a batch", 1, 0, 1, 1)
+	add(1, 10)
+	takes("little else is due", startBatch, 10, 50, 11)
+	takes("MySQL refused a batch", 16, 10, 6, 11)
+	takes("MySQL refused all but one task", 1, 1, 0, 1)
+	add(101, startBatch)
+	takes("much is due", startBatch, startBatch, 1, startBatch+1)
+}
+
 // TestGatherFew: where little is due, a look reaches further; where much is, only as far as it must.
 func TestGatherFew(t *testing.T) {
 	for name, c := range map[string]struct{ near, far, want int }{
@@ -446,6 +519,37 @@ func TestPoisonedStart(t *testing.T) {
 	}
 }
 
+// TestRefusedWithARecord: a task that is to end without a start and has its record already ends without another one, and
+// holds up no other.
+func TestRefusedWithARecord(t *testing.T) {
+	f := setUp(t)
+	replace := every("replace", time.Second, 0)
+	replace.Overlap = job.OverlapReplace
+	for name, c := range map[string]struct {
+		specs          []job.Spec
+		broken         string
+		begun, records int64
+	}{
+		"the task itself":      {hourly(4), "UPDATE job SET spec = '{'", 0, 4},
+		"whose place it takes": {[]job.Spec{replace}, "DO 0", 1, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := f.anew(t)
+			f.claimed(c.specs...)
+			f.exec(c.broken)
+			f.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, ended) SELECT job_id, due, 'x', id, 1, due, due FROM task ORDER BY due, id LIMIT 1")
+			f.session.set(after(3 * time.Second))
+			f.starter.start(t.Context(), after(3*time.Second))
+			if got := int64(len(f.begun())); got != c.begun {
+				t.Errorf("got %d begun, want %d", got, c.begun)
+			}
+			f.want("tasks that are due and have not begun", 0, "SELECT COUNT(*) FROM task WHERE state <> 2 AND due <= ?", int64(after(3*time.Second)))
+			f.want("records", c.records, "SELECT COUNT(*) FROM history")
+			f.want("the record that was there", 1, "SELECT COUNT(*) FROM history WHERE outcome = 1")
+		})
+	}
+}
+
 // TestNoSlot: due tasks for which there is no slot wait here; of a node that is not alone, those that wait for long are
 // given back, but for as many as there are slots.
 func TestNoSlot(t *testing.T) {
@@ -637,6 +741,32 @@ func TestKeepsWhatIsClaimed(t *testing.T) {
 	}
 }
 
+// TestGivesBackWhatIsSetAside: of what waits for a slot, what was set aside goes first; what stays is still set aside.
+func TestGivesBackWhatIsSetAside(t *testing.T) {
+	freed, p := 0, NewPrepared()
+	s := NewStarter(&Starter{Session: &fakeSession{id: newSession(1).id, of: 2, buckets: 2}, Prepared: p, Executing: &fakeExecuting{}, Slots: 3, Freed: func() { freed++ }})
+	add := func(id int64) job.Task {
+		task := job.Task{ID: id, DueNow: t0}
+		p.Add([]job.Task{task}, t0)
+		return task
+	}
+	for id := range int64(2) {
+		task := add(1 + id)
+		p.Take(t0, 0, 1)
+		p.SetAside(task, t0)
+	}
+	add(3)
+	s.giveBack(t0.Add(time.Second))
+	if p.Len() != 3 || p.Due(t0) != 1 || freed != 0 {
+		t.Errorf("%d are left and %d of them due, others were given back %d times; want 3, 1 and none", p.Len(), p.Due(t0), freed)
+	}
+	add(4)
+	s.giveBack(t0.Add(2 * time.Second))
+	if p.Len() != 3 || p.Due(t0) != 2 || freed != 1 {
+		t.Errorf("%d are left and %d of them due, others were given back %d times; want 3, 2 and once", p.Len(), p.Due(t0), freed)
+	}
+}
+
 // TestStartBesideAKeptRow: while somebody keeps the row of a task or of a group locked, all tasks that need none of these
 // begin, and the others once it is free.
 func TestStartBesideAKeptRow(t *testing.T) {
@@ -664,7 +794,7 @@ func TestStartBesideAKeptRow(t *testing.T) {
 			// A reply is lost: that is settled without the row that is kept. And nothing waits for it again.
 			f.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 2"), Action: faultproxy.CutAfter()})
 			f.session.set(after(time.Second))
-			began := time.Now()
+			began, patient := time.Now(), f.starter.patient
 			f.starter.start(t.Context(), f.session.Now())
 			if got, took := len(f.begun()), time.Since(began); got != 19 || took > 1500*time.Millisecond {
 				t.Errorf("got %d begun by the second look, after %s; want 19 at once", got, took)
@@ -676,6 +806,9 @@ func TestStartBesideAKeptRow(t *testing.T) {
 			f.want("runs", 0, "SELECT COUNT(*) FROM history")
 			if pause := f.starter.busy[f.number("SELECT t.id FROM task t JOIN job j ON j.id = t.job_id WHERE j.name = '3'")]; pause != maxKeptPause {
 				t.Errorf("the task is looked at again after %s, want %s", pause, maxKeptPause)
+			}
+			if f.starter.patient.After(patient) {
+				t.Errorf("starts that waited for nobody go on with it for %s more", f.starter.patient.Sub(patient))
 			}
 			release()
 			f.session.set(f.session.Now().Add(maxKeptPause))

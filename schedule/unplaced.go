@@ -56,27 +56,26 @@ func (s *Sweeper) inBatches(ctx context.Context, do step, find func() ([]sql.Unp
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		idle := 0
-		err = s.DB.Tx(ctx, func(tx *sql.Tx) (err error) {
-			tx.WakeFree()
-			jobs, tasks, err := lockFree(tx, found, func(u sql.Unplaced) (int64, int64) { return u.TaskID, u.JobID })
-			if err != nil {
-				return err
-			}
-			if err := tx.LearnCalendars(slices.Collect(maps.Values(jobs))...); err != nil {
-				return err
-			}
-			idle, err = do(tx, jobs, tasks, s.Session.Now())
-			return err
-		})
-		if err == nil && idle > 0 || sql.IsUnknown(err) {
-			s.Woken()
-		}
+		err = inHalves(found, func(part []sql.Unplaced) error { return s.batch(ctx, do, part) })
 		if err != nil || len(found) < sweepBatch {
 			return err
 		}
 	}
 	return nil
+}
+
+// batch takes a step in one transaction.
+func (s *Sweeper) batch(ctx context.Context, do step, found []sql.Unplaced) error {
+	return s.wake(ctx, func(tx *sql.Tx) (int, error) {
+		jobs, tasks, err := lockFree(tx, found, func(u sql.Unplaced) (int64, int64) { return u.TaskID, u.JobID })
+		if err != nil {
+			return 0, err
+		}
+		if err := tx.LearnCalendars(slices.Collect(maps.Values(jobs))...); err != nil {
+			return 0, err
+		}
+		return do(tx, jobs, tasks, s.Session.Now())
+	})
 }
 
 // placed makes tasks idle for which there is a node again.

@@ -96,27 +96,25 @@ func (s *Sweeper) expire(ctx context.Context, now job.Micros) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	return s.expireHalves(ctx, found, now)
+	return inHalves(found, func(part []sql.ExpiredWait) error { return s.expireBatch(ctx, part, now) })
 }
 
-// expireHalves ends expired tasks in one transaction. If MySQL refuses it, halves of it find out which row is to blame;
-// that one stays as it is.
-func (s *Sweeper) expireHalves(ctx context.Context, found []sql.ExpiredWait, now job.Micros) error {
-	err := s.expireBatch(ctx, found, now)
+// inHalves does one transaction about what was found. If MySQL refuses it, halves of it find out which row is to blame; that
+// one stays as it is.
+func inHalves[T any](found []T, do func(part []T) error) error {
+	err := do(found)
 	if !sql.BlamesRows(err) || len(found) == 1 {
 		return err
 	}
 	half := len(found) / 2
-	return errors.Join(s.expireHalves(ctx, found[:half], now), s.expireHalves(ctx, found[half:], now))
+	return errors.Join(inHalves(found[:half], do), inHalves(found[half:], do))
 }
 
 func (s *Sweeper) expireBatch(ctx context.Context, found []sql.ExpiredWait, now job.Micros) error {
-	woken := 0
-	err := s.DB.Tx(ctx, func(tx *sql.Tx) error {
-		tx.WakeFree()
+	return s.wake(ctx, func(tx *sql.Tx) (int, error) {
 		jobs, tasks, err := lockFree(tx, found, func(f sql.ExpiredWait) (int64, int64) { return f.TaskID, f.JobID })
 		if err != nil {
-			return err
+			return 0, err
 		}
 		var ended, anew []int64
 		var runs []job.Run
@@ -137,25 +135,20 @@ func (s *Sweeper) expireBatch(ctx context.Context, found []sql.ExpiredWait, now 
 			ended, runs, marks = append(ended, r.ID), append(runs, run), append(marks, sql.MarkOf(r.Task))
 		}
 		if err := tx.MarkStarted(marks); err != nil {
-			return err
+			return 0, err
 		}
 		if err := tx.End(ended, runs); err != nil {
-			return err
+			return 0, err
 		}
 		if err := tx.DropWaits(ended); err != nil {
-			return err
+			return 0, err
 		}
 		if err := tx.WakeTasks(anew, now); err != nil {
-			return err
+			return 0, err
 		}
-		woken, err = tx.Wake(jobsOf(tasks), nil, nil, now)
-		woken += len(anew)
-		return err
+		woken, err := tx.Wake(jobsOf(tasks), nil, nil, now)
+		return woken + len(anew), err
 	})
-	if err == nil && woken > 0 {
-		s.Woken()
-	}
-	return err
 }
 
 // lockFree locks the jobs of what was found, and then the tasks, but for those that somebody else has locked, and the tasks of
@@ -215,15 +208,22 @@ func (s *Sweeper) wakeJobs(ctx context.Context, now job.Micros) error {
 	})
 }
 
-// wakeGroups wakes tasks that wait for a slot of their group although one is free.
+// slotPatience is how late a task may be that holds a slot of its group and has not begun. Then another one may have it: there may be
+// no node with room for this one for a day.
+const slotPatience = 5 * time.Second
+
+// wakeGroups wakes tasks that wait for a slot of their group although one is free, or nobody uses it.
 func (s *Sweeper) wakeGroups(ctx context.Context, now job.Micros) error {
-	found, err := s.DB.StuckGroups(ctx)
+	found, err := s.DB.StuckGroups(ctx, now.Add(-slotPatience))
 	if err != nil || len(found) == 0 {
 		return err
 	}
 	return s.wake(ctx, func(tx *sql.Tx) (int, error) {
 		groups, err := tx.LockFreeGroupIDs(found)
 		if err != nil {
+			return 0, err
+		}
+		if err := tx.PassOnSlots(groups, now.Add(-slotPatience)); err != nil {
 			return 0, err
 		}
 		return tx.WakeGroups(groups, now)
@@ -247,15 +247,29 @@ func (s *Sweeper) wakeRested(ctx context.Context, now job.Micros) error {
 	})
 }
 
+// wake runs fn in a transaction that waits for no task to be woken, and tells of those that it woke. What it ends, and has its
+// record already, ends without another one.
 func (s *Sweeper) wake(ctx context.Context, fn func(*sql.Tx) (int, error)) error {
-	woken := 0
-	err := s.DB.Tx(ctx, func(tx *sql.Tx) (err error) {
+	woken, again := 0, false
+	var recorded []job.Run
+	do := func(tx *sql.Tx) (err error) {
 		tx.WakeFree()
+		if recorded = nil; again {
+			tx.LeaveOutRecorded(&recorded)
+		}
 		woken, err = fn(tx)
 		return err
-	})
+	}
+	err := s.DB.Tx(ctx, do)
+	if sql.IsDuplicate(err) {
+		again = true
+		err = s.DB.Tx(ctx, do)
+	}
 	if err == nil && woken > 0 || sql.IsUnknown(err) {
 		s.Woken()
+	}
+	if err == nil {
+		sayRecorded(s.Log, recorded)
 	}
 	return err
 }

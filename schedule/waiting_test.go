@@ -249,7 +249,7 @@ func TestBackfillLeavesRoom(t *testing.T) {
 	}
 }
 
-// TestBackfillBounded: what comes due while a backfill executes waits, but not without bound.
+// TestBackfillBounded: of what comes due while a backfill executes one waits for its end.
 func TestBackfillBounded(t *testing.T) {
 	f := setUp(t)
 	spec := every("j", 10*time.Millisecond, 0)
@@ -261,7 +261,75 @@ func TestBackfillBounded(t *testing.T) {
 		f.reach(after(time.Duration(i) * 200 * time.Millisecond))
 		f.reach(after(time.Duration(i) * 200 * time.Millisecond))
 	}
-	f.want("who waits", 100, "SELECT COUNT(*) FROM task WHERE state = 3")
+	f.want("who waits", 1, "SELECT COUNT(*) FROM task WHERE state = 3 AND due = ?", int64(t0))
+	f.want("who waits", 1, "SELECT COUNT(*) FROM task WHERE state = 3")
+	f.want("skipped because of it", f.number("SELECT COUNT(*) FROM history"), "SELECT COUNT(*) FROM history WHERE outcome = 6 AND reason LIKE 'overlap: the run due % still waits for its start'")
+}
+
+// TestTurnOfTheWoken: a job that skips due times, and is due the very moment at which something of it has been woken, goes by that: a
+// backfill and a retry have their turns also where each due time comes before a node has come to them.
+func TestTurnOfTheWoken(t *testing.T) {
+	f := setUp(t)
+	begin := func(t *testing.T) (*fixture, job.Job) {
+		f := f.anew(t)
+		f.exec("TRUNCATE TABLE backfill")
+		spec := every("j", time.Second, -time.Hour)
+		spec.Overlap, spec.Retry = job.OverlapSkip, job.Retry{Attempts: 2, Backoff: job.Duration(500 * time.Millisecond)}
+		f.session.set(after(-500 * time.Millisecond))
+		return f, f.create(spec)
+	}
+	executes := func(f *fixture, due job.Micros) {
+		f.Helper()
+		if len(f.executing.added) != 1 || f.executing.added[0].Due != due {
+			f.Errorf("got attempts %+v, want what was due %s", f.executing.added, due)
+		}
+	}
+	t.Run("a backfill", func(t *testing.T) {
+		f, j := begin(t)
+		f.update(j, func(s *job.Spec) { s.Retry = job.Retry{} })
+		if _, err := f.editor.Backfill(t.Context(), j.ID, after(-time.Minute).Time(), after(-50*time.Second).Time(), 1, false, ""); err != nil {
+			t.Fatal(err)
+		}
+		f.reach(after(-400 * time.Millisecond))
+		executes(f, after(-time.Minute))
+		f.reach(t0)
+		f.session.set(after(100 * time.Millisecond))
+		f.end()
+		f.start(200 * time.Millisecond)
+		executes(f, t0)
+		f.feed()
+		f.start(300 * time.Millisecond)
+		f.want("the backfill waits", 1, "SELECT COUNT(*) FROM task WHERE state = 3 AND origin < 0")
+		f.session.set(after(990 * time.Millisecond))
+		f.end()
+		f.session.set(after(time.Second))
+		f.starter.start(t.Context(), f.session.Now()) // of what is prepared: nobody has claimed the one that was woken
+		f.executes()
+		f.start(1100 * time.Millisecond)
+		executes(f, after(-59*time.Second))
+		f.want("skipped", 0, "SELECT COUNT(*) FROM history WHERE outcome = 6")
+		f.session.set(after(1200 * time.Millisecond))
+		f.end()
+		f.start(1300 * time.Millisecond)
+		executes(f, after(time.Second))
+	})
+	t.Run("a retry", func(t *testing.T) {
+		f, j := begin(t)
+		f.reach(t0)
+		f.session.set(after(900 * time.Millisecond))
+		f.retry(j.ID, after(1400*time.Millisecond))
+		f.reach(after(time.Second))
+		executes(f, after(time.Second))
+		f.reach(after(1400 * time.Millisecond))
+		f.want("the retry waits", 1, "SELECT COUNT(*) FROM task WHERE state = 3 AND attempt = 2")
+		f.session.set(after(1990 * time.Millisecond))
+		f.end()
+		f.session.set(after(2 * time.Second))
+		f.starter.start(t.Context(), f.session.Now())
+		f.wantRuns("of the due time that came when the retry was woken", j.ID, "failed 0..0×1 ", "succeeded 1..1×1 ", "skipped 2..2×1 overlap: the run due "+t0.String()+" still waits for its start")
+		f.start(2100 * time.Millisecond)
+		executes(f, t0)
+	})
 }
 
 // TestBackfillSaysWho: who asked for it stands in its row, as far as the column goes.
@@ -397,6 +465,48 @@ func TestEditAfterALongOutage(t *testing.T) {
 	f.want("due times with a record", 20*60*100, "SELECT SUM(due_count) FROM history")
 	if n := f.number("SELECT COUNT(*) FROM history"); n > 5000 {
 		t.Errorf("%d rows of history", n)
+	}
+}
+
+// TestSweepOfWhatHasARecord: a task that waited for too long and has its record already ends without another one, and one that
+// MySQL refuses is left; the others end.
+func TestSweepOfWhatHasARecord(t *testing.T) {
+	f := setUp(t)
+	for name, c := range map[string]struct {
+		kind sql.WaitKind
+		left int64
+	}{
+		"expired":                     {sql.WaitJob, 0},
+		"no node":                     {sql.WaitNode, 0},
+		"expired, and one is refused": {sql.WaitJob, 1},
+		"no node, and one is refused": {sql.WaitNode, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := f.anew(t)
+			for i := range 9 {
+				spec := at(fmt.Sprint(i), t0)
+				spec.StartDeadline = job.Duration(time.Second)
+				f.create(spec)
+			}
+			f.exec("INSERT INTO waiting (task_id, kind, job_id, group_id, turn, due, since, expires) SELECT id, ?, job_id, 0, 0, due, due, 1 FROM task", c.kind)
+			f.exec("UPDATE task SET state = 3")
+			f.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, ended) SELECT job_id, due, 'x', id, 1, due, due FROM task ORDER BY id LIMIT 2")
+			f.exec("DROP TRIGGER IF EXISTS refuse")
+			f.exec("CREATE TRIGGER refuse BEFORE INSERT ON history FOR EACH ROW IF ? AND NEW.job_id = 5 THEN SIGNAL SQLSTATE '22000' SET MESSAGE_TEXT = 'poison'; END IF", c.left)
+			s := f.sweeper()
+			err := s.expire(t.Context(), after(time.Minute))
+			if c.kind == sql.WaitNode {
+				err = s.inBatches(t.Context(), s.missed, func() ([]sql.Unplaced, error) {
+					return f.planner.DB.ExpiredWaitsForNodes(t.Context(), after(time.Minute), sweepBatch)
+				})
+			}
+			if (err != nil) != (c.left > 0) {
+				t.Error(err)
+			}
+			f.want("who waits still", c.left, "SELECT COUNT(*) FROM task")
+			f.want("records of what was missed", 7-c.left, "SELECT COUNT(*) FROM history WHERE outcome = ?", int(job.Missed))
+			f.want("records", 9-c.left, "SELECT COUNT(*) FROM history")
+		})
 	}
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes what a release consists of, in dist/: static programs for Linux, macOS and (the client) Windows, .deb and .rpm,
-# manual pages, completions, bills of materials (of the program's Go modules, of the console's npm packages), checksums.
+# manual pages, completions, the pages of docs/, bills of materials (of the program's Go modules, of the console's npm packages), checksums.
 #
 #	scripts/release.sh [FOLDER]
 #
@@ -28,6 +28,14 @@ export CGO_ENABLED=0 TZ=UTC LC_ALL=C
 go run ./internal/manual "$out" "$version" "$mtime"
 gzip -9n "$out"/man/*.1
 
+# What people read beside the program, and all that it links to.
+pages="README.md README.zh.md CHANGELOG.md CONTRIBUTING.md LICENSE docs/*.md docs/images examples/jobs deploy/docker deploy/grafana deploy/kubernetes deploy/prometheus"
+mkdir "$out/pages"
+# shellcheck disable=SC2086 # a list of names
+cp -r --parents $pages "$out/pages"
+chmod -R u=rwX,go=rX "$out/pages"
+find "$out/pages" -exec touch -d "@$mtime" {} +
+
 for target in $targets; do
 	os=${target%/*} arch=${target#*/}
 	name=go-crontab-$version-$os-$arch
@@ -37,10 +45,11 @@ for target in $targets; do
 	mkdir -p "$dir"
 	GOOS=$os GOARCH=$arch go build -trimpath -buildvcs=false \
 		-ldflags "-s -w -buildid= -X go-crontab/cli.version=$version" -o "$dir/$program" .
-	cp LICENSE README.md CHANGELOG.md "$dir/"
+	cp -r "$out/pages/." "$dir"
 	if [ "$os" = windows ]; then
+		chmod -R u=rwX,go=rX "$dir"
 		find "$dir" -exec touch -d "@$mtime" {} +
-		(cd "$dir" && zip -qX "../$name.zip" go-crontab.exe LICENSE README.md CHANGELOG.md)
+		(cd "$dir" && find . -type f | sort | zip -qX "../$name.zip" -@)
 	else
 		cp -r "$out/man" "$out/completions" "$dir/"
 		tar -C "$dir" --sort=name --mtime="@$mtime" --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w \
@@ -65,7 +74,7 @@ sed -i "s/\"timestamp\": \"[^\"]*\"/\"timestamp\": \"$stamp\"/" "$out/go-crontab
 node scripts/console-bill.mjs "$version" "$stamp" >"$out/go-crontab-$version-console.cdx.json"
 
 for target in $targets; do rm -rf "${out:?}/${target%/*}-${target#*/}"; done
-rm -rf "$out/man" "$out/completions"
+rm -rf "$out/man" "$out/completions" "$out/pages"
 cd "$out"
 sums=$(sha256sum -- *) # before there is a file for them
 printf '%s\n' "$sums" >SHA256SUMS

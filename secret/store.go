@@ -32,8 +32,8 @@ type New struct {
 }
 
 // Put gives a secret a value, and tells whether it is new. Runs that begin later than [MaxAge] after the answer use it,
-// on all nodes. *job.InUse means that jobs of other apps than the one it is to be limited to name it; that channels of alerts
-// do is one of job.Problems.
+// on all nodes. *job.InUse means that jobs which may use it name it, and may not when it is limited to the app; that channels
+// of alerts do is one of job.Problems.
 func (s *Store) Put(ctx context.Context, n New) (isNew bool, err error) {
 	app := ""
 	if n.App != nil {
@@ -73,10 +73,14 @@ func (s *Store) put(ctx context.Context, n New) (isNew bool, err error) {
 		if err := job.CheckPrecondition(ctx, !isNew, 0); err != nil { // behind May: whose it is comes first
 			return nil, err
 		}
-		if err := moveTo(tx, &row, n.App, isNew); err != nil {
+		app := row.App
+		if n.App != nil {
+			app = *n.App
+		}
+		if err := n.May(app); err != nil {
 			return nil, err
 		}
-		if err := n.May(row.App); err != nil {
+		if err := moveTo(tx, &row, app, isNew); err != nil {
 			return nil, err
 		}
 		row.Version, row.Updated, row.By = max(int64(now), row.Version+1), now, job.ActorOf(ctx).Who
@@ -94,15 +98,20 @@ func (s *Store) put(ctx context.Context, n New) (isNew bool, err error) {
 	return isNew, err
 }
 
-// moveTo limits a secret to an app, or to none.
-func moveTo(tx *sql.Tx, row *sql.SecretRow, to *string, isNew bool) error {
-	if to == nil || *to == row.App {
+// moveTo limits a secret to an app, or to none. Jobs that could not use it before do not lose it: they may mean another of
+// that name, and be of apps of which who asks may know nothing.
+func moveTo(tx *sql.Tx, row *sql.SecretRow, to string, isNew bool) error {
+	from := row.App
+	if row.App = to; isNew || to == "" || to == from {
 		return nil
 	}
-	if row.App = *to; isNew || *to == "" {
-		return nil
+	var users []job.Name
+	var err error
+	if from == "" {
+		users, err = tx.SecretUsersElsewhere(row.Name, to, someUsers)
+	} else {
+		users, err = tx.SecretUsers(row.Name, from, someUsers)
 	}
-	users, err := tx.SecretUsersElsewhere(row.Name, row.App, someUsers)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	stdsql "database/sql"
 	"encoding/json"
@@ -169,23 +170,149 @@ func (db *DB) PingedJobs(ctx context.Context, ids []int64) (out []int64, err err
 	return out, nil
 }
 
+// RunLook is how far the records of a job were looked through, by due times, for a run that has begun.
+type RunLook struct {
+	Began   job.Micros // the last due time whose run is known to have; whoever keeps the look notes here what is recorded later
+	jobID   int64
+	from    job.Micros // of none that is due from here up to the place below it has begun, but for those up to Began
+	due     job.Micros
+	origin  int64
+	attempt int64
+	end     bool // there was nothing behind that place
+}
+
+const (
+	lookRows    = 1000 // records of one part
+	lookParts   = 20   // of one call of NotRun
+	looksAtOnce = 50   // jobs of one statement: for each the server opens the table
+)
+
+// begin has a look be at the records of due times from an instant on.
+func (l *RunLook) begin(since job.Micros) {
+	l.from, l.due, l.origin, l.attempt = since, since-1, 1<<62, 1<<62
+}
+
 // NotRun picks the jobs of which no run has begun that was due at an instant or later. Left out are those of which all rows
 // since then may have been removed, for nobody knows; those at their end; those that never had a due time before that
 // instant, or begin only later; and those that were resumed since.
-func (db *DB) NotRun(ctx context.Context, ids []int64, since job.Micros) ([]int64, error) {
+//
+// A job may have very many records of due times for which nothing began. They are read in parts, each once: looks has, by job,
+// how far that is, and a call reads some parts. Of jobs in open it is not known yet; a further call goes on with them.
+func (db *DB) NotRun(ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros) (found, open []int64, err error) {
+	var first []*RunLook
+	for _, id := range ids {
+		if l := looks[id]; l == nil || l.Began < since {
+			l = &RunLook{jobID: id}
+			l.begin(since)
+			first = append(first, l)
+		}
+	}
+	if err := db.lookOn(ctx, first, 1); err != nil { // as a rule the first one has begun
+		return nil, nil, err
+	}
+	var rest []int64
+	for _, l := range first {
+		if l.Began >= since {
+			delete(looks, l.jobID)
+		} else {
+			rest = append(rest, l.jobID)
+		}
+	}
+	jobs, err := db.shouldRun(ctx, rest, since) // before their records are read: what executes has none yet, and what has ended by then has one
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, b := range jobs {
+		l := looks[b.id]
+		if l == nil {
+			l = &RunLook{jobID: b.id}
+			looks[b.id] = l
+		}
+		if l.end = false; since < l.from || l.due < since {
+			l.begin(since)
+		}
+	}
+	for range lookParts {
+		var on []*RunLook
+		for _, b := range jobs {
+			if l := looks[b.id]; !l.end && l.Began < since {
+				on = append(on, l)
+			}
+		}
+		if len(on) == 0 {
+			break
+		}
+		if err := db.lookOn(ctx, on, max(1, lookRows/len(on))); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, b := range jobs {
+		switch l := looks[b.id]; {
+		case l.Began >= since:
+		case !l.end:
+			open = append(open, b.id)
+		case l.due >= since || b.lastDue < since: // or all its records may have been removed
+			found = append(found, b.id)
+		}
+	}
+	return found, open, nil
+}
+
+// lookOn reads the next records of jobs, no more than most of each.
+func (db *DB) lookOn(ctx context.Context, looks []*RunLook, most int) error {
+	for some := range slices.Chunk(looks, looksAtOnce) {
+		if err := db.lookOnSome(ctx, some, most); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (db *DB) lookOnSome(ctx context.Context, looks []*RunLook, most int) error {
+	var parts []string
+	var args []any
+	for i, l := range looks {
+		parts = append(parts, "(SELECT ?, due, origin, attempt, started > 0 FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due >= ? AND (due > ? OR origin > ? OR origin = ? AND attempt > ?)"+
+			" ORDER BY due, origin, attempt LIMIT ?)")
+		args = append(args, i, l.jobID, int64(l.due), int64(l.due), l.origin, l.origin, l.attempt, most)
+	}
+	read := make([]int, len(looks))
+	err := db.query(ctx, "look for runs that have begun", func(rows *stdsql.Rows) error {
+		var at RunLook
+		var i int
+		var begun flag
+		if err := rows.Scan(&i, &at.due, &at.origin, &at.attempt, &begun); err != nil {
+			return err
+		}
+		l := looks[i]
+		if read[i]++; cmp.Or(cmp.Compare(at.due, l.due), cmp.Compare(at.origin, l.origin), cmp.Compare(at.attempt, l.attempt)) > 0 {
+			l.due, l.origin, l.attempt = at.due, at.origin, at.attempt
+		}
+		if begun {
+			l.Began = max(l.Began, at.due)
+		}
+		return nil
+	}, strings.Join(parts, " UNION ALL "), args...)
+	for i, l := range looks {
+		l.end = err == nil && read[i] < most
+	}
+	return err
+}
+
+// shouldRun picks the jobs of which a run should have begun since an instant, and none executes.
+func (db *DB) shouldRun(ctx context.Context, ids []int64, since job.Micros) ([]begun, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	// The LIMIT keeps the server from reading all runs to make a table of their jobs.
+	// The LIMIT keeps the server from reading all rows to make a table of their jobs.
 	some := func(rows string) string { return "(COALESCE((SELECT 1 FROM " + rows + " LIMIT 1), 0) = 1)" }
-	history, task := "history h FORCE INDEX (attempt) WHERE h.job_id = j.id", "task t FORCE INDEX (due) WHERE t.job_id = j.id"
+	task := "task t FORCE INDEX (due) WHERE t.job_id = j.id"
 	at := int64(since)
 	list, args := in(nil, ids)
-	args = append(args, at, at, at, at, at, job.KindJob, at, job.ActionResume)
+	args = append(args, at, at, job.KindJob, at, job.ActionResume)
 	var found []begun
-	err := db.query(ctx, "look for jobs that do not run", begunRows(&found), "SELECT j.id, j.app, j.spec FROM job j FORCE INDEX (PRIMARY) WHERE j.id IN "+list+
-		" AND NOT "+some(history+" AND h.due >= ? AND h.started > 0")+" AND NOT "+some(task+" AND t.state = 2")+
-		" AND (j.last_due < ? OR "+some(history+" AND h.due >= ?")+")"+
+	err := db.query(ctx, "look for jobs that do not run", begunRows(&found), "SELECT j.id, j.app, j.last_due, j.spec FROM job j FORCE INDEX (PRIMARY) WHERE j.id IN "+list+
+		" AND NOT "+some(task+" AND t.state = 2")+
 		" AND (j.error <> '' OR j.next_due < ? OR "+some(task+" AND t.due < ? AND t.origin = 0")+
 		" OR j.last_due > 0 AND (j.next_due IS NOT NULL OR "+some(task+" AND t.origin = 0")+"))"+
 		" AND NOT "+some("audit a FORCE INDEX (ref) WHERE a.kind = ? AND a.ref = j.id AND a.at >= ? AND a.action = ?")+" ORDER BY j.id", args...)
@@ -197,22 +324,26 @@ func (db *DB) NotRun(ctx context.Context, ids []int64, since job.Micros) ([]int6
 
 // LiveTask is a due time that is not over.
 type LiveTask struct {
+	TaskPlace
 	JobID   int64
 	Due     job.Micros
-	DueNow  job.Micros
-	State   job.State
+	Origin  int64
 	Attempt int
 }
 
-// AlertLateTasks lists due times that should have been started before an instant, for the first time, and are neither
-// started nor wait for one another. Those of backfills are left out: they were due when nobody could have started them.
-func (db *DB) AlertLateTasks(ctx context.Context, before job.Micros, limit int) ([]LiveTask, error) {
-	return db.liveTasks(ctx, "slice", "state IN (0, 1) AND due_now < ? AND origin >= 0 AND attempt = 1 LIMIT ?", int64(before), limit)
+// TaskPlace is where a task stands among those of its state, by when it is due now.
+type TaskPlace struct {
+	State           job.State
+	DueNow          job.Micros
+	hash            int16
+	place, priority int64
+	id              int64
 }
 
-// AlertLongTasks lists due times that execute and were due before an instant, but for those of backfills.
-func (db *DB) AlertLongTasks(ctx context.Context, before job.Micros, limit int) ([]LiveTask, error) {
-	return db.liveTasks(ctx, "slice", "state = 2 AND due < ? AND origin >= 0 LIMIT ?", int64(before), limit)
+// AlertTasks lists due times of a state that stand behind a place and are due now before an instant, the earliest first.
+func (db *DB) AlertTasks(ctx context.Context, after TaskPlace, before job.Micros, limit int) ([]LiveTask, error) {
+	return db.liveTasks(ctx, "slice", "state = ? AND due_now >= ? AND due_now < ? AND (due_now, hash, place, priority, id) > (?, ?, ?, ?, ?) ORDER BY due_now, hash, place, priority, id LIMIT ?",
+		after.State, int64(after.DueNow), int64(before), int64(after.DueNow), after.hash, after.place, after.priority, after.id, limit)
 }
 
 // AlertTasksOf lists due times of some jobs that were due before an instant and are not over, but for those of backfills.
@@ -225,10 +356,10 @@ func (db *DB) liveTasks(ctx context.Context, index, cond string, args ...any) ([
 	var out []LiveTask
 	err := db.query(ctx, "look for late tasks", func(rows *stdsql.Rows) error {
 		var t LiveTask
-		err := rows.Scan(&t.JobID, &t.Due, &t.DueNow, &t.State, &t.Attempt)
+		err := rows.Scan(&t.JobID, &t.Due, &t.Origin, &t.Attempt, &t.State, &t.DueNow, &t.hash, &t.place, &t.priority, &t.id)
 		out = append(out, t)
 		return err
-	}, "SELECT job_id, due, due_now, state, attempt FROM task FORCE INDEX ("+index+") WHERE "+cond, args...)
+	}, "SELECT job_id, due, origin, attempt, state, due_now, hash, place, priority, id FROM task FORCE INDEX ("+index+") WHERE "+cond, args...)
 	return out, err
 }
 

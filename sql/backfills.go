@@ -28,13 +28,20 @@ func (tx *Tx) InsertBackfill(b *job.Backfill) error {
 }
 
 // LockBackfill locks and returns a backfill, or ErrNotFound. Its job's row is locked before.
-func (tx *Tx) LockBackfill(id int64) (job.Backfill, error) {
+func (tx *Tx) LockBackfill(id int64) (job.Backfill, error) { return tx.lockBackfill(id, "") }
+
+// LockFreeBackfill is LockBackfill if nobody else has locked the row: it waits for none, and says ErrNotFound of that, too.
+func (tx *Tx) LockFreeBackfill(id int64) (job.Backfill, error) {
+	return tx.lockBackfill(id, " SKIP LOCKED")
+}
+
+func (tx *Tx) lockBackfill(id int64, how string) (job.Backfill, error) {
 	var out []job.Backfill
 	err := tx.query("lock backfill", func(rows *stdsql.Rows) error {
 		b, err := scanBackfill(rows)
 		out = append(out, b)
 		return err
-	}, "SELECT "+backfillColumns+" FROM backfill b WHERE b.id = ? FOR UPDATE", id)
+	}, "SELECT "+backfillColumns+" FROM backfill b WHERE b.id = ? FOR UPDATE"+how, id)
 	return first(out, err)
 }
 
@@ -48,10 +55,19 @@ func (tx *Tx) UpdateBackfill(b *job.Backfill) error {
 	return err
 }
 
+const ofBackfill = " FROM task FORCE INDEX (due) WHERE job_id = ? AND due BETWEEN ? AND ? AND origin = ?"
+
+// CountBackfillTasks counts the live tasks of a backfill, whose row the caller holds: whoever adds to them does. It takes no lock,
+// and counts those that are just ending.
+func (tx *Tx) CountBackfillTasks(b *job.Backfill) (n int, err error) {
+	err = tx.query("count tasks of a backfill", func(rows *stdsql.Rows) error { return rows.Scan(&n) }, "SELECT COUNT(*)"+ofBackfill,
+		b.JobID, int64(b.From), int64(b.To), b.Origin())
+	return n, err
+}
+
 // BackfillTasks locks and returns the live tasks of a backfill, whose job's row the caller holds.
 func (tx *Tx) BackfillTasks(b *job.Backfill) ([]TaskRow, error) {
-	rows, err := tx.tasks("list tasks of a backfill", "SELECT "+taskColumns+" FROM task FORCE INDEX (due) WHERE job_id = ? AND due BETWEEN ? AND ? AND origin = ?",
-		b.JobID, int64(b.From), int64(b.To), b.Origin())
+	rows, err := tx.tasks("list tasks of a backfill", "SELECT "+taskColumns+ofBackfill, b.JobID, int64(b.From), int64(b.To), b.Origin())
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func claim(b *testing.B, jobs int) {
 		for i, f := range found {
 			ids[i] = f.ID
 		}
-		if none, err := db.DueJobs(ctx, nil, later-1, 100); err != nil || len(none) != 0 {
+		if none, _, err := db.DueJobs(ctx, nil, later-1, 100); err != nil || len(none) != 0 {
 			b.Fatalf("%d jobs to plan, %v", len(none), err)
 		}
 		err = db.Tx(ctx, func(tx *sql.Tx) error {

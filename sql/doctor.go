@@ -368,7 +368,8 @@ func (db *DB) OverstayedWaits(ctx context.Context, before job.Micros) ([]StuckTa
 		err := rows.Scan(&s.TaskID, &s.Due, &s.N, &s.ID, &s.App, &s.Name)
 		out = append(out, s)
 		return err
-	}, "SELECT w.task_id, w.due, w.expires, j.id, j.app, j.name FROM waiting w FORCE INDEX (expires) JOIN job j ON j.id = w.job_id WHERE w.expires < ? ORDER BY w.expires LIMIT 20", int64(before))
+	}, "SELECT w.task_id, COALESCE(t.due, w.due), w.expires, j.id, j.app, j.name FROM waiting w FORCE INDEX (expires) JOIN job j ON j.id = w.job_id"+
+		" LEFT JOIN task t ON t.id = w.task_id WHERE w.expires < ? ORDER BY w.expires LIMIT 20", int64(before))
 	return out, err
 }
 

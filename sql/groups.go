@@ -110,20 +110,24 @@ func (tx *Tx) lockGroupIDs(how string, ids []int64) ([]Group, error) {
 }
 
 // SlotHolders lists the tasks that hold a slot of groups, by group: those that execute, and those that were woken and
-// will.
-func (tx *Tx) SlotHolders(groups []int64) (map[int64][]int64, error) {
-	out := map[int64][]int64{}
+// will. Idle are those of them that nobody has claimed.
+func (tx *Tx) SlotHolders(groups []int64) (all map[int64][]int64, idle map[int64][]Candidate, err error) {
+	all, idle = map[int64][]int64{}, map[int64][]Candidate{}
 	if len(groups) == 0 {
-		return out, nil
+		return all, idle, nil
 	}
 	list, args := in(nil, groups)
-	err := tx.query("read slots", func(rows *stdsql.Rows) error {
-		var group, task int64
-		err := rows.Scan(&group, &task)
-		out[group] = append(out[group], task)
+	err = tx.query("read slots", func(rows *stdsql.Rows) error {
+		var group int64
+		var state job.State
+		var c Candidate
+		err := rows.Scan(&group, &c.ID, &state, &c.DueNow, &c.Priority)
+		if all[group] = append(all[group], c.ID); state == job.Idle {
+			idle[group] = append(idle[group], c)
+		}
 		return err
-	}, "SELECT s.group_id, s.task_id FROM slot s FORCE INDEX (grp) STRAIGHT_JOIN task t ON t.id = s.task_id WHERE s.group_id IN "+list+" AND t.state <> 3", args...)
-	return out, err
+	}, "SELECT s.group_id, s.task_id, t.state, t.due_now, t.priority FROM slot s FORCE INDEX (grp) STRAIGHT_JOIN task t ON t.id = s.task_id WHERE s.group_id IN "+list+" AND t.state <> 3", args...)
+	return all, idle, err
 }
 
 // Slot says that a task holds a slot of a group.
@@ -158,6 +162,54 @@ func (tx *Tx) FreeSlots(taskIDs []int64) error {
 	return err
 }
 
+// LoseSlots takes their slots from those of the tasks that have not begun and that nobody else has locked, and returns these. The
+// rows of the groups are locked. Their starts ask for one as all others do, and so that none goes by the one that it has lost the
+// tasks are written: for multi-writer engines, as in TakeSlots.
+func (tx *Tx) LoseSlots(ids []int64) (lost []int64, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := tx.lockTasks(ids, " SKIP LOCKED")
+	if err != nil {
+		return nil, err
+	}
+	for id, r := range rows {
+		if r.State == job.Idle || r.State == job.Prepare {
+			lost = append(lost, id)
+		}
+	}
+	if len(lost) == 0 {
+		return nil, nil
+	}
+	slices.Sort(lost)
+	list, args := in(nil, lost)
+	if _, err := tx.exec("lose slots", "UPDATE task FORCE INDEX (PRIMARY) SET due_now = due_now + 1 WHERE id IN "+list, args...); err != nil {
+		return nil, err
+	}
+	return lost, tx.FreeSlots(lost)
+}
+
+// PassOnSlots takes slots of groups, whose rows this transaction has locked, from tasks that were to begin before an instant and
+// have not: no node has room for them.
+func (tx *Tx) PassOnSlots(groups []Group, before job.Micros) error {
+	if len(groups) == 0 {
+		return nil
+	}
+	byID := make([]int64, len(groups))
+	for i, g := range groups {
+		byID[i] = g.ID
+	}
+	var ids []int64
+	list, args := in(nil, byID)
+	err := tx.query("list slots that nobody uses", idRows(&ids), "SELECT s.task_id FROM slot s FORCE INDEX (grp) STRAIGHT_JOIN task t ON t.id = s.task_id WHERE s.group_id IN "+list+
+		" AND t.state < 2 AND t.due_now < ?", append(args, int64(before))...)
+	if err != nil {
+		return err
+	}
+	_, err = tx.LoseSlots(ids)
+	return err
+}
+
 // wakeMost is how many tasks of a group one transaction wakes: the sweeper finds the others.
 const wakeMost = 500
 
@@ -168,7 +220,7 @@ func (tx *Tx) WakeGroups(groups []Group, now job.Micros) (int, error) {
 	for i, g := range groups {
 		ids[i] = g.ID
 	}
-	holders, err := tx.SlotHolders(ids)
+	holders, _, err := tx.SlotHolders(ids)
 	if err != nil {
 		return 0, err
 	}

@@ -18,9 +18,15 @@ import (
 const maxOutputBytes = 2 << 20
 
 // InsertRuns writes the records of runs, and what was kept of their output. A due time and attempt that has its
-// record already is a duplicate key error: no task ends twice. It puts the runs in order.
+// record already is a duplicate key error: no task ends twice; but see LeaveOutRecorded. It puts the runs in order.
 func (tx *Tx) InsertRuns(runs []job.Run) error {
 	const columns = 21
+	if tx.recorded != nil {
+		var err error
+		if runs, err = tx.unrecorded(runs); err != nil {
+			return err
+		}
+	}
 	// They come as they ended. In the order of their launches they fill the pages that are in that order, those of output
 	// above all; otherwise these are split again and again, and end up less than half full.
 	slices.SortFunc(runs, func(a, b job.Run) int {
@@ -50,6 +56,40 @@ func (tx *Tx) InsertRuns(runs []job.Run) error {
 		return err
 	}
 	return tx.insertOutputs(runs)
+}
+
+// LeaveOutRecorded has the transaction write no record of what has one already, a due time and attempt, and adds that to
+// left. It is for who was told of a duplicate key: a hand wrote the record, or a restore, and its task is to end all the same.
+func (tx *Tx) LeaveOutRecorded(left *[]job.Run) { tx.recorded = left }
+
+// unrecorded returns the runs that have no record.
+func (tx *Tx) unrecorded(runs []job.Run) (without []job.Run, err error) {
+	has := map[int64]bool{}
+	for from := 0; from < len(runs); from += idsAtOnce {
+		part := runs[from:min(from+idsAtOnce, len(runs))]
+		keys := make([][]int64, len(part))
+		for i, r := range part {
+			keys[i] = []int64{int64(from + i), r.JobID, int64(r.Due), r.Origin, int64(r.Attempt)}
+		}
+		err := tx.query("look for records", func(rows *stdsql.Rows) error {
+			var i int64
+			err := rows.Scan(&i)
+			has[i] = true
+			return err
+		}, "SELECT n.i FROM JSON_TABLE(?, '$[*]' COLUMNS (i BIGINT PATH '$[0]', job_id BIGINT PATH '$[1]', due BIGINT PATH '$[2]', origin BIGINT PATH '$[3]', attempt BIGINT PATH '$[4]')) n"+
+			" STRAIGHT_JOIN history h FORCE INDEX (attempt) ON h.job_id = n.job_id AND h.due = n.due AND h.origin = n.origin AND h.attempt = n.attempt", table(keys))
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i, r := range runs {
+		if has[int64(i)] {
+			*tx.recorded = append(*tx.recorded, r)
+		} else {
+			without = append(without, r)
+		}
+	}
+	return without, nil
 }
 
 func (tx *Tx) insertOutputs(runs []job.Run) error {

@@ -21,14 +21,14 @@ type JobFilter struct {
 	Calendar string
 	Labels   map[string]string // all of them
 	After    int64             // only what the list has after the job of this id
-	Part     string            // and this part of its name, in a list of those whose names contain something
+	Part     string            // and this part of its name, in a list in the order of the names
 	Limit    int
 }
 
 // JobPlace is a place in a list of jobs.
 type JobPlace struct {
 	ID   int64
-	Part string // of the name, in a list of those whose names contain something
+	Part string // of the name, in a list in the order of the names
 }
 
 // JobPage is a part of a list of jobs.
@@ -54,8 +54,8 @@ type jobEntry struct {
 	row  JobRow // unless only the place is read
 }
 
-// Jobs reads a list up to its limit, however long that takes: by id, or those whose names contain something in the order
-// of the names from there on.
+// Jobs reads a list up to its limit, however long that takes: by id, or, where Apps is nil, those whose names contain
+// something in the order of the names from there on.
 func (db *DB) Jobs(ctx context.Context, f JobFilter) ([]JobRow, error) {
 	var out []JobRow
 	most := f.Limit
@@ -78,7 +78,7 @@ func (db *DB) JobPage(ctx context.Context, f JobFilter) (JobPage, error) {
 	if f.App != "" && f.Apps != nil && !slices.Contains(f.Apps, f.App) || f.Apps != nil && len(f.Apps) == 0 {
 		return JobPage{}, nil
 	}
-	l := jobList{db: db, JobFilter: f}
+	l := jobList{db: db, JobFilter: f, limited: f.Apps != nil}
 	if l.App == "" && len(l.Apps) == 1 {
 		l.App = l.Apps[0]
 	}
@@ -103,7 +103,8 @@ func (db *DB) JobPage(ctx context.Context, f JobFilter) (JobPage, error) {
 type jobList struct {
 	db *DB
 	JobFilter
-	pauses []PauseRow // of apps and of the cluster, that are not over
+	limited bool       // to apps, by who asks
+	pauses  []PauseRow // of apps and of the cluster, that are not over
 }
 
 // jobSource is an index, or a table that is one, by which a list is read.
@@ -233,8 +234,10 @@ func (l *jobList) choose(ctx context.Context) (jobSource, error) {
 // sources are the ways to read the list.
 func (l *jobList) sources() []jobSource {
 	var out []jobSource
-	if l.Name != "" {
-		return []jobSource{l.byName()} // whose order is another one
+	// The order of the names is another one, and where a page of it ends may be the name of anybody's job: none for who is
+	// limited to apps.
+	if l.Name != "" && !l.limited {
+		return []jobSource{l.byName()}
 	}
 	for _, t := range l.terms() {
 		out = append(out, l.byTerm(t))
@@ -353,7 +356,7 @@ func stageLeg(app string, stage int, cond string) *leg[jobEntry] {
 
 func (l *jobList) legs(s jobSource, columns string) *legs[jobEntry] {
 	part := "''"
-	if l.Name != "" {
+	if slices.Contains(s.fulfils, "name") {
 		part = "p.part"
 	}
 	return &legs[jobEntry]{

@@ -311,8 +311,8 @@ func (tx *Tx) BreakJob(id int64, why string) error {
 }
 
 // DueJobs lists ids of jobs whose cursor lies before an instant: mine (by hash ranges) before one, those of
-// others only before an earlier one, when nobody seems to care for them.
-func (db *DB) DueJobs(ctx context.Context, mine []Slice, others job.Micros, limit int) ([]int64, error) {
+// others only before an earlier one, when nobody seems to care for them. First is the earliest of their cursors.
+func (db *DB) DueJobs(ctx context.Context, mine []Slice, others job.Micros, limit int) (ids []int64, first job.Micros, err error) {
 	latest := others
 	cond, args := "next_due < ?", []any{int64(others)}
 	for _, s := range mine {
@@ -321,14 +321,17 @@ func (db *DB) DueJobs(ctx context.Context, mine []Slice, others job.Micros, limi
 		latest = max(latest, s.Before)
 	}
 	args = append(append([]any{int64(latest)}, args...), limit)
-	var ids []int64
-	err := db.query(ctx, "scan due jobs", func(rows *stdsql.Rows) error {
+	err = db.query(ctx, "scan due jobs", func(rows *stdsql.Rows) error {
 		var id int64
-		err := rows.Scan(&id)
+		var due job.Micros
+		err := rows.Scan(&id, &due)
+		if len(ids) == 0 {
+			first = due
+		}
 		ids = append(ids, id)
 		return err
-	}, "SELECT id FROM job FORCE INDEX (plan) WHERE next_due < ? AND ("+cond+") ORDER BY next_due LIMIT ?", args...)
-	return ids, err
+	}, "SELECT id, next_due FROM job FORCE INDEX (plan) WHERE next_due < ? AND ("+cond+") ORDER BY next_due LIMIT ?", args...)
+	return ids, first, err
 }
 
 // Job returns one job, deleted ones included.

@@ -219,7 +219,7 @@ func TestDueJobs(t *testing.T) {
 		"without a share":       {nil, 99, []string{"mine, overdue", "theirs, overdue", "mine, the last hash"}},
 		"only the most overdue": {[]Slice{hashes(100, 200, 50)}, 2, []string{"mine, overdue", "theirs, overdue"}},
 	} {
-		got, err := f.db.DueJobs(t.Context(), c.mine, 10, c.limit)
+		got, _, err := f.db.DueJobs(t.Context(), c.mine, 10, c.limit)
 		var want []int64
 		for _, n := range c.want {
 			want = append(want, ids[n])

@@ -181,6 +181,8 @@ func TestLists(t *testing.T) {
 		{name: "a name's end", job: JobFilter{Name: "777"}, where: "name LIKE '%777%'", factor: 2.5}, // there are names with 7777,
 		{name: "one name", job: JobFilter{Name: "sync-" + strconv.Itoa(1003)}, where: "name LIKE '%sync-1003%'"},
 		{name: "no such name", job: JobFilter{Name: "nobody"}, where: "0"},
+		{name: "a name in some apps", job: JobFilter{Apps: []string{"rare", "app-7"}, Name: "report"}, where: "app IN ('rare', 'app-7') AND name LIKE '%report%'", factor: 4},
+		{name: "a name and an owner in one of the apps", job: JobFilter{Apps: []string{"app-7"}, Name: "1", Owner: "many"}, where: "app = 'app-7' AND id MOD 3 = 0 AND name LIKE '%1%'", factor: 8},
 		{name: "a rare label and a common owner", job: JobFilter{Labels: map[string]string{"team": "rare"}, Owner: "many"}, where: "id MOD 997 = 3 AND id MOD 3 = 0", factor: 40},
 		{name: "two common things", job: JobFilter{Labels: map[string]string{"env": "prod"}, Owner: "many"}, where: "id MOD 6 = 0", factor: 20},
 	} {
@@ -246,13 +248,24 @@ func (f *listFixture) wantJobs(c listCase) {
 		if p.Next == nil {
 			break
 		}
+		if c.job.Apps != nil && (p.Next.Part != "" || !slices.Contains(c.job.Apps, f.appOf(p.Next.ID))) {
+			f.Errorf("%s: goes on after job %d, %q, which is of app %s", c.name, p.Next.ID, p.Next.Part, f.appOf(p.Next.ID))
+		}
 		c.job.After, c.job.Part = p.Next.ID, p.Next.Part
 	}
 	order := "id"
-	if c.job.Name != "" {
+	if c.job.Name != "" && c.job.Apps == nil {
 		order = "SUBSTRING(name, LOCATE('" + c.job.Name + "', name)), id"
 	}
 	f.wantIDs("jobs "+c.name, got, "SELECT id FROM job WHERE living = 1 AND "+c.where+" ORDER BY "+order+" LIMIT ?")
+}
+
+func (f *listFixture) appOf(id int64) (app string) {
+	f.Helper()
+	if err := f.db.Raw().QueryRow("SELECT app FROM job WHERE id = ?", id).Scan(&app); err != nil {
+		f.Fatal(err)
+	}
+	return app
 }
 
 func (f *listFixture) wantRuns(c listCase) {

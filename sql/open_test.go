@@ -1,6 +1,7 @@
 package sql
 
 import (
+	stdsql "database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -29,6 +30,11 @@ func TestSettingsAreInForce(t *testing.T) {
 		"autocommit": "0", "innodb_lock_wait_timeout": "50", "lock_wait_timeout": "86400", "wait_timeout": "28800", "time_zone": "'+05:00'", "sql_mode": "''",
 		isolation: "'SERIALIZABLE'", "character_set_client": "latin1", "collation_connection": "latin1_swedish_ci",
 	}
+	longest, most := "max_execution_time", "8000" // of a statement
+	if testdb.EngineOf(t).MariaDB {
+		longest, most = "max_statement_time", "8"
+	}
+	cfg.Params[longest] = "1"
 	const size = 5
 	db := open(t, cfg.FormatDSN()+"&charset=latin1", Timeouts{Dial: time.Second, Read: 7 * time.Second, LockWait: 3 * time.Second, Idle: 9 * time.Second}, size)
 	ctx := background(t)
@@ -40,7 +46,7 @@ func TestSettingsAreInForce(t *testing.T) {
 		}
 		defer c.Close()
 		for variable, want := range map[string]string{
-			isolation: "READ-COMMITTED", "innodb_lock_wait_timeout": "3", "lock_wait_timeout": "6", "wait_timeout": "9", "time_zone": "+00:00",
+			isolation: "READ-COMMITTED", longest: most, "innodb_lock_wait_timeout": "3", "lock_wait_timeout": "6", "wait_timeout": "9", "time_zone": "+00:00",
 			"sql_mode": "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION", "autocommit": "1", "character_set_client": "utf8mb4",
 			"character_set_results": "utf8mb4", "collation_connection": "utf8mb4_bin",
 		} {
@@ -264,6 +270,20 @@ func TestOpenRefuses(t *testing.T) {
 		}
 		if err.Error() != c.want {
 			t.Errorf("%s: got error %q, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestAbandonedReads: what nobody waits for any more ends. They would pile up where each look takes longer than it may.
+func TestAbandonedReads(t *testing.T) {
+	f := setUp(t)
+	db := open(t, f.dsn, Timeouts{Dial: time.Second, Read: 2 * time.Second, LockWait: time.Second, Idle: 9 * time.Second}, 1)
+	if err := db.query(t.Context(), "sleep", func(*stdsql.Rows) error { return nil }, "SELECT SLEEP(60)"); err == nil {
+		t.Fatal("it was waited for")
+	}
+	for end := time.Now().Add(20 * time.Second); f.number("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'SELECT SLEEP%'") > 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it goes on")
 		}
 	}
 }

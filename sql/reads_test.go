@@ -103,11 +103,11 @@ func TestReads(t *testing.T) {
 			return 10, wantLen(err, len(few), 10)
 		}, "slice"},
 		{"scan due jobs, nothing due", func() (int, error) {
-			none, err := db.DueJobs(t.Context(), []Slice{{ToHash: job.Hashes, Before: now}}, now, 200)
+			none, _, err := db.DueJobs(t.Context(), []Slice{{ToHash: job.Hashes, Before: now}}, now, 200)
 			return 1, wantLen(err, len(none), 0)
 		}, "plan"},
 		{"scan due jobs", func() (_ int, err error) {
-			jobIDs, err = db.DueJobs(t.Context(), []Slice{all}, now, 200)
+			jobIDs, _, err = db.DueJobs(t.Context(), []Slice{all}, now, 200)
 			return 200, wantLen(err, len(jobIDs), 200)
 		}, "plan"},
 		{"lock jobs", inTx(400, func(tx *Tx) error { // each with a look at whether its app is paused

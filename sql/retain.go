@@ -109,7 +109,7 @@ type ChoreDone struct {
 	At                int64 // how far it is
 	Ended             job.Micros
 	Removed, Archived int64
-	Failures          int64 // in a row
+	Failures          int64 // since a round without any
 	Error             string
 	ErrorAt           job.Micros
 }

@@ -102,8 +102,8 @@ func (db *DB) candidates(ctx context.Context, query string, args []any) ([]Candi
 	return out, err
 }
 
-// Siblings returns the executing tasks of jobs, by job; of the ordered ones among the jobs also those that have not begun
-// and are due before an instant, before which nearly all is due that executes.
+// Siblings returns the tasks of jobs that execute or have been woken, by job; of the ordered ones among the jobs also those that
+// have not begun and are due before an instant, before which nearly all is due that executes.
 func (tx *Tx) Siblings(jobIDs, ordered []int64, before job.Micros) (map[int64][]TaskRow, error) {
 	_, out, err := tx.Around(nil, jobIDs, ordered, before)
 	return out, err
@@ -137,7 +137,7 @@ func (tx *Tx) Around(tasks []job.Task, jobIDs, ordered []int64, before job.Micro
 		}
 		var list, ahead string
 		list, args = in(args, jobIDs)
-		state := "state = 2"
+		state := "state = 2 OR due_now > due" // what has been woken is later than it was due
 		args = append(args, int64(before))
 		for _, also := range []struct {
 			column string
@@ -164,7 +164,7 @@ func (tx *Tx) Around(tasks []job.Task, jobIDs, ordered []int64, before job.Micro
 		if mine[t.ID] {
 			own[t.ID] = t
 		}
-		if !byID && (t.State == job.Executing || orders[t.JobID]) {
+		if !byID && (t.State == job.Executing || t.DueNow > t.Due || orders[t.JobID]) {
 			others[t.JobID] = append(others[t.JobID], t)
 		}
 		return err

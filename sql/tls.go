@@ -82,7 +82,7 @@ func secureLink(cfg *mysql.Config, l link) error {
 }
 
 // Exposed tells whether a DSN leads over a network without TLS: then others on the way can read what the cluster knows,
-// and change what it does.
+// change what it does, and have the password: without TLS it is encrypted to the key that whoever answers sends.
 func Exposed(dsn string) bool {
 	all, err := configs(dsn, DefaultTimeouts)
 	return err == nil && slices.ContainsFunc(all, exposed)

@@ -203,7 +203,8 @@ func (r *rogue) received() string {
 	return r.got.String()
 }
 
-// TestS9RogueServer: a server cannot have our files, nor our password in clear, nor have us do without TLS.
+// TestS9RogueServer: a server cannot have our files, nor have us do without TLS, nor our password by asking for it in clear.
+// Without TLS it can have that all the same, encrypted to a key of its own: see docs/security.md.
 func TestS9RogueServer(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "secret")

@@ -139,7 +139,7 @@ func (t *traveller) travel() {
 func (t *traveller) plan() {
 	slice := []sql.Slice{{ToHash: job.Hashes, Before: t.now + 1_000_000}}
 	for {
-		ids, err := t.db.DueJobs(t.ctx, slice, t.now, 500)
+		ids, _, err := t.db.DueJobs(t.ctx, slice, t.now, 500)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go-crontab/internal/failpoint"
+	"go-crontab/job"
 )
 
 // Tx is one transaction. Its methods are the statements of the trip; after any error of any of them the whole
@@ -22,7 +23,8 @@ type Tx struct {
 	meter *Meter
 	did   tally
 
-	wakeFree bool // see WakeFree
+	wakeFree bool       // see WakeFree
+	recorded *[]job.Run // see LeaveOutRecorded
 }
 
 // maxTries bounds how often a transaction is run again after a deadlock or a lock wait timeout.

@@ -33,7 +33,8 @@ type Wait struct {
 	TaskID, JobID, GroupID int64
 	Kind                   WaitKind
 	Priority               int
-	Due, Since             job.Micros
+	Due                    job.Micros // its place among those of the same priority: mostly when it was due
+	Since                  job.Micros
 	Expires                job.Micros // when it ends missed; zero: never
 }
 
@@ -75,7 +76,7 @@ func (tx *Tx) WakeJobs(jobIDs, turns []int64, now job.Micros) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	ids, err := tx.wakeable(slices.Collect(maps.Values(next)))
+	ids, err := tx.wakeable(idsOf(slices.Collect(maps.Values(next))))
 	if err != nil {
 		return 0, err
 	}
@@ -83,7 +84,7 @@ func (tx *Tx) WakeJobs(jobIDs, turns []int64, now job.Micros) (int, error) {
 }
 
 // nextOfJobs returns the tasks that WakeJobs is to wake, by job.
-func (tx *Tx) nextOfJobs(jobIDs, turns []int64, now job.Micros) (map[int64]int64, error) {
+func (tx *Tx) nextOfJobs(jobIDs, turns []int64, now job.Micros) (map[int64]TaskRow, error) {
 	if len(jobIDs) == 0 {
 		return nil, nil
 	}
@@ -111,25 +112,33 @@ func (tx *Tx) nextOfJobs(jobIDs, turns []int64, now job.Micros) (map[int64]int64
 		switch {
 		case t.State == job.Executing:
 			executes[t.JobID] = true
-		case line.busy || line.next != 0:
+		case line.busy || line.next.ID != 0:
 		case t.State == job.Waiting && kinds[t.ID] == WaitJob:
-			line.next = t.ID
+			line.next = t
 		case t.State == job.Waiting || t.DueNow <= now: // it waits for something else, or is about to start: it comes first
 			line.busy = true
 		}
 	}
-	next := map[int64]int64{}
+	next := map[int64]TaskRow{}
 	for id, h := range heads {
-		backfill := h[1].next != 0 && (slices.Contains(turns, id) || h[0] == head{})
+		backfill := h[1].next.ID != 0 && (slices.Contains(turns, id) || h[0] == head{})
 		switch {
 		case executes[id]:
 		case backfill:
 			next[id] = h[1].next
-		case h[0].next != 0:
+		case h[0].next.ID != 0:
 			next[id] = h[0].next
 		}
 	}
 	return next, nil
+}
+
+func idsOf(rows []TaskRow) []int64 {
+	ids := make([]int64, len(rows))
+	for i, t := range rows {
+		ids[i] = t.ID
+	}
+	return ids
 }
 
 // WakeFree has the transaction wake no tasks but those that nobody else has locked, and wait for none. The others are for
@@ -147,8 +156,8 @@ func (tx *Tx) wakeable(ids []int64) ([]int64, error) {
 
 // head is who comes next in a line of a job's tasks.
 type head struct {
-	next int64 // who waits for runs of the job; zero: nobody,
-	busy bool  // or that the first is about to start, or waits for something else
+	next TaskRow // who waits for runs of the job; zero: nobody,
+	busy bool    // or that the first is about to start, or waits for something else
 }
 
 // Wake wakes who comes next after tasks of jobs, whose rows this transaction holds, have ended or do not execute any
@@ -179,7 +188,7 @@ func (tx *Tx) Wake(jobIDs, turns, unslotted []int64, now job.Micros) (int, error
 	if err := tx.FreeSlots(unslotted); err != nil {
 		return 0, err
 	}
-	ids, err := tx.queueForSlots(next, groups)
+	ids, err := tx.queueForSlots(next, groups, now)
 	if err != nil {
 		return 0, err
 	}
@@ -194,18 +203,22 @@ func (tx *Tx) Wake(jobIDs, turns, unslotted []int64, now job.Micros) (int, error
 }
 
 // queueForSlots has those of the tasks that come next in jobs of the groups wait for a slot like all others who do: if they
-// were woken, one that waits for it already would get it, also where they have the higher priority. It returns the others.
-func (tx *Tx) queueForSlots(next map[int64]int64, groups []int64) (others []int64, err error) {
+// were woken, one that waits for it already would get it, also where they have the higher priority. One of a backfill, of which
+// there is always a next one, comes behind those that wait already. It returns the others.
+func (tx *Tx) queueForSlots(next map[int64]TaskRow, groups []int64, now job.Micros) (others []int64, err error) {
 	if len(next) == 0 {
 		return nil, nil
 	}
 	list, args := in([]any{RefGroup}, slices.Sorted(maps.Keys(next)))
 	among, args := in(args, groups)
-	byGroup := map[int64][]int64{}
+	byGroup, backfills := map[int64][]int64{}, []int64(nil)
 	err = tx.query("read groups of jobs", func(rows *stdsql.Rows) error {
 		var jobID, group int64
 		err := rows.Scan(&jobID, &group)
-		byGroup[group] = append(byGroup[group], next[jobID])
+		byGroup[group] = append(byGroup[group], next[jobID].ID)
+		if next[jobID].Origin < 0 {
+			backfills = append(backfills, next[jobID].ID)
+		}
 		delete(next, jobID)
 		return err
 	}, "SELECT r.job_id, g.id FROM job_ref r JOIN grp g ON g.name = r.name WHERE r.kind = ? AND r.job_id IN "+list+" AND g.id IN "+among, args...)
@@ -222,7 +235,13 @@ func (tx *Tx) queueForSlots(next map[int64]int64, groups []int64) (others []int6
 			return nil, err
 		}
 	}
-	return slices.Collect(maps.Values(next)), nil
+	if len(backfills) > 0 {
+		list, args := in([]any{int64(now)}, backfills)
+		if _, err := tx.exec("queue behind all", "UPDATE waiting FORCE INDEX (PRIMARY) SET due = ? WHERE task_id IN "+list, args...); err != nil {
+			return nil, err
+		}
+	}
+	return idsOf(slices.Collect(maps.Values(next))), nil
 }
 
 // groupsOf lists, in order, the groups of which any of the tasks holds a slot.
@@ -235,6 +254,23 @@ func (tx *Tx) groupsOf(tasks []int64) ([]int64, error) {
 		out = append(out, id)
 		return err
 	}, "SELECT DISTINCT group_id FROM slot WHERE task_id IN "+list+" ORDER BY group_id", args...)
+	return out, err
+}
+
+// WaitDues tells which places tasks that wait have among their equals, by task.
+func (tx *Tx) WaitDues(ids []int64) (map[int64]job.Micros, error) {
+	out := map[int64]job.Micros{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	list, args := in(nil, ids)
+	err := tx.query("read places of who waits", func(rows *stdsql.Rows) error {
+		var id int64
+		var due job.Micros
+		err := rows.Scan(&id, &due)
+		out[id] = due
+		return err
+	}, "SELECT task_id, due FROM waiting FORCE INDEX (PRIMARY) WHERE task_id IN "+list, args...)
 	return out, err
 }
 
@@ -328,10 +364,11 @@ func (db *DB) RestedTasks(ctx context.Context, now job.Micros, limit int) ([]Res
 	return out, err
 }
 
-// StuckGroups lists groups in which a task waits although there is a free slot. It takes no lock.
-func (db *DB) StuckGroups(ctx context.Context) ([]int64, error) {
+// StuckGroups lists groups in which a task waits although there is a free slot, or one of a task that was to begin before an
+// instant and has not. It takes no lock.
+func (db *DB) StuckGroups(ctx context.Context, before job.Micros) ([]int64, error) {
 	return db.ids(ctx, "list stuck groups", "SELECT g.id FROM (SELECT DISTINCT group_id FROM waiting FORCE INDEX (grp) WHERE kind = 2) w JOIN grp g ON g.id = w.group_id"+
-		" WHERE (SELECT COUNT(*) FROM slot s JOIN task h ON h.id = s.task_id AND h.state <> 3 WHERE s.group_id = g.id) < g.slots")
+		" WHERE (SELECT COUNT(*) FROM slot s JOIN task h ON h.id = s.task_id AND (h.state = 2 OR h.state < 2 AND h.due_now >= ?) WHERE s.group_id = g.id) < g.slots", int64(before))
 }
 
 // ExpiredWait is a task whose waiting has lasted too long.
@@ -506,7 +543,7 @@ func (db *DB) Waiting(ctx context.Context, jobIDs []int64, limit int) ([]WaitRow
 		}
 		out = append(out, w)
 		return err
-	}, "SELECT w.job_id, w.kind, COALESCE(g.name, ''), w.due, w.since, w.expires, t.place FROM waiting w FORCE INDEX (job) JOIN task t ON t.id = w.task_id"+
-		" LEFT JOIN grp g ON g.id = w.group_id WHERE w.job_id IN "+list+" AND t.state = 3 ORDER BY w.due LIMIT ?", append(args, limit)...)
+	}, "SELECT w.job_id, w.kind, COALESCE(g.name, ''), t.due, w.since, w.expires, t.place FROM waiting w FORCE INDEX (job) JOIN task t ON t.id = w.task_id"+
+		" LEFT JOIN grp g ON g.id = w.group_id WHERE w.job_id IN "+list+" AND t.state = 3 ORDER BY t.due LIMIT ?", append(args, limit)...)
 	return out, err
 }

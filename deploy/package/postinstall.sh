@@ -25,6 +25,8 @@ if [ -z "${2:-}" ] && [ "${1:-1}" != 2 ]; then
 go-crontab is installed. Next:
   1. put the database into /etc/go-crontab/serve.env
   2. once for the cluster:  (set -a; . /etc/go-crontab/serve.env; go-crontab migrate --bootstrap)
+     as another user of MySQL than the nodes': GOCRONTAB_DSN='…' before go-crontab
   3. on each machine:       systemctl enable --now go-crontab
+More: /usr/share/doc/go-crontab/docs/operations.md
 TEXT
 fi

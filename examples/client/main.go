@@ -1,7 +1,7 @@
 // Command client adds a job to a cluster, runs it once by hand and shows what it wrote. It needs a cluster, for instance
 // that of `go-crontab dev`:
 //
-//	GOCRONTAB_SERVER=http://127.0.0.1:8610 go run ./examples/client
+//	GOCRONTAB_TOKEN=$(cat ~/.local/share/go-crontab/dev/token) go run ./examples/client
 package main
 
 import (

@@ -26,6 +26,9 @@ func (w *World) apply(s *State, c commit, i int) (v Violation) {
 		if w.Group {
 			r.slot = 1
 		}
+		if o := int(c.from) - 1; o >= 0 {
+			s.tasks[o].slot = 0
+		}
 		w.mark(s, d)
 		v |= w.supersede(s, c)
 		if w.Overlap == Replace && !w.byHand(d) {

@@ -121,6 +121,13 @@ func (m *moves) sweeps(i int) {
 			if r.kind == forJob && !m.executes(s, m.job(d)) && m.wakeJob(&t, m.job(d), now) || r.kind == forSlot && m.wakeGroup(&t, now) {
 				*m.add(sweepsUp, i, d) = t
 			}
+			// Who has the slot and has not begun loses it, after a while.
+			if o := 1 - d; r.kind == forSlot && s.tasks[o].slot == 1 && (s.tasks[o].state == idle || s.tasks[o].state == prepare) && s.tasks[o].due <= now && !m.held(s, o) {
+				t = *s
+				if t.tasks[o].slot = 0; m.wakeGroup(&t, now) {
+					*m.add(passesOn, i, d) = t
+				}
+			}
 		}
 		if m.Expires && m.due(s, d) <= now {
 			t := m.add(expires, i, d)

@@ -139,6 +139,7 @@ type commit struct {
 	task  uint8
 	kills uint8 // 1 + the task that is to be killed because of it
 	ends  uint8 // 1 + the task that it supersedes
+	from  uint8 // 1 + the task that loses its slot to it
 	later bool  // the next attempt is due at the next due instant, not at once
 }
 

@@ -40,6 +40,7 @@ const (
 	freesIt
 	loses
 	sweepsUp
+	passesOn
 	expires
 	arrivesIt
 	arrivesBlind
@@ -120,6 +121,7 @@ var words = [whats]string{
 	freesIt:        "$ frees # from a dead session",
 	loses:          "$ writes that the run of # is lost",
 	sweepsUp:       "$ sweeps up #, which waits for nothing",
+	passesOn:       "$ gives # the slot of one that does not begin",
 	expires:        "$ ends #, whose start deadline has passed while it waited",
 	arrivesIt:      "the late COMMIT arrives: #",
 	arrivesBlind:   "the late COMMIT arrives: #; who had listed it as prepared writes that its run is lost",

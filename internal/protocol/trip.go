@@ -119,13 +119,23 @@ func (w *World) judge(s *State, i, d int) commit {
 	default:
 		w.overlap(s, i, d, now, &c)
 		if c.kind == begin && w.Group && r.slot == 0 && s.holders() > 0 {
-			c.kind = waitSlot
+			if c.from = w.unused(s, d); c.from == 0 {
+				c.kind = waitSlot
+			}
 		}
 	}
 	if c.kind != begin && now < r.due || !w.near(s, i, r.due) {
 		return commit{}
 	}
 	return c
+}
+
+// unused is 1 + the task that has the slot and has not begun, if a task may have that which has lost it before.
+func (w *World) unused(s *State, d int) uint8 {
+	if o := 1 - d; s.tasks[o].slot == 1 && s.tasks[o].state == idle && s.tasks[d].due > w.due(s, d) {
+		return uint8(o) + 1
+	}
+	return 0
 }
 
 // overlap applies the overlap policy.
@@ -143,13 +153,14 @@ func (w *World) overlap(s *State, i, d int, now uint8, c *commit) {
 	if n := &s.nodes[i]; busy && w.Overlap == Skip && !w.Group && n.ended[o] != none && n.mine[o] == 1 {
 		return // it has ended here, and is not written yet
 	}
-	ahead := !busy && w.ordered() && x.due <= now && w.due(s, o) < w.due(s, d)
+	woken := x.due > w.due(s, o)
+	ahead := !busy && (w.ordered() || woken) && x.due <= now && w.due(s, o) < w.due(s, d)
 	switch w.Overlap {
 	case Skip:
 		switch {
 		case busy && s.tasks[d].attempt > 0:
 			c.kind = waitJob
-		case busy, ahead && x.state == waiting && s.tasks[d].attempt == 0:
+		case busy, ahead && (x.state == waiting || woken) && s.tasks[d].attempt == 0:
 			c.kind = refuse
 		}
 	case Queue:
@@ -197,6 +208,9 @@ func (m *moves) starts(i, d int) {
 	switch e.phase {
 	case readFree:
 		c = commit{kind: begin, own: ours + uint8(i), task: uint8(d)}
+		if m.Group && r.slot == 0 {
+			c.from = m.unused(s, d)
+		}
 	case readBusy:
 		c = commit{kind: refuse, own: ours + uint8(i), task: uint8(d)}
 		if m.Overlap == Queue || m.Overlap == Replace {
@@ -209,7 +223,7 @@ func (m *moves) starts(i, d int) {
 		if c = m.judge(s, i, d); c.kind == nothing {
 			return
 		}
-		if c.kills+c.ends > 0 && m.held(s, 1-d) {
+		if c.kills+c.ends+c.from > 0 && m.held(s, 1-d) {
 			return
 		}
 		if m.inSteps() && s.away == 0 {

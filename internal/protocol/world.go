@@ -178,7 +178,7 @@ func (s *State) active(j int) bool {
 
 // held tells whether somebody holds the lock of a task's row.
 func (w *World) held(s *State, d int) bool {
-	return w.Rules.Transaction && s.late.kind != nothing && (int(s.late.task) == d || int(s.late.ends) == d+1 || int(s.late.kills) == d+1)
+	return w.Rules.Transaction && s.late.kind != nothing && (int(s.late.task) == d || int(s.late.ends) == d+1 || int(s.late.kills) == d+1 || int(s.late.from) == d+1)
 }
 
 // jobHeld tells whether somebody holds the lock of a job's row.

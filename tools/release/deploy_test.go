@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -318,6 +319,58 @@ func TestPackages(t *testing.T) {
 		if !slices.Equal(functions, []string{zsh}) {
 			t.Errorf("%s: completions of zsh in %v, want %s", packager, functions, zsh)
 		}
+	}
+}
+
+// TestPages: what a page links to is packed beside it.
+func TestPages(t *testing.T) {
+	script, err := os.ReadFile(filepath.Join(root, "scripts/release.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := regexp.MustCompile(`(?m)^pages="(.+)"$`).FindSubmatch(script)
+	if list == nil {
+		t.Fatal("scripts/release.sh packs no pages")
+	}
+	packed := map[string]bool{} // by name, folders included
+	for _, pattern := range strings.Fields(string(list[1])) {
+		names, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(names) == 0 {
+			t.Errorf("there is no %s: %v", pattern, err)
+		}
+		for _, name := range names {
+			err := filepath.WalkDir(name, func(path string, _ fs.DirEntry, err error) error {
+				packed[path] = true
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	code := regexp.MustCompile("(?s)```.*?\n```|`[^`\n]*`")
+	target := regexp.MustCompile(`\]\(([^()\s#]+)[^()\s]*\)`)
+	links := 0
+	for page := range packed {
+		if filepath.Ext(page) != ".md" {
+			continue
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range target.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			links++
+			if to := filepath.Join(filepath.Dir(page), m[1]); !packed[to] {
+				t.Errorf("%s: %s is not packed", page, m[1])
+			}
+		}
+	}
+	if links < 200 {
+		t.Errorf("only %d links were found", links)
 	}
 }
 
