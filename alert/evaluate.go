@@ -66,12 +66,15 @@ type state struct {
 
 	late  map[string]sql.TaskPlace         // the last due time that was looked at whether it is late
 	looks map[int64]map[int64]*sql.RunLook // what was read to look whether jobs run, by rule and job
+
+	overdue overdue
 }
 
 // What may be looked at in parts, in several steps.
 const (
 	lateStart  = "late start"
 	lateFinish = "late finish"
+	backlog    = "backlog"
 	notRun     = "not run"
 )
 
@@ -217,6 +220,9 @@ func (e *Evaluator) learn(ctx context.Context, w sql.AlertWork, now job.Micros) 
 				return err
 			}
 		}
+	}
+	if s.changes != w.Changes {
+		s.overdue = overdue{} // it was counted for other rules
 	}
 	if s.config == nil || s.changes != w.Changes || s.due("config", now, 10*time.Second) {
 		c, err := e.readConfig(ctx, now)

@@ -112,7 +112,7 @@ func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) 
 	}{
 		{lateStart, 5 * time.Second, f.lateStart},
 		{lateFinish, 5 * time.Second, f.lateFinish},
-		{"backlog", 5 * time.Second, f.backlog},
+		{backlog, 5 * time.Second, f.backlog},
 		{"nodes", 2 * time.Second, f.nodes},
 		{notRun, 20 * time.Second, f.neverRan},
 		{"over", 5 * time.Second, f.withdraw},

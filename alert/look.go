@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -231,6 +232,10 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 	live := map[int64][]sql.LiveTask{}
 	for part := range slices.Chunk(slices.Sorted(maps.Keys(ids)), 500) {
 		tasks, err := f.DB.AlertTasksOf(ctx, part, f.now-min(start, finish), manyFired)
+		if err != nil && ctx.Err() == nil { // it fails no step: the next one would ask the same
+			f.Log.Warn("cannot look which alerts of late due times are over", "error", err)
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -452,34 +457,62 @@ func (f *finder) tellLate(ctx context.Context, rules []*rule, event job.AlertEve
 	return nil
 }
 
-// backlog counts due times that are overdue.
+// overdueAtOnce is how many overdue due times one step counts.
+const overdueAtOnce = 20_000
+
+// overdue is how far overdue due times were counted, and how many there are up to there that a rule takes, by rule.
+type overdue struct {
+	at    sql.TaskPlace
+	found map[int64]int64
+}
+
+// backlog counts due times that are overdue: some of them in each step, until it was all, or enough for each rule.
 func (f *finder) backlog(ctx context.Context) error {
-	for _, r := range f.sortedRules() {
-		if !r.Has(job.AlertBacklog) {
-			continue
-		}
-		byJob, err := f.DB.Overdue(ctx, f.now-micros(r.Backlog.OlderThan), 20_000)
-		if err != nil {
+	rules := slices.DeleteFunc(f.sortedRules(), func(r *rule) bool { return !r.Has(job.AlertBacklog) })
+	counted := f.s.overdue
+	if f.s.overdue = (overdue{}); len(rules) == 0 {
+		return nil
+	}
+	if counted.found == nil {
+		counted.found = map[int64]int64{}
+	}
+	least := slices.MinFunc(rules, func(a, b *rule) int { return cmp.Compare(a.Backlog.OlderThan, b.Backlog.OlderThan) })
+	tasks, err := f.DB.AlertTasks(ctx, counted.at, f.now-micros(least.Backlog.OlderThan), overdueAtOnce)
+	if err != nil {
+		return err
+	}
+	byJob := map[int64][]job.Micros{}
+	for i := range tasks {
+		byJob[tasks[i].JobID] = append(byJob[tasks[i].JobID], tasks[i].DueNow)
+	}
+	var jobs map[int64]job.AlertJob
+	if slices.ContainsFunc(rules, func(r *rule) bool { return !r.OfAll() }) {
+		if jobs, err = f.known(ctx, slices.Collect(maps.Keys(byJob))); err != nil {
 			return err
 		}
-		total := int64(0)
-		var jobs map[int64]job.AlertJob
-		if !r.OfAll() {
-			if jobs, err = f.known(ctx, slices.Collect(maps.Keys(byJob))); err != nil {
-				return err
+	}
+	more := false // some rule may find more
+	for _, r := range rules {
+		for id, dues := range byJob {
+			if j, there := jobs[id]; r.OfAll() || there && r.Takes(&j) {
+				n, _ := slices.BinarySearch(dues, f.now-micros(r.Backlog.OlderThan)) // they come in order
+				counted.found[r.ID] += int64(n)
 			}
 		}
-		for id, n := range byJob {
-			j, there := jobs[id]
-			if r.OfAll() || there && r.Takes(&j) {
-				total += n
-			}
+		text := fmt.Sprintf("%d due times are overdue by more than %s", counted.found[r.ID], r.Backlog.OlderThan)
+		switch {
+		case counted.found[r.ID] >= int64(r.Backlog.Tasks):
+			f.fire(r, job.AlertBacklog, "all", sight{at: f.now, state: true, summary: text})
+		case len(tasks) == overdueAtOnce:
+			more = true
+		default:
+			f.over(r, job.AlertBacklog, "all", text)
 		}
-		if total >= int64(r.Backlog.Tasks) {
-			f.fire(r, job.AlertBacklog, "all", sight{at: f.now, state: true, summary: fmt.Sprintf("%d due times are overdue by more than %s", total, r.Backlog.OlderThan)})
-		} else {
-			f.over(r, job.AlertBacklog, "all", fmt.Sprintf("%d due times are overdue by more than %s", total, r.Backlog.OlderThan))
-		}
+	}
+	if more {
+		counted.at = tasks[len(tasks)-1].TaskPlace
+		f.s.overdue = counted
+		delete(f.s.next, backlog) // the next step goes on
 	}
 	return nil
 }

@@ -365,3 +365,78 @@ func TestNeverRanOfMany(t *testing.T) {
 		f.now += 21 * second
 	}
 }
+
+// TestBacklogBehindOthers: what is overdue of a rule's jobs is counted behind however much others have, and no alert of it ends
+// before all was counted.
+func TestBacklogBehindOthers(t *testing.T) {
+	f := setUp(t)
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: "https://hook.example.com"})
+	rule := job.AlertRule{Name: "billing", On: []job.AlertEvent{job.AlertBacklog}, Channels: []string{"hook"}, Apps: []string{"billing"}, Backlog: &job.AlertOverdue{Tasks: 2, OlderThan: job.Duration(60e9)}}
+	f.rule(rule)
+	rule.Name, rule.Apps, rule.Backlog = "older", nil, &job.AlertOverdue{Tasks: 10_000, OlderThan: job.Duration(10 * 3600e9)}
+	f.rule(rule)
+	e := f.evaluator(f.session())
+	f.step(e)
+	task := func(id int64, due job.Micros) {
+		f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, ?)", id, int64(due), int64(due), job.Waiting)
+	}
+	task(f.job("other", "many", ""), f.now-2*hour)
+	for n := 1; n <= overdueAtOnce; n *= 2 {
+		f.exec("INSERT INTO task (job_id, due, due_now, hash, state) SELECT job_id, due + ?, due_now, 0, state FROM task", n)
+	}
+	billing := f.job("billing", "j", "")
+	task(billing, f.now-hour)
+	task(billing, f.now-hour+1)
+	f.exec("UPDATE task SET state = ?", job.Idle)
+	firing := func(what string, want int) {
+		t.Helper()
+		f.want(what, want, "SELECT COUNT(*) FROM alert WHERE firing = 1 AND rule = 'billing'")
+		f.want("of both rules", want, "SELECT COUNT(*) FROM alert WHERE firing = 1")
+	}
+	f.now += 6 * second
+	f.step(e)
+	firing("when the others were counted", 0)
+	f.now += second
+	f.step(e)
+	firing("when all were", 1)
+	for range 12 {
+		f.now += second
+		f.step(e)
+		firing("a while later", 1)
+	}
+	f.want("what is told", 1, "SELECT SUM(events) FROM delivery")
+	f.exec("DELETE FROM task WHERE job_id = ? LIMIT 1", billing)
+	for range 8 {
+		f.now += second
+		f.step(e)
+	}
+	firing("when one of its own is left", 0)
+}
+
+// TestFailingLookForEnds: what cannot be read of what is late fails no step.
+func TestFailingLookForEnds(t *testing.T) {
+	f := setUp(t)
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: "https://hook.example.com"})
+	f.rule(job.AlertRule{Name: "late", On: []job.AlertEvent{job.AlertLateStart, job.AlertFailed}, Channels: []string{"hook"}})
+	a := f.job("shop", "a", "")
+	e := f.evaluator(f.session())
+	f.step(e)
+	f.run(a, job.Succeeded, 100*second)
+	f.step(e)
+	firing := func(what, event string, want int) {
+		t.Helper()
+		f.want(what, want, "SELECT COUNT(*) FROM alert WHERE firing = 1 AND event = ?", event)
+	}
+	firing("late", "late_start", 1)
+	f.exec("RENAME TABLE task TO away")
+	f.now += 6 * second
+	f.run(a, job.Failed, 0)
+	f.step(e)
+	firing("while it cannot be read what is late", "failed", 1)
+	firing("what nobody knows to be over", "late_start", 1)
+	f.exec("RENAME TABLE away TO task")
+	f.now += 6 * second
+	f.run(a, job.Failed, 0)
+	f.step(e)
+	firing("with the next one that is in time", "late_start", 0)
+}

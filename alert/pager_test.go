@@ -229,6 +229,40 @@ func TestIncidentsEnd(t *testing.T) {
 	f.want("what fires", 0, "SELECT COUNT(*) FROM alert WHERE firing = 1")
 }
 
+// TestUnreadableTold: where it cannot be read what PagerDuty was told, it is told of all that is over, behind what waits, and
+// the step stands.
+func TestUnreadableTold(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	f.pager("pager", h.URL+"/pager")
+	f.rule(job.AlertRule{Name: "page", On: []job.AlertEvent{job.AlertFailed}, Channels: []string{"pager"}})
+	a, b := f.job("shop", "a", ""), f.job("shop", "b", "")
+	s := f.session()
+	e, send := f.evaluator(s), f.sender(s)
+	f.step(e)
+	f.run(a, job.Failed, 0)
+	f.step(e)
+	f.send(send)
+	f.run(b, job.Failed, 0)
+	f.step(e) // which nobody has begun to send
+	f.now += second
+	f.exec("ALTER TABLE delivery RENAME KEY grp TO away")
+	f.run(a, job.Succeeded, 0)
+	f.run(b, job.Succeeded, 0)
+	f.step(e)
+	f.want("what fires", 0, "SELECT COUNT(*) FROM alert WHERE firing = 1")
+	f.exec("ALTER TABLE delivery RENAME KEY away TO grp")
+	for range 3 {
+		f.now += second
+		f.send(send)
+	}
+	got := h.events("/pager")
+	slices.Sort(got)
+	if want := []string{"resolve", "resolve", "trigger", "trigger"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func (f *fixture) silence(rule string) {
 	f.Helper()
 	n := job.Silence{Rule: rule, Until: f.now.Add(MaxTestSilence), Reason: "it moves"}

@@ -46,7 +46,15 @@ func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) err
 				}
 			}
 		})
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
+			// The next step would find the same ends, and ask the same. So it is told of all: PagerDuty leaves an incident that
+			// it does not know as it is, and what opens one comes before what resolves it.
+			e.Log.Warn("cannot read what PagerDuty was told, telling it of all that is over", "channel", name, "alerts", len(over), "error", err)
+			clear(untried)
+			for _, row := range over {
+				opened[idText(row.ID)] = true
+			}
+		} else if err != nil {
 			return err
 		}
 		for _, row := range over {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go-crontab/internal/privatedb"
+	"go-crontab/job"
 	"go-crontab/node"
 
 	"github.com/go-sql-driver/mysql"
@@ -128,6 +129,10 @@ func (s *server) newSchema(ctx context.Context) (*schema, error) {
 	}
 	if err := node.Migrate(ctx, s.dsn(c.name)); err != nil {
 		return nil, errors.Join(fmt.Errorf("make the tables: %w", err), c.drop())
+	}
+	// Else the first node would go through all jobs: where nothing is known, they may be planned by other time zone data.
+	if _, err := c.db.ExecContext(ctx, "INSERT INTO setting (name, value) VALUES ('zones', ?)", job.ZoneData()); err != nil {
+		return nil, errors.Join(err, c.drop())
 	}
 	return c, nil
 }

@@ -22,6 +22,7 @@ type Feeder struct {
 	Log     *slog.Logger
 
 	wake wake
+	busy bool // the last look found one that is busy
 }
 
 const (
@@ -42,23 +43,31 @@ func (f *Feeder) Wake() { f.wake.up() }
 
 // Run feeds whenever it is woken, until ctx ends.
 func (f *Feeder) Run(ctx context.Context) error {
+	pause, again := busyPause, (<-chan time.Time)(nil)
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-f.wake:
+			pause = busyPause
+		case <-again:
+			pause *= 2
 		}
-		if !f.Session.Fresh() {
+		if again = nil; !f.Session.Fresh() {
 			continue
 		}
 		if err := f.feedAll(ctx); err != nil && ctx.Err() == nil {
 			f.Log.Warn("cannot go on with backfills, trying again", "error", err)
+		}
+		if f.busy && pause <= maxBusyPause { // mostly for an instant; another feeder may have counted what has ended by now
+			again = time.After(pause)
 		}
 	}
 }
 
 func (f *Feeder) feedAll(ctx context.Context) error {
 	planned := 0
+	f.busy = false
 	var errs []error
 	for after := int64(0); ctx.Err() == nil; {
 		hungry, err := f.DB.HungryBackfills(ctx, after, feedBatch)
@@ -67,12 +76,17 @@ func (f *Feeder) feedAll(ctx context.Context) error {
 			break
 		}
 		for _, b := range hungry {
-			n := 0
-			err := f.DB.Tx(ctx, func(tx *sql.Tx) (err error) { n, err = feed(tx, &b, f.Session.Now()); return err })
+			n, busy := 0, false
+			err := f.DB.Tx(ctx, func(tx *sql.Tx) (err error) {
+				if n, err = feed(tx, &b, f.Session.Now()); errors.Is(err, errBusy) {
+					busy, err = true, nil
+				}
+				return err
+			})
 			if err != nil && !sql.IsUnknown(err) {
 				errs = append(errs, fmt.Errorf("backfill %d: %w", b.ID, err)) // one bad job does not hold up the others
 			}
-			planned, after = planned+n, b.ID
+			planned, after, f.busy = planned+n, b.ID, f.busy || busy
 		}
 		if len(hungry) < feedBatch {
 			break
@@ -84,17 +98,23 @@ func (f *Feeder) feedAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// errBusy says that somebody has the row of a backfill locked, or its job's.
+var errBusy = errors.New("the backfill is locked")
+
 // feed plans the next due times of a backfill, so many that as many as it may have are live. One that somebody has locked, or
-// whose job, is left to the next look: it holds up no other. If we die before the commit nothing has happened; behind it the
-// cursor has moved with the tasks.
+// whose job, is busy, and left to a further look: it holds up no other. If we die before the commit nothing has happened;
+// behind it the cursor has moved with the tasks.
 func feed(tx *sql.Tx, b *job.Backfill, now job.Micros) (planned int, err error) {
 	jobs, busy, err := tx.LockFreeJobs([]int64{b.JobID})
-	if err != nil || busy[b.JobID] {
+	if err == nil && busy[b.JobID] {
+		err = errBusy
+	}
+	if err != nil {
 		return 0, err
 	}
 	locked, err := tx.LockFreeBackfill(b.ID)
 	if errors.Is(err, sql.ErrNotFound) {
-		return 0, nil
+		return 0, errBusy
 	}
 	if err != nil {
 		return 0, err

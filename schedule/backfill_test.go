@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -52,6 +53,54 @@ func TestFeedBesideKeptRows(t *testing.T) {
 			f.want("its tasks in the end", 2, "SELECT COUNT(*) FROM task WHERE job_id = ? AND origin < 0", jobs[0].ID)
 		})
 	}
+}
+
+// TestFeederComesBack: what a feeder finds busy it feeds a moment later, though nothing wakes it again.
+func TestFeederComesBack(t *testing.T) {
+	f := setUp(t)
+	j := f.create(every("j", time.Hour, -100*time.Hour))
+	if _, err := f.editor.Backfill(t.Context(), j.ID, after(-10*time.Hour).Time(), after(-5*time.Hour).Time(), 2, false, ""); err != nil {
+		t.Fatal(err)
+	}
+	f.exec("DELETE FROM task WHERE origin < 0") // they have run
+	release := f.keep("SELECT id FROM job WHERE id = ? FOR UPDATE", j.ID)
+	fed := make(chan struct{}, 1)
+	s := &looks{Session: f.session, second: release}
+	feeder := NewFeeder(Feeder{DB: f.planner.DB, Session: s, Soon: func() { fed <- struct{}{} }, Log: f.planner.Log})
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() {
+		_ = feeder.Run(ctx)
+		close(over)
+	}()
+	feeder.Wake()
+	select {
+	case <-fed:
+	case <-time.After(10 * time.Second):
+		t.Error("it did not come back")
+	}
+	stop()
+	<-over
+	if s.n < 2 {
+		release()
+	}
+	if s.n != 2 {
+		t.Errorf("%d looks, want 2", s.n)
+	}
+}
+
+// looks is a session whose clock is read at each look at a backfill.
+type looks struct {
+	Session
+	n      int
+	second func() // called at the second look
+}
+
+func (l *looks) Now() job.Micros {
+	if l.n++; l.n == 2 {
+		l.second()
+	}
+	return l.Session.Now()
 }
 
 // TestBackfillOfWhatIsMissing: due times that have succeeded are looked at many at once, also by a backfill that may have one

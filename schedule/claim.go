@@ -122,15 +122,16 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duratio
 		return 0, nil
 	}
 	// With enough to do, what prefers others is left to them, unless it is older: else all would reach for the same rows.
-	until := now.Add(others)
+	ahead, until := now.Add(c.LookAhead), now.Add(others)
+	var all []sql.Slice
 	if c.behind != 0 {
-		until = min(until, c.behind.Add(-neglected))
+		all, until = c.Places.look(c.Session, ahead, until), min(until, c.behind.Add(-neglected))
 	}
-	found, err := c.idle(ctx, c.Places.look(c.Session, now.Add(c.LookAhead), until), limit+len(c.missed), now)
+	found, err := c.idle(ctx, c.Places.look(c.Session, ahead, until), all, limit+len(c.missed), now)
 	if err != nil {
 		return 0, err
 	}
-	if c.behind = 0; len(found) == limit+len(c.missed) {
+	if c.behind = 0; len(found) >= limit+len(c.missed) {
 		c.behind = now
 		for _, f := range found {
 			if !c.missed[f.ID] {
@@ -212,8 +213,8 @@ func (c *Claimer) missedLast(found []sql.Candidate) []sql.Candidate {
 }
 
 // idle lists idle tasks, those that are due by priority. With a backlog that is longer than a batch it looks for a high
-// priority only as far as searchDepth, and not at each look while there are none.
-func (c *Claimer) idle(ctx context.Context, look []sql.Slice, limit int, now job.Micros) ([]sql.Candidate, error) {
+// priority only as far as searchDepth, in all as well, and not at each look while there are none.
+func (c *Claimer) idle(ctx context.Context, look, all []sql.Slice, limit int, now job.Micros) ([]sql.Candidate, error) {
 	found, err := c.DB.IdleTasks(ctx, look, limit)
 	if err != nil {
 		return nil, err
@@ -221,6 +222,15 @@ func (c *Claimer) idle(ctx context.Context, look []sql.Slice, limit int, now job
 	if len(found) == limit && found[limit-1].DueNow <= now && now >= c.search {
 		if found, err = c.DB.IdleByPriority(ctx, look, searchDepth, limit); err != nil {
 			return nil, err
+		}
+		high, err := c.DB.IdleByPriority(ctx, all, searchDepth, limit)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range high {
+			if h.Priority > 0 && !slices.ContainsFunc(found, func(f sql.Candidate) bool { return f.ID == h.ID }) {
+				found = append(found, h)
+			}
 		}
 		if !slices.ContainsFunc(found, func(f sql.Candidate) bool { return f.Priority != 0 }) {
 			c.search = now.Add(searchPause)

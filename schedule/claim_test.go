@@ -213,15 +213,18 @@ func TestClaimBesideKeptRows(t *testing.T) {
 	}
 }
 
-// TestClaimersShareABacklog: who has enough to do leaves to others what prefers them, unless that is older.
+// TestClaimersShareABacklog: who has enough to do leaves to others what prefers them, unless that is older, or of a high
+// priority.
 func TestClaimersShareABacklog(t *testing.T) {
 	series := func(name string) job.Spec { return every(name, 100*time.Millisecond, -10*time.Second) }
 	for name, c := range map[string]struct {
-		theirs time.Duration // how much later than it was all of theirs is due
-		want   int64         // how many of theirs are claimed by two looks
+		set  string // of all of theirs, behind the first look
+		want int64  // how many of theirs the second one claims
 	}{
-		"as old as mine": {0, 0},
-		"much older":     {-20 * time.Second, 3},
+		"as old as mine":     {"hash = hash", 0},
+		"much older":         {"due_now = due_now - 20000000", 3},
+		"of a high priority": {"priority = 1", 3},
+		"of a low priority":  {"priority = -1", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := setUp(t)
@@ -231,14 +234,14 @@ func TestClaimersShareABacklog(t *testing.T) {
 			f.session.set(t0)
 			look := func(cap int) {
 				t.Helper()
-				f.claimer.Cap = cap
+				f.claimer.Cap, f.claimer.search = cap, 0
 				if _, err := f.claimer.claim(t.Context(), t0, -neglected); err != nil {
 					t.Fatal(err)
 				}
 			}
 			look(1)
 			f.want("mine after the first look", 1, "SELECT COUNT(*) FROM task WHERE state = 1 AND job_id = ?", mine.ID)
-			f.exec("UPDATE task SET due_now = due_now + ? WHERE job_id = ?", c.theirs.Microseconds(), theirs.ID)
+			f.exec("UPDATE task SET "+c.set+" WHERE job_id = ?", theirs.ID)
 			look(4)
 			f.want("mine and theirs", 4, "SELECT COUNT(*) FROM task WHERE state = 1")
 			f.want("theirs", c.want, "SELECT COUNT(*) FROM task WHERE state = 1 AND job_id = ?", theirs.ID)

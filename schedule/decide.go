@@ -78,6 +78,12 @@ func (s scene) unused(t job.Task, now job.Micros) int64 {
 	return 0
 }
 
+// lacksSlot tells whether a due time has waited, and has no slot of its group: it lost the one that it was woken for, or has none yet.
+// It finds one or waits on, and what waits for a slot is no misfire.
+func (s scene) lacksSlot(t job.Task) bool {
+	return s.group != nil && t.Attempt == 1 && woken(t) && !slices.Contains(s.holders, t.ID)
+}
+
 // decide says what becomes of a task that is prepared. What is not a start is final only at or after the due instant:
 // before it, what stands in the way may still go.
 func decide(t job.Task, s scene, now job.Micros) decision {
@@ -116,7 +122,7 @@ func judge(t job.Task, s scene, now job.Micros) decision {
 	case gone:
 		return refused(t, job.Skipped, now, "a calendar was changed: it is no due time any more")
 	}
-	if now.Sub(t.DueNow) > spec.MissedAfter() {
+	if now.Sub(t.DueNow) > spec.MissedAfter() && !s.lacksSlot(t) {
 		sched, err := compile(j)
 		switch {
 		case err != nil:

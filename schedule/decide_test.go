@@ -265,3 +265,28 @@ func TestDecideGroup(t *testing.T) {
 		}
 	}
 }
+
+// TestDecideLateForASlot: who has waited and has no slot of its group is no misfire, as what waits for one is none.
+func TestDecideLateForASlot(t *testing.T) {
+	t.Parallel()
+	spec := every("j", time.Hour, 0)
+	spec.Group, spec.Misfire.Policy = "g", job.MisfireSkip
+	for name, c := range map[string]struct {
+		holders []int64
+		waited  job.Micros
+		attempt int
+		want    verdict
+	}{
+		"no free slot":        {[]int64{1}, 1, 1, wait},
+		"a free slot":         {nil, 1, 1, begin},
+		"it holds one":        {[]int64{8}, 1, 1, refuse},
+		"it has never waited": {nil, 0, 1, refuse},
+		"a retry":             {nil, 1, 2, refuse},
+	} {
+		task := job.Task{ID: 8, JobID: 3, Due: t0, DueNow: t0 + c.waited, Attempt: c.attempt}
+		got := decide(task, scene{job: &sql.JobRow{Job: job.Job{ID: 3, Spec: spec}}, group: &sql.Group{ID: 6, Name: "g", Slots: 1}, holders: c.holders}, after(2*time.Minute))
+		if got.verdict != c.want || got.verdict == refuse && got.run.Outcome != job.Missed {
+			t.Errorf("%s: got verdict %d, %+v; want %d", name, got.verdict, got.run, c.want)
+		}
+	}
+}

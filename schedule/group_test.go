@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"context"
 	"errors"
 	"slices"
@@ -415,4 +416,108 @@ func TestSlotThatNobodyUses(t *testing.T) {
 		sweep(f, 8*time.Second)
 		has(f, next, 1)
 	})
+}
+
+// TestPatienceForSlots: a slot is passed on later and later while nobody begins who gets it, and each time that the same task loses it.
+func TestPatienceForSlots(t *testing.T) {
+	f := setUp(t)
+	begin := func(t *testing.T, n int) (*fixture, []job.Job) {
+		f := f.anew(t)
+		f.group("g", 1)
+		f.session.set(after(-time.Second))
+		var jobs []job.Job
+		for i := range n {
+			spec := at(fmt.Sprint("job ", i), after(time.Duration(i)*time.Millisecond))
+			spec.Group = "g"
+			jobs = append(jobs, f.create(spec))
+			f.reach(after(time.Duration(i) * time.Millisecond))
+		}
+		f.executes(jobs[0])
+		f.want("wait", int64(n-1), "SELECT COUNT(*) FROM waiting WHERE kind = 2")
+		f.exec("UPDATE task SET hash = hash + 1024 WHERE state = 3") // no node comes to them
+		f.session.set(after(time.Second))
+		f.end()
+		return f, jobs
+	}
+	sweep := func(f *fixture, s *Sweeper, second int) {
+		f.Helper()
+		f.session.set(after(time.Duration(second) * time.Second))
+		if err := s.sweep(f.Context(), f.session.Now()); err != nil {
+			f.Fatal(err)
+		}
+	}
+	has := func(f *fixture, second int, j job.Job) {
+		f.Helper()
+		f.want(fmt.Sprintf("after %d s: slots of %s", second, j.Spec.Name), 1, "SELECT COUNT(*) FROM slot JOIN task ON id = task_id WHERE job_id = ?", j.ID)
+	}
+	t.Run("nobody begins", func(t *testing.T) {
+		f, jobs := begin(t, 7)
+		s, holder, until := f.sweeper(), 1, []int{0, 6, 17, 38, 79, 120}
+		for second := 2; second < 125; second++ {
+			sweep(f, s, second)
+			if holder < len(until) && second > until[holder] {
+				holder++
+			}
+			has(f, second, jobs[holder])
+		}
+	})
+	t.Run("one comes to a node late", func(t *testing.T) {
+		f, jobs := begin(t, 5)
+		comes := func(j job.Job) {
+			f.exec("UPDATE task SET hash = (SELECT hash FROM job WHERE id = job_id) WHERE job_id = ?", j.ID)
+		}
+		s := f.sweeper()
+		second, slow := 1, jobs[1]
+		for i, patience := range []int{5, 10, 20} {
+			for range patience {
+				second++
+				sweep(f, s, second)
+				has(f, second, slow)
+			}
+			second++
+			sweep(f, s, second)
+			next := jobs[2+i]
+			has(f, second, next)
+			comes(next)
+			f.start(time.Duration(second)*time.Second + 100*time.Millisecond)
+			f.executes(next)
+			comes(slow)
+			f.start(time.Duration(second)*time.Second + 200*time.Millisecond)
+			f.want("waits again", 1, "SELECT COUNT(*) FROM waiting WHERE job_id = ?", slow.ID)
+			f.exec("UPDATE task SET hash = hash + 1024 WHERE job_id = ?", slow.ID)
+			second++
+			f.session.set(after(time.Duration(second) * time.Second))
+			f.end()
+			has(f, second, slow)
+		}
+	})
+}
+
+// TestSlotOfOneThatIsSuperseded: who takes the place of a task that was woken for a slot has it alone; who lost one before, and is
+// started in the same transaction, does not take it as well.
+func TestSlotOfOneThatIsSuperseded(t *testing.T) {
+	f := setUp(t)
+	f.group("g", 1)
+	first, replaces, last := at("first", t0), every("replaces", 10*time.Second, 500*time.Millisecond), at("last", after(10600*time.Millisecond))
+	first.Group, replaces.Group, last.Group, replaces.Overlap = "g", "g", "g", job.OverlapReplace
+	f.session.set(after(-time.Second))
+	f.create(first)
+	r, l := f.create(replaces), f.create(last)
+	f.exec("UPDATE task SET due_now = due + 1000 WHERE job_id = ?", l.ID) // as if it had waited, and lost its slot
+	f.reach(t0)
+	f.reach(after(500 * time.Millisecond))
+	f.want("waits", 1, "SELECT COUNT(*) FROM waiting WHERE kind = 2 AND job_id = ?", r.ID)
+	f.session.set(after(time.Second))
+	f.end()
+	f.want("is woken", 1, "SELECT COUNT(*) FROM task JOIN slot ON task_id = id WHERE state = 0 AND job_id = ?", r.ID)
+	f.exec("UPDATE task SET hash = hash + 1024 WHERE job_id = ? AND due < ?", r.ID, int64(after(time.Second))) // no node comes to it
+	f.session.set(after(16400 * time.Millisecond))
+	if _, err := f.planner.plan(t.Context(), f.session.Now()); err != nil {
+		t.Fatal(err)
+	}
+	f.start(16500 * time.Millisecond)
+	f.executes(r)
+	f.want("slots that are held", 1, "SELECT COUNT(*) FROM slot")
+	f.want("the other one waits", 1, "SELECT COUNT(*) FROM waiting WHERE kind = 2 AND job_id = ?", l.ID)
+	f.wantRuns("the earlier one", r.ID, "superseded 0.5..0.5×1 the due time "+after(10500*time.Millisecond).String()+" took its place")
 }

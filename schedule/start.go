@@ -315,6 +315,9 @@ func (s *Starter) giveBack(now job.Micros) {
 		switch {
 		case i >= keep:
 			s.Prepared.Drop(t)
+			s.mu.Lock()
+			delete(s.busy, t.ID)
+			s.mu.Unlock()
 		case i < ready:
 			s.Prepared.Return(t, t.DueNow)
 		default:
@@ -414,9 +417,13 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros
 			if err := takeFrom(tx, &d); err != nil {
 				return nil, err
 			}
-			if d.slot != 0 {
-				holders[d.slot] = append(slices.DeleteFunc(sc.without(d.supersedes).holders, func(id int64) bool { return id == d.from }), t.ID)
-				idle[d.slot] = slices.DeleteFunc(idle[d.slot], func(c sql.Candidate) bool { return c.ID == d.from })
+			if g := sc.group; g != nil { // nobody takes a slot of one that ends here
+				sc = sc.without(d.supersedes)
+				if d.slot != 0 {
+					sc.holders = append(slices.DeleteFunc(sc.holders, func(id int64) bool { return id == d.from }), t.ID)
+					sc.idle = slices.DeleteFunc(sc.idle, func(c sql.Candidate) bool { return c.ID == d.from })
+				}
+				holders[g.ID], idle[g.ID] = sc.holders, sc.idle
 			}
 		}
 		if j := jobs[t.JobID]; j != nil {

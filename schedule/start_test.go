@@ -754,6 +754,7 @@ func TestGivesBackWhatIsSetAside(t *testing.T) {
 		task := add(1 + id)
 		p.Take(t0, 0, 1)
 		p.SetAside(task, t0)
+		s.busy[task.ID] = busyPause
 	}
 	add(3)
 	s.giveBack(t0.Add(time.Second))
@@ -762,8 +763,8 @@ func TestGivesBackWhatIsSetAside(t *testing.T) {
 	}
 	add(4)
 	s.giveBack(t0.Add(2 * time.Second))
-	if p.Len() != 3 || p.Due(t0) != 2 || freed != 1 {
-		t.Errorf("%d are left and %d of them due, others were given back %d times; want 3, 2 and once", p.Len(), p.Due(t0), freed)
+	if p.Len() != 3 || p.Due(t0) != 2 || freed != 1 || len(s.busy) != 1 {
+		t.Errorf("%d are left, %d of them due and %d of them busy, others were given back %d times; want 3, 2, 1 and once", p.Len(), p.Due(t0), len(s.busy), freed)
 	}
 }
 

@@ -26,6 +26,7 @@ type Sweeper struct {
 
 	rounds int
 	looked int64 // the last job that was found stuck, those before it were; 0: from the beginning
+	lost   losses
 }
 
 const (
@@ -208,26 +209,75 @@ func (s *Sweeper) wakeJobs(ctx context.Context, now job.Micros) error {
 	})
 }
 
-// slotPatience is how late a task may be that holds a slot of its group and has not begun. Then another one may have it: there may be
-// no node with room for this one for a day.
+// slotPatience is how late a task may be that holds a slot of its group and has not begun, the first time. Then another one may have
+// it: there may be no node with room for this one for a day.
 const slotPatience = 5 * time.Second
+
+const (
+	// mostLosses is how many doublings of the patience a task gets for its own losses: then it is about a day.
+	mostLosses = 14
+	// mostPasses is how many it gets since others lost the slot before it: 40 s. There may be many in a row that no node has room for.
+	mostPasses = 3
+	// keptLosses is how many losses, and passes, are kept in mind.
+	keptLosses = 20_000
+)
+
+// losses is what the sweeper keeps in mind of slots that were passed on. That of another node begins anew, which costs nothing but time.
+//
+// The patience doubles each time that a task loses its slot: it is at the end of the line for nodes each time that it is woken,
+// and must hold its slot once until it has come to the front. It doubles as well with each one in a row who did not begin: if nodes
+// have room for nobody, it helps nobody that all of the group lose their place in the line.
+type losses struct {
+	times  map[int64]int // by task
+	passes map[pass]int  // how many have lost a slot, one after the other, before those who were woken for it then
+}
+
+// pass is an instant at which slots of a group were passed on: whoever got one is due then.
+type pass struct {
+	group int64
+	at    job.Micros
+}
+
+// patience is how late the holder of a slot may be.
+func (l *losses) patience(h sql.LateHolder) time.Duration {
+	return slotPatience << max(l.times[h.TaskID], l.passes[pass{h.GroupID, h.DueNow}])
+}
+
+// learn keeps in mind who has lost a slot.
+func (l *losses) learn(lost []sql.LateHolder, now job.Micros) {
+	if l.times == nil || len(l.times) > keptLosses || len(l.passes) > keptLosses {
+		l.times, l.passes = map[int64]int{}, map[pass]int{}
+	}
+	for _, h := range lost {
+		l.times[h.TaskID] = min(l.times[h.TaskID]+1, mostLosses)
+		p := pass{h.GroupID, now}
+		l.passes[p] = max(l.passes[p], min(l.passes[pass{h.GroupID, h.DueNow}]+1, mostPasses))
+	}
+}
 
 // wakeGroups wakes tasks that wait for a slot of their group although one is free, or nobody uses it.
 func (s *Sweeper) wakeGroups(ctx context.Context, now job.Micros) error {
-	found, err := s.DB.StuckGroups(ctx, now.Add(-slotPatience))
+	late := now.Add(-slotPatience)
+	found, err := s.DB.StuckGroups(ctx, late)
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	return s.wake(ctx, func(tx *sql.Tx) (int, error) {
+	var lost []sql.LateHolder
+	err = s.wake(ctx, func(tx *sql.Tx) (int, error) {
 		groups, err := tx.LockFreeGroupIDs(found)
 		if err != nil {
 			return 0, err
 		}
-		if err := tx.PassOnSlots(groups, now.Add(-slotPatience)); err != nil {
+		lost, err = tx.PassOnSlots(groups, late, func(h sql.LateHolder) bool { return now.Sub(h.DueNow) > s.lost.patience(h) })
+		if err != nil {
 			return 0, err
 		}
 		return tx.WakeGroups(groups, now)
 	})
+	if err == nil {
+		s.lost.learn(lost, now)
+	}
+	return err
 }
 
 // wakeRested wakes what is planned of backfills and waited for the end of a pause that is over. If there is another one, it

@@ -363,19 +363,6 @@ func (db *DB) liveTasks(ctx context.Context, index, cond string, args ...any) ([
 	return out, err
 }
 
-// Overdue counts idle tasks that should have been started before an instant, by their jobs; of more than limit it counts
-// so many.
-func (db *DB) Overdue(ctx context.Context, before job.Micros, limit int) (map[int64]int64, error) {
-	out := map[int64]int64{}
-	err := db.query(ctx, "count overdue tasks", func(rows *stdsql.Rows) error {
-		var id, n int64
-		err := rows.Scan(&id, &n)
-		out[id] = n
-		return err
-	}, "SELECT t.job_id, COUNT(*) FROM (SELECT job_id FROM task FORCE INDEX (slice) WHERE state = 0 AND due_now < ? LIMIT ?) t GROUP BY t.job_id", int64(before), limit)
-	return out, err
-}
-
 // WriteFired writes alerts: those without an id are new and get one. Those that are there are written first: a new one
 // may have the subject of one that is over.
 func (tx *Tx) WriteFired(rows []*FiredRow) error {

@@ -182,32 +182,48 @@ func (tx *Tx) LoseSlots(ids []int64) (lost []int64, err error) {
 		return nil, nil
 	}
 	slices.Sort(lost)
-	list, args := in(nil, lost)
-	if _, err := tx.exec("lose slots", "UPDATE task FORCE INDEX (PRIMARY) SET due_now = due_now + 1 WHERE id IN "+list, args...); err != nil {
+	which, args := oneOf("id", nil, lost)
+	if _, err := tx.exec("lose slots", "UPDATE task FORCE INDEX (PRIMARY) SET due_now = due_now + 1 WHERE "+which, args...); err != nil {
 		return nil, err
 	}
 	return lost, tx.FreeSlots(lost)
 }
 
-// PassOnSlots takes slots of groups, whose rows this transaction has locked, from tasks that were to begin before an instant and
-// have not: no node has room for them.
-func (tx *Tx) PassOnSlots(groups []Group, before job.Micros) error {
+// LateHolder is a task that holds a slot of a group, was to begin at an instant and has not.
+type LateHolder struct {
+	TaskID, GroupID int64
+	DueNow          job.Micros
+}
+
+// PassOnSlots takes slots of groups, whose rows this transaction has locked, from those of the tasks that were to begin before an
+// instant and have not that are to lose theirs: no node has room for them. It takes some at a time, and returns who lost one.
+func (tx *Tx) PassOnSlots(groups []Group, before job.Micros, loses func(LateHolder) bool) (lost []LateHolder, err error) {
 	if len(groups) == 0 {
-		return nil
+		return nil, nil
 	}
 	byID := make([]int64, len(groups))
 	for i, g := range groups {
 		byID[i] = g.ID
 	}
-	var ids []int64
-	list, args := in(nil, byID)
-	err := tx.query("list slots that nobody uses", idRows(&ids), "SELECT s.task_id FROM slot s FORCE INDEX (grp) STRAIGHT_JOIN task t ON t.id = s.task_id WHERE s.group_id IN "+list+
+	which, args := oneOf("s.group_id", nil, byID)
+	err = tx.query("list slots that nobody uses", func(rows *stdsql.Rows) error {
+		var h LateHolder
+		err := rows.Scan(&h.TaskID, &h.GroupID, &h.DueNow)
+		if len(lost) < sweepRows && loses(h) {
+			lost = append(lost, h)
+		}
+		return err
+	}, "SELECT s.task_id, s.group_id, t.due_now FROM slot s FORCE INDEX (grp) STRAIGHT_JOIN task t ON t.id = s.task_id WHERE "+which+
 		" AND t.state < 2 AND t.due_now < ?", append(args, int64(before))...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = tx.LoseSlots(ids)
-	return err
+	ids := make([]int64, len(lost))
+	for i, h := range lost {
+		ids[i] = h.TaskID
+	}
+	ids, err = tx.LoseSlots(ids)
+	return slices.DeleteFunc(lost, func(h LateHolder) bool { return !slices.Contains(ids, h.TaskID) }), err
 }
 
 // wakeMost is how many tasks of a group one transaction wakes: the sweeper finds the others.

@@ -28,6 +28,15 @@ var DefaultTimeouts = Timeouts{Dial: 2 * time.Second, Read: 3 * time.Second, Loc
 // MigrateTimeouts leave a migration the time that it needs.
 var MigrateTimeouts = Timeouts{Dial: 5 * time.Second, Read: 30 * time.Minute, LockWait: time.Minute, Idle: time.Hour}
 
+// longest is after how many seconds the server ends a statement; 0: never. What a migration has begun goes on without it: the
+// next try finds it done.
+func (t Timeouts) longest() int {
+	if t == MigrateTimeouts {
+		return 0
+	}
+	return int(t.Read/time.Second) + 1
+}
+
 // DB is a pool of connections to one schema.
 type DB struct {
 	db       *stdsql.DB
@@ -65,7 +74,7 @@ func openPool(dsn string, t Timeouts, size int, fresh bool) (*DB, error) {
 			// What nobody waits for any more ends: the server does not notice while it reads, and such reads would pile up. Seconds in
 			// MariaDB; milliseconds in MySQL, where it bounds reads alone.
 			" /*M! , max_statement_time=%[4]d */ /*!80000 , max_execution_time=%[4]d000 */",
-			int(t.LockWait/time.Second), int(max(t.LockWait, t.Read-time.Second)/time.Second), int(t.Idle/time.Second), int(t.Read/time.Second)+1),
+			int(t.LockWait/time.Second), int(max(t.LockWait, t.Read-time.Second)/time.Second), int(t.Idle/time.Second), t.longest()),
 	}})
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)
