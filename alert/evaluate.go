@@ -49,8 +49,9 @@ type Evaluator struct {
 	Nothing func() bool // tells that nobody wanted to be told of anything a moment ago; nil: nobody knows
 	Log     *slog.Logger
 
-	state *state // as of a step that stands; nil: to be read
-	jobs  jobCache
+	state  *state // as of a step that stands; nil: to be read
+	jobs   jobCache
+	unread int // in how many steps in a row it could not be read which late due times are over
 }
 
 // state is what is known between steps.

@@ -232,11 +232,12 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 	live := map[int64][]sql.LiveTask{}
 	for part := range slices.Chunk(slices.Sorted(maps.Keys(ids)), 500) {
 		tasks, err := f.DB.AlertTasksOf(ctx, part, f.now-min(start, finish), manyFired)
-		if err != nil && ctx.Err() == nil { // it fails no step: the next one would ask the same
+		if err != nil && f.unread >= 2 && ctx.Err() == nil { // it ends no alerting for good: the next step would ask the same
 			f.Log.Warn("cannot look which alerts of late due times are over", "error", err)
 			return nil
 		}
 		if err != nil {
+			f.unread++
 			return err
 		}
 		if len(tasks) == manyFired {
@@ -246,6 +247,7 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 			live[t.JobID] = append(live[t.JobID], t)
 		}
 	}
+	f.unread = 0
 	for i := range ends {
 		n := &ends[i]
 		if slices.ContainsFunc(live[n.job], func(t sql.LiveTask) bool { _, is := n.rule.late(n.event, &t, f.now); return is }) {

@@ -431,6 +431,11 @@ func TestFailingLookForEnds(t *testing.T) {
 	f.exec("RENAME TABLE task TO away")
 	f.now += 6 * second
 	f.run(a, job.Failed, 0)
+	for range 2 { // it may be the link
+		if _, err := e.step(t.Context(), f.now); err == nil {
+			t.Error("a step stands that could not read what is over")
+		}
+	}
 	f.step(e)
 	firing("while it cannot be read what is late", "failed", 1)
 	firing("what nobody knows to be over", "late_start", 1)

@@ -131,14 +131,6 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duratio
 	if err != nil {
 		return 0, err
 	}
-	if c.behind = 0; len(found) >= limit+len(c.missed) {
-		c.behind = now
-		for _, f := range found {
-			if !c.missed[f.ID] {
-				c.behind = min(c.behind, f.DueNow)
-			}
-		}
-	}
 	if len(found) > 0 && found[0].DueNow < now {
 		c.Lookout.sawIdle(found[0].DueNow)
 	}
@@ -218,6 +210,14 @@ func (c *Claimer) idle(ctx context.Context, look, all []sql.Slice, limit int, no
 	found, err := c.DB.IdleTasks(ctx, look, limit)
 	if err != nil {
 		return nil, err
+	}
+	if c.behind = 0; len(found) == limit {
+		c.behind = now
+		for _, f := range found {
+			if !c.missed[f.ID] {
+				c.behind = min(c.behind, f.DueNow)
+			}
+		}
 	}
 	if len(found) == limit && found[limit-1].DueNow <= now && now >= c.search {
 		if found, err = c.DB.IdleByPriority(ctx, look, searchDepth, limit); err != nil {

@@ -248,3 +248,27 @@ func TestClaimersShareABacklog(t *testing.T) {
 		})
 	}
 }
+
+// TestClaimersOfOnePriority: where all have a high one, what prefers another session is taken once it is the older one, too.
+func TestClaimersOfOnePriority(t *testing.T) {
+	f := setUp(t)
+	f.session.set(after(-10 * time.Second))
+	series := func(name string) job.Spec { return every(name, 100*time.Millisecond, -10*time.Second) }
+	mine, theirs := f.twoBuckets(series, series)
+	f.exec("UPDATE task SET priority = 5, due_now = due_now - IF(job_id = ?, 0, 10000000)", theirs.ID)
+	f.session.set(t0)
+	for n := 1; n <= 31; n += 3 {
+		if f.claimer.Cap = n; n == 4 {
+			f.exec("UPDATE task SET due_now = due_now - 10500000 WHERE job_id = ?", theirs.ID)
+		}
+		if _, err := f.claimer.claim(t.Context(), t0, -neglected); err != nil {
+			t.Fatal(err)
+		}
+		if n == 4 {
+			f.want("mine, which are as old", 4, "SELECT COUNT(*) FROM task WHERE state = 1 AND job_id = ?", mine.ID)
+		}
+	}
+	if f.number("SELECT COUNT(*) FROM task WHERE state = 1 AND job_id = ?", theirs.ID) == 0 {
+		t.Error("none of theirs are claimed")
+	}
+}

@@ -417,7 +417,7 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros
 			if err := takeFrom(tx, &d); err != nil {
 				return nil, err
 			}
-			if g := sc.group; g != nil { // nobody takes a slot of one that ends here
+			if g := sc.group; g != nil && d.verdict != giveBack { // nobody takes a slot of one that ends here
 				sc = sc.without(d.supersedes)
 				if d.slot != 0 {
 					sc.holders = append(slices.DeleteFunc(sc.holders, func(id int64) bool { return id == d.from }), t.ID)
