@@ -71,7 +71,7 @@ func TestF27Schema(t *testing.T) {
 func newer(t *testing.T, c *cluster) {
 	t.Helper()
 	var table string
-	if err := c.db.QueryRow("SELECT table_name FROM information_schema.columns WHERE table_schema = ? AND column_name = 'version_id'", c.schema).Scan(&table); err != nil {
+	if err := c.db.QueryRow("SELECT table_name FROM information_schema.columns WHERE table_schema = ? AND column_name = 'is_applied'", c.schema).Scan(&table); err != nil {
 		t.Fatal(err)
 	}
 	c.exec("INSERT INTO " + table + " (version_id, is_applied) VALUES (9999, 1)")
