@@ -104,16 +104,15 @@ func TestCrontabsAreSaidInChinese(t *testing.T) {
 	}
 }
 
-// formatsIn finds the formats that some functions are called with in a package, and where. A constant of the package
-// stands for its text.
-func formatsIn(t *testing.T, dir string, functions ...string) map[string]string {
+// sourcesOf reads the sources of a package, but for its tests.
+func sourcesOf(t *testing.T, dir string) (files []*ast.File, set *token.FileSet) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatal(dir, len(files), err)
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(names) == 0 {
+		t.Fatal(dir, len(names), err)
 	}
-	out, set := map[string]string{}, token.NewFileSet()
-	for _, name := range files {
+	set = token.NewFileSet()
+	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
@@ -121,6 +120,18 @@ func formatsIn(t *testing.T, dir string, functions ...string) map[string]string 
 		if err != nil {
 			t.Fatal(err)
 		}
+		files = append(files, f)
+	}
+	return files, set
+}
+
+// formatsIn finds the formats that some functions are called with in a package, and where. A constant of the package
+// stands for its text.
+func formatsIn(t *testing.T, dir string, functions ...string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	files, set := sourcesOf(t, dir)
+	for _, f := range files {
 		ast.Inspect(f, func(n ast.Node) bool {
 			var values []ast.Expr
 			switch n := n.(type) {
@@ -220,11 +231,8 @@ func patternsOf(t *testing.T, table string) (out []*regexp.Regexp) {
 // Reason of results, notes, and the errors for which attempts are stopped.
 func reasonsIn(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatal(dir, len(files), err)
-	}
-	out, set := map[string]string{}, token.NewFileSet()
+	out := map[string]string{}
+	files, set := sourcesOf(t, dir)
 	add := func(e ast.Expr) {
 		if call, ok := e.(*ast.CallExpr); ok && len(call.Args) > 0 && (calls(call, "Sprintf") || calls(call, "New") || calls(call, "Errorf")) {
 			e = call.Args[0]
@@ -235,14 +243,7 @@ func reasonsIn(t *testing.T, dir string) map[string]string {
 			}
 		}
 	}
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		f, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, f := range files {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:

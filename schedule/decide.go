@@ -221,7 +221,7 @@ func overlap(t job.Task, s scene, now job.Micros) decision {
 }
 
 // before tells whether a task that is due comes before another one of its job: the earlier due time. Between the schedule and
-// a backfill it is who has been woken, for then it is his turn, and else what is ready for longer: where due times come as
+// a backfill it is who has been woken, for then it is its turn, and else what is ready for longer: where due times come as
 // fast as runs end, there is always one that is. What waits is not: it will be woken when it is its turn.
 func before(o sql.TaskRow, t job.Task) bool {
 	switch {
