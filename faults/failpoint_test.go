@@ -80,23 +80,27 @@ func TestF42Points(t *testing.T) {
 			rounds = n // as many as there is time for
 			break
 		}
-		p := newPoints(t, r, program, dice(fmt.Sprint("points ", n)))
-		if names == nil {
-			names = p.census()
-		}
-		p.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-		p.strike(slices.Clone(names[:min(len(names), times(40, len(names)))]))
-		p.close()
-		if rounds > 1 {
-			t.Logf("round %d: %d points, %d kills, not reached: %s", n, len(names), p.kills, strings.Join(slices.Sorted(maps.Keys(p.missed)), ", "))
-		}
-		kills += p.kills
-		for name := range p.hit {
-			reached[name]++
-		}
-		for name, n := range p.missed {
-			missed[name] += n
-		}
+		t.Run(fmt.Sprint("round ", n), func(t *testing.T) { // whose nodes end with it
+			r.t = t
+			p := newPoints(t, r, program, dice(fmt.Sprint("points ", n)))
+			if names == nil {
+				names = p.census()
+			}
+			p.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+			p.strike(slices.Clone(names[:min(len(names), times(40, len(names)))]))
+			p.close()
+			if rounds > 1 {
+				t.Logf("round %d: %d points, %d kills, not reached: %s", n, len(names), p.kills, strings.Join(slices.Sorted(maps.Keys(p.missed)), ", "))
+			}
+			kills += p.kills
+			for name := range p.hit {
+				reached[name]++
+			}
+			for name, n := range p.missed {
+				missed[name] += n
+			}
+		})
+		r.t = t
 		if t.Failed() {
 			break
 		}
