@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"go-crontab/guard"
 )
 
 // initGrace is how long an init waits, after the node has ended, for what the node leaves behind: its guard, which kills the
@@ -26,6 +28,7 @@ func beInit(args []string, in io.Reader, out, errs io.Writer) (code int, done bo
 	if os.Getpid() != 1 {
 		return 0, false
 	}
+	guard.Conceal() // it has the node's environment
 	self, err := os.Executable()
 	if err != nil {
 		fmt.Fprintln(errs, "go-crontab as process 1:", err)

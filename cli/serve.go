@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"go-crontab/api"
+	"go-crontab/guard"
 	"go-crontab/job"
 	"go-crontab/node"
 	"go-crontab/secret"
@@ -178,6 +179,7 @@ func (s *serveSettings) serve(c *console) error {
 	// A program of Go that panics, or is aborted by a watchdog, ends with exit code 2, as one whose settings make no sense:
 	// that one is not to be started again, see the unit. So a crash ends by a signal.
 	debug.SetTraceback("crash")
+	guard.Conceal()
 	log := s.logger(c.err)
 	slog.SetDefault(log)
 	if s.node == "" {

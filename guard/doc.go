@@ -63,6 +63,7 @@
 // # Who may talk to it
 //
 // Commands inherit neither the memory nor the pipe. The guard is in a session of its own, ignores the signals that are
-// sent to groups, and is not dumpable, so that its memory and descriptors are closed to its own user. But a command of
-// the node's own user can send SIGKILL to both, as to everything of that user: run jobs that are not trusted as another.
+// sent to groups, and is not dumpable, so that its memory and descriptors are closed to its own user. A node has the same
+// memory: see [Conceal]. But a command of the node's own user can send SIGKILL to both, as to everything of that user: run
+// jobs that are not trusted as another.
 package guard

@@ -47,11 +47,16 @@ func init() {
 func hide() {
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM)
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0) // before the next line, behind which it is root's
-	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	Conceal()
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -10)
 	name := append([]byte(comm), 0)
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
 }
+
+// Conceal closes the memory, the descriptors and the environment of this process to others of its own user: commands that
+// a node starts as itself would find there what it does not give them, the DSN for one. The kernel writes no core file of
+// such a process any more. What it starts is as open as ever.
+func Conceal() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
 // watch is the life of a guard.
 func watch() int {
