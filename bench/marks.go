@@ -55,6 +55,8 @@ func marks() []mark {
 		{"jobs created, 1,000 with a request", "api", 5_000, false, "/s", of("api 1000 jobs at a time", rate)},
 		{"… one by one", "api", 500, false, "/s", of("api 1 job at a time", rate)},
 		{"one of three nodes killed at 1,000/s, the latest start", "failover", 2_000, true, " ms", of("failover 1000/s", func(r *Result) float64 { return r.Late.Max })},
+		{"while old records are removed at 5,000/s, p50, of that while none are", "purge --rate 5000", 1.05, true, "", against("purge 5000/s old records go", "purge 5000/s old records stay", p50)},
+		{"… p99", "purge --rate 5000", 1.05, true, "", against("purge 5000/s old records go", "purge 5000/s old records stay", p99)},
 		{"binary log: a burst, of that without", "--binlog burst", .8, false, "", against("burst 100000 jobs"+binlogged, "burst 100000 jobs", rate)},
 		{"… p99 without, of that with, at 1,000/s", "--binlog steady", .8, false, "", against("steady 1000/s", "steady 1000/s"+binlogged, p99)},
 	}

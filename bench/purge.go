@@ -87,15 +87,16 @@ func (p *past) begun(ctx context.Context, c *schema) error {
 	}
 }
 
-// ended says how many were removed in the measured span, and complains when that was not going on for all of it.
-func (p *past) ended(ctx context.Context, b *run, c *schema, span time.Duration) error {
+// ended returns how many a second were removed in the measured span, and complains when that was not going on for all of it.
+func (p *past) ended(ctx context.Context, b *run, c *schema, span time.Duration) (removed float64, err error) {
 	left, err := p.count(ctx, c)
 	if err != nil || !p.removed {
-		return err
+		return 0, err
 	}
-	b.Say("%.0f old records a second were removed meanwhile", float64(p.left-left)/span.Seconds())
+	removed = float64(p.left-left) / span.Seconds()
+	b.Say("%.0f old records a second were removed meanwhile", removed)
 	if left == 0 && !b.hasty {
-		return fmt.Errorf("all old records were removed before the %s were over: measure for less long (--for)", span)
+		return 0, fmt.Errorf("all old records were removed before the %s were over: measure for less long (--for)", span)
 	}
-	return nil
+	return removed, nil
 }

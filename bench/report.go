@@ -43,6 +43,8 @@ type Result struct {
 	Idle   *Idle   `json:"idle,omitempty"`   // of nodes that have nothing to do
 	Writes *Writes `json:"writes,omitempty"` // of jobs that were created
 
+	Removed float64 `json:"removed_per_second,omitempty"` // old records, meanwhile
+
 	Rates  []float64 `json:"runs,omitempty"` // of all runs, when there were several
 	Noise  float64   `json:"noise"`          // spread of equal work on an idle processor, 0 is none
 	Noisy  bool      `json:"noisy"`          // so much that nothing can be concluded

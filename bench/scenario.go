@@ -233,7 +233,7 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 			return err
 		}
 		if w.Past != nil {
-			if err := w.Past.ended(ctx, b, c, length); err != nil {
+			if r.Removed, err = w.Past.ended(ctx, b, c, length); err != nil {
 				return err
 			}
 		}
