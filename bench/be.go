@@ -57,7 +57,11 @@ func BeNode(in io.Reader, out, errs io.Writer, api API) error {
 	}
 	asked := bufio.NewScanner(in)
 	for asked.Scan() {
-		line, err := json.Marshal(vitals{CPU: cpu(), RSS: rss(), Ready: n.Ready() == nil, API: door.API, Token: door.Token})
+		v := vitals{CPU: cpu(), RSS: rss(), Ready: n.Ready() == nil, API: door.API, Token: door.Token}
+		if guard := n.Status().Guard; guard != 0 {
+			v.Guard = guardVitals{CPU: cpuOf(guard), Own: statusMB(strconv.Itoa(guard), "RssAnon:")}
+		}
+		line, err := json.Marshal(v)
 		if err != nil {
 			return err
 		}
@@ -99,10 +103,12 @@ func cpu() time.Duration {
 // rss is the resident memory of this process in MB, 0 where /proc does not tell.
 func rss() float64 { return residentMB("self") }
 
-func residentMB(pid string) float64 {
+func residentMB(pid string) float64 { return statusMB(pid, "VmRSS:") }
+
+func statusMB(pid, name string) float64 {
 	text, _ := os.ReadFile("/proc/" + pid + "/status")
 	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] == "VmRSS:" {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == name {
 			kb, _ := strconv.ParseFloat(f[1], 64)
 			return kb / 1024
 		}

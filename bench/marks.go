@@ -23,6 +23,14 @@ func marks() []mark {
 	p99 := func(r *Result) float64 { return r.Late.P99 }
 	statements := func(r *Result) float64 { return r.Cost.Statements }
 	memory := func(r *Result) float64 { return r.Cost.NodeMB }
+	guard := func(figure func(Cost) float64) func(results) (float64, bool) {
+		return of("shell 5000 jobs", func(r *Result) float64 {
+			if r.Cost.GuardMB == 0 { // there was none, or nobody looked
+				return math.NaN()
+			}
+			return figure(r.Cost)
+		})
+	}
 	return []mark{
 		{"no-op, sustained, one node", "steady --rate 10000", 25_000, false, "/s", best("steady ", rate)},
 		{"… lateness p99 at 10,000/s", "steady --rate 10000", 5, true, " ms", of("steady 10000/s", p99)},
@@ -52,6 +60,8 @@ func marks() []mark {
 		{"… lateness p99", "slow --rate 5000 --round-trip 20ms", 50, true, " ms", of("slow 5000/s 20ms", p99)},
 		{"memory with 10,000 prepared tasks", "steady", 64, true, " MB", of("steady 1000/s", memory)},
 		{"… at 20,000/s", "steady --rate 20000", 150, true, " MB", of("steady 20000/s", memory)},
+		{"processor of the guard beside commands", "shell", 1, true, " %", guard(func(c Cost) float64 { return c.GuardCPU })},
+		{"… its memory, without the text that it shares with the node", "shell", 10, true, " MB", guard(func(c Cost) float64 { return c.GuardMB })},
 		{"jobs created, 1,000 with a request", "api", 5_000, false, "/s", of("api 1000 jobs at a time", rate)},
 		{"… one by one", "api", 500, false, "/s", of("api 1 job at a time", rate)},
 		{"one of three nodes killed at 1,000/s, the latest start", "failover", 2_000, true, " ms", of("failover 1000/s", func(r *Result) float64 { return r.Late.Max })},

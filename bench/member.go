@@ -33,8 +33,15 @@ type vitals struct {
 	CPU   time.Duration `json:"cpu"` // used so far
 	RSS   float64       `json:"rss"` // MB
 	Ready bool          `json:"ready"`
+	Guard guardVitals   `json:"guard"`
 	API   string        `json:"api,omitempty"`   // host:port
 	Token string        `json:"token,omitempty"` // for it
+}
+
+// guardVitals are those of a node's guard, as far as /proc tells.
+type guardVitals struct {
+	CPU time.Duration `json:"cpu"`
+	Own float64       `json:"own"` // MB, without the program's text, which it shares with the node
 }
 
 // member is a node that runs, seen from outside.

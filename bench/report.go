@@ -66,8 +66,10 @@ type Cost struct {
 	Commits    float64 `json:"commits_per_fire"`
 	Redo       float64 `json:"redo_bytes_per_fire"`
 	Binlog     float64 `json:"binlog_bytes_per_fire,omitempty"`
-	NodeCPU    float64 `json:"node_cpu_percent"` // of one processor, all nodes together
-	NodeMB     float64 `json:"node_mb"`          // resident, the largest node
+	NodeCPU    float64 `json:"node_cpu_percent"`   // of one processor, all nodes together
+	NodeMB     float64 `json:"node_mb"`            // resident, the largest node
+	GuardCPU   float64 `json:"guard_cpu_percent"`  // of the guard that took the most
+	GuardMB    float64 `json:"guard_mb,omitempty"` // resident, without the program's text
 	ServerCPU  float64 `json:"server_cpu_percent,omitempty"`
 	ServerMB   float64 `json:"server_mb,omitempty"`
 }

@@ -128,13 +128,14 @@ type reading struct {
 	at     time.Time
 	server counters
 	nodes  map[*member]time.Duration // what each that lives has used of all processors
-	rss    float64                   // of the largest one, MB
-	mb     float64                   // of the server
+	guards map[*member]guardVitals
+	rss    float64 // of the largest one, MB
+	mb     float64 // of the server
 }
 
 // read asks the nodes that live, and the server.
 func (b *run) read(ctx context.Context, c *schema, members []*member) (r reading, err error) {
-	r.nodes = map[*member]time.Duration{}
+	r.nodes, r.guards = map[*member]time.Duration{}, map[*member]guardVitals{}
 	for _, m := range members {
 		if m.gone() {
 			continue
@@ -143,7 +144,7 @@ func (b *run) read(ctx context.Context, c *schema, members []*member) (r reading
 		if err != nil {
 			return r, err
 		}
-		r.nodes[m] = v.CPU
+		r.nodes[m], r.guards[m] = v.CPU, v.Guard
 		r.rss = max(r.rss, v.RSS)
 	}
 	if c.private != nil {
@@ -163,6 +164,14 @@ func (r reading) nodesSince(before reading) (d time.Duration) {
 	return d
 }
 
+// guardSince is what the guards used of a processor since an earlier reading and what they hold: the most of any.
+func (r reading) guardSince(before reading) (most guardVitals) {
+	for m, g := range r.guards {
+		most.CPU, most.Own = max(most.CPU, g.CPU-before.guards[m].CPU), max(most.Own, g.Own)
+	}
+	return most
+}
+
 // cost fills in what the fires between two readings took.
 func (r *Result) cost(before, after reading) {
 	d, seconds := after.server.minus(before.server), after.at.Sub(before.at).Seconds()
@@ -172,6 +181,8 @@ func (r *Result) cost(before, after reading) {
 		NodeCPU: percent(after.nodesSince(before), seconds), NodeMB: after.rss,
 		ServerCPU: percent(d.cpu, seconds), ServerMB: after.mb,
 	}
+	guard := after.guardSince(before)
+	r.Cost.GuardCPU, r.Cost.GuardMB = percent(guard.CPU, seconds), guard.Own
 }
 
 func percent(cpu time.Duration, seconds float64) float64 {
