@@ -47,11 +47,14 @@ run: ## Build, then run a cluster with its own database and web page (bin/go-cro
 	@$(MAKE) --no-print-directory build
 	bin/go-crontab dev
 
-test: deps lint ## Lint, then run all tests with the race detector, and some faults (TESTFLAGS='-run X -v')
+# tools/release reads the Dockerfile, the compose file, the manifests, the unit and the packages against what serve takes.
+test: deps lint ## Lint, run all tests with the race detector and some faults, check deploy/ and for vulnerabilities (TESTFLAGS='-run X -v')
 	CGO_ENABLED=1 $(GO) test -race -timeout 25m -parallel 4 $(TESTFLAGS) ./...
 	$(GO) test -timeout 10m $(TESTFLAGS) ./internal/protocol
 	$(GO) test -tags failpoint $(TESTFLAGS) ./internal/failpoint
 	$(FAULTS) -parallel 4 -timeout 15m -run '$(GATE)'
+	cd tools/release && $(GO) test -timeout 10m $(TESTFLAGS) ./...
+	GO=$(GO) scripts/vulncheck.sh
 
 # The server comes out of Debian or Ubuntu into a folder of its own (scripts/engine.sh, which names those there are). All
 # tests that use a database, one package after the other, and those faults that an engine may answer in its own way.
@@ -168,8 +171,8 @@ release-test: release ## Install the packages into a clean Debian, run a node an
 	rm -r dist/again
 	cd tools/release && $(GO) test -count 1 ./...
 
-vulncheck: ## Look for known vulnerabilities in what is used (asks vuln.go.dev)
-	$(GO) tool -modfile=tools/release/go.mod govulncheck ./...
+vulncheck: ## Look for known vulnerabilities in what is used (asks vuln.go.dev; a warning if it does not answer)
+	GO=$(GO) scripts/vulncheck.sh
 
 clean: ## Remove what was built, and test leftovers (not /data)
 	rm -rf bin dist page/node_modules page/dist/assets page/dist/index.html page/e2e/out

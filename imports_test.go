@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 
 	"alert": {"job", "sql", "internal/trail"}, // tells people: reads what the trip of a task leaves behind, calls the outside by what node gives it
 
-	"node":   {"alert", "job", "metric", "secret", "sql", "lock", "session", "schedule", "execute", "result", "compensate", "guard"},
+	"node":   {"alert", "job", "metric", "secret", "sql", "lock", "session", "schedule", "execute", "result", "compensate", "guard", "internal/failpoint"},
 	"auth":   {"job", "sql"},                                                                                        // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
 	"doctor": {"job", "sql", "session"},                                                                             // what is not as it should be: reads what the others write
 	"feed":   {"job", "sql", "internal/trail"},                                                                      // what changes, for whoever listens: reads what the others write

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -51,7 +52,8 @@ type Evaluator struct {
 
 	state  *state // as of a step that stands; nil: to be read
 	jobs   jobCache
-	unread int // in how many steps in a row it could not be read which late due times are over
+	unread int   // in how many steps in a row it could not be read which late due times are over
+	unsaid int64 // what could not be told, and is not logged yet
 }
 
 // state is what is known between steps.
@@ -144,6 +146,11 @@ var errOvertaken = errors.New("another node evaluates")
 // step evaluates once, and tells when to do so again. If we die within it, or its commit is unknown, it stands or not,
 // and the next step goes on from what stands.
 func (e *Evaluator) step(ctx context.Context, now job.Micros) (again time.Duration, err error) {
+	defer func() {
+		if r := recover(); r != nil { // one bad row never stops a node
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
 	w, err := e.DB.AlertWork(ctx)
 	if err != nil {
 		return 0, err
@@ -170,6 +177,10 @@ func (e *Evaluator) step(ctx context.Context, now job.Micros) (again time.Durati
 	}
 	if err := e.write(ctx, w, c, now); err != nil {
 		return 0, err
+	}
+	if e.unsaid > 0 && s.due("lost", now, time.Minute) {
+		e.Log.Warn("more goes wrong than alerts can tell: some of it is only counted", "events", e.unsaid)
+		e.unsaid = 0
 	}
 	if s.due("tidy", now, time.Minute) {
 		if err := e.tidy(ctx, now); err != nil && ctx.Err() == nil {

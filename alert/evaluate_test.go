@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -278,8 +279,13 @@ func TestFlood(t *testing.T) {
 		t.Fatalf("got %d messages, the last %+v", len(m), m[len(m)-1])
 	}
 	h.answer = func(int) int { return 500 }
+	said := &written{}
+	e.Log = slog.New(slog.NewTextHandler(said, nil))
 	flood("many", manyOpen+20)
 	f.want("suppressed", 20, "SELECT COALESCE(SUM(events), 0) FROM delivery WHERE state = ?", sql.DeliverySuppressed)
 	f.want("counted as lost", 20, "SELECT lost FROM alert_work WHERE id = 1")
+	if log := said.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "events=20") {
+		t.Errorf("the log has %q, want a line of 20 events", log)
+	}
 	f.want("alerts, told or not", 392+manyOpen+20+manyOpen+20, "SELECT COUNT(*) FROM alert")
 }

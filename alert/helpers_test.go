@@ -195,6 +195,24 @@ func (f *fixture) rule(r job.AlertRule) {
 	f.exec("UPDATE alert_rule SET updated = 1")
 }
 
+// written is a log that remembers.
+type written struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (w *written) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(b)
+}
+
+func (w *written) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
 // hook is a server that remembers what it got.
 type hook struct {
 	*httptest.Server

@@ -85,6 +85,17 @@ func (o *Outside) Test(ctx context.Context, db *sql.DB, name string, now job.Mic
 	ctx, cancel := context.WithTimeout(ctx, min(time.Duration(l.channel.Timeout), 15*time.Second))
 	defer cancel()
 	v := o.send(ctx, l)
+	if v.err == nil && l.channel.Type == job.ChannelPagerDuty {
+		// What the test opened is over; if we die before that is told, it stays open, as whoever tests sees. The key of the
+		// incident is that of the test, see pagerEvent, and the message is another one.
+		item.What, item.AlertID, item.Since = "resolved", "test", hex.EncodeToString(t.Key[:])
+		l.Key, l.items = uuid.New(), []job.AlertItem{item}
+		if end := o.send(ctx, l); end.err != nil {
+			v.said += "; the incident stays open: " + end.err.Error()
+		} else {
+			v.said += "; the incident is resolved"
+		}
+	}
 	t.Took, t.Sent, t.Said = time.Since(began), v.err == nil, v.said
 	if v.err != nil {
 		t.Said = v.err.Error()
@@ -223,10 +234,14 @@ func (o *Outside) webhook(ctx context.Context, l *letter, m *job.AlertMessage, a
 		return verdict{err: err, final: true}
 	}
 	if l.channel.Body != "" {
-		if text, err := job.Render(l.channel.Body, m); err == nil {
+		text, err := job.Render(l.channel.Body, m)
+		switch {
+		case err == nil:
 			body = []byte(text)
-		} else {
-			l.templates++
+		case l.Kind == sql.DeliveryTest: // which is to find that
+			return verdict{err: fmt.Errorf("the template of the body failed: %w", err), final: true}
+		default:
+			l.templates = append(l.templates, fmt.Errorf("the body of the channel %s: %w", l.Channel, err))
 		}
 	}
 	return o.call(ctx, l, http.MethodPost, address, body, values)
@@ -319,16 +334,16 @@ func (l *letter) message() *job.AlertMessage {
 	m.Title, m.Text = builtIn(m)
 	// What the rule wants replaces that; what fails does not.
 	for _, t := range []struct {
-		text string
-		to   *string
-	}{{l.rule.Title, &m.Title}, {l.rule.Text, &m.Text}} {
+		what, text string
+		to         *string
+	}{{"title", l.rule.Title, &m.Title}, {"text", l.rule.Text, &m.Text}} {
 		if t.text == "" {
 			continue
 		}
 		if out, err := job.Render(t.text, m); err == nil {
 			*t.to = out
 		} else {
-			l.templates++
+			l.templates = append(l.templates, fmt.Errorf("the %s of the rule %s: %w", t.what, l.Rule, err))
 		}
 	}
 	m.Title = strings.Join(strings.Fields(m.Title), " ")

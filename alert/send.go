@@ -170,7 +170,7 @@ type letter struct {
 	rule      job.AlertRule
 	job       job.AlertJob
 	items     []job.AlertItem
-	templates int // that failed
+	templates []error // why some failed
 }
 
 // verdict is what became of a try.
@@ -359,6 +359,9 @@ func (s *Sender) settle(ctx context.Context, l *letter, v *verdict) error {
 			return nil
 		})
 		if err == nil {
+			for _, why := range l.templates {
+				s.Log.Warn("a template of alerts failed, and the built-in text took its place", "error", why)
+			}
 			return nil
 		}
 	}

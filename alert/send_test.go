@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -289,9 +291,14 @@ func TestShapes(t *testing.T) {
 		f.channel(c)
 		f.message(c.Name)
 	}
-	f.send(f.sender(f.session()))
+	s, said := f.sender(f.session()), &written{}
+	s.Log = slog.New(slog.NewTextHandler(said, nil))
+	f.send(s)
 	f.want("sent", 8, "SELECT COUNT(*) FROM delivery WHERE state = 2")
 	f.want("templates that failed", 1, "SELECT template_failures FROM alert_work WHERE id = 1")
+	if log := said.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "a template of alerts failed") || !strings.Contains(log, "the body of the channel bad: ") || !strings.Contains(log, "index out of range") {
+		t.Errorf("the log has %q, want one line of the template that failed", log)
+	}
 	for i, path := range h.paths {
 		raw, header := h.raw[i], h.header[i]
 		want := ""
@@ -350,6 +357,48 @@ func TestTestOfChannel(t *testing.T) {
 	}
 	if _, err = o.Test(t.Context(), f.db, "none", f.now); err != sql.ErrNotFound {
 		t.Errorf("got %v, want %v", err, sql.ErrNotFound)
+	}
+	h.answer = nil
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL, Body: `{{(index .Items 99).App}}`})
+	before := len(h.seen())
+	if got, err = o.Test(t.Context(), f.db, "hook", f.now); err != nil || got.Sent || !strings.Contains(got.Said, "the template of the body failed: ") || !strings.Contains(got.Said, "index out of range") || len(h.seen()) != before {
+		t.Errorf("got %+v, %v, and %d messages; want the template found, and nothing sent", got, err, len(h.seen())-before)
+	}
+}
+
+// TestTestOfPager: what a test opens it resolves.
+func TestTestOfPager(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	f.pager("pager", h.URL+"/pager")
+	o := f.sender(f.session()).Outside
+	got, err := o.Test(t.Context(), f.db, "pager", f.now)
+	if err != nil || !got.Sent || got.Said != "200 OK; the incident is resolved" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if actions := h.events("/pager"); !slices.Equal(actions, []string{"trigger", "resolve"}) {
+		t.Fatalf("got %q", actions)
+	}
+	incident := regexp.MustCompile(`"dedup_key":"[^"]+"`)
+	if first, second := incident.FindString(h.raw[0]), incident.FindString(h.raw[1]); first != second || !strings.HasPrefix(first, `"dedup_key":"go-crontab-test-`) {
+		t.Errorf("it opens %s and resolves %s", first, second)
+	}
+	if h.header[0].Get("Idempotency-Key") == h.header[1].Get("Idempotency-Key") {
+		t.Error("who takes each message once drops the second")
+	}
+	h.answer = func(n int) int {
+		if n%2 == 0 {
+			return 500
+		}
+		return 202
+	}
+	if got, err = o.Test(t.Context(), f.db, "pager", f.now); err != nil || !got.Sent || !strings.Contains(got.Said, "the incident stays open: 500") {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	h.answer = func(int) int { return 400 }
+	before := len(h.raw)
+	if got, err = o.Test(t.Context(), f.db, "pager", f.now); err != nil || got.Sent || len(h.raw) != before+1 {
+		t.Errorf("got %+v, %v, after %d calls; want nothing resolved that was not opened", got, err, len(h.raw)-before)
 	}
 }
 

@@ -270,9 +270,12 @@ func DecodeChannel(row *sql.AlertRow) (c job.AlertChannel, err error) {
 	return c, err
 }
 
-// DecodeRule reads a stored definition.
+// DecodeRule reads a stored definition. A hand may have written there what nobody can go by: that is an error, too.
 func DecodeRule(row *sql.AlertRow) (r job.AlertRule, err error) {
-	err = json.Unmarshal([]byte(row.Spec), &r)
+	if err = json.Unmarshal([]byte(row.Spec), &r); err == nil {
+		r.Defaults()
+		err = r.CheckStored()
+	}
 	return r, err
 }
 

@@ -43,10 +43,10 @@ func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now 
 		return nil
 	}
 	w.Position, w.Holder, w.Until = string(text), e.Session.ID(), now.Add(tenure)
-	made := false
+	made, lost := false, int64(0)
 	var beaten []*channel
 	err = e.DB.Tx(ctx, func(tx *sql.Tx) error {
-		made = len(c.pings)+len(c.beats) > 0
+		made, lost = len(c.pings)+len(c.beats) > 0, c.lost
 		if err := stepped(tx.StepAlerts(w, c.lost)); err != nil {
 			return err
 		}
@@ -83,6 +83,7 @@ func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now 
 				if err := tx.LoseAlerts(n); err != nil {
 					return err
 				}
+				lost += n
 			}
 			if n > 0 && g.what == "fired" {
 				g.what = "resolved"
@@ -101,6 +102,7 @@ func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now 
 	if err != nil {
 		return err
 	}
+	e.unsaid += lost
 	s := e.state
 	s.n, s.position = w.N+1, c.position
 	for key, row := range c.firing {

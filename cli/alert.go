@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -191,6 +192,9 @@ func alertSent(c *console) *cobra.Command {
 			return err
 		}
 		return r.list(raw, func(i int) string { return sent[i].ID }, func() error {
+			if err := untold(cmd.Context(), c, r); err != nil {
+				return err
+			}
 			if len(sent) == 0 {
 				c.notef("There are no such messages.\n")
 				return nil
@@ -204,6 +208,24 @@ func alertSent(c *console) *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+// untold says how much the list of messages does not have.
+func untold(ctx context.Context, c *console, r *remote) error {
+	v, _, err := get[struct {
+		Lost      int64 `json:"lost"`
+		Templates int64 `json:"template_failures"`
+	}](ctx, r, alertsPath+"/summary", nil)
+	if err != nil {
+		return err
+	}
+	if v.Lost > 0 {
+		c.notef("Since the cluster was made %s could not be told, because there were too many.\n", counted(int(v.Lost), "event"))
+	}
+	if v.Templates > 0 {
+		c.notef("Since the cluster was made the built-in text was sent %s, because a template failed; the logs of the nodes say which.\n", counted(int(v.Templates), "time"))
+	}
+	return nil
 }
 
 func alertTest(c *console) *cobra.Command {

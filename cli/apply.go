@@ -45,6 +45,18 @@ type appliedField struct {
 	Becomes json.RawMessage `json:"becomes"`
 }
 
+// appliedKind is one of the lists, as the API and people call it.
+type appliedKind struct {
+	field, kind string
+	list        *[]appliedObject
+}
+
+// kinds are the lists in the order in which they are shown.
+func (v *appliedView) kinds() []appliedKind {
+	return []appliedKind{{"groups", "group", &v.Groups}, {"calendars", "calendar", &v.Calendars}, {"channels", "channel", &v.Channels}, {"rules", "rule", &v.Rules},
+		{"retention", "retention", &v.Retention}, {"pauses", "pause", &v.Pauses}, {"jobs", "", &v.Jobs}}
+}
+
 // fullName is how people name it; kind is "" for jobs.
 func (o *appliedObject) fullName(kind string) string {
 	switch {
@@ -80,7 +92,10 @@ A file is YAML or JSON: one job, a list of jobs, or an object with the lists gro
 (of alerts), retention, pauses (of apps and of the cluster) and jobs. Of a folder all .yaml, .yml and .json files are
 read, those of its folders too.
 
-With --prune the jobs of --app, or with all of --label, that are in no file are deleted.`,
+More than 1,000 jobs are applied in parts of so many, once a dry run of all of them has found nothing wrong. If it ends in
+between, the parts before are applied, and the same again goes on.
+
+With --prune the jobs of --app, or with all of --label, that are in no file are deleted. It takes at most 1,000 jobs.`,
 		Example: `  go-crontab apply -f jobs.yaml --dry-run
   go-crontab apply -f jobs/ --prune --app shop
   go-crontab export --app shop | go-crontab apply --server http://other:8610 -f -`,
@@ -103,18 +118,16 @@ With --prune the jobs of --app, or with all of --label, that are in no file are 
 		if err != nil {
 			return err
 		}
+		parts, err := f.parts(set)
+		if err != nil {
+			return err
+		}
 		if f.prune && !f.dryRun && !f.yes {
 			if err := f.confirm(cmd.Context(), r, set, more); err != nil {
 				return err
 			}
 		}
-		done, raw, err := r.apply(cmd.Context(), set, more)
-		if err != nil {
-			return err
-		}
-		return r.showApplied(done, raw, func() {
-			c.notef("nothing was changed; to do it, leave --dry-run out\n")
-		})
+		return r.applyParts(cmd.Context(), parts, more)
 	}
 	return cmd
 }
@@ -157,7 +170,7 @@ func parseLabels(flag string, list []string) (map[string]string, error) {
 
 // readManifests reads files. What is wrong in them is refused as a definition is that the server does not take.
 func readManifests(paths []string, c *console) (*manifest.Set, error) {
-	set, err := manifest.ReadAll(paths, c.in)
+	set, err := manifest.ReadUpTo(manifest.MaxSizeInParts, paths, c.in)
 	var (
 		faults manifest.Faults
 		path   *fs.PathError
@@ -241,61 +254,6 @@ func (p *problem) place(set *manifest.Set) {
 	}
 	slices.SortStableFunc(p.Errors, func(a, b fieldProblem) int {
 		return cmp.Or(strings.Compare(a.at.File, b.at.File), cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Column, b.at.Column))
-	})
-}
-
-// showApplied prints what was changed; dry is told after a dry run.
-func (r *remote) showApplied(done appliedView, raw json.RawMessage, dry func()) error {
-	var names []string
-	kinds := []struct {
-		kind string
-		list []appliedObject
-	}{{"group", done.Groups}, {"calendar", done.Calendars}, {"channel", done.Channels}, {"rule", done.Rules}, {"retention", done.Retention}, {"pause", done.Pauses}, {"", done.Jobs}}
-	for _, k := range kinds {
-		for i := range k.list {
-			if o := &k.list[i]; o.Action != "unchanged" {
-				names = append(names, o.fullName(k.kind))
-			}
-		}
-	}
-	if r.format == "name" {
-		for _, n := range names {
-			r.printf("%s\n", n)
-		}
-		return nil
-	}
-	return r.object(r.console, raw, "", func() error {
-		counts := map[string]int{}
-		for _, k := range kinds {
-			for i := range k.list {
-				o := &k.list[i]
-				counts[o.Action]++
-				if o.Action != "unchanged" {
-					r.showChange(o, k.kind)
-				}
-				for _, w := range o.Warnings {
-					r.notef("warning: %s: %s\n", plain(o.fullName(k.kind)), plain(w))
-				}
-			}
-		}
-		var said []string
-		for _, action := range []string{"created", "updated", "deleted", "unchanged"} {
-			if n := counts[action]; n > 0 {
-				said = append(said, fmt.Sprintf("%d %s", n, action))
-			}
-		}
-		if said == nil {
-			said = []string{"nothing to do"}
-		}
-		summary := strings.Join(said, ", ")
-		if done.DryRun {
-			summary = "dry run: " + summary
-		}
-		r.notef("%s\n", summary)
-		if done.DryRun && done.Changed > 0 {
-			dry()
-		}
-		return nil
 	})
 }
 

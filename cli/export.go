@@ -128,10 +128,7 @@ func (r *remote) export(ctx context.Context, app, label string, all bool) (o *ma
 		}
 		q.Set("cursor", page.Next)
 	}
-	slices.SortFunc(o.Jobs, func(a, b json.RawMessage) int {
-		x, y := nameIn(a), nameIn(b)
-		return strings.Compare(x.App+"\x00"+x.Name, y.App+"\x00"+y.Name)
-	})
+	o.Jobs = inOrder(o.Jobs)
 	groups, calendars, err := r.namedBy(ctx, o.Jobs, app == "" && label == "")
 	if err != nil {
 		return nil, nil, err
@@ -156,6 +153,24 @@ func (r *remote) export(ctx context.Context, app, label string, all bool) (o *ma
 	}
 	more, err := r.exportCalendars(ctx, calendars, o)
 	return o, append(left, more...), err
+}
+
+// inOrder sorts jobs by their names, each of which is read once.
+func inOrder(jobs []json.RawMessage) []json.RawMessage {
+	type keyed struct {
+		key string
+		job json.RawMessage
+	}
+	all := make([]keyed, len(jobs))
+	for i, j := range jobs {
+		n := nameIn(j)
+		all[i] = keyed{n.App + "\x00" + n.Name, j}
+	}
+	slices.SortFunc(all, func(a, b keyed) int { return strings.Compare(a.key, b.key) })
+	for i, k := range all {
+		jobs[i] = k.job
+	}
+	return jobs
 }
 
 // namedBy lists the groups and calendars that jobs name, or all there are.

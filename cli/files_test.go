@@ -200,6 +200,79 @@ func TestApplyTellsThePlaces(t *testing.T) {
 	}
 }
 
+// TestApplyInParts: more than is taken at once goes in parts, once all of them were tried, and what stands in several is
+// told once.
+func TestApplyInParts(t *testing.T) {
+	t.Parallel()
+	var at int // which request is answered by that
+	var instead func() (int, string)
+	asked := 0
+	f := newFakeAPI(t, nil)
+	f.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked++; asked == at {
+			status, text := instead()
+			w.WriteHeader(status)
+			fmt.Fprint(w, text)
+			return
+		}
+		var want struct {
+			Dry    bool `json:"dry_run"`
+			Groups []named
+			Jobs   []named
+		}
+		if err := json.NewDecoder(r.Body).Decode(&want); err != nil || len(want.Jobs) > 1000 {
+			t.Errorf("got %d jobs, %v", len(want.Jobs), err)
+		}
+		f.bodies = append(f.bodies, fmt.Sprintf("%v %d %d", want.Dry, len(want.Groups), len(want.Jobs)))
+		list := func(of []named) (out []string) {
+			for _, n := range of {
+				out = append(out, fmt.Sprintf(`{"app":"default","name":%q,"action":"created","further":1}`, n.Name))
+			}
+			return out
+		}
+		fmt.Fprintf(w, `{"dry_run":%v,"groups":[%s],"jobs":[%s]}`, want.Dry, strings.Join(list(want.Groups), ","), strings.Join(list(want.Jobs), ","))
+	})
+	var text strings.Builder
+	text.WriteString("groups: [{name: g, slots: 1}]\njobs:\n")
+	for i := range 2001 {
+		fmt.Fprintf(&text, "- {name: j%04d, group: g}\n", i)
+	}
+	file := write(t, t.TempDir(), "jobs.yaml", text.String())
+	apply := func(args ...string) result {
+		asked, f.bodies = 0, nil
+		return command(append([]string{"apply", "-f", file, "--server", f.URL}, args...)...)
+	}
+	dry, all := []string{"true 1 1000", "true 1 1000", "true 1 1"}, []string{"false 1 1000", "false 1 1000", "false 1 1"}
+	if got := apply(); got.code != 0 || got.err != "2002 created\n" || !slices.Equal(f.bodies, append(dry, all...)) || strings.Count(got.out, "group g") != 1 || strings.Count(got.out, "default/j") != 2001 {
+		t.Errorf("got %d %s, %d lines, sent %v", got.code, got.err, strings.Count(got.out, "\n"), f.bodies)
+	}
+	if got := apply("--dry-run"); got.code != 0 || !strings.HasPrefix(got.err, "dry run: 2002 created\n") || !slices.Equal(f.bodies, dry) {
+		t.Errorf("a dry run: got %d %s, sent %v", got.code, got.err, f.bodies)
+	}
+	var whole struct {
+		Changed int
+		Groups  []map[string]any
+		Jobs    []map[string]any
+	}
+	if got := apply("-o", "json"); json.Unmarshal([]byte(got.out), &whole) != nil || whole.Changed != 2002 || len(whole.Groups) != 1 || len(whole.Jobs) != 2001 || whole.Jobs[2000]["name"] != "j2000" || whole.Jobs[2000]["further"] != 1.0 {
+		t.Errorf("JSON: got %d changed, %d groups, %d jobs", whole.Changed, len(whole.Groups), len(whole.Jobs))
+	}
+	if got := apply("--prune", "--app", "default"); got.code != exitRefused || asked != 0 || !strings.Contains(got.err, "--prune takes at most 1000 jobs, and the files have 2001") {
+		t.Errorf("with --prune: got %+v after %d requests", got, asked)
+	}
+	// What is wrong with the last part is found before the first is applied, and told of its line.
+	at, instead = 3, func() (int, string) {
+		return 422, `{"type":"urn:go-crontab:problem:invalid","title":"The request is not valid","status":422,"errors":[{"field":"jobs[0].group","message":"no"}]}`
+	}
+	if got := apply(); got.code != exitRefused || asked != 3 || got.err != "error: The request is not valid\n  "+file+":2003:17: group: no\n" {
+		t.Errorf("got %+v after %d requests", got, asked)
+	}
+	at, instead = 5, func() (int, string) { return 503, `{"title":"No","status":503}` }
+	if got := apply(); got.code == 0 || asked != 5 || !strings.HasPrefix(got.err, "1 of 3 parts are applied; the same again goes on") || strings.Count(got.out, "default/j") != 1000 {
+		t.Errorf("ended by an error: got %d %s after %d requests", got.code, got.err, asked)
+	}
+}
+
 func TestImportTells(t *testing.T) {
 	t.Parallel()
 	var answer string

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,6 +109,39 @@ jobs:
 	}
 	if got := do(new, "", "export", "--app", "shop"); !strings.Contains(got, "retention:\n  - app: shop\n    runs: 100\n") || strings.Contains(got, "scope") || strings.Contains(got, "channels") {
 		t.Errorf("an export of an app is\n%s", got)
+	}
+}
+
+// TestMoveOfManyJobs: more than are taken at once come over as they are, and paused before there is any job.
+func TestMoveOfManyJobs(t *testing.T) {
+	t.Parallel()
+	old, new := serve(t, migrated(t), "many-1").ready(), serve(t, migrated(t), "many-2").ready()
+	do := func(s *server, in string, args ...string) result {
+		t.Helper()
+		got := answering(in, append(args, "--server", s.url, "--token", s.token())...)
+		if got.code != 0 {
+			t.Fatalf("%v: got %d %s", args, got.code, got.err)
+		}
+		return got
+	}
+	var text strings.Builder
+	text.WriteString("groups: [{name: g, slots: 1}]\ncalendars: [{name: c, exclude: [12-25]}]\npauses: [{scope: cluster, reason: move}]\njobs:\n")
+	const jobs = 1010
+	for i := range jobs {
+		fmt.Fprintf(&text, "- {app: app%d, name: j%d, schedule: 0 3 1 1 *, command: 'true', group: g, calendars: [c]}\n", i%3, i)
+	}
+	if got := do(old, text.String(), "apply", "-f", "-"); got.err != fmt.Sprintf("%d created\n", jobs+3) {
+		t.Errorf("got %s", got.err)
+	}
+	first := do(old, "", "export", "--all").out
+	if n := strings.Count(first, "\n---\n"); n != 1 || strings.Count(first, "groups:") != 1 {
+		t.Errorf("the export has %d lines between documents", n)
+	}
+	if got := do(new, first, "apply", "-f", "-"); got.err != fmt.Sprintf("%d created, 1 unchanged\n", jobs+3) { // the rule of retention
+		t.Errorf("got %s", got.err)
+	}
+	if second := do(new, "", "export", "--all").out; second != first {
+		t.Errorf("the second export is another, of %d bytes, not %d", len(second), len(first))
 	}
 }
 

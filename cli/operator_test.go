@@ -144,8 +144,12 @@ func (s *server) alerts() {
 	}
 	s.wants(exitFailed, "alert test deaf", "deaf did not take it", "127.0.0.1:1")
 	s.wants(exitNotFound, "alert test nobody")
+	s.wants(0, "alert channel set odd --type webhook --body {{.Count|call}} --url "+r.URL)
+	s.wants(exitFailed, "alert test odd", "odd did not take it: the template of the body failed")
+	s.wants(0, "alert channel rm odd")
+	s.wants(exitRefused, "alert rule set ops --on failed --channel hook --title {{.Titel}}", "title", "field Titel")
 	s.wants(exitUsage, "alert rule set ops --on failures --failures many --channel hook", "3/10m")
-	s.wants(0, "alert rule set ops --on failed --app shop --channel hook", "rule ops tells hook of failed")
+	s.wants(0, "alert rule set ops --on failed --app shop --channel hook --title {{.Count|call}}", "rule ops tells hook of failed")
 	s.wants(0, "alert rule show ops", "failed", "shop")
 	s.wants(0, "alert rule ls -o name", "ops")
 	s.wants(exitRefused, "alert channel rm hook", "ops")
@@ -175,6 +179,7 @@ func (s *server) alerts() {
 	await(s.t, "the message is among those that were sent", 5*time.Second, func() bool {
 		return strings.Contains(squeezed(s.ask("alert", "sent", "--channel", "hook", "--state", "sent").out), " sent alert hook 1 1 ")
 	})
+	s.wants(0, "alert sent", "the built-in text was sent 1 time, because a template failed")
 	if n := r.count("shop/quiet"); n != 0 {
 		s.t.Errorf("%d messages of what is silenced", n)
 	}

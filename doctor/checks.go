@@ -25,6 +25,7 @@ var checks = []check{
 	{"clocks", Cluster, "Clocks agree", clocks},
 	{"stuck-tasks", Cluster, "No task is stuck", stuck},
 	{"long-runs", Cluster, "No run has lasted for more than a day", longRuns},
+	{"channels", Cluster, "Channels take the messages of alerts", channels},
 
 	{"ulimits", Host, "The node may open files and start processes enough", openFiles},
 	{"guard", Host, "A guard watches over the node", guarded},

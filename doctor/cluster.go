@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -260,4 +261,24 @@ func days(d time.Duration) string {
 		return fmt.Sprintf("%d days", n)
 	}
 	return fmt.Sprintf("%d hours", int(d/time.Hour))
+}
+
+// failedLeast is how many messages in a row fail before a channel is found.
+const failedLeast = 3
+
+func channels(x *exam) error {
+	list, err := x.db.FailingChannels(x.ctx, failedLeast)
+	for _, f := range list {
+		var c job.AlertChannel
+		if json.Unmarshal([]byte(f.Spec), &c) == nil && c.Disabled {
+			continue
+		}
+		x.found(Warning, Finding{
+			Seen:     fmt.Sprintf("the last %d messages to the channel %s failed, since %s: %s", f.Failed, f.Name, f.Since.Time().UTC().Format(time.RFC3339), f.Said),
+			Why:      "Nobody is told by it when something goes wrong.",
+			Fix:      "Correct the channel, or what it calls, and test it: once a message arrives this is over.",
+			Commands: []string{"go-crontab alert test " + quote(f.Name)},
+		})
+	}
+	return err
 }

@@ -710,6 +710,55 @@ func TestJobFaults(t *testing.T) {
 	}
 }
 
+// TestUnrunJobsBehindOthers: jobs that never run, or fail each time, are found however much others have run since, and whenever
+// they ran last.
+func TestUnrunJobsBehindOthers(t *testing.T) {
+	p := admitShared(t)
+	never, stopped, fails, retried, good, busy := p.addJob("nightly", nil), p.addJob("stopped", nil), p.addJob("fails", nil), p.addJob("retried", nil), p.addJob("good", nil), p.addJob("busy", nil)
+	at := func(day int) int64 { return p.ago(time.Duration(100-day) * 24 * time.Hour) }
+	launch := 0
+	add := func(id int64, day, attempt, final, outcome int, reason string, started int64) {
+		launch++
+		p.exec("INSERT INTO history (job_id, due, attempt, session_id, launch, final, outcome, reason, due_last, started, ended) VALUES (?, ?, ?, 'x', ?, ?, ?, ?, 0, ?, 1)", id, at(day), attempt, launch, final, outcome, reason, started)
+	}
+	paused, mended, rarely := p.addJob("paused", nil), p.addJob("mended", nil), p.addJob("rarely", nil)
+	for day := range 60 {
+		add(never, day, 1, 1, 7, "no node", 0)
+		add(fails, day, 1, 1, 2, "", 1)
+		for attempt := 1; attempt <= 3; attempt++ {
+			add(retried, day, attempt, attempt/3, 3, "", 1)
+		}
+		add(good, day, 1, 1, 1, "", 1)
+		add(paused, day, 1, 1, 6, "the job is paused", 0)
+		switch { // ran for half of the time
+		case day < 30:
+			add(stopped, day, 1, 1, 1, "", 1)
+		default:
+			add(stopped, day, 1, 1, 6, "an earlier run", 0)
+		}
+		if day < 59 {
+			add(mended, day, 1, 1, 2, "", 1)
+		} else {
+			add(mended, day, 1, 1, 1, "", 1)
+		}
+		if day >= 57 { // too few to say anything
+			add(rarely, day, 1, 1, 7, "", 0)
+		}
+	}
+	p.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, started, ended) SELECT ?, ? + a.id * 1000 + b.id, 'y', a.id * 1000 + b.id, 1, 0, 1, 1 FROM locks a, locks b WHERE a.id BETWEEN 1 AND 100 AND b.id BETWEEN 1 AND 55",
+		busy, at(70))
+	if f := p.finds("unrun-jobs", Warning, "2 jobs never run; the last 50 due times of default/nightly were skipped or missed"); len(f.Jobs) != 2 || f.Jobs[0].ID != never || f.Jobs[1].ID != stopped {
+		t.Errorf("got jobs %v", f.Jobs)
+	}
+	if f := p.finds("unrun-jobs", Notice, "2 jobs fail each time; the last 50 runs of default/fails did not succeed"); len(f.Jobs) != 2 || f.Jobs[0].ID != fails || f.Jobs[1].ID != retried {
+		t.Errorf("got jobs %v", f.Jobs)
+	}
+	x := &exam{ctx: t.Context(), db: p.db, most: 3, at: &check{}}
+	if err := unbegun(x); len(x.findings) != 2 || err == nil || x.excuse(err) != "there are more than 3 definitions of jobs, and only the first 3 of them were read" {
+		t.Errorf("found %+v, %v; want it said that not all were looked at", x.findings, err)
+	}
+}
+
 func TestMachineFaults(t *testing.T) {
 	p := admitShared(t)
 	p.machine.OpenFiles = 256
@@ -755,9 +804,20 @@ func TestHistoryFaults(t *testing.T) {
 	if f := p.finds("retention", Warning, "no node has looked for records"); !strings.Contains(f.Fix, "needs the command") {
 		t.Errorf("got fix %q", f.Fix)
 	}
+	p.exec(`UPDATE retention SET spec = '{"age":"100h"}'`)
+	if f := p.finds("retention", Warning, "no node has looked for records"); !strings.Contains(f.Fix, "cannot remove old records") {
+		t.Errorf("got fix %q", f.Fix)
+	}
 	p.exec("UPDATE retention SET spec = 'x'")
-	p.finds("retention", Warning, "cannot be read")
+	if f := p.finds("retention", Warning, "the rule of the cluster cannot be read"); len(f.Commands) != 2 || f.Commands[1] != "go-crontab retention set --age 2160h --failures 8760h" || !strings.Contains(f.Fix, "--archive") {
+		t.Errorf("got %q, %q", f.Fix, f.Commands)
+	}
 	p.exec("UPDATE retention SET spec = '{}'")
+	p.exec("INSERT INTO retention (app, spec) VALUES ('my shop', 'x')")
+	if f := p.finds("retention", Warning, `the rule of app "my shop" cannot be read`); !slices.Equal(f.Commands, []string{"go-crontab audit --kind retention --app 'my shop'", "go-crontab retention set --app 'my shop' --age 2160h --failures 8760h"}) {
+		t.Errorf("got commands %q, and the cluster's rule is a good one", f.Commands)
+	}
+	p.exec("DELETE FROM retention WHERE app <> ''")
 	if err := p.db.AcceptRestore(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -767,6 +827,67 @@ func TestHistoryFaults(t *testing.T) {
 	if err := historySize(x); err != nil || len(x.findings) != 1 || x.findings[0].Severity != Warning || !strings.Contains(x.findings[0].Seen, "12.0 million records and takes 3.0 GiB") {
 		t.Errorf("got %+v, %v", x.findings, err)
 	}
+	// What is to be copied keeps less, and takes nothing else out of the rule that is there.
+	for spec, want := range map[string]struct {
+		severity Severity
+		command  string
+	}{
+		`{}`:                                  {Warning, "--age 2160h --failures 8760h"},
+		`{"failures":"9000h","archive":true}`: {Warning, "--age 2160h --failures 9000h --archive"},
+		`{"age":"2160h","failures":"8760h"}`:  {Notice, "--age 1080h --failures 8760h"},
+		`{"age":"721h","runs":500,"bytes":"1GiB","failures":"8h","archive":true}`: {Notice, "--age 360h --runs 500 --bytes 1GiB --failures 8h --archive"},
+		`{"age":"1m"}`:                    {Notice, "--age 1m"},
+		`{"runs":1000,"bytes":"3GiB"}`:    {Notice, "--runs 500 --bytes 3GiB"},
+		`{"bytes":"3GiB","archive":true}`: {Notice, "--bytes 1536MiB --archive"},
+	} {
+		p.exec("UPDATE retention SET spec = ?", spec)
+		x.findings = nil
+		if err := historySize(x); err != nil || len(x.findings) != 1 || x.findings[0].Severity != want.severity || !slices.Equal(x.findings[0].Commands, []string{"go-crontab retention set " + want.command}) {
+			t.Errorf("%s: got %+v, %v; want %s to be copied", spec, x.findings, err, want.command)
+		}
+	}
+}
+
+// TestChannelFaults: a channel that takes nothing is found until it takes something, whatever others get meanwhile.
+func TestChannelFaults(t *testing.T) {
+	p := admitShared(t)
+	for id, c := range map[int]string{1: `{"name":"my chat","type":"slack"}`, 2: `{"name":"good","type":"slack"}`, 3: `{"name":"off","type":"slack","disabled":true}`, 4: `{`} {
+		name := []string{"", "my chat", "good", "off", "unreadable"}[id]
+		p.exec("INSERT INTO alert_channel (id, name, spec, created, updated) VALUES (?, ?, ?, 1, 1)", id, name, c)
+	}
+	message := func(channel, state int, said string) {
+		p.exec("INSERT INTO delivery (idem, kind, channel_id, state, next_at, items, said, rule_id, created, updated) VALUES (?, 'alert', ?, ?, 1, '[]', ?, RAND() * 100, ?, 1)", uuid.NewString()[:16], channel, state, said, p.ago(48*time.Hour))
+	}
+	none := func(what string) {
+		t.Helper()
+		for _, f := range p.examine(p.db).Findings {
+			if f.Check == "channels" {
+				t.Errorf("%s: found %q", what, f.Seen)
+			}
+		}
+	}
+	message(1, 3, "401")
+	for range 3 {
+		message(1, 2, "200 OK")
+		message(3, 3, "it is disabled")
+		message(1, 3, "404 no such hook")
+		message(1, 3, "404 no such hook")
+		message(1, 0, "it is tried again")
+		message(2, 3, "500")
+		message(2, 3, "500")
+		message(2, 2, "200 OK")
+	}
+	none("two failed after one that was sent")
+	message(1, 3, "410 gone")
+	message(1, 5, "suppressed")
+	for range 20 {
+		message(2, 2, "200 OK")
+	}
+	if f := p.finds("channels", Warning, "the last 3 messages to the channel my chat failed, since "); !strings.HasSuffix(f.Seen, ": 410 gone") || !slices.Equal(f.Commands, []string{"go-crontab alert test 'my chat'"}) {
+		t.Errorf("got %q, %q", f.Seen, f.Commands)
+	}
+	message(1, 2, "200 OK") // as a test that works leaves it
+	none("it was mended")
 }
 
 // TestBadRowsHarmNoCheck plants what no program of ours writes.

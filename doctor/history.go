@@ -1,8 +1,12 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
 	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
 
 	"github.com/google/uuid"
 )
@@ -30,26 +34,83 @@ func historySize(x *exam) error {
 	if err != nil {
 		return err
 	}
-	severity, fix := Notice, "If that is more than anybody reads, bound it further."
-	if !rules[""].Bounded() {
+	rule := rules[""]
+	severity, fix := Notice, "If that is more than anybody reads, have the cluster's rule keep half. Apps and jobs that say it themselves do not heed that."
+	if !rule.Bounded() {
 		severity, fix = Warning, "The cluster's rule bounds nothing: give it an age."
 	}
 	x.found(severity, Finding{
 		Seen: fmt.Sprintf("the history has some %.1f million records and takes %.1f GiB", float64(rows)/1e6, float64(bytes)/(1<<30)),
 		Why:  "Records that nobody reads make backups, restores and upgrades slow.",
-		Fix:  fix, Commands: []string{"go-crontab retention set --age 2160h --failures 8760h"},
+		Fix:  fix, Commands: []string{setRule("", tighter(rule))},
 	})
 	return nil
 }
 
+// presetKeep is what a new cluster keeps.
+var presetKeep = job.Keep{Age: job.Duration(2160 * time.Hour), Failures: job.Duration(8760 * time.Hour)}
+
+// tighter is a rule that keeps half of what another does, and is like it otherwise.
+func tighter(r job.Retention) job.Retention {
+	switch {
+	case r.Age > 0:
+		r.Age = max(r.Age/2, job.Duration(job.LeastKept))
+		if r.Age > job.Duration(time.Hour) {
+			r.Age = job.Duration(time.Duration(r.Age).Truncate(time.Hour))
+		}
+	case r.Runs > 0:
+		r.Runs = max(1, r.Runs/2)
+	case r.Bytes > 0:
+		r.Bytes = max(1, r.Bytes/2)
+	default:
+		r.Keep = r.Over(presetKeep)
+	}
+	return r
+}
+
+// setRule is the command that has the rule of an app, or of the cluster, "", say this. It takes the place of the whole rule.
+func setRule(app string, r job.Retention) string {
+	command := "go-crontab retention set"
+	if app != "" {
+		command += " --app " + quote(app)
+	}
+	if r.Age > 0 {
+		command += " --age " + r.Age.String()
+	}
+	if r.Runs > 0 {
+		command += fmt.Sprintf(" --runs %d", r.Runs)
+	}
+	if r.Bytes > 0 {
+		command += " --bytes " + r.Bytes.String()
+	}
+	if r.Failures > 0 {
+		command += " --failures " + r.Failures.String()
+	}
+	if r.Archive {
+		command += " --archive"
+	}
+	return command
+}
+
 func retention(x *exam) error {
 	rules, err := x.db.Retentions(x.ctx)
-	if err != nil {
-		x.found(Warning, Finding{
-			Seen: err.Error(), Why: "Nothing is removed by a rule that nobody can read: no records go at all.", Fix: "Set the rule anew.",
-			Commands: []string{"go-crontab retention set --age 2160h --failures 8760h"},
-		})
+	var unreadable *sql.UnreadableRule
+	if errors.As(err, &unreadable) {
+		f := Finding{
+			Seen: unreadable.Error(), Why: "Nothing is removed while a rule cannot be read: no records go at all.",
+			Fix:      "Set this rule anew. What it is to keep the audit has: with a shorter age records go for good.",
+			Commands: []string{"go-crontab audit --kind retention", setRule(unreadable.App, job.Retention{Keep: presetKeep})},
+		}
+		if unreadable.App == "" {
+			f.Fix += " Add --archive if they are to be archived first."
+		} else {
+			f.Commands[0] += " --app " + quote(unreadable.App)
+		}
+		x.found(Warning, f)
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	c, err := x.db.Retaining(x.ctx)
 	if err != nil {
@@ -74,7 +135,7 @@ func retention(x *exam) error {
 		f := Finding{
 			Seen: "no node has looked for records to remove for over an hour",
 			Why:  "Records that are kept no longer stay, and the history grows.",
-			Fix:  "The logs of the nodes say why, in lines with the word retention.",
+			Fix:  "The logs of the nodes say why, in lines that begin with: cannot remove old records",
 		}
 		if rules[""].Archive {
 			f.Fix = "The cluster's rule wants records archived first: at least one node needs the command."

@@ -54,40 +54,41 @@ func unplaced(x *exam) error {
 }
 
 func unbegun(x *exam) error {
-	tallies, err := x.db.LatestOutcomes(x.ctx, 5000, 100)
+	const enough = 100
+	var never, fail []sql.NamedJob
+	all, err := x.db.Spells(x.ctx, x.most, func(s sql.Spell) (bool, error) {
+		switch {
+		case s.Unbegun && len(never) < enough:
+			begun, err := x.db.AnyBegun(x.ctx, s.ID) // a run that lasts has no record yet
+			if err != nil {
+				return false, err
+			}
+			if !begun {
+				never = append(never, s.NamedJob)
+			}
+		case !s.Unbegun && s.N >= 10 && len(fail) < enough:
+			fail = append(fail, s.NamedJob)
+		}
+		return len(never) == enough && len(fail) == enough, nil
+	})
 	if err != nil {
 		return err
 	}
-	var never, fail []sql.NamedJob
-	for _, t := range tallies {
-		switch {
-		case t.N >= 5 && t.Unbegun == t.N:
-			begun, err := x.db.AnyBegun(x.ctx, t.ID) // a run that lasts has no record yet
-			if err != nil {
-				return err
-			}
-			if !begun {
-				never = append(never, t.NamedJob)
-			}
-		case t.N >= 10 && t.Failed == t.N:
-			fail = append(fail, t.NamedJob)
-		}
-	}
 	if len(never) > 0 {
 		x.found(Warning, Finding{
-			Seen: fmt.Sprintf("%s; the last %d due times of %s/%s were skipped or missed", count(len(never), 100, "job never runs", "jobs never run"), never[0].N, never[0].App, never[0].Name),
+			Seen: fmt.Sprintf("%s; the last %d due times of %s/%s were skipped or missed", count(len(never), enough, "job never runs", "jobs never run"), never[0].N, never[0].App, never[0].Name),
 			Why:  "Each of its due times finds an earlier run, no node, or comes too late. Nobody notices a job that only does not run.",
 			Fix:  "The history says why each of them did not run.", Commands: []string{"go-crontab job history " + quote(never[0].App+"/"+never[0].Name)}, Jobs: jobsOf(never),
 		})
 	}
 	if len(fail) > 0 {
 		x.found(Notice, Finding{
-			Seen: fmt.Sprintf("%s; the last %d runs of %s/%s did not succeed", count(len(fail), 100, "job fails each time", "jobs fail each time"), fail[0].N, fail[0].App, fail[0].Name),
+			Seen: fmt.Sprintf("%s; the last %d runs of %s/%s did not succeed", count(len(fail), enough, "job fails each time", "jobs fail each time"), fail[0].N, fail[0].App, fail[0].Name),
 			Why:  "Nobody may have noticed.", Fix: "Look at the output of the last run.",
 			Commands: []string{"go-crontab job history " + quote(fail[0].App+"/"+fail[0].Name)}, Jobs: jobsOf(fail),
 		})
 	}
-	return nil
+	return x.looked(all)
 }
 
 func farAhead(x *exam) error {

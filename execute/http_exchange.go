@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/internal/failpoint"
 	"go-crontab/job"
 )
 
@@ -137,7 +138,9 @@ func (x *exchange) run(ctx context.Context) error {
 		case followed:
 			_, _ = io.CopyN(io.Discard, resp.Body, maxRedirectBody) // so that the connection may be used again
 		case err == nil:
+			failpoint.Here("behind", "send request")
 			err = x.read(resp)
+			failpoint.Here("behind", "read answer")
 		}
 		_ = resp.Body.Close()
 		x.leave()
@@ -199,6 +202,7 @@ func (x *exchange) sendOnce(ctx context.Context) (*http.Response, error) {
 	}
 	// If we die from here on, the request may have been carried out or not; the run ends lost.
 	x.stage = waiting
+	failpoint.Here("before", "send request")
 	return x.conn.RoundTrip(req.WithContext(ctx))
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"go-crontab/internal/ledger"
 	"go-crontab/job"
 	crontab "go-crontab/sql"
@@ -26,10 +28,13 @@ type load struct {
 
 	forget func(ledger.Entry) bool     // lines that are counted and otherwise left alone
 	spare  func(ledger.Violation) bool // violations that no promise excludes
-	early  time.Duration               // how much before its due time something may start, and longer by what the machine was late
+	early  time.Duration               // how much before its due time something may start, and half of what the machine was late right before
+	missed [2]time.Duration            // from when to when nothing may have been started of what was missed
+	behind time.Duration               // how much earlier than others of its session something may have ended that is lost
 	starts int                         // how many due times a node may be starting at once
 	limit  time.Duration               // how long after the last fault everything must have ended
 	counts map[job.Outcome]int64
+	runs   []job.Run     // all attempts
 	worst  time.Duration // lateness of first attempts
 }
 
@@ -46,7 +51,8 @@ func (c *cluster) load() *load {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return &load{c: c, book: book, early: 20 * time.Millisecond, starts: atOnce, limit: c.soon()}
+	return &load{c: c, book: book, early: 20 * time.Millisecond, starts: atOnce, limit: c.soon(),
+		missed: [2]time.Duration{c.expiry, job.MisfireAfter - 10*time.Second}, behind: 3 * time.Second}
 }
 
 // mixed is the load of most scenarios: 8 due times a second of runs that are short, that are long and must not overlap,
@@ -109,7 +115,8 @@ func (l *load) add(name string, every time.Duration, fields object) {
 		body[key] = value
 	}
 	id := l.c.create(body)
-	j := ledger.Job{ID: id, Name: name, Allow: body["overlap"] == "allow", Rerun: body["on_lost"] == "rerun"}
+	j := ledger.Job{ID: id, Name: name, Allow: body["overlap"] == "allow", Rerun: body["on_lost"] == "rerun",
+		Stopped: body["overlap"] == "replace" || body["timeout"] != nil}
 	if retry, ok := body["retry"].(object); ok {
 		j.Attempts = retry["attempts"].(int)
 	}
@@ -149,7 +156,7 @@ func (l *load) settle(until time.Time, limit time.Duration) bool {
 		if open == 0 {
 			return true
 		}
-		if time.Since(begun) > limit+3*stalled(l.c.r.begun) {
+		if time.Since(begun) > limit+3*stalled(begun) {
 			return false
 		}
 	}
@@ -180,8 +187,12 @@ func (l *load) checkUntil(until time.Time, lateness time.Duration) {
 		entries = slices.DeleteFunc(entries, l.forget)
 		r.figure("%d last signs of life of what was frozen", before-len(entries))
 	}
+	lived := l.c.living()
 	history := slices.DeleteFunc(l.history(), func(r job.Run) bool { return r.Due >= stop })
-	expected := ledger.Expected{Early: l.early + stalled(r.begun), Unspawned: l.starts}
+	expected := ledger.Expected{Unspawned: l.starts, Sessions: l.c.lives(lived), Missed: l.missed, Behind: l.behind, Early: func(at job.Micros) time.Duration {
+		// By the quickest of its last readings a node goes, which there is one of with each beat.
+		return l.early + stalledIn(at.Time().Add(-l.c.expiry/5), at.Time())/2
+	}}
 	n := 0
 	for i, j := range l.jobs {
 		j.Dues = ledger.Every(l.every[i], l.first[i], stop)
@@ -205,20 +216,107 @@ func (l *load) checkUntil(until time.Time, lateness time.Duration) {
 	if n == 0 || len(entries) == 0 {
 		t.Errorf("%d due times, %d lines in the ledger: nothing was tried", n, len(entries))
 	}
-	l.counts = ledger.Outcomes(history)
+	l.counts, l.runs = ledger.Outcomes(history), history
 	r.figure("%d due times, %s", n, ledger.Figures(found))
 	r.figure("%s", words(l.counts))
+	l.latest(entries, lateness)
+}
+
+// latest looks how late first attempts were started. A stall counts for what was due in it, or within an expiry of it: it may
+// have fenced a node.
+func (l *load) latest(entries []ledger.Entry, limit time.Duration) {
+	l.c.t.Helper()
 	l.worst = 0
+	n, worst := 0, time.Duration(0)
 	for _, e := range entries {
-		if e.Kind == ledger.Start && e.Attempt == 1 {
-			l.worst = max(l.worst, e.At.Sub(e.Due))
+		if e.Kind != ledger.Start || e.Attempt != 1 {
+			continue
+		}
+		took := e.At.Sub(e.Due)
+		l.worst = max(l.worst, took)
+		if limit == 0 || took <= limit {
+			continue
+		}
+		if late := stalledIn(e.Due.Time().Add(-l.c.expiry), e.At.Time()); late <= told || took > limit+3*late {
+			n, worst = n+1, max(worst, took)
 		}
 	}
-	if lateness > 0 {
-		r.within("latest start", l.worst, lateness)
-	} else {
-		r.figure("latest start %s", short(l.worst))
+	l.c.r.figure("latest start %s", short(l.worst))
+	switch {
+	case n > 0:
+		l.c.t.Errorf("%d due times were started later than %s, the latest after %s, and the machine itself had not stalled for so long", n, short(limit), short(worst))
+	case limit > 0 && l.worst > limit:
+		l.c.r.figure("which is more than %s while the machine itself stalled", short(limit))
 	}
+}
+
+// none fails the scenario when an attempt had such an outcome by the last check. If the machine itself may have fenced its
+// node, it is invalid.
+func (l *load) none(outcomes ...job.Outcome) {
+	l.c.t.Helper()
+	n := 0
+	for _, r := range l.runs {
+		if !slices.Contains(outcomes, r.Outcome) {
+			continue
+		}
+		if late := stalledIn(r.Due.Time().Add(-l.c.expiry), r.Ended.Time()); late > l.c.expiry/5 {
+			l.c.r.invalidate("a run %s, and the machine itself had stalled for %s", r.Outcome, short(late))
+			continue
+		}
+		if n++; n <= 3 {
+			l.c.t.Errorf("job %d, due %s, session %s: %s (%s), want none of these", r.JobID, r.Due, r.Launch.Session, r.Outcome, r.Reason)
+		}
+	}
+	if n > 3 {
+		l.c.t.Errorf("and %d more", n-3)
+	}
+}
+
+// light fails the scenario when a node holds much memory: while MySQL is away outcomes wait in it, which its slots bound.
+func (c *cluster) light(megabytes float64) {
+	c.t.Helper()
+	most := c.heaviest()
+	c.r.figure("memory %.0f MB", most)
+	if most > megabytes {
+		c.t.Errorf("a node holds %.0f MB, want %.0f at most", most, megabytes)
+	}
+}
+
+// living are the sessions of all nodes whose leases are fresh.
+func (c *cluster) living() (all []uuid.UUID) {
+	for _, m := range c.nodes {
+		if m.cmd != nil && !m.isDead() && m.url != "" && m.isReady() {
+			all = append(all, m.session())
+		}
+	}
+	return all
+}
+
+// lives tells how those sessions went of which that is known: those that lived before and live now, and those that have ended
+// as they should, which nodes write in the transaction that removes their row.
+func (c *cluster) lives(before []uuid.UUID) map[uuid.UUID]ledger.Life {
+	t := c.t
+	t.Helper()
+	lives := map[uuid.UUID]ledger.Life{}
+	now := c.living()
+	for _, id := range before {
+		if !isNil(id) && slices.Contains(now, id) {
+			lives[id] = ledger.Lives
+		}
+	}
+	rows, err := c.db.Query("SELECT JSON_UNQUOTE(JSON_EXTRACT(was, '$.session')) FROM audit WHERE kind = ? AND action = ?", job.KindSession, job.ActionLeave)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id uuid.UUID
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		lives[id] = ledger.Left
+	}
+	return lives
 }
 
 // stuck reports what has not ended.

@@ -66,7 +66,7 @@ func TestF17Clock(t *testing.T) {
 	c, clock := clocked(r, 0)
 	c.start(3)
 	l := c.mixed()
-	l.early = 24 * time.Hour // the ledger's clock is the real one
+	l.early, l.missed = 24*time.Hour, [2]time.Duration{} // the ledger's clock is the real one
 	time.Sleep(4 * time.Second)
 	before := c.sessions()
 	clock.set(0, 500)

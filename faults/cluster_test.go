@@ -48,7 +48,8 @@ type cluster struct {
 	token  string
 	expiry time.Duration
 	nodes  []*member
-	ledger string // the file that commands write to
+	looked time.Time // when sessions looked last
+	ledger string    // the file that commands write to
 }
 
 // shared is a server for the scenarios that leave it alone. It goes with this process.
@@ -337,7 +338,7 @@ func (m *member) leave(limit time.Duration) (code int, took time.Duration) {
 	m.signal(syscall.SIGTERM)
 	select {
 	case <-m.ended:
-		return m.cmd.ProcessState.ExitCode(), time.Since(begun)
+		return m.cmd.ProcessState.ExitCode(), since(begun)
 	case <-time.After(limit):
 		m.c.t.Errorf("%s does not end within %s of SIGTERM", m.name, limit)
 		return -1, limit

@@ -5,9 +5,12 @@ package faults
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,21 +29,30 @@ import (
 
 // sessions are those of all nodes, in the order of the nodes.
 func (c *cluster) sessions() (all []uuid.UUID) {
+	c.looked = time.Now()
 	for _, m := range c.nodes {
 		all = append(all, m.session())
 	}
 	return all
 }
 
-// same fails the scenario when a node has another session than before, unless the machine itself may have cost it that.
+// same fails the scenario when a node has another session than at the last look, or a run of theirs is lost. If the machine
+// itself may have cost it that since, it is invalid.
 func (c *cluster) same(before []uuid.UUID, during string) {
 	c.t.Helper()
+	from := c.looked.Add(-c.expiry / 10) // a beat that was held up then counts
 	if after := c.sessions(); !slices.Equal(before, after) {
-		if late := stalled(c.r.begun); late > c.expiry/5 {
-			c.r.figure("%s: a node was fenced, and the machine itself had stalled for %s", during, short(late))
+		if late := stalled(from); late > c.expiry/5 {
+			c.r.invalidate("%s: a node was fenced, and the machine itself had stalled for %s", during, short(late))
 			return
 		}
 		c.t.Errorf("%s: sessions %v, want %v as before", during, after, before)
+		return
+	}
+	for _, id := range before {
+		if n := c.count("SELECT COUNT(*) FROM history WHERE session_id = ? AND outcome = ?", id[:], job.Lost); n > 0 {
+			c.t.Errorf("%s: %d runs of session %s are lost, and it lives", during, n, id)
+		}
 	}
 }
 
@@ -51,7 +63,7 @@ func (c *cluster) together(limit time.Duration) time.Duration {
 	for _, m := range c.nodes {
 		m.ready(limit)
 	}
-	return time.Since(begun)
+	return since(begun)
 }
 
 // fates are what may happen to a COMMIT.
@@ -66,42 +78,61 @@ var fates = map[string]func() faultproxy.Action{
 	"server closes": func() faultproxy.Action { return faultproxy.Error(1053, "08S01", "Server shutdown in progress") },
 }
 
-// injected are rules, by the stage of the trip that they break.
-type injected map[string][]*faultproxy.Injected
+// injected are rules, by the stage of the trip that they break and the fate of its COMMIT.
+type injected map[[2]string][]*faultproxy.Injected
 
-func (in injected) add(stage string, rule *faultproxy.Injected) { in[stage] = append(in[stage], rule) }
+func (in injected) add(stage, fate string, rule *faultproxy.Injected) {
+	in[[2]string{stage, fate}] = append(in[[2]string{stage, fate}], rule)
+}
 
-// over ends all of them and returns how many faults there were. A stage at which there was none fails the scenario.
+// over ends all of them and returns how many faults there were. A stage at which there was none fails the scenario, and
+// a fate that befell nothing; in the long form one that did not befall each stage.
 func (in injected) over(r *report) (fired int) {
 	r.t.Helper()
-	rules := 0
-	var figures []string
-	for _, stage := range sorted(in) {
+	rules, least := 0, math.MaxInt
+	stages, fates := map[string]int{}, map[string]int{}
+	for pair, all := range in {
 		n := 0
-		for _, rule := range in[stage] {
+		for _, rule := range all {
 			rule.Remove()
 			rule.Release()
 			n += rule.Fired()
 		}
-		fired, rules = fired+n, rules+len(in[stage])
-		figures = append(figures, fmt.Sprintf("%s %d", stage, n))
-		if n == 0 {
-			r.t.Errorf("%s: none of %d faults was injected", stage, len(in[stage]))
+		fired, rules, least = fired+n, rules+len(all), min(least, n)
+		stages[pair[0]] += n
+		fates[pair[1]] += n
+		if n == 0 && long {
+			r.t.Errorf("%s at %s: none of %d faults was injected", pair[1], pair[0], len(all))
 		}
 	}
-	r.figure("%d faults (%s)", fired, strings.Join(figures, ", "))
+	var figures []string
+	for _, of := range []map[string]int{stages, fates} {
+		for _, name := range sorted(of) {
+			figures = append(figures, fmt.Sprintf("%s %d", name, of[name]))
+			if of[name] == 0 {
+				r.t.Errorf("%s: no fault was injected", name)
+			}
+		}
+	}
+	r.figure("%d faults (%s), of each fate at each stage %d at least", fired, strings.Join(figures, ", "), least)
 	if fired < rules/4 {
 		r.t.Errorf("%d of %d faults were injected, which is too few to say anything", fired, rules)
 	}
 	return fired
 }
 
-// skip is how many COMMITs of a stage pass before one is broken. Little is given back: there is no waiting for much of that.
-func (c *cluster) skip(stage string, most int) int {
-	if stage == "free" {
-		most = 2
+// skip is how many COMMITs of a stage pass before one is broken.
+func (c *cluster) skip(stage string, most int) int { return c.rng.IntN(few(stage, most)) }
+
+// few is less at a stage whose COMMITs are few: little is given back or planned, and there is no waiting for much of that.
+func few(stage string, many int) int {
+	switch stage {
+	case "free":
+		return 2
+	case "plan":
+		return 8
 	}
-	return c.rng.IntN(most)
+	return many
 }
 
 func TestF09CommitFates(t *testing.T) {
@@ -111,46 +142,79 @@ func TestF09CommitFates(t *testing.T) {
 	c.start(3)
 	l := c.mixed()
 	rules := injected{}
-	each := times(2, 40)
+	each := times(2, 34) // on each of three nodes
 	for _, m := range c.nodes {
 		for _, fate := range sorted(fates) {
 			for _, stage := range sorted(trip) {
 				// Not one after the other on a connection: that would be a partition.
-				rules.add(stage, m.proxy.Add(faultproxy.Rule{
-					Match: faultproxy.CommitOf(trip[stage]), Skip: c.skip(stage, 8*each), Times: 1, Action: fates[fate](),
+				rules.add(stage, fate, m.proxy.Add(faultproxy.Rule{
+					Match: faultproxy.CommitOf(trip[stage]), Skip: c.skip(stage, 16), Times: each, Gap: few(stage, 24), Action: fates[fate](),
 				}))
 			}
-			rules.add("beat", m.proxy.Add(faultproxy.Rule{Match: faultproxy.SQL(`^UPDATE session SET beat`), Skip: c.rng.IntN(20), Action: fates[fate]()}))
+			rules.add("beat", fate, m.proxy.Add(faultproxy.Rule{
+				Match: faultproxy.SQL(`^UPDATE session SET beat`), Skip: c.rng.IntN(20), Times: times(1, each), Gap: 20, Action: fates[fate](),
+			}))
 		}
 	}
+	begun := time.Now()
 	// What is asked for by key is done once, whatever became of the first request.
-	asked, id := 0, l.jobs[0].ID
-	for range each {
-		for _, action := range []faultproxy.Action{faultproxy.CutBefore(), faultproxy.CutAfter()} {
-			m := c.nodes[c.rng.IntN(3)]
-			rule := m.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(`INSERT INTO request`), Action: action})
-			key := uuid.NewString()
-			asked++
-			await(t, "a run asked for", 30*time.Second, func() bool {
-				a := m.ask("POST", "/api/v1/jobs/"+itoa(id)+"/run", object{}, "Idempotency-Key", key)
-				if a.code == 500 {
-					t.Errorf("POST run: %d %s", a.code, a.body)
+	runs, id := 0, l.jobs[0].ID
+	var made []int64
+	for range times(1, each) {
+		for _, fate := range sorted(fates) {
+			for _, kind := range sorted(asked) {
+				m := c.nodes[c.rng.IntN(3)]
+				rule := m.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(asked[kind]), Action: fates[fate]()})
+				for tries := 0; rule.Fired() == 0 && tries < 5; tries++ { // a rule of the trip may have been first
+					if kind == "run" {
+						c.insist(m, "/api/v1/jobs/"+itoa(id)+"/run", object{})
+						runs++
+					} else {
+						a := c.insist(m, "/api/v1/jobs", object{"name": fmt.Sprint("asked-", len(made)), "every": "1h", "command": "true"})
+						var j struct {
+							ID int64 `json:"id,string"`
+						}
+						if err := json.Unmarshal([]byte(a.body), &j); err != nil {
+							t.Errorf("POST /api/v1/jobs: %s", a.body)
+						}
+						made = append(made, j.ID)
+					}
 				}
-				return a.code/100 == 2
-			})
-			rule.Remove()
-			time.Sleep(time.Second)
+				rules.add(kind, fate, rule)
+				rule.Remove()
+			}
 		}
 	}
-	time.Sleep(time.Duration(times(10, 120)) * time.Second)
+	time.Sleep(time.Until(begun.Add(time.Duration(times(30, 1200)) * time.Second)))
 	rules.over(r)
 	c.together(30 * time.Second)
 	time.Sleep(3 * time.Second)
 	l.check(c.soon())
-	r.figure("%d runs asked for by key", asked)
-	if n := c.count("SELECT COUNT(DISTINCT origin) FROM history WHERE job_id = ? AND origin > 0", id); n != asked {
-		t.Errorf("%d runs were asked for and %d were made", asked, n)
+	r.figure("%d runs and %d jobs asked for by key", runs, len(made))
+	if n := c.count("SELECT COUNT(DISTINCT origin) FROM history WHERE job_id = ? AND origin > 0", id); n != runs {
+		t.Errorf("%d runs were asked for and %d were made", runs, n)
 	}
+	for _, id := range made {
+		if n := c.count("SELECT COUNT(*) FROM audit WHERE kind = 'job' AND action = 'create' AND ref = ?", id); n != 1 {
+			t.Errorf("job %d: %d records of its creation, want one", id, n)
+		}
+	}
+	if n := c.count("SELECT COUNT(*) FROM job WHERE name LIKE 'asked-%'"); n != len(made) {
+		t.Errorf("%d jobs were asked for and %d were made", len(made), n)
+	}
+}
+
+// insist sends a POST with a key of its own to a node until it is answered.
+func (c *cluster) insist(m *member, path string, body object) (a answer) {
+	c.t.Helper()
+	key := uuid.NewString()
+	await(c.t, "an answer of "+path, 30*time.Second, func() bool {
+		if a = m.ask("POST", path, body, "Idempotency-Key", key); a.code == 500 || a.code/100 == 4 {
+			c.t.Fatalf("POST %s: %d %s", path, a.code, a.body)
+		}
+		return a.code/100 == 2
+	})
+	return a
 }
 
 func TestF10KillMySQL(t *testing.T) {
@@ -161,12 +225,13 @@ func TestF10KillMySQL(t *testing.T) {
 	c.start(3)
 	l := c.mixed()
 	var longest time.Duration
-	outage := func(pause time.Duration) time.Duration {
+	outage := func(pause time.Duration, meanwhile func()) time.Duration {
 		down := time.Now()
 		if err := c.server.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(pause)
+		meanwhile()
+		time.Sleep(time.Until(down.Add(pause)))
 		if err := c.server.Restart(context.Background()); err != nil {
 			t.Fatal(err)
 		}
@@ -174,13 +239,19 @@ func TestF10KillMySQL(t *testing.T) {
 		longest = max(longest, took)
 		return took
 	}
-	var back time.Duration
-	brief := 0 // outages that fence nobody
+	var back, dead, behind time.Duration
+	brief, due := 0, 0 // outages that fence nobody, and what was started of what was due in all
+	first := time.Now()
 	for range times(3, 18) {
 		time.Sleep(4 * time.Second)
 		before := c.sessions()
-		took := outage(time.Duration(c.rng.Int64N(int64(time.Second))))
+		from := c.now()
+		took := outage(time.Duration(c.rng.Int64N(int64(time.Second))), func() {})
 		back = max(back, c.together(30*time.Second))
+		until := c.now()
+		time.Sleep(took + 3*time.Second)
+		n, late := l.started(from, until, nil)
+		due, behind = due+n, max(behind, late-took)
 		if took < 2*c.expiry/5 {
 			c.same(before, "outage of "+short(took))
 			brief++
@@ -188,16 +259,24 @@ func TestF10KillMySQL(t *testing.T) {
 	}
 	r.figure("%d outages up to %s", times(3, 18), short(longest))
 	r.within("ready again after", back, returned)
-	if brief == 0 && stalled(r.begun) < c.expiry/5 {
+	r.lasted("later than the outage lasted by", behind, 3*time.Second, 3*stalled(first))
+	if due == 0 {
+		t.Error("nothing that was due in an outage was started")
+	}
+	if late := stalled(r.begun); brief == 0 && late >= c.expiry/5 {
+		r.invalidate("no outage was short, as the machine itself stalled for %s", short(late))
+	} else if brief == 0 {
 		t.Errorf("no outage was shorter than %s, the longest was %s: that nobody is fenced was not tried", 2*c.expiry/5, longest)
 	}
 	back = 0
-	for range times(1, 3) {
+	for i := range times(1, 3) {
 		time.Sleep(4 * time.Second)
-		outage(c.expiry + time.Duration(c.rng.Int64N(int64(3*time.Second))))
+		dies := c.sleeper(fmt.Sprint("sleeper-", i))
+		outage(c.expiry+time.Duration(c.rng.Int64N(int64(3*time.Second))), func() { dead = max(dead, dies()) })
 		back = max(back, c.together(60*time.Second))
 	}
 	r.figure("then up to %s", short(longest))
+	r.within("commands dead after", dead, c.expiry)
 	r.within("ready again after", back, returned)
 	time.Sleep(3 * time.Second)
 	l.check(longest + c.soon())
@@ -210,20 +289,43 @@ func TestF11StopMySQL(t *testing.T) {
 	c.start(3)
 	l := c.mixed()
 	time.Sleep(5 * time.Second)
-	freeze := func(d time.Duration) {
+	freeze := func(d time.Duration, meanwhile func()) {
+		begun := time.Now()
 		_ = syscall.Kill(-c.server.PID(), syscall.SIGSTOP)
-		time.Sleep(d)
+		meanwhile()
+		time.Sleep(time.Until(begun.Add(d)))
 		_ = syscall.Kill(-c.server.PID(), syscall.SIGCONT)
 	}
-	before := c.sessions()
-	freeze(c.expiry / 4)
-	time.Sleep(3 * time.Second)
+	before, from := c.sessions(), c.now()
+	freeze(c.expiry/4, func() {})
+	until := c.now()
+	time.Sleep(c.expiry/4 + 3*time.Second)
 	c.same(before, "a short freeze")
-	c.busy()
-	freeze(2 * c.expiry)
+	n, late := l.started(from, until, nil)
+	r.lasted("a short freeze: later than it lasted by", max(0, late-c.expiry/4), 3*time.Second, 3*stalled(from))
+	if n == 0 {
+		t.Error("nothing was due in the freeze that has been started")
+	}
+	dies := c.sleeper("sleeper")
+	var dead time.Duration
+	freeze(2*c.expiry, func() { dead = dies() })
+	r.within("commands dead after", dead, c.expiry)
 	r.within("ready again after", c.together(60*time.Second), returned)
 	time.Sleep(3 * time.Second)
 	l.check(2*c.expiry + c.soon())
+}
+
+// sleeper starts a command that outlives every outage, and returns how to wait for its death and see how long that took.
+func (c *cluster) sleeper(name string) (dies func() time.Duration) {
+	c.t.Helper()
+	token := "sleep\x00" + fmt.Sprint(1e9+c.rng.Int64N(1e9)) + fmt.Sprint(time.Now().UnixNano()%1e6)
+	c.once(name, object{"command": "exec " + strings.ReplaceAll(token, "\x00", " ")})
+	c.t.Cleanup(func() { killAll(having(c.t, "cmdline", token)) })
+	lives := func() bool { return len(having(c.t, "cmdline", token)) > 0 }
+	await(c.t, name+" lives", 20*time.Second, lives)
+	return func() time.Duration {
+		return await(c.t, name+" dead", c.expiry, func() bool { return !lives() })
+	}
 }
 
 func TestF12Partitions(t *testing.T) {
@@ -249,7 +351,7 @@ func TestF12Partitions(t *testing.T) {
 			m.proxy.Blackhole(way)
 			cut := time.Now()
 			await(t, "its commands dead", c.expiry, func() bool { return len(c.commandsOf(session)) == 0 })
-			dead = max(dead, time.Since(cut))
+			dead = max(dead, since(cut))
 			c.buried(session, 2*c.expiry+5*time.Second)
 			time.Sleep(time.Until(cut.Add(2 * c.expiry)))
 			m.proxy.Heal()
@@ -281,7 +383,7 @@ func TestF13SlowLink(t *testing.T) {
 		time.Sleep(time.Duration(times(15, 120))*time.Second + late + 5*trip)
 		until := c.now().Add(-late)
 		c.same(before, "a slow link")
-		starts, worst := l.started(noticed, until)
+		starts, worst := l.started(noticed, until, nil)
 		r.figure("with %s %d starts", short(trip), starts)
 		r.within(fmt.Sprintf("with %s late at most", short(trip)), worst, late)
 		if least := int(until.Sub(noticed).Seconds()); starts < least {
@@ -291,6 +393,7 @@ func TestF13SlowLink(t *testing.T) {
 	slow(20*time.Millisecond, time.Second)
 	slow(100*time.Millisecond, 4*time.Second)
 	l.check(0)
+	l.none(job.Lost, job.Missed, job.Killed)
 	slow(time.Second, 45*time.Second) // what waits for a run before it goes through an end, a claim and a start: some twenty round trips
 	for _, m := range c.nodes {
 		m.proxy.Heal()
@@ -299,15 +402,41 @@ func TestF13SlowLink(t *testing.T) {
 	l.check(0)
 }
 
-// started counts the due times between two instants that were started, and tells how late the latest of them was.
-func (l *load) started(from, until time.Time) (n int, worst time.Duration) {
+// A dueTime is one of a job, by their names in the ledger.
+type dueTime struct {
+	job string
+	at  job.Micros
+}
+
+// held lists the due times that a session has claimed.
+func (c *cluster) held(session uuid.UUID) map[dueTime]bool {
+	c.t.Helper()
+	rows, err := c.db.Query("SELECT j.name, t.due FROM task t JOIN job j ON j.id = t.job_id WHERE t.session_id = ?", session[:])
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer rows.Close()
+	found := map[dueTime]bool{}
+	for rows.Next() {
+		var d dueTime
+		if err := rows.Scan(&d.job, &d.at); err != nil {
+			c.t.Fatal(err)
+		}
+		found[d] = true
+	}
+	return found
+}
+
+// started counts the due times between two instants that were started, but for some, and tells how late the latest of
+// them was.
+func (l *load) started(from, until time.Time, but map[dueTime]bool) (n int, worst time.Duration) {
 	l.c.t.Helper()
 	entries, err := l.book.Entries()
 	if err != nil {
 		l.c.t.Fatal(err)
 	}
 	for _, e := range entries {
-		if e.Kind == ledger.Start && e.Attempt == 1 && e.Due >= job.MicrosOf(from) && e.Due < job.MicrosOf(until) {
+		if e.Kind == ledger.Start && e.Attempt == 1 && e.Due >= job.MicrosOf(from) && e.Due < job.MicrosOf(until) && !but[dueTime{e.Job, e.Due}] {
 			n, worst = n+1, max(worst, e.At.Sub(e.Due))
 		}
 	}
@@ -330,10 +459,17 @@ func TestF16Resets(t *testing.T) {
 		m.proxy.Heal()
 		n++
 	}
+	cut := 0
+	for _, m := range c.nodes {
+		cut += m.proxy.Counts().Resets
+	}
 	c.together(30 * time.Second)
 	time.Sleep(3 * time.Second)
 	l.check(c.soon())
-	r.figure("%d times", n)
+	r.figure("%d times, %d connections", n, cut)
+	if cut < n {
+		t.Errorf("%d connections were reset, want %d at least", cut, n)
+	}
 }
 
 // persist executes a statement again while it is a deadlock's victim.
@@ -418,9 +554,36 @@ func TestF22Deadlocks(t *testing.T) {
 	}
 	outsiders.Wait()
 	c.same(before, "a storm of deadlocks")
+	retries := c.metric("gocrontab_mysql_transaction_retries_total")
 	time.Sleep(3 * time.Second)
 	l.check(c.soon())
-	r.figure("%d transactions of outsiders, %d of them were a deadlock's victim", rounds.Load(), deadlocks.Load())
+	l.none(job.Lost, job.Missed, job.Killed)
+	r.figure("%d transactions of outsiders, %d of them were a deadlock's victim, and %.0f of nodes one or waited too long", rounds.Load(), deadlocks.Load(), retries)
+	if deadlocks.Load() == 0 || retries == 0 {
+		t.Error("nothing was tried: want deadlocks of outsiders, and transactions of nodes that were begun again")
+	}
+}
+
+// metric adds up what the nodes say of themselves.
+func (c *cluster) metric(name string) (sum float64) {
+	c.t.Helper()
+	found := false
+	for _, m := range c.nodes {
+		for line := range strings.Lines(m.ask("GET", "/metrics", nil).body) {
+			fields := strings.Fields(line)
+			if len(fields) >= 2 && (fields[0] == name || strings.HasPrefix(fields[0], name+"{")) {
+				value, err := strconv.ParseFloat(fields[1], 64)
+				if err != nil {
+					c.t.Errorf("metric %q: %v", line, err)
+				}
+				sum, found = sum+value, true
+			}
+		}
+	}
+	if !found {
+		c.t.Errorf("no node has the metric %s", name)
+	}
+	return sum
 }
 
 func TestF23LongTransaction(t *testing.T) {
@@ -439,11 +602,24 @@ func TestF23LongTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := time.Duration(times(10, 30)) * time.Second
+	failed := c.metric("gocrontab_mysql_statement_errors_total")
 	time.Sleep(held)
+	failed = (c.metric("gocrontab_mysql_statement_errors_total") - failed) / held.Seconds()
 	_ = tx.Rollback()
+	free := c.now()
 	c.same(before, "a long transaction")
-	time.Sleep(5 * time.Second)
+	time.Sleep(10 * time.Second)
+	n, late := l.started(free.Add(5*time.Second), c.now().Add(-onTime), nil)
+	r.figure("%.1f statements a second failed meanwhile", failed)
+	if failed > 10 {
+		t.Errorf("%.1f statements a second failed on three nodes, want 10 at most", failed)
+	}
+	r.lasted("5 s later late at most", late, onTime, 3*stalled(free))
+	if n < 10 {
+		t.Errorf("%d due times were started 5 s later, want 10 at least", n)
+	}
 	l.check(held + 5*time.Second)
+	l.none(job.Lost, job.Missed, job.Killed)
 }
 
 func TestF24Connections(t *testing.T) {
@@ -491,6 +667,7 @@ func TestF24Connections(t *testing.T) {
 	c.together(30 * time.Second)
 	time.Sleep(3 * time.Second)
 	l.check(12*time.Second + c.soon())
+	l.none(job.Lost, job.Missed, job.Killed)
 	r.figure("answers: %d × 200, %d × 503", answers[200].Load(), answers[503].Load())
 	for code := range answers {
 		if n := answers[code].Load(); n > 0 && code != 200 && code != 503 {
@@ -512,6 +689,7 @@ func TestF44AllReturn(t *testing.T) {
 	}
 	away := time.Duration(times(15, 300)) * time.Second
 	time.Sleep(away)
+	c.light(80)
 	for _, m := range c.nodes {
 		m.proxy.CutAll()
 		m.proxy.Heal()
@@ -520,6 +698,15 @@ func TestF44AllReturn(t *testing.T) {
 	time.Sleep(4 * time.Second)
 	l.check(away + c.soon())
 	r.within("rejoined after", back, 8*time.Second)
+	var name string
+	var waits, millis, longest int
+	for status, value := range map[string]*int{"waits": &waits, "time": &millis, "time_max": &longest} { // since the server began
+		if err := c.db.QueryRow("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_"+status+"'").Scan(&name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.figure("%d waits for row locks of %d ms on average", waits, millis/max(1, waits))
+	r.lasted("the longest", time.Duration(longest)*time.Millisecond, 2*time.Second, 3*stalled(r.begun))
 	if n := c.count("SELECT COUNT(*) FROM session"); n != 5 {
 		t.Errorf("%d sessions, want 5", n)
 	}

@@ -38,6 +38,7 @@ func apart(r *report) bool {
 				r.skip("%s", said)
 			}
 			r.figure("%s", said)
+			r.invalid = strings.HasPrefix(verdict, "INVALID ")
 		}
 	}
 	return false

@@ -165,7 +165,7 @@ func (s *replicaSet) breakCommits(server int, d time.Duration) {
 		}
 		for _, fate := range sorted(fates) {
 			for _, stage := range sorted(trip) {
-				rules.add(stage, s.links[node][to].Add(faultproxy.Rule{
+				rules.add(stage, fate, s.links[node][to].Add(faultproxy.Rule{
 					Match: faultproxy.CommitOf(trip[stage]), Skip: s.skip(stage, 8*each), Times: each, Action: fates[fate](),
 				}))
 			}

@@ -11,6 +11,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go-crontab/internal/ledger"
+	"go-crontab/job"
 )
 
 // refused starts a node that may not join, and returns what it said.
@@ -30,7 +33,7 @@ func refused(t *testing.T, m *member, limit time.Duration) string {
 
 func TestF27Schema(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "F27", "lock rows deleted; a schema that is newer")
+	r := scenario(t, "F27", "lock rows deleted; tables dropped; a schema that is older, and newer")
 	c := newCluster(r)
 	c.start(1)
 	l := c.mixed()
@@ -59,6 +62,20 @@ func TestF27Schema(t *testing.T) {
 	time.Sleep(2 * time.Second)
 	c.nodes[0].ready(20 * time.Second)
 	l.check(0)
+	for _, table := range []string{"locks", "job", "task", "history"} {
+		l.without(table, fresh)
+	}
+	r.figure("without one of four tables: did not join until it was back")
+	l.check(0)
+	versions := c.versions()
+	newest := c.count("SELECT MAX(version_id) FROM " + versions)
+	c.exec("UPDATE "+versions+" SET version_id = -1 WHERE version_id = ?", newest)
+	said = refused(t, fresh, 20*time.Second)
+	c.exec("UPDATE "+versions+" SET version_id = ? WHERE version_id = -1", newest)
+	r.figure("an older schema: refused")
+	if !strings.Contains(said, "upgrade it") {
+		t.Errorf("it refuses without saying why: %s", said)
+	}
 	newer(t, c)
 	said = refused(t, fresh, 20*time.Second)
 	r.figure("a newer schema: refused")
@@ -67,14 +84,55 @@ func TestF27Schema(t *testing.T) {
 	}
 }
 
+// without takes a table away for a while. What needs it is not done and said, and the node that is begun meanwhile does not join.
+func (l *load) without(table string, fresh *member) {
+	c, t := l.c, l.c.t
+	t.Helper()
+	old := c.nodes[0]
+	c.exec("RENAME TABLE " + table + " TO away")
+	gone := job.MicrosOf(c.now())
+	fresh.start()
+	await(t, "both say that "+table+" is gone", 20*time.Second, func() bool {
+		return strings.Contains(fresh.said(), "the schema lacks "+table) && strings.Contains(old.said(), "."+table+"' doesn't exist")
+	})
+	time.Sleep(3 * time.Second)
+	if n := c.count("SELECT COUNT(*) FROM session WHERE node = ?", fresh.name); n != 0 {
+		t.Errorf("a node joined without %s", table)
+	}
+	entries, err := l.book.Entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Without locks what is prepared is started. Without history, too: outcomes are written when it is back.
+	if table == "job" || table == "task" {
+		for _, e := range entries {
+			if e.Kind == ledger.Start && e.At > gone.Add(time.Second+stalled(gone.Time())) {
+				t.Errorf("%s was started %s after %s was gone", e.Job, short(e.At.Sub(gone)), table)
+			}
+		}
+	}
+	c.exec("RENAME TABLE away TO " + table)
+	fresh.ready(20 * time.Second)
+	if code, _ := fresh.leave(20 * time.Second); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+	old.ready(20 * time.Second)
+}
+
+// versions is the table of the migrations that were made.
+func (c *cluster) versions() (table string) {
+	c.t.Helper()
+	err := c.db.QueryRow("SELECT table_name FROM information_schema.columns WHERE table_schema = ? AND column_name = 'is_applied'", c.schema).Scan(&table)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return table
+}
+
 // newer has the schema say that a later version has migrated it.
 func newer(t *testing.T, c *cluster) {
 	t.Helper()
-	var table string
-	if err := c.db.QueryRow("SELECT table_name FROM information_schema.columns WHERE table_schema = ? AND column_name = 'is_applied'", c.schema).Scan(&table); err != nil {
-		t.Fatal(err)
-	}
-	c.exec("INSERT INTO " + table + " (version_id, is_applied) VALUES (9999, 1)")
+	c.exec("INSERT INTO " + c.versions() + " (version_id, is_applied) VALUES (9999, 1)")
 	c.exec("UPDATE setting SET value = '9999' WHERE name = 'compatible_since'")
 }
 
@@ -84,7 +142,7 @@ func TestF28Edits(t *testing.T) {
 	c := newCluster(r)
 	c.start(3, "--look-ahead", "1s") // a pause skips what is claimed: so little of that
 	dir := t.TempDir()
-	trials := times(6, 100)
+	trials := times(6, 170)
 	var mu sync.Mutex
 	var violations []string
 	var hands sync.WaitGroup
@@ -224,6 +282,7 @@ func TestF40Zones(t *testing.T) {
 	}
 	time.Sleep(3 * time.Second)
 	l.check(onTime)
+	l.none(job.Lost, job.Missed, job.Killed)
 	r.figure("in error after %s, all others on time", short(took))
 }
 
@@ -241,5 +300,6 @@ func TestF45Expiry(t *testing.T) {
 		t.Errorf("it refuses without saying why: %s", said)
 	}
 	l.check(onTime)
+	l.none(job.Lost, job.Missed, job.Killed)
 	r.figure("refused")
 }

@@ -20,6 +20,7 @@ type report struct {
 	injected string
 	figures  []string
 	skipped  string
+	invalid  bool
 	begun    time.Time
 }
 
@@ -37,7 +38,11 @@ var stalls struct {
 // look is when the look that is under way began: a stall that goes on counts already.
 var look atomic.Pointer[time.Time]
 
-const pause = 20 * time.Millisecond // before a look writes
+const (
+	pause = 20 * time.Millisecond  // before a look writes
+	noted = 20 * time.Millisecond  // what is a stall
+	told  = 100 * time.Millisecond // … that limits of time heed
+)
 
 // watchMachine notes stalls, for as long as the tests run. Limits of time are longer by what the machine was late itself:
 // where others use it too, a scenario would say more about them than about the program.
@@ -56,7 +61,7 @@ func watchMachine(dir string) {
 			return
 		}
 		_ = f.Sync()
-		if late := time.Since(begun) - pause; late > 100*time.Millisecond {
+		if late := time.Since(begun) - pause; late > noted {
 			stalls.Lock()
 			stalls.all = append(stalls.all, stall{begun, late})
 			stalls.Unlock()
@@ -64,19 +69,66 @@ func watchMachine(dir string) {
 	}
 }
 
-// stalled is the longest stall that ended after an instant, or has not ended.
-func stalled(since time.Time) (longest time.Duration) {
-	if begun := look.Load(); begun != nil { // before the list, which has it as soon as it is over
-		if late := time.Since(*begun) - pause; late > 100*time.Millisecond {
+// stalled is the longest stall that ended after an instant, or has not ended, if limits of time heed it.
+func stalled(since time.Time) time.Duration {
+	if late := stalledIn(since, time.Now()); late > told {
+		return late
+	}
+	return 0
+}
+
+// stalledIn is the longest stall of which some was between two instants.
+func stalledIn(from, to time.Time) (longest time.Duration) {
+	if begun := look.Load(); begun != nil && begun.Before(to) { // before the list, which has it as soon as it is over
+		if late := time.Since(*begun) - pause; late > noted {
 			longest = late
 		}
 	}
 	stalls.Lock()
 	defer stalls.Unlock()
-	for i := len(stalls.all) - 1; i >= 0 && stalls.all[i].at.Add(pause+stalls.all[i].long).After(since); i-- {
-		longest = max(longest, stalls.all[i].long)
+	return max(longest, longestIn(stalls.all, from, to))
+}
+
+// longestIn is the longest of stalls, which are in order, of which some was between two instants.
+func longestIn(all []stall, from, to time.Time) (longest time.Duration) {
+	for i := len(all) - 1; i >= 0 && all[i].at.Add(pause+all[i].long).After(from); i-- {
+		if all[i].at.Before(to) {
+			longest = max(longest, all[i].long)
+		}
 	}
 	return longest
+}
+
+// TestLongestIn: a stall counts for what was measured while it lasted, and for nothing before or after.
+func TestLongestIn(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1000, 0)
+	after := func(d time.Duration) time.Time { return at.Add(d) }
+	all := []stall{{at, 2 * time.Second}, {after(10 * time.Second), time.Second}, {after(12 * time.Second), 3 * time.Second}}
+	for _, c := range []struct{ from, to, want time.Duration }{
+		{-time.Second, 0, 0},
+		{-time.Second, time.Millisecond, 2 * time.Second},
+		{time.Second, 20 * time.Second, 3 * time.Second},
+		{3 * time.Second, 9 * time.Second, 0},
+		{3 * time.Second, 11 * time.Second, time.Second},
+		{14 * time.Second, 14 * time.Second, 3 * time.Second},
+		{16 * time.Second, 60 * time.Second, 0},
+	} {
+		if got := longestIn(all, after(c.from), after(c.to)); got != c.want {
+			t.Errorf("from %s to %s: got %s, want %s", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+// measured has what the machine stalled during lengths of time that since has measured: a length of so many nanoseconds
+// there is once.
+var measured sync.Map
+
+// since is time.Since of something of which within is told later.
+func since(at time.Time) time.Duration {
+	took := time.Since(at)
+	measured.Store(took, stalled(at))
+	return took
 }
 
 var printing sync.Mutex
@@ -101,8 +153,17 @@ func (r *report) skip(format string, args ...any) {
 	r.t.Skip(r.skipped)
 }
 
+// invalidate has the line say that it says nothing: the machine itself may have done what the program must not do.
+func (r *report) invalidate(format string, args ...any) {
+	r.invalid = true
+	r.figure(format, args...)
+}
+
 func (r *report) print() {
 	verdict := "PASS"
+	if r.invalid {
+		verdict = "INVALID"
+	}
 	switch {
 	case r.t.Failed():
 		verdict = "FAIL"
@@ -132,12 +193,25 @@ func (r *report) print() {
 	}
 }
 
-// within fails the scenario when something took longer than promised.
+// within fails the scenario when something took longer than promised: what since, or await, has measured, or what is just over.
 func (r *report) within(what string, took, limit time.Duration) {
 	r.t.Helper()
+	late, known := measured.Load(took)
+	if !known {
+		late = stalled(time.Now().Add(-took))
+	}
+	r.lasted(what, took, limit, 3*late.(time.Duration))
+}
+
+// lasted is within for who knows what the machine stalled meanwhile.
+func (r *report) lasted(what string, took, limit, late time.Duration) {
+	r.t.Helper()
 	r.figure("%s %s", what, short(took))
-	if late := 3 * stalled(r.begun); took > limit+late {
+	switch {
+	case took > limit+late:
 		r.t.Errorf("%s: %s, want at most %s, and %s because the machine itself stalled", what, short(took), limit, short(late))
+	case took > limit:
+		r.figure("which is more than %s while the machine itself stalled", short(limit))
 	}
 }
 
@@ -159,5 +233,5 @@ func await(t testing.TB, what string, limit time.Duration, ok func() bool) time.
 		}
 		time.Sleep(25 * time.Millisecond)
 	}
-	return time.Since(begun)
+	return since(begun)
 }

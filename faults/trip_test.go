@@ -33,6 +33,12 @@ var life = map[string]string{
 	"leave": `DELETE FROM session`,
 }
 
+// asked are those of requests that carry a key.
+var asked = map[string]string{
+	"run":    `INSERT INTO request`,
+	"create": `INSERT INTO job \(`,
+}
+
 // TestTripIsOfTheProgram: a node that executes something and leaves makes a transaction of each kind. A pattern that no
 // statement matches any more would have the scenarios inject nothing there.
 func TestTripIsOfTheProgram(t *testing.T) {
@@ -91,13 +97,17 @@ func TestTripIsOfTheProgram(t *testing.T) {
 	}
 	until("ready", func() bool { return n.Status().Ready })
 	spec := job.Spec{Name: "often", Every: job.Duration(time.Second), Command: "true", Overlap: job.OverlapAllow}
-	if _, err := n.Editor().Create(t.Context(), spec, false); err != nil {
+	j, err := n.Editor().Create(t.Context(), spec, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Editor().RunNow(t.Context(), j.ID, "key"); err != nil {
 		t.Fatal(err)
 	}
 	// What lies ahead is prepared by then, and given back at the end.
 	until("a run ended", func() bool { return passed(trip["finish"]) })
 	leave()
-	for _, points := range []map[string]string{trip, life} {
+	for _, points := range []map[string]string{trip, life, asked} {
 		for name, pattern := range points {
 			if !passed(pattern) {
 				t.Errorf("%s: no statement of a transaction matches %q", name, pattern)

@@ -12,8 +12,9 @@ import (
 )
 
 // previous builds the program of the release before, whose revision stands in testdata/previous, out of the repository's
-// history. Without history, as in an archive of the source, there is none.
-func previous(r *report) (program string) {
+// history. Without history, as in an archive of the source, there is none. rule tells whether it knows by which rule a
+// program joins newer tables.
+func previous(r *report) (program string, rule bool) {
 	t := r.t
 	t.Helper()
 	text, err := os.ReadFile("testdata/previous")
@@ -39,7 +40,8 @@ func previous(r *report) (program string) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build revision %.7s: %v\n%s", revision, err, out)
 	}
-	return program
+	_, err = os.Stat(filepath.Join(source, "sql", "compatible.go"))
+	return program, err == nil
 }
 
 // TestF29Upgrade replaces the nodes of a cluster one by one with those of the version that is built from here, on the
@@ -47,7 +49,7 @@ func previous(r *report) (program string) {
 func TestF29Upgrade(t *testing.T) {
 	t.Parallel()
 	r := scenario(t, "F29", "a rolling upgrade under load: the tables, then each node, from the release before; nodes of both killed beside each other")
-	old := previous(r)
+	old, rule := previous(r)
 	c := newClusterOf(r, old)
 	before := c.count("SELECT MAX(version_id) FROM schema_version")
 	for range 3 {
@@ -82,9 +84,17 @@ func TestF29Upgrade(t *testing.T) {
 			time.Sleep(beside)
 			c.nodes[2].program = old
 			c.nodes[2].start()
-			if joins(c.nodes[2]) {
+			back := c.now().UnixMicro()
+			switch {
+			case joins(c.nodes[2]):
+				await(t, "the release before, back on the new tables, has run something", 60*time.Second, func() bool {
+					return c.count("SELECT COUNT(*) FROM history WHERE node = ? AND outcome = 1 AND started > ?", c.nodes[2].name, back) > 0
+				})
 				r.figure("the release before joins the new tables")
-			} else {
+			default:
+				if rule {
+					t.Errorf("the release before does not join the new tables again, and should:\n%s", c.nodes[2].said())
+				}
 				r.figure("the release before does not join the new tables (it knows no rule for that)")
 				c.nodes[2].program = ""
 				c.nodes[2].start()

@@ -198,6 +198,15 @@ func (r *AlertRule) Validate() error {
 	return p.orNil()
 }
 
+// CheckStored returns what is wrong with the times and counts of a stored rule, with its defaults, as Problems, or nil. With
+// anything else there something can be told all the same.
+func (r *AlertRule) CheckStored() error {
+	var p Problems
+	checkSpan(&p, "repeat", r.Repeat, time.Second, maxAlertTime)
+	r.checkThresholds(&p)
+	return p.orNil()
+}
+
 func (p Problems) orNil() error {
 	if p == nil {
 		return nil

@@ -17,6 +17,7 @@ import (
 const (
 	MaxRendered  = 16 << 10 // bytes
 	templateTime = 500 * time.Millisecond
+	checkTime    = templateTime / 5 // of a template that is written down
 )
 
 // AlertItem is one event of a message, as templates and webhooks see it.
@@ -60,28 +61,66 @@ func checkTemplate(p *Problems, field, text string) {
 		p.add(field, "is %d bytes long, at most %d are taken", len(text), MaxTemplate)
 		return
 	}
-	if _, err := parseTemplate(text, &rendering{}); err != nil {
+	r := &rendering{end: time.Now().Add(checkTime)}
+	t, err := parseTemplate(text, r)
+	if err != nil {
 		p.add(field, "%v", err)
+		return
 	}
+	// Parsing takes any field; whether there is one shows when it is looked for.
+	for _, m := range samples() {
+		r.out.Reset()
+		if err := execute(t, r, m); err != nil && strings.Contains(err.Error(), "can't evaluate field ") {
+			p.add(field, "%v", err)
+			return
+		}
+	}
+}
+
+// samples are messages in which templates find what messages may have: one of a single event, and one of very many, of each
+// kind, of which half have no job.
+func samples() []*AlertMessage {
+	const at = "2027-01-30T02:00:00Z"
+	item := func(what string) AlertItem {
+		return AlertItem{What: what, Event: AlertFailed, Severity: "critical", AlertID: "7", Rule: "rule", App: "app", JobID: "17", Job: "job", Owner: "owner", Node: "node", Run: "run",
+			Summary: "summary", At: at, Since: at, Seen: 1}
+	}
+	one := &AlertMessage{Key: "key", Channel: "channel", Rule: "rule", Severity: "critical", Title: "title", Text: "text", Count: 1, Items: []AlertItem{item("fired")}}
+	many := &AlertMessage{Key: "key", Channel: "channel", Rule: "rule", Severity: "info", Title: "title", Text: "text", Count: 332, More: 312}
+	for i := range 20 {
+		it := item([]string{"resolved", "repeated", "fired", "test", "resolved"}[i%5])
+		if i%2 == 0 {
+			it.App, it.JobID, it.Job, it.Owner, it.Run, it.Event, it.Severity, it.Seen = "", "", "", "", "", AlertNodeGone, "info", 3
+		}
+		many.Items = append(many.Items, it)
+	}
+	return []*AlertMessage{one, many}
 }
 
 // Render makes a text of a template. Whatever the template does, it ends within about a second, and an error says why
 // there is no text.
-func Render(text string, m *AlertMessage) (out string, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			out, err = "", fmt.Errorf("the template panics: %v", r)
-		}
-	}()
+func Render(text string, m *AlertMessage) (string, error) {
 	r := &rendering{end: time.Now().Add(templateTime)}
 	t, err := parseTemplate(text, r)
 	if err != nil {
 		return "", err
 	}
-	if err := t.Execute(r, m); err != nil {
-		return "", errors.New(shortError(err))
+	if err := execute(t, r, m); err != nil {
+		return "", err
 	}
 	return r.out.String(), nil
+}
+
+func execute(t *template.Template, r *rendering, m *AlertMessage) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the template panics: %v", p)
+		}
+	}()
+	if err := t.Execute(r, m); err != nil {
+		return errors.New(shortError(err))
+	}
+	return nil
 }
 
 func shortError(err error) string {

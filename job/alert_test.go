@@ -70,8 +70,39 @@ func FuzzRender(f *testing.F) {
 		if p == nil || err != nil {
 			return
 		}
-		t.Errorf("it is refused (%v), and yet makes %q", p, out)
+		for _, m := range samples() {
+			if _, err := Render(text, m); err != nil {
+				return
+			}
+		}
+		t.Errorf("it is refused (%v), and yet makes %q, and something of each sample", p, out)
 	})
+}
+
+// TestMisspeltFields: a field that there is not is found when the template is written, wherever messages may lead to it.
+func TestMisspeltFields(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{{.Titel}}`: "field Titel in type *job.AlertMessage",
+		`{{.Job}}`:   "field Job in type *job.AlertMessage",
+		`{{range .Items}}{{.Job}}{{.Summery}}{{end}}`:                            "field Summery in type job.AlertItem",
+		`{{range .Items}}{{if eq .What "resolved"}}{{.Until}}{{end}}{{end}}`:     "field Until",
+		`{{range .Items}}{{if .Job}}{{.Job}}{{else}}{{.Cluster}}{{end}}{{end}}`:  "field Cluster",
+		`{{if .More}}and {{.Others}} more{{end}}`:                                "field Others",
+		`{{if gt .Count 1}}{{.Count}}{{else}}{{(index .Items 0).Name}}{{end}}`:   "field Name",
+		`{{$m := .}}{{range .Items}}{{$m.Rule}}: {{$m.Summary}}{{end}}`:          "field Summary",
+		`{{with index .Items 0}}{{.Title}}{{end}}`:                               "field Title",
+		`{{range .Items}}{{.Severity.Name}}{{end}}`:                              "field Name in type string",
+		`{{(index .Items 1).Job}}`:                                               "", // of a message with one item it fails, of others not
+		`{{range .Items}}{{.What}} {{.Event}} {{.AlertID}} {{.Since}}{{end}}`:    "",
+		`{{.Key}}{{.Channel}}{{.Rule}}{{.Severity}}{{.Title}}{{.Text}}{{.More}}`: "",
+	} {
+		var p Problems
+		checkTemplate(&p, "text", text)
+		if want == "" && p != nil || want != "" && (len(p) != 1 || !strings.Contains(p[0].Message, want)) {
+			t.Errorf("%s: got %v, want %q", text, p, want)
+		}
+	}
 }
 
 func TestRuleProblems(t *testing.T) {

@@ -15,6 +15,9 @@ import (
 // MaxSize bounds what files may have together, in bytes: what the server takes at once.
 const MaxSize = 16 << 20
 
+// MaxSizeInParts bounds what files may have together that are taken in parts.
+const MaxSizeInParts = 1 << 30
+
 // extensions are those of the files of a folder that are read.
 var extensions = []string{".yaml", ".yml", ".json"}
 
@@ -27,8 +30,11 @@ var ErrNothing = errors.New("there is nothing in it")
 // Of a folder all files are read that end in .yaml, .yml or .json, those of its folders included, in the order of their
 // names. What begins with a dot is left out. A link is followed within the folder, but not out of it; a folder to which
 // several names lead is read once. Each of the files has to have something: what is in none of them may be deleted.
-func ReadAll(paths []string, stdin io.Reader) (*Set, error) {
-	r := &filesReader{set: &Set{}}
+func ReadAll(paths []string, stdin io.Reader) (*Set, error) { return ReadUpTo(MaxSize, paths, stdin) }
+
+// ReadUpTo is ReadAll of files that have at most so many bytes together.
+func ReadUpTo(most int, paths []string, stdin io.Reader) (*Set, error) {
+	r := &filesReader{set: &Set{}, most: most}
 	for _, p := range paths {
 		before := r.set.given
 		if err := r.path(p, stdin); err != nil {
@@ -54,7 +60,8 @@ func shown(p string) string {
 
 type filesReader struct {
 	set    *Set
-	size   int
+	size   int // in bytes, at most
+	most   int
 	faults Faults
 }
 
@@ -196,12 +203,12 @@ func (r *filesReader) inFolder(root *os.Root, dir, name string) error {
 
 // read adds a file. What is wrong in it is told with what is wrong in the others.
 func (r *filesReader) read(file string, from io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(from, int64(MaxSize-r.size)+1))
+	text, err := io.ReadAll(io.LimitReader(from, int64(r.most-r.size)+1))
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	if r.size += len(text); r.size > MaxSize {
-		return fmt.Errorf("%s: the files have more than %d MiB together, which is more than is taken at once", file, MaxSize>>20)
+	if r.size += len(text); r.size > r.most {
+		return fmt.Errorf("%s: the files have more than %d MiB together, which is more than is taken at once", file, r.most>>20)
 	}
 	err = r.set.Read(file, text)
 	var faults Faults

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -39,11 +40,29 @@ func WriteJSON(w io.Writer, o *Objects) error {
 	return err
 }
 
-// WriteYAML writes objects as one YAML file. The same objects are the same text, and it has been read back.
+// perDocument is how many jobs a document of a YAML file has: one is written, and read, at a time.
+const perDocument = 1000
+
+// WriteYAML writes objects as one YAML file, many jobs as several documents. The same objects are the same text, and it
+// has been read back.
 func WriteYAML(w io.Writer, o *Objects) error {
-	if o.Jobs == nil {
-		o.Jobs = []json.RawMessage{}
+	first := *o
+	first.Jobs = append([]json.RawMessage{}, o.Jobs[:min(len(o.Jobs), perDocument)]...)
+	if err := writeDocument(w, &first); err != nil {
+		return err
 	}
+	for jobs := range slices.Chunk(o.Jobs[len(first.Jobs):], perDocument) {
+		if _, err := io.WriteString(w, "\n---\n"); err != nil {
+			return err
+		}
+		if err := writeDocument(w, &Objects{Jobs: jobs}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeDocument(w io.Writer, o *Objects) error {
 	text, err := json.Marshal(o)
 	if err != nil {
 		return err

@@ -13,9 +13,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of what a file may come to once its aliases are resolved.
+// Bounds of what the aliases of a file may come to.
 const (
-	maxDepth  = 64
+	maxDepth  = 64 // with or without them
 	maxValues = 1_000_000
 	maxBytes  = 64 << 20
 )
@@ -74,8 +74,10 @@ func (r *yamlReader) fault(n *yaml.Node, format string, args ...any) error {
 }
 
 func (r *yamlReader) value(n *yaml.Node, depth int) (*Value, error) {
-	r.values++
-	r.bytes += len(n.Value)
+	if len(r.open) > 0 { // what stands there itself, the size of the file bounds
+		r.values++
+		r.bytes += len(n.Value)
+	}
 	switch {
 	case depth > maxDepth:
 		return nil, r.fault(n, "is nested more than %d levels deep", maxDepth)

@@ -24,7 +24,7 @@ import (
 func full(most int) *metric.Metrics {
 	m := metric.New("web-1", "v1.2.3", most)
 	m.Watch(func() metric.State {
-		return metric.State{Ready: true, Slots: 8, Executing: 3, LeaseAge: 1500 * time.Millisecond, Nodes: 2}
+		return metric.State{Ready: true, Slots: 8, Executing: 3, UnwrittenAge: 2500 * time.Millisecond, LeaseAge: 1500 * time.Millisecond, Nodes: 2}
 	})
 	meter := new(sql.Meter)
 	meter.Claimed.Add(7)
@@ -124,6 +124,7 @@ func TestNames(t *testing.T) {
 		{"gocrontab_slots", nil, 8},
 		{"gocrontab_executing_runs", nil, 3},
 		{"gocrontab_lease_age_seconds", nil, 1.5},
+		{"gocrontab_unwritten_age_seconds", nil, 2.5},
 		{"gocrontab_tasks_claimed_total", nil, 7},
 		{"gocrontab_cluster_backlog_tasks", nil, 5},
 		{"gocrontab_cluster_readable", nil, 1},

@@ -17,7 +17,7 @@ type State struct {
 
 	Slots, Taken, Executing, Prepared, Unwritten int
 
-	Lead, LeaseAge, Stale, Expiry, ClockOffset time.Duration
+	UnwrittenAge, Lead, LeaseAge, Stale, Expiry, ClockOffset time.Duration
 
 	Nodes      int           // that take work, this one included
 	BacklogAge time.Duration // how long the earliest idle task has been due; zero: none is
@@ -49,6 +49,7 @@ var gauges = []gauge{
 	{desc("executing_runs", "Attempts that were started and whose outcome is not written."), func(s *State) float64 { return float64(s.Executing) }},
 	{desc("prepared_tasks", "Due times that the node holds ready."), func(s *State) float64 { return float64(s.Prepared) }},
 	{desc("unwritten_outcomes", "Attempts that are over and whose outcome is not written yet."), func(s *State) float64 { return float64(s.Unwritten) }},
+	{desc("unwritten_age_seconds", "How long the oldest of them has waited; 0 if there is none."), func(s *State) float64 { return s.UnwrittenAge.Seconds() }},
 	{desc("lead_seconds", "How long before the due instant a start is committed."), func(s *State) float64 { return s.Lead.Seconds() }},
 	{desc("lease_age_seconds", "How long ago the last good beat was sent."), func(s *State) float64 { return s.LeaseAge.Seconds() }},
 	{desc("lease_limit_seconds", "How old the lease may be when something is started."), func(s *State) float64 { return s.Stale.Seconds() }},

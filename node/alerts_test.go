@@ -103,4 +103,8 @@ func TestAlerts(t *testing.T) {
 	if n := c.count("SELECT COUNT(*) FROM alert WHERE firing = 1 OR seen <> 1"); n != 0 {
 		t.Errorf("%d alerts are not as they should be", n)
 	}
+	// The last node has sent all that was over, each message claimed and settled.
+	if got := figure(t, nodes[1:2], "gocrontab_mysql_transactions_total", "pool", "alerts", "outcome", "applied"); got < 2 {
+		t.Errorf("the metrics tell of %v transactions of alerts", got)
+	}
 }

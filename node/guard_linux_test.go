@@ -312,6 +312,41 @@ func TestGuardDies(t *testing.T) {
 	}
 }
 
+// TestNoGuardComes kills each guard that a node gets: what the node has prepared by then is run by others.
+func TestNoGuardComes(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	one := c.start("one", nil)
+	at := one.Now().Add(9 * time.Second)
+	const jobs = 20
+	for i := range jobs {
+		one.create(job.Spec{Name: fmt.Sprint("job ", i), At: &at})
+	}
+	one.await("all prepared", 20*time.Second, func() bool { return one.Status().Prepared == jobs })
+	c.start("two", nil)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+				if guard := one.Status().Guard; guard != 0 { // before it comes up
+					_ = syscall.Kill(guard, syscall.SIGKILL)
+				}
+			}
+		}
+	}()
+	defer func() { close(stop); <-stopped }()
+	one.await("what the node without a guard had prepared", 30*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM history WHERE outcome = ?", job.Succeeded) == jobs
+	})
+	if here := c.count("SELECT COUNT(*) FROM history WHERE node = 'one'"); here == jobs {
+		t.Error("all of it was run by the node without a guard")
+	}
+}
+
 // TestKill9OfBoth: with its guard dead as well, nobody kills a node's commands, and its peers wait until it expires.
 func TestKill9OfBoth(t *testing.T) {
 	t.Parallel()

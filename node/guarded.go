@@ -76,6 +76,29 @@ func (l *life) guardReady() {
 // isGuarded tells whether anything may be claimed or started, as far as the guard goes.
 func (l *life) isGuarded() bool { return l.guard == nil || l.guard.Alive() }
 
+// unguardedFor is how long there may be no guard before others get what is prepared: mostly a new one comes at once.
+const unguardedFor = 2 * time.Second
+
+// yield gives back what is prepared while no guard comes: nothing of it could be started here, and nobody else may take it. If we die
+// on the way, the rows have an owner that is gone.
+func (l *life) yield(ctx context.Context) error {
+	tick := time.NewTicker(unguardedFor / 4)
+	defer tick.Stop()
+	for since := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+		switch {
+		case l.isGuarded():
+			since = time.Now()
+		case time.Since(since) > unguardedFor:
+			l.giveUp()
+		}
+	}
+}
+
 // guardLost has the guard know, before the first signal, that the commands are being killed.
 func (l *life) guardLost() {
 	if l.guard != nil {

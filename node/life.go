@@ -11,6 +11,7 @@ import (
 	"go-crontab/compensate"
 	"go-crontab/execute"
 	"go-crontab/guard"
+	"go-crontab/internal/failpoint"
 	"go-crontab/job"
 	"go-crontab/result"
 	"go-crontab/schedule"
@@ -130,7 +131,10 @@ func (l *life) run(ctx, hard context.Context) {
 	lost, killed := l.session.Context(), make(chan struct{})
 	disarm := context.AfterFunc(lost, func() {
 		defer close(killed)
+		failpoint.Here("before", "lose session")
 		l.guardLost()
+		// If we die from here on, the guard, which is told by now, ends the commands, and buries the session if nobody has yet.
+		failpoint.Here("behind", "lose session")
 		l.kill(l.session.Timings.Grace, context.Cause(lost))
 	})
 
@@ -140,7 +144,7 @@ func (l *life) run(ctx, hard context.Context) {
 	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run, l.lookout.Run, l.places.Run, l.watcher.Run} {
 		living.Go(func() { loop(alive) })
 	}
-	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.feeder.Run} {
+	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.feeder.Run, l.yield} {
 		working.Go(func() { loop(work) })
 	}
 	for _, loop := range []func(context.Context) error{l.tidier.Run, l.retainer.Run, l.bucketer.Run, l.rezoner.Run, l.evaluator.Run, l.sender.Run} {
@@ -173,8 +177,11 @@ func (l *life) run(ctx, hard context.Context) {
 		l.awaitCommands()
 		close(l.over)
 		<-killed // a kill that comes late would hit the commands of the next session
+		failpoint.Here("before", "lost sweep")
 		l.guardSweep(l.session.Timings.Expiry)
+		failpoint.Here("behind", "lost sweep")
 		l.guardOver()
+		failpoint.Here("behind", "lost session") // its outcomes are written, and its rows given back, beside the next one
 		return
 	}
 	l.guardOver()

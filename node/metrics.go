@@ -18,6 +18,7 @@ func (n *Node) newMetrics() {
 	n.metrics.Pools(
 		metric.Pool{Name: "trip", Meter: n.db.Meter(), Stats: n.db.Pool},
 		metric.Pool{Name: "people", Meter: n.api.Meter(), Stats: n.api.Pool},
+		metric.Pool{Name: "alerts", Meter: n.alerts.Meter(), Stats: n.alerts.Pool},
 		metric.Pool{Name: "pulse", Meter: n.pulse.Meter()},
 	)
 	n.metrics.Cluster(func(ctx context.Context) (sql.Amounts, error) {
@@ -39,7 +40,7 @@ func (n *Node) state() metric.State {
 	st := n.Status()
 	out := metric.State{
 		Ready: st.Ready, Guarded: st.Guard != 0, Slots: st.Slots, Taken: st.Taken, Executing: st.Executing, Prepared: st.Prepared, Unwritten: st.Waiting,
-		Lead: st.Lead, LeaseAge: st.LeaseAge, Stale: n.timings.Stale, Expiry: n.timings.Expiry,
+		UnwrittenAge: n.recorder.Age(), Lead: st.Lead, LeaseAge: st.LeaseAge, Stale: n.timings.Stale, Expiry: n.timings.Expiry,
 	}
 	now := n.clock.Now()
 	if now != 0 {

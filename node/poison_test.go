@@ -9,20 +9,27 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"go-crontab/alert"
 	"go-crontab/job"
 	"go-crontab/node"
 	"go-crontab/schedule"
+	"go-crontab/secret"
 	"go-crontab/session"
 	"go-crontab/sql"
+
+	"github.com/google/uuid"
 )
 
 // What TestPoison can be told.
@@ -48,24 +55,35 @@ func TestPoison(t *testing.T) {
 	}
 	c := newCluster(t)
 	said := &heard{}
+	var told atomic.Int64 // messages of alerts that arrived
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/good" {
+			told.Add(1)
+		}
+	}))
+	t.Cleanup(hook.Close)
+	keys := keyRing(t, secret.NewKey())
 	quiet := func(cfg *node.Config) {
 		cfg.Expiry = session.DefaultExpiry // whoever loses a session here lost it to what was written
 		cfg.Log = slog.New(slog.NewTextHandler(said, nil)).With("node", cfg.Name)
+		cfg.SecretKeys, cfg.HTTPAllow = keys, []string{"127.0.0.0/8"}
 	}
 	one := c.start("one", quiet)
 	two := c.start("two", quiet)
-	p := &poisoner{t: t, c: c, one: one, said: said, columns: c.columns()}
-	if len(p.columns) < 140 {
-		t.Fatalf("%d columns: the schema cannot be read", len(p.columns))
-	}
+	p := &poisoner{t: t, c: c, one: one, two: two, said: said, keys: keys, hook: hook.URL, told: &told, columns: c.columns()}
+	p.tells("good", job.AlertRule{On: []job.AlertEvent{job.AlertFailed}, Apps: []string{job.DefaultApp}, Repeat: job.Duration(time.Second)})
 	p.good = []job.Job{
 		one.create(job.Spec{Name: "good", Every: job.Duration(200 * time.Millisecond), Command: "true"}),
 		one.create(job.Spec{Name: "queues", Every: job.Duration(500 * time.Millisecond), Command: "sleep 0.6", Overlap: job.OverlapQueue, Queue: 2}),
+		one.create(job.Spec{Name: "fails", Every: job.Duration(500 * time.Millisecond), Command: "false"}),
 		one.create(job.Spec{Name: "retries", Every: job.Duration(time.Second), Command: "[ $GOCRONTAB_ATTEMPT = 2 ]", Retry: job.Retry{Attempts: 2, Backoff: job.Duration(100 * time.Millisecond)}}),
 	}
 	sessions := one.Status().Session + two.Status().Session
 	for n := range rounds {
 		p.round(first + uint64(n))
+		if !t.Failed() && n%8 == 7 { // it has to get along with what was left behind
+			c.start(fmt.Sprint("late ", n), quiet).drain()
+		}
 		if t.Failed() {
 			t.Fatalf("%s=%d %s=1 repeats it; what the nodes said last:\n%s", poisonSeed, first+uint64(n), poisonRounds, said.last())
 		}
@@ -73,7 +91,16 @@ func TestPoison(t *testing.T) {
 	if now := one.Status().Session + two.Status().Session; now != sessions {
 		t.Errorf("a node lost its session: got %s, want %s", now, sessions)
 	}
-	t.Logf("%d rounds from seed %d, %d values of %d columns", rounds, first, p.written, len(p.touched))
+	t.Logf("%d rounds from seed %d, %d values of %d of %d columns of %d tables", rounds, first, p.written, len(p.touched), len(p.columns), len(poisonedRows))
+	var left []string
+	for _, col := range p.columns {
+		if name := col.table + "." + col.name; !p.touched[name] {
+			left = append(left, name)
+		}
+	}
+	if rounds*poisonColumns >= len(p.columns) && 10*len(left) > len(p.columns) {
+		t.Errorf("%d of %d columns took no value: %s", len(left), len(p.columns), strings.Join(left, ", "))
+	}
 }
 
 // poisoner writes into a cluster.
@@ -81,7 +108,11 @@ type poisoner struct {
 	t       *testing.T
 	c       *cluster
 	one     *member
+	two     *member
 	said    *heard
+	keys    *secret.Ring
+	hook    string // who is told by alerts
+	told    *atomic.Int64
 	columns []column
 	good    []job.Job
 	rng     *rand.Rand
@@ -97,70 +128,100 @@ type column struct {
 }
 
 // columns lists all but those that MySQL counts itself: the highest number there leaves none for the next row, of whatever
-// job, and no program can do anything about that.
+// job, and no program can do anything about that. A table of which nobody has said yet which rows are poisoned is an error.
 func (c *cluster) columns() (columns []column) {
 	c.t.Helper()
-	rows, err := c.db.Raw().Query("SELECT c.table_name, c.column_name, c.data_type, COALESCE(c.character_maximum_length, 0), c.is_nullable = 'YES', c.column_type LIKE '%unsigned%'" +
+	rows, err := c.db.Raw().Query("SELECT c.table_name, c.column_name, c.data_type, COALESCE(c.character_maximum_length, 0), c.is_nullable = 'YES', c.column_type LIKE '%unsigned%'," +
+		" c.extra LIKE '%GENERATED%' OR c.extra LIKE '%auto_increment%'" +
 		" FROM information_schema.columns c JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name" +
-		" WHERE c.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' AND c.extra NOT LIKE '%GENERATED%' AND c.extra NOT LIKE '%auto_increment%' AND c.table_name NOT LIKE 'goose%' ORDER BY 1, c.ordinal_position")
+		" WHERE c.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' ORDER BY 1, c.ordinal_position")
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var col column
-		if err := rows.Scan(&col.table, &col.name, &col.kind, &col.size, &col.null, &col.unsigned); err != nil {
+		var own bool
+		if err := rows.Scan(&col.table, &col.name, &col.kind, &col.size, &col.null, &col.unsigned, &own); err != nil {
 			c.t.Fatal(err)
 		}
-		columns = append(columns, col)
+		if notPoisoned[col.table] {
+			continue
+		}
+		if poisonedRows[col.table] == "" {
+			c.t.Fatalf("table %s is neither poisoned nor among those that are not", col.table)
+		}
+		if !own && !meansElse[col.table+"."+col.name] {
+			columns = append(columns, col)
+		}
 	}
 	return columns
 }
 
-// of says which rows of a table belong to the jobs that are poisoned, or to nobody; "" for tables whose rows are all of
-// the cluster and have their own tests: what is wrong there is said at start.
+// notPoisoned are the tables of migrations: programs read them before they join, and refuse to go on with others.
+var notPoisoned = map[string]bool{"schema_version": true, "schema_lock": true, "schema_step": true}
+
+const ofBadJobs = "job_id IN (SELECT id FROM job WHERE " + ofBadApps + ")"
+const ofBadApps = "app IN ('bad', 'bad-held')"
+
+// poisonedRows says which rows of a table are poisoned: those that belong to the poisoned jobs, or to nobody; all, where
+// rows of all jobs and nodes have to take it.
 var poisonedRows = map[string]string{
-	"job":         "app = 'bad'",
-	"task":        "job_id IN (SELECT id FROM job WHERE app = 'bad')",
-	"history":     "job_id IN (SELECT id FROM job WHERE app = 'bad')",
-	"request":     "job_id IN (SELECT id FROM job WHERE app = 'bad')",
-	"waiting":     "job_id IN (SELECT id FROM job WHERE app = 'bad')",
-	"job_ref":     "job_id IN (SELECT id FROM job WHERE app = 'bad')",
-	"job_term":    "job_id IN (SELECT id FROM job WHERE app = 'bad')",
-	"job_part":    "job_id IN (SELECT id FROM job WHERE app = 'bad')",
-	"job_version": "job_id IN (SELECT id FROM job WHERE app = 'bad')",
-	"notable":     "job_id IN (SELECT id FROM job WHERE app = 'bad')",
-	"moved":       "job_id IN (SELECT id FROM job WHERE app = 'bad')",
-	"backfill":    "job_id IN (SELECT id FROM job WHERE app = 'bad')",
+	"job":         ofBadApps,
+	"task":        ofBadJobs,
+	"history":     ofBadJobs,
+	"request":     ofBadJobs,
+	"waiting":     ofBadJobs,
+	"job_ref":     ofBadJobs,
+	"job_term":    ofBadJobs,
+	"job_part":    ofBadJobs,
+	"job_version": ofBadJobs,
+	"notable":     ofBadJobs,
+	"moved":       ofBadJobs,
+	"backfill":    ofBadJobs,
 	"output":      "1 = 1",
 	"grp":         "name = 'bad'",
 	"slot":        "1 = 1",
 	"calendar":    "name = 'bad'",
 	"place":       "selector <> ''",
 	"node":        "name = 'bad'",
-	"session":     "node = 'bad'",
+	"session":     "1 = 1",
 	"handler_off": "handler = 'bad'",
-	"pause":       "app = 'bad'",
+	"pause":       "app = 'bad-held'",
 	"chunk":       "1 = 1",
 	"audit":       "1 = 1",
 	"secret":      "name = 'bad'",
-	"setting":     "name IN ('bad', 'buckets')",
-	"api_token":   "1 = 1",
-	"login":       "1 = 1",
-	"locks":       "1 = 1",
+	// The other ones say that the database is an older one, since when something is due, and what nodes have to agree on.
+	"setting":       "name IN ('bad', 'buckets', 'zones')",
+	"api_token":     "1 = 1",
+	"login":         "1 = 1",
+	"locks":         "1 = 1",
+	"folder":        "name = 'bad'",
+	"folder_node":   "node = 'bad'",
+	"figure":        "1 = 1",
+	"retention":     "1 = 1",
+	"chore":         "1 = 1",
+	"alert_channel": "name = 'bad'",
+	"alert_rule":    "name = 'bad'",
+	"alert_silence": "rule = 'bad'",
+	"alert":         "rule = 'bad'",
+	"delivery":      "channel = 'bad' OR kind = 'ping'",
+	"alert_streak":  "1 = 1",
+	"alert_work":    "1 = 1",
 }
 
-// never is what stays: it would mean something else, and rightly so.
-func (p *poisoner) never(c column, v any) bool {
-	switch c.table + "." + c.name {
-	case "locks.id", "locks.name": // whose rows must be there; see TestMissingLockRow
-		return true
-	case "setting.name": // the same
-		return true
-	case "job.app", "pause.app": // an empty one pauses everything; another one takes the row out of our sight
-		return true
-	}
-	return false
+// poisonedRowsOf is the same of single columns.
+var poisonedRowsOf = map[string]string{
+	"session.node": "node NOT IN ('one', 'two')", // with the name of one that is cordoned a node takes nothing, and rightly so
+}
+
+// meansElse are the columns that stay: with another value there they would mean something else, and rightly so.
+var meansElse = map[string]bool{
+	"locks.id": true, "locks.name": true, // whose rows must be there; see TestMissingLockRow
+	"setting.name": true, "alert_work.id": true, "chore.name": true, // the same
+	"job.app": true, "pause.app": true, // an empty one pauses everything; another one takes the row out of our sight
+	"retention.app": true, // another one says what others keep
+	"session.id":    true, // it fences a node
 }
 
 // round makes some jobs, poisons them, and looks at everything else.
@@ -174,12 +235,19 @@ func (p *poisoner) round(seed uint64) {
 	time.Sleep(time.Duration(500+p.rng.IntN(700)) * time.Millisecond)
 	before := p.progress()
 	var did []string
-	for range 12 {
-		if what := p.poison(); what != "" {
-			did = append(did, what)
+	drawn := p.draw(seed)
+	for len(drawn) > 0 {
+		col := drawn[0]
+		drawn = drawn[1:]
+		for range 8 { // the schema may say no
+			if what := p.poison(col); what != "" {
+				did = append(did, what)
+				break
+			}
 		}
-		time.Sleep(time.Duration(p.rng.IntN(60)) * time.Millisecond)
+		time.Sleep(time.Duration(p.rng.IntN(40)) * time.Millisecond)
 	}
+	told := p.told.Load()
 	begun, lines := time.Now(), p.said.count()
 	fail := func(format string, args ...any) {
 		t.Helper()
@@ -195,7 +263,13 @@ func (p *poisoner) round(seed uint64) {
 			break
 		}
 		if time.Now().After(end) {
-			fail("of the good jobs so many runs ended: %v, before %v, after 40s %v", []string{"good", "queues", "retries"}, before, now)
+			fail("of the good jobs so many runs ended: %v, before %v, after 40s %v", []string{"good", "queues", "fails", "retries"}, before, now)
+			break
+		}
+	}
+	for end := time.Now().Add(60 * time.Second); p.told.Load() <= told; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			fail("nobody is told any more of what fails")
 			break
 		}
 	}
@@ -215,10 +289,26 @@ func (p *poisoner) round(seed uint64) {
 		}
 	}
 	// What was written goes; what it has done to the nodes would show in the next rounds.
-	for _, table := range []string{"task", "history", "waiting", "job_ref", "job_term", "job_part", "backfill", "request", "job", "session", "grp", "calendar", "place", "node", "handler_off", "pause", "secret"} {
+	for _, table := range []string{"task", "history", "waiting", "job_ref", "job_term", "job_part", "job_version", "notable", "moved", "backfill", "request", "job", "grp", "calendar", "place", "node", "handler_off",
+		"pause", "secret", "api_token", "login", "folder", "folder_node", "figure", "alert_channel", "alert_rule", "alert_silence", "delivery", "alert_streak"} {
 		p.must("DELETE FROM " + table + " WHERE " + poisonedRows[table])
 	}
 	p.must("DELETE FROM slot WHERE task_id NOT IN (SELECT id FROM task)")
+	p.must("DELETE FROM retention WHERE app <> ''")
+	p.must("UPDATE retention SET spec = '{}'")
+	p.living()
+}
+
+// living has the rows of the two nodes be as they were, and no others.
+func (p *poisoner) living() {
+	p.t.Helper()
+	var ids []any
+	for _, m := range []*member{p.one, p.two} {
+		id := uuid.MustParse(m.Status().Session)
+		ids = append(ids, id[:])
+		p.must("UPDATE session SET node = ?, address = '', pid = 0, version = '', labels = '{}', handlers = '[]', slots = 100, zones = ?, zones_from = '' WHERE id = ?", m.Status().Node, job.ZoneData(), id[:])
+	}
+	p.must("DELETE FROM session WHERE id NOT IN (?, ?)", ids...)
 }
 
 // must runs a statement, again if it and the nodes were in each other's way.
@@ -233,6 +323,26 @@ func (p *poisoner) must(query string, args ...any) {
 			p.t.Fatalf("%s: %v", query, err)
 		}
 		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// tells has a rule tell of something by a channel of the same name.
+func (p *poisoner) tells(name string, rule job.AlertRule) {
+	p.t.Helper()
+	store := &alert.Store{DB: p.c.db}
+	for try := 1; ; try++ {
+		_, _, err := store.PutChannel(p.t.Context(), job.AlertChannel{Name: name, Type: job.ChannelWebhook, URL: p.hook + "/" + name, Wait: job.Duration(time.Second), Rate: 600})
+		if err == nil {
+			rule.Name, rule.Channels = name, []string{name}
+			_, _, err = store.PutRule(p.t.Context(), rule)
+		}
+		if err == nil {
+			return
+		}
+		if try == 20 {
+			p.t.Fatalf("rule %s: %v", name, err)
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 
@@ -259,6 +369,15 @@ func (p *poisoner) victims(seed uint64) {
 	ask("calendar", func(e *schedule.Editor) error {
 		_, err := e.PutCalendar(ctx, job.CalendarSpec{Name: "bad", Exclude: []job.CalendarDay{{Date: "2099-01-01"}}}, 0)
 		return err
+	})
+	ask("secret", func(*schedule.Editor) error {
+		_, err := (&secret.Store{DB: p.c.db, Keys: p.keys}).Put(ctx, secret.New{Name: "bad", Value: "not to be known", App: ptr(""), May: func(string) error { return nil }})
+		return err
+	})
+	p.tells("bad", job.AlertRule{
+		On:   []job.AlertEvent{job.AlertFailed, job.AlertLost, job.AlertFailures, job.AlertLateStart, job.AlertLateFinish, job.AlertNeverRan, job.AlertBacklog, job.AlertNodeGone, job.AlertClockSkew, job.AlertRecovered},
+		Apps: []string{"bad", "bad-held"}, Repeat: job.Duration(time.Second), LateStart: job.Duration(time.Second), LateFinish: job.Duration(time.Second), NeverRan: job.Duration(time.Minute),
+		Failures: &job.AlertFailing{Count: 2, Within: job.Duration(time.Minute)},
 	})
 	every := func(name string, d time.Duration, mod func(*job.Spec)) job.Job {
 		spec := job.Spec{App: "bad", Name: fmt.Sprint(name, " ", seed), Every: job.Duration(d), Command: "sleep 0.1"}
@@ -288,6 +407,15 @@ func (p *poisoner) victims(seed uint64) {
 	every("calendar", 300*time.Millisecond, func(s *job.Spec) { s.Calendars = []string{"bad"} })
 	every("nowhere", 300*time.Millisecond, func(s *job.Spec) { s.Selector = "nowhere" })
 	every("speaks", time.Second, func(s *job.Spec) { s.Command = "for i in 1 2 3 4; do echo $i; sleep 0.4; done" })
+	every("secret", time.Second, func(s *job.Spec) { s.Env = map[string]string{"S": "{{secret.bad}}"} })
+	every("ping", time.Second, func(s *job.Spec) { s.Ping = &job.Ping{URL: p.hook + "/ping"} })
+	every("http", time.Second, func(s *job.Spec) { s.Command, s.HTTP = "", &job.HTTP{URL: p.hook + "/http"} })
+	every("fails", 300*time.Millisecond, func(s *job.Spec) { s.Command, s.Owner = "false", "bad" })
+	every("held", 300*time.Millisecond, func(s *job.Spec) { s.App = "bad-held" })
+	ask("pause of an app", func(e *schedule.Editor) error {
+		_, err := e.PauseApp(ctx, "bad-held", job.PauseRequest{Until: job.MicrosOf(now.Add(3 * time.Second))})
+		return err
+	})
 	every("cron", 0, func(s *job.Spec) { s.Schedule, s.Timezone = "* * * * * *", "Europe/Berlin" })
 	paused := every("paused", 300*time.Millisecond, nil)
 	ask("pause", func(e *schedule.Editor) error { _, err := e.Pause(ctx, paused.ID, job.PauseRequest{}); return err })
@@ -314,45 +442,62 @@ func (p *poisoner) victims(seed uint64) {
 		"INSERT INTO handler_off (handler, since) VALUES ('bad', 1)",
 		"INSERT INTO setting (name, value) VALUES ('bad', 'x') ON DUPLICATE KEY UPDATE value = 'x'",
 		"UPDATE setting SET value = '16' WHERE name = 'buckets'",
+		"INSERT INTO moved (job_id) SELECT id FROM job WHERE app = 'bad' LIMIT 3",
+		"INSERT INTO api_token (name, hash, role, apps, created, created_by, expires) VALUES ('bad', UNHEX(SHA2(UUID(), 256)), 'viewer', '[\"bad\"]', 1, 'bad', 1)",
+		"INSERT INTO login (hash, who, grants, created, expires) VALUES (UNHEX(SHA2(UUID(), 256)), 'bad', '[]', 1, 1)",
+		"INSERT INTO folder (name, past) VALUES ('bad', '')",
+		"INSERT INTO folder_node (folder_id, node, state, error, since) SELECT id, 'bad', 'applied', '', 1 FROM folder WHERE name = 'bad'",
+		"INSERT INTO figure (at, source, starts, ends, failed, late) VALUES (CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED), UNHEX(MD5(UUID())), 1, 1, 1, '[[1,1]]')",
+		"INSERT INTO retention (app, spec) VALUES ('bad', '{\"age\":\"24h0m0s\"}')",
+		"INSERT INTO alert_silence (app, rule, until, reason, created) VALUES ('bad-held', 'bad', CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) + 3000000, 'x', 1)",
 	} {
 		p.must(q)
 	}
 }
 
+// poisonColumns is how many columns each round poisons that the rounds before it did not: together they reach all.
+const poisonColumns = 16
+
+// draw picks the columns of a round. What they are hangs on its seed alone; of rounds one after the other each has the
+// next ones of the same shuffled pack.
+func (p *poisoner) draw(seed uint64) (out []column) {
+	n := uint64(len(p.columns))
+	for at := seed * poisonColumns; at < (seed+1)*poisonColumns; at++ {
+		out = append(out, p.columns[rand.New(rand.NewPCG(at/n, 5)).Perm(len(p.columns))[at%n]])
+	}
+	var most []column // most comes from these
+	for _, col := range p.columns {
+		if col.table == "job" || col.table == "task" {
+			most = append(most, col)
+		}
+	}
+	for range 4 {
+		out = append(out, most[p.rng.IntN(len(most))])
+	}
+	for _, col := range p.columns {
+		switch col.table + "." + col.name {
+		case "job.spec":
+			out = append(out, col, col)
+		case "alert_rule.spec", "calendar.spec":
+			if p.rng.IntN(3) == 0 {
+				out = append(out, col)
+			}
+		}
+	}
+	p.rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
 // poison writes one value, and says what; "" if the schema does not take it.
-func (p *poisoner) poison() string {
-	col := p.columns[p.rng.IntN(len(p.columns))]
-	if p.rng.IntN(3) == 0 { // most comes from these
-		for col.table != "job" && col.table != "task" {
-			col = p.columns[p.rng.IntN(len(p.columns))]
-		}
-	}
-	if p.rng.IntN(6) == 0 {
-		for col.table+"."+col.name != "job.spec" {
-			col = p.columns[p.rng.IntN(len(p.columns))]
-		}
-	}
+func (p *poisoner) poison(col column) string {
 	where := poisonedRows[col.table]
-	if where == "" {
-		return ""
+	if of := poisonedRowsOf[col.table+"."+col.name]; of != "" {
+		where = of
 	}
-	raw := p.c.db.Raw()
-	if col.table+"."+col.name == "job.spec" {
-		var id int64
-		var spec []byte
-		if raw.QueryRow("SELECT id, spec FROM job WHERE app = 'bad' ORDER BY RAND(?) LIMIT 1", p.rng.Int32()).Scan(&id, &spec) != nil {
-			return ""
-		}
-		v := p.mutated(spec)
-		if p.write(col, v, "id = "+strconv.FormatInt(id, 10)) == 0 {
-			return ""
-		}
-		return fmt.Sprintf("job %d: spec = %q", id, v)
+	if fields := fieldsOf[col.table]; col.name == "spec" && p.rng.IntN(4) > 0 {
+		return p.poisonSpec(col, where, fields)
 	}
 	v := p.value(col)
-	if p.never(col, v) {
-		return ""
-	}
 	limit := []string{" LIMIT 1", " LIMIT 3", ""}[p.rng.IntN(3)]
 	n := p.write(col, v, where+" ORDER BY RAND("+strconv.Itoa(p.rng.IntN(1000))+")"+limit)
 	if n == 0 {
@@ -363,6 +508,26 @@ func (p *poisoner) poison() string {
 	}
 	return fmt.Sprintf("%s.%s = %.200q, %d rows", col.table, col.name, fmt.Sprint(v), n)
 }
+
+// poisonSpec writes a definition that is nearly right.
+func (p *poisoner) poisonSpec(col column, where string, fields []string) string {
+	var spec []byte
+	if p.c.db.Raw().QueryRow("SELECT spec FROM "+col.table+" WHERE "+where+" ORDER BY RAND(?) LIMIT 1", p.rng.Int32()).Scan(&spec) != nil {
+		return ""
+	}
+	v := p.mutated(spec, fields)
+	n := p.write(col, v, "spec = CONVERT("+quoted(spec)+" USING utf8mb4) AND "+where)
+	if n > 0 && col.table == "calendar" && p.rng.IntN(2) == 0 {
+		p.must("UPDATE calendar SET digest = UNHEX(SHA2(spec, 256)) WHERE " + where) // as if it was meant
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s.spec = %q, %d rows", col.table, v, n)
+}
+
+// quoted is bytes as SQL has them.
+func quoted(b []byte) string { return fmt.Sprintf("x'%x'", b) }
 
 func (p *poisoner) write(col column, v any, where string) int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -443,8 +608,19 @@ func (p *poisoner) text(n int) string {
 	return string(out)
 }
 
+// fieldsOf are those of definitions, by their tables.
+var fieldsOf = map[string][]string{
+	"job": {"every", "schedule", "schedules", "timezone", "start", "end", "max_fires", "jitter", "calendars", "command", "http", "handler", "payload", "timeout", "selector", "overlap", "queue", "group",
+		"priority", "start_deadline", "misfire", "retry", "on_lost", "labels", "app", "name", "env", "limits", "success_codes", "at", "grace", "ping", "keep", "owner"},
+	"calendar":      {"name", "timezone", "exclude", "exclude_weekdays", "include", "hours"},
+	"retention":     {"age", "failures", "runs", "bytes", "archive"},
+	"alert_channel": {"name", "type", "disabled", "url", "headers", "sign", "body", "routing_key", "email", "every", "wait", "rate", "timeout"},
+	"alert_rule": {"name", "on", "apps", "jobs", "owner", "labels", "channels", "severity", "repeat", "late_start", "late_finish", "never_ran", "failures", "node_gone", "backlog", "clock_skew", "title", "text",
+		"disabled"},
+}
+
 // mutated is a definition with something wrong in it.
-func (p *poisoner) mutated(spec []byte) any {
+func (p *poisoner) mutated(spec []byte, names []string) any {
 	r := p.rng
 	spec = bytes.Clone(spec)
 	switch r.IntN(4) {
@@ -464,13 +640,11 @@ func (p *poisoner) mutated(spec []byte) any {
 	if json.Unmarshal(spec, &fields) != nil {
 		return "{"
 	}
-	names := []string{"every", "schedule", "schedules", "timezone", "start", "end", "max_fires", "jitter", "calendars", "command", "http", "handler", "payload", "timeout",
-		"selector", "overlap", "queue", "group", "priority", "start_deadline", "misfire", "retry", "on_lost", "labels", "app", "name", "env", "limits", "success_codes", "at", "grace"}
 	values := []any{nil, 0, -1, 1e308, math.MaxInt64, "", "x", "0s", "-1s", "2540400h", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "* * * * *", "1-0 * * * *", "@never",
 		"Nowhere/Land", []any{}, []any{nil}, []any{"bad", "bad"}, map[string]any{}, map[string]any{"policy": "all", "max_count": -1}, map[string]any{"attempts": 1 << 40},
 		map[string]any{"url": "http://"}, true, strings.Repeat("x", 70000)}
 	for range 1 + r.IntN(3) {
-		if name := names[r.IntN(len(names))]; r.IntN(5) == 0 {
+		if name := names[r.IntN(len(names))]; r.IntN(4) == 0 {
 			delete(fields, name)
 		} else {
 			fields[name] = values[r.IntN(len(values))]
@@ -524,7 +698,7 @@ func (p *poisoner) unsaid() (bad []string) {
 }
 
 func (p *poisoner) ids(after int64) (ids []int64) {
-	rows, err := p.c.db.Raw().Query("SELECT id FROM job WHERE app = 'bad' AND id > ? ORDER BY id LIMIT 100", after)
+	rows, err := p.c.db.Raw().Query("SELECT id FROM job WHERE "+ofBadApps+" AND id > ? ORDER BY id LIMIT 100", after)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -542,14 +716,57 @@ func (p *poisoner) ids(after int64) (ids []int64) {
 // lists reads what people look at.
 func (p *poisoner) lists() map[string]error {
 	ctx, db := context.Background(), p.one.Reads()
-	_, jobs := db.Jobs(ctx, sql.JobFilter{Limit: 200})
-	_, runs := db.Runs(ctx, sql.RunFilter{Limit: 1000})
-	_, sessions := db.Sessions(ctx)
-	_, groups := db.Groups(ctx, "", 0, 100)
-	_, calendars := db.Calendars(ctx, 0, 100)
-	_, backfills := db.Backfills(ctx, 0, 0, nil, 100)
-	_, pauses := db.Pauses(ctx)
-	return map[string]error{"jobs": jobs, "runs": runs, "sessions": sessions, "groups": groups, "calendars": calendars, "backfills": backfills, "pauses": pauses}
+	out := map[string]error{}
+	for what, list := range map[string]func() error{
+		"jobs": func() error { _, err := db.Jobs(ctx, sql.JobFilter{Limit: 200}); return err },
+		"versions": func() error {
+			return p.each(func(id int64) error { _, err := db.Versions(ctx, id, 0, 100); return err })
+		},
+		"waits": func() error {
+			return p.each(func(id int64) error { _, err := db.Waiting(ctx, []int64{id}, 100); return err })
+		},
+		"runs":             func() error { _, err := db.Runs(ctx, sql.RunFilter{Limit: 1000}); return err },
+		"executing runs":   func() error { _, err := db.ExecutingRuns(ctx, sql.RunFilter{Limit: 1000}); return err },
+		"sessions":         func() error { _, err := db.Sessions(ctx); return err },
+		"cordoned nodes":   func() error { _, err := db.CordonedNodes(ctx); return err },
+		"handlers":         func() error { _, err := db.HandlersOff(ctx); return err },
+		"jobs of handlers": func() error { _, err := db.HandlerJobs(ctx, nil); return err },
+		"groups":           func() error { _, err := db.Groups(ctx, "", 0, 100); return err },
+		"calendars":        func() error { _, err := db.Calendars(ctx, 0, 100); return err },
+		"backfills":        func() error { _, err := db.Backfills(ctx, 0, 0, nil, 100); return err },
+		"pauses":           func() error { _, err := db.Pauses(ctx); return err },
+		"audit":            func() error { _, err := db.Audit(ctx, sql.AuditFilter{Limit: 500}); return err },
+		"secrets":          func() error { _, err := db.Secrets(ctx, sql.SecretFilter{Limit: 100}); return err },
+		"tokens":           func() error { _, err := db.Tokens(ctx, sql.TokenFilter{Limit: 100}); return err },
+		"folders":          func() error { _, err := db.Folders(ctx, ""); return err },
+		"figures":          func() error { _, err := db.Figures(ctx, math.MinInt64); return err },
+		"removal":          func() error { _, err := db.Retaining(ctx); return err },
+		"channels":         func() error { _, err := db.AlertRows(ctx, sql.AlertChannels, 0, 100); return err },
+		"rules":            func() error { _, err := db.AlertRows(ctx, sql.AlertRules, 0, 100); return err },
+		"silences":         func() error { _, err := db.Silences(ctx, 0, 0, 100); return err },
+		"alerts":           func() error { _, _, err := db.Fired(ctx, sql.FiredFilter{Limit: 500}); return err },
+		"messages":         func() error { _, _, err := db.Deliveries(ctx, sql.DeliveryFilter{Limit: 500}); return err },
+		"alert counts":     func() error { _, err := db.AlertCounts(ctx); return err },
+		"glance":           func() error { _, err := db.Glance(ctx, sql.GlanceOf{}); return err },
+	} {
+		out[what] = list()
+	}
+	return out
+}
+
+// each does something with each of the bad jobs.
+func (p *poisoner) each(do func(id int64) error) error {
+	for after := int64(math.MinInt64); ; {
+		ids := p.ids(after)
+		if len(ids) == 0 {
+			return nil
+		}
+		for _, id := range ids {
+			if after = id; do(id) != nil {
+				return do(id)
+			}
+		}
+	}
 }
 
 // heard keeps what nodes log.

@@ -26,8 +26,9 @@ type Outcome struct {
 	Live    bool       // pieces of its output may be in the table chunk, see Live.End
 	Written func()     `json:"-"` // called once the run is known to be written, by us or by a peer
 
-	recorded bool // history has a record of its due time and attempt already
-	aside    bool // it waits for a row that somebody else holds
+	put      time.Time // when the recorder got it
+	recorded bool      // history has a record of its due time and attempt already
+	aside    bool      // it waits for a row that somebody else holds
 }
 
 // Recorder writes outcomes in batches: those that arrive while one batch is being written make the next.
@@ -66,6 +67,7 @@ func New(x *lock.Exclusion, now func() job.Micros, woken func(), log *slog.Logge
 func (r *Recorder) Put(o *Outcome) {
 	o.Run.Output.Pack() // here, and not while rows are locked
 	r.mu.Lock()
+	o.put = time.Now()
 	r.waiting = append(r.waiting, o)
 	r.mu.Unlock()
 	select {
@@ -79,6 +81,17 @@ func (r *Recorder) Waiting() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.waiting)
+}
+
+// Age is for how long the oldest of them has waited, zero if there is none. What was refused alone stands behind
+// younger ones.
+func (r *Recorder) Age() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.waiting) == 0 {
+		return 0
+	}
+	return time.Since(slices.MinFunc(r.waiting, func(a, b *Outcome) int { return a.put.Compare(b.put) }).put)
 }
 
 // Run writes until ctx ends, one batch after another.

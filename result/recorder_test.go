@@ -306,6 +306,10 @@ func TestALockedWaiterHoldsUpNobody(t *testing.T) {
 func TestFlushGivesUp(t *testing.T) {
 	f := setUp(t)
 	all := f.outcomes(3)
+	if age := f.recorder.Age(); age != 0 {
+		t.Errorf("nothing waits, for %v", age)
+	}
+	put := time.Now()
 	f.putAll(all)
 	f.proxy.Refuse()
 	f.proxy.CutAll()
@@ -325,9 +329,15 @@ func TestFlushGivesUp(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("push waits until MySQL is back")
 	}
+	if age, least, most := f.recorder.Age(), 200*time.Millisecond, time.Since(put); age < least || age > most {
+		t.Errorf("the oldest waits for %v, want %v to %v", age, least, most)
+	}
 	f.proxy.Heal()
 	f.recorder.Flush(t.Context())
 	f.recorded(all)
+	if age := f.recorder.Age(); age != 0 {
+		t.Errorf("all are written, and the oldest waits for %v", age)
+	}
 }
 
 // TestFlushLeavesWhatComesMeanwhile: a session that ends waits for its outcomes, not for those that another one goes on to put.

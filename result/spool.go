@@ -125,5 +125,6 @@ func (s *Spool) Clear() error {
 	if err := os.Remove(s.path()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("spool: %w", err)
 	}
+	failpoint.Here("behind", "clear spool")
 	return nil
 }

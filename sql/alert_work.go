@@ -385,14 +385,11 @@ func (tx *Tx) WriteFired(rows []*FiredRow) error {
 		if r.ID != 0 {
 			continue
 		}
-		tx.trail.Before("insert alert")
-		res, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO alert (subject, firing, rule_id, rule, event, severity, app, job_id, job, owner, node, run, summary, first_at, last_at, seen, told_at, silence_id, over_at, over_why) VALUES "+
+		var err error
+		r.ID, err = tx.insert("insert alert", "INSERT INTO alert (subject, firing, rule_id, rule, event, severity, app, job_id, job, owner, node, run, summary, first_at, last_at, seen, told_at, silence_id, over_at, over_why) VALUES "+
 			values(1, 20), r.Subject[:], firing(r), r.RuleID, r.Rule, r.Event, r.Severity, r.App, r.JobID, r.Job, cut(r.Owner, 1024), r.Node, r.Run, cut(r.Summary, 1024),
 			int64(r.First), int64(r.Last), r.Seen, int64(r.Told), r.Silence, int64(r.Over), cut(r.Why, 512))
 		if err != nil {
-			return err
-		}
-		if r.ID, err = res.LastInsertId(); err != nil {
 			return err
 		}
 	}

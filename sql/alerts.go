@@ -114,19 +114,16 @@ func (tx *Tx) AllAlerts(t AlertTable) (out []AlertRow, err error) {
 }
 
 // InsertAlert writes a definition and sets its id. A name that is taken is ErrExists.
-func (tx *Tx) InsertAlert(t AlertTable, r *AlertRow) error {
-	res, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO "+string(t)+" (name, version, spec, created, updated, who) VALUES (?, 1, ?, ?, ?, ?)",
+func (tx *Tx) InsertAlert(t AlertTable, r *AlertRow) (err error) {
+	r.ID, err = tx.insert("insert definition of alerts", "INSERT INTO "+string(t)+" (name, version, spec, created, updated, who) VALUES (?, 1, ?, ?, ?, ?)",
 		r.Name, r.Spec, int64(r.Created), int64(r.Updated), cut(r.By, 128))
 	if isDuplicate(err) {
 		return fmt.Errorf("%s %q: %w", t, r.Name, ErrExists)
 	}
 	if err != nil {
-		return fmt.Errorf("insert %s: %w", t, err)
-	}
-	r.Version = 1
-	if r.ID, err = res.LastInsertId(); err != nil {
 		return err
 	}
+	r.Version = 1
 	return tx.alertsChanged()
 }
 
@@ -185,13 +182,10 @@ func (tx *Tx) CountSilences(now job.Micros) (n int, err error) {
 }
 
 // InsertSilence writes a silence and sets its id.
-func (tx *Tx) InsertSilence(s *job.Silence) error {
-	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO alert_silence (app, job, rule, until, reason, who, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
+func (tx *Tx) InsertSilence(s *job.Silence) (err error) {
+	s.ID, err = tx.insert("insert silence", "INSERT INTO alert_silence (app, job, rule, until, reason, who, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		s.App, s.Job, s.Rule, int64(s.Until), s.Reason, cut(s.Who, 128), int64(s.Created))
 	if err != nil {
-		return fmt.Errorf("insert silence: %w", err)
-	}
-	if s.ID, err = r.LastInsertId(); err != nil {
 		return err
 	}
 	return tx.alertsChanged()
@@ -541,14 +535,10 @@ func (db *DB) AlertCounts(ctx context.Context) (AlertCounts, error) {
 }
 
 // InsertDelivery writes a message.
-func (tx *Tx) InsertDelivery(r *DeliveryRow) error {
-	res, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO delivery (idem, kind, channel_id, channel, rule_id, rule, target, job_id, state, attempts, next_at, events, items, said, created, updated) VALUES "+
+func (tx *Tx) InsertDelivery(r *DeliveryRow) (err error) {
+	r.ID, err = tx.insert("insert delivery", "INSERT INTO delivery (idem, kind, channel_id, channel, rule_id, rule, target, job_id, state, attempts, next_at, events, items, said, created, updated) VALUES "+
 		values(1, 16), r.Key[:], r.Kind, r.ChannelID, r.Channel, r.RuleID, r.Rule, r.Target, r.JobID, r.State, r.Attempts, int64(r.NextAt), r.Events, r.Items, cut(r.Said, 512),
 		int64(r.Created), int64(r.Updated))
-	if err != nil {
-		return fmt.Errorf("insert delivery: %w", err)
-	}
-	r.ID, err = res.LastInsertId()
 	return err
 }
 

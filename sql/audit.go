@@ -14,12 +14,7 @@ import (
 // InsertAudit writes a line of the audit and returns its id. Its transaction is that of the change: either both stand
 // or none does.
 func (tx *Tx) InsertAudit(e *job.Entry) (int64, error) {
-	tx.trail.Before("insert audit line")
-	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO audit ("+auditInserted+") VALUES "+values(1, auditValues), auditArgs(e)...)
-	if err != nil {
-		return 0, fmt.Errorf("insert audit: %w", err)
-	}
-	return r.LastInsertId()
+	return tx.insert("insert audit line", "INSERT INTO audit ("+auditInserted+") VALUES "+values(1, auditValues), auditArgs(e)...)
 }
 
 // Record makes a change together with its line of the audit, until it is known to be applied or refused. fn returns the

@@ -258,15 +258,12 @@ func (tx *Tx) InsertCalendar(c *job.Calendar, now job.Micros) (int64, error) {
 		return 0, err
 	}
 	digest := c.Digest()
-	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO calendar (name, spec, digest, timezone, excludes, includes, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+	id, err := tx.insert("insert calendar", "INSERT INTO calendar (name, spec, digest, timezone, excludes, includes, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 		c.Name(), text, digest[:], spec.Timezone, len(spec.Exclude), len(spec.Include), int64(now), int64(now))
 	if isDuplicate(err) {
 		return 0, fmt.Errorf("calendar %q: %w", c.Name(), ErrExists)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("insert calendar: %w", err)
-	}
-	return r.LastInsertId()
+	return id, err
 }
 
 // UpdateCalendar writes the next version of a calendar whose row this transaction has locked.

@@ -5,6 +5,8 @@ import (
 	stdsql "database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,7 +60,34 @@ func (db *DB) Check(ctx context.Context) error {
 	if err := db.checkSchema(ctx); err != nil {
 		return err
 	}
+	if err := db.checkTables(ctx); err != nil {
+		return err
+	}
 	return db.checkLocks(ctx)
+}
+
+// tables are those of the newest migration.
+var tables = []string{"alert", "alert_channel", "alert_rule", "alert_silence", "alert_streak", "alert_work", "api_token", "audit",
+	"backfill", "calendar", "chore", "chunk", "delivery", "figure", "folder", "folder_node", "grp", "handler_off", "history", "job",
+	"job_part", "job_ref", "job_term", "job_version", "locks", "login", "moved", "node", "notable", "output", "pause", "place",
+	"request", "retention", "secret", "session", "setting", "slot", "task", "waiting"}
+
+// checkTables looks for a table that somebody has dropped, or that a restore has yet to make: no migration makes it again.
+func (db *DB) checkTables(ctx context.Context) error {
+	missing := map[string]bool{}
+	for _, t := range tables {
+		missing[t] = true
+	}
+	err := db.query(ctx, "check tables", func(rows *stdsql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		delete(missing, name)
+		return err
+	}, "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()")
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("the schema lacks %s; waiting until a backup is restored", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
+	}
+	return err
 }
 
 // CheckVersion takes MySQL 8.0 and MariaDB 10.6 and what came later: JSON_TABLE is there from them on.

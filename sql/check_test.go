@@ -132,6 +132,35 @@ func TestCheckWaitsForTables(t *testing.T) {
 	wantWait(t, "an empty schema", f.db.Check(t.Context()), empty)
 }
 
+// TestCheckMissesTables drops each table that the migrations make.
+func TestCheckMissesTables(t *testing.T) {
+	f := setUp(t)
+	rows, err := f.db.Raw().Query("SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE' AND table_name NOT LIKE 'schema\\_%'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var made []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		made = append(made, name)
+	}
+	if len(made) < 40 {
+		t.Errorf("%d tables, want 40 at least", len(made))
+	}
+	for _, name := range made {
+		f.exec("RENAME TABLE " + name + " TO away")
+		wantWait(t, name, f.db.Check(t.Context()), "the schema lacks "+name+"; waiting until a backup is restored")
+		f.exec("RENAME TABLE away TO " + name)
+	}
+	if err := f.db.Check(t.Context()); err != nil {
+		t.Errorf("all there again: %v", err)
+	}
+}
+
 // TestCheckOfServers changes what the whole server does.
 func TestCheckOfServers(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	stdsql "database/sql"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go-crontab/job"
 )
@@ -262,38 +264,126 @@ func (db *DB) JobsAt(ctx context.Context, places []int, limit int) ([]NamedJob, 
 		" WHERE j.stage IN (0, 1) AND j.place IN "+list+" ORDER BY j.id LIMIT ?", append(args, limit)...)
 }
 
-// Tally is what came of a job among the latest records of all jobs.
-type Tally struct {
-	NamedJob       // N: how many records
-	Unbegun  int64 // those that were skipped or missed, but for pauses
-	Failed   int64 // those that began and did not succeed
+// Spell is how the latest due times of a job ended, one after another, up to ownLatest of them.
+type Spell struct {
+	NamedJob      // N: how many due times
+	Unbegun  bool // they were skipped or missed, but for pauses; if not, they began and did not succeed
 }
 
-// LatestOutcomes counts the latest records of history by job: those of which none began, or none succeeded, come first.
-func (db *DB) LatestOutcomes(ctx context.Context, records int, limit int) ([]Tally, error) {
-	var out []Tally
-	err := db.query(ctx, "count latest outcomes", func(rows *stdsql.Rows) error {
-		var t Tally
-		err := rows.Scan(&t.ID, &t.App, &t.Name, &t.N, &t.Unbegun, &t.Failed)
-		out = append(out, t)
+const (
+	// ownLatest is how many of a job's latest records are looked at.
+	ownLatest = 50
+	// spellLeast is how long a spell is read.
+	spellLeast = 5
+	// spellJobs and spellsAtOnce are of how many jobs one statement reads the last record, and all of the latest.
+	spellJobs    = 500
+	spellsAtOnce = 20
+)
+
+// Spells calls read with the jobs whose last due times, spellLeast or more, all were not begun, or all failed, among the
+// first so many definitions, until it has enough. all tells whether there are no more of them. Each job is looked at by
+// itself: among the records of all jobs those of one that is due each night are far behind.
+func (db *DB) Spells(ctx context.Context, most int, read func(Spell) (enough bool, err error)) (all bool, err error) {
+	const last = "(SELECT h.outcome FROM history h FORCE INDEX (attempt) WHERE h.job_id = j.id ORDER BY h.due DESC, h.origin DESC, h.attempt DESC LIMIT ?, 1)"
+	return db.definitions(ctx, most, spellJobs, func(from, to int64) (bool, error) {
+		jobs, err := db.namedJobs(ctx, "list jobs that did not succeed last", "SELECT j.id, j.app, j.name, 0, '' FROM job j FORCE INDEX (PRIMARY) WHERE j.id BETWEEN ? AND ? AND j.living = 1"+
+			" AND "+last+" > 1 AND "+last+" > 1 ORDER BY j.id", from, to, 0, spellLeast-1)
+		for ; err == nil && len(jobs) > 0; jobs = jobs[min(len(jobs), spellsAtOnce):] {
+			var found []Spell
+			if found, err = db.spells(ctx, jobs[:min(len(jobs), spellsAtOnce)]); err != nil {
+				break
+			}
+			for _, s := range found {
+				if enough, err := read(s); err != nil || enough {
+					return enough, err
+				}
+			}
+		}
+		return false, err
+	})
+}
+
+// spells reads those of some jobs.
+func (db *DB) spells(ctx context.Context, jobs []NamedJob) (out []Spell, err error) {
+	type record struct {
+		due, origin, attempt int64
+		outcome              job.Outcome
+		paused               bool
+	}
+	records := map[int64][]record{}
+	var parts []string
+	var args []any
+	for i := range jobs {
+		parts = append(parts, "(SELECT job_id, due, origin, attempt, outcome, reason LIKE '%paused%' FROM history FORCE INDEX (attempt) WHERE job_id = ? AND final = 1 ORDER BY due DESC, origin DESC, attempt DESC LIMIT ?)")
+		args = append(args, jobs[i].ID, ownLatest)
+	}
+	if err := db.query(ctx, "read the latest outcomes", func(rows *stdsql.Rows) error {
+		var id int64
+		var r record
+		err := rows.Scan(&id, &r.due, &r.origin, &r.attempt, &r.outcome, &r.paused)
+		records[id] = append(records[id], r)
 		return err
-	}, "SELECT j.id, j.app, j.name, h.n, h.unbegun, h.failed FROM (SELECT job_id, COUNT(*) n, SUM(outcome IN (6, 7) AND reason NOT LIKE '%paused%') unbegun, SUM(outcome IN (2, 3, 5)) failed"+
-		" FROM (SELECT job_id, outcome, reason FROM history FORCE INDEX (PRIMARY) WHERE final = 1 ORDER BY id DESC LIMIT ?) latest GROUP BY job_id) h"+
-		" JOIN job j ON j.id = h.job_id WHERE j.living = 1 ORDER BY h.unbegun = h.n DESC, h.failed = h.n DESC, h.n DESC LIMIT ?", records, limit)
-	return out, err
+	}, strings.Join(parts, " UNION ALL "), args...); err != nil {
+		return nil, err
+	}
+	for i := range jobs {
+		list := records[jobs[i].ID]
+		slices.SortFunc(list, func(a, b record) int {
+			return cmp.Or(cmp.Compare(b.due, a.due), cmp.Compare(b.origin, a.origin), cmp.Compare(b.attempt, a.attempt))
+		})
+		s := Spell{NamedJob: jobs[i]}
+		for k, r := range list {
+			unbegun := (r.outcome == job.Skipped || r.outcome == job.Missed) && !r.paused
+			failed := r.outcome == job.Failed || r.outcome == job.TimedOut || r.outcome == job.Lost
+			if k == 0 {
+				s.Unbegun = unbegun
+			}
+			if !unbegun && !failed || unbegun != s.Unbegun {
+				break
+			}
+			s.N++
+		}
+		if s.N >= spellLeast {
+			out = append(out, s)
+		}
+	}
+	return out, nil
 }
 
-// ownLatest is how many of a job's latest records AnyBegun looks at.
-const ownLatest = 50
-
-// AnyBegun tells whether an attempt of a job executes, or one of its latest records is of an attempt that began: while one
-// lasts, all that is recorded of a job may be due times that found it.
+// AnyBegun tells whether an attempt of a job executes, or one of its latest records is of an attempt that began in the week
+// before its last due time: while one lasts, all that is recorded of a job may be due times that found it.
 func (db *DB) AnyBegun(ctx context.Context, jobID int64) (begun bool, err error) {
 	err = db.query(ctx, "look for attempts", func(rows *stdsql.Rows) error { return rows.Scan(&begun) },
 		"SELECT EXISTS (SELECT 1 FROM task FORCE INDEX (due) WHERE job_id = ? AND state = 2)"+
-			" OR EXISTS (SELECT 1 FROM (SELECT started FROM history FORCE INDEX (attempt) WHERE job_id = ? ORDER BY due DESC, origin DESC, attempt DESC LIMIT ?) latest WHERE started > 0)",
-		jobID, jobID, ownLatest)
+			" OR EXISTS (SELECT 1 FROM (SELECT due, started FROM history FORCE INDEX (attempt) WHERE job_id = ? ORDER BY due DESC, origin DESC, attempt DESC LIMIT ?) latest"+
+			" WHERE started > 0 AND due > (SELECT MAX(due) FROM history FORCE INDEX (attempt) WHERE job_id = ?) - ?)",
+		jobID, jobID, ownLatest, jobID, (7 * 24 * time.Hour).Microseconds())
 	return begun, err
+}
+
+// FailingChannel is a channel to which nothing was sent since messages to it began to fail.
+type FailingChannel struct {
+	Name   string
+	Spec   string // JSON
+	Failed int64  // messages in a row
+	Since  job.Micros
+	Said   string // why the last of them failed
+}
+
+// FailingChannels lists the channels whose latest messages, at least so many, all failed. Messages count in the order in
+// which they were made, without those that are still tried, or were not to be sent.
+func (db *DB) FailingChannels(ctx context.Context, least int) (out []FailingChannel, err error) {
+	err = db.query(ctx, "list channels that fail", func(rows *stdsql.Rows) error {
+		var c FailingChannel
+		err := rows.Scan(&c.Name, &c.Spec, &c.Failed, &c.Since, &c.Said)
+		out = append(out, c)
+		return err
+	}, "SELECT c.name, c.spec, f.n, first.created, last.said FROM"+
+		" (SELECT s.id, COUNT(*) n, MIN(d.id) first_id, MAX(d.id) last_id FROM"+
+		" (SELECT id, (SELECT COALESCE(MAX(g.id), 0) FROM delivery g FORCE INDEX (grp) WHERE g.channel_id = alert_channel.id AND g.state = 2) sent FROM alert_channel) s"+
+		" JOIN delivery d FORCE INDEX (grp) ON d.channel_id = s.id AND d.state = 3 AND d.id > s.sent GROUP BY s.id HAVING COUNT(*) >= ?) f"+
+		" JOIN alert_channel c ON c.id = f.id JOIN delivery first ON first.id = f.first_id JOIN delivery last ON last.id = f.last_id ORDER BY c.name", least)
+	return out, err
 }
 
 // Herd is an instant at which many jobs are due.
@@ -376,13 +466,13 @@ func (db *DB) OverstayedWaits(ctx context.Context, before job.Micros) ([]StuckTa
 // definitionsAtOnce is how many definitions one statement reads.
 const definitionsAtOnce = 2000
 
-// definitions calls read with ranges of the ids of jobs, both ends included, that have at most so many jobs together, until
-// it has enough. all tells whether there are no more of them.
-func (db *DB) definitions(ctx context.Context, most int, read func(from, to int64) (enough bool, err error)) (all bool, err error) {
+// definitions calls read with ranges of the ids of jobs, both ends included, each of atOnce jobs and of at most so many
+// together, until it has enough. all tells whether there are no more of them.
+func (db *DB) definitions(ctx context.Context, most, atOnce int, read func(from, to int64) (enough bool, err error)) (all bool, err error) {
 	for after := int64(0); ; {
 		last, n := int64(0), 0
 		if err := db.query(ctx, "list jobs", func(rows *stdsql.Rows) error { return rows.Scan(&last, &n) },
-			"SELECT COALESCE(MAX(id), 0), COUNT(*) FROM (SELECT id FROM job FORCE INDEX (PRIMARY) WHERE id > ? ORDER BY id LIMIT ?) next", after, max(1, min(most, definitionsAtOnce))); err != nil {
+			"SELECT COALESCE(MAX(id), 0), COUNT(*) FROM (SELECT id FROM job FORCE INDEX (PRIMARY) WHERE id > ? ORDER BY id LIMIT ?) next", after, max(1, min(most, atOnce))); err != nil {
 			return false, err
 		}
 		if n == 0 || most == 0 {
@@ -399,7 +489,7 @@ func (db *DB) definitions(ctx context.Context, most int, read func(from, to int6
 // tells whether there are no more of them.
 func (db *DB) ZonesInUse(ctx context.Context, most int) (list []NamedJob, all bool, err error) {
 	zones := map[string]*NamedJob{}
-	all, err = db.definitions(ctx, most, func(from, to int64) (bool, error) {
+	all, err = db.definitions(ctx, most, definitionsAtOnce, func(from, to int64) (bool, error) {
 		found, err := db.namedJobs(ctx, "list time zones", "SELECT MIN(id), MIN(app), MIN(name), COUNT(*), zone FROM (SELECT id, app, name, IF(JSON_VALID(spec), JSON_UNQUOTE(JSON_EXTRACT(spec, '$.timezone')), NULL) zone"+
 			" FROM job FORCE INDEX (PRIMARY) WHERE id BETWEEN ? AND ? AND living = 1) z WHERE zone IS NOT NULL AND zone <> '' GROUP BY zone", from, to)
 		for i := range found {
@@ -420,7 +510,7 @@ func (db *DB) ZonesInUse(ctx context.Context, most int) (list []NamedJob, all bo
 // LimitedJobs lists jobs whose commands have a limit that needs a cgroup, among the first so many definitions. all tells
 // whether there are no more of them, or as many jobs were found as were wanted.
 func (db *DB) LimitedJobs(ctx context.Context, most, limit int) (list []NamedJob, all bool, err error) {
-	all, err = db.definitions(ctx, most, func(from, to int64) (bool, error) {
+	all, err = db.definitions(ctx, most, definitionsAtOnce, func(from, to int64) (bool, error) {
 		found, err := db.namedJobs(ctx, "list jobs with limits", "SELECT id, app, name, 0, '' FROM job FORCE INDEX (PRIMARY) WHERE id BETWEEN ? AND ? AND living = 1 AND spec LIKE '%\"limits\"%' AND JSON_VALID(spec)"+
 			" AND (JSON_EXTRACT(spec, '$.limits.memory') IS NOT NULL OR JSON_EXTRACT(spec, '$.limits.cpu') IS NOT NULL OR JSON_EXTRACT(spec, '$.limits.pids') IS NOT NULL) ORDER BY id LIMIT ?", from, to, limit-len(list))
 		list = append(list, found...)

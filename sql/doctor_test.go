@@ -42,7 +42,7 @@ func TestDefinitions(t *testing.T) {
 	for i := range 2 * definitionsAtOnce / 1000 {
 		f.exec("INSERT INTO job (app, name, hash, spec, created, updated) SELECT 'b', CONCAT(?, ' ', a.id, ' ', b.id), 1, '{}', 1, 1 FROM locks a, locks b WHERE a.id < 100 AND b.id < 10", i)
 	}
-	all, err := f.db.definitions(t.Context(), 1_000_000, func(from, to int64) (bool, error) { parts++; return false, nil })
+	all, err := f.db.definitions(t.Context(), 1_000_000, definitionsAtOnce, func(from, to int64) (bool, error) { parts++; return false, nil })
 	if err != nil || !all || parts != 3 {
 		t.Errorf("read in %d parts, %v, %v", parts, all, err)
 	}

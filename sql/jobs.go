@@ -80,18 +80,13 @@ func jobRows(out *[]JobRow) func(*stdsql.Rows) error {
 
 // InsertJob writes a new job and returns its id. A living job of the same app and name is ErrExists.
 func (tx *Tx) InsertJob(j *job.Job, spec string) (int64, error) {
-	tx.trail.Before("insert job")
-	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO job (app, name, hash, place, version, spec, paused, held, paused_at, paused_by, pause_reason, pause_until,"+
+	id, err := tx.insert("insert job", "INSERT INTO job (app, name, hash, place, version, spec, paused, held, paused_at, paused_by, pause_reason, pause_until,"+
 		" next_due, last_due, error, created, updated, listed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?, 1)",
 		j.Spec.App, j.Spec.Name, j.Hash, j.Place, j.Version, spec, j.Paused, j.Held, int64(j.PausedAt), cut(j.PausedBy, 128), j.PauseReason, int64(j.PauseUntil),
 		int64(j.NextDue), int64(j.LastDue), j.Error, int64(j.Created), int64(j.Updated))
 	if isDuplicate(err) {
 		return 0, fmt.Errorf("job %s/%s: %w", j.Spec.App, j.Spec.Name, ErrExists)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("insert job: %w", err)
-	}
-	id, err := r.LastInsertId()
 	if err != nil {
 		return 0, err
 	}
@@ -392,15 +387,11 @@ func (tx *Tx) InsertRequest(kind, key string, digest [32]byte, jobID int64, now 
 	if key != "" {
 		k = []byte(key)
 	}
-	tx.trail.Before("insert request")
-	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO request (kind, idem_key, job_id, digest, created) VALUES (?, ?, ?, ?, ?)", kind, k, jobID, digest[:], int64(now))
+	id, err := tx.insert("insert request", "INSERT INTO request (kind, idem_key, job_id, digest, created) VALUES (?, ?, ?, ?, ?)", kind, k, jobID, digest[:], int64(now))
 	if isDuplicate(err) {
 		return 0, fmt.Errorf("idempotency key %q: %w", key, ErrExists)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("insert request: %w", err)
-	}
-	return r.LastInsertId()
+	return id, err
 }
 
 // Request is somebody's wish for runs of a job.

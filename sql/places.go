@@ -3,7 +3,6 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
-	"fmt"
 	"slices"
 
 	"go-crontab/job"
@@ -28,12 +27,7 @@ func (tx *Tx) PlaceID(selector string) (int, error) {
 	if err != nil || len(found) > 0 {
 		return placeID(found), err
 	}
-	tx.trail.Before("insert place")
-	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO place (selector) VALUES (?) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id)", selector)
-	if err != nil {
-		return 0, fmt.Errorf("insert place: %w", err)
-	}
-	id, err := r.LastInsertId()
+	id, err := tx.insert("insert place", "INSERT INTO place (selector) VALUES (?) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id)", selector)
 	return int(id), err
 }
 

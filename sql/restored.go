@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"go-crontab/internal/failpoint"
 	"go-crontab/job"
 
 	"github.com/google/uuid"
@@ -81,10 +82,12 @@ func watermarkOf(epoch, mark string) (m Watermark) {
 // RaiseWatermark raises the mark that was seen by one, unless somebody else did. It is a single statement without a
 // transaction around it, as a beat is: nothing else changes with it, and an idle node does it all day.
 func (db *DB) RaiseWatermark(ctx context.Context, seen Watermark, at job.Micros) error {
+	failpoint.Here("before", "raise mark")
 	_, err := db.db.ExecContext(ctx, "UPDATE setting SET value = ? WHERE name = 'mark' AND value LIKE ?", fmt.Sprintf("%d %d", seen.N+1, int64(at)), fmt.Sprintf("%d %%", seen.N))
 	if db.meter.sent(err) != nil {
 		return fmt.Errorf("raise mark: %w", err)
 	}
+	failpoint.Here("behind", "raise mark")
 	return nil
 }
 

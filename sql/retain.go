@@ -21,6 +21,21 @@ func (db *DB) Retentions(ctx context.Context) (map[string]job.Retention, error) 
 	return out, err
 }
 
+// UnreadableRule is that the rule of an app, or of the cluster, "", is none that this version knows.
+type UnreadableRule struct {
+	App string
+	Err error
+}
+
+func (e *UnreadableRule) Error() string {
+	if e.App == "" {
+		return "the rule of the cluster cannot be read: " + e.Err.Error()
+	}
+	return fmt.Sprintf("the rule of app %q cannot be read: %v", e.App, e.Err)
+}
+
+func (e *UnreadableRule) Unwrap() error { return e.Err }
+
 func retentionRows(out map[string]job.Retention) func(*stdsql.Rows) error {
 	return func(rows *stdsql.Rows) error {
 		var app, spec string
@@ -29,7 +44,7 @@ func retentionRows(out map[string]job.Retention) func(*stdsql.Rows) error {
 		}
 		r, err := job.DecodeRetention(spec)
 		if err != nil {
-			return fmt.Errorf("the rule of app %q cannot be read: %w", app, err)
+			return &UnreadableRule{app, err}
 		}
 		out[app] = r
 		return nil

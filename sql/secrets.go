@@ -119,16 +119,12 @@ func (tx *Tx) LockSecretsNotUnder(key string, after int64, limit int) (out []Sec
 }
 
 // InsertSecret writes a secret and sets its id. A name that is taken is ErrExists.
-func (tx *Tx) InsertSecret(s *SecretRow) error {
-	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO secret (name, app, version, key_id, sealed, created, updated, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+func (tx *Tx) InsertSecret(s *SecretRow) (err error) {
+	s.ID, err = tx.insert("insert secret", "INSERT INTO secret (name, app, version, key_id, sealed, created, updated, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 		s.Name, s.App, s.Version, s.Key, s.Sealed, int64(s.Created), int64(s.Updated), cut(s.By, 128))
 	if isDuplicate(err) {
 		return fmt.Errorf("secret %q: %w", s.Name, ErrExists)
 	}
-	if err != nil {
-		return fmt.Errorf("insert secret: %w", err)
-	}
-	s.ID, err = r.LastInsertId()
 	return err
 }
 

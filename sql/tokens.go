@@ -107,15 +107,12 @@ func (tx *Tx) InsertToken(t *TokenRow, hash [32]byte) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO api_token (name, hash, role, apps, created, created_by, expires) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	id, err := tx.insert("insert token", "INSERT INTO api_token (name, hash, role, apps, created, created_by, expires) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		t.Name, hash[:], t.Role, apps, int64(t.Created), cut(t.By, 128), int64(t.Expires))
 	if isDuplicate(err) {
 		return 0, fmt.Errorf("token %q: %w", t.Name, ErrExists)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("insert token: %w", err)
-	}
-	return r.LastInsertId()
+	return id, err
 }
 
 // LockToken locks and returns a token, or ErrNotFound.
@@ -205,12 +202,8 @@ func (tx *Tx) InsertLogin(l *LoginRow, hash [32]byte) (int64, error) {
 	if l.TokenID == 0 {
 		grants = l.Grants
 	}
-	r, err := tx.tx.ExecContext(tx.ctx, "INSERT INTO login (hash, who, token_id, grants, created, expires, origin) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	return tx.insert("insert login", "INSERT INTO login (hash, who, token_id, grants, created, expires, origin) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		hash[:], cut(l.Who, 128), l.TokenID, grants, int64(l.Created), int64(l.Expires), cut(l.Origin, 64))
-	if err != nil {
-		return 0, fmt.Errorf("insert login: %w", err)
-	}
-	return r.LastInsertId()
 }
 
 // DeleteLogin ends a login and tells whether there was one.

@@ -86,6 +86,16 @@ func (tx *Tx) exec(what, query string, args ...any) (int64, error) {
 	return r.RowsAffected()
 }
 
+// insert is exec for a row that MySQL gives an id, which it returns.
+func (tx *Tx) insert(what, query string, args ...any) (id int64, err error) {
+	tx.trail.Before(what)
+	r, err := tx.tx.ExecContext(tx.ctx, query, args...)
+	if tx.meter.sent(err) != nil {
+		return 0, fmt.Errorf("%s: %w", what, err)
+	}
+	return r.LastInsertId()
+}
+
 // query reads all rows before it returns: the driver cannot run a second statement while rows are open.
 func (tx *Tx) query(what string, scan func(*stdsql.Rows) error, query string, args ...any) error {
 	rows, err := tx.tx.QueryContext(tx.ctx, query, args...)

@@ -4,8 +4,8 @@
 // Each attempt is a span, begun at its due instant's start and ended with its outcome; a command gets its context in
 // TRACEPARENT and TRACESTATE, an HTTP job in the headers of that name, a handler in its context. Each request to the API is
 // a span too, a child of the one that its headers name if a token or a login came with it. Spans go out in batches, in the
-// background, over OTLP as HTTP and protocol buffers; those that a collector does not take in time are lost, and hold
-// nothing up.
+// background, over OTLP as HTTP and protocol buffers; those that a collector does not take in time are lost, hold nothing
+// up, and are counted in the log.
 package trace
 
 import (
@@ -37,6 +37,7 @@ import (
 type Tracer struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
+	queue    *queue
 }
 
 // Wanted tells whether the environment asks for traces.
@@ -70,8 +71,9 @@ func New(ctx context.Context, node, version string, log *slog.Logger) (*Tracer, 
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	otel.SetErrorHandler(&complaints{log: log})
-	p := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(all))
-	return &Tracer{provider: p, tracer: p.Tracer("go-crontab")}, nil
+	q := newQueue(exporter, log)
+	p := sdk.NewTracerProvider(sdk.WithSpanProcessor(q), sdk.WithResource(all))
+	return &Tracer{provider: p, tracer: p.Tracer("go-crontab"), queue: q}, nil
 }
 
 // Close sends what waits, and gives up when ctx ends.
@@ -79,6 +81,7 @@ func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
+	defer t.queue.tell()
 	return t.provider.Shutdown(ctx)
 }
 

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -212,6 +214,37 @@ func TestOff(t *testing.T) {
 				t.Errorf("got %v, want it to name %s", err, name)
 			}
 		})
+	}
+}
+
+// TestTooMany: what a slow collector does not take is dropped, and the log says how much: each span is sent or counted.
+func TestTooMany(t *testing.T) {
+	c := collect(t)
+	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "100")
+	var said strings.Builder
+	tracer, err := trace.New(t.Context(), "n", "v", slog.New(slog.NewTextHandler(&said, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := tracer.Executor(execute.Noop{})
+	c.mu.Lock() // it answers nothing meanwhile
+	for range 1000 {
+		run.Execute(t.Context(), execute.Attempt{})
+	}
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := tracer.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	dropped := 0
+	lines := regexp.MustCompile(`msg="traces are dropped: .*" spans=([0-9]+) most_waiting=100\n`).FindAllStringSubmatch(said.String(), -1)
+	for _, l := range lines {
+		n, _ := strconv.Atoi(l[1])
+		dropped += n
+	}
+	if len(lines) != 2 || dropped < 500 || dropped+len(c.spans) != 1000 {
+		t.Errorf("%d were sent, %d counted as dropped, want 1000 together; the log has %q", len(c.spans), dropped, said.String())
 	}
 }
 

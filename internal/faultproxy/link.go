@@ -108,6 +108,7 @@ func abort(c net.Conn) {
 // server still runs what it was sent, and its reply is still worth seeing.
 func (l *link) pumpUp(server net.Conn) {
 	if err := l.up.pump(server); err != nil {
+		l.proxy.spent(err)
 		l.reset()
 		return
 	}
@@ -117,6 +118,7 @@ func (l *link) pumpUp(server net.Conn) {
 // pumpDown brings the server's bytes to the client.
 func (l *link) pumpDown() {
 	if err := l.down.pump(l.client); err != nil {
+		l.proxy.spent(err)
 		l.reset()
 		return
 	}

@@ -148,6 +148,17 @@ func TestResetAfter(t *testing.T) {
 		t.Errorf("the first byte of a reply: got %v", err)
 	}
 	f.wantState(7)
+	if n := f.proxy.Counts().Resets; n < 3 {
+		t.Errorf("%d resets are counted, want 3 at least", n)
+	}
+	f.proxy.Heal()
+	f.exec(one, "DO 1")
+	before := f.proxy.Counts().Resets
+	f.proxy.CutAll()
+	f.exec(one, "DO 1")
+	if n := f.proxy.Counts().Resets; n != before {
+		t.Errorf("%d other cuts are counted as resets", n-before)
+	}
 }
 
 func TestRefuseAndCutAll(t *testing.T) {

@@ -3,12 +3,16 @@ package faultproxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 )
 
 // errCut tells that a fault wants both connections reset.
 var errCut = errors.New("connection cut by a fault")
+
+// errSpent is errCut of ResetAfter.
+var errSpent = fmt.Errorf("%w: its bytes are spent", errCut)
 
 // queueLength bounds what a pipe takes in while nothing comes out, like a socket buffer that has filled up.
 const queueLength = 4096
@@ -68,7 +72,10 @@ func (p *pipe) pump(dst io.Writer) error {
 		}
 		for len(c.data) > 0 && !dead {
 			n, err := p.some(dst, c)
-			if errors.Is(err, errCut) || p.ctx.Err() != nil {
+			if errors.Is(err, errCut) {
+				return err
+			}
+			if p.ctx.Err() != nil {
 				return errCut
 			}
 			dead = err != nil
@@ -103,7 +110,7 @@ func (p *pipe) some(dst io.Writer, c chunk) (int, error) {
 		return n, err
 	}
 	if p.left -= int64(n); p.quota != nil && p.left <= 0 {
-		return n, errCut
+		return n, errSpent
 	}
 	if w.rate > 0 {
 		err = p.sleep(time.Duration(n) * time.Second / time.Duration(w.rate))

@@ -2,6 +2,7 @@ package faultproxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -37,6 +38,7 @@ type Counts struct {
 	Statements   int // queries and executions of prepared statements; BEGIN and COMMIT count
 	Transactions int // begun
 	Commits      int // asked for
+	Resets       int // connections that ResetAfter has cut; one may count for both directions
 }
 
 // New starts a proxy on a free port of the loopback interface for the server at address, network being "unix" or
@@ -183,6 +185,15 @@ func (p *Proxy) observe(c Command) {
 	p.mu.Unlock()
 	if hook != nil {
 		hook(c)
+	}
+}
+
+// spent counts a connection that ends because ResetAfter wants it.
+func (p *Proxy) spent(err error) {
+	if errors.Is(err, errSpent) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.counts.Resets++
 	}
 }
 

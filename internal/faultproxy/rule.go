@@ -18,6 +18,8 @@ type Rule struct {
 	Skip int
 	// Times is how often the rule fires: 0 means once, a negative number always.
 	Times int
+	// Gap lets so many pass after each time.
+	Gap int
 	// Action is what happens.
 	Action Action
 }
@@ -173,7 +175,7 @@ func (i *Injected) begin(c Command) *firing {
 		case n.skip > 0:
 			n.skip--
 		default:
-			n.left = max(-1, n.left-1)
+			n.left, n.skip = max(-1, n.left-1), i.rule.Gap
 			n.open++
 			_, released := i.released.get()
 			f = &firing{Action: i.rule.Action, of: i, released: released}

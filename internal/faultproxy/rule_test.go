@@ -256,6 +256,19 @@ func TestRulesCount(t *testing.T) {
 	}
 }
 
+func TestGap(t *testing.T) {
+	f := setUp(t)
+	fault := f.proxy.Add(Rule{Match: SQL(`^DO 42$`), Skip: 1, Times: 2, Gap: 2, Action: Error(1205, "HY000", "injected")})
+	for i, want := range []int{0, 1205, 0, 0, 1205, 0, 0, 0} {
+		if _, err := f.through.Exec("DO 42"); number(err) != want {
+			t.Errorf("statement %d: got error %d, want %d", i+1, number(err), want)
+		}
+	}
+	if fault.Fired() != 2 {
+		t.Errorf("fired %d times, want 2", fault.Fired())
+	}
+}
+
 func TestRulesUnderConcurrency(t *testing.T) {
 	f := setUp(t)
 	fault := f.proxy.Add(Rule{Match: SQL(`^DO 42$`), Times: 5, Action: Error(1205, "HY000", "injected")})
@@ -305,8 +318,8 @@ func TestObservation(t *testing.T) {
 
 	after := f.proxy.Counts()
 	got := Counts{after.Connections - before.Connections, after.Commands - before.Commands,
-		after.Statements - before.Statements, after.Transactions - before.Transactions, after.Commits - before.Commits}
-	if want := (Counts{0, 8, 7, 2, 1}); got != want {
+		after.Statements - before.Statements, after.Transactions - before.Transactions, after.Commits - before.Commits, 0}
+	if want := (Counts{0, 8, 7, 2, 1, 0}); got != want {
 		t.Errorf("counts: got %+v, want %+v", got, want)
 	}
 	if n := f.proxy.Statements(); n != after.Statements {

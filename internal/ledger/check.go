@@ -21,6 +21,7 @@ type Job struct {
 	Allow    bool         // its runs may overlap
 	Rerun    bool         // a lost attempt may be followed by another one
 	Attempts int          // a failed one too, up to so many in all; 0: one
+	Stopped  bool         // its runs may be killed, be replaced, or time out
 }
 
 // Every lists the due times from one on, up to and without another.
@@ -35,14 +36,34 @@ func Every(interval time.Duration, first, until job.Micros) (dues []job.Micros) 
 type Expected struct {
 	Jobs []Job
 
-	// Early is how much before its due time an attempt may start: how far off the nodes' readings of MySQL's clock may be,
-	// which is half a round trip.
-	Early time.Duration
+	// Early is how much before its due time an attempt may start that started at an instant: how far off the nodes' readings of
+	// MySQL's clock may be then, which is half a round trip. nil: not at all.
+	Early func(at job.Micros) time.Duration
 
 	// Unspawned is how many runs of one session may be lost without having been started: those of which its last start knew,
 	// and that were not spawned yet.
 	Unspawned int
+
+	// Sessions says how those went of which that is known. Of any other, what ended right before its end may be lost.
+	Sessions map[uuid.UUID]Life
+
+	// Behind is how much earlier something may have ended that is lost than the last of which its session wrote the end: it may have
+	// had to wait for a row that somebody else held.
+	Behind time.Duration
+
+	// Missed is from when to when after its due time nothing may have been started if that was missed; zero: anything may.
+	Missed [2]time.Duration
 }
+
+// Life is how a session went.
+type Life int8
+
+// The lives.
+const (
+	Struck Life = iota // it was killed or cut off, or nobody knows
+	Left               // it ended in order: it waited for what it executed, killed the rest, and wrote all of that
+	Lives              // it goes on: it wrote whatever has ended
+)
 
 // Fault is a kind of violation.
 type Fault string
@@ -54,7 +75,7 @@ const (
 	Overlapping   Fault = "overlapping" // two attempts of a job, or of a due time, lived at once
 	Early         Fault = "early"       // started before it was due
 	Unfinished    Fault = "unfinished"  // started, and no run says how it ended; or said to have succeeded without having ended
-	NotTried      Fault = "not tried"   // given up although nothing was started, or although another attempt was to follow
+	NotTried      Fault = "not tried"   // given up although nothing was started, or somebody could, or another attempt was to follow
 	Contradictory Fault = "contradictory"
 )
 
@@ -89,7 +110,7 @@ func Figures(vs []Violation) string {
 // Check holds the three against each other, and returns everything that is wrong. Runs of due times after the last one
 // that is expected are left alone but for what they say of executions, so that the jobs may run on.
 func Check(expected Expected, entries []Entry, history []job.Run) []Violation {
-	c := checker{expected: expected, executed: map[string]*execution{}, runs: map[string]*job.Run{}, unspawned: map[uuid.UUID]int{}}
+	c := checker{expected: expected, executed: map[string]*execution{}, runs: map[string]*job.Run{}, unspawned: map[uuid.UUID]int{}, written: map[uuid.UUID]job.Micros{}}
 	c.read(entries)
 	byJob := map[int64][]*job.Run{}
 	for i := range history {
@@ -99,6 +120,7 @@ func Check(expected Expected, entries []Entry, history []job.Run) []Violation {
 			c.runs[r.Launch.String()] = r
 		}
 	}
+	c.witnesses()
 	for i := range expected.Jobs {
 		j := &expected.Jobs[i]
 		executed := c.of(j)
@@ -128,7 +150,9 @@ type checker struct {
 	runs     map[string]*job.Run
 	found    []Violation
 
-	unspawned map[uuid.UUID]int // how many runs of a session were lost without having been started
+	unspawned map[uuid.UUID]int        // how many runs of a session were lost without having been started
+	written   map[uuid.UUID]job.Micros // the latest end of which a session wrote the exit code
+	started   []job.Micros             // in order
 }
 
 func (c *checker) add(f Fault, name string, due job.Micros, format string, args ...any) {
@@ -158,6 +182,17 @@ func (c *checker) read(entries []Entry) {
 			x.ended, x.exit = true, e.Exit
 		}
 	}
+}
+
+// witnesses gathers what says that a session could write outcomes, and that somebody could start something.
+func (c *checker) witnesses() {
+	for _, x := range c.executed {
+		if r := c.runs[x.launch]; r != nil && x.ended && r.ExitCode != nil {
+			c.written[r.Launch.Session] = max(c.written[r.Launch.Session], x.last)
+		}
+		c.started = append(c.started, x.start)
+	}
+	slices.Sort(c.started)
 }
 
 // of returns what was executed of a job, the earliest first.
@@ -247,7 +282,7 @@ func (c *checker) starts(j *Job, executed []*execution, runs []*job.Run) {
 			k.origin = r.Origin
 			c.outcome(j, x, r)
 		}
-		if x.start < x.due.Add(-c.expected.Early) {
+		if x.start < x.due && (c.expected.Early == nil || x.start < x.due.Add(-c.expected.Early(x.start))) {
 			c.add(Early, j.Name, x.due, "launch %s was started %s before that", x.launch, x.due.Sub(x.start))
 		}
 		started[k] = append(started[k], x)
@@ -260,6 +295,7 @@ func (c *checker) starts(j *Job, executed []*execution, runs []*job.Run) {
 		if !r.Final && j.again(r) {
 			again[key{r.Due, r.Origin}]++
 		}
+		c.stopped(j, r)
 	}
 	for k, xs := range started {
 		if len(xs) > 1+again[k] {
@@ -269,6 +305,18 @@ func (c *checker) starts(j *Job, executed []*execution, runs []*job.Run) {
 			}
 			c.add(Doubled, j.Name, k.due, "started %d times, want %d at most: %s", len(xs), 1+again[k], strings.Join(launches, ", "))
 		}
+	}
+}
+
+// stopped looks at the runs that did not end by themselves: somebody must have had a reason.
+func (c *checker) stopped(j *Job, r *job.Run) {
+	switch life := c.expected.Sessions[r.Launch.Session]; {
+	case r.Outcome == job.Lost && life == Lives:
+		c.add(Unfinished, j.Name, r.Due, "its session lives: %s", describe(r))
+	case r.Outcome == job.Lost && life == Left:
+		c.add(Unfinished, j.Name, r.Due, "its session ended in order: %s", describe(r))
+	case !j.Stopped && (r.Outcome == job.TimedOut || life == Lives && (r.Outcome == job.Killed || r.Signal != "")):
+		c.add(Contradictory, j.Name, r.Due, "nobody stopped it: %s", describe(r))
 	}
 }
 
@@ -287,6 +335,25 @@ func (c *checker) tried(j *Job, runs []*job.Run) {
 				c.add(NotTried, j.Name, r.Due, "it was never started, and is number %d of its session of which that is so, want %d at most: %s",
 					n, c.expected.Unspawned, describe(r))
 			}
+		}
+		if j.Allow && r.Origin == 0 && (r.Outcome == job.Skipped || r.Outcome == job.Superseded) {
+			c.add(NotTried, j.Name, r.Due, "its runs may overlap: %s", describe(r))
+		}
+		if r.Origin == 0 && r.Outcome == job.Missed {
+			c.missed(j, r)
+		}
+	}
+}
+
+// missed looks whether somebody could have started what was missed.
+func (c *checker) missed(j *Job, r *job.Run) {
+	for _, due := range j.Dues {
+		if due < r.Due || due > r.Until {
+			continue
+		}
+		from, to := due.Add(c.expected.Missed[0]), due.Add(c.expected.Missed[1])
+		if i, _ := slices.BinarySearch(c.started, from); i < len(c.started) && c.started[i] < to {
+			c.add(NotTried, j.Name, due, "something was started %s later: %s", c.started[i].Sub(due), describe(r))
 		}
 	}
 }
@@ -310,6 +377,16 @@ func (c *checker) outcome(j *Job, x *execution, r *job.Run) {
 		c.add(Unfinished, j.Name, x.due, "it never ended: %s", describe(r))
 	case r.Outcome == job.Succeeded && x.exit != 0:
 		c.add(Contradictory, j.Name, x.due, "it ended with code %d: %s", x.exit, describe(r))
+	case !x.ended:
+	case r.ExitCode != nil && *r.ExitCode != x.exit:
+		c.add(Contradictory, j.Name, x.due, "it ended with code %d, not %d: %s", x.exit, *r.ExitCode, describe(r))
+	case r.Outcome == job.Failed && r.Signal == "" && x.exit == 0:
+		c.add(Contradictory, j.Name, x.due, "it ended well: %s", describe(r))
+	case r.ExitCode == nil && (r.Outcome == job.Succeeded || r.Outcome == job.Failed && r.Signal == ""):
+		c.add(Contradictory, j.Name, x.due, "it ended with code %d, which is not written: %s", x.exit, describe(r))
+	case r.ExitCode == nil && !j.Stopped && x.last < c.written[r.Launch.Session].Add(-c.expected.Behind):
+		c.add(Unfinished, j.Name, x.due, "it ended with code %d, and its session wrote what ended %s later: %s",
+			x.exit, c.written[r.Launch.Session].Sub(x.last), describe(r))
 	}
 }
 

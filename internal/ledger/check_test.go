@@ -26,17 +26,28 @@ const (
 	dues     = 10
 )
 
-var session = uuid.MustParse("11111111-2222-3333-4444-555555555555")
+// Of the sessions one lives, and what is lost was another one's, which was killed.
+var (
+	session = uuid.MustParse("11111111-2222-3333-4444-555555555555")
+	killed  = uuid.MustParse("77777777-2222-3333-4444-555555555555")
+)
 
 // well makes an account of jobs of all kinds: one of short runs, one whose first attempts fail, one whose first attempts
 // are lost, one whose runs overlap, and one of which half was missed.
 func well() *account {
-	a := &account{expected: ledger.Expected{Early: 5 * time.Millisecond}}
+	a := &account{expected: ledger.Expected{
+		Early: func(job.Micros) time.Duration { return 5 * time.Millisecond }, Sessions: map[uuid.UUID]ledger.Life{session: ledger.Lives}, Missed: [2]time.Duration{time.Second, 5 * time.Second},
+		Behind: interval,
+	}}
 	for id, j := range []ledger.Job{
 		{Name: "short"}, {Name: "retry", Attempts: 2}, {Name: "rerun", Rerun: true}, {Name: "overlap", Allow: true, App: "ops"}, {Name: "missed"},
 	} {
 		j.ID = int64(id + 1)
-		j.Dues = ledger.Every(interval, first, first.Add(dues*interval))
+		from := first
+		if j.Name == "missed" { // before anybody could start anything
+			from = first.Add(-dues / 2 * interval)
+		}
+		j.Dues = ledger.Every(interval, from, from.Add(dues*interval))
 		a.expected.Jobs = append(a.expected.Jobs, j)
 		for i, due := range j.Dues {
 			switch {
@@ -64,6 +75,9 @@ func well() *account {
 // run adds an attempt: attempts of a due time follow one another.
 func (a *account) run(j ledger.Job, due job.Micros, attempt int, took time.Duration, o job.Outcome, final bool) {
 	l := job.Launch{Session: session, N: int64(len(a.history) + 1)}
+	if o == job.Lost {
+		l.Session = killed
+	}
 	at := due.Add(time.Duration(attempt-1) * 4 * time.Second)
 	app := j.App
 	if app == "" {
@@ -73,15 +87,16 @@ func (a *account) run(j ledger.Job, due job.Micros, attempt int, took time.Durat
 	a.entries = append(a.entries, e)
 	e.Kind, e.At = ledger.Alive, at.Add(took/2)
 	a.entries = append(a.entries, e)
+	result := job.Result{Outcome: o}
 	if o != job.Lost {
 		e.Kind, e.At = ledger.End, at.Add(took)
 		if o == job.Failed {
 			e.Exit = 1
 		}
 		a.entries = append(a.entries, e)
+		result.ExitCode = &e.Exit
 	}
-	a.history = append(a.history, job.Run{JobID: j.ID, Due: due, Until: due, Count: 1, Attempt: attempt, Final: final, Launch: l, Started: at,
-		Result: job.Result{Outcome: o}})
+	a.history = append(a.history, job.Run{JobID: j.ID, Due: due, Until: due, Count: 1, Attempt: attempt, Final: final, Launch: l, Started: at, Result: result})
 }
 
 func (a *account) check() []ledger.Violation {
@@ -123,6 +138,16 @@ func (a *account) neverStarted(r *job.Run) {
 	r.Outcome = job.Lost
 	a.drop(func(e *ledger.Entry) bool { return e.Launch == r.Launch.String() })
 }
+
+// neverWas has a run be given up before anything was started.
+func (a *account) neverWas(r *job.Run, o job.Outcome) {
+	r.Outcome, r.ExitCode = o, nil
+	a.drop(func(e *ledger.Entry) bool { return e.Launch == r.Launch.String() })
+	r.Launch = job.Launch{}
+}
+
+// forgotten has a run say something else than how it ended.
+func forgotten(r *job.Run, o job.Outcome) { r.Outcome, r.ExitCode = o, nil }
 
 // lastOf has an attempt be the last one: those behind it have never been.
 func (a *account) lastOf(r *job.Run) {
@@ -231,6 +256,23 @@ var planted = map[string]struct {
 		rs := a.runs("short", job.Succeeded)
 		rs[pick(len(rs))].Final = false
 	}, ledger.Lost},
+	"unfinished: it ended, and is lost though its session lives": {func(a *account, pick func(int) int) {
+		rs := a.runs("short", job.Succeeded)
+		forgotten(rs[pick(len(rs))], job.Lost)
+	}, ledger.Unfinished},
+	"unfinished: the last one that ended is lost though its session ended in order": {func(a *account, _ func(int) int) {
+		a.expected.Sessions[session] = ledger.Left
+		forgotten(a.runs("overlap", job.Succeeded)[dues-1], job.Lost)
+	}, ledger.Unfinished},
+	"unfinished: an attempt that ended is lost, and its session lived on until it was killed": {func(a *account, pick func(int) int) {
+		delete(a.expected.Sessions, session)
+		rs := a.runs("overlap", job.Succeeded)
+		forgotten(rs[pick(len(rs)-3)], job.Lost)
+	}, ledger.Unfinished},
+	"unfinished: it never ended, and is lost though its session lives": {func(a *account, pick func(int) int) {
+		rs := a.runs("rerun", job.Lost)
+		a.expected.Sessions[rs[pick(len(rs))].Launch.Session] = ledger.Lives
+	}, ledger.Unfinished},
 	"not tried: lost, and nothing was started": {func(a *account, pick func(int) int) {
 		rs := a.runs("short", job.Succeeded)
 		a.neverStarted(rs[pick(len(rs))])
@@ -249,6 +291,30 @@ var planted = map[string]struct {
 		rs := a.runs("retry", job.Failed)
 		a.lastOf(rs[pick(len(rs))])
 	}, ledger.NotTried},
+	"not tried: missed, and somebody could start others": {func(a *account, pick func(int) int) {
+		a.neverWas(a.runs("short", job.Succeeded)[2*pick(dues/2)], job.Missed) // those of retry fail then, and start again
+	}, ledger.NotTried},
+	"not tried: every other due time was missed": {func(a *account, _ func(int) int) {
+		for i, r := range a.runs("short", job.Succeeded) {
+			if i%2 == 0 {
+				a.neverWas(r, job.Missed)
+			}
+		}
+	}, ledger.NotTried},
+	"not tried: a range that was missed goes on until others were started": {func(a *account, _ func(int) int) {
+		r := a.runs("missed", job.Missed)[0]
+		a.neverWas(a.runs("missed", job.Succeeded)[0], job.Skipped)
+		r.Until = r.Until.Add(interval)
+		r.Count++
+	}, ledger.NotTried},
+	"not tried: skipped, though its runs may overlap": {func(a *account, pick func(int) int) {
+		rs := a.runs("overlap", job.Succeeded)
+		a.neverWas(rs[pick(len(rs))], job.Skipped)
+	}, ledger.NotTried},
+	"not tried: superseded, though its runs may overlap": {func(a *account, pick func(int) int) {
+		rs := a.runs("overlap", job.Succeeded)
+		a.neverWas(rs[pick(len(rs))], job.Superseded)
+	}, ledger.NotTried},
 	"contradictory: succeeded, and nothing was executed": {func(a *account, pick func(int) int) {
 		rs := a.runs("short", job.Succeeded)
 		l := rs[pick(len(rs))].Launch.String()
@@ -265,6 +331,37 @@ var planted = map[string]struct {
 				e.Exit = 7
 			}
 		}
+	}, ledger.Contradictory},
+	"contradictory: failed, and it ended well": {func(a *account, pick func(int) int) {
+		rs := a.runs("short", job.Succeeded)
+		rs[pick(len(rs))].Outcome = job.Failed
+	}, ledger.Contradictory},
+	"contradictory: failed without an exit code, and it ended": {func(a *account, pick func(int) int) {
+		rs := a.runs("retry", job.Failed)
+		rs[pick(len(rs))].ExitCode = nil
+	}, ledger.Contradictory},
+	"contradictory: succeeded without an exit code": {func(a *account, pick func(int) int) {
+		rs := a.runs("short", job.Succeeded)
+		rs[pick(len(rs))].ExitCode = nil
+	}, ledger.Contradictory},
+	"contradictory: another exit code": {func(a *account, pick func(int) int) {
+		rs := a.runs("retry", job.Failed)
+		*rs[pick(len(rs))].ExitCode = 2
+	}, ledger.Contradictory},
+	"contradictory: killed, and nobody did": {func(a *account, pick func(int) int) {
+		rs := a.runs("short", job.Succeeded)
+		forgotten(rs[pick(len(rs))], job.Killed)
+	}, ledger.Contradictory},
+	"contradictory: killed by a signal, and nobody did": {func(a *account, pick func(int) int) {
+		rs := a.runs("short", job.Succeeded)
+		r := rs[pick(len(rs))]
+		forgotten(r, job.Failed)
+		r.Signal = "SIGKILL"
+	}, ledger.Contradictory},
+	"contradictory: timed out without a limit": {func(a *account, pick func(int) int) {
+		delete(a.expected.Sessions, session)
+		rs := a.runs("short", job.Succeeded)
+		forgotten(rs[pick(len(rs))], job.TimedOut)
 	}, ledger.Contradictory},
 	"contradictory: a run of what is no due time": {func(a *account, pick func(int) int) {
 		a.run(a.expected.Jobs[0], first.Add(time.Duration(pick(dues-1))*interval+5*time.Second), 1, time.Second, job.Succeeded, true)
@@ -363,7 +460,7 @@ func TestUnspawned(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ lost, may, found int }{{2, 2, 0}, {3, 2, 1}, {5, 2, 3}} {
 		a := well()
-		a.expected.Unspawned = c.may
+		a.expected.Unspawned, a.expected.Sessions = c.may, nil
 		for _, r := range a.runs("short", job.Succeeded)[:c.lost] {
 			a.neverStarted(r)
 		}
@@ -372,6 +469,35 @@ func TestUnspawned(t *testing.T) {
 		other.Outcome, other.Launch.Session = job.Lost, uuid.MustParse("66666666-2222-3333-4444-555555555555")
 		if vs := a.check(); len(vs) != c.found {
 			t.Errorf("%d of a session were lost and not started, %d may be: found %v, want %d", c.lost, c.may, vs, c.found)
+		}
+	}
+}
+
+// TestEndedAtTheEnd: what ended right before its session was killed may be lost, and what was to be stopped may have been so.
+func TestEndedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for what, change := range map[string]func(a *account){
+		"lost": func(a *account) {
+			delete(a.expected.Sessions, session)
+			forgotten(a.runs("overlap", job.Succeeded)[dues-1], job.Lost)
+		},
+		"killed in a drain": func(a *account) {
+			a.expected.Sessions[session] = ledger.Left
+			forgotten(a.runs("overlap", job.Succeeded)[dues-1], job.Killed)
+		},
+		"killed by hand": func(a *account) {
+			a.expected.Jobs[0].Stopped = true
+			forgotten(a.runs("short", job.Succeeded)[0], job.Killed)
+		},
+		"timed out": func(a *account) {
+			a.expected.Jobs[0].Stopped = true
+			forgotten(a.runs("short", job.Succeeded)[1], job.TimedOut)
+		},
+	} {
+		a := well()
+		change(a)
+		if vs := a.check(); len(vs) != 0 {
+			t.Errorf("%s: found %v", what, vs)
 		}
 	}
 }

@@ -24,6 +24,10 @@ const (
 	NotRerun                           // on_lost: rerun
 	NotKilled                          // kill
 	NotReplaced                        // overlap: replace
+	TooSoon                            // a refusal before its time
+	NotRetried                         // retry
+	Needless                           // overlap: skip
+	NotLost                            // what a guard has killed is lost
 )
 
 var violations = []string{
@@ -44,6 +48,10 @@ var violations = []string{
 	"on_lost: rerun, and it is not started again",
 	"what somebody had killed is started again",
 	"an earlier due time takes the place of a later one",
+	"a due time is refused before it is due",
+	"what is to be tried again is skipped because of another run",
+	"a due time is skipped for a run that has ended on the same node",
+	"a run that the guard has killed counts as one that ended by itself",
 }
 
 func (v Violation) String() string {
@@ -140,6 +148,9 @@ func (w *World) tidy(s *State) {
 			}
 			if w.Rules.StartGuard && n.sets[d].phase == prepared && n.sets[d].current == 0 {
 				n.sets[d] = entry{} // the start finds that the row is not its any more
+			}
+			if n.child[d] == 0 {
+				n.hidden &^= bit(d)
 			}
 		}
 	}

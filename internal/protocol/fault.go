@@ -74,7 +74,7 @@ func (m *moves) faults(i int) {
 	s := m.from
 	n := &s.nodes[i]
 	// The time between a guard's end and the next guard is too short for anything else to go wrong.
-	whole := !m.Rules.Guard || n.guard == 1 || m.May.BothDie
+	whole := !m.Rules.Guard || n.guard != 0 || m.May.BothDie
 	if m.May.Kill && n.proc != dead && whole {
 		m.fault(killed, i, -1).dies(i)
 	}
@@ -105,15 +105,28 @@ func (m *moves) faults(i int) {
 	if m.May.Guard && n.guard == 1 && (n.proc == up && !n.orphans() || m.May.BothDie) {
 		m.fault(guardDies, i, -1).nodes[i].guard = 0
 	}
+	if m.May.NoGuard && n.guard == 1 && n.proc == up && n.idles() {
+		m.fault(guardGone, i, -1).nodes[i].guard = 2
+	}
 	if m.May.Drain && n.proc == up {
 		m.fault(terminated, i, -1).nodes[i].proc = draining
 	}
 }
 
-// orphans tells whether a process that is dead has left children, with a guard of their own.
+// idles tells whether nothing that a node has spawned lives, nor is about to.
+func (n *node) idles() bool {
+	for d := range n.child {
+		if n.child[d] != 0 || n.sets[d].phase >= forking {
+			return false
+		}
+	}
+	return true
+}
+
+// orphans tells whether a process that is dead has left children, with a guard of their own, which knows of them.
 func (n *node) orphans() bool {
 	for d := range n.child {
-		if n.child[d] != 0 && n.sets[d].phase != running {
+		if n.child[d] != 0 && n.sets[d].phase != running && n.hidden&bit(d) == 0 {
 			return true
 		}
 	}

@@ -29,7 +29,7 @@ func (m *moves) lease(i int) {
 		}
 	case lapsed:
 		// A beat may come before the watchdog looks. A guard does not take the lease for good again.
-		if reaches && !m.Rules.Guard {
+		if reaches && !(m.Rules.Guard && m.Rules.LapseStays) {
 			m.add(beats, i, -1).nodes[i].lease = fresh
 		}
 	}
@@ -95,10 +95,20 @@ func (m *moves) session(i int) {
 	}
 }
 
+// guarded tells whether there is a node, other than i, that has a guard.
+func (m *moves) guarded(i int) bool {
+	for j := range m.Nodes {
+		if j != i && m.from.nodes[j].guard == 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // living tells whether the guard has something to kill.
 func (w *World) living(n *node) bool {
 	for d := range n.child {
-		if n.child[d] != 0 || n.sets[d].phase == forking && w.Rules.GuardEnds {
+		if n.child[d] != 0 && n.hidden&bit(d) == 0 || n.sets[d].phase == forking && w.Rules.GuardEnds {
 			return true
 		}
 	}
@@ -131,7 +141,16 @@ func (m *moves) sessionEnds(i int) {
 		if m.Rules.KillAtEnd {
 			n.child[d] = 0
 		}
-		if m.Rules.ClearAtEnd || e.phase != prepared && e.phase != committed {
+		switch e.phase {
+		case prepared, committed:
+			if m.Rules.ClearAtEnd {
+				*e = entry{}
+			}
+		case claimUnknown, startUnknown:
+			if m.Rules.DropUnknown {
+				*e = entry{}
+			}
+		default:
 			*e = entry{}
 		}
 	}
@@ -146,18 +165,36 @@ func (m *moves) guards(i int) {
 	if !m.Rules.Guard {
 		return
 	}
-	if n.guard == 0 && n.runs() {
-		m.add(newGuard, i, -1).nodes[i].guard = 1
+	if n.guard != 1 && n.runs() {
+		t := m.add(newGuard, i, -1)
+		o := &t.nodes[i]
+		o.guard = 1
+		m.last().Fair = n.guard == 0 || !m.guarded(i) // a node may be without for good, not all of them
+		for d := range o.child {
+			if o.child[d] != 0 && !m.Rules.GuardHanded {
+				o.hidden |= bit(d)
+			}
+		}
+		if n.guard == 2 && m.Rules.GuardYields {
+			for d := range n.sets {
+				if n.sets[d].phase == prepared {
+					m.add(givesUp, i, d).nodes[i].sets[d] = entry{}
+				}
+			}
+		}
 		return
 	}
 	// A node that runs kills its commands itself. What a dead process has left has a guard of its own.
-	if n.guard == 0 || !n.orphans() && (n.lease != lapsed || n.proc != stopped || !m.living(n)) {
+	if n.guard != 1 || !n.orphans() && (n.lease != lapsed || n.proc != stopped || !m.living(n)) {
 		return
 	}
 	t := m.add(guardKills, i, -1)
 	o := &t.nodes[i]
 	for d := range o.child {
-		if o.proc == stopped && o.lease == lapsed || o.sets[d].phase != running {
+		if (o.proc == stopped && o.lease == lapsed || o.sets[d].phase != running) && o.hidden&bit(d) == 0 {
+			if !m.Rules.LapseStays && o.child[d] != 0 && o.sets[d].phase == running {
+				o.shot |= bit(d)
+			}
 			o.child[d] = 0
 		}
 	}

@@ -3,18 +3,25 @@ package protocol
 import (
 	"fmt"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// TestPage: docs/model.md has a line for each defence, hole and limit, and for each world.
-func TestPage(t *testing.T) {
-	t.Parallel()
+// page is docs/model.md.
+func page(t *testing.T) string {
 	text, err := os.ReadFile("../../docs/model.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := string(text)
+	return string(text)
+}
+
+// TestPage: docs/model.md has a line for each defence, hole and limit, and for each world; TestInvariantsHold compares its states.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	page := page(t)
 	var lines []string
 	for _, cs := range [][]Case{Defences(), Holes(), Limits()} {
 		for _, c := range cs {
@@ -27,15 +34,42 @@ func TestPage(t *testing.T) {
 		}
 	}
 	for _, w := range Worlds(false) {
-		if !strings.Contains(page, "| "+w.Name+" | "+fmt.Sprint(w.Faults)+" |") {
-			t.Errorf("docs/model.md has no line for the world %q with %d faults", w.Name, w.Faults)
+		if !strings.Contains(page, entryOf(&w)) {
+			t.Errorf("docs/model.md has no line that begins\n%s", entryOf(&w))
 		}
+	}
+	all := 0
+	for _, states := range regexp.MustCompile(`(?m)^\|.* \| ([0-9,]+) \|$`).FindAllStringSubmatch(page, -1) {
+		if n, _ := strconv.Atoi(strings.ReplaceAll(states[1], ",", "")); n > 1000 { // else it is of another table
+			all += n
+		}
+	}
+	if want := fmt.Sprintf("%.1f million in all", float64(all)/1e6); !strings.Contains(page, want) {
+		t.Errorf("docs/model.md does not say that there are %s", want)
 	}
 	for i, v := range violations {
 		if !strings.Contains(page, "* "+v+"\n") {
 			t.Errorf("docs/model.md does not list what is number %d of what is looked for: %s", i, v)
 		}
 	}
+}
+
+// entryOf is how the line of a world begins.
+func entryOf(w *World) string {
+	rules := "as it is"
+	if w.Rules != Code() {
+		rules = "without the hole"
+	}
+	return fmt.Sprintf("| %s | %d | %s |", w.Name, w.Faults, rules)
+}
+
+// thousands writes a number as the page does.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
 
 // line is how the page says what a case breaks.

@@ -15,6 +15,11 @@ type Rules struct {
 	InBatch     bool // those earlier in the same transaction are among the siblings
 	AnyoneLate  bool // what is late is claimed by anybody, whatever buckets it prefers
 	Transaction bool // a write that is late still holds its row locks: it is a COMMIT, not a statement of its own
+	SeesPause   bool // a start refuses what is of a paused job, or of one of a paused app
+	SeesDeleted bool // and of a deleted one
+	DueFirst    bool // it refuses nothing before the due instant: until then, what stands in the way may go
+	EndsFirst   bool // outcomes that wait on its node are written before it, and stand in nobody's way
+	RetryWaits  bool // a retry waits for the run that it finds; its due time is not skipped
 
 	// Commits that are unknown.
 	Settle        bool // an unknown commit is settled, not taken for applied
@@ -23,6 +28,7 @@ type Rules struct {
 	SetsLast      bool // the sets change once the commit is known, not before
 	Alone         bool // compensation looks and writes while no other change is between its rows and its sets
 	AddFirst      bool // a start puts its task into the executing set before it takes it out of the prepare set
+	DropUnknown   bool // an unknown commit whose session is over changes no set any more
 
 	// Spawning.
 	LeaseCheck  bool // nothing is spawned but with a fresh lease
@@ -53,6 +59,11 @@ type Rules struct {
 	Guard        bool // there is a guard: what a dead or stopped node has spawned is killed
 	GuardWaits   bool // it buries the session of a dead node when nothing of it lives
 	GuardEnds    bool // it kills a stopped node that may be forking
+	GuardLives   bool // nothing is started or spawned while there is no guard
+	GuardClaims  bool // nor claimed
+	GuardYields  bool // and what is prepared is given back when no other comes
+	GuardHanded  bool // a new guard knows what runs already
+	LapseStays   bool // once a guard has taken a lease for lapsed no beat renews it
 
 	// When MySQL's clock is put back, and of what is to be killed.
 	Withdraw     bool // an edit withdraws only what is due later than last_due as well
@@ -82,11 +93,13 @@ func Safe() Rules {
 	return Rules{
 		PlanLock: true, PlanGuard: true, LastDue: true, CatchUp: true,
 		ClaimGuard: true, StartGuard: true, StartLock: true, InBatch: true, AnyoneLate: true, Transaction: true,
-		Settle: true, SettleLocking: true, SettleAnswers: true, SetsLast: true, Alone: true, AddFirst: true,
+		SeesPause: true, SeesDeleted: true, DueFirst: true, EndsFirst: true, RetryWaits: true,
+		Settle: true, SettleLocking: true, SettleAnswers: true, SetsLast: true, Alone: true, AddFirst: true, DropUnknown: true,
 		LeaseCheck: true, SpawnWindow: true, PauseWaits: true, AppWaits: true, ClockFirst: true,
 		FinishGuard: true, FinishAlways: true, FinishLock: true, WakeAtEnd: true, Sweeper: true, GroupLock: true, Spool: true,
 		Register: true, Compensation: true, Orphans: true, OwnersFirst: true, OrphanGuard: true, OwnClock: true,
 		Watchdog: true, KillAtEnd: true, ClearAtEnd: true, Guard: true, GuardWaits: true, GuardEnds: true,
+		GuardLives: true, GuardClaims: true, GuardYields: true, GuardHanded: true, LapseStays: true,
 		Withdraw: true, MarkExpired: true, AllSiblings: true, Relisted: true, WishAtEnd: true, WishAtFree: true, WishAtLoss: true, LaterOnly: true, SteadyWindow: true, SlowClocks: true, NewClocks: true,
 	}
 }

@@ -11,6 +11,7 @@ type Result struct {
 	States []int    // by how many faults they need
 	Steps  int      // that were looked at
 	Cut    bool     // there are more states than World.Most
+	Open   int      // of a search that was cut: from so many states it is not known whether everything comes to an end
 	Found  *Finding // nil: all invariants hold
 }
 
@@ -82,7 +83,7 @@ func Search(w *World) *Result {
 		begin := len(x.parent) - len(level.states)
 		all := x.explore(before, level, faults)
 		x.States = append(x.States, len(x.parent)-begin)
-		if x.Found == nil && !x.Cut {
+		if x.Found == nil {
 			if at, is := x.stuck(begin); is {
 				x.Found = x.trace(at, Stuck, faults)
 				x.goOn(x.Found)
@@ -192,9 +193,11 @@ func (x *search) hash(s *State) uint64 {
 }
 
 // stuck follows the fair schedule from each state that was found since begin, and returns the first one from which it
-// does not come to an end at which everything has been done.
+// does not come to an end at which everything has been done. Where a search was cut it leads to states that were not
+// looked at any more: what it does from there is open.
 func (x *search) stuck(begin int) (at uint32, is bool) {
 	var way []uint32
+	x.Open = 0
 	for i := begin; i < len(x.fair); i++ {
 		way = way[:0]
 		n := uint32(i)
@@ -205,8 +208,15 @@ func (x *search) stuck(begin int) (at uint32, is bool) {
 		if x.fair[n] == fairEnd || len(way) == longest {
 			return uint32(i), true
 		}
+		end := uint32(fairGood)
+		if x.fair[n] == fairOpen {
+			end = fairOpen
+		}
 		for _, k := range way {
-			x.fair[k] = fairGood
+			x.fair[k] = end
+		}
+		if end == fairOpen {
+			x.Open++
 		}
 	}
 	return 0, false

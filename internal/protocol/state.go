@@ -103,23 +103,25 @@ const (
 
 // node is a node: its process, its guard, what it has spawned, and its sessions' rows.
 type node struct {
-	proc  uint8
-	lease uint8
-	row   uint8 // 1: its session's row is there
-	prior uint8 // 1: that of the session before it is there, and owns something
-	left  uint8 // 1: so is that of one of a dead process
-	guard uint8 // 1: it has a guard
-	sets  [maxTasks]entry
-	ended [maxTasks]uint8 // outcomes that wait to be written
-	mine  [maxTasks]uint8 // 1: such an outcome is of the row's launch
-	child [maxTasks]uint8 // 1: a child lives, of the row's launch; 2: of another
-	spool [maxTasks]uint8 // outcomes in the spool, with spoolMine
-	off   uint8           // 1: it has not read MySQL's clock since that was set
-	young uint8           // 1: it came up since then, and knows of no other: only where that makes a difference
-	hit   uint8           // 1: MySQL went away in the middle of a transaction of its
-	plan  uint8           // 1 + the cursor that its planner has read: only where that is not one step
-	seen  uint8           // bit i: it saw node i's session; bit 7: it has looked: only where it looks there first
-	list  [maxTasks]uint8 // state of a row of a dead session, as it listed it: only where it does not look again
+	proc   uint8
+	lease  uint8
+	row    uint8 // 1: its session's row is there
+	prior  uint8 // 1: that of the session before it is there, and owns something
+	left   uint8 // 1: so is that of one of a dead process
+	guard  uint8 // 1: it has a guard; 2: it has none, and for long; 0: it has none at the moment
+	sets   [maxTasks]entry
+	ended  [maxTasks]uint8 // outcomes that wait to be written
+	mine   [maxTasks]uint8 // 1: such an outcome is of the row's launch
+	child  [maxTasks]uint8 // 1: a child lives, of the row's launch; 2: of another
+	spool  [maxTasks]uint8 // outcomes in the spool, with spoolMine
+	hidden uint8           // bits of children that its guard does not know of: only where those before it are not handed on
+	shot   uint8           // bits of children that the guard has killed: only where their session may live on
+	off    uint8           // 1: it has not read MySQL's clock since that was set
+	young  uint8           // 1: it came up since then, and knows of no other: only where that makes a difference
+	hit    uint8           // 1: MySQL went away in the middle of a transaction of its
+	plan   uint8           // 1 + the cursor that its planner has read: only where that is not one step
+	seen   uint8           // bit i: it saw node i's session; bit 7: it has looked: only where it looks there first
+	list   [maxTasks]uint8 // state of a row of a dead session, as it listed it: only where it does not look again
 }
 
 // definition is a job's row.
@@ -263,7 +265,7 @@ func (s *State) dies(i int) {
 	n.proc, n.prior = dead, 0
 	n.sets = [maxTasks]entry{}
 	n.ended, n.mine, n.list = [maxTasks]uint8{}, [maxTasks]uint8{}, [maxTasks]uint8{}
-	n.plan, n.seen, n.hit = 0, 0, 0
+	n.plan, n.seen, n.hit, n.shot = 0, 0, 0, 0
 }
 
 // move gives what one session owns to another name.

@@ -84,6 +84,7 @@ const (
 	stopsBoth
 	noBeats
 	guardDies
+	guardGone
 	terminated
 	tooLate
 	whats
@@ -165,6 +166,7 @@ var words = [whats]string{
 	stopsBoth:      "SIGSTOP to $ and its guard, not to the commands",
 	noBeats:        "the beats of $ do not get through",
 	guardDies:      "the guard of $ is killed",
+	guardGone:      "the guard of $ is killed, and no other comes for a while",
 	terminated:     "SIGTERM to $",
 }
 

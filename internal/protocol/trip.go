@@ -5,7 +5,7 @@ package protocol
 // works tells whether a node takes work: its process runs, its lease is fresh, it has a guard.
 func (w *World) works(n *node) bool { return n.proc == up && n.lease == fresh && w.isGuarded(n) }
 
-func (w *World) isGuarded(n *node) bool { return !w.Rules.Guard || n.guard == 1 }
+func (w *World) isGuarded(n *node) bool { return !w.Rules.Guard || !w.Rules.GuardLives || n.guard == 1 }
 
 // runs tells whether a node's process does anything at all.
 func (n *node) runs() bool { return n.proc == up || n.proc == draining }
@@ -46,7 +46,8 @@ func (m *moves) plan(i int) {
 func (m *moves) claims(i, d int) {
 	s := m.from
 	n, r, e := &s.nodes[i], &s.tasks[d], &s.nodes[i].sets[d]
-	if e.phase != out && e.phase != listed || !m.works(n) || m.Rules.Register && n.row == 0 || m.held(s, d) {
+	guarded := !m.Rules.Guard || !m.Rules.GuardClaims || n.guard == 1
+	if e.phase != out && e.phase != listed || n.proc != up || n.lease != fresh || !guarded || m.Rules.Register && n.row == 0 || m.held(s, d) {
 		return
 	}
 	near := m.now(s, i)+1 >= r.due
@@ -111,10 +112,10 @@ func (m *moves) settles(i, d int) {
 
 // judge (schedule/decide.go) says what a start does with a prepared task. Nothing: look again at the due instant.
 func (w *World) judge(s *State, i, d int) commit {
-	r, j, now := &s.tasks[d], &s.jobs[w.job(d)], w.now(s, i)
+	r, now := &s.tasks[d], w.now(s, i)
 	c := commit{own: ours + uint8(i), task: uint8(d), kind: begin}
 	switch {
-	case r.kill != 0, j.deleted == 1, !w.byHand(d) && (j.paused == 1 || s.app == 1):
+	case w.unwanted(s, d):
 		c.kind = refuse
 	default:
 		w.overlap(s, i, d, now, &c)
@@ -124,10 +125,36 @@ func (w *World) judge(s *State, i, d int) commit {
 			}
 		}
 	}
-	if c.kind != begin && now < r.due || !w.near(s, i, r.due) {
+	if c.kind != begin && now < r.due && w.Rules.DueFirst || !w.near(s, i, r.due) {
 		return commit{}
 	}
 	return c
+}
+
+// unwanted tells whether a task is not to be started, whatever else executes.
+func (w *World) unwanted(s *State, d int) bool {
+	j := &s.jobs[w.job(d)]
+	return s.tasks[d].kill != 0 || w.Rules.SeesDeleted && j.deleted == 1 || w.Rules.SeesPause && !w.byHand(d) && (j.paused == 1 || s.app == 1)
+}
+
+// refuses says what is wrong with a decision, if that is a refusal.
+func (w *World) refuses(s *State, i, d int, c commit) (v Violation) {
+	if c.kind != refuse {
+		return 0
+	}
+	if w.now(s, i) < s.tasks[d].due {
+		v |= TooSoon
+	}
+	if w.Overlap != Skip || w.unwanted(s, d) {
+		return v
+	}
+	if s.tasks[d].attempt > 0 {
+		v |= NotRetried
+	}
+	if n := &s.nodes[i]; n.ended[1-d] != none && n.mine[1-d] == 1 {
+		v |= Needless
+	}
+	return v
 }
 
 // unused is 1 + the task that has the slot and has not begun, if a task may have that which has lost it before.
@@ -150,7 +177,7 @@ func (w *World) overlap(s *State, i, d int, now uint8, c *commit) {
 		return
 	}
 	busy := x.state == executing
-	if n := &s.nodes[i]; busy && w.Overlap == Skip && !w.Group && n.ended[o] != none && n.mine[o] == 1 {
+	if n := &s.nodes[i]; busy && w.Rules.EndsFirst && w.Overlap == Skip && !w.Group && n.ended[o] != none && n.mine[o] == 1 {
 		return // it has ended here, and is not written yet
 	}
 	woken := x.due > w.due(s, o)
@@ -158,7 +185,7 @@ func (w *World) overlap(s *State, i, d int, now uint8, c *commit) {
 	switch w.Overlap {
 	case Skip:
 		switch {
-		case busy && s.tasks[d].attempt > 0:
+		case busy && s.tasks[d].attempt > 0 && w.Rules.RetryWaits:
 			c.kind = waitJob
 		case busy, ahead && (x.state == waiting || woken) && s.tasks[d].attempt == 0:
 			c.kind = refuse
@@ -205,6 +232,7 @@ func (m *moves) starts(i, d int) {
 		return
 	}
 	var c commit
+	var bad Violation
 	switch e.phase {
 	case readFree:
 		c = commit{kind: begin, own: ours + uint8(i), task: uint8(d)}
@@ -223,6 +251,7 @@ func (m *moves) starts(i, d int) {
 		if c = m.judge(s, i, d); c.kind == nothing {
 			return
 		}
+		bad = m.refuses(s, i, d, c)
 		if c.kills+c.ends+c.from > 0 && m.held(s, 1-d) {
 			return
 		}
@@ -237,7 +266,11 @@ func (m *moves) starts(i, d int) {
 			return
 		}
 	}
+	first := len(m.by)
 	m.commits(i, d, c)
+	for k := first; k < len(m.by); k++ {
+		m.by[k].Bad |= bad
+	}
 }
 
 // startsBoth is the start of two tasks in one transaction, the earlier one decided first.
@@ -271,7 +304,7 @@ func (m *moves) startsBoth(i int) {
 		if cs[d].kind == nothing {
 			return
 		}
-		bad |= m.apply(&t, cs[d], i)
+		bad |= m.refuses(&t, i, d, cs[d]) | m.apply(&t, cs[d], i)
 	}
 	become := func(t *State, unknown bool) {
 		for d := range cs {
@@ -411,6 +444,7 @@ func (n *node) end(d int, outcome uint8) {
 	n.ended[d], n.mine[d] = outcome, n.sets[d].current
 	n.sets[d] = entry{}
 	n.child[d] = 0
+	n.shot &^= bit(d)
 }
 
 // ends (execute/executing.go): a child exits, by itself or because somebody wants it to.
@@ -430,6 +464,9 @@ func (m *moves) ends(i, d int) {
 		return
 	}
 	m.add(exits, i, d).nodes[i].end(d, final)
+	if n.shot&bit(d) != 0 {
+		m.last().Bad |= NotLost
+	}
 	if m.Retry && e.current == 1 && r.attempt == 0 {
 		m.add(fails, i, d).nodes[i].end(d, failed)
 	}

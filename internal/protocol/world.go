@@ -49,6 +49,7 @@ type Faults struct {
 	Back       bool // MySQL's clock is put back
 	Drain      bool // SIGTERM of a node
 	BothDie    bool // node and guard may be killed at the same time
+	NoGuard    bool // the guard of a node that runs nothing dies, and no other comes for so long that the node may be killed meanwhile
 	BothStop   bool // node and guard may be stopped together, while the commands go on
 	Forks      bool // a node may be stopped so long between its last look and the fork that a spawn window passes
 	Unanswered bool // the reply to a change that somebody asked for is lost

@@ -216,15 +216,22 @@ func (c *checker) tests(path string, rules map[string]rulefmt.Rule) {
 type sample struct {
 	t int64
 	v float64
+	h *histogram.FloatHistogram // nil: it is v
 }
 
 func (s sample) ST() int64                     { return 0 }
 func (s sample) T() int64                      { return s.t }
 func (s sample) F() float64                    { return s.v }
 func (s sample) H() *histogram.Histogram       { return nil }
-func (s sample) FH() *histogram.FloatHistogram { return nil }
-func (s sample) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
+func (s sample) FH() *histogram.FloatHistogram { return s.h }
 func (s sample) Copy() chunks.Sample           { return s }
+
+func (s sample) Type() chunkenc.ValueType {
+	if s.h != nil {
+		return chunkenc.ValFloatHistogram
+	}
+	return chunkenc.ValFloat
+}
 
 // series are the inputs of a case. All that they name must be there.
 func (c *checker) series(t testCase) (out []storage.Series) {
@@ -238,7 +245,7 @@ func (c *checker) series(t testCase) (out []storage.Series) {
 		var samples []chunks.Sample
 		for i, v := range values {
 			if !v.Omitted {
-				samples = append(samples, sample{int64(i) * time.Duration(t.Interval).Milliseconds(), v.Value})
+				samples = append(samples, sample{int64(i) * time.Duration(t.Interval).Milliseconds(), v.Value, v.Histogram})
 			}
 		}
 		out = append(out, storage.NewListSeries(l, samples))

@@ -62,7 +62,7 @@ function Now() {
   const all = here.value.search.get('state') === 'all', job = here.value.search.get('job_id') ?? undefined;
   const path = `${base}${query({ state: all ? undefined : 'firing', job_id: job, limit: 100 })}`;
   const list = usePages<Alert>(path, (a) => a.id, { every: 10_000, on: ['alert'], always: true }), { items, more } = list, sum = useGet<Summary>(`${base}/summary`, { every: 15_000, on: ['alert'], always: true });
-  const failed = sum.data?.deliveries.failed ?? 0;
+  const failed = sum.data?.deliveries.failed ?? 0, lost = sum.data?.lost ?? 0, templates = sum.data?.template_failures ?? 0;
   return (
     <div class="stack">
       {failed > 0 && <Notice look="warn" action={may('operator') && <Link class="button" to="/activity/alerts/sent?state=failed">{t('Look')}</Link>}><p>{t('{n} messages could not be sent.', { n: failed })}</p></Notice>}
@@ -83,6 +83,7 @@ function Now() {
           </table></div>
         )}
         {more && <div class="more-row"><Button work={more}>{t('Older ones')}</Button></div>}
+        {(lost > 0 || templates > 0) && <p class="in faint small">{t('Since the cluster was made:')} {[lost > 0 && t('{n} events could not be told, because there were too many.', { n: lost }), templates > 0 && t('{n} times a template failed, and the usual text was sent.', { n: templates })].filter(Boolean).join(' ')} {t('The logs of the nodes say more.')}</p>}
       </Card>
     </div>
   );

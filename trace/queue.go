@@ -1,0 +1,72 @@
+package trace
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// queue holds the spans that are over and not on their way yet. The library's own drops what finds it full without a word:
+// this one is full before that, and counts.
+type queue struct {
+	sdk.SpanProcessor // sends them, in batches
+	most              int64
+	log               *slog.Logger
+
+	waiting atomic.Int64
+	dropped atomic.Int64 // that nobody was told of
+	next    pace
+}
+
+func newQueue(exporter sdk.SpanExporter, log *slog.Logger) *queue {
+	q := &queue{most: queueSize(), log: log}
+	q.SpanProcessor = sdk.NewBatchSpanProcessor(taking{exporter, q}, sdk.WithMaxQueueSize(int(q.most)))
+	return q
+}
+
+// queueSize is how many spans may wait, as the environment has it.
+func queueSize() int64 {
+	if n, err := strconv.ParseInt(os.Getenv("OTEL_BSP_MAX_QUEUE_SIZE"), 10, 32); err == nil && n > 0 {
+		return n
+	}
+	return sdk.DefaultMaxQueueSize
+}
+
+// OnEnd takes a span that is over.
+func (q *queue) OnEnd(s sdk.ReadOnlySpan) {
+	if !s.SpanContext().IsSampled() {
+		return
+	}
+	if q.waiting.Add(1) <= q.most {
+		q.SpanProcessor.OnEnd(s)
+		return
+	}
+	q.waiting.Add(-1)
+	q.dropped.Add(1)
+	if q.next.pass(time.Now(), time.Minute) {
+		q.tell()
+	}
+}
+
+// tell has it known how many were dropped since the last time.
+func (q *queue) tell() {
+	if n := q.dropped.Swap(0); n > 0 {
+		q.log.Warn("traces are dropped: more are made than the collector takes", "spans", n, "most_waiting", q.most)
+	}
+}
+
+// taking sees the spans leave.
+type taking struct {
+	sdk.SpanExporter
+	from *queue
+}
+
+func (t taking) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	t.from.waiting.Add(-int64(len(spans)))
+	return t.SpanExporter.ExportSpans(ctx, spans)
+}
