@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	"feed":   {"job", "sql", "internal/trail"},                                                                      // what changes, for whoever listens: reads what the others write
 	"api":    {"alert", "job", "secret", "sql", "auth", "doctor", "feed", "crontab", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
-	"cli": {"job", "secret", "sql", "auth", "doctor", "session", "node", "trace", "api", "manifest", "crontab", "follow", "bench", "internal/privatedb", "internal/sse"},
+	"cli": {"job", "secret", "sql", "auth", "doctor", "session", "guard", "node", "trace", "api", "manifest", "crontab", "follow", "bench", "internal/privatedb", "internal/sse"},
 	".":   {"cli"},
 
 	"api/openapi": {}, // documents about an API, and schemas of Go types

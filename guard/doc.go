@@ -53,6 +53,7 @@
 // # What each failure does
 //
 //   - The guard dies, or is stopped: the node starts nothing until it has a new one, which is at once. What runs goes on.
+//     If none comes for 2 s, because the system has no process left for one, say, the node gives back what it has prepared.
 //   - Both are killed: nobody kills the commands, but what watches both (systemd kills the control group). Peers take
 //     over when the session expires.
 //   - A process cannot be killed (it belongs to another user; it hangs in the kernel): the guard does not bury, and gives
