@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/ledger"
 	"go-crontab/internal/privatedb"
 	"go-crontab/job"
 )
@@ -20,6 +21,28 @@ import (
 type dbClock struct {
 	t    *testing.T
 	path string
+	sets []setting
+}
+
+// A setting is how the clock goes from an instant on.
+type setting struct {
+	at    time.Time
+	ahead time.Duration
+	ppm   int64
+}
+
+// reads is the latest that the clock, as nodes knew it, may have shown at an instant: they hear of another setting within a beat.
+func (k *dbClock) reads(at time.Time, beat time.Duration) (latest time.Time) {
+	for i, s := range k.sets {
+		if s.at.After(at) || i+1 < len(k.sets) && k.sets[i+1].at.Before(at.Add(-beat)) {
+			continue
+		}
+		shown := at.Add(s.ahead + at.Sub(s.at)*time.Duration(s.ppm)/1e6)
+		if shown.After(latest) {
+			latest = shown
+		}
+	}
+	return latest
 }
 
 // clocked makes a cluster whose server has a clock of its own, that is a while ahead at first.
@@ -34,7 +57,7 @@ func clocked(r *report, ahead time.Duration) (*cluster, *dbClock) {
 	if out, err := exec.Command("cc", "-O2", "-shared", "-fPIC", "-o", library, "testdata/clock.c", "-ldl").CombinedOutput(); err != nil {
 		r.skip("needs a C compiler: %v %.300s", err, out)
 	}
-	k := &dbClock{t, filepath.Join(dir, "clock")}
+	k := &dbClock{t: t, path: filepath.Join(dir, "clock")}
 	k.set(ahead, 0)
 	c := newServer(r, privatedb.Options{Env: []string{"LD_PRELOAD=" + library, "FAULTS_CLOCK=" + k.path}})
 	if off := time.Until(c.now()) - ahead; off.Abs() > 2*time.Second {
@@ -47,7 +70,9 @@ func clocked(r *report, ahead time.Duration) (*cluster, *dbClock) {
 func (k *dbClock) set(ahead time.Duration, ppm int64) {
 	k.t.Helper()
 	var b []byte
-	for _, n := range []int64{ahead.Microseconds(), ppm, time.Now().UnixMicro()} {
+	now := time.Now()
+	k.sets = append(k.sets, setting{now, ahead, ppm})
+	for _, n := range []int64{ahead.Microseconds(), ppm, now.UnixMicro()} {
 		b = bytesOf.NativeEndian.AppendUint64(b, uint64(n))
 	}
 	f, err := os.OpenFile(k.path, os.O_CREATE|os.O_RDWR, 0o644)
@@ -91,6 +116,26 @@ func TestF17Clock(t *testing.T) {
 	}
 	time.Sleep(3 * time.Second)
 	l.check(0)
+	entries, err := l.book.Entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A beat is a tenth of the expiry, and has as long to be answered. A clock goes by the quickest of its last readings.
+	early, beat := 0, c.expiry/2
+	worst := time.Duration(0)
+	for _, e := range entries {
+		if e.Kind == ledger.Start && e.Attempt == 1 {
+			by := e.Due.Time().Sub(clock.reads(e.At.Time(), beat))
+			worst = max(worst, by)
+			if by > 100*time.Millisecond+stalledIn(e.At.Time().Add(-c.expiry/5), e.At.Time())/2 {
+				early++
+			}
+		}
+	}
+	r.figure("by that clock started at most %s early", short(worst))
+	if early > 0 {
+		t.Errorf("%d due times were started up to %s early by MySQL's clock", early, short(worst))
+	}
 }
 
 func TestF41DaylightSaving(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -232,20 +233,53 @@ var clinging = []string{
 // clingers is how many processes of theirs sleep.
 const clingers = 1 + 3 + 2 + 2 + 2 + 2 + 2 + 1 + 21
 
+// cgroup makes a cgroup for a node, "" where there is no cgroup v2 to write to. It goes when the test ends.
+func cgroup(t *testing.T) string {
+	t.Helper()
+	for _, base := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
+		if _, err := os.Stat(filepath.Join(base, "cgroup.controllers")); err != nil {
+			continue
+		}
+		dir, err := os.MkdirTemp(base, "gocrontab-faults-")
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() {
+			below, _ := filepath.Glob(filepath.Join(dir, "*-*"))
+			for _, d := range append(below, dir) {
+				_ = syscall.Rmdir(d)
+			}
+		})
+		return dir
+	}
+	return ""
+}
+
 func TestF35Daemons(t *testing.T) {
 	t.Parallel()
 	r := scenario(t, "F35", "commands that put themselves into the background, into sessions of their own, and clear their environment, at kill -9 of their node, and at SIGSTOP")
 	c := newCluster(r)
-	c.start(2)
+	c.start(1)
+	group := cgroup(t)
+	if group == "" {
+		c.start(1)
+		r.figure("no cgroup v2 to write to")
+	} else {
+		c.start(1, "--cgroup", group)
+		r.figure("one node with a cgroup")
+	}
 	for i, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
 		token := fmt.Sprint(1e9 + time.Now().UnixNano()%1e9)
 		t.Cleanup(func() { killAll(having(t, "cmdline", token)) })
 		var ids []int64
 		for k, command := range clinging {
-			ids = append(ids, c.once(fmt.Sprint("cling-", i, "-", k), object{"command": strings.ReplaceAll(command, "TOKEN", token)}))
+			ids = append(ids, c.once(fmt.Sprint("cling-", i, "-", k), object{"command": strings.ReplaceAll(command, "TOKEN", token), "selector": "node=" + c.nodes[k%2].name}))
 		}
 		await(t, "all of it living", 30*time.Second, func() bool { return len(having(t, "cmdline", "sleep\x00"+token)) == clingers })
 		alive := len(having(t, "cmdline", token))
+		if inside := len(having(t, "cgroup", filepath.Base(group))); group != "" && inside < 10 {
+			t.Errorf("%d processes are in the cgroup of a node, want 10 at least", inside)
+		}
 		for _, m := range c.nodes {
 			m.signal(signal)
 		}

@@ -137,7 +137,7 @@ func few(stage string, many int) int {
 
 func TestF09CommitFates(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "F09", "each fate of a COMMIT (lost, reply lost, late, ghost, deadlock, timeout, shutdown) at plan, claim, start, finish, free; and of beats")
+	r := scenario(t, "F09", "each fate of a COMMIT (lost, reply lost, late, ghost, deadlock, timeout, shutdown) at plan, claim, start, finish, free; of beats; and of runs and jobs that are asked for by key")
 	c := newCluster(r)
 	c.start(3)
 	l := c.mixed()
@@ -527,7 +527,7 @@ func TestF22Deadlocks(t *testing.T) {
 	time.Sleep(3 * time.Second)
 	before := c.sessions()
 	c.db.SetMaxOpenConns(10)
-	var deadlocks, rounds atomic.Int64
+	var victims, rounds atomic.Int64
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(times(20, 300))*time.Second)
 	defer cancel()
 	var outsiders sync.WaitGroup
@@ -545,7 +545,7 @@ func TestF22Deadlocks(t *testing.T) {
 				}
 				var refused *mysql.MySQLError
 				if errors.As(err, &refused) && refused.Number == 1213 {
-					deadlocks.Add(1)
+					victims.Add(1)
 				}
 				_ = tx.Rollback()
 				time.Sleep(20 * time.Millisecond)
@@ -558,9 +558,10 @@ func TestF22Deadlocks(t *testing.T) {
 	time.Sleep(3 * time.Second)
 	l.check(c.soon())
 	l.none(job.Lost, job.Missed, job.Killed)
-	r.figure("%d transactions of outsiders, %d of them were a deadlock's victim, and %.0f of nodes one or waited too long", rounds.Load(), deadlocks.Load(), retries)
-	if deadlocks.Load() == 0 || retries == 0 {
-		t.Error("nothing was tried: want deadlocks of outsiders, and transactions of nodes that were begun again")
+	deadlocks := c.count("SELECT count FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'") // mostly a node is the victim: it has changed less
+	r.figure("%d transactions of outsiders, %d deadlocks, %d of them at the outsiders' cost, %.0f transactions of nodes begun again", rounds.Load(), deadlocks, victims.Load(), retries)
+	if deadlocks <= 0 || retries == 0 {
+		t.Error("nothing was tried: want deadlocks, and transactions of nodes that were begun again")
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/ledger"
 	"go-crontab/internal/privatedb"
 	"go-crontab/job"
@@ -166,6 +167,22 @@ func TestF26NodeDiskFull(t *testing.T) {
 	m.ready(30 * time.Second)
 	time.Sleep(2 * time.Second)
 	l.check(onTime)
+	// Only without a disk and without MySQL are outcomes lost, and the node says so where its log can be read.
+	m = c.add("--state-dir", filepath.Join(dir, "last"))
+	m.start()
+	m.ready(30 * time.Second)
+	session := m.session()
+	await(t, "it executes something", 30*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM task WHERE state = 2 AND session_id = ?", session[:]) > 0
+	})
+	fill(t, dir)
+	m.proxy.Blackhole(faultproxy.BothWays)
+	time.Sleep(c.expiry / 5)
+	code, _ := m.leave(20 * time.Second)
+	if !strings.Contains(m.said(), "outcomes are lost") {
+		t.Error("the node says nothing of outcomes that it could not spool")
+	}
+	r.figure("without MySQL, too: exit code %d, and it says that outcomes are lost", code)
 }
 
 func TestF30Herd(t *testing.T) {

@@ -255,10 +255,20 @@ func started(path string) (all []start) {
 
 func TestF40Zones(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "F40", "a time zone that nobody knows, at creation and in a stored job; a definition that is no JSON")
+	r := scenario(t, "F40", "a time zone that nobody knows, at creation and in a stored job; no files of time zones; a definition that is no JSON")
 	c := newCluster(r)
-	c.start(2)
+	c.start(1)
+	bare := c.add()
+	bare.env = []string{"ZONEINFO=" + t.TempDir(), "GOROOT=/nowhere"}
+	if os.Geteuid() == 0 {
+		bare.program = zoneless(t)
+	}
+	bare.start()
+	bare.ready(60 * time.Second)
 	l := c.mixed()
+	if a := bare.ask("POST", "/api/v1/jobs", object{"name": "bare", "schedule": "0 3 * * *", "timezone": "Asia/Kathmandu", "command": "true"}); a.code != 201 {
+		t.Errorf("a zone, of a node on a machine without files of zones: %d %s, want 201", a.code, a.body)
+	}
 	if a := c.nodes[0].ask("POST", "/api/v1/jobs", object{"name": "x", "schedule": "* * * * *", "timezone": "Mars/Base", "command": "true"}); a.code != 422 {
 		t.Errorf("an unknown zone: %d %s, want 422", a.code, a.body)
 	}
@@ -284,6 +294,19 @@ func TestF40Zones(t *testing.T) {
 	l.check(onTime)
 	l.none(job.Lost, job.Missed, job.Killed)
 	r.figure("in error after %s, all others on time", short(took))
+}
+
+// zoneless is the program on a machine without files of time zones.
+func zoneless(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "zoneless")
+	script := "#!/bin/sh\nexec unshare --mount sh -c '" +
+		"for dir in /usr/share/zoneinfo /usr/share/lib/zoneinfo /usr/lib/locale/TZ /etc/zoneinfo; do [ ! -d $dir ] || mount -t tmpfs none $dir || exit 1; done; " +
+		`exec "$0" "$@"' ` + binary + ` "$@"` + "\n"
+	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func TestF45Expiry(t *testing.T) {

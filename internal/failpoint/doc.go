@@ -10,5 +10,5 @@
 //	committed claim  … and was answered; nothing else is done yet
 //	before fork      and so on: whatever is not a statement of a transaction
 //
-// So every transaction of package sql has its points by itself, and each new one gets them.
+// So every transaction of package sql has its points by itself, and each new one gets them: TestEveryWriteHasAPoint holds it.
 package failpoint
