@@ -274,6 +274,7 @@ func newPoints(t *testing.T, r *report, program string, rng *rand.Rand) *points 
 		m.ready(60 * time.Second)
 	}
 	p.l = c.mixed()
+	p.l.starts = 4 * atOnce // what was overdue while nodes came back starts at once
 	p.serve()
 	p.fill()
 	ctx, stop := context.WithCancel(context.Background())
