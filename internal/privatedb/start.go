@@ -179,11 +179,18 @@ func (db *DB) spawn(args []string, more ...string) (*process, error) {
 	return p, nil
 }
 
-// FreePort returns a port of 127.0.0.1 that nobody listens on now, and that no outgoing connection will take.
+// given are the ports that were told to be free: whoever asked for one may not listen yet.
+var given sync.Map
+
+// FreePort returns a port of 127.0.0.1 that nobody listens on now, that no outgoing connection will take, and that it has
+// not returned before.
 func FreePort() (int, error) {
-	var err error
+	err := errors.New("no port is free")
 	for range 50 {
 		port := firstPort + rand.IntN(lastPort-firstPort)
+		if _, is := given.LoadOrStore(port, true); is {
+			continue
+		}
 		var l net.Listener
 		if l, err = net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 			return port, l.Close()

@@ -219,3 +219,19 @@ func TestNoGoroutineWhileRunning(t *testing.T) {
 	start(t, small(""))
 	goleak.VerifyNone(t, leaks)
 }
+
+// TestFreePorts: who asks for several ports before listening gets as many.
+func TestFreePorts(t *testing.T) {
+	t.Parallel()
+	seen := map[int]bool{}
+	for range 1000 {
+		port, err := FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[port] {
+			t.Fatalf("%d twice", port)
+		}
+		seen[port] = true
+	}
+}
