@@ -7,7 +7,7 @@ TESTFLAGS  ?=
 FUZZTIME   ?= 10s
 
 .DEFAULT_GOAL := help
-.PHONY: release release-test vulncheck help deps page page-test screenshots build run test test-mysql lint fmt bench bench-page bench-compare bench-baseline bench-go fuzz faults soak search clean test-galera test-group-replication
+.PHONY: release release-test vulncheck help deps page page-test screenshots build run test test-mysql lint fmt bench bench-page bench-compare bench-baseline bench-go fuzz poison faults soak search clean test-galera test-group-replication
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -131,6 +131,10 @@ fuzz: deps ## Run every fuzz test for a short time (FUZZTIME=10s)
 		done || exit 1; \
 	done
 
+poison: ROUNDS ?= 100
+poison: deps ## Write what no API would take into all columns of all tables of running nodes (ROUNDS=100, SEED=n the first one)
+	GOCRONTAB_POISON_ROUNDS=$(ROUNDS) GOCRONTAB_POISON_SEED=$(SEED) $(GO) test -race -count 1 -timeout 0 -run '^TestPoison$$' -v ./node
+
 # Real node processes on real servers, see docs/reliability.md. Inside the folder go test shows each line at once.
 FAULTS = cd faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) GOCRONTAB_FAULTS_HOURS=$(HOURS) $(GO) test -tags faults -count 1
 
@@ -156,7 +160,7 @@ search: ## Search the states of the protocol with more faults and three nodes (h
 	GOCRONTAB_LONG_SEARCH=1 $(GO) test ./internal/protocol -run TestInvariantsHold -timeout 4h -v
 
 soak: HOURS ?= 1
-soak: deps ## A random fault every 90 s for HOURS=1; prints what must not grow
+soak: deps ## A random fault every 90 s for HOURS=1; what must not grow is not to have grown
 	$(FAULTS) -timeout 0 -run '^TestSoak$$'
 
 release: page ## Make what a release consists of, in dist/ (programs, .deb, .rpm, bill of materials)

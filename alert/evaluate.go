@@ -227,11 +227,14 @@ func (e *Evaluator) learn(ctx context.Context, w sql.AlertWork, now job.Micros) 
 		for i := range rows {
 			s.firing[rows[i].Subject] = &rows[i]
 		}
-		if w.Position == "" || json.Unmarshal([]byte(w.Position), &s.position) != nil {
-			if s.position, err = e.anchor(ctx, now); err != nil {
-				return err
-			}
+		anchor, err := e.anchor(ctx, now)
+		if err != nil {
+			return err
 		}
+		if w.Position == "" || json.Unmarshal([]byte(w.Position), &s.position) != nil {
+			s.position = anchor
+		}
+		s.position.within(anchor, now)
 	}
 	if s.changes != w.Changes {
 		s.overdue = overdue{} // it was counted for other rules
@@ -260,6 +263,20 @@ func (s *state) due(what string, now job.Micros, period time.Duration) bool {
 func (e *Evaluator) anchor(ctx context.Context, now job.Micros) (position, error) {
 	run, line, err := e.DB.LastIDs(ctx)
 	return position{Since: now.Add(-calm - unseen - 2*time.Second), Runs: trail.Trail{High: max(0, run-startAhead)}, Lines: trail.Trail{High: max(0, line-startAhead)}}, err
+}
+
+// within takes back what a hand has put where nothing may ever come: it would be looked for in vain, for all rules. The latest
+// rows of a table may have been removed, so that a little ahead of them is no sign.
+func (p *position) within(anchor position, now job.Micros) {
+	if p.Since > now {
+		p.Since = anchor.Since
+	}
+	if p.Runs.High-2*startAhead > anchor.Runs.High {
+		p.Runs = anchor.Runs
+	}
+	if p.Lines.High-2*startAhead > anchor.Lines.High {
+		p.Lines = anchor.Lines
+	}
 }
 
 // readConfig reads what people want. What cannot be read is left out: it says so where it is shown.

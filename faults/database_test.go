@@ -399,6 +399,7 @@ func TestF13SlowLink(t *testing.T) {
 		m.proxy.Heal()
 	}
 	time.Sleep(5 * time.Second)
+	l.missed = [2]time.Duration{} // with 1 s it falls behind, and gives up what it comes to after a minute: the line tells how many
 	l.check(0)
 }
 

@@ -66,11 +66,13 @@ func TestPoison(t *testing.T) {
 	quiet := func(cfg *node.Config) {
 		cfg.Expiry = session.DefaultExpiry // whoever loses a session here lost it to what was written
 		cfg.Log = slog.New(slog.NewTextHandler(said, nil)).With("node", cfg.Name)
+		cfg.LookAhead = time.Second // what was claimed before hides for that long that nothing is any more
 		cfg.SecretKeys, cfg.HTTPAllow = keys, []string{"127.0.0.0/8"}
 	}
 	one := c.start("one", quiet)
 	two := c.start("two", quiet)
 	p := &poisoner{t: t, c: c, one: one, two: two, said: said, keys: keys, hook: hook.URL, told: &told, columns: c.columns()}
+	p.join = func(name string) { c.start(name, quiet).drain() }
 	p.tells("good", job.AlertRule{On: []job.AlertEvent{job.AlertFailed}, Apps: []string{job.DefaultApp}, Repeat: job.Duration(time.Second)})
 	p.good = []job.Job{
 		one.create(job.Spec{Name: "good", Every: job.Duration(200 * time.Millisecond), Command: "true"}),
@@ -81,13 +83,11 @@ func TestPoison(t *testing.T) {
 	sessions := one.Status().Session + two.Status().Session
 	for n := range rounds {
 		p.round(first + uint64(n))
-		if !t.Failed() && n%8 == 7 { // it has to get along with what was left behind
-			c.start(fmt.Sprint("late ", n), quiet).drain()
-		}
 		if t.Failed() {
 			t.Fatalf("%s=%d %s=1 repeats it; what the nodes said last:\n%s", poisonSeed, first+uint64(n), poisonRounds, said.last())
 		}
 	}
+	time.Sleep(session.DefaultExpiry) // as long as a lease without beats would last
 	if now := one.Status().Session + two.Status().Session; now != sessions {
 		t.Errorf("a node lost its session: got %s, want %s", now, sessions)
 	}
@@ -109,6 +109,7 @@ type poisoner struct {
 	c       *cluster
 	one     *member
 	two     *member
+	join    func(name string) // and leave again
 	said    *heard
 	keys    *secret.Ring
 	hook    string // who is told by alerts
@@ -235,10 +236,12 @@ func (p *poisoner) round(seed uint64) {
 	time.Sleep(time.Duration(500+p.rng.IntN(700)) * time.Millisecond)
 	before := p.progress()
 	var did []string
-	drawn := p.draw(seed)
-	for len(drawn) > 0 {
-		col := drawn[0]
-		drawn = drawn[1:]
+	defer func() {
+		if t.Failed() {
+			t.Logf("seed %d wrote\n%s", seed, strings.Join(did, "\n"))
+		}
+	}()
+	for _, col := range p.draw(seed) {
 		for range 8 { // the schema may say no
 			if what := p.poison(col); what != "" {
 				did = append(did, what)
@@ -251,13 +254,13 @@ func (p *poisoner) round(seed uint64) {
 	begun, lines := time.Now(), p.said.count()
 	fail := func(format string, args ...any) {
 		t.Helper()
-		t.Errorf("seed %d: %s\nafter\n%s", seed, fmt.Sprintf(format, args...), strings.Join(did, "\n"))
+		t.Errorf("seed %d: %s", seed, fmt.Sprintf(format, args...))
 	}
 	for end := time.Now().Add(40 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		now := p.progress()
 		on := true
 		for i := range now {
-			on = on && now[i] >= before[i]+5
+			on = on && now[i] >= before[i]+8
 		}
 		if on {
 			break
@@ -287,6 +290,10 @@ func (p *poisoner) round(seed uint64) {
 		if err != nil {
 			fail("%s cannot be listed: %v", what, err)
 		}
+	}
+	if seed%8 == 0 { // one that joins has to get along with all that
+		p.must("UPDATE setting SET value = '16' WHERE name = 'buckets'")
+		p.join(fmt.Sprint("late ", seed))
 	}
 	// What was written goes; what it has done to the nodes would show in the next rounds.
 	for _, table := range []string{"task", "history", "waiting", "job_ref", "job_term", "job_part", "job_version", "notable", "moved", "backfill", "request", "job", "grp", "calendar", "place", "node", "handler_off",
@@ -494,7 +501,7 @@ func (p *poisoner) poison(col column) string {
 	if of := poisonedRowsOf[col.table+"."+col.name]; of != "" {
 		where = of
 	}
-	if fields := fieldsOf[col.table]; col.name == "spec" && p.rng.IntN(4) > 0 {
+	if fields := fieldsOf[col.table]; fields != nil && col.name == "spec" && p.rng.IntN(4) > 0 {
 		return p.poisonSpec(col, where, fields)
 	}
 	v := p.value(col)
@@ -666,9 +673,8 @@ func (p *poisoner) progress() []int {
 	return counts
 }
 
-// unsaid lists the jobs whose definitions cannot be read, that should be due, and that do not say so.
+// unsaid lists the jobs whose definitions or calendars cannot be read, that should be due, and that do not say so.
 func (p *poisoner) unsaid() (bad []string) {
-	var rows []sql.JobRow
 	look := func() []string {
 		bad = nil
 		for after := int64(0); ; {
@@ -683,10 +689,15 @@ func (p *poisoner) unsaid() (bad []string) {
 					bad = append(bad, fmt.Sprintf("job %d cannot be read: %v", id, err))
 					continue
 				}
-				rows = append(rows, j)
+				why := j.SpecErr
+				if err := p.c.db.LearnCalendars(context.Background(), &j); err != nil {
+					bad = append(bad, fmt.Sprintf("the calendars of job %d cannot be read: %v", id, err))
+				} else if why == nil {
+					why = j.CalendarsErr
+				}
 				now := job.MicrosOf(p.one.Now())
-				if j.SpecErr != nil && j.Error == "" && !j.Deleted && !j.Paused && !j.Held && j.NextDue != 0 && j.NextDue < now {
-					bad = append(bad, fmt.Sprintf("job %d is due since %s, its definition cannot be read (%v), and it does not say so", id, j.NextDue, j.SpecErr))
+				if why != nil && j.Error == "" && !j.Deleted && !j.Paused && !j.Held && j.NextDue != 0 && j.NextDue < now {
+					bad = append(bad, fmt.Sprintf("job %d is due since %s, what says when cannot be read (%v), and it does not say so", id, j.NextDue, why))
 				}
 			}
 		}

@@ -54,14 +54,14 @@ func (db *DB) AlertWork(ctx context.Context) (AlertWork, error) {
 // much was lost. It tells whether nobody has taken another step since; if somebody has, nothing of the transaction may
 // stand.
 func (tx *Tx) StepAlerts(w AlertWork, lost int64) (bool, error) {
-	n, err := tx.exec("step of alerts", "UPDATE alert_work SET n = n + 1, holder = ?, until = ?, position = ?, lost = lost + ? WHERE id = 1 AND n = ?",
+	n, err := tx.exec("step of alerts", "UPDATE alert_work SET "+next("n")+", holder = ?, until = ?, position = ?, "+added("lost")+" WHERE id = 1 AND n = ?",
 		w.Holder[:], int64(w.Until), w.Position, lost, w.N)
 	return n == 1, err
 }
 
 // LoseAlerts counts events that cannot be told.
 func (tx *Tx) LoseAlerts(n int64) error {
-	_, err := tx.exec("count lost alerts", "UPDATE alert_work SET lost = lost + ? WHERE id = 1", n)
+	_, err := tx.exec("count lost alerts", "UPDATE alert_work SET "+added("lost")+" WHERE id = 1", n)
 	return err
 }
 
@@ -612,7 +612,7 @@ func (tx *Tx) SettleDelivery(r *DeliveryRow, session uuid.UUID, state DeliverySt
 
 // TemplateFailed counts a template that failed.
 func (tx *Tx) TemplateFailed() error {
-	_, err := tx.exec("count template", "UPDATE alert_work SET template_failures = template_failures + 1 WHERE id = 1")
+	_, err := tx.exec("count template", "UPDATE alert_work SET "+next("template_failures")+" WHERE id = 1")
 	return err
 }
 

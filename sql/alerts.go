@@ -147,7 +147,7 @@ func (tx *Tx) DeleteAlert(t AlertTable, id int64) error {
 
 // alertsChanged tells whoever evaluates rules to read them again.
 func (tx *Tx) alertsChanged() error {
-	_, err := tx.exec("count changes of alerts", "UPDATE alert_work SET n = n + 1 WHERE id = 2")
+	_, err := tx.exec("count changes of alerts", "UPDATE alert_work SET "+next("n")+" WHERE id = 2")
 	return err
 }
 

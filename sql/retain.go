@@ -106,11 +106,11 @@ func (db *DB) Retaining(ctx context.Context) (c Chore, err error) {
 }
 
 // TakeChore has a session do the removal of records for a while, unless another one does. It tells whether it does, and
-// how far the one before it was.
+// how far the one before it was. An end so far ahead that nobody writes it is a hand's, and holds nobody up.
 func (db *DB) TakeChore(ctx context.Context, session uuid.UUID, hold time.Duration) (mine bool, at int64, err error) {
 	err = db.Tx(ctx, func(tx *Tx) error {
-		n, err := tx.exec("take chore", "UPDATE chore FORCE INDEX (PRIMARY) SET session_id = ?, until = "+now+" + ? WHERE name = 'retention' AND (session_id = ? OR session_id IS NULL OR until < "+now+")",
-			session[:], hold.Microseconds(), session[:])
+		n, err := tx.exec("take chore", "UPDATE chore FORCE INDEX (PRIMARY) SET session_id = ?, until = "+now+" + ? WHERE name = 'retention' AND (session_id = ? OR session_id IS NULL OR until < "+now+" OR until > "+now+" + ?)",
+			session[:], hold.Microseconds(), session[:], 2*hold.Microseconds())
 		if mine = n == 1; err != nil || !mine {
 			return err
 		}
@@ -132,7 +132,7 @@ type ChoreDone struct {
 // TellChore writes down what a session did.
 func (db *DB) TellChore(ctx context.Context, session uuid.UUID, d ChoreDone) error {
 	return db.Tx(ctx, func(tx *Tx) error {
-		_, err := tx.exec("tell of chore", "UPDATE chore FORCE INDEX (PRIMARY) SET at_id = ?, ended = GREATEST(ended, ?), removed = removed + ?, archived = archived + ?, failures = ?,"+
+		_, err := tx.exec("tell of chore", "UPDATE chore FORCE INDEX (PRIMARY) SET at_id = ?, ended = GREATEST(ended, ?), "+added("removed")+", "+added("archived")+", failures = ?,"+
 			" error = IF(? = '', error, ?), error_at = GREATEST(error_at, ?) WHERE name = 'retention' AND session_id = ?",
 			d.At, int64(d.Ended), d.Removed, d.Archived, d.Failures, cut(d.Error, 512), cut(d.Error, 512), int64(d.ErrorAt), session[:])
 		return err

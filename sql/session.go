@@ -135,7 +135,7 @@ func OpenPulse(dsn string, t Timeouts) (*Pulse, error) {
 // session. An error means nothing: the beat may have arrived.
 func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) {
 	failpoint.Here("before", "beat")
-	r, err := p.db.db.ExecContext(ctx, "UPDATE session SET beat = beat + 1, beat_at = "+now+", prepared = ?, executing = ?, draining = ?, cordon_seen = ?, clock_offset = ? WHERE id = ?",
+	r, err := p.db.db.ExecContext(ctx, "UPDATE session SET "+next("beat")+", beat_at = "+now+", prepared = ?, executing = ?, draining = ?, cordon_seen = ?, clock_offset = ? WHERE id = ?",
 		v.Prepared, v.Executing, v.Draining, int64(v.CordonSeen), v.Offset.Microseconds(), id[:])
 	if p.db.meter.sent(err) != nil {
 		return false, fmt.Errorf("beat: %w", err)
