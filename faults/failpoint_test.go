@@ -1057,6 +1057,7 @@ func (p *points) close() {
 	p.unburied, p.reaped = uuid.Nil, time.Now().Add(time.Hour)
 	p.kept()
 	p.tidy()
+	p.l.behind = c.soon() // who is stopped may hold rows for which others wait to write an end
 	p.l.check(0)
 	// What was not expected in detail is to be right in itself: the jobs that come and go.
 	entries, err := p.l.book.Entries()
