@@ -52,8 +52,9 @@ func beNode(name string) int {
 
 // process is a node process.
 type process struct {
-	t   testing.TB
-	cmd *exec.Cmd
+	t     testing.TB
+	cmd   *exec.Cmd
+	ended chan struct{}
 }
 
 // process starts a node process and waits until it has a session.
@@ -73,11 +74,15 @@ func (c *cluster) processIn(dir, name string) *process {
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
-	p := &process{c.t, cmd}
+	p := &process{c.t, cmd, make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		_ = cmd.Wait() // ProcessState tells
+	}()
 	c.t.Cleanup(func() {
 		p.signal(syscall.SIGCONT)
 		p.signal(syscall.SIGKILL)
-		cmd.Wait()
+		<-p.ended
 		out.Close()
 		if c.t.Failed() {
 			text, _ := os.ReadFile(out.Name())
@@ -92,13 +97,21 @@ func (c *cluster) processIn(dir, name string) *process {
 
 func (p *process) signal(s syscall.Signal) { p.cmd.Process.Signal(s) }
 
+// hasEnded tells whether the process is gone.
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // exit waits for the process and returns its exit code.
 func (p *process) exit() int {
 	p.t.Helper()
-	done := make(chan struct{})
-	go func() { p.cmd.Wait(); close(done) }()
 	select {
-	case <-done:
+	case <-p.ended:
 	case <-time.After(60 * time.Second):
 		p.t.Fatal("the process does not end")
 	}
