@@ -161,7 +161,7 @@ func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat in
 			waiting++
 		}
 		return nil
-	}, "SELECT id, beat, ABS("+now+" - beat_at) FROM session")
+	}, "SELECT id, beat, LEAST(ABS("+now+" - GREATEST(beat_at, 0)), 1000000000000000) FROM session") // a hand may have written any number
 	switch {
 	case err != nil:
 		return err
