@@ -66,7 +66,7 @@ func TestPoison(t *testing.T) {
 	quiet := func(cfg *node.Config) {
 		cfg.Expiry = session.DefaultExpiry // whoever loses a session here lost it to what was written
 		cfg.Log = slog.New(slog.NewTextHandler(said, nil)).With("node", cfg.Name)
-		cfg.LookAhead = time.Second // what was claimed before hides for that long that nothing is any more
+		cfg.LookAhead = time.Second // what was claimed before goes on for that long, whatever is written
 		cfg.SecretKeys, cfg.HTTPAllow = keys, []string{"127.0.0.0/8"}
 	}
 	one := c.start("one", quiet)

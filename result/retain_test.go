@@ -398,7 +398,7 @@ func TestOneNodeAtATime(t *testing.T) {
 	// late is what a node finds that took the chore long ago: another one has it.
 	late := func(x *Retainer) {
 		x.held = time.Now().Add(-choreKeep)
-		r.exec("UPDATE chore SET session_id = 'somebody else', until = 1 << 62")
+		r.exec("UPDATE chore SET session_id = 'somebody else', until = UNIX_TIMESTAMP() * 1000000 + ?", choreHold.Microseconds())
 	}
 	stops := func(what string, x *Retainer, left int) {
 		t.Helper()
