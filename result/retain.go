@@ -64,7 +64,7 @@ const (
 	archiveTries = 3                // jobs in a row whose records the archive does not take, before the round ends
 	// rest is how many times as long as a batch took it rests, and restLeast how long at least: a trip that commits at
 	// the same time has the disk to itself for most of it.
-	rest      = 3
+	rest      = 4
 	restRound = 50 // a round that looked for so long is followed by so many times that without one
 	restLeast = 50 * time.Millisecond
 	// restLongest is the most that a batch makes it rest, however long MySQL took for it.
