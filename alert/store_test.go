@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/testdb"
 	"go-crontab/job"
 )
 
@@ -57,9 +58,13 @@ func TestLockOrder(t *testing.T) {
 // awaitLockWait returns once a transaction of this database waits for a lock.
 func (f *fixture) awaitLockWait() {
 	f.Helper()
-	const waiting = "SELECT COUNT(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id" +
-		" WHERE p.db = DATABASE() AND t.trx_state = 'LOCK WAIT'"
-	for end := time.Now().Add(20 * time.Second); f.count(waiting) == 0; {
+	for end := time.Now().Add(20 * time.Second); ; {
+		switch _, waiting, err := testdb.Transactions(f.beside.Raw()); {
+		case err != nil:
+			f.Fatal(err)
+		case waiting > 0:
+			return
+		}
 		if time.Now().After(end) {
 			f.Fatal("not within 20 s: a transaction that waits for a lock")
 		}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -228,9 +229,9 @@ func TestStopped(t *testing.T) {
 	if left := g.schemas(t); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	var sessions int
-	if err := g.db.QueryRow("SELECT COUNT(*) FROM information_schema.processlist WHERE db LIKE 'gocrontab\\_bench\\_%'").Scan(&sessions); err != nil || sessions != 0 {
-		t.Errorf("%d connections of nodes are left, %v", sessions, err)
+	threads, err := testdb.Threads(g.db)
+	if threads = slices.DeleteFunc(threads, func(t testdb.Thread) bool { return !strings.HasPrefix(t.Schema, "gocrontab_bench_") }); err != nil || len(threads) > 0 {
+		t.Errorf("connections of nodes are left: %+v, %v", threads, err)
 	}
 }
 

@@ -194,6 +194,16 @@ func (f *fixture) number(query string, args ...any) (n int64) {
 	return n
 }
 
+// statements counts connections of this schema that execute a statement, in a state.
+func (f *fixture) statements(statement, state string) int {
+	f.Helper()
+	n, err := testdb.Executing(f.beside.Raw(), statement, state)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return n
+}
+
 func (f *fixture) want(what string, want int64, query string, args ...any) {
 	f.Helper()
 	if got := f.number(query, args...); got != want {
@@ -204,8 +214,13 @@ func (f *fixture) want(what string, want int64, query string, args ...any) {
 // awaitRelease returns once MySQL has rolled back what connections of this schema had begun that were cut.
 func (f *fixture) awaitRelease() {
 	f.Helper()
-	const open = "SELECT COUNT(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id WHERE p.db = DATABASE()"
-	for end := time.Now().Add(10 * time.Second); f.number(open) > 0; {
+	for end := time.Now().Add(10 * time.Second); ; {
+		switch open, _, err := testdb.Transactions(f.beside.Raw()); {
+		case err != nil:
+			f.Fatal(err)
+		case open == 0:
+			return
+		}
 		if time.Now().After(end) {
 			f.Fatal("not within 10 s: the end of what a cut connection had begun")
 		}

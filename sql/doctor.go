@@ -171,10 +171,48 @@ func (db *DB) DeniedRights(ctx context.Context) ([]Denied, error) {
 	return out, nil
 }
 
+// thread is a connection, as the server shows it.
+type thread struct {
+	id            int64
+	user, command string
+}
+
+// threads lists the connections of anybody on the server; without the right PROCESS only the user's own, without a word. It does
+// not ask information_schema.processlist: MySQL refuses to fill that while a connection executes what is no text (error 3854), as
+// statements with ids of sessions are.
+func (db *DB) threads(ctx context.Context) ([]thread, error) {
+	var out []thread
+	err := db.query(ctx, "list threads", func(rows *stdsql.Rows) error {
+		names, err := rows.Columns()
+		if err != nil {
+			return err
+		}
+		var t thread
+		var rest stdsql.RawBytes
+		into := make([]any, len(names)) // MariaDB has more of them than MySQL
+		for i, name := range names {
+			switch strings.ToLower(name) {
+			case "id":
+				into[i] = &t.id
+			case "user":
+				into[i] = &t.user
+			case "command":
+				into[i] = &t.command
+			default:
+				into[i] = &rest
+			}
+		}
+		err = rows.Scan(into...)
+		out = append(out, t)
+		return err
+	}, "SHOW PROCESSLIST")
+	return out, err
+}
+
 // LongTransaction is one that has been open for a while.
 type LongTransaction struct {
 	Thread  int64
-	User    string
+	User    string // empty when it has ended meanwhile
 	Seconds int64
 	Locked  int64 // rows that it has locked
 }
@@ -186,12 +224,22 @@ func (db *DB) LongTransactions(ctx context.Context, seconds int) ([]LongTransact
 	var out []LongTransaction
 	err := db.query(ctx, "list long transactions", func(rows *stdsql.Rows) error {
 		var t LongTransaction
-		err := rows.Scan(&t.Thread, &t.User, &t.Seconds, &t.Locked)
+		err := rows.Scan(&t.Thread, &t.Seconds, &t.Locked)
 		out = append(out, t)
 		return err
-	}, "SELECT x.trx_mysql_thread_id, COALESCE(p.user, ''), TIMESTAMPDIFF(SECOND, x.trx_started, "+local+"), x.trx_rows_locked"+
-		" FROM information_schema.innodb_trx x LEFT JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id"+
-		" WHERE x.trx_started < "+local+" - INTERVAL ? SECOND AND x.trx_mysql_thread_id > 0 ORDER BY x.trx_started LIMIT 10", seconds)
+	}, "SELECT trx_mysql_thread_id, TIMESTAMPDIFF(SECOND, trx_started, "+local+"), trx_rows_locked FROM information_schema.innodb_trx"+
+		" WHERE trx_started < "+local+" - INTERVAL ? SECOND AND trx_mysql_thread_id > 0 ORDER BY trx_started LIMIT 10", seconds)
+	if err != nil || len(out) == 0 {
+		return nil, err
+	}
+	threads, err := db.threads(ctx)
+	for _, t := range threads {
+		for i := range out {
+			if out[i].Thread == t.id {
+				out[i].User = t.user
+			}
+		}
+	}
 	return out, err
 }
 
@@ -199,15 +247,18 @@ func (db *DB) LongTransactions(ctx context.Context, seconds int) ([]LongTransact
 // right PROCESS; without it, it is refused.
 func (db *DB) BinlogReaders(ctx context.Context) (n int, err error) {
 	// Who lacks the right is shown few threads without a word, and is refused this.
-	for _, query := range []string{
-		"SELECT COUNT(*) FROM information_schema.innodb_trx",
-		"SELECT COUNT(*) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'",
-	} {
-		if err := db.query(ctx, "count readers of the binary log", func(rows *stdsql.Rows) error { return rows.Scan(&n) }, query); err != nil {
-			return 0, err
+	err = db.query(ctx, "count transactions", func(rows *stdsql.Rows) error { return rows.Scan(&n) }, "SELECT COUNT(*) FROM information_schema.innodb_trx")
+	if err != nil {
+		return 0, err
+	}
+	threads, err := db.threads(ctx)
+	n = 0
+	for _, t := range threads {
+		if strings.HasPrefix(t.command, "Binlog Dump") {
+			n++
 		}
 	}
-	return n, nil
+	return n, err
 }
 
 // IsDenied tells whether the server refused a statement for lack of a right.

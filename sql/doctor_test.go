@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -121,6 +122,29 @@ func TestLongTransactionsInAnyZone(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		if list, err := db.LongTransactions(t.Context(), 1); err != nil || len(list) != 1 || list[0].Seconds < 2 || list[0].Seconds > 1800 {
 			t.Errorf("%s: one of three seconds is not among those of one: got %+v, %v", zone, list, err)
+		}
+	}
+}
+
+// TestThreads: what others execute keeps nobody from being told of threads. MySQL refuses to show any while one of them executes what
+// is no text.
+func TestThreads(t *testing.T) {
+	f := setUp(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer stop()
+	beside.Go(func() {
+		for other := f.patient().db; ctx.Err() == nil; {
+			_, _ = other.Raw().ExecContext(ctx, "DO SLEEP(0.02), ?", []byte("\xf2\xfe\x42\x58\xb5"))
+		}
+	})
+	for range 20 {
+		if _, err := f.db.LongTransactions(t.Context(), 60); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.db.BinlogReaders(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

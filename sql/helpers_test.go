@@ -84,6 +84,16 @@ func (f *fixture) number(query string, args ...any) (n int64) {
 	return v.Int64
 }
 
+// statements counts connections of this schema that execute a statement, in a state.
+func (f *fixture) statements(statement, state string) int {
+	f.Helper()
+	n, err := testdb.Executing(f.db.Raw(), statement, state)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return n
+}
+
 func (f *fixture) want(what string, want int64, query string, args ...any) {
 	f.Helper()
 	if got := f.number(query, args...); got != want {
@@ -174,9 +184,13 @@ func run(t job.Task, o job.Outcome) job.Run {
 // awaitLockWait returns once a transaction of this schema waits for a lock.
 func (f *fixture) awaitLockWait() {
 	f.Helper()
-	const waiting = "SELECT COUNT(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id" +
-		" WHERE p.db = DATABASE() AND t.trx_state = 'LOCK WAIT'"
-	for end := time.Now().Add(10 * time.Second); f.number(waiting) == 0; {
+	for end := time.Now().Add(10 * time.Second); ; {
+		switch _, waiting, err := testdb.Transactions(f.db.Raw()); {
+		case err != nil:
+			f.Fatal(err)
+		case waiting > 0:
+			return
+		}
 		if time.Now().After(end) {
 			f.Fatal("not within 10 s: a transaction that waits for a lock")
 		}

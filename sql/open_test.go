@@ -123,8 +123,7 @@ func TestBehindAnAlter(t *testing.T) {
 		_, err := beside.db.Raw().Exec("ALTER TABLE job ADD KEY behind (created)")
 		altered <- err
 	}()
-	const waiting = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE ? AND state LIKE 'Waiting for table metadata lock'"
-	for end := time.Now().Add(20 * time.Second); f.number(waiting, "ALTER TABLE job%") == 0; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); f.statements("ALTER TABLE job", "Waiting for table metadata lock") == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the change of the table does not wait")
 		}
@@ -150,7 +149,7 @@ func TestBehindAnAlter(t *testing.T) {
 	if got := gaveUp.Load(); 2*got <= all.Load() {
 		t.Errorf("%d of %d waited for a lock in vain, want nearly all", got, all.Load())
 	}
-	for end := time.Now().Add(20 * time.Second); f.number(waiting, "SELECT%") > 0; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); f.statements("SELECT", "Waiting for table metadata lock") > 0; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("statements wait still that nobody waits for")
 		}
@@ -281,7 +280,7 @@ func TestAbandonedReads(t *testing.T) {
 	if err := db.query(t.Context(), "sleep", func(*stdsql.Rows) error { return nil }, "SELECT SLEEP(60)"); err == nil {
 		t.Fatal("it was waited for")
 	}
-	for end := time.Now().Add(20 * time.Second); f.number("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'SELECT SLEEP%'") > 0; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); f.statements("SELECT SLEEP", "") > 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it goes on")
 		}

@@ -2,10 +2,10 @@ package testdb
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -34,29 +34,21 @@ func drop(c *mysql.Config, name string) error {
 
 // disconnect ends all connections that use the schema.
 func disconnect(c *mysql.Config, name string) error {
-	conn, done, err := connect(c)
+	c = c.Clone()
+	c.DBName = ""
+	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		return err
 	}
-	defer done()
-	ctx := context.Background()
-	rows, err := conn.(driver.QueryerContext).QueryContext(ctx,
-		"SELECT CONCAT('KILL ', id) FROM information_schema.processlist WHERE db = '"+name+"'", nil)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var kills []string
-	for row := make([]driver.Value, 1); ; {
-		switch err := rows.Next(row); {
-		case errors.Is(err, io.EOF):
-			_ = exec(c, kills...) // one that has ended by itself is an error, and as good
-			return nil
-		case err != nil:
-			return err
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	threads, err := Threads(db)
+	for _, t := range threads {
+		if t.Schema == name {
+			_, _ = db.Exec(fmt.Sprintf("KILL %d", t.ID)) // one that has ended by itself is an error, and as good
 		}
-		kills = append(kills, fmt.Sprintf("%s", row[0]))
 	}
+	return err
 }
 
 // exec runs statements on one connection of its own, to the first error.

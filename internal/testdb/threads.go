@@ -1,0 +1,109 @@
+package testdb
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Thread is a connection, as the server shows it.
+type Thread struct {
+	ID     int64
+	Schema string
+	State  string
+	Info   string // the statement that it executes
+}
+
+// Threads lists the connections of a server. It does not ask information_schema.processlist, which MySQL refuses to fill while a
+// connection executes what is no text (error 3854), as statements with ids of sessions are.
+func Threads(db *sql.DB) ([]Thread, error) {
+	rows, err := db.Query("SHOW FULL PROCESSLIST")
+	if err != nil {
+		return nil, fmt.Errorf("list threads: %w", err)
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
+		return nil, fmt.Errorf("list threads: %w", err)
+	}
+	values, into := make([]sql.NullString, len(names)), make([]any, len(names))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	var out []Thread
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return nil, fmt.Errorf("list threads: %w", err)
+		}
+		var t Thread
+		for i, name := range names {
+			switch v := values[i].String; strings.ToLower(name) {
+			case "id":
+				t.ID, _ = strconv.ParseInt(v, 10, 64)
+			case "db":
+				t.Schema = v
+			case "state":
+				t.State = v
+			case "info":
+				t.Info = v
+			}
+		}
+		out = append(out, t)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list threads: %w", err)
+	}
+	return out, nil
+}
+
+// Executing counts the connections of db's schema that execute statements which begin so, and are in that state, or in any.
+func Executing(db *sql.DB, statement, state string) (n int, err error) {
+	threads, err := here(db)
+	for _, t := range threads {
+		if strings.HasPrefix(t.Info, statement) && (state == "" || t.State == state) {
+			n++
+		}
+	}
+	return n, err
+}
+
+// Transactions counts those of db's schema that are open, and those of them that wait for a row's lock.
+func Transactions(db *sql.DB) (open, waiting int, err error) {
+	threads, err := here(db)
+	if err != nil {
+		return 0, 0, err
+	}
+	rows, err := db.Query("SELECT trx_mysql_thread_id, trx_state = 'LOCK WAIT' FROM information_schema.innodb_trx")
+	if err != nil {
+		return 0, 0, fmt.Errorf("list transactions: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var waits bool
+		if err := rows.Scan(&id, &waits); err != nil {
+			return 0, 0, fmt.Errorf("list transactions: %w", err)
+		}
+		if slices.ContainsFunc(threads, func(t Thread) bool { return t.ID == id }) {
+			if open++; waits {
+				waiting++
+			}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return 0, 0, fmt.Errorf("list transactions: %w", err)
+	}
+	return open, waiting, nil
+}
+
+// here lists the connections of db's schema.
+func here(db *sql.DB) ([]Thread, error) {
+	var schema string
+	if err := db.QueryRow("SELECT DATABASE()").Scan(&schema); err != nil {
+		return nil, fmt.Errorf("read schema: %w", err)
+	}
+	threads, err := Threads(db)
+	return slices.DeleteFunc(threads, func(t Thread) bool { return t.Schema != schema }), err
+}
