@@ -454,7 +454,7 @@ func (p *poisoner) victims(seed uint64) {
 		"INSERT INTO login (hash, who, grants, created, expires) VALUES (UNHEX(SHA2(UUID(), 256)), 'bad', '[]', 1, 1)",
 		"INSERT INTO folder (name, past) VALUES ('bad', '')",
 		"INSERT INTO folder_node (folder_id, node, state, error, since) SELECT id, 'bad', 'applied', '', 1 FROM folder WHERE name = 'bad'",
-		"INSERT INTO figure (at, source, starts, ends, failed, late) VALUES (CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED), UNHEX(MD5(UUID())), 1, 1, 1, '[[1,1]]')",
+		"INSERT INTO figure (at, source, starts, ends, failed, late) VALUES (CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED), UNHEX(REPLACE(UUID(), '-', '')), 1, 1, 1, '[[1,1]]')",
 		"INSERT INTO retention (app, spec) VALUES ('bad', '{\"age\":\"24h0m0s\"}')",
 		"INSERT INTO alert_silence (app, rule, until, reason, created) VALUES ('bad-held', 'bad', CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) + 3000000, 'x', 1)",
 	} {
