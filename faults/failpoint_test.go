@@ -77,7 +77,7 @@ var mustPassToo = []string{
 
 // rarely are the statements whose points a round may end without: nothing can be asked of a node that leads there, and another node
 // mostly comes first, or they are for once in a minute. Each of their points is reached in some round.
-var rarely = []string{"settle delivery", "grow delivery", "count message", "drop old alerts"}
+var rarely = []string{"claim delivery", "settle delivery", "grow delivery", "count message", "drop old alerts"}
 
 // tries is how many lives a point gets in a round.
 func tries() int { return times(2, 6) }
@@ -779,7 +779,7 @@ func (v *victim) isFirst() bool { return v.is("change buckets", "raise mark") }
 // isOnce tells whether a node comes by a victim's point once in its life, or in many seconds.
 func (v *victim) isOnce() bool {
 	return v.isFirst() || v.isSpool() || v.isGuard() || v.isLost() || v.isSlow() ||
-		v.is("insert session", "end session", "audit session", "delete session", "note time zone data", "break job")
+		v.is("insert session", "end session", "audit session", "delete session", "note time zone data", "break job", "audit break")
 }
 
 func (v *victim) isSpool() bool { return v.is("rename spool", "clear spool") }
