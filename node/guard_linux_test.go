@@ -213,7 +213,7 @@ func TestRelativeSocket(t *testing.T) {
 	t.Parallel()
 	server, c := newServer(t)
 	dir, socket := filepath.Split(server.Socket())
-	near := &cluster{t, strings.Replace(c.dsn, server.Socket(), socket, 1), c.db, c.expiry}
+	near := &cluster{t: t, dsn: strings.Replace(c.dsn, server.Socket(), socket, 1), db: c.db, expiry: c.expiry}
 	if near.dsn == c.dsn {
 		t.Fatalf("the socket %s is not in the DSN", server.Socket())
 	}
@@ -230,7 +230,7 @@ func TestPartitionOfCommands(t *testing.T) {
 	server, c := newServer(t)
 	proxy := faultproxy.New(t, "unix", server.Socket())
 	c.expiry = expiry
-	behind := &cluster{t, proxy.DSN(c.dsn), c.db, c.expiry}
+	behind := &cluster{t: t, dsn: proxy.DSN(c.dsn), db: c.db, expiry: c.expiry}
 	sick, token := behind.process("sick"), token(t)
 	jobs := c.cling(token, nil)
 	well := c.start("well", nil)
@@ -257,7 +257,7 @@ func TestAHandlerThatStays(t *testing.T) {
 	server, c := newServer(t)
 	proxy := faultproxy.New(t, "unix", server.Socket())
 	c.expiry = 3 * expiry // between the node's death and its session's there is to be time
-	sick := (&cluster{t, proxy.DSN(c.dsn), c.db, c.expiry}).process("sick")
+	sick := (&cluster{t: t, dsn: proxy.DSN(c.dsn), db: c.db, expiry: c.expiry}).process("sick")
 	j := c.insert(job.Spec{Name: "stays", Every: job.Duration(time.Hour), Start: ptr(time.Now().Truncate(time.Microsecond)), Handler: "stays"})[0]
 	await(t, "the handler", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task WHERE job_id = ? AND state = 2", j.ID) == 1 })
 	well := c.start("well", nil)

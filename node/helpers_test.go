@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -27,6 +28,8 @@ type cluster struct {
 	dsn    string
 	db     *sql.DB       // the tests' own, which has time
 	expiry time.Duration // of sessions that begin from now on; the same for all of a cluster
+
+	explained bool // what stood in the tables when the test failed
 }
 
 func newCluster(t testing.TB) *cluster { return newClusterOn(t, testdb.DSN(t)) }
@@ -46,7 +49,7 @@ func newClusterOn(t testing.TB, dsn string) *cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	return &cluster{t, dsn, db, session.DefaultExpiry}
+	return &cluster{t: t, dsn: dsn, db: db, expiry: session.DefaultExpiry}
 }
 
 // member is a running node.
@@ -73,8 +76,39 @@ func (c *cluster) start(name string, mod func(*node.Config)) *member {
 	m := &member{n, c.t, stop, hard, make(chan error, 1)}
 	go func() { m.done <- n.RunUntil(ctx, hardCtx) }()
 	c.t.Cleanup(m.drain)
+	c.t.Cleanup(c.explain)
 	m.await("ready", 10*time.Second, func() bool { return n.Status().Ready })
 	return m
+}
+
+// explain logs what stood in the tables when the test had failed, before its nodes stop.
+func (c *cluster) explain() {
+	if !c.t.Failed() || c.explained {
+		return
+	}
+	c.explained = true
+	now, text := time.Now().UnixMicro(), ""
+	for what, q := range map[string]string{
+		"sessions": "SELECT CONCAT_WS(' ', node, HEX(id), 'draining', draining, 'beat', beat, 'at', beat_at, 'slots', slots) FROM session",
+		"waiting":  "SELECT CONCAT_WS(' ', task_id, 'of', job_id, 'kind', kind, 'for', group_id, 'since', since, 'until', expires) FROM waiting LIMIT 20",
+		"tasks":    "SELECT CONCAT_WS(' ', id, 'of', job_id, 'origin', origin, 'due', due, 'now', due_now, 'state', state, 'place', place, HEX(session_id)) FROM task ORDER BY due_now LIMIT 20",
+		"history":  "SELECT CONCAT_WS(' ', id, 'of', job_id, 'due', due, 'node', node, 'outcome', outcome, reason) FROM history ORDER BY id DESC LIMIT 20",
+	} {
+		rows, err := c.db.Raw().Query(q)
+		if err != nil {
+			c.t.Log(what, err)
+			continue
+		}
+		for rows.Next() {
+			var row string
+			err = errors.Join(err, rows.Scan(&row))
+			text += "\n" + what + ": " + row
+		}
+		if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
+			c.t.Log(what, err)
+		}
+	}
+	c.t.Logf("at %d:%s", now, text)
 }
 
 // drain stops the node as SIGTERM would and waits for it.

@@ -51,6 +51,7 @@ type scene struct {
 	idle    []sql.Candidate // those of the holders that nobody has claimed
 	off     *sql.HandlerOff // if the job's handler is disabled
 
+	executing int   // how many of the holders do
 	cancelled bool  // the task is of a backfill that was
 	window    int64 // for how long it may be spawned, in microseconds
 }
@@ -133,24 +134,34 @@ func judge(t job.Task, s scene, now job.Micros) decision {
 		}
 	}
 	d := overlap(t, s, now)
-	if d.verdict == begin && s.group != nil && !slices.Contains(s.holders, t.ID) {
-		supersedes := d.supersedes
-		s := s.without(supersedes)
-		from := s.unused(t, now)
-		switch {
-		case len(s.holders) < s.group.Slots:
-			d.slot = s.group.ID
-		case len(s.holders) == s.group.Slots && from != 0:
-			d.slot, d.from = s.group.ID, from
-		default:
-			d = waits(t, s, sql.WaitGroup, now, "group %s has no free slot", s.group.Name)
-			if d.verdict == wait {
-				d.supersedes = supersedes
-			}
-		}
+	if d.verdict == begin && s.group != nil {
+		d = slot(t, s.without(d.supersedes), d, now)
 	}
 	if d.verdict == begin {
 		d.attempt = job.Started{Task: t, Spec: spec, At: now, SpawnBy: max(t.DueNow, now) + job.Micros(s.window)}
+	}
+	return d
+}
+
+// slot has a task that would begin take a slot of its group, or wait for one. It keeps the one that it holds, unless the group has
+// fewer slots than holders: some were taken away, or what executed was moved into it, and was given back since. Then those that
+// begin are no more than there are slots all the same.
+func slot(t job.Task, s scene, d decision, now job.Micros) decision {
+	holds, from := slices.Contains(s.holders, t.ID), s.unused(t, now)
+	switch {
+	case holds && len(s.holders) <= s.group.Slots:
+	case holds && s.executing < s.group.Slots:
+		d.slot = s.group.ID // it writes the group: nobody begins beside it by what was read before, on multi-writer engines either
+	case !holds && len(s.holders) < s.group.Slots:
+		d.slot = s.group.ID
+	case !holds && len(s.holders) == s.group.Slots && from != 0:
+		d.slot, d.from = s.group.ID, from
+	default:
+		supersedes := d.supersedes
+		d = waits(t, s, sql.WaitGroup, now, "group %s has no free slot", s.group.Name)
+		if d.verdict == wait {
+			d.supersedes = supersedes
+		}
 	}
 	return d
 }

@@ -106,6 +106,56 @@ func TestEditIntoAGroupOfTheWoken(t *testing.T) {
 	f.executes(b)
 }
 
+// TestGivenBackIntoAFullGroup: a start that was never spawned is given back with the slot that an edit into a group, or less slots
+// for it, has left it. It begins no run more than there are slots.
+func TestGivenBackIntoAFullGroup(t *testing.T) {
+	for what, c := range map[string]struct {
+		before string // its group at first
+		full   func(f *fixture, jobs []job.Job)
+	}{
+		"moved there": {"", func(f *fixture, jobs []job.Job) {
+			for _, j := range jobs {
+				f.update(j, func(s *job.Spec) { s.Group = "g" })
+			}
+		}},
+		"slots taken away": {"g", func(f *fixture, _ []job.Job) { f.group("g", 2) }},
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := setUp(t)
+			f.group("g", 4)
+			f.session.set(after(-time.Second))
+			var jobs []job.Job
+			for _, name := range []string{"a", "b", "c", "d"} {
+				spec := every(name, time.Hour, 0)
+				spec.Group = c.before
+				if name == "d" {
+					spec.Priority = 1
+				}
+				jobs = append(jobs, f.create(spec))
+			}
+			f.reach(t0)
+			a, b, third, d := jobs[0], jobs[1], jobs[2], jobs[3]
+			f.executes(d, a, b, third)
+			f.group("g", 2)
+			c.full(f, jobs)
+			for _, j := range jobs[1:] {
+				f.exec("UPDATE task SET state = 0, session_id = DEFAULT, launch = DEFAULT, started = 0, spawn_by = 0 WHERE job_id = ? AND state = 2", j.ID)
+			}
+			f.executing.added = f.executing.added[1:2] // a
+			f.reach(after(time.Second))
+			f.executes(a, d) // who has the highest priority has the other slot
+			f.want("wait for a slot", 2, "SELECT COUNT(*) FROM waiting WHERE kind = 2")
+			f.want("slots", 2, "SELECT COUNT(*) FROM slot")
+			f.succeed(a.ID)
+			f.sweep(after(2 * time.Second))
+			f.executes(d, b)
+			f.succeed(d.ID)
+			f.sweep(after(3 * time.Second))
+			f.executes(b, third)
+		})
+	}
+}
+
 // TestSlotsOfWhatIsNotDueAnyMore: MySQL's clock was put back behind who was woken for a slot. It does not keep the slot until it
 // is due again.
 func TestSlotsOfWhatIsNotDueAnyMore(t *testing.T) {

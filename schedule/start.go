@@ -346,7 +346,7 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros
 	out := make([]decision, 0, len(tasks))
 	tasks = setAside(tasks, &out, later, func(t job.Task) bool { return busy[t.JobID] })
 	jobIDs = slices.DeleteFunc(jobIDs, func(id int64) bool { return busy[id] })
-	groups, holders, idle, keptGroups, err := lockGroups(tx, jobs, patient)
+	groups, holders, keptGroups, err := lockGroups(tx, jobs, patient)
 	if err != nil {
 		return nil, err
 	}
@@ -390,9 +390,9 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros
 			sc := scene{job: jobs[t.JobID], others: others[t.JobID], cancelled: cancelled[-t.Origin], window: window}
 			if sc.job != nil && sc.job.Spec.Group != "" {
 				if g, ok := groups[sc.job.Spec.Group]; ok {
-					sc.group, sc.idle = &g, idle[g.ID]
+					sc.group, sc.idle, sc.executing = &g, holders[g.ID].Idle, holders[g.ID].Executing
 					// The slot of one whose place it takes, in this transaction, is its own.
-					sc.holders = slices.DeleteFunc(slices.Clone(holders[g.ID]), func(id int64) bool { return late[id].ID == t.ID })
+					sc.holders = slices.DeleteFunc(slices.Clone(holders[g.ID].All), func(id int64) bool { return late[id].ID == t.ID })
 				}
 			}
 			if sc.job != nil && sc.job.Spec.Handler != "" {
@@ -420,10 +420,13 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros
 			if g := sc.group; g != nil && d.verdict != giveBack { // nobody takes a slot of one that ends here
 				sc = sc.without(d.supersedes)
 				if d.slot != 0 {
-					sc.holders = append(slices.DeleteFunc(sc.holders, func(id int64) bool { return id == d.from }), t.ID)
+					sc.holders = append(slices.DeleteFunc(sc.holders, func(id int64) bool { return id == d.from || id == t.ID }), t.ID)
 					sc.idle = slices.DeleteFunc(sc.idle, func(c sql.Candidate) bool { return c.ID == d.from })
 				}
-				holders[g.ID], idle[g.ID] = sc.holders, sc.idle
+				if d.verdict == begin {
+					sc.executing++
+				}
+				holders[g.ID] = sql.Holders{All: sc.holders, Idle: sc.idle, Executing: sc.executing}
 			}
 		}
 		if j := jobs[t.JobID]; j != nil {
@@ -605,7 +608,7 @@ func lockOthers(tx *sql.Tx, decided []decision, rows map[int64]sql.TaskRow) erro
 
 // lockGroups locks the groups of jobs and reads who holds their slots. If it is patient it leaves out, and names, those that
 // somebody else has locked.
-func lockGroups(tx *sql.Tx, jobs map[int64]*sql.JobRow, patient bool) (groups map[string]sql.Group, holders map[int64][]int64, idle map[int64][]sql.Candidate, busy map[string]bool, err error) {
+func lockGroups(tx *sql.Tx, jobs map[int64]*sql.JobRow, patient bool) (groups map[string]sql.Group, holders map[int64]sql.Holders, busy map[string]bool, err error) {
 	var names []string
 	for _, j := range jobs {
 		if j.Spec.Group != "" && !slices.Contains(names, j.Spec.Group) {
@@ -618,14 +621,14 @@ func lockGroups(tx *sql.Tx, jobs map[int64]*sql.JobRow, patient bool) (groups ma
 		groups, err = tx.LockGroups(names)
 	}
 	if err != nil {
-		return nil, nil, nil, nil, err
+		return nil, nil, nil, err
 	}
 	var ids []int64
 	for _, g := range groups {
 		ids = append(ids, g.ID)
 	}
-	holders, idle, err = tx.SlotHolders(ids)
-	return groups, holders, idle, busy, err
+	holders, err = tx.SlotHolders(ids)
+	return groups, holders, busy, err
 }
 
 // lockSuperseded locks the tasks that a decision supersedes and keeps those that nobody has begun. If it is patient, and

@@ -109,25 +109,38 @@ func (tx *Tx) lockGroupIDs(how string, ids []int64) ([]Group, error) {
 	return tx.lockGroups(how, "PRIMARY", "id IN "+list, args...)
 }
 
-// SlotHolders lists the tasks that hold a slot of groups, by group: those that execute, and those that were woken and
-// will. Idle are those of them that nobody has claimed.
-func (tx *Tx) SlotHolders(groups []int64) (all map[int64][]int64, idle map[int64][]Candidate, err error) {
-	all, idle = map[int64][]int64{}, map[int64][]Candidate{}
+// Holders are the tasks that hold slots of a group. They may be more than there are: some were taken away, or what executed
+// was moved into it.
+type Holders struct {
+	All       []int64     // those that execute, and those that were woken or given back, and will
+	Idle      []Candidate // those of them that nobody has claimed
+	Executing int         // how many of them do
+}
+
+// SlotHolders lists the tasks that hold a slot of groups, by group.
+func (tx *Tx) SlotHolders(groups []int64) (map[int64]Holders, error) {
+	out := map[int64]Holders{}
 	if len(groups) == 0 {
-		return all, idle, nil
+		return out, nil
 	}
 	list, args := in(nil, groups)
-	err = tx.query("read slots", func(rows *stdsql.Rows) error {
+	err := tx.query("read slots", func(rows *stdsql.Rows) error {
 		var group int64
 		var state job.State
 		var c Candidate
 		err := rows.Scan(&group, &c.ID, &state, &c.DueNow, &c.Priority)
-		if all[group] = append(all[group], c.ID); state == job.Idle {
-			idle[group] = append(idle[group], c)
+		h := out[group]
+		h.All = append(h.All, c.ID)
+		switch state {
+		case job.Idle:
+			h.Idle = append(h.Idle, c)
+		case job.Executing:
+			h.Executing++
 		}
+		out[group] = h
 		return err
 	}, "SELECT s.group_id, s.task_id, t.state, t.due_now, t.priority FROM slot s FORCE INDEX (grp) STRAIGHT_JOIN task t ON t.id = s.task_id WHERE s.group_id IN "+list+" AND t.state <> 3", args...)
-	return all, idle, err
+	return out, err
 }
 
 // Slot says that a task holds a slot of a group.
@@ -236,14 +249,14 @@ func (tx *Tx) WakeGroups(groups []Group, now job.Micros) (int, error) {
 	for i, g := range groups {
 		ids[i] = g.ID
 	}
-	holders, _, err := tx.SlotHolders(ids)
+	holders, err := tx.SlotHolders(ids)
 	if err != nil {
 		return 0, err
 	}
 	var next []int64
 	var slots []Slot
 	for _, g := range groups {
-		free := g.Slots - len(holders[g.ID])
+		free := g.Slots - len(holders[g.ID].All)
 		if free <= 0 {
 			continue
 		}
