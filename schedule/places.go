@@ -30,7 +30,7 @@ type Places struct {
 
 	mu     sync.Mutex
 	byID   map[int]known
-	newest int // greatest number that was read
+	newest int // all up to this number were read
 	group  *grouping
 }
 
@@ -95,10 +95,16 @@ func (p *Places) refresh(ctx context.Context) error {
 	after := p.newest - placesOverlap
 	p.mu.Unlock()
 	found, err := p.DB.Places(ctx, after)
-	if err == nil {
-		p.learn(found)
+	if err != nil {
+		return err
 	}
-	return err
+	p.learn(found)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range found {
+		p.newest = max(p.newest, f.ID) // not that of one that was looked up: those before it need not be known
+	}
+	return nil
 }
 
 // learn notes places that are known to be committed.
@@ -120,7 +126,6 @@ func (p *Places) learn(found []sql.Place) {
 		}
 		k.mine = k.takenBy(p.Labels)
 		p.byID[f.ID] = k
-		p.newest = max(p.newest, f.ID)
 	}
 }
 

@@ -243,6 +243,41 @@ func TestUnplaced(t *testing.T) {
 	f.want("waits of what any node might take", 0, "SELECT COUNT(*) FROM waiting WHERE job_id = ?", anywhere.ID)
 }
 
+// TestLookedUpPlaces: a place that was looked up says nothing of those before it. They are read, and what waits for their nodes, as
+// another one knew, comes back.
+func TestLookedUpPlaces(t *testing.T) {
+	f := setUp(t)
+	f.with(map[string]string{"zone": "a"})
+	spec := at("waits", t0)
+	spec.Selector = "zone=a,!gpu"
+	f.create(spec)
+	spec.Name, spec.Selector = "later", "zone=a"
+	later := f.create(spec)
+	f.exec("UPDATE task SET state = 3 WHERE job_id <> ?", later.ID)
+	f.exec("INSERT INTO waiting (task_id, kind, job_id, group_id, due, since, expires) SELECT id, 3, job_id, place, due, due, ? FROM task WHERE state = 3", int64(after(time.Hour)))
+
+	p := f.claimer.Places
+	p.byID, p.newest, p.Lookout = nil, 0, &Lookout{} // it has just begun
+	p.Lookout.last.Store(&glimpse{Glance: sql.Glance{LastPlace: 2}, at: time.Now()})
+	if _, err := p.only(t.Context(), []sql.Candidate{{Place: 2}}); err != nil {
+		t.Fatal(err)
+	}
+	if p.knowsAll() {
+		t.Error("nothing is read any more, and place 1 is not known")
+	}
+	if err := f.sweeper().unplaced(t.Context(), after(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	f.want("waits", 0, "SELECT COUNT(*) FROM waiting")
+	p.byID = map[int]known{2: p.byID[2]}
+	if err := p.refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if mine, known := p.takes(1); !mine || !known || p.newest != 2 {
+		t.Errorf("place 1: taken %t, known %t; all up to %d, want 2", mine, known, p.newest)
+	}
+}
+
 // TestUnplacedByHand: what stands in the way of the sweep is passed by: a job that is gone, a task that was moved on.
 func TestUnplacedByHand(t *testing.T) {
 	f := setUp(t)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go-crontab/internal/faultproxy"
+	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -403,6 +404,9 @@ func TestPlanBesideAKeptRow(t *testing.T) {
 
 // TestPlanBehindAnAlter: no job is to blame for a table that somebody changes, so nobody looks for it in ever smaller parts.
 func TestPlanBehindAnAlter(t *testing.T) {
+	if testdb.EngineOf(t).Galera {
+		t.Skip("there a change of a table waits for no reader")
+	}
 	f := setUp(t)
 	var ids []int64
 	for i := range 4 {

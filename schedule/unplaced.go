@@ -31,6 +31,11 @@ func (s *Sweeper) unplaced(ctx context.Context, now job.Micros) error {
 	if err != nil {
 		return err
 	}
+	// Who parked them knew places that may be news here.
+	err = s.Places.lookUp(awaited, func(unknown []int) ([]sql.Place, error) { return s.DB.PlacesOf(ctx, unknown) })
+	if err != nil {
+		return err
+	}
 	unmatched, matched := s.Places.unmatched(awaited)
 	return errors.Join(
 		s.inBatches(ctx, s.placed, func() ([]sql.Unplaced, error) { return s.DB.WaitsForPlaces(ctx, matched, sweepBatch) }),

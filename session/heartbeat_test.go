@@ -137,7 +137,8 @@ func TestFirstBeatBeforeItsRow(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
 	h, _ := f.heartbeat(s)
-	f.exec("CREATE TABLE elsewhere AS SELECT * FROM session")
+	f.exec("CREATE TABLE elsewhere LIKE session")
+	f.exec("INSERT INTO elsewhere SELECT * FROM session")
 	f.exec("DELETE FROM session")
 	if err := h.beat(t.Context()); !errors.Is(err, errNotYet) || s.Lost() {
 		t.Errorf("got %v, lost: %v", err, s.Lost())
