@@ -16,7 +16,7 @@ import (
 // no test tool. A new package gets its line here in the commit that makes it, with a reason.
 var mayImport = map[string][]string{
 	"job":  {}, // nouns and arithmetic
-	"sql":  {"job", "internal/failpoint"},
+	"sql":  {"job", "internal/failpoint", "internal/innodb"},
 	"lock": {"job", "sql", "internal/failpoint"},
 
 	"session":    {"job", "sql", "lock", "internal/boottime"},
@@ -60,9 +60,10 @@ var mayImport = map[string][]string{
 	"internal/benchpage":  {"bench"}, // writes what benches measured into the documentation
 	"internal/benchcheck": {},        // tells whether hot functions allocate more often than they did
 	"internal/privatedb":  {},
-	"internal/testdb":     {"internal/privatedb"},
+	"internal/testdb":     {"internal/privatedb", "internal/innodb"},
 	"internal/members":    {"internal/privatedb"}, // servers that replicate among each other, for tests
 	"internal/testidp":    {},                     // an identity provider for tests
+	"internal/innodb":     {},                     // what a server says of transactions
 	"internal/boottime":   {},                     // a clock that nobody can set
 	"internal/failpoint":  {},                     // where tests kill a process; empty in what is shipped
 	"internal/faultproxy": {},
@@ -77,7 +78,7 @@ var mayImport = map[string][]string{
 }
 
 // databaseOnly are the packages that may import database/sql, its driver, or the migrations' library.
-var databaseOnly = []string{"sql", "bench", "internal/privatedb", "internal/testdb", "internal/faultproxy", "internal/members"}
+var databaseOnly = []string{"sql", "bench", "internal/privatedb", "internal/testdb", "internal/faultproxy", "internal/innodb", "internal/members"}
 
 // unreachable lists packages that cannot reach the standard library's database/sql, over whatever they import.
 var unreachable = []string{"job", "guard", "execute", "client"}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/internal/innodb"
 	"go-crontab/job"
 )
 
@@ -219,6 +220,7 @@ type LongTransaction struct {
 
 // LongTransactions lists the transactions of anybody on the server that are older than so many seconds. It needs the
 // right PROCESS; without it, it is refused. The server says by its machine's time zone when they began, not by the connection's.
+// While a statement of one is no text, MySQL tells only of those that have written something.
 func (db *DB) LongTransactions(ctx context.Context, seconds int) ([]LongTransaction, error) {
 	const local = "CONVERT_TZ(NOW(), '+00:00', 'SYSTEM')"
 	var out []LongTransaction
@@ -229,6 +231,9 @@ func (db *DB) LongTransactions(ctx context.Context, seconds int) ([]LongTransact
 		return err
 	}, "SELECT trx_mysql_thread_id, TIMESTAMPDIFF(SECOND, trx_started, "+local+"), trx_rows_locked FROM information_schema.innodb_trx"+
 		" WHERE trx_started < "+local+" - INTERVAL ? SECOND AND trx_mysql_thread_id > 0 ORDER BY trx_started LIMIT 10", seconds)
+	if innodb.Refused(err) {
+		out, err = db.longTransactionsOfStatus(ctx, seconds)
+	}
 	if err != nil || len(out) == 0 {
 		return nil, err
 	}
@@ -243,11 +248,28 @@ func (db *DB) LongTransactions(ctx context.Context, seconds int) ([]LongTransact
 	return out, err
 }
 
+// longTransactionsOfStatus lists, the oldest first, those of the status that the server writes for people.
+func (db *DB) longTransactionsOfStatus(ctx context.Context, seconds int) ([]LongTransaction, error) {
+	var out []LongTransaction
+	err := db.query(ctx, "read the status of InnoDB", func(rows *stdsql.Rows) error {
+		var kind, name, status string
+		err := rows.Scan(&kind, &name, &status)
+		for _, t := range innodb.Transactions(status) {
+			if t.Seconds > int64(seconds) {
+				out = append(out, LongTransaction{Thread: t.Thread, Seconds: t.Seconds, Locked: t.Locked})
+			}
+		}
+		return err
+	}, "SHOW ENGINE INNODB STATUS")
+	slices.SortStableFunc(out, func(a, b LongTransaction) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	return out[:min(len(out), 10)], err
+}
+
 // BinlogReaders counts the replicas, and others, that read the server's binary log: MySQL has no counter of them. It needs the
 // right PROCESS; without it, it is refused.
 func (db *DB) BinlogReaders(ctx context.Context) (n int, err error) {
 	// Who lacks the right is shown few threads without a word, and is refused this.
-	err = db.query(ctx, "count transactions", func(rows *stdsql.Rows) error { return rows.Scan(&n) }, "SELECT COUNT(*) FROM information_schema.innodb_trx")
+	err = db.query(ctx, "count metrics", func(rows *stdsql.Rows) error { return rows.Scan(&n) }, "SELECT COUNT(*) FROM information_schema.innodb_metrics")
 	if err != nil {
 		return 0, err
 	}

@@ -135,13 +135,26 @@ func TestThreads(t *testing.T) {
 	defer beside.Wait()
 	defer stop()
 	beside.Go(func() {
-		for other := f.patient().db; ctx.Err() == nil; {
-			_, _ = other.Raw().ExecContext(ctx, "DO SLEEP(0.02), ?", []byte("\xf2\xfe\x42\x58\xb5"))
+		tx, err := f.patient().db.Raw().BeginTx(ctx, nil)
+		if err != nil {
+			return
+		}
+		defer tx.Rollback()
+		_, err = tx.ExecContext(ctx, "INSERT INTO place (selector) VALUES ('zone=a')")
+		for err == nil {
+			_, err = tx.ExecContext(ctx, "DO SLEEP(0.2), ?, (SELECT COUNT(*) FROM job FOR UPDATE)", []byte("\xf2\xfe\x42\x58\xb5"))
 		}
 	})
+	time.Sleep(3 * time.Second)
+	mine := func(list []LongTransaction) bool {
+		return slices.ContainsFunc(list, func(l LongTransaction) bool { return l.Seconds >= 2 && l.Seconds < 600 })
+	}
 	for range 20 {
-		if _, err := f.db.LongTransactions(t.Context(), 60); err != nil {
-			t.Fatal(err)
+		if list, err := f.db.LongTransactions(t.Context(), 1); err != nil || !mine(list) {
+			t.Fatalf("got %v, %v", list, err)
+		}
+		if list, err := f.db.longTransactionsOfStatus(t.Context(), 1); err != nil || !mine(list) {
+			t.Fatalf("in the status: got %v, %v", list, err)
 		}
 		if _, err := f.db.BinlogReaders(t.Context()); err != nil {
 			t.Fatal(err)

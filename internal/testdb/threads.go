@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"go-crontab/internal/innodb"
 )
 
 // Thread is a connection, as the server shows it.
@@ -75,27 +77,45 @@ func Transactions(db *sql.DB) (open, waiting int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	rows, err := db.Query("SELECT trx_mysql_thread_id, trx_state = 'LOCK WAIT' FROM information_schema.innodb_trx")
+	all, err := transactions(db)
 	if err != nil {
 		return 0, 0, fmt.Errorf("list transactions: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		var waits bool
-		if err := rows.Scan(&id, &waits); err != nil {
-			return 0, 0, fmt.Errorf("list transactions: %w", err)
-		}
-		if slices.ContainsFunc(threads, func(t Thread) bool { return t.ID == id }) {
-			if open++; waits {
+	for _, tx := range all {
+		if slices.ContainsFunc(threads, func(t Thread) bool { return t.ID == tx.Thread }) {
+			if open++; tx.Waiting {
 				waiting++
 			}
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return 0, 0, fmt.Errorf("list transactions: %w", err)
-	}
 	return open, waiting, nil
+}
+
+// transactions lists those of anybody, by their threads.
+func transactions(db *sql.DB) ([]innodb.Transaction, error) {
+	out, err := listed(db)
+	if innodb.Refused(err) {
+		var kind, name, status string
+		err = db.QueryRow("SHOW ENGINE INNODB STATUS").Scan(&kind, &name, &status)
+		out = innodb.Transactions(status)
+	}
+	return out, err
+}
+
+func listed(db *sql.DB) (out []innodb.Transaction, err error) {
+	rows, err := db.Query("SELECT trx_mysql_thread_id, trx_state = 'LOCK WAIT' FROM information_schema.innodb_trx")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var t innodb.Transaction
+		if err := rows.Scan(&t.Thread, &t.Waiting); err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, rows.Err()
 }
 
 // here lists the connections of db's schema.
