@@ -110,7 +110,11 @@ func TestF42Points(t *testing.T) {
 			p.close()
 			if rounds > 1 {
 				open := slices.DeleteFunc(slices.Sorted(maps.Keys(p.missed)), func(name string) bool { return p.hit[name] })
-				t.Logf("round %d: %d points, %d kills, %d lives that missed, not reached: %s", n, len(names), p.kills, sum(p.missed), strings.Join(open, ", "))
+				result := "ok"
+				if t.Failed() {
+					result = "FAILED"
+				}
+				fmt.Printf("F42+ round %d %s: %d points, %d kills, %d lives that missed, not reached: %s\n", n, result, len(names), p.kills, sum(p.missed), strings.Join(open, ", "))
 			}
 			kills += p.kills
 			for name := range p.hit {
