@@ -518,9 +518,9 @@ func TestLongTransactions(t *testing.T) {
 	if _, err := tx.Exec("UPDATE locks SET n = n + 1 WHERE id = 3"); err != nil {
 		t.Fatal(err)
 	}
-	list, err := p.db.LongTransactions(p.Context(), 0)
+	list, _, err := p.db.LongTransactions(p.Context(), 0)
 	for len(list) == 0 && err == nil && p.Context().Err() == nil { // it is long once a second has passed
-		list, err = p.db.LongTransactions(p.Context(), 0)
+		list, _, err = p.db.LongTransactions(p.Context(), 0)
 	}
 	if err != nil || len(list) != 1 || list[0].Locked != 1 {
 		t.Fatalf("got %+v, %v; want the one that holds a row", list, err)

@@ -269,7 +269,7 @@ func (x *exam) older(major, minor, patch int) bool {
 }
 
 func longTransactions(x *exam) error {
-	list, err := x.db.LongTransactions(x.ctx, 60)
+	list, all, err := x.db.LongTransactions(x.ctx, 60)
 	if err != nil {
 		if sql.IsDenied(err) {
 			return skip("the user of the database lacks the right PROCESS")
@@ -288,6 +288,9 @@ func longTransactions(x *exam) error {
 			Fix:  "End it where it was begun; a client that was forgotten is cut off with the statement.",
 			SQL:  []string{fmt.Sprintf("KILL %d", t.Thread)},
 		})
+	}
+	if !all {
+		return skip("MySQL does not list transactions that only read while another one executes a statement with an id: try again")
 	}
 	return nil
 }

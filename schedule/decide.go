@@ -270,7 +270,7 @@ func waits(t job.Task, s scene, kind sql.WaitKind, now job.Micros, reason string
 	if catchesUp(t, &s.job.Spec, now) {
 		most = max(most, s.job.Spec.CatchUp())
 	}
-	if n >= most && t.Attempt == 1 && t.Origin >= 0 && !woken(t) {
+	if n >= most && t.Attempt == 1 && t.Origin >= 0 && !woken(t) && !slices.Contains(s.holders, t.ID) {
 		return refused(t, job.Skipped, now, "%s; %d due times wait already", fmt.Sprintf(reason, args...), n)
 	}
 	d := decision{task: t, verdict: wait, wait: sql.Wait{

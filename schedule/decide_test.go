@@ -266,6 +266,22 @@ func TestDecideGroup(t *testing.T) {
 	}
 }
 
+// TestDecideOneHolderTooMany: who has a slot of a group that has fewer than holders begins while too few execute, and waits otherwise,
+// however many of its job wait already.
+func TestDecideOneHolderTooMany(t *testing.T) {
+	t.Parallel()
+	spec := every("j", time.Hour, 0)
+	spec.Group, spec.Queue = "g", 1
+	behind := sql.TaskRow{Task: job.Task{ID: 9, JobID: 3, Due: t0 + 1, DueNow: t0 + 1}, State: job.Waiting}
+	for executing, want := range []verdict{begin, begin, wait, wait} {
+		got := decide(job.Task{ID: 8, JobID: 3, Due: t0, DueNow: t0, Attempt: 1}, scene{job: &sql.JobRow{Job: job.Job{ID: 3, Spec: spec}},
+			others: []sql.TaskRow{behind}, group: &sql.Group{ID: 6, Name: "g", Slots: 2}, holders: []int64{1, 2, 8}, executing: executing}, t0)
+		if got.verdict != want || (got.slot == 6) != (want == begin) || got.from != 0 {
+			t.Errorf("%d execute: got verdict %d, slot of %d, from %d; want verdict %d", executing, got.verdict, got.slot, got.from, want)
+		}
+	}
+}
+
 // TestDecideLateForASlot: who has waited and has no slot of its group is no misfire, as what waits for one is none.
 func TestDecideLateForASlot(t *testing.T) {
 	t.Parallel()

@@ -220,31 +220,45 @@ type LongTransaction struct {
 
 // LongTransactions lists the transactions of anybody on the server that are older than so many seconds. It needs the
 // right PROCESS; without it, it is refused. The server says by its machine's time zone when they began, not by the connection's.
-// While a statement of one is no text, MySQL tells only of those that have written something.
-func (db *DB) LongTransactions(ctx context.Context, seconds int) ([]LongTransaction, error) {
+// MySQL refuses to list them while one executes a statement that is no text. If it does so for a while, all is false, and those that
+// only read may be missing.
+func (db *DB) LongTransactions(ctx context.Context, seconds int) (list []LongTransaction, all bool, err error) {
+	for range 8 {
+		if list, err = db.longTransactions(ctx, seconds); !innodb.Refused(err) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, false, ctx.Err()
+		case <-time.After(120 * time.Millisecond): // it looks no more often than every 100 ms
+		}
+	}
+	if all = !innodb.Refused(err); !all {
+		list, err = db.longTransactionsOfStatus(ctx, seconds)
+	}
+	if err != nil || len(list) == 0 {
+		return nil, all, err
+	}
+	threads, err := db.threads(ctx)
+	for _, t := range threads {
+		for i := range list {
+			if list[i].Thread == t.id {
+				list[i].User = t.user
+			}
+		}
+	}
+	return list, all, err
+}
+
+func (db *DB) longTransactions(ctx context.Context, seconds int) (out []LongTransaction, err error) {
 	const local = "CONVERT_TZ(NOW(), '+00:00', 'SYSTEM')"
-	var out []LongTransaction
-	err := db.query(ctx, "list long transactions", func(rows *stdsql.Rows) error {
+	err = db.query(ctx, "list long transactions", func(rows *stdsql.Rows) error {
 		var t LongTransaction
 		err := rows.Scan(&t.Thread, &t.Seconds, &t.Locked)
 		out = append(out, t)
 		return err
 	}, "SELECT trx_mysql_thread_id, TIMESTAMPDIFF(SECOND, trx_started, "+local+"), trx_rows_locked FROM information_schema.innodb_trx"+
 		" WHERE trx_started < "+local+" - INTERVAL ? SECOND AND trx_mysql_thread_id > 0 ORDER BY trx_started LIMIT 10", seconds)
-	if innodb.Refused(err) {
-		out, err = db.longTransactionsOfStatus(ctx, seconds)
-	}
-	if err != nil || len(out) == 0 {
-		return nil, err
-	}
-	threads, err := db.threads(ctx)
-	for _, t := range threads {
-		for i := range out {
-			if out[i].Thread == t.id {
-				out[i].User = t.user
-			}
-		}
-	}
 	return out, err
 }
 

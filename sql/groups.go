@@ -299,7 +299,8 @@ func (tx *Tx) PutGroup(name string, slots int, now job.Micros) (g Group, isNew b
 }
 
 // FreeUnbegun takes their slots from those who were woken for one and have not begun, if a group, whose row this transaction
-// has locked, has fewer slots than holders now: their starts take one that is free, or have them wait.
+// has locked, has fewer slots than holders now: their starts take one that is free, or have them wait. Who is locked by somebody
+// else keeps its slot, with which it begins only while fewer execute than there are.
 func (tx *Tx) FreeUnbegun(g Group) error {
 	var holders int
 	var unbegun []int64
@@ -315,7 +316,8 @@ func (tx *Tx) FreeUnbegun(g Group) error {
 	if err != nil || holders <= g.Slots {
 		return err
 	}
-	return tx.FreeSlots(unbegun)
+	_, err = tx.LoseSlots(unbegun)
+	return err
 }
 
 // DeleteGroup deletes a group, whose row the caller has locked.

@@ -32,11 +32,11 @@ var (
 	locked = regexp.MustCompile(`(\d+) row lock\(s\)`)
 )
 
-// Transactions returns those in a status, but for the server's own. MySQL leaves out those that have written nothing, and any
-// server what is beyond 1 MB.
+// Transactions returns those in a status, but for the server's own. MySQL leaves out those that only read, and a server with
+// thousands of connections some, as the text has 1 MB at most.
 func Transactions(status string) []Transaction {
 	var out []Transaction
-	_, status, _ = strings.Cut(status, "LIST OF TRANSACTIONS FOR EACH SESSION")
+	_, status, _ = strings.Cut(status, "\nTRANSACTIONS\n------------\n")
 	var t *Transaction // which the lines are about
 	for line := range strings.Lines(status) {
 		if strings.HasPrefix(line, "---TRANSACTION ") {
@@ -53,7 +53,7 @@ func Transactions(status string) []Transaction {
 			t.Locked, _ = strconv.ParseInt(m[1], 10, 64)
 			t.Waiting = strings.HasPrefix(line, "LOCK WAIT ")
 		}
-		if m := thread.FindStringSubmatch(line); m != nil { // behind it comes the statement, which may say anything
+		if m := thread.FindStringSubmatch(line); m != nil { // the statement comes behind it
 			t.Thread, _ = strconv.ParseInt(m[1], 10, 64)
 			out, t = append(out, *t), nil
 		}

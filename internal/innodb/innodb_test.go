@@ -13,6 +13,7 @@ MySQL thread id 3, OS thread handle 1, query id 1 localhost root
 ------------
 TRANSACTIONS
 ------------
+Trx id counter 2314
 LIST OF TRANSACTIONS FOR EACH SESSION:
 ---TRANSACTION 375300064687680, not started
 0 lock struct(s), heap size 1128, 0 row lock(s)
