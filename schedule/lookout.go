@@ -102,7 +102,7 @@ func (s *sighting) fresh() job.Micros {
 	return s.due
 }
 
-// sawIdle notes that an idle task was seen just now that is overdue: of what is overdue any is as good as the earliest.
+// sawIdle notes that an idle task was seen just now that is overdue: of what this node may claim it is the earliest.
 func (l *Lookout) sawIdle(due job.Micros) {
 	if l != nil {
 		l.idle.Store(&sighting{due, time.Now()})

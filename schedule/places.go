@@ -18,7 +18,8 @@ import (
 // one node of ten must not wait until it is late because its bucket prefers another one.
 //
 // A place never changes, and neither do the labels of a session, so that what is known stays true; what is not known yet
-// is not taken. A nil Places takes everything.
+// is not taken. All are read anew once a minute nevertheless: one may have been looked up on a server that had not heard of it yet,
+// a failover may have given a number to another, and one may have come behind a greater one. A nil Places takes everything.
 type Places struct {
 	DB      *sql.DB
 	Lookout *Lookout
@@ -30,7 +31,8 @@ type Places struct {
 
 	mu     sync.Mutex
 	byID   map[int]known
-	newest int // all up to this number were read
+	newest int       // all up to this number were read
+	anew   time.Time // when all were read
 	group  *grouping
 }
 
@@ -61,6 +63,8 @@ const (
 	placesPeriod = 500 * time.Millisecond
 	// placesOverlap is how many numbers are read again: the transaction of a smaller one may have been the longer one.
 	placesOverlap = 100
+	// placesAnew is how long what is known may stand.
+	placesAnew = time.Minute
 )
 
 // Run learns of new places until ctx ends.
@@ -87,20 +91,27 @@ func (p *Places) knowsAll() bool {
 	g, ok := p.Lookout.seen()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return ok && p.byID != nil && g.LastPlace <= p.newest
+	return ok && p.byID != nil && g.LastPlace <= p.newest && time.Since(p.anew) < placesAnew
 }
 
 func (p *Places) refresh(ctx context.Context) error {
 	p.mu.Lock()
-	after := p.newest - placesOverlap
+	after, began := p.newest-placesOverlap, time.Now()
+	anew := time.Since(p.anew) >= placesAnew
 	p.mu.Unlock()
+	if anew {
+		after = 0
+	}
 	found, err := p.DB.Places(ctx, after)
 	if err != nil {
 		return err
 	}
-	p.learn(found)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if anew {
+		p.byID, p.newest, p.anew, p.group = nil, 0, began, nil
+	}
+	p.note(found)
 	for _, f := range found {
 		p.newest = max(p.newest, f.ID) // not that of one that was looked up: those before it need not be known
 	}
@@ -111,6 +122,11 @@ func (p *Places) refresh(ctx context.Context) error {
 func (p *Places) learn(found []sql.Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.note(found)
+}
+
+// note is learn for who has the mutex.
+func (p *Places) note(found []sql.Place) {
 	if p.byID == nil {
 		p.byID = map[int]known{0: {mine: job.Selector{}.Takes(p.Labels)}}
 	}

@@ -257,7 +257,7 @@ func TestLookedUpPlaces(t *testing.T) {
 	f.exec("INSERT INTO waiting (task_id, kind, job_id, group_id, due, since, expires) SELECT id, 3, job_id, place, due, due, ? FROM task WHERE state = 3", int64(after(time.Hour)))
 
 	p := f.claimer.Places
-	p.byID, p.newest, p.Lookout = nil, 0, &Lookout{} // it has just begun
+	p.byID, p.newest, p.anew, p.Lookout = nil, 0, time.Now(), &Lookout{} // it has just begun
 	p.Lookout.last.Store(&glimpse{Glance: sql.Glance{LastPlace: 2}, at: time.Now()})
 	if _, err := p.only(t.Context(), []sql.Candidate{{Place: 2}}); err != nil {
 		t.Fatal(err)
@@ -276,6 +276,61 @@ func TestLookedUpPlaces(t *testing.T) {
 	if mine, known := p.takes(1); !mine || !known || p.newest != 2 {
 		t.Errorf("place 1: taken %t, known %t; all up to %d, want 2", mine, known, p.newest)
 	}
+}
+
+// TestPlacesAnew: what is known of places is read again after a while: the one of a number may be another one since a failover, and
+// one that was missing may be there.
+func TestPlacesAnew(t *testing.T) {
+	f := setUp(t)
+	f.with(map[string]string{"zone": "a"})
+	f.exec("INSERT INTO place (id, selector) VALUES (1, 'zone=a'), (2, 'zone=a,!gpu')")
+	p := f.claimer.Places
+	p.byID, p.newest, p.anew, p.Lookout = nil, 0, time.Now(), &Lookout{}
+	p.Lookout.last.Store(&glimpse{Glance: sql.Glance{LastPlace: 2}, at: time.Now()})
+	p.learn([]sql.Place{{ID: 1, Selector: "zone=b"}, {ID: 2, Selector: "(place 2, which is gone)"}})
+	p.newest = 2
+	if !p.knowsAll() {
+		t.Error("it reads all the time")
+	}
+	p.anew = time.Now().Add(-placesAnew)
+	if p.knowsAll() {
+		t.Error("it does not read again")
+	}
+	if err := p.refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for place := range 3 {
+		if mine, known := p.takes(place); !mine || !known {
+			t.Errorf("place %d: taken %t, known %t", place, mine, known)
+		}
+	}
+	if !p.knowsAll() {
+		t.Error("it would read again at once")
+	}
+}
+
+// TestUnplacedBesideWork: what this node may not take is found late though it always has something of its own to claim.
+func TestUnplacedBesideWork(t *testing.T) {
+	f := setUp(t)
+	f.with(map[string]string{"zone": "a"})
+	spec := at("j", after(-time.Hour))
+	spec.Selector = "zone=b"
+	f.create(spec)
+	if err := f.claimer.Places.refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := f.sweeper()
+	s.Lookout = &Lookout{}
+	s.Lookout.last.Store(&glimpse{Glance: sql.Glance{FirstIdle: t0 - 1000}, at: time.Now()})
+	for s.rounds = 1; s.rounds <= unplacedEvery; s.rounds++ {
+		if err := s.unplacedIfAny(t.Context(), t0); err != nil {
+			t.Fatal(err)
+		}
+		if s.rounds == 1 {
+			f.want("waits", 0, "SELECT COUNT(*) FROM waiting")
+		}
+	}
+	f.want("waits", 1, "SELECT COUNT(*) FROM waiting WHERE kind = 3")
 }
 
 // TestUnplacedByHand: what stands in the way of the sweep is passed by: a job that is gone, a task that was moved on.

@@ -34,6 +34,8 @@ const (
 	sweepBatch  = 200
 	// tidyEvery is after how many rounds rows that count for nothing any more are removed.
 	tidyEvery = 30
+	// unplacedEvery is after how many rounds tasks that no node takes are looked for whatever is known.
+	unplacedEvery = 10
 )
 
 // Run sweeps until ctx ends.
@@ -76,9 +78,10 @@ func (s *Sweeper) sweep(ctx context.Context, now job.Micros) error {
 	return errors.Join(s.expire(ctx, now), s.wakeJobs(ctx, now), s.wakeGroups(ctx, now), s.wakeRested(ctx, now), s.tidy(ctx, now))
 }
 
-// unplacedIfAny looks for tasks that no node takes, unless nothing waits and nothing is late.
+// unplacedIfAny looks for tasks that no node takes, unless nothing waits and nothing is late. Once in a while it looks all the same:
+// what this node claims, which it takes for what is due first, may be late by less than what it may not claim.
 func (s *Sweeper) unplacedIfAny(ctx context.Context, now job.Micros) error {
-	if g, ok := s.Lookout.seen(); ok && !g.Waiting && (g.FirstIdle == 0 || g.FirstIdle > now.Add(-patience)) {
+	if g, ok := s.Lookout.seen(); ok && s.rounds%unplacedEvery != 0 && !g.Waiting && (g.FirstIdle == 0 || g.FirstIdle > now.Add(-patience)) {
 		return nil
 	}
 	return s.unplaced(ctx, now)
