@@ -51,6 +51,24 @@ func TestFailedAndRecovered(t *testing.T) {
 	f.want("messages sent", 3, "SELECT COUNT(*) FROM delivery WHERE state = 2 AND attempts = 1")
 }
 
+// TestRulesGoByWhatAJobIsNow: a job that got its owner a moment before it failed, and was known without one, is told of by the rule that
+// is for the owner's.
+func TestRulesGoByWhatAJobIsNow(t *testing.T) {
+	f := setUp(t)
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: "http://example.com/"})
+	a := f.job("shop", "a", "")
+	f.rule(job.AlertRule{Name: "hers", On: []job.AlertEvent{job.AlertFailed}, Owner: "ann", Channels: []string{"hook"}})
+	e := f.evaluator(f.session())
+	f.step(e)
+	f.run(a, job.Failed, 0)
+	f.step(e)
+	f.want("alerts", 0, "SELECT COUNT(*) FROM alert")
+	f.exec(`UPDATE job SET spec = JSON_SET(spec, '$.owner', 'ann') WHERE id = ?`, a)
+	f.run(a, job.Failed, 0)
+	f.step(e)
+	f.want("alerts", 1, "SELECT COUNT(*) FROM alert WHERE firing = 1")
+}
+
 // TestLateCommit: a run whose transaction commits after those of later ids is not left out, and none is told twice.
 func TestLateCommit(t *testing.T) {
 	f := setUp(t)

@@ -53,6 +53,7 @@ func (f *finder) runs(ctx context.Context) error {
 			wanted, ids = append(wanted, r), append(ids, r.JobID)
 		}
 	}
+	f.Evaluator.jobs.forget(touched) // the position passes these runs: rules go by what the jobs are now
 	jobs, err := f.known(ctx, ids)
 	if err != nil {
 		return err
