@@ -727,7 +727,23 @@ func TestF47Spool(t *testing.T) {
 	}
 	m := c.nodes[0]
 	executing := func() int { return c.count("SELECT COUNT(*) FROM task WHERE state = 2") }
-	await(t, "all run", 20*time.Second, func() bool { return executing() == 4 })
+	// In the ledger too: others see a start before its node knows of it, and one that never does spawns nothing.
+	begun := func() (n int) {
+		entries, err := l.book.Entries()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			switch e.Kind {
+			case ledger.Start:
+				n++
+			case ledger.End:
+				n--
+			}
+		}
+		return n
+	}
+	await(t, "all run", 20*time.Second, func() bool { return executing() == 4 && begun() == 4 })
 	m.proxy.Blackhole(faultproxy.BothWays)
 	time.Sleep(2500 * time.Millisecond)
 	code, took := m.leave(20 * time.Second)
