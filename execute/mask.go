@@ -3,27 +3,63 @@ package execute
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
-	"html"
-	"net/url"
-	"strconv"
+	"math/bits"
+	"slices"
 	"strings"
 
 	"go-crontab/job"
 )
 
-// stars stand for a secret, however long it is.
+// stars replace a secret, however long it is.
 const stars = "***"
 
-// Bounds of what is looked for, in bytes.
+// Bounds of what is searched for, in bytes.
 const (
-	minForm  = 8       // of values that are looked for in other forms, and of the lines of a value
-	maxForm  = 4 << 10 // of values that are looked for in other forms
+	minForm  = 8       // of a value whose base64 and hex are searched for, and of a line of a value
+	maxForm  = 4 << 10 // of a value whose base64 and hex are searched for
 	minStart = 8       // of the beginning of a secret that is hidden at the end of a text
 )
 
-// forms are the ways in which a value may turn up: as it is, and as programs write it that are given it.
-func forms(value string) []string {
+// masker finds secrets in a text. A program rarely writes a value as it is: a shell quotes it, JSON escapes it. The
+// masker does not list the forms of a value, since every program has its own rule of what to escape. It undoes the
+// escapes of the text instead, in several notations side by side, and searches each result for the value.
+type masker struct {
+	notations []*notation
+	wakes     [256]uint // the notations, as bits, in which a byte may begin a secret or an escape
+}
+
+// newMasker finds values, or returns nil if there is nothing to find.
+func newMasker(values map[job.Secret]string) *masker {
+	plain, form, spaced := newAutomaton(), newAutomaton(), newAutomaton()
+	for _, value := range values {
+		for _, text := range parts(value) {
+			plain.add(text)
+			form.add(strings.ReplaceAll(text, "+", " "))
+		}
+		for _, text := range encodings(value) {
+			spaced.add(text)
+		}
+	}
+	if plain.empty() {
+		return nil
+	}
+
+	for _, a := range []*automaton{plain, form, spaced} {
+		a.link()
+	}
+	m := &masker{notations: notations(plain, form, spaced)}
+	for i, n := range m.notations {
+		for b := range m.wakes {
+			if n.begins(byte(b)) {
+				m.wakes[b] |= 1 << i
+			}
+		}
+	}
+	return m
+}
+
+// parts are the texts of a value that are searched for: all of it, and its longer lines.
+func parts(value string) []string {
 	out := []string{value, strings.TrimSpace(value)}
 	if strings.Contains(value, "\n") {
 		for line := range strings.Lines(value) {
@@ -32,140 +68,31 @@ func forms(value string) []string {
 			}
 		}
 	}
+	return out
+}
+
+// encodings are the base64 and the hex of a value.
+func encodings(value string) []string {
 	if len(value) < minForm || len(value) > maxForm {
-		return out
+		return nil
 	}
+
+	digits := hex.EncodeToString([]byte(value))
+	out := []string{digits, strings.ToUpper(digits)}
 	for before := range 3 {
 		out = append(out, within(base64.RawStdEncoding, before, value), within(base64.RawURLEncoding, before, value))
-	}
-	quoted, plain, asJSON := strconv.Quote(value), strconv.QuoteToASCII(value), jsonOf(value)
-	out = append(out, quoted[1:len(quoted)-1], plain[1:len(plain)-1], asJSON(true), asJSON(false), html.EscapeString(value))
-	out = append(out, hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))))
-	for _, escaped := range []string{url.QueryEscape(value), url.PathEscape(value), job.HeaderText(value)} {
-		out = append(out, escaped, lowerHex(escaped))
 	}
 	return out
 }
 
-// within is what of the base64 of a longer text depends on nothing but the value that begins there at a byte whose
-// number has this remainder by three.
+// within is the part of the base64 of a longer text that depends on nothing but the value, which begins there at a byte
+// whose number has this remainder by three.
 func within(e *base64.Encoding, before int, value string) string {
 	text := e.EncodeToString(append(make([]byte, before, before+len(value)), value...))
 	return text[(before*8+5)/6 : (before+len(value))*8/6]
 }
 
-func jsonOf(value string) func(asHTML bool) string {
-	return func(asHTML bool) string {
-		var b strings.Builder
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(asHTML)
-		_ = e.Encode(value) // text is no error
-		return strings.TrimSuffix(b.String(), "\"\n")[1:]
-	}
-}
-
-// lowerHex writes percent-encoding with small letters.
-func lowerHex(s string) string {
-	b := []byte(s)
-	for i := 0; i+2 < len(b); i++ {
-		if b[i] == '%' {
-			copy(b[i+1:i+3], strings.ToLower(string(b[i+1:i+3])))
-			i += 2
-		}
-	}
-	return string(b)
-}
-
-// masker finds any of some texts in one pass over a stream (Aho and Corasick's automaton). It does not change.
-type masker struct {
-	first [256]int32 // the nodes of the texts' first bytes
-	nodes []maskNode // the first is the root
-}
-
-// maskNode is where one is after bytes that begin one of the texts or more.
-type maskNode struct {
-	child, sibling int32 // 0: none
-	fail           int32 // the node of the longest other beginning with which these bytes end
-	depth          int32 // how many bytes they are
-	longest        int32 // bytes of the longest text with which they end, 0: none
-	b              byte
-}
-
-// newMasker finds values in all their forms. nil if there is nothing to be found.
-func newMasker(values map[job.Secret]string) *masker {
-	m := &masker{nodes: make([]maskNode, 1)}
-	for _, value := range values {
-		for _, form := range forms(value) {
-			m.add(form)
-		}
-	}
-	if len(m.nodes) == 1 {
-		return nil
-	}
-	m.link()
-	return m
-}
-
-func (m *masker) add(text string) {
-	if len(text) < job.MinSecret {
-		return
-	}
-	at := int32(0)
-	for i := range len(text) {
-		next := m.child(at, text[i])
-		if next == 0 {
-			next = int32(len(m.nodes))
-			m.nodes = append(m.nodes, maskNode{b: text[i], depth: int32(i + 1), sibling: m.nodes[at].child})
-			m.nodes[at].child = next
-			if at == 0 {
-				m.first[text[i]] = next
-			}
-		}
-		at = next
-	}
-	m.nodes[at].longest = int32(len(text))
-}
-
-func (m *masker) child(at int32, b byte) int32 {
-	if at == 0 {
-		return m.first[b]
-	}
-	for c := m.nodes[at].child; c != 0; c = m.nodes[c].sibling {
-		if m.nodes[c].b == b {
-			return c
-		}
-	}
-	return 0
-}
-
-// link sets where to go on when the next byte does not fit, the short beginnings first.
-func (m *masker) link() {
-	queue := []int32{0}
-	for len(queue) > 0 {
-		at := queue[0]
-		queue = queue[1:]
-		for c := m.nodes[at].child; c != 0; c = m.nodes[c].sibling {
-			n := &m.nodes[c]
-			if at != 0 {
-				n.fail = m.step(m.nodes[at].fail, n.b)
-			}
-			n.longest = max(n.longest, m.nodes[n.fail].longest)
-			queue = append(queue, c)
-		}
-	}
-}
-
-// step goes on by one byte.
-func (m *masker) step(at int32, b byte) int32 {
-	for {
-		if next := m.child(at, b); next != 0 || at == 0 {
-			return next
-		}
-		at = m.nodes[at].fail
-	}
-}
-
-// text returns a text with stars for what is to be hidden, also for the beginning of it with which the text ends.
+// text returns a text with stars in the place of secrets, also of the beginning of one with which the text ends.
 func (m *masker) text(s string) string {
 	if m == nil {
 		return s
@@ -174,15 +101,17 @@ func (m *masker) text(s string) string {
 	return string(t.end(t.next(nil, []byte(s))))
 }
 
-// masking hides secrets in a stream. What may be the beginning of one is held back until it is known whether it is.
+// masking hides secrets in a stream. It holds back what may be the beginning of one until that is known. What it holds
+// is bounded: a byte of a secret has at most a dozen bytes in any notation.
 type masking struct {
-	m     *masker
-	state int32
-	at    int64  // bytes that came
-	held  []byte // the last of them, which are not passed on
-	from  int    // where in held they begin
-	found []span // what of them is to be hidden, in order
-	said  bool   // the stars of the first one were written
+	m       *masker
+	readers []reader // one for each notation
+	busy    uint     // those, as bits, that are within something that may become a secret
+	at      int64    // bytes that came
+	held    []byte   // the last of them, which are not passed on
+	from    int      // where in held they begin
+	found   []span   // what of them is to be hidden, in order, without overlaps
+	said    bool     // the stars of the first one were written
 }
 
 // span is from a byte of the stream up to another, which does not belong to it.
@@ -190,36 +119,59 @@ type span struct{ from, to int64 }
 
 // next takes what comes and appends to out what can be passed on.
 func (t *masking) next(out, p []byte) []byte {
+	if t.readers == nil {
+		t.readers = make([]reader, len(t.m.notations))
+		for i, n := range t.m.notations {
+			t.readers[i].notation = n
+		}
+	}
+
 	for _, b := range p {
 		t.at++
-		if t.state == 0 && t.m.first[b] == 0 && t.from == len(t.held) {
+		awake := t.busy | t.m.wakes[b]
+		if awake == 0 {
 			out = append(out, b)
 			continue
 		}
+
 		t.held = append(t.held, b)
-		t.state = t.m.step(t.state, b)
-		n := &t.m.nodes[t.state]
-		if n.longest > 0 {
-			t.hide(span{t.at - int64(n.longest), t.at})
+		safe := t.at
+		for rest := awake; rest != 0; rest &= rest - 1 {
+			i := bits.TrailingZeros(rest)
+			r := &t.readers[i]
+			r.read(b, t)
+			safe = min(safe, r.begin())
+			if r.idle() {
+				awake &^= 1 << i
+			}
 		}
-		out = t.pass(out, t.at-int64(n.depth))
+		t.busy = awake
+		out = t.pass(out, safe)
 	}
 	return out
 }
 
-// hide notes a span that ends here. It may have those in it that were found before.
+// hide notes a span. Spans that overlap become one.
 func (t *masking) hide(s span) {
-	for len(t.found) > 0 && t.found[len(t.found)-1].to > s.from {
-		last := t.found[len(t.found)-1]
-		s.from = min(s.from, last.from)
-		t.found = t.found[:len(t.found)-1]
+	i := len(t.found)
+	for i > 0 && t.found[i-1].to > s.from {
+		i--
 	}
-	t.found = append(t.found, s)
+
+	end := i
+	for ; end < len(t.found) && t.found[end].from < s.to; end++ {
+		s.from, s.to = min(s.from, t.found[end].from), max(s.to, t.found[end].to)
+	}
+	t.found = slices.Replace(t.found, i, end, s)
 }
 
 // pass passes on what was held up to a byte.
 func (t *masking) pass(out []byte, to int64) []byte {
 	at := t.at - int64(len(t.held)-t.from)
+	if to == at {
+		return out
+	}
+
 	plain := func(to int64) {
 		if to > at {
 			n := int(to - at)
@@ -251,9 +203,8 @@ func (t *masking) pass(out []byte, to int64) []byte {
 
 // end passes on the rest. The beginning of a secret at the very end may be one that was cut off.
 func (t *masking) end(out []byte) []byte {
-	if depth := int64(t.m.nodes[t.state].depth); depth >= minStart {
-		t.hide(span{t.at - depth, t.at})
+	for i := range t.readers {
+		t.readers[i].end(t)
 	}
-	t.state = 0
 	return t.pass(out, t.at)
 }
