@@ -301,14 +301,17 @@ const cancelledBackfill = "the backfill was cancelled"
 // CancelBackfill ends a backfill: what it has not begun is not started any more once this has been answered. What
 // executes runs to its end, and is not retried.
 func (e *Editor) CancelBackfill(ctx context.Context, id int64) (job.Backfill, error) {
-	b, err := e.DB.Backfill(ctx, id)
+	found, err := e.DB.Backfill(ctx, id)
 	if err != nil {
 		return job.Backfill{}, err
 	}
+
+	var b job.Backfill
 	var window job.Micros
 	err = e.DB.TxOnce(ctx, func(tx *sql.Tx) error {
+		// This may run again. Its job is always the one found above: b is no backfill at all after a refused statement.
 		window = 0
-		jobs, err := tx.LockJobs([]int64{b.JobID})
+		jobs, err := tx.LockJobs([]int64{found.JobID})
 		if err != nil {
 			return err
 		}
