@@ -17,6 +17,7 @@ import (
 // is about to be connected to, after all names are resolved, so that no name and no redirect leads around it.
 type guard struct {
 	allow    []allowance
+	machine  *machine
 	resolver *net.Resolver // nil: the system's
 }
 
@@ -133,7 +134,10 @@ func (g *guard) check(host, resolved string) error {
 		return fmt.Errorf("connect to %q: %w", resolved, err)
 	}
 	addr, port := ap.Addr().Unmap().WithZone(""), strconv.Itoa(int(ap.Port()))
-	k := kindOf(addr)
+	k, err := g.kindOf(addr)
+	if err != nil {
+		return err
+	}
 	if k == public {
 		return nil
 	}
@@ -145,6 +149,20 @@ func (g *guard) check(host, resolved string) error {
 		}
 	}
 	return &refusal{host, addr, k}
+}
+
+// kindOf says what an address is for on this machine: its own ones are loopback, also those that are public.
+func (g *guard) kindOf(addr netip.Addr) (kind, error) {
+	k := kindOf(addr)
+	if k != public && !k.hasServers() {
+		return k, nil
+	}
+
+	own, err := g.machine.owns(behindNAT64(addr), time.Now())
+	if own {
+		k = loopback
+	}
+	return k, err
 }
 
 // kind says what an address is for.
@@ -211,10 +229,7 @@ var (
 
 // kindOf says what an address is for, which is not an IPv4 address in IPv6's clothes.
 func kindOf(addr netip.Addr) kind {
-	if nat64.Contains(addr) { // the gateway connects to the address at its end
-		b := addr.As16()
-		return kindOf(netip.AddrFrom4([4]byte(b[12:])))
-	}
+	addr = behindNAT64(addr)
 	for _, k := range kinds {
 		if k.prefix.Contains(addr) {
 			return k.kind
@@ -224,4 +239,13 @@ func kindOf(addr netip.Addr) kind {
 		return noServers
 	}
 	return public
+}
+
+// behindNAT64 returns the IPv4 address to which a NAT64 gateway connects, or the address itself.
+func behindNAT64(addr netip.Addr) netip.Addr {
+	if !nat64.Contains(addr) {
+		return addr
+	}
+	b := addr.As16()
+	return netip.AddrFrom4([4]byte(b[12:]))
 }

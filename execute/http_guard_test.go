@@ -80,7 +80,7 @@ func TestAllowances(t *testing.T) {
 		{"intranet.example", "intranet.example", "0.0.0.0:80", false},
 		{"intranet.example", "intranet.example", "[2002:7f00:1::]:80", false},
 	} {
-		g := &guard{}
+		g := &guard{machine: thisMachine}
 		for _, text := range strings.Fields(tc.allow) {
 			a, err := parseAllowance(text)
 			if err != nil {
@@ -190,7 +190,7 @@ func TestGuardLooksAtEachConnection(t *testing.T) {
 // TestNoProxy: a proxy would connect to what the guard forbids.
 func TestNoProxy(t *testing.T) {
 	t.Parallel()
-	if newTransport(&guard{}, nil).Proxy != nil {
+	if newTransport(&guard{machine: thisMachine}, nil).Proxy != nil {
 		t.Error("requests may go over a proxy")
 	}
 }
@@ -199,7 +199,7 @@ func TestGuardedDialEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if c, err := (&guard{}).dial(ctx, "tcp", "192.0.2.1:80"); err == nil {
+	if c, err := (&guard{machine: thisMachine}).dial(ctx, "tcp", "192.0.2.1:80"); err == nil {
 		c.Close()
 		t.Error("connected")
 	}

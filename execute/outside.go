@@ -23,7 +23,7 @@ func NewDial(cfg HTTPConfig) (Dial, error) {
 }
 
 func newGuard(cfg HTTPConfig) (*guard, error) {
-	g := &guard{resolver: cfg.Resolver}
+	g := &guard{machine: thisMachine, resolver: cfg.Resolver}
 	for _, text := range cfg.Allow {
 		a, err := parseAllowance(text)
 		if err != nil {

@@ -1,0 +1,57 @@
+package execute
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+)
+
+// addressAge is how long a list of the machine's addresses holds.
+const addressAge = time.Minute
+
+// machine knows the addresses of the machine's interfaces. What listens on all addresses is reached by any of them, so a
+// public one is no way around the guard. An address that a router translates to the machine's is on no interface: nodes
+// do not know it.
+type machine struct {
+	list  func() ([]net.Addr, error) // net.InterfaceAddrs
+	known atomic.Pointer[addresses]
+}
+
+type addresses struct {
+	read time.Time
+	set  map[netip.Addr]bool
+}
+
+// thisMachine is shared by all guards of the process.
+var thisMachine = &machine{list: net.InterfaceAddrs}
+
+// owns reports whether an address is one of the machine's. A list that is too old is read first. Nobody waits for others:
+// connections that begin at that moment each read it.
+func (m *machine) owns(addr netip.Addr, now time.Time) (bool, error) {
+	known := m.known.Load()
+	if known == nil || now.Sub(known.read) >= addressAge {
+		var err error
+		if known, err = m.read(now); err != nil {
+			return false, err
+		}
+	}
+	return known.set[addr], nil
+}
+
+func (m *machine) read(now time.Time) (*addresses, error) {
+	list, err := m.list()
+	if err != nil {
+		return nil, fmt.Errorf("list the addresses of this machine, to which no request may go: %w", err)
+	}
+
+	known := &addresses{read: now, set: make(map[netip.Addr]bool, len(list))}
+	for _, a := range list {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			known.set[prefix.Addr().Unmap().WithZone("")] = true
+		}
+	}
+	m.known.Store(known)
+	return known, nil
+}
