@@ -25,22 +25,22 @@ var mayImport = map[string][]string{
 	"compensate": {"job", "sql", "lock"},
 	"execute":    {"job", "internal/failpoint"}, // cannot reach the database
 
-	"guard": {"internal/boottime", "internal/failpoint"}, // a process of its own: as small as can be, and before everything else is initialised
+	"guard": {"internal/boottime", "internal/failpoint", "internal/logqueue"}, // a process of its own: as small as can be, and before everything else is initialised
 
 	"secret": {"job", "sql"}, // what nodes read to execute, and people write through the API: neither knows the other
 
-	"trace":  {"job", "execute"}, // what is told to a collector of traces: stands around executors and handlers
-	"metric": {"job", "sql"},     // what is told to Prometheus: reads what the others count
+	"trace":  {"job", "execute"},                  // what is told to a collector of traces: stands around executors and handlers
+	"metric": {"job", "sql", "internal/logqueue"}, // what is told to Prometheus: reads what the others count
 
 	"alert": {"job", "sql", "internal/trail"}, // tells people: reads what the trip of a task leaves behind, calls the outside by what node gives it
 
-	"node":   {"alert", "job", "metric", "secret", "sql", "lock", "session", "schedule", "execute", "result", "compensate", "guard", "internal/failpoint"},
+	"node":   {"alert", "job", "metric", "secret", "sql", "lock", "session", "schedule", "execute", "result", "compensate", "guard", "internal/failpoint", "internal/logqueue"},
 	"auth":   {"job", "sql"},                                                                                        // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
 	"doctor": {"job", "sql", "session"},                                                                             // what is not as it should be: reads what the others write
 	"feed":   {"job", "sql", "internal/trail"},                                                                      // what changes, for whoever listens: reads what the others write
 	"api":    {"alert", "job", "secret", "sql", "auth", "doctor", "feed", "crontab", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
-	"cli": {"job", "secret", "sql", "auth", "doctor", "session", "guard", "node", "trace", "api", "manifest", "crontab", "follow", "bench", "internal/privatedb", "internal/sse"},
+	"cli": {"job", "secret", "sql", "auth", "doctor", "session", "guard", "node", "trace", "api", "manifest", "crontab", "follow", "bench", "internal/logqueue", "internal/privatedb", "internal/sse"},
 	".":   {"cli"},
 
 	"api/openapi": {}, // documents about an API, and schemas of Go types
@@ -66,6 +66,7 @@ var mayImport = map[string][]string{
 	"internal/innodb":     {},                     // what a server says of transactions
 	"internal/boottime":   {},                     // a clock that nobody can set
 	"internal/failpoint":  {},                     // where tests kill a process; empty in what is shipped
+	"internal/logqueue":   {},                     // a log that waits for no reader
 	"internal/faultproxy": {},
 	"internal/listdata":   {"job"},        // many jobs and runs, for what lists them
 	"faults":              {},             // the fault suite: nothing but tests

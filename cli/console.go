@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"go-crontab/internal/logqueue"
 
 	"golang.org/x/term"
 )
@@ -36,8 +39,29 @@ func (c *console) complain(err error) {
 	}
 }
 
+// queueLog puts a queue in front of standard output and standard error. A process that must never wait for its reader
+// writes through it, and flushes it at its end.
+func (c *console) queueLog() {
+	c.out, c.err = logqueue.New(c.out, logqueue.Room), logqueue.New(c.err, logqueue.Room)
+}
+
+// flushLimit bounds how long a process that ends waits for whoever reads its log.
+const flushLimit = time.Second
+
+// flush writes what waits in the queues, if there are any.
+func (c *console) flush() {
+	for _, w := range []io.Writer{c.err, c.out} {
+		if queue, ok := w.(*logqueue.Writer); ok {
+			queue.Flush(flushLimit)
+		}
+	}
+}
+
 // terminal returns the descriptor behind a reader or writer that is a terminal.
 func terminal(stream any) (fd int, ok bool) {
+	if queue, queued := stream.(*logqueue.Writer); queued {
+		stream = queue.Target()
+	}
 	f, ok := stream.(*os.File)
 	if !ok {
 		return 0, false

@@ -38,7 +38,7 @@ type dev struct {
 }
 
 func devCommand(c *console) *cobra.Command {
-	d := &dev{console: c, lines: newLines(c.out)}
+	d := &dev{console: c}
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Try it: a database, three nodes and sample jobs, with one command",
@@ -50,7 +50,8 @@ with the same jobs and their history.`,
 		RunE: func(*cobra.Command, []string) error {
 			stop := onSignals()
 			defer stop.forget()
-			d.lines.broken = func(err error) { stop.request(fmt.Errorf("nobody reads this: %w", err)) }
+			c.queueLog()
+			d.lines = newLines(c.out, func(err error) { go stop.request(fmt.Errorf("nobody reads this: %w", err)) })
 			err := d.run(stop)
 			if stop.drain.Err() != nil && errors.Is(err, context.Cause(stop.drain)) {
 				return nil // the start was called off

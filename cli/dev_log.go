@@ -9,39 +9,45 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
+
+	"go-crontab/internal/logqueue"
 )
 
-// lines is a terminal that several write to, a line at a time, each with its name in front.
+// lines is a terminal that several write to, a line at a time, each with its name in front. Nobody waits for it: what
+// the nodes write to their pipes is read even if nobody reads the terminal.
 type lines struct {
-	mu       sync.Mutex
 	w        io.Writer
 	coloured bool
-	broken   func(error) // called once, when w cannot be written any more
 }
 
-func newLines(w io.Writer) *lines { return &lines{w: w, coloured: colourful(w)} }
+// newLines writes to w. broken is called once, when w cannot be written any more.
+func newLines(w io.Writer, broken func(error)) *lines {
+	l := &lines{w: w, coloured: colourful(w)}
+	if queue, ok := w.(*logqueue.Writer); ok {
+		queue.Failed = broken
+		queue.Notice = func(n int) []byte {
+			return []byte(l.tagged("dev", bold, fmt.Sprintf("%d lines were dropped while nobody read this", n)))
+		}
+	}
+	return l
+}
 
 // print writes text, whose further lines stand below its first.
-func (l *lines) print(name string, c colour, text string) {
+func (l *lines) print(name string, c colour, text string) { l.raw(l.tagged(name, c, text)) }
+
+// tagged puts a name in front of each line.
+func (l *lines) tagged(name string, c colour, text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		tag := fmt.Sprintf("%-9s", "["+name+"]")
 		b.WriteString(painter(l.coloured)(c, tag) + strings.TrimRight(line, "\r\n") + "\n")
 	}
-	l.raw(b.String())
+	return b.String()
 }
 
 // raw writes text as it is, in one piece.
-func (l *lines) raw(text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, err := io.WriteString(l.w, text); err != nil && l.broken != nil {
-		go l.broken(err)
-		l.broken = nil
-	}
-}
+func (l *lines) raw(text string) { _, _ = io.WriteString(l.w, text) }
 
 // copyLog prints a process's log until it ends: its JSON as people read it, anything else, such as a panic, as it is.
 func (l *lines) copyLog(name string, c colour, r io.Reader) {

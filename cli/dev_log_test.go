@@ -8,7 +8,7 @@ import (
 func TestNodeLogIsReadable(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	l := newLines(&b)
+	l := newLines(&b, nil)
 	l.copyLog("node-1", cyan, strings.NewReader(`{"time":"2027-01-31T12:00:00.5Z","level":"WARN","msg":"it happened","node":"node-1","tasks":3,"in":1500000000,"error":"a b"}
 panic: oh no
 	main.go:1

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"go-crontab/api"
+	"go-crontab/internal/logqueue"
 
 	"github.com/lmittmann/tint"
 	"github.com/spf13/pflag"
@@ -27,10 +28,18 @@ func (l *logging) logger(w io.Writer) *slog.Logger {
 	_ = usual.UnmarshalText([]byte(l.level)) // one of four words
 	l.live = api.NewLogLevel(usual)
 	level := l.live
-	if _, tty := terminal(w); l.format == "text" || l.format == "auto" && tty {
-		return slog.New(textHandler(w, level, colourful(w)))
+	_, tty := terminal(w)
+	handler := func(w io.Writer) slog.Handler {
+		return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: withUnit})
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: withUnit}))
+	if l.format == "text" || l.format == "auto" && tty {
+		coloured := colourful(w)
+		handler = func(w io.Writer) slog.Handler { return textHandler(w, level, coloured) }
+	}
+	if queue, ok := w.(*logqueue.Writer); ok {
+		queue.Notice = logqueue.Notice(handler)
+	}
+	return slog.New(handler(w))
 }
 
 // withUnit writes lengths of time as "1.5s", which JSON would have as a number of nanoseconds.

@@ -53,6 +53,12 @@ func start(t *testing.T, env []string, args ...string) *process {
 // startCommand is start, for a program that starts the program.
 func startCommand(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
+	return startWith(t, env, func(*exec.Cmd) {}, args...)
+}
+
+// startWith is startCommand, for a command that is changed before its start.
+func startWith(t *testing.T, env []string, change func(*exec.Cmd), args ...string) *process {
+	t.Helper()
 	p := &process{t: t, cmd: exec.Command(args[0], args[1:]...), ended: make(chan struct{})}
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, envPrefix) || strings.HasPrefix(pair, "GOCRONTAB_MYSQLD=") {
@@ -62,6 +68,7 @@ func startCommand(t *testing.T, env []string, args ...string) *process {
 	p.cmd.Env = append(p.cmd.Env, env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	change(p.cmd)
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 		return code
 	}
 	c := &console{in: in, out: out, err: errs}
+	defer c.flush()
 	running := false
 	root := newRoot(c)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {

@@ -180,6 +180,7 @@ func (s *serveSettings) serve(c *console) error {
 	// that one is not to be started again, see the unit. So a crash ends by a signal.
 	debug.SetTraceback("crash")
 	guard.Conceal()
+	c.queueLog()
 	log := s.logger(c.err)
 	slog.SetDefault(log)
 	if s.node == "" {

@@ -16,6 +16,7 @@ import (
 
 	"go-crontab/internal/boottime"
 	"go-crontab/internal/failpoint"
+	"go-crontab/internal/logqueue"
 )
 
 // Descriptors of a guard, beside the null device and standard error.
@@ -66,13 +67,13 @@ func watch() int {
 		fmt.Fprintf(os.Stderr, "%s=%s is for go-crontab itself: %v\n", variable, stageWatch, err)
 		return exitFailed
 	}
-	said := newLines(os.Stderr)
-	defer said.flush()
-	w := newWatcher(m, o, o.logger(said))
+	log, queue := o.logger(os.Stderr)
+	defer queue.Flush(lastWords)
+	w := newWatcher(m, o, log)
 	if !w.run() {
 		return exitDone
 	}
-	said.flush()
+	queue.Flush(lastWords)
 	failpoint.Here("before", "guard burial")
 	// The same process, with the memory and its descriptor, but this time with all of the program.
 	err = unix.Exec(selfExe, os.Args, environ(stageBury))
@@ -113,15 +114,19 @@ func attach() (*memory, *orders, error) {
 	return open(b)
 }
 
-// logger says things as the node did: it is dead, or about to be.
-func (o *orders) logger(to io.Writer) *slog.Logger {
-	var h slog.Handler
+// lastWords bounds how long a guard waits, at its end, for whoever reads its log.
+const lastWords = 200 * time.Millisecond
+
+// logger logs in the format of the node, which is dead or about to be. Standard error may be a pipe that nobody reads any
+// more, and killing commands cannot wait for a reader.
+func (o *orders) logger(to io.Writer) (*slog.Logger, *logqueue.Writer) {
+	handler := func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, nil) }
 	if o.JSON {
-		h = slog.NewJSONHandler(to, nil)
-	} else {
-		h = slog.NewTextHandler(to, nil)
+		handler = func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) }
 	}
-	return slog.New(h).With("node", o.Node, "session", o.Session)
+	queue := logqueue.New(to, logqueue.Room)
+	queue.Notice = logqueue.Notice(handler)
+	return slog.New(handler(queue)).With("node", o.Node, "session", o.Session), queue
 }
 
 // OnBury is called by the init function of a package that can reach MySQL, and everything else that a burial needs. In a
@@ -135,16 +140,15 @@ func OnBury(bury func(Dead) error) {
 		fmt.Fprintf(os.Stderr, "%s=%s is for go-crontab itself: %v\n", variable, stageBury, err)
 		os.Exit(exitFailed)
 	}
-	said := newLines(os.Stderr)
-	log := o.logger(said)
+	log, queue := o.logger(os.Stderr)
 	expires := time.Duration(m.sent.Load()) + o.Expiry
 	err = bury(Dead{Session: o.Session, Node: o.Node, DSN: string(o.DSN), Expiry: o.Expiry, Log: log, Patience: max(expires-boottime.Now(), 0) + o.Grace})
 	if err != nil {
 		log.Error("guard: cannot bury the session: its peers will when it expires", "error", err)
-		said.flush()
+		queue.Flush(lastWords)
 		os.Exit(exitFailed)
 	}
-	said.flush()
+	queue.Flush(lastWords)
 	os.Exit(exitDone)
 }
 

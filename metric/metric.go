@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"go-crontab/internal/logqueue"
 	"go-crontab/job"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -59,7 +60,11 @@ func New(node, version string, mostJobs int) *Metrics {
 	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "api_requests_total", Help: "Requests that were answered, by what they asked for. Those to no route have an empty one."}, []string{"method", "route", "code"})
 	m.requestTime = histogram("api_request_duration_seconds", "How long requests took, streams apart.", requestBounds, nil)
 	m.jobs = newJobs(mostJobs)
-	m.own.MustRegister(info, m.lateness, m.runTime, m.notSpawned, m.sessionsLost, m.requests, m.requestTime)
+	logDropped := prometheus.NewCounterFunc(
+		prometheus.CounterOpts{Name: prefix + "log_lines_dropped_total", Help: "Log lines that this process dropped because the reader of its log was blocked."},
+		func() float64 { return float64(logqueue.Dropped()) },
+	)
+	m.own.MustRegister(info, m.lateness, m.runTime, m.notSpawned, m.sessionsLost, m.requests, m.requestTime, logDropped)
 	m.jobs.register(m.own)
 	m.process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

@@ -2,12 +2,14 @@ package node
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"runtime"
 	"time"
 
 	"go-crontab/execute"
+	"go-crontab/internal/logqueue"
 	"go-crontab/job"
 	"go-crontab/result"
 	"go-crontab/secret"
@@ -54,7 +56,22 @@ type Config struct {
 	SecretKeys *secret.Ring      // opens the secrets that the cluster keeps; nil: jobs that name one fail here
 	Handlers   *execute.Handlers // what jobs call that name a handler; Handle adds to them
 	Executor   execute.Executor  // default: one that executes commands, HTTP jobs and handlers
-	Log        *slog.Logger
+	Log        *slog.Logger      // its handler must never block: a node that waits for its log starts nothing; see NewLogWriter
+}
+
+// LogWriter is a writer for the handler of a log. Write never blocks: while nobody reads, lines wait in up to 1 MiB of
+// memory, and further ones are dropped and counted as gocrontab_log_lines_dropped_total. Call Flush at the program's end.
+type LogWriter = logqueue.Writer
+
+// NewLogWriter makes one, such as for Config.Log:
+//
+//	slog.New(slog.NewJSONHandler(node.NewLogWriter(os.Stderr), nil))
+func NewLogWriter(target io.Writer) *LogWriter {
+	w := logqueue.New(target, logqueue.Room)
+	w.Notice = func(n int) []byte {
+		return fmt.Appendf(nil, "%d log lines were dropped while the reader was blocked\n", n)
+	}
+	return w
 }
 
 // Defaults.

@@ -784,6 +784,22 @@ func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros, window i
 
 // apply makes the sets say what the rows say.
 func (s *Starter) apply(decided []decision) {
+	for _, t := range s.settle(decided) {
+		s.Log.Warn("task cannot be started yet: somebody keeps its row locked, or that of its group", "run", t.Launch, "job_id", t.JobID, "due", t.Due)
+	}
+	for _, d := range decided {
+		switch d.verdict {
+		case wait:
+			s.Log.Debug("waits", "job_id", d.task.JobID, "due", d.task.Due, "kind", d.wait.Kind)
+		case refuse:
+			s.Log.Info("not started", "run", d.task.Launch, "job_id", d.task.JobID, "due", d.task.Due, "outcome", d.run.Outcome, "reason", d.run.Reason)
+		}
+	}
+}
+
+// settle is apply without the log, which is not written under the lock. It returns the tasks that have now been locked by
+// somebody else for long.
+func (s *Starter) settle(decided []decision) (stuck []job.Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range decided {
@@ -805,22 +821,20 @@ func (s *Starter) apply(decided []decision) {
 			pause := min(most, max(busyPause, orNone(s.Trip), 2*was))
 			s.busy[d.task.ID] = pause
 			if was < pause && pause == maxKeptPause {
-				s.Log.Warn("task cannot be started yet: somebody keeps its row locked, or that of its group", "run", d.task.Launch, "job_id", d.task.JobID, "due", d.task.Due)
+				stuck = append(stuck, d.task)
 			}
 			s.Prepared.SetAside(d.task, s.Session.Now().Add(pause))
 			continue
 		case begin:
 			s.Executing.Add(d.attempt)
 		case wait:
-			s.Log.Debug("waits", "job_id", d.task.JobID, "due", d.task.Due, "kind", d.wait.Kind)
 			for _, o := range d.replaces {
 				s.Executing.Kill(o.Launch, true) // if it is ours; else its node reads of it
 			}
-		case refuse:
-			s.Log.Info("not started", "run", d.task.Launch, "job_id", d.task.JobID, "due", d.task.Due, "outcome", d.run.Outcome, "reason", d.run.Reason)
 		}
 		s.Prepared.Drop(d.task)
 	}
+	return stuck
 }
 
 // sayRecorded tells of due times that ended without a record: a hand wrote the one that they have, or a restore.
