@@ -146,7 +146,7 @@ func (m fakeSecrets) Values(_ context.Context, _ string, names []job.Secret) (ma
 
 func (f *fixture) sender(s *fakeSession) *Sender {
 	o := NewOutside(OutsideConfig{Dial: (&net.Dialer{Timeout: 30 * time.Second}).DialContext, Mask: execute.Mask, Secrets: fakeSecrets{"s": "hunter22", "address": "chat.example/hook?access_token=" + strings.Repeat("3f9a", 32)}, Node: s.Node(),
-		Sign: func(secret []byte, _ time.Time, key, _, _, body string) (string, string) {
+		Sign: func(secret []byte, _ time.Time, key string, _ *http.Request, body string) (string, string) {
 			return "X-Signed", fmt.Sprintf("%s %s %d", secret, key, len(body))
 		}})
 	f.Cleanup(o.Close)

@@ -39,7 +39,7 @@ type OutsideConfig struct {
 	// Dial connects to host:port, if the node may call that.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Sign returns the header with the signature of a request.
-	Sign func(secret []byte, at time.Time, key, method, target, body string) (header, value string)
+	Sign func(secret []byte, at time.Time, key string, req *http.Request, body string) (header, value string)
 	// Mask takes the values of secrets out of a text. It is needed where Secrets is.
 	Mask    func(text string, values map[job.Secret]string) string
 	Secrets Secrets
@@ -277,7 +277,7 @@ func (o *Outside) call(ctx context.Context, l *letter, method, address string, b
 		req.Header.Set(k, filled)
 	}
 	if name, is := job.WholeSecret(l.channel.Sign); is && l.channel.Type == job.ChannelWebhook && o.cfg.Sign != nil {
-		header, value := o.cfg.Sign([]byte(values[name]), time.Now(), key, method, req.URL.RequestURI(), string(body))
+		header, value := o.cfg.Sign([]byte(values[name]), time.Now(), key, req, string(body))
 		req.Header.Set(header, value)
 	}
 	resp, err := o.client.Do(req)

@@ -100,12 +100,15 @@ func TestServeHTTPJobs(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	secrets := t.TempDir()
-	if err := os.WriteFile(filepath.Join(secrets, "hook"), []byte("k3y"), 0o600); err != nil {
+	if err := os.Mkdir(filepath.Join(secrets, "default"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(secrets, "default", "hook"), []byte("k3y"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	dsn := migrated(t)
 	p := start(t, []string{
-		"GOCRONTAB_DSN=" + dsn, "GOCRONTAB_HTTP_ALLOW=10.0.0.0/8,127.0.0.1", "GOCRONTAB_SECRETS_DIR=" + secrets, "GOCRONTAB_SECRET_OTHER=k3z",
+		"GOCRONTAB_DSN=" + dsn, "GOCRONTAB_HTTP_ALLOW=10.0.0.0/8,127.0.0.1", "GOCRONTAB_SECRETS_DIR=" + secrets, "GOCRONTAB_SECRET_OTHER=k3z", "GOCRONTAB_GRANT_SECRET=OTHER=default|shop",
 	}, "serve", "--node", "one", "--listen", "127.0.0.1:0", "--session-expiry", "5s", "--state-dir", t.TempDir())
 	n := serving(t, dsn, p).ready()
 	for _, secret := range []string{"hook", "other"} {
@@ -130,7 +133,7 @@ func TestServeHTTPJobs(t *testing.T) {
 		}
 	}
 	onlyJSON(t, p.out.String())
-	for arg, want := range map[string]string{"--http-allow=10.0.0": "want addresses such as", "--secrets-dir=/nowhere": "want a folder"} {
+	for arg, want := range map[string]string{"--http-allow=10.0.0": "want addresses such as", "--secrets-dir=/nowhere": "want a folder", "--grant-secret=LOST=shop": "there is no variable GOCRONTAB_SECRET_LOST", "--grant-secret=OTHER": "want the name of a secret and the apps"} {
 		if code, out := run(t, []string{"GOCRONTAB_DSN=" + dsn}, "serve", "--listen", "127.0.0.1:0", "--state-dir", t.TempDir(), arg); code != exitUsage || !strings.Contains(out, want) {
 			t.Errorf("%s: got code %d, %s", arg, code, out)
 		}

@@ -185,10 +185,10 @@ func TestPlanted(t *testing.T) {
 	idp.Unlock()
 	keyFile := file("key", p.add("the key of the secrets", secret.NewKey())+"\n")
 	state := filepath.Join(dir, "state")
-	if err := os.Mkdir(filepath.Join(dir, "secrets"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "secrets/default"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	file("secrets/own", p.add("a secret of the node alone", "own-Vesuvio-77-signs"))
+	file("secrets/default/own", p.add("a secret of the node alone", "own-Vesuvio-77-signs"))
 	p.add("the secret of the provider", testidp.ClientSecret)
 	node := start(t, []string{"GOCRONTAB_DSN_FILE=" + dsnFile, "GOCRONTAB_OIDC_CLIENT_SECRET_FILE=" + file("oidc", testidp.ClientSecret)},
 		"serve", "--node", "one", "--listen", "127.0.0.1:0", "--session-expiry", "5s", "--state-dir", state, "--log-level", "debug", "--"+secretKeyFlag, keyFile,

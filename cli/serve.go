@@ -49,7 +49,8 @@ type serveSettings struct {
 	noGuard   bool
 	httpAllow []string
 	secrets   string
-	keyFile   string // of secrets,
+	grants    []string // of the node's own secrets
+	keyFile   string   // of secrets,
 	keys      *secret.Ring
 	stopOnEOF bool
 	access    accessSettings
@@ -84,7 +85,7 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
 }
 
 // serveFlags are those that can be given as variables, beside the DSN.
-var serveFlags = []string{"listen", "advertise", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as-allow", "cgroup", "no-guard", "http-allow", "secrets-dir", "archive-command", "archive-timeout", "log-level", "log-format"}
+var serveFlags = []string{"listen", "advertise", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as-allow", "cgroup", "no-guard", "http-allow", "secrets-dir", "grant-secret", "archive-command", "archive-timeout", "log-level", "log-format"}
 
 func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -111,8 +112,10 @@ run as the node's own, which then must be listed too (default as anybody, if the
 others take over at once`)
 	flags.StringSliceVar(&s.httpAllow, "http-allow", nil, `what HTTP jobs may call beside public addresses: 10.0.0.0/8, [fd00::1]:8080,
 intranet.example, *.intranet.example:8080; may be repeated, or separated by commas`)
-	flags.StringVar(&s.secrets, "secrets-dir", "", `folder with a file for each secret that HTTP jobs sign with and the cluster keeps none of
-(default none; then, and for what it lacks, GOCRONTAB_SECRET_<NAME>)`)
+	flags.StringVar(&s.secrets, "secrets-dir", "", `folder with the node's own secrets, for signatures and TLS keys of HTTP jobs: the file
+APP/NAME for jobs of an app, */NAME for those of all (default none)`)
+	flags.StringSliceVar(&s.grants, "grant-secret", nil, `which apps may use the node's own secret in GOCRONTAB_SECRET_<NAME>, as NAME=APP|APP, or
+NAME=* for all; may be repeated, or separated by commas (default none may)`)
 	flags.StringVar(&s.keyFile, secretKeyFlag, "", `file with the key of the cluster's secrets, the same on all nodes; "go-crontab secret keygen"
 prints one (default GOCRONTAB_SECRET_KEY, the key itself, or none)`)
 	flags.StringVar(&s.archive, "archive-command", "", `a command, which bash runs, that gets records as lines of JSON on its standard input before
@@ -232,7 +235,7 @@ func (s *serveSettings) serve(c *console) error {
 	n, err := node.New(node.Config{
 		DSN: s.dsn, Name: s.node, Address: s.address, Version: readVersion().Version,
 		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
-		RunAs: s.runAs, Cgroup: s.cgroup, NoGuard: s.noGuard, HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretKeys: s.keys,
+		RunAs: s.runAs, Cgroup: s.cgroup, NoGuard: s.noGuard, HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretGrants: s.grants, SecretKeys: s.keys,
 		Archive: s.archive, ArchiveTimeout: s.archiving,
 		MetricsJobs: s.access.metricsJobs(), Traced: tracer.Executor,
 	})

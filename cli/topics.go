@@ -29,7 +29,7 @@ what to try next. A program that reads -o json needs to look at the exit code an
   GOCRONTAB_DSN          the database of serve and migrate; GOCRONTAB_DSN_FILE names a file that holds it
   GOCRONTAB_<FLAG>       any other flag of serve; also
   GOCRONTAB_OIDC_CLIENT_SECRET, GOCRONTAB_OIDC_CLIENT_SECRET_FILE, GOCRONTAB_SECRET_KEY (the key itself), and
-  GOCRONTAB_SECRET_<NAME>, what HTTP jobs sign with
+  GOCRONTAB_SECRET_<NAME>, a secret that --grant-secret grants to HTTP jobs of apps
   OTEL_…                 where serve sends traces, in the words of OpenTelemetry
   VISUAL, EDITOR         the editor of: go-crontab job edit
   NO_COLOR               no colours; there are none either where the output is no terminal, or TERM is dumb

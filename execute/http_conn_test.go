@@ -243,8 +243,11 @@ func TestHTTPOverTLS(t *testing.T) {
 	secrets := t.TempDir()
 	cert, key := keyPair(t)
 	_, otherKey := keyPair(t)
+	if err := os.Mkdir(filepath.Join(secrets, "default"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{"key": key, "other-key": otherKey} {
-		if err := os.WriteFile(filepath.Join(secrets, name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(secrets, "default", name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

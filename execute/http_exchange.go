@@ -198,7 +198,10 @@ func (x *exchange) sendOnce(ctx context.Context) (*http.Response, error) {
 	}
 	if x.secret != nil {
 		at := x.Began.Add(time.Since(x.began))
-		x.header.Set(signatureHeader, signature(x.secret, at, x.Launch.String(), req.Method, req.URL.RequestURI(), x.filled.Body))
+		x.header.Set(signatureHeader, signature(x.secret, Signed{
+			At: at, ID: x.Launch.String(), Method: req.Method, Host: req.Host, Target: req.URL.RequestURI(),
+			App: job.HeaderText(x.App), Body: x.filled.Body,
+		}))
 	}
 	// If we die from here on, the request may have been carried out or not; the run ends lost.
 	x.stage = waiting

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	"go-crontab/job"
@@ -37,8 +38,9 @@ func newGuard(cfg HTTPConfig) (*guard, error) {
 // Mask returns a text with stars for the values of secrets, in whatever form they stand in it, as outputs of jobs have them.
 func Mask(text string, values map[job.Secret]string) string { return newMasker(values).text(text) }
 
-// Sign signs a request as those of HTTP jobs are signed, with a key in the place of the launch. It returns the name and
-// the value of a header.
-func Sign(secret []byte, at time.Time, key, method, target, body string) (header, value string) {
-	return signatureHeader, signature(secret, at, key, method, target, body)
+// Sign signs a request as those of HTTP jobs are signed. It returns the name and the value of a header.
+func Sign(secret []byte, at time.Time, key string, req *http.Request, body string) (header, value string) {
+	return signatureHeader, signature(secret, Signed{
+		At: at, ID: key, Method: req.Method, Host: req.URL.Host, Target: req.URL.RequestURI(), Body: body,
+	})
 }

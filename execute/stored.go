@@ -119,5 +119,5 @@ func (h *HTTP) secret(a *Attempt, name job.Secret) ([]byte, error) {
 	if value, err := a.known.value(name); err == nil {
 		return []byte(value), nil
 	}
-	return h.secrets.Secret(name)
+	return h.secrets.Secret(a.App, name)
 }

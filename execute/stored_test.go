@@ -137,7 +137,7 @@ func TestKeysAreNoSecrets(t *testing.T) {
 	t.Setenv("GOCRONTAB_SECRET_KEY", "master")
 	t.Setenv("GOCRONTAB_SECRET_KEY_FILE", "/master")
 	for _, name := range []job.Secret{"key", "KEY", "key-file", "Key.File"} {
-		if value, err := (NodeSecrets{}).Secret(name); err == nil || value != nil || strings.Contains(err.Error(), "master") {
+		if value, err := (NodeSecrets{Grants: Grants{"KEY": {everyApp}, "KEY_FILE": {everyApp}}}).Secret("default", name); err == nil || value != nil || strings.Contains(err.Error(), "master") {
 			t.Errorf("%s: got %q, %v", name, value, err)
 		}
 	}

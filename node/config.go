@@ -51,12 +51,14 @@ type Config struct {
 	RunAs  []string // as whom commands may run, see execute.Config; none: as anybody whom this process may become
 	Cgroup string   // folder of a cgroup v2 for commands with limits; "": the one of this process, if it was delegated
 
-	HTTPAllow  []string          // what HTTP jobs may call beside public addresses, see execute.HTTPConfig
-	SecretsDir string            // where the node's own secrets are, for what the cluster keeps none; "": in the environment only
-	SecretKeys *secret.Ring      // opens the secrets that the cluster keeps; nil: jobs that name one fail here
-	Handlers   *execute.Handlers // what jobs call that name a handler; Handle adds to them
-	Executor   execute.Executor  // default: one that executes commands, HTTP jobs and handlers
-	Log        *slog.Logger      // its handler must never block: a node that waits for its log starts nothing; see NewLogWriter
+	HTTPAllow  []string     // what HTTP jobs may call beside public addresses, see execute.HTTPConfig
+	SecretsDir string       // where the node's own secrets are, in a folder for each app; "": in the environment only
+	SecretKeys *secret.Ring // opens the secrets that the cluster keeps; nil: jobs that name one fail here
+	// SecretGrants say which apps may use the node's own secrets in the environment, as NAME=APP|APP.
+	SecretGrants []string
+	Handlers     *execute.Handlers // what jobs call that name a handler; Handle adds to them
+	Executor     execute.Executor  // default: one that executes commands, HTTP jobs and handlers
+	Log          *slog.Logger      // its handler must never block: a node that waits for its log starts nothing; see NewLogWriter
 }
 
 // LogWriter is a writer for the handler of a log. Write never blocks: while nobody reads, lines wait in up to 1 MiB of

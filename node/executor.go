@@ -1,6 +1,10 @@
 package node
 
-import "go-crontab/execute"
+import (
+	"fmt"
+
+	"go-crontab/execute"
+)
 
 // newExecutor makes what executes jobs, with an executor for each kind. stored are the secrets that the cluster keeps.
 func newExecutor(cfg *Config, stored execute.Stored) (execute.Executor, error) {
@@ -12,7 +16,12 @@ func newExecutor(cfg *Config, stored execute.Stored) (execute.Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	requests, err := execute.NewHTTP(execute.HTTPConfig{Allow: cfg.HTTPAllow, Secrets: execute.NodeSecrets{Dir: cfg.SecretsDir}})
+	grants, err := execute.ParseGrants(cfg.SecretGrants)
+	if err != nil {
+		return nil, fmt.Errorf("--grant-secret %w", err)
+	}
+	secrets := execute.NodeSecrets{Dir: cfg.SecretsDir, Grants: grants}
+	requests, err := execute.NewHTTP(execute.HTTPConfig{Allow: cfg.HTTPAllow, Secrets: secrets})
 	if err != nil {
 		return nil, err
 	}

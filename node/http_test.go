@@ -38,7 +38,10 @@ func TestHTTPJob(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	secrets := t.TempDir()
-	if err := os.WriteFile(filepath.Join(secrets, "hook"), []byte("k3y\n"), 0o600); err != nil {
+	if err := os.Mkdir(filepath.Join(secrets, "default"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(secrets, "default", "hook"), []byte("k3y\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := newCluster(t)
