@@ -2,10 +2,14 @@ package api
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 )
 
@@ -46,7 +50,17 @@ func idempotencyKey(r *http.Request) (string, error) {
 	if len(key) > maxKey || strings.ContainsFunc(key, unprintable) {
 		return "", invalidField(keyHeader, "want at most %d printable ASCII characters", maxKey)
 	}
-	return key, nil
+	if key == "" {
+		return "", nil
+	}
+	return keyOf(auth.Of(r.Context()), key), nil
+}
+
+// keyOf is a caller's key as it is stored. Callers who choose the same key do not meet, and learn nothing of each other.
+func keyOf(p *auth.Principal, key string) string {
+	caller := p.Key()
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s", len(caller), caller, key))
+	return hex.EncodeToString(sum[:])
 }
 
 // runJob: POST /api/v1/jobs/{id}/run

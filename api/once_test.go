@@ -76,7 +76,7 @@ func TestOnce(t *testing.T) {
 	if r := s.call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "key 2"); r.status != 409 {
 		t.Errorf("a key of another route: got %d %s", r.status, r.body)
 	}
-	if r := s.as(s.newToken("other", auth.Admin)).call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "key 1"); r.status != 409 {
+	if r := s.as(s.newToken("other", auth.Admin)).call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "key 1"); r.status != 200 || r.header.Get("Idempotency-Replayed") != "" {
 		t.Errorf("somebody else's key: got %d %s, want not what that was answered", r.status, r.body)
 	}
 	if r := s.call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "key 1", "If-Match", `"1"`); r.status != 409 {
@@ -84,8 +84,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestKeysBelongToCallers: a key is no other caller's, also not of one with the same name. A browser that signed in with a
-// token is the same caller.
+// TestKeysBelongToCallers has callers use the keys of others: each has its own, also those of one name. A browser that
+// signed in with a token is the same caller.
 func TestKeysBelongToCallers(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -98,9 +98,11 @@ func TestKeysBelongToCallers(t *testing.T) {
 		{"/api/v1/jobs/1/run", `{}`},
 		{"/api/v1/jobs/1/backfill", `{"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T03:00:00Z"}`},
 	}
+	firsts := make([]*reply, len(asks))
 	for i, ask := range asks {
 		key := fmt.Sprint("k", i)
 		first := twin.call("POST", ask.path, ask.body, "Idempotency-Key", key)
+		firsts[i] = first
 		again := s.as("").call("POST", ask.path, ask.body, "Idempotency-Key", key, "Cookie", c.Name+"="+c.Value)
 		if first.status >= 300 || again.status != first.status || again.object().text("id") != first.object().text("id") || again.object().text("due") != first.object().text("due") {
 			t.Errorf("%s by its own browser: got %d %s, want %d %s", ask.path, again.status, again.body, first.status, first.body)
@@ -109,11 +111,45 @@ func TestKeysBelongToCallers(t *testing.T) {
 	s.call("DELETE", "/api/v1/tokens/"+made.text("id"), nil).want(204)
 	for who, token := range map[string]string{"another of its name": s.newToken("twin", auth.Admin), "another": s.token} {
 		for i, ask := range asks {
-			r := s.as(token).call("POST", ask.path, ask.body, "Idempotency-Key", fmt.Sprint("k", i))
-			if r.status != 409 || !strings.Contains(r.body, "key-reused") {
-				t.Errorf("%s by %s: got %d %s, want that the key was used", ask.path, who, r.status, r.body)
+			caller, key := s.as(token), fmt.Sprint("k", i)
+			r := caller.call("POST", ask.path, ask.body, "Idempotency-Key", key)
+			if r.status != firsts[i].status || r.header.Get("Idempotency-Replayed") != "" {
+				t.Errorf("%s by %s: got %d %s, want what it asks for", ask.path, who, r.status, r.body)
+			}
+			if i > 0 && same(r, firsts[i]) {
+				t.Errorf("%s by %s: got %s, which another caller has asked for", ask.path, who, r.body)
+			}
+			if again := caller.call("POST", ask.path, ask.body, "Idempotency-Key", key); i > 0 && !same(again, r) {
+				t.Errorf("%s by %s again: got %s, want %s", ask.path, who, again.body, r.body)
+			}
+			if other := caller.call("POST", ask.path, ask.body+" ", "Idempotency-Key", key); i == 0 && (other.status != 409 || !strings.Contains(other.body, "key-reused")) {
+				t.Errorf("%s by %s with another body: got %d %s", ask.path, who, other.status, other.body)
 			}
 		}
+	}
+}
+
+// same reports whether two answers are about the same run or backfill.
+func same(a, b *reply) bool {
+	x, y := a.object(), b.object()
+	return x.text("id") == y.text("id") && x.text("request") == y.text("request")
+}
+
+// TestKeysAreNotTaken has the operator of one app use the key that another app's pipeline is going to use.
+func TestKeysAreNotTaken(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("there", object{"app": "alpha", "schedule": "0 * * * *"})
+	alpha, beta := s.as(s.newToken("alpha-op", auth.Operator, "alpha")), s.as(s.newToken("beta-ci", auth.Admin, "beta"))
+	alpha.call("POST", "/api/v1/jobs/1/run", `{}`, "Idempotency-Key", "nightly-2027-01-31").want(202)
+
+	body := object{"app": "beta", "name": "nightly", "schedule": "@daily", "command": "true"}
+	first := beta.call("POST", "/api/v1/jobs", body, "Idempotency-Key", "nightly-2027-01-31").want(201)
+	again := beta.call("POST", "/api/v1/jobs", body, "Idempotency-Key", "nightly-2027-01-31").want(201)
+	again.wantSame(first)
+	body["command"] = "false"
+	if r := beta.call("POST", "/api/v1/jobs", body, "Idempotency-Key", "nightly-2027-01-31"); r.status != 409 || !strings.Contains(r.body, "key-reused") {
+		t.Errorf("another body of the same caller: got %d %s", r.status, r.body)
 	}
 }
 
