@@ -151,7 +151,7 @@ func (s *Server) putRule(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := readObject(w, r)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (s *Server) putChannel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := readObject(w, r)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := readNothing(w, r); err != nil {
+	if err := readNothing(r); err != nil {
 		return err
 	}
 	if s.cfg.Alerts == nil {

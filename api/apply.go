@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ type appliedJobView struct {
 
 // apply: POST /api/v1/apply
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) error {
-	body, err := readObjectUpTo(w, r, maxApplyBody)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) error {
 
 // ReadApply reads what POST /api/v1/apply takes, for a node that follows a folder. What is wrong with it are job.Problems.
 func ReadApply(body []byte) (job.Apply, error) {
-	object, err := parseObject(body)
+	object, err := parseObject(context.Background(), body)
 	if err != nil {
 		return job.Apply{}, err
 	}

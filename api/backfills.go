@@ -56,7 +56,7 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := readObject(w, r)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (s *Server) cancelBackfill(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := readNothing(w, r); err != nil {
+	if err := readNothing(r); err != nil {
 		return err
 	}
 	e, err := s.editor()

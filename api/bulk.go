@@ -43,7 +43,7 @@ const (
 
 // bulkPause: POST /api/v1/bulk/pause
 func (s *Server) bulkPause(w http.ResponseWriter, r *http.Request) error {
-	p, err := s.readPause(w, r)
+	p, err := s.readPause(r)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *Server) bulkDelete(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) bulkOf(w http.ResponseWriter, r *http.Request, role auth.Role, action job.Action) error {
-	if err := readNothing(w, r); err != nil {
+	if err := readNothing(r); err != nil {
 		return err
 	}
 	return s.bulk(w, r, role, &job.Bulk{Action: action})

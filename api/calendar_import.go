@@ -54,7 +54,7 @@ func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 			return unsupportedMedia.problem("The Content-Type is %q; send text/calendar or text/csv, or say ?format=ics or ?format=csv.", cutShort(r.Header.Get("Content-Type")))
 		}
 	}
-	file, err := readUpTo(w, r, job.MaxCalendarSize)
+	file, err := readBody(r)
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (s *Server) getCalendar(w http.ResponseWriter, r *http.Request) error {
 
 // createCalendar: POST /api/v1/calendars
 func (s *Server) createCalendar(w http.ResponseWriter, r *http.Request) error {
-	body, err := readObjectUpTo(w, r, maxCalendarBody)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s *Server) putCalendar(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := readObjectUpTo(w, r, maxCalendarBody)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}

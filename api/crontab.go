@@ -33,7 +33,7 @@ type crontabNote struct {
 
 // readCrontab: POST /api/v1/crontab. It says what the lines of a crontab are as jobs, and changes nothing.
 func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
-	body, err := readObject(w, r)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}

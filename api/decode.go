@@ -2,67 +2,80 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 	"unicode/utf8"
+
+	"go-crontab/job"
 )
 
 const (
-	maxBody  = 256 << 10
-	maxDepth = 16 // of objects and arrays in a body; a job needs two
+	maxBody      = 256 << 10
+	maxDepth     = 16                        // of objects and arrays in a body; a job needs two
+	maxFieldName = utf8.UTFMax * job.MaxName // bytes of the name of a field, such as a label: no name that is taken is longer
 
 	maxCalendarBody = 2 << 20 // white space included
+	maxLoginBody    = 4 << 10 // anybody may send one
 )
 
-// readObject reads the JSON object that a request carries.
-func readObject(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
-	return readObjectUpTo(w, r, maxBody)
+// withBoundedBody has nobody read more of a body than a route takes.
+func withBoundedBody(op *operation, h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		r.Body = http.MaxBytesReader(w, r.Body, op.mostBytes())
+		return h(w, r)
+	}
 }
 
-func readObjectUpTo(w http.ResponseWriter, r *http.Request, most int64) (map[string]any, error) {
-	body, err := readUpTo(w, r, most)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkMedia(r); err != nil {
-		return nil, err
-	}
-	return parseObject(body)
-}
-
-// readNothing reads the body of a request that has nothing to say: none, or an empty object.
-func readNothing(w http.ResponseWriter, r *http.Request) error {
-	body, err := readBody(w, r)
-	if err != nil || len(body) == 0 {
-		return err
-	}
-	if err := checkMedia(r); err != nil {
-		return err
-	}
-	o, err := parseObject(body)
-	if err != nil {
-		return err
-	}
-	f := newFields(o)
-	return f.done()
-}
-
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) { return readUpTo(w, r, maxBody) }
-
-func readUpTo(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+// readBody reads what a request carries, up to what its route takes.
+func readBody(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(r.Body)
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, tooLarge.problem("At most %d bytes are taken.", most)
+		return nil, tooLarge.problem("At most %d bytes are taken.", large.Limit)
 	case err != nil:
 		return nil, malformed.problem("The body broke off after %d bytes.", len(body))
 	}
 	return body, nil
+}
+
+// readObject reads the JSON object that a request carries.
+func readObject(r *http.Request) (map[string]any, error) {
+	body, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkMedia(r); err != nil {
+		return nil, err
+	}
+	return parseObject(unbounded(r.Context()), body)
+}
+
+// readOptional reads the JSON object that a request may carry; nil without a body.
+func readOptional(r *http.Request) (map[string]any, error) {
+	body, err := readBody(r)
+	if err != nil || len(body) == 0 {
+		return nil, err
+	}
+	if err := checkMedia(r); err != nil {
+		return nil, err
+	}
+	return parseObject(unbounded(r.Context()), body)
+}
+
+// readNothing reads the body of a request that has nothing to say: none, or an empty object.
+func readNothing(r *http.Request) error {
+	o, err := readOptional(r)
+	if err != nil {
+		return err
+	}
+	return newFields(o).done()
 }
 
 func checkMedia(r *http.Request) error {
@@ -71,19 +84,19 @@ func checkMedia(r *http.Request) error {
 	if err == nil && (media == "application/json" || media == "application/merge-patch+json" && r.Method == http.MethodPatch) {
 		return nil
 	}
-	return unsupportedMedia.problem("The Content-Type is %q; send application/json.", given)
+	return unsupportedMedia.problem("The Content-Type is %q; send application/json.", cutShort(given))
 }
 
 // parseObject reads one JSON object and nothing else. Beyond what encoding/json checks it wants valid UTF-8, names
-// that stand once in an object, and bounded depth. Numbers stay as they were written.
-func parseObject(body []byte) (map[string]any, error) {
+// that stand once in an object, and bounded names and depth. Numbers stay as they were written. It stops when ctx ends.
+func parseObject(ctx context.Context, body []byte) (map[string]any, error) {
 	if !utf8.Valid(body) {
 		return nil, malformed.problem("It is not valid UTF-8.")
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil, malformed.problem("It is empty; a JSON object is wanted.")
 	}
-	// Of the whole at once: a decoder that reads token by token does not know all of the grammar.
+
 	if err := json.Unmarshal(body, new(json.RawMessage)); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
@@ -91,9 +104,9 @@ func parseObject(body []byte) (map[string]any, error) {
 		}
 		return nil, malformed.problem("%v.", err)
 	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	v, err := parseValue(d, "", 0)
+
+	p := &bodyParser{ctx: ctx, text: body}
+	v, err := p.value()
 	if err != nil {
 		return nil, err
 	}
@@ -104,47 +117,163 @@ func parseObject(body []byte) (map[string]any, error) {
 	return o, nil
 }
 
-func parseValue(d *json.Decoder, place string, depth int) (any, error) {
-	token, err := d.Token()
-	if err != nil {
-		return nil, malformed.problem("At byte %d: %v.", d.InputOffset(), err)
-	}
-	delim, ok := token.(json.Delim)
-	if !ok {
-		return token, nil
-	}
-	if depth == maxDepth {
-		return nil, invalidField(place, "is nested more than %d levels deep", maxDepth)
-	}
-	if delim == '[' {
-		list := []any{}
-		for d.More() {
-			v, err := parseValue(d, fmt.Sprintf("%s[%d]", place, len(list)), depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
+// bodyParser makes Go values of a text that is known to be JSON. It keeps the way to the current value as steps, and
+// spells that place only for an error: spelling it for every value costs the square of the body's length.
+type bodyParser struct {
+	ctx    context.Context
+	text   []byte
+	at     int // the next byte to read
+	steps  []step
+	values int
+}
+
+// step leads from a value to one inside it: a field of an object, or an element of a list.
+type step struct {
+	name   string
+	index  int
+	inList bool
+}
+
+// place spells the way to the current value, such as jobs[3].labels.
+func (p *bodyParser) place() string {
+	var place string
+	for _, s := range p.steps {
+		if s.inList {
+			place += fmt.Sprintf("[%d]", s.index)
+		} else {
+			place = join(place, s.name)
 		}
-		_, err = d.Token()
-		return list, err
 	}
-	o := map[string]any{}
-	for d.More() {
-		token, err := d.Token()
+	return place
+}
+
+// checkEvery is how many values are read between two looks at whether the client is still there.
+const checkEvery = 1024
+
+// value reads the value that comes next.
+func (p *bodyParser) value() (any, error) {
+	if p.values++; p.values%checkEvery == 0 && p.ctx.Err() != nil {
+		return nil, context.Cause(p.ctx)
+	}
+
+	switch p.peek() {
+	case '{', '[':
+		if len(p.steps) == maxDepth {
+			return nil, invalidField(p.place(), "is nested more than %d levels deep", maxDepth)
+		}
+		if p.peek() == '[' {
+			return p.list()
+		}
+		return p.object()
+	case '"':
+		return p.string()
+	}
+
+	switch word := p.word(); word {
+	case "null":
+		return nil, nil
+	case "true", "false":
+		return word == "true", nil
+	default:
+		return json.Number(word), nil
+	}
+}
+
+// peek skips white space, and returns the byte behind it.
+func (p *bodyParser) peek() byte {
+	for {
+		switch c := p.text[p.at]; c {
+		case ' ', '\t', '\r', '\n':
+			p.at++
+		default:
+			return c
+		}
+	}
+}
+
+// more skips what stands before the next element of a list or object. It reports whether there is one; otherwise it
+// reads the end.
+func (p *bodyParser) more(end byte) bool {
+	c := p.peek()
+	if c == ',' {
+		p.at++
+		c = p.peek()
+	}
+	if c == end {
+		p.at++
+		return false
+	}
+	return true
+}
+
+// word reads a number, or true, false or null.
+func (p *bodyParser) word() string {
+	begin := p.at
+	for p.at < len(p.text) && strings.IndexByte(" \t\r\n,]}", p.text[p.at]) < 0 {
+		p.at++
+	}
+	return string(p.text[begin:p.at])
+}
+
+// string reads a text in quotes.
+func (p *bodyParser) string() (s string, err error) {
+	begin, escaped := p.at, false
+	for p.at++; p.text[p.at] != '"'; p.at++ {
+		if p.text[p.at] == '\\' {
+			escaped = true
+			p.at++
+		}
+	}
+	p.at++
+
+	if !escaped {
+		return string(p.text[begin+1 : p.at-1]), nil
+	}
+	err = json.Unmarshal(p.text[begin:p.at], &s)
+	return s, err
+}
+
+// list reads a list.
+func (p *bodyParser) list() (any, error) {
+	p.at++ // its bracket
+	list := []any{}
+	for p.more(']') {
+		p.steps = append(p.steps, step{index: len(list), inList: true})
+		v, err := p.value()
 		if err != nil {
 			return nil, err
 		}
-		name := token.(string) // the grammar was checked
-		field := join(place, name)
-		if _, twice := o[name]; twice {
-			return nil, invalidField(field, "is given twice")
-		}
-		if o[name], err = parseValue(d, field, depth+1); err != nil {
+		list = append(list, v)
+		p.steps = p.steps[:len(p.steps)-1]
+	}
+	return list, nil
+}
+
+// object reads an object.
+func (p *bodyParser) object() (any, error) {
+	p.at++ // its brace
+	o := map[string]any{}
+	for p.more('}') {
+		name, err := p.string()
+		if err != nil {
 			return nil, err
 		}
+		p.steps = append(p.steps, step{name: name})
+		if len(name) > maxFieldName {
+			return nil, invalidField(p.place(), "is a name of %d bytes, at most %d are taken", len(name), maxFieldName)
+		}
+		if _, twice := o[name]; twice {
+			return nil, invalidField(p.place(), "is given twice")
+		}
+
+		p.peek()
+		p.at++ // the colon
+		if o[name], err = p.value(); err != nil {
+			return nil, err
+		}
+		p.steps = p.steps[:len(p.steps)-1]
 	}
-	_, err = d.Token()
-	return o, err
+	return o, nil
 }
 
 // join names a field of the object at a place.

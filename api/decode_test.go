@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -34,7 +35,7 @@ func TestMergePatch(t *testing.T) {
 
 func mustParse(t *testing.T, text string) map[string]any {
 	t.Helper()
-	o, err := parseObject([]byte(text))
+	o, err := parseObject(context.Background(), []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func FuzzBody(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		o, err := parseObject(body)
+		o, err := parseObject(context.Background(), body)
 		if err != nil {
 			checkProblem(t, err)
 			return
@@ -116,7 +117,7 @@ func checkRoundTrip(t *testing.T, b jobBody) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := parseObject(text)
+	o, err := parseObject(context.Background(), text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func (s *Server) nextDue(w http.ResponseWriter, r *http.Request) error {
 
 // preview: POST /api/v1/preview
 func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
-	body, err := readObject(w, r)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}

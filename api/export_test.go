@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -78,4 +79,22 @@ func JobFields() []string {
 	f.ignore(readOnly...)
 	slices.Sort(f.known)
 	return slices.Compact(f.known)
+}
+
+// Body is what a route takes.
+type Body struct {
+	Method, Pattern string
+	Most            int64    // bytes that it may have
+	Files           []string // media types, of a route that takes a file
+	Of              reflect.Type
+}
+
+// Bodies lists the routes of the table that take a body.
+func (s *Server) Bodies() (out []Body) {
+	for _, rt := range s.table() {
+		if b := rt.doc.body; b != nil {
+			out = append(out, Body{rt.method, rt.pattern, rt.doc.mostBytes(), b.files, b.of})
+		}
+	}
+	return out
 }

@@ -31,7 +31,11 @@ func (f *fields) take(name string) (any, bool) {
 	return v, v != nil
 }
 
+// wrong notes what is wrong with a field, until there is more of it than an answer says.
 func (f *fields) wrong(name, format string, args ...any) {
+	if len(*f.problems) > maxProblems {
+		return
+	}
 	*f.problems = append(*f.problems, job.Problem{Field: join(f.place, name), Message: fmt.Sprintf(format, args...)})
 }
 

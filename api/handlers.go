@@ -76,7 +76,7 @@ func (s *Server) listHandlers(w http.ResponseWriter, r *http.Request) error {
 
 // disableHandler: POST /api/v1/handlers/{key}/disable. Nobody needs to have it, or to name it.
 func (s *Server) disableHandler(w http.ResponseWriter, r *http.Request) error {
-	reason, err := readReason(w, r)
+	reason, err := readReason(r)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (s *Server) disableHandler(w http.ResponseWriter, r *http.Request) error {
 
 // enableHandler: POST /api/v1/handlers/{key}/enable
 func (s *Server) enableHandler(w http.ResponseWriter, r *http.Request) error {
-	if err := readNothing(w, r); err != nil {
+	if err := readNothing(r); err != nil {
 		return err
 	}
 	return s.onHandler(w, r, func(ctx context.Context, e Editor, key string) error { return e.EnableHandler(ctx, key) })

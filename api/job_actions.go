@@ -73,7 +73,7 @@ func (s *Server) runJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := readNothing(w, r); err != nil {
+	if err := readNothing(r); err != nil {
 		return err
 	}
 	e, err := s.editor()

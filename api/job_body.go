@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 
 	"go-crontab/job"
@@ -99,7 +100,7 @@ func patched(old *job.Spec, patch map[string]any) (jobBody, error) {
 	if err != nil {
 		return jobBody{}, err
 	}
-	target, err := parseObject(text)
+	target, err := parseObject(context.Background(), text)
 	if err != nil {
 		return jobBody{}, fmt.Errorf("stored definition: %w", err)
 	}

@@ -22,7 +22,7 @@ func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := readObject(w, r)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Server) putJobNamed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := readObject(w, r)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (s *Server) patchJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	patch, err := readObject(w, r)
+	patch, err := readObject(r)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func appAndName(r *http.Request) (app, name string, err error) {
 
 // createJob: POST /api/v1/jobs
 func (s *Server) createJob(w http.ResponseWriter, r *http.Request) error {
-	body, err := readObject(w, r)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (s *Server) waysIn(w http.ResponseWriter, r *http.Request) error {
 
 // login: POST /api/v1/login. A token becomes a cookie that no script can read.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
-	body, err := readObject(w, r)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request, p *auth.Principa
 
 // logout: POST /api/v1/logout
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
-	if err := readNothing(w, r); err != nil {
+	if err := readNothing(r); err != nil {
 		return err
 	}
 	if err := s.issuer.SignOut(r.Context(), auth.Of(r.Context())); err != nil {

@@ -93,17 +93,11 @@ func (s *Server) getLogLevel(w http.ResponseWriter, r *http.Request) error {
 // putLogLevel: PUT /api/v1/log-level. The line of the audit comes first: if we die behind it, it tells of a level that this
 // process never had, and that the next one would not have either.
 func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
-	body, err := readBody(w, r)
+	o, err := readObject(r)
 	if err != nil {
 		return err
 	}
-	if err := checkMedia(r); err != nil {
-		return err
-	}
-	o, err := parseObject(body)
-	if err != nil {
-		return err
-	}
+
 	var b logLevelBody
 	f := newFields(o)
 	f.text("level", &b.Level)

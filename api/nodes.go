@@ -205,18 +205,12 @@ func (s *Server) node(ctx context.Context, name string) (*nodeView, error) {
 }
 
 // readReason reads the body of a request that may give a reason: none, or an object.
-func readReason(w http.ResponseWriter, r *http.Request) (reason string, err error) {
-	body, err := readBody(w, r)
-	if err != nil || len(body) == 0 {
-		return "", err
-	}
-	if err := checkMedia(r); err != nil {
-		return "", err
-	}
-	o, err := parseObject(body)
+func readReason(r *http.Request) (reason string, err error) {
+	o, err := readOptional(r)
 	if err != nil {
 		return "", err
 	}
+
 	f := newFields(o)
 	f.text("reason", &reason)
 	return reason, f.done()
@@ -233,7 +227,7 @@ func (s *Server) drainNode(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) changeNode(w http.ResponseWriter, r *http.Request, drain bool) error {
-	reason, err := readReason(w, r)
+	reason, err := readReason(r)
 	if err != nil {
 		return err
 	}
@@ -242,7 +236,7 @@ func (s *Server) changeNode(w http.ResponseWriter, r *http.Request, drain bool) 
 
 // uncordonNode: POST /api/v1/nodes/{name}/uncordon
 func (s *Server) uncordonNode(w http.ResponseWriter, r *http.Request) error {
-	if err := readNothing(w, r); err != nil {
+	if err := readNothing(r); err != nil {
 		return err
 	}
 	return s.onNode(w, r, func(ctx context.Context, e Editor, name string) error { return e.Uncordon(ctx, name) })

@@ -38,7 +38,7 @@ func (s *Server) once(op *operation, h handler) handler {
 		case key == "":
 			return h(w, r)
 		}
-		body, err := readUpTo(w, r, max(maxBody, op.large))
+		body, err := readBody(r)
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (s *Server) replayCreation(w http.ResponseWriter, r *http.Request, id int64
 
 // replayCalendar answers with the calendar that the request has created.
 func (s *Server) replayCalendar(w http.ResponseWriter, r *http.Request) (bool, error) {
-	body, err := readObjectUpTo(w, r, maxCalendarBody)
+	body, err := readObject(r)
 	if err != nil {
 		return false, err
 	}

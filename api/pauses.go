@@ -28,19 +28,13 @@ func viewOfPause(p *job.Pause) *pauseView {
 }
 
 // readPause reads the body of a request to pause something: none, or an object with a reason and an end.
-func (s *Server) readPause(w http.ResponseWriter, r *http.Request) (job.PauseRequest, error) {
+func (s *Server) readPause(r *http.Request) (job.PauseRequest, error) {
 	var p job.PauseRequest
-	body, err := readBody(w, r)
-	if err != nil || len(body) == 0 {
-		return p, err
-	}
-	if err := checkMedia(r); err != nil {
-		return p, err
-	}
-	o, err := parseObject(body)
+	o, err := readOptional(r)
 	if err != nil {
 		return p, err
 	}
+
 	f := newFields(o)
 	f.text("reason", &p.Reason)
 	if v, given := f.take("until"); given {
@@ -69,7 +63,7 @@ func endOf(text string, now time.Time) (time.Time, bool) {
 
 // pauseJob: POST /api/v1/jobs/{id}/pause
 func (s *Server) pauseJob(w http.ResponseWriter, r *http.Request) error {
-	p, err := s.readPause(w, r)
+	p, err := s.readPause(r)
 	if err != nil {
 		return err
 	}
@@ -78,7 +72,7 @@ func (s *Server) pauseJob(w http.ResponseWriter, r *http.Request) error {
 
 // resumeJob: POST /api/v1/jobs/{id}/resume
 func (s *Server) resumeJob(w http.ResponseWriter, r *http.Request) error {
-	if err := readNothing(w, r); err != nil {
+	if err := readNothing(r); err != nil {
 		return err
 	}
 	return s.act(w, r, Editor.Resume)
@@ -101,7 +95,7 @@ func (s *Server) pauseAll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.readPause(w, r)
+	p, err := s.readPause(r)
 	if err != nil {
 		return err
 	}
@@ -126,7 +120,7 @@ func (s *Server) resumeAll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := readNothing(w, r); err != nil {
+	if err := readNothing(r); err != nil {
 		return err
 	}
 	e, err := s.editor()

@@ -44,7 +44,7 @@ var (
 		replies: found[waysView]("The ways."),
 	}
 	loginDoc = operation{
-		id: "login", tag: tagAccess, summary: "Sign a browser in", about: "Exchanges a token for a cookie that no script can read and that other sites cannot have sent. It may do what the token may, until it expires, the token is revoked, or somebody signs out. Programs send the token with each request instead.",
+		id: "login", tag: tagAccess, most: maxLoginBody, summary: "Sign a browser in", about: "Exchanges a token for a cookie that no script can read and that other sites cannot have sent. It may do what the token may, until it expires, the token is revoked, or somebody signs out. Programs send the token with each request instead.",
 		body:    &requestBody{of: of[loginBody](), about: "The token.", example: `{"token": "gocrontab_…"}`},
 		replies: []reply{{status: http.StatusOK, about: "Who is signed in.", of: of[meView](), headers: []string{"Set-Cookie"}}}, problems: []kind{unauthenticated, tooMany, unknownOutcome},
 	}

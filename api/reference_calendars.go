@@ -42,7 +42,7 @@ var (
 		query: []parameter{limitParam, pageParam}, replies: found[page[calendarItem]]("A page of calendars."),
 	}
 	createCalendarDoc = operation{
-		id: "createCalendar", tag: tagCalendars, once: true, large: maxCalendarBody, summary: "Add a calendar", about: "A calendar says on which days, and at which hours of them, the jobs that name it have due times.",
+		id: "createCalendar", tag: tagCalendars, once: true, most: maxCalendarBody, summary: "Add a calendar", about: "A calendar says on which days, and at which hours of them, the jobs that name it have due times.",
 		body: &requestBody{of: of[job.CalendarSpec](), about: "The calendar.",
 			example: `{"name": "china", ` + calendarExample[1:]},
 		replies: []reply{{status: http.StatusCreated, about: "The calendar.", of: of[calendarView](), headers: []string{"Location"}}},
@@ -63,7 +63,7 @@ var (
 		replies: gone, changes: true, problems: []kind{notFound, inUse},
 	}
 	importCalendarDoc = operation{
-		id: "importCalendar", tag: tagCalendars, once: true, large: job.MaxCalendarSize, summary: "Import days from a file",
+		id: "importCalendar", tag: tagCalendars, once: true, most: job.MaxCalendarSize, summary: "Import days from a file",
 		about: "Takes the days of a file into a calendar, and makes the calendar if there is none. Of a file with which something is wrong nothing is taken.",
 		query: []parameter{importFormat, importMode, importWorkday, importDry},
 		body: &requestBody{files: []string{mediaCSV, mediaICS, mediaAny}, about: "The file. With `format` it may be of any type.",

@@ -14,7 +14,7 @@ var (
 		query: []parameter{limitParam, pageParam}, replies: found[page[secretView]]("A page of secrets."),
 	}
 	putSecretDoc = operation{
-		id: "putSecret", tag: tagSecrets, unless: true, summary: "Set a secret", about: "Makes it, or gives it another value. Runs that begin more than two seconds after the answer use that. It takes role admin of its app, or of the cluster if it is for all apps. " +
+		id: "putSecret", tag: tagSecrets, most: maxSecretBody, unless: true, summary: "Set a secret", about: "Makes it, or gives it another value. Runs that begin more than two seconds after the answer use that. It takes role admin of its app, or of the cluster if it is for all apps. " +
 			"A secret that is to be limited to an app must not be in use by jobs of other apps.",
 		body:     &requestBody{of: of[secretBody](), about: "The value.", example: `{"value": "a1b2c3d4", "app": "billing"}`},
 		replies:  []reply{{status: http.StatusOK, about: "It has its value.", of: of[secretView]()}, {status: http.StatusCreated, about: "It is new.", of: of[secretView]()}},

@@ -88,7 +88,7 @@ func (s *Server) putRetention(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := readObject(w, r)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"reflect"
 	"slices"
@@ -42,7 +43,7 @@ type operation struct {
 	spoken   bool // has words in the language that Accept-Language asks for
 	streams  bool // its answer may be a stream of events, which can be resumed
 	body     *requestBody
-	large    int64 // bytes that its body may have where that is more than maxBody
+	most     int64 // bytes that its body may have, where that is not maxBody
 	replies  []reply
 	changes  bool   // something, by the Editor
 	problems []kind // that it answers with, beside those that follow from the rest: see kinds
@@ -117,6 +118,14 @@ func (rt *route) kinds() []kind {
 }
 
 const apiPrefix = "/api/v1/"
+
+// mostBytes is how many bytes the body of a request may have.
+func (op *operation) mostBytes() int64 {
+	if op == nil {
+		return maxBody
+	}
+	return cmp.Or(op.most, maxBody)
+}
 
 // use tells what a schema of the body is for.
 func (b *requestBody) use() openapi.Use {

@@ -225,7 +225,7 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 
 // killRun: POST /api/v1/runs/{id}/kill. The answer comes when the wish is written down, for the run's node to see.
 func (s *Server) killRun(w http.ResponseWriter, r *http.Request) error {
-	if err := readNothing(w, r); err != nil {
+	if err := readNothing(r); err != nil {
 		return err
 	}
 	run, err := s.oneRun(r)

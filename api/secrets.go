@@ -85,7 +85,7 @@ func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := readObjectUpTo(w, r, maxSecretBody)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (s *Server) deleteSecret(w http.ResponseWriter, r *http.Request) error {
 
 // rotateSecrets: POST /api/v1/secrets/rotate
 func (s *Server) rotateSecrets(w http.ResponseWriter, r *http.Request) error {
-	if err := readNothing(w, r); err != nil {
+	if err := readNothing(r); err != nil {
 		return err
 	}
 	done, err := s.secrets.Rotate(r.Context())

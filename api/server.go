@@ -222,7 +222,7 @@ func (s *Server) routes() http.Handler {
 	m.MethodNotAllowed(s.serve(s.guard(may(viewer, shared), wrongMethod(m))))
 
 	for _, rt := range s.table() {
-		m.Method(rt.method, rt.pattern, s.serve(s.guard(rt.may, withQuery(rt.query(), withPreconditions(rt.doc, s.once(rt.doc, rt.handler))))))
+		m.Method(rt.method, rt.pattern, s.serve(s.guard(rt.may, withQuery(rt.query(), withPreconditions(rt.doc, withBoundedBody(rt.doc, s.once(rt.doc, rt.handler)))))))
 	}
 	return m
 }

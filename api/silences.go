@@ -73,7 +73,7 @@ func maySilence(ctx context.Context, app string) error {
 
 // addSilence: POST /api/v1/alerts/silences
 func (s *Server) addSilence(w http.ResponseWriter, r *http.Request) error {
-	body, err := readObject(w, r)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func viewOfToken(t *sql.TokenRow, now job.Micros) tokenView {
 
 // createToken: POST /api/v1/tokens
 func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
-	body, err := readObject(w, r)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}

@@ -161,6 +161,7 @@ func (r *AlertRule) Validate() error {
 	list := func(field string, names []string, most int) {
 		if len(names) > most {
 			p.add(field, "%d of them, at most %d are taken", len(names), most)
+			return
 		}
 		for i, n := range names {
 			at := fmt.Sprintf("%s[%d]", field, i)
@@ -173,7 +174,7 @@ func (r *AlertRule) Validate() error {
 	list("apps", r.Apps, MaxRuleLists)
 	list("jobs", r.Jobs, MaxRuleLists)
 	list("channels", r.Channels, 20)
-	for i, j := range r.Jobs {
+	for i, j := range r.Jobs[:min(len(r.Jobs), MaxRuleLists)] {
 		if !strings.Contains(j, "/") && j != "" {
 			p.add(fmt.Sprintf("jobs[%d]", i), "%.100q has no app; write it as app/name, such as %s/%.100s, or */%.100s for all apps", j, DefaultApp, j, j)
 		}
@@ -232,6 +233,10 @@ func (r *AlertRule) checkEvents(p *Problems) {
 	known := AlertEvents()
 	if len(r.On) == 0 {
 		p.add("on", "is missing; name what to tell of, such as [%q, %q]", AlertFailed, AlertRecovered)
+	}
+	if len(r.On) > len(known) {
+		p.add("on", "%d of them, and there are %d: %s", len(r.On), len(known), words(known))
+		return
 	}
 	for i, e := range r.On {
 		at := fmt.Sprintf("on[%d]", i)

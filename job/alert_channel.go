@@ -331,6 +331,7 @@ func (e *AlertEmail) check(p *Problems) {
 	}
 	if len(e.To) > 50 {
 		p.add("email.to", "%d of them, at most 50 are taken", len(e.To))
+		return
 	}
 	for i, to := range e.To {
 		if Address(to) == "" {
