@@ -3,6 +3,7 @@
 //
 //	node ── shared memory: lease, phase, seats ──▶ guard      guard ── when it looked last, lapsed, swept ──▶ node
 //	     ── pipe: closes with the node ──────────▶
+//	     ── socket: the DSN, once it has looked ──▶
 //
 // A [Guard] belongs to one session and has one process at a time. That is this program once more (/proc/self/exe) with
 // a variable in its environment, which the init function of this package notices: it becomes a guard, and main is never
@@ -15,6 +16,11 @@
 // are true at the instant of a kill -9, none of them is on its way, no reader makes the node wait, and a guard that idles
 // costs nothing however much is started. A new guard is handed the running attempts by being given the same memory. The
 // pipe carries nothing but its end, and a byte that wakes the guard.
+//
+// The DSN is not in that memory. A process of the node's own user can read the memory of a guard in its first instants,
+// before it has closed itself, and it can make a first instant at any time by killing the guard. So the node sends the DSN
+// through a socket, after the guard has looked for the first time. Nobody can open a socket through /proc/PID/fd, and the
+// DSN stays in there until it is needed for the burial.
 //
 // # A seat
 //
@@ -56,6 +62,8 @@
 //     If none comes for 2 s, because the system has no process left for one, say, the node gives back what it has prepared.
 //   - Both are killed: nobody kills the commands, but what watches both (systemd kills the control group). Peers take
 //     over when the session expires.
+//   - The node dies before it has sent the DSN: the guard kills the commands, but does not bury. Peers take over when the
+//     session expires.
 //   - A process cannot be killed (it belongs to another user; it hangs in the kernel): the guard does not bury, and gives
 //     up when the session has expired elsewhere.
 //   - MySQL is away when it is to bury: it tries until the session has expired.
@@ -65,6 +73,7 @@
 //
 // Commands inherit neither the memory nor the pipe. The guard is in a session of its own, ignores the signals that are
 // sent to groups, and is not dumpable, so that its memory and descriptors are closed to its own user. A node has the same
-// memory: see [Conceal]. But a command of the node's own user can send SIGKILL to both, as to everything of that user: run
-// jobs that are not trusted as another.
+// memory: see [Conceal]. But a command of the node's own user can send SIGKILL to both, as to everything of that user, and
+// where the system lets it trace processes, it can attach itself to a guard in its first instants: run commands as another
+// user.
 package guard

@@ -63,10 +63,14 @@ func New(cfg Config) (*Guard, error) {
 // Protect names what is guarded, before Run: a session whose last good beat was sent so long ago; what begins the
 // variable in the environment of its commands, before a launch's counter; and the folders of its cgroups, "" for none.
 func (g *Guard) Protect(session, marker, cgroups string, age time.Duration) error {
+	if len(g.cfg.DSN) > maxDSN {
+		return fmt.Errorf("guard: the DSN has %d bytes; the most is %d", len(g.cfg.DSN), maxDSN)
+	}
+
 	now := boottime.Now()
 	g.Renewed(now - age)
 	return g.memory.command(&orders{
-		PID: os.Getpid(), Began: int64(now), Node: g.cfg.Node, Session: session, Marker: marker, Cgroups: cgroups, DSN: []byte(g.cfg.DSN), JSON: g.cfg.JSON,
+		PID: os.Getpid(), Began: int64(now), Node: g.cfg.Node, Session: session, Marker: marker, Cgroups: cgroups, JSON: g.cfg.JSON,
 		Expiry: g.cfg.Expiry, Kill: g.cfg.Kill, Grace: g.cfg.Grace, End: g.cfg.End,
 	})
 }
@@ -117,11 +121,12 @@ var (
 // close.
 func (g *Guard) keep(ctx context.Context) error {
 	g.memory.looked.Store(0)
-	ended, cmd, err := g.start()
+	ended, cmd, letter, err := g.start()
 	if err != nil {
 		return err
 	}
 	defer g.letGo()
+	defer letter.Close()
 	kill := func(why error) error {
 		_ = cmd.Process.Kill()
 		<-ended
@@ -148,6 +153,7 @@ func (g *Guard) keep(ctx context.Context) error {
 			seen, still = looked, 0
 			if !ready {
 				ready = true
+				g.sendDSN(letter)
 				g.cfg.Log.Info("guarded", "guard", cmd.Process.Pid)
 				call(g.cfg.Ready)
 			}
@@ -168,28 +174,46 @@ func (g *Guard) keep(ctx context.Context) error {
 // lookAgain is how often the node looks at its guard in the time after which it takes it for dead.
 const lookAgain = 20
 
-// start starts a guard. ended gets what became of it.
-func (g *Guard) start() (ended chan error, _ *exec.Cmd, err error) {
+// sendDSN tells a guard the DSN. The guard has looked at its lease, so it has made itself unreadable before.
+//
+// If the node dies before this, the guard kills the commands all the same, but it cannot bury the session: the other
+// nodes take over when it expires.
+func (g *Guard) sendDSN(letter *os.File) {
+	if _, err := letter.WriteString(g.cfg.DSN); err != nil {
+		g.cfg.Log.Error("the guard did not get the DSN: it cannot bury the session of this node", "error", err)
+	}
+	_ = letter.Close()
+}
+
+// start starts a guard. ended gets what became of it. letter is the node's end of the socket that the DSN goes through.
+func (g *Guard) start() (ended chan error, _ *exec.Cmd, letter *os.File, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer r.Close()
+
+	letter, slot, err := socketPair()
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, w.Close())
+	}
+	defer slot.Close()
+
 	cmd := &exec.Cmd{ // it begins where we stand: a path in the DSN may be relative
 		Path: selfExe, Args: []string{comm, g.cfg.Node}, Env: environ(stageWatch),
-		ExtraFiles: []*os.File{g.file, r}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+		ExtraFiles: []*os.File{g.file, r, slot}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if isOpen(os.Stderr) {
 		cmd.Stderr = os.Stderr
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, nil, errors.Join(err, w.Close())
+		return nil, nil, nil, errors.Join(err, w.Close(), letter.Close())
 	}
 	g.pipe.Store(w)
 	g.pid.Store(int64(cmd.Process.Pid))
 	ended = make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	return ended, cmd, nil
+	return ended, cmd, letter, nil
 }
 
 // letGo closes the pipe.

@@ -326,8 +326,8 @@ func TestHidden(t *testing.T) {
 			}
 		}
 	}
-	if len(held) != 2 {
-		t.Errorf("the guard holds %q, want memory and a pipe", held)
+	if len(held) != 3 {
+		t.Errorf("the guard holds %q, want memory, a pipe and a socket", held)
 	}
 	for _, file := range []string{"cmdline", "environ"} {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.pid, file))

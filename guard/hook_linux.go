@@ -23,6 +23,7 @@ import (
 const (
 	memoryFD = 3
 	pipeFD   = 4
+	dsnFD    = 5
 )
 
 // A guard's exit codes.
@@ -89,7 +90,7 @@ func closeOthers() {
 	}
 	for _, e := range open {
 		fd, err := strconv.Atoi(e.Name())
-		if err != nil || fd <= pipeFD {
+		if err != nil || fd <= dsnFD {
 			continue
 		}
 		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
@@ -112,6 +113,28 @@ func attach() (*memory, *orders, error) {
 		return nil, nil, fmt.Errorf("map the shared memory: %w", err)
 	}
 	return open(b)
+}
+
+// dsn reads the DSN that the node has sent. It has stayed in the socket until now: nobody can open a socket through
+// /proc/PID/fd, so it is also out of reach in the first instants of this process, in which it can still be read by
+// processes of its own user. Memory or a pipe could be opened then, and read later.
+func dsn() (string, error) {
+	var text [maxDSN]byte
+	n := 0
+	for n < len(text) {
+		read, _, err := unix.Recvfrom(dsnFD, text[n:], unix.MSG_DONTWAIT)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || read == 0 { // the node has closed its end, or is dead
+			break
+		}
+		n += read
+	}
+	if n == 0 {
+		return "", errors.New("the node died before it could send the DSN")
+	}
+	return string(text[:n]), nil
 }
 
 // lastWords bounds how long a guard waits, at its end, for whoever reads its log.
@@ -141,8 +164,14 @@ func OnBury(bury func(Dead) error) {
 		os.Exit(exitFailed)
 	}
 	log, queue := o.logger(os.Stderr)
+	dsn, err := dsn()
+	if err != nil {
+		log.Error("guard: cannot bury the session: its peers will when it expires", "error", err)
+		queue.Flush(lastWords)
+		os.Exit(exitFailed)
+	}
 	expires := time.Duration(m.sent.Load()) + o.Expiry
-	err = bury(Dead{Session: o.Session, Node: o.Node, DSN: string(o.DSN), Expiry: o.Expiry, Log: log, Patience: max(expires-boottime.Now(), 0) + o.Grace})
+	err = bury(Dead{Session: o.Session, Node: o.Node, DSN: dsn, Expiry: o.Expiry, Log: log, Patience: max(expires-boottime.Now(), 0) + o.Grace})
 	if err != nil {
 		log.Error("guard: cannot bury the session: its peers will when it expires", "error", err)
 		queue.Flush(lastWords)

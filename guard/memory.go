@@ -69,10 +69,12 @@ const (
 	ordersAt  = 4096
 	seatsAt   = ordersAt + maxOrders
 	maxOrders = 8192
+	maxDSN    = 8192 // fits into the buffer of a socket: sending it does not wait
 	seatSize  = int(unsafe.Sizeof(seatMemory{}))
 )
 
-// orders is what a guard is told once. It may hold a password, and is in no argument and no variable therefore.
+// orders is what a guard is told once. They hold no secret: a guard that has just been started shows its memory to
+// processes of its own user, see dsn.
 type orders struct {
 	PID     int // of the node
 	Began   int64
@@ -80,8 +82,7 @@ type orders struct {
 	Session string
 	Marker  string // what the environment of a command has, before the launch's counter
 	Cgroups string // what the folders of the session's cgroups begin with; "": there are none
-	DSN     []byte
-	JSON    bool // how it logs
+	JSON    bool   // how it logs
 
 	Expiry, Kill, Grace, End time.Duration
 }
@@ -129,7 +130,7 @@ func (m *memory) command(o *orders) error {
 		return fmt.Errorf("orders: %w", err)
 	}
 	if len(b) > maxOrders {
-		return fmt.Errorf("orders: the DSN and the names have %d bytes, more than %d", len(b), maxOrders)
+		return fmt.Errorf("orders: the names have %d bytes, more than %d", len(b), maxOrders)
 	}
 	copy(m.bytes[ordersAt:], b)
 	m.size = int64(len(b))

@@ -10,8 +10,9 @@ import (
 // Supported tells whether there are guards on this system.
 const Supported = false
 
-func share(int) (*os.File, []byte, error) { return nil, nil, errors.ErrUnsupported }
-func unshare([]byte)                      {}
+func share(int) (*os.File, []byte, error)  { return nil, nil, errors.ErrUnsupported }
+func socketPair() (_, _ *os.File, _ error) { return nil, nil, errors.ErrUnsupported }
+func unshare([]byte)                       {}
 
 // Conceal does nothing: there is no /proc to look into.
 func Conceal() {}

@@ -35,4 +35,13 @@ func share(size int) (*os.File, []byte, error) {
 	return f, b, nil
 }
 
+// socketPair makes two connected sockets. The second one is for a child.
+func socketPair() (own, child *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a pair of sockets: %w", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket"), nil
+}
+
 func unshare(b []byte) { _ = unix.Munmap(b) }

@@ -31,6 +31,14 @@ func TestMain(m *testing.M) {
 	if config := os.Getenv(asStub); config != "" {
 		os.Exit(beStub(config))
 	}
+	if text := os.Getenv(asThief); text != "" {
+		var j theft
+		if err := json.Unmarshal([]byte(text), &j); err != nil {
+			panic(err)
+		}
+		j.thief()
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 
@@ -200,6 +208,12 @@ func mortal(c *stubConfig) { c.Expiry = 6 * time.Second }
 
 func newStub(t *testing.T, mod func(*stubConfig)) *stub {
 	t.Helper()
+	return newStubOf(t, os.Args[0], &syscall.SysProcAttr{Setpgid: true}, mod)
+}
+
+// newStubOf starts a stub that is a given program.
+func newStubOf(t *testing.T, program string, attr *syscall.SysProcAttr, mod func(*stubConfig)) *stub {
+	t.Helper()
 	stubs.Lock()
 	stubs.n++
 	token := fmt.Sprintf("7%06d%03d", os.Getpid(), stubs.n)
@@ -213,9 +227,9 @@ func newStub(t *testing.T, mod func(*stubConfig)) *stub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.cmd = exec.Command(os.Args[0])
+	s.cmd = exec.Command(program)
 	s.cmd.Env = append(os.Environ(), asStub+"="+string(config))
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	s.cmd.SysProcAttr = attr
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
