@@ -21,11 +21,11 @@ var mayImport = map[string][]string{
 
 	"session":    {"job", "sql", "lock", "internal/boottime"},
 	"schedule":   {"job", "sql", "lock"},
-	"result":     {"job", "sql", "lock", "internal/failpoint"},
+	"result":     {"job", "sql", "lock", "internal/failpoint", "internal/privilege"},
 	"compensate": {"job", "sql", "lock"},
-	"execute":    {"job", "internal/failpoint"}, // cannot reach the database
+	"execute":    {"job", "internal/failpoint", "internal/privilege"}, // cannot reach the database
 
-	"guard": {"internal/boottime", "internal/failpoint", "internal/logqueue"}, // a process of its own: as small as can be, and before everything else is initialised
+	"guard": {"internal/boottime", "internal/failpoint", "internal/logqueue", "internal/privilege"}, // a process of its own: as small as can be, and before everything else is initialised
 
 	"secret": {"job", "sql"}, // what nodes read to execute, and people write through the API: neither knows the other
 
@@ -65,6 +65,7 @@ var mayImport = map[string][]string{
 	"internal/testidp":    {},                     // an identity provider for tests
 	"internal/innodb":     {},                     // what a server says of transactions
 	"internal/boottime":   {},                     // a clock that nobody can set
+	"internal/privilege":  {},                     // keeps a node's capabilities from what it starts
 	"internal/failpoint":  {},                     // where tests kill a process; empty in what is shipped
 	"internal/logqueue":   {},                     // a log that waits for no reader
 	"internal/faultproxy": {},

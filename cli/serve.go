@@ -44,7 +44,9 @@ type serveSettings struct {
 	archive   string
 	archiving time.Duration
 	labels    []string
-	runAs     []string
+	runAs     string
+	allow     []string // users that commands may run as
+	newPrivs  bool
 	cgroup    string
 	noGuard   bool
 	httpAllow []string
@@ -85,7 +87,7 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
 }
 
 // serveFlags are those that can be given as variables, beside the DSN.
-var serveFlags = []string{"listen", "advertise", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as-allow", "cgroup", "no-guard", "http-allow", "secrets-dir", "grant-secret", "archive-command", "archive-timeout", "log-level", "log-format"}
+var serveFlags = []string{"listen", "advertise", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as", "run-as-allow", "allow-new-privs", "cgroup", "no-guard", "http-allow", "secrets-dir", "grant-secret", "archive-command", "archive-timeout", "log-level", "log-format"}
 
 func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -104,8 +106,13 @@ all be stopped to change it`)
 	flags.DurationVar(&s.grace, "drain-grace", node.DefaultGrace, "how long a drain waits for commands")
 	flags.StringVar(&s.stateDir, "state-dir", "", `where outcomes wait that could not be written (default
 /var/lib/go-crontab/<node> for root, else ~/.local/state/go-crontab/<node>)`)
-	flags.StringSliceVar(&s.runAs, "run-as-allow", nil, `users as whom commands may run, by name or id, separated by commas; jobs without a user
-run as the node's own, which then must be listed too (default as anybody, if the node runs as root)`)
+	flags.StringVar(&s.runAs, "run-as", "", `user, or user:group, that commands run as when their job names none; the node must be root,
+or have CAP_SETUID, CAP_SETGID and CAP_KILL (default the node's own user: commands can read the database's password then)`)
+	flags.StringSliceVar(&s.allow, "run-as-allow", nil, `users that commands may run as, by name or id, separated by commas (default the one of --run-as;
+without that anybody, if the node may switch). Jobs without a user run as the node's own if there is no --run-as; it must be
+listed then`)
+	flags.BoolVar(&s.newPrivs, "allow-new-privs", false, `let commands gain rights by setuid programs such as sudo, and by capabilities of files
+(default they run with no_new_privs)`)
 	flags.StringVar(&s.cgroup, "cgroup", "", `folder of a cgroup v2 that is the node's alone, for jobs with limits of memory, cpu or pids
 (default the node's own, if systemd has delegated it)`)
 	flags.BoolVar(&s.noGuard, "no-guard", false, `start no helper that kills the commands if this process is killed, crashes or is stopped, and has
@@ -235,7 +242,7 @@ func (s *serveSettings) serve(c *console) error {
 	n, err := node.New(node.Config{
 		DSN: s.dsn, Name: s.node, Address: s.address, Version: readVersion().Version,
 		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
-		RunAs: s.runAs, Cgroup: s.cgroup, NoGuard: s.noGuard, HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretGrants: s.grants, SecretKeys: s.keys,
+		RunAs: s.runAs, RunAsAllow: s.allow, NewPrivs: s.newPrivs, Cgroup: s.cgroup, NoGuard: s.noGuard, HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretGrants: s.grants, SecretKeys: s.keys,
 		Archive: s.archive, ArchiveTimeout: s.archiving,
 		MetricsJobs: s.access.metricsJobs(), Traced: tracer.Executor,
 	})
@@ -265,6 +272,9 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 	s.access.warn(log, s.listen)
 	if sql.Exposed(s.dsn) {
 		log.Warn("the link to MySQL is not encrypted: who can listen in reads what the cluster knows, and who can answer in MySQL's place gets the password; see tls in docs/security.md")
+	}
+	if s.runAs == "" && !s.stopOnEOF { // dev runs commands as whoever tries it
+		log.Warn("commands run as the node's own user, so any job can get at the database's password, and with it at the cluster; see --run-as in docs/security.md")
 	}
 	server := api.New(cfg)
 	answering, silence := context.WithCancel(context.Background())

@@ -20,16 +20,17 @@ type account struct {
 // account finds as whom an attempt is to run: nil for the node's own user as the node runs, without a switch and with
 // the node's own HOME and USER.
 //
-// A node that runs as root runs commands as anybody, unless the operator gives a list. Then commands run as nobody else,
-// not even as the node's own user: a job of a node that runs as root would only have to leave out its user.
+// A node that may switch runs commands as anybody, unless the operator gives a list, or RunAs. Then commands run as nobody
+// else, not even as the node's own user: a job of a node that runs as root would only have to leave out its user.
 func (s *Shell) account(want string) (*account, error) {
 	if want == "" {
-		if len(s.cfg.RunAs) == 0 {
-			return nil, nil
+		if s.usual != nil || len(s.cfg.Allow) == 0 {
+			return s.usual, nil
 		}
 		own, err := ownAccount()
-		if err == nil && !own.listed(s.cfg.RunAs) {
-			err = fmt.Errorf("the job names no user, and %s, as which this node runs, is not in its --run-as-allow: %s", own.name, strings.Join(s.cfg.RunAs, ", "))
+		if err == nil && !own.listed(s.cfg.Allow) {
+			err = fmt.Errorf("the job names no user, and %s, as which this node runs, is not in its --run-as-allow: %s; name one with --run-as",
+				own.name, strings.Join(s.cfg.Allow, ", "))
 		}
 		return nil, err
 	}
@@ -43,22 +44,63 @@ func (s *Shell) account(want string) (*account, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(s.cfg.RunAs) > 0 && !a.member(gid) {
+		if len(s.cfg.Allow) > 0 && !a.member(gid) {
 			return nil, fmt.Errorf("user: %s is no member of group %s, and this node has a --run-as-allow", name, group)
 		}
 		a.gid = gid
 	}
 	switch {
-	case len(s.cfg.RunAs) > 0 && !a.listed(s.cfg.RunAs):
-		return nil, fmt.Errorf("user: %s is not in this node's --run-as-allow: %s", a.name, strings.Join(s.cfg.RunAs, ", "))
+	case len(s.cfg.Allow) > 0 && !a.listed(s.cfg.Allow):
+		return nil, fmt.Errorf("user: %s is not in this node's --run-as-allow: %s", a.name, strings.Join(s.cfg.Allow, ", "))
 	case !a.own() && !maySwitch():
-		return nil, fmt.Errorf("user: this node may not run commands as %s: for that it must run as root, and a container must have left it CAP_SETUID, CAP_SETGID and CAP_KILL", want)
+		return nil, fmt.Errorf("user: this node may not run commands as %s: for that it %s", want, needsRights)
 	}
 	return a, nil
 }
 
+const needsRights = "must run as root or have CAP_SETUID, CAP_SETGID and CAP_KILL; a container must have left it these three"
+
+// settleAccounts checks who commands may run as, and finds the account of those that name no user.
+//
+// With RunAs no command runs as the node's own user: it could read what the node knows, the database's password for one.
+// So a job can name no other user unless the operator lists it, and the operator cannot list the node's own.
+func (s *Shell) settleAccounts() error {
+	if s.cfg.RunAs == "" {
+		return nil
+	}
+	flag := "--run-as " + s.cfg.RunAs
+	name, group, withGroup := strings.Cut(s.cfg.RunAs, ":")
+	a, err := findAccount(name, withGroup)
+	if err == nil && withGroup {
+		a.gid, err = findGroup(group)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+
+	own, err := ownAccount()
+	if err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	if len(s.cfg.Allow) == 0 {
+		s.cfg.Allow = []string{a.name}
+	}
+	switch {
+	case a.uid == own.uid:
+		return fmt.Errorf("%s: that is the user of the node itself, so commands could read the database's password; name another one", flag)
+	case !maySwitch():
+		return fmt.Errorf("%s: this node may not run commands as another user: it %s; without --run-as (GOCRONTAB_RUN_AS=) commands run as the node's own user, and can read the database's password", flag, needsRights)
+	case !a.listed(s.cfg.Allow):
+		return fmt.Errorf("%s: --run-as-allow does not list that user: %s", flag, strings.Join(s.cfg.Allow, ", "))
+	case own.listed(s.cfg.Allow):
+		return fmt.Errorf("%s: --run-as-allow lists %s, the user of the node itself, whose commands could read the database's password; leave it out", flag, own.name)
+	}
+	s.usual = a
+	return nil
+}
+
 // credential is for the fork; nil when there is nothing to switch. Without it supplementary groups stay as they are,
-// which only root could change.
+// which only a node that may switch could change.
 func (a *account) credential() *syscall.Credential {
 	if a.own() && !maySwitch() {
 		return nil

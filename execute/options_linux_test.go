@@ -228,11 +228,38 @@ func TestRunAsAnotherUser(t *testing.T) {
 	}
 }
 
+// With RunAs commands run as that user, and as nobody else unless a list says so.
+func TestRunAs(t *testing.T) {
+	t.Parallel()
+	u := needRoot(t)
+	s := shell(t, func(c *Config) { c.RunAs = "nobody" })
+	wantOutput(t, "no user", with(t, s, "id -u; id -g; id -G; echo $USER", job.CommandOptions{}), u.Uid+"\n"+u.Gid+"\n"+u.Gid+"\nnobody\n")
+	wantOutput(t, "the same user", with(t, s, "id -u", job.CommandOptions{User: "nobody"}), u.Uid+"\n")
+	wantFailed(t, "the node's own", with(t, s, "id", job.CommandOptions{User: "root"}), "user: root is not in this node's --run-as-allow: nobody")
+	wantFailed(t, "another one", with(t, s, "id", job.CommandOptions{User: "daemon"}), "user: daemon is not in this node's --run-as-allow: nobody")
+
+	s = shell(t, func(c *Config) { c.RunAs, c.Allow = "43210:54321", []string{"43210", "daemon"} })
+	wantOutput(t, "by id, with a group", with(t, s, "id -u; id -g", job.CommandOptions{}), "43210\n54321\n")
+	wantOutput(t, "one who is listed", with(t, s, "id -un", job.CommandOptions{User: "daemon"}), "daemon\n")
+}
+
+// TestNoNewPrivileges: a command can gain no rights, unless the operator allows it.
+func TestNoNewPrivileges(t *testing.T) {
+	t.Parallel()
+	const show = "grep NoNewPrivs /proc/self/status"
+	wantOutput(t, "by default", with(t, shell(t), show, job.CommandOptions{}), "NoNewPrivs:\t1\n")
+	own, err := os.ReadFile("/proc/thread-self/status")
+	if err != nil || !strings.Contains(string(own), "NoNewPrivs:\t0") {
+		t.Skipf("this process has the bit itself: %v", err)
+	}
+	wantOutput(t, "allowed", with(t, shell(t, func(c *Config) { c.NewPrivs = true }), show, job.CommandOptions{}), "NoNewPrivs:\t0\n")
+}
+
 // With a list commands run as nobody else, the node's own user included, and with no groups that are not the user's.
 func TestRunAsAllow(t *testing.T) {
 	t.Parallel()
 	u := needRoot(t)
-	s := shell(t, func(c *Config) { c.RunAs = []string{"nobody", "43210"} })
+	s := shell(t, func(c *Config) { c.Allow = []string{"nobody", "43210"} })
 	wantOutput(t, "listed", with(t, s, "id -u", job.CommandOptions{User: "nobody"}), u.Uid+"\n")
 	wantOutput(t, "listed, by id", with(t, s, "id -u", job.CommandOptions{User: u.Uid}), u.Uid+"\n")
 	wantOutput(t, "listed, its own group", with(t, s, "id -g", job.CommandOptions{User: "nobody:" + u.Gid}), u.Gid+"\n")
@@ -241,7 +268,7 @@ func TestRunAsAllow(t *testing.T) {
 	wantFailed(t, "no user", with(t, s, "id", job.CommandOptions{}), "the job names no user, and root, as which this node runs, is not in its --run-as-allow")
 	wantFailed(t, "a group that it is not in", with(t, s, "id", job.CommandOptions{User: "nobody:root"}), "nobody is no member of group root")
 	wantFailed(t, "an id without a user, with root's group", with(t, s, "id", job.CommandOptions{User: "43210:0"}), "no member of group 0")
-	own := shell(t, func(c *Config) { c.RunAs = []string{"root"} })
+	own := shell(t, func(c *Config) { c.Allow = []string{"root"} })
 	wantOutput(t, "the node's own user is listed", with(t, own, "id -u", job.CommandOptions{}), "0\n")
 }
 
@@ -283,7 +310,7 @@ func TestAsAPlainUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantFailed(t, "another user", with(t, s, "id", job.CommandOptions{User: "root"}), "user: this node may not run commands as root: for that it must run as root")
+	wantFailed(t, "another user", with(t, s, "id", job.CommandOptions{User: "root"}), "user: this node may not run commands as root: for that it must run as root or have CAP_SETUID")
 	me, err := user.Current()
 	if err != nil {
 		t.Fatal(err)

@@ -85,11 +85,15 @@ func (s *Shell) makeCgroup(l job.Launch, limits job.Limits) (*cgroup, error) {
 	return nil, unheld(first, s.noCgroups)
 }
 
-// own gives our end of a pipe, and so the pipe, to the user as whom a command runs. Otherwise it could not open its
-// own /dev/stdout.
+// own lets the user that a command runs as open our end of a pipe, and so the pipe. Otherwise the command could not open
+// its own /dev/stdout. Without CAP_CHOWN the pipe stays the node's and everybody may open it; but a pipe has no name, and
+// only the user of a process that holds it can get there through /proc/PID/fd.
 func (p *plan) own(f *os.File) {
-	if p.credential != nil {
-		_ = f.Chown(int(p.credential.Uid), int(p.credential.Gid)) // refused without CAP_CHOWN: most commands don't care
+	if p.credential == nil {
+		return
+	}
+	if f.Chown(int(p.credential.Uid), int(p.credential.Gid)) != nil {
+		_ = f.Chmod(0o666)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"go-crontab/internal/failpoint"
+	"go-crontab/internal/privilege"
 	"go-crontab/job"
 )
 
@@ -31,8 +32,11 @@ type Config struct {
 	Dir  string   // where commands begin; "": HOME, or / where that is none
 	Env  []string // NAME=value, beside what is inherited
 
-	RunAs  []string // as whom commands may run at all, by name or id; none: as anybody whom this process may become
-	Cgroup string   // folder of a cgroup v2 that is this process's alone; "": the one that it is in, if it was delegated
+	RunAs    string   // user or user:group that commands run as when their job names no user; "": the node's own
+	Allow    []string // users that commands may run as at all, by name or id; none: RunAs, without that anybody whom this process may become
+	NewPrivs bool     // commands may gain rights by setuid programs and by capabilities of files
+
+	Cgroup string // folder of a cgroup v2 that is this process's alone; "": the one that it is in, if it was delegated
 
 	Keep     int           // bytes of output kept per attempt, half from the beginning, half from the end
 	PipeWait time.Duration // how long what bash left behind may go on before it is ended
@@ -40,10 +44,11 @@ type Config struct {
 
 // Shell executes attempts with bash. Use NewShell.
 type Shell struct {
-	cfg  Config
-	env  []string
-	null *os.File // the standard input of every command that is given nothing to read
-	live running
+	cfg   Config
+	env   []string
+	usual *account // of commands whose job names no user; nil: the node's own
+	null  *os.File // the standard input of every command that is given nothing to read
+	live  running
 
 	cgroups   *cgroups // nil where there are none to use,
 	noCgroups error    // and why
@@ -76,10 +81,10 @@ func NewShell(cfg Config) (*Shell, error) {
 	if path, err := look(cfg.Bash); err == nil {
 		cfg.Bash = path
 	}
-	cfg.RunAs = slices.Clone(cfg.RunAs)
-	for i, name := range cfg.RunAs {
-		if cfg.RunAs[i] = strings.TrimSpace(name); cfg.RunAs[i] == "" {
-			return nil, fmt.Errorf("shell: run-as-allow %q: want names or ids of users", cfg.RunAs)
+	cfg.Allow = slices.Clone(cfg.Allow)
+	for i, name := range cfg.Allow {
+		if cfg.Allow[i] = strings.TrimSpace(name); cfg.Allow[i] == "" {
+			return nil, fmt.Errorf("shell: run-as-allow %q: want names or ids of users", cfg.Allow)
 		}
 	}
 	env, err := environ(cfg.Bash, cfg.Env)
@@ -97,6 +102,9 @@ func NewShell(cfg Config) (*Shell, error) {
 	seal()
 	s := &Shell{cfg: cfg, env: env, folders: newFolders(), fork: make(chan struct{}, 1)}
 	s.fork <- struct{}{}
+	if err := s.settleAccounts(); err != nil {
+		return nil, err
+	}
 	if s.cgroups, s.noCgroups = openCgroups(cfg.Cgroup, "/proc"); s.noCgroups != nil && cfg.Cgroup != "" {
 		return nil, fmt.Errorf("shell: %w", s.noCgroups)
 	}
@@ -208,10 +216,10 @@ func (s *Shell) forkInTime(ctx context.Context, p *plan, attr *syscall.ProcAttr,
 		in = p.cgroup.fd
 	}
 	failpoint.Here("before", "fork")
-	pid, exit, err = fork(p.bash, p.argv, attr, p.credential, in)
+	pid, exit, err = s.forkPlan(p, attr, in)
 	if err != nil && in != nil && in == p.common {
 		if other, again := s.cgroups.instead(a.Launch.Session, err); again {
-			pid, exit, err = fork(p.bash, p.argv, attr, p.credential, other)
+			pid, exit, err = s.forkPlan(p, attr, other)
 		}
 	}
 	if err != nil {
@@ -223,6 +231,16 @@ func (s *Shell) forkInTime(ctx context.Context, p *plan, attr *syscall.ProcAttr,
 	a.Seat.Forked(pid)
 	failpoint.Here("behind", "seat")
 	return pid, exit, nil
+}
+
+// forkPlan forks bash without any right of the node's. A command cannot gain rights either, unless the operator allows it.
+func (s *Shell) forkPlan(p *plan, attr *syscall.ProcAttr, in *os.File) (pid int, exit *os.File, err error) {
+	start := privilege.StartConfined
+	if s.cfg.NewPrivs {
+		start = privilege.Start
+	}
+	start(func() { pid, exit, err = fork(p.bash, p.argv, attr, p.credential, in) })
+	return pid, exit, err
 }
 
 // await returns once c has something, or with errLate when the attempt may not begin any more, or with errStopped when it

@@ -149,7 +149,7 @@ func TestNewShellRefuses(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"a negative bound":               {Keep: -1},
 		"a negative wait":                {PipeWait: -1},
-		"an empty name in a list":        {RunAs: []string{"a", " "}},
+		"an empty name in a list":        {Allow: []string{"a", " "}},
 		"a variable without a value":     {Env: []string{"A"}},
 		"a variable without a name":      {Env: []string{"=a"}},
 		"a NUL in a variable":            {Env: []string{"A=\x00"}},

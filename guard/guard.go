@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go-crontab/internal/boottime"
+	"go-crontab/internal/privilege"
 )
 
 // Config says what is guarded. All but the hooks is needed.
@@ -40,6 +41,7 @@ type Guard struct {
 	limit  time.Duration // a guard that has not looked for so long is none
 
 	pid  atomic.Int64
+	told atomic.Bool // it has the DSN, so it can bury
 	pipe atomic.Pointer[os.File]
 
 	mu     sync.Mutex
@@ -126,18 +128,19 @@ func (g *Guard) keep(ctx context.Context) error {
 		return err
 	}
 	defer g.letGo()
-	defer letter.Close()
+	defer letter.Close() // what was sent stays in the guard's end
 	kill := func(why error) error {
 		_ = cmd.Process.Kill()
 		<-ended
 		return why
 	}
-	tick := time.NewTicker(g.limit / lookAgain)
+	tick := time.NewTicker(g.limit / lookAgain / whileStarting)
 	defer tick.Stop()
 	var seen int64
 	for still, ready := 0, false; ; {
 		select {
 		case err := <-ended:
+			g.told.Store(false)
 			g.pid.Store(0)
 			if err == nil {
 				err = errors.New("exit status 0")
@@ -152,15 +155,18 @@ func (g *Guard) keep(ctx context.Context) error {
 		case looked != seen:
 			seen, still = looked, 0
 			if !ready {
+				if err := g.sendDSN(letter); err != nil {
+					return kill(err)
+				}
 				ready = true
-				g.sendDSN(letter)
+				tick.Reset(g.limit / lookAgain)
 				g.cfg.Log.Info("guarded", "guard", cmd.Process.Pid)
 				call(g.cfg.Ready)
 			}
 		// Ticks of ours, not time: a machine that was suspended has a guard that is well.
 		case ready && still > lookAgain:
 			return kill(errStuck)
-		case !ready && still > 20*lookAgain:
+		case !ready && still > 20*lookAgain*whileStarting:
 			return kill(errLate)
 		default:
 			still++
@@ -174,15 +180,19 @@ func (g *Guard) keep(ctx context.Context) error {
 // lookAgain is how often the node looks at its guard in the time after which it takes it for dead.
 const lookAgain = 20
 
+// whileStarting is how much more often the node looks until the guard is there: nothing begins before.
+const whileStarting = 10
+
 // sendDSN tells a guard the DSN. The guard has looked at its lease, so it has made itself unreadable before.
 //
-// If the node dies before this, the guard kills the commands all the same, but it cannot bury the session: the other
-// nodes take over when it expires.
-func (g *Guard) sendDSN(letter *os.File) {
+// Nothing begins before. If the node dies now, the guard kills what began under an earlier guard, but it cannot bury the
+// session: the other nodes take over when it expires.
+func (g *Guard) sendDSN(letter *os.File) error {
 	if _, err := letter.WriteString(g.cfg.DSN); err != nil {
-		g.cfg.Log.Error("the guard did not get the DSN: it cannot bury the session of this node", "error", err)
+		return fmt.Errorf("send it the DSN: %w", err)
 	}
-	_ = letter.Close()
+	g.told.Store(true)
+	return nil
 }
 
 // start starts a guard. ended gets what became of it. letter is the node's end of the socket that the DSN goes through.
@@ -203,10 +213,12 @@ func (g *Guard) start() (ended chan error, _ *exec.Cmd, letter *os.File, err err
 		Path: selfExe, Args: []string{comm, g.cfg.Node}, Env: environ(stageWatch),
 		ExtraFiles: []*os.File{g.file, r, slot}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
+	mayKill(cmd.SysProcAttr)
 	if isOpen(os.Stderr) {
 		cmd.Stderr = os.Stderr
 	}
-	if err := cmd.Start(); err != nil {
+	privilege.Start(func() { err = cmd.Start() })
+	if err != nil {
 		return nil, nil, nil, errors.Join(err, w.Close(), letter.Close())
 	}
 	g.pipe.Store(w)
@@ -218,6 +230,7 @@ func (g *Guard) start() (ended chan error, _ *exec.Cmd, letter *os.File, err err
 
 // letGo closes the pipe.
 func (g *Guard) letGo() {
+	g.told.Store(false)
 	g.pid.Store(0)
 	if w := g.pipe.Swap(nil); w != nil {
 		_ = w.Close()
@@ -249,10 +262,10 @@ func isOpen(f *os.File) bool {
 	return err == nil
 }
 
-// Alive tells whether anything may begin: there is a guard, and it takes the lease for good.
+// Alive reports whether anything may begin: there is a guard that can bury, and it takes the lease for good.
 func (g *Guard) Alive() bool {
 	m := g.memory
-	return g.pid.Load() != 0 && m.phase.Load() == inForce && m.lapsed.Load() == 0 && boottime.Now()-time.Duration(m.looked.Load()) <= g.limit
+	return g.told.Load() && m.phase.Load() == inForce && m.lapsed.Load() == 0 && boottime.Now()-time.Duration(m.looked.Load()) <= g.limit
 }
 
 // PID is that of the guard, 0 while there is none.

@@ -5,6 +5,7 @@ package guard
 import (
 	"errors"
 	"os"
+	"syscall"
 )
 
 // Supported tells whether there are guards on this system.
@@ -12,6 +13,7 @@ const Supported = false
 
 func share(int) (*os.File, []byte, error)  { return nil, nil, errors.ErrUnsupported }
 func socketPair() (_, _ *os.File, _ error) { return nil, nil, errors.ErrUnsupported }
+func mayKill(*syscall.SysProcAttr)         {}
 func unshare([]byte)                       {}
 
 // Conceal does nothing: there is no /proc to look into.

@@ -3,8 +3,11 @@ package guard
 import (
 	"fmt"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"go-crontab/internal/privilege"
 )
 
 // Supported tells whether there are guards on this system.
@@ -43,5 +46,8 @@ func socketPair() (own, child *os.File, err error) {
 	}
 	return os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket"), nil
 }
+
+// mayKill has a guard keep of the node's capabilities the one that it needs: commands may run as another user.
+func mayKill(attr *syscall.SysProcAttr) { attr.AmbientCaps = privilege.Guarding() }
 
 func unshare(b []byte) { _ = unix.Munmap(b) }

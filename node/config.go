@@ -48,8 +48,11 @@ type Config struct {
 
 	SpoolDir string // where outcomes wait when MySQL is out of reach at a stop, a folder of this node's alone; "": they are lost then
 
-	RunAs  []string // as whom commands may run, see execute.Config; none: as anybody whom this process may become
-	Cgroup string   // folder of a cgroup v2 for commands with limits; "": the one of this process, if it was delegated
+	RunAs      string   // user that commands run as when their job names none, see execute.Config; "": the node's own
+	RunAsAllow []string // users that commands may run as; none: RunAs, without that anybody whom this process may become
+	NewPrivs   bool     // commands may gain rights by setuid programs and by capabilities of files
+
+	Cgroup string // folder of a cgroup v2 for commands with limits; "": the one of this process, if it was delegated
 
 	HTTPAllow  []string     // what HTTP jobs may call beside public addresses, see execute.HTTPConfig
 	SecretsDir string       // where the node's own secrets are, in a folder for each app; "": in the environment only

@@ -12,7 +12,7 @@ func newExecutor(cfg *Config, stored execute.Stored) (execute.Executor, error) {
 		// Also where a command's selector is one that only handlers have.
 		return &execute.Kinds{Handler: cfg.Handlers}, nil
 	}
-	shell, err := execute.NewShell(execute.Config{RunAs: cfg.RunAs, Cgroup: cfg.Cgroup})
+	shell, err := execute.NewShell(execute.Config{RunAs: cfg.RunAs, Allow: cfg.RunAsAllow, NewPrivs: cfg.NewPrivs, Cgroup: cfg.Cgroup})
 	if err != nil {
 		return nil, err
 	}

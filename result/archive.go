@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"go-crontab/internal/privilege"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -94,7 +95,11 @@ func ArchiveCommand(command string, timeout time.Duration) Archive {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 		cmd.WaitDelay = time.Second // what it left behind may hold its output open
-		err := cmd.Run()
+		var err error
+		privilege.Start(func() { err = cmd.Start() })
+		if err == nil {
+			err = cmd.Wait()
+		}
 		switch {
 		case bounded.Err() != nil && ctx.Err() == nil:
 			return fmt.Errorf("it took longer than %s and was killed%s", timeout, said.words())

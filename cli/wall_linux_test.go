@@ -1,0 +1,240 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go-crontab/internal/faultproxy"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// The node of these tests is nobody, its commands are daemon's: both users are on every Debian.
+const (
+	nodeUser = "nobody"
+	jobsUser = "daemon"
+)
+
+// wall is what the packages make of a machine: a program that nobody but root can read, settings that are root's, a state
+// folder of the node's user, and another user for commands.
+type wall struct {
+	dir, program, settings, state string
+	uid, gid                      string // of the node
+}
+
+func newWall(t *testing.T, dsn string) *wall {
+	t.Helper()
+	node, err := user.Lookup(nodeUser)
+	if _, jobsErr := user.Lookup(jobsUser); os.Geteuid() != 0 || err != nil || jobsErr != nil {
+		t.Skipf("needs root, and the users %s and %s", nodeUser, jobsUser)
+	}
+	dir, err := os.MkdirTemp("", "gocrontab-wall-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	w := &wall{dir: dir, program: dir + "/go-crontab", settings: dir + "/serve.env", state: dir + "/state", uid: node.Uid, gid: node.Gid}
+
+	script := `chmod 755 "$1" && install -m 711 -o root -g root "$2" "$1/go-crontab" && install -d -m 700 -o "$3" "$1/state" &&
+		(umask 077 && printf "GOCRONTAB_DSN='%s'\n" "$4" > "$1/serve.env")`
+	if out, err := exec.Command("sh", "-ec", script, "sh", dir, binary(t), nodeUser, dsn).CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	return w
+}
+
+// reachable is a cluster by another way, which is open to all users: the socket of the tests' server is root's.
+func reachable(t *testing.T, dsn string) string {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Net, cfg.Addr = "tcp", faultproxy.New(t, cfg.Net, cfg.Addr).Addr()
+	token, _ := adminTokens.Load(dsn)
+	adminTokens.Store(cfg.FormatDSN(), token)
+	return cfg.FormatDSN()
+}
+
+// as is the beginning of a command line that becomes the node's user with some capabilities, as systemd does it.
+func (w *wall) as(capabilities string) []string {
+	return []string{"setpriv", "--reuid", w.uid, "--regid", w.gid, "--clear-groups", "--no-new-privs",
+		"--inh-caps", capabilities, "--ambient-caps", capabilities, "--bounding-set", "-all," + capabilities}
+}
+
+const switching = "+setuid,+setgid,+kill"
+
+// node starts a node that runs commands as another user.
+func (w *wall) node(t *testing.T, dsn, name string, args ...string) *server {
+	t.Helper()
+	line := append(w.as(switching), w.program, "serve", "--node", name, "--listen", "127.0.0.1:0", "--session-expiry", "5s",
+		"--state-dir", filepath.Join(w.state, name), "--log-format", "json", "--run-as", jobsUser)
+	return serving(t, dsn, startCommand(t, []string{"GOCRONTAB_DSN=" + dsn, "HOME="}, append(line, args...)...)).ready()
+}
+
+// do runs a command as a job and returns its output.
+func (s *server) do(t *testing.T, name, command string, flags ...string) result {
+	t.Helper()
+	add := append([]string{"job", "add", name, "--schedule", "@yearly"}, flags...)
+	if got := s.ask(append(add, "--", command)...); got.code != exitOK {
+		t.Fatalf("add %s: %+v", name, got)
+	}
+	return s.ask("job", "run", name, "--wait")
+}
+
+// TestCommandsRunAsAnotherUser has a node that is not root run commands as another user: they have none of its rights.
+func TestCommandsRunAsAnotherUser(t *testing.T) {
+	t.Parallel()
+	dsn := reachable(t, migrated(t))
+	w := newWall(t, dsn)
+	s := w.node(t, dsn, "one")
+	guard := s.says(`"msg":"guarded"[^\n]*"guard":(\d+)`, 10*time.Second)
+
+	// systemd gives the node capabilities that commands would inherit.
+	got := s.do(t, "rights", "id -un; id -gn; id -G; grep -E '^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs)' /proc/self/status")
+	none := "\t0000000000000000\n"
+	want := jobsUser + "\n" + jobsUser + "\n1\nCapInh:" + none + "CapPrm:" + none + "CapEff:" + none + "CapAmb:" + none + "NoNewPrivs:\t1\n"
+	if got.code != exitOK || !strings.Contains(got.out, want) {
+		t.Errorf("got %+v, want %q", got, want)
+	}
+	status, err := os.ReadFile("/proc/" + guard + "/status")
+	if err != nil || !regexp.MustCompile(`(?m)^CapEff:\t0*20$`).Match(status) {
+		t.Errorf("the guard has other capabilities than CAP_KILL: %v\n%s", err, status)
+	}
+
+	got = s.do(t, "streams", "echo a > /dev/stdout; cat /dev/stdin >> /dev/stderr", "--stdin", "b")
+	if got.code != exitOK || !strings.Contains(got.out, "a\nb") {
+		t.Errorf("a command cannot open its own input or output: %+v", got)
+	}
+	for name, user := range map[string]string{"as-root": "root", "as-node": nodeUser, "as-node-id": w.uid + ":" + w.gid} {
+		if got := s.do(t, name, "id", "--user", user); got.code == exitOK || !strings.Contains(got.out+got.err, "is not in this node's --run-as-allow: "+jobsUser) {
+			t.Errorf("a job of the user %s: %+v", user, got)
+		}
+	}
+
+	// The node can kill what is another user's, and so can the guard.
+	got = s.do(t, "late", "trap '' TERM; sleep 600; sleep 600", "--timeout", "1s")
+	if !strings.Contains(got.out+got.err, "ran longer than 1s") {
+		t.Errorf("a timeout: %+v", got)
+	}
+	token := "8" + strconv.Itoa(os.Getpid())
+	for _, line := range [][]string{
+		{"job", "add", "stubborn", "--schedule", "@yearly", "--", fmt.Sprintf("trap '' TERM; sleep %s; sleep %[1]s", token)},
+		{"job", "run", "stubborn"},
+	} {
+		if got := s.ask(line...); got.code != exitOK {
+			t.Fatalf("%q: %+v", line, got)
+		}
+	}
+	await(t, "the command", 10*time.Second, func() bool { return asleep(token) })
+	s.signal(syscall.SIGKILL)
+	await(t, "the end of the command of a dead node", 10*time.Second, func() bool { return !asleep(token) })
+	s.says(`"msg":"guard: buried the session of a dead node"`, 10*time.Second)
+}
+
+// asleep reports whether a sleep of so long runs.
+func asleep(seconds string) bool {
+	return exec.Command("pgrep", "-f", "-x", "sleep "+seconds).Run() == nil
+}
+
+// TestNoCommandGetsTheDSN has commands look for it everywhere: in a node and a guard, in those that are just starting, in
+// the settings and the state folder.
+func TestNoCommandGetsTheDSN(t *testing.T) {
+	t.Parallel()
+	dsn := reachable(t, migrated(t))
+	w := newWall(t, dsn)
+	s := w.node(t, dsn, "one")
+	guard := s.says(`"msg":"guarded"[^\n]*"guard":(\d+)`, 10*time.Second)
+	node := strconv.Itoa(s.cmd.Process.Pid)
+
+	attempts := map[string]string{
+		"settings":        "cat " + w.settings,
+		"program":         "cat " + w.program,
+		"state":           "ls " + w.state,
+		"node-environ":    "cat /proc/" + node + "/environ",
+		"node-memory":     "cat /proc/" + node + "/maps /proc/" + node + "/mem",
+		"node-fds":        "ls /proc/" + node + "/fd",
+		"guard-environ":   "cat /proc/" + guard + "/environ",
+		"guard-fds":       "ls /proc/" + guard + "/fd",
+		"guard-memory":    "cat /proc/" + guard + "/fd/3",
+		"kill-guard":      "kill -9 " + guard,
+		"kill-node":       "kill -STOP " + node,
+		"own-session":     "exec 3<>/proc/$PPID/fd/0",
+		"parent-settings": "cat /proc/$PPID/environ",
+	}
+	for name, command := range attempts {
+		if got := s.do(t, name, command); got.code == exitOK || !regexp.MustCompile(`(?i)permission denied|not permitted`).MatchString(got.out) {
+			t.Errorf("%s: %s: %+v", name, command, got)
+		}
+	}
+
+	// What a job leaves behind looks at everything that starts, for as long as its file is there.
+	found, going := filepath.Join(w.dir, "found"), filepath.Join(w.dir, "going")
+	for _, path := range []string{found, going} {
+		if err := os.WriteFile(path, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, secret, _ := strings.Cut(dsn, "@")
+	thief := fmt.Sprintf(`env -i setsid bash -c 'needle="%s""%s"; while [ -e %s ]; do
+		for dir in /proc/[0-9]*; do [ -r $dir/environ ] && grep -qas -F "$needle" $dir/environ && readlink $dir/exe >> %s; done; echo >> %s; done' >/dev/null 2>&1 &`,
+		secret[:4], secret[4:], going, found, going)
+	if got := s.do(t, "thief", thief); got.code != exitOK {
+		t.Fatalf("%+v", got)
+	}
+	await(t, "the thief", 10*time.Second, func() bool { b, _ := os.ReadFile(going); return len(b) > 0 })
+	for _, name := range []string{"two", "three", "four"} {
+		next := w.node(t, dsn, name)
+		next.signal(syscall.SIGKILL)
+		next.exit(20 * time.Second)
+	}
+	if err := os.Remove(going); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(found); err != nil || len(got) > 0 {
+		t.Errorf("the thief found the DSN in %q, %v", got, err)
+	}
+}
+
+// TestRunAsRefused: a node that cannot keep commands out of its own user says so and does not start.
+func TestRunAsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWall(t, "")
+	for name, tc := range map[string]struct {
+		as    []string
+		flags []string
+		want  string
+	}{
+		"without the rights":     {w.as("-all"), []string{"--run-as", jobsUser}, "this node may not run commands as another user: it must run as root or have CAP_SETUID"},
+		"without one of them":    {w.as("+setuid,+setgid"), []string{"--run-as", jobsUser}, "this node may not run commands as another user"},
+		"no such user":           {nil, []string{"--run-as", "no-such-user"}, "--run-as no-such-user: user: there is no user no-such-user on this node"},
+		"no such group":          {nil, []string{"--run-as", jobsUser + ":no-such-group"}, "there is no group no-such-group"},
+		"its own user, as root":  {nil, []string{"--run-as", "root"}, "that is the user of the node itself"},
+		"its own user":           {w.as(switching), []string{"--run-as", nodeUser}, "that is the user of the node itself"},
+		"its own user, by id":    {w.as(switching), []string{"--run-as", w.uid + ":1"}, "that is the user of the node itself"},
+		"its own user is listed": {w.as(switching), []string{"--run-as", jobsUser, "--run-as-allow", jobsUser + "," + nodeUser}, "lists " + nodeUser + ", the user of the node itself"},
+		"the user is not listed": {w.as(switching), []string{"--run-as", jobsUser, "--run-as-allow", "games"}, "--run-as-allow does not list that user"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			state := []string{"serve", "--node", "one", "--listen", "127.0.0.1:0", "--state-dir", filepath.Join(w.state, strings.ReplaceAll(name, " ", "-"))}
+			p := startCommand(t, []string{"GOCRONTAB_DSN=crontab:secret@tcp(127.0.0.1:1)/crontab"},
+				append(append(append([]string{}, tc.as...), w.program), append(state, tc.flags...)...)...)
+			if code := p.exit(20 * time.Second); code != exitUsage || !strings.Contains(p.out.String(), tc.want) {
+				t.Errorf("got code %d and %q, want %q", code, p.out.String(), tc.want)
+			}
+		})
+	}
+}
