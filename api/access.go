@@ -125,10 +125,10 @@ func (s *Server) whoAsks(r *http.Request, now time.Time) (*auth.Principal, error
 		}
 		return s.gate.ByToken(r.Context(), strings.TrimSpace(token), address, changing, now)
 	}
-	if _, secret := s.loginCookie(r); secret != "" {
-		return s.gate.ByLogin(r.Context(), secret, address, changing, now)
+	if _, login := s.loginOf(r); login.Cookie != "" {
+		return s.gate.ByLogin(r.Context(), login, address, changing, now)
 	}
-	return nil, unauthenticated.problem("Send a token as Authorization: Bearer TOKEN, or sign in with POST /api/v1/login. " +
+	return nil, unauthenticated.problem("Send a token as Authorization: Bearer TOKEN, or sign in with POST /api/v1/login: a browser's cookie counts only with the header " + loginHeader + ". " +
 		"The first token comes from go-crontab migrate --bootstrap, others from go-crontab token create.")
 }
 
@@ -280,23 +280,35 @@ func notFoundAs(none, err error) error {
 // securePrefix has browsers take a cookie only over TLS, from us alone, and for all paths.
 const securePrefix = "__Host-"
 
-// cookieName is that of the cookie of a login.
-func cookieName(secure bool) string {
+// loginHeader carries the key of a login. Only scripts of the page's own origin have the key, and only they may send the
+// header: we allow it to no other origin.
+const loginHeader = "X-Gocrontab-Login"
+
+// cookieName is the name of the cookie that belongs to the key of a login.
+func cookieName(secure bool, key string) string {
+	name := "gocrontab-" + auth.Tag(key)
 	if secure {
-		return securePrefix + "gocrontab"
+		name = securePrefix + name
 	}
-	return "gocrontab"
+	return name
 }
 
-// loginCookie is the cookie of a login; secret is "" if there is none. The one that browsers keep to TLS counts in any
-// case: behind a proxy that does not pass the Host on, nothing else tells of TLS where there is no Origin, as with reads.
-func (s *Server) loginCookie(r *http.Request) (name, secret string) {
-	name = cookieName(true)
-	if secret = cookie(r, name); secret == "" && !s.secure(r) {
-		name = cookieName(false)
-		secret = cookie(r, name)
+// loginOf returns the login that a request names by its key, and the name of its cookie. Cookie is "" if the request has
+// no key or no cookie for it: a cookie alone is no login, whoever sends it.
+//
+// A cookie with the prefix counts in any case: behind a proxy that does not pass the Host on, a read has neither a Host
+// nor an Origin that would show TLS.
+func (s *Server) loginOf(r *http.Request) (name string, login auth.Login) {
+	login.Key = r.Header.Get(loginHeader)
+	if login.Key == "" {
+		return "", login
 	}
-	return name, secret
+	name = cookieName(true, login.Key)
+	if login.Cookie = cookie(r, name); login.Cookie == "" && !s.secure(r) {
+		name = cookieName(false, login.Key)
+		login.Cookie = cookie(r, name)
+	}
+	return name, login
 }
 
 func cookie(r *http.Request, name string) string {
@@ -326,8 +338,11 @@ func isOrigin(header string, u *url.URL) bool {
 }
 
 // setCookie gives a browser a cookie that no script can read; "" takes it away.
-func setCookie(w http.ResponseWriter, name, value string, site http.SameSite, life time.Duration) {
-	c := &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, Secure: strings.HasPrefix(name, securePrefix), SameSite: site, MaxAge: int(life.Seconds())}
+func setCookie(w http.ResponseWriter, name, value string, life time.Duration) {
+	c := &http.Cookie{
+		Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()),
+		HttpOnly: true, Secure: strings.HasPrefix(name, securePrefix), SameSite: http.SameSiteStrictMode,
+	}
 	if value == "" {
 		c.MaxAge = -1
 	}
@@ -335,7 +350,7 @@ func setCookie(w http.ResponseWriter, name, value string, site http.SameSite, li
 }
 
 func (s *Server) dropCookie(w http.ResponseWriter, r *http.Request) {
-	if name, secret := s.loginCookie(r); secret != "" {
-		setCookie(w, name, "", http.SameSiteStrictMode, 0)
+	if name, login := s.loginOf(r); login.Cookie != "" {
+		setCookie(w, name, "", 0)
 	}
 }

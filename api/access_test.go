@@ -17,7 +17,7 @@ import (
 var openRoutes = []string{
 	"GET /", "GET /healthz", "GET /readyz", "GET /assets/{file}",
 	"GET /docs", "GET /docs/{file}", "GET /openapi.json", "GET /openapi.yaml", "GET /schema/manifest.json",
-	"GET /api/v1/login", "POST /api/v1/login", "GET /api/v1/login/oidc", "GET /api/v1/login/oidc/callback",
+	"GET /api/v1/login", "POST /api/v1/login", "POST /api/v1/login/oidc", "GET /api/v1/login/oidc/callback", "POST /api/v1/login/oidc/callback",
 }
 
 // apps is a cluster with the same things in two apps, and somebody for each role, unlimited and limited to the first.

@@ -20,8 +20,9 @@ const (
 	maxDepth     = 16                        // of objects and arrays in a body; a job needs two
 	maxFieldName = utf8.UTFMax * job.MaxName // bytes of the name of a field, such as a label: no name that is taken is longer
 
-	maxCalendarBody = 2 << 20 // white space included
-	maxLoginBody    = 4 << 10 // anybody may send one
+	maxCalendarBody = 2 << 20  // white space included
+	maxLoginBody    = 4 << 10  // anybody may send one
+	maxReturnBody   = 16 << 10 // anybody may send one, too, and codes of providers are long
 )
 
 // withBoundedBody has nobody read more of a body than a route takes.

@@ -23,7 +23,7 @@ import (
 // The tests here hold the document against the handlers: what they take, and what they refuse.
 
 // foreign are operations that take what others send to them, whatever it is.
-var foreign = []string{"endOIDC"}
+var foreign = []string{"returnOIDC"}
 
 // TestQueryIsWhatIsDocumented sends to each operation parameters that it does not know, and wrong ones for all that it
 // does: one about which nobody complains is one that no handler reads.

@@ -76,6 +76,11 @@ func (f pageFile) serve(w http.ResponseWriter, r *http.Request, keep string) err
 
 // home: GET /
 func (s *Server) home(w http.ResponseWriter, r *http.Request) error {
+	return servePage(w, r, "no-cache")
+}
+
+// servePage answers with the page. keep says how browsers may keep it.
+func servePage(w http.ResponseWriter, r *http.Request, keep string) error {
 	files, err := console()
 	if err != nil {
 		return err
@@ -85,7 +90,7 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request) error {
 		f = files["placeholder.html"]
 	}
 	w.Header().Set("Content-Security-Policy", pagePolicy)
-	return f.serve(w, r, "no-cache")
+	return f.serve(w, r, keep)
 }
 
 // asset: GET /assets/{file}

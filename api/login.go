@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"html/template"
 	"net/http"
 	"time"
 
@@ -32,19 +31,25 @@ func (s *Server) me(w http.ResponseWriter, r *http.Request) error {
 // waysView is how one may sign in.
 type waysView struct {
 	Token bool   `json:"token" doc:"By POST /api/v1/login with a token."`
-	OIDC  string `json:"oidc,omitempty" doc:"Where to send a browser that is to sign in by an identity provider. Absent: there is none."`
+	OIDC  string `json:"oidc,omitempty" doc:"The origin whose page signs people in by an identity provider, with POST /api/v1/login/oidc: the provider sends browsers back there. Absent: there is none."`
 }
 
 // waysIn: GET /api/v1/login
 func (s *Server) waysIn(w http.ResponseWriter, r *http.Request) error {
 	v := waysView{Token: true}
 	if s.cfg.OIDC != nil {
-		v.OIDC = oidcPath
+		v.OIDC = s.cfg.OIDC.Origin()
 	}
 	return answer(w, http.StatusOK, v)
 }
 
-// login: POST /api/v1/login. A token becomes a cookie that no script can read.
+// loginView is a browser that was just signed in.
+type loginView struct {
+	meView
+	Key string `json:"login_key" doc:"What the page keeps, and sends as X-Gocrontab-Login with each request: the cookie counts only with it. It is shown this once."`
+}
+
+// login: POST /api/v1/login. A token becomes a cookie that no script can read, and a key that no other origin can read.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	body, err := readObject(r)
 	if err != nil {
@@ -66,26 +71,23 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	if err := s.pace(r, p, now); err != nil {
 		return err
 	}
-	if p, err = s.signIn(w, r, p, s.secure(r)); err != nil {
-		return err
-	}
-	return answer(w, http.StatusOK, viewOfMe(p))
+	return s.signIn(w, r, p)
 }
 
-// signIn makes a login and gives the browser its cookie.
-func (s *Server) signIn(w http.ResponseWriter, r *http.Request, p *auth.Principal, secure bool) (*auth.Principal, error) {
+// signIn makes a login, gives the browser its cookie, and answers with the key.
+func (s *Server) signIn(w http.ResponseWriter, r *http.Request, p *auth.Principal) error {
 	if wait, ok := s.signIns.Take(holder(p), time.Now(), 0); !ok {
-		return nil, slowDown(wait, "%s signs in too often.", p.Name)
+		return slowDown(wait, "%s signs in too often.", p.Name)
 	}
-	secret, expires, err := s.issuer.SignIn(r.Context(), p, s.cfg.LoginLife)
+	login, expires, err := s.issuer.SignIn(r.Context(), p, s.cfg.LoginLife)
 	if err != nil {
-		return nil, lookAt(err, "Sign in again; a sign-in of which nobody knows ends by itself.")
+		return lookAt(err, "Sign in again; a sign-in of which nobody knows ends by itself.")
 	}
-	s.gate.Expect(secret)
-	setCookie(w, cookieName(secure), secret, http.SameSiteStrictMode, s.cfg.LoginLife)
+	s.gate.Expect(login)
+	setCookie(w, cookieName(s.secure(r), login.Key), login.Cookie, s.cfg.LoginLife)
 	signed := *p
 	signed.Expires = expires
-	return &signed, nil
+	return answer(w, http.StatusOK, loginView{viewOfMe(&signed), login.Key})
 }
 
 // logout: POST /api/v1/logout
@@ -101,19 +103,6 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
-
-const (
-	oidcPath = "/api/v1/login/oidc"
-	// flowLife is how long somebody may take at the provider.
-	flowLife = 10 * time.Minute
-)
-
-// flowCookie is the name of the cookie of a browser that is at the provider. It must come along when the provider sends
-// the browser back, which is a way from another site: so it is lax, and holds nothing that is good for anything else.
-func (s *Server) flowCookie(r *http.Request) string { return cookieName(s.fromProvider(r)) + "-flow" }
-
-// fromProvider tells whether a browser on its way over the provider has TLS: that way leads to the public URL.
-func (s *Server) fromProvider(r *http.Request) bool { return s.publicTLS() || s.secure(r) }
 
 // paceStrangers bounds what somebody of whom nothing is known may have us ask a provider.
 func (s *Server) paceStrangers(r *http.Request) (giveBack func(), err error) {
@@ -132,8 +121,21 @@ func (s *Server) noProvider(r *http.Request) error {
 	return notFound.problem("This cluster has no identity provider; sign in with a token.")
 }
 
-// beginOIDC: GET /api/v1/login/oidc sends the browser to the provider.
+// A sign-in by the provider is begun and ended by the same page. Between the two it keeps its secrets in the storage of
+// its tab, which only its own origin can read and write. So nobody else, not even a server on another port of the host,
+// can end the sign-in that a page began, or have a page end one that it did not begin.
+
+// beganView is a sign-in that was begun.
+type beganView struct {
+	Target string `json:"target" doc:"Where to send the browser: to the provider, which sends it back."`
+	Flow   string `json:"flow" doc:"What the page keeps until then. It is shown this once."`
+}
+
+// beginOIDC: POST /api/v1/login/oidc
 func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) error {
+	if err := readNothing(r); err != nil {
+		return err
+	}
 	if s.cfg.OIDC == nil {
 		return s.noProvider(r)
 	}
@@ -146,55 +148,60 @@ func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return problemOfProvider(err)
 	}
-	setCookie(w, s.flowCookie(r), flow, http.SameSiteLaxMode, flowLife)
-	http.Redirect(w, r, target, http.StatusSeeOther)
-	return nil
+	return answer(w, http.StatusOK, beganView{target, flow})
 }
 
-// endOIDC: GET /api/v1/login/oidc/callback is where the provider sends the browser back to.
+// returnOIDC: GET /api/v1/login/oidc/callback. The provider sends browsers back to the page, which calls endOIDC. Nothing
+// keeps the answer: a code is in its address.
+func (s *Server) returnOIDC(w http.ResponseWriter, r *http.Request) error {
+	return servePage(w, r, "no-store")
+}
+
+// endOIDC: POST /api/v1/login/oidc/callback. The page sends what it kept, and what the provider added to its address.
 func (s *Server) endOIDC(w http.ResponseWriter, r *http.Request) error {
+	body, err := readObject(r)
+	if err != nil {
+		return err
+	}
+	var back returned
+	f := newFields(body)
+	f.text("flow", &back.flow)
+	f.text("state", &back.state)
+	f.text("code", &back.code)
+	f.text("error", &back.wrong)
+	if err := f.done(); err != nil {
+		return err
+	}
 	if s.cfg.OIDC == nil {
 		return s.noProvider(r)
 	}
-	p, err := s.vouched(w, r)
-	var refused *auth.Refused
-	switch {
-	case errors.As(err, &refused):
-		s.gate.Refuse(r.Context(), refused, time.Now())
-		return refusedPage(w, refused.Why)
-	case err != nil:
+	p, err := s.vouched(r, back)
+	if errors.As(err, new(*auth.Refused)) {
+		return s.refused(r, err, time.Now())
+	}
+	if err != nil {
 		return problemOfProvider(err)
 	}
-	if _, err := s.signIn(w, r, p, s.fromProvider(r)); err != nil {
-		return err
-	}
-	http.Redirect(w, r, "/", http.StatusSeeOther)
-	return nil
+	return s.signIn(w, r, p)
 }
 
-// vouched tells for whom the provider vouches. What the browser kept for that is good for one time, and for what comes
-// with its state alone: another site can send a browser here with anything.
-func (s *Server) vouched(w http.ResponseWriter, r *http.Request) (*auth.Principal, error) {
-	flow, q := cookie(r, s.flowCookie(r)), newQuery(r)
-	state, code, wrong := q.text(oidcState), q.text(oidcCode), q.text(oidcError)
-	if err := q.err(); err != nil {
+// returned is what a page has when the provider sent its browser back.
+type returned struct{ flow, state, code, wrong string }
+
+// vouched returns the person for whom the provider vouches. Only what comes with the state of the flow counts: another
+// site can send a browser back with anything.
+func (s *Server) vouched(r *http.Request, back returned) (*auth.Principal, error) {
+	if err := auth.CheckFlow(back.flow, back.state); err != nil {
 		return nil, err
 	}
-	if err := auth.CheckFlow(flow, state); err != nil {
+	if back.wrong != "" {
+		return nil, &auth.Refused{Why: "the identity provider says " + cutShort(back.wrong)}
+	}
+	giveBack, err := s.paceStrangers(r)
+	if err != nil {
 		return nil, err
 	}
-	var giveBack func()
-	if wrong == "" {
-		var err error
-		if giveBack, err = s.paceStrangers(r); err != nil {
-			return nil, err
-		}
-	}
-	setCookie(w, s.flowCookie(r), "", http.SameSiteLaxMode, 0)
-	if wrong != "" {
-		return nil, &auth.Refused{Why: "the identity provider says " + cutShort(wrong)}
-	}
-	p, err := s.cfg.OIDC.Finish(r.Context(), flow, state, code)
+	p, err := s.cfg.OIDC.Finish(r.Context(), back.flow, back.state, back.code)
 	if err == nil {
 		giveBack() // that was no stranger
 	}
@@ -215,16 +222,4 @@ func problemOfProvider(err error) error {
 	p := providerAway.problem("It may be down, or set up wrongly; the node's log says more under this request_id. Signing in with a token works all the same.")
 	p.cause = err
 	return p
-}
-
-var refusedText = template.Must(template.New("refused").Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Not signed in</title>
-<h1>Not signed in</h1><p>You were not let in: {{.}}.</p><p><a href="/">Back</a></p></html>
-`))
-
-// refusedPage says to a person in front of a browser why there is no login.
-func refusedPage(w http.ResponseWriter, why string) error {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(http.StatusForbidden)
-	return refusedText.Execute(w, why)
 }

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -9,7 +10,9 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +21,8 @@ import (
 	"go-crontab/internal/testidp"
 )
 
-// browser is the site as a browser sees it: without a token, with a jar for cookies.
+// browser is the site as a page in a browser sees it: without a token, with a jar for cookies, and with a storage in
+// which the page keeps the key of its login.
 func (s *site) browser() *site {
 	s.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -27,9 +31,53 @@ func (s *site) browser() *site {
 	}
 	b := s.as("")
 	client := *s.http
-	client.Jar = jar
+	client.Jar, client.Transport = jar, &pageOf{next: client.Transport}
 	b.http = &client
 	return b
+}
+
+// pageOf keeps the key of a sign-in and sends it with each request that comes later.
+type pageOf struct {
+	next http.RoundTripper
+	mu   sync.Mutex
+	key  string
+}
+
+func (p *pageOf) RoundTrip(req *http.Request) (*http.Response, error) {
+	p.mu.Lock()
+	key := p.key
+	p.mu.Unlock()
+
+	if key != "" && req.Header.Get(loginHeader) == "" {
+		req = req.Clone(req.Context())
+		req.Header.Set(loginHeader, key)
+	}
+	resp, err := p.next.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusOK || !strings.HasPrefix(req.URL.Path, "/api/v1/login") {
+		return resp, err
+	}
+	text, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	var answer struct {
+		Key string `json:"login_key"`
+	}
+	if json.Unmarshal(text, &answer) == nil && answer.Key != "" {
+		p.mu.Lock()
+		p.key = answer.Key
+		p.mu.Unlock()
+	}
+	return resp, err
+}
+
+// loginHeader is how the key of a login is sent.
+const loginHeader = "X-Gocrontab-Login"
+
+// login is what to send by hand after a sign-in: the header with its cookie, and the one with its key.
+func (r *reply) login() []string {
+	r.t.Helper()
+	c := r.cookie()
+	return []string{"Cookie", c.Name + "=" + c.Value, loginHeader, r.object().text("login_key")}
 }
 
 // cookie is the one that an answer sets.
@@ -51,10 +99,11 @@ func TestSignInByToken(t *testing.T) {
 	b.call("GET", "/api/v1/jobs", nil).want(401)
 	r := b.call("POST", "/api/v1/login", object{"token": token}, "Origin", s.url, "Sec-Fetch-Site", "same-origin").want(200)
 	c := r.cookie()
-	if c.Name != "gocrontab" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure || c.Path != "/" || c.Domain != "" || c.MaxAge != 12*3600 || strings.Contains(c.Value, token) {
+	key := r.object().text("login_key")
+	if c.Name != "gocrontab-"+auth.Tag(key) || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure || c.Path != "/" || c.Domain != "" || c.MaxAge != 12*3600 || strings.Contains(c.Value, token) {
 		t.Errorf("got cookie %v", c)
 	}
-	if me := r.object(); me.text("name") != "alice" || me.text("role") != "operator" || me.text("expires") == "" || strings.Contains(r.body, c.Value) || strings.Contains(r.body, token) {
+	if me := r.object(); me.text("name") != "alice" || me.text("role") != "operator" || me.text("expires") == "" || strings.Contains(r.body, c.Value) || strings.Contains(r.body, token) || key == "" || strings.Contains(c.String(), key) {
 		t.Errorf("got %s", r.body)
 	}
 	b.call("GET", "/api/v1/jobs/1", nil).want(200)
@@ -70,15 +119,17 @@ func TestSignInByToken(t *testing.T) {
 	if n := s.count("SELECT COUNT(*) FROM audit WHERE who = 'alice' AND action IN ('sign_in', 'pause')"); n != 2 {
 		t.Errorf("got %d lines of the audit, want one of the sign-in and one of the pause", n)
 	}
-	if n := s.count("SELECT COUNT(*) FROM login WHERE hash = ? OR who = ?", c.Value, c.Value); n != 0 {
-		t.Error("what the cookie holds is in the table")
+	for _, secret := range []string{c.Value, key} {
+		if n := s.count("SELECT COUNT(*) FROM login WHERE INSTR(CONCAT_WS(' ', hash, who, grants, origin), ?)", secret); n != 0 {
+			t.Error("what the browser holds is in the table")
+		}
 	}
 	// A header says more than a cookie.
 	b.call("GET", "/api/v1/jobs", nil, "Authorization", "Bearer "+wellFormed).want(401)
 	b.call("GET", "/api/v1/jobs", nil).want(200)
 
 	b.call("POST", "/api/v1/logout", nil, "Origin", s.url).want(204)
-	stolen := s.as("").call("GET", "/api/v1/jobs", nil, "Cookie", "gocrontab="+c.Value).want(401)
+	stolen := s.as("").call("GET", "/api/v1/jobs", nil, r.login()...).want(401)
 	if c := stolen.cookie(); c.MaxAge >= 0 || c.Value != "" {
 		t.Errorf("a dead cookie: got %v, want it taken away", c)
 	}
@@ -137,29 +188,33 @@ func TestSecureCookies(t *testing.T) {
 	token := s.newToken("alice", auth.Viewer)
 	secure := func(r *reply) {
 		t.Helper()
-		if c := r.want(200).cookie(); c.Name != "__Host-gocrontab" || !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" {
+		if c := r.want(200).cookie(); !strings.HasPrefix(c.Name, "__Host-gocrontab-") || !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" {
 			t.Errorf("got %v", c)
 		}
 	}
+	with := func(login []string, more ...string) []string { return append(slices.Clone(login), more...) }
+
 	r := s.as("").call("POST", "/api/v1/login", object{"token": token}, "Host", "cron.example.com", "Origin", "https://cron.example.com")
 	secure(r)
-	s.as("").call("GET", "/api/v1/me", nil, "Host", "cron.example.com", "Cookie", "__Host-gocrontab="+r.cookie().Value).want(200)
+	s.as("").call("GET", "/api/v1/me", nil, with(r.login(), "Host", "cron.example.com")...).want(200)
 	// The name without the prefix is not taken there: another site under this domain could have set it.
-	s.as("").call("GET", "/api/v1/me", nil, "Host", "cron.example.com", "Cookie", "gocrontab="+r.cookie().Value).want(401)
+	plain := r.login()
+	plain[1] = strings.TrimPrefix(plain[1], "__Host-")
+	s.as("").call("GET", "/api/v1/me", nil, with(plain, "Host", "cron.example.com")...).want(401)
 	// A proxy that says nothing of the Host: the Origin that browsers send with changes tells, and reads find the cookie.
 	r = s.as("").call("POST", "/api/v1/login", object{"token": token}, "Origin", "https://CRON.example.com:443", "Sec-Fetch-Site", "same-origin")
 	secure(r)
-	s.as("").call("GET", "/api/v1/me", nil, "Cookie", "__Host-gocrontab="+r.cookie().Value).want(200)
-	s.as("").call("POST", "/api/v1/logout", nil, "Cookie", "__Host-gocrontab="+r.cookie().Value, "Origin", "https://cron.example.com", "Sec-Fetch-Site", "same-origin").want(204)
-	if c := s.as("").call("GET", "/api/v1/me", nil, "Cookie", "__Host-gocrontab="+r.cookie().Value).want(401).cookie(); c.Name != "__Host-gocrontab" || !c.Secure || c.MaxAge >= 0 {
+	s.as("").call("GET", "/api/v1/me", nil, r.login()...).want(200)
+	s.as("").call("POST", "/api/v1/logout", nil, with(r.login(), "Origin", "https://cron.example.com", "Sec-Fetch-Site", "same-origin")...).want(204)
+	if c := s.as("").call("GET", "/api/v1/me", nil, r.login()...).want(401).cookie(); c.Name != r.cookie().Name || !c.Secure || c.MaxAge >= 0 {
 		t.Errorf("a dead cookie: got %v, want it taken away", c)
 	}
 	for _, origin := range []string{"http://cron.example.com", "https://cron.example.com:8443", "https://example.com", "null"} {
-		if c := s.as("").call("POST", "/api/v1/login", object{"token": token}, "Origin", origin, "Sec-Fetch-Site", "same-origin").want(200).cookie(); c.Name != "gocrontab" || c.Secure {
+		if c := s.as("").call("POST", "/api/v1/login", object{"token": token}, "Origin", origin, "Sec-Fetch-Site", "same-origin").want(200).cookie(); !strings.HasPrefix(c.Name, "gocrontab-") || c.Secure {
 			t.Errorf("from %s: got %v", origin, c)
 		}
 	}
-	if c := s.as("").call("POST", "/api/v1/login", object{"token": token}).want(200).cookie(); c.Name != "gocrontab" || c.Secure {
+	if c := s.as("").call("POST", "/api/v1/login", object{"token": token}).want(200).cookie(); !strings.HasPrefix(c.Name, "gocrontab-") || c.Secure {
 		t.Errorf("on the machine itself: got %v", c)
 	}
 	server := httptest.NewTLSServer(api.New(s.cfg))
@@ -169,6 +224,77 @@ func TestSecureCookies(t *testing.T) {
 	b := s.browser()
 	b.call("POST", "/api/v1/login", object{"token": token}).want(200)
 	b.call("GET", "/api/v1/me", nil).want(200)
+}
+
+// TestCookieAlone: browsers send the cookie to every port of the host. Whoever has it there, without the key that the page
+// keeps for its own origin, has nothing: on no route, not with a made-up key, and not with the key of another sign-in.
+func TestCookieAlone(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.create("there", nil)
+	mine := s.as("").call("POST", "/api/v1/login", object{"token": s.token}).want(200)
+	other := s.as("").call("POST", "/api/v1/login", object{"token": s.newToken("thief", auth.Admin)}).want(200)
+	cookie, key := mine.cookie(), mine.object().text("login_key")
+	theirs := other.object().text("login_key")
+
+	// Under every name that a request may look for it.
+	cookies := ""
+	for _, name := range []string{cookie.Name, other.cookie().Name, "gocrontab", "__Host-gocrontab", "gocrontab-" + auth.Tag("")} {
+		cookies += name + "=" + cookie.Value + "; "
+	}
+	bad := map[string][]string{
+		"the cookie alone":                      {"Cookie", cookies},
+		"an empty key":                          {"Cookie", cookies, loginHeader, ""},
+		"a made-up key":                         {"Cookie", cookies, loginHeader, "gckey_" + strings.TrimPrefix(wellFormed, "gocrontab_")},
+		"the key of another sign-in":            {"Cookie", cookies, loginHeader, theirs},
+		"the cookie as the key":                 {"Cookie", cookies, loginHeader, cookie.Value},
+		"the key alone":                         {loginHeader, key},
+		"the key with another sign-in's cookie": {"Cookie", cookie.Name + "=" + other.cookie().Value, loginHeader, key},
+		"the key in the query of a cookie":      {"Cookie", cookies + "login_key=" + key},
+	}
+	guarded := 0
+	for _, row := range api.New(s.cfg).Table() {
+		if row.Open {
+			continue
+		}
+		guarded++
+		s.serve() // another node: each one looks up only so many unknown pairs at once
+		path := strings.NewReplacer("{id}", "1", "{app}", "default", "{name}", "there", "{key}", "x", "{version}", "1", "{other}", "1").Replace(row.Pattern)
+		for what, header := range bad {
+			if r := s.as("").call(row.Method, path, nil, append(header, "Sec-Fetch-Site", "same-origin")...); r.status != 401 {
+				t.Errorf("%s %s with %s: got %d %s, want 401", row.Method, path, what, r.status, r.body)
+			}
+		}
+	}
+	if guarded < 50 {
+		t.Errorf("only %d routes were tried", guarded)
+	}
+	// A page of another port can have the browser send the cookie. That must not sign anybody out.
+	if r := s.as("").call("GET", "/api/v1/me", nil, "Cookie", cookies).want(401); r.header.Get("Set-Cookie") != "" {
+		t.Errorf("the cookie alone: got Set-Cookie %v", r.header.Get("Set-Cookie"))
+	}
+	s.as("").call("GET", "/api/v1/me", nil, mine.login()...).want(200)
+	if me := s.as("").call("GET", "/api/v1/me", nil, other.login()...).want(200).object(); me.text("name") != "thief" {
+		t.Errorf("got %v", me)
+	}
+	// Two sign-ins of one browser, at two ports of one host, live beside each other.
+	both := []string{"Cookie", mine.login()[1] + "; " + other.login()[1]}
+	for want, k := range map[string]string{"bootstrap": key, "thief": theirs} {
+		if me := s.as("").call("GET", "/api/v1/me", nil, append(both, loginHeader, k)...).want(200).object(); me.text("name") != want {
+			t.Errorf("with the key of %s: got %v", want, me)
+		}
+	}
+}
+
+// TestLoginsOfBefore: rows that have the hash of a cookie alone let nobody in.
+func TestLoginsOfBefore(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	r := s.as("").call("POST", "/api/v1/login", object{"token": s.token}).want(200)
+	s.exec("UPDATE login SET hash = UNHEX(SHA2(?, 256))", r.cookie().Value)
+	s.as("").call("GET", "/api/v1/me", nil, "Cookie", r.login()[1]).want(401)
+	s.as("").call("GET", "/api/v1/me", nil, "Cookie", "gocrontab="+r.cookie().Value).want(401)
+	s.as("").call("POST", "/api/v1/jobs", object{}, r.login()...).want(401)
 }
 
 // withProvider has people sign in by a provider.
@@ -195,45 +321,37 @@ func (s *site) withProvider(mod func(*auth.OIDCConfig)) *testidp.Provider {
 	return idp
 }
 
-// ask sends a GET of a browser that goes nowhere by itself.
-func (s *site) ask(at string, cookies ...*http.Cookie) (resp *http.Response, body string) {
+// toProvider has a page send its browser to the provider. It returns what the page keeps, and with what its browser is
+// sent back.
+func (s *site) toProvider() (flow string, back url.Values) {
 	s.t.Helper()
-	req, err := http.NewRequest("GET", at, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, c := range cookies {
-		req.AddCookie(c)
-	}
+	began := s.as("").call("POST", "/api/v1/login/oidc", nil).want(200).object()
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	if resp, err = client.Do(req); err != nil {
+	resp, err := client.Get(began.text("target"))
+	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
+	to, err := resp.Location()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return resp, string(text)
+	if !strings.HasPrefix(to.String(), s.cfg.PublicURL+callback+"?") {
+		s.t.Fatalf("the provider sends the browser to %s", to)
+	}
+	return began.text("flow"), to.Query()
 }
 
-// toProvider has a browser go to the provider. It returns the browser's cookie, and with what it is sent back.
-func (s *site) toProvider() (flow *http.Cookie, query string) {
-	s.t.Helper()
-	resp, body := s.ask(s.url + "/api/v1/login/oidc")
-	if resp.StatusCode != http.StatusSeeOther || len(resp.Cookies()) != 1 {
-		s.t.Fatalf("begin: got %s %s", resp.Status, body)
+// endOf is what a page sends that has flow and whose browser was sent back with these.
+func endOf(flow string, back url.Values) object {
+	o := object{"flow": flow, "state": back.Get("state"), "code": back.Get("code")}
+	if back.Get("error") != "" {
+		o["error"] = back.Get("error")
 	}
-	flow = resp.Cookies()[0]
-	resp, _ = s.ask(resp.Header.Get("Location"))
-	back, err := resp.Location()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return flow, back.RawQuery
+	return o
 }
 
-const callback = "/api/v1/login/oidc/callback?"
+const callback = "/api/v1/login/oidc/callback"
 
 // TestOIDCFromOneAddress: who begins sign-ins, or comes back with what is not theirs, keeps nobody out who comes from the
 // same address. What the provider is asked is bounded.
@@ -242,55 +360,60 @@ func TestOIDCFromOneAddress(t *testing.T) {
 	s := start(t, nil)
 	idp := s.withProvider(nil)
 	idp.Claims["groups"] = "admins"
-	flow, query := s.toProvider()
+	flow, back := s.toProvider()
 	for range 60 {
-		if resp, body := s.ask(s.url + "/api/v1/login/oidc"); resp.StatusCode != http.StatusSeeOther {
-			t.Fatalf("begin: got %s %s", resp.Status, body)
-		}
-		s.as("").call("GET", callback+"state=x&code=y", nil).want(403)
+		s.as("").call("POST", "/api/v1/login/oidc", nil).want(200)
+		s.as("").call("POST", callback, object{"state": "x", "code": "y"}).want(401)
 	}
-	if resp, body := s.ask(s.url+callback+query, flow); resp.StatusCode != http.StatusSeeOther {
-		t.Fatalf("a sign-in among others: got %s %s", resp.Status, body)
-	}
-	flow, query = s.toProvider()
-	madeUp, err := url.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	madeUp.Set("code", "x")
+	s.as("").call("POST", callback, endOf(flow, back)).want(200) // a sign-in among others
+	flow, back = s.toProvider()
+	back.Set("code", "x")
 	guess := func(times int) (busy int) {
 		for range times {
-			if resp, _ := s.ask(s.url+callback+madeUp.Encode(), flow); resp.StatusCode == http.StatusTooManyRequests {
+			if s.as("").call("POST", callback, endOf(flow, back)).status == http.StatusTooManyRequests {
 				busy++
 			}
 		}
 		return busy
 	}
 	guess(25)
-	another, itsQuery := s.toProvider()
-	if resp, body := s.ask(s.url+callback+itsQuery, another); resp.StatusCode != http.StatusSeeOther {
-		t.Errorf("a sign-in behind 25 made-up codes: got %s %s", resp.Status, body)
+	another, itsBack := s.toProvider()
+	if r := s.as("").call("POST", callback, endOf(another, itsBack)); r.status != http.StatusOK {
+		t.Errorf("a sign-in behind 25 made-up codes: got %d %s", r.status, r.body)
 	}
 	if busy := guess(100); busy < 20 {
 		t.Errorf("100 made-up codes: %d were sent away", busy)
 	}
 }
 
-// TestOIDCForeignError: another site cannot end a sign-in by sending the browser back with an error.
-func TestOIDCForeignError(t *testing.T) {
+// TestOIDCForeignEnd: another site, or another port of this host, can send a browser back with what it likes. It can
+// neither end the sign-in that a page began nor have a page sign in as somebody else.
+func TestOIDCForeignEnd(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	idp := s.withProvider(nil)
 	idp.Claims["groups"] = "admins"
-	flow, query := s.toProvider()
-	for _, foreign := range []string{"error=access_denied", "error=access_denied&state=x", "state=x&code=y"} {
-		resp, body := s.ask(s.url+callback+foreign, flow)
-		if resp.StatusCode != 403 || !strings.Contains(body, "begun by another browser") || len(resp.Cookies()) != 0 {
-			t.Errorf("%s: got %s %v %s", foreign, resp.Status, resp.Cookies(), body)
+	flow, back := s.toProvider()
+	_, thiefs := s.toProvider() // the thief's own code and state, which the victim's page is sent back with
+	for what, foreign := range map[string]url.Values{
+		"an error": {"error": {"access_denied"}}, "an error of another sign-in": {"error": {"access_denied"}, "state": {"x"}},
+		"a made-up code": {"state": {"x"}, "code": {"y"}}, "a good code of another sign-in": thiefs,
+		"that code with this state's name": {"state": {back.Get("state") + "x"}, "code": thiefs["code"]},
+	} {
+		for _, kept := range []string{flow, ""} {
+			r := s.as("").call("POST", callback, endOf(kept, foreign))
+			if r.status != 401 || !strings.Contains(r.body, "begun by another browser") || r.header.Get("Set-Cookie") != "" {
+				t.Errorf("%s: got %d %v %s", what, r.status, r.header, r.body)
+			}
 		}
 	}
-	if resp, body := s.ask(s.url+callback+query, flow); resp.StatusCode != http.StatusSeeOther {
-		t.Errorf("its own end: got %s %s", resp.Status, body)
+	// The code is of no use to who does not have what the page kept.
+	if r := s.as("").call("POST", callback, object{"flow": back.Get("state") + ".a.b", "state": back.Get("state"), "code": thiefs.Get("code")}); r.status != 401 {
+		t.Errorf("a code without its verifier: got %d %s", r.status, r.body)
+	}
+	s.as("").call("POST", callback, endOf(flow, back)).want(200)
+	if n := s.count("SELECT COUNT(*) FROM login"); n != 1 {
+		t.Errorf("got %d logins, want one", n)
 	}
 }
 
@@ -300,9 +423,9 @@ func TestOIDCBeforeTheClock(t *testing.T) {
 	s := start(t, nil)
 	idp := s.withProvider(func(c *auth.OIDCConfig) { c.Now = func() time.Time { return time.Time{} } })
 	idp.Claims["groups"] = "admins"
-	flow, query := s.toProvider()
-	if resp, body := s.ask(s.url+callback+query, flow); resp.StatusCode != 503 || !strings.Contains(body, api.TypePrefix+"unavailable") {
-		t.Errorf("got %s %s", resp.Status, body)
+	flow, back := s.toProvider()
+	if r := s.as("").call("POST", callback, endOf(flow, back)).want(503); !strings.Contains(r.body, api.TypePrefix+"unavailable") {
+		t.Errorf("got %s", r.body)
 	}
 }
 
@@ -312,24 +435,12 @@ func TestSecureOIDC(t *testing.T) {
 	s := start(t, nil)
 	idp := s.withProvider(func(c *auth.OIDCConfig) { c.PublicURL = "https://cron.example.com" })
 	idp.Claims["groups"] = "admins"
-	flow, query := s.toProvider()
-	if flow.Name != "__Host-gocrontab-flow" || !flow.Secure || flow.Path != "/" {
-		t.Errorf("on the way: got %v", flow)
+	flow, back := s.toProvider()
+	r := s.as("").call("POST", callback, endOf(flow, back), "Origin", "https://cron.example.com", "Sec-Fetch-Site", "same-origin").want(200)
+	if c := r.cookie(); !strings.HasPrefix(c.Name, "__Host-gocrontab-") || !c.Secure || c.SameSite != http.SameSiteStrictMode {
+		t.Fatalf("got %v", c)
 	}
-	resp, body := s.ask(s.url+callback+query, flow)
-	if resp.StatusCode != http.StatusSeeOther {
-		t.Fatalf("got %s %s", resp.Status, body)
-	}
-	var login *http.Cookie
-	for _, c := range resp.Cookies() {
-		if c.Value != "" {
-			login = c
-		}
-	}
-	if login == nil || login.Name != "__Host-gocrontab" || !login.Secure {
-		t.Fatalf("got %v", resp.Cookies())
-	}
-	s.as("").call("GET", "/api/v1/me", nil, "Cookie", login.Name+"="+login.Value).want(200)
+	s.as("").call("GET", "/api/v1/me", nil, r.login()...).want(200)
 }
 
 // TestSignInsAreBounded for each token.
@@ -353,7 +464,7 @@ func TestSignInsAreBounded(t *testing.T) {
 	s.as(hasty).call("GET", "/api/v1/me", nil).want(200)
 }
 
-// TestSignInByOIDC goes the whole way through a real provider, as a browser does.
+// TestSignInByOIDC goes the whole way through a real provider, as a page in a browser does.
 func TestSignInByOIDC(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -362,7 +473,7 @@ func TestSignInByOIDC(t *testing.T) {
 	theirs := s.create("theirs", object{"app": "theirs"}).text("id")
 	mine := s.create("mine", object{"app": "mine"}).text("id")
 
-	if ways := s.as("").call("GET", "/api/v1/login", nil).want(200).object(); ways.text("oidc") != "/api/v1/login/oidc" || ways.text("token") != "true" {
+	if ways := s.as("").call("GET", "/api/v1/login", nil).want(200).object(); ways.text("oidc") != public || ways.text("token") != "true" {
 		t.Errorf("got %v", ways)
 	}
 	be := func(claims map[string]any, wrong testidp.Wrong) {
@@ -370,20 +481,16 @@ func TestSignInByOIDC(t *testing.T) {
 		defer idp.Unlock()
 		idp.Claims, idp.Wrong = claims, wrong
 	}
-	visit := func(b *site, path string) (status int, at *url.URL, body string) {
-		t.Helper()
-		resp, err := b.http.Get(b.url + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, _ := io.ReadAll(resp.Body)
-		return resp.StatusCode, resp.Request.URL, string(text)
-	}
 	be(map[string]any{"sub": "1", "email": "ann@example.com", "email_verified": true, "groups": []string{"devs"}}, testidp.Wrong{})
 	b := s.browser()
-	if status, at, body := visit(b, "/api/v1/login/oidc"); status != 200 || at.String() != public+"/" {
-		t.Fatalf("got %d at %s: %s; want the page", status, at, body)
+	flow, back := s.toProvider()
+	// The provider sends the browser to the console, whatever it adds to the address.
+	if r := b.call("GET", callback+"?"+back.Encode(), nil).want(200); !strings.HasPrefix(r.header.Get("Content-Type"), "text/html") || r.header.Get("Set-Cookie") != "" {
+		t.Errorf("back at the console: got %v", r.header)
+	}
+	r := b.call("POST", callback, endOf(flow, back), "Origin", public, "Sec-Fetch-Site", "same-origin").want(200)
+	if me := r.object(); me.text("name") != "ann@example.com" || me.text("login_key") == "" {
+		t.Errorf("got %v", me)
 	}
 	if me := b.call("GET", "/api/v1/me", nil).want(200).object(); me.text("name") != "ann@example.com" || me.text("kind") != "oidc" || me.text("role") != "operator" || me.text("apps") != "[mine]" {
 		t.Errorf("got %v", me)
@@ -393,55 +500,30 @@ func TestSignInByOIDC(t *testing.T) {
 	if n := s.count("SELECT COUNT(*) FROM audit WHERE who = 'ann@example.com' AND action = 'pause'"); n != 1 {
 		t.Errorf("got %d lines of the audit in her name", n)
 	}
-	cookies := b.http.Jar.Cookies(at(t, public))
-	if len(cookies) != 1 || cookies[0].Name != "gocrontab" {
+	if cookies := b.http.Jar.Cookies(at(t, public)); len(cookies) != 1 || cookies[0].Name != r.cookie().Name {
 		t.Errorf("the browser has %v, want the login alone", cookies)
 	}
+	b.call("POST", callback, endOf(flow, back)).want(401) // a code is good once
 
 	for what, c := range map[string]struct {
 		claims map[string]any
 		wrong  testidp.Wrong
 		says   string
 	}{
-		"no group":             {map[string]any{"sub": "2", "email": "<b>eve</b>@x", "email_verified": true}, testidp.Wrong{}, "&lt;b&gt;eve&lt;/b&gt;@x is in no group that has a role here"},
+		"no group":             {map[string]any{"sub": "2", "email": "<b>eve</b>@x", "email_verified": true}, testidp.Wrong{}, "<b>eve</b>@x is in no group that has a role here"},
 		"somebody else's key":  {map[string]any{"sub": "2", "groups": "admins"}, testidp.Wrong{Key: true}, "ID token is not right"},
 		"the provider says no": {map[string]any{"sub": "2", "groups": "admins"}, testidp.Wrong{Denied: true}, "access_denied"},
 	} {
 		be(c.claims, c.wrong)
 		b := s.browser()
-		status, _, body := visit(b, "/api/v1/login/oidc")
-		if status != 403 || !strings.Contains(body, c.says) || strings.Contains(body, "<b>eve") {
-			t.Errorf("%s: got %d %s, want %q", what, status, body, c.says)
+		flow, back := s.toProvider()
+		if r := b.call("POST", callback, endOf(flow, back)); r.status != 401 || !strings.Contains(r.body, c.says) || r.header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s: got %d %s, want %q", what, r.status, r.body, c.says)
 		}
 		b.call("GET", "/api/v1/me", nil).want(401)
 	}
-	be(map[string]any{"sub": "1", "groups": "admins"}, testidp.Wrong{})
-	// Who is sent to our end by somebody else has no cookie of ours: they are not signed in as that one.
-	thief := s.browser()
-	thief.http.CheckRedirect = func(req *http.Request, _ []*http.Request) error {
-		if strings.HasSuffix(req.URL.Path, "/callback") {
-			return http.ErrUseLastResponse
-		}
-		return nil
-	}
-	resp, err := thief.http.Get(s.url + "/api/v1/login/oidc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	back, err := resp.Location()
-	if err != nil {
-		t.Fatal(err)
-	}
-	victim := s.browser()
-	if status, _, body := visit(victim, back.RequestURI()); status != 403 || !strings.Contains(body, "begun by another browser") {
-		t.Errorf("a code of another browser: got %d %s", status, body)
-	}
-	victim.call("GET", "/api/v1/me", nil).want(401)
 	be(nil, testidp.Wrong{Down: true})
-	if r := s.as("").call("GET", "/api/v1/login/oidc/callback?state=x&code=y", nil); r.status != 403 {
-		t.Errorf("made-up parameters: got %d %s", r.status, r.body)
-	}
+	s.as("").call("POST", callback, object{"state": "x", "code": "y"}).want(401) // the provider is not asked for made-up ones
 	if n := s.count("SELECT COUNT(*) FROM login"); n != 1 {
 		t.Errorf("got %d logins, want hers alone", n)
 	}

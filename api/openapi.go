@@ -295,8 +295,8 @@ func camel(name string) string {
 // waysIn are the ways to say who asks.
 var waysIn = openapi.Map[*openapi.SecurityScheme]{
 	{Key: "token", Value: &openapi.SecurityScheme{Type: "http", Scheme: "bearer", Description: "An API token, as `go-crontab token create` makes them."}},
-	{Key: "login", Value: &openapi.SecurityScheme{Type: "apiKey", In: "cookie", Name: cookieName(true),
-		Description: "The cookie of a browser that has signed in. Over plain HTTP it is called `" + cookieName(false) + "`."}},
+	{Key: "login", Value: &openapi.SecurityScheme{Type: "apiKey", In: "header", Name: loginHeader,
+		Description: "The `login_key` of a browser that has signed in. It counts only with the cookie of the same sign-in, and the cookie only with it."}},
 	{Key: passwordWay, Value: &openapi.SecurityScheme{Type: "http", Scheme: "basic", Description: "An API token of role `viewer` as the password, with any user name: for programs that show calendars."}},
 }
 

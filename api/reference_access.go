@@ -9,11 +9,10 @@ import (
 var (
 	tokenName       = textParam{declared{"name", "Only the token of this name.", "ci"}, 64}
 	tokenRevokedToo = wordParam{declared{"revoked", "Whether revoked tokens are listed as well.", "true"}, []string{"true", "false"}}
-	oidcState       = textParam{declared{"state", "What the sign-in began with.", ""}, 4096}
-	oidcCode        = textParam{declared{"code", "What the provider gives for it.", ""}, 4096}
-	oidcError       = textParam{declared{"error", "Why the provider gives nothing.", ""}, 256}
-	// What providers add, and nobody reads.
-	oidcMore = []parameter{
+	// What providers add to the address of the page, which reads the first three.
+	oidcReturn = []parameter{
+		textParam{declared{"state", "What the sign-in began with.", ""}, 4096}, textParam{declared{"code", "What the provider gives for it.", ""}, 4096},
+		textParam{declared{"error", "Why the provider gives nothing.", ""}, 256},
 		textParam{declared{"error_description", "The same in words.", ""}, 4096}, textParam{declared{"error_uri", "More about it.", ""}, 4096},
 		textParam{declared{"session_state", "The session at the provider.", ""}, 4096}, textParam{declared{"iss", "The provider.", ""}, 4096},
 		textParam{declared{"scope", "What was allowed.", ""}, 4096}, textParam{declared{"authuser", "Which of several accounts.", ""}, 256},
@@ -25,6 +24,12 @@ var (
 type (
 	loginBody struct {
 		Token string `json:"token" doc:"The token to sign in with."`
+	}
+	returnBody struct {
+		Flow  string `json:"flow" doc:"What the sign-in began with."`
+		State string `json:"state" doc:"What the provider added to the address under this name."`
+		Code  string `json:"code,omitempty" doc:"The same."`
+		Error string `json:"error,omitempty" doc:"The same, in place of the code."`
 	}
 	tokenBody struct {
 		Name    string    `json:"name" doc:"Who holds it, as the audit is to say it: up to 64 letters, digits and _ . - /."`
@@ -44,25 +49,29 @@ var (
 		replies: found[waysView]("The ways."),
 	}
 	loginDoc = operation{
-		id: "login", tag: tagAccess, most: maxLoginBody, summary: "Sign a browser in", about: "Exchanges a token for a cookie that no script can read and that other sites cannot have sent. It may do what the token may, until it expires, the token is revoked, or somebody signs out. Programs send the token with each request instead.",
+		id: "login", tag: tagAccess, most: maxLoginBody, summary: "Sign a browser in",
+		about: "Exchanges a token for a cookie that no script can read, and a key that the page sends as `X-Gocrontab-Login`. Each is worth nothing without the other: browsers send a cookie to every port of a host, and let only the page's own origin read the key. " +
+			"The login may do what the token may, until it expires, the token is revoked, or somebody signs out. Programs send the token with each request instead.",
 		body:    &requestBody{of: of[loginBody](), about: "The token.", example: `{"token": "gocrontab_…"}`},
-		replies: []reply{{status: http.StatusOK, about: "Who is signed in.", of: of[meView](), headers: []string{"Set-Cookie"}}}, problems: []kind{unauthenticated, tooMany, unknownOutcome},
+		replies: []reply{{status: http.StatusOK, about: "Who is signed in.", of: of[loginView](), headers: []string{"Set-Cookie"}}}, problems: []kind{unauthenticated, tooMany, unknownOutcome},
 	}
 	logoutDoc = operation{
-		id: "logout", tag: tagAccess, summary: "Sign a browser out", about: "Ends the login of the cookie, on all nodes. A token lives on.",
+		id: "logout", tag: tagAccess, summary: "Sign a browser out", about: "Ends the login of the request, on all nodes. A token lives on.",
 		body: emptyBody, replies: []reply{{status: http.StatusNoContent, about: "It is signed out.", headers: []string{"Set-Cookie"}}}, problems: []kind{unknownOutcome},
 	}
 	beginOIDCDoc = operation{
-		id: "beginOIDC", tag: tagAccess, summary: "Sign in by the identity provider", about: "For browsers: sends them to the provider, which sends them back.",
-		replies: []reply{{status: http.StatusSeeOther, about: "To the provider.", headers: []string{"Set-Cookie"}}}, problems: []kind{notFound, tooMany, providerAway},
+		id: "beginOIDC", tag: tagAccess, most: maxLoginBody, summary: "Begin a sign-in by the identity provider", about: "For pages: says where to send the browser, and what to keep until the provider sends it back.",
+		body:    emptyBody,
+		replies: []reply{{status: http.StatusOK, about: "The sign-in.", of: of[beganView]()}}, problems: []kind{notFound, tooMany, providerAway},
+	}
+	returnOIDCDoc = operation{
+		id: "returnOIDC", tag: tagAccess, summary: "Come back from the identity provider", about: "Where the provider sends browsers back to: the console, which ends the sign-in that it began.",
+		query: oidcReturn, cached: true, replies: pageReplies,
 	}
 	endOIDCDoc = operation{
-		id: "endOIDC", tag: tagAccess, summary: "Come back from the identity provider", about: "Where the provider sends browsers back to. It is not for anybody else.",
-		query: append([]parameter{oidcState, oidcCode, oidcError}, oidcMore...),
-		replies: []reply{
-			{status: http.StatusSeeOther, about: "To the page, signed in.", headers: []string{"Set-Cookie"}},
-			{status: http.StatusForbidden, about: "Not signed in, and why.", media: []string{mediaHTML}, headers: []string{"Set-Cookie"}},
-		}, problems: []kind{notFound, tooMany, providerAway, unknownOutcome},
+		id: "endOIDC", tag: tagAccess, most: maxReturnBody, summary: "End a sign-in by the identity provider", about: "For pages: what was kept, and what the provider added to the address, become a login as with a token.",
+		body:    &requestBody{of: of[returnBody](), about: "What was kept, and what came back.", example: `{"flow": "…", "state": "…", "code": "…"}`},
+		replies: []reply{{status: http.StatusOK, about: "Who is signed in.", of: of[loginView](), headers: []string{"Set-Cookie"}}}, problems: []kind{unauthenticated, notFound, tooMany, providerAway, unknownOutcome},
 	}
 	createTokenDoc = operation{
 		id: "createToken", tag: tagAccess, once: true, sealed: true, summary: "Make a token",

@@ -2,10 +2,13 @@ package api
 
 import "net/http"
 
+// pageReplies are those of what the console is served at.
+var pageReplies = []reply{{status: http.StatusOK, about: "The page.", media: []string{mediaHTML}, headers: []string{"Content-Encoding", "Vary"}}}
+
 var (
 	homeDoc = operation{
 		id: "home", tag: tagNode, summary: "The web console", about: "For browsers. It works by this API alone. Its screens, such as `/jobs`, `/runs` and `/cluster`, have the same page.",
-		cached: true, replies: []reply{{status: http.StatusOK, about: "The page.", media: []string{mediaHTML}, headers: []string{"Content-Encoding", "Vary"}}},
+		cached: true, replies: pageReplies,
 	}
 	assetDoc = operation{
 		id: "getPageFile", tag: tagNode, summary: "What the console loads", about: "Scripts, styles and pictures. Their names change with what is in them, so they may be kept for ever.",

@@ -13,7 +13,7 @@ import (
 )
 
 // sealer keeps answers that have a secret, the text of a new token, so that only who was answered can have them again:
-// the key comes from the token or the cookie of the request, of which the cluster knows but the hash. Whoever reads the
+// the key comes from the token or the login of the request, of which the cluster knows but the hash. Whoever reads the
 // database reads nothing of them.
 type sealer struct {
 	aead   cipher.AEAD
@@ -23,7 +23,9 @@ type sealer struct {
 func (s *Server) newSealer(r *http.Request, o *job.Once) (*sealer, error) {
 	_, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if credential = strings.TrimSpace(credential); credential == "" {
-		_, credential = s.loginCookie(r)
+		if _, login := s.loginOf(r); login.Complete() {
+			credential = login.String()
+		}
 	}
 	if credential == "" {
 		return nil, fmt.Errorf("an answer cannot be sealed: it is not known with what %s came", r.URL.Path)

@@ -331,8 +331,9 @@ func (s *Server) table() []route {
 		{"GET", "/api/v1/login", open, s.waysIn, &waysInDoc},
 		{"POST", "/api/v1/login", open, s.login, &loginDoc},
 		{"POST", "/api/v1/logout", may(viewer, shared), s.logout, &logoutDoc},
-		{"GET", "/api/v1/login/oidc", open, s.beginOIDC, &beginOIDCDoc},
-		{"GET", "/api/v1/login/oidc/callback", open, s.endOIDC, &endOIDCDoc},
+		{"POST", "/api/v1/login/oidc", open, s.beginOIDC, &beginOIDCDoc},
+		{"GET", "/api/v1/login/oidc/callback", open, s.returnOIDC, &returnOIDCDoc},
+		{"POST", "/api/v1/login/oidc/callback", open, s.endOIDC, &endOIDCDoc},
 
 		{"GET", "/api/v1/secrets", may(viewer, filtered), s.listSecrets, &listSecretsDoc},
 		{"PUT", "/api/v1/secrets/{name}", may(admin, inBody), s.putSecret, &putSecretDoc},

@@ -268,16 +268,15 @@ func TestStreamsOfOneToken(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	mine, browser := s.as(s.newToken("mine", auth.Viewer)), s.as("")
-	cookie := func() string {
-		c := browser.call("POST", "/api/v1/login", object{"token": mine.token}).want(200).cookie()
-		return c.Name + "=" + c.Value
+	login := func() []string {
+		return browser.call("POST", "/api/v1/login", object{"token": mine.token}).want(200).login()
 	}
-	first, second := cookie(), cookie()
+	first, second := login(), login()
 	for range 8 {
 		mine.listen("/api/v1/events").hello()
-		browser.listen("/api/v1/events", "Cookie", first).hello()
+		browser.listen("/api/v1/events", first...).hello()
 	}
-	if r := browser.call("GET", "/api/v1/events", nil, "Cookie", second).want(429); !strings.Contains(r.body, "mine has 16 streams") {
+	if r := browser.call("GET", "/api/v1/events", nil, second...).want(429); !strings.Contains(r.body, "mine has 16 streams") {
 		t.Errorf("got %s", r.body)
 	}
 }

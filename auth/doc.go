@@ -4,7 +4,8 @@
 // # Who
 //
 // Programs send an API token with each request. A browser exchanges a token, or the word of an OpenID Connect provider,
-// for a login: a row, found by a secret in a cookie that no script can read. Rows and not signed cookies, because a
+// for a login: a row, found by the hash of two secrets. One is in a cookie that no script can read, but that the browser
+// sends to every port of the host; the other is kept by the page, for its own origin alone. Rows and not signed cookies, because a
 // login must end everywhere when it, or the token behind it, is revoked, and because nodes share nothing but MySQL: a
 // key to sign with would lie there, and who can read it could make himself anybody, while hashes let nobody in.
 //

@@ -78,12 +78,13 @@ func (g *Gate) ByToken(ctx context.Context, token, address string, changing bool
 	return g.find(ctx, hashOf(token), address, changing, now, g.tokenOf)
 }
 
-// ByLogin tells who is signed in by what a cookie holds.
-func (g *Gate) ByLogin(ctx context.Context, secret, address string, changing bool, now time.Time) (*Principal, error) {
-	if !isSecret(loginPrefix, secret) {
-		return nil, &Refused{Why: "the cookie is none that go-crontab made"}
+// ByLogin returns who is signed in. It finds nobody for a cookie with the key of another login: only the hash of the pair
+// is in the table.
+func (g *Gate) ByLogin(ctx context.Context, login Login, address string, changing bool, now time.Time) (*Principal, error) {
+	if !login.Complete() {
+		return nil, &Refused{Why: "the cookie and the key are none that go-crontab made"}
 	}
-	return g.find(ctx, hashOf(secret), address, changing, now, g.loginOf)
+	return g.find(ctx, hashOf(login.String()), address, changing, now, g.loginOf)
 }
 
 // lookup reads who a hash belongs to, at which instant by MySQL's clock, and when that was last noted.
@@ -223,7 +224,7 @@ func (g *Gate) forget(hash Hash) {
 }
 
 // Expect tells of a login that was just made: it is looked up also when strangers crowd its address.
-func (g *Gate) Expect(secret string) { g.remember(hashOf(secret), finding{}) }
+func (g *Gate) Expect(login Login) { g.remember(hashOf(login.String()), finding{}) }
 
 // Forget has everybody looked up again: somebody was signed out or revoked by way of this node, and nobody should find
 // that it did not work.

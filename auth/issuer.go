@@ -191,14 +191,14 @@ func (i Issuer) Living(ctx context.Context, token string) (bool, error) {
 // maxLogins is how many browsers one may be signed in with; further ones sign out the first.
 const maxLogins = 100
 
-// SignIn makes a login for a principal and returns what its cookie is to hold, and until when. A login made with a
-// token may do what the token may, for as long as it may.
-func (i Issuer) SignIn(ctx context.Context, p *Principal, life time.Duration) (secret string, expires job.Micros, err error) {
-	secret = newSecret(loginPrefix)
+// SignIn makes a login for a principal and returns what the browser proves it with, and until when it holds. A login made
+// with a token may do what the token may, for as long as it may.
+func (i Issuer) SignIn(ctx context.Context, p *Principal, life time.Duration) (login Login, expires job.Micros, err error) {
+	login = newLogin()
 	l := sql.LoginRow{Who: p.Name, TokenID: p.Token, Origin: job.ActorOf(ctx).Origin}
 	grants, err := json.Marshal(p.Grants)
 	if err != nil {
-		return "", 0, err
+		return Login{}, 0, err
 	}
 	l.Grants = string(grants)
 	err = i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
@@ -209,13 +209,13 @@ func (i Issuer) SignIn(ctx context.Context, p *Principal, life time.Duration) (s
 		if err := tx.TidyLogins(p.Name, maxLogins-1, at); err != nil {
 			return nil, err
 		}
-		id, err := tx.InsertLogin(&l, hashOf(secret))
+		id, err := tx.InsertLogin(&l, hashOf(login.String()))
 		if err != nil {
 			return nil, err
 		}
 		return &job.Entry{Action: ActionSignIn, Kind: KindLogin, Ref: id, Name: p.Name, Reason: p.Kind, Became: l.Grants, Actor: p.actor(l.Origin)}, nil
 	})
-	return secret, l.Expires, err
+	return login, l.Expires, err
 }
 
 // SignOut ends the login of a principal, if it has one.

@@ -139,11 +139,16 @@ func TestSignIn(t *testing.T) {
 	if err != nil || who.Name != "alice" || who.Login == 0 || who.Token != row.ID || !who.MayIn(Operator, "billing") || who.May(Viewer) {
 		t.Fatalf("on another node: got %+v, %v", who, err)
 	}
-	if _, err := g.ByToken(ctx, secret, "10.0.0.1", true, now); err == nil {
+	if _, err := g.ByToken(ctx, secret.Cookie, "10.0.0.1", true, now); err == nil {
 		t.Error("a cookie is taken for a token")
 	}
-	if _, err := g.ByLogin(ctx, token, "10.0.0.1", true, now); err == nil {
-		t.Error("a token is taken for a cookie")
+	for what, wrong := range map[string]Login{
+		"a token": {token, token}, "the cookie alone": {Cookie: secret.Cookie}, "the key alone": {Key: secret.Key},
+		"the cookie with another key": {secret.Cookie, newLogin().Key}, "the key with another cookie": {newLogin().Cookie, secret.Key},
+		"both the other way round": {secret.Key, secret.Cookie},
+	} {
+		_, err := g.ByLogin(ctx, wrong, "10.0.0.1", true, now)
+		p.refusal(what, err)
 	}
 	if err := p.SignOut(With(ctx, who), who); err != nil {
 		t.Fatal(err)
@@ -189,7 +194,7 @@ func TestSignIn(t *testing.T) {
 func TestLoginsAreBounded(t *testing.T) {
 	p := setUp(t)
 	one, two := &Principal{Name: "one@x", Kind: KindOIDC, Grants: []Grant{{Role: Viewer}}}, &Principal{Name: "two@x", Kind: KindOIDC, Grants: []Grant{{Role: Viewer}}}
-	var first, last string
+	var first, last Login
 	for i := range maxLogins + 20 {
 		secret, _, err := p.SignIn(p.from("a"), one, time.Hour)
 		if err != nil {

@@ -103,6 +103,9 @@ func (p *ProviderError) Unwrap() error { return p.Err }
 // ErrNoClock means that MySQL's clock was not read yet, so that nobody can tell whether what a provider says still holds.
 var ErrNoClock = errors.New("the database's clock was not read yet")
 
+// Origin is where browsers reach the cluster: the provider sends them back to it and to no other.
+func (o *OIDC) Origin() string { return o.cfg.PublicURL }
+
 // Discovered tells whether Begin asks nobody any more.
 func (o *OIDC) Discovered() bool {
 	o.mu.Lock()
@@ -110,7 +113,7 @@ func (o *OIDC) Discovered() bool {
 	return o.provider != nil
 }
 
-// Begin returns where to send a browser, and what its cookie is to hold until it comes back.
+// Begin returns where to send a browser, and what its page keeps until the provider sends it back.
 func (o *OIDC) Begin(ctx context.Context) (target, flow string, err error) {
 	client, _, err := o.client(ctx)
 	if err != nil {
@@ -120,7 +123,7 @@ func (o *OIDC) Begin(ctx context.Context) (target, flow string, err error) {
 	return client.AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier)), f.String(), nil
 }
 
-// flowSecrets are what only the browser knows that began a sign-in.
+// flowSecrets are known to the page that began a sign-in, and to nobody else.
 type flowSecrets struct{ state, nonce, verifier string }
 
 func (f flowSecrets) String() string { return f.state + "." + f.nonce + "." + f.verifier }
@@ -133,7 +136,7 @@ func parseFlow(s string) (f flowSecrets, ok bool) {
 	return flowSecrets{parts[0], parts[1], parts[2]}, true
 }
 
-// CheckFlow refuses who comes back from a provider with a state that is not that of its cookie, flow.
+// CheckFlow refuses a return from the provider whose state is not that of flow, which the page kept.
 func CheckFlow(flow, state string) error {
 	if f, ok := parseFlow(flow); !ok || !equal(f.state, state) {
 		return &Refused{Why: "the sign-in was begun by another browser, or too long ago; begin again"}
@@ -141,7 +144,7 @@ func CheckFlow(flow, state string) error {
 	return nil
 }
 
-// Finish tells who comes back from the provider with a code. flow is what the browser's cookie holds.
+// Finish returns who comes back from the provider with a code. flow is what the page kept.
 func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal, error) {
 	if err := CheckFlow(flow, state); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package auth
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"hash/crc32"
 	"math/big"
@@ -22,6 +23,7 @@ import (
 const (
 	tokenPrefix = "gocrontab_"
 	loginPrefix = "gclogin_" // of what the cookie of a signed-in browser holds
+	keyPrefix   = "gckey_"   // of what its page keeps beside the cookie
 
 	secretBytes  = 32
 	secretDigits = 43 // of base 62 hold 256 bits
@@ -65,6 +67,29 @@ func isSecret(prefix, s string) bool {
 	body := len(s) - sumDigits
 	return strings.Trim(s[len(prefix):], digits) == "" && checksum(s[:body]) == s[body:]
 }
+
+// Login is what a browser proves a sign-in with. A browser sends a cookie to every port of the host, so the cookie alone
+// is worth nothing: only scripts of the page's own origin, which includes the port, can read the key. The cluster keeps
+// one hash of both.
+type Login struct {
+	Cookie string
+	Key    string
+}
+
+func newLogin() Login { return Login{Cookie: newSecret(loginPrefix), Key: newSecret(keyPrefix)} }
+
+// Complete reports whether both halves look like halves of a login. It need not be a valid one.
+func (l Login) Complete() bool { return isSecret(loginPrefix, l.Cookie) && isSecret(keyPrefix, l.Key) }
+
+// Tag names the cookie that belongs to a key. It says nothing about the key, and sign-ins of several ports of one host
+// have different ones, so that they do not overwrite each other's cookies.
+func Tag(key string) string {
+	sum := sha256.Sum256([]byte("go-crontab cookie of " + key))
+	return hex.EncodeToString(sum[:4])
+}
+
+// String is both halves in one text.
+func (l Login) String() string { return l.Cookie + "." + l.Key }
 
 // LooksLikeToken tells whether a text can be a token. It need not be a valid one.
 func LooksLikeToken(s string) bool { return isSecret(tokenPrefix, s) }

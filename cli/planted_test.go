@@ -279,22 +279,22 @@ func (s *plantedNode) tokens() {
 		s.t.Fatalf("sign in: %v %s", err, answer)
 	}
 	s.add("a cookie", cookie.Value)
-	s.keep("the answer to a sign-in", answer)
-	s.ask(200, "GET", "/api/v1/me", "", "Authorization", "", "Cookie", cookie.Name+"="+cookie.Value)
+	key := s.add("the key of a login", loginKey(s.t, answer))
+	s.keep("the answer to a sign-in", strings.ReplaceAll(answer, key, ""))
+	s.ask(200, "GET", "/api/v1/me", "", "Authorization", "", "Cookie", cookie.Name+"="+cookie.Value, "X-Gocrontab-Login", key)
 	s.ask(200, "GET", "/api/v1/me", "", "Authorization", "bearer "+reader)
 	s.command("", exitOK, "token", "ls", "-o", "json")
 	s.command("", exitOK, "token", "show")
 
 	// To the provider and back. What the browser holds meanwhile is its secret, too.
-	status, _, h := s.call("GET", "/api/v1/login/oidc", "")
-	flow, err := http.ParseSetCookie(h.Get("Set-Cookie"))
-	if err != nil || status != http.StatusSeeOther {
-		s.t.Fatalf("begin: %d %v", status, err)
+	var began struct{ Target, Flow string }
+	if err := json.Unmarshal([]byte(s.ask(200, "POST", "/api/v1/login/oidc", "")), &began); err != nil {
+		s.t.Fatalf("begin: %v", err)
 	}
-	parts := strings.Split(flow.Value, ".")
+	parts := strings.Split(began.Flow, ".")
 	s.add("the verifier of a sign-in", parts[len(parts)-1])
 	browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := browser.Get(h.Get("Location"))
+	resp, err := browser.Get(began.Target)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -304,16 +304,32 @@ func (s *plantedNode) tokens() {
 		s.t.Fatal(err)
 	}
 	code := s.add("the code of a provider", back.Query().Get("code"))
-	status, _, h = s.call("GET", back.RequestURI(), "", "Cookie", flow.Name+"="+flow.Value)
-	if status != http.StatusSeeOther {
-		s.t.Errorf("end: got %d", status)
+	s.ask(200, "GET", back.RequestURI(), "")
+	end := `{"flow": "` + began.Flow + `", "state": "` + back.Query().Get("state") + `", "code": "` + code + `"}`
+	status, answer, h := s.call("POST", "/api/v1/login/oidc/callback", end)
+	if status != http.StatusOK {
+		s.t.Fatalf("end: got %d %s", status, answer)
 	}
 	for _, text := range h.Values("Set-Cookie") {
 		if c, err := http.ParseSetCookie(text); err == nil && c.Value != "" {
 			s.add("a cookie of the provider's", c.Value)
 		}
 	}
-	s.ask(403, "GET", "/api/v1/login/oidc/callback?state=x&code="+code, "")
+	key = s.add("the key of a login by the provider", loginKey(s.t, answer))
+	s.keep("the answer to a sign-in by the provider", strings.ReplaceAll(answer, key, ""))
+	s.ask(401, "POST", "/api/v1/login/oidc/callback", `{"state": "x", "code": "`+code+`"}`)
+}
+
+// loginKey is the key that the answer to a sign-in has.
+func loginKey(t *testing.T, answer string) string {
+	t.Helper()
+	var v struct {
+		Key string `json:"login_key"`
+	}
+	if err := json.Unmarshal([]byte(answer), &v); err != nil || v.Key == "" {
+		t.Fatalf("sign in: %v %s", err, answer)
+	}
+	return v.Key
 }
 
 // jobs uses the secrets in all ways, and shows them if it can.

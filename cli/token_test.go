@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -363,11 +364,30 @@ func TestServeTLS(t *testing.T) {
 			t.Errorf("Host %s: got %v, %v, want %d", host, resp, err, want)
 		}
 	}
-	resp, err := get(pool, "/api/v1/login/oidc", "localhost")
-	if err != nil || resp.StatusCode != http.StatusSeeOther || !strings.HasPrefix(resp.Header.Get("Location"), idp.URL+"/authorize?") {
-		t.Fatalf("sign-in by the provider: got %v, %v", resp, err)
+	ask := func(path, body string) (resp *http.Response, text string) {
+		t.Helper()
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+		defer client.CloseIdleConnections()
+		resp, err := client.Post(url+path, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp, string(b)
 	}
-	if c := resp.Cookies()[0]; !c.Secure || !strings.HasPrefix(c.Name, "__Host-") || c.SameSite != http.SameSiteLaxMode || !c.HttpOnly {
+	if resp, text := ask("/api/v1/login/oidc", "{}"); resp.StatusCode != http.StatusOK || !strings.Contains(text, idp.URL+"/authorize?") {
+		t.Fatalf("sign-in by the provider: got %s, %s", resp.Status, text)
+	}
+	made, _ := adminTokens.Load(dsn)
+	resp, text := ask("/api/v1/login", fmt.Sprintf(`{"token": %q}`, made))
+	if resp.StatusCode != http.StatusOK || len(resp.Cookies()) != 1 {
+		t.Fatalf("sign-in by token: got %s, %s", resp.Status, text)
+	}
+	if c := resp.Cookies()[0]; !c.Secure || !strings.HasPrefix(c.Name, "__Host-") || c.SameSite != http.SameSiteStrictMode || !c.HttpOnly {
 		t.Errorf("got cookie %v", c)
 	}
 	// Commands trust what the system does, or SSL_CERT_FILE says.

@@ -161,7 +161,7 @@ var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": tr
 // is kept, which is not for strangers to say.
 func hasCredential(r *http.Request) bool {
 	return r.Header.Get("Authorization") != "" || slices.ContainsFunc(r.Cookies(), func(c *http.Cookie) bool {
-		return strings.TrimPrefix(c.Name, "__Host-") == "gocrontab"
+		return strings.HasPrefix(strings.TrimPrefix(c.Name, "__Host-"), "gocrontab-")
 	})
 }
 

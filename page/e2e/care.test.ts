@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Browser, Page, Request } from 'playwright-core';
-import { launch, visitor, type Looks } from './browser';
+import { enter, launch, visitor, type Looks } from './browser';
 import { Cluster, until, wait } from './cluster';
 
 // What takes care that nothing is lost or mistaken: what others wrote, the way back, where one was, whose words are shown,
@@ -15,7 +15,7 @@ const yearly = { schedule: '0 0 1 1 *', command: 'true' };
 
 async function someone(o: Looks = {}) {
   const v = await visitor(browser, o);
-  await v.context.request.post(cluster.urls[0] + '/api/v1/login', { data: { token: cluster.token } });
+  await enter(v.context, cluster.urls[0], cluster.token);
   return v;
 }
 const go = async (path: string, on: Page) => { await on.goto(cluster.urls[0] + path); await on.locator('main h1').first().waitFor(); };
@@ -158,15 +158,21 @@ test('the time line has what began long before, and what went wrong where there 
 
 test('who signs in comes back to where it was, and other tabs go on by themselves', limit, async () => {
   const { page, wrong, context } = await visitor(browser);
-  await page.route('**/api/v1/login', (route) => (route.request().method() === 'GET' ? route.fulfill({ json: { token: true, oidc: '/api/v1/login/oidc' } }) : route.continue()));
-  await page.route('**/api/v1/login/oidc', async (route) => { // a provider that lets in everybody, and sends them to /
-    await context.request.post(cluster.urls[0] + '/api/v1/login', { data: { token: cluster.token } });
-    await route.fulfill({ contentType: 'text/html', body: '<script>location.replace("/")</script>' });
+  await page.route('**/api/v1/login', (route) => (route.request().method() === 'GET' ? route.fulfill({ json: { token: true, oidc: cluster.urls[0] } }) : route.continue()));
+  await page.route('**/api/v1/login/oidc', (route) => route.fulfill({ json: { target: cluster.urls[0] + '/provider', flow: 'S.N.V' } }));
+  await page.route('**/provider', (route) => // one that lets in everybody
+    route.fulfill({ contentType: 'text/html', body: '<script>location.replace("/api/v1/login/oidc/callback?state=S&code=C&iss=x")</script>' }));
+  const ends: unknown[] = [];
+  await page.route('**/api/v1/login/oidc/callback', async (route) => {
+    ends.push(route.request().postDataJSON());
+    await route.fulfill({ response: await context.request.post(cluster.urls[0] + '/api/v1/login', { data: { token: cluster.token } }) });
   });
   await page.goto(cluster.urls[0] + '/runs?outcome=failed');
-  await page.getByRole('link', { name: 'Sign in with the identity provider' }).click();
+  await page.getByRole('button', { name: 'Sign in with the identity provider' }).click();
   await page.waitForURL(/\/runs\?outcome=failed$/);
   await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+  assert.deepEqual(ends, [{ flow: 'S.N.V', state: 'S', code: 'C' }]);
+  assert.equal(await page.evaluate(() => sessionStorage.getItem('sign-in-flow')), null);
 
   const other = await context.newPage(), locked = (on: Page) => on.getByText('Nothing that you typed is lost', { exact: false });
   await other.goto(cluster.urls[0] + '/cluster');

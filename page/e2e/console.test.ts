@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { launch, visitor, type Looks } from './browser';
+import { enter, launch, visitor, type Looks } from './browser';
 import { Cluster, until, wait } from './cluster';
 
 // The console as people use it: Debian's Chromium, on a cluster of three nodes. What is written by one test is read by
@@ -29,7 +29,7 @@ async function signIn(on: Page, token = cluster.token) {
 }
 async function someone(o: Looks = {}, token = cluster.token) {
   const v = await visitor(browser, o);
-  await v.context.request.post(cluster.urls[0] + '/api/v1/login', { data: { token } });
+  await enter(v.context, cluster.urls[0], token);
   return v;
 }
 

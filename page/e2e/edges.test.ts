@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Browser, Page, Request } from 'playwright-core';
-import { launch, visitor, type Looks } from './browser';
+import { enter, launch, visitor, type Looks } from './browser';
 import { Cluster, until, wait } from './cluster';
 
 // What happens at the edges: news that come faster than they are read, answers that never come, texts that cannot be read
@@ -15,7 +15,7 @@ const yearly = { schedule: '0 0 1 1 *', command: 'true' };
 
 async function someone(o: Looks = {}) {
   const v = await visitor(browser, o);
-  await v.context.request.post(cluster.urls[0] + '/api/v1/login', { data: { token: cluster.token } });
+  await enter(v.context, cluster.urls[0], cluster.token);
   v.page.on('dialog', (d) => void d.accept().catch(() => undefined)); // "Leave without saving?"
   return v;
 }
@@ -241,14 +241,17 @@ test('a tab that nobody looks at holds no connection, and goes on with the outpu
   const { page, wrong, context } = await someone();
   const j = await cluster.job({ name: 'long talk', schedule: '0 0 1 1 *', command: 'for i in $(seq 1 14); do echo "step $i."; sleep 1; done' });
   await page.addInitScript(() => {
-    const all: EventSource[] = ((window as any).feeds = []), Real = EventSource;
-    (window as any).EventSource = class extends Real { constructor(url: string) { super(url); all.push(this); } };
+    const all: { url: string; signal: AbortSignal }[] = ((window as any).feeds = []), real = window.fetch;
+    window.fetch = (url, o) => {
+      if ((o!.headers as Record<string, string>).Accept === 'text/event-stream') all.push({ url: String(url), signal: o!.signal! });
+      return real(url, o);
+    };
   });
   const look = (on: boolean) => page.evaluate((on) => {
     Object.defineProperty(document, 'hidden', { configurable: true, get: () => !on });
     document.dispatchEvent(new Event('visibilitychange'));
   }, on);
-  const feeds = () => page.evaluate(() => (window as any).feeds.filter((f: EventSource) => f.readyState !== 2 && f.url.includes('/output')).map((f: EventSource) => f.url) as string[]);
+  const feeds = () => page.evaluate(() => (window as any).feeds.filter((f: any) => !f.signal.aborted && f.url.includes('/output')).map((f: any) => f.url) as string[]);
   await go(`/jobs/${j.id}`, page);
   await button('Run now', page).click();
   await page.waitForURL(/\/runs\//);

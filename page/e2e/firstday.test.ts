@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { launch, visitor, type Looks } from './browser';
+import { enter, launch, visitor, type Looks } from './browser';
 import { Cluster, until, wait } from './cluster';
 
 // What somebody wants who comes with jobs of their own: take them over, be told when one fails, run a due time again, and
@@ -16,7 +16,7 @@ const limit = { timeout: 180_000 };
 
 async function someone(o: Looks = {}, token = cluster.token) {
   const v = await visitor(browser, o);
-  await v.context.request.post(cluster.urls[0] + '/api/v1/login', { data: { token } });
+  await enter(v.context, cluster.urls[0], token);
   return v;
 }
 const go = async (path: string, on: Page) => { await on.goto(cluster.urls[0] + path); await on.locator('main h1').first().waitFor(); };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { launch, visitor, type Looks } from './browser';
+import { enter, launch, visitor, type Looks } from './browser';
 import { Cluster, until, wait } from './cluster';
 
 // What is too much, too fast, too late or gone: output of megabytes, clocks that are wrong, nodes that die.
@@ -13,7 +13,7 @@ const limit = { timeout: 180_000 };
 
 async function someone(o: Looks = {}) {
   const v = await visitor(browser, o);
-  await v.context.request.post(cluster.urls[0] + '/api/v1/login', { data: { token: cluster.token } });
+  await enter(v.context, cluster.urls[0], cluster.token);
   return v;
 }
 const go = async (path: string, on: Page, node = 0) => { await on.goto(cluster.urls[node] + path); await on.locator('main h1').first().waitFor(); };
@@ -97,7 +97,7 @@ test('invalid UTF-8, escape codes, direction marks and scripts: shown as what th
   assert.deepEqual(await out.locator('.f-2').allInnerTexts(), ['green', 'still'], 'colours outlive a line');
   assert.equal(await page.locator('main script, main img').count(), 0);
   assert.notEqual(await page.title(), 'run');
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Download' }).click()]);
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).click()]);
   const chunks: Buffer[] = [];
   for await (const c of await download.createReadStream()) chunks.push(c as Buffer);
   assert.deepEqual(Buffer.concat(chunks), Buffer.from('\x1b[31mred\x1b[0m \x1b]0;title\x07\u202eevil\u202c \xff\xfe <script>document.title="run"</script><img src=x onerror=alert(1)>\n10%\r55%\r100%\r\n\x1b[32mgreen\nstill\x1b[0m plain\n\0nul\n'.split(/([\xff\xfe]+)/).map((s) => Buffer.from(s, /^[\xff\xfe]/.test(s) ? 'latin1' : 'utf8')).reduce((a, b) => Buffer.concat([a, b]))));

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { launch, visitor, type Looks } from './browser';
+import { enter, launch, visitor, type Looks } from './browser';
 import { Cluster, until, wait } from './cluster';
 
 // Takes the pictures of the README and the documents: a cluster of three nodes that has done a few minutes of work. With
@@ -54,7 +54,7 @@ try {
       ['week', 'week', {}], ['upcoming', 'upcoming', {}], ['alerts', 'alerts', {}], ['settings', 'settings', { dark: true }]];
   const take = async (looks: Looks) => { // all pictures of a look, in one browser of its own
     const v = await visitor(browser, looks);
-    await v.context.request.post(cluster.urls[0] + '/api/v1/login', { data: { token: cluster.token } });
+    await enter(v.context, cluster.urls[0], cluster.token);
     for (const [file, name] of shown.filter(([, , l]) => JSON.stringify(l) === JSON.stringify(looks))) {
       await v.page.goto(cluster.urls[0] + screens[name]);
       await v.page.locator('main h1').first().waitFor();

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { outages } from '../src/parts/outage';
-import { launch, visitor, type Looks } from './browser';
+import { enter, launch, visitor, type Looks } from './browser';
 import { Cluster, until, wait } from './cluster';
 
 // What of the cluster is set, many jobs at once, outages on the time line, and doctor in Chinese.
@@ -16,7 +16,7 @@ const limit = { timeout: 180_000 };
 
 async function someone(o: Looks = {}, token = cluster.token) {
   const v = await visitor(browser, o);
-  await v.context.request.post(cluster.urls[0] + '/api/v1/login', { data: { token } });
+  await enter(v.context, cluster.urls[0], token);
   return v;
 }
 const go = async (path: string, on: Page) => { await on.goto(cluster.urls[0] + path); await on.locator('main h1').first().waitFor(); };

@@ -28,9 +28,41 @@ interface Options { method?: string; body?: unknown; headers?: Record<string, st
 
 const timeout = 25_000;
 
+// A sign-in is two values, and neither counts without the other: a cookie, which no script can read but which the browser
+// sends to every port of this host, and a key, which only this origin, port included, can read. The key is in
+// localStorage and not in sessionStorage, so that a second tab is signed in, too: the tabs share the cookie.
+const keyName = 'login-key';
+const loginKey = () => localStorage.getItem(keyName) ?? '';
+const loginHeader = 'X-Gocrontab-Login';
+
+/** The headers without which the cookie is worth nothing. */
+export const credentials = (): Record<string, string> => (loginKey() ? { [loginHeader]: loginKey() } : {});
+
+/** Remembers a sign-in, and who is signed in by it. */
+export async function signedIn(login: { login_key: string }) {
+  localStorage.setItem(keyName, login.login_key);
+  await whoAmI();
+}
+
+export async function signOut() {
+  await post('/api/v1/logout');
+  localStorage.removeItem(keyName);
+}
+
+/** Forgets a key that lets nobody in, unless another tab has a newer one by now. */
+function forget(key: string) {
+  if (key && key === loginKey()) localStorage.removeItem(keyName);
+}
+
+addEventListener('storage', (e) => { if (e.key === keyName) void whoAmI().catch(() => undefined); }); // another tab signed in or out
+
+/** A sign-in says by itself who asks, and whatever it is answered ends no other one. */
+const signsIn = (path: string) => /^\/api\/v1\/login($|[/?])/.test(path);
+
 export async function call<T>(path: string, o: Options = {}): Promise<Answer<T>> {
   const method = o.method ?? 'GET';
-  const headers: Record<string, string> = { Accept: 'application/json', 'Accept-Language': lang.value, ...o.headers };
+  const login = signsIn(path) ? {} : credentials();
+  const headers: Record<string, string> = { Accept: 'application/json', 'Accept-Language': lang.value, ...login, ...o.headers };
   if (o.body !== undefined) headers['Content-Type'] ??= 'application/json';
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), timeout);
@@ -54,13 +86,38 @@ export async function call<T>(path: string, o: Options = {}): Promise<Answer<T>>
   }
   unreachable.value = false;
   if (response.ok) {
-    if (me.value === null && !/^\/api\/v1\/(me|login)\b/.test(path)) void whoAmI().catch(() => undefined); // another tab has signed in
+    if (me.value === null && path !== '/api/v1/me' && !signsIn(path)) void whoAmI().catch(() => undefined); // another tab has signed in
     return { data: (text === '' ? undefined : isJSON(response) ? JSON.parse(text) : text) as T, etag: response.headers.get('ETag') ?? '' };
   }
+  if (response.status === 401 && !signsIn(path)) dropSignIn(login[loginHeader]);
+  throw problemOf(response, text);
+}
+
+/** The node does not know the sign-in with which it was asked. */
+function dropSignIn(key: string | undefined) {
+  forget(key ?? '');
+  if (me.value) me.value = null; // signed out while something was open: it stays open
+}
+
+function problemOf(response: Response, text: string): Problem {
   let p: Record<string, any> = {};
   try { p = JSON.parse(text); } catch { /* something between us and the node has answered */ }
-  if (response.status === 401 && me.value) me.value = null; // signed out while something was open: it stays open
-  throw new Problem(p.title ?? `HTTP ${response.status}`, p.detail ?? '', response.status, p.errors ?? [], p.type ?? '', p.version, p.request_id);
+  return new Problem(p.title ?? `HTTP ${response.status}`, p.detail ?? '', response.status, p.errors ?? [], p.type ?? '', p.version, p.request_id);
+}
+
+/** Has the browser save what a path answers. A link cannot do it: it does not send the key of the sign-in. */
+export async function download(path: string, name: string) {
+  const login = credentials();
+  const response = await fetch(path, { headers: { 'Accept-Language': lang.value, ...login }, credentials: 'same-origin' });
+  if (!response.ok) {
+    if (response.status === 401) dropSignIn(login[loginHeader]);
+    throw problemOf(response, await response.text());
+  }
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // the browser has begun to save it by then
 }
 
 const isJSON = (r: Response) => /[/+]json\b/.test(r.headers.get('Content-Type') ?? '');

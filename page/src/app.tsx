@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { Component, type ComponentChildren, type JSX } from 'preact';
 import { Suspense, lazy } from 'preact/compat';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { askCluster, call, clockOff, get, me, now, post, Problem, unreachable, whoAmI } from './api';
+import { askCluster, clockOff, get, me, now, post, Problem, signedIn, signOut, unreachable, whoAmI } from './api';
 import { choose, lang, t, type Text } from './i18n';
 import { following, pace, setFollowing } from './live';
 import { Button, complain, dialog, Dialog, Empty, Loading, ProblemBox, Toasts } from './parts/basic';
@@ -77,7 +77,7 @@ export function App() {
   const [was, setWas] = useState(false); // somebody was signed in: what is open stays open
 
   useEffect(() => {
-    const ask = () => whoAmI().then(() => setFailed(undefined), (err) => { setFailed(err); if (me.value === undefined) setTimeout(ask, 3000); });
+    const ask = () => (here.value.path === backFromProvider ? fromProvider() : whoAmI()).then(() => setFailed(undefined), (err) => { setFailed(err); if (me.value === undefined) setTimeout(ask, 3000); });
     void ask();
     const key = (e: KeyboardEvent) => {
       const typing = /^(INPUT|TEXTAREA|SELECT)$/.test((e.target as HTMLElement).tagName);
@@ -184,7 +184,7 @@ function Foot() {
       {m && (
         <div class="who">
           <div><div class="cut"><b>{m.name}</b></div><div class="faint small cut">{t(m.role)}{m.apps ? `: ${m.apps.join(', ')}` : ''}</div></div>
-          <Button look="quiet" icon="out" aria-label={t('Sign out')} title={t('Sign out')} work={async () => { await post('/api/v1/logout'); location.assign('/'); }} />
+          <Button look="quiet" icon="out" aria-label={t('Sign out')} title={t('Sign out')} work={async () => { await signOut(); location.assign('/'); }} />
         </div>
       )}
     </div>
@@ -219,14 +219,43 @@ function Banners() {
     </>
   );
 }
-/** Where one was when one left for the identity provider, which sends everybody back to `/`. */
+/** Where one was when one left for the identity provider, which sends everybody back to one address. */
 const leftFor = 'left-for-sign-in';
+
+// A sign-in by the identity provider is begun and ended by this page. What it was begun with is kept in the storage of
+// this tab, which no other origin, and no other port, can read or write: nobody can have a page end what it did not begin.
+const flowName = 'sign-in-flow', backFromProvider = '/api/v1/login/oidc/callback';
+
+async function toProvider() {
+  sessionStorage.setItem(leftFor, location.pathname + location.search);
+  const { target, flow } = await post<{ target: string; flow: string }>('/api/v1/login/oidc');
+  sessionStorage.setItem(flowName, flow);
+  location.assign(target);
+}
+
+/** Why the last sign-in by the provider did not come to its end. */
+const notVouched = signal<Problem | undefined>(undefined);
+
+/** Ends the sign-in with what the provider added to the address, and takes that out of the address. */
+async function fromProvider() {
+  const q = new URLSearchParams(location.search), flow = sessionStorage.getItem(flowName) ?? '';
+  const state = q.get('state') ?? '', code = q.get('code') ?? undefined, error = q.get('error') ?? undefined;
+  go('/', 'replace');
+  if (flow.startsWith(state + '.')) sessionStorage.removeItem(flowName);
+  try {
+    await signedIn(await post<{ login_key: string }>(backFromProvider, { flow, state, code, error }));
+  } catch (err) {
+    if (!(err instanceof Problem)) throw err;
+    notVouched.value = err;
+    await whoAmI(); // an earlier sign-in still holds
+  }
+}
 
 const hostOf = (address: string) => { try { return new URL(address).host; } catch { return ''; } };
 
 function SignIn({ over }: { over?: boolean }) {
   const [token, setToken] = useState('');
-  const [problem, setProblem] = useState<Problem>();
+  const [problem, setProblem] = useState<Problem | undefined>(notVouched.value);
   const [oidc, setOIDC] = useState<string>();
   const [busy, setBusy] = useState(false);
   useEffect(() => { get<{ oidc?: string }>('/api/v1/login').then((w) => setOIDC(w.oidc), () => undefined); }, []);
@@ -234,8 +263,7 @@ function SignIn({ over }: { over?: boolean }) {
     e.preventDefault();
     setBusy(true);
     try {
-      await call('/api/v1/login', { method: 'POST', body: { token: token.trim() } });
-      await whoAmI();
+      await signedIn(await post<{ login_key: string }>('/api/v1/login', { token: token.trim() }));
     } catch (err) {
       if (err instanceof Problem) setProblem(err); else complain(err);
     }
@@ -255,7 +283,8 @@ function SignIn({ over }: { over?: boolean }) {
       {problem && <ProblemBox problem={problem} />}
       <div class="row">
         <button class="button primary" disabled={busy || !token.trim()}><Icon name="key" />{t('Sign in')}</button>
-        {oidc && <a class="button" href={oidc} onClick={() => sessionStorage.setItem(leftFor, location.pathname + location.search)}>{t('Sign in with the identity provider')}</a>}
+        {oidc === location.origin ? <Button work={toProvider}>{t('Sign in with the identity provider')}</Button>
+          : oidc && <a class="button" href={oidc + location.pathname + location.search}>{t('Sign in with the identity provider')}</a>}
         {!over && <a class="faint small" href="/docs">{t('API reference')}</a>}
       </div>
     </form>

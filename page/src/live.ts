@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { all as pages, call, get, me, Problem, unreachable, type Answer } from './api';
+import { openStream } from './stream';
 import type { Page } from './types';
 
 // How the page stays up to date. Screens say what they show and which changes concern it; where the news come from
@@ -34,31 +35,27 @@ const kinds = ['run', 'runs', 'job', 'pause', 'node', 'backfill', 'alert', 'chan
 export const tell = (news: News) => listeners.forEach((f) => f(news));
 
 // The stream: opened while somebody is signed in, follows, and looks. What it cannot tell is asked for again.
-let feed: EventSource | null = null, retry = 0;
+let feed: (() => void) | null = null, retry = 0;
 function stream() {
   const wanted = !!me.value && following.value && !document.hidden;
   clearTimeout(retry);
   if (wanted && !feed) {
-    const f = (feed = new EventSource('/api/v1/events'));
-    f.addEventListener('hello', () => { streaming.value = true; if (unreachable.value) probe(); all(); });
-    f.addEventListener('reload', all);
-    for (const kind of kinds) {
-      f.addEventListener(kind, (m) => {
-        const d = JSON.parse((m as MessageEvent).data);
-        tell({ type: kind, job_id: d.job_id, data: d.run ?? d });
-      });
-    }
-    f.onerror = () => {
-      streaming.value = false; // browsers connect again by themselves, unless they were sent away
+    const heard = (kind: string) => (d: any) => tell({ type: kind, job_id: d.job_id, data: d.run ?? d });
+    feed = openStream('/api/v1/events', {
+      ...Object.fromEntries(kinds.map((kind) => [kind, heard(kind)])),
+      hello: () => { streaming.value = true; if (unreachable.value) probe(); all(); },
+      reload: all,
+    }, (closed) => {
+      streaming.value = false; // it connects again by itself, unless it was sent away
       probe();
-      if (f.readyState !== EventSource.CLOSED) return;
+      if (!closed) return;
       close();
       retry = window.setTimeout(stream, 10_000);
-    };
+    });
   } else if (!wanted && feed) close();
 }
 function close() {
-  feed?.close();
+  feed?.();
   feed = null;
   streaming.value = false;
 }

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { memo } from 'preact/compat';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { all, get, may, now, Problem, query } from '../api';
+import { all, download, get, may, now, Problem, query } from '../api';
 import type { Piece } from '../ansi';
 import { explained, reasonSaid, t } from '../i18n';
 import { following, useGet } from '../live';
@@ -11,6 +11,7 @@ import { Icon } from '../parts/icon';
 import { Lines } from '../parts/lines';
 import { Late, Took, triggerText } from '../parts/runtable';
 import { Link } from '../router';
+import { openStream } from '../stream';
 import { clock, ms, size, span, zoneShown } from '../time';
 import type { Explanation, Job, Output, Run } from '../types';
 
@@ -105,7 +106,7 @@ function useOutput(r: Run, ended: () => void) {
   const [bytes, setBytes] = useState(0), [done, setDone] = useState(false), [problem, setProblem] = useState<Problem>();
 
   useEffect(() => {
-    let stopped = false, timer = 0, next = 0, feed: EventSource | null = null, streams = false;
+    let stopped = false, timer = 0, next = 0, feed: (() => void) | undefined, streams = false;
     const stop = new AbortController();
     const put = (text: string, anew: boolean) => {
       if (anew) lines.current = new Lines();
@@ -150,31 +151,29 @@ function useOutput(r: Run, ended: () => void) {
     // A browser has six connections for a node by HTTP/1.1: a tab that nobody looks at holds none of them.
     const listen = () => {
       streams = true;
-      feed?.close();
+      feed?.();
       if (document.hidden) return;
-      feed = new EventSource(`/api/v1/runs/${r.id}/output?from=${next}`);
-      feed.addEventListener('output', (m) => {
-        const o: Output = JSON.parse(m.data);
-        put(o.text, false);
-        setBytes(o.next);
-        next = o.next;
-      });
-      feed.addEventListener('end', (m) => {
-        feed?.close();
-        streams = false;
-        const end: { bytes: number; truncated: boolean } = JSON.parse(m.data);
-        if (!end.truncated) return void whole(); // all of it is kept, also what came too fast to be followed
-        setBytes(end.bytes);
-        setDone(true);
-        ended();
-      });
-      feed.onerror = () => { if (feed?.readyState === EventSource.CLOSED && !stopped) { streams = false; timer = window.setTimeout(look, 500); } };
+      feed = openStream(`/api/v1/runs/${r.id}/output?from=${next}`, {
+        output: (o: Output) => {
+          put(o.text, false);
+          setBytes(o.next);
+          next = o.next;
+        },
+        end: (end: { bytes: number; truncated: boolean }) => {
+          feed?.();
+          streams = false;
+          if (!end.truncated) return void whole(); // all of it is kept, also what came too fast to be followed
+          setBytes(end.bytes);
+          setDone(true);
+          ended();
+        },
+      }, (closed) => { if (closed && !stopped) { streams = false; timer = window.setTimeout(look, 500); } });
     };
     if (r.state === 'running' && following.value) listen();
     else void look();
     const turned = () => { if (streams) listen(); };
     document.addEventListener('visibilitychange', turned);
-    return () => { stopped = true; stop.abort(); feed?.close(); clearTimeout(timer); document.removeEventListener('visibilitychange', turned); };
+    return () => { stopped = true; stop.abort(); feed?.(); clearTimeout(timer); document.removeEventListener('visibilitychange', turned); };
   }, [r.id, following.value]);
   return { lines: lines.current, version, bytes, done, problem };
 }
@@ -207,7 +206,7 @@ function OutputView({ run: r, ended }: { run: Run; ended: () => void }) {
         <input type="search" class="thin" aria-label={t('Search in the output')} placeholder={t('Search')} value={search} onInput={(e) => setSearch(e.currentTarget.value)} style={{ width: '150px' }} />
         {rows && <span class="small faint">{t('{n} lines', { n: rows.length.toLocaleString() })}</span>}
         <Button icon="wrap" aria-pressed={wrap} aria-label={t('Wrap long lines')} title={t('Wrap long lines')} work={() => setWrap(!wrap)} />
-        <a class="button bare" href={`/api/v1/runs/${r.id}/output?raw=1`} download={`${r.job}-${r.due}.txt`.replace(/[^\w.-]+/g, '_')} aria-label={t('Download')} title={t('Download')}><Icon name="download" /></a>
+        <Button icon="download" aria-label={t('Download')} title={t('Download')} work={() => download(`/api/v1/runs/${r.id}/output?raw=1`, `${r.job}-${r.due}.txt`.replace(/[^\w.-]+/g, '_'))} />
       </>}>
       {problem && <div class="in"><ProblemBox problem={problem} /></div>}
       {lines.lost > 0 && <p class="in faint small">{t('The first {n} lines are no longer here: there is too much of it.', { n: lines.lost.toLocaleString() })}</p>}

@@ -1,12 +1,11 @@
 import { computed } from '@preact/signals';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { may, now, onceKey, post, Problem, query } from '../api';
+import { download, may, now, onceKey, post, Problem, query } from '../api';
 import { t } from '../i18n';
 import { following, onNews, second } from '../live';
 import { Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, show, Until } from '../parts/basic';
 import { AppField, learnApps } from '../parts/apps';
 import { dueTimes, marks, type Ahead, type Due } from '../parts/dues';
-import { Icon } from '../parts/icon';
 import { here, Link, setQuery } from '../router';
 import { clock, day, ms, stamp, weekday } from '../time';
 import type { Token } from '../types';
@@ -144,7 +143,7 @@ function Subscribe({ app }: { app: string }) {
         {problem && <ProblemBox problem={problem} />}
         <p class="faint small">{t('Days on which a job is due more often than six times have one entry for it.')}</p>
       </div>
-      <footer><a class="button" href={path} download="go-crontab.ics"><Icon name="download" />{t('Download it once')}</a><Button look="primary" work={closeDialog}>{t('Close')}</Button></footer>
+      <footer><Button icon="download" work={() => download(path, 'go-crontab.ics')}>{t('Download it once')}</Button><Button look="primary" work={closeDialog}>{t('Close')}</Button></footer>
     </Dialog>
   );
 }

@@ -247,15 +247,22 @@ func (d *driver) people() {
 	}
 	must(ok(d.GetMeWithResponse(d.ctx, as(token.Token))).JSON200.Name == "reader", "a token is who it says")
 	refused(403)(d.RunJobWithResponse(d.ctx, "1", nil, NothingInput{}, as(token.Token)))
-	ok(d.LoginWithResponse(d.ctx, LoginInput{Token: token.Token}))
+	login := ok(d.LoginWithResponse(d.ctx, LoginInput{Token: token.Token})).JSON200
 	nobody := func(_ context.Context, r *http.Request) error { r.Header.Del("Authorization"); return nil }
-	must(ok(d.GetMeWithResponse(d.ctx, nobody)).JSON200.Name == "reader", "the cookie is that of the token")
-	ok(d.LogoutWithResponse(d.ctx, NothingInput{}, nobody))
-	refused(401)(d.GetMeWithResponse(d.ctx, nobody))
+	browser := func(_ context.Context, r *http.Request) error {
+		r.Header.Del("Authorization")
+		r.Header.Set("X-Gocrontab-Login", login.LoginKey)
+		return nil
+	}
+	must(ok(d.GetMeWithResponse(d.ctx, browser)).JSON200.Name == "reader", "the login is that of the token")
+	refused(401)(d.GetMeWithResponse(d.ctx, nobody)) // the cookie alone
+	ok(d.LogoutWithResponse(d.ctx, NothingInput{}, browser))
+	refused(401)(d.GetMeWithResponse(d.ctx, browser))
 	ok(d.RevokeTokenWithResponse(d.ctx, token.Id))
 	refused(401)(d.RunJobWithResponse(d.ctx, "1", nil, NothingInput{}, as(token.Token)))
-	refused(404)(d.BeginOIDCWithResponse(d.ctx)) // there is no provider
-	refused(404)(d.EndOIDCWithResponse(d.ctx, nil))
+	refused(404)(d.BeginOIDCWithResponse(d.ctx, NothingInput{})) // there is no provider
+	refused(404)(d.EndOIDCWithResponse(d.ctx, EndOIDCInput{Flow: "x", State: "x"}))
+	must(len(ok(d.ReturnOIDCWithResponse(d.ctx, nil)).Body) > 0, "the provider sends browsers back to the console")
 
 	lines := ok(d.ListAuditWithResponse(d.ctx, &ListAuditParams{App: to("outside"), Limit: to(200)})).JSON200.Items
 	for _, action := range []string{"create", "update", "rollback", "pause", "resume", "delete"} {
