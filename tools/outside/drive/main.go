@@ -261,7 +261,7 @@ func (d *driver) people() {
 	ok(d.RevokeTokenWithResponse(d.ctx, token.Id))
 	refused(401)(d.RunJobWithResponse(d.ctx, "1", nil, NothingInput{}, as(token.Token)))
 	refused(404)(d.BeginOIDCWithResponse(d.ctx, NothingInput{})) // there is no provider
-	refused(404)(d.EndOIDCWithResponse(d.ctx, EndOIDCInput{Flow: "x", State: "x"}))
+	refused(404)(d.EndOIDCWithResponse(d.ctx, ReturnInput{Flow: "x", State: "x"}))
 	must(len(ok(d.ReturnOIDCWithResponse(d.ctx, nil)).Body) > 0, "the provider sends browsers back to the console")
 
 	lines := ok(d.ListAuditWithResponse(d.ctx, &ListAuditParams{App: to("outside"), Limit: to(200)})).JSON200.Items
