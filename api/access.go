@@ -72,6 +72,7 @@ func (s *Server) guard(a access, h handler) handler {
 		if err != nil {
 			return err
 		}
+		defer holdConnection(r)()
 		if err := s.allow(r, p, a); err != nil {
 			return err
 		}

@@ -12,15 +12,13 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
 }
 
 type readyView struct {
-	Ready   bool   `json:"ready" doc:"Whether the node may start and change jobs."`
-	Node    string `json:"node" doc:"Its name."`
-	Version string `json:"version" doc:"Its version."`
-	Reason  string `json:"reason,omitempty" doc:"Why it is not ready."`
+	Ready  bool   `json:"ready" doc:"Whether the node may start and change jobs."`
+	Reason string `json:"reason,omitempty" doc:"Why it is not ready."`
 }
 
-// readyz: GET /readyz
+// readyz: GET /readyz. Anybody may ask, so it names neither the node nor its version: GET /api/v1/nodes does.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
-	v := readyView{Ready: true, Node: s.cfg.Node, Version: s.cfg.Version}
+	v := readyView{Ready: true}
 	if err := s.cfg.Ready(); err != nil {
 		v.Ready, v.Reason = false, err.Error()
 		return answer(w, http.StatusServiceUnavailable, v)

@@ -2,23 +2,40 @@ package api
 
 import (
 	"context"
+	"crypto/rand"
+	"fmt"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// cleanRequestID forgets an id that came with the request unless it is short and plain: it goes into logs and answers.
-func cleanRequestID(next http.Handler) http.Handler {
+// requestIDs gives ids to requests: a random prefix, since the answer to a stranger should not name the machine, and a
+// number.
+type requestIDs struct {
+	prefix string
+	last   atomic.Uint64
+}
+
+func newRequestIDs() *requestIDs { return &requestIDs{prefix: rand.Text()[:10]} }
+
+func (ids *requestIDs) next() string { return fmt.Sprintf("%s-%06d", ids.prefix, ids.last.Add(1)) }
+
+// requestID names a request, for its answer and the log. An id that came with the request counts if it is short and plain.
+func (s *Server) requestID(next http.Handler) http.Handler {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if id := r.Header.Get(middleware.RequestIDHeader); len(id) > 64 || strings.Trim(id, plain) != "" {
-			r.Header.Del(middleware.RequestIDHeader)
+		id := r.Header.Get(middleware.RequestIDHeader)
+		if id == "" || len(id) > 64 || strings.Trim(id, plain) != "" {
+			id = s.requestIDs.next()
 		}
-		next.ServeHTTP(w, r)
+		w.Header().Set(middleware.RequestIDHeader, id)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), middleware.RequestIDKey, id)))
 	})
 }
 
@@ -26,7 +43,6 @@ func cleanRequestID(next http.Handler) http.Handler {
 func (s *Server) logRequest(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := middleware.GetReqID(r.Context())
-		w.Header().Set(middleware.RequestIDHeader, id)
 		answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		began := time.Now()
 		defer func() {
@@ -69,8 +85,20 @@ func protect(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
+		if r.TLS != nil && isPublicName(hostOf(r.Host)) {
+			h.Set("Strict-Transport-Security", keepToTLS)
+		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// keepToTLS has browsers come back over TLS alone for a while. It holds for all ports of a host name.
+const keepToTLS = "max-age=2592000"
+
+// isPublicName reports whether a host is a name of DNS: no address, and not this machine's own.
+func isPublicName(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err != nil && host != "" && host != "localhost" && !strings.HasSuffix(host, ".localhost")
 }
 
 const contentPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

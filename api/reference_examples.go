@@ -87,7 +87,7 @@ var examples = map[reflect.Type]string{
 	of[testedView]():   `{"sent": true, "said": "200 OK ok", "took_ms": 84}`,
 	of[silenceView]():  `{"id": "3", "app": "billing", "until": "2027-01-30T20:00:00Z", "reason": "the database moves", "by": "alice", "created": "2027-01-30T18:00:00Z", "over": false}`,
 	of[aliveView]():    `{"status": "ok"}`,
-	of[readyView]():    `{"ready": true, "node": "node-1", "version": "v1.0.0"}`,
+	of[readyView]():    `{"ready": true}`,
 	of[meView]():       `{"name": "ci", "kind": "token", "role": "admin", "apps": ["billing"], "grants": [{"role": "admin", "apps": ["billing"]}], "expires": "2027-03-01T00:00:00Z"}`,
 	of[waysView]():     `{"token": true}`,
 	of[tokenView]():    tokenAnswer + `}`,

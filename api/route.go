@@ -117,7 +117,10 @@ func (rt *route) kinds() []kind {
 	return ordered
 }
 
-const apiPrefix = "/api/v1/"
+const (
+	apiPrefix  = "/api/v1/"
+	apiVersion = "v1" // what the reference says: anybody may read it, and learns nothing of the program's own version
+)
 
 // mostBytes is how many bytes the body of a request may have.
 func (op *operation) mostBytes() int64 {

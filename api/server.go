@@ -117,6 +117,8 @@ type Server struct {
 	ahead   chan struct{}  // held by the request that looks at the due times of many jobs
 	handler http.Handler
 
+	requestIDs *requestIDs
+
 	reference func() (*reference, error) // made when somebody asks for it
 }
 
@@ -140,7 +142,8 @@ func New(cfg Config) *Server {
 		s.rate = &auth.Limiter{Every: time.Second / time.Duration(cfg.Rate), Burst: burst * cfg.Rate}
 	}
 	s.hosts = newHosts(cfg.Listen, cfg.Hosts)
-	s.reference = sync.OnceValues(func() (*reference, error) { return newReference(s.table(), cfg.Version) })
+	s.reference = sync.OnceValues(func() (*reference, error) { return newReference(s.table(), apiVersion) })
+	s.requestIDs = newRequestIDs()
 	s.streams, s.ahead = newStreams(), make(chan struct{}, 1)
 	s.feed = feed.New(cfg.DB, func() job.Micros { return job.MicrosOf(cfg.Now()) }, encodeEvent, cfg.Log)
 	s.handler = s.routes()
@@ -181,10 +184,17 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    maxHeader,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		TLSConfig:         s.cfg.TLS,
-		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	server.RegisterOnShutdown(s.Close) // streams do not end by themselves
 	defer s.feed.Close()
+	return s.serveBounded(ctx, server, l, maxConnections)
+}
+
+// serveBounded has a server answer a bounded number of connections of a listener until ctx ends.
+func (s *Server) serveBounded(ctx context.Context, server *http.Server, l net.Listener, most int) error {
+	server.ErrorLog = slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug)
+	server.ConnState, server.ConnContext = connState, connContext
+
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		bounded, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
@@ -195,9 +205,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		}
 		stopped <- err
 	})
-	l = limitConnections(l, maxConnections)
+
+	l = limitConnections(l, most)
 	serve := server.Serve
-	if s.cfg.TLS != nil {
+	if server.TLSConfig != nil {
 		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 	}
 	err := serve(l)
@@ -216,7 +227,7 @@ func (s *Server) routes() http.Handler {
 	if s.cfg.Traced != nil {
 		m.Use(s.cfg.Traced)
 	}
-	m.Use(cleanRequestID, middleware.RequestID, s.logRequest, s.recoverPanic, protect, s.checkHost, s.checkOrigin, withActor, deadline, escapedPath, middleware.GetHead)
+	m.Use(s.requestID, s.logRequest, s.recoverPanic, protect, s.checkHost, s.checkOrigin, withActor, deadline, escapedPath, middleware.GetHead)
 	// What there is not is told to those alone who may see what there is.
 	m.NotFound(s.orScreen(s.serve(s.guard(may(viewer, shared), noRoute))))
 	m.MethodNotAllowed(s.serve(s.guard(may(viewer, shared), wrongMethod(m))))

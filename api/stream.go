@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,8 +18,9 @@ import (
 // Streams are answers that go on: server-sent events. They hold a connection each, so there are bounds, and they see to
 // it themselves that whoever listens still may.
 const (
-	streamsOfNode  = 64 // below maxConnections: the node must answer others
-	streamsOfToken = 16
+	streamsOfNode   = 64 // below maxConnections: the node must answer others
+	streamsOfAdmins = 4  // of them, kept for admins of the whole cluster
+	streamsOfToken  = 16
 
 	heartbeat  = 15 * time.Second // after so long without a message comes a comment
 	lookAgain  = 3 * time.Second  // how often it is asked again who listens
@@ -33,43 +35,91 @@ const (
 	accelHeader = "X-Accel-Buffering"
 )
 
-// streams are those that the node has.
+// streams are those that the node has. When all are taken, a holder of few takes one from the holder of most: so
+// nobody keeps others out by opening many.
 type streams struct {
 	mu     sync.Mutex
 	all    int
-	by     map[string]int // by holder
-	ending chan struct{}  // closed when no stream may go on
+	by     map[string][]*seat // by holder, the oldest first
+	ending chan struct{}      // closed when no stream may go on
 	end    func()
 	beat   time.Duration // see heartbeat
 }
 
 func newStreams() *streams {
-	t := &streams{by: map[string]int{}, ending: make(chan struct{}), beat: heartbeat}
+	t := &streams{by: map[string][]*seat{}, ending: make(chan struct{}), beat: heartbeat}
 	t.end = sync.OnceFunc(func() { close(t.ending) })
 	return t
 }
 
-// enter counts one more, unless there are too many.
-func (t *streams) enter(p *auth.Principal) (leave func(), err error) {
+// seat is what a stream takes of a node.
+type seat struct {
+	holder string
+	taken  chan struct{} // closed when another holder has got it
+}
+
+// enter takes a seat for a stream of somebody.
+func (t *streams) enter(p *auth.Principal) (*seat, error) {
 	key := holder(p)
+	most := streamsOfNode
+	if !p.May(admin) {
+		most -= streamsOfAdmins
+	}
+
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case t.by[key] >= streamsOfToken:
+	mine := len(t.by[key])
+	if mine >= streamsOfToken {
 		return nil, slowDown(heartbeat, "%s has %d streams on this node already; close one, or ask another node.", p.Name, streamsOfToken)
-	case t.all >= streamsOfNode:
-		return nil, noStream.problem("The node has %d streams already, which is all that it may have; ask another node.", streamsOfNode)
 	}
-	t.all++
-	t.by[key]++
-	return sync.OnceFunc(func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.all--
-		if t.by[key]--; t.by[key] == 0 {
-			delete(t.by, key)
+	if t.all >= most && !t.makeRoom(mine) {
+		return nil, noStream.problem("The node has %d streams, which is all that it may have, and %s has %d of them; ask another node.", t.all, p.Name, mine)
+	}
+
+	one := &seat{holder: key, taken: make(chan struct{})}
+	t.add(one)
+	return one, nil
+}
+
+// makeRoom ends the oldest stream of the holder of most, for one who has fewer even with one more. It reports whether
+// there was such a stream.
+func (t *streams) makeRoom(mine int) bool {
+	var loser []*seat
+	for _, seats := range t.by {
+		if len(seats) > max(mine+1, len(loser)) {
+			loser = seats
 		}
-	}), nil
+	}
+	if loser == nil {
+		return false
+	}
+	close(loser[0].taken)
+	t.remove(loser[0])
+	return true
+}
+
+func (t *streams) add(one *seat) {
+	t.all++
+	t.by[one.holder] = append(t.by[one.holder], one)
+}
+
+// remove gives up a seat, unless it was given up before.
+func (t *streams) remove(one *seat) {
+	seats := t.by[one.holder]
+	i := slices.Index(seats, one)
+	if i < 0 {
+		return
+	}
+	t.all--
+	if t.by[one.holder] = slices.Delete(seats, i, i+1); len(seats) == 1 {
+		delete(t.by, one.holder)
+	}
+}
+
+func (t *streams) leave(one *seat) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.remove(one)
 }
 
 // Close ends all streams, so that whoever serves the API by an HTTP server of its own can shut that down: its method
@@ -86,7 +136,7 @@ type stream struct {
 	control *http.ResponseController
 	r       *http.Request // with a context that ends with the connection, and not with the time that a request has
 	may     access
-	leave   func()
+	seat    *seat
 
 	who    *auth.Principal
 	looked time.Time // when it was asked last who listens
@@ -102,13 +152,16 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request, may access) 
 	default:
 	}
 	p := auth.Of(r.Context())
-	leave, err := s.streams.enter(p)
+	seat, err := s.streams.enter(p)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
-	return &stream{s: s, w: w, control: http.NewResponseController(w), r: r.WithContext(unbounded(r.Context())), may: may, leave: leave, who: p, looked: now, wrote: now}, nil
+	return &stream{s: s, w: w, control: http.NewResponseController(w), r: r.WithContext(unbounded(r.Context())), may: may, seat: seat, who: p, looked: now, wrote: now}, nil
 }
+
+// leave gives the seat of the stream to others.
+func (st *stream) leave() { st.s.streams.leave(st.seat) }
 
 // begin says that what follows is a stream. It tells whether anything follows: not for a HEAD.
 func (st *stream) begin() (bool, error) {
@@ -204,6 +257,8 @@ func (st *stream) idle(news <-chan struct{}, most time.Duration) error {
 			return errGone
 		case <-st.s.streams.ending:
 			return &farewell{"the node stops"}
+		case <-st.seat.taken:
+			return &farewell{"all streams of the node were taken, and you had most of them: one went to somebody else"}
 		case <-news:
 			return nil
 		case <-time.After(wait):

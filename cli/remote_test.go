@@ -194,6 +194,7 @@ func TestUsage(t *testing.T) {
 		"serve --dsn u@tcp(h)/d --listen 0.0.0.0:8610":     "--tls-cert FILE",
 		"serve --dsn u@tcp(h)/d --listen :8610":            "--insecure-http",
 		"serve --dsn u@tcp(h)/d --listen example.com:8610": "plain HTTP shows them the tokens",
+		"serve --dsn u@tcp(h)/d --probe-listen 8611":       "want host:port",
 		"serve --dsn u@tcp(h)/d --listen 8610":             "want host:port",
 		"serve --dsn u@tcp(h)/d --drain-grace 0s":          "--drain-grace",
 		"serve --dsn u@tcp(h)/d --slots -1":                "--slots",

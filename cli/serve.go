@@ -32,6 +32,7 @@ import (
 type serveSettings struct {
 	dsn       string
 	listen    string
+	probes    string // address that answers probes; "": none
 	advertise string
 	address   string // what comes of it, and of where the API listens
 	node      string
@@ -87,13 +88,15 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
 }
 
 // serveFlags are those that can be given as variables, beside the DSN.
-var serveFlags = []string{"listen", "advertise", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as", "run-as-allow", "allow-new-privs", "cgroup", "no-guard", "http-allow", "secrets-dir", "grant-secret", "archive-command", "archive-timeout", "log-level", "log-format"}
+var serveFlags = []string{"listen", "probe-listen", "advertise", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as", "run-as-allow", "allow-new-privs", "cgroup", "no-guard", "http-allow", "secrets-dir", "grant-secret", "archive-command", "archive-timeout", "log-level", "log-format"}
 
 func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	dsnVar(flags, &s.dsn)
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8610", "address of the API; one that others can reach needs --tls-cert, or --insecure-http")
+	flags.StringVar(&s.probes, "probe-listen", "", `address that answers /healthz and /readyz alone, in plain HTTP, for orchestrators: a flood of
+the API does not reach it (default none; the API answers both)`)
 	flags.StringVar(&s.advertise, "advertise", "", `how others reach the API, for the list of nodes and its links: a host, host:port or URL
 (default where it listens; for all addresses the host name)`)
 	flags.StringVar(&s.node, "node", "", "the node's name (default the host name)")
@@ -145,6 +148,11 @@ func (s *serveSettings) check() error {
 	}
 	if err := s.folder.check(); err != nil {
 		return err
+	}
+	if s.probes != "" {
+		if _, _, err := net.SplitHostPort(s.probes); err != nil {
+			return usageError("--probe-listen %q: want host:port, such as 0.0.0.0:8611", s.probes)
+		}
 	}
 	if s.advertise != "" {
 		if _, err := advertised(s.advertise); err != nil {
@@ -218,6 +226,13 @@ func (s *serveSettings) serve(c *console) error {
 		return err
 	}
 	defer l.Close()
+	var probes net.Listener
+	if s.probes != "" {
+		if probes, err = net.Listen("tcp", s.probes); err != nil {
+			return fmt.Errorf("--probe-listen: %w", err)
+		}
+		defer probes.Close()
+	}
 	if s.address, err = address(s.advertise, s.access.scheme(), l.Addr()); err != nil {
 		return err
 	}
@@ -252,11 +267,11 @@ func (s *serveSettings) serve(c *console) error {
 	if s.stopOnEOF {
 		go stop.onEOF(c.in)
 	}
-	return s.run(n, l, stop, log)
+	return s.run(n, l, probes, stop, log)
 }
 
 // run has the API answer before the node has a database, and until the node has drained.
-func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *slog.Logger) error {
+func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping, log *slog.Logger) error {
 	cfg := api.Config{
 		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready,
 		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log, SecretKeys: s.keys, Alerts: n.Alerts(),
@@ -288,7 +303,13 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 		}
 		served <- err
 	}()
-	log.Info("serving", "node", s.node, "api", s.access.scheme()+"://"+l.Addr().String(), "pid", os.Getpid(), "version", readVersion().Version)
+	probed := make(chan error, 1)
+	go func() { probed <- s.answerProbes(answering, server, probes, stop) }()
+	where := []any{"node", s.node, "api", s.access.scheme() + "://" + l.Addr().String()}
+	if probes != nil {
+		where = append(where, "probes", "http://"+probes.Addr().String())
+	}
+	log.Info("serving", append(where, "pid", os.Getpid(), "version", readVersion().Version)...)
 	go func() {
 		<-stop.drain.Done()
 		log.Info("stopping", "cause", context.Cause(stop.drain))
@@ -304,13 +325,26 @@ func (s *serveSettings) run(n *node.Node, l net.Listener, stop *stopping, log *s
 	err := n.RunUntil(stop.drain, stop.hard)
 	silence()
 	leave()
-	err = errors.Join(err, <-served)
+	err = errors.Join(err, <-served, <-probed)
 	if !within(followLeft, followed) {
 		log.Warn("the file system of the folder that is followed does not answer; not waiting for it")
 	}
 	if err == nil {
 		log.Info("stopped")
 	}
+	return err
+}
+
+// answerProbes answers those who ask whether the node lives, until ctx ends, if there is a listener for them.
+func (s *serveSettings) answerProbes(ctx context.Context, server *api.Server, l net.Listener, stop *stopping) error {
+	if l == nil {
+		return nil
+	}
+	err := server.ServeProbes(ctx, l)
+	if ctx.Err() != nil {
+		return nil // answers that took too long were cut off
+	}
+	stop.request(fmt.Errorf("the listener for probes ended: %w", err)) // an orchestrator would kill the node
 	return err
 }
 

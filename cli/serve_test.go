@@ -397,7 +397,7 @@ func TestNodeEndsWithItsAPI(t *testing.T) {
 	stop := onSignals()
 	defer stop.forget()
 	done := make(chan error, 1)
-	go func() { done <- s.run(n, l, stop, s.logger(&log)) }()
+	go func() { done <- s.run(n, l, nil, stop, s.logger(&log)) }()
 	select {
 	case err := <-done:
 		if !errors.Is(err, net.ErrClosed) {
@@ -455,5 +455,22 @@ func TestFlagWinsOverVariable(t *testing.T) { // not parallel: it sets the envir
 	t.Setenv("GOCRONTAB_LOG_LEVEL", "loud")
 	if got := command("serve"); got.code != exitUsage || !strings.Contains(got.err, "GOCRONTAB_LOG_LEVEL") || !strings.Contains(got.err, "debug, info, warn, error") {
 		t.Errorf("got %+v, want usage, the variable and what it takes", got)
+	}
+}
+
+// TestProbeListen: a listener of its own tells an orchestrator how the node is, and nothing else.
+func TestProbeListen(t *testing.T) {
+	t.Parallel()
+	s := serve(t, migrated(t), "probed", "--probe-listen", "127.0.0.1:0")
+	probes := s.says(`"probes":"(http://[^"]+)"`, 20*time.Second)
+	await(t, "ready", 20*time.Second, func() bool { return status(probes+"/readyz") == http.StatusOK })
+	for path, want := range map[string]int{"/healthz": 200, "/api/v1/jobs": 404, "/": 404} {
+		if got := status(probes + path); got != want {
+			t.Errorf("%s: got %d, want %d", path, got, want)
+		}
+	}
+	s.signal(syscall.SIGTERM)
+	if code := s.exit(20 * time.Second); code != 0 {
+		t.Errorf("it ended with %d", code)
 	}
 }

@@ -253,6 +253,17 @@ func TestKubernetes(t *testing.T) {
 	if drain, err := time.ParseDuration(value("GOCRONTAB_DRAIN_GRACE")); err != nil || time.Duration(*pod.TerminationGracePeriodSeconds)*time.Second <= drain {
 		t.Errorf("a pod has %d s to end, and its drain takes %s: %v", *pod.TerminationGracePeriodSeconds, drain, err)
 	}
+	// A flood of the API must not have the kubelet kill a node, and no pod may flood what the kubelet asks.
+	for _, p := range []*core.Probe{node.LivenessProbe, node.ReadinessProbe} {
+		if port := p.HTTPGet.Port.StrVal; port != "probe" || !strings.HasSuffix(value("GOCRONTAB_PROBE_LISTEN"), ":8611") {
+			t.Errorf("a probe asks the port %s", port)
+		}
+	}
+	for _, rule := range rules.Spec.Ingress {
+		if len(rule.Ports) != 1 || rule.Ports[0].Port.StrVal != node.Ports[0].Name {
+			t.Errorf("pods reach the ports %v, want only that of the API", rule.Ports)
+		}
+	}
 	// It kills the commands of a node, so a moment in which the API is full must not be enough.
 	if p := node.LivenessProbe; p != nil && (p.TimeoutSeconds < 5 || p.PeriodSeconds*p.FailureThreshold < 300) {
 		t.Errorf("the liveness probe gives up too early: %+v", p)
