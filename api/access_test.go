@@ -208,7 +208,7 @@ func TestLimitedLists(t *testing.T) {
 	a.cfg.Editor = api.EditorOf(a.node.Editor)
 	a.serve()
 	for _, app := range []string{"mine", "theirs", "unused"} {
-		a.call("POST", "/api/v1/apps/"+app+"/pause", nil).want(200)
+		a.call("POST", "/api/v1/apps/"+app+"/pause?absent=ok", nil).want(200)
 	}
 	a.create("handled", object{"app": "theirs", "command": nil, "handler": "their/handler"})
 	a.create("handled", object{"app": "mine", "command": nil, "handler": "my/handler"})
@@ -288,8 +288,8 @@ func TestLimitedWrites(t *testing.T) {
 		"revoke a token":                    {"DELETE", "/api/v1/tokens/1", "", 403},
 		"apply to another app":              {"POST", "/api/v1/apply", `{"jobs": [` + fmt.Sprintf(whole, "theirs") + `]}`, 403},
 		"apply a group":                     {"POST", "/api/v1/apply", `{"groups": [{"name": "g", "slots": 1}]}`, 403},
-		"pause one's own app":               {"POST", "/api/v1/apps/mine/pause", `{}`, 200},
-		"resume it":                         {"POST", "/api/v1/apps/mine/resume", `{}`, 200},
+		"pause one's own app":               {"POST", "/api/v1/apps/mine/pause?absent=ok", `{}`, 200},
+		"resume it":                         {"POST", "/api/v1/apps/mine/resume?absent=ok", `{}`, 200},
 		"create in one's own app":           {"POST", "/api/v1/jobs", fmt.Sprintf(whole, "mine"), 201},
 		"move it into the other own app":    {"PATCH", mine, `{"app": "unused"}`, 200},
 	} {

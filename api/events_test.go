@@ -50,7 +50,7 @@ func TestEvents(t *testing.T) {
 	}
 	s.call("POST", "/api/v1/jobs/"+id+"/resume", nil).want(200)
 	e.action("job", "resume")
-	s.call("POST", "/api/v1/apps/shop/pause", object{"reason": "stock"}).want(200)
+	s.call("POST", "/api/v1/apps/shop/pause?absent=ok", object{"reason": "stock"}).want(200)
 	if _, got := e.action("pause", "pause"); got.text("app") != "shop" || got.text("reason") != "stock" {
 		t.Errorf("an app: got %v", got)
 	}
@@ -108,7 +108,7 @@ func TestEventsAreForThoseWhoMay(t *testing.T) {
 		s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
 		s.ran(id, 1)
 	}
-	s.call("POST", "/api/v1/apps/b/pause", nil).want(200)
+	s.call("POST", "/api/v1/apps/b/pause?absent=ok", nil).want(200)
 	s.newToken("ci", auth.Viewer)
 	time.Sleep(time.Second)                                        // changes are told in the order of their times, and two clocks wrote these
 	s.call("POST", "/api/v1/nodes/knoten-1/cordon", nil).want(200) // the last of all; a node belongs to nobody

@@ -124,8 +124,8 @@ var changes = []struct{ method, path, body, look string }{
 	{"DELETE", "/api/v1/jobs/1", "", "GET /api/v1/jobs/1 "},
 	{"POST", "/api/v1/jobs/1/pause", "", "GET /api/v1/jobs/1 "},
 	{"POST", "/api/v1/jobs/1/resume", "", "GET /api/v1/jobs/1 "},
-	{"POST", "/api/v1/apps/a/pause", `{"reason": "x"}`, "GET /api/v1/pauses "},
-	{"POST", "/api/v1/apps/a/resume", "", "GET /api/v1/pauses "},
+	{"POST", "/api/v1/apps/a/pause?absent=ok", `{"reason": "x"}`, "GET /api/v1/pauses "},
+	{"POST", "/api/v1/apps/a/resume?absent=ok", "", "GET /api/v1/pauses "},
 	{"POST", "/api/v1/cluster/pause", "", "GET /api/v1/pauses "},
 	{"POST", "/api/v1/jobs/1/run", "", "GET /api/v1/runs?job_id=1 "},
 	{"PUT", "/api/v1/calendars/c", `{"exclude_weekdays": ["sun"]}`, "GET /api/v1/calendars/c "},
@@ -275,9 +275,9 @@ func TestUnshownChanges(t *testing.T) {
 	if g := s.call("GET", "/api/v1/groups/g", nil).want(200).object(); g.text("slots") != "3" {
 		t.Errorf("got %v", g)
 	}
-	s.call("POST", "/api/v1/apps/a/pause", nil).want(200)
+	s.call("POST", "/api/v1/apps/a/pause?absent=ok", nil).want(200)
 	rule = cut("FROM pause")
-	unknown("POST", "/api/v1/apps/a/resume", nil, "GET /api/v1/pauses")
+	unknown("POST", "/api/v1/apps/a/resume?absent=ok", nil, "GET /api/v1/pauses")
 	rule.Remove()
 	if list := s.call("GET", "/api/v1/pauses", nil).want(200).object().items("items"); len(list) != 0 {
 		t.Errorf("got %v, want no pause", list)

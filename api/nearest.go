@@ -2,6 +2,9 @@ package api
 
 import "strings"
 
+// Nearest returns the name that somebody probably meant by a word, or "".
+func Nearest(word string, names []string) string { return nearest(word, names) }
+
 // nearest returns the name that somebody probably meant, or "": one with few letters changed ("comand"), or one of
 // which the word is a short form ("cmd", "tz").
 func nearest(word string, names []string) string {
@@ -23,25 +26,28 @@ func nearest(word string, names []string) string {
 	return best
 }
 
-// distance is how many letters must be changed, added or left out to get from a to b.
+// distance is how many letters must be changed, added, left out, or swapped with the next one to get from a to b.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1) // the rows of the two prefixes of a before the current one
+	for j := range last {
+		last[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		row := make([]int, len(b)+1)
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := diagonal
+			cost := last[j]
 			if a[i] != b[j] {
 				cost++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				cost = min(cost, before[j-1]+1)
+			}
+			row[j+1] = min(cost, row[j]+1, last[j+1]+1)
 		}
+		before, last = last, row
 	}
-	return row[len(b)]
+	return last[len(b)]
 }
 
 // shortens tells whether short has letters of long in their order.

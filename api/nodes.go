@@ -216,7 +216,7 @@ func readReason(r *http.Request) (reason string, err error) {
 	return reason, f.done()
 }
 
-// cordonNode: POST /api/v1/nodes/{name}/cordon. It need not live: a cordon outlives sessions.
+// cordonNode: POST /api/v1/nodes/{name}/cordon. A cordon outlives sessions.
 func (s *Server) cordonNode(w http.ResponseWriter, r *http.Request) error {
 	return s.changeNode(w, r, false)
 }
@@ -247,6 +247,9 @@ func (s *Server) onNode(w http.ResponseWriter, r *http.Request, do func(context.
 	if err != nil {
 		return err
 	}
+	if err := s.knownNode(r, name); err != nil {
+		return err
+	}
 	e, err := s.editor()
 	if err != nil {
 		return err
@@ -259,4 +262,23 @@ func (s *Server) onNode(w http.ResponseWriter, r *http.Request, do func(context.
 		return &sql.Unknown{Err: err}
 	}
 	return answer(w, http.StatusOK, v)
+}
+
+// knownNode refuses a node that is neither in the cluster nor cordoned, unless the request says that it need not be.
+func (s *Server) knownNode(r *http.Request, name string) error {
+	if ok, err := absentOK(r); err != nil || ok {
+		return err
+	}
+	c, err := s.clusterNow(r.Context())
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, v := range c.nodes() {
+		names = append(names, v.Name)
+	}
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return notFound.problem("No node %q is in the cluster%s; ?absent=ok does it all the same, for a node that is to join later.", cutShort(name), didYouMean(name, names))
 }

@@ -93,19 +93,26 @@ func TestNodes(t *testing.T) {
 
 	// One that is not there.
 	s.call("GET", "/api/v1/nodes/nobody", nil).want(404)
-	if n := s.call("POST", "/api/v1/nodes/nobody/drain", nil).want(200).object(); n.text("state") != "absent" || n.text("drained") != "true" {
+	for _, verb := range []string{"cordon", "drain", "uncordon"} {
+		if r := s.call("POST", "/api/v1/nodes/knoten-l/"+verb, nil).want(404); !strings.Contains(r.body, `did you mean \"knoten-1\"?`) {
+			t.Errorf("%s of a mistyped name: got %s", verb, r.body)
+		}
+	}
+	s.call("POST", "/api/v1/nodes/nobody/drain?absent=yes", nil).want(422)
+	if n := s.call("POST", "/api/v1/nodes/nobody/drain?absent=ok", nil).want(200).object(); n.text("state") != "absent" || n.text("drained") != "true" {
 		t.Errorf("a node that is not there: got %v", n)
 	}
 	s.call("GET", "/api/v1/nodes/nobody", nil).want(200)
 	s.call("POST", "/api/v1/nodes/nobody/uncordon", nil).want(200)
 	s.call("GET", "/api/v1/nodes/nobody", nil).want(404)
+	s.call("POST", "/api/v1/nodes/nobody/uncordon", nil).want(404)
 
 	for body, field := range map[string]string{`{"reason": 7}`: "reason", `{"reson": "x"}`: "reson", `{"reason": "a\nb"}`: "reason", `{"reason": "` + strings.Repeat("x", 501) + `"}`: "reason"} {
-		if r := s.call("POST", "/api/v1/nodes/nobody/cordon", body).want(422); !strings.Contains(r.body, field) {
+		if r := s.call("POST", "/api/v1/nodes/knoten-1/cordon", body).want(422); !strings.Contains(r.body, field) {
 			t.Errorf("%s: got %s", body, r.body)
 		}
 	}
-	s.call("POST", "/api/v1/nodes/"+strings.Repeat("n", 129)+"/cordon", nil).want(422)
+	s.call("POST", "/api/v1/nodes/"+strings.Repeat("n", 129)+"/cordon?absent=ok", nil).want(422)
 	s.call("POST", "/api/v1/nodes/nobody/uncordon", object{"reason": "x"}).want(422)
 	if n := s.count("SELECT COUNT(*) FROM audit WHERE kind = 'node'"); n != 5 {
 		t.Errorf("%d lines in the audit, want 5", n)

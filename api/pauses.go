@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,6 +100,11 @@ func (s *Server) pauseAll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if app != "" {
+		if err := s.knownApp(r, app); err != nil {
+			return err
+		}
+	}
 	e, err := s.editor()
 	if err != nil {
 		return err
@@ -123,6 +129,11 @@ func (s *Server) resumeAll(w http.ResponseWriter, r *http.Request) error {
 	if err := readNothing(r); err != nil {
 		return err
 	}
+	if app != "" {
+		if err := s.pausedOrKnown(r, app); err != nil {
+			return err
+		}
+	}
 	e, err := s.editor()
 	if err != nil {
 		return err
@@ -134,6 +145,21 @@ func (s *Server) resumeAll(w http.ResponseWriter, r *http.Request) error {
 		return lookAt(&sql.Unknown{Err: err}, lookAtPauses)
 	}
 	return nil
+}
+
+// pausedOrKnown refuses an app that is neither paused nor has jobs.
+func (s *Server) pausedOrKnown(r *http.Request, app string) error {
+	if _, err := absentOK(r); err != nil {
+		return err
+	}
+	pauses, err := s.cfg.DB.Pauses(r.Context())
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(pauses, func(p sql.PauseRow) bool { return p.App == app }) {
+		return nil
+	}
+	return s.knownApp(r, app)
 }
 
 // listPauses: GET /api/v1/pauses lists the pauses of the cluster and of the apps that who asks may see.

@@ -70,7 +70,7 @@ func TestPauses(t *testing.T) {
 		t.Errorf("got pauses %v", left)
 	}
 	states("the cluster resumed", "app bootstrap <nil> false", "")
-	s.call("POST", "/api/v1/apps/never/resume", nil).want(200)
+	s.call("POST", "/api/v1/apps/never/resume", nil).want(404)
 	s.call("POST", "/api/v1/apps/ops/resume", object{}).want(200)
 	await(t, "the jobs are released", 10*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM job WHERE held = 1 OR paused = 1") == 0 })
 	states("all resumed", "", "")

@@ -52,11 +52,15 @@ var (
 	}
 	pauseAppDoc = operation{
 		id: "pauseApp", tag: tagCluster, once: true, summary: "Pause an app", about: "Its jobs have no due times until it is resumed, those that are added meanwhile included.",
-		body: mayLimitPause, replies: madePause, changes: true,
+		query: []parameter{absentParam}, body: mayLimitPause, replies: madePause, problems: []kind{notFound}, changes: true,
 	}
 	resumeAppDoc = operation{
 		id: "resumeApp", tag: tagCluster, once: true, summary: "Resume an app", about: "What was due in the pause is a misfire of its job. Pauses of its jobs stay.",
-		body: emptyBody, replies: pausesThatGo, changes: true,
+		query: []parameter{absentParam}, body: emptyBody, replies: pausesThatGo, problems: []kind{notFound}, changes: true,
+	}
+	listAppsDoc = operation{
+		id: "listApps", tag: tagCluster, summary: "List apps", about: "Those that have jobs. Their order is that of their names.",
+		replies: found[page[*appView]]("The apps, all of them."),
 	}
 	listPausesDoc = operation{
 		id: "listPauses", tag: tagCluster, summary: "List pauses of apps and of the cluster", about: "Those that have not ended.",

@@ -51,16 +51,16 @@ var (
 		replies: found[*nodeView]("The node."), problems: []kind{notFound},
 	}
 	cordonNodeDoc = operation{
-		id: "cordonNode", tag: tagNodes, once: true, summary: "Cordon a node", about: "It starts nothing more; what executes runs to its end. It need not live: a cordon outlives sessions.",
-		body: mayGiveReason, replies: changedNode, changes: true,
+		id: "cordonNode", tag: tagNodes, once: true, summary: "Cordon a node", about: "It starts nothing more; what executes runs to its end. A cordon outlives sessions.",
+		query: []parameter{absentParam}, body: mayGiveReason, replies: changedNode, problems: []kind{notFound}, changes: true,
 	}
 	uncordonNodeDoc = operation{
 		id: "uncordonNode", tag: tagNodes, once: true, summary: "Uncordon a node", about: "Ends a cordon or a drain.",
-		body: emptyBody, replies: changedNode, changes: true,
+		query: []parameter{absentParam}, body: emptyBody, replies: changedNode, problems: []kind{notFound}, changes: true,
 	}
 	drainNodeDoc = operation{
 		id: "drainNode", tag: tagNodes, once: true, summary: "Drain a node", about: "As a cordon, and what the node holds ready goes to others. It is `drained` when nothing executes any more.",
-		body: mayGiveReason, replies: changedNode, changes: true,
+		query: []parameter{absentParam}, body: mayGiveReason, replies: changedNode, problems: []kind{notFound}, changes: true,
 	}
 
 	listHandlersDoc = operation{

@@ -333,6 +333,7 @@ func (s *Server) table() []route {
 		{"GET", "/api/v1/stats", may(viewer, shared), s.stats, &statsDoc},
 		{"POST", "/api/v1/cluster/pause", may(operator, whole), s.pauseAll, &pauseClusterDoc},
 		{"POST", "/api/v1/cluster/resume", may(operator, whole), s.resumeAll, &resumeClusterDoc},
+		{"GET", "/api/v1/apps", may(viewer, filtered), s.listApps, &listAppsDoc},
 		{"POST", "/api/v1/apps/{app}/pause", may(operator, ofApp), s.pauseAll, &pauseAppDoc},
 		{"POST", "/api/v1/apps/{app}/resume", may(operator, ofApp), s.resumeAll, &resumeAppDoc},
 		{"GET", "/api/v1/pauses", may(viewer, filtered), s.listPauses, &listPausesDoc},

@@ -77,6 +77,7 @@ type applyFlags struct {
 	prune  bool
 	app    string
 	labels []string
+	all    bool
 	yes    bool
 }
 
@@ -95,7 +96,8 @@ read, those of its folders too.
 More than 1,000 jobs are applied in parts of so many, once a dry run of all of them has found nothing wrong. If it ends in
 between, the parts before are applied, and the same again goes on.
 
-With --prune the jobs of --app, or with all of --label, that are in no file are deleted. It takes at most 1,000 jobs.`,
+With --prune the jobs of --app, or with all of --label, that are in no file are deleted. It takes at most 1,000 jobs. Files
+without any job would delete all of them, which needs --delete-all.`,
 		Example: `  go-crontab apply -f jobs.yaml --dry-run
   go-crontab apply -f jobs/ --prune --app shop
   go-crontab export --app shop | go-crontab apply --server http://other:8610 -f -`,
@@ -107,6 +109,7 @@ With --prune the jobs of --app, or with all of --label, that are in no file are 
 	flags.BoolVar(&f.prune, "prune", false, "delete the jobs of --app or --label that are in no file")
 	flags.StringVarP(&f.app, "app", "a", "", "with --prune: the files have all jobs of this app")
 	flags.StringArrayVarP(&f.labels, "label", "l", nil, "with --prune: the files have all jobs with this label, key=value; may be repeated")
+	flags.BoolVar(&f.all, "delete-all", false, "with --prune: the files may have no jobs, and then all are deleted")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask on a terminal before jobs are deleted")
 	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -116,6 +119,9 @@ With --prune the jobs of --app, or with all of --label, that are in no file are 
 		}
 		set, err := readManifests(append(f.files, args...), c)
 		if err != nil {
+			return err
+		}
+		if err := f.emptyPrune(set); err != nil {
 			return err
 		}
 		parts, err := f.parts(set)
@@ -154,6 +160,19 @@ func (f *applyFlags) body(args []string) (map[string]any, error) {
 	labels, err := parseLabels("--label", f.labels)
 	more["prune"] = map[string]any{"labels": labels}
 	return more, err
+}
+
+// emptyPrune refuses files without jobs, by which all would be deleted: they are more often a mistake than meant.
+func (f *applyFlags) emptyPrune(set *manifest.Set) error {
+	switch {
+	case f.all && !f.prune:
+		return usageError("--delete-all goes with --prune")
+	case !f.prune || f.dryRun || f.all || set.Jobs() > 0:
+		return nil
+	case f.app != "":
+		return usageError("the files have no jobs: --prune would delete all jobs of app %q; if that is meant, add --delete-all", f.app)
+	}
+	return usageError("the files have no jobs: --prune would delete all jobs with these labels; if that is meant, add --delete-all")
 }
 
 func parseLabels(flag string, list []string) (map[string]string, error) {

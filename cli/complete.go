@@ -2,7 +2,6 @@ package cli
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,26 +15,7 @@ func completing(c *console, cmd *cobra.Command) (*remote, bool) {
 }
 
 // completeApps offers the apps that have jobs.
-func completeApps(c *console) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		r, ok := completing(c, cmd)
-		if !ok {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		jobs, _, err := list[jobView](cmd.Context(), r, "/api/v1/jobs", nil, maxPage)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var apps []cobra.Completion
-		for _, j := range jobs {
-			if strings.HasPrefix(j.App, typed) && !slices.Contains(apps, j.App) {
-				apps = append(apps, j.App)
-			}
-		}
-		slices.Sort(apps)
-		return apps, cobra.ShellCompDirectiveNoFileComp
-	}
-}
+func completeApps(c *console) cobra.CompletionFunc { return completeNames(c, appsPath) }
 
 // completeNames offers the names in a list of the API: groups, calendars, nodes.
 func completeNames(c *console, path string) cobra.CompletionFunc {

@@ -48,6 +48,9 @@ with the same jobs and their history.`,
 		Example: "  go-crontab dev\n  go-crontab dev --data ./data --nodes 5",
 		Args:    nothing,
 		RunE: func(*cobra.Command, []string) error {
+			if err := checkVariables(); err != nil {
+				return err
+			}
 			stop := onSignals()
 			defer stop.forget()
 			c.queueLog()

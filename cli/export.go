@@ -37,6 +37,9 @@ func exportCommand(c *console) *cobra.Command {
 another cluster: what is the default is left out. The order is that of the names, so that two exports can be compared; of
 a cluster to which an export was applied the export is the same, byte for byte.
 
+An app without jobs is no app: --app ends with exit code 3 then, since apply --prune would delete all that an empty file
+does not have.
+
 With --app or --label only the groups and calendars are printed that the jobs name, with --app the app's rule of
 retention too. That a job is paused is part of the file, who paused it and until when is not.
 
@@ -127,6 +130,11 @@ func (r *remote) export(ctx context.Context, app, label string, all bool) (o *ma
 			break
 		}
 		q.Set("cursor", page.Next)
+	}
+	if len(o.Jobs)+len(left) == 0 {
+		if err := r.noApp(ctx, app); err != nil {
+			return nil, nil, err
+		}
 	}
 	o.Jobs = inOrder(o.Jobs)
 	groups, calendars, err := r.namedBy(ctx, o.Jobs, app == "" && label == "")

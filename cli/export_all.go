@@ -102,7 +102,7 @@ func (r *remote) noteNodes(ctx context.Context, n *notes) error {
 	nodes, _, err := get[page[nodeView]](ctx, r, nodesPath, nil)
 	for _, v := range nodes.Items {
 		if v.Cordoned {
-			n.add("node cordon "+quote(v.Name), "--reason", v.Reason)
+			n.add("node cordon --absent-ok "+quote(v.Name), "--reason", v.Reason)
 		}
 	}
 	return err

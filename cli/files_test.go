@@ -572,15 +572,36 @@ jobs:
 	first := do("groups:", "export").out
 	exported := write(t, dir, "exported.yaml", first)
 	do("5 unchanged", "apply", "-f", exported) // with the rule of retention
-	do("2 deleted", "apply", "-f", write(t, dir, "none.yaml", "groups: [{name: g, slots: 2}]"), "--prune", "--app", "shop")
+	do("2 deleted", "apply", "-f", write(t, dir, "none.yaml", "groups: [{name: g, slots: 2}]"), "--prune", "--app", "shop", "--delete-all")
 	do("2 created, 3 unchanged", "apply", "-f", exported)
 	if second := do("", "export").out; second != first {
 		t.Errorf("the second export is\n%s, not\n%s", second, first)
 	}
 	asJSON := write(t, dir, "exported.json", do("", "export", "-o", "json").out)
 	do("5 unchanged", "apply", "-f", asJSON)
-	if got := do("", "export", "--app", "nix"); got.out != "jobs: []\n" {
-		t.Errorf("an app without jobs: got %+v", got)
+	// Names that do not exist.
+	for line, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"export --app shpo":                {exitNotFound, `there is no app "shpo"; did you mean "shop"?`},
+		"job pause --app shpo --yes":       {exitNotFound, `did you mean "shop"?`},
+		"job pause --app shpo --dry-run":   {exitNotFound, `did you mean "shop"?`},
+		"app pause shpo":                   {exitNotFound, `did you mean "shop"?`},
+		"app resume shpo":                  {exitNotFound, `did you mean "shop"?`},
+		"job ls --app shpo":                {0, `there is no app "shpo"; did you mean "shop"?`},
+		"job ls --app shop --owner nobody": {0, "No such jobs."},
+		"run ls --app shpo":                {0, `did you mean "shop"?`},
+		"run ls --node webb-1":             {0, `there is no node "webb-1"`},
+		"upcoming --app shpo":              {0, `did you mean "shop"?`},
+		"apply -f " + write(t, dir, "empty.yaml", "jobs: []") + " --prune --app shop": {exitUsage, "would delete all jobs of app \"shop\"; if that is meant, add --delete-all"},
+	} {
+		if got := s.ask(strings.Fields(line)...); got.code != want.code || !strings.Contains(got.err, want.says) || got.out != "" {
+			t.Errorf("%s: got %+v, want code %d and %q", line, got, want.code, want.says)
+		}
+	}
+	if got := do("", "job", "ls", "--app", "shop", "-o", "name"); strings.Count(got.out, "\n") != 2 {
+		t.Errorf("jobs of shop after that: %+v", got)
 	}
 	refused(file+":4:26: version: is 7, but shop/a is at version", "apply", "-f", write(t, dir, "jobs.yaml", "# changed\n\njobs:\n  - {app: shop, name: a, version: 7, schedule: '@daily', command: x}\n"))
 

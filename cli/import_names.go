@@ -24,7 +24,7 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 			continue
 		}
 		for _, given := range []string{label.now, label.before} {
-			jobs, _, err := list[jobView](ctx, r, "/api/v1/jobs", url.Values{"app": {app}, "label": {"crontab=" + given}}, 0)
+			jobs, _, err := listQuietly[jobView](ctx, r, "/api/v1/jobs", url.Values{"app": {app}, "label": {"crontab=" + given}}, 0)
 			switch {
 			case err != nil && report.DryRun && errors.Is(err, connectionRefused): // that is told later
 				return nil

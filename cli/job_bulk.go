@@ -143,6 +143,9 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 			return true, usageError("there is no terminal to ask at whether these are the jobs; add --yes, or --dry-run to see which they are")
 		}
 		would, err := b.try(ctx, r, query, body)
+		if err == nil && len(would.jobs) == 0 {
+			err = r.noApp(ctx, b.filter.app)
+		}
 		if err != nil || would.Changed == 0 && would.Next == "" {
 			return true, b.tell(r, would, err)
 		}
@@ -152,6 +155,9 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 	}
 	if b.dryRun {
 		would, err := b.try(ctx, r, query, body)
+		if err == nil && len(would.jobs) == 0 {
+			err = r.noApp(ctx, b.filter.app)
+		}
 		return true, b.tell(r, would, err)
 	}
 	v := bulkView{Items: []json.RawMessage{}}
@@ -162,6 +168,9 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 		}
 		if err == nil {
 			err = v.add(p)
+		}
+		if err == nil && len(v.jobs) == 0 {
+			err = r.noApp(ctx, b.filter.app)
 		}
 		if err != nil || p.Next == "" {
 			return true, b.tell(r, v, err)

@@ -30,6 +30,7 @@ func TestBulkCommands(t *testing.T) {
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"POST /api/v1/bulk/pause": pages, "POST /api/v1/bulk/run": pages,
 		"POST /api/v1/bulk/delete": always(200, none),
+		"GET /api/v1/apps":         always(200, `{"items":[{"name":"ops"}]}`),
 		"POST /api/v1/bulk/resume": func(r *http.Request) (int, string) { // a page without a job is not the last
 			if r.URL.Query().Get("cursor") == "" {
 				return 200, empty
@@ -47,7 +48,8 @@ func TestBulkCommands(t *testing.T) {
 		{"pause --status active --dry-run", exitOK, "ops/a  paused", "more than 10000 jobs", "POST /api/v1/bulk/pause?dry_run=true&state=active"},
 		{"run --all --yes -o name", exitRefused, "ops/a\nops/c\n", "1 of the jobs were not started", "POST /api/v1/bulk/run?all=true, POST /api/v1/bulk/run?all=true&cursor=more"},
 		{"resume --group g --calendar c --owner ann --yes -o json", exitOK, `"changed": 2`, "", "POST /api/v1/bulk/resume?calendar=c&group=g&owner=ann, POST /api/v1/bulk/resume?calendar=c&cursor=more&group=g&owner=ann"},
-		{"rm --app ops --dry-run", exitOK, "", "No such jobs.", "POST /api/v1/bulk/delete?app=ops&dry_run=true"},
+		{"rm --app ops --dry-run", exitOK, "", "No such jobs.", "POST /api/v1/bulk/delete?app=ops&dry_run=true, GET /api/v1/apps"},
+		{"rm --app opps --dry-run", exitNotFound, "", `there is no app "opps"; did you mean "ops"?`, "POST /api/v1/bulk/delete?app=opps&dry_run=true, GET /api/v1/apps"},
 		{"rm --app ops", exitUsage, "", "add --yes, or --dry-run", ""},
 		{"rm --app ops backup --yes", exitUsage, "", "want one of the two", ""},
 		{"pause --id 1,2 --id 4 --yes", exitRefused, "paused 2 jobs", "99 was not paused: there is no such job", "POST /api/v1/bulk/pause?ids=1%2C2%2C4"},

@@ -54,6 +54,9 @@ cluster is paused then, and nothing that was due since the backup is started aga
   go-crontab migrate --bootstrap -o json | jq -r .token > admin-token`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkVariables(); err != nil {
+				return err
+			}
 			if err := takeEnv(cmd.Flags(), nil, []string{"dsn"}); err != nil {
 				return err
 			}

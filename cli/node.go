@@ -109,7 +109,7 @@ func (n *nodeView) why(now time.Time) string {
 }
 
 func nodeCordon(c *console) *cobra.Command {
-	var reason string
+	var f cordonFlags
 	cmd := &cobra.Command{
 		Use: "cordon NODE", Short: "Have a node take no new work", Args: wants(1, 1, nodeArgument), ValidArgsFunction: completeNodes(c),
 		Long: `Have a node take no new work until it is uncordoned, also when it is started again meanwhile. What it executes runs to
@@ -117,20 +117,37 @@ its end, what it only prepared goes to other nodes at once. Once this has answer
 		Example: "  go-crontab node cordon web-1 --reason 'new disk'",
 	}
 	r := newRemote(c, cmd)
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever finds it cordoned")
+	f.flags(cmd, "cordoned")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return r.cordon(cmd.Context(), args[0], "cordon", reason)
+		return r.cordon(cmd.Context(), args[0], "cordon", &f)
 	}
 	return cmd
 }
 
-// cordon changes what is said about a node, and shows it.
-func (r *remote) cordon(ctx context.Context, name, verb, reason string) error {
+// cordonFlags are those of changes of a node.
+type cordonFlags struct {
+	reason   string
+	absentOK bool
+}
+
+func (f *cordonFlags) flags(cmd *cobra.Command, done string) {
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for whoever finds it "+done)
+	absentFlag(cmd, &f.absentOK, "the node")
+}
+
+// change sends a change of a node.
+func (r *remote) change(ctx context.Context, name, verb string, f *cordonFlags) (nodeView, json.RawMessage, error) {
 	body := map[string]string{}
-	if reason != "" {
-		body["reason"] = reason
+	if f.reason != "" {
+		body["reason"] = f.reason
 	}
-	n, raw, err := ask[nodeView](ctx, r, http.MethodPost, nodePath(name)+"/"+verb, nil, body)
+	n, raw, err := ask[nodeView](ctx, r, http.MethodPost, nodePath(name)+"/"+verb, absent(f.absentOK), body)
+	return n, raw, orAbsent(err)
+}
+
+// cordon changes what is said about a node, and shows it.
+func (r *remote) cordon(ctx context.Context, name, verb string, f *cordonFlags) error {
+	n, raw, err := r.change(ctx, name, verb, f)
 	if err != nil {
 		return err
 	}
@@ -157,24 +174,26 @@ func nodeUncordon(c *console) *cobra.Command {
 		Example: "  go-crontab node uncordon web-1",
 	}
 	r := newRemote(c, cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.cordon(cmd.Context(), args[0], "uncordon", "") }
+	var f cordonFlags
+	absentFlag(cmd, &f.absentOK, "the node")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.cordon(cmd.Context(), args[0], "uncordon", &f) }
 	return cmd
 }
 
 func nodeDrain(c *console) *cobra.Command {
 	var (
-		reason  string
+		f       cordonFlags
 		wait    bool
 		timeout time.Duration
 	)
 	cmd := &cobra.Command{
 		Use: "drain NODE", Short: "Cordon a node, and see when it has no work any more", Args: wants(1, 1, nodeArgument), ValidArgsFunction: completeNodes(c),
 		Long: `Cordon a node, and see when it has no work any more: with --wait this command ends then. Nothing is killed. The node's
-process goes on until somebody stops it; uncordon takes it back.`,
+process goes on until somebody stops it; uncordon takes it back. A name that no node of the cluster has ends with exit code 3.`,
 		Example: "  go-crontab node drain web-1 --wait && ssh web-1 reboot",
 	}
 	r := newRemote(c, cmd)
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever finds it drained")
+	f.flags(cmd, "drained")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it has no work")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "with --wait: give up after this long (default never)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -182,9 +201,9 @@ process goes on until somebody stops it; uncordon takes it back.`,
 			return usageError("--timeout %s: want more than 0, and --wait", timeout)
 		}
 		if !wait {
-			return r.cordon(cmd.Context(), args[0], "drain", reason)
+			return r.cordon(cmd.Context(), args[0], "drain", &f)
 		}
-		return r.drain(cmd.Context(), args[0], reason, timeout)
+		return r.drain(cmd.Context(), args[0], &f, timeout)
 	}
 	return cmd
 }
@@ -193,12 +212,8 @@ process goes on until somebody stops it; uncordon takes it back.`,
 const drainLook = 500 * time.Millisecond
 
 // drain drains a node and waits until it has no work.
-func (r *remote) drain(ctx context.Context, name, reason string, timeout time.Duration) error {
-	body := map[string]string{}
-	if reason != "" {
-		body["reason"] = reason
-	}
-	n, raw, err := ask[nodeView](ctx, r, http.MethodPost, nodePath(name)+"/drain", nil, body)
+func (r *remote) drain(ctx context.Context, name string, f *cordonFlags, timeout time.Duration) error {
+	n, raw, err := r.change(ctx, name, "drain", f)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,12 @@ func TestNodesEndToEnd(t *testing.T) {
 	if got := a.ask("node", "uncordon", "node-b"); got.code != 0 || !strings.Contains(got.out, "node-b is") {
 		t.Errorf("uncordon: got %+v", got)
 	}
-	if got := a.ask("node", "cordon", "node-z"); got.code != 0 || !strings.Contains(got.err, "No node of this name") {
+	for _, line := range []string{"node cordon nodea", "node drain nodea --wait", "node uncordon nodea"} {
+		if got := a.ask(strings.Fields(line)...); got.code != exitNotFound || !strings.Contains(got.err, `did you mean "node-a"?`) || !strings.Contains(got.err, "--absent-ok") {
+			t.Errorf("%s: got %+v", line, got)
+		}
+	}
+	if got := a.ask("node", "cordon", "node-z", "--absent-ok"); got.code != 0 || !strings.Contains(got.err, "No node of this name") {
 		t.Errorf("a node that is not there: got %+v", got)
 	}
 	if got := a.ask("job", "add", "mail", "--every", "1h", "--handler", "mail/send", "--payload", "{}", "--owner", "ann", "-l", "team=data"); got.code != 0 {

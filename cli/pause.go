@@ -110,6 +110,7 @@ func nameOfScope(args []string) string {
 // pauseAll pauses an app, or without an argument the cluster.
 func pauseAll(c *console, use, short string, args cobra.PositionalArgs, example string) *cobra.Command {
 	var f pauseFlags
+	absentOK := false
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: args, Example: example,
 		Long: short + `, those that are added later included. What executes runs to its end, and what somebody asks for by
@@ -117,13 +118,19 @@ hand still runs. When it ends, each job's misfire policy says what becomes of th
 	}
 	r := newRemote(c, cmd)
 	f.flags(cmd)
+	if strings.HasSuffix(use, " APP") {
+		absentFlag(cmd, &absentOK, "the app")
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		body, err := f.body(time.Now())
 		if err != nil {
 			return err
 		}
 		path, what := scopePath(args)
-		p, raw, err := ask[pauseView](cmd.Context(), r, http.MethodPost, path+"/pause", nil, body)
+		p, raw, err := ask[pauseView](cmd.Context(), r, http.MethodPost, path+"/pause", absent(absentOK), body)
+		if len(args) > 0 {
+			err = orAbsent(err)
+		}
 		if err != nil {
 			return err
 		}

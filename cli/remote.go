@@ -44,10 +44,13 @@ func newRemote(c *console, cmd *cobra.Command, formats ...string) *remote {
 
 // settle makes a base URL of what names the server.
 func (r *remote) settle(cmd *cobra.Command) error {
+	if err := checkClientVariables(); err != nil {
+		return err
+	}
 	if err := fromContext(cmd.Flags()); err != nil {
 		return err
 	}
-	if err := takeEnv(cmd.Flags(), []string{"server"}, []string{"token"}); err != nil {
+	if err := takeEnv(cmd.Flags(), []string{"server"}, clientSecrets); err != nil {
 		return err
 	}
 	r.server, _ = cmd.Flags().GetString("server")
@@ -209,8 +212,18 @@ type page[T any] struct {
 
 const maxPage = 200 // what the API gives at once
 
-// list reads a list to its end, or its first limit items when that is not 0.
+// list reads a list to its end, or its first limit items when that is not 0. If it is empty because of a filter by a name
+// that does not exist, it says so.
 func list[T any](ctx context.Context, r *remote, path string, query url.Values, limit int) (items []T, raw page[json.RawMessage], err error) {
+	items, raw, err = listQuietly[T](ctx, r, path, query, limit)
+	if err == nil && len(items) == 0 {
+		r.noteUnknown(ctx, query)
+	}
+	return items, raw, err
+}
+
+// listQuietly is list for a reader to whom names need not be known.
+func listQuietly[T any](ctx context.Context, r *remote, path string, query url.Values, limit int) (items []T, raw page[json.RawMessage], err error) {
 	raw.Items = []json.RawMessage{}
 	q := url.Values{}
 	maps.Copy(q, query)

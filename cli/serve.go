@@ -68,7 +68,7 @@ func serveCommand(c *console) *cobra.Command {
 		Use:   "serve",
 		Short: "Run a node: API, scheduler and executor",
 		Long: `Run a node of the cluster that is kept in one MySQL schema. Each setting can be given as GOCRONTAB_<FLAG> too, such
-as GOCRONTAB_DSN; the flag wins. The node waits for a MySQL that is not up yet.
+as GOCRONTAB_DSN; the flag wins. Another variable that begins so is misspelt, and an error. The node waits for a MySQL that is not up yet.
 
 SIGTERM or SIGINT drains: nothing more is started, what was only prepared is given back, and commands get --drain-grace
 to end. A second signal kills them at once. Exit code 4: the node may not join, and the message says why.`,
@@ -77,7 +77,10 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
   GOCRONTAB_DSN_FILE=/run/secrets/dsn go-crontab serve --node web-1`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := takeEnv(cmd.Flags(), slices.Concat(serveFlags, accessFlags, folderFlags), []string{"dsn", oidcSecret}); err != nil {
+			if err := checkVariables(); err != nil {
+				return err
+			}
+			if err := takeEnv(cmd.Flags(), serveVariables, serveSecrets); err != nil {
 				return err
 			}
 			return s.serve(c)

@@ -1,6 +1,25 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// columns lists names in three columns, for help.
+func columns(names []string) string {
+	var text strings.Builder
+	for line := range slices.Chunk(names, 3) {
+		row := ""
+		for _, name := range line {
+			row += fmt.Sprintf("  %-34s", name)
+		}
+		text.WriteString(strings.TrimRight(row, " ") + "\n")
+	}
+	return strings.TrimRight(text.String(), "\n")
+}
 
 // topics are what `go-crontab help` knows besides commands.
 func topics() []*cobra.Command {
@@ -27,9 +46,9 @@ what to try next. A program that reads -o json needs to look at the exit code an
   GOCRONTAB_TOKEN        the API token; GOCRONTAB_TOKEN_FILE names a file that holds it
   GOCRONTAB_CONTEXT      a cluster that was given a name, see: go-crontab context
   GOCRONTAB_DSN          the database of serve and migrate; GOCRONTAB_DSN_FILE names a file that holds it
-  GOCRONTAB_<FLAG>       any other flag of serve; also
-  GOCRONTAB_OIDC_CLIENT_SECRET, GOCRONTAB_OIDC_CLIENT_SECRET_FILE, GOCRONTAB_SECRET_KEY (the key itself), and
-  GOCRONTAB_SECRET_<NAME>, a secret that --grant-secret grants to HTTP jobs of apps
+  GOCRONTAB_SECRET_KEY   the key of the cluster's secrets itself; GOCRONTAB_SECRET_KEY_FILE names a file that holds it
+  GOCRONTAB_SECRET_…     a secret that --grant-secret grants to HTTP jobs of apps, by its name
+  GOCRONTAB_<FLAG>       any other flag of serve, see below
   OTEL_…                 where serve sends traces, in the words of OpenTelemetry
   VISUAL, EDITOR         the editor of: go-crontab job edit
   NO_COLOR               no colours; there are none either where the output is no terminal, or TERM is dumb
@@ -39,7 +58,12 @@ what to try next. A program that reads -o json needs to look at the exit code an
   XDG_STATE_HOME         instead of ~/.local/state, for the state folder of a node that root does not run
 
 A flag counts more than a variable, and a variable more than the context in use; the token of --context more than
-GOCRONTAB_TOKEN. An empty variable counts as none.`,
+GOCRONTAB_TOKEN. An empty variable counts as none. A misspelt one is an error: serve, dev and migrate refuse any
+GOCRONTAB_ variable that is not a setting, other commands one that nearly is GOCRONTAB_SERVER, _TOKEN or _CONTEXT.
+
+Variables of serve:
+
+` + columns(namesOf(serveVariables, []string{oidcSecret})),
 		},
 		{
 			Use: "formats", Short: "What -o prints",

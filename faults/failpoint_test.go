@@ -420,9 +420,9 @@ func (p *points) people(ctx context.Context, who int) {
 		case 3:
 			p.backfill(m)
 		case 4:
-			ask("POST", "/api/v1/apps/ops/pause", object{})
+			ask("POST", "/api/v1/apps/ops/pause?absent=ok", object{})
 			time.Sleep(200 * time.Millisecond)
-			ask("POST", "/api/v1/apps/ops/resume", object{})
+			ask("POST", "/api/v1/apps/ops/resume?absent=ok", object{})
 		case 5:
 			ask("PUT", "/api/v1/calendars/far", object{"exclude": []string{fmt.Sprintf("20%d-01-01", 50+rng.IntN(40))}})
 		case 6:
@@ -525,7 +525,7 @@ func (p *points) kept() {
 	for _, other := range c.nodes {
 		p.must("POST", "/api/v1/nodes/"+other.name+"/uncordon", object{})
 	}
-	p.must("POST", "/api/v1/apps/ops/pause", object{"until": "1s"})
+	p.must("POST", "/api/v1/apps/ops/pause?absent=ok", object{"until": "1s"})
 	p.must("POST", p.path("paused", "/pause"), object{"until": "1s"}) // both end by themselves
 	limit := c.soon() + 20*time.Second
 	for _, id := range p.asked {
@@ -912,9 +912,9 @@ func (p *points) lure(v *victim) {
 		step = func(m *member, n int) { p.run(m); p.killOne(m) }
 	case "put pause", "hold jobs", "release jobs", "end pause", "drop pause":
 		step = func(m *member, n int) {
-			m.quick("POST", "/api/v1/apps/ops/pause", object{})
+			m.quick("POST", "/api/v1/apps/ops/pause?absent=ok", object{})
 			time.Sleep(time.Duration(n%3) * 300 * time.Millisecond) // its jobs are held and released by who looks meanwhile, or behind it
-			m.quick("POST", "/api/v1/apps/ops/resume", object{})
+			m.quick("POST", "/api/v1/apps/ops/resume?absent=ok", object{})
 			time.Sleep(time.Duration(n%3) * 300 * time.Millisecond)
 		}
 	case "update calendar", "replan jobs":

@@ -29,6 +29,29 @@ func (db *DB) appOf(ctx context.Context, what, query string, args ...any) (app s
 	return app, err
 }
 
+// HasJobs reports whether an app has jobs.
+func (db *DB) HasJobs(ctx context.Context, app string) (bool, error) {
+	_, err := db.appOf(ctx, "look for an app", "SELECT app FROM job FORCE INDEX (app_living) WHERE app = ? AND living = 1 LIMIT 1", app)
+	if err == ErrNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Apps lists the apps that have jobs. It reads one entry of an index for each, however many jobs there are.
+func (db *DB) Apps(ctx context.Context) (apps []string, err error) {
+	const next = "SELECT app FROM job FORCE INDEX (app_living) WHERE app > ? AND living = 1 ORDER BY app LIMIT 1"
+	for app := ""; ; apps = append(apps, app) {
+		app, err = db.appOf(ctx, "find the next app", next, app)
+		switch {
+		case err == ErrNotFound:
+			return apps, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
 // AppOfJob returns the app of a job, also of a deleted one; or ErrNotFound.
 func (db *DB) AppOfJob(ctx context.Context, id int64) (string, error) {
 	return db.appOf(ctx, "read app of a job", "SELECT app FROM job WHERE id = ?", id)

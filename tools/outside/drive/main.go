@@ -145,6 +145,7 @@ func (d *driver) jobs() {
 	must(ok(d.PauseJobWithResponse(d.ctx, made.Id, nil, PauseInput{Reason: to("moving")})).JSON200.Paused, "a job is paused")
 	must(len(ok(d.ListPausesWithResponse(d.ctx)).JSON200.Items) == 0, "a paused job is no paused app")
 	ok(d.ResumeJobWithResponse(d.ctx, made.Id, nil, NothingInput{}))
+	must(len(ok(d.ListAppsWithResponse(d.ctx)).JSON200.Items) > 0, "an app is listed")
 	ok(d.PauseAppWithResponse(d.ctx, "outside", nil, PauseInput{}))
 	must(len(ok(d.ListPausesWithResponse(d.ctx)).JSON200.Items) == 1, "a paused app is listed")
 	ok(d.ResumeAppWithResponse(d.ctx, "outside", nil, NothingInput{}))

@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"go-crontab/auth"
+)
+
+// appView is an app as clients see it. An app exists by its jobs, and has no row of its own.
+type appView struct {
+	Name string `json:"name" doc:"Its name."`
+}
+
+// absentParam allows a change of something that is not there yet: without it, a mistyped name would succeed.
+var absentParam = wordParam{declared{"absent", "`ok`: it need not exist yet.", "ok"}, []string{"ok"}}
+
+// listApps: GET /api/v1/apps
+func (s *Server) listApps(w http.ResponseWriter, r *http.Request) error {
+	names, err := s.visibleApps(r.Context())
+	if err != nil {
+		return err
+	}
+	p := page[*appView]{Items: []*appView{}}
+	for _, name := range names {
+		p.Items = append(p.Items, &appView{Name: name})
+	}
+	return answer(w, http.StatusOK, p)
+}
+
+// visibleApps lists the apps with jobs that the caller may see.
+func (s *Server) visibleApps(ctx context.Context) (visible []string, err error) {
+	all, err := s.cfg.DB.Apps(ctx)
+	for _, app := range all {
+		if auth.Of(ctx).MayIn(viewer, app) {
+			visible = append(visible, app)
+		}
+	}
+	return visible, err
+}
+
+// absentOK reports whether what a request changes need not exist yet.
+func absentOK(r *http.Request) (bool, error) {
+	q := newQuery(r)
+	absent := q.word(absentParam)
+	return absent == "ok", q.err()
+}
+
+// knownApp refuses an app without jobs, unless the request says that it need not exist yet.
+func (s *Server) knownApp(r *http.Request, app string) error {
+	if ok, err := absentOK(r); err != nil || ok {
+		return err
+	}
+	known, err := s.cfg.DB.HasJobs(r.Context(), app)
+	if err != nil || known {
+		return err
+	}
+	apps, err := s.visibleApps(r.Context())
+	if err != nil {
+		return err
+	}
+	return notFound.problem("The app %q has no jobs%s; ?absent=ok does it all the same.", cutShort(app), didYouMean(app, apps))
+}
+
+// didYouMean suggests the name that is nearest to a word, as the end of a sentence; "" when none is near.
+func didYouMean(word string, names []string) string {
+	if near := Nearest(word, names); near != "" {
+		return "; did you mean \"" + near + "\"?"
+	}
+	return ""
+}
