@@ -51,8 +51,17 @@ in_root() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$
 say "installing $(basename "$deb")"
 cp "$deb" "$root/go-crontab.deb"
 in_root dpkg -i /go-crontab.deb
-[ "$(in_root stat -c '%U:%G %a' /etc/go-crontab/serve.env)" = "root:go-crontab 640" ] || fail "who may read serve.env"
-in_root getent passwd go-crontab >/dev/null || fail "no user go-crontab"
+[ "$(in_root stat -c '%U:%G %a' /etc/go-crontab/serve.env)" = "root:root 600" ] || fail "who may read serve.env"
+[ "$(in_root stat -c '%U:%G %a' /etc/go-crontab)" = "root:go-crontab 750" ] || fail "who may read /etc/go-crontab"
+[ "$(in_root stat -c '%U:%G %a' /usr/bin/go-crontab)" = "root:root 711" ] || fail "who may read the program"
+for user in go-crontab go-crontab-jobs; do
+	in_root getent passwd $user >/dev/null || fail "no user $user"
+done
+say "an upgrade from a package that let the group read serve.env"
+in_root chown root:go-crontab /etc/go-crontab/serve.env
+in_root chmod 0640 /etc/go-crontab/serve.env
+in_root dpkg -i /go-crontab.deb >/dev/null
+[ "$(in_root stat -c '%U:%G %a' /etc/go-crontab/serve.env)" = "root:root 600" ] || fail "who may read serve.env after an upgrade"
 in_root systemd-analyze verify --man=no go-crontab.service || fail "the unit"
 say "exposure by systemd's reckoning: $(in_root systemd-analyze security --offline=yes go-crontab.service | tail -n 1)"
 in_root bash -n /usr/share/bash-completion/completions/go-crontab || fail "the completions of bash"
@@ -87,9 +96,11 @@ echo "GOCRONTAB_LISTEN=127.0.0.1:$api" >>"$root/etc/go-crontab/serve.env"
 mkdir -p "$root/var/lib/go-crontab"
 in_root chown go-crontab:go-crontab /var/lib/go-crontab
 command=$(sed -n 's/^ExecStart=//p' "$root/usr/lib/systemd/system/go-crontab.service")
+# shellcheck disable=SC2016 # for the shell inside
 become() {
-	exec chroot --userspec=go-crontab:go-crontab "$root" /usr/bin/env -i PATH=/usr/bin:/bin GOCRONTAB_STATE_DIR=/var/lib/go-crontab \
-		/bin/sh -c 'set -a; . /etc/go-crontab/serve.env; exec "$@"' sh "$@"
+	exec chroot "$root" /usr/bin/env -i PATH=/usr/bin:/bin GOCRONTAB_STATE_DIR=/var/lib/go-crontab GOCRONTAB_RUN_AS=go-crontab-jobs \
+		/bin/sh -c 'set -a; . /etc/go-crontab/serve.env; set="+setuid,+setgid,+kill"
+		exec setpriv --reuid go-crontab --regid go-crontab --clear-groups --no-new-privs --inh-caps "$set" --ambient-caps "$set" --bounding-set "-all,$set" "$@"' sh "$@"
 }
 as_unit() { (become "$@"); }
 token=$(as_unit /usr/bin/go-crontab migrate --bootstrap -o json | sed -n 's/.*"token": "\(.*\)".*/\1/p')
@@ -106,8 +117,8 @@ until cli cluster >/dev/null 2>&1; do
 	sleep 0.5
 done
 cli job add who --every 1s -- 'id -un'
-cli job run who --wait | grep -qx go-crontab || fail "the command did not run as the package's user"
-say "a command ran as go-crontab"
+cli job run who --wait | grep -qx go-crontab-jobs || fail "the command did not run as the package's user for commands"
+say "a command ran as go-crontab-jobs"
 cli cluster
 
 kill -TERM "$node"
@@ -147,6 +158,23 @@ begin() {
 }
 await "ready" 30 ready
 ask job rm who >/dev/null
+
+# What a command could take the cluster with, under the unit itself.
+main=$(unit MainPID)
+guard=$(inside pgrep -f crontab-guard)
+ask job add rights --schedule @yearly -- 'id -un; grep -E "^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs)" /proc/self/status' >/dev/null
+rights=$(ask job run rights --wait)
+echo "$rights" | grep -qx go-crontab-jobs || fail "a command runs as another user: $rights"
+[ "$(echo "$rights" | grep -c '^Cap...:.0000000000000000$')" -eq 4 ] || fail "a command has capabilities: $rights"
+echo "$rights" | grep -q '^NoNewPrivs:.1$' || fail "a command can gain rights: $rights"
+tries=0
+for what in "cat /etc/go-crontab/serve.env" "cat /proc/$main/environ" "ls /proc/$main/fd" "cat /proc/$guard/environ" "ls /proc/$guard/fd" \
+	"ls /var/lib/go-crontab" "kill -9 $main" "kill -9 $guard"; do
+	tries=$((tries + 1))
+	ask job add thief-$tries --schedule @yearly -- "$what" >/dev/null || fail "add a job"
+	ask job run thief-$tries --wait >/dev/null 2>&1 && fail "a command may: $what"
+done
+say "commands run as go-crontab-jobs without capabilities, and reach neither node, guard nor settings"
 ask job add stubborn --schedule @yearly --overlap allow -- 'sleep 600 & setsid sleep 600 & trap "" TERM; sleep 600; true' >/dev/null
 
 begin
@@ -186,7 +214,7 @@ booted=''
 mount -t proc proc "$root/proc"
 
 in_root dpkg --purge go-crontab
-for file in /usr/bin/go-crontab /etc/go-crontab /var/lib/go-crontab /usr/lib/systemd/system/go-crontab.service; do
+for file in /usr/bin/go-crontab /etc/go-crontab /var/lib/go-crontab /var/lib/go-crontab-jobs /usr/lib/systemd/system/go-crontab.service; do
 	[ ! -e "$root$file" ] || fail "$file is left behind"
 done
 say "purged, nothing left"

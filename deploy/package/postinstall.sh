@@ -1,17 +1,25 @@
 #!/bin/sh
-# Makes the user of the node. Nothing is started: a node needs to be told its database first.
+# Makes the user of the node, and the user of its commands. Nothing is started: a node needs to be told its database first.
 set -e
-if ! getent passwd go-crontab >/dev/null; then
+for user in go-crontab go-crontab-jobs; do
+	if getent passwd $user >/dev/null; then
+		continue
+	fi
 	if command -v systemd-sysusers >/dev/null; then
 		systemd-sysusers go-crontab.conf
 	else
-		getent group go-crontab >/dev/null || groupadd --system go-crontab
-		useradd --system --gid go-crontab --home-dir /var/lib/go-crontab --no-create-home --shell /usr/sbin/nologin go-crontab
+		getent group $user >/dev/null || groupadd --system $user
+		useradd --system --gid $user --home-dir /var/lib/$user --no-create-home --shell /usr/sbin/nologin $user
 	fi
-fi
-chown root:go-crontab /etc/go-crontab /etc/go-crontab/serve.env
+done
+install -d -m 0700 -o go-crontab-jobs -g go-crontab-jobs /var/lib/go-crontab-jobs
+
+# Commands must not read the settings, also not those of an earlier version of this package. The node's user reads its keys in
+# the folder, and the user of commands does not even see their names.
+chown root:go-crontab /etc/go-crontab
 chmod 0750 /etc/go-crontab
-chmod 0640 /etc/go-crontab/serve.env
+chown root:root /etc/go-crontab/serve.env
+chmod 0600 /etc/go-crontab/serve.env
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload
 	# An upgrade: the new program, after a drain. Migrate before, and upgrade one machine at a time: docs/upgrades.md. A node

@@ -73,21 +73,32 @@ func TestDockerfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := stages[len(stages)-1]
-	var user, entry string
+	var user, entry, mode, runAs string
 	for _, c := range last.Commands {
 		switch c := c.(type) {
 		case *instructions.UserCommand:
 			user = c.User
 		case *instructions.EntrypointCommand:
 			entry = strings.Join(c.CmdLine, " ")
+		case *instructions.CopyCommand:
+			if c.DestPath == "/usr/bin/go-crontab" {
+				mode = c.Chmod
+			}
 		case *instructions.EnvCommand:
 			for _, pair := range c.Env {
 				known(t, settings(t), path, pair.Key)
+				if pair.Key == "GOCRONTAB_RUN_AS" {
+					runAs = pair.Value
+				}
 			}
 		}
 	}
-	if user != "65532:65532" || entry != "/usr/bin/go-crontab" {
+	if user != "0:0" || entry != "/usr/bin/go-crontab" {
 		t.Errorf("%s: runs %q as %q", path, entry, user)
+	}
+	// The wall between a node and its commands: another user, and a program that only root can read.
+	if mode != "0711" || runAs != jobsUser || !bytes.Contains(text, []byte("useradd --system --uid 65532 --home-dir /var/lib/"+jobsUser+" ")) {
+		t.Errorf("%s: the program has the mode %q, commands run as %q; want 0711 and %s, with the id 65532", path, mode, runAs, jobsUser)
 	}
 	// What it copies out of the repository is there.
 	for _, stage := range stages {
@@ -125,6 +136,12 @@ func TestCompose(t *testing.T) {
 			}
 			if service.Environment["GOCRONTAB_ADVERTISE"] == nil {
 				t.Errorf("%s: service %s is found at the name of a container, which nobody outside knows", path, name)
+			}
+			if added := slices.Sorted(slices.Values(service.CapAdd)); !slices.Equal(service.CapDrop, []string{"ALL"}) || !slices.Equal(added, switching) || service.User != "" {
+				t.Errorf("%s: service %s is user %q, drops the capabilities %v and adds %v; want all dropped but %v", path, name, service.User, service.CapDrop, added, switching)
+			}
+			if !slices.Contains(service.SecurityOpt, "no-new-privileges:true") || service.Environment["GOCRONTAB_RUN_AS"] != nil {
+				t.Errorf("%s: service %s lets commands gain rights, or run as another user than the image's", path, name)
 			}
 			if service.PullPolicy != "never" {
 				t.Errorf("%s: service %s may be pulled, and another image of the name come", path, name)
@@ -198,8 +215,17 @@ func TestKubernetes(t *testing.T) {
 		}
 	}
 	pod := nodes.Spec.Template.Spec
-	if !*pod.SecurityContext.RunAsNonRoot {
-		t.Error("the nodes may run as root")
+	// Root, because nobody else can give commands another user in a container; and without a group that could read the secret.
+	if s := pod.SecurityContext; *s.RunAsUser != 0 || s.FSGroup != nil || s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("the nodes run as user %d, group %v, %+v", *s.RunAsUser, s.FSGroup, s.SeccompProfile)
+	}
+	if namespace.Labels["pod-security.kubernetes.io/enforce"] != "baseline" {
+		t.Errorf("the namespace enforces %v; the nodes fit baseline", namespace.Labels)
+	}
+	for _, v := range pod.Volumes {
+		if v.Secret != nil && (v.Secret.DefaultMode == nil || *v.Secret.DefaultMode != 0o400) {
+			t.Errorf("the secret %s can be read by others than root", v.Secret.SecretName)
+		}
 	}
 	if mounts := pod.AutomountServiceAccountToken; mounts == nil || *mounts {
 		t.Error("commands can read the token of the pod's service account")
@@ -224,6 +250,17 @@ func TestKubernetes(t *testing.T) {
 		if s := c.SecurityContext; *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || fmt.Sprint(s.Capabilities.Drop) != "[ALL]" {
 			t.Errorf("%s: may do more than it needs", c.Name)
 		}
+		var added []string
+		for _, name := range c.SecurityContext.Capabilities.Add {
+			added = append(added, string(name))
+		}
+		want := switching
+		if c.Name != "node" {
+			want = nil
+		}
+		if slices.Sort(added); !slices.Equal(added, want) {
+			t.Errorf("%s: has the capabilities %v, want %v", c.Name, added, want)
+		}
 	}
 	if nodes.Spec.ServiceName != headless.Name || headless.Spec.ClusterIP != core.ClusterIPNone {
 		t.Error("the nodes have no headless service")
@@ -246,6 +283,9 @@ func TestKubernetes(t *testing.T) {
 		t.Error("the nodes refuse who asks the service by its name")
 	}
 	value("GOCRONTAB_ADVERTISE")
+	if as := value("GOCRONTAB_RUN_AS"); as != "65532:65532" {
+		t.Errorf("commands run as %q", as)
+	}
 	// Slots go by the machine's processors otherwise, and so many commands by far exceed what the container may use.
 	if !node.Resources.Limits.Memory().IsZero() && value("GOCRONTAB_SLOTS") == "" {
 		t.Error("the container has a limit of memory, and its node no limit of slots")
@@ -300,10 +340,53 @@ func TestVariables(t *testing.T) {
 	}
 }
 
+// jobsUser is the user that commands run as, switching what a node needs for that, by the names that containers have.
+const jobsUser = "go-crontab-jobs"
+
+var switching = []string{"KILL", "SETGID", "SETUID"}
+
+// TestUnit: under systemd commands run as another user than the node, and both can gain nothing.
+func TestUnit(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "deploy/systemd/go-crontab.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(line, "#") {
+			got[name] = append(got[name], strings.Fields(value)...)
+		}
+	}
+	capabilities := []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL"}
+	for name, want := range map[string][]string{
+		"User": {"go-crontab"}, "Group": {"go-crontab"}, "NoNewPrivileges": {"yes"}, "StateDirectoryMode": {"0700"},
+		"AmbientCapabilities": capabilities, "CapabilityBoundingSet": capabilities,
+		"Environment": {"GOCRONTAB_STATE_DIR=/var/lib/go-crontab", "GOCRONTAB_RUN_AS=" + jobsUser},
+	} {
+		if !slices.Equal(got[name], want) {
+			t.Errorf("%s=%v, want %v", name, got[name], want)
+		}
+	}
+	// Node and guard look for their commands, which are another user's, in /proc.
+	if got["ProtectProc"] != nil {
+		t.Errorf("ProtectProc=%v hides the commands from the node", got["ProtectProc"])
+	}
+	users, err := os.ReadFile(filepath.Join(root, "deploy/package/sysusers.conf"))
+	if err != nil || !bytes.Contains(users, []byte("u go-crontab - ")) || !bytes.Contains(users, []byte("u "+jobsUser+" - ")) {
+		t.Errorf("the package makes these users: %v\n%s", err, users)
+	}
+}
+
 // TestPackages: each packager gets every file once, and those that are not built are there.
 func TestPackages(t *testing.T) {
 	var list struct {
-		Contents []struct{ Src, Dst, Packager string }
+		Contents []struct {
+			Src, Dst, Packager string
+			FileInfo           struct {
+				Mode         int
+				Owner, Group string
+			} `json:"file_info"`
+		}
 	}
 	text, err := os.ReadFile(filepath.Join(root, "deploy/package/nfpm.yaml"))
 	if err != nil {
@@ -311,6 +394,16 @@ func TestPackages(t *testing.T) {
 	}
 	if err := yaml.Unmarshal(text, &list); err != nil {
 		t.Fatal(err)
+	}
+	modes := map[string]int{"/usr/bin/go-crontab": 0o711, "/etc/go-crontab/serve.env": 0o600}
+	for _, c := range list.Contents {
+		if want, ok := modes[c.Dst]; ok && (c.FileInfo.Mode != want || c.FileInfo.Owner != "root" || c.FileInfo.Group != "root") {
+			t.Errorf("%s: %+v, want the mode %o and root's", c.Dst, c.FileInfo, want)
+		}
+		delete(modes, c.Dst)
+	}
+	if len(modes) > 0 {
+		t.Errorf("not packed: %v", modes)
 	}
 	for packager, zsh := range map[string]string{"deb": "/usr/share/zsh/vendor-completions/_go-crontab", "rpm": "/usr/share/zsh/site-functions/_go-crontab"} {
 		var functions []string
