@@ -88,6 +88,9 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 		{"POST", "/api/v1/tokens", "", `{"name": "t", "role": "viewer"}`, 201, "create", "token", "t", false, true},
 		{"DELETE", "/api/v1/tokens/{id}", "TOKEN", "", 204, "revoke", "token", "t", true, false},
 		{"POST", "/api/v1/login", "", `{"token": "` + s.token + `"}`, 200, "sign_in", "login", "bootstrap", false, false},
+		{"DELETE", "/api/v1/logins/{id}", "/api/v1/logins/1", "", 204, "revoke", "login", "bootstrap", false, false},
+		{"POST", "/api/v1/login", "", `{"token": "` + s.token + `"}`, 200, "sign_in", "login", "bootstrap", false, false},
+		{"DELETE", "/api/v1/logins", "/api/v1/logins?who=bootstrap", "", 200, "revoke", "login", "bootstrap", false, false},
 	}
 	// These change nothing, but for a browser that is signed in (TestSignInByToken, TestSignInByOIDC), and with another key (TestRotate).
 	left := []string{"POST /api/v1/preview", "POST /api/v1/crontab", "POST /api/v1/logout", "POST /api/v1/secrets/rotate",

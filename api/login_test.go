@@ -529,7 +529,7 @@ func TestSignInByOIDC(t *testing.T) {
 	}
 }
 
-func at(t *testing.T, s string) *url.URL {
+func at(t testing.TB, s string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(s)
 	if err != nil {

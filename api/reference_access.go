@@ -8,6 +8,8 @@ import (
 
 var (
 	tokenName       = textParam{declared{"name", "Only the token of this name.", "ci"}, 64}
+	loginWho        = textParam{declared{"who", "Only the sign-ins of this one: the name of a token, or of a person as the audit has it. The whole name.", "ci"}, 128}
+	loginWhose      = textParam{declared{"who", "Whose sign-ins to end: the name of a token, or of a person as the audit has it. The whole name.", "ci"}, 128}
 	tokenRevokedToo = wordParam{declared{"revoked", "Whether revoked tokens are listed as well.", "true"}, []string{"true", "false"}}
 	// What providers add to the address of the page, which reads the first three.
 	oidcReturn = []parameter{
@@ -72,6 +74,21 @@ var (
 		id: "endOIDC", tag: tagAccess, most: maxReturnBody, summary: "End a sign-in by the identity provider", about: "For pages: what was kept, and what the provider added to the address, become a login as with a token.",
 		body:    &requestBody{of: of[returnBody](), about: "What was kept, and what came back.", example: `{"flow": "…", "state": "…", "code": "…"}`},
 		replies: []reply{{status: http.StatusOK, about: "Who is signed in.", of: of[loginView](), headers: []string{"Set-Cookie"}}}, problems: []kind{unauthenticated, notFound, tooMany, providerAway, unknownOutcome},
+	}
+	listLoginsDoc = operation{
+		id: "listLogins", tag: tagAccess, summary: "List who is signed in",
+		about: "Browsers that are signed in, by token or by the identity provider, in the order in which they signed in. Who is no admin of the cluster gets their own.",
+		query: []parameter{loginWho, limitParam, pageParam}, replies: found[page[loginRowView]]("A page of sign-ins."),
+	}
+	endLoginDoc = operation{
+		id: "endLogin", tag: tagAccess, summary: "End a sign-in",
+		about:   "Once this is answered, the browser changes nothing any more, on any node; its reads and streams end within a second. Who is no admin of the cluster may end their own. A token or a person may sign in again.",
+		replies: []reply{{status: http.StatusNoContent, about: "It is ended."}}, problems: []kind{notFound, unknownOutcome},
+	}
+	endLoginsDoc = operation{
+		id: "endLogins", tag: tagAccess, summary: "End all sign-ins of somebody",
+		about: "As ending each of them. Without `who` nothing is ended.",
+		query: []parameter{loginWhose}, replies: found[endedView]("How many were ended."), problems: []kind{notFound, unknownOutcome},
 	}
 	createTokenDoc = operation{
 		id: "createToken", tag: tagAccess, once: true, sealed: true, summary: "Make a token",

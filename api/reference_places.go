@@ -18,6 +18,7 @@ var pathParts = map[place]pathPart{
 	"apps/{app}":         {"The app.", "default", nil, job.MaxName},
 	"jobs/{name}":        {"The name of the job. A slash in it is sent as `%2F`.", "backup", nil, job.MaxName},
 	"tokens/{id}":        {"The id of the token.", "5", idPattern, 0},
+	"logins/{id}":        {"The id of the sign-in.", "5", idPattern, 0},
 	"groups/{name}":      {"The name of the group.", "warehouse", nil, job.MaxName},
 	"calendars/{name}":   {"The name of the calendar.", "china", nil, job.MaxName},
 	"nodes/{name}":       {"The name of the node.", "node-1", nil, job.MaxName},

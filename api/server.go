@@ -133,7 +133,7 @@ func New(cfg Config) *Server {
 	if cfg.Rate == 0 {
 		cfg.Rate = DefaultRate
 	}
-	s := &Server{cfg: cfg, gate: auth.NewGate(cfg.DB, cfg.Log), issuer: auth.Issuer{DB: cfg.DB}, secrets: &secret.Store{DB: cfg.DB, Keys: cfg.SecretKeys}, alerts: &alert.Store{DB: cfg.DB}, flows: auth.Strangers{Each: auth.Limiter{Every: 2 * time.Second, Burst: 20}, Rest: auth.Limiter{Every: 100 * time.Millisecond, Burst: 20}}, signIns: auth.Limiter{Every: time.Second, Burst: 20}}
+	s := &Server{cfg: cfg, gate: auth.NewGate(cfg.DB, cfg.Log), issuer: issuerOf(&cfg), secrets: &secret.Store{DB: cfg.DB, Keys: cfg.SecretKeys}, alerts: &alert.Store{DB: cfg.DB}, flows: auth.Strangers{Each: auth.Limiter{Every: 2 * time.Second, Burst: 20}, Rest: auth.Limiter{Every: 100 * time.Millisecond, Burst: 20}}, signIns: auth.Limiter{Every: time.Second, Burst: 20}}
 	if u, err := url.Parse(cfg.PublicURL); err == nil && u.Host != "" {
 		s.public = u
 		cfg.Hosts = append(slices.Clone(cfg.Hosts), u.Host)
@@ -187,6 +187,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	server.RegisterOnShutdown(s.Close) // streams do not end by themselves
 	defer s.feed.Close()
+	defer s.startChecks(ctx)()
 	return s.serveBounded(ctx, server, l, maxConnections)
 }
 
@@ -346,6 +347,9 @@ func (s *Server) table() []route {
 		{"POST", "/api/v1/login/oidc", open, s.beginOIDC, &beginOIDCDoc},
 		{"GET", "/api/v1/login/oidc/callback", open, s.returnOIDC, &returnOIDCDoc},
 		{"POST", "/api/v1/login/oidc/callback", open, s.endOIDC, &endOIDCDoc},
+		{"GET", "/api/v1/logins", may(viewer, filtered), s.listLogins, &listLoginsDoc},
+		{"DELETE", "/api/v1/logins", may(viewer, filtered), s.endLogins, &endLoginsDoc},
+		{"DELETE", "/api/v1/logins/{id}", may(viewer, filtered), s.endLogin, &endLoginDoc},
 
 		{"GET", "/api/v1/secrets", may(viewer, filtered), s.listSecrets, &listSecretsDoc},
 		{"PUT", "/api/v1/secrets/{name}", may(admin, inBody), s.putSecret, &putSecretDoc},

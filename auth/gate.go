@@ -130,9 +130,9 @@ func (g *Gate) find(ctx context.Context, hash Hash, address string, changing boo
 	if p.Expires != 0 {
 		f.until = now.Add(min(believed, p.Expires.Sub(at)))
 	}
-	if p.Token != 0 && at-f.noted >= noteEvery {
+	if at-f.noted >= noteEvery {
 		f.noted = at
-		g.note(ctx, p.Token, at, address)
+		g.note(ctx, p, at, address)
 	}
 	g.remember(hash, f)
 	return p, nil
@@ -165,7 +165,7 @@ func principalOf(t *sql.TokenRow, at job.Micros) (*Principal, error) {
 }
 
 func (g *Gate) loginOf(ctx context.Context, hash Hash) (*Principal, job.Micros, job.Micros, error) {
-	l, t, at, err := g.db.LoginByHash(ctx, hash)
+	l, at, err := g.db.LoginByHash(ctx, hash)
 	if errors.Is(err, sql.ErrNotFound) {
 		return nil, 0, 0, &Refused{Why: "you are signed out"}
 	}
@@ -177,10 +177,10 @@ func (g *Gate) loginOf(ctx context.Context, hash Hash) (*Principal, job.Micros, 
 	}
 	p := &Principal{Name: l.Who, Kind: KindOIDC}
 	if l.TokenID != 0 {
-		if t.ID != l.TokenID {
+		if l.Token.ID != l.TokenID {
 			return nil, 0, 0, &Refused{Name: l.Who, Why: "you are signed out"}
 		}
-		if p, err = principalOf(&t, at); err != nil {
+		if p, err = principalOf(&l.Token, at); err != nil {
 			return nil, 0, 0, err
 		}
 	} else if err := json.Unmarshal([]byte(l.Grants), &p.Grants); err != nil {
@@ -190,14 +190,25 @@ func (g *Gate) loginOf(ctx context.Context, hash Hash) (*Principal, job.Micros, 
 	if p.Expires == 0 || l.Expires < p.Expires {
 		p.Expires = l.Expires
 	}
-	return p, at, t.Used, nil
+	return p, at, l.Used, nil
 }
 
-// note writes down that a token was used. It does not matter if that fails, or if two nodes do it: the later one
-// finds it done.
-func (g *Gate) note(ctx context.Context, token int64, at job.Micros, address string) {
-	if err := g.db.Tx(ctx, func(tx *sql.Tx) error { return tx.UseToken(token, at, at-noteEvery, address) }); err != nil {
-		g.log.Debug("the use of a token is not noted", "token", token, "error", err)
+// note writes down that a login and a token were used. It does not matter if that fails, or if two nodes do it: the later
+// one finds it done.
+func (g *Gate) note(ctx context.Context, p *Principal, at job.Micros, address string) {
+	err := g.db.Tx(ctx, func(tx *sql.Tx) error {
+		if p.Login != 0 {
+			if err := tx.UseLogin(p.Login, at, at-noteEvery, address); err != nil {
+				return err
+			}
+		}
+		if p.Token == 0 {
+			return nil
+		}
+		return tx.UseToken(p.Token, at, at-noteEvery, address)
+	})
+	if err != nil {
+		g.log.Debug("the use of a token or login is not noted", "token", p.Token, "login", p.Login, "error", err)
 	}
 }
 

@@ -49,7 +49,7 @@ func setUp(t *testing.T) *place {
 		}
 	})
 	p.db = p.open()
-	p.Issuer = Issuer{p.db}
+	p.Issuer = Issuer{DB: p.db}
 	return p
 }
 

@@ -24,7 +24,10 @@ const (
 // Issuer makes and revokes tokens and logins, in the name of the actor of its context. It needs no session: revoking
 // must work also while a node may change nothing else. A change whose commit is unknown is settled before it is
 // answered; if MySQL stays out of reach the error is sql.Unknown.
-type Issuer struct{ DB *sql.DB }
+type Issuer struct {
+	DB   *sql.DB
+	Keys Sealer // seal what providers want to see again; nil: they are not asked again
+}
 
 // DefaultLife is how long a token lives for which nothing else is said.
 const DefaultLife = 90 * 24 * time.Hour
@@ -186,48 +189,4 @@ func (i Issuer) Living(ctx context.Context, token string) (bool, error) {
 	}
 	p, err := principalOf(&t, at)
 	return err == nil && p.May(Admin), nil
-}
-
-// maxLogins is how many browsers one may be signed in with; further ones sign out the first.
-const maxLogins = 100
-
-// SignIn makes a login for a principal and returns what the browser proves it with, and until when it holds. A login made
-// with a token may do what the token may, for as long as it may.
-func (i Issuer) SignIn(ctx context.Context, p *Principal, life time.Duration) (login Login, expires job.Micros, err error) {
-	login = newLogin()
-	l := sql.LoginRow{Who: p.Name, TokenID: p.Token, Origin: job.ActorOf(ctx).Origin}
-	grants, err := json.Marshal(p.Grants)
-	if err != nil {
-		return Login{}, 0, err
-	}
-	l.Grants = string(grants)
-	err = i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
-		l.Created, l.Expires = at, at+job.Micros(life/time.Microsecond)
-		if p.Expires != 0 {
-			l.Expires = min(l.Expires, p.Expires)
-		}
-		if err := tx.TidyLogins(p.Name, maxLogins-1, at); err != nil {
-			return nil, err
-		}
-		id, err := tx.InsertLogin(&l, hashOf(login.String()))
-		if err != nil {
-			return nil, err
-		}
-		return &job.Entry{Action: ActionSignIn, Kind: KindLogin, Ref: id, Name: p.Name, Reason: p.Kind, Became: l.Grants, Actor: p.actor(l.Origin)}, nil
-	})
-	return login, l.Expires, err
-}
-
-// SignOut ends the login of a principal, if it has one.
-func (i Issuer) SignOut(ctx context.Context, p *Principal) error {
-	if p.Login == 0 {
-		return nil
-	}
-	return i.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
-		was, err := tx.DeleteLogin(p.Login)
-		if err != nil || !was {
-			return nil, err
-		}
-		return &job.Entry{Action: ActionSignOut, Kind: KindLogin, Ref: p.Login, Name: p.Name}, nil
-	})
 }

@@ -29,7 +29,11 @@ type OIDCConfig struct {
 	NameClaim    string   // default: the address if it is verified, else preferred_username or sub, at the issuer's host
 	Roles        RoleMap
 	Now          func() time.Time // MySQL's clock
+	Recheck      time.Duration    // how often to ask again about one who is signed in; zero: DefaultRecheck
 }
+
+// DefaultRecheck is how often the provider is asked again about somebody who is signed in.
+const DefaultRecheck = time.Hour
 
 // OIDC is the client of a provider: authorization code flow with PKCE, state and nonce. It is safe for concurrent use.
 type OIDC struct {
@@ -73,6 +77,9 @@ func NewOIDC(cfg OIDCConfig) (*OIDC, error) {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Recheck == 0 {
+		cfg.Recheck = DefaultRecheck
 	}
 	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
 	return &OIDC{cfg: cfg, host: issuer.Hostname(), http: &http.Client{Timeout: providerTimeout}}, nil
@@ -187,34 +194,108 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 	if azp, said := claims["azp"]; said && azp != o.cfg.ClientID {
 		return nil, &Refused{Why: "the provider's ID token was made for another application"}
 	}
-	groups, there := textsAt(claims, o.cfg.GroupsClaim)
-	if !there && provider.UserInfoEndpoint() != "" {
-		if groups, err = o.askGroups(ctx, provider, token, verified.Subject); err != nil {
-			return nil, err
-		}
+	groups, _, err := o.groupsOf(ctx, provider, token, claims, verified.Subject)
+	if err != nil {
+		return nil, err
 	}
 	p := &Principal{Name: o.nameOf(claims, verified.Subject), Kind: KindOIDC, Grants: o.cfg.Roles.grants(groups)}
 	if len(p.Grants) == 0 {
 		return nil, &Refused{Name: p.Name, Why: fmt.Sprintf("%s is in no group that has a role here", p.Name)}
 	}
+	if token.RefreshToken != "" {
+		p.Renewal = &Renewal{Subject: verified.Subject, Refresh: token.RefreshToken, Within: o.within(token)}
+	}
 	return p, nil
 }
 
-// askGroups asks the provider for what the ID token does not say.
-func (o *OIDC) askGroups(ctx context.Context, provider *oidc.Provider, token *oauth2.Token, subject string) ([]string, error) {
+// groupsOf returns somebody's groups: those of the ID token's claims, or else those that the provider says when it is
+// asked. there is false where neither says anything about groups.
+func (o *OIDC) groupsOf(ctx context.Context, provider *oidc.Provider, token *oauth2.Token, claims map[string]any, subject string) (groups []string, there bool, err error) {
+	groups, there = textsAt(claims, o.cfg.GroupsClaim)
+	if there || provider.UserInfoEndpoint() == "" {
+		return groups, there, nil
+	}
 	info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	if err != nil {
-		return nil, &ProviderError{err}
+		return nil, false, &ProviderError{err}
 	}
 	if info.Subject != subject {
-		return nil, &Refused{Why: "the provider spoke of somebody else"}
+		return nil, false, &Refused{Why: "the provider spoke of somebody else"}
 	}
+	var said map[string]any
+	if err := info.Claims(&said); err != nil {
+		return nil, false, &ProviderError{err}
+	}
+	groups, there = textsAt(said, o.cfg.GroupsClaim)
+	return groups, there, nil
+}
+
+// within says when to ask the provider again: after the period, or earlier if its answer is not good for that long. Many
+// say so, and forget who does not come back by then.
+func (o *OIDC) within(token *oauth2.Token) time.Duration {
+	seconds, _ := token.Extra("refresh_expires_in").(float64)
+	if seconds <= 0 || seconds > time.Hour.Seconds()*24*365 {
+		return o.cfg.Recheck
+	}
+	half := time.Duration(seconds * float64(time.Second) / 2)
+	return min(o.cfg.Recheck, max(half, leastRecheck))
+}
+
+// leastRecheck keeps a provider from being asked all the time.
+const leastRecheck = 10 * time.Second
+
+// Vouched is what a provider says when it is asked again about somebody.
+type Vouched struct {
+	Grants  []Grant
+	Known   bool     // false: the provider vouches for the person, and says nothing about groups
+	Renewal *Renewal // for the next time
+}
+
+// Renew asks the provider again about somebody. The error is Refused if it does not vouch for the person any more, or only
+// without a group that has a role here.
+func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
+	client, provider, err := o.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx = oidc.ClientContext(ctx, o.http)
+	token, err := client.TokenSource(ctx, &oauth2.Token{RefreshToken: r.Refresh}).Token()
+	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.ErrorCode == "invalid_grant" {
+		return nil, &Refused{Why: "the identity provider does not vouch for it any more: invalid_grant"}
+	}
+	if err != nil {
+		return nil, &ProviderError{err} // also where our own settings are wrong: that is not the person's affair
+	}
+
 	var claims map[string]any
-	if err := info.Claims(&claims); err != nil {
-		return nil, &ProviderError{err}
+	raw, _ := token.Extra("id_token").(string)
+	if raw != "" { // a provider need not send one again
+		verified, err := provider.Verifier(&oidc.Config{ClientID: o.cfg.ClientID, Now: o.cfg.Now}).Verify(ctx, raw)
+		if err != nil {
+			return nil, &ProviderError{err}
+		}
+		if verified.Subject != r.Subject {
+			return nil, &Refused{Why: "the provider spoke of somebody else"}
+		}
+		if err := verified.Claims(&claims); err != nil {
+			return nil, &ProviderError{err}
+		}
 	}
-	groups, _ := textsAt(claims, o.cfg.GroupsClaim)
-	return groups, nil
+	groups, there, err := o.groupsOf(ctx, provider, token, claims, r.Subject)
+	if err != nil {
+		return nil, err
+	}
+
+	// An ID token without the claim says that there are no groups, as at the sign-in. Where there is no ID token and the
+	// provider says nothing else, it is not known.
+	v := &Vouched{
+		Known: there || raw != "", Grants: o.cfg.Roles.grants(groups),
+		Renewal: &Renewal{Subject: r.Subject, Refresh: firstOf(token.RefreshToken, r.Refresh), Within: o.within(token)},
+	}
+	if v.Known && len(v.Grants) == 0 {
+		return nil, &Refused{Why: "the identity provider names no group any more that has a role here"}
+	}
+	return v, nil
 }
 
 // client discovers the provider once, and again each time as long as that fails.

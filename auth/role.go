@@ -104,6 +104,8 @@ type Principal struct {
 	Token   int64      // its id, also of a login that was made with one; 0: none
 	Login   int64      // id of the signed-in browser; 0: none
 	Expires job.Micros // zero: never
+
+	Renewal *Renewal // how to ask the provider again; nil but for one who has just come from it
 }
 
 // Role is the highest one that the principal has anywhere.

@@ -287,7 +287,7 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 	if u, err := url.Parse(s.address); err == nil { // who follows it names it
 		cfg.Hosts = append(slices.Clone(cfg.Hosts), u.Hostname())
 	}
-	s.access.warn(log, s.listen)
+	s.access.warn(log, s.listen, s.keys != nil)
 	if sql.Exposed(s.dsn) {
 		log.Warn("the link to MySQL is not encrypted: who can listen in reads what the cluster knows, and who can answer in MySQL's place gets the password; see tls in docs/security.md")
 	}

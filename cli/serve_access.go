@@ -37,7 +37,7 @@ type accessSettings struct {
 
 // accessFlags are those that can be given as variables, beside the secret.
 var accessFlags = []string{"tls-cert", "tls-key", "insecure-http", "host", "public-url", "login-life", "rate-limit", "metrics", "metrics-jobs",
-	"oidc-issuer", "oidc-client-id", "oidc-scope", "oidc-groups-claim", "oidc-name-claim", "oidc-role"}
+	"oidc-issuer", "oidc-client-id", "oidc-recheck", "oidc-scope", "oidc-groups-claim", "oidc-name-claim", "oidc-role"}
 
 // oidcSecret is the flag of the secret that the provider shares with us.
 const oidcSecret = "oidc-client-secret"
@@ -56,6 +56,7 @@ way, unless a proxy that speaks TLS stands before this`)
 	flags.StringVar(&a.oidc.Issuer, "oidc-issuer", "", "URL of the OpenID Connect provider by which people sign in; needs --public-url")
 	flags.StringVar(&a.oidc.ClientID, "oidc-client-id", "", "what the provider calls this application")
 	flags.StringVar(&a.oidc.ClientSecret, oidcSecret, "", "the secret that it shares with the provider; visible in ps, so better give it as\nGOCRONTAB_OIDC_CLIENT_SECRET or in a file named by GOCRONTAB_OIDC_CLIENT_SECRET_FILE")
+	flags.DurationVar(&a.oidc.Recheck, "oidc-recheck", auth.DefaultRecheck, "how often to ask the provider again about who is signed in, 1m to 24h; takes secret keys,\nand a provider that gives refresh tokens")
 	flags.StringSliceVar(&a.oidc.Scopes, "oidc-scope", nil, "further scopes to ask the provider for, beside openid, profile and email")
 	flags.StringVar(&a.oidc.GroupsClaim, "oidc-groups-claim", "groups", "the claim with somebody's groups; a.b is b in a")
 	flags.StringVar(&a.oidc.NameClaim, "oidc-name-claim", "", "the claim that the audit is to call people by (default their verified address, or\npreferred_username)")
@@ -90,6 +91,8 @@ func (a *accessSettings) check(listen string) error {
 		return usageError("--insecure-http and --tls-cert: want one of them")
 	case a.loginLife < time.Minute || a.loginLife > 90*24*time.Hour:
 		return usageError("--login-life %s: want 1m to 2160h", a.loginLife)
+	case a.oidc.Recheck < time.Minute || a.oidc.Recheck > 24*time.Hour:
+		return usageError("--oidc-recheck %s: want 1m to 24h", a.oidc.Recheck)
 	case a.rate < 0 || a.rate > 1_000_000:
 		return usageError("--rate-limit %d: want 1 to 1000000, or 0 for no limit", a.rate)
 	case a.mostJobs < 0 || a.mostJobs > 10_000:
@@ -190,7 +193,10 @@ func (a *accessSettings) certificate(log *slog.Logger) (*tls.Config, error) {
 }
 
 // warn says in the log what somebody insisted on.
-func (a *accessSettings) warn(log *slog.Logger, listen string) {
+func (a *accessSettings) warn(log *slog.Logger, listen string, keys bool) {
+	if a.oidc.Issuer != "" && !keys {
+		log.Warn("there are no secret keys, so the refresh tokens of the identity provider are not kept: who is signed in keeps the role until the sign-in ends; see --login-life")
+	}
 	if host, _, err := net.SplitHostPort(listen); err == nil && !local(host) && !a.secured() {
 		log.Warn("the API speaks plain HTTP on an address that others can reach: without a proxy that speaks TLS, tokens can be read on the way", "listen", listen)
 	}

@@ -287,6 +287,7 @@ func TestS1Bind(t *testing.T) {
 		{"0.0.0.0:0", []string{"--tls-key", key}, "want both, or none"},
 		{"0.0.0.0:0", append([]string{"--insecure-http"}, withTLS...), "want one of them"},
 		{"127.0.0.1:0", []string{"--login-life", "1s"}, "--login-life"},
+		{"127.0.0.1:0", []string{"--oidc-recheck", "1s"}, "--oidc-recheck"},
 		{"127.0.0.1:0", []string{"--rate-limit", "-1"}, "--rate-limit"},
 		{"127.0.0.1:0", []string{"--host", "cron-1,cron.example.com:8610,10.0.0.1,fd00::1,[fd00::1]:8610"}, ""},
 		{"127.0.0.1:0", []string{"--host", "https://cron.example.com"}, "want a host name"},

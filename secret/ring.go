@@ -126,6 +126,34 @@ func (r *Ring) key(id string) *key {
 // String names the keys.
 func (r *Ring) String() string { return "keys " + strings.Join(r.IDs(), ", ") }
 
+// Seal seals a text that is no secret of jobs with the first key. What it is about is authenticated with it.
+func (r *Ring) Seal(about string, text []byte) (id string, sealed []byte, err error) {
+	if r == nil {
+		return "", nil, ErrNoKey
+	}
+	k := &r.keys[0]
+	return k.id, k.aead.Seal(nil, nil, text, other(about)), nil
+}
+
+// Open opens what Seal sealed about the same, with the key of an id.
+func (r *Ring) Open(about, id string, sealed []byte) ([]byte, error) {
+	if r == nil {
+		return nil, ErrNoKey
+	}
+	k := r.key(id)
+	if k == nil {
+		return nil, fmt.Errorf("it is sealed with the key %s, and this node has %s", id, r)
+	}
+	text, err := k.aead.Open(nil, nil, sealed, other(about))
+	if err != nil {
+		return nil, errors.New("its row in the database is damaged, or was changed by somebody without the key")
+	}
+	return text, nil
+}
+
+// other is what is authenticated with a text that is no secret of jobs: never what about returns.
+func other(about string) []byte { return []byte("go-crontab other\x00" + about) }
+
 // about is what is authenticated with a value. Neither names nor apps can have a NUL byte in them.
 func about(s *sql.SecretRow) []byte {
 	return []byte("go-crontab secret\x00" + string(s.Name) + "\x00" + s.App + "\x00" + strconv.FormatInt(s.Version, 10))

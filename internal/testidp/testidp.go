@@ -37,16 +37,27 @@ type Provider struct {
 	Claims   map[string]any // of the ID token
 	UserInfo map[string]any // nil: there is no such endpoint
 	Wrong    Wrong
+	Refresh  Refresh
 	Now      func() time.Time
 
 	key, other *rsa.PrivateKey
 	codes      map[string]grant
-	Asked      []string // paths, in the order in which they were asked for
+	refreshes  map[string]bool // refresh tokens that hold
+	Asked      []string        // paths, in the order in which they were asked for
 }
 
 // Wrong says what the provider does wrong.
 type Wrong struct {
 	Key, Nonce, Audience, Party, Issuer, Expired, NotSigned, NoIDToken, Down, Denied bool
+}
+
+// Refresh says whether the provider can be asked again about somebody, and how it answers then.
+type Refresh struct {
+	Gives     bool // a refresh token with each ID token
+	Once      bool // each is good for one time
+	NoIDToken bool // comes with the answer
+	Within    int  // seconds for which a refresh token is good, as the answer says it; zero: it does not say
+	Revoked   bool // all refresh tokens are
 }
 
 // grant is what a code stands for.
@@ -57,7 +68,7 @@ type grant struct {
 // Start runs a provider until the end of the test.
 func Start(t testing.TB) *Provider {
 	t.Helper()
-	p := &Provider{Claims: map[string]any{"sub": "4711"}, codes: map[string]grant{}, Now: time.Now}
+	p := &Provider{Claims: map[string]any{"sub": "4711"}, codes: map[string]grant{}, refreshes: map[string]bool{}, Now: time.Now}
 	for _, key := range []**rsa.PrivateKey{&p.key, &p.other} {
 		var err error
 		if *key, err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
@@ -155,6 +166,10 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client"})
 		return
 	}
+	if r.PostForm.Get("grant_type") == "refresh_token" {
+		p.refresh(w, r.PostForm.Get("refresh_token"))
+		return
+	}
 	code := r.PostForm.Get("code")
 	g, there := p.codes[code]
 	delete(p.codes, code)
@@ -166,6 +181,35 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	answer := map[string]any{"access_token": "access", "token_type": "Bearer", "expires_in": 60}
 	if !p.Wrong.NoIDToken {
 		answer["id_token"] = p.sign(g.nonce)
+	}
+	if p.Refresh.Gives {
+		p.giveRefresh(answer)
+	}
+	write(w, http.StatusOK, answer)
+}
+
+func (p *Provider) giveRefresh(answer map[string]any) {
+	token := "refresh-" + rand.Text()
+	p.refreshes[token] = true
+	answer["refresh_token"] = token
+	if p.Refresh.Within > 0 {
+		answer["refresh_expires_in"] = p.Refresh.Within
+	}
+}
+
+// refresh answers with what the provider says now of whom it gave a refresh token.
+func (p *Provider) refresh(w http.ResponseWriter, token string) {
+	if p.Refresh.Revoked || !p.refreshes[token] {
+		write(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant"})
+		return
+	}
+	answer := map[string]any{"access_token": "access", "token_type": "Bearer", "expires_in": 60}
+	if !p.Refresh.NoIDToken {
+		answer["id_token"] = p.sign("")
+	}
+	if p.Refresh.Once {
+		delete(p.refreshes, token)
+		p.giveRefresh(answer)
 	}
 	write(w, http.StatusOK, answer)
 }

@@ -132,3 +132,27 @@ test('a server on another port plants the cookie of its own sign-in: the page si
   assert.deepEqual(wrong, []);
   await context.close();
 });
+
+test('who is signed in is listed, and one browser signs another one out; its open page says so', limit, async () => {
+  const made = await cluster.api('POST', '/api/v1/tokens', { name: 'ann', role: 'viewer' });
+  const [admin, ann] = [await visitor(browser), await visitor(browser)];
+  await signIn(admin.page);
+  await ann.page.goto(home() + '/activity/logins');
+  await ann.page.getByLabel('Token').fill(made.token);
+  await ann.page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  const hers = ann.page.locator('main tbody tr');
+  await hers.first().waitFor();
+  assert.equal(await hers.count(), 1, 'she sees her own');
+  await hers.getByText('this browser').waitFor();
+
+  await admin.page.goto(home() + '/activity/logins');
+  await admin.page.getByRole('heading', { name: 'Signed-in browsers' }).waitFor();
+  const row = admin.page.locator('main tbody tr', { hasText: 'ann' });
+  await row.getByRole('button', { name: 'Sign out' }).click();
+  await admin.page.getByRole('dialog').getByRole('button', { name: 'Sign out', exact: true }).click();
+  await row.waitFor({ state: 'detached' });
+  await ann.page.getByText('You were signed out').waitFor();
+  assert.deepEqual([...admin.wrong, ...ann.wrong], []);
+  await admin.context.close();
+  await ann.context.close();
+});

@@ -6,6 +6,7 @@ export type Status = 'active' | 'paused' | 'finished' | 'error';
 
 export interface Page<T> { items: T[]; next?: string }
 export interface Me { name: string; kind: string; role: Role; apps?: string[]; grants: { role: Role; apps?: string[] }[]; expires?: string }
+export interface Login { id: string; who: string; kind: 'token' | 'oidc'; grants: { role: Role; apps?: string[] }[]; since: string; from?: string; until: string; last_used?: string; last_used_from?: string; checked?: string; check_at?: string; current: boolean }
 export interface Pause { scope: 'job' | 'app' | 'cluster'; app?: string; by?: string; reason?: string; since: string; until?: string; ended?: string; jobs?: number }
 export interface Wait { due: string; for: 'job' | 'group' | 'node' | 'slot'; group?: string; selector?: string; why: string }
 

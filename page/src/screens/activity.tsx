@@ -7,6 +7,7 @@ import { askPause, resumeCluster, write } from '../parts/actions';
 import { actions, kinds } from '../parts/audit';
 import { Ago, ask, Badge, Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, Tabs, When } from '../parts/basic';
 import { Diff, differences } from '../parts/diff';
+import { Logins } from './logins';
 import { here, Link, setQuery } from '../router';
 import { day } from '../time';
 import type { AuditEntry, CalendarItem, DayState, Group, Page, Pause, Role, Secret, Token } from '../types';
@@ -22,8 +23,9 @@ export function Activity({ tab, item }: { tab: string; item?: string }) {
       <Tabs current={tab} items={[
         { id: 'audit', to: '/activity', text: t('Audit') }, { id: 'alerts', to: '/activity/alerts', text: t('Alerts') }, { id: 'pauses', to: '/activity/pauses', text: t('Pauses') }, { id: 'calendars', to: '/activity/calendars', text: t('Calendars') },
         { id: 'groups', to: '/activity/groups', text: t('Groups') }, { id: 'secrets', to: '/activity/secrets', text: t('Secrets') }, ...(may('admin') ? [{ id: 'tokens', to: '/activity/tokens', text: t('Tokens') }] : []),
+        { id: 'logins', to: '/activity/logins', text: t('Sign-ins') },
       ]} />
-      {tab === 'alerts' ? <Suspense fallback={<Loading />}><Alerts item={item} /></Suspense> : tab === 'pauses' ? <Pauses /> : tab === 'calendars' ? <Calendars item={item} /> : tab === 'groups' ? <Groups /> : tab === 'secrets' ? <Secrets /> : tab === 'tokens' ? <Tokens /> : <Audit />}
+      {tab === 'alerts' ? <Suspense fallback={<Loading />}><Alerts item={item} /></Suspense> : tab === 'pauses' ? <Pauses /> : tab === 'calendars' ? <Calendars item={item} /> : tab === 'groups' ? <Groups /> : tab === 'secrets' ? <Secrets /> : tab === 'tokens' ? <Tokens /> : tab === 'logins' ? <Logins /> : <Audit />}
     </>
   );
 }

@@ -256,6 +256,12 @@ func (d *driver) people() {
 		return nil
 	}
 	must(ok(d.GetMeWithResponse(d.ctx, browser)).JSON200.Name == "reader", "the login is that of the token")
+	logins := ok(d.ListLoginsWithResponse(d.ctx, &ListLoginsParams{Who: to("reader")})).JSON200.Items
+	must(len(logins) == 1 && logins[0].Who == "reader", "who is signed in is listed")
+	ok(d.EndLoginWithResponse(d.ctx, logins[0].Id))
+	refused(401)(d.GetMeWithResponse(d.ctx, browser))
+	refused(404)(d.EndLoginsWithResponse(d.ctx, &EndLoginsParams{Who: to("reader")}))
+	login = ok(d.LoginWithResponse(d.ctx, LoginInput{Token: token.Token})).JSON200
 	refused(401)(d.GetMeWithResponse(d.ctx, nobody)) // the cookie alone
 	ok(d.LogoutWithResponse(d.ctx, NothingInput{}, browser))
 	refused(401)(d.GetMeWithResponse(d.ctx, browser))

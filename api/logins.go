@@ -1,0 +1,169 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"go-crontab/auth"
+	"go-crontab/sql"
+)
+
+// loginRowView is a browser that is signed in, as clients see it.
+type loginRowView struct {
+	ID       string       `json:"id" doc:"Its id."`
+	Who      string       `json:"who" doc:"Who is signed in, as the audit says it."`
+	Kind     string       `json:"kind" enum:"token,oidc" doc:"How that is known: by a token, or by the word of an identity provider."`
+	Grants   []auth.Grant `json:"grants" doc:"Which role it has where."`
+	Since    string       `json:"since" format:"date-time" doc:"When the browser signed in."`
+	From     string       `json:"from,omitempty" doc:"The address from which."`
+	Until    string       `json:"until" format:"date-time" doc:"When the sign-in ends by itself."`
+	Used     string       `json:"last_used,omitempty" format:"date-time" doc:"When it was last used, to about a minute. Absent: never."`
+	UsedFrom string       `json:"last_used_from,omitempty" doc:"The address from which."`
+	Checked  string       `json:"checked,omitempty" format:"date-time" doc:"When the identity provider last confirmed it. Absent: not since the sign-in."`
+	Next     string       `json:"check_at,omitempty" format:"date-time" doc:"When the identity provider is asked again. Absent: it is not, and the role holds until the end."`
+	Current  bool         `json:"current" doc:"Whether it is the one with which this request was made."`
+}
+
+func viewOfLogin(l *sql.Login, p *auth.Principal) loginRowView {
+	v := loginRowView{
+		ID: strconv.FormatInt(l.ID, 10), Who: l.Who, Kind: auth.KindOIDC, Grants: auth.GrantsOf(l),
+		Since: stamp(l.Created), From: l.Origin, Until: stamp(l.Expires), Used: stamp(l.Used), UsedFrom: l.UsedFrom,
+		Checked: stamp(l.Checked), Next: stamp(l.CheckAt), Current: p.Login == l.ID,
+	}
+	if l.TokenID != 0 {
+		v.Kind = auth.KindToken
+	}
+	if v.Grants == nil { // one that a hand wrote lets nobody do anything, and is shown so
+		v.Grants = []auth.Grant{}
+	}
+	return v
+}
+
+// ownLogin reports whether a login is of the token, or the person, that makes a request.
+func ownLogin(p *auth.Principal, l *sql.LoginRow) bool {
+	return l.TokenID == p.Token && l.Who == p.Name
+}
+
+// mayEnd returns which logins somebody may end: an admin of the cluster all of them, everybody else their own.
+func mayEnd(p *auth.Principal) func(*sql.LoginRow) bool {
+	return func(l *sql.LoginRow) bool { return p.May(admin) || ownLogin(p, l) }
+}
+
+// listLogins: GET /api/v1/logins
+func (s *Server) listLogins(w http.ResponseWriter, r *http.Request) error {
+	p, q := auth.Of(r.Context()), newQuery(r)
+	f := sql.LoginFilter{Who: q.text(loginWho)}
+	limit := q.limit()
+	if c := q.cursor("logins"); c != nil {
+		f.After = c.ID
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	if !p.May(admin) {
+		if f.Who != "" && f.Who != p.Name {
+			return forbid(p, "The sign-ins of others take role %s without a limit to apps", admin)
+		}
+		f.Who, f.TokenID = p.Name, &p.Token
+	}
+
+	f.Limit = limit + 1 // one more tells whether there is a next page
+	rows, err := s.cfg.DB.Logins(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	out := page[loginRowView]{Items: []loginRowView{}}
+	rows, out.Next = oneMore("logins", rows, limit, func(l *sql.Login) int64 { return l.ID })
+	for i := range rows {
+		out.Items = append(out.Items, viewOfLogin(&rows[i], p))
+	}
+	return answer(w, http.StatusOK, out)
+}
+
+func noLogin(id string) error {
+	return notFound.problem("There is no sign-in %q; GET /api/v1/logins lists them.", cutShort(id))
+}
+
+// endLogin: DELETE /api/v1/logins/{id}. For who may not end it, it is not there.
+func (s *Server) endLogin(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, noLogin)
+	if err != nil {
+		return err
+	}
+	switch err := s.issuer.EndLogin(r.Context(), id, mayEnd(auth.Of(r.Context()))); {
+	case errors.Is(err, sql.ErrNotFound):
+		return noLogin(strconv.FormatInt(id, 10))
+	case err != nil:
+		return lookAt(err, "GET /api/v1/logins tells whether it lives; the same request again does no harm.")
+	}
+	s.gate.Forget()
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// endedView is how many sign-ins were ended.
+type endedView struct {
+	Ended int `json:"ended" doc:"How many were ended."`
+}
+
+// endLogins: DELETE /api/v1/logins?who=NAME. Without a name it ends nobody's: that would be everybody's.
+func (s *Server) endLogins(w http.ResponseWriter, r *http.Request) error {
+	p, q := auth.Of(r.Context()), newQuery(r)
+	who := q.text(loginWhose)
+	if who == "" {
+		q.wrong(loginWhose.name, "is missing; say whose sign-ins to end, as GET /api/v1/logins names them")
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	if !p.May(admin) && who != p.Name {
+		return forbid(p, "The sign-ins of others take role %s without a limit to apps", admin)
+	}
+	n, err := s.issuer.EndLogins(r.Context(), who, mayEnd(p))
+	switch {
+	case errors.Is(err, sql.ErrNotFound):
+		return notFound.problem("Nobody is signed in as %q; GET /api/v1/logins lists who is. The name must be exact.", cutShort(who))
+	case err != nil:
+		return lookAt(err, "GET /api/v1/logins tells which of them live; the same request again does no harm.")
+	}
+	s.gate.Forget()
+	return answer(w, http.StatusOK, endedView{n})
+}
+
+// checker asks the identity provider again about who is signed in; nil where there is no provider, or no key with which
+// to keep what it wants to see.
+func (s *Server) checker() *auth.Checker {
+	if s.cfg.OIDC == nil || s.issuer.Keys == nil {
+		return nil
+	}
+	return &auth.Checker{DB: s.cfg.DB, OIDC: s.cfg.OIDC, Keys: s.issuer.Keys, Now: s.cfg.Now, Log: s.cfg.Log}
+}
+
+// startChecks checks sign-ins until ctx ends, or stop is called, which waits for the end.
+func (s *Server) startChecks(ctx context.Context) (stop func()) {
+	c := s.checker()
+	if c == nil {
+		return func() {}
+	}
+	checking, cancel := context.WithCancel(ctx)
+	checked := make(chan struct{})
+	go func() {
+		defer close(checked)
+		c.Run(checking)
+	}()
+	return func() {
+		cancel()
+		<-checked
+	}
+}
+
+// issuerOf makes the issuer of a server. A ring that is nil is no sealer.
+func issuerOf(cfg *Config) auth.Issuer {
+	i := auth.Issuer{DB: cfg.DB}
+	if cfg.SecretKeys != nil {
+		i.Keys = cfg.SecretKeys
+	}
+	return i
+}

@@ -1,0 +1,169 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Checker asks the identity provider again about the people for whom it vouched: who lost a group loses the role, and who
+// was dismissed is signed out. It is a chore of every node and of no request. Of several nodes one checks a login, by
+// moving its row's check_at on first.
+//
+// What each failure does:
+//
+//   - The provider cannot be reached, or answers what nobody understands: the login goes on as it is, at the longest to its
+//     end, and is checked again a minute later.
+//   - This node cannot open what was sealed with the login: the same, after another period.
+//   - We die before the provider was asked: another node asks after a minute.
+//   - We die, or MySQL does, after the provider has answered: the answer is asked for again. A provider that lets a refresh
+//     token be used once says then that it is no longer good, and the person has to sign in again.
+type Checker struct {
+	DB   *sql.DB
+	OIDC *OIDC
+	Keys Sealer
+	Now  func() time.Time // MySQL's clock; zero before its first reading
+	Log  *slog.Logger
+
+	away bool // the provider did not answer when it was asked last
+}
+
+const (
+	// checkLease is for how long nobody else asks about a login, and how long to wait after the provider did not answer.
+	checkLease = job.Micros(time.Minute / time.Microsecond)
+	// checksAtOnce is how many logins one step takes.
+	checksAtOnce = 50
+	// mostBetweenChecks bounds how long a login that is due waits for a node to look.
+	mostBetweenChecks = 15 * time.Second
+)
+
+// Run checks logins until ctx ends.
+func (c *Checker) Run(ctx context.Context) {
+	every := min(c.OIDC.cfg.Recheck/4, mostBetweenChecks)
+	wait := time.NewTimer(time.Duration(rand.Int64N(int64(every)))) // nodes do not march in step
+	defer wait.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-wait.C:
+		}
+		if now := c.Now(); !now.IsZero() {
+			if err := c.Check(ctx, job.MicrosOf(now)); err != nil && ctx.Err() == nil {
+				c.Log.Warn("sign-ins are not checked", "error", err)
+			}
+		}
+		wait.Reset(every)
+	}
+}
+
+// Check asks about the logins that are due. It stops at the first question that the provider does not answer: the others
+// would get no answer either.
+func (c *Checker) Check(ctx context.Context, now job.Micros) error {
+	due, err := c.DB.DueLogins(ctx, now, checksAtOnce)
+	if err != nil {
+		return err
+	}
+	for i := range due {
+		answered, err := c.check(ctx, &due[i], now)
+		if err != nil {
+			return err
+		}
+		if !answered {
+			return nil
+		}
+	}
+	return nil
+}
+
+// check asks about one login. It reports whether to go on with others.
+func (c *Checker) check(ctx context.Context, l *sql.LoginRow, now job.Micros) (goOn bool, err error) {
+	if mine, err := c.move(ctx, l, now+checkLease); err != nil || !mine {
+		return true, err
+	}
+	renewal, err := openRenewal(c.Keys, l)
+	if err != nil {
+		c.Log.Warn("a sign-in cannot be checked: what the provider wants to see does not open", "login", l.ID, "who", l.Who, "error", err)
+		_, err := c.move(ctx, l, now+micros(c.OIDC.cfg.Recheck))
+		return true, err
+	}
+
+	v, err := c.OIDC.Renew(ctx, renewal)
+	var refused *Refused
+	switch {
+	case errors.As(err, &refused):
+		c.answers(true, nil)
+		return true, c.end(ctx, l, refused)
+	case err != nil:
+		c.answers(false, err)
+		return false, nil
+	}
+	c.answers(true, nil)
+	return true, c.write(ctx, l, v, now)
+}
+
+// move moves the next check of a login and reports whether it was ours to move.
+func (c *Checker) move(ctx context.Context, l *sql.LoginRow, to job.Micros) (mine bool, err error) {
+	err = c.DB.Tx(ctx, func(tx *sql.Tx) (err error) {
+		mine, err = tx.MoveCheck(l, to)
+		return err
+	})
+	if mine && err == nil {
+		l.CheckAt = to
+	}
+	return mine, err
+}
+
+// end signs somebody out for whom the provider does not vouch any more.
+func (c *Checker) end(ctx context.Context, l *sql.LoginRow, why *Refused) error {
+	c.Log.Info("a sign-in ends", "login", l.ID, "who", l.Who, "reason", why.Why)
+	return c.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
+		if was, err := tx.DeleteLogin(l.ID); err != nil || !was {
+			return nil, err
+		}
+		line := loginLine(ActionRevoke, l)
+		line.Reason, line.Actor = why.Why, job.Actor{Who: job.Itself}
+		return line, nil
+	})
+}
+
+// write keeps what the provider said. A role that changed leaves a line in the audit.
+func (c *Checker) write(ctx context.Context, l *sql.LoginRow, v *Vouched, now job.Micros) error {
+	row := *l
+	row.Checked = now
+	if err := v.Renewal.seal(c.Keys, &row); err != nil {
+		return err
+	}
+	if v.Known {
+		grants, err := grantsJSON(v.Grants)
+		if err != nil {
+			return err
+		}
+		row.Grants = grants
+	}
+	next := now + micros(v.Renewal.Within)
+	return c.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
+		if mine, err := tx.CheckedLogin(&row, next); err != nil || !mine || row.Grants == l.Grants {
+			return nil, err
+		}
+		line := loginLine(job.ActionUpdate, l)
+		line.Became, line.Reason, line.Actor = row.Grants, "the identity provider says so", job.Actor{Who: job.Itself}
+		return line, nil
+	})
+}
+
+// answers notes whether the provider answers, and says in the log when that changes.
+func (c *Checker) answers(ok bool, err error) {
+	switch {
+	case !ok && !c.away:
+		c.Log.Warn("sign-ins are not checked again: the identity provider does not answer; they go on until they end", "error", err)
+	case ok && c.away:
+		c.Log.Info("sign-ins are checked again: the identity provider answers")
+	}
+	c.away = !ok
+}

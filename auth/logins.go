@@ -1,0 +1,144 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// maxLogins is how many browsers one may be signed in with; further ones sign out the first.
+const maxLogins = 100
+
+// SignIn makes a login for a principal and returns what the browser proves it with, and until when it holds. A login made
+// with a token may do what the token may, for as long as it may.
+func (i Issuer) SignIn(ctx context.Context, p *Principal, life time.Duration) (login Login, expires job.Micros, err error) {
+	login = newLogin()
+	l := sql.LoginRow{Hash: hashOf(login.String()), Who: p.Name, TokenID: p.Token, Origin: job.ActorOf(ctx).Origin}
+	if l.Grants, err = grantsJSON(p.Grants); err != nil {
+		return Login{}, 0, err
+	}
+	if err := i.seal(&l, p.Renewal); err != nil {
+		return Login{}, 0, err
+	}
+	err = i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
+		l.Created, l.Expires = at, at+micros(life)
+		if p.Expires != 0 {
+			l.Expires = min(l.Expires, p.Expires)
+		}
+		if l.Sealed != nil {
+			l.CheckAt = at + micros(p.Renewal.Within)
+		}
+		if err := tx.TidyLogins(p.Name, maxLogins-1, at); err != nil {
+			return nil, err
+		}
+		id, err := tx.InsertLogin(&l)
+		if err != nil {
+			return nil, err
+		}
+		return &job.Entry{Action: ActionSignIn, Kind: KindLogin, Ref: id, Name: p.Name, Reason: p.Kind, Became: l.Grants, Actor: p.actor(l.Origin)}, nil
+	})
+	return login, l.Expires, err
+}
+
+// seal keeps in a row what the provider wants to see again. Without keys nothing is kept: MySQL must not have it in clear.
+func (i Issuer) seal(l *sql.LoginRow, r *Renewal) error {
+	if i.Keys == nil || r == nil {
+		return nil
+	}
+	return r.seal(i.Keys, l)
+}
+
+// SignOut ends the login of a principal, if it has one.
+func (i Issuer) SignOut(ctx context.Context, p *Principal) error {
+	if p.Login == 0 {
+		return nil
+	}
+	return i.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
+		was, err := tx.DeleteLogin(p.Login)
+		if err != nil || !was {
+			return nil, err
+		}
+		return &job.Entry{Action: ActionSignOut, Kind: KindLogin, Ref: p.Login, Name: p.Name}, nil
+	})
+}
+
+// EndLogin ends a login that may says may be ended. sql.ErrNotFound means that there is no such login.
+func (i Issuer) EndLogin(ctx context.Context, id int64, may func(*sql.LoginRow) bool) error {
+	_, err := i.endLogins(ctx, may, func(*sql.Tx) ([]int64, error) { return []int64{id}, nil })
+	return err
+}
+
+// EndLogins ends all logins of somebody that may says may be ended, and returns how many. sql.ErrNotFound means that there
+// are none.
+func (i Issuer) EndLogins(ctx context.Context, who string, may func(*sql.LoginRow) bool) (int, error) {
+	return i.endLogins(ctx, may, func(tx *sql.Tx) ([]int64, error) { return tx.LoginsOf(who) })
+}
+
+// endLogins ends some logins, each with its line of the audit. They end on all nodes with the commit: requests that change
+// something look their login up, readers and streams do within a second.
+func (i Issuer) endLogins(ctx context.Context, may func(*sql.LoginRow) bool, which func(*sql.Tx) ([]int64, error)) (n int, err error) {
+	err = i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (last *job.Entry, err error) {
+		ids, err := which(tx)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := tx.LockLogins(ids)
+		if err != nil {
+			return nil, err
+		}
+
+		n = 0
+		for k := range rows {
+			if !may(&rows[k]) {
+				continue
+			}
+			if last != nil {
+				last.At = at
+				if err := tx.Note(last); err != nil {
+					return nil, err
+				}
+			}
+			if _, err := tx.DeleteLogin(rows[k].ID); err != nil {
+				return nil, err
+			}
+			last = loginLine(ActionRevoke, &rows[k])
+			n++
+		}
+		if n == 0 {
+			return nil, sql.ErrNotFound
+		}
+		return last, nil
+	})
+	return n, err
+}
+
+// loginLine begins the line of a change of a login.
+func loginLine(a job.Action, l *sql.LoginRow) *job.Entry {
+	return &job.Entry{Action: a, Kind: KindLogin, Ref: l.ID, Name: l.Who, Was: l.Grants}
+}
+
+// GrantsOf returns what a login may do, as its row or its token says it; nothing if a hand wrote what cannot be read.
+func GrantsOf(l *sql.Login) []Grant {
+	if l.TokenID != 0 {
+		role, err := ParseRole(l.Token.Role)
+		if err != nil {
+			return nil
+		}
+		return []Grant{{role, l.Token.Apps}}
+	}
+	var grants []Grant
+	if json.Unmarshal([]byte(l.Grants), &grants) != nil {
+		return nil
+	}
+	return grants
+}
+
+func grantsJSON(grants []Grant) (string, error) {
+	b, err := json.Marshal(grants)
+	return string(b), err
+}
+
+func micros(d time.Duration) job.Micros { return job.Micros(d / time.Microsecond) }

@@ -1,0 +1,211 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"strings"
+
+	"go-crontab/job"
+)
+
+// LoginRow is a browser that is signed in.
+type LoginRow struct {
+	ID       int64
+	Hash     [32]byte
+	Who      string
+	TokenID  int64  // zero: Grants counts
+	Grants   string // JSON, of whom a provider vouched for
+	Created  job.Micros
+	Expires  job.Micros
+	Origin   string
+	Used     job.Micros // zero: never
+	UsedFrom string
+	Checked  job.Micros // when the provider said last what Grants says; zero: at the sign-in
+
+	CheckAt job.Micros // when to ask the provider next; zero: never
+	Key     string     // which key Sealed is sealed with
+	Sealed  []byte     // what to show the provider then
+}
+
+const loginColumns = `l.id, l.hash, l.who, l.token_id, l.grants, l.created, l.expires, l.origin,
+	l.used, l.used_from, l.checked, l.check_at, l.key_id, l.sealed`
+
+// loginWithToken reads a login with the token that it was made with, and the instant.
+const loginWithToken = "SELECT " + loginColumns + ", " + tokenColumns + ", " + now + `
+	FROM login l
+	LEFT JOIN api_token t ON t.id = l.token_id AND l.token_id <> 0 `
+
+func (l *LoginRow) fields(hash *[]byte, grants *stdsql.NullString) []any {
+	return []any{&l.ID, hash, &l.Who, &l.TokenID, grants, &l.Created, &l.Expires, &l.Origin,
+		&l.Used, &l.UsedFrom, &l.Checked, &l.CheckAt, &l.Key, &l.Sealed}
+}
+
+func scanLogin(rows *stdsql.Rows, more ...any) (l LoginRow, err error) {
+	var (
+		hash   []byte
+		grants stdsql.NullString
+	)
+	err = rows.Scan(append(l.fields(&hash, &grants), more...)...)
+	copy(l.Hash[:], hash)
+	l.Grants = grants.String
+	return l, err
+}
+
+// Login is a login with the token that it was made with; that is zero if there is none.
+type Login struct {
+	LoginRow
+	Token TokenRow
+}
+
+func scanLoginWithToken(rows *stdsql.Rows, at *job.Micros) (l Login, err error) {
+	var (
+		name, role, apps, by, from          stdsql.NullString
+		id, created, expires, revoked, used stdsql.NullInt64
+	)
+	l.LoginRow, err = scanLogin(rows, &id, &name, &role, &apps, &created, &by, &expires, &revoked, &used, &from, at)
+	l.Token = TokenRow{
+		ID: id.Int64, Name: name.String, Role: role.String, Apps: appsOf(apps), Created: job.Micros(created.Int64), By: by.String,
+		Expires: job.Micros(expires.Int64), Revoked: job.Micros(revoked.Int64), Used: job.Micros(used.Int64), UsedFrom: from.String,
+	}
+	return l, err
+}
+
+// LoginByHash returns the login of a hash and the instant at which that was read; or ErrNotFound.
+func (db *DB) LoginByHash(ctx context.Context, hash [32]byte) (l Login, at job.Micros, err error) {
+	err = db.query(ctx, "find login", func(rows *stdsql.Rows) (err error) {
+		l, err = scanLoginWithToken(rows, &at)
+		return err
+	}, loginWithToken+"WHERE l.hash = ?", hash[:])
+	if err == nil && l.ID == 0 {
+		err = ErrNotFound
+	}
+	return l, at, err
+}
+
+// LoginFilter says which logins to list. Zero fields do not restrict.
+type LoginFilter struct {
+	Who     string
+	TokenID *int64 // made with this token; 0: those that a provider vouched for
+	After   int64  // only ids after it
+	Limit   int
+}
+
+// Logins lists the logins that have not expired, by id.
+func (db *DB) Logins(ctx context.Context, f LoginFilter) (out []Login, err error) {
+	where, args := []string{"l.id > ?", "l.expires > " + now}, []any{f.After}
+	if f.Who != "" {
+		where, args = append(where, "l.who = ?"), append(args, f.Who)
+	}
+	if f.TokenID != nil {
+		where, args = append(where, "l.token_id = ?"), append(args, *f.TokenID)
+	}
+	var at job.Micros
+	err = db.query(ctx, "list logins", func(rows *stdsql.Rows) error {
+		l, err := scanLoginWithToken(rows, &at)
+		out = append(out, l)
+		return err
+	}, loginWithToken+"WHERE "+strings.Join(where, " AND ")+" ORDER BY l.id LIMIT ?", append(args, f.Limit)...)
+	return out, err
+}
+
+// DueLogins returns logins about which the provider is to be asked by an instant, the longest overdue first.
+func (db *DB) DueLogins(ctx context.Context, at job.Micros, limit int) (out []LoginRow, err error) {
+	err = db.query(ctx, "list logins to check", func(rows *stdsql.Rows) error {
+		l, err := scanLogin(rows)
+		out = append(out, l)
+		return err
+	}, "SELECT "+loginColumns+`
+		FROM login l FORCE INDEX (check_at)
+		WHERE l.check_at > 0 AND l.check_at <= ? AND l.expires > ?
+		ORDER BY l.check_at
+		LIMIT ?`, int64(at), int64(at), limit)
+	return out, err
+}
+
+// InsertLogin writes a login and returns its id.
+func (tx *Tx) InsertLogin(l *LoginRow) (int64, error) {
+	var grants any
+	if l.TokenID == 0 {
+		grants = l.Grants
+	}
+	return tx.insert("insert login", `INSERT INTO login (hash, who, token_id, grants, created, expires, origin, check_at, key_id, sealed)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		l.Hash[:], cut(l.Who, 128), l.TokenID, grants, int64(l.Created), int64(l.Expires), cut(l.Origin, 64), int64(l.CheckAt), l.Key, l.Sealed)
+}
+
+// UseLogin notes that a login was used, unless that was noted after an earlier instant already.
+func (tx *Tx) UseLogin(id int64, at, unless job.Micros, from string) error {
+	_, err := tx.exec("note use of login", "UPDATE login SET used = ?, used_from = ? WHERE id = ? AND used <= ?",
+		int64(at), cut(from, 64), id, int64(unless))
+	return err
+}
+
+// MoveCheck has the provider asked about a login at another instant. It reports whether the login was still to be checked
+// when its row says: of several who want to check it, one wins.
+func (tx *Tx) MoveCheck(l *LoginRow, to job.Micros) (bool, error) {
+	n, err := tx.exec("move check of login", "UPDATE login SET check_at = ? WHERE id = ? AND check_at = ?", int64(to), l.ID, int64(l.CheckAt))
+	return n > 0, err
+}
+
+// CheckedLogin writes what the provider said about a login, unless somebody else has checked it since its CheckAt.
+func (tx *Tx) CheckedLogin(l *LoginRow, next job.Micros) (bool, error) {
+	n, err := tx.exec("write check of login", `UPDATE login SET grants = ?, checked = ?, check_at = ?, key_id = ?, sealed = ?
+		WHERE id = ? AND check_at = ?`,
+		l.Grants, int64(l.Checked), int64(next), l.Key, l.Sealed, l.ID, int64(l.CheckAt))
+	return n > 0, err
+}
+
+// LockLogins locks and returns those of some logins that there are.
+func (tx *Tx) LockLogins(ids []int64) (out []LoginRow, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	list, args := in(nil, ids)
+	err = tx.query("lock logins", func(rows *stdsql.Rows) error {
+		l, err := scanLogin(rows)
+		out = append(out, l)
+		return err
+	}, "SELECT "+loginColumns+" FROM login l WHERE l.id IN "+list+" ORDER BY l.id FOR UPDATE", args...)
+	return out, err
+}
+
+// LoginsOf lists the ids of the logins of somebody.
+func (tx *Tx) LoginsOf(who string) (ids []int64, err error) {
+	err = tx.query("list logins of one", func(rows *stdsql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, "SELECT id FROM login FORCE INDEX (who) WHERE who = ? ORDER BY id", who)
+	return ids, err
+}
+
+// DeleteLogin ends a login and tells whether there was one.
+func (tx *Tx) DeleteLogin(id int64) (bool, error) {
+	n, err := tx.exec("end login", "DELETE FROM login WHERE id = ?", id)
+	return n > 0, err
+}
+
+// TidyLogins removes logins that have expired, and of somebody who has more than keep the oldest ones; some of them at
+// a time. The table stays small by it.
+func (tx *Tx) TidyLogins(who string, keep int, at job.Micros) error {
+	const batch = 200
+	var ids []int64
+	collect := func(rows *stdsql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}
+	// Read first, deleted by primary key: deletes over the other indexes would wait for each other.
+	if err := tx.query("list expired logins", collect, "SELECT id FROM login FORCE INDEX (expires) WHERE expires <= ? LIMIT ?", int64(at), batch); err != nil {
+		return err
+	}
+	err := tx.query("list logins of one", collect, "SELECT id FROM login FORCE INDEX (who) WHERE who = ? ORDER BY id DESC LIMIT ? OFFSET ?", cut(who, 128), batch, keep)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	list, args := in(nil, ids)
+	_, err = tx.exec("remove old logins", "DELETE FROM login WHERE id IN "+list, args...)
+	return err
+}
