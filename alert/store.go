@@ -71,11 +71,11 @@ func typesOf(rows map[string]sql.AlertRow) map[string]job.ChannelType {
 
 // secretsThere checks that there are the secrets that a channel uses.
 func secretsThere(tx *sql.Tx, c *job.AlertChannel) error {
-	apps, err := tx.ShareSecrets(job.SecretNames(c.Secrets()))
+	exist, err := tx.ShareSecrets(nil, job.SecretNames(c.Secrets()))
 	if err != nil {
 		return err
 	}
-	return problems(c.MissingSecrets(apps))
+	return problems(c.MissingSecrets(exist))
 }
 
 // unnamed checks that no rule names a channel that is to be a heartbeat.

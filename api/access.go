@@ -54,7 +54,7 @@ const (
 	whole      extent = iota // the cluster, or what belongs to no app: nothing
 	shared                   // what belongs to no app and may be read by all who may read anything
 	filtered                 // a list: its handler leaves out what is of other apps
-	inBody                   // an app that the body names: the handler checks it
+	inBody                   // an app that the body or the query names: the handler checks it
 	ofApp                    // {app} is one
 	ofJob                    // {id} is that of a job
 	ofRun                    // of a run

@@ -1,12 +1,18 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"go-crontab/job"
+)
 
 // secretBody is what a secret is to be.
 type secretBody struct {
 	Value string `json:"value" doc:"The value: text of 4 to 65536 bytes. No answer ever has it."`
-	App   string `json:"app,omitempty" doc:"The only app whose jobs may use it, empty being all. Absent: as it is; a new one is for all."`
+	App   string `json:"app,omitempty" doc:"The app that it belongs to, whose jobs alone may use it. Absent or empty: it is for jobs of all apps that have none of this name."`
 }
+
+var secretAppParam = textParam{declared{"app", "The app that it belongs to. Absent: it is that of all apps.", "billing"}, job.MaxName}
 
 var (
 	listSecretsDoc = operation{
@@ -15,13 +21,14 @@ var (
 	}
 	putSecretDoc = operation{
 		id: "putSecret", tag: tagSecrets, most: maxSecretBody, unless: true, summary: "Set a secret", about: "Makes it, or gives it another value. Runs that begin more than two seconds after the answer use that. It takes role admin of its app, or of the cluster if it is for all apps. " +
-			"A secret that is to be limited to an app must not be in use by jobs of other apps.",
+			"Each app may have a secret of the same name, and there may be one for all apps: a job uses its app's own, or else that.",
 		body:     &requestBody{of: of[secretBody](), about: "The value.", example: `{"value": "a1b2c3d4", "app": "billing"}`},
 		replies:  []reply{{status: http.StatusOK, about: "It has its value.", of: of[secretView]()}, {status: http.StatusCreated, about: "It is new.", of: of[secretView]()}},
-		problems: []kind{inUse, noSecretKey, unknownOutcome},
+		problems: []kind{noSecretKey, unknownOutcome},
 	}
 	deleteSecretDoc = operation{
-		id: "deleteSecret", tag: tagSecrets, summary: "Delete a secret", about: "Only one that no job names.",
+		id: "deleteSecret", tag: tagSecrets, summary: "Delete a secret", about: "Only one that no job uses. It takes role admin of its app, or of the cluster if it is for all apps.",
+		query:   []parameter{secretAppParam},
 		replies: gone, problems: []kind{notFound, inUse, unknownOutcome},
 	}
 	rotateSecretsDoc = operation{

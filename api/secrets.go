@@ -13,8 +13,8 @@ import (
 
 // secretView is a secret as clients see it. Nothing ever answers with a value.
 type secretView struct {
-	Name     job.Secret `json:"name" doc:"Its name, by which jobs use it: {{secret.NAME}}."`
-	App      string     `json:"app,omitempty" doc:"The only app whose jobs may use it. Absent: those of all apps."`
+	Name     job.Secret `json:"name" doc:"Its name, by which jobs use it: {{secret.NAME}}. Each app may have one of the name."`
+	App      string     `json:"app,omitempty" doc:"The app that it belongs to, whose jobs alone may use it. Absent: it is for jobs of all apps that have none of this name."`
 	Key      string     `json:"key" doc:"The id of the key that it is sealed with."`
 	KeyState string     `json:"key_state" enum:"current,old,unknown" doc:"Whether that is the key with which the answering node seals, another one that it has, or one that it has not."`
 	Created  string     `json:"created" format:"date-time" doc:"When it was created."`
@@ -49,6 +49,7 @@ type rotatedView struct {
 
 type failedSecret struct {
 	Name job.Secret `json:"name" doc:"Its name."`
+	App  string     `json:"app,omitempty" doc:"The app that it belongs to. Absent: all apps."`
 	Why  string     `json:"why" doc:"Why it cannot be opened."`
 }
 
@@ -93,7 +94,10 @@ func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	n.Name, n.May = name, mayKeep(r.Context(), name)
+	n.Name = name
+	if err := mayKeep(r.Context(), n.AppSecret); err != nil {
+		return err
+	}
 	ctx, err := wanted(r, "secret")
 	if err != nil {
 		return err
@@ -103,8 +107,8 @@ func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
 		return lookAt(noKey(err), "The same request again does no harm.")
 	}
 	// The change stands. If it cannot be read now, or is gone again, that must not look like a change that failed.
-	row := sql.SecretRow{Name: name}
-	if rows, err := s.cfg.DB.Secrets(r.Context(), sql.SecretFilter{Name: name, Limit: 1}); err == nil && len(rows) == 1 {
+	row := sql.SecretRow{Name: name, App: n.App}
+	if rows, err := s.cfg.DB.Secrets(r.Context(), sql.SecretFilter{Only: n.AppSecret, Limit: 1}); err == nil && len(rows) == 1 {
 		row = rows[0]
 	}
 	status := http.StatusOK
@@ -126,8 +130,7 @@ func secretFields(f *fields) (n secret.New, err error) {
 	}
 	n.Value = text
 	if v, there := f.object["app"]; there && v != nil {
-		n.App = new(string)
-		f.text("app", n.App)
+		f.text("app", &n.App)
 	}
 	f.ignore("app")
 	f.refuse("is set by the server; leave it out", "name", "key", "key_state", "created", "updated", "updated_by")
@@ -147,21 +150,17 @@ func secretName(r *http.Request) (job.Secret, error) {
 	return name, nil
 }
 
-// mayKeep tells whether who makes a request may change a secret of an app, "" being all of them. One of an app of which
-// it may see nothing is not there, as far as it can be told where a name is taken.
-func mayKeep(ctx context.Context, name job.Secret) func(app string) error {
+// mayKeep tells why who makes a request may not change a secret, or nil. It does not ask whether there is one: who may not
+// see an app learns nothing of its names.
+func mayKeep(ctx context.Context, which job.AppSecret) error {
 	p := auth.Of(ctx)
-	return func(app string) error {
-		switch {
-		case p.May(admin), app != "" && p.MayIn(admin, app):
-			return nil
-		case app == "":
-			return forbid(p, "The secret %s would be or is one of all apps, which takes role %s without a limit to apps; give an app that is yours, or choose another name", name, admin)
-		case p.MayIn(viewer, app):
-			return forbid(p, "That takes role %s of app %s", admin, cutShort(app))
-		}
-		return forbid(p, "The secret %s is another app's, or the app is not yours; choose another name, or an app of yours", name)
+	switch {
+	case p.May(admin), which.App != "" && p.MayIn(admin, which.App):
+		return nil
+	case which.App == "":
+		return forbid(p, "The secret %s would be or is one of all apps, which takes role %s without a limit to apps; give an app that is yours", which.Name, admin)
 	}
+	return forbid(p, "That takes role %s of app %s", admin, cutShort(which.App))
 }
 
 // noKey makes a problem of the error of a node without a key.
@@ -178,16 +177,21 @@ func (s *Server) deleteSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	may := mayKeep(r.Context(), name)
-	err = s.secrets.Delete(r.Context(), name, func(app string) error {
-		if app != "" && !auth.Of(r.Context()).MayIn(viewer, app) {
-			return sql.ErrNotFound
-		}
-		return may(app)
-	})
+	q := newQuery(r)
+	which := job.AppSecret{App: q.text(secretAppParam), Name: name}
+	if err := q.err(); err != nil {
+		return err
+	}
+	if err := mayKeep(r.Context(), which); err != nil {
+		return err
+	}
+
+	err = s.secrets.Delete(r.Context(), which)
 	switch {
+	case errors.Is(err, sql.ErrNotFound) && which.App == "":
+		return notFound.problem("There is no secret %q of all apps; for one of an app add app=APP. GET /api/v1/secrets lists them.", cutShort(string(name)))
 	case errors.Is(err, sql.ErrNotFound):
-		return notFound.problem("There is no secret %q; GET /api/v1/secrets lists them.", cutShort(string(name)))
+		return notFound.problem("The app %q has no secret %q; GET /api/v1/secrets lists them.", cutShort(which.App), cutShort(string(name)))
 	case err != nil:
 		return lookAt(err, "GET /api/v1/secrets tells whether it is still there.")
 	}
@@ -206,7 +210,7 @@ func (s *Server) rotateSecrets(w http.ResponseWriter, r *http.Request) error {
 	}
 	v := rotatedView{Key: done.Key, Rotated: done.Rotated, Failed: []failedSecret{}}
 	for _, f := range done.Failed {
-		v.Failed = append(v.Failed, failedSecret{f.Name, f.Why})
+		v.Failed = append(v.Failed, failedSecret{f.Name, f.App, f.Why})
 	}
 	return answer(w, http.StatusOK, v)
 }

@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +40,7 @@ func TestSecrets(t *testing.T) {
 	if o := call("PUT", "/pg", object{"value": value, "app": "shop"}, 201).object(); o.text("name") != "pg" || o.text("app") != "shop" || o.text("key_state") != "current" || o.text("updated_by") == "" {
 		t.Errorf("got %v", o)
 	}
-	call("PUT", "/pg", object{"value": value + "2"}, 200)
+	call("PUT", "/pg", object{"value": value + "2", "app": "shop"}, 200)
 	call("PUT", "/all", object{"value": value}, 201)
 	if _, items := s.walk("/api/v1/secrets?limit=1"); len(items) != 2 || items[0].text("app") != "shop" || items[1].text("name") != "all" || items[1]["value"] != nil {
 		t.Errorf("got %v", items)
@@ -68,11 +70,14 @@ func TestSecrets(t *testing.T) {
 	if r.complaint("jobs[0].stdin") == "" {
 		t.Errorf("applied: got %s", r.body)
 	}
-	if r := call("DELETE", "/pg", nil, 409); !strings.Contains(r.body, "shop/use") || !strings.Contains(r.body, ":in-use") {
+	if r := call("DELETE", "/pg", nil, 404); !strings.Contains(r.body, "add app=APP") {
+		t.Errorf("without the app: got %s", r.body)
+	}
+	if r := call("DELETE", "/pg?app=shop", nil, 409); !strings.Contains(r.body, "shop/use") || !strings.Contains(r.body, ":in-use") {
 		t.Errorf("got %s", r.body)
 	}
 	s.call("DELETE", "/api/v1/jobs/"+made.text("id"), nil).want(204)
-	call("DELETE", "/pg", nil, 204)
+	call("DELETE", "/pg?app=shop", nil, 204)
 
 	// Another node has a newer key, and a third one none.
 	keyed(t, secret.NewKey(), key)(&s.cfg)
@@ -122,47 +127,96 @@ func TestWhoMayKeepSecrets(t *testing.T) {
 		body                any
 		status              int
 	}{
-		"an admin of the app":                 {shop, "PUT", "/shop", object{"value": "other"}, 200},
-		"a new one":                           {shop, "PUT", "/new", object{"value": "other", "app": "shop"}, 201},
-		"a new one for all":                   {shop, "PUT", "/new2", object{"value": "other"}, 403},
-		"into another app":                    {shop, "PUT", "/shop", object{"value": "other", "app": "billing"}, 403},
-		"out of another app":                  {shop, "PUT", "/billing", object{"value": "other", "app": "shop"}, 403},
-		"of all apps":                         {shop, "PUT", "/all", object{"value": "other", "app": "shop"}, 403},
-		"deleting that of another app":        {shop, "DELETE", "/billing", nil, 404},
-		"deleting that of all":                {shop, "DELETE", "/all", nil, 403},
-		"rotating":                            {shop, "POST", "/rotate", object{}, 403},
-		"an operator of the cluster":          {operator, "PUT", "/shop", object{"value": "other"}, 403},
-		"an operator of the cluster, to go":   {operator, "DELETE", "/shop", nil, 403},
-		"a viewer":                            {viewer, "PUT", "/shop", object{"value": "other"}, 403},
-		"nobody":                              {"", "GET", "", nil, 401},
-		"nobody, to set":                      {"", "PUT", "/shop", object{"value": "other"}, 401},
-		"an admin of the app, to widen it":    {shop, "PUT", "/shop", object{"value": "other", "app": ""}, 403},
-		"an admin of the cluster, to move it": {admin, "PUT", "/billing", object{"value": "other", "app": "billing"}, 200},
+		"an admin of the app":               {shop, "PUT", "/shop", object{"value": "other", "app": "shop"}, 200},
+		"a new one":                         {shop, "PUT", "/new", object{"value": "other", "app": "shop"}, 201},
+		"a new one for all":                 {shop, "PUT", "/new2", object{"value": "other"}, 403},
+		"of another app":                    {shop, "PUT", "/billing", object{"value": "other", "app": "billing"}, 403},
+		"a new one of another app":          {shop, "PUT", "/none", object{"value": "other", "app": "billing"}, 403},
+		"a name that another app has":       {shop, "PUT", "/billing", object{"value": "other", "app": "shop"}, 201},
+		"a name that all apps have":         {shop, "PUT", "/all", object{"value": "other", "app": "shop"}, 201},
+		"deleting that of another app":      {shop, "DELETE", "/billing?app=billing", nil, 403},
+		"deleting what another app has not": {shop, "DELETE", "/none?app=billing", nil, 403},
+		"deleting that of all":              {shop, "DELETE", "/all", nil, 403},
+		"rotating":                          {shop, "POST", "/rotate", object{}, 403},
+		"an operator of the cluster":        {operator, "PUT", "/shop", object{"value": "other", "app": "shop"}, 403},
+		"an operator of the cluster, to go": {operator, "DELETE", "/shop?app=shop", nil, 403},
+		"a viewer":                          {viewer, "PUT", "/shop", object{"value": "other", "app": "shop"}, 403},
+		"nobody":                            {"", "GET", "", nil, 401},
+		"nobody, to set":                    {"", "PUT", "/shop", object{"value": "other"}, 401},
+		"an admin of the app, to widen it":  {shop, "PUT", "/shop", object{"value": "other", "app": ""}, 403},
+		"an admin of the cluster":           {admin, "PUT", "/billing", object{"value": "other", "app": "billing"}, 200},
 	} {
 		s.token = c.token
 		if r := s.call(c.method, "/api/v1/secrets"+c.path, c.body); r.status != c.status {
 			t.Errorf("%s: got %d %s, want %d", name, r.status, r.body, c.status)
 		}
 	}
-	// A job of another app names a secret that only nodes have; whoever takes the name is not told of the job.
-	s.token = admin
-	s.create("foreign", object{"app": "hr", "command": nil, "http": object{"url": "https://example.com/", "sign": object{"secret": "hook"}}})
-	s.token = shop
-	s.call("PUT", "/api/v1/secrets/hook", object{"value": "value", "app": "shop"}).want(201)
-	s.call("PUT", "/api/v1/secrets/hook", object{"value": "value", "app": "x"}).want(403)
-	s.token = as(auth.Admin, "shop", "kiosk")
-	s.call("PUT", "/api/v1/secrets/hook", object{"value": "value", "app": "kiosk"}).want(200)
-	s.call("DELETE", "/api/v1/secrets/hook", nil).want(204)
 	s.token = viewer
 	var seen []string
 	_, items := s.walk("/api/v1/secrets?limit=2")
 	for _, item := range items {
-		seen = append(seen, item.text("name"))
+		seen = append(seen, item.text("app")+"/"+item.text("name"))
 	}
-	if got := strings.Join(seen, " "); len(seen) != 3 || strings.Contains(got, "billing") {
+	slices.Sort(seen)
+	if got := strings.Join(seen, " "); got != "/all shop/all shop/billing shop/new shop/shop" {
 		t.Errorf("a viewer of the shop sees %s", got)
 	}
-	if rows, err := s.db.Secrets(t.Context(), sql.SecretFilter{Limit: 10}); err != nil || len(rows) != 4 {
+	if rows, err := s.db.Secrets(t.Context(), sql.SecretFilter{Limit: 10}); err != nil || len(rows) != 6 {
 		t.Errorf("got %v, %v", rows, err)
+	}
+}
+
+// TestSecretsAreNotTaken has an app use the name of a secret that another app is going to have. Each has its own, the jobs
+// of each use it, and neither learns of the other's.
+func TestSecretsAreNotTaken(t *testing.T) {
+	t.Parallel()
+	s := start(t, keyed(t, secret.NewKey()))
+	alpha, beta := s.as(s.newToken("a", auth.Admin, "alpha")), s.as(s.newToken("b", auth.Admin, "beta"))
+	alpha.call("PUT", "/api/v1/secrets/pg", object{"value": "of alpha", "app": "alpha"}).want(201)
+	env := object{"PW": "{{secret.pg}}"}
+	made := object{"app": "beta", "name": "use", "schedule": "@daily", "command": "true", "env": env}
+	if r := beta.call("POST", "/api/v1/jobs", made).want(422); r.complaint("env.PW") == "" {
+		t.Errorf("before beta has one: got %s", r.body)
+	}
+
+	beta.call("PUT", "/api/v1/secrets/pg", object{"value": "of beta", "app": "beta"}).want(201)
+	beta.call("POST", "/api/v1/jobs", made).want(201)
+	reader := &secret.Reader{DB: s.db, Keys: s.cfg.SecretKeys}
+	for _, app := range []string{"alpha", "beta"} {
+		if got, err := reader.Values(t.Context(), app, []job.Secret{"pg"}); err != nil || got["pg"] != "of "+app {
+			t.Errorf("jobs of %s use %q, %v", app, got["pg"], err)
+		}
+	}
+	alpha.call("DELETE", "/api/v1/secrets/pg?app=alpha", nil).want(204)
+	if r := beta.call("DELETE", "/api/v1/secrets/pg?app=beta", nil).want(409); !strings.Contains(r.body, "beta/use") {
+		t.Errorf("one in use: got %s", r.body)
+	}
+
+	// What alpha is told of beta's names is the same whether or not there are any.
+	for _, method := range []string{"PUT", "DELETE"} {
+		var told []string
+		for _, name := range []string{"pg", "qq"} {
+			path, body := "/api/v1/secrets/"+name+"?app=beta", any(nil)
+			if method == "PUT" {
+				path, body = "/api/v1/secrets/"+name, object{"value": "other", "app": "beta"}
+			}
+			o := alpha.call(method, path, body).want(403).object()
+			told = append(told, strings.ReplaceAll(fmt.Sprint(o["title"], o["detail"]), name, "NAME"))
+		}
+		if told[0] != told[1] {
+			t.Errorf("%s: alpha can tell them apart: %q", method, told)
+		}
+	}
+	if _, items := alpha.walk("/api/v1/secrets"); len(items) != 0 {
+		t.Errorf("alpha sees %v", items)
+	}
+
+	// One of all apps stays while a job needs it, which one whose app has its own does not.
+	s.call("PUT", "/api/v1/secrets/pg", object{"value": "of all"}).want(201)
+	s.call("DELETE", "/api/v1/secrets/pg", nil).want(204)
+	s.call("PUT", "/api/v1/secrets/pg", object{"value": "of all"}).want(201)
+	s.create("needs it", object{"app": "gamma", "env": env})
+	if r := s.call("DELETE", "/api/v1/secrets/pg", nil).want(409); !strings.Contains(r.body, "gamma/needs it") || strings.Contains(r.body, "beta") {
+		t.Errorf("got %s", r.body)
 	}
 }

@@ -35,7 +35,7 @@ type secretView struct {
 const secretsPath = "/api/v1/secrets"
 
 func secretCommand(c *console) *cobra.Command {
-	return newGroup("secret", "Keep what jobs use and nobody may read", secretList(c), secretSet(c), removal{"secret", "NAME", "Delete secrets that no job names", "  go-crontab secret rm pg", secretPath, nil}.command(c), secretRotate(c), secretKeygen(c))
+	return newGroup("secret", "Keep what jobs use and nobody may read", secretList(c), secretSet(c), secretRemove(c), secretRotate(c), secretKeygen(c))
 }
 
 func secretList(c *console) *cobra.Command {
@@ -74,19 +74,20 @@ func secretSet(c *console) *cobra.Command {
 showing it; never from the command line, which others can see. Line breaks at its end are left out.
 
 Jobs name it as {{secret.NAME}}, in the values of env, in stdin, and in the headers and the body of HTTP jobs; what
-they write has *** in its place.`,
+they write has *** in its place. Each app may have a secret of the same name, and there may be one of all apps: a job
+uses its app's own, or else that.`,
 		Example: "  go-crontab secret set pg\n  pwgen 32 1 | go-crontab secret set hook --app billing\n  go-crontab secret set tls-key --from-file key.pem",
 	}
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&file, "from-file", "f", "-", "file with the value; - is standard input")
-	cmd.Flags().StringVarP(&app, "app", "a", "", `only jobs of this app may use it, "" being all apps (default as it is; of a new one, all)`)
+	cmd.Flags().StringVarP(&app, "app", "a", "", "the app that it belongs to, whose jobs alone may use it (default all apps)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		value, err := c.readSecret(cmd.Context(), args[0], file)
 		if err != nil {
 			return err
 		}
 		body := map[string]string{"value": value}
-		if cmd.Flags().Changed("app") {
+		if app != "" {
 			body["app"] = app
 		}
 		s, raw, err := ask[secretView](cmd.Context(), r, http.MethodPut, secretPath(args[0]), nil, body)
@@ -94,15 +95,19 @@ they write has *** in its place.`,
 			return err
 		}
 		return r.object(c, raw, s.Name, func() error {
-			of := "all apps"
-			if s.App != "" {
-				of = "the app " + plain(s.App)
-			}
-			c.printf("secret %s is set, for jobs of %s\n", plain(s.Name), of)
+			c.printf("secret %s is set, for jobs of %s\n", plain(s.Name), ofApp(s.App))
 			return nil
 		})
 	}
 	return cmd
+}
+
+// ofApp says to which app a secret belongs.
+func ofApp(app string) string {
+	if app == "" {
+		return "all apps"
+	}
+	return "the app " + plain(app)
 }
 
 // nameAlone is for a command to which some may want to give a value that must not stand there, nor be repeated.
@@ -176,6 +181,20 @@ func readHidden(ctx context.Context, fd int) ([]byte, error) {
 	}
 }
 
+func secretRemove(c *console) *cobra.Command {
+	var app string
+	path := func(name string) string {
+		if app == "" {
+			return secretPath(name)
+		}
+		return secretPath(name) + "?" + url.Values{"app": {app}}.Encode()
+	}
+	example := "  go-crontab secret rm pg\n  go-crontab secret rm hook --app billing"
+	cmd := removal{"secret", "NAME", "Delete secrets that no job uses", example, path, nil}.command(c)
+	cmd.Flags().StringVarP(&app, "app", "a", "", "the app that they belong to (default those of all apps)")
+	return cmd
+}
+
 func secretPath(name string) string { return secretsPath + "/" + url.PathEscape(name) }
 
 // rotatedView is what a rotation has done.
@@ -184,6 +203,7 @@ type rotatedView struct {
 	Rotated int    `json:"rotated"`
 	Failed  []struct {
 		Name string `json:"name"`
+		App  string `json:"app,omitempty"`
 		Why  string `json:"why"`
 	} `json:"failed"`
 }
@@ -208,7 +228,7 @@ To change the key of a cluster:
 		err = r.object(c, raw, v.Key, func() error {
 			c.printf("%d secrets were sealed with another key and are now with %s\n", v.Rotated, plain(v.Key))
 			for _, f := range v.Failed {
-				c.printf("secret %s stays as it is: %s\n", plain(f.Name), plain(f.Why))
+				c.printf("secret %s of %s stays as it is: %s\n", plain(f.Name), ofApp(f.App), plain(f.Why))
 			}
 			return nil
 		})

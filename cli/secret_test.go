@@ -74,7 +74,11 @@ func TestSecretCommands(t *testing.T) {
 	}
 	ask(s, "", exitRefused, "secret", "rm", "pg")
 	ask(s, "", exitOK, "job", "rm", "show", "--yes")
-	ask(s, "", exitOK, "secret", "rm", "pg", "file")
+	if out := ask(s, "", exitNotFound, "secret", "rm", "file"); !strings.Contains(out, "of all apps") {
+		t.Errorf("got\n%s", out)
+	}
+	ask(s, "", exitOK, "secret", "rm", "pg")
+	ask(s, "", exitOK, "secret", "rm", "file", "--app", "shop")
 	for name, text := range map[string]string{"a command": said.String(), "the log of a node": s.out.String(), "the log of the other": two.out.String()} {
 		if strings.Contains(text, value[:7]) || strings.Contains(text, strings.TrimSpace(key)) {
 			t.Errorf("%s has the value or the key:\n%s", name, text)

@@ -124,15 +124,12 @@ func (c *AlertChannel) Secrets() []SecretUse {
 	return uses
 }
 
-// MissingSecrets returns what is wrong with a channel that names secrets which the cluster has not. apps tells of the
-// secrets that there are whose jobs may use them, "" being those of all apps.
-func (c *AlertChannel) MissingSecrets(apps map[Secret]string) (p Problems) {
+// MissingSecrets returns what is wrong with a channel that names secrets which the cluster does not have. A channel
+// belongs to no app, so it uses secrets of all apps only. exist are the secrets that exist.
+func (c *AlertChannel) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	for _, u := range c.Secrets() {
-		switch app, there := apps[u.Name]; {
-		case !there:
-			p.add(u.Field, "there is no secret %q; make it first: go-crontab secret set %s", u.Name, u.Name)
-		case app != "":
-			p.add(u.Field, "the secret %q is for the app %q alone, and a channel belongs to the cluster", u.Name, shorten(app))
+		if !exist[AppSecret{"", u.Name}] {
+			p.add(u.Field, "there is no secret %q of all apps; make it first: go-crontab secret set %s", u.Name, u.Name)
 		}
 	}
 	return p

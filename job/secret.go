@@ -8,6 +8,13 @@ import (
 // Secret names a secret. Definitions never hold one: every reader of a job would read it, too.
 type Secret string
 
+// AppSecret is a secret of an app, or with "" one of all apps. A job uses its app's own secret of a name, or else that of
+// all apps.
+type AppSecret struct {
+	App  string
+	Name Secret
+}
+
 // MaxSecretName bounds the name of a secret, in bytes.
 const MaxSecretName = 128
 

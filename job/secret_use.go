@@ -107,11 +107,11 @@ func SecretNames(uses []SecretUse) []Secret {
 	return slices.Compact(names)
 }
 
-// MissingSecrets returns what is wrong with a definition that names secrets which its app has not. apps tells of the
-// secrets that there are whose jobs may use them, "" being those of all apps.
-func (s *Spec) MissingSecrets(apps map[Secret]string) (p Problems) {
+// MissingSecrets returns what is wrong with a definition that names secrets which its app does not have. exist are the
+// secrets that exist.
+func (s *Spec) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	for _, u := range s.SecretUses() {
-		if app, there := apps[u.Name]; !u.Own && (!there || app != "" && app != s.App) {
+		if !u.Own && !exist[AppSecret{s.App, u.Name}] && !exist[AppSecret{"", u.Name}] {
 			p.add(u.Field, "there is no secret %q that jobs of the app %q may use; make it first: go-crontab secret set %s", u.Name, shorten(s.App), u.Name)
 		}
 	}

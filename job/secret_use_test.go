@@ -30,12 +30,12 @@ func TestSecretUses(t *testing.T) {
 		t.Errorf("got the names %v", got)
 	}
 	h.App = "shop"
-	apps := map[Secret]string{"api": "", "body": "billing"}
-	if got := h.MissingSecrets(apps); len(got) != 1 || got[0].Field != "http.body" || !strings.Contains(got[0].Message, `no secret "body" that jobs of the app "shop" may use`) {
+	exist := map[AppSecret]bool{{"", "api"}: true, {"billing", "body"}: true}
+	if got := h.MissingSecrets(exist); len(got) != 1 || got[0].Field != "http.body" || !strings.Contains(got[0].Message, `no secret "body" that jobs of the app "shop" may use`) {
 		t.Errorf("got %v", got)
 	}
-	if apps["body"] = "shop"; h.MissingSecrets(apps) != nil {
-		t.Errorf("got %v, want nothing", h.MissingSecrets(apps))
+	if exist[AppSecret{"shop", "body"}] = true; h.MissingSecrets(exist) != nil {
+		t.Errorf("got %v, want nothing", h.MissingSecrets(exist))
 	}
 }
 

@@ -378,7 +378,7 @@ func (p *poisoner) victims(seed uint64) {
 		return err
 	})
 	ask("secret", func(*schedule.Editor) error {
-		_, err := (&secret.Store{DB: p.c.db, Keys: p.keys}).Put(ctx, secret.New{Name: "bad", Value: "not to be known", App: ptr(""), May: func(string) error { return nil }})
+		_, err := (&secret.Store{DB: p.c.db, Keys: p.keys}).Put(ctx, secret.New{AppSecret: job.AppSecret{Name: "bad"}, Value: "not to be known"})
 		return err
 	})
 	p.tells("bad", job.AlertRule{

@@ -40,7 +40,7 @@ func keyRing(t testing.TB, keys ...string) *secret.Ring {
 func (c *cluster) keep(keys *secret.Ring, name job.Secret, app, value string) {
 	c.t.Helper()
 	s := secret.Store{DB: c.db, Keys: keys}
-	if _, err := s.Put(c.t.Context(), secret.New{Name: name, Value: value, App: &app, May: func(string) error { return nil }}); err != nil {
+	if _, err := s.Put(c.t.Context(), secret.New{AppSecret: job.AppSecret{App: app, Name: name}, Value: value}); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -276,26 +276,26 @@ func TestDeleteSecretInUse(t *testing.T) {
 	keys := keyRing(t, secret.NewKey())
 	n := c.start("one", func(cfg *node.Config) { cfg.SecretKeys = keys })
 	store := secret.Store{DB: c.db, Keys: keys}
-	anybody := func(string) error { return nil }
+	pg := job.AppSecret{Name: "pg"}
 	c.keep(keys, "pg", "", pgSecret)
 	spec := func(name string) job.Spec {
 		return job.Spec{Name: name, At: ptr(n.Now().Add(time.Hour)), Command: "true", CommandOptions: job.CommandOptions{Stdin: "{{secret.pg}}"}}
 	}
 	j := n.create(spec("a"))
 	var used *job.InUse
-	if err := store.Delete(t.Context(), "pg", anybody); !errors.As(err, &used) || used.Error() != `the secret "pg" is in use by default/a` {
+	if err := store.Delete(t.Context(), pg); !errors.As(err, &used) || used.Error() != `the secret "pg" is in use by default/a` {
 		t.Errorf("got %v", err)
 	}
-	app := "shop"
-	if _, err := store.Put(t.Context(), secret.New{Name: "pg", Value: pgSecret, App: &app, May: anybody}); !errors.As(err, &used) {
-		t.Errorf("limited to another app: got %v", err)
+	c.keep(keys, "pg", "shop", pgSecret)
+	if err := store.Delete(t.Context(), pg); !errors.As(err, &used) {
+		t.Errorf("when another app has its own: got %v", err)
 	}
 	without := j.Spec
 	without.Stdin = ""
 	if _, err := n.Editor().Update(t.Context(), j.ID, j.Version, without); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Delete(t.Context(), "pg", anybody); err != nil {
+	if err := store.Delete(t.Context(), pg); err != nil {
 		t.Errorf("got %v", err)
 	}
 	// At once: either the job is there and the secret stays, or it is gone and there is no such job.
@@ -303,7 +303,7 @@ func TestDeleteSecretInUse(t *testing.T) {
 		c.keep(keys, "pg", "", pgSecret)
 		var deleted, created error
 		var wg sync.WaitGroup
-		wg.Go(func() { deleted = store.Delete(t.Context(), "pg", anybody) })
+		wg.Go(func() { deleted = store.Delete(t.Context(), pg) })
 		wg.Go(func() { _, created = n.Editor().Create(t.Context(), spec(fmt.Sprint("b", i)), false) })
 		wg.Wait()
 		if (deleted == nil) == (created == nil) {

@@ -79,9 +79,9 @@ type applying struct {
 	retention []appliedRetention
 	pauses    []appliedPause
 	jobs      []appliedJob
-	gone      []sql.JobRow          // to be deleted
-	named     []string              // groups that jobs name
-	secrets   map[job.Secret]string // of those that jobs name the app, "" for all
+	gone      []sql.JobRow           // to be deleted
+	named     []string               // groups that jobs name
+	secrets   map[job.AppSecret]bool // those that exist of the ones that jobs name
 
 	// What the transaction, or a dry run, has come to.
 	out    job.Applied

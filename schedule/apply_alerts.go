@@ -50,7 +50,7 @@ func (a *applying) lookAtAlerts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	secrets, err := a.DB.SecretApps(ctx, a.channelSecrets())
+	secrets, err := a.DB.SecretsThere(ctx, nil, a.channelSecrets())
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (a *applying) channelSecrets() []job.Secret {
 }
 
 // checkAlerts returns what is wrong with channels and rules by what else there is, as Problems, or nil.
-func (a *applying) checkAlerts(channels map[string]sql.AlertRow, secrets map[job.Secret]string) error {
+func (a *applying) checkAlerts(channels map[string]sql.AlertRow, secrets map[job.AppSecret]bool) error {
 	var p job.Problems
 	within := func(list string, i int, more job.Problems) {
 		for _, q := range more {
@@ -156,7 +156,7 @@ func (a *applying) writeAlerts(ctx context.Context, tx *sql.Tx) error {
 	if len(a.channels)+len(a.rules) == 0 {
 		return nil
 	}
-	secrets, err := tx.ShareSecrets(a.channelSecrets())
+	secrets, err := tx.ShareSecrets(nil, a.channelSecrets())
 	if err != nil {
 		return err
 	}

@@ -16,11 +16,11 @@ func referToSecrets(tx *sql.Tx, id int64, from, to *job.Spec) error {
 	if slices.Equal(were, names) && (from.App == to.App || len(names) == 0) && !unread(from) {
 		return nil
 	}
-	apps, err := tx.ShareSecrets(names)
+	exist, err := tx.ShareSecrets([]string{to.App}, names)
 	if err != nil {
 		return err
 	}
-	if p := to.MissingSecrets(apps); p != nil {
+	if p := to.MissingSecrets(exist); p != nil {
 		return p
 	}
 	refs := make([]string, len(names))
@@ -30,12 +30,14 @@ func referToSecrets(tx *sql.Tx, id int64, from, to *job.Spec) error {
 	return tx.SetRefs(sql.RefSecret, id, refs)
 }
 
-// lookForSecrets tells of the secrets that jobs name whose jobs may use them. They are looked at again when the jobs are
-// written.
-func (a *applying) lookForSecrets(ctx context.Context) (map[job.Secret]string, error) {
+// lookForSecrets returns which of the secrets that jobs name exist. They are looked at again when the jobs are written.
+func (a *applying) lookForSecrets(ctx context.Context) (map[job.AppSecret]bool, error) {
 	var uses []job.SecretUse
+	var apps []string
 	for i := range a.want.Jobs {
 		uses = append(uses, a.want.Jobs[i].SecretUses()...)
+		apps = append(apps, a.want.Jobs[i].App)
 	}
-	return a.DB.SecretApps(ctx, job.SecretNames(uses))
+	slices.Sort(apps)
+	return a.DB.SecretsThere(ctx, slices.Compact(apps), job.SecretNames(uses))
 }

@@ -28,7 +28,7 @@ type Reader struct {
 	Keys *Ring // nil: none can be opened
 
 	mu    sync.Mutex
-	known map[job.Secret]known
+	known map[job.AppSecret]known
 	under *look // that is under way; nil: none is
 	next  *look // for when that one is over; nil: nobody waits for it
 }
@@ -41,11 +41,11 @@ type known struct {
 
 // look is one look into the database, for all who wait for it.
 type look struct {
-	names map[job.Secret]bool // not changed any more once it has begun
+	names map[job.AppSecret]bool // not changed any more once it has begun
 	began time.Time
 	over  chan struct{} // closed when the rest is known
 
-	rows map[job.Secret]*sql.SecretRow // those that there are
+	rows map[job.AppSecret]*sql.SecretRow // those that exist
 	err  error
 }
 
@@ -56,15 +56,15 @@ func (a *Away) Error() string   { return "secrets cannot be read: " + a.Err.Erro
 func (a *Away) Unwrap() error   { return a.Err }
 func (a *Away) Temporary() bool { return true }
 
-// Values returns the values of those of some secrets that there are and that jobs of an app may use.
+// Values returns the values of the named secrets that jobs of an app may use: the app's own, or else those of all apps.
 func (r *Reader) Values(ctx context.Context, app string, names []job.Secret) (map[job.Secret]string, error) {
-	rows, err := r.rows(ctx, names, time.Now())
+	rows, err := r.rows(ctx, wanted(app, names), time.Now())
 	if err != nil {
 		return nil, err
 	}
 	values := make(map[job.Secret]string, len(rows))
 	for _, row := range rows {
-		if row.App != "" && row.App != app {
+		if _, own := values[row.Name]; own {
 			continue
 		}
 		value, err := r.Keys.open(row)
@@ -76,13 +76,25 @@ func (r *Reader) Values(ctx context.Context, app string, names []job.Secret) (ma
 	return values, nil
 }
 
-// rows returns the rows that there are. None of them is older than MaxAge was when the caller asked, which is now.
-func (r *Reader) rows(ctx context.Context, names []job.Secret, now time.Time) ([]*sql.SecretRow, error) {
+// wanted lists the secrets of an app, and behind them those of all apps.
+func wanted(app string, names []job.Secret) []job.AppSecret {
+	var out []job.AppSecret
+	for _, of := range slices.Compact([]string{app, ""}) {
+		for _, name := range names {
+			out = append(out, job.AppSecret{App: of, Name: name})
+		}
+	}
+	return out
+}
+
+// rows returns the rows that exist, in the order in which they are wanted. None of them is older than MaxAge was when the
+// caller asked, which is now.
+func (r *Reader) rows(ctx context.Context, names []job.AppSecret, now time.Time) ([]*sql.SecretRow, error) {
 	r.mu.Lock()
 	found, unknown := r.recall(names, now)
 	if len(unknown) == 0 {
 		r.mu.Unlock()
-		return found, nil
+		return inOrder(found, names), nil
 	}
 	l := r.join(unknown, now)
 	r.mu.Unlock()
@@ -96,20 +108,30 @@ func (r *Reader) rows(ctx context.Context, names []job.Secret, now time.Time) ([
 	}
 	for _, name := range unknown {
 		if row := l.rows[name]; row != nil {
-			found = append(found, row)
+			found[name] = row
 		}
 	}
-	return found, nil
+	return inOrder(found, names), nil
+}
+
+func inOrder(found map[job.AppSecret]*sql.SecretRow, names []job.AppSecret) []*sql.SecretRow {
+	out := make([]*sql.SecretRow, 0, len(found))
+	for _, name := range names {
+		if row := found[name]; row != nil {
+			out = append(out, row)
+		}
+	}
+	return out
 }
 
 // join needs mu. It returns the look that tells of some secrets to one who asks now: the one under way, however long that
 // takes, if it has not begun too long ago; or else the next.
-func (r *Reader) join(names []job.Secret, now time.Time) *look {
+func (r *Reader) join(names []job.AppSecret, now time.Time) *look {
 	if l := r.under; l != nil && now.Sub(l.began) <= MaxAge && l.has(names) {
 		return l
 	}
 	if r.next == nil {
-		r.next = &look{names: map[job.Secret]bool{}, over: make(chan struct{})}
+		r.next = &look{names: map[job.AppSecret]bool{}, over: make(chan struct{})}
 	}
 	l := r.next
 	for _, name := range names {
@@ -121,7 +143,7 @@ func (r *Reader) join(names []job.Secret, now time.Time) *look {
 	return l
 }
 
-func (l *look) has(names []job.Secret) bool {
+func (l *look) has(names []job.AppSecret) bool {
 	for _, name := range names {
 		if !l.names[name] {
 			return false
@@ -142,16 +164,21 @@ func (r *Reader) begin(now time.Time) {
 func (r *Reader) read(l *look) {
 	ctx, cancel := context.WithTimeout(context.Background(), readMost)
 	defer cancel()
-	read, err := r.DB.SealedSecrets(ctx, slices.Collect(maps.Keys(l.names)))
+	apps, names := map[string]bool{}, map[job.Secret]bool{}
+	for n := range l.names {
+		apps[n.App], names[n.Name] = true, true
+	}
+	delete(apps, "") // those of all apps are read anyway
+	read, err := r.DB.SealedSecrets(ctx, slices.Collect(maps.Keys(apps)), slices.Collect(maps.Keys(names)))
 	if sql.IsAway(err) {
 		err = &Away{err}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l.err = err; err == nil {
-		l.rows = make(map[job.Secret]*sql.SecretRow, len(read))
+		l.rows = make(map[job.AppSecret]*sql.SecretRow, len(read))
 		for i := range read {
-			l.rows[read[i].Name] = &read[i]
+			l.rows[job.AppSecret{App: read[i].App, Name: read[i].Name}] = &read[i]
 		}
 		r.remember(l)
 	}
@@ -167,7 +194,7 @@ func (r *Reader) remember(l *look) {
 		}
 	}
 	if r.known == nil {
-		r.known = map[job.Secret]known{}
+		r.known = map[job.AppSecret]known{}
 	}
 	for name := range l.names {
 		r.known[name] = known{l.rows[name], l.began}
@@ -175,14 +202,15 @@ func (r *Reader) remember(l *look) {
 }
 
 // recall needs mu. It returns what is known, and which names are to be looked up.
-func (r *Reader) recall(names []job.Secret, now time.Time) (found []*sql.SecretRow, unknown []job.Secret) {
+func (r *Reader) recall(names []job.AppSecret, now time.Time) (found map[job.AppSecret]*sql.SecretRow, unknown []job.AppSecret) {
+	found = map[job.AppSecret]*sql.SecretRow{}
 	for _, name := range names {
 		k, is := r.known[name]
 		switch {
 		case !is || now.Sub(k.at) > MaxAge:
 			unknown = append(unknown, name)
 		case k.row != nil:
-			found = append(found, k.row)
+			found[name] = k.row
 		}
 	}
 	return found, unknown

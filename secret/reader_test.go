@@ -46,6 +46,29 @@ func TestReaderLooksOnce(t *testing.T) {
 	}
 }
 
+// TestReaderTellsAppsApart has jobs of two apps ask for one name at once.
+func TestReaderTellsAppsApart(t *testing.T) {
+	t.Parallel()
+	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
+	put(t, s, "pg", "", "of all")
+	put(t, s, "pg", "alpha", "of alpha")
+	put(t, s, "pg", "beta", "of beta")
+	put(t, s, "own", "beta", "beta's alone")
+	r := &Reader{DB: s.DB, Keys: s.Keys}
+	var asking sync.WaitGroup
+	for app, want := range map[string]string{"alpha": "of alpha ", "beta": "of beta beta's alone", "gamma": "of all ", "": "of all "} {
+		for range 5 {
+			asking.Go(func() {
+				got, err := r.Values(t.Context(), app, []job.Secret{"pg", "own"})
+				if text := got["pg"] + " " + got["own"]; err != nil || text != want {
+					t.Errorf("%q: got %q, %v, want %q", app, text, err, want)
+				}
+			})
+		}
+	}
+	asking.Wait()
+}
+
 // TestReaderServesWhoWaited: what a look finds that took longer than MaxAge is for who asked when it was young, and for
 // nobody else: a secret that was set may be used everywhere MaxAge later.
 func TestReaderServesWhoWaited(t *testing.T) {
@@ -59,7 +82,7 @@ func TestReaderServesWhoWaited(t *testing.T) {
 	var asking sync.WaitGroup
 	ask := func(after time.Duration) {
 		asking.Go(func() {
-			if rows, err := r.rows(t.Context(), []job.Secret{"pg"}, now.Add(after)); err != nil || len(rows) != 1 {
+			if rows, err := r.rows(t.Context(), wanted("", []job.Secret{"pg"}), now.Add(after)); err != nil || len(rows) != 1 {
 				t.Errorf("after %s: got %d rows, %v", after, len(rows), err)
 			}
 		})

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -23,23 +22,14 @@ type Store struct {
 
 // New is what a secret is to be.
 type New struct {
-	Name  job.Secret
+	job.AppSecret
 	Value string
-	App   *string // whose jobs may use it, "": those of all apps; nil: as it is, and those of all apps if it is new
-	// May tells why who asks may not change a secret of an app ("": of all apps), or nil. It is asked about the secret as
-	// it is, under its lock, and as it is to be.
-	May func(app string) error
 }
 
-// Put gives a secret a value, and tells whether it is new. Runs that begin later than [MaxAge] after the answer use it,
-// on all nodes. *job.InUse means that jobs which may use it name it, and may not when it is limited to the app; that channels
-// of alerts do is one of job.Problems.
+// Put gives a secret a value, and reports whether it is new. Runs that begin later than [MaxAge] after the answer use it,
+// on all nodes.
 func (s *Store) Put(ctx context.Context, n New) (isNew bool, err error) {
-	app := ""
-	if n.App != nil {
-		app = *n.App
-	}
-	if err := job.CheckSecret(n.Name, app, n.Value); err != nil {
+	if err := job.CheckSecret(n.Name, n.App, n.Value); err != nil {
 		return false, err
 	}
 	if s.Keys == nil {
@@ -58,31 +48,18 @@ const putTries = 3
 
 func (s *Store) put(ctx context.Context, n New) (isNew bool, err error) {
 	err = s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
-		row, err := tx.LockSecret(n.Name)
+		row, err := tx.LockSecret(n.AppSecret)
 		isNew = errors.Is(err, sql.ErrNotFound)
-		switch {
-		case isNew:
-			row = sql.SecretRow{Name: n.Name, Created: now}
-		case err != nil:
-			return nil, err
-		default:
-			if err := n.May(row.App); err != nil {
-				return nil, err
-			}
-		}
-		if err := job.CheckPrecondition(ctx, !isNew, 0); err != nil { // behind May: whose it is comes first
+		if err != nil && !isNew {
 			return nil, err
 		}
-		app := row.App
-		if n.App != nil {
-			app = *n.App
+		if isNew {
+			row = sql.SecretRow{Name: n.Name, App: n.App, Created: now}
 		}
-		if err := n.May(app); err != nil {
+		if err := job.CheckPrecondition(ctx, !isNew, 0); err != nil {
 			return nil, err
 		}
-		if err := moveTo(tx, &row, app, isNew); err != nil {
-			return nil, err
-		}
+
 		row.Version, row.Updated, row.By = max(int64(now), row.Version+1), now, job.ActorOf(ctx).Who
 		if err := s.Keys.seal(&row, n.Value); err != nil {
 			return nil, err
@@ -98,64 +75,31 @@ func (s *Store) put(ctx context.Context, n New) (isNew bool, err error) {
 	return isNew, err
 }
 
-// moveTo limits a secret to an app, or to none. Jobs that could not use it before do not lose it: they may mean another of
-// that name, and be of apps of which who asks may know nothing.
-func moveTo(tx *sql.Tx, row *sql.SecretRow, to string, isNew bool) error {
-	from := row.App
-	if row.App = to; isNew || to == "" || to == from {
-		return nil
-	}
-	var users []job.Name
-	var err error
-	if from == "" {
-		users, err = tx.SecretUsersElsewhere(row.Name, to, someUsers)
-	} else {
-		users, err = tx.SecretUsers(row.Name, from, someUsers)
-	}
-	if err != nil {
-		return err
-	}
-	if len(users) > 0 {
-		return &job.InUse{Kind: "secret", Name: string(row.Name), By: users}
-	}
-	channels, err := channelsWith(tx, row.Name)
-	if err != nil || len(channels) == 0 {
-		return err
-	}
-	names := make([]string, len(channels))
-	for i, n := range channels {
-		names[i] = n.Name
-	}
-	return job.Problems{{Field: "app", Message: fmt.Sprintf("cannot be %.100q: the alert channels %s use the secret, and a channel uses only those of all apps; change those channels first, or leave app out", row.App, strings.Join(names, ", "))}}
-}
-
 // someUsers is how many of the jobs that use a secret are told.
 const someUsers = 5
 
-// Delete deletes a secret that no job names. *job.InUse says which do; sql.ErrNotFound that there is none. may is as in
-// New.
-func (s *Store) Delete(ctx context.Context, name job.Secret, may func(app string) error) error {
+// Delete deletes a secret that no job uses. *job.InUse says which do; sql.ErrNotFound that there is none.
+func (s *Store) Delete(ctx context.Context, which job.AppSecret) error {
 	return s.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
-		row, err := tx.LockSecret(name)
+		row, err := tx.LockSecret(which)
 		if err != nil {
 			return nil, err
 		}
-		if err := may(row.App); err != nil {
-			return nil, err
-		}
-		users, err := tx.SecretUsers(name, row.App, someUsers)
+		users, err := tx.SecretUsers(which, someUsers)
 		if err != nil {
 			return nil, err
 		}
 		if len(users) > 0 {
-			return nil, &job.InUse{Kind: "secret", Name: string(name), By: users}
+			return nil, &job.InUse{Kind: "secret", Name: string(which.Name), By: users}
 		}
-		channels, err := channelsWith(tx, name)
-		if err != nil {
-			return nil, err
-		}
-		if len(channels) > 0 {
-			return nil, &job.InUse{Kind: "secret", Name: string(name), By: channels}
+		if which.App == "" {
+			channels, err := channelsWith(tx, which.Name)
+			if err != nil {
+				return nil, err
+			}
+			if len(channels) > 0 {
+				return nil, &job.InUse{Kind: "secret", Name: string(which.Name), By: channels}
+			}
 		}
 		return line(job.ActionDelete, &row), tx.DeleteSecret(row.ID)
 	})
@@ -184,8 +128,8 @@ type Rotated struct {
 
 // Failed is a secret that cannot be opened.
 type Failed struct {
-	Name job.Secret
-	Why  string
+	job.AppSecret
+	Why string
 }
 
 // rotateAtOnce is how many secrets are sealed in one transaction.
@@ -213,7 +157,7 @@ func (s *Store) Rotate(ctx context.Context) (Rotated, error) {
 				last = row.ID
 				value, err := s.Keys.open(row)
 				if err != nil {
-					failed = append(failed, Failed{row.Name, err.Error()})
+					failed = append(failed, Failed{job.AppSecret{App: row.App, Name: row.Name}, err.Error()})
 					continue
 				}
 				if err := s.Keys.seal(row, value); err != nil {

@@ -33,12 +33,12 @@ func open(t *testing.T) *sql.DB {
 	return db
 }
 
-func anybody(string) error { return nil }
+func ofAll(name job.Secret) job.AppSecret { return job.AppSecret{Name: name} }
 
 // put sets a secret of an app.
 func put(t *testing.T, s *Store, name job.Secret, app, value string) {
 	t.Helper()
-	if _, err := s.Put(t.Context(), New{Name: name, Value: value, App: &app, May: anybody}); err != nil {
+	if _, err := s.Put(t.Context(), New{job.AppSecret{App: app, Name: name}, value}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -55,7 +55,7 @@ func TestStore(t *testing.T) {
 	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
 	ctx := job.WithActor(t.Context(), job.Actor{Who: "alice", Origin: "here"})
 	for i, value := range []string{"first", "other", strings.Repeat("x", job.MaxSecret)} {
-		isNew, err := s.Put(ctx, New{Name: "pg", Value: value, May: anybody})
+		isNew, err := s.Put(ctx, New{ofAll("pg"), value})
 		if err != nil || isNew != (i == 0) {
 			t.Fatalf("got %v, %v", isNew, err)
 		}
@@ -63,76 +63,79 @@ func TestStore(t *testing.T) {
 			t.Errorf("got %.20q, %v", got, err)
 		}
 	}
-	put(t, s, "pg", "shop", "third")
-	if _, err := s.Put(ctx, New{Name: "pg", Value: "fourth", May: anybody}); err != nil { // stays the shop's
-		t.Fatal(err)
-	}
-	for app, want := range map[string]string{"shop": "fourth", "billing": ""} {
+	put(t, s, "pg", "shop", "of shop")
+	put(t, s, "pg", "alpha", "of alpha")
+	for app, want := range map[string]string{"shop": "of shop", "alpha": "of alpha", "billing": strings.Repeat("x", job.MaxSecret)} {
 		if got, err := read(t, s, app, "pg"); err != nil || got != want {
-			t.Errorf("%s: got %q, %v", app, got, err)
+			t.Errorf("%s: got %.20q, %v", app, got, err)
 		}
 	}
-	// Whoever may not change it as it is, or as it is to be, changes nothing.
-	no, to := errors.New("no"), "billing"
-	not := func(which string) func(string) error {
-		return func(app string) error {
-			if app == which {
-				return no
-			}
-			return nil
-		}
-	}
-	for _, app := range []string{"shop", "billing"} {
-		if _, err := s.Put(ctx, New{Name: "pg", Value: "fifth", App: &to, May: not(app)}); !errors.Is(err, no) {
-			t.Errorf("one who may not in %s: got %v", app, err)
-		}
-	}
-	if err := s.Delete(ctx, "pg", not("shop")); !errors.Is(err, no) {
-		t.Errorf("got %v", err)
-	}
-	if got, err := read(t, s, "shop", "pg"); err != nil || got != "fourth" {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if _, err := (&Store{DB: s.DB}).Put(ctx, New{Name: "pg", Value: "sixth", May: anybody}); !errors.Is(err, ErrNoKey) {
+	if _, err := (&Store{DB: s.DB}).Put(ctx, New{ofAll("pg"), "sixth"}); !errors.Is(err, ErrNoKey) {
 		t.Errorf("without a key: got %v", err)
 	}
-	if err := s.Delete(ctx, "pg", anybody); err != nil {
+
+	shops := job.AppSecret{App: "shop", Name: "pg"}
+	if err := s.Delete(ctx, shops); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(ctx, "pg", anybody); !errors.Is(err, sql.ErrNotFound) {
+	if err := s.Delete(ctx, shops); !errors.Is(err, sql.ErrNotFound) {
 		t.Errorf("got %v", err)
+	}
+	if got, err := read(t, s, "shop", "pg"); err != nil || !strings.HasPrefix(got, "xxx") {
+		t.Errorf("without its own: got %.20q, %v, want that of all apps", got, err)
+	}
+	if got, err := read(t, s, "alpha", "pg"); err != nil || got != "of alpha" {
+		t.Errorf("got %.20q, %v", got, err)
 	}
 	page, err := s.DB.Audit(ctx, sql.AuditFilter{Kind: job.KindSecret, Limit: 100})
 	var said []string
 	for _, l := range page.Lines {
 		said = append(said, fmt.Sprintf("%s %s %s %s %q %q %q", l.Who, l.Action, l.Name, l.App, l.Reason, l.Was, l.Became))
 	}
-	want := `alice delete pg shop "" "" ""` + "\n" + `alice update pg shop "" "" ""` + "\n"
+	want := `alice delete pg shop "" "" ""` + "\n"
 	if got := strings.Join(said, "\n"); err != nil || !strings.HasPrefix(got, want) || len(said) != 6 {
 		t.Errorf("the audit: got %v\n%s", err, got)
 	}
 }
 
-// TestLimitWhatAChannelUses: a secret that channels of alerts use stays one of all apps.
-func TestLimitWhatAChannelUses(t *testing.T) {
+// TestChannelsUseSecretsOfAllApps: what a channel uses stays, whatever apps have of the same name.
+func TestChannelsUseSecretsOfAllApps(t *testing.T) {
 	t.Parallel()
 	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
 	put(t, s, "hook", "", "first")
-	put(t, s, "other", "", "first")
+	put(t, s, "hook", "shop", "second")
 	if _, err := s.DB.Raw().Exec(`INSERT INTO alert_channel (name, spec, created, updated) VALUES ('chat', '{"type": "slack", "url": "{{secret.hook}}"}', 1, 1)`); err != nil {
 		t.Fatal(err)
-	}
-	shop := "shop"
-	_, err := s.Put(t.Context(), New{Name: "hook", Value: "second", App: &shop, May: anybody})
-	var p job.Problems
-	if !errors.As(err, &p) || len(p) != 1 || p[0].Field != "app" || !strings.Contains(p[0].Message, "chat") {
-		t.Errorf("got %v, want what is wrong with app", err)
 	}
 	if got, err := read(t, s, "", "hook"); err != nil || got != "first" {
 		t.Errorf("got %q, %v", got, err)
 	}
-	put(t, s, "hook", "", "third")
-	put(t, s, "other", "shop", "second")
+	var used *job.InUse
+	if err := s.Delete(t.Context(), ofAll("hook")); !errors.As(err, &used) || used.By[0].Name != "chat" {
+		t.Errorf("got %v, want that the channel uses it", err)
+	}
+	if err := s.Delete(t.Context(), job.AppSecret{App: "shop", Name: "hook"}); err != nil {
+		t.Errorf("that of the shop: %v", err)
+	}
+}
+
+// TestRowsAreNotSwapped has somebody who may write to the database give an app the row of another one, and another name.
+func TestRowsAreNotSwapped(t *testing.T) {
+	t.Parallel()
+	s := &Store{DB: open(t), Keys: ring(t, NewKey())}
+	put(t, s, "pg", "beta", "of beta")
+	for _, change := range []string{"app = 'alpha'", "app = ''", "app = 'beta', name = 'other'"} {
+		if _, err := s.DB.Raw().Exec("UPDATE secret SET " + change); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []job.Secret{"pg", "other"} {
+			for _, app := range []string{"alpha", "beta"} {
+				if got, _ := read(t, s, app, name); got != "" {
+					t.Errorf("%s: %s of %s is %q", change, name, app, got)
+				}
+			}
+		}
+	}
 }
 
 // TestPutAtOnce has many set the same new secret: one makes it, and what stands is what one of them set.
@@ -144,7 +147,7 @@ func TestPutAtOnce(t *testing.T) {
 	made := 0
 	for i := range 8 {
 		wg.Go(func() {
-			isNew, err := s.Put(t.Context(), New{Name: "pg", Value: fmt.Sprint("value", i), May: anybody})
+			isNew, err := s.Put(t.Context(), New{ofAll("pg"), fmt.Sprint("value", i)})
 			mu.Lock()
 			defer mu.Unlock()
 			if isNew {
@@ -199,7 +202,7 @@ func TestReaderForgets(t *testing.T) {
 	now := time.Now()
 	look := func(after time.Duration) int {
 		t.Helper()
-		rows, err := r.rows(t.Context(), []job.Secret{"pg", "none"}, now.Add(after))
+		rows, err := r.rows(t.Context(), wanted("", []job.Secret{"pg", "none"}), now.Add(after))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 type SecretRow struct {
 	ID      int64
 	Name    job.Secret
-	App     string // whose jobs may use it, "": those of all apps
+	App     string // the app that it belongs to, "": all apps
 	Version int64
 	Key     string // the id of the key that it is sealed with
 	Sealed  []byte // nil in lists
@@ -42,73 +42,80 @@ func secretRows(out *[]SecretRow, sealed bool) func(*stdsql.Rows) error {
 
 // SecretFilter says which secrets to list. Zero fields do not restrict.
 type SecretFilter struct {
-	Name  job.Secret
-	Apps  []string // only those of these apps, and those of all apps; nil: all
-	After int64    // only ids after it
+	Only  job.AppSecret // only this one, if it has a name
+	Apps  []string      // only those of these apps, and those of all apps; nil: all
+	After int64         // only ids after it
 	Limit int
 }
 
 // Secrets lists secrets by id, without what is sealed.
 func (db *DB) Secrets(ctx context.Context, f SecretFilter) (out []SecretRow, err error) {
 	where, args := []string{"id > ?"}, []any{f.After}
-	if f.Name != "" {
-		where, args = append(where, "name = ?"), append(args, f.Name)
+	if f.Only.Name != "" {
+		where, args = append(where, "name = ? AND app = ?"), append(args, f.Only.Name, f.Only.App)
 	}
 	if f.Apps != nil {
 		restrict(&where, &args, "app", append([]string{""}, f.Apps...))
 	}
-	err = db.query(ctx, "list secrets", secretRows(&out, false), "SELECT "+secretColumns+" FROM secret WHERE "+strings.Join(where, " AND ")+" ORDER BY id LIMIT ?",
-		append(args, f.Limit)...)
+	err = db.query(ctx, "list secrets", secretRows(&out, false),
+		"SELECT "+secretColumns+" FROM secret WHERE "+strings.Join(where, " AND ")+" ORDER BY id LIMIT ?", append(args, f.Limit)...)
 	return out, err
 }
 
-// SealedSecrets returns those of some secrets that there are, as they are sealed.
-func (db *DB) SealedSecrets(ctx context.Context, names []job.Secret) (out []SecretRow, err error) {
+// usable is the condition for secrets of some names that jobs of some apps may use: those of the apps, and of all apps.
+func usable(apps []string, names []job.Secret) (string, []any) {
+	nameList, args := in(nil, names)
+	appList, args := in(args, append([]string{""}, apps...))
+	return "name IN " + nameList + " AND app IN " + appList, args
+}
+
+// SealedSecrets returns the sealed values of the named secrets that jobs of some apps may use, those of all apps included.
+func (db *DB) SealedSecrets(ctx context.Context, apps []string, names []job.Secret) (out []SecretRow, err error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	list, args := in(nil, names)
-	err = db.query(ctx, "read secrets", secretRows(&out, true), "SELECT "+sealedColumns+" FROM secret WHERE name IN "+list, args...)
+	cond, args := usable(apps, names)
+	err = db.query(ctx, "read secrets", secretRows(&out, true), "SELECT "+sealedColumns+" FROM secret WHERE "+cond, args...)
 	return out, err
 }
 
-// SecretApps tells of those of some secrets that there are whose jobs may use them.
-func (db *DB) SecretApps(ctx context.Context, names []job.Secret) (map[job.Secret]string, error) {
-	out := map[job.Secret]string{}
+// SecretsThere returns which of the named secrets exist for jobs of some apps.
+func (db *DB) SecretsThere(ctx context.Context, apps []string, names []job.Secret) (map[job.AppSecret]bool, error) {
+	out := map[job.AppSecret]bool{}
 	if len(names) == 0 {
 		return out, nil
 	}
-	list, args := in(nil, names)
-	err := db.query(ctx, "look for secrets", secretApps(out), "SELECT name, app FROM secret WHERE name IN "+list, args...)
+	cond, args := usable(apps, names)
+	err := db.query(ctx, "look for secrets", secretNames(out), "SELECT app, name FROM secret WHERE "+cond, args...)
 	return out, err
 }
 
-// ShareSecrets is SecretApps, and keeps others from deleting or changing these secrets until this transaction is over.
+// ShareSecrets is SecretsThere, and keeps others from deleting or changing these secrets until this transaction is over.
 // Secrets are locked after all else that a change of a job locks.
-func (tx *Tx) ShareSecrets(names []job.Secret) (map[job.Secret]string, error) {
-	out := map[job.Secret]string{}
+func (tx *Tx) ShareSecrets(apps []string, names []job.Secret) (map[job.AppSecret]bool, error) {
+	out := map[job.AppSecret]bool{}
 	if len(names) == 0 {
 		return out, nil
 	}
-	list, args := in(nil, names)
-	err := tx.query("share secrets", secretApps(out), "SELECT name, app FROM secret WHERE name IN "+list+" ORDER BY name LOCK IN SHARE MODE", args...)
+	cond, args := usable(apps, names)
+	err := tx.query("share secrets", secretNames(out), "SELECT app, name FROM secret WHERE "+cond+" ORDER BY name, app LOCK IN SHARE MODE", args...)
 	return out, err
 }
 
-func secretApps(out map[job.Secret]string) func(*stdsql.Rows) error {
+func secretNames(out map[job.AppSecret]bool) func(*stdsql.Rows) error {
 	return func(rows *stdsql.Rows) error {
-		var name job.Secret
-		var app string
-		err := rows.Scan(&name, &app)
-		out[name] = app
+		var s job.AppSecret
+		err := rows.Scan(&s.App, &s.Name)
+		out[s] = true
 		return err
 	}
 }
 
 // LockSecret locks and returns a secret, or ErrNotFound.
-func (tx *Tx) LockSecret(name job.Secret) (SecretRow, error) {
+func (tx *Tx) LockSecret(s job.AppSecret) (SecretRow, error) {
 	var out []SecretRow
-	err := tx.query("lock secret", secretRows(&out, true), "SELECT "+sealedColumns+" FROM secret WHERE name = ? FOR UPDATE", name)
+	err := tx.query("lock secret", secretRows(&out, true),
+		"SELECT "+sealedColumns+" FROM secret WHERE name = ? AND app = ? FOR UPDATE", s.Name, s.App)
 	return first(out, err)
 }
 
@@ -118,7 +125,7 @@ func (tx *Tx) LockSecretsNotUnder(key string, after int64, limit int) (out []Sec
 	return out, err
 }
 
-// InsertSecret writes a secret and sets its id. A name that is taken is ErrExists.
+// InsertSecret writes a secret and sets its id. A name that the app has is ErrExists.
 func (tx *Tx) InsertSecret(s *SecretRow) (err error) {
 	s.ID, err = tx.insert("insert secret", "INSERT INTO secret (name, app, version, key_id, sealed, created, updated, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 		s.Name, s.App, s.Version, s.Key, s.Sealed, int64(s.Created), int64(s.Updated), cut(s.By, 128))
@@ -130,8 +137,8 @@ func (tx *Tx) InsertSecret(s *SecretRow) (err error) {
 
 // UpdateSecret writes all of a secret that this transaction has locked.
 func (tx *Tx) UpdateSecret(s *SecretRow) error {
-	_, err := tx.exec("update secret", "UPDATE secret SET app = ?, version = ?, key_id = ?, sealed = ?, updated = ?, who = ? WHERE id = ?",
-		s.App, s.Version, s.Key, s.Sealed, int64(s.Updated), cut(s.By, 128), s.ID)
+	_, err := tx.exec("update secret", "UPDATE secret SET version = ?, key_id = ?, sealed = ?, updated = ?, who = ? WHERE id = ?",
+		s.Version, s.Key, s.Sealed, int64(s.Updated), cut(s.By, 128), s.ID)
 	return err
 }
 
@@ -141,27 +148,23 @@ func (tx *Tx) DeleteSecret(id int64) error {
 	return err
 }
 
-// SecretUsers lists some of the living jobs that name a secret, those of one app, or with "" of all apps. The caller
-// holds the secret's row: no job begins to name it meanwhile.
-func (tx *Tx) SecretUsers(name job.Secret, app string, limit int) ([]job.Name, error) {
-	if app == "" {
-		return tx.Referrers(RefSecret, string(name), limit)
+// SecretUsers lists some of the living jobs that use a secret: those of its app that name it, or, if it is one of all apps,
+// those that name it and whose app has none of its own. The caller holds the secret's row: no job begins to use it
+// meanwhile. Nor can an app's own secret go while its jobs name it.
+func (tx *Tx) SecretUsers(s job.AppSecret, limit int) ([]job.Name, error) {
+	cond, args := "j.app = ?", []any{RefSecret, s.Name, s.App, limit}
+	if s.App == "" {
+		cond = "NOT EXISTS (SELECT 1 FROM secret s WHERE s.name = ? AND s.app = j.app)"
+		args[2] = s.Name
 	}
-	return tx.secretUsers("j.app = ?", name, app, limit)
-}
 
-// SecretUsersElsewhere lists some of the living jobs of other apps that name a secret.
-func (tx *Tx) SecretUsersElsewhere(name job.Secret, app string, limit int) ([]job.Name, error) {
-	return tx.secretUsers("j.app <> ?", name, app, limit)
-}
-
-func (tx *Tx) secretUsers(cond string, name job.Secret, app string, limit int) ([]job.Name, error) {
 	var out []job.Name
 	err := tx.query("read references", func(rows *stdsql.Rows) error {
 		var n job.Name
 		err := rows.Scan(&n.App, &n.Name)
 		out = append(out, n)
 		return err
-	}, "SELECT j.app, j.name FROM job_ref r JOIN job j ON j.id = r.job_id WHERE r.kind = ? AND r.name = ? AND j.living = 1 AND "+cond+" ORDER BY j.id LIMIT ?", RefSecret, name, app, limit)
+	}, "SELECT j.app, j.name FROM job_ref r JOIN job j ON j.id = r.job_id"+
+		" WHERE r.kind = ? AND r.name = ? AND j.living = 1 AND "+cond+" ORDER BY j.id LIMIT ?", args...)
 	return out, err
 }

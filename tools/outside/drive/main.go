@@ -232,7 +232,7 @@ func (d *driver) files() {
 	must(ok(d.ApplyWithResponse(d.ctx, nil, body)).JSON200.Changed == 0, "the second time there is nothing to do")
 	ok(d.DeleteGroupWithResponse(d.ctx, "outside"))
 	ok(d.DeleteCalendarWithResponse(d.ctx, "outside"))
-	ok(d.DeleteSecretWithResponse(d.ctx, "outside"))
+	ok(d.DeleteSecretWithResponse(d.ctx, "outside", nil))
 }
 
 // people is who may what, and who did what.
