@@ -34,13 +34,15 @@ var mayImport = map[string][]string{
 
 	"alert": {"job", "sql", "internal/trail"}, // tells people: reads what the trip of a task leaves behind, calls the outside by what node gives it
 
-	"node":   {"alert", "job", "metric", "secret", "sql", "lock", "session", "schedule", "execute", "result", "compensate", "guard", "internal/failpoint", "internal/logqueue"},
-	"auth":   {"job", "sql"},                                                                                        // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
-	"doctor": {"job", "sql", "session"},                                                                             // what is not as it should be: reads what the others write
-	"feed":   {"job", "sql", "internal/trail"},                                                                      // what changes, for whoever listens: reads what the others write
-	"api":    {"alert", "job", "secret", "sql", "auth", "doctor", "feed", "crontab", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
+	"audit": {"job", "sql", "internal/trail"}, // chains and verifies audit lines, and copies them: reads what the others write
+
+	"node":   {"alert", "audit", "job", "metric", "secret", "sql", "lock", "session", "schedule", "execute", "result", "compensate", "guard", "internal/failpoint", "internal/logqueue"},
+	"auth":   {"job", "sql"},                                                                                                 // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
+	"doctor": {"audit", "job", "sql", "session"},                                                                             // what is not as it should be: reads what the others write
+	"feed":   {"job", "sql", "internal/trail"},                                                                               // what changes, for whoever listens: reads what the others write
+	"api":    {"alert", "audit", "job", "secret", "sql", "auth", "doctor", "feed", "crontab", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
-	"cli": {"job", "secret", "sql", "auth", "doctor", "session", "guard", "node", "trace", "api", "manifest", "crontab", "follow", "bench", "internal/logqueue", "internal/privatedb", "internal/sse"},
+	"cli": {"audit", "job", "secret", "sql", "auth", "doctor", "session", "guard", "node", "trace", "api", "manifest", "crontab", "follow", "bench", "internal/logqueue", "internal/privatedb", "internal/sse"},
 	".":   {"cli"},
 
 	"api/openapi": {}, // documents about an API, and schemas of Go types

@@ -15,6 +15,8 @@ import (
 	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
+
+	"github.com/go-chi/chi/v5"
 )
 
 // access is who may use a route. Its zero value is for nobody.
@@ -57,6 +59,7 @@ const (
 	inBody                   // an app that the body or the query names: the handler checks it
 	ofApp                    // {app} is one
 	ofJob                    // {id} is that of a job
+	ofJobsPast               // {id} is that of a job: also what it was in apps before; the handler leaves out what is of other apps
 	ofRun                    // of a run
 	ofBackfill               // of a backfill
 )
@@ -70,14 +73,50 @@ func (s *Server) guard(a access, h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		p, err := s.identify(w, r, a)
 		if err != nil {
-			return err
+			return askedBy(p, err)
 		}
 		defer holdConnection(r)()
-		if err := s.allow(r, p, a); err != nil {
-			return err
+		if err = s.allow(r, p, a); err == nil {
+			err = h(w, r.WithContext(auth.With(r.Context(), p)))
 		}
-		return h(w, r.WithContext(auth.With(r.Context(), p)))
+		return askedBy(p, err)
 	}
+}
+
+// askedBy adds to an error who made the request, if that is known.
+func askedBy(p *auth.Principal, err error) error {
+	if err == nil || p == nil {
+		return err
+	}
+	return &asked{err, p}
+}
+
+// asked is the error of a request with who made it.
+type asked struct {
+	error
+	by *auth.Principal
+}
+
+func (a *asked) Unwrap() error { return a.error }
+
+// noteForbidden has the audit say what was refused with 403, to whom, and why.
+func (s *Server) noteForbidden(r *http.Request, err error) {
+	problem := problemOf(err)
+	if problem.Status != http.StatusForbidden {
+		return
+	}
+	var (
+		a  *asked
+		by *auth.Principal
+	)
+	if errors.As(err, &a) {
+		by = a.by
+	}
+	path := cutShort(r.URL.Path)
+	if route := chi.RouteContext(r.Context()); route != nil && route.RoutePattern() != "" {
+		path = route.RoutePattern()
+	}
+	s.gate.Forbid(r.Context(), by, r.Method+" "+path, problem.Detail, time.Now())
 }
 
 // identify tells who makes a request, and has those wait who make too many.
@@ -98,7 +137,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request, a access) (*au
 		if a.password && problemOf(err).Status == http.StatusUnauthorized {
 			w.Header().Add("WWW-Authenticate", `Basic realm="go-crontab", charset="UTF-8"`)
 		}
-		return nil, err
+		return p, err // known where the token is good and the route takes another
 	}
 	return p, s.pace(r, p, now)
 }
@@ -207,6 +246,9 @@ func (s *Server) allow(r *http.Request, p *auth.Principal, a access) error {
 	case whole:
 		return forbid(p, "That concerns the whole cluster, and takes role %s without a limit to apps", a.role)
 	}
+	if a.over == ofJobsPast {
+		return s.allowPast(r, p, a)
+	}
 	app, none, err := s.appOf(r, a.over)
 	switch {
 	case err != nil:
@@ -218,6 +260,27 @@ func (s *Server) allow(r *http.Request, p *auth.Principal, a access) error {
 	}
 	return none
 }
+
+// allowPast lets those read the past of a job who may read what it has had in any of its apps.
+func (s *Server) allowPast(r *http.Request, p *auth.Principal, a access) error {
+	id, err := jobID(r)
+	if err != nil {
+		return err
+	}
+	apps, err := s.cfg.DB.AppsOfJob(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	for _, app := range apps {
+		if p.MayIn(a.role, app) {
+			return nil
+		}
+	}
+	return sql.ErrNotFound
+}
+
+// mayRead reports whether who makes a request may read what is of an app.
+func mayRead(ctx context.Context, app string) bool { return auth.Of(ctx).MayIn(viewer, app) }
 
 // mayWrite tells why who makes a request may not write the definition of a job of an app, or nil.
 func mayWrite(ctx context.Context, app string) error {

@@ -1,10 +1,13 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"time"
 
+	"go-crontab/audit"
 	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -60,6 +63,14 @@ func hiddenChannel(text string) string {
 	return string(b)
 }
 
+// ifReadable is the definition of a job for who may read what is of its app. The line of a move has that of the app before.
+func ifReadable(ctx context.Context, spec string) string {
+	if app := appIn(spec); app != "" && !mayRead(ctx, app) {
+		return ""
+	}
+	return spec // or what is no definition, such as the end of a pause
+}
+
 // listAudit: GET /api/v1/audit, the latest first.
 func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
@@ -90,7 +101,80 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 		if e.Kind == job.KindAlertChannel && !all {
 			e.Was, e.Became = hiddenChannel(e.Was), hiddenChannel(e.Became)
 		}
+		if e.Kind == job.KindJob {
+			e.Was, e.Became = ifReadable(r.Context(), e.Was), ifReadable(r.Context(), e.Became)
+		}
 		p.Items = append(p.Items, viewOfEntry(e))
 	}
 	return answer(w, http.StatusOK, p)
 }
+
+// chainView is what a look at a part of the chain of hashes came to.
+type chainView struct {
+	From   *linkView   `json:"from,omitempty" doc:"The first link that was looked at. Absent: there is none."`
+	To     *linkView   `json:"to,omitempty" doc:"The last one."`
+	Links  int         `json:"links" doc:"How many were looked at."`
+	Next   *int64      `json:"next,omitempty" doc:"Ask for what is behind this link next. Absent: that was all."`
+	Faults []faultView `json:"faults" doc:"Where the audit is not what was chained, at most some fifty places."`
+}
+
+type linkView struct {
+	Seq  int64  `json:"seq" doc:"Its number, from 1."`
+	At   string `json:"at" format:"date-time" doc:"When its audit line was written."`
+	Head string `json:"head" doc:"Its number and hash, to be kept outside the cluster: later requests take it as 'head'."`
+}
+
+type faultView struct {
+	Seq  int64  `json:"seq" doc:"The number of the link."`
+	Line string `json:"line,omitempty" doc:"The id of its audit line."`
+	What string `json:"what" doc:"What is wrong."`
+}
+
+const (
+	// verifyAtOnce bounds the links that one request looks at, and verifyFor for how long.
+	verifyAtOnce = 5000
+	verifyFor    = 5 * time.Second
+)
+
+// verifyAudit: GET /api/v1/audit/chain
+func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request) error {
+	q := newQuery(r)
+	after, head := q.number(chainAfter), q.text(chainHead)
+	var kept job.Link
+	if head != "" {
+		var err error
+		if kept, err = job.ParseHead(head); err != nil {
+			q.wrong(chainHead.name, err.Error())
+		}
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+
+	v, err := audit.Verify(r.Context(), s.cfg.DB, after, verifyAtOnce, audit.Kept, verifyFor)
+	if err != nil {
+		return err
+	}
+	out := chainView{Links: v.Links, Faults: []faultView{}}
+	if v.Links > 0 {
+		out.From, out.To = viewOfLink(v.From), viewOfLink(v.To)
+	}
+	if v.Next != 0 {
+		out.Next = &v.Next
+	}
+	for _, f := range v.Faults {
+		out.Faults = append(out.Faults, faultView{f.Seq, strconv.FormatInt(f.Line, 10), f.What})
+	}
+	if head != "" {
+		what, err := audit.CheckHead(r.Context(), s.cfg.DB, kept)
+		if err != nil {
+			return err
+		}
+		if what != "" {
+			out.Faults = append(out.Faults, faultView{Seq: kept.Seq, What: what})
+		}
+	}
+	return answer(w, http.StatusOK, out)
+}
+
+func viewOfLink(l job.Link) *linkView { return &linkView{l.Seq, stamp(l.At), l.Head()} }

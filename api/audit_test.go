@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go-crontab/alert"
 	"go-crontab/api"
@@ -157,11 +158,48 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 	if n := s.count("SELECT COUNT(*) FROM audit WHERE INSTR(CONCAT_WS(' ', was, became, reason, name), 'hidden-from-all')"); n != 0 {
 		t.Error("the audit has the secret")
 	}
-	// What is refused changes nothing, and is in no line but that of who was not let in.
+	// What is refused changes nothing, and what is not valid leaves no line.
+	reader := s.as(s.newToken("reader", 1))
 	before := s.count("SELECT COUNT(*) FROM audit")
-	s.as(s.newToken("reader", 1)).call("DELETE", "/api/v1/groups/applied", nil).want(403)
 	s.call("POST", "/api/v1/jobs", `{"name": ""}`).want(422)
-	if after := s.count("SELECT COUNT(*) FROM audit WHERE kind <> 'token'") + s.count("SELECT COUNT(*) FROM audit WHERE kind = 'token' AND name <> 'reader'"); after != before {
-		t.Errorf("refused requests left %d lines", after-before)
+	reader.call("GET", "/api/v1/groups/none", nil).want(404)
+	if after := s.count("SELECT COUNT(*) FROM audit"); after != before {
+		t.Errorf("requests that are not valid left %d lines", after-before)
 	}
+	reader.call("DELETE", "/api/v1/groups/applied", nil).want(403)
+	if n := s.count("SELECT COUNT(*) FROM audit WHERE who = 'reader' AND origin = '127.0.0.1' AND action = 'refuse' AND kind = 'request'" +
+		" AND name = 'DELETE /api/v1/groups/{name}' AND reason LIKE '%takes role admin%'"); n != 1 {
+		t.Errorf("a refused request left %d lines that say so, want 1", n)
+	}
+}
+
+// TestVerifyAudit: the chain is verified in parts, with a head that was kept, and by nobody who sees only some apps.
+func TestVerifyAudit(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.exec("INSERT INTO audit (at, who, action, kind) VALUES (UNIX_TIMESTAMP() * 1000000, 'ann', 'update', 'job'), (UNIX_TIMESTAMP() * 1000000, 'bob', 'update', 'job')")
+	await(t, "the chain", 20*time.Second, func() bool { // the node does it
+		return s.count("SELECT COUNT(*) FROM audit_chain") == s.count("SELECT COUNT(*) FROM audit")
+	})
+	head, err := s.db.ChainHead(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify := func(query string) object { return s.call("GET", "/api/v1/audit/chain"+query, nil).want(200).object() }
+	if v := verify("?head=" + head.Head()); len(v.items("faults")) != 0 || v.text("links") != fmt.Sprint(head.Seq) || v.text("to", "head") != head.Head() {
+		t.Errorf("got %v", v)
+	}
+	if v := verify("?after=1"); v.text("links") != fmt.Sprint(head.Seq-1) || len(v.items("faults")) != 0 {
+		t.Errorf("behind the first: got %v", v)
+	}
+	s.exec("UPDATE audit SET who = 'eve' WHERE who = 'ann'")
+	if v := verify(""); len(v.items("faults")) != 1 || !strings.Contains(v.items("faults")[0].text("what"), "was changed") {
+		t.Errorf("after a change: got %v", v)
+	}
+	s.exec("DELETE FROM audit_chain WHERE seq = ?", head.Seq)
+	if v := verify("?head=" + head.Head()); len(v.items("faults")) != 2 || !strings.Contains(v.items("faults")[1].text("what"), fmt.Sprint("ends at link ", head.Seq-1)) {
+		t.Errorf("without its end: got %v", v)
+	}
+	s.call("GET", "/api/v1/audit/chain?head=2:none", nil).want(422)
+	s.as(s.newToken("of-an-app", 1, "mine")).call("GET", "/api/v1/audit/chain", nil).want(403)
 }

@@ -134,7 +134,7 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (x *inquiry) explain() error {
-	if err := x.findDefinition(); err != nil {
+	if err := x.findDefinition(); err != nil || x.e.Cause != "" {
 		return err
 	}
 	if err := x.findDueTimes(); err != nil {
@@ -193,8 +193,11 @@ func (x *inquiry) findDueTimes() error {
 // recorded explains by the runs of the due time.
 func (x *inquiry) recorded() error {
 	runs, err := x.cfg.DB.RunsAt(x.ctx, x.j.ID, job.MicrosOf(x.at))
-	if err != nil || len(runs) == 0 || runs[0].Count > 1 && !x.e.Due {
+	if err != nil {
 		return err
+	}
+	if runs = x.readable(runs); len(runs) == 0 || runs[0].Count > 1 && !x.e.Due {
+		return nil
 	}
 	last := &runs[len(runs)-1]
 	x.e.Due = true
@@ -215,6 +218,11 @@ func (x *inquiry) recorded() error {
 		}
 	}
 	return err
+}
+
+// readable leaves out runs of apps in which the job was before, for who may not read what is of these.
+func (x *inquiry) readable(runs []sql.RunRow) []sql.RunRow {
+	return slices.DeleteFunc(runs, func(r sql.RunRow) bool { return !mayRead(x.ctx, r.App) })
 }
 
 // causeOf says in one word why a run ended as it did: its outcome, or what a due time that was not started met.

@@ -45,6 +45,11 @@ func (x *inquiry) findDefinition() error {
 		}
 	}
 	if text != "" {
+		if !mayRead(x.ctx, appIn(text)) {
+			x.e.Changed = nil
+			x.say(causeEarlier, "The job was in another app then.")
+			return nil
+		}
 		if spec, err := job.DecodeSpec(text); err == nil {
 			x.spec = spec
 			return x.makeSchedule()

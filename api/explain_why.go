@@ -46,7 +46,7 @@ func (x *inquiry) asked() error {
 	if err != nil {
 		return err
 	}
-	if len(runs) > 0 {
+	if runs = x.readable(runs); len(runs) > 0 {
 		last := &runs[len(runs)-1]
 		x.say(causeOf(last), "%s", inWords(runs))
 		for i := range runs {

@@ -31,7 +31,7 @@ type Access struct {
 
 // Table lists who may use which route.
 func (s *Server) Table() (out []Access) {
-	over := map[extent]string{whole: "whole", shared: "shared", filtered: "filtered", inBody: "inBody", ofApp: "app", ofJob: "job", ofRun: "run", ofBackfill: "backfill"}
+	over := map[extent]string{whole: "whole", shared: "shared", filtered: "filtered", inBody: "inBody", ofApp: "app", ofJob: "job", ofJobsPast: "job", ofRun: "run", ofBackfill: "backfill"}
 	for _, rt := range s.table() {
 		out = append(out, Access{rt.method, rt.pattern, rt.may.open, rt.may.role, over[rt.may.over]})
 	}

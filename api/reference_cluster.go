@@ -10,6 +10,8 @@ var (
 	auditKind    = textParam{declared{"kind", "Only changes of this kind of thing.", "job"}, 16}
 	auditName    = textParam{declared{"name", "Only changes of what has this name.", "backup"}, job.MaxName}
 	auditAction  = textParam{declared{"action", "Only these changes, such as 'create', 'delete', 'pause', 'kill', 'refuse'.", "delete"}, 32}
+	chainAfter   = numberParam{declared{"after", "Only links behind this number. Without it, from the oldest on.", "5000"}, maxID, 0}
+	chainHead    = textParam{declared{"head", "A link that was kept elsewhere, as `head` of an earlier answer, the log of a node, or a copy of the audit has it: SEQ:HASH.", "204:" + exampleHash}, 100}
 	auditWho     = textParam{declared{"who", "Only changes by this one.", "alice"}, job.MaxName}
 	statsMinutes = numberParam{declared{"minutes", "How far back `series` goes.", "10"}, 15, 5}
 	eventKinds   = wordsParam{declared{"kinds", "Only these, with commas between them; `run` has `runs` with it. `hello`, `reload` and `close` come in any case.", "run,job"}, []string{"run", "job", "pause", "node", "backfill", "alert", "change"}}
@@ -71,4 +73,13 @@ var (
 		query:   []parameter{ofAppParam, ofJobParam, auditName, auditWho, auditAction, auditKind, auditFrom, auditBefore, limitParam, pageParam},
 		replies: found[page[*auditView]]("A page of changes."),
 	}
+	verifyAuditDoc = operation{
+		id: "verifyAudit", tag: tagCluster, summary: "Verify the audit",
+		about: "Every audit line has a link in a chain of hashes. This computes the hashes of up to 5,000 links again and says where a line was changed or removed. " +
+			"Ask again behind `next` until there is none. With `head` it also checks that the chain still has a link that was kept elsewhere.",
+		query:   []parameter{chainAfter, chainHead},
+		replies: found[chainView]("What was found. Without faults the lines are as they were chained."),
+	}
 )
+
+const exampleHash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"

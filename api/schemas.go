@@ -67,6 +67,9 @@ var (
 var schemaNames = map[reflect.Type]string{
 	of[explanation]():      "Explanation",
 	of[auditView]():        "AuditEntry",
+	of[chainView]():        "AuditChain",
+	of[linkView]():         "AuditLink",
+	of[faultView]():        "AuditFault",
 	of[countView]():        "RunCounts",
 	of[closedView]():       "Exclusion",
 	of[downView]():         "Outage",

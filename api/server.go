@@ -228,7 +228,7 @@ func (s *Server) routes() http.Handler {
 	if s.cfg.Traced != nil {
 		m.Use(s.cfg.Traced)
 	}
-	m.Use(s.requestID, s.logRequest, s.recoverPanic, protect, s.checkHost, s.checkOrigin, withActor, deadline, escapedPath, middleware.GetHead)
+	m.Use(s.requestID, s.logRequest, s.recoverPanic, protect, withActor, s.checkHost, s.checkOrigin, deadline, escapedPath, middleware.GetHead)
 	// What there is not is told to those alone who may see what there is.
 	m.NotFound(s.orScreen(s.serve(s.guard(may(viewer, shared), noRoute))))
 	m.MethodNotAllowed(s.serve(s.guard(may(viewer, shared), wrongMethod(m))))
@@ -266,11 +266,11 @@ func (s *Server) table() []route {
 		{"POST", "/api/v1/jobs/{id}/run", may(operator, ofJob), s.runJob, &runJobDoc},
 		{"GET", "/api/v1/jobs/{id}/next", may(viewer, ofJob), s.nextDue, &nextDueDoc},
 		{"GET", "/api/v1/jobs/{id}/explain", may(viewer, ofJob), s.explain, &explainDoc},
-		{"GET", "/api/v1/jobs/{id}/history", may(viewer, ofJob), s.history, &historyDoc},
+		{"GET", "/api/v1/jobs/{id}/history", may(viewer, ofJobsPast), s.history, &historyDoc},
 
-		{"GET", "/api/v1/jobs/{id}/versions", may(viewer, ofJob), s.listVersions, &listVersionsDoc},
-		{"GET", "/api/v1/jobs/{id}/versions/{version}", may(viewer, ofJob), s.getVersion, &getVersionDoc},
-		{"GET", "/api/v1/jobs/{id}/versions/{version}/diff/{other}", may(viewer, ofJob), s.diffVersions, &diffVersionsDoc},
+		{"GET", "/api/v1/jobs/{id}/versions", may(viewer, ofJobsPast), s.listVersions, &listVersionsDoc},
+		{"GET", "/api/v1/jobs/{id}/versions/{version}", may(viewer, ofJobsPast), s.getVersion, &getVersionDoc},
+		{"GET", "/api/v1/jobs/{id}/versions/{version}/diff/{other}", may(viewer, ofJobsPast), s.diffVersions, &diffVersionsDoc},
 		{"POST", "/api/v1/jobs/{id}/rollback", may(admin, ofJob), s.rollback, &rollbackDoc},
 
 		{"POST", "/api/v1/bulk/pause", may(operator, filtered), s.bulkPause, &bulkPauseDoc},
@@ -339,6 +339,7 @@ func (s *Server) table() []route {
 		{"POST", "/api/v1/apps/{app}/resume", may(operator, ofApp), s.resumeAll, &resumeAppDoc},
 		{"GET", "/api/v1/pauses", may(viewer, filtered), s.listPauses, &listPausesDoc},
 		{"GET", "/api/v1/audit", may(viewer, filtered), s.listAudit, &listAuditDoc},
+		{"GET", "/api/v1/audit/chain", may(viewer, whole), s.verifyAudit, &verifyAuditDoc},
 
 		{"GET", "/api/v1/me", may(viewer, shared), s.me, &meDoc},
 		{"GET", "/api/v1/login", open, s.waysIn, &waysInDoc},
@@ -385,6 +386,7 @@ func (s *Server) table() []route {
 func (s *Server) serve(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
+			s.noteForbidden(r, err)
 			s.fail(w, r, err)
 		}
 	}

@@ -2,10 +2,12 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
 
+	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -47,7 +49,7 @@ func (s *Server) definitions(ctx context.Context, id, upTo int64, limit int) (sq
 	if upTo == 0 {
 		upTo = j.Version
 	}
-	if upTo > j.Version {
+	if upTo > j.Version && mayRead(ctx, j.Spec.App) {
 		return j, nil, notFound.problem("The job is at version %d, and was never at %d.", j.Version, upTo)
 	}
 	rows, err := s.cfg.DB.Versions(ctx, id, upTo, limit)
@@ -89,11 +91,14 @@ func (s *Server) listVersions(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 		v := &rows[i]
+		if !mayReadVersion(r.Context(), v) {
+			continue
+		}
 		item := versionItem{Version: v.Version, At: stamp(v.At), Who: v.Who, Current: i == 0 && upTo == 0 && !j.Deleted, Changed: []string{}}
 		if v.SpecErr != nil {
 			item.Error = v.SpecErr.Error()
 		}
-		if i+1 < len(rows) {
+		if i+1 < len(rows) && mayReadVersion(r.Context(), &rows[i+1]) {
 			item.Changed = changedFields(rows[i+1].Spec.Diff(&v.Spec))
 		}
 		p.Items = append(p.Items, item)
@@ -131,7 +136,27 @@ func (s *Server) definitionOf(ctx context.Context, id, version int64) (v sql.Ver
 	if err != nil {
 		return v, false, err
 	}
+	if !mayReadVersion(ctx, &rows[0]) {
+		return v, false, notFound.problem("There is no version %d of the job.", version)
+	}
 	return rows[0], !j.Deleted && rows[0].SpecText == j.SpecText, nil
+}
+
+// mayReadVersion reports whether who makes a request may read a definition: it belongs to the app that it names, also when the job
+// has been moved since.
+func mayReadVersion(ctx context.Context, v *sql.VersionRow) bool {
+	return mayRead(ctx, appIn(v.SpecText))
+}
+
+// appIn is the app that a stored definition names, "" where nobody can tell.
+func appIn(spec string) string {
+	var s struct {
+		App string `json:"app"`
+	}
+	if json.Unmarshal([]byte(spec), &s) != nil {
+		return ""
+	}
+	return s.App
 }
 
 // getVersion: GET /api/v1/jobs/{id}/versions/{version}
@@ -210,6 +235,9 @@ func (s *Server) rollBack(ctx context.Context, id, version int64) (job.Job, erro
 		old, err := s.jobByID(ctx, id)
 		if err != nil {
 			return job.Job{}, err
+		}
+		if !auth.Of(ctx).MayIn(admin, old.Spec.App) {
+			return job.Job{}, sql.ErrNotFound // it was moved into another app since the request was let in
 		}
 		v, _, err := s.definitionOf(ctx, id, version)
 		if err != nil {

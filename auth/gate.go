@@ -21,7 +21,8 @@ type Gate struct {
 
 	strangers Strangers     // look-ups of secrets that turned out to be none
 	asking    chan struct{} // held while a secret is looked up of which nothing is known
-	refusals  refusals
+	refusals  refusals      // of strangers
+	forbidden refusals      // of those who are known
 
 	mu    sync.Mutex
 	known map[Hash]finding
@@ -52,7 +53,8 @@ func NewGate(db *sql.DB, log *slog.Logger) *Gate {
 		db: db, log: log, known: map[Hash]finding{},
 		strangers: Strangers{Each: Limiter{Every: 500 * time.Millisecond, Burst: 20}, Rest: Limiter{Every: 100 * time.Millisecond, Burst: 20}},
 		asking:    make(chan struct{}, maxAsking),
-		refusals:  newRefusals(),
+		refusals:  newStrangers(),
+		forbidden: newForbidden(),
 	}
 }
 

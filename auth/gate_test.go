@@ -342,3 +342,34 @@ func TestRefusalsAreInTheAudit(t *testing.T) {
 	now = now.Add(time.Hour)
 	refuse("10.0.0.9", 1)
 }
+
+// TestForbiddenIsInTheAudit: who is known and refused leaves lines in their name, a few at once and one a minute, and strangers
+// cannot use these up.
+func TestForbiddenIsInTheAudit(t *testing.T) {
+	p := setUp(t)
+	g, now := p.gate(), time.Now()
+	forbid := func(who *Principal, address string, n int) {
+		for range n {
+			g.Forbid(p.from(address), who, "DELETE /api/v1/groups/{name}", "that takes role admin", now)
+		}
+	}
+	lines := func(who string) int64 {
+		return p.number("SELECT COUNT(*) FROM audit WHERE kind = 'request' AND action = 'refuse' AND name = 'DELETE /api/v1/groups/{name}' AND who = ?", who)
+	}
+	for i := range 300 {
+		forbid(nil, fmt.Sprintf("10.1.%d.%d", i/250, i%250), 1)
+	}
+	if n := lines("anonymous"); n < 20 || n > 40 {
+		t.Errorf("300 strangers leave %d lines, want them bounded", n)
+	}
+	forbid(&Principal{Name: "ann", Kind: "token"}, "10.0.0.1", 25)
+	forbid(&Principal{Name: "bob", Kind: "token"}, "10.0.0.1", 1)
+	if a, b := lines("ann"), lines("bob"); a != 10 || b != 1 {
+		t.Errorf("got %d lines of one who was refused 25 times and %d of one who was once, want 10 and 1", a, b)
+	}
+	now = now.Add(time.Minute)
+	forbid(&Principal{Name: "ann", Kind: "token"}, "10.0.0.1", 2)
+	if n := p.number("SELECT COUNT(*) FROM audit WHERE who = 'ann' AND reason = 'that takes role admin; 15 more were refused since the last line of this name'"); n != 1 || lines("ann") != 11 {
+		t.Errorf("a minute later: got %d lines, %d that count the others; want 11 and 1", lines("ann"), n)
+	}
+}

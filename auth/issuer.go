@@ -15,6 +15,8 @@ const (
 	AuditToken job.Kind = "token"
 	KindLogin  job.Kind = "login"
 
+	KindRequest job.Kind = "request" // one that was refused
+
 	ActionRevoke  job.Action = "revoke"
 	ActionSignIn  job.Action = "sign_in"
 	ActionSignOut job.Action = "sign_out"

@@ -10,22 +10,28 @@ import (
 	"go-crontab/sql"
 )
 
-// refusals bounds the lines of the audit that those write who are not let in: one a minute for each address, and so
-// many for all of them together. A line says how many came before it that have none.
+// refusals bounds the audit lines of requests that are refused: some for each address or name, and some for all of them
+// together. A line says how many came before it that have none.
 type refusals struct {
 	each, all Limiter
 
 	mu     sync.Mutex
-	silent map[string]int // refusals without a line, by address
+	silent map[string]int // refusals without a line, by address or name
 }
 
-func newRefusals() refusals {
+// newStrangers bounds those of whom nobody knows who they are: one line a minute for each address.
+func newStrangers() refusals {
 	return refusals{each: Limiter{Every: time.Minute, Burst: 1}, all: Limiter{Every: 10 * time.Second, Burst: 30}}
 }
 
-// due tells whether a refusal from an address gets its line, and how many did not before.
-func (r *refusals) due(address string, now time.Time) (silent int, due bool) {
-	key := AddressKey(address)
+// newForbidden bounds those who are known and may not do what they ask for. They have lines of their own, so that no stranger
+// can use them up, and a few at once, as each may be about another thing.
+func newForbidden() refusals {
+	return refusals{each: Limiter{Every: time.Minute, Burst: 10}, all: Limiter{Every: 10 * time.Second, Burst: 60}}
+}
+
+// due reports whether a refusal gets its line, and how many did not before.
+func (r *refusals) due(key string, now time.Time) (silent int, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.each.Wait(key, now) == 0 {
@@ -47,25 +53,52 @@ func (r *refusals) due(address string, now time.Time) (silent int, due bool) {
 // request is refused whether that works or not.
 func (g *Gate) Refuse(ctx context.Context, refused *Refused, now time.Time) {
 	origin := job.ActorOf(ctx).Origin
-	silent, due := g.refusals.due(origin, now)
+	silent, due := g.refusals.due(AddressKey(origin), now)
 	if !due {
 		return
 	}
-	why := refused.Why
-	if silent > 0 {
-		why += fmt.Sprintf("; %d more were refused since the last line of this address", silent)
+	g.noteRefusal(ctx, &job.Entry{
+		Actor: job.Actor{Who: job.Anonymous, Origin: origin}, Kind: KindLogin, Name: refused.Name, Reason: folded(refused.Why, silent, "address"),
+	})
+}
+
+// Forbid writes into the audit that somebody who is known asked for what they may not do, unless enough lines say so already.
+// p is nil for a request that was refused before anybody asked who makes it.
+func (g *Gate) Forbid(ctx context.Context, p *Principal, route, why string, now time.Time) {
+	line := &job.Entry{Actor: job.Actor{Who: job.Anonymous, Origin: job.ActorOf(ctx).Origin}, Kind: KindRequest, Name: route}
+	bound, key, whose := &g.refusals, AddressKey(line.Origin), "address"
+	if p != nil {
+		line.Who = p.Name
+		bound, key, whose = &g.forbidden, p.Kind+" "+p.Name, "name"
 	}
-	err := g.db.Tx(ctx, func(tx *sql.Tx) error {
-		at, err := tx.Now()
-		if err != nil {
+
+	silent, due := bound.due(key, now)
+	if !due {
+		return
+	}
+	line.Reason = folded(why, silent, whose)
+	g.noteRefusal(ctx, line)
+}
+
+// folded is a reason that counts the refusals without a line.
+func folded(why string, silent int, whose string) string {
+	if silent == 0 {
+		return why
+	}
+	return fmt.Sprintf("%s; %d more were refused since the last line of this %s", why, silent, whose)
+}
+
+// noteRefusal writes the line of a refusal. If we die before, there is none, and nothing was changed either.
+func (g *Gate) noteRefusal(ctx context.Context, line *job.Entry) {
+	line.Action = ActionRefuse
+	err := g.db.Tx(ctx, func(tx *sql.Tx) (err error) {
+		if line.At, err = tx.Now(); err != nil {
 			return err
 		}
-		_, err = tx.InsertAudit(&job.Entry{
-			At: at, Actor: job.Actor{Who: job.Anonymous, Origin: origin}, Action: ActionRefuse, Kind: KindLogin, Name: refused.Name, Reason: why,
-		})
+		_, err = tx.InsertAudit(line)
 		return err
 	})
 	if err != nil {
-		g.log.Warn("a refusal is not in the audit", "from", origin, "why", why, "error", err)
+		g.log.Warn("a refusal is not in the audit", "from", line.Origin, "who", line.Who, "why", line.Reason, "error", err)
 	}
 }

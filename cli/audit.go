@@ -67,6 +67,7 @@ became of nodes that left, vanished or lost their session. -o json also says wha
 		}
 		return r.audit(cmd, q, n)
 	}
+	cmd.AddCommand(auditVerifyCommand(c))
 	return cmd
 }
 

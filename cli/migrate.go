@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"go-crontab/audit"
 	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -24,12 +26,15 @@ type migration struct {
 
 	Token string `json:"token,omitempty"` // the first one, when it was just made
 
+	AuditRemoved int `json:"audit_removed,omitempty"` // old audit lines
+
 	Restored *restored `json:"restored,omitempty"` // with --after-restore
 }
 
 func migrateCommand(c *console) *cobra.Command {
 	var (
 		dsn              string
+		grantee          string
 		bootstrap, again bool
 		afterRestore     bool
 		out              output
@@ -48,10 +53,15 @@ write the row by hand anyway.
 
 With --after-restore it says that a database that was restored from a backup is to be used. Nodes that have worked with a
 later state of it refuse to go on before, since they would start again what has been started. Stop all nodes first. The
-cluster is paused then, and nothing that was due since the backup is started again; see docs/backup.md.`,
-		Example: `  export GOCRONTAB_DSN='crontab:secret@tcp(db:3306)/crontab'
+cluster is paused then, and nothing that was due since the backup is started again; see docs/backup.md.
+
+It also removes audit lines that are older than 400 days: the user of the nodes should not be able to. With --print-grants it
+changes nothing, and prints the statements that give a user of MySQL the rights that nodes need, and no others. Run it again
+after each upgrade, which may bring tables.`,
+		Example: `  export GOCRONTAB_DSN='crontab_migrate:secret@tcp(db:3306)/crontab'
   go-crontab migrate
-  go-crontab migrate --bootstrap -o json | jq -r .token > admin-token`,
+  go-crontab migrate --bootstrap -o json | jq -r .token > admin-token
+  go-crontab migrate --print-grants crontab | mysql -u root -p`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkVariables(); err != nil {
@@ -62,6 +72,9 @@ cluster is paused then, and nothing that was due since the backup is started aga
 			}
 			if again && !bootstrap {
 				return usageError("--again is of no use without --bootstrap")
+			}
+			if cmd.Flags().Changed("print-grants") {
+				return printGrants(cmd.Context(), c, out, dsn, grantee)
 			}
 			if afterRestore {
 				if err := wasRestored(cmd.Context(), dsn); err != nil {
@@ -93,6 +106,9 @@ cluster is paused then, and nothing that was due since the backup is started aga
 	dsnVar(cmd.Flags(), &dsn)
 	cmd.Flags().BoolVar(&bootstrap, "bootstrap", false, "make the first token, unless that was done before, and print it")
 	cmd.Flags().BoolVar(&afterRestore, "after-restore", false, "the database was restored from a backup, and is to be used: pause the cluster, and say what it does not know")
+	cmd.Flags().StringVar(&grantee, "print-grants", "", "change nothing, and print what grants a user the rights of nodes: USER, or USER@HOST")
+	cmd.MarkFlagsMutuallyExclusive("print-grants", "bootstrap")
+	cmd.MarkFlagsMutuallyExclusive("print-grants", "after-restore")
 	cmd.Flags().BoolVar(&again, "again", false, "with --bootstrap: make another one, in place of the first")
 	out.flags(cmd, "table", "json", "yaml")
 	return cmd
@@ -113,6 +129,9 @@ func migrate(ctx context.Context, c *console, dsn string, bootstrap, again bool)
 		err = fmt.Errorf("%w: no migration was begun", context.Cause(migrating))
 	}
 	over()
+	if err == nil {
+		m.AuditRemoved, err = removeOldAudit(ctx, db)
+	}
 	switch dial := (*net.OpError)(nil); {
 	case err == nil:
 	case strings.Contains(err.Error(), "Unknown database"):
@@ -129,6 +148,55 @@ func migrate(ctx context.Context, c *console, dsn string, bootstrap, again bool)
 		m.Token, err = auth.Issuer{DB: db}.Bootstrap(ctx, again)
 	}
 	return m, err
+}
+
+// removeOldAudit removes the audit lines that are kept no longer, in small batches.
+func removeOldAudit(ctx context.Context, db *sql.DB) (removed int, err error) {
+	const batch = 500
+	now, err := db.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for n := batch; n >= batch; removed += n {
+		if n, err = db.DropAudit(ctx, now.Add(-audit.Kept), batch); err != nil {
+			return removed, fmt.Errorf("remove old audit lines: %w", err)
+		}
+	}
+	return removed, nil
+}
+
+// printGrants prints the statements that give a user what nodes need.
+func printGrants(ctx context.Context, c *console, out output, dsn, grantee string) error {
+	user, host, _ := strings.Cut(grantee, "@")
+	if user == "" {
+		return usageError("--print-grants %q: want the name of a user of MySQL, such as crontab or crontab@10.0.0.%%", grantee)
+	}
+	if err := checkDSN(dsn); err != nil {
+		return err
+	}
+	db, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+
+	have, want, err := db.SchemaVersions(ctx)
+	if err != nil {
+		return err
+	}
+	if have != want {
+		return fmt.Errorf("the tables have version %d, and this program is made for %d: run migrate first, rights are granted table by table", have, want)
+	}
+	grants, err := db.Grants(ctx, user, cmp.Or(host, "%"))
+	if err != nil {
+		return err
+	}
+	return out.object(c, map[string][]string{"grants": grants}, "", func() error {
+		for _, g := range grants {
+			c.printf("%s;\n", g)
+		}
+		return nil
+	})
 }
 
 // untilAsked is ctx until a signal asks this process to end, which says so each time that it will, by itself. A pipe that breaks is
@@ -161,6 +229,13 @@ func untilAsked(ctx context.Context, c *console) (migrating context.Context, ove
 }
 
 func (m migration) String() string {
+	if m.AuditRemoved == 0 {
+		return m.upgraded()
+	}
+	return fmt.Sprintf("%s; removed %d audit lines that were older than %d days", m.upgraded(), m.AuditRemoved, int(audit.Kept.Hours()/24))
+}
+
+func (m migration) upgraded() string {
 	switch {
 	case m.From == m.To:
 		return fmt.Sprintf("the tables are at version %d already", m.To)

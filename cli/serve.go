@@ -44,6 +44,7 @@ type serveSettings struct {
 	spool     string // the state folder that is used
 	archive   string
 	archiving time.Duration
+	auditLog  string
 	labels    []string
 	runAs     string
 	allow     []string // users that commands may run as
@@ -91,7 +92,7 @@ to end. A second signal kills them at once. Exit code 4: the node may not join, 
 }
 
 // serveFlags are those that can be given as variables, beside the DSN.
-var serveFlags = []string{"listen", "probe-listen", "advertise", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as", "run-as-allow", "allow-new-privs", "cgroup", "no-guard", "http-allow", "secrets-dir", "grant-secret", "archive-command", "archive-timeout", "log-level", "log-format"}
+var serveFlags = []string{"listen", "probe-listen", "advertise", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir", "label", "run-as", "run-as-allow", "allow-new-privs", "cgroup", "no-guard", "http-allow", "secrets-dir", "grant-secret", "archive-command", "archive-timeout", "audit-log", "log-level", "log-format"}
 
 func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -134,6 +135,8 @@ prints one (default GOCRONTAB_SECRET_KEY, the key itself, or none)`)
 	flags.StringVar(&s.archive, "archive-command", "", `a command, which bash runs, that gets records as lines of JSON on its standard input before
 they are removed; the same on all nodes`)
 	flags.DurationVar(&s.archiving, "archive-timeout", node.DefaultArchiveTimeout, "how long it may take for a batch of records, 1s to 4m")
+	flags.StringVar(&s.auditLog, "audit-log", "", `copy all audit lines of the cluster to a file, by its path, as lines of JSON; or "syslog"
+(default nowhere)`)
 	s.access.flags(flags)
 	s.folder.flags(flags)
 	s.logging.flags(flags)
@@ -261,7 +264,7 @@ func (s *serveSettings) serve(c *console) error {
 		DSN: s.dsn, Name: s.node, Address: s.address, Version: readVersion().Version,
 		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool, Log: log,
 		RunAs: s.runAs, RunAsAllow: s.allow, NewPrivs: s.newPrivs, Cgroup: s.cgroup, NoGuard: s.noGuard, HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretGrants: s.grants, SecretKeys: s.keys,
-		Archive: s.archive, ArchiveTimeout: s.archiving,
+		Archive: s.archive, ArchiveTimeout: s.archiving, AuditLog: s.auditLog,
 		MetricsJobs: s.access.metricsJobs(), Traced: tracer.Executor,
 	})
 	if err != nil {

@@ -43,5 +43,6 @@ var checks = []check{
 
 	{"history-size", History, "The history is bounded", historySize},
 	{"retention", History, "Records that are kept no longer go", retention},
+	{"audit-chain", History, "The newest audit lines are as they were written", auditChain},
 	{"restored", History, "The database is not an older one", restored},
 }

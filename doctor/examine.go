@@ -38,6 +38,7 @@ type exam struct {
 	most     int // definitions of jobs that a check reads
 
 	at       *check // that runs
+	saw      string // what the check that runs has looked at, in place of what it is about
 	findings []Finding
 }
 
@@ -66,7 +67,7 @@ func Examine(ctx context.Context, p Patient) (*Report, error) {
 	r := &Report{At: x.now, Server: x.version}
 	for i := range checks {
 		c := &checks[i]
-		x.at = c
+		x.at, x.saw = c, ""
 		done := Checked{ID: c.id, Area: c.area, About: c.about, Severity: OK}
 		from := len(x.findings)
 		if err := x.attempt(c); err != nil {
@@ -79,6 +80,9 @@ func Examine(ctx context.Context, p Patient) (*Report, error) {
 			if f.Severity.Worse(done.Severity) {
 				done.Severity = f.Severity
 			}
+		}
+		if x.saw != "" && done.Severity == OK {
+			done.About = x.saw
 		}
 		r.Checks = append(r.Checks, done)
 	}

@@ -61,7 +61,7 @@ type Job struct {
 type Checked struct {
 	ID       string
 	Area     Area
-	About    string // what is so when nothing is found
+	About    string // what is so when nothing is found; if nothing was, it may say how much was looked at
 	Severity Severity
 	Skipped  string // why it could not look
 }

@@ -2,8 +2,11 @@ package doctor
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"go-crontab/sql"
 )
 
 var migrateCommand = []string{"go-crontab migrate"}
@@ -84,22 +87,28 @@ func rights(x *exam) error {
 	if err != nil {
 		return err
 	}
-	byRight := map[string][]string{}
+	name, host, _ := strings.Cut(user, "@")
+	byRight, byTable := map[string][]string{}, map[string][]string{}
 	for _, d := range denied {
 		byRight[d.Right] = append(byRight[d.Right], d.Table)
+		byTable[d.Table] = append(byTable[d.Table], d.Right)
 	}
-	var lacks, names []string
+
+	var lacks, grants []string
 	for _, right := range []string{"SELECT", "INSERT", "UPDATE", "DELETE"} {
 		if tables := byRight[right]; tables != nil {
-			lacks, names = append(lacks, right+" on "+list(tables, 5)), append(names, right)
+			lacks = append(lacks, right+" on "+list(tables, 5))
 		}
 	}
-	name, host, _ := strings.Cut(user, "@")
+	for _, table := range slices.Sorted(maps.Keys(byTable)) {
+		grants = append(grants, sql.GrantOf(byTable[table], schema, table, name, host))
+	}
 	x.found(Error, Finding{
-		Seen: user + " lacks " + strings.Join(lacks, "; "),
-		Why:  "A node reads and writes all of its tables; where it may not, due times are not started, or their records are not written.",
-		Fix:  "Grant what is missing.",
-		SQL:  []string{fmt.Sprintf("GRANT %s ON `%s`.* TO '%s'@'%s'", strings.Join(names, ", "), schema, name, host)},
+		Seen:     user + " lacks " + strings.Join(lacks, "; "),
+		Why:      "A node reads and writes all of its tables; where it may not, due times are not started, or their records are not written.",
+		Fix:      "Grant what is missing. The command prints all that nodes need, as the user who may change tables.",
+		SQL:      grants,
+		Commands: []string{"go-crontab migrate --print-grants " + quote(user)},
 	})
 	return nil
 }

@@ -53,6 +53,7 @@ const (
 	ActionFence    Action = "fence"  // of a session that lost its lease and killed its commands
 	ActionReset    Action = "reset"  // of tasks whose session is gone, which are given back or end lost
 	ActionBreak    Action = "break"  // of a job that cannot be planned any more
+	ActionVoid     Action = "void"   // a change whose commit was not confirmed, and which was not made
 )
 
 // SessionLife is what the audit keeps, as JSON, of a session that is gone: between the two instants it may have

@@ -23,9 +23,11 @@ type Metrics struct {
 	changes      map[string]prometheus.Histogram // by the name of the change
 	notSpawned   prometheus.Counter
 	sessionsLost prometheus.Counter
-	requests     *prometheus.CounterVec
-	requestTime  prometheus.Histogram
-	jobs         *jobs
+
+	auditLogErrors prometheus.Counter
+	requests       *prometheus.CounterVec
+	requestTime    prometheus.Histogram
+	jobs           *jobs
 }
 
 // prefix is what all names of ours begin with.
@@ -56,6 +58,7 @@ func New(node, version string, mostJobs int) *Metrics {
 		m.own.MustRegister(m.changes[name])
 	}
 	m.notSpawned = prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "not_spawned_total", Help: "Attempts that were started and not spawned, because the lease was not fresh or their time was over."})
+	m.auditLogErrors = prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "audit_log_errors_total", Help: "Tries to copy audit lines to the file or syslog of --audit-log that failed."})
 	m.sessionsLost = prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "sessions_lost_total", Help: "Sessions that this process lost: what they executed was killed."})
 	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "api_requests_total", Help: "Requests that were answered, by what they asked for. Those to no route have an empty one."}, []string{"method", "route", "code"})
 	m.requestTime = histogram("api_request_duration_seconds", "How long requests took, streams apart.", requestBounds, nil)
@@ -64,7 +67,7 @@ func New(node, version string, mostJobs int) *Metrics {
 		prometheus.CounterOpts{Name: prefix + "log_lines_dropped_total", Help: "Log lines that this process dropped because the reader of its log was blocked."},
 		func() float64 { return float64(logqueue.Dropped()) },
 	)
-	m.own.MustRegister(info, m.lateness, m.runTime, m.notSpawned, m.sessionsLost, m.requests, m.requestTime, logDropped)
+	m.own.MustRegister(info, m.lateness, m.runTime, m.notSpawned, m.sessionsLost, m.auditLogErrors, m.requests, m.requestTime, logDropped)
 	m.jobs.register(m.own)
 	m.process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -95,6 +98,9 @@ func (m *Metrics) NotSpawned() { m.notSpawned.Inc() }
 
 // SessionLost counts a session that was lost.
 func (m *Metrics) SessionLost() { m.sessionsLost.Inc() }
+
+// AuditLogFailed counts a try to copy audit lines that failed.
+func (m *Metrics) AuditLogFailed() { m.auditLogErrors.Inc() }
 
 // Changed times a change, see Changes.
 func (m *Metrics) Changed(name string, took time.Duration) {

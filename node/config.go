@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"go-crontab/audit"
 	"go-crontab/execute"
 	"go-crontab/internal/logqueue"
 	"go-crontab/job"
@@ -40,6 +41,10 @@ type Config struct {
 	AuditKept time.Duration // lines of the audit that are older are removed; default 400 days, negative: none is
 
 	Traced func(execute.Executor) execute.Executor // stands around the executor, see package trace; nil: nothing does
+
+	// AuditLog has all audit lines of the cluster copied: to the syslog of the machine ("syslog"), or to a file, by its path, one
+	// line of JSON each. "": nowhere. The position is kept in SpoolDir.
+	AuditLog string
 
 	MetricsJobs int // how many jobs may have metrics of their own, those with the label metrics; default 100, negative: none
 
@@ -84,7 +89,7 @@ const (
 	DefaultLookAhead   = 10 * time.Second
 	DefaultCap         = 10_000
 	DefaultGrace       = 8 * time.Second
-	DefaultAuditKept   = 400 * 24 * time.Hour
+	DefaultAuditKept   = audit.Kept
 	DefaultMetricsJobs = 100
 	slotsPerCPU        = 64
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go-crontab/alert"
+	"go-crontab/audit"
 	"go-crontab/compensate"
 	"go-crontab/execute"
 	"go-crontab/guard"
@@ -36,6 +37,7 @@ type life struct {
 	starter     *schedule.Starter
 	sweeper     *schedule.Sweeper
 	tidier      *schedule.Tidier
+	chainer     *audit.Chainer
 	retainer    *result.Retainer
 	feeder      *schedule.Feeder
 	bucketer    *schedule.Bucketer
@@ -95,6 +97,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 	l.tidier = &schedule.Tidier{DB: n.api, Trip: n.db, Session: s, Lookout: l.lookout, Audit: n.cfg.AuditKept, Log: n.log}
 	l.sender = &alert.Sender{DB: n.alerts, Session: s, Outside: n.outside, Nothing: l.lookout.NothingToSend, Log: n.log}
 	l.evaluator = &alert.Evaluator{DB: n.alerts, Session: s, Due: l.sender.Wake, Nothing: l.lookout.NothingToWatch, Log: n.log}
+	l.chainer = &audit.Chainer{DB: n.api, Session: s, Newest: l.lookout.LastLine, Log: n.log}
 	l.retainer = n.newRetainer(s, l.lookout)
 	l.watcher = &watcher{n: n, session: s, lookout: l.lookout}
 	l.bucketer = &schedule.Bucketer{DB: n.db, Session: s, Log: n.log}
@@ -147,7 +150,7 @@ func (l *life) run(ctx, hard context.Context) {
 	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.feeder.Run, l.yield} {
 		working.Go(func() { loop(work) })
 	}
-	for _, loop := range []func(context.Context) error{l.tidier.Run, l.retainer.Run, l.bucketer.Run, l.rezoner.Run, l.evaluator.Run, l.sender.Run} {
+	for _, loop := range []func(context.Context) error{l.tidier.Run, l.chainer.Run, l.retainer.Run, l.bucketer.Run, l.rezoner.Run, l.evaluator.Run, l.sender.Run} {
 		chores.Go(func() { loop(work) })
 	}
 	select {

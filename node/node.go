@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go-crontab/alert"
+	"go-crontab/audit"
 	"go-crontab/execute"
 	"go-crontab/job"
 	"go-crontab/lock"
@@ -41,6 +42,8 @@ type Node struct {
 	spool     *result.Spool
 	executor  execute.Executor
 	metrics   *metric.Metrics
+
+	auditLog audit.Sink // nil: none
 
 	watermark *watermark
 
@@ -95,6 +98,11 @@ func New(cfg Config) (*Node, error) {
 	n.live = result.NewLive(n.db, n.log)
 	n.figures = result.NewFigures(n.api, n.clock.Now, n.log)
 	n.newMetrics()
+	if cfg.AuditLog != "" {
+		if n.auditLog, err = audit.OpenSink(cfg.AuditLog); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.SpoolDir != "" { // last: it is taken until the node has run
 		if n.spool, err = result.OpenSpool(cfg.SpoolDir); err != nil {
 			return nil, err
@@ -138,6 +146,11 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 	var retiring sync.WaitGroup
 	retiring.Go(func() { n.live.Run(recording) })
 	retiring.Go(func() { n.figures.Run(recording) })
+	if n.auditLog != nil {
+		// Nobody waits for it: the file system may hang. The next life goes on where its position stands.
+		copier := &audit.Copier{DB: n.api, Sink: n.auditLog, Dir: n.cfg.SpoolDir, Failed: n.metrics.AuditLogFailed, Log: n.log}
+		go copier.Run(recording)
+	}
 	defer func() { stop(); <-recorded; retiring.Wait(); n.save() }()
 	if err := n.replay(); err != nil {
 		n.log.Error("outcomes of an earlier life cannot be read", "error", err)

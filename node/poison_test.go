@@ -179,6 +179,8 @@ var poisonedRows = map[string]string{
 	"job_version": ofBadJobs,
 	"notable":     ofBadJobs,
 	"moved":       ofBadJobs,
+	"job_app":     ofBadJobs,
+	"run_app":     "1 = 1",
 	"backfill":    ofBadJobs,
 	"output":      "1 = 1",
 	"grp":         "name = 'bad'",
@@ -191,6 +193,7 @@ var poisonedRows = map[string]string{
 	"pause":       "app = 'bad-held'",
 	"chunk":       "1 = 1",
 	"audit":       "1 = 1",
+	"audit_chain": "1 = 1",
 	"secret":      "name = 'bad'",
 	// The other ones say that the database is an older one, since when something is due, and what nodes have to agree on.
 	"setting":       "name IN ('bad', 'buckets', 'zones')",
@@ -296,7 +299,7 @@ func (p *poisoner) round(seed uint64) {
 		p.join(fmt.Sprint("late ", seed))
 	}
 	// What was written goes; what it has done to the nodes would show in the next rounds.
-	for _, table := range []string{"task", "history", "waiting", "job_ref", "job_term", "job_part", "job_version", "notable", "moved", "backfill", "request", "job", "grp", "calendar", "place", "node", "handler_off",
+	for _, table := range []string{"task", "history", "waiting", "job_ref", "job_term", "job_part", "job_version", "notable", "moved", "job_app", "backfill", "request", "job", "grp", "calendar", "place", "node", "handler_off",
 		"pause", "secret", "api_token", "login", "folder", "folder_node", "figure", "alert_channel", "alert_rule", "alert_silence", "delivery", "alert_streak"} {
 		p.must("DELETE FROM " + table + " WHERE " + poisonedRows[table])
 	}
@@ -450,6 +453,8 @@ func (p *poisoner) victims(seed uint64) {
 		"INSERT INTO setting (name, value) VALUES ('bad', 'x') ON DUPLICATE KEY UPDATE value = 'x'",
 		"UPDATE setting SET value = '16' WHERE name = 'buckets'",
 		"INSERT INTO moved (job_id) SELECT id FROM job WHERE app = 'bad' LIMIT 3",
+		"INSERT IGNORE INTO job_app (job_id, number, app) SELECT id, CRC32(app), 'bad' FROM job WHERE app = 'bad' LIMIT 3",
+		"INSERT IGNORE INTO run_app (session_id, launch, app) SELECT session_id, launch, 'bad' FROM task WHERE state = 2 AND job_id IN (SELECT id FROM job WHERE app = 'bad') LIMIT 3",
 		"INSERT INTO api_token (name, hash, role, apps, created, created_by, expires) VALUES ('bad', UNHEX(SHA2(UUID(), 256)), 'viewer', '[\"bad\"]', 1, 'bad', 1)",
 		"INSERT INTO login (hash, who, grants, created, expires) VALUES (UNHEX(SHA2(UUID(), 256)), 'bad', '[]', 1, 1)",
 		"INSERT INTO folder (name, past) VALUES ('bad', '')",

@@ -141,7 +141,7 @@ func setUp(t *testing.T) *fixture {
 // another.
 func (f *fixture) anew(t *testing.T) *fixture {
 	t.Helper()
-	for _, table := range []string{"job", "task", "history", "output", "request", "waiting", "slot", "grp", "audit", "pause", "calendar", "job_ref", "job_term", "job_part", "job_version", "notable", "moved", "folder", "folder_node"} {
+	for _, table := range []string{"job", "task", "history", "output", "request", "waiting", "slot", "grp", "audit", "pause", "calendar", "job_ref", "job_term", "job_part", "job_version", "notable", "moved", "job_app", "run_app", "folder", "folder_node"} {
 		f.exec("TRUNCATE TABLE " + table)
 	}
 	f.exec("DELETE FROM setting WHERE name = 'restored'")

@@ -142,6 +142,12 @@ func (l *Lookout) NoBackfill(jobID int64) bool {
 	return ok && (jobID < g.Backfills[0] || jobID > g.Backfills[1])
 }
 
+// LastLine is the greatest id of an audit line, as of a moment ago. Nobody may know.
+func (l *Lookout) LastLine() (id int64, known bool) {
+	g, ok := l.seen()
+	return g.LastLine, ok
+}
+
 // NothingToSend tells that no message of alerts was there to be sent a moment ago; false when nobody knows.
 func (l *Lookout) NothingToSend() bool {
 	g, ok := l.seen()

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,17 +35,18 @@ func TestOldRequestsGo(t *testing.T) {
 	f.want("the run that was asked for", 1, "SELECT COUNT(*) FROM task WHERE origin > 0")
 }
 
-// TestMovedJobsExecute: the runs of a job that was moved into another app are listed there, also while one that was moved
-// before it executes. Those of that one are when its attempt has ended, which writes the app that it began in.
+// TestMovedJobsExecute: an attempt that executes while its job is moved stays in the app in which it was started, over a second move,
+// and also when nobody but a peer knows how it ended. What starts later belongs to the new app.
 func TestMovedJobsExecute(t *testing.T) {
 	f := setUp(t)
 	f.session.set(after(-time.Second))
-	first, second := f.create(in("old", every("first", time.Hour, 0))), f.create(in("old", every("second", time.Hour, 0)))
+	lost, told := f.create(in("old", every("lost", time.Hour, 0))), f.create(in("old", every("told", time.Hour, 0)))
 	f.reach(t0)
-	f.succeed(second.ID)
 	f.session.set(after(time.Minute))
-	for _, j := range []job.Job{first, second} {
-		f.update(j, func(s *job.Spec) { s.App = "new" })
+	for _, app := range []string{"new", "newer"} {
+		for _, j := range []*job.Job{&lost, &told} {
+			*j = f.update(*j, func(s *job.Spec) { s.App = app })
+		}
 	}
 	tidier := &Tidier{DB: f.beside, Trip: f.beside, Session: f.session, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	tidy := func() {
@@ -53,63 +55,53 @@ func TestMovedJobsExecute(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const listed = "SELECT COUNT(*) FROM history WHERE job_id = ? AND app = CRC32('new')"
 	tidy()
-	f.want("runs of the second job in its app", 1, listed, second.ID)
-	f.want("moved jobs that are left", 1, "SELECT COUNT(*) FROM moved")
-	err := f.beside.Tx(t.Context(), func(tx *sql.Tx) error {
-		s := f.executing.added[0]
-		return tx.End([]int64{s.ID}, []job.Run{{
+	f.want("attempts that were moved about", 2, "SELECT COUNT(*) FROM run_app WHERE app = 'old'")
+
+	for _, s := range f.executing.added {
+		if app, err := f.beside.AppOfRun(t.Context(), s.Launch); err != nil || app != "old" {
+			t.Errorf("while it executes: got app %q, %v", app, err)
+		}
+		run := job.Run{
 			Launch: s.Launch, JobID: s.JobID, App: "old", Due: s.Due, Until: s.Due, Count: 1, Attempt: s.Attempt, Final: true, Ended: f.session.Now(),
 			Result: job.Result{Outcome: job.Succeeded},
-		}})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tidy()
-	f.want("runs of the first job in its app", 1, listed, first.ID)
-	f.want("moved jobs that are left", 0, "SELECT COUNT(*) FROM moved")
-}
-
-// TestMovedBehindAnAttempt: an attempt executes, that began in the old app, while its job has more records that are due later than one
-// batch takes. They are listed in the new app at once, and it is when it has ended.
-func TestMovedBehindAnAttempt(t *testing.T) {
-	f := setUp(t)
-	f.session.set(after(-time.Second))
-	j := f.create(in("old", every("j", time.Hour, 0)))
-	f.reach(t0)
-	const later = 2*tidyBatch + 100
-	for n := 1; n <= later; n++ { // as of a job of which a backfill's attempt executes
-		f.exec("INSERT INTO history (job_id, due, attempt, session_id, launch, outcome, due_last, ended, app) VALUES (?, ?, 1, REPEAT('x', 16), ?, 1, ?, 1, CRC32('old'))",
-			j.ID, int64(after(time.Duration(n)*time.Minute)), n, int64(after(time.Duration(n)*time.Minute)))
-	}
-	f.session.set(after(time.Minute))
-	f.update(j, func(s *job.Spec) { s.App = "new" })
-	tidier := &Tidier{DB: f.beside, Trip: f.beside, Session: f.session, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
-	tidy := func() {
-		t.Helper()
-		for range 3 {
-			if _, err := tidier.tidy(t.Context(), f.session.Now()); err != nil {
-				t.Fatal(err)
-			}
+		}
+		if s.JobID == lost.ID {
+			run.App, run.Outcome = "", job.Lost
+		}
+		if err := f.beside.Tx(t.Context(), func(tx *sql.Tx) error { return tx.End([]int64{s.ID}, []job.Run{run}) }); err != nil {
+			t.Fatal(err)
+		}
+		if app, err := f.beside.AppOfRun(t.Context(), s.Launch); err != nil || app != "old" {
+			t.Errorf("when it has ended: got app %q, %v", app, err)
 		}
 	}
-	const listed = "SELECT COUNT(*) FROM history WHERE job_id = ? AND app = CRC32('new')"
 	tidy()
-	f.want("runs in the new app, while one executes", later, listed, j.ID)
-	f.want("moved jobs that are left", 1, "SELECT COUNT(*) FROM moved")
-	err := f.beside.Tx(t.Context(), func(tx *sql.Tx) error {
-		s := f.executing.added[0]
-		return tx.End([]int64{s.ID}, []job.Run{{
-			Launch: s.Launch, JobID: s.JobID, App: "old", Due: s.Due, Until: s.Due, Count: 1, Attempt: s.Attempt, Final: true, Ended: f.session.Now(),
-			Result: job.Result{Outcome: job.Succeeded},
-		}})
-	})
-	if err != nil {
-		t.Fatal(err)
+	f.want("attempts that are left", 0, "SELECT COUNT(*) FROM run_app")
+	f.want("their records", 2, "SELECT COUNT(*) FROM history WHERE app = CRC32('old')")
+
+	f.session.set(after(time.Hour - time.Second))
+	f.reach(after(time.Hour))
+	for _, s := range f.executing.added[2:] {
+		if app, err := f.beside.AppOfRun(t.Context(), s.Launch); err != nil || app != "newer" {
+			t.Errorf("a later run: got app %q, %v", app, err)
+		}
 	}
-	tidy()
-	f.want("runs in the new app", later+1, listed, j.ID)
-	f.want("moved jobs that are left", 0, "SELECT COUNT(*) FROM moved")
+}
+
+// TestAppsOfOneNumber: a job is not moved between apps whose runs nobody could tell apart.
+func TestAppsOfOneNumber(t *testing.T) {
+	f := setUp(t)
+	f.session.set(after(-time.Second))
+	j := f.create(in("plumless", every("j", time.Hour, 0)))
+	spec := j.Spec
+	spec.App = "buckeroo"
+	if _, err := f.editor.Update(t.Context(), j.ID, j.Version, spec); err == nil || !strings.Contains(err.Error(), "same checksum") {
+		t.Errorf("got %v", err)
+	}
+	j = f.update(j, func(s *job.Spec) { s.App = "other" })
+	if _, err := f.editor.Update(t.Context(), j.ID, j.Version, spec); err == nil || !strings.Contains(err.Error(), "same checksum") {
+		t.Errorf("by way of another app: got %v", err)
+	}
+	f.update(j, func(s *job.Spec) { s.App = "plumless" })
 }

@@ -137,9 +137,6 @@ func (o *Orphans) freeBatch(ctx context.Context, dead uuid.UUID, rows []sql.Task
 			case t.State == job.Executing:
 				run := o.lostRun(t, now)
 				run.Output = written[t.Launch.N]
-				if j := jobs[t.JobID]; j != nil {
-					run.App = j.Spec.App
-				}
 				if t.Wish == 0 && rerun(jobs[t.JobID], t.Attempt) {
 					run.Final = false
 					again, tried = append(again, sql.Again{ID: id, DueNow: now}), append(tried, run)

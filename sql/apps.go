@@ -57,12 +57,12 @@ func (db *DB) AppOfJob(ctx context.Context, id int64) (string, error) {
 	return db.appOf(ctx, "read app of a job", "SELECT app FROM job WHERE id = ?", id)
 }
 
-// AppOfRun returns the app to which the job of a run belongs, executing or ended; or ErrNotFound.
+// AppOfRun returns the app to which a run belongs, executing or ended; or ErrNotFound.
 func (db *DB) AppOfRun(ctx context.Context, l job.Launch) (string, error) {
 	// The task first: a run that ends in between is found in history then.
 	for _, query := range []string{
-		"SELECT j.app FROM task t FORCE INDEX (owner) JOIN job j ON j.id = t.job_id WHERE t.session_id = ? AND t.launch = ?",
-		"SELECT j.app FROM history h JOIN job j ON j.id = h.job_id WHERE h.session_id = ? AND h.launch = ?",
+		"SELECT " + appOfTask + " FROM task t FORCE INDEX (owner) JOIN job j ON j.id = t.job_id WHERE t.session_id = ? AND t.launch = ?",
+		"SELECT " + appOfRun + " FROM history h JOIN job j ON j.id = h.job_id WHERE h.session_id = ? AND h.launch = ?",
 	} {
 		if app, err := db.appOf(ctx, "read app of a run", query, l.Session[:], l.N); err != ErrNotFound {
 			return app, err

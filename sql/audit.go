@@ -75,30 +75,27 @@ func auditArgs(e *job.Entry) []any {
 	return []any{int64(e.At), cut(e.Who, 128), cut(e.Origin, 64), e.Action, e.Kind, e.Ref, cut(e.App, 128), cut(e.Name, 128), cut(e.Reason, 512), null(e.Was), null(e.Became)}
 }
 
-// Audited tells whether a line stands, waiting for whoever is writing it: it is how a change whose commit is unknown is
-// settled. The id alone would do, but for a server that crashed and gives ids again that nobody has seen.
+// Audited reports whether a line stands, waiting for whoever is writing it. It settles a change whose commit is unknown.
 //
-// Where several servers take writes, reading on one does not wait for a commit on another. So if the line does not stand,
-// its id is written and removed again: a change that still arrives behind this transaction is refused, and one that
-// has come before it refuses this transaction.
+// It writes a line of its own with the same id, which says that the change was not made. If the change stands, or is being
+// committed, that is a duplicate key. If it does not, that line stays: nodes may only insert into the audit, and a commit that
+// still arrives from another server is refused by it. The id alone is not enough to know a line by, because a server
+// that crashed gives ids again that nobody has seen.
 func (tx *Tx) Audited(e *job.Entry) (bool, error) {
-	stands := func() (bool, error) {
-		n := 0
-		err := tx.query("settle audit", func(rows *stdsql.Rows) error { n++; return rows.Scan(new(int64)) },
-			"SELECT id FROM audit WHERE id = ? AND at = ? AND kind = ? AND ref = ? AND action = ? FOR UPDATE", e.ID, int64(e.At), e.Kind, e.Ref, e.Action)
-		return n == 1, err
+	if e.ID == 0 {
+		return false, nil
 	}
-	if found, err := stands(); err != nil || found || e.ID == 0 {
-		return found, err
+	void := *e
+	void.Action, void.Reason, void.Was, void.Became = job.ActionVoid, "MySQL did not confirm this change ("+string(e.Action)+"), and it was not made", "", ""
+
+	_, err := tx.exec("take the id of a line", "INSERT INTO audit (id, "+auditInserted+") VALUES "+values(1, 1+auditValues), append([]any{e.ID}, auditArgs(&void)...)...)
+	if !isDuplicate(err) {
+		return false, err
 	}
-	_, err := tx.exec("take the id of a line", "INSERT INTO audit (id, at, who, action, kind) VALUES (?, ?, '', '', '')", e.ID, int64(e.At))
-	if isDuplicate(err) {
-		return stands() // it has arrived between the two, or the id is another line's
-	}
-	if err == nil {
-		_, err = tx.exec("leave the id of a line", "DELETE FROM audit WHERE id = ?", e.ID)
-	}
-	return false, err
+	n := 0
+	err = tx.query("settle audit", func(rows *stdsql.Rows) error { n++; return rows.Scan(new(int64)) },
+		"SELECT id FROM audit WHERE id = ? AND at = ? AND kind = ? AND ref = ? AND action = ?", e.ID, int64(e.At), e.Kind, e.Ref, e.Action)
+	return n == 1, err
 }
 
 const auditColumns = "id, at, who, origin, action, kind, ref, app, name, reason, COALESCE(was, ''), COALESCE(became, '')"
@@ -196,9 +193,9 @@ func (db *DB) Lives(ctx context.Context, at job.Micros, limit int) ([]job.Sessio
 	return out, nil
 }
 
-// JobOf names the job of an attempt that is executing; zero when there is none.
+// JobOf names the job of an attempt that is executing, and the app of the attempt; zero when there is none.
 func (tx *Tx) JobOf(l job.Launch) (id int64, app, name string, err error) {
 	err = tx.query("read job of a run", func(rows *stdsql.Rows) error { return rows.Scan(&id, &app, &name) },
-		"SELECT j.id, j.app, j.name FROM task t FORCE INDEX (owner) JOIN job j ON j.id = t.job_id WHERE t.session_id = ? AND t.launch = ?", l.Session[:], l.N)
+		"SELECT j.id, "+appOfTask+", j.name FROM task t FORCE INDEX (owner) JOIN job j ON j.id = t.job_id WHERE t.session_id = ? AND t.launch = ?", l.Session[:], l.N)
 	return id, app, name, err
 }

@@ -151,7 +151,7 @@ type RunPlace struct {
 }
 
 const runColumns = "h.id, h.job_id, h.due, h.origin, h.attempt, h.session_id, h.launch, h.final, h.outcome, h.reason, h.exit_code," +
-	" h.sig, h.due_last, h.due_count, h.started, h.ended, h.lateness, h.node, h.output_bytes, h.output_kept, j.app, j.name"
+	" h.sig, h.due_last, h.due_count, h.started, h.ended, h.lateness, h.node, h.output_bytes, h.output_kept, " + appOfRun + ", j.name"
 
 // scanRun reads a run, and what stands before its columns.
 func scanRun(rows *stdsql.Rows, before ...any) (RunRow, error) {
@@ -179,7 +179,7 @@ func (db *DB) executing(ctx context.Context, index, where string, args ...any) (
 		r.Lateness = int64(r.Started - dueNow)
 		out = append(out, r)
 		return err
-	}, "SELECT t.id, t.job_id, t.due, t.due_now, t.origin, t.attempt, t.session_id, t.launch, t.started, COALESCE(s.node, ''), j.app, j.name"+
+	}, "SELECT t.id, t.job_id, t.due, t.due_now, t.origin, t.attempt, t.session_id, t.launch, t.started, COALESCE(s.node, ''), "+appOfTask+", j.name"+
 		" FROM task t FORCE INDEX ("+index+") STRAIGHT_JOIN job j ON j.id = t.job_id LEFT JOIN session s ON s.id = t.session_id WHERE "+where+
 		" ORDER BY t.due DESC, t.id DESC LIMIT ?", args...)
 	return out, err

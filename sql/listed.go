@@ -83,8 +83,7 @@ func (tx *Tx) readStored(id int64) (out stored, err error) {
 // relist has a job be found by what it is now. Its row is locked, and was as given.
 func (tx *Tx) relist(was stored, j *job.Job, spec string) error {
 	if was.app != j.Spec.App {
-		// Its runs follow, some at a time: see StampMoved.
-		if _, err := tx.exec("note a move", "INSERT INTO moved (job_id) VALUES (?) ON DUPLICATE KEY UPDATE due = 0", j.ID); err != nil {
+		if err := tx.leaveApp(j.ID, was.app, j.Spec.App); err != nil {
 			return err
 		}
 	}

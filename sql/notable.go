@@ -36,7 +36,7 @@ func triggerOf(origin int64) Trigger {
 }
 
 // appNumber is what stands for an app in rows of history: short, and the same for all nodes. That two apps share one
-// does no harm, since whoever reads compares the names. Zero is none.
+// does no harm, since whoever reads compares the names, and no job may be in both, see leaveApp. Zero is none.
 func appNumber(app string) uint32 {
 	if app == "" {
 		return 0
@@ -54,18 +54,25 @@ func (tx *Tx) learnApps(runs []job.Run) error {
 	}
 	slices.Sort(ids)
 	apps := map[int64]string{}
+	var moved []int64 // jobs that were in another app before
 	for part := range slices.Chunk(slices.Compact(ids), 500) {
 		list, args := in(nil, part)
 		err := tx.query("read apps of jobs", func(rows *stdsql.Rows) error {
 			var id int64
 			var app string
-			err := rows.Scan(&id, &app)
-			apps[id] = app
+			var was bool
+			err := rows.Scan(&id, &app, &was)
+			if apps[id] = app; was {
+				moved = append(moved, id)
+			}
 			return err
-		}, "SELECT id, app FROM job FORCE INDEX (PRIMARY) WHERE id IN "+list, args...)
+		}, "SELECT id, app, EXISTS (SELECT 1 FROM job_app b WHERE b.job_id = job.id) FROM job FORCE INDEX (PRIMARY) WHERE id IN "+list, args...)
 		if err != nil {
 			return err
 		}
+	}
+	if err := tx.learnMoved(runs, moved); err != nil {
+		return err
 	}
 	for i := range runs {
 		if runs[i].App == "" {
@@ -124,77 +131,4 @@ func (db *DB) StampRuns(ctx context.Context, limit int) (int, error) {
 		}
 		return nil
 	})
-}
-
-// movedReach is how many batches StampMoved looks ahead of an attempt that executes.
-const movedReach = 40
-
-// StampMoved writes into some of the runs of one job, the first from the given one on that was moved into another app,
-// that they belong to that one now. It returns with which job to go on, zero at the end: one that executes stays, and does
-// not hold up the others.
-func (db *DB) StampMoved(ctx context.Context, from int64, limit int) (next int64, err error) {
-	moved, err := db.ids(ctx, "find a moved job", "SELECT job_id FROM moved WHERE job_id >= ? ORDER BY job_id LIMIT 1", from)
-	if err != nil || len(moved) == 0 {
-		return 0, err
-	}
-	more := false
-	err = db.Tx(ctx, func(tx *Tx) error {
-		// Who moves the job once more writes this row: it waits for us and begins anew, or we see where it moved the job.
-		var since, last job.Micros
-		err := tx.query("lock a move", func(rows *stdsql.Rows) error { return rows.Scan(&since) }, "SELECT due FROM moved WHERE job_id = ? FOR UPDATE", moved[0])
-		if err != nil {
-			return err
-		}
-		// Read plainly: a lock on the job or its tasks could wait for somebody who waits for this row. And before its runs: that of
-		// an attempt that does not execute any more is among those then.
-		var app string
-		var executing job.Micros // when the earliest attempt of it is due that executes; never: none does
-		err = tx.query("read app of a job", func(rows *stdsql.Rows) error { return rows.Scan(&app, &executing) },
-			"SELECT app, COALESCE((SELECT MIN(due) FROM task FORCE INDEX (due) WHERE task.job_id = job.id AND task.state = 2), ?) FROM job WHERE id = ?", int64(never), moved[0])
-		if err != nil {
-			return err
-		}
-		reach := limit
-		if executing != never { // what it has passed it finds again, see below
-			reach = limit * movedReach
-		}
-		var ids []int64 // of those that do not say so yet
-		looked, number := 0, appNumber(app)
-		err = tx.query("read runs of a moved job", func(rows *stdsql.Rows) error {
-			var id int64
-			var due job.Micros
-			var stamp uint32
-			err := rows.Scan(&id, &due, &stamp)
-			if len(ids) == limit {
-				return err
-			}
-			if looked, last = looked+1, due; stamp != number {
-				ids = append(ids, id)
-			}
-			return err
-		}, "SELECT id, due, app FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due >= ? ORDER BY due, origin, attempt LIMIT ?", moved[0], int64(since), reach)
-		if err != nil {
-			return err
-		}
-		if len(ids) > 0 {
-			list, args := in([]any{number}, ids)
-			if _, err := tx.exec("stamp runs", "UPDATE history FORCE INDEX (PRIMARY) SET app = ? WHERE id IN "+list, args...); err != nil {
-				return err
-			}
-		}
-		// An attempt that executes may have begun under the old app, and will write that: it goes on behind none.
-		to := max(since, min(executing, max(last, since+1)))
-		full := looked == reach || len(ids) == limit
-		switch more = full && (to > since || len(ids) > 0); {
-		case full:
-			_, err = tx.exec("go on with a move", "UPDATE moved SET due = ? WHERE job_id = ?", int64(to), moved[0])
-		case executing == never:
-			_, err = tx.exec("end a move", "DELETE FROM moved WHERE job_id = ?", moved[0])
-		}
-		return err
-	})
-	if more && err == nil {
-		return moved[0], nil
-	}
-	return moved[0] + 1, err // also behind one that cannot be written
 }

@@ -395,8 +395,7 @@ func (tx *Tx) DropRuns(runs []OldRun) error {
 
 // HoldRule keeps others from changing the rule by which the records of a job go, or returns ErrMoved when it is not the given
 // one any more. It comes last in a transaction that removes records: so the job's row is locked for as long as a COMMIT
-// takes, and its starts hardly wait. Whoever has the job's row waits for no record that goes, but one who moves the job and
-// waits for StampMoved: then the server ends one of the three, which begins anew.
+// takes, and its starts hardly wait. Whoever has the job's row waits for no record that goes.
 func (tx *Tx) HoldRule(jobID int64, rule job.Retention) error {
 	j := KeptJob{ID: jobID}
 	there := false

@@ -113,7 +113,7 @@ func (l *runList) choose() {
 		}
 	case l.Apps != nil && len(l.Apps) <= manyAppsOfRuns:
 		for _, app := range l.Apps {
-			// Two apps may share a number, and a job may have moved: few rows are of another app, if any.
+			// Two apps may share a number: few rows are of another app, if any.
 			l.eachKind("history h FORCE INDEX (by_app)", "h", "h.app = ?", appNumber(app))
 		}
 		if l.Node != "" { // what is left is looked for in MySQL, so that comparing the app's name is too
@@ -147,7 +147,7 @@ func (l *runList) leave(cond, value string) {
 func (l *runList) leaveApps() {
 	if l.Apps != nil {
 		list, args := in(nil, l.Apps)
-		l.left = append(l.left, condition{"(SELECT j.app FROM job j WHERE j.id = h.job_id) IN " + list, args})
+		l.left = append(l.left, condition{"(SELECT " + appOfRun + " FROM job j WHERE j.id = h.job_id) IN " + list, args})
 	}
 }
 
@@ -204,7 +204,7 @@ func (l *runList) direct(ctx context.Context) (RunPage, error) {
 		g.join += " STRAIGHT_JOIN job j ON j.id = h.job_id"
 		if l.Apps != nil {
 			list, args := in(nil, l.Apps)
-			g.cond, g.condArgs = "j.app IN "+list, args
+			g.cond, g.condArgs = appOfRun+" IN "+list, args
 		}
 	}
 	all.scan = func(rows *stdsql.Rows, e *runEntry, i *int) (err error) {
@@ -282,9 +282,9 @@ func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]RunRow, error) 
 		add("t.job_id = ?", f.JobID)
 	}
 	if f.App != "" {
-		add("j.app = ?", f.App)
+		add(appOfTask+" = ?", f.App)
 	}
-	restrict(&where, &args, "j.app", f.Apps)
+	restrict(&where, &args, appOfTask, f.Apps)
 	if f.Node != "" {
 		add("s.node = ?", f.Node)
 	}

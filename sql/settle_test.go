@@ -7,7 +7,8 @@ import (
 	"go-crontab/job"
 )
 
-// TestAudited: a line is there, is not, or is another one with its id; asking leaves nothing behind.
+// TestAudited: a line is there, is not, or is another one with its id. Asking for one that is not there takes its id, once, with a
+// line that says so, and removes nothing: nodes may only insert into the audit.
 func TestAudited(t *testing.T) {
 	f := setUp(t)
 	line := job.Entry{At: 1_800_000_000_000_000, Actor: job.Actor{Who: "anna"}, Action: job.ActionPause, Kind: job.KindJob, Ref: 7}
@@ -21,10 +22,16 @@ func TestAudited(t *testing.T) {
 	absent, other := line, line
 	absent.ID += 1000
 	other.At++
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name string
 		line *job.Entry
 		want bool
-	}{"there": {&line, true}, "not there": {&absent, false}, "another one with its id": {&other, false}, "never written": {&job.Entry{}, false}} {
+		void int64 // lines of changes that were not made
+	}{
+		{"there", &line, true, 0}, {"another one with its id", &other, false, 0}, {"never written", &job.Entry{}, false, 0},
+		{"not there", &absent, false, 1}, {"not there, asked again", &absent, false, 1},
+	} {
+		name := c.name
 		got := !c.want
 		err := f.db.Tx(t.Context(), func(tx *Tx) (err error) {
 			got, err = tx.Audited(c.line)
@@ -33,8 +40,11 @@ func TestAudited(t *testing.T) {
 		if err != nil || got != c.want {
 			t.Errorf("%s: got %t, %v; want %t", name, got, err, c.want)
 		}
-		if n := f.number("SELECT COUNT(*) FROM audit"); n != 1 {
-			t.Fatalf("%s: %d lines of the audit, want the one that was written", name, n)
+		if n := f.number("SELECT COUNT(*) FROM audit"); n != 1+c.void {
+			t.Fatalf("%s: %d lines of the audit, want the one that was written and %d", name, n, c.void)
+		}
+		if n := f.number("SELECT COUNT(*) FROM audit WHERE id = ? AND who = 'anna' AND action = 'void' AND reason LIKE '%(pause)%not made'", absent.ID); n != c.void {
+			t.Fatalf("%s: %d lines say that the change was not made, want %d", name, n, c.void)
 		}
 	}
 	if n := f.number("SELECT COUNT(*) FROM audit WHERE id = ? AND who = 'anna' AND ref = 7", line.ID); n != 1 {

@@ -12,7 +12,7 @@ import (
 type Untidy struct {
 	AtEnd    bool       // some job may be finished, see FinishJobs
 	Runs     bool       // see StampRuns
-	Moved    bool       // see StampMoved
+	Moved    bool       // see DropRunApps
 	Unlisted bool       // see ListUnlisted
 	Request  job.Micros // when the oldest one was made; zero: there is none
 	Line     job.Micros // when the oldest line of the audit was written; zero: there is none
@@ -22,7 +22,7 @@ type Untidy struct {
 func (db *DB) Untidy(ctx context.Context) (u Untidy, err error) {
 	err = db.query(ctx, "look for what is untidy", func(rows *stdsql.Rows) error {
 		return rows.Scan(&u.AtEnd, &u.Runs, &u.Moved, &u.Unlisted, &u.Request, &u.Line)
-	}, "SELECT EXISTS (SELECT 1 FROM job FORCE INDEX (stage) WHERE stage = 1), EXISTS (SELECT 1 FROM history FORCE INDEX (by_app) WHERE app = 0), EXISTS (SELECT 1 FROM moved),"+
+	}, "SELECT EXISTS (SELECT 1 FROM job FORCE INDEX (stage) WHERE stage = 1), EXISTS (SELECT 1 FROM history FORCE INDEX (by_app) WHERE app = 0), EXISTS (SELECT 1 FROM run_app),"+
 		" EXISTS (SELECT 1 FROM job FORCE INDEX (listed) WHERE listed = 0), COALESCE((SELECT MIN(created) FROM request FORCE INDEX (created)), 0), COALESCE((SELECT MIN(at) FROM audit FORCE INDEX (at)), 0)")
 	return u, err
 }
@@ -31,11 +31,6 @@ func (db *DB) Untidy(ctx context.Context) (u Untidy, err error) {
 // The tasks, runs and backfills that came of them stay.
 func (db *DB) DropRequests(ctx context.Context, before job.Micros, limit int) (int, error) {
 	return db.drop(ctx, "request", "created", before, limit)
-}
-
-// DropAudit removes some lines of the audit that are older than an instant, the oldest first, and returns how many.
-func (db *DB) DropAudit(ctx context.Context, before job.Micros, limit int) (int, error) {
-	return db.drop(ctx, "audit", "at", before, limit)
 }
 
 // drop removes the oldest rows of a table, which has an index of the name of the column that says how old they are.

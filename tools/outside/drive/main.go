@@ -275,6 +275,7 @@ func (d *driver) people() {
 	for _, action := range []string{"create", "update", "rollback", "pause", "resume", "delete"} {
 		must(slices.ContainsFunc(lines, func(e AuditEntry) bool { return e.Action == action && e.Who != "" && e.Origin != nil }), "the audit has who did "+action)
 	}
+	must(len(ok(d.VerifyAuditWithResponse(d.ctx, nil)).JSON200.Faults) == 0, "the audit is as it was written")
 }
 
 func (d *driver) nodes() {

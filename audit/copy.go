@@ -1,0 +1,235 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Sink takes the copies of audit lines. Write returns once they are handed over, and after a few seconds at most, unless a
+// file system hangs.
+type Sink interface {
+	// Whole reports whether the sink has room for definitions.
+	Whole() bool
+	Write(lines [][]byte) error
+	Close() error
+}
+
+// Copier copies every audit line to a sink, once it is chained. It copies all lines of the cluster, whichever node wrote them.
+//
+// The position is written after the lines. If we die in between, these lines are copied twice: none is left out. A copy that
+// begins, where no position is kept, begins with the line that comes next.
+type Copier struct {
+	DB     *sql.DB
+	Sink   Sink
+	Dir    string // where the position is kept; "": only in memory, and a restart leaves out what came meanwhile
+	Failed func() // called for each try that failed
+	Log    *slog.Logger
+
+	at     position
+	begun  bool
+	failed bool // the last try did, and the log says so
+}
+
+// position is the last link that was copied.
+type position struct {
+	Seq  int64      `json:"seq"`
+	Hash string     `json:"hash"`
+	At   job.Micros `json:"at"`
+}
+
+const (
+	copyPeriod = time.Second
+	copyBatch  = 200
+	copyBytes  = 4 << 20 // of a batch; definitions may be long
+)
+
+// Run copies until ctx ends.
+func (c *Copier) Run(ctx context.Context) error {
+	tick := time.NewTicker(copyPeriod)
+	defer tick.Stop()
+	for {
+		more, err := c.step(ctx)
+		if ctx.Err() == nil {
+			c.tell(err)
+		}
+		for more && err == nil && ctx.Err() == nil {
+			more, err = c.step(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// tell counts errors, and logs the first one of a row and the end of them.
+func (c *Copier) tell(err error) {
+	if err != nil {
+		c.Failed()
+		if !c.failed {
+			c.Log.Error("cannot copy audit lines, trying again; they stay in MySQL meanwhile", "error", err)
+		}
+	} else if c.failed {
+		c.Log.Info("audit lines are copied again")
+	}
+	c.failed = err != nil
+}
+
+// step copies one batch, and reports whether there may be more.
+func (c *Copier) step(ctx context.Context) (more bool, err error) {
+	if !c.begun {
+		if err := c.begin(ctx); err != nil {
+			return false, err
+		}
+		c.begun = true
+	}
+
+	var lines [][]byte
+	next, size := c.at, 0
+	err = c.DB.ReadChain(ctx, c.at.Seq, copyBatch, func(r *sql.ChainRow) error {
+		if more = size > copyBytes; more {
+			return errEnough
+		}
+		line := c.line(r)
+		lines, size = append(lines, line), size+len(line)
+		next = positionOf(r.Link)
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) || len(lines) == 0 {
+		return false, err
+	}
+	if err := c.Sink.Write(lines); err != nil {
+		return false, err
+	}
+	c.at = next
+	return more || len(lines) == copyBatch, c.save()
+}
+
+func positionOf(l job.Link) position {
+	_, hash, _ := strings.Cut(l.Head(), ":")
+	return position{l.Seq, hash, l.At}
+}
+
+// begin finds where to go on. After a restore, the chain does not have the last link that was copied: then it goes on with
+// the first line that is younger.
+func (c *Copier) begin(ctx context.Context) error {
+	head, err := c.DB.ChainHead(ctx)
+	if err != nil {
+		return err
+	}
+	kept, err := c.load()
+	if err != nil {
+		return err
+	}
+	if kept.Seq == 0 {
+		c.at = positionOf(head)
+		return c.save()
+	}
+
+	l, err := c.DB.ChainLink(ctx, kept.Seq)
+	if err != nil {
+		return err
+	}
+	if l.Seq == 0 && kept.Seq < head.Seq || positionOf(l) == kept {
+		c.at = kept // it was removed by age, or stands
+		return nil
+	}
+	c.Log.Error("the audit chain does not have the link that was copied last: the database was restored, or somebody changed the chain; going on with what is younger", "link", kept.Seq)
+	young, err := c.DB.ChainAfter(ctx, kept.At)
+	if err != nil {
+		return err
+	}
+	if c.at = positionOf(head); young.Seq != 0 {
+		c.at = position{Seq: young.Seq - 1, At: kept.At}
+	}
+	return nil
+}
+
+func (c *Copier) file() string { return filepath.Join(c.Dir, "audit-log.json") }
+
+func (c *Copier) load() (p position, err error) {
+	if c.Dir == "" {
+		return p, nil
+	}
+	text, err := os.ReadFile(c.file())
+	if os.IsNotExist(err) {
+		return p, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err != nil {
+		err = fmt.Errorf("read the position of the audit log; remove the file to begin with the line that comes next: %w", err)
+	}
+	return p, err
+}
+
+// save writes the position. If we die in the middle, the file of before stands.
+func (c *Copier) save() error {
+	if c.Dir == "" {
+		return nil
+	}
+	text, err := json.Marshal(c.at)
+	if err == nil {
+		err = os.WriteFile(c.file()+".new", text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(c.file()+".new", c.file())
+	}
+	if err != nil {
+		err = fmt.Errorf("keep the position of the audit log: %w", err)
+	}
+	return err
+}
+
+// copied is an audit line as the copy has it.
+type copied struct {
+	Seq    int64           `json:"seq"`
+	Hash   string          `json:"hash"`
+	ID     int64           `json:"id"`
+	At     time.Time       `json:"at"`
+	Who    string          `json:"who,omitempty"`
+	Origin string          `json:"origin,omitempty"`
+	Action job.Action      `json:"action"`
+	Kind   job.Kind        `json:"kind"`
+	Ref    int64           `json:"ref,omitempty"`
+	App    string          `json:"app,omitempty"`
+	Name   string          `json:"name,omitempty"`
+	Reason string          `json:"reason,omitempty"`
+	Was    json.RawMessage `json:"was,omitempty"`
+	Became json.RawMessage `json:"became,omitempty"`
+	Gone   bool            `json:"gone,omitempty"` // the link stands, and its audit line does not
+}
+
+func (c *Copier) line(r *sql.ChainRow) []byte {
+	e := &r.Entry
+	out := copied{
+		Seq: r.Seq, Hash: positionOf(r.Link).Hash, ID: r.Line, At: r.At.Time().UTC(), Who: e.Who, Origin: e.Origin, Action: e.Action, Kind: e.Kind,
+		Ref: e.Ref, App: e.App, Name: e.Name, Reason: e.Reason, Gone: r.Gone,
+	}
+	if c.Sink.Whole() {
+		out.Was, out.Became = rawJSON(e.Was), rawJSON(e.Became)
+	}
+	b, _ := json.Marshal(out) // plain values and valid JSON cannot fail
+	return b
+}
+
+// rawJSON is a stored text as it is, or as a JSON text if it is none.
+func rawJSON(s string) json.RawMessage {
+	if s == "" || json.Valid([]byte(s)) {
+		return json.RawMessage(s)
+	}
+	b, _ := json.Marshal(s) // a text cannot fail
+	return b
+}

@@ -1,0 +1,169 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Fault is a place at which the audit is not what was chained.
+type Fault struct {
+	Seq  int64 // zero: of an audit line that is not chained
+	Line int64 // id of the audit line
+	What string
+}
+
+// Verified is what one look at a part of the chain came to.
+type Verified struct {
+	From, To job.Link // the first and the last link that were looked at; zero: there is none
+	Links    int
+	Next     int64 // go on behind this number; zero: that was all
+	Faults   []Fault
+}
+
+const (
+	// maxFaults bounds what one look returns. Whoever wants more goes on behind the last one.
+	maxFaults = 50
+	// Kept is for how long audit lines are kept, unless a program that embeds a node says otherwise.
+	Kept = 400 * 24 * time.Hour
+)
+
+// errEnough ends a look.
+var errEnough = errors.New("enough")
+
+// Verify looks at links behind a number: at most so many, and for no longer than given. kept is for how long lines are kept: the
+// line of the first link may be gone if it is older.
+//
+// After a fault it goes on from the hash that is stored, so that one changed line is one fault.
+func Verify(ctx context.Context, db *sql.DB, after int64, most int, kept, patience time.Duration) (Verified, error) {
+	for {
+		base, err := db.ChainBase(ctx)
+		if err != nil {
+			return Verified{}, err
+		}
+		v, err := verify(ctx, db, base, after, most, kept, patience)
+		if err != nil || len(v.Faults) == 0 {
+			return v, err
+		}
+		now, err := db.ChainBase(ctx)
+		if err != nil || now.Seq == base.Seq {
+			return v, err
+		} // old lines were removed meanwhile, and look as if they were missing
+	}
+}
+
+func verify(ctx context.Context, db *sql.DB, base job.Link, after int64, most int, kept, patience time.Duration) (v Verified, err error) {
+	now, err := db.Now(ctx)
+	if err != nil {
+		return v, err
+	}
+	before, err := db.ChainUpTo(ctx, after) // the zero Link at the beginning
+	if err != nil {
+		return v, err
+	}
+
+	began, old := time.Now(), now.Add(-kept)
+	err = db.ReadChain(ctx, before.Seq, most+1, func(r *sql.ChainRow) error {
+		if v.Links == most || len(v.Faults) >= maxFaults || v.Links > 0 && time.Since(began) > patience {
+			v.Next = v.To.Seq
+			return errEnough
+		}
+		v.Faults = append(v.Faults, judge(before, r, base.Seq, old)...)
+		if v.Links == 0 {
+			v.From = r.Link
+		}
+		v.Links, v.To, before = v.Links+1, r.Link, r.Link
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return v, err
+}
+
+// judge returns what is wrong with a link and its line. first is the number of the oldest link. Lines that were written before
+// old may have been removed, from the beginning of the chain on.
+func judge(before job.Link, r *sql.ChainRow, first int64, old job.Micros) []Fault {
+	fault := func(format string, args ...any) Fault {
+		return Fault{Seq: r.Seq, Line: r.Line, What: fmt.Sprintf(format, args...)}
+	}
+	var out []Fault
+
+	switch isFirst := r.Seq == first; {
+	case isFirst && r.Gone && r.At < old:
+		return nil // the base of the rest
+	case isFirst && r.Seq != 1:
+		out = append(out, fault("the links before it are missing, and its line is not old enough to be removed"))
+		before = job.Link{Seq: r.Seq - 1}
+	case r.Seq != before.Seq+1:
+		out = append(out, fault("the links from %d to %d are missing", before.Seq+1, r.Seq-1))
+	}
+
+	switch want := (job.Link{Seq: r.Seq - 1, Hash: before.Hash}).Next(&r.Entry); {
+	case r.Gone:
+		out = append(out, fault("audit line %d is missing", r.Line))
+	case out == nil && (want.Hash != r.Hash || want.At != r.At):
+		out = append(out, fault("audit line %d, or its link, was changed after it was written", r.Line))
+	}
+	return out
+}
+
+// VerifyAll verifies the chain behind a number to its end.
+func VerifyAll(ctx context.Context, db *sql.DB, after int64, kept time.Duration) (all Verified, err error) {
+	for {
+		v, err := Verify(ctx, db, after, 10_000, kept, time.Minute)
+		if err != nil {
+			return all, err
+		}
+		all.add(v)
+		if v.Next == 0 || len(all.Faults) >= maxFaults {
+			return all, nil
+		}
+		after = v.Next
+	}
+}
+
+func (v *Verified) add(more Verified) {
+	if v.Links == 0 {
+		v.From = more.From
+	}
+	if more.Links > 0 {
+		v.To = more.To
+	}
+	v.Links, v.Next = v.Links+more.Links, more.Next
+	v.Faults = slices.Concat(v.Faults, more.Faults)
+}
+
+// CheckHead holds the chain against a head that was kept elsewhere, and returns what is wrong, "" if nothing is.
+func CheckHead(ctx context.Context, db *sql.DB, kept job.Link) (string, error) {
+	l, err := db.ChainLink(ctx, kept.Seq)
+	if err != nil {
+		return "", err
+	}
+	if l.Seq != 0 {
+		if l.Hash != kept.Hash {
+			return fmt.Sprintf("link %d has the hash %x, and the kept head has %x: the chain was computed again, or the database was restored", l.Seq, l.Hash, kept.Hash), nil
+		}
+		return "", nil
+	}
+
+	head, err := db.ChainHead(ctx)
+	if err != nil {
+		return "", err
+	}
+	base, err := db.ChainBase(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case kept.Seq > head.Seq:
+		return fmt.Sprintf("the chain ends at link %d, and the kept head is link %d: its newest lines were removed, or the database was restored", head.Seq, kept.Seq), nil
+	case kept.Seq < base.Seq:
+		return fmt.Sprintf("link %d is gone, the chain begins at link %d: take a head that is younger", kept.Seq, base.Seq), nil
+	}
+	return fmt.Sprintf("link %d is missing", kept.Seq), nil
+}

@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"go-crontab/audit"
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/spf13/cobra"
+)
+
+// chainPart is what GET /api/v1/audit/chain answers, or all of it.
+type chainPart struct {
+	From   *chainLink   `json:"from,omitempty"`
+	To     *chainLink   `json:"to,omitempty"`
+	Links  int          `json:"links"`
+	Next   int64        `json:"next,omitempty"`
+	Faults []chainFault `json:"faults"`
+}
+
+type chainLink struct {
+	Seq  int64     `json:"seq"`
+	At   time.Time `json:"at"`
+	Head string    `json:"head"`
+}
+
+type chainFault struct {
+	Seq  int64  `json:"seq"`
+	Line string `json:"line,omitempty"`
+	What string `json:"what"`
+}
+
+func auditVerifyCommand(c *console) *cobra.Command {
+	var (
+		dsn, head string
+		direct    bool
+	)
+	cmd := &cobra.Command{
+		Use: "verify", Short: "Check that no audit line was changed or removed", Args: nothing,
+		Long: `Check that no audit line was changed or removed since it was written. Every line has a link in a chain of hashes, and all of
+them are computed again.
+
+The chain alone does not show that its newest lines are gone, or that somebody who may write both tables computed it again.
+So keep a head outside the database and give it with --head: this command prints one, each node logs one an hour, and every
+line of a copy (serve --audit-log) has one.
+
+Exit code 1: something was changed or removed, or it could not look.`,
+		Example: `  go-crontab audit verify
+  go-crontab audit verify -o json | jq -r .to.head > /mnt/elsewhere/head
+  go-crontab audit verify --head "$(cat /mnt/elsewhere/head)"
+  GOCRONTAB_DSN_FILE=/run/secrets/dsn go-crontab audit verify --direct`,
+	}
+	r := newRemote(c, cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&head, "head", "", "a head that was kept, SEQ:HASH: the chain must still have it")
+	flags.BoolVar(&direct, "direct", false, "look straight at the database that GOCRONTAB_DSN names, and ask no node")
+	dsnVar(flags, &dsn)
+
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if head != "" {
+			if _, err := job.ParseHead(head); err != nil {
+				return usageError("--head: %w", err)
+			}
+		}
+		verify := r.verifyByNode
+		if direct || dsn != "" {
+			verify = verifyDirectly
+		}
+		all, err := verify(cmd, head)
+		if err != nil {
+			return err
+		}
+		raw, err := json.Marshal(all)
+		if err != nil {
+			return err
+		}
+		err = r.object(c, json.RawMessage(raw), "", func() error { r.tellChain(&all, head); return nil })
+		if n := len(all.Faults); err == nil && n > 0 {
+			return fmt.Errorf("the audit is not what was chained, at %d places", n)
+		}
+		return err
+	}
+	return cmd
+}
+
+// verifyByNode asks a node, part by part.
+func (r *remote) verifyByNode(cmd *cobra.Command, head string) (chainPart, error) {
+	all := chainPart{Faults: []chainFault{}}
+	for q := (url.Values{}); ; q.Set("after", strconv.FormatInt(all.Next, 10)) {
+		q.Del("head")
+		part, _, err := get[chainPart](cmd.Context(), r, "/api/v1/audit/chain", q)
+		if err != nil {
+			return all, err
+		}
+		all.add(part)
+		if all.Next == 0 {
+			break
+		}
+	}
+	if head == "" {
+		return all, nil
+	}
+
+	// Last: a head that was kept a moment ago may be newer than the first parts.
+	part, _, err := get[chainPart](cmd.Context(), r, "/api/v1/audit/chain", url.Values{"head": {head}, "after": {strconv.FormatInt(max(1, all.last()), 10)}})
+	if err == nil {
+		all.add(part)
+	}
+	return all, err
+}
+
+func (p *chainPart) last() int64 {
+	if p.To == nil {
+		return 0
+	}
+	return p.To.Seq
+}
+
+func (p *chainPart) add(part chainPart) {
+	if p.From == nil {
+		p.From = part.From
+	}
+	if part.To != nil {
+		p.To = part.To
+	}
+	p.Links, p.Next = p.Links+part.Links, part.Next
+	p.Faults = append(p.Faults, part.Faults...)
+}
+
+// verifyDirectly looks at the database itself, also when no node lives.
+func verifyDirectly(cmd *cobra.Command, head string) (chainPart, error) {
+	all := chainPart{Faults: []chainFault{}}
+	if err := takeEnv(cmd.Flags(), nil, []string{"dsn"}); err != nil {
+		return all, err
+	}
+	dsn, _ := cmd.Flags().GetString("dsn")
+	if err := checkDSN(dsn); err != nil {
+		return all, err
+	}
+	db, err := sql.Open(dsn, sql.Timeouts{Dial: 5 * time.Second, Read: 2 * time.Minute, LockWait: 2 * time.Second, Idle: 3 * time.Minute}, 2)
+	if err != nil {
+		return all, err
+	}
+	defer db.Close()
+
+	v, err := audit.VerifyAll(cmd.Context(), db, 0, audit.Kept)
+	if err != nil {
+		return all, withHint(err, "is MySQL up, and is the DSN right?")
+	}
+	all.Links = v.Links
+	if v.Links > 0 {
+		all.From, all.To = chainLinkOf(v.From), chainLinkOf(v.To)
+	}
+	for _, f := range v.Faults {
+		all.Faults = append(all.Faults, chainFault{f.Seq, strconv.FormatInt(f.Line, 10), f.What})
+	}
+	if head == "" {
+		return all, nil
+	}
+	kept, err := job.ParseHead(head)
+	if err != nil {
+		return all, err
+	}
+	what, err := audit.CheckHead(cmd.Context(), db, kept)
+	if what != "" {
+		all.Faults = append(all.Faults, chainFault{Seq: kept.Seq, What: what})
+	}
+	return all, err
+}
+
+func chainLinkOf(l job.Link) *chainLink { return &chainLink{l.Seq, l.At.Time().UTC(), l.Head()} }
+
+// tellChain prints it for people.
+func (r *remote) tellChain(p *chainPart, head string) {
+	for _, f := range p.Faults {
+		r.printf("link %d: %s\n", f.Seq, plain(f.What))
+	}
+	if p.Links == 0 {
+		r.printf("The audit has no links yet.\n")
+		return
+	}
+	at := func(l *chainLink) string { return l.At.UTC().Format(time.RFC3339) }
+	r.printf("Verified %d links, from %d (%s) to %d (%s).\n", p.Links, p.From.Seq, at(p.From), p.To.Seq, at(p.To))
+	if head != "" && len(p.Faults) == 0 {
+		r.printf("The kept head is among them.\n")
+	}
+	r.printf("head %s\n", p.To.Head)
+	if p.From.Seq > 1 {
+		r.notef("Older lines were removed by age; link %d is the base of the rest.\n", p.From.Seq)
+	}
+}

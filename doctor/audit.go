@@ -1,0 +1,91 @@
+package doctor
+
+import (
+	"fmt"
+	"time"
+
+	"go-crontab/audit"
+	"go-crontab/job"
+)
+
+const (
+	// manyLinks is how many of the newest links the doctor verifies. go-crontab audit verify looks at all of them.
+	manyLinks = 5000
+	// chainedBy is how long a line may wait for its link before somebody should know.
+	chainedBy = 5 * time.Minute
+	// removedBy is how long old lines may stay: whoever runs migrate at each upgrade is in time, as a rule.
+	removedBy = 90 * 24 * time.Hour
+)
+
+func auditChain(x *exam) error {
+	head, err := x.db.ChainHead(x.ctx)
+	if err != nil {
+		return err
+	}
+	v, err := audit.VerifyAll(x.ctx, x.db, head.Seq-manyLinks, audit.Kept)
+	if err != nil {
+		return err
+	}
+	if err := x.unchained(); err != nil {
+		return err
+	}
+	if err := x.oldLines(); err != nil {
+		return err
+	}
+
+	if len(v.Faults) == 0 {
+		if v.Links > 0 {
+			x.saw = fmt.Sprintf("The newest audit lines are as they were written: links %d (%s) to %d were verified", v.From.Seq, day(v.From.At), v.To.Seq)
+		}
+		return nil
+	}
+	seen := fmt.Sprintf("link %d of the audit: %s", v.Faults[0].Seq, v.Faults[0].What)
+	if n := len(v.Faults); n > 1 {
+		seen += fmt.Sprintf("; and at %d places more", n-1)
+	}
+	x.found(Error, Finding{
+		Seen:     seen,
+		Why:      "Audit lines are never changed, and removed only by age. Somebody who may write the table has done it by hand, or the server lost commits.",
+		Fix:      "Find out who used a user of MySQL that may update or delete there, and compare with a copy of the audit. The chain keeps this fault: nothing mends it.",
+		Commands: []string{"go-crontab audit verify"},
+	})
+	return nil
+}
+
+// unchained finds lines that no node has added to the chain.
+func (x *exam) unchained() error {
+	const most = 100
+	lines, err := x.db.UnchainedLines(x.ctx, x.now.Add(-chainedBy), manyLinks, most)
+	if err != nil || len(lines) == 0 {
+		return err
+	}
+	for _, s := range x.live() {
+		if x.now.Sub(s.Started) < chainedBy {
+			continue
+		}
+		x.found(Warning, Finding{
+			Seen: fmt.Sprintf("%s written over %s ago, and no node has added them to the chain; the first is line %d", count(len(lines), most, "audit line was", "audit lines were"), chainedBy, lines[0]),
+			Why:  "Whether a line was changed is known only once it is in the chain.",
+			Fix:  "The logs of the nodes say why, in lines that begin with: cannot chain the audit",
+		})
+		return nil
+	}
+	return nil // no node has lived for long enough
+}
+
+// oldLines finds lines that should have been removed.
+func (x *exam) oldLines() error {
+	oldest, err := x.db.OldestLine(x.ctx)
+	if err != nil || oldest == 0 || x.now.Sub(oldest) < audit.Kept+removedBy {
+		return err
+	}
+	x.found(Warning, Finding{
+		Seen:     fmt.Sprintf("the oldest audit line is of %s, and lines are kept for %d days", day(oldest), int(audit.Kept.Hours()/24)),
+		Why:      "The nodes' user may not remove audit lines, as it should be, and nobody else does.",
+		Fix:      "Run migrate as the user who may change tables: it removes old lines too. Run it with each upgrade, or once a month.",
+		Commands: migrateCommand,
+	})
+	return nil
+}
+
+func day(at job.Micros) string { return at.Time().UTC().Format(time.DateOnly) }

@@ -1,0 +1,50 @@
+package job
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Link is the place of one audit line in the chain of hashes. The zero Link stands before the first line.
+type Link struct {
+	Seq  int64 // from 1, without a gap
+	Line int64 // id of the audit line
+	At   Micros
+	Hash [32]byte
+}
+
+// Next returns the link of the line that follows. Its hash is the SHA-256 of the hash before, the sequence number and all
+// fields of the line. Each of these is written as its length, a colon, its bytes and a comma, so no two lines read the same.
+func (l Link) Next(e *Entry) Link {
+	next := Link{Seq: l.Seq + 1, Line: e.ID, At: e.At}
+	h := sha256.New()
+	h.Write(l.Hash[:])
+
+	for _, field := range []string{
+		strconv.FormatInt(next.Seq, 10), strconv.FormatInt(e.ID, 10), strconv.FormatInt(int64(e.At), 10), e.Who, e.Origin,
+		string(e.Action), string(e.Kind), strconv.FormatInt(e.Ref, 10), e.App, e.Name, e.Reason, e.Was, e.Became,
+	} {
+		fmt.Fprintf(h, "%d:%s,", len(field), field)
+	}
+
+	h.Sum(next.Hash[:0])
+	return next
+}
+
+// Head is how people keep a link: SEQ:HASH.
+func (l Link) Head() string { return fmt.Sprintf("%d:%x", l.Seq, l.Hash) }
+
+// ParseHead reads what Head writes. Line and time are not in it.
+func ParseHead(text string) (Link, error) {
+	number, hash, _ := strings.Cut(text, ":")
+	seq, err := strconv.ParseInt(number, 10, 64)
+	b, hexErr := hex.DecodeString(hash)
+
+	if err != nil || hexErr != nil || seq < 1 || len(b) != len(Link{}.Hash) {
+		return Link{}, fmt.Errorf("%q is not the head of an audit chain; want SEQ:HASH, a number from 1 and 64 hexadecimal digits", text)
+	}
+	return Link{Seq: seq, Hash: [32]byte(b)}, nil
+}
