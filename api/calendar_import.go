@@ -66,7 +66,10 @@ func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 	if format == "csv" {
 		days, err = job.ParseCSV(file)
 	} else {
-		days, err = job.ParseICS(file, now, workday)
+		err = job.Compute(r.Context(), job.DefiningWork, func(w *job.Work) (err error) {
+			days, err = job.ParseICSWithin(w, file, now, workday)
+			return err
+		})
 	}
 	if err != nil {
 		return err

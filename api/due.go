@@ -19,7 +19,7 @@ type dueView struct {
 }
 
 // dueTimes lists the first due times of a definition after an instant.
-func dueTimes(spec *job.Spec, from time.Time, n int, calendars []*job.Calendar) ([]dueView, error) {
+func dueTimes(w *job.Work, spec *job.Spec, from time.Time, n int, calendars []*job.Calendar) ([]dueView, error) {
 	schedule, err := spec.Compile(calendars...)
 	if err != nil {
 		return nil, err
@@ -28,6 +28,7 @@ func dueTimes(spec *job.Spec, from time.Time, n int, calendars []*job.Calendar) 
 	if err != nil {
 		return nil, err
 	}
+	schedule = w.On(schedule)
 	marker, _ := schedule.(job.Marker)
 	out := []dueView{}
 	for _, due := range job.Preview(schedule, from, n) {
@@ -73,9 +74,13 @@ func (s *Server) nextDue(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	items, err := dueTimes(&j.Spec, from, int(n), calendars)
-	if err != nil {
+	var items []dueView
+	err = job.Compute(r.Context(), job.DefiningWork, func(w *job.Work) (err error) {
+		items, err = dueTimes(w, &j.Spec, from, int(n), calendars)
 		return err
+	})
+	if err != nil {
+		return j.Spec.Explain(err, calendars)
 	}
 	return answer(w, http.StatusOK, page[dueView]{Items: items})
 }
@@ -117,11 +122,19 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	next, err := dueTimes(&spec, *from, n, calendars)
-	if err != nil {
+	var (
+		next     []dueView
+		warnings []string
+	)
+	err = job.Compute(r.Context(), job.DefiningWork, func(w *job.Work) (err error) {
+		if next, err = dueTimes(w, &spec, *from, n, calendars); err == nil {
+			warnings = warningsOf(w, &spec, *from, calendars)
+		}
 		return err
+	})
+	if err != nil {
+		return spec.Explain(err, calendars)
 	}
-	warnings := warningsOf(&spec, *from, calendars)
 	if place, err := s.placeWarning(r.Context(), &spec); err != nil {
 		return err
 	} else if place != "" {
@@ -144,10 +157,10 @@ type previewView struct {
 }
 
 // warningsOf says what is hardly meant in a definition that is valid.
-func warningsOf(spec *job.Spec, now time.Time, calendars []*job.Calendar) []string {
+func warningsOf(w *job.Work, spec *job.Spec, now time.Time, calendars []*job.Calendar) []string {
 	s, err := spec.Compile(calendars...)
 	if err != nil {
 		return nil
 	}
-	return spec.Warnings(s, now)
+	return spec.Warnings(w.On(s), now)
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -105,6 +106,11 @@ type inquiry struct {
 	calendars []*job.Calendar
 	schedule  job.Schedule // nil when it cannot be made
 	e         explanation
+
+	from, before job.Micros // what the instant stands for: one without a fraction for its second, and so on
+	askedFor     []askedRun // that are not told yet
+
+	err error // what kept a schedule from being computed
 }
 
 // explain: GET /api/v1/jobs/{id}/explain?at=. A deleted job is explained as well.
@@ -137,15 +143,23 @@ func (x *inquiry) explain() error {
 	if err := x.findDefinition(); err != nil || x.e.Cause != "" {
 		return err
 	}
+	x.from, x.before = meant(x.at)
+	if err := x.findAsked(); err != nil {
+		return err
+	}
 	if err := x.findDueTimes(); err != nil {
 		return err
 	}
 	// What was recorded comes first: it stands, whatever the definition has become since. Then what is about to be.
 	for _, look := range []func() error{x.recorded, x.live, x.asked, x.unrecorded} {
-		if err := look(); err != nil || x.e.Cause != "" {
+		if err := errors.Join(look(), x.err); err != nil {
 			return err
 		}
+		if x.e.Cause != "" {
+			break
+		}
 	}
+	x.beside()
 	return nil
 }
 
@@ -158,14 +172,31 @@ func (x *inquiry) add(format string, args ...any) {
 	x.e.Answer += " " + fmt.Sprintf(format, args...)
 }
 
+// meant is what somebody means who gives an instant: commands print them to the second, or to the millisecond.
+func meant(at time.Time) (from, before job.Micros) {
+	from = job.MicrosOf(at)
+	switch {
+	case at.Nanosecond() == 0:
+		return from, from.Add(time.Second)
+	case at.Nanosecond()%int(time.Millisecond) == 0:
+		return from, from.Add(time.Millisecond)
+	}
+	return from, from + 1
+}
+
 // findDueTimes finds the due times around the instant. Who gives a whole second means the due time in it.
 func (x *inquiry) findDueTimes() error {
 	if x.schedule == nil {
 		return nil
 	}
-	if due, ok := x.schedule.Next(x.at.Add(-time.Microsecond)); ok {
+	err := job.Compute(x.ctx, job.DefiningWork, func(w *job.Work) error { return x.dueTimesAround(w.On(x.schedule)) })
+	return x.spec.Explain(err, x.calendars)
+}
+
+func (x *inquiry) dueTimesAround(schedule job.Schedule) error {
+	if due, ok := schedule.Next(x.at.Add(-time.Microsecond)); ok {
 		x.e.Due = due.Equal(x.at)
-		if !x.e.Due && x.at.Nanosecond() == 0 && due.Before(x.at.Add(time.Second)) {
+		if !x.e.Due && job.MicrosOf(due) < x.before {
 			x.at, x.e.Due, x.e.DueTime = due, true, stamp(job.MicrosOf(due))
 		}
 	}
@@ -173,7 +204,7 @@ func (x *inquiry) findDueTimes() error {
 	if err != nil {
 		return err
 	}
-	marker, _ := x.schedule.(job.Marker)
+	marker, _ := schedule.(job.Marker)
 	view := func(t time.Time) *dueView {
 		v := &dueView{Due: t.In(zone).Format(time.RFC3339Nano)}
 		if marker != nil {
@@ -181,10 +212,10 @@ func (x *inquiry) findDueTimes() error {
 		}
 		return v
 	}
-	if t, ok := x.schedule.Last(time.Unix(0, 0), x.at.Add(-time.Microsecond)); ok {
+	if t, ok := schedule.Last(time.Unix(0, 0), x.at.Add(-time.Microsecond)); ok {
 		x.e.Before = view(t)
 	}
-	if t, ok := x.schedule.Next(x.at); ok {
+	if t, ok := schedule.Next(x.at); ok {
 		x.e.After = view(t)
 	}
 	return nil

@@ -22,49 +22,112 @@ func (x *inquiry) live() error {
 	return x.goesOn(&task)
 }
 
-// asked explains an instant that is no due time of the schedule by the run that somebody asked for then.
-func (x *inquiry) asked() error {
-	if x.e.Due {
-		return nil
+// askedRun is a due time that somebody asked for, with its attempts that have ended, or its live task.
+type askedRun struct {
+	runs []sql.RunRow
+	task *sql.TaskRow
+}
+
+func (a *askedRun) due() job.Micros {
+	if a.task != nil {
+		return a.task.Due
 	}
-	from := job.MicrosOf(x.at)
-	before := from + 1
-	if x.at.Nanosecond() == 0 { // who gives a whole second means what is due in it
-		before = from.Add(time.Second)
+	return a.runs[0].Due
+}
+
+// by says how it was asked for.
+func (a *askedRun) by() string {
+	origin := int64(0)
+	if a.task != nil {
+		origin = a.task.Origin
+	} else {
+		origin = a.runs[0].Origin
 	}
-	told := func(due job.Micros, origin int64) {
-		if due != from {
-			x.e.DueTime = stamp(due)
-		}
-		by := "by hand"
-		if origin < 0 {
-			by = "with a backfill"
-		}
-		x.e.Answer = "The schedule has no due time then; the run was asked for " + by + ". " + x.e.Answer
+	if origin < 0 {
+		return "with a backfill"
 	}
-	runs, err := x.cfg.DB.RunsAskedAt(x.ctx, x.j.ID, from, before)
+	return "by hand"
+}
+
+// findAsked finds the runs that somebody asked for at the instant, by hand or with a backfill.
+func (x *inquiry) findAsked() error {
+	runs, err := x.cfg.DB.RunsAskedAt(x.ctx, x.j.ID, x.from, x.before)
 	if err != nil {
 		return err
 	}
-	if runs = x.readable(runs); len(runs) > 0 {
-		last := &runs[len(runs)-1]
-		x.say(causeOf(last), "%s", inWords(runs))
-		for i := range runs {
-			x.e.Runs = append(x.e.Runs, viewOfRun(&runs[i]))
+	runs = x.readable(runs)
+	tasks, err := x.cfg.DB.TasksAskedAt(x.ctx, x.j.ID, x.from, x.before)
+	if err != nil {
+		return err
+	}
+
+	type key struct {
+		due    job.Micros
+		origin int64
+	}
+	seen := map[key]bool{}
+	for i := range runs {
+		k := key{runs[i].Due, runs[i].Origin}
+		if !seen[k] {
+			x.askedFor = append(x.askedFor, askedRun{})
 		}
-		told(last.Due, last.Origin)
+		seen[k] = true
+		last := &x.askedFor[len(x.askedFor)-1]
+		last.runs = append(last.runs, runs[i])
+	}
+	for i := range tasks {
+		if !seen[key{tasks[i].Due, tasks[i].Origin}] { // one that is about to be retried is told by its runs
+			x.askedFor = append(x.askedFor, askedRun{task: &tasks[i]})
+		}
+	}
+	return nil
+}
+
+// asked explains an instant at which the schedule has started nothing by a run that somebody asked for then.
+func (x *inquiry) asked() error {
+	if len(x.askedFor) == 0 {
 		return nil
 	}
-	task, err := x.cfg.DB.TaskAskedAt(x.ctx, x.j.ID, from, before)
-	if errors.Is(err, sql.ErrNotFound) {
-		return nil
+	first := &x.askedFor[0]
+	if first.due() != x.from {
+		x.e.DueTime = stamp(first.due())
 	}
-	if err == nil {
-		x.at = task.Due.Time()
-		err = x.goesOn(&task)
-		told(task.Due, task.Origin)
+	if first.task != nil {
+		x.at = first.due().Time()
+		if err := x.goesOn(first.task); err != nil {
+			return err
+		}
+	} else {
+		x.say(causeOf(&first.runs[len(first.runs)-1]), "%s", inWords(first.runs))
+		x.listRuns(first.runs)
 	}
-	return err
+
+	why := "The schedule has no due time then"
+	if x.e.Due {
+		why = "The schedule has not started its due time"
+	}
+	x.e.Answer = why + "; the run was asked for " + first.by() + ". " + x.e.Answer
+	x.askedFor = x.askedFor[1:]
+	return nil
+}
+
+// beside adds the runs that somebody asked for to the answer about another.
+func (x *inquiry) beside() {
+	for i := range x.askedFor {
+		a := &x.askedFor[i]
+		text := "It is not over."
+		if a.task == nil {
+			text = inWords(a.runs)
+			x.listRuns(a.runs)
+		}
+		x.add("Another run, due %s, was asked for %s. %s", a.due(), a.by(), text)
+	}
+}
+
+func (x *inquiry) listRuns(runs []sql.RunRow) {
+	for i := range runs {
+		x.e.Runs = append(x.e.Runs, viewOfRun(&runs[i]))
+	}
 }
 
 // goesOn says what a live task does.
@@ -236,8 +299,16 @@ func (x *inquiry) dueBy(spec job.Spec) bool {
 	if schedule == nil {
 		return false
 	}
-	due, ok := schedule.Next(x.at.Add(-time.Microsecond))
-	return ok && due.Equal(x.at)
+	is := false
+	err := job.Compute(x.ctx, job.DefiningWork, func(w *job.Work) error {
+		due, ok := w.On(schedule).Next(x.at.Add(-time.Microsecond))
+		is = ok && due.Equal(x.at)
+		return nil
+	})
+	if err != nil {
+		x.err = x.spec.Explain(err, x.calendars)
+	}
+	return is
 }
 
 // gapNear returns the due time at the end of a gap that lies near an instant, or "". A time of day that the clock skips

@@ -97,7 +97,14 @@ func (s *Server) viewChanged(ctx context.Context, j job.Job) *jobView {
 	planned, isLive := live[j.ID]
 	v := viewOf(&j, isLive, planned, job.MicrosOf(s.cfg.Now()))
 	if calendars, err := s.calendarsOf(ctx, &j.Spec); err == nil {
-		v.Warnings = warningsOf(&j.Spec, s.cfg.Now(), calendars)
+		var warnings []string
+		err := job.Compute(ctx, job.DefiningWork, func(w *job.Work) error {
+			warnings = warningsOf(w, &j.Spec, s.cfg.Now(), calendars)
+			return nil
+		})
+		if err == nil {
+			v.Warnings = warnings
+		}
 	}
 	if place, err := s.placeWarning(ctx, &j.Spec); err == nil && place != "" {
 		v.Warnings = append(v.Warnings, place)

@@ -61,6 +61,7 @@ var (
 	noSession        = kind{"no-session", http.StatusServiceUnavailable, "The node cannot change anything now"}
 	unknownOutcome   = kind{"unknown-outcome", http.StatusServiceUnavailable, "The change may or may not have been made"}
 	noStream         = kind{"no-stream", http.StatusServiceUnavailable, "The node opens no further stream"}
+	busy             = kind{"busy", http.StatusServiceUnavailable, "The node is busy"}
 	unavailable      = kind{"unavailable", http.StatusServiceUnavailable, "The database does not answer"}
 )
 
@@ -144,6 +145,9 @@ func problemOf(err error) *Problem {
 		if errors.As(err, &look) {
 			p.Detail += " " + look.look
 		}
+	case errors.Is(err, job.ErrBusy):
+		p = busy.problem("It already computes as many schedules as it may, and nothing was changed. Try again in a moment, or ask another node.")
+		p.retryAfter = "5"
 	case errors.Is(err, sql.ErrNotFound):
 		p = notFound.problem("There is no such job.")
 	case errors.Is(err, sql.ErrExists):

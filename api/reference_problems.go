@@ -57,6 +57,8 @@ var problemTable = []problemDoc{
 		"Look where `detail` says before you ask again. Requests with an `Idempotency-Key`, and those that say how things are to be, can be sent again as they are."},
 	{noStream, "The node has as many streams as it may have, or it is about to stop.",
 		"Ask another node, or try again after `Retry-After` seconds."},
+	{busy, "The node computes as many schedules as it may at once. Nothing was changed.",
+		"Try again after `Retry-After` seconds, or ask another node."},
 	{unavailable, "The database is out of reach or too busy. Nothing was changed.",
 		"Try again after `Retry-After` seconds."},
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -28,7 +29,8 @@ type upcomingView struct {
 	Items []upcomingDue `json:"items" doc:"The due times, the earliest first."`
 	Next  string        `json:"next,omitempty" doc:"What to give as 'cursor' for the next page. Absent: this is the last."`
 	frequentJobs
-	Truncated bool `json:"truncated,omitempty" doc:"There are more than 20,000 such jobs, and those beyond were not looked at: filter."`
+	Truncated bool `json:"truncated,omitempty" doc:"There are more than 20,000 such jobs, and those beyond were not looked at, or some are too expensive to compute, see 'uncounted': filter."`
+	Uncounted int  `json:"uncounted,omitempty" doc:"How many jobs are missing, or some of their due times, because these are too expensive to compute."`
 }
 
 type upcomingDue struct {
@@ -97,7 +99,8 @@ func aheadFilter(q *query, r *http.Request) sql.JobFilter {
 
 // eachAhead reads the active jobs that a filter leaves, with their calendars, in the order of their ids. It is false where
 // there are more jobs than it looks at.
-func (s *Server) eachAhead(ctx context.Context, f sql.JobFilter, do func(*sql.JobRow)) (all bool, err error) {
+// It is within the work's turn when it calls do.
+func (s *Server) eachAhead(ctx context.Context, work *job.Work, f sql.JobFilter, do func(*sql.JobRow)) (all bool, err error) {
 	f.Limit = upcomingPage
 	for seen := 0; ; {
 		p, err := s.cfg.DB.JobPage(ctx, f)
@@ -113,13 +116,19 @@ func (s *Server) eachAhead(ctx context.Context, f sql.JobFilter, do func(*sql.Jo
 		if err := s.cfg.DB.LearnCalendars(ctx, rows...); err != nil {
 			return false, err
 		}
-		for _, j := range rows {
-			if err := context.Cause(ctx); err != nil {
-				return false, err
+		err = work.Turn(func() error {
+			for _, j := range rows {
+				if err := context.Cause(ctx); err != nil {
+					return err
+				}
+				if j.CalendarsErr == nil {
+					do(j)
+				}
 			}
-			if j.CalendarsErr == nil {
-				do(j)
-			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, job.ErrTooExpensive) {
+			return false, err
 		}
 		seen += len(p.Rows)
 		if p.Next == nil || seen >= maxUpcomingJobs {
@@ -184,11 +193,14 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 	type named struct{ app, name, zone string }
 	var v upcomingView
 	coming, names := job.NewComing(to), map[int64]named{}
-	all, err := s.eachAhead(r.Context(), f, func(j *sql.JobRow) {
+	work, parts := job.NewWork(r.Context(), job.ListingWork), []*job.Work{}
+	all, err := s.eachAhead(r.Context(), work, f, func(j *sql.JobRow) {
 		schedule, err := j.Spec.Compile(j.Calendars...)
 		if err != nil { // a job that cannot be planned, which its state is about to say
 			return
 		}
+		part := work.Part(job.JobWork)
+		parts, schedule = append(parts, part), part.On(schedule)
 		if v.takes(j, schedule, from, to, most) {
 			return
 		}
@@ -201,22 +213,34 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 	v.Items, v.Truncated = []upcomingDue{}, !all
 	v.sort()
 	var last job.ComingDue
-	for d, ok := coming.Next(); ok; d, ok = coming.Next() {
-		if behind != nil && d.Due.Equal(begin) && d.ID <= behind.ID {
-			continue
+	list := func() error {
+		for d, ok := coming.Next(); ok; d, ok = coming.Next() {
+			if behind != nil && d.Due.Equal(begin) && d.ID <= behind.ID {
+				continue
+			}
+			if len(v.Items) == limit {
+				v.Next = (&cursor{list: "upcoming", RunPlace: sql.RunPlace{ID: last.ID, Due: job.MicrosOf(last.Due)}}).String()
+				break
+			}
+			j := names[d.ID]
+			zone, err := job.LoadZone(j.zone)
+			if err != nil {
+				zone = time.UTC
+			}
+			v.Items = append(v.Items, upcomingDue{JobID: strconv.FormatInt(d.ID, 10), Job: j.name, App: j.app, Due: d.Due.In(zone).Format(time.RFC3339Nano), Timezone: j.zone, Mark: d.Mark()})
+			last = d
 		}
-		if len(v.Items) == limit {
-			v.Next = (&cursor{list: "upcoming", RunPlace: sql.RunPlace{ID: last.ID, Due: job.MicrosOf(last.Due)}}).String()
-			break
-		}
-		j := names[d.ID]
-		zone, err := job.LoadZone(j.zone)
-		if err != nil {
-			zone = time.UTC
-		}
-		v.Items = append(v.Items, upcomingDue{JobID: strconv.FormatInt(d.ID, 10), Job: j.name, App: j.app, Due: d.Due.In(zone).Format(time.RFC3339Nano), Timezone: j.zone, Mark: d.Mark()})
-		last = d
+		return nil
 	}
+	if err := work.Turn(list); err != nil && !errors.Is(err, job.ErrTooExpensive) {
+		return err
+	}
+	for _, part := range parts {
+		if part.Err() != nil {
+			v.Uncounted++
+		}
+	}
+	v.Truncated = v.Truncated || v.Uncounted > 0
 	return answer(w, http.StatusOK, v)
 }
 
@@ -249,9 +273,11 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
+	work := job.NewWork(r.Context(), job.ListingWork)
 	tally := job.NewTally(from, length, steps, upcomingWork)
+	tally.Work = work
 	v := upcomingCounts{From: from.Format(time.RFC3339Nano), To: from.Add(time.Duration(steps) * length).Format(time.RFC3339Nano), Step: step}
-	all, err := s.eachAhead(r.Context(), f, func(j *sql.JobRow) {
+	all, err := s.eachAhead(r.Context(), work, f, func(j *sql.JobRow) {
 		if context.Cause(r.Context()) != nil {
 			return
 		}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -46,14 +45,16 @@ func (s *Server) upcomingFeed(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer leave()
 	var events []feedEvent
-	all, err := s.eachAhead(r.Context(), f, func(j *sql.JobRow) {
-		if context.Cause(r.Context()) == nil {
-			events = append(events, eventsOf(j, now, days, languageOf(r))...)
-		}
+	work, cut := job.NewWork(r.Context(), job.ListingWork), false
+	all, err := s.eachAhead(r.Context(), work, f, func(j *sql.JobRow) {
+		part := work.Part(job.JobWork)
+		events = append(events, eventsOf(part, j, now, days, languageOf(r))...)
+		cut = cut || part.Err() != nil
 	})
 	if err != nil {
 		return err
 	}
+	all = all && !cut
 	slices.SortStableFunc(events, func(a, b feedEvent) int { return a.at.Compare(b.at) })
 	if len(events) > maxFeedEvents {
 		events, all = events[:maxFeedEvents], false
@@ -81,11 +82,12 @@ func (s *Server) upcomingFeed(w http.ResponseWriter, r *http.Request) error {
 }
 
 // eventsOf are those of one job on each day of its time zone.
-func eventsOf(j *sql.JobRow, now time.Time, days int, language job.Language) []feedEvent {
+func eventsOf(work *job.Work, j *sql.JobRow, now time.Time, days int, language job.Language) []feedEvent {
 	schedule, err := j.Spec.Compile(j.Calendars...)
 	if err != nil {
 		return nil
 	}
+	schedule = work.On(schedule)
 	zone, err := job.LoadZone(j.Spec.Timezone)
 	if err != nil {
 		zone = time.UTC

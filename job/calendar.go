@@ -14,6 +14,7 @@ const (
 	MaxCalendars     = 8        // of one job
 	MaxCalendarDays  = 10_000   // entries of one calendar, exclude and include together
 	MaxCalendarHours = 24       // lines of weekly hours, of each kind
+	MaxCalendarSpans = 96       // times that it opens on one day: one each quarter of an hour
 	MaxCalendarNote  = 256      // bytes
 	MaxCalendarSize  = 1 << 20  // bytes of a stored calendar, and of a file that is imported
 	maxCalendarWords = 16 << 10 // bytes of weekday and hours lines together
@@ -164,6 +165,20 @@ func (c *Calendar) weeklyRules(s *CalendarSpec, p *Problems) {
 	}
 	c.windows(s.Hours.Only, "hours.only", p, func(word, window uint64) uint64 { return word | window })
 	c.windows(s.Hours.Except, "hours.except", p, func(word, window uint64) uint64 { return word &^ window })
+	if n := c.windowsADay(); n > MaxCalendarSpans {
+		p.add("hours", "has it open %d times on one day, at most %d are taken", n, MaxCalendarSpans)
+	}
+}
+
+// windowsADay is how often it opens on the day of the week on which it does so most often.
+func (c *Calendar) windowsADay() (most int) {
+	if !c.hours {
+		return 0
+	}
+	for d := range c.open {
+		most = max(most, len(c.open.stretches(onlyWeekday(time.Weekday(d)))))
+	}
+	return most
 }
 
 func (c *Calendar) windows(lines []string, field string, p *Problems, apply func(word, window uint64) uint64) {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -37,11 +38,16 @@ type icsEvent struct {
 // others are excluded. Where events say what they are by Apple's X-APPLE-SPECIAL-DAY, that counts, and events that say
 // nothing are festivals on which people work: they are counted as ignored. Errors are Problems of lines.
 func ParseICS(text []byte, now time.Time, workday string) (ImportedDays, error) {
+	return ParseICSWithin(nil, text, now, workday)
+}
+
+// ParseICSWithin is ParseICS within a budget of work.
+func ParseICSWithin(w *Work, text []byte, now time.Time, workday string) (ImportedDays, error) {
 	text, err := importText(text)
 	if err != nil {
 		return ImportedDays{}, err
 	}
-	r := icsReader{now: now, workday: workday}
+	r := icsReader{now: now, workday: workday, work: w}
 	r.read(string(text))
 	if r.problems == nil && len(r.stack) > 0 {
 		r.wrong(r.last, "the file ends within %s", r.stack[len(r.stack)-1])
@@ -54,6 +60,13 @@ func ParseICS(text []byte, now time.Time, workday string) (ImportedDays, error) 
 		if !r.enough {
 			r.take(e, marked)
 		}
+		if errors.Is(w.Err(), ErrTooExpensive) {
+			r.wrong(e.begun, "comes after as many days of recurring events as are looked at; write single days, or yearly ones")
+			break
+		}
+	}
+	if err := w.Err(); err != nil && !errors.Is(err, ErrTooExpensive) {
+		return ImportedDays{}, err
 	}
 	return r.done()
 }
@@ -62,6 +75,7 @@ type icsReader struct {
 	importer
 	now      time.Time
 	workday  string
+	work     *Work
 	stack    []string // components that are open
 	calendar bool
 	event    *icsEvent
@@ -247,7 +261,7 @@ func (r *icsReader) take(e *icsEvent, marked bool) {
 		r.enough = true
 		return
 	}
-	rule.days(start, func(day int64) bool { return except[day] || add(day) })
+	rule.days(r.work, start, func(day int64) bool { return except[day] || add(day) })
 }
 
 func yearOf(day int64) int { y, _, _ := dateOf(day); return y }

@@ -17,8 +17,8 @@ type recurrence struct {
 	zone      *time.Location
 	bounded   bool // by count or until
 	months    uint16
-	monthDays []int // from the end if negative
-	weekdays  []nthWeekday
+	monthDays map[int]bool // from the end if negative
+	weekdays  map[nthWeekday]bool
 	weekStart time.Weekday
 }
 
@@ -34,7 +34,7 @@ var icsWeekdays = map[string]time.Weekday{
 
 // parseRecurrence reads the value of an RRULE, and refuses what it does not know. zone is that of the event's start.
 func parseRecurrence(value string, zone *time.Location) (recurrence, error) {
-	r := recurrence{interval: 1, until: lastCalendarDay, weekStart: time.Monday, zone: zone}
+	r := recurrence{interval: 1, until: lastCalendarDay, weekStart: time.Monday, zone: zone, monthDays: map[int]bool{}, weekdays: map[nthWeekday]bool{}}
 	seen := map[string]bool{}
 	for part := range strings.SplitSeq(strings.TrimSuffix(value, ";"), ";") {
 		key, v, _ := strings.Cut(part, "=")
@@ -48,7 +48,7 @@ func parseRecurrence(value string, zone *time.Location) (recurrence, error) {
 		}
 	}
 	nth := false
-	for _, w := range r.weekdays {
+	for w := range r.weekdays {
 		nth = nth || w.n != 0
 	}
 	switch {
@@ -104,7 +104,7 @@ func (r *recurrence) take(key, v string) error {
 	case "BYMONTH":
 		return eachNumber(key, v, 1, 12, func(n int) { r.months |= 1 << n })
 	case "BYMONTHDAY":
-		return eachNumber(key, v, -31, 31, func(n int) { r.monthDays = append(r.monthDays, n) })
+		return eachNumber(key, v, -31, 31, func(n int) { r.monthDays[n] = true })
 	case "BYDAY":
 		return r.takeWeekdays(v)
 	default:
@@ -127,7 +127,7 @@ func (r *recurrence) takeWeekdays(v string) error {
 		if !ok {
 			return fmt.Errorf("BYDAY: %q is not understood; it is MO, 2MO or -1MO", shorten(item))
 		}
-		r.weekdays = append(r.weekdays, nthWeekday{n, day})
+		r.weekdays[nthWeekday{n, day}] = true
 	}
 	return nil
 }
@@ -149,16 +149,22 @@ func (r *recurrence) plainlyYearly(start int64) bool {
 	_, month, day := dateOf(start)
 	return r.freq == "YEARLY" && r.interval == 1 && !r.bounded && len(r.weekdays) == 0 &&
 		(r.months == 0 || r.months == 1<<month) &&
-		(len(r.monthDays) == 0 || r.months != 0 && len(r.monthDays) == 1 && r.monthDays[0] == day)
+		(len(r.monthDays) == 0 || r.months != 0 && len(r.monthDays) == 1 && r.monthDays[day])
 }
 
-// days calls fn with the days of the rule, from its start on, until that returns false.
-func (r *recurrence) days(start int64, fn func(day int64) bool) {
+// daysAUnit is how many days a rule is asked about for one unit of work.
+const daysAUnit = 16
+
+// days calls fn with the days of the rule, from its start on, until that returns false or the work is used up.
+func (r *recurrence) days(w *Work, start int64, fn func(day int64) bool) {
 	left := r.count
 	if left == 0 {
 		left = -1
 	}
 	for day := start; day <= r.until && left != 0; day++ {
+		if day%daysAUnit == 0 && !w.spend(1) {
+			return
+		}
 		if !r.matches(start, day) {
 			continue
 		}
@@ -191,7 +197,7 @@ func (r *recurrence) matches(start, day int64) bool {
 		return false
 	}
 	length := daysIn(y, m)
-	if len(r.monthDays) > 0 && !anyOf(r.monthDays, func(n int) bool { return n == d || n == d-length-1 }) {
+	if len(r.monthDays) > 0 && !r.monthDays[d] && !r.monthDays[d-length-1] {
 		return false
 	}
 	if len(r.weekdays) > 0 {
@@ -199,9 +205,8 @@ func (r *recurrence) matches(start, day int64) bool {
 		if r.freq == "YEARLY" && r.months == 0 {
 			at, of = time.Date(y, m, d, 0, 0, 0, 0, time.UTC).YearDay()-1, 365+daysIn(y, time.February)-28
 		}
-		return anyOf(r.weekdays, func(w nthWeekday) bool {
-			return w.day == weekdayOf(day) && (w.n == 0 || w.n == at/7+1 || w.n == -((of-1-at)/7)-1)
-		})
+		own := weekdayOf(day)
+		return r.weekdays[nthWeekday{0, own}] || r.weekdays[nthWeekday{at/7 + 1, own}] || r.weekdays[nthWeekday{-((of - 1 - at) / 7) - 1, own}]
 	}
 	switch {
 	case len(r.monthDays) > 0 || r.freq == "DAILY":
@@ -212,15 +217,6 @@ func (r *recurrence) matches(start, day int64) bool {
 		return false
 	}
 	return d == d0
-}
-
-func anyOf[T any](list []T, is func(T) bool) bool {
-	for _, v := range list {
-		if is(v) {
-			return true
-		}
-	}
-	return false
 }
 
 func dateOf(day int64) (int, time.Month, int) { return time.Unix(day*secondsPerDay, 0).UTC().Date() }

@@ -82,6 +82,8 @@ type tally struct {
 	n  int64
 }
 
+func newTally() *atomic.Pointer[tally] { return new(atomic.Pointer[tally]) }
+
 // fired counts the due times from First on, up to t. Whoever goes from due time to due time asks that of each: then only
 // those are counted that are new.
 func (b Bounded) fired(t time.Time) int64 {
@@ -135,13 +137,14 @@ func (b Bounded) Last(from, to time.Time) (due time.Time, ok bool) {
 // final returns the last of the Fires due times, which is before over.
 func (b Bounded) final(over time.Time) (time.Time, bool) {
 	low, high := b.before(), over // Count up to low is at most Fires, up to high it is more
+	counted := int64(0)           // up to low
 	for high.Sub(low) > time.Microsecond {
 		mid := low.Add(high.Sub(low) / 2).Truncate(time.Microsecond)
 		if !mid.After(low) {
 			break
 		}
-		if b.Schedule.Count(b.before(), mid) <= b.Fires {
-			low = mid
+		if n := counted + b.Schedule.Count(low, mid); n <= b.Fires {
+			low, counted = mid, n
 		} else {
 			high = mid
 		}

@@ -19,6 +19,9 @@ type Filtered struct {
 	calendars []*Calendar
 	zones     []*time.Location      // of the calendars
 	lent      map[weekdays]Schedule // the schedule on days that count as others; nil: it is not due on such
+
+	work *Work // what walks use; nil: nobody counts
+	cost int64 // of a look at the schedule
 }
 
 var (
@@ -99,7 +102,11 @@ func (f Filtered) next(t, limit int64) (due time.Time, ok bool) {
 	for n := 0; t < limit && n < maxStretches; n++ {
 		s := w.at(t + 1)
 		to := s.end
-		if schedule := f.on(s); schedule != nil {
+		schedule := f.on(s)
+		if !f.spend(schedule) {
+			return time.Time{}, false
+		}
+		if schedule != nil {
 			due, ok = schedule.Next(time.UnixMicro(t))
 			at := micros(due)
 			if ok && at < s.end {
@@ -135,6 +142,15 @@ func (c *Calendar) lentAfter(t int64) int64 {
 		return latestMicros
 	}
 	return (int64(c.lent[at])*secondsPerDay - maxOffset) * 1_000_000
+}
+
+// spend uses the work of one stretch, and of a look at its schedule.
+func (f Filtered) spend(schedule Schedule) bool {
+	units := int64(len(f.calendars))
+	if schedule != nil {
+		units += f.cost
+	}
+	return f.work.spend(units)
 }
 
 // on returns the schedule of a stretch; nil if nothing can be due in it.
@@ -183,7 +199,11 @@ func (f Filtered) Count(from, to time.Time) (n int64) {
 	for t < hi {
 		s := w.at(t + 1)
 		end := s.end
-		if schedule := f.on(s); schedule != nil {
+		schedule := f.on(s)
+		if !f.spend(schedule) {
+			return n
+		}
+		if schedule != nil {
 			here := schedule.Count(time.UnixMicro(t), time.UnixMicro(min(end-1, hi)))
 			n += here
 			if here == 0 && s.as == 0 { // there may be nothing for long

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
-	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -194,7 +193,7 @@ func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 		}
 	}
 	if s.End != nil || s.MaxFires > 0 || s.Start != nil && s.Every == 0 {
-		b := Bounded{Schedule: base, First: time.Unix(0, 0), Fires: s.MaxFires, counted: new(atomic.Pointer[tally])}
+		b := Bounded{Schedule: base, First: time.Unix(0, 0), Fires: s.MaxFires, counted: newTally()}
 		if s.Start != nil {
 			b.First = *s.Start
 		}

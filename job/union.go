@@ -99,19 +99,21 @@ func (c *cronUnion) times(due uint32, from, to int) (n int64) {
 	if n, known := c.full[due]; whole && known {
 		return n
 	}
+	firstMinute, lastMinute := from/60, (to+59)/60
 	var minutes [24 * 60]uint64 // of each minute, bit s is set when something is due in its second s
 	for i, part := range c.parts {
 		if due>>i&1 == 0 {
 			continue
 		}
 		f := &part.fields
-		for m := range minutes {
+		for m := firstMinute; m < lastMinute; m++ {
 			if f[hourAt].values.has(m/60) && f[minuteAt].values.has(m%60) {
 				minutes[m] |= f[secondAt].values[0]
 			}
 		}
 	}
-	for m, seconds := range minutes {
+	for m := firstMinute; m < lastMinute; m++ {
+		seconds := minutes[m]
 		low, high := min(max(from-60*m, 0), 60), min(max(to-60*m, 0), 60)
 		n += int64(bits.OnesCount64(seconds & (1<<high - 1) &^ (1<<low - 1)))
 	}

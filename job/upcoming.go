@@ -75,6 +75,7 @@ type Tally struct {
 	Jobs   int     // that are due in the range
 	Total  int64   // of Counts
 	Left   int     // how much work may still be done, see Add
+	Work   *Work   // what looking at the schedules may cost; nil: anything
 
 	from, to time.Time
 	step     time.Duration
@@ -83,6 +84,7 @@ type Tally struct {
 
 // tallied is what was found out of definitions that differ in nothing that is of interest here, but in their jitter.
 type tallied struct {
+	work  *Work    // of base; nil: nobody counts
 	base  Schedule // without jitter; nil: it is not valid
 	dues  []Micros // of it; nil: its due times lie closer than steps, or nobody has asked for them
 	since Micros   // from when on those are
@@ -110,7 +112,7 @@ func (t *Tally) Add(s *Spec, calendars ...*Calendar) bool {
 	}
 	counts := k.done
 	if s.Jitter > 0 || counts == nil {
-		if counts, ok = t.count(k, s); !ok {
+		if counts, ok = t.count(k, s); !ok || k.work.Err() != nil {
 			return false
 		}
 		if s.Jitter == 0 && s.Every == 0 {
@@ -144,7 +146,9 @@ func (t *Tally) Schedule(s *Spec, calendars ...*Calendar) (Schedule, bool) {
 func (t *Tally) knownOf(s *Spec, calendars []*Calendar) (*tallied, bool) {
 	plain := Spec{Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Timezone: s.Timezone, Calendars: s.Calendars, Start: s.Start, End: s.End, MaxFires: s.MaxFires}
 	if s.Every != 0 || s.At != nil { // they begin when their jobs were made, and are quickly read
-		return compiled(&plain, calendars), true
+		k := compiled(&plain, calendars)
+		t.bound(k)
+		return k, true
 	}
 	key, err := json.Marshal(&plain)
 	if err != nil {
@@ -156,9 +160,18 @@ func (t *Tally) knownOf(s *Spec, calendars []*Calendar) (*tallied, bool) {
 			return nil, false
 		}
 		k = compiled(&plain, calendars)
+		t.bound(k)
 		t.known[string(key)] = k
 	}
 	return k, true
+}
+
+// bound gives a schedule its part of the work.
+func (t *Tally) bound(k *tallied) {
+	if t.Work != nil && k.base != nil {
+		k.work = t.Work.Part(JobWork)
+		k.base = k.work.On(k.base)
+	}
 }
 
 func compiled(s *Spec, calendars []*Calendar) *tallied {

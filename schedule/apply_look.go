@@ -45,7 +45,9 @@ func (a *applying) look(ctx context.Context) error {
 		if why := conflict(&a.want.Jobs[i], old); why != "" {
 			c = append(c, job.Problem{Field: fmt.Sprintf("jobs[%d].version", i), Message: why})
 		}
-		a.lookAtJob(&p, i, old, groups, calendars)
+		if err := a.lookAtJob(ctx, &p, i, old, groups, calendars); err != nil {
+			return err
+		}
 	}
 	switch {
 	case p != nil:
@@ -131,7 +133,7 @@ func (a *applying) lookAtCalendars(ctx context.Context) (map[string]*job.Calenda
 }
 
 // lookAtJob finds out what is to be done about a job, and whether that is valid.
-func (a *applying) lookAtJob(p *job.Problems, i int, old *sql.JobRow, groups map[string]sql.Group, calendars map[string]*job.Calendar) {
+func (a *applying) lookAtJob(ctx context.Context, p *job.Problems, i int, old *sql.JobRow, groups map[string]sql.Group, calendars map[string]*job.Calendar) error {
 	w := &a.want.Jobs[i]
 	j := appliedJob{index: i, spec: w.Spec, old: old}
 	place := fmt.Sprintf("jobs[%d]", i)
@@ -166,7 +168,7 @@ func (a *applying) lookAtJob(p *job.Problems, i int, old *sql.JobRow, groups map
 		j.calendars = append(j.calendars, c)
 	}
 	if missing {
-		return
+		return nil
 	}
 	s, err := j.spec.Compile(j.calendars...)
 	var more job.Problems
@@ -178,9 +180,28 @@ func (a *applying) lookAtJob(p *job.Problems, i int, old *sql.JobRow, groups map
 	case err != nil:
 		problem("schedule", "%v", err)
 	default:
-		j.warnings = j.spec.Warnings(s, a.now.Time())
+		switch err := a.warn(ctx, &j, s); {
+		case errors.As(err, &more):
+			problem("schedule", "%s", more[0].Message)
+		case err != nil:
+			return err
+		}
 	}
 	a.jobs = append(a.jobs, j)
+	return nil
+}
+
+// warn says what is hardly meant in a definition, and refuses one whose due times are too expensive to compute.
+func (a *applying) warn(ctx context.Context, j *appliedJob, s job.Schedule) error {
+	if len(j.spec.Calendars) == 0 {
+		j.warnings = j.spec.Warnings(s, a.now.Time())
+		return nil
+	}
+	err := job.Compute(ctx, job.DefiningWork, func(w *job.Work) error {
+		j.warnings = j.spec.Warnings(w.On(s), a.now.Time())
+		return nil
+	})
+	return j.spec.Explain(err, j.calendars)
 }
 
 // lookForGone finds the jobs that belong to the files and are in none.

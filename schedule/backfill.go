@@ -216,6 +216,9 @@ func (e *Editor) Backfill(ctx context.Context, id int64, from, to time.Time, par
 	if err := job.CheckBackfill(from, to, parallel, now.Time()); err != nil {
 		return job.Backfill{}, err
 	}
+	if err := e.countable(ctx, id, from, to); err != nil {
+		return job.Backfill{}, err
+	}
 	digest := askedFor(ctx, "backfill %d %d %d %d %t", id, from.UnixMicro(), end, parallel, missing)
 	mine := key
 	if key == "" {
@@ -288,6 +291,30 @@ func (e *Editor) Backfill(ctx context.Context, id int64, from, to time.Time, par
 	}
 	e.Soon()
 	return out, nil
+}
+
+// countable refuses a range whose due times are too expensive to count, before anything is locked. All else that may be
+// wrong is found out later, under locks.
+func (e *Editor) countable(ctx context.Context, id int64, from, to time.Time) error {
+	j, err := e.DB.Job(ctx, id)
+	if err != nil || j.SpecErr != nil || len(j.Spec.Calendars) == 0 {
+		return nil
+	}
+	if err := e.DB.LearnCalendars(ctx, &j); err != nil || j.CalendarsErr != nil {
+		return nil
+	}
+	s, err := compile(&j)
+	if err != nil {
+		return nil
+	}
+	err = job.Compute(ctx, job.DefiningWork, func(w *job.Work) error {
+		w.On(s).Count(from.Add(-time.Microsecond), to)
+		return nil
+	})
+	if errors.Is(err, job.ErrTooExpensive) {
+		return job.Problems{{Field: "from", Message: "the due times from there on are too expensive to count; give a shorter range"}}
+	}
+	return err
 }
 
 // backfillText is what the audit says of a backfill.

@@ -43,6 +43,9 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (job.Jo
 	if err := spec.Validate(); err != nil {
 		return job.Job{}, err
 	}
+	if err := e.affordable(ctx, &spec, now); err != nil {
+		return job.Job{}, err
+	}
 	text, err := spec.Encode()
 	if err != nil {
 		return job.Job{}, err
@@ -105,6 +108,22 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (job.Jo
 	return j, nil
 }
 
+// affordable refuses a definition whose due times are too expensive to compute, before anything is locked. What is wrong
+// with its calendars is found out later, under locks.
+func (e *Editor) affordable(ctx context.Context, spec *job.Spec, now job.Micros) error {
+	if len(spec.Calendars) == 0 {
+		return nil
+	}
+	calendars, err := e.DB.CalendarsNamed(ctx, spec.Calendars)
+	if err != nil {
+		if sql.IsAway(err) {
+			return err
+		}
+		return nil
+	}
+	return spec.Affordable(ctx, now.Time(), calendars)
+}
+
 // outset is how a new job begins: paused, held because its app or the cluster is, or with the due times returned, up to
 // the horizon.
 func outset(j *job.Job, paused bool, who string, now, horizon job.Micros, calendars ...*job.Calendar) (dueTimes, error) {
@@ -158,6 +177,9 @@ func (e *Editor) update(ctx context.Context, id, version int64, spec job.Spec, l
 	now := e.Session.Now()
 	spec.Defaults(now.Time())
 	if err := spec.Validate(); err != nil {
+		return job.Job{}, err
+	}
+	if err := e.affordable(ctx, &spec, now); err != nil {
 		return job.Job{}, err
 	}
 	var calendars []*job.Calendar

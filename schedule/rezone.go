@@ -170,14 +170,16 @@ func misplaced(j *sql.JobRow, planned []job.Micros, now job.Micros) bool {
 	if err != nil {
 		return false
 	}
+	work := job.NewWork(context.Background(), job.DefiningWork)
+	s = work.On(s)
 	at := now
 	for _, due := range planned {
 		if j.NextDue != 0 && due >= j.NextDue { // planned since the job was read
 			break
 		}
 		if at = firstAfter(s, at); at != due {
-			return true
+			return work.Err() == nil
 		}
 	}
-	return firstAfter(s, at) != j.NextDue
+	return firstAfter(s, at) != j.NextDue && work.Err() == nil // one that is too expensive stays as it is
 }

@@ -246,8 +246,8 @@ func (db *DB) RunsAt(ctx context.Context, jobID int64, due job.Micros) ([]RunRow
 	return slices.DeleteFunc(near, func(r RunRow) bool { return r.Until < due || r.Due != near[len(near)-1].Due }), nil
 }
 
-// RunsAskedAt returns the runs of the first due time from one instant until before another that no schedule has made: somebody asked for
-// it, by hand or with a backfill.
+// RunsAskedAt returns the runs due from one instant until before another that no schedule has made: somebody asked for them,
+// by hand or with a backfill. Those of one due time and origin follow each other, its attempts in order.
 func (db *DB) RunsAskedAt(ctx context.Context, jobID int64, from, before job.Micros) ([]RunRow, error) {
 	var runs []RunRow
 	err := db.query(ctx, "read runs that were asked for", func(rows *stdsql.Rows) error {
@@ -255,19 +255,22 @@ func (db *DB) RunsAskedAt(ctx context.Context, jobID int64, from, before job.Mic
 		runs = append(runs, r)
 		return err
 	}, "SELECT "+runColumns+" FROM history h FORCE INDEX (attempt) JOIN job j ON j.id = h.job_id"+
-		" WHERE h.job_id = ? AND h.due >= ? AND h.due < ? AND h.origin <> 0 ORDER BY h.due, h.origin, h.attempt LIMIT ?", jobID, int64(from), int64(before), job.MaxAttempts)
-	return slices.DeleteFunc(runs, func(r RunRow) bool { return r.Due != runs[0].Due || r.Origin != runs[0].Origin }), err
+		" WHERE h.job_id = ? AND h.due >= ? AND h.due < ? AND h.origin <> 0 ORDER BY h.due, h.origin, h.attempt LIMIT ?", jobID, int64(from), int64(before), askedMost)
+	return runs, err
 }
 
-// TaskAskedAt returns the live task of the first such due time, or ErrNotFound.
-func (db *DB) TaskAskedAt(ctx context.Context, jobID int64, from, before job.Micros) (TaskRow, error) {
+// askedMost is how many rows of runs that were asked for are returned for one instant.
+const askedMost = 2 * job.MaxAttempts
+
+// TasksAskedAt returns the live tasks of such due times.
+func (db *DB) TasksAskedAt(ctx context.Context, jobID int64, from, before job.Micros) ([]TaskRow, error) {
 	var out []TaskRow
 	err := db.query(ctx, "read task that was asked for", func(rows *stdsql.Rows) error {
 		t, err := scanTask(rows)
 		out = append(out, t)
 		return err
-	}, "SELECT "+taskColumns+" FROM task FORCE INDEX (due) WHERE job_id = ? AND due >= ? AND due < ? AND origin <> 0 ORDER BY due LIMIT 1", jobID, int64(from), int64(before))
-	return first(out, err)
+	}, "SELECT "+taskColumns+" FROM task FORCE INDEX (due) WHERE job_id = ? AND due >= ? AND due < ? AND origin <> 0 ORDER BY due, origin LIMIT ?", jobID, int64(from), int64(before), askedMost)
+	return out, err
 }
 
 // TaskAt returns the live task of a due time of a job's schedule, or ErrNotFound.
