@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -166,6 +168,33 @@ func TestAbort(t *testing.T) {
 	s.signal(syscall.SIGABRT)
 	if code := s.exit(15 * time.Second); code != -1 {
 		t.Errorf("got exit code %d, want a signal", code)
+	}
+}
+
+// TestSecondNodeOfAName: a second live node with a name ends with exit code 4, for which the unit does not start it again.
+// After a kill -9 or a drain of the first one the name is free.
+func TestSecondNodeOfAName(t *testing.T) {
+	t.Parallel()
+	dsn := migrated(t)
+	first := serve(t, dsn, "one").ready()
+
+	second := serve(t, dsn, "one")
+	if code := second.exit(15 * time.Second); code != exitRefused {
+		t.Errorf("got exit code %d, want %d", code, exitRefused)
+	}
+	second.says(`another live node is named .{0,2}"one.{0,2}": address `+regexp.QuoteMeta(first.url)+`, pid `+strconv.Itoa(first.cmd.Process.Pid), 0)
+	if got := status(first.url + "/readyz"); got != http.StatusOK {
+		t.Errorf("the first node: got status %d, want that it is still ready", got)
+	}
+
+	first.signal(syscall.SIGKILL)
+	first.exit(10 * time.Second)
+	third := serve(t, dsn, "one").ready()
+
+	third.signal(syscall.SIGTERM) // a fourth that starts meanwhile waits for the end of the drain
+	serve(t, dsn, "one").ready()
+	if code := third.exit(15 * time.Second); code != 0 {
+		t.Errorf("SIGTERM: got code %d, want 0", code)
 	}
 }
 

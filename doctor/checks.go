@@ -18,6 +18,7 @@ var checks = []check{
 	{"grants", Schema, "The user may do what a node must", rights},
 
 	{"nodes", Cluster, "Several nodes live", nodes},
+	{"duplicate-names", Cluster, "Each node has a name of its own", duplicateNames},
 	{"cordons", Cluster, "Nodes take work", cordons},
 	{"pauses", Cluster, "No pause was forgotten", pauses},
 	{"versions", Cluster, "All nodes have the same version", versions},

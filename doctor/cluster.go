@@ -1,8 +1,10 @@
 package doctor
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -41,6 +43,31 @@ func nodes(x *exam) error {
 				Fix:  "Look at its machine, its log, and its way to MySQL.", Nodes: []string{s.Node},
 			})
 		}
+	}
+	return nil
+}
+
+// duplicateNames looks for live nodes that share a name. A node may take the name of a session that has missed three
+// beats, so a session that is silent for longer is left out: it is that of a node that was killed and started again.
+func duplicateNames(x *exam) error {
+	const beats = 3
+	where := map[string][]string{}
+	for _, s := range x.live() {
+		if s.Node != "" && x.now.Sub(s.BeatAt) < beats*x.expiry/10 {
+			where[s.Node] = append(where[s.Node], fmt.Sprintf("%s, pid %d", cmp.Or(s.Address, "no address"), s.PID))
+		}
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(where)) {
+		if len(where[name]) < 2 {
+			continue
+		}
+		x.found(Warning, Finding{
+			Seen: fmt.Sprintf("%d live nodes are named %s: %s", len(where[name]), name, strings.Join(where[name], "; ")),
+			Why: "A cordon and a selector by name reach all of them, the history does not say which one ran a job," +
+				" and no alert tells that one of them is gone.",
+			Fix: "Stop all but one, and start the others with names of their own (--node, GOCRONTAB_NODE).", Nodes: []string{name},
+		})
 	}
 	return nil
 }

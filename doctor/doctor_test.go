@@ -593,6 +593,18 @@ func TestClusterFaults(t *testing.T) {
 	p.finds("zone-rules", Warning, "different time zone data: a (2025b) and b (2025c)")
 	p.exec("UPDATE session SET zones = '1', zones_from = 'another file'")
 	agree()
+	p.exec("UPDATE session SET node = 'a', address = 'http://other:8610', pid = 4711 WHERE id <> ?", a[:])
+	f := p.finds("duplicate-names", Warning, "2 live nodes are named a: ")
+	if !strings.Contains(f.Seen, "http://other:8610, pid 4711") || !strings.Contains(f.Seen, "no address, pid 0") || !slices.Equal(f.Nodes, []string{"a"}) {
+		t.Errorf("got %q of %q, want where both nodes are", f.Seen, f.Nodes)
+	}
+	p.exec("UPDATE session SET beat_at = ? WHERE id <> ?", p.ago(6*time.Second), a[:]) // it was killed, and started again
+	for _, f := range p.examine(p.db).Findings {
+		if f.Check == "duplicate-names" {
+			t.Errorf("found beside a session that missed three beats: %s", f.Seen)
+		}
+	}
+	p.exec("UPDATE session SET node = 'b' WHERE id <> ?", a[:])
 	p.exec("INSERT INTO node (name, cordoned, since) VALUES ('a', 1, ?)", p.ago(49*time.Hour))
 	p.finds("cordons", Notice, "a has been cordoned for 2 days")
 	p.exec("INSERT INTO node (name, cordoned, since) VALUES ('b', 1, ?)", p.ago(time.Hour))

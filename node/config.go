@@ -20,7 +20,7 @@ import (
 // Config says how a node runs. Zero fields get their defaults.
 type Config struct {
 	DSN     string // of github.com/go-sql-driver/mysql, naming a schema that was migrated
-	Name    string // what runs call it; default: the host name
+	Name    string // unique in the cluster: a node does not join while another with its name lives; default: the host name
 	Address string // where its API can be reached, for people
 	Version string
 

@@ -21,6 +21,8 @@ import (
 	"go-crontab/secret"
 	"go-crontab/session"
 	"go-crontab/sql"
+
+	"github.com/google/uuid"
 )
 
 // Node is one member of a cluster.
@@ -156,6 +158,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		n.log.Error("outcomes of an earlier life cannot be read", "error", err)
 	}
 	n.warnUnguarded()
+	var earlier []uuid.UUID
 	for ctx.Err() == nil {
 		if err := n.watermark.failed(); err != nil {
 			return err
@@ -167,11 +170,12 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		}
 		s, err := session.Register(ctx, n.db, n.clock, n.timings, session.Identity{
 			Node: n.cfg.Name, Address: n.cfg.Address, PID: syscall.Getpid(), Version: n.cfg.Version, Slots: n.cfg.Slots,
-			Labels: n.labels(), Handlers: n.cfg.Handlers.Keys(), Zones: job.ZoneData(), ZonesFrom: session.ZonesFrom(),
+			Earlier: earlier, Labels: n.labels(), Handlers: n.cfg.Handlers.Keys(), Zones: job.ZoneData(), ZonesFrom: session.ZonesFrom(),
 		}, n.log)
 		if err != nil {
 			return unlessDone(ctx, err)
 		}
+		earlier = append(earlier, s.ID())
 		l = n.newLife(s, g)
 		if err := l.protect(); err != nil {
 			return err

@@ -1,8 +1,11 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -39,9 +42,14 @@ func TestRegister(t *testing.T) {
 				injected = append(injected, f.proxy.Add(r))
 			}
 			before := boottime.Now()
-			s, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{Node: "n", Address: "a:1", PID: 7, Version: "v", Slots: 3}, f.log)
+			var said bytes.Buffer
+			s, err := Register(t.Context(), f.db, new(Clock), f.timings, Identity{Node: "n", Address: "a:1", PID: 7, Version: "v", Slots: 3},
+				slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), &said), nil)))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if strings.Contains(said.String(), "waiting to join") {
+				t.Error("it waited for a session that it had inserted itself")
 			}
 			for _, i := range injected {
 				if i.Fired() == 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,8 @@ type Identity struct {
 
 	Labels   map[string]string // without those of its handlers
 	Handlers []string          // their keys
+
+	Earlier []uuid.UUID // sessions that this process lost; they do not hold its name
 
 	Zones     string // fingerprint of the time zone data that it computes with, see job.ZoneData; empty: none that any other has
 	ZonesFrom string // where that is from
@@ -61,15 +64,25 @@ type Session struct {
 // refuses for a reason that waiting does not mend (sql.ErrRefuseJoin).
 func Register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, log *slog.Logger) (*Session, error) {
 	others := vigil{}
+	namesakes := names{own: slices.Clone(me.Earlier), seen: map[uuid.UUID]namesake{}}
+	waits := false
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		s, err := register(ctx, db, clock, t, me, others)
+		s, err := register(ctx, db, clock, t, me, others, &namesakes)
 		if err == nil {
 			return s, nil
 		}
-		if errors.Is(err, sql.ErrRefuseJoin) {
+		switch {
+		case errors.Is(err, sql.ErrRefuseJoin):
 			return nil, err
+		case errors.Is(err, errNameHeld):
+			pause = nameLook
+			if !waits {
+				log.Info("waiting to join until the earlier session with this node's name is over", "reason", err)
+				waits = true
+			}
+		default:
+			log.Warn("cannot register yet, trying again", "error", err, "in", pause)
 		}
-		log.Warn("cannot register yet, trying again", "error", err, "in", pause)
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -91,7 +104,7 @@ func (v vigil) silent(id uuid.UUID, beat int64, mono time.Duration) time.Duratio
 	return mono - s.since
 }
 
-func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, others vigil) (*Session, error) {
+func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, others vigil, namesakes *names) (*Session, error) {
 	if err := db.Check(ctx); err != nil {
 		return nil, err
 	}
@@ -108,6 +121,9 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 		if err := tx.JoinExpiry(t.Expiry, silent); err != nil {
 			return err
 		}
+		if err := namesakes.check(tx, me.Node, t); err != nil {
+			return err
+		}
 		switch node, err := tx.LockNode(me.Node); {
 		case err == nil:
 			s.cordoned.Store(int64(node.Since)) // or it would take work until its first look
@@ -121,6 +137,7 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 			Labels: me.Labels, Handlers: me.Handlers, Zones: me.Zones, ZonesFrom: me.ZonesFrom})
 	})
 	if sql.IsUnknown(err) {
+		namesakes.own = append(namesakes.own, s.id)
 		// Settle it; if that fails too, the row, if there is one, never beats and is buried, and the next try has
 		// another id.
 		var there bool

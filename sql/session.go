@@ -87,6 +87,36 @@ func (tx *Tx) LockSession(id uuid.UUID) (bool, error) {
 	return n == 1, err
 }
 
+// Namesake is a session with a certain node name.
+type Namesake struct {
+	ID       uuid.UUID
+	Node     string
+	Address  string
+	PID      int
+	Beat     int64
+	Draining bool
+	Age      time.Duration // since its last beat, by MySQL's clock
+}
+
+// SessionsOf lists the sessions with a node name. After JoinExpiry in the same transaction none can be added.
+func (tx *Tx) SessionsOf(node string) ([]Namesake, error) {
+	// Somebody may have written any number into beat_at by hand.
+	const statement = `
+		SELECT id, node, address, pid, beat, draining,
+		       LEAST(GREATEST(` + now + ` - GREATEST(beat_at, 0), 0), 1000000000000000)
+		FROM session
+		WHERE node = ?`
+	var out []Namesake
+	err := tx.query("look for the node's name", func(rows *stdsql.Rows) error {
+		var n Namesake
+		err := rows.Scan(&n.ID, &n.Node, &n.Address, &n.PID, &n.Beat, (*flag)(&n.Draining), &n.Age)
+		n.Age *= time.Microsecond
+		out = append(out, n)
+		return err
+	}, statement, node)
+	return out, err
+}
+
 // DeleteSession buries a session whose beat is still the one that was seen. It tells whether it did.
 func (tx *Tx) DeleteSession(id uuid.UUID, beat int64) (bool, error) {
 	n, err := tx.exec("delete session", "DELETE FROM session WHERE id = ? AND beat = ?", id[:], beat)

@@ -1,0 +1,97 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go-crontab/internal/boottime"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+// errNameHeld means that a session with this node's name may still be alive. Its next beats decide.
+var errNameHeld = errors.New("another session has the name of this node")
+
+const (
+	nameLook    = 200 * time.Millisecond // between two looks at the sessions with this node's name
+	beatsToLive = 2                      // new beats that prove a session alive: a dead process may have one on its way
+	beatsToDie  = 3                      // beats a session may miss before its name is free
+)
+
+// names watches the other sessions with a node's name while that node waits to join.
+//
+// A namesake that beats is a second live node, and the join is refused. One that is silent is dead, or its process was
+// killed: its name is free after a few beats, long before the session expires, so a node restarts quickly after a crash.
+// Normally the guard of a killed node has already deleted the session by then.
+type names struct {
+	own  []uuid.UUID // sessions of this process, which lost them or does not know whether they were inserted
+	seen map[uuid.UUID]namesake
+}
+
+// namesake is what was seen of one session.
+type namesake struct {
+	sighting
+	beats int // new beats since the first look
+}
+
+// check reports whether this node may join: nil, errNameHeld or sql.ErrRefuseJoin. The caller's transaction holds the
+// lock that every join takes, so when two nodes join at once the second one sees the session of the first.
+func (w *names) check(tx *sql.Tx, node string, t Timings) error {
+	if node == "" {
+		return nil
+	}
+	rows, err := tx.SessionsOf(node)
+	if err != nil {
+		return err
+	}
+
+	now := boottime.Now()
+	for i := range rows {
+		if slices.Contains(w.own, rows[i].ID) {
+			continue
+		}
+		if err := w.look(&rows[i], now).judge(&rows[i], now, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look notes the beat that a session shows now.
+func (w *names) look(row *sql.Namesake, now time.Duration) namesake {
+	n, known := w.seen[row.ID]
+	if !known {
+		n.sighting = sighting{row.Beat, now}
+	}
+	if n.beat != row.Beat {
+		n.sighting = sighting{row.Beat, now}
+		n.beats++
+	}
+	w.seen[row.ID] = n
+	return n
+}
+
+// judge decides whether another node may take the session's name.
+func (n namesake) judge(row *sql.Namesake, now time.Duration, t Timings) error {
+	silent := now - n.since
+	switch {
+	case n.beats >= beatsToLive && !row.Draining:
+		return fmt.Errorf("%w: another live node is named %q: %s;"+
+			" give this one a name of its own (serve --node, GOCRONTAB_NODE; in a Go program Config.Name)",
+			sql.ErrRefuseJoin, row.Node, whereabouts(row))
+	case silent > beatsToDie*t.Beat, row.Age > t.Stale:
+		return nil
+	}
+	return fmt.Errorf("%w: %s", errNameHeld, whereabouts(row))
+}
+
+func whereabouts(row *sql.Namesake) string {
+	text := fmt.Sprintf("pid %d, session %s", row.PID, row.ID)
+	if row.Address != "" {
+		text = "address " + row.Address + ", " + text
+	}
+	return text
+}
