@@ -75,6 +75,8 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 		{"POST", "/api/v1/apps/{app}/pause", "/api/v1/apps/default/pause", `{"reason": "because"}`, 200, "pause", "app", "", false, false},
 		{"POST", "/api/v1/apps/{app}/resume", "/api/v1/apps/default/resume", "", 200, "resume", "app", "", false, false},
 		{"PUT", "/api/v1/cluster/retention", "", `{"age": "720h"}`, 200, "update", "retention", "", true, true},
+		{"PUT", "/api/v1/apps/{app}/limits", "/api/v1/apps/default/limits", `{"jobs": 100}`, 200, "update", "limits", "", false, true},
+		{"DELETE", "/api/v1/apps/{app}/limits", "/api/v1/apps/default/limits", "", 204, "delete", "limits", "", true, false},
 		{"PUT", "/api/v1/apps/{app}/retention", "/api/v1/apps/default/retention", `{"runs": 100}`, 200, "update", "retention", "", false, true},
 		{"PUT", "/api/v1/secrets/{name}", "/api/v1/secrets/s", `{"value": "hidden-from-all"}`, 201, "create", "secret", "s", false, false},
 		{"DELETE", "/api/v1/secrets/{name}", "/api/v1/secrets/s", "", 204, "delete", "secret", "s", false, false},

@@ -79,6 +79,7 @@ const (
 	causeDown      = "cluster_down"
 	causeWaiting   = "waiting"
 	causeNoNode    = "no_node"
+	causeLimit     = "app_limit"
 	causeExecuting = "executing"
 	causeEarlier   = "definition_is_younger"
 	causeDeleted   = "deleted"
@@ -90,7 +91,7 @@ const (
 func causes() []string {
 	return slices.Concat([]string{
 		causeNotDue, causeGap, causeRepeat, causeCalendar, causeShifted, causeTooEarly, causeTooLate, causeUsedUp, causeAhead, causePaused, causeOverlap,
-		causeGroup, causeHandler, causeDeadline, causeDown, causeWaiting, causeNoNode, causeExecuting, causeEarlier, causeDeleted, causeBroken, causeNoRecord,
+		causeGroup, causeHandler, causeDeadline, causeDown, causeWaiting, causeNoNode, causeLimit, causeExecuting, causeEarlier, causeDeleted, causeBroken, causeNoRecord,
 	}, job.Outcomes())
 }
 
@@ -263,7 +264,7 @@ func causeOf(r *sql.RunRow) string {
 			"paused": causePaused, "overlap": causeOverlap, "group ": causeGroup, "handler ": causeHandler, "job was deleted": causeDeleted,
 			"a calendar was changed":               causeCalendar,
 			"could not be started by its deadline": causeDeadline, "waited until its start deadline": causeDeadline,
-			"no node": causeNoNode,
+			"no node": causeNoNode, job.LimitReason: causeLimit,
 		} {
 			if strings.HasPrefix(r.Reason, prefix) {
 				return cause

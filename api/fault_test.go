@@ -101,6 +101,14 @@ func (b *broken) Uncordon(ctx context.Context, _ string) error { return b.call(c
 func (b *broken) DisableHandler(ctx context.Context, _, _ string) error {
 	return b.call(ctx, "DisableHandler")
 }
+func (b *broken) PutLimits(ctx context.Context, _ string, _ job.AppLimits) error {
+	return b.call(ctx, "PutLimits")
+}
+
+func (b *broken) DeleteLimits(ctx context.Context, _ string) error {
+	return b.call(ctx, "DeleteLimits")
+}
+
 func (b *broken) PutRetention(ctx context.Context, _ string, _ job.Retention) error {
 	return b.call(ctx, "PutRetention")
 }

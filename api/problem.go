@@ -40,6 +40,7 @@ var (
 	unauthenticated  = kind{"unauthenticated", http.StatusUnauthorized, "It is not known who asks"}
 	forbidden        = kind{"forbidden", http.StatusForbidden, "Your role does not allow that"}
 	tooMany          = kind{"too-many-requests", http.StatusTooManyRequests, "Too many requests"}
+	appLimit         = kind{"app-limit", http.StatusTooManyRequests, "The app is at one of its limits"}
 	providerAway     = kind{"provider-away", http.StatusBadGateway, "The identity provider does not answer as it should"}
 	malformed        = kind{"malformed", http.StatusBadRequest, "The body is not JSON"}
 	forbiddenHost    = kind{"forbidden-host", http.StatusForbidden, "This host name is not served"}
@@ -125,6 +126,7 @@ func problemOf(err error) *Problem {
 		conflicts job.Conflicts
 		look      *checking
 		used      *job.InUse
+		over      *job.OverLimit
 		foreign   *sql.CalendarError
 	)
 	switch {
@@ -136,6 +138,8 @@ func problemOf(err error) *Problem {
 		p = changed.problem("%s", "Nothing was changed, because somebody has changed this meanwhile. Read it again and decide.")
 		p.Errors = invalidFields(job.Problems(conflicts)).Errors
 		return p
+	case errors.As(err, &over):
+		return overLimit(over)
 	case errors.As(err, &used):
 		return inUse.problem("%s: change those jobs first.", cut(used.Error(), maxMessage))
 	case errors.As(err, &foreign):

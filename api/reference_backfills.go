@@ -14,7 +14,7 @@ var (
 	startBackfillDoc = operation{
 		id: "startBackfill", tag: tagBackfills, summary: "Begin a backfill",
 		about: "Starts the due times of a range that lies in the past, whether or not they were started before. Unless the job's overlap policy is `allow`, they take turns with those of its schedule.",
-		keyed: true, changes: true, problems: []kind{notFound, keyReused, unreadable},
+		keyed: true, changes: true, problems: []kind{notFound, keyReused, unreadable, appLimit},
 		body: &requestBody{of: of[backfillBody](), about: "The range.",
 			example: `{"from": "2026-01-01T00:00:00Z", "to": "2026-01-31T23:59:59Z", "parallel": 2, "missing": true}`},
 		replies: []reply{{status: http.StatusAccepted, about: "The backfill.", of: of[backfillView](), headers: []string{"Location"}}},

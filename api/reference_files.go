@@ -52,7 +52,7 @@ var (
 			"In `errors` of a problem, `field` begins with the place in the body: `jobs[3].schedule`.",
 		body: &requestBody{of: of[applyBody](), about: "What files have, and what to do with it.",
 			example: `{"groups": [{"name": "warehouse", "slots": 2}], "jobs": [{"app": "shop", "name": "load orders", "schedule": "*/5 * * * *", "command": "load-orders", "group": "warehouse"}], "prune": {"app": "shop"}, "dry_run": true}`},
-		replies: found[applyView]("What was changed, or would be."), changes: true, problems: []kind{changed, exists, unreadable},
+		replies: found[applyView]("What was changed, or would be."), changes: true, problems: []kind{changed, exists, unreadable, appLimit},
 	}
 	exportDoc = operation{
 		id: "export", tag: tagFiles, summary: "List jobs as files have them",

@@ -79,7 +79,7 @@ var (
 			example: `{"name": "backup", "schedule": "0 3 * * *", "timezone": "Europe/Berlin", "command": "pg_dump shop > /backup/shop.sql", "timeout": "30m"}`},
 		replies:  []reply{{status: http.StatusCreated, about: "The job.", of: of[jobView](), headers: []string{"Location"}}},
 		changes:  true,
-		problems: []kind{exists, unreadable},
+		problems: []kind{exists, unreadable, appLimit},
 	}
 	listJobsDoc = operation{
 		id: "listJobs", tag: tagJobs, summary: "List jobs",
@@ -96,14 +96,14 @@ var (
 		id: "replaceJob", tag: tagJobs, matched: true, summary: "Replace the definition of a job",
 		about: "What is left out gets its default, but for `paused`, which stays as it is, and the phase of an unchanged `every`. " +
 			"The same body twice changes nothing. Answered once nothing starts under the old definition any more.",
-		body: replacementJob, replies: changedJob, changes: true, problems: []kind{notFound, exists, changed, unreadable},
+		body: replacementJob, replies: changedJob, changes: true, problems: []kind{notFound, exists, changed, unreadable, appLimit},
 	}
 	patchJobDoc = operation{
 		id: "changeJob", tag: tagJobs, matched: true, summary: "Change some fields of a job",
 		about: "The body is a JSON merge patch (RFC 7396): what it does not name stays, and null takes a field away.",
 		body: &requestBody{of: of[jobView](), patch: true, about: "What is to be another.",
 			example: `{"timeout": "5m", "description": null}`},
-		replies: changedJob, changes: true, problems: []kind{notFound, exists, changed, unreadable},
+		replies: changedJob, changes: true, problems: []kind{notFound, exists, changed, unreadable, appLimit},
 	}
 	deleteJobDoc = operation{
 		id: "deleteJob", tag: tagJobs, matched: true, summary: "Delete a job", about: "What executes runs to its end, and history stays. Answered once nothing starts any more.",
@@ -121,7 +121,7 @@ var (
 			{status: http.StatusOK, about: "The job as it is now.", of: of[jobView]()},
 			{status: http.StatusCreated, about: "The job, which is new.", of: of[jobView](), headers: []string{"Location"}},
 		},
-		changes: true, problems: []kind{exists, changed, unreadable},
+		changes: true, problems: []kind{exists, changed, unreadable, appLimit},
 	}
 	pauseJobDoc = operation{
 		id: "pauseJob", tag: tagJobs, once: true, matched: true, summary: "Pause a job", about: "A paused job has no due times. Answered once nothing of it starts any more; what executes runs to its end.",
@@ -133,7 +133,7 @@ var (
 	}
 	runJobDoc = operation{
 		id: "runJob", tag: tagJobs, summary: "Run a job now, once", about: "Besides its due times, and also when it is paused. Its overlap policy is obeyed.",
-		keyed: true, body: emptyBody, changes: true, problems: []kind{notFound, keyReused, unreadable},
+		keyed: true, body: emptyBody, changes: true, problems: []kind{notFound, keyReused, unreadable, appLimit},
 		replies: []reply{{status: http.StatusAccepted, about: "The request: its run begins in a moment.", of: of[requestedView]()}},
 	}
 	nextDueDoc = operation{

@@ -15,6 +15,8 @@ var problemTable = []problemDoc{
 		"Ask whoever is admin of the cluster for a token with the role that `detail` names."},
 	{tooMany, "The token makes more requests than it may, signs in too often, or too many unknown tokens came from this address.",
 		"Try again after `Retry-After` seconds."},
+	{appLimit, "The app would have more jobs, or more runs in a minute, than an admin of the cluster allows it, or as many of its due times wait as may. `detail` names the limit and what the app has. Nothing was changed.",
+		"Try again after `Retry-After` seconds if the header is there; else give something up, or ask for a higher limit."},
 	{providerAway, "The identity provider by which people sign in cannot be reached, or is not set up as it should be.",
 		"Sign in with a token, and see the node's log."},
 	{malformed, "The body is empty where one is wanted, broke off, is not UTF-8, or is not JSON.",

@@ -18,6 +18,6 @@ var (
 		id: "rollbackJob", tag: tagJobs, once: true, matched: true, summary: "Take an earlier definition of a job again",
 		about:   "A change like any other, with a version of its own: it can be rolled back, too. Whether the job is paused stays as it is.",
 		body:    &requestBody{of: of[rollbackBody](), about: "To what.", example: `{"version": 3}`},
-		replies: changedJob, changes: true, problems: []kind{notFound, exists, changed, unreadable},
+		replies: changedJob, changes: true, problems: []kind{notFound, exists, changed, unreadable, appLimit},
 	}
 )

@@ -72,6 +72,7 @@ var limits = map[reflect.Type]map[string]limit{
 	of[job.Keep]():      {"runs": fromTo(1, job.MostKept)},
 	of[retentionView](): {"runs": fromTo(1, job.MostKept)},
 	of[groupView]():     {"slots": fromTo(1, job.MaxSlots)},
+	of[appLimitsView](): {"jobs": fromTo(1, job.MostLimit), "runs_per_minute": fromTo(1, job.MostLimit), "waiting": fromTo(1, job.MostLimit)},
 	of[job.GroupSpec](): {"name": aName, "slots": fromTo(1, job.MaxSlots)},
 	of[manifestBody](): {"groups": items(job.MaxApplyGroups), "calendars": items(job.MaxApplyCalendars), "channels": items(job.MaxAlertChannels), "rules": items(job.MaxAlertRules),
 		"retention": items(job.MaxApplyScopes), "pauses": items(job.MaxApplyScopes), "jobs": items(job.MaxApplyJobs)},

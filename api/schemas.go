@@ -118,6 +118,7 @@ var ignored = map[reflect.Type][]string{
 	of[jobView]():       readOnly,
 	of[calendarBody]():  calendarReadOnly,
 	of[groupView]():     groupReadOnly,
+	of[appLimitsView](): limitsReadOnly,
 	of[retentionView](): retentionReadOnly,
 
 	of[alertRuleView]():    alertReadOnly,

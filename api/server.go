@@ -58,6 +58,8 @@ type Editor interface {
 	DisableHandler(ctx context.Context, key, reason string) error
 	// PutRetention is of the whole cluster when app is "".
 	PutRetention(ctx context.Context, app string, r job.Retention) error
+	PutLimits(ctx context.Context, app string, l job.AppLimits) error
+	DeleteLimits(ctx context.Context, app string) error
 	EnableHandler(ctx context.Context, key string) error
 }
 
@@ -329,6 +331,10 @@ func (s *Server) table() []route {
 		{"GET", "/api/v1/retention", may(viewer, filtered), s.listRetention, &listRetentionDoc},
 		{"PUT", "/api/v1/cluster/retention", may(admin, whole), s.putRetention, &putRetentionDoc},
 		{"PUT", "/api/v1/apps/{app}/retention", may(admin, ofApp), s.putRetention, &putAppRetentionDoc},
+		{"GET", "/api/v1/limits", may(viewer, filtered), s.listLimits, &listLimitsDoc},
+		{"GET", "/api/v1/apps/{app}/limits", may(viewer, ofApp), s.getLimits, &getLimitsDoc},
+		{"PUT", "/api/v1/apps/{app}/limits", may(admin, whole), s.putLimits, &putLimitsDoc},
+		{"DELETE", "/api/v1/apps/{app}/limits", may(admin, whole), s.deleteLimits, &deleteLimitsDoc},
 		{"GET", "/api/v1/doctor", may(viewer, whole), s.examine, &doctorDoc},
 		{"GET", "/api/v1/events", may(viewer, filtered), s.events, &eventsDoc},
 		{"GET", "/api/v1/stats", may(viewer, shared), s.stats, &statsDoc},

@@ -88,7 +88,7 @@ func appCommand(c *console) *cobra.Command {
 	pause := pauseAll(c, "pause APP", "Stop the due times of all jobs of an app", wants(1, 1, "an APP"),
 		"  go-crontab app pause ops --reason \"database moves\" --until 2h")
 	resume := resumeAll(c, "resume APP", "Give the jobs of a paused app their due times back", wants(1, 1, "an APP"), "  go-crontab app resume ops")
-	return newGroup("app", "Pause and resume all jobs of an app", pause, resume)
+	return newGroup("app", "Pause and resume all jobs of an app, and limit what it may take", pause, resume, appLimits(c))
 }
 
 // scopePath is where the pauses of an app, or of the cluster, are made.

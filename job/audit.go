@@ -30,6 +30,7 @@ const (
 	KindCluster Kind = "cluster"
 
 	KindRetention Kind = "retention"
+	KindLimits    Kind = "limits" // of an app
 	KindSession   Kind = "session"
 )
 

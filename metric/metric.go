@@ -25,6 +25,7 @@ type Metrics struct {
 	sessionsLost prometheus.Counter
 
 	auditLogErrors prometheus.Counter
+	limited        map[job.Limit]prometheus.Counter
 	requests       *prometheus.CounterVec
 	requestTime    prometheus.Histogram
 	jobs           *jobs
@@ -60,6 +61,14 @@ func New(node, version string, mostJobs int) *Metrics {
 	m.notSpawned = prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "not_spawned_total", Help: "Attempts that were started and not spawned, because the lease was not fresh or their time was over."})
 	m.auditLogErrors = prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "audit_log_errors_total", Help: "Tries to copy audit lines to the file or syslog of --audit-log that failed."})
 	m.sessionsLost = prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "sessions_lost_total", Help: "Sessions that this process lost: what they executed was killed."})
+	m.limited = map[job.Limit]prometheus.Counter{}
+	for _, limit := range job.AllLimits {
+		m.limited[limit] = prometheus.NewCounter(prometheus.CounterOpts{
+			Name: prefix + "app_limit_refusals_total", Help: "What was refused, skipped or not kept because an app was at one of its limits.",
+			ConstLabels: prometheus.Labels{"limit": string(limit)},
+		})
+		m.own.MustRegister(m.limited[limit])
+	}
 	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "api_requests_total", Help: "Requests that were answered, by what they asked for. Those to no route have an empty one."}, []string{"method", "route", "code"})
 	m.requestTime = histogram("api_request_duration_seconds", "How long requests took, streams apart.", requestBounds, nil)
 	m.jobs = newJobs(mostJobs)
@@ -101,6 +110,9 @@ func (m *Metrics) SessionLost() { m.sessionsLost.Inc() }
 
 // AuditLogFailed counts a try to copy audit lines that failed.
 func (m *Metrics) AuditLogFailed() { m.auditLogErrors.Inc() }
+
+// Limited counts what was refused because an app was at a limit.
+func (m *Metrics) Limited(limit job.Limit) { m.limited[limit].Inc() }
 
 // Changed times a change, see Changes.
 func (m *Metrics) Changed(name string, took time.Duration) {

@@ -34,6 +34,7 @@ type life struct {
 	planner     *schedule.Planner
 	claimer     *schedule.Claimer
 	places      *schedule.Places
+	limiter     *schedule.Limiter
 	starter     *schedule.Starter
 	sweeper     *schedule.Sweeper
 	tidier      *schedule.Tidier
@@ -89,9 +90,10 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 		DB: n.db, Exclusion: n.exclusion, Session: takes, Places: l.places, Prepared: l.prepared, Lookout: l.lookout, Executing: l.executing,
 		LookAhead: n.cfg.LookAhead, Cap: n.cfg.Cap, Slots: n.cfg.Slots, PerSlot: func() int { return l.starter.PerSlot() }, Lanes: n.lanes, Log: n.log,
 	})
+	l.limiter = &schedule.Limiter{DB: n.db, Session: s, Lookout: l.lookout, Refused: n.metrics.Limited, Log: n.log}
 	l.starter = schedule.NewStarter(&schedule.Starter{
 		Exclusion: n.exclusion, Session: takes, Places: l.places, Prepared: l.prepared, Executing: l.executing, Slots: n.cfg.Slots,
-		Flush: n.recorder.Push, Freed: func() { l.compensator.Wake() }, Woken: func() { l.claimer.Wake() }, Trip: s.Clock.RoundTrip, Lanes: n.lanes, Log: n.log,
+		Flush: n.recorder.Push, Freed: func() { l.compensator.Wake() }, Woken: func() { l.claimer.Wake() }, Trip: s.Clock.RoundTrip, Lanes: n.lanes, Limits: l.limiter, Log: n.log,
 	})
 	l.sweeper = &schedule.Sweeper{DB: n.db, Session: s, Lookout: l.lookout, Places: l.places, Woken: func() { l.claimer.Wake() }, Backfill: func() { l.feeder.Wake() }, Log: n.log}
 	l.tidier = &schedule.Tidier{DB: n.api, Trip: n.db, Session: s, Lookout: l.lookout, Audit: n.cfg.AuditKept, Log: n.log}
@@ -102,13 +104,13 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 	l.watcher = &watcher{n: n, session: s, lookout: l.lookout}
 	l.bucketer = &schedule.Bucketer{DB: n.db, Session: s, Log: n.log}
 	l.rezoner = &schedule.Rezoner{DB: n.api, Session: s, Zones: job.ZoneData(), Log: n.log}
-	l.feeder = schedule.NewFeeder(schedule.Feeder{DB: n.db, Session: s, Soon: func() { l.claimer.Wake() }, Log: n.log})
+	l.feeder = schedule.NewFeeder(schedule.Feeder{DB: n.db, Session: s, Limits: l.limiter, Soon: func() { l.claimer.Wake() }, Log: n.log})
 	l.compensator = compensate.New(compensate.Compensator{
 		DB: n.db, Exclusion: n.exclusion, Session: s.ID(), Sets: []compensate.Set{l.prepared, l.executing},
 		Freed: func() { l.claimer.Wake() }, NothingOwned: l.lookout.NothingOwned, Log: n.log,
 	})
 	l.orders = &session.Orders{DB: n.db, Session: s, Busy: func() bool { return l.executing.Len() > 0 }, Kill: l.executing.Kill, Log: n.log}
-	l.editor = &schedule.Editor{DB: n.api, Session: s, Soon: func() { l.claimer.Wake() }, Trip: s.Clock.RoundTrip, Unsettled: s.Unsettled}
+	l.editor = &schedule.Editor{DB: n.api, Session: s, Soon: func() { l.claimer.Wake() }, Limited: n.metrics.Limited, Trip: s.Clock.RoundTrip, Unsettled: s.Unsettled}
 	return l
 }
 
@@ -144,7 +146,7 @@ func (l *life) run(ctx, hard context.Context) {
 	alive, end := context.WithCancel(context.Background())
 	work, rest := context.WithCancel(alive)
 	var living, working, chores sync.WaitGroup
-	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run, l.lookout.Run, l.places.Run, l.watcher.Run} {
+	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run, l.lookout.Run, l.places.Run, l.limiter.Run, l.watcher.Run} {
 		living.Go(func() { loop(alive) })
 	}
 	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.feeder.Run, l.yield} {

@@ -204,6 +204,8 @@ var poisonedRows = map[string]string{
 	"folder_node":   "node = 'bad'",
 	"figure":        "1 = 1",
 	"retention":     "1 = 1",
+	"app_limit":     "app = 'bad'",
+	"app_start":     "1 = 1",
 	"chore":         "1 = 1",
 	"alert_channel": "name = 'bad'",
 	"alert_rule":    "name = 'bad'",
@@ -225,6 +227,7 @@ var meansElse = map[string]bool{
 	"setting.name": true, "alert_work.id": true, "chore.name": true, // the same
 	"job.app": true, "pause.app": true, // an empty one pauses everything; another one takes the row out of our sight
 	"retention.app": true, // another one says what others keep
+	"app_limit.app": true, // another one limits others
 	"session.id":    true, // it fences a node
 }
 

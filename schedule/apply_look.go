@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,7 +65,49 @@ func (a *applying) look(ctx context.Context) error {
 	if err := a.lookForGone(ctx, names); err != nil {
 		return err
 	}
+	if a.want.DryRun {
+		if err := a.lookAtLimits(ctx); err != nil {
+			return err
+		}
+	}
 	a.tell()
+	return nil
+}
+
+// adds is how many jobs each app gets, those that it loses subtracted.
+func (a *applying) adds() map[string]int64 {
+	adds := map[string]int64{}
+	for i := range a.jobs {
+		if j := &a.jobs[i]; j.old == nil {
+			adds[j.spec.App]++
+		}
+	}
+	for i := range a.gone {
+		adds[a.gone[i].Spec.App]--
+	}
+	return adds
+}
+
+// lookAtLimits says before anything is written whether an app would get more jobs than it may have.
+func (a *applying) lookAtLimits(ctx context.Context) error {
+	limits, err := a.DB.Limits(ctx)
+	if err != nil {
+		return err
+	}
+	adds := a.adds()
+
+	for _, app := range slices.Sorted(maps.Keys(adds)) {
+		if limits[app].Jobs == 0 {
+			continue
+		}
+		has, err := a.DB.CountJobs(ctx, app)
+		if err != nil {
+			return err
+		}
+		if err := limits[app].CheckJobs(app, has, adds[app]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

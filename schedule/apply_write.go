@@ -84,6 +84,9 @@ func (a *applying) rows(ctx context.Context, tx *sql.Tx) (*job.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := limitJobs(tx, a.adds(), false); err != nil {
+		return nil, err
+	}
 	changed, err := a.writeGroups(tx)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,8 @@ import (
 type Feeder struct {
 	DB      *sql.DB
 	Session Session
-	Soon    func() // called when a task was planned that is due at once
+	Limits  *Limiter // of apps; nil: none has any
+	Soon    func()   // called when a task was planned that is due at once
 	Log     *slog.Logger
 
 	wake wake
@@ -78,7 +79,7 @@ func (f *Feeder) feedAll(ctx context.Context) error {
 		for _, b := range hungry {
 			n, busy := 0, false
 			err := f.DB.Tx(ctx, func(tx *sql.Tx) (err error) {
-				if n, err = feed(tx, &b, f.Session.Now()); errors.Is(err, errBusy) {
+				if n, err = feed(tx, &b, f.Session.Now(), f.Limits); errors.Is(err, errBusy) {
 					busy, err = true, nil
 				}
 				return err
@@ -104,7 +105,7 @@ var errBusy = errors.New("the backfill is locked")
 // feed plans the next due times of a backfill, so many that as many as it may have are live. One that somebody has locked, or
 // whose job, is busy, and left to a further look: it holds up no other. If we die before the commit nothing has happened;
 // behind it the cursor has moved with the tasks.
-func feed(tx *sql.Tx, b *job.Backfill, now job.Micros) (planned int, err error) {
+func feed(tx *sql.Tx, b *job.Backfill, now job.Micros, limits *Limiter) (planned int, err error) {
 	jobs, busy, err := tx.LockFreeJobs([]int64{b.JobID})
 	if err == nil && busy[b.JobID] {
 		err = errBusy
@@ -132,6 +133,8 @@ func feed(tx *sql.Tx, b *job.Backfill, now job.Micros) (planned int, err error) 
 		return 0, tx.UpdateBackfill(b)
 	case j.SpecErr != nil || j.PauseAt(now) != nil:
 		return 0, nil // it goes on once the job does
+	case !limits.mayFeed(j.Spec.App, now):
+		return 0, nil // the sweeper has it looked at once a second
 	}
 	live, err := tx.CountBackfillTasks(b)
 	if err != nil {
@@ -270,6 +273,9 @@ func (e *Editor) Backfill(ctx context.Context, id int64, from, to time.Time, par
 		case b.Total > job.MaxBackfillDues:
 			return job.Problems{{Field: "to", Message: fmt.Sprintf("the range has %d due times, at most %d are taken; give a shorter one", b.Total, job.MaxBackfillDues)}}
 		}
+		if _, err := limitRun(tx, j.Spec.App, now); err != nil {
+			return err
+		}
 		if b.ID, err = tx.InsertRequest("backfill", mine, digest, id, now); err != nil {
 			return err
 		}
@@ -287,7 +293,7 @@ func (e *Editor) Backfill(ctx context.Context, id int64, from, to time.Time, par
 		return audit(tx, &job.Entry{Action: job.ActionBackfill, Kind: job.KindJob, Ref: id, App: j.Spec.App, Name: j.Spec.Name, Became: backfillText(&b)}, now)
 	}, find)
 	if err != nil {
-		return job.Backfill{}, err
+		return job.Backfill{}, e.refusals(err)
 	}
 	e.Soon()
 	return out, nil

@@ -130,7 +130,7 @@ func TestBackfillOfWhatIsMissing(t *testing.T) {
 		got = append(got, f.seconds("SELECT due FROM task WHERE origin < 0")...)
 		f.exec("DELETE FROM task WHERE origin < 0") // it has run
 		before := f.planner.DB.Meter().Statements.Load()
-		if err := f.planner.DB.Tx(t.Context(), func(tx *sql.Tx) error { _, err := feed(tx, &b, f.session.Now()); return err }); err != nil {
+		if err := f.planner.DB.Tx(t.Context(), func(tx *sql.Tx) error { _, err := feed(tx, &b, f.session.Now(), nil); return err }); err != nil {
 			t.Fatal(err)
 		}
 		most = max(most, f.planner.DB.Meter().Statements.Load()-before)

@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -94,8 +95,20 @@ func (b *bulk) rows(ctx context.Context, tx *sql.Tx) (*job.Entry, error) {
 
 // run asks for a run of each job: a request of its own.
 func (b *bulk) run(tx *sql.Tx, jobs []*sql.JobRow, which map[int64]int) error {
+	limited, err := holdLimits(tx, jobs)
+	if err != nil {
+		return err
+	}
 	for _, j := range jobs {
 		done := b.want.Of(&j.Job, j.SpecErr)
+		if done.Result == job.BulkChanged && limited[j.Spec.App] {
+			switch err := admit(tx, j.Spec.App, b.now); {
+			case errors.As(err, new(*job.OverLimit)):
+				done = job.Refused(b.refusals(err).Error())
+			case err != nil:
+				return err
+			}
+		}
 		if done.Result == job.BulkChanged {
 			var err error
 			done.Origin, err = tx.InsertRequest("run", "", sha256.Sum256(fmt.Appendf(nil, "run %d", j.ID)), j.ID, b.now)

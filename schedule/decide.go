@@ -35,9 +35,10 @@ type decision struct {
 	replaces   []sql.TaskRow // executing tasks to be killed, whose place it takes
 	supersedes []sql.TaskRow // tasks that have not begun and will not, because of it
 	attempt    job.Started
-	place      int  // of what is given back: whose nodes are to take it
-	awaited    bool // another task may wait for the end of this one
-	holds      bool // it holds a slot of its group
+	place      int       // of what is given back: whose nodes are to take it
+	awaited    bool      // another task may wait for the end of this one
+	holds      bool      // it holds a slot of its group
+	limit      job.Limit // of a refusal: the limit of the app that caused it
 }
 
 // scene is what a decision is made by, beside the task: its job's row, locked, the job's other tasks that are due
@@ -54,6 +55,8 @@ type scene struct {
 	executing int   // how many of the holders do
 	cancelled bool  // the task is of a backfill that was
 	window    int64 // for how long it may be spawned, in microseconds
+
+	allowance *allowance // of the job's app; nil: it has no limits
 }
 
 // without is the scene without some of the others: they wait no more, and hold no slot, once a task has taken their place.
@@ -88,7 +91,7 @@ func (s scene) lacksSlot(t job.Task) bool {
 // decide says what becomes of a task that is prepared. What is not a start is final only at or after the due instant:
 // before it, what stands in the way may still go.
 func decide(t job.Task, s scene, now job.Micros) decision {
-	d := judge(t, s, now)
+	d := s.allowance.judge(judge(t, s, now), now)
 	if d.verdict != begin && now < t.DueNow {
 		return decision{task: t, verdict: hold}
 	}

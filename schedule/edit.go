@@ -22,6 +22,7 @@ type Editor struct {
 	Session Session
 	Soon    func() // called when a task was planned that is within the look-ahead of claims
 
+	Limited   func(job.Limit)      // called when a limit of an app refused a change; nil: nobody counts
 	Trip      func() time.Duration // how long a round trip to MySQL took lately; nil: nobody knows
 	Unsettled func() time.Duration // for how long a node may go by what MySQL's clock was before it was put forward; nil: none does
 }
@@ -71,6 +72,9 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (job.Jo
 			return nil, err
 		}
 		if j.ID, err = tx.InsertJob(&j, text); err != nil {
+			return nil, err
+		}
+		if err := limitJobs(tx, map[string]int64{spec.App: 1}, true); err != nil {
 			return nil, err
 		}
 		if once := job.OnceOf(ctx); once != nil {
@@ -185,7 +189,12 @@ func (e *Editor) update(ctx context.Context, id, version int64, spec job.Spec, l
 	var calendars []*job.Calendar
 	also := locks{
 		before: func(tx *sql.Tx) (err error) { calendars, err = nameCalendars(tx, &spec); return err },
-		behind: func(tx *sql.Tx, j *sql.JobRow) error { return lockGroupsOf(tx, &j.Spec, &spec) },
+		behind: func(tx *sql.Tx, j *sql.JobRow) error {
+			if err := limitMove(tx, &j.Spec, &spec); err != nil {
+				return err
+			}
+			return lockGroupsOf(tx, &j.Spec, &spec)
+		},
 	}
 	return e.edit(ctx, id, line, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
 		if j.Version != version {
@@ -539,6 +548,9 @@ func (e *Editor) RunNow(ctx context.Context, id int64, key string) (job.Requeste
 		}
 		if j.SpecErr != nil {
 			return nil, job.Problems{{Field: "job", Message: j.SpecErr.Error()}}
+		}
+		if err := admit(tx, j.Spec.App, now); err != nil {
+			return nil, err
 		}
 		origin, err := tx.InsertRequest("run", key, digest, id, now)
 		if err != nil {

@@ -154,6 +154,12 @@ func (l *Lookout) NothingToSend() bool {
 	return ok && !g.Messages
 }
 
+// NoLimits reports that no app had limits a moment ago; false when nobody knows.
+func (l *Lookout) NoLimits() bool {
+	g, ok := l.seen()
+	return ok && !g.Limits
+}
+
 // NothingToWatch tells that nobody wanted to be told of anything a moment ago; false when nobody knows.
 func (l *Lookout) NothingToWatch() bool {
 	g, ok := l.seen()

@@ -36,6 +36,7 @@ type Starter struct {
 	Trip   func() time.Duration      // how long a round trip to MySQL took lately; nil: nobody knows
 	Lanes  func() int                // how many starts may be under way, see sql.Lanes; nil: one
 	Woken  func()                    // called when tasks that waited became idle
+	Limits *Limiter                  // of apps; nil: none has any
 	Log    *slog.Logger
 
 	lead     *lead
@@ -383,11 +384,15 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros
 	})
 	late := outdated(standing(tasks, rows, jobs), jobs, now)
 	room := room{left: slots * job.CallsPerSlot}
+	allowances := s.Limits.allowances(now)
 	for _, t := range tasks {
 		d := decision{task: t}
 		r, ok := rows[t.ID]
 		if ok && r.Is(t.Launch, job.Prepare) {
 			sc := scene{job: jobs[t.JobID], others: others[t.JobID], cancelled: cancelled[-t.Origin], window: window}
+			if sc.job != nil {
+				sc.allowance = allowances.of(sc.job.Spec.App)
+			}
 			if sc.job != nil && sc.job.Spec.Group != "" {
 				if g, ok := groups[sc.job.Spec.Group]; ok {
 					sc.group, sc.idle, sc.executing = &g, holders[g.ID].Idle, holders[g.ID].Executing
@@ -417,6 +422,7 @@ func (s *Starter) decide(tx *sql.Tx, tasks []job.Task, slots int, now job.Micros
 			if err := takeFrom(tx, &d); err != nil {
 				return nil, err
 			}
+			sc.allowance.take(&d)
 			if g := sc.group; g != nil && d.verdict != giveBack { // nobody takes a slot of one that ends here
 				sc = sc.without(d.supersedes)
 				if d.slot != 0 {
@@ -784,6 +790,7 @@ func (s *Starter) write(tx *sql.Tx, decided []decision, now job.Micros, window i
 
 // apply makes the sets say what the rows say.
 func (s *Starter) apply(decided []decision) {
+	s.Limits.took(decided)
 	for _, t := range s.settle(decided) {
 		s.Log.Warn("task cannot be started yet: somebody keeps its row locked, or that of its group", "run", t.Launch, "job_id", t.JobID, "due", t.Due)
 	}

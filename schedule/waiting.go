@@ -34,6 +34,8 @@ const (
 	sweepBatch  = 200
 	// tidyEvery is after how many rounds rows that count for nothing any more are removed.
 	tidyEvery = 30
+	// startsKept is for how long counts of starts stay, twice as long as they count.
+	startsKept = 2 * time.Minute
 	// unplacedEvery is after how many rounds tasks that no node takes are looked for whatever is known.
 	unplacedEvery = 10
 )
@@ -91,7 +93,8 @@ func (s *Sweeper) tidy(ctx context.Context, now job.Micros) error {
 	if s.rounds%tidyEvery != 0 {
 		return nil
 	}
-	return errors.Join(s.DB.Sweep(ctx, now), s.DB.FreeIdleSlots(ctx, now))
+	dropStarts := s.DB.DropStarts(ctx, job.SecondOf(now.Add(-startsKept)), job.SecondOf(now.Add(startsKept)))
+	return errors.Join(s.DB.Sweep(ctx, now), s.DB.FreeIdleSlots(ctx, now), dropStarts)
 }
 
 // expire ends the tasks whose start deadline has passed while they waited.

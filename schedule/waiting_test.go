@@ -378,7 +378,7 @@ func TestBackfillOfAnEditedSchedule(t *testing.T) {
 		s.Start = &start
 	})
 	f.exec("DELETE FROM task WHERE origin < 0") // the first one has run
-	if err := f.planner.DB.Tx(t.Context(), func(tx *sql.Tx) error { _, err := feed(tx, &b, f.session.Now()); return err }); err != nil {
+	if err := f.planner.DB.Tx(t.Context(), func(tx *sql.Tx) error { _, err := feed(tx, &b, f.session.Now(), nil); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.seconds("SELECT due FROM task WHERE origin < 0"); len(got) != 1 || got[0] != -8.5*3600 {

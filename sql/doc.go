@@ -11,8 +11,9 @@
 //
 // # Lock order
 //
-// folder → setting → locks (ascending) → pauses → calendars → job rows (ascending) → groups → task rows (ascending) → places → chunk rows →
-// inserts into history, output, request and audit. Session rows are never locked together with task rows.
+// folder → setting → locks (ascending) → pauses → calendars → job rows (ascending) → limits of apps (ascending) → groups →
+// task rows (ascending) → places → chunk rows → inserts into history, output, request and audit. Session rows are never
+// locked together with task rows. Starts and ends lock no limits of apps, so nobody who holds one holds up a run.
 //
 // # Time
 //

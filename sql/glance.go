@@ -23,6 +23,7 @@ type Glance struct {
 	Messages    bool       // some message of alerts is neither sent nor given up
 	Alerts      bool       // there is a rule, a channel or a ping, something fires, or evaluation is to be ended
 	LastLine    int64      // the greatest id of an audit line
+	Limits      bool       // some app has limits
 	Watermark   Watermark
 }
 
@@ -48,6 +49,7 @@ const (
 		" EXISTS (SELECT 1 FROM alert_rule) OR EXISTS (SELECT 1 FROM alert_channel) OR EXISTS (SELECT 1 FROM job_ref FORCE INDEX (PRIMARY) WHERE kind = ?)" +
 		" OR EXISTS (SELECT 1 FROM alert FORCE INDEX (firing) WHERE firing = 1) OR EXISTS (SELECT 1 FROM alert_work FORCE INDEX (PRIMARY) WHERE id = 1 AND position <> '')," +
 		" COALESCE((SELECT MAX(id) FROM audit), 0)," +
+		" EXISTS (SELECT 1 FROM app_limit)," +
 		" COALESCE((SELECT value FROM setting WHERE name = 'epoch'), ''), COALESCE((SELECT value FROM setting WHERE name = 'mark'), '')"
 )
 
@@ -64,7 +66,7 @@ func (db *DB) Glance(ctx context.Context, of GlanceOf) (Glance, error) {
 	}
 	query := "SELECT " + unlessKnown(of.Idle, firstIdle) + ", " + unlessKnown(of.Cursor, firstCursor) + "," + theRest
 	err := db.query(ctx, "glance", func(rows *stdsql.Rows) error {
-		return rows.Scan(&idle, &cursor, &g.Waiting, &g.Backfills[0], &g.Backfills[1], &g.Pauses, &g.Held, &g.LastPlace, &g.Sessions, &g.Owned, &g.Messages, &g.Alerts, &g.LastLine, &epoch, &mark)
+		return rows.Scan(&idle, &cursor, &g.Waiting, &g.Backfills[0], &g.Backfills[1], &g.Pauses, &g.Held, &g.LastPlace, &g.Sessions, &g.Owned, &g.Messages, &g.Alerts, &g.LastLine, &g.Limits, &epoch, &mark)
 	}, query, owner, DeliverySent, RefPing)
 	g.FirstIdle, g.FirstCursor = job.Micros(idle.Int64)+of.Idle, job.Micros(cursor.Int64)+of.Cursor
 	g.Watermark = watermarkOf(epoch, mark)

@@ -1,0 +1,174 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go-crontab/auth"
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// appLimitsView is the limits of an app, and what it uses of them, as clients see them.
+type appLimitsView struct {
+	App           string      `json:"app" doc:"The app."`
+	Jobs          int64       `json:"jobs,omitempty" doc:"How many jobs it may have. Absent, here and below: any number."`
+	RunsPerMinute int64       `json:"runs_per_minute,omitempty" doc:"How many of its runs may begin in a minute."`
+	Waiting       int64       `json:"waiting,omitempty" doc:"How many of its due times may wait for a run of their job or for a slot of their group."`
+	Use           *appUseView `json:"use,omitempty" doc:"What it uses now."`
+}
+
+// appUseView is what an app uses now.
+type appUseView struct {
+	Jobs          int64 `json:"jobs" doc:"How many jobs it has."`
+	RunsPerMinute int64 `json:"runs_per_minute" doc:"How many of its runs have begun in the last minute, give or take a second. Counted only while that has a limit."`
+	Waiting       int64 `json:"waiting" doc:"How many of its due times wait for a run of their job or for a slot of their group; counted to 10,000, or to the limit if that is higher."`
+}
+
+var limitsReadOnly = []string{"app", "use"}
+
+// waitingCounted is how far waiting due times are counted for people.
+const waitingCounted = 10_000
+
+func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (appLimitsView, error) {
+	v := appLimitsView{App: app, Jobs: l.Jobs, RunsPerMinute: l.RunsPerMinute, Waiting: l.Waiting}
+	now, err := s.now()
+	if err != nil {
+		return v, err
+	}
+
+	var use appUseView
+	if use.Jobs, err = s.cfg.DB.CountJobs(ctx, app); err != nil {
+		return v, err
+	}
+	starts, err := s.cfg.DB.AppStarts(ctx, app, job.FirstOfMinute(job.MicrosOf(now)))
+	if err != nil {
+		return v, err
+	}
+	use.RunsPerMinute = starts.LastMinute(job.MicrosOf(now))
+	use.Waiting, err = s.cfg.DB.CountAppWaiting(ctx, app, max(waitingCounted, l.Waiting))
+	v.Use = &use
+	return v, err
+}
+
+// listLimits: GET /api/v1/limits
+func (s *Server) listLimits(w http.ResponseWriter, r *http.Request) error {
+	limits, err := s.cfg.DB.Limits(r.Context())
+	if err != nil {
+		return err
+	}
+	p := page[appLimitsView]{Items: []appLimitsView{}}
+	for app, l := range limits {
+		if !auth.Of(r.Context()).MayIn(viewer, app) {
+			continue
+		}
+		v, err := s.viewLimits(r.Context(), app, l)
+		if err != nil {
+			return err
+		}
+		p.Items = append(p.Items, v)
+	}
+	slices.SortFunc(p.Items, func(a, b appLimitsView) int { return strings.Compare(a.App, b.App) })
+	return answer(w, http.StatusOK, p)
+}
+
+// getLimits: GET /api/v1/apps/{app}/limits
+func (s *Server) getLimits(w http.ResponseWriter, r *http.Request) error {
+	app, err := scope(r)
+	if err != nil {
+		return err
+	}
+	limits, err := s.cfg.DB.Limits(r.Context())
+	if err != nil {
+		return err
+	}
+	v, err := s.viewLimits(r.Context(), app, limits[app])
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, v)
+}
+
+const lookAtLimits = "GET the limits of the app to see what stands; the same request again does no harm."
+
+// putLimits: PUT /api/v1/apps/{app}/limits
+func (s *Server) putLimits(w http.ResponseWriter, r *http.Request) error {
+	app, err := scope(r)
+	if err != nil {
+		return err
+	}
+	body, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	limits, err := readLimits(body)
+	if err != nil {
+		return err
+	}
+	ctx, err := wanted(r, "limits")
+	if err != nil {
+		return err
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	if err := e.PutLimits(ctx, app, limits); err != nil {
+		return lookAt(err, lookAtLimits)
+	}
+
+	v, err := s.viewLimits(r.Context(), app, limits)
+	if err != nil { // the change stands
+		return lookAt(&sql.Unknown{Err: err}, lookAtLimits)
+	}
+	return answer(w, http.StatusOK, v)
+}
+
+// readLimits takes limits from a body.
+func readLimits(body map[string]any) (l job.AppLimits, err error) {
+	f := newFields(body)
+	var jobs, runs, waiting int
+	f.count("jobs", &jobs, job.MostLimit)
+	f.count("runs_per_minute", &runs, job.MostLimit)
+	f.count("waiting", &waiting, job.MostLimit)
+	f.ignore(limitsReadOnly...)
+	if err := f.done(); err != nil {
+		return l, err
+	}
+
+	l = job.AppLimits{Jobs: int64(jobs), RunsPerMinute: int64(runs), Waiting: int64(waiting)}
+	if l == (job.AppLimits{}) {
+		return l, invalidField("body", "has no limit; give at least one, or take all of them away with DELETE")
+	}
+	return l, nil
+}
+
+// deleteLimits: DELETE /api/v1/apps/{app}/limits
+func (s *Server) deleteLimits(w http.ResponseWriter, r *http.Request) error {
+	app, err := scope(r)
+	if err != nil {
+		return err
+	}
+	e, err := s.editor()
+	if err != nil {
+		return err
+	}
+	if err := e.DeleteLimits(r.Context(), app); err != nil {
+		return lookAt(err, lookAtLimits)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// overLimit is the problem of a change that would take an app over a limit.
+func overLimit(over *job.OverLimit) *Problem {
+	p := appLimit.problem("%s.", over.Error())
+	if over.After > 0 {
+		p.retryAfter = strconv.Itoa(int(over.After / time.Second))
+	}
+	return p
+}

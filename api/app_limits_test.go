@@ -1,0 +1,121 @@
+package api_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go-crontab/auth"
+)
+
+// TestAppLimits: each change that would take an app over a limit is a 429 that says which, and what there is.
+func TestAppLimits(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	const limits = "/api/v1/apps/billing/limits"
+	spec := func(name string) string {
+		return fmt.Sprintf(`{"app": "billing", "name": %q, "schedule": "0 3 1 1 *", "command": "true", "overlap": "allow"}`, name)
+	}
+	over := func(r *reply, limit string) {
+		t.Helper()
+		r.want(429)
+		for _, part := range []string{"urn:go-crontab:problem:app-limit", "app billing", limit, "admin of the cluster"} {
+			if !strings.Contains(r.body, part) {
+				t.Errorf("%s: %s\nlacks %q", r.what, r.body, part)
+			}
+		}
+	}
+
+	s.call("PUT", limits, `{"jobs": 2, "runs_per_minute": 3}`).want(200)
+	s.call("POST", "/api/v1/jobs", spec("a")).want(201)
+	s.call("POST", "/api/v1/jobs", spec("b")).want(201)
+	over(s.call("POST", "/api/v1/jobs", spec("c")), "has 2 jobs and may have at most 2")
+	over(s.call("PUT", "/api/v1/apps/billing/jobs/c", `{"schedule": "0 3 1 1 *", "command": "true"}`), "at most 2")
+	s.call("POST", "/api/v1/jobs", `{"name": "other", "schedule": "0 3 1 1 *", "command": "true"}`).want(201)
+	over(s.call("PATCH", "/api/v1/jobs/"+s.jobID("default", "other"), `{"app": "billing"}`), "at most 2")
+	over(s.call("POST", "/api/v1/apply", `{"jobs": [`+spec("d")+`]}`), "at most 2")
+	over(s.call("POST", "/api/v1/apply", `{"dry_run": true, "jobs": [`+spec("d")+`]}`), "at most 2")
+	s.call("PATCH", "/api/v1/jobs/"+s.jobID("billing", "a"), `{"owner": "ann"}`).want(200)
+
+	run := "/api/v1/jobs/" + s.jobID("billing", "a") + "/run"
+	for range 3 {
+		s.call("POST", run, "", "Idempotency-Key", "once").want(202) // one and the same
+	}
+	s.call("POST", run, "").want(202)
+	s.call("POST", run, "").want(202)
+	r := s.call("POST", run, "")
+	over(r, "has had 3 runs in the last minute and may have at most 3 a minute")
+	if wait, err := strconv.Atoi(r.header.Get("Retry-After")); err != nil || wait < 1 || wait > 60 {
+		t.Errorf("got Retry-After %q", r.header.Get("Retry-After"))
+	}
+	s.call("POST", run, "", "Idempotency-Key", "once").want(202)
+	over(s.call("POST", "/api/v1/jobs/"+s.jobID("billing", "b")+"/backfill", `{"from": "2020-01-01T00:00:00Z", "to": "2024-01-01T00:00:00Z"}`), "at most 3 a minute")
+	if r := s.call("POST", "/api/v1/bulk/run?app=billing", "").want(200); !strings.Contains(r.body, "may have at most 3 a minute") || !strings.Contains(r.body, `"changed":0`) {
+		t.Errorf("a bulk run: %s", r.body)
+	}
+	s.call("POST", "/api/v1/jobs/"+s.jobID("default", "other")+"/run", "").want(202)
+
+	got := s.call("GET", limits, nil).want(200)
+	for _, part := range []string{`"jobs":2`, `"runs_per_minute":3`, `"use":{"jobs":2,"runs_per_minute":3,"waiting":0}`} {
+		if !strings.Contains(got.body, part) {
+			t.Errorf("%s lacks %s", got.body, part)
+		}
+	}
+	s.call("DELETE", limits, nil).want(204)
+	s.call("POST", "/api/v1/jobs", spec("c")).want(201)
+	s.call("POST", run, "").want(202)
+}
+
+// jobID is the id of a job by its name.
+func (s *site) jobID(app, name string) string {
+	s.t.Helper()
+	return fmt.Sprint(s.call("GET", "/api/v1/apps/"+app+"/jobs/"+name, nil).want(200).object()["id"])
+}
+
+// TestWhoMayLimit: who is limited to apps sees the limits of these, and changes none.
+func TestWhoMayLimit(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.call("PUT", "/api/v1/apps/billing/limits", `{"jobs": 2}`).want(200)
+	s.call("PUT", "/api/v1/apps/shop/limits", `{"waiting": 2}`).want(200)
+	own := s.as(s.newToken("own", auth.Admin, "billing"))
+	own.call("PUT", "/api/v1/apps/billing/limits", `{"jobs": 3}`).want(403)
+	own.call("DELETE", "/api/v1/apps/billing/limits", nil).want(403)
+	own.call("GET", "/api/v1/apps/billing/limits", nil).want(200)
+	own.call("GET", "/api/v1/apps/shop/limits", nil).want(404)
+	if r := own.call("GET", "/api/v1/limits", nil).want(200); strings.Contains(r.body, "shop") || !strings.Contains(r.body, "billing") {
+		t.Errorf("got %s", r.body)
+	}
+	operator := s.as(s.newToken("operator", auth.Operator))
+	operator.call("PUT", "/api/v1/apps/billing/limits", `{"jobs": 3}`).want(403)
+	if r := s.call("GET", "/api/v1/apps/billing/limits", nil).want(200); !strings.Contains(r.body, `"jobs":2`) {
+		t.Errorf("got %s", r.body)
+	}
+
+	for _, body := range []string{`{}`, `{"jobs": 0}`, `{"jobs": -1}`, `{"jobs": "many"}`, `{"job": 1}`, `{"jobs": 1.5}`} {
+		s.call("PUT", "/api/v1/apps/billing/limits", body).want(422)
+	}
+}
+
+// TestExplainLimit: a due time that was skipped for a limit says so in the history and when somebody asks why.
+func TestExplainLimit(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.call("PUT", "/api/v1/apps/billing/limits", `{"runs_per_minute": 1}`).want(200)
+	s.call("POST", "/api/v1/jobs", `{"app": "billing", "name": "j", "every": "1s", "command": "true"}`).want(201)
+	id := s.jobID("billing", "j")
+	const reason = "app limit: at most 1 run a minute (app billing)"
+	due := ""
+	await(t, "a due time is skipped", 20*time.Second, func() bool {
+		r := s.call("GET", "/api/v1/jobs/"+id+"/history", nil).want(200)
+		_, text, found := strings.Cut(r.body, `"due":"`)
+		due, _, _ = strings.Cut(text, `"`)
+		return found && strings.Contains(r.body, reason)
+	})
+	await(t, "explain names the limit", 20*time.Second, func() bool {
+		r := s.call("GET", "/api/v1/jobs/"+id+"/explain?at="+due, nil).want(200)
+		return strings.Contains(r.body, `"app_limit"`) && strings.Contains(r.body, reason)
+	})
+}

@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// appLimitsView is the limits of an app, and what it uses of them. Zero is no limit.
+type appLimitsView struct {
+	App           string `json:"app,omitempty"`
+	Jobs          int64  `json:"jobs,omitempty"`
+	RunsPerMinute int64  `json:"runs_per_minute,omitempty"`
+	Waiting       int64  `json:"waiting,omitempty"`
+	Use           *struct {
+		Jobs          int64 `json:"jobs"`
+		RunsPerMinute int64 `json:"runs_per_minute"`
+		Waiting       int64 `json:"waiting"`
+	} `json:"use,omitempty"`
+}
+
+// isNone reports whether there is no limit.
+func (v appLimitsView) isNone() bool {
+	return v.Jobs == 0 && v.RunsPerMinute == 0 && v.Waiting == 0
+}
+
+const limitsPath = "/api/v1/limits"
+
+func appLimits(c *console) *cobra.Command {
+	var f limitFlags
+	cmd := &cobra.Command{
+		Use: "limits [APP]", Short: "Show or set what an app may take", Args: wants(0, 1, "at most one APP"),
+		Long: `Show what apps may take of the cluster and what they use now, or set what one app may take. A flag that is not given
+leaves its limit as it is. Only an admin of the whole cluster may set limits.
+
+At its limit of jobs an app gets no further job. At its limit of runs, or of waiting runs, further due times end skipped and
+say why, and nobody can start a run by hand. Other apps notice nothing.`,
+		Example: `  go-crontab app limits
+  go-crontab app limits billing --jobs 200 --runs-per-minute 600 --waiting 1000
+  go-crontab app limits billing --jobs none
+  go-crontab app limits billing --none`,
+	}
+	r := newRemote(c, cmd)
+	f.flags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0 && f.given(cmd):
+			return usageError("whose limits? Name the app: %s APP", cmd.CommandPath())
+		case len(args) == 0:
+			return listAppLimits(cmd, c, r)
+		case f.none && f.someGiven(cmd):
+			return usageError("--none takes all limits away, so it goes with no other limit")
+		case f.none:
+			return dropAppLimits(cmd, c, r, args[0])
+		case f.someGiven(cmd):
+			return setAppLimits(cmd, c, r, args[0], &f)
+		}
+		v, raw, err := get[appLimitsView](cmd.Context(), r, appLimitsPath(args[0]), nil)
+		if err != nil {
+			return err
+		}
+		return showAppLimits(c, r, v, raw)
+	}
+	return cmd
+}
+
+// limitFlags are the limits as they were typed.
+type limitFlags struct {
+	jobs, runs, waiting string
+	none                bool
+}
+
+const noLimit = "none"
+
+func (f *limitFlags) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.jobs, "jobs", "", `how many jobs the app may have, or "none" for any number`)
+	flags.StringVar(&f.runs, "runs-per-minute", "", `how many of its runs may begin in a minute, or "none"`)
+	flags.StringVar(&f.waiting, "waiting", "", `how many of its runs may wait for another run or for their group, or "none"`)
+	flags.BoolVar(&f.none, "none", false, "take all limits away")
+}
+
+func (f *limitFlags) someGiven(cmd *cobra.Command) bool {
+	return cmd.Flags().Changed("jobs") || cmd.Flags().Changed("runs-per-minute") || cmd.Flags().Changed("waiting")
+}
+
+func (f *limitFlags) given(cmd *cobra.Command) bool { return f.none || f.someGiven(cmd) }
+
+// change puts what was typed in place of what the limits are.
+func (f *limitFlags) change(cmd *cobra.Command, v *appLimitsView) error {
+	for _, flag := range []struct {
+		name, typed string
+		to          *int64
+	}{{"jobs", f.jobs, &v.Jobs}, {"runs-per-minute", f.runs, &v.RunsPerMinute}, {"waiting", f.waiting, &v.Waiting}} {
+		if !cmd.Flags().Changed(flag.name) {
+			continue
+		}
+		if flag.typed == noLimit {
+			*flag.to = 0
+			continue
+		}
+		n, err := strconv.ParseInt(flag.typed, 10, 64)
+		if err != nil || n < 1 {
+			return usageError(`--%s %q: want a whole number from 1 on, or "none" for no limit`, flag.name, flag.typed)
+		}
+		*flag.to = n
+	}
+	return nil
+}
+
+func appLimitsPath(app string) string { return "/api/v1/apps/" + url.PathEscape(app) + "/limits" }
+
+// setAppLimits changes some limits and leaves the others.
+func setAppLimits(cmd *cobra.Command, c *console, r *remote, app string, f *limitFlags) error {
+	v, _, err := get[appLimitsView](cmd.Context(), r, appLimitsPath(app), nil)
+	if err != nil {
+		return err
+	}
+	v.App, v.Use = "", nil
+	if err := f.change(cmd, &v); err != nil {
+		return err
+	}
+	if v.isNone() {
+		return dropAppLimits(cmd, c, r, app)
+	}
+	v, raw, err := ask[appLimitsView](cmd.Context(), r, http.MethodPut, appLimitsPath(app), nil, v)
+	if err != nil {
+		return err
+	}
+	return showAppLimits(c, r, v, raw)
+}
+
+func dropAppLimits(cmd *cobra.Command, c *console, r *remote, app string) error {
+	if _, err := r.call(cmd.Context(), http.MethodDelete, appLimitsPath(app), nil, nil); err != nil {
+		return err
+	}
+	v, raw, err := get[appLimitsView](cmd.Context(), r, appLimitsPath(app), nil)
+	if err != nil {
+		return err
+	}
+	return showAppLimits(c, r, v, raw)
+}
+
+func showAppLimits(c *console, r *remote, v appLimitsView, raw []byte) error {
+	return r.object(c, raw, v.App, func() error {
+		if v.isNone() {
+			c.printf("app %s has no limits\n", plain(v.App))
+			return nil
+		}
+		if err := r.table(limitsTable([]appLimitsView{v})); err != nil {
+			return err
+		}
+		if v.Use != nil && v.Use.Jobs == 0 {
+			c.notef("app %s has no jobs yet; the limits hold for its first ones\n", plain(v.App))
+		}
+		return nil
+	})
+}
+
+func listAppLimits(cmd *cobra.Command, c *console, r *remote) error {
+	v, raw, err := get[page[appLimitsView]](cmd.Context(), r, limitsPath, nil)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, l := range v.Items {
+		names = append(names, l.App)
+	}
+	return r.object(c, raw, strings.Join(names, "\n"), func() error {
+		if len(v.Items) == 0 {
+			c.notef("No app has limits. To set some:  %s app limits APP --jobs N\n", program())
+			return nil
+		}
+		return r.table(limitsTable(v.Items))
+	})
+}
+
+// limitsTable shows what is used of each limit.
+func limitsTable(items []appLimitsView) *table {
+	t := &table{columns: []column{
+		{head: "APP", shrink: true}, {head: "JOBS", right: true}, {head: "RUNS/MINUTE", right: true}, {head: "WAITING", right: true},
+	}}
+	for _, v := range items {
+		if v.Use == nil {
+			continue
+		}
+		runs := "-" // they are counted only where there is a limit
+		if v.RunsPerMinute != 0 {
+			runs = ofLimit(v.Use.RunsPerMinute, v.RunsPerMinute)
+		}
+		t.add(text(v.App), text(ofLimit(v.Use.Jobs, v.Jobs)), text(runs), text(ofLimit(v.Use.Waiting, v.Waiting)))
+	}
+	return t
+}
+
+// ofLimit is "3/5", or "3" without a limit.
+func ofLimit(used, most int64) string {
+	if most == 0 {
+		return fmt.Sprint(used)
+	}
+	return fmt.Sprintf("%d/%d", used, most)
+}
