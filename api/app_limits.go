@@ -101,7 +101,7 @@ func (s *Server) putLimits(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := readObject(w, r)
+	body, err := readObject(r)
 	if err != nil {
 		return err
 	}
