@@ -11,14 +11,10 @@ type AppLimits struct {
 	Jobs          int64 `json:"jobs,omitempty"`            // jobs, paused and finished ones included
 	RunsPerMinute int64 `json:"runs_per_minute,omitempty"` // starts in sixty seconds
 	Waiting       int64 `json:"waiting,omitempty"`         // due times that wait for a run or a group
-	Output        Size  `json:"output,omitempty"`          // kept output of all runs together
 }
 
-// Bounds of AppLimits.
-const (
-	MostLimit   = 1_000_000_000
-	LeastOutput = Size(1 << 20)
-)
+// MostLimit is the highest limit of each kind.
+const MostLimit = 1_000_000_000
 
 // Limit names one of the limits, as its field does.
 type Limit string
@@ -28,11 +24,10 @@ const (
 	LimitJobs    Limit = "jobs"
 	LimitRuns    Limit = "runs_per_minute"
 	LimitWaiting Limit = "waiting"
-	LimitOutput  Limit = "output"
 )
 
 // AllLimits lists them.
-var AllLimits = []Limit{LimitJobs, LimitRuns, LimitWaiting, LimitOutput}
+var AllLimits = []Limit{LimitJobs, LimitRuns, LimitWaiting}
 
 // LimitReason begins the reason of a run that was skipped because its app is at a limit.
 const LimitReason = "app limit: "
@@ -47,9 +42,6 @@ func (l *AppLimits) Validate() error {
 			p.add(string(name), "%d is not between 1 and %d; leave it out for no limit", n, MostLimit)
 		}
 	}
-	if l.Output != 0 && (l.Output < LeastOutput || l.Output > LargestKept) {
-		p.add(string(LimitOutput), "%s is not between %s and %s; leave it out for no limit", l.Output, LeastOutput, LargestKept)
-	}
 
 	if p == nil {
 		return nil
@@ -59,7 +51,7 @@ func (l *AppLimits) Validate() error {
 
 // Encode writes the limits as the audit has them.
 func (l AppLimits) Encode() string {
-	b, _ := json.Marshal(l) // numbers and a size cannot fail
+	b, _ := json.Marshal(l) // numbers cannot fail
 	return string(b)
 }
 

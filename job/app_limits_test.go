@@ -94,11 +94,10 @@ func TestAppLimitsValidate(t *testing.T) {
 		limits AppLimits
 		wrong  string // fields
 	}{
-		"none":               {AppLimits{}, ""},
-		"all":                {AppLimits{Jobs: 1, RunsPerMinute: 1, Waiting: 1, Output: 1 << 20}, ""},
-		"negative numbers":   {AppLimits{Jobs: -1, RunsPerMinute: -1, Waiting: -1}, "jobs runs_per_minute waiting"},
-		"a kilobyte is none": {AppLimits{Output: 1024}, "output"},
-		"too many":           {AppLimits{Jobs: MostLimit + 1, Output: LargestKept + 1}, "jobs output"},
+		"none":             {AppLimits{}, ""},
+		"all":              {AppLimits{Jobs: 1, RunsPerMinute: 1, Waiting: 1}, ""},
+		"negative numbers": {AppLimits{Jobs: -1, RunsPerMinute: -1, Waiting: -1}, "jobs runs_per_minute waiting"},
+		"too many":         {AppLimits{Jobs: MostLimit + 1, Waiting: MostLimit + 1}, "jobs waiting"},
 	} {
 		var p Problems
 		errors.As(c.limits.Validate(), &p)

@@ -64,7 +64,7 @@ func New(node, version string, mostJobs int) *Metrics {
 	m.limited = map[job.Limit]prometheus.Counter{}
 	for _, limit := range job.AllLimits {
 		m.limited[limit] = prometheus.NewCounter(prometheus.CounterOpts{
-			Name: prefix + "app_limit_refusals_total", Help: "What was refused, skipped or not kept because an app was at one of its limits.",
+			Name: prefix + "app_limit_refusals_total", Help: "What was refused or skipped because an app was at one of its limits.",
 			ConstLabels: prometheus.Labels{"limit": string(limit)},
 		})
 		m.own.MustRegister(m.limited[limit])

@@ -6,10 +6,9 @@
 
 CREATE TABLE app_limit (
   app             VARCHAR(128) NOT NULL,
-  jobs            BIGINT       NULL COMMENT 'living jobs; NULL, here and in the next three: no limit',
+  jobs            BIGINT       NULL COMMENT 'living jobs; NULL, here and in the next two: no limit',
   runs_per_minute BIGINT       NULL COMMENT 'starts in 60 seconds',
   waiting         BIGINT       NULL COMMENT 'tasks in state waiting',
-  output_bytes    BIGINT       NULL COMMENT 'kept output of all its runs',
   taken           BIGINT       NOT NULL DEFAULT 0  COMMENT 'written by whoever counts against a limit, so that such changes exclude each other',
   who             VARCHAR(128) NOT NULL DEFAULT '',
   updated         BIGINT       NOT NULL DEFAULT 0,
