@@ -157,7 +157,7 @@ func TestStatuses(t *testing.T) {
 	s := start(t, nil)
 	s.create("active", nil)
 	s.create("paused", object{"paused": true})
-	s.create("finished", object{"schedule": nil, "at": "2001-01-01T00:00:00Z", "misfire": object{"policy": "skip"}})
+	s.create("finished", object{"schedule": nil, "at": time.Now().UTC().Format(time.RFC3339)})
 	s.create("error", nil)
 	s.create("unreadable", nil)
 	if _, err := s.db.Raw().Exec("UPDATE job SET error = 'no good', next_due = NULL WHERE name = 'error'"); err != nil {

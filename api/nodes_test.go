@@ -67,7 +67,7 @@ func TestNodes(t *testing.T) {
 		fmt.Sprint(n["handlers"]) != "[block]" || len(n.items("sessions")) != 1 || n.text("cordoned") != "false" {
 		t.Errorf("got %v", n)
 	}
-	s.create("long", object{"command": nil, "handler": "block", "schedule": nil, "at": "2020-01-01T00:00:00Z"})
+	s.create("long", object{"command": nil, "handler": "block", "schedule": nil, "at": time.Now().UTC().Format(time.RFC3339)})
 	await(t, "it runs there", 10*time.Second, func() bool { return s.nodeNow(path).text("executing") == "1" })
 
 	n = s.call("POST", "/api/v1/nodes/"+path+"/cordon", object{"reason": "new disk"}).want(200).object()
@@ -165,7 +165,8 @@ func TestHandlersOfTheCluster(t *testing.T) {
 func TestPlacementIsVisible(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	j := s.create("gpu", object{"schedule": nil, "at": "2020-01-01T00:00:00Z", "selector": "gpu, zone in (b,a)"})
+	due := time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
+	j := s.create("gpu", object{"schedule": nil, "at": due, "selector": "gpu, zone in (b,a)"})
 	if j.text("selector") != "gpu,zone in (a,b)" || !strings.Contains(fmt.Sprint(j["warnings"]), "no node matches gpu,zone in (a,b) now") {
 		t.Errorf("got %v", j)
 	}
@@ -174,13 +175,13 @@ func TestPlacementIsVisible(t *testing.T) {
 		shown = s.call("GET", "/api/v1/jobs/"+j.text("id"), nil).want(200).object()
 		return shown["waiting"] != nil
 	})
-	if w := shown.items("waiting")[0]; w.text("why") != "no node matches gpu,zone in (a,b)" || w.text("due") != "2020-01-01T00:00:00Z" || w.text("for") != "node" || w.text("since") == "" {
+	if w := shown.items("waiting")[0]; w.text("why") != "no node matches gpu,zone in (a,b)" || w.text("due") != due || w.text("for") != "node" || w.text("since") == "" {
 		t.Errorf("got %v", w)
 	}
 	if listed := s.call("GET", "/api/v1/jobs", nil).want(200).object().items("items")[0]; len(listed.items("waiting")) != 1 {
 		t.Errorf("in the list: got %v", listed)
 	}
-	e := s.call("GET", "/api/v1/jobs/"+j.text("id")+"/explain?at=2020-01-01T00:00:00Z", nil).want(200).object()
+	e := s.call("GET", "/api/v1/jobs/"+j.text("id")+"/explain?at="+due, nil).want(200).object()
 	if !strings.Contains(e.text("answer"), "no node matches gpu,zone in (a,b)") {
 		t.Errorf("got %v", e)
 	}

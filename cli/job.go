@@ -96,11 +96,7 @@ func jobChange(c *console, verb, done, short string, body func() (any, error)) *
 func nextDue(j *jobView, now time.Time) string {
 	switch {
 	case j.NextDue != nil && j.At != nil && !j.At.After(now):
-		becomes := "is started at once"
-		if j.Misfire.Policy == "skip" || j.Misfire.MaxAge != "" {
-			becomes = "may be missed, see its misfire policy"
-		}
-		return ", due " + both(j.At, j.zone(), now) + ", which has passed: it " + becomes
+		return ", due " + both(j.At, j.zone(), now) + ", which has passed: it is started at once"
 	case j.NextDue != nil:
 		return ", next due " + both(j.NextDue, j.zone(), now)
 	case j.Status == "paused" && j.Pause != nil && j.Pause.Scope != "job":

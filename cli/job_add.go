@@ -77,12 +77,13 @@ type addFlags struct {
 	schedules []string
 
 	at, start, end string
+	now            bool
 }
 
 func jobAdd(c *console) *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
-		Use:                   "add NAME (--schedule CRON | --every DURATION | --at TIME) [flags] (-- COMMAND… | --http URL | --handler KEY)",
+		Use:                   "add NAME (--schedule CRON | --every DURATION | --at TIME | --now) [flags] (-- COMMAND… | --http URL | --handler KEY)",
 		DisableFlagsInUseLine: true,
 		Short:                 "Add a job",
 		Long: `Add a job. NAME may be app/name.
@@ -104,6 +105,13 @@ shell has split them: each is quoted again, so nothing in them is expanded when 
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := f.complete(time.Now()); err != nil {
 			return err
+		}
+		if f.now { // by the cluster's clock: this machine's may be ahead
+			cluster, _, err := get[struct{ Now time.Time }](cmd.Context(), r, "/api/v1/cluster", nil)
+			if err != nil {
+				return err
+			}
+			f.job.At = &cluster.Now
 		}
 		j, raw, err := once[jobView](cmd.Context(), r, "/api/v1/jobs", nil, f.job)
 		if isStatus(err, http.StatusConflict) {
@@ -131,6 +139,7 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.StringVar(&j.Every, "every", "", "a fixed interval such as 15m")
 	flags.StringVar(&f.at, "at", "", `once: 2027-01-31T09:00:00+01:00, or "2027-01-31 09:00" in --timezone
 (else in this machine's), or +10m from now`)
+	flags.BoolVar(&f.now, "now", false, "once, at once: --at this very moment, by the cluster's clock")
 	flags.StringVar(&f.start, "start", "", "no due time before it; the first one of --every; written like --at")
 	flags.StringVar(&f.end, "end", "", "no due time after it, written like --at")
 	flags.Int64Var(&j.MaxFires, "max-fires", 0, "so many due times in all (default no bound)")
@@ -200,7 +209,7 @@ func (f *addFlags) arguments(cmd *cobra.Command, args []string) error {
 // complete fills in what is not text.
 func (f *addFlags) complete(now time.Time) error {
 	given := 0
-	for _, set := range []bool{len(f.schedules) > 0, f.job.Every != "", f.at != ""} {
+	for _, set := range []bool{len(f.schedules) > 0, f.job.Every != "", f.at != "", f.now} {
 		if set {
 			given++
 		}
@@ -211,7 +220,7 @@ func (f *addFlags) complete(now time.Time) error {
 		f.job.Schedules = f.schedules
 	}
 	if given != 1 {
-		return usageError("give one of --schedule, --every, --at")
+		return usageError("give one of --schedule, --every, --at, --now")
 	}
 	var err error
 	if f.job.HTTP, err = f.http.complete(); err != nil {

@@ -1,14 +1,16 @@
 package job
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Misfire says what happens to due times that nobody could start in time.
 type Misfire struct {
 	Policy MisfirePolicy `json:"policy,omitempty"`
 	// After is how late a due time is before the policy applies. Zero means the default: [MisfireAfter].
 	After Duration `json:"after,omitempty"`
-	// MaxAge bounds how late one may still be started. Zero means the default: [DefaultMaxAge], or no bound for a job
-	// with a single due time ("at").
+	// MaxAge bounds how late one may still be started. Zero means the default: [DefaultMaxAge].
 	MaxAge Duration `json:"max_age,omitempty"`
 	// MaxCount is how many of those that passed during an outage or a pause are started under the policy all: the
 	// latest ones.
@@ -56,12 +58,58 @@ func (s *Spec) CatchUp() int {
 	return DefaultMaxCount
 }
 
+// PastAt says why the single due time of a job ("at") comes too late to be started, and in which field to allow it.
+// Both are empty if it can be started, or if the job has no single due time.
+func (s *Spec) PastAt(now time.Time) (why, field string) {
+	if s.At == nil {
+		return "", ""
+	}
+	limit, field := s.latestStart()
+	late := now.Sub(s.At.Add(s.shift()))
+	if late <= limit {
+		return "", ""
+	}
+	return fmt.Sprintf("%s was %s ago, and this job starts at most %s late (%s)",
+		s.At.Format(time.RFC3339), roughly(late), Duration(limit), field), field
+}
+
+// latestStart is how late a due time may be started while no later one has passed, and which field says so.
+func (s *Spec) latestStart() (time.Duration, string) {
+	limit, field := s.MissedAfter(), "misfire.after"
+	if age := time.Duration(s.Misfire.MaxAge); s.Misfire.Policy != MisfireSkip && age > limit {
+		limit, field = age, "misfire.max_age"
+	}
+	if d := time.Duration(s.StartDeadline); d > 0 && d < limit {
+		limit, field = d, "start_deadline"
+	}
+	return limit, field
+}
+
+// SameAt reports whether two definitions have the same single due time, or none.
+func (s *Spec) SameAt(other *Spec) bool {
+	if s.At == nil || other.At == nil {
+		return s.At == other.At
+	}
+	return s.At.Equal(*other.At)
+}
+
+// CheckPastAt refuses a single due time that comes too late to be started. Where nobody has typed it just now, as in an
+// apply of files, it is not refused, and ends missed.
+func (s *Spec) CheckPastAt(now time.Time) error {
+	why, field := s.PastAt(now)
+	if why == "" {
+		return nil
+	}
+	return Problems{{Field: "at", Message: fmt.Sprintf(
+		"%s; to run it at once, give the present instant (job add --now); to start it this late, raise %s", why, field)}}
+}
+
 func (s *Spec) misfireDefaults() {
 	m := &s.Misfire
 	if m.Policy == "" {
 		m.Policy = MisfireLatest
 	}
-	if m.MaxAge == 0 && s.At == nil && m.Policy != MisfireSkip {
+	if m.MaxAge == 0 && m.Policy != MisfireSkip {
 		m.MaxAge = Duration(DefaultMaxAge)
 	}
 	if m.MaxCount == 0 && m.Policy == MisfireAll {

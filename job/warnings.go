@@ -74,6 +74,18 @@ func shortestGap(due []time.Time) time.Duration {
 	return gap
 }
 
+// roughly is a length of time in a unit that people count in.
+func roughly(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d >= 2*366*day:
+		return years(d)
+	case d >= 2*day:
+		return fmt.Sprintf("%d days", d/day)
+	}
+	return Duration(d.Round(time.Second)).String()
+}
+
 func years(d time.Duration) string {
 	if y := d.Hours() / (365.25 * 24); y >= 2 {
 		return fmt.Sprintf("%.0f years", y)

@@ -208,7 +208,7 @@ func TestAtInThePastFiresAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	n := c.start("one", nil)
-	j := n.create(job.Spec{Name: "late", At: ptr(n.Now().Add(-48 * time.Hour))})
+	j := n.create(job.Spec{Name: "late", At: ptr(n.Now().Add(-30 * time.Minute))})
 	n.await("its run", 5*time.Second, func() bool { return len(c.history(j.ID)) == 1 })
 	row, err := c.db.Job(t.Context(), j.ID)
 	if err != nil || row.Status(false, job.MicrosOf(n.Now())) != job.Finished {

@@ -148,7 +148,7 @@ func TestAnEditOfAnOverdueInstantEndsItOnce(t *testing.T) {
 	n := c.start("one", func(cfg *node.Config) { cfg.Executor, cfg.Slots = l, 1 })
 	n.create(job.Spec{Name: "blocks", At: ptr(n.Now()), Command: "block"})
 	n.await("no slot is free", 5*time.Second, func() bool { return n.Status().Executing == 1 })
-	j := n.create(job.Spec{Name: "late", At: ptr(n.Now().Add(-2 * time.Hour))})
+	j := n.create(job.Spec{Name: "late", At: ptr(n.Now().Add(-30 * time.Minute))})
 	spec := j.Spec
 	spec.Misfire.Policy = job.MisfireSkip
 	if _, err := n.Editor().Update(t.Context(), j.ID, j.Version, spec); err != nil {

@@ -229,6 +229,9 @@ func (a *applying) lookAtJob(ctx context.Context, p *job.Problems, i int, old *s
 		case err != nil:
 			return err
 		}
+		if why, _ := j.spec.PastAt(a.now.Time()); why != "" && (old == nil || !old.Spec.SameAt(&j.spec)) {
+			j.warnings = append(j.warnings, "at: "+why+", so it is not run")
+		}
 	}
 	a.jobs = append(a.jobs, j)
 	return nil

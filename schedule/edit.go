@@ -55,6 +55,9 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (job.Jo
 	var p plans
 	err = e.record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
 		p = plans{}
+		if err := spec.CheckPastAt(now.Time()); err != nil {
+			return nil, err
+		}
 		pauses, err := tx.SharePauses()
 		if err != nil {
 			return nil, err
@@ -199,6 +202,11 @@ func (e *Editor) update(ctx context.Context, id, version int64, spec job.Spec, l
 	return e.edit(ctx, id, line, func(tx *sql.Tx, j *sql.JobRow, live []sql.TaskRow) (*plans, error) {
 		if j.Version != version {
 			return nil, job.ErrChanged
+		}
+		if !j.Spec.SameAt(&spec) { // an unchanged one may be long over
+			if err := spec.CheckPastAt(now.Time()); err != nil {
+				return nil, err
+			}
 		}
 		return e.replace(tx, j, live, &spec, calendars, now, now.Add(planHorizon))
 	}, also)

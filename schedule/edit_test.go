@@ -245,21 +245,20 @@ func TestEditOfASingleInstant(t *testing.T) {
 		dues    []float64
 		ended   int64 // runs
 	}{
-		"ahead, another command":                         {10 * time.Second, "", 0, other, []float64{10}, 0},
-		"ahead, sooner":                                  {10 * time.Second, "", 0, to(5 * time.Second), []float64{5}, 0},
-		"ahead, later":                                   {10 * time.Second, "", 0, to(15 * time.Second), []float64{15}, 0},
-		"ahead, beyond the horizon":                      {10 * time.Second, "", 0, to(time.Hour), nil, 0},
-		"ahead, into the past: due at once":              {10 * time.Second, "", 0, to(-time.Hour), []float64{-3600}, 0},
-		"ahead, into the past, with policy skip: missed": {10 * time.Second, job.MisfireSkip, 0, to(-time.Hour), nil, 1},
-		"beyond the horizon, and now soon":               {time.Hour, "", 0, to(5 * time.Second), []float64{5}, 0},
-		"overdue, another command":                       {-time.Minute, "", 0, other, []float64{-60}, 0},
-		"overdue, and now ahead: both":                   {-time.Minute, "", 0, to(10 * time.Second), []float64{-60, 10}, 0},
-		"over, another command: not again":               {time.Second, "", 2 * time.Second, other, nil, 1},
-		"over, the same instant: not again":              {time.Second, "", 2 * time.Second, to(time.Second), nil, 1},
-		"over, and now ahead":                            {time.Second, "", 2 * time.Second, to(10 * time.Second), []float64{10}, 1},
-		"over, and now before that: nothing is due":      {time.Second, "", 2 * time.Second, to(-time.Hour), nil, 1},
-		"missed when it was created, another command":    {-time.Hour, job.MisfireSkip, 0, other, nil, 1},
-		"missed when it was created, and now ahead":      {-time.Hour, job.MisfireSkip, 0, to(10 * time.Second), []float64{10}, 1},
+		"ahead, another command":                    {10 * time.Second, "", 0, other, []float64{10}, 0},
+		"ahead, sooner":                             {10 * time.Second, "", 0, to(5 * time.Second), []float64{5}, 0},
+		"ahead, later":                              {10 * time.Second, "", 0, to(15 * time.Second), []float64{15}, 0},
+		"ahead, beyond the horizon":                 {10 * time.Second, "", 0, to(time.Hour), nil, 0},
+		"ahead, into the past: due at once":         {10 * time.Second, "", 0, to(-time.Hour), []float64{-3600}, 0},
+		"beyond the horizon, and now soon":          {time.Hour, "", 0, to(5 * time.Second), []float64{5}, 0},
+		"overdue, another command":                  {-time.Minute, "", 0, other, []float64{-60}, 0},
+		"overdue, and now ahead: both":              {-time.Minute, "", 0, to(10 * time.Second), []float64{-60, 10}, 0},
+		"over, another command: not again":          {time.Second, "", 2 * time.Second, other, nil, 1},
+		"over, the same instant: not again":         {time.Second, "", 2 * time.Second, to(time.Second), nil, 1},
+		"over, and now ahead":                       {time.Second, "", 2 * time.Second, to(10 * time.Second), []float64{10}, 1},
+		"over, and now before that: nothing is due": {time.Second, "", 2 * time.Second, to(-time.Hour), nil, 1},
+		"missed, another command":                   {time.Second, job.MisfireSkip, 2 * time.Minute, other, nil, 1},
+		"missed when it was created, and now ahead": {-time.Hour, job.MisfireSkip, 0, to(10 * time.Second), []float64{10}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := f.anew(t)

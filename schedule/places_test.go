@@ -313,7 +313,7 @@ func TestPlacesAnew(t *testing.T) {
 func TestUnplacedBesideWork(t *testing.T) {
 	f := setUp(t)
 	f.with(map[string]string{"zone": "a"})
-	spec := at("j", after(-time.Hour))
+	spec := at("j", after(-time.Minute))
 	spec.Selector = "zone=b"
 	f.create(spec)
 	if err := f.claimer.Places.refresh(t.Context()); err != nil {

@@ -86,7 +86,7 @@ func addJobs(ctx context.Context, n *node.Node) error {
 	if err != nil {
 		return err
 	}
-	// One for each customer: a single instant, kept through restarts. One that has passed fires at once.
+	// One for each customer: a single instant, kept through restarts. One that passes while no node lives is made up for within an hour (misfire.max_age).
 	for _, customer := range []string{"ann", "bob"} {
 		at := n.Now().Add(3 * time.Second)
 		_, err := n.Jobs().Create(ctx, job.Spec{

@@ -82,6 +82,7 @@ export const patterns: Patterns = [
   [/^somebody has changed it meanwhile$/, '期间已被他人修改'],
   [/^the definition cannot be read.*$/, '保存的定义无法读取'],
   // Warnings about definitions.
+  [/^at: (\S+) was (.+) ago, and this job starts at most (\S+) late \((\S+)\), so it is not run$/, 'at：$1 是 $2 之前的时刻，而此任务最多晚 $3 启动（$4），因此不会运行'],
   [/^no due time lies ahead$/, '以后没有到期时间'],
   [/^the first due time is (\d+) years away, on (\S+)$/, '第一次到期在 $1 年之后：$2'],
   [/^the first due time is more than a year away, on (\S+)$/, '第一次到期在一年多以后：$1'],
