@@ -60,6 +60,7 @@ func TestBadInput(t *testing.T) {
 		"a unit that is none":                post(good(`, "timeout": "3 weeks"`), 422, "invalid", "timeout", `such as \"90s\"`),
 		"a negative timeout":                 post(good(`, "timeout": "-3s"`), 422, "invalid", "timeout", "between 0"),
 		"a word as time":                     post(`{"name": "x", "command": "true", "at": "tomorrow"}`, 422, "invalid", "at", "2027-01-31T03:00:00Z"),
+		"a time long past":                   post(`{"name": "x", "command": "true", "at": "2020-01-01T00:00:00Z"}`, 422, "invalid", "at", "years ago, and this job starts at most 1h late (misfire.max_age); to run it at once"),
 		"a time without offset":              post(`{"name": "x", "command": "true", "at": "2030-01-01T00:00:00"}`, 422, "invalid", "at", "with its offset"),
 		"a field of the server":              post(good(`, "id": "7"`), 422, "invalid", "id", "set by the server"),
 		"a status":                           post(good(`, "status": "paused"`), 422, "invalid", "status", "set by the server"),

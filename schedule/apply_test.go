@@ -162,6 +162,42 @@ func TestApplyChangesOneOfMany(t *testing.T) {
 	}
 }
 
+// TestApplyOfAnInstantLongPast: files keep jobs whose single due time is over. Where such a job is new it is made, as with
+// the others of its file, and not run.
+func TestApplyOfAnInstantLongPast(t *testing.T) {
+	f := setUp(t)
+	files := job.Apply{Jobs: []job.Wanted{wanted(at("past", after(-2*time.Hour))), wanted(at("young", after(-2*time.Minute)))}}
+	dry := files
+	dry.DryRun = true
+	for _, want := range []job.Apply{dry, files} {
+		out := f.apply(want)
+		if got := said(out); got != "created past; created young" {
+			t.Errorf("got %s", got)
+		}
+		if w := out.Jobs[0].Warnings; len(w) != 1 || !strings.HasSuffix(w[0], "starts at most 1h late (misfire.max_age), so it is not run") {
+			t.Errorf("got warnings %q", w)
+		}
+		if w := out.Jobs[1].Warnings; len(w) != 0 {
+			t.Errorf("got warnings %q of one that is started at once", w)
+		}
+	}
+	id := func(name string) (id int64) {
+		if err := f.beside.Raw().QueryRow("SELECT id FROM job WHERE name = ?", name).Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	f.wantDues("long past", id("past"))
+	f.wantRuns("long past", id("past"), "missed -7200..-7200×1 nobody could start it within 1m")
+	f.wantDues("just past", id("young"), -120)
+
+	f.session.set(after(100 * time.Hour))
+	out := f.apply(files)
+	if got := said(out); got != "unchanged past; unchanged young" || len(out.Jobs[0].Warnings) != 0 {
+		t.Errorf("again: got %s, warnings %q", got, out.Jobs[0].Warnings)
+	}
+}
+
 func TestApplyIsAllOrNothing(t *testing.T) {
 	f := setUp(t)
 	j := f.create(every("there", time.Hour, time.Hour))

@@ -256,9 +256,9 @@ func TestEditOfASingleInstant(t *testing.T) {
 		"over, another command: not again":          {time.Second, "", 2 * time.Second, other, nil, 1},
 		"over, the same instant: not again":         {time.Second, "", 2 * time.Second, to(time.Second), nil, 1},
 		"over, and now ahead":                       {time.Second, "", 2 * time.Second, to(10 * time.Second), []float64{10}, 1},
-		"over, and now before that: nothing is due": {time.Second, "", 2 * time.Second, to(-time.Hour), nil, 1},
+		"over, and now before that: nothing is due": {time.Second, "", 2 * time.Second, to(-time.Minute), nil, 1},
 		"missed, another command":                   {time.Second, job.MisfireSkip, 2 * time.Minute, other, nil, 1},
-		"missed when it was created, and now ahead": {-time.Hour, job.MisfireSkip, 0, to(10 * time.Second), []float64{10}, 1},
+		"missed, and now ahead":                     {time.Second, job.MisfireSkip, 2 * time.Minute, to(130 * time.Second), []float64{130}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := f.anew(t)
@@ -281,6 +281,47 @@ func TestEditOfASingleInstant(t *testing.T) {
 			f.want("runs after a second edit", c.ended, "SELECT COUNT(*) FROM history")
 		})
 	}
+}
+
+// TestAnInstantLongPastIsRefused: a job is neither made nor changed for a single due time that is too late to be started. One
+// that has it already stays editable.
+func TestAnInstantLongPastIsRefused(t *testing.T) {
+	f := setUp(t)
+	past := at("j", after(-2*time.Hour))
+	past.Command = "true"
+	refused := func(what string, err error) {
+		t.Helper()
+		var p job.Problems
+		if !errors.As(err, &p) || len(p) != 1 || p[0].Field != "at" || !strings.Contains(p[0].Message, "was 2h ago") {
+			t.Errorf("%s: got %v, want a refusal of the field at", what, err)
+		}
+	}
+	for _, paused := range []bool{false, true} {
+		_, err := f.editor.Create(t.Context(), past, paused)
+		refused("a new job", err)
+	}
+	f.want("jobs", 0, "SELECT COUNT(*) FROM job")
+
+	j := f.create(every("j", time.Minute, time.Second))
+	_, err := f.editor.Update(t.Context(), j.ID, j.Version, past)
+	refused("an update", err)
+	_, err = f.editor.Rollback(t.Context(), j.ID, j.Version, past, 1)
+	refused("a rollback", err)
+	f.want("versions", 1, "SELECT version FROM job")
+
+	allowed := past
+	allowed.Name, allowed.Misfire.MaxAge = "allowed", job.Duration(3*time.Hour)
+	j = f.create(allowed)
+	f.wantDues("allowed by max_age", j.ID, -7200)
+
+	once := f.create(at("once", after(time.Second)))
+	f.reach(after(2 * time.Second))
+	f.exec("UPDATE task SET spawn_by = 1 WHERE state = 2")
+	f.finish()
+	f.session.set(after(100 * time.Hour))
+	f.update(once, func(s *job.Spec) { s.Owner = "me" })
+	f.wantDues("over, and edited", once.ID)
+	f.wantRuns("over, and edited", once.ID, "succeeded 1..1×1 ")
 }
 
 // TestEditOfAPausedJob plans nothing until it is resumed, and then by the new definition.

@@ -163,7 +163,11 @@ func TestUnplaced(t *testing.T) {
 	}
 	create := func(spec job.Spec, selector string) job.Job { spec.Selector = selector; return f.create(spec) }
 	here := create(at("here", after(time.Second)), "zone=a")
-	single := create(at("single", after(time.Second)), "zone=b")
+	single := create(func() job.Spec {
+		s := at("single", after(time.Second))
+		s.Misfire.MaxAge = job.Duration(1000 * time.Hour)
+		return s
+	}(), "zone=b")
 	skip := create(func() job.Spec {
 		s := every("skip", time.Hour, time.Second)
 		s.Misfire = job.Misfire{Policy: job.MisfireSkip, After: job.Duration(10 * time.Second)}
@@ -227,7 +231,7 @@ func TestUnplaced(t *testing.T) {
 	waiting("single")
 	f.wantRuns("the one with a deadline", deadline.ID, "missed 1..1×1 no node matches zone=b")
 	sweep(after(100 * time.Hour))
-	waiting("single") // a single instant has no bound
+	waiting("single") // no later due time takes its place
 
 	// All nodes are cordoned: nobody takes even what any node might.
 	m.labels, m.index, m.seen = nil, -1, 4

@@ -377,3 +377,4 @@ func TestChangesRunAgain(t *testing.T) {
 		})
 	}
 }
+
