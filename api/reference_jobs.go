@@ -74,7 +74,8 @@ var (
 	createJobDoc = operation{
 		id: "createJob", tag: tagJobs, once: true, summary: "Add a job",
 		about: "A job needs a name, one way to say when (`schedule`, `schedules`, `every` or `at`) and one way to say what (`command`, `http` or `handler`). " +
-			"It is planned at once: one that is due in a moment is not missed.",
+			"It is planned at once: one that is due in a moment is not missed. An `at` that is further in the past than the job may start late " +
+			"(`misfire.max_age`, an hour by default) is refused: give the present instant for one that is to run now.",
 		body: &requestBody{of: of[newJobBody](), about: "The job.",
 			example: `{"name": "backup", "schedule": "0 3 * * *", "timezone": "Europe/Berlin", "command": "pg_dump shop > /backup/shop.sql", "timeout": "30m"}`},
 		replies:  []reply{{status: http.StatusCreated, about: "The job.", of: of[jobView](), headers: []string{"Location"}}},
@@ -95,7 +96,8 @@ var (
 	putJobDoc = operation{
 		id: "replaceJob", tag: tagJobs, matched: true, summary: "Replace the definition of a job",
 		about: "What is left out gets its default, but for `paused`, which stays as it is, and the phase of an unchanged `every`. " +
-			"The same body twice changes nothing. Answered once nothing starts under the old definition any more.",
+			"The same body twice changes nothing. Another `at` is refused if it is further in the past than the job may start late. " +
+			"Answered once nothing starts under the old definition any more.",
 		body: replacementJob, replies: changedJob, changes: true, problems: []kind{notFound, exists, changed, unreadable, appLimit},
 	}
 	patchJobDoc = operation{

@@ -166,6 +166,22 @@ func TestAddSendsWhatWasGiven(t *testing.T) {
 	}
 }
 
+// TestAddNow: --now is the present instant of the cluster, whatever the clock of this machine says.
+func TestAddNow(t *testing.T) {
+	t.Parallel()
+	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
+		"POST /api/v1/jobs":   always(201, fakeJob),
+		"GET /api/v1/cluster": always(200, `{"now":"2031-02-03T04:05:06.789Z"}`),
+	})
+	if got := command("job", "add", "x", "--now", "--server", f.URL, "--", "true"); got.code != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	want := `{"app":"default","at":"2031-02-03T04:05:06.789Z","command":"true","name":"x"}`
+	if got := f.bodies[len(f.bodies)-1]; got != want {
+		t.Errorf("sent %s, want %s", got, want)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
