@@ -52,4 +52,3 @@ func TestResultsRunAgain(t *testing.T) {
 		})
 	}
 }
-
