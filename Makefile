@@ -50,7 +50,7 @@ run: ## Build, then run a cluster with its own database and web page (bin/go-cro
 # tools/release reads the Dockerfile, the compose file, the manifests, the unit and the packages against what serve takes.
 test: deps lint ## Lint, run all tests with the race detector and some faults, check deploy/ and for vulnerabilities (TESTFLAGS='-run X -v')
 	CGO_ENABLED=1 $(GO) test -race -timeout 25m -parallel 4 $(TESTFLAGS) ./...
-	$(GO) test -timeout 10m $(TESTFLAGS) ./internal/protocol
+	$(GO) test -timeout 10m $(TESTFLAGS) ./internal/protocol ./test/model
 	$(GO) test -tags failpoint $(TESTFLAGS) ./internal/failpoint
 	$(FAULTS) -parallel 4 -timeout 15m -run '$(GATE)'
 	cd tools/release && $(GO) test -timeout 10m $(TESTFLAGS) ./...
@@ -157,7 +157,7 @@ test-group-replication: deps ## Break clusters on three members of MySQL Group R
 	GOCRONTAB_MYSQLD=$$(scripts/engine.sh mysql-9) && export GOCRONTAB_MYSQLD && $(MEMBERS) -run '$(or $(RUN),^TestGroup)'
 
 search: ## Search the states of the protocol with more faults and three nodes (half an hour, a gigabyte)
-	GOCRONTAB_LONG_SEARCH=1 $(GO) test ./internal/protocol -run TestInvariantsHold -timeout 4h -v
+	GOCRONTAB_LONG_SEARCH=1 $(GO) test ./internal/protocol ./test/model -run 'TestInvariantsHold|TestNoViolation' -timeout 4h -v
 
 soak: HOURS ?= 1
 soak: deps ## A random fault every 90 s for HOURS=1; what must not grow is not to have grown
