@@ -288,9 +288,11 @@ func (s *plantedNode) tokens() {
 
 	// To the provider and back. What the browser holds meanwhile is its secret, too.
 	var began struct{ Target, Flow string }
-	if err := json.Unmarshal([]byte(s.ask(200, "POST", "/api/v1/login/oidc", "")), &began); err != nil {
-		s.t.Fatalf("begin: %v", err)
+	status, answer, _ := s.call("POST", "/api/v1/login/oidc", "")
+	if err := json.Unmarshal([]byte(answer), &began); err != nil || status != http.StatusOK {
+		s.t.Fatalf("begin: %d %v %s", status, err, answer)
 	}
+	s.keep("the answer to the beginning of a sign-in", strings.ReplaceAll(answer, began.Flow, ""))
 	parts := strings.Split(began.Flow, ".")
 	s.add("the verifier of a sign-in", parts[len(parts)-1])
 	browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -306,7 +308,7 @@ func (s *plantedNode) tokens() {
 	code := s.add("the code of a provider", back.Query().Get("code"))
 	s.ask(200, "GET", back.RequestURI(), "")
 	end := `{"flow": "` + began.Flow + `", "state": "` + back.Query().Get("state") + `", "code": "` + code + `"}`
-	status, answer, h := s.call("POST", "/api/v1/login/oidc/callback", end)
+	status, answer, h = s.call("POST", "/api/v1/login/oidc/callback", end)
 	if status != http.StatusOK {
 		s.t.Fatalf("end: got %d %s", status, answer)
 	}

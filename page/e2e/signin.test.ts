@@ -117,7 +117,8 @@ test('a server on another port plants the cookie of its own sign-in: the page si
   const elsewhere = await context.newPage();
   await elsewhere.goto(foreignURL());
   plants = [];
-  assert.equal((await context.cookies()).find((c) => c.name === mine.name)!.value, own, 'it can do that');
+  const now = (await context.cookies()).find((c) => c.name === mine.name); // the page may have asked by now, and lost it
+  assert.ok(!now || now.value === own, 'the server can overwrite the cookie');
 
   await page.reload();
   await asked(page); // the pair does not fit: nobody is signed in, and what is left of it is thrown away
