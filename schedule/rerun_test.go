@@ -377,4 +377,3 @@ func TestChangesRunAgain(t *testing.T) {
 		})
 	}
 }
-
