@@ -125,14 +125,14 @@ func alertShow(c *console) *cobra.Command {
 		}
 		return r.object(c, raw, v.ID, func() error {
 			var d card
-			now := time.Now()
+			now := c.now()
 			d.add("alert", v.ID+", "+v.State)
 			d.add("what", v.Summary)
 			d.add("event", v.Event+", "+v.Severity)
 			d.add("about", v.about())
 			d.add("rule", v.Rule)
-			d.add("since", both(v.First, time.Local, now))
-			d.add("seen", fmt.Sprintf("%s, the last %s", counted(int(v.Seen), "time"), both(v.Last, time.Local, now)))
+			d.add("since", both(v.First, now))
+			d.add("seen", fmt.Sprintf("%s, the last %s", counted(int(v.Seen), "time"), both(v.Last, now)))
 			if v.Run != "" {
 				d.add("run", v.Run)
 			}
@@ -141,14 +141,14 @@ func alertShow(c *console) *cobra.Command {
 			}
 			switch {
 			case v.Told != nil:
-				d.add("told", both(v.Told, time.Local, now))
+				d.add("told", both(v.Told, now))
 			case v.Silence != "":
 				d.add("told", "not, for the silence "+v.Silence)
 			default:
 				d.add("told", "not")
 			}
 			if v.Resolved != nil {
-				d.add("resolved", both(v.Resolved, time.Local, now)+": "+v.Why)
+				d.add("resolved", both(v.Resolved, now)+": "+v.Why)
 			}
 			return r.card(d)
 		})
@@ -318,7 +318,7 @@ func silenceList(c *console) *cobra.Command {
 			t := &table{columns: []column{{head: "ID", right: true}, {head: "COVERS", shrink: true}, {head: "UNTIL"}, {head: "BY", shrink: true}, {head: "REASON", shrink: true, drop: true}}}
 			for i := range silences {
 				v := &silences[i]
-				t.add(text(v.ID), text(v.about()), text(both(v.Until, time.Local, time.Now())), text(v.By), text(v.Reason))
+				t.add(text(v.ID), text(v.about()), text(both(v.Until, c.now())), text(v.By), text(v.Reason))
 			}
 			return r.table(t)
 		})
@@ -350,7 +350,7 @@ what still fires when the silence ends is told then.`,
 		case f.reason == "":
 			return usageError("--reason is missing: why, for whoever wonders why nothing is heard")
 		}
-		body, err := f.body(time.Now())
+		body, err := f.body(c.now())
 		if err != nil {
 			return err
 		}
@@ -379,7 +379,7 @@ what still fires when the silence ends is told then.`,
 			return err
 		}
 		return r.object(c, raw, v.ID, func() error {
-			c.printf("silence %s covers %s until %s\n", plain(v.ID), plain(v.about()), plain(both(v.Until, time.Local, time.Now())))
+			c.printf("silence %s covers %s until %s\n", plain(v.ID), plain(v.about()), plain(both(v.Until, c.now())))
 			return nil
 		})
 	}

@@ -91,7 +91,7 @@ func channelShow(c *console) *cobra.Command {
 				d.add("from", v.Email.From)
 			}
 			d.add("sign", v.Sign)
-			d.add("changed", both(v.Updated, time.Local, time.Now())+" by "+v.By)
+			d.add("changed", both(v.Updated, c.now())+" by "+v.By)
 			return r.card(d)
 		})
 	}

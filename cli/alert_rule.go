@@ -120,7 +120,7 @@ func ruleShow(c *console) *cobra.Command {
 			d.add("repeat", "after "+v.Repeat.String())
 			d.add("title", v.Title)
 			d.add("text", v.Text)
-			d.add("changed", both(v.Updated, time.Local, time.Now())+" by "+v.By)
+			d.add("changed", both(v.Updated, c.now())+" by "+v.By)
 			return r.card(d)
 		})
 	}

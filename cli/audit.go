@@ -49,7 +49,7 @@ became of nodes that left, vanished or lost their session. -o json also says wha
 	cmd.Flags().IntVarP(&n, "count", "n", 20, "at most so many, 0 is all")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		f := runFilter{app: app, from: from, to: to, n: n}
-		q, err := f.query(time.Now())
+		q, err := f.query(c.now())
 		if err != nil {
 			return err
 		}
@@ -85,11 +85,7 @@ func (r *remote) audit(cmd *cobra.Command, q url.Values, n int) error {
 			{head: "AT"}, {head: "WHO", shrink: true}, {head: "FROM", shrink: true, drop: true}, {head: "DID"}, {head: "TO", spare: true}, {head: "WHAT", shrink: true}, {head: "REASON", shrink: true, spare: true},
 		}}
 		for _, e := range lines {
-			at := ""
-			if e.At != nil {
-				at = e.At.Local().Format(time.DateTime)
-			}
-			t.add(text(at), text(e.Who), text(e.Origin), text(e.Action), text(e.Kind), text(e.what()), text(e.Reason))
+			t.add(text(whole(e.At, r.zone())), text(e.Who), text(e.Origin), text(e.Action), text(e.Kind), text(e.what()), text(e.Reason))
 		}
 		return r.table(t)
 	})

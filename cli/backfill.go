@@ -55,14 +55,14 @@ schedule's.`,
 	cmd.Flags().BoolVar(&missing, "missing", false, "leave out due times that have a run which succeeded")
 	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait for its end; exit with 1 unless all succeeded")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ctx, now := cmd.Context(), time.Now()
-		first, err := parseTime(from, time.Local, now)
+		ctx, now := cmd.Context(), c.now()
+		first, err := parseTime(from, c.zone(), now)
 		if err != nil {
 			return usageError("--from %w", err)
 		}
 		body := map[string]any{"from": first, "parallel": parallel, "missing": missing}
 		if to != "" { // without it the cluster says what is now: the clock here may be ahead of its
-			last, err := parseTime(to, time.Local, now)
+			last, err := parseTime(to, c.zone(), now)
 			if err != nil {
 				return usageError("--to %w", err)
 			}
@@ -158,7 +158,7 @@ func backfillList(c *console) *cobra.Command {
 				c.notef("There are no backfills.\n")
 				return nil
 			}
-			now := time.Now()
+			now := c.now()
 			t := &table{columns: []column{{head: "ID", right: true}, {head: "JOB", right: true}, {head: "FROM"}, {head: "TO"}, {head: "AT ONCE", right: true}, {head: "BEGUN"}, {head: "PROGRESS", shrink: true}}}
 			for _, b := range found {
 				t.add(text(b.ID), text(b.JobID), text(instant(b.From)), text(instant(b.To)), text(fmt.Sprint(b.Parallel)), text(relative(b.Created, now)), text(b.progress()))

@@ -98,7 +98,7 @@ func calendarShow(c *console) *cobra.Command {
 			return calendarMissing(err, args[0])
 		}
 		return r.object(c, raw, v.Name, func() error {
-			if err := r.card(calendarCard(&v, time.Now())); err != nil {
+			if err := r.card(calendarCard(&v, c.now())); err != nil {
 				return err
 			}
 			return r.calendarEntries(&v)
@@ -124,7 +124,7 @@ func calendarCard(v *calendarView, now time.Time) card {
 	d.add("open only", strings.Join(v.Hours.Only, "\n"))
 	d.add("closed", strings.Join(v.Hours.Except, "\n"))
 	d.add("jobs", fmt.Sprint(v.Jobs))
-	d.add("version", fmt.Sprintf("%d, %s", v.Version, both(v.Updated, time.Local, now)))
+	d.add("version", fmt.Sprintf("%d, %s", v.Version, both(v.Updated, now)))
 	return d
 }
 

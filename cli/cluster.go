@@ -30,12 +30,12 @@ func clusterCommand(c *console) *cobra.Command {
 			names = append(names, s.Node)
 		}
 		return r.object(c, raw, strings.Join(names, "\n"), func() error {
-			if err := r.table(clusterTable(&v, time.Now())); err != nil {
+			if err := r.table(clusterTable(&v, c.now())); err != nil {
 				return err
 			}
 			c.notef("%s, session expiry %s, as %s sees it\n", plain(v.Server), v.SessionExpiry, plain(v.Node))
 			for i := range v.Folders {
-				r.noteFolder(&v.Folders[i], time.Now())
+				r.noteFolder(&v.Folders[i], c.now())
 			}
 			return r.notePauses(pauses.Items)
 		})

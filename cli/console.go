@@ -18,7 +18,8 @@ import (
 type console struct {
 	in       io.Reader
 	out, err io.Writer
-	lost     error // why something that was asked for could not be written
+	timezone string // of --timezone, see zone; "": none was given
+	lost     error  // why something that was asked for could not be written
 }
 
 func (c *console) printf(format string, args ...any) {

@@ -151,7 +151,7 @@ repeat is one that it shows twice.`,
 			if len(o.Next) == 0 {
 				return nil
 			}
-			return dueTable(o.times(), zone, time.Now()).print(c.out, terminalWidth(c.out), colourful(c.out))
+			return dueTable(o.times(), zone, time.Now().In(zone)).print(c.out, terminalWidth(c.out), colourful(c.out))
 		})
 	}
 	return cmd
@@ -228,7 +228,7 @@ func (r *cronReading) card(zone *time.Location, now time.Time) card {
 	}
 	d.add("clock changes", rule)
 	for i, due := range r.times() {
-		text := both(due.Due, zone, now)
+		text := both(due.Due, now)
 		if due.Mark != "" {
 			text += ", " + due.Mark
 		}

@@ -45,7 +45,7 @@ func handlerList(c *console) *cobra.Command {
 			t := &table{columns: []column{{head: "HANDLER", shrink: true}, {head: "STATE"}, {head: "JOBS", right: true}, {head: "NODES", shrink: true}, {head: "REASON", shrink: true}}}
 			for _, h := range handlers {
 				state := h.state()
-				t.add(text(h.Handler), cell{state, statusColour(state)}, text(fmt.Sprint(h.Jobs)), text(strings.Join(h.Nodes, ", ")), text(h.why(time.Now())))
+				t.add(text(h.Handler), cell{state, statusColour(state)}, text(fmt.Sprint(h.Jobs)), text(strings.Join(h.Nodes, ", ")), text(h.why(c.now())))
 			}
 			return r.table(t)
 		})

@@ -80,7 +80,7 @@ func jobChange(c *console, verb, done, short string, body func() (any, error)) *
 				return err
 			}
 			err = r.object(c, raw, j.fullName(), func() error {
-				c.printf("%s %s%s\n", done, plain(j.fullName()), nextDue(&j, time.Now()))
+				c.printf("%s %s%s\n", done, plain(j.fullName()), nextDue(&j, c.now()))
 				return nil
 			})
 			if err != nil {
@@ -96,13 +96,13 @@ func jobChange(c *console, verb, done, short string, body func() (any, error)) *
 func nextDue(j *jobView, now time.Time) string {
 	switch {
 	case j.NextDue != nil && j.At != nil && !j.At.After(now):
-		return ", due " + both(j.At, j.zone(), now) + ", which has passed: it is started at once"
+		return ", due " + both(j.At, now) + ", which has passed: it is started at once"
 	case j.NextDue != nil:
-		return ", next due " + both(j.NextDue, j.zone(), now)
+		return ", next due " + both(j.NextDue, now)
 	case j.Status == "paused" && j.Pause != nil && j.Pause.Scope != "job":
 		return ", but " + plain(j.Pause.what()) + " is paused: no due times until that is resumed"
 	case j.Status == "paused" && j.Pause != nil && j.Pause.Until != nil:
-		return ", no due times until " + both(j.Pause.Until, j.zone(), now)
+		return ", no due times until " + both(j.Pause.Until, now)
 	case j.Status == "paused":
 		return ", no due times until it is resumed"
 	case j.Status == "finished":

@@ -103,7 +103,7 @@ shell has split them: each is quoted again, so nothing in them is expanded when 
 	r := newRemote(c, cmd)
 	f.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := f.complete(time.Now()); err != nil {
+		if err := f.complete(c.now()); err != nil {
 			return err
 		}
 		if f.now { // by the cluster's clock: this machine's may be ahead
@@ -121,7 +121,7 @@ shell has split them: each is quoted again, so nothing in them is expanded when 
 			return err
 		}
 		return r.object(c, raw, j.fullName(), func() error {
-			c.printf("added %s, id %s%s\n", plain(j.fullName()), j.ID, nextDue(&j, time.Now()))
+			c.printf("added %s, id %s%s\n", plain(j.fullName()), j.ID, nextDue(&j, c.now()))
 			for _, w := range j.Warnings {
 				c.notef("warning: %s\n", plain(w))
 			}
@@ -229,7 +229,7 @@ func (f *addFlags) complete(now time.Time) error {
 	if err := f.command.complete(&f.job.commandOptions); err != nil {
 		return err
 	}
-	zone := time.Local
+	zone := now.Location()
 	if z, err := job.LoadZone(f.job.Timezone); err == nil && f.job.Timezone != "" {
 		zone = z
 	}

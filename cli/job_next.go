@@ -27,7 +27,7 @@ func jobNext(c *console) *cobra.Command {
 	}
 	r := newRemote(c, cmd)
 	cmd.Flags().IntVarP(&n, "count", "n", 10, "how many")
-	cmd.Flags().StringVar(&from, "from", "", "after this time instead of now")
+	cmd.Flags().StringVar(&from, "from", "", "after this time instead of now; without an offset it is in --timezone")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		j, _, err := findJob(cmd.Context(), r, args[0])
 		if err != nil {
@@ -35,7 +35,7 @@ func jobNext(c *console) *cobra.Command {
 		}
 		query := url.Values{"n": {fmt.Sprint(n)}}
 		if from != "" {
-			t, err := parseTime(from, j.zone(), time.Now())
+			t, err := parseTime(from, c.zone(), c.now())
 			if err != nil {
 				return usageError("--from %w", err)
 			}
@@ -56,20 +56,22 @@ func jobNext(c *console) *cobra.Command {
 				c.notef("%s has no due time to come: it is %s\n", plain(j.fullName()), j.Status)
 				return nil
 			}
-			return r.table(dueTable(due.Items, j.zone(), time.Now()))
+			return r.table(dueTable(due.Items, j.zone(), c.now()))
 		})
 	}
 	return cmd
 }
 
+// dueTable shows due times by the viewer's clock, and by the job's where that shows another time.
 func dueTable(due []dueView, zone *time.Location, now time.Time) *table {
+	viewer := now.Location()
 	t := &table{columns: []column{{head: "DUE"}, {head: "DAY"}, {head: "IN", right: true}, {head: "NOTE", shrink: true}}}
 	for _, d := range due {
 		day, in := "", ""
 		if d.Due != nil {
-			day, in = d.Due.In(zone).Format("Mon"), relative(d.Due, now)
+			day, in = d.Due.In(viewer).Format("Mon"), relative(d.Due, now)
 		}
-		t.add(text(absolute(d.Due, zone)), text(day), text(in), cell{plain(d.Mark), yellow})
+		t.add(text(absolute(d.Due, viewer)), text(day), text(in), cell{plain(strings.TrimSpace(d.Mark + " " + jobTime(d.Due, zone, viewer))), yellow})
 	}
 	return t
 }

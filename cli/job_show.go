@@ -25,7 +25,7 @@ and which rules of alerts are about it. Other formats than table have what the A
 			return err
 		}
 		return r.object(c, raw, j.fullName(), func() error {
-			d := jobCard(&j, time.Now())
+			d := jobCard(&j, c.now())
 			if err := r.concerning(cmd.Context(), &d, &j); err != nil {
 				return err
 			}
@@ -74,13 +74,12 @@ func (r *remote) card(d card) error {
 }
 
 func jobCard(j *jobView, now time.Time) card {
-	zone := j.zone()
 	var d card
 	d.add("job", j.fullName(), bold)
 	d.add("id", fmt.Sprintf("%s, version %d", j.ID, j.Version))
 	d.add("status", j.Status, statusColour(j.Status))
 	if j.Pause != nil {
-		d.add("paused", j.Pause.what()+" "+j.Pause.words(zone, now), yellow)
+		d.add("paused", j.Pause.what()+" "+j.Pause.words(now), yellow)
 	}
 	d.add("error", j.Error, red)
 	d.add("description", j.Description)
@@ -93,9 +92,9 @@ func jobCard(j *jobView, now time.Time) card {
 		d.add(name, k+"="+j.Labels[k])
 	}
 	d.add("schedule", scheduleInFull(j))
-	d.add("next due", both(j.NextDue, zone, now))
-	d.add("last due", both(j.LastDue, zone, now))
-	waitingCard(&d, j.Waiting, zone, now)
+	d.add("next due", both(j.NextDue, now))
+	d.add("last due", both(j.LastDue, now))
+	waitingCard(&d, j.Waiting, now)
 	d.add("command", j.Command)
 	httpCard(&d, j.HTTP)
 	d.add("handler", j.Handler)
@@ -121,9 +120,9 @@ func jobCard(j *jobView, now time.Time) card {
 		}
 		d.add("ping", words)
 	}
-	d.add("created", both(j.Created, time.Local, now))
+	d.add("created", both(j.Created, now))
 	if j.Updated != nil && j.Created != nil && !j.Updated.Equal(*j.Created) {
-		d.add("updated", both(j.Updated, time.Local, now))
+		d.add("updated", both(j.Updated, now))
 	}
 	return d
 }

@@ -53,7 +53,7 @@ gaps between the numbers. "job diff" compares two of them, "job rollback" takes 
 			return err
 		}
 		return r.list(raw, func(i int) string { return strconv.FormatInt(items[i].Version, 10) }, func() error {
-			return r.table(versionTable(items, time.Now()))
+			return r.table(versionTable(items, c.now()))
 		})
 	}
 	return cmd
@@ -67,7 +67,7 @@ func versionTable(items []versionItem, now time.Time) *table {
 		if v.Current {
 			number.colour = green
 		}
-		t.add(number, text(both(v.At, time.Local, now)), text(v.Who), text(v.what()))
+		t.add(number, text(both(v.At, now)), text(v.Who), text(v.what()))
 	}
 	return t
 }
@@ -196,7 +196,7 @@ as well; whether the job is paused stays as it is. If somebody else changes the 
 				c.printf("%s is as it was at version %d already\n", plain(j.fullName()), version)
 				return nil
 			}
-			c.printf("%s is as it was at version %d; that is version %d%s\n", plain(j.fullName()), version, j.Version, nextDue(&j, time.Now()))
+			c.printf("%s is as it was at version %d; that is version %d%s\n", plain(j.fullName()), version, j.Version, nextDue(&j, c.now()))
 			return nil
 		})
 	}
@@ -225,7 +225,7 @@ func completeVersions(c *console, most int) cobra.CompletionFunc {
 		var out []cobra.Completion
 		for i := range items {
 			if n := strconv.FormatInt(items[i].Version, 10); strings.HasPrefix(n, typed) {
-				out = append(out, cobra.CompletionWithDesc(n, both(items[i].At, time.Local, time.Now())+" "+items[i].Who))
+				out = append(out, cobra.CompletionWithDesc(n, both(items[i].At, c.now())+" "+items[i].Who))
 			}
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

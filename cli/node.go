@@ -48,7 +48,7 @@ func nodeList(c *console) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.list(raw, func(i int) string { return nodes[i].Name }, func() error { return r.table(nodeTable(nodes, time.Now())) })
+		return r.list(raw, func(i int) string { return nodes[i].Name }, func() error { return r.table(nodeTable(nodes, c.now())) })
 	}
 	return cmd
 }
@@ -280,15 +280,15 @@ type waitView struct {
 }
 
 // waitingCard adds the due times that wait to the card of a job.
-func waitingCard(d *card, waiting []waitView, zone *time.Location, now time.Time) {
+func waitingCard(d *card, waiting []waitView, now time.Time) {
 	for i, w := range waiting {
 		name := ""
 		if i == 0 {
 			name = "waiting"
 		}
-		line := absolute(w.Due, zone) + ": " + w.Why
+		line := absolute(w.Due, now.Location()) + ": " + w.Why
 		if w.Until != nil {
-			line += ", until " + both(w.Until, zone, now)
+			line += ", until " + both(w.Until, now)
 		}
 		d.add(name, line, yellow)
 	}

@@ -22,10 +22,10 @@ type pauseView struct {
 }
 
 // words says since when, until when, by whom and why.
-func (p *pauseView) words(zone *time.Location, now time.Time) string {
-	text := "since " + both(p.Since, zone, now)
+func (p *pauseView) words(now time.Time) string {
+	text := "since " + both(p.Since, now)
 	if p.Until != nil {
-		text += " until " + both(p.Until, zone, now)
+		text += " until " + both(p.Until, now)
 	}
 	if p.By != "" {
 		text += " by " + p.By
@@ -68,7 +68,7 @@ func (f *pauseFlags) body(now time.Time) (map[string]string, error) {
 		b["until"] = d.String()
 		return b, nil
 	}
-	t, err := parseTime(f.until, time.Local, now)
+	t, err := parseTime(f.until, now.Location(), now)
 	if err != nil {
 		return nil, usageError("--until %w, or 2h", err)
 	}
@@ -78,7 +78,7 @@ func (f *pauseFlags) body(now time.Time) (map[string]string, error) {
 
 func jobPause(c *console) *cobra.Command {
 	var f pauseFlags
-	cmd := jobChange(c, "pause", "paused", "Stop a job's due times until it is resumed", func() (any, error) { return f.body(time.Now()) })
+	cmd := jobChange(c, "pause", "paused", "Stop a job's due times until it is resumed", func() (any, error) { return f.body(c.now()) })
 	cmd.Example = "  go-crontab job pause backup\n  go-crontab job pause backup --reason \"disk is full\" --until 2h\n  go-crontab job pause --app ops --label team=data --dry-run"
 	f.flags(cmd)
 	return cmd
@@ -122,7 +122,7 @@ hand still runs. When it ends, each job's misfire policy says what becomes of th
 		absentFlag(cmd, &absentOK, "the app")
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		body, err := f.body(time.Now())
+		body, err := f.body(c.now())
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ hand still runs. When it ends, each job's misfire policy says what becomes of th
 		return r.object(c, raw, nameOfScope(args), func() error {
 			until := ", until it is resumed"
 			if p.Until != nil {
-				until = ", until " + both(p.Until, time.Local, time.Now())
+				until = ", until " + both(p.Until, c.now())
 			}
 			c.printf("paused %s%s%s\n", plain(what), jobsOf(p.Jobs), until)
 			return nil
@@ -177,7 +177,7 @@ func resumeAll(c *console, use, short string, args cobra.PositionalArgs, example
 // notePauses says what is paused, beside the jobs that are paused alone.
 func (r *remote) notePauses(pauses []pauseView) error {
 	for _, p := range pauses {
-		r.notef("%s is paused %s\n", plain(p.what()), plain(p.words(time.Local, time.Now())))
+		r.notef("%s is paused %s\n", plain(p.what()), plain(p.words(r.now())))
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"go-crontab/job"
 )
 
 // Main runs one command line and returns its exit code.
@@ -21,6 +23,9 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	root := newRoot(c)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		err := noEmptyFilter(cmd)
+		if _, wrong := job.LoadZone(c.timezone); err == nil && wrong != nil {
+			err = usageError("--timezone: %w", wrong)
+		}
 		running = err == nil
 		return err
 	}
@@ -75,6 +80,8 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 	}
 	for _, cmd := range []*cobra.Command{jobCommand(c), runCommand(c), upcomingCommand(c), backfillCommand(c), groupCommand(c), calendarCommand(c), nodeCommand(c), handlerCommand(c), clusterCommand(c), appCommand(c), auditCommand(c), eventsCommand(c), alertCommand(c), tokenCommand(c), loginCommand(c), secretCommand(c), retentionCommand(c)} {
 		cmd.GroupID = "jobs"
+		cmd.PersistentFlags().StringVarP(&c.timezone, "timezone", "z", "", "print times in this zone, and read those without an offset in it (default this machine's)")
+		_ = cmd.RegisterFlagCompletionFunc("timezone", completeZones)
 		root.AddCommand(cmd)
 	}
 	for _, cmd := range fileCommands(c) {

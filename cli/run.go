@@ -41,7 +41,7 @@ func (f *runFilter) query(now time.Time) (url.Values, error) {
 		if value == "" {
 			continue
 		}
-		t, err := parseTime(value, time.Local, now)
+		t, err := parseTime(value, now.Location(), now)
 		if err != nil {
 			return nil, usageError("--%s %w", name, err)
 		}
@@ -63,7 +63,7 @@ func runList(c *console) *cobra.Command {
 	cmd.Flags().StringVar(&f.node, "node", "", "only on this node")
 	f.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		q, err := f.query(time.Now())
+		q, err := f.query(c.now())
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func jobHistory(c *console) *cobra.Command {
 	r := newRemote(c, cmd)
 	f.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		q, err := f.query(time.Now())
+		q, err := f.query(c.now())
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (r *remote) runs(ctx context.Context, path string, q url.Values, n int, nam
 			r.notef("No runs yet.\n")
 			return nil
 		}
-		return r.table(runTable(runs, named, time.Now()))
+		return r.table(runTable(runs, named, r.now()))
 	})
 }
 
@@ -136,7 +136,7 @@ func runTable(runs []runView, named bool, now time.Time) *table {
 			took = precise(run.took(now))
 		}
 		cells := []cell{
-			text(dueOf(&run)), text(run.App + "/" + run.Job), {plain(run.ending()), outcomeColour(run.ending())}, text(run.late()), text(took),
+			text(whole(run.Due, now.Location())), text(run.App + "/" + run.Job), {plain(run.ending()), outcomeColour(run.ending())}, text(run.late()), text(took),
 			text(run.Node), text(reasonOf(&run)), {run.ID, faint},
 		}
 		if !named {
@@ -145,14 +145,6 @@ func runTable(runs []runView, named bool, now time.Time) *table {
 		t.add(cells...)
 	}
 	return t
-}
-
-// dueOf is the due time on this machine's clock. One without a second's fraction is the rule.
-func dueOf(run *runView) string {
-	if run.Due == nil {
-		return ""
-	}
-	return run.Due.Local().Format("2006-01-02 15:04:05")
 }
 
 // reasonOf says what the outcome does not.

@@ -22,7 +22,7 @@ func runShow(c *console) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.object(c, raw, run.ID, func() error { return r.card(runCard(&run, time.Now())) })
+		return r.object(c, raw, run.ID, func() error { return r.card(runCard(&run, c.now())) })
 	}
 	return cmd
 }
@@ -65,15 +65,15 @@ func runCard(run *runView, now time.Time) card {
 		d.add("exit code", fmt.Sprint(*run.ExitCode))
 	}
 	d.add("signal", run.Signal)
-	d.add("due", both(run.Due, time.Local, now))
+	d.add("due", both(run.Due, now))
 	if run.Count > 1 {
-		d.add("until", fmt.Sprintf("%s, %d due times", absolute(run.Until, time.Local), run.Count))
+		d.add("until", fmt.Sprintf("%s, %d due times", absolute(run.Until, now.Location()), run.Count))
 	}
 	if run.Started != nil {
-		d.add("started", fmt.Sprintf("%s, %s late", absolute(run.Started, time.Local), run.late()))
+		d.add("started", fmt.Sprintf("%s, %s late", absolute(run.Started, now.Location()), run.late()))
 	}
 	if run.Ended != nil && run.Started != nil {
-		d.add("ended", fmt.Sprintf("%s, took %s", absolute(run.Ended, time.Local), precise(run.took(now))))
+		d.add("ended", fmt.Sprintf("%s, took %s", absolute(run.Ended, now.Location()), precise(run.took(now))))
 	}
 	if run.Attempt > 0 {
 		d.add("attempt", fmt.Sprint(run.Attempt))

@@ -109,7 +109,7 @@ func TestJobsEndToEnd(t *testing.T) {
 		{"job show 1 -o yaml", 0, "every: 1s\n"},
 		{"job next fail", exitNotFound, `there is no job "fail"`},
 		{"job next ops/fail -n 2 -o json", 0, `"due": "`},
-		{"job next ops/fail", 0, "01-01 00:00:00 UTC"},
+		{"job next ops/fail", 0, "01-01 00:00:00+00:00"},
 		{"job resume later", 0, "resumed default/later, next due"},
 		{"job pause later -o name", 0, "default/later\n"},
 		{"job run ops/fail --wait", exitFailed, "ops/fail failed: exit status 7"},

@@ -186,6 +186,44 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// TestTimesAreReadAsPrinted: what a command prints can be given to any command, wherever that runs.
+func TestTimesAreReadAsPrinted(t *testing.T) {
+	t.Parallel()
+	zones := map[string]*time.Location{}
+	for _, name := range []string{"UTC", "Asia/Shanghai", "Europe/Berlin", "America/St_Johns", "Asia/Kathmandu"} {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		zones[name] = zone
+	}
+	repeated := time.Date(2027, 10, 31, 0, 30, 0, 0, time.UTC) // 02:30 in Berlin, for the first time
+	for _, due := range []time.Time{now, repeated, repeated.Add(time.Hour), now.Add(250 * time.Millisecond)} {
+		for printed, zone := range zones {
+			for read, other := range zones {
+				if got, err := parseTime(absolute(&due, zone), other, now); err != nil || !got.Equal(due) {
+					t.Errorf("%s printed in %s and read in %s: got %s, %v", due, printed, read, got, err)
+				}
+			}
+		}
+	}
+
+	berlin := zones["Europe/Berlin"]
+	for s, want := range map[string]string{
+		"2027-10-31 02:30": `the clock of Europe/Berlin shows that time twice; write "2027-10-31 02:30:00+02:00" or "2027-10-31 02:30:00+01:00"`,
+		"2027-03-28 02:30": "the clock of Europe/Berlin skips that time",
+	} {
+		if got, err := parseTime(s, berlin, now); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %s, %v; want %s", s, got, err, want)
+		}
+	}
+	for s, want := range map[string]string{"2027-10-31 01:59": "2027-10-31T01:59:00+02:00", "2027-10-31 03:00": "2027-10-31T03:00:00+01:00", "2027-03-28 03:00": "2027-03-28T03:00:00+02:00"} {
+		if got, err := parseTime(s, berlin, now); err != nil || got.Format(time.RFC3339) != want {
+			t.Errorf("%q: got %s, %v; want %s", s, got.Format(time.RFC3339), err, want)
+		}
+	}
+}
+
 // TestLogsTellUnits: a length of time is read without knowing that it counts nanoseconds.
 func TestLogsTellUnits(t *testing.T) {
 	t.Parallel()

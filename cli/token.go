@@ -64,7 +64,7 @@ With --app the role holds in those apps only; what belongs to no app (groups, ca
 			body["apps"] = apps
 		}
 		if expires != "" {
-			until, err := tokenEnd(expires, time.Now())
+			until, err := tokenEnd(expires, c.now())
 			if err != nil {
 				return err
 			}
@@ -79,7 +79,7 @@ With --app the role holds in those apps only; what belongs to no app (groups, ca
 		}
 		return r.object(c, raw, t.Name, func() error {
 			c.printf("%s\n", plain(t.Token))
-			c.notef("This is the token of %s, %s, until %s. It is shown only now.\n", plain(t.Name), t.grant(), t.until(time.Now()))
+			c.notef("This is the token of %s, %s, until %s. It is shown only now.\n", plain(t.Name), t.grant(), t.until(c.now()))
 			return nil
 		})
 	}
@@ -94,7 +94,7 @@ func tokenEnd(s string, now time.Time) (string, error) {
 	if _, err := time.ParseDuration(s); err == nil {
 		return s, nil // counted by the server's clock
 	}
-	t, err := parseTime(s, time.Local, now)
+	t, err := parseTime(s, now.Location(), now)
 	if err != nil {
 		return "", usageError("--expires %w", err)
 	}
@@ -113,7 +113,7 @@ func (t *tokenView) until(now time.Time) string {
 	if t.Expires == nil {
 		return "it is revoked"
 	}
-	return both(t.Expires, time.Local, now)
+	return both(t.Expires, now)
 }
 
 func tokenList(c *console) *cobra.Command {
@@ -133,7 +133,7 @@ func tokenList(c *console) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.list(raw, func(i int) string { return tokens[i].Name }, func() error { return r.table(tokenTable(tokens, time.Now())) })
+		return r.list(raw, func(i int) string { return tokens[i].Name }, func() error { return r.table(tokenTable(tokens, c.now())) })
 	}
 	return cmd
 }
@@ -233,7 +233,7 @@ func tokenShow(c *console) *cobra.Command {
 				apps = strings.Join(me.Apps, ", ")
 			}
 			if me.Expires != nil {
-				expires = both(me.Expires, time.Local, time.Now())
+				expires = both(me.Expires, c.now())
 			}
 			d := new(card)
 			for _, line := range [][2]string{{"name", me.Name}, {"role", me.Role}, {"apps", apps}, {"expires", expires}} {

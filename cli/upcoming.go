@@ -36,7 +36,7 @@ distance from now, such as +10m.`,
 	cmd.Flags().StringVar(&to, "to", "", "only before; without it, for 7 days")
 	cmd.Flags().IntVarP(&n, "count", "n", 20, "at most so many, 0 is all")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		now := time.Now()
+		now := c.now()
 		f := runFilter{app: app, from: from, to: to, n: n}
 		q, err := f.query(now)
 		if err != nil {
@@ -58,7 +58,7 @@ distance from now, such as +10m.`,
 		}
 		return r.list(raw, func(i int) string { return dues[i].job() }, func() error {
 			if len(dues) == 0 {
-				c.notef("Nothing is due%s.\n", spanOf(q))
+				c.notef("Nothing is due%s.\n", spanOf(q, now))
 				return nil
 			}
 			return r.table(upcomingTable(dues, now))
@@ -67,18 +67,18 @@ distance from now, such as +10m.`,
 	return cmd
 }
 
-func spanOf(q url.Values) string {
+func spanOf(q url.Values, now time.Time) string {
 	t, err := time.Parse(time.RFC3339Nano, q.Get("to"))
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf(" before %s", absolute(&t, time.Local))
+	return fmt.Sprintf(" before %s", absolute(&t, now.Location()))
 }
 
 func upcomingTable(dues []upcomingView, now time.Time) *table {
 	t := &table{columns: []column{{head: "DUE"}, {head: "IN", right: true}, {head: "JOB", shrink: true}, {head: "ID", right: true, drop: true}, {head: "NOTE", shrink: true}}}
 	for _, d := range dues {
-		t.add(text(absolute(d.Due, time.Local)), text(relative(d.Due, now)), text(d.job()), text(d.JobID), cell{plain(d.Mark), yellow})
+		t.add(text(absolute(d.Due, now.Location())), text(relative(d.Due, now)), text(d.job()), text(d.JobID), cell{plain(d.Mark), yellow})
 	}
 	return t
 }
