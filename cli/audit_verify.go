@@ -184,7 +184,7 @@ func (r *remote) tellChain(p *chainPart, head string) {
 		r.printf("The audit has no links yet.\n")
 		return
 	}
-	at := func(l *chainLink) string { return l.At.UTC().Format(time.RFC3339) }
+	at := func(l *chainLink) string { return whole(&l.At, r.zone()) }
 	r.printf("Verified %d links, from %d (%s) to %d (%s).\n", p.Links, p.From.Seq, at(p.From), p.To.Seq, at(p.To))
 	if head != "" && len(p.Faults) == 0 {
 		r.printf("The kept head is among them.\n")

@@ -161,20 +161,12 @@ func backfillList(c *console) *cobra.Command {
 			now := c.now()
 			t := &table{columns: []column{{head: "ID", right: true}, {head: "JOB", right: true}, {head: "FROM"}, {head: "TO"}, {head: "AT ONCE", right: true}, {head: "BEGUN"}, {head: "PROGRESS", shrink: true}}}
 			for _, b := range found {
-				t.add(text(b.ID), text(b.JobID), text(instant(b.From)), text(instant(b.To)), text(fmt.Sprint(b.Parallel)), text(relative(b.Created, now)), text(b.progress()))
+				t.add(text(b.ID), text(b.JobID), text(whole(b.From, c.zone())), text(whole(b.To, c.zone())), text(fmt.Sprint(b.Parallel)), text(relative(b.Created, now)), text(b.progress()))
 			}
 			return r.table(t)
 		})
 	}
 	return cmd
-}
-
-// instant writes a time to the second.
-func instant(t *time.Time) string {
-	if t == nil {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
 }
 
 func backfillShow(c *console) *cobra.Command {
@@ -194,7 +186,7 @@ func backfillOne(c *console, verb, short, method, path string) *cobra.Command {
 			return err
 		}
 		return r.object(c, raw, b.ID, func() error {
-			c.printf("backfill %s of job %s, %s to %s: %s\n", b.ID, b.JobID, instant(b.From), instant(b.To), b.progress())
+			c.printf("backfill %s of job %s, %s to %s: %s\n", b.ID, b.JobID, whole(b.From, c.zone()), whole(b.To, c.zone()), b.progress())
 			return nil
 		})
 	}

@@ -161,7 +161,7 @@ func (c *console) printBench(out *output, r, before *bench.Report) error {
 		if err := c.benchTable(r); err != nil {
 			return err
 		}
-		c.printf("\nbeside %s of %s\n", before.Version, before.At.Format("2006-01-02 15:04"))
+		c.printf("\nbeside %s of %s\n", before.Version, whole(&before.At, c.zone()))
 		return c.changeTable(changes)
 	})
 }

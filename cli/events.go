@@ -184,13 +184,13 @@ func (r *remote) event(e *eventView, raw []byte) error {
 		return err
 	}
 	paint := painter(colourful(r.out))
-	_, err := io.WriteString(r.out, e.lines(paint))
+	_, err := io.WriteString(r.out, e.lines(paint, r.zone()))
 	return err
 }
 
 // lines say what happened: one line, or one for each job that is counted.
-func (e *eventView) lines(paint func(colour, string) string) string {
-	at := paint(faint, e.At.Local().Format("15:04:05.000"))
+func (e *eventView) lines(paint func(colour, string) string, zone *time.Location) string {
+	at := paint(faint, e.At.In(zone).Format(time.DateTime+".000"+zoneOffset))
 	line := func(about string, more ...string) string {
 		out := at + "  " + plain(e.Kind+" "+e.Action)
 		if about != "" {

@@ -153,7 +153,7 @@ func TestEventLines(t *testing.T) {
 			continue
 		}
 		got := ""
-		for line := range strings.Lines(e.lines(plainly)) {
+		for line := range strings.Lines(e.lines(plainly, time.UTC)) {
 			_, rest, _ := strings.Cut(line, "  ")
 			got += rest
 		}

@@ -570,7 +570,7 @@ func (r *remote) showLine(l *imported) {
 		if d.Due == nil {
 			continue
 		}
-		next = append(next, d.Due.Format("2006-01-02 15:04")+strings.TrimRight(" "+d.Mark, " "))
+		next = append(next, whole(d.Due, d.Due.Location())+strings.TrimRight(" "+d.Mark, " "))
 	}
 	add("next", strings.Join(next, ", "), "")
 	add("command", s.Command, "")

@@ -166,7 +166,7 @@ func completeJobs(c *console) cobra.CompletionFunc {
 				name = j.fullName()
 			}
 			if strings.HasPrefix(name, typed) {
-				names = append(names, cobra.CompletionWithDesc(name, j.when()))
+				names = append(names, cobra.CompletionWithDesc(name, j.when(c.zone())))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp

@@ -60,7 +60,7 @@ deleted is named by its id.`,
 			return err
 		}
 		return r.object(c, raw, e.Cause, func() error {
-			c.printf("%s at %s: %s\n", plain(j.fullName()), bothClocks(&t, j.zone(), c.zone()), plain(e.Answer))
+			c.printf("%s at %s: %s\n", plain(j.fullName()), bothClocks(&t, j.zone(), c.zone()), plain(timesIn(e.Answer, c.zone())))
 			for _, around := range []struct {
 				word string
 				due  *dueView

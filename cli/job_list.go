@@ -29,7 +29,7 @@ func jobList(c *console) *cobra.Command {
 				c.notef("There are no jobs yet. To add one:  %s job add hello --every 10s -- echo hello\n", program())
 				return nil
 			}
-			return r.table(jobTable(jobs, time.Now()))
+			return r.table(jobTable(jobs, c.now()))
 		})
 	}
 	return cmd
@@ -41,7 +41,7 @@ func jobTable(jobs []jobView, now time.Time) *table {
 		{head: "NEXT"}, {head: "LAST", drop: true}, {head: "COMMAND", shrink: true, spare: true},
 	}}
 	for _, j := range jobs {
-		t.add(text(j.ID), text(j.fullName()), text(j.when()), cell{j.Status, statusColour(j.Status)},
+		t.add(text(j.ID), text(j.fullName()), text(j.when(now.Location())), cell{j.Status, statusColour(j.Status)},
 			text(relative(j.NextDue, now)), text(relative(j.LastDue, now)), text(j.what()))
 	}
 	return t

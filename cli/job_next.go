@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,16 +63,28 @@ func jobNext(c *console) *cobra.Command {
 	return cmd
 }
 
-// dueTable shows due times by the viewer's clock, and by the job's where that shows another time.
+// dueTable lists due times by the viewer's clock, and by the job's where that shows another time.
 func dueTable(due []dueView, zone *time.Location, now time.Time) *table {
 	viewer := now.Location()
-	t := &table{columns: []column{{head: "DUE"}, {head: "DAY"}, {head: "IN", right: true}, {head: "NOTE", shrink: true}}}
+	abroad := slices.ContainsFunc(due, func(d dueView) bool { return d.Due != nil && !sameClock(zone, viewer, *d.Due) })
+
+	t := &table{columns: []column{{head: "DUE"}, {head: "DAY"}, {head: "IN", right: true}}}
+	if abroad {
+		t.columns = append(t.columns, column{head: strings.ToUpper(zone.String())})
+	}
+	t.columns = append(t.columns, column{head: "NOTE", shrink: true})
+
 	for _, d := range due {
 		day, in := "", ""
 		if d.Due != nil {
 			day, in = d.Due.In(viewer).Format("Mon"), relative(d.Due, now)
 		}
-		t.add(text(absolute(d.Due, viewer)), text(day), text(in), cell{plain(strings.TrimSpace(d.Mark + " " + jobTime(d.Due, zone, viewer))), yellow})
+
+		row := []cell{text(absolute(d.Due, viewer)), text(day), text(in)}
+		if abroad {
+			row = append(row, text(absolute(d.Due, zone)))
+		}
+		t.add(append(row, cell{plain(d.Mark), yellow})...)
 	}
 	return t
 }

@@ -91,7 +91,7 @@ func jobCard(j *jobView, now time.Time) card {
 		}
 		d.add(name, k+"="+j.Labels[k])
 	}
-	d.add("schedule", scheduleInFull(j))
+	d.add("schedule", scheduleInFull(j, now.Location()))
 	d.add("next due", both(j.NextDue, now))
 	d.add("last due", both(j.LastDue, now))
 	waitingCard(&d, j.Waiting, now)
@@ -127,17 +127,17 @@ func jobCard(j *jobView, now time.Time) card {
 	return d
 }
 
-func scheduleInFull(j *jobView) string {
+func scheduleInFull(j *jobView, viewer *time.Location) string {
 	var s strings.Builder
-	s.WriteString(j.when())
+	s.WriteString(j.when(viewer))
 	if j.Timezone == "UTC" {
 		s.WriteString(" UTC")
 	}
 	if j.Start != nil {
-		s.WriteString(" from " + absolute(j.Start, j.zone()))
+		s.WriteString(" from " + absolute(j.Start, viewer))
 	}
 	if j.End != nil {
-		s.WriteString(" until " + absolute(j.End, j.zone()))
+		s.WriteString(" until " + absolute(j.End, viewer))
 	}
 	if j.MaxFires > 0 {
 		fmt.Fprintf(&s, ", %d times at most", j.MaxFires)

@@ -100,7 +100,7 @@ func mentions(list []sql.NamedJob) (out []jobMention) {
 func (r *restored) tell(c *console) {
 	since := "the backup"
 	if r.AsOf != nil {
-		since = r.AsOf.Format(time.RFC3339)
+		since = absolute(r.AsOf, c.zone())
 	}
 	c.printf("the database is as of %s, and nodes may use it; the cluster is paused\n", since)
 	if r.NotCounted == "" {

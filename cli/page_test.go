@@ -81,6 +81,9 @@ func sectionOf(b *strings.Builder, cmd *cobra.Command) {
 		own := pflag.NewFlagSet("", pflag.ContinueOnError)
 		own.SortFlags = cmd.Flags().SortFlags
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if cmd.PersistentFlags().Lookup(f.Name) == f { // --timezone, which the page describes at its top
+				return
+			}
 			for _, name := range everywhere {
 				if f.Name == name {
 					return

@@ -80,7 +80,8 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 	}
 	for _, cmd := range []*cobra.Command{jobCommand(c), runCommand(c), upcomingCommand(c), backfillCommand(c), groupCommand(c), calendarCommand(c), nodeCommand(c), handlerCommand(c), clusterCommand(c), appCommand(c), auditCommand(c), eventsCommand(c), alertCommand(c), tokenCommand(c), loginCommand(c), secretCommand(c), retentionCommand(c)} {
 		cmd.GroupID = "jobs"
-		cmd.PersistentFlags().StringVarP(&c.timezone, "timezone", "z", "", "print times in this zone, and read those without an offset in it (default this machine's)")
+		cmd.PersistentFlags().StringVarP(&c.timezone, "timezone", "z", "",
+			"print times in this zone, and read those without an offset in it (default this machine's)")
 		_ = cmd.RegisterFlagCompletionFunc("timezone", completeZones)
 		root.AddCommand(cmd)
 	}

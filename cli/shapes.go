@@ -73,7 +73,7 @@ func (j *jobView) fullName() string { return j.App + "/" + j.Name }
 func (j *jobView) path() string { return "/api/v1/jobs/" + url.PathEscape(j.ID) }
 
 // when says in a few words when it is due.
-func (j *jobView) when() string {
+func (j *jobView) when(viewer *time.Location) string {
 	cron := j.Schedule
 	if len(j.Schedules) > 0 {
 		cron = strings.Join(j.Schedules, ", ")
@@ -86,7 +86,7 @@ func (j *jobView) when() string {
 	case j.Every != "":
 		return "every " + j.Every
 	case j.At != nil:
-		return "at " + absolute(j.At, j.zone())
+		return "at " + absolute(j.At, viewer)
 	}
 	return ""
 }

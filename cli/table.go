@@ -35,7 +35,7 @@ const (
 	gap       = 2  // spaces between columns
 	shrunk    = 12 // no column is made narrower than this,
 	least     = 6  // unless all others are gone
-	dropBelow = 24 // columns go before the shrinking ones have less than this together
+	dropBelow = 20 // columns go before the shrinking ones have less than this together
 )
 
 // print writes the table, at most width columns wide; 0 is no limit.

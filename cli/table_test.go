@@ -210,8 +210,8 @@ func TestTimesAreReadAsPrinted(t *testing.T) {
 
 	berlin := zones["Europe/Berlin"]
 	for s, want := range map[string]string{
-		"2027-10-31 02:30": `the clock of Europe/Berlin shows that time twice; write "2027-10-31 02:30:00+02:00" or "2027-10-31 02:30:00+01:00"`,
-		"2027-03-28 02:30": "the clock of Europe/Berlin skips that time",
+		"2027-10-31 02:30": `the clock of Europe/Berlin shows that time twice; give "2027-10-31 02:30:00+02:00" or "2027-10-31 02:30:00+01:00"`,
+		"2027-03-28 02:30": "the clock of Europe/Berlin skips 2027-03-28 02:30:00; give another time",
 	} {
 		if got, err := parseTime(s, berlin, now); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %s, %v; want %s", s, got, err, want)

@@ -52,7 +52,7 @@ what to try next. A program that reads -o json needs to look at the exit code an
   OTEL_…                 where serve sends traces, in the words of OpenTelemetry
   VISUAL, EDITOR         the editor of: go-crontab job edit
   NO_COLOR               no colours; there are none either where the output is no terminal, or TERM is dumb
-  TZ                     the time zone of times that are typed and shown, where a job has none of its own
+  TZ                     the time zone in which commands print times, and read those without an offset; see --timezone
   XDG_CONFIG_HOME        instead of ~/.config, for contexts.yaml
   XDG_DATA_HOME          instead of ~/.local/share, for what dev keeps, its token too
   XDG_STATE_HOME         instead of ~/.local/state, for the state folder of a node that root does not run

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -39,8 +40,8 @@ func rough(d time.Duration) string {
 	return fmt.Sprintf("%dy", d/(365*day))
 }
 
-// absolute is how every command prints an instant: as the clock of a zone shows it, with the offset, so that it says the
-// same to everybody and can be given to any command again. It has a fraction only where the instant has one.
+// absolute is how every command prints an instant: by the clock of a zone, with the offset. So it means the same to
+// everybody, and any command reads it. It has a fraction only where the instant has one.
 func absolute(t *time.Time, zone *time.Location) string {
 	if t == nil || t.IsZero() {
 		return ""
@@ -63,29 +64,16 @@ func whole(t *time.Time, zone *time.Location) string {
 	return t.In(zone).Format(time.DateTime + zoneOffset)
 }
 
-// jobTime is an instant as the clock of a job's zone shows it, with the name of the zone, where that clock shows another
-// time than the viewer's; else "".
-func jobTime(t *time.Time, zone, viewer *time.Location) string {
-	if t == nil || t.IsZero() {
-		return ""
-	}
-	_, there := t.In(zone).Zone()
-	if _, here := t.In(viewer).Zone(); here == there {
-		return ""
-	}
-	return absolute(t, zone) + " " + zone.String()
-}
-
-// bothClocks is an instant as the viewer's clock shows it, and as the job's does where that is another time.
+// bothClocks is an instant as the viewer's clock shows it, and as the job's does where that shows another time.
 func bothClocks(t *time.Time, zone, viewer *time.Location) string {
-	if there := jobTime(t, zone, viewer); there != "" {
-		return fmt.Sprintf("%s (%s)", absolute(t, viewer), there)
+	if t == nil || t.IsZero() || sameClock(zone, viewer, *t) {
+		return absolute(t, viewer)
 	}
-	return absolute(t, viewer)
+	return fmt.Sprintf("%s (%s %s)", absolute(t, viewer), absolute(t, zone), zone)
 }
 
-// zone is the one in which commands print times, and read those that are typed without an offset: --timezone, or this
-// machine's ($TZ).
+// zone is where the viewer is: --timezone, or this machine's zone ($TZ). Commands print times in it, and read typed times
+// without an offset in it.
 func (c *console) zone() *time.Location {
 	if c.timezone != "" {
 		if zone, err := job.LoadZone(c.timezone); err == nil {
@@ -100,13 +88,39 @@ func (c *console) now() time.Time { return time.Now().In(c.zone()) }
 
 // zoneName names a zone to people.
 func zoneName(zone *time.Location) string {
-	if zone == time.Local {
-		return "this machine's time zone (--timezone)"
+	if zone != time.Local {
+		return zone.String()
 	}
-	return zone.String()
+
+	name, _ := machineZone()
+	if named, err := job.LoadZone(name); err == nil && sameClock(named, zone, time.Now()) {
+		return name + ", this machine's time zone (--timezone names another)"
+	}
+	return "this machine's time zone (--timezone names another)"
 }
 
-// both is absolute, by the clock that now was read from, and relative.
+// sameClock reports whether the clocks of two zones show the same time at an instant.
+func sameClock(a, b *time.Location, at time.Time) bool {
+	_, offsetA := at.In(a).Zone()
+	_, offsetB := at.In(b).Zone()
+	return offsetA == offsetB
+}
+
+// rfc3339 finds instants in a text of the API.
+var rfc3339 = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+
+// timesIn rewrites the instants in a text of the API as absolute prints them.
+func timesIn(text string, zone *time.Location) string {
+	return rfc3339.ReplaceAllStringFunc(text, func(s string) string {
+		t, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			return s
+		}
+		return absolute(&t, zone)
+	})
+}
+
+// both is absolute, in the zone of now, and relative.
 func both(t *time.Time, now time.Time) string {
 	if t == nil || t.IsZero() {
 		return ""
@@ -138,8 +152,8 @@ func precise(d time.Duration) string {
 	return s
 }
 
-// parseTime is how every command reads an instant: as absolute prints it, RFC 3339, a date with or without a time, which is
-// of the given zone, or a distance from now such as +10m.
+// parseTime is how every command reads an instant: as absolute prints it, in RFC 3339, as a date with or without a time in
+// the given zone, or as a distance from now such as +10m.
 func parseTime(s string, zone *time.Location, now time.Time) (time.Time, error) {
 	if strings.HasPrefix(s, "+") || strings.HasPrefix(s, "-") {
 		d, err := time.ParseDuration(s)
@@ -148,36 +162,46 @@ func parseTime(s string, zone *time.Location, now time.Time) (time.Time, error) 
 		}
 		return now.Add(d).Truncate(time.Second), nil
 	}
-	for _, format := range []string{time.RFC3339, time.DateTime + "Z07:00"} {
+	for _, format := range []string{time.RFC3339, time.DateTime + "Z07:00", "2006-01-02 15:04Z07:00"} {
 		if t, err := time.Parse(format, s); err == nil {
 			return t, nil
 		}
 	}
-	for _, format := range []string{time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly} {
+	for _, format := range []string{
+		time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly,
+	} {
 		if civil, err := time.Parse(format, s); err == nil {
-			return civilTime(s, civil, zone)
+			t, err := civilTime(civil, zone)
+			if err != nil {
+				err = fmt.Errorf("%q: %w", s, err)
+			}
+			return t, err
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q: want \"2027-01-31 09:00:00+01:00\", \"2027-01-31 09:00\" in %s, or +10m from now", s, zoneName(zone))
+	return time.Time{}, fmt.Errorf(`%q: want "2027-01-31 09:00:00+01:00", "2027-01-31 09:00" in %s, or +10m from now`,
+		s, zoneName(zone))
 }
 
-// civilTime is the instant at which the clock of a zone shows a civil time. One that the clock shows twice, or skips, is
+// civilTime is the instant at which the clock of a zone shows a civil time. A time that the clock shows twice, or skips, is
 // refused: nobody could say which instant is meant.
-func civilTime(s string, civil time.Time, zone *time.Location) (time.Time, error) {
+func civilTime(civil time.Time, zone *time.Location) (time.Time, error) {
 	var found []time.Time
-	for _, around := range []time.Duration{-24 * time.Hour, 24 * time.Hour} { // the offsets before and after a change
-		_, seconds := civil.Add(around).In(zone).Zone()
-		t := civil.Add(-time.Duration(seconds) * time.Second).In(zone)
-		_, is := t.Zone()
-		if is == seconds && !slices.ContainsFunc(found, t.Equal) {
+	for _, distance := range []time.Duration{-24 * time.Hour, 24 * time.Hour} { // the offsets before and after a change
+		_, offset := civil.Add(distance).In(zone).Zone()
+		t := civil.Add(-time.Duration(offset) * time.Second).In(zone)
+
+		if _, actual := t.Zone(); actual == offset && !slices.ContainsFunc(found, t.Equal) {
 			found = append(found, t)
 		}
 	}
+
 	switch len(found) {
 	case 0:
-		return time.Time{}, fmt.Errorf("%q: the clock of %s skips that time; write another, or an offset", s, zoneName(zone))
+		return time.Time{}, fmt.Errorf("the clock of %s skips %s; give another time, or one with an offset",
+			zoneName(zone), civil.Format(time.DateTime))
 	case 1:
 		return found[0], nil
 	}
-	return time.Time{}, fmt.Errorf("%q: the clock of %s shows that time twice; write \"%s\" or \"%s\"", s, zoneName(zone), absolute(&found[0], zone), absolute(&found[1], zone))
+	return time.Time{}, fmt.Errorf(`the clock of %s shows that time twice; give "%s" or "%s"`,
+		zoneName(zone), absolute(&found[0], zone), absolute(&found[1], zone))
 }
