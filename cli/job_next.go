@@ -70,7 +70,7 @@ func dueTable(due []dueView, zone *time.Location, now time.Time) *table {
 
 	t := &table{columns: []column{{head: "DUE"}, {head: "DAY"}, {head: "IN", right: true}}}
 	if abroad {
-		t.columns = append(t.columns, column{head: strings.ToUpper(zone.String())})
+		t.columns = append(t.columns, column{head: strings.ToUpper(zone.String()), spare: true})
 	}
 	t.columns = append(t.columns, column{head: "NOTE", shrink: true})
 

@@ -6,12 +6,14 @@ import (
 	"time"
 )
 
-// TestExplainKnowsWhatHistoryPrints gives each time that history prints to explain, on a machine in Shanghai about a job in
-// Berlin: a run of the schedule, one by hand, those of two backfills of one due time, and one that was retried.
+// TestExplainKnowsWhatHistoryPrints gives the times that history prints to explain, on a machine in Shanghai about jobs in
+// Berlin: of a run by hand, of two backfills of one due time, of a scheduled run that was retried, and of that due time
+// run again.
 func TestExplainKnowsWhatHistoryPrints(t *testing.T) {
 	t.Parallel()
 	s := serve(t, migrated(t), "one").ready()
 	env := append(s.env(), "TZ=Asia/Shanghai")
+
 	shanghai := func(args ...string) string {
 		t.Helper()
 		code, out := run(t, env, args...)
@@ -20,45 +22,71 @@ func TestExplainKnowsWhatHistoryPrints(t *testing.T) {
 		}
 		return out
 	}
-	wantExplained := func(what, at string, want ...string) {
+	latest := func(name string) string {
 		t.Helper()
-		got := squeezed(shanghai("job", "explain", "berlin", "--at", at))
+		lines := strings.Split(strings.TrimSpace(shanghai("job", "history", name, "-n", "1")), "\n")
+		due, _, _ := strings.Cut(lines[len(lines)-1], "  ")
+		if !strings.HasSuffix(due, "+08:00") {
+			t.Fatalf("the history of %s prints %q", name, lines)
+		}
+		return due
+	}
+	wantExplained := func(what, name, at string, want ...string) {
+		t.Helper()
+		got := squeezed(shanghai("job", "explain", name, "--at", at))
 		for _, w := range append(want, "Europe/Berlin") {
 			if !strings.Contains(got, w) {
 				t.Errorf("%s at %q: got %s, want %q", what, at, got, w)
 			}
 		}
 	}
-	shanghai("job", "add", "berlin", "--schedule", "0 */5 * * * *", "--timezone", "Europe/Berlin", "--attempts", "2", "--backoff", "1s", "--", "true")
+	shanghai("job", "add", "berlin", "--schedule", "0 */5 * * * *", "--timezone", "Europe/Berlin", "--", "true")
 
 	shanghai("backfill", "start", "berlin", "--from", "2026-11-02 08:00", "--to", "2026-11-02 08:00", "--wait")
 	const filled = "2026-11-02 08:00:00+08:00"
-	if out := shanghai("job", "history", "berlin"); !strings.Contains(out, filled) {
-		t.Fatalf("the history does not print %s:\n%s", filled, out)
+	if due := latest("berlin"); due != filled {
+		t.Fatalf("the history prints %s, want %s", due, filled)
 	}
-	wantExplained("a backfilled run", filled, filled+" (2026-11-02 01:00:00+01:00 Europe/Berlin)", "asked for with a backfill", "ended succeeded")
-	wantExplained("the same without an offset", "2026-11-02 08:00", "asked for with a backfill", "ended succeeded")
+	wantExplained("a backfilled run", "berlin", filled,
+		filled+" (2026-11-02 01:00:00+01:00 Europe/Berlin)", "asked for with a backfill", "ended succeeded")
+	wantExplained("the same without an offset", "berlin", "2026-11-02 08:00", "asked for with a backfill", "ended succeeded")
+
 	shanghai("backfill", "start", "berlin", "--from", filled, "--to", filled, "--wait")
-	wantExplained("two runs of one due time", filled, "Another run, due 2026-11-02T00:00:00Z, was asked for with a backfill. It was started")
+	wantExplained("two runs of one due time", "berlin", filled,
+		"Another run, due "+filled+", was asked for with a backfill. It was started")
 
 	shanghai("job", "run", "berlin", "--wait")
-	latest, _, _ := strings.Cut(strings.Split(strings.TrimSpace(shanghai("job", "history", "berlin", "-n", "1")), "\n")[1], "  ")
-	if !strings.HasSuffix(latest, "+08:00") {
-		t.Fatalf("history prints %q", latest)
-	}
-	wantExplained("a run by hand", latest, "asked for by hand", "ended succeeded")
+	wantExplained("a run by hand", "berlin", latest("berlin"), "asked for by hand", "ended succeeded")
 
-	run(t, env, "job", "add", "retried", "--at", "+1s", "--attempts", "2", "--backoff", "1s", "--timezone", "Europe/Berlin", "--", "exit 3")
+	shanghai("job", "add", "retried", "--at", "+1s", "--attempts", "2", "--backoff", "1s", "--timezone", "Europe/Berlin",
+		"--", "exit 3")
 	await(t, "both attempts", 60*time.Second, func() bool { return len(s.runs("retried")) == 2 })
-	latest, _, _ = strings.Cut(strings.Split(strings.TrimSpace(shanghai("job", "history", "retried", "-n", "1")), "\n")[1], "  ")
-	if got := squeezed(shanghai("job", "explain", "retried", "--at", latest)); !strings.Contains(got, "It was attempted 2 times") {
-		t.Errorf("a retried run at %q: got %s", latest, got)
-	}
+	due := latest("retried")
+	wantExplained("a retried run", "retried", due, "It was attempted 2 times")
 
-	if code, out := run(t, env, "job", "history", "berlin", "-z", "Nowhere/Else"); code != exitUsage || !strings.Contains(out, "--timezone") {
-		t.Errorf("a zone that there is not: got code %d, %s", code, out)
+	run(t, env, "backfill", "start", "retried", "--from", due, "--to", due, "--wait") // its runs fail again
+	wantExplained("its due time run again", "retried", due,
+		"It was attempted 2 times", "Another run, due "+due+", was asked for with a backfill")
+
+	code, out := run(t, env, "job", "history", "berlin", "-z", "Nowhere/Else")
+	if code != exitUsage || !strings.Contains(out, `--timezone: time zone "Nowhere/Else"`) {
+		t.Errorf("an unknown zone: got code %d, %s", code, out)
 	}
 	if out := shanghai("job", "history", "berlin", "-z", "America/New_York"); !strings.Contains(out, "2026-11-01 19:00:00-05:00") {
-		t.Errorf("history in New York:\n%s", out)
+		t.Errorf("the history in New York:\n%s", out)
+	}
+}
+
+// TestTimesInText rewrites the instants of an answer, and nothing else.
+func TestTimesInText(t *testing.T) {
+	t.Parallel()
+	shanghai, err := time.LoadLocation("Asia/Shanghai")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "It was paused from 2027-01-31T01:00:00Z until 2027-01-31T03:30:00.25+01:00: see ticket 2027-01-31T9."
+	const want = "It was paused from 2027-01-31 09:00:00+08:00 until 2027-01-31 10:30:00.250+08:00: see ticket 2027-01-31T9."
+	if got := timesIn(text, shanghai); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
