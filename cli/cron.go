@@ -208,12 +208,12 @@ next. No server is asked.`,
 		for i, text := range expr.Fields() {
 			r.Fields = append(r.Fields, cronField{cronFieldNames[i], text})
 		}
-		return f.object(c, &r, r.Words, func() error { return (&remote{console: c}).card(r.card(zone, time.Now())) })
+		return f.object(c, &r, r.Words, func() error { return (&remote{console: c}).card(r.card(time.Now().In(zone))) })
 	}
 	return cmd
 }
 
-func (r *cronReading) card(zone *time.Location, now time.Time) card {
+func (r *cronReading) card(now time.Time) card {
 	var d card
 	d.add("due", r.Words, bold)
 	d.add("read as", r.Layout)

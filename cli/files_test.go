@@ -104,7 +104,7 @@ func TestCronExplain(t *testing.T) {
 	got := command("cron", "explain", "*/15 9-17 13 * MON-FRI", "--timezone", "Asia/Shanghai", "--from", "2027-01-01")
 	for _, want := range []string{
 		"every 15 minutes from 09:00 to 17:45 on the 13th of the month and also on weekdays, Asia/Shanghai", "read as        minute hour day-of-month month day-of-week",
-		"day-of-week    1-5", "follows elapsed time", "next           2027-01-01 09:00:00 CST",
+		"day-of-week    1-5", "follows elapsed time", "next           2027-01-01 09:00:00+08:00",
 	} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("got %s, want %q in it", got.out, want)
