@@ -94,7 +94,7 @@ func TestBadInput(t *testing.T) {
 		"three things wrong":                 post(`{"name": 1, "comand": "x", "timeout": 5}`, 422, "invalid", "name", "timeout: is the number 5"),
 		"a name that is taken":               post(`{"name": "there", "command": "true", "schedule": "@daily"}`, 409, "exists", "", "exists already"),
 		"16,000 unknown fields":              post(manyFields(16_000), 422, "invalid", "f0", "and more"),
-		"long words everywhere":              post(`{"name": "x", "overlap": "`+long+`", "timezone": "`+long+`", "`+long+`": 1}`, 422, "invalid", long[:200]+"…", "is not known"),
+		"long words everywhere":              post(`{"name": "x", "overlap": "`+long+`", "timezone": "`+long+`", "`+long+`": 1}`, 422, "invalid", long[:200]+"…", "at most 512 are taken"),
 		"a long word as policy":              post(good(`, "overlap": "`+long+`", "on_lost": "`+long+`"`), 422, "invalid", "overlap", "aaa"),
 		"4000 labels":                        post(good(`, "labels": `+manyFields(4000)), 422, "invalid", "labels", "at most 32"),
 		"4000 labels that are none":          post(good(`, "labels": `+strings.ReplaceAll(manyFields(4000), `"x"`, `7`)), 422, "invalid", "labels.f0", "want text"),

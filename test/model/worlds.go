@@ -71,6 +71,7 @@ func sound(more uint8) []*World {
 	r := all()
 	return []*World{
 		one("two due times", r, faults(2+more)),
+		one("three nodes", r, kills(2), nodes3),
 		one("retry", r, faults(1+more), retries),
 		one("on_lost: rerun", r, faults(1+more), reruns),
 		one("claims insert idle", r, faults(1+more), idles),
