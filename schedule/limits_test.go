@@ -112,6 +112,7 @@ func (f *fixture) lookAtLimits() {
 // TestJobLimit: an app gets no more jobs than its limit, however they come, and whoever comes at the same time.
 func TestJobLimit(t *testing.T) {
 	f := setUp(t)
+	f.editor.Soon = func() {} // that of the fixture counts, and is not for many at once
 	f.limit("a", job.AppLimits{Jobs: 3})
 	spec := func(app string, n int) job.Spec {
 		return job.Spec{App: app, Name: fmt.Sprintf("j%d", n), Command: "true", Every: job.Duration(time.Hour)}
@@ -199,6 +200,7 @@ func TestJobLimitOfAnotherApp(t *testing.T) {
 // TestAskedRunsOfAnApp: no more runs are let through than the limit has room for, however many ask at once.
 func TestAskedRunsOfAnApp(t *testing.T) {
 	f := setUp(t)
+	f.editor.Soon = func() {} // that of the fixture counts, and is not for many at once
 	f.limit("a", job.AppLimits{RunsPerMinute: 5})
 	var jobs []job.Job
 	for n := range 4 {

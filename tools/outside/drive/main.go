@@ -149,7 +149,7 @@ func (d *driver) jobs() {
 	ok(d.PauseAppWithResponse(d.ctx, "outside", nil, PauseInput{}))
 	must(len(ok(d.ListPausesWithResponse(d.ctx)).JSON200.Items) == 1, "a paused app is listed")
 	ok(d.ResumeAppWithResponse(d.ctx, "outside", nil, NothingInput{}))
-	ok(d.PutLimitsWithResponse(d.ctx, "outside", nil, AppLimitsInput{Jobs: to(int64(1000))}))
+	ok(d.PutLimitsWithResponse(d.ctx, "outside", nil, AppLimitsInput{Jobs: to(1000)}))
 	must(*ok(d.GetLimitsWithResponse(d.ctx, "outside")).JSON200.Jobs == 1000, "an app has limits")
 	must(len(ok(d.ListLimitsWithResponse(d.ctx)).JSON200.Items) == 1, "limits are listed")
 	ok(d.DeleteLimitsWithResponse(d.ctx, "outside", nil))
