@@ -152,7 +152,7 @@ func (d *driver) jobs() {
 	ok(d.PutLimitsWithResponse(d.ctx, "outside", nil, AppLimitsInput{Jobs: to(1000)}))
 	must(*ok(d.GetLimitsWithResponse(d.ctx, "outside")).JSON200.Jobs == 1000, "an app has limits")
 	must(len(ok(d.ListLimitsWithResponse(d.ctx)).JSON200.Items) == 1, "limits are listed")
-	ok(d.DeleteLimitsWithResponse(d.ctx, "outside", nil))
+	ok(d.DeleteLimitsWithResponse(d.ctx, "outside"))
 }
 
 // many is what one does to all jobs that a filter matches.
