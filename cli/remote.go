@@ -133,6 +133,9 @@ func (r *remote) sendWith(ctx context.Context, header http.Header, method, path 
 // maxPaced bounds how often a request is sent again because there were too many in short time.
 const maxPaced = 10
 
+// limitProblem is the type of a refusal because an app is at a limit, which may last. Whoever asked is to read of it now.
+const limitProblem = "urn:go-crontab:problem:app-limit"
+
 // paced sends a request, and again after a while when the node says that there were too many: it was not carried out.
 func (r *remote) paced(req *http.Request) (*http.Response, error) {
 	for try := 1; ; try++ {
@@ -140,7 +143,12 @@ func (r *remote) paced(req *http.Request) (*http.Response, error) {
 		if err != nil || resp.StatusCode != http.StatusTooManyRequests || try == maxPaced {
 			return resp, err
 		}
+		said, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 		resp.Body.Close()
+		resp.Body = io.NopCloser(bytes.NewReader(said))
+		if err != nil || bytes.Contains(said, []byte(limitProblem)) {
+			return resp, err
+		}
 		after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
 		if err != nil || after < 1 || after > 60 {
 			after = 1

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestLimitIsSaidAtOnce: a run that an app's limit refuses is not asked for again in silence, as one is that came too
+// early.
+func TestLimitIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		kind := "too-many-requests"
+		if asked++; asked > 1 {
+			kind = "app-limit"
+		}
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+		fmt.Fprintf(w, `{"type": "urn:go-crontab:problem:%s", "title": "No", "status": 429, "detail": "app billing has had 5 runs"}`, kind)
+	}))
+	t.Cleanup(server.Close)
+
+	r := &remote{server: server.URL, http: *server.Client()}
+	_, err := r.call(t.Context(), http.MethodPost, "/api/v1/jobs/1/run", nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "app billing has had 5 runs") {
+		t.Errorf("got %v", err)
+	}
+	if asked != 2 { // the first time it was paced
+		t.Errorf("it was asked for %d times", asked)
+	}
+}
