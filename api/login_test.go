@@ -541,14 +541,14 @@ func at(t testing.TB, s string) *url.URL {
 func TestNoProvider(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	s.as("").call("GET", "/api/v1/login/oidc", nil).want(404)
-	s.as("").call("GET", "/api/v1/login/oidc/callback?state=x&code=y", nil).want(404)
+	s.as("").call("POST", "/api/v1/login/oidc", nil).want(404)
+	s.as("").call("POST", "/api/v1/login/oidc/callback", object{"state": "x", "code": "y", "flow": "z"}).want(404)
 	if ways := s.as("").call("GET", "/api/v1/login", nil).want(200).object(); ways.text("oidc") != "" {
 		t.Errorf("got %v", ways)
 	}
 	busy := 0
 	for range 60 {
-		if r := s.as("").call("GET", "/api/v1/login/oidc", nil); r.status == http.StatusTooManyRequests {
+		if r := s.as("").call("POST", "/api/v1/login/oidc", nil); r.status == http.StatusTooManyRequests {
 			busy++
 		}
 	}

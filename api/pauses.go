@@ -149,7 +149,7 @@ func (s *Server) resumeAll(w http.ResponseWriter, r *http.Request) error {
 
 // pausedOrKnown refuses an app that is neither paused nor has jobs.
 func (s *Server) pausedOrKnown(r *http.Request, app string) error {
-	if _, err := absentOK(r); err != nil {
+	if ok, err := absentOK(r); err != nil || ok {
 		return err
 	}
 	pauses, err := s.cfg.DB.Pauses(r.Context())

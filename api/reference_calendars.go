@@ -53,7 +53,7 @@ var (
 		replies: found[calendarView]("The calendar."), problems: []kind{notFound},
 	}
 	putCalendarDoc = operation{
-		id: "putCalendar", tag: tagCalendars, matched: true, unless: true, summary: "Make or replace a calendar", about: "A change holds for due times that have not begun, of all jobs that name the calendar.",
+		id: "putCalendar", tag: tagCalendars, matched: true, unless: true, most: maxCalendarBody, summary: "Make or replace a calendar", about: "A change holds for due times that have not begun, of all jobs that name the calendar.",
 		body: &requestBody{of: of[calendarBody](), example: calendarExample,
 			about: "The whole calendar. What GET answered can be edited and sent back: what only the server sets is ignored."},
 		replies: putReplies[calendarView](), changes: true, problems: []kind{changed, unreadable},
