@@ -10,7 +10,7 @@ import (
 	"go-crontab/auth"
 )
 
-// TestAppLimits: each change that would take an app over a limit is a 429 that says which, and what there is.
+// TestAppLimits: each change that would take an app over a limit is a 429 that names the limit and what the app has.
 func TestAppLimits(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -99,7 +99,7 @@ func TestWhoMayLimit(t *testing.T) {
 	}
 }
 
-// TestExplainLimit: a due time that was skipped for a limit says so in the history and when somebody asks why.
+// TestExplainLimit: a due time that was skipped for a limit says so in its history and in explain.
 func TestExplainLimit(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

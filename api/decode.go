@@ -192,7 +192,7 @@ func (p *bodyParser) peek() byte {
 	}
 }
 
-// more skips what stands before the next element of a list or object. It reports whether there is one; otherwise it
+// more skips the comma and space before the next element of a list or object. It reports whether there is one; otherwise it
 // reads the end.
 func (p *bodyParser) more(end byte) bool {
 	c := p.peek()

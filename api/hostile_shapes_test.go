@@ -93,8 +93,7 @@ func hostileBodies(most int) []Shape {
 	}
 }
 
-// CPU is how much of a processor a function takes on the thread of its caller. It does not depend on what else the
-// machine does.
+// CPU returns the processor time of a function on its caller's thread. Other load on the machine does not change it.
 func CPU(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

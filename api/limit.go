@@ -36,7 +36,7 @@ type connection struct {
 	owner   *limited
 	address string
 	active  bool      // in a request, whoever sends it
-	known   int       // requests of somebody who is known
+	known   int       // requests with a valid token or login
 	since   time.Time // when active changed last
 }
 

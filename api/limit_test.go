@@ -118,7 +118,7 @@ func TestSlowStrangersMakeRoom(t *testing.T) {
 	stream.action("job", "create")
 }
 
-// TestProbesAnswerInAFlood fills the API with requests that may not be cut off: who probes is answered all the same.
+// TestProbesAnswerInAFlood fills the API with requests that may not be cut off. Probes are answered all the same.
 func TestProbesAnswerInAFlood(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

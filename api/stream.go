@@ -58,7 +58,7 @@ type seat struct {
 	taken  chan struct{} // closed when another holder has got it
 }
 
-// enter takes a seat for a stream of somebody.
+// enter takes a seat for a new stream of a caller.
 func (t *streams) enter(p *auth.Principal) (*seat, error) {
 	key := holder(p)
 	most := streamsOfNode

@@ -110,7 +110,7 @@ func (n NodeSecrets) variable(app string, name job.Secret) []byte {
 	return []byte(os.Getenv(secretEnv + key))
 }
 
-// ofKeys reports whether the variable of a secret is one of those with the keys that seal the cluster's secrets.
+// ofKeys reports whether a variable holds keys that seal the cluster's secrets.
 func ofKeys(key string) bool { return key == "KEY" || key == "KEY_FILE" }
 
 // Grants say which apps may use the node's variables, by the name behind GOCRONTAB_SECRET_.

@@ -309,7 +309,7 @@ func TestRunLimitOfThreeNodes(t *testing.T) {
 	for _, n := range nodes {
 		n.lookAtLimits()
 	}
-	for _, n := range nodes { // those that looked before the last one told of its starts know now
+	for _, n := range nodes { // the first to look have not seen the starts of the last one
 		n.lookAtLimits()
 		if got := start(n, 10); got != 0 {
 			t.Errorf("node %d started %d behind the look", n.session.id[0], got)

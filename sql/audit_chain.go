@@ -24,27 +24,27 @@ func scanLink(rows *stdsql.Rows, l *job.Link, more ...any) error {
 	return nil
 }
 
-// ChainHead returns the newest link, the zero Link where there is none.
+// ChainHead returns the newest link, or the zero Link if there is none.
 func (db *DB) ChainHead(ctx context.Context) (job.Link, error) {
 	return db.link(ctx, "read head of the audit chain", "ORDER BY c.seq DESC LIMIT 1")
 }
 
-// ChainBase returns the oldest link, the zero Link where there is none. Its line may have been removed by age.
+// ChainBase returns the oldest link, or the zero Link if there is none. Its line may have been removed by age.
 func (db *DB) ChainBase(ctx context.Context) (job.Link, error) {
 	return db.link(ctx, "read base of the audit chain", "ORDER BY c.seq LIMIT 1")
 }
 
-// ChainLink returns the link with a number, the zero Link where there is none.
+// ChainLink returns the link with a number, or the zero Link if there is none.
 func (db *DB) ChainLink(ctx context.Context, seq int64) (job.Link, error) {
 	return db.link(ctx, "read link of the audit chain", "WHERE c.seq = ?", seq)
 }
 
-// ChainUpTo returns the last link up to a number, the zero Link where there is none.
+// ChainUpTo returns the last link up to a number, or the zero Link if there is none.
 func (db *DB) ChainUpTo(ctx context.Context, seq int64) (job.Link, error) {
 	return db.link(ctx, "read link of the audit chain", "WHERE c.seq <= ? ORDER BY c.seq DESC LIMIT 1", seq)
 }
 
-// ChainAfter returns the first link whose line was written after an instant, the zero Link where there is none.
+// ChainAfter returns the first link whose line was written after an instant, or the zero Link if there is none.
 func (db *DB) ChainAfter(ctx context.Context, at job.Micros) (job.Link, error) {
 	return db.link(ctx, "find link of the audit chain", "WHERE c.at > ? ORDER BY c.seq LIMIT 1", int64(at))
 }
