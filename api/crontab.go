@@ -69,7 +69,17 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 	if read.Cut {
 		return invalidField("text", "has more than %d lines that are jobs, or that cannot be; read it in parts", o.Most)
 	}
-	size := 0 // each job has all variables: together they are far larger than the text may be
+
+	// Each job has all variables above it, so the jobs can be far larger than the text. Adding up the variables costs
+	// nothing; writing the jobs does.
+	size := 0
+	for _, e := range read.Entries {
+		if size += sizeOf(e.Job.Env); size > maxCrontabJobs {
+			return largeCrontab()
+		}
+	}
+
+	size = 0
 	for _, e := range read.Entries {
 		if err := r.Context().Err(); err != nil {
 			return err
@@ -80,7 +90,7 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if size += len(object); size > maxCrontabJobs {
-			return tooLarge.problem("Its jobs come to more than %d bytes, since each of them has all variables that are set above it; read it in parts.", maxCrontabJobs)
+			return largeCrontab()
 		}
 		for i := range e.Notes {
 			e.Notes[i] = cut(e.Notes[i], maxMessage)
@@ -90,6 +100,19 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 	v.Notes, v.Refused = viewCrontabNotes(read.Notes), viewCrontabNotes(read.Refused)
 	w.Header().Add("Vary", "Accept-Language")
 	return answer(w, http.StatusOK, v)
+}
+
+func largeCrontab() error {
+	return tooLarge.problem("Its jobs come to more than %d bytes, since each of them has all variables that are set above it; read it in parts.", maxCrontabJobs)
+}
+
+// sizeOf is how many bytes variables have at least when they are written.
+func sizeOf(variables map[string]string) int {
+	n := 0
+	for name, value := range variables {
+		n += len(name) + len(value)
+	}
+	return n
 }
 
 func viewCrontabNotes(notes []crontab.Note) (out []crontabNote) {

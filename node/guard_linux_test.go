@@ -218,7 +218,7 @@ func TestRelativeSocket(t *testing.T) {
 		t.Fatalf("the socket %s is not in the DSN", server.Socket())
 	}
 	doomed := near.processIn(dir, "doomed")
-	guardOf(t, doomed.cmd.Process.Pid)
+	doomed.says("msg=guarded") // before that the guard does not have the DSN
 	doomed.signal(syscall.SIGKILL)
 	c.sessionGone("doomed", 2*c.expiry, "") // there is no peer that would bury it
 }

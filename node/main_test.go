@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -54,6 +55,7 @@ func beNode(name string) int {
 type process struct {
 	t     testing.TB
 	cmd   *exec.Cmd
+	log   string // the file that it writes its log to
 	ended chan struct{}
 }
 
@@ -74,7 +76,7 @@ func (c *cluster) processIn(dir, name string) *process {
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
-	p := &process{c.t, cmd, make(chan struct{})}
+	p := &process{c.t, cmd, out.Name(), make(chan struct{})}
 	go func() {
 		defer close(p.ended)
 		_ = cmd.Wait() // ProcessState tells
@@ -96,6 +98,15 @@ func (c *cluster) processIn(dir, name string) *process {
 }
 
 func (p *process) signal(s syscall.Signal) { p.cmd.Process.Signal(s) }
+
+// says waits for a text in the node's log.
+func (p *process) says(text string) {
+	p.t.Helper()
+	await(p.t, text, 20*time.Second, func() bool {
+		log, _ := os.ReadFile(p.log)
+		return bytes.Contains(log, []byte(text))
+	})
+}
 
 // hasEnded tells whether the process is gone.
 func (p *process) hasEnded() bool {

@@ -686,7 +686,13 @@ func TestPauseFates(t *testing.T) {
 			}
 			f.want("counted runs", 1, "SELECT COUNT(*) FROM history WHERE due_count > 1")
 			f.want("rows of pauses", 0, "SELECT COUNT(*) FROM pause")
-			f.wantAudit("of it all", "anonymous create job a/j", "alice pause app a/ x", "anonymous resume app a/")
+			f.wantAudit("of it all", slices.DeleteFunc([]string{
+				"anonymous create job a/j",
+				lost("alice void app a/", "pause", name),
+				"alice pause app a/ x",
+				lost("anonymous void app a/", "resume", name),
+				"anonymous resume app a/",
+			}, func(line string) bool { return line == "" })...)
 			for i, r := range rules {
 				if r.Fired() != 1 {
 					t.Errorf("rule %d: injected %d times", i, r.Fired())
@@ -707,6 +713,14 @@ func TestPauseFates(t *testing.T) {
 	}
 }
 
+// lost is the line of the audit that takes the place of a change whose commit never arrived.
+func lost(who, action, fate string) string {
+	if fate != "never arrives" {
+		return ""
+	}
+	return who + " MySQL did not confirm this change (" + action + "), and it was not made"
+}
+
 // TestLostEditIsNotAnothers: an edit whose commit was lost is not taken for applied because others changed the job since.
 func TestLostEditIsNotAnothers(t *testing.T) {
 	f := setUp(t)
@@ -715,7 +729,7 @@ func TestLostEditIsNotAnothers(t *testing.T) {
 	f.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("UPDATE job SET app"), Action: faultproxy.CutBefore()})
 	settles := 0
 	f.proxy.OnCommand(func(c faultproxy.Command) {
-		if !strings.Contains(c.SQL, "SELECT id FROM audit WHERE id") {
+		if !strings.Contains(c.SQL, "INSERT INTO audit (id,") {
 			return
 		}
 		if settles++; settles == 1 {
