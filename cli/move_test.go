@@ -124,22 +124,33 @@ func TestMoveOfManyJobs(t *testing.T) {
 		}
 		return got
 	}
+	// On a busy machine a thousand jobs may take longer than a request. Then the same is applied again, as the error says.
+	apply := func(s *server, in, want string) {
+		t.Helper()
+		for {
+			got := answering(in, "apply", "-f", "-", "--server", s.url, "--token", s.token())
+			if strings.Contains(got.err, "may or may not have been made") {
+				want = ""
+				continue
+			}
+			if got.code != 0 || want != "" && got.err != want {
+				t.Errorf("got %d %s, want %s", got.code, got.err, want)
+			}
+			return
+		}
+	}
 	var text strings.Builder
 	text.WriteString("groups: [{name: g, slots: 1}]\ncalendars: [{name: c, exclude: [12-25]}]\npauses: [{scope: cluster, reason: move}]\njobs:\n")
 	const jobs = 1010
 	for i := range jobs {
 		fmt.Fprintf(&text, "- {app: app%d, name: j%d, schedule: 0 3 1 1 *, command: 'true', group: g, calendars: [c]}\n", i%3, i)
 	}
-	if got := do(old, text.String(), "apply", "-f", "-"); got.err != fmt.Sprintf("%d created\n", jobs+3) {
-		t.Errorf("got %s", got.err)
-	}
+	apply(old, text.String(), fmt.Sprintf("%d created\n", jobs+3))
 	first := do(old, "", "export", "--all").out
 	if n := strings.Count(first, "\n---\n"); n != 1 || strings.Count(first, "groups:") != 1 {
 		t.Errorf("the export has %d lines between documents", n)
 	}
-	if got := do(new, first, "apply", "-f", "-"); got.err != fmt.Sprintf("%d created, 1 unchanged\n", jobs+3) { // the rule of retention
-		t.Errorf("got %s", got.err)
-	}
+	apply(new, first, fmt.Sprintf("%d created, 1 unchanged\n", jobs+3)) // the rule of retention
 	if second := do(new, "", "export", "--all").out; second != first {
 		t.Errorf("the second export is another, of %d bytes, not %d", len(second), len(first))
 	}
