@@ -1,0 +1,179 @@
+package schedule
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/lock"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// Claimer turns the due times of jobs into prepared runs of this session.
+type Claimer struct {
+	DB          *sql.DB
+	Exclusion   *lock.Exclusion
+	Session     Session
+	Definitions *Definitions
+	Prepared    *Prepared
+	Log         *slog.Logger
+
+	LookAhead time.Duration // how far ahead of now runs are made
+	Most      int           // how many prepared runs this session holds at most
+
+	signal wake
+	mark   job.Micros // no cursor is older, but for those that a full look finds
+	fullAt job.Micros // when the next look has no lower bound
+}
+
+// NewClaimer completes a claimer. Run it.
+func NewClaimer(c Claimer) *Claimer {
+	c.signal = newWake()
+	return &c
+}
+
+// claimBatch is how many jobs one look reads. Larger batches cost less per run, and hold the jobs' rows for longer.
+const claimBatch = 800
+
+// claim makes one look, and returns how many jobs it found.
+func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (found int, err error) {
+	room := c.Most - c.Prepared.Len()
+	if !c.Session.Fresh() || room <= 0 {
+		return 0, nil
+	}
+	candidates, err := trip.Candidates(c.DB.Reader(ctx), look, min(claimBatch, room))
+	if err != nil || len(candidates) == 0 {
+		return 0, err
+	}
+	if err := c.learn(ctx, candidates); err != nil {
+		return 0, err
+	}
+
+	// Schedules are computed here, before any row is locked.
+	plans := c.compute(candidates, now)
+	if len(plans) == 0 {
+		return len(candidates), nil
+	}
+	return len(candidates), c.write(ctx, plans, now)
+}
+
+// learn caches the definitions that the candidates need.
+func (c *Claimer) learn(ctx context.Context, candidates []trip.Candidate) error {
+	var unknown []int64
+	for _, candidate := range candidates {
+		if _, ok := c.Definitions.Get(candidate.JobID, candidate.Version); !ok {
+			unknown = append(unknown, candidate.JobID)
+		}
+	}
+	read, err := trip.Definitions(c.DB.Reader(ctx), unknown)
+	if err != nil {
+		return err
+	}
+	for _, d := range read {
+		c.Definitions.Put(d)
+	}
+	return nil
+}
+
+// plan is what one claim of one job would write.
+type plan struct {
+	trip.Candidate
+	dueTimes
+	broken error // why the job has no due times; nil if it has
+}
+
+// compute lists the due times of candidates. A candidate whose definition is not known was edited in this moment: the next
+// look finds it again.
+func (c *Claimer) compute(candidates []trip.Candidate, now job.Micros) []plan {
+	plans := make([]plan, 0, len(candidates))
+	for _, candidate := range candidates {
+		d, ok := c.Definitions.Get(candidate.JobID, candidate.Version)
+		if !ok {
+			continue
+		}
+		p := plan{Candidate: candidate, broken: d.Err}
+		if p.broken == nil {
+			p.dueTimes = dueFrom(d.Spec, d.Schedule, candidate.NextDue, now, now.Add(c.LookAhead))
+		}
+		plans = append(plans, p)
+	}
+	return plans
+}
+
+// write moves the cursors and inserts the runs of those plans whose jobs are still as they were read.
+func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error {
+	runs := c.mint(plans, now)
+	ids := make([]int64, len(plans))
+	for i := range plans {
+		ids[i] = plans[i].JobID
+	}
+
+	var claimed []trip.Run
+	return c.Exclusion.Do(ctx, lock.Change{
+		Name: "claim",
+		Rows: func(tx *sql.Tx) error {
+			claimed = nil
+			jobs, err := trip.LockJobs(tx, ids)
+			if err != nil {
+				return err
+			}
+
+			var cursors []trip.Cursor
+			for i := range plans {
+				p := &plans[i]
+				j := jobs[p.JobID]
+				if j == nil || j.Version != p.Version || j.NextDue != p.NextDue || j.Paused || j.Deleted {
+					continue // rule C: it is not the job that was read
+				}
+				cursors = append(cursors, trip.Cursor{JobID: p.JobID, Next: p.next})
+				claimed = append(claimed, runs[i]...)
+			}
+			if err := trip.MoveCursors(tx, cursors); err != nil {
+				return err
+			}
+			return trip.Insert(tx, c.Session.Number(), claimed)
+		},
+		// Nobody asks what became of a claim with an unknown end. If it was applied, its runs become overdue and are started
+		// then, by whoever has a free slot.
+		Settle: func(*sql.Tx) error { claimed = nil; return nil },
+		// If we die before this, the runs are overdue two seconds after they are due: see overdue.go.
+		Sets: func() { c.Prepared.Add(claimed) },
+	})
+}
+
+// mint makes the runs of all plans, those of plans that will not be written included: ids are plenty. A due time that has
+// passed starts now. By its due time alone it would be overdue at once, and other nodes would take it before this one can start it.
+func (c *Claimer) mint(plans []plan, now job.Micros) [][]trip.Run {
+	n := 0
+	for i := range plans {
+		n += len(plans[i].runs)
+	}
+	id := c.Session.Mint(n)
+	out := make([][]trip.Run, len(plans))
+	all := make([]trip.Run, 0, n)
+	for i := range plans {
+		p := &plans[i]
+		for _, due := range p.runs {
+			all = append(all, trip.Run{
+				Launch: trip.Launch{Run: id, Claim: 1}, JobID: p.JobID, AppID: p.AppID, Version: p.Version, Kind: trip.Schedule,
+				Attempt: 1, Due: due, DueNow: max(due, now), Hash: p.Hash,
+			})
+			id++
+		}
+		out[i] = all[len(all)-len(p.runs):]
+	}
+	return out
+}
+
+// jobsOf lists the jobs of runs, each once, in ascending order.
+func jobsOf(runs []trip.Run) []int64 {
+	jobs := make(map[int64]bool, len(runs))
+	for i := range runs {
+		jobs[runs[i].JobID] = true
+	}
+	return slices.Sorted(maps.Keys(jobs))
+}

@@ -1,0 +1,65 @@
+package schedule
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql/trip"
+)
+
+const (
+	claimPeriod = 500 * time.Millisecond
+	// fullPeriod is how often a look has no lower bound. Dead entries of the index, which a long backup keeps from being
+	// purged, stand before the living ones: a look that begins at the watermark does not pass them.
+	fullPeriod = time.Minute
+	// behindMark is how far the watermark stays behind the clock.
+	behindMark = 10 * time.Second
+)
+
+// Run claims until ctx is over.
+func (c *Claimer) Run(ctx context.Context) error {
+	wait := rand.N(claimPeriod) // so that nodes do not march in step
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		case <-c.signal:
+			c.fullAt = 0
+		}
+
+		more, err := c.look(ctx, c.Session.Now())
+		if err != nil && ctx.Err() == nil {
+			c.Log.Warn("cannot claim due times, trying again", "error", err)
+		}
+		wait = claimPeriod
+		if more {
+			wait = 0
+		}
+	}
+}
+
+// Look makes the next look come at once and without a lower bound. It is for changes that may set a cursor into the past, such as
+// the end of a pause. A look that is lost with its node is made up for within a minute.
+func (c *Claimer) Look() { c.signal.up() }
+
+// look claims one batch. It reports whether there is more to claim at once.
+func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err error) {
+	slice := trip.Slice{From: c.mark, Before: now.Add(c.LookAhead), ToHash: job.Hashes}
+	full := now >= c.fullAt
+	if full {
+		slice.From = 0
+	}
+	found, err := c.claim(ctx, now, slice)
+	if err != nil {
+		return false, err
+	}
+
+	more = found == claimBatch
+	if full && !more { // every job with an old cursor has been seen
+		c.fullAt, c.mark = now.Add(fullPeriod), now.Add(-behindMark)
+	}
+	return more, nil
+}

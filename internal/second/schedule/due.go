@@ -1,0 +1,101 @@
+package schedule
+
+import (
+	"fmt"
+	"time"
+
+	"go-crontab/job"
+)
+
+// dueTimes are the due times of one job from its cursor up to a horizon.
+type dueTimes struct {
+	runs    []job.Micros // to be started
+	counted *counted     // due times that nobody starts any more; nil: none
+	next    job.Micros   // the new cursor; zero: there is no further due time
+}
+
+// counted stands for a range of due times that ended without a run of their own.
+type counted struct {
+	first, last job.Micros
+	count       int64
+	outcome     job.Outcome
+	reason      string
+}
+
+// maxRuns bounds how many due times of one job one claim takes.
+const maxRuns = 100
+
+// dueFrom lists the due times of a job from its cursor (included) up to the horizon. A due time is misfired when it is older
+// than the job's patience: those are counted in one record, except for the latest ones that the misfire policy starts late.
+func dueFrom(spec *job.Spec, s job.Schedule, cursor, now, horizon job.Micros) dueTimes {
+	var d dueTimes
+	from := cursor
+	if patience := now.Add(-spec.MissedAfter()); from < patience {
+		d.misfired(spec, s, from, patience, now)
+		from = patience + 1
+	}
+
+	for at := from - 1; ; {
+		due, ok := next(s, at)
+		if !ok {
+			return d
+		}
+		if due > horizon || len(d.runs) >= maxRuns {
+			d.next = due
+			return d
+		}
+		d.runs = append(d.runs, due)
+		at = due
+	}
+}
+
+// misfired divides the due times in [from, to]: the latest ones that the policy starts late, and the others.
+func (d *dueTimes) misfired(spec *job.Spec, s job.Schedule, from, to, now job.Micros) {
+	last, ok := lastIn(s, from, to)
+	var late []job.Micros
+	for ok && len(late) < spec.CatchUp() && startsLate(spec, s, last, now) {
+		late = append(late, last)
+		last, ok = lastIn(s, from, last-1)
+	}
+	if ok {
+		d.counted = &counted{
+			first: from, last: last, count: s.Count((from - 1).Time(), last.Time()),
+			outcome: job.Missed, reason: fmt.Sprintf("nobody could start it within %s", job.Duration(spec.MissedAfter())),
+		}
+	}
+	for i := range late {
+		d.runs = append(d.runs, late[len(late)-1-i])
+	}
+}
+
+// startsLate reports whether the misfire policy of a job starts a misfired due time.
+func startsLate(spec *job.Spec, s job.Schedule, due, now job.Micros) bool {
+	if age := time.Duration(spec.Misfire.MaxAge); age > 0 && now.Sub(due) > age {
+		return false
+	}
+	if deadline := time.Duration(spec.StartDeadline); deadline > 0 && now.Sub(due) > deadline {
+		return false
+	}
+
+	switch spec.Misfire.Policy {
+	case job.MisfireLatest: // it is the latest if no later due time has passed
+		later, ok := next(s, due)
+		return !ok || later > now
+	case job.MisfireAll:
+		return s.Count(due.Time(), now.Add(-spec.MissedAfter()).Time()) < int64(spec.CatchUp())
+	}
+	return false
+}
+
+func next(s job.Schedule, after job.Micros) (job.Micros, bool) {
+	t, ok := s.Next(after.Time())
+	return job.MicrosOf(t), ok
+}
+
+func lastIn(s job.Schedule, from, to job.Micros) (job.Micros, bool) {
+	if to < from {
+		return 0, false
+	}
+	t, ok := s.Last((from - 1).Time(), to.Time())
+	return job.MicrosOf(t), ok
+}

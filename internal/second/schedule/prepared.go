@@ -1,0 +1,168 @@
+package schedule
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql/trip"
+)
+
+// Prepared holds the prepared runs of this session, by the instant of the next look at each. Its rows say the same: both
+// change only through lock.Exclusion.
+type Prepared struct {
+	mu     sync.Mutex
+	byRun  map[int64]*prepared
+	queue  queue
+	signal wake
+}
+
+type prepared struct {
+	trip.Run
+	at    job.Micros // when to look at it
+	index int        // in the queue; -1 while a start is under way
+}
+
+// NewPrepared returns an empty set.
+func NewPrepared() *Prepared {
+	return &Prepared{byRun: map[int64]*prepared{}, signal: newWake()}
+}
+
+// Add puts claimed runs into the set.
+func (p *Prepared) Add(runs []trip.Run) {
+	p.mu.Lock()
+	for _, r := range runs {
+		it := &prepared{Run: r, at: r.DueNow, index: -1}
+		if old := p.byRun[r.Run]; old != nil {
+			p.leave(old)
+		}
+		p.byRun[r.Run] = it
+		heap.Push(&p.queue, it)
+	}
+	p.mu.Unlock()
+	p.signal.up()
+}
+
+// Take returns up to n runs whose look comes before an instant, the earliest first. They stay in the set, out of reach
+// of the next Take, until Drop or Return.
+func (p *Prepared) Take(before job.Micros, n int) (runs []trip.Run) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(runs) < n && len(p.queue) > 0 && p.queue[0].at <= before {
+		runs = append(runs, heap.Pop(&p.queue).(*prepared).Run)
+	}
+	return runs
+}
+
+// Return puts a run that was taken back, for a look at an instant.
+func (p *Prepared) Return(r trip.Run, at job.Micros) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if it := p.byRun[r.Run]; it != nil && it.Launch == r.Launch && it.index < 0 {
+		it.at = at
+		heap.Push(&p.queue, it)
+	}
+}
+
+// Drop removes a run: it was started, it ended, or somebody else has it now.
+func (p *Prepared) Drop(l trip.Launch) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if it := p.byRun[l.Run]; it != nil && it.Launch == l {
+		p.leave(it)
+		delete(p.byRun, l.Run)
+	}
+}
+
+func (p *Prepared) leave(it *prepared) {
+	if it.index >= 0 {
+		heap.Remove(&p.queue, it.index)
+	}
+}
+
+// Has reports whether the set holds a launch.
+func (p *Prepared) Has(l trip.Launch) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	it := p.byRun[l.Run]
+	return it != nil && it.Launch == l
+}
+
+// Next is the instant of the earliest look.
+func (p *Prepared) Next() (at job.Micros, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue) == 0 {
+		return 0, false
+	}
+	return p.queue[0].at, true
+}
+
+// Len is how many runs the set holds.
+func (p *Prepared) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.byRun)
+}
+
+// Overdue is how long ago the earliest run should have been looked at.
+func (p *Prepared) Overdue(now job.Micros) time.Duration {
+	at, ok := p.Next()
+	if !ok {
+		return 0
+	}
+	return max(0, now.Sub(at))
+}
+
+// Forget empties the set. The rows stay: they become overdue, and any node starts them.
+func (p *Prepared) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.byRun)
+	p.queue = nil
+}
+
+// queue is a heap by instant. Runs of one instant go in the order of their ids, which is the order of their claims.
+type queue []*prepared
+
+func (q queue) Len() int { return len(q) }
+
+func (q queue) Less(i, j int) bool {
+	if q[i].at != q[j].at {
+		return q[i].at < q[j].at
+	}
+	return q[i].Launch.Run < q[j].Launch.Run
+}
+
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+
+func (q *queue) Push(x any) {
+	it := x.(*prepared)
+	it.index = len(*q)
+	*q = append(*q, it)
+}
+
+func (q *queue) Pop() any {
+	old := *q
+	it := old[len(old)-1]
+	old[len(old)-1] = nil
+	*q = old[:len(old)-1]
+	it.index = -1
+	return it
+}
+
+// wake is a signal with one slot. A wake that finds it full is not needed; a wake that is missed costs one tick.
+type wake chan struct{}
+
+func newWake() wake { return make(wake, 1) }
+
+func (w wake) up() {
+	select {
+	case w <- struct{}{}:
+	default:
+	}
+}

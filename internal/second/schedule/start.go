@@ -1,0 +1,147 @@
+package schedule
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/lock"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// Started is a run whose start is committed: all that is needed to execute it.
+type Started struct {
+	trip.Run
+	Spec    *job.Spec  // the definition that it begins under; not to be changed
+	At      job.Micros // when the start was committed
+	SpawnBy job.Micros // nothing may be spawned for it after this instant
+}
+
+// Executing is the set of executing runs of this session.
+type Executing interface {
+	Free() int // how many more may start
+	Add([]Started)
+}
+
+// Starter starts the prepared runs of this session that are due.
+type Starter struct {
+	DB          *sql.DB
+	Exclusion   *lock.Exclusion
+	Session     Session
+	Definitions *Definitions
+	Prepared    *Prepared
+	Executing   Executing
+	Log         *slog.Logger
+
+	Window time.Duration // how long after its due time, or its start if that is later, a run may be spawned
+
+	freed wake
+}
+
+// NewStarter completes a starter. Run it.
+func NewStarter(s Starter) *Starter {
+	s.freed = newWake()
+	return &s
+}
+
+// startBatch is how many runs one transaction starts.
+const startBatch = 800
+
+// start takes the runs that are due before an instant, and starts those that may start. It returns how many it took.
+func (s *Starter) start(ctx context.Context, now, before job.Micros) (int, error) {
+	if !s.Session.Fresh() {
+		return 0, nil
+	}
+	runs := s.Prepared.Take(before, min(startBatch, s.Executing.Free()))
+	if len(runs) == 0 {
+		return 0, nil
+	}
+	verdicts, err := s.decide(ctx, runs, nil, now)
+	if err != nil {
+		for _, r := range runs {
+			s.Prepared.Return(r, now.Add(retryPause))
+		}
+		return len(runs), err
+	}
+	return len(runs), s.learn(ctx, verdicts, now)
+}
+
+const retryPause = 100 * time.Millisecond
+
+// decide is one transaction: read, judge, write. Of the runs that it does not hold yet, holders names who does.
+func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros) (verdicts []verdict, err error) {
+	err = s.Exclusion.Do(ctx, lock.Change{
+		Name: "start",
+		Rows: func(tx *sql.Tx) error {
+			scene, err := readScene(tx, runs, s.Definitions, now)
+			if err != nil {
+				return err
+			}
+			verdicts = judge(runs, scene)
+			if err := takeOver(tx, s.Session.Number(), verdicts, holders); err != nil {
+				return err
+			}
+			return write(tx, s.Session.Number(), verdicts, now, s.Window.Microseconds())
+		},
+		Settle: func(tx *sql.Tx) error {
+			started, err := trip.StartedAmong(tx, s.Session.Number(), launchesOf(verdicts, start))
+			forgetOthers(verdicts, start, started)
+			return err
+		},
+		// If we die before this, the runs execute for a session that is gone, and end lost. If we die after it, so do they:
+		// nothing of a node outlives it.
+		Sets: func() { s.apply(verdicts, now) },
+	})
+	return verdicts, err
+}
+
+// apply makes the sets say what the rows say.
+func (s *Starter) apply(verdicts []verdict, now job.Micros) {
+	var started []Started
+	for i := range verdicts {
+		v := &verdicts[i]
+		switch v.action {
+		case start:
+			started = append(started, Started{
+				Run: v.run, Spec: v.def.Spec, At: now, SpawnBy: max(v.run.DueNow, now) + job.Micros(s.Window.Microseconds()),
+			})
+		case hold:
+			at := v.at
+			if at == 0 {
+				at = now.Add(busyPause)
+			}
+			s.Prepared.Return(v.run, at)
+			continue
+		case unread:
+			continue // learn returns it
+		}
+		s.Prepared.Drop(v.run.Launch)
+	}
+	s.Executing.Add(started)
+}
+
+// busyPause is how long a run waits for the next look when somebody has locked the row of its job.
+const busyPause = 4 * time.Millisecond
+
+// learn reads the definitions that verdicts lacked, and returns their runs for another look.
+func (s *Starter) learn(ctx context.Context, verdicts []verdict, now job.Micros) error {
+	var runs []trip.Run
+	for i := range verdicts {
+		if verdicts[i].action == unread {
+			runs = append(runs, verdicts[i].run)
+		}
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	read, err := trip.Definitions(s.DB.Reader(ctx), jobsOf(runs))
+	for _, d := range read {
+		s.Definitions.Put(d)
+	}
+	for _, r := range runs {
+		s.Prepared.Return(r, now)
+	}
+	return err
+}

@@ -1,0 +1,76 @@
+package schedule
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"go-crontab/job"
+)
+
+const (
+	// lead is how long before the due time a start may be committed: about as long as that takes.
+	lead = 10 * time.Millisecond
+	// together is how far behind the first run others may be due that start in the same transaction.
+	together = 15 * time.Millisecond
+	// overduePeriod is how often a node looks for runs that nobody has started in time.
+	overduePeriod = time.Second
+	// startPeriod is the longest pause between two looks.
+	startPeriod = 250 * time.Millisecond
+)
+
+// Run starts runs until ctx is over.
+func (s *Starter) Run(ctx context.Context) error {
+	overdueAt := s.Session.Now().Add(rand.N(overduePeriod)) // nodes do not march in step
+	for {
+		if now := s.Session.Now(); now >= overdueAt {
+			took, err := s.takeOverdue(ctx, now)
+			if err != nil && ctx.Err() == nil {
+				s.Log.Warn("cannot start overdue runs, trying again", "error", err)
+			}
+			if took < startBatch {
+				overdueAt = now.Add(overduePeriod)
+			}
+		}
+
+		wait := s.untilNext(s.Session.Now())
+		if wait > 0 {
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(wait):
+			case <-s.Prepared.signal:
+			case <-s.freed:
+			}
+			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+
+		now := s.Session.Now()
+		took, err := s.start(ctx, now, now.Add(lead+together))
+		if err != nil && ctx.Err() == nil {
+			s.Log.Warn("cannot start runs, trying again", "error", err)
+		}
+		if took == 0 { // no lease, or no room
+			select {
+			case <-ctx.Done():
+			case <-time.After(startPeriod):
+			case <-s.freed:
+			}
+		}
+	}
+}
+
+// untilNext is how long there is nothing to do. It is zero when a run is due within the lead.
+func (s *Starter) untilNext(now job.Micros) time.Duration {
+	at, ok := s.Prepared.Next()
+	if !ok {
+		return startPeriod
+	}
+	return min(startPeriod, max(0, at.Sub(now)-lead))
+}
+
+// Freed tells the starter that a slot has become free.
+func (s *Starter) Freed() { s.freed.up() }

@@ -1,0 +1,49 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+)
+
+// Rows is one result while it is read. Only packages under sql/ scan rows.
+type Rows = stdsql.Rows
+
+// Reader reads rows, inside a transaction (Tx) or outside any (DB.Reader).
+type Reader interface {
+	read(what string, scan func(*Rows) error, query string, args []any) error
+}
+
+// Exec runs one statement of the transaction and returns how many rows it matched. What names the statement in errors.
+func (tx *Tx) Exec(what, query string, args ...any) (int64, error) {
+	return tx.exec(what, query, args...)
+}
+
+func (tx *Tx) read(what string, scan func(*Rows) error, query string, args []any) error {
+	return tx.query(what, scan, query, args...)
+}
+
+// Reader returns a reader whose statements each see what is committed when they begin. They end with ctx.
+func (db *DB) Reader(ctx context.Context) Reader { return plainReader{db, ctx} }
+
+type plainReader struct {
+	db  *DB
+	ctx context.Context
+}
+
+func (r plainReader) read(what string, scan func(*Rows) error, query string, args []any) error {
+	return r.db.query(r.ctx, what, scan, query, args...)
+}
+
+// Select reads all rows of a query.
+func Select[T any](r Reader, what string, scan func(*Rows) (T, error), query string, args ...any) ([]T, error) {
+	var out []T
+	collect := func(rows *Rows) error {
+		row, err := scan(rows)
+		out = append(out, row)
+		return err
+	}
+	if err := r.read(what, collect, query, args); err != nil {
+		return nil, err
+	}
+	return out, nil
+}

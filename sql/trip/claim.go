@@ -1,0 +1,179 @@
+package trip
+
+import (
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Candidate is a job that may be claimed, as it was read without a lock.
+type Candidate struct {
+	JobID   int64
+	AppID   int32
+	Hash    int
+	Version int32
+	NextDue job.Micros
+}
+
+// Slice is what one look is about: the due times after From and before Before, in a range of hashes.
+type Slice struct {
+	From, Before     job.Micros
+	FromHash, ToHash int // FromHash ≤ hash < ToHash
+}
+
+// Candidates lists jobs whose cursor is in the slice, the earliest first. It takes no lock.
+func Candidates(r sql.Reader, s Slice, limit int) ([]Candidate, error) {
+	const query = `
+		SELECT id, app_id, hash, version, next_due
+		FROM job FORCE INDEX (claim)
+		WHERE next_due > ? AND next_due < ? AND hash >= ? AND hash < ?
+		ORDER BY next_due
+		LIMIT ?`
+
+	scan := func(rows *sql.Rows) (c Candidate, err error) {
+		err = rows.Scan(&c.JobID, &c.AppID, &c.Hash, &c.Version, &c.NextDue)
+		return c, err
+	}
+	return sql.Select(r, "list jobs to claim", scan, query, int64(s.From), int64(s.Before), s.FromHash, s.ToHash, limit)
+}
+
+// Definition is one version of a job's definition.
+type Definition struct {
+	JobID   int64
+	Version int32
+	Text    string
+}
+
+// Definitions reads the current definitions of jobs. It takes no lock.
+func Definitions(r sql.Reader, jobs []int64) ([]Definition, error) {
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	query := `
+		SELECT v.job_id, v.version, v.definition
+		FROM job j FORCE INDEX (PRIMARY)
+		STRAIGHT_JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
+		WHERE j.id IN ` + each(jobs, func(id *int64) int64 { return *id })
+
+	scan := func(rows *sql.Rows) (d Definition, err error) {
+		err = rows.Scan(&d.JobID, &d.Version, &d.Text)
+		return d, err
+	}
+	return sql.Select(r, "read definitions", scan, query)
+}
+
+// LockJobs locks the rows of jobs that nobody else has locked, and returns them by id. A job that is missing in the answer
+// is locked by somebody else, or does not exist.
+func LockJobs(tx *sql.Tx, ids []int64) (map[int64]*Job, error) {
+	out := make(map[int64]*Job, len(ids))
+	if len(ids) == 0 {
+		return out, nil
+	}
+	query := `
+		SELECT id, version, paused, living IS NULL, crowded, COALESCE(next_due, 0), begun_to, running
+		FROM job FORCE INDEX (PRIMARY)
+		WHERE id IN ` + each(ids, func(id *int64) int64 { return *id }) + `
+		ORDER BY id
+		FOR UPDATE SKIP LOCKED`
+
+	scan := func(rows *sql.Rows) (*Job, error) {
+		j := &Job{}
+		err := rows.Scan(&j.ID, &j.Version, &j.Paused, &j.Deleted, &j.Crowded, &j.NextDue, &j.BegunTo, &j.Running)
+		return j, err
+	}
+	jobs, err := sql.Select(tx, "lock jobs", scan, query)
+	for _, j := range jobs {
+		out[j.ID] = j
+	}
+	return out, err
+}
+
+// Existing reports which of the jobs exist. It takes no lock and waits for none.
+func Existing(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
+	out := map[int64]bool{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	query := `
+		SELECT id
+		FROM job FORCE INDEX (PRIMARY)
+		WHERE id IN ` + each(ids, func(id *int64) int64 { return *id })
+
+	scan := func(rows *sql.Rows) (id int64, err error) {
+		err = rows.Scan(&id)
+		return id, err
+	}
+	found, err := sql.Select(tx, "look for jobs", scan, query)
+	for _, id := range found {
+		out[id] = true
+	}
+	return out, err
+}
+
+// Cursor is where the claims of a job go on.
+type Cursor struct {
+	JobID   int64
+	Next    job.Micros // zero: there is no further due time
+	BegunTo job.Micros // the latest due time that ended with this claim; zero: none
+}
+
+// MoveCursors moves the cursors of jobs whose rows the transaction has locked.
+func MoveCursors(tx *sql.Tx, cursors []Cursor) error {
+	if len(cursors) == 0 {
+		return nil
+	}
+	r := jsonRows(len(cursors))
+	for _, c := range cursors {
+		r.begin()
+		r.number(c.JobID)
+		if c.Next == 0 {
+			r.null()
+		} else {
+			r.number(int64(c.Next))
+		}
+		r.number(int64(c.BegunTo))
+		r.end()
+	}
+	const query = `
+		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
+			id BIGINT PATH '$[0]', next_due BIGINT PATH '$[1]', begun_to BIGINT PATH '$[2]')) n
+		STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.id
+		SET j.next_due = n.next_due, j.begun_to = GREATEST(j.begun_to, n.begun_to)`
+
+	n, err := tx.Exec("move cursors", query, r.json())
+	return expect("move cursors", n, len(cursors), err)
+}
+
+// Insert writes new runs: prepared for a session, or idle when the owner is NoOwner.
+func Insert(tx *sql.Tx, owner Owner, runs []Run) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	state := "'" + string(Prepared) + "'"
+	if owner == NoOwner {
+		state = "'" + string(Idle) + "'"
+	}
+	r := valueRows(len(runs))
+	for i := range runs {
+		run := &runs[i]
+		r.begin()
+		r.number(run.Run)
+		r.number(run.JobID)
+		r.number(int64(run.AppID))
+		r.number(int64(run.Version))
+		r.number(int64(run.Due))
+		r.word("'" + string(run.Kind) + "'")
+		r.number(run.Request)
+		r.number(int64(run.Attempt))
+		r.word(state)
+		r.number(int64(owner))
+		r.number(int64(run.Claim))
+		r.number(int64(run.DueNow))
+		r.number(int64(run.Hash))
+		r.end()
+	}
+	const query = `
+		INSERT INTO run (id, job_id, app_id, version, due, kind, request, attempt, state, owner, claim, due_now, hash)
+		VALUES `
+	_, err := tx.Exec("insert runs", query+r.values())
+	return err
+}

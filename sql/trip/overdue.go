@@ -1,0 +1,103 @@
+package trip
+
+import (
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Held is a run and who holds it, as it was read without a lock.
+type Held struct {
+	Run
+	Owner Owner
+	State State
+}
+
+const heldColumns = "id, claim, job_id, app_id, version, kind, request, attempt, due, due_now, hash, owner, state"
+
+func scanHeld(rows *sql.Rows) (h Held, err error) {
+	err = rows.Scan(&h.Launch.Run, &h.Claim, &h.JobID, &h.AppID, &h.Version, &h.Kind, &h.Request, &h.Attempt, &h.Due, &h.DueNow, &h.Hash, &h.Owner, &h.State)
+	return h, err
+}
+
+// Owners lists the sessions that hold runs. It reads one entry of an index for each.
+func Owners(r sql.Reader) ([]Owner, error) {
+	const query = `
+		SELECT DISTINCT owner
+		FROM run FORCE INDEX (live)
+		WHERE owner > 0`
+
+	scan := func(rows *sql.Rows) (o Owner, err error) {
+		err = rows.Scan(&o)
+		return o, err
+	}
+	return sql.Select(r, "list owners of runs", scan, query)
+}
+
+// Overdue lists prepared runs of sessions that were to start between two instants, the earliest first. It takes no lock.
+func Overdue(r sql.Reader, owners []Owner, after, before job.Micros, limit int) ([]Held, error) {
+	if len(owners) == 0 {
+		return nil, nil
+	}
+	query := `
+		SELECT ` + heldColumns + `
+		FROM run FORCE INDEX (live)
+		WHERE owner IN ` + list(slices.Values(owners)) + ` AND due_now > ? AND due_now < ? AND state = 'prepared'
+		ORDER BY due_now
+		LIMIT ?`
+
+	return sql.Select(r, "list overdue runs", scanHeld, query, int64(after), int64(before), limit)
+}
+
+// IdleRuns lists idle runs in a slice, the earliest first. It takes no lock.
+func IdleRuns(r sql.Reader, s Slice, limit int) ([]Held, error) {
+	const query = `
+		SELECT ` + heldColumns + `
+		FROM run FORCE INDEX (live)
+		WHERE owner = 0 AND due_now > ? AND due_now < ? AND hash >= ? AND hash < ?
+		ORDER BY due_now
+		LIMIT ?`
+
+	return sql.Select(r, "list idle runs", scanHeld, query, int64(s.From), int64(s.Before), s.FromHash, s.ToHash, limit)
+}
+
+// Take makes runs of one owner prepared runs of a session, and raises their claim counts. A run that is not at its launch any
+// more, or that somebody else has locked, stays as it is. It returns the new launches of those that it took.
+func Take(tx *sql.Tx, session, from Owner, launches []Launch) (taken []Launch, err error) {
+	if len(launches) == 0 {
+		return nil, nil
+	}
+	state := Prepared
+	if from == NoOwner {
+		state = Idle
+	}
+	query := `
+		SELECT id, claim
+		FROM run FORCE INDEX (PRIMARY)
+		WHERE ` + at(from, state, launches) + `
+		ORDER BY id
+		FOR UPDATE SKIP LOCKED`
+
+	scan := func(rows *sql.Rows) (l Launch, err error) {
+		err = rows.Scan(&l.Run, &l.Claim)
+		return l, err
+	}
+	found, err := sql.Select(tx, "lock runs to take", scan, query)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+
+	change := `
+		UPDATE run FORCE INDEX (PRIMARY)
+		SET state = 'prepared', owner = ?, claim = claim + 1
+		WHERE ` + at(from, state, found)
+	n, err := tx.Exec("take runs", change, int32(session))
+	if err := expect("take runs", n, len(found), err); err != nil {
+		return nil, err
+	}
+	for i := range found {
+		found[i].Claim++
+	}
+	return found, nil
+}

@@ -1,0 +1,96 @@
+package trip
+
+import (
+	"strconv"
+
+	"go-crontab/job"
+)
+
+// State of a run, as its row says it.
+type State string
+
+// States.
+const (
+	Idle      State = "idle"
+	Prepared  State = "prepared"
+	Executing State = "executing"
+	Waiting   State = "waiting"
+	Ended     State = "ended"
+)
+
+// Kind says where a run comes from.
+type Kind string
+
+// Kinds.
+const (
+	Schedule Kind = "schedule"
+	Manual   Kind = "manual"
+	Backfill Kind = "backfill"
+)
+
+// Owner is the number of the session that holds a run, or one of the fixed owners. The owner of an executing or prepared
+// run is a session.
+type Owner int32
+
+// Fixed owners.
+const (
+	NoOwner      Owner = 0  // idle: any session may take it
+	WaitingOwner Owner = -1 // waiting: whoever ends what it waits for wakes it
+	EndedOwner   Owner = -2
+)
+
+// String is the owner as a statement spells it.
+func (o Owner) String() string { return strconv.Itoa(int(o)) }
+
+// Launch is the fencing token of a run. Each claim raises the count, so a write that names an older launch changes nothing.
+type Launch struct {
+	Run   int64
+	Claim int32
+}
+
+// String is the launch as people and commands see it.
+func (l Launch) String() string {
+	return strconv.FormatInt(l.Run, 10) + "-" + strconv.FormatInt(int64(l.Claim), 10)
+}
+
+// Run is a run that has not ended.
+type Run struct {
+	Launch
+	JobID   int64
+	AppID   int32
+	Version int32 // the definition that its due time comes from
+	Kind    Kind
+	Request int64
+	Attempt int
+	Due     job.Micros
+	DueNow  job.Micros // when it is to start: Due, or later
+	Hash    int
+}
+
+// Job is what a transaction reads of a job's row.
+type Job struct {
+	ID      int64
+	Version int32
+	Paused  bool
+	Deleted bool
+	Crowded bool
+	NextDue job.Micros // zero: none
+	BegunTo job.Micros
+	Running int64 // zero: none
+}
+
+// End is the end of an executing run.
+type End struct {
+	Launch
+	JobID   int64
+	Outcome job.Outcome
+	Final   bool
+	Started job.Micros
+	Ended   job.Micros
+	Exit    *int
+	Signal  string
+	Reason  string
+	Bytes   int64 // of output that was written
+	Head    []byte
+	Tail    []byte
+}

@@ -1,0 +1,79 @@
+-- The tables of the trip. Times are microseconds of UTC.
+
+CREATE TABLE job (
+  id       BIGINT       NOT NULL AUTO_INCREMENT,
+  app_id   INT          NOT NULL,
+  name     VARCHAR(128) NOT NULL,
+  living   TINYINT      NULL DEFAULT 1      COMMENT '1, or NULL once deleted: the name is free again',
+  hash     SMALLINT     NOT NULL            COMMENT '0..1023; a bucket is a range of hashes',
+  version  INT          NOT NULL DEFAULT 1  COMMENT 'which definition holds: a row of job_version',
+  paused   TINYINT      NOT NULL DEFAULT 0,
+  crowded  TINYINT      NOT NULL DEFAULT 0  COMMENT '1: runs that began under overlap allow may still execute',
+  next_due BIGINT       NULL                COMMENT 'the cursor: first due time without a run; NULL: none',
+  begun_to BIGINT       NOT NULL DEFAULT 0  COMMENT 'latest due time of the schedule whose run has begun or ended; only grows',
+  running  BIGINT       NOT NULL DEFAULT 0  COMMENT 'the run that excludes others; it may have ended',
+  error    VARCHAR(512) NOT NULL DEFAULT '' COMMENT 'why no due time can be computed',
+  PRIMARY KEY (id),
+  UNIQUE KEY name (app_id, name, living),
+  KEY claim (next_due, hash)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE job_version (
+  job_id     BIGINT     NOT NULL,
+  version    INT        NOT NULL,
+  definition MEDIUMTEXT NOT NULL COMMENT 'JSON; a version never changes',
+  created    BIGINT     NOT NULL,
+  PRIMARY KEY (job_id, version)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE run (
+  id        BIGINT   NOT NULL COMMENT 'number of the session that made it, and a counter',
+  job_id    BIGINT   NOT NULL,
+  app_id    INT      NOT NULL,
+  version   INT      NOT NULL DEFAULT 0 COMMENT 'the definition that it began under',
+  due       BIGINT   NOT NULL,
+  kind      ENUM('schedule','manual','backfill') NOT NULL,
+  request   BIGINT   NOT NULL DEFAULT 0 COMMENT 'who asked for it: a row of request; 0: the schedule',
+  attempt   SMALLINT NOT NULL DEFAULT 1,
+  state     ENUM('idle','prepared','executing','waiting','ended') NOT NULL,
+  owner     INT      NOT NULL COMMENT 'number of a session; 0 idle, -1 waiting, -2 ended',
+  claim     INT      NOT NULL COMMENT 'how often it was claimed: with id the fencing token',
+  due_now   BIGINT   NOT NULL COMMENT 'due, or later: a retry, a run that waited',
+  hash      SMALLINT NOT NULL,
+  wish      ENUM('kill','replace') NULL COMMENT 'somebody wants the run killed, or a later due time takes its place',
+  awaited   TINYINT  NOT NULL DEFAULT 0 COMMENT '1: a run waits for the end of this one',
+  session   INT      NOT NULL DEFAULT 0 COMMENT 'the session that started or ended it',
+  started   BIGINT   NOT NULL DEFAULT 0,
+  spawn_by  BIGINT   NOT NULL DEFAULT 0 COMMENT 'nothing may be spawned for it after this instant',
+  ended     BIGINT   NOT NULL DEFAULT 0,
+  outcome   ENUM('succeeded','failed','timed_out','killed','lost','skipped','missed','superseded') NULL,
+  final     TINYINT  NOT NULL DEFAULT 0 COMMENT '1: no attempt follows',
+  exit_code INT      NULL,
+  sig       VARCHAR(16)  NULL,
+  reason    VARCHAR(512) NULL,
+  due_last  BIGINT   NULL COMMENT 'last of the due times that the row counts',
+  due_count BIGINT   NULL COMMENT 'how many due times the row counts',
+  output_bytes BIGINT NULL,
+  output_kept  BIGINT NULL,
+  PRIMARY KEY (id),
+  UNIQUE KEY attempt (job_id, due, request, attempt),
+  KEY live (owner, due_now, hash),
+  KEY by_app (app_id, due)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE output (
+  run_id BIGINT     NOT NULL,
+  head   MEDIUMBLOB NOT NULL,
+  tail   MEDIUMBLOB NOT NULL,
+  PRIMARY KEY (run_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE life (
+  id      INT          NOT NULL AUTO_INCREMENT COMMENT 'the session number in runs; never used again',
+  session BINARY(16)   NOT NULL,
+  node    VARCHAR(128) NOT NULL,
+  started BIGINT       NOT NULL,
+  gone    BIGINT       NULL COMMENT 'when it left or was buried',
+  PRIMARY KEY (id),
+  UNIQUE KEY session (session)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

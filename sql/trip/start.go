@@ -1,0 +1,132 @@
+package trip
+
+import (
+	"fmt"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// expect turns a number of changed rows that is not the expected one into ErrMoved: somebody else changed them.
+func expect(what string, n int64, want int, err error) error {
+	if err == nil && n != int64(want) {
+		err = fmt.Errorf("%s: changed %d rows, expected %d: %w", what, n, want, sql.ErrMoved)
+	}
+	return err
+}
+
+// at is the guard of every state change: the rows that still are at these launches of one owner, in one state.
+func at(owner Owner, state State, launches []Launch) string {
+	byClaim := map[int32][]Launch{} // nearly all runs are claimed once, so this is one list
+	for _, l := range launches {
+		byClaim[l.Claim] = append(byClaim[l.Claim], l)
+	}
+	guard := ""
+	for claim, part := range byClaim {
+		if guard != "" {
+			guard += " OR "
+		}
+		guard += fmt.Sprintf("claim = %d AND id IN %s", claim, each(part, func(l *Launch) int64 { return l.Run }))
+	}
+	return fmt.Sprintf("owner = %d AND state = '%s' AND (%s)", owner, state, guard)
+}
+
+// Start moves prepared runs of a session to executing, and returns how many it moved. Nothing may be spawned for a run after
+// max(due_now, now) + window microseconds. The transaction has locked the rows of their jobs.
+func Start(tx *sql.Tx, session Owner, launches []Launch, now job.Micros, window int64) (int64, error) {
+	if len(launches) == 0 {
+		return 0, nil
+	}
+	query := `
+		UPDATE run FORCE INDEX (PRIMARY)
+		SET state = 'executing', session = owner, started = ?, spawn_by = GREATEST(due_now, ?) + ?
+		WHERE ` + at(session, Prepared, launches)
+	return tx.Exec("start runs", query, int64(now), int64(now), window)
+}
+
+// StartedAmong returns which of the runs execute for a session at these launches. It locks the rows, and waits for whoever
+// holds them, the COMMIT of a transaction that was given up for lost included.
+func StartedAmong(tx *sql.Tx, session Owner, launches []Launch) (map[Launch]bool, error) {
+	return among(tx, session, Executing, launches)
+}
+
+// EndedAmong returns which of the runs have ended at these launches. It locks the rows as StartedAmong does.
+func EndedAmong(tx *sql.Tx, launches []Launch) (map[Launch]bool, error) {
+	return among(tx, EndedOwner, Ended, launches)
+}
+
+func among(tx *sql.Tx, owner Owner, state State, launches []Launch) (map[Launch]bool, error) {
+	out := map[Launch]bool{}
+	if len(launches) == 0 {
+		return out, nil
+	}
+	query := `
+		SELECT id, claim
+		FROM run FORCE INDEX (PRIMARY)
+		WHERE ` + at(owner, state, launches) + `
+		FOR UPDATE`
+
+	scan := func(rows *sql.Rows) (l Launch, err error) {
+		err = rows.Scan(&l.Run, &l.Claim)
+		return l, err
+	}
+	found, err := sql.Select(tx, "read "+string(state)+" runs", scan, query)
+	for _, l := range found {
+		out[l] = true
+	}
+	return out, err
+}
+
+// Begun is what a start writes into the row of a job.
+type Begun struct {
+	JobID   int64
+	To      job.Micros // the latest due time of the schedule among them; zero: none
+	Running int64      // the run that now excludes others; zero: the old one stays
+}
+
+// MarkBegun writes the rows of jobs that the transaction has locked. A start writes them even if nothing changes: a server
+// of a multi-writer cluster certifies what a transaction wrote, not what it locked.
+func MarkBegun(tx *sql.Tx, begun []Begun) error {
+	if len(begun) == 0 {
+		return nil
+	}
+	r := jsonRows(len(begun))
+	for _, b := range begun {
+		r.begin()
+		r.number(b.JobID)
+		r.number(int64(b.To))
+		r.number(b.Running)
+		r.end()
+	}
+	const query = `
+		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
+			id BIGINT PATH '$[0]', begun_to BIGINT PATH '$[1]', running BIGINT PATH '$[2]')) n
+		STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.id
+		SET j.begun_to = GREATEST(j.begun_to, n.begun_to), j.running = IF(n.running = 0, j.running, n.running)`
+
+	n, err := tx.Exec("mark jobs as begun", query, r.json())
+	return expect("mark jobs as begun", n, len(begun), err)
+}
+
+// StillExecuting returns which of the runs execute. It takes no lock: runs of other jobs are not asked for, and a start of the
+// same job would need the row of the job, which the transaction has locked.
+func StillExecuting(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
+	out := map[int64]bool{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	query := `
+		SELECT id
+		FROM run FORCE INDEX (PRIMARY)
+		WHERE state = 'executing' AND id IN ` + each(ids, func(id *int64) int64 { return *id })
+
+	scan := func(rows *sql.Rows) (id int64, err error) {
+		err = rows.Scan(&id)
+		return id, err
+	}
+	found, err := sql.Select(tx, "read running runs", scan, query)
+	for _, id := range found {
+		out[id] = true
+	}
+	return out, err
+}
