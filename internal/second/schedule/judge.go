@@ -23,7 +23,6 @@ const (
 type verdict struct {
 	action
 	run     trip.Run
-	from    trip.Owner // who holds the row before
 	at      job.Micros // of a hold: when to look again; zero: after a pause that grows
 	outcome job.Outcome
 	reason  string
