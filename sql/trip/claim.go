@@ -1,6 +1,8 @@
 package trip
 
 import (
+	"slices"
+
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -52,7 +54,7 @@ func Definitions(r sql.Reader, jobs []int64) ([]Definition, error) {
 		SELECT v.job_id, v.version, v.definition
 		FROM job j FORCE INDEX (PRIMARY)
 		STRAIGHT_JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
-		WHERE j.id IN ` + each(jobs, func(id *int64) int64 { return *id })
+		WHERE j.id IN ` + list(slices.Values(jobs))
 
 	scan := func(rows *sql.Rows) (d Definition, err error) {
 		err = rows.Scan(&d.JobID, &d.Version, &d.Text)
@@ -71,7 +73,7 @@ func LockJobs(tx *sql.Tx, ids []int64) (map[int64]*Job, error) {
 	query := `
 		SELECT id, version, paused, living IS NULL, crowded, COALESCE(next_due, 0), begun_to, running
 		FROM job FORCE INDEX (PRIMARY)
-		WHERE id IN ` + each(ids, func(id *int64) int64 { return *id }) + `
+		WHERE id IN ` + list(slices.Values(ids)) + `
 		ORDER BY id
 		FOR UPDATE SKIP LOCKED`
 
@@ -96,13 +98,9 @@ func Existing(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 	query := `
 		SELECT id
 		FROM job FORCE INDEX (PRIMARY)
-		WHERE id IN ` + each(ids, func(id *int64) int64 { return *id })
+		WHERE id IN ` + list(slices.Values(ids))
 
-	scan := func(rows *sql.Rows) (id int64, err error) {
-		err = rows.Scan(&id)
-		return id, err
-	}
-	found, err := sql.Select(tx, "look for jobs", scan, query)
+	found, err := sql.Select(tx, "look for jobs", scanID, query)
 	for _, id := range found {
 		out[id] = true
 	}
@@ -111,36 +109,47 @@ func Existing(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 
 // Cursor is where the claims of a job go on.
 type Cursor struct {
-	JobID   int64
-	Next    job.Micros // zero: there is no further due time
-	BegunTo job.Micros // the latest due time that ended with this claim; zero: none
+	JobID int64
+	Next  job.Micros // zero: there is no further due time
 }
 
 // MoveCursors moves the cursors of jobs whose rows the transaction has locked.
 func MoveCursors(tx *sql.Tx, cursors []Cursor) error {
-	if len(cursors) == 0 {
-		return nil
-	}
+	var done []int64
 	r := jsonRows(len(cursors))
 	for _, c := range cursors {
+		if c.Next == 0 {
+			done = append(done, c.JobID)
+			continue
+		}
 		r.begin()
 		r.number(c.JobID)
-		if c.Next == 0 {
-			r.null()
-		} else {
-			r.number(int64(c.Next))
-		}
-		r.number(int64(c.BegunTo))
+		r.number(int64(c.Next))
 		r.end()
 	}
+	if err := endCursors(tx, done); err != nil || len(done) == len(cursors) {
+		return err
+	}
 	const query = `
-		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
-			id BIGINT PATH '$[0]', next_due BIGINT PATH '$[1]', begun_to BIGINT PATH '$[2]')) n
+		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', next_due BIGINT PATH '$[1]')) n
 		STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.id
-		SET j.next_due = n.next_due, j.begun_to = GREATEST(j.begun_to, n.begun_to)`
+		SET j.next_due = n.next_due`
 
 	n, err := tx.Exec("move cursors", query, r.json())
-	return expect("move cursors", n, len(cursors), err)
+	return expect("move cursors", n, len(cursors)-len(done), err)
+}
+
+// endCursors takes the cursors of jobs that have no further due time.
+func endCursors(tx *sql.Tx, jobs []int64) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	query := `
+		UPDATE job FORCE INDEX (PRIMARY)
+		SET next_due = NULL
+		WHERE id IN ` + list(slices.Values(jobs))
+	n, err := tx.Exec("end cursors", query)
+	return expect("end cursors", n, len(jobs), err)
 }
 
 // Insert writes new runs: prepared for a session, or idle when the owner is NoOwner.

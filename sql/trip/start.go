@@ -2,6 +2,7 @@ package trip
 
 import (
 	"fmt"
+	"slices"
 
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -118,13 +119,9 @@ func StillExecuting(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 	query := `
 		SELECT id
 		FROM run FORCE INDEX (PRIMARY)
-		WHERE state = 'executing' AND id IN ` + each(ids, func(id *int64) int64 { return *id })
+		WHERE state = 'executing' AND id IN ` + list(slices.Values(ids))
 
-	scan := func(rows *sql.Rows) (id int64, err error) {
-		err = rows.Scan(&id)
-		return id, err
-	}
-	found, err := sql.Select(tx, "read running runs", scan, query)
+	found, err := sql.Select(tx, "read running runs", scanID, query)
 	for _, id := range found {
 		out[id] = true
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"iter"
 	"strconv"
+
+	"go-crontab/sql"
 )
 
 // list writes whole numbers as a list in parentheses.
@@ -64,3 +66,8 @@ func (r *rows) text(s string) {
 
 func (r *rows) json() string   { return "[" + string(r.b) + "]" }
 func (r *rows) values() string { return string(r.b) }
+
+func scanID(rows *sql.Rows) (id int64, err error) {
+	err = rows.Scan(&id)
+	return id, err
+}
