@@ -35,6 +35,7 @@ type life struct {
 func (l *life) Number() trip.Owner { return l.number }
 func (l *life) Now() job.Micros    { return job.MicrosOf(time.Now()) }
 func (l *life) Fresh() bool        { return true }
+func (l *life) Share() (int, int)  { return 0, 1 }
 func (l *life) Mint(n int) int64   { return int64(l.number)<<32 | (l.last.Add(int64(n)) - int64(n)) }
 
 // noop executes nothing: each run has succeeded when it was started.

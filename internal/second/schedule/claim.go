@@ -55,9 +55,6 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (f
 
 	// Schedules are computed here, before any row is locked.
 	plans := c.compute(candidates, now)
-	if len(plans) == 0 {
-		return len(candidates), nil
-	}
 	return len(candidates), c.write(ctx, plans, now)
 }
 
@@ -106,6 +103,9 @@ func (c *Claimer) compute(candidates []trip.Candidate, now job.Micros) []plan {
 
 // write moves the cursors and inserts the runs of those plans whose jobs are still as they were read.
 func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error {
+	if len(plans) == 0 {
+		return nil
+	}
 	runs := c.mint(plans, now)
 	ids := make([]int64, len(plans))
 	for i := range plans {

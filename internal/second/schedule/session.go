@@ -11,4 +11,5 @@ type Session interface {
 	Now() job.Micros        // the clock of MySQL
 	Fresh() bool            // the lease is fresh: claims and starts are allowed
 	Mint(n int) (run int64) // the first of n run ids that nobody else uses
+	Share() (index, of int) // the index-th of so many shares of all jobs is this session's
 }

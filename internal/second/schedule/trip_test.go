@@ -46,6 +46,7 @@ type testSession struct {
 func (s *testSession) Number() trip.Owner { return s.number }
 func (s *testSession) Now() job.Micros    { return s.now }
 func (s *testSession) Fresh() bool        { return !s.stale }
+func (s *testSession) Share() (int, int)  { return 0, 1 }
 func (s *testSession) Mint(n int) int64 {
 	return int64(s.number)<<32 + s.minted.Add(int64(n)) - int64(n)
 }
@@ -314,4 +315,26 @@ func TestEditedJob(t *testing.T) {
 	c.exec("INSERT INTO job_version (job_id, version, definition, created) VALUES (?, 2, ?, 0)", id, text)
 	c.exec("UPDATE job SET version = 2 WHERE id = ?", id)
 	c.want("started", m.starts(5), "edited@5")
+}
+
+// TestIdleRuns: an idle run is prepared ahead of its time, or started from where it is when it is due already.
+func TestIdleRuns(t *testing.T) {
+	c := newCluster(t)
+	m := c.member(1, c.dsn)
+	spec := every("j", 3600)
+	spec.Overlap = job.OverlapAllow
+	id := c.create(spec, t0)
+	insert := func(run int64, seconds int) {
+		due := int64(t0.Add(time.Duration(seconds) * time.Second))
+		c.exec("INSERT INTO run (id, job_id, app_id, due, kind, request, state, owner, claim, due_now, hash) VALUES (?, ?, 1, ?, 'manual', ?, 'idle', 0, 0, ?, 5)",
+			run, id, due, run, due)
+	}
+	insert(1, 5)
+	insert(2, 60)
+	insert(3, -1)
+	m.claims(0)
+	c.want("prepared", c.rows("SELECT CONCAT_WS(' ', id, state, owner, claim) FROM run ORDER BY id"), "1 prepared 1 1", "2 idle 0 0", "3 idle 0 0")
+	m.takesOverdue(0) // it reads the definition
+	c.want("due already", m.takesOverdue(0.1), "j@-1")
+	c.want("due later", m.starts(5), "j@5")
 }
