@@ -426,7 +426,7 @@ func (p *poisoner) victims(seed uint64) {
 	every("fails", 300*time.Millisecond, func(s *job.Spec) { s.Command, s.Owner = "false", "bad" })
 	every("held", 300*time.Millisecond, func(s *job.Spec) { s.App = "bad-held" })
 	ask("pause of an app", func(e *schedule.Editor) error {
-		_, err := e.PauseApp(ctx, "bad-held", job.PauseRequest{Until: job.MicrosOf(now.Add(3 * time.Second))})
+		_, err := e.PauseApp(ctx, "bad-held", job.PauseRequest{Until: job.MicrosOf(p.one.Now().Add(3 * time.Second))})
 		return err
 	})
 	every("cron", 0, func(s *job.Spec) { s.Schedule, s.Timezone = "* * * * * *", "Europe/Berlin" })
