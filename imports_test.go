@@ -84,6 +84,7 @@ var mayImport = map[string][]string{
 	"internal/docpage":    {},             // reads docs/ for tests of what it shows
 	"internal/specgen":    {"job"},        // draws definitions for tests
 	"internal/protocol":   {},             // a model of the trip of a task, searched by its tests; nothing runs on it
+	"test/legal":          {"sql"},        // refuses changes of rows that the rules of the trip forbid
 	"test/model":          {},             // the model of the trip that replaces it: one row per due time
 }
 

@@ -15,6 +15,7 @@ import (
 	"go-crontab/lock"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
+	"go-crontab/test/legal"
 )
 
 // t0 is when tests begin, by the clock of their database.
@@ -85,6 +86,7 @@ func newCluster(t *testing.T) *cluster {
 	for _, statement := range trip.Schema() {
 		c.exec(statement)
 	}
+	legal.Watch(t, c.db)
 	return c
 }
 
@@ -294,7 +296,7 @@ func TestDeletedAndPaused(t *testing.T) {
 	paused, deleted, gone := c.create(every("paused", 3), t0), c.create(every("deleted", 3), t0), c.create(every("gone", 3), t0)
 	m.claims(-4)
 	c.exec("UPDATE job SET paused = 1 WHERE id = ?", paused)
-	c.exec("UPDATE job SET living = NULL WHERE id = ?", deleted)
+	c.exec("UPDATE job SET living = NULL, next_due = NULL WHERE id = ?", deleted)
 	c.exec("DELETE FROM job WHERE id = ?", gone)
 	c.want("before they are due", m.starts(2.9))
 	c.want("when they are due", m.starts(3))

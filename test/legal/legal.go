@@ -1,0 +1,58 @@
+// Package legal ties the rules of the trip to its code: triggers that refuse every change of a row which the rules forbid.
+// Tests install them into their database. What they refused stays on record, also when the transaction that did it was rolled
+// back and tried again.
+package legal
+
+import (
+	_ "embed"
+	"strings"
+	"testing"
+
+	"go-crontab/sql"
+)
+
+//go:embed legal.sql
+var triggers string
+
+// Watch installs the triggers, and has the test fail if they refused anything by its end.
+func Watch(t testing.TB, db *sql.DB) {
+	t.Helper()
+	for _, statement := range statements() {
+		if _, err := db.Raw().Exec(statement); err != nil {
+			t.Fatalf("legal changes: %v\n%s", err, statement)
+		}
+	}
+	t.Cleanup(func() {
+		for _, what := range Refused(t, db) {
+			t.Errorf("illegal %s", what)
+		}
+	})
+}
+
+// Refused lists the changes that were refused so far.
+func Refused(t testing.TB, db *sql.DB) (out []string) {
+	t.Helper()
+	rows, err := db.Raw().Query("SELECT what FROM illegal ORDER BY n")
+	if err != nil {
+		t.Fatalf("legal changes: %v", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var what string
+		if err := rows.Scan(&what); err != nil {
+			t.Fatalf("legal changes: %v", err)
+		}
+		out = append(out, what)
+	}
+	return out
+}
+
+// statements divides the file at empty lines: a trigger has semicolons inside.
+func statements() (out []string) {
+	for part := range strings.SplitSeq(triggers, "\n\n") {
+		if strings.HasPrefix(part, "CREATE") {
+			out = append(out, strings.TrimSuffix(strings.TrimSpace(part), ";"))
+		}
+	}
+	return out
+}
