@@ -18,6 +18,11 @@ func (tx *Tx) Exec(what, query string, args ...any) (int64, error) {
 	return tx.exec(what, query, args...)
 }
 
+// Insert is Exec for a row that MySQL numbers. It returns the number.
+func (tx *Tx) Insert(what, query string, args ...any) (id int64, err error) {
+	return tx.insert(what, query, args...)
+}
+
 func (tx *Tx) read(what string, scan func(*Rows) error, query string, args []any) error {
 	return tx.query(what, scan, query, args...)
 }

@@ -1,0 +1,63 @@
+package compensate
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"go-crontab/internal/testdb"
+	"go-crontab/lock"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+	"go-crontab/test/legal"
+)
+
+type seven struct{}
+
+func (seven) Number() trip.Owner { return 7 }
+
+// TestCompensate: of the executing rows of this session, those that no set knows become idle; all others stay.
+func TestCompensate(t *testing.T) {
+	t.Parallel()
+	db, err := sql.Open(testdb.DSN(t), sql.DefaultTimeouts, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	for _, statement := range trip.Schema() {
+		if _, err := db.Raw().Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const all = 1200 // more than two pages
+	for i := range all {
+		owner := 7
+		if i%3 == 2 {
+			owner = 8
+		}
+		statement := fmt.Sprintf("INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash) VALUES (%d, %d, 1, 5, 'schedule', 'executing', %d, 1, %d, %d)",
+			i+1, i+1, owner, i/100, i%7)
+		if _, err := db.Raw().Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	legal.Watch(t, db)
+
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	c := &Compensator{DB: db, Exclusion: lock.New(db, log), Session: seven{}, Log: log, Known: func(l trip.Launch) bool { return l.Run%3 == 1 }}
+	for _, want := range []int{all / 3, 0} {
+		if n, err := c.compensate(t.Context()); err != nil || n != want {
+			t.Errorf("released %d, %v, want %d", n, err, want)
+		}
+	}
+	for query, want := range map[string]int{
+		"state = 'idle' AND owner = 0 AND id % 3 = 2":      all / 3,
+		"state = 'executing' AND owner = 7 AND id % 3 = 1": all / 3,
+		"state = 'executing' AND owner = 8 AND id % 3 = 0": all / 3,
+	} {
+		var n int
+		if err := db.Raw().QueryRow("SELECT COUNT(*) FROM run WHERE " + query).Scan(&n); err != nil || n != want {
+			t.Errorf("%s: got %d rows, %v, want %d", query, n, err, want)
+		}
+	}
+}
