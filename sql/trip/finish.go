@@ -8,12 +8,23 @@ import (
 	"go-crontab/sql"
 )
 
-// Finish writes the ends of executing runs of a session, and returns how many rows it changed. A run that is not at its
-// launch any more is left as it is: somebody else has ended it.
+// FinishAlone writes the ends of executing runs of a session for which nobody waits, and which hold no slot. It returns how many
+// rows it changed. If that is less than the number of ends, EndedAmong says whose rows were changed, now or before.
+func FinishAlone(tx *sql.Tx, session Owner, ends []End) (changed int64, err error) {
+	return finish(tx, session, ends, " AND r.awaited = 0 AND r.grp = 0")
+}
+
+// Finish writes the ends of executing runs of a session, whose rows the transaction has locked.
+func Finish(tx *sql.Tx, session Owner, ends []End) error {
+	n, err := finish(tx, session, ends, "")
+	return expect("finish runs", n, len(ends), err)
+}
+
+// finish writes ends where the guard holds. A run that is not at its launch any more is left as it is: somebody else has ended it.
 //
 // Most ends say the same but for their times. Those travel as three numbers a run, all else stands in the statement once: each
 // further column costs the server a microsecond a run.
-func Finish(tx *sql.Tx, session Owner, ends []End) (changed int64, err error) {
+func finish(tx *sql.Tx, session Owner, ends []End, guard string) (changed int64, err error) {
 	plain := map[alike][]*End{}
 	var rich []*End
 	for i := range ends {
@@ -27,13 +38,13 @@ func Finish(tx *sql.Tx, session Owner, ends []End) (changed int64, err error) {
 	}
 
 	for key, part := range plain {
-		n, err := finishAlike(tx, session, key, part)
+		n, err := finishAlike(tx, session, key, part, guard)
 		if err != nil {
 			return 0, err
 		}
 		changed += n
 	}
-	n, err := finishRich(tx, session, rich)
+	n, err := finishRich(tx, session, rich, guard)
 	return changed + n, err
 }
 
@@ -55,7 +66,7 @@ func exitOf(e *End) int {
 	return *e.Exit
 }
 
-func finishAlike(tx *sql.Tx, session Owner, key alike, ends []*End) (int64, error) {
+func finishAlike(tx *sql.Tx, session Owner, key alike, ends []*End, guard string) (int64, error) {
 	r := jsonRows(len(ends))
 	for _, e := range ends {
 		r.begin()
@@ -64,18 +75,18 @@ func finishAlike(tx *sql.Tx, session Owner, key alike, ends []*End) (int64, erro
 		r.number(int64(e.Ended))
 		r.end()
 	}
-	const query = `
+	query := `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
 			id BIGINT PATH '$[0]', started BIGINT PATH '$[1]', ended BIGINT PATH '$[2]')) n
 		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.id
 		SET r.state = 'ended', r.owner = -2, r.outcome = ?, r.final = ?, r.exit_code = ?,
 			r.started = n.started, r.ended = n.ended
-		WHERE r.claim = ? AND r.owner = ? AND r.state = 'executing'`
+		WHERE r.claim = ? AND r.owner = ? AND r.state = 'executing'` + guard
 
 	return tx.Exec("finish runs", query, r.json(), int(key.outcome), key.final, key.exit, key.claim, int32(session))
 }
 
-func finishRich(tx *sql.Tx, session Owner, ends []*End) (int64, error) {
+func finishRich(tx *sql.Tx, session Owner, ends []*End, guard string) (int64, error) {
 	if len(ends) == 0 {
 		return 0, nil
 	}
@@ -95,7 +106,7 @@ func finishRich(tx *sql.Tx, session Owner, ends []*End) (int64, error) {
 		r.number(int64(len(e.Head) + len(e.Tail)))
 		r.end()
 	}
-	const query = `
+	query := `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
 			id BIGINT PATH '$[0]', claim INT PATH '$[1]', outcome INT PATH '$[2]', final INT PATH '$[3]',
 			started BIGINT PATH '$[4]', ended BIGINT PATH '$[5]', exit_code INT PATH '$[6]',
@@ -105,7 +116,7 @@ func finishRich(tx *sql.Tx, session Owner, ends []*End) (int64, error) {
 		SET r.state = 'ended', r.owner = -2, r.outcome = n.outcome, r.final = n.final, r.started = n.started,
 			r.ended = n.ended, r.exit_code = n.exit_code, r.sig = n.sig, r.reason = n.reason,
 			r.output_bytes = n.bytes, r.output_kept = n.kept
-		WHERE r.claim = n.claim AND r.owner = ? AND r.state = 'executing'`
+		WHERE r.claim = n.claim AND r.owner = ? AND r.state = 'executing'` + guard
 
 	changed, err := tx.Exec("finish runs with output", query, r.json(), int32(session))
 	if err != nil {

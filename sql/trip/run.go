@@ -63,8 +63,9 @@ type Run struct {
 	Request int64
 	Attempt int
 	Due     job.Micros
-	DueNow  job.Micros // when it is to start: Due, or later
+	DueNow  job.Micros // when it is to start: Due, or later; while it waits, its place in the line
 	Hash    int
+	Group   int32 // while it is idle: below zero, it was woken for a slot of that group
 }
 
 // Job is what a transaction reads of a job's row.
@@ -76,7 +77,7 @@ type Job struct {
 	Crowded bool
 	NextDue job.Micros // zero: none
 	BegunTo job.Micros
-	Running int64 // zero: none
+	Running int64 // the run whose turn it is; it may have ended
 }
 
 // End is the end of an executing run.
@@ -85,6 +86,7 @@ type End struct {
 	JobID   int64
 	Outcome job.Outcome
 	Final   bool
+	Again   job.Micros // when the next attempt is to start; zero: none follows
 	Started job.Micros
 	Ended   job.Micros
 	Exit    *int

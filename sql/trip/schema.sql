@@ -11,7 +11,7 @@ CREATE TABLE job (
   crowded  TINYINT      NOT NULL DEFAULT 0  COMMENT '1: runs that began under overlap allow may still execute',
   next_due BIGINT       NULL                COMMENT 'the cursor: first due time without a run; NULL: none',
   begun_to BIGINT       NOT NULL DEFAULT 0  COMMENT 'latest due time of the schedule whose run has begun or ended; only grows',
-  running  BIGINT       NOT NULL DEFAULT 0  COMMENT 'the run that excludes others; it may have ended',
+  running  BIGINT       NOT NULL DEFAULT 0  COMMENT 'the run whose turn it is: it executes, was woken, or waits for a slot; or it has ended',
   error    VARCHAR(512) NOT NULL DEFAULT '' COMMENT 'why no due time can be computed',
   PRIMARY KEY (id),
   UNIQUE KEY name (app_id, name, living),
@@ -38,10 +38,11 @@ CREATE TABLE run (
   state     ENUM('idle','prepared','executing','waiting','ended') NOT NULL,
   owner     INT      NOT NULL COMMENT 'number of a session; 0 idle, -1 waiting, -2 ended',
   claim     INT      NOT NULL COMMENT 'how often it was claimed: with id the fencing token',
-  due_now   BIGINT   NOT NULL COMMENT 'due, or later: a retry, a run that waited',
+  due_now   BIGINT   NOT NULL COMMENT 'due, or later: a retry, a run that waited; while it waits, its place in the line',
   hash      SMALLINT NOT NULL,
   wish      ENUM('kill','replace') NULL COMMENT 'somebody wants the run killed, or a later due time takes its place',
-  awaited   TINYINT  NOT NULL DEFAULT 0 COMMENT '1: a run waits for the end of this one',
+  grp       INT      NOT NULL DEFAULT 0 COMMENT 'executing: the group whose slot it holds; idle: below zero, woken for a slot of that group',
+  awaited   TINYINT  NOT NULL DEFAULT 0 COMMENT '1: a run may wait for the end of this one',
   session   INT      NOT NULL DEFAULT 0 COMMENT 'the session that started or ended it',
   started   BIGINT   NOT NULL DEFAULT 0,
   spawn_by  BIGINT   NOT NULL DEFAULT 0 COMMENT 'nothing may be spawned for it after this instant',
@@ -59,6 +60,15 @@ CREATE TABLE run (
   UNIQUE KEY attempt (job_id, due, request, attempt),
   KEY live (owner, due_now, hash),
   KEY by_app (app_id, due)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE grp (
+  id    INT          NOT NULL AUTO_INCREMENT,
+  name  VARCHAR(128) NOT NULL,
+  slots INT          NOT NULL,
+  taken INT          NOT NULL DEFAULT 0 COMMENT 'how many executing runs hold a slot of it: as many as have run.grp = id',
+  PRIMARY KEY (id),
+  UNIQUE KEY name (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE output (

@@ -33,16 +33,17 @@ func at(owner Owner, state State, launches []Launch) string {
 }
 
 // Start moves prepared runs of a session to executing, and returns how many it moved. Nothing may be spawned for a run after
-// max(due_now, now) + window microseconds. The transaction has locked the rows of their jobs.
-func Start(tx *sql.Tx, session Owner, launches []Launch, now job.Micros, window int64) (int64, error) {
+// max(due_now, now) + window microseconds. The transaction has locked the rows of their jobs, and that of the group whose slots
+// they take; group zero: none.
+func Start(tx *sql.Tx, session Owner, group int32, launches []Launch, now job.Micros, window int64) (int64, error) {
 	if len(launches) == 0 {
 		return 0, nil
 	}
 	query := `
 		UPDATE run FORCE INDEX (PRIMARY)
-		SET state = 'executing', session = owner, started = ?, spawn_by = GREATEST(due_now, ?) + ?
+		SET state = 'executing', session = owner, grp = ?, started = ?, spawn_by = GREATEST(due_now, ?) + ?
 		WHERE ` + at(session, Prepared, launches)
-	return tx.Exec("start runs", query, int64(now), int64(now), window)
+	return tx.Exec("start runs", query, group, int64(now), int64(now), window)
 }
 
 // StartedAmong returns which of the runs execute for a session at these launches. It locks the rows, and waits for whoever
@@ -82,7 +83,7 @@ func among(tx *sql.Tx, owner Owner, state State, launches []Launch) (map[Launch]
 type Begun struct {
 	JobID   int64
 	To      job.Micros // the latest due time of the schedule among them; zero: none
-	Running int64      // the run that now excludes others; zero: the old one stays
+	Running int64      // the run whose turn it is now; zero: the old one stays
 }
 
 // MarkBegun writes the rows of jobs that the transaction has locked. A start writes them even if nothing changes: a server
@@ -109,21 +110,15 @@ func MarkBegun(tx *sql.Tx, begun []Begun) error {
 	return expect("mark jobs as begun", n, len(begun), err)
 }
 
-// StillExecuting returns which of the runs execute. It takes no lock: runs of other jobs are not asked for, and a start of the
-// same job would need the row of the job, which the transaction has locked.
-func StillExecuting(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
-	out := map[int64]bool{}
-	if len(ids) == 0 {
-		return out, nil
+// Uncrowd notes on locked jobs that no run executes any more which began before the job excluded others.
+func Uncrowd(tx *sql.Tx, jobs []int64) error {
+	if len(jobs) == 0 {
+		return nil
 	}
 	query := `
-		SELECT id
-		FROM run FORCE INDEX (PRIMARY)
-		WHERE state = 'executing' AND id IN ` + list(slices.Values(ids))
-
-	found, err := sql.Select(tx, "read running runs", scanID, query)
-	for _, id := range found {
-		out[id] = true
-	}
-	return out, err
+		UPDATE job FORCE INDEX (PRIMARY)
+		SET crowded = 0
+		WHERE id IN ` + list(slices.Values(jobs))
+	_, err := tx.Exec("clear crowded jobs", query)
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
@@ -14,6 +15,8 @@ import (
 // Session is the life of the node process whose runs end.
 type Session interface {
 	Number() trip.Owner
+	Now() job.Micros        // the clock of MySQL
+	Mint(n int) (run int64) // the first of n run ids that nobody else uses
 }
 
 // Recorder writes the ends of runs, many in one transaction.
@@ -22,11 +25,13 @@ type Recorder struct {
 	Session   Session
 	Log       *slog.Logger
 	Written   func([]trip.End) // called with ends whose rows are known to be written, or to belong to somebody else
+	Woken     func()           // called when runs that waited became idle; nil: nobody asks
 
 	mu      sync.Mutex
 	waiting []trip.End
 	urgent  bool // an end among them lets another run begin
 	signal  chan struct{}
+	writing chan struct{} // held by whoever writes
 	batch   sql.Batch
 }
 
@@ -34,11 +39,16 @@ const (
 	finishBatch = 800
 	// gather is how long an end waits for others that share its transaction.
 	gather = 10 * time.Millisecond
+	// busyPause is how long an end waits for the next try when somebody has locked the row of its run, job or group.
+	busyPause = 5 * time.Millisecond
 )
 
 // New returns a recorder. Run it.
 func New(x *lock.Exclusion, s Session, log *slog.Logger, written func([]trip.End)) *Recorder {
-	return &Recorder{Exclusion: x, Session: s, Log: log, Written: written, signal: make(chan struct{}, 1), batch: sql.NewBatch(finishBatch)}
+	return &Recorder{
+		Exclusion: x, Session: s, Log: log, Written: written,
+		signal: make(chan struct{}, 1), writing: make(chan struct{}, 1), batch: sql.NewBatch(finishBatch),
+	}
 }
 
 // Put takes the end of a run. It never blocks. Urgent ends are not kept waiting for others.
@@ -62,11 +72,19 @@ func (r *Recorder) Run(ctx context.Context) error {
 		if err := r.await(ctx); err != nil {
 			return err
 		}
-		if err := r.finish(ctx); err != nil && ctx.Err() == nil {
+		busy, err := r.finish(ctx)
+		pause := time.Duration(0)
+		switch {
+		case err != nil && ctx.Err() == nil:
 			r.Log.Warn("cannot write how runs ended, trying again", "error", err)
+			pause = r.batch.Pause()
+		case busy:
+			pause = busyPause
+		}
+		if pause > 0 {
 			select {
 			case <-ctx.Done():
-			case <-time.After(r.batch.Pause()):
+			case <-time.After(pause):
 			}
 		}
 	}
@@ -95,51 +113,148 @@ func (r *Recorder) await(ctx context.Context) error {
 	}
 }
 
-// finish writes one batch.
-func (r *Recorder) finish(ctx context.Context) error {
+// pushTries bounds how many batches a start waits for.
+const pushTries = 3
+
+// Push writes the ends of jobs that are about to start, if some wait: a start must not find a run executing that this node knows
+// to be over. It gives up when they cannot be written at once.
+func (r *Recorder) Push(ctx context.Context, jobs []int64) {
+	if r.Waiting() == 0 {
+		return
+	}
+	starting := make(map[int64]bool, len(jobs))
+	for _, id := range jobs {
+		starting[id] = true
+	}
+	for range pushTries {
+		if !r.holds(starting) {
+			return
+		}
+		if busy, err := r.finish(ctx); busy || err != nil {
+			return
+		}
+	}
+}
+
+func (r *Recorder) holds(jobs map[int64]bool) bool {
 	r.mu.Lock()
-	ends := r.waiting[:min(len(r.waiting), r.batch.Size())]
+	defer r.mu.Unlock()
+	for i := range r.waiting {
+		if jobs[r.waiting[i].JobID] {
+			return true
+		}
+	}
+	return false
+}
+
+// finish writes one batch: first the ends that concern nobody else, then the others. It reports whether some could not be written
+// because somebody has locked rows that they need.
+func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
+	select {
+	case r.writing <- struct{}{}:
+		defer func() { <-r.writing }()
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+	r.mu.Lock()
+	ends := append([]trip.End(nil), r.waiting[:min(len(r.waiting), r.batch.Size())]...)
 	r.mu.Unlock()
 	if len(ends) == 0 {
-		return nil
+		return false, nil
 	}
 
-	session := r.Session.Number()
-	err := r.Exclusion.Do(ctx, lock.Change{
-		Name: "finish",
-		Rows: func(tx *sql.Tx) error {
-			_, err := trip.Finish(tx, session, ends)
-			return err // rows that are not ours any more were not changed: somebody wrote these runs as lost
-		},
-		Settle: func(tx *sql.Tx) error {
-			_, err := trip.Finish(tx, session, ends) // what was written already is not written again
-			return err
-		},
-		Sets: func() { r.written(ends) },
-	})
+	others, err := r.finishAlone(ctx, ends)
+	if err == nil && len(others) > 0 {
+		busy, err = r.finishTogether(ctx, others)
+	}
 	r.batch.Took(len(ends), err)
 	if r.batch.Culprit() {
 		r.Log.Error("MySQL refuses how a run ended", "run", ends[0].Launch, "job_id", ends[0].JobID, "error", err)
-		r.putLast(ends[0])
-		return nil
+		r.settled(nil, ends[:1])
+		return true, nil
 	}
-	return err
+	return busy, err
 }
 
-func (r *Recorder) written(ends []trip.End) {
-	done := append([]trip.End(nil), ends...)
+// finishAlone writes the ends of runs that nobody waits for, that hold no slot and that are not tried again. These are nearly
+// all: one statement by which no other row is read. It returns the others.
+func (r *Recorder) finishAlone(ctx context.Context, ends []trip.End) (others []trip.End, err error) {
+	var alone, again []trip.End
+	for _, e := range ends {
+		if e.Again == 0 {
+			alone = append(alone, e)
+		} else {
+			again = append(again, e)
+		}
+	}
+	if len(alone) == 0 {
+		return again, nil
+	}
+
+	var done []trip.End
+	session := r.Session.Number()
+	write := func(tx *sql.Tx) error {
+		done, others = alone, again
+		n, err := trip.FinishAlone(tx, session, alone)
+		if err != nil || n == int64(len(alone)) {
+			return err
+		}
+		ended, err := trip.EndedAmong(tx, launchesOf(alone))
+		done = nil
+		for _, e := range alone {
+			if ended[e.Launch] {
+				done = append(done, e)
+			} else {
+				others = append(others, e)
+			}
+		}
+		return err
+	}
+	err = r.Exclusion.Do(ctx, lock.Change{
+		Name:   "finish",
+		Rows:   write,
+		Settle: write, // what was written already is not written again
+		// If we die before this, the rows say how the runs ended, and nobody misses the set.
+		Sets: func() { r.settled(done, nil) },
+	})
+	return others, err
+}
+
+func launchesOf(ends []trip.End) []trip.Launch {
+	out := make([]trip.Launch, len(ends))
+	for i := range ends {
+		out[i] = ends[i].Launch
+	}
+	return out
+}
+
+// settled takes ends that are written out of the waiting ones. Those that cannot be written yet go behind the others.
+func (r *Recorder) settled(written, later []trip.End) {
+	gone, last := make(map[trip.Launch]bool, len(written)), make(map[trip.Launch]bool, len(later))
+	for i := range written {
+		gone[written[i].Launch] = true
+	}
+	for i := range later {
+		last[later[i].Launch] = true
+	}
+
 	r.mu.Lock()
-	r.waiting = append(r.waiting[:0], r.waiting[len(ends):]...)
+	rest, behind := r.waiting[:0:0], []trip.End(nil)
+	for _, e := range r.waiting {
+		switch {
+		case gone[e.Launch]:
+		case last[e.Launch]:
+			behind = append(behind, e)
+		default:
+			rest = append(rest, e)
+		}
+	}
+	r.waiting = append(rest, behind...)
 	r.urgent = r.urgent && len(r.waiting) > 0
 	r.mu.Unlock()
-	r.Written(done)
-}
-
-// putLast moves the first end behind the others: they go on without it.
-func (r *Recorder) putLast(e trip.End) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.waiting = append(append(r.waiting[:0], r.waiting[1:]...), e)
+	if len(written) > 0 {
+		r.Written(written)
+	}
 }
 
 // Waiting is how many ends are not known to be written.

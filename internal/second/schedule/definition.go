@@ -25,9 +25,10 @@ type version struct {
 
 // Definitions caches definitions by job and version. It holds at most maxBytes of their text, the latest used.
 type Definitions struct {
-	mu    sync.Mutex
-	cache *simplelru.LRU[version, sized]
-	bytes int
+	mu     sync.Mutex
+	cache  *simplelru.LRU[version, sized]
+	latest map[int64]int32 // the latest version of each job that is in the cache
+	bytes  int
 }
 
 type sized struct {
@@ -43,9 +44,27 @@ const (
 
 // NewDefinitions returns an empty cache.
 func NewDefinitions() *Definitions {
-	d := &Definitions{}
-	d.cache, _ = simplelru.NewLRU(maxBytes/overhead, func(_ version, gone sized) { d.bytes -= gone.bytes }) // fails for no size only
+	d := &Definitions{latest: map[int64]int32{}}
+	forget := func(v version, gone sized) {
+		d.bytes -= gone.bytes
+		if d.latest[v.job] == v.number {
+			delete(d.latest, v.job)
+		}
+	}
+	d.cache, _ = simplelru.NewLRU(maxBytes/overhead, forget) // fails for no size only
 	return d
+}
+
+// Latest returns the latest definition of a job that is cached; nil: none is. It may be outdated.
+func (d *Definitions) Latest(jobID int64) *Definition {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	number, ok := d.latest[jobID]
+	if !ok {
+		return nil
+	}
+	found, _ := d.cache.Peek(version{jobID, number})
+	return found.Definition
 }
 
 // Get returns a cached definition.
@@ -65,6 +84,7 @@ func (d *Definitions) Put(read trip.Definition) *Definition {
 	key := version{read.JobID, read.Version}
 	d.cache.Remove(key)
 	d.cache.Add(key, compiled)
+	d.latest[key.job] = max(d.latest[key.job], key.number)
 	for d.bytes += compiled.bytes; d.bytes > maxBytes; {
 		d.cache.RemoveOldest()
 	}

@@ -1,7 +1,9 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"go-crontab/job"
@@ -14,6 +16,7 @@ type action int
 const (
 	start  action = iota // it becomes executing
 	refuse               // it ends without a start
+	wait                 // it waits for another run of its job, or for a slot of its group
 	hold                 // it stays prepared, and is looked at again
 	unread               // it stays prepared until the definition of its job has been read
 	forget               // its row is not ours any more
@@ -23,10 +26,18 @@ const (
 type verdict struct {
 	action
 	run     trip.Run
-	at      job.Micros // of a hold: when to look again; zero: after a pause that grows
+	at      job.Micros // of a hold: when to look again; zero: soon
 	outcome job.Outcome
 	reason  string
 	def     *Definition
+	group   int32 // of a start: the group of which it takes a slot; zero: none
+
+	place      job.Micros  // of a wait: in which line, and where
+	turn       int64       // of a start or wait: the run whose turn it is now
+	replaces   bool        // of a wait: that run is to be killed
+	supersedes []trip.Held // runs that have not begun and will not, because of this one
+	alone      bool        // of a start: the job is not crowded any more
+	passes     bool        // it had the turn, or a slot, and does not use it: the next one is to be woken
 }
 
 // policy is one rule about starts. It returns nil if it has no objection to a start.
@@ -42,15 +53,19 @@ var policies = []policy{
 	startDeadline,
 	misfire,
 	overlap,
+	slot,
 }
 
 // judge gives every run a verdict, the earliest due first. The scene follows the verdicts.
 func judge(runs []trip.Run, s *scene) []verdict {
-	out := make([]verdict, len(runs))
-	for i := range runs {
-		r := &runs[i]
+	order := slices.Clone(runs)
+	slices.SortFunc(order, byDue)
+
+	out := make([]verdict, len(order))
+	for i := range order {
+		r := &order[i]
 		j := s.jobs[r.JobID]
-		v := verdict{action: start, def: j.def}
+		v := verdict{action: start}
 		for _, object := range policies {
 			if objection := object(r, j, s.now); objection != nil {
 				v = *objection
@@ -58,17 +73,55 @@ func judge(runs []trip.Run, s *scene) []verdict {
 			}
 		}
 
-		// Before the due time no refusal is final: what stands in the way may be gone by then.
-		if v.action == refuse && s.now < r.DueNow {
+		// Before the due time nothing else than a start is final: what stands in the way may be gone by then.
+		if (v.action == refuse || v.action == wait) && s.now < r.DueNow {
 			v = verdict{action: hold, at: r.DueNow}
 		}
-		if v.action == start && j.excludes() {
-			j.executing, j.Running = true, r.Run
-		}
-		v.run = *r
+		v.run, v.def = *r, j.def
+		j.follow(&v)
 		out[i] = v
 	}
 	return out
+}
+
+func byDue(a, b trip.Run) int {
+	return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.Launch.Run, b.Launch.Run))
+}
+
+// follow makes the scene of a job say what a verdict makes true.
+func (j *jobScene) follow(v *verdict) {
+	r := &v.run
+	had := j.gone || j.Running == r.Launch.Run
+	woke := j.group != nil && j.group.Group != nil && j.group.woke(r)
+	switch v.action {
+	case start:
+		j.started(v)
+	case wait:
+		j.waited(v)
+		v.passes = woke
+	case refuse:
+		v.passes = had || r.Group < 0
+		if j.turn != nil && j.turn.Launch.Run == r.Launch.Run {
+			j.turn = nil
+		}
+	}
+	if woke && (v.action == start || v.passes) {
+		j.group.woken = max(0, j.group.woken-1)
+	}
+}
+
+func (j *jobScene) started(v *verdict) {
+	v.turn = v.run.Launch.Run
+	if g := j.group; g != nil {
+		v.group = g.ID
+		g.Taken++
+	}
+	if j.excludes() {
+		v.supersedes = j.outrun(&v.run)
+		v.alone = j.Crowded
+		j.Crowded = false
+		j.turn = &trip.Held{Run: v.run, State: trip.Executing}
+	}
 }
 
 func refusal(outcome job.Outcome, format string, args ...any) *verdict {
@@ -113,9 +166,10 @@ func brokenDefinition(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	return nil
 }
 
+// startDeadline is about first attempts of the schedule: what people ask for is started however late it is.
 func startDeadline(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	deadline := j.def.Spec.StartDeadline
-	if deadline > 0 && now.Sub(r.Due) > time.Duration(deadline) {
+	if deadline > 0 && r.Kind == trip.Schedule && r.Attempt == 1 && now.Sub(r.Due) > time.Duration(deadline) {
 		return refusal(job.Missed, "could not be started by its deadline, %s after it was due", deadline)
 	}
 	return nil
@@ -129,13 +183,6 @@ func misfire(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	}
 	if !startsLate(spec, j.def.Schedule, r.Due, now) {
 		return refusal(job.Missed, "nobody could start it within %s; misfire policy %s", job.Duration(spec.MissedAfter()), spec.Misfire.Policy)
-	}
-	return nil
-}
-
-func overlap(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
-	if j.executing && j.excludes() {
-		return refusal(job.Skipped, "overlap: run %d is still executing", j.Running)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go-crontab/job"
@@ -14,14 +15,15 @@ const patience = 2 * time.Second
 // takeOverdue starts runs that nobody has started in time: prepared runs of nodes that died, hang or have no free slot, prepared runs
 // of this session that its set does not hold, and idle runs that are due. Taking a run and starting it are one transaction. If
 // they were two, two nodes could take a run from each other for ever.
-func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (int, error) {
+// It reports whether there is more to do soon.
+func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (again bool, err error) {
 	room := min(startBatch, s.Executing.Free())
 	if !s.Session.Fresh() || room <= 0 {
-		return 0, nil
+		return false, nil
 	}
 	found, err := s.findOverdue(ctx, now, room)
 	if err != nil || len(found) == 0 {
-		return 0, err
+		return false, err
 	}
 
 	runs, holders := make([]trip.Run, 0, len(found)), make(map[int64]trip.Owner, len(found))
@@ -34,13 +36,14 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (int, error) 
 		runs = append(runs, h.Run)
 	}
 	if len(runs) == 0 {
-		return 0, nil
+		return false, nil
 	}
 	verdicts, err := s.decide(ctx, runs, holders, now)
 	if err != nil {
-		return 0, err
+		return false, err
 	}
-	return len(runs), s.learn(ctx, verdicts, now)
+	again = len(found) == room || slices.ContainsFunc(verdicts, func(v verdict) bool { return v.action == unread || v.action == hold && v.at == 0 })
+	return again, s.learn(ctx, verdicts, now)
 }
 
 // findOverdue lists the runs that are to be taken, the earliest first.

@@ -1,36 +1,115 @@
 package schedule
 
 import (
+	"maps"
+	"slices"
+
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
 
 // scene is everything that the verdicts on a batch of runs depend on. It is read in one transaction, which holds the rows of
-// the jobs until it ends. While verdicts are given, the scene follows them: a run that starts executes for the runs behind it.
+// the groups and jobs until it ends. While verdicts are given, the scene follows them: a run that starts executes for the runs
+// behind it.
 type scene struct {
-	now  job.Micros
-	jobs map[int64]*jobScene
+	now    job.Micros
+	groups map[string]*groupScene // those that could be locked, and those that do not exist
+	jobs   map[int64]*jobScene
 }
 
 // jobScene is what the verdicts on the runs of one job depend on.
 type jobScene struct {
 	trip.Job
-	busy      bool        // somebody else has locked the row
-	gone      bool        // there is no such job
-	def       *Definition // of the current version; nil: not read yet
-	executing bool        // a run that excludes others executes
+	busy   bool        // somebody else has locked the row
+	gone   bool        // there is no such job
+	def    *Definition // of the current version; nil: not read yet
+	turn   *trip.Held  // the run that excludes others: it executes, was woken, or waits for a slot; nil: none, or overlap allow
+	queued int         // how many runs wait in the line of the job, those of backfills left out
+	line   []trip.Held // these runs, with overlap replace only
+	latest job.Micros  // the latest due time among the runs of the batch that are due; backfills left out
+	group  *groupScene // nil: the job has none, or it is locked by somebody else
 }
 
-// readScene locks the jobs of the runs and reads what else the verdicts need.
+// groupScene is what the verdicts on the runs of one group depend on.
+type groupScene struct {
+	*trip.Group               // nil: there is no such group
+	before      int           // how many slots were taken when it was read
+	woken       int           // how many runs were woken for its slots a moment ago
+	queued      map[int64]int // how many runs wait for a slot, by job; only if the group is full and the job's overlap is allow
+}
+
+// readScene locks the groups and jobs of the runs and reads what else the verdicts need.
 func readScene(tx *sql.Tx, runs []trip.Run, defs *Definitions, now job.Micros) (*scene, error) {
+	s := &scene{now: now, jobs: map[int64]*jobScene{}}
+	if err := s.lockGroups(tx, runs, defs); err != nil {
+		return nil, err
+	}
+	if err := s.lockJobs(tx, runs, defs); err != nil {
+		return nil, err
+	}
+	if err := s.readTurns(tx); err != nil {
+		return nil, err
+	}
+	if err := s.readLines(tx); err != nil {
+		return nil, err
+	}
+	return s, s.readGroupLines(tx, runs)
+}
+
+// lockGroups locks the groups that the runs seem to need. Groups come before jobs in the order of locks, so this goes by the latest
+// definitions that the node knows. A run whose job needs another group is looked at again.
+func (s *scene) lockGroups(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
+	names := map[string]bool{}
+	for i := range runs {
+		if d := defs.Latest(runs[i].JobID); d != nil && d.Err == nil && d.Spec.Group != "" {
+			names[d.Spec.Group] = true
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	all := slices.Sorted(maps.Keys(names))
+	locked, err := trip.LockGroups(tx, all)
+	if err != nil {
+		return err
+	}
+	exist := map[string]bool{}
+	if len(locked) < len(all) {
+		if exist, err = trip.GroupNames(tx, all); err != nil {
+			return err
+		}
+	}
+
+	var ids []int32
+	s.groups = map[string]*groupScene{}
+	for _, name := range all {
+		g := locked[name]
+		if g == nil && exist[name] {
+			continue // somebody else has locked it
+		}
+		s.groups[name] = &groupScene{Group: g, queued: map[int64]int{}}
+		if g != nil {
+			ids = append(ids, g.ID)
+		}
+	}
+	woken, err := trip.Woken(tx, ids, s.now)
+	for _, g := range s.groups {
+		if g.Group != nil {
+			g.before, g.woken = g.Taken, woken[g.ID]
+		}
+	}
+	return err
+}
+
+// lockJobs locks the rows of jobs that nobody else has locked.
+func (s *scene) lockJobs(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
 	ids := jobsOf(runs)
 	locked, err := trip.LockJobs(tx, ids)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s := &scene{now: now, jobs: make(map[int64]*jobScene, len(ids))}
-	var running, missing []int64
+	var missing []int64
 	for _, id := range ids {
 		j := locked[id]
 		if j == nil {
@@ -39,29 +118,138 @@ func readScene(tx *sql.Tx, runs []trip.Run, defs *Definitions, now job.Micros) (
 		}
 		js := &jobScene{Job: *j}
 		js.def, _ = defs.Get(id, j.Version)
-		s.jobs[id] = js
-		if j.Running != 0 && js.excludes() {
-			running = append(running, j.Running)
+		if spec := js.spec(); spec != nil && spec.Group != "" {
+			js.group = s.groups[spec.Group]
 		}
+		s.jobs[id] = js
 	}
 
 	// A row that is not there is an answer; a row that is locked is not.
 	exist, err := trip.Existing(tx, missing)
-	if err != nil {
-		return nil, err
-	}
 	for _, id := range missing {
 		s.jobs[id] = &jobScene{busy: exist[id], gone: !exist[id]}
 	}
-
-	executing, err := trip.StillExecuting(tx, running)
-	for _, j := range s.jobs {
-		j.executing = executing[j.Running]
+	for i := range runs {
+		if r := &runs[i]; r.Kind != trip.Backfill && r.DueNow <= s.now {
+			s.jobs[r.JobID].latest = max(s.jobs[r.JobID].latest, r.Due)
+		}
 	}
-	return s, err
+	return err
+}
+
+// spec is the definition of the job; nil if it is not known or cannot be used.
+func (j *jobScene) spec() *job.Spec {
+	if j.def == nil || j.def.Err != nil {
+		return nil
+	}
+	return j.def.Spec
 }
 
 // excludes reports whether a run of the job keeps other runs of it from starting.
 func (j *jobScene) excludes() bool {
-	return j.Crowded || j.def == nil || j.def.Err != nil || j.def.Spec.Overlap != job.OverlapAllow
+	spec := j.spec()
+	return spec == nil || spec.Overlap != job.OverlapAllow
 }
+
+// readTurns reads which runs exclude others. That is one look at one row for each job, but for crowded jobs: of them more runs
+// may execute than job.running can name.
+func (s *scene) readTurns(tx *sql.Tx) error {
+	var running, crowded []int64
+	for id, j := range s.jobs {
+		switch {
+		case !j.excludes():
+		case j.Crowded:
+			crowded = append(crowded, id)
+			fallthrough
+		default:
+			if j.Running != 0 {
+				running = append(running, j.Running)
+			}
+		}
+	}
+	turns, err := trip.Turns(tx, running)
+	if err != nil {
+		return err
+	}
+	for _, j := range s.jobs {
+		j.turn = turns[j.Running]
+	}
+	if len(crowded) == 0 {
+		return nil
+	}
+
+	owners, err := trip.Owners(tx)
+	if err != nil {
+		return err
+	}
+	executing, err := trip.ExecutingOf(tx, owners, crowded)
+	for i := range executing {
+		h := &executing[i]
+		if j := s.jobs[h.JobID]; j.turn == nil || j.turn.State != trip.Executing {
+			j.turn = h
+		}
+	}
+	return err
+}
+
+// readLines reads what waits in the lines of jobs. Nothing waits for a job without a turn.
+func (s *scene) readLines(tx *sql.Tx) error {
+	var count, list []int64
+	for id, j := range s.jobs {
+		spec := j.spec()
+		switch {
+		case j.turn == nil || spec == nil:
+		case spec.Overlap == job.OverlapReplace:
+			list = append(list, id)
+		default:
+			count = append(count, id)
+		}
+	}
+	queued, err := trip.Queued(tx, count)
+	if err != nil {
+		return err
+	}
+	for id, n := range queued {
+		s.jobs[id].queued = n
+	}
+	lines, err := trip.Lines(tx, list)
+	for _, h := range lines {
+		j := s.jobs[h.JobID]
+		j.line = append(j.line, h)
+		j.queued++
+	}
+	return err
+}
+
+// readGroupLines counts, for jobs that overlap, how many of their runs wait for a slot. Of other jobs one run does.
+func (s *scene) readGroupLines(tx *sql.Tx, runs []trip.Run) error {
+	for i := range runs {
+		r := &runs[i]
+		j := s.jobs[r.JobID]
+		g := j.group
+		if g == nil || g.Group == nil || g.free(r) > 0 || j.excludes() {
+			continue
+		}
+		if _, known := g.queued[r.JobID]; known {
+			continue
+		}
+		n, err := trip.QueuedInGroup(tx, g.ID, r.JobID, r.Hash)
+		if err != nil {
+			return err
+		}
+		g.queued[r.JobID] = n
+	}
+	return nil
+}
+
+// free is how many slots there are for a run. Runs that were woken for slots a moment ago go before those that were not.
+func (g *groupScene) free(r *trip.Run) int {
+	free := g.Slots - g.Taken
+	if !g.woke(r) {
+		free -= g.woken
+	}
+	return free
+}
+
+// woke reports whether a run was woken for a slot of the group.
+func (g *groupScene) woke(r *trip.Run) bool { return r.Group == -g.ID }

@@ -38,11 +38,12 @@ type Starter struct {
 	Window time.Duration // how long after its due time, or its start if that is later, a run may be spawned
 
 	freed wake
+	woken wake
 }
 
 // NewStarter completes a starter. Run it.
 func NewStarter(s Starter) *Starter {
-	s.freed = newWake()
+	s.freed, s.woken = newWake(), newWake()
 	return &s
 }
 
@@ -72,6 +73,7 @@ const retryPause = 100 * time.Millisecond
 
 // decide is one transaction: read, judge, write. Of the runs that it does not hold yet, holders names who does.
 func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros) (verdicts []verdict, err error) {
+	woken := 0
 	err = s.Exclusion.Do(ctx, lock.Change{
 		Name: "start",
 		Rows: func(tx *sql.Tx) error {
@@ -83,7 +85,8 @@ func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64
 			if err := takeOver(tx, s.Session.Number(), verdicts, holders); err != nil {
 				return err
 			}
-			return write(tx, s.Session.Number(), verdicts, now, s.Window.Microseconds())
+			woken, err = write(tx, s.Session.Number(), verdicts, scene, s.Window.Microseconds())
+			return err
 		},
 		Settle: func(tx *sql.Tx) error {
 			started, err := trip.StartedAmong(tx, s.Session.Number(), launchesOf(verdicts, start))
@@ -94,6 +97,9 @@ func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64
 		// nothing of a node outlives it.
 		Sets: func() { s.apply(verdicts, now) },
 	})
+	if woken > 0 {
+		s.Woken()
+	}
 	return verdicts, err
 }
 

@@ -24,12 +24,12 @@ func (s *Starter) Run(ctx context.Context) error {
 	overdueAt := s.Session.Now().Add(rand.N(overduePeriod)) // nodes do not march in step
 	for {
 		if now := s.Session.Now(); now >= overdueAt {
-			took, err := s.takeOverdue(ctx, now)
+			again, err := s.takeOverdue(ctx, now)
 			if err != nil && ctx.Err() == nil {
 				s.Log.Warn("cannot start overdue runs, trying again", "error", err)
 			}
-			if took < startBatch {
-				overdueAt = now.Add(overduePeriod)
+			if overdueAt = now.Add(overduePeriod); again {
+				overdueAt = now.Add(busyPause)
 			}
 		}
 
@@ -41,6 +41,8 @@ func (s *Starter) Run(ctx context.Context) error {
 			case <-time.After(wait):
 			case <-s.Prepared.signal:
 			case <-s.freed:
+			case <-s.woken:
+				overdueAt = 0
 			}
 			continue
 		}
@@ -74,3 +76,6 @@ func (s *Starter) untilNext(now job.Micros) time.Duration {
 
 // Freed tells the starter that a slot has become free.
 func (s *Starter) Freed() { s.freed.up() }
+
+// Woken tells the starter that runs which waited are idle now.
+func (s *Starter) Woken() { s.woken.up() }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -10,15 +11,21 @@ import (
 )
 
 // write makes the rows say what the verdicts say. A run whose row is not as expected loses its verdict: somebody else has
-// taken it, or an edit has taken it back. The transaction has locked the rows of the jobs.
-func write(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job.Micros, window int64) error {
-	if err := writeStarts(tx, session, verdicts, now, window); err != nil {
-		return err
+// taken it, or an edit has taken it back. The transaction has locked the rows of the groups and jobs.
+func write(tx *sql.Tx, session trip.Owner, verdicts []verdict, s *scene, window int64) (woken int, err error) {
+	for _, step := range []func() error{
+		func() error { return writeStarts(tx, session, verdicts, s.now, window) },
+		func() error { return writeRefusals(tx, session, verdicts, s.now) },
+		func() error { return writeWaits(tx, session, verdicts) },
+		func() error { return writeSuperseded(tx, session, verdicts, s.now) },
+		func() error { return trip.MarkBegun(tx, begunOf(verdicts, s)) },
+		func() error { return trip.Uncrowd(tx, aloneOf(verdicts)) },
+	} {
+		if err := step(); err != nil {
+			return 0, err
+		}
 	}
-	if err := writeRefusals(tx, session, verdicts, now); err != nil {
-		return err
-	}
-	return trip.MarkBegun(tx, begunOf(verdicts))
+	return wakeNext(tx, verdicts, s)
 }
 
 // takeOver makes runs of other holders runs of this session, where the verdict changes them. Its own runs and the others stay as they are.
@@ -29,7 +36,7 @@ func takeOver(tx *sql.Tx, session trip.Owner, verdicts []verdict, holders map[in
 	before := map[trip.Owner][]trip.Launch{} // the launches at which the holders have the runs
 	for i := range verdicts {
 		v := &verdicts[i]
-		if v.action == start || v.action == refuse {
+		if v.action == start || v.action == refuse || v.action == wait {
 			owner := holders[v.run.Run]
 			before[owner] = append(before[owner], trip.Launch{Run: v.run.Run, Claim: v.run.Claim - 1})
 		}
@@ -47,16 +54,29 @@ func takeOver(tx *sql.Tx, session trip.Owner, verdicts []verdict, holders map[in
 	}
 	forgetOthers(verdicts, start, taken)
 	forgetOthers(verdicts, refuse, taken)
+	forgetOthers(verdicts, wait, taken)
 	return nil
 }
 
 func writeStarts(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job.Micros, window int64) error {
-	launches := launchesOf(verdicts, start)
-	n, err := trip.Start(tx, session, launches, now, window)
-	if err != nil || n == int64(len(launches)) {
-		return err
+	byGroup := map[int32][]trip.Launch{} // nearly all runs have none, so this is one list
+	for i := range verdicts {
+		if v := &verdicts[i]; v.action == start {
+			byGroup[v.group] = append(byGroup[v.group], v.run.Launch)
+		}
 	}
-	started, err := trip.StartedAmong(tx, session, launches)
+	moved := true
+	for group, launches := range byGroup {
+		n, err := trip.Start(tx, session, group, launches, now, window)
+		if err != nil {
+			return err
+		}
+		moved = moved && n == int64(len(launches))
+	}
+	if moved {
+		return nil
+	}
+	started, err := trip.StartedAmong(tx, session, launchesOf(verdicts, start))
 	forgetOthers(verdicts, start, started)
 	return err
 }
@@ -77,6 +97,94 @@ func writeRefusals(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job.M
 	return err
 }
 
+// writeWaits lets runs wait. Each of them marks the run that it waits for, so that no end escapes it: a run that cannot be
+// marked has ended, or is ending, and its waiter is looked at again.
+func writeWaits(tx *sql.Tx, session trip.Owner, verdicts []verdict) error {
+	awaited, replaced := map[int64]bool{}, map[int64]bool{}
+	for i := range verdicts {
+		if v := &verdicts[i]; v.action == wait && v.turn != v.run.Launch.Run {
+			awaited[v.turn] = true
+			replaced[v.turn] = replaced[v.turn] || v.replaces
+		}
+	}
+	marked, err := trip.MarkAwaited(tx, slices.Sorted(maps.Keys(awaited)))
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(replaced, func(run int64, is bool) bool { return !is || !marked[run] })
+	if err := trip.Replace(tx, slices.Sorted(maps.Keys(replaced))); err != nil {
+		return err
+	}
+
+	var waiters []trip.Waiter
+	for i := range verdicts {
+		v := &verdicts[i]
+		switch {
+		case v.action != wait:
+		case awaited[v.turn] && !marked[v.turn]:
+			*v = verdict{action: hold, run: v.run, def: v.def}
+		default:
+			waiters = append(waiters, trip.Waiter{Launch: v.run.Launch, Place: v.place})
+		}
+	}
+	n, err := trip.Wait(tx, session, waiters)
+	if err != nil || n == int64(len(waiters)) {
+		return err
+	}
+	waiting, err := trip.WaitingAmong(tx, launchesOf(verdicts, wait))
+	forgetOthers(verdicts, wait, waiting)
+	return err
+}
+
+// writeSuperseded ends the runs whose place others have taken.
+func writeSuperseded(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job.Micros) error {
+	var refusals []trip.Refusal
+	for i := range verdicts {
+		v := &verdicts[i]
+		if v.action != start && v.action != wait {
+			continue
+		}
+		for _, h := range v.supersedes {
+			refusals = append(refusals, trip.Refusal{Launch: h.Launch, Reason: fmt.Sprintf(tookItsPlace, v.run.Due)})
+		}
+	}
+	return trip.Supersede(tx, session, refusals, now)
+}
+
+// wakeNext wakes the runs that come next, where a run did not use its turn or its slot. It returns how many it woke.
+func wakeNext(tx *sql.Tx, verdicts []verdict, s *scene) (woken int, err error) {
+	jobs, afterSchedule := map[int64]bool{}, map[int64]bool{}
+	started := map[int32]int{}
+	for i := range verdicts {
+		switch v := &verdicts[i]; {
+		case v.action == start:
+			started[v.group]++
+		case v.action == refuse && v.passes:
+			jobs[v.run.JobID] = true
+			afterSchedule[v.run.JobID] = v.run.Kind != trip.Backfill
+		}
+	}
+
+	var groups []*trip.Group
+	for _, g := range s.groups {
+		if g.Group == nil {
+			continue
+		}
+		if g.Taken = g.before + started[g.ID]; g.Taken != g.before {
+			if err := trip.MoveTaken(tx, g.ID, started[g.ID]); err != nil {
+				return 0, err
+			}
+		}
+		groups = append(groups, g.Group)
+	}
+	byJobs, err := trip.WakeJobs(tx, slices.Sorted(maps.Keys(jobs)), afterSchedule, s.now)
+	if err != nil || len(groups) == 0 {
+		return byJobs, err
+	}
+	byGroups, err := trip.WakeGroups(tx, groups, s.now)
+	return byJobs + byGroups, err
+}
+
 func launchesOf(verdicts []verdict, a action) (launches []trip.Launch) {
 	for i := range verdicts {
 		if verdicts[i].action == a {
@@ -95,13 +203,13 @@ func forgetOthers(verdicts []verdict, a action, changed map[trip.Launch]bool) {
 	}
 }
 
-// begunOf is what the verdicts say about jobs: how far the schedule has begun (rule B), and which run now excludes others.
-func begunOf(verdicts []verdict) []trip.Begun {
+// begunOf is what the verdicts say about jobs: how far the schedule has begun (rule B), and whose turn it is.
+func begunOf(verdicts []verdict, s *scene) []trip.Begun {
 	index := map[int64]int{}
 	var out []trip.Begun
 	for i := range verdicts {
 		v := &verdicts[i]
-		if v.action != start && v.action != refuse || v.outcome == job.Superseded {
+		if v.action != start && v.action != refuse && v.action != wait || s.jobs[v.run.JobID].gone {
 			continue
 		}
 		at, ok := index[v.run.JobID]
@@ -110,12 +218,26 @@ func begunOf(verdicts []verdict) []trip.Begun {
 			index[v.run.JobID] = at
 			out = append(out, trip.Begun{JobID: v.run.JobID})
 		}
-		if v.run.Kind == trip.Schedule {
-			out[at].To = max(out[at].To, v.run.Due)
+		b := &out[at]
+		if v.action != wait && v.run.Kind == trip.Schedule {
+			b.To = max(b.To, v.run.Due)
 		}
-		if v.action == start {
-			out[at].Running = v.run.Run
+		for j := range v.supersedes {
+			b.To = max(b.To, v.supersedes[j].Due)
+		}
+		if v.turn != 0 {
+			b.Running = v.turn
 		}
 	}
 	return out
+}
+
+// aloneOf lists the jobs of which a run starts that are not crowded any more.
+func aloneOf(verdicts []verdict) (jobs []int64) {
+	for i := range verdicts {
+		if v := &verdicts[i]; v.action == start && v.alone {
+			jobs = append(jobs, v.run.JobID)
+		}
+	}
+	return jobs
 }

@@ -1,0 +1,174 @@
+package schedule
+
+import (
+	"go-crontab/job"
+	"go-crontab/sql/trip"
+)
+
+// overlap judges a run by the run of its job that has the turn.
+func overlap(r *trip.Run, j *jobScene, now job.Micros) *verdict {
+	if !j.excludes() || j.turn == nil || j.turn.Launch.Run == r.Launch.Run {
+		return j.overtaken(r)
+	}
+	if r.Kind == trip.Backfill { // it neither takes a place nor loses it
+		return j.waits(r, now, "overlap")
+	}
+
+	switch j.def.Spec.Overlap {
+	case job.OverlapQueue:
+		return j.waits(r, now, "overlap: the queue is full")
+	case job.OverlapReplace:
+		return j.replace(r, now)
+	}
+	return j.skip(r, now)
+}
+
+// skip: the due time is skipped, unless it is owed. Then it waits.
+func (j *jobScene) skip(r *trip.Run, now job.Micros) *verdict {
+	t := j.turn
+	switch {
+	case r.Attempt > 1, catchesUp(r, j.def.Spec, now):
+		return j.waits(r, now, "overlap")
+	case t.Kind != trip.Backfill && t.State == trip.Executing:
+		return refusal(job.Skipped, "overlap: the run due %s is still executing", t.Due)
+	case t.Kind != trip.Backfill:
+		return refusal(job.Skipped, "overlap: the run due %s still waits for its start", t.Due)
+	case j.queued > 0:
+		return refusal(job.Skipped, "overlap: another due time waits for the end of a backfill's run")
+	}
+	return j.waits(r, now, "overlap") // a backfill and the schedule take turns: neither loses due times to the other
+}
+
+// replace: a later due time takes the place of an earlier one. It waits until a run that executes is dead.
+func (j *jobScene) replace(r *trip.Run, now job.Micros) *verdict {
+	if v := j.overtaken(r); v != nil {
+		return v
+	}
+	t := j.turn
+	if t.State != trip.Executing && t.Kind != trip.Backfill && r.Attempt == 1 {
+		return nil // it has not begun, and ends superseded: see outrun
+	}
+	v := j.waits(r, now, "overlap")
+	v.replaces = t.State == trip.Executing && t.Kind != trip.Backfill && r.Attempt == 1
+	return v
+}
+
+// overtaken: with overlap replace, a run that comes after a later due time neither kills that nor keeps it waiting.
+func (j *jobScene) overtaken(r *trip.Run) *verdict {
+	if !j.replacesOthers() || r.Kind == trip.Backfill {
+		return nil
+	}
+	later := max(j.latest, j.turnDue())
+	for i := range j.line {
+		later = max(later, j.line[i].Due)
+	}
+	if later <= r.Due {
+		return nil
+	}
+	return refusal(job.Superseded, tookItsPlace, later)
+}
+
+const tookItsPlace = "the due time %s took its place"
+
+func (j *jobScene) replacesOthers() bool {
+	return j.spec() != nil && j.def.Spec.Overlap == job.OverlapReplace
+}
+
+// turnDue is the due time of the run that has the turn; zero if there is none, or it is a backfill's.
+func (j *jobScene) turnDue() job.Micros {
+	if j.turn == nil || j.turn.Kind == trip.Backfill {
+		return 0
+	}
+	return j.turn.Due
+}
+
+// outrun lists, with overlap replace, the runs that have not begun and whose place a run takes.
+func (j *jobScene) outrun(r *trip.Run) (out []trip.Held) {
+	if !j.replacesOthers() || r.Kind == trip.Backfill || r.Attempt > 1 {
+		return nil
+	}
+	unbegun := j.line
+	if t := j.turn; t != nil && t.State != trip.Executing && t.Launch.Run != r.Launch.Run {
+		unbegun = append(unbegun[:len(unbegun):len(unbegun)], *t)
+	}
+	for _, h := range unbegun {
+		if h.Kind != trip.Backfill && h.Due < r.Due {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// waits lets a run wait in the line of its job. The queue is bounded: a due time that finds it full is skipped.
+func (j *jobScene) waits(r *trip.Run, now job.Micros, reason string) *verdict {
+	most := j.def.Spec.QueueMax()
+	if catchesUp(r, j.def.Spec, now) {
+		most = max(most, j.def.Spec.CatchUp())
+	}
+	waiting := j.queued - len(j.outrun(r))
+	if waiting >= most && r.Kind != trip.Backfill && r.Attempt == 1 {
+		return refusal(job.Skipped, "%s; %d due times wait already", reason, waiting)
+	}
+	return &verdict{action: wait, place: trip.JobPlace(r), turn: j.turn.Launch.Run}
+}
+
+// waited makes the scene say that a run waits.
+func (j *jobScene) waited(v *verdict) {
+	v.supersedes = j.outrun(&v.run)
+	j.queued -= len(v.supersedes)
+	j.line = remaining(j.line, v.supersedes)
+
+	h := trip.Held{Run: v.run, State: trip.Waiting}
+	switch {
+	case v.turn == v.run.Launch.Run && j.excludes(): // it waits for a slot: the others wait behind it
+		j.turn = &h
+	case v.turn == v.run.Launch.Run:
+		j.group.queued[v.run.JobID]++
+	case v.run.Kind != trip.Backfill:
+		j.queued++
+		if j.replacesOthers() {
+			j.line = append(j.line, h)
+		}
+	}
+}
+
+// remaining is a line without some of its runs.
+func remaining(line, gone []trip.Held) (out []trip.Held) {
+	left := map[int64]bool{}
+	for i := range gone {
+		left[gone[i].Launch.Run] = true
+	}
+	for _, h := range line {
+		if !left[h.Launch.Run] {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// catchesUp reports whether a due time is one of those that the misfire policy `all` starts late. They go one after the other.
+func catchesUp(r *trip.Run, spec *job.Spec, now job.Micros) bool {
+	return r.Kind == trip.Schedule && spec.Misfire.Policy == job.MisfireAll && now.Sub(r.Due) > spec.MissedAfter()
+}
+
+// slot: a run of a group takes a slot of it, or waits for one.
+func slot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
+	name := j.def.Spec.Group
+	g := j.group
+	switch {
+	case name == "":
+		return nil
+	case g == nil:
+		return &verdict{action: hold} // somebody else has locked the group, or the job came into it a moment ago
+	case g.Group == nil:
+		return refusal(job.Skipped, "group %s does not exist", name)
+	case g.free(r) > 0:
+		return nil
+	}
+
+	waiting := g.queued[r.JobID]
+	if waiting >= j.def.Spec.QueueMax() && r.Kind != trip.Backfill && r.Attempt == 1 && !g.woke(r) {
+		return refusal(job.Skipped, "group %s has no free slot; %d due times wait already", name, waiting)
+	}
+	return &verdict{action: wait, place: trip.GroupPlace(r, g.ID, j.def.Spec.Priority), turn: r.Launch.Run}
+}

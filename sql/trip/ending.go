@@ -1,0 +1,74 @@
+package trip
+
+import (
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Ending is what an executing run takes along when it ends.
+type Ending struct {
+	Launch
+	JobID  int64
+	Group  int32 // whose slot it holds; zero: none
+	Kind   Kind
+	Wished bool // somebody wanted it killed: it is not tried again
+}
+
+// Endings reads runs that execute for a session at these launches. It takes no lock.
+func Endings(r sql.Reader, session Owner, launches []Launch) ([]Ending, error) {
+	return endings(r, session, launches, "")
+}
+
+// LockEndings is Endings for runs whose rows nobody else has locked, and locks them.
+func LockEndings(tx *sql.Tx, session Owner, launches []Launch) ([]Ending, error) {
+	return endings(tx, session, launches, `
+		ORDER BY id
+		FOR UPDATE SKIP LOCKED`)
+}
+
+func endings(r sql.Reader, session Owner, launches []Launch, lock string) ([]Ending, error) {
+	if len(launches) == 0 {
+		return nil, nil
+	}
+	query := `
+		SELECT id, claim, job_id, grp, kind, wish IS NOT NULL
+		FROM run FORCE INDEX (PRIMARY)
+		WHERE ` + at(session, Executing, launches) + lock
+
+	scan := func(rows *sql.Rows) (e Ending, err error) {
+		err = rows.Scan(&e.Run, &e.Claim, &e.JobID, &e.Group, &e.Kind, &e.Wished)
+		return e, err
+	}
+	return sql.Select(r, "read runs that end", scan, query)
+}
+
+// Again is the next attempt of a run that has ended.
+type Again struct {
+	After int64 // the run that has ended
+	Run   int64 // its id
+	At    job.Micros
+}
+
+// InsertAgain inserts the next attempts of runs as idle. An attempt that is there already stays as it is.
+func InsertAgain(tx *sql.Tx, attempts []Again) error {
+	if len(attempts) == 0 {
+		return nil
+	}
+	r := jsonRows(len(attempts))
+	for _, a := range attempts {
+		r.begin()
+		r.number(a.After)
+		r.number(a.Run)
+		r.number(int64(a.At))
+		r.end()
+	}
+	const query = `
+		INSERT INTO run (id, job_id, app_id, version, due, kind, request, attempt, state, owner, claim, due_now, hash)
+		SELECT n.id, r.job_id, r.app_id, r.version, r.due, r.kind, r.request, r.attempt + 1, 'idle', 0, 0, n.at, r.hash
+		FROM JSON_TABLE(?, '$[*]' COLUMNS (
+			after BIGINT PATH '$[0]', id BIGINT PATH '$[1]', at BIGINT PATH '$[2]')) n
+		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.after
+		ON DUPLICATE KEY UPDATE id = run.id`
+	_, err := tx.Exec("insert next attempts", query, r.json())
+	return err
+}

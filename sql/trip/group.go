@@ -1,0 +1,182 @@
+package trip
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Group bounds how many runs of its jobs execute at once.
+type Group struct {
+	ID    int32
+	Name  string
+	Slots int
+	Taken int // how many executing runs hold a slot
+}
+
+// LockGroups locks groups that nobody else has locked, and returns them by name.
+func LockGroups(tx *sql.Tx, names []string) (map[string]*Group, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	args := make([]any, len(names))
+	for i, name := range names {
+		args[i] = name
+	}
+	query := `
+		SELECT id, name, slots, taken
+		FROM grp
+		WHERE name IN (?` + strings.Repeat(", ?", len(names)-1) + `)
+		ORDER BY id
+		FOR UPDATE SKIP LOCKED`
+	return groupsBy(tx, func(g *Group) string { return g.Name }, query, args...)
+}
+
+// LockGroupIDs is LockGroups for groups that are known by their ids.
+func LockGroupIDs(tx *sql.Tx, ids []int32) (map[int32]*Group, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	query := `
+		SELECT id, name, slots, taken
+		FROM grp FORCE INDEX (PRIMARY)
+		WHERE id IN ` + list(slices.Values(ids)) + `
+		ORDER BY id
+		FOR UPDATE SKIP LOCKED`
+	return groupsBy(tx, func(g *Group) int32 { return g.ID }, query)
+}
+
+func groupsBy[K comparable](tx *sql.Tx, key func(*Group) K, query string, args ...any) (map[K]*Group, error) {
+	scan := func(rows *sql.Rows) (*Group, error) {
+		g := &Group{}
+		err := rows.Scan(&g.ID, &g.Name, &g.Slots, &g.Taken)
+		return g, err
+	}
+	found, err := sql.Select(tx, "lock groups", scan, query, args...)
+	out := make(map[K]*Group, len(found))
+	for _, g := range found {
+		out[key(g)] = g
+	}
+	return out, err
+}
+
+// GroupNames returns which of the groups exist. It takes no lock.
+func GroupNames(r sql.Reader, names []string) (map[string]bool, error) {
+	out := map[string]bool{}
+	if len(names) == 0 {
+		return out, nil
+	}
+	args := make([]any, len(names))
+	for i, name := range names {
+		args[i] = name
+	}
+	scan := func(rows *sql.Rows) (name string, err error) {
+		err = rows.Scan(&name)
+		return name, err
+	}
+	query := `
+		SELECT name
+		FROM grp
+		WHERE name IN (?` + strings.Repeat(", ?", len(names)-1) + ")"
+	found, err := sql.Select(r, "look for groups", scan, query, args...)
+	for _, name := range found {
+		out[name] = true
+	}
+	return out, err
+}
+
+// MoveTaken changes how many slots of a locked group are taken.
+func MoveTaken(tx *sql.Tx, group int32, by int) error {
+	const query = `
+		UPDATE grp
+		SET taken = taken + ?
+		WHERE id = ?`
+	n, err := tx.Exec("take or give back slots", query, by, group)
+	return expect("take or give back slots", n, 1, err)
+}
+
+// WokenFirst is how long a woken run goes before runs that have not waited for a slot of its group.
+const WokenFirst = 5 * time.Second
+
+// Woken counts, by group, the runs that were woken for a slot a moment ago and have not begun. It reads the idle runs that became
+// due in this time.
+func Woken(r sql.Reader, groups []int32, now job.Micros) (map[int32]int, error) {
+	out := map[int32]int{}
+	if len(groups) == 0 {
+		return out, nil
+	}
+	query := `
+		SELECT -grp, COUNT(*)
+		FROM run FORCE INDEX (live)
+		WHERE owner = 0 AND due_now > ? AND due_now <= ? AND grp < 0
+		GROUP BY grp`
+
+	scan := func(rows *sql.Rows) (c [2]int, err error) {
+		err = rows.Scan(&c[0], &c[1])
+		return c, err
+	}
+	counts, err := sql.Select(r, "count woken runs", scan, query, int64(now.Add(-WokenFirst)), int64(now))
+	for _, c := range counts {
+		out[int32(c[0])] = c[1]
+	}
+	return out, err
+}
+
+// WakeGroups wakes the first waiting runs of locked groups, as many as there are slots for them. It returns how many it woke.
+func WakeGroups(tx *sql.Tx, groups []*Group, now job.Micros) (int, error) {
+	ids := make([]int32, len(groups))
+	for i, g := range groups {
+		ids[i] = g.ID
+	}
+	woken, err := Woken(tx, ids, now)
+	if err != nil {
+		return 0, err
+	}
+	var lines []span
+	var free []int
+	for _, g := range groups {
+		if n := g.Slots - g.Taken - woken[g.ID]; n > 0 {
+			lines, free = append(lines, groupLine(g.ID)), append(free, n)
+		}
+	}
+	found, err := firsts(tx, lines, func(i int) int { return free[i] })
+	if err != nil {
+		return 0, err
+	}
+
+	byGroup := map[int32][]int64{}
+	for _, h := range found {
+		g := groupAt(h.DueNow)
+		byGroup[g] = append(byGroup[g], h.Launch.Run)
+	}
+	total := 0
+	for _, g := range groups {
+		runs, err := wakeRuns(tx, byGroup[g.ID], g.ID, now)
+		if err != nil {
+			return 0, err
+		}
+		total += len(runs)
+	}
+	return total, nil
+}
+
+// QueuedInGroup counts how many runs of a job wait in the line of a group.
+func QueuedInGroup(r sql.Reader, group int32, jobID int64, hash int) (int, error) {
+	query := `
+		SELECT COUNT(*)
+		FROM run FORCE INDEX (live)
+		WHERE owner = -1 AND ` + groupLine(group).String() + ` AND hash = ? AND job_id = ?`
+
+	scan := func(rows *sql.Rows) (n int, err error) {
+		err = rows.Scan(&n)
+		return n, err
+	}
+	counts, err := sql.Select(r, "count runs that wait for a slot", scan, query, hash, jobID)
+	if err != nil || len(counts) == 0 {
+		return 0, err
+	}
+	return counts[0], nil
+}

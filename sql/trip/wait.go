@@ -1,0 +1,166 @@
+package trip
+
+import (
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Turns reads runs by id, those of them that have not ended. It takes no lock: what the rows of executing, woken and waiting runs
+// become needs the row of the job, which the transaction has locked, or is an end.
+func Turns(r sql.Reader, ids []int64) (map[int64]*Held, error) {
+	out := map[int64]*Held{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	query := `
+		SELECT ` + heldColumns + `
+		FROM run FORCE INDEX (PRIMARY)
+		WHERE state <> 'ended' AND id IN ` + list(slices.Values(ids))
+
+	found, err := sql.Select(r, "read runs that exclude others", scanHeld, query)
+	for i := range found {
+		out[found[i].Launch.Run] = &found[i]
+	}
+	return out, err
+}
+
+// ExecutingOf lists the executing runs of jobs. It reads the rows of all prepared and executing runs of the cluster: it is
+// for jobs that begin to exclude, see job.crowded.
+func ExecutingOf(r sql.Reader, owners []Owner, jobs []int64) ([]Held, error) {
+	if len(jobs) == 0 || len(owners) == 0 {
+		return nil, nil
+	}
+	query := `
+		SELECT ` + heldColumns + `
+		FROM run FORCE INDEX (live)
+		WHERE owner IN ` + list(slices.Values(owners)) + ` AND state = 'executing'
+			AND job_id IN ` + list(slices.Values(jobs)) + `
+		ORDER BY id`
+
+	return sql.Select(r, "list executing runs of jobs", scanHeld, query)
+}
+
+// MarkAwaited notes on runs that others wait for their end, and returns those that it could mark. A run that is missing in
+// the answer has ended, or somebody has locked its row: it may be ending.
+func MarkAwaited(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
+	out := map[int64]bool{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	query := `
+		SELECT id
+		FROM run FORCE INDEX (PRIMARY)
+		WHERE state <> 'ended' AND id IN ` + list(slices.Values(ids)) + `
+		ORDER BY id
+		FOR UPDATE SKIP LOCKED`
+
+	found, err := sql.Select(tx, "lock awaited runs", scanID, query)
+	if err != nil || len(found) == 0 {
+		return out, err
+	}
+	for _, id := range found {
+		out[id] = true
+	}
+
+	change := `
+		UPDATE run FORCE INDEX (PRIMARY)
+		SET awaited = 1
+		WHERE id IN ` + list(slices.Values(found))
+	_, err = tx.Exec("mark awaited runs", change)
+	return out, err
+}
+
+// Replace asks for the end of executing runs, whose place later due times take. The transaction has marked them as awaited.
+// A run that somebody wants killed stays as it is.
+func Replace(tx *sql.Tx, ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	query := `
+		UPDATE run FORCE INDEX (PRIMARY)
+		SET wish = 'replace'
+		WHERE state = 'executing' AND wish IS NULL AND id IN ` + list(slices.Values(ids))
+	_, err := tx.Exec("replace runs", query)
+	return err
+}
+
+// Wish says that an executing run is to be killed.
+type Wish struct {
+	Launch
+	Replace bool // a later due time takes its place; else somebody asked for it
+}
+
+// Wishes lists the executing runs of a session that are to be killed. It takes no lock, and reads the rows of all runs of the session.
+func Wishes(r sql.Reader, session Owner) ([]Wish, error) {
+	const query = `
+		SELECT id, claim, wish = 'replace'
+		FROM run FORCE INDEX (live)
+		WHERE owner = ? AND wish IS NOT NULL AND state = 'executing'`
+
+	scan := func(rows *sql.Rows) (w Wish, err error) {
+		err = rows.Scan(&w.Run, &w.Claim, &w.Replace)
+		return w, err
+	}
+	return sql.Select(r, "list runs to kill", scan, query, int32(session))
+}
+
+// Waiter is a prepared run that is to wait.
+type Waiter struct {
+	Launch
+	Place job.Micros // see JobPlace and GroupPlace
+}
+
+// Wait makes prepared runs of a session wait, and returns how many. WaitingAmong says which.
+func Wait(tx *sql.Tx, session Owner, waiters []Waiter) (int64, error) {
+	if len(waiters) == 0 {
+		return 0, nil
+	}
+	r := jsonRows(len(waiters))
+	for _, w := range waiters {
+		r.begin()
+		r.number(w.Run)
+		r.number(int64(w.Claim))
+		r.number(int64(w.Place))
+		r.end()
+	}
+	const query = `
+		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
+			id BIGINT PATH '$[0]', claim INT PATH '$[1]', place BIGINT PATH '$[2]')) n
+		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.id
+		SET r.state = 'waiting', r.owner = -1, r.due_now = n.place, r.grp = 0
+		WHERE r.claim = n.claim AND r.owner = ? AND r.state = 'prepared'`
+
+	return tx.Exec("let runs wait", query, r.json(), int32(session))
+}
+
+// WaitingAmong returns which of the runs wait at these launches. It locks the rows as StartedAmong does.
+func WaitingAmong(tx *sql.Tx, launches []Launch) (map[Launch]bool, error) {
+	return among(tx, WaitingOwner, Waiting, launches)
+}
+
+// Supersede ends runs that have not begun, because a later due time takes their place. The transaction has locked their jobs.
+func Supersede(tx *sql.Tx, session Owner, refusals []Refusal, now job.Micros) error {
+	if len(refusals) == 0 {
+		return nil
+	}
+	r := jsonRows(len(refusals))
+	for _, f := range refusals {
+		r.begin()
+		r.number(f.Run)
+		r.number(int64(f.Claim))
+		r.text(f.Reason)
+		r.end()
+	}
+	const query = `
+		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
+			id BIGINT PATH '$[0]', claim INT PATH '$[1]', reason VARCHAR(512) PATH '$[2]')) n
+		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.id
+		SET r.state = 'ended', r.session = ?, r.owner = -2, r.due_now = r.due, r.grp = 0,
+			r.outcome = 'superseded', r.final = 1, r.ended = ?, r.reason = n.reason
+		WHERE r.claim = n.claim AND r.state IN ('waiting', 'idle')`
+
+	_, err := tx.Exec("supersede runs", query, r.json(), int32(session), int64(now))
+	return err
+}
