@@ -22,7 +22,7 @@ var mayImport = map[string][]string{
 	"sql/trip":                   {"job", "sql"},                     // the statements that move runs
 	"internal/second":            {},                                 // measures the second edition of the trip, built beside the first
 	"internal/second/schedule":   {"job", "lock", "sql", "sql/trip"}, // claims and starts
-	"internal/second/result":     {"lock", "sql", "sql/trip"},        // finishes
+	"internal/second/result":     {"job", "lock", "sql", "sql/trip"}, // finishes, and when the next attempts start
 	"internal/second/compensate": {"lock", "sql", "sql/trip"},        // makes rows and memory agree again
 
 	"session":    {"job", "sql", "lock", "internal/boottime"},

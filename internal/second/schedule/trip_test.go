@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/second/result"
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/lock"
@@ -35,6 +36,8 @@ type member struct {
 	starter *Starter
 	session *testSession
 	set     *executing
+	ending  *result.Recorder
+	woken   int // how often the recorder said that runs were woken
 }
 
 type testSession struct {
