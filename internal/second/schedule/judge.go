@@ -30,7 +30,9 @@ type verdict struct {
 	outcome job.Outcome
 	reason  string
 	def     *Definition
-	group   int32 // of a start: the group of which it takes a slot; zero: none
+	group   int32 // of a start: the group whose slot it holds; zero: none
+	takes   bool  // of a start: it takes that slot now
+	gives   bool  // it gives back the slot that it holds
 
 	place      job.Micros  // of a wait: in which line, and where
 	turn       int64       // of a start or wait: the run whose turn it is now
@@ -46,6 +48,7 @@ type policy func(r *trip.Run, j *jobScene, now job.Micros) *verdict
 // policies are asked in this order. The first objection is the verdict.
 var policies = []policy{
 	lockedJob,
+	heldSlot,
 	deletedJob,
 	pausedJob,
 	unreadDefinition,
@@ -98,8 +101,10 @@ func (j *jobScene) follow(v *verdict) {
 		j.started(v)
 	case wait:
 		j.waited(v)
+		j.giveSlot(v)
 		v.passes = woke
 	case refuse:
+		j.giveSlot(v)
 		v.passes = had || r.Group < 0
 		if j.turn != nil && j.turn.Launch.Run == r.Launch.Run {
 			j.turn = nil
@@ -112,10 +117,7 @@ func (j *jobScene) follow(v *verdict) {
 
 func (j *jobScene) started(v *verdict) {
 	v.turn = v.run.Launch.Run
-	if g := j.group; g != nil {
-		v.group = g.ID
-		g.Taken++
-	}
+	j.takeSlot(v)
 	if j.excludes() {
 		v.supersedes = j.outrun(&v.run)
 		v.alone = j.Crowded

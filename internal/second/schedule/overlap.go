@@ -150,25 +150,3 @@ func remaining(line, gone []trip.Held) (out []trip.Held) {
 func catchesUp(r *trip.Run, spec *job.Spec, now job.Micros) bool {
 	return r.Kind == trip.Schedule && spec.Misfire.Policy == job.MisfireAll && now.Sub(r.Due) > spec.MissedAfter()
 }
-
-// slot: a run of a group takes a slot of it, or waits for one.
-func slot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
-	name := j.def.Spec.Group
-	g := j.group
-	switch {
-	case name == "":
-		return nil
-	case g == nil:
-		return &verdict{action: hold} // somebody else has locked the group, or the job came into it a moment ago
-	case g.Group == nil:
-		return refusal(job.Skipped, "group %s does not exist", name)
-	case g.free(r) > 0:
-		return nil
-	}
-
-	waiting := g.queued[r.JobID]
-	if waiting >= j.def.Spec.QueueMax() && r.Kind != trip.Backfill && r.Attempt == 1 && !g.woke(r) {
-		return refusal(job.Skipped, "group %s has no free slot; %d due times wait already", name, waiting)
-	}
-	return &verdict{action: wait, place: trip.GroupPlace(r, g.ID, j.def.Spec.Priority), turn: r.Launch.Run}
-}

@@ -15,20 +15,22 @@ import (
 type scene struct {
 	now    job.Micros
 	groups map[string]*groupScene // those that could be locked, and those that do not exist
+	slots  map[int32]*groupScene  // those that could be locked, by id
 	jobs   map[int64]*jobScene
 }
 
 // jobScene is what the verdicts on the runs of one job depend on.
 type jobScene struct {
 	trip.Job
-	busy   bool        // somebody else has locked the row
-	gone   bool        // there is no such job
-	def    *Definition // of the current version; nil: not read yet
-	turn   *trip.Held  // the run that excludes others: it executes, was woken, or waits for a slot; nil: none, or overlap allow
-	queued int         // how many runs wait in the line of the job, those of backfills left out
-	line   []trip.Held // these runs, with overlap replace only
-	latest job.Micros  // the latest due time among the runs of the batch that are due; backfills left out
-	group  *groupScene // nil: the job has none, or it is locked by somebody else
+	busy   bool                  // somebody else has locked the row
+	gone   bool                  // there is no such job
+	def    *Definition           // of the current version; nil: not read yet
+	turn   *trip.Held            // the run that excludes others: it executes, was woken, or waits for a slot; nil: none, or overlap allow
+	queued int                   // how many runs wait in the line of the job, those of backfills left out
+	line   []trip.Held           // these runs, with overlap replace only
+	latest job.Micros            // the latest due time among the runs of the batch that are due; backfills left out
+	group  *groupScene           // nil: the job has none, or it is locked by somebody else
+	slots  map[int32]*groupScene // of the scene
 }
 
 // groupScene is what the verdicts on the runs of one group depend on.
@@ -57,46 +59,62 @@ func readScene(tx *sql.Tx, runs []trip.Run, defs *Definitions, now job.Micros) (
 	return s, s.readGroupLines(tx, runs)
 }
 
-// lockGroups locks the groups that the runs seem to need. Groups come before jobs in the order of locks, so this goes by the latest
-// definitions that the node knows. A run whose job needs another group is looked at again.
+// lockGroups locks the groups that the runs seem to need, and those whose slots they hold. Groups come before jobs in the order of
+// locks, so this goes by the latest definitions that the node knows. A run whose job needs another group is looked at again.
 func (s *scene) lockGroups(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
-	names := map[string]bool{}
+	names, held := map[string]bool{}, map[int32]bool{}
 	for i := range runs {
 		if d := defs.Latest(runs[i].JobID); d != nil && d.Err == nil && d.Spec.Group != "" {
 			names[d.Spec.Group] = true
 		}
+		if runs[i].Group > 0 {
+			held[runs[i].Group] = true
+		}
 	}
-	if len(names) == 0 {
+	if len(names)+len(held) == 0 {
 		return nil
 	}
-	all := slices.Sorted(maps.Keys(names))
-	locked, err := trip.LockGroups(tx, all)
+	s.groups, s.slots = map[string]*groupScene{}, map[int32]*groupScene{}
+	if err := s.lockNamedGroups(tx, slices.Sorted(maps.Keys(names))); err != nil {
+		return err
+	}
+
+	maps.DeleteFunc(held, func(id int32, _ bool) bool { return s.slots[id] != nil })
+	others, err := trip.LockGroupIDs(tx, slices.Sorted(maps.Keys(held)))
 	if err != nil {
 		return err
 	}
-	exist := map[string]bool{}
-	if len(locked) < len(all) {
-		if exist, err = trip.GroupNames(tx, all); err != nil {
-			return err
-		}
+	for _, g := range others {
+		s.addGroup(g)
 	}
+	woken, err := trip.Woken(tx, slices.Sorted(maps.Keys(s.slots)), s.now)
+	for id, g := range s.slots {
+		g.woken = woken[id]
+	}
+	return err
+}
 
-	var ids []int32
-	s.groups = map[string]*groupScene{}
-	for _, name := range all {
-		g := locked[name]
-		if g == nil && exist[name] {
-			continue // somebody else has locked it
-		}
-		s.groups[name] = &groupScene{Group: g, queued: map[int64]int{}}
-		if g != nil {
-			ids = append(ids, g.ID)
-		}
+func (s *scene) addGroup(g *trip.Group) {
+	gs := &groupScene{Group: g, before: g.Taken, queued: map[int64]int{}}
+	s.groups[g.Name], s.slots[g.ID] = gs, gs
+}
+
+// lockNamedGroups locks groups by name. A group that is missing then does not exist, or somebody else has locked it.
+func (s *scene) lockNamedGroups(tx *sql.Tx, names []string) error {
+	locked, err := trip.LockGroups(tx, names)
+	if err != nil {
+		return err
 	}
-	woken, err := trip.Woken(tx, ids, s.now)
-	for _, g := range s.groups {
-		if g.Group != nil {
-			g.before, g.woken = g.Taken, woken[g.ID]
+	for _, g := range locked {
+		s.addGroup(g)
+	}
+	if len(locked) == len(names) {
+		return nil
+	}
+	exist, err := trip.GroupNames(tx, names)
+	for _, name := range names {
+		if locked[name] == nil && !exist[name] {
+			s.groups[name] = &groupScene{}
 		}
 	}
 	return err
@@ -121,6 +139,7 @@ func (s *scene) lockJobs(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
 		if spec := js.spec(); spec != nil && spec.Group != "" {
 			js.group = s.groups[spec.Group]
 		}
+		js.slots = s.slots
 		s.jobs[id] = js
 	}
 
@@ -241,15 +260,3 @@ func (s *scene) readGroupLines(tx *sql.Tx, runs []trip.Run) error {
 	}
 	return nil
 }
-
-// free is how many slots there are for a run. Runs that were woken for slots a moment ago go before those that were not.
-func (g *groupScene) free(r *trip.Run) int {
-	free := g.Slots - g.Taken
-	if !g.woke(r) {
-		free -= g.woken
-	}
-	return free
-}
-
-// woke reports whether a run was woken for a slot of the group.
-func (g *groupScene) woke(r *trip.Run) bool { return r.Group == -g.ID }

@@ -154,28 +154,15 @@ func writeSuperseded(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job
 // wakeNext wakes the runs that come next, where a run did not use its turn or its slot. It returns how many it woke.
 func wakeNext(tx *sql.Tx, verdicts []verdict, s *scene) (woken int, err error) {
 	jobs, afterSchedule := map[int64]bool{}, map[int64]bool{}
-	started := map[int32]int{}
 	for i := range verdicts {
-		switch v := &verdicts[i]; {
-		case v.action == start:
-			started[v.group]++
-		case v.action == refuse && v.passes:
+		if v := &verdicts[i]; v.action == refuse && v.passes {
 			jobs[v.run.JobID] = true
 			afterSchedule[v.run.JobID] = v.run.Kind != trip.Backfill
 		}
 	}
-
-	var groups []*trip.Group
-	for _, g := range s.groups {
-		if g.Group == nil {
-			continue
-		}
-		if g.Taken = g.before + started[g.ID]; g.Taken != g.before {
-			if err := trip.MoveTaken(tx, g.ID, started[g.ID]); err != nil {
-				return 0, err
-			}
-		}
-		groups = append(groups, g.Group)
+	groups, err := writeSlots(tx, verdicts, s)
+	if err != nil {
+		return 0, err
 	}
 	byJobs, err := trip.WakeJobs(tx, slices.Sorted(maps.Keys(jobs)), afterSchedule, s.now)
 	if err != nil || len(groups) == 0 {
@@ -183,6 +170,31 @@ func wakeNext(tx *sql.Tx, verdicts []verdict, s *scene) (woken int, err error) {
 	}
 	byGroups, err := trip.WakeGroups(tx, groups, s.now)
 	return byJobs + byGroups, err
+}
+
+// writeSlots counts the slots that the verdicts take and give back, and returns the groups.
+func writeSlots(tx *sql.Tx, verdicts []verdict, s *scene) (groups []*trip.Group, err error) {
+	moved := map[int32]int{}
+	for i := range verdicts {
+		switch v := &verdicts[i]; {
+		case v.action == start && v.takes:
+			moved[v.group]++
+		case (v.action == wait || v.action == refuse) && v.gives:
+			moved[v.run.Group]--
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.slots)) {
+		g := s.slots[id]
+		g.Taken = g.before + moved[id]
+		groups = append(groups, g.Group)
+		if moved[id] == 0 {
+			continue
+		}
+		if err := trip.MoveTaken(tx, id, moved[id]); err != nil {
+			return nil, err
+		}
+	}
+	return groups, nil
 }
 
 func launchesOf(verdicts []verdict, a action) (launches []trip.Launch) {

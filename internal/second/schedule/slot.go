@@ -1,0 +1,68 @@
+package schedule
+
+import (
+	"go-crontab/job"
+	"go-crontab/sql/trip"
+)
+
+// heldSlot: a run that was started and never spawned holds the slot of its first start. Whatever becomes of it needs that group.
+func heldSlot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
+	if r.Group > 0 && j.slots[r.Group] == nil {
+		return &verdict{action: hold} // somebody else has locked the group
+	}
+	return nil
+}
+
+// slot: a run of a group takes a slot of it, or waits for one.
+func slot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
+	name := j.def.Spec.Group
+	g := j.group
+	switch {
+	case name == "", r.Group > 0:
+		return nil
+	case g == nil:
+		return &verdict{action: hold} // somebody else has locked the group, or the job came into it a moment ago
+	case g.Group == nil:
+		return refusal(job.Skipped, "group %s does not exist", name)
+	case g.free(r) > 0:
+		return nil
+	}
+
+	waiting := g.queued[r.JobID]
+	if waiting >= j.def.Spec.QueueMax() && r.Kind != trip.Backfill && r.Attempt == 1 && !g.woke(r) {
+		return refusal(job.Skipped, "group %s has no free slot; %d due times wait already", name, waiting)
+	}
+	return &verdict{action: wait, place: trip.GroupPlace(r, g.ID, j.def.Spec.Priority), turn: r.Launch.Run}
+}
+
+// free is how many slots there are for a run. Runs that were woken for slots a moment ago go before those that were not.
+func (g *groupScene) free(r *trip.Run) int {
+	free := g.Slots - g.Taken
+	if !g.woke(r) {
+		free -= g.woken
+	}
+	return free
+}
+
+// woke reports whether a run was woken for a slot of the group.
+func (g *groupScene) woke(r *trip.Run) bool { return r.Group == -g.ID }
+
+// takeSlot makes the scene say that a run starts in its group.
+func (j *jobScene) takeSlot(v *verdict) {
+	switch g := j.group; {
+	case v.run.Group > 0: // it holds one
+		v.group = v.run.Group
+	case g != nil:
+		v.group = g.ID
+		v.takes = true
+		g.Taken++
+	}
+}
+
+// giveSlot makes the scene say that a run does not use the slot that it holds.
+func (j *jobScene) giveSlot(v *verdict) {
+	if v.run.Group > 0 {
+		v.gives = true
+		j.slots[v.run.Group].Taken--
+	}
+}
