@@ -12,6 +12,9 @@ CREATE TABLE job (
   next_due BIGINT       NULL                COMMENT 'the cursor: first due time without a run; NULL: none',
   begun_to BIGINT       NOT NULL DEFAULT 0  COMMENT 'latest due time of the schedule whose run has begun or ended; only grows',
   running  BIGINT       NOT NULL DEFAULT 0  COMMENT 'the run whose turn it is: it executes, was woken, or waits for a slot; or it has ended',
+  changes  INT          NOT NULL DEFAULT 1  COMMENT 'how often people have changed it: with version its ETag',
+  parked   BIGINT       NULL                COMMENT 'the cursor of a paused job, whose next_due is when its pause ends by itself; NULL: none',
+  resumed  BIGINT       NOT NULL DEFAULT 0  COMMENT 'when its last pause ended: the misfire policy judges what was due before',
   error    VARCHAR(512) NOT NULL DEFAULT '' COMMENT 'why no due time can be computed',
   PRIMARY KEY (id),
   UNIQUE KEY name (app_id, name, living),
@@ -22,6 +25,8 @@ CREATE TABLE job_version (
   job_id     BIGINT     NOT NULL,
   version    INT        NOT NULL,
   definition MEDIUMTEXT NOT NULL COMMENT 'JSON; a version never changes',
+  calendars  TEXT       NULL     COMMENT 'SHA-256 of each calendar that it names, as hex digits, in their order',
+  who        VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'who made the version',
   created    BIGINT     NOT NULL,
   PRIMARY KEY (job_id, version)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
@@ -86,4 +91,84 @@ CREATE TABLE life (
   gone    BIGINT       NULL COMMENT 'when it left or was buried',
   PRIMARY KEY (id),
   UNIQUE KEY session (session)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- What people say about jobs.
+
+CREATE TABLE app (
+  id   INT          NOT NULL AUTO_INCREMENT,
+  name VARCHAR(128) NOT NULL,
+  PRIMARY KEY (id),
+  UNIQUE KEY name (name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE job_pause (
+  job_id BIGINT       NOT NULL,
+  since  BIGINT       NOT NULL,
+  until  BIGINT       NOT NULL DEFAULT 0 COMMENT 'when it ends by itself; 0: when somebody ends it',
+  who    VARCHAR(128) NOT NULL,
+  reason VARCHAR(512) NOT NULL DEFAULT '',
+  PRIMARY KEY (job_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE job_ref (
+  kind   TINYINT      NOT NULL COMMENT '1 group, 2 calendar, 3 secret, 4 ping',
+  name   VARCHAR(128) NOT NULL,
+  job_id BIGINT       NOT NULL,
+  PRIMARY KEY (kind, name, job_id),
+  KEY job (job_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE request (
+  id       BIGINT         NOT NULL AUTO_INCREMENT COMMENT 'run.request of the runs that it asked for',
+  kind     VARCHAR(32)    NOT NULL,
+  idem_key VARBINARY(255) NULL COMMENT 'Idempotency-Key of the client',
+  job_id   BIGINT         NOT NULL,
+  digest   BINARY(32)     NOT NULL COMMENT 'of what was asked, so that a key used twice for different things is seen',
+  created  BIGINT         NOT NULL,
+  status   SMALLINT       NOT NULL DEFAULT 0 COMMENT 'what it was answered, 0: not yet, or whoever was to answer died',
+  header   VARCHAR(1024)  NOT NULL DEFAULT '' COMMENT 'of the answer, as JSON',
+  answer   MEDIUMBLOB     NULL,
+  PRIMARY KEY (id),
+  UNIQUE KEY idem (idem_key),
+  KEY created (created)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE calendar (
+  id       BIGINT       NOT NULL AUTO_INCREMENT,
+  name     VARCHAR(128) NOT NULL,
+  version  BIGINT       NOT NULL DEFAULT 1,
+  spec     MEDIUMTEXT   NOT NULL COMMENT 'the definition as JSON',
+  digest   BINARY(32)   NOT NULL COMMENT 'SHA-256 of spec',
+  timezone VARCHAR(64)  NOT NULL DEFAULT '' COMMENT 'of the definition, for lists, as the next two',
+  excludes INT          NOT NULL DEFAULT 0,
+  includes INT          NOT NULL DEFAULT 0,
+  named    BIGINT       NOT NULL DEFAULT 0 COMMENT 'written by each change of a job that names it: so changes of the calendar and of the job exclude each other',
+  created  BIGINT       NOT NULL,
+  updated  BIGINT       NOT NULL,
+  PRIMARY KEY (id),
+  UNIQUE KEY name (name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE audit (
+  id      BIGINT       NOT NULL AUTO_INCREMENT,
+  at      BIGINT       NOT NULL,
+  who     VARCHAR(128) NOT NULL COMMENT 'a person, a token, or a node',
+  origin  VARCHAR(64)  NOT NULL DEFAULT '' COMMENT 'where the request came from',
+  action  VARCHAR(32)  NOT NULL,
+  kind    VARCHAR(16)  NOT NULL COMMENT 'of what was changed',
+  ref     BIGINT       NOT NULL DEFAULT 0 COMMENT 'its id, if it has one',
+  app     VARCHAR(128) NOT NULL DEFAULT '',
+  name    VARCHAR(128) NOT NULL DEFAULT '',
+  reason  VARCHAR(512) NOT NULL DEFAULT '',
+  was     MEDIUMTEXT   NULL,
+  became  MEDIUMTEXT   NULL,
+  PRIMARY KEY (id),
+  KEY ref (kind, ref, at),
+  KEY at (at),
+  KEY who (who, at),
+  KEY app (app, at),
+  KEY name (name, at),
+  KEY action (action, at),
+  KEY kind (kind, at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

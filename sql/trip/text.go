@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"iter"
 	"strconv"
+	"strings"
 
 	"go-crontab/sql"
 )
@@ -54,6 +55,15 @@ func (r *rows) number(n int64) { r.b = append(strconv.AppendInt(r.b, n, 10), ','
 func (r *rows) word(s string)  { r.b = append(append(r.b, s...), ',') }
 func (r *rows) null()          { r.b = append(r.b, "null,"...) }
 
+// numberOrNull writes a number, null if it is zero.
+func (r *rows) numberOrNull(n int64) {
+	if n == 0 {
+		r.null()
+		return
+	}
+	r.number(n)
+}
+
 // text writes a string for JSON_TABLE, null if it is empty.
 func (r *rows) text(s string) {
 	if s == "" {
@@ -70,4 +80,10 @@ func (r *rows) values() string { return string(r.b) }
 func scanID(rows *sql.Rows) (id int64, err error) {
 	err = rows.Scan(&id)
 	return id, err
+}
+
+// placeholders writes those of n rows of so many columns, for VALUES.
+func placeholders(n, columns int) string {
+	row := "(?" + strings.Repeat(",?", columns-1) + ")"
+	return row + strings.Repeat(","+row, n-1)
 }

@@ -1,0 +1,217 @@
+package edit
+
+import (
+	"fmt"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// verdict is the decision about one job: what its rows become.
+type verdict struct {
+	Done
+	*view
+	row      trip.JobRow
+	takeBack []trip.Ahead
+	counted  *trip.Counted
+	wake     bool // waiting runs of it: what they wait for does not matter any more
+	again    bool // the row is not as it was seen
+}
+
+// judge decides about a change by what was seen, by the row of the job, and by the runs of its schedule that are ahead. It
+// never computes a due time.
+func judge(v *view, locked *trip.JobRow, ahead []trip.Ahead, now job.Micros) verdict {
+	out := verdict{view: v}
+	out.ID = v.ID
+	switch {
+	case v.problem != nil && !(v.Action == recalendar && locked != nil):
+		return out.refuse(v.problem)
+	case v.Action == job.ActionCreate:
+		out.create()
+		return out
+	case locked == nil:
+		out.again = true
+		return out
+	}
+
+	out.row = *locked
+	out.Version, out.Changes = locked.Version, locked.Changes
+	switch {
+	case locked.Deleted:
+		return out.refuse(fmt.Errorf("job %d: %w", v.ID, sql.ErrNotFound))
+	case v.Change.Changes != 0 && v.Change.Changes != locked.Changes:
+		return out.refuse(job.ErrChanged)
+	case v.seen.Changes != locked.Changes || v.seen.Paused != locked.Paused: // or its pause has just ended by itself
+		out.again = true
+		return out
+	}
+
+	back, floor := split(ahead, max(now, locked.BegunTo))
+	switch v.Action {
+	case job.ActionPause:
+		out.pause(back)
+	case job.ActionResume:
+		out.resume(now)
+	case job.ActionDelete:
+		out.delete(back, now)
+	case recalendar:
+		out.recalendar(back, floor, now)
+	default:
+		out.update(back, ahead, floor, now)
+	}
+	if out.Result == job.BulkChanged {
+		out.row.Changes++
+		out.Version, out.Changes = out.row.Version, out.row.Changes
+	}
+	return out
+}
+
+func (v verdict) refuse(err error) verdict {
+	v.Result, v.Err = job.BulkRefused, err
+	return v
+}
+
+// split divides the runs of a schedule that are due after an instant (rule K): those that an edit takes back, and the others, none
+// of which new due times may come before. It returns the latest due time of the others, or the instant.
+func split(ahead []trip.Ahead, after job.Micros) (back []trip.Ahead, floor job.Micros) {
+	floor = after
+	for _, a := range ahead {
+		switch {
+		case a.Due <= after:
+		case a.Attempt == 1 && (a.State == trip.Idle || a.State == trip.Prepared):
+			back = append(back, a)
+		default: // MySQL's clock was put back behind it
+			floor = max(floor, a.Due)
+		}
+	}
+	return back, floor
+}
+
+func (v *verdict) create() {
+	v.Result, v.Version, v.Changes = job.BulkChanged, 1, 1
+	v.row = trip.JobRow{
+		AppID: v.appID, Name: v.def.Name, Hash: job.HashOf(v.def.App, v.def.Name), Version: 1, Changes: 1, Paused: v.Paused,
+	}
+	first, _ := v.next.first(v.next.after)
+	v.row.SetCursor(first)
+}
+
+// pause takes back what has not begun, and parks the cursor at the earliest of it. It needs no due time that is not there already.
+func (v *verdict) pause(back []trip.Ahead) {
+	was := v.seen.Pause
+	if v.row.Paused && (v.Pause == job.PauseRequest{} || v.Pause == job.PauseRequest{Reason: was.Reason, Until: was.Until}) {
+		v.Result = job.BulkUnchanged
+		return
+	}
+	v.Result = job.BulkChanged
+	if !v.row.Paused {
+		v.row.Parked = v.row.NextDue
+		if len(back) > 0 {
+			v.row.Parked = back[0].Due
+		}
+		v.takeBack = back
+	}
+	v.row.Paused, v.row.NextDue = true, v.Pause.Until
+}
+
+// resume puts the cursor back to where it is parked. What was due before is up to the misfire policy, at the next claim.
+func (v *verdict) resume(now job.Micros) {
+	if !v.row.Paused {
+		v.Result = job.BulkUnchanged
+		return
+	}
+	v.Result = job.BulkChanged
+	v.row.Resumed = now
+	if until := v.row.NextDue; until != 0 {
+		v.row.Resumed = min(now, until)
+	}
+	v.row.Paused, v.row.NextDue, v.row.Parked = false, v.row.Parked, 0
+}
+
+// delete takes back what has not begun, and counts what passed without a run (rule P). It needs no schedule: if nobody could
+// compute that, nobody knows how many due times it were.
+func (v *verdict) delete(back []trip.Ahead, now job.Micros) {
+	v.Result, v.takeBack = job.BulkChanged, back
+	if cursor := v.row.Cursor(); cursor != 0 && cursor <= now {
+		if v.past == nil || v.past.first != cursor {
+			v.past = &past{first: cursor, last: now}
+		}
+		v.count("job was deleted", now)
+	}
+	v.row.Deleted, v.row.Paused, v.row.NextDue, v.row.Parked = true, false, 0, 0
+}
+
+// update gives the job another definition. If its due times stay, so do its cursor and its runs, which start under the new
+// definition. Else it takes back what has not begun, and goes on with the first new due time after now and after all that has begun.
+func (v *verdict) update(back, ahead []trip.Ahead, floor, now job.Micros) {
+	v.Result = job.BulkChanged
+	v.row.Version++
+	v.row.AppID, v.row.Name = v.appID, v.def.Name
+	v.row.Crowded = v.row.Crowded || v.def.Overlap != job.OverlapAllow && (v.was == nil || v.was.Overlap == job.OverlapAllow)
+	v.wake = v.was == nil || v.was.Group != v.def.Group
+	if v.sameDues {
+		return
+	}
+
+	if cursor := v.row.Cursor(); cursor != 0 && cursor <= now { // rule P
+		if v.past == nil || v.past.first != cursor {
+			v.again = true // a claim was faster
+			return
+		}
+		v.count("its schedule was changed before it was claimed", now)
+	}
+	next, known := v.nextAfter(ahead, max(floor, v.row.BegunTo))
+	v.row.SetCursor(next)
+	v.row.Error, v.takeBack, v.again = "", back, !known
+}
+
+// nextAfter is the first new due time. A single one that has passed is due at once, unless there is a run of it.
+func (v *verdict) nextAfter(ahead []trip.Ahead, floor job.Micros) (next job.Micros, known bool) {
+	if v.def.At == nil {
+		return v.next.first(floor)
+	}
+	next, known = v.next.first(v.row.BegunTo)
+	for _, a := range ahead {
+		if a.Due == next && !(a.Attempt == 1 && next > floor) {
+			return 0, known
+		}
+	}
+	return next, known
+}
+
+// recalendar makes a new version of the same definition, with the calendars as they are now. Due times that passed before are
+// left to the next claim.
+func (v *verdict) recalendar(back []trip.Ahead, floor, now job.Micros) {
+	if v.problem == nil && v.calendars == v.seen.Calendars {
+		v.Result = job.BulkUnchanged
+		return
+	}
+	v.Result = job.BulkChanged
+	v.row.Version++
+	if cursor := v.row.Cursor(); v.problem == nil && cursor != 0 && cursor <= now {
+		return
+	}
+	v.takeBack = back
+	if v.problem != nil {
+		v.row.Error = v.problem.Error()
+		v.row.SetCursor(0)
+		return
+	}
+	next, known := v.next.first(floor)
+	v.row.SetCursor(next)
+	v.row.Error, v.again = "", !known
+}
+
+// count makes the row that stands for what passed without a run. Nothing of it may be claimed again (rule B).
+func (v *verdict) count(why string, now job.Micros) {
+	outcome := job.Superseded
+	if v.row.Paused {
+		outcome, why = job.Skipped, "paused since "+v.seen.Pause.Since.String()+"; "+why
+	}
+	v.counted = &trip.Counted{
+		JobID: v.row.ID, AppID: v.row.AppID, Version: v.seen.Version, Hash: v.row.Hash,
+		First: v.past.first, Last: v.past.last, Count: v.past.count, Outcome: outcome, Reason: why,
+	}
+	v.row.BegunTo = max(v.row.BegunTo, v.past.last)
+}

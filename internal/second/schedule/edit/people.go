@@ -1,0 +1,56 @@
+package edit
+
+import (
+	"context"
+	"fmt"
+
+	"go-crontab/job"
+)
+
+// Create writes a new job. It has no due times while it is paused.
+func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (Done, error) {
+	return e.one(ctx, Change{Action: job.ActionCreate, Spec: &spec, Paused: paused})
+}
+
+// Update gives a job another definition, and moves it to another app if that says so. Runs that are due already stay and start
+// under the new definition. changes is how often the job must have been changed before, zero for any number.
+func (e *Editor) Update(ctx context.Context, id int64, changes int32, spec job.Spec) (Done, error) {
+	return e.one(ctx, Change{Action: job.ActionUpdate, ID: id, Changes: changes, Spec: &spec})
+}
+
+// Rollback is Update with the definition of an earlier version.
+func (e *Editor) Rollback(ctx context.Context, id int64, changes int32, spec job.Spec, earlier int32) (Done, error) {
+	reason := fmt.Sprintf("to version %d", earlier)
+	return e.one(ctx, Change{Action: job.ActionRollback, ID: id, Changes: changes, Spec: &spec, Reason: reason})
+}
+
+// Pause stops the due times of a job until it is resumed, or until the instant that the request gives. Of a paused job it
+// replaces reason and end.
+func (e *Editor) Pause(ctx context.Context, id int64, r job.PauseRequest) (Done, error) {
+	if err := r.Validate(e.Session.Now()); err != nil {
+		return Done{}, err
+	}
+	return e.one(ctx, Change{Action: job.ActionPause, ID: id, Pause: r})
+}
+
+// Resume lets a paused job go on from where it was paused. What passed meanwhile is up to its misfire policy.
+func (e *Editor) Resume(ctx context.Context, id int64) (Done, error) {
+	return e.one(ctx, Change{Action: job.ActionResume, ID: id})
+}
+
+// Delete ends a job. Executing runs go on to their end, and its history stays.
+func (e *Editor) Delete(ctx context.Context, id int64) (Done, error) {
+	return e.one(ctx, Change{Action: job.ActionDelete, ID: id})
+}
+
+// one makes one change. It must be at the version of the context, if that has one.
+func (e *Editor) one(ctx context.Context, c Change) (Done, error) {
+	if at := job.VersionOf(ctx); at != 0 && c.Changes == 0 {
+		c.Changes = int32(at)
+	}
+	done, err := e.ApplyAll(ctx, []Change{c})
+	if err != nil {
+		return Done{}, err
+	}
+	return done[0], nil
+}

@@ -1,0 +1,322 @@
+package edit
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// view is everything that the decision about one job needs and that may be known before its row is locked.
+type view struct {
+	*Change
+	seen    *trip.Seen // nil: there is no such job, or it is to be created
+	was     *job.Spec  // the old definition; nil: it cannot be read
+	problem error      // why the change cannot be made
+
+	// Of a change that gives the job a definition.
+	def       *job.Spec
+	appID     int32
+	text      string
+	calendars string
+	sameDues  bool     // the due times stay: so do cursor and runs
+	next      upcoming // the new ones
+
+	past *past // due times up to now that no run has; nil: there are none
+}
+
+// upcoming are the due times of a schedule after an instant.
+type upcoming struct {
+	after job.Micros
+	dues  []job.Micros
+	all   bool // there are no further ones
+}
+
+// first returns the first due time after an instant; zero: there is none. It does not know for instants after the last due time that was computed.
+func (u *upcoming) first(after job.Micros) (due job.Micros, known bool) {
+	if after < u.after {
+		return 0, false
+	}
+	for _, due := range u.dues {
+		if due > after {
+			return due, true
+		}
+	}
+	return 0, u.all
+}
+
+// past are due times that passed without a run.
+type past struct {
+	first, last job.Micros
+	count       int64 // zero: nobody knows
+}
+
+const (
+	// knownDues and knownFor bound how many due times a change computes ahead: runs of some of them may begin before it has
+	// locked the job.
+	knownDues = 16
+	knownFor  = 10 * time.Second
+)
+
+// see reads the jobs of a batch, and computes their due times. It takes no lock.
+func (e *Editor) see(ctx context.Context, b batch) ([]*view, error) {
+	var ids []int64
+	for i := range b.changes {
+		if b.changes[i].ID != 0 {
+			ids = append(ids, b.changes[i].ID)
+		}
+	}
+	seen, err := trip.SeeJobs(e.DB.Reader(ctx), ids)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]*view, len(b.changes))
+	for i := range b.changes {
+		v := &view{Change: &b.changes[i], seen: seen[b.changes[i].ID]}
+		v.open(b.now)
+		views[i] = v
+	}
+
+	calendars, err := e.calendarsOf(ctx, views, b)
+	if err != nil {
+		return nil, err
+	}
+	apps, err := e.appsOf(ctx, views)
+	if err != nil {
+		return nil, err
+	}
+	work := job.NewWork(ctx, int64(max(10, len(views)))*job.JobWork)
+	for _, v := range views {
+		if v.problem != nil {
+			continue
+		}
+		if v.def != nil {
+			v.appID = apps[v.def.App]
+		}
+		err := work.Turn(func() error { v.compute(work.Part(job.DefiningWork), calendars, b.now); return nil })
+		if err != nil && !errors.Is(err, job.ErrTooExpensive) {
+			return nil, err
+		}
+	}
+	return views, nil
+}
+
+// open reads the old definition and finds what is wrong with the change.
+func (v *view) open(now job.Micros) {
+	if v.Action != job.ActionCreate {
+		if v.seen == nil || v.seen.Deleted {
+			v.problem = fmt.Errorf("job %d: %w", v.ID, sql.ErrNotFound)
+			return
+		}
+		if spec, err := job.DecodeSpec(v.seen.Text); err == nil {
+			v.was = &spec
+		}
+	}
+	switch v.Action {
+	case recalendar:
+		if v.was == nil {
+			v.problem = errUnreadable
+			return
+		}
+		v.def, v.text = v.was, v.seen.Text
+	case job.ActionCreate, job.ActionUpdate, job.ActionRollback:
+		spec := *v.Spec
+		spec.Defaults(now.Time())
+		if v.problem = spec.Validate(); v.problem != nil {
+			return
+		}
+		v.def = &spec
+		v.text, v.problem = spec.Encode()
+	}
+}
+
+var errUnreadable = errors.New("the definition of the job cannot be read")
+
+// calendarsOf reads the calendars that old and new definitions name.
+func (e *Editor) calendarsOf(ctx context.Context, views []*view, b batch) (map[string]*job.Calendar, error) {
+	names := map[string]bool{}
+	for _, v := range views {
+		for _, spec := range []*job.Spec{v.was, v.def} {
+			if spec != nil {
+				for _, name := range spec.Calendars {
+					names[name] = true
+				}
+			}
+		}
+	}
+	out := map[string]*job.Calendar{}
+	found, err := e.DB.CalendarsNamed(ctx, slices.Sorted(maps.Keys(names)))
+	if sql.IsAway(err) {
+		return nil, err
+	}
+	for _, c := range found { // one that cannot be read is as one that is not there
+		out[c.Name()] = c
+	}
+	if b.calendar != nil {
+		out[b.calendar.Name()] = b.calendar
+	}
+	return out, nil
+}
+
+// appsOf returns the numbers of the apps of new definitions.
+func (e *Editor) appsOf(ctx context.Context, views []*view) (map[string]int32, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	unknown := map[string]bool{}
+	for _, v := range views {
+		if v.def != nil && v.problem == nil && e.apps[v.def.App] == 0 {
+			unknown[v.def.App] = true
+		}
+	}
+	names := slices.Sorted(maps.Keys(unknown))
+	if len(names) == 0 {
+		return e.apps, nil
+	}
+
+	found, err := trip.Apps(e.DB.Reader(ctx), names)
+	if err == nil && len(found) < len(names) {
+		if err = e.DB.Tx(ctx, func(tx *sql.Tx) error { return trip.NumberApps(tx, names) }); err == nil || sql.IsUnknown(err) {
+			found, err = trip.Apps(e.DB.Reader(ctx), names)
+		}
+	}
+	if err == nil && len(found) < len(names) {
+		err = errAgain
+	}
+	if e.apps == nil {
+		e.apps = map[string]int32{}
+	}
+	known := maps.Clone(e.apps) // others may be reading the old one
+	maps.Copy(known, found)
+	e.apps = known
+	return known, err
+}
+
+// compute does all arithmetic of schedules that the decision may need.
+func (v *view) compute(work *job.Work, calendars map[string]*job.Calendar, now job.Micros) {
+	v.sameDues = v.Action != recalendar && v.was != nil && v.def != nil && v.seen.Error == "" && sameDues(v.was, v.def) &&
+		digestsOf(v.def, calendars) == v.seen.Calendars
+	if v.Action == job.ActionDelete || v.Action != job.ActionCreate && v.Action != recalendar && v.def != nil && !v.sameDues {
+		v.past = passed(work, v.was, calendars, v.seen.Cursor(), now)
+	}
+	if v.def == nil {
+		return
+	}
+
+	v.calendars = digestsOf(v.def, calendars)
+	schedule, err := compile(work, v.def, calendars)
+	begun := job.Micros(0)
+	if v.seen != nil {
+		begun = v.seen.BegunTo
+	}
+	if err == nil && !v.sameDues {
+		v.next = upcomingOf(schedule, v.outset(begun, now))
+		err = v.def.Explain(work.Err(), nil)
+	}
+	if err == nil && v.Action != recalendar && (v.was == nil || !v.was.SameAt(v.def)) {
+		err = v.def.CheckPastAt(now.Time())
+	}
+	v.problem = err
+}
+
+// outset is the instant after which the due times of the new definition begin. A single due time that has passed is due at
+// once, unless a run of the job has begun at it or later.
+func (v *view) outset(begun, now job.Micros) job.Micros {
+	if v.def.At != nil {
+		return begun
+	}
+	return max(now, begun)
+}
+
+// passed finds the due times from a cursor up to now. If the schedule cannot be computed, nobody knows how many they are.
+func passed(work *job.Work, spec *job.Spec, calendars map[string]*job.Calendar, cursor, now job.Micros) *past {
+	if cursor == 0 || cursor > now {
+		return nil
+	}
+	unknown := &past{first: cursor, last: now}
+	if spec == nil {
+		return unknown
+	}
+	schedule, err := compile(work, spec, calendars)
+	if err != nil {
+		return unknown
+	}
+	last, ok := schedule.Last((cursor - 1).Time(), now.Time())
+	count := schedule.Count((cursor - 1).Time(), now.Time())
+	if work.Err() != nil {
+		return unknown
+	}
+	if !ok { // a calendar has closed since the cursor was computed
+		return &past{first: cursor, last: cursor, count: 1}
+	}
+	return &past{first: cursor, last: job.MicrosOf(last), count: count}
+}
+
+func upcomingOf(s job.Schedule, after job.Micros) upcoming {
+	u := upcoming{after: after}
+	for at := after; len(u.dues) < knownDues && at.Sub(after) < knownFor; {
+		due, ok := s.Next(at.Time())
+		if !ok {
+			u.all = true
+			break
+		}
+		at = job.MicrosOf(due)
+		u.dues = append(u.dues, at)
+	}
+	return u
+}
+
+// compile makes the schedule of a definition.
+func compile(work *job.Work, spec *job.Spec, calendars map[string]*job.Calendar) (s job.Schedule, err error) {
+	defer func() {
+		if r := recover(); r != nil { // one bad definition must not stop a node
+			err = fmt.Errorf("schedule: %v", r)
+		}
+	}()
+	var used []*job.Calendar
+	for _, name := range spec.Calendars {
+		if c := calendars[name]; c != nil {
+			used = append(used, c)
+		}
+	}
+	s, err = spec.Compile(used...)
+	if err != nil {
+		return nil, err
+	}
+	return work.On(s), nil
+}
+
+// digestsOf says which calendars a definition names, in its order. See job_version.calendars.
+func digestsOf(spec *job.Spec, calendars map[string]*job.Calendar) string {
+	var digests []string
+	for _, name := range spec.Calendars {
+		if c := calendars[name]; c != nil {
+			digest := c.Digest()
+			digests = append(digests, hex.EncodeToString(digest[:]))
+		}
+	}
+	return strings.Join(digests, ",")
+}
+
+// sameDues reports whether two definitions have the same due times on the same nodes, so that what was claimed under one
+// may start under the other.
+func sameDues(a, b *job.Spec) bool {
+	when := func(s *job.Spec) *job.Spec {
+		w := job.Spec{
+			Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Timezone: s.Timezone, Start: s.Start,
+			End: s.End, MaxFires: s.MaxFires, Jitter: s.Jitter, Calendars: s.Calendars, Selector: s.Selector,
+		}
+		if s.Jitter != 0 {
+			w.App, w.Name = s.App, s.Name // each job's share of the jitter comes from its name
+		}
+		return &w
+	}
+	return when(a).Same(when(b))
+}

@@ -1,0 +1,300 @@
+package edit
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// decide locks the jobs, reads the runs ahead, and judges. It returns until when something of the jobs may be spawned.
+func decide(tx *sql.Tx, views []*view, b batch, last bool) ([]verdict, job.Micros, error) {
+	if err := lockCalendars(tx, views, b); err != nil {
+		return nil, 0, err
+	}
+	var ids, overdue []int64
+	earliest := b.now
+	for _, v := range views {
+		switch {
+		case v.seen == nil || v.problem != nil && v.Action != recalendar:
+			continue
+		case v.def != nil && v.def.At != nil && len(v.next.dues) > 0 && v.next.dues[0] <= b.now:
+			overdue, earliest = append(overdue, v.ID), min(earliest, v.next.dues[0]-1)
+		}
+		ids = append(ids, v.ID)
+	}
+	slices.Sort(ids)
+	locked, err := trip.LockToEdit(tx, ids)
+	if err != nil {
+		return nil, 0, err
+	}
+	ahead, err := trip.RunsAhead(tx, ids, b.now)
+	if err != nil {
+		return nil, 0, err
+	}
+	past, err := trip.RunsAhead(tx, overdue, earliest)
+	if err != nil {
+		return nil, 0, err
+	}
+	maps.Copy(ahead, past)
+
+	verdicts := make([]verdict, len(views))
+	for i, v := range views {
+		verdicts[i] = judge(v, locked[v.ID], ahead[v.ID], b.now)
+		switch d := &verdicts[i]; {
+		case d.again && !last:
+			return nil, 0, errAgain
+		case d.again && locked[v.ID] == nil:
+			*d = d.refuse(ErrLocked)
+		case d.again:
+			*d = d.refuse(errAgain)
+		}
+		if b.all && verdicts[i].Err != nil {
+			return nil, 0, verdicts[i].Err
+		}
+	}
+
+	var running []int64
+	for _, j := range locked {
+		if j.Running != 0 {
+			running = append(running, j.Running)
+		}
+	}
+	until, err := trip.SpawnBy(tx, running, b.now+job.SpawnWindow)
+	return verdicts, until, err
+}
+
+// lockCalendars writes the rows of the calendars that new definitions name: a change of one of them comes before this change, or
+// finds its job. The calendars must still be those that the due times were computed with.
+func lockCalendars(tx *sql.Tx, views []*view, b batch) error {
+	if b.calendar != nil {
+		return nil // before has locked it
+	}
+	names := map[string]bool{}
+	for _, v := range views {
+		if v.def != nil && v.problem == nil {
+			for _, name := range v.def.Calendars {
+				names[name] = true
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	found, err := tx.NameCalendars(slices.Sorted(maps.Keys(names)))
+	if err != nil {
+		return err
+	}
+	calendars := map[string]*job.Calendar{}
+	for _, c := range found {
+		calendars[c.Name()] = c
+	}
+	for _, v := range views {
+		if v.def != nil && v.problem == nil && digestsOf(v.def, calendars) != v.calendars {
+			return errAgain
+		}
+	}
+	return nil
+}
+
+// write makes the rows say what the verdicts say. Minting ids before would be no better: a transaction that runs again takes new ones.
+func write(tx *sql.Tx, s Session, verdicts []verdict, b batch) ([]Done, error) {
+	var created []*trip.JobRow
+	var rows []trip.JobRow
+	var back []int64
+	var counted []trip.Counted
+	for i := range verdicts {
+		v := &verdicts[i]
+		switch {
+		case v.Result != job.BulkChanged:
+			continue
+		case v.Action == job.ActionCreate:
+			created = append(created, &v.row)
+			continue
+		}
+		rows = append(rows, v.row)
+		for _, a := range v.takeBack {
+			back = append(back, a.Run)
+		}
+		if v.counted != nil {
+			counted = append(counted, *v.counted)
+		}
+	}
+	id := s.Mint(max(1, len(counted)))
+	for i := range counted {
+		counted[i].Run = id + int64(i)
+	}
+
+	// Jobs before runs, as everybody locks them.
+	if err := trip.WriteJobs(tx, rows); err != nil {
+		return nil, err
+	}
+	if err := trip.InsertJobs(tx, created); err != nil {
+		return nil, err
+	}
+	if err := trip.TakeBack(tx, back); err != nil {
+		return nil, err
+	}
+	if err := trip.InsertCounted(tx, counted, b.now); err != nil {
+		return nil, err
+	}
+	if err := writeDefinitions(tx, verdicts, b); err != nil {
+		return nil, err
+	}
+	if err := writePauses(tx, verdicts, b); err != nil {
+		return nil, err
+	}
+
+	done := make([]Done, len(verdicts))
+	for i := range verdicts {
+		verdicts[i].ID = verdicts[i].jobID()
+		done[i] = verdicts[i].Done
+	}
+	return done, nil
+}
+
+// jobID is the id of the job, of a new one too.
+func (v *verdict) jobID() int64 {
+	if v.Action == job.ActionCreate {
+		return v.row.ID
+	}
+	return v.view.ID
+}
+
+// writeDefinitions writes new versions, and what jobs refer to.
+func writeDefinitions(tx *sql.Tx, verdicts []verdict, b batch) error {
+	var versions []trip.Version
+	var refs []trip.Ref
+	var referring, woken []int64
+	for i := range verdicts {
+		v := &verdicts[i]
+		if v.Result != job.BulkChanged {
+			continue
+		}
+		id := v.jobID()
+		if v.wake {
+			woken = append(woken, id)
+		}
+		if v.def != nil {
+			versions = append(versions, trip.Version{JobID: id, Number: v.row.Version, Text: v.text, Calendars: v.calendars, Who: b.actor.Who})
+		}
+		switch became := refsOf(v.def, id); {
+		case v.Action == job.ActionDelete:
+			referring = append(referring, id)
+		case v.def != nil && (v.was == nil && v.Action != job.ActionCreate || !slices.Equal(became, refsOf(v.was, id))):
+			referring, refs = append(referring, id), append(refs, became...)
+		}
+	}
+	if err := trip.InsertVersions(tx, versions, b.now); err != nil {
+		return err
+	}
+	if err := trip.SetRefs(tx, referring, refs); err != nil {
+		return err
+	}
+	_, err := trip.WakeAll(tx, woken, b.now)
+	return err
+}
+
+// refsOf lists what a definition refers to.
+func refsOf(s *job.Spec, id int64) (refs []trip.Ref) {
+	if s == nil {
+		return nil
+	}
+	if s.Group != "" {
+		refs = append(refs, trip.Ref{Kind: sql.RefGroup, Name: s.Group, JobID: id})
+	}
+	for _, name := range s.Calendars {
+		refs = append(refs, trip.Ref{Kind: sql.RefCalendar, Name: name, JobID: id})
+	}
+	for _, name := range job.SecretNames(s.SecretUses()) {
+		refs = append(refs, trip.Ref{Kind: sql.RefSecret, Name: string(name), JobID: id})
+	}
+	if s.Ping != nil {
+		refs = append(refs, trip.Ref{Kind: sql.RefPing, JobID: id})
+	}
+	return refs
+}
+
+// writePauses writes why jobs are paused, and removes that of jobs that are not any more.
+func writePauses(tx *sql.Tx, verdicts []verdict, b batch) error {
+	var paused []trip.Pause
+	var over []int64
+	for i := range verdicts {
+		v := &verdicts[i]
+		switch {
+		case v.Result != job.BulkChanged:
+		case v.Action == job.ActionPause || v.Action == job.ActionCreate && v.Paused:
+			p := trip.Pause{JobID: v.jobID(), Since: b.now, Until: v.Pause.Until, Who: b.actor.Who, Reason: v.Pause.Reason}
+			if v.seen != nil && v.seen.Paused {
+				p.Since = v.seen.Pause.Since
+			}
+			paused = append(paused, p)
+		case v.seen != nil && v.seen.Paused && !v.row.Paused:
+			over = append(over, v.view.ID)
+		}
+	}
+	if err := trip.PutPauses(tx, paused); err != nil {
+		return err
+	}
+	return trip.DropPauses(tx, over)
+}
+
+// note writes the lines of the audit but the first, which is returned: it stands if and only if the whole change does.
+func note(tx *sql.Tx, verdicts []verdict, first *job.Entry, b batch) (*job.Entry, error) {
+	var lines []*job.Entry
+	if first != nil {
+		lines = append(lines, first)
+	}
+	for i := range verdicts {
+		v := &verdicts[i]
+		if v.Result != job.BulkChanged || v.Action == recalendar {
+			continue // what changed is a calendar
+		}
+		lines = append(lines, v.line())
+		if v.Action == job.ActionCreate && v.Paused {
+			pause := *v.line()
+			pause.Action, pause.Became = job.ActionPause, ""
+			lines = append(lines, &pause)
+		}
+	}
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	for _, line := range lines {
+		line.At, line.Actor = b.now, b.actor
+	}
+	return lines[0], tx.InsertAudits(lines[1:])
+}
+
+// line is what the audit says of a change.
+func (v *verdict) line() *job.Entry {
+	line := &job.Entry{Action: v.Action, Kind: job.KindJob, Ref: v.jobID(), Reason: v.Reason}
+	if v.seen != nil {
+		line.App, line.Name = v.seen.App, v.seen.Name
+	}
+	switch v.Action {
+	case job.ActionCreate:
+		line.App, line.Name, line.Became = v.def.App, v.def.Name, v.text
+	case job.ActionUpdate, job.ActionRollback:
+		line.App, line.Name, line.Became = v.def.App, v.def.Name, v.text
+		line.Was = v.seen.Text
+	case job.ActionDelete:
+		line.Was = v.seen.Text
+	case job.ActionPause:
+		line.Reason, line.Became = v.Pause.Reason, untilText(v.Pause.Until)
+	}
+	return line
+}
+
+// untilText is what the audit says of when a pause ends by itself.
+func untilText(until job.Micros) string {
+	if until == 0 {
+		return ""
+	}
+	b, _ := json.Marshal(map[string]time.Time{"until": until.Time()}) // cannot fail
+	return string(b)
+}
