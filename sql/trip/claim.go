@@ -14,6 +14,9 @@ type Candidate struct {
 	Hash    int
 	Version int32
 	NextDue job.Micros
+	Paused  bool       // until NextDue, which has come
+	Parked  job.Micros // the cursor of a paused job; zero: none
+	Resumed job.Micros // when its last pause ended; zero: it never was paused
 }
 
 // Slice is what one look is about: the due times after From and before Before, in a range of hashes.
@@ -22,20 +25,36 @@ type Slice struct {
 	FromHash, ToHash int // FromHash ≤ hash < ToHash
 }
 
-// Candidates lists jobs whose cursor is in the slice, the earliest first. It takes no lock.
-func Candidates(r sql.Reader, s Slice, limit int) ([]Candidate, error) {
+// Candidates lists jobs whose cursor is in the slice, the earliest first, and jobs whose pause has ended by itself. It takes no lock.
+func Candidates(r sql.Reader, s Slice, now job.Micros, limit int) ([]Candidate, error) {
 	const query = `
-		SELECT id, app_id, hash, version, next_due
+		SELECT id, app_id, hash, version, next_due, paused, COALESCE(parked, 0), resumed
 		FROM job FORCE INDEX (claim)
-		WHERE next_due > ? AND next_due < ? AND hash >= ? AND hash < ?
+		WHERE next_due > ? AND next_due < ? AND hash >= ? AND hash < ? AND (paused = 0 OR next_due <= ?)
 		ORDER BY next_due
 		LIMIT ?`
 
 	scan := func(rows *sql.Rows) (c Candidate, err error) {
-		err = rows.Scan(&c.JobID, &c.AppID, &c.Hash, &c.Version, &c.NextDue)
+		err = rows.Scan(&c.JobID, &c.AppID, &c.Hash, &c.Version, &c.NextDue, &c.Paused, &c.Parked, &c.Resumed)
 		return c, err
 	}
-	return sql.Select(r, "list jobs to claim", scan, query, int64(s.From), int64(s.Before), s.FromHash, s.ToHash, limit)
+	return sql.Select(r, "list jobs to claim", scan, query, int64(s.From), int64(s.Before), s.FromHash, s.ToHash, int64(now), limit)
+}
+
+// Cursor is the first due time that no run has; zero: none.
+func (c *Candidate) Cursor() job.Micros {
+	if c.Paused {
+		return c.Parked
+	}
+	return c.NextDue
+}
+
+// ResumedAt is when the last pause ended, now included.
+func (c *Candidate) ResumedAt() job.Micros {
+	if c.Paused {
+		return c.NextDue
+	}
+	return c.Resumed
 }
 
 // Definition is one version of a job's definition.

@@ -45,7 +45,7 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (f
 	if !c.Session.Fresh() || room <= 0 {
 		return 0, nil
 	}
-	candidates, err := trip.Candidates(c.DB.Reader(ctx), look, min(claimBatch, room))
+	candidates, err := trip.Candidates(c.DB.Reader(ctx), look, now, min(claimBatch, room))
 	if err != nil || len(candidates) == 0 {
 		return 0, err
 	}
@@ -94,7 +94,7 @@ func (c *Claimer) compute(candidates []trip.Candidate, now job.Micros) []plan {
 		}
 		p := plan{Candidate: candidate, broken: d.Err}
 		if p.broken == nil {
-			p.dueTimes = dueFrom(d.Spec, d.Schedule, candidate.NextDue, now, now.Add(c.LookAhead))
+			p.dueTimes = dueFrom(d.Spec, d.Schedule, candidate.Cursor(), candidate.ResumedAt(), now, now.Add(c.LookAhead))
 		}
 		plans = append(plans, p)
 	}
@@ -122,20 +122,17 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 				return err
 			}
 
-			var cursors []trip.Cursor
+			var kept []*plan
 			for i := range plans {
 				p := &plans[i]
 				j := jobs[p.JobID]
-				if j == nil || j.Version != p.Version || j.NextDue != p.NextDue || j.Paused || j.Deleted {
+				if j == nil || j.Version != p.Version || j.NextDue != p.NextDue || j.Paused != p.Paused || j.Deleted {
 					continue // rule C: it is not the job that was read
 				}
-				cursors = append(cursors, trip.Cursor{JobID: p.JobID, Next: p.next})
+				kept = append(kept, p)
 				claimed = append(claimed, runs[i]...)
 			}
-			if err := trip.MoveCursors(tx, cursors); err != nil {
-				return err
-			}
-			return trip.Insert(tx, c.Session.Number(), claimed)
+			return c.writePlans(tx, kept, claimed, now)
 		},
 		// Nobody asks what became of a claim with an unknown end. If it was applied, its runs become overdue and are started
 		// then, by whoever has a free slot.
@@ -143,6 +140,48 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 		// If we die before this, the runs are overdue two seconds after they are due: see overdue.go.
 		Sets: func() { c.Prepared.Add(claimed) },
 	})
+}
+
+// writePlans writes plans of jobs whose rows are as they were read.
+func (c *Claimer) writePlans(tx *sql.Tx, plans []*plan, runs []trip.Run, now job.Micros) error {
+	cursors := make([]trip.Cursor, len(plans))
+	var counted []trip.Counted
+	var begun []trip.Begun
+	var resumed []int64
+	broken := map[int64]string{}
+	for i, p := range plans {
+		cursors[i] = trip.Cursor{JobID: p.JobID, Next: p.next}
+		if p.Paused {
+			resumed = append(resumed, p.JobID)
+		}
+		if p.broken != nil {
+			broken[p.JobID] = p.broken.Error()
+		}
+		if d := p.counted; d != nil { // nothing of it may be claimed again
+			begun = append(begun, trip.Begun{JobID: p.JobID, To: d.last})
+			counted = append(counted, trip.Counted{
+				Run: c.Session.Mint(1), JobID: p.JobID, AppID: p.AppID, Version: p.Version, Hash: p.Hash,
+				First: d.first, Last: d.last, Count: d.count, Outcome: d.outcome, Reason: d.reason,
+			})
+		}
+	}
+
+	if err := trip.EndPauses(tx, resumed, job.Actor{Who: job.Itself}, now); err != nil {
+		return err
+	}
+	if err := trip.MoveCursors(tx, cursors); err != nil {
+		return err
+	}
+	if err := trip.Break(tx, broken); err != nil {
+		return err
+	}
+	if err := trip.MarkBegun(tx, begun); err != nil {
+		return err
+	}
+	if err := trip.InsertCounted(tx, counted, now); err != nil {
+		return err
+	}
+	return trip.Insert(tx, c.Session.Number(), runs)
 }
 
 // mint makes the runs of all plans, those of plans that will not be written included: ids are plenty. A due time that has

@@ -26,13 +26,20 @@ type counted struct {
 const maxRuns = 100
 
 // dueFrom lists the due times of a job from its cursor (included) up to the horizon. A due time is misfired when it is older
-// than the job's patience: those are counted in one record, except for the latest ones that the misfire policy starts late.
-func dueFrom(spec *job.Spec, s job.Schedule, cursor, now, horizon job.Micros) dueTimes {
+// than the job's patience, or passed before the job was resumed: those are counted in one record, except for the latest ones
+// that the misfire policy starts late.
+func dueFrom(spec *job.Spec, s job.Schedule, cursor, resumed, now, horizon job.Micros) dueTimes {
 	var d dueTimes
+	if cursor == 0 {
+		return d
+	}
 	from := cursor
-	if patience := now.Add(-spec.MissedAfter()); from < patience {
-		d.misfired(spec, s, from, patience, now)
-		from = patience + 1
+	if last := max(now.Add(-spec.MissedAfter()), min(resumed, now)-1); from <= last {
+		d.misfired(spec, s, from, last, now)
+		if d.counted != nil && d.counted.first < resumed {
+			d.counted.outcome, d.counted.reason = job.Skipped, fmt.Sprintf("the job was paused until %s", resumed)
+		}
+		from = last + 1
 	}
 
 	for at := from - 1; ; {
