@@ -19,11 +19,12 @@ var mayImport = map[string][]string{
 	"sql":  {"job", "internal/failpoint", "internal/innodb"},
 	"lock": {"job", "sql", "internal/failpoint"},
 
-	"sql/trip":                   {"job", "sql"},                     // the statements that move runs
-	"internal/second":            {},                                 // measures the second edition of the trip, built beside the first
-	"internal/second/schedule":   {"job", "lock", "sql", "sql/trip"}, // claims and starts
-	"internal/second/result":     {"job", "lock", "sql", "sql/trip"}, // finishes, and when the next attempts start
-	"internal/second/compensate": {"lock", "sql", "sql/trip"},        // makes rows and memory agree again
+	"sql/trip":                      {"job", "sql"},                     // the statements that move runs
+	"internal/second":               {},                                 // measures the second edition of the trip, built beside the first
+	"internal/second/schedule":      {"job", "lock", "sql", "sql/trip"}, // claims and starts
+	"internal/second/result":        {"job", "lock", "sql", "sql/trip"}, // finishes, and when the next attempts start
+	"internal/second/compensate":    {"lock", "sql", "sql/trip"},        // makes rows and memory agree again
+	"internal/second/schedule/edit": {"job", "sql", "sql/trip"},         // people's changes: claims and starts find them in the rows
 
 	"session":    {"job", "sql", "lock", "internal/boottime"},
 	"schedule":   {"job", "sql", "lock"},

@@ -457,19 +457,6 @@ func SpawnBy(tx *sql.Tx, running []int64, latest job.Micros) (until job.Micros, 
 	return until, nil
 }
 
-// WakeAll makes all waiting runs of jobs idle, to be judged once more.
-func WakeAll(tx *sql.Tx, jobs []int64, now job.Micros) (int, error) {
-	if len(jobs) == 0 {
-		return 0, nil
-	}
-	query := `
-		UPDATE run FORCE INDEX (live)
-		SET state = 'idle', owner = 0, due_now = ?
-		WHERE owner = -1 AND state = 'waiting' AND job_id IN ` + list(slices.Values(jobs))
-	n, err := tx.Exec("wake runs of jobs", query, int64(now))
-	return int(n), err
-}
-
 // Apps returns the numbers of the apps that have one.
 func Apps(r sql.Reader, names []string) (map[string]int32, error) {
 	out := make(map[string]int32, len(names))

@@ -120,7 +120,7 @@ func (e *Editor) once(ctx context.Context, b batch, last bool) (done []Done, win
 	}
 
 	err = e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
-		var first *job.Entry // what it says stands if and only if the whole change does
+		var first *job.Entry
 		if b.before != nil {
 			if first, err = b.before(tx); err != nil {
 				return nil, err

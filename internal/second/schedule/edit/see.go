@@ -261,7 +261,7 @@ func passed(work *job.Work, spec *job.Spec, calendars map[string]*job.Calendar, 
 
 func upcomingOf(s job.Schedule, after job.Micros) upcoming {
 	u := upcoming{after: after}
-	for at := after; len(u.dues) < knownDues && at.Sub(after) < knownFor; {
+	for at := after; len(u.dues) < knownDues && (len(u.dues) == 0 || at.Sub(u.dues[0]) < knownFor); {
 		due, ok := s.Next(at.Time())
 		if !ok {
 			u.all = true

@@ -243,7 +243,7 @@ func writePauses(tx *sql.Tx, verdicts []verdict, b batch) error {
 	return trip.DropPauses(tx, over)
 }
 
-// note writes the lines of the audit but the first, which is returned: it stands if and only if the whole change does.
+// note writes the lines of the audit but the last, which is returned: it stands if and only if the whole change does.
 func note(tx *sql.Tx, verdicts []verdict, first *job.Entry, b batch) (*job.Entry, error) {
 	var lines []*job.Entry
 	if first != nil {
@@ -267,7 +267,8 @@ func note(tx *sql.Tx, verdicts []verdict, first *job.Entry, b batch) (*job.Entry
 	for _, line := range lines {
 		line.At, line.Actor = b.now, b.actor
 	}
-	return lines[0], tx.InsertAudits(lines[1:])
+	last := len(lines) - 1
+	return lines[last], tx.InsertAudits(lines[:last])
 }
 
 // line is what the audit says of a change.
