@@ -19,6 +19,7 @@ type appLimitsView struct {
 	Jobs          int64       `json:"jobs,omitempty" doc:"How many jobs it may have. Absent, here and below: any number."`
 	RunsPerMinute int64       `json:"runs_per_minute,omitempty" doc:"How many of its runs may begin in a minute."`
 	Waiting       int64       `json:"waiting,omitempty" doc:"How many of its due times may wait for a run of their job or for a slot of their group."`
+	Output        job.Size    `json:"output,omitempty" doc:"How much output of its runs is kept, all of them together. Beyond that the oldest goes."`
 	Use           *appUseView `json:"use,omitempty" doc:"What it uses now."`
 }
 
@@ -27,6 +28,7 @@ type appUseView struct {
 	Jobs          int64 `json:"jobs" doc:"How many jobs it has."`
 	RunsPerMinute int64 `json:"runs_per_minute" doc:"How many of its runs have begun in the last minute, give or take a second. Counted only while that has a limit."`
 	Waiting       int64 `json:"waiting" doc:"How many of its due times wait for a run of their job or for a slot of their group; counted to 10,000, or to the limit if that is higher."`
+	Output        int64 `json:"output" doc:"How many bytes of output of its runs are kept, as of a minute or two ago. Counted only while that has a limit."`
 }
 
 var limitsReadOnly = []string{"app", "use"}
@@ -35,7 +37,7 @@ var limitsReadOnly = []string{"app", "use"}
 const waitingCounted = 10_000
 
 func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (appLimitsView, error) {
-	v := appLimitsView{App: app, Jobs: l.Jobs, RunsPerMinute: l.RunsPerMinute, Waiting: l.Waiting}
+	v := appLimitsView{App: app, Jobs: l.Jobs, RunsPerMinute: l.RunsPerMinute, Waiting: l.Waiting, Output: l.Output}
 	now, err := s.now()
 	if err != nil {
 		return v, err
@@ -50,7 +52,14 @@ func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (a
 		return v, err
 	}
 	use.RunsPerMinute = starts.LastMinute(job.MicrosOf(now))
-	use.Waiting, err = s.cfg.DB.CountAppWaiting(ctx, app, max(waitingCounted, l.Waiting))
+	if use.Waiting, err = s.cfg.DB.CountAppWaiting(ctx, app, max(waitingCounted, l.Waiting)); err != nil {
+		return v, err
+	}
+	if l.Output != 0 { // without a limit nobody counts, and an old sum means nothing
+		var sum sql.OutputSum
+		sum, _, err = s.cfg.DB.OutputSum(ctx, app)
+		use.Output = sum.Bytes
+	}
 	v.Use = &use
 	return v, err
 }
@@ -135,12 +144,13 @@ func readLimits(body map[string]any) (l job.AppLimits, err error) {
 	f.count("jobs", &jobs, job.MostLimit)
 	f.count("runs_per_minute", &runs, job.MostLimit)
 	f.count("waiting", &waiting, job.MostLimit)
+	f.size("output", &l.Output)
 	f.ignore(limitsReadOnly...)
 	if err := f.done(); err != nil {
 		return l, err
 	}
 
-	l = job.AppLimits{Jobs: int64(jobs), RunsPerMinute: int64(runs), Waiting: int64(waiting)}
+	l = job.AppLimits{Jobs: int64(jobs), RunsPerMinute: int64(runs), Waiting: int64(waiting), Output: l.Output}
 	if l == (job.AppLimits{}) {
 		return l, invalidField("body", "has no limit; give at least one, or take all of them away with DELETE")
 	}

@@ -58,7 +58,7 @@ func TestAppLimits(t *testing.T) {
 	s.call("POST", "/api/v1/jobs/"+s.jobID("default", "other")+"/run", "").want(202)
 
 	got := s.call("GET", limits, nil).want(200)
-	for _, part := range []string{`"jobs":2`, `"runs_per_minute":3`, `"use":{"jobs":2,"runs_per_minute":3,"waiting":0}`} {
+	for _, part := range []string{`"jobs":2`, `"runs_per_minute":3`, `"use":{"jobs":2,"runs_per_minute":3,"waiting":0,"output":0}`} {
 		if !strings.Contains(got.body, part) {
 			t.Errorf("%s lacks %s", got.body, part)
 		}
@@ -118,4 +118,60 @@ func TestExplainLimit(t *testing.T) {
 		r := s.call("GET", "/api/v1/jobs/"+id+"/explain?at="+due, nil).want(200)
 		return strings.Contains(r.body, `"app_limit"`) && strings.Contains(r.body, reason)
 	})
+}
+
+// TestKeptOutputLimit: the limit of kept output is a size, and a run whose output was removed says so wherever it is read.
+func TestKeptOutputLimit(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	const limits = "/api/v1/apps/default/limits"
+	for body, want := range map[string]string{
+		`{"output": "1KB"}`:      "write KiB",
+		`{"output": "0"}`:        "at least one",
+		`{"output": "much"}`:     "size such as",
+		`{"output": "2000TiB"}`:  "between 1B and 1024TiB",
+		`{"output": -1}`:         "size such as",
+		`{"kept_output": "1Ki"}`: "kept_output",
+	} {
+		if r := s.call("PUT", limits, body).want(422); !strings.Contains(r.body, want) {
+			t.Errorf("%s: %s\nlacks %q", body, r.body, want)
+		}
+	}
+	s.call("PUT", limits, `{"output": "2GiB"}`).want(200)
+	s.exec("INSERT INTO app_output (app, bytes) VALUES ('default', 4711)")
+	for _, path := range []string{limits, "/api/v1/limits"} {
+		r := s.call("GET", path, nil).want(200)
+		if !strings.Contains(r.body, `"output":"2GiB"`) || !strings.Contains(r.body, `"output":4711`) {
+			t.Errorf("%s: %s", path, r.body)
+		}
+	}
+	if r := s.call("GET", "/api/v1/audit?kind=limits", nil).want(200); !strings.Contains(r.body, `"output":"2GiB"`) {
+		t.Errorf("the audit says %s", r.body)
+	}
+
+	id := s.create("loud", object{"command": "echo some text"}).text("id")
+	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
+	run := s.ran(id, 1)[0]
+	if run.text("output_removed") != "" {
+		t.Errorf("before: %v", run)
+	}
+	s.exec("UPDATE history SET output_kept = 0")
+	s.exec("DELETE FROM output")
+
+	const said = "10 bytes were removed, because app default was at its limit of kept output"
+	path := "/api/v1/runs/" + run.text("id")
+	if run := s.call("GET", path, nil).want(200).object(); run.text("output_removed") != "true" || !strings.Contains(run.text("output"), said) {
+		t.Errorf("the run: %v", run)
+	}
+	for _, query := range []string{"/output", "/output?from=0"} {
+		if r := s.call("GET", path+query, nil).want(200); !strings.Contains(r.body, said) {
+			t.Errorf("%s: %s", query, r.body)
+		}
+	}
+	if r := s.call("GET", path+"/output?from=10", nil).want(200); strings.Contains(r.body, said) {
+		t.Errorf("it is said again to whoever follows: %s", r.body)
+	}
+	if r := s.call("GET", path+"/output?raw=1", nil).want(200); r.body != "" {
+		t.Errorf("the raw output has words of ours in it: %q", r.body)
+	}
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -64,17 +65,30 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	case following || wantsJSON(r):
 		v := outputView{ID: run.Launch.String(), State: state, From: from, Bytes: max(from, run.Output.Bytes)}
-		v.Text, v.Next = job.PiecesText(pieces, from, !run.Executing)
+		v.Text, v.Next = outputText(&run, pieces, from)
 		if !run.Executing {
 			v.Outcome, v.Bytes = &run.Outcome, run.Output.Bytes
 		}
 		return answer(w, http.StatusOK, v)
 	}
-	text, _ := job.PiecesText(pieces, 0, !run.Executing)
+	text, _ := outputText(&run, pieces, 0)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Output-State", state)
 	w.Write([]byte(text))
 	return nil
+}
+
+// outputText is what people read of a run's output from a byte on, and the byte to ask for next.
+func outputText(run *sql.RunRow, pieces []job.Piece, from int64) (text string, next int64) {
+	if run.OutputRemoved() && from < run.Output.Bytes {
+		return removedText(run), run.Output.Bytes
+	}
+	return job.PiecesText(pieces, from, !run.Executing)
+}
+
+// removedText stands in place of output that was removed.
+func removedText(run *sql.RunRow) string {
+	return fmt.Sprintf("… %d bytes were removed, because app %s was at its limit of kept output …\n", run.Output.Bytes, run.App)
 }
 
 // readOutput reads a run and what is there of its output from a byte on.

@@ -82,7 +82,7 @@ func (st *stream) sendOutput(run *sql.RunRow, pieces []job.Piece, raw bool, from
 		for _, p := range job.From(pieces, from) {
 			parts = append(parts, outputEvent{From: p.At, Next: p.End(), Bytes: base64.StdEncoding.EncodeToString(p.Data)})
 		}
-	} else if text, next := job.PiecesText(pieces, from, !run.Executing); next > from {
+	} else if text, next := outputText(run, pieces, from); next > from {
 		parts = append(parts, outputEvent{From: from, Next: next, Text: &text})
 	}
 	for _, p := range parts {

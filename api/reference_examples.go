@@ -98,7 +98,7 @@ var examples = map[reflect.Type]string{
 		"check_at": "2027-01-30T15:02:11.4Z", "current": false}`,
 	of[endedView]():     `{"ended": 3}`,
 	of[appView]():       `{"name": "billing"}`,
-	of[appLimitsView](): `{"app": "billing", "jobs": 200, "runs_per_minute": 600, "waiting": 1000, "use": {"jobs": 41, "runs_per_minute": 12, "waiting": 0}}`,
+	of[appLimitsView](): `{"app": "billing", "jobs": 200, "runs_per_minute": 600, "waiting": 1000, "output": "2GiB", "use": {"jobs": 41, "runs_per_minute": 12, "waiting": 0, "output": 734003200}}`,
 	of[tokenView]():     tokenAnswer + `}`,
 	of[newTokenView]():  tokenAnswer + `, "token": "gocrontab_…"}`,
 }

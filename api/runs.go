@@ -37,6 +37,7 @@ type runView struct {
 
 	OutputBytes     int64   `json:"output_bytes" doc:"How many bytes it has written."`
 	OutputTruncated bool    `json:"output_truncated" doc:"Whether some of them were not kept."`
+	OutputRemoved   bool    `json:"output_removed,omitempty" doc:"Whether all of it was removed later, because the app was at its limit of kept output."`
 	Output          *string `json:"output,omitempty" doc:"What it wrote, as text. Told when a single run that has ended is asked for."`
 }
 
@@ -51,7 +52,7 @@ func viewOfRun(r *sql.RunRow) *runView {
 		ID: r.Launch.String(), JobID: strconv.FormatInt(r.JobID, 10), Job: r.Job, App: r.App, Due: stamp(r.Due),
 		Started: stamp(r.Started), Ended: stamp(r.Ended), Attempt: r.Attempt, Final: r.Final, State: running,
 		Reason: r.Reason, ExitCode: r.ExitCode, Signal: r.Signal, Node: r.Node, Session: r.Launch.Session.String(), Trigger: "schedule",
-		OutputBytes: r.Output.Bytes, OutputTruncated: r.Output.Bytes > r.Kept,
+		OutputBytes: r.Output.Bytes, OutputTruncated: r.Output.Bytes > r.Kept, OutputRemoved: r.OutputRemoved(),
 	}
 	if r.Started != 0 {
 		ms := float64(r.Lateness) / 1000
@@ -218,6 +219,9 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 	v := viewOfRun(&run)
 	if !run.Executing {
 		text := run.Output.Text()
+		if run.OutputRemoved() {
+			text = removedText(&run)
+		}
 		v.Output = &text
 	}
 	return answer(w, http.StatusOK, v)

@@ -4,28 +4,33 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+
+	"go-crontab/job"
 
 	"github.com/spf13/cobra"
 )
 
 // appLimitsView is the limits of an app, and what it uses of them. Zero is no limit.
 type appLimitsView struct {
-	App           string `json:"app,omitempty"`
-	Jobs          int64  `json:"jobs,omitempty"`
-	RunsPerMinute int64  `json:"runs_per_minute,omitempty"`
-	Waiting       int64  `json:"waiting,omitempty"`
+	App           string   `json:"app,omitempty"`
+	Jobs          int64    `json:"jobs,omitempty"`
+	RunsPerMinute int64    `json:"runs_per_minute,omitempty"`
+	Waiting       int64    `json:"waiting,omitempty"`
+	Output        job.Size `json:"output,omitempty"`
 	Use           *struct {
 		Jobs          int64 `json:"jobs"`
 		RunsPerMinute int64 `json:"runs_per_minute"`
 		Waiting       int64 `json:"waiting"`
+		Output        int64 `json:"output"`
 	} `json:"use,omitempty"`
 }
 
 // isNone reports whether there is no limit.
 func (v appLimitsView) isNone() bool {
-	return v.Jobs == 0 && v.RunsPerMinute == 0 && v.Waiting == 0
+	return v.Jobs == 0 && v.RunsPerMinute == 0 && v.Waiting == 0 && v.Output == 0
 }
 
 const limitsPath = "/api/v1/limits"
@@ -38,9 +43,11 @@ func appLimits(c *console) *cobra.Command {
 leaves its limit as it is. Only an admin of the whole cluster may set limits.
 
 At its limit of jobs an app gets no further job. At its limit of runs, or of waiting runs, further due times end skipped and
-say why, and nobody can start a run by hand. Other apps notice nothing.`,
+say why, and nobody can start a run by hand. Beyond its limit of kept output its oldest output goes, within minutes; the
+records of those runs stay. Other apps notice nothing.`,
 		Example: `  go-crontab app limits
   go-crontab app limits billing --jobs 200 --runs-per-minute 600 --waiting 1000
+  go-crontab app limits billing --kept-output 2GiB
   go-crontab app limits billing --jobs none
   go-crontab app limits billing --none`,
 	}
@@ -70,8 +77,8 @@ say why, and nobody can start a run by hand. Other apps notice nothing.`,
 
 // limitFlags are the limits as they were typed.
 type limitFlags struct {
-	jobs, runs, waiting string
-	none                bool
+	jobs, runs, waiting, output string
+	none                        bool
 }
 
 const noLimit = "none"
@@ -81,11 +88,12 @@ func (f *limitFlags) flags(cmd *cobra.Command) {
 	flags.StringVar(&f.jobs, "jobs", "", `how many jobs the app may have, or "none" for any number`)
 	flags.StringVar(&f.runs, "runs-per-minute", "", `how many of its runs may begin in a minute, or "none"`)
 	flags.StringVar(&f.waiting, "waiting", "", `how many of its runs may wait for another run or for their group, or "none"`)
+	flags.StringVar(&f.output, "kept-output", "", `how much output of its runs is kept, such as "2GiB", or "none"`)
 	flags.BoolVar(&f.none, "none", false, "take all limits away")
 }
 
 func (f *limitFlags) someGiven(cmd *cobra.Command) bool {
-	return cmd.Flags().Changed("jobs") || cmd.Flags().Changed("runs-per-minute") || cmd.Flags().Changed("waiting")
+	return slices.ContainsFunc([]string{"jobs", "runs-per-minute", "waiting", "kept-output"}, cmd.Flags().Changed)
 }
 
 func (f *limitFlags) given(cmd *cobra.Command) bool { return f.none || f.someGiven(cmd) }
@@ -109,6 +117,23 @@ func (f *limitFlags) change(cmd *cobra.Command, v *appLimitsView) error {
 		}
 		*flag.to = n
 	}
+	return f.changeOutput(cmd, v)
+}
+
+// changeOutput puts the size that was typed in place of the limit of kept output.
+func (f *limitFlags) changeOutput(cmd *cobra.Command, v *appLimitsView) error {
+	if !cmd.Flags().Changed("kept-output") {
+		return nil
+	}
+	if f.output == noLimit {
+		v.Output = 0
+		return nil
+	}
+	size, err := job.ParseSize(f.output)
+	if err != nil || size < 1 {
+		return usageError(`--kept-output %q: want a size such as "512MiB" or "2GiB", or "none" for no limit`, f.output)
+	}
+	v.Output = size
 	return nil
 }
 
@@ -183,16 +208,20 @@ func listAppLimits(cmd *cobra.Command, c *console, r *remote) error {
 func limitsTable(items []appLimitsView) *table {
 	t := &table{columns: []column{
 		{head: "APP", shrink: true}, {head: "JOBS", right: true}, {head: "RUNS/MINUTE", right: true}, {head: "WAITING", right: true},
+		{head: "KEPT OUTPUT", right: true},
 	}}
 	for _, v := range items {
 		if v.Use == nil {
 			continue
 		}
-		runs := "-" // they are counted only where there is a limit
+		runs, output := "-", "-" // they are counted only where there is a limit
 		if v.RunsPerMinute != 0 {
 			runs = ofLimit(v.Use.RunsPerMinute, v.RunsPerMinute)
 		}
-		t.add(text(v.App), text(ofLimit(v.Use.Jobs, v.Jobs)), text(runs), text(ofLimit(v.Use.Waiting, v.Waiting)))
+		if v.Output != 0 {
+			output = byteSize(v.Use.Output) + "/" + v.Output.String()
+		}
+		t.add(text(v.App), text(ofLimit(v.Use.Jobs, v.Jobs)), text(runs), text(ofLimit(v.Use.Waiting, v.Waiting)), text(output))
 	}
 	return t
 }
@@ -203,4 +232,17 @@ func ofLimit(used, most int64) string {
 		return fmt.Sprint(used)
 	}
 	return fmt.Sprintf("%d/%d", used, most)
+}
+
+// byteSize is a number of bytes with three or four digits.
+func byteSize(n int64) string {
+	const units = "KMGTP"
+	if n < 1024 {
+		return fmt.Sprintf("%dB", n)
+	}
+	size, unit := float64(n)/1024, 0
+	for ; size >= 1024 && unit < len(units)-1; unit++ {
+		size /= 1024
+	}
+	return fmt.Sprintf("%.1f%ciB", size, units[unit])
 }

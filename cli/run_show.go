@@ -80,7 +80,10 @@ func runCard(run *runView, now time.Time) card {
 	}
 	d.add("node", run.Node)
 	d.add("trigger", run.Trigger)
-	if run.OutputBytes > 0 {
+	switch {
+	case run.OutputRemoved:
+		d.add("output", fmt.Sprintf("%d bytes, removed: app %s was at its limit of kept output", run.OutputBytes, run.App))
+	case run.OutputBytes > 0:
 		size := fmt.Sprintf("%d bytes", run.OutputBytes)
 		if run.OutputTruncated {
 			size += ", the middle was dropped"

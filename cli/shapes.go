@@ -125,6 +125,7 @@ type runView struct {
 
 	OutputBytes     int64 `json:"output_bytes"`
 	OutputTruncated bool  `json:"output_truncated"`
+	OutputRemoved   bool  `json:"output_removed"`
 }
 
 // took is how long the run took, or has been taking; 0 when it was never started.

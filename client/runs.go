@@ -42,6 +42,7 @@ type Run struct {
 
 	OutputBytes     int64 `json:"output_bytes"`
 	OutputTruncated bool  `json:"output_truncated"`
+	OutputRemoved   bool  `json:"output_removed"`
 }
 
 // Succeeded tells whether the run has ended as it should.

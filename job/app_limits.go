@@ -11,12 +11,16 @@ type AppLimits struct {
 	Jobs          int64 `json:"jobs,omitempty"`            // jobs, paused and finished ones included
 	RunsPerMinute int64 `json:"runs_per_minute,omitempty"` // starts in sixty seconds
 	Waiting       int64 `json:"waiting,omitempty"`         // due times that wait for a run or a group
+	Output        Size  `json:"output,omitempty"`          // bytes of kept output, of all runs together
 }
 
-// MostLimit is the highest limit of each kind.
-const MostLimit = 1_000_000_000
+// MostLimit is the highest limit of each number, and MostOutput that of kept output.
+const (
+	MostLimit  = 1_000_000_000
+	MostOutput = Size(1) << 50
+)
 
-// Limit names one of the limits, as its field does.
+// Limit names a limit that refuses something, as its field does.
 type Limit string
 
 // The limits.
@@ -26,7 +30,7 @@ const (
 	LimitWaiting Limit = "waiting"
 )
 
-// AllLimits lists them.
+// AllLimits lists those that refuse something. The limit of kept output refuses nothing: old output goes instead.
 var AllLimits = []Limit{LimitJobs, LimitRuns, LimitWaiting}
 
 // LimitReason begins the reason of a run that was skipped because its app is at a limit.
@@ -41,6 +45,9 @@ func (l *AppLimits) Validate() error {
 		if n := counts[name]; n < 0 || n > MostLimit {
 			p.add(string(name), "%d is not between 1 and %d; leave it out for no limit", n, MostLimit)
 		}
+	}
+	if l.Output < 0 || l.Output > MostOutput {
+		p.add("output", "%s is not between 1B and %s; leave it out for no limit", l.Output, MostOutput)
 	}
 
 	if p == nil {

@@ -40,6 +40,7 @@ type life struct {
 	tidier      *schedule.Tidier
 	chainer     *audit.Chainer
 	retainer    *result.Retainer
+	trimmer     *result.Trimmer
 	feeder      *schedule.Feeder
 	bucketer    *schedule.Bucketer
 	rezoner     *schedule.Rezoner
@@ -101,6 +102,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 	l.evaluator = &alert.Evaluator{DB: n.alerts, Session: s, Due: l.sender.Wake, Nothing: l.lookout.NothingToWatch, Log: n.log}
 	l.chainer = &audit.Chainer{DB: n.api, Session: s, Newest: l.lookout.LastLine, Log: n.log}
 	l.retainer = n.newRetainer(s, l.lookout)
+	l.trimmer = n.newTrimmer(s, l.lookout)
 	l.watcher = &watcher{n: n, session: s, lookout: l.lookout}
 	l.bucketer = &schedule.Bucketer{DB: n.db, Session: s, Log: n.log}
 	l.rezoner = &schedule.Rezoner{DB: n.api, Session: s, Zones: job.ZoneData(), Log: n.log}
@@ -152,7 +154,7 @@ func (l *life) run(ctx, hard context.Context) {
 	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.feeder.Run, l.yield} {
 		working.Go(func() { loop(work) })
 	}
-	for _, loop := range []func(context.Context) error{l.tidier.Run, l.chainer.Run, l.retainer.Run, l.bucketer.Run, l.rezoner.Run, l.evaluator.Run, l.sender.Run} {
+	for _, loop := range []func(context.Context) error{l.tidier.Run, l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.bucketer.Run, l.rezoner.Run, l.evaluator.Run, l.sender.Run} {
 		chores.Go(func() { loop(work) })
 	}
 	select {

@@ -102,3 +102,19 @@ func TestLimitedAppBesideAHealthyOne(t *testing.T) {
 	t.Logf("healthy: %d runs, %s late at the median, %s at most; greedy: %d began, %d skipped, %d of %d by hand refused",
 		len(lateness), lateness[len(lateness)/2], lateness[len(lateness)-1], begun, skipped, refused, asked)
 }
+
+// TestNodesTrimOutput: nodes hold apps to their limit of kept output. One of them does it.
+func TestNodesTrimOutput(t *testing.T) {
+	t.Parallel()
+	c, l := newCluster(t), newLedger()
+	for n := range 2 {
+		c.start(fmt.Sprintf("node-%d", n), func(cfg *node.Config) { cfg.Executor = l })
+	}
+	const holders = "SELECT COUNT(*) FROM chore WHERE name = 'output' AND session_id IS NOT NULL"
+	time.Sleep(2 * time.Second)
+	if n := c.count(holders); n != 0 {
+		t.Errorf("%d nodes look at output though no app has limits", n)
+	}
+	c.exec("INSERT INTO app_limit (app, output) VALUES ('loud', 1000)")
+	await(t, "a node looks at output", 90*time.Second, func() bool { return c.count(holders) == 1 })
+}

@@ -14,3 +14,8 @@ func (n *Node) newRetainer(s *session.Session, l *schedule.Lookout) *result.Reta
 	}
 	return r
 }
+
+// newTrimmer makes what removes output of apps that are over their limit.
+func (n *Node) newTrimmer(s *session.Session, l *schedule.Lookout) *result.Trimmer {
+	return &result.Trimmer{DB: n.api, Session: s, NoLimits: l.NoLimits, Behind: func() bool { return l.Behind(s.Now()) }, Log: n.log}
+}

@@ -46,6 +46,23 @@ func TestResultsRunAgain(t *testing.T) {
 				return mine, err
 			}
 		},
+		"trim": func() func() (any, error) {
+			r.rule("", "{}")
+			r.n = 0
+			id := r.job("shop", "{}")
+			r.n = faultproxy.FirstLaunch
+			for range 3 {
+				r.wrote(id, "shop", 10)
+			}
+			r.limit("shop", 15)
+			x := r.trimmer()
+			x.latest = int64(f.number("SELECT MAX(id) FROM history"))
+			return func() (any, error) {
+				more, err := x.Look(t.Context())
+				f.exec("DELETE FROM chore") // says how long it took
+				return more, err
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			faultproxy.RefuseEach(t, schema, func() (*faultproxy.Proxy, func() (any, error)) { return f.proxy, change() })

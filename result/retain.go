@@ -110,7 +110,7 @@ func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
 		return false, err
 	}
 	asked := time.Now()
-	mine, at, err := r.DB.TakeChore(ctx, r.Session.ID(), choreHold)
+	mine, at, err := r.DB.TakeChore(ctx, sql.ChoreRetention, r.Session.ID(), choreHold)
 	if err != nil || !mine {
 		return false, err
 	}
@@ -291,7 +291,7 @@ func (r *Retainer) hold(ctx context.Context) error {
 		return err
 	}
 	asked := time.Now()
-	mine, _, err := r.DB.TakeChore(ctx, r.Session.ID(), choreHold)
+	mine, _, err := r.DB.TakeChore(ctx, sql.ChoreRetention, r.Session.ID(), choreHold)
 	if err == nil && !mine {
 		err = errTaken
 	}
@@ -311,14 +311,16 @@ func (r *Retainer) restLater(ctx context.Context, took time.Duration) {
 }
 
 // rest is what comes after each batch, which took so long: for longer while due times are overdue.
-func (r *Retainer) rest(ctx context.Context, took time.Duration) {
+func (r *Retainer) rest(ctx context.Context, took time.Duration) { restAfter(ctx, took, r.Behind) }
+
+func restAfter(ctx context.Context, took time.Duration, behind func() bool) {
 	for wait, began := min(max(restLeast, rest*took), restLongest), time.Now(); ; wait = restLeast {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
 		}
-		if r.Behind == nil || !r.Behind() || time.Since(began) > restMost {
+		if behind == nil || !behind() || time.Since(began) > restMost {
 			return
 		}
 	}

@@ -162,7 +162,7 @@ func TestRetention(t *testing.T) {
 	r.exec("UPDATE job SET living = NULL WHERE id = ?", cases["the cluster's rule, and failures longer"].id) // also of jobs that are gone
 	r.round(r.retainer(nil))
 	removed := 7*9 - int(r.number("SELECT COUNT(*) FROM history"))
-	r.want("records that are told to be removed", removed, "SELECT removed FROM chore")
+	r.want("records that are told to be removed", removed, "SELECT removed FROM chore WHERE name = 'retention'")
 	for name, c := range cases {
 		if got := r.left(c.id); got != c.left {
 			t.Errorf("%s: left are %q, want %q", name, got, c.left)
@@ -188,7 +188,7 @@ func TestRetentionInBatches(t *testing.T) {
 		r.ran(id, job.Succeeded, 0, ago...)
 	}
 	one, two := r.retainer(nil), r.retainer(nil)
-	if mine, _, err := r.beside.TakeChore(t.Context(), one.Session.ID(), time.Minute); !mine || err != nil {
+	if mine, _, err := r.beside.TakeChore(t.Context(), sql.ChoreRetention, one.Session.ID(), time.Minute); !mine || err != nil {
 		t.Fatalf("got %v, %v", mine, err)
 	}
 	if mine, err := two.Round(t.Context()); mine || err != nil {
@@ -198,7 +198,7 @@ func TestRetentionInBatches(t *testing.T) {
 	for _, id := range ids {
 		r.want("records", 3, "SELECT COUNT(*) FROM history WHERE job_id = ?", id)
 	}
-	r.want("records that are told to be removed", 3*(2*dropBatch+14), "SELECT removed FROM chore")
+	r.want("records that are told to be removed", 3*(2*dropBatch+14), "SELECT removed FROM chore WHERE name = 'retention'")
 	r.exec("UPDATE chore SET until = 0") // its node is gone
 	r.round(two)
 }
@@ -308,7 +308,7 @@ func TestRetentionByTheRuleOfNow(t *testing.T) {
 			}
 			r.want("records of the first job", 5, "SELECT COUNT(*) FROM history WHERE job_id = ?", ids[0])
 			r.want("records of the other", dropBatch+5, "SELECT COUNT(*) FROM history WHERE job_id = ?", ids[1])
-			r.want("records that are told to be removed", dropBatch, "SELECT removed FROM chore")
+			r.want("records that are told to be removed", dropBatch, "SELECT removed FROM chore WHERE name = 'retention'")
 		})
 	}
 }
@@ -339,7 +339,7 @@ func TestRetentionGoesOnByNewRules(t *testing.T) {
 	if archived != 6+3+3 {
 		t.Errorf("%d records were archived, want all of the first job, and what went", archived)
 	}
-	r.want("records that are told to be removed", 6, "SELECT removed FROM chore")
+	r.want("records that are told to be removed", 6, "SELECT removed FROM chore WHERE name = 'retention'")
 }
 
 // TestRuleWaitsForABatch: whoever changes a rule, or what a job keeps, is answered when nothing goes by the old one any more.
@@ -551,7 +551,7 @@ func TestArchiveOfJobsBehind(t *testing.T) {
 			t.Errorf("%s: the archive was asked %d times, want %d", c.what, asked, c.asked)
 		}
 		r.want("records left, "+c.what, c.left, "SELECT COUNT(*) FROM history")
-		r.want("failures, "+c.what, c.failures, "SELECT failures FROM chore")
+		r.want("failures, "+c.what, c.failures, "SELECT failures FROM chore WHERE name = 'retention'")
 	}
 }
 
@@ -568,7 +568,7 @@ func TestRetentionStaysWhereItWas(t *testing.T) {
 	if _, err := x.Round(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
-	r.want("where it is", int(a), "SELECT at_id FROM chore")
+	r.want("where it is", int(a), "SELECT at_id FROM chore WHERE name = 'retention'")
 }
 
 // TestArchiveKnowsNoSettings: the command has the node's environment, but not the database's password and the secrets.
@@ -648,7 +648,7 @@ func TestArchive(t *testing.T) {
 	for name, a := range bad {
 		r.round(r.retainerWith(a))
 		r.want("records when "+name, archiveBatch+6, "SELECT COUNT(*) FROM history")
-		r.want("failures", 1, "SELECT failures FROM chore")
+		r.want("failures", 1, "SELECT failures FROM chore WHERE name = 'retention'")
 	}
 	r.round(r.retainerWith(bad["it fails"]))
 	r.want("what it said", 1, "SELECT COUNT(*) FROM chore WHERE error LIKE CONCAT('job ', ?, ': exit status 3: no room%')", id)
@@ -656,8 +656,8 @@ func TestArchive(t *testing.T) {
 	if r.left(id) != "" {
 		t.Errorf("left are %q", r.left(id))
 	}
-	r.want("failures", 0, "SELECT failures FROM chore")
-	r.want("records that are told to be archived", archiveBatch+6, "SELECT archived FROM chore")
+	r.want("failures", 0, "SELECT failures FROM chore WHERE name = 'retention'")
+	r.want("records that are told to be archived", archiveBatch+6, "SELECT archived FROM chore WHERE name = 'retention'")
 	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func (db *DB) Check(ctx context.Context) error {
 }
 
 // tables are those of the newest migration.
-var tables = []string{"alert", "alert_channel", "alert_rule", "alert_silence", "alert_streak", "alert_work", "api_token", "app_limit", "app_start", "audit", "audit_chain",
+var tables = []string{"alert", "alert_channel", "alert_rule", "alert_silence", "alert_streak", "alert_work", "api_token", "app_limit", "app_output", "app_start", "audit", "audit_chain",
 	"backfill", "calendar", "chore", "chunk", "delivery", "figure", "folder", "folder_node", "grp", "handler_off", "history", "job",
 	"job_app", "job_part", "job_ref", "job_term", "job_version", "locks", "login", "moved", "node", "notable", "output", "pause", "place",
 	"request", "retention", "run_app", "secret", "session", "setting", "slot", "task", "waiting"}

@@ -137,6 +137,10 @@ type RunRow struct {
 	Kept      int64 // bytes of output that were kept
 }
 
+// OutputRemoved reports whether its output was removed since, because its app was at its limit. Of what a run writes something
+// is kept otherwise.
+func (r *RunRow) OutputRemoved() bool { return !r.Executing && r.Output.Bytes > 0 && r.Kept == 0 }
+
 // Place is where a list of runs stands.
 func (r *RunRow) Place() *RunPlace {
 	return &RunPlace{ID: r.ID, Due: r.Due, Origin: r.Origin, Attempt: r.Attempt}

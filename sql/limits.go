@@ -11,7 +11,7 @@ import (
 
 // What a hand wrote below zero is no limit.
 const limitColumns = "GREATEST(COALESCE(jobs, 0), 0), GREATEST(COALESCE(runs_per_minute, 0), 0)," +
-	" GREATEST(COALESCE(waiting, 0), 0)"
+	" GREATEST(COALESCE(waiting, 0), 0), GREATEST(COALESCE(output, 0), 0)"
 
 // startsColumn leaves room to add up what a hand wrote.
 const startsColumn = "LEAST(GREATEST(starts, 0), 1000000000)"
@@ -22,7 +22,7 @@ func (db *DB) Limits(ctx context.Context) (map[string]job.AppLimits, error) {
 	err := db.query(ctx, "read limits", func(rows *stdsql.Rows) error {
 		var app string
 		var l job.AppLimits
-		err := rows.Scan(&app, &l.Jobs, &l.RunsPerMinute, &l.Waiting)
+		err := rows.Scan(&app, &l.Jobs, &l.RunsPerMinute, &l.Waiting, &l.Output)
 		out[app] = l
 		return err
 	}, "SELECT app, "+limitColumns+" FROM app_limit")
@@ -38,7 +38,7 @@ func (tx *Tx) HoldLimits(app string) (l job.AppLimits, found bool, err error) {
 	}
 	err = tx.query("read limits", func(rows *stdsql.Rows) error {
 		found = true
-		return rows.Scan(&l.Jobs, &l.RunsPerMinute, &l.Waiting)
+		return rows.Scan(&l.Jobs, &l.RunsPerMinute, &l.Waiting, &l.Output)
 	}, "SELECT "+limitColumns+" FROM app_limit FORCE INDEX (PRIMARY) WHERE app = ?", app)
 	return l, found, err
 }
@@ -52,12 +52,12 @@ func (tx *Tx) PutLimits(app string, l job.AppLimits, who string, now job.Micros)
 		return n
 	}
 	_, err := tx.exec("put limits", `
-		INSERT INTO app_limit (app, jobs, runs_per_minute, waiting, who, updated)
-		VALUES (?, ?, ?, ?, ?, ?)
+		INSERT INTO app_limit (app, jobs, runs_per_minute, waiting, output, who, updated)
+		VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON DUPLICATE KEY UPDATE
 			jobs = VALUES(jobs), runs_per_minute = VALUES(runs_per_minute), waiting = VALUES(waiting),
-			who = VALUES(who), updated = VALUES(updated)`,
-		app, null(l.Jobs), null(l.RunsPerMinute), null(l.Waiting), cut(who, 128), int64(now))
+			output = VALUES(output), who = VALUES(who), updated = VALUES(updated)`,
+		app, null(l.Jobs), null(l.RunsPerMinute), null(l.Waiting), null(int64(l.Output)), cut(who, 128), int64(now))
 	return err
 }
 

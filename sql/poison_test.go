@@ -56,7 +56,7 @@ func TestHighestNumbers(t *testing.T) {
 		if now, err := f.db.AlertWork(t.Context()); err != nil || now.N == w.N || now.Changes == w.Changes {
 			t.Errorf("work on alerts: got %+v, %v; want another than %+v", now, err, w)
 		}
-		if mine, _, err := f.db.TakeChore(t.Context(), id, time.Minute); !mine || err != nil {
+		if mine, _, err := f.db.TakeChore(t.Context(), ChoreRetention, id, time.Minute); !mine || err != nil {
 			t.Errorf("take chore: got %t, %v", mine, err)
 		}
 		if err := f.db.TellChore(t.Context(), id, ChoreDone{Removed: 3, Archived: 3}); err != nil {
@@ -70,7 +70,7 @@ func TestChoreOfNobody(t *testing.T) {
 	f := setUp(t)
 	take := func(id uuid.UUID) bool {
 		t.Helper()
-		mine, _, err := f.db.TakeChore(t.Context(), id, time.Minute)
+		mine, _, err := f.db.TakeChore(t.Context(), ChoreRetention, id, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -81,6 +81,12 @@ func (tx *Tx) PutRetention(app string, r job.Retention, who string, now job.Micr
 	return err
 }
 
+// Names of chores.
+const (
+	ChoreRetention = "retention" // removes records
+	ChoreOutput    = "output"    // removes output of apps over their limit
+)
+
 // Chore is how something stands that one node at a time does for all.
 type Chore struct {
 	Session  uuid.UUID // who does it; uuid.Nil: nobody
@@ -105,16 +111,16 @@ func (db *DB) Retaining(ctx context.Context) (c Chore, err error) {
 	return c, err
 }
 
-// TakeChore has a session do the removal of records for a while, unless another one does. It tells whether it does, and
-// how far the one before it was. An end so far ahead that nobody writes it is a hand's, and holds nobody up.
-func (db *DB) TakeChore(ctx context.Context, session uuid.UUID, hold time.Duration) (mine bool, at int64, err error) {
+// TakeChore has a session do a chore for a while, unless another one does. It tells whether it does, and how far the one
+// before it was. An end so far ahead that nobody writes it is a hand's, and holds nobody up.
+func (db *DB) TakeChore(ctx context.Context, name string, session uuid.UUID, hold time.Duration) (mine bool, at int64, err error) {
 	err = db.Tx(ctx, func(tx *Tx) error {
-		n, err := tx.exec("take chore", "UPDATE chore FORCE INDEX (PRIMARY) SET session_id = ?, until = "+now+" + ? WHERE name = 'retention' AND (session_id = ? OR session_id IS NULL OR until < "+now+" OR until > "+now+" + ?)",
-			session[:], hold.Microseconds(), session[:], 2*hold.Microseconds())
+		n, err := tx.exec("take chore", "UPDATE chore FORCE INDEX (PRIMARY) SET session_id = ?, until = "+now+" + ? WHERE name = ? AND (session_id = ? OR session_id IS NULL OR until < "+now+" OR until > "+now+" + ?)",
+			session[:], hold.Microseconds(), name, session[:], 2*hold.Microseconds())
 		if mine = n == 1; err != nil || !mine {
 			return err
 		}
-		return tx.query("read chore", func(rows *stdsql.Rows) error { return rows.Scan(&at) }, "SELECT at_id FROM chore WHERE name = 'retention'")
+		return tx.query("read chore", func(rows *stdsql.Rows) error { return rows.Scan(&at) }, "SELECT at_id FROM chore WHERE name = ?", name)
 	})
 	return mine && err == nil, at, err
 }
@@ -129,7 +135,7 @@ type ChoreDone struct {
 	ErrorAt           job.Micros
 }
 
-// TellChore writes down what a session did.
+// TellChore writes down what a session did of the removal of records.
 func (db *DB) TellChore(ctx context.Context, session uuid.UUID, d ChoreDone) error {
 	return db.Tx(ctx, func(tx *Tx) error {
 		_, err := tx.exec("tell of chore", "UPDATE chore FORCE INDEX (PRIMARY) SET at_id = ?, ended = GREATEST(ended, ?), "+added("removed")+", "+added("archived")+", failures = ?,"+
@@ -263,6 +269,7 @@ type OldRun struct {
 	Outcome job.Outcome
 	Trigger int
 	Output  bool // it may have a row of output
+	App     string
 }
 
 // LookAhead says up to where the next LookMost records of a cut are due. Those that stay, as failures that are kept longer, may be
@@ -280,12 +287,13 @@ func (db *DB) OldRuns(ctx context.Context, c Cut, limit int) ([]OldRun, error) {
 	err := db.query(ctx, "list old runs", func(rows *stdsql.Rows) error {
 		r := OldRun{JobID: c.JobID}
 		var session uuid.UUID
-		err := rows.Scan(&r.ID, &r.Due, &session, &r.Launch.N, &r.Outcome, &r.Trigger, &r.Output)
+		err := rows.Scan(&r.ID, &r.Due, &session, &r.Launch.N, &r.Outcome, &r.Trigger, &r.Output, &r.App)
 		r.Launch.Session = session
 		out = append(out, r)
 		return err
-	}, "SELECT id, due, session_id, launch, outcome, trig, output_bytes > 0 FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due >= ? AND due < ?"+
-		" AND (ended < ? OR due < ?) AND (outcome NOT IN (2, 3, 4, 5, 7) OR ended < ?) ORDER BY due, origin, attempt LIMIT ?",
+	}, "SELECT h.id, h.due, h.session_id, h.launch, h.outcome, h.trig, h.output_bytes > 0, "+appOfRun+
+		" FROM history h FORCE INDEX (attempt) STRAIGHT_JOIN job j ON j.id = h.job_id WHERE h.job_id = ? AND h.due >= ? AND h.due < ?"+
+		" AND (h.ended < ? OR h.due < ?) AND (h.outcome NOT IN (2, 3, 4, 5, 7) OR h.ended < ?) ORDER BY h.due, h.origin, h.attempt LIMIT ?",
 		c.JobID, int64(c.From), int64(c.To), int64(c.Ended), int64(c.Surely), int64(c.Failed), limit)
 	return out, err
 }
@@ -350,7 +358,7 @@ func (tx *Tx) DropRuns(runs []OldRun) error {
 		return nil
 	}
 	ids := make([]int64, len(runs))
-	outputs := map[uuid.UUID][]int64{}
+	var outputs []KeptOutput
 	type part struct {
 		outcome job.Outcome
 		trigger int
@@ -360,11 +368,21 @@ func (tx *Tx) DropRuns(runs []OldRun) error {
 		r := &runs[i]
 		ids[i] = r.ID
 		if r.Output {
-			outputs[r.Launch.Session] = append(outputs[r.Launch.Session], r.Launch.N)
+			outputs = append(outputs, KeptOutput{ID: r.ID, App: r.App, Launch: r.Launch})
 		}
 		if r.Outcome != job.Succeeded || r.Trigger != 0 {
 			p := part{r.Outcome, r.Trigger}
 			notable[p] = append(notable[p], i)
+		}
+	}
+	counting, err := tx.counting()
+	if err != nil {
+		return err
+	}
+	var kept []KeptOutput
+	if counting {
+		if kept, err = tx.keptNow(outputs); err != nil {
+			return err
 		}
 	}
 	slices.Sort(ids)
@@ -372,11 +390,8 @@ func (tx *Tx) DropRuns(runs []OldRun) error {
 	if _, err := tx.exec("drop old runs", "DELETE h FROM history h FORCE INDEX (PRIMARY) WHERE h.id IN "+list, args...); err != nil {
 		return err
 	}
-	for session, counters := range outputs {
-		list, args := in([]any{session[:]}, slices.Sorted(slices.Values(counters)))
-		if _, err := tx.exec("drop old output", "DELETE o FROM output o FORCE INDEX (PRIMARY) WHERE o.session_id = ? AND o.launch IN "+list, args...); err != nil {
-			return err
-		}
+	if err := tx.dropOutputs(launchesOfKept(outputs)); err != nil {
+		return err
 	}
 	for p, of := range notable {
 		first, last := runs[of[0]].Due, runs[of[0]].Due
@@ -390,7 +405,7 @@ func (tx *Tx) DropRuns(runs []OldRun) error {
 			return err
 		}
 	}
-	return nil
+	return tx.uncount(kept)
 }
 
 // HoldRule keeps others from changing the rule by which the records of a job go, or returns ErrMoved when it is not the given
