@@ -4,6 +4,8 @@ import (
 	stdsql "database/sql"
 	"fmt"
 	"log/slog"
+	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -332,4 +334,98 @@ func TestHead(t *testing.T) {
 			t.Errorf("%q: got %v", text, err)
 		}
 	}
+}
+
+// TestStrayLinks: whoever may only insert cannot stop the chain, or the copies of it, with links that no node has written.
+func TestStrayLinks(t *testing.T) {
+	for name, numbers := range map[string][]int64{
+		"the highest number":    {math.MaxInt64},
+		"the lowest":            {math.MinInt64},
+		"zero":                  {0},
+		"several, far apart":    {-7, 1 << 42, 1 << 50, 1<<62 + 1, math.MaxInt64 - 1, math.MaxInt64},
+		"with room behind them": {math.MaxInt64 - 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := setUp(t)
+			p.lines(3, p.now)
+			p.chain()
+			sink := &brokenSink{}
+			c, _ := p.copierTo("", sink)
+			p.copies(c)
+			for i, seq := range numbers {
+				p.exec("INSERT INTO audit_chain (seq, line, at, hash) VALUES (?, ?, ?, REPEAT('x', 32))", seq, 1_000_000+i, int64(p.now)+int64(i))
+			}
+
+			p.lines(3, p.now)
+			p.chain()
+			p.lines(3, p.now)
+			p.chain() // and goes on
+			p.chainer = p.newChainer(p.session)
+			p.lines(1, p.now)
+			p.chain() // on another node, too
+			if n := p.number("SELECT COUNT(*) FROM audit a JOIN audit_chain c ON c.line = a.id WHERE c.seq BETWEEN 1 AND 10"); n != 10 {
+				t.Errorf("%d of 10 lines are links 1 to 10", n)
+			}
+
+			v := p.verify()
+			if v.Links != 10 || v.To.Seq != 10 {
+				t.Errorf("got %d links up to %d", v.Links, v.To.Seq)
+			}
+			var named []int64
+			for _, f := range v.Faults {
+				named = append(named, f.Seq)
+				if !strings.Contains(f.What, "the chain ends at link 10 and goes on") || !strings.Contains(f.What, fmt.Sprintf("DELETE FROM audit_chain WHERE seq = %d", f.Seq)) {
+					t.Errorf("got %q", f.What)
+				}
+			}
+			if !slices.Equal(named, numbers) {
+				t.Errorf("faults name the links %v, want %v", named, numbers)
+			}
+
+			p.copies(c)
+			if sink.lines != 7 || c.at.Seq != 10 {
+				t.Errorf("%d lines were copied, up to %d; want 7, up to 10", sink.lines, c.at.Seq)
+			}
+			if n, err := p.db.DropAudit(t.Context(), p.now.Add(day), 100); err != nil || n != 10 {
+				t.Errorf("removal by age: got %d lines, %v", n, err)
+			}
+		})
+	}
+}
+
+// TestLinkWithinReach: behind a link that somebody has inserted a little further on the chain goes on too, and the gap shows.
+func TestLinkWithinReach(t *testing.T) {
+	for _, seq := range []int64{7, 1 << 20, 4 + 1<<40} { // the last one is out of reach until the chain has grown
+		t.Run(fmt.Sprint(seq), func(t *testing.T) {
+			p := setUp(t)
+			p.lines(3, p.now)
+			p.chain()
+			p.exec("INSERT INTO audit_chain (seq, line, at, hash) VALUES (?, 1000000, ?, REPEAT('x', 32))", seq, int64(p.now))
+			for range 3 {
+				p.lines(3, p.now)
+				p.chain()
+			}
+			if n := p.number("SELECT COUNT(*) FROM audit a JOIN audit_chain c ON c.line = a.id"); n != 12 {
+				t.Errorf("%d of 12 lines have links", n)
+			}
+			v := p.verify()
+			if v.Links != 13 || len(v.Faults) != 2 || v.Faults[0].Seq != seq || !strings.Contains(v.Faults[0].What, "missing") {
+				t.Errorf("got %d links and the faults %v", v.Links, v.Faults)
+			}
+		})
+	}
+}
+
+// TestFarLines: audit lines with huge ids are chained like others, and so is what comes behind them.
+func TestFarLines(t *testing.T) {
+	p := setUp(t)
+	p.lines(2, p.now)
+	p.chain()
+	p.exec("INSERT INTO audit (id, at, who, action, kind) VALUES (?, ?, 'x', 'update', 'job')", int64(1)<<62, int64(p.now))
+	p.chain()
+	p.lines(2, p.now)
+	p.chain()
+	p.exec("INSERT INTO audit (id, at, who, action, kind) VALUES (?, ?, 'x', 'update', 'job')", int64(math.MaxInt64), int64(p.now))
+	p.chain()
+	p.whole(6)
 }

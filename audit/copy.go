@@ -146,7 +146,7 @@ func (c *Copier) begin(ctx context.Context) error {
 		return nil
 	}
 	c.Log.Error("the audit chain does not have the link that was copied last: the database was restored, or somebody changed the chain; going on with what is younger", "link", kept.Seq)
-	young, err := c.DB.ChainAfter(ctx, kept.At)
+	young, err := c.DB.ChainAfter(ctx, kept.At, head.Seq)
 	if err != nil {
 		return err
 	}

@@ -81,9 +81,34 @@ func verify(ctx context.Context, db *sql.DB, base job.Link, after int64, most in
 		return nil
 	})
 	if errors.Is(err, errEnough) {
-		err = nil
+		return v, nil
 	}
+	if err != nil {
+		return v, err
+	}
+
+	head, err := db.ChainHead(ctx)
+	if err != nil {
+		return v, err
+	}
+	if v.To.Seq > 0 && head.Seq > v.To.Seq {
+		v.Next = v.To.Seq // it has grown, or goes on behind a gap
+		return v, nil
+	}
+	strays, err := strayLinks(ctx, db, head)
+	v.Faults = append(v.Faults, strays...)
 	return v, err
+}
+
+// strayLinks returns links that are no part of the chain. Whoever looks at its end is told of them.
+func strayLinks(ctx context.Context, db *sql.DB, head job.Link) (out []Fault, err error) {
+	links, err := db.StrayLinks(ctx, head.Seq, maxFaults)
+	for _, l := range links {
+		what := fmt.Sprintf("no node has written this link, for audit line %d: the chain ends at link %d and goes on from there. "+
+			"Whoever may delete in audit_chain can remove it: DELETE FROM audit_chain WHERE seq = %d", l.Line, head.Seq, l.Seq)
+		out = append(out, Fault{Seq: l.Seq, Line: l.Line, What: what})
+	}
+	return out, err
 }
 
 // judge returns what is wrong with a link and its line. first is the number of the oldest link. Lines that were written before

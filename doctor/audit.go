@@ -13,6 +13,8 @@ const (
 	manyLinks = 5000
 	// chainedBy is how long a line may wait for its link before somebody should know.
 	chainedBy = 5 * time.Minute
+	// farLine is an id that no cluster reaches.
+	farLine = 1 << 62
 	// removedBy is how long old lines may stay: whoever runs migrate at each upgrade is in time, as a rule.
 	removedBy = 90 * 24 * time.Hour
 )
@@ -27,6 +29,9 @@ func auditChain(x *exam) error {
 		return err
 	}
 	if err := x.unchained(); err != nil {
+		return err
+	}
+	if err := x.farLine(); err != nil {
 		return err
 	}
 	if err := x.oldLines(); err != nil {
@@ -46,7 +51,7 @@ func auditChain(x *exam) error {
 	x.found(Error, Finding{
 		Seen:     seen,
 		Why:      "Audit lines are never changed, and removed only by age. Somebody who may write the table has done it by hand, or the server lost commits.",
-		Fix:      "Find out who used a user of MySQL that may update or delete there, and compare with a copy of the audit. The chain keeps this fault: nothing mends it.",
+		Fix:      "Find out who used a user of MySQL that may write there, and compare with a copy of the audit. A line that was changed or removed stays a fault: nothing mends it. A link that no node has written can be removed.",
 		Commands: []string{"go-crontab audit verify"},
 	})
 	return nil
@@ -71,6 +76,21 @@ func (x *exam) unchained() error {
 		return nil
 	}
 	return nil // no node has lived for long enough
+}
+
+// farLine finds an audit line with a number so high that the server has few left, or none: then no change is possible.
+func (x *exam) farLine() error {
+	newest, err := x.db.NewestLine(x.ctx)
+	if err != nil || newest <= farLine {
+		return err
+	}
+	x.found(Error, Finding{
+		Seen: fmt.Sprintf("the newest audit line has the id %d: somebody has inserted it by hand", newest),
+		Why:  "Audit lines get ids in ascending order. Behind the highest number the server has none left, and refuses every change that is to be in the audit.",
+		Fix: fmt.Sprintf("As a user of MySQL who may change tables: DELETE FROM audit WHERE id > %d; ALTER TABLE audit AUTO_INCREMENT = 1; "+
+			"(the server takes the next free number). Find out who used a user that may insert there.", int64(farLine)),
+	})
+	return nil
 }
 
 // oldLines finds lines that should have been removed.

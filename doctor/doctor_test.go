@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"strings"
@@ -802,6 +803,29 @@ func TestMachineFaults(t *testing.T) {
 	if m.OpenFiles == 0 {
 		t.Errorf("got %+v of this machine", *m)
 	}
+}
+
+// TestPlantedAuditRows: rows with huge numbers, which whoever has the nodes' DSN can insert, are found, with what to do.
+func TestPlantedAuditRows(t *testing.T) {
+	p := admitShared(t)
+	p.exec("INSERT INTO audit_chain (seq, line, at, hash) VALUES (?, 77, 1, REPEAT('x', 32))", int64(math.MaxInt64))
+	p.finds("audit-chain", Error, "no node has written this link, for audit line 77: the chain ends at link 0 and goes on from there. "+
+		"Whoever may delete in audit_chain can remove it: DELETE FROM audit_chain WHERE seq = 9223372036854775807")
+	p.exec("DELETE FROM audit_chain WHERE seq = 9223372036854775807")
+
+	p.exec("INSERT INTO audit (id, at, who, action, kind) VALUES (?, ?, 'x', 'update', 'job')", int64(math.MaxInt64), p.ago(time.Second))
+	if _, err := p.db.Raw().Exec("INSERT INTO audit (at, who, action, kind) VALUES (1, 'x', 'update', 'job')"); err == nil {
+		t.Error("the server has an id left: this test plants too little")
+	}
+	f := p.finds("audit-chain", Error, "the newest audit line has the id 9223372036854775807")
+	_, fix, _ := strings.Cut(f.Fix, ": ")
+	for range 2 {
+		var statement string
+		statement, fix, _ = strings.Cut(fix, "; ")
+		p.exec(statement)
+	}
+	p.exec("INSERT INTO audit (at, who, action, kind) VALUES (1, 'x', 'update', 'job')")
+	p.exec("DELETE FROM audit WHERE at = 1")
 }
 
 func TestHistoryFaults(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	stdsql "database/sql"
 	"fmt"
+	"math"
 	"slices"
 
 	"go-crontab/job"
@@ -24,14 +25,40 @@ func scanLink(rows *stdsql.Rows, l *job.Link, more ...any) error {
 	return nil
 }
 
+// linkReach is how far behind its predecessor a link may stand and count as part of the chain: no number of removed links
+// leaves such a gap. Whoever may insert can write a row with any number. One with the highest number would leave the chain no
+// room, so links beyond the reach are strays: nobody goes on from them, and verification shows them.
+const linkReach = 1 << 40
+
+// reach is the number up to which links may follow another one.
+func reach(seq int64) int64 { return min(seq, math.MaxInt64-linkReach) + linkReach }
+
 // ChainHead returns the newest link, or the zero Link if there is none.
-func (db *DB) ChainHead(ctx context.Context) (job.Link, error) {
-	return db.link(ctx, "read head of the audit chain", "ORDER BY c.seq DESC LIMIT 1")
+func (db *DB) ChainHead(ctx context.Context) (head job.Link, err error) {
+	for {
+		next, err := db.link(ctx, "read head of the audit chain",
+			"WHERE c.seq > ? AND c.seq <= ? ORDER BY c.seq DESC LIMIT 1", head.Seq, reach(head.Seq))
+		if err != nil || next.Seq == 0 {
+			return head, err
+		}
+		head = next
+	}
+}
+
+// StrayLinks returns some links that are no part of the chain, which has a given head. What nodes add meanwhile is none.
+func (db *DB) StrayLinks(ctx context.Context, head int64, limit int) (out []job.Link, err error) {
+	err = db.query(ctx, "look for stray links of the audit chain", func(rows *stdsql.Rows) error {
+		var l job.Link
+		err := scanLink(rows, &l)
+		out = append(out, l)
+		return err
+	}, "SELECT "+linkColumns+" FROM audit_chain c FORCE INDEX (PRIMARY) WHERE c.seq < 1 OR c.seq > ? ORDER BY c.seq LIMIT ?", reach(head), limit)
+	return out, err
 }
 
 // ChainBase returns the oldest link, or the zero Link if there is none. Its line may have been removed by age.
 func (db *DB) ChainBase(ctx context.Context) (job.Link, error) {
-	return db.link(ctx, "read base of the audit chain", "ORDER BY c.seq LIMIT 1")
+	return db.link(ctx, "read base of the audit chain", "WHERE c.seq > 0 ORDER BY c.seq LIMIT 1")
 }
 
 // ChainLink returns the link with a number, or the zero Link if there is none.
@@ -41,12 +68,12 @@ func (db *DB) ChainLink(ctx context.Context, seq int64) (job.Link, error) {
 
 // ChainUpTo returns the last link up to a number, or the zero Link if there is none.
 func (db *DB) ChainUpTo(ctx context.Context, seq int64) (job.Link, error) {
-	return db.link(ctx, "read link of the audit chain", "WHERE c.seq <= ? ORDER BY c.seq DESC LIMIT 1", seq)
+	return db.link(ctx, "read link of the audit chain", "WHERE c.seq > 0 AND c.seq <= ? ORDER BY c.seq DESC LIMIT 1", seq)
 }
 
-// ChainAfter returns the first link whose line was written after an instant, or the zero Link if there is none.
-func (db *DB) ChainAfter(ctx context.Context, at job.Micros) (job.Link, error) {
-	return db.link(ctx, "find link of the audit chain", "WHERE c.at > ? ORDER BY c.seq LIMIT 1", int64(at))
+// ChainAfter returns the first link, up to a number, whose line was written after an instant, or the zero Link if there is none.
+func (db *DB) ChainAfter(ctx context.Context, at job.Micros, last int64) (job.Link, error) {
+	return db.link(ctx, "find link of the audit chain", "WHERE c.seq > 0 AND c.seq <= ? AND c.at > ? ORDER BY c.seq LIMIT 1", last, int64(at))
 }
 
 func (db *DB) link(ctx context.Context, what, cond string, args ...any) (l job.Link, err error) {
@@ -133,7 +160,7 @@ type ChainRow struct {
 	Gone  bool // there is no such line
 }
 
-// ReadChain passes links that follow a number to fn, in their order, one at a time.
+// ReadChain passes links that follow a number to fn, in their order, one at a time. It reads no stray links behind the chain.
 func (db *DB) ReadChain(ctx context.Context, after int64, limit int, fn func(*ChainRow) error) error {
 	return db.query(ctx, "read audit chain", func(rows *stdsql.Rows) error {
 		var r ChainRow
@@ -146,13 +173,21 @@ func (db *DB) ReadChain(ctx context.Context, after int64, limit int, fn func(*Ch
 	}, "SELECT "+linkColumns+", a.id IS NULL, COALESCE(a.id, 0), COALESCE(a.at, 0), COALESCE(a.who, ''), COALESCE(a.origin, ''),"+
 		" COALESCE(a.action, ''), COALESCE(a.kind, ''), COALESCE(a.ref, 0), COALESCE(a.app, ''), COALESCE(a.name, ''), COALESCE(a.reason, ''),"+
 		" COALESCE(a.was, ''), COALESCE(a.became, '')"+
-		" FROM audit_chain c FORCE INDEX (PRIMARY) LEFT JOIN audit a FORCE INDEX (PRIMARY) ON a.id = c.line WHERE c.seq > ? ORDER BY c.seq LIMIT ?", after, limit)
+		" FROM audit_chain c FORCE INDEX (PRIMARY) LEFT JOIN audit a FORCE INDEX (PRIMARY) ON a.id = c.line WHERE c.seq > ? AND c.seq <= ? ORDER BY c.seq LIMIT ?",
+		max(after, 0), reach(max(after, 0)), limit)
 }
 
 // UnchainedLines returns the ids of some audit lines that were written before an instant and are not chained, among the newest.
 func (db *DB) UnchainedLines(ctx context.Context, before job.Micros, newest, limit int) ([]int64, error) {
 	return db.ids(ctx, "look for unchained audit lines", "SELECT a.id FROM audit a FORCE INDEX (PRIMARY) LEFT JOIN audit_chain c FORCE INDEX (line) ON c.line = a.id"+
 		" WHERE a.id > (SELECT COALESCE(MAX(id), 0) FROM audit) - ? AND a.at < ? AND c.seq IS NULL ORDER BY a.id LIMIT ?", newest, int64(before), limit)
+}
+
+// NewestLine returns the id of the newest audit line, 0 if there is none.
+func (db *DB) NewestLine(ctx context.Context) (id int64, err error) {
+	err = db.query(ctx, "read newest audit line", func(rows *stdsql.Rows) error { return rows.Scan(&id) },
+		"SELECT COALESCE(MAX(id), 0) FROM audit")
+	return id, err
 }
 
 // OldestLine is when the oldest audit line was written; zero: there is none.
@@ -174,7 +209,7 @@ func (db *DB) DropAudit(ctx context.Context, before job.Micros, limit int) (remo
 			old = append(old, l)
 		}
 		return err
-	}, "SELECT "+linkColumns+" FROM audit_chain c FORCE INDEX (PRIMARY) ORDER BY c.seq LIMIT ?", limit+1)
+	}, "SELECT "+linkColumns+" FROM audit_chain c FORCE INDEX (PRIMARY) WHERE c.seq > 0 ORDER BY c.seq LIMIT ?", limit+1)
 	if err != nil {
 		return 0, err
 	}
@@ -197,7 +232,7 @@ func (db *DB) DropAudit(ctx context.Context, before job.Micros, limit int) (remo
 		if removed = int(n); err != nil {
 			return err
 		}
-		_, err = tx.exec("drop old links", "DELETE c FROM audit_chain c FORCE INDEX (PRIMARY) WHERE c.seq < ?", base)
+		_, err = tx.exec("drop old links", "DELETE c FROM audit_chain c FORCE INDEX (PRIMARY) WHERE c.seq > 0 AND c.seq < ?", base)
 		return err
 	})
 	return removed, err
