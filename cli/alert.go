@@ -378,6 +378,7 @@ what still fires when the silence ends is told then.`,
 		if err != nil {
 			return err
 		}
+		r.warnOfApps(cmd.Context(), app)
 		return r.object(c, raw, v.ID, func() error {
 			c.printf("silence %s covers %s until %s\n", plain(v.ID), plain(v.about()), plain(both(v.Until, c.now())))
 			return nil

@@ -213,6 +213,7 @@ of the cluster: node_gone, backlog, clock_skew. docs/alerts.md explains them all
 		if err != nil {
 			return err
 		}
+		r.warnOfApps(cmd.Context(), v.Apps...)
 		return r.object(c, raw, args[0], func() error {
 			c.printf("rule %s tells %s of %s\n", plain(args[0]), plain(strings.Join(v.Channels, ", ")), plain(strings.Join(on, ", ")))
 			return nil

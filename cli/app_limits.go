@@ -156,6 +156,7 @@ func setAppLimits(cmd *cobra.Command, c *console, r *remote, app string, f *limi
 	if err != nil {
 		return err
 	}
+	r.warnOfApps(cmd.Context(), app)
 	return showAppLimits(c, r, v, raw)
 }
 
@@ -176,13 +177,7 @@ func showAppLimits(c *console, r *remote, v appLimitsView, raw []byte) error {
 			c.printf("app %s has no limits\n", plain(v.App))
 			return nil
 		}
-		if err := r.table(limitsTable([]appLimitsView{v})); err != nil {
-			return err
-		}
-		if v.Use != nil && v.Use.Jobs == 0 {
-			c.notef("app %s has no jobs yet; the limits hold for its first ones\n", plain(v.App))
-		}
-		return nil
+		return r.table(limitsTable([]appLimitsView{v}))
 	})
 }
 

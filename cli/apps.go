@@ -61,6 +61,18 @@ func (r *remote) noApp(ctx context.Context, app string) error {
 	return err
 }
 
+// warnOfApps warns of apps without jobs in what was just made: they may come later, or be mistyped.
+func (r *remote) warnOfApps(ctx context.Context, apps ...string) {
+	for _, app := range apps {
+		if app == "" {
+			continue
+		}
+		if said, err := r.unknown(ctx, "app", app, appsPath); err == nil && said != "" { // it is only a hint
+			r.notef("warning: %s\n", said)
+		}
+	}
+}
+
 // absentFlag adds the flag that lets a command change something that does not exist yet.
 func absentFlag(cmd *cobra.Command, ok *bool, what string) {
 	cmd.Flags().BoolVar(ok, "absent-ok", false, what+" need not be there yet")

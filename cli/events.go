@@ -96,22 +96,31 @@ func (c *runCount) String() string {
 func eventsCommand(c *console) *cobra.Command {
 	var app, job string
 	var kinds []string
+	absentOK := false
 	cmd := &cobra.Command{
 		Use: "events", Short: "Print what changes in the cluster, as it happens", Args: nothing,
 		Long: `Print what changes in the cluster, a line for each, until Ctrl-C: runs that start and end, jobs, pauses, nodes, backfills,
 and with a token for the whole cluster whatever else is changed. Many runs at once are counted. When a connection breaks it
-goes on with the next one; "reload" says that something could not be told. -o json prints an object on each line.`,
+goes on with the next one; "reload" says that something could not be told. -o json prints an object on each line.
+
+An app without jobs is no app: --app ends with exit code 3 then, unless --absent-ok says that its jobs are to come.`,
 		Example: "  go-crontab events\n  go-crontab events --app shop --kind run,job\n  go-crontab events --kind run -o json",
 	}
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only of this app and its jobs")
 	cmd.Flags().StringVarP(&job, "job", "j", "", "only of this job")
 	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "only these: run, job, pause, node, backfill, alert, change")
+	absentFlag(cmd, &absentOK, "the app")
 	complete(cmd, "kind", cobra.FixedCompletions([]cobra.Completion{"run", "job", "pause", "node", "backfill", "alert", "change"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q := url.Values{}
 		if app != "" {
 			q.Set("app", app)
+		}
+		if !absentOK {
+			if err := r.noApp(cmd.Context(), app); err != nil {
+				return withHint(err, "if its jobs are to come: --absent-ok")
+			}
 		}
 		if len(kinds) > 0 {
 			q.Set("kinds", strings.Join(kinds, ","))

@@ -134,6 +134,7 @@ none any more. What is kept no longer goes within some ten minutes.`,
 		if err != nil {
 			return err
 		}
+		r.warnOfApps(cmd.Context(), app)
 		return r.object(c, raw, orElse(v.App, "cluster"), func() error {
 			whose := "the cluster"
 			if v.App != "" {

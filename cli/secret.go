@@ -94,6 +94,7 @@ uses its app's own, or else that.`,
 		if err != nil {
 			return err
 		}
+		r.warnOfApps(cmd.Context(), app)
 		return r.object(c, raw, s.Name, func() error {
 			c.printf("secret %s is set, for jobs of %s\n", plain(s.Name), ofApp(s.App))
 			return nil

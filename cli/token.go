@@ -77,6 +77,7 @@ With --app the role holds in those apps only; what belongs to no app (groups, ca
 		if err != nil {
 			return err
 		}
+		r.warnOfApps(cmd.Context(), apps...)
 		return r.object(c, raw, t.Name, func() error {
 			c.printf("%s\n", plain(t.Token))
 			c.notef("This is the token of %s, %s, until %s. It is shown only now.\n", plain(t.Name), t.grant(), t.until(c.now()))

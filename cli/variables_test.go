@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -77,5 +78,17 @@ func TestMisspeltVariables(t *testing.T) {
 	}
 	if code, out := run(t, []string{"GOCRONTAB_VERSION=1.2"}, "cron", "next", "@daily"); code != 0 {
 		t.Errorf("a variable of another program: code %d, %s", code, out)
+	}
+}
+
+// TestUngrantedSecretIsNamed: a secret of the node that no grant names is named when the node starts, and a granted one is not.
+func TestUngrantedSecretIsNamed(t *testing.T) {
+	t.Parallel()
+	p := start(t, []string{"GOCRONTAB_DSN=" + migrated(t), "GOCRONTAB_SECRET_SHOP_HOOK=a", "GOCRONTAB_SECRET_SHPO_HOOK=b", "GOCRONTAB_SECRET_NONE="},
+		"serve", "--node", "one", "--listen", "127.0.0.1:0", "--session-expiry", "5s", "--state-dir", t.TempDir(), "--grant-secret", "SHOP_HOOK=shop")
+	p.says(`"level":"WARN","msg":"no job may use this secret of the node[^}]*"variable":"(GOCRONTAB_SECRET_SHPO_HOOK)"`, 20*time.Second)
+	p.says(`"api":"(http://[^"]+)"`, 20*time.Second)
+	if n := strings.Count(p.out.String(), "no job may use this secret"); n != 1 {
+		t.Errorf("%d secrets are named\n%s", n, p.out.String())
 	}
 }

@@ -145,3 +145,16 @@ func ParseGrants(texts []string) (Grants, error) {
 	}
 	return grants, nil
 }
+
+// Unused returns the variables with secrets of the node that no grant names, so that no job may use them.
+func (g Grants) Unused() (names []string) {
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		key, found := strings.CutPrefix(name, secretEnv)
+		if found && value != "" && !ofKeys(key) && len(g[key]) == 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

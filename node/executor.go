@@ -20,6 +20,9 @@ func newExecutor(cfg *Config, stored execute.Stored) (execute.Executor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--grant-secret %w", err)
 	}
+	for _, name := range grants.Unused() {
+		cfg.Log.Warn("no job may use this secret of the node, since no --grant-secret names it; is it misspelt?", "variable", name)
+	}
 	secrets := execute.NodeSecrets{Dir: cfg.SecretsDir, Grants: grants}
 	requests, err := execute.NewHTTP(execute.HTTPConfig{Allow: cfg.HTTPAllow, Secrets: secrets})
 	if err != nil {
