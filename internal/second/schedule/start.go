@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"go-crontab/job"
@@ -25,6 +26,12 @@ type Executing interface {
 	Add([]Started)
 }
 
+// Ends holds how runs of this node ended, until it is written.
+type Ends interface {
+	// Push writes the ends of runs of jobs that are about to start, if there are some. It returns soon, written or not.
+	Push(ctx context.Context, jobs []int64)
+}
+
 // Starter starts the prepared runs of this session that are due.
 type Starter struct {
 	DB          *sql.DB
@@ -33,6 +40,8 @@ type Starter struct {
 	Definitions *Definitions
 	Prepared    *Prepared
 	Executing   Executing
+	Ends        Ends   // nil: nothing ends here
+	Replaced    func() // called when executing runs are to be killed, because later due times take their place; nil: nobody asks
 	Log         *slog.Logger
 
 	Window time.Duration // how long after its due time, or its start if that is later, a run may be spawned
@@ -58,6 +67,9 @@ func (s *Starter) start(ctx context.Context, now, before job.Micros) (int, error
 	runs := s.Prepared.Take(before, min(startBatch, s.Executing.Free()))
 	if len(runs) == 0 {
 		return 0, nil
+	}
+	if s.Ends != nil { // rule 10: a run that is known to be over does not stand in the way of the next one
+		s.Ends.Push(ctx, jobsOf(runs))
 	}
 	verdicts, err := s.decide(ctx, runs, nil, now)
 	if err != nil {
@@ -97,10 +109,21 @@ func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64
 		// nothing of a node outlives it.
 		Sets: func() { s.apply(verdicts, now) },
 	})
+	if err == nil {
+		s.signalOthers(woken, verdicts)
+	}
+	return verdicts, err
+}
+
+// signalOthers has those look at once who would look in a while.
+func (s *Starter) signalOthers(woken int, verdicts []verdict) {
 	if woken > 0 {
 		s.Woken()
 	}
-	return verdicts, err
+	replaces := func(v verdict) bool { return v.action == wait && v.replaces }
+	if s.Replaced != nil && slices.ContainsFunc(verdicts, replaces) {
+		s.Replaced()
+	}
 }
 
 // apply makes the sets say what the rows say.

@@ -1,0 +1,68 @@
+package result
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// Wishes looks for executing runs of this session that are to be killed: somebody asked for it, or a later due time takes their
+// place. Any node may write such a wish, and no node needs to reach another.
+type Wishes struct {
+	DB      *sql.DB
+	Session Session
+	Busy    func() bool // something executes
+	Kill    func(l trip.Launch, replaced bool)
+	Log     *slog.Logger
+
+	signal chan struct{}
+}
+
+// wishPeriod is how soon a node learns of a wish that another one wrote. A look reads the rows of all runs of the session.
+const wishPeriod = 500 * time.Millisecond
+
+// NewWishes completes wishes. Run them.
+func NewWishes(w Wishes) *Wishes {
+	w.signal = make(chan struct{}, 1)
+	return &w
+}
+
+// Look makes the next look come at once: this node has written a wish itself.
+func (w *Wishes) Look() {
+	select {
+	case w.signal <- struct{}{}:
+	default:
+	}
+}
+
+// Run looks until ctx is over.
+func (w *Wishes) Run(ctx context.Context) error {
+	tick := time.NewTicker(wishPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		case <-w.signal:
+		}
+		if err := w.look(ctx); err != nil && ctx.Err() == nil {
+			w.Log.Warn("cannot read which runs are to be killed, trying again", "error", err)
+		}
+	}
+}
+
+// look has the runs killed again and again until they are over: that does no harm.
+func (w *Wishes) look(ctx context.Context) error {
+	if !w.Busy() {
+		return nil
+	}
+	wishes, err := trip.Wishes(w.DB.Reader(ctx), w.Session.Number())
+	for _, wish := range wishes {
+		w.Kill(wish.Launch, wish.Replace)
+	}
+	return err
+}
