@@ -6,21 +6,7 @@ import (
 
 	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
-	"go-crontab/sql/trip"
-
-	"github.com/go-sql-driver/mysql"
 )
-
-// proxied adds a node whose link a test may cut.
-func (c *cluster) proxied(number trip.Owner) (*member, *faultproxy.Proxy) {
-	c.Helper()
-	cfg, err := mysql.ParseDSN(c.dsn)
-	if err != nil {
-		c.Fatal(err)
-	}
-	p := faultproxy.New(c.T, cfg.Net, cfg.Addr)
-	return c.member(number, p.DSN(c.dsn)), p
-}
 
 // TestFates: whatever becomes of the COMMIT of one transaction, the runs go the same way, a little later at most.
 func TestFates(t *testing.T) {
@@ -42,7 +28,8 @@ func TestFates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
-			m, proxy := c.proxied(1)
+			dsn, proxy := c.proxied()
+			m := c.member(1, dsn)
 			c.exec("INSERT INTO grp (id, name, slots) VALUES (7, 'g', 1)")
 			spec := every("j", 2)
 			spec.Overlap, spec.Group, spec.Retry = job.OverlapQueue, "g", job.Retry{Attempts: 2}
