@@ -66,21 +66,28 @@ func BenchmarkDrain(b *testing.B) {
 	}
 }
 
+// newServer starts a durable server of its own, with a pool that holds all.
+func newServer(b *testing.B) (*privatedb.DB, *sql.DB) {
+	b.Helper()
+	server, err := privatedb.Start(b.Context(), privatedb.Options{Pool: 512, Redo: 512, Durable: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { server.Stop() })
+	if err := server.CreateSchema(b.Context(), "trip"); err != nil {
+		b.Fatal(err)
+	}
+	db, err := sql.Open(server.DSN("trip"), sql.MigrateTimeouts, 8)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { db.Close() })
+	return server, db
+}
+
 func drain(b *testing.B) {
 	ctx := b.Context()
-	server, err := privatedb.Start(ctx, privatedb.Options{Pool: 512, Redo: 512, Durable: true})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer server.Stop()
-	if err := server.CreateSchema(ctx, "drain"); err != nil {
-		b.Fatal(err)
-	}
-	db, err := sql.Open(server.DSN("drain"), sql.DefaultTimeouts, 8)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer db.Close()
+	server, db := newServer(b)
 	fill(b, db, *runs)
 
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -176,7 +183,7 @@ func fill(b *testing.B, db *sql.DB, n int) {
 
 func redo(b *testing.B, db *sql.DB) (n int64) {
 	var name string
-	if err := db.Raw().QueryRow("SHOW GLOBAL STATUS LIKE 'Innodb_os_log_written'").Scan(&name, &n); err != nil {
+	if err := db.Raw().QueryRow("SHOW GLOBAL STATUS LIKE 'Innodb_lsn_current'").Scan(&name, &n); err != nil {
 		b.Fatal(err)
 	}
 	return n

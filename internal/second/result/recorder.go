@@ -165,7 +165,11 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 
 	others, err := r.finishAlone(ctx, ends)
 	if err == nil && len(others) > 0 {
-		busy, err = r.finishTogether(ctx, others)
+		f := &finisher{r.Exclusion, r.Session, r.Session.Number(), r.Woken}
+		err = f.finish(ctx, others, func(done, left []trip.End) {
+			busy = len(left) > 0
+			r.settled(done, left)
+		})
 	}
 	r.batch.Took(len(ends), err)
 	if r.batch.Culprit() {

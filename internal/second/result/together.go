@@ -22,39 +22,46 @@ type together struct {
 	woken int
 }
 
-// finishTogether writes such ends, the next attempts, and wakes the runs that come next, all in one transaction. It reports
-// whether some are left for later.
-func (r *Recorder) finishTogether(ctx context.Context, ends []trip.End) (busy bool, err error) {
+// finisher writes ends that concern other runs, for a session or for one that is dead.
+type finisher struct {
+	exclusion *lock.Exclusion
+	session   Session    // mints the next attempts, and tells the time
+	owner     trip.Owner // whose runs have ended
+	woken     func()     // called when runs became idle; nil: nobody asks
+}
+
+// finish writes the ends, the next attempts, and wakes the runs that come next, all in one transaction. Then it tells sets which
+// ends are written, or were by somebody else, and which are left for later, because somebody has locked a row that they need.
+func (f *finisher) finish(ctx context.Context, ends []trip.End, sets func(done, busy []trip.End)) error {
 	var t *together
 	write := func(tx *sql.Tx) error {
 		t = &together{ends: ends}
-		if err := t.read(tx, r.Session.Number()); err != nil {
+		if err := t.read(tx, f.owner); err != nil {
 			return err
 		}
 		t.judge()
-		return t.writeRows(tx, r.Session)
+		return t.writeRows(tx, f.session, f.owner)
 	}
-	err = r.Exclusion.Do(ctx, lock.Change{
+	err := f.exclusion.Do(ctx, lock.Change{
 		Name:   "finish together",
 		Rows:   write,
 		Settle: write, // runs that have ended already are not ours any more: neither they nor what follows is written again
 		// If we die before this, the rows say how the runs ended, and the next attempts and woken runs are idle.
-		Sets: func() {
-			left := make(map[trip.Launch]bool, len(t.busy))
-			for i := range t.busy {
-				left[t.busy[i].Launch] = true
-			}
-			done := slices.DeleteFunc(slices.Clone(ends), func(e trip.End) bool { return left[e.Launch] })
-			r.settled(done, t.busy)
-		},
+		Sets: func() { sets(t.done(), t.busy) },
 	})
-	if err != nil {
-		return false, err
+	if err == nil && t.woken > 0 && f.woken != nil {
+		f.woken()
 	}
-	if t.woken > 0 && r.Woken != nil {
-		r.Woken()
+	return err
+}
+
+// done are the ends that are not left for later.
+func (t *together) done() []trip.End {
+	left := make(map[trip.Launch]bool, len(t.busy))
+	for i := range t.busy {
+		left[t.busy[i].Launch] = true
 	}
-	return len(t.busy) > 0, nil
+	return slices.DeleteFunc(slices.Clone(t.ends), func(e trip.End) bool { return left[e.Launch] })
 }
 
 // read locks the groups, jobs and rows of the runs, those of them that nobody else has locked.
@@ -156,11 +163,11 @@ func (t *together) judge() {
 }
 
 // writeRows writes the ends and what follows from them.
-func (t *together) writeRows(tx *sql.Tx, s Session) error {
+func (t *together) writeRows(tx *sql.Tx, s Session, owner trip.Owner) error {
 	if len(t.write) == 0 {
 		return nil
 	}
-	if err := trip.Finish(tx, s.Number(), t.write); err != nil {
+	if err := trip.Finish(tx, owner, t.write); err != nil {
 		return err
 	}
 	if err := trip.InsertAgain(tx, t.attempts(s)); err != nil {
