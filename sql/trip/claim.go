@@ -64,6 +64,27 @@ type Definition struct {
 	Text    string
 }
 
+// Versions returns the current versions of jobs. It takes no lock.
+func Versions(r sql.Reader, jobs []int64) (map[int64]int32, error) {
+	out := make(map[int64]int32, len(jobs))
+	scan := func(rows *sql.Rows) (id int64, err error) {
+		var version int32
+		err = rows.Scan(&id, &version)
+		out[id] = version
+		return id, err
+	}
+	for part := range slices.Chunk(jobs, atOnce) {
+		query := `
+			SELECT id, version
+			FROM job FORCE INDEX (PRIMARY)
+			WHERE id IN ` + list(slices.Values(part))
+		if _, err := sql.Select(r, "read versions of jobs", scan, query); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // Definitions reads the current definitions of jobs. It takes no lock.
 func Definitions(r sql.Reader, jobs []int64) ([]Definition, error) {
 	if len(jobs) == 0 {

@@ -36,19 +36,22 @@ func Owners(r sql.Reader) ([]Owner, error) {
 	return sql.Select(r, "list owners of runs", scan, query)
 }
 
-// Overdue lists prepared runs of sessions that were to start between two instants, the earliest first. It takes no lock.
-func Overdue(r sql.Reader, owners []Owner, after, before job.Micros, limit int) ([]Held, error) {
+// Startable lists runs in one state of some owners that were to start before an instant, the earliest first, after the given
+// one in that order. It takes no lock.
+func Startable(r sql.Reader, owners []Owner, state State, after Held, before job.Micros, limit int) ([]Held, error) {
 	if len(owners) == 0 {
 		return nil, nil
 	}
 	query := `
 		SELECT ` + heldColumns + `
 		FROM run FORCE INDEX (live)
-		WHERE owner IN ` + list(slices.Values(owners)) + ` AND due_now > ? AND due_now < ? AND state = 'prepared'
-		ORDER BY due_now
+		WHERE owner IN ` + list(slices.Values(owners)) + ` AND due_now >= ? AND due_now < ? AND state = ?
+			AND (due_now > ? OR hash > ? OR hash = ? AND id > ?)
+		ORDER BY due_now, hash, id
 		LIMIT ?`
 
-	return sql.Select(r, "list overdue runs", scanHeld, query, int64(after), int64(before), limit)
+	return sql.Select(r, "list runs to start", scanHeld, query, int64(after.DueNow), int64(before), state,
+		int64(after.DueNow), after.Hash, after.Hash, after.Launch.Run, limit)
 }
 
 // IdleRuns lists idle runs in a slice, the earliest first. It takes no lock.

@@ -65,6 +65,7 @@ type Run struct {
 	Due     job.Micros
 	DueNow  job.Micros // when it is to start: Due, or later; while it waits, its place in the line
 	Hash    int
+	Rank    int   // the priority of its job, as the node that holds it knows it; in no row
 	Group   int32 // while it is idle: below zero, it was woken for a slot of that group
 }
 

@@ -22,8 +22,9 @@ type Claimer struct {
 	Prepared    *Prepared
 	Log         *slog.Logger
 
-	LookAhead time.Duration // how far ahead of now runs are made
-	Most      int           // how many prepared runs this session holds at most
+	LookAhead time.Duration     // how far ahead of now runs are made
+	Labels    map[string]string // of this node, those of its handlers included
+	Most      int               // how many prepared runs this session holds at most
 
 	signal wake
 	mark   job.Micros // no cursor is older, but for those that a full look finds
@@ -60,7 +61,7 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (f
 
 // learn caches the definitions that the candidates need.
 func (c *Claimer) learn(ctx context.Context, candidates []trip.Candidate) error {
-	var unknown []int64
+	var unknown []int64 // jobs
 	for _, candidate := range candidates {
 		if _, ok := c.Definitions.Get(candidate.JobID, candidate.Version); !ok {
 			unknown = append(unknown, candidate.JobID)
@@ -80,7 +81,9 @@ func (c *Claimer) learn(ctx context.Context, candidates []trip.Candidate) error 
 type plan struct {
 	trip.Candidate
 	dueTimes
-	broken error // why the job has no due times; nil if it has
+	broken    error // why the job has no due times; nil if it has
+	rank      int   // the priority of its runs
+	elsewhere bool  // other nodes are to run it
 }
 
 // compute lists the due times of candidates. A candidate whose definition is not known was edited in this moment: the next
@@ -92,8 +95,9 @@ func (c *Claimer) compute(candidates []trip.Candidate, now job.Micros) []plan {
 		if !ok {
 			continue
 		}
-		p := plan{Candidate: candidate, broken: d.Err}
+		p := plan{Candidate: candidate, broken: d.Err, elsewhere: !d.admits(c.Labels)}
 		if p.broken == nil {
+			p.rank = d.Spec.Priority
 			p.dueTimes = dueFrom(d.Spec, d.Schedule, candidate.Cursor(), candidate.ResumedAt(), now, now.Add(c.LookAhead))
 		}
 		plans = append(plans, p)
@@ -112,11 +116,11 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 		ids[i] = plans[i].JobID
 	}
 
-	var claimed []trip.Run
+	var claimed, idle []trip.Run // for this session, and for nodes that admit them
 	return c.Exclusion.Do(ctx, lock.Change{
 		Name: "claim",
 		Rows: func(tx *sql.Tx) error {
-			claimed = nil
+			claimed, idle = nil, nil
 			jobs, err := trip.LockJobs(tx, ids)
 			if err != nil {
 				return err
@@ -130,9 +134,16 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 					continue // rule C: it is not the job that was read
 				}
 				kept = append(kept, p)
-				claimed = append(claimed, runs[i]...)
+				if p.elsewhere {
+					idle = append(idle, runs[i]...)
+				} else {
+					claimed = append(claimed, runs[i]...)
+				}
 			}
-			return c.writePlans(tx, kept, claimed, now)
+			if err := c.writePlans(tx, kept, claimed, now); err != nil {
+				return err
+			}
+			return trip.Insert(tx, trip.NoOwner, idle)
 		},
 		// Nobody asks what became of a claim with an unknown end. If it was applied, its runs become overdue and are started
 		// then, by whoever has a free slot.
@@ -196,10 +207,14 @@ func (c *Claimer) mint(plans []plan, now job.Micros) [][]trip.Run {
 	all := make([]trip.Run, 0, n)
 	for i := range plans {
 		p := &plans[i]
+		claim := int32(1)
+		if p.elsewhere {
+			claim = 0 // nobody has claimed it yet
+		}
 		for _, due := range p.runs {
 			all = append(all, trip.Run{
-				Launch: trip.Launch{Run: id, Claim: 1}, JobID: p.JobID, AppID: p.AppID, Version: p.Version, Kind: trip.Schedule,
-				Attempt: 1, Due: due, DueNow: max(due, now), Hash: p.Hash,
+				Launch: trip.Launch{Run: id, Claim: claim}, JobID: p.JobID, AppID: p.AppID, Version: p.Version, Kind: trip.Schedule,
+				Attempt: 1, Due: due, DueNow: max(due, now), Hash: p.Hash, Rank: p.rank,
 			})
 			id++
 		}

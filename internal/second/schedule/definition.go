@@ -2,9 +2,12 @@ package schedule
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"go-crontab/job"
+	"go-crontab/sql"
 	"go-crontab/sql/trip"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -14,7 +17,22 @@ import (
 type Definition struct {
 	Spec     *job.Spec
 	Schedule job.Schedule // nil if Err is not
+	Place    job.Selector // which nodes it wants
 	Err      error        // why the definition cannot be used
+}
+
+// admits reports whether a node with these labels may run the job. A job with a definition that cannot be used is anybody's: its
+// runs are refused.
+func (d *Definition) admits(labels map[string]string) bool {
+	return d.Err != nil || d.Place.Takes(labels)
+}
+
+// rank is the priority of the job's runs.
+func (d *Definition) rank() int {
+	if d.Err != nil {
+		return 0
+	}
+	return d.Spec.Priority
 }
 
 // version names a definition.
@@ -102,6 +120,37 @@ func compile(text string) (d *Definition) {
 	if err != nil {
 		return &Definition{Err: err}
 	}
+	place, err := spec.Place()
+	if err != nil {
+		return &Definition{Err: err}
+	}
 	schedule, err := spec.Compile()
-	return &Definition{Spec: &spec, Schedule: schedule, Err: err}
+	return &Definition{Spec: &spec, Schedule: schedule, Place: place, Err: err}
+}
+
+// current returns the current definitions of the jobs of runs, and reads those that are not cached. A job that is gone has none.
+func (d *Definitions) current(r sql.Reader, runs []trip.Held) (map[int64]*Definition, error) {
+	jobs := map[int64]bool{}
+	for i := range runs {
+		jobs[runs[i].JobID] = true
+	}
+	versions, err := trip.Versions(r, slices.Sorted(maps.Keys(jobs)))
+	if err != nil {
+		return nil, err
+	}
+
+	out := make(map[int64]*Definition, len(versions))
+	var unknown []int64
+	for id, number := range versions {
+		if known, ok := d.Get(id, number); ok {
+			out[id] = known
+		} else {
+			unknown = append(unknown, id)
+		}
+	}
+	read, err := trip.Definitions(r, unknown)
+	for _, definition := range read {
+		out[definition.JobID] = d.Put(definition)
+	}
+	return out, err
 }

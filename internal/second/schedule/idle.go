@@ -9,18 +9,27 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// takeIdle prepares idle runs that are due within the look-ahead: retries, runs that people asked for, backfills. Those that
-// are due already are started from where they are, see overdue.go.
-func (c *Claimer) takeIdle(ctx context.Context, now job.Micros) (found int, err error) {
+// takeIdle prepares idle runs that are due within the look-ahead: retries, runs that people asked for, backfills, and runs that
+// nodes have claimed which may not run them. Those that are due already are started from where they are, see overdue.go. It returns
+// how many it took.
+func (c *Claimer) takeIdle(ctx context.Context, now job.Micros) (took int, err error) {
 	room := min(claimBatch, c.Most-c.Prepared.Len())
 	if !c.Session.Fresh() || room <= 0 {
 		return 0, nil
 	}
-	slice := shareOf(c.Session)
-	slice.From, slice.Before = now, now.Add(c.LookAhead)
-	idle, err := trip.IdleRuns(c.DB.Reader(ctx), slice, room)
-	if err != nil || len(idle) == 0 {
+	r := c.DB.Reader(ctx)
+	found, err := trip.IdleRuns(r, trip.Slice{From: now, Before: now.Add(c.LookAhead), ToHash: job.Hashes}, claimBatch)
+	if err != nil || len(found) == 0 {
 		return 0, err
+	}
+	defs, err := c.Definitions.current(r, found)
+	if err != nil {
+		return 0, err
+	}
+	idle := c.ours(found, defs)
+	idle = idle[:min(room, len(idle))]
+	if len(idle) == 0 {
+		return 0, nil
 	}
 
 	launches := make([]trip.Launch, len(idle))
@@ -28,7 +37,7 @@ func (c *Claimer) takeIdle(ctx context.Context, now job.Micros) (found int, err 
 		launches[i] = idle[i].Launch
 	}
 	var taken []trip.Run
-	return len(idle), c.Exclusion.Do(ctx, lock.Change{
+	err = c.Exclusion.Do(ctx, lock.Change{
 		Name: "take",
 		Rows: func(tx *sql.Tx) error {
 			taken = nil
@@ -40,6 +49,25 @@ func (c *Claimer) takeIdle(ctx context.Context, now job.Micros) (found int, err 
 		Settle: func(*sql.Tx) error { taken = nil; return nil },
 		Sets:   func() { c.Prepared.Add(taken) },
 	})
+	return len(taken), err
+}
+
+// ours are, of idle runs, those of the session's share, and those that only some nodes may run, if this is one of them: the share that
+// they are in may be that of a node which may not.
+func (c *Claimer) ours(found []trip.Held, defs map[int64]*Definition) (out []trip.Held) {
+	share := shareOf(c.Session)
+	for _, h := range found {
+		d := defs[h.JobID]
+		if d == nil || !d.admits(c.Labels) {
+			continue // a run of a job that is gone ends when it is due
+		}
+		placed := d.Err == nil && d.Place.String() != ""
+		if placed || h.Hash >= share.FromHash && h.Hash < share.ToHash {
+			h.Rank = d.rank()
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 // atLaunches returns the runs that were taken, at their new launches.

@@ -14,12 +14,13 @@ import (
 type action int
 
 const (
-	start  action = iota // it becomes executing
-	refuse               // it ends without a start
-	wait                 // it waits for another run of its job, or for a slot of its group
-	hold                 // it stays prepared, and is looked at again
-	unread               // it stays prepared until the definition of its job has been read
-	forget               // its row is not ours any more
+	start   action = iota // it becomes executing
+	refuse                // it ends without a start
+	wait                  // it waits for another run of its job, or for a slot of its group
+	hold                  // it stays prepared, and is looked at again
+	release               // it becomes idle: other nodes are to run it
+	unread                // it stays prepared until the definition of its job has been read
+	forget                // its row is not ours any more
 )
 
 // verdict is the decision on one run.
@@ -53,6 +54,7 @@ var policies = []policy{
 	pausedJob,
 	unreadDefinition,
 	brokenDefinition,
+	elsewhere,
 	startDeadline,
 	misfire,
 	overlap,
@@ -164,6 +166,14 @@ func unreadDefinition(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 func brokenDefinition(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if j.def.Err != nil {
 		return refusal(job.Skipped, "%v", j.def.Err)
+	}
+	return nil
+}
+
+// elsewhere: the job was edited since the run was claimed, and this node may not run it any more.
+func elsewhere(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
+	if j.elsewhere {
+		return &verdict{action: release}
 	}
 	return nil
 }

@@ -1,11 +1,14 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
 
@@ -28,15 +31,9 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (again bool, 
 
 	runs, holders := make([]trip.Run, 0, len(found)), make(map[int64]trip.Owner, len(found))
 	for _, h := range found {
-		if h.Owner == s.Session.Number() && s.Prepared.Has(h.Launch) {
-			continue // it waits for its turn
-		}
 		holders[h.Launch.Run] = h.Owner
 		h.Claim++
 		runs = append(runs, h.Run)
-	}
-	if len(runs) == 0 {
-		return false, nil
 	}
 	verdicts, err := s.decide(ctx, runs, holders, now)
 	if err != nil {
@@ -46,17 +43,63 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (again bool, 
 	return again, s.learn(ctx, verdicts, now)
 }
 
-// findOverdue lists the runs that are to be taken, the earliest first.
+// findOverdue lists the runs that are to be taken: of those that this node may run, the highest priority first, and then the earliest.
 func (s *Starter) findOverdue(ctx context.Context, now job.Micros, room int) ([]trip.Held, error) {
 	r := s.DB.Reader(ctx)
-	idle, err := trip.IdleRuns(r, trip.Slice{Before: now, ToHash: job.Hashes}, room)
-	if err != nil || len(idle) == room {
-		return idle, err
-	}
-	owners, err := trip.Owners(r)
+	found, err := s.findIn(r, []trip.Owner{trip.NoOwner}, trip.Idle, now)
 	if err != nil {
 		return nil, err
 	}
-	overdue, err := trip.Overdue(r, owners, 0, now.Add(-patience), room-len(idle))
-	return append(idle, overdue...), err
+	if len(found) < room {
+		owners, err := trip.Owners(r)
+		if err != nil {
+			return nil, err
+		}
+		overdue, err := s.findIn(r, owners, trip.Prepared, now.Add(-patience))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, overdue...)
+	}
+	slices.SortStableFunc(found, func(a, b trip.Held) int {
+		return cmp.Or(cmp.Compare(b.Rank, a.Rank), cmp.Compare(a.DueNow, b.DueNow))
+	})
+	return found[:min(room, len(found))], nil
+}
+
+// overduePages bounds how many batches one look reads past runs that this node may not run.
+const overduePages = 10
+
+// findIn lists startable runs of some owners that this node may run, at least one batch if there are as many.
+func (s *Starter) findIn(r sql.Reader, owners []trip.Owner, state trip.State, before job.Micros) (out []trip.Held, err error) {
+	after := trip.Held{}
+	after.DueNow = math.MinInt64
+	for range overduePages {
+		page, err := trip.Startable(r, owners, state, after, before, startBatch)
+		if err != nil || len(page) == 0 {
+			return out, err
+		}
+		defs, err := s.Definitions.current(r, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range page {
+			if h.Owner == s.Session.Number() && s.Prepared.Has(h.Launch) {
+				continue // it waits for its turn
+			}
+			d := defs[h.JobID]
+			if d != nil && !d.admits(s.Labels) {
+				continue
+			}
+			if d != nil { // else the job is gone: any node ends its runs
+				h.Rank = d.rank()
+			}
+			out = append(out, h)
+		}
+		if len(page) < startBatch || len(out) >= startBatch {
+			return out, nil
+		}
+		after = page[len(page)-1]
+	}
+	return out, nil
 }

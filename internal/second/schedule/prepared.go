@@ -14,14 +14,16 @@ import (
 type Prepared struct {
 	mu     sync.Mutex
 	byRun  map[int64]*prepared
-	queue  queue
+	queue  queue // by the instant of the next look
+	ready  queue // those whose instant has come: the highest priority first
 	signal wake
 }
 
 type prepared struct {
 	trip.Run
 	at    job.Micros // when to look at it
-	index int        // in the queue; -1 while a start is under way
+	ready bool       // it is in that queue
+	index int        // in its queue; -1 while a start is under way
 }
 
 // NewPrepared returns an empty set.
@@ -44,13 +46,20 @@ func (p *Prepared) Add(runs []trip.Run) {
 	p.signal.up()
 }
 
-// Take returns up to n runs whose look comes before an instant, the earliest first. They stay in the set, out of reach
-// of the next Take, until Drop or Return.
+// Take returns up to n runs whose look comes before an instant, the highest priority first, and then the earliest. They stay in the
+// set, out of reach of the next Take, until Drop or Return.
 func (p *Prepared) Take(before job.Micros, n int) (runs []trip.Run) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(runs) < n && len(p.queue) > 0 && p.queue[0].at <= before {
-		runs = append(runs, heap.Pop(&p.queue).(*prepared).Run)
+	for len(p.queue) > 0 && p.queue[0].at <= before {
+		it := heap.Pop(&p.queue).(*prepared)
+		it.ready = true
+		heap.Push(&p.ready, it)
+	}
+	for len(runs) < n && len(p.ready) > 0 {
+		it := heap.Pop(&p.ready).(*prepared)
+		it.ready = false
+		runs = append(runs, it.Run)
 	}
 	return runs
 }
@@ -76,7 +85,11 @@ func (p *Prepared) Drop(l trip.Launch) {
 }
 
 func (p *Prepared) leave(it *prepared) {
-	if it.index >= 0 {
+	switch {
+	case it.index < 0:
+	case it.ready:
+		heap.Remove(&p.ready, it.index)
+	default:
 		heap.Remove(&p.queue, it.index)
 	}
 }
@@ -93,10 +106,15 @@ func (p *Prepared) Has(l trip.Launch) bool {
 func (p *Prepared) Next() (at job.Micros, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.queue) == 0 {
-		return 0, false
+	for _, it := range p.ready {
+		if !ok || it.at < at {
+			at, ok = it.at, true
+		}
 	}
-	return p.queue[0].at, true
+	if !ok && len(p.queue) > 0 {
+		return p.queue[0].at, true
+	}
+	return at, ok
 }
 
 // Len is how many runs the set holds.
@@ -120,15 +138,19 @@ func (p *Prepared) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.byRun)
-	p.queue = nil
+	p.queue, p.ready = nil, nil
 }
 
-// queue is a heap by instant. Runs of one instant go in the order of their ids, which is the order of their claims.
+// queue is a heap: by instant, and of runs whose instant has come by priority first. Runs of one instant go in the order of their
+// ids, which is the order of their claims.
 type queue []*prepared
 
 func (q queue) Len() int { return len(q) }
 
 func (q queue) Less(i, j int) bool {
+	if q[i].ready && q[i].Rank != q[j].Rank {
+		return q[i].Rank > q[j].Rank
+	}
 	if q[i].at != q[j].at {
 		return q[i].at < q[j].at
 	}

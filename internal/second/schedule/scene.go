@@ -14,6 +14,7 @@ import (
 // behind it.
 type scene struct {
 	now    job.Micros
+	labels map[string]string      // of this node
 	groups map[string]*groupScene // those that could be locked, and those that do not exist
 	slots  map[int32]*groupScene  // those that could be locked, by id
 	jobs   map[int64]*jobScene
@@ -22,15 +23,16 @@ type scene struct {
 // jobScene is what the verdicts on the runs of one job depend on.
 type jobScene struct {
 	trip.Job
-	busy   bool                  // somebody else has locked the row
-	gone   bool                  // there is no such job
-	def    *Definition           // of the current version; nil: not read yet
-	turn   *trip.Held            // the run that excludes others: it executes, was woken, or waits for a slot; nil: none, or overlap allow
-	queued int                   // how many runs wait in the line of the job, those of backfills left out
-	line   []trip.Held           // these runs, with overlap replace only
-	latest job.Micros            // the latest due time among the runs of the batch that are due; backfills left out
-	group  *groupScene           // nil: the job has none, or it is locked by somebody else
-	slots  map[int32]*groupScene // of the scene
+	busy      bool                  // somebody else has locked the row
+	gone      bool                  // there is no such job
+	def       *Definition           // of the current version; nil: not read yet
+	elsewhere bool                  // other nodes are to run it
+	turn      *trip.Held            // the run that excludes others: it executes, was woken, or waits for a slot; nil: none, or overlap allow
+	queued    int                   // how many runs wait in the line of the job, those of backfills left out
+	line      []trip.Held           // these runs, with overlap replace only
+	latest    job.Micros            // the latest due time among the runs of the batch that are due; backfills left out
+	group     *groupScene           // nil: the job has none, or it is locked by somebody else
+	slots     map[int32]*groupScene // of the scene
 }
 
 // groupScene is what the verdicts on the runs of one group depend on.
@@ -42,8 +44,8 @@ type groupScene struct {
 }
 
 // readScene locks the groups and jobs of the runs and reads what else the verdicts need.
-func readScene(tx *sql.Tx, runs []trip.Run, defs *Definitions, now job.Micros) (*scene, error) {
-	s := &scene{now: now, jobs: map[int64]*jobScene{}}
+func readScene(tx *sql.Tx, runs []trip.Run, defs *Definitions, labels map[string]string, now job.Micros) (*scene, error) {
+	s := &scene{now: now, labels: labels, jobs: map[int64]*jobScene{}}
 	if err := s.lockGroups(tx, runs, defs); err != nil {
 		return nil, err
 	}
@@ -136,6 +138,7 @@ func (s *scene) lockJobs(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
 		}
 		js := &jobScene{Job: *j}
 		js.def, _ = defs.Get(id, j.Version)
+		js.elsewhere = js.def != nil && !js.def.admits(s.labels)
 		if spec := js.spec(); spec != nil && spec.Group != "" {
 			js.group = s.groups[spec.Group]
 		}

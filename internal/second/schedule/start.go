@@ -44,7 +44,8 @@ type Starter struct {
 	Replaced    func() // called when executing runs are to be killed, because later due times take their place; nil: nobody asks
 	Log         *slog.Logger
 
-	Window time.Duration // how long after its due time, or its start if that is later, a run may be spawned
+	Labels map[string]string // of this node, those of its handlers included
+	Window time.Duration     // how long after its due time, or its start if that is later, a run may be spawned
 
 	freed wake
 	woken wake
@@ -89,7 +90,7 @@ func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64
 	err = s.Exclusion.Do(ctx, lock.Change{
 		Name: "start",
 		Rows: func(tx *sql.Tx) error {
-			scene, err := readScene(tx, runs, s.Definitions, now)
+			scene, err := readScene(tx, runs, s.Definitions, s.Labels, now)
 			if err != nil {
 				return err
 			}

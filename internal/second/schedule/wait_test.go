@@ -82,7 +82,6 @@ func TestQueueInOrder(t *testing.T) {
 	c.want("it is its turn", c.runningOf("j"), "4")
 
 	c.want("a later due time does not overtake it", m.starts(10))
-	other.takesOverdue(10) // it reads the definition
 	c.want("any node starts it", other.takesOverdue(10.1), "j@4")
 	other.ends("j", 4, 11, succeeded)
 	c.want("then the next", other.takesOverdue(11.1), "j@6")

@@ -18,6 +18,7 @@ func write(tx *sql.Tx, session trip.Owner, verdicts []verdict, s *scene, window 
 		func() error { doubt(verdicts); return nil },
 		func() error { return writeRefusals(tx, session, verdicts, s.now) },
 		func() error { return writeWaits(tx, session, verdicts) },
+		func() error { return writeReleases(tx, session, verdicts) },
 		func() error { return writeSuperseded(tx, session, verdicts, s.now) },
 		func() error { return trip.MarkBegun(tx, begunOf(verdicts, s)) },
 		func() error { return trip.Uncrowd(tx, aloneOf(verdicts)) },
@@ -134,6 +135,12 @@ func writeWaits(tx *sql.Tx, session trip.Owner, verdicts []verdict) error {
 	}
 	waiting, err := trip.WaitingAmong(tx, launchesOf(verdicts, wait))
 	forgetOthers(verdicts, wait, waiting)
+	return err
+}
+
+// writeReleases makes prepared runs of this session idle. Those of others stay as they are.
+func writeReleases(tx *sql.Tx, session trip.Owner, verdicts []verdict) error {
+	_, err := trip.Release(tx, session, trip.Prepared, launchesOf(verdicts, release))
 	return err
 }
 

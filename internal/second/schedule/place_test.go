@@ -1,0 +1,126 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql/trip"
+)
+
+// TestPlaces: a node takes no run of a job that it may not run, ahead of time, when it is due, or when it is overdue.
+func TestPlaces(t *testing.T) {
+	c := newCluster(t)
+	left, right := c.member(1, c.dsn), c.member(2, c.dsn)
+	left.placed("left")
+	right.placed("right")
+	spec := every("j", 10)
+	spec.Selector = "zone=right"
+	id := c.create(spec, t0)
+	other := every("other", 10)
+	other.Selector = "zone=elsewhere"
+	c.create(other, t0)
+
+	left.claims(1)
+	c.want("left claims for others", c.rows(allRuns, int64(t0)), "j 10.0000 idle 0 0", "other 10.0000 idle 0 0")
+	left.claims(2)
+	c.want("and takes nothing", c.rows(allRuns, int64(t0)), "j 10.0000 idle 0 0", "other 10.0000 idle 0 0")
+	right.claims(2)
+	c.want("right takes its own ahead of time", c.rows(allRuns, int64(t0)), "j 10.0000 prepared 1 2", "other 10.0000 idle 0 0")
+	c.want("left leaves it alone", left.takesOverdue(13))
+	c.want("right starts it", right.starts(13), "j@10")
+	right.ends("j", 10, 14, succeeded)
+
+	left.claims(15)
+	c.want("left leaves idle ones alone", left.takesOverdue(21.5))
+	c.want("right starts it when it is due", right.takesOverdue(21.5), "j@20")
+	right.ends("j", 20, 25, succeeded)
+
+	right.claims(26)
+	spec.Selector = "zone=left"
+	c.edit(id, spec, "begun_to = begun_to")
+	right.starts(30) // it reads the definition
+	c.want("right gives back what was moved", right.starts(30))
+	c.want("left starts it", append(left.takesOverdue(30.1), left.takesOverdue(30.2)...), "j@30")
+}
+
+// placed gives the member a label.
+func (m *member) placed(zone string) {
+	labels := map[string]string{"zone": zone}
+	m.claimer.Labels, m.starter.Labels = labels, labels
+}
+
+// TestManyRunsForNobody: runs that no node may run do not keep a node from those behind them.
+func TestManyRunsForNobody(t *testing.T) {
+	c := newCluster(t)
+	m := c.member(1, c.dsn)
+	nobody := every("nobody", 10)
+	nobody.Selector, nobody.Overlap = "zone=elsewhere", job.OverlapAllow
+	stuck, id := c.create(nobody, t0), c.create(every("j", 3600), t0)
+	c.exec("INSERT INTO run (id, job_id, app_id, due, kind, request, state, owner, claim, due_now, hash)"+
+		" SELECT seq, ?, 1, seq, 'manual', seq, 'idle', 0, 0, 7, 5 FROM seq_1_to_2000", stuck)
+	c.exec("INSERT INTO run (id, job_id, app_id, due, kind, request, state, owner, claim, due_now, hash) VALUES (9000, ?, 1, ?, 'manual', 1, 'idle', 0, 0, ?, 5)",
+		id, int64(t0), int64(t0))
+	c.want("it comes to the last one", m.takesOverdue(1), "j@0")
+}
+
+// TestPriority: when more is due than there are slots, the highest priority goes first, from the heap and from what is overdue.
+func TestPriority(t *testing.T) {
+	c := newCluster(t)
+	m, other := c.member(1, c.dsn), c.member(2, c.dsn)
+	for i, rank := range []int{0, 5, -5, 9} {
+		spec := every(fmt.Sprintf("j%d", rank), 1000)
+		start := t0.Add(time.Duration(10+i) * time.Millisecond).Time()
+		spec.Start, spec.Priority = &start, rank
+		c.create(spec, t0)
+	}
+	m.claims(1)
+	m.set.slots, other.set.slots = 1, 1
+	var order []string
+	for range 2 {
+		order = append(order, m.starts(11)...)
+	}
+	for range 2 {
+		order = append(order, other.takesOverdue(14)...)
+	}
+	for i := range order {
+		order[i], _, _ = strings.Cut(order[i], "@")
+	}
+	c.want("order", order, "j9", "j5", "j0", "j-5")
+}
+
+// TestReadyRuns: the heap gives the earliest first among equals, and holds what is not due.
+func TestReadyRuns(t *testing.T) {
+	p := NewPrepared()
+	run := func(id int64, at int, rank int) trip.Run {
+		return trip.Run{Launch: trip.Launch{Run: id, Claim: 1}, DueNow: t0.Add(time.Duration(at) * time.Second), Rank: rank}
+	}
+	p.Add([]trip.Run{run(1, 1, 0), run(2, 2, 5), run(3, 3, 0), run(4, 9, 9)})
+	ids := func(runs []trip.Run) (out []int64) {
+		for _, r := range runs {
+			out = append(out, r.Launch.Run)
+		}
+		return out
+	}
+	now := t0.Add(5 * time.Second)
+	if got := ids(p.Take(now, 1)); !slices.Equal(got, []int64{2}) {
+		t.Errorf("first: got %v", got)
+	}
+	if at, ok := p.Next(); !ok || at != t0.Add(time.Second) {
+		t.Errorf("next look: %v, %v", at, ok)
+	}
+	p.Drop(trip.Launch{Run: 1, Claim: 1})
+	if got := ids(p.Take(now, 5)); !slices.Equal(got, []int64{3}) {
+		t.Errorf("then: got %v", got)
+	}
+	p.Return(run(3, 3, 0), now)
+	if got := ids(p.Take(now, 5)); !slices.Equal(got, []int64{3}) {
+		t.Errorf("returned: got %v", got)
+	}
+	if p.Len() != 3 {
+		t.Errorf("%d runs, want 3", p.Len())
+	}
+}
