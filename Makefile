@@ -7,7 +7,7 @@ TESTFLAGS  ?=
 FUZZTIME   ?= 10s
 
 .DEFAULT_GOAL := help
-.PHONY: release release-test vulncheck help deps page page-test screenshots build run test test-mysql lint fmt bench bench-page bench-compare bench-baseline bench-go fuzz poison faults soak search clean test-galera test-group-replication
+.PHONY: release release-test vulncheck help deps page page-test screenshots build run test test-mysql lint fmt bench bench-page bench-peers bench-compare bench-baseline bench-go fuzz poison faults soak search clean test-galera test-group-replication
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -98,6 +98,10 @@ bench: deps build ## Measure, and write docs/performance.md (REPEAT=3; an hour o
 	$(BENCH) idle --jobs 1000000 > bin/bench/idle-1000000.json
 	$(BENCH) --binlog steady herd burst api > bin/bench/binlog.json
 	$(MAKE) --no-print-directory bench-page
+
+bench-peers: build ## Measure a backlog beside River on PostgreSQL (needs apt-get install postgresql; REPEAT=3; 5 minutes)
+	$(GO) test -c -o bin/second.test ./internal/second
+	cd tools/peers && $(GO) run . -repeat $(REPEAT) -go-crontab ../../bin/go-crontab -second ../../bin/second.test
 
 bench-page: ## Write what make bench measured into docs/performance.md
 	$(GO) run ./internal/benchpage -page docs/performance.md -plots images bin/bench/*.json
