@@ -166,7 +166,7 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 		out.Faults = append(out.Faults, faultView{f.Seq, strconv.FormatInt(f.Line, 10), f.What})
 	}
 	if head != "" {
-		what, err := audit.CheckHead(r.Context(), s.cfg.DB, kept)
+		what, err := audit.CheckHead(r.Context(), s.cfg.DB, kept, audit.Kept)
 		if err != nil {
 			return err
 		}

@@ -147,6 +147,8 @@ func TestTampering(t *testing.T) {
 		"the last of both":        {"DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE a.ref = 11", "", "the chain ends at link 11"},
 		"the first of both":       {"DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE a.ref < 3", "4: the links before it are missing", ""},
 		"as if removed by age":    {"DELETE a FROM audit a WHERE a.ref < 3", "1: audit line 1 is missing, 2: audit line 2 is missing, 3: audit line 3 is missing", ""},
+		"dated back":              {"DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE a.ref < 3; DELETE FROM audit WHERE ref = 3; UPDATE audit_chain SET at = 1 WHERE seq = 4", "4: the links before it are missing, 4: audit line 4 is missing", ""},
+		"dated back, in the hash": {"DELETE a, c FROM audit a JOIN audit_chain c ON c.line = a.id WHERE a.ref < 3; DELETE FROM audit WHERE ref = 3; UPDATE audit_chain SET at = 1, hash = CONCAT(UNHEX('0000000000000001'), SUBSTR(hash, 9)) WHERE seq = 4", "5: audit line 5", ""},
 		"all lines":               {"DELETE FROM audit", "1: audit line 1 is missing", ""},
 		"two lines change places": {"UPDATE audit_chain SET line = IF(line = 4, 1004, IF(line = 5, 4, line)) WHERE line IN (4, 5)", "4: audit line, 5: audit line", ""},
 	} {
@@ -156,7 +158,9 @@ func TestTampering(t *testing.T) {
 			p.exec("DELETE FROM audit_chain")
 			p.exec("INSERT INTO audit SELECT * FROM audit_kept")
 			p.exec("INSERT INTO audit_chain SELECT * FROM chain_kept")
-			p.exec(c.do)
+			for do := range strings.SplitSeq(c.do, "; ") {
+				p.exec(do)
+			}
 
 			v := p.verify()
 			var got []string
@@ -179,12 +183,26 @@ func TestTampering(t *testing.T) {
 				}
 			}
 
-			what, err := CheckHead(t.Context(), p.db, head)
+			what, err := CheckHead(t.Context(), p.db, head, Kept)
 			if err != nil || (what == "") != (c.head == "") && name != "a hash" || !strings.Contains(what, c.head) {
 				t.Errorf("the kept head: got %q, %v; want %q", what, err, c.head)
 			}
 		})
 	}
+
+	t.Run("old links are gone", func(t *testing.T) {
+		p := &place{T: t, db: p.db, raw: p.raw}
+		third, err := p.db.ChainLink(t.Context(), 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.exec("DELETE FROM audit_chain WHERE seq < 5")
+		for age, want := range map[time.Duration]string{day: "was not old enough to be removed", -day: "take a head that is younger"} {
+			if what, err := CheckHead(t.Context(), p.db, third, age); err != nil || !strings.Contains(what, want) {
+				t.Errorf("a head of before, lines are kept for %s: got %q, %v; want %q", age, what, err, want)
+			}
+		}
+	})
 
 	t.Run("computed again", func(t *testing.T) {
 		p := &place{T: t, db: p.db, raw: p.raw, session: &fakeSession{of: 1, now: p.now}}
@@ -197,7 +215,7 @@ func TestTampering(t *testing.T) {
 		if v := p.verify(); len(v.Faults) != 0 {
 			t.Errorf("a chain that was computed again shows by itself: %v", v.Faults)
 		}
-		if what, err := CheckHead(t.Context(), p.db, head); err != nil || !strings.Contains(what, "was computed again") {
+		if what, err := CheckHead(t.Context(), p.db, head, Kept); err != nil || !strings.Contains(what, "was computed again") {
 			t.Errorf("the kept head: got %q, %v", what, err)
 		}
 	})

@@ -101,7 +101,7 @@ func TestCopies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if what, err := CheckHead(t.Context(), p.db, head); err != nil || what != "" {
+	if what, err := CheckHead(t.Context(), p.db, head, Kept); err != nil || what != "" {
 		t.Errorf("the head of a copied line: %q, %v", what, err)
 	}
 

@@ -112,7 +112,8 @@ func strayLinks(ctx context.Context, db *sql.DB, head job.Link) (out []Fault, er
 }
 
 // judge returns what is wrong with a link and its line. first is the number of the oldest link. Lines that were written before
-// old may have been removed, from the beginning of the chain on.
+// old may have been removed, from the beginning of the chain on. When that was, the hash says: anybody who may write the table
+// could make the link itself look old.
 func judge(before job.Link, r *sql.ChainRow, first int64, old job.Micros) []Fault {
 	fault := func(format string, args ...any) Fault {
 		return Fault{Seq: r.Seq, Line: r.Line, What: fmt.Sprintf(format, args...)}
@@ -120,7 +121,7 @@ func judge(before job.Link, r *sql.ChainRow, first int64, old job.Micros) []Faul
 	var out []Fault
 
 	switch isFirst := r.Seq == first; {
-	case isFirst && r.Gone && r.At < old:
+	case isFirst && r.Gone && r.Written() < old:
 		return nil // the base of the rest
 	case isFirst && r.Seq != 1:
 		out = append(out, fault("the links before it are missing, and its line is not old enough to be removed"))
@@ -164,8 +165,9 @@ func (v *Verified) add(more Verified) {
 	v.Faults = slices.Concat(v.Faults, more.Faults)
 }
 
-// CheckHead holds the chain against a head that was kept elsewhere, and returns what is wrong, "" if nothing is.
-func CheckHead(ctx context.Context, db *sql.DB, kept job.Link) (string, error) {
+// CheckHead holds the chain against a head that was kept elsewhere, and returns what is wrong, "" if nothing is. age is for how
+// long lines are kept.
+func CheckHead(ctx context.Context, db *sql.DB, kept job.Link, age time.Duration) (string, error) {
 	l, err := db.ChainLink(ctx, kept.Seq)
 	if err != nil {
 		return "", err
@@ -182,11 +184,17 @@ func CheckHead(ctx context.Context, db *sql.DB, kept job.Link) (string, error) {
 		return "", err
 	}
 	base, err := db.ChainBase(ctx)
+	if err != nil {
+		return "", err
+	}
+	now, err := db.Now(ctx)
 	switch {
 	case err != nil:
 		return "", err
 	case kept.Seq > head.Seq:
 		return fmt.Sprintf("the chain ends at link %d, and the kept head is link %d: its newest lines were removed, or the database was restored", head.Seq, kept.Seq), nil
+	case kept.Seq < base.Seq && kept.Written() >= now.Add(-age):
+		return fmt.Sprintf("link %d is gone, the chain begins at link %d, and its line of %s was not old enough to be removed", kept.Seq, base.Seq, kept.Written()), nil
 	case kept.Seq < base.Seq:
 		return fmt.Sprintf("link %d is gone, the chain begins at link %d: take a head that is younger", kept.Seq, base.Seq), nil
 	}

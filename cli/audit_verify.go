@@ -166,7 +166,7 @@ func verifyDirectly(cmd *cobra.Command, head string) (chainPart, error) {
 	if err != nil {
 		return all, err
 	}
-	what, err := audit.CheckHead(cmd.Context(), db, kept)
+	what, err := audit.CheckHead(cmd.Context(), db, kept, audit.Kept)
 	if what != "" {
 		all.Faults = append(all.Faults, chainFault{Seq: kept.Seq, What: what})
 	}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"strconv"
@@ -16,8 +17,12 @@ type Link struct {
 	Hash [32]byte
 }
 
-// Next returns the link of the line that follows. Its hash is the SHA-256 of the hash before, the sequence number and all
-// fields of the line. Each of these is written as its length, a colon, its bytes and a comma, so no two lines read the same.
+// timeBytes is how many bytes of a hash say when its line was written.
+const timeBytes = 8
+
+// Next returns the link of the line that follows. Its hash begins with the time of the line, which stays known when old
+// lines are removed. The rest is from the SHA-256 of the hash before, the sequence number and all fields of the line. Each of
+// these is written as its length, a colon, its bytes and a comma, so no two lines read the same.
 func (l Link) Next(e *Entry) Link {
 	next := Link{Seq: l.Seq + 1, Line: e.ID, At: e.At}
 	h := sha256.New()
@@ -30,14 +35,18 @@ func (l Link) Next(e *Entry) Link {
 		fmt.Fprintf(h, "%d:%s,", len(field), field)
 	}
 
-	h.Sum(next.Hash[:0])
+	binary.BigEndian.PutUint64(next.Hash[:timeBytes], uint64(e.At))
+	copy(next.Hash[timeBytes:], h.Sum(nil))
 	return next
 }
+
+// Written is when the line was written, by the hash: nobody can change that without changing the hash.
+func (l Link) Written() Micros { return Micros(binary.BigEndian.Uint64(l.Hash[:timeBytes])) }
 
 // Head is how people keep a link: SEQ:HASH.
 func (l Link) Head() string { return fmt.Sprintf("%d:%x", l.Seq, l.Hash) }
 
-// ParseHead reads what Head writes. Line and time are not in it.
+// ParseHead reads what Head writes. Line and At are not in it.
 func ParseHead(text string) (Link, error) {
 	number, hash, _ := strings.Cut(text, ":")
 	seq, err := strconv.ParseInt(number, 10, 64)

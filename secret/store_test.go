@@ -16,7 +16,12 @@ import (
 
 func open(t *testing.T) *sql.DB {
 	t.Helper()
-	dsn := testdb.DSN(t)
+	return openAt(t, testdb.DSN(t))
+}
+
+// openAt migrates a schema and opens it.
+func openAt(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
 	migrator, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
 	if err != nil {
 		t.Fatal(err)

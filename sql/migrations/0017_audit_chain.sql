@@ -6,7 +6,7 @@ CREATE TABLE audit_chain (
   seq  BIGINT     NOT NULL COMMENT 'from 1, without a gap',
   line BIGINT     NOT NULL COMMENT 'id of the audit line',
   at   BIGINT     NOT NULL COMMENT 'when that line was written',
-  hash BINARY(32) NOT NULL COMMENT 'SHA-256 of the hash before and of the line',
+  hash BINARY(32) NOT NULL COMMENT 'that time, then 24 bytes of the SHA-256 of the hash before and of the line',
   PRIMARY KEY (seq),
   UNIQUE KEY line (line)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
