@@ -12,6 +12,7 @@ import (
 // access is a cluster with the tokens ann and bob, a sign-in by ann's token, and two sign-ins of eve by a provider.
 type access struct {
 	*place
+	look   *sql.DB // past the proxy
 	gate   *Gate
 	check  *Checker
 	ann    sql.TokenRow
@@ -25,13 +26,14 @@ type access struct {
 // unlimited lets everybody's sign-ins be ended.
 func unlimited(*sql.LoginRow) bool { return true }
 
-// setUpAccess makes the rows by way of a pool whose clock stands still.
-func (p *place) setUpAccess(db *sql.DB) *access {
+// setUpAccess makes the rows. The clock of both pools stands still, and one of them leads past the proxy.
+func (p *place) setUpAccess(db, look *sql.DB) *access {
 	p.Helper()
 	keys := plainSealer{"k1"}
 	quiet := slog.New(slog.DiscardHandler)
 	a := &access{
 		place: &place{T: p.T, db: db, dsn: p.dsn, proxy: p.proxy, Issuer: Issuer{DB: db, Keys: keys}},
+		look:  look,
 		gate:  NewGate(db, quiet),
 		check: &Checker{DB: db, Keys: keys, Log: quiet},
 		eve: &Principal{
@@ -72,7 +74,7 @@ func (a *access) row() *sql.LoginRow {
 func (a *access) who(extra ...string) map[string]string {
 	a.Helper()
 	out := map[string]string{}
-	gate, now := a.place.gate(), time.Now()
+	gate, now := NewGate(a.look, slog.New(slog.DiscardHandler)), time.Now()
 	for i, token := range append([]string{a.token}, extra...) {
 		if p, err := gate.ByToken(a.Context(), token, "a", true, now); err == nil {
 			out["token "+string(rune('0'+i))] = p.String()
@@ -207,12 +209,17 @@ func TestAccessRunsAgain(t *testing.T) {
 	standing := *p
 	standing.dsn = faultproxy.StandStill(p.dsn, 1_800_000_000)
 	db := standing.open()
+	look, err := sql.Open(standing.dsn, sql.DefaultTimeouts, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { look.Close() })
 	for name, change := range changesOfAccess {
 		t.Run(name, func(t *testing.T) {
 			q := standing
 			q.T = t
 			faultproxy.RefuseEach(t, schema, func() (*faultproxy.Proxy, func() (any, error)) {
-				a := q.setUpAccess(db)
+				a := q.setUpAccess(db, look)
 				changed := change(a)
 				return p.proxy, func() (any, error) {
 					answer, err := changed()
