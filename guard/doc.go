@@ -29,8 +29,8 @@
 //
 //	taken ──▶ inside: the node may be forking, or executes a handler ──▶ forked: the process group ──▶ left
 //
-// If the node dies between fork and the word that it has forked, the group is unknown, but nobody is overlooked: until
-// its exec the child holds the pipe open as its parent did, so that when the pipe closes each child has either ended or
+// If the node dies between fork and the word that it has forked, the group is unknown, but nobody is overlooked whose
+// environment the guard can read: until its exec the child holds the pipe open as its parent did, so that when the pipe closes each child has either ended or
 // become a program that bears the launch in its environment. A node that is stopped can begin nothing when it goes on
 // unless a seat is inside: whoever takes one later asks for the lease after that, and finds it stale.
 //
@@ -40,6 +40,11 @@
 // taken seat; and their children, sessions and groups, and so on. What escapes a guard without cgroups is a process that
 // has cleared its environment, left its group and session, and lost its parent, all before the guard looked for the
 // first time. What an attempt left behind on purpose (setsid) and that has ended is left alone.
+//
+// A guard can read the environment of its own user's processes only, unless it has CAP_SYS_PTRACE, as root has. So where a node
+// that is not root runs commands as another user, the environment helps nobody: there, without a cgroup, a process escapes
+// that has left its group and session and lost its parent, and so does a command if the node dies between fork and the word
+// that it has forked. systemd and containers kill these with the node.
 //
 // Processes are told apart by their number and start time, and signalled by pidfd or process group; a number that is
 // somebody else's by now is not signalled.
@@ -58,8 +63,11 @@
 //
 // # What each failure does
 //
-//   - The guard dies, or is stopped: the node starts nothing until it has a new one, which is at once. What runs goes on.
-//     If none comes for 2 s, because the system has no process left for one, say, the node gives back what it has prepared.
+//   - The guard dies, or is stopped: the node starts nothing until it has a new one. What runs goes on. It starts a new one at
+//     once when it sees the end of the old one, or that the old one has not looked for a fifth of the session expiry (4 s at
+//     most). The new one has to look once, which the node sees within 20 ms; then the node sends it the DSN. Guards that die
+//     soon one after the other are replaced after a pause, which grows from 100 ms to 2 s. If none comes for 2 s, because the
+//     system has no process left for one, say, the node gives back what it has prepared.
 //   - Both are killed: nobody kills the commands, but what watches both (systemd kills the control group). Peers take
 //     over when the session expires.
 //   - The node dies before it has sent the DSN: the guard kills the commands, but does not bury. Peers take over when the
