@@ -23,7 +23,7 @@ const patience = 2 * time.Second
 // It reports whether there is more to do soon.
 func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (again bool, err error) {
 	room := min(startBatch, s.Executing.Free())
-	if !s.Session.Fresh() || room <= 0 {
+	if !s.mayStart() || room <= 0 {
 		return false, nil
 	}
 	found, late, err := s.findOverdue(ctx, now, room)
