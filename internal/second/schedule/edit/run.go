@@ -1,0 +1,174 @@
+package edit
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// Asked is what became of a request for runs.
+type Asked struct {
+	Request int64
+	Due     job.Micros
+	Done    []Done // of each job; nil if the request was made before
+}
+
+// RunNow adds a run of each job, beside its schedule: due now, or at a due time that has passed, which is run once more. The same key
+// answers with the first request again; it may be empty.
+//
+// Nothing is locked. If a job is deleted meanwhile, its run ends at its start.
+func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key string) (Asked, error) {
+	now := e.Session.Now()
+	digest := askedFor(ctx, "run %d due %d", jobs, int64(due))
+	what := ""
+	switch {
+	case due == 0:
+		due = now
+	case due > now:
+		return Asked{}, job.Problems{{Field: "due", Message: fmt.Sprintf("%s lies ahead: the schedule starts it", due)}}
+	default:
+		what = "once more what was due at " + due.String()
+	}
+	seen, err := trip.SeeJobs(e.DB.Reader(ctx), jobs)
+	if err != nil {
+		return Asked{}, err
+	}
+
+	var out Asked
+	err = e.ask(ctx, key, digest, func(tx *sql.Tx, there *sql.Request) (*job.Entry, error) {
+		if there != nil {
+			out = Asked{Request: there.ID, Due: there.Created}
+			return nil, nil
+		}
+		out = Asked{Due: due}
+		if out.Done, err = runnable(jobs, seen); err != nil {
+			return nil, err
+		}
+		of := jobs[0]
+		if len(jobs) > 1 {
+			of = 0
+		}
+		out.Request, err = tx.InsertRequest("run", key, digest, of, due)
+		if err != nil {
+			return nil, err
+		}
+		return e.insertAsked(ctx, tx, out, seen, what, now)
+	})
+	if err == nil {
+		e.Soon()
+	}
+	return out, err
+}
+
+// runnable says of which jobs a run can be added. Of a single job it is an error if that cannot be done.
+func runnable(jobs []int64, seen map[int64]*trip.Seen) ([]Done, error) {
+	done := make([]Done, len(jobs))
+	for i, id := range jobs {
+		s := seen[id]
+		done[i] = Done{ID: id, Result: job.BulkChanged}
+		if s == nil || s.Deleted {
+			done[i].Result, done[i].Err = job.BulkRefused, fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
+		} else if _, err := job.DecodeSpec(s.Text); err != nil {
+			done[i].Result, done[i].Err = job.BulkRefused, job.Problems{{Field: "job", Message: err.Error()}}
+		}
+	}
+	if len(done) == 1 && done[0].Err != nil {
+		return nil, done[0].Err
+	}
+	return done, nil
+}
+
+// insertAsked writes the runs of a request, and its lines of the audit but one, which is returned.
+func (e *Editor) insertAsked(ctx context.Context, tx *sql.Tx, a Asked, seen map[int64]*trip.Seen, what string, now job.Micros) (*job.Entry, error) {
+	id := e.Session.Mint(len(a.Done))
+	var runs []trip.Run
+	var lines []*job.Entry
+	for i := range a.Done {
+		d := &a.Done[i]
+		if d.Result != job.BulkChanged {
+			continue
+		}
+		s := seen[d.ID]
+		d.Version, d.Changes = s.Version, s.Changes
+		runs = append(runs, trip.Run{
+			Launch: trip.Launch{Run: id + int64(i)}, JobID: d.ID, AppID: s.AppID, Version: s.Version, Kind: trip.Manual,
+			Request: a.Request, Attempt: 1, Due: a.Due, DueNow: now, Hash: s.Hash,
+		})
+		lines = append(lines, &job.Entry{
+			At: now, Actor: job.ActorOf(ctx), Action: job.ActionRun, Kind: job.KindJob, Ref: d.ID, App: s.App, Name: s.Name, Reason: what,
+		})
+	}
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	last := len(lines) - 1
+	if err := tx.InsertAudits(lines[:last]); err != nil {
+		return nil, err
+	}
+	return lines[last], trip.Insert(tx, trip.NoOwner, runs)
+}
+
+// ask makes a request under an idempotency key. If the key was used before for the same, do gets that request.
+func (e *Editor) ask(ctx context.Context, key string, digest [32]byte, do func(*sql.Tx, *sql.Request) (*job.Entry, error)) error {
+	for try := 1; ; try++ {
+		err := e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
+			there, err := asked(tx, key, digest)
+			if err != nil {
+				return nil, err
+			}
+			return do(tx, there)
+		})
+		if !errors.Is(err, sql.ErrExists) || try == tries {
+			return err
+		}
+		// Somebody has used the same key in this moment.
+	}
+}
+
+// asked returns the request that carries a key, or nil.
+func asked(tx *sql.Tx, key string, digest [32]byte) (*sql.Request, error) {
+	if key == "" {
+		return nil, nil
+	}
+	r, err := tx.LockRequest(key)
+	switch {
+	case errors.Is(err, sql.ErrNotFound):
+		return nil, nil
+	case err == nil && r.Digest != digest:
+		return nil, job.ErrKeyReused
+	}
+	return &r, err
+}
+
+// askedFor is the digest of what is asked for under an idempotency key, and of who asks by the API. Programs with a node
+// of their own are one caller, whichever of their nodes they ask.
+func askedFor(ctx context.Context, format string, args ...any) [32]byte {
+	what := fmt.Appendf(nil, format, args...)
+	if caller := job.ActorOf(ctx).Caller; caller != "" {
+		what = fmt.Appendf(what, " for %s", caller)
+	}
+	return sha256.Sum256(what)
+}
+
+// Kill asks for an executing run to be killed, on whichever node it is. sql.ErrNotFound means that it does not execute. Asking
+// twice does no harm.
+func (e *Editor) Kill(ctx context.Context, l trip.Launch) error {
+	return e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
+		of, err := trip.NameOf(tx, l)
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", l, err)
+		}
+		executes, err := trip.Kill(tx, l)
+		if err == nil && !executes {
+			err = fmt.Errorf("run %s: %w", l, sql.ErrNotFound)
+		}
+		return &job.Entry{
+			At: e.Session.Now(), Action: job.ActionKill, Kind: job.KindJob, Ref: of.JobID, App: of.App, Name: of.Name, Reason: "run " + l.String(),
+		}, err
+	})
+}
