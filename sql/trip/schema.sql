@@ -183,3 +183,24 @@ CREATE TABLE audit (
   KEY action (action, at),
   KEY kind (kind, at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE backfill (
+  id       BIGINT       NOT NULL COMMENT 'that of its request, which its runs carry',
+  job_id   BIGINT       NOT NULL,
+  first    BIGINT       NOT NULL COMMENT 'due times from here …',
+  last     BIGINT       NOT NULL COMMENT '… up to here, both included',
+  next_due BIGINT       NULL     COMMENT 'the cursor: first due time without a run; NULL: none is left',
+  done_to  BIGINT       NOT NULL COMMENT 'all due times up to here have ended',
+  parallel INT          NOT NULL COMMENT 'how many runs of it may be alive',
+  missing  TINYINT      NOT NULL DEFAULT 0 COMMENT 'leave out due times that have a run which succeeded',
+  total    BIGINT       NOT NULL COMMENT 'due times in all',
+  planned  BIGINT       NOT NULL DEFAULT 0 COMMENT 'how many of them have or had a run',
+  left_out BIGINT       NOT NULL DEFAULT 0 COMMENT 'how many had succeeded before',
+  state    ENUM('running','done','cancelled') NOT NULL,
+  who      VARCHAR(128) NOT NULL DEFAULT '',
+  created  BIGINT       NOT NULL,
+  updated  BIGINT       NOT NULL,
+  PRIMARY KEY (id),
+  KEY job (job_id),
+  KEY state (state)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -30,6 +30,7 @@ type Claimer struct {
 	signal wake
 	mark   job.Micros // no cursor is older, but for those that a full look finds
 	fullAt job.Micros // when the next look has no lower bound
+	fed    int64      // the last backfill that a look came to, if there are more
 }
 
 // NewClaimer completes a claimer. Run it.

@@ -64,6 +64,9 @@ func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err erro
 			return err == nil, err // who has enough to do leaves the rest to others
 		}
 	}
+	if err := c.feed(ctx, now); err != nil {
+		return false, err
+	}
 	if found, err := c.takeIdle(ctx, now); err != nil || found == claimBatch {
 		return err == nil, err
 	}

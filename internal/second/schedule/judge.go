@@ -52,6 +52,7 @@ var policies = []policy{
 	lockedJob,
 	heldSlot,
 	deletedJob,
+	cancelledBackfill,
 	pausedJob,
 	restoredDatabase,
 	unreadDefinition,

@@ -40,6 +40,8 @@ type jobScene struct {
 	latest    job.Micros            // the latest due time among the runs of the batch that are due; backfills left out
 	group     *groupScene           // nil: the job has none, or it is locked by somebody else
 	slots     map[int32]*groupScene // of the scene
+
+	cancelled map[int64]bool // backfills
 }
 
 // groupScene is what the verdicts on the runs of one group depend on.
@@ -57,6 +59,9 @@ func readScene(tx *sql.Tx, runs []trip.Run, defs *Definitions, around surroundin
 		return nil, err
 	}
 	if err := s.lockJobs(tx, runs, defs); err != nil {
+		return nil, err
+	}
+	if err := s.readCancelled(tx, runs); err != nil {
 		return nil, err
 	}
 	if err := s.readTurns(tx); err != nil {

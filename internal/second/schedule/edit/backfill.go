@@ -1,0 +1,184 @@
+package edit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// Range is a wish for a backfill: the due times from one instant to another, both included, so many at once. With Missing, due times
+// that have a run which succeeded are left out. A zero To is now.
+type Range struct {
+	From, To time.Time
+	Parallel int
+	Missing  bool
+}
+
+// Backfill starts the due times of a job in a range. The same key answers with the first request again; it may be empty.
+//
+// It writes a cursor and no run: claims bring the runs, as those of a job. If we die before the commit there is no backfill; behind it
+// claims find it.
+func (e *Editor) Backfill(ctx context.Context, id int64, want Range, key string) (trip.BackfillRow, error) {
+	now := e.Session.Now()
+	end := int64(0) // a repeated request that ends "now" is the same request
+	if want.To.IsZero() {
+		want.To = now.Time()
+	} else {
+		end = want.To.UnixMicro()
+	}
+	if err := job.CheckBackfill(want.From, want.To, want.Parallel, now.Time()); err != nil {
+		return trip.BackfillRow{}, err
+	}
+	digest := askedFor(ctx, "backfill %d %d %d %d %t", id, want.From.UnixMicro(), end, want.Parallel, want.Missing)
+	seen, err := trip.SeeJobs(e.DB.Reader(ctx), []int64{id})
+	if err != nil {
+		return trip.BackfillRow{}, err
+	}
+	planned, refused := e.planBackfill(ctx, id, seen[id], want, now)
+
+	var out trip.BackfillRow
+	err = e.ask(ctx, key, digest, func(tx *sql.Tx, there *sql.Request) (line *job.Entry, err error) {
+		switch out = planned; {
+		case there != nil:
+			out, err = trip.BackfillOf(tx, there.ID)
+			return nil, err
+		case refused != nil:
+			return nil, refused
+		}
+		if out.ID, err = tx.InsertRequest("backfill", key, digest, id, now); err != nil {
+			return nil, err
+		}
+		s := seen[id]
+		line = &job.Entry{At: now, Action: job.ActionBackfill, Kind: job.KindJob, Ref: id, App: s.App, Name: s.Name, Became: backfillText(&out)}
+		return line, trip.InsertBackfill(tx, &out)
+	})
+	if err == nil {
+		e.Soon()
+	}
+	return out, err
+}
+
+// planBackfill computes how many due times a range has, and the first of them.
+func (e *Editor) planBackfill(ctx context.Context, id int64, seen *trip.Seen, want Range, now job.Micros) (b trip.BackfillRow, err error) {
+	if seen == nil || seen.Deleted {
+		return b, fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
+	}
+	v := &view{Change: &Change{Action: recalendar, ID: id}, seen: seen}
+	if v.open(now); v.problem != nil {
+		return b, job.Problems{{Field: "job", Message: v.problem.Error()}}
+	}
+	calendars, err := e.calendarsOf(ctx, []*view{v}, batch{})
+	if err != nil {
+		return b, err
+	}
+
+	b = trip.BackfillRow{
+		JobID: id, First: job.MicrosOf(want.From), Last: job.MicrosOf(want.To), Parallel: want.Parallel, Missing: want.Missing,
+		State: trip.Backfilling, Who: job.ActorOf(ctx).Who, Created: now, Updated: now,
+	}
+	b.DoneTo = b.First - 1
+	err = job.Compute(ctx, job.DefiningWork, func(work *job.Work) error {
+		s, err := compile(work, v.def, calendars)
+		if err != nil {
+			return job.Problems{{Field: "job", Message: err.Error()}}
+		}
+		b.Total = s.Count(b.DoneTo.Time(), b.Last.Time())
+		if first, ok := s.Next(b.DoneTo.Time()); ok {
+			b.NextDue = job.MicrosOf(first)
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, job.ErrTooExpensive):
+		return b, job.Problems{{Field: "from", Message: "the due times from there on are too expensive to count; give a shorter range"}}
+	case err != nil:
+		return b, err
+	case b.NextDue == 0 || b.NextDue > b.Last:
+		return b, job.Problems{{Field: "from", Message: fmt.Sprintf("the job has no due time from %s to %s", b.First, b.Last)}}
+	case b.Total > job.MaxBackfillDues:
+		return b, job.Problems{{Field: "to", Message: fmt.Sprintf(
+			"the range has %d due times, at most %d are taken; give a shorter one", b.Total, job.MaxBackfillDues)}}
+	}
+	return b, nil
+}
+
+// backfillText is what the audit says of a backfill.
+func backfillText(b *trip.BackfillRow) string {
+	return fmt.Sprintf(`{"backfill":"%d","from":"%s","to":"%s","parallel":%d,"missing":%t}`, b.ID, b.First, b.Last, b.Parallel, b.Missing)
+}
+
+// CancelBackfill ends a backfill: what it has not begun is not started any more, and what executes is not tried again. Its starts
+// read that it is cancelled, under the lock of the job that this transaction takes. So no run has to be looked for.
+func (e *Editor) CancelBackfill(ctx context.Context, id int64) (trip.BackfillRow, error) {
+	found, err := trip.BackfillOf(e.DB.Reader(ctx), id)
+	if err != nil {
+		return found, err
+	}
+	seen, err := trip.SeeJobs(e.DB.Reader(ctx), []int64{found.JobID})
+	if err != nil {
+		return found, err
+	}
+
+	for try, pause := 1, againPause; ; try, pause = try+1, 2*pause {
+		b, window, err := e.cancel(ctx, found, seen[found.JobID])
+		if err == nil {
+			e.Soon()
+			return b, e.passed(ctx, window)
+		}
+		if !errors.Is(err, ErrLocked) || try == tries {
+			return b, err
+		}
+		select {
+		case <-ctx.Done():
+			return b, context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// cancel is one try.
+func (e *Editor) cancel(ctx context.Context, found trip.BackfillRow, seen *trip.Seen) (b trip.BackfillRow, window job.Micros, err error) {
+	now := e.Session.Now()
+	err = e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
+		window = 0
+		jobs, err := trip.LockToEdit(tx, []int64{found.JobID})
+		if err != nil {
+			return nil, err
+		}
+		j := jobs[found.JobID]
+		if j == nil && seen != nil {
+			return nil, ErrLocked
+		}
+		if b, err = trip.LockBackfill(tx, found.ID); err != nil {
+			return nil, err
+		}
+		if j != nil && j.Running != 0 {
+			if window, err = trip.SpawnBy(tx, []int64{j.Running}, now+job.SpawnWindow); err != nil {
+				return nil, err
+			}
+		}
+		if b.State != trip.Backfilling {
+			return nil, nil
+		}
+
+		b.State, b.NextDue, b.Updated = trip.BackfillCancelled, 0, now
+		if err := trip.MoveBackfills(tx, []trip.BackfillRow{b}); err != nil {
+			return nil, err
+		}
+		// What waits is judged again, and ends.
+		if _, err := trip.WakeAll(tx, []int64{b.JobID}, now); err != nil {
+			return nil, err
+		}
+		line := &job.Entry{At: now, Action: job.ActionCancel, Kind: job.KindJob, Ref: b.JobID, Was: backfillText(&found)}
+		if seen != nil {
+			line.App, line.Name = seen.App, seen.Name
+		}
+		return line, nil
+	})
+	return b, window, err
+}

@@ -1,0 +1,219 @@
+package trip
+
+import (
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// BackfillRow is a range of due times of a job that are started beside its schedule. It is a cursor of its own: claims bring its next
+// due times whenever fewer of its runs are alive than may be.
+type BackfillRow struct {
+	ID       int64 // of the request, which its runs carry
+	JobID    int64
+	First    job.Micros
+	Last     job.Micros
+	NextDue  job.Micros // the cursor; zero: no due time is left
+	DoneTo   job.Micros // all due times up to here have ended
+	Parallel int
+	Missing  bool // leave out due times that have a run which succeeded
+	Total    int64
+	Planned  int64
+	LeftOut  int64
+	State    BackfillState
+	Who      string
+	Created  job.Micros
+	Updated  job.Micros
+}
+
+// BackfillState says how far a backfill is, as its row says it.
+type BackfillState string
+
+// States of a backfill.
+const (
+	Backfilling       BackfillState = "running"
+	BackfillDone      BackfillState = "done"
+	BackfillCancelled BackfillState = "cancelled"
+)
+
+const backfillColumns = "b.id, b.job_id, b.first, b.last, COALESCE(b.next_due, 0), b.done_to, b.parallel, b.missing, b.total," +
+	" b.planned, b.left_out, b.state, b.who, b.created, b.updated"
+
+func (b *BackfillRow) fields() []any {
+	return []any{&b.ID, &b.JobID, &b.First, &b.Last, &b.NextDue, &b.DoneTo, &b.Parallel, &b.Missing, &b.Total,
+		&b.Planned, &b.LeftOut, &b.State, &b.Who, &b.Created, &b.Updated}
+}
+
+// InsertBackfill writes a new backfill. Its id is that of its request.
+func InsertBackfill(tx *sql.Tx, b *BackfillRow) error {
+	const query = `
+		INSERT INTO backfill (id, job_id, first, last, next_due, done_to, parallel, missing, total, state, who, created, updated)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	_, err := tx.Exec("insert backfill", query, b.ID, b.JobID, int64(b.First), int64(b.Last), int64(b.NextDue), int64(b.DoneTo),
+		b.Parallel, b.Missing, b.Total, b.State, b.Who, int64(b.Created), int64(b.Updated))
+	return err
+}
+
+// BackfillOf reads a backfill, or sql.ErrNotFound. It takes no lock.
+func BackfillOf(r sql.Reader, id int64) (BackfillRow, error) {
+	return oneBackfill(r, "", id)
+}
+
+// LockBackfill locks and reads a backfill, or sql.ErrNotFound.
+func LockBackfill(tx *sql.Tx, id int64) (BackfillRow, error) {
+	return oneBackfill(tx, " FOR UPDATE", id)
+}
+
+func oneBackfill(r sql.Reader, lock string, id int64) (BackfillRow, error) {
+	query := `
+		SELECT ` + backfillColumns + `
+		FROM backfill b FORCE INDEX (PRIMARY)
+		WHERE b.id = ?` + lock
+	scan := func(rows *sql.Rows) (b BackfillRow, err error) {
+		err = rows.Scan(b.fields()...)
+		return b, err
+	}
+	found, err := sql.Select(r, "read backfill", scan, query, id)
+	if err == nil && len(found) == 0 {
+		err = sql.ErrNotFound
+	}
+	if err != nil {
+		return BackfillRow{}, err
+	}
+	return found[0], nil
+}
+
+// Hungry is a backfill that is not done, with what its next runs need of its job.
+type Hungry struct {
+	BackfillRow
+	AppID   int32
+	Hash    int
+	Version int32
+	Deleted bool // its job
+}
+
+// HungryBackfills lists backfills with a greater id that are not done, but for those whose jobs are paused. It takes no lock.
+func HungryBackfills(r sql.Reader, after int64, limit int) ([]Hungry, error) {
+	const query = `
+		SELECT ` + backfillColumns + `, j.app_id, j.hash, j.version, j.living IS NULL
+		FROM backfill b FORCE INDEX (state)
+		STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = b.job_id
+		WHERE b.state = 'running' AND b.id > ? AND j.paused = 0
+		ORDER BY b.id
+		LIMIT ?`
+	scan := func(rows *sql.Rows) (h Hungry, err error) {
+		err = rows.Scan(append(h.fields(), &h.AppID, &h.Hash, &h.Version, &h.Deleted)...)
+		return h, err
+	}
+	return sql.Select(r, "list backfills", scan, query, after, limit)
+}
+
+// Alive counts the runs of a backfill that have not ended, and returns the earliest of their due times. It reads the runs of its job
+// between those that have all ended and the cursor.
+func (b *BackfillRow) Alive(r sql.Reader) (alive int, oldest job.Micros, err error) {
+	const query = `
+		SELECT COUNT(*), COALESCE(MIN(due), 0)
+		FROM run FORCE INDEX (attempt)
+		WHERE job_id = ? AND due > ? AND due <= ? AND request = ? AND state <> 'ended'`
+
+	before := b.Last
+	if b.NextDue != 0 {
+		before = b.NextDue - 1
+	}
+	scan := func(rows *sql.Rows) (none struct{}, err error) { return none, rows.Scan(&alive, &oldest) }
+	_, err = sql.Select(r, "count runs of a backfill", scan, query, b.JobID, int64(b.DoneTo), int64(before), b.ID)
+	return alive, oldest, err
+}
+
+// Succeeded returns which due times of a job have a run that succeeded, whoever asked for it.
+func Succeeded(r sql.Reader, jobID int64, dues []job.Micros) (map[job.Micros]bool, error) {
+	out := map[job.Micros]bool{}
+	scan := func(rows *sql.Rows) (due job.Micros, err error) {
+		err = rows.Scan(&due)
+		return due, err
+	}
+	for part := range slices.Chunk(dues, atOnce) {
+		query := `
+			SELECT DISTINCT due
+			FROM run FORCE INDEX (attempt)
+			WHERE job_id = ? AND due IN ` + list(slices.Values(part)) + ` AND outcome = 'succeeded'`
+		found, err := sql.Select(r, "read due times that succeeded", scan, query, jobID)
+		if err != nil {
+			return nil, err
+		}
+		for _, due := range found {
+			out[due] = true
+		}
+	}
+	return out, nil
+}
+
+// CursorsOfBackfills locks the rows of running backfills that nobody else has locked, and returns their cursors by id.
+func CursorsOfBackfills(tx *sql.Tx, ids []int64) (map[int64]job.Micros, error) {
+	out := map[int64]job.Micros{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	query := `
+		SELECT id, COALESCE(next_due, 0)
+		FROM backfill FORCE INDEX (PRIMARY)
+		WHERE state = 'running' AND id IN ` + list(slices.Values(ids)) + `
+		ORDER BY id
+		FOR UPDATE SKIP LOCKED`
+	scan := func(rows *sql.Rows) (id int64, err error) {
+		var next job.Micros
+		err = rows.Scan(&id, &next)
+		out[id] = next
+		return id, err
+	}
+	_, err := sql.Select(tx, "lock backfills", scan, query)
+	return out, err
+}
+
+// MoveBackfills writes how far backfills are, whose rows the transaction has locked.
+func MoveBackfills(tx *sql.Tx, backfills []BackfillRow) error {
+	if len(backfills) == 0 {
+		return nil
+	}
+	r := jsonRows(len(backfills))
+	for i := range backfills {
+		b := &backfills[i]
+		r.begin()
+		r.number(b.ID)
+		r.numberOrNull(int64(b.NextDue))
+		r.number(int64(b.DoneTo))
+		r.number(b.Planned)
+		r.number(b.LeftOut)
+		r.text(string(b.State))
+		r.number(int64(b.Updated))
+		r.end()
+	}
+	const query = `
+		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
+			id BIGINT PATH '$[0]', next_due BIGINT PATH '$[1]', done_to BIGINT PATH '$[2]', planned BIGINT PATH '$[3]',
+			left_out BIGINT PATH '$[4]', state VARCHAR(16) PATH '$[5]', updated BIGINT PATH '$[6]')) n
+		STRAIGHT_JOIN backfill b FORCE INDEX (PRIMARY) ON b.id = n.id
+		SET b.next_due = n.next_due, b.done_to = n.done_to, b.planned = n.planned, b.left_out = n.left_out,
+			b.state = n.state, b.updated = n.updated`
+	n, err := tx.Exec("move backfills", query, r.json())
+	return expect("move backfills", n, len(backfills), err)
+}
+
+// CancelledBackfills returns which of the backfills are cancelled. The transaction has locked the rows of their jobs, as whoever
+// cancels one does.
+func CancelledBackfills(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
+	out := map[int64]bool{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	query := `
+		SELECT id
+		FROM backfill FORCE INDEX (PRIMARY)
+		WHERE state = 'cancelled' AND id IN ` + list(slices.Values(ids))
+	found, err := sql.Select(tx, "read cancelled backfills", scanID, query)
+	for _, id := range found {
+		out[id] = true
+	}
+	return out, err
+}
