@@ -24,6 +24,7 @@ type meal struct {
 	trip.Hungry
 	before job.Micros // the cursor as it was read
 	dues   []job.Micros
+	rank   int // the priority of its runs
 }
 
 // feed gives backfills their next runs: as many as may be alive at once. It needs no other sign than the rows: whoever looks
@@ -78,9 +79,10 @@ func (c *Claimer) serve(ctx context.Context, h *trip.Hungry, now job.Micros) (*m
 		return m, nil
 	}
 	d, ok := c.Definitions.Get(h.JobID, h.Version)
-	if !ok || d.Err != nil {
-		return nil, nil // it goes on once its job can be read
+	if !ok || d.Err != nil || !d.admits(c.Labels) {
+		return nil, nil // it goes on once its job can be read, at a node that may run it
 	}
+	m.rank = d.Spec.Priority
 
 	alive, oldest, err := h.Alive(c.DB.Reader(ctx))
 	if err != nil {
@@ -201,7 +203,7 @@ func (m *meal) runs(s Session, now job.Micros) []trip.Run {
 	for i, due := range m.dues {
 		out[i] = trip.Run{
 			Launch: trip.Launch{Run: id + int64(i), Claim: 1}, JobID: m.JobID, AppID: m.AppID, Version: m.Version, Kind: trip.Backfill,
-			Request: m.ID, Attempt: 1, Due: due, DueNow: max(now, due), Hash: m.Hash,
+			Request: m.ID, Attempt: 1, Due: due, DueNow: max(now, due), Hash: m.Hash, Rank: m.rank,
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,8 +116,7 @@ func TestCancelBackfill(t *testing.T) {
 			t.Fatal(b, err)
 		}
 	}
-	m.takesOverdue(4)
-	c.want("nothing starts", m.takesOverdue(4.1))
+	c.want("nothing starts", append(m.takesOverdue(4), m.takesOverdue(4.1)...))
 	c.wantEnded("ended", "-60.0000 skipped 1 the backfill was cancelled", "-50.0000 skipped 1 the backfill was cancelled")
 	m.claims(5)
 	c.wantBackfill("cancelled", "cancelled 5 2 0")
@@ -186,7 +186,7 @@ func TestUnknownCommitsOfABackfill(t *testing.T) {
 			proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("INSERT INTO run"), Action: action})
 			m.claims(1)
 			m.claims(1.1)
-			started := append(m.starts(1.1), m.takesOverdue(4)...)
+			started := slices.Concat(m.starts(1.1), m.takesOverdue(4), m.takesOverdue(4.1))
 			c.want("started", []string{strings.Join(started, " ")}, "j@-30 j@-40 j@-50 j@-60")
 			proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("backfill b FORCE INDEX"), Action: action})
 			if b, err := p.at(5).CancelBackfill(p.ctx, b.ID); err != nil || b.State != trip.BackfillCancelled {
