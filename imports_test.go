@@ -20,6 +20,7 @@ var mayImport = map[string][]string{
 	"lock": {"job", "sql", "internal/failpoint"},
 
 	"sql/trip":                      {"job", "sql"},                     // the statements that move runs
+	"sql/read":                      {"job", "sql", "sql/trip"},         // what people, alerts, metrics and the doctor ask of runs and jobs
 	"internal/second":               {},                                 // measures the second edition of the trip, built beside the first
 	"internal/second/schedule":      {"job", "lock", "sql", "sql/trip"}, // claims and starts
 	"internal/second/result":        {"job", "lock", "sql", "sql/trip"}, // finishes, and when the next attempts start

@@ -171,8 +171,8 @@ func (s *Schema) rows(t testing.TB, table string) (lines []string) {
 		}
 		line := table
 		for i, v := range values {
-			if table == "request" && columns[i] == "digest" {
-				continue // of a text with ids
+			if table == "request" && columns[i] == "digest" || table == "ending" && columns[i] != "id" {
+				continue // of a text with ids; ids in bytes, and the server's clock
 			}
 			line += " " + columns[i] + "=" + printable(v)
 		}

@@ -233,8 +233,16 @@ func InsertCounted(tx *sql.Tx, counted []Counted, now job.Micros) error {
 			hash INT PATH '$[4]', due BIGINT PATH '$[5]', due_last BIGINT PATH '$[6]', due_count BIGINT PATH '$[7]',
 			outcome INT PATH '$[8]', reason VARCHAR(512) PATH '$[9]')) n`
 
-	_, err := tx.Exec("insert counted runs", query, int64(now), r.json())
-	return err
+	if _, err := tx.Exec("insert counted runs", query, int64(now), r.json()); err != nil {
+		return err
+	}
+
+	notes := make([]Note, len(counted))
+	for i := range counted {
+		c := &counted[i]
+		notes[i] = Note{Run: c.Run, JobID: c.JobID, Outcome: c.Outcome}
+	}
+	return noteEnds(tx, notes, int64(len(notes)))
 }
 
 // WriteJobs writes the rows of jobs, which the transaction has locked. If another living job has the name of one of them, it

@@ -45,7 +45,21 @@ func finish(tx *sql.Tx, session Owner, ends []End, guard string) (changed int64,
 		changed += n
 	}
 	n, err := finishRich(tx, session, rich, guard)
-	return changed + n, err
+	if err != nil {
+		return 0, err
+	}
+	changed += n
+	return changed, noteFinished(tx, ends, changed)
+}
+
+// noteFinished notes ends for followers.
+func noteFinished(tx *sql.Tx, ends []End, changed int64) error {
+	notes := make([]Note, len(ends))
+	for i := range ends {
+		e := &ends[i]
+		notes[i] = Note{Run: e.Run, JobID: e.JobID, Outcome: e.Outcome}
+	}
+	return noteEnds(tx, notes, changed)
 }
 
 // alike is what plain ends have in common.
@@ -188,5 +202,9 @@ func Refuse(tx *sql.Tx, session Owner, refusals []Refusal, now job.Micros) (int6
 		SET r.state = 'ended', r.session = ?, r.owner = -2, r.outcome = n.outcome, r.final = 1, r.ended = ?, r.reason = n.reason
 		WHERE r.claim = n.claim AND r.owner = ? AND r.state = 'prepared'`
 
-	return tx.Exec("refuse runs", query, r.json(), int32(session), int64(now), int32(session))
+	changed, err := tx.Exec("refuse runs", query, r.json(), int32(session), int64(now), int32(session))
+	if err != nil {
+		return 0, err
+	}
+	return changed, noteRefused(tx, refusals, changed)
 }

@@ -18,7 +18,9 @@ CREATE TABLE job (
   error    VARCHAR(512) NOT NULL DEFAULT '' COMMENT 'why no due time can be computed',
   PRIMARY KEY (id),
   UNIQUE KEY name (app_id, name, living),
-  KEY claim (next_due, hash)
+  KEY claim (next_due, hash),
+  KEY listed (app_id, living),
+  KEY broken (error(8))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE job_version (
@@ -74,17 +76,6 @@ CREATE TABLE grp (
   taken INT          NOT NULL DEFAULT 0 COMMENT 'how many executing runs hold a slot of it: as many as have run.grp = id',
   PRIMARY KEY (id),
   UNIQUE KEY name (name)
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
-
-CREATE TABLE stop (
-  kind   ENUM('cluster','app','handler','restored') NOT NULL COMMENT 'whose runs are not started',
-  name   VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'of the app or handler',
-  app_id INT          NOT NULL DEFAULT 0,
-  since  BIGINT       NOT NULL,
-  until  BIGINT       NOT NULL DEFAULT 0 COMMENT 'when it ends by itself, 0: it does not; restored: due times before it are not started',
-  who    VARCHAR(128) NOT NULL DEFAULT '',
-  reason VARCHAR(512) NOT NULL DEFAULT '',
-  PRIMARY KEY (kind, name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE output (
@@ -203,4 +194,47 @@ CREATE TABLE backfill (
   PRIMARY KEY (id),
   KEY job (job_id),
   KEY state (state)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- What people find runs and jobs by. The trip reads none of it.
+
+CREATE TABLE notable (
+  outcome ENUM('succeeded','failed','timed_out','killed','lost','skipped','missed','superseded') NOT NULL,
+  due     BIGINT NOT NULL,
+  run_id  BIGINT NOT NULL COMMENT 'a run that has ended and did not succeed',
+  app_id  INT    NOT NULL,
+  job_id  BIGINT NOT NULL,
+  PRIMARY KEY (outcome, due, run_id),
+  KEY by_app (app_id, outcome, due),
+  KEY by_job (job_id, outcome, due)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE ending (
+  id   BIGINT     NOT NULL AUTO_INCREMENT,
+  at   BIGINT     NOT NULL,
+  runs MEDIUMBLOB NOT NULL COMMENT 'the runs that one transaction has ended, see note.go',
+  PRIMARY KEY (id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE job_term (
+  term   BINARY(16) NOT NULL COMMENT 'an owner, a label, a group or a calendar: the beginning of a SHA-256',
+  job_id BIGINT     NOT NULL COMMENT 'a living job',
+  PRIMARY KEY (term, job_id),
+  KEY job (job_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE job_part (
+  part   VARCHAR(32)      NOT NULL COMMENT 'the name of a living job from one of its characters on',
+  job_id BIGINT           NOT NULL,
+  pos    TINYINT UNSIGNED NOT NULL COMMENT 'which character that is, from 0',
+  PRIMARY KEY (part, job_id, pos),
+  KEY job (job_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE chunk (
+  run_id  BIGINT     NOT NULL,
+  claim   INT        NOT NULL,
+  at_byte BIGINT     NOT NULL COMMENT 'where in the output it begins',
+  data    MEDIUMBLOB NOT NULL,
+  PRIMARY KEY (run_id, claim, at_byte)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -161,6 +161,13 @@ func Supersede(tx *sql.Tx, session Owner, refusals []Refusal, now job.Micros) er
 			r.outcome = 'superseded', r.final = 1, r.ended = ?, r.reason = n.reason
 		WHERE r.claim = n.claim AND r.state IN ('waiting', 'idle')`
 
-	_, err := tx.Exec("supersede runs", query, r.json(), int32(session), int64(now))
-	return err
+	changed, err := tx.Exec("supersede runs", query, r.json(), int32(session), int64(now))
+	if err != nil {
+		return err
+	}
+	superseded := slices.Clone(refusals)
+	for i := range superseded {
+		superseded[i].Outcome = job.Superseded
+	}
+	return noteRefused(tx, superseded, changed)
 }

@@ -10,7 +10,6 @@ import { keepFields, keepWords, useRetention, type Rule } from '../parts/keep';
 import { Link } from '../router';
 import type { Change, Cluster, Page, Pause } from '../types';
 import { Groups } from './activity';
-import { AppLimitsCard } from './limits';
 
 // What of the whole cluster is set: what it is, who may change it, and how. Each change is looked at once more before it
 // is made.
@@ -28,7 +27,6 @@ export function Settings() {
         {c.problem && <ProblemBox problem={c.problem} again={c.reload} />}
         <Pausing />
         <Retention />
-        <AppLimitsCard />
         <section id="groups"><Groups /></section>
         <Handlers />
         <Log sessions={c.data?.sessions ?? []} />

@@ -145,6 +145,9 @@ func write(tx *sql.Tx, s Session, verdicts []verdict, b batch) ([]Done, error) {
 	if err := writeDefinitions(tx, verdicts, b); err != nil {
 		return nil, err
 	}
+	if err := writeListed(tx, verdicts); err != nil {
+		return nil, err
+	}
 	if err := writePauses(tx, verdicts, b); err != nil {
 		return nil, err
 	}

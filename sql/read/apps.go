@@ -1,0 +1,173 @@
+package read
+
+import (
+	"context"
+	"slices"
+
+	"go-crontab/sql"
+)
+
+// appsOf turns the apps that a filter wants into their numbers, nil for all apps. None is true if nothing can be found.
+func appsOf(r sql.Reader, app string, apps []string) (ids []int32, none bool, err error) {
+	switch {
+	case app == "" && apps == nil:
+		return nil, false, nil
+	case app != "" && apps != nil && !slices.Contains(apps, app):
+		return nil, true, nil
+	case app != "":
+		apps = []string{app}
+	}
+	for part := range slices.Chunk(apps, idsAtOnce) {
+		query := `
+			SELECT id
+			FROM app FORCE INDEX (name)
+			WHERE name IN ` + places(len(part))
+		found, err := sql.Select(r, "read apps", scanID, query, texts(part)...)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, id := range found {
+			ids = append(ids, int32(id))
+		}
+	}
+	slices.Sort(ids)
+	return ids, len(ids) == 0, nil
+}
+
+// name reads one name; sql.ErrNotFound when there is no row.
+func name(r sql.Reader, what, query string, args ...any) (string, error) {
+	found, err := sql.Select(r, what, scanText, query, args...)
+	if err == nil && len(found) == 0 {
+		err = sql.ErrNotFound
+	}
+	if err != nil {
+		return "", err
+	}
+	return found[0], nil
+}
+
+// HasJobs reports whether an app has jobs.
+func (db *DB) HasJobs(ctx context.Context, app string) (bool, error) {
+	const query = `
+		SELECT a.name
+		FROM app a FORCE INDEX (name)
+		WHERE a.name = ? AND EXISTS (SELECT 1 FROM job j FORCE INDEX (listed) WHERE j.app_id = a.id AND j.living = 1)`
+	_, err := name(db.Reader(ctx), "look for an app", query, app)
+	if err == sql.ErrNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Apps lists the apps that have jobs, by name. It reads one entry of an index for each, however many jobs there are.
+func (db *DB) Apps(ctx context.Context) ([]string, error) {
+	const query = `
+		SELECT a.name
+		FROM app a
+		WHERE EXISTS (SELECT 1 FROM job j FORCE INDEX (listed) WHERE j.app_id = a.id AND j.living = 1)
+		ORDER BY a.name`
+	return sql.Select(db.Reader(ctx), "list apps", scanText, query)
+}
+
+// CountJobs counts the living jobs of an app, or, with an empty name, of all.
+func (db *DB) CountJobs(ctx context.Context, app string) (int64, error) {
+	const ofAll = `
+		SELECT COUNT(*)
+		FROM job FORCE INDEX (listed)
+		WHERE living = 1`
+	const ofApp = `
+		SELECT COUNT(*)
+		FROM job FORCE INDEX (listed)
+		WHERE app_id = (SELECT id FROM app WHERE name = ?) AND living = 1`
+
+	query, args := ofAll, []any(nil)
+	if app != "" {
+		query, args = ofApp, []any{app}
+	}
+	n, err := sql.Select(db.Reader(ctx), "count jobs", scanID, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return n[0], nil
+}
+
+// AppOfJob returns the app of a job, also of a deleted one; or sql.ErrNotFound.
+func (db *DB) AppOfJob(ctx context.Context, id int64) (string, error) {
+	const query = `
+		SELECT a.name
+		FROM job j
+		JOIN app a ON a.id = j.app_id
+		WHERE j.id = ?`
+	return name(db.Reader(ctx), "read app of a job", query, id)
+}
+
+// AppOfRun returns the app to which a run belongs, executing or ended; or sql.ErrNotFound.
+func (db *DB) AppOfRun(ctx context.Context, id int64) (string, error) {
+	const query = `
+		SELECT a.name
+		FROM run r
+		JOIN app a ON a.id = r.app_id
+		WHERE r.id = ? AND r.state IN ('executing', 'ended')`
+	return name(db.Reader(ctx), "read app of a run", query, id)
+}
+
+// AppsOfJob lists the apps in which a job is and was, as its versions say.
+func (db *DB) AppsOfJob(ctx context.Context, id int64) ([]string, error) {
+	const query = `
+		SELECT DISTINCT COALESCE(JSON_UNQUOTE(JSON_EXTRACT(definition, '$.app')), '')
+		FROM job_version FORCE INDEX (PRIMARY)
+		WHERE job_id = ? AND JSON_VALID(definition)`
+	app, err := db.AppOfJob(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	apps, err := sql.Select(db.Reader(ctx), "list apps of a job", scanText, query, id)
+	if !slices.Contains(apps, app) {
+		apps = append(apps, app)
+	}
+	return apps, err
+}
+
+// JobName is how a job is called.
+type JobName struct{ App, Name string }
+
+// JobNames tells how jobs are called, deleted ones included.
+func (db *DB) JobNames(ctx context.Context, ids []int64) (map[int64]JobName, error) {
+	type row struct {
+		id int64
+		JobName
+	}
+	scan := func(rows *sql.Rows) (r row, err error) {
+		err = rows.Scan(&r.id, &r.App, &r.Name)
+		return r, err
+	}
+	out := make(map[int64]JobName, len(ids))
+	for part := range slices.Chunk(ids, idsAtOnce) {
+		query := `
+			SELECT j.id, a.name, j.name
+			FROM job j FORCE INDEX (PRIMARY)
+			STRAIGHT_JOIN app a FORCE INDEX (PRIMARY) ON a.id = j.app_id
+			WHERE j.id IN ` + list(part)
+		found, err := sql.Select(db.Reader(ctx), "read names of jobs", scan, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range found {
+			out[r.id] = r.JobName
+		}
+	}
+	return out, nil
+}
+
+// JobOf returns the job of a run that executes or has ended, or sql.ErrNotFound.
+func (db *DB) JobOf(ctx context.Context, run int64) (id int64, name JobName, err error) {
+	rows, err := runsByID(db.Reader(ctx), []int64{run})
+	if err != nil {
+		return 0, JobName{}, err
+	}
+	r := rows[run]
+	if r == nil {
+		return 0, JobName{}, sql.ErrNotFound
+	}
+	return r.JobID, JobName{r.App, r.Job}, nil
+}

@@ -1,0 +1,109 @@
+package read
+
+import (
+	"context"
+	"fmt"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// Ending is what one transaction has ended. Its ids grow in time, but one that takes longer commits behind higher ids: who follows
+// them asks for the gaps again for as long as a transaction may take.
+type Ending struct {
+	ID   int64
+	At   job.Micros
+	Runs []trip.Note
+}
+
+func scanEnding(rows *sql.Rows) (e Ending, err error) {
+	var b []byte
+	if err := rows.Scan(&e.ID, &e.At, &b); err != nil {
+		return e, err
+	}
+	if e.Runs, err = trip.DecodeNotes(b); err != nil {
+		err = fmt.Errorf("ending %d: %w", e.ID, err)
+	}
+	return e, err
+}
+
+// endingsAtOnce is how many rows one statement reads.
+const endingsAtOnce = 50
+
+// EndedAfter lists what ended behind an id, until that are at least so many runs, or all. A transaction's runs come together.
+func (db *DB) EndedAfter(ctx context.Context, after int64, runs int) ([]Ending, error) {
+	const query = `
+		SELECT id, at, runs
+		FROM ending FORCE INDEX (PRIMARY)
+		WHERE id > ?
+		ORDER BY id
+		LIMIT ?`
+
+	var out []Ending
+	for n := 0; n < runs; {
+		found, err := sql.Select(db.Reader(ctx), "read what ended", scanEnding, query, after, endingsAtOnce)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range found {
+			n, after = n+len(e.Runs), e.ID
+		}
+		out = append(out, found...)
+		if len(found) < endingsAtOnce {
+			break
+		}
+	}
+	return out, nil
+}
+
+// EndedIn lists what ended in spans of ids.
+func (db *DB) EndedIn(ctx context.Context, spans []sql.Span) ([]Ending, error) {
+	var out []Ending
+	for _, s := range spans {
+		const query = `
+			SELECT id, at, runs
+			FROM ending FORCE INDEX (PRIMARY)
+			WHERE id BETWEEN ? AND ?
+			ORDER BY id`
+		found, err := sql.Select(db.Reader(ctx), "read what ended", scanEnding, query, s.From, s.To)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// LastIDs are the greatest ids of endings and of the audit that can be seen, zero where there is none.
+func (db *DB) LastIDs(ctx context.Context) (ending, line int64, err error) {
+	const query = `
+		SELECT COALESCE((SELECT MAX(id) FROM ending), 0), COALESCE((SELECT MAX(id) FROM audit), 0)`
+	scan := func(rows *sql.Rows) (ids [2]int64, err error) {
+		err = rows.Scan(&ids[0], &ids[1])
+		return ids, err
+	}
+	found, err := sql.Select(db.Reader(ctx), "read last ids", scan, query)
+	if err != nil {
+		return 0, 0, err
+	}
+	return found[0][0], found[0][1], nil
+}
+
+// RunsOf reads the runs of endings, in their order. Runs that retention has removed are missing.
+func (db *DB) RunsOf(ctx context.Context, endings []Ending) ([]Run, error) {
+	var ids []int64
+	for i := range endings {
+		for _, n := range endings[i].Runs {
+			ids = append(ids, n.Run)
+		}
+	}
+	rows, err := runsByID(db.Reader(ctx), ids)
+	out := make([]Run, 0, len(rows))
+	for _, id := range ids {
+		if r := rows[id]; r != nil {
+			out = append(out, *r)
+		}
+	}
+	return out, err
+}

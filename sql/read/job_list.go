@@ -1,0 +1,341 @@
+package read
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// JobFilter says which living jobs to list. Zero fields do not restrict.
+type JobFilter struct {
+	App      string
+	Apps     []string // only in these, nil: in all
+	Name     string   // contained in the name
+	Status   job.Status
+	Owner    string
+	Group    string
+	Calendar string
+	Labels   map[string]string // all of them
+	After    int64             // only what the list has after the job of this id
+	Part     string            // and this part of its name, in a list in the order of the names
+	Limit    int
+}
+
+// JobPlace is a place in a list of jobs.
+type JobPlace struct {
+	ID   int64
+	Part string // of the name, in a list in the order of the names
+}
+
+// JobPage is a part of a list of jobs.
+type JobPage struct {
+	Rows []Job
+	Next *JobPlace // where it goes on; nil: it ends
+}
+
+const (
+	// manyJobApps is from how many apps on a list reads the jobs of all apps and picks those of the wanted ones.
+	manyJobApps = 17
+	// probed is how many entries are counted to find out which condition holds of the fewest jobs.
+	probed = 100
+)
+
+// Jobs reads a list up to its limit, however long that takes.
+func (db *DB) Jobs(ctx context.Context, f JobFilter) ([]Job, error) {
+	var out []Job
+	for most := f.Limit; ; {
+		p, err := db.JobPage(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p.Rows...)
+		if p.Next == nil || len(out) >= most {
+			return out, nil
+		}
+		f.After, f.Part, f.Limit = p.Next.ID, p.Next.Part, most-len(out)
+	}
+}
+
+// JobPage reads a part of a list of living jobs, by id, or by name if the name is asked for and Apps is nil: at most as many as the
+// limit, and fewer, even none, when it has looked at so many entries that the answer would take too long.
+func (db *DB) JobPage(ctx context.Context, f JobFilter) (JobPage, error) {
+	r := db.Reader(ctx)
+	apps, none, err := appsOf(r, f.App, f.Apps)
+	if err != nil || none {
+		return JobPage{}, err
+	}
+	l := jobList{reader: r, JobFilter: f, apps: apps}
+	if err := l.readAppNames(); err != nil {
+		return JobPage{}, err
+	}
+	source, err := l.choose()
+	if err != nil {
+		return JobPage{}, err
+	}
+	found, next, err := l.legs(source).page(f.Limit)
+	if err != nil {
+		return JobPage{}, err
+	}
+
+	var p JobPage
+	if next != nil {
+		p.Next = &next.JobPlace
+	}
+	ids := make([]int64, len(found))
+	for i := range found {
+		ids[i] = found[i].ID
+	}
+	rows, err := jobsByID(r, ids)
+	for _, id := range ids {
+		if j := rows[id]; j != nil && !j.Deleted {
+			p.Rows = append(p.Rows, *j)
+		}
+	}
+	return p, err
+}
+
+// jobEntry is an entry of an index that leads to a job.
+type jobEntry struct {
+	JobPlace
+	fits bool
+}
+
+func scanJobEntry(rows *sql.Rows) (e jobEntry, err error) {
+	err = rows.Scan(&e.ID, &e.Part, &e.fits)
+	return e, err
+}
+
+// jobList is a list that is being read.
+type jobList struct {
+	reader sql.Reader
+	JobFilter
+	apps  []int32          // nil: all
+	names map[int32]string // of apps
+}
+
+// jobSource is an index, or a table that serves as one, by which a list is read.
+type jobSource struct {
+	condition string // the condition that holds of all its entries
+	from      string // the index
+	join      string // leads from its entries to jobs
+	id        string // the column that holds the id of the job
+	ranges    []condition
+	byName    bool
+}
+
+func (l *jobList) readAppNames() error {
+	if len(l.apps) == 0 || len(l.apps) >= manyJobApps {
+		return nil
+	}
+	l.names = map[int32]string{}
+	query := `
+		SELECT id, name
+		FROM app FORCE INDEX (PRIMARY)
+		WHERE id IN ` + list(l.apps)
+	scan := func(rows *sql.Rows) (id int32, err error) {
+		var name string
+		err = rows.Scan(&id, &name)
+		l.names[id] = name
+		return id, err
+	}
+	_, err := sql.Select(l.reader, "read names of apps", scan, query)
+	return err
+}
+
+// fewApps reports whether each wanted app is read by itself.
+func (l *jobList) fewApps() bool { return l.names != nil }
+
+// wantedTerm is a condition that a term stands for.
+type wantedTerm struct {
+	name string
+	in   func(app string) job.Term
+}
+
+func (l *jobList) terms() []wantedTerm {
+	var out []wantedTerm
+	if l.Group != "" {
+		out = append(out, wantedTerm{"group", func(app string) job.Term { return job.GroupTerm(app, l.Group) }})
+	}
+	if l.Owner != "" {
+		out = append(out, wantedTerm{"owner", func(app string) job.Term { return job.OwnerTerm(app, l.Owner) }})
+	}
+	if l.Calendar != "" {
+		out = append(out, wantedTerm{"calendar", func(app string) job.Term { return job.CalendarTerm(app, l.Calendar) }})
+	}
+	for _, k := range slices.Sorted(maps.Keys(l.Labels)) {
+		out = append(out, wantedTerm{"label " + k, func(app string) job.Term { return job.LabelTerm(app, k, l.Labels[k]) }})
+	}
+	return out
+}
+
+// statusConditions say job.Status in SQL.
+var statusConditions = map[job.Status]string{
+	job.Broken:   "j.error <> ''",
+	job.Paused:   "j.error = '' AND j.paused = 1",
+	job.Finished: "j.error = '' AND j.paused = 0 AND j.next_due IS NULL AND NOT " + isLive,
+	job.Active:   "j.error = '' AND j.paused = 0 AND (j.next_due IS NOT NULL OR " + isLive + ")",
+}
+
+// left are the conditions of the filter that do not hold of all entries of a source.
+func (l *jobList) left(s jobSource) []condition {
+	out := []condition{{"j.living = 1", nil}}
+	if l.apps != nil {
+		out = append(out, condition{"j.app_id IN " + list(l.apps), nil})
+	}
+	if l.Name != "" && s.byName {
+		// Of several places in one name at which it contains the text, the first counts. A part may be too short to hold all of the text.
+		out = append(out, condition{"LOCATE(?, j.name) = p.pos + 1", []any{l.Name}})
+	} else if l.Name != "" {
+		out = append(out, condition{"INSTR(j.name, ?) > 0", []any{l.Name}})
+	}
+	for _, t := range l.terms() {
+		if t.name != s.condition {
+			term := t.in("")
+			out = append(out, condition{"EXISTS (SELECT 1 FROM job_term x WHERE x.term = ? AND x.job_id = j.id)", []any{term[:]}})
+		}
+	}
+	if status := statusConditions[l.Status]; status != "" {
+		out = append(out, condition{"(" + status + ")", nil})
+	}
+	return out
+}
+
+// choose picks the source of which the least must be looked at.
+func (l *jobList) choose() (jobSource, error) {
+	if l.Name != "" && l.Apps == nil {
+		// Where a page of that list ends may be the name of anybody's job, so nobody reads it who sees only some apps.
+		return l.byName(), nil
+	}
+	var sources []jobSource
+	for _, t := range l.terms() {
+		sources = append(sources, l.byTerm(t))
+	}
+	switch l.Status {
+	case job.Broken: // the index holds the first characters of errors, and none begins below that one
+		sources = append(sources, jobSource{
+			from: "job j FORCE INDEX (broken)", id: "j.id", ranges: []condition{{"j.error >= '!'", nil}},
+		})
+	case job.Paused:
+		sources = append(sources, jobSource{
+			from: "job_pause p FORCE INDEX (PRIMARY)", join: "STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = p.job_id", id: "p.job_id",
+			ranges: []condition{{"TRUE", nil}},
+		})
+	}
+	if len(sources) == 0 || l.fewApps() {
+		sources = append(sources, l.byApp())
+	}
+	return l.fewest(sources)
+}
+
+// fewest returns the source with the fewest entries behind the place where the list goes on, as far as a short look tells.
+func (l *jobList) fewest(sources []jobSource) (jobSource, error) {
+	best, least := sources[0], probed+1
+	if len(sources) == 1 {
+		return best, nil
+	}
+	for _, s := range sources {
+		count := 0
+		for _, c := range s.ranges {
+			query := `
+				SELECT COUNT(*)
+				FROM (
+					SELECT 1
+					FROM ` + s.from + `
+					WHERE ` + c.sql + ` AND ` + s.id + ` > ?
+					LIMIT ?) some`
+			n, err := sql.Select(l.reader, "count entries", scanID, query, append(slices.Clone(c.args), l.After, probed)...)
+			if err != nil {
+				return best, err
+			}
+			count += int(n[0])
+		}
+		if count < least {
+			best, least = s, count
+		}
+	}
+	return best, nil
+}
+
+// byApp reads jobs by id.
+func (l *jobList) byApp() jobSource {
+	if !l.fewApps() {
+		return jobSource{from: "job j FORCE INDEX (PRIMARY)", id: "j.id", ranges: []condition{{"TRUE", nil}}}
+	}
+	s := jobSource{from: "job j FORCE INDEX (listed)", id: "j.id"}
+	for _, app := range l.apps {
+		s.ranges = append(s.ranges, condition{fmt.Sprintf("j.app_id = %d AND j.living = 1", app), nil})
+	}
+	return s
+}
+
+// byTerm reads jobs by something that their definitions say.
+func (l *jobList) byTerm(t wantedTerm) jobSource {
+	s := jobSource{
+		condition: t.name, id: "t.job_id",
+		from: "job_term t FORCE INDEX (PRIMARY)",
+		join: "STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = t.job_id",
+	}
+	apps := []string{""}
+	if l.fewApps() {
+		apps = slices.Sorted(maps.Values(l.names))
+	}
+	for _, app := range apps {
+		term := t.in(app)
+		s.ranges = append(s.ranges, condition{"t.term = ?", []any{term[:]}})
+	}
+	return s
+}
+
+// byName reads the names from where they contain the text.
+func (l *jobList) byName() jobSource {
+	head := []rune(l.Name)
+	head = head[:min(len(head), job.MaxPart)]
+	pattern := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(string(head)) + "%"
+	return jobSource{
+		byName: true, id: "p.job_id",
+		from:   "job_part p FORCE INDEX (PRIMARY)",
+		join:   "STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = p.job_id",
+		ranges: []condition{{"p.part LIKE ?", []any{pattern}}},
+	}
+}
+
+func (l *jobList) legs(s jobSource) *legs[jobEntry] {
+	fits, fitArgs := all(l.left(s))
+	out := &legs[jobEntry]{reader: l.reader, what: "list jobs", scan: scanJobEntry, fits: func(e *jobEntry) bool { return e.fits }}
+	out.less = func(a, b *jobEntry) bool { return a.Part < b.Part || a.Part == b.Part && a.ID < b.ID }
+
+	part, order := "''", s.id
+	if s.byName {
+		part, order = "p.part", "p.part, p.job_id"
+	}
+	for _, c := range s.ranges {
+		g := &leg[jobEntry]{query: func(after *jobEntry, limit int) (string, []any) {
+			behind, args := "TRUE", slices.Concat(fitArgs, c.args)
+			switch {
+			case after == nil:
+			case s.byName:
+				behind = "p.part >= ? AND (p.part > ? OR p.job_id > ?)"
+				args = append(args, after.Part, after.Part, after.ID)
+			default:
+				behind = s.id + " > ?"
+				args = append(args, after.ID)
+			}
+			return `
+				SELECT ` + s.id + `, ` + part + `, COALESCE(` + fits + `, FALSE)
+				FROM ` + s.from + ` ` + s.join + `
+				WHERE ` + c.sql + ` AND ` + behind + `
+				ORDER BY ` + order + `
+				LIMIT ?`, append(args, limit)
+		}}
+		if l.After != 0 {
+			g.last = &jobEntry{JobPlace: JobPlace{l.After, l.Part}}
+		}
+		out.all = append(out.all, g)
+	}
+	return out
+}

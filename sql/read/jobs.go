@@ -1,0 +1,215 @@
+package read
+
+import (
+	"context"
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Job is a job as its rows say. A definition that cannot be read (a newer version wrote it, or a hand did) sets SpecErr, and harms no
+// other job.
+type Job struct {
+	job.Job
+	AppID    int32
+	Changes  int32      // how often people have changed it
+	Parked   job.Micros // the cursor of a paused job; zero: none
+	Resumed  job.Micros // when its last pause ended
+	Running  int64      // the run whose turn it is; it may have ended
+	SpecText string
+	SpecErr  error
+}
+
+const selectJobs = `
+	SELECT j.id, j.app_id, a.name, j.name, j.living IS NULL, j.hash, j.version, j.changes, j.paused,
+		COALESCE(j.next_due, 0), COALESCE(j.parked, 0), j.resumed, j.begun_to, j.running, j.error,
+		v.definition, COALESCE(c.created, v.created), GREATEST(v.created, j.resumed, COALESCE(p.since, 0)),
+		COALESCE(p.since, 0), COALESCE(p.until, 0), COALESCE(p.who, ''), COALESCE(p.reason, '')`
+
+// joinDefinitions adds to jobs their apps, definitions and pauses.
+const joinDefinitions = `
+	STRAIGHT_JOIN app a FORCE INDEX (PRIMARY) ON a.id = j.app_id
+	STRAIGHT_JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
+	LEFT JOIN job_version c FORCE INDEX (PRIMARY) ON c.job_id = j.id AND c.version = 1
+	LEFT JOIN job_pause p FORCE INDEX (PRIMARY) ON p.job_id = j.id`
+
+func scanJob(rows *sql.Rows) (*Job, error) {
+	var (
+		j         Job
+		app, name string
+	)
+	err := rows.Scan(&j.ID, &j.AppID, &app, &name, &j.Deleted, &j.Hash, &j.Version, &j.Changes, &j.Paused,
+		&j.NextDue, &j.Parked, &j.Resumed, &j.LastDue, &j.Running, &j.Error,
+		&j.SpecText, &j.Created, &j.Updated, &j.PausedAt, &j.PauseUntil, &j.PausedBy, &j.PauseReason)
+	if err != nil {
+		return nil, err
+	}
+	if j.Spec, j.SpecErr = job.DecodeSpec(j.SpecText); j.SpecErr != nil {
+		j.Spec.App, j.Spec.Name = app, name // so that people can tell which one it is
+	}
+	return &j, nil
+}
+
+func jobsByID(r sql.Reader, ids []int64) (map[int64]*Job, error) {
+	out := make(map[int64]*Job, len(ids))
+	for part := range slices.Chunk(ids, idsAtOnce) {
+		query := selectJobs + `
+			FROM job j FORCE INDEX (PRIMARY)` + joinDefinitions + `
+			WHERE j.id IN ` + list(part)
+		rows, err := sql.Select(r, "read jobs", scanJob, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, j := range rows {
+			out[j.ID] = j
+		}
+	}
+	return out, nil
+}
+
+// Job returns one job, deleted ones included, or sql.ErrNotFound.
+func (db *DB) Job(ctx context.Context, id int64) (Job, error) {
+	rows, err := jobsByID(db.Reader(ctx), []int64{id})
+	if err == nil && rows[id] == nil {
+		err = sql.ErrNotFound
+	}
+	if err != nil {
+		return Job{}, err
+	}
+	return *rows[id], nil
+}
+
+// JobNamed returns the living job of a name, or sql.ErrNotFound.
+func (db *DB) JobNamed(ctx context.Context, app, name string) (Job, error) {
+	n := job.Name{App: app, Name: name}
+	found, err := db.JobsNamed(ctx, []job.Name{n})
+	if err != nil {
+		return Job{}, err
+	}
+	j, ok := found[n]
+	if !ok {
+		return Job{}, sql.ErrNotFound
+	}
+	return j, nil
+}
+
+// JobsNamed returns the living jobs of names.
+func (db *DB) JobsNamed(ctx context.Context, names []job.Name) (map[job.Name]Job, error) {
+	byApp := map[string][]string{}
+	for _, n := range names {
+		byApp[n.App] = append(byApp[n.App], n.Name)
+	}
+	out := make(map[job.Name]Job, len(names))
+	for app, names := range byApp {
+		for part := range slices.Chunk(names, idsAtOnce) {
+			query := selectJobs + `
+				FROM job j FORCE INDEX (name)` + joinDefinitions + `
+				WHERE j.app_id = (SELECT id FROM app WHERE name = ?) AND j.living = 1 AND j.name IN ` + places(len(part))
+			rows, err := sql.Select(db.Reader(ctx), "read jobs by name", scanJob, query, append([]any{app}, texts(part)...)...)
+			if err != nil {
+				return nil, err
+			}
+			for _, j := range rows {
+				out[job.Name{App: app, Name: j.Spec.Name}] = *j
+			}
+		}
+	}
+	return out, nil
+}
+
+// LivingJobs reads the living jobs of ids.
+func (db *DB) LivingJobs(ctx context.Context, ids []int64) (map[int64]Job, error) {
+	rows, err := jobsByID(db.Reader(ctx), ids)
+	out := make(map[int64]Job, len(rows))
+	for id, j := range rows {
+		if !j.Deleted {
+			out[id] = *j
+		}
+	}
+	return out, err
+}
+
+const (
+	// latestRun is the state of the run of a job's schedule that is due last. Runs that people asked for may stand before it.
+	latestRun = `(
+		SELECT r.state
+		FROM run r FORCE INDEX (attempt)
+		WHERE r.job_id = j.id AND r.request = 0
+		ORDER BY r.due DESC, r.request DESC, r.attempt DESC
+		LIMIT 1)`
+
+	// turnRun is the state of the run of a job whose turn it is.
+	turnRun = `(
+		SELECT r.state
+		FROM run r FORCE INDEX (PRIMARY)
+		WHERE r.id = j.running)`
+
+	// isLive is the condition that a run of a job's schedule has not ended. Of runs that overlap it sees the one that is due last.
+	isLive = "(COALESCE(" + latestRun + ", 'ended') <> 'ended' OR COALESCE(" + turnRun + ", 'ended') <> 'ended')"
+
+	// firstAhead is the earliest due time of a job's schedule whose run has not begun. Only those are due after begun_to.
+	firstAhead = `(
+		SELECT r.due
+		FROM run r FORCE INDEX (attempt)
+		WHERE r.job_id = j.id AND r.due > j.begun_to AND r.request = 0 AND r.state <> 'ended'
+		ORDER BY r.due
+		LIMIT 1)`
+)
+
+// LiveJobs tells which jobs have a run of the schedule that has not ended, and the earliest due time of those that have not
+// begun; zero when all have.
+func (db *DB) LiveJobs(ctx context.Context, ids []int64) (map[int64]job.Micros, error) {
+	type row struct {
+		id    int64
+		ahead job.Micros
+		live  bool
+	}
+	scan := func(rows *sql.Rows) (r row, err error) {
+		err = rows.Scan(&r.id, &r.ahead, &r.live)
+		return r, err
+	}
+	out := map[int64]job.Micros{}
+	for part := range slices.Chunk(ids, idsAtOnce) {
+		query := `
+			SELECT j.id, COALESCE(` + firstAhead + `, 0), ` + isLive + `
+			FROM job j FORCE INDEX (PRIMARY)
+			WHERE j.id IN ` + list(part)
+		found, err := sql.Select(db.Reader(ctx), "read runs of jobs", scan, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range found {
+			if r.live || r.ahead != 0 {
+				out[r.id] = r.ahead
+			}
+		}
+	}
+	return out, nil
+}
+
+// Version is a definition that a job has had, from a version on and until that of the next one.
+type Version struct {
+	Version  int64
+	At       job.Micros
+	Who      string
+	SpecText string
+	Spec     job.Spec
+	SpecErr  error
+}
+
+// Versions lists the definitions that a job has had, the latest first: those from versions up to one, or, with zero, all.
+func (db *DB) Versions(ctx context.Context, id, upTo int64, limit int) ([]Version, error) {
+	const query = `
+		SELECT version, created, who, definition
+		FROM job_version FORCE INDEX (PRIMARY)
+		WHERE job_id = ? AND (? = 0 OR version <= ?)
+		ORDER BY version DESC
+		LIMIT ?`
+	scan := func(rows *sql.Rows) (v Version, err error) {
+		err = rows.Scan(&v.Version, &v.At, &v.Who, &v.SpecText)
+		v.Spec, v.SpecErr = job.DecodeSpec(v.SpecText)
+		return v, err
+	}
+	return sql.Select(db.Reader(ctx), "list versions", scan, query, id, upTo, upTo, limit)
+}

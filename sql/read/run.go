@@ -1,0 +1,246 @@
+package read
+
+import (
+	"context"
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+
+	"github.com/google/uuid"
+)
+
+// Run is a run as people ask for it, with the names that its row refers to. Its Launch has the session that started or ended it, and
+// its id as the number.
+type Run struct {
+	ID int64
+	job.Run
+	Claim     int32
+	Kind      trip.Kind
+	State     trip.State
+	DueNow    job.Micros // when it was to begin: the due time, or later
+	Hash      int
+	Version   int32  // the definition that it began under
+	Job       string // the name of its job
+	Executing bool
+	Kept      int64 // bytes of output that were kept
+}
+
+// Place is where a list of runs stands.
+func (r *Run) Place() *RunPlace {
+	request := r.Origin
+	if request < 0 {
+		request = -request
+	}
+	return &RunPlace{ID: r.ID, Due: r.Due, DueNow: r.DueNow, Request: request, Attempt: r.Attempt, Hash: r.Hash}
+}
+
+const selectRuns = `
+	SELECT r.id, r.claim, r.job_id, r.version, r.due, r.due_now, r.hash, r.kind, r.request, r.attempt, r.state, r.final, r.outcome,
+		COALESCE(r.reason, ''), r.exit_code, COALESCE(r.sig, ''), COALESCE(r.due_last, r.due), COALESCE(r.due_count, 1),
+		r.started, r.ended, r.output_bytes, r.output_kept,
+		COALESCE(a.name, ''), COALESCE(j.name, ''), l.session, COALESCE(l.node, '')`
+
+// joinNames adds to runs what their rows refer to.
+const joinNames = `
+	LEFT JOIN job j FORCE INDEX (PRIMARY) ON j.id = r.job_id
+	LEFT JOIN app a FORCE INDEX (PRIMARY) ON a.id = r.app_id
+	LEFT JOIN life l FORCE INDEX (PRIMARY) ON l.id = IF(r.session > 0, r.session, r.owner)`
+
+func scanRun(rows *sql.Rows) (*Run, error) {
+	var (
+		r       Run
+		request int64
+		outcome string
+		exit    int
+		session []byte
+	)
+	err := rows.Scan(&r.ID, &r.Claim, &r.JobID, &r.Version, &r.Due, &r.DueNow, &r.Hash, &r.Kind, &request, &r.Attempt, &r.State,
+		&r.Final, &outcome, &r.Reason, &exit, &r.Signal, &r.Until, &r.Count, &r.Started, &r.Ended,
+		&r.Output.Bytes, &r.Kept, &r.App, &r.Job, &session, &r.Node)
+	if err != nil {
+		return nil, err
+	}
+
+	r.Launch.N = r.ID
+	if len(session) > 0 {
+		r.Launch.Session, err = uuid.FromBytes(session)
+	}
+	r.Executing = r.State == trip.Executing
+	r.Origin = originOf(r.Kind, request)
+	if r.State == trip.Ended {
+		r.Outcome, _ = job.ParseOutcome(outcome)
+	}
+	if exit >= 0 {
+		r.ExitCode = &exit
+	}
+	if r.Started != 0 {
+		// A start is committed a little before the due time, at which the run is spawned.
+		r.Started = max(r.Started, r.DueNow)
+		r.Lateness = int64(r.Started - r.DueNow)
+	}
+	return &r, err
+}
+
+// originOf says what asked for a run: zero is the schedule, a number below zero a backfill.
+func originOf(kind trip.Kind, request int64) int64 {
+	if kind == trip.Backfill {
+		return -request
+	}
+	return request
+}
+
+// runsByID reads runs in any state.
+func runsByID(r sql.Reader, ids []int64) (map[int64]*Run, error) {
+	out := make(map[int64]*Run, len(ids))
+	for part := range slices.Chunk(ids, idsAtOnce) {
+		query := selectRuns + `
+			FROM run r FORCE INDEX (PRIMARY)` + joinNames + `
+			WHERE r.id IN ` + list(part)
+		rows, err := sql.Select(r, "read runs", scanRun, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range rows {
+			out[run.ID] = run
+		}
+	}
+	return out, nil
+}
+
+// RunsByID reads runs that have ended.
+func (db *DB) RunsByID(ctx context.Context, ids []int64) (map[int64]Run, error) {
+	rows, err := runsByID(db.Reader(ctx), ids)
+	out := make(map[int64]Run, len(rows))
+	for id, r := range rows {
+		if r.State == trip.Ended {
+			out[id] = *r
+		}
+	}
+	return out, err
+}
+
+// Run returns one run that executes or has ended, with the output that was kept of an ended one, or sql.ErrNotFound.
+func (db *DB) Run(ctx context.Context, id int64) (Run, error) {
+	reader := db.Reader(ctx)
+	rows, err := runsByID(reader, []int64{id})
+	if err != nil {
+		return Run{}, err
+	}
+	r := rows[id]
+	switch {
+	case r == nil || r.State != trip.Ended && r.State != trip.Executing:
+		return Run{}, sql.ErrNotFound
+	case r.State == trip.Executing || r.Kept == 0:
+		return *r, nil
+	}
+	_, err = readOutputs(reader, map[int64]*Run{id: r})
+	return *r, err
+}
+
+// readOutputs reads the output that was kept of runs, and returns how many had some.
+func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
+	ids := make([]int64, 0, len(runs))
+	for id, run := range runs {
+		if run.Kept > 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+
+	scan := func(rows *sql.Rows) (id int64, err error) {
+		var o job.Output
+		err = rows.Scan(&id, &o.Head, &o.Tail)
+		if run := runs[id]; run != nil {
+			run.Output.Head, run.Output.Tail = o.Head, o.Tail
+		}
+		return id, err
+	}
+	for part := range slices.Chunk(ids, idsAtOnce) {
+		query := `
+			SELECT run_id, head, tail
+			FROM output FORCE INDEX (PRIMARY)
+			WHERE run_id IN ` + list(part)
+		found, err := sql.Select(r, "read output", scan, query)
+		if err != nil {
+			return n, err
+		}
+		n += len(found)
+	}
+	return n, nil
+}
+
+// Chunks reads the output of an executing run from a byte on, in pieces.
+func (db *DB) Chunks(ctx context.Context, l trip.Launch, from int64) ([]job.Piece, error) {
+	const query = `
+		SELECT at_byte, data
+		FROM chunk FORCE INDEX (PRIMARY)
+		WHERE run_id = ? AND claim = ? AND at_byte >= COALESCE((
+			SELECT MAX(c.at_byte)
+			FROM chunk c FORCE INDEX (PRIMARY)
+			WHERE c.run_id = ? AND c.claim = ? AND c.at_byte <= ?), 0)
+		ORDER BY at_byte`
+
+	scan := func(rows *sql.Rows) (p job.Piece, err error) {
+		err = rows.Scan(&p.At, &p.Data)
+		return p, err
+	}
+	pieces, err := sql.Select(db.Reader(ctx), "read live output", scan, query, l.Run, l.Claim, l.Run, l.Claim, from)
+	return slices.DeleteFunc(pieces, func(p job.Piece) bool { return p.End() <= from }), err
+}
+
+// begunBy is an instant before which an executing run was to begin. It keeps a list of executing runs from reading what is
+// only prepared: starts are committed a little ahead.
+const begunBy = "(CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) + 1000000)"
+
+// ExecutingRuns lists the runs that execute now, the latest due first. It looks at everything that executes: there are never more
+// than the cluster has slots.
+func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]Run, error) {
+	r := db.Reader(ctx)
+	apps, none, err := appsOf(r, f.App, f.Apps)
+	if err != nil || none {
+		return nil, err
+	}
+	owners, err := trip.Owners(r)
+	if err != nil || len(owners) == 0 {
+		return nil, err
+	}
+
+	conditions := []condition{{"r.state = 'executing'", nil}}
+	add := func(text string, args ...any) { conditions = append(conditions, condition{text, args}) }
+	if f.JobID != 0 {
+		add("r.job_id = ?", f.JobID)
+	}
+	if apps != nil {
+		add("r.app_id IN " + list(apps))
+	}
+	if f.Node != "" {
+		add("l.node = ?", f.Node)
+	}
+	if f.Kind != "" {
+		add("r.kind = ?", string(f.Kind))
+	}
+	if f.From != 0 {
+		add("r.due >= ?", int64(f.From))
+	}
+	if f.To != 0 {
+		add("r.due < ?", int64(f.To))
+	}
+	if a := f.After; a != nil {
+		add("(r.due < ? OR r.due = ? AND r.id < ?)", int64(a.Due), int64(a.Due), a.ID)
+	}
+	where, args := all(conditions)
+
+	query := selectRuns + `
+		FROM run r FORCE INDEX (live)` + joinNames + `
+		WHERE r.owner IN ` + list(owners) + ` AND r.due_now <= ` + begunBy + ` AND ` + where + `
+		ORDER BY r.due DESC, r.id DESC
+		LIMIT ?`
+	rows, err := sql.Select(r, "list executing runs", scanRun, query, append(args, f.Limit)...)
+	out := make([]Run, len(rows))
+	for i := range rows {
+		out[i] = *rows[i]
+	}
+	return out, err
+}

@@ -1,0 +1,234 @@
+package read
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// DB is a database as people, alerts, metrics and the doctor read it.
+type DB struct{ *sql.DB }
+
+// RunFilter says which runs to list. Zero fields do not restrict.
+type RunFilter struct {
+	JobID   int64
+	App     string
+	Apps    []string // only in these, nil: in all
+	Node    string
+	Outcome job.Outcome
+	Kind    trip.Kind
+	From    job.Micros // due at or after
+	To      job.Micros // due before
+	After   *RunPlace  // only what the list has after this place
+	Limit   int
+}
+
+// RunPlace is a place in a list of runs. Each list needs some of its fields.
+type RunPlace struct {
+	ID      int64
+	Due     job.Micros
+	DueNow  job.Micros
+	Request int64
+	Attempt int
+	Hash    int
+}
+
+// RunPage is a part of a list of ended runs.
+type RunPage struct {
+	Rows []Run
+	Next *RunPlace // where it goes on; nil: it ends
+}
+
+// manyRunApps is from how many apps on a list reads the runs of all apps and picks those of the wanted ones.
+const manyRunApps = 5
+
+// RunPage reads a part of a list of ended runs, the latest first: at most as many as the limit, and fewer, even none, when it has
+// looked at so many entries that the answer would take too long.
+//
+// A list of one job, of apps, or of one outcome is in the order of due times. The list of everything is in the order in which
+// runs were to begin: a retry stands at its own time, and From and To mean that time, too.
+func (db *DB) RunPage(ctx context.Context, f RunFilter) (RunPage, error) {
+	r := db.Reader(ctx)
+	apps, none, err := appsOf(r, f.App, f.Apps)
+	if err != nil || none {
+		return RunPage{}, err
+	}
+	l := runList(r, f, apps)
+	found, next, err := l.page(f.Limit)
+	if err != nil {
+		return RunPage{}, err
+	}
+
+	var p RunPage
+	if next != nil {
+		p.Next = &next.RunPlace
+	}
+	ids := make([]int64, len(found))
+	for i := range found {
+		ids[i] = found[i].ID
+	}
+	rows, err := runsByID(r, ids)
+	for _, id := range ids {
+		if run, ok := rows[id]; ok { // else retention has removed it meanwhile
+			p.Rows = append(p.Rows, *run)
+		}
+	}
+	return p, err
+}
+
+// Runs reads a list up to its limit, however long that takes.
+func (db *DB) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
+	var out []Run
+	for most := f.Limit; ; {
+		p, err := db.RunPage(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p.Rows...)
+		if p.Next == nil || len(out) >= most {
+			return out, nil
+		}
+		f.After, f.Limit = p.Next, most-len(out)
+	}
+}
+
+// runEntry is an entry of an index that leads to a run.
+type runEntry struct {
+	RunPlace
+	fits bool
+}
+
+func scanRunEntry(rows *sql.Rows) (e runEntry, err error) {
+	err = rows.Scan(&e.ID, &e.Due, &e.DueNow, &e.Request, &e.Attempt, &e.Hash, &e.fits)
+	return e, err
+}
+
+// runSource is an index by which runs are listed. Its order is descending.
+type runSource struct {
+	from  string
+	time  string // the column that From and To are about
+	order string
+	after func(p *RunPlace) string // the condition for what comes behind a place
+}
+
+var (
+	// allRuns lists ended runs in the order in which they were to begin.
+	allRuns = runSource{
+		from:  "run r FORCE INDEX (live)",
+		time:  "r.due_now",
+		order: "r.due_now DESC, r.hash DESC, r.id DESC",
+		after: func(p *RunPlace) string {
+			return fmt.Sprintf("r.due_now <= %[1]d AND (r.due_now < %[1]d OR r.hash < %[2]d OR r.hash = %[2]d AND r.id < %[3]d)", p.DueNow, p.Hash, p.ID)
+		},
+	}
+
+	// runsOfApp lists the runs of an app, those that have not ended included.
+	runsOfApp = runSource{
+		from:  "run r FORCE INDEX (by_app)",
+		time:  "r.due",
+		order: "r.due DESC, r.id DESC",
+		after: func(p *RunPlace) string {
+			return fmt.Sprintf("r.due <= %[1]d AND (r.due < %[1]d OR r.id < %[2]d)", p.Due, p.ID)
+		},
+	}
+
+	// runsOfJob lists the runs of a job, those that have not ended included.
+	runsOfJob = runSource{
+		from:  "run r FORCE INDEX (attempt)",
+		time:  "r.due",
+		order: "r.due DESC, r.request DESC, r.attempt DESC",
+		after: func(p *RunPlace) string {
+			return fmt.Sprintf("r.due <= %[1]d AND (r.due < %[1]d OR r.request < %[2]d OR r.request = %[2]d AND r.attempt < %[3]d)", p.Due, p.Request, p.Attempt)
+		},
+	}
+)
+
+// notableRuns lists the runs of one outcome other than succeeded, which a table of its own holds: among those that succeeded
+// they would be too far apart.
+func notableRuns(index string) runSource {
+	return runSource{
+		from: `notable n FORCE INDEX (` + index + `)
+			STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.run_id`,
+		time:  "n.due",
+		order: "n.due DESC, n.run_id DESC",
+		after: func(p *RunPlace) string {
+			return fmt.Sprintf("n.due <= %[1]d AND (n.due < %[1]d OR n.run_id < %[2]d)", p.Due, p.ID)
+		},
+	}
+}
+
+// runList picks the index by which a list is read. What the index does not hold is looked at entry by entry.
+func runList(r sql.Reader, f RunFilter, apps []int32) *legs[runEntry] {
+	l := &legs[runEntry]{reader: r, what: "list runs", scan: scanRunEntry, fits: func(e *runEntry) bool { return e.fits }}
+	l.less = func(a, b *runEntry) bool { return a.Due > b.Due || a.Due == b.Due && a.ID > b.ID }
+
+	left := []condition{{"r.state = 'ended'", nil}}
+	if f.Node != "" {
+		left = append(left, condition{"(SELECT l.node FROM life l WHERE l.id = r.session) = ?", []any{f.Node}})
+	}
+	if f.Kind != "" {
+		left = append(left, condition{"r.kind = ?", []any{string(f.Kind)}})
+	}
+	byOutcome := f.Outcome != 0 && f.Outcome != job.Succeeded
+	if f.Outcome == job.Succeeded {
+		left = append(left, condition{"r.outcome = 'succeeded'", nil})
+	}
+	byApp := f.JobID == 0 && apps != nil && len(apps) < manyRunApps
+	if apps != nil && !byApp {
+		left = append(left, condition{"r.app_id IN " + list(apps), nil})
+	}
+
+	add := func(s runSource, where string) { l.all = append(l.all, s.leg(f, where, left)) }
+	outcome := fmt.Sprintf("n.outcome = '%s'", f.Outcome)
+	switch {
+	case f.JobID != 0 && byOutcome:
+		add(notableRuns("by_job"), fmt.Sprintf("n.job_id = %d AND %s", f.JobID, outcome))
+	case f.JobID != 0:
+		add(runsOfJob, fmt.Sprintf("r.job_id = %d", f.JobID))
+	case byApp && byOutcome:
+		for _, app := range apps {
+			add(notableRuns("by_app"), fmt.Sprintf("n.app_id = %d AND %s", app, outcome))
+		}
+	case byApp:
+		for _, app := range apps {
+			add(runsOfApp, fmt.Sprintf("r.app_id = %d", app))
+		}
+	case byOutcome:
+		add(notableRuns("PRIMARY"), outcome)
+	default:
+		add(allRuns, fmt.Sprintf("r.owner = %d", trip.EndedOwner))
+	}
+	return l
+}
+
+// leg is one range of the index.
+func (s runSource) leg(f RunFilter, where string, left []condition) *leg[runEntry] {
+	if f.From != 0 {
+		where += fmt.Sprintf(" AND %s >= %d", s.time, f.From)
+	}
+	if f.To != 0 {
+		where += fmt.Sprintf(" AND %s < %d", s.time, f.To)
+	}
+	fits, args := all(left)
+
+	g := &leg[runEntry]{query: func(after *runEntry, limit int) (string, []any) {
+		behind := "TRUE"
+		if after != nil {
+			behind = s.after(&after.RunPlace)
+		}
+		return `
+			SELECT r.id, r.due, r.due_now, r.request, r.attempt, r.hash, COALESCE(` + fits + `, FALSE)
+			FROM ` + s.from + `
+			WHERE ` + where + ` AND ` + behind + `
+			ORDER BY ` + s.order + `
+			LIMIT ?`, append(slices.Clone(args), limit)
+	}}
+	if f.After != nil {
+		g.last = &runEntry{RunPlace: *f.After}
+	}
+	return g
+}
