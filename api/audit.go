@@ -71,12 +71,25 @@ func ifReadable(ctx context.Context, spec string) string {
 	return spec // or what is no definition, such as the end of a pause
 }
 
+// auditKinds and auditActions are all that audit lines may have. Another word is a mistake, and not "nobody did that".
+var (
+	auditKinds = []string{
+		"job", "app", "cluster", "group", "calendar", "secret", "node", "handler", "folder", "retention", "limits",
+		"alert_rule", "alert_channel", "alert_silence", "session", "token", "login", "request",
+	}
+	auditActions = []string{
+		"create", "update", "rollback", "delete", "pause", "resume", "run", "kill", "backfill", "cancel", "apply",
+		"cordon", "drain", "uncordon", "disable", "enable", "rotate", "test", "revoke", "sign_in", "sign_out", "refuse",
+		"reap", "leave", "fence", "reset", "break", "void",
+	}
+)
+
 // listAudit: GET /api/v1/audit, the latest first.
 func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	f := sql.AuditFilter{
 		App: q.text(ofAppParam), JobID: q.number(ofJobParam), Name: q.text(auditName), Who: q.text(auditWho),
-		Action: job.Action(q.text(auditAction)), Kind: job.Kind(q.text(auditKind)),
+		Action: job.Action(q.word(auditAction)), Kind: job.Kind(q.word(auditKind)),
 		From: job.MicrosOf(q.instant(auditFrom)), To: job.MicrosOf(q.instant(auditBefore)),
 	}
 	f.Apps = auth.Of(r.Context()).Sees()

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -204,4 +207,39 @@ func TestVerifyAudit(t *testing.T) {
 	}
 	s.call("GET", "/api/v1/audit/chain?head=2:none", nil).want(422)
 	s.as(s.newToken("of-an-app", 1, "mine")).call("GET", "/api/v1/audit/chain", nil).want(403)
+}
+
+// TestAuditWords: the audit can be asked for each kind and action that the program has, and for no other.
+func TestAuditWords(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	constant := regexp.MustCompile(`(?m)^\s*(?:const )?(?:Audit|Kind|Action)\w* +(job\.)?(Kind|Action) += "(\w+)"`)
+	words := map[string]int{}
+	files, err := filepath.Glob("../*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range constant.FindAllStringSubmatch(string(text), -1) {
+			if found[1] == "" && filepath.Dir(file) != "../job" {
+				continue // another Kind, that of an event
+			}
+			param, word := strings.ToLower(found[2]), found[3]
+			words[param]++
+			s.call("GET", "/api/v1/audit?"+param+"="+word, nil).want(200)
+		}
+	}
+	if words["kind"] < 18 || words["action"] < 28 {
+		t.Errorf("found %v constants: this looks at too few", words)
+	}
+
+	for query, near := range map[string]string{"action=dleete": "delete", "kind=jbo": "job"} {
+		if r := s.call("GET", "/api/v1/audit?"+query, nil).want(422); !strings.Contains(r.body, `did you mean \"`+near+`\"?`) {
+			t.Errorf("%s: got %s", query, r.body)
+		}
+	}
 }

@@ -112,7 +112,7 @@ func (q *query) instant(p instantParam) time.Time {
 func (q *query) word(p wordParam) string {
 	v := q.given(p.name)
 	if v != "" && !slices.Contains(p.words, v) {
-		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not one of "+strings.Join(p.words, ", "))
+		q.wrong(p.name, strconv.Quote(cutShort(v))+" is not one of "+strings.Join(p.words, ", ")+didYouMean(v, p.words))
 	}
 	return v
 }

@@ -7,9 +7,9 @@ import (
 )
 
 var (
-	auditKind    = textParam{declared{"kind", "Only changes of this kind of thing.", "job"}, 16}
+	auditKind    = wordParam{declared{"kind", "Only changes of this kind of thing.", "job"}, auditKinds}
 	auditName    = textParam{declared{"name", "Only changes of what has this name.", "backup"}, job.MaxName}
-	auditAction  = textParam{declared{"action", "Only these changes, such as 'create', 'delete', 'pause', 'kill', 'refuse'.", "delete"}, 32}
+	auditAction  = wordParam{declared{"action", "Only these changes.", "delete"}, auditActions}
 	chainAfter   = numberParam{declared{"after", "Only links behind this number. Without it, from the oldest on.", "5000"}, maxID, 0}
 	chainHead    = textParam{declared{"head", "A link that was kept elsewhere, as `head` of an earlier answer, the log of a node, or a copy of the audit has it: SEQ:HASH.", "204:" + exampleHash}, 100}
 	auditWho     = textParam{declared{"who", "Only changes by this one.", "alice"}, job.MaxName}

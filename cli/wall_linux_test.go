@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -177,34 +179,156 @@ func TestNoCommandGetsTheDSN(t *testing.T) {
 		}
 	}
 
-	// What a job leaves behind looks at everything that starts, for as long as its file is there.
-	found, going := filepath.Join(w.dir, "found"), filepath.Join(w.dir, "going")
-	for _, path := range []string{found, going} {
-		if err := os.WriteFile(path, nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, secret, _ := strings.Cut(dsn, "@")
-	thief := fmt.Sprintf(`env -i setsid bash -c 'needle="%s""%s"; while [ -e %s ]; do
-		for dir in /proc/[0-9]*; do [ -r $dir/environ ] && grep -qas -F "$needle" $dir/environ && readlink $dir/exe >> %s; done; echo >> %s; done' >/dev/null 2>&1 &`,
-		secret[:4], secret[4:], going, found, going)
-	if got := s.do(t, "thief", thief); got.code != exitOK {
+	// What a job leaves behind looks at everything that starts. As the user of the jobs it finds nothing.
+	theft := w.theft(t, dsn)
+	if got := s.do(t, "thief", theft.command("env -i ")+" >/dev/null 2>&1 &"); got.code != exitOK {
 		t.Fatalf("%+v", got)
 	}
-	await(t, "the thief", 10*time.Second, func() bool { b, _ := os.ReadFile(going); return len(b) > 0 })
+	await(t, "the thief", 10*time.Second, theft.begun)
 	for _, name := range []string{"two", "three", "four"} {
 		next := w.node(t, dsn, name)
 		next.signal(syscall.SIGKILL)
 		next.exit(20 * time.Second)
 	}
-	if err := os.Remove(going); err != nil {
+	if got := theft.end(); got != "" {
+		t.Errorf("the thief found the DSN in %q", got)
+	}
+
+	// As the node's own user, and with a program that this user may read, it does find it: so it would have.
+	theft = w.theft(t, dsn)
+	startCommand(t, nil, append(w.as("-all"), "sh", "-c", theft.command("exec env -i "))...)
+	await(t, "the thief of the node's own user", 10*time.Second, theft.begun)
+	for try := 0; theft.found() == "" && try < 20; try++ {
+		next := w.open(t, dsn, fmt.Sprint("open-", try))
+		next.signal(syscall.SIGKILL)
+		next.exit(20 * time.Second)
+	}
+	if got := theft.end(); !strings.Contains(got, w.dir+"/open") {
+		t.Errorf("the thief of the node's own user found the DSN in %q, want it in a node that starts: it looks too late", got)
+	}
+}
+
+// open starts a node from a copy of the program that everybody can read. Its commands run as its own user.
+func (w *wall) open(t *testing.T, dsn, name string) *server {
+	t.Helper()
+	if out, err := exec.Command("install", "-m", "755", binary(t), w.dir+"/open").CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	line := append(w.as("-all"), w.dir+"/open", "serve", "--node", name, "--listen", "127.0.0.1:0", "--session-expiry", "5s",
+		"--state-dir", filepath.Join(w.state, name), "--log-format", "json")
+	return serving(t, dsn, startCommand(t, []string{"GOCRONTAB_DSN=" + dsn, "HOME="}, line...))
+}
+
+// theft is a process that looks for the DSN in the environment of each process that begins, see [TestThief].
+type theft struct {
+	t                       *testing.T
+	program, needle         string
+	foundPath, going, ready string
+}
+
+// theft makes its files, which every user may write, and a copy of the test binary, which every user may run.
+func (w *wall) theft(t *testing.T, dsn string) *theft {
+	t.Helper()
+	dir, err := os.MkdirTemp(w.dir, "theft-")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := os.ReadFile(found); err != nil || len(got) > 0 {
-		t.Errorf("the thief found the DSN in %q, %v", got, err)
+	_, needle, _ := strings.Cut(dsn, "@")
+	x := &theft{t, dir + "/thief", needle, dir + "/found", dir + "/going", dir + "/ready"}
+	script := `chmod 755 "$1"; install -m 755 "$2" "$1/thief"; for f in found going ready; do : > "$1/$f"; chmod 666 "$1/$f"; done`
+	if out, err := exec.Command("sh", "-ec", script, "sh", dir, os.Args[0]).CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	return x
+}
+
+// command starts it. The needle is split, so that the thief does not find itself.
+func (x *theft) command(prefix string) string {
+	return fmt.Sprintf("%sTHIEF_FOUND=%s THIEF_GOING=%s THIEF_READY=%s THIEF_FOR='%s' THIEF_REST='%s' setsid %s -test.run '^TestThief$'",
+		prefix, x.foundPath, x.going, x.ready, x.needle[:4], x.needle[4:], x.program)
+}
+
+func (x *theft) begun() bool { return x.read(x.ready) != "" }
+
+func (x *theft) found() string { return x.read(x.foundPath) }
+
+func (x *theft) read(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// end has the thief end, and returns in which programs it found the DSN.
+func (x *theft) end() string {
+	x.t.Helper()
+	if err := os.Remove(x.going); err != nil {
+		x.t.Fatal(err)
+	}
+	return x.found()
+}
+
+// newProcess is for how long the thief looks at a process that began.
+const newProcess = 200 * time.Millisecond
+
+// TestThief is the thief, in a process of its own.
+func TestThief(t *testing.T) {
+	going := os.Getenv("THIEF_GOING")
+	if going == "" {
+		t.Skip("is for TestNoCommandGetsTheDSN")
+	}
+	needle := []byte(os.Getenv("THIEF_FOR") + os.Getenv("THIEF_REST"))
+	watched := map[string]time.Time{} // processes, and when they were seen first
+	ready := false
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); {
+		if _, err := os.Stat(going); err != nil {
+			return
+		}
+		list, err := os.Open("/proc")
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, _ := list.Readdirnames(-1)
+		list.Close()
+		for _, pid := range names {
+			if pid[0] < '0' || pid[0] > '9' {
+				continue
+			}
+			if _, known := watched[pid]; !known {
+				watched[pid] = time.Now()
+			}
+			if time.Since(watched[pid]) > newProcess {
+				continue
+			}
+			text, _ := os.ReadFile("/proc/" + pid + "/environ")
+			if bytes.Contains(text, needle) {
+				exe, _ := os.Readlink("/proc/" + pid + "/exe")
+				note(t, os.Getenv("THIEF_FOUND"), pid+" "+exe)
+			}
+		}
+		if !ready {
+			ready = true
+			note(t, os.Getenv("THIEF_READY"), "x")
+		}
+		for pid := range watched {
+			if !slices.Contains(names, pid) {
+				delete(watched, pid) // another process may get its number
+			}
+		}
+	}
+}
+
+// note adds a line to a file.
+func note(t *testing.T, path, line string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := fmt.Fprintln(f, line); err != nil {
+		t.Fatal(err)
 	}
 }
 

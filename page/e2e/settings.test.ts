@@ -62,6 +62,63 @@ test('an outage is a mark on the time line that leads to what it concerns', limi
   await context.close();
 });
 
+test('limits of apps: what each has now, errors at the field, what would change, and then it is so', limit, async () => {
+  const { page, wrong, context } = await someone();
+  await cluster.job({ app: 'ware', name: 'one', every: '1000h', command: 'true' });
+  await go('/settings', page);
+  const card = page.locator('#limits'), dialog = page.getByRole('dialog'), fresh = page.getByRole('button', { name: 'Limits for an app' });
+  await card.getByText('No app has limits').waitFor();
+  await fresh.click();
+  await dialog.getByLabel('App', { exact: true }).fill('wear');
+  await dialog.getByText('There is no job in the app wear yet.').waitFor();
+  await dialog.getByLabel('App', { exact: true }).fill('ware');
+  await dialog.getByLabel('Jobs', { exact: true }).fill('-1');
+  await dialog.getByLabel('Kept output').fill('1KB');
+  await dialog.getByRole('button', { name: 'Review changes' }).click();
+  await dialog.getByText('the oldest goes within minutes', { exact: false }).waitFor();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await until('both fields are wrong', async () => await dialog.locator('.field.wrong').count() === 2);
+  await dialog.getByLabel('Jobs', { exact: true }).fill('1');
+  await dialog.getByLabel('Kept output').fill('2GiB');
+  await dialog.getByRole('button', { name: 'Review changes' }).click();
+  assert.match(await dialog.locator('.diff').innerText(), /Jobs[\s\S]*1[\s\S]*Kept output[\s\S]*2GiB/);
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  const row = card.getByRole('row', { name: 'ware' });
+  await row.getByText('1 / 1').waitFor();
+  await row.getByText('0 B / 2 GiB').waitFor();
+  assert.equal(await row.locator('.warn-text').count(), 1, 'it is at its limit of jobs, and of nothing else');
+  const { use, ...set } = await cluster.api('GET', '/api/v1/apps/ware/limits');
+  assert.deepEqual(set, { app: 'ware', jobs: 1, output: '2GiB' });
+  assert.equal(use.jobs, 1);
+
+  // New limits take the place of none: what is there is edited.
+  await fresh.click();
+  await dialog.getByLabel('App', { exact: true }).fill('ware');
+  await dialog.getByText('The app ware has limits already').waitFor();
+  assert.ok(await dialog.getByRole('button', { name: 'Review changes' }).isDisabled());
+  await dialog.getByRole('button', { name: 'Edit it' }).click();
+  await dialog.getByRole('heading', { name: 'Limits of the app ware' }).waitFor();
+  for (const field of ['Jobs', 'Kept output']) await dialog.getByLabel(field, { exact: true }).fill('');
+  await dialog.getByRole('button', { name: 'Review changes' }).click();
+  await dialog.getByText('The app has no limits then', { exact: false }).waitFor();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await card.getByText('No app has limits').waitFor();
+
+  // Who may not change them sees them, in Chinese too, on a narrow screen.
+  await cluster.api('PUT', '/api/v1/apps/ware/limits', { waiting: 3 });
+  const viewer = await cluster.api('POST', '/api/v1/tokens', { name: 'looks-at-limits', role: 'viewer' });
+  const other = await someone({ narrow: true, zh: true, dark: true }, viewer.token);
+  await go('/settings', other.page);
+  await other.page.locator('#limits').getByText('0 / 3').waitFor();
+  assert.equal(await other.page.locator('#limits button').count(), 0);
+  assert.equal(await other.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+  await go('/activity?kind=limits', other.page);
+  await other.page.locator('main').getByText('上限').filter({ visible: true }).first().waitFor();
+  assert.deepEqual([...wrong, ...other.wrong], []);
+  await cluster.api('DELETE', '/api/v1/apps/ware/limits');
+  await Promise.all([context.close(), other.context.close()]);
+});
+
 test('the rule of the cluster: errors at the field, what would change, and then it is so', limit, async () => {
   const { page, wrong, context } = await someone();
   await go('/settings', page);
@@ -104,7 +161,7 @@ test('the rule of the cluster: errors at the field, what would change, and then 
 
   // Somebody else makes one between two looks at the list; and where that cannot be read, this is said.
   let held = true;
-  const list = await (await context.request.get(cluster.urls[0] + '/api/v1/retention')).json();
+  const list = await cluster.api('GET', '/api/v1/retention');
   await page.route('**/api/v1/retention', (route) => (held ? route.fulfill({ json: list }) : route.continue()));
   await rule.click();
   await dialog.getByLabel('App', { exact: true }).fill('race');

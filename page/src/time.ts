@@ -97,5 +97,9 @@ export function coarse(milliseconds: number): string {
   return s % 60 === 0 ? `${m} ${u.m}` : `${m} ${u.m} ${s % 60} ${u.s}`;
 }
 
-export const size = (bytes: number) =>
-  bytes < 1024 ? `${bytes} B` : bytes < 1 << 20 ? `${unit(bytes / 1024, 1)} KiB` : `${unit(bytes / (1 << 20), 1)} MiB`;
+export function size(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  let n = bytes / 1024, i = 0;
+  while (n >= 1024 && i < 4) { n /= 1024; i++; }
+  return `${unit(n, 1)} ${['KiB', 'MiB', 'GiB', 'TiB', 'PiB'][i]}`;
+}

@@ -26,7 +26,7 @@ export interface Run {
   id: string; job_id: string; job: string; app: string; due: string; until?: string; count?: number; started?: string; ended?: string;
   lateness_ms?: number; attempt: number; final: boolean; state: 'running' | 'ended'; outcome?: Outcome; reason?: string;
   exit_code?: number; signal?: string; node: string; session: string; trigger: 'schedule' | 'manual' | 'backfill';
-  request?: string; output_bytes: number; output_truncated: boolean;
+  request?: string; output_bytes: number; output_truncated: boolean; output_removed?: boolean;
 }
 export interface Output { id: string; state: 'running' | 'ended'; outcome?: Outcome; from: number; next: number; bytes: number; text: string }
 export interface DueTime { due: string; mark?: 'gap' | 'repeat' | 'makeup' }

@@ -8,6 +8,7 @@ export { checks } from './zh-doctor';
 export const problems: Record<string, [title: string, advice: string]> = {
   unauthenticated: ['尚未登录', '令牌无效、已过期或已吊销，请重新登录。'],
   forbidden: ['没有权限', '你的角色不允许此操作。'],
+  'app-limit': ['应用已达到其上限', '请等待、减少任务，或请集群管理员提高上限。'],
   'too-many-requests': ['请求过多', '请稍候再试。'],
   'provider-away': ['身份提供方没有正常响应', '请稍后再试。'],
   malformed: ['请求不是有效的 JSON', '请检查格式。'],

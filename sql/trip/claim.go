@@ -23,14 +23,19 @@ type Candidate struct {
 type Slice struct {
 	From, Before     job.Micros
 	FromHash, ToHash int // FromHash ≤ hash < ToHash
+	NotApps          []int32
 }
 
 // Candidates lists jobs whose cursor is in the slice, the earliest first, and jobs whose pause has ended by itself. It takes no lock.
 func Candidates(r sql.Reader, s Slice, now job.Micros, limit int) ([]Candidate, error) {
-	const query = `
+	others := ""
+	if len(s.NotApps) > 0 {
+		others = " AND app_id NOT IN " + list(slices.Values(s.NotApps))
+	}
+	query := `
 		SELECT id, app_id, hash, version, next_due, paused, COALESCE(parked, 0), resumed
 		FROM job FORCE INDEX (claim)
-		WHERE next_due > ? AND next_due < ? AND hash >= ? AND hash < ? AND (paused = 0 OR next_due <= ?)
+		WHERE next_due > ? AND next_due < ? AND hash >= ? AND hash < ? AND (paused = 0 OR next_due <= ?)` + others + `
 		ORDER BY next_due
 		LIMIT ?`
 

@@ -78,6 +78,17 @@ CREATE TABLE grp (
   UNIQUE KEY name (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
+CREATE TABLE stop (
+  kind   ENUM('cluster','app','handler','restored') NOT NULL COMMENT 'whose runs are not started',
+  name   VARCHAR(128) NOT NULL DEFAULT '' COMMENT 'of the app or handler',
+  app_id INT          NOT NULL DEFAULT 0,
+  since  BIGINT       NOT NULL,
+  until  BIGINT       NOT NULL DEFAULT 0 COMMENT 'when it ends by itself, 0: it does not; restored: due times before it are not started',
+  who    VARCHAR(128) NOT NULL DEFAULT '',
+  reason VARCHAR(512) NOT NULL DEFAULT '',
+  PRIMARY KEY (kind, name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
 CREATE TABLE output (
   run_id BIGINT     NOT NULL,
   head   MEDIUMBLOB NOT NULL,

@@ -20,6 +20,7 @@ type Claimer struct {
 	Session     Session
 	Definitions *Definitions
 	Prepared    *Prepared
+	Stops       *Stops // what is paused
 	Log         *slog.Logger
 
 	LookAhead time.Duration     // how far ahead of now runs are made
@@ -47,6 +48,12 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (f
 	if !c.Session.Fresh() || room <= 0 {
 		return 0, nil
 	}
+	stops, fresh := c.Stops.now()
+	apps, all := unclaimed(stops, now)
+	if !fresh || all {
+		return 0, nil
+	}
+	look.NotApps = apps
 	candidates, err := trip.Candidates(c.DB.Reader(ctx), look, now, min(claimBatch, room))
 	if err != nil || len(candidates) == 0 {
 		return 0, err

@@ -14,20 +14,21 @@ import (
 type action int
 
 const (
-	start   action = iota // it becomes executing
-	refuse                // it ends without a start
-	wait                  // it waits for another run of its job, or for a slot of its group
-	hold                  // it stays prepared, and is looked at again
-	release               // it becomes idle: other nodes are to run it
-	unread                // it stays prepared until the definition of its job has been read
-	forget                // its row is not ours any more
+	start    action = iota // it becomes executing
+	refuse                 // it ends without a start
+	wait                   // it waits for another run of its job, or for a slot of its group
+	hold                   // it stays prepared, and is looked at again
+	postpone               // it becomes idle, for a look at an instant
+	release                // it becomes idle: other nodes are to run it
+	unread                 // it stays prepared until the definition of its job has been read
+	forget                 // its row is not ours any more
 )
 
 // verdict is the decision on one run.
 type verdict struct {
 	action
 	run     trip.Run
-	at      job.Micros // of a hold: when to look again; zero: soon
+	at      job.Micros // of a hold or postpone: when to look again; zero: soon
 	outcome job.Outcome
 	reason  string
 	def     *Definition
@@ -53,8 +54,10 @@ var policies = []policy{
 	deletedJob,
 	cancelledBackfill,
 	pausedJob,
+	restoredDatabase,
 	unreadDefinition,
 	brokenDefinition,
+	disabledHandler,
 	elsewhere,
 	startDeadline,
 	misfire,
@@ -106,17 +109,26 @@ func (j *jobScene) follow(v *verdict) {
 		j.waited(v)
 		j.giveSlot(v)
 		v.passes = woke
+	case postpone:
+		j.giveSlot(v)
+		v.passes = had
+		if had {
+			v.turn = noTurn
+		}
 	case refuse:
 		j.giveSlot(v)
 		v.passes = had || r.Group < 0
-		if j.turn != nil && j.turn.Launch.Run == r.Launch.Run {
-			j.turn = nil
-		}
+	}
+	if v.passes && j.turn != nil && j.turn.Launch.Run == r.Launch.Run {
+		j.turn = nil
 	}
 	if woke && (v.action == start || v.passes) {
 		j.group.woken = max(0, j.group.woken-1)
 	}
 }
+
+// noTurn is the run whose turn it is when it is nobody's.
+const noTurn = -1
 
 func (j *jobScene) started(v *verdict) {
 	v.turn = v.run.Launch.Run
@@ -144,14 +156,6 @@ func lockedJob(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 func deletedJob(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if j.gone || j.Deleted {
 		return refusal(job.Superseded, "job was deleted")
-	}
-	return nil
-}
-
-// pausedJob: a pause stops the schedule, not what people ask for.
-func pausedJob(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
-	if j.Paused && r.Kind == trip.Schedule {
-		return refusal(job.Skipped, "job is paused")
 	}
 	return nil
 }

@@ -3,11 +3,13 @@ package schedule
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/lock"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
@@ -21,11 +23,14 @@ const patience = 2 * time.Second
 // It reports whether there is more to do soon.
 func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (again bool, err error) {
 	room := min(startBatch, s.Executing.Free())
-	if !s.Session.Fresh() || room <= 0 {
+	if !s.mayStart() || room <= 0 {
 		return false, nil
 	}
-	found, err := s.findOverdue(ctx, now, room)
-	if err != nil || len(found) == 0 {
+	found, late, err := s.findOverdue(ctx, now, room)
+	if err != nil {
+		return false, err
+	}
+	if err := s.passSlotsOn(ctx, late, now); err != nil || len(found) == 0 {
 		return false, err
 	}
 
@@ -44,44 +49,79 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (again bool, 
 }
 
 // findOverdue lists the runs that are to be taken: of those that this node may run, the highest priority first, and then the earliest.
-func (s *Starter) findOverdue(ctx context.Context, now job.Micros, room int) ([]trip.Held, error) {
+// It returns as well the groups of which a run was woken some seconds ago that is for other nodes.
+func (s *Starter) findOverdue(ctx context.Context, now job.Micros, room int) (found []trip.Held, late map[int32]bool, err error) {
 	r := s.DB.Reader(ctx)
-	found, err := s.findIn(r, []trip.Owner{trip.NoOwner}, trip.Idle, now)
+	found, others, err := s.findIn(r, []trip.Owner{trip.NoOwner}, trip.Idle, now)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	late = map[int32]bool{}
+	for i := range others {
+		if h := &others[i]; h.Group < 0 && h.DueNow < now.Add(-trip.WokenFirst) {
+			late[-h.Group] = true
+		}
 	}
 	if len(found) < room {
 		owners, err := trip.Owners(r)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		overdue, err := s.findIn(r, owners, trip.Prepared, now.Add(-patience))
+		overdue, _, err := s.findIn(r, owners, trip.Prepared, now.Add(-patience))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		found = append(found, overdue...)
 	}
 	slices.SortStableFunc(found, func(a, b trip.Held) int {
 		return cmp.Or(cmp.Compare(b.Rank, a.Rank), cmp.Compare(a.DueNow, b.DueNow))
 	})
-	return found[:min(room, len(found))], nil
+	return found[:min(room, len(found))], late, nil
+}
+
+// passSlotsOn wakes the next runs of groups whose slots nobody takes: no node that may run the woken ones has room. Those stay
+// idle, and ask for a slot again when a node has.
+func (s *Starter) passSlotsOn(ctx context.Context, groups map[int32]bool, now job.Micros) error {
+	if len(groups) == 0 {
+		return nil
+	}
+	woken := 0
+	err := s.Exclusion.Do(ctx, lock.Change{
+		Name: "pass slots on",
+		Rows: func(tx *sql.Tx) error {
+			woken = 0
+			locked, err := trip.LockGroupIDs(tx, slices.Sorted(maps.Keys(groups)))
+			if err != nil {
+				return err
+			}
+			woken, err = trip.WakeGroups(tx, slices.Collect(maps.Values(locked)), now)
+			return err
+		},
+		Settle: func(*sql.Tx) error { return nil }, // the next look sees what stands
+		Sets:   func() {},
+	})
+	if err == nil && woken > 0 {
+		s.Woken()
+	}
+	return err
 }
 
 // overduePages bounds how many batches one look reads past runs that this node may not run.
 const overduePages = 10
 
-// findIn lists startable runs of some owners that this node may run, at least one batch if there are as many.
-func (s *Starter) findIn(r sql.Reader, owners []trip.Owner, state trip.State, before job.Micros) (out []trip.Held, err error) {
+// findIn lists startable runs of some owners: those that this node may run, at least one batch if there are as many, and others that
+// it has seen on the way.
+func (s *Starter) findIn(r sql.Reader, owners []trip.Owner, state trip.State, before job.Micros) (out, others []trip.Held, err error) {
 	after := trip.Held{}
 	after.DueNow = math.MinInt64
 	for range overduePages {
 		page, err := trip.Startable(r, owners, state, after, before, startBatch)
 		if err != nil || len(page) == 0 {
-			return out, err
+			return out, others, err
 		}
 		defs, err := s.Definitions.current(r, page)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, h := range page {
 			if h.Owner == s.Session.Number() && s.Prepared.Has(h.Launch) {
@@ -89,6 +129,7 @@ func (s *Starter) findIn(r sql.Reader, owners []trip.Owner, state trip.State, be
 			}
 			d := defs[h.JobID]
 			if d != nil && !d.admits(s.Labels) {
+				others = append(others, h)
 				continue
 			}
 			if d != nil { // else the job is gone: any node ends its runs
@@ -97,9 +138,9 @@ func (s *Starter) findIn(r sql.Reader, owners []trip.Owner, state trip.State, be
 			out = append(out, h)
 		}
 		if len(page) < startBatch || len(out) >= startBatch {
-			return out, nil
+			return out, others, nil
 		}
 		after = page[len(page)-1]
 	}
-	return out, nil
+	return out, others, nil
 }

@@ -19,7 +19,7 @@ func held(id int64, seconds int, kind trip.Kind, state trip.State) trip.Held {
 
 // said is a verdict as a test writes it.
 func said(v verdict) string {
-	text := []string{"start", "refuse", "wait", "hold", "release", "unread", "forget"}[v.action]
+	text := []string{"start", "refuse", "wait", "hold", "postpone", "release", "unread", "forget"}[v.action]
 	switch v.action {
 	case refuse:
 		text += fmt.Sprintf(" %s: %s", v.outcome, v.reason)

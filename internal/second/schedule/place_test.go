@@ -67,6 +67,60 @@ func TestManyRunsForNobody(t *testing.T) {
 	c.want("it comes to the last one", m.takesOverdue(1), "j@0")
 }
 
+// TestSlotIsPassedOn: a run that was woken for a slot, and finds no node, does not keep the others of its group waiting.
+func TestSlotIsPassedOn(t *testing.T) {
+	c := newCluster(t)
+	m := c.member(1, c.dsn)
+	c.exec("INSERT INTO grp (id, name, slots) VALUES (7, 'g', 1)")
+	for i, name := range []string{"a", "b", "c"} {
+		spec := every(name, 1000)
+		start := t0.Add(time.Duration(10+i) * time.Second).Time()
+		spec.Start, spec.Group = &start, "g"
+		c.create(spec, t0)
+	}
+	m.claims(8)
+	c.want("a", m.starts(12), "a@10")
+	spec := every("b", 1000)
+	start := t0.Add(11 * time.Second).Time()
+	spec.Start, spec.Group, spec.Selector = &start, "g", "zone=elsewhere"
+	c.edit(2, spec, "begun_to = begun_to")
+	m.ends("a", 10, 13, succeeded)
+	c.want("b is woken", c.runsNow(), "b 11 idle", "c 12 waiting")
+	m.takesOverdue(14)
+	c.want("it goes first", c.runsNow(), "b 11 idle", "c 12 waiting")
+	m.takesOverdue(18.5)
+	c.want("c is woken", c.runsNow(), "b 11 idle", "c 12 idle")
+	c.want("and begins", m.takesOverdue(18.6), "c@12")
+	m.ends("c", 12, 19, succeeded)
+	spec.Selector = ""
+	c.edit(2, spec, "begun_to = begun_to")
+	c.want("b asks for the slot again", m.takesOverdue(20), "b@11")
+	m.ends("b", 11, 21, succeeded)
+	c.want("slots", c.rows("SELECT taken FROM grp"), "0")
+}
+
+// TestReleasedRunKeepsItsSlot: a run that was started and never spawned, and starts again, takes no second slot.
+func TestReleasedRunKeepsItsSlot(t *testing.T) {
+	c := newCluster(t)
+	m := c.member(1, c.dsn)
+	c.exec("INSERT INTO grp (id, name, slots) VALUES (7, 'g', 1)")
+	spec := every("a", 1000)
+	spec.Group = "g"
+	id := c.create(spec, t0.Add(-time.Second))
+	m.claims(0)
+	m.starts(0)
+	release := func() {
+		c.exec("UPDATE run SET state = 'idle', owner = 0, started = 0, spawn_by = 0 WHERE state = 'executing'")
+	}
+	release()
+	c.want("it starts again", m.takesOverdue(1), "a@0")
+	c.want("one slot is taken", c.rows("SELECT taken FROM grp"), "1")
+	release()
+	c.exec("UPDATE job SET living = NULL, next_due = NULL WHERE id = ?", id)
+	m.takesOverdue(2)
+	c.want("a refusal gives it back", c.rows("SELECT taken FROM grp"), "0")
+}
+
 // TestPriority: when more is due than there are slots, the highest priority goes first, from the heap and from what is overdue.
 func TestPriority(t *testing.T) {
 	c := newCluster(t)

@@ -13,11 +13,17 @@ import (
 // the groups and jobs until it ends. While verdicts are given, the scene follows them: a run that starts executes for the runs
 // behind it.
 type scene struct {
-	now    job.Micros
-	labels map[string]string      // of this node
+	now job.Micros
+	surroundings
 	groups map[string]*groupScene // those that could be locked, and those that do not exist
 	slots  map[int32]*groupScene  // those that could be locked, by id
 	jobs   map[int64]*jobScene
+}
+
+// surroundings are what verdicts depend on that lies in no locked row.
+type surroundings struct {
+	labels map[string]string // of this node
+	stops  []trip.Stop
 }
 
 // jobScene is what the verdicts on the runs of one job depend on.
@@ -26,6 +32,7 @@ type jobScene struct {
 	busy      bool                  // somebody else has locked the row
 	gone      bool                  // there is no such job
 	def       *Definition           // of the current version; nil: not read yet
+	stops     []trip.Stop           // of the scene
 	elsewhere bool                  // other nodes are to run it
 	turn      *trip.Held            // the run that excludes others: it executes, was woken, or waits for a slot; nil: none, or overlap allow
 	queued    int                   // how many runs wait in the line of the job, those of backfills left out
@@ -46,8 +53,8 @@ type groupScene struct {
 }
 
 // readScene locks the groups and jobs of the runs and reads what else the verdicts need.
-func readScene(tx *sql.Tx, runs []trip.Run, defs *Definitions, labels map[string]string, now job.Micros) (*scene, error) {
-	s := &scene{now: now, labels: labels, jobs: map[int64]*jobScene{}}
+func readScene(tx *sql.Tx, runs []trip.Run, defs *Definitions, around surroundings, now job.Micros) (*scene, error) {
+	s := &scene{now: now, surroundings: around, jobs: map[int64]*jobScene{}}
 	if err := s.lockGroups(tx, runs, defs); err != nil {
 		return nil, err
 	}
@@ -147,7 +154,7 @@ func (s *scene) lockJobs(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
 		if spec := js.spec(); spec != nil && spec.Group != "" {
 			js.group = s.groups[spec.Group]
 		}
-		js.slots = s.slots
+		js.slots, js.stops = s.slots, s.stops
 		s.jobs[id] = js
 	}
 

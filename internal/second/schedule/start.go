@@ -41,6 +41,7 @@ type Starter struct {
 	Prepared    *Prepared
 	Executing   Executing
 	Ends        Ends   // nil: nothing ends here
+	Stops       *Stops // what is paused or disabled
 	Replaced    func() // called when executing runs are to be killed, because later due times take their place; nil: nobody asks
 	Log         *slog.Logger
 
@@ -57,12 +58,18 @@ func NewStarter(s Starter) *Starter {
 	return &s
 }
 
+// mayStart reports whether the node knows what it must not start.
+func (s *Starter) mayStart() bool {
+	_, fresh := s.Stops.now()
+	return fresh && s.Session.Fresh()
+}
+
 // startBatch is how many runs one transaction starts.
 const startBatch = 800
 
 // start takes the runs that are due before an instant, and starts those that may start. It returns how many it took.
 func (s *Starter) start(ctx context.Context, now, before job.Micros) (int, error) {
-	if !s.Session.Fresh() {
+	if !s.mayStart() {
 		return 0, nil
 	}
 	runs := s.Prepared.Take(before, min(startBatch, s.Executing.Free()))
@@ -87,10 +94,11 @@ const retryPause = 100 * time.Millisecond
 // decide is one transaction: read, judge, write. Of the runs that it does not hold yet, holders names who does.
 func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros) (verdicts []verdict, err error) {
 	woken := 0
+	stops, _ := s.Stops.now()
 	err = s.Exclusion.Do(ctx, lock.Change{
 		Name: "start",
 		Rows: func(tx *sql.Tx) error {
-			scene, err := readScene(tx, runs, s.Definitions, s.Labels, now)
+			scene, err := readScene(tx, runs, s.Definitions, surroundings{s.Labels, stops}, now)
 			if err != nil {
 				return err
 			}

@@ -233,6 +233,57 @@ func TestWokenRunGoesFirst(t *testing.T) {
 	c.want("c begins", m.takesOverdue(111.1), "c@110")
 }
 
+// TestCatchUpOneAfterTheOther: what misfire all starts late does not overlap, and is not skipped.
+func TestCatchUpOneAfterTheOther(t *testing.T) {
+	c := newCluster(t)
+	m := c.member(1, c.dsn)
+	spec := every("j", 100)
+	spec.Misfire = job.Misfire{Policy: job.MisfireAll, MaxCount: 3}
+	c.create(spec, t0)
+	m.claims(480)
+	var order []string
+	for at := 480.0; at < 484; at++ {
+		order = append(order, m.starts(at)...)
+		order = append(order, m.takesOverdue(at+0.1)...)
+		if len(c.runsNow()) > 0 {
+			m.ends("j", 200+(at-480)*100, at+0.2, succeeded)
+		}
+		if at == 482 {
+			break
+		}
+	}
+	c.want("order", order, "j@200", "j@300", "j@400")
+	c.want("outcomes", c.outcomes(), "j 100 missed", "j 200 succeeded", "j 300 succeeded", "j 400 succeeded")
+}
+
+// TestBackfillTakesTurns: a backfill and the schedule wait for each other, and neither loses a due time.
+func TestBackfillTakesTurns(t *testing.T) {
+	c := newCluster(t)
+	m := c.member(1, c.dsn)
+	id := c.create(every("j", 10), t0)
+	for i := range 3 {
+		due := int64(t0.Add(time.Duration(i-100) * time.Second))
+		c.exec("INSERT INTO run (id, job_id, app_id, due, kind, request, state, owner, claim, due_now, hash) VALUES (?, ?, 1, ?, 'backfill', 1, 'idle', 0, 0, ?, 5)",
+			i+1, id, due, int64(t0)+int64(i))
+	}
+	m.claims(1)
+	c.want("the backfill begins", m.takesOverdue(1), "j@-100")
+	c.want("its others wait", c.runsNow(), "j -100 executing", "j -99 waiting", "j -98 waiting")
+	c.want("a due time waits", m.starts(10))
+	m.ends("j", -100, 11, succeeded)
+	c.want("its turn", m.takesOverdue(11.1), "j@10")
+	m.ends("j", 10, 12, succeeded)
+	c.want("then the backfill", m.takesOverdue(12.1), "j@-99")
+	m.ends("j", -99, 13, succeeded)
+	c.want("nothing else waits", m.takesOverdue(13.1), "j@-98")
+	m.claims(15)
+	m.starts(20)
+	c.want("a due time waits", c.runsNow(), "j -98 executing", "j 20 waiting")
+	m.claims(25)
+	m.starts(30)
+	c.want("a second one does not", c.runsNow(), "j -98 executing", "j 20 waiting")
+}
+
 // TestManyLines: ends of other jobs read nothing of what waits.
 func TestManyLines(t *testing.T) {
 	c := newCluster(t)

@@ -38,7 +38,7 @@ func takeOver(tx *sql.Tx, session trip.Owner, verdicts []verdict, holders map[in
 	before := map[trip.Owner][]trip.Launch{} // the launches at which the holders have the runs
 	for i := range verdicts {
 		v := &verdicts[i]
-		if v.action == start || v.action == refuse || v.action == wait {
+		if v.action == start || v.action == refuse || v.action == wait || v.action == postpone {
 			owner := holders[v.run.Run]
 			before[owner] = append(before[owner], trip.Launch{Run: v.run.Run, Claim: v.run.Claim - 1})
 		}
@@ -57,6 +57,7 @@ func takeOver(tx *sql.Tx, session trip.Owner, verdicts []verdict, holders map[in
 	forgetOthers(verdicts, start, taken)
 	forgetOthers(verdicts, refuse, taken)
 	forgetOthers(verdicts, wait, taken)
+	forgetOthers(verdicts, postpone, taken)
 	return nil
 }
 
@@ -138,8 +139,16 @@ func writeWaits(tx *sql.Tx, session trip.Owner, verdicts []verdict) error {
 	return err
 }
 
-// writeReleases makes prepared runs of this session idle. Those of others stay as they are.
+// writeReleases makes prepared runs of this session idle: at once, or for a look later. What is at once for others stays as it is.
 func writeReleases(tx *sql.Tx, session trip.Owner, verdicts []verdict) error {
+	for i := range verdicts {
+		if v := &verdicts[i]; v.action == postpone {
+			if _, err := trip.Postpone(tx, session, launchesOf(verdicts, postpone), v.at); err != nil {
+				return err
+			}
+			break // they all rest until the same instant
+		}
+	}
 	_, err := trip.Release(tx, session, trip.Prepared, launchesOf(verdicts, release))
 	return err
 }
@@ -163,7 +172,7 @@ func writeSuperseded(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job
 func wakeNext(tx *sql.Tx, verdicts []verdict, s *scene) (woken int, err error) {
 	jobs, afterSchedule := map[int64]bool{}, map[int64]bool{}
 	for i := range verdicts {
-		if v := &verdicts[i]; v.action == refuse && v.passes {
+		if v := &verdicts[i]; (v.action == refuse || v.action == postpone) && v.passes {
 			jobs[v.run.JobID] = true
 			afterSchedule[v.run.JobID] = v.run.Kind != trip.Backfill
 		}
@@ -187,7 +196,7 @@ func writeSlots(tx *sql.Tx, verdicts []verdict, s *scene) (groups []*trip.Group,
 		switch v := &verdicts[i]; {
 		case v.action == start && v.takes:
 			moved[v.group]++
-		case (v.action == wait || v.action == refuse) && v.gives:
+		case v.gives && (v.action == wait || v.action == refuse || v.action == postpone):
 			moved[v.run.Group]--
 		}
 	}
@@ -229,7 +238,7 @@ func begunOf(verdicts []verdict, s *scene) []trip.Begun {
 	var out []trip.Begun
 	for i := range verdicts {
 		v := &verdicts[i]
-		if v.action != start && v.action != refuse && v.action != wait || s.jobs[v.run.JobID].gone {
+		if v.action != start && v.action != refuse && v.action != wait && v.action != postpone || s.jobs[v.run.JobID].gone {
 			continue
 		}
 		at, ok := index[v.run.JobID]
@@ -239,7 +248,7 @@ func begunOf(verdicts []verdict, s *scene) []trip.Begun {
 			out = append(out, trip.Begun{JobID: v.run.JobID})
 		}
 		b := &out[at]
-		if v.action != wait && v.run.Kind == trip.Schedule {
+		if (v.action == start || v.action == refuse) && v.run.Kind == trip.Schedule {
 			b.To = max(b.To, v.run.Due)
 		}
 		for j := range v.supersedes {

@@ -9,6 +9,6 @@ export const actions: Record<string, Text> = {
   reap: 'Buried', leave: 'Left', fence: 'Fenced', reset: 'Given back', break: 'Broke',
 };
 export const kinds: Record<string, Text> = {
-  job: 'job', app: 'app', cluster: 'cluster', node: 'node', group: 'group', calendar: 'calendar', handler: 'handler', retention: 'retention', folder: 'folder',
+  job: 'job', app: 'app', cluster: 'cluster', node: 'node', group: 'group', calendar: 'calendar', handler: 'handler', retention: 'retention', folder: 'folder', limits: 'limits',
   secret: 'secret', token: 'token', login: 'sign-in', session: 'session', alert_rule: 'alert rule', alert_channel: 'alert channel', alert_silence: 'silence',
 };

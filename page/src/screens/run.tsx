@@ -200,7 +200,7 @@ function OutputView({ run: r, ended }: { run: Run; ended: () => void }) {
   }, [lines, version, word]);
 
   return (
-    <Card title={<>{t('Output')} <span class="count">{size(bytes)}</span> {r.output_truncated && <span class="tag warn">{t('the middle is left out')}</span>}</>}
+    <Card title={<>{t('Output')} <span class="count">{size(bytes)}</span> {r.output_removed ? <span class="tag warn">{t('removed: the app was at its limit of kept output')}</span> : r.output_truncated && <span class="tag warn">{t('the middle is left out')}</span>}</>}
       more={<>
         {!done && <Badge tone="busy">{t('following')}</Badge>}
         <input type="search" class="thin" aria-label={t('Search in the output')} placeholder={t('Search')} value={search} onInput={(e) => setSearch(e.currentTarget.value)} style={{ width: '150px' }} />

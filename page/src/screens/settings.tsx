@@ -10,6 +10,7 @@ import { keepFields, keepWords, useRetention, type Rule } from '../parts/keep';
 import { Link } from '../router';
 import type { Change, Cluster, Page, Pause } from '../types';
 import { Groups } from './activity';
+import { AppLimitsCard } from './limits';
 
 // What of the whole cluster is set: what it is, who may change it, and how. Each change is looked at once more before it
 // is made.
@@ -27,6 +28,7 @@ export function Settings() {
         {c.problem && <ProblemBox problem={c.problem} again={c.reload} />}
         <Pausing />
         <Retention />
+        <AppLimitsCard />
         <section id="groups"><Groups /></section>
         <Handlers />
         <Log sessions={c.data?.sessions ?? []} />

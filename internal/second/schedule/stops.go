@@ -1,0 +1,149 @@
+package schedule
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// Stops knows what keeps runs of many jobs from starting: pauses of apps and of the cluster, disabled handlers, a restored database.
+// It is read beside the trip, so that no start pays for it. A node that has not read it for two seconds starts nothing. So
+// whoever writes a stop needs no answer of any node: after StopsSeen nothing starts against it.
+//
+// A nil Stops knows of none.
+type Stops struct {
+	DB      *sql.DB
+	Changed func() // called when the stops have changed: jobs may be claimed that were not
+	Log     *slog.Logger
+
+	mu   sync.Mutex
+	rows []trip.Stop
+	read time.Time // when the latest successful look began
+}
+
+const (
+	stopsPeriod = 500 * time.Millisecond
+	stopsValid  = 2 * time.Second
+)
+
+// StopsSeen is how long after the commit of a stop nothing is spawned any more that it is about, by nodes with this spawn window.
+func StopsSeen(window time.Duration) time.Duration { return stopsValid + lead + together + window }
+
+// Run reads until ctx is over.
+func (s *Stops) Run(ctx context.Context) error {
+	for {
+		if err := s.look(ctx); err != nil && ctx.Err() == nil {
+			s.Log.Warn("cannot read what is paused or disabled, trying again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(stopsPeriod):
+		}
+	}
+}
+
+func (s *Stops) look(ctx context.Context) error {
+	began := time.Now()
+	rows, err := trip.Stops(s.DB.Reader(ctx))
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	changed := !slices.Equal(rows, s.rows)
+	s.rows, s.read = rows, began
+	s.mu.Unlock()
+	if changed && s.Changed != nil {
+		s.Changed()
+	}
+	return nil
+}
+
+// now returns the stops. They are not to be relied on if they are not fresh.
+func (s *Stops) now() (rows []trip.Stop, fresh bool) {
+	if s == nil {
+		return nil, true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rows, !s.read.IsZero() && time.Since(s.read) < stopsValid
+}
+
+// unclaimed lists the apps whose due times are not claimed, and reports whether none are at all.
+func unclaimed(stops []trip.Stop, now job.Micros) (apps []int32, all bool) {
+	for i := range stops {
+		switch s := &stops[i]; {
+		case !s.Pauses(s.AppID, now):
+		case s.Kind == trip.StopCluster:
+			return nil, true
+		default:
+			apps = append(apps, s.AppID)
+		}
+	}
+	return apps, false
+}
+
+// pausedJob: a pause stops the schedule, not what people ask for. Backfills rest while it lasts.
+func pausedJob(r *trip.Run, j *jobScene, now job.Micros) *verdict {
+	why := j.pause(r.AppID, now)
+	switch {
+	case why == "" || r.Kind == trip.Manual:
+		return nil
+	case r.Kind == trip.Backfill:
+		return &verdict{action: postpone, at: now.Add(restPeriod)}
+	}
+	return refusal(job.Skipped, "%s", why)
+}
+
+// restPeriod is how long a backfill's run rests in a pause until the next look at it.
+const restPeriod = 10 * time.Second
+
+// pause says why the schedule of the job rests, "" if it does not.
+func (j *jobScene) pause(app int32, now job.Micros) string {
+	if j.Paused {
+		return "job is paused"
+	}
+	for i := range j.stops {
+		s := &j.stops[i]
+		switch {
+		case !s.Pauses(app, now):
+		case s.Kind == trip.StopCluster:
+			return "paused with the cluster" + s.Words()
+		default:
+			return "paused with app " + s.Name + s.Words()
+		}
+	}
+	return ""
+}
+
+// restoredDatabase: nobody knows whether a due time ran that is older than the state of a restored database. An instant that is yet to
+// come does not count: MySQL's clock was put back since.
+func restoredDatabase(r *trip.Run, j *jobScene, now job.Micros) *verdict {
+	for i := range j.stops {
+		s := &j.stops[i]
+		if s.Kind == trip.StopRestored && r.Kind == trip.Schedule && r.Due < s.Until && s.Until <= now {
+			return refusal(job.Skipped, "due before the database was restored at %s: whether it ran nobody knows; see docs/backup.md", s.Until)
+		}
+	}
+	return nil
+}
+
+// disabledHandler: nothing of a job starts whose handler somebody has disabled.
+func disabledHandler(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
+	handler := j.def.Spec.Handler
+	if handler == "" {
+		return nil
+	}
+	for i := range j.stops {
+		if s := &j.stops[i]; s.Kind == trip.StopHandler && s.Name == handler {
+			return refusal(job.Skipped, "handler %s is disabled%s", handler, s.Words())
+		}
+	}
+	return nil
+}
