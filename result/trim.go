@@ -94,6 +94,9 @@ func (r *Trimmer) Look(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if counted > r.latest {
+		return true, r.recount(ctx)
+	}
 	more = counted < upto
 	for _, app := range slices.Sorted(maps.Keys(limits)) {
 		left, err := r.trim(ctx, app, limits[app])
@@ -158,7 +161,7 @@ func (r *Trimmer) trim(ctx context.Context, app string, limit job.Size) (more bo
 			return false, nil
 		}
 		if sum.Upto >= counted {
-			return false, r.recount(ctx, app)
+			return false, r.recount(ctx)
 		}
 
 		began := time.Now()
@@ -192,8 +195,8 @@ func enough(old []sql.KeptOutput, over, end int64) (oldest []sql.KeptOutput, byt
 	return old, bytes, end
 }
 
-// recount is for sums that rows do not bear out: somebody has removed records by hand.
-func (r *Trimmer) recount(ctx context.Context, app string) error {
-	r.Log.Warn("counting the kept output of apps again: there is less than was counted", "app", app)
+// recount is for sums that rows do not bear out: somebody has removed records by hand, or changed the sums.
+func (r *Trimmer) recount(ctx context.Context) error {
+	r.Log.Warn("counting the kept output of apps again: there is less than was counted")
 	return r.DB.Tx(ctx, func(tx *sql.Tx) error { return tx.RecountOutput() })
 }

@@ -177,7 +177,7 @@ func TestTrimAndRetentionAtOnce(t *testing.T) {
 	// The count stands, and the trimmer has listed what goes, when the retention removes it.
 	done := false
 	r.proxy.OnCommand(func(c faultproxy.Command) {
-		if !done && strings.Contains(c.SQL, "output_kept FROM history FORCE INDEX (PRIMARY) WHERE id IN") {
+		if !done && strings.Contains(c.SQL, "FOR UPDATE") && strings.Contains(c.SQL, "h.output_kept") {
 			done = true
 			r.rule("", `{"runs":3}`)
 			r.round(r.retainer(nil))
@@ -220,6 +220,43 @@ func TestTrimCountsAgain(t *testing.T) {
 	r.looks(x)
 	r.looks(x)
 	r.keeps("shop", 1000)
+}
+
+// TestTrimSpoiledRows: what a hand wrote into sums and records stops neither the trimmer nor the retention.
+func TestTrimSpoiledRows(t *testing.T) {
+	for name, spoil := range map[string]string{
+		"counted farther than records reach": "UPDATE app_output SET upto = 9223372036854775807 WHERE app = ''",
+		"the app's output is all gone":       "UPDATE app_output SET bytes = 9223372036854775807, upto = 9223372036854775807 WHERE app = 'shop'",
+		"nobody has counted":                 "UPDATE app_output SET app = 'x' WHERE app = ''",
+		"an enormous output":                 "UPDATE history SET output_kept = 9223372036854775807 WHERE id < 3",
+		"the highest number of changes":      "UPDATE app_output SET taken = 9223372036854775807",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := setUpRetaining(t)
+			id := r.job("shop", "{}")
+			for range 5 {
+				r.wrote(id, "shop", 1000)
+			}
+			r.limit("shop", 3000)
+			x := r.trimmer()
+			records := strings.Contains(spoil, "history")
+			if records {
+				r.exec(spoil)
+			}
+			r.looks(x)
+			if !records {
+				r.exec(spoil)
+			}
+			r.wrote(id, "shop", 500)
+			r.looks(x)
+			r.looks(x)
+			r.keeps("shop", 2500)
+			r.exec("UPDATE app_output SET bytes = -9223372036854775808")
+			r.rule("", `{"runs":1}`)
+			r.round(r.retainer(nil))
+			r.want("records", 1, "SELECT COUNT(*) FROM history")
+		})
+	}
 }
 
 // TestTrimOneNode: what one node does no other does beside it.

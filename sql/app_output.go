@@ -36,6 +36,9 @@ func (db *DB) OutputSum(ctx context.Context, app string) (sum OutputSum, counted
 	return sum, counted, err
 }
 
+// keptOutput is how much output of a run of history h is kept. What a hand wrote there leaves room to add it up.
+const keptOutput = "LEAST(h.output_kept, 1073741824)"
+
 // LastRecord returns the id of the latest record.
 func (db *DB) LastRecord(ctx context.Context) (id int64, err error) {
 	err = db.query(ctx, "read the latest record", func(rows *stdsql.Rows) error { return rows.Scan(&id) },
@@ -73,6 +76,9 @@ func (tx *Tx) CountOutput(end int64) (counted int64, err error) {
 		return 0, err
 	}
 	if !found {
+		if _, err := tx.exec("forget sums of output", "DELETE FROM app_output"); err != nil {
+			return 0, err
+		}
 		if _, err := tx.exec("begin to count output", "INSERT INTO app_output (app) VALUES (?)", outputCursor); err != nil {
 			return 0, err
 		}
@@ -94,7 +100,7 @@ func (tx *Tx) CountOutput(end int64) (counted int64, err error) {
 		sums[app] = bytes
 		return err
 	}, `
-		SELECT `+appOfRun+` AS app, SUM(h.output_kept)
+		SELECT `+appOfRun+` AS app, SUM(`+keptOutput+`)
 		FROM history h FORCE INDEX (PRIMARY)
 		STRAIGHT_JOIN job j ON j.id = h.job_id
 		WHERE h.id > ? AND h.id <= ? AND h.output_kept > 0
@@ -150,7 +156,7 @@ func (db *DB) OldestOutput(ctx context.Context, app string, after, upto int64, l
 		out = append(out, o)
 		return err
 	}, `
-		SELECT h.id, h.session_id, h.launch, h.output_kept
+		SELECT h.id, h.session_id, h.launch, `+keptOutput+`
 		FROM history h FORCE INDEX (PRIMARY)
 		STRAIGHT_JOIN job j ON j.id = h.job_id
 		WHERE h.id > ? AND h.id <= ? AND h.app = ? AND h.output_kept > 0 AND `+appOfRun+` = ?
@@ -215,7 +221,7 @@ func (tx *Tx) keptNow(runs []KeptOutput) ([]KeptOutput, error) {
 		err := rows.Scan(&id, &n)
 		bytes[id] = n
 		return err
-	}, "SELECT id, output_kept FROM history FORCE INDEX (PRIMARY) WHERE id IN "+list+" ORDER BY id FOR UPDATE", args...)
+	}, "SELECT h.id, "+keptOutput+" FROM history h FORCE INDEX (PRIMARY) WHERE h.id IN "+list+" ORDER BY h.id FOR UPDATE", args...)
 
 	var out []KeptOutput
 	for _, o := range runs {
@@ -252,7 +258,7 @@ func (tx *Tx) uncount(gone []KeptOutput) error {
 	}
 	for app, bytes := range sums {
 		_, err := tx.exec("take from the sum of an app",
-			"UPDATE app_output SET bytes = GREATEST(bytes - ?, 0) WHERE app = ?", bytes, app)
+			"UPDATE app_output SET bytes = GREATEST(GREATEST(bytes, 0) - ?, 0) WHERE app = ?", bytes, app)
 		if err != nil {
 			return err
 		}
