@@ -1,2 +1,10 @@
 // Package result finishes runs: it writes how they ended. It is the second edition, built beside the first one.
+//
+//	recorder.go gathers ends, and writes those that concern nobody else by one statement
+//	together.go writes the others: next attempts, slots, and the runs that come next, in one transaction
+//	wishes.go   learns which executing runs are to be killed
+//	reaper.go   ends the runs of dead sessions
+//
+// A run that nobody waits for, that holds no slot and that is not tried again is ended by one guarded UPDATE. The guard is the row
+// itself (awaited, grp): whoever begins to wait marks the row, so an end that misses the mark comes before it.
 package result

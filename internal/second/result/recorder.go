@@ -39,9 +39,11 @@ const (
 	finishBatch = 800
 	// gather is how long an end waits for others that share its transaction.
 	gather = 10 * time.Millisecond
-	// busyPause is how long an end waits for the next try when somebody has locked the row of its run, job or group.
-	busyPause = 5 * time.Millisecond
 )
+
+// busyPause is how long an end waits for the next try when somebody has locked the row of its run, job or group: twice as long each
+// time. An urgent end that comes meanwhile shortens it.
+func busyPause(times int) time.Duration { return min(time.Second, 5*time.Millisecond<<min(times, 8)) }
 
 // New returns a recorder. Run it.
 func New(x *lock.Exclusion, s Session, log *slog.Logger, written func([]trip.End)) *Recorder {
@@ -68,23 +70,29 @@ func (r *Recorder) Put(e trip.End, urgent bool) {
 
 // Run writes ends until ctx is over.
 func (r *Recorder) Run(ctx context.Context) error {
+	kept := 0
 	for {
 		if err := r.await(ctx); err != nil {
 			return err
 		}
 		busy, err := r.finish(ctx)
-		pause := time.Duration(0)
+		pause, wake := time.Duration(0), (chan struct{})(nil)
+		if !busy {
+			kept = 0
+		}
 		switch {
 		case err != nil && ctx.Err() == nil:
 			r.Log.Warn("cannot write how runs ended, trying again", "error", err)
 			pause = r.batch.Pause()
 		case busy:
-			pause = busyPause
+			pause, wake = busyPause(kept), r.signal
+			kept++
 		}
 		if pause > 0 {
 			select {
 			case <-ctx.Done():
 			case <-time.After(pause):
+			case <-wake:
 			}
 		}
 	}

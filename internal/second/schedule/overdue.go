@@ -20,18 +20,18 @@ const patience = 2 * time.Second
 // takeOverdue starts runs that nobody has started in time: prepared runs of nodes that died, hang or have no free slot, prepared runs
 // of this session that its set does not hold, and idle runs that are due. Taking a run and starting it are one transaction. If
 // they were two, two nodes could take a run from each other for ever.
-// It reports whether there is more to do soon.
-func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (again bool, err error) {
+// It returns how soon there is more to do.
+func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Duration, err error) {
 	room := min(startBatch, s.Executing.Free())
 	if !s.mayStart() || room <= 0 {
-		return false, nil
+		return overduePeriod, nil
 	}
 	found, late, err := s.findOverdue(ctx, now, room)
 	if err != nil {
-		return false, err
+		return overduePeriod, err
 	}
 	if err := s.passSlotsOn(ctx, late, now); err != nil || len(found) == 0 {
-		return false, err
+		return overduePeriod, err
 	}
 
 	runs, holders := make([]trip.Run, 0, len(found)), make(map[int64]trip.Owner, len(found))
@@ -42,10 +42,22 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (again bool, 
 	}
 	verdicts, err := s.decide(ctx, runs, holders, now)
 	if err != nil {
-		return false, err
+		return overduePeriod, err
 	}
-	again = len(found) == room || slices.ContainsFunc(verdicts, func(v verdict) bool { return v.action == unread || v.action == hold && v.at == 0 })
-	return again, s.learn(ctx, verdicts, now)
+	return s.nextOverdue(verdicts, len(found) == room), s.learn(ctx, verdicts, now)
+}
+
+// nextOverdue is how long the next look can wait.
+func (s *Starter) nextOverdue(verdicts []verdict, more bool) time.Duration {
+	switch {
+	case more, slices.ContainsFunc(verdicts, func(v verdict) bool { return v.action == unread }):
+		return 0
+	case slices.ContainsFunc(verdicts, func(v verdict) bool { return v.action == hold && v.at == 0 }):
+		s.busy++
+		return busyPause(s.busy)
+	}
+	s.busy = 0
+	return overduePeriod
 }
 
 // findOverdue lists the runs that are to be taken: of those that this node may run, the highest priority first, and then the earliest.

@@ -22,6 +22,7 @@ type Prepared struct {
 type prepared struct {
 	trip.Run
 	at    job.Micros // when to look at it
+	busy  int        // how many looks found a row locked
 	ready bool       // it is in that queue
 	index int        // in its queue; -1 while a start is under way
 }
@@ -72,6 +73,26 @@ func (p *Prepared) Return(r trip.Run, at job.Micros) {
 		it.at = at
 		heap.Push(&p.queue, it)
 	}
+}
+
+// Hold is Return for a run that could not be judged yet: until an instant, or with a zero one until a while that grows each time.
+func (p *Prepared) Hold(r trip.Run, at, now job.Micros) {
+	if at == 0 {
+		at = now.Add(busyPause(p.busy(r.Launch)))
+	}
+	p.Return(r, at)
+}
+
+// busy counts the looks that found a row locked which a run needs.
+func (p *Prepared) busy(l trip.Launch) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	it := p.byRun[l.Run]
+	if it == nil {
+		return 0
+	}
+	it.busy++
+	return it.busy - 1
 }
 
 // Drop removes a run: it was started, it ended, or somebody else has it now.

@@ -50,6 +50,7 @@ type Starter struct {
 
 	freed wake
 	woken wake
+	busy  int // how many looks in a row found overdue runs that could not be judged
 }
 
 // NewStarter completes a starter. Run it.
@@ -146,11 +147,7 @@ func (s *Starter) apply(verdicts []verdict, now job.Micros) {
 				Run: v.run, Spec: v.def.Spec, At: now, SpawnBy: max(v.run.DueNow, now) + job.Micros(s.Window.Microseconds()),
 			})
 		case hold:
-			at := v.at
-			if at == 0 {
-				at = now.Add(busyPause)
-			}
-			s.Prepared.Return(v.run, at)
+			s.Prepared.Hold(v.run, v.at, now)
 			continue
 		case unread:
 			continue // learn returns it
@@ -160,8 +157,8 @@ func (s *Starter) apply(verdicts []verdict, now job.Micros) {
 	s.Executing.Add(started)
 }
 
-// busyPause is how long a run waits for the next look when somebody has locked the row of its job.
-const busyPause = 4 * time.Millisecond
+// busyPause is how long a run waits for the next look when somebody has locked a row that it needs: twice as long each time.
+func busyPause(times int) time.Duration { return min(time.Second, 4*time.Millisecond<<min(times, 8)) }
 
 // learn reads the definitions that verdicts lacked, and returns their runs for another look.
 func (s *Starter) learn(ctx context.Context, verdicts []verdict, now job.Micros) error {

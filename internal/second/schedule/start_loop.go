@@ -24,16 +24,15 @@ func (s *Starter) Run(ctx context.Context) error {
 	overdueAt := s.Session.Now().Add(rand.N(overduePeriod)) // nodes do not march in step
 	for {
 		if now := s.Session.Now(); now >= overdueAt {
-			again, err := s.takeOverdue(ctx, now)
+			next, err := s.takeOverdue(ctx, now)
 			if err != nil && ctx.Err() == nil {
 				s.Log.Warn("cannot start overdue runs, trying again", "error", err)
 			}
-			if overdueAt = now.Add(overduePeriod); again {
-				overdueAt = now.Add(busyPause)
-			}
+			overdueAt = now.Add(next)
 		}
 
-		wait := s.untilNext(s.Session.Now())
+		now := s.Session.Now()
+		wait := min(s.untilNext(now), max(time.Millisecond, overdueAt.Sub(now)))
 		if wait > 0 {
 			select {
 			case <-ctx.Done():
@@ -50,7 +49,6 @@ func (s *Starter) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 
-		now := s.Session.Now()
 		took, err := s.start(ctx, now, now.Add(lead+together))
 		if err != nil && ctx.Err() == nil {
 			s.Log.Warn("cannot start runs, trying again", "error", err)

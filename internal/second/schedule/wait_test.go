@@ -284,6 +284,77 @@ func TestBackfillTakesTurns(t *testing.T) {
 	c.want("a second one does not", c.runsNow(), "j -98 executing", "j 20 waiting")
 }
 
+// TestTurns: when a run of the schedule ends, a backfill goes first; when one of a backfill ends, the schedule does.
+func TestTurns(t *testing.T) {
+	c := newCluster(t)
+	m := c.member(1, c.dsn)
+	spec := every("j", 10)
+	spec.Overlap = job.OverlapQueue
+	id := c.create(spec, t0)
+	m.claims(15)
+	c.want("the schedule begins", m.starts(15), "j@10")
+	for i := range 2 {
+		due := int64(t0.Add(time.Duration(i-100) * time.Second))
+		c.exec("INSERT INTO run (id, job_id, app_id, due, kind, request, state, owner, claim, due_now, hash) VALUES (?, ?, 1, ?, 'backfill', 1, 'idle', 0, 0, ?, 5)",
+			i+1, id, due, int64(t0)+int64(i))
+	}
+	m.takesOverdue(16)
+	m.claims(25)
+	m.starts(30)
+	c.want("all wait", c.runsNow(), "j -100 waiting", "j -99 waiting", "j 10 executing", "j 20 waiting", "j 30 waiting")
+	var order []string
+	at := 31.0
+	for _, due := range []float64{10, -100, 20, -99} {
+		m.ends("j", due, at, succeeded)
+		order = append(order, m.takesOverdue(at+0.1)...)
+		at++
+	}
+	c.want("order", order, "j@-100", "j@20", "j@-99", "j@30")
+}
+
+// TestKeptJob: while somebody keeps the row of a job locked, its ends are set aside, and those of others are written.
+func TestKeptJob(t *testing.T) {
+	c := newCluster(t)
+	m := c.member(1, c.dsn)
+	spec := every("j", 2)
+	spec.Overlap = job.OverlapQueue
+	id := c.create(spec, t0)
+	spec.Name = "other"
+	c.create(spec, t0)
+	m.claims(0)
+	m.starts(2)
+	m.starts(4)
+	tx, err := c.db.Raw().Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.Exec("SELECT id FROM job WHERE id = ? FOR UPDATE", id); err != nil {
+		t.Fatal(err)
+	}
+	var e trip.End
+	c.db.Raw().QueryRow("SELECT id, claim, job_id FROM run WHERE job_id = ? AND state = 'executing'", id).Scan(&e.Run, &e.Claim, &e.JobID)
+	e.Outcome, e.Final, e.Started, e.Ended = job.Succeeded, true, t0, t0
+	m.recorder().Put(e, true)
+	began := time.Now()
+	m.at(5)
+	m.recorder().Push(t.Context(), []int64{id})
+	if n := m.recorder().Waiting(); n != 1 || time.Since(began) > 5*time.Second {
+		t.Errorf("%d ends wait after %v", n, time.Since(began))
+	}
+	c.want("other goes on", c.rows("SELECT COUNT(*) FROM run r JOIN job j ON j.id = r.job_id WHERE j.name = 'other' AND r.state = 'waiting'"), "1")
+	row := c.db.Raw().QueryRow("SELECT r.id, r.claim, r.job_id FROM run r JOIN job j ON j.id = r.job_id WHERE j.name = 'other' AND r.state = 'executing'")
+	if err := row.Scan(&e.Run, &e.Claim, &e.JobID); err != nil {
+		t.Fatal(err)
+	}
+	m.recorder().Put(e, true)
+	m.recorder().Push(t.Context(), []int64{e.JobID})
+	c.want("it starts", m.takesOverdue(5.1), "other@4")
+	tx.Rollback()
+	m.recorder().Push(t.Context(), []int64{id})
+	c.want("then the first one does", m.takesOverdue(5.2), "j@4")
+}
+
 // TestManyLines: ends of other jobs read nothing of what waits.
 func TestManyLines(t *testing.T) {
 	c := newCluster(t)
