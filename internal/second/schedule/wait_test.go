@@ -355,39 +355,77 @@ func TestKeptJob(t *testing.T) {
 	c.want("then the first one does", m.takesOverdue(5.2), "j@4")
 }
 
-// TestManyLines: ends of other jobs read nothing of what waits.
+// TestManyLines: with 1,000 waiting runs in 20 jobs, whoever ends, counts or wakes runs of one job reads nothing of the others.
 func TestManyLines(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
 	spec := every("j", 2)
 	spec.Overlap = job.OverlapQueue
 	id := c.create(spec, t0)
-	c.exec("INSERT INTO job (app_id, name, hash) VALUES (1, 'full', 5)")
-	var full int64
-	if err := c.db.Raw().QueryRow("SELECT id FROM job WHERE name = 'full'").Scan(&full); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 300 {
-		r := trip.Run{JobID: full, Kind: trip.Schedule, Due: t0.Add(time.Duration(i) * time.Second)}
-		c.exec("INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash) VALUES (?, ?, 1, ?, 'schedule', 'idle', 0, 0, 0, 5)",
-			10_000+i, full, int64(r.Due))
-		c.exec("UPDATE run SET state = 'waiting', owner = -1, due_now = ? WHERE id = ?", int64(trip.JobPlace(&r)), 10_000+i)
+	var full []int64
+	for i := range 20 {
+		spec.Name = fmt.Sprintf("full%d", i)
+		full = append(full, c.create(spec, t0.Add(time.Hour)))
+		for k := range 50 {
+			r := trip.Run{JobID: full[i], Kind: trip.Schedule, Due: t0.Add(time.Duration(k) * time.Second)}
+			run := 10_000*(i+1) + k
+			c.exec("INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash) VALUES (?, ?, 1, ?, 'schedule', 'idle', 0, 0, 0, 5)",
+				run, full[i], int64(r.Due))
+			c.exec("UPDATE run SET state = 'waiting', owner = -1, due_now = ? WHERE id = ?", int64(trip.JobPlace(&r)), run)
+		}
 	}
 	m.claims(0)
 	m.starts(2)
 	m.starts(4)
 	m.ends("j", 2, 5, succeeded)
 	c.want("only its own next run is woken", c.rows("SELECT CONCAT(job_id, ' ', state) FROM run WHERE state = 'idle'"), fmt.Sprintf("%d idle", id))
-	queued, err := trip.Queued(c.db.Reader(t.Context()), []int64{full, id})
-	if err != nil || queued[full] != 300 || queued[id] != 0 {
-		t.Errorf("queued: %v, %v", queued, err)
+
+	reads := func(what string, most int, do func(tx *sql.Tx) error) {
+		err := c.db.Tx(t.Context(), func(tx *sql.Tx) error {
+			before, err := handlerReads(tx)
+			if err != nil {
+				return err
+			}
+			if err := do(tx); err != nil {
+				return err
+			}
+			after, err := handlerReads(tx)
+			if after-before > most {
+				t.Errorf("%s: reads %d rows, want at most %d", what, after-before, most)
+			}
+			return err
+		})
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
-	err = c.db.Tx(t.Context(), func(tx *sql.Tx) error {
-		_, err := trip.WakeJobs(tx, []int64{full}, nil, t0.Add(500*time.Second))
+	reads("count two lines", 150, func(tx *sql.Tx) error {
+		queued, err := trip.Queued(tx, []int64{full[3], id})
+		if queued[full[3]] != 50 || queued[id] != 0 {
+			t.Errorf("queued: %v", queued)
+		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
+	reads("wake the next run of a job", 60, func(tx *sql.Tx) error {
+		woken, err := trip.WakeJobs(tx, []int64{full[3]}, nil, t0.Add(500*time.Second))
+		if woken != 1 {
+			t.Errorf("woken: %d", woken)
+		}
+		return err
+	})
+	c.want("the first one", c.rows("SELECT id FROM run WHERE state = 'idle' AND job_id = ?", full[3]), "40000")
+}
+
+// handlerReads is how many rows and index entries the connection has read.
+func handlerReads(tx *sql.Tx) (n int, err error) {
+	scan := func(rows *sql.Rows) (v int, err error) {
+		var name string
+		err = rows.Scan(&name, &v)
+		return v, err
 	}
-	c.want("the first one", c.rows("SELECT id FROM run WHERE state = 'idle' AND job_id = ?", full), "10000")
+	found, err := sql.Select(tx, "read status", scan, "SHOW SESSION STATUS LIKE 'Handler_read%'")
+	for _, v := range found {
+		n += v
+	}
+	return n, err
 }
