@@ -3,6 +3,8 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
+
+	"go-crontab/job"
 )
 
 // Rows is one result while it is read. Only packages under sql/ scan rows.
@@ -50,5 +52,18 @@ func Select[T any](r Reader, what string, scan func(*Rows) (T, error), query str
 	if err := r.read(what, collect, query, args); err != nil {
 		return nil, err
 	}
+	return out, nil
+}
+
+// CalendarsNamed reads those of some calendars that exist.
+func CalendarsNamed(r Reader, names []string) ([]*job.Calendar, error) {
+	read := func(what string, scan func(*Rows) error, query string, args ...any) error {
+		return r.read(what, scan, query, args)
+	}
+	found, err := calendarsNamed(read, names)
+	if err != nil {
+		return nil, err
+	}
+	out, _ := pick(found, names) // one that cannot be read is as one that does not exist
 	return out, nil
 }

@@ -64,9 +64,11 @@ func (c *Candidate) ResumedAt() job.Micros {
 
 // Definition is one version of a job's definition.
 type Definition struct {
-	JobID   int64
-	Version int32
-	Text    string
+	JobID     int64
+	Version   int32
+	Text      string
+	Calendars []*job.Calendar // that it names
+	pinned    string          // see job_version.calendars
 }
 
 // Versions returns the current versions of jobs. It takes no lock.
@@ -90,22 +92,27 @@ func Versions(r sql.Reader, jobs []int64) (map[int64]int32, error) {
 	return out, nil
 }
 
-// Definitions reads the current definitions of jobs. It takes no lock.
+// Definitions reads the current definitions of jobs, with the calendars that they name. It takes no lock. A definition is missing
+// whose calendars were changed in this moment: the job has another version by now.
 func Definitions(r sql.Reader, jobs []int64) ([]Definition, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
 	query := `
-		SELECT v.job_id, v.version, v.definition
+		SELECT v.job_id, v.version, v.definition, COALESCE(v.calendars, '')
 		FROM job j FORCE INDEX (PRIMARY)
 		STRAIGHT_JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
 		WHERE j.id IN ` + list(slices.Values(jobs))
 
 	scan := func(rows *sql.Rows) (d Definition, err error) {
-		err = rows.Scan(&d.JobID, &d.Version, &d.Text)
+		err = rows.Scan(&d.JobID, &d.Version, &d.Text, &d.pinned)
 		return d, err
 	}
-	return sql.Select(r, "read definitions", scan, query)
+	found, err := sql.Select(r, "read definitions", scan, query)
+	if err != nil {
+		return nil, err
+	}
+	return withCalendars(r, found)
 }
 
 // LockJobs locks the rows of jobs that nobody else has locked, and returns them by id. A job that is missing in the answer

@@ -95,7 +95,7 @@ func (d *Definitions) Get(jobID int64, number int32) (*Definition, bool) {
 
 // Put compiles a definition as it was read and caches it.
 func (d *Definitions) Put(read trip.Definition) *Definition {
-	compiled := sized{compile(read.Text), len(read.Text) + overhead}
+	compiled := sized{compile(read.Text, read.Calendars), len(read.Text) + overhead}
 
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,7 +110,7 @@ func (d *Definitions) Put(read trip.Definition) *Definition {
 }
 
 // compile never fails: a job whose definition cannot be used is that job's affair.
-func compile(text string) (d *Definition) {
+func compile(text string, calendars []*job.Calendar) (d *Definition) {
 	defer func() {
 		if r := recover(); r != nil {
 			d = &Definition{Err: fmt.Errorf("schedule: %v", r)}
@@ -124,7 +124,7 @@ func compile(text string) (d *Definition) {
 	if err != nil {
 		return &Definition{Err: err}
 	}
-	schedule, err := spec.Compile()
+	schedule, err := spec.Compile(calendars...)
 	return &Definition{Spec: &spec, Schedule: schedule, Place: place, Err: err}
 }
 

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/second/schedule/edit"
 	"go-crontab/job"
+	"go-crontab/sql/trip"
 )
 
 // changesToRefuse are changes of people to jobs in the midst of their work: "busy" has a run that is due and prepared, some that are ahead,
@@ -26,6 +28,32 @@ var changesToRefuse = map[string]func(p *person, busy, paused int64) (any, error
 	},
 	"resume": func(p *person, _, paused int64) (any, error) { return p.Resume(p.ctx, paused) },
 	"delete": func(p *person, busy, _ int64) (any, error) { return p.Delete(p.ctx, busy) },
+	"run now": func(p *person, busy, paused int64) (any, error) {
+		return p.RunNow(p.ctx, []int64{busy, paused}, 0, "key")
+	},
+	"kill": func(p *person, _, _ int64) (any, error) {
+		p.exec("UPDATE run SET state = 'executing', started = 1, spawn_by = due_now + 1 WHERE due = ?", int64(t0)+4_000_000)
+		var l trip.Launch
+		_, err := fmt.Sscan(p.rows("SELECT CONCAT_WS(' ', id, claim) FROM run WHERE state = 'executing'")[0], &l.Run, &l.Claim)
+		if err != nil {
+			return nil, err
+		}
+		return nil, p.Kill(p.ctx, l)
+	},
+	"backfill": func(p *person, busy, _ int64) (any, error) { return p.Backfill(p.ctx, busy, past(1, 9, 2), "key") },
+	"cancel a backfill": func(p *person, busy, _ int64) (any, error) {
+		b, err := p.Backfill(p.ctx, busy, past(1, 9, 2), "key")
+		if err != nil {
+			return nil, err
+		}
+		return p.CancelBackfill(p.ctx, b.ID)
+	},
+	"calendar": func(p *person, _, _ int64) (any, error) {
+		p.puts(closed("c", 5))
+		p.withCalendar("j", "c")
+		isNew, err := p.PutCalendar(p.ctx, closed("c", 0), edit.AnyVersion)
+		return isNew, err
+	},
 	"several at once": func(p *person, busy, paused int64) (any, error) {
 		spec := ofEvery("new", 5)
 		return p.Apply(p.ctx, []edit.Change{
@@ -38,6 +66,7 @@ var changesToRefuse = map[string]func(p *person, busy, paused int64) (any, error
 // undisturbed change.
 func TestChangesOfPeopleRunAgain(t *testing.T) {
 	c := newCluster(t)
+	c.exec("DROP TRIGGER run_deleted") // a reset deletes everything
 	schema := faultproxy.NewSchema(t, c.db.Raw())
 	dsn, proxy := c.proxied()
 	for _, name := range slices.Sorted(maps.Keys(changesToRefuse)) {

@@ -84,10 +84,11 @@ func (e *Editor) ApplyAll(ctx context.Context, changes []Change) ([]Done, error)
 // batch is what one transaction does.
 type batch struct {
 	changes  []Change
-	all      bool                              // or none
-	before   func(*sql.Tx) (*job.Entry, error) // what comes before the jobs in the lock order; nil: nothing
-	calendar *job.Calendar                     // that before writes
-	now      job.Micros                        // when the changes are made
+	list     func(context.Context) ([]Change, error)  // makes the changes anew at each try; nil: they are given
+	all      bool                                     // or none
+	before   func(*sql.Tx, batch) (*job.Entry, error) // what comes before the jobs in the lock order; nil: nothing
+	calendar *job.Calendar                            // that before writes
+	now      job.Micros                               // when the changes are made
 	actor    job.Actor
 }
 
@@ -114,6 +115,11 @@ func (e *Editor) apply(ctx context.Context, b batch) ([]Done, error) {
 // once sees, judges and writes. It returns what became of the changes, and until when something of their jobs may still be spawned.
 func (e *Editor) once(ctx context.Context, b batch, last bool) (done []Done, window job.Micros, err error) {
 	b.now = e.Session.Now()
+	if b.list != nil {
+		if b.changes, err = b.list(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
 	views, err := e.see(ctx, b)
 	if err != nil {
 		return nil, 0, err
@@ -122,7 +128,7 @@ func (e *Editor) once(ctx context.Context, b batch, last bool) (done []Done, win
 	err = e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
 		var first *job.Entry
 		if b.before != nil {
-			if first, err = b.before(tx); err != nil {
+			if first, err = b.before(tx, b); err != nil {
 				return nil, err
 			}
 		}

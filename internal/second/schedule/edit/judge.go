@@ -183,7 +183,7 @@ func (v *verdict) nextAfter(ahead []trip.Ahead, floor job.Micros) (next job.Micr
 // recalendar makes a new version of the same definition, with the calendars as they are now. Due times that passed before are
 // left to the next claim.
 func (v *verdict) recalendar(back []trip.Ahead, floor, now job.Micros) {
-	if v.problem == nil && v.calendars == v.seen.Calendars {
+	if v.def == nil || v.problem == nil && v.calendars == v.seen.Calendars {
 		v.Result = job.BulkUnchanged
 		return
 	}

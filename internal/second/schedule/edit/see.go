@@ -2,12 +2,10 @@ package edit
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"go-crontab/job"
@@ -295,14 +293,13 @@ func compile(work *job.Work, spec *job.Spec, calendars map[string]*job.Calendar)
 
 // digestsOf says which calendars a definition names, in its order. See job_version.calendars.
 func digestsOf(spec *job.Spec, calendars map[string]*job.Calendar) string {
-	var digests []string
+	var named []*job.Calendar
 	for _, name := range spec.Calendars {
 		if c := calendars[name]; c != nil {
-			digest := c.Digest()
-			digests = append(digests, hex.EncodeToString(digest[:]))
+			named = append(named, c)
 		}
 	}
-	return strings.Join(digests, ",")
+	return trip.DigestsOf(named)
 }
 
 // sameDues reports whether two definitions have the same due times on the same nodes, so that what was claimed under one

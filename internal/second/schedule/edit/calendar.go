@@ -1,0 +1,139 @@
+package edit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// The versions that PutCalendar may be asked for, beside those that a calendar has had.
+const (
+	AnyVersion = 0
+	NoVersion  = -1 // it must not exist yet
+)
+
+// PutCalendar makes a calendar, or replaces one that is at the given version (job.ErrChanged if it is at another), and reports
+// whether it is new. All jobs that name it get a new version in the same transaction: what has not begun of them is taken back, and
+// they go on with the first due time by the new calendar. What was due before and not claimed is judged by the new calendar, too.
+func (e *Editor) PutCalendar(ctx context.Context, spec job.CalendarSpec, version int64) (isNew bool, err error) {
+	spec.Defaults()
+	c, err := spec.Compile()
+	if err != nil {
+		return false, err
+	}
+	_, err = e.apply(ctx, batch{
+		all: true, calendar: c,
+		list: func(ctx context.Context) ([]Change, error) { return e.changesOf(ctx, spec.Name) },
+		before: func(tx *sql.Tx, b batch) (line *job.Entry, err error) {
+			isNew, line, err = putCalendar(ctx, tx, c, version, b.now)
+			if err != nil {
+				return nil, err
+			}
+			return line, sameUsers(tx, spec.Name, b)
+		},
+	})
+	return isNew, err
+}
+
+// changesOf is a change for each job that names a calendar.
+func (e *Editor) changesOf(ctx context.Context, calendar string) ([]Change, error) {
+	jobs, err := trip.Referring(e.DB.Reader(ctx), sql.RefCalendar, calendar)
+	changes := make([]Change, len(jobs))
+	for i, id := range jobs {
+		changes[i] = Change{Action: recalendar, ID: id}
+	}
+	return changes, err
+}
+
+// sameUsers looks once more which jobs name a calendar. The transaction has written its row, and so does whoever changes that.
+func sameUsers(tx *sql.Tx, calendar string, b batch) error {
+	users, err := trip.Referring(tx, sql.RefCalendar, calendar)
+	if err == nil && !slices.EqualFunc(users, b.changes, func(id int64, c Change) bool { return id == c.ID }) {
+		err = errAgain
+	}
+	return err
+}
+
+// putCalendar writes the row of a calendar, and returns its line of the audit; nil: it is as it was.
+func putCalendar(ctx context.Context, tx *sql.Tx, c *job.Calendar, version int64, now job.Micros) (isNew bool, line *job.Entry, err error) {
+	row, err := tx.LockCalendar(c.Name())
+	exists := err == nil
+	if err != nil && !errors.Is(err, sql.ErrNotFound) {
+		return false, nil, err
+	}
+	if err := job.CheckPrecondition(ctx, exists, row.Version); err != nil {
+		return false, nil, err
+	}
+	switch {
+	case exists && version == NoVersion:
+		return false, nil, fmt.Errorf("calendar %q: %w", c.Name(), sql.ErrExists)
+	case version > 0 && (!exists || row.Version != version):
+		return false, nil, job.ErrChanged
+	case !exists:
+		id, err := tx.InsertCalendar(c, now)
+		line = calendarLine(job.ActionCreate, id, c.Name())
+		line.Became = calendarText(c)
+		return true, line, err
+	case row.SpecErr == nil && row.Calendar.Digest() == c.Digest():
+		return false, nil, nil
+	}
+
+	line = calendarLine(job.ActionUpdate, row.ID, c.Name())
+	line.Became = calendarText(c)
+	if row.SpecErr == nil {
+		line.Was = calendarText(row.Calendar)
+	}
+	return false, line, tx.UpdateCalendar(&row, c, max(now, row.Updated+1))
+}
+
+// DeleteCalendar deletes a calendar that no job names. job.InUse says which do.
+func (e *Editor) DeleteCalendar(ctx context.Context, name string) error {
+	return e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
+		row, err := tx.LockCalendar(name)
+		if err != nil {
+			return nil, fmt.Errorf("calendar %q: %w", name, err)
+		}
+		users, err := trip.Referring(tx, sql.RefCalendar, name)
+		if err != nil {
+			return nil, err
+		}
+		if len(users) > 0 {
+			names, err := trip.NamesOf(tx, users[:min(len(users), 5)])
+			if err != nil {
+				return nil, err
+			}
+			return nil, &job.InUse{Kind: "calendar", Name: name, By: names}
+		}
+		line := calendarLine(job.ActionDelete, row.ID, name)
+		line.At = e.Session.Now()
+		if row.SpecErr == nil {
+			line.Was = calendarText(row.Calendar)
+		}
+		return line, tx.DeleteCalendar(row.ID)
+	})
+}
+
+func calendarLine(action job.Action, id int64, name string) *job.Entry {
+	return &job.Entry{Action: action, Kind: job.KindCalendar, Ref: id, Name: name}
+}
+
+// maxAuditedCalendar is how many bytes of a calendar's definition the audit keeps; of a larger one it keeps how many days it has.
+const maxAuditedCalendar = 16 << 10
+
+func calendarText(c *job.Calendar) string {
+	spec := *c.Spec()
+	if text, err := spec.Encode(); err == nil && len(text) <= maxAuditedCalendar {
+		return text
+	}
+	digest := c.Digest()
+	b, _ := json.Marshal(map[string]any{ // cannot fail
+		"name": spec.Name, "excludes": len(spec.Exclude), "includes": len(spec.Include), "digest": fmt.Sprintf("%x", digest[:8]),
+	})
+	return string(b)
+}

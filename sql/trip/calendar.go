@@ -1,0 +1,109 @@
+package trip
+
+import (
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// A version of a definition is pinned to its calendars: it says by which digests it was written. A change of a calendar makes a new
+// version of each job that names it. So whoever knows a version knows its due times, and nobody has to be told of calendars.
+
+// DigestsOf says which calendars a definition is pinned to.
+func DigestsOf(calendars []*job.Calendar) string {
+	digests := make([]string, len(calendars))
+	for i, c := range calendars {
+		digest := c.Digest()
+		digests[i] = hex.EncodeToString(digest[:])
+	}
+	return strings.Join(digests, ",")
+}
+
+// withCalendars gives definitions the calendars that they are pinned to, and leaves out those whose calendars are other ones by now.
+func withCalendars(r sql.Reader, definitions []Definition) ([]Definition, error) {
+	var jobs []int64
+	for i := range definitions {
+		if definitions[i].pinned != "" {
+			jobs = append(jobs, definitions[i].JobID)
+		}
+	}
+	if len(jobs) == 0 {
+		return definitions, nil
+	}
+	byDigest, err := calendarsOf(r, jobs)
+	if err != nil {
+		return nil, err
+	}
+
+	kept := definitions[:0]
+	for _, d := range definitions {
+		changed := false
+		if d.pinned != "" {
+			for digest := range strings.SplitSeq(d.pinned, ",") {
+				c := byDigest[digest]
+				d.Calendars, changed = append(d.Calendars, c), changed || c == nil
+			}
+		}
+		if !changed {
+			kept = append(kept, d)
+		}
+	}
+	return kept, nil
+}
+
+// calendarsOf reads the calendars that jobs name, by their digests.
+func calendarsOf(r sql.Reader, jobs []int64) (map[string]*job.Calendar, error) {
+	names := map[string]bool{}
+	scan := func(rows *sql.Rows) (name string, err error) {
+		err = rows.Scan(&name)
+		names[name] = true
+		return name, err
+	}
+	for part := range slices.Chunk(jobs, atOnce) {
+		query := `
+			SELECT DISTINCT name
+			FROM job_ref FORCE INDEX (job)
+			WHERE kind = ? AND job_id IN ` + list(slices.Values(part))
+		if _, err := sql.Select(r, "read names of calendars", scan, query, sql.RefCalendar); err != nil {
+			return nil, err
+		}
+	}
+	found, err := sql.CalendarsNamed(r, slices.Sorted(maps.Keys(names)))
+	byDigest := make(map[string]*job.Calendar, len(found))
+	for _, c := range found {
+		byDigest[DigestsOf([]*job.Calendar{c})] = c
+	}
+	return byDigest, err
+}
+
+// Referring lists the living jobs that refer to something by its name.
+func Referring(r sql.Reader, kind sql.RefKind, name string) ([]int64, error) {
+	const query = `
+		SELECT job_id
+		FROM job_ref FORCE INDEX (PRIMARY)
+		WHERE kind = ? AND name = ?
+		ORDER BY job_id`
+	return sql.Select(r, "list jobs by what they refer to", scanID, query, kind, name)
+}
+
+// NamesOf names jobs, with their apps.
+func NamesOf(r sql.Reader, jobs []int64) ([]job.Name, error) {
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	query := `
+		SELECT a.name, j.name
+		FROM job j FORCE INDEX (PRIMARY)
+		STRAIGHT_JOIN app a ON a.id = j.app_id
+		WHERE j.id IN ` + list(slices.Values(jobs)) + `
+		ORDER BY j.id`
+	scan := func(rows *sql.Rows) (n job.Name, err error) {
+		err = rows.Scan(&n.App, &n.Name)
+		return n, err
+	}
+	return sql.Select(r, "read names of jobs", scan, query)
+}
