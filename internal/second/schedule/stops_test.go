@@ -100,6 +100,10 @@ func TestPausedApp(t *testing.T) {
 	c.want("outcomes of the job", c.rows("SELECT CONCAT(outcome, ' ', COALESCE(reason, '')) FROM run WHERE job_id = ? AND state = 'ended' ORDER BY due", id),
 		"skipped paused with app a", "succeeded ")
 
+	m.ends("other", 30, 32, succeeded)
+	m.claims(35)
 	stops.read = time.Now().Add(-stopsValid)
 	c.want("a node that cannot read them starts nothing", append(m.starts(40), m.takesOverdue(45)...))
+	look()
+	c.want("until it can", m.starts(45), "other@40")
 }

@@ -355,6 +355,33 @@ func TestKeptJob(t *testing.T) {
 	c.want("then the first one does", m.takesOverdue(5.2), "j@4")
 }
 
+// TestEndingRun: a run does not begin to wait for one that may be ending. It is looked at again.
+func TestEndingRun(t *testing.T) {
+	c := newCluster(t)
+	m := c.member(1, c.dsn)
+	spec := every("j", 2)
+	spec.Overlap = job.OverlapQueue
+	c.create(spec, t0)
+	m.claims(-7)
+	m.claims(-5)
+	m.starts(2)
+	tx, err := c.db.Raw().Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.Exec("SELECT id FROM run WHERE state = 'executing' FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	c.want("its row is locked", m.starts(4))
+	c.want("nothing waits", c.runsNow(), "j 2 executing")
+	tx.Rollback()
+	m.starts(4.1)
+	c.want("now it waits", c.runsNow(), "j 2 executing", "j 4 waiting")
+	m.ends("j", 2, 5, succeeded)
+	c.want("and is woken", c.runsNow(), "j 4 idle")
+}
+
 // TestManyLines: with 1,000 waiting runs in 20 jobs, whoever ends, counts or wakes runs of one job reads nothing of the others.
 func TestManyLines(t *testing.T) {
 	c := newCluster(t)
