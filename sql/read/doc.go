@@ -13,14 +13,14 @@
 //	job.listed (app_id, living)       jobs of an app
 //	job_term, job_part                jobs by owner, label, group, calendar, and by a part of the name
 //
+// Names that differ from those of package sql: LiveAt and AskedAt (TaskAt, TasksAskedAt, RunsAskedAt), LateRuns (AlertTasks), RunsOf
+// (AlertRunsAfter), ExecutingByID (ExecutingByTask), OrphanRuns and UnbegunRuns (OrphanTasks, LateTasks).
+//
 // What is still to be moved from package sql, and who asks:
 //
-//	api     TaskAt, RunsAt, RunsAskedAt, TasksAskedAt, Waiting (explain); Amounts; Backfill, Backfills, BackfillOutcomes,
-//	        AppOfBackfill; CountAppWaiting; HandlerJobs; pauses of apps and of the cluster
-//	feed    Attempting, ExecutingByTask, JobsOfTasks, BackfillsAfter, LastBackfill, RunningBackfills
-//	alert   AlertRunsAfter, AlertRunsIn, AlertJobs, AlertJobsAfter, AlertTasks, AlertTasksOf, NotRun
-//	doctor  BrokenJobs, JobsPausedBefore, JobsDueBehind, JobsAt, Spells, AnyBegun, Herds, OrphanTasks, LateTasks, LongRuns,
-//	        OverstayedWaits, ZonesInUse, LimitedJobs
-//	result  KeptJobs, LastDues, LastBytes, LookAhead, OldRuns, RunsWithOutput, DropRuns, HoldRule (retention); StrayChunks
-//	node    Glance, Amounts (metrics)
+//	api     CountAppWaiting; HandlerJobs; pauses of apps and of the cluster in lists and in Status
+//	alert   AlertTasksOf, NotRun
+//	doctor  JobsAt, Spells (SpellOf answers for one job), AnyBegun, OverstayedWaits, ZonesInUse, LimitedJobs
+//	result  StrayChunks, PutChunks, CutChunks, DropChunks, TakeChunks; the lock of the retention rules of an app (HoldRule)
+//	node    Glance
 package read

@@ -119,3 +119,8 @@ func firsts(r sql.Reader, lines []span, n func(i int) int) ([]Held, error) {
 	}
 	return sql.Select(r, "find the next waiting runs", scanHeld, strings.Join(parts, " UNION ALL "))
 }
+
+// InJobLines is the condition that a run waits in the line of one of some jobs.
+func InJobLines(jobs []int64) string {
+	return inLines(jobs, func(id int64) span { return span{scheduleLine(id).from, backfillLine(id).before} })
+}

@@ -14,6 +14,9 @@ import (
 // lies behind the last id that it has seen. MySQL numbers these rows; a transaction that takes longer commits behind higher ids,
 // so a follower looks back for gaps for as long as a transaction may take (internal/trail).
 //
+// Measured (BenchmarkFinish of sql/read, 800 ends a transaction): the row costs less than what two measurements differ by. An index of
+// ends on `run` would cost each run an entry.
+//
 // The number is one of a transaction, not of a run, and means nothing to the trip. In a sharded database each shard has
 // its own, as it has its own runs.
 

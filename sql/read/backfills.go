@@ -1,0 +1,110 @@
+package read
+
+import (
+	"context"
+	"fmt"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+const selectBackfills = `
+	SELECT b.id, b.job_id, b.first, b.last, COALESCE(b.next_due, 0), b.done_to, b.parallel, b.missing, b.total,
+		b.planned, b.left_out, b.state, b.who, b.created, b.updated
+	FROM backfill b FORCE INDEX (PRIMARY)`
+
+func scanBackfill(rows *sql.Rows) (b trip.BackfillRow, err error) {
+	err = rows.Scan(&b.ID, &b.JobID, &b.First, &b.Last, &b.NextDue, &b.DoneTo, &b.Parallel, &b.Missing, &b.Total,
+		&b.Planned, &b.LeftOut, &b.State, &b.Who, &b.Created, &b.Updated)
+	return b, err
+}
+
+// Backfills lists backfills, of one job if it is not zero, of some apps or, with nil, of all, the latest first: those with an id
+// before the given one if that is not zero. People make few of them.
+func (db *DB) Backfills(ctx context.Context, jobID, before int64, apps []string, limit int) ([]trip.BackfillRow, error) {
+	r := db.Reader(ctx)
+	in, none, err := appsOf(r, "", apps)
+	if err != nil || none {
+		return nil, err
+	}
+	where := "TRUE"
+	if in != nil {
+		where += " AND (SELECT j.app_id FROM job j WHERE j.id = b.job_id) IN " + list(in)
+	}
+	if jobID != 0 {
+		where += fmt.Sprintf(" AND b.job_id = %d", jobID)
+	}
+	if before != 0 {
+		where += fmt.Sprintf(" AND b.id < %d", before)
+	}
+	query := selectBackfills + `
+		WHERE ` + where + `
+		ORDER BY b.id DESC
+		LIMIT ?`
+	return sql.Select(r, "list backfills", scanBackfill, query, limit)
+}
+
+// BackfillsAfter lists backfills behind an id.
+func (db *DB) BackfillsAfter(ctx context.Context, id int64, limit int) ([]trip.BackfillRow, error) {
+	const query = selectBackfills + `
+		WHERE b.id > ?
+		ORDER BY b.id
+		LIMIT ?`
+	return sql.Select(db.Reader(ctx), "read backfills", scanBackfill, query, id, limit)
+}
+
+// RunningBackfills lists backfills that are neither done nor cancelled.
+func (db *DB) RunningBackfills(ctx context.Context, limit int) ([]trip.BackfillRow, error) {
+	const query = selectBackfills + `
+		WHERE b.id IN (SELECT id FROM (SELECT id FROM backfill FORCE INDEX (state) WHERE state = 'running' ORDER BY id LIMIT ?) running)
+		ORDER BY b.id`
+	return sql.Select(db.Reader(ctx), "read running backfills", scanBackfill, query, limit)
+}
+
+// AppOfBackfill returns the app to which the job of a backfill belongs, or sql.ErrNotFound.
+func (db *DB) AppOfBackfill(ctx context.Context, id int64) (string, error) {
+	const query = `
+		SELECT a.name
+		FROM backfill b
+		JOIN job j ON j.id = b.job_id
+		JOIN app a ON a.id = j.app_id
+		WHERE b.id = ?`
+	return name(db.Reader(ctx), "read app of a backfill", query, id)
+}
+
+// BackfillOutcomes counts the due times of a backfill that are over, by outcome. It reads the runs that did not succeed; the others,
+// of which there may be a million, are what is left.
+func (db *DB) BackfillOutcomes(ctx context.Context, b *trip.BackfillRow) (map[job.Outcome]int64, error) {
+	const query = `
+		SELECT n.outcome, COUNT(*)
+		FROM notable n FORCE INDEX (by_job)
+		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.run_id
+		WHERE n.job_id = ? AND n.outcome IN ('failed', 'timed_out', 'killed', 'lost', 'skipped', 'missed', 'superseded') AND n.due BETWEEN ? AND ? AND r.request = ? AND r.final = 1
+		GROUP BY n.outcome`
+
+	r := db.Reader(ctx)
+	alive, _, err := b.Alive(r)
+	if err != nil {
+		return nil, err
+	}
+	out := map[job.Outcome]int64{}
+	over := b.Planned - int64(alive)
+	scan := func(rows *sql.Rows) (n int64, err error) {
+		var outcome string
+		if err := rows.Scan(&outcome, &n); err != nil {
+			return 0, err
+		}
+		o, err := job.ParseOutcome(outcome)
+		out[o] = n
+		return n, err
+	}
+	failed, err := sql.Select(r, "count runs of a backfill", scan, query, b.JobID, int64(b.First), int64(b.Last), b.ID)
+	for _, n := range failed {
+		over -= n
+	}
+	if over > 0 {
+		out[job.Succeeded] = over
+	}
+	return out, err
+}

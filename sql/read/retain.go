@@ -1,0 +1,190 @@
+package read
+
+import (
+	"context"
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// Retention removes ended runs of one job at a time, the earliest due first. The trip does not miss them: job.begun_to says what has
+// run.
+
+// KeptJob is a job, which may be deleted, with what its definition says of its runs.
+type KeptJob struct {
+	ID      int64
+	App     string
+	Version int32
+	Keep    job.Keep
+	Oldest  job.Micros // its first due time that has a run; zero: there is none
+}
+
+// Rule is by what the runs of the job go: what its definition leaves out the rule of its app says, and then that of the cluster.
+func (j *KeptJob) Rule(rules map[string]job.Retention) job.Retention {
+	cluster := rules[""]
+	return job.Retention{Keep: j.Keep.Over(rules[j.App].Keep).Over(cluster.Keep), Archive: cluster.Archive}
+}
+
+// KeptJobs lists jobs behind an id. It reads one run of each.
+func (db *DB) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, error) {
+	const query = `
+		SELECT j.id, a.name, j.version,
+			IF(v.definition LIKE '%"keep"%' AND JSON_VALID(v.definition), COALESCE(JSON_EXTRACT(v.definition, '$.keep'), ''), ''),
+			COALESCE((
+				SELECT r.due
+				FROM run r FORCE INDEX (attempt)
+				WHERE r.job_id = j.id
+				ORDER BY r.due
+				LIMIT 1), 0)
+		FROM job j FORCE INDEX (PRIMARY)
+		STRAIGHT_JOIN app a FORCE INDEX (PRIMARY) ON a.id = j.app_id
+		STRAIGHT_JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
+		WHERE j.id > ?
+		ORDER BY j.id
+		LIMIT ?`
+
+	scan := func(rows *sql.Rows) (j KeptJob, err error) {
+		var keep string
+		if err := rows.Scan(&j.ID, &j.App, &j.Version, &keep, &j.Oldest); err != nil || keep == "" {
+			return j, err
+		}
+		r, err := job.DecodeRetention(keep)
+		if err != nil {
+			j.Oldest = 0 // what it wants to keep cannot be read: everything stays
+		}
+		j.Keep = r.Keep
+		return j, nil
+	}
+	return sql.Select(db.Reader(ctx), "list jobs with what they keep", scan, query, after, limit)
+}
+
+// LookMost is how many runs of a job one statement of retention reads: with millions of runs, each statement stays short.
+const LookMost = 10_000
+
+// LastDues returns the due time before which a job has no more than so many ended runs; zero when it has fewer.
+func (db *DB) LastDues(ctx context.Context, jobID int64, runs int64) (job.Micros, error) {
+	const query = `
+		SELECT due, request, attempt
+		FROM run FORCE INDEX (attempt)
+		WHERE job_id = ? AND due <= ? AND (due < ? OR request < ? OR request = ? AND attempt < ?) AND state = 'ended'
+		ORDER BY due DESC, request DESC, attempt DESC
+		LIMIT 1 OFFSET ?`
+
+	type place struct{ due, request, attempt int64 }
+	scan := func(rows *sql.Rows) (p place, err error) {
+		err = rows.Scan(&p.due, &p.request, &p.attempt)
+		return p, err
+	}
+	at := place{due: 1 << 62}
+	for runs > 0 {
+		step := min(runs, LookMost)
+		found, err := sql.Select(db.Reader(ctx), "count runs of a job", scan, query,
+			jobID, at.due, at.due, at.request, at.request, at.attempt, step-1)
+		if err != nil || len(found) == 0 {
+			return 0, err
+		}
+		at, runs = found[0], runs-step
+	}
+	return job.Micros(at.due), nil
+}
+
+// LastBytes returns the due time before which the latest runs of a job keep no more output than so much; zero when all of them
+// do.
+func (db *DB) LastBytes(ctx context.Context, jobID int64, most job.Size) (job.Micros, error) {
+	const query = `
+		SELECT due, SUM(output_kept)
+		FROM (
+			SELECT due, output_kept
+			FROM run FORCE INDEX (attempt)
+			WHERE job_id = ? AND due < ? AND state = 'ended'
+			ORDER BY due DESC, request DESC, attempt DESC
+			LIMIT 1000) latest
+		GROUP BY due
+		ORDER BY due DESC`
+
+	scan := func(rows *sql.Rows) (p [2]int64, err error) {
+		err = rows.Scan(&p[0], &p[1])
+		return p, err
+	}
+	before, sum := int64(1)<<62, int64(0)
+	for {
+		found, err := sql.Select(db.Reader(ctx), "add up output", scan, query, jobID, before)
+		if err != nil || len(found) == 0 {
+			return 0, err
+		}
+		for _, p := range found {
+			if sum += p[1]; sum > int64(most) {
+				return job.Micros(p[0] + 1), nil // this one is too much
+			}
+			before = p[0]
+		}
+	}
+}
+
+// Cut says which runs of a job go: those due before Due that ended before Ended, or are due before Surely; of those that failed only
+// the ones that ended before Failed.
+type Cut struct {
+	JobID  int64
+	From   job.Micros // what is due earlier was looked at already
+	To     job.Micros // what is due later is not looked at yet, see LookAhead
+	Due    job.Micros
+	Ended  job.Micros
+	Surely job.Micros
+	Failed job.Micros
+}
+
+// LookAhead says up to where the next LookMost runs of a cut are due. The runs that stay, such as failures that are kept for longer, may
+// be many.
+func (db *DB) LookAhead(ctx context.Context, c Cut) (job.Micros, error) {
+	const query = `
+		SELECT due
+		FROM run FORCE INDEX (attempt)
+		WHERE job_id = ? AND due > ? AND due < ?
+		ORDER BY due, request, attempt
+		LIMIT 1 OFFSET ?`
+	found, err := sql.Select(db.Reader(ctx), "look ahead of old runs", scanID, query, c.JobID, int64(c.From), int64(c.Due), LookMost)
+	if err != nil || len(found) == 0 {
+		return c.Due, err
+	}
+	return job.Micros(found[0]), nil
+}
+
+// OldRuns lists runs that go, the earliest due first, between From and To.
+func (db *DB) OldRuns(ctx context.Context, c Cut, limit int) ([]trip.OldRun, error) {
+	const query = `
+		SELECT id, due, outcome, output_kept > 0
+		FROM run FORCE INDEX (attempt)
+		WHERE job_id = ? AND due >= ? AND due < ? AND state = 'ended' AND (ended < ? OR due < ?)
+			AND (outcome NOT IN ('failed', 'timed_out', 'killed', 'lost', 'missed') OR ended < ?)
+		ORDER BY due, request, attempt
+		LIMIT ?`
+	scan := func(rows *sql.Rows) (r trip.OldRun, err error) {
+		var outcome string
+		err = rows.Scan(&r.ID, &r.Due, &outcome, &r.Output)
+		r.Outcome, _ = job.ParseOutcome(outcome)
+		return r, err
+	}
+	return sql.Select(db.Reader(ctx), "list old runs", scan, query,
+		c.JobID, int64(c.From), int64(c.To), int64(c.Ended), int64(c.Surely), int64(c.Failed), limit)
+}
+
+// RunsWithOutput reads runs with the output that was kept of them, by id.
+func (db *DB) RunsWithOutput(ctx context.Context, ids []int64) ([]Run, error) {
+	r := db.Reader(ctx)
+	rows, err := runsByID(r, ids)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := readOutputs(r, rows); err != nil {
+		return nil, err
+	}
+	out := make([]Run, 0, len(rows))
+	for _, id := range slices.Sorted(slices.Values(ids)) {
+		if run := rows[id]; run != nil {
+			out = append(out, *run)
+		}
+	}
+	return out, nil
+}
