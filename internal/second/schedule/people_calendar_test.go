@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/second/schedule/edit"
@@ -124,4 +125,21 @@ func TestUnknownCommitOfACalendar(t *testing.T) {
 			c.want("lines of the audit", c.rows("SELECT COUNT(*) FROM audit WHERE kind = 'calendar' AND action = 'update'"), "1")
 		})
 	}
+}
+
+// TestEditInBetween: a claim that has computed due times by a version that was changed then writes nothing, though the cursor stands
+// where it stood (rule C).
+func TestEditInBetween(t *testing.T) {
+	c := newCluster(t)
+	p, m := c.person(c.dsn), c.member(1, c.dsn)
+	id := p.creates(ofEvery("j", 4))
+	x := &chaos{cluster: c, now: m.at(1), members: []*member{m}, plans: make([][]plan, 1)}
+	x.computes(0)
+	spec := ofEvery("j", 8)
+	start := t0.Time().Add(4 * time.Second)
+	spec.Start = &start
+	p.must(p.at(1).Update(p.ctx, id, 0, spec))
+	c.wantJobs("the same cursor", "j 2 2 next 4.0000")
+	x.writes(0)
+	c.want("runs", c.rows(allRuns, int64(t0)))
 }
