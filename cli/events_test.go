@@ -70,7 +70,7 @@ func TestEventsAndLogsOverTwoNodes(t *testing.T) {
 	one, two := serve(t, dsn, "one").ready(), serve(t, dsn, "two").ready()
 	x := newCrossing(t, two.url)
 	env := append(two.env(), "GOCRONTAB_SERVER="+x.addr)
-	lines := start(t, env, "events", "--app", "shop")
+	lines := start(t, env, "events", "--app", "shop", "--absent-ok")
 	lines.says("hello begin  two", 30*time.Second)
 	objects := start(t, env, "events", "--kind", "run", "-o", "json")
 	objects.says(`"kind":"hello"`, 30*time.Second)
