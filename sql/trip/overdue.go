@@ -22,18 +22,29 @@ func scanHeld(rows *sql.Rows) (h Held, err error) {
 	return h, err
 }
 
-// Owners lists the sessions that hold runs. It reads one entry of an index for each.
+// Owners lists the sessions that hold runs. It steps from one to the next, a statement and an entry of the index each. SELECT
+// DISTINCT reads all entries for as long as the server has no statistics of the table, and so does a query that steps by itself.
 func Owners(r sql.Reader) ([]Owner, error) {
 	const query = `
-		SELECT DISTINCT owner
+		SELECT owner
 		FROM run FORCE INDEX (live)
-		WHERE owner > 0`
+		WHERE owner > ?
+		ORDER BY owner
+		LIMIT 1`
 
 	scan := func(rows *sql.Rows) (o Owner, err error) {
 		err = rows.Scan(&o)
 		return o, err
 	}
-	return sql.Select(r, "list owners of runs", scan, query)
+	var out []Owner
+	for after := NoOwner; ; {
+		next, err := sql.Select(r, "list owners of runs", scan, query, int32(after))
+		if err != nil || len(next) == 0 {
+			return out, err
+		}
+		after = next[0]
+		out = append(out, after)
+	}
 }
 
 // Startable lists runs in one state of some owners that were to start before an instant, the earliest first, after the given

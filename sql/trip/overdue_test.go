@@ -1,0 +1,63 @@
+package trip_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"go-crontab/internal/testdb"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// TestOwners: all sessions that hold runs are found, by a few entries of the index each.
+func TestOwners(t *testing.T) {
+	t.Parallel()
+	db, err := sql.Open(testdb.DSN(t), sql.DefaultTimeouts, 1) // one connection: it counts what it reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, statement := range trip.Schema() {
+		if _, err := db.Raw().Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var rows []string
+	for i := range 3000 {
+		rows = append(rows, fmt.Sprintf("(%d, %d, 1, 5, 'schedule', 'prepared', %d, 1, %d, 0)", i+1, i+1, []int{3, 8, 11}[i%3], i))
+	}
+	rows = append(rows, "(4001, 4001, 1, 5, 'manual', 'idle', 0, 0, 5, 0)")
+	if _, err := db.Raw().Exec("INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash) VALUES " + strings.Join(rows, ",")); err != nil {
+		t.Fatal(err)
+	}
+
+	before := reads(t, db)
+	got, err := trip.Owners(db.Reader(t.Context()))
+	if want := []trip.Owner{3, 8, 11}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	if n := reads(t, db) - before; n > 100 {
+		t.Errorf("it read %d rows and entries", n)
+	}
+}
+
+// reads is how many rows and index entries the connection has read.
+func reads(t *testing.T, db *sql.DB) (sum int) {
+	t.Helper()
+	rows, err := db.Raw().Query("SHOW SESSION STATUS LIKE 'Handler_read%'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		var n int
+		if err := rows.Scan(&name, &n); err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	return sum
+}
