@@ -214,7 +214,8 @@ func TestNodesThatFail(t *testing.T) {
 			if got := c.number("SELECT COUNT(DISTINCT job_id, due) FROM run WHERE due <= ? AND state = 'ended' AND final = 1", int64(until)); got != want {
 				t.Errorf("%d due times ended, want %d", got, want)
 			}
-			if n := c.number("SELECT COUNT(*) FROM run WHERE due <= ? AND outcome NOT IN ('succeeded', 'lost')", int64(until)); n > 0 && name == "nothing" {
+			// On a busy machine a run may take longer than a second, and the next one is skipped.
+			if n := c.number("SELECT COUNT(*) FROM run WHERE due <= ? AND outcome NOT IN ('succeeded', 'skipped', 'lost')", int64(until)); n > 0 {
 				t.Errorf("%d due times ended otherwise", n)
 			}
 			c.mu.Lock()
