@@ -37,7 +37,7 @@ type runView struct {
 
 	OutputBytes     int64   `json:"output_bytes" doc:"How many bytes it has written."`
 	OutputTruncated bool    `json:"output_truncated" doc:"Whether some of them were not kept."`
-	OutputRemoved   bool    `json:"output_removed,omitempty" doc:"Whether all of it was removed later, because the app was at its limit of kept output."`
+	OutputRemoved   bool    `json:"output_removed,omitempty" doc:"Whether the output was removed later, because the app reached its limit of kept output."`
 	Output          *string `json:"output,omitempty" doc:"What it wrote, as text. Told when a single run that has ended is asked for."`
 }
 

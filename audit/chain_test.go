@@ -411,7 +411,7 @@ func TestStrayLinks(t *testing.T) {
 	}
 }
 
-// TestLinkWithinReach: behind a link that somebody has inserted a little further on the chain goes on too, and the gap shows.
+// TestLinkWithinReach: if somebody inserts a link a little ahead of the end, the chain continues after it, and the gap shows.
 func TestLinkWithinReach(t *testing.T) {
 	for _, seq := range []int64{7, 1 << 20, 4 + 1<<40} { // the last one is out of reach until the chain has grown
 		t.Run(fmt.Sprint(seq), func(t *testing.T) {

@@ -74,7 +74,7 @@ func (a *applying) look(ctx context.Context) error {
 	return nil
 }
 
-// adds is how many jobs each app gets, those that it loses subtracted.
+// adds is the change in the number of jobs of each app.
 func (a *applying) adds() map[string]int64 {
 	adds := map[string]int64{}
 	for i := range a.jobs {

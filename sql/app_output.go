@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// OutputSum is what is known of the kept output of an app.
+// OutputSum is the counted kept output of an app.
 type OutputSum struct {
 	Bytes int64
 	Upto  int64 // runs up to this id have no output any more
@@ -46,8 +46,8 @@ func (db *DB) LastRecord(ctx context.Context) (id int64, err error) {
 	return id, err
 }
 
-// recordsUpTo bounds a statement that reads records behind an id: it returns the id of the last of LookMost of them, or the
-// given end.
+// recordsUpTo limits how many records the next statement reads: it returns the id of the LookMost-th record after an id, or nothing
+// if there are fewer.
 const recordsUpTo = `
 	SELECT id
 	FROM history FORCE INDEX (PRIMARY)
@@ -55,8 +55,7 @@ const recordsUpTo = `
 	ORDER BY id
 	LIMIT 1 OFFSET ?`
 
-// holdOutputCursor keeps others from changing sums until this transaction is over. It comes behind everything else that
-// such a transaction locks.
+// holdOutputCursor locks the sums until the transaction ends. A transaction takes this lock last.
 func (tx *Tx) holdOutputCursor() (counted int64, found bool, err error) {
 	n, err := tx.exec("hold sums of output",
 		"UPDATE app_output FORCE INDEX (PRIMARY) SET "+next("taken")+" WHERE app = ?", outputCursor)
@@ -232,8 +231,8 @@ func (tx *Tx) keptNow(runs []KeptOutput) ([]KeptOutput, error) {
 	return out, err
 }
 
-// counting reports whether somebody counts output, or did. The first look counts nothing, so whoever is told of no count here
-// has committed long before anything is counted.
+// counting reports whether output is being counted. The first look counts nothing, so a transaction that reads false here
+// commits long before anything is counted.
 func (tx *Tx) counting() (found bool, err error) {
 	err = tx.query("look whether output is counted", func(rows *stdsql.Rows) error { return rows.Scan((*flag)(&found)) },
 		"SELECT EXISTS (SELECT 1 FROM app_output WHERE app = ?)", outputCursor)

@@ -86,7 +86,7 @@ func (l *legs[E]) next() (*E, error) {
 	return e, nil
 }
 
-// fill reads on in a range of which no entry is left. Each statement reads more than the one before.
+// fill reads the next entries of a range once the last ones are used up. Each statement reads more than the previous one.
 func (l *legs[E]) fill(g *leg[E]) error {
 	if len(g.ahead) > 0 || g.over {
 		return nil

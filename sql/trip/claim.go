@@ -62,7 +62,7 @@ func (c *Candidate) ResumedAt() job.Micros {
 	return c.Resumed
 }
 
-// Definition is one version of a job's definition.
+// Definition is what a job is in one of its versions, as JSON.
 type Definition struct {
 	JobID     int64
 	Version   int32

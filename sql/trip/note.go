@@ -10,9 +10,9 @@ import (
 )
 
 // People and alerts follow what ends. No index of `run` has the order of ends, and ids of runs have no order in time. So each
-// transaction that ends runs adds one row to `ending` that lists them, a few bytes a run: what a follower has not seen yet is what
-// lies behind the last id that it has seen. MySQL numbers these rows; a transaction that takes longer commits behind higher ids,
-// so a follower looks back for gaps for as long as a transaction may take (internal/trail).
+// transaction that ends runs adds one row to `ending` that lists them, a few bytes a run. A follower reads the rows after the last
+// id that it has seen. A slow transaction may commit after one with a higher id, so followers also look back for gaps, for as long
+// as a transaction may take (internal/trail).
 //
 // Measured (BenchmarkFinish of sql/read, 800 ends a transaction): the row costs less than what two measurements differ by. An index of
 // ends on `run` would cost each run an entry.
@@ -27,8 +27,8 @@ type Note struct {
 	Outcome job.Outcome
 }
 
-// noteEnds tells followers which runs a transaction has ended, and has lists find those that did not succeed. Changed is how many of
-// them the transaction has changed: if that is not all of them, somebody else has ended the others, and has noted that.
+// noteEnds records which runs a transaction has ended, for followers, and which of them did not succeed, for lists. Changed is the
+// number of rows that the transaction changed. If it is lower than expected, another node has ended and noted the others.
 func noteEnds(tx *sql.Tx, notes []Note, changed int64) error {
 	if len(notes) == 0 || changed == 0 {
 		return nil
@@ -97,7 +97,7 @@ func endsOf(tx *sql.Tx, notes []Note) (map[int64]Note, error) {
 	return out, err
 }
 
-// noteFailures has lists find runs that did not succeed.
+// noteFailures records runs that did not succeed, for lists.
 func noteFailures(tx *sql.Tx, notes []Note) error {
 	failed := slices.DeleteFunc(slices.Clone(notes), func(n Note) bool { return n.Outcome == job.Succeeded })
 	if len(failed) == 0 {

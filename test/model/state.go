@@ -119,7 +119,7 @@ type S struct {
 	clock    uint8    // due instants passed
 	must     uint8    // bits: due times that passed while in force; each needs a final record
 	late     Late
-	kept     bool // somebody keeps the rows of job 1 locked for ever
+	kept     bool // the rows of job 1 are locked and never released
 	faults   uint8
 	flags    [3]uint8
 }

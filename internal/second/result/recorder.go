@@ -240,7 +240,7 @@ func launchesOf(ends []trip.End) []trip.Launch {
 	return out
 }
 
-// settled takes ends that are written out of the waiting ones. Those that cannot be written yet go behind the others.
+// settled removes written ends from the queue, and moves those that cannot be written yet to its end.
 func (r *Recorder) settled(written, later []trip.End) {
 	gone, last := make(map[trip.Launch]bool, len(written)), make(map[trip.Launch]bool, len(later))
 	for i := range written {

@@ -24,7 +24,7 @@ type Claimer struct {
 	Log         *slog.Logger
 
 	LookAhead time.Duration     // how far ahead of now runs are made
-	Labels    map[string]string // of this node, those of its handlers included
+	Labels    map[string]string // of this node and of its handlers
 	Most      int               // how many prepared runs this session holds at most
 
 	signal wake

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// Definition is one version of a job's definition, compiled. It never changes.
+// Definition is a compiled version of what a job is. It never changes.
 type Definition struct {
 	Spec     *job.Spec
 	Schedule job.Schedule // nil if Err is not

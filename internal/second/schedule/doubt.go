@@ -1,8 +1,7 @@
 package schedule
 
-// doubt has runs looked at again that were refused or had to wait for a run that did not start after all: its row is not ours any more, because
-// somebody else has taken it or an edit has taken it back. Verdicts on one job follow each other, so the later ones of a job go
-// by the earlier ones.
+// doubt drops refusals and waits that rest on a start that failed: another node has taken that run, or an edit has taken it back.
+// Verdicts on one job build on each other, so all later ones of the job are doubtful. Their runs are looked at again.
 func doubt(verdicts []verdict) {
 	lost := map[int64]bool{}
 	for i := range verdicts {

@@ -17,10 +17,10 @@ import (
 // patience is how long a run may be overdue before any node may start it.
 const patience = 2 * time.Second
 
-// takeOverdue starts runs that nobody has started in time: prepared runs of nodes that died, hang or have no free slot, prepared runs
-// of this session that its set does not hold, and idle runs that are due. Taking a run and starting it are one transaction. If
-// they were two, two nodes could take a run from each other for ever.
-// It returns how soon there is more to do.
+// takeOverdue starts runs that nobody has started in time: prepared runs of nodes that died, hang or have no free slot, prepared
+// runs of this session that its set does not hold, and idle runs that are due. It returns the pause until the next look.
+//
+// Taking a run and starting it are one transaction. If they were two, two nodes could take a run from each other for ever.
 func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Duration, err error) {
 	room := min(startBatch, s.Executing.Free())
 	if !s.mayStart() || room <= 0 {
@@ -91,8 +91,8 @@ func (s *Starter) findOverdue(ctx context.Context, now job.Micros, room int) (fo
 	return found[:min(room, len(found))], late, nil
 }
 
-// passSlotsOn wakes the next runs of groups whose slots nobody takes: no node that may run the woken ones has room. Those stay
-// idle, and ask for a slot again when a node has.
+// passSlotsOn wakes the next runs of groups whose woken runs found no node with room. The earlier ones stay idle, and ask for a
+// slot again when a node has room.
 func (s *Starter) passSlotsOn(ctx context.Context, groups map[int32]bool, now job.Micros) error {
 	if len(groups) == 0 {
 		return nil
@@ -121,8 +121,7 @@ func (s *Starter) passSlotsOn(ctx context.Context, groups map[int32]bool, now jo
 // overduePages bounds how many batches one look reads past runs that this node may not run.
 const overduePages = 10
 
-// findIn lists startable runs of some owners: those that this node may run, at least one batch if there are as many, and others that
-// it has seen on the way.
+// findIn lists startable runs of some owners: a batch of those that this node may run, and the others that it passed on the way.
 func (s *Starter) findIn(r sql.Reader, owners []trip.Owner, state trip.State, before job.Micros) (out, others []trip.Held, err error) {
 	after := trip.Held{}
 	after.DueNow = math.MinInt64

@@ -45,7 +45,7 @@ type Starter struct {
 	Replaced    func() // called when executing runs are to be killed, because later due times take their place; nil: nobody asks
 	Log         *slog.Logger
 
-	Labels map[string]string // of this node, those of its handlers included
+	Labels map[string]string // of this node and of its handlers
 	Window time.Duration     // how long after its due time, or its start if that is later, a run may be spawned
 
 	freed wake
@@ -125,7 +125,7 @@ func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64
 	return verdicts, err
 }
 
-// signalOthers has those look at once who would look in a while.
+// signalOthers wakes the loops that have something new to look at.
 func (s *Starter) signalOthers(woken int, verdicts []verdict) {
 	if woken > 0 {
 		s.Woken()

@@ -30,7 +30,7 @@ func write(tx *sql.Tx, session trip.Owner, verdicts []verdict, s *scene, window 
 	return wakeNext(tx, verdicts, s)
 }
 
-// takeOver makes runs of other holders runs of this session, where the verdict changes them. Its own runs and the others stay as they are.
+// takeOver gives this session the runs of other holders whose verdict changes their rows. All other runs stay as they are.
 func takeOver(tx *sql.Tx, session trip.Owner, verdicts []verdict, holders map[int64]trip.Owner) error {
 	if len(holders) == 0 {
 		return nil
@@ -100,8 +100,8 @@ func writeRefusals(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job.M
 	return err
 }
 
-// writeWaits lets runs wait. Each of them marks the run that it waits for, so that no end escapes it: a run that cannot be
-// marked has ended, or is ending, and its waiter is looked at again.
+// writeWaits makes runs wait. Each marks the run that it waits for, so that the end of that run wakes it. If the mark fails, that
+// run has ended or is ending, and the waiter is looked at again.
 func writeWaits(tx *sql.Tx, session trip.Owner, verdicts []verdict) error {
 	awaited, replaced := map[int64]bool{}, map[int64]bool{}
 	for i := range verdicts {
@@ -139,7 +139,7 @@ func writeWaits(tx *sql.Tx, session trip.Owner, verdicts []verdict) error {
 	return err
 }
 
-// writeReleases makes prepared runs of this session idle: at once, or for a look later. What is at once for others stays as it is.
+// writeReleases makes prepared runs of this session idle, now or from a later instant on.
 func writeReleases(tx *sql.Tx, session trip.Owner, verdicts []verdict) error {
 	for i := range verdicts {
 		if v := &verdicts[i]; v.action == postpone {
