@@ -50,7 +50,7 @@ run: ## Build, then run a cluster with its own database and web page (bin/go-cro
 # tools/release reads the Dockerfile, the compose file, the manifests, the unit and the packages against what serve takes.
 test: deps lint ## Lint, run all tests with the race detector and some faults, check deploy/ and for vulnerabilities (TESTFLAGS='-run X -v')
 	CGO_ENABLED=1 $(GO) test -race -timeout 25m -parallel 4 $(TESTFLAGS) ./...
-	$(GO) test -timeout 10m $(TESTFLAGS) ./internal/protocol ./test/model
+	$(GO) test -timeout 10m $(TESTFLAGS) ./test/model
 	$(GO) test -tags failpoint $(TESTFLAGS) ./internal/failpoint
 	$(FAULTS) -parallel 4 -timeout 15m -run '$(GATE)'
 	cd tools/release && $(GO) test -timeout 10m $(TESTFLAGS) ./...

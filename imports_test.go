@@ -21,16 +21,13 @@ var mayImport = map[string][]string{
 
 	"sql/trip":                      {"job", "sql"},                     // the statements that move runs
 	"sql/read":                      {"job", "sql", "sql/trip"},         // what people, alerts, metrics and the doctor ask of runs and jobs
-	"internal/second":               {},                                 // measures the second edition of the trip, built beside the first
-	"internal/second/schedule":      {"job", "lock", "sql", "sql/trip"}, // claims and starts
-	"internal/second/result":        {"job", "lock", "sql", "sql/trip"}, // finishes, and when the next attempts start
-	"internal/second/compensate":    {"lock", "sql", "sql/trip"},        // makes rows and memory agree again
-	"internal/second/schedule/edit": {"job", "sql", "sql/trip"},         // people's changes: claims and starts find them in the rows
+	"test/trip": {}, // measures the trip of a run, and drives nodes without a program around them
 
-	"session":    {"job", "sql", "lock", "internal/boottime"},
-	"schedule":   {"job", "sql", "lock"},
-	"result":     {"job", "sql", "lock", "internal/failpoint", "internal/privilege"},
-	"compensate": {"job", "sql", "lock"},
+	"session":       {"job", "sql", "sql/trip", "lock", "internal/boottime"},
+	"schedule":      {"job", "lock", "sql", "sql/trip"}, // claims and starts
+	"schedule/edit": {"job", "sql", "sql/trip"},         // people's changes: claims and starts find them in the rows
+	"result":        {"job", "lock", "sql", "sql/trip", "sql/read", "internal/failpoint", "internal/privilege"},
+	"compensate":    {"lock", "sql", "sql/trip"},
 	"execute":    {"job", "internal/failpoint", "internal/privilege"}, // cannot reach the database
 
 	"guard": {"internal/boottime", "internal/failpoint", "internal/logqueue", "internal/privilege"}, // a process of its own: as small as can be, and before everything else is initialised
@@ -86,9 +83,8 @@ var mayImport = map[string][]string{
 	"internal/sse":        {},             // reads streams of the API, for clients of it
 	"internal/docpage":    {},             // reads docs/ for tests of what it shows
 	"internal/specgen":    {"job"},        // draws definitions for tests
-	"internal/protocol":   {},             // a model of the trip of a task, searched by its tests; nothing runs on it
 	"test/legal":          {"sql"},        // refuses changes of rows that the rules of the trip forbid
-	"test/model":          {},             // the model of the trip that replaces it: one row per due time
+	"test/model":          {},             // a model of the trip, searched by its tests
 }
 
 // databaseOnly are the packages that may import database/sql, its driver, or the migrations' library.

@@ -1,13 +1,8 @@
-// Package compensate frees the rows of this session that no set of it knows.
+// Package compensate makes rows and memory agree again. A run that executes for this session by its row, and in no set of this
+// process, was never spawned here: a spawned run leaves its set only when its end is known to be written. It is made idle, and
+// starts again.
 //
-// It is the net beside the settling of unknown commits, and the one way back to idle for what a node gives up on its
-// own: a start that was never spawned because the lease was stale or its window had passed, tasks for which there was
-// no free slot, and everything prepared when a node drains. Whoever gives a task up takes it out of its set and calls
-// [Compensator.Wake]; the row follows here.
-//
-// A row that stands executing for this session and is in no set was never spawned by this process: a spawned attempt
-// leaves the executing set only once its run is known to be written. So it goes back to idle, to be started elsewhere
-// or by the misfire policy.
+// Prepared runs need no compensation. One that is in no set becomes overdue, and any node starts it.
 package compensate
 
 import (
@@ -16,53 +11,27 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/sql"
-
-	"github.com/google/uuid"
+	"go-crontab/sql/trip"
 )
 
-// Set is one of the sets that mirror rows.
-type Set interface {
-	Has(task int64, l job.Launch) bool
-}
-
-// Compensator compares the rows of one session with its sets.
+// Compensator releases the executing runs of a session that no set of its process knows.
 type Compensator struct {
 	DB        *sql.DB
 	Exclusion *lock.Exclusion
-	Session   uuid.UUID
-	Sets      []Set
-	Freed     func() // called when tasks became idle
-	// NothingOwned tells that the session owned no row a moment ago, so that a look is not worth a statement; nil: nobody knows.
-	NothingOwned func() bool
-	Log          *slog.Logger
-
-	wake chan struct{}
+	Session   interface{ Number() trip.Owner }
+	// Known reports whether a set holds the launch, or a transaction with an unknown end is being settled for it.
+	Known func(trip.Launch) bool
+	Log   *slog.Logger
 }
 
 const (
-	period = 3 * time.Second
-	batch  = 500
-	page   = 2000
+	period = 10 * time.Second
+	page   = 500
 )
 
-// New sets what has no useful zero value.
-func New(c Compensator) *Compensator {
-	c.wake = make(chan struct{}, 1)
-	return &c
-}
-
-// Wake asks for a look now: something was given up.
-func (c *Compensator) Wake() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
-
-// Run looks until ctx ends.
+// Run compensates until ctx is over.
 func (c *Compensator) Run(ctx context.Context) error {
 	wait := rand.N(period)
 	for {
@@ -70,112 +39,64 @@ func (c *Compensator) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(wait):
-			if wait == period && c.NothingOwned != nil && c.NothingOwned() {
-				continue
-			}
-		case <-c.wake:
 		}
 		wait = period
-		if _, err := c.Compensate(ctx); err != nil && ctx.Err() == nil {
-			c.Log.Warn("cannot look for tasks of this node that no set has, trying again", "error", err)
-			wait = period / 10
+		if _, err := c.compensate(ctx); err != nil && ctx.Err() == nil {
+			c.Log.Warn("cannot compare rows and sets, trying again", "error", err)
 		}
 	}
 }
 
-// Compensate takes one look at all rows of the session and returns how many it owns still.
-func (c *Compensator) Compensate(ctx context.Context) (owned int, err error) {
-	for after := int64(0); ; {
-		began := time.Now()
-		rows, err := c.DB.SessionTasks(ctx, c.Session, after, page)
+// compensate makes one look at all executing runs, and returns how many it released.
+func (c *Compensator) compensate(ctx context.Context) (released int, err error) {
+	for after := (trip.Held{}); ; {
+		runs, err := trip.ExecutingRuns(c.DB.Reader(ctx), c.Session.Number(), after, page)
 		if err != nil {
-			return owned, err
+			return released, err
 		}
-		if len(rows) > 0 {
-			after = rows[len(rows)-1].ID
-		}
-		unknown := c.unknown(rows)
-		if len(unknown) > 0 {
-			// Most of them are between a commit and the change of a set that follows once that is known here, a round trip
-			// later at most. Who is sure has to be alone, and that holds up every start.
-			select {
-			case <-ctx.Done():
-				return owned, context.Cause(ctx)
-			case <-time.After(min(time.Since(began), time.Second)):
-			}
-			unknown = c.unknown(unknown) // of these alone: others have ended since
-		}
-		owned += len(rows)
-		for len(unknown) > 0 {
-			n := min(batch, len(unknown))
-			freed, err := c.free(ctx, ids(unknown[:n]))
+		if strange := c.unknown(runs); len(strange) > 0 {
+			n, err := c.release(ctx, strange)
+			released += n
 			if err != nil {
-				return owned, err
+				return released, err
 			}
-			owned -= freed
-			unknown = unknown[n:]
 		}
-		if len(rows) < page {
-			return owned, nil
+		if len(runs) < page {
+			return released, nil
 		}
+		after = runs[len(runs)-1]
 	}
 }
 
-// unknown are the rows that are in no set now.
-func (c *Compensator) unknown(rows []sql.TaskRow) (out []sql.TaskRow) {
-	for _, r := range rows {
-		if !c.known(r) {
-			out = append(out, r)
+func (c *Compensator) unknown(runs []trip.Held) (out []trip.Launch) {
+	for i := range runs {
+		if !c.Known(runs[i].Launch) {
+			out = append(out, runs[i].Launch)
 		}
 	}
 	return out
 }
 
-func ids(rows []sql.TaskRow) (out []int64) {
-	for _, r := range rows {
-		out = append(out, r.ID)
-	}
-	return out
-}
-
-func (c *Compensator) known(r sql.TaskRow) bool {
-	for _, s := range c.Sets {
-		if s.Has(r.ID, r.Launch) {
-			return true
-		}
-	}
-	return false
-}
-
-// free looks again at rows that seemed to be in no set, now alone: a claim or a start may have been between its rows
-// and its set when they were read.
-func (c *Compensator) free(ctx context.Context, ids []int64) (int, error) {
-	var idle []int64
-	err := c.Exclusion.Alone(ctx, lock.Change{
+// release looks again while nothing else of the node changes rows or sets: a run may have started or ended since it was read.
+func (c *Compensator) release(ctx context.Context, strange []trip.Launch) (released int, err error) {
+	err = c.Exclusion.Alone(ctx, lock.Change{
 		Name: "compensate",
 		Rows: func(tx *sql.Tx) error {
-			idle = nil
-			rows, _, err := tx.LockFreeTasks(ids) // nothing else goes on here: a row that somebody has locked is for the next look
-			if err != nil {
-				return err
-			}
-			for _, id := range ids {
-				if r, ok := rows[id]; ok && r.Launch.Session == c.Session && !c.known(r) {
-					idle = append(idle, id)
+			var still []trip.Launch
+			for _, l := range strange {
+				if !c.Known(l) {
+					still = append(still, l)
 				}
 			}
-			return tx.Free(idle)
+			n, err := trip.Release(tx, c.Session.Number(), trip.Executing, still)
+			released = int(n)
+			return err
 		},
-		// Whatever stands of it: the next look sees what is left.
-		Settle: func(*sql.Tx) error { return nil },
+		Settle: func(*sql.Tx) error { return nil }, // the next look sees what stands
 		Sets:   func() {},
 	})
-	if err != nil {
-		return 0, err
+	if released > 0 && err == nil {
+		c.Log.Warn("released runs that were started and never spawned", "runs", released)
 	}
-	if len(idle) > 0 {
-		c.Log.Info("gave tasks back", "tasks", len(idle))
-		c.Freed()
-	}
-	return len(idle), nil
+	return released, err
 }

@@ -20,9 +20,6 @@ type Backfill struct {
 	Updated Micros
 }
 
-// Origin is what the tasks and runs of the backfill carry. It is below zero: a request for a single run is above.
-func (b *Backfill) Origin() int64 { return -b.ID }
-
 // BackfillState says how far a backfill is.
 type BackfillState int8
 

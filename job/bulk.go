@@ -18,7 +18,7 @@ type Bulked struct {
 	Result  BulkResult
 	Why     string // it was refused
 	Version int64  // at which the job is; zero if it is deleted, or not there
-	Origin  int64  // of the run that was asked for
+	Request int64  // of the run that was asked for
 }
 
 // BulkResult says what became of a job.

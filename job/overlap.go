@@ -42,18 +42,9 @@ func (s *Spec) Orders() bool {
 	return s.Overlap == OverlapQueue || s.Overlap == OverlapReplace || s.Group != "" || s.Misfire.Policy == MisfireAll
 }
 
-// Awaited tells whether another task may wait for the end of an attempt of the job; origin is that of the attempt.
-func (s *Spec) Awaited(origin int64) bool {
-	return origin != 0 || s.Retry.Attempts > 1 || s.OnLost == LostRerun || s.Orders()
-}
-
-// Expires is when a due time is not to be started any more; zero: never. What somebody asked for, or what has begun,
-// has no deadline.
-func (s *Spec) Expires(t Task) Micros {
-	if s.StartDeadline == 0 || t.Origin != 0 || t.Attempt > 1 {
-		return 0
-	}
-	return t.Due.Add(time.Duration(s.StartDeadline))
+// Awaited reports whether another run may wait for the end of a run of the job, which is of the given kind.
+func (s *Spec) Awaited(kind RunKind) bool {
+	return kind != FromSchedule || s.Retry.Attempts > 1 || s.OnLost == LostRerun || s.Orders()
 }
 
 func (s *Spec) overlapDefaults() {

@@ -4,9 +4,9 @@ import "errors"
 
 // Requested is a run that somebody asked for beside the schedule.
 type Requested struct {
-	JobID  int64
-	Due    Micros
-	Origin int64 // the request; its task and runs carry it
+	JobID   int64
+	Due     Micros
+	Request int64 // its runs carry it
 }
 
 // Why a change of a job was refused, beside Problems.

@@ -10,37 +10,68 @@ import (
 	"github.com/google/uuid"
 )
 
-// Launch identifies one attempt of one task: the session that claimed it and a counter of that session, never
-// reused. It is the fencing token of every later write, the idempotency key, and the id of the run.
+// State says how far a run is.
+type State string
+
+// States, in the order of a run's trip.
+const (
+	Idle      State = "idle"      // nobody's: any node may claim it
+	Prepared  State = "prepared"  // claimed by a session, in its heap
+	Executing State = "executing" // its start is committed
+	Waiting   State = "waiting"   // due, and something must end before it starts
+	Ended     State = "ended"     // it has an outcome
+)
+
+// RunKind says where a run comes from.
+type RunKind string
+
+// Kinds of runs.
+const (
+	FromSchedule RunKind = "schedule"
+	Manual       RunKind = "manual"   // somebody asked for it
+	FromBackfill RunKind = "backfill" // somebody asked for a range of due times
+)
+
+// Launch identifies one start of a run: the run, and how often it was claimed. It is the fencing token of every write that
+// follows: each claim raises the count, so a write that names an older launch changes nothing.
 type Launch struct {
-	Session uuid.UUID
-	N       int64
+	Run   int64
+	Claim int32
 }
 
-// IsZero tells whether no launch was minted.
-func (l Launch) IsZero() bool { return l.N == 0 && l.Session == uuid.Nil }
+// IsZero reports whether there is no run.
+func (l Launch) IsZero() bool { return l.Run == 0 }
 
-// String is "<session>-<counter>".
-func (l Launch) String() string { return l.Session.String() + "-" + strconv.FormatInt(l.N, 10) }
+// String is "<run>-<claim>".
+func (l Launch) String() string {
+	return strconv.FormatInt(l.Run, 10) + "-" + strconv.FormatInt(int64(l.Claim), 10)
+}
 
 // LogValue makes log lines show String, in any format.
 func (l Launch) LogValue() slog.Value { return slog.StringValue(l.String()) }
 
 // ParseLaunch reads what String wrote.
 func ParseLaunch(s string) (Launch, error) {
-	i := strings.LastIndexByte(s, '-')
-	if i < 0 {
-		return Launch{}, fmt.Errorf("run id %q: want <session>-<number>", s)
+	run, claim, _ := strings.Cut(s, "-")
+	id, err1 := strconv.ParseInt(run, 10, 64)
+	n, err2 := strconv.ParseInt(claim, 10, 32)
+	l := Launch{Run: id, Claim: int32(n)}
+	if err1 != nil || err2 != nil || id < 1 || n < 0 || l.String() != s {
+		return Launch{}, fmt.Errorf("launch %q: want <run>-<claim>", s)
 	}
-	session, err := uuid.Parse(s[:i])
-	if err != nil || len(s[:i]) != 36 {
-		return Launch{}, fmt.Errorf("run id %q: want <session>-<number>", s)
+	return l, nil
+}
+
+// RunID is the id of a run as people and programs see it: a whole number above zero, as text.
+func RunID(id int64) string { return strconv.FormatInt(id, 10) }
+
+// ParseRunID reads what RunID wrote.
+func ParseRunID(s string) (int64, error) {
+	id, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || id < 1 || RunID(id) != s {
+		return 0, fmt.Errorf("run id %q: want a whole number above zero", s)
 	}
-	n, err := strconv.ParseInt(s[i+1:], 10, 64)
-	if err != nil || n < 1 {
-		return Launch{}, fmt.Errorf("run id %q: want <session>-<number>", s)
-	}
-	return Launch{Session: session, N: n}, nil
+	return id, nil
 }
 
 // Outcome says how a run ended.
@@ -117,12 +148,14 @@ type Run struct {
 	Due      Micros
 	Until    Micros // last due time it stands for; equals Due unless Count > 1
 	Count    int64  // due times it stands for, 1 or more
-	Origin   int64  // 0: the schedule; else the request that asked for it
+	Kind     RunKind
+	Request  int64 // who asked for it; zero: the schedule
 	Attempt  int
 	Final    bool
 	Started  Micros // zero when never started
 	Ended    Micros
 	Lateness int64 // microseconds from when it should have started to Started
 	Node     string
+	Session  uuid.UUID // which started or ended it
 	Result
 }

@@ -1,14 +1,10 @@
-// Package result turns outcomes into history.
+// Package result finishes runs: it writes how they ended.
 //
-//	executing set ──(outcome)──▶ Recorder ──finish──▶ history row, task row gone ──▶ out of the executing set
+//	recorder.go gathers ends, and writes those that concern nobody else by one statement
+//	together.go writes the others: next attempts, slots, and the runs that come next, in one transaction
+//	wishes.go   learns which executing runs are to be killed
+//	reaper.go   ends the runs of dead sessions
 //
-// [Live] writes what attempts print while they execute, so that any node can show it.
-//
-// A [Recorder] outlives sessions: a run that was killed because its node lost its lease is still written down, if no
-// peer was faster. Finishing needs no live session. It locks the task rows, writes runs only for those that are
-// still at the launch that ended, and removes them, so no due time ends twice; where the row is gone already, a peer
-// has written the run (lost) and ours is dropped with a line in the log.
-//
-// A finish that is refused is tried again for as long as the node lives, one that is unknown is settled first. What
-// is still not written when the node must stop is spooled to a file and written by its next life.
+// A run that nobody waits for, that holds no slot and that is not tried again is ended by one guarded UPDATE. The guard is the row
+// itself (awaited, grp): whoever begins to wait marks the row, so an end that misses the mark comes before it.
 package result

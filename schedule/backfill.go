@@ -2,395 +2,209 @@ package schedule
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
-	"time"
 
 	"go-crontab/job"
+	"go-crontab/lock"
 	"go-crontab/sql"
-
-	"github.com/google/uuid"
+	"go-crontab/sql/trip"
 )
-
-// Feeder gives backfills their tasks, a few at a time: as many as may run at once. Any node may feed any backfill; its
-// job's row and its own keep two of them apart.
-type Feeder struct {
-	DB      *sql.DB
-	Session Session
-	Limits  *Limiter // of apps; nil: none has any
-	Soon    func()   // called when a task was planned that is due at once
-	Log     *slog.Logger
-
-	wake wake
-	busy bool // the last look found one that is busy
-}
 
 const (
-	feedBatch = 100
-	// feedLooks bounds how many due times one transaction looks at that need no task, feedLook how many at once: their job's
-	// row is locked meanwhile.
-	feedLooks, feedLook = 1000, 500
+	// backfillBatch is how many backfills one look feeds.
+	backfillBatch = 100
+	// backfillLooks bounds how many due times of a backfill one look passes that have succeeded already.
+	backfillLooks = 1000
+	// backfillSpread bounds how many due times a backfill goes on beyond one that has not ended: a look counts what is alive among
+	// them.
+	backfillSpread = 2000
 )
 
-// NewFeeder sets what has no useful zero value.
-func NewFeeder(f Feeder) *Feeder {
-	f.wake = newWake()
-	return &f
+// meal is what one look gives a backfill.
+type meal struct {
+	trip.Hungry
+	before job.Micros // the cursor as it was read
+	dues   []job.Micros
+	rank   int // the priority of its runs
 }
 
-// Wake asks for a look now: a task of a backfill has ended, or a sweep has found a backfill.
-func (f *Feeder) Wake() { f.wake.up() }
-
-// Run feeds whenever it is woken, until ctx ends.
-func (f *Feeder) Run(ctx context.Context) error {
-	pause, again := busyPause, (<-chan time.Time)(nil)
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-f.wake:
-			pause = busyPause
-		case <-again:
-			pause *= 2
-		}
-		if again = nil; !f.Session.Fresh() {
-			continue
-		}
-		if err := f.feedAll(ctx); err != nil && ctx.Err() == nil {
-			f.Log.Warn("cannot go on with backfills, trying again", "error", err)
-		}
-		if f.busy && pause <= maxBusyPause { // mostly for an instant; another feeder may have counted what has ended by now
-			again = time.After(pause)
-		}
+// feed gives backfills their next runs: as many as may be alive at once. It needs no other sign than the rows: whoever looks
+// counts what is alive and moves the cursor. If two look at once, the cursor keeps them apart.
+func (c *Claimer) feed(ctx context.Context, now job.Micros) error {
+	if !c.Session.Fresh() || c.Most <= c.Prepared.Len() {
+		return nil
 	}
-}
+	hungry, err := trip.HungryBackfills(c.DB.Reader(ctx), c.fed, backfillBatch)
+	if err != nil {
+		return err
+	}
+	c.fed = 0 // the next look begins anew, unless there are more
+	if len(hungry) == backfillBatch {
+		c.fed = hungry[len(hungry)-1].ID
+	}
+	if len(hungry) == 0 {
+		return nil
+	}
+	if err := c.learnFor(ctx, hungry); err != nil {
+		return err
+	}
 
-func (f *Feeder) feedAll(ctx context.Context) error {
-	planned := 0
-	f.busy = false
-	var errs []error
-	for after := int64(0); ctx.Err() == nil; {
-		hungry, err := f.DB.HungryBackfills(ctx, after, feedBatch)
+	var meals []meal
+	for i := range hungry {
+		m, err := c.serve(ctx, &hungry[i], now)
 		if err != nil {
-			errs = append(errs, err)
-			break
+			return err
 		}
-		for _, b := range hungry {
-			n, busy := 0, false
-			err := f.DB.Tx(ctx, func(tx *sql.Tx) (err error) {
-				if n, err = feed(tx, &b, f.Session.Now(), f.Limits); errors.Is(err, errBusy) {
-					busy, err = true, nil
-				}
-				return err
-			})
-			if err != nil && !sql.IsUnknown(err) {
-				errs = append(errs, fmt.Errorf("backfill %d: %w", b.ID, err)) // one bad job does not hold up the others
-			}
-			planned, after, f.busy = planned+n, b.ID, f.busy || busy
-		}
-		if len(hungry) < feedBatch {
-			break
+		if m != nil {
+			meals = append(meals, *m)
 		}
 	}
-	if planned > 0 {
-		f.Soon()
-	}
-	return errors.Join(errs...)
+	return c.writeMeals(ctx, meals, now)
 }
 
-// errBusy says that somebody has the row of a backfill locked, or its job's.
-var errBusy = errors.New("the backfill is locked")
-
-// feed plans the next due times of a backfill, so many that as many as it may have are live. One that somebody has locked, or
-// whose job, is busy, and left to a further look: it holds up no other. If we die before the commit nothing has happened;
-// behind it the cursor has moved with the tasks.
-func feed(tx *sql.Tx, b *job.Backfill, now job.Micros, limits *Limiter) (planned int, err error) {
-	jobs, busy, err := tx.LockFreeJobs([]int64{b.JobID})
-	if err == nil && busy[b.JobID] {
-		err = errBusy
+// learnFor caches the definitions that backfills need.
+func (c *Claimer) learnFor(ctx context.Context, hungry []trip.Hungry) error {
+	candidates := make([]trip.Candidate, len(hungry))
+	for i := range hungry {
+		candidates[i] = trip.Candidate{JobID: hungry[i].JobID, Version: hungry[i].Version}
 	}
-	if err != nil {
-		return 0, err
-	}
-	locked, err := tx.LockFreeBackfill(b.ID)
-	if errors.Is(err, sql.ErrNotFound) {
-		return 0, errBusy
-	}
-	if err != nil {
-		return 0, err
-	}
-	if err := tx.LearnCalendars(jobs[b.JobID]); err != nil {
-		return 0, err
-	}
-	*b = locked
-	j := jobs[b.JobID]
-	switch {
-	case b.State != job.Backfilling:
-		return 0, nil
-	case j == nil || j.Deleted:
-		b.State, b.NextDue, b.Updated = job.BackfillCancelled, 0, now
-		return 0, tx.UpdateBackfill(b)
-	case j.SpecErr != nil || j.PauseAt(now) != nil:
-		return 0, nil // it goes on once the job does
-	case !limits.mayFeed(j.Spec.App, now):
-		return 0, nil // the sweeper has it looked at once a second
-	}
-	live, err := tx.CountBackfillTasks(b)
-	if err != nil {
-		return 0, err
-	}
-	free := b.Parallel - live
-	if b.NextDue == 0 && live > 0 || b.NextDue != 0 && free <= 0 {
-		return 0, nil
-	}
-	tasks, err := nextOf(tx, j, b, free, now)
-	if err != nil {
-		return 0, err
-	}
-	if b.NextDue == 0 && live+len(tasks) == 0 {
-		b.State = job.BackfillDone
-	}
-	b.Updated = now
-	if err := tx.InsertTasks(tasks); err != nil {
-		return 0, err
-	}
-	return len(tasks), tx.UpdateBackfill(b)
+	return c.learn(ctx, candidates)
 }
 
-// nextOf makes the next tasks of a backfill and moves its cursor.
-func nextOf(tx *sql.Tx, j *sql.JobRow, b *job.Backfill, most int, now job.Micros) ([]job.Task, error) {
-	s, err := compile(j)
+// serve computes the next due times of a backfill; nil: there is nothing to change.
+func (c *Claimer) serve(ctx context.Context, h *trip.Hungry, now job.Micros) (*meal, error) {
+	m := &meal{Hungry: *h, before: h.NextDue}
+	m.Updated = now
+	if h.Deleted {
+		m.State, m.NextDue = trip.BackfillCancelled, 0
+		return m, nil
+	}
+	d, ok := c.Definitions.Get(h.JobID, h.Version)
+	if !ok || d.Err != nil || !d.admits(c.Labels) {
+		return nil, nil // it goes on once its job can be read, at a node that may run it
+	}
+	m.rank = d.Spec.Priority
+
+	alive, oldest, err := h.Alive(c.DB.Reader(ctx))
 	if err != nil {
 		return nil, err
 	}
-	next := func(after job.Micros) {
-		if b.NextDue = firstAfter(s, after); b.NextDue > b.To {
-			b.NextDue = 0
+	m.DoneTo = oldest - 1
+	if alive == 0 {
+		m.DoneTo = h.Last
+		if h.NextDue != 0 {
+			m.DoneTo = h.NextDue - 1
 		}
 	}
-	if b.NextDue != 0 {
-		next(b.NextDue - 1) // it may be no due time any more: the job or a calendar was edited
+	if h.NextDue != 0 && alive < h.Parallel {
+		if err := m.choose(c.DB.Reader(ctx), d.Schedule, h.Parallel-alive); err != nil {
+			return nil, err
+		}
 	}
-	var tasks []job.Task
-	looks := 0
-	for look := most; b.NextDue != 0 && len(tasks) < most && looks < feedLooks; look = feedLook { // few may need a task, if the first did not
+	switch {
+	case m.NextDue == 0 && alive == 0 && len(m.dues) == 0:
+		m.State = trip.BackfillDone
+	case m.NextDue == h.NextDue:
+		return nil, nil
+	}
+	return m, nil
+}
+
+// choose takes due times from the cursor on, at most so many, and moves it behind them.
+func (m *meal) choose(r sql.Reader, s job.Schedule, most int) error {
+	if spread := s.Count(m.DoneTo.Time(), (m.NextDue - 1).Time()); spread > backfillSpread {
+		return nil
+	}
+	first := m.NextDue - 1 // the cursor may be no due time any more: somebody has changed the job
+	for looks := 0; len(m.dues) < most && looks < backfillLooks; {
 		var dues []job.Micros
-		for b.NextDue != 0 && len(dues) < look {
-			dues = append(dues, b.NextDue)
-			next(b.NextDue)
+		for at := first; len(dues) < most; {
+			due, ok := next(s, at)
+			if !ok || due > m.Last {
+				break
+			}
+			dues, at = append(dues, due), due
 		}
 		looks += len(dues)
+		if len(dues) == 0 {
+			m.NextDue = 0
+			return nil
+		}
 		done := map[job.Micros]bool{}
-		if b.Missing {
-			if done, err = tx.Succeeded(j.ID, dues); err != nil {
-				return nil, err
+		if m.Missing {
+			var err error
+			if done, err = trip.Succeeded(r, m.JobID, dues); err != nil {
+				return err
 			}
 		}
 		for _, due := range dues {
-			if done[due] {
-				b.LeftOut++
-				continue
-			}
-			if len(tasks) == most {
-				b.NextDue = due
+			if len(m.dues) == most {
 				break
 			}
-			t := task(j, due)
-			t.DueNow, t.Origin = max(now, due), b.Origin() // never before due, which starts rely on
-			tasks = append(tasks, t)
-			b.Planned++
-		}
-	}
-	return tasks, nil
-}
-
-// Backfill starts the due times of a job in a range, both ends included, parallel of them at once; with missing only
-// those that have no run which succeeded. Where to is the zero time the range ends now, by MySQL's clock. The same key answers with the first request again; key may be empty. Unless
-// the job's runs may overlap, they go one after the other, and in turn with the schedule's.
-func (e *Editor) Backfill(ctx context.Context, id int64, from, to time.Time, parallel int, missing bool, key string) (job.Backfill, error) {
-	now := e.Session.Now()
-	end := int64(0) // the same request later is the same
-	if to.IsZero() {
-		to = now.Time()
-	} else {
-		end = to.UnixMicro()
-	}
-	if err := job.CheckBackfill(from, to, parallel, now.Time()); err != nil {
-		return job.Backfill{}, err
-	}
-	if err := e.countable(ctx, id, from, to); err != nil {
-		return job.Backfill{}, err
-	}
-	digest := askedFor(ctx, "backfill %d %d %d %d %t", id, from.UnixMicro(), end, parallel, missing)
-	mine := key
-	if key == "" {
-		mine = uuid.NewString() // so that an unknown commit can be found again
-	}
-	var out job.Backfill
-	find := func(tx *sql.Tx) (bool, error) {
-		r, err := tx.LockRequest(mine)
-		if errors.Is(err, sql.ErrNotFound) {
-			return false, nil
-		}
-		if err == nil && r.Digest != digest {
-			return false, job.ErrKeyReused
-		}
-		if err != nil {
-			return false, err
-		}
-		out, err = tx.LockBackfill(r.ID)
-		return err == nil, err
-	}
-	err := e.DB.TxOnce(ctx, func(tx *sql.Tx) error {
-		rows, err := tx.LockJobs([]int64{id})
-		if err != nil {
-			return err
-		}
-		j := rows[id]
-		if j == nil || j.Deleted {
-			return fmt.Errorf("job %d: %w", id, sql.ErrNotFound)
-		}
-		if there, err := find(tx); err != nil || there {
-			return err
-		}
-		if err := tx.LearnCalendars(j); err != nil {
-			return err
-		}
-		s, err := compile(j)
-		if err != nil {
-			return job.Problems{{Field: "job", Message: err.Error()}}
-		}
-		b := job.Backfill{JobID: id, From: job.MicrosOf(from), To: job.MicrosOf(to), Parallel: parallel, Missing: missing,
-			Who: job.ActorOf(ctx).Who, Created: now, Updated: now}
-		b.Total = s.Count((b.From - 1).Time(), b.To.Time())
-		if b.NextDue = firstAfter(s, b.From-1); b.NextDue > b.To {
-			b.NextDue = 0
-		}
-		switch {
-		case b.NextDue == 0:
-			return job.Problems{{Field: "from", Message: fmt.Sprintf("the job has no due time from %s to %s", b.From, b.To)}}
-		case b.Total > job.MaxBackfillDues:
-			return job.Problems{{Field: "to", Message: fmt.Sprintf("the range has %d due times, at most %d are taken; give a shorter one", b.Total, job.MaxBackfillDues)}}
-		}
-		if _, err := limitRun(tx, j.Spec.App, now); err != nil {
-			return err
-		}
-		if b.ID, err = tx.InsertRequest("backfill", mine, digest, id, now); err != nil {
-			return err
-		}
-		tasks, err := nextOf(tx, j, &b, parallel, now)
-		if err != nil {
-			return err
-		}
-		if err := tx.InsertBackfill(&b); err != nil {
-			return err
-		}
-		out = b
-		if err := tx.InsertTasks(tasks); err != nil {
-			return err
-		}
-		return audit(tx, &job.Entry{Action: job.ActionBackfill, Kind: job.KindJob, Ref: id, App: j.Spec.App, Name: j.Spec.Name, Became: backfillText(&b)}, now)
-	}, find)
-	if err != nil {
-		return job.Backfill{}, e.refusals(err)
-	}
-	e.Soon()
-	return out, nil
-}
-
-// countable refuses a range whose due times are too expensive to count, before anything is locked. All else that may be
-// wrong is found out later, under locks.
-func (e *Editor) countable(ctx context.Context, id int64, from, to time.Time) error {
-	j, err := e.DB.Job(ctx, id)
-	if err != nil || j.SpecErr != nil || len(j.Spec.Calendars) == 0 {
-		return nil
-	}
-	if err := e.DB.LearnCalendars(ctx, &j); err != nil || j.CalendarsErr != nil {
-		return nil
-	}
-	s, err := compile(&j)
-	if err != nil {
-		return nil
-	}
-	err = job.Compute(ctx, job.DefiningWork, func(w *job.Work) error {
-		w.On(s).Count(from.Add(-time.Microsecond), to)
-		return nil
-	})
-	if errors.Is(err, job.ErrTooExpensive) {
-		return job.Problems{{Field: "from", Message: "the due times from there on are too expensive to count; give a shorter range"}}
-	}
-	return err
-}
-
-// backfillText is what the audit says of a backfill.
-func backfillText(b *job.Backfill) string {
-	return fmt.Sprintf(`{"backfill":"%d","from":"%s","to":"%s","parallel":%d,"missing":%t}`, b.ID, b.From, b.To, b.Parallel, b.Missing)
-}
-
-// cancelledBackfill is why a due time of a backfill that has begun is not started once more.
-const cancelledBackfill = "the backfill was cancelled"
-
-// CancelBackfill ends a backfill: what it has not begun is not started any more once this has been answered. What
-// executes runs to its end, and is not retried.
-func (e *Editor) CancelBackfill(ctx context.Context, id int64) (job.Backfill, error) {
-	found, err := e.DB.Backfill(ctx, id)
-	if err != nil {
-		return job.Backfill{}, err
-	}
-
-	var b job.Backfill
-	var window job.Micros
-	err = e.DB.TxOnce(ctx, func(tx *sql.Tx) error {
-		// This may run again. Its job is always the one found above: b is no backfill at all after a refused statement.
-		window = 0
-		jobs, err := tx.LockJobs([]int64{found.JobID})
-		if err != nil {
-			return err
-		}
-		if b, err = tx.LockBackfill(id); err != nil {
-			return err
-		}
-		live, err := tx.BackfillTasks(&b)
-		if err != nil {
-			return err
-		}
-		for _, t := range live {
-			if t.State == job.Executing {
-				window = max(window, t.SpawnBy)
+			if first = due; done[due] {
+				m.LeftOut++
+				continue
 			}
+			m.dues = append(m.dues, due)
+			m.Planned++
 		}
-		if b.State != job.Backfilling {
-			return nil
-		}
-		b.State, b.NextDue, b.Updated = job.BackfillCancelled, 0, e.Session.Now()
-		var st stopping
-		for _, t := range live {
-			switch {
-			case t.State == job.Executing: // if it is given back, or is to be retried, its start is refused
-			case t.Attempt > 1 && jobs[b.JobID] != nil:
-				st.skip(jobs[b.JobID], t, cancelledBackfill, e.Session, b.Updated)
-			default:
-				st.ahead = append(st.ahead, t.ID)
-				if t.State == job.Waiting {
-					st.waiting = append(st.waiting, t.ID)
+	}
+	m.NextDue = 0
+	if due, ok := next(s, first); ok && due <= m.Last {
+		m.NextDue = due
+	}
+	return nil
+}
+
+// writeMeals moves the cursors of backfills that are still as they were read, and inserts their runs as prepared.
+func (c *Claimer) writeMeals(ctx context.Context, meals []meal, now job.Micros) error {
+	if len(meals) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(meals))
+	runs := make([][]trip.Run, len(meals))
+	for i := range meals {
+		ids[i], runs[i] = meals[i].ID, meals[i].runs(c.Session, now)
+	}
+
+	var claimed []trip.Run
+	return c.Exclusion.Do(ctx, lock.Change{
+		Name: "backfill",
+		Rows: func(tx *sql.Tx) error {
+			claimed = nil
+			cursors, err := trip.CursorsOfBackfills(tx, ids)
+			if err != nil {
+				return err
+			}
+			var moved []trip.BackfillRow
+			for i := range meals {
+				if cursor, ok := cursors[meals[i].ID]; ok && cursor == meals[i].before {
+					moved = append(moved, meals[i].BackfillRow)
+					claimed = append(claimed, runs[i]...)
 				}
 			}
-		}
-		if err := st.write(tx); err != nil {
-			return err
-		}
-		if err := tx.UpdateBackfill(&b); err != nil {
-			return err
-		}
-		line := &job.Entry{Action: job.ActionCancel, Kind: job.KindJob, Ref: b.JobID, Was: backfillText(&b)}
-		if j := jobs[b.JobID]; j != nil {
-			line.App, line.Name = j.Spec.App, j.Spec.Name
-		}
-		return audit(tx, line, b.Updated)
-	}, func(*sql.Tx) (bool, error) { return false, nil }) // once more does no harm
-	if err != nil {
-		return job.Backfill{}, err
+			if err := trip.MoveBackfills(tx, moved); err != nil {
+				return err
+			}
+			return trip.Insert(tx, c.Session.Number(), claimed)
+		},
+		// As with a claim, nobody asks what became of it: its runs become overdue.
+		Settle: func(*sql.Tx) error { claimed = nil; return nil },
+		Sets:   func() { c.Prepared.Add(claimed) },
+	})
+}
+
+// runs are the runs of the due times that were chosen.
+func (m *meal) runs(s Session, now job.Micros) []trip.Run {
+	if len(m.dues) == 0 {
+		return nil
 	}
-	return b, e.passed(ctx, window)
+	id := s.Mint(len(m.dues))
+	out := make([]trip.Run, len(m.dues))
+	for i, due := range m.dues {
+		out[i] = trip.Run{
+			Launch: trip.Launch{Run: id + int64(i), Claim: 1}, JobID: m.JobID, AppID: m.AppID, Version: m.Version, Kind: trip.Backfill,
+			Request: m.ID, Attempt: 1, Due: due, DueNow: max(now, due), Hash: m.Hash, Rank: m.rank,
+		}
+	}
+	return out
 }

@@ -1,270 +1,241 @@
 package schedule
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
-	"math/rand/v2"
+	"maps"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
-// Claimer moves tasks that are due soon from idle to prepare, in this session's name.
+// Claimer turns the due times of jobs into prepared runs of this session.
 type Claimer struct {
-	DB        *sql.DB
-	Exclusion *lock.Exclusion
-	Session   Session
-	Prepared  *Prepared
-	Lookout   *Lookout
-	Executing interface {
-		Len() int
-		Free() int
-	}
-	Places    *Places       // which tasks this node may take; nil: all
-	LookAhead time.Duration // how long before it is due a task is claimed
-	Cap       int           // tasks that may be prepared at once
-	Slots     int           // attempts that may execute at once
-	PerSlot   func() int    // how many attempts are likely to share a slot; nil: one
-	Lanes     func() int    // how many batches are claimed at once, see sql.Lanes; nil: one
-	Log       *slog.Logger
+	DB          *sql.DB
+	Exclusion   *lock.Exclusion
+	Session     Session
+	Definitions *Definitions
+	Prepared    *Prepared
+	Stops       *Stops // what is paused
+	Log         *slog.Logger
 
-	wake   wake
-	room   wake
-	search job.Micros     // when a backlog is looked through for high priorities again
-	behind job.Micros     // the earliest due time of the last look, if that left some for the next one; else zero
-	missed map[int64]bool // what the last claim wanted and did not get: somebody took it, or has it locked
-	hungry *atomic.Bool   // the last look left tasks that are due, because there was no room for them
+	LookAhead time.Duration     // how far ahead of now runs are made
+	Labels    map[string]string // of this node and of its handlers
+	Most      int               // how many prepared runs this session holds at most
+
+	signal wake
+	mark   job.Micros // no cursor is older, but for those that a full look finds
+	fullAt job.Micros // when the next look has no lower bound
+	fed    int64      // the last backfill that a look came to, if there are more
 }
 
-const (
-	claimPeriod = 500 * time.Millisecond
-	claimBatch  = 800
-
-	// searchDepth is how many due tasks of a backlog are looked through for a high priority, searchPause how long that is
-	// left out after all had the same.
-	searchDepth = 5000
-	searchPause = 5 * time.Second
-
-	// neglected is how late a task is before it is taken by a session that its bucket does not prefer.
-	neglected = time.Second
-	// urgent is how soon a task is due that is taken by whoever was told of it, preferred or not: whom it prefers may see
-	// it only at the next glance.
-	urgent = lookoutPeriod + 500*time.Millisecond
-)
-
-// NewClaimer sets what has no useful zero value.
+// NewClaimer completes a claimer. Run it.
 func NewClaimer(c Claimer) *Claimer {
-	c.wake, c.room, c.hungry = newWake(), newWake(), new(atomic.Bool)
+	c.signal = newWake()
 	return &c
 }
 
-// Wake asks for a look now: a task was planned that is due at once.
-func (c *Claimer) Wake() { c.wake.up() }
+// claimBatch is how many jobs one look reads. Larger batches cost less per run, and hold the jobs' rows for longer.
+const claimBatch = 800
 
-// Look asks for a look at what prefers this session: another node planned it, or gave it back.
-func (c *Claimer) Look() {
-	if !c.nothing() {
-		c.room.up()
-	}
-}
-
-// Room says that a slot became free.
-func (c *Claimer) Room() {
-	if c.hungry.Swap(false) {
-		c.room.up()
-	}
-}
-
-// Run claims until ctx ends.
-func (c *Claimer) Run(ctx context.Context) error {
-	wait := rand.N(claimPeriod)
-	for {
-		others := -neglected
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
-			if wait == claimPeriod && c.nothing() {
-				continue
-			}
-		case <-c.wake:
-			others = urgent
-		case <-c.room:
-		}
-		wait = claimPeriod
-		n, err := c.claim(ctx, c.Session.Now(), others)
-		switch {
-		case err != nil && ctx.Err() == nil:
-			c.Log.Warn("cannot claim tasks, trying again", "error", err)
-		case n >= claimBatch:
-			wait = 0 // there is more
-		}
-	}
-}
-
-// nothing tells whether there was no task to claim a moment ago.
-func (c *Claimer) nothing() bool {
-	g, ok := c.Lookout.seen()
-	return ok && (g.FirstIdle == 0 || g.FirstIdle > c.Session.Now().Add(c.LookAhead))
-}
-
-// claim takes one batch: tasks in preferred buckets that are due within the look-ahead, and tasks in any bucket
-// that are due before now + others.
-func (c *Claimer) claim(ctx context.Context, now job.Micros, others time.Duration) (int, error) {
-	limit := c.capacity()
-	if limit == 0 || !c.Session.Fresh() {
-		c.hungry.Store(true)
+// claim makes one look, and returns how many jobs it found.
+func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (found int, err error) {
+	room := c.Most - c.Prepared.Len()
+	if !c.Session.Fresh() || room <= 0 {
 		return 0, nil
 	}
-	// With enough to do, what prefers others is left to them, unless it is older: else all would reach for the same rows.
-	ahead, until := now.Add(c.LookAhead), now.Add(others)
-	var all []sql.Slice
-	if c.behind != 0 {
-		all, until = c.Places.look(c.Session, ahead, until), min(until, c.behind.Add(-neglected))
+	stops, fresh := c.Stops.now()
+	apps, all := unclaimed(stops, now)
+	if !fresh || all {
+		return 0, nil
 	}
-	found, err := c.idle(ctx, c.Places.look(c.Session, ahead, until), all, limit+len(c.missed), now)
+	look.NotApps = apps
+	candidates, err := trip.Candidates(c.DB.Reader(ctx), look, now, min(claimBatch, room))
+	if err != nil || len(candidates) == 0 {
+		return 0, err
+	}
+	if err := c.learn(ctx, candidates); err != nil {
+		return 0, err
+	}
+
+	// Schedules are computed here, before any row is locked.
+	plans := c.compute(candidates, now)
+	return len(candidates), c.write(ctx, plans, now)
+}
+
+// learn caches the definitions that the candidates need.
+func (c *Claimer) learn(ctx context.Context, candidates []trip.Candidate) error {
+	var unknown []int64 // jobs
+	for _, candidate := range candidates {
+		if _, ok := c.Definitions.Get(candidate.JobID, candidate.Version); !ok {
+			unknown = append(unknown, candidate.JobID)
+		}
+	}
+	read, err := trip.Definitions(c.DB.Reader(ctx), unknown)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if len(found) > 0 && found[0].DueNow < now {
-		c.Lookout.sawIdle(found[0].DueNow)
+	for _, d := range read {
+		c.Definitions.Put(d)
 	}
-	if found, err = c.Places.only(ctx, found); err != nil {
-		return 0, err
+	return nil
+}
+
+// plan is what one claim of one job would write.
+type plan struct {
+	trip.Candidate
+	dueTimes
+	broken    error // why the job has no due times; nil if it has
+	rank      int   // the priority of its runs
+	elsewhere bool  // other nodes are to run it
+}
+
+// compute lists the due times of candidates. A candidate whose definition is not known was edited in this moment: the next
+// look finds it again.
+func (c *Claimer) compute(candidates []trip.Candidate, now job.Micros) []plan {
+	plans := make([]plan, 0, len(candidates))
+	for _, candidate := range candidates {
+		d, ok := c.Definitions.Get(candidate.JobID, candidate.Version)
+		if !ok {
+			continue
+		}
+		p := plan{Candidate: candidate, broken: d.Err, elsewhere: !d.admits(c.Labels)}
+		if p.broken == nil {
+			p.rank = d.Spec.Priority
+			p.dueTimes = dueFrom(d.Spec, d.Schedule, candidate.Cursor(), candidate.ResumedAt(), now, now.Add(c.LookAhead))
+		}
+		plans = append(plans, p)
 	}
-	found = c.missedLast(found)
-	if found = c.fitting(found[:min(len(found), limit)], now); len(found) == 0 {
-		return 0, nil
+	return plans
+}
+
+// write moves the cursors and inserts the runs of those plans whose jobs are still as they were read.
+func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error {
+	if len(plans) == 0 {
+		return nil
 	}
-	_, _, buckets := c.Session.Share()
-	ids := make([]int64, len(found))
-	locks := make([]sql.LockID, len(found))
-	low, high := found[0].ID, found[0].ID
-	for i, f := range found {
-		ids[i], locks[i] = f.ID, sql.BucketLock(bucketOf(f.Hash, buckets))
-		low, high = min(low, f.ID), max(high, f.ID)
+	runs := c.mint(plans, now)
+	ids := make([]int64, len(plans))
+	for i := range plans {
+		ids[i] = plans[i].JobID
 	}
-	base := c.Session.Reserve(high - low + 1)
-	var claimed, took []job.Task // took: of those claimed, what is known to stand
-	err = c.Exclusion.Do(ctx, lock.Change{
-		Name:  "claim",
-		Locks: locks,
-		Rows: func(tx *sql.Tx) (err error) {
-			if claimed, took = nil, nil; !c.Session.Fresh() { // any more: what is given back now must not be taken again
-				return nil
-			}
-			claimed, err = tx.Claim(c.Session.ID(), base, ids)
-			took = claimed
-			return err
-		},
-		Settle: func(tx *sql.Tx) error {
-			if err := tx.TakeLocks(locks); err != nil { // written by the claim, too
-				return err
-			}
-			rows, err := tx.LockTasks(taskIDs(claimed)) // of the others nothing was sent
+
+	var claimed, idle []trip.Run // for this session, and for nodes that admit them
+	return c.Exclusion.Do(ctx, lock.Change{
+		Name: "claim",
+		Rows: func(tx *sql.Tx) error {
+			claimed, idle = nil, nil
+			jobs, err := trip.LockJobs(tx, ids)
 			if err != nil {
 				return err
 			}
-			took = standingClaims(claimed, rows)
-			return nil
+
+			var kept []*plan
+			for i := range plans {
+				p := &plans[i]
+				j := jobs[p.JobID]
+				if j == nil || j.Version != p.Version || j.NextDue != p.NextDue || j.Paused != p.Paused || j.Deleted {
+					continue // rule C: it is not the job that was read
+				}
+				kept = append(kept, p)
+				if p.elsewhere {
+					idle = append(idle, runs[i]...)
+				} else {
+					claimed = append(claimed, runs[i]...)
+				}
+			}
+			if err := c.writePlans(tx, kept, claimed, now); err != nil {
+				return err
+			}
+			return trip.Insert(tx, trip.NoOwner, idle)
 		},
-		// If we die before this, the rows are prepared for a session that is gone: its peers free them.
-		Sets: func() { c.Prepared.Add(took, c.Session.Now()) },
+		// Nobody asks what became of a claim with an unknown end. If it was applied, its runs become overdue and are started
+		// then, by whoever has a free slot.
+		Settle: func(*sql.Tx) error { claimed = nil; return nil },
+		// If we die before this, the runs are overdue two seconds after they are due: see overdue.go.
+		Sets: func() { c.Prepared.Add(claimed) },
 	})
-	if err != nil {
-		return 0, err
-	}
-	if c.missed = nil; len(claimed) < len(ids) {
-		c.missed = map[int64]bool{}
-		for _, id := range ids {
-			c.missed[id] = true
-		}
-		for _, t := range claimed {
-			delete(c.missed, t.ID)
-		}
-	}
-	if len(claimed) == 0 {
-		return 0, nil // looking again at once does not help
-	}
-	return len(found), nil
 }
 
-// missedLast puts what the last claim did not get behind the others: where somebody keeps it locked, it would take the
-// place of others each time.
-func (c *Claimer) missedLast(found []sql.Candidate) []sql.Candidate {
-	if len(c.missed) == 0 {
-		return found
+// writePlans writes plans of jobs whose rows are as they were read.
+func (c *Claimer) writePlans(tx *sql.Tx, plans []*plan, runs []trip.Run, now job.Micros) error {
+	cursors := make([]trip.Cursor, len(plans))
+	var counted []trip.Counted
+	var begun []trip.Begun
+	var resumed []int64
+	broken := map[int64]string{}
+	for i, p := range plans {
+		cursors[i] = trip.Cursor{JobID: p.JobID, Next: p.next}
+		if p.Paused {
+			resumed = append(resumed, p.JobID)
+		}
+		if p.broken != nil {
+			broken[p.JobID] = p.broken.Error()
+		}
+		if d := p.counted; d != nil { // nothing of it may be claimed again
+			begun = append(begun, trip.Begun{JobID: p.JobID, To: d.last})
+			counted = append(counted, trip.Counted{
+				Run: c.Session.Mint(1), JobID: p.JobID, AppID: p.AppID, Version: p.Version, Hash: p.Hash,
+				First: d.first, Last: d.last, Count: d.count, Outcome: d.outcome, Reason: d.reason,
+			})
+		}
 	}
-	again := slices.DeleteFunc(slices.Clone(found), func(f sql.Candidate) bool { return !c.missed[f.ID] })
-	return append(slices.DeleteFunc(found, func(f sql.Candidate) bool { return c.missed[f.ID] }), again...)
+
+	if err := trip.EndPauses(tx, resumed, job.Actor{Who: job.Itself}, now); err != nil {
+		return err
+	}
+	if err := trip.MoveCursors(tx, cursors); err != nil {
+		return err
+	}
+	if err := trip.Break(tx, broken); err != nil {
+		return err
+	}
+	if err := trip.MarkBegun(tx, begun); err != nil {
+		return err
+	}
+	if err := trip.InsertCounted(tx, counted, now); err != nil {
+		return err
+	}
+	return trip.Insert(tx, c.Session.Number(), runs)
 }
 
-// idle lists idle tasks, those that are due by priority. With a backlog that is longer than a batch it looks for a high
-// priority only as far as searchDepth, in all as well, and not at each look while there are none.
-func (c *Claimer) idle(ctx context.Context, look, all []sql.Slice, limit int, now job.Micros) ([]sql.Candidate, error) {
-	found, err := c.DB.IdleTasks(ctx, look, limit)
-	if err != nil {
-		return nil, err
+// mint makes the runs of all plans, those of plans that will not be written included: ids are plenty. A due time that has
+// passed starts now. By its due time alone it would be overdue at once, and other nodes would take it before this one can start it.
+func (c *Claimer) mint(plans []plan, now job.Micros) [][]trip.Run {
+	n := 0
+	for i := range plans {
+		n += len(plans[i].runs)
 	}
-	if c.behind = 0; len(found) == limit {
-		c.behind = now
-		for _, f := range found {
-			if !c.missed[f.ID] {
-				c.behind = min(c.behind, f.DueNow)
-			}
+	id := c.Session.Mint(n)
+	out := make([][]trip.Run, len(plans))
+	all := make([]trip.Run, 0, n)
+	for i := range plans {
+		p := &plans[i]
+		claim := int32(1)
+		if p.elsewhere {
+			claim = 0 // nobody has claimed it yet
 		}
+		for _, due := range p.runs {
+			all = append(all, trip.Run{
+				Launch: trip.Launch{Run: id, Claim: claim}, JobID: p.JobID, AppID: p.AppID, Version: p.Version, Kind: trip.Schedule,
+				Attempt: 1, Due: due, DueNow: max(due, now), Hash: p.Hash, Rank: p.rank,
+			})
+			id++
+		}
+		out[i] = all[len(all)-len(p.runs):]
 	}
-	if len(found) == limit && found[limit-1].DueNow <= now && now >= c.search {
-		if found, err = c.DB.IdleByPriority(ctx, look, searchDepth, limit); err != nil {
-			return nil, err
-		}
-		high, err := c.DB.IdleByPriority(ctx, all, searchDepth, limit)
-		if err != nil {
-			return nil, err
-		}
-		for _, h := range high {
-			if h.Priority > 0 && !slices.ContainsFunc(found, func(f sql.Candidate) bool { return f.ID == h.ID }) {
-				found = append(found, h)
-			}
-		}
-		if !slices.ContainsFunc(found, func(f sql.Candidate) bool { return f.Priority != 0 }) {
-			c.search = now.Add(searchPause)
-		}
-	}
-	slices.SortStableFunc(found, func(a, b sql.Candidate) int {
-		if a.DueNow > now || b.DueNow > now {
-			return cmp.Compare(a.DueNow, b.DueNow)
-		}
-		return cmp.Compare(b.Priority, a.Priority)
-	})
-	return found, nil
+	return out
 }
 
-// capacity is how many tasks may be claimed now: free slots and look-ahead less what both sets hold, and none
-// while every slot is taken, so that a full node does not keep tasks from others.
-func (c *Claimer) capacity() int {
-	if c.Executing.Free() <= 0 {
-		return 0
+// jobsOf lists the jobs of runs, each once, in ascending order.
+func jobsOf(runs []trip.Run) []int64 {
+	jobs := make(map[int64]bool, len(runs))
+	for i := range runs {
+		jobs[runs[i].JobID] = true
 	}
-	return max(0, min(claimBatch*orOne(c.Lanes), c.Cap-c.Prepared.Len()-c.Executing.Len()))
-}
-
-// fitting leaves out tasks that are due and would only wait here: beside the free slots, one for each slot is enough to
-// go on with. What is left may be taken by who has room, and is come back for when a slot becomes free.
-func (c *Claimer) fitting(found []sql.Candidate, now job.Micros) []sql.Candidate {
-	room := (c.Executing.Free()+c.Slots)*orOne(c.PerSlot) - c.Prepared.Due(now)
-	fit := slices.DeleteFunc(found, func(f sql.Candidate) bool {
-		if f.DueNow > now {
-			return false
-		}
-		room--
-		return room < 0
-	})
-	c.hungry.Store(room < 0)
-	return fit
+	return slices.Sorted(maps.Keys(jobs))
 }

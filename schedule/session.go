@@ -2,29 +2,14 @@ package schedule
 
 import (
 	"go-crontab/job"
-
-	"github.com/google/uuid"
+	"go-crontab/sql/trip"
 )
 
-// Session is the life on whose behalf tasks are planned, claimed and started.
+// Session is the life of the node process on whose behalf runs are claimed and started.
 type Session interface {
-	ID() uuid.UUID
-	Node() string
-	Now() job.Micros                 // MySQL's clock
-	Fresh() bool                     // may anything be claimed or started now?
-	Reserve(n int64) int64           // the first of n launch counters
-	Mint() job.Launch                // one launch
-	Share() (index, of, buckets int) // the index-th of every of buckets is mine
-}
-
-// wake is a one-slot signal: a wake that finds it full is not needed, a wake that is missed costs a tick.
-type wake chan struct{}
-
-func newWake() wake { return make(wake, 1) }
-
-func (w wake) up() {
-	select {
-	case w <- struct{}{}:
-	default:
-	}
+	Number() trip.Owner
+	Now() job.Micros        // the clock of MySQL
+	Fresh() bool            // the lease is fresh: claims and starts are allowed
+	Mint(n int) (run int64) // the first of n run ids that nobody else uses
+	Share() (index, of int) // the index-th of so many shares of all jobs is this session's
 }

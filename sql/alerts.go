@@ -275,7 +275,7 @@ type alertWay struct {
 
 // alertPlace is a place in such a list. Due is what the list is ordered by before the id.
 type alertPlace struct {
-	RunPlace
+	ListPlace
 	fits bool
 }
 
@@ -304,9 +304,9 @@ func (db *DB) Fired(ctx context.Context, f FiredFilter) (out []FiredRow, next in
 	if f.Rule != "" {
 		left = append(left, condition{"rule = ?", []any{f.Rule}})
 	}
-	var after *RunPlace
+	var after *ListPlace
 	if f.Before != 0 {
-		after = &RunPlace{ID: f.Before}
+		after = &ListPlace{ID: f.Before}
 	}
 	ids, last, err := db.alertPlaces(ctx, "alert", way, left, after, f.Limit)
 	if err != nil {
@@ -338,7 +338,7 @@ func wayOf(ways []alertWay) (way alertWay, left []condition) {
 
 // alertPlaces returns the ids of a page of a list, and where it goes on, nil at the end. It looks at what a way leads to
 // until the page is full, or at so much that the next page must go on.
-func (db *DB) alertPlaces(ctx context.Context, table string, way alertWay, left []condition, after *RunPlace, limit int) (ids []int64, next *RunPlace, err error) {
+func (db *DB) alertPlaces(ctx context.Context, table string, way alertWay, left []condition, after *ListPlace, limit int) (ids []int64, next *ListPlace, err error) {
 	at, order := "0", "id DESC"
 	if way.by != "" {
 		at, order = way.by, way.by+" DESC, id DESC"
@@ -356,7 +356,7 @@ func (db *DB) alertPlaces(ctx context.Context, table string, way alertWay, left 
 				return at + " <= ? AND (" + at + " < ? OR id < ?)", []any{int64(e.Due), int64(e.Due), e.ID}
 			}}
 		if after != nil {
-			g.last = &alertPlace{RunPlace: *after}
+			g.last = &alertPlace{ListPlace: *after}
 		}
 		all.all = append(all.all, g)
 	}
@@ -368,7 +368,7 @@ func (db *DB) alertPlaces(ctx context.Context, table string, way alertWay, left 
 		ids = append(ids, e.ID)
 	}
 	if last != nil {
-		next = &last.RunPlace
+		next = &last.ListPlace
 	}
 	return ids, next, nil
 }
@@ -459,7 +459,7 @@ type DeliveryFilter struct {
 	Channel string
 	Rule    string
 	State   *DeliveryState
-	After   *RunPlace // only what the list has after this place
+	After   *ListPlace // only what the list has after this place
 	Limit   int
 }
 
@@ -467,7 +467,7 @@ type DeliveryFilter struct {
 // page that meets few that fit ends before it is full; next is where it goes on, nil at the end.
 //
 // Most messages are pings of jobs, which have neither a channel nor a rule, and most are sent.
-func (db *DB) Deliveries(ctx context.Context, f DeliveryFilter) (out []DeliveryRow, next *RunPlace, err error) {
+func (db *DB) Deliveries(ctx context.Context, f DeliveryFilter) (out []DeliveryRow, next *ListPlace, err error) {
 	var ways []alertWay
 	if f.State != nil {
 		ways = []alertWay{{"due", "next_at", true, []condition{{"state = ?", []any{*f.State}}}}}

@@ -154,14 +154,6 @@ func (tx *Tx) AuditSession(id uuid.UUID, by job.Actor, action job.Action, reason
 	return n > 0, err
 }
 
-// AuditBreak writes that a job cannot be planned any more.
-func (tx *Tx) AuditBreak(id int64, by job.Actor, why string) error {
-	_, err := tx.exec("audit break", "INSERT INTO audit (at, who, origin, action, kind, ref, app, name, reason)"+
-		" SELECT "+now+", ?, ?, ?, ?, id, app, name, ? FROM job WHERE id = ?",
-		cut(by.Who, 128), cut(by.Origin, 64), job.ActionBreak, job.KindJob, cut(why, 512), id)
-	return err
-}
-
 // rfc3339 shows an instant of a column as text, in UTC.
 func rfc3339(column string) string {
 	return "DATE_FORMAT(TIMESTAMPADD(MICROSECOND, " + column + ", '1970-01-01'), '%Y-%m-%dT%H:%i:%s.%fZ')"
@@ -191,11 +183,4 @@ func (db *DB) Lives(ctx context.Context, at job.Micros, limit int) ([]job.Sessio
 		}
 	}
 	return out, nil
-}
-
-// JobOf names the job of an attempt that is executing, and the app of the attempt; zero when there is none.
-func (tx *Tx) JobOf(l job.Launch) (id int64, app, name string, err error) {
-	err = tx.query("read job of a run", func(rows *stdsql.Rows) error { return rows.Scan(&id, &app, &name) },
-		"SELECT j.id, "+appOfTask+", j.name FROM task t FORCE INDEX (owner) JOIN job j ON j.id = t.job_id WHERE t.session_id = ? AND t.launch = ?", l.Session[:], l.N)
-	return id, app, name, err
 }

@@ -20,14 +20,14 @@ type AuditFilter struct {
 	Kind   job.Kind
 	From   job.Micros // at or after
 	To     job.Micros // before
-	After  *RunPlace  // only what the list has after this place: ID and Due, which is the line's instant
+	After  *ListPlace // only what the list has after this place: ID and Due, which is the line's instant
 	Limit  int
 }
 
 // AuditPage is a part of the audit.
 type AuditPage struct {
 	Lines []job.Entry
-	Next  *RunPlace // where it goes on; nil: it ends
+	Next  *ListPlace // where it goes on; nil: it ends
 }
 
 // auditEntry is a line, or only its place.
@@ -36,7 +36,7 @@ type auditEntry struct {
 	fits bool
 }
 
-func (e *auditEntry) place() *RunPlace { return &RunPlace{ID: e.ID, Due: e.At} }
+func (e *auditEntry) place() *ListPlace { return &ListPlace{ID: e.ID, Due: e.At} }
 
 // auditWay is an index to read the list from.
 type auditWay struct {

@@ -6,7 +6,6 @@ import (
 	stdsql "database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"go-crontab/job"
@@ -128,35 +127,6 @@ func calendarsNamed(read rowReader, names []string) (map[string]knownCalendar, e
 		}
 		return err
 	}, "SELECT name, spec, digest FROM calendar WHERE name IN "+list, args...)
-}
-
-// LearnCalendars reads the calendars that jobs name, whose rows this transaction has locked, into the jobs. Where none
-// names one it reads nothing. See [Tx.Replan] for why no lock on the calendars is needed.
-func (tx *Tx) LearnCalendars(jobs ...*JobRow) error { return learnCalendars(tx.query, jobs) }
-
-// LearnCalendars reads the calendars that jobs name into the jobs.
-func (db *DB) LearnCalendars(ctx context.Context, jobs ...*JobRow) error {
-	return learnCalendars(db.reader(ctx), jobs)
-}
-
-func learnCalendars(read rowReader, jobs []*JobRow) error {
-	var names []string
-	for _, j := range jobs {
-		if j != nil {
-			names = append(names, j.Spec.Calendars...)
-		}
-	}
-	slices.Sort(names)
-	found, err := calendarsNamed(read, slices.Compact(names))
-	if err != nil {
-		return err
-	}
-	for _, j := range jobs {
-		if j != nil {
-			j.Calendars, j.CalendarsErr = pick(found, j.Spec.Calendars)
-		}
-	}
-	return nil
 }
 
 // pick returns those of the named calendars that there are, and an error if one of them cannot be read.
@@ -293,71 +263,4 @@ func (tx *Tx) DeleteCalendar(id int64) error {
 		err = fmt.Errorf("delete calendar %d: %w", id, ErrMoved)
 	}
 	return err
-}
-
-// BegunAhead returns until when something may be spawned at due times that lie ahead, up to an instant, of jobs that name
-// a calendar; zero if nothing is. With the jobs' rows written by this transaction no more is to come.
-func (tx *Tx) BegunAhead(name string, from, to job.Micros) (window job.Micros, err error) {
-	ids, err := tx.namedBy(name)
-	if err != nil {
-		return 0, err
-	}
-	for part := range slices.Chunk(ids, replanBatch) { // of any number of jobs each statement is short
-		err := tx.query("look for starts", func(rows *stdsql.Rows) error {
-			var until job.Micros
-			err := rows.Scan(&until)
-			window = max(window, until)
-			return err
-		}, "SELECT COALESCE(MAX(t.spawn_by), 0) FROM "+eachOf+"task t FORCE INDEX (due) ON t.job_id = n.id"+
-			" WHERE t.due > ? AND t.due <= ? AND t.state = 2 AND t.origin = 0", numbers(part), int64(from), int64(to))
-		if err != nil {
-			return 0, err
-		}
-	}
-	return window, nil
-}
-
-// namedBy lists, in order, the jobs that name a calendar.
-func (tx *Tx) namedBy(calendar string) ([]int64, error) {
-	var ids []int64
-	err := tx.query("read references", idRows(&ids), "SELECT job_id FROM job_ref WHERE kind = ? AND name = ? ORDER BY job_id", RefCalendar, calendar)
-	return ids, err
-}
-
-// replanBatch is how many jobs one statement has planned anew.
-const replanBatch = 800
-
-// Replan has all living jobs that name a calendar planned anew from now on, because this transaction has changed it, and
-// returns how many. Those that are paused or held have nothing planned, and get their due times by the calendar as it
-// is when that ends.
-//
-// It goes with every other transaction that uses calendars. Such a one holds the job's row when it reads them, and this
-// one, which has written the calendar's row already, writes the job's row. So either the job's row is written here
-// first: then the other waits, and when it reads the calendar, which it does only with the job's row locked, this
-// transaction is committed and READ COMMITTED shows the calendar as it left it. Or the other one holds the job's row
-// first: then this one waits for it, and what the other planned by the old calendar is behind it: the job is marked
-// after that, and the mark is what the next planner, and every start until then, goes by. A job that begins to name the
-// calendar is found as well, because whoever writes its reference writes the calendar's row before (NameCalendars).
-//
-// If we die before the commit, the calendar is the old one and no job is marked; behind it all are.
-func (tx *Tx) Replan(name string, now job.Micros) (n int64, err error) {
-	ids, err := tx.namedBy(name)
-	if err != nil {
-		return 0, err
-	}
-	return tx.ReplanJobs(ids, now)
-}
-
-// ReplanJobs has those of some jobs that live planned anew from now on, and returns how many.
-func (tx *Tx) ReplanJobs(ids []int64, now job.Micros) (n int64, err error) {
-	for part := range slices.Chunk(ids, replanBatch) {
-		list, args := in([]any{int64(now), int64(now)}, part)
-		m, err := tx.exec("replan jobs", "UPDATE job FORCE INDEX (PRIMARY) SET replan = 1, finished = 0, error = '', next_due = LEAST(COALESCE(next_due, ?), ?)"+
-			" WHERE id IN "+list+" AND living = 1 AND paused = 0 AND held = 0 ORDER BY id", args...)
-		if err != nil {
-			return 0, err
-		}
-		n += m
-	}
-	return n, nil
 }

@@ -22,7 +22,7 @@ func refuse(format string, args ...any) error {
 }
 
 // MinPacket is the least max_allowed_packet: it holds a batch of output, each byte of which may take two when it is quoted.
-const MinPacket = 4 * maxOutputBytes
+const MinPacket = 8 << 20
 
 // IsOff tells whether a switch of the server is off. MariaDB 12 has made a word of read_only, with more values than two.
 func IsOff(value string) bool { return value == "0" || strings.EqualFold(value, "OFF") }

@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
+	"go-crontab/job"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,3 +197,31 @@ func search[R any](ctx context.Context, all *legs[R], limit int, fits func(R) bo
 		chunk = min(chunk, max(8, examinedMost-all.taken))
 	}
 }
+
+// ListPlace is a place in a list.
+type ListPlace struct {
+	ID  int64
+	Due job.Micros // what the list is ordered by before the id
+}
+
+// condition is a part of a WHERE clause.
+type condition struct {
+	sql  string
+	args []any
+}
+
+// Span is a range of ids, both ends included.
+type Span struct{ From, To int64 }
+
+// within writes the condition that an id is in one of some spans.
+func within(spans []Span) (string, []any) {
+	args := make([]any, 0, 2*len(spans))
+	for _, s := range spans {
+		args = append(args, s.From, s.To)
+	}
+	return "(id BETWEEN ? AND ?" + strings.Repeat(" OR id BETWEEN ? AND ?", len(spans)-1) + ")", args
+}
+
+// examinedMost bounds how many entries one page looks at without showing them: if conditions hold of many rows each, and of few
+// together, a page is shorter than it may be, and the next one goes on.
+const examinedMost = 2000

@@ -67,40 +67,6 @@ func (tx *Tx) DropLimits(app string) error {
 	return err
 }
 
-// countJobs counts the living jobs of an app.
-const countJobs = "SELECT COUNT(*) FROM job FORCE INDEX (app_living) WHERE app = ? AND living = 1"
-
-// CountAppJobs counts the living jobs of an app, those that this transaction has made included.
-func (tx *Tx) CountAppJobs(app string) (n int64, err error) {
-	err = tx.query("count jobs of an app", func(rows *stdsql.Rows) error { return rows.Scan(&n) }, countJobs, app)
-	return n, err
-}
-
-// countWaiting counts the tasks of an app that wait for a run of their job or for their group, up to a number. It reads
-// an index entry for each job of the app, and nothing of other apps.
-const countWaiting = `
-	SELECT COUNT(*) FROM (
-		SELECT 1
-		FROM job j FORCE INDEX (app_living)
-		STRAIGHT_JOIN waiting w FORCE INDEX (job) ON w.job_id = j.id
-		WHERE j.app = ? AND j.living = 1 AND w.kind IN (1, 2)
-		LIMIT ?
-	) some`
-
-// CountAppWaiting counts the waiting tasks of an app, up to a number.
-func (db *DB) CountAppWaiting(ctx context.Context, app string, most int64) (n int64, err error) {
-	err = db.query(ctx, "count waiting tasks of an app", func(rows *stdsql.Rows) error { return rows.Scan(&n) },
-		countWaiting, app, most)
-	return n, err
-}
-
-// CountAppWaiting counts the waiting tasks of an app, up to a number.
-func (tx *Tx) CountAppWaiting(app string, most int64) (n int64, err error) {
-	err = tx.query("count waiting tasks of an app", func(rows *stdsql.Rows) error { return rows.Scan(&n) },
-		countWaiting, app, most)
-	return n, err
-}
-
 const appStarts = "SELECT at, " + startsColumn + " FROM app_start FORCE INDEX (PRIMARY) WHERE app = ? AND at >= ?"
 
 func startRows(out job.Starts) func(*stdsql.Rows) error {

@@ -17,20 +17,6 @@ const (
 	RefPing     RefKind = 4 // to what it calls when a due time has ended; it has no name here
 )
 
-// SetRefs writes down to which named objects of a kind a job, whose row this transaction has written, refers: to these
-// and no others. A job that is deleted refers to none.
-func (tx *Tx) SetRefs(kind RefKind, jobID int64, names []string) error {
-	if _, err := tx.exec("delete references", "DELETE FROM job_ref WHERE job_id = ? AND kind = ?", jobID, kind); err != nil || len(names) == 0 {
-		return err
-	}
-	args := make([]any, 0, 3*len(names))
-	for _, n := range names {
-		args = append(args, kind, n, jobID)
-	}
-	_, err := tx.exec("insert references", "INSERT INTO job_ref (kind, name, job_id) VALUES "+values(len(names), 3), args...)
-	return err
-}
-
 // Referrers lists some of the living jobs that refer to an object, the caller holding its row: no job begins to refer
 // to it meanwhile.
 func (tx *Tx) Referrers(kind RefKind, name string, limit int) ([]job.Name, error) {
@@ -40,6 +26,6 @@ func (tx *Tx) Referrers(kind RefKind, name string, limit int) ([]job.Name, error
 		err := rows.Scan(&n.App, &n.Name)
 		out = append(out, n)
 		return err
-	}, "SELECT j.app, j.name FROM job_ref r JOIN job j ON j.id = r.job_id WHERE r.kind = ? AND r.name = ? AND j.living = 1 ORDER BY j.id LIMIT ?", kind, name, limit)
+	}, "SELECT a.name, j.name FROM job_ref r JOIN job j ON j.id = r.job_id JOIN app a ON a.id = j.app_id WHERE r.kind = ? AND r.name = ? AND j.living = 1 ORDER BY j.id LIMIT ?", kind, name, limit)
 	return out, err
 }

@@ -127,24 +127,3 @@ type Forgotten struct {
 	Once    []NamedJob // those of them with a single due time, some of them
 	Running int64      // attempts that executed at the backup
 }
-
-// Forgotten tells what a database that was restored does not know any more.
-func (db *DB) Forgotten(ctx context.Context) (r Forgotten, err error) {
-	m, err := db.ReadWatermark(ctx)
-	if err != nil {
-		return r, err
-	}
-	r.Since = m.At
-	at, err := db.Now(ctx)
-	if err != nil {
-		return r, err
-	}
-	err = db.query(ctx, "count what was due since", func(rows *stdsql.Rows) error { return rows.Scan(&r.Jobs, &r.Running) },
-		"SELECT (SELECT COUNT(*) FROM (SELECT id FROM job FORCE INDEX (plan) WHERE next_due < ? UNION SELECT job_id FROM task WHERE due < ?) due), (SELECT COUNT(*) FROM task FORCE INDEX (slice) WHERE state = 2)", int64(at), int64(at))
-	if err != nil {
-		return r, err
-	}
-	overdue := "SELECT j.id, j.app, j.name, COALESCE(j.next_due, 0), '' FROM job j WHERE j.living = 1 AND (j.next_due < ? OR EXISTS (SELECT 1 FROM task t FORCE INDEX (due) WHERE t.job_id = j.id AND t.due < ?)) AND j.spec LIKE ? ORDER BY j.id LIMIT 10"
-	r.Once, err = db.namedJobs(ctx, "list single due times since", overdue, int64(at), int64(at), `%"at":"%`)
-	return r, err
-}

@@ -5,7 +5,6 @@ import (
 	stdsql "database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go-crontab/job"
@@ -173,92 +172,9 @@ func (j *KeptJob) setKeep(text []byte) error {
 	return err
 }
 
-// KeptJobs lists jobs behind an id. It reads one entry of the index of records for each.
-func (db *DB) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, error) {
-	var out []KeptJob
-	err := db.query(ctx, "list jobs with what they keep", func(rows *stdsql.Rows) error {
-		var (
-			j      KeptJob
-			keep   []byte
-			oldest stdsql.NullInt64
-		)
-		if err := rows.Scan(&j.ID, &j.App, &keep, &oldest); err != nil {
-			return err
-		}
-		j.Oldest = job.Micros(oldest.Int64)
-		if j.setKeep(keep) != nil {
-			j.Oldest = 0 // what it wants to keep cannot be read: all stays
-		}
-		out = append(out, j)
-		return nil
-	}, "SELECT j.id, j.app, "+jobKeep+", (SELECT h.due FROM history h FORCE INDEX (attempt) WHERE h.job_id = j.id ORDER BY h.due LIMIT 1)"+
-		" FROM job j FORCE INDEX (PRIMARY) WHERE j.id > ? ORDER BY j.id LIMIT ?", after, limit)
-	return out, err
-}
-
 // LookMost is how many records of a job one statement of the removal reads: with millions of one job, each stays well below
 // the time that a statement may take.
 const LookMost = 10_000
-
-// LastDues returns the due time before which a job has no more than so many records; 0 when it has not that many.
-func (db *DB) LastDues(ctx context.Context, jobID int64, records int64) (job.Micros, error) {
-	type place struct {
-		due             job.Micros
-		origin, attempt int64
-	}
-	at := place{due: 1 << 62}
-	for {
-		step, found := min(records, LookMost), false
-		err := db.query(ctx, "count records", func(rows *stdsql.Rows) error {
-			found = true
-			return rows.Scan(&at.due, &at.origin, &at.attempt)
-		}, "SELECT due, origin, attempt FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due <= ? AND (due < ? OR origin < ? OR origin = ? AND attempt < ?)"+
-			" ORDER BY due DESC, origin DESC, attempt DESC LIMIT 1 OFFSET ?", jobID, int64(at.due), int64(at.due), at.origin, at.origin, at.attempt, step-1)
-		if err != nil || !found {
-			return 0, err
-		}
-		if records -= step; records == 0 {
-			return at.due, nil
-		}
-	}
-}
-
-// LastBytes returns the due time before which the latest records of a job keep no more output than so much; 0 when all of
-// them do. It reads no more records than that.
-func (db *DB) LastBytes(ctx context.Context, jobID int64, most job.Size) (job.Micros, error) {
-	const page = 1000
-	before, sum := int64(1)<<62, int64(0)
-	for {
-		n, first := 0, int64(0)
-		var found job.Micros
-		err := db.query(ctx, "add up output", func(rows *stdsql.Rows) error {
-			var due, kept int64
-			err := rows.Scan(&due, &kept)
-			n, first = n+1, due
-			if sum += kept; sum > int64(most) && found == 0 {
-				found = job.Micros(due + 1) // this one is too much
-			}
-			return err
-		}, "SELECT due, SUM(output_kept) FROM (SELECT due, output_kept FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due < ? ORDER BY due DESC, origin DESC, attempt DESC LIMIT ?) latest"+
-			" GROUP BY due ORDER BY due DESC", jobID, before, page)
-		if err != nil || found != 0 || n == 0 || first == before {
-			return found, err
-		}
-		before = first
-	}
-}
-
-// Cut says which records of a job go: those due before Due, that ended before Ended or are due before Surely; of those
-// that did not succeed only the ones that ended before Failed.
-type Cut struct {
-	JobID  int64
-	From   job.Micros // what is due earlier was looked at already
-	To     job.Micros // what is due later is not looked at yet, see LookAhead
-	Due    job.Micros
-	Ended  job.Micros
-	Surely job.Micros
-	Failed job.Micros
-}
 
 // OldRun is a record that goes.
 type OldRun struct {
@@ -272,141 +188,8 @@ type OldRun struct {
 	App     string
 }
 
-// LookAhead says up to where the next LookMost records of a cut are due. Those that stay, as failures that are kept longer, may be
-// many.
-func (db *DB) LookAhead(ctx context.Context, c Cut) (to job.Micros, err error) {
-	to = c.Due
-	err = db.query(ctx, "look ahead of old runs", func(rows *stdsql.Rows) error { return rows.Scan(&to) },
-		"SELECT due FROM history FORCE INDEX (attempt) WHERE job_id = ? AND due > ? AND due < ? ORDER BY due, origin, attempt LIMIT 1 OFFSET ?", c.JobID, int64(c.From), int64(c.Due), LookMost)
-	return to, err
-}
-
-// OldRuns lists records that go, the earliest due first, between From and To. It takes no lock.
-func (db *DB) OldRuns(ctx context.Context, c Cut, limit int) ([]OldRun, error) {
-	var out []OldRun
-	err := db.query(ctx, "list old runs", func(rows *stdsql.Rows) error {
-		r := OldRun{JobID: c.JobID}
-		var session uuid.UUID
-		err := rows.Scan(&r.ID, &r.Due, &session, &r.Launch.N, &r.Outcome, &r.Trigger, &r.Output, &r.App)
-		r.Launch.Session = session
-		out = append(out, r)
-		return err
-	}, "SELECT h.id, h.due, h.session_id, h.launch, h.outcome, h.trig, h.output_bytes > 0, "+appOfRun+
-		" FROM history h FORCE INDEX (attempt) STRAIGHT_JOIN job j ON j.id = h.job_id WHERE h.job_id = ? AND h.due >= ? AND h.due < ?"+
-		" AND (h.ended < ? OR h.due < ?) AND (h.outcome NOT IN (2, 3, 4, 5, 7) OR h.ended < ?) ORDER BY h.due, h.origin, h.attempt LIMIT ?",
-		c.JobID, int64(c.From), int64(c.To), int64(c.Ended), int64(c.Surely), int64(c.Failed), limit)
-	return out, err
-}
-
 // ErrUnreadable is that the stored output of a run is not what this version writes: a newer one did, or it is damaged.
 var ErrUnreadable = errors.New("stored output cannot be read")
-
-// RunsWithOutput reads records with their output.
-func (db *DB) RunsWithOutput(ctx context.Context, ids []int64) ([]RunRow, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	var out []RunRow
-	at := map[job.Launch]int{}
-	list, args := in(nil, ids)
-	err := db.query(ctx, "read runs", func(rows *stdsql.Rows) error {
-		r, err := scanRun(rows)
-		at[r.Launch] = len(out)
-		out = append(out, r)
-		return err
-	}, "SELECT "+runColumns+" FROM history h FORCE INDEX (PRIMARY) STRAIGHT_JOIN job j ON j.id = h.job_id WHERE h.id IN "+list+" ORDER BY h.id", args...)
-	if err != nil {
-		return nil, err
-	}
-	for session, counters := range launchesOf(out) {
-		list, args := in([]any{session[:]}, counters)
-		err := db.query(ctx, "read outputs", func(rows *stdsql.Rows) error {
-			var n int64
-			var o job.Output
-			if err := rows.Scan(&n, &o.Head, &o.Tail, &o.Encoding); err != nil {
-				return err
-			}
-			l := job.Launch{Session: session, N: n}
-			if err := o.Unpack(); err != nil {
-				return fmt.Errorf("run %s: %w: %w", l, ErrUnreadable, err)
-			}
-			r := &out[at[l]]
-			r.Output.Head, r.Output.Tail = o.Head, o.Tail
-			return nil
-		}, "SELECT launch, head, tail, encoding FROM output FORCE INDEX (PRIMARY) WHERE session_id = ? AND launch IN "+list, args...)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-func launchesOf(runs []RunRow) map[uuid.UUID][]int64 {
-	out := map[uuid.UUID][]int64{}
-	for i := range runs {
-		if r := &runs[i]; r.Output.Bytes > 0 {
-			out[r.Launch.Session] = append(out[r.Launch.Session], r.Launch.N)
-		}
-	}
-	return out
-}
-
-// DropRuns removes records of one job, their output, and what lists find them by. All are found by primary keys, so that
-// nothing is locked but what goes.
-func (tx *Tx) DropRuns(runs []OldRun) error {
-	if len(runs) == 0 {
-		return nil
-	}
-	ids := make([]int64, len(runs))
-	var outputs []KeptOutput
-	type part struct {
-		outcome job.Outcome
-		trigger int
-	}
-	notable := map[part][]int{}
-	for i := range runs {
-		r := &runs[i]
-		ids[i] = r.ID
-		if r.Output {
-			outputs = append(outputs, KeptOutput{ID: r.ID, App: r.App, Launch: r.Launch})
-		}
-		if r.Outcome != job.Succeeded || r.Trigger != 0 {
-			p := part{r.Outcome, r.Trigger}
-			notable[p] = append(notable[p], i)
-		}
-	}
-	counting, err := tx.counting()
-	if err != nil {
-		return err
-	}
-	var kept []KeptOutput
-	if counting {
-		if kept, err = tx.keptNow(outputs); err != nil {
-			return err
-		}
-	}
-	slices.Sort(ids)
-	list, args := in(nil, ids)
-	if _, err := tx.exec("drop old runs", "DELETE h FROM history h FORCE INDEX (PRIMARY) WHERE h.id IN "+list, args...); err != nil {
-		return err
-	}
-	if err := tx.dropOutputs(launchesOfKept(outputs)); err != nil {
-		return err
-	}
-	for p, of := range notable {
-		first, last := runs[of[0]].Due, runs[of[0]].Due
-		var which []int64
-		for _, i := range of {
-			first, last = min(first, runs[i].Due), max(last, runs[i].Due)
-			which = append(which, runs[i].ID)
-		}
-		list, args := in([]any{runs[0].JobID, int8(p.outcome), p.trigger, int64(first), int64(last)}, which)
-		if _, err := tx.exec("drop old notes", "DELETE n FROM notable n FORCE INDEX (PRIMARY) WHERE n.job_id = ? AND n.outcome = ? AND n.trig = ? AND n.due BETWEEN ? AND ? AND n.id IN "+list, args...); err != nil {
-			return err
-		}
-	}
-	return tx.uncount(kept)
-}
 
 // HoldRule keeps others from changing the rule by which the records of a job go, or returns ErrMoved when it is not the given
 // one any more. It comes last in a transaction that removes records: so the job's row is locked for as long as a COMMIT

@@ -152,9 +152,9 @@ func (tx *Tx) DeleteSecret(id int64) error {
 // those that name it and whose app has none of its own. The caller holds the secret's row: no job begins to use it
 // meanwhile. Nor can an app's own secret go while its jobs name it.
 func (tx *Tx) SecretUsers(s job.AppSecret, limit int) ([]job.Name, error) {
-	cond, args := "j.app = ?", []any{RefSecret, s.Name, s.App, limit}
+	cond, args := "a.name = ?", []any{RefSecret, s.Name, s.App, limit}
 	if s.App == "" {
-		cond = "NOT EXISTS (SELECT 1 FROM secret s WHERE s.name = ? AND s.app = j.app)"
+		cond = "NOT EXISTS (SELECT 1 FROM secret s WHERE s.name = ? AND s.app = a.name)"
 		args[2] = s.Name
 	}
 
@@ -164,7 +164,7 @@ func (tx *Tx) SecretUsers(s job.AppSecret, limit int) ([]job.Name, error) {
 		err := rows.Scan(&n.App, &n.Name)
 		out = append(out, n)
 		return err
-	}, "SELECT j.app, j.name FROM job_ref r JOIN job j ON j.id = r.job_id"+
+	}, "SELECT a.name, j.name FROM job_ref r JOIN job j ON j.id = r.job_id JOIN app a ON a.id = j.app_id"+
 		" WHERE r.kind = ? AND r.name = ? AND j.living = 1 AND "+cond+" ORDER BY j.id LIMIT ?", args...)
 	return out, err
 }

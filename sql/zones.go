@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-
-	"go-crontab/job"
 )
 
 // The setting zones says what time zone data all jobs are planned by: its fingerprint, see job.ZoneData, or, from when a node joined
@@ -42,28 +40,4 @@ func (db *DB) PlannedBy(ctx context.Context, seen, zones string) (bool, error) {
 		return err
 	})
 	return n == 1, err
-}
-
-// JobsBehind lists living jobs by id, those after the given one. It reads none that were deleted, which may be far more.
-func (db *DB) JobsBehind(ctx context.Context, after int64, limit int) ([]JobRow, error) {
-	var out []JobRow
-	err := db.query(ctx, "list jobs by id", jobRows(&out), "SELECT "+jobListColumns+" FROM job FORCE INDEX (living) WHERE living = 1 AND id > ? ORDER BY id LIMIT ?", after, limit)
-	return out, err
-}
-
-// PlannedAhead lists, by job, the due times of some jobs that are planned and later than an instant, the earliest first.
-func (db *DB) PlannedAhead(ctx context.Context, ids []int64, now job.Micros) (map[int64][]job.Micros, error) {
-	out := map[int64][]job.Micros{}
-	if len(ids) == 0 {
-		return out, nil
-	}
-	list, args := in(nil, ids)
-	err := db.query(ctx, "list due times ahead", func(rows *stdsql.Rows) error {
-		var id int64
-		var due job.Micros
-		err := rows.Scan(&id, &due)
-		out[id] = append(out[id], due)
-		return err
-	}, "SELECT job_id, due FROM task FORCE INDEX (due) WHERE job_id IN "+list+" AND due > ? AND origin = 0 ORDER BY job_id, due", append(args, int64(now))...)
-	return out, err
 }

@@ -99,7 +99,7 @@ type LateRun struct {
 	LatePlace
 	JobID   int64
 	Due     job.Micros
-	Origin  int64
+	Kind    trip.Kind
 	Attempt int
 	State   trip.State
 }
@@ -108,7 +108,7 @@ type LateRun struct {
 // reads all: they stand in lines, whatever they were due.
 func (db *DB) LateRuns(ctx context.Context, after LatePlace, before job.Micros, limit int) ([]LateRun, error) {
 	query := `
-		SELECT owner, due_now, hash, id, job_id, due, kind, request, attempt, state
+		SELECT owner, due_now, hash, id, job_id, due, kind, attempt, state
 		FROM run FORCE INDEX (live)
 		WHERE owner = ? AND due_now >= ? AND (due_now > ? OR hash > ? OR hash = ? AND id > ?) AND due < ? AND state <> 'executing'`
 	args := []any{int32(after.Owner), int64(after.DueNow), int64(after.DueNow), after.Hash, after.Hash, after.ID, int64(before)}
@@ -122,10 +122,7 @@ func (db *DB) LateRuns(ctx context.Context, after LatePlace, before job.Micros, 
 		LIMIT ?`
 
 	scan := func(rows *sql.Rows) (l LateRun, err error) {
-		var kind trip.Kind
-		var request int64
-		err = rows.Scan(&l.Owner, &l.DueNow, &l.Hash, &l.ID, &l.JobID, &l.Due, &kind, &request, &l.Attempt, &l.State)
-		l.Origin = originOf(kind, request)
+		err = rows.Scan(&l.Owner, &l.DueNow, &l.Hash, &l.ID, &l.JobID, &l.Due, &l.Kind, &l.Attempt, &l.State)
 		return l, err
 	}
 	return sql.Select(db.Reader(ctx), "look for late runs", scan, query, append(args, limit)...)

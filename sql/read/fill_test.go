@@ -1,6 +1,7 @@
 package read
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,7 +10,6 @@ import (
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/sql"
-	"go-crontab/sql/trip"
 )
 
 // epoch is when the first run of a filled table was due. The others follow 1 ms apart.
@@ -31,8 +31,8 @@ func setUp(t *testing.T) *fixture {
 	}
 	t.Cleanup(func() { db.Close() })
 	f := &fixture{T: t, db: &DB{db}}
-	for _, statement := range trip.Schema() {
-		f.exec(statement)
+	if _, _, err := f.db.Migrate(context.Background()); err != nil {
+		f.Fatal(err)
 	}
 	return f
 }

@@ -1,6 +1,7 @@
 package read
 
 import (
+	"context"
 	"testing"
 
 	"go-crontab/internal/testdb"
@@ -17,10 +18,8 @@ func BenchmarkFinish(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	for _, statement := range trip.Schema() {
-		if _, err := db.Raw().Exec(statement); err != nil {
-			b.Fatal(err)
-		}
+	if _, _, err := db.Migrate(context.Background()); err != nil {
+		b.Fatal(err)
 	}
 	next := int64(1) << 32
 	do := func(fn func(*sql.Tx) error) {

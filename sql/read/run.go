@@ -11,13 +11,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Run is a run as people ask for it, with the names that its row refers to. Its Launch has the session that started or ended it, and
-// its id as the number.
+// Run is a run as people ask for it, with the names that its row refers to.
 type Run struct {
 	ID int64
 	job.Run
-	Claim     int32
-	Kind      trip.Kind
 	State     trip.State
 	DueNow    job.Micros // when it was to begin: the due time, or later
 	Hash      int
@@ -29,11 +26,7 @@ type Run struct {
 
 // Place is where a list of runs stands.
 func (r *Run) Place() *RunPlace {
-	request := r.Origin
-	if request < 0 {
-		request = -request
-	}
-	return &RunPlace{ID: r.ID, Due: r.Due, DueNow: r.DueNow, Request: request, Attempt: r.Attempt, Hash: r.Hash}
+	return &RunPlace{ID: r.ID, Due: r.Due, DueNow: r.DueNow, Request: r.Request, Attempt: r.Attempt, Hash: r.Hash}
 }
 
 const selectRuns = `
@@ -51,24 +44,22 @@ const joinNames = `
 func scanRun(rows *sql.Rows) (*Run, error) {
 	var (
 		r       Run
-		request int64
 		outcome string
 		exit    int
 		session []byte
 	)
-	err := rows.Scan(&r.ID, &r.Claim, &r.JobID, &r.Version, &r.Due, &r.DueNow, &r.Hash, &r.Kind, &request, &r.Attempt, &r.State,
+	err := rows.Scan(&r.ID, &r.Launch.Claim, &r.JobID, &r.Version, &r.Due, &r.DueNow, &r.Hash, &r.Kind, &r.Request, &r.Attempt, &r.State,
 		&r.Final, &outcome, &r.Reason, &exit, &r.Signal, &r.Until, &r.Count, &r.Started, &r.Ended,
 		&r.Output.Bytes, &r.Kept, &r.App, &r.Job, &session, &r.Node)
 	if err != nil {
 		return nil, err
 	}
 
-	r.Launch.N = r.ID
+	r.Launch.Run = r.ID
 	if len(session) > 0 {
-		r.Launch.Session, err = uuid.FromBytes(session)
+		r.Session, err = uuid.FromBytes(session)
 	}
 	r.Executing = r.State == trip.Executing
-	r.Origin = originOf(r.Kind, request)
 	if r.State == trip.Ended {
 		r.Outcome, _ = job.ParseOutcome(outcome)
 	}
@@ -81,14 +72,6 @@ func scanRun(rows *sql.Rows) (*Run, error) {
 		r.Lateness = int64(r.Started - r.DueNow)
 	}
 	return &r, err
-}
-
-// originOf says what asked for a run: zero is the schedule, a number below zero a backfill.
-func originOf(kind trip.Kind, request int64) int64 {
-	if kind == trip.Backfill {
-		return -request
-	}
-	return request
 }
 
 // runsByID reads runs in any state.

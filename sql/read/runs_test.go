@@ -120,7 +120,7 @@ func TestRunRow(t *testing.T) {
 
 	r := must(f.db.Run(f.Context(), 50))
 	due := epoch + 50_000
-	got := fmt.Sprint(r.ID, r.Job, r.App, r.Due == due, r.DueNow == due+5000, r.Started == due+5000, r.Lateness, r.Origin, r.Attempt, r.Final,
+	got := fmt.Sprint(r.ID, r.Job, r.App, r.Due == due, r.DueNow == due+5000, r.Started == due+5000, r.Lateness, r.Request, r.Attempt, r.Final,
 		r.Outcome.String(), *r.ExitCode, r.Reason, r.Node, r.Launch, string(r.State), r.Executing, r.Output.Bytes, r.Kept, string(r.Output.Head), string(r.Output.Tail), r.Count)
 	job2 := must(f.db.Job(f.Context(), r.JobID))
 	if r.Job == "" || r.App == "" || job2.ID != r.JobID {

@@ -1,6 +1,7 @@
 package trip_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,10 +20,8 @@ func TestOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for _, statement := range trip.Schema() {
-		if _, err := db.Raw().Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+	if _, _, err := db.Migrate(context.Background()); err != nil {
+		t.Fatal(err)
 	}
 	var rows []string
 	for i := range 3000 {

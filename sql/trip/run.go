@@ -7,25 +7,25 @@ import (
 )
 
 // State of a run, as its row says it.
-type State string
+type State = job.State
 
 // States.
 const (
-	Idle      State = "idle"
-	Prepared  State = "prepared"
-	Executing State = "executing"
-	Waiting   State = "waiting"
-	Ended     State = "ended"
+	Idle      = job.Idle
+	Prepared  = job.Prepared
+	Executing = job.Executing
+	Waiting   = job.Waiting
+	Ended     = job.Ended
 )
 
 // Kind says where a run comes from.
-type Kind string
+type Kind = job.RunKind
 
 // Kinds.
 const (
-	Schedule Kind = "schedule"
-	Manual   Kind = "manual"
-	Backfill Kind = "backfill"
+	Schedule = job.FromSchedule
+	Manual   = job.Manual
+	Backfill = job.FromBackfill
 )
 
 // Owner is the number of the session that holds a run, or one of the fixed owners. The owner of an executing or prepared
@@ -42,16 +42,8 @@ const (
 // String is the owner as a statement spells it.
 func (o Owner) String() string { return strconv.Itoa(int(o)) }
 
-// Launch is the fencing token of a run. Each claim raises the count, so a write that names an older launch changes nothing.
-type Launch struct {
-	Run   int64
-	Claim int32
-}
-
-// String is the launch as people and commands see it.
-func (l Launch) String() string {
-	return strconv.FormatInt(l.Run, 10) + "-" + strconv.FormatInt(int64(l.Claim), 10)
-}
+// Launch is the fencing token of a run.
+type Launch = job.Launch
 
 // Run is a run that has not ended.
 type Run struct {

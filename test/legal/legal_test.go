@@ -1,12 +1,12 @@
 package legal_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"go-crontab/internal/testdb"
 	"go-crontab/sql"
-	"go-crontab/sql/trip"
 	"go-crontab/test/legal"
 )
 
@@ -19,10 +19,8 @@ func TestRefusals(t *testing.T) {
 	}
 	defer db.Close()
 	silent := &quiet{TB: t}
-	for _, statement := range trip.Schema() {
-		if _, err := db.Raw().Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+	if _, _, err := db.Migrate(context.Background()); err != nil {
+		t.Fatal(err)
 	}
 	legal.Watch(silent, db)
 

@@ -1,6 +1,0 @@
-//go:build !race
-
-package protocol
-
-// instrumented tells whether the race detector slows everything down.
-const instrumented = false

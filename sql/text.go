@@ -1,0 +1,16 @@
+package sql
+
+import "strings"
+
+// cut shortens s to at most n runes, the last of which then is an ellipsis.
+func cut(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n-1]) + "…"
+}

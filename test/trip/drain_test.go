@@ -1,0 +1,207 @@
+// Package second_test measures the trip of the second edition from its claim to its end.
+package trip_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/pprof"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"go-crontab/internal/privatedb"
+	"go-crontab/job"
+	"go-crontab/lock"
+	"go-crontab/result"
+	"go-crontab/schedule"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+var runs = flag.Int("drain", 100_000, "how many overdue one-shots BenchmarkDrain works off")
+
+// life is a session for benchmarks: alone on its server, by its own clock.
+type life struct {
+	number trip.Owner
+	last   atomic.Int64
+}
+
+func (l *life) Number() trip.Owner { return l.number }
+func (l *life) Now() job.Micros    { return job.MicrosOf(time.Now()) }
+func (l *life) Fresh() bool        { return true }
+func (l *life) Share() (int, int)  { return 0, 1 }
+func (l *life) Mint(n int) int64   { return int64(l.number)<<32 | (l.last.Add(int64(n)) - int64(n)) }
+
+// noop executes nothing: each run has succeeded when it was started.
+type noop struct {
+	recorder *result.Recorder
+	taken    atomic.Int64
+	free     func()
+}
+
+const slots = 4000
+
+func (x *noop) Free() int { return slots - int(x.taken.Load()) }
+
+func (x *noop) Add(started []schedule.Started) {
+	x.taken.Add(int64(len(started)))
+	now := job.MicrosOf(time.Now())
+	for i := range started {
+		s := &started[i]
+		x.recorder.Put(trip.End{Launch: s.Launch, JobID: s.JobID, Outcome: job.Succeeded, Final: true, Started: now, Ended: now}, false)
+	}
+}
+
+func BenchmarkDrain(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		drain(b)
+		b.StartTimer()
+	}
+}
+
+// newServer starts a durable server of its own, with a pool that holds all.
+func newServer(b *testing.B) (*privatedb.DB, *sql.DB) {
+	b.Helper()
+	server, err := privatedb.Start(b.Context(), privatedb.Options{Pool: 512, Redo: 512, Durable: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { server.Stop() })
+	if err := server.CreateSchema(b.Context(), "trip"); err != nil {
+		b.Fatal(err)
+	}
+	db, err := sql.Open(server.DSN("trip"), sql.MigrateTimeouts, 8)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { db.Close() })
+	return server, db
+}
+
+func drain(b *testing.B) {
+	ctx := b.Context()
+	server, db := newServer(b)
+	fill(b, db, *runs)
+
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	x, session := lock.New(db, log), &life{number: 7}
+	session.last.Store(1)
+	defs, prepared := schedule.NewDefinitions(), schedule.NewPrepared()
+	done, wrote := make(chan struct{}), 0
+	steps := map[string]time.Duration{}
+	var mu sync.Mutex
+	x.Took = func(name string, took time.Duration) { mu.Lock(); steps[name] += took; mu.Unlock() }
+
+	noop := &noop{}
+	noop.recorder = result.New(x, session, log, func(ends []trip.End) {
+		noop.taken.Add(-int64(len(ends)))
+		noop.free()
+		if wrote += len(ends); wrote == *runs {
+			close(done)
+		}
+	})
+	claimer := schedule.NewClaimer(schedule.Claimer{
+		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Log: log, LookAhead: 10 * time.Second, Most: 8000,
+	})
+	starter := schedule.NewStarter(schedule.Starter{
+		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Executing: noop, Log: log, Window: time.Second,
+	})
+	noop.free = starter.Freed
+
+	if path := os.Getenv("CPUPROFILE"); path != "" {
+		f, _ := os.Create(path)
+		pprof.StartCPUProfile(f)
+		defer pprof.StopCPUProfile()
+	}
+	serverBefore, nodeBefore := cpuOf(b, server.PID()), ownCPU()
+	redoBefore := redo(b, db)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	began := time.Now()
+	b.StartTimer()
+	var all sync.WaitGroup
+	all.Go(func() { claimer.Run(ctx) })
+	all.Go(func() { starter.Run(ctx) })
+	all.Go(func() { noop.recorder.Run(ctx) })
+	<-done
+	b.StopTimer()
+	took := time.Since(began)
+	n := float64(*runs)
+	b.ReportMetric(n/took.Seconds(), "runs/s")
+	b.ReportMetric(float64((cpuOf(b, server.PID())-serverBefore).Microseconds())/n, "server-µs/run")
+	b.ReportMetric(float64((ownCPU()-nodeBefore).Microseconds())/n, "node-µs/run")
+	b.ReportMetric(float64(redo(b, db)-redoBefore)/n, "redo-B/run")
+	mu.Lock()
+	for name, took := range steps {
+		b.ReportMetric(float64(took.Microseconds())/n, name+"-µs/run")
+	}
+	mu.Unlock()
+	cancel()
+	all.Wait()
+	var ended int
+	if err := db.Raw().QueryRow("SELECT COUNT(*) FROM run WHERE state = 'ended' AND outcome = 'succeeded'").Scan(&ended); err != nil || ended != *runs {
+		b.Fatalf("%d runs ended, expected %d: %v", ended, *runs, err)
+	}
+}
+
+func fill(b *testing.B, db *sql.DB, n int) {
+	if _, _, err := db.Migrate(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	due := time.Now().Add(-time.Second)
+	spec := job.Spec{App: "default", Name: "once", At: &due, Command: "true"}
+	spec.Defaults(time.Now())
+	text, err := spec.Encode()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for at := 0; at < n; at += 1000 {
+		var jobs, versions []string
+		for i := at; i < min(n, at+1000); i++ {
+			jobs = append(jobs, fmt.Sprintf("(%d,1,'once-%d',%d,%d)", i+1, i, i*7919%1024, due.UnixMicro()))
+			versions = append(versions, fmt.Sprintf("(%d,1,'%s',0)", i+1, text))
+		}
+		for _, statement := range []string{
+			"INSERT INTO job (id, app_id, name, hash, next_due) VALUES " + strings.Join(jobs, ","),
+			"INSERT INTO job_version (job_id, version, definition, created) VALUES " + strings.Join(versions, ","),
+		} {
+			if _, err := db.Raw().Exec(statement); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+func redo(b *testing.B, db *sql.DB) (n int64) {
+	var name string
+	if err := db.Raw().QueryRow("SHOW GLOBAL STATUS LIKE 'Innodb_lsn_current'").Scan(&name, &n); err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+func ownCPU() time.Duration {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// cpuOf reads the processor time of a process.
+func cpuOf(b *testing.B, pid int) time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+2:]))
+	var user, system int64
+	fmt.Sscan(fields[11], &user)
+	fmt.Sscan(fields[12], &system)
+	return time.Duration(user+system) * 10 * time.Millisecond
+}

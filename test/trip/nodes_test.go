@@ -1,0 +1,230 @@
+package trip_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go-crontab/internal/faultproxy"
+	"go-crontab/internal/testdb"
+	"go-crontab/job"
+	"go-crontab/lock"
+	"go-crontab/result"
+	"go-crontab/schedule"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+	"go-crontab/test/legal"
+)
+
+// cluster is a schema with nodes whose loops run. What they execute ends at once.
+type cluster struct {
+	*testing.T
+	dsn  string
+	db   *sql.DB
+	mu   sync.Mutex
+	dead map[trip.Owner]bool
+	ran  map[string]int // by job and due time: how often it was executed
+}
+
+// node is a member of the cluster behind a proxy of its own.
+type node struct {
+	*cluster
+	number   trip.Owner
+	share    int
+	of       int
+	last     atomic.Int64
+	proxy    *faultproxy.Proxy
+	starter  *schedule.Starter
+	recorder *result.Recorder
+	taken    atomic.Int64
+	stop     context.CancelFunc
+	loops    sync.WaitGroup
+}
+
+func (n *node) Number() trip.Owner { return n.number }
+func (n *node) Now() job.Micros    { return job.MicrosOf(time.Now()) }
+func (n *node) Fresh() bool        { return true }
+func (n *node) Share() (int, int)  { return n.share, n.of }
+func (n *node) Mint(k int) int64   { return int64(n.number)<<32 | (n.last.Add(int64(k)) - int64(k)) }
+func (n *node) Free() int          { return 200 - int(n.taken.Load()) }
+
+// Add executes runs: each has succeeded at once.
+func (n *node) Add(started []schedule.Started) {
+	n.taken.Add(int64(len(started)))
+	for i := range started {
+		s := &started[i]
+		n.mu.Lock()
+		n.ran[fmt.Sprintf("%d %d", s.JobID, s.Due)]++
+		n.mu.Unlock()
+		now := n.Now()
+		n.recorder.Put(trip.End{Launch: s.Launch, JobID: s.JobID, Outcome: job.Succeeded, Final: true, Started: now, Ended: now}, s.Spec.Overlap != job.OverlapAllow)
+	}
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	t.Parallel()
+	dsn := testdb.DSN(t)
+	db, err := sql.Open(dsn, sql.DefaultTimeouts, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if _, _, err := db.Migrate(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	legal.Watch(t, db)
+	return &cluster{T: t, dsn: dsn, db: db, dead: map[trip.Owner]bool{}, ran: map[string]int{}}
+}
+
+// join starts the loops of a node.
+func (c *cluster) join(number trip.Owner, share, of int) *node {
+	c.Helper()
+	_, socket, _ := strings.Cut(c.dsn, "unix(")
+	socket, _, _ = strings.Cut(socket, ")")
+	n := &node{cluster: c, number: number, share: share, of: of, proxy: faultproxy.New(c, "unix", socket)}
+	n.last.Store(1)
+	db, err := sql.Open(n.proxy.DSN(c.dsn), sql.DefaultTimeouts, 8)
+	if err != nil {
+		c.Fatal(err)
+	}
+
+	log := slog.New(slog.DiscardHandler)
+	x, defs, prepared := lock.New(db, log), schedule.NewDefinitions(), schedule.NewPrepared()
+	n.recorder = result.New(x, n, log, func(ends []trip.End) {
+		n.taken.Add(-int64(len(ends)))
+		n.starter.Freed()
+	})
+	claimer := schedule.NewClaimer(schedule.Claimer{
+		DB: db, Exclusion: x, Session: n, Definitions: defs, Prepared: prepared, Log: log, LookAhead: 5 * time.Second, Most: 8000,
+	})
+	n.starter = schedule.NewStarter(schedule.Starter{
+		DB: db, Exclusion: x, Session: n, Definitions: defs, Prepared: prepared, Executing: n, Log: log, Window: time.Second,
+	})
+	reaper := &result.Reaper{
+		DB: db, Exclusion: x, Session: n, Log: log, NodeOf: func(o trip.Owner) string { return fmt.Sprint("node-", o) },
+		Living: c.living, SpecOf: func(id int64) *job.Spec {
+			if d := defs.Latest(id); d != nil {
+				return d.Spec
+			}
+			return nil
+		},
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	n.stop = cancel
+	for _, run := range []func(context.Context) error{claimer.Run, n.starter.Run, n.recorder.Run, reaper.Run} {
+		n.loops.Go(func() { run(ctx) })
+	}
+	c.Cleanup(func() {
+		cancel()
+		n.proxy.Heal()
+		n.proxy.CutAll()
+		n.loops.Wait()
+		db.Close()
+	})
+	return n
+}
+
+// living are the sessions whose rows are there: all that ever joined, less the buried ones.
+func (c *cluster) living(context.Context) (map[trip.Owner]bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := map[trip.Owner]bool{}
+	for n := trip.Owner(1); n < 10; n++ {
+		out[n] = !c.dead[n]
+	}
+	return out, nil
+}
+
+// every adds jobs that are due at each multiple of a second from now on.
+func (c *cluster) every(jobs int) {
+	c.Helper()
+	start := time.Now().Truncate(time.Second).Add(2 * time.Second)
+	for i := range jobs {
+		spec := job.Spec{App: "default", Name: fmt.Sprint("j", i), Every: job.Duration(time.Second), Start: &start, Command: "true"}
+		spec.Defaults(start)
+		text, err := spec.Encode()
+		if err != nil {
+			c.Fatal(err)
+		}
+		r, err := c.db.Raw().Exec("INSERT INTO job (app_id, name, hash, next_due) VALUES (1, ?, ?, ?)", spec.Name, i*1024/jobs, start.UnixMicro())
+		if err != nil {
+			c.Fatal(err)
+		}
+		id, _ := r.LastInsertId()
+		if _, err := c.db.Raw().Exec("INSERT INTO job_version (job_id, version, definition, created) VALUES (?, 1, ?, 0)", id, text); err != nil {
+			c.Fatal(err)
+		}
+	}
+}
+
+// number returns one number of the database.
+func (c *cluster) number(query string, args ...any) (n int64) {
+	c.Helper()
+	if err := c.db.Raw().QueryRow(query, args...).Scan(&n); err != nil {
+		c.Fatal(err)
+	}
+	return n
+}
+
+// TestNodesThatFail: whatever becomes of one of three nodes, the other two start what it had prepared, and each due time ends once.
+func TestNodesThatFail(t *testing.T) {
+	for name, fail := range map[string]func(*cluster, *node){
+		"nothing": func(*cluster, *node) {},
+		"it dies": func(c *cluster, n *node) {
+			n.proxy.Refuse()
+			n.proxy.CutAll()
+			n.stop()
+			time.AfterFunc(time.Second, func() { c.mu.Lock(); c.dead[n.number] = true; c.mu.Unlock() })
+		},
+		"it hears nothing": func(_ *cluster, n *node) { n.proxy.Blackhole(faultproxy.ToClient) },
+		"it is cut off":    func(_ *cluster, n *node) { n.proxy.Blackhole(faultproxy.BothWays) },
+		"its commits are lost": func(_ *cluster, n *node) {
+			n.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("UPDATE run"), Action: faultproxy.CutBefore(), Times: 1000})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			sick := c.join(1, 0, 3)
+			c.join(2, 1, 3)
+			c.join(3, 2, 3)
+			c.every(60)
+			time.Sleep(5 * time.Second)
+			failed := time.Now()
+			fail(c, sick)
+			time.Sleep(8 * time.Second)
+			sick.proxy.Heal()
+			until := job.MicrosOf(time.Now().Truncate(time.Second).Add(-5 * time.Second)) // what is due later may be under way
+
+			// Each due time up to then has one final run. A busy machine may need a while.
+			unended := "SELECT COUNT(*) FROM run WHERE due <= ? AND state <> 'ended'"
+			for end := time.Now().Add(60 * time.Second); c.number(unended, int64(until)) > 0 && time.Now().Before(end); {
+				time.Sleep(100 * time.Millisecond)
+			}
+			first := c.number("SELECT MIN(due) FROM run")
+			want := 60 * ((int64(until)-first)/1_000_000 + 1)
+			if got := c.number("SELECT COUNT(DISTINCT job_id, due) FROM run WHERE due <= ? AND state = 'ended' AND final = 1", int64(until)); got != want {
+				t.Errorf("%d due times ended, want %d", got, want)
+			}
+			// On a busy machine a run may take longer than a second, and the next one is skipped.
+			if n := c.number("SELECT COUNT(*) FROM run WHERE due <= ? AND outcome NOT IN ('succeeded', 'skipped', 'lost')", int64(until)); n > 0 {
+				t.Errorf("%d due times ended otherwise", n)
+			}
+			c.mu.Lock()
+			for run, times := range c.ran {
+				if times > 1 {
+					t.Errorf("run %s was executed %d times", run, times)
+				}
+			}
+			c.mu.Unlock()
+			late := c.number("SELECT COALESCE(MAX(started - due), 0) FROM run WHERE due > ? AND due <= ? AND outcome = 'succeeded'", failed.UnixMicro(), int64(until))
+			t.Logf("latest start after that: %s", time.Duration(late)*time.Microsecond)
+		})
+	}
+}
