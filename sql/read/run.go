@@ -134,7 +134,10 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 
 	scan := func(rows *sql.Rows) (id int64, err error) {
 		var o job.Output
-		err = rows.Scan(&id, &o.Head, &o.Tail)
+		err = rows.Scan(&id, &o.Head, &o.Tail, &o.Encoding)
+		if err == nil {
+			err = o.Unpack()
+		}
 		if run := runs[id]; run != nil {
 			run.Output.Head, run.Output.Tail = o.Head, o.Tail
 		}
@@ -142,7 +145,7 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 	}
 	for part := range slices.Chunk(ids, idsAtOnce) {
 		query := `
-			SELECT run_id, head, tail
+			SELECT run_id, head, tail, encoding
 			FROM output FORCE INDEX (PRIMARY)
 			WHERE run_id IN ` + list(part)
 		found, err := sql.Select(r, "read output", scan, query)

@@ -29,7 +29,7 @@ func finish(tx *sql.Tx, session Owner, ends []End, guard string) (changed int64,
 	var rich []*End
 	for i := range ends {
 		e := &ends[i]
-		if e.Signal != "" || e.Reason != "" || e.Bytes != 0 {
+		if e.Signal != "" || e.Reason != "" || e.Output.Bytes != 0 || e.Live {
 			rich = append(rich, e)
 			continue
 		}
@@ -116,8 +116,8 @@ func finishRich(tx *sql.Tx, session Owner, ends []*End, guard string) (int64, er
 		r.number(int64(exitOf(e)))
 		r.text(e.Signal)
 		r.text(e.Reason)
-		r.number(e.Bytes)
-		r.number(int64(len(e.Head) + len(e.Tail)))
+		r.number(e.Output.Bytes)
+		r.number(int64(e.Output.Kept()))
 		r.end()
 	}
 	query := `
@@ -136,13 +136,16 @@ func finishRich(tx *sql.Tx, session Owner, ends []*End, guard string) (int64, er
 	if err != nil {
 		return 0, err
 	}
-	return changed, insertOutput(tx, ends)
+	if err := insertOutput(tx, ends); err != nil {
+		return 0, err
+	}
+	return changed, dropLive(tx, ends)
 }
 
 // insertOutput keeps the output of runs whose rows say that there is some. That leaves out runs that somebody else has ended,
 // and output that stands already, when an unknown end is written again.
 func insertOutput(tx *sql.Tx, ends []*End) error {
-	with := slices.DeleteFunc(slices.Clone(ends), func(e *End) bool { return len(e.Head)+len(e.Tail) == 0 })
+	with := slices.DeleteFunc(slices.Clone(ends), func(e *End) bool { return e.Output.Kept() == 0 })
 	if len(with) == 0 {
 		return nil
 	}
@@ -152,19 +155,51 @@ func insertOutput(tx *sql.Tx, ends []*End) error {
 		LEFT JOIN output o ON o.run_id = r.id
 		WHERE r.id IN ` + each(with, func(e **End) int64 { return (*e).Run }) + ` AND r.output_kept > 0 AND o.run_id IS NULL`
 	ids, err := sql.Select(tx, "look for runs with output", scanID, query)
-	if err != nil || len(ids) == 0 {
+	if err != nil {
 		return err
+	}
+	wanted := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
 	}
 
 	var args []any
+	size := 0
+	insert := func() error {
+		if len(args) == 0 {
+			return nil
+		}
+		const row = "(?, ?, ?, ?)"
+		query := "INSERT INTO output (run_id, head, tail, encoding) VALUES " + row + strings.Repeat(", "+row, len(args)/4-1)
+		_, err := tx.Exec("insert output", query, args...)
+		args, size = nil, 0
+		return err
+	}
 	for _, e := range with {
-		if slices.Contains(ids, e.Run) {
-			args = append(args, e.Run, e.Head, e.Tail)
+		if !wanted[e.Run] {
+			continue
+		}
+		o := &e.Output
+		args = append(args, e.Run, o.Head, o.Tail, o.Encoding)
+		if size += len(o.Head) + len(o.Tail); size >= outputBytes {
+			if err := insert(); err != nil {
+				return err
+			}
 		}
 	}
-	insert := "INSERT INTO output (run_id, head, tail) VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", len(ids)-1)
-	_, err = tx.Exec("insert output", insert, args...)
-	return err
+	return insert()
+}
+
+// dropLive removes pieces of output that were there for readers while the runs executed. If a run was ended by somebody else, its
+// pieces are nobody's either.
+func dropLive(tx *sql.Tx, ends []*End) error {
+	var live []int64
+	for _, e := range ends {
+		if e.Live {
+			live = append(live, e.Run)
+		}
+	}
+	return DropChunks(tx, live)
 }
 
 func flag(b bool) int {

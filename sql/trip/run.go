@@ -85,7 +85,6 @@ type End struct {
 	Exit    *int
 	Signal  string
 	Reason  string
-	Bytes   int64 // of output that was written
-	Head    []byte
-	Tail    []byte
+	Output  job.Output
+	Live    bool // pieces of its output may be in table chunk
 }

@@ -1,0 +1,135 @@
+package result
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"go-crontab/internal/privilege"
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// ArchiveTimeout is how long the command may take for one batch of records, unless it is told otherwise.
+const ArchiveTimeout = time.Minute
+
+// archived is a record as the archive command gets it: a line of JSON.
+type archived struct {
+	ID         string  `json:"id"`
+	JobID      int64   `json:"job_id"`
+	App        string  `json:"app"`
+	Job        string  `json:"job"`
+	Due        string  `json:"due"`
+	Until      string  `json:"until,omitempty"` // with count: the last due time that it stands for
+	Count      int64   `json:"count,omitempty"`
+	Origin     int64   `json:"origin"` // 0 the schedule, above a request, below a backfill
+	Attempt    int     `json:"attempt"`
+	Final      bool    `json:"final"`
+	Outcome    string  `json:"outcome"`
+	Reason     string  `json:"reason,omitempty"`
+	ExitCode   *int    `json:"exit_code,omitempty"`
+	Signal     string  `json:"signal,omitempty"`
+	Started    string  `json:"started,omitempty"`
+	Ended      string  `json:"ended"`
+	LatenessMS float64 `json:"lateness_ms"`
+	Node       string  `json:"node,omitempty"`
+	Bytes      int64   `json:"output_bytes"`
+	Head       string  `json:"head,omitempty"`
+	HeadBase64 string  `json:"head_base64,omitempty"` // instead of head, where that is not UTF-8
+	Tail       string  `json:"tail,omitempty"`
+	TailBase64 string  `json:"tail_base64,omitempty"`
+}
+
+func archivedOf(r *sql.RunRow) archived {
+	a := archived{
+		ID: r.Launch.String(), JobID: r.JobID, App: r.App, Job: r.Job, Due: r.Due.String(), Origin: r.Origin, Attempt: r.Attempt, Final: r.Final,
+		Outcome: r.Outcome.String(), Reason: r.Reason, ExitCode: r.ExitCode, Signal: r.Signal, Ended: r.Ended.String(), LatenessMS: float64(r.Lateness) / 1000,
+		Node: r.Node, Bytes: r.Output.Bytes,
+	}
+	if r.Count > 1 {
+		a.Count, a.Until = r.Count, r.Until.String()
+	}
+	if r.Started != 0 {
+		a.Started = r.Started.String()
+	}
+	a.Head, a.HeadBase64 = textOrBase64(r.Output.Head)
+	a.Tail, a.TailBase64 = textOrBase64(r.Output.Tail)
+	return a
+}
+
+func textOrBase64(b []byte) (text, base string) {
+	if utf8.Valid(b) {
+		return string(b), ""
+	}
+	return "", base64.StdEncoding.EncodeToString(b)
+}
+
+// ArchiveCommand hands records to a command, which bash runs, on its standard input. It has them when it exits with 0.
+// If more than a pipe holds is left unread by then, it has failed. It is killed, with what it has started, when it takes too long.
+// It has the environment of the node without its settings, among which are the database's password and the cluster's secrets.
+func ArchiveCommand(command string, timeout time.Duration) Archive {
+	return func(ctx context.Context, runs []sql.RunRow) error {
+		var lines bytes.Buffer
+		e := json.NewEncoder(&lines)
+		e.SetEscapeHTML(false)
+		for i := range runs {
+			if err := e.Encode(archivedOf(&runs[i])); err != nil {
+				return err
+			}
+		}
+		bounded, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		cmd := exec.CommandContext(bounded, "bash", "-c", command)
+		var said tailBuffer
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = &lines, &said, &said
+		cmd.Env = append(slices.DeleteFunc(os.Environ(), isSetting), fmt.Sprintf(job.ReservedEnv+"RECORDS=%d", len(runs)))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+		cmd.WaitDelay = time.Second // what it left behind may hold its output open
+		var err error
+		privilege.Start(func() { err = cmd.Start() })
+		if err == nil {
+			err = cmd.Wait()
+		}
+		switch {
+		case bounded.Err() != nil && ctx.Err() == nil:
+			return fmt.Errorf("it took longer than %s and was killed%s", timeout, said.words())
+		case err != nil:
+			return fmt.Errorf("%w%s", err, said.words())
+		case lines.Len() > 0:
+			return fmt.Errorf("it exited with 0 before it had read everything: %d bytes were left%s", lines.Len(), said.words())
+		}
+		return nil
+	}
+}
+
+func isSetting(variable string) bool { return strings.HasPrefix(variable, job.ReservedEnv) }
+
+// tailBuffer keeps the end of what is written.
+type tailBuffer struct{ b []byte }
+
+const tailMost = 300
+
+func (t *tailBuffer) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	if len(t.b) > tailMost {
+		t.b = append(t.b[:0], t.b[len(t.b)-tailMost:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tailBuffer) words() string {
+	if text := strings.TrimSpace(strings.ToValidUTF8(string(t.b), "\uFFFD")); text != "" {
+		return ": " + text
+	}
+	return ""
+}
