@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"go-crontab/job"
+
+	"github.com/google/uuid"
 )
 
 // Attempt is what an executor gets to know about one attempt.
 type Attempt struct {
 	Launch  job.Launch
+	Session uuid.UUID // the life of the node that executes it
 	JobID   int64
 	Job     string
 	App     string

@@ -285,7 +285,7 @@ type cgroup struct {
 const cpuPeriod = 100_000
 
 // create makes the cgroup of an attempt. If we die behind it, sweep of a later life removes it.
-func (c *cgroups) create(l job.Launch, limits job.Limits) (*cgroup, error) {
+func (c *cgroups) create(session uuid.UUID, run int64, limits job.Limits) (*cgroup, error) {
 	for _, need := range []struct {
 		controller string
 		set        bool
@@ -294,7 +294,7 @@ func (c *cgroups) create(l job.Launch, limits job.Limits) (*cgroup, error) {
 			return nil, unheld(need.controller, c.lack[need.controller])
 		}
 	}
-	g := &cgroup{in: c, dir: filepath.Join(c.base, runCgroup+l.String()), limits: limits}
+	g := &cgroup{in: c, dir: c.prefix(session) + "-" + job.RunID(run), limits: limits}
 	if err := c.mkdir(g.dir); err != nil {
 		return nil, fmt.Errorf("limits: make a cgroup: %w", err)
 	}

@@ -58,10 +58,9 @@ func variable(pair string) string {
 	return name
 }
 
-// Marker is what the environment of each command of a session has, before the launch's counter.
-func Marker(session uuid.UUID) string {
-	return reserved + "LAUNCH=" + strings.TrimSuffix(job.Launch{Session: session}.String(), "0")
-}
+// Marker is what the environment of each command of a session has before the run's id: by it the guard finds what commands have left
+// outside of their groups.
+func Marker(session uuid.UUID) string { return reserved + "SEAT=" + session.String() + "-" }
 
 // about appends what a command may know of its attempt. The due instant is UTC with microseconds.
 func about(a Attempt, env []string) []string {
@@ -77,6 +76,7 @@ func about(a Attempt, env []string) []string {
 		reserved+"DUE="+job.MicrosOf(a.Due).String(),
 		reserved+"ATTEMPT="+strconv.Itoa(a.Attempt),
 		reserved+"LAUNCH="+a.Launch.String(),
+		Marker(a.Session)+job.RunID(a.Launch.Run),
 	)
 }
 

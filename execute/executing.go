@@ -10,17 +10,20 @@ import (
 
 	"go-crontab/internal/failpoint"
 	"go-crontab/job"
+
+	"github.com/google/uuid"
 )
 
 // Session is the life on whose behalf attempts are executed.
 type Session interface {
+	ID() uuid.UUID
 	Node() string
 	Now() job.Micros // MySQL's clock
 	Fresh() bool     // may anything be spawned now?
 	Lost() bool      // was the lease or the session's row lost?
 }
 
-// Executing is the executing set: the tasks of one session whose start is committed and whose outcome is not. It
+// Executing is the executing set: the runs of one session whose start is committed and whose end is not. It
 // changes only where rows are known to say the same (lock.Do).
 //
 //	Add ──(due instant, lease fresh, window open)──▶ spawned ──▶ ended ──(outcome written)──▶ gone
@@ -41,20 +44,19 @@ type Executing struct {
 	Began func(at job.Micros, late time.Duration)
 	// Sink returns what takes the output of an attempt as it comes, until Ended is called; nil: nobody reads along.
 	Sink func(l job.Launch) func(p []byte)
-	// Freed is called when a task was forgotten whose row is still ours.
+	// Freed is called when a run was forgotten whose row is still ours.
 	Freed func()
 	// Room is called when a slot became free.
 	Room func()
 	Log  *slog.Logger
 
-	mu     sync.Mutex
-	byTask map[int64]*entry
-	ended  map[int64]int // attempts per job whose outcome waits to be written
-	over   int           // all of them
-	calls  int           // HTTP requests among the others
-	busy   int           // attempts under way
-	idle   chan struct{} // closed when none is any more; nil: nobody waits for that
-	hold   func() bool   // holds, made once for all attempts
+	mu    sync.Mutex
+	byRun map[int64]*entry
+	over  int           // attempts whose end waits to be written
+	calls int           // HTTP requests among the others
+	busy  int           // attempts under way
+	idle  chan struct{} // closed when none is any more; nil: nobody waits for that
+	hold  func() bool   // holds, made once for all attempts
 }
 
 type entry struct {
@@ -68,20 +70,30 @@ type entry struct {
 
 // NewExecuting sets what has no useful zero value.
 func NewExecuting(x *Executing) *Executing {
-	x.byTask, x.ended, x.hold = map[int64]*entry{}, map[int64]int{}, x.holds
+	x.byRun, x.hold = map[int64]*entry{}, x.holds
 	return x
 }
 
-// Add takes a task whose start is committed; its command is spawned at its due instant.
-func (x *Executing) Add(s job.Started) {
-	a := &entry{Started: s, until: time.Now().Add(s.SpawnBy.Sub(x.Session.Now()))}
-	a.ctx, a.kill = context.WithCancelCause(x.Ctx)
+// Add takes runs whose start is committed; their commands are spawned when they are due.
+func (x *Executing) Add(started []job.Started) {
+	now := x.Session.Now()
+	entries := make([]*entry, len(started))
+	for i, s := range started {
+		a := &entry{Started: s, until: time.Now().Add(s.SpawnBy.Sub(now))}
+		a.ctx, a.kill = context.WithCancelCause(x.Ctx)
+		entries[i] = a
+	}
+
 	x.mu.Lock()
-	x.byTask[s.ID] = a
-	x.busy++
-	x.calls += a.call()
+	for _, a := range entries {
+		x.byRun[a.Run] = a
+		x.busy++
+		x.calls += a.call()
+	}
 	x.mu.Unlock()
-	go x.run(a)
+	for _, a := range entries {
+		go x.run(a)
+	}
 }
 
 // Why an attempt ends that is not retried.
@@ -97,16 +109,14 @@ func (x *Executing) Kill(l job.Launch, replaced bool) {
 	if replaced {
 		why = ErrReplaced
 	}
-	var killed []*entry
 	x.mu.Lock()
-	for _, a := range x.byTask {
-		if a.Launch == l && a.ctx.Err() == nil {
-			a.kill(why)
-			killed = append(killed, a)
-		}
+	a := x.byRun[l.Run]
+	kills := a != nil && a.Launch == l && a.ctx.Err() == nil
+	if kills {
+		a.kill(why)
 	}
 	x.mu.Unlock()
-	for _, a := range killed { // not under the lock, which heartbeats take: whoever reads the log may have stopped
+	if kills { // not under the lock, which heartbeats take: whoever reads the log may have stopped
 		x.Log.Info("killing a run", "run", l, "job_id", a.JobID, "due", a.Due, "reason", why)
 	}
 }
@@ -150,14 +160,11 @@ func (x *Executing) run(a *entry) {
 	x.mu.Lock()
 	a.over = true
 	x.calls -= a.call()
-	if a.isAwaited() {
-		x.ended[a.JobID]++
-	}
 	x.over++
 	x.mu.Unlock()
 	run := job.Run{
-		Launch: a.Launch, JobID: a.JobID, App: a.Spec.App, Due: a.Due, Until: a.Due, Count: 1, Origin: a.Origin, Attempt: a.Attempt, Final: true,
-		Started: started, Ended: max(ended, started), Lateness: int64(started - a.DueNow), Node: x.Session.Node(), Result: result,
+		Launch: a.Launch, JobID: a.JobID, App: a.Spec.App, Due: a.Due, Until: a.Due, Count: 1, Kind: a.Kind, Request: a.Request, Attempt: a.Attempt, Final: true,
+		Started: started, Ended: max(ended, started), Lateness: int64(started - a.DueNow), Node: x.Session.Node(), Session: x.Session.ID(), Result: result,
 	}
 	var again job.Micros
 	if after, ok := a.Spec.Again(a.Attempt, result.Outcome, rand.Float64()); ok && !a.stopped() {
@@ -213,8 +220,8 @@ func (x *Executing) spawn(a *entry) (started job.Micros, ok bool) {
 func (x *Executing) forget(a *entry) {
 	x.Log.Warn("not spawned", "run", a.Launch, "job_id", a.JobID, "due", a.Due, "late", x.Session.Now().Sub(a.DueNow), "fresh", x.Session.Fresh(), "guarded", x.guarded())
 	x.mu.Lock()
-	if x.byTask[a.ID] == a {
-		delete(x.byTask, a.ID)
+	if x.byRun[a.Run] == a {
+		delete(x.byRun, a.Run)
 	}
 	x.calls -= a.call()
 	x.mu.Unlock()
@@ -245,7 +252,7 @@ func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 		sink = x.Sink(a.Launch)
 	}
 	return x.Executor.Execute(a.ctx, Attempt{
-		Launch: a.Launch, JobID: a.JobID, Job: a.Spec.Name, App: a.Spec.App, Due: a.Due.Time(), Attempt: a.Attempt,
+		Launch: a.Launch, Session: x.Session.ID(), JobID: a.JobID, Job: a.Spec.Name, App: a.Spec.App, Due: a.Due.Time(), Attempt: a.Attempt,
 		Began: started.Time(), Command: a.Spec.Command, HTTP: a.Spec.HTTP, Handler: a.Spec.Handler, Payload: []byte(a.Spec.Payload),
 		Timeout: time.Duration(a.Spec.Timeout), Options: a.Spec.CommandOptions, Grace: time.Duration(a.Spec.Grace),
 		Sink: sink, May: func() bool { return x.may(a, max(started, x.Session.Now())) }, BeginBy: a.until, Holds: x.hold, Seat: a.seat,
@@ -255,71 +262,27 @@ func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 // remove takes an attempt out, whose row is known to be gone.
 func (x *Executing) remove(a *entry) {
 	x.mu.Lock()
-	if x.byTask[a.ID] == a {
-		delete(x.byTask, a.ID)
-	}
-	if a.isAwaited() {
-		if x.ended[a.JobID]--; x.ended[a.JobID] == 0 {
-			delete(x.ended, a.JobID)
-		}
+	if x.byRun[a.Run] == a {
+		delete(x.byRun, a.Run)
 	}
 	x.over--
 	x.mu.Unlock()
 	x.Room()
 }
 
-// Has tells whether the set knows the launch of a task.
-func (x *Executing) Has(task int64, l job.Launch) bool {
+// Has reports whether the set holds a launch.
+func (x *Executing) Has(l job.Launch) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	a := x.byTask[task]
+	a := x.byRun[l.Run]
 	return a != nil && a.Launch == l
-}
-
-// isAwaited tells whether a start of the job depends on what is written at the end of the attempt: not where runs may
-// overlap as they like, or where it is enough that the attempt is over, see IsOver.
-func (a *entry) isAwaited() bool {
-	return (a.Spec.Overlap != job.OverlapAllow || a.Spec.Group != "") && a.Spec.Awaited(a.Origin)
-}
-
-// IsOver tells whether an attempt of this session has ended, although its row says that it executes: its outcome waits to
-// be written.
-func (x *Executing) IsOver(task int64, l job.Launch) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	a := x.byTask[task]
-	return a != nil && a.Launch == l && a.over
-}
-
-// Over lists the attempts of which IsOver is true now, by task: whoever reads rows afterwards may find one that executes, of
-// which IsOver is not true any more, because its outcome has been written between the two.
-func (x *Executing) Over() map[int64]job.Launch {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.over == 0 {
-		return nil
-	}
-	out := make(map[int64]job.Launch, x.over)
-	for id, a := range x.byTask {
-		if a.over {
-			out[id] = a.Launch
-		}
-	}
-	return out
-}
-
-// HasEnded tells whether an attempt of the job waits for its outcome to be written, and a start for that.
-func (x *Executing) HasEnded(jobID int64) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.ended[jobID] > 0
 }
 
 // Len is how many attempts the set holds.
 func (x *Executing) Len() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.byTask)
+	return len(x.byRun)
 }
 
 // Idle tells whether no attempt is under way.
@@ -357,7 +320,7 @@ func (a *entry) call() int {
 func (x *Executing) Taken() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.byTask) - x.over - x.calls + (x.calls+job.CallsPerSlot-1)/job.CallsPerSlot + max(0, x.over-mostOver)
+	return len(x.byRun) - x.over - x.calls + (x.calls+job.CallsPerSlot-1)/job.CallsPerSlot + max(0, x.over-mostOver)
 }
 
 // Free is how many more slots there are: as many attempts, whatever they are.

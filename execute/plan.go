@@ -63,17 +63,17 @@ func (s *Shell) plan(ctx context.Context, a Attempt) (*plan, error) {
 	}
 	switch {
 	case o.Limits.Shared():
-		p.cgroup, err = s.makeCgroup(a.Launch, o.Limits)
+		p.cgroup, err = s.makeCgroup(a, o.Limits)
 	case s.cgroups != nil:
-		p.common = s.cgroups.ofSession(a.Launch.Session)
+		p.common = s.cgroups.ofSession(a.Session)
 	}
 	return p, err
 }
 
 // makeCgroup is that of an attempt with limits for all of its processes.
-func (s *Shell) makeCgroup(l job.Launch, limits job.Limits) (*cgroup, error) {
+func (s *Shell) makeCgroup(a Attempt, limits job.Limits) (*cgroup, error) {
 	if s.cgroups != nil {
-		return s.cgroups.create(l, limits)
+		return s.cgroups.create(a.Session, a.Launch.Run, limits)
 	}
 	first := "pids"
 	switch {

@@ -218,7 +218,7 @@ func (s *Shell) forkInTime(ctx context.Context, p *plan, attr *syscall.ProcAttr,
 	failpoint.Here("before", "fork")
 	pid, exit, err = s.forkPlan(p, attr, in)
 	if err != nil && in != nil && in == p.common {
-		if other, again := s.cgroups.instead(a.Launch.Session, err); again {
+		if other, again := s.cgroups.instead(a.Session, err); again {
 			pid, exit, err = s.forkPlan(p, attr, other)
 		}
 	}

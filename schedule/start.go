@@ -12,18 +12,10 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Started is a run whose start is committed: all that is needed to execute it.
-type Started struct {
-	trip.Run
-	Spec    *job.Spec  // the definition that it begins under; not to be changed
-	At      job.Micros // when the start was committed
-	SpawnBy job.Micros // nothing may be spawned for it after this instant
-}
-
 // Executing is the set of executing runs of this session.
 type Executing interface {
 	Free() int // how many more may start
-	Add([]Started)
+	Add([]job.Started)
 }
 
 // Ends holds how runs of this node ended, until it is written.
@@ -138,13 +130,15 @@ func (s *Starter) signalOthers(woken int, verdicts []verdict) {
 
 // apply makes the sets say what the rows say.
 func (s *Starter) apply(verdicts []verdict, now job.Micros) {
-	var started []Started
+	var started []job.Started
 	for i := range verdicts {
 		v := &verdicts[i]
 		switch v.action {
 		case start:
-			started = append(started, Started{
-				Run: v.run, Spec: v.def.Spec, At: now, SpawnBy: max(v.run.DueNow, now) + job.Micros(s.Window.Microseconds()),
+			r := &v.run
+			started = append(started, job.Started{
+				Launch: r.Launch, JobID: r.JobID, Kind: r.Kind, Request: r.Request, Attempt: r.Attempt, Due: r.Due, DueNow: r.DueNow,
+				Spec: v.def.Spec, At: now, SpawnBy: max(r.DueNow, now) + job.Micros(s.Window.Microseconds()),
 			})
 		case hold:
 			s.Prepared.Hold(v.run, v.at, now)

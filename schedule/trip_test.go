@@ -59,12 +59,12 @@ func (s *testSession) Mint(n int) int64 {
 // executing is a set that holds what was started.
 type executing struct {
 	mu      sync.Mutex
-	started []Started
+	started []job.Started
 	slots   int
 }
 
 func (x *executing) Free() int { x.mu.Lock(); defer x.mu.Unlock(); return x.slots - len(x.started) }
-func (x *executing) Add(s []Started) {
+func (x *executing) Add(s []job.Started) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.started = append(x.started, s...)

@@ -9,6 +9,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 
 	"github.com/google/uuid"
 )
@@ -33,6 +34,9 @@ func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.
 				return err
 			}
 			if _, err := tx.AuditSession(id, by, job.ActionReap, "its process died and its guard killed its commands"); err != nil {
+				return err
+			}
+			if err := trip.EndLife(tx, id); err != nil {
 				return err
 			}
 			return tx.EndSession(id)

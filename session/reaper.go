@@ -12,6 +12,7 @@ import (
 	"go-crontab/internal/boottime"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 
 	"github.com/google/uuid"
 )
@@ -24,22 +25,19 @@ type Members struct {
 	Seen   int64               // changes whenever they do; zero before the first look
 }
 
-// Reaper buries sessions that are dead and frees what dead sessions owned.
+// Reaper buries sessions that are dead. What they executed is ended by result.Reaper: a dead session is one that has no row.
 type Reaper struct {
 	DB      *sql.DB
 	Session *Session
-	Changed func() // called when tasks were freed, or others share the work now
+	Changed func() // called when others share the work now
+	Buried  func() // called when a session was buried: what it executed is to be ended
 	// Cordoned is called at each look while the node is cordoned: what is prepared is to be given back.
 	Cordoned func()
-	// Alone tells that there was a single session a moment ago, so that nobody's beat is to be watched; nil: nobody knows.
-	Alone func() bool
-	Log   *slog.Logger
+	Log      *slog.Logger
 
 	wake  chan struct{}
-	calm  int  // so many looks need not be close
-	quiet bool // at the last of them all had shown a beat lately
+	quiet bool // at the last look all had shown a beat lately
 	seen  map[uuid.UUID]sighting
-	nodes map[uuid.UUID]string // names of sessions seen at some time, for the runs they lost
 }
 
 // sighting is since when, on this node's own clock, a session shows the same beat.
@@ -62,9 +60,6 @@ func (r *Reaper) Wake() {
 	}
 }
 
-// batch bounds one transaction.
-const batch = 200
-
 // Run looks until ctx ends.
 func (r *Reaper) Run(ctx context.Context) error {
 	wait := rand.N(r.Session.Timings.Scan) // so that nodes do not march in step
@@ -74,13 +69,12 @@ func (r *Reaper) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(wait):
 		case <-r.wake:
-			r.calm = 0
 		}
 		wait = r.Session.Timings.Scan
 		if err := r.reap(ctx, boottime.Now); err != nil && ctx.Err() == nil {
 			r.Log.Warn("cannot look for dead nodes, trying again", "error", err)
 		}
-		if r.calm > 0 && r.quiet {
+		if r.quiet {
 			wait *= 4
 		}
 	}
@@ -92,35 +86,27 @@ func (r *Reaper) reap(ctx context.Context, clock func() time.Duration) error {
 	if !r.Session.Fresh() {
 		return nil // who cannot be sure of its own life buries nobody
 	}
-	if r.calm > 0 && len(r.seen) == 1 && r.Alone != nil && r.Alone() && !r.Session.Cordoned() {
-		r.calm--
-		return nil // whoever came since then, or changed this session's row, wakes it
-	}
-	if r.calm > 0 {
-		before := clock()
-		rows, err := r.DB.Sessions(ctx)
-		if err != nil {
-			return err
-		}
-		if r.same(rows, before) {
-			r.calm--
-			r.remember(rows, clock())
-			r.quiet = r.allBeat(before)
-			r.publish(rows)
-			return nil
-		}
-	}
-	r.calm = 0 // until all of this look is done
-	if err := r.lookClosely(ctx, clock); err != nil {
+	before := clock()
+	rows, err := r.DB.Sessions(ctx)
+	if err != nil {
 		return err
 	}
-	r.calm, r.quiet = calmLooks, true
-	return nil
-}
+	after := clock()
 
-// calmLooks is after how many looks at which nobody came or went those are looked for whose session is gone and who own
-// tasks still: whoever buries a session frees them at once, unless it dies.
-const calmLooks = 4
+	alive := make([]sql.SessionRow, 0, len(rows))
+	var failed []error // one that fails, as where somebody has locked a row, does not keep the others
+	for _, row := range rows {
+		if r.expired(row, before) {
+			failed = append(failed, r.bury(ctx, row))
+		} else {
+			alive = append(alive, row)
+		}
+	}
+	r.remember(rows, after)
+	r.publish(alive)
+	r.quiet = len(alive) == len(rows) && r.allBeat(before)
+	return errors.Join(failed...)
+}
 
 // allBeat tells whether every session has shown another beat not longer ago than it takes it to.
 func (r *Reaper) allBeat(mono time.Duration) bool {
@@ -130,51 +116,6 @@ func (r *Reaper) allBeat(mono time.Duration) bool {
 		}
 	}
 	return true
-}
-
-// same tells whether the sessions are those of the last look, and all of them live.
-func (r *Reaper) same(rows []sql.SessionRow, mono time.Duration) bool {
-	for _, row := range rows {
-		if _, known := r.seen[row.ID]; !known || r.expired(row, mono) {
-			return false
-		}
-	}
-	return len(rows) == len(r.seen)
-}
-
-// lookClosely buries who is dead and frees what the dead owned.
-func (r *Reaper) lookClosely(ctx context.Context, clock func() time.Duration) error {
-	// Owners first, sessions second. A session's row is committed before it owns anything and its id never
-	// comes back, so an owner without a row is dead for good. The other way round, a session that registered
-	// between the two readings would look dead.
-	owners, err := r.DB.Owners(ctx)
-	if err != nil {
-		return err
-	}
-	before := clock()
-	rows, err := r.DB.Sessions(ctx)
-	if err != nil {
-		return err
-	}
-	after := clock()
-	alive := make([]sql.SessionRow, 0, len(rows))
-	var failed []error // one that fails, as where somebody has locked a row, does not keep the others
-	for _, row := range rows {
-		if !r.expired(row, before) {
-			alive = append(alive, row)
-			continue
-		}
-		failed = append(failed, r.bury(ctx, row))
-	}
-	r.remember(rows, after)
-	r.publish(alive)
-	for _, id := range owners {
-		dead := !slices.ContainsFunc(rows, func(s sql.SessionRow) bool { return s.ID == id })
-		if dead && ctx.Err() == nil {
-			failed = append(failed, r.orphans().Free(ctx, id))
-		}
-	}
-	return errors.Join(failed...)
 }
 
 // expired needs both: the same beat on this node's own clock for the whole expiry, and a last beat that is as far from
@@ -191,16 +132,12 @@ func (r *Reaper) expired(row sql.SessionRow, mono time.Duration) bool {
 
 func (r *Reaper) remember(rows []sql.SessionRow, mono time.Duration) {
 	next := make(map[uuid.UUID]sighting, len(rows))
-	if r.nodes == nil || len(r.nodes) > 1000 {
-		r.nodes = map[uuid.UUID]string{}
-	}
 	for _, row := range rows {
 		s, ok := r.seen[row.ID]
 		if !ok || s.beat != row.Beat {
 			s = sighting{row.Beat, mono}
 		}
 		next[row.ID] = s
-		r.nodes[row.ID] = row.Node
 	}
 	r.seen = next
 }
@@ -233,8 +170,8 @@ func (r *Reaper) publish(alive []sql.SessionRow) {
 	r.Changed()
 }
 
-// bury deletes the row of a dead session. If we die behind it, its tasks have an owner without a row, and the
-// next look of anybody frees them.
+// bury deletes the row of a dead session. If we die behind it, its runs have an owner without a row, and the next look of anybody
+// ends them.
 func (r *Reaper) bury(ctx context.Context, row sql.SessionRow) error {
 	var buried bool
 	err := r.DB.Tx(ctx, func(tx *sql.Tx) error {
@@ -245,6 +182,9 @@ func (r *Reaper) bury(ctx context.Context, row sql.SessionRow) error {
 		if buried, err = tx.DeleteSession(row.ID, row.Beat); err != nil || !buried {
 			return err
 		}
+		if err := trip.EndLife(tx, row.ID); err != nil {
+			return err
+		}
 		_, err = tx.InsertAudit(r.obituary(row))
 		return err
 	})
@@ -253,6 +193,7 @@ func (r *Reaper) bury(ctx context.Context, row sql.SessionRow) error {
 	}
 	if buried {
 		r.Log.Warn("buried a dead session", "session", row.ID, "node", row.Node, "last_beat", row.BeatAt)
+		r.Buried()
 	}
 	return nil
 }
@@ -264,8 +205,4 @@ func (r *Reaper) obituary(row sql.SessionRow) *job.Entry {
 		At: r.Session.Clock.Now(), Actor: r.Session.itself(), Action: job.ActionReap, Kind: job.KindSession, Name: row.Node,
 		Reason: "its last beat was at " + row.BeatAt.String(), Was: string(life),
 	}
-}
-
-func (r *Reaper) orphans() *Orphans {
-	return &Orphans{DB: r.DB, Now: r.Session.Clock.Now, Node: func(id uuid.UUID) string { return r.nodes[id] }, By: r.Session.itself(), Changed: r.Changed, Log: r.Log}
 }

@@ -12,6 +12,7 @@ import (
 	"go-crontab/internal/boottime"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 
 	"github.com/google/uuid"
 )
@@ -20,6 +21,7 @@ import (
 var (
 	ErrLapsed = errors.New("lease lapsed")
 	ErrBuried = errors.New("session was buried by a peer")
+	errIDs    = errors.New("the session has no run ids left")
 )
 
 // Identity is what a node tells the cluster about itself.
@@ -45,9 +47,10 @@ type Session struct {
 	Clock   *Clock
 
 	id       uuid.UUID
+	number   trip.Owner // names it in runs
 	node     string
 	lease    lease
-	counter  atomic.Int64
+	minted   atomic.Int64 // run ids
 	draining atomic.Bool
 	leaving  atomic.Bool   // its row is about to be removed, see End
 	cordoned atomic.Int64  // since when its node is, as of the last look; 0: it is not
@@ -116,7 +119,7 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 	s.buckets.Store(int64(buckets))
 	s.members.Store(&Members{Index: -1})
 	sent := boottime.Now()
-	err = db.Tx(ctx, func(tx *sql.Tx) error {
+	err = db.Tx(ctx, func(tx *sql.Tx) (err error) {
 		silent := func(id uuid.UUID, beat int64) time.Duration { return others.silent(id, beat, sent) }
 		if err := tx.JoinExpiry(t.Expiry, silent); err != nil {
 			return err
@@ -131,6 +134,10 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 			return err
 		}
 		if err := tx.JoinZones(s.id, me.Zones); err != nil {
+			return err
+		}
+		s.number, err = trip.NewLife(tx, s.id, me.Node)
+		if err != nil {
 			return err
 		}
 		return tx.InsertSession(sql.SessionRow{ID: s.id, Node: me.Node, Address: me.Address, PID: me.PID, Version: me.Version, Slots: me.Slots,
@@ -170,7 +177,7 @@ func (s *Session) Lose(cause error) { s.lost(cause) }
 // Lost tells whether the session ended by losing its lease or its row, as opposed to a stop of the node.
 func (s *Session) Lost() bool {
 	cause := context.Cause(s.ctx)
-	return errors.Is(cause, ErrLapsed) || errors.Is(cause, ErrBuried) || errors.Is(cause, sql.ErrRefuseJoin)
+	return errors.Is(cause, ErrLapsed) || errors.Is(cause, ErrBuried) || errors.Is(cause, errIDs) || errors.Is(cause, sql.ErrRefuseJoin)
 }
 
 // Fresh tells whether something may be started now. It is asked right before each start. After a suspension, however short,
@@ -245,24 +252,30 @@ func (s *Session) ObeysCordon() bool {
 // Draining tells whether the node is about to stop.
 func (s *Session) Draining() bool { return s.draining.Load() }
 
-// Share says which part of the work is this session's: the index-th of every of buckets, none when index is -1.
-func (s *Session) Share() (index, of, buckets int) {
+// Share says which part of the jobs is this session's: the index-th of so many; index is -1 while it is none.
+func (s *Session) Share() (index, of int) {
 	m := s.members.Load()
-	return m.Index, len(m.IDs), int(s.buckets.Load())
+	return m.Index, len(m.IDs)
 }
 
-// Membership returns the labels of the sessions that take work, in the order of their ids, which of them is this one
-// (-1 for none), and a number that changes whenever they do, zero before the first look.
-func (s *Session) Membership() (labels []map[string]string, index int, seen int64) {
-	m := s.members.Load()
-	return m.Labels, m.Index, m.Seen
+// Peers returns the labels of the sessions that take work, those of this one included.
+func (s *Session) Peers() []map[string]string { return s.members.Load().Labels }
+
+// Number names the session in rows of runs.
+func (s *Session) Number() trip.Owner { return s.number }
+
+// counterBits are the low bits of a run's id: a counter of the session that made it. The other bits are the session's number.
+const counterBits = 32
+
+// Mint returns the first of n run ids that nobody else uses. A session that has used up its ids, four billion of them, is lost, and
+// the next one begins anew.
+func (s *Session) Mint(n int) (run int64) {
+	last := s.minted.Add(int64(n))
+	if last >= 1<<counterBits {
+		s.Lose(errIDs)
+	}
+	return int64(s.number)<<counterBits + last - int64(n) + 1
 }
-
-// Reserve returns the first of n launch counters that nobody else will use.
-func (s *Session) Reserve(n int64) int64 { return s.counter.Add(n) - n + 1 }
-
-// Mint returns a launch that nobody else will use.
-func (s *Session) Mint() job.Launch { return job.Launch{Session: s.id, N: s.Reserve(1)} }
 
 // End deletes the session's row, after everything it owned was given back or ended.
 func (s *Session) End(ctx context.Context, db *sql.DB) error {
@@ -283,6 +296,9 @@ func (s *Session) End(ctx context.Context, db *sql.DB) error {
 			if _, err := tx.InsertAudit(&line); err != nil {
 				return err
 			}
+		}
+		if err := trip.EndLife(tx, s.id); err != nil {
+			return err
 		}
 		return tx.EndSession(s.id)
 	})

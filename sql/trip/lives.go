@@ -1,19 +1,63 @@
 package trip
 
 import (
-	"go-crontab/job"
 	"go-crontab/sql"
 
 	"github.com/google/uuid"
 )
 
 // NewLife numbers a session, in the transaction that registers it. The number is never used again.
-func NewLife(tx *sql.Tx, session uuid.UUID, node string, now job.Micros) (Owner, error) {
+func NewLife(tx *sql.Tx, session uuid.UUID, node string) (Owner, error) {
 	const query = `
 		INSERT INTO life (session, node, started)
-		VALUES (?, ?, ?)`
-	id, err := tx.Insert("number a session", query, session[:], node, int64(now))
+		VALUES (?, ?, ` + serverNow + `)`
+	id, err := tx.Insert("number a session", query, session[:], node)
 	return Owner(id), err
+}
+
+// EndLife notes that a session is over, in the transaction that removes its row.
+func EndLife(tx *sql.Tx, session uuid.UUID) error {
+	const query = `
+		UPDATE life FORCE INDEX (session)
+		SET gone = ` + serverNow + `
+		WHERE session = ?`
+	_, err := tx.Exec("end a session", query, session[:])
+	return err
+}
+
+// serverNow is the clock of MySQL in microseconds.
+const serverNow = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)"
+
+// Living lists the numbers of the sessions that have a row, with the names of their nodes.
+func Living(r sql.Reader) (map[Owner]string, error) {
+	const query = `
+		SELECT l.id, l.node
+		FROM session s
+		JOIN life l FORCE INDEX (session) ON l.session = s.id`
+
+	living := map[Owner]string{}
+	scan := func(rows *sql.Rows) (o Owner, err error) {
+		var node string
+		err = rows.Scan(&o, &node)
+		living[o] = node
+		return o, err
+	}
+	_, err := sql.Select(r, "list living sessions", scan, query)
+	return living, err
+}
+
+// NodeOf returns the name of the node that had a session, "" if there is none of the number.
+func NodeOf(r sql.Reader, session Owner) (string, error) {
+	const query = `
+		SELECT node
+		FROM life FORCE INDEX (PRIMARY)
+		WHERE id = ?`
+	scan := func(rows *sql.Rows) (node string, err error) { err = rows.Scan(&node); return node, err }
+	found, err := sql.Select(r, "look for a node", scan, query, int32(session))
+	if len(found) == 0 {
+		return "", err
+	}
+	return found[0], err
 }
 
 // ExecutingRuns lists the runs that execute for an owner, the earliest due first, after the given one in that order. It takes no

@@ -49,7 +49,7 @@ const slots = 4000
 
 func (x *noop) Free() int { return slots - int(x.taken.Load()) }
 
-func (x *noop) Add(started []schedule.Started) {
+func (x *noop) Add(started []job.Started) {
 	x.taken.Add(int64(len(started)))
 	now := job.MicrosOf(time.Now())
 	for i := range started {

@@ -54,7 +54,7 @@ func (n *node) Mint(k int) int64   { return int64(n.number)<<32 | (n.last.Add(in
 func (n *node) Free() int          { return 200 - int(n.taken.Load()) }
 
 // Add executes runs: each has succeeded at once.
-func (n *node) Add(started []schedule.Started) {
+func (n *node) Add(started []job.Started) {
 	n.taken.Add(int64(len(started)))
 	for i := range started {
 		s := &started[i]
