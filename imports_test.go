@@ -19,32 +19,32 @@ var mayImport = map[string][]string{
 	"sql":  {"job", "internal/failpoint", "internal/innodb"},
 	"lock": {"job", "sql", "internal/failpoint"},
 
-	"sql/trip":                      {"job", "sql"},                     // the statements that move runs
-	"sql/read":                      {"job", "sql", "sql/trip"},         // what people, alerts, metrics and the doctor ask of runs and jobs
-	"test/trip": {}, // measures the trip of a run, and drives nodes without a program around them
+	"sql/trip":  {"job", "sql"},             // the statements that move runs
+	"sql/read":  {"job", "sql", "sql/trip"}, // what people, alerts, metrics and the doctor ask of runs and jobs
+	"test/trip": {},                         // measures the trip of a run, and drives nodes without a program around them
 
 	"session":       {"job", "sql", "sql/trip", "lock", "internal/boottime"},
 	"schedule":      {"job", "lock", "sql", "sql/trip"}, // claims and starts
 	"schedule/edit": {"job", "sql", "sql/trip"},         // people's changes: claims and starts find them in the rows
 	"result":        {"job", "lock", "sql", "sql/trip", "sql/read", "internal/failpoint", "internal/privilege"},
 	"compensate":    {"lock", "sql", "sql/trip"},
-	"execute":    {"job", "internal/failpoint", "internal/privilege"}, // cannot reach the database
+	"execute":       {"job", "internal/failpoint", "internal/privilege"}, // cannot reach the database
 
 	"guard": {"internal/boottime", "internal/failpoint", "internal/logqueue", "internal/privilege"}, // a process of its own: as small as can be, and before everything else is initialised
 
 	"secret": {"job", "sql"}, // what nodes read to execute, and people write through the API: neither knows the other
 
-	"trace":  {"job", "execute"},                  // what is told to a collector of traces: stands around executors and handlers
-	"metric": {"job", "sql", "internal/logqueue"}, // what is told to Prometheus: reads what the others count
+	"trace":  {"job", "execute"},                              // what is told to a collector of traces: stands around executors and handlers
+	"metric": {"job", "sql", "sql/read", "internal/logqueue"}, // what is told to Prometheus: reads what the others count
 
-	"alert": {"job", "sql", "internal/trail"}, // tells people: reads what the trip of a task leaves behind, calls the outside by what node gives it
+	"alert": {"job", "sql", "sql/trip", "sql/read", "internal/trail"}, // tells people: reads what the trip of a task leaves behind, calls the outside by what node gives it
 
 	"audit": {"job", "sql", "internal/trail"}, // chains and verifies audit lines, and copies them: reads what the others write
 
 	"node":   {"alert", "audit", "job", "metric", "secret", "sql", "lock", "session", "schedule", "execute", "result", "compensate", "guard", "internal/failpoint", "internal/logqueue"},
 	"auth":   {"job", "sql"},                                                                                                 // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
-	"doctor": {"audit", "job", "sql", "session"},                                                                             // what is not as it should be: reads what the others write
-	"feed":   {"job", "sql", "internal/trail"},                                                                               // what changes, for whoever listens: reads what the others write
+	"doctor": {"audit", "job", "sql", "sql/trip", "sql/read", "session"},                                                     // what is not as it should be: reads what the others write
+	"feed":   {"job", "sql", "sql/trip", "sql/read", "internal/trail"},                                                       // what changes, for whoever listens: reads what the others write
 	"api":    {"alert", "audit", "job", "secret", "sql", "auth", "doctor", "feed", "crontab", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
 	"cli": {"audit", "job", "secret", "sql", "auth", "doctor", "session", "guard", "node", "trace", "api", "manifest", "crontab", "follow", "bench", "internal/logqueue", "internal/privatedb", "internal/sse"},

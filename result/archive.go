@@ -16,7 +16,7 @@ import (
 
 	"go-crontab/internal/privilege"
 	"go-crontab/job"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // ArchiveTimeout is how long the command may take for one batch of records, unless it is told otherwise.
@@ -31,7 +31,8 @@ type archived struct {
 	Due        string  `json:"due"`
 	Until      string  `json:"until,omitempty"` // with count: the last due time that it stands for
 	Count      int64   `json:"count,omitempty"`
-	Origin     int64   `json:"origin"` // 0 the schedule, above a request, below a backfill
+	Kind       string  `json:"kind"`
+	Request    int64   `json:"request,omitempty"` // who asked for it
 	Attempt    int     `json:"attempt"`
 	Final      bool    `json:"final"`
 	Outcome    string  `json:"outcome"`
@@ -49,11 +50,12 @@ type archived struct {
 	TailBase64 string  `json:"tail_base64,omitempty"`
 }
 
-func archivedOf(r *sql.RunRow) archived {
+func archivedOf(r *read.Run) archived {
 	a := archived{
-		ID: r.Launch.String(), JobID: r.JobID, App: r.App, Job: r.Job, Due: r.Due.String(), Origin: r.Origin, Attempt: r.Attempt, Final: r.Final,
-		Outcome: r.Outcome.String(), Reason: r.Reason, ExitCode: r.ExitCode, Signal: r.Signal, Ended: r.Ended.String(), LatenessMS: float64(r.Lateness) / 1000,
-		Node: r.Node, Bytes: r.Output.Bytes,
+		ID: job.RunID(r.ID), JobID: r.JobID, App: r.App, Job: r.Job,
+		Due: r.Due.String(), Kind: string(r.Kind), Request: r.Request, Attempt: r.Attempt, Final: r.Final,
+		Outcome: r.Outcome.String(), Reason: r.Reason, ExitCode: r.ExitCode, Signal: r.Signal,
+		Ended: r.Ended.String(), LatenessMS: float64(r.Lateness) / 1000, Node: r.Node, Bytes: r.Output.Bytes,
 	}
 	if r.Count > 1 {
 		a.Count, a.Until = r.Count, r.Until.String()
@@ -77,7 +79,7 @@ func textOrBase64(b []byte) (text, base string) {
 // If more than a pipe holds is left unread by then, it has failed. It is killed, with what it has started, when it takes too long.
 // It has the environment of the node without its settings, among which are the database's password and the cluster's secrets.
 func ArchiveCommand(command string, timeout time.Duration) Archive {
-	return func(ctx context.Context, runs []sql.RunRow) error {
+	return func(ctx context.Context, runs []read.Run) error {
 		var lines bytes.Buffer
 		e := json.NewEncoder(&lines)
 		e.SetEscapeHTML(false)

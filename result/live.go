@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // Live writes the output of attempts while they execute, in pieces, so that any node can show it. It is a copy for
@@ -17,7 +19,7 @@ import (
 // are they all that is left, and become the output of the lost run.
 //
 //	command ──Sink──▶ pending (bounded) ──each half second──▶ table chunk ──┬─ Recorder: the run ends, pieces go
-//	                                                                         ├─ session.Reaper: the run is lost, they are its output
+//	                                                                         ├─ Reaper: the run is lost, they are its output
 //	                                                                         └─ sweep: nobody knew of them
 //
 // A command cannot flood the database: it has pendingMost bytes for each flush, all of a node's have flushMost, and
@@ -61,10 +63,10 @@ type stream struct {
 
 	// Of the loop alone.
 	ticks     int
-	open      sql.Chunk // the last piece
-	unwritten bool      // it is not known to be written
-	tail      []span    // the pieces behind the head, the open one included
-	kept      int64     // bytes of them
+	open      trip.Chunk // the last piece
+	unwritten bool       // it is not known to be written
+	tail      []span     // the pieces behind the head, the open one included
+	kept      int64      // bytes of them
 
 	// Under the mutex of Live.
 	tried  bool          // something may have been written
@@ -150,8 +152,8 @@ func (v *Live) flush(ctx context.Context) error {
 		return nil
 	}
 	defer landed()
-	var chunks []sql.Chunk
-	var cuts []sql.ChunkRange
+	var chunks []trip.Chunk
+	var cuts []trip.ChunkRange
 	for _, s := range batch {
 		chunks = append(chunks, s.open)
 		if cut, ok := s.cut(); ok {
@@ -159,10 +161,10 @@ func (v *Live) flush(ctx context.Context) error {
 		}
 	}
 	err := v.db.Tx(ctx, func(tx *sql.Tx) error {
-		if err := tx.PutChunks(chunks); err != nil {
+		if err := trip.PutChunks(tx, chunks); err != nil {
 			return err
 		}
-		return tx.CutChunks(cuts)
+		return trip.CutChunks(tx, cuts)
 	})
 	if err != nil {
 		return err // unknown too: the same pieces are written again, over themselves
@@ -183,7 +185,7 @@ func (v *Live) board() (batch []*stream, landed func()) {
 			batch = append(batch, s)
 		}
 	}
-	slices.SortFunc(batch, func(a, b *stream) int { return int(a.launch.N - b.launch.N) })
+	slices.SortFunc(batch, func(a, b *stream) int { return cmp.Compare(a.launch.Run, b.launch.Run) })
 	share := min(pendingMost, max(flushLeast, flushMost/max(1, len(batch))))
 	for _, s := range batch {
 		s.next(share)
@@ -226,7 +228,7 @@ func (s *stream) next(most int) {
 	if s.open.Data != nil && s.open.End() == at && len(s.open.Data)+n <= pieceSize {
 		s.open.Data = append(s.open.Data, data...)
 	} else {
-		s.open = sql.Chunk{Launch: s.launch, Piece: job.Piece{At: at, Data: data}}
+		s.open = trip.Chunk{Launch: s.launch, Piece: job.Piece{At: at, Data: data}}
 	}
 	if s.open.At < headKept {
 		return
@@ -252,12 +254,12 @@ func (s *stream) surplus() int {
 	return n
 }
 
-func (s *stream) cut() (sql.ChunkRange, bool) {
+func (s *stream) cut() (trip.ChunkRange, bool) {
 	n := s.surplus()
 	if n == 0 {
-		return sql.ChunkRange{}, false
+		return trip.ChunkRange{}, false
 	}
-	return sql.ChunkRange{Launch: s.launch, From: s.tail[0].at, To: s.tail[n].at}, true
+	return trip.ChunkRange{Launch: s.launch, From: s.tail[0].at, To: s.tail[n].at}, true
 }
 
 // written notes that the open piece is in the table, and what was too much is not.
@@ -274,11 +276,11 @@ func (s *stream) written() {
 // or a node that went on writing after it was taken for dead.
 func (v *Live) sweep(ctx context.Context) error {
 	for {
-		stray, err := v.db.StrayChunks(ctx, sweepBatch)
+		stray, err := trip.StrayChunks(v.db.Reader(ctx), sweepBatch)
 		if err != nil || len(stray) == 0 {
 			return err
 		}
-		if err := v.db.Tx(ctx, func(tx *sql.Tx) error { return tx.DropChunks(stray) }); err != nil {
+		if err := v.db.Tx(ctx, func(tx *sql.Tx) error { return trip.DropChunks(tx, stray) }); err != nil {
 			return err // unknown too: the next sweep sees what is left
 		}
 		v.log.Info("removed output of runs that are over", "runs", len(stray))

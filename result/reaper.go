@@ -95,8 +95,12 @@ func (r *Reaper) bury(ctx context.Context, dead trip.Owner) (lost int, err error
 
 // end writes the ends of some runs in one transaction.
 func (r *Reaper) end(ctx context.Context, dead trip.Owner, runs []trip.Held) (lost int, err error) {
+	ends := r.lost(dead, runs)
+	if err := r.keepOutput(ctx, ends); err != nil {
+		return 0, err
+	}
 	f := &finisher{r.Exclusion, r.Session, dead, r.Woken}
-	err = f.finish(ctx, r.lost(dead, runs), func(done, _ []trip.End) { lost = len(done) })
+	err = f.finish(ctx, ends, func(done, _ []trip.End) { lost = len(done) })
 	if err == nil && lost > 0 {
 		r.Log.Warn("runs of a dead session are lost", "session", dead, "node", r.NodeOf(dead), "runs", lost)
 	}
@@ -117,4 +121,18 @@ func (r *Reaper) lost(dead trip.Owner, runs []trip.Held) []trip.End {
 		}
 	}
 	return ends
+}
+
+// keepOutput gives lost runs the output that their node had written for readers. What a node writes that only seemed dead comes too late,
+// and Live removes it.
+func (r *Reaper) keepOutput(ctx context.Context, ends []trip.End) error {
+	outputs, err := trip.Outputs(r.DB.Reader(ctx), launchesOf(ends))
+	for i := range ends {
+		e := &ends[i]
+		if o, written := outputs[e.Launch]; written {
+			o.Pack()
+			e.Output, e.Live = o, true
+		}
+	}
+	return err
 }

@@ -53,8 +53,9 @@ func New(x *lock.Exclusion, s Session, log *slog.Logger, written func([]trip.End
 	}
 }
 
-// Put takes the end of a run. It never blocks. Urgent ends are not kept waiting for others.
+// Put takes the end of a run, and compresses its output. It never blocks. Urgent ends are not kept waiting for others.
 func (r *Recorder) Put(e trip.End, urgent bool) {
+	e.Output.Pack()
 	r.mu.Lock()
 	r.waiting = append(r.waiting, e)
 	r.urgent = r.urgent || urgent
@@ -274,4 +275,15 @@ func (r *Recorder) Waiting() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.waiting)
+}
+
+// spooled are the ends that are not known to be written.
+func (r *Recorder) spooled() []Spooled {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]Spooled, len(r.waiting))
+	for i, e := range r.waiting {
+		out[i] = Spooled{r.Session.Number(), e}
+	}
+	return out
 }

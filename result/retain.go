@@ -10,6 +10,8 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 
 	"github.com/google/uuid"
 )
@@ -21,7 +23,7 @@ import (
 //
 //	look at jobs ──▶ cut of a job ──▶ list ──▶ archive command ──▶ delete ──▶ rest
 //
-// A batch goes by the rules that stand when it is deleted, see sql.HoldRule: when they are not those any more by which it
+// A batch goes by the rules that stand when it is deleted: when they are not those any more by which it
 // was listed, it stays, although the archive may have it, and the jobs that are left are looked at by the new ones.
 //
 // If we die between the archive and the delete, or that commit is unknown, the records are still there, or not, and the
@@ -31,7 +33,7 @@ import (
 // Records that it does not take may be wrong themselves: it gets those of the next job. When it does not take those of some
 // jobs in a row, it is the archive, and the round goes on in a while: behind the last of these, so that none stops it for good.
 type Retainer struct {
-	DB      *sql.DB
+	DB      *read.DB
 	Session interface {
 		ID() uuid.UUID
 		Now() job.Micros
@@ -51,7 +53,7 @@ type Retainer struct {
 }
 
 // Archive takes records before they go: one line of JSON for each. When it returns nil it has them.
-type Archive func(ctx context.Context, runs []sql.RunRow) error
+type Archive func(ctx context.Context, runs []read.Run) error
 
 const (
 	retainPeriod = 10 * time.Minute // between rounds over all jobs
@@ -59,9 +61,9 @@ const (
 	choreHold    = 5 * time.Minute  // longer than the archive command may take, see node.Config.ArchiveTimeout
 	choreKeep    = 10 * time.Second // between taking it again
 	keptJobs     = 2000             // whose rules one look reads
-	dropBatch    = 800              // see idsAtOnce in sql
-	archiveBatch = 200              // each may have some ten kilobytes of output
-	archiveTries = 3                // jobs in a row whose records the archive does not take, before the round ends
+	dropBatch    = 800
+	archiveBatch = 200 // each may have some ten kilobytes of output
+	archiveTries = 3   // jobs in a row whose records the archive does not take, before the round ends
 	// rest is how many times as long as a batch took it rests, and restLeast how long at least: a trip that commits at
 	// the same time has the disk to itself for most of it.
 	rest      = 4
@@ -148,7 +150,7 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 	r.looked += took
 	for i := range jobs {
 		j := &jobs[i]
-		switch err := r.shorten(ctx, j, j.Rule(rules)); {
+		switch err := r.shorten(ctx, j, rules); {
 		case errors.Is(err, sql.ErrMoved): // rules have changed: this job and those behind it are looked at once more
 			r.rest(ctx, took)
 			return false, nil
@@ -180,9 +182,9 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 }
 
 // cut finds out which records of a job go.
-func (r *Retainer) cut(ctx context.Context, j *sql.KeptJob, keep job.Keep) (c sql.Cut, err error) {
+func (r *Retainer) cut(ctx context.Context, j *read.KeptJob, keep job.Keep) (c read.Cut, err error) {
 	now := r.Session.Now()
-	c = sql.Cut{JobID: j.ID, Failed: now + 1}
+	c = read.Cut{JobID: j.ID, Failed: now + 1}
 	if keep.Age > 0 {
 		c.Ended = now.Add(-time.Duration(keep.Age))
 	}
@@ -205,8 +207,9 @@ func (r *Retainer) cut(ctx context.Context, j *sql.KeptJob, keep job.Keep) (c sq
 	return c, nil
 }
 
-// shorten removes what goes of one job's records. It returns sql.ErrMoved when the job's rule is another one by now.
-func (r *Retainer) shorten(ctx context.Context, j *sql.KeptJob, rule job.Retention) error {
+// shorten removes what goes of one job's records. It returns sql.ErrMoved if the job or a rule has been changed since it was read.
+func (r *Retainer) shorten(ctx context.Context, j *read.KeptJob, rules map[string]job.Retention) error {
+	rule := j.Rule(rules)
 	if j.Oldest == 0 || !rule.Bounded() {
 		return nil
 	}
@@ -222,7 +225,7 @@ func (r *Retainer) shorten(ctx context.Context, j *sql.KeptJob, rule job.Retenti
 		if err := r.hold(ctx); err != nil {
 			return err
 		}
-		n, took, err := r.batch(ctx, &c, rule, most)
+		n, took, err := r.batch(ctx, j, &c, rules, most)
 		if err != nil {
 			return err
 		}
@@ -239,7 +242,9 @@ func (r *Retainer) shorten(ctx context.Context, j *sql.KeptJob, rule job.Retenti
 
 // batch removes some of the records that go, the earliest first, and moves on in the cut. It returns how many, and how long
 // that took without the archive command.
-func (r *Retainer) batch(ctx context.Context, c *sql.Cut, rule job.Retention, most int) (n int, took time.Duration, err error) {
+func (r *Retainer) batch(
+	ctx context.Context, j *read.KeptJob, c *read.Cut, rules map[string]job.Retention, most int,
+) (n int, took time.Duration, err error) {
 	began := time.Now()
 	if c.From >= c.To {
 		if c.To, err = r.DB.LookAhead(ctx, *c); err != nil {
@@ -258,15 +263,19 @@ func (r *Retainer) batch(ctx context.Context, c *sql.Cut, rule job.Retention, mo
 		c.From = next
 		return 0, time.Since(began), nil
 	}
-	archiving, err := r.archive(ctx, runs)
+	archiving, err := r.archive(ctx, j.ID, runs)
 	if err != nil {
 		return 0, 0, err
 	}
 	err = r.DB.Tx(ctx, func(tx *sql.Tx) error {
-		if err := tx.DropRuns(runs); err != nil {
+		if err := trip.DropRuns(tx, runs); err != nil {
 			return err
 		}
-		return tx.HoldRule(c.JobID, rule) // once a change of it is answered, nothing goes by the old one
+		// Once a change of the rules or of the job is answered, nothing goes by the old ones.
+		if err := tx.HoldRules(j.App, rules); err != nil {
+			return err
+		}
+		return trip.HoldVersion(tx, j.ID, j.Version)
 	})
 	if err != nil {
 		return 0, 0, err // unknown too: the next round sees what stands
@@ -329,7 +338,7 @@ func restAfter(ctx context.Context, took time.Duration, behind func() bool) {
 var errTaken = errors.New("another node does it now, or this one has lost its lease")
 
 // archive hands records over, and returns how long the command took. One that fails keeps them here.
-func (r *Retainer) archive(ctx context.Context, old []sql.OldRun) (took time.Duration, err error) {
+func (r *Retainer) archive(ctx context.Context, jobID int64, old []trip.OldRun) (took time.Duration, err error) {
 	if r.Archive == nil {
 		return 0, nil
 	}
@@ -352,8 +361,8 @@ func (r *Retainer) archive(ctx context.Context, old []sql.OldRun) (took time.Dur
 			return took, context.Cause(ctx)
 		}
 		r.bad, r.failed = r.bad+1, true
-		r.done.Error, r.done.ErrorAt = fmt.Sprintf("job %d: %v", old[0].JobID, err), r.Session.Now()
-		r.Log.Error("records stay: the archive command did not take them", "job_id", old[0].JobID, "records", len(runs), "failures", r.bad, "error", err)
+		r.done.Error, r.done.ErrorAt = fmt.Sprintf("job %d: %v", jobID, err), r.Session.Now()
+		r.Log.Error("records stay: the archive command did not take them", "job_id", jobID, "records", len(runs), "failures", r.bad, "error", err)
 		if err := r.tell(ctx); err != nil {
 			return took, err
 		}

@@ -13,16 +13,23 @@ import (
 	"syscall"
 
 	"go-crontab/internal/failpoint"
+	"go-crontab/sql/trip"
 )
 
-// Spool keeps outcomes of a node that must stop while MySQL is out of reach, in one file of a folder of its own.
+// Spooled is an end that is not known to be written, with the session that owned its run.
+type Spooled struct {
+	Owner trip.Owner
+	End   trip.End
+}
+
+// Spool keeps ends of a node that must stop while MySQL is out of reach, in one file of a folder of its own.
 type Spool struct {
 	dir  string
 	lock *os.File
 }
 
-// OpenSpool makes the folder, readable by its owner only: outcomes hold output of commands. It takes it until Close, or the
-// end of the process: two nodes with one spool would remove each other's outcomes.
+// OpenSpool makes the folder, readable by its owner only: ends hold output of commands. It takes it until Close, or the
+// end of the process: two nodes with one spool would remove each other's ends.
 func OpenSpool(dir string) (*Spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("spool: %w", err)
@@ -49,14 +56,17 @@ func (s *Spool) Close() {
 
 func (s *Spool) path() string { return filepath.Join(s.dir, "outcomes.jsonl") }
 
-// Save writes what waits in a recorder and returns how much that was. It is on the disk when Save returns. It takes
-// the place of what was spooled before: that was handed to the recorder and waits in it still, or is written.
-func (s *Spool) Save(r *Recorder) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.waiting) == 0 {
+// Save writes the ends that wait in recorders, and returns how many these are. They are on the disk when Save returns. They take the place
+// of what was spooled before: that was handed to a recorder, and waits there still, or is written.
+func (s *Spool) Save(recorders ...*Recorder) (int, error) {
+	var ends []Spooled
+	for _, r := range recorders {
+		ends = append(ends, r.spooled()...)
+	}
+	if len(ends) == 0 {
 		return 0, nil
 	}
+
 	f, err := os.OpenFile(s.path()+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, fmt.Errorf("spool: %w", err)
@@ -64,8 +74,8 @@ func (s *Spool) Save(r *Recorder) (int, error) {
 	defer f.Close()
 	w := bufio.NewWriter(f)
 	enc := json.NewEncoder(w)
-	for _, o := range r.waiting {
-		if err := enc.Encode(o); err != nil {
+	for i := range ends {
+		if err := enc.Encode(&ends[i]); err != nil {
 			return 0, fmt.Errorf("spool: %w", err)
 		}
 	}
@@ -75,6 +85,7 @@ func (s *Spool) Save(r *Recorder) (int, error) {
 	if err := f.Sync(); err != nil {
 		return 0, fmt.Errorf("spool: %w", err)
 	}
+
 	// If we die here, what was spooled before is there still.
 	failpoint.Here("before", "rename spool")
 	if err := os.Rename(f.Name(), s.path()); err != nil {
@@ -85,12 +96,12 @@ func (s *Spool) Save(r *Recorder) (int, error) {
 		d.Close()
 	}
 	failpoint.Here("behind", "rename spool")
-	return len(r.waiting), nil
+	return len(ends), nil
 }
 
 // Load reads what an earlier life spooled. A line that was torn by a crash, or that only another version
-// understands, is left out; torn tells so.
-func (s *Spool) Load() (outcomes []*Outcome, torn bool, err error) {
+// understands, is left out; torn reports that there was one.
+func (s *Spool) Load() (ends []Spooled, torn bool, err error) {
 	f, err := os.Open(s.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
@@ -102,24 +113,24 @@ func (s *Spool) Load() (outcomes []*Outcome, torn bool, err error) {
 	for r := bufio.NewReader(f); ; {
 		line, err := r.ReadBytes('\n')
 		if len(bytes.TrimSpace(line)) > 0 {
-			o := new(Outcome)
-			if json.Unmarshal(line, o) == nil {
-				outcomes = append(outcomes, o)
+			var e Spooled
+			if json.Unmarshal(line, &e) == nil && e.Owner > 0 && e.End.Run > 0 {
+				ends = append(ends, e)
 			} else {
 				torn = true
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return outcomes, torn, nil
+			return ends, torn, nil
 		case err != nil:
-			return outcomes, torn, fmt.Errorf("spool: %w", err)
+			return ends, torn, fmt.Errorf("spool: %w", err)
 		}
 	}
 }
 
 // Clear removes the file once everything in it is known to be written. If we die before it, the next life finds that
-// the rows are gone.
+// the runs have ended.
 func (s *Spool) Clear() error {
 	failpoint.Here("before", "clear spool")
 	if err := os.Remove(s.path()); err != nil && !errors.Is(err, fs.ErrNotExist) {

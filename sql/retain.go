@@ -51,7 +51,7 @@ func retentionRows(out map[string]job.Retention) func(*stdsql.Rows) error {
 }
 
 // LockRetention reads a rule and keeps others from changing it; nil when there is none. It locks the cluster's rule too: so
-// the first rule of an app, which has no row to lock, waits for HoldRule as well.
+// the first rule of an app, which has no row to lock, waits for HoldRules as well.
 func (tx *Tx) LockRetention(app string) (*job.Retention, error) {
 	var out *job.Retention
 	err := tx.query("lock retention", func(rows *stdsql.Rows) error {
@@ -144,72 +144,21 @@ func (db *DB) TellChore(ctx context.Context, session uuid.UUID, d ChoreDone) err
 	})
 }
 
-// KeptJob is a job, which may be deleted, with what its definition says of its records.
-type KeptJob struct {
-	ID     int64
-	App    string
-	Keep   job.Keep
-	Oldest job.Micros // its first due time that has a record; 0: there is none
-}
-
-// Rule is by what the records of the job go: what its definition leaves out the rule of its app says, and then that of the
-// cluster.
-func (j *KeptJob) Rule(rules map[string]job.Retention) job.Retention {
-	cluster := rules[""]
-	return job.Retention{Keep: j.Keep.Over(rules[j.App].Keep).Over(cluster.Keep), Archive: cluster.Archive}
-}
-
-// jobKeep is what a definition says of the job's records; NULL where that is nothing, and where nobody can read it.
-const jobKeep = "IF(j.spec LIKE '%\"keep\"%', IF(JSON_VALID(j.spec), JSON_EXTRACT(j.spec, '$.keep'), NULL), NULL)"
-
-// setKeep takes what jobKeep says.
-func (j *KeptJob) setKeep(text []byte) error {
-	if len(text) == 0 {
-		return nil
-	}
-	r, err := job.DecodeRetention(string(text))
-	j.Keep = r.Keep
-	return err
-}
-
-// LookMost is how many records of a job one statement of the removal reads: with millions of one job, each stays well below
-// the time that a statement may take.
-const LookMost = 10_000
-
-// OldRun is a record that goes.
-type OldRun struct {
-	ID      int64
-	JobID   int64
-	Due     job.Micros
-	Launch  job.Launch
-	Outcome job.Outcome
-	Trigger int
-	Output  bool // it may have a row of output
-	App     string
-}
-
 // ErrUnreadable is that the stored output of a run is not what this version writes: a newer one did, or it is damaged.
 var ErrUnreadable = errors.New("stored output cannot be read")
 
-// HoldRule keeps others from changing the rule by which the records of a job go, or returns ErrMoved when it is not the given
-// one any more. It comes last in a transaction that removes records: so the job's row is locked for as long as a COMMIT
-// takes, and its starts hardly wait. Whoever has the job's row waits for no record that goes.
-func (tx *Tx) HoldRule(jobID int64, rule job.Retention) error {
-	j := KeptJob{ID: jobID}
-	there := false
-	err := tx.query("hold what a job keeps", func(rows *stdsql.Rows) error {
-		var keep []byte
-		err := rows.Scan(&j.App, &keep)
-		there = err == nil && j.setKeep(keep) == nil
-		return err
-	}, "SELECT j.app, "+jobKeep+" FROM job j FORCE INDEX (PRIMARY) WHERE j.id = ? LOCK IN SHARE MODE", jobID)
-	if err != nil {
-		return err
-	}
-	rules := map[string]job.Retention{}
-	err = tx.query("hold retention", retentionRows(rules), "SELECT app, spec FROM retention FORCE INDEX (PRIMARY) WHERE app IN ('', ?) ORDER BY app LOCK IN SHARE MODE", j.App)
-	if err == nil && (!there || j.Rule(rules) != rule) {
-		err = fmt.Errorf("hold the rule of job %d: %w", jobID, ErrMoved)
+// HoldRules keeps others from changing the rules of an app and of the cluster, or returns ErrMoved if they are not the given ones any
+// more.
+func (tx *Tx) HoldRules(app string, rules map[string]job.Retention) error {
+	found := map[string]job.Retention{}
+	err := tx.query("hold retention", retentionRows(found), `
+		SELECT app, spec
+		FROM retention FORCE INDEX (PRIMARY)
+		WHERE app IN ('', ?)
+		ORDER BY app
+		LOCK IN SHARE MODE`, app)
+	if err == nil && (found[""] != rules[""] || found[app] != rules[app]) {
+		err = fmt.Errorf("hold the rules of app %q: %w", app, ErrMoved)
 	}
 	return err
 }

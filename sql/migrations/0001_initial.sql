@@ -99,6 +99,7 @@ CREATE TABLE output (
   head   MEDIUMBLOB NOT NULL,
   tail   MEDIUMBLOB NOT NULL,
   encoding TINYINT  NOT NULL DEFAULT 0 COMMENT 'of head and tail: 0 as it was written, 1 DEFLATE',
+  counted  BIGINT   NOT NULL DEFAULT 0 COMMENT 'in which count of its app it is: app_output.count; 0: in none',
   PRIMARY KEY (run_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
@@ -460,13 +461,14 @@ CREATE TABLE app_start (
   KEY at (at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- The kept output of each app, while some app has a limit of it. The row with an empty name says how far history is counted.
+-- The kept output of apps that have a limit of it, see trip/kept.go. Row 0 says up to which row of `ending` runs are counted.
 CREATE TABLE app_output (
-  app   VARCHAR(128) NOT NULL,
-  bytes BIGINT       NOT NULL DEFAULT 0 COMMENT 'history.output_kept of its counted runs',
-  upto  BIGINT       NOT NULL DEFAULT 0 COMMENT 'id in history: no counted run of the app up to it has output. Empty name: runs up to it are counted',
-  taken BIGINT       NOT NULL DEFAULT 0 COMMENT 'of the row with an empty name: written by whoever changes sums, so that such changes exclude each other',
-  PRIMARY KEY (app)
+  app_id INT    NOT NULL,
+  count  BIGINT NOT NULL DEFAULT 0 COMMENT 'which count this is: when it began',
+  bytes  BIGINT NOT NULL DEFAULT 0 COMMENT 'run.output_kept of the runs that it counts',
+  upto   BIGINT NOT NULL DEFAULT 0 COMMENT 'no run that it counts is due before. Row 0: an id in ending',
+  seen   BIGINT NULL DEFAULT 0 COMMENT 'runs that were there when it began are counted if they are due before; NULL: all are',
+  PRIMARY KEY (app_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE audit_chain (

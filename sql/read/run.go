@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"go-crontab/job"
@@ -135,13 +136,16 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 	scan := func(rows *sql.Rows) (id int64, err error) {
 		var o job.Output
 		err = rows.Scan(&id, &o.Head, &o.Tail, &o.Encoding)
-		if err == nil {
-			err = o.Unpack()
+		if err != nil {
+			return id, err
+		}
+		if err := o.Unpack(); err != nil {
+			return id, fmt.Errorf("%w: run %d: %w", sql.ErrUnreadable, id, err)
 		}
 		if run := runs[id]; run != nil {
 			run.Output.Head, run.Output.Tail = o.Head, o.Tail
 		}
-		return id, err
+		return id, nil
 	}
 	for part := range slices.Chunk(ids, idsAtOnce) {
 		query := `

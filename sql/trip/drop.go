@@ -16,6 +16,12 @@ type OldRun struct {
 	Output  bool // it has a row of output
 }
 
+// dropOutputs removes the output of runs.
+const dropOutputs = `
+	DELETE o
+	FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]')) n
+	STRAIGHT_JOIN output o FORCE INDEX (PRIMARY) ON o.run_id = n.id`
+
 // DropRuns removes ended runs, their output, and what lists find them by. All rows are found by primary keys, so nothing is locked
 // but what goes.
 func DropRuns(tx *sql.Tx, runs []OldRun) error {
@@ -38,13 +44,11 @@ func DropRuns(tx *sql.Tx, runs []OldRun) error {
 		FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]')) n
 		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.id
 		WHERE r.state = 'ended'`
-	const dropOutputs = `
-		DELETE o
-		FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]')) n
-		STRAIGHT_JOIN output o FORCE INDEX (PRIMARY) ON o.run_id = n.id`
-
 	if len(ids) == 0 {
 		return nil
+	}
+	if err := uncountOutput(tx, outputs); err != nil {
+		return err
 	}
 	if _, err := tx.Exec("drop old runs", dropRuns, singles(ids)); err != nil {
 		return err
