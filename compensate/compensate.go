@@ -23,7 +23,24 @@ type Compensator struct {
 	Session   interface{ Number() trip.Owner }
 	// Known reports whether a set holds the launch, or a transaction with an unknown end is being settled for it.
 	Known func(trip.Launch) bool
+	Freed func() // called when runs became idle
 	Log   *slog.Logger
+
+	signal chan struct{}
+}
+
+// New completes a compensator. Run it.
+func New(c Compensator) *Compensator {
+	c.signal = make(chan struct{}, 1)
+	return &c
+}
+
+// Look makes the next look come at once: the executing set has forgotten a run that it did not spawn.
+func (c *Compensator) Look() {
+	select {
+	case c.signal <- struct{}{}:
+	default:
+	}
 }
 
 const (
@@ -39,16 +56,17 @@ func (c *Compensator) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(wait):
+		case <-c.signal:
 		}
 		wait = period
-		if _, err := c.compensate(ctx); err != nil && ctx.Err() == nil {
+		if _, err := c.Compensate(ctx); err != nil && ctx.Err() == nil {
 			c.Log.Warn("cannot compare rows and sets, trying again", "error", err)
 		}
 	}
 }
 
-// compensate makes one look at all executing runs, and returns how many it released.
-func (c *Compensator) compensate(ctx context.Context) (released int, err error) {
+// Compensate makes one look at all executing runs, and returns how many it released.
+func (c *Compensator) Compensate(ctx context.Context) (released int, err error) {
 	for after := (trip.Held{}); ; {
 		runs, err := trip.ExecutingRuns(c.DB.Reader(ctx), c.Session.Number(), after, page)
 		if err != nil {
@@ -97,6 +115,7 @@ func (c *Compensator) release(ctx context.Context, strange []trip.Launch) (relea
 	})
 	if released > 0 && err == nil {
 		c.Log.Warn("released runs that were started and never spawned", "runs", released)
+		c.Freed()
 	}
 	return released, err
 }

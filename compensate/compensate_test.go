@@ -43,9 +43,9 @@ func TestCompensate(t *testing.T) {
 	legal.Watch(t, db)
 
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	c := &Compensator{DB: db, Exclusion: lock.New(db, log), Session: seven{}, Log: log, Known: func(l trip.Launch) bool { return l.Run%3 == 1 }}
+	c := &Compensator{DB: db, Exclusion: lock.New(db, log), Session: seven{}, Log: log, Freed: func() {}, Known: func(l trip.Launch) bool { return l.Run%3 == 1 }}
 	for _, want := range []int{all / 3, 0} {
-		if n, err := c.compensate(t.Context()); err != nil || n != want {
+		if n, err := c.Compensate(t.Context()); err != nil || n != want {
 			t.Errorf("released %d, %v, want %d", n, err, want)
 		}
 	}

@@ -35,11 +35,11 @@ type Executing struct {
 	Executor Executor
 	Guard    Guard // nil: nobody guards the attempts
 	Slots    int
-	// Ended takes the run of an attempt that is over, to be written down, and a function to call once it is known
-	// to be written. It does not wait for that, but it may for MySQL, if output of the attempt is just being written. The
-	// attempt holds no slot by then, and the set no lock.
+	// Ended takes the run of an attempt that is over, to be written. Once it is known to be written, Written is to be called.
+	// Ended does not wait for that, but it may wait for MySQL, if output of the attempt is just being written. The attempt holds no
+	// slot by then, and the set no lock.
 	// again is when the next attempt is to be started, zero if this one was the last.
-	Ended func(s job.Started, r job.Run, again job.Micros, written func())
+	Ended func(s job.Started, r job.Run, again job.Micros)
 	// Began is told of each attempt that begins, and how late it is; nil: nobody counts.
 	Began func(at job.Micros, late time.Duration)
 	// Sink returns what takes the output of an attempt as it comes, until Ended is called; nil: nobody reads along.
@@ -170,7 +170,7 @@ func (x *Executing) run(a *entry) {
 	if after, ok := a.Spec.Again(a.Attempt, result.Outcome, rand.Float64()); ok && !a.stopped() {
 		run.Final, again = false, run.Ended.Add(after)
 	}
-	x.Ended(a.Started, run, again, func() { x.remove(a) })
+	x.Ended(a.Started, run, again)
 	failpoint.Here("behind", "put outcome")
 	x.Room()
 }
@@ -259,13 +259,15 @@ func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 	})
 }
 
-// remove takes an attempt out, whose row is known to be gone.
-func (x *Executing) remove(a *entry) {
+// Written takes out attempts whose ends are known to be written.
+func (x *Executing) Written(launches []job.Launch) {
 	x.mu.Lock()
-	if x.byRun[a.Run] == a {
-		delete(x.byRun, a.Run)
+	for _, l := range launches {
+		if a := x.byRun[l.Run]; a != nil && a.Launch == l {
+			delete(x.byRun, l.Run)
+			x.over--
+		}
 	}
-	x.over--
 	x.mu.Unlock()
 	x.Room()
 }

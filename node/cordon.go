@@ -20,30 +20,22 @@ type taker struct {
 // Fresh tells whether anything may be claimed or started now.
 func (t taker) Fresh() bool { return t.Session.Fresh() && !t.Cordoned() && t.guarded() }
 
-// quietLimit is how long the end of changes under way is waited for before it is tried again at the next look.
-const quietLimit = 250 * time.Millisecond
+// quietLimit is how long giving back may take before it is tried again at the next look.
+const quietLimit = time.Second
 
-// obeyCordon gives back what is prepared, and says so once nothing is any more. It is called again and again while the
-// node is cordoned: a start may be under way, whose tasks stay, or a claim. No claim takes anything that begins now, and
-// those that have begun are waited for.
+// obeyCordon gives back what is prepared, and says so once nothing is any more. It is called again and again while the node is
+// cordoned. Nothing is claimed or started that begins now, and GiveBack waits for what is under way.
 func (l *life) obeyCordon() {
-	if l.giveUp() > 0 || l.session.ObeysCordon() {
+	if l.session.ObeysCordon() && l.prepared.Len() == 0 {
 		return
 	}
 	bounded, cancel := context.WithTimeout(l.session.Context(), quietLimit)
 	defer cancel()
-	if l.n.exclusion.Quiet(bounded) == nil && l.giveUp() == 0 {
-		l.session.ObeyCordon()
+	if err := l.starter.GiveBack(bounded); err != nil {
+		l.n.log.Warn("cannot give back what is prepared, trying again", "error", err)
+		return
 	}
-}
-
-// giveUp gives back what is prepared, and returns how much of it is in the middle of a start.
-func (l *life) giveUp() (left int) {
-	gone, left := l.prepared.GiveUp()
-	if gone > 0 {
-		l.compensator.Wake()
-	}
-	return left
+	l.session.ObeyCordon()
 }
 
 // labels are what selectors of jobs see of the node, without its handlers.

@@ -21,7 +21,7 @@ type guarded struct{ *guard.Guard }
 
 // Enter takes a seat.
 func (g guarded) Enter(l job.Launch, inside bool) execute.Seat {
-	if s := g.Guard.Enter(l.N, inside); s != nil {
+	if s := g.Guard.Enter(l.Run, inside); s != nil {
 		return s
 	}
 	return nil
@@ -69,35 +69,12 @@ func (l *life) protect() error {
 
 // guardReady goes on with what a missing guard held up.
 func (l *life) guardReady() {
-	l.claimer.Wake()
-	l.starter.Wake()
+	l.claimer.Look()
+	l.starter.Freed()
 }
 
 // isGuarded tells whether anything may be claimed or started, as far as the guard goes.
 func (l *life) isGuarded() bool { return l.guard == nil || l.guard.Alive() }
-
-// unguardedFor is how long there may be no guard before others get what is prepared: mostly a new one comes at once.
-const unguardedFor = 2 * time.Second
-
-// yield gives back what is prepared while no guard comes: nothing of it could be started here, and nobody else may take it. If we die
-// on the way, the rows have an owner that is gone.
-func (l *life) yield(ctx context.Context) error {
-	tick := time.NewTicker(unguardedFor / 4)
-	defer tick.Stop()
-	for since := time.Now(); ; {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
-		switch {
-		case l.isGuarded():
-			since = time.Now()
-		case time.Since(since) > unguardedFor:
-			l.giveUp()
-		}
-	}
-}
 
 // guardLost has the guard know, before the first signal, that the commands are being killed.
 func (l *life) guardLost() {

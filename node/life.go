@@ -16,7 +16,9 @@ import (
 	"go-crontab/job"
 	"go-crontab/result"
 	"go-crontab/schedule"
+	"go-crontab/schedule/edit"
 	"go-crontab/session"
+	"go-crontab/sql/trip"
 )
 
 // life is one session of a node and everything that belongs to it.
@@ -25,31 +27,34 @@ type life struct {
 	session *session.Session
 	guard   *guard.Guard // nil: there is none
 
-	prepared    *schedule.Prepared
-	executing   *execute.Executing
+	// The trip.
+	prepared  *schedule.Prepared
+	stops     *schedule.Stops
+	limiter   *schedule.Limiter
+	claimer   *schedule.Claimer
+	starter   *schedule.Starter
+	executing *execute.Executing
+	recorder  *result.Recorder
+	wishes    *result.Wishes
+
+	// What keeps it going when something dies.
 	heartbeat   *session.Heartbeat
 	watchdog    *session.Watchdog
-	reaper      *session.Reaper
-	lookout     *schedule.Lookout
-	planner     *schedule.Planner
-	claimer     *schedule.Claimer
-	places      *schedule.Places
-	limiter     *schedule.Limiter
-	starter     *schedule.Starter
-	sweeper     *schedule.Sweeper
-	tidier      *schedule.Tidier
-	chainer     *audit.Chainer
-	retainer    *result.Retainer
-	trimmer     *result.Trimmer
-	feeder      *schedule.Feeder
-	bucketer    *schedule.Bucketer
-	rezoner     *schedule.Rezoner
-	watcher     *watcher
-	evaluator   *alert.Evaluator
-	sender      *alert.Sender
+	buriers     *session.Reaper
+	reaper      *result.Reaper
 	compensator *compensate.Compensator
-	orders      *session.Orders
-	editor      *schedule.Editor
+
+	// Chores.
+	lookout   *lookout
+	tidier    *result.Tidier
+	retainer  *result.Retainer
+	trimmer   *result.Trimmer
+	chainer   *audit.Chainer
+	evaluator *alert.Evaluator
+	sender    *alert.Sender
+	watcher   *watcher
+
+	editor *edit.Editor
 
 	stopCommands context.CancelCauseFunc
 	over         chan struct{} // closed when run is done with the commands
@@ -57,72 +62,101 @@ type life struct {
 
 // newLife wires the stages in the order of the trip.
 func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
-	l := &life{n: n, session: s, guard: g, prepared: schedule.NewPrepared(), over: make(chan struct{})}
-	takes := taker{s, l.isGuarded}
+	l := &life{n: n, session: s, guard: g, over: make(chan struct{})}
 	commands, stop := context.WithCancelCause(context.Background())
 	l.stopCommands = stop
+	l.lookout = &lookout{db: n.reads(), log: n.log}
 
-	l.heartbeat = &session.Heartbeat{Session: s, Pulse: n.pulse, Load: l.load, Stepped: func() { l.starter.Wake() }, Log: n.log}
-	l.watchdog = &session.Watchdog{Session: s, Log: n.log}
-	l.reaper = session.NewReaper(session.Reaper{DB: n.db, Session: s, Changed: func() { l.claimer.Wake() }, Cordoned: l.obeyCordon, Alone: func() bool { return l.lookout.Alone() }, Log: n.log})
-
-	l.lookout = &schedule.Lookout{DB: n.db, Session: s.ID(), Tasks: func() { l.claimer.Look() }, Peers: l.reaper.Wake, Log: n.log}
-	l.planner = &schedule.Planner{DB: n.db, Session: s, Lookout: l.lookout, Soon: func() { l.claimer.Wake() }, Log: n.log}
-	l.executing = execute.NewExecuting(&execute.Executing{
-		Ctx: commands, Session: s, Executor: n.traced(), Slots: n.cfg.Slots,
-		Ended: func(s job.Started, r job.Run, again job.Micros, written func()) {
-			n.figures.Ended(r.Ended, r.Outcome)
-			n.metrics.Ended(s.Spec, &r)
-			n.recorder.Put(&result.Outcome{Task: s.Task, Run: r, Again: again, Awaited: l.isAwaited(s), Group: s.Spec.Group, Live: n.live.End(r.Launch), Written: func() {
-				written()
-				if s.Origin < 0 {
-					l.feeder.Wake()
-				}
-			}})
-		},
-		Began: func(at job.Micros, late time.Duration) { n.figures.Began(at, late); n.metrics.Began(late) },
-		Sink:  n.live.Sink,
-		Freed: func() { n.metrics.NotSpawned(); l.compensator.Wake() },
-		Room:  func() { l.starter.Wake(); l.claimer.Room() },
-		Log:   n.log,
-	})
-	l.places = &schedule.Places{DB: n.db, Lookout: l.lookout, Labels: job.WithHandlers(n.labels(), n.cfg.Handlers.Keys()), Members: s.Membership, Log: n.log}
-	l.claimer = schedule.NewClaimer(schedule.Claimer{
-		DB: n.db, Exclusion: n.exclusion, Session: takes, Places: l.places, Prepared: l.prepared, Lookout: l.lookout, Executing: l.executing,
-		LookAhead: n.cfg.LookAhead, Cap: n.cfg.Cap, Slots: n.cfg.Slots, PerSlot: func() int { return l.starter.PerSlot() }, Lanes: n.lanes, Log: n.log,
-	})
-	l.limiter = &schedule.Limiter{DB: n.db, Session: s, Lookout: l.lookout, Refused: n.metrics.Limited, Log: n.log}
-	l.starter = schedule.NewStarter(&schedule.Starter{
-		Exclusion: n.exclusion, Session: takes, Places: l.places, Prepared: l.prepared, Executing: l.executing, Slots: n.cfg.Slots,
-		Flush: n.recorder.Push, Freed: func() { l.compensator.Wake() }, Woken: func() { l.claimer.Wake() }, Trip: s.Clock.RoundTrip, Lanes: n.lanes, Limits: l.limiter, Log: n.log,
-	})
-	l.sweeper = &schedule.Sweeper{DB: n.db, Session: s, Lookout: l.lookout, Places: l.places, Woken: func() { l.claimer.Wake() }, Backfill: func() { l.feeder.Wake() }, Log: n.log}
-	l.tidier = &schedule.Tidier{DB: n.api, Trip: n.db, Session: s, Lookout: l.lookout, Audit: n.cfg.AuditKept, Log: n.log}
-	l.sender = &alert.Sender{DB: n.alerts, Session: s, Outside: n.outside, Nothing: l.lookout.NothingToSend, Log: n.log}
-	l.evaluator = &alert.Evaluator{DB: n.alerts, Session: s, Due: l.sender.Wake, Nothing: l.lookout.NothingToWatch, Log: n.log}
-	l.chainer = &audit.Chainer{DB: n.api, Session: s, Newest: l.lookout.LastLine, Log: n.log}
-	l.retainer = n.newRetainer(s, l.lookout)
-	l.trimmer = n.newTrimmer(s, l.lookout)
-	l.watcher = &watcher{n: n, session: s, lookout: l.lookout}
-	l.bucketer = &schedule.Bucketer{DB: n.db, Session: s, Log: n.log}
-	l.rezoner = &schedule.Rezoner{DB: n.api, Session: s, Zones: job.ZoneData(), Log: n.log}
-	l.feeder = schedule.NewFeeder(schedule.Feeder{DB: n.db, Session: s, Limits: l.limiter, Soon: func() { l.claimer.Wake() }, Log: n.log})
-	l.compensator = compensate.New(compensate.Compensator{
-		DB: n.db, Exclusion: n.exclusion, Session: s.ID(), Sets: []compensate.Set{l.prepared, l.executing},
-		Freed: func() { l.claimer.Wake() }, NothingOwned: l.lookout.NothingOwned, Log: n.log,
-	})
-	l.orders = &session.Orders{DB: n.db, Session: s, Busy: func() bool { return l.executing.Len() > 0 }, Kill: l.executing.Kill, Log: n.log}
-	l.editor = &schedule.Editor{DB: n.api, Session: s, Soon: func() { l.claimer.Wake() }, Limited: n.metrics.Limited, Trip: s.Clock.RoundTrip, Unsettled: s.Unsettled}
+	l.newTrip(commands)
+	l.newWatch()
+	l.newChores()
+	l.editor = n.newEditor(l)
 	return l
 }
 
-func (l *life) load() (prepared, executing int) { return l.prepared.Len(), l.executing.Len() }
+// newTrip makes what moves a run: claim, start, execute, finish.
+func (l *life) newTrip(commands context.Context) {
+	n, s := l.n, l.session
+	labels := job.WithHandlers(n.labels(), n.cfg.Handlers.Keys())
+	definitions := schedule.NewDefinitions()
+	takes := taker{s, l.isGuarded}
 
-// isAwaited tells whether another task may wait for the end of an attempt: because of its job, or because a backfill takes
-// turns with the schedule. One that has begun within the last second may be missed: it is the sweeper who wakes it then.
-func (l *life) isAwaited(s job.Started) bool {
-	return s.Spec.Awaited(s.Origin) || s.Spec.Overlap != job.OverlapAllow && !l.lookout.NoBackfill(s.JobID)
+	l.prepared = schedule.NewPrepared()
+	l.stops = &schedule.Stops{DB: n.db, Changed: func() { l.claimer.Look() }, Log: n.log}
+	l.limiter = &schedule.Limiter{DB: n.db, Session: s, None: l.lookout.NoLimits, Refused: n.metrics.Limited, Log: n.log}
+	l.claimer = schedule.NewClaimer(schedule.Claimer{
+		DB: n.db, Exclusion: n.exclusion, Session: takes, Definitions: definitions, Prepared: l.prepared, Stops: l.stops, Limits: l.limiter,
+		LookAhead: n.cfg.LookAhead, Labels: labels, Most: n.cfg.Cap, Log: n.log,
+	})
+	l.executing = execute.NewExecuting(&execute.Executing{
+		Ctx: commands, Session: s, Executor: n.traced(), Slots: n.cfg.Slots,
+		Began: func(at job.Micros, late time.Duration) { n.figures.Began(at, late); n.metrics.Began(late) },
+		Ended: l.ended,
+		Sink:  n.live.Sink,
+		Freed: func() { n.metrics.NotSpawned(); l.compensator.Look() },
+		Room:  func() { l.starter.Freed() },
+		Log:   n.log,
+	})
+	l.recorder = result.New(n.exclusion, s, n.log, func(ends []trip.End) { l.executing.Written(launchesOf(ends)) })
+	l.recorder.Woken = func() { l.starter.Woken() }
+	l.wishes = result.NewWishes(result.Wishes{
+		DB: n.db, Session: s, Busy: func() bool { return l.executing.Len() > 0 }, Kill: l.executing.Kill, Log: n.log,
+	})
+	l.starter = schedule.NewStarter(schedule.Starter{
+		DB: n.db, Exclusion: n.exclusion, Session: takes, Definitions: definitions, Prepared: l.prepared, Executing: l.executing,
+		Ends: l.recorder, Stops: l.stops, Limits: l.limiter, Replaced: l.wishes.Look, Labels: labels, Window: n.window(), Log: n.log,
+	})
 }
+
+// newWatch makes what finds the dead, and what they leave behind.
+func (l *life) newWatch() {
+	n, s := l.n, l.session
+	l.heartbeat = &session.Heartbeat{Session: s, Pulse: n.pulse, Load: l.load, Log: n.log}
+	l.watchdog = &session.Watchdog{Session: s, Log: n.log}
+	l.buriers = session.NewReaper(session.Reaper{
+		DB: n.db, Session: s, Changed: func() { l.claimer.Look() }, Buried: func() { l.reaper.Look() }, Cordoned: l.obeyCordon, Log: n.log,
+	})
+	l.reaper = result.NewReaper(result.Reaper{
+		DB: n.db, Exclusion: n.exclusion, Session: s, Woken: func() { l.starter.Woken() }, Log: n.log,
+	})
+	l.compensator = compensate.New(compensate.Compensator{
+		DB: n.db, Exclusion: n.exclusion, Session: s, Known: l.executing.Has, Freed: func() { l.starter.Woken() }, Log: n.log,
+	})
+}
+
+// newChores makes what cleans up, tells people, and counts.
+func (l *life) newChores() {
+	n, s := l.n, l.session
+	behind := func() bool { return l.lookout.Behind(s.Now()) }
+	l.tidier = n.newTidier(s)
+	l.retainer = n.newRetainer(s, behind)
+	l.trimmer = n.newTrimmer(s, l.lookout.NoLimits, behind)
+	l.sender = &alert.Sender{DB: n.alertReads(), Session: s, Outside: n.outside, Nothing: l.lookout.NothingToSend, Log: n.log}
+	l.evaluator = &alert.Evaluator{DB: n.alertReads(), Session: s, Due: l.sender.Wake, Nothing: l.lookout.NothingToWatch, Log: n.log}
+	l.chainer = &audit.Chainer{DB: n.api, Session: s, Newest: l.lookout.LastLine, Log: n.log}
+	l.watcher = &watcher{n: n, session: s, lookout: l.lookout}
+}
+
+// ended takes the end of an attempt.
+func (l *life) ended(s job.Started, r job.Run, again job.Micros) {
+	n := l.n
+	n.figures.Ended(r.Ended, r.Outcome)
+	n.metrics.Ended(s.Spec, &r)
+	l.recorder.Put(trip.End{
+		Launch: r.Launch, JobID: r.JobID, Outcome: r.Outcome, Final: again == 0, Again: again, Started: r.Started, Ended: r.Ended,
+		Exit: r.ExitCode, Signal: r.Signal, Reason: r.Reason, Output: r.Output, Live: n.live.End(r.Launch),
+	}, s.Spec.Awaited(s.Kind))
+}
+
+func launchesOf(ends []trip.End) []job.Launch {
+	out := make([]job.Launch, len(ends))
+	for i := range ends {
+		out[i] = ends[i].Launch
+	}
+	return out
+}
+
+func (l *life) load() (prepared, executing int) { return l.prepared.Len(), l.executing.Len() }
 
 // run lives until the session is lost or ctx asks for a drain. When it returns, no command of the session lives and
 // none of its loops runs.
@@ -148,14 +182,18 @@ func (l *life) run(ctx, hard context.Context) {
 	alive, end := context.WithCancel(context.Background())
 	work, rest := context.WithCancel(alive)
 	var living, working, chores sync.WaitGroup
-	for _, loop := range []func(context.Context) error{l.heartbeat.Run, l.watchdog.Run, l.reaper.Run, l.compensator.Run, l.orders.Run, l.lookout.Run, l.places.Run, l.limiter.Run, l.watcher.Run} {
-		living.Go(func() { loop(alive) })
+	type loop func(context.Context) error
+	for _, run := range []loop{
+		l.heartbeat.Run, l.watchdog.Run, l.recorder.Run, l.wishes.Run, l.buriers.Run, l.reaper.Run, l.compensator.Run, l.stops.Run,
+		l.limiter.Run, l.lookout.Run, l.watcher.Run,
+	} {
+		living.Go(func() { run(alive) })
 	}
-	for _, loop := range []func(context.Context) error{l.planner.Run, l.claimer.Run, l.starter.Run, l.sweeper.Run, l.feeder.Run, l.yield} {
-		working.Go(func() { loop(work) })
+	for _, run := range []loop{l.claimer.Run, l.starter.Run} {
+		working.Go(func() { run(work) })
 	}
-	for _, loop := range []func(context.Context) error{l.tidier.Run, l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.bucketer.Run, l.rezoner.Run, l.evaluator.Run, l.sender.Run} {
-		chores.Go(func() { loop(work) })
+	for _, run := range []loop{l.tidier.Run, l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.evaluator.Run, l.sender.Run} {
+		chores.Go(func() { run(work) })
 	}
 	select {
 	case <-lost.Done():
@@ -167,8 +205,14 @@ func (l *life) run(ctx, hard context.Context) {
 	rest()
 	working.Wait()
 	// Nothing is claimed or started any more: what is only prepared goes back at once.
+	if !l.session.Lost() {
+		bounded, cancel := context.WithTimeout(l.session.Context(), l.session.Timings.SQL.Read)
+		if err := l.starter.GiveBack(bounded); err != nil {
+			l.n.log.Warn("prepared runs are left to other nodes, which start them late", "runs", l.prepared.Len(), "error", err)
+		}
+		cancel()
+	}
 	l.prepared.Forget()
-	l.compensator.Wake()
 	if !l.session.Lost() {
 		l.drainCommands(hard)
 		chores.Wait()
@@ -251,10 +295,11 @@ const killGrace = time.Second
 // retire ends the session's affairs once its commands are dead: their outcomes are written, its rows are given back,
 // and at last its own row goes. It tries until it has done so, ctx ends, or a peer did it.
 func (l *life) retire(ctx context.Context) {
+	defer l.n.forget(l.recorder)
 	for {
-		l.n.recorder.Flush(ctx)
-		owned, err := l.compensator.Compensate(ctx)
-		if err == nil && owned == 0 {
+		l.recorder.Flush(ctx)
+		_, err := l.compensator.Compensate(ctx)
+		if err == nil && l.recorder.Waiting() == 0 {
 			err = l.session.End(ctx, l.n.db)
 			if err == nil {
 				l.n.log.Info("session ended", "session", l.session.ID())
@@ -263,7 +308,7 @@ func (l *life) retire(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			l.n.log.Warn("session left to its peers", "session", l.session.ID(), "owned", owned, "error", errors.Join(err, context.Cause(ctx)))
+			l.n.log.Warn("session left to its peers", "session", l.session.ID(), "ends", l.recorder.Waiting(), "error", errors.Join(err, context.Cause(ctx)))
 			return
 		case <-time.After(l.session.Timings.Scan / 2):
 		}

@@ -6,7 +6,7 @@ import (
 
 	"go-crontab/execute"
 	"go-crontab/metric"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // amountsMost is how far tasks are counted for who scrapes.
@@ -21,12 +21,12 @@ func (n *Node) newMetrics() {
 		metric.Pool{Name: "alerts", Meter: n.alerts.Meter(), Stats: n.alerts.Pool},
 		metric.Pool{Name: "pulse", Meter: n.pulse.Meter()},
 	)
-	n.metrics.Cluster(func(ctx context.Context) (sql.Amounts, error) {
+	n.metrics.Cluster(func(ctx context.Context) (read.Amounts, error) {
 		now := n.clock.Now()
 		if now == 0 {
-			return sql.Amounts{}, errors.New("MySQL's clock was not read yet")
+			return read.Amounts{}, errors.New("MySQL's clock was not read yet")
 		}
-		return n.api.Amounts(ctx, now, amountsMost)
+		return n.reads().Amounts(ctx, now, amountsMost)
 	})
 	n.exclusion.Took = n.metrics.Changed
 }
@@ -40,14 +40,14 @@ func (n *Node) state() metric.State {
 	st := n.Status()
 	out := metric.State{
 		Ready: st.Ready, Guarded: st.Guard != 0, Slots: st.Slots, Taken: st.Taken, Executing: st.Executing, Prepared: st.Prepared, Unwritten: st.Waiting,
-		UnwrittenAge: n.recorder.Age(), Lead: st.Lead, LeaseAge: st.LeaseAge, Stale: n.timings.Stale, Expiry: n.timings.Expiry,
+		UnwrittenAge: n.unwrittenFor(), Lead: st.Lead, LeaseAge: st.LeaseAge, Stale: n.timings.Stale, Expiry: n.timings.Expiry,
 	}
 	now := n.clock.Now()
 	if now != 0 {
 		out.ClockOffset = n.clock.Offset()
 	}
 	if l := n.life.Load(); l != nil {
-		_, out.Nodes, _ = l.session.Share()
+		_, out.Nodes = l.session.Share()
 		out.Draining = l.session.Draining()
 		if first := l.lookout.FirstIdle(); first != 0 {
 			out.BacklogAge = max(0, now.Sub(first))

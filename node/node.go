@@ -18,9 +18,11 @@ import (
 	"go-crontab/metric"
 	"go-crontab/result"
 	"go-crontab/schedule"
+	"go-crontab/schedule/edit"
 	"go-crontab/secret"
 	"go-crontab/session"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 
 	"github.com/google/uuid"
 )
@@ -38,7 +40,6 @@ type Node struct {
 	pulse     *sql.Pulse
 	clock     *session.Clock
 	exclusion *lock.Exclusion
-	recorder  *result.Recorder
 	live      *result.Live
 	figures   *result.Figures
 	spool     *result.Spool
@@ -48,6 +49,9 @@ type Node struct {
 	auditLog audit.Sink // nil: none
 
 	watermark *watermark
+
+	mu        sync.Mutex
+	recorders []*result.Recorder // of this life and earlier ones whose ends are not all written
 
 	life    atomic.Pointer[life]
 	started atomic.Bool
@@ -95,8 +99,6 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n.exclusion = lock.New(n.db, n.log)
-	n.recorder = result.New(n.exclusion, n.clock.Now, n.woken, n.log)
-	n.recorder.Lanes = n.lanes
 	n.live = result.NewLive(n.db, n.log)
 	n.figures = result.NewFigures(n.api, n.clock.Now, n.log)
 	n.newMetrics()
@@ -113,21 +115,11 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// lanes is how many batches of a step are under way.
-func (n *Node) lanes() int { return sql.Lanes(n.clock.Distance()) }
-
-// woken has the tasks claimed that an outcome made idle.
-func (n *Node) woken() {
-	if l := n.life.Load(); l != nil {
-		l.claimer.Wake()
-	}
-}
-
 // ErrStopped is why commands are killed when a drain has waited long enough.
 var ErrStopped = errors.New("the node was stopped")
 
 // Run is the node's life. It waits for a MySQL that is not up yet, and returns with an error only when a person must
-// act (sql.ErrRefuseJoin). When ctx ends it drains: it claims nothing more, gives back what it only prepared, waits for
+// act (sql.ErrRefuseJoin). When ctx ends it drains: it claims nothing more, gives back what it has only prepared, waits for
 // its commands up to the grace, writes every outcome, and returns nil. A node runs once.
 func (n *Node) Run(ctx context.Context) error { return n.RunUntil(ctx, context.Background()) }
 
@@ -143,8 +135,6 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		return unlessDone(ctx, err)
 	}
 	recording, stop := context.WithCancel(context.Background())
-	recorded := make(chan struct{})
-	go func() { defer close(recorded); n.recorder.Run(recording) }()
 	var retiring sync.WaitGroup
 	retiring.Go(func() { n.live.Run(recording) })
 	retiring.Go(func() { n.figures.Run(recording) })
@@ -153,11 +143,9 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		copier := &audit.Copier{DB: n.api, Sink: n.auditLog, Dir: n.cfg.SpoolDir, Failed: n.metrics.AuditLogFailed, Log: n.log}
 		go copier.Run(recording)
 	}
-	defer func() { stop(); <-recorded; retiring.Wait(); n.save() }()
-	if err := n.replay(); err != nil {
-		n.log.Error("outcomes of an earlier life cannot be read", "error", err)
-	}
+	defer func() { stop(); retiring.Wait(); n.save() }()
 	n.warnUnguarded()
+	replayed := false
 	var earlier []uuid.UUID
 	for ctx.Err() == nil {
 		if err := n.watermark.failed(); err != nil {
@@ -181,6 +169,10 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 			return err
 		}
 		n.life.Store(l)
+		if !replayed {
+			replayed = true
+			retiring.Go(func() { n.replay(recording, s) })
+		}
 		n.log.Info("joined the cluster", "session", s.ID(), "node", n.cfg.Name)
 		l.run(ctx, hard)
 		n.life.Store(nil)
@@ -222,54 +214,6 @@ func (n *Node) firstReading(ctx context.Context) error {
 	}
 }
 
-// replay hands outcomes that an earlier life spooled to the recorder. The file goes when the last one is written.
-func (n *Node) replay() error {
-	if n.spool == nil {
-		return nil
-	}
-	outcomes, torn, err := n.spool.Load()
-	if err != nil {
-		return err
-	}
-	if torn {
-		n.log.Warn("what a crash tore, or another version wrote, is left out of the spool")
-	}
-	left := atomic.Int64{}
-	left.Store(int64(len(outcomes)))
-	for _, o := range outcomes {
-		o.Written = func() {
-			if left.Add(-1) == 0 {
-				if err := n.spool.Clear(); err != nil {
-					n.log.Warn("the spool is written, and cannot be removed: the next life looks at it once more", "error", err)
-				}
-			}
-		}
-		n.recorder.Put(o)
-	}
-	if len(outcomes) > 0 {
-		n.log.Info("writing outcomes of an earlier life", "outcomes", len(outcomes))
-	}
-	return nil
-}
-
-// save spools the outcomes that could not be written.
-func (n *Node) save() {
-	waiting := n.recorder.Waiting()
-	if waiting == 0 {
-		return
-	}
-	if n.spool == nil {
-		n.log.Error("outcomes are lost: MySQL is out of reach and there is no spool", "outcomes", waiting)
-		return
-	}
-	saved, err := n.spool.Save(n.recorder)
-	if err != nil {
-		n.log.Error("outcomes are lost", "outcomes", waiting, "error", err)
-		return
-	}
-	n.log.Warn("outcomes spooled, to be written by the next life of this node", "outcomes", saved)
-}
-
 func (n *Node) close() {
 	n.db.Close()
 	n.api.Close()
@@ -301,10 +245,10 @@ type Status struct {
 
 // Status tells how the node is.
 func (n *Node) Status() Status {
-	st := Status{Node: n.cfg.Name, Slots: n.cfg.Slots, Waiting: n.recorder.Waiting()}
+	st := Status{Node: n.cfg.Name, Slots: n.cfg.Slots, Waiting: n.unwritten()}
 	if l := n.life.Load(); l != nil {
-		st.Session, st.LeaseAge, st.Lead = l.session.ID().String(), l.session.Age(), l.starter.Lead()
-		st.Ready = l.session.Fresh() && !l.session.Draining() && l.isGuarded()
+		st.Session, st.LeaseAge, st.Lead = l.session.ID().String(), l.session.Age(), schedule.Lead
+		st.Ready = l.session.Fresh() && !l.session.Draining() && l.isGuarded() && l.advances()
 		if l.guard != nil {
 			st.Guard = l.guard.PID()
 		}
@@ -314,7 +258,7 @@ func (n *Node) Status() Status {
 }
 
 // Editor changes jobs; nil while the node has no session.
-func (n *Node) Editor() *schedule.Editor {
+func (n *Node) Editor() *edit.Editor {
 	if l := n.life.Load(); l != nil && l.session.Fresh() {
 		return l.editor
 	}
@@ -325,4 +269,7 @@ func (n *Node) Editor() *schedule.Editor {
 func (n *Node) Now() time.Time { return n.clock.Now().Time() }
 
 // Reads is the pool for people's questions.
-func (n *Node) Reads() *sql.DB { return n.api }
+func (n *Node) Reads() *read.DB { return n.reads() }
+
+func (n *Node) reads() *read.DB      { return &read.DB{DB: n.api} }
+func (n *Node) alertReads() *read.DB { return &read.DB{DB: n.alerts} }

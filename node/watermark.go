@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"go-crontab/job"
-	"go-crontab/schedule"
 	"go-crontab/session"
 	"go-crontab/sql"
 )
@@ -101,7 +100,7 @@ func (n *Node) checkWatermark(ctx context.Context) error {
 type watcher struct {
 	n       *Node
 	session *session.Session
-	lookout *schedule.Lookout
+	lookout *lookout
 	looks   int
 }
 
@@ -135,7 +134,7 @@ func (w *watcher) step(ctx context.Context) error {
 		return err
 	}
 	w.looks++
-	if index, _, _ := w.session.Share(); index != 0 || w.looks%watermarkLooks != 1 {
+	if index, _ := w.session.Share(); index != 0 || w.looks%watermarkLooks != 1 {
 		return nil
 	}
 	// If we die behind it, or the commit is unknown, the next look sees what stands.

@@ -82,6 +82,9 @@ func (c *Claimer) serve(ctx context.Context, h *trip.Hungry, now job.Micros) (*m
 	if !ok || d.Err != nil || !d.admits(c.Labels) {
 		return nil, nil // it goes on once its job can be read, at a node that may run it
 	}
+	if !c.Limits.mayFeed(d.Spec.App, now) {
+		return nil, nil // it goes on when its app may start more
+	}
 	m.rank = d.Spec.Priority
 
 	alive, oldest, err := h.Alive(c.DB.Reader(ctx))

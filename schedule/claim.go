@@ -20,7 +20,8 @@ type Claimer struct {
 	Session     Session
 	Definitions *Definitions
 	Prepared    *Prepared
-	Stops       *Stops // what is paused
+	Stops       *Stops   // what is paused
+	Limits      *Limiter // nil: no app has limits
 	Log         *slog.Logger
 
 	LookAhead time.Duration     // how far ahead of now runs are made

@@ -31,6 +31,7 @@ type verdict struct {
 	at      job.Micros // of a hold or postpone: when to look again; zero: soon
 	outcome job.Outcome
 	reason  string
+	limit   job.Limit // of a refusal: the limit of its app that it would exceed; "": none
 	def     *Definition
 	group   int32 // of a start: the group whose slot it holds; zero: none
 	takes   bool  // of a start: it takes that slot now
@@ -82,12 +83,15 @@ func judge(runs []trip.Run, s *scene) []verdict {
 			}
 		}
 
+		v = j.allowance.judge(r, v)
+
 		// Before the due time nothing else than a start is final: what stands in the way may be gone by then.
 		if (v.action == refuse || v.action == wait) && s.now < r.DueNow {
 			v = verdict{action: hold, at: r.DueNow}
 		}
 		v.run, v.def = *r, j.def
 		j.follow(&v)
+		j.allowance.take(&v)
 		out[i] = v
 	}
 	return out

@@ -24,6 +24,7 @@ type scene struct {
 type surroundings struct {
 	labels map[string]string // of this node
 	stops  []trip.Stop
+	limits *allowances
 }
 
 // jobScene is what the verdicts on the runs of one job depend on.
@@ -40,6 +41,7 @@ type jobScene struct {
 	latest    job.Micros            // the latest due time among the runs of the batch that are due; backfills left out
 	group     *groupScene           // nil: the job has none, or it is locked by somebody else
 	slots     map[int32]*groupScene // of the scene
+	allowance *allowance            // what the limits of its app leave; nil: it has none
 
 	cancelled map[int64]bool // backfills
 }
@@ -155,6 +157,9 @@ func (s *scene) lockJobs(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
 			js.group = s.groups[spec.Group]
 		}
 		js.slots, js.stops = s.slots, s.stops
+		if spec := js.spec(); spec != nil {
+			js.allowance = s.limits.of(spec.App)
+		}
 		s.jobs[id] = js
 	}
 

@@ -34,6 +34,7 @@ type Starter struct {
 	Executing   Executing
 	Ends        Ends   // nil: nothing ends here
 	Stops       *Stops // what is paused or disabled
+	Limits      *Limiter
 	Replaced    func() // called when executing runs are to be killed, because later due times take their place; nil: nobody asks
 	Log         *slog.Logger
 
@@ -91,7 +92,7 @@ func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64
 	err = s.Exclusion.Do(ctx, lock.Change{
 		Name: "start",
 		Rows: func(tx *sql.Tx) error {
-			scene, err := readScene(tx, runs, s.Definitions, surroundings{s.Labels, stops}, now)
+			scene, err := readScene(tx, runs, s.Definitions, surroundings{s.Labels, stops, s.Limits.allowances(now)}, now)
 			if err != nil {
 				return err
 			}
@@ -149,6 +150,7 @@ func (s *Starter) apply(verdicts []verdict, now job.Micros) {
 		s.Prepared.Drop(v.run.Launch)
 	}
 	s.Executing.Add(started)
+	s.Limits.took(verdicts, now)
 }
 
 // busyPause is how long a run waits for the next look when somebody has locked a row that it needs: twice as long each time.

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// lead is how long before the due time a start may be committed: about as long as that takes.
-	lead = 10 * time.Millisecond
+	// Lead is how long before the due time a start may be committed: about as long as that takes.
+	Lead = 10 * time.Millisecond
 	// together is how far behind the first run others may be due that start in the same transaction.
 	together = 15 * time.Millisecond
 	// overduePeriod is how often a node looks for runs that nobody has started in time.
@@ -49,7 +49,7 @@ func (s *Starter) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 
-		took, err := s.start(ctx, now, now.Add(lead+together))
+		took, err := s.start(ctx, now, now.Add(Lead+together))
 		if err != nil && ctx.Err() == nil {
 			s.Log.Warn("cannot start runs, trying again", "error", err)
 		}
@@ -69,7 +69,7 @@ func (s *Starter) untilNext(now job.Micros) time.Duration {
 	if !ok {
 		return startPeriod
 	}
-	return min(startPeriod, max(0, at.Sub(now)-lead))
+	return min(startPeriod, max(0, at.Sub(now)-Lead))
 }
 
 // Freed tells the starter that a slot has become free.

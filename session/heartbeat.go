@@ -17,7 +17,6 @@ type Heartbeat struct {
 	Session *Session
 	Pulse   *sql.Pulse
 	Load    func() (prepared, executing int)
-	Stepped func()                   // called after each reading of the clock, which may have moved
 	Renewed func(sent time.Duration) // called when the lease counts from a later instant of CLOCK_BOOTTIME; nil: nobody asks
 	Log     *slog.Logger
 
@@ -88,7 +87,6 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 	if buckets >= 1 && buckets <= sql.MaxBuckets {
 		s.buckets.Store(int64(buckets))
 	}
-	h.Stepped()
 	return nil
 }
 

@@ -63,11 +63,11 @@ func (db *DB) ReadWatermark(ctx context.Context) (m Watermark, err error) {
 		}
 		return err
 	}, "SELECT name, value FROM setting WHERE name IN ('epoch', 'mark')")
-	return watermarkOf(epoch, mark), err
+	return WatermarkOf(epoch, mark), err
 }
 
-// watermarkOf reads what stands in the settings; the zero Watermark where that is nothing.
-func watermarkOf(epoch, mark string) (m Watermark) {
+// WatermarkOf reads what stands in the settings; the zero Watermark where that is nothing.
+func WatermarkOf(epoch, mark string) (m Watermark) {
 	if epoch == "" {
 		return m
 	}

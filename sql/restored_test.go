@@ -10,7 +10,7 @@ func TestEpochs(t *testing.T) {
 	t.Parallel()
 	see := func(marks ...string) (seen Watermark) {
 		for _, m := range marks {
-			seen = watermarkOf(m, "1 1").After(seen)
+			seen = WatermarkOf(m, "1 1").After(seen)
 		}
 		return seen
 	}
@@ -31,7 +31,7 @@ func TestEpochs(t *testing.T) {
 		"back from another cluster":                    {see("a", "b a", "x"), "b a", false},
 		"another cluster, which was restored, as well": {see("a", "y x"), "a", false},
 	} {
-		if got := watermarkOf(c.is, "1 1").Lost(c.seen); got != c.lost {
+		if got := WatermarkOf(c.is, "1 1").Lost(c.seen); got != c.lost {
 			t.Errorf("%s: got %v of %+v", name, got, c.seen)
 		}
 	}

@@ -171,3 +171,23 @@ func Supersede(tx *sql.Tx, session Owner, refusals []Refusal, now job.Micros) er
 	}
 	return noteRefused(tx, superseded, changed)
 }
+
+// WaitingByApp counts the runs that wait, by the name of their app. It reads all of them.
+func WaitingByApp(r sql.Reader) (map[string]int64, error) {
+	const query = `
+		SELECT a.name, COUNT(*)
+		FROM run r FORCE INDEX (live)
+		STRAIGHT_JOIN app a ON a.id = r.app_id
+		WHERE r.owner = -1
+		GROUP BY a.name`
+
+	counts := map[string]int64{}
+	scan := func(rows *sql.Rows) (n int64, err error) {
+		var app string
+		err = rows.Scan(&app, &n)
+		counts[app] = n
+		return n, err
+	}
+	_, err := sql.Select(r, "count waiting runs", scan, query)
+	return counts, err
+}

@@ -1,0 +1,118 @@
+package node
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go-crontab/result"
+	"go-crontab/session"
+	"go-crontab/sql/trip"
+)
+
+// keep has the ends of a recorder counted, and spooled if they cannot be written before the node stops.
+func (n *Node) keep(r *result.Recorder) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.recorders = append(n.recorders, r)
+}
+
+// forget leaves a recorder out that has written everything.
+func (n *Node) forget(r *result.Recorder) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if r.Waiting() == 0 {
+		n.recorders = slices.DeleteFunc(n.recorders, func(other *result.Recorder) bool { return other == r })
+	}
+}
+
+func (n *Node) kept() []*result.Recorder {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.recorders)
+}
+
+// unwritten is how many ends are not known to be written.
+func (n *Node) unwritten() (all int) {
+	for _, r := range n.kept() {
+		all += r.Waiting()
+	}
+	return all
+}
+
+// unwrittenFor is how long the oldest of them has waited.
+func (n *Node) unwrittenFor() (longest time.Duration) {
+	for _, r := range n.kept() {
+		longest = max(longest, r.Age())
+	}
+	return longest
+}
+
+// earlier is a session that is over, some of whose ends are still to be written: it is this session that does so.
+type earlier struct {
+	*session.Session
+	number trip.Owner
+}
+
+func (e earlier) Number() trip.Owner { return e.number }
+
+// replay writes the ends that an earlier life has spooled. The file goes once all of them are written: if we die before, the next
+// life finds that the rows have ended.
+func (n *Node) replay(ctx context.Context, s *session.Session) {
+	if n.spool == nil {
+		return
+	}
+	spooled, torn, err := n.spool.Load()
+	if err != nil {
+		n.log.Error("cannot read the ends of runs of an earlier life", "error", err)
+		return
+	}
+	if torn {
+		n.log.Warn("left out lines of the spool that a crash has torn or another version has written")
+	}
+	if len(spooled) == 0 {
+		return
+	}
+
+	n.log.Info("writing ends of runs of an earlier life", "runs", len(spooled))
+	recorders := map[trip.Owner]*result.Recorder{}
+	for _, e := range spooled {
+		r := recorders[e.Owner]
+		if r == nil {
+			r = result.New(n.exclusion, earlier{s, e.Owner}, n.log, func([]trip.End) {})
+			recorders[e.Owner] = r
+			n.keep(r)
+		}
+		r.Put(e.End, true)
+	}
+	left := 0
+	for _, r := range recorders {
+		r.Flush(ctx)
+		left += r.Waiting()
+		n.forget(r)
+	}
+	if left > 0 {
+		return // the node stops, and spools them again
+	}
+	if err := n.spool.Clear(); err != nil {
+		n.log.Warn("cannot remove the spool, which is written: the next life looks at it once more", "error", err)
+	}
+}
+
+// save spools the ends that could not be written.
+func (n *Node) save() {
+	waiting := n.unwritten()
+	if waiting == 0 {
+		return
+	}
+	if n.spool == nil {
+		n.log.Error("the ends of runs are lost: MySQL is out of reach, and the node has no spool", "runs", waiting)
+		return
+	}
+	saved, err := n.spool.Save(n.kept()...)
+	if err != nil {
+		n.log.Error("the ends of runs are lost", "runs", waiting, "error", err)
+		return
+	}
+	n.log.Warn("spooled the ends of runs: the next life of this node writes them", "runs", saved)
+}

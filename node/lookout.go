@@ -1,0 +1,107 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/read"
+)
+
+// lookout reads in one statement, once a second, whether the chores of the node have anything to do. So a node with nothing to do
+// asks MySQL little.
+type lookout struct {
+	db  *read.DB
+	log *slog.Logger
+
+	last atomic.Pointer[glimpse]
+}
+
+type glimpse struct {
+	read.Glance
+	at time.Time
+}
+
+const (
+	lookoutPeriod = time.Second
+	// blind is how old a glance is before nobody trusts it.
+	blind = 3 * time.Second
+	// behindBy is how late the earliest due time is before chores wait.
+	behindBy = time.Second
+)
+
+// Run looks until ctx is over.
+func (l *lookout) Run(ctx context.Context) error {
+	tick := time.NewTicker(lookoutPeriod)
+	defer tick.Stop()
+	for {
+		at := time.Now()
+		g, err := l.db.Glance(ctx)
+		if err == nil {
+			l.last.Store(&glimpse{g, at})
+		} else if ctx.Err() == nil {
+			l.log.Warn("cannot look for work that waits, trying again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// seen returns the last glance; false if there is none that can be trusted.
+func (l *lookout) seen() (read.Glance, bool) {
+	g := l.last.Load()
+	if g == nil || time.Since(g.at) > blind {
+		return read.Glance{}, false
+	}
+	return g.Glance, true
+}
+
+// FirstIdle is when the earliest idle run was due, or is; zero: there is none, or nobody knows.
+func (l *lookout) FirstIdle() job.Micros {
+	g, _ := l.seen()
+	return g.FirstIdle
+}
+
+// Behind reports whether due times wait that should have been started, or claimed, a while ago: then chores can wait. It is false
+// if nobody knows.
+func (l *lookout) Behind(now job.Micros) bool {
+	g, ok := l.seen()
+	late := now.Add(-behindBy)
+	return ok && (g.FirstIdle != 0 && g.FirstIdle < late || g.FirstCursor != 0 && g.FirstCursor < late)
+}
+
+// LastLine is the greatest id of an audit line, a moment ago. Nobody may know.
+func (l *lookout) LastLine() (id int64, known bool) {
+	g, ok := l.seen()
+	return g.LastLine, ok
+}
+
+// NothingToSend reports that no message of alerts waited a moment ago.
+func (l *lookout) NothingToSend() bool {
+	g, ok := l.seen()
+	return ok && !g.Messages
+}
+
+// NoLimits reports that no app had limits a moment ago.
+func (l *lookout) NoLimits() bool {
+	g, ok := l.seen()
+	return ok && !g.Limits
+}
+
+// NothingToWatch reports that nobody wanted to be told of anything a moment ago.
+func (l *lookout) NothingToWatch() bool {
+	g, ok := l.seen()
+	return ok && !g.Alerts
+}
+
+// Watermark is how far the database was a moment ago. Nobody may know.
+func (l *lookout) Watermark() (sql.Watermark, bool) {
+	g, ok := l.seen()
+	return g.Watermark, ok
+}

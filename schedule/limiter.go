@@ -1,0 +1,322 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+
+	"github.com/google/uuid"
+)
+
+// Limiter is what a node knows of apps with limits, so that a start asks nobody. About once a second it writes how many runs this
+// session has started, and reads how many the others have, and how many wait. It adds what this node has done since then.
+//
+// So a limit of n is exact on one node. N nodes may exceed it by what the others start between two looks: in the worst case each
+// starts all that was left, which makes N times n within a second, and then nothing for the rest of the minute.
+type Limiter struct {
+	DB      *sql.DB
+	Session interface {
+		ID() uuid.UUID
+		Now() job.Micros
+	}
+	None    func() bool     // reports that no app had limits a moment ago; nil: nobody knows
+	Refused func(job.Limit) // called for each due time that ends because of a limit; nil: nobody counts
+	Log     *slog.Logger
+
+	mu     sync.Mutex
+	apps   map[string]*appUse    // with limits
+	starts map[string]job.Starts // of this session, in the last minute, by app
+}
+
+// appUse is what one app with limits did, as of the last look.
+type appUse struct {
+	limits  job.AppLimits
+	others  job.Starts // by other sessions, and asked for by people
+	waiting int64      // as counted by the last look, and those that this node has added since
+	added   int64      // of them
+}
+
+const (
+	limitPeriod = time.Second
+	// limitRest is how many times as long as a look the pause after it is, at least: counting may be slow.
+	limitRest = 20
+)
+
+// Run looks until ctx is over.
+func (l *Limiter) Run(ctx context.Context) error {
+	for {
+		began := time.Now()
+		if err := l.look(ctx, l.Session.Now()); err != nil && ctx.Err() == nil {
+			l.Log.Warn("cannot read the limits of apps, using the last ones", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(max(limitPeriod, limitRest*time.Since(began))):
+		}
+	}
+}
+
+// look tells the others of this node's starts, and learns of theirs.
+func (l *Limiter) look(ctx context.Context, now job.Micros) error {
+	if l.None != nil && l.None() {
+		l.forget()
+		return nil
+	}
+	limits, err := l.DB.Limits(ctx)
+	if err != nil {
+		return err
+	}
+	if len(limits) == 0 {
+		l.forget()
+		return nil
+	}
+
+	if err := l.DB.TellStarts(ctx, l.Session.ID(), l.untold(limits, now)); err != nil {
+		return err
+	}
+	others, err := l.DB.StartsBeside(ctx, appsLimited(limits), job.FirstOfMinute(now), l.Session.ID())
+	if err != nil {
+		return err
+	}
+
+	before := l.added()
+	waiting := map[string]int64{}
+	if slices.ContainsFunc(slices.Collect(maps.Values(limits)), func(a job.AppLimits) bool { return a.Waiting != 0 }) {
+		if waiting, err = trip.WaitingByApp(l.DB.Reader(ctx)); err != nil {
+			return err
+		}
+	}
+	l.learn(limits, others, waiting, before)
+	return nil
+}
+
+// appsLimited lists, in order, the apps that may start only so many runs a minute.
+func appsLimited(limits map[string]job.AppLimits) (out []string) {
+	for app, a := range limits {
+		if a.RunsPerMinute != 0 {
+			out = append(out, app)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// forget is for when no app has limits.
+func (l *Limiter) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.apps, l.starts = nil, nil
+}
+
+// untold returns the starts of this session that others may not know of: those of the last minute, which are few numbers.
+func (l *Limiter) untold(limits map[string]job.AppLimits, now job.Micros) map[string]job.Starts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	out := map[string]job.Starts{}
+	for app, starts := range l.starts {
+		if starts.Forget(now); limits[app].RunsPerMinute == 0 || len(starts) == 0 {
+			delete(l.starts, app)
+			continue
+		}
+		out[app] = maps.Clone(starts)
+	}
+	return out
+}
+
+// added is how many waiting runs this node has added, by app, since it knows of the app.
+func (l *Limiter) added() map[string]int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	out := map[string]int64{}
+	for app, use := range l.apps {
+		out[app] = use.added
+	}
+	return out
+}
+
+// learn takes what a look has found. What this node has added since before the count may be in it or not, and is counted beside
+// it.
+func (l *Limiter) learn(limits map[string]job.AppLimits, others map[string]job.Starts, waiting, before map[string]int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	apps := map[string]*appUse{}
+	for app, is := range limits {
+		use := &appUse{limits: is, others: others[app], waiting: waiting[app]}
+		if was := l.apps[app]; was != nil {
+			use.added = was.added
+			use.waiting += was.added - before[app]
+		}
+		apps[app] = use
+	}
+	l.apps = apps
+}
+
+// allowances are what the limits leave to one transaction, by app. Nil is no limits.
+type allowances struct {
+	limiter *Limiter
+	now     job.Micros
+	known   map[string]*allowance
+}
+
+// allowances returns nil if no app has limits.
+func (l *Limiter) allowances(now job.Micros) *allowances {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.apps) == 0 {
+		return nil
+	}
+	return &allowances{l, now, map[string]*allowance{}}
+}
+
+func (a *allowances) of(app string) *allowance {
+	if a == nil {
+		return nil
+	}
+	known, is := a.known[app]
+	if !is {
+		known = a.limiter.of(app, a.now)
+		a.known[app] = known
+	}
+	return known
+}
+
+// of returns what the limits of an app leave now; nil if it has none.
+func (l *Limiter) of(app string, now job.Micros) *allowance {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	use := l.apps[app]
+	if use == nil {
+		return nil
+	}
+	started := use.others.LastMinute(now) + l.starts[app].LastMinute(now)
+	return &allowance{app: app, limits: use.limits, started: started, waiting: use.waiting}
+}
+
+// mayFeed reports whether backfills of an app may get another due time.
+func (l *Limiter) mayFeed(app string, now job.Micros) bool {
+	a := l.of(app, now)
+	return a == nil || a.limits.RunsPerMinute == 0 || a.started < a.limits.RunsPerMinute
+}
+
+// took counts what a committed transaction started, what it left waiting, and what it refused.
+func (l *Limiter) took(verdicts []verdict, now job.Micros) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.apps) == 0 {
+		return
+	}
+
+	for i := range verdicts {
+		v := &verdicts[i]
+		if v.action == refuse && v.limit != "" && l.Refused != nil {
+			l.Refused(v.limit)
+		}
+		if v.def == nil || v.def.Err != nil {
+			continue
+		}
+		app := v.def.Spec.App
+		use := l.apps[app]
+		if use == nil {
+			continue
+		}
+		if v.counts() && use.limits.RunsPerMinute != 0 {
+			l.count(app, max(now, v.run.DueNow))
+		}
+		if v.queues() {
+			use.waiting, use.added = use.waiting+1, use.added+1
+		}
+	}
+}
+
+// count counts one start. The caller holds the lock.
+func (l *Limiter) count(app string, at job.Micros) {
+	if l.starts == nil {
+		l.starts = map[string]job.Starts{}
+	}
+	if l.starts[app] == nil {
+		l.starts[app] = job.Starts{}
+	}
+	l.starts[app][job.SecondOf(at)]++
+}
+
+// allowance is what the limits of one app leave to the starts of one transaction. Nil is any number.
+type allowance struct {
+	app     string
+	limits  job.AppLimits
+	started int64 // in the last minute
+	waiting int64
+}
+
+// judge applies the limits to what would become of a run otherwise: where the app is at a limit, a due time of the schedule ends
+// skipped. A retry never does, since its due time has begun. A run that somebody asked for was admitted then, and is skipped only
+// where it would have to wait. Backfills are paced by the feeder instead.
+func (a *allowance) judge(r *trip.Run, v verdict) verdict {
+	if a == nil || r.Attempt > 1 {
+		return v
+	}
+	l := &a.limits
+	switch {
+	case v.action == start && r.Kind == trip.Schedule && l.RunsPerMinute != 0 && a.started >= l.RunsPerMinute:
+		return a.over(job.LimitRuns, "at most %s a minute (app %s)", numbered(l.RunsPerMinute, "run"), a.app)
+	case v.action == wait && r.Kind != trip.Backfill && r.Group >= 0 && l.Waiting != 0 && a.waiting >= l.Waiting:
+		return a.over(job.LimitWaiting, "at most %s (app %s)", numbered(l.Waiting, "waiting run"), a.app)
+	}
+	return v
+}
+
+// take counts a verdict, so that those behind it in the transaction see it.
+func (a *allowance) take(v *verdict) {
+	if a == nil {
+		return
+	}
+	if v.counts() {
+		a.started++
+	}
+	if v.queues() {
+		a.waiting++
+	}
+}
+
+// counts reports whether a verdict counts against the limit of runs a minute. A run that somebody asked for has counted then.
+func (v *verdict) counts() bool {
+	return v.action == start && (v.run.Kind != trip.Manual || v.run.Attempt > 1)
+}
+
+// queues reports whether a verdict adds to the runs that wait. One that was woken and finds no slot waited before.
+func (v *verdict) queues() bool { return v.action == wait && v.run.Group >= 0 }
+
+// over ends a run because its app is at a limit.
+func (a *allowance) over(which job.Limit, format string, args ...any) verdict {
+	v := refusal(job.Skipped, job.LimitReason+format, args...)
+	v.limit = which
+	return *v
+}
+
+func numbered(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,48 @@
+package read
+
+import (
+	"context"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Glance is what one cheap statement says about work that waits.
+type Glance struct {
+	FirstIdle   job.Micros // when the earliest idle run is due; zero: there is none
+	FirstCursor job.Micros // the earliest cursor of a job; zero: there is none
+	Messages    bool       // some message of alerts is neither sent nor given up
+	Alerts      bool       // there is a rule, a channel or a ping, something fires, or evaluation is to be ended
+	LastLine    int64      // the greatest id of an audit line
+	Limits      bool       // some app has limits
+	Watermark   sql.Watermark
+}
+
+// Glance reads one end of an index for each fact, and takes no lock.
+func (db *DB) Glance(ctx context.Context) (Glance, error) {
+	const query = `
+		SELECT
+			COALESCE((SELECT MIN(due_now) FROM run FORCE INDEX (live) WHERE owner = 0), 0),
+			COALESCE((SELECT next_due FROM job FORCE INDEX (claim) WHERE next_due IS NOT NULL ORDER BY next_due LIMIT 1), 0),
+			EXISTS (SELECT 1 FROM delivery FORCE INDEX (due) WHERE state < ?),
+			EXISTS (SELECT 1 FROM alert_rule) OR EXISTS (SELECT 1 FROM alert_channel)
+				OR EXISTS (SELECT 1 FROM job_ref FORCE INDEX (PRIMARY) WHERE kind = ?)
+				OR EXISTS (SELECT 1 FROM alert FORCE INDEX (firing) WHERE firing = 1)
+				OR EXISTS (SELECT 1 FROM alert_work FORCE INDEX (PRIMARY) WHERE id = 1 AND position <> ''),
+			COALESCE((SELECT MAX(id) FROM audit), 0),
+			EXISTS (SELECT 1 FROM app_limit),
+			COALESCE((SELECT value FROM setting WHERE name = 'epoch'), ''),
+			COALESCE((SELECT value FROM setting WHERE name = 'mark'), '')`
+
+	scan := func(rows *sql.Rows) (g Glance, err error) {
+		var epoch, mark string
+		err = rows.Scan(&g.FirstIdle, &g.FirstCursor, &g.Messages, &g.Alerts, &g.LastLine, &g.Limits, &epoch, &mark)
+		g.Watermark = sql.WatermarkOf(epoch, mark)
+		return g, err
+	}
+	found, err := sql.Select(db.Reader(ctx), "glance", scan, query, sql.DeliverySent, sql.RefPing)
+	if err != nil {
+		return Glance{}, err
+	}
+	return found[0], nil
+}
