@@ -52,7 +52,7 @@ const (
 	ActionReap     Action = "reap"   // of a session that vanished, by a peer or its guard
 	ActionLeave    Action = "leave"  // of a session that ended as it should
 	ActionFence    Action = "fence"  // of a session that lost its lease and killed its commands
-	ActionReset    Action = "reset"  // of tasks whose session is gone, which are given back or end lost
+	ActionReset    Action = "reset"  // of runs whose session is gone: they end lost
 	ActionBreak    Action = "break"  // of a job that cannot be planned any more
 	ActionVoid     Action = "void"   // a change whose commit was not confirmed, and which was not made
 )

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go-crontab/job"
@@ -21,15 +23,24 @@ type Reaper struct {
 	DB        *sql.DB
 	Exclusion *lock.Exclusion
 	Session   Session
-	// Living lists the sessions that have a row. A session that is missing is dead for good: its row is committed before it
-	// claims anything, and its number is never used again.
-	Living func(context.Context) (map[trip.Owner]bool, error)
-	// NodeOf is the name of the node that had a session, "" if nobody knows.
-	NodeOf func(trip.Owner) string
-	// SpecOf returns the current definition of a job, nil if it cannot be used.
-	SpecOf func(jobID int64) *job.Spec
-	Woken  func() // called when runs became idle
-	Log    *slog.Logger
+	Woken     func() // called when runs became idle
+	Log       *slog.Logger
+
+	signal chan struct{}
+}
+
+// NewReaper completes a reaper. Run it.
+func NewReaper(r Reaper) *Reaper {
+	r.signal = make(chan struct{}, 1)
+	return &r
+}
+
+// Look makes the next look come at once: a session was buried.
+func (r *Reaper) Look() {
+	select {
+	case r.signal <- struct{}{}:
+	default:
+	}
 }
 
 const (
@@ -45,6 +56,7 @@ func (r *Reaper) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(wait):
+		case <-r.signal:
 		}
 		wait = reapPeriod
 		if _, err := r.Reap(ctx); err != nil && ctx.Err() == nil {
@@ -53,19 +65,21 @@ func (r *Reaper) Run(ctx context.Context) error {
 	}
 }
 
-// Reap makes one look, and returns how many runs it ended.
+// Reap makes one look, and returns how many runs it ended. A session without a row is dead for good: its row is committed before
+// it claims anything, and its number is never used again.
 func (r *Reaper) Reap(ctx context.Context) (lost int, err error) {
 	// Owners first, sessions second. The other way round, a session that registers between the two reads would look dead.
-	owners, err := trip.Owners(r.DB.Reader(ctx))
+	reader := r.DB.Reader(ctx)
+	owners, err := trip.Owners(reader)
 	if err != nil || len(owners) == 0 {
 		return 0, err
 	}
-	living, err := r.Living(ctx)
+	living, err := trip.Living(reader)
 	if err != nil {
 		return 0, err
 	}
 	for _, owner := range owners {
-		if living[owner] {
+		if _, lives := living[owner]; lives {
 			continue
 		}
 		n, err := r.bury(ctx, owner)
@@ -79,12 +93,16 @@ func (r *Reaper) Reap(ctx context.Context) (lost int, err error) {
 
 // bury ends the executing runs of one dead session.
 func (r *Reaper) bury(ctx context.Context, dead trip.Owner) (lost int, err error) {
+	node, err := trip.NodeOf(r.DB.Reader(ctx), dead)
+	if err != nil {
+		return 0, err
+	}
 	for after := (trip.Held{}); ; {
 		runs, err := trip.ExecutingRuns(r.DB.Reader(ctx), dead, after, reapBatch)
 		if err != nil || len(runs) == 0 {
 			return lost, err
 		}
-		n, err := r.end(ctx, dead, runs)
+		n, err := r.end(ctx, dead, node, runs)
 		lost += n
 		if err != nil {
 			return lost, err
@@ -94,33 +112,69 @@ func (r *Reaper) bury(ctx context.Context, dead trip.Owner) (lost int, err error
 }
 
 // end writes the ends of some runs in one transaction.
-func (r *Reaper) end(ctx context.Context, dead trip.Owner, runs []trip.Held) (lost int, err error) {
-	ends := r.lost(dead, runs)
+func (r *Reaper) end(ctx context.Context, dead trip.Owner, node string, runs []trip.Held) (lost int, err error) {
+	ends, err := r.lost(ctx, runs)
+	if err != nil {
+		return 0, err
+	}
 	if err := r.keepOutput(ctx, ends); err != nil {
 		return 0, err
 	}
-	f := &finisher{r.Exclusion, r.Session, dead, r.Woken}
+	f := &finisher{exclusion: r.Exclusion, session: r.Session, owner: dead, woken: r.Woken, audit: func(ends []trip.End) *job.Entry {
+		return r.resetLine(node, ends)
+	}}
 	err = f.finish(ctx, ends, func(done, _ []trip.End) { lost = len(done) })
 	if err == nil && lost > 0 {
-		r.Log.Warn("runs of a dead session are lost", "session", dead, "node", r.NodeOf(dead), "runs", lost)
+		r.Log.Error("runs are lost: their node vanished", "node", node, "runs", lost)
 	}
 	return lost, err
 }
 
-// lost are the ends of runs whose node is gone.
-func (r *Reaper) lost(dead trip.Owner, runs []trip.Held) []trip.End {
-	now, reason := r.Session.Now(), fmt.Sprintf("its node %s is gone", r.NodeOf(dead))
+// lost are the ends of runs whose node is gone. Where the job says so, the next attempt starts at once.
+func (r *Reaper) lost(ctx context.Context, runs []trip.Held) ([]trip.End, error) {
+	jobs := map[int64]bool{}
+	for i := range runs {
+		jobs[runs[i].JobID] = true
+	}
+	read, err := trip.Definitions(r.DB.Reader(ctx), slices.Sorted(maps.Keys(jobs)))
+	if err != nil {
+		return nil, err
+	}
+	specs := map[int64]job.Spec{}
+	for _, d := range read {
+		if spec, err := job.DecodeSpec(d.Text); err == nil { // a run of a job that nobody can read is not tried again
+			specs[d.JobID] = spec
+		}
+	}
+
+	now := r.Session.Now()
 	ends := make([]trip.End, len(runs))
 	for i := range runs {
 		h := &runs[i]
-		ends[i] = trip.End{Launch: h.Launch, JobID: h.JobID, Outcome: job.Lost, Final: true, Ended: now, Reason: reason}
-		if spec := r.SpecOf(h.JobID); spec != nil {
-			if delay, again := spec.Again(h.Attempt, job.Lost, 0); again {
-				ends[i].Again, ends[i].Final = now.Add(delay), false
+		ends[i] = trip.End{
+			Launch: h.Launch, JobID: h.JobID, Outcome: job.Lost, Final: true, Ended: now, Reason: "its node vanished while it was running",
+		}
+		if spec, known := specs[h.JobID]; known {
+			if _, again := spec.Again(h.Attempt, job.Lost, 0); again {
+				ends[i].Again, ends[i].Final = now, false
 			}
 		}
 	}
-	return ends
+	return ends, nil
+}
+
+// resetLine is the audit's line of runs that were ended for a node that is gone.
+func (r *Reaper) resetLine(node string, ends []trip.End) *job.Entry {
+	again := 0
+	for i := range ends {
+		if !ends[i].Final {
+			again++
+		}
+	}
+	return &job.Entry{
+		At: r.Session.Now(), Actor: job.Actor{Who: job.Itself}, Action: job.ActionReset, Kind: job.KindSession, Name: node,
+		Reason: fmt.Sprintf("its session is gone: %d runs are lost, %d of which are started again", len(ends), again),
+	}
 }
 
 // keepOutput gives lost runs the output that their node had written for readers. What a node writes that only seemed dead comes too late,

@@ -174,7 +174,7 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 
 	others, err := r.finishAlone(ctx, ends)
 	if err == nil && len(others) > 0 {
-		f := &finisher{r.Exclusion, r.Session, r.Session.Number(), r.Woken}
+		f := &finisher{exclusion: r.Exclusion, session: r.Session, owner: r.Session.Number(), woken: r.Woken}
 		err = f.finish(ctx, others, func(done, left []trip.End) {
 			busy = len(left) > 0
 			r.settled(done, left)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
@@ -28,6 +29,8 @@ type finisher struct {
 	session   Session    // mints the next attempts, and tells the time
 	owner     trip.Owner // whose runs have ended
 	woken     func()     // called when runs became idle; nil: nobody asks
+
+	audit func([]trip.End) *job.Entry // the audit's line of what was written; nil: there is none
 }
 
 // finish writes the ends, the next attempts, and wakes the runs that come next, all in one transaction. Then it tells sets which
@@ -40,7 +43,11 @@ func (f *finisher) finish(ctx context.Context, ends []trip.End, sets func(done, 
 			return err
 		}
 		t.judge()
-		return t.writeRows(tx, f.session, f.owner)
+		if err := t.writeRows(tx, f.session, f.owner); err != nil || f.audit == nil || len(t.write) == 0 {
+			return err
+		}
+		_, err := tx.InsertAudit(f.audit(t.write))
+		return err
 	}
 	err := f.exclusion.Do(ctx, lock.Change{
 		Name:   "finish together",
