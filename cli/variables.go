@@ -25,7 +25,7 @@ var (
 
 // moreVariables are variables that no flag of ours stands for, without the prefix: the secret key, and what a job's command or an
 // archive command is told, which may itself run this program.
-var moreVariables = []string{"SECRET_KEY", "SECRET_KEY_FILE", "JOB", "APP", "DUE", "ATTEMPT", "LAUNCH", "RECORDS"}
+var moreVariables = []string{"SECRET_KEY", "SECRET_KEY_FILE", "JOB", "APP", "DUE", "ATTEMPT", "LAUNCH", "SEAT", "RECORDS"}
 
 // families begin names of variables, without the prefix: the values of secrets; a guard and a node of bench, which are this
 // program once more; and what building and testing this program reads.

@@ -25,7 +25,7 @@ import (
 //	base                     delegated to the node; its controllers are switched on for what is below
 //	├── go-crontab           the node, if it was in base: a cgroup with limits below may have no processes itself
 //	├── run-<session>        the commands of a session that have no limits, so that the guard finds them all
-//	└── run-<launch>         one attempt
+//	└── run-<session>-<run>  one attempt
 type cgroups struct {
 	base string
 	lack map[string]error // by controller: why it cannot be used; nil: it can

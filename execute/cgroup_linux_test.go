@@ -55,7 +55,7 @@ func realCgroups(t *testing.T, need ...string) *cgroups {
 func inCgroup(t *testing.T, c *cgroups, s *Shell, a Attempt) (*command, *group) {
 	t.Helper()
 	g := s.live.enter()
-	tree, err := c.create(a.Launch, job.Limits{})
+	tree, err := c.create(a.Session, a.Launch.Run, job.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestACommandIsBornInItsCgroup(t *testing.T) {
 	cmd, g := inCgroup(t, c, s, a)
 	dir := cmd.cgroup.dir
 	res := finish(context.Background(), s, cmd, g)
-	if out := string(res.Output.Head); res.Outcome != job.Succeeded || !strings.HasSuffix(strings.TrimSpace(out), "/run-"+a.Launch.String()) || res.Reason != "" {
+	if out := string(res.Output.Head); res.Outcome != job.Succeeded || !strings.HasSuffix(strings.TrimSpace(out), "/run-"+a.Session.String()+"-"+job.RunID(a.Launch.Run)) || res.Reason != "" {
 		t.Errorf("got %v %q, in %q", res.Outcome, res.Reason, out)
 	}
 	if _, err := os.Stat(dir); err == nil {
@@ -141,7 +141,8 @@ func TestKillOneByOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := c.create(attempt("").Launch, job.Limits{PIDs: 1})
+	a := attempt("")
+	g, err := c.create(a.Session, a.Launch.Run, job.Limits{PIDs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,37 +203,37 @@ func TestTheCgroupOfASession(t *testing.T) {
 	s := shell(t)
 	s.cgroups = c
 	a := attempt("cat /proc/self/cgroup")
-	in := func(l job.Launch) string {
+	in := func(session uuid.UUID) string {
 		t.Helper()
-		a.Launch = l
+		a.Session = session
 		res := run(t, s, a)
 		if res.Outcome != job.Succeeded {
 			t.Fatalf("got %v %q", res.Outcome, res.Reason)
 		}
 		return filepath.Base(strings.TrimSpace(string(res.Output.Head)))
 	}
-	one, two := job.Launch{Session: uuid.New(), N: 1}, job.Launch{Session: uuid.New(), N: 2}
-	if got, want := in(one), "run-"+one.Session.String(); got != want || filepath.Join(c.base, got) != s.Cgroups(one.Session) {
+	one, two := uuid.New(), uuid.New()
+	if got, want := in(one), "run-"+one.String(); got != want || filepath.Join(c.base, got) != s.Cgroups(one) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	// The next session has its own, and that of the last one goes.
-	if got, want := in(two), "run-"+two.Session.String(); got != want {
+	if got, want := in(two), "run-"+two.String(); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if _, err := os.Stat(s.Cgroups(one.Session)); err == nil {
+	if _, err := os.Stat(s.Cgroups(one)); err == nil {
 		t.Error("the cgroup of the last session is still there")
 	}
 	// Somebody removes it: there is another.
-	if err := unix.Rmdir(s.Cgroups(two.Session)); err != nil {
+	if err := unix.Rmdir(s.Cgroups(two)); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := in(two), "run-"+two.Session.String(); got != want {
+	if got, want := in(two), "run-"+two.String(); got != want {
 		t.Errorf("after it was removed: got %s, want %s", got, want)
 	}
 	// It cannot be had: commands do without.
-	c.instead(two.Session, unix.ENOSYS)
+	c.instead(two, unix.ENOSYS)
 	if got := in(two); strings.HasPrefix(got, "run-") {
 		t.Errorf("got %s, want that of this process", got)
 	}
-	_ = unix.Rmdir(s.Cgroups(two.Session))
+	_ = unix.Rmdir(s.Cgroups(two))
 }

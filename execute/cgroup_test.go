@@ -150,11 +150,11 @@ func TestWhatAnAttemptsCgroupHolds(t *testing.T) {
 		}
 	}
 	a := attempt("")
-	g, err := c.create(a.Launch, job.Limits{Memory: 512 << 20, CPU: 1.5, PIDs: 20})
+	g, err := c.create(a.Session, a.Launch.Run, job.Limits{Memory: 512 << 20, CPU: 1.5, PIDs: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.dir != filepath.Join(k.base, "run-"+a.Launch.String()) {
+	if g.dir != filepath.Join(k.base, "run-"+a.Session.String()+"-"+job.RunID(a.Launch.Run)) {
 		t.Errorf("it is %s", g.dir)
 	}
 	k.want(g.dir, "memory.max", "536870912")
@@ -168,7 +168,7 @@ func TestWhatAnAttemptsCgroupHolds(t *testing.T) {
 	if why := g.exceeded(); why != "" || g.populated() {
 		t.Errorf("new: got %q, populated %v", why, g.populated())
 	}
-	if _, err := c.create(a.Launch, job.Limits{PIDs: 1}); err == nil {
+	if _, err := c.create(a.Session, a.Launch.Run, job.Limits{PIDs: 1}); err == nil {
 		t.Error("a cgroup that is there was taken for new")
 	}
 	g.remove()
@@ -179,7 +179,7 @@ func TestWhatAnAttemptsCgroupHolds(t *testing.T) {
 	// What is not asked for stays as it is, and what this kernel does not have is no reason to fail.
 	delete(k.files, "memory.swap.max")
 	delete(k.files, "memory.oom.group")
-	g, err = c.create(a.Launch, job.Limits{Memory: 1 << 20, CPU: 0.01})
+	g, err = c.create(a.Session, a.Launch.Run, job.Limits{Memory: 1 << 20, CPU: 0.01})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestWhatAnAttemptsCgroupHolds(t *testing.T) {
 	k.want(g.dir, "pids.max", "max")
 	g.remove()
 	delete(k.files, "memory.max")
-	if _, err := c.create(a.Launch, job.Limits{Memory: 1 << 20}); err == nil || !strings.Contains(err.Error(), "memory.max") {
+	if _, err := c.create(a.Session, a.Launch.Run, job.Limits{Memory: 1 << 20}); err == nil || !strings.Contains(err.Error(), "memory.max") {
 		t.Errorf("without memory.max: got %v", err)
 	}
 	if _, err := os.Stat(g.dir); !errors.Is(err, os.ErrNotExist) {
@@ -198,7 +198,7 @@ func TestWhatAnAttemptsCgroupHolds(t *testing.T) {
 
 func TestExceededSharedLimits(t *testing.T) {
 	t.Parallel()
-	all := job.Limits{Memory: 1 << 30, PIDs: 5}
+	a, all := attempt(""), job.Limits{Memory: 1 << 30, PIDs: 5}
 	for name, c := range map[string]struct {
 		limits       job.Limits
 		memory, pids string
@@ -218,7 +218,7 @@ func TestExceededSharedLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := tree.create(attempt("").Launch, c.limits)
+		g, err := tree.create(a.Session, a.Launch.Run, c.limits)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,19 +232,19 @@ func TestExceededSharedLimits(t *testing.T) {
 // A limit that cannot be held is an error that says why, and never no limit.
 func TestControllersThatAreNotThere(t *testing.T) {
 	t.Parallel()
-	k := newTree(t, "pids hugetlb")
+	a, k := attempt(""), newTree(t, "pids hugetlb")
 	c, err := k.open("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for limit, l := range map[string]job.Limits{"memory": {Memory: 1 << 30, PIDs: 1}, "cpu": {CPU: 1}} {
-		_, err := c.create(attempt("").Launch, l)
+		_, err := c.create(a.Session, a.Launch.Run, l)
 		want := "limits." + limit + " cannot be held on this node: cgroup " + k.base + " has no " + limit + " controller"
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s…", err, want)
 		}
 	}
-	g, err := c.create(attempt("").Launch, job.Limits{PIDs: 3})
+	g, err := c.create(a.Session, a.Launch.Run, job.Limits{PIDs: 3})
 	if err != nil {
 		t.Fatalf("the one that is there: %v", err)
 	}

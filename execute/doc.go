@@ -35,7 +35,7 @@
 //
 //   - Execute returns only when the process group is empty; zombies that nobody collects do not count. A process that
 //     left the group by setsid is seen here only if the command has a cgroup of its own: finding it by the
-//     GOCRONTAB_LAUNCH in its environment is the guard's work.
+//     GOCRONTAB_SEAT in its environment is the guard's work.
 //   - A group is signalled by number only while its number cannot belong to anybody else (group.go).
 //   - No more than [Config].Keep bytes of output are held per command, however much it writes.
 //   - A command inherits nothing it was not given: a short list of variables, the null device, one pipe.

@@ -54,6 +54,7 @@ func (b *bubble) look() sofar {
 	return b.so
 }
 
+func (b *bubble) ID() uuid.UUID   { return uuid.UUID{1} }
 func (b *bubble) Node() string    { return "one" }
 func (b *bubble) Now() job.Micros { return dayOne.Add(time.Since(b.begin)) + job.Micros(b.step.Load()) }
 func (b *bubble) Fresh() bool     { b.step.Add(-b.back.Load()); return !b.stale.Load() }
@@ -110,7 +111,13 @@ func inBubble(t *testing.T, f func(context.Context, Attempt) job.Result, body fu
 func (b *bubble) attempt(id int64, due time.Duration) job.Started {
 	at := b.Now().Add(due)
 	return job.Started{
-		Task:    job.Task{ID: id, JobID: 10 + id, Due: at, DueNow: at, Attempt: 1, Launch: job.Launch{Session: uuid.UUID{1}, N: id}},
+		Launch:  job.Launch{Run: id, Claim: 1},
+		JobID:   10 + id,
+		Kind:    job.Manual,
+		Request: 20 + id,
+		Due:     at,
+		DueNow:  at,
+		Attempt: 1,
 		Spec:    &job.Spec{App: "a", Name: "n", Command: "c", Timeout: job.Duration(time.Minute), Overlap: job.OverlapQueue},
 		At:      b.Now(),
 		SpawnBy: max(at, b.Now()) + job.SpawnWindow,
@@ -121,8 +128,8 @@ func (b *bubble) attempt(id int64, due time.Duration) job.Started {
 func TestSpawnedWhenDue(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
 		s := b.attempt(1, 250*time.Millisecond)
-		b.Add(s)
-		if !b.Has(1, s.Launch) || b.Has(1, job.Launch{N: 1}) || b.Has(2, s.Launch) || b.Len() != 1 || b.Free() != 2 {
+		b.Add([]job.Started{s})
+		if !b.Has(s.Launch) || b.Has(job.Launch{Run: 1}) || b.Has(job.Launch{Run: 2, Claim: 1}) || b.Len() != 1 || b.Free() != 2 {
 			t.Errorf("got %d in the set, %d free; want it to know its one launch", b.Len(), b.Free())
 		}
 		time.Sleep(250*time.Millisecond - 1)
@@ -136,26 +143,22 @@ func TestSpawnedWhenDue(t *testing.T) {
 			t.Fatalf("spawned after %s, want after 250ms", got.spawned)
 		}
 		a := got.attempts[0]
-		if a.Launch != s.Launch || a.JobID != 11 || a.Job != "n" || a.App != "a" || a.Command != "c" || a.Timeout != time.Minute || a.Attempt != 1 || !a.Due.Equal(s.Due.Time()) {
+		if a.Launch != s.Launch || a.Session != b.ID() || a.JobID != 11 || a.Job != "n" || a.App != "a" || a.Command != "c" || a.Timeout != time.Minute || a.Attempt != 1 || !a.Due.Equal(s.Due.Time()) {
 			t.Errorf("got attempt %+v", a)
 		}
 		r := got.runs[0]
-		if r.Launch != s.Launch || r.JobID != 11 || r.Due != s.Due || r.Until != s.Due || r.Count != 1 || r.Attempt != 1 || !r.Final || r.Started != s.Due || r.Ended != s.Due ||
-			r.Lateness != 0 || r.Node != "one" || r.Outcome != job.Succeeded || got.again[0] != 0 {
+		if r.Launch != s.Launch || r.JobID != 11 || r.Kind != job.Manual || r.Request != 21 || r.Due != s.Due || r.Until != s.Due || r.Count != 1 || r.Attempt != 1 || !r.Final || r.Started != s.Due || r.Ended != s.Due ||
+			r.Lateness != 0 || r.Node != "one" || r.Session != b.ID() || r.Outcome != job.Succeeded || got.again[0] != 0 {
 			t.Errorf("got run %+v", r)
 		}
 		// It is in the set until its outcome is written, but holds no slot.
-		other := s.Launch
-		if other.N++; !b.IsOver(1, s.Launch) || b.IsOver(1, other) || b.IsOver(2, s.Launch) {
-			t.Errorf("ended: got it over %v, another launch %v, another task %v; want only the first", b.IsOver(1, s.Launch), b.IsOver(1, other), b.IsOver(2, s.Launch))
-		}
-		if !b.Has(1, s.Launch) || b.Len() != 1 || b.Free() != 3 || !b.HasEnded(11) || b.HasEnded(1) || got.room != 1 {
-			t.Errorf("ended: got %d in the set, %d free, has ended %v, told %d times of room; want it to wait for its record without a slot", b.Len(), b.Free(), b.HasEnded(11), got.room)
+		if !b.Has(s.Launch) || b.Len() != 1 || b.Free() != 3 || got.room != 1 {
+			t.Errorf("ended: got %d in the set, %d free, told %d times of room; want it to wait for its record without a slot", b.Len(), b.Free(), got.room)
 		}
 		got.written[0]()
 		got = b.look()
-		if b.Has(1, s.Launch) || b.Len() != 0 || b.Free() != 3 || b.HasEnded(11) || got.room != 2 || got.freed != 0 {
-			t.Errorf("written: got %d in the set, told %d times of room, %d times of a task to free; want none, twice, never", b.Len(), got.room, got.freed)
+		if b.Has(s.Launch) || b.Len() != 0 || b.Free() != 3 || got.room != 2 || got.freed != 0 {
+			t.Errorf("written: got %d in the set, told %d times of room, %d times of a run to free; want none, twice, never", b.Len(), got.room, got.freed)
 		}
 	})
 }
@@ -178,19 +181,19 @@ func TestWhetherItIsSpawned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(b *bubble) {
 				s := b.attempt(1, 200*time.Millisecond)
-				b.Add(s)
+				b.Add([]job.Started{s})
 				synctest.Wait() // it sleeps
 				c.change(b)
 				time.Sleep(3 * time.Second)
 				got := b.look()
 				if c.spawns < 0 {
-					if len(got.spawned) != 0 || got.freed != 1 || got.room != 1 || b.Len() != 0 || b.Has(1, s.Launch) || len(got.runs) != 0 {
-						t.Errorf("spawned after %s, told %d times of a task to free, %d in the set, %d runs; want it given up once", got.spawned, got.freed, b.Len(), len(got.runs))
+					if len(got.spawned) != 0 || got.freed != 1 || got.room != 1 || b.Len() != 0 || b.Has(s.Launch) || len(got.runs) != 0 {
+						t.Errorf("spawned after %s, told %d times of a run to free, %d in the set, %d runs; want it given up once", got.spawned, got.freed, b.Len(), len(got.runs))
 					}
 					return
 				}
 				if len(got.spawned) != 1 || got.spawned[0] != c.spawns || got.freed != 0 {
-					t.Errorf("spawned after %s, told %d times of a task to free; want after %s, never", got.spawned, got.freed, c.spawns)
+					t.Errorf("spawned after %s, told %d times of a run to free; want after %s, never", got.spawned, got.freed, c.spawns)
 				}
 			})
 		})
@@ -204,18 +207,17 @@ func TestSpawnWindow(t *testing.T) {
 		if late.SpawnBy != dayOne+job.SpawnWindow {
 			t.Fatalf("got a window up to %s", late.SpawnBy)
 		}
-		b.Add(late)
+		b.Add([]job.Started{late})
 		got := b.look()
 		if len(got.spawned) != 1 || got.spawned[0] != 0 || got.runs[0].Lateness != time.Hour.Microseconds() || got.runs[0].Started != dayOne {
 			t.Errorf("spawned after %s, run %+v; want it at once, an hour late", got.spawned, got.runs)
 		}
 		tooLate, justInTime := b.attempt(2, -time.Hour), b.attempt(3, -time.Hour)
 		tooLate.SpawnBy, justInTime.SpawnBy = b.Now()-1, b.Now()
-		b.Add(tooLate)
-		b.Add(justInTime)
+		b.Add([]job.Started{tooLate, justInTime})
 		got = b.look()
 		if len(got.spawned) != 2 || got.attempts[1].JobID != 13 || got.freed != 1 {
-			t.Errorf("got attempts %+v, told %d times of a task to free; want only the one that is in time", got.attempts, got.freed)
+			t.Errorf("got attempts %+v, told %d times of a run to free; want only the one that is in time", got.attempts, got.freed)
 		}
 	})
 }
@@ -224,9 +226,9 @@ func TestSpawnWindow(t *testing.T) {
 func TestStoppedBeforeItIsAdded(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
 		b.stop(errors.New("lease lapsed"))
-		b.Add(b.attempt(1, 0))
+		b.Add([]job.Started{b.attempt(1, 0)})
 		if got := b.look(); len(got.spawned) != 0 || got.freed != 1 || b.Len() != 0 {
-			t.Errorf("spawned after %s, told %d times of a task to free; want it given up", got.spawned, got.freed)
+			t.Errorf("spawned after %s, told %d times of a run to free; want it given up", got.spawned, got.freed)
 		}
 	})
 }
@@ -267,7 +269,7 @@ func TestHowAttemptsEnd(t *testing.T) {
 			}, func(b *bubble) {
 				s := b.attempt(1, 0)
 				s.Spec.Retry, s.Spec.OnLost, s.Attempt = c.retry, c.onLost, max(1, c.attempt)
-				b.Add(s)
+				b.Add([]job.Started{s})
 				time.Sleep(500 * time.Millisecond)
 				b.lost.Store(c.lost)
 				if c.kill {
@@ -311,7 +313,7 @@ func TestClockPutBackWhileItRuns(t *testing.T) {
 		return job.Result{Outcome: job.Succeeded}
 	}, func(b *bubble) {
 		world = b
-		b.Add(b.attempt(1, 0))
+		b.Add([]job.Started{b.attempt(1, 0)})
 		got := b.look()
 		if r := got.runs[0]; r.Ended != r.Started || r.Started != dayOne {
 			t.Errorf("got a run from %s to %s", r.Started, r.Ended)
@@ -328,7 +330,7 @@ func TestClockPutBackWhileItStarts(t *testing.T) {
 		}
 		return job.Result{Outcome: job.Succeeded}
 	}, func(b *bubble) {
-		b.Add(b.attempt(1, 250*time.Millisecond))
+		b.Add([]job.Started{b.attempt(1, 250*time.Millisecond)})
 		b.back.Store(20)
 		time.Sleep(time.Second)
 		got := b.look()
@@ -346,14 +348,13 @@ func TestStopAndKill(t *testing.T) {
 	causes := make(chan string, 3)
 	inBubble(t, func(ctx context.Context, a Attempt) job.Result {
 		<-ctx.Done()
-		causes <- fmt.Sprintf("%d: %v", a.Launch.N, context.Cause(ctx))
+		causes <- fmt.Sprintf("%d: %v", a.Launch.Run, context.Cause(ctx))
 		return job.Result{Outcome: job.Killed}
 	}, func(b *bubble) {
-		for id := range int64(3) {
-			b.Add(b.attempt(1+id, 0))
-		}
+		b.Add([]job.Started{b.attempt(1, 0), b.attempt(2, 0), b.attempt(3, 0)})
 		b.look()
-		b.Kill(job.Launch{Session: uuid.UUID{1}, N: 99}, false) // of nobody
+		b.Kill(job.Launch{Run: 99, Claim: 1}, false) // of nobody
+		b.Kill(job.Launch{Run: 2, Claim: 2}, false)  // not this launch
 		b.Kill(b.attempt(2, 0).Launch, false)
 		b.Kill(b.attempt(2, 0).Launch, false)
 		got := b.look()
@@ -373,28 +374,28 @@ func TestStopAndKill(t *testing.T) {
 	})
 }
 
-// TestNewLaunchOfTheSameTask: the outcome of an old one, written late, does not take the new one out of the set.
-func TestNewLaunchOfTheSameTask(t *testing.T) {
+// TestNewLaunchOfTheSameRun: the outcome of an old launch, written late, does not take the new one out of the set.
+func TestNewLaunchOfTheSameRun(t *testing.T) {
 	inBubble(t, func(_ context.Context, a Attempt) job.Result {
-		time.Sleep(time.Duration(a.Launch.N) * time.Second)
+		time.Sleep(time.Duration(a.Launch.Claim) * time.Second)
 		return job.Result{Outcome: job.Succeeded}
 	}, func(b *bubble) {
 		old := b.attempt(1, 0)
-		b.Add(old)
+		b.Add([]job.Started{old})
 		time.Sleep(time.Second)
 		got := b.look() // it ended
 		next := b.attempt(1, 0)
-		next.Launch.N = 2
-		b.Add(next)
+		next.Claim = 2
+		b.Add([]job.Started{next})
 		got.written[0]()
-		if !b.Has(1, next.Launch) || b.Has(1, old.Launch) || b.Len() != 1 || b.HasEnded(11) {
-			t.Errorf("got has new %v, has old %v, %d in the set, ended %v; want only the new one", b.Has(1, next.Launch), b.Has(1, old.Launch), b.Len(), b.HasEnded(11))
+		if !b.Has(next.Launch) || b.Has(old.Launch) || b.Len() != 1 || b.Free() != 2 {
+			t.Errorf("got has new %v, has old %v, %d in the set, %d free; want only the new one", b.Has(next.Launch), b.Has(old.Launch), b.Len(), b.Free())
 		}
 		time.Sleep(2 * time.Second)
 		got = b.look()
 		got.written[1]()
-		if b.Len() != 0 || b.HasEnded(11) {
-			t.Errorf("got %d in the set, ended %v; want none", b.Len(), b.HasEnded(11))
+		if b.Len() != 0 || b.Free() != 3 {
+			t.Errorf("got %d in the set, %d free; want none, and all", b.Len(), b.Free())
 		}
 	})
 }
@@ -408,7 +409,7 @@ func TestWait(t *testing.T) {
 		if err := b.Wait(context.Background()); err != nil {
 			t.Errorf("nothing under way: got %v", err)
 		}
-		b.Add(b.attempt(1, 0))
+		b.Add([]job.Started{b.attempt(1, 0)})
 		impatient, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if err := b.Wait(impatient); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "commands are still running") {
@@ -426,7 +427,7 @@ func TestWaitLeavesNothing(t *testing.T) {
 		time.Sleep(time.Hour)
 		return job.Result{Outcome: job.Succeeded}
 	}, func(b *bubble) {
-		b.Add(b.attempt(1, 0))
+		b.Add([]job.Started{b.attempt(1, 0)})
 		for range 20 {
 			impatient, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 			if err := b.Wait(impatient); !errors.Is(err, context.DeadlineExceeded) {
@@ -452,36 +453,10 @@ func TestOutcomesThatWait(t *testing.T) {
 		x := NewExecuting(&Executing{Slots: 4})
 		x.over, x.calls = c.over, c.calls
 		for i := range c.running + c.calls + c.over {
-			x.byTask[int64(i)] = &entry{}
+			x.byRun[int64(i)] = &entry{}
 		}
 		if got := x.Free(); got != c.free {
 			t.Errorf("%d that run, %d requests and %d whose outcome waits: %d free, want %d", c.running, c.calls, c.over, got, c.free)
-		}
-	}
-}
-
-// TestAwaited: a start waits for an outcome to be written only where it could not know without.
-func TestAwaited(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		spec   job.Spec
-		origin int64
-		want   bool
-	}{
-		"skip":                {job.Spec{Overlap: job.OverlapSkip}, 0, false},
-		"skip, with retries":  {job.Spec{Overlap: job.OverlapSkip, Retry: job.Retry{Attempts: 2}}, 0, true},
-		"skip, of a backfill": {job.Spec{Overlap: job.OverlapSkip}, -1, true},
-		"allow":               {job.Spec{Overlap: job.OverlapAllow}, 0, false},
-		"allow, with retries": {job.Spec{Overlap: job.OverlapAllow, Retry: job.Retry{Attempts: 2}}, 0, false},
-		"allow, in a group":   {job.Spec{Overlap: job.OverlapAllow, Group: "g"}, 0, true},
-		"queue":               {job.Spec{Overlap: job.OverlapQueue}, 0, true},
-		"replace":             {job.Spec{Overlap: job.OverlapReplace}, 0, true},
-		"skip, again if lost": {job.Spec{Overlap: job.OverlapSkip, OnLost: job.LostRerun}, 0, true},
-		"skip, all caught up": {job.Spec{Overlap: job.OverlapSkip, Misfire: job.Misfire{Policy: job.MisfireAll}}, 0, true},
-	} {
-		a := &entry{Started: job.Started{Task: job.Task{Origin: c.origin}, Spec: &c.spec}}
-		if got := a.isAwaited(); got != c.want {
-			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TestHandlers(t *testing.T) {
 	t.Parallel()
 	var h Handlers
 	h.Register("ok", func(_ context.Context, a Attempt) error {
-		if string(a.Payload) != "{}" || a.Launch.N != 7 {
+		if string(a.Payload) != "{}" || a.Launch.Run != 30064771079 {
 			return errors.New("not my attempt")
 		}
 		return nil

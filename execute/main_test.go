@@ -52,7 +52,8 @@ func shell(t testing.TB, change ...func(*Config)) *Shell {
 
 func attempt(command string) Attempt {
 	return Attempt{
-		Launch:  job.Launch{Session: uuid.MustParse("6f2c1a52-7f5e-4a6b-9a57-0d6a3a0b9f11"), N: 7},
+		Launch:  job.Launch{Run: 30064771079, Claim: 2},
+		Session: uuid.MustParse("6f2c1a52-7f5e-4a6b-9a57-0d6a3a0b9f11"),
 		Job:     "back up",
 		App:     "default",
 		Due:     time.Date(2026, 8, 1, 5, 0, 0, 250_000_000, time.FixedZone("", 2*3600)),

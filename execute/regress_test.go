@@ -9,11 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"go-crontab/job"
 )
 
 type stepped struct{ now atomic.Int64 }
 
+func (s *stepped) ID() uuid.UUID   { return uuid.UUID{1} }
 func (s *stepped) Node() string    { return "one" }
 func (s *stepped) Now() job.Micros { return job.Micros(s.now.Load()) }
 func (s *stepped) Fresh() bool     { return true }
@@ -39,7 +42,7 @@ func executing(t *testing.T, s Session, e Executor) (x *Executing, freed *atomic
 }
 
 func started(due job.Micros) job.Started {
-	return job.Started{Task: job.Task{ID: 1, JobID: 1, Due: due, DueNow: due}, Spec: &job.Spec{}, SpawnBy: due + job.SpawnWindow}
+	return job.Started{Launch: job.Launch{Run: 1}, JobID: 1, Due: due, DueNow: due, Spec: &job.Spec{}, SpawnBy: due + job.SpawnWindow}
 }
 
 // TestAStartBeforeTheClockIsPutBackIsGivenUp has MySQL's clock put back by an hour between a start and its due instant.
@@ -48,7 +51,7 @@ func TestAStartBeforeTheClockIsPutBackIsGivenUp(t *testing.T) {
 	s.now.Store(int64(10 * time.Hour / time.Microsecond))
 	due := s.Now().Add(200 * time.Millisecond)
 	x, freed, _ := executing(t, s, Noop{})
-	x.Add(started(due))
+	x.Add([]job.Started{started(due)})
 	s.now.Add(int64(-time.Hour / time.Microsecond))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
@@ -62,7 +65,7 @@ func TestWhatCouldNotBeginInTimeIsGivenUp(t *testing.T) {
 	s := &stepped{}
 	s.now.Store(1_000_000)
 	x, freed, runs := executing(t, s, slow{func() { s.now.Add(job.SpawnWindow + 1) }})
-	x.Add(started(1_000_000))
+	x.Add([]job.Started{started(1_000_000)})
 	if err := x.Wait(t.Context()); err != nil || freed.Load() != 1 || x.Len() != 0 || len(runs) != 0 {
 		t.Errorf("%v, given up %d times, %d in the set, %d runs; want it given up once", err, freed.Load(), x.Len(), len(runs))
 	}
@@ -105,7 +108,7 @@ func TestNoRedirectWhileTheLeaseIsStale(t *testing.T) {
 			x.Ctx = ctx
 			a := started(1_000_000)
 			a.Spec.HTTP = request(first.URL, func(r *job.HTTP) { r.Redirects = 1 }).HTTP
-			x.Add(a)
+			x.Add([]job.Started{a})
 			eventually(t, "it was redirected", func() bool { return elsewhere.connections() == 1 })
 			time.Sleep(5 * holdPause)
 			if n := len(elsewhere.asked()); n != 0 {

@@ -80,7 +80,7 @@ func TestGuarded(t *testing.T) {
 				b.Guard = c.guard
 				s := b.attempt(1, 0)
 				s.Spec.Handler = c.handler
-				b.Add(s)
+				b.Add([]job.Started{s})
 				time.Sleep(time.Millisecond)
 				got := b.look()
 				if said := strings.Join(c.guard.said, ", "); said != c.said {

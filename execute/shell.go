@@ -226,7 +226,7 @@ func (s *Shell) forkInTime(ctx context.Context, p *plan, attr *syscall.ProcAttr,
 		a.Seat.Inside(false)
 		return 0, nil, err
 	}
-	// If we die before this, the command runs and its group is unknown: the guard finds it by its GOCRONTAB_LAUNCH.
+	// If we die before this, the command runs and its group is unknown: the guard finds it by its GOCRONTAB_SEAT.
 	failpoint.Here("behind", "fork")
 	a.Seat.Forked(pid)
 	failpoint.Here("behind", "seat")

@@ -92,7 +92,7 @@ func TestSecretsAreNotWaitedForForEver(t *testing.T) {
 	inBubble(t, (&Kinds{Command: x, Stored: hanging{}}).Execute, func(b *bubble) {
 		s := b.attempt(1, 0)
 		s.Spec.Stdin = "{{secret.pg}}"
-		b.Add(s)
+		b.Add([]job.Started{s})
 		time.Sleep(job.SpawnWindow*time.Microsecond - 1)
 		if got := b.look(); got.freed != 0 || b.Free() != 2 {
 			t.Errorf("while it may begin: given back %d times, %d free; want it to wait", got.freed, b.Free())

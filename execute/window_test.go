@@ -37,7 +37,7 @@ func TestWindowIsOverForGood(t *testing.T) {
 			inBubble(t, nil, func(b *bubble) {
 				c.guard.b = b
 				b.Guard = c.guard
-				b.Add(b.attempt(1, 0))
+				b.Add([]job.Started{b.attempt(1, 0)})
 				time.Sleep(2 * time.Second)
 				if got := b.look(); len(got.spawned) != c.spawns || got.freed != 1-c.spawns {
 					t.Errorf("spawned after %s, freed %d times; want %d spawned", got.spawned, got.freed, c.spawns)

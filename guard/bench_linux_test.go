@@ -65,7 +65,7 @@ func BenchmarkBash(b *testing.B) {
 				g = newBenchGuard(b, session)
 			}
 			for n := int64(1); b.Loop(); n++ {
-				a := execute.Attempt{Launch: job.Launch{Session: session, N: n}, Job: "bench", App: "default", Due: time.Now(), Attempt: 1, Command: "true"}
+				a := execute.Attempt{Launch: job.Launch{Run: n}, Session: session, Job: "bench", App: "default", Due: time.Now(), Attempt: 1, Command: "true"}
 				var seat *guard.Seat
 				if guarded {
 					seat = g.Enter(n, false)

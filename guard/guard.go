@@ -63,7 +63,7 @@ func New(cfg Config) (*Guard, error) {
 }
 
 // Protect names what is guarded, before Run: a session whose last good beat was sent so long ago; what begins the
-// variable in the environment of its commands, before a launch's counter; and the folders of its cgroups, "" for none.
+// variable in the environment of its commands, before a run's id; and the folders of its cgroups, "" for none.
 func (g *Guard) Protect(session, marker, cgroups string, age time.Duration) error {
 	if len(g.cfg.DSN) > maxDSN {
 		return fmt.Errorf("guard: the DSN has %d bytes; the most is %d", len(g.cfg.DSN), maxDSN)
@@ -347,7 +347,7 @@ type Seat struct {
 	*seatMemory
 }
 
-// Enter takes a seat for the launch of a counter, or returns nil when there is none. inside says that the node itself
+// Enter takes a seat for the launch of a run, or returns nil when there is none. inside says that the node itself
 // is going to do the work.
 func (g *Guard) Enter(launch int64, inside bool) *Seat {
 	g.mu.Lock()

@@ -90,7 +90,7 @@ func TestOthersLive(t *testing.T) {
 	t.Parallel()
 	s := newStub(t, nil)
 	other := exec.Command("sleep", "60") // of another session of the same node, say
-	other.Env = []string{"PATH=" + os.Getenv("PATH"), "GOCRONTAB_LAUNCH=other-1"}
+	other.Env = []string{"PATH=" + os.Getenv("PATH"), "GOCRONTAB_SEAT=other-1"}
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}

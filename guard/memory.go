@@ -37,7 +37,7 @@ type header struct {
 
 // seatMemory is one seat, 64 bytes.
 type seatMemory struct {
-	launch atomic.Int64 // the launch's counter; 0: nobody sits here
+	launch atomic.Int64 // the id of the run that is launched; 0: nobody sits here
 	pgid   atomic.Int64 // 0: not forked, or nobody is left in the group
 	inside atomic.Int64 // what the node itself may do that only its end would stop
 	before atomic.Int64 // when the fork began, by boottime.Now
@@ -80,7 +80,7 @@ type orders struct {
 	Began   int64
 	Node    string
 	Session string
-	Marker  string // what the environment of a command has, before the launch's counter
+	Marker  string // what the environment of a command has, before the run's id
 	Cgroups string // what the folders of the session's cgroups begin with; "": there are none
 	JSON    bool   // how it logs
 

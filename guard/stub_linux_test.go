@@ -72,7 +72,7 @@ func (c *stubConfig) guard(log *slog.Logger) Config {
 	}
 }
 
-func (c *stubConfig) marker() string { return "GOCRONTAB_LAUNCH=" + c.Session + "-" }
+func (c *stubConfig) marker() string { return "GOCRONTAB_SEAT=" + c.Session + "-" }
 
 func beStub(text string) int {
 	var c stubConfig

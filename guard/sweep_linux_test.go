@@ -94,7 +94,7 @@ func TestCounterIn(t *testing.T) {
 func TestAProcessThatHangs(t *testing.T) {
 	t.Parallel()
 	token := fmt.Sprintf("8%06d001", os.Getpid())
-	marker := "GOCRONTAB_LAUNCH=hangs-" + token + "-"
+	marker := "GOCRONTAB_SEAT=hangs-" + token + "-"
 	var all [2]*exec.Cmd
 	for i := range all {
 		all[i] = exec.Command("sleep", token)

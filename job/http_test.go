@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 )
 
 // aCertificate is self-signed and long expired: it is only looked at.
@@ -197,10 +196,10 @@ func TestFill(t *testing.T) {
 	t.Parallel()
 	values := Placeholders{
 		Due: MicrosOf(time.Date(2027, 1, 31, 3, 0, 0, 250_000_000, time.UTC)), Attempt: 2,
-		Launch: Launch{Session: uuid.MustParse("6f2c1a52-7f5e-4a6b-9a57-0d6a3a0b9f11"), N: 7},
+		Launch: Launch{Run: 30064771079, Claim: 2},
 		Job:    `a/b "c" & <é> 5%`, App: "my app",
 	}
-	const launch = "6f2c1a52-7f5e-4a6b-9a57-0d6a3a0b9f11-7"
+	const launch = "30064771079-2"
 	for name, tc := range map[string]struct {
 		http        HTTP
 		url, header string // X-H

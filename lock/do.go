@@ -32,7 +32,7 @@ func New(db *sql.DB, log *slog.Logger) *Exclusion {
 	return &Exclusion{db: db, log: log, sem: semaphore.NewWeighted(alone)}
 }
 
-// Change is one transition of some tasks.
+// Change is one transition of some runs.
 type Change struct {
 	// Name says what it is, for logs: "claim", "start", …
 	Name string

@@ -15,9 +15,9 @@ import (
 
 	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/testdb"
-	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // fixture is an exclusion whose connections lead through a fault proxy, and a pool beside it.
@@ -62,64 +62,67 @@ func (f *fixture) number(query string, args ...any) (n int) {
 	return n
 }
 
-// task plans one idle task and returns its id.
-func (f *fixture) task() int64 {
+// session holds the runs of this test.
+const session trip.Owner = 7
+
+// run writes one prepared run and returns its launch.
+func (f *fixture) run() trip.Launch {
 	f.Helper()
-	err := f.beside.Tx(f.Context(), func(tx *sql.Tx) error { return tx.InsertTasks([]job.Task{{JobID: 1, Due: 1, DueNow: 1}}) })
+	run := trip.Run{Launch: trip.Launch{Run: 1, Claim: 1}, JobID: 1, AppID: 1, Kind: trip.Schedule, Attempt: 1, Due: 1, DueNow: 1}
+	err := f.beside.Tx(f.Context(), func(tx *sql.Tx) error { return trip.Insert(tx, session, []trip.Run{run}) })
 	if err != nil {
 		f.Fatal(err)
 	}
-	return int64(f.number("SELECT id FROM task"))
+	return run.Launch
 }
 
-// claim is a change as the stages make them: it moves the row of one task, and puts the task into a set.
-type claim struct {
+// begin is a change as the stages make them: it moves the row of one run, and puts the run into a set.
+type begin struct {
 	f       *fixture
-	task    int64
-	launch  job.Launch
-	took    []job.Task // by the last Rows, corrected by the last Settle
-	rows    int        // how often Rows ran,
-	settled int        // Settle,
-	sets    int        // and Sets
-	set     []job.Task
+	launch  trip.Launch
+	began   bool // by the last Rows, corrected by the last Settle
+	rows    int  // how often Rows ran,
+	settled int  // Settle,
+	sets    int  // and Sets
+	set     []trip.Launch
 }
 
-func (f *fixture) claim() *claim {
-	return &claim{f: f, task: f.task(), launch: job.Launch{Session: [16]byte{1}, N: 5}}
-}
+func (f *fixture) begin() *begin { return &begin{f: f, launch: f.run()} }
 
-func (c *claim) change() lock.Change {
+func (b *begin) change() lock.Change {
 	return lock.Change{
-		Name:  "claim",
+		Name:  "start",
 		Locks: []sql.LockID{sql.BucketLock(2), sql.BucketLock(1)},
-		Rows: func(tx *sql.Tx) (err error) {
-			c.rows++
-			c.took, err = tx.Claim(c.launch.Session, c.launch.N, []int64{c.task})
+		Rows: func(tx *sql.Tx) error {
+			b.rows++
+			n, err := trip.Start(tx, session, 0, []trip.Launch{b.launch}, 1, 1)
+			b.began = n == 1
 			return err
 		},
 		Settle: func(tx *sql.Tx) error {
-			c.settled++
-			rows, err := tx.LockTasks([]int64{c.task})
+			b.settled++
+			started, err := trip.StartedAmong(tx, session, []trip.Launch{b.launch})
 			if err != nil {
 				return err
 			}
-			if r := rows[c.task]; !r.Is(c.launch, job.Prepare) {
-				c.took = nil
-			}
+			b.began = started[b.launch]
 			return nil
 		},
 		Sets: func() {
-			c.sets++
-			c.set = append(c.set, c.took...)
+			b.sets++
+			if b.began {
+				b.set = append(b.set, b.launch)
+			}
 		},
 	}
 }
 
 // inStep holds the set against the row.
-func (c *claim) inStep() {
-	c.f.Helper()
-	if prepared := c.f.number("SELECT COUNT(*) FROM task WHERE state = 1 FOR UPDATE"); prepared != len(c.set) {
-		c.f.Errorf("%d rows are prepared and %d tasks are in the set", prepared, len(c.set))
+func (b *begin) inStep() {
+	b.f.Helper()
+	executing := b.f.number("SELECT COUNT(*) FROM run WHERE state = 'executing' FOR UPDATE")
+	if executing != len(b.set) {
+		b.f.Errorf("%d rows execute and %d runs are in the set", executing, len(b.set))
 	}
 }
 
@@ -128,15 +131,15 @@ func (c *claim) inStep() {
 func TestFates(t *testing.T) {
 	t.Parallel()
 	const some = -1 // once, or again after it waited too long for a lock
-	const statement = "SET state = 1"
+	const statement = "SET state = 'executing'"
 	commit := faultproxy.CommitOf(statement)
-	settling := faultproxy.SQL("FROM task .*FOR UPDATE")
+	settling := faultproxy.SQL("(?s)FROM run .*FOR UPDATE")
 	deadlock := faultproxy.Error(1213, "40001", "Deadlock found")
 	for name, c := range map[string]struct {
 		rules               []faultproxy.Rule
 		rows, settled, sets int // how often each runs
 		fails               bool
-		taken               int // tasks in the set in the end
+		started             int // runs in the set in the end
 	}{
 		"nothing goes wrong": {nil, 1, 0, 1, false, 1},
 		"the rows are refused": {
@@ -147,7 +150,7 @@ func TestFates(t *testing.T) {
 			[]faultproxy.Rule{{Match: faultproxy.SQL(statement), Action: faultproxy.CutAfter()}}, 1, 0, 0, true, 0},
 		"the rows deadlock twice": {
 			[]faultproxy.Rule{{Match: faultproxy.SQL(statement), Times: 2, Action: deadlock}}, 3, 0, 1, false, 1},
-		"the commit is refused, and taken the second time": {
+		"the commit is refused, and given the second time": {
 			[]faultproxy.Rule{{Match: commit, Action: deadlock}}, 2, 0, 1, false, 1},
 		"the reply to the commit is lost": {
 			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()}}, 1, 1, 1, false, 1},
@@ -156,18 +159,18 @@ func TestFates(t *testing.T) {
 		"the commit arrives after its sender gave up": {
 			[]faultproxy.Rule{{Match: commit, Action: faultproxy.HoldBefore(3500 * time.Millisecond)}}, 1, some, 1, false, 1},
 		"the reply is lost, and settling fails at first": {
-			[]faultproxy.Rule{{Match: settling, Skip: 1, Times: 2, Action: faultproxy.CutBefore()}, {Match: commit, Action: faultproxy.CutAfter()}}, 1, 3, 1, false, 1},
+			[]faultproxy.Rule{{Match: settling, Times: 2, Action: faultproxy.CutBefore()}, {Match: commit, Action: faultproxy.CutAfter()}}, 1, 3, 1, false, 1},
 		"the reply is lost, and that of the settling commit too": {
-			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()}, {Match: faultproxy.CommitOf("FROM task .*FOR UPDATE"), Action: faultproxy.CutAfter()}}, 1, 2, 1, false, 1},
+			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutAfter()}, {Match: faultproxy.CommitOf("(?s)FROM run .*FOR UPDATE"), Action: faultproxy.CutAfter()}}, 1, 2, 1, false, 1},
 		"the commit never arrives, and the reply of the settling commit is lost": {
-			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutBefore()}, {Match: faultproxy.CommitOf("FROM task .*FOR UPDATE"), Action: faultproxy.CutAfter()}}, 1, some, 1, false, 0},
+			[]faultproxy.Rule{{Match: commit, Action: faultproxy.CutBefore()}, {Match: faultproxy.CommitOf("(?s)FROM run .*FOR UPDATE"), Action: faultproxy.CutAfter()}}, 1, some, 1, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := setUp(t)
 			for _, r := range c.rules {
 				f.proxy.Add(r)
 			}
-			k := f.claim()
+			k := f.begin()
 			err := f.x.Do(t.Context(), k.change())
 			if (err != nil) != c.fails {
 				t.Errorf("got error %v, want one: %v", err, c.fails)
@@ -181,12 +184,12 @@ func TestFates(t *testing.T) {
 			if k.settled != c.settled && !(c.settled == some && k.settled > 0) {
 				t.Errorf("Settle ran %d times, want %d", k.settled, c.settled)
 			}
-			if len(k.set) != c.taken {
-				t.Errorf("got %d tasks in the set, want %d", len(k.set), c.taken)
+			if len(k.set) != c.started {
+				t.Errorf("got %d runs in the set, want %d", len(k.set), c.started)
 			}
 			k.inStep()
 			locks := f.number("SELECT SUM(n) FROM locks")
-			if want := 2 * f.number("SELECT COUNT(*) FROM task WHERE state = 1"); locks != want {
+			if want := 2 * f.number("SELECT COUNT(*) FROM run WHERE state = 'executing'"); locks != want {
 				t.Errorf("got %d writes of lock rows, want %d: they belong to the transaction", locks, want)
 			}
 		})
@@ -199,8 +202,8 @@ var errOver = errors.New("the session is over")
 // the sets are left alone.
 func TestSessionEndsUnsettled(t *testing.T) {
 	f := setUp(t)
-	k := f.claim()
-	lost := f.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 1"), Action: faultproxy.CutAfter()})
+	k := f.begin()
+	lost := f.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 'executing'"), Action: faultproxy.CutAfter()})
 	f.proxy.OnCommand(func(c faultproxy.Command) {
 		if c.IsCommit() {
 			f.proxy.Refuse()
@@ -219,14 +222,14 @@ func TestSessionEndsUnsettled(t *testing.T) {
 	}
 	end(errOver)
 	err := <-done
-	if !errors.Is(err, errOver) || !strings.HasPrefix(err.Error(), "settle claim: ") {
-		t.Errorf("got %v, want settle claim: %v", err, errOver)
+	if !errors.Is(err, errOver) || !strings.HasPrefix(err.Error(), "settle start: ") {
+		t.Errorf("got %v, want settle start: %v", err, errOver)
 	}
 	if k.rows != 1 || k.sets != 0 {
 		t.Errorf("Rows ran %d times and Sets %d times, want 1 and 0", k.rows, k.sets)
 	}
-	if n := f.number("SELECT COUNT(*) FROM task WHERE state = 1"); n != 1 {
-		t.Errorf("got %d rows prepared, want 1: the commit had arrived", n)
+	if n := f.number("SELECT COUNT(*) FROM run WHERE state = 'executing'"); n != 1 {
+		t.Errorf("got %d rows that execute, want 1: the commit had arrived", n)
 	}
 	// The exclusion is free again.
 	f.proxy.Heal()
@@ -238,7 +241,7 @@ func TestSessionEndsUnsettled(t *testing.T) {
 // TestEndedContext: nothing begins under a context that has ended.
 func TestEndedContext(t *testing.T) {
 	f := setUp(t)
-	k := f.claim()
+	k := f.begin()
 	ctx, end := context.WithCancelCause(t.Context())
 	end(errOver)
 	for name, do := range map[string]func(context.Context, lock.Change) error{"Do": f.x.Do, "Alone": f.x.Alone} {
@@ -254,7 +257,7 @@ func TestEndedContext(t *testing.T) {
 // TestMissingLockRow: a lock that excludes nobody is an error, and nothing changes.
 func TestMissingLockRow(t *testing.T) {
 	f := setUp(t)
-	k := f.claim()
+	k := f.begin()
 	if _, err := f.beside.Raw().Exec("DELETE FROM locks WHERE id = ?", sql.BucketLock(2)); err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +275,7 @@ func TestMissingLockRow(t *testing.T) {
 	}
 }
 
-// TestChangesRunTogether: changes of different tasks do not wait for each other in the process.
+// TestChangesRunTogether: changes of different runs do not wait for each other in the process.
 func TestChangesRunTogether(t *testing.T) {
 	f := setUp(t)
 	var met, all sync.WaitGroup

@@ -101,7 +101,7 @@ type executor struct {
 func (e executor) Execute(ctx context.Context, a execute.Attempt) job.Result {
 	ctx, span := e.tracer.Start(ctx, "run "+a.App+"/"+a.Job, trace.WithNewRoot(), trace.WithAttributes(
 		attribute.String("gocrontab.app", a.App), attribute.String("gocrontab.job", a.Job), attribute.Int64("gocrontab.job_id", a.JobID),
-		attribute.String("gocrontab.run", a.Launch.String()), attribute.Int("gocrontab.attempt", a.Attempt),
+		attribute.String("gocrontab.run", job.RunID(a.Launch.Run)), attribute.Int("gocrontab.attempt", a.Attempt),
 		attribute.String("gocrontab.due", job.MicrosOf(a.Due).String()), attribute.Float64("gocrontab.lateness_seconds", a.Began.Sub(a.Due).Seconds()),
 	))
 	defer span.End()

@@ -19,7 +19,6 @@ import (
 	"go-crontab/trace"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/google/uuid"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	v1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -95,7 +94,7 @@ func TestSpans(t *testing.T) {
 		return job.Result{Outcome: job.Failed, Reason: "said something secret", ExitCode: &code}
 	}))
 	due := time.UnixMicro(1_800_000_000_000_000)
-	run.Execute(t.Context(), execute.Attempt{App: "shop", Job: "close", JobID: 7, Attempt: 2, Due: due, Began: due.Add(1500 * time.Millisecond), Launch: job.Launch{Session: uuid.New(), N: 5}})
+	run.Execute(t.Context(), execute.Attempt{App: "shop", Job: "close", JobID: 7, Attempt: 2, Due: due, Began: due.Add(1500 * time.Millisecond), Launch: job.Launch{Run: 5, Claim: 1}})
 
 	m := chi.NewRouter()
 	m.Use(tracer.Handler)
@@ -120,7 +119,7 @@ func TestSpans(t *testing.T) {
 	}
 	attempt, request := c.spans[0], c.spans[1]
 	a := attributes(attempt)
-	for name, want := range map[string]string{"gocrontab.app": "shop", "gocrontab.outcome": "failed", "gocrontab.exit_code": "3", "gocrontab.attempt": "2", "gocrontab.lateness_seconds": "1.5"} {
+	for name, want := range map[string]string{"gocrontab.app": "shop", "gocrontab.run": "5", "gocrontab.outcome": "failed", "gocrontab.exit_code": "3", "gocrontab.attempt": "2", "gocrontab.lateness_seconds": "1.5"} {
 		if a[name] != want {
 			t.Errorf("%s: got %q, want %q", name, a[name], want)
 		}
