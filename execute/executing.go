@@ -52,7 +52,7 @@ type Executing struct {
 
 	mu    sync.Mutex
 	byRun map[int64]*entry
-	over  int           // attempts whose end waits to be written
+	over  int           // attempts among byRun whose end waits to be written
 	calls int           // HTTP requests among the others
 	busy  int           // attempts under way
 	idle  chan struct{} // closed when none is any more; nil: nobody waits for that
@@ -86,6 +86,9 @@ func (x *Executing) Add(started []job.Started) {
 
 	x.mu.Lock()
 	for _, a := range entries {
+		if old := x.byRun[a.Run]; old != nil && old.over {
+			x.over-- // the end of an earlier launch, which is not ours to write any more
+		}
 		x.byRun[a.Run] = a
 		x.busy++
 		x.calls += a.call()
@@ -160,7 +163,9 @@ func (x *Executing) run(a *entry) {
 	x.mu.Lock()
 	a.over = true
 	x.calls -= a.call()
-	x.over++
+	if x.byRun[a.Run] == a {
+		x.over++
+	}
 	x.mu.Unlock()
 	run := job.Run{
 		Launch: a.Launch, JobID: a.JobID, App: a.Spec.App, Due: a.Due, Until: a.Due, Count: 1, Kind: a.Kind, Request: a.Request, Attempt: a.Attempt, Final: true,
@@ -263,7 +268,7 @@ func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 func (x *Executing) Written(launches []job.Launch) {
 	x.mu.Lock()
 	for _, l := range launches {
-		if a := x.byRun[l.Run]; a != nil && a.Launch == l {
+		if a := x.byRun[l.Run]; a != nil && a.Launch == l && a.over {
 			delete(x.byRun, l.Run)
 			x.over--
 		}

@@ -41,7 +41,6 @@ type sofar struct {
 	attempts []Attempt
 	runs     []job.Run
 	again    []job.Micros
-	written  []func()
 	freed    int
 	room     int
 }
@@ -93,10 +92,10 @@ func inBubble(t *testing.T, f func(context.Context, Attempt) job.Result, body fu
 		}
 		b.Executing = NewExecuting(&Executing{
 			Ctx: ctx, Session: b, Executor: executor{b, f}, Slots: 3, Log: slog.New(slog.DiscardHandler), Freed: count(&b.so.freed), Room: count(&b.so.room),
-			Ended: func(_ job.Started, r job.Run, again job.Micros, written func()) {
+			Ended: func(_ job.Started, r job.Run, again job.Micros) {
 				b.mu.Lock()
 				defer b.mu.Unlock()
-				b.so.runs, b.so.again, b.so.written = append(b.so.runs, r), append(b.so.again, again), append(b.so.written, written)
+				b.so.runs, b.so.again = append(b.so.runs, r), append(b.so.again, again)
 			},
 		})
 		body(b)
@@ -155,7 +154,7 @@ func TestSpawnedWhenDue(t *testing.T) {
 		if !b.Has(s.Launch) || b.Len() != 1 || b.Free() != 3 || got.room != 1 {
 			t.Errorf("ended: got %d in the set, %d free, told %d times of room; want it to wait for its record without a slot", b.Len(), b.Free(), got.room)
 		}
-		got.written[0]()
+		b.Written([]job.Launch{s.Launch})
 		got = b.look()
 		if b.Has(s.Launch) || b.Len() != 0 || b.Free() != 3 || got.room != 2 || got.freed != 0 {
 			t.Errorf("written: got %d in the set, told %d times of room, %d times of a run to free; want none, twice, never", b.Len(), got.room, got.freed)
@@ -383,17 +382,17 @@ func TestNewLaunchOfTheSameRun(t *testing.T) {
 		old := b.attempt(1, 0)
 		b.Add([]job.Started{old})
 		time.Sleep(time.Second)
-		got := b.look() // it ended
+		b.look() // it ended
 		next := b.attempt(1, 0)
 		next.Claim = 2
 		b.Add([]job.Started{next})
-		got.written[0]()
+		b.Written([]job.Launch{old.Launch, next.Launch}) // the new one has not ended
 		if !b.Has(next.Launch) || b.Has(old.Launch) || b.Len() != 1 || b.Free() != 2 {
 			t.Errorf("got has new %v, has old %v, %d in the set, %d free; want only the new one", b.Has(next.Launch), b.Has(old.Launch), b.Len(), b.Free())
 		}
 		time.Sleep(2 * time.Second)
-		got = b.look()
-		got.written[1]()
+		b.look()
+		b.Written([]job.Launch{old.Launch, next.Launch})
 		if b.Len() != 0 || b.Free() != 3 {
 			t.Errorf("got %d in the set, %d free; want none, and all", b.Len(), b.Free())
 		}

@@ -37,7 +37,7 @@ func executing(t *testing.T, s Session, e Executor) (x *Executing, freed *atomic
 	freed, runs = new(atomic.Int64), make(chan job.Run, 1)
 	return NewExecuting(&Executing{
 		Ctx: t.Context(), Session: s, Executor: e, Slots: 1, Freed: func() { freed.Add(1) }, Room: func() {},
-		Ended: func(_ job.Started, r job.Run, _ job.Micros, _ func()) { runs <- r }, Log: slog.New(slog.DiscardHandler),
+		Ended: func(_ job.Started, r job.Run, _ job.Micros) { runs <- r }, Log: slog.New(slog.DiscardHandler),
 	}), freed, runs
 }
 
