@@ -53,6 +53,7 @@ type life struct {
 	evaluator *alert.Evaluator
 	sender    *alert.Sender
 	watcher   *watcher
+	rezoner   *edit.Rezoner
 
 	editor *edit.Editor
 
@@ -69,8 +70,8 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 
 	l.newTrip(commands)
 	l.newWatch()
-	l.newChores()
 	l.editor = n.newEditor(l)
+	l.newChores()
 	return l
 }
 
@@ -104,7 +105,7 @@ func (l *life) newTrip(commands context.Context) {
 	})
 	l.starter = schedule.NewStarter(schedule.Starter{
 		DB: n.db, Exclusion: n.exclusion, Session: takes, Definitions: definitions, Prepared: l.prepared, Executing: l.executing,
-		Ends: l.recorder, Stops: l.stops, Limits: l.limiter, Replaced: l.wishes.Look, Labels: labels, Window: n.window(), Log: n.log,
+		Ends: l.recorder, Stops: l.stops, Limits: l.limiter, Replaced: l.wishes.Look, Labels: labels, Window: job.SpawnWindow * time.Microsecond, Log: n.log,
 	})
 }
 
@@ -135,6 +136,7 @@ func (l *life) newChores() {
 	l.evaluator = &alert.Evaluator{DB: n.alertReads(), Session: s, Due: l.sender.Wake, Nothing: l.lookout.NothingToWatch, Log: n.log}
 	l.chainer = &audit.Chainer{DB: n.api, Session: s, Newest: l.lookout.LastLine, Log: n.log}
 	l.watcher = &watcher{n: n, session: s, lookout: l.lookout}
+	l.rezoner = &edit.Rezoner{Editor: l.editor, Session: s, Zones: job.ZoneData(), Log: n.log}
 }
 
 // ended takes the end of an attempt.
@@ -192,7 +194,7 @@ func (l *life) run(ctx, hard context.Context) {
 	for _, run := range []loop{l.claimer.Run, l.starter.Run} {
 		working.Go(func() { run(work) })
 	}
-	for _, run := range []loop{l.tidier.Run, l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.evaluator.Run, l.sender.Run} {
+	for _, run := range []loop{l.tidier.Run, l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.evaluator.Run, l.sender.Run, l.rezoner.Run} {
 		chores.Go(func() { run(work) })
 	}
 	select {

@@ -247,7 +247,7 @@ type Status struct {
 func (n *Node) Status() Status {
 	st := Status{Node: n.cfg.Name, Slots: n.cfg.Slots, Waiting: n.unwritten()}
 	if l := n.life.Load(); l != nil {
-		st.Session, st.LeaseAge, st.Lead = l.session.ID().String(), l.session.Age(), schedule.Lead
+		st.Session, st.LeaseAge, st.Lead = l.session.ID().String(), l.session.Age(), l.starter.Lead()
 		st.Ready = l.session.Fresh() && !l.session.Draining() && l.isGuarded() && l.advances()
 		if l.guard != nil {
 			st.Guard = l.guard.PID()

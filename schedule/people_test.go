@@ -233,7 +233,7 @@ func TestNothingRunsTwice(t *testing.T) {
 	id := p.creates(ofEvery("j", 8))
 	m.claims(1)
 	m.at(7.99)
-	if _, err := m.starter.start(m.Context(), m.session.now, m.session.now.Add(Lead)); err != nil {
+	if _, err := m.starter.start(m.Context(), m.session.now, m.session.now.Add(minLead)); err != nil {
 		t.Fatal(err)
 	}
 	c.want("started ahead of time", m.set.take(), "j@8")

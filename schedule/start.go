@@ -39,16 +39,17 @@ type Starter struct {
 	Log         *slog.Logger
 
 	Labels map[string]string // of this node and of its handlers
-	Window time.Duration     // how long after its due time, or its start if that is later, a run may be spawned
+	Window time.Duration     // how long after its due time, or its start if that is later, a run may be spawned, at least
 
 	freed wake
 	woken wake
+	pace  *pace
 	busy  int // how many looks in a row found overdue runs that could not be judged
 }
 
 // NewStarter completes a starter. Run it.
 func NewStarter(s Starter) *Starter {
-	s.freed, s.woken = newWake(), newWake()
+	s.freed, s.woken, s.pace = newWake(), newWake(), new(pace)
 	return &s
 }
 
@@ -87,7 +88,7 @@ const retryPause = 100 * time.Millisecond
 
 // decide is one transaction: read, judge, write. Of the runs that it does not hold yet, holders names who does.
 func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros) (verdicts []verdict, err error) {
-	woken := 0
+	woken, window := 0, s.window()
 	stops, _ := s.Stops.now()
 	err = s.Exclusion.Do(ctx, lock.Change{
 		Name: "start",
@@ -100,7 +101,7 @@ func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64
 			if err := takeOver(tx, s.Session.Number(), verdicts, holders); err != nil {
 				return err
 			}
-			woken, err = write(tx, s.Session.Number(), verdicts, scene, s.Window.Microseconds())
+			woken, err = write(tx, s.Session.Number(), verdicts, scene, int64(window))
 			return err
 		},
 		Settle: func(tx *sql.Tx) error {
@@ -110,7 +111,7 @@ func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64
 		},
 		// If we die before this, the runs execute for a session that is gone, and end lost. If we die after it, so do they:
 		// nothing of a node outlives it.
-		Sets: func() { s.apply(verdicts, now) },
+		Sets: func() { s.apply(verdicts, now, window) },
 	})
 	if err == nil {
 		s.signalOthers(woken, verdicts)
@@ -130,7 +131,7 @@ func (s *Starter) signalOthers(woken int, verdicts []verdict) {
 }
 
 // apply makes the sets say what the rows say.
-func (s *Starter) apply(verdicts []verdict, now job.Micros) {
+func (s *Starter) apply(verdicts []verdict, now, window job.Micros) {
 	var started []job.Started
 	for i := range verdicts {
 		v := &verdicts[i]
@@ -139,7 +140,7 @@ func (s *Starter) apply(verdicts []verdict, now job.Micros) {
 			r := &v.run
 			started = append(started, job.Started{
 				Launch: r.Launch, JobID: r.JobID, Kind: r.Kind, Request: r.Request, Attempt: r.Attempt, Due: r.Due, DueNow: r.DueNow,
-				Spec: v.def.Spec, At: now, SpawnBy: max(r.DueNow, now) + job.Micros(s.Window.Microseconds()),
+				Spec: v.def.Spec, At: now, SpawnBy: max(r.DueNow, now) + window,
 			})
 		case hold:
 			s.Prepared.Hold(v.run, v.at, now)

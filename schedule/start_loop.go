@@ -9,8 +9,6 @@ import (
 )
 
 const (
-	// Lead is how long before the due time a start may be committed: about as long as that takes.
-	Lead = 10 * time.Millisecond
 	// together is how far behind the first run others may be due that start in the same transaction.
 	together = 15 * time.Millisecond
 	// overduePeriod is how often a node looks for runs that nobody has started in time.
@@ -34,6 +32,7 @@ func (s *Starter) Run(ctx context.Context) error {
 		now := s.Session.Now()
 		wait := min(s.untilNext(now), max(time.Millisecond, overdueAt.Sub(now)))
 		if wait > 0 {
+			s.pace.rest()
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
@@ -49,11 +48,15 @@ func (s *Starter) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 
-		took, err := s.start(ctx, now, now.Add(Lead+together))
+		began := s.pace.begin()
+		took, err := s.start(ctx, now, now.Add(s.pace.lead()+together))
 		if err != nil && ctx.Err() == nil {
 			s.Log.Warn("cannot start runs, trying again", "error", err)
 		}
-		if took == 0 { // no lease, or no room
+		if took > 0 {
+			s.pace.end(began)
+		} else { // no lease, or no room
+			s.pace.rest()
 			select {
 			case <-ctx.Done():
 			case <-time.After(startPeriod):
@@ -69,7 +72,7 @@ func (s *Starter) untilNext(now job.Micros) time.Duration {
 	if !ok {
 		return startPeriod
 	}
-	return min(startPeriod, max(0, at.Sub(now)-Lead))
+	return min(startPeriod, max(0, at.Sub(now)-s.pace.lead()))
 }
 
 // Freed tells the starter that a slot has become free.

@@ -33,7 +33,7 @@ const (
 )
 
 // StopsSeen is how long after the commit of a stop nothing is spawned any more that it is about, by nodes with this spawn window.
-func StopsSeen(window time.Duration) time.Duration { return stopsValid + Lead + together + window }
+func StopsSeen(window time.Duration) time.Duration { return stopsValid + maxLead + together + window }
 
 // Run reads until ctx is over.
 func (s *Stops) Run(ctx context.Context) error {

@@ -24,11 +24,10 @@ import (
 // cluster is a schema with nodes whose loops run. What they execute ends at once.
 type cluster struct {
 	*testing.T
-	dsn  string
-	db   *sql.DB
-	mu   sync.Mutex
-	dead map[trip.Owner]bool
-	ran  map[string]int // by job and due time: how often it was executed
+	dsn string
+	db  *sql.DB
+	mu  sync.Mutex
+	ran map[string]int // by job and due time: how often it was executed
 }
 
 // node is a member of the cluster behind a proxy of its own.
@@ -79,7 +78,7 @@ func newCluster(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	legal.Watch(t, db)
-	return &cluster{T: t, dsn: dsn, db: db, dead: map[trip.Owner]bool{}, ran: map[string]int{}}
+	return &cluster{T: t, dsn: dsn, db: db, ran: map[string]int{}}
 }
 
 // join starts the loops of a node.
@@ -106,15 +105,9 @@ func (c *cluster) join(number trip.Owner, share, of int) *node {
 	n.starter = schedule.NewStarter(schedule.Starter{
 		DB: db, Exclusion: x, Session: n, Definitions: defs, Prepared: prepared, Executing: n, Log: log, Window: time.Second,
 	})
-	reaper := &result.Reaper{
-		DB: db, Exclusion: x, Session: n, Log: log, NodeOf: func(o trip.Owner) string { return fmt.Sprint("node-", o) },
-		Living: c.living, SpecOf: func(id int64) *job.Spec {
-			if d := defs.Latest(id); d != nil {
-				return d.Spec
-			}
-			return nil
-		},
-	}
+	reaper := result.NewReaper(result.Reaper{DB: db, Exclusion: x, Session: n, Log: log})
+	c.exec("INSERT INTO life (id, session, node, started) VALUES (?, UNHEX(LPAD(?, 32, '0')), CONCAT('node-', ?), 0)", number, number, number)
+	c.exec("INSERT INTO session (id, node, started, beat_at) VALUES (UNHEX(LPAD(?, 32, '0')), CONCAT('node-', ?), 0, 0)", number, number)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel
@@ -131,15 +124,11 @@ func (c *cluster) join(number trip.Owner, share, of int) *node {
 	return n
 }
 
-// living are the sessions whose rows are there: all that ever joined, less the buried ones.
-func (c *cluster) living(context.Context) (map[trip.Owner]bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	out := map[trip.Owner]bool{}
-	for n := trip.Owner(1); n < 10; n++ {
-		out[n] = !c.dead[n]
+func (c *cluster) exec(statement string, args ...any) {
+	c.Helper()
+	if _, err := c.db.Raw().Exec(statement, args...); err != nil {
+		c.Fatalf("%s: %v", statement, err)
 	}
-	return out, nil
 }
 
 // every adds jobs that are due at each multiple of a second from now on.
@@ -181,7 +170,8 @@ func TestNodesThatFail(t *testing.T) {
 			n.proxy.Refuse()
 			n.proxy.CutAll()
 			n.stop()
-			time.AfterFunc(time.Second, func() { c.mu.Lock(); c.dead[n.number] = true; c.mu.Unlock() })
+			time.Sleep(time.Second)
+			c.exec("DELETE FROM session WHERE id = UNHEX(LPAD(?, 32, '0'))", n.number)
 		},
 		"it hears nothing": func(_ *cluster, n *node) { n.proxy.Blackhole(faultproxy.ToClient) },
 		"it is cut off":    func(_ *cluster, n *node) { n.proxy.Blackhole(faultproxy.BothWays) },

@@ -1,0 +1,29 @@
+package trip
+
+import (
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Zoned is a living job as whoever compares its cursor with its schedule sees it.
+type Zoned struct {
+	JobID   int64
+	Version int32
+	NextDue job.Micros // zero: none
+	Paused  bool
+}
+
+// JobsAfter lists living jobs by id, those after the given one.
+func JobsAfter(r sql.Reader, after int64, limit int) ([]Zoned, error) {
+	const query = `
+		SELECT id, version, COALESCE(next_due, 0), paused
+		FROM job FORCE INDEX (PRIMARY)
+		WHERE id > ? AND living = 1
+		ORDER BY id
+		LIMIT ?`
+	scan := func(rows *sql.Rows) (z Zoned, err error) {
+		err = rows.Scan(&z.JobID, &z.Version, &z.NextDue, &z.Paused)
+		return z, err
+	}
+	return sql.Select(r, "list jobs by id", scan, query, after, limit)
+}
