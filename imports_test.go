@@ -24,8 +24,8 @@ var mayImport = map[string][]string{
 	"test/trip": {},                         // measures the trip of a run, and drives nodes without a program around them
 
 	"session":       {"job", "sql", "sql/trip", "lock", "internal/boottime"},
-	"schedule":      {"job", "lock", "sql", "sql/trip"}, // claims and starts
-	"schedule/edit": {"job", "sql", "sql/trip"},         // people's changes: claims and starts find them in the rows
+	"schedule":      {"job", "lock", "sql", "sql/trip"},     // claims and starts
+	"schedule/edit": {"job", "sql", "sql/trip", "sql/read"}, // people's changes: claims and starts find them in the rows
 	"result":        {"job", "lock", "sql", "sql/trip", "sql/read", "internal/failpoint", "internal/privilege"},
 	"compensate":    {"lock", "sql", "sql/trip"},
 	"execute":       {"job", "internal/failpoint", "internal/privilege"}, // cannot reach the database
@@ -42,10 +42,10 @@ var mayImport = map[string][]string{
 	"audit": {"job", "sql", "internal/trail"}, // chains and verifies audit lines, and copies them: reads what the others write
 
 	"node":   {"alert", "audit", "job", "metric", "secret", "sql", "lock", "session", "schedule", "execute", "result", "compensate", "guard", "internal/failpoint", "internal/logqueue"},
-	"auth":   {"job", "sql"},                                                                                                 // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
-	"doctor": {"audit", "job", "sql", "sql/trip", "sql/read", "session"},                                                     // what is not as it should be: reads what the others write
-	"feed":   {"job", "sql", "sql/trip", "sql/read", "internal/trail"},                                                       // what changes, for whoever listens: reads what the others write
-	"api":    {"alert", "audit", "job", "secret", "sql", "auth", "doctor", "feed", "crontab", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
+	"auth":   {"job", "sql"},                                                                                                                                          // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
+	"doctor": {"audit", "job", "sql", "sql/trip", "sql/read", "session"},                                                                                              // what is not as it should be: reads what the others write
+	"feed":   {"job", "sql", "sql/trip", "sql/read", "internal/trail"},                                                                                                // what changes, for whoever listens: reads what the others write
+	"api":    {"alert", "audit", "job", "secret", "sql", "sql/trip", "sql/read", "schedule/edit", "auth", "doctor", "feed", "crontab", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
 	"cli": {"audit", "job", "secret", "sql", "auth", "doctor", "session", "guard", "node", "trace", "api", "manifest", "crontab", "follow", "bench", "internal/logqueue", "internal/privatedb", "internal/sse"},
 	".":   {"cli"},

@@ -10,8 +10,11 @@ type Bulk struct {
 	Done []Bulked
 }
 
-// Seen is a job as it was found: a change of one that is at another version by then is refused.
-type Seen struct{ ID, Version int64 }
+// Seen is a job as it was found: a change of one that has been changed since is refused.
+type Seen struct {
+	ID      int64
+	Changes int32 // how often people had changed it
+}
 
 // Bulked is what became of one job.
 type Bulked struct {

@@ -56,7 +56,7 @@ var changesToRefuse = map[string]func(p *person, busy, paused int64) (any, error
 	},
 	"several at once": func(p *person, busy, paused int64) (any, error) {
 		spec := ofEvery("new", 5)
-		return p.Apply(p.ctx, []edit.Change{
+		return p.Each(p.ctx, []edit.Change{
 			{Action: job.ActionCreate, Spec: &spec}, {Action: job.ActionDelete, ID: paused}, {Action: job.ActionPause, ID: busy}, {Action: job.ActionPause, ID: 1},
 		})
 	},

@@ -396,7 +396,7 @@ func TestLockedJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	done, err := p.Apply(p.ctx, []edit.Change{{Action: job.ActionPause, ID: kept}, {Action: job.ActionPause, ID: other}})
+	done, err := p.Each(p.ctx, []edit.Change{{Action: job.ActionPause, ID: kept}, {Action: job.ActionPause, ID: other}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -419,7 +419,7 @@ func TestManyJobs(t *testing.T) {
 	apply := func(what string) {
 		t.Helper()
 		before := proxy.Statements()
-		done, err := p.ApplyAll(p.ctx, changes)
+		done, err := p.All(p.ctx, changes)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -497,7 +497,7 @@ func TestUnknownCommitOfAChange(t *testing.T) {
 					ch.ID, spec.Name = 0, "k"
 				}
 				proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("INSERT INTO audit"), Action: action})
-				done, err := p.ApplyAll(p.ctx, []edit.Change{ch})
+				done, err := p.All(p.ctx, []edit.Change{ch})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -282,7 +282,7 @@ func (x *chaos) finale() {
 			s.last().to, s.deleted = x.now, true
 		}
 	}
-	_, err := x.person.ApplyAll(x.person.ctx, all)
+	_, err := x.person.All(x.person.ctx, all)
 	x.check1(err)
 	work()
 }

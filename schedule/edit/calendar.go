@@ -28,14 +28,19 @@ func (e *Editor) PutCalendar(ctx context.Context, spec job.CalendarSpec, version
 		return false, err
 	}
 	_, err = e.apply(ctx, batch{
-		all: true, calendar: c,
-		list: func(ctx context.Context) ([]Change, error) { return e.changesOf(ctx, spec.Name) },
-		before: func(tx *sql.Tx, b batch) (line *job.Entry, err error) {
+		all:       true,
+		calendars: func() []*job.Calendar { return []*job.Calendar{c} },
+		list:      func(ctx context.Context, _ job.Micros) ([]Change, error) { return e.changesOf(ctx, spec.Name) },
+		before: func(tx *sql.Tx, b batch) (lines []*job.Entry, err error) {
+			var line *job.Entry
 			isNew, line, err = putCalendar(ctx, tx, c, version, b.now)
 			if err != nil {
 				return nil, err
 			}
-			return line, sameUsers(tx, spec.Name, b)
+			if line != nil {
+				lines = append(lines, line)
+			}
+			return lines, sameUsers(tx, spec.Name, b)
 		},
 	})
 	return isNew, err

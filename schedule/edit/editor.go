@@ -26,6 +26,12 @@ type Editor struct {
 	Session Session
 	Soon    func() // called when something may have to be claimed or started at once
 
+	// StopsSeen is how long after the commit of a stop nodes may still start something against it, see schedule.StopsSeen.
+	// Zero: as long as nodes with the usual spawn window may.
+	StopsSeen time.Duration
+
+	Limited func(job.Limit) // called when a limit of an app refuses a change; nil: nobody counts
+
 	mu   sync.Mutex
 	apps map[string]int32
 }
@@ -36,7 +42,8 @@ type Change struct {
 	ID      int64      // of the job, unless it is to be created
 	Changes int32      // how often the job must have been changed before; zero: any number
 	Spec    *job.Spec  // of create, update and rollback, with its defaults
-	Paused  bool       // of create: it begins paused
+	Paused  *bool      // of create and update: whether it is paused then; nil: as it is, and a new job is not
+	Past    bool       // of create and update: a single due time that has passed is no error
 	Pause   job.PauseRequest
 	Reason  string // for the audit
 }
@@ -57,7 +64,7 @@ var (
 	// ErrLocked means that somebody else keeps the row of a job locked.
 	ErrLocked = errors.New("somebody else keeps the job locked; try again later")
 	// errAgain means that a row was not as it was seen: the change begins again.
-	errAgain = errors.New("the job changes too often; try again")
+	errAgain = fmt.Errorf("it changes too often; try again: %w", job.ErrChanged)
 )
 
 const (
@@ -70,27 +77,32 @@ const (
 	longestWindow = 5 * time.Second
 )
 
-// Apply makes changes in one transaction, each of another job. A change that cannot be made is refused by itself, and does not
+// Each makes changes in one transaction, each of another job. A change that cannot be made is refused by itself, and does not
 // hold up the others.
-func (e *Editor) Apply(ctx context.Context, changes []Change) ([]Done, error) {
+func (e *Editor) Each(ctx context.Context, changes []Change) ([]Done, error) {
 	return e.apply(ctx, batch{changes: changes})
 }
 
-// ApplyAll makes all changes, or none: a refused one is the error.
-func (e *Editor) ApplyAll(ctx context.Context, changes []Change) ([]Done, error) {
+// All makes all changes, or none: a refused one is the error.
+func (e *Editor) All(ctx context.Context, changes []Change) ([]Done, error) {
 	return e.apply(ctx, batch{changes: changes, all: true})
 }
 
 // batch is what one transaction does.
 type batch struct {
-	changes  []Change
-	list     func(context.Context) ([]Change, error)  // makes the changes anew at each try; nil: they are given
-	all      bool                                     // or none
-	before   func(*sql.Tx, batch) (*job.Entry, error) // what comes before the jobs in the lock order; nil: nothing
-	calendar *job.Calendar                            // that before writes
-	now      job.Micros                               // when the changes are made
-	actor    job.Actor
+	changes   []Change
+	list      func(context.Context, job.Micros) ([]Change, error) // makes the changes anew at each try; nil: they are given
+	all       bool                                                // or none
+	retake    bool                                                // a name that somebody has taken meanwhile begins it again
+	before    writing                                             // what comes before the jobs in the lock order; nil: nothing
+	after     func(*sql.Tx, batch, []Done) ([]*job.Entry, error)  // and behind them
+	calendars func() []*job.Calendar                              // that before writes; nil: none
+	now       job.Micros                                          // when the changes are made
+	actor     job.Actor
 }
+
+// writing is a part of a transaction. It returns its lines of the audit.
+type writing func(*sql.Tx, batch) ([]*job.Entry, error)
 
 func (e *Editor) apply(ctx context.Context, b batch) ([]Done, error) {
 	b.actor = job.ActorOf(ctx)
@@ -116,7 +128,7 @@ func (e *Editor) apply(ctx context.Context, b batch) ([]Done, error) {
 func (e *Editor) once(ctx context.Context, b batch, last bool) (done []Done, window job.Micros, err error) {
 	b.now = e.Session.Now()
 	if b.list != nil {
-		if b.changes, err = b.list(ctx); err != nil {
+		if b.changes, err = b.list(ctx, b.now); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -125,31 +137,57 @@ func (e *Editor) once(ctx context.Context, b batch, last bool) (done []Done, win
 		return nil, 0, err
 	}
 
-	err = e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
-		var first *job.Entry
-		if b.before != nil {
-			if first, err = b.before(tx, b); err != nil {
-				return nil, err
-			}
-		}
-		verdicts, until, err := decide(tx, views, b, last)
-		if err != nil {
-			return nil, err
-		}
-		window = until
-		done, err = write(tx, e.Session, verdicts, b)
-		if err != nil {
-			return nil, err
-		}
-		if o := job.OnceOf(ctx); o != nil && len(done) == 1 {
-			o.JobID = done[0].ID
-		}
-		return note(tx, verdicts, first, b)
+	err = e.DB.Record(ctx, func(tx *sql.Tx) (line *job.Entry, err error) {
+		done, window, line, err = e.transact(ctx, tx, views, b, last)
+		return line, err
 	})
-	if errors.Is(err, sql.ErrMoved) {
+	if errors.Is(err, sql.ErrMoved) || b.retake && errors.Is(err, sql.ErrExists) {
 		err = errAgain
 	}
-	return done, window, err
+	return done, window, e.refused(err)
+}
+
+// transact is the transaction of a change. It returns the last line of the audit, which is still to be written.
+func (e *Editor) transact(
+	ctx context.Context, tx *sql.Tx, views []*view, b batch, last bool,
+) (done []Done, window job.Micros, line *job.Entry, err error) {
+	var lines []*job.Entry
+	if b.before != nil {
+		if lines, err = b.before(tx, b); err != nil {
+			return nil, 0, nil, err
+		}
+	}
+
+	verdicts, window, err := decide(tx, views, b, last)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	if done, err = write(tx, e.Session, verdicts, b); err != nil {
+		return nil, 0, nil, err
+	}
+	if o := job.OnceOf(ctx); o != nil && len(done) == 1 {
+		o.JobID = done[0].ID
+	}
+	lines = append(lines, linesOf(verdicts)...)
+
+	if b.after != nil {
+		more, err := b.after(tx, b, done)
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		lines = append(lines, more...)
+	}
+	line, err = note(tx, lines, b)
+	return done, window, line, err
+}
+
+// refused tells whoever counts them of a change that a limit refused.
+func (e *Editor) refused(err error) error {
+	var over *job.OverLimit
+	if e.Limited != nil && errors.As(err, &over) {
+		e.Limited(over.Limit)
+	}
+	return err
 }
 
 // passed waits until a spawn window has passed. Runs that started under an old definition have been spawned by then, or never

@@ -58,7 +58,7 @@ func judge(v *view, locked *trip.JobRow, ahead []trip.Ahead, now job.Micros) ver
 	case recalendar:
 		out.recalendar(back, floor, now)
 	default:
-		out.update(back, ahead, floor, now)
+		out.change(back, ahead, floor, now)
 	}
 	if out.Result == job.BulkChanged {
 		out.row.Changes++
@@ -91,7 +91,8 @@ func split(ahead []trip.Ahead, after job.Micros) (back []trip.Ahead, floor job.M
 func (v *verdict) create() {
 	v.Result, v.Version, v.Changes = job.BulkChanged, 1, 1
 	v.row = trip.JobRow{
-		AppID: v.appID, Name: v.def.Name, Hash: job.HashOf(v.def.App, v.def.Name), Version: 1, Changes: 1, Paused: v.Paused,
+		AppID: v.appID, Name: v.def.Name, Hash: job.HashOf(v.def.App, v.def.Name), Version: 1, Changes: 1,
+		Paused: v.Paused != nil && *v.Paused,
 	}
 	first, _ := v.next.first(v.next.after)
 	v.row.SetCursor(first)
@@ -105,14 +106,21 @@ func (v *verdict) pause(back []trip.Ahead) {
 		return
 	}
 	v.Result = job.BulkChanged
-	if !v.row.Paused {
-		v.row.Parked = v.row.NextDue
-		if len(back) > 0 {
-			v.row.Parked = back[0].Due
-		}
-		v.takeBack = back
+	v.park(back)
+	v.row.NextDue = v.Pause.Until
+}
+
+// park takes back what has not begun, and parks the cursor. A job that is paused has nothing that could be taken back.
+func (v *verdict) park(back []trip.Ahead) {
+	if v.row.Paused {
+		return
 	}
-	v.row.Paused, v.row.NextDue = true, v.Pause.Until
+	v.row.Parked = v.row.NextDue
+	if len(back) > 0 {
+		v.row.Parked = back[0].Due
+	}
+	v.takeBack = back
+	v.row.Paused, v.row.NextDue = true, 0
 }
 
 // resume puts the cursor back to where it is parked. What was due before is up to the misfire policy, at the next claim.
@@ -122,6 +130,10 @@ func (v *verdict) resume(now job.Micros) {
 		return
 	}
 	v.Result = job.BulkChanged
+	v.unpark(now)
+}
+
+func (v *verdict) unpark(now job.Micros) {
 	v.row.Resumed = now
 	if until := v.row.NextDue; until != 0 {
 		v.row.Resumed = min(now, until)
@@ -140,6 +152,30 @@ func (v *verdict) delete(back []trip.Ahead, now job.Micros) {
 		v.count("job was deleted", now)
 	}
 	v.row.Deleted, v.row.Paused, v.row.NextDue, v.row.Parked = true, false, 0, 0
+}
+
+// change gives the job another definition, and pauses or resumes it if that is wanted, too: under the pause nothing of either
+// definition is claimed.
+func (v *verdict) change(back, ahead []trip.Ahead, floor, now job.Micros) {
+	if v.Paused != nil && *v.Paused {
+		v.park(back)
+	}
+	v.update(back, ahead, floor, now)
+	if v.Paused != nil && !*v.Paused && v.row.Paused {
+		v.unpark(now)
+	}
+}
+
+// pausing is what a change of the definition does to the pause; empty: nothing.
+func (v *verdict) pausing() job.Action {
+	was := v.seen != nil && v.seen.Paused
+	switch {
+	case v.def == nil || v.row.Paused == was:
+		return ""
+	case v.row.Paused:
+		return job.ActionPause
+	}
+	return job.ActionResume
 }
 
 // update gives the job another definition. If its due times stay, so do its cursor and its runs, which start under the new
@@ -206,7 +242,7 @@ func (v *verdict) recalendar(back []trip.Ahead, floor, now job.Micros) {
 // count makes the row that stands for what passed without a run. Nothing of it may be claimed again (rule B).
 func (v *verdict) count(why string, now job.Micros) {
 	outcome := job.Superseded
-	if v.row.Paused {
+	if v.seen.Paused {
 		outcome, why = job.Skipped, "paused since "+v.seen.Pause.Since.String()+"; "+why
 	}
 	v.counted = &trip.Counted{

@@ -9,13 +9,18 @@ import (
 
 // Create writes a new job. It has no due times while it is paused.
 func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (Done, error) {
-	return e.one(ctx, Change{Action: job.ActionCreate, Spec: &spec, Paused: paused})
+	return e.one(ctx, Change{Action: job.ActionCreate, Spec: &spec, Paused: &paused})
 }
 
 // Update gives a job another definition, and moves it to another app if that says so. Runs that are due already stay and start
 // under the new definition. changes is how often the job must have been changed before, zero for any number.
 func (e *Editor) Update(ctx context.Context, id int64, changes int32, spec job.Spec) (Done, error) {
 	return e.one(ctx, Change{Action: job.ActionUpdate, ID: id, Changes: changes, Spec: &spec})
+}
+
+// UpdateAnd is Update, and pauses or resumes the job in the same step.
+func (e *Editor) UpdateAnd(ctx context.Context, id int64, changes int32, spec job.Spec, paused bool) (Done, error) {
+	return e.one(ctx, Change{Action: job.ActionUpdate, ID: id, Changes: changes, Spec: &spec, Paused: &paused})
 }
 
 // Rollback is Update with the definition of an earlier version.
@@ -48,7 +53,7 @@ func (e *Editor) one(ctx context.Context, c Change) (Done, error) {
 	if at := job.VersionOf(ctx); at != 0 && c.Changes == 0 {
 		c.Changes = int32(at)
 	}
-	done, err := e.ApplyAll(ctx, []Change{c})
+	done, err := e.All(ctx, []Change{c})
 	if err != nil {
 		return Done{}, err
 	}

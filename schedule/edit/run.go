@@ -46,7 +46,7 @@ func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key s
 			return nil, nil
 		}
 		out = Asked{Due: due}
-		if out.Done, err = runnable(jobs, seen); err != nil {
+		if out.Done, err = runnable(tx, jobs, seen, now); err != nil {
 			return nil, err
 		}
 		of := jobs[0]
@@ -61,12 +61,33 @@ func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key s
 	})
 	if err == nil {
 		e.Soon()
+		e.refusedOf(out.Done)
 	}
-	return out, err
+	return out, e.refused(err)
 }
 
-// runnable says of which jobs a run can be added. Of a single job it is an error if that cannot be done.
-func runnable(jobs []int64, seen map[int64]*trip.Seen) ([]Done, error) {
+// refusedOf tells whoever counts them of the changes that limits refused.
+func (e *Editor) refusedOf(done []Done) {
+	for i := range done {
+		e.refused(done[i].Err)
+	}
+}
+
+// runnable says of which jobs a run can be added, and counts those runs against the limits of their apps. Of a single job it is an
+// error if that cannot be done.
+func runnable(tx *sql.Tx, jobs []int64, seen map[int64]*trip.Seen, now job.Micros) ([]Done, error) {
+	done := runnableOf(jobs, seen)
+	if err := limitRuns(tx, done, seen, now); err != nil {
+		return nil, err
+	}
+	if len(done) == 1 && done[0].Err != nil {
+		return nil, done[0].Err
+	}
+	return done, nil
+}
+
+// runnableOf says which jobs there are and can be read.
+func runnableOf(jobs []int64, seen map[int64]*trip.Seen) []Done {
 	done := make([]Done, len(jobs))
 	for i, id := range jobs {
 		s := seen[id]
@@ -77,10 +98,7 @@ func runnable(jobs []int64, seen map[int64]*trip.Seen) ([]Done, error) {
 			done[i].Result, done[i].Err = job.BulkRefused, job.Problems{{Field: "job", Message: err.Error()}}
 		}
 	}
-	if len(done) == 1 && done[0].Err != nil {
-		return nil, done[0].Err
-	}
-	return done, nil
+	return done
 }
 
 // insertAsked writes the runs of a request, and its lines of the audit but one, which is returned.

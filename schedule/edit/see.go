@@ -158,20 +158,33 @@ func (e *Editor) calendarsOf(ctx context.Context, views []*view, b batch) (map[s
 	for _, c := range found { // one that cannot be read is as one that is not there
 		out[c.Name()] = c
 	}
-	if b.calendar != nil {
-		out[b.calendar.Name()] = b.calendar
+	if b.calendars != nil {
+		for _, c := range b.calendars() {
+			out[c.Name()] = c
+		}
 	}
 	return out, nil
 }
 
 // appsOf returns the numbers of the apps of new definitions.
 func (e *Editor) appsOf(ctx context.Context, views []*view) (map[string]int32, error) {
+	var names []string
+	for _, v := range views {
+		if v.def != nil && v.problem == nil {
+			names = append(names, v.def.App)
+		}
+	}
+	return e.numbers(ctx, names)
+}
+
+// numbers returns the numbers of apps. An app without one gets one.
+func (e *Editor) numbers(ctx context.Context, apps []string) (map[string]int32, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	unknown := map[string]bool{}
-	for _, v := range views {
-		if v.def != nil && v.problem == nil && e.apps[v.def.App] == 0 {
-			unknown[v.def.App] = true
+	for _, app := range apps {
+		if e.apps[app] == 0 {
+			unknown[app] = true
 		}
 	}
 	names := slices.Sorted(maps.Keys(unknown))
@@ -218,7 +231,7 @@ func (v *view) compute(work *job.Work, calendars map[string]*job.Calendar, now j
 		v.next = upcomingOf(schedule, v.outset(begun, now))
 		err = v.def.Explain(work.Err(), nil)
 	}
-	if err == nil && v.Action != recalendar && (v.was == nil || !v.was.SameAt(v.def)) {
+	if err == nil && v.Action != recalendar && !v.Past && (v.was == nil || !v.was.SameAt(v.def)) {
 		err = v.def.CheckPastAt(now.Time())
 	}
 	v.problem = err

@@ -13,7 +13,11 @@ import (
 
 // decide locks the jobs, reads the runs ahead, and judges. It returns until when something of the jobs may be spawned.
 func decide(tx *sql.Tx, views []*view, b batch, last bool) ([]verdict, job.Micros, error) {
-	if err := lockCalendars(tx, views, b); err != nil {
+	if err := lockCalendars(tx, views); err != nil {
+		return nil, 0, err
+	}
+	problems, err := lackingGroups(tx, views)
+	if err != nil {
 		return nil, 0, err
 	}
 	var ids, overdue []int64
@@ -52,9 +56,21 @@ func decide(tx *sql.Tx, views []*view, b batch, last bool) ([]verdict, job.Micro
 			*d = d.refuse(ErrLocked)
 		case d.again:
 			*d = d.refuse(errAgain)
+		case d.Result == job.BulkChanged && problems[v] != nil:
+			*d = d.refuse(problems[v])
 		}
-		if b.all && verdicts[i].Err != nil {
-			return nil, 0, verdicts[i].Err
+	}
+	if err := limitJobs(tx, verdicts); err != nil {
+		return nil, 0, err
+	}
+	if err := lackSecrets(tx, verdicts); err != nil {
+		return nil, 0, err
+	}
+	if b.all {
+		for i := range verdicts {
+			if verdicts[i].Err != nil {
+				return nil, 0, verdicts[i].Err
+			}
 		}
 	}
 
@@ -69,14 +85,11 @@ func decide(tx *sql.Tx, views []*view, b batch, last bool) ([]verdict, job.Micro
 }
 
 // lockCalendars writes the rows of the calendars that new definitions name: a change of one of them comes before this change, or
-// finds its job. The calendars must still be those that the due times were computed with.
-func lockCalendars(tx *sql.Tx, views []*view, b batch) error {
-	if b.calendar != nil {
-		return nil // before has locked it
-	}
+// finds its job. The calendars must still be those that the due times were computed with. A change of calendars has locked those.
+func lockCalendars(tx *sql.Tx, views []*view) error {
 	names := map[string]bool{}
 	for _, v := range views {
-		if v.def != nil && v.problem == nil {
+		if v.names() {
 			for _, name := range v.def.Calendars {
 				names[name] = true
 			}
@@ -94,12 +107,15 @@ func lockCalendars(tx *sql.Tx, views []*view, b batch) error {
 		calendars[c.Name()] = c
 	}
 	for _, v := range views {
-		if v.def != nil && v.problem == nil && digestsOf(v.def, calendars) != v.calendars {
+		if v.names() && digestsOf(v.def, calendars) != v.calendars {
 			return errAgain
 		}
 	}
 	return nil
 }
+
+// names reports whether the change may have its job name something that it did not name before.
+func (v *view) names() bool { return v.def != nil && v.problem == nil && v.Action != recalendar }
 
 // write makes the rows say what the verdicts say. Minting ids before would be no better: a transaction that runs again takes new ones.
 func write(tx *sql.Tx, s Session, verdicts []verdict, b batch) ([]Done, error) {
@@ -230,7 +246,7 @@ func writePauses(tx *sql.Tx, verdicts []verdict, b batch) error {
 		v := &verdicts[i]
 		switch {
 		case v.Result != job.BulkChanged:
-		case v.Action == job.ActionPause || v.Action == job.ActionCreate && v.Paused:
+		case v.Action == job.ActionPause || v.pausing() == job.ActionPause:
 			p := trip.Pause{JobID: v.jobID(), Since: b.now, Until: v.Pause.Until, Who: b.actor.Who, Reason: v.Pause.Reason}
 			if v.seen != nil && v.seen.Paused {
 				p.Since = v.seen.Pause.Since
@@ -246,29 +262,33 @@ func writePauses(tx *sql.Tx, verdicts []verdict, b batch) error {
 	return trip.DropPauses(tx, over)
 }
 
-// note writes the lines of the audit but the last, which is returned: it stands if and only if the whole change does.
-func note(tx *sql.Tx, verdicts []verdict, first *job.Entry, b batch) (*job.Entry, error) {
-	var lines []*job.Entry
-	if first != nil {
-		lines = append(lines, first)
-	}
+// linesOf is what the audit says of the changes.
+func linesOf(verdicts []verdict) (lines []*job.Entry) {
 	for i := range verdicts {
 		v := &verdicts[i]
 		if v.Result != job.BulkChanged || v.Action == recalendar {
 			continue // what changed is a calendar
 		}
 		lines = append(lines, v.line())
-		if v.Action == job.ActionCreate && v.Paused {
-			pause := *v.line()
-			pause.Action, pause.Became = job.ActionPause, ""
-			lines = append(lines, &pause)
+		if action := v.pausing(); action != "" {
+			more := *v.line()
+			more.Action, more.Was, more.Became, more.Reason = action, "", "", ""
+			lines = append(lines, &more)
 		}
 	}
+	return lines
+}
+
+// note writes the lines of the audit but the last, which is returned: it stands if and only if the whole change does.
+func note(tx *sql.Tx, lines []*job.Entry, b batch) (*job.Entry, error) {
 	if len(lines) == 0 {
 		return nil, nil
 	}
 	for _, line := range lines {
-		line.At, line.Actor = b.now, b.actor
+		line.At = b.now
+		if line.Who == "" {
+			line.Actor = b.actor
+		}
 	}
 	last := len(lines) - 1
 	return lines[last], tx.InsertAudits(lines[:last])

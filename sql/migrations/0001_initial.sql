@@ -79,6 +79,8 @@ CREATE TABLE grp (
   name  VARCHAR(128) NOT NULL,
   slots INT          NOT NULL,
   taken INT          NOT NULL DEFAULT 0 COMMENT 'how many executing runs hold a slot of it: as many as have run.grp = id',
+  created BIGINT     NOT NULL DEFAULT 0,
+  updated BIGINT     NOT NULL DEFAULT 0 COMMENT 'when it got this number of slots',
   PRIMARY KEY (id),
   UNIQUE KEY name (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -446,7 +446,7 @@ func DropPauses(tx *sql.Tx, jobs []int64) error {
 // SpawnBy returns until when something of jobs may be spawned, given the runs whose turn it is; zero if nothing may. That is the
 // run of each job that was started last: the windows of earlier ones end before. If it has not begun, a run may have started
 // just before it was woken, whose window ends at the latest at the given instant.
-func SpawnBy(tx *sql.Tx, running []int64, latest job.Micros) (until job.Micros, err error) {
+func SpawnBy(r sql.Reader, running []int64, latest job.Micros) (until job.Micros, err error) {
 	scan := func(rows *sql.Rows) (by job.Micros, err error) {
 		err = rows.Scan(&by)
 		return by, err
@@ -456,7 +456,7 @@ func SpawnBy(tx *sql.Tx, running []int64, latest job.Micros) (until job.Micros, 
 			SELECT COALESCE(MAX(IF(state IN ('idle', 'prepared', 'waiting'), ?, spawn_by)), 0)
 			FROM run FORCE INDEX (PRIMARY)
 			WHERE id IN ` + list(slices.Values(part))
-		found, err := sql.Select(tx, "read spawn windows", scan, query, int64(latest))
+		found, err := sql.Select(r, "read spawn windows", scan, query, int64(latest))
 		if err != nil {
 			return 0, err
 		}

@@ -1,0 +1,318 @@
+package edit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go-crontab/job"
+	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
+)
+
+// look reads what there is at an instant and finds out what is to be done.
+func (a *applying) look(ctx context.Context, now job.Micros) ([]Change, error) {
+	*a = applying{Editor: a.Editor, want: a.want, now: now}
+	if err := a.lookAtFolder(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.lookAtJobs(ctx); err != nil {
+		return nil, err
+	}
+	for _, look := range []func(context.Context) error{a.lookAtAlerts, a.lookAtScopes, a.lookForGone, a.lookAtLimits} {
+		if err := look(ctx); err != nil {
+			return nil, err
+		}
+	}
+
+	a.tell()
+	err := a.plan(ctx)
+	return a.changes, err
+}
+
+// lookAtJobs finds out what is to be done about jobs, groups and calendars.
+func (a *applying) lookAtJobs(ctx context.Context) error {
+	groups, err := a.lookAtGroups(ctx)
+	if err != nil {
+		return err
+	}
+	calendars, err := a.lookAtCalendars(ctx)
+	if err != nil {
+		return err
+	}
+	if a.secrets, err = a.lookForSecrets(ctx); err != nil {
+		return err
+	}
+	names := a.names()
+	found, err := a.read().JobsNamed(ctx, names)
+	if err != nil {
+		return err
+	}
+
+	var (
+		p job.Problems
+		c job.Conflicts
+	)
+	for i, name := range names {
+		var old *read.Job
+		if row, there := found[name]; there {
+			old = &row
+		}
+		if why := conflict(&a.want.Jobs[i], old); why != "" {
+			c = append(c, job.Problem{Field: fmt.Sprintf("jobs[%d].version", i), Message: why})
+		}
+		if err := a.lookAtJob(ctx, &p, i, old, groups, calendars); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p != nil:
+		return p
+	case c != nil:
+		return c
+	}
+	return nil
+}
+
+// names are those of the wanted jobs.
+func (a *applying) names() []job.Name {
+	names := make([]job.Name, len(a.want.Jobs))
+	for i, w := range a.want.Jobs {
+		names[i] = job.Name{App: w.App, Name: w.Name}
+	}
+	return names
+}
+
+// lookForSecrets returns which of the secrets that jobs name exist. They are looked at again when the jobs are written.
+func (a *applying) lookForSecrets(ctx context.Context) (map[job.AppSecret]bool, error) {
+	var uses []job.SecretUse
+	var apps []string
+	for i := range a.want.Jobs {
+		uses = append(uses, a.want.Jobs[i].SecretUses()...)
+		apps = append(apps, a.want.Jobs[i].App)
+	}
+	slices.Sort(apps)
+	return a.DB.SecretsThere(ctx, slices.Compact(apps), job.SecretNames(uses))
+}
+
+// adds is the change in the number of jobs of each app.
+func (a *applying) adds() map[string]int64 {
+	adds := map[string]int64{}
+	for i := range a.jobs {
+		if j := &a.jobs[i]; j.old == nil {
+			adds[j.spec.App]++
+		}
+	}
+	for i := range a.gone {
+		adds[a.gone[i].Spec.App]--
+	}
+	return adds
+}
+
+// lookAtLimits says of a dry run whether an app would get more jobs than it may have.
+func (a *applying) lookAtLimits(ctx context.Context) error {
+	if !a.want.DryRun {
+		return nil // the transaction looks
+	}
+	limits, err := a.DB.Limits(ctx)
+	if err != nil {
+		return err
+	}
+	adds := a.adds()
+
+	for _, app := range slices.Sorted(maps.Keys(adds)) {
+		if limits[app].Jobs == 0 {
+			continue
+		}
+		has, err := trip.CountJobs(a.DB.Reader(ctx), app)
+		if err != nil {
+			return err
+		}
+		if err := limits[app].CheckJobs(app, has, adds[app]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conflict says why a job is not at the version that is wanted; "" if it is.
+func conflict(w *job.Wanted, old *read.Job) string {
+	switch {
+	case w.Version == nil, old != nil && *w.Version == old.Version, old == nil && *w.Version == 0:
+		return ""
+	case old == nil:
+		return fmt.Sprintf("is %d, but there is no job %s/%s any more", *w.Version, w.App, w.Name)
+	case *w.Version == 0:
+		return fmt.Sprintf("is 0, but a job %s/%s is there, at version %d", w.App, w.Name, old.Version)
+	}
+	return fmt.Sprintf("is %d, but %s/%s is at version %d: somebody has changed it meanwhile",
+		*w.Version, w.App, w.Name, old.Version)
+}
+
+func (a *applying) lookAtGroups(ctx context.Context) (map[string]trip.Group, error) {
+	var names []string
+	for _, g := range a.want.Groups {
+		names = append(names, g.Name)
+	}
+	for _, w := range a.want.Jobs {
+		if w.Group != "" {
+			names = append(names, w.Group)
+		}
+	}
+	slices.Sort(names)
+	found, err := trip.GroupsNamed(a.DB.Reader(ctx), slices.Compact(names))
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range a.want.Groups {
+		a.groups = append(a.groups, appliedGroup{g, found[g.Name]})
+		found[g.Name] = trip.Group{Name: g.Name, Slots: g.Slots} // jobs may name it
+	}
+	return found, nil
+}
+
+func (a *applying) lookAtCalendars(ctx context.Context) (map[string]*job.Calendar, error) {
+	var names []string
+	for _, c := range a.want.Calendars {
+		names = append(names, c.Name)
+	}
+	for _, w := range a.want.Jobs {
+		names = append(names, w.Calendars...)
+	}
+	slices.Sort(names)
+	rows, err := a.DB.CalendarRows(ctx, slices.Compact(names))
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]*job.Calendar{}
+	for name, row := range rows {
+		if row.SpecErr == nil {
+			found[name] = row.Calendar
+		}
+	}
+	for i := range a.want.Calendars {
+		c, err := a.want.Calendars[i].Compile()
+		if err != nil {
+			return nil, err // they were compiled before
+		}
+		row, there := rows[c.Name()]
+		same := there && row.SpecErr == nil && row.Calendar.Digest() == c.Digest()
+		a.calendars = append(a.calendars, appliedCalendar{c, row, !there, same})
+		found[c.Name()] = c
+	}
+	return found, nil
+}
+
+// lookAtJob finds out what is to be done about a job, and whether that is valid.
+func (a *applying) lookAtJob(
+	ctx context.Context, p *job.Problems, i int, old *read.Job, groups map[string]trip.Group, calendars map[string]*job.Calendar,
+) error {
+	w := &a.want.Jobs[i]
+	j := appliedJob{index: i, spec: w.Spec, old: old}
+	place := fmt.Sprintf("jobs[%d]", i)
+	if old != nil {
+		j.spec.KeepStart(&old.Spec)
+		j.same = old.SpecErr == nil && old.Error == "" // one in error is written again, so that it is planned again
+		if w.Paused != nil && *w.Paused != old.Paused {
+			j.pause = w.Paused
+		}
+	} else if w.Paused != nil && *w.Paused {
+		j.pause = w.Paused
+	}
+	j.spec.Defaults(a.now.Time())
+	j.same = j.same && j.spec.Same(&old.Spec)
+	problem := func(field, format string, args ...any) {
+		*p = append(*p, job.Problem{Field: place + "." + field, Message: fmt.Sprintf(format, args...)})
+	}
+	if _, there := groups[j.spec.Group]; j.spec.Group != "" && !there {
+		problem("group", "there is no group %q; make it first, or name it in groups with its slots", j.spec.Group)
+	}
+	for _, q := range j.spec.MissingSecrets(a.secrets) {
+		problem(q.Field, "%s", q.Message)
+	}
+	missing := false
+	for n, name := range j.spec.Calendars {
+		c, there := calendars[name]
+		if !there {
+			problem(fmt.Sprintf("calendars[%d]", n), "there is no calendar %q that can be read; make it first, or name it in calendars", name)
+			missing = true
+			continue
+		}
+		j.calendars = append(j.calendars, c)
+	}
+	if missing {
+		return nil
+	}
+	s, err := j.spec.Compile(j.calendars...)
+	var more job.Problems
+	switch {
+	case errors.As(err, &more):
+		for _, q := range more {
+			problem(q.Field, "%s", q.Message)
+		}
+	case err != nil:
+		problem("schedule", "%v", err)
+	default:
+		switch err := a.warn(ctx, &j, s); {
+		case errors.As(err, &more):
+			problem("schedule", "%s", more[0].Message)
+		case err != nil:
+			return err
+		}
+		if why, _ := j.spec.PastAt(a.now.Time()); why != "" && (old == nil || !old.Spec.SameAt(&j.spec)) {
+			j.warnings = append(j.warnings, "at: "+why+", so it is not run")
+		}
+	}
+	a.jobs = append(a.jobs, j)
+	return nil
+}
+
+// warn says what is hardly meant in a definition, and refuses one whose due times are too expensive to compute.
+func (a *applying) warn(ctx context.Context, j *appliedJob, s job.Schedule) error {
+	if len(j.spec.Calendars) == 0 {
+		j.warnings = j.spec.Warnings(s, a.now.Time())
+		return nil
+	}
+	err := job.Compute(ctx, job.DefiningWork, func(w *job.Work) error {
+		j.warnings = j.spec.Warnings(w.On(s), a.now.Time())
+		return nil
+	})
+	return j.spec.Explain(err, j.calendars)
+}
+
+// lookForGone finds the jobs that belong to the files and are in none.
+func (a *applying) lookForGone(ctx context.Context) error {
+	prune := a.want.Prune
+	if prune == nil {
+		return nil
+	}
+	stay := map[job.Name]bool{}
+	for _, n := range a.names() {
+		stay[n] = true
+	}
+	f := read.JobFilter{App: prune.App, Labels: prune.Labels, Apps: prune.Apps, Limit: 500}
+	for {
+		rows, err := a.read().Jobs(ctx, f)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if f.After = r.ID; !stay[job.Name{App: r.Spec.App, Name: r.Spec.Name}] {
+				a.gone = append(a.gone, r)
+			}
+		}
+		switch {
+		case len(a.gone) > job.MaxApplyJobs:
+			message := fmt.Sprintf("more than %d jobs would be deleted, which is more than one call does; are these all the files?", job.MaxApplyJobs)
+			return job.Problems{{Field: "prune", Message: message}}
+		case len(rows) < f.Limit:
+			slices.SortFunc(a.gone, func(a, b read.Job) int {
+				return strings.Compare(a.Spec.App+"\x00"+a.Spec.Name, b.Spec.App+"\x00"+b.Spec.Name)
+			})
+			return nil
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package edit
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"go-crontab/job"
+)
+
+// tell says what would be changed.
+func (a *applying) tell() {
+	a.out = job.Applied{}
+	for _, g := range a.groups {
+		o := job.AppliedObject{Name: g.Name, Action: job.Unchanged}
+		if g.was.Slots != g.Slots {
+			c := job.Change{Field: "slots", Becomes: number(g.Slots)}
+			if o.Action = job.Created; g.was.ID != 0 {
+				o.Action, c.Was = job.Updated, number(g.was.Slots)
+			}
+			o.Changes = []job.Change{c}
+		}
+		a.out.Groups = append(a.out.Groups, o)
+	}
+	for _, c := range a.calendars {
+		o := job.AppliedObject{Name: c.Name(), Action: job.Unchanged}
+		if !c.same {
+			var was *job.CalendarSpec
+			if o.Action = job.Created; !c.isNew {
+				o.Action = job.Updated
+			}
+			if c.was.Calendar != nil {
+				was = c.was.Calendar.Spec()
+			}
+			o.Changes = was.Diff(c.Spec())
+		}
+		a.out.Calendars = append(a.out.Calendars, o)
+	}
+	a.out.Channels, a.out.Rules = tellAlerts(a.channels), tellAlerts(a.rules)
+	for i := range a.retention {
+		a.out.Retention = append(a.out.Retention, a.retention[i].tell())
+	}
+	for i := range a.pauses {
+		a.out.Pauses = append(a.out.Pauses, a.pauses[i].tell())
+	}
+	for i := range a.jobs {
+		a.out.Jobs = append(a.out.Jobs, a.jobs[i].tell())
+	}
+	for _, r := range a.gone {
+		a.out.Jobs = append(a.out.Jobs, job.AppliedJob{Action: job.Deleted, Job: r.Job})
+	}
+}
+
+func number(n int) json.RawMessage { return json.RawMessage(fmt.Sprint(n)) }
+
+func (j *appliedJob) tell() job.AppliedJob {
+	out := job.AppliedJob{Action: j.action()}
+	if j.old != nil {
+		out.Job = j.old.Job
+	}
+	out.Job.Spec = j.spec
+	if out.Action == job.Unchanged {
+		return out
+	}
+	var was *job.Spec
+	if j.old != nil && j.old.SpecErr == nil {
+		was = &j.old.Spec
+	}
+	out.Changes, out.Warnings = was.Diff(&j.spec), j.warnings
+	if j.pause != nil {
+		change := job.Change{Field: "paused", Becomes: json.RawMessage(fmt.Sprint(*j.pause))}
+		if j.old != nil {
+			change.Was = json.RawMessage(fmt.Sprint(!*j.pause))
+		}
+		out.Changes, out.Job.Paused = append(out.Changes, change), *j.pause
+	}
+	return out
+}

@@ -1,0 +1,105 @@
+package edit
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// Bulk does the same to several jobs, in one transaction: what want.Done says stands, or nothing does. A job that is not as it was
+// seen any more, or of which the change makes no sense, is refused by itself and does not hold up the others.
+//
+// How many jobs one transaction locks is for the caller to bound.
+func (e *Editor) Bulk(ctx context.Context, want *job.Bulk) error {
+	switch want.Action {
+	case job.ActionRun:
+		return e.bulkRun(ctx, want)
+	case job.ActionPause:
+		if err := want.Pause.Validate(e.Session.Now()); err != nil {
+			return err
+		}
+	case job.ActionResume, job.ActionDelete:
+	default:
+		return fmt.Errorf("%q cannot be done to many jobs", want.Action)
+	}
+
+	changes := make([]Change, len(want.Jobs))
+	for i, s := range want.Jobs {
+		changes[i] = Change{Action: want.Action, ID: s.ID, Changes: s.Changes, Pause: want.Pause}
+	}
+	_, err := e.apply(ctx, batch{
+		changes: changes,
+		after: func(_ *sql.Tx, _ batch, done []Done) ([]*job.Entry, error) {
+			want.Done = bulked(done, want.Action == job.ActionDelete)
+			return nil, nil
+		},
+	})
+	return err
+}
+
+// bulkRun adds a run of each job, all of them by one request. No lock is taken: a job that is changed meanwhile runs as it is then.
+func (e *Editor) bulkRun(ctx context.Context, want *job.Bulk) error {
+	ids := make([]int64, len(want.Jobs))
+	for i, s := range want.Jobs {
+		ids[i] = s.ID
+	}
+
+	var out Asked
+	err := e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+		seen, err := trip.SeeJobs(tx, ids)
+		if err != nil {
+			return nil, err
+		}
+		out = Asked{Due: now, Done: runnableOf(ids, seen)}
+		for i, s := range want.Jobs {
+			if d := &out.Done[i]; d.Err == nil && seen[s.ID].Changes != s.Changes {
+				d.Result, d.Err, d.Version = job.BulkRefused, job.ErrChanged, seen[s.ID].Version
+			}
+		}
+		if err := limitRuns(tx, out.Done, seen, now); err != nil {
+			return nil, err
+		}
+		out.Request, err = tx.InsertRequest("run", "", sha256.Sum256(fmt.Appendf(nil, "run %d", ids)), 0, now)
+		if err != nil {
+			return nil, err
+		}
+		line, err := e.insertAsked(ctx, tx, out, seen, "", now)
+		want.Done = bulked(out.Done, false)
+		for i := range want.Done {
+			if want.Done[i].Result == job.BulkChanged {
+				want.Done[i].Request = out.Request
+			}
+		}
+		return line, err
+	})
+	if err == nil {
+		e.Soon()
+		e.refusedOf(out.Done)
+	}
+	return err
+}
+
+// bulked says what became of jobs as people are told. Deleted jobs have no version.
+func bulked(done []Done, deleted bool) []job.Bulked {
+	out := make([]job.Bulked, len(done))
+	for i := range done {
+		d := &done[i]
+		out[i] = job.Bulked{Result: d.Result, Version: int64(d.Version)}
+		switch {
+		case errors.Is(d.Err, sql.ErrNotFound):
+			out[i] = job.Refused("it is deleted")
+		case errors.Is(d.Err, job.ErrChanged):
+			out[i].Why = "somebody has changed it meanwhile"
+		case d.Err != nil:
+			out[i].Why = d.Err.Error()
+		case deleted:
+			out[i].Version = 0
+		}
+	}
+	return out
+}

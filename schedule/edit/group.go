@@ -1,0 +1,86 @@
+package edit
+
+import (
+	"context"
+	"fmt"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// PutGroup makes a group, or changes how many runs of its jobs may execute at once in the whole cluster. Slots that are added are
+// used at once; slots that are taken away are given up as runs end.
+func (e *Editor) PutGroup(ctx context.Context, name string, slots int) (trip.Group, error) {
+	if err := job.CheckGroup(name, slots); err != nil {
+		return trip.Group{}, err
+	}
+	var g trip.Group
+	woken := 0
+	err := e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+		was, err := trip.LockGroup(tx, name)
+		if err != nil {
+			return nil, err
+		}
+		if err := job.CheckPrecondition(ctx, was != nil, 0); err != nil {
+			return nil, err
+		}
+		var line *job.Entry
+		g, line, err = putGroup(tx, was, name, slots, now)
+		if err != nil {
+			return nil, err
+		}
+		woken, err = trip.WakeGroups(tx, []*trip.Group{&g}, now)
+		return line, err
+	})
+	if err != nil {
+		return trip.Group{}, err
+	}
+	if woken > 0 {
+		e.Soon()
+	}
+	return g, nil
+}
+
+// putGroup writes a group that the transaction has locked, nil if there is none. It returns the line of the audit; nil: the group is
+// as it was.
+func putGroup(tx *sql.Tx, was *trip.Group, name string, slots int, now job.Micros) (g trip.Group, line *job.Entry, err error) {
+	line = &job.Entry{Action: job.ActionCreate, Kind: job.KindGroup, Name: name, Became: slotsText(slots)}
+	switch {
+	case was == nil:
+		g = trip.Group{Name: name, Slots: slots}
+		err = trip.InsertGroup(tx, &g, now)
+	case was.Slots == slots:
+		return *was, nil, nil
+	default:
+		g, line.Action, line.Was = *was, job.ActionUpdate, slotsText(was.Slots)
+		g.Slots = slots
+		err = trip.SetSlots(tx, &g, now)
+	}
+	line.Ref = int64(g.ID)
+	return g, line, err
+}
+
+func slotsText(slots int) string { return fmt.Sprintf(`{"slots":%d}`, slots) }
+
+// DeleteGroup deletes a group to which no job refers. job.InUse says which do.
+func (e *Editor) DeleteGroup(ctx context.Context, name string) error {
+	return e.record(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
+		g, err := trip.LockGroup(tx, name)
+		if err != nil {
+			return nil, err
+		}
+		if g == nil {
+			return nil, fmt.Errorf("group %q: %w", name, sql.ErrNotFound)
+		}
+		users, err := tx.Referrers(sql.RefGroup, name, 5)
+		if err != nil {
+			return nil, err
+		}
+		if len(users) > 0 {
+			return nil, &job.InUse{Kind: "group", Name: name, By: users}
+		}
+		line := &job.Entry{Action: job.ActionDelete, Kind: job.KindGroup, Ref: int64(g.ID), Name: name, Was: slotsText(g.Slots)}
+		return line, trip.DropGroup(tx, g.ID)
+	})
+}

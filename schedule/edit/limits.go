@@ -1,0 +1,171 @@
+package edit
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// PutLimits gives an app limits in place of those before.
+func (e *Editor) PutLimits(ctx context.Context, app string, l job.AppLimits) error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	return e.changeLimits(ctx, app, l)
+}
+
+// DeleteLimits takes all limits from an app.
+func (e *Editor) DeleteLimits(ctx context.Context, app string) error {
+	return e.changeLimits(ctx, app, job.AppLimits{})
+}
+
+// changeLimits writes limits, none for the zero ones. What an app has beyond a lower limit stays.
+func (e *Editor) changeLimits(ctx context.Context, app string, l job.AppLimits) error {
+	return e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+		was, found, err := tx.HoldLimits(app)
+		if err != nil {
+			return nil, err
+		}
+		if err := job.CheckPrecondition(ctx, found, 0); err != nil {
+			return nil, err
+		}
+		if was == l {
+			return nil, nil
+		}
+
+		line := &job.Entry{Action: job.ActionUpdate, Kind: job.KindLimits, App: app, Became: l.Encode()}
+		if found {
+			line.Was = was.Encode()
+		}
+		if l == (job.AppLimits{}) {
+			line.Action, line.Became = job.ActionDelete, ""
+			return line, tx.DropLimits(app)
+		}
+		return line, tx.PutLimits(app, l, job.ActorOf(ctx).Who, now)
+	})
+}
+
+// limitJobs refuses the changes that would give an app more jobs than it may have. Changes that count against the same limit wait
+// for each other, and for those of no other app.
+func limitJobs(tx *sql.Tx, verdicts []verdict) error {
+	adds := map[string]int64{}
+	for i := range verdicts {
+		if v := &verdicts[i]; v.Result == job.BulkChanged {
+			if app := v.joins(); app != "" {
+				adds[app]++
+			}
+			if app := v.leaves(); app != "" {
+				adds[app]--
+			}
+		}
+	}
+
+	for _, app := range slices.Sorted(maps.Keys(adds)) {
+		if adds[app] <= 0 {
+			continue
+		}
+		err := limitApp(tx, app, adds[app])
+		if err != nil && !errors.As(err, new(*job.OverLimit)) {
+			return err
+		}
+		for i := range verdicts {
+			if v := &verdicts[i]; err != nil && v.Result == job.BulkChanged && v.joins() == app {
+				*v = v.refuse(err)
+			}
+		}
+	}
+	return nil
+}
+
+// joins is the app that has one job more by the change, empty for none.
+func (v *verdict) joins() string {
+	if !v.names() || v.seen != nil && v.seen.App == v.def.App {
+		return ""
+	}
+	return v.def.App
+}
+
+// leaves is the app that has one job less by the change, empty for none.
+func (v *verdict) leaves() string {
+	if v.Action == job.ActionDelete || v.seen != nil && v.joins() != "" {
+		return v.seen.App
+	}
+	return ""
+}
+
+// limitApp returns *job.OverLimit if an app may not get so many jobs more.
+func limitApp(tx *sql.Tx, app string, adds int64) error {
+	limits, _, err := tx.HoldLimits(app)
+	if err != nil || limits.Jobs == 0 {
+		return err
+	}
+	has, err := trip.CountJobs(tx, app)
+	if err != nil {
+		return err
+	}
+	return limits.CheckJobs(app, has, adds)
+}
+
+// limitRuns holds the limits of the apps of some jobs, in order, and refuses those whose runs a limit does not admit. A run that is
+// admitted counts as started at once, so that many who ask in the same second do not all pass; its start does not count again.
+func limitRuns(tx *sql.Tx, done []Done, seen map[int64]*trip.Seen, now job.Micros) error {
+	apps := map[string]bool{}
+	for i := range done {
+		if done[i].Result == job.BulkChanged {
+			apps[seen[done[i].ID].App] = true
+		}
+	}
+	limited := map[string]job.AppLimits{}
+	for _, app := range slices.Sorted(maps.Keys(apps)) {
+		limits, found, err := tx.HoldLimits(app)
+		if err != nil {
+			return err
+		}
+		if found {
+			limited[app] = limits
+		}
+	}
+
+	for i := range done {
+		d := &done[i]
+		if d.Result != job.BulkChanged {
+			continue
+		}
+		app := seen[d.ID].App
+		limits, found := limited[app]
+		if !found {
+			continue
+		}
+		switch err := admit(tx, app, limits, now); {
+		case errors.As(err, new(*job.OverLimit)):
+			d.Result, d.Err = job.BulkRefused, err
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// admit counts a run that somebody asks for, or refuses it with *job.OverLimit.
+func admit(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) (err error) {
+	starts, waiting := job.Starts{}, int64(0)
+	if limits.RunsPerMinute != 0 {
+		if starts, err = tx.AppStarts(app, job.FirstOfMinute(now)); err != nil {
+			return err
+		}
+	}
+	if limits.Waiting != 0 {
+		if waiting, err = trip.CountWaiting(tx, app, limits.Waiting); err != nil {
+			return err
+		}
+	}
+	if err := limits.CheckRun(app, starts, waiting, now); err != nil || limits.RunsPerMinute == 0 {
+		return err
+	}
+	return tx.AddAskedRuns(app, job.SecondOf(now), 1)
+}

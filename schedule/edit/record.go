@@ -1,0 +1,21 @@
+package edit
+
+import (
+	"context"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// record makes a change of something that is no job, together with its line of the audit. Nil means that there was nothing to change.
+func (e *Editor) record(ctx context.Context, change func(*sql.Tx, job.Micros) (*job.Entry, error)) error {
+	now := e.Session.Now()
+	err := e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
+		line, err := change(tx, now)
+		if line != nil && line.At == 0 {
+			line.At = now
+		}
+		return line, err
+	})
+	return e.refused(err)
+}

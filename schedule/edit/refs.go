@@ -1,0 +1,67 @@
+package edit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// lackingGroups finds the changes that have their jobs name a group which does not exist. The others' groups stay until the
+// transaction is over: whoever deletes a group waits for it, and finds the job.
+func lackingGroups(tx *sql.Tx, views []*view) (map[*view]error, error) {
+	wanted := map[string]bool{}
+	for _, v := range views {
+		if v.names() && v.def.Group != "" && (v.was == nil || v.was.Group != v.def.Group) {
+			wanted[v.def.Group] = true
+		}
+	}
+	exist, err := trip.ShareGroups(tx, slices.Sorted(maps.Keys(wanted)))
+	if err != nil {
+		return nil, err
+	}
+
+	problems := map[*view]error{}
+	for _, v := range views {
+		if v.names() && wanted[v.def.Group] && !exist[v.def.Group] {
+			message := fmt.Sprintf("there is no group %q; make it first, with the number of its slots", v.def.Group)
+			problems[v] = job.Problems{{Field: "group", Message: message}}
+		}
+	}
+	return problems, nil
+}
+
+// lackSecrets refuses the changes that have their jobs name a secret which their app does not have, and which no node may know by
+// itself. The others' secrets stay until the transaction is over.
+func lackSecrets(tx *sql.Tx, verdicts []verdict) error {
+	apps, names := map[string]bool{}, map[job.Secret]bool{}
+	var naming []*verdict
+	for i := range verdicts {
+		v := &verdicts[i]
+		if v.Result != job.BulkChanged || !v.names() {
+			continue
+		}
+		became := job.SecretNames(v.def.SecretUses())
+		if v.was != nil && v.was.App == v.def.App && slices.Equal(job.SecretNames(v.was.SecretUses()), became) {
+			continue
+		}
+		for _, name := range became {
+			apps[v.def.App], names[name] = true, true
+		}
+		naming = append(naming, v)
+	}
+
+	exist, err := tx.ShareSecrets(slices.Sorted(maps.Keys(apps)), slices.Sorted(maps.Keys(names)))
+	if err != nil {
+		return err
+	}
+	for _, v := range naming {
+		if p := v.def.MissingSecrets(exist); p != nil {
+			*v = v.refuse(p)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package edit
+
+import (
+	"context"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// PutRetention says which records an app keeps, or, with "", the cluster. An empty rule leaves it to the wider one, or keeps all.
+func (e *Editor) PutRetention(ctx context.Context, app string, r job.Retention) error {
+	if err := r.Validate(app); err != nil {
+		return err
+	}
+	return e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+		was, err := tx.LockRetention(app)
+		if err != nil {
+			return nil, err
+		}
+		if err := job.CheckPrecondition(ctx, was != nil, 0); err != nil {
+			return nil, err
+		}
+		if sameRetention(was, r) {
+			return nil, nil
+		}
+		return retentionLine(app, was, r), tx.PutRetention(app, r, job.ActorOf(ctx).Who, now)
+	})
+}
+
+// sameRetention reports whether a rule says what there is. No rule says the same as an empty one.
+func sameRetention(was *job.Retention, rule job.Retention) bool {
+	if was == nil {
+		was = &job.Retention{}
+	}
+	return *was == rule
+}
+
+// retentionLine is what the audit says of a rule that took the place of another one, or of none.
+func retentionLine(app string, was *job.Retention, r job.Retention) *job.Entry {
+	line := &job.Entry{Action: job.ActionUpdate, Kind: job.KindRetention, App: app, Became: r.Encode()}
+	if was != nil {
+		line.Was = was.Encode()
+	}
+	return line
+}

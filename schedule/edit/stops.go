@@ -1,0 +1,206 @@
+package edit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// usualStopsSeen is what schedule.StopsSeen comes to with the usual spawn window, and something for slow commits.
+const usualStopsSeen = 3500 * time.Millisecond
+
+// seen waits until nothing is started against a stop any more that is committed by now. No node is asked: one that has not read the
+// stops for some time starts nothing.
+func (e *Editor) seen(ctx context.Context) error {
+	wait := e.StopsSeen
+	if wait == 0 {
+		wait = usualStopsSeen
+	}
+	select {
+	case <-ctx.Done():
+		return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", context.Cause(ctx))}
+	case <-time.After(wait):
+		return nil
+	}
+}
+
+// PauseApp stops the due times of all jobs of an app, those that it will get included, or with "" of the whole cluster, until
+// somebody resumes it or until the instant that the request gives. One row does it, however many jobs there are. Of an app that is
+// paused it replaces reason and end, if either is given.
+func (e *Editor) PauseApp(ctx context.Context, app string, r job.PauseRequest) (job.Pause, error) {
+	if err := r.Validate(e.Session.Now()); err != nil {
+		return job.Pause{}, err
+	}
+	numbers, err := e.numbersOf(ctx, app)
+	if err != nil {
+		return job.Pause{}, err
+	}
+
+	var p job.Pause
+	err = e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+		was, err := lockPause(tx, app, now)
+		if err != nil {
+			return nil, err
+		}
+		if was.lasts && (r == job.PauseRequest{} || r == job.PauseRequest{Reason: was.Reason, Until: was.Until}) {
+			p = pauseOf(was.Stop)
+			return nil, nil
+		}
+		var lines []*job.Entry
+		p, lines, err = beginPause(job.ActorOf(ctx), tx, was, app, numbers[app], r, now)
+		if err != nil {
+			return nil, err
+		}
+		return note(tx, lines, batch{now: now, actor: job.ActorOf(ctx)})
+	})
+	if err != nil {
+		return job.Pause{}, err
+	}
+	// Also when nothing changed: a repeated request must not return before the original one.
+	return p, e.seen(ctx)
+}
+
+// numbersOf is the number of an app, by its name; that of the cluster is zero.
+func (e *Editor) numbersOf(ctx context.Context, apps ...string) (map[string]int32, error) {
+	var named []string
+	for _, app := range apps {
+		if app != "" {
+			named = append(named, app)
+		}
+	}
+	return e.numbers(ctx, named)
+}
+
+// lockedPause is the row of a pause. Without a row it is zero.
+type lockedPause struct {
+	trip.Stop
+	lasts bool // else it has ended by itself, or there is none
+}
+
+// lockPause locks the pause of an app, or with "" of the cluster.
+func lockPause(tx *sql.Tx, app string, now job.Micros) (p lockedPause, err error) {
+	p.Stop, err = trip.LockStop(tx, scopeOf(app), app)
+	if errors.Is(err, sql.ErrNotFound) {
+		return lockedPause{}, nil
+	}
+	p.lasts = !p.over(now)
+	return p, err
+}
+
+func (p *lockedPause) over(now job.Micros) bool { return p.Until != 0 && p.Until <= now }
+
+func scopeOf(app string) trip.StopKind {
+	if app == "" {
+		return trip.StopCluster
+	}
+	return trip.StopApp
+}
+
+// pauseOf is the pause that a row says.
+func pauseOf(s trip.Stop) job.Pause {
+	p := job.Pause{Scope: job.ScopeApp, App: s.Name, By: s.Who, Reason: s.Reason, Since: s.Since, Until: s.Until}
+	if s.Kind == trip.StopCluster {
+		p.Scope = job.ScopeCluster
+	}
+	return p
+}
+
+// beginPause begins a pause, or has the one that lasts be another.
+func beginPause(
+	by job.Actor, tx *sql.Tx, was lockedPause, app string, number int32, r job.PauseRequest, now job.Micros,
+) (job.Pause, []*job.Entry, error) {
+	stop := trip.Stop{
+		Kind: scopeOf(app), Name: app, AppID: number, Since: now, Until: r.Until, Who: by.Who, Reason: r.Reason,
+	}
+	var lines []*job.Entry
+	switch {
+	case was.lasts:
+		stop.Since = was.Since
+	case was.Kind != "":
+		lines = append(lines, pauseEnded(was.Stop))
+	}
+
+	line := appLine(job.ActionPause, app)
+	line.Reason, line.Became = r.Reason, untilText(r.Until)
+	return pauseOf(stop), append(lines, line), trip.PutStop(tx, stop)
+}
+
+// ResumeApp ends the pause of an app, or with "" of the cluster. What its jobs were due meanwhile has ended skipped.
+func (e *Editor) ResumeApp(ctx context.Context, app string) error {
+	err := e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+		was, err := lockPause(tx, app, now)
+		if err != nil || was.Kind == "" {
+			return nil, err
+		}
+		line := appLine(job.ActionResume, app)
+		if !was.lasts {
+			line = pauseEnded(was.Stop)
+		}
+		_, err = trip.DropStop(tx, scopeOf(app), app)
+		return line, err
+	})
+	if err == nil {
+		e.Soon()
+	}
+	return err
+}
+
+// pauseEnded is the audit's line of a pause that ended by itself.
+func pauseEnded(s trip.Stop) *job.Entry {
+	line := appLine(job.ActionResume, s.Name)
+	line.Actor = job.Actor{Who: job.Itself}
+	line.Reason = fmt.Sprintf("it was paused until %s", s.Until)
+	return line
+}
+
+func appLine(action job.Action, app string) *job.Entry {
+	if app == "" {
+		return &job.Entry{Action: action, Kind: job.KindCluster}
+	}
+	return &job.Entry{Action: action, Kind: job.KindApp, App: app}
+}
+
+// DisableHandler has jobs with a handler not started on any node: their due times end skipped until it is enabled.
+func (e *Editor) DisableHandler(ctx context.Context, key, reason string) error {
+	if err := job.ValidateHandler(key, reason); err != nil {
+		return err
+	}
+	err := e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+		was, err := trip.LockStop(tx, trip.StopHandler, key)
+		switch {
+		case errors.Is(err, sql.ErrNotFound):
+			was.Since = now
+		case err != nil:
+			return nil, err
+		case was.Reason == reason:
+			return nil, nil
+		}
+		line := &job.Entry{Action: job.ActionDisable, Kind: job.KindHandler, Name: key, Reason: reason}
+		return line, trip.PutStop(tx, trip.Stop{
+			Kind: trip.StopHandler, Name: key, Since: was.Since, Who: job.ActorOf(ctx).Who, Reason: reason,
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return e.seen(ctx)
+}
+
+// EnableHandler has jobs with a handler started again. A handler that is not disabled stays as it is.
+func (e *Editor) EnableHandler(ctx context.Context, key string) error {
+	if err := job.ValidateHandler(key, ""); err != nil {
+		return err
+	}
+	return e.record(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
+		disabled, err := trip.DropStop(tx, trip.StopHandler, key)
+		if err != nil || !disabled {
+			return nil, err
+		}
+		return &job.Entry{Action: job.ActionEnable, Kind: job.KindHandler, Name: key}, nil
+	})
+}

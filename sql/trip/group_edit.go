@@ -1,0 +1,91 @@
+package trip
+
+import (
+	"fmt"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// LockGroup locks a group and returns it, nil if there is none. It waits for starts that hold the row.
+func LockGroup(tx *sql.Tx, name string) (*Group, error) {
+	const query = `
+		SELECT id, name, slots, taken
+		FROM grp FORCE INDEX (name)
+		WHERE name = ?
+		FOR UPDATE`
+	found, err := groupsBy(tx, func(g *Group) string { return g.Name }, query, name)
+	return found[name], err
+}
+
+// ShareGroups returns which of the groups exist, and keeps others from deleting them until the transaction is over.
+func ShareGroups(tx *sql.Tx, names []string) (map[string]bool, error) {
+	out := map[string]bool{}
+	if len(names) == 0 {
+		return out, nil
+	}
+	scan := func(rows *sql.Rows) (name string, err error) {
+		err = rows.Scan(&name)
+		out[name] = true
+		return name, err
+	}
+	query := `
+		SELECT name
+		FROM grp FORCE INDEX (name)
+		WHERE name IN ` + placeholders(1, len(names)) + `
+		ORDER BY name
+		LOCK IN SHARE MODE`
+	_, err := sql.Select(tx, "share groups", scan, query, texts(names)...)
+	return out, err
+}
+
+// InsertGroup writes a new group, and gives it its id. If there is one of that name, it is ErrExists.
+func InsertGroup(tx *sql.Tx, g *Group, now job.Micros) error {
+	const query = `
+		INSERT INTO grp (name, slots, created, updated)
+		VALUES (?, ?, ?, ?)`
+	id, err := tx.Insert("insert group", query, g.Name, g.Slots, int64(now), int64(now))
+	if sql.IsDuplicate(err) {
+		err = fmt.Errorf("group %q: %w", g.Name, sql.ErrExists)
+	}
+	g.ID = int32(id)
+	return err
+}
+
+// SetSlots changes how many slots a locked group has. Slots that are taken stay so until their runs end.
+func SetSlots(tx *sql.Tx, g *Group, now job.Micros) error {
+	const query = `
+		UPDATE grp
+		SET slots = ?, updated = ?
+		WHERE id = ?`
+	n, err := tx.Exec("change slots", query, g.Slots, int64(now), g.ID)
+	return expect("change slots", n, 1, err)
+}
+
+// DropGroup removes a locked group.
+func DropGroup(tx *sql.Tx, id int32) error {
+	const query = `
+		DELETE FROM grp
+		WHERE id = ?`
+	n, err := tx.Exec("delete group", query, id)
+	return expect("delete group", n, 1, err)
+}
+
+// GroupsNamed reads the groups of some names that exist. It takes no lock.
+func GroupsNamed(r sql.Reader, names []string) (map[string]Group, error) {
+	out := map[string]Group{}
+	if len(names) == 0 {
+		return out, nil
+	}
+	scan := func(rows *sql.Rows) (g Group, err error) {
+		err = rows.Scan(&g.ID, &g.Name, &g.Slots, &g.Taken)
+		out[g.Name] = g
+		return g, err
+	}
+	query := `
+		SELECT id, name, slots, taken
+		FROM grp FORCE INDEX (name)
+		WHERE name IN ` + placeholders(1, len(names))
+	_, err := sql.Select(r, "read groups", scan, query, texts(names)...)
+	return out, err
+}
