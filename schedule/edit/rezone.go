@@ -125,7 +125,7 @@ func (r *Rezoner) move(ctx context.Context, jobs []trip.Zoned) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	done, err := r.Editor.Apply(job.WithActor(ctx, job.Actor{Who: job.Itself}), changes)
+	done, err := r.Editor.Each(job.WithActor(ctx, job.Actor{Who: job.Itself}), changes)
 	for _, d := range done {
 		switch {
 		case errors.Is(d.Err, ErrLocked):
