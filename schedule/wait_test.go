@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -34,7 +35,9 @@ func (m *member) ends(name string, due float64, seconds float64, how ended) {
 		m.Fatalf("run of %s due at %g: %v", name, due, err)
 	}
 	m.recorder().Put(e, true)
-	m.recorder().Push(m.Context(), []int64{e.JobID})
+	flushing, cancel := context.WithTimeout(m.Context(), 20*time.Second)
+	defer cancel()
+	m.recorder().Flush(flushing) // the server may still hold the rows of a connection that was cut
 	if n := m.recorder().Waiting(); n > 0 {
 		m.Fatalf("the end of %s at %g is not written", name, due)
 	}
