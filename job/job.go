@@ -6,20 +6,17 @@ import "hash/fnv"
 type Job struct {
 	ID       int64
 	Spec     Spec
-	Version  int64  // grows with each change
-	Hash     int    // fine hash, drawn at creation
-	Place    int    // which nodes may run it; 0: any
+	Version  int64  // of its definition
+	Changes  int32  // how often people have changed it
+	Hash     int    // drawn at its creation
 	Paused   bool   // by somebody, it alone
-	Held     bool   // has no due times because its app or the cluster is paused, or was a moment ago; not while it is Paused
-	PausedAt Micros // since when it has no due times, while it is paused or held
+	PausedAt Micros // since when, while it is paused
 	Deleted  bool
-	// NextDue is the planning cursor: the first due time without a task row; zero when there is none. Of a paused job
-	// it is when the planner looks whether its pause has ended.
-	NextDue Micros
-	LastDue Micros // latest due time that was started or ended; only grows
-	Error   string // why nothing can be planned, "" when all is well
-	Created Micros
-	Updated Micros
+	NextDue  Micros // the cursor: the first due time without a run; zero: none. Of a paused job: when its pause ends by itself
+	LastDue  Micros // latest due time whose run has begun or ended; only grows
+	Error    string // why no due time can be computed, "" when all is well
+	Created  Micros
+	Updated  Micros
 
 	PausedBy    string // of a paused job
 	PauseReason string
@@ -43,7 +40,7 @@ func (j *Job) Status(live bool, now Micros) Status {
 	switch {
 	case j.Error != "":
 		return Broken
-	case j.Held || j.PauseAt(now) != nil:
+	case j.PauseAt(now) != nil:
 		return Paused
 	case j.NextDue == 0 && !live:
 		return Finished

@@ -9,7 +9,7 @@ import (
 
 	"go-crontab/execute"
 	"go-crontab/job"
-	"go-crontab/schedule"
+	"go-crontab/schedule/edit"
 	"go-crontab/sql"
 )
 
@@ -89,7 +89,7 @@ func (n *Node) AwaitReady(ctx context.Context) error {
 	return err
 }
 
-func (n *Node) awaitEditor(ctx context.Context) (*schedule.Editor, error) {
+func (n *Node) awaitEditor(ctx context.Context) (*edit.Editor, error) {
 	for {
 		if e := n.Editor(); e != nil {
 			return e, nil

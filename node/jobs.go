@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"go-crontab/job"
-	"go-crontab/schedule"
+	"go-crontab/schedule/edit"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // Jobs changes and lists the jobs of the cluster from code. What changes something waits until the node has a session;
@@ -21,7 +22,7 @@ type Jobs struct{ n *Node }
 func (n *Node) Jobs() Jobs { return Jobs{n} }
 
 // edit hands the editor to fn.
-func (j Jobs) edit(ctx context.Context, fn func(context.Context, *schedule.Editor) error) error {
+func (j Jobs) edit(ctx context.Context, fn func(context.Context, *edit.Editor) error) error {
 	e, err := j.n.awaitEditor(ctx)
 	if err != nil {
 		return err
@@ -34,11 +35,21 @@ func (j Jobs) edit(ctx context.Context, fn func(context.Context, *schedule.Edito
 
 // Create adds a job. ErrExists means that its app has one of that name.
 func (j Jobs) Create(ctx context.Context, spec job.Spec) (out job.Job, err error) {
-	err = j.edit(ctx, func(ctx context.Context, e *schedule.Editor) (err error) {
-		out, err = e.Create(ctx, spec, false)
+	return j.change(ctx, func(ctx context.Context, e *edit.Editor) (edit.Done, error) { return e.Create(ctx, spec, false) })
+}
+
+// change makes a change of one job, and returns the job as it is then.
+func (j Jobs) change(ctx context.Context, fn func(context.Context, *edit.Editor) (edit.Done, error)) (out job.Job, err error) {
+	var done edit.Done
+	err = j.edit(ctx, func(ctx context.Context, e *edit.Editor) (err error) {
+		done, err = fn(ctx, e)
 		return err
 	})
-	return out, err
+	if err != nil {
+		return out, err
+	}
+	row, err := j.n.reads().Job(ctx, done.ID)
+	return row.Job, err
 }
 
 // Ensure has the job of a name be as spec says, and adds it if it is not there: what a program calls at its start, on
@@ -65,7 +76,7 @@ func (j Jobs) Ensure(ctx context.Context, spec job.Spec) (out job.Job, err error
 		if isSame(old.Spec, spec, j.n.Now()) {
 			return old, nil
 		}
-		out, err = j.Update(ctx, old.ID, old.Version, keepStart(spec, &old.Spec))
+		out, err = j.Update(ctx, old.ID, old.Changes, keepStart(spec, &old.Spec))
 		if !errors.Is(err, job.ErrChanged) && !errors.Is(err, ErrNotFound) {
 			return out, err
 		}
@@ -93,36 +104,35 @@ func keepStart(spec job.Spec, old *job.Spec) job.Spec {
 	return spec
 }
 
-// Update replaces the definition of a job. job.ErrChanged means that it is not at that version any more.
-func (j Jobs) Update(ctx context.Context, id, version int64, spec job.Spec) (out job.Job, err error) {
-	err = j.edit(ctx, func(ctx context.Context, e *schedule.Editor) (err error) {
-		out, err = e.Update(ctx, id, version, spec)
-		return err
-	})
-	return out, err
+// Update replaces the definition of a job that people have changed so often, see job.Job.Changes; zero: any number of times.
+// job.ErrChanged means that somebody else was faster.
+func (j Jobs) Update(ctx context.Context, id int64, changes int32, spec job.Spec) (out job.Job, err error) {
+	return j.change(ctx, func(ctx context.Context, e *edit.Editor) (edit.Done, error) { return e.Update(ctx, id, changes, spec) })
 }
 
 // Pause stops the due times of a job until it is resumed.
 func (j Jobs) Pause(ctx context.Context, id int64, r job.PauseRequest) (out job.Job, err error) {
-	err = j.edit(ctx, func(ctx context.Context, e *schedule.Editor) (err error) { out, err = e.Pause(ctx, id, r); return err })
-	return out, err
+	return j.change(ctx, func(ctx context.Context, e *edit.Editor) (edit.Done, error) { return e.Pause(ctx, id, r) })
 }
 
 // Resume gives a paused job its due times back.
 func (j Jobs) Resume(ctx context.Context, id int64) (out job.Job, err error) {
-	err = j.edit(ctx, func(ctx context.Context, e *schedule.Editor) (err error) { out, err = e.Resume(ctx, id); return err })
-	return out, err
+	return j.change(ctx, func(ctx context.Context, e *edit.Editor) (edit.Done, error) { return e.Resume(ctx, id) })
 }
 
 // Delete ends a job; its history stays.
 func (j Jobs) Delete(ctx context.Context, id int64) error {
-	return j.edit(ctx, func(ctx context.Context, e *schedule.Editor) error { return e.Delete(ctx, id) })
+	return j.edit(ctx, func(ctx context.Context, e *edit.Editor) error { _, err := e.Delete(ctx, id); return err })
 }
 
 // Run starts a job once, now. The same key is the same run, however often it is asked for; it may be empty.
 func (j Jobs) Run(ctx context.Context, id int64, key string) (out job.Requested, err error) {
-	err = j.edit(ctx, func(ctx context.Context, e *schedule.Editor) (err error) {
-		out, err = e.RunNow(ctx, id, key)
+	err = j.edit(ctx, func(ctx context.Context, e *edit.Editor) error {
+		asked, err := e.RunNow(ctx, []int64{id}, 0, key)
+		if err == nil && len(asked.Done) > 0 {
+			err = asked.Done[0].Err
+		}
+		out = job.Requested{JobID: id, Due: asked.Due, Request: asked.Request}
 		return err
 	})
 	return out, err
@@ -131,17 +141,17 @@ func (j Jobs) Run(ctx context.Context, id int64, key string) (out job.Requested,
 // DisableHandler has jobs with a handler not started on any node until it is enabled: their due times end skipped, for
 // the reason.
 func (j Jobs) DisableHandler(ctx context.Context, key, reason string) error {
-	return j.edit(ctx, func(ctx context.Context, e *schedule.Editor) error { return e.DisableHandler(ctx, key, reason) })
+	return j.edit(ctx, func(ctx context.Context, e *edit.Editor) error { return e.DisableHandler(ctx, key, reason) })
 }
 
 // EnableHandler takes DisableHandler back.
 func (j Jobs) EnableHandler(ctx context.Context, key string) error {
-	return j.edit(ctx, func(ctx context.Context, e *schedule.Editor) error { return e.EnableHandler(ctx, key) })
+	return j.edit(ctx, func(ctx context.Context, e *edit.Editor) error { return e.EnableHandler(ctx, key) })
 }
 
 // Get returns a job.
 func (j Jobs) Get(ctx context.Context, id int64) (job.Job, error) {
-	row, err := j.n.api.Job(ctx, id)
+	row, err := j.n.reads().Job(ctx, id)
 	if err == nil && row.Deleted {
 		err = ErrNotFound
 	}
@@ -150,7 +160,7 @@ func (j Jobs) Get(ctx context.Context, id int64) (job.Job, error) {
 
 // Named returns the job of a name.
 func (j Jobs) Named(ctx context.Context, app, name string) (job.Job, error) {
-	row, err := j.n.api.JobNamed(ctx, app, name)
+	row, err := j.n.reads().JobNamed(ctx, app, name)
 	return row.Job, err
 }
 
@@ -170,9 +180,9 @@ const listPage = 200
 // and an error at last if one stopped it.
 func (j Jobs) List(ctx context.Context, q JobQuery) iter.Seq2[job.Job, error] {
 	return func(yield func(job.Job, error) bool) {
-		f := sql.JobFilter{App: q.App, Name: q.Name, Owner: q.Owner, Labels: q.Labels, Status: q.Status, Limit: listPage}
+		f := read.JobFilter{App: q.App, Name: q.Name, Owner: q.Owner, Labels: q.Labels, Status: q.Status, Limit: listPage}
 		for {
-			page, err := j.n.api.JobPage(ctx, f)
+			page, err := j.n.reads().JobPage(ctx, f)
 			if err != nil {
 				yield(job.Job{}, err)
 				return
@@ -192,7 +202,7 @@ func (j Jobs) List(ctx context.Context, q JobQuery) iter.Seq2[job.Job, error] {
 
 // History returns the latest runs of a job, the last first.
 func (j Jobs) History(ctx context.Context, id int64, limit int) ([]job.Run, error) {
-	rows, err := j.n.api.Runs(ctx, sql.RunFilter{JobID: id, Limit: limit})
+	rows, err := j.n.reads().Runs(ctx, read.RunFilter{JobID: id, Limit: limit})
 	runs := make([]job.Run, len(rows))
 	for i, row := range rows {
 		runs[i] = row.Run
@@ -206,15 +216,15 @@ const runLook = 50 * time.Millisecond
 // Wait returns the last run of what was asked for by Run, once it has ended. It carries the first and the last part of
 // the output.
 func (j Jobs) Wait(ctx context.Context, asked job.Requested) (job.Run, error) {
-	f := sql.RunFilter{JobID: asked.JobID, From: asked.Due, To: asked.Due + 1, Limit: job.MaxAttempts}
+	f := read.RunFilter{JobID: asked.JobID, From: asked.Due, To: asked.Due + 1, Limit: job.MaxAttempts}
 	for {
-		rows, err := j.n.api.Runs(ctx, f)
+		rows, err := j.n.reads().Runs(ctx, f)
 		if err != nil && !sql.IsAway(err) {
 			return job.Run{}, err
 		}
 		for _, row := range rows {
-			if row.Origin == asked.Origin && row.Final {
-				full, err := j.n.api.Run(ctx, row.Launch)
+			if row.Request == asked.Request && row.Final {
+				full, err := j.n.reads().Run(ctx, row.ID)
 				return full.Run, err
 			}
 		}

@@ -17,7 +17,6 @@ import (
 	"go-crontab/lock"
 	"go-crontab/metric"
 	"go-crontab/result"
-	"go-crontab/schedule"
 	"go-crontab/schedule/edit"
 	"go-crontab/secret"
 	"go-crontab/session"

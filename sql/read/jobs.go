@@ -13,7 +13,6 @@ import (
 type Job struct {
 	job.Job
 	AppID    int32
-	Changes  int32      // how often people have changed it
 	Parked   job.Micros // the cursor of a paused job; zero: none
 	Resumed  job.Micros // when its last pause ended
 	Running  int64      // the run whose turn it is; it may have ended

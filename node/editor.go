@@ -1,0 +1,16 @@
+package node
+
+import (
+	"go-crontab/job"
+	"go-crontab/schedule"
+	"go-crontab/schedule/edit"
+	"time"
+)
+
+// newEditor makes what changes jobs for people. It has the pool of people, so that a flood of changes starves no start.
+func (n *Node) newEditor(l *life) *edit.Editor {
+	return &edit.Editor{
+		DB: n.api, Session: l.session, StopsSeen: schedule.StopsSeen(job.SpawnWindow * time.Microsecond), Limited: n.metrics.Limited,
+		Soon: func() { l.claimer.Look(); l.starter.Woken(); l.wishes.Look() },
+	}
+}
