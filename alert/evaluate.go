@@ -11,6 +11,7 @@ import (
 	"go-crontab/internal/trail"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 
 	"github.com/google/uuid"
 )
@@ -34,8 +35,9 @@ const (
 	// putOff is before a look that has failed is taken again.
 	putOff = 20 * time.Second
 
-	batch      = 1000 // runs that one step reads
-	startAhead = 10_000
+	batch      = 1000   // runs that one step reads
+	linesAhead = 10_000 // lines of the audit before the last one
+	endsAhead  = 1000   // transactions that ended runs, before the last one
 	manyFiring = 20_000 // alerts that fire at once; what is more is counted
 	manyFired  = 2000   // changes of alerts that one step writes
 	jobsKnown  = 15 * time.Second
@@ -44,7 +46,7 @@ const (
 
 // Evaluator looks for what rules tell of. Of all nodes of a cluster one does it at a time.
 type Evaluator struct {
-	DB      *sql.DB
+	DB      *read.DB
 	Session Session
 	Due     func()      // called when a message was made
 	Nothing func() bool // tells that nobody wanted to be told of anything a moment ago; nil: nobody knows
@@ -67,8 +69,8 @@ type state struct {
 	next     map[string]job.Micros   // when to look again at what is looked at now and then; what was looked at in part is not there
 	notRun   int64                   // the last job that was looked at whether it runs
 
-	late  map[string]sql.TaskPlace         // the last due time that was looked at whether it is late
-	looks map[int64]map[int64]*sql.RunLook // what was read to look whether jobs run, by rule and job
+	late  map[string]read.LatePlace         // the last due time that was looked at whether it is late
+	looks map[int64]map[int64]*read.RunLook // what was read to look whether jobs run, by rule and job
 
 	overdue overdue
 }
@@ -84,7 +86,7 @@ const (
 // position is how far evaluation has come. It is written down with each step.
 type position struct {
 	Since job.Micros            `json:"since"` // when it began: what ended before is nobody's
-	Runs  trail.Trail           `json:"runs"`
+	Ends  trail.Trail           `json:"ends"`
 	Lines trail.Trail           `json:"lines"`
 	Gone  map[string]job.Micros `json:"gone,omitempty"` // nodes that vanished, and when
 }
@@ -219,7 +221,10 @@ func (c *channel) beats() bool { return c.Type == job.ChannelHeartbeat && !c.Dis
 func (e *Evaluator) learn(ctx context.Context, w sql.AlertWork, now job.Micros) error {
 	s := e.state
 	if s == nil || s.n != w.N {
-		s = &state{n: w.N, firing: map[[16]byte]*sql.FiredRow{}, seen: map[[16]byte]job.Micros{}, next: map[string]job.Micros{}, late: map[string]sql.TaskPlace{}, looks: map[int64]map[int64]*sql.RunLook{}}
+		s = &state{
+			n: w.N, firing: map[[16]byte]*sql.FiredRow{}, seen: map[[16]byte]job.Micros{}, next: map[string]job.Micros{},
+			late: map[string]read.LatePlace{}, looks: map[int64]map[int64]*read.RunLook{},
+		}
 		rows, err := e.DB.Firing(ctx, manyFiring)
 		if err != nil {
 			return err
@@ -261,8 +266,12 @@ func (s *state) due(what string, now job.Micros, period time.Duration) bool {
 
 // anchor is where to begin: ids just before the last ones may belong to transactions that have not committed yet.
 func (e *Evaluator) anchor(ctx context.Context, now job.Micros) (position, error) {
-	run, line, err := e.DB.LastIDs(ctx)
-	return position{Since: now.Add(-calm - unseen - 2*time.Second), Runs: trail.Trail{High: max(0, run-startAhead)}, Lines: trail.Trail{High: max(0, line-startAhead)}}, err
+	ending, line, err := e.DB.LastIDs(ctx)
+	return position{
+		Since: now.Add(-calm - unseen - 2*time.Second),
+		Ends:  trail.Trail{High: max(0, ending-endsAhead)},
+		Lines: trail.Trail{High: max(0, line-linesAhead)},
+	}, err
 }
 
 // within takes back what a hand has put where nothing may ever come: it would be looked for in vain, for all rules. The latest
@@ -271,10 +280,10 @@ func (p *position) within(anchor position, now job.Micros) {
 	if p.Since > now {
 		p.Since = anchor.Since
 	}
-	if p.Runs.High-2*startAhead > anchor.Runs.High {
-		p.Runs = anchor.Runs
+	if p.Ends.High-2*endsAhead > anchor.Ends.High {
+		p.Ends = anchor.Ends
 	}
-	if p.Lines.High-2*startAhead > anchor.Lines.High {
+	if p.Lines.High-2*linesAhead > anchor.Lines.High {
 		p.Lines = anchor.Lines
 	}
 }
@@ -326,7 +335,7 @@ func (c *jobCache) forget(ids map[int64]bool) {
 }
 
 // of returns jobs; those that there never were are not among them.
-func (c *jobCache) of(ctx context.Context, db *sql.DB, ids []int64, now job.Micros) (map[int64]job.AlertJob, error) {
+func (c *jobCache) of(ctx context.Context, db *read.DB, ids []int64, now job.Micros) (map[int64]job.AlertJob, error) {
 	if c.known == nil || len(c.known) > manyJobs || now-c.since > job.Micros(jobsKnown.Microseconds()) || now < c.since {
 		c.known, c.since = map[int64]job.AlertJob{}, now
 	}

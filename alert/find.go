@@ -90,7 +90,7 @@ func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) 
 	s := e.state
 	f := &finder{Evaluator: e, s: s, c: s.config, now: now, changes: &changes{
 		dirty: map[*sql.FiredRow]bool{}, firing: map[[16]byte]*sql.FiredRow{}, streaks: map[[16]byte]*streak{}, told: map[group][]told{}, pings: map[int64]ping{}, unsent: map[group]unsent{},
-		position: position{Since: s.position.Since, Runs: s.position.Runs.Clone(), Lines: s.position.Lines.Clone(), Gone: map[string]job.Micros{}},
+		position: position{Since: s.position.Since, Ends: s.position.Ends.Clone(), Lines: s.position.Lines.Clone(), Gone: map[string]job.Micros{}},
 	}}
 	for k, v := range s.position.Gone {
 		f.position.Gone[k] = v

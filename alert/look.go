@@ -13,21 +13,32 @@ import (
 	"go-crontab/internal/trail"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 )
 
 func micros(d job.Duration) job.Micros { return job.Micros(time.Duration(d).Microseconds()) }
 
 // runs looks at the runs that have ended.
 func (f *finder) runs(ctx context.Context) error {
-	f.position.Runs.Patience = f.DB.LongestTransaction()
-	runs, fresh, lost, err := trail.Follow(&f.position.Runs, f.now, func(r *sql.AlertRun) int64 { return r.ID },
-		func(spans []sql.Span) ([]sql.AlertRun, error) { return f.DB.AlertRunsIn(ctx, spans) },
-		func(after int64) ([]sql.AlertRun, error) { return f.DB.AlertRunsAfter(ctx, after, batch) })
+	f.position.Ends.Patience = f.DB.LongestTransaction()
+	full := false
+	endings, _, lost, err := trail.Follow(&f.position.Ends, f.now, func(e *read.Ending) int64 { return e.ID },
+		func(spans []sql.Span) ([]read.Ending, error) { return f.DB.EndedIn(ctx, spans) },
+		func(after int64) ([]read.Ending, error) {
+			found, err := f.DB.EndedAfter(ctx, after, batch)
+			full = runsIn(found) >= batch
+			return found, err
+		})
+	if err != nil {
+		return err
+	}
+	runs, err := f.DB.RunsOf(ctx, endings)
 	if err != nil {
 		return err
 	}
 	f.lost += lost
-	f.behind = fresh == batch
+	f.behind = full
 	f.began(runs)
 	start, finish := f.leastLate()
 	firing := map[int64]bool{} // jobs of which something fires
@@ -38,14 +49,14 @@ func (f *finder) runs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var wanted []sql.AlertRun
+	var wanted []read.Run
 	var ids []int64
 	touched := map[int64]bool{} // jobs of which something may begin to fire within this step
 	for _, r := range runs {
 		if r.Ended < f.position.Since {
 			continue
 		}
-		late := firstStart(&r) && r.Late >= start || lastEnd(&r) && r.Ended-r.Due >= finish
+		late := firstStart(&r) && lateness(&r) >= start || lastEnd(&r) && r.Ended-r.Due >= finish
 		if failure(&r) || r.Outcome == job.Missed || late {
 			touched[r.JobID] = true
 		}
@@ -78,8 +89,16 @@ func (f *finder) runs(ctx context.Context) error {
 	return f.inTimeAgain(ctx)
 }
 
+// runsIn is how many runs endings are about.
+func runsIn(endings []read.Ending) (n int) {
+	for i := range endings {
+		n += len(endings[i].Runs)
+	}
+	return n
+}
+
 // began notes which runs have begun of jobs that were looked at whether they run: of earlier due times, too.
-func (f *finder) began(runs []sql.AlertRun) {
+func (f *finder) began(runs []read.Run) {
 	for i := range runs {
 		for _, looks := range f.s.looks {
 			if l := looks[runs[i].JobID]; l != nil && runs[i].Started > 0 {
@@ -91,7 +110,7 @@ func (f *finder) began(runs []sql.AlertRun) {
 
 // pinged tells of which jobs a due time has ended that their monitors may want to know of. What is known of these is read
 // again: a run may end as soon as its job has got a ping.
-func (f *finder) pinged(ctx context.Context, runs []sql.AlertRun) (map[int64]bool, error) {
+func (f *finder) pinged(ctx context.Context, runs []read.Run) (map[int64]bool, error) {
 	ended := map[int64]bool{}
 	for i := range runs {
 		if pingOf(&runs[i]) != "" {
@@ -134,7 +153,7 @@ func (f *finder) leastLate() (start, finish job.Micros) {
 }
 
 // failure tells whether a due time has begun and did not succeed, after all its attempts.
-func failure(r *sql.AlertRun) bool {
+func failure(r *read.Run) bool {
 	switch r.Outcome {
 	case job.Failed, job.TimedOut, job.Killed, job.Lost:
 		return r.Final
@@ -142,18 +161,20 @@ func failure(r *sql.AlertRun) bool {
 	return false
 }
 
+// lateness is how late a run was started.
+func lateness(r *read.Run) job.Micros { return job.Micros(r.Lateness) }
+
 // firstStart and lastEnd tell whether a run is one of which a due time was started, or has ended, in time or late. Retries
 // begin when they do, and a backfill is of due times that are over.
-func firstStart(r *sql.AlertRun) bool { return r.Started > 0 && r.Attempt == 1 && r.Origin >= 0 }
-func lastEnd(r *sql.AlertRun) bool    { return r.Started > 0 && r.Final && r.Origin >= 0 }
+func firstStart(r *read.Run) bool {
+	return r.Started > 0 && r.Attempt == 1 && r.Kind != job.FromBackfill
+}
+func lastEnd(r *read.Run) bool { return r.Started > 0 && r.Final && r.Kind != job.FromBackfill }
 
 // run looks at a run by a rule.
-func (f *finder) run(rule *rule, r *sql.AlertRun, j *job.AlertJob) {
+func (f *finder) run(rule *rule, r *read.Run, j *job.AlertJob) {
 	about := aboutJob(j.ID)
-	see := sight{job: j, node: r.Node, run: r.Launch.String(), at: r.Ended, summary: describe(r, j)}
-	if r.Launch.N == 0 {
-		see.run = ""
-	}
+	see := sight{job: j, node: r.Node, run: job.RunID(r.ID), at: r.Ended, summary: describe(r, j)}
 	succeeded := r.Outcome == job.Succeeded && r.Final
 	switch {
 	case failure(r):
@@ -171,10 +192,10 @@ func (f *finder) run(rule *rule, r *sql.AlertRun, j *job.AlertJob) {
 		f.over(rule, job.AlertLost, about, "it succeeded again")
 	}
 	if firstStart(r) && rule.Has(job.AlertLateStart) {
-		if r.Late > micros(rule.LateStart) {
+		if lateness(r) > micros(rule.LateStart) {
 			late := see
 			late.due = r.Due // it may have been seen before it was over
-			late.summary = fmt.Sprintf("%s/%s, due %s, was started %s late", j.App, j.Name, r.Due, span(r.Late))
+			late.summary = fmt.Sprintf("%s/%s, due %s, was started %s late", j.App, j.Name, r.Due, span(lateness(r)))
 			f.fire(rule, job.AlertLateStart, about, late)
 		} else {
 			f.inTime = append(f.inTime, inTime{rule, job.AlertLateStart, j.ID, r.Due})
@@ -209,13 +230,13 @@ type inTime struct {
 
 // late tells by how much a due time that is not over is late, and whether that is too much for a rule. What waited for its
 // turn is late from then on; when it should have ended stays.
-func (r *rule) late(event job.AlertEvent, t *sql.LiveTask, now job.Micros) (by job.Micros, is bool) {
+func (r *rule) late(event job.AlertEvent, t *read.LateRun, now job.Micros) (by job.Micros, is bool) {
 	if event == job.AlertLateFinish {
 		by = now - t.Due
 		return by, by > micros(r.LateFinish)
 	}
 	by = now - t.DueNow
-	return by, (t.State == job.Idle || t.State == job.Prepare) && t.Attempt == 1 && by > micros(r.LateStart)
+	return by, (t.State == job.Idle || t.State == job.Prepared) && t.Attempt == 1 && by > micros(r.LateStart)
 }
 
 // inTimeAgain ends what was late of jobs of which a later due time was in time, unless another is late still: beside one
@@ -230,28 +251,26 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 		ids[ends[i].job] = true
 	}
 	start, finish := f.leastLate()
-	live := map[int64][]sql.LiveTask{}
-	for part := range slices.Chunk(slices.Sorted(maps.Keys(ids)), 500) {
-		tasks, err := f.DB.AlertTasksOf(ctx, part, f.now-min(start, finish), manyFired)
-		if err != nil && f.unread >= 2 && ctx.Err() == nil { // it ends no alerting for good: the next step would ask the same
-			f.Log.Warn("cannot look which alerts of late due times are over", "error", err)
-			return nil
-		}
-		if err != nil {
-			f.unread++
-			return err
-		}
-		if len(tasks) == manyFired {
-			return nil // nobody knows what else there is; a due time that is in time later ends it
-		}
-		for _, t := range tasks {
-			live[t.JobID] = append(live[t.JobID], t)
-		}
+	live := map[int64][]read.LateRun{}
+	runs, all, err := f.DB.LiveRunsOf(ctx, slices.Sorted(maps.Keys(ids)), f.now-min(start, finish))
+	if err != nil && f.unread >= 2 && ctx.Err() == nil { // it ends no alerting for good: the next step would ask the same
+		f.Log.Warn("cannot look which alerts of late due times are over", "error", err)
+		return nil
+	}
+	if err != nil {
+		f.unread++
+		return err
+	}
+	if !all {
+		return nil // nobody knows what else there is; a due time that is in time later ends it
+	}
+	for _, t := range runs {
+		live[t.JobID] = append(live[t.JobID], t)
 	}
 	f.unread = 0
 	for i := range ends {
 		n := &ends[i]
-		if slices.ContainsFunc(live[n.job], func(t sql.LiveTask) bool { _, is := n.rule.late(n.event, &t, f.now); return is }) {
+		if slices.ContainsFunc(live[n.job], func(t read.LateRun) bool { _, is := n.rule.late(n.event, &t, f.now); return is }) {
 			continue
 		}
 		why := "it was started in time again"
@@ -264,15 +283,15 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 }
 
 // describe says in a line what became of a due time.
-func describe(r *sql.AlertRun, j *job.AlertJob) string {
+func describe(r *read.Run, j *job.AlertJob) string {
 	text := fmt.Sprintf("%s/%s, due %s, %s", j.App, j.Name, r.Due, outcomeWords(r.Outcome))
-	if r.DueCount > 1 {
-		text = fmt.Sprintf("%s/%s: %d due times from %s on %s", j.App, j.Name, r.DueCount, r.Due, outcomeWords(r.Outcome))
+	if r.Count > 1 {
+		text = fmt.Sprintf("%s/%s: %d due times from %s on %s", j.App, j.Name, r.Count, r.Due, outcomeWords(r.Outcome))
 	}
 	if r.Attempt > 1 {
 		text += fmt.Sprintf(" after %d attempts", r.Attempt)
 	}
-	if reason := strings.TrimSpace(r.Reason); reason != "" {
+	if reason := strings.TrimSpace(r.Reason); reason != "" && r.Outcome != job.Succeeded {
 		text += ": " + reason
 	}
 	return text
@@ -308,7 +327,7 @@ func perOf(r *rule, j *job.AlertJob) string {
 }
 
 // readStreaks reads what has failed lately of what fails now.
-func (f *finder) readStreaks(ctx context.Context, runs []sql.AlertRun, jobs map[int64]job.AlertJob) error {
+func (f *finder) readStreaks(ctx context.Context, runs []read.Run, jobs map[int64]job.AlertJob) error {
 	rules := map[[16]byte]int64{}
 	for i := range runs {
 		j, there := jobs[runs[i].JobID]
@@ -334,7 +353,7 @@ func (f *finder) readStreaks(ctx context.Context, runs []sql.AlertRun, jobs map[
 }
 
 // count adds a failure to those of a rule that counts them, and tells of them when they are too many.
-func (f *finder) count(rule *rule, r *sql.AlertRun, j *job.AlertJob, see sight) {
+func (f *finder) count(rule *rule, r *read.Run, j *job.AlertJob, see sight) {
 	about := perOf(rule, j)
 	key := subject(rule.ID, job.AlertFailures, about)
 	s := f.streaks[key]
@@ -365,7 +384,7 @@ func (f *finder) count(rule *rule, r *sql.AlertRun, j *job.AlertJob, see sight) 
 }
 
 // pingOf is what a monitor is told of a run: "" is nothing.
-func pingOf(r *sql.AlertRun) string {
+func pingOf(r *read.Run) string {
 	switch {
 	case !r.Final:
 		return ""
@@ -379,7 +398,7 @@ func pingOf(r *sql.AlertRun) string {
 
 // ping notes that a job's ping is to be called. Of several due times that have ended since the last step the last one
 // counts.
-func (f *finder) ping(r *sql.AlertRun, j *job.AlertJob) {
+func (f *finder) ping(r *read.Run, j *job.AlertJob) {
 	what := pingOf(r)
 	if what == "" || j.Ping == nil || j.Gone {
 		return
@@ -388,57 +407,78 @@ func (f *finder) ping(r *sql.AlertRun, j *job.AlertJob) {
 	if address == "" {
 		return
 	}
-	f.pings[j.ID] = ping{hostOf(address), job.AlertItem{What: what, App: j.App, JobID: idText(j.ID), Job: j.Name, Run: r.Launch.String(), Summary: describe(r, j), At: r.Ended.String(), Seen: 1}}
+	f.pings[j.ID] = ping{hostOf(address), job.AlertItem{What: what, App: j.App, JobID: idText(j.ID), Job: j.Name, Run: job.RunID(r.ID), Summary: describe(r, j), At: r.Ended.String(), Seen: 1}}
 }
 
-// tasksAtOnce is how many due times one step looks at whether they are late.
-const tasksAtOnce = 2000
+// runsAtOnce is how many runs one step looks at whether they are late.
+const runsAtOnce = 2000
 
-// lateStart looks at due times that are not started yet, and lateFinish at those that have not ended.
+// lister lists runs of one owner behind a place that were due before an instant.
+type lister func(ctx context.Context, after read.LatePlace, before job.Micros, limit int) ([]read.LateRun, error)
+
+// lateStart looks at runs that have not begun, and lateFinish at those that have not ended.
 func (f *finder) lateStart(ctx context.Context) error {
 	least, _ := f.leastLate()
-	return f.late(ctx, lateStart, job.AlertLateStart, f.now-least, "is not started, %s late", job.Idle, job.Prepare)
+	return f.late(ctx, lateStart, job.AlertLateStart, f.now-least, "is not started, %s late", f.DB.LateRuns)
 }
 
 func (f *finder) lateFinish(ctx context.Context) error {
-	return f.late(ctx, lateFinish, job.AlertLateFinish, f.now, "has not ended, %s after that", job.Executing)
+	return f.late(ctx, lateFinish, job.AlertLateFinish, f.now, "has not ended, %s after that", f.DB.UnendedRuns)
 }
 
-// late looks at due times of some states: at some of them in each step, until it was at all.
-func (f *finder) late(ctx context.Context, what string, event job.AlertEvent, before job.Micros, words string, states ...job.State) error {
+// late looks at runs: at some of them in each step, until it was at all.
+func (f *finder) late(ctx context.Context, what string, event job.AlertEvent, before job.Micros, words string, list lister) error {
 	rules := slices.DeleteFunc(f.sortedRules(), func(r *rule) bool { return !r.Has(event) })
-	at, on := f.s.late[what]
+	at := f.s.late[what]
 	delete(f.s.late, what)
-	if !on {
-		at.State = states[0]
+	if len(rules) == 0 {
+		return nil
 	}
-	for left := tasksAtOnce; len(rules) > 0; at = (sql.TaskPlace{State: at.State + 1}) {
-		tasks, err := f.DB.AlertTasks(ctx, at, before, left)
-		if err == nil {
-			err = f.tellLate(ctx, rules, event, words, tasks)
+	runs, more, err := f.held(ctx, at, before, runsAtOnce, list)
+	if err == nil {
+		err = f.tellLate(ctx, rules, event, words, runs)
+	}
+	if err == nil && more {
+		f.s.late[what] = runs[len(runs)-1].LatePlace
+		delete(f.s.next, what) // the next step goes on
+	}
+	return err
+}
+
+// held lists runs that nobody holds, and then those of one session after another, behind a place. More reports that there may be more.
+func (f *finder) held(
+	ctx context.Context, at read.LatePlace, before job.Micros, most int, list lister,
+) (runs []read.LateRun, more bool, err error) {
+	owners, err := f.DB.Holders(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, owner := range owners {
+		if owner < at.Owner {
+			continue
 		}
+		after := read.LatePlace{Owner: owner}
+		if owner == at.Owner {
+			after = at
+		}
+		found, err := list(ctx, after, before, most-len(runs))
 		if err != nil {
-			return err
+			return nil, false, err
 		}
-		if left -= len(tasks); left == 0 {
-			f.s.late[what] = tasks[len(tasks)-1].TaskPlace
-			delete(f.s.next, what) // the next step goes on
-			return nil
-		}
-		if at.State == states[len(states)-1] {
-			return nil
+		if runs = append(runs, found...); len(runs) == most {
+			return runs, true, nil
 		}
 	}
-	return nil
+	return runs, false, nil
 }
 
 // tellLate tells of due times that are late. Those of backfills are left out: they were due when nobody could have started them.
-func (f *finder) tellLate(ctx context.Context, rules []*rule, event job.AlertEvent, words string, tasks []sql.LiveTask) error {
-	var late []*sql.LiveTask
+func (f *finder) tellLate(ctx context.Context, rules []*rule, event job.AlertEvent, words string, runs []read.LateRun) error {
+	var late []*read.LateRun
 	var ids []int64
-	for i := range tasks {
-		t := &tasks[i]
-		if t.Origin >= 0 && slices.ContainsFunc(rules, func(r *rule) bool { _, is := r.late(event, t, f.now); return is }) {
+	for i := range runs {
+		t := &runs[i]
+		if t.Kind != job.FromBackfill && slices.ContainsFunc(rules, func(r *rule) bool { _, is := r.late(event, t, f.now); return is }) {
 			late, ids = append(late, t), append(ids, t.JobID)
 		}
 	}
@@ -463,9 +503,9 @@ func (f *finder) tellLate(ctx context.Context, rules []*rule, event job.AlertEve
 // overdueAtOnce is how many overdue due times one step counts.
 const overdueAtOnce = 20_000
 
-// overdue is how far overdue due times were counted, and how many there are up to there that a rule takes, by rule.
+// overdue is how far overdue runs were counted, and how many there are up to there that a rule takes, by rule.
 type overdue struct {
-	at    sql.TaskPlace
+	at    read.LatePlace
 	found map[int64]int64
 }
 
@@ -480,13 +520,16 @@ func (f *finder) backlog(ctx context.Context) error {
 		counted.found = map[int64]int64{}
 	}
 	least := slices.MinFunc(rules, func(a, b *rule) int { return cmp.Compare(a.Backlog.OlderThan, b.Backlog.OlderThan) })
-	tasks, err := f.DB.AlertTasks(ctx, counted.at, f.now-micros(least.Backlog.OlderThan), overdueAtOnce)
+	runs, left, err := f.held(ctx, counted.at, f.now-micros(least.Backlog.OlderThan), overdueAtOnce, f.DB.LateRuns)
 	if err != nil {
 		return err
 	}
 	byJob := map[int64][]job.Micros{}
-	for i := range tasks {
-		byJob[tasks[i].JobID] = append(byJob[tasks[i].JobID], tasks[i].DueNow)
+	for i := range runs {
+		byJob[runs[i].JobID] = append(byJob[runs[i].JobID], runs[i].DueNow)
+	}
+	for _, dues := range byJob {
+		slices.Sort(dues)
 	}
 	var jobs map[int64]job.AlertJob
 	if slices.ContainsFunc(rules, func(r *rule) bool { return !r.OfAll() }) {
@@ -498,7 +541,7 @@ func (f *finder) backlog(ctx context.Context) error {
 	for _, r := range rules {
 		for id, dues := range byJob {
 			if j, there := jobs[id]; r.OfAll() || there && r.Takes(&j) {
-				n, _ := slices.BinarySearch(dues, f.now-micros(r.Backlog.OlderThan)) // they come in order
+				n, _ := slices.BinarySearch(dues, f.now-micros(r.Backlog.OlderThan))
 				counted.found[r.ID] += int64(n)
 			}
 		}
@@ -506,14 +549,14 @@ func (f *finder) backlog(ctx context.Context) error {
 		switch {
 		case counted.found[r.ID] >= int64(r.Backlog.Tasks):
 			f.fire(r, job.AlertBacklog, "all", sight{at: f.now, state: true, summary: text})
-		case len(tasks) == overdueAtOnce:
+		case left:
 			more = true
 		default:
 			f.over(r, job.AlertBacklog, "all", text)
 		}
 	}
 	if more {
-		counted.at = tasks[len(tasks)-1].TaskPlace
+		counted.at = runs[len(runs)-1].LatePlace
 		f.s.overdue = counted
 		delete(f.s.next, backlog) // the next step goes on
 	}
@@ -527,7 +570,7 @@ func (f *finder) lines(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.position.Lines.High = max(0, last-startAhead)
+		f.position.Lines.High = max(0, last-linesAhead)
 	}
 	f.position.Lines.Patience = f.DB.LongestTransaction()
 	lines, fresh, lost, err := trail.Follow(&f.position.Lines, f.now, func(l *job.Entry) int64 { return l.ID },
@@ -622,7 +665,7 @@ func (f *finder) neverRan(ctx context.Context) error {
 		}
 	}
 	if len(rules) == 0 {
-		f.s.notRun, f.s.looks = 0, map[int64]map[int64]*sql.RunLook{}
+		f.s.notRun, f.s.looks = 0, map[int64]map[int64]*read.RunLook{}
 		return nil
 	}
 	after := f.s.notRun
@@ -633,18 +676,22 @@ func (f *finder) neverRan(ctx context.Context) error {
 	if f.s.notRun = 0; len(jobs) == jobsAtOnce { // also if it fails: the jobs behind do not wait for that
 		f.s.notRun = jobs[len(jobs)-1].ID
 	}
+	resting, err := f.resting(ctx)
+	if err != nil {
+		return err
+	}
 	more := false // to be read of these
 	for _, r := range rules {
 		since := f.now - micros(r.NeverRan)
 		var ids []int64
 		byID := map[int64]*job.AlertJob{}
 		for i := range jobs {
-			if j := &jobs[i]; !j.Paused && j.Created < since && r.Takes(j) {
+			if j := &jobs[i]; !j.Paused && !resting(j.App, since) && j.Created < since && r.Takes(j) {
 				ids, byID[j.ID] = append(ids, j.ID), j
 			}
 		}
 		if f.s.looks[r.ID] == nil {
-			f.s.looks[r.ID] = map[int64]*sql.RunLook{}
+			f.s.looks[r.ID] = map[int64]*read.RunLook{}
 		}
 		found, open, err := f.DB.NotRun(ctx, f.s.looks[r.ID], ids, since)
 		if err != nil {
@@ -671,6 +718,17 @@ func (f *finder) neverRan(ctx context.Context) error {
 	return nil
 }
 
+// resting reads which apps are paused, or were since an instant until their pause ended by itself.
+func (f *finder) resting(ctx context.Context) (func(app string, since job.Micros) bool, error) {
+	stops, err := trip.Stops(f.DB.Reader(ctx))
+	return func(app string, since job.Micros) bool {
+		return slices.ContainsFunc(stops, func(s trip.Stop) bool {
+			about := s.Kind == trip.StopCluster || s.Kind == trip.StopApp && s.Name == app
+			return about && (s.Until == 0 || s.Until >= since)
+		})
+	}, err
+}
+
 // onTime is how late the earliest due time, or the planning of one, may be before a heartbeat is held back.
 const onTime = job.Micros(60_000_000)
 
@@ -685,19 +743,44 @@ func (f *finder) heartbeats(ctx context.Context) error {
 	if len(due) == 0 {
 		return nil
 	}
-	g, err := f.DB.Glance(ctx, sql.GlanceOf{})
+	held, err := f.behindTime(ctx)
 	if err != nil {
 		return err
-	}
-	held := ""
-	switch {
-	case g.FirstIdle != 0 && g.FirstIdle < f.now-onTime:
-		held = "a due time of " + g.FirstIdle.String() + " is not started"
-	case g.FirstCursor != 0 && g.FirstCursor < f.now-onTime:
-		held = "a due time of " + g.FirstCursor.String() + " is not planned"
 	}
 	for _, ch := range due {
 		f.beats = append(f.beats, beat{ch, held})
 	}
 	return nil
+}
+
+// behindTime says what the cluster does not start or plan in time, "" if there is nothing.
+func (f *finder) behindTime(ctx context.Context) (string, error) {
+	runs, _, err := f.held(ctx, read.LatePlace{}, f.now-onTime, 1, f.DB.LateRuns)
+	if err != nil {
+		return "", err
+	}
+	if len(runs) > 0 {
+		return "a due time of " + runs[0].DueNow.String() + " is not started", nil
+	}
+
+	stops, err := trip.Stops(f.DB.Reader(ctx))
+	if err != nil {
+		return "", err
+	}
+	var paused []int32
+	for i := range stops {
+		s := &stops[i]
+		if !s.Pauses(s.AppID, f.now) {
+			continue
+		}
+		if s.Kind == trip.StopCluster {
+			return "", nil
+		}
+		paused = append(paused, s.AppID)
+	}
+	cursor, err := f.DB.FirstCursor(ctx, paused)
+	if err == nil && cursor != 0 && cursor < f.now-onTime {
+		return "a due time of " + cursor.String() + " is not planned", nil
+	}
+	return "", err
 }

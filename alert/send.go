@@ -11,6 +11,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 const (
@@ -29,7 +30,7 @@ var pauses = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 2 
 
 // Sender sends the messages that are due. All nodes do it: each claims what it sends.
 type Sender struct {
-	DB      *sql.DB
+	DB      *read.DB
 	Session Session
 	Outside *Outside
 	Nothing func() bool // tells that no message was there to be sent a moment ago; nil: nobody knows

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"go-crontab/job"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 )
 
 func nodes(x *exam) error {
@@ -104,18 +105,23 @@ func cordons(x *exam) error {
 }
 
 func pauses(x *exam) error {
-	list, err := x.db.Pauses(x.ctx)
-	for _, p := range list {
-		if p.Until == 0 && x.now.Sub(p.Since) > 24*time.Hour {
-			what, command := "the cluster has", "go-crontab cluster resume"
-			if p.App != "" {
-				what, command = "app "+p.App+" has", "go-crontab app resume "+quote(p.App)
-			}
-			x.found(Notice, Finding{
-				Seen: fmt.Sprintf("%s been paused by %s for %s, without an end", what, p.By, days(x.now.Sub(p.Since))),
-				Why:  "Its jobs have no due times. A pause is easily forgotten.", Fix: "Resume it if it was.", Commands: []string{command},
-			})
+	stops, err := trip.Stops(x.db.Reader(x.ctx))
+	for _, p := range stops {
+		if p.Until != 0 || x.now.Sub(p.Since) <= 24*time.Hour {
+			continue
 		}
+		what, command := "the cluster has", "go-crontab cluster resume"
+		switch p.Kind {
+		case trip.StopCluster:
+		case trip.StopApp:
+			what, command = "app "+p.Name+" has", "go-crontab app resume "+quote(p.Name)
+		default:
+			continue
+		}
+		x.found(Notice, Finding{
+			Seen: fmt.Sprintf("%s been paused by %s for %s, without an end", what, p.Who, days(x.now.Sub(p.Since))),
+			Why:  "Its jobs have no due times. A pause is easily forgotten.", Fix: "Resume it if it was.", Commands: []string{command},
+		})
 	}
 	return err
 }
@@ -200,24 +206,24 @@ func clocks(x *exam) error {
 func stuck(x *exam) error {
 	const late = time.Minute
 	before := x.now.Add(-late)
-	orphans, err := x.db.OrphanTasks(x.ctx, x.now.Add(-x.expiry-20*time.Second))
+	orphans, err := x.db.OrphanRuns(x.ctx, x.now.Add(-x.expiry-20*time.Second))
 	if err != nil {
 		return err
 	}
 	live := len(x.live()) > 0
 	if len(orphans) > 0 {
 		f := Finding{
-			Seen: count(len(orphans), 20, "task belongs to a session that is gone", "tasks belong to sessions that are gone"),
-			Why:  "They neither run nor end until a node frees them; jobs that must not overlap wait for them.",
-			Fix:  "Start a node: it frees them within " + (x.expiry + 10*time.Second).String() + ".", Jobs: jobsOfTasks(orphans),
+			Seen: count(len(orphans), 20, "run belongs to a session that is gone", "runs belong to sessions that are gone"),
+			Why:  "They neither start nor end until a node takes them over; jobs that must not overlap wait for them.",
+			Fix:  "Start a node: it takes them over within " + (x.expiry + 10*time.Second).String() + ".", Jobs: jobsOfRuns(orphans),
 		}
 		severity := Error
-		if live { // the net of last resort is a node's orphan scan: give it its time
-			severity, f.Fix = Notice, "Nodes free them within "+(x.expiry+10*time.Second).String()+". If they are still there then, the log of the first node says why."
+		if live { // the reaper needs its time
+			severity, f.Fix = Notice, "Nodes take them over within "+(x.expiry+10*time.Second).String()+". If they are still there then, the logs of the nodes say why."
 		}
 		x.found(severity, f)
 	}
-	idle, prepared, err := x.db.LateTasks(x.ctx, before)
+	idle, prepared, err := x.db.UnbegunRuns(x.ctx, before)
 	if err != nil {
 		return err
 	}
@@ -227,8 +233,8 @@ func stuck(x *exam) error {
 			busy, slots = busy+s.Executing, slots+s.Slots
 		}
 		f := Finding{
-			Seen: count(len(idle), 20, "task has been due for over a minute and nobody has claimed it", "tasks have been due for over a minute and nobody has claimed them"),
-			Why:  "Due times start late, or end missed.", Jobs: jobsOfTasks(idle),
+			Seen: count(len(idle), 20, "run has been due for over a minute and nobody has claimed it", "runs have been due for over a minute and nobody has claimed them"),
+			Why:  "Due times start late, or end missed.", Jobs: jobsOfRuns(idle),
 		}
 		switch {
 		case !live:
@@ -243,17 +249,19 @@ func stuck(x *exam) error {
 	}
 	if len(prepared) > 0 {
 		x.found(Warning, Finding{
-			Seen:     count(len(prepared), 20, "task has been due for over a minute, is claimed, and is not started", "tasks have been due for over a minute, are claimed, and are not started"),
+			Seen:     count(len(prepared), 20, "run has been due for over a minute, is claimed, and is not started", "runs have been due for over a minute, are claimed, and are not started"),
 			Why:      "Their node holds them and cannot start them: its slots are taken, or its starts fail.",
 			Fix:      "Look at the log of " + prepared[0].Text + ". Drained, it gives them back.",
-			Commands: []string{"go-crontab node drain " + quote(prepared[0].Text)}, Jobs: jobsOfTasks(prepared), Nodes: []string{prepared[0].Text},
+			Commands: []string{"go-crontab node drain " + quote(prepared[0].Text)}, Jobs: jobsOfRuns(prepared), Nodes: []string{prepared[0].Text},
 		})
 	}
-	waits, err := x.db.OverstayedWaits(x.ctx, before)
+	waits, err := x.db.StalledWaits(x.ctx, before)
 	if len(waits) > 0 {
 		x.found(Warning, Finding{
-			Seen: count(len(waits), 20, "task waits although its start deadline has passed", "tasks wait although their start deadlines have passed"),
-			Why:  "They should have ended missed. The first node looks for such once a second.", Fix: "The log of the first node says what keeps it from that.", Jobs: jobsOfTasks(waits),
+			Seen:     count(len(waits), 20, "run waits for others of its job, and none executes", "runs wait for others of their jobs, and none executes"),
+			Why:      "Whoever ends a run wakes the next one. Nobody wakes these.",
+			Fix:      "Run the job once: the end of that run wakes the next one.",
+			Commands: []string{"go-crontab job run " + quote(waits[0].App+"/"+waits[0].Name)}, Jobs: jobsOfRuns(waits),
 		})
 	}
 	return err
@@ -267,13 +275,13 @@ func longRuns(x *exam) error {
 			Seen:     count(len(runs), 20, "run has executed", "runs have executed") + " for over 24 hours; " + r.App + "/" + r.Name + " since " + job.Micros(r.N).Time().UTC().Format(time.RFC3339),
 			Why:      "Unless they are meant to last, they hang, and later due times of jobs that may not overlap are skipped.",
 			Fix:      "Look at what they write, kill those that hang, and give their jobs a timeout.",
-			Commands: []string{"go-crontab run ls --state running"}, Jobs: jobsOfTasks(runs),
+			Commands: []string{"go-crontab run ls --state running"}, Jobs: jobsOfRuns(runs),
 		})
 	}
 	return err
 }
 
-func jobsOfTasks(list []sql.StuckTask) []Job {
+func jobsOfRuns(list []read.StuckRun) []Job {
 	var out []Job
 	for _, t := range list {
 		if j := (Job{t.ID, t.App, t.Name}); !slices.Contains(out, j) && len(out) < 10 {

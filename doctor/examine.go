@@ -11,18 +11,19 @@ import (
 	"go-crontab/job"
 	"go-crontab/session"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // Patient is what is looked at.
 type Patient struct {
-	DB      *sql.DB
+	DB      *read.DB
 	Machine *Machine // nil: nothing of a machine is looked at
 }
 
 // exam is one look. Its facts are read before the checks, those that only one check needs by that check.
 type exam struct {
 	ctx     context.Context
-	db      *sql.DB
+	db      *read.DB
 	machine *Machine
 
 	now      job.Micros
@@ -209,7 +210,7 @@ func (x *exam) live() (out []sql.SessionRow) {
 	return out
 }
 
-func jobsOf(list []sql.NamedJob) (out []Job) {
+func jobsOf(list []read.NamedJob) (out []Job) {
 	for _, j := range list {
 		if out = append(out, Job{j.ID, j.App, j.Name}); len(out) == 10 {
 			break

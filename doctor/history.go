@@ -19,10 +19,10 @@ const (
 
 func historySize(x *exam) error {
 	rows, bytes := int64(0), int64(0)
-	for _, name := range []string{"history", "output", "notable"} {
+	for _, name := range []string{"run", "output", "notable"} {
 		if t := x.tables[name]; t != nil {
 			bytes += t.Bytes
-			if name == "history" {
+			if name == "run" {
 				rows = t.Rows
 			}
 		}

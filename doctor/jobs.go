@@ -2,11 +2,13 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 func broken(x *exam) error {
@@ -23,25 +25,24 @@ func broken(x *exam) error {
 }
 
 func unplaced(x *exam) error {
-	places, err := x.db.Places(x.ctx, 0)
-	if err != nil || len(places) == 0 || len(x.live()) == 0 {
+	live := x.live()
+	if len(live) == 0 {
+		return nil
+	}
+	var jobs []read.NamedJob
+	all, err := x.db.PlacedJobs(x.ctx, x.most, func(j read.PlacedJob) bool {
+		spec := job.Spec{Selector: j.Selector, Handler: j.Handler}
+		wanted, err := spec.Place()
+		if err != nil || slices.ContainsFunc(live, func(s sql.SessionRow) bool { return wanted.Takes(s.AllLabels()) }) {
+			return false
+		}
+		j.Text = wanted.String()
+		jobs = append(jobs, j.NamedJob)
+		return len(jobs) == 20
+	})
+	if err != nil {
 		return err
 	}
-	var none []int
-	for _, p := range places {
-		sel, err := job.ParsePlace(p.Selector)
-		if err != nil {
-			continue
-		}
-		taken := false
-		for _, s := range x.live() {
-			taken = taken || sel.Takes(s.AllLabels())
-		}
-		if !taken {
-			none = append(none, p.ID)
-		}
-	}
-	jobs, err := x.db.JobsAt(x.ctx, none, 20)
 	if len(jobs) > 0 {
 		x.found(Warning, Finding{
 			Seen:     count(len(jobs), 20, "job wants", "jobs want") + " a node that there is not: " + jobs[0].App + "/" + jobs[0].Name + " wants " + jobs[0].Text,
@@ -50,13 +51,13 @@ func unplaced(x *exam) error {
 			Commands: []string{"go-crontab node ls", "go-crontab serve --label KEY=VALUE"}, Jobs: jobsOf(jobs),
 		})
 	}
-	return err
+	return x.looked(all)
 }
 
 func unbegun(x *exam) error {
 	const enough = 100
-	var never, fail []sql.NamedJob
-	all, err := x.db.Spells(x.ctx, x.most, func(s sql.Spell) (bool, error) {
+	var never, fail []read.NamedJob
+	all, err := x.db.Spells(x.ctx, x.most, func(s read.JobSpell) (bool, error) {
 		switch {
 		case s.Unbegun && len(never) < enough:
 			begun, err := x.db.AnyBegun(x.ctx, s.ID) // a run that lasts has no record yet
@@ -146,7 +147,7 @@ func zones(x *exam) error {
 				Seen:     fmt.Sprintf("%s of %d jobs cannot be loaded: %v", z.Text, z.N, err),
 				Why:      "These jobs have no due times on this node, and other nodes may compute others.",
 				Fix:      "Repair or install the time zone data of the machine. A machine without any is served by the data in the program.",
-				Commands: []string{"apt-get install --reinstall tzdata"}, Jobs: jobsOf([]sql.NamedJob{z}),
+				Commands: []string{"apt-get install --reinstall tzdata"}, Jobs: jobsOf([]read.NamedJob{z}),
 			})
 		}
 	}

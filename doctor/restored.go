@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // restored finds the pause in which a restored database is left, see sql.AcceptRestore.
 func restored(x *exam) error {
-	pauses, err := x.db.Pauses(x.ctx)
-	for _, p := range pauses {
-		if p.App == "" && p.Reason == sql.RestoredReason {
+	stops, err := trip.Stops(x.db.Reader(x.ctx))
+	for _, p := range stops {
+		if p.Kind == trip.StopCluster && p.Reason == sql.RestoredReason {
 			x.found(Warning, Finding{
 				Seen: fmt.Sprintf("the cluster is paused since %s: its database was restored", p.Since.Time().UTC().Format(time.RFC3339)),
 				Why:  "Nothing starts until it is resumed. What was due since the backup is not started again, since nobody knows whether it was.",

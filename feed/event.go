@@ -3,6 +3,8 @@ package feed
 import (
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 )
 
 // Kind is what an event is about.
@@ -50,8 +52,8 @@ type Event struct {
 	Who    string
 	Reason string
 
-	Run      *sql.RunRow
-	Backfill *job.Backfill
+	Run      *read.Run
+	Backfill *trip.BackfillRow
 	Alert    *sql.FiredRow
 	Counts   []Count
 
@@ -61,7 +63,7 @@ type Event struct {
 // Count is how many runs of a job began and ended.
 type Count struct {
 	JobID int64
-	sql.JobName
+	read.JobName
 	Started int64
 	Ended   [int(job.Superseded) + 1]int64 // by outcome
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"go-crontab/job"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 
 // Feed is the change feed of one node. It is safe for concurrent use.
 type Feed struct {
-	db     *sql.DB
+	db     *read.DB
 	clock  func() job.Micros
 	encode func(*Event) []byte
 	log    *slog.Logger
@@ -47,7 +47,7 @@ type Feed struct {
 
 // New makes a feed over the rows of a cluster. clock is MySQL's; encode makes the text of an event, once for all
 // listeners.
-func New(db *sql.DB, clock func() job.Micros, encode func(*Event) []byte, log *slog.Logger) *Feed {
+func New(db *read.DB, clock func() job.Micros, encode func(*Event) []byte, log *slog.Logger) *Feed {
 	return &Feed{db: db, clock: clock, encode: encode, log: log, linger: linger}
 }
 

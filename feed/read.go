@@ -3,14 +3,18 @@ package feed
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
 	"go-crontab/internal/trail"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 
 	"github.com/google/uuid"
 )
@@ -21,44 +25,46 @@ const (
 	manyRuns   = 200    // more than so many that start, or end, between two looks are counted
 	executing  = 50_000 // attempts that are looked at
 	backfills  = 200
-	rarely     = 2 // each so many looks at what changes less often
-	startAhead = 10_000
+	rarely     = 2      // each so many looks at what changes less often
+	startAhead = 10_000 // lines of the audit before the last one
+	endsAhead  = 1000   // transactions that ended runs, before the last one
 	manyNames  = 20_000
 )
 
 // reader reads what has changed since it looked last. It is used by one goroutine.
 type reader struct {
-	db    *sql.DB
+	db    *read.DB
 	clock func() job.Micros // MySQL's
 	looks int
 
-	runs, lines trail.Trail
-	attempts    map[sql.Attempting]bool
+	ends, lines trail.Trail
+	attempts    map[read.Attempt]bool
 	sessions    map[uuid.UUID]sql.SessionRow
 	backfills   map[int64]job.Micros // when those that run were changed
 	backfill    int64                // the latest
 	alerts      map[int64]int64      // by the ids of those that fire, the silences that keep them from being told
 	alert       int64                // the latest
-	names       map[int64]sql.JobName
+	names       map[int64]read.JobName
 
 	full   int  // batches that were full one after another
 	behind bool // there is more to read at once
 }
 
-func newReader(db *sql.DB, clock func() job.Micros) *reader {
-	return &reader{db: db, clock: clock, names: map[int64]sql.JobName{}}
+func newReader(db *read.DB, clock func() job.Micros) *reader {
+	return &reader{db: db, clock: clock, names: map[int64]read.JobName{}}
 }
 
 // anchor finds where to begin: what commits from now on is told. Ids just before may belong to transactions that have
 // not committed yet.
 func (r *reader) anchor(ctx context.Context, now time.Time) error {
-	lastRun, lastLine, err := r.db.LastIDs(ctx)
+	lastEnding, lastLine, err := r.db.LastIDs(ctx)
 	if err != nil {
 		return err
 	}
 	patience := r.db.LongestTransaction() // the nodes of a cluster have the same timeouts
-	r.runs, r.lines = trail.Trail{High: max(0, lastRun-startAhead), Patience: patience}, trail.Trail{High: max(0, lastLine-startAhead), Patience: patience}
-	ended, err := r.db.EndedAfter(ctx, r.runs.High, 2*startAhead)
+	r.ends = trail.Trail{High: max(0, lastEnding-endsAhead), Patience: patience}
+	r.lines = trail.Trail{High: max(0, lastLine-startAhead), Patience: patience}
+	ended, err := r.db.EndedAfter(ctx, r.ends.High, math.MaxInt)
 	if err != nil {
 		return err
 	}
@@ -88,9 +94,9 @@ func (r *reader) anchor(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	r.runs.Pass(ids(ended, func(e sql.EndedRow) int64 { return e.ID }), job.MicrosOf(now))
+	r.ends.Pass(ids(ended, func(e read.Ending) int64 { return e.ID }), job.MicrosOf(now))
 	r.lines.Pass(ids(lines, func(e job.Entry) int64 { return e.ID }), job.MicrosOf(now))
-	r.attempts, r.sessions, r.backfills = map[sql.Attempting]bool{}, map[uuid.UUID]sql.SessionRow{}, map[int64]job.Micros{}
+	r.attempts, r.sessions, r.backfills = map[read.Attempt]bool{}, map[uuid.UUID]sql.SessionRow{}, map[int64]job.Micros{}
 	for _, a := range attempts {
 		r.attempts[a] = true
 	}
@@ -123,7 +129,7 @@ func (r *reader) look(ctx context.Context, now time.Time) ([]Event, error) {
 	r.behind = false
 	steps := []func() error{
 		func() error { return r.lookAtAudit(ctx, now, &out) },
-		func() error { return r.lookAtTasks(ctx, counts, &out) },
+		func() error { return r.lookAtStarts(ctx, counts, &out) },
 		func() error { return r.lookAtEnds(ctx, now, counts, &out) },
 	}
 	if r.looks++; r.looks%rarely == 0 {
@@ -157,41 +163,60 @@ func (r *reader) look(ctx context.Context, now time.Time) ([]Event, error) {
 const lateIDs = "so many transactions were open that not all could be waited for"
 
 func (r *reader) lookAtEnds(ctx context.Context, now time.Time, counts map[int64]*Count, out *[]Event) error {
-	t := r.runs.Clone()
-	rows, fresh, lost, err := trail.Follow(&t, job.MicrosOf(now), func(e *sql.EndedRow) int64 { return e.ID },
-		func(spans []sql.Span) ([]sql.EndedRow, error) { return r.db.EndedIn(ctx, spans) },
-		func(after int64) ([]sql.EndedRow, error) { return r.db.EndedAfter(ctx, after, batch) })
+	t, full := r.ends.Clone(), false
+	rows, _, lost, err := trail.Follow(&t, job.MicrosOf(now), func(e *read.Ending) int64 { return e.ID },
+		func(spans []sql.Span) ([]read.Ending, error) { return r.db.EndedIn(ctx, spans) },
+		func(after int64) ([]read.Ending, error) {
+			found, err := r.db.EndedAfter(ctx, after, batch)
+			full = len(notesOf(found)) >= batch
+			return found, err
+		})
 	if err != nil {
 		return err
 	}
-	if len(rows) > manyRuns {
-		if err := r.learn(ctx, ids(rows, func(e sql.EndedRow) int64 { return e.JobID })); err != nil {
+
+	notes := notesOf(rows)
+	if len(notes) > manyRuns {
+		if err := r.learn(ctx, ids(notes, func(n trip.Note) int64 { return n.JobID })); err != nil {
 			return err
 		}
-		for _, e := range rows {
-			if c := r.count(counts, e.JobID); int(e.Outcome) < len(c.Ended) && e.Outcome >= 0 {
-				c.Ended[e.Outcome]++
+		for _, n := range notes {
+			if c := r.count(counts, n.JobID); int(n.Outcome) < len(c.Ended) && n.Outcome >= 0 {
+				c.Ended[n.Outcome]++
 			}
 		}
 	} else {
-		found, err := r.db.RunsByID(ctx, ids(rows, func(e sql.EndedRow) int64 { return e.ID }))
+		found, err := r.db.RunsByID(ctx, ids(notes, func(n trip.Note) int64 { return n.Run }))
 		if err != nil {
 			return err
 		}
-		for _, e := range rows {
-			if run, ok := found[e.ID]; ok {
-				*out = append(*out, Event{ID: fmt.Sprint("e", e.ID), Kind: KindRun, Action: Ended, At: run.Ended, App: run.App, JobID: run.JobID, Job: run.Job, Run: &run})
+		for _, n := range notes {
+			if run, ok := found[n.Run]; ok {
+				*out = append(*out, Event{
+					ID: "e" + job.RunID(n.Run), Kind: KindRun, Action: Ended, At: run.Ended,
+					App: run.App, JobID: run.JobID, Job: run.Job, Run: &run,
+				})
 			}
 		}
 	}
-	if r.full++; fresh < batch {
+
+	if r.full++; !full {
 		r.full = 0
 	}
-	r.behind = r.behind || fresh == batch
-	if r.runs = t; lost > 0 {
+	r.behind = r.behind || full
+	if r.ends = t; lost > 0 {
 		*out = append(*out, reload(r.clock(), lateIDs))
 	}
 	return nil
+}
+
+// notesOf are the runs of endings.
+func notesOf(endings []read.Ending) []trip.Note {
+	var out []trip.Note
+	for i := range endings {
+		out = append(out, endings[i].Runs...)
+	}
+	return out
 }
 
 func (r *reader) count(counts map[int64]*Count, id int64) *Count {
@@ -224,45 +249,39 @@ func (r *reader) learn(ctx context.Context, all []int64) error {
 	return nil
 }
 
-// lookAtTasks finds attempts that did not execute at the look before. One that is over by now is told of by its end.
-func (r *reader) lookAtTasks(ctx context.Context, counts map[int64]*Count, out *[]Event) error {
+// lookAtStarts finds runs that did not execute at the look before. A run that has ended by now is told of by its end.
+func (r *reader) lookAtStarts(ctx context.Context, counts map[int64]*Count, out *[]Event) error {
 	rows, err := r.db.Attempting(ctx, executing)
 	if err != nil {
 		return err
 	}
-	now := make(map[sql.Attempting]bool, len(rows))
-	var begun []int64
+	now := make(map[read.Attempt]bool, len(rows))
+	var begun []read.Attempt
 	for _, a := range rows {
 		now[a] = true
 		if !r.attempts[a] {
-			begun = append(begun, a.Task)
+			begun = append(begun, a)
 		}
 	}
+
 	if len(begun) > manyRuns {
-		byJob := map[int64]int64{}
-		for part := range slices.Chunk(begun, 1000) {
-			found, err := r.db.JobsOfTasks(ctx, part)
-			if err != nil {
-				return err
-			}
-			for id, n := range found {
-				byJob[id] += n
-			}
-		}
-		if err := r.learn(ctx, slices.Collect(maps.Keys(byJob))); err != nil {
+		if err := r.learn(ctx, ids(begun, func(a read.Attempt) int64 { return a.JobID })); err != nil {
 			return err
 		}
-		for id, n := range byJob {
-			r.count(counts, id).Started += n
+		for _, a := range begun {
+			r.count(counts, a.JobID).Started++
 		}
 	} else {
-		found, err := r.db.ExecutingByTask(ctx, begun)
+		found, err := r.db.ExecutingByID(ctx, ids(begun, func(a read.Attempt) int64 { return a.Run }))
 		if err != nil {
 			return err
 		}
-		slices.SortFunc(found, func(a, b sql.RunRow) int { return cmp.Compare(a.Started, b.Started) })
+		slices.SortFunc(found, func(a, b read.Run) int { return cmp.Compare(a.Started, b.Started) })
 		for _, run := range found {
-			*out = append(*out, Event{ID: "s" + run.Launch.String(), Kind: KindRun, Action: Started, At: run.Started, App: run.App, JobID: run.JobID, Job: run.Job, Run: &run})
+			*out = append(*out, Event{
+				ID: "s" + run.Launch.String(), Kind: KindRun, Action: Started, At: run.Started,
+				App: run.App, JobID: run.JobID, Job: run.Job, Run: &run,
+			})
 		}
 	}
 	r.attempts = now
@@ -350,8 +369,8 @@ func (r *reader) lookAtBackfills(ctx context.Context, out *[]Event) error {
 	}
 	for id := range r.backfills {
 		if _, runs := now[id]; !runs {
-			b, err := r.db.Backfill(ctx, id)
-			if err == sql.ErrNotFound {
+			b, err := trip.BackfillOf(r.db.Reader(ctx), id)
+			if errors.Is(err, sql.ErrNotFound) {
 				continue
 			}
 			if err != nil {
@@ -360,7 +379,7 @@ func (r *reader) lookAtBackfills(ctx context.Context, out *[]Event) error {
 			rows = append(rows, b)
 		}
 	}
-	if err := r.learn(ctx, ids(rows, func(b job.Backfill) int64 { return b.JobID })); err != nil {
+	if err := r.learn(ctx, ids(rows, func(b trip.BackfillRow) int64 { return b.JobID })); err != nil {
 		return err
 	}
 	for _, b := range rows {
@@ -368,7 +387,7 @@ func (r *reader) lookAtBackfills(ctx context.Context, out *[]Event) error {
 			continue
 		}
 		name := r.names[b.JobID]
-		*out = append(*out, Event{ID: fmt.Sprintf("b%d-%d", b.ID, b.Updated), Kind: KindBackfill, Action: b.State.String(), At: b.Updated,
+		*out = append(*out, Event{ID: fmt.Sprintf("b%d-%d", b.ID, b.Updated), Kind: KindBackfill, Action: string(b.State), At: b.Updated,
 			App: name.App, JobID: b.JobID, Job: name.Name, Who: b.Who, Backfill: &b})
 	}
 	r.backfills, r.backfill = now, last

@@ -12,7 +12,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/metric"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
@@ -29,7 +29,7 @@ func full(most int) *metric.Metrics {
 	meter := new(sql.Meter)
 	meter.Claimed.Add(7)
 	m.Pools(metric.Pool{Name: "trip", Meter: meter, Stats: func() sql.Pool { return sql.Pool{Most: 8, InUse: 1} }}, metric.Pool{Name: "pulse", Meter: new(sql.Meter)})
-	m.Cluster(func(context.Context) (sql.Amounts, error) { return sql.Amounts{Backlog: 5}, nil })
+	m.Cluster(func(context.Context) (read.Amounts, error) { return read.Amounts{Backlog: 5}, nil })
 	m.Began(12 * time.Millisecond)
 	m.Ended(spec("a", "metrics"), run(job.Succeeded, time.Second))
 	m.Answered("GET", "/healthz", 200, time.Millisecond, false)
@@ -268,12 +268,12 @@ func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	m := metric.New("n", "v", 0)
 	asked := 0
-	m.Cluster(func(ctx context.Context) (sql.Amounts, error) {
+	m.Cluster(func(ctx context.Context) (read.Amounts, error) {
 		asked++
 		if _, bounded := ctx.Deadline(); !bounded {
 			t.Error("a scrape waits for ever")
 		}
-		return sql.Amounts{}, fmt.Errorf("away")
+		return read.Amounts{}, fmt.Errorf("away")
 	})
 	for range 3 {
 		_, families := scrape(t, m)

@@ -7,6 +7,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -150,11 +151,11 @@ func (m *Metrics) Pools(p ...Pool) { m.own.MustRegister(pools(p)) }
 
 // cluster asks MySQL how much there is to do, for as many scrapers as there may be once in a while.
 type cluster struct {
-	read func(context.Context) (sql.Amounts, error)
+	read func(context.Context) (read.Amounts, error)
 
 	mu   sync.Mutex
 	at   time.Time
-	last sql.Amounts
+	last read.Amounts
 	err  error
 }
 
@@ -189,7 +190,7 @@ func (c *cluster) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func (c *cluster) amounts() (sql.Amounts, error) {
+func (c *cluster) amounts() (read.Amounts, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.at.IsZero() || time.Since(c.at) >= clusterEvery {
@@ -202,6 +203,6 @@ func (c *cluster) amounts() (sql.Amounts, error) {
 }
 
 // Cluster adds what MySQL knows.
-func (m *Metrics) Cluster(read func(context.Context) (sql.Amounts, error)) {
+func (m *Metrics) Cluster(read func(context.Context) (read.Amounts, error)) {
 	m.own.MustRegister(&cluster{read: read})
 }

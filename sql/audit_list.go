@@ -162,3 +162,23 @@ func joined(list []condition, word, none string) condition {
 	}
 	return condition{"(" + strings.Join(parts, word) + ")", args}
 }
+
+// lineColumns leave the definitions out.
+const lineColumns = "id, at, who, origin, action, kind, ref, app, name, reason, '', ''"
+
+// LinesAfter lists lines of the audit by id, those that come behind one, without definitions.
+func (db *DB) LinesAfter(ctx context.Context, after int64, limit int) ([]job.Entry, error) {
+	return db.lines(ctx, "id > ? ORDER BY id LIMIT ?", after, limit)
+}
+
+// LinesIn lists the lines of the audit that there are in spans of ids, without definitions.
+func (db *DB) LinesIn(ctx context.Context, spans []Span) ([]job.Entry, error) {
+	cond, args := within(spans)
+	return db.lines(ctx, cond+" ORDER BY id", args...)
+}
+
+func (db *DB) lines(ctx context.Context, cond string, args ...any) ([]job.Entry, error) {
+	var out []job.Entry
+	err := db.query(ctx, "read audit", auditRows(&out), "SELECT "+lineColumns+" FROM audit FORCE INDEX (PRIMARY) WHERE "+cond, args...)
+	return out, err
+}

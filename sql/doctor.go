@@ -309,24 +309,6 @@ func IsDenied(err error) bool {
 	return false
 }
 
-// NamedJob is a job with what there is to say about it.
-type NamedJob struct {
-	ID        int64
-	App, Name string
-	N         int64  // a count or an instant
-	Text      string // why
-}
-
-const (
-	// ownLatest is how many of a job's latest records are looked at.
-	ownLatest = 50
-	// spellLeast is how long a spell is read.
-	spellLeast = 5
-	// spellJobs and spellsAtOnce are of how many jobs one statement reads the last record, and all of the latest.
-	spellJobs    = 500
-	spellsAtOnce = 20
-)
-
 // FailingChannel is a channel to which nothing was sent since messages to it began to fail.
 type FailingChannel struct {
 	Name   string
@@ -351,9 +333,6 @@ func (db *DB) FailingChannels(ctx context.Context, least int) (out []FailingChan
 		" JOIN alert_channel c ON c.id = f.id JOIN delivery first ON first.id = f.first_id JOIN delivery last ON last.id = f.last_id ORDER BY c.name", least)
 	return out, err
 }
-
-// definitionsAtOnce is how many definitions one statement reads.
-const definitionsAtOnce = 2000
 
 // expected is what migrations make of a schema, read off their text: a table's columns and indexes.
 func expectedTables() (map[string]*TableState, error) {

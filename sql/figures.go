@@ -76,25 +76,3 @@ func (db *DB) Figures(ctx context.Context, from job.Micros) ([]Figure, error) {
 	}, "SELECT at, starts, ends, failed, late FROM figure WHERE at >= ? ORDER BY at", int64(from))
 	return out, err
 }
-
-// Amounts are how many tasks there are of each sort, each counted up to a bound.
-type Amounts struct {
-	Executing, Prepared, Waiting int64
-	Backlog                      int64 // due, and neither started nor waiting
-}
-
-// Amounts counts tasks by an index, each sort up to most.
-func (db *DB) Amounts(ctx context.Context, at job.Micros, most int) (Amounts, error) {
-	const count = "(SELECT COUNT(*) FROM (SELECT 1 FROM task FORCE INDEX (slice) WHERE "
-	var (
-		a                    Amounts
-		overdueIdle, overdue int64
-	)
-	err := db.query(ctx, "count tasks", func(rows *stdsql.Rows) error {
-		return rows.Scan(&a.Executing, &a.Prepared, &a.Waiting, &overdueIdle, &overdue)
-	}, "SELECT "+count+"state = 2 LIMIT ?) e), "+count+"state = 1 LIMIT ?) p), "+count+"state = 3 LIMIT ?) w), "+
-		count+"state = 0 AND due_now <= ? LIMIT ?) i), "+count+"state = 1 AND due_now <= ? LIMIT ?) o)",
-		most, most, most, int64(at), most, int64(at), most)
-	a.Backlog = min(overdueIdle+overdue, int64(most))
-	return a, err
-}

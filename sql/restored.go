@@ -95,7 +95,7 @@ func (db *DB) RaiseWatermark(ctx context.Context, seen Watermark, at job.Micros)
 const RestoredReason = "the database was restored: see docs/backup.md"
 
 // AcceptRestore has nodes use a database that was restored: it draws a new epoch, which stands before those that it takes
-// the place of, notes the instant before which nothing is due any more, see JobRow.Restored, and pauses the cluster, so that nothing
+// the place of, notes the instant before which no due time is started any more, and pauses the cluster, so that nothing
 // starts before somebody has decided what may repeat. Doing it twice does no harm.
 func (db *DB) AcceptRestore(ctx context.Context) error {
 	const length = len("00000000-0000-0000-0000-000000000000 ")*epochsKept - 1
@@ -107,23 +107,20 @@ func (db *DB) AcceptRestore(ctx context.Context) error {
 		if err := tx.query("read clock", func(rows *stdsql.Rows) error { return rows.Scan(&at) }, "SELECT "+now); err != nil {
 			return err
 		}
-		if _, err := tx.exec("note a restore", "INSERT INTO setting (name, value) VALUES ('restored', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)", strconv.FormatInt(int64(at), 10)); err != nil {
+		const note = `
+			REPLACE INTO stop (kind, since, until, who, reason)
+			VALUES ('restored', ?, ?, 'migrate', ?)`
+		if _, err := tx.exec("note a restore", note, int64(at), int64(at), RestoredReason); err != nil {
 			return err
 		}
-		_, err := tx.exec("pause the restored cluster", "INSERT INTO pause (app, who, reason, since) VALUES ('', 'migrate', ?, ?) ON DUPLICATE KEY UPDATE until = 0, ended = 0, reason = VALUES(reason)",
-			RestoredReason, int64(at))
-		if err != nil {
+		const pause = `
+			INSERT INTO stop (kind, since, who, reason)
+			VALUES ('cluster', ?, 'migrate', ?)
+			ON DUPLICATE KEY UPDATE until = 0, reason = VALUES(reason)`
+		if _, err := tx.exec("pause the restored cluster", pause, int64(at), RestoredReason); err != nil {
 			return err
 		}
-		_, err = tx.InsertAudit(&job.Entry{Actor: job.Actor{Who: "migrate", Origin: "program"}, At: at, Action: job.ActionPause, Kind: job.KindCluster, Reason: RestoredReason})
+		_, err := tx.InsertAudit(&job.Entry{Actor: job.Actor{Who: "migrate", Origin: "program"}, At: at, Action: job.ActionPause, Kind: job.KindCluster, Reason: RestoredReason})
 		return err
 	})
-}
-
-// Forgotten is what a database that was restored does not know any more.
-type Forgotten struct {
-	Since   job.Micros // the last sign of life in the database; zero: there is none
-	Jobs    int64      // jobs with due times since then
-	Once    []NamedJob // those of them with a single due time, some of them
-	Running int64      // attempts that executed at the backup
 }

@@ -14,13 +14,11 @@
 //	job_term, job_part                jobs by owner, label, group, calendar, and by a part of the name
 //
 // Names that differ from those of package sql: LiveAt and AskedAt (TaskAt, TasksAskedAt, RunsAskedAt), LateRuns (AlertTasks), RunsOf
-// (AlertRunsAfter), ExecutingByID (ExecutingByTask), OrphanRuns and UnbegunRuns (OrphanTasks, LateTasks).
+// (AlertRunsAfter), ExecutingByID (ExecutingByTask), OrphanRuns and UnbegunRuns (OrphanTasks, LateTasks),
+// PlacedJobs (JobsAt), StalledWaits (OverstayedWaits), LiveRunsOf (AlertTasksOf).
 //
 // What is still to be moved from package sql, and who asks:
 //
 //	api     CountAppWaiting; HandlerJobs; pauses of apps and of the cluster in lists and in Status
-//	alert   AlertTasksOf, NotRun
-//	doctor  JobsAt, Spells (SpellOf answers for one job), AnyBegun, OverstayedWaits, ZonesInUse, LimitedJobs
-//	result  StrayChunks, PutChunks, CutChunks, DropChunks, TakeChunks; the lock of the retention rules of an app (HoldRule)
 //	node    Glance
 package read

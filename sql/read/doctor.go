@@ -110,6 +110,11 @@ type StuckRun struct {
 // stuckMost is how many stuck runs of a sort are listed.
 const stuckMost = 20
 
+func scanStuck(rows *sql.Rows) (s StuckRun, err error) {
+	err = rows.Scan(&s.Run, &s.Due, &s.N, &s.ID, &s.App, &s.Name, &s.Text)
+	return s, err
+}
+
 func (db *DB) stuck(ctx context.Context, what, where, order string, args ...any) ([]StuckRun, error) {
 	query := `
 		SELECT r.id, r.due, IF(r.started > 0, r.started, r.due_now), r.job_id, COALESCE(a.name, ''), COALESCE(j.name, ''), COALESCE(l.node, '')
@@ -120,11 +125,7 @@ func (db *DB) stuck(ctx context.Context, what, where, order string, args ...any)
 		WHERE ` + where + `
 		ORDER BY ` + order + `
 		LIMIT ?`
-	scan := func(rows *sql.Rows) (s StuckRun, err error) {
-		err = rows.Scan(&s.Run, &s.Due, &s.N, &s.ID, &s.App, &s.Name, &s.Text)
-		return s, err
-	}
-	return sql.Select(db.Reader(ctx), what, scan, query, append(args, stuckMost)...)
+	return sql.Select(db.Reader(ctx), what, scanStuck, query, append(args, stuckMost)...)
 }
 
 // ownedBefore is the condition that a run has a session and was to begin before an instant.
@@ -176,23 +177,34 @@ type Spell struct {
 // latestMost is how many of a job's latest runs are looked at.
 const latestMost = 50
 
+// latestEnds reads how the latest due times of a job ended, the last one first.
+const latestEnds = `
+	SELECT job_id, outcome, COALESCE(reason, '') LIKE '%paused%'
+	FROM run FORCE INDEX (attempt)
+	WHERE job_id = ? AND state = 'ended' AND final = 1
+	ORDER BY due DESC, request DESC, attempt DESC
+	LIMIT ?`
+
+// end is how a due time ended.
+type end struct {
+	job     int64
+	outcome string
+	paused  bool // it was not begun, because of a pause
+}
+
+func scanEnd(rows *sql.Rows) (e end, err error) {
+	err = rows.Scan(&e.job, &e.outcome, &e.paused)
+	return e, err
+}
+
 // SpellOf says how the latest due times of a job ended. A job that succeeded last has a spell of zero.
-func (db *DB) SpellOf(ctx context.Context, jobID int64) (s Spell, err error) {
-	const query = `
-		SELECT outcome, COALESCE(reason, '') LIKE '%paused%'
-		FROM run FORCE INDEX (attempt)
-		WHERE job_id = ? AND state = 'ended' AND final = 1
-		ORDER BY due DESC, request DESC, attempt DESC
-		LIMIT ?`
-	type end struct {
-		outcome string
-		paused  bool
-	}
-	scan := func(rows *sql.Rows) (e end, err error) {
-		err = rows.Scan(&e.outcome, &e.paused)
-		return e, err
-	}
-	ends, err := sql.Select(db.Reader(ctx), "read the latest outcomes", scan, query, jobID, latestMost)
+func (db *DB) SpellOf(ctx context.Context, jobID int64) (Spell, error) {
+	ends, err := sql.Select(db.Reader(ctx), "read the latest outcomes", scanEnd, latestEnds, jobID, latestMost)
+	return spellOf(ends), err
+}
+
+// spellOf finds how many due times ended alike, the last one first.
+func spellOf(ends []end) (s Spell) {
 	for i, e := range ends {
 		unbegun := (e.outcome == "skipped" || e.outcome == "missed") && !e.paused
 		failed := e.outcome == "failed" || e.outcome == "timed_out" || e.outcome == "lost"
@@ -204,5 +216,5 @@ func (db *DB) SpellOf(ctx context.Context, jobID int64) (s Spell, err error) {
 		}
 		s.N++
 	}
-	return s, err
+	return s
 }

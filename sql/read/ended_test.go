@@ -114,14 +114,14 @@ func TestFollowEnds(t *testing.T) {
 
 	f.exec("UPDATE ending SET at = id")
 	f.tx(func(tx *sql.Tx) error {
-		n, err := trip.DropNotes(tx, 50, 30)
+		n, err := trip.DropNotes(tx, 50, 1000, 30)
 		if n != 30 {
 			f.Errorf("dropped %d rows, want 30", n)
 		}
 		return err
 	})
 	f.tx(func(tx *sql.Tx) error {
-		n, err := trip.DropNotes(tx, 50, 30)
+		n, err := trip.DropNotes(tx, 50, 1000, 30)
 		if n != 19 {
 			f.Errorf("dropped %d rows, want 19", n)
 		}

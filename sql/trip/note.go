@@ -148,16 +148,18 @@ func DecodeNotes(b []byte) ([]Note, error) {
 	return out, nil
 }
 
-// DropNotes removes rows of `ending` that are older than an instant, the oldest first, at most limit of them.
-func DropNotes(tx *sql.Tx, before job.Micros, limit int) (int64, error) {
+// DropNotes removes rows of `ending` that are older than an instant, the oldest first, at most limit of them, and none behind an id. The
+// latest row stays: followers learn from it which ids were given.
+func DropNotes(tx *sql.Tx, before job.Micros, upto int64, limit int) (int64, error) {
 	const query = `
 		DELETE e
 		FROM (
 			SELECT id, at
 			FROM ending FORCE INDEX (PRIMARY)
+			WHERE id <= ? AND id < (SELECT MAX(id) FROM ending)
 			ORDER BY id
 			LIMIT ?) old
 		STRAIGHT_JOIN ending e FORCE INDEX (PRIMARY) ON e.id = old.id
 		WHERE old.at < ?`
-	return tx.Exec("drop notes of ends", query, limit, int64(before))
+	return tx.Exec("drop notes of ends", query, upto, limit, int64(before))
 }

@@ -1,0 +1,343 @@
+package read
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+const lateColumns = "owner, due_now, hash, id, job_id, due, kind, attempt, state"
+
+func scanLate(rows *sql.Rows) (l LateRun, err error) {
+	err = rows.Scan(&l.Owner, &l.DueNow, &l.Hash, &l.ID, &l.JobID, &l.Due, &l.Kind, &l.Attempt, &l.State)
+	return l, err
+}
+
+// Holders lists who may hold runs that have not begun, in order: nobody, and sessions.
+func (db *DB) Holders(ctx context.Context) ([]trip.Owner, error) {
+	owners, err := trip.Owners(db.Reader(ctx))
+	return append([]trip.Owner{trip.NoOwner}, owners...), err
+}
+
+// UnendedRuns lists runs of one owner that execute and were due before an instant, those behind a place. There are never more than
+// the cluster has slots.
+func (db *DB) UnendedRuns(ctx context.Context, after LatePlace, before job.Micros, limit int) ([]LateRun, error) {
+	const query = `
+		SELECT ` + lateColumns + `
+		FROM run FORCE INDEX (live)
+		WHERE owner = ? AND due_now >= ? AND (due_now > ? OR hash > ? OR hash = ? AND id > ?)
+			AND state = 'executing' AND due < ?
+		ORDER BY due_now, hash, id
+		LIMIT ?`
+
+	return sql.Select(db.Reader(ctx), "look for runs that end late", scanLate, query,
+		int32(after.Owner), int64(after.DueNow), int64(after.DueNow), after.Hash, after.Hash, after.ID, int64(before), limit)
+}
+
+// liveMost is how many runs LiveRunsOf looks at.
+const liveMost = 20_000
+
+// LiveRunsOf lists runs of jobs that were due before an instant and have not ended, but for those of backfills. It looks at a bounded
+// number of runs: all reports that it has seen all that there are.
+func (db *DB) LiveRunsOf(ctx context.Context, jobs []int64, before job.Micros) (runs []LateRun, all bool, err error) {
+	if len(jobs) == 0 {
+		return nil, true, nil
+	}
+	owners, err := db.Holders(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	wanted := make(map[int64]bool, len(jobs))
+	for _, id := range jobs {
+		wanted[id] = true
+	}
+
+	left := liveMost
+	for _, owner := range append(owners, trip.WaitingOwner) {
+		// A waiting run has its place in a line where others have when they are to begin.
+		query := `
+			SELECT ` + lateColumns + `
+			FROM run FORCE INDEX (live)
+			WHERE owner = ? AND due_now < ?
+			LIMIT ?`
+		bound := int64(before)
+		if owner == trip.WaitingOwner {
+			bound = 1<<63 - 1
+		}
+		found, err := sql.Select(db.Reader(ctx), "look for runs of jobs", scanLate, query, int32(owner), bound, left)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, r := range found {
+			if wanted[r.JobID] && r.Due < before && r.Kind != trip.Backfill {
+				runs = append(runs, r)
+			}
+		}
+		if left -= len(found); left == 0 {
+			return runs, false, nil
+		}
+	}
+	return runs, true, nil
+}
+
+// cursorsMost is how many cursors FirstCursor looks at.
+const cursorsMost = 10_000
+
+// FirstCursor is the earliest due time that has no run yet, those of some apps left out; zero if there is none.
+func (db *DB) FirstCursor(ctx context.Context, leftOut []int32) (job.Micros, error) {
+	others := ""
+	if len(leftOut) > 0 {
+		others = "WHERE app_id NOT IN " + list(leftOut)
+	}
+	query := fmt.Sprintf(`
+		SELECT COALESCE(MIN(next_due), 0)
+		FROM (
+			SELECT next_due, app_id
+			FROM job FORCE INDEX (claim)
+			WHERE next_due IS NOT NULL
+			ORDER BY next_due
+			LIMIT %d) next
+		%s`, cursorsMost, others)
+	found, err := sql.Select(db.Reader(ctx), "look for the first cursor", scanID, query)
+	if err != nil {
+		return 0, err
+	}
+	return job.Micros(found[0]), nil
+}
+
+// RunLook is how far the runs of a job were looked through, by due times, for a run that has begun.
+type RunLook struct {
+	Began   job.Micros // the last due time whose run is known to have; whoever keeps the look notes here what ends later
+	jobID   int64
+	from    job.Micros // of the runs due from here up to the place below none has begun, but for those up to Began
+	due     job.Micros
+	request int64
+	attempt int64
+	end     bool // there was nothing behind that place
+}
+
+const (
+	lookRows    = 1000 // runs of one part
+	lookParts   = 20   // of one call of NotRun
+	looksAtOnce = 50   // jobs of one statement: for each the server opens the table
+)
+
+// begin has a look be at the runs due from an instant on.
+func (l *RunLook) begin(since job.Micros) {
+	l.from, l.due, l.request, l.attempt = since, since-1, 1<<62, 1<<62
+}
+
+// NotRun picks the jobs of which no run has begun that was due at an instant or later. Left out are those of which all runs
+// since then may have been removed, for nobody knows; those at their end; those that never had a due time before that
+// instant, or begin only later; and those that were resumed since.
+//
+// A job may have very many runs that never began. They are read in parts, each once: looks has, by job, how far that is, and a
+// call reads some parts. Of jobs in open it is not known yet; a further call goes on with them.
+func (db *DB) NotRun(ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros) (found, open []int64, err error) {
+	var first []*RunLook
+	for _, id := range ids {
+		if l := looks[id]; l == nil || l.Began < since {
+			l = &RunLook{jobID: id}
+			l.begin(since)
+			first = append(first, l)
+		}
+	}
+	if err := db.lookOn(ctx, first, 1); err != nil { // as a rule the first one has begun
+		return nil, nil, err
+	}
+	var rest []int64
+	for _, l := range first {
+		if l.Began >= since {
+			delete(looks, l.jobID)
+		} else {
+			rest = append(rest, l.jobID)
+		}
+	}
+
+	jobs, err := db.shouldRun(ctx, rest, since)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, b := range jobs {
+		l := looks[b.id]
+		if l == nil {
+			l = &RunLook{jobID: b.id}
+			looks[b.id] = l
+		}
+		if l.end = false; since < l.from || l.due < since {
+			l.begin(since)
+		}
+	}
+	for range lookParts {
+		var on []*RunLook
+		for _, b := range jobs {
+			if l := looks[b.id]; !l.end && l.Began < since {
+				on = append(on, l)
+			}
+		}
+		if len(on) == 0 {
+			break
+		}
+		if err := db.lookOn(ctx, on, max(1, lookRows/len(on))); err != nil {
+			return nil, nil, err
+		}
+	}
+
+	for _, b := range jobs {
+		switch l := looks[b.id]; {
+		case l.Began >= since:
+		case !l.end:
+			open = append(open, b.id)
+		case l.due >= since || b.lastDue < since: // or all its runs may have been removed
+			found = append(found, b.id)
+		}
+	}
+	return found, open, nil
+}
+
+// lookOn reads the next runs of jobs, no more than most of each.
+func (db *DB) lookOn(ctx context.Context, looks []*RunLook, most int) error {
+	for some := range slices.Chunk(looks, looksAtOnce) {
+		if err := db.lookOnSome(ctx, some, most); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (db *DB) lookOnSome(ctx context.Context, looks []*RunLook, most int) error {
+	const one = `(
+		SELECT ?, due, request, attempt, started > 0
+		FROM run FORCE INDEX (attempt)
+		WHERE job_id = ? AND due >= ? AND (due > ? OR request > ? OR request = ? AND attempt > ?) AND state IN ('executing', 'ended')
+		ORDER BY due, request, attempt
+		LIMIT ?)`
+
+	var parts []string
+	var args []any
+	for i, l := range looks {
+		parts = append(parts, one)
+		args = append(args, i, l.jobID, int64(l.due), int64(l.due), l.request, l.request, l.attempt, most)
+	}
+	type row struct {
+		i     int
+		at    RunLook
+		begun bool
+	}
+	scan := func(rows *sql.Rows) (r row, err error) {
+		err = rows.Scan(&r.i, &r.at.due, &r.at.request, &r.at.attempt, &r.begun)
+		return r, err
+	}
+	found, err := sql.Select(db.Reader(ctx), "look for runs that have begun", scan, strings.Join(parts, " UNION ALL "), args...)
+	if err != nil {
+		return err
+	}
+
+	count := make([]int, len(looks))
+	for _, r := range found {
+		l, at := looks[r.i], r.at
+		count[r.i]++
+		behind := cmp.Or(cmp.Compare(at.due, l.due), cmp.Compare(at.request, l.request), cmp.Compare(at.attempt, l.attempt)) > 0
+		if behind {
+			l.due, l.request, l.attempt = at.due, at.request, at.attempt
+		}
+		if r.begun {
+			l.Began = max(l.Began, at.due)
+		}
+	}
+	for i, l := range looks {
+		l.end = count[i] < most
+	}
+	return nil
+}
+
+// begun is a job, and what says when it began to have due times: see NotRun.
+type begun struct {
+	id      int64
+	app     string
+	lastDue job.Micros
+	spec    struct {
+		Start, At *time.Time
+	}
+}
+
+// shouldRun picks the jobs of which a run should have begun since an instant, and none executes.
+func (db *DB) shouldRun(ctx context.Context, ids []int64, since job.Micros) ([]begun, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	r := db.Reader(ctx)
+	executing, err := db.executingOf(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	scan := func(rows *sql.Rows) (b begun, err error) {
+		var text []byte
+		err = rows.Scan(&b.id, &b.app, &b.lastDue, &text)
+		_ = json.Unmarshal(text, &b.spec) // a definition that cannot be read says nothing
+		return b, err
+	}
+	var out []begun
+	for part := range slices.Chunk(ids, idsAtOnce) {
+		query := `
+			SELECT j.id, a.name, j.begun_to, v.definition
+			FROM job j FORCE INDEX (PRIMARY)
+			STRAIGHT_JOIN app a FORCE INDEX (PRIMARY) ON a.id = j.app_id
+			STRAIGHT_JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
+			WHERE j.id IN ` + list(part) + ` AND j.resumed < ?
+				AND (j.error <> '' OR j.next_due < ? OR ` + firstAhead + ` < ?
+					OR j.begun_to > 0 AND (j.next_due IS NOT NULL OR ` + firstAhead + ` IS NOT NULL))
+			ORDER BY j.id`
+		found, err := sql.Select(r, "look for jobs that do not run", scan, query, int64(since), int64(since), int64(since))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	out = slices.DeleteFunc(out, func(b begun) bool { return executing[b.id] })
+	return db.begunBefore(ctx, out, since)
+}
+
+// executingOf says of which jobs a run executes.
+func (db *DB) executingOf(ctx context.Context, jobs []int64) (map[int64]bool, error) {
+	r := db.Reader(ctx)
+	out := map[int64]bool{}
+	owners, err := trip.Owners(r)
+	if err != nil || len(owners) == 0 || len(jobs) == 0 {
+		return out, err
+	}
+	query := `
+		SELECT job_id
+		FROM run FORCE INDEX (live)
+		WHERE owner IN ` + list(owners) + ` AND due_now <= ` + begunBy + ` AND state = 'executing'`
+	found, err := sql.Select(r, "look which jobs execute", scanID, query)
+	for _, id := range found {
+		out[id] = true
+	}
+	return out, err
+}
+
+// begunBefore picks the jobs that had begun before an instant, and whose apps were not resumed since, nor the cluster.
+func (db *DB) begunBefore(ctx context.Context, jobs []begun, since job.Micros) ([]begun, error) {
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	const query = `
+		SELECT DISTINCT app
+		FROM audit FORCE INDEX (ref)
+		WHERE kind IN (?, ?) AND ref = 0 AND at >= ? AND action = ?`
+	apps, err := sql.Select(db.Reader(ctx), "look for pauses that ended", scanText, query,
+		job.KindApp, job.KindCluster, int64(since), job.ActionResume)
+	return slices.DeleteFunc(jobs, func(b begun) bool {
+		later := func(t *time.Time) bool { return t != nil && job.MicrosOf(*t) >= since }
+		return later(b.spec.Start) || later(b.spec.At) || slices.Contains(apps, b.app) || slices.Contains(apps, "")
+	}), err
+}
