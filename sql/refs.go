@@ -15,6 +15,7 @@ const (
 	RefCalendar RefKind = 2
 	RefSecret   RefKind = 3 // also one that is not there: a node may have it
 	RefPing     RefKind = 4 // to what it calls when a due time has ended; it has no name here
+	RefHandler  RefKind = 5
 )
 
 // Referrers lists some of the living jobs that refer to an object, the caller holding its row: no job begins to refer

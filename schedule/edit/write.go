@@ -232,6 +232,9 @@ func refsOf(s *job.Spec, id int64) (refs []trip.Ref) {
 	for _, name := range job.SecretNames(s.SecretUses()) {
 		refs = append(refs, trip.Ref{Kind: sql.RefSecret, Name: string(name), JobID: id})
 	}
+	if s.Handler != "" {
+		refs = append(refs, trip.Ref{Kind: sql.RefHandler, Name: s.Handler, JobID: id})
+	}
 	if s.Ping != nil {
 		refs = append(refs, trip.Ref{Kind: sql.RefPing, JobID: id})
 	}

@@ -134,7 +134,7 @@ CREATE TABLE job_pause (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE job_ref (
-  kind   TINYINT      NOT NULL COMMENT '1 group, 2 calendar, 3 secret, 4 ping',
+  kind   TINYINT      NOT NULL COMMENT '1 group, 2 calendar, 3 secret, 4 ping, 5 handler',
   name   VARCHAR(128) NOT NULL,
   job_id BIGINT       NOT NULL,
   PRIMARY KEY (kind, name, job_id),

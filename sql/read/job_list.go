@@ -176,9 +176,9 @@ func (l *jobList) terms() []wantedTerm {
 // statusConditions say job.Status in SQL.
 var statusConditions = map[job.Status]string{
 	job.Broken:   "j.error <> ''",
-	job.Paused:   "j.error = '' AND j.paused = 1",
-	job.Finished: "j.error = '' AND j.paused = 0 AND j.next_due IS NULL AND NOT " + isLive,
-	job.Active:   "j.error = '' AND j.paused = 0 AND (j.next_due IS NOT NULL OR " + isLive + ")",
+	job.Paused:   "j.error = '' AND (j.paused = 1 OR " + pausedApps + ")",
+	job.Finished: "j.error = '' AND j.paused = 0 AND j.next_due IS NULL AND NOT " + isLive + " AND NOT " + pausedApps,
+	job.Active:   "j.error = '' AND j.paused = 0 AND (j.next_due IS NOT NULL OR " + isLive + ") AND NOT " + pausedApps,
 }
 
 // left are the conditions of the filter that do not hold of all entries of a source.
@@ -221,6 +221,13 @@ func (l *jobList) choose() (jobSource, error) {
 			from: "job j FORCE INDEX (broken)", id: "j.id", ranges: []condition{{"j.error >= '!'", nil}},
 		})
 	case job.Paused:
+		some, err := l.appsPaused()
+		if err != nil {
+			return jobSource{}, err
+		}
+		if some {
+			break // any of their jobs is paused
+		}
 		sources = append(sources, jobSource{
 			from: "job_pause p FORCE INDEX (PRIMARY)", join: "STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = p.job_id", id: "p.job_id",
 			ranges: []condition{{"TRUE", nil}},

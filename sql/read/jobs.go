@@ -18,6 +18,9 @@ type Job struct {
 	Running  int64      // the run whose turn it is; it may have ended
 	SpecText string
 	SpecErr  error
+
+	Calendars    []*job.Calendar // that it names, see LearnCalendars
+	CalendarsErr error           // one of them cannot be read
 }
 
 const selectJobs = `
@@ -64,7 +67,7 @@ func jobsByID(r sql.Reader, ids []int64) (map[int64]*Job, error) {
 			out[j.ID] = j
 		}
 	}
-	return out, nil
+	return out, cover(r, out)
 }
 
 // Job returns one job, deleted ones included, or sql.ErrNotFound.
@@ -99,20 +102,29 @@ func (db *DB) JobsNamed(ctx context.Context, names []job.Name) (map[job.Name]Job
 	for _, n := range names {
 		byApp[n.App] = append(byApp[n.App], n.Name)
 	}
-	out := make(map[job.Name]Job, len(names))
+	reader := db.Reader(ctx)
+	found := make(map[int64]*Job, len(names))
 	for app, names := range byApp {
 		for part := range slices.Chunk(names, idsAtOnce) {
 			query := selectJobs + `
 				FROM job j FORCE INDEX (name)` + joinDefinitions + `
 				WHERE j.app_id = (SELECT id FROM app WHERE name = ?) AND j.living = 1 AND j.name IN ` + places(len(part))
-			rows, err := sql.Select(db.Reader(ctx), "read jobs by name", scanJob, query, append([]any{app}, texts(part)...)...)
+			rows, err := sql.Select(reader, "read jobs by name", scanJob, query, append([]any{app}, texts(part)...)...)
 			if err != nil {
 				return nil, err
 			}
 			for _, j := range rows {
-				out[job.Name{App: app, Name: j.Spec.Name}] = *j
+				found[j.ID] = j
 			}
 		}
+	}
+	if err := cover(reader, found); err != nil {
+		return nil, err
+	}
+
+	out := make(map[job.Name]Job, len(found))
+	for _, j := range found {
+		out[job.Name{App: j.Spec.App, Name: j.Spec.Name}] = *j
 	}
 	return out, nil
 }

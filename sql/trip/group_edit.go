@@ -89,3 +89,16 @@ func GroupsNamed(r sql.Reader, names []string) (map[string]Group, error) {
 	_, err := sql.Select(r, "read groups", scan, query, texts(names)...)
 	return out, err
 }
+
+// CountLine counts the runs in the line of a group.
+func CountLine(r sql.Reader, group int32) (int, error) {
+	query := `
+		SELECT COUNT(*)
+		FROM run FORCE INDEX (live)
+		WHERE owner = -1 AND ` + groupLine(group).String()
+	found, err := sql.Select(r, "count a line", scanID, query)
+	if err != nil {
+		return 0, err
+	}
+	return int(found[0]), nil
+}
