@@ -28,6 +28,7 @@ type Claimer struct {
 	Labels    map[string]string // of this node and of its handlers
 	Most      int               // how many prepared runs this session holds at most
 
+	slow   *slowLane
 	signal wake
 	mark   job.Micros // no cursor is older, but for those that a full look finds
 	fullAt job.Micros // when the next look has no lower bound
@@ -36,7 +37,7 @@ type Claimer struct {
 
 // NewClaimer completes a claimer. Run it.
 func NewClaimer(c Claimer) *Claimer {
-	c.signal = newWake()
+	c.signal, c.slow = newWake(), newSlowLane()
 	return &c
 }
 
@@ -55,7 +56,7 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (f
 		return 0, nil
 	}
 	look.NotApps = apps
-	candidates, err := trip.Candidates(c.DB.Reader(ctx), look, now, min(claimBatch, room))
+	candidates, err := trip.Candidates(c.DB.Reader(ctx), look, now, min(claimBatch, room)+c.slow.len())
 	if err != nil || len(candidates) == 0 {
 		return 0, err
 	}
@@ -64,7 +65,7 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (f
 	}
 
 	// Schedules are computed here, before any row is locked.
-	plans := c.compute(candidates, now)
+	plans := c.compute(ctx, candidates, now)
 	return len(candidates), c.write(ctx, plans, now)
 }
 
@@ -95,23 +96,40 @@ type plan struct {
 	elsewhere bool  // other nodes are to run it
 }
 
-// compute lists the due times of candidates. A candidate whose definition is not known was edited in this moment: the next
-// look finds it again.
-func (c *Claimer) compute(candidates []trip.Candidate, now job.Micros) []plan {
+// compute lists the due times of candidates. A candidate whose definition is not known was edited in this moment: the next look finds
+// it again. One whose schedule takes long goes to the slow lane.
+func (c *Claimer) compute(ctx context.Context, candidates []trip.Candidate, now job.Micros) []plan {
 	plans := make([]plan, 0, len(candidates))
 	for _, candidate := range candidates {
 		d, ok := c.Definitions.Get(candidate.JobID, candidate.Version)
-		if !ok {
+		if !ok || c.slow.has(candidate.JobID) {
 			continue
 		}
-		p := plan{Candidate: candidate, broken: d.Err, elsewhere: !d.admits(c.Labels)}
-		if p.broken == nil {
-			p.rank = d.Spec.Priority
-			p.dueTimes = dueFrom(d.Spec, d.Schedule, candidate.Cursor(), candidate.ResumedAt(), now, now.Add(c.LookAhead))
+		if d.slow.Load() {
+			c.slow.add(candidate)
+			continue
+		}
+
+		work := job.NewWork(ctx, quickWork)
+		p := c.plan(candidate, d, work, now)
+		if work.Err() != nil {
+			d.slow.Store(true)
+			c.slow.add(candidate)
+			continue
 		}
 		plans = append(plans, p)
 	}
 	return plans
+}
+
+// plan computes the due times of one candidate. They mean nothing if the work is used up.
+func (c *Claimer) plan(candidate trip.Candidate, d *Definition, work *job.Work, now job.Micros) plan {
+	p := plan{Candidate: candidate, broken: d.Err, elsewhere: !d.admits(c.Labels)}
+	if p.broken == nil {
+		p.rank = d.Spec.Priority
+		p.dueTimes = dueFrom(d.Spec, work.On(d.Schedule), candidate.Cursor(), candidate.ResumedAt(), now, now.Add(c.LookAhead))
+	}
+	return p
 }
 
 // write moves the cursors and inserts the runs of those plans whose jobs are still as they were read.

@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"go-crontab/job"
@@ -22,6 +23,10 @@ const (
 
 // Run claims until ctx is over.
 func (c *Claimer) Run(ctx context.Context) error {
+	var lane sync.WaitGroup
+	lane.Go(func() { c.runSlowLane(ctx) })
+	defer lane.Wait()
+
 	wait := rand.N(claimPeriod) // so that nodes do not march in step
 	for {
 		select {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -19,6 +20,8 @@ type Definition struct {
 	Schedule job.Schedule // nil if Err is not
 	Place    job.Selector // which nodes it wants
 	Err      error        // why the definition cannot be used
+
+	slow atomic.Bool // its due times take long to compute
 }
 
 // admits reports whether a node with these labels may run the job. A job with a definition that cannot be used is anybody's: its
@@ -75,14 +78,19 @@ func NewDefinitions() *Definitions {
 
 // Latest returns the latest definition of a job that is cached; nil: none is. It may be outdated.
 func (d *Definitions) Latest(jobID int64) *Definition {
+	_, found := d.latestOf(jobID)
+	return found
+}
+
+func (d *Definitions) latestOf(jobID int64) (number int32, found *Definition) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	number, ok := d.latest[jobID]
 	if !ok {
-		return nil
+		return 0, nil
 	}
-	found, _ := d.cache.Peek(version{jobID, number})
-	return found.Definition
+	cached, _ := d.cache.Peek(version{jobID, number})
+	return number, cached.Definition
 }
 
 // Get returns a cached definition.

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -196,14 +197,51 @@ func startDeadline(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	return nil
 }
 
-// misfire: a due time of the schedule that is too old is started only if the misfire policy says so.
+// misfire: a due time of the schedule that is too old is started only if the misfire policy says so. What it says is computed before
+// the transaction: it may take a walk through the schedule.
 func misfire(r *trip.Run, j *jobScene, now job.Micros) *verdict {
-	spec := j.def.Spec
-	if r.Kind != trip.Schedule || r.Attempt > 1 || now.Sub(r.DueNow) <= spec.MissedAfter() {
+	if !isMisfired(r, j.def, now) {
 		return nil
 	}
-	if !startsLate(spec, j.def.Schedule, r.Due, now) {
+	starts, known := j.late[lateRun{r.JobID, j.Version, r.Due}]
+	switch {
+	case !known:
+		return &verdict{action: unread}
+	case !starts:
+		spec := j.def.Spec
 		return refusal(job.Missed, "nobody could start it within %s; misfire policy %s", job.Duration(spec.MissedAfter()), spec.Misfire.Policy)
 	}
 	return nil
+}
+
+// isMisfired reports whether a due time of the schedule is so old that the misfire policy applies.
+func isMisfired(r *trip.Run, d *Definition, now job.Micros) bool {
+	return r.Kind == trip.Schedule && r.Attempt == 1 && now.Sub(r.DueNow) > d.Spec.MissedAfter()
+}
+
+// lateRun is a misfired run of one version of a job.
+type lateRun struct {
+	job     int64
+	version int32
+	due     job.Micros
+}
+
+// lateOnes tells which misfired runs are to be started, as the latest definitions that the node knows have it. One whose schedule is too
+// expensive is not.
+func (s *Starter) lateOnes(ctx context.Context, runs []trip.Run, now job.Micros) map[lateRun]bool {
+	var late map[lateRun]bool
+	for i := range runs {
+		r := &runs[i]
+		version, d := s.Definitions.latestOf(r.JobID)
+		if d == nil || d.Err != nil || !isMisfired(r, d, now) {
+			continue
+		}
+		if late == nil {
+			late = map[lateRun]bool{}
+		}
+		work := job.NewWork(ctx, quickWork)
+		starts := startsLate(d.Spec, work.On(d.Schedule), r.Due, now)
+		late[lateRun{r.JobID, version, r.Due}] = starts && work.Err() == nil
+	}
+	return late
 }

@@ -150,7 +150,7 @@ func (x *chaos) computes(i int) {
 	candidates, err := trip.Candidates(c.DB.Reader(x.Context()), slice, x.now, claimBatch)
 	x.check1(err)
 	x.check1(c.learn(x.Context(), candidates))
-	x.plans[i] = c.compute(candidates, x.now)
+	x.plans[i] = c.compute(x.Context(), candidates, x.now)
 	x.note("member %d has computed %d plans", i+1, len(x.plans[i]))
 }
 

@@ -25,6 +25,7 @@ type surroundings struct {
 	labels map[string]string // of this node
 	stops  []trip.Stop
 	limits *allowances
+	late   map[lateRun]bool // which misfired runs are to be started
 }
 
 // jobScene is what the verdicts on the runs of one job depend on.
@@ -34,6 +35,7 @@ type jobScene struct {
 	gone      bool                  // there is no such job
 	def       *Definition           // of the current version; nil: not read yet
 	stops     []trip.Stop           // of the scene
+	late      map[lateRun]bool      // of the scene
 	elsewhere bool                  // other nodes are to run it
 	turn      *trip.Held            // the run that excludes others: it executes, was woken, or waits for a slot; nil: none, or overlap allow
 	queued    int                   // how many runs wait in the line of the job, those of backfills left out
@@ -156,7 +158,7 @@ func (s *scene) lockJobs(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
 		if spec := js.spec(); spec != nil && spec.Group != "" {
 			js.group = s.groups[spec.Group]
 		}
-		js.slots, js.stops = s.slots, s.stops
+		js.slots, js.stops, js.late = s.slots, s.stops, s.late
 		if spec := js.spec(); spec != nil {
 			js.allowance = s.limits.of(spec.App)
 		}

@@ -1,0 +1,106 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"go-crontab/job"
+	"go-crontab/sql/trip"
+)
+
+// slowLane computes due times of schedules that take long, one job after the other and beside the looks of the claimer. So an
+// expensive schedule delays no job but others of its kind.
+type slowLane struct {
+	mu      sync.Mutex
+	waiting []trip.Candidate
+	held    map[int64]bool // jobs that wait here, or are being computed
+	signal  wake
+}
+
+const (
+	// quickWork is what a look spends on one schedule before the job goes to the slow lane: about 5 ms.
+	quickWork = 5_000
+	// slowWork is what the slow lane spends: about a second. A job whose due times cost more has none, until somebody edits it.
+	slowWork = 1_000_000
+)
+
+func newSlowLane() *slowLane { return &slowLane{held: map[int64]bool{}, signal: newWake()} }
+
+// add takes a job, unless it is there.
+func (l *slowLane) add(c trip.Candidate) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.held[c.JobID] {
+		l.held[c.JobID] = true
+		l.waiting = append(l.waiting, c)
+		l.signal.up()
+	}
+}
+
+// has reports whether a job is there.
+func (l *slowLane) has(jobID int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held[jobID]
+}
+
+// len is how many jobs are there.
+func (l *slowLane) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.held)
+}
+
+// next returns the job that has waited longest. It stays held until it is done.
+func (l *slowLane) next() (c trip.Candidate, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 {
+		return c, false
+	}
+	c = l.waiting[0]
+	l.waiting = l.waiting[1:]
+	return c, true
+}
+
+func (l *slowLane) done(c trip.Candidate) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.held, c.JobID)
+}
+
+// runSlowLane claims the jobs of the slow lane until ctx is over.
+func (c *Claimer) runSlowLane(ctx context.Context) {
+	for ctx.Err() == nil {
+		candidate, ok := c.slow.next()
+		if !ok {
+			select {
+			case <-ctx.Done():
+			case <-c.slow.signal:
+			}
+			continue
+		}
+		if err := c.claimSlow(ctx, candidate); err != nil && ctx.Err() == nil {
+			c.Log.Warn("cannot claim due times, trying again", "error", err, "job_id", candidate.JobID)
+		}
+		c.slow.done(candidate) // the next look finds it again, if it has a due time that is not claimed
+	}
+}
+
+func (c *Claimer) claimSlow(ctx context.Context, candidate trip.Candidate) error {
+	now := c.Session.Now()
+	d, ok := c.Definitions.Get(candidate.JobID, candidate.Version)
+	if !ok || !c.Session.Fresh() {
+		return nil
+	}
+	work := job.NewWork(ctx, slowWork)
+	p := c.plan(candidate, d, work, now)
+	if err := work.Err(); err != nil {
+		if !errors.Is(err, job.ErrTooExpensive) {
+			return err
+		}
+		p.broken, p.dueTimes = err, dueTimes{}
+	}
+	return c.write(ctx, []plan{p}, c.Session.Now())
+}
