@@ -33,7 +33,7 @@ type fakeSession struct {
 	now       job.Micros
 }
 
-func (s *fakeSession) Share() (index, of, buckets int) { return s.index, s.of, 16 }
+func (s *fakeSession) Share() (index, of int) { return s.index, s.of }
 func (s *fakeSession) Fresh() bool                     { return true }
 func (s *fakeSession) Now() job.Micros                 { return s.now }
 

@@ -13,7 +13,7 @@ import (
 
 // Session is what a chainer needs to know of the session of its node.
 type Session interface {
-	Share() (index, of, buckets int)
+	Share() (index, of int)
 	Fresh() bool
 	Now() job.Micros
 }
@@ -67,7 +67,7 @@ func (c *Chainer) Run(ctx context.Context) error {
 
 // step chains what there is, unless this is another node's chore.
 func (c *Chainer) step(ctx context.Context, at time.Time) error {
-	if index, of, _ := c.Session.Share(); index > 0 || index < 0 && of > 0 || !c.Session.Fresh() {
+	if index, of := c.Session.Share(); index > 0 || index < 0 && of > 0 || !c.Session.Fresh() {
 		c.swept = time.Time{} // whoever takes the chore over begins with a sweep
 		return nil
 	}

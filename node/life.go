@@ -46,7 +46,6 @@ type life struct {
 
 	// Chores.
 	lookout   *lookout
-	tidier    *result.Tidier
 	retainer  *result.Retainer
 	trimmer   *result.Trimmer
 	chainer   *audit.Chainer
@@ -129,7 +128,6 @@ func (l *life) newWatch() {
 func (l *life) newChores() {
 	n, s := l.n, l.session
 	behind := func() bool { return l.lookout.Behind(s.Now()) }
-	l.tidier = n.newTidier(s)
 	l.retainer = n.newRetainer(s, behind)
 	l.trimmer = n.newTrimmer(s, l.lookout.NoLimits, behind)
 	l.sender = &alert.Sender{DB: n.alertReads(), Session: s, Outside: n.outside, Nothing: l.lookout.NothingToSend, Log: n.log}
@@ -156,6 +154,14 @@ func launchesOf(ends []trip.End) []job.Launch {
 		out[i] = ends[i].Launch
 	}
 	return out
+}
+
+// stuckAfter is how late the earliest prepared run may be, beside a free slot, before the node does not count as ready.
+const stuckAfter = 5 * time.Second
+
+// advances reports whether runs are started: a lease that is fresh does not show that.
+func (l *life) advances() bool {
+	return l.prepared.Overdue(l.session.Now()) < stuckAfter || l.executing.Free() <= 0
 }
 
 func (l *life) load() (prepared, executing int) { return l.prepared.Len(), l.executing.Len() }
@@ -194,7 +200,7 @@ func (l *life) run(ctx, hard context.Context) {
 	for _, run := range []loop{l.claimer.Run, l.starter.Run} {
 		working.Go(func() { run(work) })
 	}
-	for _, run := range []loop{l.tidier.Run, l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.evaluator.Run, l.sender.Run, l.rezoner.Run} {
+	for _, run := range []loop{l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.evaluator.Run, l.sender.Run, l.rezoner.Run} {
 		chores.Go(func() { run(work) })
 	}
 	select {

@@ -16,10 +16,5 @@ func (n *Node) newRetainer(s *session.Session, behind func() bool) *result.Retai
 
 // newTrimmer makes what removes output of apps that are over their limit.
 func (n *Node) newTrimmer(s *session.Session, noLimits, behind func() bool) *result.Trimmer {
-	return &result.Trimmer{DB: n.reads(), Session: s, NoLimits: noLimits, Behind: behind, Log: n.log}
-}
-
-// newTidier makes what removes all else that is kept no longer.
-func (n *Node) newTidier(s *session.Session) *result.Tidier {
-	return &result.Tidier{DB: n.reads(), Session: s, Audit: n.cfg.AuditKept, Log: n.log}
+	return &result.Trimmer{DB: n.api, Session: s, NoLimits: noLimits, Behind: behind, Log: n.log}
 }
