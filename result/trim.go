@@ -11,6 +11,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
 
 	"github.com/google/uuid"
@@ -26,7 +27,7 @@ import (
 //
 // While no app has any limits it sends no statement. If we die between two transactions, the next node goes on from the rows.
 type Trimmer struct {
-	DB      *sql.DB
+	DB      *read.DB
 	Session interface {
 		ID() uuid.UUID
 		Fresh() bool

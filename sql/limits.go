@@ -145,16 +145,15 @@ func (db *DB) TellStarts(ctx context.Context, session uuid.UUID, starts map[stri
 }
 
 // DropStarts removes some of the counts that are older than a second, or later than another one: MySQL's clock was put
-// back since.
-func (db *DB) DropStarts(ctx context.Context, before, behind int64) error {
-	var n int64
-	err := db.query(ctx, "look for old starts", func(rows *stdsql.Rows) error { return rows.Scan(&n) },
-		"SELECT EXISTS (SELECT 1 FROM app_start FORCE INDEX (at) WHERE at < ? OR at > ?)", before, behind)
-	if err != nil || n == 0 {
-		return err
-	}
-	return db.Tx(ctx, func(tx *Tx) error {
-		_, err := tx.exec("drop old starts", "DELETE FROM app_start WHERE at < ? OR at > ? LIMIT 5000", before, behind)
+// back since. It returns how many it removed.
+func (db *DB) DropStarts(ctx context.Context, before, behind int64, limit int) (removed int, err error) {
+	const query = `
+		DELETE FROM app_start
+		WHERE at < ? OR at > ?
+		LIMIT ?`
+	return removed, db.Tx(ctx, func(tx *Tx) error {
+		n, err := tx.exec("drop old starts", query, before, behind, limit)
+		removed = int(n)
 		return err
 	})
 }
