@@ -323,11 +323,11 @@ func (s *Server) appOf(r *http.Request, over extent) (app string, none, err erro
 			return "", nil, err
 		}
 		none = noRun(text)
-		launch, err := job.ParseLaunch(text)
+		id, err := job.ParseRunID(text)
 		if err != nil {
 			return "", nil, none
 		}
-		app, err = s.cfg.DB.AppOfRun(ctx, launch)
+		app, err = s.cfg.DB.AppOfRun(ctx, id)
 		return app, none, notFoundAs(none, err)
 	}
 	return "", nil, fmt.Errorf("extent %d has no rule", over)

@@ -14,6 +14,7 @@ import (
 	"go-crontab/feed"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // Alerter sends messages about alerts. It is the node's.
@@ -344,7 +345,7 @@ func (s *Server) listAlerts(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := page[alertView]{Items: []alertView{}}
 	if next != 0 {
-		p.Next = (&cursor{list: "alerts", RunPlace: sql.RunPlace{ID: next}}).String()
+		p.Next = (&cursor{list: "alerts", RunPlace: read.RunPlace{ID: next}}).String()
 	}
 	for i := range rows {
 		p.Items = append(p.Items, viewAlert(&rows[i]))
@@ -431,7 +432,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 	}
 	f.Limit = q.limit()
 	if c := q.cursor("deliveries"); c != nil {
-		f.After = &c.RunPlace
+		f.After = c.place()
 	}
 	if err := q.err(); err != nil {
 		return err
@@ -442,7 +443,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := page[deliveryView]{Items: []deliveryView{}}
 	if next != nil {
-		p.Next = (&cursor{list: "deliveries", RunPlace: *next}).String()
+		p.Next = (&cursor{list: "deliveries", RunPlace: runPlace(next)}).String()
 	}
 	for i := range rows {
 		p.Items = append(p.Items, viewDelivery(&rows[i]))

@@ -11,6 +11,7 @@ import (
 	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // appLimitsView is the limits of an app, and what it uses of them, as clients see them.
@@ -52,16 +53,25 @@ func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (a
 		return v, err
 	}
 	use.RunsPerMinute = starts.LastMinute(job.MicrosOf(now))
-	if use.Waiting, err = s.cfg.DB.CountAppWaiting(ctx, app, max(waitingCounted, l.Waiting)); err != nil {
+	if use.Waiting, err = trip.CountWaiting(s.cfg.DB.Reader(ctx), app, max(waitingCounted, l.Waiting)); err != nil {
 		return v, err
 	}
 	if l.Output != 0 { // without a limit nobody counts, and an old sum means nothing
-		var sum sql.OutputSum
-		sum, _, err = s.cfg.DB.OutputSum(ctx, app)
-		use.Output = sum.Bytes
+		use.Output, err = s.keptOutput(ctx, app)
 	}
 	v.Use = &use
 	return v, err
+}
+
+// keptOutput is how many bytes of output are kept of an app, as far as they are counted.
+func (s *Server) keptOutput(ctx context.Context, app string) (int64, error) {
+	r := s.cfg.DB.Reader(ctx)
+	numbers, err := trip.Apps(r, []string{app})
+	if err != nil {
+		return 0, err
+	}
+	sums, err := trip.ReadOutputSums(r)
+	return sums.Apps[numbers[app]].Bytes, err
 }
 
 // listLimits: GET /api/v1/limits

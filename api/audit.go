@@ -95,7 +95,7 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	f.Apps = auth.Of(r.Context()).Sees()
 	f.Limit = q.limit()
 	if c := q.cursor("audit"); c != nil {
-		f.After = &c.RunPlace
+		f.After = c.place()
 	}
 	if err := q.err(); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := page[*auditView]{Items: []*auditView{}}
 	if found.Next != nil {
-		p.Next = (&cursor{list: "audit", RunPlace: *found.Next}).String()
+		p.Next = (&cursor{list: "audit", RunPlace: runPlace(found.Next)}).String()
 	}
 	all := auth.Of(r.Context()).May(admin)
 	for i := range found.Lines {
@@ -164,7 +164,7 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	v, err := audit.Verify(r.Context(), s.cfg.DB, after, verifyAtOnce, audit.Kept, verifyFor)
+	v, err := audit.Verify(r.Context(), s.cfg.DB.DB, after, verifyAtOnce, audit.Kept, verifyFor)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 		out.Faults = append(out.Faults, faultView{f.Seq, strconv.FormatInt(f.Line, 10), f.What})
 	}
 	if head != "" {
-		what, err := audit.CheckHead(r.Context(), s.cfg.DB, kept, audit.Kept)
+		what, err := audit.CheckHead(r.Context(), s.cfg.DB.DB, kept, audit.Kept)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,9 @@ import (
 
 	"go-crontab/auth"
 	"go-crontab/job"
+	"go-crontab/schedule/edit"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // backfillView is a backfill as clients see it.
@@ -33,10 +35,10 @@ type backfillView struct {
 }
 
 // viewBackfill returns with an error what it knows without having counted.
-func (s *Server) viewBackfill(ctx context.Context, b job.Backfill) (backfillView, error) {
+func (s *Server) viewBackfill(ctx context.Context, b trip.BackfillRow) (backfillView, error) {
 	v := backfillView{
-		ID: strconv.FormatInt(b.ID, 10), JobID: strconv.FormatInt(b.JobID, 10), From: stamp(b.From), To: stamp(b.To), Parallel: b.Parallel, Missing: b.Missing,
-		State: b.State.String(), Total: b.Total, Started: b.Planned, LeftOut: b.LeftOut, Outcomes: map[string]int64{}, Who: b.Who,
+		ID: strconv.FormatInt(b.ID, 10), JobID: strconv.FormatInt(b.JobID, 10), From: stamp(b.First), To: stamp(b.Last), Parallel: b.Parallel, Missing: b.Missing,
+		State: string(b.State), Total: b.Total, Started: b.Planned, LeftOut: b.LeftOut, Outcomes: map[string]int64{}, Who: b.Who,
 		Created: stamp(b.Created), Updated: stamp(b.Updated),
 	}
 	outcomes, err := s.cfg.DB.BackfillOutcomes(ctx, &b)
@@ -84,12 +86,12 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b, err := e.Backfill(r.Context(), id, *from, *to, parallel, missing != nil && *missing, key)
+	b, err := e.Backfill(r.Context(), id, edit.Range{From: *from, To: *to, Parallel: parallel, Missing: missing != nil && *missing}, key)
 	if err != nil {
 		return lookAt(err, "GET /api/v1/backfills?job_id=%d tells whether it was begun.", id)
 	}
 	v, err := s.viewBackfill(r.Context(), b)
-	if err != nil && b.State != job.Backfilling { // it was begun, and has ended: the request is a repetition
+	if err != nil && b.State != trip.Backfilling { // it was begun, and has ended: the request is a repetition
 		return lookAt(&sql.Unknown{Err: err}, "The backfill was begun: GET /api/v1/backfills/%s tells how it is.", v.ID)
 	}
 	w.Header().Set("Location", "/api/v1/backfills/"+v.ID)
@@ -115,7 +117,7 @@ func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := page[backfillView]{Items: []backfillView{}}
-	rows, p.Next = oneMore("backfills", rows, limit, func(r *job.Backfill) int64 { return r.ID })
+	rows, p.Next = oneMore("backfills", rows, limit, func(r *trip.BackfillRow) int64 { return r.ID })
 	ctx, stop := context.WithTimeout(r.Context(), countFor)
 	defer stop()
 	for _, b := range rows {
@@ -141,7 +143,9 @@ func (s *Server) getBackfill(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.showBackfill(w, r, id, false, s.cfg.DB.Backfill)
+	return s.showBackfill(w, r, id, false, func(ctx context.Context, id int64) (trip.BackfillRow, error) {
+		return trip.BackfillOf(s.cfg.DB.Reader(ctx), id)
+	})
 }
 
 // cancelBackfill: POST /api/v1/backfills/{id}/cancel
@@ -160,7 +164,7 @@ func (s *Server) cancelBackfill(w http.ResponseWriter, r *http.Request) error {
 	return s.showBackfill(w, r, id, true, e.CancelBackfill)
 }
 
-func (s *Server) showBackfill(w http.ResponseWriter, r *http.Request, id int64, changes bool, get func(context.Context, int64) (job.Backfill, error)) error {
+func (s *Server) showBackfill(w http.ResponseWriter, r *http.Request, id int64, changes bool, get func(context.Context, int64) (trip.BackfillRow, error)) error {
 	look := func(err error) error { return lookAt(err, "GET /api/v1/backfills/%d tells how it is.", id) }
 	b, err := get(r.Context(), id)
 	switch {

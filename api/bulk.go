@@ -9,7 +9,7 @@ import (
 
 	"go-crontab/auth"
 	"go-crontab/job"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // bulkView says what was done to the jobs that a filter matches, or with dry_run what would be.
@@ -103,7 +103,7 @@ func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, wa
 		return err
 	}
 	for i := range found.Rows {
-		want.Jobs = append(want.Jobs, job.Seen{ID: found.Rows[i].ID, Version: found.Rows[i].Version})
+		want.Jobs = append(want.Jobs, job.Seen{ID: found.Rows[i].ID, Changes: found.Rows[i].Changes})
 	}
 	answerKnown(r, http.StatusOK, func() (any, string) { return viewBulk(want, found), "" })
 	if err := e.Bulk(r.Context(), want); err != nil {
@@ -114,7 +114,7 @@ func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, wa
 
 // bulkQuery says which jobs are meant: those of ids, or if that is nil those of the filter.
 type bulkQuery struct {
-	sql.JobFilter
+	read.JobFilter
 	ids []int64
 	dry bool // it is only to be tried
 }
@@ -159,7 +159,7 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 
 // bulkJobs are jobs to which something is to be done.
 type bulkJobs struct {
-	sql.JobPage
+	read.JobPage
 	not []bulkItem // what was named and is no job to which it may be done
 }
 
@@ -196,8 +196,8 @@ func (s *Server) bulkJobs(ctx context.Context, q *bulkQuery, role auth.Role) (*b
 }
 
 // tryBulk tells what would be done to the first page, and how many there are in all.
-func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f sql.JobFilter, want *job.Bulk, found *bulkJobs) error {
-	rows := make([]*sql.JobRow, len(found.Rows))
+func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f read.JobFilter, want *job.Bulk, found *bulkJobs) error {
+	rows := make([]*read.Job, len(found.Rows))
 	for i := range found.Rows {
 		rows[i] = &found.Rows[i]
 	}
@@ -226,7 +226,7 @@ func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f sql.JobFilter
 }
 
 // countJobs counts what a list has from a page on, up to a bound.
-func (s *Server) countJobs(ctx context.Context, f sql.JobFilter, p sql.JobPage) (n int, more bool, err error) {
+func (s *Server) countJobs(ctx context.Context, f read.JobFilter, p read.JobPage) (n int, more bool, err error) {
 	n, f.Limit = len(p.Rows), maxLimit
 	for pages := 1; p.Next != nil && n < maxCounted && pages < countedPages; pages++ {
 		f.After, f.Part = p.Next.ID, p.Next.Part
@@ -243,8 +243,8 @@ func viewBulk(want *job.Bulk, found *bulkJobs) *bulkView {
 	for i, d := range want.Done {
 		j := &found.Rows[i]
 		item := bulkItem{ID: strconv.FormatInt(j.ID, 10), App: j.Spec.App, Name: j.Spec.Name, Result: d.Result, Why: cut(d.Why, maxMessage), Version: d.Version}
-		if d.Origin != 0 {
-			item.Request = strconv.FormatInt(d.Origin, 10)
+		if d.Request != 0 {
+			item.Request = strconv.FormatInt(d.Request, 10)
 		}
 		switch v.Items = append(v.Items, item); d.Result {
 		case job.BulkChanged:
@@ -257,7 +257,7 @@ func viewBulk(want *job.Bulk, found *bulkJobs) *bulkView {
 	}
 	v.Items, v.Refused = append(v.Items, found.not...), v.Refused+len(found.not)
 	if n := found.Next; n != nil {
-		v.Next = (&cursor{list: "jobs", part: n.Part, RunPlace: sql.RunPlace{ID: n.ID}}).String()
+		v.Next = (&cursor{list: "jobs", part: n.Part, RunPlace: read.RunPlace{ID: n.ID}}).String()
 	}
 	return v
 }

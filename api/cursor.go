@@ -6,6 +6,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // cursor is the place after which the next page of a list begins. Clients get it as text of which they need to know
@@ -13,14 +14,16 @@ import (
 type cursor struct {
 	list      string // which list gave it
 	executing bool   // the place is among the runs that execute, which stand before the ended ones
-	part      string // of a list of jobs whose names contain something, see sql.JobPlace
-	sql.RunPlace
+	part      string // of a list of jobs whose names contain something, see read.JobPlace
+	read.RunPlace
 }
 
-const cursorFormat = "%s %t %d %d %d %d %q"
+const cursorFormat = "%s %t %d %d %d %d %d %d %q"
 
 func (c *cursor) String() string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, cursorFormat, c.list, c.executing, c.ID, int64(c.Due), c.Origin, c.Attempt, c.part))
+	text := fmt.Appendf(nil, cursorFormat,
+		c.list, c.executing, c.ID, int64(c.Due), int64(c.DueNow), c.Request, c.Attempt, c.Hash, c.part)
+	return base64.RawURLEncoding.EncodeToString(text)
 }
 
 func parseCursor(s string) (*cursor, bool) {
@@ -29,15 +32,23 @@ func parseCursor(s string) (*cursor, bool) {
 		return nil, false
 	}
 	var (
-		c   cursor
-		due int64
+		c           cursor
+		due, dueNow int64
 	)
-	if _, err := fmt.Sscanf(string(text), cursorFormat, &c.list, &c.executing, &c.ID, &due, &c.Origin, &c.Attempt, &c.part); err != nil {
+	_, err = fmt.Sscanf(string(text), cursorFormat,
+		&c.list, &c.executing, &c.ID, &due, &dueNow, &c.Request, &c.Attempt, &c.Hash, &c.part)
+	if err != nil {
 		return nil, false
 	}
-	c.Due = job.Micros(due)
+	c.Due, c.DueNow = job.Micros(due), job.Micros(dueNow)
 	return &c, c.String() == s // whatever else Sscanf lets pass
 }
+
+// place is the place in a list that is no list of runs.
+func (c *cursor) place() *sql.ListPlace { return &sql.ListPlace{ID: c.ID, Due: c.Due} }
+
+// runPlace is a place as a cursor holds it.
+func runPlace(p *sql.ListPlace) read.RunPlace { return read.RunPlace{ID: p.ID, Due: p.Due} }
 
 // page is the answer of a list.
 type page[T any] struct {
@@ -50,5 +61,5 @@ func oneMore[R any](list string, rows []R, limit int, id func(*R) int64) (of []R
 	if len(rows) <= limit {
 		return rows, ""
 	}
-	return rows[:limit], (&cursor{list: list, RunPlace: sql.RunPlace{ID: id(&rows[limit-1])}}).String()
+	return rows[:limit], (&cursor{list: list, RunPlace: read.RunPlace{ID: id(&rows[limit-1])}}).String()
 }

@@ -3,23 +3,27 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"go-crontab/job"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
-// The ETag of a job is its version: what it has of due times and runs changes without. So it is of what else has a version.
+// The ETag of a job is the version of its definition and how often people have changed it, pauses included: what it has of due times
+// and runs changes without. The ETag of what else has a version is that.
 
 func tagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
-// showTagged answers a GET of a job with its view, or says that the client has that version already.
-func showTagged(w http.ResponseWriter, r *http.Request, v *jobView) error {
-	tag := tagOf(v.Version)
+func tagOfJob(j *read.Job) string { return fmt.Sprintf(`"%d.%d"`, j.Version, j.Changes) }
+
+// showTagged answers a GET of a job with its view, or says that the client has it already.
+func showTagged(w http.ResponseWriter, r *http.Request, tag string, v *jobView) error {
 	w.Header().Set("ETag", tag)
-	if given := r.Header.Get(ifNoneMatch); given != "" && holds(given, tag, true) {
+	if given := r.Header.Get(ifNoneMatch); given != "" && holds(given, true, tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -35,9 +39,9 @@ func answerTagged(w http.ResponseWriter, status int, version int64, v any) error
 }
 
 // answerJob answers with a job that was made or changed.
-func (s *Server) answerJob(w http.ResponseWriter, r *http.Request, status int, j job.Job) error {
-	w.Header().Set("ETag", tagOf(j.Version))
-	return answer(w, status, s.viewChanged(r.Context(), j))
+func (s *Server) answerJob(w http.ResponseWriter, r *http.Request, status int, j *read.Job) error {
+	w.Header().Set("ETag", tagOfJob(j))
+	return answer(w, status, s.viewChanged(r.Context(), j.Job))
 }
 
 const (
@@ -45,14 +49,14 @@ const (
 	ifNoneMatch = "If-None-Match"
 )
 
-// holds tells whether a list of tags has one. Weak ones count only where weak says so.
-func holds(list, tag string, weak bool) bool {
+// holds reports whether a list of tags has one of some. Weak ones count only where weak says so.
+func holds(list string, weak bool, tags ...string) bool {
 	for t := range strings.SplitSeq(list, ",") {
 		t = strings.TrimSpace(t)
 		if weak {
 			t = strings.TrimPrefix(t, "W/")
 		}
-		if t == tag || t == "*" {
+		if t == "*" || slices.Contains(tags, t) {
 			return true
 		}
 	}
@@ -77,28 +81,31 @@ func preconditionOf(r *http.Request) (precondition, error) {
 
 func (p precondition) given() bool { return p != precondition{} }
 
-// check tells why a job at a version may not be changed, or nil.
-func (p precondition) check(version int64) error { return p.of("job", true, version) }
+// check tells why a job may not be changed, or nil. A tag that is a version alone is about the definition.
+func (p precondition) check(j *read.Job) error {
+	return p.of("job", true, j.Version, tagOfJob(j), tagOf(j.Version))
+}
 
 // absent tells why a job that is not there may not be made, or nil.
 func (p precondition) absent() error { return p.of("job", false, 0) }
 
-// of tells why a thing that is there, or is not, may not be put, or nil. It is at a version, 0 where such things have none.
-func (p precondition) of(what string, there bool, version int64) (err error) {
+// of tells why a thing that is there, or is not, may not be put, or nil. It is at a version, 0 where such things have none, and has
+// the first of the tags; the others mean it, too.
+func (p precondition) of(what string, there bool, version int64, tags ...string) (err error) {
 	var q *Problem
-	switch tag := tagOf(version); {
+	switch {
 	case !there && p.match != "":
 		return stale.problem("There is no such %s, and %s is %s.", what, ifMatch, cutShort(p.match))
 	case !there:
 		return nil
-	case p.match != "" && !holds(p.match, tag, false):
+	case p.match != "" && !holds(p.match, false, tags...):
 		q = stale.problem("The %s is at version %d, and %s is %s; read it again and decide.", what, version, ifMatch, cutShort(p.match))
-	case p.none != "" && holds(p.none, tag, true):
+	case p.none != "" && holds(p.none, true, tags...):
 		q = stale.problem("There is a %s of that name already, and %s is %s.", what, ifNoneMatch, cutShort(p.none))
 	default:
 		return nil
 	}
-	q.Version = version
+	q.Version, q.tag = version, tags[0]
 	return q
 }
 
@@ -108,7 +115,8 @@ func wanted(r *http.Request, what string) (context.Context, error) {
 	if err != nil || !p.given() {
 		return r.Context(), err
 	}
-	return job.WithPrecondition(r.Context(), func(there bool, version int64) error { return p.of(what, there, version) }), nil
+	check := func(there bool, version int64) error { return p.of(what, there, version, tagOf(version)) }
+	return job.WithPrecondition(r.Context(), check), nil
 }
 
 // withPreconditions refuses those that a change does not look at: who gives one must not believe that it held.
@@ -147,10 +155,10 @@ func (s *Server) asWanted(r *http.Request, id int64, do func(context.Context) er
 		if err != nil {
 			return err
 		}
-		if err := pre.check(j.Version); err != nil {
+		if err := pre.check(&j); err != nil {
 			return err
 		}
-		if err := do(job.WithVersion(r.Context(), j.Version)); !errors.Is(err, job.ErrChanged) {
+		if err := do(job.WithVersion(r.Context(), int64(j.Changes))); !errors.Is(err, job.ErrChanged) {
 			return err
 		}
 	}
@@ -159,8 +167,8 @@ func (s *Server) asWanted(r *http.Request, id int64, do func(context.Context) er
 
 // before has a change look at the precondition first.
 func (p precondition) before(want change) change {
-	return func(old *sql.JobRow) (jobBody, error) {
-		if err := p.check(old.Version); err != nil {
+	return func(old *read.Job) (jobBody, error) {
+		if err := p.check(old); err != nil {
 			return jobBody{}, err
 		}
 		return want(old)

@@ -79,7 +79,7 @@ func viewOfEvent(e *feed.Event) *eventView {
 		v.Run = viewOfRun(e.Run)
 	}
 	if b := e.Backfill; b != nil {
-		v.Backfill = &backfillStatus{ID: strconv.FormatInt(b.ID, 10), State: b.State.String(), Total: b.Total, Planned: b.Planned, LeftOut: b.LeftOut}
+		v.Backfill = &backfillStatus{ID: strconv.FormatInt(b.ID, 10), State: string(b.State), Total: b.Total, Planned: b.Planned, LeftOut: b.LeftOut}
 	}
 	if e.Alert != nil {
 		a := viewAlert(e.Alert)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"go-crontab/job"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // explanation answers why a job did, or did not, run at an instant, in words and in data.
@@ -99,7 +99,7 @@ func causes() []string {
 type inquiry struct {
 	*Server
 	ctx context.Context
-	j   *sql.JobRow
+	j   *read.Job
 	now job.Micros
 	at  time.Time // the due time that is meant
 
@@ -253,15 +253,15 @@ func (x *inquiry) recorded() error {
 }
 
 // readable leaves out runs of apps in which the job was before, for who may not read what is of these.
-func (x *inquiry) readable(runs []sql.RunRow) []sql.RunRow {
-	return slices.DeleteFunc(runs, func(r sql.RunRow) bool { return !mayRead(x.ctx, r.App) })
+func (x *inquiry) readable(runs []read.Run) []read.Run {
+	return slices.DeleteFunc(runs, func(r read.Run) bool { return !mayRead(x.ctx, r.App) })
 }
 
 // causeOf says in one word why a run ended as it did: its outcome, or what a due time that was not started met.
-func causeOf(r *sql.RunRow) string {
-	if r.Outcome == job.Skipped || r.Outcome == job.Missed {
+func causeOf(r *read.Run) string {
+	if r.Outcome == job.Skipped || r.Outcome == job.Missed || r.Outcome == job.Superseded {
 		for prefix, cause := range map[string]string{
-			"paused": causePaused, "overlap": causeOverlap, "group ": causeGroup, "handler ": causeHandler, "job was deleted": causeDeleted,
+			"paused": causePaused, "job is paused": causePaused, "overlap": causeOverlap, "group ": causeGroup, "handler ": causeHandler, "job was deleted": causeDeleted,
 			"a calendar was changed":               causeCalendar,
 			"could not be started by its deadline": causeDeadline, "waited until its start deadline": causeDeadline,
 			"no node": causeNoNode, job.LimitReason: causeLimit,
@@ -275,7 +275,7 @@ func causeOf(r *sql.RunRow) string {
 }
 
 // inWords says what became of a due time that has its runs.
-func inWords(runs []sql.RunRow) string {
+func inWords(runs []read.Run) string {
 	r := &runs[len(runs)-1]
 	text := ""
 	if n := len(runs); n > 1 {

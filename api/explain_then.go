@@ -130,11 +130,7 @@ func (x *inquiry) pausedThen(at job.Micros) (bool, error) {
 		return true, nil
 	}
 	// The audit may be younger than the pause.
-	if x.e.Cause == "" && (x.j.Paused || x.j.Held) && at >= x.j.PausedAt {
-		p := x.j.PauseAt(x.now)
-		if p == nil {
-			p = &job.Pause{Scope: job.ScopeApp, App: x.j.Spec.App, Since: x.j.PausedAt}
-		}
+	if p := x.j.PauseAt(x.now); x.e.Cause == "" && p != nil && at >= p.Since {
 		x.isPaused(p)
 		return true, nil
 	}

@@ -7,11 +7,12 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
-// live explains by the due time's task, which has not ended yet.
+// live explains by the due time's run, which has not ended yet.
 func (x *inquiry) live() error {
-	task, err := x.cfg.DB.TaskAt(x.ctx, x.j.ID, job.MicrosOf(x.at))
+	run, err := x.cfg.DB.LiveAt(x.ctx, x.j.ID, job.MicrosOf(x.at))
 	if errors.Is(err, sql.ErrNotFound) {
 		return nil
 	}
@@ -19,65 +20,50 @@ func (x *inquiry) live() error {
 		return err
 	}
 	x.e.Due = true
-	return x.goesOn(&task)
+	return x.goesOn(&run)
 }
 
-// askedRun is a due time that somebody asked for, with its attempts that have ended, or its live task.
+// askedRun is a due time that somebody asked for: its attempts that have ended, or, if none has, the run that has not.
 type askedRun struct {
-	runs []sql.RunRow
-	task *sql.TaskRow
+	runs []read.Run
+	live *read.Run
 }
 
-func (a *askedRun) due() job.Micros {
-	if a.task != nil {
-		return a.task.Due
+func (a *askedRun) any() *read.Run {
+	if a.live != nil {
+		return a.live
 	}
-	return a.runs[0].Due
+	return &a.runs[0]
 }
 
 // by says how it was asked for.
 func (a *askedRun) by() string {
-	origin := int64(0)
-	if a.task != nil {
-		origin = a.task.Origin
-	} else {
-		origin = a.runs[0].Origin
-	}
-	if origin < 0 {
+	if a.any().Kind == job.FromBackfill {
 		return "with a backfill"
 	}
 	return "by hand"
 }
 
-// findAsked finds the runs that somebody asked for at the instant, by hand or with a backfill.
+// findAsked finds the runs that somebody asked for at the instant, by hand or with a backfill. The attempts of one due time and
+// request follow each other.
 func (x *inquiry) findAsked() error {
-	runs, err := x.cfg.DB.RunsAskedAt(x.ctx, x.j.ID, x.from, x.before)
-	if err != nil {
-		return err
-	}
-	runs = x.readable(runs)
-	tasks, err := x.cfg.DB.TasksAskedAt(x.ctx, x.j.ID, x.from, x.before)
+	runs, err := x.cfg.DB.AskedAt(x.ctx, x.j.ID, x.from, x.before)
 	if err != nil {
 		return err
 	}
 
-	type key struct {
-		due    job.Micros
-		origin int64
-	}
-	seen := map[key]bool{}
+	runs = x.readable(runs)
 	for i := range runs {
-		k := key{runs[i].Due, runs[i].Origin}
-		if !seen[k] {
+		r := &runs[i]
+		if i == 0 || r.Due != runs[i-1].Due || r.Request != runs[i-1].Request {
 			x.askedFor = append(x.askedFor, askedRun{})
 		}
-		seen[k] = true
 		last := &x.askedFor[len(x.askedFor)-1]
-		last.runs = append(last.runs, runs[i])
-	}
-	for i := range tasks {
-		if !seen[key{tasks[i].Due, tasks[i].Origin}] { // one that is about to be retried is told by its runs
-			x.askedFor = append(x.askedFor, askedRun{task: &tasks[i]})
+		switch {
+		case r.State == job.Ended:
+			last.runs = append(last.runs, *r)
+		case len(last.runs) == 0: // a run that is about to be tried again is told by its attempts
+			last.live = r
 		}
 	}
 	return nil
@@ -89,12 +75,12 @@ func (x *inquiry) asked() error {
 		return nil
 	}
 	first := &x.askedFor[0]
-	if first.due() != x.from {
-		x.e.DueTime = stamp(first.due())
+	if first.any().Due != x.from {
+		x.e.DueTime = stamp(first.any().Due)
 	}
-	if first.task != nil {
-		x.at = first.due().Time()
-		if err := x.goesOn(first.task); err != nil {
+	if first.live != nil {
+		x.at = first.any().Due.Time()
+		if err := x.goesOn(first.live); err != nil {
 			return err
 		}
 	} else {
@@ -116,70 +102,89 @@ func (x *inquiry) beside() {
 	for i := range x.askedFor {
 		a := &x.askedFor[i]
 		text := "It is not over."
-		if a.task == nil {
+		if a.live == nil {
 			text = inWords(a.runs)
 			x.listRuns(a.runs)
 		}
-		x.add("Another run, due %s, was asked for %s. %s", a.due(), a.by(), text)
+		x.add("Another run, due %s, was asked for %s. %s", a.any().Due, a.by(), text)
 	}
 }
 
-func (x *inquiry) listRuns(runs []sql.RunRow) {
+func (x *inquiry) listRuns(runs []read.Run) {
 	for i := range runs {
 		x.e.Runs = append(x.e.Runs, viewOfRun(&runs[i]))
 	}
 }
 
-// goesOn says what a live task does.
-func (x *inquiry) goesOn(task *sql.TaskRow) error {
+// goesOn says what a run does that has not ended.
+func (x *inquiry) goesOn(run *read.Run) error {
+	paused := x.j.PauseAt(max(x.now, run.DueNow))
 	switch {
-	case task.State == job.Executing:
-		x.say(causeExecuting, "It was started at %s and is executing; its run is %s.", max(task.Started, task.DueNow), task.Launch)
-	case task.State == job.Waiting:
-		return x.waits()
-	case task.Origin == 0 && x.j.PauseAt(max(x.now, task.DueNow)) != nil:
-		x.isPaused(x.j.PauseAt(max(x.now, task.DueNow)))
+	case run.State == job.Executing:
+		x.say(causeExecuting, "It was started at %s and is executing; its run is %s.", max(run.Started, run.DueNow), job.RunID(run.ID))
+	case run.State == job.Waiting:
+		return x.waits(run)
+	case run.Kind == job.FromSchedule && paused != nil:
+		x.isPaused(paused)
 		x.add("It will end skipped.")
-	case task.DueNow > x.now:
-		x.say(causeAhead, "It is planned and will be started at %s, in %s.", task.DueNow, task.DueNow.Sub(x.now).Round(time.Millisecond))
+	case run.Kind == job.FromBackfill && x.j.PauseAt(x.now) != nil:
+		x.e.Waiting = &waitView{For: "pause", Since: stamp(x.j.PauseAt(x.now).Since)}
+		x.say(causeWaiting, "It waits for the end of the pause: it is due for a backfill.")
+	case run.DueNow > x.now:
+		x.say(causeAhead, "It is planned and will be started at %s, in %s.", run.DueNow, run.DueNow.Sub(x.now).Round(time.Millisecond))
 	default:
-		x.e.Waiting = &waitView{For: "slot", Since: stamp(task.DueNow)}
-		x.say(causeWaiting, "It is due and waits for a node with a free slot.")
+		return x.untaken(run)
 	}
 	return nil
 }
 
-// waits says for what the due time waits.
-func (x *inquiry) waits() error {
+// waits says for what a run waits.
+func (x *inquiry) waits(run *read.Run) error {
 	const most = 2000 // that one job may have waiting, and more
 	rows, err := x.cfg.DB.Waiting(x.ctx, []int64{x.j.ID}, most)
 	if err != nil {
 		return err
 	}
-	x.say(causeWaiting, "It is due and waits.")
-	for _, w := range rows {
-		if w.Due != job.MicrosOf(x.at) {
-			continue
+	w := read.Wait{JobID: x.j.ID, Run: run.ID, Due: run.Due, Kind: run.Kind, Group: x.j.Spec.Group}
+	for i := range rows {
+		if rows[i].Run == run.ID {
+			w = rows[i]
 		}
-		x.e.Waiting = &waitView{For: "job", Since: stamp(w.Since), Until: stamp(w.Expires)}
-		switch w.Kind {
-		case sql.WaitGroup:
-			x.e.Waiting.For, x.e.Waiting.Group = "group", w.Group
-			x.say(causeWaiting, "It waits since %s for a free slot of its group, %s.", w.Since, w.Group)
-		case sql.WaitPause:
-			x.e.Waiting.For = "pause"
-			x.say(causeWaiting, "It waits since %s for the end of the pause: it is due for a backfill.", w.Since)
-		case sql.WaitNode:
-			x.e.Waiting.For, x.e.Waiting.Selector = "node", placeText(&x.j.Spec)
-			x.say(causeNoNode, "It waits since %s for a node that it may run on: %s.", w.Since, noNode(w, x.e.Waiting.Selector))
-		default:
-			x.say(causeWaiting, "It waits since %s until the runs of the job before it have ended.", w.Since)
-		}
-		if w.Expires != 0 {
-			x.add("If it cannot be started by %s, it ends missed.", w.Expires)
-		}
+	}
+
+	x.e.Waiting = &waitView{For: "job", Until: stamp(expires(&w, &x.j.Spec))}
+	if w.Group != "" {
+		x.e.Waiting.For, x.e.Waiting.Group = "group", w.Group
+		x.say(causeWaiting, "It waits for a free slot of its group, %s.", w.Group)
+	} else {
+		x.say(causeWaiting, "It waits until the runs of the job before it have ended.")
+	}
+	x.addDeadline(&w)
+	return nil
+}
+
+// addDeadline says when a run that waits ends missed.
+func (x *inquiry) addDeadline(w *read.Wait) {
+	if at := expires(w, &x.j.Spec); at != 0 {
+		x.add("If it cannot be started by %s, it ends missed.", at)
+	}
+}
+
+// untaken says why a run is not started that is due and waits for no other one.
+func (x *inquiry) untaken(run *read.Run) error {
+	homeless, err := x.homeless(x.ctx, []read.Job{*x.j}, 1)
+	if err != nil {
+		return err
+	}
+	w := read.Wait{Due: run.Due, Kind: run.Kind}
+	x.e.Waiting = &waitView{For: "slot", Since: stamp(run.DueNow), Until: stamp(expires(&w, &x.j.Spec))}
+	if len(homeless) == 0 {
+		x.say(causeWaiting, "It is due and waits for a node with a free slot.")
 		return nil
 	}
+	x.e.Waiting.For, x.e.Waiting.Selector = "node", placeText(&x.j.Spec)
+	x.say(causeNoNode, "It waits since %s for a node that it may run on: %s.", run.DueNow, job.NoNode(x.e.Waiting.Selector))
+	x.addDeadline(&w)
 	return nil
 }
 

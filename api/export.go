@@ -9,6 +9,7 @@ import (
 
 	"go-crontab/auth"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // exportView is a page of jobs as files have them.
@@ -28,7 +29,7 @@ type unreadableView struct {
 // export: GET /api/v1/export
 func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
-	f := sql.JobFilter{App: q.text(ofAppParam), Labels: q.label(labelIs), Apps: auth.Of(r.Context()).Sees()}
+	f := read.JobFilter{App: q.text(ofAppParam), Labels: q.label(labelIs), Apps: auth.Of(r.Context()).Sees()}
 	limit, id := q.limit(), q.number(ofJobParam)
 	if c := q.cursor("export"); c != nil {
 		f.After = c.ID
@@ -42,7 +43,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v := exportView{Items: []json.RawMessage{}}
-	rows, v.Next = oneMore("export", rows, limit, func(r *sql.JobRow) int64 { return r.ID })
+	rows, v.Next = oneMore("export", rows, limit, func(r *read.Job) int64 { return r.ID })
 	for i := range rows {
 		j := &rows[i]
 		if j.SpecErr != nil {
@@ -59,7 +60,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 }
 
 // exported reads the jobs to export, or with an id that one, if the filter takes it.
-func (s *Server) exported(ctx context.Context, f sql.JobFilter, id int64) ([]sql.JobRow, error) {
+func (s *Server) exported(ctx context.Context, f read.JobFilter, id int64) ([]read.Job, error) {
 	if id == 0 {
 		return s.cfg.DB.Jobs(ctx, f)
 	}
@@ -70,11 +71,11 @@ func (s *Server) exported(ctx context.Context, f sql.JobFilter, id int64) ([]sql
 	if f.Apps != nil && !slices.Contains(f.Apps, j.Spec.App) {
 		return nil, sql.ErrNotFound
 	}
-	return []sql.JobRow{j}, nil
+	return []read.Job{j}, nil
 }
 
 // manifestOf writes a job as a file has it.
-func manifestOf(j *sql.JobRow) (json.RawMessage, error) {
+func manifestOf(j *read.Job) (json.RawMessage, error) {
 	text, err := j.Spec.Minimal()
 	if err == nil && j.Paused {
 		text = append(text[:len(text)-1], `,"paused":true}`...)

@@ -6,6 +6,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // groupView is a group as clients see it.
@@ -22,8 +23,8 @@ type groupView struct {
 // groupReadOnly are the fields of a group that only the server sets, and its name, which stands in the path.
 var groupReadOnly = []string{"name", "executing", "waiting", "jobs", "created", "updated"}
 
-func viewGroup(g sql.GroupRow) groupView {
-	return groupView{g.Name, g.Slots, g.Executing, g.Waiting, g.Jobs, stamp(g.Created), stamp(g.Updated)}
+func viewGroup(g read.Group) groupView {
+	return groupView{g.Name, g.Slots, g.Taken, g.Waiting, g.Jobs, stamp(g.Created), stamp(g.Updated)}
 }
 
 // listGroups: GET /api/v1/groups
@@ -36,12 +37,12 @@ func (s *Server) listGroups(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	rows, err := s.cfg.DB.Groups(r.Context(), "", after, limit+1)
+	rows, err := s.cfg.DB.Groups(r.Context(), "", int32(after), limit+1)
 	if err != nil {
 		return err
 	}
 	p := page[groupView]{Items: []groupView{}}
-	rows, p.Next = oneMore("groups", rows, limit, func(r *sql.GroupRow) int64 { return r.ID })
+	rows, p.Next = oneMore("groups", rows, limit, func(r *read.Group) int64 { return int64(r.ID) })
 	for _, g := range rows {
 		p.Items = append(p.Items, viewGroup(g))
 	}

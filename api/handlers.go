@@ -53,7 +53,7 @@ func (s *Server) handlers(ctx context.Context) ([]*handlerView, error) {
 		}
 	}
 	for _, h := range off {
-		v := handler(h.Handler)
+		v := handler(h.Name)
 		v.Disabled, v.Reason, v.By, v.Since = true, h.Reason, h.Who, stamp(h.Since)
 	}
 	out := make([]*handlerView, 0, len(byKey))

@@ -10,11 +10,12 @@ import (
 	"strings"
 
 	"go-crontab/auth"
-	"go-crontab/job"
+	"go-crontab/schedule/edit"
+	"go-crontab/sql/read"
 )
 
 // act changes the job that the path names, and shows it. The body was read.
-func (s *Server) act(w http.ResponseWriter, r *http.Request, do func(Editor, context.Context, int64) (job.Job, error)) error {
+func (s *Server) act(w http.ResponseWriter, r *http.Request, do func(Editor, context.Context, int64) (edit.Done, error)) error {
 	id, err := jobID(r)
 	if err != nil {
 		return err
@@ -23,8 +24,12 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request, do func(Editor, con
 	if err != nil {
 		return err
 	}
-	var j job.Job
-	err = s.asWanted(r, id, func(ctx context.Context) (err error) { j, err = do(e, ctx, id); return err })
+	var done edit.Done
+	err = s.asWanted(r, id, func(ctx context.Context) (err error) { done, err = do(e, ctx, id); return err })
+	var j *read.Job
+	if err == nil {
+		j, err = s.jobAfter(r.Context(), done)
+	}
 	if err != nil {
 		return lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
 	}
@@ -80,11 +85,11 @@ func (s *Server) runJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	asked, err := e.RunNow(r.Context(), id, key)
+	asked, err := e.RunNow(r.Context(), []int64{id}, 0, key)
 	if err != nil {
 		return lookAt(err, "GET /api/v1/runs?job_id=%d shows its runs; with an %s the same request again does no harm.", id, keyHeader)
 	}
 	return answer(w, http.StatusAccepted, requestedView{
-		JobID: strconv.FormatInt(asked.JobID, 10), Due: stamp(asked.Due), Request: strconv.FormatInt(asked.Origin, 10),
+		JobID: strconv.FormatInt(id, 10), Due: stamp(asked.Due), Request: strconv.FormatInt(asked.Request, 10),
 	})
 }

@@ -10,11 +10,13 @@ import (
 
 	"go-crontab/auth"
 	"go-crontab/job"
+	"go-crontab/schedule/edit"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // change makes, of a job as it stands, what the client wants it to be.
-type change func(old *sql.JobRow) (jobBody, error)
+type change func(old *read.Job) (jobBody, error)
 
 // putJob: PUT /api/v1/jobs/{id}
 func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
@@ -42,7 +44,7 @@ func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) replaceBy(b jobBody) change {
-	return func(old *sql.JobRow) (jobBody, error) {
+	return func(old *read.Job) (jobBody, error) {
 		b := b
 		b.spec.KeepStart(&old.Spec)
 		return b, s.complete(&b.spec)
@@ -84,12 +86,12 @@ func (s *Server) putJobNamed(w http.ResponseWriter, r *http.Request) error {
 }
 
 // upsert changes the job of that name or creates it. Others may create and delete it at the same time.
-func (s *Server) upsert(ctx context.Context, b jobBody, pre precondition) (j job.Job, isNew bool, err error) {
+func (s *Server) upsert(ctx context.Context, b jobBody, pre precondition) (j *read.Job, isNew bool, err error) {
 	for range maxTries {
 		old, err := s.cfg.DB.JobNamed(ctx, b.spec.App, b.spec.Name)
 		if errors.Is(err, sql.ErrNotFound) {
 			if err := pre.absent(); err != nil {
-				return job.Job{}, false, err
+				return nil, false, err
 			}
 			j, err = s.create(ctx, b)
 			if err == nil || !errors.Is(err, sql.ErrExists) {
@@ -98,14 +100,14 @@ func (s *Server) upsert(ctx context.Context, b jobBody, pre precondition) (j job
 			continue
 		}
 		if err != nil {
-			return job.Job{}, false, err
+			return nil, false, err
 		}
 		j, err = s.edit(ctx, old.ID, pre.before(s.replaceBy(b)))
 		if err == nil || !errors.Is(err, sql.ErrNotFound) {
 			return j, false, err
 		}
 	}
-	return job.Job{}, false, job.ErrChanged
+	return nil, false, job.ErrChanged
 }
 
 // patchJob: PATCH /api/v1/jobs/{id}
@@ -122,7 +124,7 @@ func (s *Server) patchJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	j, err := s.edit(r.Context(), id, pre.before(func(old *sql.JobRow) (jobBody, error) {
+	j, err := s.edit(r.Context(), id, pre.before(func(old *read.Job) (jobBody, error) {
 		if old.SpecErr != nil {
 			return jobBody{}, unreadable.problem("There is nothing that a patch could be applied to; replace the whole definition with PUT.")
 		}
@@ -142,77 +144,79 @@ func (s *Server) patchJob(w http.ResponseWriter, r *http.Request) error {
 // meet always gets through.
 const maxTries = 20
 
-// edit reads a job, makes of it what the client wants, and writes that if nobody changed the job meanwhile.
-//
-// Definition and pause are separate changes. A job is paused before its definition changes and resumed after, so that
-// if we die between the two it is paused: nothing runs of which nobody knows whether it was wanted, and the same
-// request again does the rest. What can be refused is looked at before.
-func (s *Server) edit(ctx context.Context, id int64, want change) (job.Job, error) {
-	half := false
+// edit reads a job, makes of it what the client wants, and writes that if nobody changed the job meanwhile. Definition and pause
+// change together.
+func (s *Server) edit(ctx context.Context, id int64, want change) (*read.Job, error) {
 	for range maxTries {
-		j, stands, err := s.tryEdit(ctx, id, want)
-		if half = half || stands; !errors.Is(err, job.ErrChanged) {
-			return j, lookAt(halfDone(half, err), "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
+		j, err := s.tryEdit(ctx, id, want)
+		if !errors.Is(err, job.ErrChanged) {
+			return j, lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
 		}
 		time.Sleep(rand.N(20 * time.Millisecond))
 	}
-	return job.Job{}, job.ErrChanged
+	return nil, job.ErrChanged
 }
 
-// tryEdit tells as well whether it left half of the change behind: the job is paused, or has its definition.
-func (s *Server) tryEdit(ctx context.Context, id int64, want change) (_ job.Job, half bool, _ error) {
+func (s *Server) tryEdit(ctx context.Context, id int64, want change) (*read.Job, error) {
 	old, err := s.jobByID(ctx, id)
 	if err != nil {
-		return job.Job{}, false, err
+		return nil, err
 	}
 	if !auth.Of(ctx).MayIn(admin, old.Spec.App) {
-		return job.Job{}, false, sql.ErrNotFound // it was moved into another app since the request was let in
+		return nil, sql.ErrNotFound // it was moved into another app since the request was let in
 	}
 	b, err := want(&old)
 	if err != nil {
-		return job.Job{}, false, err
+		return nil, err
 	}
 	if err := mayWrite(ctx, b.spec.App); err != nil {
-		return job.Job{}, false, err
+		return nil, err
 	}
 	if err := s.checkFree(ctx, id, &b.spec); err != nil {
-		return job.Job{}, false, err
+		return nil, err
 	}
 	e, err := s.editor()
 	if err != nil {
-		return job.Job{}, false, err
+		return nil, err
 	}
-	j := old.Job
-	if b.paused != nil && *b.paused {
-		// Also of a paused job: the answer then waits for what an earlier pause is still waiting for.
-		if j, err = e.Pause(job.WithVersion(ctx, old.Version), id, job.PauseRequest{}); err != nil {
-			return job.Job{}, false, err
-		}
-		half = !old.Paused
-		if seen := old.Version; j.Version != seen && (old.Paused || j.Version != seen+1) {
-			return job.Job{}, half, job.ErrChanged // by somebody who came in before the pause
-		}
+
+	done, err := writeEdit(ctx, e, &old, b)
+	if err != nil || done == nil {
+		return &old, err
 	}
-	// A definition in error is written again also when it is the same, so that it is planned again.
-	if old.SpecErr != nil || old.Error != "" || !b.spec.Same(&old.Spec) {
-		if j, err = e.Update(ctx, id, j.Version, b.spec); err != nil {
-			return job.Job{}, half, err
-		}
-		half = true
-	}
-	if b.paused != nil && !*b.paused && j.Paused {
-		j, err = e.Resume(job.WithVersion(ctx, j.Version), id)
-		return j, half, err
-	}
-	return j, false, nil
+	return s.jobAfter(ctx, *done)
 }
 
-// halfDone is the error of a second step after a first one that stands.
-func halfDone(half bool, err error) error {
-	if !half || err == nil {
-		return err
+// writeEdit makes the change that turns a job into what the client wants; nil: it is so already.
+func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.Done, error) {
+	// A definition in error is written again also when it is the same, so that its due times are computed again.
+	rewrite := old.SpecErr != nil || old.Error != "" || !b.spec.Same(&old.Spec)
+	seen := job.WithVersion(ctx, int64(old.Changes))
+
+	var done edit.Done
+	var err error
+	switch {
+	case rewrite && b.paused != nil:
+		done, err = e.UpdateAnd(ctx, old.ID, old.Changes, b.spec, *b.paused)
+	case rewrite:
+		done, err = e.Update(ctx, old.ID, old.Changes, b.spec)
+	case b.paused != nil && *b.paused: // also of a paused job: the answer then waits for what an earlier pause is still waiting for
+		done, err = e.Pause(seen, old.ID, job.PauseRequest{})
+	case b.paused != nil && old.Paused:
+		done, err = e.Resume(seen, old.ID)
+	default:
+		return nil, nil
 	}
-	return &sql.Unknown{Err: fmt.Errorf("half of the change stands: %v", err)} // whatever that is: it would say that nothing stands
+	return &done, err
+}
+
+// jobAfter reads a job that was changed. The change stands, so a reading that fails now must not look like a change that failed.
+func (s *Server) jobAfter(ctx context.Context, done edit.Done) (*read.Job, error) {
+	j, err := s.cfg.DB.Job(ctx, done.ID)
+	if err != nil {
+		return nil, &sql.Unknown{Err: fmt.Errorf("the change stands; the job cannot be shown: %w", err)}
+	}
+	return &j, nil
 }
 
 // checkFree looks whether the name that a job is to have belongs to another one.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"go-crontab/job"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // jobView is a job as the API shows it: its definition with all defaults, and what the cluster knows about it. What is
@@ -19,7 +19,7 @@ type jobView struct {
 	Pause    *pauseView `json:"pause,omitempty" doc:"What stops it: its own pause, that of its app, or that of the cluster."`
 	Status   job.Status `json:"status" doc:"How it is."`
 	Error    string     `json:"error,omitempty" doc:"Why no due times can be planned."`
-	Version  int64      `json:"version" doc:"Grows with each change."`
+	Version  int64      `json:"version" doc:"Counts its definitions, from 1. A pause is none."`
 	NextDue  string     `json:"next_due,omitempty" format:"date-time" doc:"The earliest due time that nobody has started."`
 	LastDue  string     `json:"last_due,omitempty" format:"date-time" doc:"The latest due time that was started or has ended."`
 	Created  string     `json:"created" format:"date-time" doc:"When it was created."`
@@ -60,7 +60,7 @@ func viewOf(j *job.Job, live bool, planned, now job.Micros) *jobView {
 }
 
 // views shows jobs as their rows say.
-func (s *Server) views(ctx context.Context, rows []sql.JobRow) ([]*jobView, error) {
+func (s *Server) views(ctx context.Context, rows []read.Job) ([]*jobView, error) {
 	ids := make([]int64, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].ID

@@ -9,6 +9,7 @@ import (
 	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // editor returns who changes jobs, or why nobody does now.
@@ -27,15 +28,15 @@ func noJob(id string) error {
 }
 
 // livingJob reads the job that the path names by its id.
-func (s *Server) livingJob(r *http.Request) (sql.JobRow, error) {
+func (s *Server) livingJob(r *http.Request) (read.Job, error) {
 	id, err := jobID(r)
 	if err != nil {
-		return sql.JobRow{}, err
+		return read.Job{}, err
 	}
 	return s.jobByID(r.Context(), id)
 }
 
-func (s *Server) jobByID(ctx context.Context, id int64) (sql.JobRow, error) {
+func (s *Server) jobByID(ctx context.Context, id int64) (read.Job, error) {
 	j, err := s.cfg.DB.Job(ctx, id)
 	if err == nil && j.Deleted {
 		err = sql.ErrNotFound
@@ -69,18 +70,22 @@ func (s *Server) createJob(w http.ResponseWriter, r *http.Request) error {
 	return s.created(w, r, j)
 }
 
-func (s *Server) create(ctx context.Context, b jobBody) (job.Job, error) {
+func (s *Server) create(ctx context.Context, b jobBody) (*read.Job, error) {
 	if err := s.complete(&b.spec); err != nil {
-		return job.Job{}, err
+		return nil, err
 	}
 	if err := mayWrite(ctx, b.spec.App); err != nil {
-		return job.Job{}, err
+		return nil, err
 	}
 	e, err := s.editor()
 	if err != nil {
-		return job.Job{}, err
+		return nil, err
 	}
-	j, err := e.Create(ctx, b.spec, b.paused != nil && *b.paused)
+	done, err := e.Create(ctx, b.spec, b.paused != nil && *b.paused)
+	var j *read.Job
+	if err == nil {
+		j, err = s.jobAfter(ctx, done)
+	}
 	return j, lookAt(err, "GET %s tells whether the job was created.", namedPath(b.spec.App, b.spec.Name))
 }
 
@@ -88,14 +93,14 @@ func namedPath(app, name string) string {
 	return "/api/v1/apps/" + url.PathEscape(app) + "/jobs/" + url.PathEscape(name)
 }
 
-func (s *Server) created(w http.ResponseWriter, r *http.Request, j job.Job) error {
+func (s *Server) created(w http.ResponseWriter, r *http.Request, j *read.Job) error {
 	w.Header().Set("Location", fmt.Sprintf("/api/v1/jobs/%d", j.ID))
 	return s.answerJob(w, r, http.StatusCreated, j)
 }
 
 // jobFilter takes the parameters that say which jobs.
-func jobFilter(q *query) sql.JobFilter {
-	return sql.JobFilter{
+func jobFilter(q *query) read.JobFilter {
+	return read.JobFilter{
 		App: q.text(ofAppParam), Name: q.text(jobNameParam), Status: job.Status(q.word(jobStateParam)), Owner: q.text(ownerParam),
 		Group: q.text(inGroupParam), Calendar: q.text(byCalendarParam), Labels: q.label(labelIs),
 	}
@@ -118,7 +123,7 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 	}
 	var p page[*jobView]
 	if n := found.Next; n != nil {
-		p.Next = (&cursor{list: "jobs", part: n.Part, RunPlace: sql.RunPlace{ID: n.ID}}).String()
+		p.Next = (&cursor{list: "jobs", part: n.Part, RunPlace: read.RunPlace{ID: n.ID}}).String()
 	}
 	if p.Items, err = s.views(r.Context(), found.Rows); err != nil {
 		return err
@@ -148,12 +153,12 @@ func (s *Server) getJobNamed(w http.ResponseWriter, r *http.Request) error {
 	return s.showJob(w, r, j)
 }
 
-func (s *Server) showJob(w http.ResponseWriter, r *http.Request, j sql.JobRow) error {
-	views, err := s.views(r.Context(), []sql.JobRow{j})
+func (s *Server) showJob(w http.ResponseWriter, r *http.Request, j read.Job) error {
+	views, err := s.views(r.Context(), []read.Job{j})
 	if err != nil {
 		return err
 	}
-	return showTagged(w, r, views[0])
+	return showTagged(w, r, tagOfJob(&j), views[0])
 }
 
 // deleteJob: DELETE /api/v1/jobs/{id}
@@ -166,7 +171,7 @@ func (s *Server) deleteJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.asWanted(r, id, func(ctx context.Context) error { return e.Delete(ctx, id) }); err != nil {
+	if err := s.asWanted(r, id, func(ctx context.Context) error { _, err := e.Delete(ctx, id); return err }); err != nil {
 		return lookAt(err, "GET /api/v1/jobs/%d tells whether the job is still there.", id)
 	}
 	w.WriteHeader(http.StatusNoContent)

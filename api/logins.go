@@ -138,7 +138,7 @@ func (s *Server) checker() *auth.Checker {
 	if s.cfg.OIDC == nil || s.issuer.Keys == nil {
 		return nil
 	}
-	return &auth.Checker{DB: s.cfg.DB, OIDC: s.cfg.OIDC, Keys: s.issuer.Keys, Now: s.cfg.Now, Log: s.cfg.Log}
+	return &auth.Checker{DB: s.cfg.DB.DB, OIDC: s.cfg.OIDC, Keys: s.issuer.Keys, Now: s.cfg.Now, Log: s.cfg.Log}
 }
 
 // startChecks checks sign-ins until ctx ends, or stop is called, which waits for the end.
@@ -161,7 +161,7 @@ func (s *Server) startChecks(ctx context.Context) (stop func()) {
 
 // issuerOf makes the issuer of a server. A ring that is nil is no sealer.
 func issuerOf(cfg *Config) auth.Issuer {
-	i := auth.Issuer{DB: cfg.DB}
+	i := auth.Issuer{DB: cfg.DB.DB}
 	if cfg.SecretKeys != nil {
 		i.Keys = cfg.SecretKeys
 	}

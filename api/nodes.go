@@ -8,6 +8,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // nodeView is a node as clients see it: its sessions (one, but for moments) and what people said about it.
@@ -63,7 +64,7 @@ const (
 type clusterNow struct {
 	sessions []sql.SessionRow
 	cordoned []sql.NodeRow
-	loads    map[string]sql.Load // of each node
+	loads    map[string]read.Load // of each node
 	now      job.Micros
 	stale    job.Micros // how old a beat is before nothing is started under it
 }
@@ -73,7 +74,7 @@ func (s *Server) clusterNow(ctx context.Context) (*clusterNow, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &clusterNow{loads: map[string]sql.Load{}, now: job.MicrosOf(now)}
+	c := &clusterNow{now: job.MicrosOf(now)}
 	expiry, err := s.cfg.DB.SessionExpiry(ctx)
 	if err != nil {
 		return nil, err
@@ -86,16 +87,8 @@ func (s *Server) clusterNow(ctx context.Context) (*clusterNow, error) {
 	if c.sessions, err = s.cfg.DB.Sessions(ctx); err != nil {
 		return nil, err
 	}
-	loads, err := s.cfg.DB.Loads(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, x := range c.sessions {
-		l := c.loads[x.Node]
-		l.Prepared, l.Executing = l.Prepared+loads[x.ID].Prepared, l.Executing+loads[x.ID].Executing
-		c.loads[x.Node] = l
-	}
-	return c, nil
+	c.loads, err = s.cfg.DB.Loads(ctx)
+	return c, err
 }
 
 // nodes shows all nodes that live or of which something is said.

@@ -141,7 +141,7 @@ func (s *Server) replayCreation(w http.ResponseWriter, r *http.Request, id int64
 	if err != nil {
 		return false, err
 	}
-	return true, s.created(w, r, j.Job)
+	return true, s.created(w, r, &j)
 }
 
 // replayCalendar answers with the calendar that the request has created.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"go-crontab/job"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // outputView is the output of a run as JSON: what it has written so far, or what was kept of it.
@@ -64,7 +64,7 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 		}
 		return nil
 	case following || wantsJSON(r):
-		v := outputView{ID: run.Launch.String(), State: state, From: from, Bytes: max(from, run.Output.Bytes)}
+		v := outputView{ID: job.RunID(run.ID), State: state, From: from, Bytes: max(from, run.Output.Bytes)}
 		v.Text, v.Next = outputText(&run, pieces, from)
 		if !run.Executing {
 			v.Outcome, v.Bytes = &run.Outcome, run.Output.Bytes
@@ -79,24 +79,24 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 }
 
 // outputText is what people read of a run's output from a byte on, and the byte to ask for next.
-func outputText(run *sql.RunRow, pieces []job.Piece, from int64) (text string, next int64) {
-	if run.OutputRemoved() && from < run.Output.Bytes {
+func outputText(run *read.Run, pieces []job.Piece, from int64) (text string, next int64) {
+	if outputRemoved(run) && from < run.Output.Bytes {
 		return removedText(run), run.Output.Bytes
 	}
 	return job.PiecesText(pieces, from, !run.Executing)
 }
 
 // removedText stands in place of output that was removed.
-func removedText(run *sql.RunRow) string {
+func removedText(run *read.Run) string {
 	return fmt.Sprintf("… %d bytes were removed, because app %s was at its limit of kept output …\n", run.Output.Bytes, run.App)
 }
 
 // readOutput reads a run and what is there of its output from a byte on.
-func (s *Server) readOutput(r *http.Request, from int64) (sql.RunRow, []job.Piece, error) {
+func (s *Server) readOutput(r *http.Request, from int64) (read.Run, []job.Piece, error) {
 	// The pieces first, the run second: they go with its end, so those of a run that executes still are all there were.
 	written, err := s.writtenSoFar(r, from)
 	if err != nil {
-		return sql.RunRow{}, nil, err
+		return read.Run{}, nil, err
 	}
 	run, err := s.oneRun(r)
 	if err != nil {
@@ -111,17 +111,21 @@ func (s *Server) readOutput(r *http.Request, from int64) (sql.RunRow, []job.Piec
 	return run, job.From(job.Join(written), from), nil
 }
 
-// writtenSoFar reads the pieces of a run that executes; none of one that there is not.
+// writtenSoFar reads the pieces of a run that executes; none of a run that does not.
 func (s *Server) writtenSoFar(r *http.Request, from int64) ([]job.Piece, error) {
 	text, err := param(r, "id")
 	if err != nil {
 		return nil, err
 	}
-	launch, err := job.ParseLaunch(text)
+	id, err := job.ParseRunID(text)
 	if err != nil {
 		return nil, nil // oneRun says so
 	}
-	return s.cfg.DB.Chunks(r.Context(), launch, from)
+	executing, err := s.cfg.DB.ExecutingByID(r.Context(), []int64{id})
+	if err != nil || len(executing) == 0 {
+		return nil, err
+	}
+	return s.cfg.DB.Chunks(r.Context(), executing[0].Launch, from)
 }
 
 // wantsJSON tells whether a client takes JSON and no text.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"go-crontab/job"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // outputLook is between looks at what a run has written, which its node writes down as often.
@@ -76,7 +76,7 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 }
 
 // sendOutput sends what there is behind a byte, and how the run ended if it has. It returns the byte behind that.
-func (st *stream) sendOutput(run *sql.RunRow, pieces []job.Piece, raw bool, from int64) (int64, error) {
+func (st *stream) sendOutput(run *read.Run, pieces []job.Piece, raw bool, from int64) (int64, error) {
 	var parts []outputEvent
 	if raw {
 		for _, p := range job.From(pieces, from) {

@@ -9,6 +9,7 @@ import (
 
 	"go-crontab/auth"
 	"go-crontab/job"
+	"go-crontab/schedule/edit"
 	"go-crontab/sql"
 )
 
@@ -68,7 +69,7 @@ func (s *Server) pauseJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.act(w, r, func(e Editor, ctx context.Context, id int64) (job.Job, error) { return e.Pause(ctx, id, p) })
+	return s.act(w, r, func(e Editor, ctx context.Context, id int64) (edit.Done, error) { return e.Pause(ctx, id, p) })
 }
 
 // resumeJob: POST /api/v1/jobs/{id}/resume
@@ -156,7 +157,7 @@ func (s *Server) pausedOrKnown(r *http.Request, app string) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(pauses, func(p sql.PauseRow) bool { return p.App == app }) {
+	if slices.ContainsFunc(pauses, func(p job.Pause) bool { return p.App == app }) {
 		return nil
 	}
 	return s.knownApp(r, app)
@@ -177,8 +178,8 @@ func (s *Server) listPauses(w http.ResponseWriter, r *http.Request) error {
 		if app := rows[i].App; app != "" && !auth.Of(r.Context()).MayIn(viewer, app) {
 			continue
 		}
-		if !rows[i].Ended && !rows[i].Over(job.MicrosOf(now)) {
-			p.Items = append(p.Items, viewOfPause(&rows[i].Pause))
+		if !rows[i].Over(job.MicrosOf(now)) {
+			p.Items = append(p.Items, viewOfPause(&rows[i]))
 		}
 	}
 	return answer(w, http.StatusOK, p)

@@ -3,9 +3,11 @@ package api
 import (
 	"context"
 	"slices"
+	"time"
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // placeText is what a definition wants of nodes, in one line; "" when any will do.
@@ -41,39 +43,86 @@ func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (string, erro
 }
 
 // waitsOf shows what of jobs waits, by job, up to a few of each, the earliest due first. Of many jobs together it is bounded too.
-func (s *Server) waitsOf(ctx context.Context, jobs []sql.JobRow) (map[int64][]jobWait, error) {
+func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]jobWait, error) {
 	specs, ids := make(map[int64]*job.Spec, len(jobs)), make([]int64, len(jobs))
 	for i := range jobs {
 		ids[i] = jobs[i].ID
 		specs[ids[i]] = &jobs[i].Spec
 	}
-	rows, err := s.cfg.DB.Waiting(ctx, ids, maxWaits*min(len(jobs), 50))
+	most := maxWaits * min(len(jobs), 50)
+	rows, err := s.cfg.DB.Waiting(ctx, ids, most)
+	if err != nil {
+		return nil, err
+	}
+	homeless, err := s.homeless(ctx, jobs, most)
+	if err != nil {
+		return nil, err
+	}
+
 	out := map[int64][]jobWait{}
 	for _, w := range rows {
-		if len(out[w.JobID]) == maxWaits {
-			continue
+		if len(out[w.JobID]) < maxWaits {
+			out[w.JobID] = append(out[w.JobID], viewOfWait(&w, specs[w.JobID]))
 		}
-		v := jobWait{Due: stamp(w.Due), waitView: waitView{For: "job", Since: stamp(w.Since), Until: stamp(w.Expires)}, Why: "runs of the job before it have not ended"}
-		switch w.Kind {
-		case sql.WaitGroup:
-			v.For, v.Group, v.Why = "group", w.Group, "group "+w.Group+" has no free slot"
-		case sql.WaitPause:
-			v.For, v.Why = "pause", "a backfill waits for the end of the pause"
-		case sql.WaitNode:
-			v.For, v.Selector = "node", placeText(specs[w.JobID])
-			v.Why = noNode(w, v.Selector)
-		}
-		out[w.JobID] = append(out[w.JobID], v)
 	}
-	return out, err
+	for _, w := range homeless {
+		if len(out[w.JobID]) < maxWaits {
+			out[w.JobID] = append(out[w.JobID], viewOfHomeless(&w, specs[w.JobID]))
+		}
+	}
+	return out, nil
 }
 
-// noNode says for which node a task waits; selector is what its job wants of nodes.
-func noNode(w sql.WaitRow, selector string) string {
-	if w.Place == 0 {
-		return job.NoNode("")
+// viewOfWait shows a run that waits for another one, or for a slot.
+func viewOfWait(w *read.Wait, spec *job.Spec) jobWait {
+	v := jobWait{
+		Due: stamp(w.Due), waitView: waitView{For: "job", Until: stamp(expires(w, spec))},
+		Why: "runs of the job before it have not ended",
 	}
-	return job.NoNode(selector)
+	if w.Group != "" {
+		v.For, v.Group, v.Why = "group", w.Group, "group "+w.Group+" has no free slot"
+	}
+	return v
+}
+
+// expires is when a run that waits ends missed; zero: never. What somebody asked for has no deadline.
+func expires(w *read.Wait, spec *job.Spec) job.Micros {
+	if w.Kind != job.FromSchedule || spec.StartDeadline == 0 {
+		return 0
+	}
+	return w.Due.Add(time.Duration(spec.StartDeadline))
+}
+
+// viewOfHomeless shows a run that no living node may run.
+func viewOfHomeless(w *read.Wait, spec *job.Spec) jobWait {
+	selector := placeText(spec)
+	return jobWait{
+		Due: stamp(w.Due), waitView: waitView{For: "node", Selector: selector, Until: stamp(expires(w, spec))}, Why: job.NoNode(selector),
+	}
+}
+
+// homeless lists runs of jobs that are due and that no living node may run.
+func (s *Server) homeless(ctx context.Context, jobs []read.Job, most int) ([]read.Wait, error) {
+	choosy := slices.ContainsFunc(jobs, func(j read.Job) bool { return placeText(&j.Spec) != "" })
+	if !choosy {
+		return nil, nil
+	}
+	sessions, err := s.cfg.DB.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int64
+	for i := range jobs {
+		sel, err := jobs[i].Spec.Place()
+		takes := func(x sql.SessionRow) bool { return x.Cordoned == 0 && !x.Draining && sel.Takes(x.AllLabels()) }
+		if err == nil && !sel.Empty() && !slices.ContainsFunc(sessions, takes) {
+			ids = append(ids, jobs[i].ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return s.cfg.DB.Untaken(ctx, ids, job.MicrosOf(s.cfg.Now()), most)
 }
 
 // maxWaits is how many due times that wait are shown of a job.

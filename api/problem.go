@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"go-crontab/job"
+	"go-crontab/schedule/edit"
 	"go-crontab/sql"
 
 	"github.com/go-chi/chi/v5/middleware"
@@ -22,6 +23,7 @@ type Problem struct {
 	Version   int64         `json:"version,omitempty" doc:"Of a precondition that did not hold: the version at which it is."`
 	RequestID string        `json:"request_id,omitempty" doc:"By which the node's log tells more; it is in the header 'X-Request-Id' too."`
 
+	tag        string // of a precondition that did not hold: the ETag of what is there
 	retryAfter string // seconds
 	cause      error  // for the log alone
 }
@@ -156,6 +158,8 @@ func problemOf(err error) *Problem {
 		p = notFound.problem("There is no such job.")
 	case errors.Is(err, sql.ErrExists):
 		p = exists.problem("A job of this app and name exists already; change that one, or choose another name.")
+	case errors.Is(err, edit.ErrLocked):
+		p = busy.problem("Somebody else keeps the job locked, and nothing was changed. Try again in a moment.")
 	case errors.Is(err, job.ErrChanged):
 		p = changed.problem("Others kept changing the job; read it again and decide.")
 	case errors.Is(err, job.ErrKeyReused):
@@ -183,7 +187,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", p.retryAfter)
 	}
 	if p.Version != 0 {
-		w.Header().Set("ETag", tagOf(p.Version))
+		w.Header().Set("ETag", p.tag)
 	}
 	writeJSON(w, p.Status, "application/problem+json", &p)
 }

@@ -9,11 +9,12 @@ import (
 	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // runView is a run as the API shows it. What is absent did not happen, or not yet.
 type runView struct {
-	ID         string       `json:"id" doc:"Its id: the session that claimed it, and a number."`
+	ID         string       `json:"id" doc:"Its id, a number. Each attempt has its own; ids are never used again."`
 	JobID      string       `json:"job_id" doc:"The id of its job."`
 	Job        string       `json:"job" doc:"The name of its job."`
 	App        string       `json:"app" doc:"The app of its job."`
@@ -47,12 +48,12 @@ const (
 	ended   = "ended"
 )
 
-func viewOfRun(r *sql.RunRow) *runView {
+func viewOfRun(r *read.Run) *runView {
 	v := &runView{
-		ID: r.Launch.String(), JobID: strconv.FormatInt(r.JobID, 10), Job: r.Job, App: r.App, Due: stamp(r.Due),
+		ID: job.RunID(r.ID), JobID: strconv.FormatInt(r.JobID, 10), Job: r.Job, App: r.App, Due: stamp(r.Due),
 		Started: stamp(r.Started), Ended: stamp(r.Ended), Attempt: r.Attempt, Final: r.Final, State: running,
-		Reason: r.Reason, ExitCode: r.ExitCode, Signal: r.Signal, Node: r.Node, Session: r.Launch.Session.String(), Trigger: "schedule",
-		OutputBytes: r.Output.Bytes, OutputTruncated: r.Output.Bytes > r.Kept, OutputRemoved: r.OutputRemoved(),
+		Reason: r.Reason, ExitCode: r.ExitCode, Signal: r.Signal, Node: r.Node, Session: r.Session.String(), Trigger: string(r.Kind),
+		OutputBytes: r.Output.Bytes, OutputTruncated: r.Output.Bytes > r.Kept, OutputRemoved: outputRemoved(r),
 	}
 	if r.Started != 0 {
 		ms := float64(r.Lateness) / 1000
@@ -64,26 +65,23 @@ func viewOfRun(r *sql.RunRow) *runView {
 	if !r.Executing {
 		v.State, v.Outcome = ended, &r.Outcome
 	}
-	switch {
-	case r.Origin > 0:
-		v.Trigger, v.Request = "manual", strconv.FormatInt(r.Origin, 10)
-	case r.Origin < 0:
-		v.Trigger, v.Request = "backfill", strconv.FormatInt(-r.Origin, 10)
+	if r.Request != 0 {
+		v.Request = strconv.FormatInt(r.Request, 10)
 	}
 	return v
 }
 
-// runFilter takes the parameters that all lists of runs share.
-func runFilter(q *query) sql.RunFilter {
-	f := sql.RunFilter{Outcome: q.outcome(endedParam), From: job.MicrosOf(q.instant(dueFromParam)), To: job.MicrosOf(q.instant(dueBeforeParam))}
-	if by, ok := triggers[q.word(triggerParam)]; ok {
-		f.Trigger = &by
-	}
-	return f
-}
+// outputRemoved reports whether the output of a run was removed since, because its app was at its limit. Of what a run writes
+// something is kept otherwise.
+func outputRemoved(r *read.Run) bool { return !r.Executing && r.Output.Bytes > 0 && r.Kept == 0 }
 
-// triggers are what makes runs due, as clients say it.
-var triggers = map[string]sql.Trigger{"schedule": sql.BySchedule, "manual": sql.ByRequest, "backfill": sql.ByBackfill}
+// runFilter takes the parameters that all lists of runs share.
+func runFilter(q *query) read.RunFilter {
+	return read.RunFilter{
+		Outcome: q.outcome(endedParam), Kind: job.RunKind(q.word(triggerParam)),
+		From: job.MicrosOf(q.instant(dueFromParam)), To: job.MicrosOf(q.instant(dueBeforeParam)),
+	}
+}
 
 // listRuns: GET /api/v1/runs
 func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
@@ -131,9 +129,9 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 
 // runs lists a page of runs: those that execute, then those that have ended, the newest first among each. A run that
 // ends between two pages may be listed twice, once as what it was on the first; none is left out.
-func (s *Server) runs(ctx context.Context, list string, f sql.RunFilter, withRunning, withEnded bool, limit int, after *cursor) (page[*runView], error) {
+func (s *Server) runs(ctx context.Context, list string, f read.RunFilter, withRunning, withEnded bool, limit int, after *cursor) (page[*runView], error) {
 	f.Apps = auth.Of(ctx).Sees()
-	var rows []sql.RunRow
+	var rows []read.Run
 	if withRunning && (after == nil || after.executing) {
 		f.Limit = limit + 1 // one more tells whether there is a next page
 		if after != nil {
@@ -172,18 +170,18 @@ func (s *Server) runs(ctx context.Context, list string, f sql.RunFilter, withRun
 	return p, nil
 }
 
-func runCursor(list string, executing bool, at *sql.RunPlace) string {
+func runCursor(list string, executing bool, at *read.RunPlace) string {
 	return (&cursor{list: list, executing: executing, RunPlace: *at}).String()
 }
 
 // appendEnded adds runs that have ended, without those that still executed when that was read a moment before.
-func appendEnded(rows, past []sql.RunRow) []sql.RunRow {
-	seen := make(map[job.Launch]bool, len(rows))
+func appendEnded(rows, past []read.Run) []read.Run {
+	seen := make(map[int64]bool, len(rows))
 	for i := range rows {
-		seen[rows[i].Launch] = true
+		seen[rows[i].ID] = true
 	}
 	for _, r := range past {
-		if !seen[r.Launch] {
+		if !seen[r.ID] {
 			rows = append(rows, r)
 		}
 	}
@@ -193,19 +191,19 @@ func appendEnded(rows, past []sql.RunRow) []sql.RunRow {
 func noRun(text string) error { return notFound.problem("There is no run %q.", cutShort(text)) }
 
 // oneRun reads the run that the path names.
-func (s *Server) oneRun(r *http.Request) (sql.RunRow, error) {
+func (s *Server) oneRun(r *http.Request) (read.Run, error) {
 	text, err := param(r, "id")
 	if err != nil {
-		return sql.RunRow{}, err
+		return read.Run{}, err
 	}
 	none := noRun(text)
-	launch, err := job.ParseLaunch(text)
+	id, err := job.ParseRunID(text)
 	if err != nil {
-		return sql.RunRow{}, none
+		return read.Run{}, none
 	}
-	run, err := s.cfg.DB.Run(r.Context(), launch)
+	run, err := s.cfg.DB.Run(r.Context(), id)
 	if err == sql.ErrNotFound {
-		return sql.RunRow{}, none
+		return read.Run{}, none
 	}
 	return run, err
 }
@@ -219,7 +217,7 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 	v := viewOfRun(&run)
 	if !run.Executing {
 		text := run.Output.Text()
-		if run.OutputRemoved() {
+		if outputRemoved(&run) {
 			text = removedText(&run)
 		}
 		v.Output = &text
@@ -236,7 +234,7 @@ func (s *Server) killRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	gone := hasEnded.problem("GET /api/v1/runs/%s shows how it ended.", run.Launch)
+	gone := hasEnded.problem("GET /api/v1/runs/%s shows how it ended.", job.RunID(run.ID))
 	if !run.Executing {
 		return gone
 	}
@@ -247,7 +245,7 @@ func (s *Server) killRun(w http.ResponseWriter, r *http.Request) error {
 	if err := e.Kill(r.Context(), run.Launch); errors.Is(err, sql.ErrNotFound) {
 		return gone
 	} else if err != nil {
-		return lookAt(err, "GET /api/v1/runs/%s shows what became of it; the same request again does no harm.", run.Launch)
+		return lookAt(err, "GET /api/v1/runs/%s shows what became of it; the same request again does no harm.", job.RunID(run.ID))
 	}
 	return answer(w, http.StatusAccepted, viewOfRun(&run))
 }

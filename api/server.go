@@ -20,52 +20,59 @@ import (
 	"go-crontab/doctor"
 	"go-crontab/feed"
 	"go-crontab/job"
+	"go-crontab/schedule/edit"
 	"go-crontab/secret"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// Editor changes jobs.
+// Editor changes jobs. It is *edit.Editor; tests put others in its place.
 type Editor interface {
-	Create(ctx context.Context, spec job.Spec, paused bool) (job.Job, error)
-	// Update returns job.ErrChanged when the job is not at the version.
-	Update(ctx context.Context, id, version int64, spec job.Spec) (job.Job, error)
-	// Rollback is Update with a definition that the job had from an earlier version on.
-	Rollback(ctx context.Context, id, version int64, spec job.Spec, earlier int64) (job.Job, error)
-	Pause(ctx context.Context, id int64, p job.PauseRequest) (job.Job, error)
-	Resume(ctx context.Context, id int64) (job.Job, error)
-	Delete(ctx context.Context, id int64) error
+	Create(ctx context.Context, spec job.Spec, paused bool) (edit.Done, error)
+	// Update returns job.ErrChanged when people have changed the job more often than changes says.
+	Update(ctx context.Context, id int64, changes int32, spec job.Spec) (edit.Done, error)
+	// UpdateAnd is Update, and pauses or resumes the job in the same step.
+	UpdateAnd(ctx context.Context, id int64, changes int32, spec job.Spec, paused bool) (edit.Done, error)
+	// Rollback is Update with a definition that the job had at an earlier version.
+	Rollback(ctx context.Context, id int64, changes int32, spec job.Spec, earlier int32) (edit.Done, error)
+	Pause(ctx context.Context, id int64, p job.PauseRequest) (edit.Done, error)
+	Resume(ctx context.Context, id int64) (edit.Done, error)
+	Delete(ctx context.Context, id int64) (edit.Done, error)
 	// Bulk does the same to several jobs, and says in want.Done what became of each.
 	Bulk(ctx context.Context, want *job.Bulk) error
 	// Apply makes all of what is wanted so, or nothing. job.Conflicts says what is not at the version that is wanted.
 	Apply(ctx context.Context, want job.Apply) (job.Applied, error)
-	RunNow(ctx context.Context, id int64, key string) (job.Requested, error)
+	// RunNow adds a run of each job. A due time of zero is now.
+	RunNow(ctx context.Context, jobs []int64, due job.Micros, key string) (edit.Asked, error)
 	Kill(ctx context.Context, l job.Launch) error
-	// PutCalendar tells whether the calendar is new. version is the one that it must be at: 0 for any, -1 for none.
+	Backfill(ctx context.Context, id int64, want edit.Range, key string) (trip.BackfillRow, error)
+	CancelBackfill(ctx context.Context, id int64) (trip.BackfillRow, error)
+
+	// PutCalendar reports whether the calendar is new. version is the one that it must be at: 0 for any, -1 for none.
 	PutCalendar(ctx context.Context, spec job.CalendarSpec, version int64) (isNew bool, err error)
 	DeleteCalendar(ctx context.Context, name string) error // *job.InUse while jobs name it
-	// PauseApp and ResumeApp are of the whole cluster when app is "".
+	PutGroup(ctx context.Context, name string, slots int) (trip.Group, error)
+	DeleteGroup(ctx context.Context, name string) error // *job.InUse while jobs refer to it
+
+	// PauseApp, ResumeApp and PutRetention are of the whole cluster when app is "".
 	PauseApp(ctx context.Context, app string, p job.PauseRequest) (job.Pause, error)
 	ResumeApp(ctx context.Context, app string) error
-	PutGroup(ctx context.Context, name string, slots int) (sql.Group, error)
-	Backfill(ctx context.Context, id int64, from, to time.Time, parallel int, missing bool, key string) (job.Backfill, error)
-	CancelBackfill(ctx context.Context, id int64) (job.Backfill, error)
-	DeleteGroup(ctx context.Context, name string) error // *job.InUse while jobs refer to it
-	Cordon(ctx context.Context, node, reason string, drain bool) error
-	Uncordon(ctx context.Context, node string) error
-	DisableHandler(ctx context.Context, key, reason string) error
-	// PutRetention is of the whole cluster when app is "".
 	PutRetention(ctx context.Context, app string, r job.Retention) error
 	PutLimits(ctx context.Context, app string, l job.AppLimits) error
 	DeleteLimits(ctx context.Context, app string) error
+
+	Cordon(ctx context.Context, node, reason string, drain bool) error
+	Uncordon(ctx context.Context, node string) error
+	DisableHandler(ctx context.Context, key, reason string) error
 	EnableHandler(ctx context.Context, key string) error
 }
 
 // Config says what a server serves. DB, Editor, Now and Ready are needed.
 type Config struct {
-	DB     *sql.DB          // for reading
+	DB     *read.DB         // for reading
 	Editor func() Editor    // returns nil while the node may not change anything
 	Now    func() time.Time // MySQL's clock; zero before its first reading
 	Ready  func() error     // why the node is not ready, or nil
@@ -135,7 +142,15 @@ func New(cfg Config) *Server {
 	if cfg.Rate == 0 {
 		cfg.Rate = DefaultRate
 	}
-	s := &Server{cfg: cfg, gate: auth.NewGate(cfg.DB, cfg.Log), issuer: issuerOf(&cfg), secrets: &secret.Store{DB: cfg.DB, Keys: cfg.SecretKeys}, alerts: &alert.Store{DB: cfg.DB}, flows: auth.Strangers{Each: auth.Limiter{Every: 2 * time.Second, Burst: 20}, Rest: auth.Limiter{Every: 100 * time.Millisecond, Burst: 20}}, signIns: auth.Limiter{Every: time.Second, Burst: 20}}
+	s := &Server{
+		cfg: cfg, gate: auth.NewGate(cfg.DB.DB, cfg.Log), issuer: issuerOf(&cfg),
+		secrets: &secret.Store{DB: cfg.DB.DB, Keys: cfg.SecretKeys}, alerts: &alert.Store{DB: cfg.DB.DB},
+		flows: auth.Strangers{
+			Each: auth.Limiter{Every: 2 * time.Second, Burst: 20},
+			Rest: auth.Limiter{Every: 100 * time.Millisecond, Burst: 20},
+		},
+		signIns: auth.Limiter{Every: time.Second, Burst: 20},
+	}
 	if u, err := url.Parse(cfg.PublicURL); err == nil && u.Host != "" {
 		s.public = u
 		cfg.Hosts = append(slices.Clone(cfg.Hosts), u.Host)

@@ -11,7 +11,7 @@ import (
 
 	"go-crontab/auth"
 	"go-crontab/job"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // Bounds of what one request about due times of many jobs takes.
@@ -58,7 +58,7 @@ type frequentJob struct {
 const maxFrequent = 200
 
 // takes counts a job among the frequent ones if it is one.
-func (f *frequentJobs) takes(j *sql.JobRow, schedule job.Schedule, from, to time.Time, most int64) bool {
+func (f *frequentJobs) takes(j *read.Job, schedule job.Schedule, from, to time.Time, most int64) bool {
 	if most == 0 {
 		return false
 	}
@@ -90,8 +90,8 @@ type upcomingCounts struct {
 }
 
 // aheadFilter takes the parameters that say of which jobs.
-func aheadFilter(q *query, r *http.Request) sql.JobFilter {
-	return sql.JobFilter{
+func aheadFilter(q *query, r *http.Request) read.JobFilter {
+	return read.JobFilter{
 		App: q.text(ofAppParam), Name: q.text(jobNameParam), Owner: q.text(ownerParam), Group: q.text(inGroupParam), Calendar: q.text(byCalendarParam),
 		Labels: q.label(labelIs), Status: job.Active, Apps: auth.Of(r.Context()).Sees(),
 	}
@@ -100,14 +100,14 @@ func aheadFilter(q *query, r *http.Request) sql.JobFilter {
 // eachAhead reads the active jobs that a filter leaves, with their calendars, in the order of their ids. It is false where
 // there are more jobs than it looks at.
 // It is within the work's turn when it calls do.
-func (s *Server) eachAhead(ctx context.Context, work *job.Work, f sql.JobFilter, do func(*sql.JobRow)) (all bool, err error) {
+func (s *Server) eachAhead(ctx context.Context, work *job.Work, f read.JobFilter, do func(*read.Job)) (all bool, err error) {
 	f.Limit = upcomingPage
 	for seen := 0; ; {
 		p, err := s.cfg.DB.JobPage(ctx, f)
 		if err != nil {
 			return false, err
 		}
-		rows := make([]*sql.JobRow, 0, len(p.Rows))
+		rows := make([]*read.Job, 0, len(p.Rows))
 		for i := range p.Rows {
 			if p.Rows[i].SpecErr == nil {
 				rows = append(rows, &p.Rows[i])
@@ -194,7 +194,7 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 	var v upcomingView
 	coming, names := job.NewComing(to), map[int64]named{}
 	work, parts := job.NewWork(r.Context(), job.ListingWork), []*job.Work{}
-	all, err := s.eachAhead(r.Context(), work, f, func(j *sql.JobRow) {
+	all, err := s.eachAhead(r.Context(), work, f, func(j *read.Job) {
 		schedule, err := j.Spec.Compile(j.Calendars...)
 		if err != nil { // a job that cannot be planned, which its state is about to say
 			return
@@ -219,7 +219,7 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 				continue
 			}
 			if len(v.Items) == limit {
-				v.Next = (&cursor{list: "upcoming", RunPlace: sql.RunPlace{ID: last.ID, Due: job.MicrosOf(last.Due)}}).String()
+				v.Next = (&cursor{list: "upcoming", RunPlace: read.RunPlace{ID: last.ID, Due: job.MicrosOf(last.Due)}}).String()
 				break
 			}
 			j := names[d.ID]
@@ -277,7 +277,7 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 	tally := job.NewTally(from, length, steps, upcomingWork)
 	tally.Work = work
 	v := upcomingCounts{From: from.Format(time.RFC3339Nano), To: from.Add(time.Duration(steps) * length).Format(time.RFC3339Nano), Step: step}
-	all, err := s.eachAhead(r.Context(), work, f, func(j *sql.JobRow) {
+	all, err := s.eachAhead(r.Context(), work, f, func(j *read.Job) {
 		if context.Cause(r.Context()) != nil {
 			return
 		}

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"go-crontab/job"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 const (
@@ -46,7 +46,7 @@ func (s *Server) upcomingFeed(w http.ResponseWriter, r *http.Request) error {
 	defer leave()
 	var events []feedEvent
 	work, cut := job.NewWork(r.Context(), job.ListingWork), false
-	all, err := s.eachAhead(r.Context(), work, f, func(j *sql.JobRow) {
+	all, err := s.eachAhead(r.Context(), work, f, func(j *read.Job) {
 		part := work.Part(job.JobWork)
 		events = append(events, eventsOf(part, j, now, days, languageOf(r))...)
 		cut = cut || part.Err() != nil
@@ -82,7 +82,7 @@ func (s *Server) upcomingFeed(w http.ResponseWriter, r *http.Request) error {
 }
 
 // eventsOf are those of one job on each day of its time zone.
-func eventsOf(work *job.Work, j *sql.JobRow, now time.Time, days int, language job.Language) []feedEvent {
+func eventsOf(work *job.Work, j *read.Job, now time.Time, days int, language job.Language) []feedEvent {
 	schedule, err := j.Spec.Compile(j.Calendars...)
 	if err != nil {
 		return nil

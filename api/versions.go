@@ -10,23 +10,24 @@ import (
 	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // versionItem is a definition of a job in the list of those that it has had.
 type versionItem struct {
-	Version int64    `json:"version" doc:"The version of the job with which it began."`
+	Version int64    `json:"version" doc:"Its number, from 1."`
 	At      string   `json:"at" format:"date-time" doc:"When it began."`
-	Who     string   `json:"who,omitempty" doc:"Who made it. Absent: it is older than the first one that was kept."`
+	Who     string   `json:"who,omitempty" doc:"Who made it."`
 	Current bool     `json:"current" doc:"Whether it is the one in force."`
-	Changed []string `json:"changed" doc:"The fields that are not as in the definition before; of the first one that is kept none."`
+	Changed []string `json:"changed" doc:"The fields that are not as in the definition before; none of the first one, and of one that follows a change of a calendar."`
 	Error   string   `json:"error,omitempty" doc:"Why it cannot be read."`
 }
 
 // versionView is a definition that a job has, or has had.
 type versionView struct {
-	Version    int64     `json:"version" doc:"The version of the job with which it began."`
+	Version    int64     `json:"version" doc:"Its number, from 1."`
 	At         string    `json:"at" format:"date-time" doc:"When it began."`
-	Who        string    `json:"who,omitempty" doc:"Who made it. Absent: it is older than the first one that was kept."`
+	Who        string    `json:"who,omitempty" doc:"Who made it."`
 	Current    bool      `json:"current" doc:"Whether it is the one in force."`
 	Definition *job.Spec `json:"definition,omitempty" doc:"The definition. Absent: it cannot be read."`
 	Error      string    `json:"error,omitempty" doc:"Why it cannot be read."`
@@ -34,14 +35,14 @@ type versionView struct {
 
 // diffView says what is different between two definitions of a job.
 type diffView struct {
-	From    int64        `json:"from" doc:"The version with which the one began."`
-	To      int64        `json:"to" doc:"And the other."`
+	From    int64        `json:"from" doc:"The number of the one."`
+	To      int64        `json:"to" doc:"The number of the other."`
 	Changes []job.Change `json:"changes" doc:"The fields that are not the same."`
 }
 
-// definitions reads those that a job had at a version and before, the latest first; 0 is the current version. Those of a
+// definitions reads the definitions that a job had at a version and before, the latest first; 0 is the current version. Those of a
 // deleted job stay. There is always one, unless the job never was at that version.
-func (s *Server) definitions(ctx context.Context, id, upTo int64, limit int) (sql.JobRow, []sql.VersionRow, error) {
+func (s *Server) definitions(ctx context.Context, id, upTo int64, limit int) (read.Job, []read.Version, error) {
 	j, err := s.cfg.DB.Job(ctx, id)
 	if err != nil {
 		return j, nil, err
@@ -53,17 +54,10 @@ func (s *Server) definitions(ctx context.Context, id, upTo int64, limit int) (sq
 		return j, nil, notFound.problem("The job is at version %d, and was never at %d.", j.Version, upTo)
 	}
 	rows, err := s.cfg.DB.Versions(ctx, id, upTo, limit)
-	if err != nil || len(rows) > 0 {
-		return j, rows, err
+	if err == nil && len(rows) == 0 {
+		err = notFound.problem("There is no version %d of the job.", upTo)
 	}
-	switch kept, err := s.cfg.DB.Versions(ctx, id, 0, 1); {
-	case err != nil:
-		return j, nil, err
-	case len(kept) > 0:
-		return j, nil, notFound.problem("What the job was at version %d was not kept.", upTo)
-	}
-	// It was not changed since definitions are kept.
-	return j, []sql.VersionRow{{Version: j.Version, At: j.Updated, SpecText: j.SpecText, Spec: j.Spec, SpecErr: j.SpecErr}}, nil
+	return j, rows, err
 }
 
 // listVersions: GET /api/v1/jobs/{id}/versions
@@ -87,7 +81,7 @@ func (s *Server) listVersions(w http.ResponseWriter, r *http.Request) error {
 	p := page[versionItem]{Items: []versionItem{}}
 	for i := range rows {
 		if i == limit {
-			p.Next = (&cursor{list: "versions", RunPlace: sql.RunPlace{ID: rows[i].Version}}).String()
+			p.Next = (&cursor{list: "versions", RunPlace: read.RunPlace{ID: rows[i].Version}}).String()
 			break
 		}
 		v := &rows[i]
@@ -115,7 +109,7 @@ func changedFields(changes []job.Change) []string {
 }
 
 // definitionAt reads the definition that a job had at a version that the path names, and tells whether it has it still.
-func (s *Server) definitionAt(r *http.Request, place string) (v sql.VersionRow, current bool, err error) {
+func (s *Server) definitionAt(r *http.Request, place string) (v read.Version, current bool, err error) {
 	id, err := jobID(r)
 	if err != nil {
 		return v, false, err
@@ -131,7 +125,7 @@ func (s *Server) definitionAt(r *http.Request, place string) (v sql.VersionRow, 
 	return s.definitionOf(r.Context(), id, n)
 }
 
-func (s *Server) definitionOf(ctx context.Context, id, version int64) (v sql.VersionRow, current bool, err error) {
+func (s *Server) definitionOf(ctx context.Context, id, version int64) (v read.Version, current bool, err error) {
 	j, rows, err := s.definitions(ctx, id, version, 1)
 	if err != nil {
 		return v, false, err
@@ -144,7 +138,7 @@ func (s *Server) definitionOf(ctx context.Context, id, version int64) (v sql.Ver
 
 // mayReadVersion reports whether who makes a request may read a definition: it belongs to the app that it names, also when the job
 // has been moved since.
-func mayReadVersion(ctx context.Context, v *sql.VersionRow) bool {
+func mayReadVersion(ctx context.Context, v *read.Version) bool {
 	return mayRead(ctx, appIn(v.SpecText))
 }
 
@@ -197,7 +191,7 @@ func (s *Server) diffVersions(w http.ResponseWriter, r *http.Request) error {
 
 // rollbackBody says to what.
 type rollbackBody struct {
-	Version int64 `json:"version" doc:"A version at which the job was. The definition that it had then is taken again."`
+	Version int64 `json:"version" doc:"The number of a definition that the job had. It is taken again."`
 }
 
 // rollback: POST /api/v1/jobs/{id}/rollback
@@ -218,7 +212,7 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	var j job.Job
+	var j *read.Job
 	err = s.asWanted(r, id, func(ctx context.Context) (err error) { j, err = s.rollBack(ctx, id, int64(version)); return err })
 	if err != nil {
 		return lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
@@ -230,39 +224,42 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 const maxVersion = 1<<53 - 1
 
 // rollBack has a job take a definition again that it had. Others may change it at the same time.
-func (s *Server) rollBack(ctx context.Context, id, version int64) (job.Job, error) {
+func (s *Server) rollBack(ctx context.Context, id, version int64) (*read.Job, error) {
 	for range maxTries {
 		old, err := s.jobByID(ctx, id)
 		if err != nil {
-			return job.Job{}, err
+			return nil, err
 		}
 		if !auth.Of(ctx).MayIn(admin, old.Spec.App) {
-			return job.Job{}, sql.ErrNotFound // it was moved into another app since the request was let in
+			return nil, sql.ErrNotFound // it was moved into another app since the request was let in
 		}
 		v, _, err := s.definitionOf(ctx, id, version)
 		if err != nil {
-			return job.Job{}, err
+			return nil, err
 		}
 		if v.SpecErr != nil {
-			return job.Job{}, unreadable.problem("What the job was at version %d cannot be read: %v.", version, v.SpecErr)
+			return nil, unreadable.problem("What the job was at version %d cannot be read: %v.", version, v.SpecErr)
 		}
 		if err := mayWrite(ctx, v.Spec.App); err != nil {
-			return job.Job{}, err
+			return nil, err
 		}
 		if err := s.checkFree(ctx, id, &v.Spec); err != nil {
-			return job.Job{}, err
+			return nil, err
 		}
 		if old.SpecErr == nil && old.Error == "" && v.Spec.Same(&old.Spec) {
-			return old.Job, nil
+			return &old, nil
 		}
 		e, err := s.editor()
 		if err != nil {
-			return job.Job{}, err
+			return nil, err
 		}
-		j, err := e.Rollback(ctx, id, old.Version, v.Spec, v.Version)
+		done, err := e.Rollback(ctx, id, old.Changes, v.Spec, int32(v.Version))
+		if err == nil {
+			return s.jobAfter(ctx, done)
+		}
 		if !errors.Is(err, job.ErrChanged) || job.VersionOf(ctx) != 0 {
-			return j, err
+			return nil, err
 		}
 	}
-	return job.Job{}, job.ErrChanged
+	return nil, job.ErrChanged
 }

@@ -48,10 +48,13 @@ func (e *Editor) Delete(ctx context.Context, id int64) (Done, error) {
 	return e.one(ctx, Change{Action: job.ActionDelete, ID: id})
 }
 
-// one makes one change. It must be at the version of the context, if that has one.
+// one makes one change. The job must have been changed as often as the context says, if it does.
 func (e *Editor) one(ctx context.Context, c Change) (Done, error) {
-	if at := job.VersionOf(ctx); at != 0 && c.Changes == 0 {
-		c.Changes = int32(at)
+	if at := int32(job.VersionOf(ctx)); at != 0 {
+		if c.Changes != 0 && c.Changes != at {
+			return Done{}, job.ErrChanged
+		}
+		c.Changes = at
 	}
 	done, err := e.All(ctx, []Change{c})
 	if err != nil {

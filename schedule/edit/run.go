@@ -186,7 +186,8 @@ func (e *Editor) Kill(ctx context.Context, l trip.Launch) error {
 			err = fmt.Errorf("run %s: %w", l, sql.ErrNotFound)
 		}
 		return &job.Entry{
-			At: e.Session.Now(), Action: job.ActionKill, Kind: job.KindJob, Ref: of.JobID, App: of.App, Name: of.Name, Reason: "run " + l.String(),
+			At: e.Session.Now(), Action: job.ActionKill, Kind: job.KindJob, Ref: of.JobID, App: of.App, Name: of.Name,
+			Reason: "run " + job.RunID(l.Run),
 		}, err
 	})
 }
