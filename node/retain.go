@@ -16,5 +16,5 @@ func (n *Node) newRetainer(s *session.Session, behind func() bool) *result.Retai
 
 // newTrimmer makes what removes output of apps that are over their limit.
 func (n *Node) newTrimmer(s *session.Session, noLimits, behind func() bool) *result.Trimmer {
-	return &result.Trimmer{DB: n.api, Session: s, NoLimits: noLimits, Behind: behind, Log: n.log}
+	return &result.Trimmer{DB: n.reads(), Session: s, NoLimits: noLimits, Behind: behind, Log: n.log}
 }
