@@ -14,7 +14,7 @@ func TestFigures(t *testing.T) {
 	f := setUp(t)
 	now := job.MicrosOf(time.Unix(1_800_000_003, 0))
 	clock := func() job.Micros { return now }
-	one, two := NewFigures(f.beside, clock, slog.New(slog.DiscardHandler)), NewFigures(f.beside, clock, slog.New(slog.DiscardHandler))
+	one, two := NewFigures(f.beside.DB, clock, slog.New(slog.DiscardHandler)), NewFigures(f.beside.DB, clock, slog.New(slog.DiscardHandler))
 	write := func() {
 		t.Helper()
 		for _, x := range []*Figures{one, two} {

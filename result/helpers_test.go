@@ -1,41 +1,58 @@
 package result
 
 import (
+	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/google/uuid"
 
 	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 )
 
 // fixture is a recorder whose connections lead through a fault proxy, and a pool beside it.
 type fixture struct {
 	*testing.T
-	beside   *sql.DB
-	through  *sql.DB // the proxy
+	beside   *read.DB
+	through  *read.DB // the proxy
 	proxy    *faultproxy.Proxy
 	recorder *Recorder
-	session  uuid.UUID
-	written  map[int64]int // by task: how often it was said
+	session  *testSession
+	jobs     int
+	written  map[trip.Launch]int // how often it was said
 }
+
+// testSession is a session that only lives.
+type testSession struct {
+	number trip.Owner
+	minted atomic.Int64
+	now    job.Micros
+}
+
+func (s *testSession) Number() trip.Owner { return s.number }
+func (s *testSession) Now() job.Micros    { return s.now }
+func (s *testSession) Mint(n int) int64   { return s.id(s.minted.Add(int64(n)) - int64(n) + 1) }
+
+func (s *testSession) id(n int64) int64 { return int64(s.number)<<32 + n }
 
 func setUp(t *testing.T) *fixture {
 	t.Helper()
 	t.Parallel()
 	dsn := testdb.DSN(t)
-	open := func(dsn string, timeouts sql.Timeouts) *sql.DB {
+	open := func(dsn string, timeouts sql.Timeouts) *read.DB {
 		db, err := sql.Open(dsn, timeouts, 4)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { db.Close() })
-		return db
+		return &read.DB{DB: db}
 	}
 	migrator := open(dsn, sql.MigrateTimeouts)
 	if _, _, err := migrator.Migrate(t.Context()); err != nil {
@@ -46,9 +63,19 @@ func setUp(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p := faultproxy.New(t, cfg.Net, cfg.Addr)
-	f := &fixture{T: t, beside: open(dsn, sql.MigrateTimeouts), through: open(p.DSN(dsn), sql.DefaultTimeouts), proxy: p, session: uuid.UUID{1}, written: map[int64]int{}}
-	f.recorder = New(lock.New(f.through, f.log()), func() job.Micros { return 1 }, func() {}, f.log())
+	f := &fixture{
+		T: t, beside: open(dsn, sql.MigrateTimeouts), through: open(p.DSN(dsn), sql.DefaultTimeouts), proxy: p,
+		session: &testSession{number: 7, now: 1_800_000_000_000_000}, written: map[trip.Launch]int{},
+	}
+	f.recorder = New(lock.New(f.through.DB, f.log()), f.session, f.log(), func(ends []trip.End) {
+		for i := range ends {
+			f.written[ends[i].Launch]++
+		}
+	})
+	f.exec("INSERT INTO app (name) VALUES ('x'), ('shop')")
+	f.exec("INSERT INTO life (id, session, node, started) VALUES (7, REPEAT('7', 16), 'n1', 1), (8, REPEAT('8', 16), 'n2', 1)")
 	return f
 }
 
@@ -76,54 +103,54 @@ func (f *fixture) want(what string, want int, query string, args ...any) {
 	}
 }
 
-// outcomes has the session execute n tasks and returns how they ended.
-func (f *fixture) outcomes(n int) (out []*Outcome) {
+// job makes a job with a definition.
+func (f *fixture) job(app, definition string) (id int64) {
 	f.Helper()
-	err := f.beside.Tx(f.Context(), func(tx *sql.Tx) error {
-		var tasks []job.Task
-		for i := range n {
-			tasks = append(tasks, job.Task{JobID: 1, Due: job.Micros(1000 + i), DueNow: job.Micros(1000 + i)})
-		}
-		return tx.InsertTasks(tasks)
-	})
+	f.jobs++
+	res, err := f.beside.Raw().Exec("INSERT INTO job (app_id, name, hash) SELECT id, ?, 1 FROM app WHERE name = ?", fmt.Sprint(f.jobs), app)
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.exec("UPDATE task SET state = 2, session_id = ?, launch = id", f.session[:])
-	rows, err := f.beside.SessionTasks(f.Context(), f.session, 0, n)
-	if err != nil || len(rows) != n {
-		f.Fatalf("got %d tasks, %v; want %d", len(rows), err, n)
-	}
-	for _, r := range rows {
-		out = append(out, &Outcome{
-			Task: r.Task,
-			Run: job.Run{Launch: r.Launch, JobID: r.JobID, Due: r.Due, Until: r.Due, Count: 1, Attempt: r.Attempt, Final: true, Started: r.Due, Ended: r.Due + 5,
-				Result: job.Result{Outcome: job.Succeeded}},
-			Written: func() { f.written[r.ID]++ },
+	id, _ = res.LastInsertId()
+	f.exec("INSERT INTO job_version (job_id, version, definition, created) VALUES (?, 1, ?, 1)", id, definition)
+	return id
+}
+
+// executing has the session execute n runs of a job, and returns how they ended.
+func (f *fixture) executing(n int) (ends []trip.End) {
+	f.Helper()
+	id := f.job("x", "{}")
+	for i := range n {
+		due := 1000 + int64(i)
+		l := trip.Launch{Run: f.session.Mint(1), Claim: 1}
+		f.exec(`INSERT INTO run (id, job_id, app_id, version, due, kind, state, owner, claim, due_now, hash, session, started)
+			VALUES (?, ?, 1, 1, ?, 'schedule', 'executing', 7, 1, ?, 1, 7, ?)`, l.Run, id, due, due, due)
+		ends = append(ends, trip.End{
+			Launch: l, JobID: id, Outcome: job.Succeeded, Final: true, Started: job.Micros(due), Ended: job.Micros(due + 5),
 		})
 	}
-	return out
+	return ends
 }
 
-// putAll hands outcomes to the recorder.
-func (f *fixture) putAll(outcomes []*Outcome) {
-	for _, o := range outcomes {
-		f.recorder.Put(o)
-	}
-}
-
-// recorded holds all outcomes against history: each was written once, and said to be.
-func (f *fixture) recorded(outcomes []*Outcome) {
+// put hands ends to the recorder, and has it write what waits.
+func (f *fixture) put(ends ...trip.End) {
 	f.Helper()
-	for _, o := range outcomes {
-		if n := f.written[o.Task.ID]; n != 1 {
-			f.Errorf("task %d: said to be written %d times, want once", o.Task.ID, n)
+	for _, e := range ends {
+		f.recorder.Put(e, false)
+	}
+	f.flush()
+}
+
+// flush has the recorder write what waits.
+func (f *fixture) flush() {
+	f.Helper()
+	for range 20 {
+		if f.recorder.Waiting() == 0 {
+			return
 		}
-		f.want("records of a run", 1, "SELECT COUNT(*) FROM history WHERE session_id = ? AND launch = ?", o.Run.Launch.Session[:], o.Run.Launch.N)
+		if _, err := f.recorder.finish(f.Context()); err != nil {
+			f.Log(err)
+		}
 	}
-	f.want("tasks", 0, "SELECT COUNT(*) FROM task")
-	f.want("records", len(outcomes), "SELECT COUNT(*) FROM history")
-	if n := f.recorder.Waiting(); n != 0 {
-		f.Errorf("%d outcomes wait still", n)
-	}
+	f.Errorf("%d ends wait still", f.recorder.Waiting())
 }

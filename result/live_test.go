@@ -11,16 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
+	"go-crontab/lock"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // live is one whose connections lead through the proxy.
 func (f *fixture) live() *Live {
-	return NewLive(f.through, f.log())
+	return NewLive(f.through.DB, f.log())
 }
 
 // tick flushes n times.
@@ -34,7 +34,7 @@ func (f *fixture) tick(v *Live, n int) {
 }
 
 // launch is the n-th of the session.
-func (f *fixture) launch(n int64) job.Launch { return job.Launch{Session: f.session, N: n} }
+func (f *fixture) launch(n int64) job.Launch { return job.Launch{Run: f.session.id(n), Claim: 1} }
 
 // chunks are the pieces of an attempt that are in the table.
 func (f *fixture) chunks(l job.Launch) []job.Piece {
@@ -228,7 +228,7 @@ func TestAllShare(t *testing.T) {
 	}
 	f.tick(v, quietTicks+1)
 	f.want("bytes", n*(flushMost/n), "SELECT SUM(LENGTH(data)) FROM chunk")
-	f.want("attempts", n, "SELECT COUNT(DISTINCT launch) FROM chunk")
+	f.want("attempts", n, "SELECT COUNT(DISTINCT run_id) FROM chunk")
 	f.tick(v, 3)
 	f.want("bytes, after a while", n*pendingMost, "SELECT SUM(LENGTH(data)) FROM chunk")
 }
@@ -301,57 +301,59 @@ func TestEndWaitsForAFlush(t *testing.T) {
 	f.wantText("it arrived before", a, "[0]carried")
 }
 
+// pieces writes two pieces of the output of a launch.
+func (f *fixture) pieces(l trip.Launch) {
+	f.exec("INSERT INTO chunk (run_id, claim, at_byte, data) VALUES (?, ?, 0, 'a'), (?, ?, 1, 'b')", l.Run, l.Claim, l.Run, l.Claim)
+}
+
 // TestPiecesGoWithTheEnd: the transaction that writes a run's end removes its pieces, and those of nobody else. Runs
 // that had none cost no statement.
 func TestPiecesGoWithTheEnd(t *testing.T) {
 	f := setUp(t)
-	all := f.outcomes(4)
+	all := f.executing(4)
 	var deletes []string
 	var mu sync.Mutex
 	f.proxy.OnCommand(func(c faultproxy.Command) {
-		if strings.Contains(c.SQL, "DELETE c FROM") {
+		if strings.Contains(c.SQL, "FROM chunk c") {
 			mu.Lock()
 			defer mu.Unlock()
 			deletes = append(deletes, c.SQL)
 		}
 	})
-	f.putAll(all[:1])
-	f.recorder.Flush(t.Context())
+	f.put(all[0])
 	if len(deletes) != 0 {
 		t.Errorf("a run without pieces: %q", deletes)
 	}
-	for _, o := range all[1:] {
-		f.exec("INSERT INTO chunk (session_id, launch, at_byte, data) VALUES (?, ?, 0, 'a'), (?, ?, 1, 'b')",
-			o.Task.Launch.Session[:], o.Task.Launch.N, o.Task.Launch.Session[:], o.Task.Launch.N)
+	for _, e := range all[1:] {
+		f.pieces(e.Launch)
 	}
 	all[1].Live, all[2].Live = true, true
-	all[2].Again, all[2].Run.Final = 5000, false // the attempt is over, the task is not
-	f.putAll(all[1:3])
-	f.recorder.Flush(t.Context())
-	f.want("pieces of the one that executes", 2, "SELECT COUNT(*) FROM chunk WHERE launch = ?", all[3].Task.Launch.N)
+	all[2].Again, all[2].Final = 5000, false // this attempt is over, another one follows
+	f.put(all[1:3]...)
+	f.want("pieces of the one that executes", 2, "SELECT COUNT(*) FROM chunk WHERE run_id = ?", all[3].Run)
 	f.want("pieces", 2, "SELECT COUNT(*) FROM chunk")
-	f.want("runs", 3, "SELECT COUNT(*) FROM history")
-	if len(deletes) != 1 {
-		t.Errorf("got %q, want one statement for both", deletes)
+	f.want("runs", 3, "SELECT COUNT(*) FROM run WHERE state = 'ended'")
+	f.want("next attempts", 1, "SELECT COUNT(*) FROM run WHERE state = 'idle' AND attempt = 2 AND due_now = 5000")
+	if len(deletes) != 2 {
+		t.Errorf("got %q, want one statement for each sort of end", deletes)
 	}
 
-	// Who is too late leaves them: they are the peer's, who has taken the run for lost.
+	// A run that a peer has ended meanwhile has no use for pieces either. How it ended stays.
 	all[3].Live = true
-	f.exec("DELETE FROM task WHERE id = ?", all[3].Task.ID)
-	f.putAll(all[3:])
-	f.recorder.Flush(t.Context())
-	f.want("pieces of one that a peer has ended", 2, "SELECT COUNT(*) FROM chunk")
+	f.exec("UPDATE run SET state = 'ended', owner = -2, outcome = 'lost' WHERE id = ?", all[3].Run)
+	f.put(all[3])
+	f.want("runs that a peer has ended", 1, "SELECT COUNT(*) FROM run WHERE outcome = 'lost'")
 }
 
-// TestSweep removes pieces whose attempt is over, and no others.
+// TestSweep removes pieces whose run is over, and no others.
 func TestSweep(t *testing.T) {
 	f := setUp(t)
-	all := f.outcomes(2)
-	executing, over := all[0].Task.Launch, all[1].Task.Launch
-	f.exec("DELETE FROM task WHERE id = ?", all[1].Task.ID)
-	other := job.Launch{Session: uuid.New(), N: executing.N}
-	for _, l := range []job.Launch{executing, over, other} {
-		f.exec("INSERT INTO chunk (session_id, launch, at_byte, data) VALUES (?, ?, 0, 'a'), (?, ?, 1, 'b')", l.Session[:], l.N, l.Session[:], l.N)
+	all := f.executing(2)
+	executing, over := all[0].Launch, all[1].Launch
+	f.exec("UPDATE run SET state = 'ended', owner = -2 WHERE id = ?", over.Run)
+	other := trip.Launch{Run: 8 << 32, Claim: 1}
+	for _, l := range []trip.Launch{executing, over, other} {
+		f.pieces(l)
 	}
 	v := f.live()
 	for range 2 {
@@ -362,11 +364,11 @@ func TestSweep(t *testing.T) {
 		f.wantText("those of the one that executes", executing, "[0]ab")
 	}
 	err := f.beside.Tx(t.Context(), func(tx *sql.Tx) error {
-		var chunks []sql.Chunk
+		var chunks []trip.Chunk
 		for n := range int64(2*sweepBatch + 7) {
-			chunks = append(chunks, sql.Chunk{Launch: job.Launch{Session: other.Session, N: n}, Piece: job.Piece{Data: []byte("x")}})
+			chunks = append(chunks, trip.Chunk{Launch: trip.Launch{Run: 8<<32 + n, Claim: 1}, Piece: job.Piece{Data: []byte("x")}})
 		}
-		return tx.PutChunks(chunks)
+		return trip.PutChunks(tx, chunks)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -375,6 +377,35 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.want("pieces, of many", 2, "SELECT COUNT(*) FROM chunk")
+}
+
+// TestLostRunsKeepTheirPieces: what a dead node has written of the output of its runs becomes their output, and the pieces go.
+func TestLostRunsKeepTheirPieces(t *testing.T) {
+	f := setUp(t)
+	all := f.executing(3)
+	f.pieces(all[0].Launch)
+	long := strings.Repeat("line\n", 1000)
+	f.exec("INSERT INTO chunk (run_id, claim, at_byte, data) VALUES (?, 1, 100, ?)", all[1].Run, long)
+	reaper := NewReaper(Reaper{
+		DB: f.through.DB, Exclusion: lock.New(f.through.DB, f.log()), Session: &testSession{number: 8, now: 5000},
+		Woken: func() {}, Log: f.log(),
+	})
+	if lost, err := reaper.Reap(t.Context()); lost != 3 || err != nil {
+		t.Fatalf("got %d, %v; want 3 lost runs", lost, err)
+	}
+	f.want("pieces", 0, "SELECT COUNT(*) FROM chunk")
+	for i, want := range []job.Output{
+		{Head: []byte("ab"), Bytes: 2}, {Tail: []byte(long), Bytes: 100 + int64(len(long))}, {},
+	} {
+		run, err := f.beside.Run(t.Context(), all[i].Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same := bytes.Equal(run.Output.Head, want.Head) && bytes.Equal(run.Output.Tail, want.Tail) && run.Output.Bytes == want.Bytes
+		if run.Outcome != job.Lost || !same {
+			t.Errorf("run %d: got %s with %d bytes: %q", i, run.Outcome, run.Output.Bytes, run.Output.Text())
+		}
+	}
 }
 
 func TestLiveRuns(t *testing.T) {

@@ -18,6 +18,8 @@ import (
 	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 
 	"github.com/google/uuid"
 )
@@ -36,13 +38,12 @@ func (l *living) Fresh() bool     { return true }
 type retaining struct {
 	*fixture
 	now job.Micros
-	n   int64
 }
 
 func setUpRetaining(t *testing.T) *retaining {
 	f := setUp(t)
 	f.exec("DELETE FROM retention")
-	return &retaining{f, job.MicrosOf(time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC)), 0}
+	return &retaining{f, job.MicrosOf(time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC))}
 }
 
 func (r *retaining) retainer(archive Archive) *Retainer {
@@ -67,42 +68,82 @@ func (r *retaining) put(app string, rule job.Retention) {
 	}
 }
 
-// job makes one, which keeps what it says.
-func (r *retaining) job(app, keep string) (id int64) {
-	r.Helper()
-	r.n++
-	res, err := r.beside.Raw().Exec("INSERT INTO job (app, name, hash, spec, created, updated) VALUES (?, ?, 1, ?, 1, 1)", app, fmt.Sprint(r.n), keep)
+// redefine gives a job a new definition, as an edit does.
+func (r *retaining) redefine(id int64, definition string) {
+	tx, err := r.beside.Raw().Begin()
 	if err != nil {
-		r.Fatal(err)
+		r.Error(err)
+		return
 	}
-	id, _ = res.LastInsertId()
-	return id
+	defer tx.Rollback()
+	_, err = tx.Exec("UPDATE job SET version = version + 1 WHERE id = ?", id)
+	if err == nil {
+		_, err = tx.Exec("INSERT INTO job_version (job_id, version, definition, created) SELECT id, version, ?, 1 FROM job WHERE id = ?", definition, id)
+	}
+	if err == nil {
+		err = tx.Commit()
+	}
+	if err != nil {
+		r.Error(err)
+	}
+}
+
+// endedRun is a run that has ended, as a test makes one.
+type endedRun struct {
+	job     int64
+	outcome job.Outcome
+	due     job.Micros
+	ended   job.Micros
+	output  job.Output
+}
+
+// insert writes runs that have ended, and returns their ids.
+func (r *retaining) insert(runs ...endedRun) (ids []int64) {
+	r.Helper()
+	for part := range slices.Chunk(runs, 500) {
+		var rows, outputs []string
+		var args, kept []any
+		for _, e := range part {
+			id := r.session.Mint(1)
+			ids = append(ids, id)
+			rows = append(rows, "(?, ?, (SELECT app_id FROM job WHERE id = ?), ?, 'schedule', 'ended', -2, 1, ?, 1, 7, ?, ?, ?, 1, ?, ?)")
+			args = append(args, id, e.job, e.job, int64(e.due), int64(e.due), int64(e.due), int64(e.ended), e.outcome.String(),
+				e.output.Bytes, e.output.Kept())
+			if e.output.Kept() > 0 {
+				outputs = append(outputs, "(?, ?, ?, ?)")
+				kept = append(kept, id, e.output.Head, []byte{}, e.output.Encoding)
+			}
+		}
+		r.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, session, started, ended, outcome, final,
+			output_bytes, output_kept) VALUES `+strings.Join(rows, ", "), args...)
+		if len(kept) > 0 {
+			r.exec("INSERT INTO output (run_id, head, tail, encoding) VALUES "+strings.Join(outputs, ", "), kept...)
+		}
+	}
+	r.exec("INSERT IGNORE INTO notable SELECT outcome, due, id, app_id, job_id FROM run WHERE outcome <> 'succeeded'")
+	return ids
 }
 
 // ran records runs that ended so long ago, the earliest first, with an output of some bytes each.
 func (r *retaining) ran(id int64, outcome job.Outcome, output int, ago ...time.Duration) {
 	r.Helper()
-	var runs []job.Run
+	var runs []endedRun
 	for _, d := range ago {
-		r.n++
 		at := r.now.Add(-d)
-		run := job.Run{Launch: job.Launch{Session: r.session, N: r.n}, JobID: id, App: "x", Due: at.Add(-time.Second), Until: at.Add(-time.Second), Count: 1, Attempt: 1, Final: true, Started: at, Ended: at,
-			Result: job.Result{Outcome: outcome}}
+		e := endedRun{job: id, outcome: outcome, due: at.Add(-time.Second), ended: at}
 		if output > 0 {
-			run.Output = job.Output{Head: []byte(strings.Repeat("x", output)), Bytes: int64(output)}
-			run.Output.Pack()
+			e.output = job.Output{Head: []byte(strings.Repeat("x", output)), Bytes: int64(output)}
+			e.output.Pack()
 		}
-		runs = append(runs, run)
+		runs = append(runs, e)
 	}
-	if err := r.beside.Tx(r.Context(), func(tx *sql.Tx) error { return tx.InsertRuns(runs) }); err != nil {
-		r.Fatal(err)
-	}
+	r.insert(runs...)
 }
 
-// left is how long ago the runs ended that are still recorded, in hours. Nothing of others is left in the other tables.
+// left is how long ago the runs ended that are still there, in hours. Nothing of others is left in the other tables.
 func (r *retaining) left(id int64) string {
 	r.Helper()
-	rows, err := r.beside.Raw().Query("SELECT ended FROM history WHERE job_id = ? ORDER BY ended", id)
+	rows, err := r.beside.Raw().Query("SELECT ended FROM run WHERE job_id = ? ORDER BY ended", id)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -115,9 +156,9 @@ func (r *retaining) left(id int64) string {
 		}
 		out = append(out, fmt.Sprint(int(r.now.Sub(at)/time.Hour)))
 	}
-	r.want("output without a record", 0, "SELECT COUNT(*) FROM output o WHERE NOT EXISTS (SELECT 1 FROM history h WHERE h.session_id = o.session_id AND h.launch = o.launch)")
-	r.want("records without output", 0, "SELECT COUNT(*) FROM history h WHERE h.output_bytes > 0 AND NOT EXISTS (SELECT 1 FROM output o WHERE h.session_id = o.session_id AND h.launch = o.launch)")
-	r.want("notes without a record", 0, "SELECT COUNT(*) FROM notable n WHERE NOT EXISTS (SELECT 1 FROM history h WHERE h.id = n.id)")
+	r.want("output without a run", 0, "SELECT COUNT(*) FROM output o WHERE NOT EXISTS (SELECT 1 FROM run r WHERE r.id = o.run_id)")
+	r.want("runs without output", 0, "SELECT COUNT(*) FROM run r WHERE r.output_bytes > 0 AND NOT EXISTS (SELECT 1 FROM output o WHERE r.id = o.run_id)")
+	r.want("notes without a run", 0, "SELECT COUNT(*) FROM notable n WHERE NOT EXISTS (SELECT 1 FROM run r WHERE r.id = n.run_id)")
 	return strings.Join(out, " ")
 }
 
@@ -161,16 +202,16 @@ func TestRetention(t *testing.T) {
 	}
 	r.exec("UPDATE job SET living = NULL WHERE id = ?", cases["the cluster's rule, and failures longer"].id) // also of jobs that are gone
 	r.round(r.retainer(nil))
-	removed := 7*9 - int(r.number("SELECT COUNT(*) FROM history"))
+	removed := 7*9 - int(r.number("SELECT COUNT(*) FROM run"))
 	r.want("records that are told to be removed", removed, "SELECT removed FROM chore WHERE name = 'retention'")
 	for name, c := range cases {
 		if got := r.left(c.id); got != c.left {
 			t.Errorf("%s: left are %q, want %q", name, got, c.left)
 		}
 	}
-	before := r.number("SELECT COUNT(*) FROM history")
+	before := r.number("SELECT COUNT(*) FROM run")
 	r.round(r.retainerWith(nil))
-	r.want("records after another round", before, "SELECT COUNT(*) FROM history")
+	r.want("records after another round", before, "SELECT COUNT(*) FROM run")
 }
 
 // TestRetentionInBatches is of more than goes at once, in several jobs, by one node at a time.
@@ -196,7 +237,7 @@ func TestRetentionInBatches(t *testing.T) {
 	}
 	r.round(one)
 	for _, id := range ids {
-		r.want("records", 3, "SELECT COUNT(*) FROM history WHERE job_id = ?", id)
+		r.want("records", 3, "SELECT COUNT(*) FROM run WHERE job_id = ?", id)
 	}
 	r.want("records that are told to be removed", 3*(2*dropBatch+14), "SELECT removed FROM chore WHERE name = 'retention'")
 	r.exec("UPDATE chore SET until = 0") // its node is gone
@@ -208,10 +249,10 @@ func TestRetentionInBatches(t *testing.T) {
 func TestRetentionOfMany(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"age":"1h","failures":"100000h"}`)
-	failing, long := r.job("x", `{}`), r.job("x", fmt.Sprintf(`{"keep":{"age":"100000h","runs":%d}}`, sql.LookMost+5))
-	for i := 0; i < sql.LookMost+20; i += 510 {
+	failing, long := r.job("x", `{}`), r.job("x", fmt.Sprintf(`{"keep":{"age":"100000h","runs":%d}}`, read.LookMost+5))
+	for i := 0; i < read.LookMost+20; i += 510 {
 		var ago []time.Duration
-		for k := range min(510, sql.LookMost+20-i) {
+		for k := range min(510, read.LookMost+20-i) {
 			ago = append(ago, 400*time.Hour-time.Duration(i+k)*time.Second)
 		}
 		r.ran(failing, job.Failed, 0, ago...)
@@ -219,9 +260,9 @@ func TestRetentionOfMany(t *testing.T) {
 	}
 	r.ran(failing, job.Succeeded, 0, hours(9, 8, 0)...)
 	r.round(r.retainer(nil))
-	r.want("failures", sql.LookMost+20, "SELECT COUNT(*) FROM history WHERE job_id = ? AND outcome = ?", failing, job.Failed)
-	r.want("successes", 1, "SELECT COUNT(*) FROM history WHERE job_id = ? AND outcome = ?", failing, job.Succeeded)
-	r.want("records of the other", sql.LookMost+5, "SELECT COUNT(*) FROM history WHERE job_id = ?", long)
+	r.want("failures", read.LookMost+20, "SELECT COUNT(*) FROM run WHERE job_id = ? AND outcome = ?", failing, job.Failed)
+	r.want("successes", 1, "SELECT COUNT(*) FROM run WHERE job_id = ? AND outcome = ?", failing, job.Succeeded)
+	r.want("records of the other", read.LookMost+5, "SELECT COUNT(*) FROM run WHERE job_id = ?", long)
 }
 
 // TestRetentionGoesOn begins where the one before was.
@@ -274,10 +315,10 @@ func TestRetentionByTheRuleOfNow(t *testing.T) {
 		"the cluster's rule": {func(r *retaining, _ int64) { r.put("", longer) }, nil},
 		"the app gets one":   {func(r *retaining, _ int64) { r.put("x", longer) }, nil},
 		"the job keeps more": {func(r *retaining, id int64) {
-			r.exec(`UPDATE job SET spec = '{"keep":{"age":"2160h"}}' WHERE id = ?`, id)
+			r.redefine(id, `{"keep":{"age":"2160h"}}`)
 		}, nil},
 		"nobody can read what the job keeps": {func(r *retaining, id int64) {
-			r.exec(`UPDATE job SET spec = '{"keep":{"age":7}}' WHERE id = ?`, id)
+			r.redefine(id, `{"keep":{"age":7}}`)
 		}, nil},
 		"the archive is to have them": {func(r *retaining, _ int64) { r.rule("", `{"age":"1h","archive":true}`) }, errNoArchive},
 	} {
@@ -306,8 +347,8 @@ func TestRetentionByTheRuleOfNow(t *testing.T) {
 			if !mine || !errors.Is(err, c.err) {
 				t.Errorf("got %v, %v; want a round, and %v", mine, err, c.err)
 			}
-			r.want("records of the first job", 5, "SELECT COUNT(*) FROM history WHERE job_id = ?", ids[0])
-			r.want("records of the other", dropBatch+5, "SELECT COUNT(*) FROM history WHERE job_id = ?", ids[1])
+			r.want("records of the first job", 5, "SELECT COUNT(*) FROM run WHERE job_id = ?", ids[0])
+			r.want("records of the other", dropBatch+5, "SELECT COUNT(*) FROM run WHERE job_id = ?", ids[1])
 			r.want("records that are told to be removed", dropBatch, "SELECT removed FROM chore WHERE name = 'retention'")
 		})
 	}
@@ -324,7 +365,7 @@ func TestRetentionGoesOnByNewRules(t *testing.T) {
 		r.ran(id, job.Failed, 100, hours(49, 3)...)
 	}
 	archived := 0
-	x := r.retainer(func(_ context.Context, runs []sql.RunRow) error {
+	x := r.retainer(func(_ context.Context, runs []read.Run) error {
 		if archived += len(runs); archived == 6 {
 			r.put("", job.Retention{Keep: job.Keep{Age: job.Duration(30 * time.Hour)}})
 		}
@@ -350,7 +391,7 @@ func TestRuleWaitsForABatch(t *testing.T) {
 		"the cluster's rule":      func(r *retaining, _ int64) { r.put("", longer) },
 		"the first one of an app": func(r *retaining, _ int64) { r.put("x", longer) },
 		"what a job keeps": func(r *retaining, id int64) {
-			r.exec(`UPDATE job SET spec = '{"keep":{"age":"2160h"}}' WHERE id = ?`, id)
+			r.redefine(id, `{"keep":{"age":"2160h"}}`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -360,7 +401,7 @@ func TestRuleWaitsForABatch(t *testing.T) {
 			r.ran(id, job.Succeeded, 0, hours(5, 4)...)
 			x := r.retainer(nil)
 			x.DB = r.through
-			held := r.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("DELETE h FROM history"), Action: faultproxy.HoldBefore(0)})
+			held := r.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("DELETE r"), Action: faultproxy.HoldBefore(0)})
 			var going sync.WaitGroup
 			going.Go(func() { r.round(x) })
 			if err := held.Wait(t.Context()); err != nil {
@@ -405,14 +446,14 @@ func TestOneNodeAtATime(t *testing.T) {
 		if _, err := x.Round(t.Context()); !errors.Is(err, errTaken) {
 			t.Errorf("%s: got %v, want %v", what, err, errTaken)
 		}
-		r.want("records behind "+what, left, "SELECT COUNT(*) FROM history")
+		r.want("records behind "+what, left, "SELECT COUNT(*) FROM run")
 	}
 	x := r.retainer(nil)
 	x.Behind = func() bool { late(x); return false }
 	stops("a rest", x, 5+2)
 
 	x = r.retainerWith(nil)
-	x.Archive = func(_ context.Context, runs []sql.RunRow) error {
+	x.Archive = func(_ context.Context, runs []read.Run) error {
 		if runs[0].JobID == b {
 			late(x)
 		}
@@ -420,12 +461,12 @@ func TestOneNodeAtATime(t *testing.T) {
 	}
 	stops("another job's command", x, 1)
 
-	x = r.retainerWith(func(context.Context, []sql.RunRow) error {
+	x = r.retainerWith(func(context.Context, []read.Run) error {
 		t.Error("reads: records are archived")
 		return nil
 	})
 	late(x)
-	if _, err := x.archive(t.Context(), []sql.OldRun{{JobID: c}}); !errors.Is(err, errTaken) {
+	if _, err := x.archive(t.Context(), c, []trip.OldRun{{ID: 1}}); !errors.Is(err, errTaken) {
 		t.Errorf("reads: got %v, want %v", err, errTaken)
 	}
 }
@@ -437,12 +478,14 @@ func TestArchiveDoesNotCountForTheRest(t *testing.T) {
 	r.rule("", `{"age":"1h"}`)
 	id := r.job("x", `{}`)
 	r.ran(id, job.Succeeded, 0, hours(5)...)
-	x := r.retainer(func(context.Context, []sql.RunRow) error {
+	x := r.retainer(func(context.Context, []read.Run) error {
 		time.Sleep(command)
 		return nil
 	})
 	x.held = time.Now()
-	n, took, err := x.batch(t.Context(), &sql.Cut{JobID: id, Due: r.now, Ended: r.now, Failed: r.now}, job.Retention{Keep: job.Keep{Age: job.Duration(time.Hour)}}, archiveBatch)
+	rules := map[string]job.Retention{"": {Keep: job.Keep{Age: job.Duration(time.Hour)}}}
+	j := &read.KeptJob{ID: id, App: "x", Version: 1}
+	n, took, err := x.batch(t.Context(), j, &read.Cut{JobID: id, Due: r.now, Ended: r.now, Failed: r.now}, rules, archiveBatch)
 	if n != 1 || err != nil || took <= 0 || took >= command {
 		t.Errorf("got %d, %s, %v; want one record, in less time than the command", n, took, err)
 	}
@@ -457,14 +500,14 @@ func TestRetentionOfJobsBehind(t *testing.T) {
 		prepare func(r *retaining, id int64) (release func())
 		told    bool
 	}{
-		"an output of a newer version": {`{"age":"1h","archive":true}`, func(context.Context, []sql.RunRow) error { return nil }, func(r *retaining, id int64) func() {
-			r.exec("UPDATE output SET encoding = 9 WHERE launch = (SELECT MAX(launch) FROM history WHERE job_id = ?)", id)
+		"an output of a newer version": {`{"age":"1h","archive":true}`, func(context.Context, []read.Run) error { return nil }, func(r *retaining, id int64) func() {
+			r.exec("UPDATE output SET encoding = 9 WHERE run_id = (SELECT MAX(id) FROM run WHERE job_id = ?)", id)
 			return func() { r.exec("UPDATE output SET encoding = 1 WHERE encoding = 9") }
 		}, true},
 		"a record that somebody holds": {`{"age":"1h"}`, nil, func(r *retaining, id int64) func() {
 			holder, err := r.beside.Raw().BeginTx(r.Context(), nil)
 			if err == nil {
-				_, err = holder.Exec("SELECT id FROM history WHERE id = ? FOR UPDATE", r.number("SELECT MIN(id) FROM history WHERE job_id = ?", id))
+				_, err = holder.Exec("SELECT id FROM run WHERE id = ? FOR UPDATE", r.number("SELECT MIN(id) FROM run WHERE job_id = ?", id))
 			}
 			if err != nil {
 				r.Fatal(err)
@@ -516,7 +559,7 @@ func TestArchiveOfJobsBehind(t *testing.T) {
 	}
 	var refused []int64
 	asked := 0
-	x := r.retainer(func(_ context.Context, runs []sql.RunRow) error {
+	x := r.retainer(func(_ context.Context, runs []read.Run) error {
 		asked++
 		if slices.Contains(refused, runs[0].JobID) {
 			return errors.New("no such field")
@@ -550,7 +593,7 @@ func TestArchiveOfJobsBehind(t *testing.T) {
 		if asked != c.asked {
 			t.Errorf("%s: the archive was asked %d times, want %d", c.what, asked, c.asked)
 		}
-		r.want("records left, "+c.what, c.left, "SELECT COUNT(*) FROM history")
+		r.want("records left, "+c.what, c.left, "SELECT COUNT(*) FROM run")
 		r.want("failures, "+c.what, c.failures, "SELECT failures FROM chore WHERE name = 'retention'")
 	}
 }
@@ -564,7 +607,7 @@ func TestRetentionStaysWhereItWas(t *testing.T) {
 	r.ran(b, job.Succeeded, 0, hours(5)...)
 	r.exec("UPDATE chore SET at_id = ?", a)
 	ctx, die := context.WithCancel(t.Context())
-	x := r.retainer(func(context.Context, []sql.RunRow) error { die(); return ctx.Err() })
+	x := r.retainer(func(context.Context, []read.Run) error { die(); return ctx.Err() })
 	if _, err := x.Round(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
@@ -578,7 +621,7 @@ func TestArchiveKnowsNoSettings(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "env")
 	archive := ArchiveCommand("cat > /dev/null; env | grep -oE '^GOCRONTAB_[^=]*|^ARCHIVE_.*' | sort > '"+file+"'", time.Minute)
-	if err := archive(t.Context(), make([]sql.RunRow, 3)); err != nil {
+	if err := archive(t.Context(), make([]read.Run, 3)); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(file)
@@ -647,7 +690,7 @@ func TestArchive(t *testing.T) {
 	}
 	for name, a := range bad {
 		r.round(r.retainerWith(a))
-		r.want("records when "+name, archiveBatch+6, "SELECT COUNT(*) FROM history")
+		r.want("records when "+name, archiveBatch+6, "SELECT COUNT(*) FROM run")
 		r.want("failures", 1, "SELECT failures FROM chore WHERE name = 'retention'")
 	}
 	r.round(r.retainerWith(bad["it fails"]))
@@ -702,11 +745,11 @@ func TestArchivedAtLeastOnce(t *testing.T) {
 			archived := 0
 			x := r.retainer(nil)
 			x.DB = r.through
-			x.Archive = func(_ context.Context, runs []sql.RunRow) error {
+			x.Archive = func(_ context.Context, runs []read.Run) error {
 				archived += len(runs)
 				return nil
 			}
-			r.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("DELETE h FROM history"), Action: fate})
+			r.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("DELETE r"), Action: fate})
 			if _, err := x.Round(t.Context()); err == nil {
 				t.Error("got no error, want one of an unknown commit")
 			}

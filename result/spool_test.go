@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
 	"go-crontab/job"
+	"go-crontab/sql/trip"
 )
 
 func spool(t testing.TB) *Spool {
@@ -26,63 +26,74 @@ func spool(t testing.TB) *Spool {
 	return s
 }
 
-// waitingIn is a recorder in which some outcomes wait.
-func waitingIn(outcomes ...*Outcome) *Recorder {
-	r := New(nil, nil, nil, nil)
-	for _, o := range outcomes {
-		r.Put(o)
+// waitingIn is a recorder of a session in which some ends wait.
+func waitingIn(owner trip.Owner, ends ...trip.End) *Recorder {
+	r := New(nil, &testSession{number: owner}, nil, nil)
+	for _, e := range ends {
+		r.Put(e, false)
 	}
 	return r
 }
 
-// failed is an outcome of a task.
-func failed(id int64) *Outcome {
-	return &Outcome{Task: job.Task{ID: id}, Run: job.Run{Result: job.Result{Outcome: job.Failed}}}
+// failed is the end of a run.
+func failed(id int64) trip.End {
+	return trip.End{Launch: trip.Launch{Run: id, Claim: 1}, Outcome: job.Failed}
 }
 
-// anOutcome draws outcomes of all shapes.
-func anOutcome(t *rapid.T) *Outcome {
-	launch := job.Launch{Session: uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "session")), N: rapid.Int64Range(1, 1<<60).Draw(t, "launch")}
+// anEnd draws ends of all shapes.
+func anEnd(t *rapid.T) trip.End {
 	micros := func(label string) job.Micros { return job.Micros(rapid.Int64().Draw(t, label)) }
-	o := &Outcome{
-		Task: job.Task{ID: rapid.Int64().Draw(t, "id"), JobID: rapid.Int64().Draw(t, "job"), Due: micros("due"), DueNow: micros("due now"),
-			Origin: rapid.Int64().Draw(t, "origin"), Hash: rapid.IntRange(0, 1023).Draw(t, "hash"), Attempt: rapid.IntRange(1, 9).Draw(t, "attempt"), Launch: launch},
-		Again: micros("again"),
-	}
-	o.Run = job.Run{
-		Launch: launch, JobID: o.Task.JobID, Due: o.Task.Due, Until: micros("until"), Count: rapid.Int64().Draw(t, "count"), Final: rapid.Bool().Draw(t, "final"),
-		Started: micros("started"), Ended: micros("ended"), Lateness: rapid.Int64().Draw(t, "lateness"), Node: rapid.String().Draw(t, "node"),
-		Result: job.Result{
-			Outcome: job.Outcome(rapid.IntRange(int(job.Succeeded), int(job.Superseded)).Draw(t, "outcome")), Reason: rapid.String().Draw(t, "reason"), Signal: rapid.String().Draw(t, "signal"),
-			Output: job.Output{Head: rapid.SliceOf(rapid.Byte()).Draw(t, "head"), Tail: rapid.SliceOf(rapid.Byte()).Draw(t, "tail"), Bytes: rapid.Int64().Draw(t, "bytes")},
+	e := trip.End{
+		Launch: trip.Launch{Run: rapid.Int64Range(1, 1<<62).Draw(t, "run"), Claim: rapid.Int32().Draw(t, "claim")},
+		JobID:  rapid.Int64().Draw(t, "job"), Outcome: job.Outcome(rapid.IntRange(int(job.Succeeded), int(job.Superseded)).Draw(t, "outcome")),
+		Final: rapid.Bool().Draw(t, "final"), Again: micros("again"), Started: micros("started"), Ended: micros("ended"),
+		Signal: rapid.String().Draw(t, "signal"), Reason: rapid.String().Draw(t, "reason"), Live: rapid.Bool().Draw(t, "live"),
+		Output: job.Output{
+			Head: rapid.SliceOf(rapid.Byte()).Draw(t, "head"), Tail: rapid.SliceOf(rapid.Byte()).Draw(t, "tail"),
+			Bytes: rapid.Int64().Draw(t, "bytes"),
 		},
+	}
+	if rapid.Bool().Draw(t, "long") {
+		e.Output.Head = bytes.Repeat([]byte("line\n"), 1000)
 	}
 	if rapid.Bool().Draw(t, "exited") {
 		code := rapid.IntRange(0, 255).Draw(t, "exit code")
-		o.Run.ExitCode = &code
+		e.Exit = &code
 	}
-	return o
+	return e
 }
-
-var alike = cmp.Options{cmpopts.IgnoreFields(Outcome{}, "Written"), cmpopts.IgnoreUnexported(Outcome{}), cmpopts.EquateEmpty()}
 
 // TestSpoolKeepsAll: what is saved is loaded, byte by byte, whatever commands wrote.
 func TestSpoolKeepsAll(t *testing.T) {
 	t.Parallel()
 	s := spool(t)
 	rapid.Check(t, func(t *rapid.T) {
-		var want []*Outcome
-		for range rapid.IntRange(1, 4).Draw(t, "n") {
-			want = append(want, anOutcome(t))
+		var want []Spooled
+		var recorders []*Recorder
+		for owner := range trip.Owner(rapid.IntRange(1, 3).Draw(t, "lives")) {
+			var ends []trip.End
+			for range rapid.IntRange(0, 3).Draw(t, "n") {
+				ends = append(ends, anEnd(t))
+			}
+			ends = append(ends, anEnd(t))
+			recorders = append(recorders, waitingIn(owner+1, ends...))
+			for _, e := range ends {
+				want = append(want, Spooled{owner + 1, e})
+			}
 		}
-		if n, err := s.Save(waitingIn(want...)); n != len(want) || err != nil {
+		if n, err := s.Save(recorders...); n != len(want) || err != nil {
 			t.Fatalf("saved %d, %v; want %d", n, err, len(want))
 		}
 		got, torn, err := s.Load()
 		if err != nil || torn {
 			t.Fatalf("load: torn %v, %v", torn, err)
 		}
-		if d := cmp.Diff(want, got, alike); d != "" {
+		for i := range got { // the recorder has compressed what is long
+			if err := got[i].End.Output.Unpack(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("loaded (+) is not what was saved (-):\n%s", d)
 		}
 	})
@@ -101,26 +112,26 @@ func TestSpool(t *testing.T) {
 	if err := s.Clear(); err != nil {
 		t.Errorf("clear without a file: %v", err)
 	}
-	if n, err := s.Save(waitingIn()); n != 0 || err != nil {
+	if n, err := s.Save(waitingIn(7)); n != 0 || err != nil {
 		t.Errorf("saved %d, %v; want nothing", n, err)
 	}
 	if _, err := os.Stat(s.path()); !os.IsNotExist(err) {
 		t.Errorf("nothing to save: got %v, want no file", err)
 	}
-	if err := os.WriteFile(s.path()+".new", []byte(`{"Task":{"ID":9},"Ru`), 0o600); err != nil { // a crash while saving
+	if err := os.WriteFile(s.path()+".new", []byte(`{"Owner":7,"En`), 0o600); err != nil { // a crash while saving
 		t.Fatal(err)
 	}
-	r := waitingIn(failed(1))
+	r := waitingIn(7, failed(1))
 	for range 2 { // again, with what an earlier life left and this one could not write
 		if _, err := s.Save(r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	load("one outcome, saved twice", 1)
+	load("one end, saved twice", 1)
 	if n := r.Waiting(); n != 1 {
-		t.Errorf("%d outcomes wait after they were saved, want 1", n)
+		t.Errorf("%d ends wait after they were saved, want 1", n)
 	}
-	if n, err := s.Save(waitingIn()); n != 0 || err != nil {
+	if n, err := s.Save(waitingIn(7)); n != 0 || err != nil {
 		t.Errorf("saved %d, %v; want nothing", n, err)
 	}
 	load("after a life that had nothing to save", 1)
@@ -131,7 +142,7 @@ func TestSpool(t *testing.T) {
 		}
 	}
 	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) != 2 {
-		t.Errorf("got %d files in the folder, %v; want the outcomes and the lock", len(entries), err)
+		t.Errorf("got %d files in the folder, %v; want the ends and the lock", len(entries), err)
 	}
 	if err := s.Clear(); err != nil {
 		t.Error(err)
@@ -143,7 +154,7 @@ func TestSpool(t *testing.T) {
 func TestSpoolErrors(t *testing.T) {
 	t.Parallel()
 	s := spool(t)
-	r := waitingIn(failed(1))
+	r := waitingIn(7, failed(1))
 	if _, err := s.Save(r); err != nil {
 		t.Fatal(err)
 	}
@@ -181,16 +192,16 @@ func TestSpoolIsOneNodes(t *testing.T) {
 
 // FuzzSpoolLoad puts arbitrary bytes before and behind whole lines: Load never panics, and loses none of those.
 func FuzzSpoolLoad(f *testing.F) {
-	whole, err := json.Marshal(&Outcome{Task: job.Task{ID: 1 << 40}, Run: job.Run{Result: job.Result{Outcome: job.Succeeded, Reason: "a whole line"}}})
+	whole, err := json.Marshal(&Spooled{7, trip.End{Launch: trip.Launch{Run: 1 << 40, Claim: 1}, Outcome: job.Succeeded, Reason: "a whole line"}})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add([]byte(nil), []byte(nil))
 	f.Add([]byte(nil), whole[:len(whole)/2])
-	f.Add(whole[:len(whole)-1], []byte(`{"Task":{"ID":1},"Run":{"Due`))
+	f.Add(whole[:len(whole)-1], []byte(`{"Owner":1,"End":{"Run":3,"Due`))
 	f.Add([]byte("null"), []byte("{}\n[]\n0\n\"\n"))
 	f.Add([]byte("\n\n \n"), []byte{0xff, 0, '\n'})
-	f.Add([]byte(`{"Run":{"Outcome":"of the future"}}`), bytes.Repeat([]byte("["), 20_000))
+	f.Add([]byte(`{"Owner":1,"End":{"Run":3,"Outcome":"of the future"}}`), bytes.Repeat([]byte("["), 20_000))
 	s := spool(f)
 	f.Fuzz(func(t *testing.T, before, behind []byte) {
 		var text []byte
@@ -209,10 +220,10 @@ func FuzzSpoolLoad(f *testing.F) {
 		}
 		found := 0
 		for _, o := range got {
-			if o == nil {
-				t.Fatal("got no outcome for a line")
+			if o.Owner <= 0 || o.End.Run <= 0 {
+				t.Fatalf("got an end of nobody's run: %+v", o)
 			}
-			if o.Task.ID == 1<<40 && o.Run.Outcome == job.Succeeded && o.Run.Reason == "a whole line" {
+			if o.End.Run == 1<<40 && o.End.Outcome == job.Succeeded && o.End.Reason == "a whole line" {
 				found++
 			}
 		}

@@ -180,7 +180,7 @@ func insertOutput(tx *sql.Tx, ends []*End) error {
 			continue
 		}
 		o := &e.Output
-		args = append(args, e.Run, o.Head, o.Tail, o.Encoding)
+		args = append(args, e.Run, bytesOf(o.Head), bytesOf(o.Tail), o.Encoding)
 		if size += len(o.Head) + len(o.Tail); size >= outputBytes {
 			if err := insert(); err != nil {
 				return err
@@ -188,6 +188,14 @@ func insertOutput(tx *sql.Tx, ends []*End) error {
 		}
 	}
 	return insert()
+}
+
+// bytesOf is a text that is not NULL.
+func bytesOf(text []byte) []byte {
+	if text == nil {
+		return []byte{}
+	}
+	return text
 }
 
 // dropLive removes pieces of output that were there for readers while the runs executed. If a run was ended by somebody else, its

@@ -63,7 +63,7 @@ type OutputSums struct {
 // ReadOutputSums reads how far output is counted.
 func ReadOutputSums(r sql.Reader) (OutputSums, error) {
 	const query = `
-		SELECT app_id, count, bytes, upto, COALESCE(seen, 0), seen IS NULL
+		SELECT app_id, count, GREATEST(bytes, 0), upto, COALESCE(seen, 0), seen IS NULL
 		FROM app_output`
 
 	scan := func(rows *sql.Rows) (s OutputSum, err error) {
