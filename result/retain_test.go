@@ -37,13 +37,14 @@ func (l *living) Fresh() bool     { return true }
 // retaining is a day on which records are removed.
 type retaining struct {
 	*fixture
-	now job.Micros
+	now    job.Micros
+	wrotes int // how many runs wrote wrote
 }
 
 func setUpRetaining(t *testing.T) *retaining {
 	f := setUp(t)
 	f.exec("DELETE FROM retention")
-	return &retaining{f, job.MicrosOf(time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC))}
+	return &retaining{f, job.MicrosOf(time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC)), 0}
 }
 
 func (r *retaining) retainer(archive Archive) *Retainer {

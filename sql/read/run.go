@@ -234,3 +234,6 @@ func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]Run, error) {
 	}
 	return out, err
 }
+
+// OutputRemoved reports whether the output of the run was removed, because its app reached its limit.
+func (r *Run) OutputRemoved() bool { return r.Output.Bytes > 0 && r.Kept == 0 && r.State == trip.Ended }
