@@ -106,6 +106,7 @@ func (l *life) newTrip(commands context.Context) {
 		DB: n.db, Exclusion: n.exclusion, Session: takes, Definitions: definitions, Prepared: l.prepared, Executing: l.executing,
 		Ends: l.recorder, Stops: l.stops, Limits: l.limiter, Replaced: l.wishes.Look, Labels: labels, Window: job.SpawnWindow * time.Microsecond, Log: n.log,
 	})
+	l.claimer.Starter = l.starter
 }
 
 // newWatch makes what finds the dead, and what they leave behind.

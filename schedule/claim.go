@@ -28,6 +28,8 @@ type Claimer struct {
 	Labels    map[string]string // of this node and of its handlers
 	Most      int               // how many prepared runs this session holds at most
 
+	Starter *Starter // starts at once what has come; nil: it is prepared, too
+
 	slow   *slowLane
 	signal wake
 	mark   job.Micros // no cursor is older, but for those that a full look finds
@@ -94,6 +96,7 @@ type plan struct {
 	broken    error // why the job has no due times; nil if it has
 	rank      int   // the priority of its runs
 	elsewhere bool  // other nodes are to run it
+	grouped   bool  // its runs take slots of a group
 }
 
 // compute lists the due times of candidates. A candidate whose definition is not known was edited in this moment: the next look finds
@@ -126,7 +129,7 @@ func (c *Claimer) compute(ctx context.Context, candidates []trip.Candidate, now 
 func (c *Claimer) plan(candidate trip.Candidate, d *Definition, work *job.Work, now job.Micros) plan {
 	p := plan{Candidate: candidate, broken: d.Err, elsewhere: !d.admits(c.Labels)}
 	if p.broken == nil {
-		p.rank = d.Spec.Priority
+		p.rank, p.grouped = d.Spec.Priority, d.Spec.Group != ""
 		p.dueTimes = dueFrom(d.Spec, work.On(d.Schedule), candidate.Cursor(), candidate.ResumedAt(), now, now.Add(c.LookAhead))
 	}
 	return p
@@ -142,18 +145,23 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 	for i := range plans {
 		ids[i] = plans[i].JobID
 	}
+	at := c.Starter.newDirect(plans, runs, now)
+	defer at.giveBack()
+	if ending := at.jobsOf(runs); len(ending) > 0 && c.Starter.Ends != nil {
+		c.Starter.Ends.Push(ctx, ending) // as before each start
+	}
 
-	var claimed, idle []trip.Run // for this session, and for nodes that admit them
+	var claimed []trip.Run // prepared for this session
 	return c.Exclusion.Do(ctx, lock.Change{
 		Name: "claim",
 		Rows: func(tx *sql.Tx) error {
-			claimed, idle = nil, nil
 			jobs, err := trip.LockJobs(tx, ids)
 			if err != nil {
 				return err
 			}
 
 			var kept []*plan
+			var own, idle []trip.Run // for this session, and for nodes that admit them
 			for i := range plans {
 				p := &plans[i]
 				j := jobs[p.JobID]
@@ -164,31 +172,41 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 				if p.elsewhere {
 					idle = append(idle, runs[i]...)
 				} else {
-					claimed = append(claimed, runs[i]...)
+					own = append(own, runs[i]...)
 				}
 			}
-			if err := c.writePlans(tx, kept, claimed, now); err != nil {
+
+			if claimed, err = at.decide(tx, own, jobs, c.Definitions, now); err != nil {
+				return err
+			}
+			if err := c.writeJobs(tx, kept, at.begun(), now); err != nil {
+				return err
+			}
+			if err := at.write(tx, now); err != nil {
+				return err
+			}
+			if err := trip.Insert(tx, c.Session.Number(), claimed); err != nil {
 				return err
 			}
 			return trip.Insert(tx, trip.NoOwner, idle)
 		},
-		// Nobody asks what became of a claim with an unknown end. If it was applied, its runs become overdue and are started
-		// then, by whoever has a free slot.
-		Settle: func(*sql.Tx) error { claimed = nil; return nil },
-		// If we die before this, the runs are overdue two seconds after they are due: see overdue.go.
-		Sets: func() { c.Prepared.Add(claimed) },
+		// Nobody asks which runs a claim with an unknown end has prepared. If it was applied, they become overdue and are started then,
+		// by whoever has a free slot. What it has started must be known.
+		Settle: func(tx *sql.Tx) error { claimed = nil; return at.settle(tx) },
+		// If we die before this, the prepared runs are overdue two seconds after they are due: see overdue.go. Those that were started
+		// execute for a session that is gone, and end lost.
+		Sets: func() { c.Prepared.Add(claimed); at.apply(now) },
 	})
 }
 
-// writePlans writes plans of jobs whose rows are as they were read.
-func (c *Claimer) writePlans(tx *sql.Tx, plans []*plan, runs []trip.Run, now job.Micros) error {
+// writeJobs writes plans of jobs whose rows are as they were read, but for their runs.
+func (c *Claimer) writeJobs(tx *sql.Tx, plans []*plan, begun map[int64]trip.Begun, now job.Micros) error {
 	cursors := make([]trip.Cursor, len(plans))
 	var counted []trip.Counted
-	var begun []trip.Begun
 	var resumed []int64
 	broken := map[int64]string{}
 	for i, p := range plans {
-		cursors[i] = trip.Cursor{JobID: p.JobID, Next: p.next}
+		b := begun[p.JobID]
 		if p.Paused {
 			resumed = append(resumed, p.JobID)
 		}
@@ -196,12 +214,13 @@ func (c *Claimer) writePlans(tx *sql.Tx, plans []*plan, runs []trip.Run, now job
 			broken[p.JobID] = p.broken.Error()
 		}
 		if d := p.counted; d != nil { // nothing of it may be claimed again
-			begun = append(begun, trip.Begun{JobID: p.JobID, To: d.last})
+			b.To = max(b.To, d.last)
 			counted = append(counted, trip.Counted{
 				Run: c.Session.Mint(1), JobID: p.JobID, AppID: p.AppID, Version: p.Version, Hash: p.Hash,
 				First: d.first, Last: d.last, Count: d.count, Outcome: d.outcome, Reason: d.reason,
 			})
 		}
+		cursors[i] = trip.Cursor{JobID: p.JobID, Next: p.next, BegunTo: b.To, Running: b.Running}
 	}
 
 	if err := trip.EndPauses(tx, resumed, job.Actor{Who: job.Itself}, now); err != nil {
@@ -213,13 +232,7 @@ func (c *Claimer) writePlans(tx *sql.Tx, plans []*plan, runs []trip.Run, now job
 	if err := trip.Break(tx, broken); err != nil {
 		return err
 	}
-	if err := trip.MarkBegun(tx, begun); err != nil {
-		return err
-	}
-	if err := trip.InsertCounted(tx, counted, now); err != nil {
-		return err
-	}
-	return trip.Insert(tx, c.Session.Number(), runs)
+	return trip.InsertCounted(tx, counted, now)
 }
 
 // mint makes the runs of all plans, those of plans that will not be written included: ids are plenty. A due time that has

@@ -22,8 +22,12 @@ const patience = 2 * time.Second
 //
 // Taking a run and starting it are one transaction. If they were two, two nodes could take a run from each other for ever.
 func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Duration, err error) {
-	room := min(startBatch, s.Executing.Free())
-	if !s.mayStart() || room <= 0 {
+	if !s.mayStart() {
+		return overduePeriod, nil
+	}
+	room := s.reserve(startBatch)
+	defer s.unreserve(room)
+	if room == 0 {
 		return overduePeriod, nil
 	}
 	found, late, err := s.findOverdue(ctx, now, room)

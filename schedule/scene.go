@@ -152,17 +152,7 @@ func (s *scene) lockJobs(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
 			missing = append(missing, id)
 			continue
 		}
-		js := &jobScene{Job: *j}
-		js.def, _ = defs.Get(id, j.Version)
-		js.elsewhere = js.def != nil && !js.def.admits(s.labels)
-		if spec := js.spec(); spec != nil && spec.Group != "" {
-			js.group = s.groups[spec.Group]
-		}
-		js.slots, js.stops, js.late = s.slots, s.stops, s.late
-		if spec := js.spec(); spec != nil {
-			js.allowance = s.limits.of(spec.App)
-		}
-		s.jobs[id] = js
+		s.addJob(j, defs)
 	}
 
 	// A row that is not there is an answer; a row that is locked is not.
@@ -176,6 +166,20 @@ func (s *scene) lockJobs(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
 		}
 	}
 	return err
+}
+
+// addJob begins the scene of a job whose row the transaction has locked.
+func (s *scene) addJob(j *trip.Job, defs *Definitions) {
+	js := &jobScene{Job: *j, slots: s.slots, stops: s.stops, late: s.late}
+	js.def, _ = defs.Get(j.ID, j.Version)
+	js.elsewhere = js.def != nil && !js.def.admits(s.labels)
+	if spec := js.spec(); spec != nil {
+		js.allowance = s.limits.of(spec.App)
+		if spec.Group != "" {
+			js.group = s.groups[spec.Group]
+		}
+	}
+	s.jobs[j.ID] = js
 }
 
 // spec is the definition of the job; nil if it is not known or cannot be used.

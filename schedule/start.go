@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"go-crontab/job"
@@ -44,12 +45,16 @@ type Starter struct {
 	freed wake
 	woken wake
 	pace  *pace
-	busy  int // how many looks in a row found overdue runs that could not be judged
+
+	room     *sync.Mutex
+	reserved int // slots for runs that are being started
+	busy     int // how many looks in a row found overdue runs that could not be judged
 }
 
 // NewStarter completes a starter. Run it.
 func NewStarter(s Starter) *Starter {
 	s.freed, s.woken, s.pace = newWake(), newWake(), new(pace)
+	s.room = new(sync.Mutex)
 	return &s
 }
 
@@ -67,7 +72,9 @@ func (s *Starter) start(ctx context.Context, now, before job.Micros) (int, error
 	if !s.mayStart() {
 		return 0, nil
 	}
-	runs := s.Prepared.Take(before, min(startBatch, s.Executing.Free()))
+	room := s.reserve(startBatch)
+	defer s.unreserve(room)
+	runs := s.Prepared.Take(before, room)
 	if len(runs) == 0 {
 		return 0, nil
 	}

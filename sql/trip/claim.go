@@ -159,28 +159,47 @@ func Existing(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 	return out, err
 }
 
-// Cursor is where the claims of a job go on.
+// Cursor is what a claim writes into the row of a job.
 type Cursor struct {
-	JobID int64
-	Next  job.Micros // zero: there is no further due time
+	JobID   int64
+	Next    job.Micros // zero: there is no further due time
+	BegunTo job.Micros // the latest due time of the schedule that has begun or ended with the claim; zero: none
+	Running int64      // the run that has the turn now; zero: the old one stays
 }
 
 // MoveCursors moves the cursors of jobs whose rows the transaction has locked.
 func MoveCursors(tx *sql.Tx, cursors []Cursor) error {
-	var done []int64
+	var done, begun, plain []Cursor
+	for _, c := range cursors {
+		switch {
+		case c.BegunTo != 0 || c.Running != 0:
+			begun = append(begun, c)
+		case c.Next == 0:
+			done = append(done, c)
+		default:
+			plain = append(plain, c)
+		}
+	}
+	if err := endCursors(tx, done); err != nil {
+		return err
+	}
+	if err := setCursors(tx, plain); err != nil {
+		return err
+	}
+	return beginCursors(tx, begun)
+}
+
+// setCursors moves cursors of jobs of which nothing has begun.
+func setCursors(tx *sql.Tx, cursors []Cursor) error {
+	if len(cursors) == 0 {
+		return nil
+	}
 	r := jsonRows(len(cursors))
 	for _, c := range cursors {
-		if c.Next == 0 {
-			done = append(done, c.JobID)
-			continue
-		}
 		r.begin()
 		r.number(c.JobID)
 		r.number(int64(c.Next))
 		r.end()
-	}
-	if err := endCursors(tx, done); err != nil || len(done) == len(cursors) {
-		return err
 	}
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', next_due BIGINT PATH '$[1]')) n
@@ -188,30 +207,69 @@ func MoveCursors(tx *sql.Tx, cursors []Cursor) error {
 		SET j.next_due = n.next_due`
 
 	n, err := tx.Exec("move cursors", query, r.json())
-	return expect("move cursors", n, len(cursors)-len(done), err)
+	return expect("move cursors", n, len(cursors), err)
 }
 
-// endCursors takes the cursors of jobs that have no further due time.
-func endCursors(tx *sql.Tx, jobs []int64) error {
-	if len(jobs) == 0 {
+// beginCursors moves cursors of jobs of which runs have begun with the claim.
+func beginCursors(tx *sql.Tx, cursors []Cursor) error {
+	if len(cursors) == 0 {
+		return nil
+	}
+	r := jsonRows(len(cursors))
+	for _, c := range cursors {
+		r.begin()
+		r.number(c.JobID)
+		r.numberOrNull(int64(c.Next))
+		r.number(int64(c.BegunTo))
+		r.number(c.Running)
+		r.end()
+	}
+	const query = `
+		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
+			id BIGINT PATH '$[0]', next_due BIGINT PATH '$[1]', begun_to BIGINT PATH '$[2]', running BIGINT PATH '$[3]')) n
+		STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.id
+		SET j.next_due = n.next_due, j.begun_to = GREATEST(j.begun_to, n.begun_to),
+			j.running = IF(n.running = 0, j.running, n.running)`
+
+	n, err := tx.Exec("move cursors and mark jobs as begun", query, r.json())
+	return expect("move cursors and mark jobs as begun", n, len(cursors), err)
+}
+
+// endCursors takes the cursors of jobs that have no further due time, and of which nothing has begun.
+func endCursors(tx *sql.Tx, cursors []Cursor) error {
+	if len(cursors) == 0 {
 		return nil
 	}
 	query := `
 		UPDATE job FORCE INDEX (PRIMARY)
 		SET next_due = NULL
-		WHERE id IN ` + list(slices.Values(jobs))
+		WHERE id IN ` + each(cursors, func(c *Cursor) int64 { return c.JobID })
 	n, err := tx.Exec("end cursors", query)
-	return expect("end cursors", n, len(jobs), err)
+	return expect("end cursors", n, len(cursors), err)
 }
 
 // Insert writes new runs: prepared for a session, or idle when the owner is NoOwner.
 func Insert(tx *sql.Tx, owner Owner, runs []Run) error {
+	state := Prepared
+	if owner == NoOwner {
+		state = Idle
+	}
+	return insertRuns(tx, owner, state, runs, "", nil)
+}
+
+// InsertStarted writes new runs that execute for a session, see Start.
+func InsertStarted(tx *sql.Tx, session Owner, runs []Run, now job.Micros, window int64) error {
+	return insertRuns(tx, session, Executing, runs, ", session, started, spawn_by", func(r *rows, run *Run) {
+		r.number(int64(session))
+		r.number(int64(now))
+		r.number(int64(max(run.DueNow, now)) + window)
+	})
+}
+
+// insertRuns writes new runs with further columns.
+func insertRuns(tx *sql.Tx, owner Owner, state State, runs []Run, columns string, further func(*rows, *Run)) error {
 	if len(runs) == 0 {
 		return nil
-	}
-	state := "'" + string(Prepared) + "'"
-	if owner == NoOwner {
-		state = "'" + string(Idle) + "'"
 	}
 	r := valueRows(len(runs))
 	for i := range runs {
@@ -225,15 +283,18 @@ func Insert(tx *sql.Tx, owner Owner, runs []Run) error {
 		r.word("'" + string(run.Kind) + "'")
 		r.number(run.Request)
 		r.number(int64(run.Attempt))
-		r.word(state)
+		r.word("'" + string(state) + "'")
 		r.number(int64(owner))
 		r.number(int64(run.Claim))
 		r.number(int64(run.DueNow))
 		r.number(int64(run.Hash))
+		if further != nil {
+			further(r, run)
+		}
 		r.end()
 	}
-	const query = `
-		INSERT INTO run (id, job_id, app_id, version, due, kind, request, attempt, state, owner, claim, due_now, hash)
+	query := `
+		INSERT INTO run (id, job_id, app_id, version, due, kind, request, attempt, state, owner, claim, due_now, hash` + columns + `)
 		VALUES `
 	_, err := tx.Exec("insert runs", query+r.values())
 	return err

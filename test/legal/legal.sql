@@ -10,11 +10,13 @@ CREATE TRIGGER run_inserted BEFORE INSERT ON run FOR EACH ROW
 BEGIN
   DECLARE broken VARCHAR(200) DEFAULT NULL;
   SET broken = CASE
-    WHEN NEW.state NOT IN ('idle', 'prepared', 'ended') THEN 'a new run is idle, prepared or ended'
+    WHEN NEW.state = 'waiting' THEN 'a new run does not wait'
+    WHEN NEW.state = 'executing' AND (NEW.owner <= 0 OR NEW.started = 0 OR NEW.spawn_by < NEW.started OR NEW.kind <> 'schedule')
+      THEN 'a run that starts as it is claimed is of the schedule, and has a session and a spawn window'
     WHEN NEW.state = 'idle' AND NEW.owner <> 0 THEN 'an idle run has no owner'
     WHEN NEW.state = 'ended' AND NEW.owner <> -2 THEN 'an ended run has the owner ended'
     WHEN NEW.state = 'prepared' AND NEW.owner <= 0 THEN 'a prepared run has a session as its owner'
-    WHEN NEW.state = 'prepared' AND NEW.claim <> 1 THEN 'a run that is claimed as it is made has the claim count 1'
+    WHEN NEW.state IN ('prepared', 'executing') AND NEW.claim <> 1 THEN 'a run that is claimed as it is made has the claim count 1'
     WHEN NEW.state = 'ended' AND NEW.outcome = 'none' THEN 'an ended run has an outcome'
     WHEN NEW.state <> 'ended' AND NEW.outcome <> 'none' THEN 'a run that has not ended has no outcome'
     WHEN NEW.kind = 'schedule' AND NEW.request <> 0 THEN 'the schedule is no request'

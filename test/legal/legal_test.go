@@ -41,7 +41,7 @@ func TestRefusals(t *testing.T) {
 	must(run + "(6, 1, 1, 106, 'manual', 9, 1, 'idle', 0, 0, 100, 0, 'none')")
 
 	for statement, rule := range map[string]string{
-		run + "(9, 1, 1, 109, 'schedule', 0, 1, 'executing', 7, 1, 100, 0, 'none')":               "a new run is idle, prepared or ended",
+		run + "(9, 1, 1, 109, 'schedule', 0, 1, 'executing', 7, 1, 100, 0, 'none')":               "a run that starts as it is claimed is of the schedule, and has a session and a spawn window",
 		run + "(9, 1, 1, 109, 'schedule', 0, 1, 'prepared', 0, 1, 100, 0, 'none')":                "a session as its owner",
 		run + "(9, 1, 1, 109, 'schedule', 3, 1, 'prepared', 7, 1, 100, 0, 'none')":                "the schedule is no request",
 		run + "(9, 1, 1, 109, 'manual', 0, 1, 'idle', 0, 0, 100, 0, 'none')":                      "somebody has asked",

@@ -113,6 +113,7 @@ func drain(b *testing.B) {
 	starter := schedule.NewStarter(schedule.Starter{
 		DB: db, Exclusion: x, Session: session, Definitions: defs, Prepared: prepared, Executing: noop, Log: log, Window: time.Second,
 	})
+	claimer.Starter = starter
 	noop.free = starter.Freed
 
 	if path := os.Getenv("CPUPROFILE"); path != "" {

@@ -105,6 +105,7 @@ func (c *cluster) join(number trip.Owner, share, of int) *node {
 	n.starter = schedule.NewStarter(schedule.Starter{
 		DB: db, Exclusion: x, Session: n, Definitions: defs, Prepared: prepared, Executing: n, Log: log, Window: time.Second,
 	})
+	claimer.Starter = n.starter
 	reaper := result.NewReaper(result.Reaper{DB: db, Exclusion: x, Session: n, Log: log})
 	c.exec("INSERT INTO life (id, session, node, started) VALUES (?, UNHEX(LPAD(?, 32, '0')), CONCAT('node-', ?), 0)", number, number, number)
 	c.exec("INSERT INTO session (id, node, started, beat_at) VALUES (UNHEX(LPAD(?, 32, '0')), CONCAT('node-', ?), 0, 0)", number, number)
