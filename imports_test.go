@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"feed":   {"job", "sql", "sql/trip", "sql/read", "internal/trail"},                                                                                                // what changes, for whoever listens: reads what the others write
 	"api":    {"alert", "audit", "job", "secret", "sql", "sql/trip", "sql/read", "schedule/edit", "auth", "doctor", "feed", "crontab", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
-	"cli": {"audit", "job", "secret", "sql", "auth", "doctor", "session", "guard", "node", "trace", "api", "manifest", "crontab", "follow", "bench", "internal/logqueue", "internal/privatedb", "internal/sse"},
+	"cli": {"audit", "job", "secret", "sql", "auth", "sql/read", "doctor", "session", "guard", "node", "trace", "api", "manifest", "crontab", "follow", "bench", "internal/logqueue", "internal/privatedb", "internal/sse"},
 	".":   {"cli"},
 
 	"api/openapi": {}, // documents about an API, and schemas of Go types

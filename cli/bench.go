@@ -113,7 +113,7 @@ func benchNodeCommand(c *console) *cobra.Command {
 
 // benchAPI serves the API of a node of a bench, without a bound on how often.
 func benchAPI(ctx context.Context, n *node.Node, l net.Listener) (token string, err error) {
-	if token, err = (auth.Issuer{DB: n.Reads()}).Bootstrap(ctx, true); err != nil {
+	if token, err = (auth.Issuer{DB: n.Reads().DB}).Bootstrap(ctx, true); err != nil {
 		return "", err
 	}
 	server := api.New(api.Config{

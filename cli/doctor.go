@@ -10,6 +10,7 @@ import (
 
 	"go-crontab/doctor"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 
 	"github.com/spf13/cobra"
 )
@@ -128,7 +129,7 @@ func (r *remote) diagnose(cmd *cobra.Command, dsn string, direct bool) (v diagno
 
 // examine is what a node does for GET /api/v1/doctor.
 func examine(ctx context.Context, db *sql.DB) (v diagnosis, err error) {
-	found, err := doctor.Examine(ctx, doctor.Patient{DB: db})
+	found, err := doctor.Examine(ctx, doctor.Patient{DB: &read.DB{DB: db}})
 	if err != nil {
 		return v, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // restored is what `migrate --after-restore` tells of a database that was restored.
@@ -72,7 +73,7 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 	}
 	counting, end := context.WithTimeoutCause(ctx, countingRestored, fmt.Errorf("it took longer than %s", countingRestored))
 	defer end()
-	found, err := db.Forgotten(counting)
+	found, err := (&read.DB{DB: db}).Forgotten(counting)
 	r := &restored{Jobs: found.Jobs, Once: mentions(found.Once), Running: found.Running}
 	if err != nil { // of a large cluster it may be too much; what counts is done
 		if counting.Err() != nil {
@@ -90,7 +91,7 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 // countingRestored is how long it may take to find out what a restored database does not know.
 const countingRestored = time.Minute
 
-func mentions(list []sql.NamedJob) (out []jobMention) {
+func mentions(list []read.NamedJob) (out []jobMention) {
 	for _, j := range list {
 		out = append(out, jobMention{strconv.FormatInt(j.ID, 10), j.App, j.Name})
 	}

@@ -46,6 +46,7 @@ type life struct {
 
 	// Chores.
 	lookout   *lookout
+	tidier    *result.Tidier
 	retainer  *result.Retainer
 	trimmer   *result.Trimmer
 	chainer   *audit.Chainer
@@ -129,6 +130,7 @@ func (l *life) newWatch() {
 func (l *life) newChores() {
 	n, s := l.n, l.session
 	behind := func() bool { return l.lookout.Behind(s.Now()) }
+	l.tidier = n.newTidier(s, behind)
 	l.retainer = n.newRetainer(s, behind)
 	l.trimmer = n.newTrimmer(s, l.lookout.NoLimits, behind)
 	l.sender = &alert.Sender{DB: n.alertReads(), Session: s, Outside: n.outside, Nothing: l.lookout.NothingToSend, Log: n.log}
@@ -201,7 +203,7 @@ func (l *life) run(ctx, hard context.Context) {
 	for _, run := range []loop{l.claimer.Run, l.starter.Run} {
 		working.Go(func() { run(work) })
 	}
-	for _, run := range []loop{l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.evaluator.Run, l.sender.Run, l.rezoner.Run} {
+	for _, run := range []loop{l.tidier.Run, l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.evaluator.Run, l.sender.Run, l.rezoner.Run} {
 		chores.Go(func() { run(work) })
 	}
 	select {

@@ -18,3 +18,8 @@ func (n *Node) newRetainer(s *session.Session, behind func() bool) *result.Retai
 func (n *Node) newTrimmer(s *session.Session, noLimits, behind func() bool) *result.Trimmer {
 	return &result.Trimmer{DB: n.reads(), Session: s, NoLimits: noLimits, Behind: behind, Log: n.log}
 }
+
+// newTidier makes what removes all else that is kept no longer.
+func (n *Node) newTidier(s *session.Session, behind func() bool) *result.Tidier {
+	return &result.Tidier{DB: n.reads(), Session: s, Behind: behind, Audit: n.cfg.AuditKept, Log: n.log}
+}
