@@ -199,7 +199,7 @@ func (n *Node) firstReading(ctx context.Context) error {
 			err = n.checkWatermark(ctx)
 		}
 		if err == nil {
-			_, err = session.ReadClock(ctx, n.pulse, n.clock)
+			err = session.ReadClock(ctx, n.pulse, n.clock)
 		}
 		if err == nil || errors.Is(err, sql.ErrRefuseJoin) {
 			return err

@@ -59,7 +59,7 @@ func TestASuspensionIsNoticed(t *testing.T) {
 	s := f.join("one")
 	slept := time.Duration(0)
 	s.Clock.boot = func() time.Duration { return boottime.Now() + slept }
-	h, _ := f.heartbeat(s)
+	h := f.heartbeat(s)
 	if err := h.beat(t.Context()); err != nil || !s.Fresh() {
 		t.Fatalf("before: %v, fresh: %v", err, s.Fresh())
 	}
@@ -122,7 +122,7 @@ func TestABeatIsSuspended(t *testing.T) {
 	s := f.join("one")
 	var slept atomic.Int64
 	s.Clock.boot = func() time.Duration { return boottime.Now() + time.Duration(slept.Load()) }
-	h, _ := f.heartbeat(s)
+	h := f.heartbeat(s)
 	if err := h.beat(t.Context()); err != nil || !s.Fresh() {
 		t.Fatalf("before: %v, fresh: %v", err, s.Fresh())
 	}

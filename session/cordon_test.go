@@ -16,17 +16,17 @@ func TestCordon(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
 	f.join("two")
-	r, changed := f.reaper(s)
+	r, told := f.reaper(s)
 	gaveBack := 0
 	r.Cordoned = func() { gaveBack++ }
 	look := func() (index, of int) {
 		if err := r.reap(t.Context(), at(0)); err != nil {
 			t.Fatal(err)
 		}
-		index, of, _ = s.Share()
+		index, of = s.Share()
 		return index, of
 	}
-	told := func() bool {
+	beats := func() bool {
 		select {
 		case <-s.tell:
 			return true
@@ -37,33 +37,33 @@ func TestCordon(t *testing.T) {
 	if index, of := look(); index < 0 || of != 2 || s.Cordoned() {
 		t.Fatalf("before: index %d of %d, cordoned %t", index, of, s.Cordoned())
 	}
-	_, _, seen := s.Membership()
-	if look(); told() || gaveBack != 0 {
+	told.changed = 0
+	if look(); beats() || gaveBack != 0 {
 		t.Error("a look at nothing new gave back")
 	}
-	if _, _, again := s.Membership(); again != seen {
-		t.Errorf("a look at the same members has number %d, want %d", again, seen)
+	if told.changed != 0 {
+		t.Errorf("a look at the same members told %d times of a change", told.changed)
 	}
 
 	f.cordon("one", 77)
 	if index, of := look(); index != -1 || of != 1 || !s.Cordoned() || gaveBack != 1 {
 		t.Errorf("cordoned: index %d of %d, cordoned %t, gave back %d times", index, of, s.Cordoned(), gaveBack)
 	}
-	if labels, index, again := s.Membership(); len(labels) != 1 || index != -1 || again == seen {
-		t.Errorf("cordoned: members %v, index %d, number %d", labels, index, again)
+	if labels := s.Peers(); len(labels) != 1 || told.changed != 1 {
+		t.Errorf("cordoned: members %v, told %d times of a change; want one of them, and once", labels, told.changed)
 	}
-	if look(); gaveBack != 2 || told() {
+	if look(); gaveBack != 2 || beats() {
 		t.Errorf("gave back %d times, want at each look; it told that it has obeyed", gaveBack)
 	}
 	for i, want := range []bool{true, false} {
 		if s.ObeysCordon() == want {
 			t.Errorf("obeyed, time %d: it says that it obeys: %t, want %t", i+1, want, !want)
 		}
-		if s.ObeyCordon(); told() != want {
+		if s.ObeyCordon(); beats() != want {
 			t.Errorf("obeyed, time %d: told %t, want %t", i+1, !want, want)
 		}
 	}
-	h, _ := f.heartbeat(s)
+	h := f.heartbeat(s)
 	if err := h.beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -79,18 +79,18 @@ func TestCordon(t *testing.T) {
 	}
 
 	f.cordon("one", 99) // taken back and said again between two looks
-	if look(); told() || s.ObeysCordon() {
+	if look(); beats() || s.ObeysCordon() {
 		t.Error("told that it has obeyed before it has")
 	}
-	if s.ObeyCordon(); !told() {
+	if s.ObeyCordon(); !beats() {
 		t.Error("another cordon was obeyed, and it did not tell")
 	}
 	f.cordon("one", 0)
-	*changed = 0
-	if index, of := look(); index < 0 || of != 2 || s.Cordoned() || !told() || *changed != 1 {
-		t.Errorf("uncordoned: index %d of %d, cordoned %t, changed %d times", index, of, s.Cordoned(), *changed)
+	told.changed = 0
+	if index, of := look(); index < 0 || of != 2 || s.Cordoned() || !beats() || told.changed != 1 {
+		t.Errorf("uncordoned: index %d of %d, cordoned %t, changed %d times", index, of, s.Cordoned(), told.changed)
 	}
-	if s.ObeyCordon(); told() {
+	if s.ObeyCordon(); beats() {
 		t.Error("obeyed no cordon, and told so")
 	}
 	if err := h.beat(t.Context()); err != nil {

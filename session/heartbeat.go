@@ -11,8 +11,8 @@ import (
 	"go-crontab/sql"
 )
 
-// Heartbeat proves that the session lives, reads MySQL's clock, and learns the number of buckets. It has a
-// connection of its own and takes no lock but that of its own row.
+// Heartbeat proves that the session lives, and reads MySQL's clock. It has a connection of its own and takes no lock but that of
+// its own row.
 type Heartbeat struct {
 	Session *Session
 	Pulse   *sql.Pulse
@@ -72,8 +72,7 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 		return ErrBuried
 	}
 	h.seen = true
-	buckets, err := ReadClock(ctx, h.Pulse, s.Clock)
-	if err != nil {
+	if err := ReadClock(ctx, h.Pulse, s.Clock); err != nil {
 		return err
 	}
 	if s.Clock.Slept() { // while MySQL was asked
@@ -84,20 +83,17 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 	if h.Renewed != nil {
 		h.Renewed(sent)
 	}
-	if buckets >= 1 && buckets <= sql.MaxBuckets {
-		s.buckets.Store(int64(buckets))
-	}
 	return nil
 }
 
-// ReadClock sets clock by one reading and returns the number of buckets read beside it.
-func ReadClock(ctx context.Context, p *sql.Pulse, clock *Clock) (buckets int, err error) {
+// ReadClock sets clock by one reading.
+func ReadClock(ctx context.Context, p *sql.Pulse, clock *Clock) error {
 	boot := clock.bootNow() // first, see Clock.Set
 	sent := time.Now()
-	at, buckets, err := p.Clock(ctx)
+	at, _, err := p.Clock(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	clock.Set(boot, sent, time.Now(), at)
-	return buckets, nil
+	return nil
 }

@@ -12,18 +12,16 @@ import (
 	"go-crontab/internal/faultproxy"
 )
 
-func (f *fixture) heartbeat(s *Session) (*Heartbeat, *int) {
-	stepped := new(int)
-	return &Heartbeat{Session: s, Pulse: f.pulse(), Load: func() (int, int) { return 3, 4 }, Stepped: func() { *stepped++ }, Log: f.log}, stepped
+func (f *fixture) heartbeat(s *Session) *Heartbeat {
+	return &Heartbeat{Session: s, Pulse: f.pulse(), Load: func() (int, int) { return 3, 4 }, Log: f.log}
 }
 
 func TestBeat(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
-	h, stepped := f.heartbeat(s)
+	h := f.heartbeat(s)
 	s.draining.Store(true)
 	f.exec("UPDATE session SET beat_at = 1")
-	f.exec("UPDATE setting SET value = '64' WHERE name = 'buckets'")
 	before := boottime.Now()
 	if err := h.beat(t.Context()); err != nil {
 		t.Fatal(err)
@@ -32,9 +30,6 @@ func TestBeat(t *testing.T) {
 		t.Errorf("got a lease that counts from %s, want from the beat, after %s", sent, before)
 	}
 	f.want("its row", 1, "SELECT COUNT(*) FROM session WHERE beat = 1 AND beat_at > 1 AND prepared = 3 AND executing = 4 AND draining = 1")
-	if _, _, buckets := s.Share(); buckets != 64 || *stepped != 1 {
-		t.Errorf("got %d buckets, told %d times of the clock; want 64 and once", buckets, *stepped)
-	}
 	if off := s.Now().Sub(s.Now()); off > 0 || s.Now() == 0 {
 		t.Errorf("got clock %s", s.Now())
 	}
@@ -44,7 +39,7 @@ func TestBeat(t *testing.T) {
 func TestLeaseCountsFromTheSending(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
-	h, _ := f.heartbeat(s)
+	h := f.heartbeat(s)
 	s.lease.clock = nil
 	if err := h.beat(t.Context()); err != nil { // makes the connection
 		t.Fatal(err)
@@ -63,7 +58,7 @@ func TestLeaseCountsFromTheSending(t *testing.T) {
 func TestBeatBehindTheEnd(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
-	h, _ := f.heartbeat(s)
+	h := f.heartbeat(s)
 	if err := h.beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +85,7 @@ func TestFailedBeats(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := f.anew(t)
 			s := f.join("one")
-			h, stepped := f.heartbeat(s)
+			h := f.heartbeat(s)
 			f.proxy.Add(c.rule)
 			before := s.lease.sent.Load()
 			if err := h.beat(t.Context()); err == nil {
@@ -99,8 +94,8 @@ func TestFailedBeats(t *testing.T) {
 			if after := s.lease.sent.Load(); after != before {
 				t.Errorf("the lease was renewed by %s", time.Duration(after-before))
 			}
-			if *stepped != 0 || s.Lost() {
-				t.Errorf("told %d times of the clock, lost %v; want neither", *stepped, s.Lost())
+			if s.Lost() {
+				t.Error("the session is lost")
 			}
 			f.want("beats in the row", c.arrived, "SELECT beat FROM session")
 			if err := h.beat(t.Context()); err != nil || s.lease.sent.Load() == before {
@@ -114,11 +109,11 @@ func TestFailedBeats(t *testing.T) {
 func TestBuried(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
-	h, stepped := f.heartbeat(s)
+	h := f.heartbeat(s)
 	if err := h.beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	before, steps := s.lease.sent.Load(), *stepped
+	before := s.lease.sent.Load()
 	f.exec("DELETE FROM session")
 	if err := h.beat(t.Context()); err != ErrBuried {
 		t.Errorf("got %v, want %v", err, ErrBuried)
@@ -126,7 +121,7 @@ func TestBuried(t *testing.T) {
 	if cause := context.Cause(s.Context()); cause != ErrBuried || !s.Lost() || s.Fresh() {
 		t.Errorf("got a session that ended with %v, lost %v, fresh %v; want %v, true, false", cause, s.Lost(), s.Fresh(), ErrBuried)
 	}
-	if s.lease.sent.Load() != before || *stepped != steps {
+	if s.lease.sent.Load() != before {
 		t.Error("the beat of a buried session renewed its lease")
 	}
 }
@@ -136,7 +131,7 @@ func TestBuried(t *testing.T) {
 func TestFirstBeatBeforeItsRow(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
-	h, _ := f.heartbeat(s)
+	h := f.heartbeat(s)
 	f.exec("CREATE TABLE elsewhere LIKE session")
 	f.exec("INSERT INTO elsewhere SELECT * FROM session")
 	f.exec("DELETE FROM session")
@@ -152,33 +147,11 @@ func TestFirstBeatBeforeItsRow(t *testing.T) {
 		t.Errorf("behind a beat that met it: got %v", err)
 	}
 	s = f.join("two")
-	h, _ = f.heartbeat(s)
+	h = f.heartbeat(s)
 	f.exec("DELETE FROM session")
 	s.lease.clock = func() time.Duration { return time.Duration(s.lease.sent.Load()) + s.Timings.Beat }
 	if err := h.beat(t.Context()); err != ErrBuried {
 		t.Errorf("when that lasts: got %v", err)
-	}
-}
-
-// TestOddBuckets: a number of buckets that cannot be is not taken over, and harms no lease.
-func TestOddBuckets(t *testing.T) {
-	f := setUp(t)
-	s := f.join("one")
-	h, _ := f.heartbeat(s)
-	for value, want := range map[string]int{"0": 16, "257": 16, "-3": 16, "many": 16} {
-		f.exec("UPDATE setting SET value = ? WHERE name = 'buckets'", value)
-		before := s.lease.sent.Load()
-		if err := h.beat(t.Context()); err != nil {
-			t.Errorf("%q buckets: %v", value, err)
-		}
-		if _, _, got := s.Share(); got != want || s.lease.sent.Load() == before {
-			t.Errorf("%q buckets: got %d, lease renewed: %v; want %d, and renewed", value, got, s.lease.sent.Load() != before, want)
-		}
-	}
-	f.exec("DELETE FROM setting WHERE name = 'buckets'")
-	before := s.lease.sent.Load()
-	if err := h.beat(t.Context()); err != nil || s.lease.sent.Load() == before {
-		t.Errorf("no setting: got %v, want the lease renewed", err)
 	}
 }
 
@@ -188,7 +161,7 @@ func TestHeartbeatRuns(t *testing.T) {
 	f := setUp(t)
 	s := f.join("one")
 	s.Timings.Beat = time.Hour // any further beat has another reason
-	h, _ := f.heartbeat(s)
+	h := f.heartbeat(s)
 	stop := errors.New("stopped")
 	ctx, end := context.WithCancelCause(t.Context())
 	done := make(chan error, 1)

@@ -10,7 +10,6 @@ import (
 
 	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/testdb"
-	"go-crontab/job"
 	"go-crontab/sql"
 )
 
@@ -65,7 +64,7 @@ func connect(t *testing.T, dsn string) *fixture {
 // another.
 func (f *fixture) anew(t *testing.T) *fixture {
 	t.Helper()
-	for _, table := range []string{"job", "task", "history", "session", "setting"} {
+	for _, table := range []string{"session", "life", "setting"} {
 		f.exec("TRUNCATE TABLE " + table)
 	}
 	f.exec("INSERT INTO setting (name, value) VALUES ('buckets', '16')")
@@ -109,7 +108,7 @@ func (f *fixture) pulse() *sql.Pulse {
 func (f *fixture) join(node string) *Session {
 	f.Helper()
 	clock := new(Clock)
-	if _, err := ReadClock(f.Context(), f.pulse(), clock); err != nil {
+	if err := ReadClock(f.Context(), f.pulse(), clock); err != nil {
 		f.Fatal(err)
 	}
 	s, err := Register(f.Context(), f.db, clock, f.timings, Identity{Node: node, Slots: 3}, f.log)
@@ -121,17 +120,21 @@ func (f *fixture) join(node string) *Session {
 	return s
 }
 
-// reaper is one that counts how often it told of changes.
-func (f *fixture) reaper(s *Session) (*Reaper, *int) {
-	changed := new(int)
-	return &Reaper{DB: f.db, Session: s, Changed: func() { *changed++ }, Log: f.log}, changed
+// told is how often a reaper told of something.
+type told struct{ changed, buried int }
+
+// reaper is one that counts how often it tells of something.
+func (f *fixture) reaper(s *Session) (*Reaper, *told) {
+	n := new(told)
+	return &Reaper{DB: f.db, Session: s, Changed: func() { n.changed++ }, Buried: func() { n.buried++ }, Log: f.log}, n
 }
 
-// peer is a session that never beats by itself.
+// peer is a session that never beats by itself, of a life that began before.
 func (f *fixture) peer(n byte) uuid.UUID {
 	f.Helper()
 	id := uuid.UUID{0: n, 15: n}
-	f.exec("INSERT INTO session (id, node, started, beat_at) VALUES (?, ?, 1, CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED))", id[:], "peer")
+	f.exec("INSERT INTO life (session, node, started) VALUES (?, 'peer', 1)", id[:])
+	f.exec("INSERT INTO session (id, node, started, beat_at) VALUES (?, 'peer', 1, CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED))", id[:])
 	return id
 }
 
@@ -139,18 +142,8 @@ func (f *fixture) lives(id uuid.UUID) bool {
 	return f.number("SELECT COUNT(*) FROM session WHERE id = ?", id[:]) == 1
 }
 
-// owned plans tasks of one job and has a session own them: n prepared, then m executing.
-func (f *fixture) owned(id uuid.UUID, n, m int) (jobID int64) {
+// gone reports whether the life of a session is known to be over.
+func (f *fixture) gone(id uuid.UUID) bool {
 	f.Helper()
-	f.exec(`INSERT INTO job (app, name, hash, spec, created, updated) VALUES ('a', ?, 7, '{"app":"a","name":"x","every":"1s","command":"true","overlap":"allow","misfire":{"policy":"latest"},"on_lost":"fail"}', 1, 1)`, uuid.NewString())
-	jobID = f.number("SELECT MAX(id) FROM job")
-	for i := range n + m {
-		state := job.Prepare
-		if i >= n {
-			state = job.Executing
-		}
-		f.exec("INSERT INTO task (job_id, due, due_now, hash, state, attempt, session_id, launch, started, spawn_by) VALUES (?, ?, ?, 7, ?, 1, ?, ?, ?, 1)",
-			jobID, 1000+i, 2000+i, int(state), id[:], jobID*100_000+int64(i), 1990+i)
-	}
-	return jobID
+	return f.number("SELECT COUNT(*) FROM life WHERE session = ? AND gone > 1", id[:]) == 1
 }

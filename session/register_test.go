@@ -58,11 +58,12 @@ func TestRegister(t *testing.T) {
 			}
 			f.want("its row", 1, "SELECT COUNT(*) FROM session WHERE id = ? AND node = 'n' AND address = 'a:1' AND pid = 7 AND version = 'v' AND slots = 3", s.id[:])
 			f.want("sessions", c.rows, "SELECT COUNT(*) FROM session")
+			f.want("its number", int64(s.Number()), "SELECT id FROM life WHERE session = ? AND node = 'n' AND started > 1 AND gone IS NULL", s.id[:])
 			if sent := time.Duration(s.lease.sent.Load()); sent < before || sent > boottime.Now() {
 				t.Errorf("got a lease that counts from %s, want from its insert, after %s", sent, before)
 			}
-			if index, of, buckets := s.Share(); index != -1 || of != 0 || buckets != 16 {
-				t.Errorf("got share %d of %d, %d buckets; want none before the first look, of 16", index, of, buckets)
+			if index, of := s.Share(); index != -1 || of != 0 {
+				t.Errorf("got share %d of %d; want none before the first look", index, of)
 			}
 		})
 	}
@@ -125,18 +126,35 @@ func TestSessionOutlivesItsRegistration(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.want("sessions after its end", 0, "SELECT COUNT(*) FROM session")
+	if !f.gone(s.id) {
+		t.Error("its life is not over")
+	}
 }
 
-// TestLaunches: no launch is ever given twice.
-func TestLaunches(t *testing.T) {
-	t.Parallel()
-	var s Session
-	a := s.Mint()
-	if first := s.Reserve(10); first != a.N+1 {
-		t.Errorf("reserved from %d, want from %d", first, a.N+1)
+// TestMint: no run id is ever given twice, nor is any that another session may give.
+func TestMint(t *testing.T) {
+	f := setUp(t)
+	one, two := f.join("one"), f.join("two")
+	base := int64(one.Number()) << 32
+	for _, c := range []struct {
+		n    int
+		want int64
+	}{{1, 1}, {10, 2}, {1, 12}} {
+		if got := one.Mint(c.n); got != base+c.want {
+			t.Errorf("%d ids begin with %d, want %d", c.n, got, base+c.want)
+		}
 	}
-	if b := s.Mint(); b.N != a.N+11 || a.N != 1 {
-		t.Errorf("minted %d and, behind ten that were reserved, %d; want 1 and 12", a.N, b.N)
+	if got, want := two.Mint(1), int64(two.Number())<<32+1; got != want || two.Number() <= one.Number() {
+		t.Errorf("another session gives %d, its number is %d behind %d; want %d", got, two.Number(), one.Number(), want)
+	}
+
+	const last = 1<<32 - 1<<20 - 1
+	one.minted.Store(last - 2)
+	if got := one.Mint(2); got != base+last-1 || one.Lost() {
+		t.Errorf("nearly the last two begin with %d, it is lost: %v; want %d, false", got, one.Lost(), base+last-1)
+	}
+	if one.Mint(1); !one.Lost() || one.Fresh() {
+		t.Error("a session that has no ids left goes on")
 	}
 }
 

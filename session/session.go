@@ -56,7 +56,6 @@ type Session struct {
 	cordoned atomic.Int64  // since when its node is, as of the last look; 0: it is not
 	seen     atomic.Int64  // the cordon since which nothing is prepared or started
 	tell     chan struct{} // asks for a beat at once
-	buckets  atomic.Int64
 	members  atomic.Pointer[Members]
 	lost     context.CancelCauseFunc
 	ctx      context.Context
@@ -111,15 +110,13 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 	if err := db.Check(ctx); err != nil {
 		return nil, err
 	}
-	buckets, err := db.Buckets(ctx)
-	if err != nil {
+	if _, err := db.Buckets(ctx); err != nil {
 		return nil, err
 	}
 	s := &Session{Timings: t, Clock: clock, id: uuid.New(), node: me.Node, tell: make(chan struct{}, 1)}
-	s.buckets.Store(int64(buckets))
 	s.members.Store(&Members{Index: -1})
 	sent := boottime.Now()
-	err = db.Tx(ctx, func(tx *sql.Tx) (err error) {
+	err := db.Tx(ctx, func(tx *sql.Tx) (err error) {
 		silent := func(id uuid.UUID, beat int64) time.Duration { return others.silent(id, beat, sent) }
 		if err := tx.JoinExpiry(t.Expiry, silent); err != nil {
 			return err
@@ -267,11 +264,14 @@ func (s *Session) Number() trip.Owner { return s.number }
 // counterBits are the low bits of a run's id: a counter of the session that made it. The other bits are the session's number.
 const counterBits = 32
 
-// Mint returns the first of n run ids that nobody else uses. A session that has used up its ids, four billion of them, is lost, and
-// the next one begins anew.
+// lastIDs are left for whoever mints while the session ends for want of ids.
+const lastIDs = 1 << 20
+
+// Mint returns the first of n run ids that nobody else uses. A session that has nearly used up its ids, four billion of them, is
+// lost, and the next one begins anew.
 func (s *Session) Mint(n int) (run int64) {
 	last := s.minted.Add(int64(n))
-	if last >= 1<<counterBits {
+	if last >= 1<<counterBits-lastIDs {
 		s.Lose(errIDs)
 	}
 	return int64(s.number)<<counterBits + last - int64(n) + 1

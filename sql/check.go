@@ -67,10 +67,12 @@ func (db *DB) Check(ctx context.Context) error {
 }
 
 // tables are those of the newest migration.
-var tables = []string{"alert", "alert_channel", "alert_rule", "alert_silence", "alert_streak", "alert_work", "api_token", "app_limit", "app_output", "app_start", "audit", "audit_chain",
-	"backfill", "calendar", "chore", "chunk", "delivery", "figure", "folder", "folder_node", "grp", "handler_off", "history", "job",
-	"job_app", "job_part", "job_ref", "job_term", "job_version", "locks", "login", "moved", "node", "notable", "output", "pause", "place",
-	"request", "retention", "run_app", "secret", "session", "setting", "slot", "task", "waiting"}
+var tables = []string{
+	"alert", "alert_channel", "alert_rule", "alert_silence", "alert_streak", "alert_work", "api_token", "app", "app_limit", "app_output",
+	"app_start", "audit", "audit_chain", "backfill", "calendar", "chore", "chunk", "delivery", "ending", "figure", "folder", "folder_node",
+	"grp", "job", "job_part", "job_pause", "job_ref", "job_term", "job_version", "life", "locks", "login", "node", "notable", "output",
+	"request", "retention", "run", "secret", "session", "setting", "stop",
+}
 
 // checkTables looks for a table that somebody has dropped, or that a restore has yet to make: no migration makes it again.
 func (db *DB) checkTables(ctx context.Context) error {
