@@ -44,7 +44,6 @@ func TestAuditOfALostSession(t *testing.T) {
 		{ErrBuried, true, job.ActionFence, "session was buried by a peer: what it executed was killed"},
 	} {
 		f := f.anew(t)
-		f.exec("TRUNCATE TABLE audit")
 		s := f.join(fmt.Sprint("node-", i))
 		if c.cause != nil {
 			s.Lose(c.cause)

@@ -64,7 +64,7 @@ func connect(t *testing.T, dsn string) *fixture {
 // another.
 func (f *fixture) anew(t *testing.T) *fixture {
 	t.Helper()
-	for _, table := range []string{"session", "life", "setting"} {
+	for _, table := range []string{"session", "life", "setting", "audit"} {
 		f.exec("TRUNCATE TABLE " + table)
 	}
 	f.exec("INSERT INTO setting (name, value) VALUES ('buckets', '16')")
