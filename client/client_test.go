@@ -56,7 +56,7 @@ func connect(t *testing.T) *client.Client {
 	server := httptest.NewServer(serving)
 	t.Cleanup(server.Close)
 	t.Cleanup(serving.Close)
-	token, err := auth.Issuer{DB: n.Reads()}.Bootstrap(t.Context(), false)
+	token, err := auth.Issuer{DB: n.Reads().DB}.Bootstrap(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func TestCheckSignature(t *testing.T) {
 	a := execute.Attempt{App: "é shop", Job: "close", Due: now, Began: now, HTTP: &job.HTTP{
 		Method: "POST", URL: s.URL + "/hook/a%2Fb?x=1", Body: "line\nline", Sign: &job.HTTPSign{Secret: "hook"},
 	}}
-	a.Launch.N = 7
+	a.Launch = job.Launch{Run: 7, Claim: 1}
 	if res := h.Execute(t.Context(), a); res.Outcome != job.Succeeded {
 		t.Fatalf("got %+v", res)
 	}

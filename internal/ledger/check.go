@@ -188,7 +188,7 @@ func (c *checker) read(entries []Entry) {
 func (c *checker) witnesses() {
 	for _, x := range c.executed {
 		if r := c.runs[x.launch]; r != nil && x.ended && r.ExitCode != nil {
-			c.written[r.Launch.Session] = max(c.written[r.Launch.Session], x.last)
+			c.written[r.Session] = max(c.written[r.Session], x.last)
 		}
 		c.started = append(c.started, x.start)
 	}
@@ -214,10 +214,10 @@ func (c *checker) of(j *Job) []*execution {
 	return mine
 }
 
-// key is a due time, or a run of it that somebody asked for.
+// key is a due time of the schedule, or one that somebody asked for.
 type key struct {
-	due    job.Micros
-	origin int64
+	due     job.Micros
+	request int64
 }
 
 // accountFor looks for one final run of each due time, and for runs that should not be.
@@ -239,8 +239,8 @@ func (c *checker) accountFor(j *Job, runs []*job.Run) {
 			}
 		}
 		for _, due := range dues {
-			k := key{due, r.Origin}
-			if r.Origin == 0 && !want[due] && len(j.Dues) > 0 && due <= j.Dues[len(j.Dues)-1] {
+			k := key{due, r.Request}
+			if r.Kind == job.FromSchedule && !want[due] && len(j.Dues) > 0 && due <= j.Dues[len(j.Dues)-1] {
 				c.add(Contradictory, j.Name, due, "a run of what is no due time: %s", describe(r))
 			}
 			if attempts[k] == nil {
@@ -279,7 +279,7 @@ func (c *checker) starts(j *Job, executed []*execution, runs []*job.Run) {
 		case r.JobID != j.ID || r.Due != x.due:
 			c.add(Contradictory, j.Name, x.due, "the run of launch %s is of job %d due %s", x.launch, r.JobID, r.Due)
 		default:
-			k.origin = r.Origin
+			k.request = r.Request
 			c.outcome(j, x, r)
 		}
 		if x.start < x.due && (c.expected.Early == nil || x.start < x.due.Add(-c.expected.Early(x.start))) {
@@ -293,7 +293,7 @@ func (c *checker) starts(j *Job, executed []*execution, runs []*job.Run) {
 			c.add(Contradictory, j.Name, r.Due, "nothing was executed: %s", describe(r))
 		}
 		if !r.Final && j.again(r) {
-			again[key{r.Due, r.Origin}]++
+			again[key{r.Due, r.Request}]++
 		}
 		c.stopped(j, r)
 	}
@@ -310,7 +310,7 @@ func (c *checker) starts(j *Job, executed []*execution, runs []*job.Run) {
 
 // stopped looks at the runs that did not end by themselves: somebody must have had a reason.
 func (c *checker) stopped(j *Job, r *job.Run) {
-	switch life := c.expected.Sessions[r.Launch.Session]; {
+	switch life := c.expected.Sessions[r.Session]; {
 	case r.Outcome == job.Lost && life == Lives:
 		c.add(Unfinished, j.Name, r.Due, "its session lives: %s", describe(r))
 	case r.Outcome == job.Lost && life == Left:
@@ -330,16 +330,16 @@ func (c *checker) tried(j *Job, runs []*job.Run) {
 			c.add(NotTried, j.Name, r.Due, "attempt %d was the last, and is not to be: %s", r.Attempt, describe(r))
 		}
 		if r.Outcome == job.Lost && c.executed[r.Launch.String()] == nil {
-			c.unspawned[r.Launch.Session]++
-			if n := c.unspawned[r.Launch.Session]; n > c.expected.Unspawned {
+			c.unspawned[r.Session]++
+			if n := c.unspawned[r.Session]; n > c.expected.Unspawned {
 				c.add(NotTried, j.Name, r.Due, "it was never started, and is number %d of its session of which that is so, want %d at most: %s",
 					n, c.expected.Unspawned, describe(r))
 			}
 		}
-		if j.Allow && r.Origin == 0 && (r.Outcome == job.Skipped || r.Outcome == job.Superseded) {
+		if j.Allow && r.Kind == job.FromSchedule && (r.Outcome == job.Skipped || r.Outcome == job.Superseded) {
 			c.add(NotTried, j.Name, r.Due, "its runs may overlap: %s", describe(r))
 		}
-		if r.Origin == 0 && r.Outcome == job.Missed {
+		if r.Kind == job.FromSchedule && r.Outcome == job.Missed {
 			c.missed(j, r)
 		}
 	}
@@ -384,9 +384,9 @@ func (c *checker) outcome(j *Job, x *execution, r *job.Run) {
 		c.add(Contradictory, j.Name, x.due, "it ended well: %s", describe(r))
 	case r.ExitCode == nil && (r.Outcome == job.Succeeded || r.Outcome == job.Failed && r.Signal == ""):
 		c.add(Contradictory, j.Name, x.due, "it ended with code %d, which is not written: %s", x.exit, describe(r))
-	case r.ExitCode == nil && !j.Stopped && x.last < c.written[r.Launch.Session].Add(-c.expected.Behind):
+	case r.ExitCode == nil && !j.Stopped && x.last < c.written[r.Session].Add(-c.expected.Behind):
 		c.add(Unfinished, j.Name, x.due, "it ended with code %d, and its session wrote what ended %s later: %s",
-			x.exit, c.written[r.Launch.Session].Sub(x.last), describe(r))
+			x.exit, c.written[r.Session].Sub(x.last), describe(r))
 	}
 }
 

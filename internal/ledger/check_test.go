@@ -61,7 +61,7 @@ func well() *account {
 				a.run(j, due, 1, 15*time.Second, job.Succeeded, true)
 			case j.Name == "missed" && i == 0:
 				until := j.Dues[len(j.Dues)/2-1]
-				a.history = append(a.history, job.Run{JobID: j.ID, Due: due, Until: until, Count: int64(len(j.Dues) / 2), Attempt: 1, Final: true,
+				a.history = append(a.history, job.Run{JobID: j.ID, Due: due, Until: until, Count: int64(len(j.Dues) / 2), Kind: job.FromSchedule, Attempt: 1, Final: true,
 					Result: job.Result{Outcome: job.Missed}})
 			case j.Name == "missed" && i < len(j.Dues)/2:
 			default:
@@ -74,9 +74,9 @@ func well() *account {
 
 // run adds an attempt: attempts of a due time follow one another.
 func (a *account) run(j ledger.Job, due job.Micros, attempt int, took time.Duration, o job.Outcome, final bool) {
-	l := job.Launch{Session: session, N: int64(len(a.history) + 1)}
+	l, by := job.Launch{Run: int64(len(a.history) + 1), Claim: 1}, session
 	if o == job.Lost {
-		l.Session = killed
+		by = killed
 	}
 	at := due.Add(time.Duration(attempt-1) * 4 * time.Second)
 	app := j.App
@@ -96,7 +96,7 @@ func (a *account) run(j ledger.Job, due job.Micros, attempt int, took time.Durat
 		a.entries = append(a.entries, e)
 		result.ExitCode = &e.Exit
 	}
-	a.history = append(a.history, job.Run{JobID: j.ID, Due: due, Until: due, Count: 1, Attempt: attempt, Final: final, Launch: l, Started: at, Result: result})
+	a.history = append(a.history, job.Run{JobID: j.ID, Due: due, Until: due, Count: 1, Kind: job.FromSchedule, Attempt: attempt, Final: final, Launch: l, Session: by, Started: at, Result: result})
 }
 
 func (a *account) check() []ledger.Violation {
@@ -271,7 +271,7 @@ var planted = map[string]struct {
 	}, ledger.Unfinished},
 	"unfinished: it never ended, and is lost though its session lives": {func(a *account, pick func(int) int) {
 		rs := a.runs("rerun", job.Lost)
-		a.expected.Sessions[rs[pick(len(rs))].Launch.Session] = ledger.Lives
+		a.expected.Sessions[rs[pick(len(rs))].Session] = ledger.Lives
 	}, ledger.Unfinished},
 	"not tried: lost, and nothing was started": {func(a *account, pick func(int) int) {
 		rs := a.runs("short", job.Succeeded)
@@ -442,14 +442,14 @@ func TestRunsOfPeople(t *testing.T) {
 	j := a.expected.Jobs[0]
 	a.run(j, first.Add(interval), 1, time.Second, job.Succeeded, true)
 	asked := &a.history[len(a.history)-1]
-	asked.Origin = 17
+	asked.Kind, asked.Request = job.Manual, 17
 	for _, e := range a.lines(asked) {
 		e.At = e.At.Add(3 * time.Second)
 	}
 	if vs := a.check(); len(vs) != 0 {
 		t.Errorf("found: %v", vs)
 	}
-	asked.Origin = 0
+	asked.Kind, asked.Request = job.FromSchedule, 0
 	if got, want := ledger.Figures(a.check()), "0 lost, 3 doubled, 0 overlapping, 0 early, 0 unfinished, 0 not tried, 0 contradictory"; got != want {
 		t.Errorf("the same run by the schedule: got %s, want %s", got, want)
 	}
@@ -466,7 +466,7 @@ func TestUnspawned(t *testing.T) {
 		}
 		other := a.runs("overlap", job.Succeeded)[0]
 		a.drop(func(e *ledger.Entry) bool { return e.Launch == other.Launch.String() })
-		other.Outcome, other.Launch.Session = job.Lost, uuid.MustParse("66666666-2222-3333-4444-555555555555")
+		other.Outcome, other.Session = job.Lost, uuid.MustParse("66666666-2222-3333-4444-555555555555")
 		if vs := a.check(); len(vs) != c.found {
 			t.Errorf("%d of a session were lost and not started, %d may be: found %v, want %d", c.lost, c.may, vs, c.found)
 		}
