@@ -30,7 +30,7 @@ func (c *cluster) person(dsn string) *person {
 	p := &person{cluster: c, session: &testSession{number: 99, now: t0}}
 	p.session.minted.Store(1)
 	p.ctx = job.WithActor(c.Context(), job.Actor{Who: "alice", Origin: "10.0.0.7"})
-	p.Editor = &edit.Editor{DB: openDB(c.T, dsn), Session: p.session, Soon: func() { p.soon++ }}
+	p.Editor = &edit.Editor{DB: openDB(c.T, dsn), Session: p.session, Soon: func() { p.soon++ }, StopsSeen: 20 * time.Millisecond}
 	return p
 }
 

@@ -30,7 +30,7 @@ func (e *Editor) Apply(ctx context.Context, want job.Apply) (job.Applied, error)
 	}
 
 	done, err := e.apply(ctx, batch{
-		all: true, retake: true, list: a.look, calendars: a.changedCalendars, before: a.before, after: a.after,
+		all: true, looks: true, list: a.look, calendars: a.changedCalendars, before: a.before, after: a.after,
 	})
 	switch {
 	case errors.Is(err, errApplied):

@@ -50,6 +50,9 @@ func (e *Editor) Backfill(ctx context.Context, id int64, want Range, key string)
 		case refused != nil:
 			return nil, refused
 		}
+		if err := admitBackfill(tx, seen[id].App, now); err != nil {
+			return nil, err
+		}
 		if out.ID, err = tx.InsertRequest("backfill", key, digest, id, now); err != nil {
 			return nil, err
 		}
@@ -60,7 +63,7 @@ func (e *Editor) Backfill(ctx context.Context, id int64, want Range, key string)
 	if err == nil {
 		e.Soon()
 	}
-	return out, err
+	return out, e.refused(err)
 }
 
 // planBackfill computes how many due times a range has, and the first of them.

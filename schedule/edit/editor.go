@@ -93,12 +93,17 @@ type batch struct {
 	changes   []Change
 	list      func(context.Context, job.Micros) ([]Change, error) // makes the changes anew at each try; nil: they are given
 	all       bool                                                // or none
-	retake    bool                                                // a name that somebody has taken meanwhile begins it again
+	looks     bool                                                // list has looked at the jobs: if one is not so any more, it looks again
 	before    writing                                             // what comes before the jobs in the lock order; nil: nothing
 	after     func(*sql.Tx, batch, []Done) ([]*job.Entry, error)  // and behind them
 	calendars func() []*job.Calendar                              // that before writes; nil: none
 	now       job.Micros                                          // when the changes are made
 	actor     job.Actor
+}
+
+// again reports whether an error means that a job is not as list has seen it.
+func (b *batch) again(err error) bool {
+	return b.looks && (errors.Is(err, sql.ErrExists) || errors.Is(err, sql.ErrNotFound) || errors.Is(err, job.ErrChanged))
 }
 
 // writing is a part of a transaction. It returns its lines of the audit.
@@ -141,7 +146,7 @@ func (e *Editor) once(ctx context.Context, b batch, last bool) (done []Done, win
 		done, window, line, err = e.transact(ctx, tx, views, b, last)
 		return line, err
 	})
-	if errors.Is(err, sql.ErrMoved) || b.retake && errors.Is(err, sql.ErrExists) {
+	if errors.Is(err, sql.ErrMoved) || b.again(err) {
 		err = errAgain
 	}
 	return done, window, e.refused(err)

@@ -152,7 +152,24 @@ func limitRuns(tx *sql.Tx, done []Done, seen map[int64]*trip.Seen, now job.Micro
 }
 
 // admit counts a run that somebody asks for, or refuses it with *job.OverLimit.
-func admit(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) (err error) {
+func admit(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) error {
+	if err := checkRun(tx, app, limits, now); err != nil || limits.RunsPerMinute == 0 {
+		return err
+	}
+	return tx.AddAskedRuns(app, job.SecondOf(now), 1)
+}
+
+// admitBackfill refuses a backfill with *job.OverLimit while its app is at a limit. Its runs are paced as they come.
+func admitBackfill(tx *sql.Tx, app string, now job.Micros) error {
+	limits, _, err := tx.HoldLimits(app)
+	if err != nil {
+		return err
+	}
+	return checkRun(tx, app, limits, now)
+}
+
+// checkRun returns *job.OverLimit if nobody may ask for a run of an app now. The limits are held.
+func checkRun(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) (err error) {
 	starts, waiting := job.Starts{}, int64(0)
 	if limits.RunsPerMinute != 0 {
 		if starts, err = tx.AppStarts(app, job.FirstOfMinute(now)); err != nil {
@@ -164,8 +181,5 @@ func admit(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) (err er
 			return err
 		}
 	}
-	if err := limits.CheckRun(app, starts, waiting, now); err != nil || limits.RunsPerMinute == 0 {
-		return err
-	}
-	return tx.AddAskedRuns(app, job.SecondOf(now), 1)
+	return limits.CheckRun(app, starts, waiting, now)
 }

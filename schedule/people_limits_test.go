@@ -1,0 +1,192 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/schedule/edit"
+)
+
+func (p *person) limits(app string, l job.AppLimits) {
+	p.Helper()
+	if err := p.PutLimits(p.ctx, app, l); err != nil {
+		p.Fatal(err)
+	}
+}
+
+func inApp(app, name string) job.Spec {
+	s := ofEvery(name, 3600)
+	s.App = app
+	return s
+}
+
+// atOnce has many people do something at the same time, and counts whom a limit refuses.
+func (p *person) atOnce(many int, do func(n int) error) (refused int) {
+	p.Helper()
+	p.Soon = func() {} // which only counts, and is not for many at once
+	results := make([]error, many)
+	var all sync.WaitGroup
+	for n := range many {
+		all.Go(func() { results[n] = do(n) })
+	}
+	all.Wait()
+	for _, err := range results {
+		switch {
+		case errors.As(err, new(*job.OverLimit)):
+			refused++
+		case err != nil:
+			p.Error(err)
+		}
+	}
+	return refused
+}
+
+// TestJobLimit: an app gets no more jobs than its limit, however they come, and whoever comes at the same time.
+func TestJobLimit(t *testing.T) {
+	c := newCluster(t)
+	p := c.person(c.dsn)
+	refusals := 0
+	p.Limited = func(l job.Limit) {
+		if refusals++; l != job.LimitJobs {
+			t.Errorf("refused by %s", l)
+		}
+	}
+	p.limits("a", job.AppLimits{Jobs: 3})
+	var one sync.Mutex
+	p.Limited, refusals = func(job.Limit) { one.Lock(); refusals++; one.Unlock() }, 0
+	refused := p.atOnce(12, func(n int) error { _, err := p.Create(p.ctx, inApp("a", fmt.Sprint("j", n)), false); return err })
+	const jobs = "SELECT COUNT(*) FROM job j JOIN app a ON a.id = j.app_id WHERE a.name = ? AND j.living = 1"
+	c.want("jobs of the app", c.rows(jobs, "a"), "3")
+	if refused != 9 || refusals != 9 {
+		t.Errorf("%d were refused, and %d counted", refused, refusals)
+	}
+
+	over := func(what string, err error) {
+		t.Helper()
+		var over *job.OverLimit
+		if !errors.As(err, &over) || over.App != "a" || over.Most != 3 || over.Has != 3 {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	other := p.creates(inApp("b", "j"))
+	moved := inApp("a", "moved")
+	_, err := p.Update(p.ctx, other, 0, moved)
+	over("a move", err)
+	want := job.Apply{Jobs: []job.Wanted{wanted(inApp("a", "new")), wanted(inApp("b", "new"))}}
+	_, err = p.Apply(p.ctx, want)
+	over("an apply", err)
+	want.DryRun = true
+	_, err = p.Apply(p.ctx, want)
+	over("a dry run", err)
+	c.want("jobs of the other app", c.rows(jobs, "b"), "1")
+
+	// A job that goes makes room, and an edit in place needs none.
+	first := inApp("a", "first")
+	ids := c.rows("SELECT MIN(j.id) FROM job j JOIN app a ON a.id = j.app_id WHERE a.name = 'a'")
+	var id int64
+	fmt.Sscan(ids[0], &id)
+	done, err := p.All(p.ctx, []edit.Change{{Action: job.ActionDelete, ID: id}, {Action: job.ActionCreate, Spec: &first}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.must(p.Delete(p.ctx, done[1].ID))
+	p.must(p.Update(p.ctx, other, 0, moved))
+	p.limits("a", job.AppLimits{Jobs: 1})
+	moved.Command = "false"
+	p.must(p.Update(p.ctx, other, 0, moved))
+	if err := p.DeleteLimits(p.ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	p.creates(inApp("a", "more"))
+	c.want("audit", c.rows("SELECT CONCAT_WS(' ', action, app, was, became) FROM audit WHERE kind = 'limits'"),
+		`update a {"jobs":3}`, `update a {"jobs":3} {"jobs":1}`, `delete a {"jobs":1}`)
+}
+
+// TestJobLimitOfAnotherApp: whoever holds the limits of one app holds up no other one.
+func TestJobLimitOfAnotherApp(t *testing.T) {
+	c := newCluster(t)
+	p := c.person(c.dsn)
+	p.limits("a", job.AppLimits{Jobs: 3})
+	tx, err := c.db.Raw().Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.Exec("SELECT * FROM app_limit WHERE app = 'a' FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	p.creates(inApp("b", "j"))
+}
+
+// TestAskedRunsOfAnApp: no more runs are let through than the limit has room for, however many ask at once.
+func TestAskedRunsOfAnApp(t *testing.T) {
+	c := newCluster(t)
+	p := c.person(c.dsn)
+	p.limits("a", job.AppLimits{RunsPerMinute: 5})
+	var ids []int64
+	for n := range 4 {
+		spec := inApp("a", fmt.Sprint("j", n))
+		spec.Overlap = job.OverlapAllow
+		ids = append(ids, p.creates(spec))
+	}
+	refused := p.atOnce(16, func(n int) error {
+		_, err := p.RunNow(p.ctx, ids[n%len(ids):n%len(ids)+1], t0.Add(-time.Duration(n)*time.Second), "")
+		var over *job.OverLimit
+		if errors.As(err, &over) && (over.Limit != job.LimitRuns || over.After != time.Minute) {
+			t.Errorf("got %v", err)
+		}
+		return err
+	})
+	c.want("runs that were asked for", c.rows("SELECT COUNT(*) FROM run WHERE kind = 'manual'"), "5")
+	if refused != 11 {
+		t.Errorf("%d were refused", refused)
+	}
+
+	bulk := job.Bulk{Action: job.ActionRun, Jobs: []job.Seen{{ID: ids[0], Changes: 1}}}
+	if err := p.Bulk(p.ctx, &bulk); err != nil {
+		t.Fatal(err)
+	}
+	if done := bulk.Done[0]; done.Result != job.BulkRefused || !strings.Contains(done.Why, "at most 5 a minute") {
+		t.Errorf("a bulk run: got %+v", done)
+	}
+	want := edit.Range{From: t0.Add(-time.Hour).Time(), To: t0.Time(), Parallel: 1}
+	spec := inApp("a", "often")
+	start := t0.Add(-2 * time.Hour).Time()
+	spec.Every, spec.Start = job.Duration(time.Minute), &start
+	often := p.creates(spec)
+	if _, err := p.Backfill(p.ctx, often, want, ""); !errors.As(err, new(*job.OverLimit)) {
+		t.Errorf("a backfill: got %v", err)
+	}
+
+	if _, err := p.at(60).RunNow(p.ctx, ids[:1], 0, ""); err != nil {
+		t.Errorf("a minute later: %v", err)
+	}
+}
+
+// TestWaitingRunsOfAnApp: nobody may ask for a run of an app that has as many waiting runs as it may.
+func TestWaitingRunsOfAnApp(t *testing.T) {
+	c := newCluster(t)
+	p, m := c.person(c.dsn), c.member(1, c.dsn)
+	spec := inApp("a", "j")
+	spec.Every, spec.Overlap, spec.Queue = job.Duration(4*time.Second), job.OverlapQueue, 5
+	id := p.creates(spec)
+	m.claims(1)
+	m.starts(4)
+	m.claims(5)
+	m.starts(8)
+	c.want("waiting", c.rows("SELECT COUNT(*) FROM run WHERE state = 'waiting'"), "1")
+	p.limits("a", job.AppLimits{Waiting: 1})
+	var over *job.OverLimit
+	if _, err := p.at(9).RunNow(p.ctx, []int64{id}, 0, ""); !errors.As(err, &over) || over.Limit != job.LimitWaiting {
+		t.Errorf("got %v", err)
+	}
+	p.limits("a", job.AppLimits{Waiting: 2})
+	if _, err := p.RunNow(p.ctx, []int64{id}, 0, ""); err != nil {
+		t.Error(err)
+	}
+}
