@@ -12,6 +12,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/metric"
+	"go-crontab/sql"
 	"go-crontab/sql/read"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"

@@ -18,14 +18,14 @@ type Meter struct {
 	Unknown atomic.Int64 // of which nobody knows, until it is settled
 	Retries atomic.Int64 // transactions begun again after a deadlock or a lock wait that was too long
 
-	Claimed atomic.Int64 // tasks moved to prepare
-	Started atomic.Int64 // tasks moved to executing
-	Freed   atomic.Int64 // tasks moved back to idle out of turn
+	Claimed atomic.Int64 // runs that became prepared
+	Started atomic.Int64 // runs that became executing
+	Freed   atomic.Int64 // runs that became idle again out of turn
 
 	ended [job.LastOutcome + 1]atomic.Int64
 }
 
-// Ended is how many attempts, and due times that had none, were written down with an outcome.
+// Ended is how many runs have ended with an outcome.
 func (m *Meter) Ended(o job.Outcome) int64 { return m.ended[o].Load() }
 
 // sent counts one statement and hands its error through.
@@ -56,9 +56,21 @@ type tally struct {
 	any                     bool
 }
 
-func (t *tally) end(o job.Outcome, n int64) {
+// Claimed, Started, Freed and Ended say what the transaction did to runs. It counts once the transaction is applied.
+
+// Claimed says that runs became prepared.
+func (tx *Tx) Claimed(n int64) { tx.did.claimed, tx.did.any = tx.did.claimed+n, true }
+
+// Started says that runs became executing.
+func (tx *Tx) Started(n int64) { tx.did.started, tx.did.any = tx.did.started+n, true }
+
+// Freed says that runs became idle again out of turn.
+func (tx *Tx) Freed(n int64) { tx.did.freed, tx.did.any = tx.did.freed+n, true }
+
+// Ended says that runs have ended with an outcome.
+func (tx *Tx) Ended(o job.Outcome, n int64) {
 	if o > 0 && o <= job.LastOutcome {
-		t.ended[o], t.any = t.ended[o]+n, true
+		tx.did.ended[o], tx.did.any = tx.did.ended[o]+n, true
 	}
 }
 

@@ -297,5 +297,8 @@ func insertRuns(tx *sql.Tx, owner Owner, state State, runs []Run, columns string
 		INSERT INTO run (id, job_id, app_id, version, due, kind, request, attempt, state, owner, claim, due_now, hash` + columns + `)
 		VALUES `
 	_, err := tx.Exec("insert runs", query+r.values())
+	if owner != NoOwner {
+		tx.Claimed(int64(len(runs)))
+	}
 	return err
 }

@@ -84,5 +84,7 @@ func Release(tx *sql.Tx, session Owner, state State, launches []Launch) (int64, 
 		UPDATE run FORCE INDEX (PRIMARY)
 		SET state = 'idle', owner = 0, started = 0, spawn_by = 0
 		WHERE ` + at(session, state, launches)
-	return tx.Exec("release runs", query)
+	n, err := tx.Exec("release runs", query)
+	tx.Freed(n)
+	return n, err
 }

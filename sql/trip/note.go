@@ -43,6 +43,9 @@ func noteEnds(tx *sql.Tx, notes []Note, changed int64) error {
 			return nil
 		}
 	}
+	for _, n := range notes {
+		tx.Ended(n.Outcome, 1)
+	}
 	const query = `
 		INSERT INTO ending (at, runs)
 		VALUES (CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED), ?)`

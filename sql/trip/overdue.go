@@ -108,6 +108,7 @@ func Take(tx *sql.Tx, session, from Owner, launches []Launch) (taken []Launch, e
 		SET state = 'prepared', owner = ?, claim = claim + 1
 		WHERE ` + at(from, state, found)
 	n, err := tx.Exec("take runs", change, int32(session))
+	tx.Claimed(n)
 	if err := expect("take runs", n, len(found), err); err != nil {
 		return nil, err
 	}

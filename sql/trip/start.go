@@ -43,7 +43,9 @@ func Start(tx *sql.Tx, session Owner, group int32, launches []Launch, now job.Mi
 		UPDATE run FORCE INDEX (PRIMARY)
 		SET state = 'executing', session = owner, grp = ?, started = ?, spawn_by = GREATEST(due_now, ?) + ?
 		WHERE ` + at(session, Prepared, launches)
-	return tx.Exec("start runs", query, group, int64(now), int64(now), window)
+	n, err := tx.Exec("start runs", query, group, int64(now), int64(now), window)
+	tx.Started(n)
+	return n, err
 }
 
 // StartedAmong returns which of the runs execute for a session at these launches. It locks the rows, and waits for whoever
