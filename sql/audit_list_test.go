@@ -120,3 +120,46 @@ func (f *fixture) list(query string, args ...any) (out []int64) {
 	}
 	return out
 }
+
+// wantIndex asks the server how it would run the statements now.
+func (f *fixture) wantIndex(name string, statements []string, want string) {
+	f.Helper()
+	explained := 0
+	for _, s := range statements {
+		verb, _, _ := strings.Cut(strings.TrimPrefix(s, "("), " ")
+		if !strings.Contains("SELECT UPDATE DELETE", verb) {
+			continue
+		}
+		rows, err := f.db.Raw().Query("EXPLAIN FORMAT=TRADITIONAL " + s)
+		if err != nil {
+			f.Fatalf("EXPLAIN %.80s: %v", s, err)
+		}
+		columns, _ := rows.Columns()
+		for rows.Next() {
+			values, ptrs := make([]any, len(columns)), make([]any, len(columns))
+			for i := range values {
+				ptrs[i] = &values[i]
+			}
+			if err := rows.Scan(ptrs...); err != nil {
+				f.Fatal(err)
+			}
+			line := map[string]string{}
+			for i, c := range columns {
+				if b, ok := values[i].([]byte); ok {
+					line[c] = string(b)
+				}
+			}
+			if line["table"] == "" || line["table"] == "n" { // a constant, or the list that came with the statement
+				continue
+			}
+			explained++
+			if key := line["key"]; key == "" || !strings.Contains("|"+want+"|", "|"+key+"|") || line["type"] == "ALL" {
+				f.Errorf("%s: got index %q (access %s) of table %s, want %s, in %.120s", name, key, line["type"], line["table"], want, s)
+			}
+		}
+		rows.Close()
+	}
+	if explained == 0 {
+		f.Errorf("%s: no statement was seen", name)
+	}
+}

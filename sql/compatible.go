@@ -9,7 +9,7 @@ import (
 // compatibleSince is the oldest version of the schema whose programs may run beside the newest. Migrations up to the newest one take
 // nothing away, and give nothing another meaning, on which a program made for that version rests: so nodes are replaced one by one, see
 // docs/upgrades.md. Whoever raises it ends that for older nodes: then all must be stopped first, and Migrate sees to it.
-const compatibleSince = 8
+const compatibleSince = 1
 
 // LetsIn tells whether a program that knows the schema up to a version may use one that is newer.
 func (db *DB) LetsIn(ctx context.Context, known int64) (bool, error) {

@@ -117,7 +117,7 @@ func (db *DB) MissingLocks(ctx context.Context) ([]string, error) {
 	}
 	for b := range MaxBuckets {
 		if !have[int64(BucketLock(b))] {
-			out = append(out, "task/"+strconv.Itoa(b))
+			out = append(out, "bucket/"+strconv.Itoa(b))
 		}
 	}
 	return out, nil

@@ -2,7 +2,6 @@ package sql
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -11,44 +10,6 @@ import (
 	"go-crontab/internal/privatedb"
 	"go-crontab/internal/testdb"
 )
-
-// TestDefinitions reads definitions in parts, up to a bound.
-func TestDefinitions(t *testing.T) {
-	f := setUp(t)
-	for i := range 10 {
-		zone, limits := "UTC", ""
-		if i%2 == 1 {
-			zone, limits = "Asia/Tokyo", `, "limits": {"memory": 1}`
-		}
-		f.exec("INSERT INTO job (id, app, name, hash, spec, created, updated) VALUES (?, 'a', ?, 1, ?, 1, 1)", 100*i+1, i, `{"timezone": "`+zone+`"`+limits+`}`)
-	}
-	for most, want := range map[int]struct {
-		zones string
-		all   bool
-	}{1: {"[{1 a 0 1 UTC}]", false}, 9: {"[{101 a 1 4 Asia/Tokyo} {1 a 0 5 UTC}]", false}, 10: {"[{101 a 1 5 Asia/Tokyo} {1 a 0 5 UTC}]", true}} {
-		list, all, err := f.db.ZonesInUse(t.Context(), most)
-		if got := fmt.Sprint(list); err != nil || got != want.zones || all != want.all {
-			t.Errorf("zones of %d: got %s, %v, %v; want %+v", most, got, all, err, want)
-		}
-	}
-	for _, c := range []struct {
-		most, limit, jobs int
-		all               bool
-	}{{5, 9, 2, false}, {10, 9, 5, true}, {10, 3, 3, true}} {
-		list, all, err := f.db.LimitedJobs(t.Context(), c.most, c.limit)
-		if err != nil || len(list) != c.jobs || all != c.all {
-			t.Errorf("%+v: got %d jobs, %v, %v", c, len(list), all, err)
-		}
-	}
-	parts := 0
-	for i := range 2 * definitionsAtOnce / 1000 {
-		f.exec("INSERT INTO job (app, name, hash, spec, created, updated) SELECT 'b', CONCAT(?, ' ', a.id, ' ', b.id), 1, '{}', 1, 1 FROM locks a, locks b WHERE a.id < 100 AND b.id < 10", i)
-	}
-	all, err := f.db.definitions(t.Context(), 1_000_000, definitionsAtOnce, func(from, to int64) (bool, error) { parts++; return false, nil })
-	if err != nil || !all || parts != 3 {
-		t.Errorf("read in %d parts, %v, %v", parts, all, err)
-	}
-}
 
 // TestExpectedTables holds what is read off the text of the migrations against what they make.
 func TestExpectedTables(t *testing.T) {
@@ -83,12 +44,12 @@ func TestExpectedTables(t *testing.T) {
 	if err != nil || faults != nil {
 		t.Errorf("got %v, %v; want no fault", faults, err)
 	}
-	f.exec("ALTER TABLE task DROP KEY owner")
+	f.exec("ALTER TABLE run DROP KEY live")
 	if have, err = f.db.Tables(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	faults, err = f.db.SchemaFaults(t.Context(), have)
-	if want := []string{"index owner of task is missing"}; err != nil || !slices.Equal(faults, want) {
+	if want := []string{"index live of run is missing"}; err != nil || !slices.Equal(faults, want) {
 		t.Errorf("got %v, %v; want %v", faults, err, want)
 	}
 }
@@ -141,7 +102,7 @@ func TestThreads(t *testing.T) {
 			return
 		}
 		defer tx.Rollback()
-		_, err = tx.ExecContext(ctx, "INSERT INTO place (selector) VALUES ('zone=a')")
+		_, err = tx.ExecContext(ctx, "INSERT INTO app (name) VALUES ('a')")
 		for err == nil {
 			_, err = tx.ExecContext(ctx, "DO SLEEP(0.2), ?, (SELECT COUNT(*) FROM job FOR UPDATE)", []byte("\xf2\xfe\x42\x58\xb5"))
 		}

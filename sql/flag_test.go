@@ -32,20 +32,3 @@ func TestSettingsOfAHand(t *testing.T) {
 		}
 	}
 }
-
-// TestListedOfAHand: a job that a hand has marked in its own way can be changed.
-func TestListedOfAHand(t *testing.T) {
-	f := setUp(t)
-	id := f.newJob("j")
-	f.exec("UPDATE job SET listed = 7 WHERE id = ?", id)
-	f.tx(func(tx *Tx) error {
-		rows, err := tx.LockJobs([]int64{id})
-		if err != nil {
-			return err
-		}
-		j := rows[id]
-		j.Version++
-		return tx.UpdateJob(&j.Job, j.SpecText)
-	})
-	f.want("listed", 1, "SELECT listed FROM job WHERE id = ?", id)
-}

@@ -12,7 +12,6 @@ import (
 
 	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/testdb"
-	"go-crontab/job"
 )
 
 // fixture is a migrated schema of its own and a pool on it.
@@ -120,66 +119,20 @@ func (f *fixture) refused(what string, want error, fn func(tx *Tx) error) {
 // newJob writes a job that is not due, and returns its id.
 func (f *fixture) newJob(name string) (id int64) {
 	f.Helper()
-	spec := job.Spec{App: "a", Name: name, Schedule: "0 0 1 1 *", Command: "true"}
-	text, err := spec.Encode()
+	f.exec("INSERT IGNORE INTO app (id, name) VALUES (1, 'a')")
+	res, err := f.db.Raw().ExecContext(f.Context(), "INSERT INTO job (app_id, name, hash, next_due) VALUES (1, ?, 7, 1000)", name)
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.tx(func(tx *Tx) (err error) {
-		id, err = tx.InsertJob(&job.Job{Spec: spec, Version: 1, Hash: 7, NextDue: 1000, Created: 1, Updated: 1}, text)
-		return err
-	})
+	if id, err = res.LastInsertId(); err != nil {
+		f.Fatal(err)
+	}
+	f.exec("INSERT INTO job_version (job_id, version, definition, created) VALUES (?, 1, '{}', 1)", id)
 	return id
-}
-
-// tasks plans idle tasks of one job and returns their ids.
-func (f *fixture) tasks(jobID int64, due ...job.Micros) (ids []int64) {
-	f.Helper()
-	f.tx(func(tx *Tx) error {
-		var tasks []job.Task
-		for _, d := range due {
-			tasks = append(tasks, job.Task{JobID: jobID, Due: d, DueNow: d, Hash: 7})
-		}
-		return tx.InsertTasks(tasks)
-	})
-	for _, d := range due {
-		ids = append(ids, f.number("SELECT id FROM task WHERE job_id = ? AND due = ? AND origin = 0", jobID, int64(d)))
-	}
-	return ids
-}
-
-// claimed is tasks that session has claimed.
-func (f *fixture) claimed(session uuid.UUID, base int64, ids []int64) (took []job.Task) {
-	f.Helper()
-	f.tx(func(tx *Tx) (err error) { took, err = tx.Claim(session, base, ids); return err })
-	if len(took) != len(ids) {
-		f.Fatalf("claimed %d of %d tasks", len(took), len(ids))
-	}
-	return took
-}
-
-// prepared are tasks as their rows say.
-func (f *fixture) prepared(ids []int64) (tasks []job.Task) {
-	f.Helper()
-	for _, id := range ids {
-		r, ok := f.row(id)
-		if !ok {
-			f.Fatalf("task %d is gone", id)
-		}
-		tasks = append(tasks, r.Task)
-	}
-	return tasks
 }
 
 // session is a session's id that is easy to tell.
 func session(n byte) uuid.UUID { return uuid.UUID{0: n, 15: n} }
-
-func run(t job.Task, o job.Outcome) job.Run {
-	return job.Run{
-		Launch: t.Launch, JobID: t.JobID, App: "a", Due: t.Due, Until: t.Due, Count: 1, Origin: t.Origin, Attempt: max(1, t.Attempt), Final: true,
-		Ended: t.Due + 1, Result: job.Result{Outcome: o},
-	}
-}
 
 // awaitLockWait returns once a transaction of this schema waits for a lock.
 func (f *fixture) awaitLockWait() {

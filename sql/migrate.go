@@ -88,7 +88,7 @@ func (db *DB) restoreLocks(ctx context.Context) error {
 	return db.Tx(ctx, func(tx *Tx) error {
 		args := []any{int(LockSessions), "session"}
 		for b := range MaxBuckets {
-			args = append(args, int(BucketLock(b)), fmt.Sprintf("task/%d", b))
+			args = append(args, int(BucketLock(b)), fmt.Sprintf("bucket/%d", b))
 		}
 		_, err := tx.exec("restore lock rows", "INSERT INTO locks (id, name) VALUES "+values(MaxBuckets+1, 2)+" ON DUPLICATE KEY UPDATE name = VALUES(name)", args...)
 		return err

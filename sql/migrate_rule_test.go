@@ -8,7 +8,7 @@ import (
 )
 
 // ruleSince is the first migration that must say of each change of a hot table that it locks nothing.
-const ruleSince = 12
+const ruleSince = 2
 
 // TestMigrationsLockNothing: see docs/upgrades.md. A server that cannot do as it is told refuses, in the tests of whoever
 // writes the migration and not at night in a cluster.
@@ -17,7 +17,6 @@ func TestMigrationsLockNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := 0
 	for _, file := range files {
 		number, _, _ := strings.Cut(file.Name(), "_")
 		version, err := strconv.Atoi(number)
@@ -34,52 +33,48 @@ func TestMigrationsLockNothing(t *testing.T) {
 		for _, fault := range lockingStatements(string(text)) {
 			t.Errorf("%s: %s", file.Name(), fault)
 		}
-		held++
-	}
-	if held == 0 {
-		t.Errorf("no migration has version %d or a later one", ruleSince)
 	}
 }
 
 func TestLockingStatements(t *testing.T) {
 	const may = ""
 	for text, want := range map[string]string{
-		"ALTER TABLE task ADD COLUMN x INT NOT NULL DEFAULT 0, ALGORITHM=INSTANT;":           may,
-		"alter table task add key x (due),\n  algorithm = inplace, lock = none;":             may,
-		"ALTER TABLE alert ADD KEY x (id);":                                                  may,
-		"ALTER TABLE task_note ADD KEY x (id);":                                              may,
-		"CREATE OR REPLACE VIEW v AS SELECT t.id FROM task t JOIN job j ON j.id = t.job_id;": may,
-		"CREATE TABLE x (id INT COMMENT 'of task; see job');":                                may,
-		"INSERT INTO setting (name, value) VALUES ('task', 'DELETE FROM task');":             may,
-		"CREATE INDEX x ON history (due) ALGORITHM=INPLACE LOCK=NONE;":                       may,
-		"INSERT INTO alert (app, job, output) VALUES ('a', 'b', 'c');":                       may,
-		"DROP VIEW v_task, v_job;":                                                           may,
-		"-- ALTER TABLE task ADD KEY x (due);\nCREATE TABLE x (id INT); -- UPDATE task":      may,
-		"CREATE TABLE x (id INT);\n-- +goose Down\nALTER TABLE task DROP KEY x;":             may,
+		"ALTER TABLE run ADD COLUMN x INT NOT NULL DEFAULT 0, ALGORITHM=INSTANT;":           may,
+		"alter table run add key x (due),\n  algorithm = inplace, lock = none;":             may,
+		"ALTER TABLE alert ADD KEY x (id);":                                                 may,
+		"ALTER TABLE run_note ADD KEY x (id);":                                              may,
+		"CREATE OR REPLACE VIEW v AS SELECT t.id FROM run t JOIN job j ON j.id = t.job_id;": may,
+		"CREATE TABLE x (id INT COMMENT 'of run; see job');":                                may,
+		"INSERT INTO setting (name, value) VALUES ('run', 'DELETE FROM run');":              may,
+		"CREATE INDEX x ON output (due) ALGORITHM=INPLACE LOCK=NONE;":                       may,
+		"INSERT INTO alert (app, job, output) VALUES ('a', 'b', 'c');":                      may,
+		"DROP VIEW v_run, v_job;":                                                           may,
+		"-- ALTER TABLE run ADD KEY x (due);\nCREATE TABLE x (id INT); -- UPDATE run":       may,
+		"CREATE TABLE x (id INT);\n-- +goose Down\nALTER TABLE run DROP KEY x;":             may,
 
-		"ALTER TABLE task ADD KEY x (due);":                                                               "ALTER TABLE task",
-		"ALTER TABLE `history` ADD COLUMN x INT;":                                                         "ALTER TABLE `history`",
-		"ALTER TABLE job ADD COLUMN x INT, LOCK=NONE;":                                                    "ALTER TABLE job",
-		"ALTER TABLE job ADD COLUMN x INT, ALGORITHM=INPLACE;":                                            "ALTER TABLE job",
-		"ALTER TABLE job ADD COLUMN x INT, ALGORITHM=INPLACE, LOCK=SHARED;":                               "ALTER TABLE job",
-		"ALTER TABLE job ADD COLUMN x INT, ALGORITHM=COPY, LOCK=NONE;":                                    "ALTER TABLE job",
-		"ALTER TABLE job ADD COLUMN x INT, ALGORITHM=NOCOPY, LOCK=NONE;":                                  "ALTER TABLE job",
-		"ALTER TABLE job ADD COLUMN x INT COMMENT 'ALGORITHM=INSTANT';":                                   "ALTER TABLE job",
-		"ALTER TABLE job ADD COLUMN x INT; -- ALGORITHM=INSTANT":                                          "ALTER TABLE job",
-		"CREATE TABLE x (id INT COMMENT 'one; two');\nALTER TABLE output ADD KEY x (launch);":             "ALTER TABLE output",
-		"ALTER TABLE alert ADD KEY x (id), ALGORITHM=INSTANT;\nALTER ONLINE TABLE task ADD KEY x (hash);": "ALTER ONLINE TABLE task",
-		"CREATE INDEX x ON history (due);":                                                                "CREATE INDEX x ON history",
-		"CREATE UNIQUE INDEX x ON task(due);":                                                             "CREATE UNIQUE INDEX x ON task",
-		"DROP INDEX slice ON task;":                                                                       "DROP INDEX slice ON task",
-		"UPDATE task SET hash = 0 WHERE hash > 5;":                                                        "UPDATE task",
-		"UPDATE alert a JOIN job j ON j.id = a.job_id SET a.seen = 0;":                                    "UPDATE alert a JOIN job",
-		"DELETE FROM history WHERE due < 0;":                                                              "DELETE FROM history",
-		"INSERT INTO x (id) SELECT id FROM history;":                                                      "INSERT INTO x (id) SELECT id FROM history",
-		"OPTIMIZE TABLE job;":                                                                             "OPTIMIZE TABLE job",
-		"LOCK TABLES task WRITE;":                                                                         "LOCK TABLES task",
-		"DROP TABLE alert, output;":                                                                       "DROP TABLE alert, output",
-		"TRUNCATE history;":                                                                               "TRUNCATE history",
-		"RENAME TABLE task TO old_task;":                                                                  "RENAME TABLE task",
+		"ALTER TABLE run ADD KEY x (due);":                                                               "ALTER TABLE run",
+		"ALTER TABLE `output` ADD COLUMN x INT;":                                                         "ALTER TABLE `output`",
+		"ALTER TABLE job ADD COLUMN x INT, LOCK=NONE;":                                                   "ALTER TABLE job",
+		"ALTER TABLE job ADD COLUMN x INT, ALGORITHM=INPLACE;":                                           "ALTER TABLE job",
+		"ALTER TABLE job ADD COLUMN x INT, ALGORITHM=INPLACE, LOCK=SHARED;":                              "ALTER TABLE job",
+		"ALTER TABLE job ADD COLUMN x INT, ALGORITHM=COPY, LOCK=NONE;":                                   "ALTER TABLE job",
+		"ALTER TABLE job ADD COLUMN x INT, ALGORITHM=NOCOPY, LOCK=NONE;":                                 "ALTER TABLE job",
+		"ALTER TABLE job ADD COLUMN x INT COMMENT 'ALGORITHM=INSTANT';":                                  "ALTER TABLE job",
+		"ALTER TABLE job ADD COLUMN x INT; -- ALGORITHM=INSTANT":                                         "ALTER TABLE job",
+		"CREATE TABLE x (id INT COMMENT 'one; two');\nALTER TABLE output ADD KEY x (counted);":           "ALTER TABLE output",
+		"ALTER TABLE alert ADD KEY x (id), ALGORITHM=INSTANT;\nALTER ONLINE TABLE run ADD KEY x (hash);": "ALTER ONLINE TABLE run",
+		"CREATE INDEX x ON output (due);":                                                                "CREATE INDEX x ON output",
+		"CREATE UNIQUE INDEX x ON run(due);":                                                             "CREATE UNIQUE INDEX x ON run",
+		"DROP INDEX live ON run;":                                                                        "DROP INDEX live ON run",
+		"UPDATE run SET hash = 0 WHERE hash > 5;":                                                        "UPDATE run",
+		"UPDATE alert a JOIN job j ON j.id = a.job_id SET a.seen = 0;":                                   "UPDATE alert a JOIN job",
+		"DELETE FROM output WHERE due < 0;":                                                              "DELETE FROM output",
+		"INSERT INTO x (id) SELECT id FROM output;":                                                      "INSERT INTO x (id) SELECT id FROM output",
+		"OPTIMIZE TABLE job;":                                                                            "OPTIMIZE TABLE job",
+		"LOCK TABLES run WRITE;":                                                                         "LOCK TABLES run",
+		"DROP TABLE alert, output;":                                                                      "DROP TABLE alert, output",
+		"TRUNCATE output;":                                                                               "TRUNCATE output",
+		"RENAME TABLE run TO old_run;":                                                                   "RENAME TABLE run",
 	} {
 		got := lockingStatements("-- +goose Up\n" + text)
 		if want == may && len(got) > 0 || want != may && (len(got) != 1 || !strings.HasPrefix(got[0], want)) {
@@ -91,7 +86,7 @@ func TestLockingStatements(t *testing.T) {
 var (
 	// quoted and remarks are what says nothing about locks: whichever begins first ends the other.
 	quoted  = regexp.MustCompile(`'(?:[^']|'')*'|--[^\n]*`)
-	hot     = "`?\\b(?:job|task|history|output)\\b`?"
+	hot     = "`?\\b(?:job|run|output)\\b`?"
 	changes = regexp.MustCompile(`(?i)^(?:ALTER\s+(?:ONLINE\s+)?(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?` + hot + `(?:\s|$)|(?:CREATE|DROP)\b[^(]*\bINDEX\b[^(]*\bON\s+` + hot + `)`)
 	// writes lock rows until they are through with all of them, ofTable the table itself.
 	writes  = regexp.MustCompile(`(?i)^(?:UPDATE\s+` + hot + `|(?:UPDATE|DELETE|REPLACE|INSERT)\b.*?\b(?:FROM|JOIN|INTO)\s+` + hot + `)(?:[\s,;(]|$)`)
@@ -118,7 +113,7 @@ func lockingStatements(text string) (faults []string) {
 				faults = append(faults, s+"\n\tmust say ALGORITHM=INSTANT, or ALGORITHM=INPLACE, LOCK=NONE, so that the server refuses instead of locking")
 			}
 		case writes.MatchString(s):
-			faults = append(faults, s+"\n\tlocks rows of a hot table until it is through with all of them; let nodes do it in small batches, as schedule.Tidier does")
+			faults = append(faults, s+"\n\tlocks rows of a hot table until it is through with all of them; let nodes do it in small batches, as result.Tidier does")
 		case ofTable.MatchString(s):
 			faults = append(faults, s+"\n\tlocks a hot table as a whole")
 		}

@@ -2,13 +2,13 @@ package sql
 
 import (
 	"context"
+	stdsql "database/sql"
 	"errors"
 	"strings"
 	"sync"
 	"testing"
 
 	"go-crontab/internal/faultproxy"
-	"go-crontab/job"
 )
 
 // put writes a setting, the smallest change there is.
@@ -104,54 +104,31 @@ func TestReadCommitted(t *testing.T) {
 	f := setUp(t)
 	jobID := f.newJob("j")
 	seen := func(tx *Tx) (n int) {
-		rows, err := tx.tasks("read", "SELECT "+taskColumns+" FROM task WHERE job_id = ?", jobID)
+		err := tx.query("count", func(rows *stdsql.Rows) error { return rows.Scan(&n) }, "SELECT COUNT(*) FROM run WHERE job_id = ?", jobID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(rows)
+		return n
 	}
 	f.tx(func(tx *Tx) error {
 		if n := seen(tx); n != 0 {
-			t.Errorf("at first: got %d tasks, want none", n)
+			t.Errorf("at first: got %d runs, want none", n)
 		}
 		err := f.db.Tx(f.Context(), func(other *Tx) error {
-			if _, err := other.exec("insert", "INSERT INTO task (job_id, due, due_now, hash) VALUES (?, 1, 1, 1)", jobID); err != nil {
+			if _, err := other.exec("insert", `
+				INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash)
+				VALUES (1, ?, 1, 1, 'schedule', 'idle', 0, 0, 1, 1)`, jobID); err != nil {
 				return err
 			}
 			if n := seen(tx); n != 0 {
-				t.Errorf("before its COMMIT: got %d tasks, want none", n)
+				t.Errorf("before its COMMIT: got %d runs, want none", n)
 			}
 			return nil
 		})
 		if n := seen(tx); n != 1 {
-			t.Errorf("after its COMMIT: got %d tasks, want 1", n)
+			t.Errorf("after its COMMIT: got %d runs, want 1", n)
 		}
 		return err
-	})
-}
-
-// TestNobodyWaitsForRowsOfOthers: a transaction locks the rows that it names and no gaps between them, which is what
-// READ COMMITTED and the index hints are for.
-func TestNobodyWaitsForRowsOfOthers(t *testing.T) {
-	f := setUp(t)
-	ids := f.tasks(f.newJob("j"), 10, 20, 30)
-	other := f.newJob("k")
-	f.tx(func(tx *Tx) error {
-		if _, err := tx.LockTasks([]int64{ids[0], ids[2], ids[2] + 1000}); err != nil {
-			return err
-		}
-		if _, err := tx.LiveTasks(other); err != nil {
-			return err
-		}
-		f.tx(func(beside *Tx) error {
-			beside.exec("do not wait", "SET innodb_lock_wait_timeout = 1")
-			rows, err := beside.LockTasks(ids[1:2])
-			if err != nil || len(rows) != 1 {
-				t.Errorf("the task between two locked ones: got %d rows, %v", len(rows), err)
-			}
-			return beside.InsertTasks([]job.Task{{JobID: other, Due: 15, DueNow: 15}, {JobID: 1 << 40, Due: 25, DueNow: 25}})
-		})
-		return nil
 	})
 }
 
