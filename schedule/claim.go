@@ -30,11 +30,12 @@ type Claimer struct {
 
 	Starter *Starter // starts at once what has come; nil: it is prepared, too
 
-	slow   *slowLane
-	signal wake
-	mark   job.Micros // no cursor is older, but for those that a full look finds
-	fullAt job.Micros // when the next look has no lower bound
-	fed    int64      // the last backfill that a look came to, if there are more
+	slow    *slowLane
+	signal  wake
+	mark    job.Micros // no cursor is older, but for those that a full look finds
+	fullAt  job.Micros // when the next look has no lower bound
+	backlog bool       // the last look found more than one batch
+	fed     int64      // the last backfill that a look came to, if there are more
 }
 
 // NewClaimer completes a claimer. Run it.

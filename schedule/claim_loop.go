@@ -2,7 +2,9 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,9 +25,11 @@ const (
 
 // Run claims until ctx is over.
 func (c *Claimer) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
 	var lane sync.WaitGroup
 	lane.Go(func() { c.runSlowLane(ctx) })
 	defer lane.Wait()
+	defer cancel()
 
 	wait := rand.N(claimPeriod) // so that nodes do not march in step
 	for {
@@ -64,9 +68,9 @@ func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err erro
 	}
 
 	for _, slice := range []trip.Slice{own, neglected} {
-		found, err := c.claim(ctx, now, slice)
-		if err != nil || found == claimBatch {
-			return err == nil, err // who has enough to do leaves the rest to others
+		more, err := c.claimIn(ctx, now, slice)
+		if err != nil || more {
+			return more, err // who has enough to do leaves the rest to others
 		}
 	}
 	if err := c.feed(ctx, now); err != nil {
@@ -81,9 +85,38 @@ func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err erro
 	return false, nil
 }
 
+// claimIn claims one batch of a slice, and reports whether there is more. While there was more a moment ago it claims a batch of each
+// half, both at once: while MySQL works on one, this node computes the other.
+func (c *Claimer) claimIn(ctx context.Context, now job.Micros, slice trip.Slice) (more bool, err error) {
+	if slice.FromHash >= slice.ToHash {
+		return false, nil
+	}
+	halves := []trip.Slice{slice}
+	if c.backlog {
+		middle := (slice.FromHash + slice.ToHash) / 2
+		halves = []trip.Slice{slice, slice}
+		halves[0].ToHash, halves[1].FromHash = middle, middle
+	}
+
+	full, failed := make([]bool, len(halves)), make([]error, len(halves))
+	var both sync.WaitGroup
+	for i, half := range halves {
+		both.Go(func() {
+			found, err := c.claim(ctx, now, half)
+			full[i], failed[i] = found >= claimBatch, err
+		})
+	}
+	both.Wait()
+	c.backlog = slices.Contains(full, true)
+	return c.backlog, errors.Join(failed...)
+}
+
 // shareOf is the slice of all times and the hashes of a session's share. Sessions that count each other differently for a moment
 // have shares that overlap or leave a gap. That is harmless: claims are guarded, and what nobody prefers is claimed once it is late.
 func shareOf(s Session) trip.Slice {
 	index, of := s.Share()
+	if index < 0 || of <= 0 {
+		return trip.Slice{} // it has not seen the others yet, or takes no work
+	}
 	return trip.Slice{FromHash: index * job.Hashes / of, ToHash: (index + 1) * job.Hashes / of}
 }
