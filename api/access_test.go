@@ -98,7 +98,7 @@ func TestS2S3WhoMay(t *testing.T) {
 	if !slices.Equal(open, openRoutes) {
 		t.Errorf("open to all are %v, want %v", open, openRoutes)
 	}
-	issuer := auth.Issuer{DB: a.db}
+	issuer := auth.Issuer{DB: a.db.DB}
 	expired := a.newToken("expired", auth.Admin)
 	a.exec("UPDATE api_token SET expires = 1 WHERE name = 'expired'")
 	row, revoked, err := issuer.Create(t.Context(), auth.Spec{Name: "revoked", Grant: auth.Grant{Role: auth.Admin}})

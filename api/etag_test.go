@@ -11,6 +11,7 @@ import (
 
 	"go-crontab/api"
 	"go-crontab/job"
+	"go-crontab/schedule/edit"
 	"go-crontab/secret"
 )
 
@@ -247,19 +248,19 @@ func TestIfMatchOfMany(t *testing.T) {
 	}
 }
 
-// meddling is an editor before whose Update somebody else changes the job.
+// meddling is an editor before whose changes of a definition and a pause somebody else changes the job.
 type meddling struct {
 	api.Editor
 	before func()
 }
 
-func (m meddling) Update(ctx context.Context, id, version int64, spec job.Spec) (job.Job, error) {
+func (m meddling) UpdateAnd(ctx context.Context, id int64, changes int32, spec job.Spec, paused bool) (edit.Done, error) {
 	m.before()
-	return m.Editor.Update(ctx, id, version, spec)
+	return m.Editor.UpdateAnd(ctx, id, changes, spec, paused)
 }
 
-// TestHalfAMatchedChange: a pause that stands is told of, also when the definition is found to be another one then.
-func TestHalfAMatchedChange(t *testing.T) {
+// TestNoHalfOfAMatchedChange: definition and pause change together or not at all, also when somebody comes in between.
+func TestNoHalfOfAMatchedChange(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	one := "/api/v1/jobs/" + s.create("there", nil).text("id")
@@ -268,6 +269,9 @@ func TestHalfAMatchedChange(t *testing.T) {
 		e := editor()
 		return meddling{e, func() {
 			once.Do(func() {
+				if _, err := e.Resume(t.Context(), 1); err != nil {
+					t.Error(err)
+				}
 				if _, err := e.Pause(t.Context(), 1, job.PauseRequest{Reason: "mine"}); err != nil {
 					t.Error(err)
 				}
@@ -275,11 +279,9 @@ func TestHalfAMatchedChange(t *testing.T) {
 		}}
 	}
 	s.serve()
-	r := s.call("PATCH", one, `{"paused": true, "command": "false"}`, "If-Match", `"1"`)
-	if r.status != 503 || !strings.Contains(r.body, "unknown-outcome") {
-		t.Errorf("got %d %s, want to be told that half of it stands", r.status, r.body)
-	}
+	s.call("PATCH", one, `{"paused": false, "command": "false"}`, "If-Match", `"1.1"`).want(412)
 	if o := s.call("GET", one, nil).object(); o.text("paused") != "true" || o.text("command") != "true" {
 		t.Errorf("got %v", o)
 	}
+	s.call("PATCH", one, `{"paused": false, "command": "false"}`, "If-Match", `"1"`).want(200) // about the definition alone
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,22 +17,24 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // FuzzCursor: what is taken is what some list gave, and nothing else is.
 func FuzzCursor(f *testing.F) {
-	given := cursor{list: "runs", executing: true, part: "a \"b\"\n%", RunPlace: sql.RunPlace{ID: 7, Due: 1 << 50, Origin: -1, Attempt: 3}}
-	f.Add(given.String(), "jobs", true, "", int64(1), int64(2), int64(3), 4)
-	f.Add("", "", false, "é\x00\xff", int64(-1), int64(0), int64(1<<62), -4)
-	f.Add("cnVucyBmYWxzZSAxIDIgMyA0ICIi", "a", false, "%d %q", int64(0), int64(0), int64(0), 0)
-	f.Fuzz(func(t *testing.T, text, list string, executing bool, part string, id, due, origin int64, attempt int) {
+	given := cursor{list: "runs", executing: true, part: "a \"b\"\n%", RunPlace: read.RunPlace{ID: 7, Due: 1 << 50, DueNow: 1 << 51, Request: 5, Attempt: 3, Hash: 9}}
+	f.Add(given.String(), "jobs", true, "", int64(1), int64(2), int64(3), 4, 5)
+	f.Add("", "", false, "é\x00\xff", int64(-1), int64(0), int64(1<<62), -4, -5)
+	f.Add("cnVucyBmYWxzZSAxIDIgMyA0ICIi", "a", false, "%d %q", int64(0), int64(0), int64(0), 0, 0)
+	f.Fuzz(func(t *testing.T, text, list string, executing bool, part string, id, due, request int64, attempt, hash int) {
 		if c, ok := parseCursor(text); ok && c.String() != text {
 			t.Fatalf("%q is taken, and is given as %q", text, c.String())
 		}
 		if list == "" || strings.ContainsFunc(list, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return // names of lists are ours
 		}
-		c := cursor{list: list, executing: executing, part: part, RunPlace: sql.RunPlace{ID: id, Due: job.Micros(due), Origin: origin, Attempt: attempt}}
+		place := read.RunPlace{ID: id, Due: job.Micros(due), DueNow: job.Micros(-due), Request: request, Attempt: attempt, Hash: hash}
+		c := cursor{list: list, executing: executing, part: part, RunPlace: place}
 		if !utf8.ValidString(part) {
 			return // parts are checked before
 		}
@@ -75,13 +78,15 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// FuzzPrecondition: a version holds exactly when its tag, or *, stands in the list.
+// FuzzPrecondition: a job is as it is wanted exactly when its tag, the version of its definition, or * stands in the list.
 func FuzzPrecondition(f *testing.F) {
-	f.Add(`"3"`, "", int64(3))
-	f.Add(`"1", W/"3",*`, `"3"`, int64(3))
-	f.Add(`3`, `*`, int64(0))
-	f.Add(`"a,b"`, `W/`, int64(-1))
-	f.Fuzz(func(t *testing.T, match, none string, version int64) {
+	f.Add(`"3.7"`, "", int64(3), int32(7))
+	f.Add(`"3"`, "", int64(3), int32(8))
+	f.Add(`"1", W/"3.1",*`, `"3"`, int64(3), int32(1))
+	f.Add(`3`, `*`, int64(0), int32(0))
+	f.Add(`"a,b"`, `W/`, int64(-1), int32(-1))
+	f.Fuzz(func(t *testing.T, match, none string, version int64, changes int32) {
+		j := &read.Job{Job: job.Job{Version: version, Changes: changes}}
 		r := &http.Request{Header: http.Header{ifMatch: {match}, ifNoneMatch: {none}}}
 		p, err := preconditionOf(r)
 		if err != nil {
@@ -94,14 +99,14 @@ func FuzzPrecondition(f *testing.F) {
 				if strong, is := strings.CutPrefix(t, "W/"); is && weak {
 					t = strong
 				}
-				if t == "*" || t == tagOf(version) {
+				if t == "*" || t == fmt.Sprintf(`"%d"`, version) || t == fmt.Sprintf(`"%d.%d"`, version, changes) {
 					return true
 				}
 			}
 			return false
 		}
 		want := match != "" && !has(match, false) || none != "" && has(none, true)
-		switch err := p.check(version); {
+		switch err := p.check(j); {
 		case (err != nil) != want:
 			t.Fatalf("%q and %q at version %d: got %v, want refused %v", match, none, version, err, want)
 		case err != nil:
@@ -126,7 +131,7 @@ func FuzzHeaders(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { away.Close() })
-	s := New(Config{DB: away, Listen: "127.0.0.1:8610", Hosts: []string{"cron.example"}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Node: "n"})
+	s := New(Config{DB: &read.DB{DB: away}, Listen: "127.0.0.1:8610", Hosts: []string{"cron.example"}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Node: "n"})
 	f.Fuzz(func(t *testing.T, host, id, origin, site, key string) {
 		r := httptest.NewRequest(http.MethodGet, "/readyz/none", nil)
 		r.Host = host

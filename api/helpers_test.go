@@ -20,13 +20,14 @@ import (
 	"go-crontab/node"
 	"go-crontab/session"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // site is a node and its API on a schema of its own.
 type site struct {
 	t     testing.TB
 	dsn   string
-	db    *sql.DB
+	db    *read.DB
 	node  *node.Node
 	cfg   api.Config
 	url   string
@@ -74,12 +75,7 @@ func start(t testing.TB, mod func(*api.Config)) *site {
 	s.db = s.node.Reads()
 	s.cfg = api.Config{
 		DB: s.db, Now: s.node.Now, Node: "knoten-1", Version: "v0.0.0-test", Log: log,
-		Editor: func() api.Editor {
-			if e := s.node.Editor(); e != nil {
-				return e
-			}
-			return nil
-		},
+		Editor: api.EditorOf(s.node.Editor),
 		Ready: func() error {
 			if s.node.Status().Ready {
 				return nil
@@ -108,7 +104,8 @@ func (s *site) reopen() {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { db.Close() })
-	s.db, s.cfg.DB = db, db
+	s.db = &read.DB{DB: db}
+	s.cfg.DB = s.db
 	s.serve()
 }
 
@@ -134,7 +131,7 @@ func (s *site) as(token string) *site {
 // newToken makes a token.
 func (s *site) newToken(name string, role auth.Role, apps ...string) string {
 	s.t.Helper()
-	_, token, err := auth.Issuer{DB: s.db}.Create(s.t.Context(), auth.Spec{Name: name, Grant: auth.Grant{Role: role, Apps: apps}})
+	_, token, err := auth.Issuer{DB: s.db.DB}.Create(s.t.Context(), auth.Spec{Name: name, Grant: auth.Grant{Role: role, Apps: apps}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -297,12 +294,12 @@ func (s *site) walk(path string) (ids []string, items []object) {
 	}
 }
 
-// counts is how many rows there are of what a request may change, and of each job its version.
+// counts is how many rows there are of what a request may change, and how often jobs were changed.
 func (s *site) counts() string {
 	s.t.Helper()
 	out := ""
 	for _, query := range []string{
-		"SELECT COUNT(*) FROM job", "SELECT COALESCE(SUM(version), 0) FROM job", "SELECT COUNT(*) FROM task", "SELECT COUNT(*) FROM history",
+		"SELECT COUNT(*) FROM job", "SELECT COALESCE(SUM(changes), 0) FROM job", "SELECT COUNT(*) FROM run",
 		"SELECT COUNT(*) FROM request",
 	} {
 		out += fmt.Sprint(s.count(query), " ")

@@ -210,8 +210,14 @@ func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.D
 	return &done, err
 }
 
-// jobAfter reads a job that was changed. The change stands, so a reading that fails now must not look like a change that failed.
+// showFor is how long a job may take to be read that was changed.
+const showFor = 5 * time.Second
+
+// jobAfter reads a job that was changed. The change stands, so a reading that fails now must not look like a change that failed. A
+// client that has gone may ask again under its key, and gets the answer then.
 func (s *Server) jobAfter(ctx context.Context, done edit.Done) (*read.Job, error) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), showFor)
+	defer stop()
 	j, err := s.cfg.DB.Job(ctx, done.ID)
 	if err != nil {
 		return nil, &sql.Unknown{Err: fmt.Errorf("the change stands; the job cannot be shown: %w", err)}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/job"
+	"go-crontab/schedule/edit"
 )
 
 func TestJob(t *testing.T) {
@@ -110,7 +110,7 @@ type meanwhile struct {
 	do func()
 }
 
-func (e meanwhile) Resume(ctx context.Context, id int64) (job.Job, error) {
+func (e meanwhile) Resume(ctx context.Context, id int64) (edit.Done, error) {
 	e.do()
 	return e.Editor.Resume(ctx, id)
 }
@@ -123,7 +123,7 @@ func TestResumeOfAVersion(t *testing.T) {
 	seen := s.call("POST", "/api/v1/jobs/1/pause", nil).want(200).header.Get("ETag")
 	editor := s.cfg.Editor
 	change := sync.OnceFunc(func() {
-		if _, err := s.db.Raw().Exec("UPDATE job SET version = version + 1 WHERE id = 1"); err != nil {
+		if _, err := s.db.Raw().Exec("UPDATE job SET changes = changes + 1 WHERE id = 1"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -163,10 +163,10 @@ func TestStatuses(t *testing.T) {
 	if _, err := s.db.Raw().Exec("UPDATE job SET error = 'no good', next_due = NULL WHERE name = 'error'"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.db.Raw().Exec(`UPDATE job SET spec = '{"from":"the future"}' WHERE name = 'unreadable'`); err != nil {
+	if _, err := s.db.Raw().Exec(`UPDATE job_version v JOIN job j ON j.id = v.job_id SET v.definition = '{"from":"the future"}' WHERE j.name = 'unreadable'`); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the finished one is", 5*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM task") == 0 })
+	await(t, "the finished one is", 5*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") == 0 })
 	for _, state := range []string{"active", "paused", "finished", "error"} {
 		_, items := s.walk("/api/v1/jobs?state=" + state)
 		var names []string
@@ -360,7 +360,7 @@ func TestPauseHolds(t *testing.T) {
 	id := s.create("busy", object{"schedule": nil, "every": "100ms", "overlap": "allow"}).text("id")
 	path := "/api/v1/jobs/" + id
 	started := func() int {
-		return s.count("SELECT (SELECT COUNT(*) FROM history WHERE started > 0) + (SELECT COUNT(*) FROM task WHERE state = 2)")
+		return s.count("SELECT COUNT(*) FROM run WHERE started > 0")
 	}
 	for round, how := range []string{"action", "patch"} {
 		n := started()

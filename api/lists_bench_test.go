@@ -18,6 +18,7 @@ import (
 	"go-crontab/internal/listdata"
 	"go-crontab/internal/privatedb"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // BenchmarkLists asks a node for a job, a run, and a page of 100 of each list, by HTTP, among 1,000,000 jobs and 5,000,000
@@ -118,7 +119,7 @@ func startLists(b *testing.B, jobs, runs int) *lists {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { db.Close() })
-	h := httptest.NewServer(api.New(api.Config{DB: db, Editor: func() api.Editor { return nil }, Now: time.Now, Ready: func() error { return nil }, Rate: -1}))
+	h := httptest.NewServer(api.New(api.Config{DB: &read.DB{DB: db}, Editor: func() api.Editor { return nil }, Now: time.Now, Ready: func() error { return nil }, Rate: -1}))
 	b.Cleanup(h.Close)
 	at := func(part int64) string {
 		return time.UnixMicro(listdata.Epoch + int64(runs)*part).UTC().Format(time.RFC3339)

@@ -13,6 +13,7 @@ import (
 	"go-crontab/api"
 	"go-crontab/auth"
 	"go-crontab/job"
+	"go-crontab/schedule/edit"
 )
 
 // wantSame expects what another request was answered, as a repetition of it.
@@ -265,11 +266,11 @@ type slow struct {
 	done, answer chan struct{}
 }
 
-func (e slow) Pause(ctx context.Context, id int64, p job.PauseRequest) (job.Job, error) {
-	j, err := e.Editor.Pause(ctx, id, p)
+func (e slow) Pause(ctx context.Context, id int64, p job.PauseRequest) (edit.Done, error) {
+	done, err := e.Editor.Pause(ctx, id, p)
 	close(e.done)
 	<-e.answer
-	return j, err
+	return done, err
 }
 
 // TestOnceAndTheClientHangsUp: the answer is kept for who asks again.
@@ -324,7 +325,7 @@ func TestTokenOnce(t *testing.T) {
 	}
 	s.as(token).call("GET", "/api/v1/me", nil).want(200)
 	// Another admin of the same name (the first one's token was replaced) is not who was answered.
-	again, err := auth.Issuer{DB: s.db}.Bootstrap(t.Context(), true)
+	again, err := auth.Issuer{DB: s.db.DB}.Bootstrap(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // running runs a job at once and returns its run.
@@ -112,12 +113,13 @@ func TestOutputWithGaps(t *testing.T) {
 	s := start(t, nil)
 	id := s.create("gaps", object{"command": "sleep 60"}).text("id")
 	run := s.running(id)
-	launch, err := job.ParseLaunch(run)
+	number, err := job.ParseRunID(run)
 	if err != nil {
 		t.Fatal(err)
 	}
+	launch := job.Launch{Run: number, Claim: int32(s.count("SELECT claim FROM run WHERE id = ?", number))}
 	err = s.db.Tx(t.Context(), func(tx *sql.Tx) error {
-		return tx.PutChunks([]sql.Chunk{
+		return trip.PutChunks(tx, []trip.Chunk{
 			{Launch: launch, Piece: job.Piece{At: 0, Data: []byte("head\n")}}, {Launch: launch, Piece: job.Piece{At: 100, Data: []byte("ta")}},
 			{Launch: launch, Piece: job.Piece{At: 102, Data: []byte("il")}},
 		})
@@ -147,16 +149,10 @@ func TestOutputWithGaps(t *testing.T) {
 	}
 	check()
 	// The same, of a run that has ended.
-	err = s.db.Tx(t.Context(), func(tx *sql.Tx) error {
-		return tx.InsertRuns([]job.Run{{
-			Launch: job.Launch{Session: launch.Session, N: 999_999}, JobID: 1, Due: 1, Until: 1, Count: 1, Attempt: 1, Final: true, Ended: 2,
-			Result: job.Result{Outcome: job.Lost, Output: job.Output{Head: []byte("head\n"), Tail: []byte("tail"), Bytes: 104}},
-		}})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	path = "/api/v1/runs/" + launch.Session.String() + "-999999/output"
+	s.exec("INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started, ended, outcome, final, output_bytes, output_kept)" +
+		" SELECT 999999, job_id, app_id, 1, kind, 'ended', -2, 1, 1, hash, 1, 2, 'lost', 1, 104, 9 FROM run WHERE id = " + run)
+	s.exec("INSERT INTO output (run_id, head, tail) VALUES (999999, 'head\n', 'tail')")
+	path = "/api/v1/runs/999999/output"
 	check()
 }
 

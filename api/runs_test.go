@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"go-crontab/job"
-	"go-crontab/sql"
 
 	"github.com/google/uuid"
 )
@@ -146,36 +145,35 @@ func TestRunPages(t *testing.T) {
 	}
 	s.stopNode() // nobody else touches the rows
 	const base = job.Micros(1_900_000_000_000_000)
-	session := uuid.New()
 	s.reopen()
-	insert := func(query string, args ...any) {
+	session := uuid.New()
+	s.exec("INSERT INTO session (id, node, started, beat_at) VALUES (?, 'n0', 1, 1)", session[:])
+	s.exec("INSERT INTO life (id, session, node, started) VALUES (100, ?, 'n0', 1), (101, ?, 'n1', 1)", session[:], uuid.New())
+	insert := func(id, i int, state string, owner, attempt int, due, dueNow job.Micros, outcome int, more string) {
 		t.Helper()
-		if _, err := s.db.Raw().Exec(query, args...); err != nil {
-			t.Fatal(err)
+		kind, request := "schedule", i
+		if request != 0 {
+			kind = "manual"
+		}
+		s.exec("INSERT INTO run (id, job_id, app_id, version, due, due_now, kind, request, attempt, state, owner, claim, hash, session, started, ended, outcome, final, due_count, due_last)"+
+			" SELECT ?, id, app_id, 1, ?, ?, ?, ?, ?, ?, ?, 1, hash, ?, ?, ?, ?, 1, "+more+" FROM job WHERE id = ?",
+			id, int64(due), int64(dueNow), kind, request, attempt, state, owner, 100+i%2, int64(base)+int64(rand.N(100)), int64(base)+200, outcome, jobs[i%3])
+		if state == "ended" && outcome > 1 {
+			s.exec("INSERT INTO notable (outcome, due, run_id, app_id, job_id) SELECT outcome, due, id, app_id, job_id FROM run WHERE id = ?", id)
 		}
 	}
-	insert("INSERT INTO session (id, node, started, beat_at) VALUES (?, 'n0', 1, 1)", session[:])
 	for i := range 13 {
-		// Two at a time have the same due time, so that it does not decide the order alone.
-		insert("INSERT INTO task (job_id, due, due_now, origin, hash, state, session_id, launch, started) VALUES (?, ?, ?, ?, 0, 2, ?, ?, ?)",
-			jobs[i%3], int64(base)+int64(i/2*1000), int64(base)+int64(i/2*1000), i%5, session[:], 1000+i, int64(base)+int64(rand.N(100)))
+		// Two at a time have the same due time, so that it does not decide the order alone. All execute on n0.
+		insert(1000+i, i, "executing", 100, 1, base+job.Micros(i/2*1000), job.Micros(time.Now().UnixMicro()), 9, "NULL, NULL")
+		s.exec("UPDATE run SET session = 100 WHERE id = ?", 1000+i)
 	}
-	err := s.db.Tx(t.Context(), func(tx *sql.Tx) error {
-		var runs []job.Run
-		var id int64
-		for i := range 37 {
-			fmt.Sscan(jobs[i%3], &id)
-			due := base - job.Micros(rand.N(5)*1000)
-			runs = append(runs, job.Run{
-				Launch: job.Launch{Session: session, N: int64(1 + i)}, JobID: id, Due: due, Until: due, Count: 1, Origin: int64(i), Attempt: 1 + i%2, Final: true,
-				Started: base, Ended: base + 5, Node: fmt.Sprint("n", i%2), Result: job.Result{Outcome: job.Outcome(1 + i%8)},
-			})
+	for i := range 37 {
+		more := "NULL, NULL"
+		if i == 5 {
+			more = fmt.Sprintf("4, %d", base+77)
 		}
-		runs[5].Count, runs[5].Until = 4, base+77
-		return tx.InsertRuns(runs)
-	})
-	if err != nil {
-		t.Fatal(err)
+		due := base - job.Micros(rand.N(5)*1000)
+		insert(2000+i, i, "ended", -2, 1+i%2, due, due, 1+i%8, more)
 	}
 	all := s.once("/api/v1/runs?limit=200", 50)
 	for _, limit := range []int{1, 2, 12, 13, 14, 49, 50, 51} {

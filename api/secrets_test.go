@@ -109,7 +109,7 @@ func TestWhoMayKeepSecrets(t *testing.T) {
 	t.Parallel()
 	s := start(t, keyed(t, secret.NewKey()))
 	admin := s.token
-	issuer := auth.Issuer{DB: s.db}
+	issuer := auth.Issuer{DB: s.db.DB}
 	as := func(role auth.Role, apps ...string) string {
 		t.Helper()
 		_, token, err := issuer.Create(job.WithActor(t.Context(), job.Actor{Who: "test"}), auth.Spec{Name: role.String() + strings.Join(apps, "-"), Grant: auth.Grant{Role: role, Apps: apps}, Life: time.Hour})
@@ -181,7 +181,7 @@ func TestSecretsAreNotTaken(t *testing.T) {
 
 	beta.call("PUT", "/api/v1/secrets/pg", object{"value": "of beta", "app": "beta"}).want(201)
 	beta.call("POST", "/api/v1/jobs", made).want(201)
-	reader := &secret.Reader{DB: s.db, Keys: s.cfg.SecretKeys}
+	reader := &secret.Reader{DB: s.db.DB, Keys: s.cfg.SecretKeys}
 	for _, app := range []string{"alpha", "beta"} {
 		if got, err := reader.Values(t.Context(), app, []job.Secret{"pg"}); err != nil || got["pg"] != "of "+app {
 			t.Errorf("jobs of %s use %q, %v", app, got["pg"], err)

@@ -192,7 +192,7 @@ func TestStreamsAreCutOff(t *testing.T) {
 	s := start(t, nil)
 	run := s.running(s.create("long", object{"command": "sleep 600", "app": "a"}).text("id"))
 	output := "/api/v1/runs/" + run + "/output"
-	issuer := auth.Issuer{DB: s.db}
+	issuer := auth.Issuer{DB: s.db.DB}
 	made, token, err := issuer.Create(t.Context(), auth.Spec{Name: "reader", Grant: auth.Grant{Role: auth.Viewer, Apps: []string{"a"}}})
 	if err != nil {
 		t.Fatal(err)
