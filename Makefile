@@ -100,8 +100,8 @@ bench: deps build ## Measure, and write docs/performance.md (REPEAT=3; an hour o
 	$(MAKE) --no-print-directory bench-page
 
 bench-peers: build ## Measure a backlog beside River on PostgreSQL (needs apt-get install postgresql; REPEAT=3; 5 minutes)
-	$(GO) test -c -o bin/second.test ./schedule
-	cd tools/peers && $(GO) run . -repeat $(REPEAT) -go-crontab ../../bin/go-crontab -second ../../bin/second.test
+	$(GO) test -c -o bin/trip.test ./test/trip
+	cd tools/peers && $(GO) run . -repeat $(REPEAT) -go-crontab ../../bin/go-crontab -trip ../../bin/trip.test
 
 bench-page: ## Write what make bench measured into docs/performance.md
 	$(GO) run ./internal/benchpage -page docs/performance.md -plots images bin/bench/*.json

@@ -8,27 +8,33 @@ import (
 	"go-crontab/job"
 )
 
-// record is one start, as the history has it.
+// record is one start, as its run has it.
 type record struct{ due, late int64 }
 
-// inSpan is how many due times of [from, to) a row of the history stands for, and ofSpan finds the rows that stand for any:
-// who is far behind ends due times, which are a steady distance apart, by one row for many of them, and that may reach into the span from
-// before it, or out of it. Their parameters are those that edges returns.
+// inSpan is how many due times of [from, to) an ended run stands for, and ofSpan finds the runs that stand for any. A node that is
+// far behind ends many due times, a steady distance apart, by one run. Such a run may reach into the span from before it, or out of
+// it. Their parameters are those that edges returns.
 const (
-	apart  = "((due_last - due) / (due_count - 1))"
-	inSpan = "CAST(IF(due_count = 1, 1, LEAST(due_count, CEIL((? - due) / " + apart + ")) - GREATEST(0, CEIL((? - due) / " + apart + "))) AS SIGNED)"
-	ofSpan = " FROM history WHERE due >= ? AND due < ? AND due_last >= ? AND origin = 0 AND final = 1"
+	apart  = `((due_last - due) / (due_count - 1))`
+	inSpan = `CAST(IF(COALESCE(due_count, 1) = 1, 1, LEAST(due_count, CEIL((? - due) / ` + apart + `))
+			- GREATEST(0, CEIL((? - due) / ` + apart + `))) AS SIGNED)`
+	ofSpan = `
+		FROM run
+		WHERE owner = -2 AND due_now >= ? AND due >= ? AND due < ? AND COALESCE(due_last, due) >= ?
+			AND kind = 'schedule' AND final = 1`
 )
 
 func edges(from, to time.Time) []any {
-	a, b := from.UnixMicro(), to.UnixMicro()
-	return []any{b, a, from.Add(-time.Hour).UnixMicro(), b, a}
+	a, b, early := from.UnixMicro(), to.UnixMicro(), from.Add(-time.Hour).UnixMicro()
+	return []any{b, a, early, early, b, a}
 }
 
 // account holds the due times of [from, to) against the records of them: so many were due. It returns what was started,
 // too.
 func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a Account, started []record, err error) {
-	rows, err := c.db.QueryContext(ctx, "SELECT job_id, due, outcome, "+inSpan+", started, lateness"+ofSpan, edges(from, to)...)
+	const query = `
+		SELECT job_id, due, outcome, ` + inSpan + `, started, CAST(started - due_now AS SIGNED)` + ofSpan
+	rows, err := c.db.QueryContext(ctx, query, edges(from, to)...)
 	if err != nil {
 		return a, nil, err
 	}
@@ -37,7 +43,7 @@ func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a 
 	seen := map[[2]int64]bool{}
 	for rows.Next() {
 		var id, at, count, began, late int64
-		var outcome job.Outcome
+		var outcome string
 		if err := rows.Scan(&id, &at, &outcome, &count, &began, &late); err != nil {
 			return a, nil, err
 		}
@@ -47,8 +53,8 @@ func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a 
 		}
 		seen[[2]int64{id, at}] = true
 		a.Once += count
-		if outcome != job.Succeeded {
-			a.Other[outcome.String()] += count
+		if outcome != job.Succeeded.String() {
+			a.Other[outcome] += count
 		}
 		if began != 0 {
 			started = append(started, record{at, late})
@@ -60,20 +66,40 @@ func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a 
 	if err := rows.Err(); err != nil {
 		return a, nil, err
 	}
-	var tasks, ahead int64
-	err = c.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM task WHERE due >= ? AND due < ? AND origin = 0", from.UnixMicro(), to.UnixMicro()).Scan(&tasks)
-	if err == nil { // what is not planned yet, of jobs that are due each second or once
-		err = c.db.QueryRowContext(ctx, "SELECT CAST(COALESCE(SUM(CEIL((? - GREATEST(next_due, next_due + CEIL((? - next_due) / 1000000) * 1000000)) / 1000000)), 0) AS SIGNED) FROM job WHERE next_due < ?",
-			to.UnixMicro(), from.UnixMicro(), to.UnixMicro()).Scan(&ahead)
-	}
-	a.Open = min(tasks+ahead, max(0, due-a.Once))
+	open, err := c.open(ctx, from, to)
+	a.Open = min(open, max(0, due-a.Once))
 	a.Missing = max(0, due-a.Once-a.Open)
 	return a, started, err
 }
 
+// open counts due times of [from, to) that have not ended: those that have a run, and those that nobody has claimed, of jobs that are
+// due each second or once.
+func (c *schema) open(ctx context.Context, from, to time.Time) (int64, error) {
+	const claimed = `
+		SELECT COUNT(*)
+		FROM run
+		WHERE due >= ? AND due < ? AND kind = 'schedule' AND state <> 'ended'`
+	const ahead = `
+		SELECT CAST(COALESCE(SUM(CEIL((? - GREATEST(next_due, next_due + CEIL((? - next_due) / 1000000) * 1000000)) / 1000000)), 0) AS SIGNED)
+		FROM job
+		WHERE next_due < ?`
+
+	var runs, dues int64
+	first, end := from.UnixMicro(), to.UnixMicro()
+	err := c.db.QueryRowContext(ctx, claimed, first, end).Scan(&runs)
+	if err == nil {
+		err = c.db.QueryRowContext(ctx, ahead, end, first, end).Scan(&dues)
+	}
+	return runs + dues, err
+}
+
 // began counts what was started in [from, to).
 func (c *schema) began(ctx context.Context, from, to time.Time) (n int64, err error) {
-	err = c.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM history WHERE started >= ? AND started < ?", from.UnixMicro(), to.UnixMicro()).Scan(&n)
+	const query = `
+		SELECT COUNT(*)
+		FROM run
+		WHERE state = 'ended' AND started >= ? AND started < ?`
+	err = c.db.QueryRowContext(ctx, query, from.UnixMicro(), to.UnixMicro()).Scan(&n)
 	return n, err
 }
 
@@ -83,7 +109,7 @@ func (c *schema) awaitRecords(ctx context.Context, from, to time.Time, due int64
 	last, since := int64(-1), time.Now()
 	for {
 		var n int64
-		if err := c.db.QueryRowContext(ctx, "SELECT COALESCE(SUM("+inSpan+"), 0)"+ofSpan, edges(from, to)...).Scan(&n); err != nil {
+		if err := c.db.QueryRowContext(ctx, "SELECT COALESCE(SUM("+inSpan+"), 0) "+ofSpan, edges(from, to)...).Scan(&n); err != nil {
 			return fmt.Errorf("count records: %w", err)
 		}
 		if n >= due {

@@ -60,28 +60,31 @@ func (b *run) measureLimit(ctx context.Context, l limit, c *schema, r *Result) (
 	return nil
 }
 
-// historyLimit is how many records the server takes that nobody plans, claims or starts: batches of 500 into the table
-// of the history, from two connections, each batch a commit.
-func historyLimit(ctx context.Context, b *run, c *schema) (*Limit, error) {
+// insertLimit is how many ended runs the server takes that nobody claims, starts or finishes: batches of 500 from two connections,
+// each batch a commit.
+func insertLimit(ctx context.Context, b *run, c *schema) (*Limit, error) {
 	const batch = 500
-	columns := "job_id, due, session_id, launch, outcome, due_last, started, ended, node, app"
-	values := strings.TrimSuffix(strings.Repeat("(?,?,?,?,1,?,1,1,'bench',1),", batch), ",")
-	var launch atomic.Int64
-	rate, err := b.repeated(ctx, 2, func(worker int) (int, error) {
-		args := make([]any, 0, 5*batch)
+	const insert = `
+		INSERT INTO run (id, job_id, due, due_now, app_id, kind, state, owner, claim, hash, session, started, ended, outcome, final)
+		VALUES `
+	values := strings.TrimSuffix(strings.Repeat("(?,?,?,?,1,'schedule','ended',-2,1,0,1,1,1,'succeeded',1),", batch), ",")
+	var last [2]int64
+	rate, err := b.repeated(ctx, len(last), func(worker int) (int, error) {
+		args := make([]any, 0, 4*batch)
 		for range batch {
-			n := launch.Add(1)
-			args = append(args, n%10_000, -n, fmt.Sprintf("limit-%010d", worker), n, -n)
+			last[worker]++
+			n := last[worker]
+			args = append(args, int64(worker)<<32+n, int64(worker)*10_000+n%10_000, n, n)
 		}
-		_, err := c.db.ExecContext(ctx, "INSERT INTO history ("+columns+") VALUES "+values, args...)
+		_, err := c.db.ExecContext(ctx, insert+values, args...)
 		return batch, err
 	})
 	if err != nil {
 		return nil, err
 	}
 	// Not deleted: the server would go on removing the rows while the scenario is measured.
-	_, err = c.db.ExecContext(ctx, "TRUNCATE TABLE history")
-	return &Limit{What: "rows of history, written by themselves in batches of 500", Rate: rate}, err
+	_, err = c.db.ExecContext(ctx, "TRUNCATE TABLE run")
+	return &Limit{What: "rows of ended runs, written by themselves in batches of 500", Rate: rate}, err
 }
 
 // bashLimit is how many times per second bash starts and ends, with as many at a time as there are processors and two

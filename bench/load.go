@@ -50,14 +50,18 @@ func (c *schema) once(ctx context.Context, n int, at time.Time, w work) error {
 	})
 }
 
-// insert adds jobs as a planner finds them: their first due time known, and not planned yet.
+// insert adds jobs as a claim finds them: their first due time known, and without a run.
 func (c *schema) insert(ctx context.Context, n int, spec func(i int) job.Spec) error {
 	numbers := make([]int, n)
 	for i := range numbers {
 		numbers[i] = i
 	}
+	app, err := c.app(ctx, job.DefaultApp)
+	if err != nil {
+		return err
+	}
 	for part := range slices.Chunk(numbers, 1000) {
-		var args []any
+		var jobs, versions []any
 		for _, i := range part {
 			s := spec(i)
 			first := s.Start
@@ -69,33 +73,68 @@ func (c *schema) insert(ctx context.Context, n int, spec func(i int) job.Spec) e
 			if err != nil {
 				return err
 			}
-			args = append(args, s.App, s.Name, job.HashOf(s.App, s.Name), text, first.UnixMicro())
+			c.jobs++
+			jobs = append(jobs, c.jobs, app, s.Name, job.HashOf(s.App, s.Name), first.UnixMicro())
+			versions = append(versions, c.jobs, text)
 		}
-		rows := strings.TrimSuffix(strings.Repeat("(?,?,?,?,?,1,1,1),", len(part)), ",")
-		if _, err := c.db.ExecContext(ctx, "INSERT INTO job (app, name, hash, spec, next_due, created, updated, listed) VALUES "+rows, args...); err != nil {
+		if err := c.values(ctx, "INSERT INTO job (id, app_id, name, hash, next_due) VALUES ", "(?,?,?,?,?)", jobs); err != nil {
 			return fmt.Errorf("add jobs: %w", err)
+		}
+		if err := c.values(ctx, "INSERT INTO job_version (job_id, version, definition, created) VALUES ", "(?,1,?,1)", versions); err != nil {
+			return fmt.Errorf("add definitions: %w", err)
 		}
 	}
 	return nil
 }
 
+// values inserts rows of one shape.
+func (c *schema) values(ctx context.Context, insert, row string, args []any) error {
+	rows := strings.Repeat(row+",", len(args)/strings.Count(row, "?"))
+	_, err := c.db.ExecContext(ctx, insert+strings.TrimSuffix(rows, ","), args...)
+	return err
+}
+
+// app is the number of an app, which is added if it is not there.
+func (c *schema) app(ctx context.Context, name string) (id int64, err error) {
+	if _, err := c.db.ExecContext(ctx, "INSERT IGNORE INTO app (name) VALUES (?)", name); err != nil {
+		return 0, fmt.Errorf("add an app: %w", err)
+	}
+	err = c.db.QueryRowContext(ctx, "SELECT id FROM app WHERE name = ?", name).Scan(&id)
+	return id, err
+}
+
 // idle adds jobs that are not due for long, many at a time.
 func (c *schema) idle(ctx context.Context, n int, from time.Time) error {
 	at := from.AddDate(1, 0, 0)
-	s := job.Spec{Name: "NAME", Every: job.Duration(time.Hour), Start: &at, Command: "true"}
+	s := job.Spec{App: "idle", Name: "NAME", Every: job.Duration(time.Hour), Start: &at, Command: "true"}
 	s.Defaults(at)
 	text, err := s.Encode()
 	if err != nil {
 		return err
 	}
+	app, err := c.app(ctx, "idle")
+	if err != nil {
+		return err
+	}
+	const jobs = `
+		INSERT INTO job (id, app_id, name, hash, next_due)
+		SELECT ? + i, ?, CONCAT('idle-', ? + i), (? + i) % 1024, ? + (? + i) * 1000
+		FROM ` + numbers + `
+		WHERE i < ?`
+	const versions = `
+		INSERT INTO job_version (job_id, version, definition, created)
+		SELECT ? + i, 1, REPLACE(?, 'NAME', CONCAT('idle-', ? + i)), 1
+		FROM ` + numbers + `
+		WHERE i < ?`
 	for begin := 0; begin < n; begin += 100_000 {
-		_, err := c.db.ExecContext(ctx, "INSERT INTO job (app, name, hash, spec, next_due, created, updated, listed)"+
-			" SELECT 'idle', CONCAT('idle-', ?+i), (?+i) % 1024, REPLACE(?, 'NAME', CONCAT('idle-', ?+i)), ? + (?+i) * 1000, 1, 1, 1"+
-			" FROM "+numbers+" WHERE ?+i < ?",
-			begin, begin, text, begin, at.UnixMicro(), begin, begin, n)
-		if err != nil {
+		id, count := c.jobs+1, min(100_000, n-begin)
+		if _, err := c.db.ExecContext(ctx, jobs, id, app, begin, begin, at.UnixMicro(), begin, count); err != nil {
 			return fmt.Errorf("add idle jobs: %w", err)
 		}
+		if _, err := c.db.ExecContext(ctx, versions, id, text, begin, count); err != nil {
+			return fmt.Errorf("add definitions of idle jobs: %w", err)
+		}
+		c.jobs += int64(count)
 	}
 	return nil
 }

@@ -43,21 +43,24 @@ func (p *past) fill(ctx context.Context, c *schema, now time.Time) error {
 	if _, err := c.db.ExecContext(ctx, "REPLACE INTO retention (app, spec) VALUES ('', ?)", keep); err != nil {
 		return fmt.Errorf("set the rule of retention: %w", err)
 	}
-	// A launch is a number of one session that nobody has; its jobs' ids come first, so that rows lie as a run of retention finds them.
-	const session = "REPEAT('p', 16)"
+	// Their ids are below those of any session. Those of a job follow one another, as retention finds them.
+	const insert = `
+		INSERT INTO run (id, job_id, app_id, due, due_now, kind, state, owner, claim, hash, started, ended, outcome, final, output_bytes, output_kept)
+		SELECT j.id * ? + i, j.id, j.app_id, ? + i, ? + i, 'schedule', 'ended', -2, 1, j.hash, ? + i, ? + i, 'succeeded', 1, 100, 100
+		FROM (SELECT id, app_id, hash FROM job ORDER BY id LIMIT 200 OFFSET ?) j
+		CROSS JOIN ` + numbers + `
+		WHERE i < ?
+		ORDER BY j.id, i`
 	old := now.AddDate(0, 0, -2).UnixMicro()
 	for from := 0; from < p.jobs; from += 200 {
-		if _, err := c.db.ExecContext(ctx, "INSERT INTO history (job_id, app, due, session_id, launch, outcome, due_last, started, ended, output_bytes, output_kept, node)"+
-			" SELECT j.id, CRC32(j.app), ? + i, "+session+", j.id * ? + i, 1, ? + i, ? + i, ? + i, 100, 100, 'bench-0'"+
-			" FROM (SELECT id, app FROM job ORDER BY id LIMIT 200 OFFSET ?) j CROSS JOIN "+numbers+" WHERE i < ? ORDER BY j.id, i",
-			old, p.records, old, old, old, from, p.records); err != nil {
+		if _, err := c.db.ExecContext(ctx, insert, p.records, old, old, old, old, from, p.records); err != nil {
 			return fmt.Errorf("add old records: %w", err)
 		}
 	}
-	if _, err := c.db.ExecContext(ctx, "INSERT INTO output (session_id, launch, head, tail) SELECT session_id, launch, REPEAT('x', 100), '' FROM history"); err != nil {
+	if _, err := c.db.ExecContext(ctx, "INSERT INTO output (run_id, head, tail) SELECT id, REPEAT('x', 100), '' FROM run"); err != nil {
 		return fmt.Errorf("add old output: %w", err)
 	}
-	if err := c.db.QueryRowContext(ctx, "SELECT MAX(id) FROM history").Scan(&p.last); err != nil {
+	if err := c.db.QueryRowContext(ctx, "SELECT MAX(id) FROM run").Scan(&p.last); err != nil {
 		return fmt.Errorf("count old records: %w", err)
 	}
 	return nil
@@ -65,7 +68,7 @@ func (p *past) fill(ctx context.Context, c *schema, now time.Time) error {
 
 // count returns how many of the records are left.
 func (p *past) count(ctx context.Context, c *schema) (n int64, err error) {
-	if err := c.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM history WHERE id <= ?", p.last).Scan(&n); err != nil {
+	if err := c.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM run WHERE id <= ?", p.last).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count old records: %w", err)
 	}
 	return n, nil

@@ -119,7 +119,7 @@ func (b *run) startNodes(ctx context.Context, c *schema, n int, executor string,
 
 func stopAll(members []*member) {
 	for _, m := range members {
-		_ = m.stop() // what it did is in the history
+		_ = m.stop() // what it did is in the rows of runs
 	}
 }
 
@@ -206,7 +206,7 @@ func (c *schema) awaitClock(ctx context.Context, at time.Time) error {
 	}
 }
 
-// hide adds one-shot jobs that nobody plans until they are shown.
+// hide adds one-shot jobs that nobody claims until they are shown.
 func (c *schema) hide(ctx context.Context, n int, at time.Time, w work) error {
 	if err := c.once(ctx, n, at, w); err != nil {
 		return err
@@ -217,7 +217,7 @@ func (c *schema) hide(ctx context.Context, n int, at time.Time, w work) error {
 
 // show makes them due, all at once, and returns when that was.
 func (c *schema) show(ctx context.Context, at time.Time) (us int64, err error) {
-	if _, err := c.db.ExecContext(ctx, "UPDATE job SET next_due = ?, finished = 0", at.UnixMicro()); err != nil {
+	if _, err := c.db.ExecContext(ctx, "UPDATE job SET next_due = ?", at.UnixMicro()); err != nil {
 		return 0, err
 	}
 	return c.now(ctx)

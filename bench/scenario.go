@@ -19,13 +19,13 @@ type Scenario struct {
 func Scenarios() []Scenario {
 	return []Scenario{
 		{"steady", "jobs due once a second, spread over it, that do nothing", true, func(ctx context.Context, b *run) ([]Result, error) {
-			return b.steadily(ctx, steady{Spread: true, Limit: historyLimit})
+			return b.steadily(ctx, steady{Spread: true, Limit: insertLimit})
 		}},
 		{"herd", "the same, all due at the same instant", true, func(ctx context.Context, b *run) ([]Result, error) {
 			return b.steadily(ctx, steady{})
 		}},
 		{"burst", "one-shot jobs that are all overdue, worked off at full speed", true, func(ctx context.Context, b *run) ([]Result, error) {
-			return b.bursting(ctx, burst{Jobs: 100_000, Limit: historyLimit})
+			return b.bursting(ctx, burst{Jobs: 100_000, Limit: insertLimit})
 		}},
 		{"shell", "the same with bash -c true", true, func(ctx context.Context, b *run) ([]Result, error) {
 			return b.bursting(ctx, burst{Jobs: 5_000, Work: bash, Executor: "jobs", Limit: bashLimit})
@@ -191,7 +191,7 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 			return err
 		}
 		from := first.Add(b.warm())
-		if !b.hasty { // planning all of them ahead for the first time takes so many more round trips
+		if !b.hasty { // claiming all of them for the first time takes so many more round trips
 			from = from.Add(1000 * cmp.Or(b.RoundTrip, w.RoundTrip))
 		}
 		if err := c.awaitClock(ctx, from); err != nil {
@@ -322,7 +322,7 @@ func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
 			return err
 		}
 		var end int64
-		if err := c.db.QueryRowContext(ctx, "SELECT COALESCE(MAX(ended), 0) FROM history WHERE due = ?", at.UnixMicro()).Scan(&end); err != nil {
+		if err := c.db.QueryRowContext(ctx, "SELECT COALESCE(MAX(ended), 0) FROM run WHERE due = ?", at.UnixMicro()).Scan(&end); err != nil {
 			return err
 		}
 		us := make([]int64, len(started))

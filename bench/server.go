@@ -105,6 +105,7 @@ type schema struct {
 	*server
 	name string
 	db   *stdsql.DB
+	jobs int64 // id of the last one that was added
 	made bool
 }
 

@@ -32,7 +32,7 @@ func main() {
 	jobs := flag.Int("jobs", 100_000, "how many jobs the backlog has")
 	repeat := flag.Int("repeat", 3, "how often each is measured")
 	program := flag.String("go-crontab", "bin/go-crontab", "the program")
-	second := flag.String("second", "", "the compiled tests of internal/second, which measure the second edition of its trip")
+	trip := flag.String("trip", "", "the compiled tests of test/trip, which measure the trip of go-crontab with nothing around it")
 	flag.Parse()
 
 	ctx := context.Background()
@@ -40,8 +40,8 @@ func main() {
 		{"River on PostgreSQL", func() (float64, error) { return riverRate(ctx, *jobs) }},
 		{"go-crontab", func() (float64, error) { return benchRate(ctx, *program, *jobs) }},
 	}
-	if *second != "" {
-		contenders = append(contenders, contender{"go-crontab, second edition", func() (float64, error) { return drainRate(ctx, *second, *jobs) }})
+	if *trip != "" {
+		contenders = append(contenders, contender{"the trip of go-crontab", func() (float64, error) { return drainRate(ctx, *trip, *jobs) }})
 	}
 	if err := compare(contenders, *jobs, *repeat); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
@@ -102,7 +102,7 @@ func benchRate(ctx context.Context, program string, jobs int) (float64, error) {
 
 var runsPerSecond = regexp.MustCompile(`([0-9.]+) runs/s`)
 
-// drainRate runs the benchmark of the second edition.
+// drainRate runs the benchmark of the trip.
 func drainRate(ctx context.Context, tests string, jobs int) (float64, error) {
 	out, err := exec.CommandContext(ctx, tests, "-test.run", "none", "-test.bench", "Drain", "-test.benchtime", "1x", "-drain", strconv.Itoa(jobs)).CombinedOutput()
 	found := runsPerSecond.FindSubmatch(out)
