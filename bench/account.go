@@ -33,7 +33,7 @@ func edges(from, to time.Time) []any {
 // too.
 func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a Account, started []record, err error) {
 	const query = `
-		SELECT job_id, due, outcome, ` + inSpan + `, started, CAST(started - due_now AS SIGNED)` + ofSpan
+		SELECT job_id, due, outcome, ` + inSpan + `, started, CAST(started - due AS SIGNED)` + ofSpan
 	rows, err := c.db.QueryContext(ctx, query, edges(from, to)...)
 	if err != nil {
 		return a, nil, err
