@@ -63,7 +63,7 @@ func TestRulesGoByWhatAJobIsNow(t *testing.T) {
 	f.run(a, job.Failed, 0)
 	f.step(e)
 	f.want("alerts", 0, "SELECT COUNT(*) FROM alert")
-	f.exec(`UPDATE job SET spec = JSON_SET(spec, '$.owner', 'ann') WHERE id = ?`, a)
+	f.exec(`UPDATE job_version SET definition = JSON_SET(definition, '$.owner', 'ann') WHERE job_id = ?`, a)
 	f.run(a, job.Failed, 0)
 	f.step(e)
 	f.want("alerts", 1, "SELECT COUNT(*) FROM alert WHERE firing = 1")
@@ -84,7 +84,13 @@ func TestLateCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback()
-	if _, err := tx.Exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, started, ended) VALUES (?, 1, 'x', 1, 2, 0, ?, ?)", a, int64(f.now), int64(f.now)); err != nil {
+	run := minted.Add(1)
+	_, err = tx.Exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started, ended, outcome, final)
+		VALUES (?, ?, 1, 1, 'schedule', 'ended', -2, 1, 1, 0, ?, ?, 'failed', 1)`, run, a, int64(f.now), int64(f.now))
+	if err == nil {
+		_, err = tx.Exec("INSERT INTO ending (at, runs) VALUES (?, ?)", int64(f.now), noteOf(run, a, job.Failed))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	f.run(b, job.Failed, 0)
@@ -158,7 +164,7 @@ func TestEvents(t *testing.T) {
 	e := f.evaluator(s)
 	f.step(e)
 	a := f.job("shop", "a", "")
-	f.exec("UPDATE job SET last_due = 1, next_due = ?", int64(f.now+3600*second))
+	f.exec("UPDATE job SET begun_to = 1, next_due = ?", int64(f.now+3600*second))
 	check := func(what string, want ...string) {
 		t.Helper()
 		f.now += 31 * second
@@ -185,7 +191,7 @@ func TestEvents(t *testing.T) {
 	f.run(a, job.Succeeded, 0)
 	check("it ran")
 	f.run(a, job.Missed, 0)
-	f.exec("UPDATE history SET started = 0 WHERE outcome = ?", job.Missed)
+	f.exec("UPDATE run SET started = 0 WHERE outcome = 'missed'")
 	check("it was missed", "never_ran")
 	f.run(a, job.Lost, 0)
 	check("it was lost", "failed", "lost")
@@ -196,15 +202,14 @@ func TestEvents(t *testing.T) {
 	check("it succeeds", "failures")
 	f.now += 101 * second
 	check("and fails no more")
-	task := f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, 0)", a, int64(f.now), int64(f.now))
-	f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, 0)", a, int64(f.now)+1, int64(f.now)+1)
+	first, other := f.live(a, job.Idle, f.now), f.live(a, job.Idle, f.now+1)
 	f.now += 40 * second
 	check("nobody starts", "backlog", "late_start")
-	f.exec("UPDATE task SET state = 2 WHERE id = ?", task)
-	f.exec("DELETE FROM task WHERE id <> ?", task)
+	f.exec("UPDATE run SET state = 'executing', owner = 7, started = due WHERE id = ?", first)
+	f.exec("DELETE FROM run WHERE id = ?", other)
 	f.run(a, job.Succeeded, 0)
 	check("it does not end", "late_finish")
-	f.exec("DELETE FROM task")
+	f.noneLive()
 	f.run(a, job.Succeeded, 0)
 	check("it ended")
 	f.exec("INSERT INTO audit (at, who, origin, action, kind, name, reason, app, ref) VALUES (?, 'x', 'x', 'reap', 'session', 'n9', '', '', 0)", int64(f.now))

@@ -29,7 +29,9 @@ func TestManyWaitForOne(t *testing.T) {
 		if id == jobs {
 			url = h.URL + "/ping"
 		}
-		f.exec("INSERT INTO job (id, app, name, hash, spec, created, updated, last_due) VALUES (?, 'shop', ?, 0, ?, 1, 1, 0)", id+1, idText(id+1), `{"ping":{"url":"`+url+`"}}`)
+		if got := f.job("shop", idText(id+1), `,"ping":{"url":"`+url+`"}`); got != id+1 {
+			t.Fatalf("job %d has the id %d", id+1, got)
+		}
 	}
 	id := func(channel string) int64 {
 		row, err := f.db.AlertNamed(t.Context(), sql.AlertChannels, channel)

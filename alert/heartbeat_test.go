@@ -33,12 +33,12 @@ func TestHeartbeatOfNow(t *testing.T) {
 	f.want("and comes into the list now", 0, "SELECT COUNT(*) FROM delivery WHERE next_at > ?", int64(f.now))
 	sent("the next heartbeat", 20*second, 4)
 	// A due time hangs, and only then does the monitor take heartbeats again.
-	f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, 0)", f.job("shop", "a", ""), int64(f.now), int64(f.now))
+	f.live(f.job("shop", "a", ""), job.Idle, f.now)
 	status = 200
 	sent("while a due time hangs", 300*second, 4)
 	f.want("what is of the past", 1, "SELECT COUNT(*) FROM delivery WHERE state = ?", sql.DeliverySuppressed)
 	f.want("why nothing is sent", 1, "SELECT COUNT(*) FROM alert_channel WHERE held LIKE '%is not started'")
-	f.exec("DELETE FROM task")
+	f.noneLive()
 	sent("when all is well", 60*second, 5)
 }
 

@@ -2,6 +2,7 @@ package alert
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 
 	"github.com/google/uuid"
 )
@@ -28,7 +31,7 @@ const second = job.Micros(1_000_000)
 // fixture is a cluster without nodes: its rows are written by tests, and its clock is theirs.
 type fixture struct {
 	*testing.T
-	db     *sql.DB
+	db     *read.DB
 	beside *sql.DB // the tests' own, which has time
 	now    job.Micros
 }
@@ -49,7 +52,8 @@ func setUp(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	f := &fixture{t, db, m, job.MicrosOf(time.Now())}
+	f := &fixture{t, &read.DB{DB: db}, m, job.MicrosOf(time.Now())}
+	f.exec("INSERT INTO life (id, session, node, started) VALUES (7, REPEAT('7', 16), 'n1', 1)")
 	f.exec("INSERT INTO secret (name, version, key_id, sealed, created, updated) VALUES ('s', 1, 'k', '', 1, 1), ('address', 1, 'k', '', 1, 1)") // see sender
 	return f
 }
@@ -81,7 +85,12 @@ func (f *fixture) want(what string, want int, query string, args ...any) {
 
 // job writes a job.
 func (f *fixture) job(app, name string, more string) int64 {
-	return f.exec("INSERT INTO job (app, name, hash, spec, created, updated, last_due) VALUES (?, ?, 0, ?, 1, 1, 0)", app, name, `{"owner":"ann@example.com","labels":{"team":"data"}`+more+`}`)
+	f.Helper()
+	f.exec("INSERT IGNORE INTO app (name) VALUES (?)", app)
+	id := f.exec("INSERT INTO job (app_id, name, hash) SELECT id, ?, 0 FROM app WHERE name = ?", name, app)
+	f.exec("INSERT INTO job_version (job_id, version, definition, created) VALUES (?, 1, ?, 1)",
+		id, fmt.Sprintf(`{"app":%q,"name":%q,"owner":"ann@example.com","labels":{"team":"data"}%s}`, app, name, more))
+	return id
 }
 
 // pinged has it known of jobs that they have a ping.
@@ -92,20 +101,64 @@ func (f *fixture) pinged(ids ...int64) {
 	}
 }
 
-var launches struct {
-	sync.Mutex
-	n int64
+// minted counts the ids of runs.
+var minted atomic.Int64
+
+// run writes a run that ended now, and notes its end.
+func (f *fixture) run(jobID int64, o job.Outcome, late job.Micros) int64 {
+	f.Helper()
+	n := minted.Add(1)
+	started := f.now - 500
+	f.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, session, started, ended, outcome, final, reason)
+		VALUES (?, ?, (SELECT app_id FROM job WHERE id = ?), ?, 'schedule', 'ended', -2, 1, ?, 0, 7, ?, ?, ?, 1, 'exit code 1')`,
+		n, jobID, jobID, int64(f.now)-1000+n, int64(started-late), int64(started), int64(f.now), o.String())
+	f.note(n, jobID, o)
+	return n
 }
 
-// run writes a run that ended now.
-func (f *fixture) run(jobID int64, o job.Outcome, late job.Micros) int64 {
-	launches.Lock()
-	launches.n++
-	n := launches.n
-	launches.Unlock()
-	id := uuid.New()
-	return f.exec("INSERT INTO history (job_id, due, session_id, launch, final, outcome, reason, due_last, started, ended, lateness, node) VALUES (?, ?, ?, ?, 1, ?, 'exit code 1', 0, ?, ?, ?, 'n1')",
-		jobID, int64(f.now)-1000+n, id[:], n, o, int64(f.now)-500, int64(f.now), int64(late))
+// note notes the end of a run.
+func (f *fixture) note(run, jobID int64, o job.Outcome) {
+	f.Helper()
+	f.exec("INSERT INTO ending (at, runs) VALUES (?, ?)", int64(f.now), noteOf(run, jobID, o))
+}
+
+// noteOf is what a row of ending holds of one run.
+func noteOf(run, jobID int64, o job.Outcome) []byte {
+	return append(binary.AppendVarint(binary.AppendVarint(nil, run), jobID), byte(o))
+}
+
+// live writes a run of the schedule that has not ended, and returns its id.
+func (f *fixture) live(jobID int64, state job.State, due job.Micros) int64 {
+	f.Helper()
+	n := minted.Add(1)
+	f.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started)
+		VALUES (?, ?, (SELECT app_id FROM job WHERE id = ?), ?, 'schedule', ?, ?, 1, ?, 0, ?)`,
+		n, jobID, jobID, int64(due), state, ownerIn(state), int64(due), int64(startedIn(state, due)))
+	return n
+}
+
+// ownerIn is who has a run in a state.
+func ownerIn(state job.State) int {
+	switch state {
+	case job.Idle:
+		return 0
+	case job.Waiting:
+		return -1
+	}
+	return 7
+}
+
+func startedIn(state job.State, due job.Micros) job.Micros {
+	if state == job.Executing {
+		return due
+	}
+	return 0
+}
+
+// noneLive removes all runs that have not ended.
+func (f *fixture) noneLive() {
+	f.Helper()
+	f.exec("DELETE FROM run WHERE state <> 'ended'")
 }
 
 // session is that of a node.
@@ -177,7 +230,7 @@ func (f *fixture) send(s *Sender) {
 	s.lanes.Wait()
 }
 
-func (f *fixture) store() *Store { return &Store{DB: f.db} }
+func (f *fixture) store() *Store { return &Store{DB: f.db.DB} }
 
 func (f *fixture) channel(c job.AlertChannel) {
 	f.Helper()

@@ -41,9 +41,6 @@ func TestLateInTurn(t *testing.T) {
 	e := f.evaluator(f.session())
 	f.step(e)
 	due := f.now - 100*second
-	task := func(state int, due job.Micros) {
-		f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, ?)", a, int64(due), int64(due), state)
-	}
 	check := func(what string, event job.AlertEvent, seen int) {
 		t.Helper()
 		for range 4 {
@@ -54,20 +51,20 @@ func TestLateInTurn(t *testing.T) {
 			t.Errorf("%s: %s was seen %d times, want %d", what, event, got, seen)
 		}
 	}
-	task(2, due)
-	task(2, due+1)
+	f.live(a, job.Executing, due)
+	f.live(a, job.Executing, due+1)
 	check("two that do not end", job.AlertLateFinish, 2)
-	task(2, due+2)
+	f.live(a, job.Executing, due+2)
 	check("and a third one", job.AlertLateFinish, 3)
-	task(0, due+3)
-	task(0, due+4)
+	f.live(a, job.Idle, due+3)
+	f.live(a, job.Idle, due+4)
 	check("two that are not started", job.AlertLateStart, 2)
 
 	// That they end late is nothing new; that another does is. Failures count whatever was due before.
-	f.exec("DELETE FROM task")
+	f.noneLive()
 	ended := func(due job.Micros) {
 		n := f.run(a, job.Failed, 0)
-		f.exec("UPDATE history SET due = ? WHERE id = ?", int64(due), n)
+		f.exec("UPDATE run SET due = ? WHERE id = ?", int64(due), n)
 	}
 	ended(due + 2)
 	ended(due + 1)
@@ -96,11 +93,11 @@ func TestLateBeside(t *testing.T) {
 		due := f.now - 2*hour
 		inTime := func(due job.Micros) {
 			n := f.run(a, job.Succeeded, 0)
-			f.exec("UPDATE history SET due = ? WHERE id = ?", int64(due), n)
+			f.exec("UPDATE run SET due = ? WHERE id = ?", int64(due), n)
 			f.now += 6 * second
 			f.step(e)
 		}
-		f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, ?)", a, int64(due), int64(due), c.state)
+		f.live(a, c.state, due)
 		f.now += 6 * second
 		f.step(e)
 		for range 3 {
@@ -108,9 +105,9 @@ func TestLateBeside(t *testing.T) {
 		}
 		f.want(string(c.event)+" beside others that are in time", 1, all, c.event)
 		f.want(string(c.event)+" goes on", 1, firing, c.event)
-		f.exec("DELETE FROM task")
+		f.noneLive()
 		n := f.run(a, job.Succeeded, c.late)
-		f.exec("UPDATE history SET due = ? WHERE id = ?", int64(due), n)
+		f.exec("UPDATE run SET due = ? WHERE id = ?", int64(due), n)
 		f.step(e)
 		inTime(due - hour) // which is of before
 		f.want(string(c.event)+" when an earlier one was in time", 1, firing, c.event)
@@ -128,19 +125,20 @@ func TestNeverLate(t *testing.T) {
 	e := f.evaluator(f.session())
 	f.step(e)
 	month := f.now - 30*day
-	task := func(what string, state job.State, due, dueNow job.Micros, origin int64, attempt int) {
-		f.exec("INSERT INTO task (job_id, due, due_now, hash, state, origin, attempt) VALUES (?, ?, ?, 0, ?, ?, ?)", f.job("shop", what, ""), int64(due), int64(dueNow), state, origin, attempt)
+	live := func(what string, state job.State, due, dueNow job.Micros, kind job.RunKind, attempt int) {
+		n := f.live(f.job("shop", what, ""), state, due)
+		f.exec("UPDATE run SET due_now = ?, kind = ?, attempt = ? WHERE id = ?", int64(dueNow), kind, attempt, n)
 	}
-	task("a backfill that executes", job.Executing, month, f.now, -7, 1)
-	task("a backfill that is not started", job.Idle, month, f.now-100*second, -7, 1)
-	task("a retry", job.Idle, f.now-200*second, f.now-100*second, 0, 2)
-	task("whose turn has come", job.Idle, f.now-200*second, f.now-10*second, 0, 1)
+	live("a backfill that executes", job.Executing, month, f.now, job.FromBackfill, 1)
+	live("a backfill that is not started", job.Idle, month, f.now-100*second, job.FromBackfill, 1)
+	live("a retry", job.Idle, f.now-200*second, f.now-100*second, job.FromSchedule, 2)
+	live("whose turn has come", job.Idle, f.now-200*second, f.now-10*second, job.FromSchedule, 1)
 	n := f.run(f.job("shop", "a backfill that has ended", ""), job.Succeeded, 100*second)
-	f.exec("UPDATE history SET due = ?, origin = -7 WHERE id = ?", int64(month), n)
+	f.exec("UPDATE run SET due = ?, kind = 'backfill' WHERE id = ?", int64(month), n)
 	n = f.run(f.job("shop", "a retry that has ended", ""), job.Succeeded, 100*second)
-	f.exec("UPDATE history SET attempt = 2 WHERE id = ?", n)
-	task("that many attempts do not end", job.Executing, f.now-2*hour, f.now-second, 0, 5)
-	task("whose turn has come long ago", job.Idle, f.now-200*second, f.now-100*second, 0, 1)
+	f.exec("UPDATE run SET attempt = 2 WHERE id = ?", n)
+	live("that many attempts do not end", job.Executing, f.now-2*hour, f.now-second, job.FromSchedule, 5)
+	live("whose turn has come long ago", job.Idle, f.now-200*second, f.now-100*second, job.FromSchedule, 1)
 	f.now += 6 * second
 	f.step(e)
 	if got, want := f.firing(), []string{"shop/that many attempts do not end", "shop/whose turn has come long ago"}; !slices.Equal(got, want) {
@@ -183,34 +181,32 @@ func TestNeverRan(t *testing.T) {
 	f.rule(job.AlertRule{Name: "nightly", On: []job.AlertEvent{job.AlertNeverRan}, Channels: []string{"hook"}, NeverRan: job.Duration(26 * 3600e9)})
 	now := f.now
 	next := `"` + (now + 7*day).String() + `"`
-	resumed := func(kind job.Kind, ref int64, app string) {
-		f.exec("INSERT INTO audit (at, who, origin, action, kind, ref, app, name, reason) VALUES (?, 'ann', '', 'resume', ?, ?, ?, '', '')", int64(now-600*second), kind, ref, app)
+	resumed := func(kind job.Kind, app string) {
+		f.exec("INSERT INTO audit (at, who, origin, action, kind, app) VALUES (?, 'ann', '', 'resume', ?, ?)", int64(now-600*second), kind, app)
 	}
-	// due has a job as planning left it: zero is no due time.
+	// due has a job as claims left it: zero is no due time.
 	due := func(app, name, more string, nextDue, lastDue job.Micros) int64 {
 		id := f.job(app, name, more)
-		f.exec("UPDATE job SET next_due = NULLIF(?, 0), last_due = ?, created = ? WHERE id = ?", int64(nextDue), int64(lastDue), int64(now-60*day), id)
+		f.exec("UPDATE job SET next_due = NULLIF(?, 0), begun_to = ? WHERE id = ?", int64(nextDue), int64(lastDue), id)
+		f.exec("UPDATE job_version SET created = ? WHERE job_id = ?", int64(now-60*day), id)
 		return id
-	}
-	task := func(id int64, due job.Micros) {
-		f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, 0)", id, int64(due), int64(due))
 	}
 	daily := due("shop", "daily", "", now+hour, now-30*hour)
 	broken := due("shop", "broken", "", 0, now-30*hour)
 	f.exec("UPDATE job SET error = 'no such zone' WHERE id = ?", broken)
 	due("shop", "unplanned", "", now-27*hour, 0)
-	task(due("shop", "waits", "", 0, 0), now-27*hour)
+	f.live(due("shop", "waits", "", 0, 0), job.Idle, now-27*hour)
 	due("shop", "ran-once", `,"at":"2020-01-01T00:00:00Z"`, 0, now-30*hour)
-	ended := due("shop", "ended", "", 0, now-30*hour)
-	f.exec("UPDATE job SET finished = 1 WHERE id = ?", ended)
+	due("shop", "ended", "", 0, now-30*hour)
 	due("shop", "monthly", "", now+7*day, 0)
-	task(due("shop", "soon", "", 0, 0), now+hour)
-	task(due("shop", "first", "", now+day, 0), now-hour)
+	f.live(due("shop", "soon", "", 0, 0), job.Idle, now+hour)
+	f.live(due("shop", "first", "", now+day, 0), job.Idle, now-hour)
 	due("shop", "starts", `,"start":`+next, now+7*day, now-30*hour)
 	due("shop", "once-more", `,"at":`+next, now+7*day, now-30*hour)
-	resumed(job.KindJob, due("shop", "monday", "", now+hour, now-60*hour), "shop")
+	monday := due("shop", "monday", "", now+hour, now-60*hour)
+	f.exec("UPDATE job SET resumed = ? WHERE id = ?", int64(now-600*second), monday)
 	due("calm", "daily", "", now+hour, now-60*hour)
-	resumed(job.KindApp, 0, "calm")
+	resumed(job.KindApp, "calm")
 
 	e := f.evaluator(f.session())
 	f.step(e)
@@ -220,7 +216,7 @@ func TestNeverRan(t *testing.T) {
 	}
 	f.exec("UPDATE job SET next_due = NULL WHERE id = ?", daily) // its end has come
 	f.run(daily, job.Missed, 0)
-	f.exec("UPDATE history SET started = 0")
+	f.exec("UPDATE run SET started = 0")
 	f.step(e)
 	f.exec("UPDATE job SET next_due = NULL WHERE name = 'unplanned'")
 	f.now += 21 * second
@@ -235,7 +231,7 @@ func TestNeverRan(t *testing.T) {
 	if got := f.firing(); !slices.Equal(got, want) {
 		t.Fatalf("a day later: got %q, want %q", got, want)
 	}
-	resumed(job.KindCluster, 0, "")
+	resumed(job.KindCluster, "")
 	f.exec("UPDATE audit SET at = ? WHERE kind = 'cluster'", int64(f.now))
 	f.now += 21 * second
 	f.step(e)
@@ -280,7 +276,7 @@ func TestFailingLook(t *testing.T) {
 	a, b := f.job("shop", "a", ""), f.job("shop", "b", "")
 	e := f.evaluator(f.session())
 	f.step(e)
-	f.exec("UPDATE job SET last_due = 1, next_due = ? WHERE id = ?", int64(f.now+hour), b)
+	f.exec("UPDATE job SET begun_to = 1, next_due = ? WHERE id = ?", int64(f.now+hour), b)
 	f.exec("ALTER TABLE audit RENAME COLUMN kind TO kind_away") // without it the look for jobs that do not run fails
 	f.exec("RENAME TABLE alert_streak TO streaks_away")         // without it old alerts are not removed
 	f.run(a, job.Failed, 0)
@@ -306,6 +302,17 @@ func TestFailingLook(t *testing.T) {
 	}
 }
 
+// manyLive makes so many runs of the only one that there is, or more: due one microsecond after another, and to begin at the same time.
+func (f *fixture) manyLive(least int) {
+	f.Helper()
+	for n := 1; n < least; n *= 2 {
+		f.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started)
+			SELECT id + ?, job_id, app_id, due + ?, kind, state, owner, claim, due_now, hash, started
+			FROM run WHERE state <> 'ended'`, n, n)
+		minted.Add(int64(n))
+	}
+}
+
 // TestLateBehindOthers: what is late is found behind however many others that are.
 func TestLateBehindOthers(t *testing.T) {
 	f := setUp(t)
@@ -314,15 +321,10 @@ func TestLateBehindOthers(t *testing.T) {
 	e := f.evaluator(f.session())
 	f.step(e)
 	other := f.job("other", "many", "")
-	for name, state := range map[string]job.State{"executing": job.Executing, "idle": job.Idle, "prepared": job.Prepare} {
-		due := int64(f.now - 2*hour)
-		f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, ?)", other, due, due, job.Waiting)
-		for n := 1; n < 2*tasksAtOnce; n *= 2 {
-			f.exec("INSERT INTO task (job_id, due, due_now, hash, state) SELECT job_id, due + ?, due_now, 0, state FROM task", n)
-		}
-		f.exec("UPDATE task SET state = ?", state)
-		due = int64(f.now - hour)
-		f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, ?)", f.job("billing", name, ""), due, due, state)
+	for name, state := range map[string]job.State{"executing": job.Executing, "idle": job.Idle, "prepared": job.Prepared} {
+		f.live(other, state, f.now-2*hour)
+		f.manyLive(2 * runsAtOnce)
+		f.live(f.job("billing", name, ""), state, f.now-hour)
 		f.now += 6 * second
 		for range 3 {
 			f.step(e)
@@ -331,7 +333,7 @@ func TestLateBehindOthers(t *testing.T) {
 		if got, want := f.firing(), []string{"billing/" + name}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		f.exec("DELETE FROM task")
+		f.noneLive()
 		f.exec("UPDATE alert SET firing = NULL, over_at = 1")
 		e.state = nil
 	}
@@ -344,11 +346,10 @@ func TestNeverRanOfMany(t *testing.T) {
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: "https://hook.example.com"})
 	f.rule(job.AlertRule{Name: "hourly", On: []job.AlertEvent{job.AlertNeverRan}, Channels: []string{"hook"}, NeverRan: job.Duration(3600e9)})
 	a := f.job("shop", "a", "")
-	f.exec("UPDATE job SET last_due = 1, next_due = ?", int64(f.now+hour))
-	f.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, ended) VALUES (?, ?, 'x', 1, 6, 0, 1)", a, int64(f.now-hour/2))
-	for n := 1; n < 25_000; n *= 2 {
-		f.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, ended) SELECT job_id, due + ?, 'x', launch + ?, 6, 0, 1 FROM history", n, n)
-	}
+	f.exec("UPDATE job SET begun_to = 1, next_due = ?", int64(f.now+hour))
+	f.live(a, job.Idle, f.now-hour/2)
+	f.manyLive(25_000)
+	f.exec("UPDATE run SET state = 'ended', owner = -2, outcome = 'skipped', final = 1, ended = 1")
 	e := f.evaluator(f.session())
 	for range 5 {
 		f.step(e)
@@ -358,7 +359,7 @@ func TestNeverRanOfMany(t *testing.T) {
 		t.Fatalf("got %q, want %q", got, want)
 	}
 	n := f.run(a, job.Succeeded, 0)
-	f.exec("UPDATE history SET due = (SELECT MIN(due) + 10 FROM (SELECT due FROM history) h), attempt = 2 WHERE id = ?", n)
+	f.exec("UPDATE run SET due = (SELECT MIN(due) + 10 FROM (SELECT due FROM run) r), attempt = 2 WHERE id = ?", n)
 	for range 3 {
 		f.step(e)
 		if got := f.firing(); len(got) != 0 {
@@ -379,17 +380,11 @@ func TestBacklogBehindOthers(t *testing.T) {
 	f.rule(rule)
 	e := f.evaluator(f.session())
 	f.step(e)
-	task := func(id int64, due job.Micros) {
-		f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, ?)", id, int64(due), int64(due), job.Waiting)
-	}
-	task(f.job("other", "many", ""), f.now-2*hour)
-	for n := 1; n <= overdueAtOnce; n *= 2 {
-		f.exec("INSERT INTO task (job_id, due, due_now, hash, state) SELECT job_id, due + ?, due_now, 0, state FROM task", n)
-	}
+	f.live(f.job("other", "many", ""), job.Idle, f.now-2*hour)
+	f.manyLive(overdueAtOnce + 1)
 	billing := f.job("billing", "j", "")
-	task(billing, f.now-hour)
-	task(billing, f.now-hour+1)
-	f.exec("UPDATE task SET state = ?", job.Idle)
+	f.live(billing, job.Idle, f.now-hour)
+	f.live(billing, job.Prepared, f.now-hour+1) // its node does not start it
 	firing := func(what string, want int) {
 		t.Helper()
 		f.want(what, want, "SELECT COUNT(*) FROM alert WHERE firing = 1 AND rule = 'billing'")
@@ -407,7 +402,7 @@ func TestBacklogBehindOthers(t *testing.T) {
 		firing("a while later", 1)
 	}
 	f.want("what is told", 1, "SELECT SUM(events) FROM delivery")
-	f.exec("DELETE FROM task WHERE job_id = ? LIMIT 1", billing)
+	f.exec("DELETE FROM run WHERE job_id = ? LIMIT 1", billing)
 	for range 8 {
 		f.now += second
 		f.step(e)
@@ -430,7 +425,7 @@ func TestFailingLookForEnds(t *testing.T) {
 		f.want(what, want, "SELECT COUNT(*) FROM alert WHERE firing = 1 AND event = ?", event)
 	}
 	firing("late", "late_start", 1)
-	f.exec("RENAME TABLE task TO away")
+	f.exec("ALTER TABLE run RENAME KEY live TO away")
 	f.now += 6 * second
 	f.run(a, job.Failed, 0)
 	for range 2 { // it may be the link
@@ -441,7 +436,7 @@ func TestFailingLookForEnds(t *testing.T) {
 	f.step(e)
 	firing("while it cannot be read what is late", "failed", 1)
 	firing("what nobody knows to be over", "late_start", 1)
-	f.exec("RENAME TABLE away TO task")
+	f.exec("ALTER TABLE run RENAME KEY away TO live")
 	f.now += 6 * second
 	f.run(a, job.Failed, 0)
 	f.step(e)

@@ -13,16 +13,16 @@ import (
 func TestPositionOfAHand(t *testing.T) {
 	t.Parallel()
 	const now = job.Micros(1e15)
-	anchor := position{Since: now - 9e6, Runs: trail.Trail{High: 40_000}, Lines: trail.Trail{High: 0}}
+	anchor := position{Since: now - 9e6, Ends: trail.Trail{High: 40_000}, Lines: trail.Trail{High: 0}}
 	for what, c := range map[string]struct{ at, want position }{
-		"a usual one":       {position{Since: 5, Runs: trail.Trail{High: 49_990}, Lines: trail.Trail{High: 12}}, position{Since: 5, Runs: trail.Trail{High: 49_990}, Lines: trail.Trail{High: 12}}},
-		"rows were removed": {position{Since: 5, Runs: trail.Trail{High: 60_000}}, position{Since: 5, Runs: trail.Trail{High: 60_000}}},
-		"a hand's":          {position{Since: math.MaxInt64, Runs: trail.Trail{High: math.MaxInt64}, Lines: trail.Trail{High: 1 << 40}}, anchor},
-		"the least numbers": {position{Since: math.MinInt64, Runs: trail.Trail{High: math.MinInt64}}, position{Since: math.MinInt64, Runs: anchor.Runs}},
+		"a usual one":       {position{Since: 5, Ends: trail.Trail{High: 40_990}, Lines: trail.Trail{High: 12}}, position{Since: 5, Ends: trail.Trail{High: 40_990}, Lines: trail.Trail{High: 12}}},
+		"rows were removed": {position{Since: 5, Ends: trail.Trail{High: 42_000}}, position{Since: 5, Ends: trail.Trail{High: 42_000}}},
+		"a hand's":          {position{Since: math.MaxInt64, Ends: trail.Trail{High: math.MaxInt64}, Lines: trail.Trail{High: 1 << 40}}, anchor},
+		"the least numbers": {position{Since: math.MinInt64, Ends: trail.Trail{High: math.MinInt64}}, position{Since: math.MinInt64, Ends: anchor.Ends}},
 	} {
 		got := c.at
 		got.within(anchor, now)
-		if got.Since != c.want.Since || got.Runs.High != c.want.Runs.High || got.Lines.High != c.want.Lines.High {
+		if got.Since != c.want.Since || got.Ends.High != c.want.Ends.High || got.Lines.High != c.want.Lines.High {
 			t.Errorf("%s: got %+v, want %+v", what, got, c.want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
@@ -38,7 +39,7 @@ func (f *fixture) hooked(h *hook) *hooked {
 	x := &hooked{fixture: f, hook: h, node: s, eval: f.evaluator(s), job: f.job("shop", "a", "")}
 	pinged := f.job("shop", "pinged", `,"ping":{"success":"`+h.URL+`/ok"}`)
 	f.pinged(pinged)
-	x.ends(0, job.Succeeded) // ids of runs do not begin at 1 here: the evaluator begins behind this one
+	x.ends(0, job.Succeeded) // ids of notes do not begin at 1 here: the evaluator begins behind this one
 	f.step(x.eval)
 	return x
 }
@@ -47,8 +48,11 @@ func (f *fixture) hooked(h *hook) *hooked {
 func (x *hooked) ends(n int, o job.Outcome) {
 	x.Helper()
 	at := int64(x.now)
-	x.exec("INSERT INTO history (job_id, due, session_id, launch, final, outcome, reason, due_last, started, ended, lateness, node)"+
-		" VALUES (?, ?, ?, ?, 1, ?, 'exit code 1', 0, ?, ?, 0, 'n1')", x.job, at-1000+int64(n), x.node.id[:], n, o, at-500, at)
+	id := 7<<32 + int64(n)
+	x.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started, ended, outcome, final, reason)
+		VALUES (?, ?, 1, ?, 'schedule', 'ended', -2, 1, ?, 0, ?, ?, ?, 1, 'exit code 1')`,
+		id, x.job, at-1000+int64(n), at-500, at-500, at, o.String())
+	x.note(id, x.job, o)
 }
 
 // steps is one step of the evaluator.
@@ -204,7 +208,7 @@ func TestAlertsRunAgain(t *testing.T) {
 	for name, change := range changesOfAlerts {
 		t.Run(name, func(t *testing.T) {
 			faultproxy.RefuseEach(t, schema, func() (*faultproxy.Proxy, func() (any, error)) {
-				f := &fixture{t, db, beside, job.Micros(standing) * second}
+				f := &fixture{t, &read.DB{DB: db}, beside, job.Micros(standing) * second}
 				changed := change(f.hooked(h))
 				return proxy, func() (any, error) {
 					answer, err := changed()

@@ -41,7 +41,7 @@ func (f *fixture) message(channel string) int64 {
 
 func (f *fixture) delivery(id int64) (state, said string, attempts int, next job.Micros) {
 	f.Helper()
-	rows, _, err := f.db.Deliveries(f.Context(), sql.DeliveryFilter{After: &sql.RunPlace{ID: id + 1}, Limit: 1})
+	rows, _, err := f.db.Deliveries(f.Context(), sql.DeliveryFilter{After: &sql.ListPlace{ID: id + 1}, Limit: 1})
 	if err != nil || len(rows) != 1 || rows[0].ID != id {
 		f.Fatalf("message %d: %v, %v", id, rows, err)
 	}
@@ -342,7 +342,7 @@ func TestTestOfChannel(t *testing.T) {
 	h.say = "hello"
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL, Disabled: true})
 	o := f.sender(f.session()).Outside
-	got, err := o.Test(t.Context(), f.db, "hook", f.now)
+	got, err := o.Test(t.Context(), f.db.DB, "hook", f.now)
 	if err != nil || !got.Sent || got.Said != "200 OK hello" {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -352,16 +352,16 @@ func TestTestOfChannel(t *testing.T) {
 	f.want("written down", 1, "SELECT COUNT(*) FROM delivery WHERE kind = 'test' AND state = 2")
 	f.want("in the audit", 1, "SELECT COUNT(*) FROM audit WHERE action = 'test' AND name = 'hook'")
 	h.answer = func(int) int { return 403 }
-	if got, err = o.Test(t.Context(), f.db, "hook", f.now); err != nil || got.Sent || !strings.Contains(got.Said, "403") {
+	if got, err = o.Test(t.Context(), f.db.DB, "hook", f.now); err != nil || got.Sent || !strings.Contains(got.Said, "403") {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err = o.Test(t.Context(), f.db, "none", f.now); err != sql.ErrNotFound {
+	if _, err = o.Test(t.Context(), f.db.DB, "none", f.now); err != sql.ErrNotFound {
 		t.Errorf("got %v, want %v", err, sql.ErrNotFound)
 	}
 	h.answer = nil
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL, Body: `{{(index .Items 99).App}}`})
 	before := len(h.seen())
-	if got, err = o.Test(t.Context(), f.db, "hook", f.now); err != nil || got.Sent || !strings.Contains(got.Said, "the template of the body failed: ") || !strings.Contains(got.Said, "index out of range") || len(h.seen()) != before {
+	if got, err = o.Test(t.Context(), f.db.DB, "hook", f.now); err != nil || got.Sent || !strings.Contains(got.Said, "the template of the body failed: ") || !strings.Contains(got.Said, "index out of range") || len(h.seen()) != before {
 		t.Errorf("got %+v, %v, and %d messages; want the template found, and nothing sent", got, err, len(h.seen())-before)
 	}
 }
@@ -372,7 +372,7 @@ func TestTestOfPager(t *testing.T) {
 	h := newHook(t)
 	f.pager("pager", h.URL+"/pager")
 	o := f.sender(f.session()).Outside
-	got, err := o.Test(t.Context(), f.db, "pager", f.now)
+	got, err := o.Test(t.Context(), f.db.DB, "pager", f.now)
 	if err != nil || !got.Sent || got.Said != "200 OK; the incident is resolved" {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -392,12 +392,12 @@ func TestTestOfPager(t *testing.T) {
 		}
 		return 202
 	}
-	if got, err = o.Test(t.Context(), f.db, "pager", f.now); err != nil || !got.Sent || !strings.Contains(got.Said, "the incident stays open: 500") {
+	if got, err = o.Test(t.Context(), f.db.DB, "pager", f.now); err != nil || !got.Sent || !strings.Contains(got.Said, "the incident stays open: 500") {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	h.answer = func(int) int { return 400 }
 	before := len(h.raw)
-	if got, err = o.Test(t.Context(), f.db, "pager", f.now); err != nil || got.Sent || len(h.raw) != before+1 {
+	if got, err = o.Test(t.Context(), f.db.DB, "pager", f.now); err != nil || got.Sent || len(h.raw) != before+1 {
 		t.Errorf("got %+v, %v, after %d calls; want nothing resolved that was not opened", got, err, len(h.raw)-before)
 	}
 }
@@ -463,7 +463,7 @@ func TestFirstPing(t *testing.T) {
 	c := f.job("shop", "c", "")
 	f.run(c, job.Failed, 0) // what is known of it is kept for a while
 	check("one without a ping", "GET /a", "GET /b")
-	f.exec("UPDATE job SET spec = ? WHERE id = ?", "{"+ping("/c")[1:]+"}", c)
+	f.exec("UPDATE job_version SET definition = ? WHERE job_id = ?", `{"app":"shop","name":"c"`+ping("/c")+"}", c)
 	f.pinged(c)
 	f.run(c, job.Succeeded, 0)
 	check("it has got one", "GET /a", "GET /b", "GET /c")
@@ -542,11 +542,11 @@ func TestHeartbeat(t *testing.T) {
 	f.now += 60 * second
 	beat(2)
 	a := f.job("shop", "a", "")
-	f.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (?, ?, ?, 0, 0)", a, int64(f.now-70*second), int64(f.now-70*second))
+	f.live(a, job.Idle, f.now-70*second)
 	f.now += 60 * second
 	beat(2)
 	f.want("why", 1, "SELECT COUNT(*) FROM alert_channel WHERE held LIKE '%is not started'")
-	f.exec("DELETE FROM task")
+	f.noneLive()
 	f.now += 60 * second
 	beat(3)
 }
