@@ -3,11 +3,9 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"go-crontab/job"
 )
@@ -582,40 +580,4 @@ func (db *DB) FiredByIDs(ctx context.Context, ids []int64) (out []FiredRow, err 
 		}
 	}
 	return out, nil
-}
-
-// begun is a job, and what says when it began to have due times: see NotRun.
-type begun struct {
-	id      int64
-	app     string
-	lastDue job.Micros
-	spec    struct {
-		Start, At *time.Time
-	}
-}
-
-func begunRows(out *[]begun) func(*stdsql.Rows) error {
-	return func(rows *stdsql.Rows) error {
-		var b begun
-		var text []byte
-		err := rows.Scan(&b.id, &b.app, &b.lastDue, &text)
-		_ = json.Unmarshal(text, &b.spec) // one that cannot be read says nothing
-		*out = append(*out, b)
-		return err
-	}
-}
-
-// begunBefore picks the jobs that had begun before an instant, and whose apps were not resumed since, nor the cluster.
-func (db *DB) begunBefore(ctx context.Context, jobs []begun, since job.Micros) ([]begun, error) {
-	resumed := map[string]bool{}
-	err := db.query(ctx, "look for pauses that ended", func(rows *stdsql.Rows) error {
-		var app string
-		err := rows.Scan(&app)
-		resumed[app] = true
-		return err
-	}, "SELECT DISTINCT app FROM audit FORCE INDEX (ref) WHERE kind IN (?, ?) AND ref = 0 AND at >= ? AND action = ?", job.KindApp, job.KindCluster, int64(since), job.ActionResume)
-	return slices.DeleteFunc(jobs, func(b begun) bool {
-		later := func(t *time.Time) bool { return t != nil && job.MicrosOf(*t) >= since }
-		return later(b.spec.Start) || later(b.spec.At) || resumed[b.app] || resumed[""]
-	}), err
 }

@@ -22,23 +22,3 @@ func (f *flag) Scan(v any) error {
 	*f = flag(n.Int64 != 0)
 	return nil
 }
-
-// whole reads a column with a whole number into an int of any size. For kinds that it does not know by name database/sql
-// makes a string of the number, or a copy, on the heap: a tenth of all that a busy node allocates. NULL is 0.
-type whole[T ~int | ~int8 | ~int64] struct{ to *T }
-
-// Scan implements the interface of database/sql.
-func (w whole[T]) Scan(v any) error {
-	n, ok := v.(int64)
-	if !ok {
-		var other stdsql.NullInt64
-		if err := other.Scan(v); err != nil {
-			return fmt.Errorf("number: %w", err)
-		}
-		n = other.Int64
-	}
-	if *w.to = T(n); int64(*w.to) != n {
-		return fmt.Errorf("number: %d is too large for its column", n)
-	}
-	return nil
-}

@@ -147,26 +147,6 @@ func (g *leg[R]) statement(i int, columns string) (string, []any) {
 	return "SELECT " + strconv.Itoa(i) + ", " + columns + " FROM " + g.from + " " + g.join + " WHERE " + where + " ORDER BY " + g.by + " LIMIT ?", append(args, g.asked)
 }
 
-// probe counts the entries of legs that are ordered by an id, from a place on and up to a few. It tells as well how far
-// apart they are: how many ids there are to each.
-func (l *legs[R]) probe(ctx context.Context, from int64, most int) (n int, apart float64, err error) {
-	reach := from
-	for _, g := range l.all {
-		err := l.db.query(ctx, l.what, func(rows *stdsql.Rows) error {
-			var more int
-			var last int64
-			err := rows.Scan(&more, &last)
-			n, reach = n+more, max(reach, last)
-			return err
-		}, "SELECT COUNT(*), COALESCE(MAX(id), 0) FROM (SELECT "+g.by+" AS id FROM "+g.from+" WHERE "+g.where+" AND "+g.by+" > ? ORDER BY "+g.by+" LIMIT ?) probe",
-			append(slices.Clone(g.args), from, most-n)...)
-		if err != nil || n >= most {
-			return n, float64(reach-from) / float64(max(n, 1)), err
-		}
-	}
-	return n, float64(reach-from) / float64(max(n, 1)), nil
-}
-
 // search looks at entries in their order until it has found so many that fit, or has looked at too many. It returns where
 // to go on, nil at the end.
 func search[R any](ctx context.Context, all *legs[R], limit int, fits func(R) bool) (found []R, next *R, err error) {

@@ -55,10 +55,3 @@ func (tx *Tx) UncordonNode(name string) error {
 	_, err := tx.exec("uncordon node", "DELETE FROM node WHERE name = ?", name)
 	return err
 }
-
-const (
-	// ofHandlers holds of the places p of all jobs that name a handler. Of others it may hold too.
-	ofHandlers = "p.selector LIKE '%" + job.HandlerLabel + "%'"
-	// handlerPart is how many jobs one statement looks at to find their handlers. It takes some tens of milliseconds.
-	handlerPart = 10_000
-)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"go-crontab/internal/failpoint"
-	"go-crontab/job"
 )
 
 // Tx is one transaction. Its methods are the statements of the trip; after any error of any of them the whole
@@ -22,9 +21,6 @@ type Tx struct {
 	trail failpoint.Trail
 	meter *Meter
 	did   tally
-
-	wakeFree bool       // see WakeFree
-	recorded *[]job.Run // see LeaveOutRecorded
 }
 
 // maxTries bounds how often a transaction is run again after a deadlock or a lock wait timeout.
@@ -131,13 +127,6 @@ func in[T any](args []any, values []T) (string, []any) {
 	return "(?" + strings.Repeat(",?", len(values)-1) + ")", args
 }
 
-// Lanes is how many batches of rows one step of the trip has under way where MySQL is so far away: one, unless its
-// transactions mostly wait for their round trips. At 20 ms, with 5 of them for 800 starts, one lane has room for 8,000 a
-// second, less what the server needs for them.
-func Lanes(roundTrip time.Duration) int {
-	return min(maxLanes, 1+int(roundTrip/(8*time.Millisecond)))
-}
-
 const maxLanes = 4
 
 const (
@@ -148,31 +137,10 @@ const (
 	idsInAll = maxLanes * idsAtOnce
 )
 
-// oneOf is the condition that a column has one of values, in lists of at most idsAtOnce, and appends them to args.
-func oneOf(column string, args []any, values []int64) (string, []any) {
-	if len(values) <= idsAtOnce {
-		list, args := in(args, values)
-		return column + " IN " + list, args
-	}
-	var lists []string
-	for part := range slices.Chunk(values, idsAtOnce) {
-		list, more := in(args, part)
-		lists, args = append(lists, column+" IN "+list), more
-	}
-	return "(" + strings.Join(lists, " OR ") + ")", args
-}
-
 // values writes the placeholders of n rows of k columns each.
 func values(n, k int) string {
 	row := "(?" + strings.Repeat(",?", k-1) + ")"
 	return row + strings.Repeat(","+row, n-1)
-}
-
-// table encodes rows of numbers for JSON_TABLE, by which one constant statement writes another value into each
-// row of a batch.
-func table(rows [][]int64) string {
-	b, _ := json.Marshal(rows) // numbers cannot fail
-	return string(b)
 }
 
 // eachOf goes through a list of numbers, given as numbers(…), and for each to the rows that are found by it: n.id. "IN (…)"
