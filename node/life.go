@@ -113,7 +113,8 @@ func (l *life) newTrip(commands context.Context) {
 // newWatch makes what finds the dead, and what they leave behind.
 func (l *life) newWatch() {
 	n, s := l.n, l.session
-	l.heartbeat = &session.Heartbeat{Session: s, Pulse: n.pulse, Load: l.load, Log: n.log}
+	works := func() bool { return l.recorder.FailingFor() < s.Timings.Stale/2 }
+	l.heartbeat = &session.Heartbeat{Session: s, Pulse: n.pulse, Load: l.load, Works: works, Log: n.log}
 	l.watchdog = &session.Watchdog{Session: s, Log: n.log}
 	l.buriers = session.NewReaper(session.Reaper{
 		DB: n.db, Session: s, Changed: func() { l.claimer.Look() }, Buried: func() { l.reaper.Look() }, Cordoned: l.obeyCordon, Log: n.log,

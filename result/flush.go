@@ -28,3 +28,25 @@ func (r *Recorder) Age() time.Duration {
 	}
 	return max(0, r.Session.Now().Sub(r.waiting[0].Ended))
 }
+
+// noteFailure learns how a transaction ended. One that leaves ends for later, because rows are locked, does not fail.
+func (r *Recorder) noteFailure(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case err == nil || r.batch.Culprit():
+		r.failing = time.Time{}
+	case r.failing.IsZero():
+		r.failing = time.Now()
+	}
+}
+
+// FailingFor is how long every transaction of the recorder has failed; zero: the last one did not.
+func (r *Recorder) FailingFor() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failing.IsZero() {
+		return 0
+	}
+	return time.Since(r.failing)
+}

@@ -29,7 +29,8 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	waiting []trip.End
-	urgent  bool // an end among them lets another run begin
+	urgent  bool      // an end among them lets another run begin
+	failing time.Time // since when every transaction has failed; zero: the last one did not
 	signal  chan struct{}
 	writing chan struct{} // held by whoever writes
 	batch   sql.Batch
@@ -181,6 +182,7 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 		})
 	}
 	r.batch.Took(len(ends), err)
+	r.noteFailure(err)
 	if r.batch.Culprit() {
 		r.Log.Error("MySQL refuses how a run ended", "run", ends[0].Launch, "job_id", ends[0].JobID, "error", err)
 		r.settled(nil, ends[:1])

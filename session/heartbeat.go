@@ -17,6 +17,9 @@ type Heartbeat struct {
 	Session *Session
 	Pulse   *sql.Pulse
 	Load    func() (prepared, executing int)
+	// Works reports whether this node can write how runs end; nil: it can. If it cannot for long, nobody else may end its runs either
+	// while the session lives. So the session does not beat then, and is lost like that of a node that is cut off.
+	Works   func() bool
 	Renewed func(sent time.Duration) // called when the lease counts from a later instant of CLOCK_BOOTTIME; nil: nobody asks
 	Log     *slog.Logger
 
@@ -26,6 +29,9 @@ type Heartbeat struct {
 // errNotYet is that of a first beat to a member of a cluster of servers that has not applied the session's row yet, which was
 // written to another one.
 var errNotYet = errors.New("the server has not the session's row yet")
+
+// errWorksNot is why a node does not beat that reaches MySQL and cannot write how runs end.
+var errWorksNot = errors.New("the ends of runs cannot be written; until they can, this node does not prolong its lease")
 
 // Run beats until ctx ends. A beat that fails is tried again sooner than the next would be.
 func (h *Heartbeat) Run(ctx context.Context) error {
@@ -55,6 +61,9 @@ func (h *Heartbeat) Run(ctx context.Context) error {
 
 func (h *Heartbeat) beat(ctx context.Context) error {
 	s := h.Session
+	if h.Works != nil && !h.Works() {
+		return errWorksNot
+	}
 	prepared, executing := h.Load()
 	sent := boottime.Now()
 	there, err := h.Pulse.Beat(ctx, s.id, sql.Vitals{Prepared: prepared, Executing: executing, Draining: s.Draining(), CordonSeen: job.Micros(s.seen.Load()), Offset: s.Clock.Offset()})
