@@ -30,6 +30,9 @@ type Editor struct {
 	// Zero: as long as nodes with the usual spawn window may.
 	StopsSeen time.Duration
 
+	// Unsettled is how long some node may still use what MySQL's clock was before it was put forward; nil or zero: none does.
+	Unsettled func() time.Duration
+
 	Limited func(job.Limit) // called when a limit of an app refuses a change; nil: nobody counts
 
 	mu   sync.Mutex
@@ -199,6 +202,9 @@ func (e *Editor) refused(err error) error {
 // will be.
 func (e *Editor) passed(ctx context.Context, window job.Micros) error {
 	wait := min(window.Sub(e.Session.Now()), longestWindow) + windowMargin
+	if e.Unsettled != nil { // by a clock that is behind, it has not passed
+		wait = max(wait, min(e.Unsettled(), longestWindow))
+	}
 	if window == 0 || wait <= 0 {
 		return nil
 	}
