@@ -8,8 +8,8 @@ import (
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/sql"
-
-	"github.com/google/uuid"
+	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 )
 
 // BenchmarkLook is one look of the reader: at a cluster in which nothing happens, and at one in which 5,000 runs of
@@ -31,21 +31,24 @@ func BenchmarkLook(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			exec("INSERT INTO job (app, name, hash, spec, created, updated) WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 1000) SELECT 'a', i, 1, '{}', 1, 1 FROM k")
-			r := newReader(db, func() job.Micros { return job.MicrosOf(time.Now()) })
+			exec("INSERT INTO app (id, name) VALUES (1, 'a')")
+			exec("INSERT INTO job (app_id, name, hash) WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 1000) SELECT 1, i, 1 FROM k")
+			r := newReader(&read.DB{DB: db}, func() job.Micros { return job.MicrosOf(time.Now()) })
 			if err := r.anchor(b.Context(), time.Now()); err != nil {
 				b.Fatal(err)
 			}
 			for b.Loop() {
 				b.StopTimer()
 				if runs > 0 {
-					session, now := uuid.New(), time.Now().UnixNano()
 					var args []any
 					for i := range runs {
-						args = append(args, 1+i%1000, now+int64(i), session[:], i)
+						id, jobID := minted.Add(1), int64(1+i%1000)
+						args = append(args, id, jobID, id)
+						exec("INSERT INTO ending (at, runs) VALUES (1, ?)", noteOf(trip.Note{Run: id, JobID: jobID, Outcome: job.Succeeded}))
 					}
-					exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, ended) VALUES (?, ?, ?, ?, 1, 1, 1)"+
-						strings.Repeat(", (?, ?, ?, ?, 1, 1, 1)", runs-1), args...)
+					const row = "(?, ?, 1, ?, 'schedule', 'ended', -2, 1, 1, 1, 'succeeded', 1, 1)"
+					exec("INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, outcome, ended, final) VALUES "+
+						row+strings.Repeat(", "+row, runs-1), args...)
 				}
 				b.StartTimer()
 				events, err := r.look(b.Context(), time.Now())

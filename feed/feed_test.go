@@ -3,9 +3,11 @@ package feed
 import (
 	"context"
 	stdsql "database/sql"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,16 +15,17 @@ import (
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/google/uuid"
 )
 
 // cluster is an empty schema and a feed over it.
 type cluster struct {
 	*testing.T
 	dsn  string
-	db   *sql.DB
+	db   *read.DB
 	feed *Feed
 }
 
@@ -33,24 +36,27 @@ func newCluster(t *testing.T) *cluster {
 	if _, _, err := c.db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.db.Raw().Exec("INSERT INTO job (app, name, hash, spec, created, updated) VALUES ('a', 'one', 1, '{}', 1, 1)"); err != nil {
+	if _, err := c.db.Raw().Exec("INSERT INTO app (id, name) VALUES (1, 'a')"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.db.Raw().Exec("INSERT INTO job (id, app_id, name, hash) VALUES (1, 1, 'one', 1)"); err != nil {
 		t.Fatal(err)
 	}
 	c.feed = c.newFeed(c.db)
 	return c
 }
 
-func (c *cluster) open(dsn string, t sql.Timeouts) *sql.DB {
+func (c *cluster) open(dsn string, t sql.Timeouts) *read.DB {
 	c.Helper()
 	db, err := sql.Open(dsn, t, 8)
 	if err != nil {
 		c.Fatal(err)
 	}
 	c.Cleanup(func() { db.Close() })
-	return db
+	return &read.DB{DB: db}
 }
 
-func (c *cluster) newFeed(db *sql.DB) *Feed {
+func (c *cluster) newFeed(db *read.DB) *Feed {
 	f := New(db, func() job.Micros { return job.MicrosOf(time.Now()) }, func(e *Event) []byte { b, _ := json.Marshal(e.ID); return b }, slog.New(slog.DiscardHandler))
 	c.Cleanup(f.Close)
 	return f
@@ -105,8 +111,8 @@ func TestPatience(t *testing.T) {
 	if err := r.anchor(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if want := 10 * time.Minute; r.runs.Patience != want || r.lines.Patience != want {
-		t.Errorf("got %s and %s, want %s", r.runs.Patience, r.lines.Patience, want)
+	if want := 10 * time.Minute; r.ends.Patience != want || r.lines.Patience != want {
+		t.Errorf("got %s and %s, want %s", r.ends.Patience, r.lines.Patience, want)
 	}
 }
 
@@ -114,19 +120,27 @@ type execer interface {
 	Exec(query string, args ...any) (stdsql.Result, error)
 }
 
+// minted counts the ids of runs.
+var minted atomic.Int64
+
 // end writes a run that has ended, and returns its id as the feed tells it.
 func (c *cluster) end(x execer) string {
 	c.Helper()
-	session := uuid.New()
-	r, err := x.Exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, ended) VALUES (1, ?, ?, 1, 1, 1, 1)", time.Now().UnixNano(), session[:])
+	id := minted.Add(1)
+	_, err := x.Exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, outcome, ended, final)
+		VALUES (?, 1, 1, ?, 'schedule', 'ended', -2, 1, 1, 1, 'succeeded', 1, 1)`, id, id)
 	if err != nil {
 		c.Fatal(err)
 	}
-	id, err := r.LastInsertId()
-	if err != nil {
+	if _, err := x.Exec("INSERT INTO ending (at, runs) VALUES (1, ?)", noteOf(trip.Note{Run: id, JobID: 1, Outcome: job.Succeeded})); err != nil {
 		c.Fatal(err)
 	}
 	return fmt.Sprint("e", id)
+}
+
+// noteOf is what a row of ending holds of one run.
+func noteOf(n trip.Note) []byte {
+	return append(binary.AppendVarint(binary.AppendVarint(nil, n.Run), n.JobID), byte(n.Outcome))
 }
 
 // line writes a line of the audit, and returns its id as the feed tells it.
@@ -345,5 +359,51 @@ func TestDatabaseAway(t *testing.T) {
 	c.hear(l, 3, heard)
 	if len(heard) != 3 {
 		t.Errorf("heard %v, want all three", heard)
+	}
+}
+
+// TestStarts: a run is told when it begins to execute, with all that its row says, and many at once are counted by their jobs.
+func TestStarts(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	r := newReader(c.db, c.feed.clock)
+	if err := r.anchor(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	execute := func(n int) (first int64) {
+		t.Helper()
+		for range n {
+			id := minted.Add(1)
+			first = max(first, id-int64(n)+1)
+			_, err := c.db.Raw().Exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started)
+				VALUES (?, 1, 1, ?, 'schedule', 'executing', 7, 1, 1, 1, 5)`, id, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return first
+	}
+	look := func() []Event {
+		t.Helper()
+		events, err := r.look(t.Context(), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return events
+	}
+	if events := look(); len(events) != 0 {
+		t.Errorf("at first: got %+v", events)
+	}
+	id := execute(1)
+	events := look()
+	if len(events) != 1 || events[0].Action != Started || events[0].Job != "one" || events[0].App != "a" || events[0].Run.ID != id {
+		t.Errorf("one: got %+v", events)
+	}
+	if events := look(); len(events) != 0 {
+		t.Errorf("it was told: got %+v", events)
+	}
+	execute(manyRuns + 1)
+	if events := look(); len(events) != 1 || len(events[0].Counts) != 1 || events[0].Counts[0].Started != manyRuns+1 || events[0].Counts[0].Name != "one" {
+		t.Errorf("many: got %+v", events)
 	}
 }
