@@ -14,6 +14,7 @@ import (
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
@@ -59,9 +60,10 @@ func asUser(t *testing.T, dsn, user, password string) string {
 type patient struct {
 	*testing.T
 	dsn     string
-	db      *sql.DB
+	db      *read.DB
 	machine *Machine
 	nodes   []uuid.UUID
+	runs    int64 // the id of the last one that was planted
 }
 
 // admit makes one on a server of its own, since settings are of servers.
@@ -90,10 +92,12 @@ func prepare(t *testing.T, dsn string) *patient {
 		t.Fatal(err)
 	}
 	p.db = p.open(dsn, sql.DefaultTimeouts)
+	p.exec("INSERT INTO app (id, name) VALUES (1, 'default')")
 	p.machine = &Machine{Node: "a", Slots: 64, StateDir: t.TempDir(), OpenFiles: 1 << 16, Processes: 1 << 16, Zones: true}
 	p.exec("INSERT INTO setting (name, value) VALUES ('session_expiry_ms', '20000')")
-	for _, name := range []string{"a", "b"} {
+	for i, name := range []string{"a", "b"} {
 		id := uuid.New()
+		p.exec("INSERT INTO life (id, session, node, started) VALUES (?, ?, ?, 1)", i+1, id[:], name)
 		p.nodes = append(p.nodes, id)
 		err := p.db.Tx(t.Context(), func(tx *sql.Tx) error {
 			return tx.InsertSession(sql.SessionRow{ID: id, Node: name, Version: "v1", Slots: 64})
@@ -105,14 +109,14 @@ func prepare(t *testing.T, dsn string) *patient {
 	return p
 }
 
-func (p *patient) open(dsn string, timeouts sql.Timeouts) *sql.DB {
+func (p *patient) open(dsn string, timeouts sql.Timeouts) *read.DB {
 	p.Helper()
 	db, err := sql.Open(dsn, timeouts, 4)
 	if err != nil {
 		p.Fatal(err)
 	}
 	p.Cleanup(func() { db.Close() })
-	return db
+	return &read.DB{DB: db}
 }
 
 func (p *patient) exec(query string, args ...any) {
@@ -141,10 +145,10 @@ func (p *patient) addJob(name string, columns map[string]any) int64 {
 	if err != nil {
 		p.Fatal(err)
 	}
-	names, args := []string{"app", "name", "hash", "spec", "created", "updated"}, []any{"default", name, job.HashOf("default", name), text, 1, 1}
+	names, args := []string{"app_id", "name", "hash"}, []any{1, name, job.HashOf("default", name)}
 	for k, v := range columns {
-		if i := slices.Index(names, k); i >= 0 {
-			args[i] = v
+		if k == "spec" {
+			text = fmt.Sprint(v)
 			continue
 		}
 		names, args = append(names, k), append(args, v)
@@ -154,7 +158,27 @@ func (p *patient) addJob(name string, columns map[string]any) int64 {
 		p.Fatal(err)
 	}
 	id, _ := r.LastInsertId()
+	p.exec("INSERT INTO job_version (job_id, version, definition, created) VALUES (?, 1, ?, 1)", id, text)
 	return id
+}
+
+// addRun plants a run of a job. columns are set beside those that it needs.
+func (p *patient) addRun(jobID, due int64, state job.State, owner int, columns map[string]any) int64 {
+	p.Helper()
+	p.runs++
+	names := []string{"id", "job_id", "app_id", "due", "kind", "state", "owner", "claim", "due_now", "hash"}
+	args := []any{p.runs, jobID, 1, due, "schedule", state, owner, 1, due, 1}
+	for k, v := range columns {
+		names, args = append(names, k), append(args, v)
+	}
+	p.exec("INSERT INTO run ("+strings.Join(names, ", ")+") VALUES (?"+strings.Repeat(", ?", len(names)-1)+")", args...)
+	return p.runs
+}
+
+// addEnd plants a final run that has ended.
+func (p *patient) addEnd(jobID, due int64, outcome string) {
+	p.Helper()
+	p.addRun(jobID, due, job.Ended, -2, map[string]any{"outcome": outcome, "ended": 1, "final": 1})
 }
 
 // beat has the nodes say that they live, by MySQL's clock now.
@@ -162,7 +186,7 @@ func (p *patient) beat() {
 	p.exec("UPDATE session SET beat_at = CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) WHERE beat_at > 0")
 }
 
-func (p *patient) examine(db *sql.DB) *Report {
+func (p *patient) examine(db *read.DB) *Report {
 	p.Helper()
 	r, err := Examine(p.Context(), Patient{DB: db, Machine: p.machine})
 	if err != nil {
@@ -178,7 +202,7 @@ func (p *patient) finds(check string, severity Severity, seen string) *Finding {
 	return p.findsBy(p.db, check, severity, seen)
 }
 
-func (p *patient) findsBy(db *sql.DB, check string, severity Severity, seen string) *Finding {
+func (p *patient) findsBy(db *read.DB, check string, severity Severity, seen string) *Finding {
 	p.Helper()
 	r := p.examine(db)
 	for i := range r.Findings {
@@ -390,7 +414,7 @@ func TestReplicas(t *testing.T) {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
-	replicas := func(by *sql.DB) (found bool, skipped string) {
+	replicas := func(by *read.DB) (found bool, skipped string) {
 		r := p.examine(by)
 		i := slices.IndexFunc(r.Checks, func(c Checked) bool { return c.ID == "replication" })
 		return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "replication" && strings.HasPrefix(f.Seen, "replicas (1) ") }), r.Checks[i].Skipped
@@ -457,7 +481,7 @@ func TestGrants(t *testing.T) {
 	p.exec("GRANT SELECT, INSERT, UPDATE, DELETE ON crontab.* TO node@localhost")
 	p.exec("CREATE USER node@'%' IDENTIFIED BY 'x'")
 	p.exec("GRANT SELECT, INSERT, UPDATE, DELETE ON crontab.* TO node@'%'")
-	login := func() *sql.DB { return p.open(asUser(p.T, p.dsn, "node", "x"), sql.DefaultTimeouts) }
+	login := func() *read.DB { return p.open(asUser(p.T, p.dsn, "node", "x"), sql.DefaultTimeouts) }
 	p.beat()
 	r := p.examine(login())
 	for _, f := range r.Findings {
@@ -534,8 +558,8 @@ func TestLongTransactions(t *testing.T) {
 
 func TestSchemaFaults(t *testing.T) {
 	p := admit(t)
-	p.exec("DELETE FROM locks WHERE name IN ('session', 'task/17')")
-	p.finds("lock-rows", Error, "session, task/17")
+	p.exec("DELETE FROM locks WHERE name IN ('session', 'bucket/17')")
+	p.finds("lock-rows", Error, "session, bucket/17")
 	p.exec("DELETE FROM setting WHERE name = 'buckets'")
 	f := p.finds("lock-rows", Error, "buckets of table setting")
 	p.exec(f.SQL[0])
@@ -545,9 +569,9 @@ func TestSchemaFaults(t *testing.T) {
 	}
 	p.healthy()
 
-	p.exec("ALTER TABLE task DROP KEY slice")
-	p.finds("schema", Error, "index slice of task is missing")
-	p.exec("ALTER TABLE task ADD KEY slice (state, due_now, hash, place, priority)")
+	p.exec("ALTER TABLE run DROP KEY by_app")
+	p.finds("schema", Error, "index by_app of run is missing")
+	p.exec("ALTER TABLE run ADD KEY by_app (app_id, due)")
 	p.exec("UPDATE schema_version SET version_id = version_id + 100 WHERE version_id = (SELECT v FROM (SELECT MAX(version_id) v FROM schema_version) x)")
 	p.finds("schema", Notice, "and may use it")
 	p.exec("UPDATE setting SET value = '999' WHERE name = 'compatible_since'")
@@ -611,13 +635,13 @@ func TestClusterFaults(t *testing.T) {
 	p.exec("INSERT INTO node (name, cordoned, since) VALUES ('b', 1, ?)", p.ago(time.Hour))
 	p.finds("cordons", Warning, "all nodes are cordoned")
 	p.exec("DELETE FROM node")
-	p.exec("INSERT INTO pause (app, who, since) VALUES ('', 'alice', ?)", p.ago(72*time.Hour))
+	p.exec("INSERT INTO stop (kind, who, since) VALUES ('cluster', 'alice', ?)", p.ago(72*time.Hour))
 	p.finds("pauses", Notice, "the cluster has been paused by alice for 3 days")
-	p.exec("INSERT INTO pause (app, who, since) VALUES ('a b', 'bob', ?)", p.ago(72*time.Hour))
+	p.exec("INSERT INTO stop (kind, name, who, since) VALUES ('app', 'a b', 'bob', ?)", p.ago(72*time.Hour))
 	if f := p.finds("pauses", Notice, "app a b has been paused"); !slices.Equal(f.Commands, []string{"go-crontab app resume 'a b'"}) {
 		t.Errorf("got commands %q", f.Commands)
 	}
-	p.exec("DELETE FROM pause")
+	p.exec("DELETE FROM stop")
 
 	p.exec("UPDATE session SET beat_at = ? WHERE id = ?", p.ago(10*time.Second), a[:])
 	p.findsBy(p.db, "nodes", Warning, "a has not been heard of for 10")
@@ -630,17 +654,20 @@ func TestClusterFaults(t *testing.T) {
 func TestStuckTasks(t *testing.T) {
 	p := admitShared(t)
 	id := p.addJob("stuck", nil)
-	gone, a := uuid.New(), p.nodes[0]
-	plant := func(state int, session any, started int64) {
-		p.exec("DELETE FROM task")
-		p.exec("INSERT INTO task (job_id, due, due_now, hash, state, session_id, launch, started) VALUES (?, ?, ?, 1, ?, ?, 1, ?)",
-			id, p.ago(2*time.Minute), p.ago(2*time.Minute), state, session, started)
+	const nobody, a, gone = 0, 1, 9
+	plant := func(state job.State, owner int, started int64) {
+		p.exec("DELETE FROM run")
+		due := p.ago(2 * time.Minute)
+		if started != 0 {
+			due = min(due, started)
+		}
+		p.addRun(id, due, state, owner, map[string]any{"started": started})
 	}
-	plant(2, gone[:], p.ago(2*time.Minute))
-	p.finds("stuck-tasks", Notice, "1 task belongs to a session that is gone")
-	plant(1, a[:], 0)
+	plant(job.Executing, gone, p.ago(2*time.Minute))
+	p.finds("stuck-tasks", Notice, "1 run belongs to a session that is gone")
+	plant(job.Prepared, a, 0)
 	p.finds("stuck-tasks", Warning, "is claimed, and is not started")
-	plant(0, nil, 0)
+	plant(job.Idle, nobody, 0)
 	if f := p.finds("stuck-tasks", Warning, "nobody has claimed it"); len(f.Jobs) != 1 || f.Jobs[0] != (Job{id, "default", "stuck"}) {
 		t.Errorf("got jobs %v", f.Jobs)
 	}
@@ -648,15 +675,20 @@ func TestStuckTasks(t *testing.T) {
 	if f := p.finds("stuck-tasks", Warning, "nobody has claimed it"); !strings.Contains(f.Fix, "128 runs execute on 128 slots") {
 		t.Errorf("got fix %q", f.Fix)
 	}
-	p.exec("DELETE FROM task")
-	p.exec("INSERT INTO waiting (task_id, kind, job_id, due, since, expires) VALUES (7, 1, ?, 1, 1, ?)", id, p.ago(2*time.Minute))
-	p.finds("stuck-tasks", Warning, "1 task waits although")
-	p.exec("DELETE FROM waiting")
-	plant(2, a[:], p.ago(25*time.Hour))
+	p.exec("DELETE FROM run")
+	ended := p.addRun(id, 1, job.Ended, -2, map[string]any{"ended": p.ago(2 * time.Minute)})
+	p.addRun(id, 2, job.Waiting, -1, nil)
+	p.exec("UPDATE job SET running = ?", ended)
+	p.finds("stuck-tasks", Warning, "1 run waits for others of its job, and none executes")
+	p.exec("UPDATE run SET state = 'executing', owner = 1, started = due_now WHERE id = ?", ended)
+	if r := p.examine(p.db); slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "stuck-tasks" }) {
+		t.Error("a run that waits for one that executes is found")
+	}
+	plant(job.Executing, a, p.ago(25*time.Hour))
 	p.finds("long-runs", Notice, "1 run has executed for over 24 hours; default/stuck since ")
-	plant(2, gone[:], p.ago(2*time.Minute))
+	plant(job.Executing, gone, p.ago(2*time.Minute))
 	p.exec("DELETE FROM session")
-	p.findsBy(p.db, "stuck-tasks", Error, "1 task belongs to a session that is gone")
+	p.findsBy(p.db, "stuck-tasks", Error, "1 run belongs to a session that is gone")
 }
 
 func TestJobFaults(t *testing.T) {
@@ -664,17 +696,18 @@ func TestJobFaults(t *testing.T) {
 	ahead := func(d time.Duration) int64 { return p.ago(-d) }
 	p.addJob("broken", map[string]any{"error": "the year 2300 is not between"})
 	p.finds("broken-jobs", Warning, "1 job is in error; default/broken: the year 2300")
-	p.exec("INSERT INTO place (id, selector) VALUES (7, 'gpu')")
-	p.addJob("unplaced", map[string]any{"place": 7, "next_due": ahead(time.Hour)})
-	p.finds("unplaced-jobs", Warning, "default/unplaced wants gpu")
-	p.exec(`UPDATE session SET labels = '{"gpu":""}'`)
+	p.addJob("unplaced", map[string]any{"spec": `{"name":"unplaced","command":"true","selector":"gpu"}`, "next_due": ahead(time.Hour)})
+	p.addJob("handled", map[string]any{"spec": `{"name":"handled","handler":"mail"}`, "next_due": ahead(time.Hour)})
+	p.finds("unplaced-jobs", Warning, "2 jobs want a node that there is not: default/unplaced wants gpu")
+	p.exec(`UPDATE session SET labels = '{"gpu":""}', handlers = '["mail"]'`)
 	r := p.examine(p.db)
 	if slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "unplaced-jobs" }) {
 		t.Error("there is a node for it, and it is found all the same")
 	}
 	p.addJob("far", map[string]any{"next_due": ahead(800 * 24 * time.Hour)})
 	p.finds("far-jobs", Notice, "1 job is next due in over a year; default/far on ")
-	p.addJob("paused", map[string]any{"paused": 1, "paused_at": p.ago(40 * 24 * time.Hour)})
+	paused := p.addJob("paused", map[string]any{"paused": 1})
+	p.exec("INSERT INTO job_pause (job_id, since, who) VALUES (?, ?, 'ann')", paused, p.ago(40*24*time.Hour))
 	p.finds("paused-jobs", Notice, "default/paused for 40 days")
 	at := ahead(3*time.Hour) / 1_000_000 * 1_000_000
 	for i := range 150 {
@@ -687,8 +720,8 @@ func TestJobFaults(t *testing.T) {
 	p.finds("herds", Notice, "all nodes together have 16 slots")
 	never, fails, mixed := p.addJob("never", nil), p.addJob("fails", nil), p.addJob("mixed", nil)
 	for i := range 12 {
-		for id, outcome := range map[int64]int{never: 6, fails: 2, mixed: 1 + i%2} {
-			p.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, ended) VALUES (?, ?, 'x', ?, ?, 0, 1)", id, i+1, id*100+int64(i), outcome)
+		for id, outcome := range map[int64]string{never: "skipped", fails: "failed", mixed: []string{"succeeded", "failed"}[i%2]} {
+			p.addEnd(id, int64(i)+1, outcome)
 		}
 	}
 	f := p.finds("unrun-jobs", Warning, "1 job never runs; the last 12 due times of default/never were skipped or missed")
@@ -697,11 +730,11 @@ func TestJobFaults(t *testing.T) {
 	}
 	// One that runs at this moment, and one that has run for long: their due times meanwhile were skipped.
 	runs, ran := p.addJob("runs", nil), p.addJob("ran", nil)
-	p.exec("INSERT INTO task (job_id, due, due_now, hash, state, session_id, launch, started) VALUES (?, ?, 1, 1, 2, ?, 1, ?)", runs, p.ago(time.Minute), p.nodes[0][:], p.ago(time.Minute))
-	p.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, started, ended, final) VALUES (?, 50, 'x', ?, 2, 0, 1, 1, 0)", ran, ran*100)
+	p.addRun(runs, 50, job.Executing, 1, map[string]any{"started": p.ago(time.Minute)})
+	p.addRun(ran, 50, job.Ended, -2, map[string]any{"outcome": "failed", "started": 1, "ended": 1})
 	for i := range 12 {
 		for _, id := range []int64{runs, ran} {
-			p.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, ended) VALUES (?, ?, 'x', ?, 6, 0, 1)", id, i+51, id*100+int64(i)+1)
+			p.addEnd(id, int64(i)+51, "skipped")
 		}
 	}
 	p.finds("unrun-jobs", Warning, "1 job never runs; the last 12 due times of default/never were skipped or missed")
@@ -729,10 +762,10 @@ func TestUnrunJobsBehindOthers(t *testing.T) {
 	p := admitShared(t)
 	never, stopped, fails, retried, good, busy := p.addJob("nightly", nil), p.addJob("stopped", nil), p.addJob("fails", nil), p.addJob("retried", nil), p.addJob("good", nil), p.addJob("busy", nil)
 	at := func(day int) int64 { return p.ago(time.Duration(100-day) * 24 * time.Hour) }
-	launch := 0
-	add := func(id int64, day, attempt, final, outcome int, reason string, started int64) {
-		launch++
-		p.exec("INSERT INTO history (job_id, due, attempt, session_id, launch, final, outcome, reason, due_last, started, ended) VALUES (?, ?, ?, 'x', ?, ?, ?, ?, 0, ?, 1)", id, at(day), attempt, launch, final, outcome, reason, started)
+	add := func(id int64, day, attempt, final int, outcome job.Outcome, reason string, started int64) {
+		p.addRun(id, at(day), job.Ended, -2, map[string]any{
+			"attempt": attempt, "final": final, "outcome": outcome.String(), "reason": reason, "started": started, "ended": 1,
+		})
 	}
 	paused, mended, rarely := p.addJob("paused", nil), p.addJob("mended", nil), p.addJob("rarely", nil)
 	for day := range 60 {
@@ -758,8 +791,9 @@ func TestUnrunJobsBehindOthers(t *testing.T) {
 			add(rarely, day, 1, 1, 7, "", 0)
 		}
 	}
-	p.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, started, ended) SELECT ?, ? + a.id * 1000 + b.id, 'y', a.id * 1000 + b.id, 1, 0, 1, 1 FROM locks a, locks b WHERE a.id BETWEEN 1 AND 100 AND b.id BETWEEN 1 AND 55",
-		busy, at(70))
+	p.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, outcome, started, ended, final)
+		SELECT 1000000 + a.id * 1000 + b.id, ?, 1, ? + a.id * 1000 + b.id, 'schedule', 'ended', -2, 1, 1, 1, 'succeeded', 1, 1, 1
+		FROM locks a, locks b WHERE a.id BETWEEN 1 AND 100 AND b.id BETWEEN 1 AND 55`, busy, at(70))
 	if f := p.finds("unrun-jobs", Warning, "2 jobs never run; the last 50 due times of default/nightly were skipped or missed"); len(f.Jobs) != 2 || f.Jobs[0].ID != never || f.Jobs[1].ID != stopped {
 		t.Errorf("got jobs %v", f.Jobs)
 	}
@@ -859,7 +893,7 @@ func TestHistoryFaults(t *testing.T) {
 	}
 	p.finds("restored", Warning, "its database was restored")
 
-	x := &exam{ctx: t.Context(), db: p.db, tables: map[string]*sql.TableState{"history": {Rows: 12_000_000, Bytes: 3 << 30}}, at: &check{id: "history-size"}}
+	x := &exam{ctx: t.Context(), db: p.db, tables: map[string]*sql.TableState{"run": {Rows: 12_000_000, Bytes: 3 << 30}}, at: &check{id: "history-size"}}
 	if err := historySize(x); err != nil || len(x.findings) != 1 || x.findings[0].Severity != Warning || !strings.Contains(x.findings[0].Seen, "12.0 million records and takes 3.0 GiB") {
 		t.Errorf("got %+v, %v", x.findings, err)
 	}
@@ -931,9 +965,11 @@ func TestBadRowsHarmNoCheck(t *testing.T) {
 	p := admitShared(t)
 	p.addJob("no JSON", map[string]any{"spec": "{", "next_due": int64(1) << 62})
 	p.addJob("JSON of another kind", map[string]any{"spec": `{"timezone": {"limits": 7}, "limits": [1]}`})
-	p.exec("INSERT INTO place (id, selector) VALUES (7, '((')")
+	p.addJob("no selector", map[string]any{"spec": `{"selector": "((", "handler": 7}`, "next_due": int64(1) << 61})
 	p.exec("UPDATE session SET labels = 'no JSON', handlers = '7', clock_offset = -9223372036854775808")
-	p.exec("INSERT INTO task (job_id, due, due_now, hash, state) VALUES (99, 1, 1, 1, 77)")
+	p.addRun(99, 1, job.Executing, 77, map[string]any{"session": 78})
+	p.addRun(99, 2, job.Waiting, -1, nil)
+	p.exec("UPDATE job SET running = -9223372036854775808")
 	p.machine.Unlimited = fmt.Errorf("no")
 	for _, c := range p.examine(p.db).Checks {
 		if c.Skipped != "" {
