@@ -16,6 +16,7 @@ import (
 	"go-crontab/internal/ledger"
 	"go-crontab/job"
 	crontab "go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // A load is jobs that are due again and again, and what must come of that.
@@ -81,7 +82,7 @@ func (c *cluster) busy() *member {
 	var found *member
 	await(c.t, "a long run executing", 30*time.Second, func() bool {
 		for _, m := range c.nodes {
-			if s := m.session(); c.count("SELECT COUNT(*) FROM task t JOIN job j ON j.id = t.job_id WHERE j.name = ? AND t.state = 2 AND t.session_id = ?", patient, s[:]) > 0 &&
+			if s := m.session(); c.count("SELECT COUNT(*) FROM run r JOIN job j ON j.id = r.job_id WHERE j.name = ? AND "+executedBy, patient, s[:]) > 0 &&
 				len(c.commandsOf(s)) > 0 {
 				found = m
 				return true
@@ -152,7 +153,9 @@ func (c *cluster) create(body object) (id int64) {
 // as in within.
 func (l *load) settle(until time.Time, limit time.Duration) bool {
 	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		open := l.c.count("SELECT (SELECT COUNT(*) FROM task WHERE due < ?) + (SELECT COUNT(*) FROM job WHERE living = 1 AND next_due < ?)", until.UnixMicro(), until.UnixMicro())
+		open := l.c.count(`
+			SELECT (SELECT COUNT(*) FROM run WHERE due < ? AND state <> 'ended')
+				+ (SELECT COUNT(*) FROM job WHERE living = 1 AND next_due < ?)`, until.UnixMicro(), until.UnixMicro())
 		if open == 0 {
 			return true
 		}
@@ -264,7 +267,7 @@ func (l *load) none(outcomes ...job.Outcome) {
 			continue
 		}
 		if n++; n <= 3 {
-			l.c.t.Errorf("job %d, due %s, session %s: %s (%s), want none of these", r.JobID, r.Due, r.Launch.Session, r.Outcome, r.Reason)
+			l.c.t.Errorf("job %d, due %s, session %s: %s (%s), want none of these", r.JobID, r.Due, r.Session, r.Outcome, r.Reason)
 		}
 	}
 	if n > 3 {
@@ -323,7 +326,16 @@ func (c *cluster) lives(before []uuid.UUID) map[uuid.UUID]ledger.Life {
 func (l *load) stuck(until time.Time) {
 	t := l.c.t
 	t.Helper()
-	rows, err := l.c.db.Query("SELECT CONCAT_WS(' ', job, due, state, attempt, launch) FROM v_task WHERE due < FROM_UNIXTIME(?) LIMIT 10", float64(until.UnixMicro())/1e6)
+	rows, err := l.c.db.Query(`
+		SELECT CONCAT_WS(' ', j.name, TIMESTAMPADD(MICROSECOND, r.due, '1970-01-01'), r.state, r.attempt, r.id, r.claim, 'owner', r.owner)
+		FROM run r
+		JOIN job j ON j.id = r.job_id
+		WHERE r.state <> 'ended' AND r.due < ?
+		UNION ALL
+		SELECT CONCAT_WS(' ', name, TIMESTAMPADD(MICROSECOND, next_due, '1970-01-01'), 'has no run', error)
+		FROM job
+		WHERE living = 1 AND next_due < ?
+		LIMIT 10`, until.UnixMicro(), until.UnixMicro())
 	if err != nil {
 		t.Errorf("due times before %s have not ended within %s, and MySQL does not say which: %v", until.UTC(), l.limit, err)
 		return
@@ -347,13 +359,14 @@ func (l *load) history() (runs []job.Run) {
 		t.Fatal(err)
 	}
 	defer db.Close()
+	reads := &read.DB{DB: db}
 	for _, j := range l.jobs {
-		rows, err := db.Runs(context.Background(), crontab.RunFilter{JobID: j.ID, Limit: 100_000})
+		rows, err := reads.Runs(context.Background(), read.RunFilter{JobID: j.ID, Limit: 100_000})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, row := range rows {
-			if !row.Executing {
+			if row.State == job.Ended {
 				runs = append(runs, row.Run)
 			}
 		}

@@ -163,7 +163,7 @@ func TestF41DaylightSaving(t *testing.T) {
 	go2("2026-10-25T00:59:54Z")
 	go2("2027-03-28T00:59:54Z")
 	ran := func(id int64) (dues []string) {
-		rows, err := c.db.Query("SELECT due FROM history WHERE job_id = ? AND outcome = 1 ORDER BY due", id)
+		rows, err := c.db.Query("SELECT due FROM run WHERE job_id = ? AND outcome = 'succeeded' ORDER BY due", id)
 		if err != nil {
 			t.Fatal(err)
 		}

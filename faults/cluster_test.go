@@ -393,14 +393,22 @@ func (c *cluster) commandsOf(session uuid.UUID) []int {
 	return having(c.t, "environ", execute.Marker(session))
 }
 
-// buried waits until a session's row, and whatever it owned, is gone.
+// buried waits until a session's row is gone, and whatever it executed has ended.
 func (c *cluster) buried(session uuid.UUID, limit time.Duration) {
 	c.t.Helper()
-	await(c.t, "session "+session.String()+" buried and its tasks freed", limit, func() bool { return c.isBuried(session) })
+	await(c.t, "session "+session.String()+" buried and its runs ended", limit, func() bool { return c.isBuried(session) })
 }
 
 func (c *cluster) isBuried(session uuid.UUID) bool {
-	return c.count("SELECT COUNT(*) FROM session WHERE id = ?", session[:])+c.count("SELECT COUNT(*) FROM task WHERE session_id = ?", session[:]) == 0
+	return c.count("SELECT COUNT(*) FROM session WHERE id = ?", session[:])+c.executing(session) == 0
+}
+
+// executedBy says in a statement on run r that a session executes it.
+const executedBy = "r.state = 'executing' AND r.owner = (SELECT id FROM life WHERE session = ?)"
+
+// executing is how many runs a session executes, as far as the rows say.
+func (c *cluster) executing(session uuid.UUID) int {
+	return c.count("SELECT COUNT(*) FROM run r WHERE "+executedBy, session[:])
 }
 
 // count asks for a number. What cannot be asked is no number at all: scenarios break the server.

@@ -45,12 +45,19 @@ type result struct {
 func (c *cluster) result(id int64, limit time.Duration) (x result) {
 	c.t.Helper()
 	await(c.t, fmt.Sprint("the end of job ", id), limit, func() bool {
-		return c.count("SELECT COUNT(*) FROM history WHERE job_id = ? AND final = 1", id) > 0
+		return c.count("SELECT COUNT(*) FROM run WHERE job_id = ? AND final = 1", id) > 0
 	})
 	var micros int64
-	err := c.db.QueryRow("SELECT outcome, reason, COALESCE(exit_code, -1), output_bytes, output_kept, ended - started FROM history WHERE job_id = ? AND final = 1", id).
-		Scan(&x.outcome, &x.reason, &x.exit, &x.bytes, &x.kept, &micros)
+	var outcome string
+	err := c.db.QueryRow(`
+		SELECT outcome, COALESCE(reason, ''), exit_code, output_bytes, output_kept, ended - started
+		FROM run
+		WHERE job_id = ? AND final = 1`, id).
+		Scan(&outcome, &x.reason, &x.exit, &x.bytes, &x.kept, &micros)
 	if err != nil {
+		c.t.Fatal(err)
+	}
+	if x.outcome, err = job.ParseOutcome(outcome); err != nil {
 		c.t.Fatal(err)
 	}
 	x.took = time.Duration(micros) * time.Microsecond
@@ -191,7 +198,7 @@ func TestF34IgnoresTerm(t *testing.T) {
 	id := c.once("kill", object{"command": stubborn, "grace": "1s"})
 	var run string
 	await(t, "it runs", 20*time.Second, func() bool {
-		_ = c.db.QueryRow("SELECT launch FROM v_task WHERE job = 'kill' AND state = 'executing'").Scan(&run)
+		_ = c.db.QueryRow("SELECT id FROM v_run WHERE job = 'kill' AND state = 'executing'").Scan(&run)
 		return run != "" && len(having(t, "cmdline", token)) >= 3
 	})
 	var views struct{ Items []struct{ ID string } }

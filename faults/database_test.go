@@ -50,7 +50,7 @@ func (c *cluster) same(before []uuid.UUID, during string) {
 		return
 	}
 	for _, id := range before {
-		if n := c.count("SELECT COUNT(*) FROM history WHERE session_id = ? AND outcome = ?", id[:], job.Lost); n > 0 {
+		if n := c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE l.session = ? AND r.outcome = 'lost'", id[:]); n > 0 {
 			c.t.Errorf("%s: %d runs of session %s are lost, and it lives", during, n, id)
 		}
 	}
@@ -124,12 +124,12 @@ func (in injected) over(r *report) (fired int) {
 // skip is how many COMMITs of a stage pass before one is broken.
 func (c *cluster) skip(stage string, most int) int { return c.rng.IntN(few(stage, most)) }
 
-// few is less at a stage whose COMMITs are few: little is given back or planned, and there is no waiting for much of that.
+// few is less at a stage whose COMMITs are few: few runs are given back, or idle before they are prepared, and there is no waiting for much of that.
 func few(stage string, many int) int {
 	switch stage {
 	case "free":
 		return 2
-	case "plan":
+	case "take":
 		return 8
 	}
 	return many
@@ -137,7 +137,7 @@ func few(stage string, many int) int {
 
 func TestF09CommitFates(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "F09", "each fate of a COMMIT (lost, reply lost, late, ghost, deadlock, timeout, shutdown) at plan, claim, start, finish, free; of beats; and of runs and jobs that are asked for by key")
+	r := scenario(t, "F09", "each fate of a COMMIT (lost, reply lost, late, ghost, deadlock, timeout, shutdown) at claim, take, start, finish, free; of beats; and of runs and jobs that are asked for by key")
 	c := newCluster(r)
 	c.start(3)
 	l := c.mixed()
@@ -191,7 +191,7 @@ func TestF09CommitFates(t *testing.T) {
 	time.Sleep(3 * time.Second)
 	l.check(c.soon())
 	r.figure("%d runs and %d jobs asked for by key", runs, len(made))
-	if n := c.count("SELECT COUNT(DISTINCT origin) FROM history WHERE job_id = ? AND origin > 0", id); n != runs {
+	if n := c.count("SELECT COUNT(DISTINCT request) FROM run WHERE job_id = ? AND kind = 'manual'", id); n != runs {
 		t.Errorf("%d runs were asked for and %d were made", runs, n)
 	}
 	for _, id := range made {
@@ -413,7 +413,7 @@ type dueTime struct {
 // held lists the due times that a session has claimed.
 func (c *cluster) held(session uuid.UUID) map[dueTime]bool {
 	c.t.Helper()
-	rows, err := c.db.Query("SELECT j.name, t.due FROM task t JOIN job j ON j.id = t.job_id WHERE t.session_id = ?", session[:])
+	rows, err := c.db.Query("SELECT j.name, r.due FROM run r JOIN job j ON j.id = r.job_id JOIN life l ON l.id = r.owner WHERE l.session = ?", session[:])
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -488,17 +488,30 @@ func (c *cluster) persist(query string, args ...any) (result sql.Result, err err
 
 func TestF21Orphans(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "F21", "tasks planted whose owner has no session, prepared and executing ones")
+	r := scenario(t, "F21", "runs planted whose owner has no session, prepared and executing ones")
 	c := newCluster(r)
-	c.start(2, "--look-ahead", "1s") // what is planted is idle and nearly due
+	c.start(2)
 	l := c.mixed()
 	time.Sleep(4 * time.Second)
 	planted, freed := 0, time.Duration(0)
 	for range times(4, 30) {
 		stranger := uuid.New()
-		for i, state := range []int{1, 2} {
-			result, err := c.persist("UPDATE task SET session_id = ?, launch = id, state = ?, started = IF(? = 2, due, 0), spawn_by = IF(? = 2, due, 0) WHERE state = 0 AND (? = 1 OR job_id IN (SELECT id FROM job WHERE name NOT LIKE 'rerun%')) ORDER BY due LIMIT 3",
-				stranger[:], state, state, state, state) // not what would be run again: it is not due yet
+		result, err := c.persist("INSERT INTO life (session, node, started) VALUES (?, 'stranger', 1)", stranger[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		number, err := result.LastInsertId()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, state := range []job.State{job.Prepared, job.Executing} {
+			result, err := c.persist(`
+				UPDATE run
+				SET owner = ?, session = ?, claim = claim + 1, state = ?, started = IF(? = 'executing', due, 0), spawn_by = started
+				WHERE state = 'prepared' AND due > ? AND (? = 'prepared' OR job_id IN (SELECT id FROM job WHERE name NOT LIKE 'rerun%'))
+				ORDER BY due
+				LIMIT 3`,
+				number, number, state, state, c.now().Add(time.Second).UnixMicro(), state) // not what would be run again: it is not due yet
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -509,7 +522,7 @@ func TestF21Orphans(t *testing.T) {
 			}
 		}
 		freed = max(freed, await(t, "orphans freed", 30*time.Second, func() bool {
-			return c.count("SELECT COUNT(*) FROM task WHERE session_id = ?", stranger[:]) == 0
+			return c.count("SELECT COUNT(*) FROM run WHERE owner = ?", number) == 0
 		}))
 	}
 	l.check(0)
@@ -522,7 +535,7 @@ func TestF21Orphans(t *testing.T) {
 
 func TestF22Deadlocks(t *testing.T) {
 	t.Parallel()
-	r := scenario(t, "F22", "8 outsiders that lock rows of jobs and tasks in the reverse order")
+	r := scenario(t, "F22", "8 outsiders that lock rows of jobs and runs in the reverse order")
 	c := newServer(r, privatedb.Options{})
 	c.start(3)
 	l := c.mixed()
@@ -541,9 +554,9 @@ func TestF22Deadlocks(t *testing.T) {
 					continue
 				}
 				rounds.Add(1)
-				_, err = tx.Exec("UPDATE task SET kill_requested = kill_requested ORDER BY id DESC LIMIT 20")
+				_, err = tx.Exec("UPDATE run SET wish = wish ORDER BY id DESC LIMIT 20")
 				if err == nil {
-					_, err = tx.Exec("UPDATE job SET updated = updated + 1 ORDER BY id DESC")
+					_, err = tx.Exec("UPDATE job SET changes = changes + 1 ORDER BY id DESC")
 				}
 				var refused *mysql.MySQLError
 				if errors.As(err, &refused) && refused.Number == 1213 {
@@ -726,7 +739,7 @@ func TestF47Spool(t *testing.T) {
 		l.add(name, 4*time.Second, object{"command": l.book.Command(1500*time.Millisecond, 0), "overlap": "allow"})
 	}
 	m := c.nodes[0]
-	executing := func() int { return c.count("SELECT COUNT(*) FROM task WHERE state = 2") }
+	executing := func() int { return c.count("SELECT COUNT(*) FROM run WHERE state = 'executing'") }
 	// In the ledger too: others see a start before its node knows of it, and one that never does spawns nothing.
 	begun := func() (n int) {
 		entries, err := l.book.Entries()

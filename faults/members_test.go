@@ -28,6 +28,7 @@ import (
 	"go-crontab/lock"
 	"go-crontab/session"
 	crontab "go-crontab/sql"
+	tripsql "go-crontab/sql/trip"
 )
 
 // A replica set is a cluster whose nodes have several database servers to go to, each beginning with another one.
@@ -152,7 +153,7 @@ func (s *replicaSet) readsWrites(times int) {
 	}
 }
 
-// breakCommits injects each fate of a COMMIT at each step of a task's trip, on the links from all nodes to a server, -1 for
+// breakCommits injects each fate of a COMMIT at each step of a run's trip, on the links from all nodes to a server, -1 for
 // that which each of them asks.
 func (s *replicaSet) breakCommits(server int, d time.Duration) {
 	s.t.Helper()
@@ -457,7 +458,7 @@ func (s *replicaSet) settleElsewhere(rounds int) {
 // TestGaleraGhost: a commit that arrives at one member after it has been settled on another stands only if the settling
 // has seen it.
 func TestGaleraGhost(t *testing.T) {
-	r := scenario(t, "G5", "Galera: a claim whose commit arrives at one member while, or after, it is settled on another")
+	r := scenario(t, "G5", "Galera: a start whose commit arrives at one member while, or after, it is settled on another")
 	c := galera(t, true)
 	s := clusterOn(r, c.Servers[0])
 	var links []*faultproxy.Proxy
@@ -490,41 +491,41 @@ func TestGaleraGhost(t *testing.T) {
 	for n := range tries {
 		links[0].Heal()
 		x := lock.New(link(links[0], links[1]), log) // a pool of its own: it begins with the first member
-		s.exec("INSERT INTO task (job_id, due, due_now, hash) VALUES (?, 1, 1, 0)", n+1)
-		id := int64(s.count("SELECT id FROM task WHERE job_id = ?", n+1))
+		const owner tripsql.Owner = 7
+		launch := tripsql.Launch{Run: int64(n + 1), Claim: 1}
+		s.exec("INSERT INTO job (id, app_id, name, hash) VALUES (?, 1, ?, 0)", n+1, fmt.Sprint("job-", n))
+		s.exec("INSERT INTO run (id, job_id, app_id, due, due_now, kind, state, owner, claim, hash) VALUES (?, ?, 1, 1, 1, 'schedule', 'prepared', ?, 1, 0)",
+			n+1, n+1, int(owner))
+		begun := []tripsql.Begun{{JobID: int64(n + 1), To: 1, Running: launch.Run}}
 		// Before, amid and after the settling: the pool waits 3 s for the reply.
 		action := faultproxy.CutAfter()
 		if n%3 > 0 {
 			action = faultproxy.HoldBefore(timings.SQL.Read + time.Duration(s.rng.IntN(1500))*time.Millisecond)
 		}
-		ghost := links[0].Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 1"), Action: action})
+		ghost := links[0].Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 'executing'"), Action: action})
 		links[0].OnCommand(func(c faultproxy.Command) {
 			if c.IsCommit() {
 				links[0].Refuse()
 			}
 		})
-		var claimed, took []job.Task
-		bucket := []crontab.LockID{crontab.BucketLock(0)}
-		settled := 0
+		started, settled := 0, 0
 		err := x.Do(t.Context(), lock.Change{
-			Name: "claim", Locks: bucket,
-			Rows: func(tx *crontab.Tx) (err error) {
-				claimed, err = tx.Claim(uuid.UUID{1}, int64(n+1), []int64{id})
-				took = claimed
-				return err
+			Name: "start",
+			Rows: func(tx *crontab.Tx) error {
+				n, err := tripsql.Start(tx, owner, 0, []tripsql.Launch{launch}, 1, 1)
+				if err != nil {
+					return err
+				}
+				started = int(n)
+				return tripsql.MarkBegun(tx, begun)
 			},
 			Settle: func(tx *crontab.Tx) error {
 				settled++
-				if err := tx.TakeLocks(bucket); err != nil {
+				if err := tripsql.MarkBegun(tx, begun); err != nil { // written by both: whichever comes second is refused
 					return err
 				}
-				rows, err := tx.LockTasks([]int64{id})
-				took = nil
-				for _, c := range claimed {
-					if row, ok := rows[c.ID]; ok && row.Is(c.Launch, job.Prepare) {
-						took = append(took, c)
-					}
-				}
+				stands, err := tripsql.StartedAmong(tx, owner, []tripsql.Launch{launch})
+				started = len(stands)
 				return err
 			},
 			Sets: func() {},
@@ -539,11 +540,12 @@ func TestGaleraGhost(t *testing.T) {
 		for member := range c.Servers {
 			db := pool(t, c.Servers[member].DSN(s.schema)+"?wsrep_sync_wait=1")
 			rows := -1
-			if err := db.QueryRow("SELECT COUNT(*) FROM task WHERE id = ? AND state = 1", id).Scan(&rows); err != nil || rows != len(took) {
-				t.Errorf("try %d: at member %d the claim of %d tasks stands, %v, and %d are taken for claimed", n, member+1, rows, err, len(took))
+			err := db.QueryRow("SELECT COUNT(*) FROM run WHERE id = ? AND state = 'executing'", launch.Run).Scan(&rows)
+			if err != nil || rows != started {
+				t.Errorf("try %d: at member %d the start of %d runs stands, %v, and %d are taken for started", n, member+1, rows, err, started)
 			}
 		}
-		stood += len(took)
+		stood += started
 	}
 	r.figure("%d commits settled on another member, %d of them stand", tries, stood)
 	if stood == 0 || stood == tries {

@@ -173,7 +173,7 @@ func TestF26NodeDiskFull(t *testing.T) {
 	m.ready(30 * time.Second)
 	session := m.session()
 	await(t, "it executes something", 30*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM task WHERE state = 2 AND session_id = ?", session[:]) > 0
+		return c.executing(session) > 0
 	})
 	fill(t, dir)
 	m.proxy.Blackhole(faultproxy.BothWays)
@@ -204,7 +204,7 @@ func TestF30Herd(t *testing.T) {
 	most := 0.0
 	took := await(t, "all of them ended", 5*time.Minute, func() bool {
 		most = max(most, c.heaviest())
-		return c.count("SELECT COUNT(*) FROM history") >= n
+		return c.count("SELECT COUNT(*) FROM run WHERE state = 'ended'") >= n
 	})
 	rate := n / took.Seconds()
 	l.checkUntil(first.Add(time.Second), 0)

@@ -178,7 +178,7 @@ func TestSoak(t *testing.T) {
 	c.together(60 * time.Second)
 	time.Sleep(3 * time.Second)
 	l.check(0)
-	last, rows := c.sizes(), c.count("SELECT COUNT(*) FROM history WHERE job_id = ?", kept)
+	last, rows := c.sizes(), c.count("SELECT COUNT(*) FROM run WHERE job_id = ? AND state = 'ended'", kept)
 	peak.atLeast(last)
 	r.figure("%d faults in %s", injected, time.Since(begun).Round(time.Second))
 	r.figure("at first %s; at last %s; at most %.0f MB, %d descriptors, %d threads, %d goroutines", base, last, peak.megabytes, peak.descriptors, peak.threads, peak.goroutines)

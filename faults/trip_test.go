@@ -18,13 +18,13 @@ import (
 	"go-crontab/sql"
 )
 
-// trip are the transactions of a task's trip, by a statement of each.
+// trip are the transactions of a run's trip, by a statement of each.
 var trip = map[string]string{
-	"plan":   `INTO task `,
-	"claim":  `SET state = 1,`,
-	"start":  `SET state = 2,`,
-	"finish": `DELETE t FROM task`,
-	"free":   `SET state = 0, session_id =`,
+	"claim":  `SET j.next_due = `,
+	"take":   `SET state = 'prepared',`,
+	"start":  `SET state = 'executing',`,
+	"finish": `SET r.state = 'ended',`,
+	"free":   `SET state = 'idle',`,
 }
 
 // life are those of a node's session.
@@ -101,7 +101,7 @@ func TestTripIsOfTheProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Editor().RunNow(t.Context(), j.ID, "key"); err != nil {
+	if _, err := n.Editor().RunNow(t.Context(), []int64{j.ID}, 0, "key"); err != nil {
 		t.Fatal(err)
 	}
 	// What lies ahead is prepared by then, and given back at the end.

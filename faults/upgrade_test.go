@@ -88,7 +88,7 @@ func TestF29Upgrade(t *testing.T) {
 			switch {
 			case joins(c.nodes[2]):
 				await(t, "the release before, back on the new tables, has run something", 60*time.Second, func() bool {
-					return c.count("SELECT COUNT(*) FROM history WHERE node = ? AND outcome = 1 AND started > ?", c.nodes[2].name, back) > 0
+					return c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE l.node = ? AND r.outcome = 'succeeded' AND r.started > ?", c.nodes[2].name, back) > 0
 				})
 				r.figure("the release before joins the new tables")
 			default:
