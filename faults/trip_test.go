@@ -105,7 +105,7 @@ func TestTripIsOfTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What lies ahead is prepared by then, and given back at the end.
-	until("a run ended", func() bool { return passed(trip["finish"]) })
+	until("a run ended, and others are prepared", func() bool { return passed(trip["finish"]) && passed(trip["claim"]) })
 	leave()
 	for _, points := range []map[string]string{trip, life, asked} {
 		for name, pattern := range points {
