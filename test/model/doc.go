@@ -22,6 +22,6 @@
 // # What is left out
 //
 // Arithmetic of schedules, output, retention of output, the number of buckets, the size of a batch beyond two runs.
-// Nothing here runs in the program. The checker of row changes ties the model to the code: it reads the binary log of a
-// cluster and accepts only the row changes that the steps here make.
+// Nothing here runs in the program. The triggers of test/legal tie the model to the code: in tests they refuse every change
+// of a row that no step here makes.
 package model
