@@ -3,7 +3,7 @@ package model
 // apply does one transaction. Its caller has looked at the guard, unless the world has none.
 func (w *World) apply(t *S, x Late) {
 	r, j := &t.run[x.run], w.Job[x.run]
-	if x.tx >= txStart && x.tx != txSteal && r.launch() != x.launch {
+	if x.tx >= txStart && x.tx != txSteal && x.tx != txDirect && r.launch() != x.launch {
 		t.flag(vStale)
 		if r.state == none {
 			return
@@ -18,6 +18,10 @@ func (w *World) apply(t *S, x Late) {
 		r.state, r.owner, r.claim = prepared, x.owner, x.launch&7
 
 	case txStart, txSteal:
+		w.begin(t, x)
+
+	case txDirect:
+		w.insert(t, x)
 		w.begin(t, x)
 
 	case txWait:
@@ -47,7 +51,7 @@ func (w *World) apply(t *S, x Late) {
 func (w *World) fits(s *S, x Late) bool {
 	r, j := &s.run[x.run], &s.job[w.Job[x.run]]
 	switch x.tx {
-	case txClaim, txIdle, txMissed:
+	case txClaim, txIdle, txMissed, txDirect:
 		return r.state == none && j.cursor == x.run && !j.paused && !j.deleted
 
 	case txTake, txSteal:

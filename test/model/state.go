@@ -38,6 +38,7 @@ const (
 	txTake                    // idle (or, without OneStep, overdue prepared) -> prepared for this session
 	txStart                   // prepared -> executing
 	txSteal                   // idle or overdue prepared -> executing for this session: takeover and start
+	txDirect                  // insert executing, move the cursor: claim and start
 	txRefuse                  // ... -> ended (skipped, superseded)
 	txWait                    // ... -> waiting
 	txFinish                  // executing -> ended

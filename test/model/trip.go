@@ -131,6 +131,9 @@ func (a *actor) claim(k uint8) {
 	if a.admits(k, a.i) {
 		a.tx("claims", fair, x, minted(a.set(run, inHeap, launch)), minted(unchanged))
 	}
+	if a.Direct && a.admits(k, a.i) {
+		a.claimAndStart(run, launch, minted)
+	}
 	if a.Misfire && a.isDue(s, run) {
 		x.tx = txMissed
 		a.tx("claims, missed by policy", fair, x, minted(unchanged), minted(unchanged))
@@ -149,6 +152,21 @@ func (a *actor) claim(k uint8) {
 		x.tx, x.owner = txIdle, 0
 		a.tx("claims, inserts idle", fair, x, minted(unchanged), minted(unchanged))
 	}
+}
+
+// claimAndStart starts a due time that has come in the transaction that claims it, if nothing stands in its way. Else it is claimed only.
+func (a *actor) claimAndStart(run, launch uint8, minted func(func(*S)) func(*S)) {
+	k := a.Job[run]
+	if !a.isDue(a.s, run) || a.n.lame == 2 || a.inGroup(a.s, k) {
+		return
+	}
+	claimed := *a.s
+	a.apply(&claimed, Late{tx: txClaim, run: run, launch: launch, owner: a.me})
+	if v, _ := a.judge(&claimed, run); v != begin {
+		return
+	}
+	x := Late{tx: txDirect, run: run, launch: launch, owner: a.me}
+	a.tx("claims and starts", fair, x, minted(a.set(run, inSet, launch)), minted(a.set(run, unknown, launch)))
 }
 
 // nextAsRead is the due time behind a run, by the version that claim has read.

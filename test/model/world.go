@@ -30,6 +30,7 @@ type World struct {
 	Rerun   bool       // on_lost: rerun
 	Misfire bool       // claim may write a passed due time as missed
 	ToIdle  bool       // claim may insert idle rows
+	Direct  bool       // claim may start what is due
 	Retain  uint8      // ended rows: 0 are gone at once, 1 stay, 2 are removed at any time
 	Slow    bool       // claim reads in a step of its own
 

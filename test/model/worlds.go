@@ -39,6 +39,7 @@ func back(w *World)    { w.ClockBack, w.Faults = true, max(w.Faults, 1) }
 func misfire(w *World) { w.Misfire = true }
 func byHand(w *World)  { w.Manual = 2 }
 func idles(w *World)   { w.ToIdle = true }
+func direct(w *World)  { w.Direct = true }
 func refused(w *World) { w.Refused, w.Faults = true, max(w.Faults, 1) }
 func certify(w *World) { w.Certified = true }
 
@@ -75,6 +76,12 @@ func sound(more uint8) []*World {
 		one("retry", r, faults(1+more), retries),
 		one("on_lost: rerun", r, faults(1+more), reruns),
 		one("claims insert idle", r, faults(1+more), idles),
+		one("claims start what is due", r, faults(1+more), direct),
+		one("claims start what is due, queue", r, kills(1+more), direct, three, policy(Queue, Queue)),
+		one("claims start what is due, replace", r, kills(1+more), direct, three, policy(Replace, Replace)),
+		one("claims start what is due, retry", r, kills(1+more), direct, retries),
+		one("claims start what is due, pause, edit, delete", r, kills(more), direct, pauses, edits, deletes, slow),
+		one("claims start what is due, several writers", r, kills(1+more), direct, certify, sameInstant),
 		one("MySQL refuses a start once", r, kills(1+more), refused),
 		one("three due times", r, kills(1+more), three),
 		one("two jobs at one instant", r, faults(1+more), twoJobs),
