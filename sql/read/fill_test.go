@@ -169,3 +169,21 @@ func ids[T any](rows []T, id func(*T) int64) string {
 	}
 	return strings.Join(out, " ")
 }
+
+// texts asks for one column.
+func (f *fixture) texts(query string, args ...any) (out []string) {
+	f.Helper()
+	rows, err := f.db.Raw().Query(query, args...)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			f.Fatal(err)
+		}
+		out = append(out, text)
+	}
+	return out
+}

@@ -126,8 +126,8 @@ func TestRunRow(t *testing.T) {
 	if r.Job == "" || r.App == "" || job2.ID != r.JobID {
 		f.Errorf("names: got job %q app %q", r.Job, r.App)
 	}
-	want := fmt.Sprint(50, r.Job, r.App, true, true, true, 0, -9, 2, true, "failed", 3, "exit status 3", "node-3",
-		"00000000-0000-0000-0000-000000000003-50", "ended", false, 10, 6, "abc", "xyz", 1)
+	want := fmt.Sprint(50, r.Job, r.App, true, true, true, 0, 9, 2, true, "failed", 3, "exit status 3", "node-3",
+		"50-1", "ended", false, 10, 6, "abc", "xyz", 1)
 	if got != want {
 		f.Errorf("got\n%s\nwant\n%s", got, want)
 	}
