@@ -310,7 +310,7 @@ func TestLimitedWrites(t *testing.T) {
 			t.Errorf("%s was refused, and %s became %s", what, before, after)
 		}
 	}
-	if n := a.count("SELECT COUNT(*) FROM job WHERE app NOT IN ('mine', 'theirs', 'unused')") + a.count("SELECT COUNT(*) FROM grp") + a.count("SELECT COUNT(*) FROM api_token WHERE name = 'x'"); n != 0 {
+	if n := a.count("SELECT COUNT(*) FROM job j JOIN app a ON a.id = j.app_id WHERE a.name NOT IN ('mine', 'theirs', 'unused')") + a.count("SELECT COUNT(*) FROM grp") + a.count("SELECT COUNT(*) FROM api_token WHERE name = 'x'"); n != 0 {
 		t.Errorf("%d things were written that are not theirs", n)
 	}
 	if n := a.count("SELECT COUNT(*) FROM audit WHERE who = 'limited-admin' AND app = 'mine'"); n < 2 {

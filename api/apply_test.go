@@ -175,7 +175,7 @@ func TestExport(t *testing.T) {
 	if next := s.call("GET", "/api/v1/export?limit=3&cursor="+page.text("next"), nil).want(200).object(); len(next.items("items")) != 3 || next.text("next") != "" {
 		t.Errorf("second page: got %v", next)
 	}
-	if _, err := s.db.Raw().Exec(`UPDATE job SET spec = '{"of": "the future"}' WHERE name = 'j2'`); err != nil {
+	if _, err := s.db.Raw().Exec(`UPDATE job_version v JOIN job j ON j.id = v.job_id SET v.definition = '{"of": "the future"}' WHERE j.name = 'j2'`); err != nil {
 		t.Fatal(err)
 	}
 	o := s.call("GET", "/api/v1/export?app=a", nil).want(200).object()

@@ -197,23 +197,9 @@ func (s *Server) bulkJobs(ctx context.Context, q *bulkQuery, role auth.Role) (*b
 
 // tryBulk tells what would be done to the first page, and how many there are in all.
 func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f read.JobFilter, want *job.Bulk, found *bulkJobs) error {
-	rows := make([]*read.Job, len(found.Rows))
 	for i := range found.Rows {
-		rows[i] = &found.Rows[i]
-	}
-	if want.Action == job.ActionResume {
-		if err := s.cfg.DB.LearnCalendars(r.Context(), rows...); err != nil {
-			return err
-		}
-	}
-	for _, j := range rows {
-		err := j.SpecErr
-		if want.Action == job.ActionResume && err == nil {
-			if err = j.CalendarsErr; err == nil {
-				_, err = j.Spec.Compile(j.Calendars...)
-			}
-		}
-		want.Done = append(want.Done, want.Of(&j.Job, err))
+		j := &found.Rows[i]
+		want.Done = append(want.Done, want.Of(&j.Job, j.SpecErr))
 	}
 	v := viewBulk(want, found)
 	v.DryRun = true

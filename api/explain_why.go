@@ -152,7 +152,7 @@ func (x *inquiry) waits(run *read.Run) error {
 		}
 	}
 
-	x.e.Waiting = &waitView{For: "job", Until: stamp(expires(&w, &x.j.Spec))}
+	x.e.Waiting = &waitView{For: "job", Since: since(&w), Until: stamp(expires(&w, &x.j.Spec))}
 	if w.Group != "" {
 		x.e.Waiting.For, x.e.Waiting.Group = "group", w.Group
 		x.say(causeWaiting, "It waits for a free slot of its group, %s.", w.Group)

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/sql/trip"
 )
 
 // past makes a job that was created long ago, with a definition that no API would have to wait for.
 func (s *site) past(name string, created time.Time, body object) (id string) {
 	s.t.Helper()
 	id = s.create(name, body).text("id")
-	s.exec("UPDATE job SET created = ? WHERE id = ?", created.UnixMicro(), id)
+	s.exec("UPDATE job_version SET created = ? WHERE job_id = ?", created.UnixMicro(), id)
 	s.exec("UPDATE audit SET at = ? WHERE kind = 'job' AND ref = ?", created.UnixMicro(), id)
 	return id
 }
@@ -24,6 +25,14 @@ func (s *site) exec(query string, args ...any) {
 	if _, err := s.db.Raw().Exec(query, args...); err != nil {
 		s.t.Fatalf("%s: %v", query, err)
 	}
+}
+
+// ended writes a run of the schedule that ended without having begun.
+func (s *site) ended(id string, due time.Time, outcome job.Outcome, reason string, at time.Time) {
+	s.t.Helper()
+	s.exec("INSERT INTO run (id, job_id, app_id, due, due_now, kind, state, owner, claim, hash, outcome, final, reason, ended)"+
+		" SELECT ? + id, id, app_id, ?, ?, 'schedule', 'ended', -2, 0, hash, ?, 1, ?, ? FROM job WHERE id = ?",
+		due.Unix()*1000, due.UnixMicro(), due.UnixMicro(), outcome.String(), reason, at.UnixMicro(), id)
 }
 
 // audited writes a line of the audit as of an instant.
@@ -184,8 +193,8 @@ func TestExplainAnOutage(t *testing.T) {
 		s.audited(c.seen, job.Entry{Actor: job.Actor{Who: job.Itself}, Action: job.ActionReap, Kind: job.KindSession, Was: life(c.from, c.to)})
 	}
 	run := func(due, until time.Time, count int, reason string) {
-		s.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, reason, due_last, due_count, ended) VALUES (?, ?, 'sssssssssssssssx', ?, 7, ?, ?, ?, ?)",
-			id, due.UnixMicro(), due.Unix(), reason, until.UnixMicro(), count, at(9, 20).UnixMicro())
+		s.ended(id, due, job.Missed, reason, at(9, 20))
+		s.exec("UPDATE run SET due_last = ?, due_count = NULLIF(?, 1) WHERE job_id = ? AND due = ?", until.UnixMicro(), count, id, due.UnixMicro())
 	}
 	run(at(6, 0), at(9, 0), 4, "nobody could start it within 1m")
 	run(at(10, 0), at(10, 0), 1, "nobody could start it within 1m; misfire policy skip")
@@ -214,45 +223,47 @@ func TestExplainWhatWaits(t *testing.T) {
 	id := s.past("j", now.Add(-24*time.Hour), object{"schedule": nil, "every": "1h", "start": "2090-01-01T00:00:00Z"})
 	s.stopNode() // else it would be started
 	s.reopen()
-	s.exec("UPDATE job SET spec = JSON_SET(spec, '$.start', ?) WHERE id = ?", due.Format(time.RFC3339), id)
-	s.exec("INSERT INTO grp (id, name, slots, created, updated) VALUES (3, 'db', 1, 1, 1)")
-	put := func(state int) {
-		s.exec("DELETE FROM task")
-		s.exec("DELETE FROM waiting")
-		s.exec("INSERT INTO task (id, job_id, due, due_now, hash, state) VALUES (7, ?, ?, ?, 0, ?)", id, due.UnixMicro(), due.UnixMicro(), state)
+	number, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, c := range map[string]struct {
-		state, kind int
-		expires     time.Time
-		cause, says string
-		waits       string
-	}{
-		"for a slot":            {0, 0, time.Time{}, "waiting", "waits for a node with a free slot", "slot"},
-		"for runs of its job":   {3, 1, time.Time{}, "waiting", "until the runs of the job before it have ended", "job"},
-		"for its group":         {3, 2, now.Add(time.Hour), "waiting", "a free slot of its group, db. If it cannot be started by", "group"},
-		"for a node":            {3, 3, now.Add(time.Hour), "no_node", "for a node that it may run on", "node"},
-		"for nobody knows what": {3, 0, time.Time{}, "waiting", "It is due and waits.", ""},
-	} {
-		put(c.state)
-		if c.kind != 0 {
-			expires := int64(1<<63 - 1)
-			if !c.expires.IsZero() {
-				expires = c.expires.UnixMicro()
-			}
-			s.exec("INSERT INTO waiting (task_id, kind, job_id, group_id, due, since, expires) VALUES (7, ?, ?, 3, ?, ?, ?)", c.kind, id, due.UnixMicro(), now.UnixMicro(), expires)
-		}
+	define := func(field string, value any) {
+		t.Helper()
+		s.exec("UPDATE job_version SET definition = JSON_SET(definition, ?, ?) WHERE job_id = ?", "$."+field, value, id)
+	}
+	define("start", due.Format(time.RFC3339))
+	s.exec("INSERT INTO grp (id, name, slots) VALUES (3, 'db', 1)")
+	s.exec("INSERT INTO job_ref (kind, name, job_id) VALUES (1, 'db', ?)", id)
+	run := trip.Run{JobID: number, Due: job.MicrosOf(due), DueNow: job.MicrosOf(due), Kind: trip.Schedule}
+	put := func(state job.State, owner trip.Owner, dueNow job.Micros, turn int) {
+		t.Helper()
+		s.exec("DELETE FROM run")
+		s.exec("INSERT INTO run (id, job_id, app_id, due, due_now, kind, state, owner, claim, hash)"+
+			" SELECT 7, id, app_id, ?, ?, 'schedule', ?, ?, 0, hash FROM job WHERE id = ?", due.UnixMicro(), int64(dueNow), state, owner, id)
+		s.exec("UPDATE job SET running = ? WHERE id = ?", turn, id)
+	}
+	check := func(name, cause, says, waits string) {
+		t.Helper()
 		got := s.explain(id, due.Format(time.RFC3339))
 		w, _ := got["waiting"].(map[string]any)
-		waits, _ := w["for"].(string)
-		if got.text("cause") != c.cause || !strings.Contains(got.text("answer"), c.says) || waits != c.waits || got.text("due") != "true" {
-			t.Errorf("%s: got %v, want %s, %q", name, got, c.cause, c.says)
+		kind, _ := w["for"].(string)
+		if got.text("cause") != cause || !strings.Contains(got.text("answer"), says) || kind != waits || got.text("due") != "true" {
+			t.Errorf("%s: got %v, want %s, %q", name, got, cause, says)
 		}
 	}
-	put(0)
-	s.exec("INSERT INTO pause (app, who, reason, since) VALUES ('', 'eve', 'move', ?)", now.UnixMicro())
-	if got := s.explain(id, due.Format(time.RFC3339)); got.text("cause") != "paused" || !strings.Contains(got.text("answer"), "The cluster is paused since") || !strings.Contains(got.text("answer"), "It will end skipped") {
-		t.Errorf("while the cluster is paused: got %v", got)
-	}
+	put(trip.Idle, trip.NoOwner, run.Due, 0)
+	check("for a slot", "waiting", "waits for a node with a free slot", "slot")
+	put(trip.Waiting, trip.WaitingOwner, trip.JobPlace(&run), 0)
+	check("for runs of its job", "waiting", "until the runs of the job before it have ended", "job")
+	define("start_deadline", "1h10m")
+	put(trip.Waiting, trip.WaitingOwner, trip.GroupPlace(&run, 3, 0), 7)
+	check("for its group", "waiting", "a free slot of its group, db. If it cannot be started by", "group")
+	define("selector", "zone=elsewhere")
+	put(trip.Idle, trip.NoOwner, run.Due, 0)
+	check("for a node", "no_node", "for a node that it may run on", "node")
+	s.exec("INSERT INTO stop (kind, who, reason, since) VALUES ('cluster', 'eve', 'move', ?)", now.UnixMicro())
+	check("while the cluster is paused", "paused", "The cluster is paused since", "")
+	check("while the cluster is paused", "paused", "It will end skipped", "")
 }
 
 // TestExplainRecorded: a run's outcome, or what it met, is the cause.
@@ -268,7 +279,8 @@ func TestExplainRecorded(t *testing.T) {
 		{job.Skipped, "overlap: the run due x is still executing", "overlap"},
 		{job.Skipped, "overlap: the queue is full", "overlap"},
 		{job.Skipped, "paused with app a by ann", "paused"},
-		{job.Skipped, "job was deleted", "deleted"},
+		{job.Skipped, "job is paused", "paused"},
+		{job.Superseded, "job was deleted", "deleted"},
 		{job.Skipped, "group db has no free slot; 10 due times wait already", "group"},
 		{job.Skipped, "handler h is disabled", "handler_disabled"},
 		{job.Skipped, "a calendar was changed: it is no due time any more", "calendar"},
@@ -279,8 +291,7 @@ func TestExplainRecorded(t *testing.T) {
 		{job.Superseded, "the due time x took its place", "superseded"},
 	} {
 		due := created.Add(time.Duration(i+1) * time.Hour)
-		s.exec("INSERT INTO history (job_id, due, session_id, launch, outcome, reason, due_last, ended) VALUES (?, ?, 'sssssssssssssssx', ?, ?, ?, ?, ?)",
-			id, due.UnixMicro(), i+1, c.outcome, c.reason, due.UnixMicro(), due.UnixMicro())
+		s.ended(id, due, c.outcome, c.reason, due)
 		got := s.explain(id, due.Format(time.RFC3339))
 		if got.text("cause") != c.cause || !strings.Contains(got.text("answer"), c.reason) || len(got.items("runs")) != 1 {
 			t.Errorf("%s: got %v, want %s", c.reason, got, c.cause)

@@ -268,7 +268,7 @@ func TestUnshownChanges(t *testing.T) {
 	cut := func(statement string) *faultproxy.Injected {
 		return proxy.Add(faultproxy.Rule{Match: faultproxy.SQL(statement), Times: -1, Action: faultproxy.CutBefore()})
 	}
-	const count = "FROM notable n .* r.request = "
+	const count = "FROM notable n FORCE INDEX"
 
 	rule := cut(count)
 	now := s.node.Now()

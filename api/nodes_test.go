@@ -145,7 +145,7 @@ func TestHandlersOfTheCluster(t *testing.T) {
 		t.Errorf("got %v", h)
 	}
 	await(t, "a due time says so", 10*time.Second, func() bool {
-		return s.count("SELECT COUNT(*) FROM history WHERE outcome = 6 AND reason LIKE 'handler mail/send is disabled by %: spam'") > 0
+		return s.count("SELECT COUNT(*) FROM run WHERE outcome = 'skipped' AND reason LIKE 'handler mail/send is disabled by %: spam'") > 0
 	})
 	want[1] = "mail/send [app] 1 true spam"
 	if got := handlers(); !slices.Equal(got, want) {
@@ -158,7 +158,7 @@ func TestHandlersOfTheCluster(t *testing.T) {
 	}
 	s.call("POST", "/api/v1/handlers/nobody.knows/enable", nil).want(200)
 	s.call("POST", "/api/v1/handlers/a%20b/disable", nil).want(422)
-	await(t, "it runs", 10*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM history WHERE outcome = 1") > 0 })
+	await(t, "it runs", 10*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM run WHERE outcome = 'succeeded'") > 0 })
 }
 
 // TestPlacementIsVisible: what no node may run is warned of, and shown while it waits.
@@ -196,7 +196,7 @@ func TestPlacementIsVisible(t *testing.T) {
 	if p["warnings"] != nil {
 		t.Errorf("got %v", p)
 	}
-	await(t, "it ran", 10*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM history WHERE outcome = 1") == 1 })
+	await(t, "it ran", 10*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM run WHERE outcome = 'succeeded'") == 1 })
 	s.call("POST", "/api/v1/nodes/knoten-1/cordon", nil).want(200)
 	p = s.call("PATCH", "/api/v1/jobs/"+j.text("id"), object{"description": "x"}).want(200).object()
 	if !strings.Contains(fmt.Sprint(p["warnings"]), "all nodes that match node=knoten-1 are cordoned") {

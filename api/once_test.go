@@ -359,12 +359,12 @@ func TestMatchedOnceAtOnce(t *testing.T) {
 	replies := make([]*reply, 6)
 	for i := range replies {
 		wg.Go(func() {
-			replies[i] = s.call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "k", "If-Match", `"1"`)
+			replies[i] = s.call("POST", "/api/v1/jobs/1/pause", `{"reason": "x"}`, "Idempotency-Key", "k", "If-Match", `"1.1"`)
 		})
 	}
 	wg.Wait()
 	for _, r := range replies {
-		if r.status != 200 || r.header.Get("ETag") != `"2"` {
+		if r.status != 200 || r.header.Get("ETag") != `"1.2"` {
 			t.Errorf("got %d %s", r.status, r.body)
 		}
 	}

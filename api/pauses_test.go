@@ -72,7 +72,9 @@ func TestPauses(t *testing.T) {
 	states("the cluster resumed", "app bootstrap <nil> false", "")
 	s.call("POST", "/api/v1/apps/never/resume", nil).want(404)
 	s.call("POST", "/api/v1/apps/ops/resume", object{}).want(200)
-	await(t, "the jobs are released", 10*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM job WHERE held = 1 OR paused = 1") == 0 })
+	await(t, "the jobs are released", 10*time.Second, func() bool {
+		return s.count("SELECT (SELECT COUNT(*) FROM job WHERE paused = 1) + (SELECT COUNT(*) FROM stop)") == 0
+	})
 	states("all resumed", "", "")
 	// Of what it is told it keeps nothing but the definition.
 	s.call("POST", "/api/v1/jobs/"+a+"/pause", nil).want(200)

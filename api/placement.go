@@ -76,13 +76,21 @@ func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]jobW
 // viewOfWait shows a run that waits for another one, or for a slot.
 func viewOfWait(w *read.Wait, spec *job.Spec) jobWait {
 	v := jobWait{
-		Due: stamp(w.Due), waitView: waitView{For: "job", Until: stamp(expires(w, spec))},
+		Due: stamp(w.Due), waitView: waitView{For: "job", Since: since(w), Until: stamp(expires(w, spec))},
 		Why: "runs of the job before it have not ended",
 	}
 	if w.Group != "" {
 		v.For, v.Group, v.Why = "group", w.Group, "group "+w.Group+" has no free slot"
 	}
 	return v
+}
+
+// since is when a run began to wait. Nobody knows of a run that somebody asked for.
+func since(w *read.Wait) string {
+	if w.Kind != job.FromSchedule {
+		return ""
+	}
+	return stamp(w.Due)
 }
 
 // expires is when a run that waits ends missed; zero: never. What somebody asked for has no deadline.
@@ -97,7 +105,9 @@ func expires(w *read.Wait, spec *job.Spec) job.Micros {
 func viewOfHomeless(w *read.Wait, spec *job.Spec) jobWait {
 	selector := placeText(spec)
 	return jobWait{
-		Due: stamp(w.Due), waitView: waitView{For: "node", Selector: selector, Until: stamp(expires(w, spec))}, Why: job.NoNode(selector),
+		Due:      stamp(w.Due),
+		waitView: waitView{For: "node", Selector: selector, Since: since(w), Until: stamp(expires(w, spec))},
+		Why:      job.NoNode(selector),
 	}
 }
 

@@ -53,7 +53,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	if !strings.HasPrefix(run.text("id"), run.text("session")+"-") || run.text("lateness_ms") == "" {
+	if _, err := job.ParseRunID(run.text("id")); err != nil || len(run.text("session")) != 36 || run.text("lateness_ms") == "" {
 		t.Errorf("got %v", run)
 	}
 	path := "/api/v1/runs/" + run.text("id")
@@ -146,9 +146,9 @@ func TestRunPages(t *testing.T) {
 	s.stopNode() // nobody else touches the rows
 	const base = job.Micros(1_900_000_000_000_000)
 	s.reopen()
-	session := uuid.New()
+	session, another := uuid.New(), uuid.New()
 	s.exec("INSERT INTO session (id, node, started, beat_at) VALUES (?, 'n0', 1, 1)", session[:])
-	s.exec("INSERT INTO life (id, session, node, started) VALUES (100, ?, 'n0', 1), (101, ?, 'n1', 1)", session[:], uuid.New())
+	s.exec("INSERT INTO life (id, session, node, started) VALUES (100, ?, 'n0', 1), (101, ?, 'n1', 1)", session[:], another[:])
 	insert := func(id, i int, state string, owner, attempt int, due, dueNow job.Micros, outcome int, more string) {
 		t.Helper()
 		kind, request := "schedule", i

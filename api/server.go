@@ -136,6 +136,9 @@ func New(cfg Config) *Server {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
+	if cfg.DB == nil {
+		cfg.DB = &read.DB{} // whoever wants the reference alone needs none
+	}
 	if cfg.LoginLife == 0 {
 		cfg.LoginLife = DefaultLoginLife
 	}

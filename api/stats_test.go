@@ -27,7 +27,7 @@ func TestStats(t *testing.T) {
 	s.running(queued)
 	s.call("POST", "/api/v1/jobs/"+queued+"/run", nil).want(202)
 	// As if nodes were behind: no bucket has a hash as great as this one's.
-	if _, err := s.db.Raw().Exec("INSERT INTO task (job_id, due, due_now, hash, origin, state) VALUES (?, 1, 1, 2000, 7, 0)", bad); err != nil {
+	if _, err := s.db.Raw().Exec("INSERT INTO run (id, job_id, app_id, due, due_now, kind, request, state, owner, claim, hash) VALUES (7, ?, 1, 1, 1, 'manual', 7, 'idle', 0, 0, 2000)", bad); err != nil {
 		t.Fatal(err)
 	}
 	var got object

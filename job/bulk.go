@@ -46,11 +46,9 @@ func (b *Bulk) Of(j *Job, unreadable error) Bulked {
 		if !b.Pause.Alters(j) {
 			out.Result = BulkUnchanged
 		}
-	case ActionResume:
+	case ActionResume: // its due times are up to claims
 		if !j.Paused {
 			out.Result = BulkUnchanged
-		} else if unreadable != nil {
-			return Refused(unreadable.Error())
 		}
 	case ActionRun:
 		if unreadable != nil {
