@@ -52,24 +52,28 @@ var pointed = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// mustPass are points without which the trip of a task is not covered. What else a round comes by is taken as well.
+// mustPass are points without which the trip of a run is not covered. What else a round comes by is taken as well.
 var mustPass = []string{
-	"move cursors", "insert tasks", "take locks", "claim", "mark started", "start", "insert runs", "end tasks", "retry tasks", "free tasks",
-	"insert waiting", "wait", "delete waiting", "wake tasks", "write groups", "take slots", "free slots",
-	"insert session", "delete session", "end session", "audit session", "change buckets",
-	"insert job", "update job", "withdraw tasks", "insert request", "insert backfill", "update backfill", "request kill",
-	"put pause", "hold jobs", "release jobs", "end pause", "drop pause", "update calendar", "replan jobs", "cordon node", "uncordon node",
-	"write chunks", "drop chunks", "replace",
+	"insert runs", "move cursors", "take runs", "start runs", "mark jobs as begun", "finish runs", "finish runs with output", "refuse runs",
+	"insert next attempts", "note ends", "note runs that did not succeed", "release runs",
+	"mark awaited runs", "let runs wait", "pass the turn on", "wake runs", "take or give back slots", "replace runs",
+	"insert session", "number a session", "delete session", "end session", "end a session", "audit session",
+	"insert jobs", "insert versions", "write jobs", "take back runs", "insert request", "insert backfill", "move backfills", "ask for a kill",
+	"write stop", "remove stop", "write pauses", "drop pauses", "end pauses", "update calendar", "cordon node", "uncordon node",
+	"write live output", "drop live output",
 }
 
 // mustPassLong are further ones, for which the gate has no time to wait.
-var mustPassLong = []string{"place tasks", "rank tasks", "break job", "insert alert", "insert delivery", "claim delivery", "settle delivery"}
+var mustPassLong = []string{
+	"mark jobs as broken", "move cursors and mark jobs as begun", "postpone runs", "insert alert", "insert delivery", "claim delivery", "settle delivery",
+}
 
 // mustPassToo are those that are no statements.
 var mustPassToo = []string{
 	"before fork", "behind fork", "behind seat", "before execute", "behind execute", "behind put outcome", "before beat", "behind beat",
 	"before the sets of claim", "behind the sets of claim", "before the sets of start", "behind the sets of start",
-	"before the sets of finish", "behind the sets of finish", "before the sets of compensate",
+	"before the sets of take", "behind the sets of take", "before the sets of finish", "behind the sets of finish",
+	"before the sets of finish together", "behind the sets of finish together", "before the sets of give back",
 	"before rename spool", "behind rename spool", "before clear spool", "behind clear spool", "before guard sweep", "behind guard sweep", "before guard burial",
 	"before send request", "behind send request", "behind read answer",
 	"before lose session", "behind lose session", "before lost sweep", "behind lost sweep", "behind lost session",
@@ -77,7 +81,7 @@ var mustPassToo = []string{
 
 // rarely are the statements whose points a round may end without: nothing can be asked of a node that leads there, and another node
 // mostly comes first, or they are for once in a minute. Each of their points is reached in some round.
-var rarely = []string{"claim delivery", "settle delivery", "grow delivery", "count message", "drop old alerts", "drop pause"}
+var rarely = []string{"claim delivery", "settle delivery", "grow delivery", "count message", "drop old alerts"}
 
 // tries is how many lives a point gets in a round.
 func tries() int { return times(2, 6) }
@@ -141,7 +145,7 @@ func TestF42Points(t *testing.T) {
 	if len(missed) > 0 {
 		r.figure("not reached in time: %s", strings.Join(slices.Sorted(maps.Keys(missed)), ", "))
 	}
-	if len(missed) > len(reached)/4 { // some are passed once in minutes: a chore, another number of buckets
+	if len(missed) > len(reached)/4 { // some are passed once in minutes, as a chore
 		t.Errorf("%d points were not reached, %d were: too many to say anything", len(missed), len(reached))
 	}
 }
@@ -409,7 +413,7 @@ func (p *points) people(ctx context.Context, who int) {
 		ask := func(method, path string, body any) answer {
 			return m.quick(method, path, body)
 		}
-		switch (n + 4*who) % 14 {
+		switch (n + 4*who) % 13 {
 		case 0:
 			ask("PATCH", p.path("edited", ""), object{"timeout": fmt.Sprintf("%ds", 30+rng.IntN(30))})
 		case 1:
@@ -447,14 +451,10 @@ func (p *points) people(ctx context.Context, who int) {
 			ask("PUT", "/api/v1/groups/one%20slot", object{"slots": 1})
 			ask("POST", p.path("paused", "/pause"), object{"until": time.Now().Add(time.Second).UTC().Format(time.RFC3339Nano)})
 		case 10:
-			if _, err := p.c.db.Exec("UPDATE setting SET value = '4' WHERE name = 'buckets'"); err != nil {
-				p.t.Errorf("set the number of buckets: %v", err)
-			}
-		case 11:
 			p.move(m, rng)
-		case 12:
+		case 11:
 			p.breakOne()
-		case 13:
+		case 12:
 			p.evaluates(p.anyVictim(rng))
 		}
 		select {
@@ -500,7 +500,7 @@ func (p *points) killOne(m *member) {
 	}
 }
 
-// move changes where a job may run, and how urgent it is, which its tasks know.
+// move changes where a job may run, and how urgent it is.
 func (p *points) move(m *member, rng *rand.Rand) {
 	m.quick("PATCH", p.path("moved about", ""),
 		object{"selector": "node!=" + p.anyVictim(rng).name, "priority": rng.IntN(10)})
@@ -539,13 +539,13 @@ func (p *points) kept() {
 		}
 	}
 	for what, query := range map[string]string{
-		"runs by hand that have not ended": "SELECT COUNT(*) FROM request r WHERE r.kind = 'run' AND NOT EXISTS (SELECT 1 FROM history h WHERE h.job_id = r.job_id AND h.origin = r.id AND h.final = 1)",
-		"backfills that have not ended":    "SELECT COUNT(*) FROM backfill WHERE state = 0",
-		"due times of backfills without a final run": "SELECT COALESCE(SUM(b.planned - b.left_out - (SELECT COALESCE(SUM(h.due_count), 0) FROM history h WHERE h.job_id = b.job_id AND h.origin = -b.id AND h.final = 1)), 0)" +
-			" FROM backfill b WHERE b.state = 1",
-		"due times that backfills have left out": "SELECT COALESCE(SUM(total - planned), 0) FROM backfill WHERE state = 1",
-		"pauses that have not ended":             "SELECT COUNT(*) FROM pause",
-		"jobs that were not released":            "SELECT COUNT(*) FROM job WHERE living = 1 AND (held = 1 OR paused = 1)",
+		"runs by hand that have not ended": "SELECT COUNT(*) FROM request q WHERE q.kind = 'run' AND NOT EXISTS (SELECT 1 FROM run r WHERE r.job_id = q.job_id AND r.request = q.id AND r.final = 1)",
+		"backfills that have not ended":    "SELECT COUNT(*) FROM backfill WHERE state = 'running'",
+		"due times of backfills without a final run": "SELECT COALESCE(SUM(b.planned - b.left_out - (SELECT COALESCE(SUM(COALESCE(r.due_count, 1)), 0) FROM run r WHERE r.job_id = b.job_id AND r.request = b.id AND r.final = 1)), 0)" +
+			" FROM backfill b WHERE b.state = 'done'",
+		"due times that backfills have left out": "SELECT COALESCE(SUM(total - planned), 0) FROM backfill WHERE state = 'done'",
+		"pauses that have not ended":             "SELECT (SELECT COUNT(*) FROM stop) + (SELECT COUNT(*) FROM job_pause)",
+		"jobs that were not resumed":             "SELECT COUNT(*) FROM job WHERE living = 1 AND (paused = 1 OR parked IS NOT NULL)",
 		"jobs that cannot be planned":            "SELECT COUNT(*) FROM job WHERE living = 1 AND error <> ''",
 	} {
 		left := -1
@@ -571,7 +571,7 @@ func (p *points) kept() {
 			continue // each due time of it is held against its record
 		}
 		due := func() int {
-			return c.count("SELECT COALESCE(SUM(due_count), 0) FROM history WHERE job_id = ? AND origin = 0 AND final = 1 AND due >= ? AND due < ?", p.ids[name], from.UnixMicro(), to.UnixMicro())
+			return c.count("SELECT COALESCE(SUM(COALESCE(due_count, 1)), 0) FROM run WHERE job_id = ? AND kind = 'schedule' AND final = 1 AND due >= ? AND due < ?", p.ids[name], from.UnixMicro(), to.UnixMicro())
 		}
 		for begun := time.Now(); due() != want; time.Sleep(50 * time.Millisecond) {
 			if time.Since(begun) > limit+3*stalled(begun) {
@@ -723,8 +723,8 @@ func (p *points) tick() {
 	case p.unburied != uuid.Nil:
 		if !p.c.isBuried(p.unburied) {
 			if limit := p.c.expiry + 20*time.Second + 3*stalled(p.reaped); time.Since(p.reaped) > limit {
-				p.t.Fatalf("session %s, %s after its end: %d rows of it are left, and %d of its tasks", p.unburied, short(limit),
-					p.c.count("SELECT COUNT(*) FROM session WHERE id = ?", p.unburied[:]), p.c.count("SELECT COUNT(*) FROM task WHERE session_id = ?", p.unburied[:]))
+				p.t.Fatalf("session %s, %s after its end: %d rows of it are left, and it executes %d runs", p.unburied, short(limit),
+					p.c.count("SELECT COUNT(*) FROM session WHERE id = ?", p.unburied[:]), p.c.executing(p.unburied))
 			}
 			return
 		}
@@ -778,12 +778,12 @@ func btoi(is bool) int {
 }
 
 // isFirst tells whether only the first node, by the ids of sessions, comes by a victim's point.
-func (v *victim) isFirst() bool { return v.is("change buckets", "raise mark") }
+func (v *victim) isFirst() bool { return v.is("raise mark") }
 
 // isOnce tells whether a node comes by a victim's point once in its life, or in many seconds.
 func (v *victim) isOnce() bool {
 	return v.isFirst() || v.isSpool() || v.isGuard() || v.isLost() || v.isSlow() ||
-		v.is("insert session", "end session", "audit session", "delete session", "note time zone data", "break job", "audit break")
+		v.is("insert session", "number a session", "end session", "end a session", "audit session", "delete session", "note time zone data", "mark jobs as broken")
 }
 
 func (v *victim) isSpool() bool { return v.is("rename spool", "clear spool") }
@@ -881,7 +881,8 @@ func (p *points) lure(v *victim) {
 	var step func(m *member, n int)
 	m, name := v.m, v.m.name
 	switch v.what() {
-	case "insert job", "insert tasks", "insert references", "list names", "list terms", "unlist", "keep version", "withdraw tasks", "insert audit line":
+	case "insert jobs", "insert versions", "insert references", "list jobs by names", "list jobs by terms", "unlist names of jobs", "unlist terms of jobs",
+		"take back runs", "insert audit line":
 		step = func(m *member, n int) {
 			body := object{"name": fmt.Sprint("lure-", name, "-", n, "-", time.Now().UnixNano()), "every": "500ms", "command": "true", "overlap": "allow",
 				"calendars": []string{"far"}, "labels": object{"lure": "1"}, "owner": "somebody"}
@@ -893,35 +894,28 @@ func (p *points) lure(v *victim) {
 				}
 			}
 		}
-	case "update job":
+	case "write jobs":
 		step = func(m *member, n int) {
 			m.quick("PATCH", p.path("edited", ""), object{"timeout": fmt.Sprintf("%ds", 60+n%30)})
 		}
-	case "insert place":
-		step = func(m *member, n int) {
-			m.quick("PATCH", p.path("moved about", ""), object{"selector": fmt.Sprint("node!=nobody-", time.Now().UnixNano())})
-		}
-	case "place tasks", "rank tasks":
-		rng := rand.New(rand.NewPCG(seed, uint64(sum(p.missed)+p.kills)))
-		step = func(m *member, n int) { p.move(m, rng) }
-	case "insert request":
+	case "insert request", "take runs":
 		step = func(m *member, n int) { p.run(m) }
-	case "insert backfill", "update backfill":
+	case "insert backfill", "move backfills":
 		step = func(m *member, n int) { p.backfill(m) }
-	case "request kill":
+	case "ask for a kill":
 		step = func(m *member, n int) { p.run(m); p.killOne(m) }
-	case "put pause", "hold jobs", "release jobs", "end pause", "drop pause":
+	case "write stop", "remove stop", "postpone runs":
 		step = func(m *member, n int) {
 			m.quick("POST", "/api/v1/apps/ops/pause?absent=ok", object{})
-			time.Sleep(time.Duration(n%3) * 300 * time.Millisecond) // its jobs are held and released by who looks meanwhile, or behind it
+			time.Sleep(time.Duration(n%3) * 300 * time.Millisecond) // its runs are put off by whoever starts meanwhile
 			m.quick("POST", "/api/v1/apps/ops/resume?absent=ok", object{})
 			time.Sleep(time.Duration(n%3) * 300 * time.Millisecond)
 		}
-	case "update calendar", "replan jobs":
+	case "update calendar":
 		step = func(m *member, n int) {
 			m.quick("PUT", "/api/v1/calendars/far", object{"exclude": []string{fmt.Sprintf("20%d-02-02", 50+n%40)}})
 		}
-	case "cordon node", "uncordon node", "free tasks":
+	case "cordon node", "uncordon node", "release runs":
 		step = func(m *member, n int) {
 			m.quick("POST", "/api/v1/nodes/"+name+"/cordon", object{})
 			time.Sleep(time.Duration(n%4) * 100 * time.Millisecond)
@@ -929,10 +923,17 @@ func (p *points) lure(v *victim) {
 				p.c.nodes[0].quick("POST", "/api/v1/nodes/"+name+"/uncordon", object{})
 			}
 		}
-	case "put group":
+	case "insert group", "change slots":
 		step = func(m *member, n int) { m.quick("PUT", "/api/v1/groups/one%20slot", object{"slots": 1}) }
 	case "take chore", "tell of chore": // who has it keeps it for minutes, dead or alive
 		step = func(m *member, n int) { p.exec("UPDATE chore SET session_id = NULL, until = 0") }
+	case "write pauses", "drop pauses", "end pauses":
+		step = func(m *member, n int) {
+			m.quick("POST", p.path("paused", "/pause"), object{"until": time.Now().Add(300 * time.Millisecond).UTC().Format(time.RFC3339Nano)})
+			if n%2 == 0 {
+				m.quick("POST", p.path("paused", "/resume"), object{})
+			}
+		}
 	case "delete session", "audit session": // of nodes that nobody hears of any more: whoever finds one first buries it
 		step = func(m *member, n int) {
 			if n%8 == 0 {
@@ -945,13 +946,8 @@ func (p *points) lure(v *victim) {
 				p.evaluates(m)
 			}
 		}
-	case "change buckets", "raise mark":
-		step = func(m *member, n int) {
-			p.first(m, n)
-			if n%10 == 0 {
-				p.exec("UPDATE setting SET value = '4' WHERE name = 'buckets'")
-			}
-		}
+	case "raise mark":
+		step = p.first
 	default:
 		return
 	}
@@ -968,16 +964,22 @@ func (p *points) lure(v *victim) {
 	})
 }
 
-// breakOne makes a job that cannot be read, as by somebody's hand in the tables: who plans it next says so. Mended, it goes on behind the
-// due times that were planned before.
+// breakOne makes a job that cannot be read, as by somebody's hand in the tables: whoever claims it next says so. Mended, it goes on
+// behind the due times that were claimed before.
 func (p *points) breakOne() {
 	p.breaking.Lock()
 	defer p.breaking.Unlock()
-	id, next := p.ids["broken"], p.c.count("SELECT next_due FROM job WHERE id = ?", p.ids["broken"])
-	p.exec("UPDATE job SET spec = CONCAT('!', spec), next_due = 1 WHERE id = ? AND next_due = ?", id, next)
-	time.Sleep(300 * time.Millisecond)
-	const whole = "UPDATE job SET spec = SUBSTR(spec, 2), error = '', next_due = ? + 1000000 * GREATEST(0, CEIL(UNIX_TIMESTAMP(NOW(6)) - ? / 1000000)) WHERE id = ? AND spec LIKE '!%'"
-	for p.c.count("SELECT COUNT(*) FROM job WHERE id = ? AND spec LIKE '!%'", id) > 0 {
+	id := p.ids["broken"]
+	next := p.c.count("SELECT next_due FROM job WHERE id = ?", id)
+	p.exec("INSERT IGNORE INTO job_version (job_id, version, definition, created) VALUES (?, 1000, '!', 1)", id)
+	p.exec("UPDATE job SET version = 1000 WHERE id = ?", id)
+	time.Sleep(time.Second)
+	const whole = `
+		UPDATE job
+		SET version = 1, error = '',
+			next_due = COALESCE(next_due, ? + 1000000 * GREATEST(0, CEIL(UNIX_TIMESTAMP(NOW(6)) - ? / 1000000)))
+		WHERE id = ?`
+	for p.c.count("SELECT COUNT(*) FROM job WHERE id = ? AND version = 1000", id) > 0 {
 		p.exec(whole, next, next, id)
 	}
 }
@@ -1070,13 +1072,13 @@ func (p *points) close() {
 	}
 	p.others(entries)
 	await(t, "nothing is left of what was deleted", c.expiry+20*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM task t JOIN job j ON j.id = t.job_id WHERE j.living IS NULL") == 0
+		return c.count("SELECT COUNT(*) FROM run r JOIN job j ON j.id = r.job_id WHERE j.living IS NULL AND r.state <> 'ended'") == 0
 	})
 	for query, what := range map[string]string{
-		"SELECT COUNT(*) FROM waiting w LEFT JOIN task t ON t.id = w.task_id WHERE t.id IS NULL OR t.state <> 3":                    "rows of waiting for nothing",
-		"SELECT COUNT(*) FROM task t LEFT JOIN waiting w ON t.id = w.task_id WHERE t.state = 3 AND w.task_id IS NULL":               "tasks that wait and nobody knows for what",
-		"SELECT COUNT(*) FROM task t LEFT JOIN session s ON s.id = t.session_id WHERE t.state IN (1, 2) AND s.id IS NULL":           "tasks of nobody",
-		"SELECT COUNT(*) FROM (SELECT job_id, due, origin FROM history WHERE final = 1 GROUP BY 1, 2, 3 HAVING COUNT(*) > 1) twice": "due times that ended twice",
+		"SELECT COUNT(*) FROM grp g WHERE taken <> (SELECT COUNT(*) FROM run r WHERE r.grp = g.id AND r.state = 'executing')":      "groups that count their slots wrongly",
+		"SELECT COUNT(*) FROM run WHERE (state = 'waiting') <> (owner = -1) OR (state = 'ended') <> (owner = -2)":                  "runs whose owner and state disagree",
+		"SELECT COUNT(*) FROM run r LEFT JOIN life l ON l.id = r.owner WHERE r.owner > 0 AND (l.id IS NULL OR l.gone IS NOT NULL)": "runs of nobody",
+		"SELECT COUNT(*) FROM (SELECT job_id, due, request FROM run WHERE final = 1 GROUP BY 1, 2, 3 HAVING COUNT(*) > 1) twice":   "due times that ended twice",
 	} {
 		await(t, "no "+what, c.expiry+10*time.Second, func() bool { return c.count(query) == 0 })
 	}
@@ -1104,11 +1106,9 @@ func (p *points) others(entries []ledger.Entry) {
 		p.t.Error("nothing was started of what people have made")
 	}
 	for launch, name := range launches {
-		session, n := launch[:36], launch[37:]
-		query := "SELECT COUNT(*) FROM history WHERE session_id = UNHEX(REPLACE(?, '-', '')) AND launch = ?"
-		live := "SELECT COUNT(*) FROM task WHERE session_id = UNHEX(REPLACE(?, '-', '')) AND launch = ?"
-		if p.c.count(query, session, n)+p.c.count(live, session, n) != 1 {
-			p.t.Errorf("launch %s of %s was started and has no record", launch, name)
+		l, err := job.ParseLaunch(launch)
+		if err != nil || p.c.count("SELECT COUNT(*) FROM run WHERE id = ? AND claim = ? AND started > 0", l.Run, l.Claim) != 1 {
+			p.t.Errorf("launch %s of %s was started and has no record, %v", launch, name, err)
 		}
 	}
 }
