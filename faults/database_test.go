@@ -763,8 +763,8 @@ func TestF47Spool(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
-	if !strings.Contains(m.said(), "outcomes spooled") {
-		t.Error("the node says nothing of outcomes that it spooled")
+	if !strings.Contains(m.said(), "spooled the ends of runs") {
+		t.Error("the node says nothing of ends that it spooled")
 	}
 	m.proxy.CutAll()
 	m.proxy.Heal()

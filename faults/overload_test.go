@@ -179,8 +179,8 @@ func TestF26NodeDiskFull(t *testing.T) {
 	m.proxy.Blackhole(faultproxy.BothWays)
 	time.Sleep(c.expiry / 5)
 	code, _ := m.leave(20 * time.Second)
-	if !strings.Contains(m.said(), "outcomes are lost") {
-		t.Error("the node says nothing of outcomes that it could not spool")
+	if !strings.Contains(m.said(), "the ends of runs are lost") {
+		t.Error("the node says nothing of ends that it could not spool")
 	}
 	r.figure("without MySQL, too: exit code %d, and it says that outcomes are lost", code)
 }

@@ -100,6 +100,7 @@ func (l *life) newTrip(commands context.Context) {
 	})
 	l.recorder = result.New(n.exclusion, s, n.log, func(ends []trip.End) { l.executing.Written(launchesOf(ends)) })
 	l.recorder.Woken = func() { l.starter.Woken() }
+	n.keep(l.recorder)
 	l.wishes = result.NewWishes(result.Wishes{
 		DB: n.db, Session: s, Busy: func() bool { return l.executing.Len() > 0 }, Kill: l.executing.Kill, Log: n.log,
 	})

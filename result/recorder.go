@@ -77,6 +77,9 @@ func (r *Recorder) Run(ctx context.Context) error {
 		if err := r.await(ctx); err != nil {
 			return err
 		}
+		if ctx.Err() != nil { // ends that wait are written by Flush
+			return context.Cause(ctx)
+		}
 		busy, err := r.finish(ctx)
 		pause, wake := time.Duration(0), (chan struct{})(nil)
 		if !busy {
