@@ -16,7 +16,7 @@ type direct struct {
 	around   surroundings
 	window   job.Micros
 	ripe     map[int64]bool // runs that may start at once
-	room     int            // slots that are reserved for them
+	room     int            // that is reserved for them
 	verdicts []verdict      // the starts of the last try
 }
 
@@ -68,12 +68,15 @@ func (d *direct) decide(tx *sql.Tx, runs []trip.Run, jobs map[int64]*trip.Job, d
 	}
 	s := &scene{now: now, surroundings: d.around, jobs: map[int64]*jobScene{}}
 	var ripe []trip.Run
+	left := d.room
 	for i := range runs {
 		r := &runs[i]
-		if !d.ripe[r.Run] || len(ripe) == d.room {
+		cost := d.starter.cost(r.JobID)
+		if !d.ripe[r.Run] || left < cost {
 			prepare = append(prepare, *r)
 			continue
 		}
+		left -= cost
 		ripe = append(ripe, *r)
 		if s.jobs[r.JobID] == nil {
 			s.addJob(jobs[r.JobID], defs)
@@ -142,19 +145,4 @@ func (d *direct) begun() map[int64]trip.Begun {
 		out[v.run.JobID] = trip.Begun{JobID: v.run.JobID, To: max(b.To, v.run.Due), Running: v.turn}
 	}
 	return out
-}
-
-// reserve takes up to n free slots, so that looks that run side by side do not start more than there is room for.
-func (s *Starter) reserve(n int) int {
-	s.room.Lock()
-	defer s.room.Unlock()
-	n = max(0, min(n, s.Executing.Free()-s.reserved))
-	s.reserved += n
-	return n
-}
-
-func (s *Starter) unreserve(n int) {
-	s.room.Lock()
-	defer s.room.Unlock()
-	s.reserved -= n
 }

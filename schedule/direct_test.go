@@ -50,8 +50,8 @@ func TestClaimStartsNoMoreThanThereIsRoomFor(t *testing.T) {
 		t.Errorf("%d runs started, want 2", n)
 	}
 	c.want("states", c.rows("SELECT CONCAT(COUNT(*), ' ', state) FROM run GROUP BY state ORDER BY state"), "2 prepared", "2 executing")
-	if m.starter.reserved != 0 {
-		t.Errorf("%d slots stay reserved", m.starter.reserved)
+	if m.starter.room.reserved != 0 {
+		t.Errorf("%d slots stay reserved", m.starter.room.reserved)
 	}
 }
 

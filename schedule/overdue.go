@@ -26,16 +26,21 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Du
 		return overduePeriod, nil
 	}
 	room := s.reserve(startBatch)
-	defer s.unreserve(room)
+	defer func() { s.unreserve(room) }()
 	if room == 0 {
 		return overduePeriod, nil
 	}
-	found, late, err := s.findOverdue(ctx, now, room)
+	found, late, err := s.findOverdue(ctx, now)
 	if err != nil {
 		return overduePeriod, err
 	}
 	if err := s.passSlotsOn(ctx, late, now); err != nil || len(found) == 0 {
 		return overduePeriod, err
+	}
+
+	more := false
+	if found, more = s.fitting(found, &room); len(found) == 0 {
+		return overduePeriod, nil // until a slot is free
 	}
 
 	runs, holders := make([]trip.Run, 0, len(found)), make(map[int64]trip.Owner, len(found))
@@ -48,7 +53,19 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Du
 	if err != nil {
 		return overduePeriod, err
 	}
-	return s.nextOverdue(verdicts, len(found) == room), s.learn(ctx, verdicts, now)
+	return s.nextOverdue(verdicts, more), s.learn(ctx, verdicts, now)
+}
+
+// fitting returns the first of the runs for which there is room, gives back the rest of the room, and reports whether runs are left.
+func (s *Starter) fitting(found []trip.Held, room *int) (fit []trip.Held, more bool) {
+	runs := make([]trip.Run, len(found))
+	for i := range found {
+		runs[i] = found[i].Run
+	}
+	n, taken := s.fit(runs, *room)
+	s.unreserve(*room - taken)
+	*room = taken
+	return found[:n], n < len(found)
 }
 
 // nextOverdue is how long the next look can wait.
@@ -66,7 +83,7 @@ func (s *Starter) nextOverdue(verdicts []verdict, more bool) time.Duration {
 
 // findOverdue lists the runs that are to be taken: of those that this node may run, the highest priority first, and then the earliest.
 // It returns as well the groups of which a run was woken some seconds ago that is for other nodes.
-func (s *Starter) findOverdue(ctx context.Context, now job.Micros, room int) (found []trip.Held, late map[int32]bool, err error) {
+func (s *Starter) findOverdue(ctx context.Context, now job.Micros) (found []trip.Held, late map[int32]bool, err error) {
 	r := s.DB.Reader(ctx)
 	found, others, err := s.findIn(r, []trip.Owner{trip.NoOwner}, trip.Idle, now)
 	if err != nil {
@@ -78,7 +95,7 @@ func (s *Starter) findOverdue(ctx context.Context, now job.Micros, room int) (fo
 			late[-h.Group] = true
 		}
 	}
-	if len(found) < room {
+	if len(found) < startBatch {
 		owners, err := trip.Owners(r)
 		if err != nil {
 			return nil, nil, err
@@ -92,7 +109,7 @@ func (s *Starter) findOverdue(ctx context.Context, now job.Micros, room int) (fo
 	slices.SortStableFunc(found, func(a, b trip.Held) int {
 		return cmp.Or(cmp.Compare(b.Rank, a.Rank), cmp.Compare(a.DueNow, b.DueNow))
 	})
-	return found[:min(room, len(found))], late, nil
+	return found[:min(startBatch, len(found))], late, nil
 }
 
 // passSlotsOn wakes the next runs of groups whose woken runs found no node with room. The earlier ones stay idle, and ask for a

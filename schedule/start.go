@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"go-crontab/job"
@@ -46,15 +45,14 @@ type Starter struct {
 	woken wake
 	pace  *pace
 
-	room     *sync.Mutex
-	reserved int // slots for runs that are being started
-	busy     int // how many looks in a row found overdue runs that could not be judged
+	room *room
+	busy int // how many looks in a row found overdue runs that could not be judged
 }
 
 // NewStarter completes a starter. Run it.
 func NewStarter(s Starter) *Starter {
 	s.freed, s.woken, s.pace = newWake(), newWake(), new(pace)
-	s.room = new(sync.Mutex)
+	s.room = new(room)
 	return &s
 }
 
@@ -72,9 +70,8 @@ func (s *Starter) start(ctx context.Context, now, before job.Micros) (int, error
 	if !s.mayStart() {
 		return 0, nil
 	}
-	room := s.reserve(startBatch)
-	defer s.unreserve(room)
-	runs := s.Prepared.Take(before, room)
+	runs, taken := s.takeFitting(before)
+	defer s.unreserve(taken)
 	if len(runs) == 0 {
 		return 0, nil
 	}
@@ -89,6 +86,21 @@ func (s *Starter) start(ctx context.Context, now, before job.Micros) (int, error
 		return len(runs), err
 	}
 	return len(runs), s.learn(ctx, verdicts, now)
+}
+
+// takeFitting takes prepared runs that are due before an instant, as many as there is room for, which is reserved then.
+func (s *Starter) takeFitting(before job.Micros) (runs []trip.Run, taken int) {
+	room := s.reserve(startBatch)
+	if room == 0 {
+		return nil, 0
+	}
+	runs = s.Prepared.Take(before, startBatch)
+	n, taken := s.fit(runs, room)
+	for _, r := range runs[n:] {
+		s.Prepared.Return(r, r.DueNow)
+	}
+	s.unreserve(room - taken)
+	return runs[:n], taken
 }
 
 const retryPause = 100 * time.Millisecond
