@@ -138,7 +138,8 @@ func TestKeptOutputLimit(t *testing.T) {
 		}
 	}
 	s.call("PUT", limits, `{"output": "2GiB"}`).want(200)
-	s.exec("INSERT INTO app_output (app, bytes) VALUES ('default', 4711)")
+	id := s.create("loud", object{"command": "echo some text"}).text("id")
+	s.exec("REPLACE INTO app_output (app_id, bytes) SELECT id, 4711 FROM app WHERE name = 'default'")
 	for _, path := range []string{limits, "/api/v1/limits"} {
 		r := s.call("GET", path, nil).want(200)
 		if !strings.Contains(r.body, `"output":"2GiB"`) || !strings.Contains(r.body, `"output":4711`) {
@@ -149,13 +150,12 @@ func TestKeptOutputLimit(t *testing.T) {
 		t.Errorf("the audit says %s", r.body)
 	}
 
-	id := s.create("loud", object{"command": "echo some text"}).text("id")
 	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
 	run := s.ran(id, 1)[0]
 	if run.text("output_removed") != "" {
 		t.Errorf("before: %v", run)
 	}
-	s.exec("UPDATE history SET output_kept = 0")
+	s.exec("UPDATE run SET output_kept = 0")
 	s.exec("DELETE FROM output")
 
 	const said = "10 bytes were removed, because app default was at its limit of kept output"

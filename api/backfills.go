@@ -25,7 +25,7 @@ type backfillView struct {
 	Missing  bool             `json:"missing" doc:"Whether it leaves out due times that have succeeded."`
 	State    string           `json:"state" enum:"running,done,cancelled" doc:"How far it is."`
 	Total    int64            `json:"total" doc:"How many due times are in the range."`
-	Started  int64            `json:"planned" doc:"How many of them have or had a task."`
+	Started  int64            `json:"planned" doc:"How many of them have or had a run."`
 	LeftOut  int64            `json:"left_out" doc:"How many of them had succeeded before."`
 	Ended    int64            `json:"ended" doc:"How many of them have ended. In a list 0 if they could not be counted in time."`
 	Outcomes map[string]int64 `json:"outcomes" doc:"How many ended how, by outcome. In a list empty if they could not be counted in time."`

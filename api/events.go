@@ -63,7 +63,7 @@ type backfillStatus struct {
 	ID      string `json:"id" doc:"Its id."`
 	State   string `json:"state" enum:"running,done,cancelled" doc:"How it is."`
 	Total   int64  `json:"total" doc:"How many due times are in its range."`
-	Planned int64  `json:"planned" doc:"How many of them have or had a task."`
+	Planned int64  `json:"planned" doc:"How many of them have or had a run."`
 	LeftOut int64  `json:"left_out" doc:"How many of them had succeeded before."`
 }
 

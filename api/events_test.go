@@ -3,12 +3,15 @@ package api_test
 import (
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"go-crontab/auth"
+	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 
 	"github.com/google/uuid"
 )
@@ -36,7 +39,7 @@ func TestEvents(t *testing.T) {
 	}
 	run := s.running(id)
 	e.action("job", "run")
-	if _, got := e.action("run", "started"); got.text("run", "id") != run || got.text("id") != "s"+run || got.text("run", "state") != "running" ||
+	if _, got := e.action("run", "started"); got.text("run", "id") != run || !strings.HasPrefix(got.text("id"), "s"+run) || got.text("run", "state") != "running" ||
 		got.text("run", "node") != "knoten-1" || got.text("run", "lateness_ms") == "" || got.text("run", "due") == "" || got.text("app") != "shop" || got.text("job_id") != id {
 		t.Errorf("started: got %v", got)
 	}
@@ -144,10 +147,18 @@ func TestEventsAreForThoseWhoMay(t *testing.T) {
 // manyRuns writes n runs of a job that have ended.
 func (s *site) manyRuns(jobID string, n, outcome int) {
 	s.t.Helper()
-	session := uuid.New()
-	if _, err := s.db.Raw().Exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, started, ended, node)"+
-		" WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < ?) SELECT ?, ? + i, ?, i, ?, 1000000 + i, 1, 1, 'x' FROM k",
-		n, jobID, time.Now().UnixMicro(), session[:], outcome); err != nil {
+	id, err := strconv.ParseInt(jobID, 10, 64)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	now := job.MicrosOf(time.Now())
+	app := int32(s.count("SELECT app_id FROM job WHERE id = ?", id))
+	runs := make([]trip.Counted, n)
+	for i := range runs {
+		due := now + job.Micros(i)
+		runs[i] = trip.Counted{Run: int64(due), JobID: id, AppID: app, Version: 1, First: due, Last: due, Count: 1, Outcome: job.Outcome(outcome)}
+	}
+	if err := s.db.Tx(s.t.Context(), func(tx *sql.Tx) error { return trip.InsertCounted(tx, runs, now) }); err != nil {
 		s.t.Fatal(err)
 	}
 }

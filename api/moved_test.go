@@ -187,13 +187,15 @@ func TestRollbackOfAMovedJob(t *testing.T) {
 	s.cfg.Editor = func() api.Editor {
 		if !moved {
 			moved = true
-			s.exec("UPDATE job SET app = 'alpha', spec = REPLACE(spec, '\"beta\"', '\"alpha\"'), version = version + 1 WHERE id = ?", id)
+			s.exec("INSERT INTO app (id, name) VALUES (77, 'alpha')")
+			s.exec("UPDATE job_version SET definition = REPLACE(definition, '\"beta\"', '\"alpha\"') WHERE job_id = ? AND version = 2", id)
+			s.exec("UPDATE job SET app_id = 77, changes = changes + 1 WHERE id = ?", id)
 		}
 		return s.node.Editor()
 	}
 	s.serve()
 	s.as(beta).call("POST", "/api/v1/jobs/"+id+"/rollback", object{"version": 1}).want(404)
-	if n := s.count("SELECT COUNT(*) FROM job WHERE id = ? AND app = 'alpha'", id); n != 1 || !moved {
+	if n := s.count("SELECT COUNT(*) FROM job WHERE id = ? AND app_id = 77", id); n != 1 || !moved {
 		t.Error("the job was taken back")
 	}
 }

@@ -124,7 +124,7 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 	}
 	if op.matched {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: ifMatch, In: "header", Example: `"3"`,
-			Description: "The `ETag` of what is to be changed, which is its version: if it is at another, nothing is changed, and the answer is 412.", Schema: textOf("")})
+			Description: "The `ETag` of what is to be changed: if it has another by now, nothing is changed, and the answer is 412. The version of a job alone, such as `\"3\"`, is about its definition.", Schema: textOf("")})
 	}
 	if op.unless {
 		out.Parameters = append(out.Parameters, &openapi.Parameter{Name: ifNoneMatch, In: "header", Example: "*",
