@@ -39,7 +39,7 @@ func TestOldRequestsGo(t *testing.T) {
 	f := setUp(t)
 	const at = job.Micros(1_800_000_000_000_000)
 	f.exec(`INSERT INTO request (kind, idem_key, job_id, digest, created)
-		SELECT 'x', CONCAT('old-', seq), 0, REPEAT('x', 32), ? FROM seq_1_to_1234`, int64(at))
+		SELECT 'x', CONCAT('old-', a.id, '-', b.id), 0, REPEAT('x', 32), ? FROM locks a JOIN locks b LIMIT 1234`, int64(at))
 	f.exec("INSERT INTO request (kind, idem_key, job_id, digest, created) VALUES ('x', 'younger', 0, REPEAT('x', 32), ?)", int64(at+1_000_000))
 	f.executing(1)
 	f.exec("UPDATE run SET request = (SELECT MIN(id) FROM request)")

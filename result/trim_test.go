@@ -133,8 +133,9 @@ func TestTrimMany(t *testing.T) {
 	id, other := r.job("shop", "{}"), r.job("x", "{}")
 	// Many runs of the app have no output, and many of another app stand before them.
 	r.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, outcome, ended, final)
-		SELECT seq, IF(seq MOD 2, ?, ?), IF(seq MOD 2, 1, 2), seq, 'schedule', 'ended', -2, 1, seq, 1, 'succeeded', seq, 1
-		FROM seq_1_to_50000`, other, id)
+		SELECT n, IF(n MOD 2, ?, ?), IF(n MOD 2, 1, 2), n, 'schedule', 'ended', -2, 1, n, 1, 'succeeded', n, 1
+		FROM (SELECT 1 + a.id * 257 + b.id n FROM locks a JOIN locks b) numbers
+		WHERE n <= 50000`, other, id)
 	for range trimBatch + 20 {
 		r.wrote(id, 10)
 	}

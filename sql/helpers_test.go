@@ -3,7 +3,6 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
-	"errors"
 	"testing"
 	"time"
 
@@ -105,14 +104,6 @@ func (f *fixture) tx(fn func(tx *Tx) error) {
 	f.Helper()
 	if err := f.db.Tx(f.Context(), fn); err != nil {
 		f.Fatal(err)
-	}
-}
-
-// refused runs fn in a transaction that must end with an error that is want.
-func (f *fixture) refused(what string, want error, fn func(tx *Tx) error) {
-	f.Helper()
-	if err := f.db.Tx(f.Context(), fn); !errors.Is(err, want) || IsUnknown(err) {
-		f.Errorf("%s: got error %v, want %v", what, err, want)
 	}
 }
 
