@@ -225,7 +225,7 @@ func launchedBy(launch string, number int) bool {
 	return err == nil && l.Run>>32 == int64(number)
 }
 
-// holding stops or cuts off a node in a transaction that holds the lock rows of buckets.
+// holding stops or cuts off a node in a transaction that has locked the rows of jobs.
 func holding(t *testing.T, id, injected string, strike, mend func(*member)) {
 	r := scenario(t, id, injected)
 	c := newServer(r, privatedb.Options{})
@@ -242,7 +242,7 @@ func holding(t *testing.T, id, injected string, strike, mend func(*member)) {
 	m := c.nodes[0]
 	session := m.session()
 	struck := make(chan struct{})
-	takesLocks := faultproxy.SQL(`^UPDATE locks `)
+	takesLocks := faultproxy.SQL(`(?s)FROM job .*FOR UPDATE`)
 	inside := false
 	m.proxy.OnCommand(func(command faultproxy.Command) {
 		if len(command.Tx) == 0 || inside || !slices.ContainsFunc(command.Tx, func(s string) bool {
@@ -257,7 +257,7 @@ func holding(t *testing.T, id, injected string, strike, mend func(*member)) {
 	select {
 	case <-struck:
 	case <-time.After(30 * time.Second):
-		t.Fatal("the node takes no locks")
+		t.Fatal("the node locks no job")
 	}
 	at := time.Now()
 	m.proxy.OnCommand(nil)
@@ -280,14 +280,14 @@ func holding(t *testing.T, id, injected string, strike, mend func(*member)) {
 	if after := sessions(); !slices.Equal(before, after) {
 		t.Errorf("sessions of the other nodes: got %v, want %v as before", after, before)
 	}
-	// What the node holds itself waits until its session is buried. Its locks are free when MySQL has ended its silent
+	// Prepared runs of the node are started elsewhere once they are overdue. Its locks are free when MySQL has ended its silent
 	// connection: nothing else, and no beat, waits for longer.
 	n, worst := l.started(from, until, owned)
 	r.figure("%d due times that it did not hold, %d that it did", n, len(owned))
 	r.lasted("those late at most", worst, c.expiry/2, 3*stalled(at))
 	r.within("its locks free after", freed, c.expiry/2)
 	if len(locked) > 0 {
-		t.Errorf("%d lock rows were never free", len(locked))
+		t.Errorf("%d jobs were locked for ever", len(locked))
 	}
 	r.within("longest time between two beats of another node", gap, c.expiry/2)
 	if n < 10 {
@@ -301,10 +301,10 @@ func holding(t *testing.T, id, injected string, strike, mend func(*member)) {
 	l.check(c.soon())
 }
 
-// locks lists the lock rows that can be read so.
+// locks lists the jobs whose rows can be read so.
 func (c *cluster) locks(how string) map[int]bool {
 	c.t.Helper()
-	rows, err := c.db.Query("SELECT id FROM locks " + how)
+	rows, err := c.db.Query("SELECT id FROM job " + how)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -350,13 +350,13 @@ func (c *cluster) longestGap(sessions []string, until time.Time, beside func()) 
 
 func TestF07StopInALock(t *testing.T) {
 	t.Parallel()
-	holding(t, "F07", "SIGSTOP of a node in a transaction that holds lock rows",
+	holding(t, "F07", "SIGSTOP of a node in a transaction that has locked jobs",
 		func(m *member) { m.signal(syscall.SIGSTOP) }, func(m *member) { m.signal(syscall.SIGCONT) })
 }
 
 func TestF08PartitionInALock(t *testing.T) {
 	t.Parallel()
-	holding(t, "F08", "silent partition of a node in a transaction that holds lock rows",
+	holding(t, "F08", "silent partition of a node in a transaction that has locked jobs",
 		func(m *member) { m.proxy.Blackhole(faultproxy.BothWays) }, func(m *member) { m.proxy.Heal() })
 }
 

@@ -252,9 +252,11 @@ func peakOf(entries []ledger.Entry) (starts, together int) {
 func (l *load) insert(n int, first time.Time, every time.Duration, command string) {
 	t := l.c.t
 	t.Helper()
+	l.c.exec("INSERT IGNORE INTO app (name) VALUES (?)", job.DefaultApp)
+	app := l.c.count("SELECT id FROM app WHERE name = ?", job.DefaultApp)
 	for part := 0; part < n; part += 500 {
-		var rows []string
-		var args []any
+		var rows, texts []string
+		var args, versions []any
 		for i := part; i < min(n, part+500); i++ {
 			spec := job.Spec{Name: fmt.Sprint("many-", i), Every: job.Duration(every), Start: &first, Command: command}
 			spec.Defaults(first)
@@ -262,14 +264,20 @@ func (l *load) insert(n int, first time.Time, every time.Duration, command strin
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows = append(rows, "(?,?,?,?,?,1,1)")
-			args = append(args, spec.App, spec.Name, job.HashOf(spec.App, spec.Name), text, first.UnixMicro())
+			rows = append(rows, "(?,?,?,NULL)") // nobody claims them before their definitions are there
+			args = append(args, app, spec.Name, job.HashOf(spec.App, spec.Name))
+			texts = append(texts, text)
 		}
-		result, err := l.c.db.ExecContext(context.Background(), "INSERT INTO job (app, name, hash, spec, next_due, created, updated) VALUES "+strings.Join(rows, ","), args...)
+		result, err := l.c.db.ExecContext(context.Background(), "INSERT INTO job (app_id, name, hash, next_due) VALUES "+strings.Join(rows, ","), args...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		id, _ := result.LastInsertId() // of the first; a simple insert takes consecutive ones
+		for i, text := range texts {
+			versions = append(versions, id+int64(i), text)
+		}
+		l.c.exec("INSERT INTO job_version (job_id, version, definition, created) VALUES "+strings.TrimSuffix(strings.Repeat("(?,1,?,1),", len(texts)), ","), versions...)
+		l.c.exec("UPDATE job SET next_due = ? WHERE id >= ? AND id < ?", first.UnixMicro(), id, id+int64(len(texts)))
 		for i := part; i < min(n, part+500); i++ {
 			l.jobs = append(l.jobs, ledger.Job{ID: id + int64(i-part), Name: fmt.Sprint("many-", i)})
 			l.every, l.first = append(l.every, every), append(l.first, job.MicrosOf(first))
