@@ -30,6 +30,18 @@ func (v *view) passed(first, last job.Micros, count int64) *view {
 	return v
 }
 
+// pausing has the change pause or resume the job, too.
+func (v *view) pausing(paused bool) *view {
+	v.Paused = &paused
+	return v
+}
+
+// sameDue has the change keep the due times.
+func (v *view) sameDue() *view {
+	v.sameDues = true
+	return v
+}
+
 func run(due job.Micros, state trip.State) trip.Ahead {
 	return trip.Ahead{Run: int64(due), JobID: 7, Due: due, Attempt: 1, State: state}
 }
@@ -116,6 +128,30 @@ func TestJudge(t *testing.T) {
 		"edit of a paused job moves the parked cursor": {
 			looked(job.ActionUpdate, paused).toDues(1000, 1050).passed(800, 950, 3), paused, nil,
 			"changed 4.6 next 0 parked 1050 begun 950 paused, counts 800 to 950: 3 skipped",
+		},
+		"edit that pauses: the new due times are parked": {
+			looked(job.ActionUpdate, idle).toDues(1000, 1050, 1150).pausing(true), idle, ahead,
+			"changed 4.6 next 0 parked 1050 begun 900 paused, takes 1100 1200 back",
+		},
+		"edit that pauses: what passed before is not skipped by the pause": {
+			looked(job.ActionUpdate, behind).toDues(1000, 1050).passed(800, 950, 3).pausing(true), behind, nil,
+			"changed 4.6 next 0 parked 1050 begun 950 paused, counts 800 to 950: 3 superseded",
+		},
+		"edit that pauses and keeps the due times: they are taken back": {
+			looked(job.ActionUpdate, idle).toDues(1000).sameDue().pausing(true), idle, ahead,
+			"changed 4.6 next 0 parked 1100 begun 900 paused, takes 1100 1200 back",
+		},
+		"edit that resumes: the new due times go on": {
+			looked(job.ActionUpdate, paused).toDues(1000, 1050).passed(800, 950, 3).pausing(false), paused, nil,
+			"changed 4.6 next 1050 parked 0 begun 950 resumed 1000, counts 800 to 950: 3 skipped",
+		},
+		"edit that resumes and keeps the due times: the next claim judges what passed": {
+			looked(job.ActionUpdate, paused).toDues(1000).sameDue().pausing(false), paused, nil,
+			"changed 4.6 next 800 parked 0 begun 700 resumed 1000",
+		},
+		"edit that pauses a paused job": {
+			looked(job.ActionUpdate, paused).toDues(1000).sameDue().pausing(true), paused, nil,
+			"changed 4.6 next 0 parked 800 begun 700 paused",
 		},
 		"somebody was faster": {
 			looked(job.ActionPause, idle), trip.JobRow{Version: 4, Changes: 6, NextDue: 1500}, nil, "again",

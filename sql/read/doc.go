@@ -16,9 +16,4 @@
 // Names that differ from those of package sql: LiveAt and AskedAt (TaskAt, TasksAskedAt, RunsAskedAt), LateRuns (AlertTasks), RunsOf
 // (AlertRunsAfter), ExecutingByID (ExecutingByTask), OrphanRuns and UnbegunRuns (OrphanTasks, LateTasks),
 // PlacedJobs (JobsAt), StalledWaits (OverstayedWaits), LiveRunsOf (AlertTasksOf).
-//
-// What is still to be moved from package sql, and who asks:
-//
-//	api     CountAppWaiting; HandlerJobs; pauses of apps and of the cluster in lists and in Status
-//	node    Glance
 package read
