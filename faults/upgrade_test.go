@@ -108,7 +108,13 @@ func TestF29Upgrade(t *testing.T) {
 	down := exec.Command(old, "migrate")
 	down.Env = append(plainEnv(), "GOCRONTAB_DSN="+c.dsn())
 	out, err := down.CombinedOutput()
-	if code := down.ProcessState.ExitCode(); err == nil || code != 4 || !strings.Contains(string(out), "newer") {
+	code, newest := down.ProcessState.ExitCode(), c.count("SELECT MAX(version_id) FROM schema_version")
+	switch {
+	case newest == before: // both have the same tables
+		if err != nil {
+			t.Errorf("migrate of the release before: code %d, %s; want 0", code, out)
+		}
+	case err == nil || code != 4 || !strings.Contains(string(out), "newer"):
 		t.Errorf("migrate of the release before: code %d, %s; want 4, and why", code, out)
 	}
 }
