@@ -161,22 +161,7 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 				return err
 			}
 
-			var kept []*plan
-			var own, idle []trip.Run // for this session, and for nodes that admit them
-			for i := range plans {
-				p := &plans[i]
-				j := jobs[p.JobID]
-				if j == nil || j.Version != p.Version || j.NextDue != p.NextDue || j.Paused != p.Paused || j.Deleted {
-					continue // rule C: it is not the job that was read
-				}
-				kept = append(kept, p)
-				if p.elsewhere {
-					idle = append(idle, runs[i]...)
-				} else {
-					own = append(own, runs[i]...)
-				}
-			}
-
+			kept, own, idle := asRead(plans, runs, jobs)
 			if claimed, err = at.decide(tx, own, jobs, c.Definitions, now); err != nil {
 				return err
 			}
@@ -198,6 +183,25 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 		// execute for a session that is gone, and end lost.
 		Sets: func() { c.Prepared.Add(claimed); at.apply(now) },
 	})
+}
+
+// asRead are the plans of jobs that are as they were read (rule C), and their runs: those for this session, and those for nodes that
+// admit them.
+func asRead(plans []plan, runs [][]trip.Run, jobs map[int64]*trip.Job) (kept []*plan, own, idle []trip.Run) {
+	for i := range plans {
+		p := &plans[i]
+		j := jobs[p.JobID]
+		if j == nil || j.Version != p.Version || j.NextDue != p.NextDue || j.Paused != p.Paused || j.Deleted {
+			continue
+		}
+		kept = append(kept, p)
+		if p.elsewhere {
+			idle = append(idle, runs[i]...)
+		} else {
+			own = append(own, runs[i]...)
+		}
+	}
+	return kept, own, idle
 }
 
 // writeJobs writes plans of jobs whose rows are as they were read, but for their runs.

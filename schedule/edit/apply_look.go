@@ -233,19 +233,28 @@ func (a *applying) lookAtJob(
 	for _, q := range j.spec.MissingSecrets(a.secrets) {
 		problem(q.Field, "%s", q.Message)
 	}
-	missing := false
+	found := true
 	for n, name := range j.spec.Calendars {
 		c, there := calendars[name]
 		if !there {
 			problem(fmt.Sprintf("calendars[%d]", n), "there is no calendar %q that can be read; make it first, or name it in calendars", name)
-			missing = true
+			found = false
 			continue
 		}
 		j.calendars = append(j.calendars, c)
 	}
-	if missing {
+	if !found {
 		return nil
 	}
+	if err := a.lookAtSchedule(ctx, &j, problem); err != nil {
+		return err
+	}
+	a.jobs = append(a.jobs, j)
+	return nil
+}
+
+// lookAtSchedule compiles the schedule of a job whose calendars are there.
+func (a *applying) lookAtSchedule(ctx context.Context, j *appliedJob, problem func(field, format string, args ...any)) error {
 	s, err := j.spec.Compile(j.calendars...)
 	var more job.Problems
 	switch {
@@ -253,20 +262,21 @@ func (a *applying) lookAtJob(
 		for _, q := range more {
 			problem(q.Field, "%s", q.Message)
 		}
+		return nil
 	case err != nil:
 		problem("schedule", "%v", err)
-	default:
-		switch err := a.warn(ctx, &j, s); {
-		case errors.As(err, &more):
-			problem("schedule", "%s", more[0].Message)
-		case err != nil:
-			return err
-		}
-		if why, _ := j.spec.PastAt(a.now.Time()); why != "" && (old == nil || !old.Spec.SameAt(&j.spec)) {
-			j.warnings = append(j.warnings, "at: "+why+", so it is not run")
-		}
+		return nil
 	}
-	a.jobs = append(a.jobs, j)
+
+	switch err := a.warn(ctx, j, s); {
+	case errors.As(err, &more):
+		problem("schedule", "%s", more[0].Message)
+	case err != nil:
+		return err
+	}
+	if why, _ := j.spec.PastAt(a.now.Time()); why != "" && (j.old == nil || !j.old.Spec.SameAt(&j.spec)) {
+		j.warnings = append(j.warnings, "at: "+why+", so it is not run")
+	}
 	return nil
 }
 

@@ -20,68 +20,85 @@ func decide(tx *sql.Tx, views []*view, b batch, last bool) ([]verdict, job.Micro
 	if err != nil {
 		return nil, 0, err
 	}
+	locked, ahead, err := lockJobs(tx, views, b.now)
+	if err != nil {
+		return nil, 0, err
+	}
+
+	verdicts := make([]verdict, len(views))
+	for i, v := range views {
+		d := judge(v, locked[v.ID], ahead[v.ID], b.now)
+		switch {
+		case d.again && !last:
+			return nil, 0, errAgain
+		case d.again && locked[v.ID] == nil:
+			d = d.refuse(ErrLocked)
+		case d.again:
+			d = d.refuse(errAgain)
+		case d.Result == job.BulkChanged && problems[v] != nil:
+			d = d.refuse(problems[v])
+		}
+		verdicts[i] = d
+	}
+	if err := refuseOthers(tx, verdicts, b.all); err != nil {
+		return nil, 0, err
+	}
+	until, err := trip.SpawnBy(tx, runningOf(locked), b.now+job.SpawnWindow)
+	return verdicts, until, err
+}
+
+// lockJobs locks the jobs of the views, and reads what runs of them have not begun. Of a job whose single due time has passed, that
+// includes the run of that due time.
+func lockJobs(tx *sql.Tx, views []*view, now job.Micros) (locked map[int64]*trip.JobRow, ahead map[int64][]trip.Ahead, err error) {
 	var ids, overdue []int64
-	earliest := b.now
+	earliest := now
 	for _, v := range views {
 		switch {
 		case v.seen == nil || v.problem != nil && v.Action != recalendar:
 			continue
-		case v.def != nil && v.def.At != nil && len(v.next.dues) > 0 && v.next.dues[0] <= b.now:
+		case v.def != nil && v.def.At != nil && len(v.next.dues) > 0 && v.next.dues[0] <= now:
 			overdue, earliest = append(overdue, v.ID), min(earliest, v.next.dues[0]-1)
 		}
 		ids = append(ids, v.ID)
 	}
 	slices.Sort(ids)
-	locked, err := trip.LockToEdit(tx, ids)
-	if err != nil {
-		return nil, 0, err
+
+	if locked, err = trip.LockToEdit(tx, ids); err != nil {
+		return nil, nil, err
 	}
-	ahead, err := trip.RunsAhead(tx, ids, b.now)
-	if err != nil {
-		return nil, 0, err
+	if ahead, err = trip.RunsAhead(tx, ids, now); err != nil {
+		return nil, nil, err
 	}
 	past, err := trip.RunsAhead(tx, overdue, earliest)
-	if err != nil {
-		return nil, 0, err
-	}
 	maps.Copy(ahead, past)
+	return locked, ahead, err
+}
 
-	verdicts := make([]verdict, len(views))
-	for i, v := range views {
-		verdicts[i] = judge(v, locked[v.ID], ahead[v.ID], b.now)
-		switch d := &verdicts[i]; {
-		case d.again && !last:
-			return nil, 0, errAgain
-		case d.again && locked[v.ID] == nil:
-			*d = d.refuse(ErrLocked)
-		case d.again:
-			*d = d.refuse(errAgain)
-		case d.Result == job.BulkChanged && problems[v] != nil:
-			*d = d.refuse(problems[v])
-		}
-	}
+// refuseOthers refuses changes that exceed a limit of their app or name a secret that does not exist. If all changes are to be made or
+// none, the first refusal is the error.
+func refuseOthers(tx *sql.Tx, verdicts []verdict, all bool) error {
 	if err := limitJobs(tx, verdicts); err != nil {
-		return nil, 0, err
+		return err
 	}
 	if err := lackSecrets(tx, verdicts); err != nil {
-		return nil, 0, err
+		return err
 	}
-	if b.all {
-		for i := range verdicts {
-			if verdicts[i].Err != nil {
-				return nil, 0, verdicts[i].Err
-			}
+	for i := range verdicts {
+		if all && verdicts[i].Err != nil {
+			return verdicts[i].Err
 		}
 	}
+	return nil
+}
 
-	var running []int64
+// runningOf lists the runs that have the turns of jobs.
+func runningOf(locked map[int64]*trip.JobRow) (runs []int64) {
 	for _, j := range locked {
 		if j.Running != 0 {
-			running = append(running, j.Running)
+			runs = append(runs, j.Running)
 		}
 	}
-	until, err := trip.SpawnBy(tx, running, b.now+job.SpawnWindow)
-	return verdicts, until, err
+	return runs
 }
 
 // lockCalendars writes the rows of the calendars that new definitions name: a change of one of them comes before this change, or

@@ -142,31 +142,16 @@ func (l *RunLook) begin(since job.Micros) {
 // A job may have very many runs that never began. They are read in parts, each once: looks has, by job, how far that is, and a
 // call reads some parts. Of jobs in open it is not known yet; a further call goes on with them.
 func (db *DB) NotRun(ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros) (found, open []int64, err error) {
-	var first []*RunLook
-	for _, id := range ids {
-		if l := looks[id]; l == nil || l.Began < since {
-			l = &RunLook{jobID: id}
-			l.begin(since)
-			first = append(first, l)
-		}
-	}
-	if err := db.lookOn(ctx, first, 1); err != nil { // as a rule the first one has begun
+	rest, err := db.notYetBegun(ctx, looks, ids, since)
+	if err != nil {
 		return nil, nil, err
 	}
-	var rest []int64
-	for _, l := range first {
-		if l.Began >= since {
-			delete(looks, l.jobID)
-		} else {
-			rest = append(rest, l.jobID)
-		}
-	}
-
 	jobs, err := db.shouldRun(ctx, rest, since)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, b := range jobs {
+	of := make([]*RunLook, len(jobs))
+	for i, b := range jobs {
 		l := looks[b.id]
 		if l == nil {
 			l = &RunLook{jobID: b.id}
@@ -175,24 +160,14 @@ func (db *DB) NotRun(ctx context.Context, looks map[int64]*RunLook, ids []int64,
 		if l.end = false; since < l.from || l.due < since {
 			l.begin(since)
 		}
+		of[i] = l
 	}
-	for range lookParts {
-		var on []*RunLook
-		for _, b := range jobs {
-			if l := looks[b.id]; !l.end && l.Began < since {
-				on = append(on, l)
-			}
-		}
-		if len(on) == 0 {
-			break
-		}
-		if err := db.lookOn(ctx, on, max(1, lookRows/len(on))); err != nil {
-			return nil, nil, err
-		}
+	if err := db.lookThrough(ctx, of, since); err != nil {
+		return nil, nil, err
 	}
 
-	for _, b := range jobs {
-		switch l := looks[b.id]; {
+	for i, b := range jobs {
+		switch l := of[i]; {
 		case l.Began >= since:
 		case !l.end:
 			open = append(open, b.id)
@@ -201,6 +176,48 @@ func (db *DB) NotRun(ctx context.Context, looks map[int64]*RunLook, ids []int64,
 		}
 	}
 	return found, open, nil
+}
+
+// notYetBegun picks the jobs whose first run since an instant has not begun. As a rule it has, and nothing more is to be read.
+func (db *DB) notYetBegun(ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros) (rest []int64, err error) {
+	var first []*RunLook
+	for _, id := range ids {
+		if l := looks[id]; l == nil || l.Began < since {
+			l = &RunLook{jobID: id}
+			l.begin(since)
+			first = append(first, l)
+		}
+	}
+	if err := db.lookOn(ctx, first, 1); err != nil {
+		return nil, err
+	}
+	for _, l := range first {
+		if l.Began >= since {
+			delete(looks, l.jobID)
+		} else {
+			rest = append(rest, l.jobID)
+		}
+	}
+	return rest, nil
+}
+
+// lookThrough reads some parts of the runs of jobs, until one has begun of each or nothing is left to be read.
+func (db *DB) lookThrough(ctx context.Context, looks []*RunLook, since job.Micros) error {
+	for range lookParts {
+		var on []*RunLook
+		for _, l := range looks {
+			if !l.end && l.Began < since {
+				on = append(on, l)
+			}
+		}
+		if len(on) == 0 {
+			return nil
+		}
+		if err := db.lookOn(ctx, on, max(1, lookRows/len(on))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lookOn reads the next runs of jobs, no more than most of each.
