@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"go-crontab/job"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // account holds the due times of every-interval jobs, from their first one until an instant, against history and
@@ -17,7 +17,7 @@ func account(t testing.TB, c *cluster, l *ledger, jobs []job.Job, until time.Tim
 	t.Helper()
 	outcomes = map[job.Outcome]int{}
 	for _, j := range jobs {
-		ends := map[job.Micros]*sql.RunRow{}
+		ends := map[job.Micros]*read.Run{}
 		runs := c.history(j.ID)
 		for i := range runs {
 			r := &runs[i]
@@ -77,7 +77,7 @@ func (m *member) every(n int, interval time.Duration, mod func(*job.Spec)) []job
 func (c *cluster) settled(limit time.Duration, until time.Time) {
 	c.t.Helper()
 	await(c.t, "all due times ended", limit, func() bool {
-		return c.count("SELECT COUNT(*) FROM task WHERE due < ?", until.UnixMicro()) == 0
+		return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended' AND due < ?", until.UnixMicro()) == 0
 	})
 }
 
@@ -92,7 +92,7 @@ func (c *cluster) everySecond(n int, first time.Time, spread time.Duration) []jo
 	return c.insert(specs...)
 }
 
-// insert adds jobs without a node and without planning them: that is left to the planners. They need a start.
+// insert adds jobs without a node: their cursors wait for whoever claims them. They need a start.
 func (c *cluster) insert(specs ...job.Spec) []job.Job {
 	c.t.Helper()
 	jobs := make([]job.Job, len(specs))
@@ -101,27 +101,50 @@ func (c *cluster) insert(specs ...job.Spec) []job.Job {
 			spec.Command = "true"
 		}
 		spec.Defaults(*spec.Start)
-		jobs[i] = job.Job{Spec: spec}
+		jobs[i] = job.Job{Spec: spec, Version: 1, Changes: 1, Hash: job.HashOf(spec.App, spec.Name)}
 	}
 	for part := range slices.Chunk(jobs, 1000) {
-		var rows []string
-		var args []any
-		for _, j := range part {
-			text, err := j.Spec.Encode()
-			if err != nil {
-				c.t.Fatal(err)
-			}
-			rows = append(rows, "(?,?,?,?,?,1,1)")
-			args = append(args, j.Spec.App, j.Spec.Name, job.HashOf(j.Spec.App, j.Spec.Name), text, j.Spec.Start.UnixMicro())
+		c.insertPart(part)
+	}
+	return jobs
+}
+
+// insertPart writes the rows of some jobs in one transaction: a claim that found a job without its definition would break it.
+func (c *cluster) insertPart(jobs []job.Job) {
+	c.t.Helper()
+	var rows, versions []string
+	var values, definitions []any
+	for _, j := range jobs {
+		c.exec("INSERT IGNORE INTO app (name) VALUES (?)", j.Spec.App)
+		rows = append(rows, "((SELECT id FROM app WHERE name = ?), ?, ?, ?)")
+		values = append(values, j.Spec.App, j.Spec.Name, j.Hash, j.Spec.Start.UnixMicro())
+	}
+	tx, err := c.db.Raw().Begin()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.Exec("INSERT INTO job (app_id, name, hash, next_due) VALUES "+strings.Join(rows, ","), values...); err != nil {
+		c.t.Fatal(err)
+	}
+
+	for i := range jobs {
+		spec := &jobs[i].Spec
+		q := "SELECT j.id FROM job j JOIN app a ON a.id = j.app_id WHERE a.name = ? AND j.name = ? AND j.living = 1"
+		if err := tx.QueryRow(q, spec.App, spec.Name).Scan(&jobs[i].ID); err != nil {
+			c.t.Fatal(err)
 		}
-		r, err := c.db.Raw().Exec("INSERT INTO job (app, name, hash, spec, next_due, created, updated) VALUES "+strings.Join(rows, ","), args...)
+		text, err := spec.Encode()
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		id, _ := r.LastInsertId() // of the first row; a simple insert takes consecutive ones
-		for i := range part {
-			part[i].ID = id + int64(i)
-		}
+		versions = append(versions, "(?, 1, ?, ?)")
+		definitions = append(definitions, jobs[i].ID, text, spec.Start.UnixMicro())
 	}
-	return jobs
+	if _, err := tx.Exec("INSERT INTO job_version (job_id, version, definition, created) VALUES "+strings.Join(versions, ","), definitions...); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := tx.Commit(); err != nil {
+		c.t.Fatal(err)
+	}
 }

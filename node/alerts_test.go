@@ -48,7 +48,7 @@ func TestAlerts(t *testing.T) {
 	t.Cleanup(hook.Close)
 	open := func(cfg *node.Config) { cfg.HTTPAllow = []string{"127.0.0.0/8"} }
 	nodes := []*member{c.start("a", open), c.start("b", open), c.start("c", open)}
-	store := &alert.Store{DB: c.db}
+	store := &alert.Store{DB: c.db.DB}
 	if _, _, err := store.PutChannel(t.Context(), job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: hook.URL, Wait: job.Duration(time.Second), Rate: 600}); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestAlerts(t *testing.T) {
 	for _, j := range made {
 		again := spec(0, "true")
 		again.Name = j.Spec.Name
-		if _, err := nodes[1].Editor().Update(t.Context(), j.ID, j.Version, again); err != nil {
+		if _, err := nodes[1].Editor().Update(t.Context(), j.ID, j.Changes, again); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -11,7 +12,10 @@ import (
 	"go-crontab/execute"
 	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/schedule/edit"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 )
 
 // TestBackfill: each due time of the range is started once, as many at once as may be, with its own due time; the same
@@ -25,21 +29,21 @@ func TestBackfill(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	j := n.create(job.Spec{Name: "hourly", Every: job.Duration(time.Hour), Start: &start, Overlap: job.OverlapAllow})
 	from, to := start.Add(24*time.Hour), start.Add(47*time.Hour)
-	b, err := n.Editor().Backfill(t.Context(), j.ID, from, to, 3, false, "key")
+	b, err := n.Editor().Backfill(t.Context(), j.ID, edit.Range{From: from, To: to, Parallel: 3}, "key")
 	if err != nil || b.Total != 24 {
 		t.Fatalf("got %+v, %v; want 24 due times", b, err)
 	}
-	same, err := other.Editor().Backfill(t.Context(), j.ID, from, to, 3, false, "key")
+	same, err := other.Editor().Backfill(t.Context(), j.ID, edit.Range{From: from, To: to, Parallel: 3}, "key")
 	if err != nil || same.ID != b.ID {
 		t.Errorf("the same request again: %+v, %v", same, err)
 	}
-	if _, err := other.Editor().Backfill(t.Context(), j.ID, from, to, 4, false, "key"); !errors.Is(err, job.ErrKeyReused) {
+	if _, err := other.Editor().Backfill(t.Context(), j.ID, edit.Range{From: from, To: to, Parallel: 4}, "key"); !errors.Is(err, job.ErrKeyReused) {
 		t.Errorf("another request with that key: %v", err)
 	}
 	done := func(id int64) func() bool {
 		return func() bool {
-			b, err := c.db.Backfill(t.Context(), id)
-			return err == nil && b.State == job.BackfillDone
+			b, err := c.backfill(id)
+			return err == nil && b.State == trip.BackfillDone
 		}
 	}
 	await(t, "it is done", 40*time.Second, done(b.ID))
@@ -48,46 +52,53 @@ func TestBackfill(t *testing.T) {
 	}
 	var dues []job.Micros
 	for _, r := range c.history(j.ID) {
-		if r.Origin == b.Origin() && r.Outcome == job.Succeeded {
+		if r.Request == b.ID && r.Outcome == job.Succeeded {
 			dues = append(dues, r.Due)
 		}
 	}
 	if len(dues) != 24 || dues[0] != job.MicrosOf(from) || dues[23] != job.MicrosOf(to) || !slices.IsSorted(dues) {
 		t.Errorf("got due times %v", dues)
 	}
+	if b, err = c.backfill(b.ID); err != nil {
+		t.Fatal(err)
+	}
 	outcomes, err := c.db.BackfillOutcomes(t.Context(), &b)
 	if err != nil || outcomes[job.Succeeded] != 24 {
 		t.Errorf("outcomes: %v, %v", outcomes, err)
 	}
 
-	again, err := n.Editor().Backfill(t.Context(), j.ID, from, to.Add(2*time.Hour), 5, true, "")
+	again, err := n.Editor().Backfill(t.Context(), j.ID, edit.Range{From: from, To: to.Add(2 * time.Hour), Parallel: 5, Missing: true}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	await(t, "what was missing is done", 20*time.Second, done(again.ID))
-	if b, err := c.db.Backfill(t.Context(), again.ID); err != nil || b.LeftOut != 24 || b.Planned != 2 {
+	if b, err := c.backfill(again.ID); err != nil || b.LeftOut != 24 || b.Planned != 2 {
 		t.Errorf("got %+v, %v; want 24 left out, 2 planned", b, err)
 	}
 
-	long, err := n.Editor().Backfill(t.Context(), j.ID, start, to, 1, false, "")
+	long, err := n.Editor().Backfill(t.Context(), j.ID, edit.Range{From: start, To: to, Parallel: 1}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, "it has begun", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM history WHERE origin = ?", long.Origin()) > 2 })
-	if b, err := other.Editor().CancelBackfill(t.Context(), long.ID); err != nil || b.State != job.BackfillCancelled {
+	await(t, "it has begun", 10*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE state = 'ended' AND request = ?", long.ID) > 2
+	})
+	if b, err := other.Editor().CancelBackfill(t.Context(), long.ID); err != nil || b.State != trip.BackfillCancelled {
 		t.Errorf("cancel: %+v, %v", b, err)
 	}
-	await(t, "what executed has ended", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task WHERE origin = ?", long.Origin()) == 0 })
-	ended := c.count("SELECT COUNT(*) FROM history WHERE origin = ?", long.Origin())
+	await(t, "what executed has ended", 10*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended' AND request = ?", long.ID) == 0
+	})
+	ended := c.count("SELECT COUNT(*) FROM run WHERE state = 'ended' AND request = ?", long.ID)
 	time.Sleep(1500 * time.Millisecond)
-	if n := c.count("SELECT COUNT(*) FROM history WHERE origin = ?", long.Origin()); n != ended {
+	if n := c.count("SELECT COUNT(*) FROM run WHERE state = 'ended' AND request = ?", long.ID); n != ended {
 		t.Errorf("%d runs after the cancel was answered", n-ended)
 	}
 	for name, err := range map[string]error{
-		"ahead":       second(n.Editor().Backfill(t.Context(), j.ID, from, time.Now().Add(time.Hour), 1, false, "")),
-		"upside down": second(n.Editor().Backfill(t.Context(), j.ID, to, from, 1, false, "")),
-		"too many":    second(n.Editor().Backfill(t.Context(), j.ID, from, to, 101, false, "")),
-		"no due time": second(n.Editor().Backfill(t.Context(), j.ID, from.Add(time.Minute), from.Add(2*time.Minute), 1, false, "")),
+		"ahead":       second(n.Editor().Backfill(t.Context(), j.ID, edit.Range{From: from, To: time.Now().Add(time.Hour), Parallel: 1}, "")),
+		"upside down": second(n.Editor().Backfill(t.Context(), j.ID, edit.Range{From: to, To: from, Parallel: 1}, "")),
+		"too many":    second(n.Editor().Backfill(t.Context(), j.ID, edit.Range{From: from, To: to, Parallel: 101}, "")),
+		"no due time": second(n.Editor().Backfill(t.Context(), j.ID, edit.Range{From: from.Add(time.Minute), To: from.Add(2 * time.Minute), Parallel: 1}, "")),
 	} {
 		var p job.Problems
 		if !errors.As(err, &p) || len(p) != 1 {
@@ -113,41 +124,41 @@ func TestBackfillTakesTurns(t *testing.T) {
 	spec := j.Spec
 	start := j.Spec.Start.Add(-time.Minute)
 	spec.Start = &start
-	if _, err := n.Editor().Update(t.Context(), j.ID, j.Version, spec); err != nil {
+	if _, err := n.Editor().Update(t.Context(), j.ID, j.Changes, spec); err != nil {
 		t.Fatal(err)
 	}
-	b, err := n.Editor().Backfill(t.Context(), j.ID, now.Add(-20*time.Second), now, 10, false, "")
+	b, err := n.Editor().Backfill(t.Context(), j.ID, edit.Range{From: now.Add(-20 * time.Second), To: now, Parallel: 10}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	await(t, "it is done", 60*time.Second, func() bool {
-		b, err := c.db.Backfill(t.Context(), b.ID)
-		return err == nil && b.State == job.BackfillDone
+		b, err := c.backfill(b.ID)
+		return err == nil && b.State == trip.BackfillDone
 	})
 	if got := g.peak("turns"); got != 1 {
 		t.Errorf("%d at once", got)
 	}
 	runs := c.history(j.ID)
-	slices.SortFunc(runs, func(a, b sql.RunRow) int { return cmp.Compare(a.Started, b.Started) })
+	slices.SortFunc(runs, func(a, b read.Run) int { return cmp.Compare(a.Started, b.Started) })
 	var last job.Micros // when the last one of the backfill was started
 	for _, r := range runs {
-		if r.Origin != 0 {
+		if r.Request != 0 {
 			last = r.Started
 		}
 	}
 	left, inRow, lost := 20, 0, 0
 	for _, r := range runs {
-		overlaps := func(o sql.RunRow) bool { return o.Origin == 0 && o.Due < r.Due && o.Ended > r.Due }
-		overtook := func(o sql.RunRow) bool { // when its turn had come, in a moment in which nothing of the backfill was planned
-			return o.Origin == 0 && o.Due > r.Due && strings.Contains(r.Reason, "the run due "+o.Due.String()+" is still executing")
+		overlaps := func(o read.Run) bool { return o.Request == 0 && o.Due < r.Due && o.Ended > r.Due }
+		overtook := func(o read.Run) bool { // when its turn had come, in a moment in which nothing of the backfill was planned
+			return o.Request == 0 && o.Due > r.Due && strings.Contains(r.Reason, "the run due "+o.Due.String()+" is still executing")
 		}
 		switch {
-		case r.Origin == 0 && r.Outcome == job.Skipped && (slices.ContainsFunc(runs, overlaps) || r.Ended > last):
-		case r.Origin == 0 && r.Outcome == job.Skipped && slices.ContainsFunc(runs, overtook) && lost < 2:
+		case r.Request == 0 && r.Outcome == job.Skipped && (slices.ContainsFunc(runs, overlaps) || r.Ended > last):
+		case r.Request == 0 && r.Outcome == job.Skipped && slices.ContainsFunc(runs, overtook) && lost < 2:
 			lost++
 		case r.Outcome != job.Succeeded:
-			t.Errorf("due %s, origin %d: %s, %s", r.Due, r.Origin, r.Outcome, r.Reason)
-		case r.Origin != 0:
+			t.Errorf("due %s, origin %d: %s, %s", r.Due, r.Request, r.Outcome, r.Reason)
+		case r.Request != 0:
 			left, inRow = left-1, 0
 		case left > 0:
 			if inRow++; inRow == 10 { // some, until what ends knows of the backfill
@@ -168,22 +179,52 @@ func TestBackfillOfDeadNode(t *testing.T) {
 	n := c.start("one", func(cfg *node.Config) { cfg.Executor = newGauge(50 * time.Millisecond) })
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	j := n.create(job.Spec{Name: "hourly", Every: job.Duration(time.Hour), Start: &start})
-	b := job.Backfill{ID: 77, JobID: j.ID, From: job.MicrosOf(start), To: job.MicrosOf(start.Add(5 * time.Hour)), Parallel: 1, Total: 6, Planned: 1, NextDue: job.MicrosOf(start.Add(time.Hour))}
-	c.exec("INSERT INTO session (id, node, started, beat_at) VALUES (UNHEX(REPEAT('ab', 16)), 'dead', 1, 1)")
+	b := trip.BackfillRow{
+		ID: 77, JobID: j.ID, First: job.MicrosOf(start), Last: job.MicrosOf(start.Add(5 * time.Hour)), DoneTo: job.MicrosOf(start) - 1, Parallel: 1,
+		Total: 6, Planned: 1, NextDue: job.MicrosOf(start.Add(time.Hour)), State: trip.Backfilling,
+	}
+	dead := c.deadSession(1)
+	run := trip.Run{
+		Launch: trip.Launch{Run: int64(dead)<<32 + 1, Claim: 1}, JobID: j.ID, AppID: 1, Version: 1, Kind: trip.Backfill, Request: b.ID, Attempt: 1,
+		Due: b.First, DueNow: b.First, Hash: j.Hash,
+	}
 	if err := c.db.Tx(t.Context(), func(tx *sql.Tx) error {
-		if err := tx.InsertTasks([]job.Task{{JobID: j.ID, Due: b.From, DueNow: b.From, Origin: b.Origin(), Hash: j.Hash}}); err != nil {
+		if err := trip.Insert(tx, dead, []trip.Run{run}); err != nil {
 			return err
 		}
-		return tx.InsertBackfill(&b)
+		if _, err := trip.Start(tx, dead, 0, []trip.Launch{run.Launch}, job.MicrosOf(n.Now()), 0); err != nil {
+			return err
+		}
+		if err := trip.MarkBegun(tx, []trip.Begun{{JobID: j.ID, Running: run.Launch.Run}}); err != nil {
+			return err
+		}
+		return trip.InsertBackfill(tx, &b)
 	}); err != nil {
 		t.Fatal(err)
 	}
-	c.exec("UPDATE task SET state = 2, session_id = UNHEX(REPEAT('ab', 16)), launch = 1, started = 1 WHERE job_id = ? AND origin = -77", j.ID)
+	c.exec("UPDATE backfill SET planned = 1 WHERE id = 77")
 	await(t, "it is done", 40*time.Second, func() bool {
-		b, err := c.db.Backfill(t.Context(), 77)
-		return err == nil && b.State == job.BackfillDone
+		b, err := c.backfill(77)
+		return err == nil && b.State == trip.BackfillDone
 	})
+	b, err := c.backfill(77)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got, err := c.db.BackfillOutcomes(t.Context(), &b); err != nil || got[job.Lost] != 1 || got[job.Succeeded] != 5 {
 		t.Errorf("got %v, %v; want one lost, five succeeded", got, err)
 	}
+}
+
+// backfill reads one.
+func (c *cluster) backfill(id int64) (trip.BackfillRow, error) {
+	return trip.BackfillOf(c.db.Reader(context.Background()), id)
+}
+
+// deadSession makes a session whose last beat was at an instant.
+func (c *cluster) deadSession(beat int64) trip.Owner {
+	c.t.Helper()
+	c.exec("INSERT INTO session (id, node, started, beat_at) VALUES (UNHEX(REPEAT('ab', 16)), 'dead', 1, ?)", beat)
+	c.exec("INSERT INTO life (session, node, started) VALUES (UNHEX(REPEAT('ab', 16)), 'dead', 1)")
+	return trip.Owner(c.count("SELECT id FROM life WHERE node = 'dead'"))
 }

@@ -32,7 +32,7 @@ func TestTenThousandDueTimes(t *testing.T) {
 	if n != 10_000 {
 		t.Errorf("%d due times, want 10,000", n)
 	}
-	if shares := c.count("SELECT COUNT(DISTINCT node) FROM history"); shares != 3 {
+	if shares := c.count("SELECT COUNT(DISTINCT l.node) FROM run r JOIN life l ON l.id = r.session WHERE r.state = 'ended'"); shares != 3 {
 		t.Errorf("%d nodes took part, want 3", shares)
 	}
 }
@@ -91,7 +91,7 @@ func TestStop(t *testing.T) {
 	well.every(12, time.Second, func(s *job.Spec) { s.Command = l.command("0.1") })
 	time.Sleep(4 * time.Second)
 	await(t, "it executes its share", 10*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM history WHERE node = 'stopped' AND outcome = 1") > 0
+		return c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE l.node = 'stopped' AND r.outcome = 'succeeded'") > 0
 	})
 	old := c.sessionOf("stopped").ID
 	stopped.signal(syscall.SIGSTOP)
@@ -107,7 +107,7 @@ func TestStop(t *testing.T) {
 	time.Sleep(3 * time.Second)
 	c.settled(20*time.Second, well.Now())
 	l.check()
-	if n := c.count("SELECT COUNT(*) FROM history WHERE session_id = ? AND started > ?", old[:], at.UnixMicro()); n > 0 {
+	if n := c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE r.state = 'ended' AND l.session = ? AND r.started > ?", old[:], at.UnixMicro()); n > 0 {
 		t.Errorf("%d runs were started by the node that was stopped, as if it had not been", n)
 	}
 	stopped.signal(syscall.SIGTERM)
@@ -141,7 +141,7 @@ func TestDrain(t *testing.T) {
 	if got[job.Succeeded] < 20*5 || got[job.Lost]+got[job.Missed]+got[job.Killed] > 0 {
 		t.Errorf("outcomes: %v", got)
 	}
-	if n := c.count("SELECT COUNT(*) FROM history WHERE lateness > 10000000"); n > 0 {
+	if n := c.count("SELECT COUNT(*) FROM run WHERE state = 'ended' AND started > due + 10000000"); n > 0 {
 		t.Errorf("%d runs were more than 10 s late", n)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"go-crontab/job"
 	"go-crontab/node"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // sessionOf is the row of a node's session.
@@ -50,7 +51,7 @@ func TestCordonUnderLoad(t *testing.T) {
 		}
 		now := one.Now().Add(2 * time.Second) // what was committed before the answer may still begin, for a spawn window
 		time.Sleep(3 * time.Second)
-		if n := c.count("SELECT COUNT(*) FROM history WHERE node = 'two' AND started > ?", now.UnixMicro()); n > 0 {
+		if n := c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE r.state = 'ended' AND l.node = 'two' AND r.started > ?", now.UnixMicro()); n > 0 {
 			t.Errorf("cordon %d: %d runs were started after it was answered", i, n)
 		}
 		if st := two.Status(); st.Prepared != 0 || !st.Ready {
@@ -61,7 +62,7 @@ func TestCordonUnderLoad(t *testing.T) {
 		}
 		taken := one.Now().UnixMicro()
 		one.await("it takes work again", 20*time.Second, func() bool {
-			return c.count("SELECT COUNT(*) FROM history WHERE node = 'two' AND started > ?", taken) > 0
+			return c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE r.state = 'ended' AND l.node = 'two' AND r.started > ?", taken) > 0
 		})
 	}
 	if d := time.Until(until); d > 0 {
@@ -104,8 +105,8 @@ func TestDrainByRequest(t *testing.T) {
 	}
 	// The only node takes nothing: what is due waits, and says so, until another one is there.
 	one.await("it waits for a node", 12*time.Second, func() bool {
-		waits, err := c.db.Waiting(t.Context(), []int64{soon.ID}, 9)
-		return err == nil && len(waits) == 1 && waits[0].Kind == sql.WaitNode && waits[0].Place == 0
+		waits, err := c.db.Untaken(t.Context(), []int64{soon.ID}, job.MicrosOf(one.Now()), 9)
+		return err == nil && len(waits) == 1
 	})
 	c.start("two", func(cfg *node.Config) { cfg.Executor = l })
 	one.await("it runs on the other node", 10*time.Second, func() bool { return len(c.history(soon.ID)) == 1 })
@@ -113,13 +114,13 @@ func TestDrainByRequest(t *testing.T) {
 		t.Errorf("got %+v", r.Run)
 	}
 	loads, err := c.db.Loads(t.Context())
-	if err != nil || loads[c.sessionOf("one").ID] != (sql.Load{Executing: 1}) {
+	if err != nil || loads["one"] != (read.Load{Executing: 1}) {
 		t.Errorf("got %+v, %v", loads, err)
 	}
 	close(release)
 	one.await("it is drained", 5*time.Second, func() bool {
 		loads, err := c.db.Loads(t.Context())
-		return err == nil && loads[c.sessionOf("one").ID] == sql.Load{}
+		return err == nil && loads["one"] == read.Load{}
 	})
 	if r := c.history(long.ID)[0]; r.Outcome != job.Succeeded || r.Node != "one" {
 		t.Errorf("got %+v", r.Run)
@@ -143,7 +144,7 @@ func TestACordonedNodeComesBackCordoned(t *testing.T) {
 	if got := account(t, c, l, jobs, until); got[job.Succeeded] < 50 || len(got) != 1 {
 		t.Errorf("outcomes: %v", got)
 	}
-	if n := c.count("SELECT COUNT(*) FROM history WHERE node = 'two'"); n > 0 {
+	if n := c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE r.state = 'ended' AND l.node = 'two'"); n > 0 {
 		t.Errorf("%d runs on the cordoned node", n)
 	}
 	if row := c.sessionOf("two"); row.CordonSeen == 0 || row.CordonSeen != row.Cordoned {

@@ -54,7 +54,7 @@ func TestCommitFates(t *testing.T) {
 				rules[transition] = proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(statement), Times: 3, Action: fate})
 			}
 			jobs := c.everySecond(24, sick.Now().Add(3*time.Second), time.Second)
-			sick.await("the sick node plans", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task") > 0 })
+			sick.await("the sick node plans", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") > 0 })
 			c.start("well", func(cfg *node.Config) { cfg.Executor = l })
 			time.Sleep(15 * time.Second)
 			until := sick.Now()
@@ -92,22 +92,23 @@ func TestEditorFates(t *testing.T) {
 				t.Fatalf("%d jobs after one create", k)
 			}
 			lose("UPDATE job SET app")
-			j, err := n.Editor().Pause(ctx, j.ID, job.PauseRequest{})
-			if err != nil || !j.Paused || j.Version != 2 {
+			_, err := n.Editor().Pause(ctx, j.ID, job.PauseRequest{})
+			if j = n.job(j.ID); err != nil || !j.Paused || j.Changes != 2 {
 				t.Fatalf("pause: %+v, %v", j, err)
 			}
 			lose("UPDATE job SET app")
-			if j, err = n.Editor().Resume(ctx, j.ID); err != nil || j.Paused || j.Version != 3 {
+			_, err = n.Editor().Resume(ctx, j.ID)
+			if j = n.job(j.ID); err != nil || j.Paused || j.Changes != 3 {
 				t.Fatalf("resume: %+v, %v", j, err)
 			}
 			lose("INSERT INTO request")
-			r, err := n.Editor().RunNow(ctx, j.ID, "")
-			if err != nil || r.Origin == 0 {
+			r, err := n.Editor().RunNow(ctx, []int64{j.ID}, 0, "")
+			if err != nil || r.Request == 0 {
 				t.Fatalf("run now: %+v, %v", r, err)
 			}
 			n.await("its run", 5*time.Second, func() bool { return len(c.history(j.ID)) > 0 })
 			lose("UPDATE job SET app")
-			if err := n.Editor().Delete(ctx, j.ID); err != nil {
+			if _, err := n.Editor().Delete(ctx, j.ID); err != nil {
 				t.Fatalf("delete: %v", err)
 			}
 			if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Succeeded {
@@ -161,7 +162,7 @@ func TestPartition(t *testing.T) {
 	long := sick.create(job.Spec{Name: "long", Every: job.Duration(time.Hour), Command: "long", Start: ptr(sick.Now().Add(500 * time.Millisecond))})
 	jobs := sick.every(8, time.Second, nil)
 	sick.await("the long run", 5*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM task WHERE job_id = ? AND state = 2", long.ID) == 1
+		return c.count("SELECT COUNT(*) FROM run WHERE job_id = ? AND state = 'executing'", long.ID) == 1
 	})
 	well := c.start("well", func(cfg *node.Config) { cfg.Executor = l })
 	old := sick.Status().Session

@@ -94,7 +94,7 @@ func (c *cluster) cling(token string, mod func(*job.Spec)) (jobs []job.Job) {
 		jobs = append(jobs, c.insert(spec)...)
 	}
 	await(c.t, "all commands run", 20*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM task WHERE state = 2") == len(jobs) && len(withToken(c.t, token)) >= 50
+		return c.count("SELECT COUNT(*) FROM run WHERE state = 'executing'") == len(jobs) && len(withToken(c.t, token)) >= 50
 	})
 	time.Sleep(100 * time.Millisecond)
 	return jobs
@@ -131,7 +131,9 @@ func TestKill9OfCommands(t *testing.T) {
 		Name: "again", Every: job.Duration(time.Hour), Start: ptr(time.Now().Truncate(time.Microsecond)), OnLost: job.LostRerun,
 		Command: fmt.Sprintf("[ $GOCRONTAB_ATTEMPT = 1 ] && exec sleep %s; touch %s", token, flag),
 	})[0]
-	await(t, "the last command", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task WHERE job_id = ? AND state = 2", again.ID) == 1 })
+	await(t, "the last command", 20*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE job_id = ? AND state = 'executing'", again.ID) == 1
+	})
 	c.start("well", nil)
 	doomed.signal(syscall.SIGKILL)
 	killed := time.Now()
@@ -142,7 +144,7 @@ func TestKill9OfCommands(t *testing.T) {
 	await(t, "the next attempt", 20*time.Second, func() bool { _, err := os.Stat(flag); return err == nil })
 	started := time.Now()
 	await(t, "all runs lost", 20*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM history WHERE outcome = ?", job.Lost) == len(jobs)+1
+		return c.count("SELECT COUNT(*) FROM run WHERE outcome = ?", job.Lost) == len(jobs)+1
 	})
 	t.Logf("buried after %s, the next attempt begun after %s, all runs lost after %s",
 		gone.Sub(killed).Round(time.Millisecond), started.Sub(killed).Round(time.Millisecond), time.Since(killed).Round(time.Millisecond))
@@ -170,7 +172,7 @@ func TestStopOfCommands(t *testing.T) {
 	gone, _ := c.sessionGone("stopped", 2*c.expiry, token)
 	t.Logf("commands dead after %s, session buried after %s", dead.Sub(began).Round(time.Millisecond), gone.Sub(began).Round(time.Millisecond))
 	well.await("all runs lost", 20*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM history WHERE outcome = ?", job.Lost) == len(jobs)
+		return c.count("SELECT COUNT(*) FROM run WHERE outcome = ?", job.Lost) == len(jobs)
 	})
 	time.Sleep(time.Until(began.Add(3 * c.expiry)))
 	stopped.signal(syscall.SIGCONT)
@@ -198,13 +200,13 @@ func TestStopShorterThanTheExpiry(t *testing.T) {
 			Command: fmt.Sprintf("trap '%s' TERM; : %s; while :; do sleep .1; done", end, token)})...)
 	}
 	await(t, "all commands run", 20*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM task WHERE state = 2") == len(jobs) && len(withToken(t, token)) >= len(jobs)
+		return c.count("SELECT COUNT(*) FROM run WHERE state = 'executing'") == len(jobs) && len(withToken(t, token)) >= len(jobs)
 	})
 	time.Sleep(100 * time.Millisecond)
 	stopped.signal(syscall.SIGSTOP)
 	await(t, "the commands' death", c.expiry, func() bool { return len(withToken(t, token)) == 0 })
 	stopped.signal(syscall.SIGCONT)
-	await(t, "their records", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM history") == len(jobs) })
+	await(t, "their records", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state = 'ended'") == len(jobs) })
 	c.onlyLost(jobs)
 }
 
@@ -246,7 +248,7 @@ func TestPartitionOfCommands(t *testing.T) {
 	if next := guardOf(t, sick.cmd.Process.Pid); next == old {
 		t.Error("the guard of the lost session guards the new one")
 	}
-	well.await("all runs ended", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM history") == len(jobs) })
+	well.await("all runs ended", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state = 'ended'") == len(jobs) })
 	c.onlyLost(jobs)
 }
 
@@ -259,7 +261,9 @@ func TestAHandlerThatStays(t *testing.T) {
 	c.expiry = 3 * expiry // between the node's death and its session's there is to be time
 	sick := (&cluster{t: t, dsn: proxy.DSN(c.dsn), db: c.db, expiry: c.expiry}).process("sick")
 	j := c.insert(job.Spec{Name: "stays", Every: job.Duration(time.Hour), Start: ptr(time.Now().Truncate(time.Microsecond)), Handler: "stays"})[0]
-	await(t, "the handler", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task WHERE job_id = ? AND state = 2", j.ID) == 1 })
+	await(t, "the handler", 20*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE job_id = ? AND state = 'executing'", j.ID) == 1
+	})
 	well := c.start("well", nil)
 	proxy.Blackhole(faultproxy.BothWays)
 	cut := time.Now()
@@ -273,7 +277,7 @@ func TestAHandlerThatStays(t *testing.T) {
 	if n := c.count("SELECT COUNT(*) FROM session WHERE node = 'sick'"); n != 1 {
 		t.Error("its session was buried before")
 	}
-	well.await("the run lost", 3*c.expiry, func() bool { return c.count("SELECT COUNT(*) FROM history WHERE outcome = ?", job.Lost) == 1 })
+	well.await("the run lost", 3*c.expiry, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE outcome = ?", job.Lost) == 1 })
 }
 
 // TestGuardDies kills the guard of a node, then stops it: nothing begins until there is a new one, and what runs goes on.
@@ -300,11 +304,11 @@ func TestGuardDies(t *testing.T) {
 	n.await("ready again", 20*time.Second, func() bool { return n.Status().Ready })
 	again := n.Now()
 	n.await("short commands again", 20*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM history WHERE job_id = ? AND started > ?", short.ID, again.UnixMicro()) > 10
+		return c.count("SELECT COUNT(*) FROM run WHERE state = 'ended' AND job_id = ? AND started > ?", short.ID, again.UnixMicro()) > 10
 	})
 	// Whoever had asked before the guard was missed may still have been starting.
 	const margin = 100 * time.Millisecond
-	if k := c.count("SELECT COUNT(*) FROM history WHERE job_id = ? AND started BETWEEN ? AND ?", short.ID, from.Add(margin).UnixMicro(), to.UnixMicro()); k > 0 {
+	if k := c.count("SELECT COUNT(*) FROM run WHERE state = 'ended' AND job_id = ? AND started BETWEEN ? AND ?", short.ID, from.Add(margin).UnixMicro(), to.UnixMicro()); k > 0 {
 		t.Errorf("%d commands were started without a guard", k)
 	}
 	if len(withToken(t, token)) == 0 || len(c.history(long.ID)) > 0 {
@@ -340,9 +344,9 @@ func TestNoGuardComes(t *testing.T) {
 	}()
 	defer func() { close(stop); <-stopped }()
 	one.await("what the node without a guard had prepared", 30*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM history WHERE outcome = ?", job.Succeeded) == jobs
+		return c.count("SELECT COUNT(*) FROM run WHERE outcome = ?", job.Succeeded) == jobs
 	})
-	if here := c.count("SELECT COUNT(*) FROM history WHERE node = 'one'"); here == jobs {
+	if here := c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE r.state = 'ended' AND l.node = 'one'"); here == jobs {
 		t.Error("all of it was run by the node without a guard")
 	}
 }

@@ -91,7 +91,7 @@ func TestHandlers(t *testing.T) {
 	if said, want := *seen.Load(), fmt.Sprint("ann good default 1 ", past.UnixMicro()); said != want {
 		t.Errorf("the handler was told %q, want %q", said, want)
 	}
-	if n := c.count("SELECT COUNT(*) FROM history WHERE node <> 'one'"); n != 0 {
+	if n := c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE r.state = 'ended' AND l.node <> 'one'"); n != 0 {
 		t.Errorf("%d runs on the node that has no handler", n)
 	}
 }
@@ -105,7 +105,7 @@ func lastRun(t *testing.T, n *node.Node, id int64) job.Run {
 		if err != nil || len(runs) == 0 || !runs[0].Final {
 			return false
 		}
-		full, err := n.Reads().Run(t.Context(), runs[0].Launch)
+		full, err := n.Reads().Run(t.Context(), runs[0].Launch.Run)
 		out = full.Run
 		return err == nil
 	})
@@ -123,7 +123,7 @@ func TestAnUnknownHandler(t *testing.T) {
 		t.Fatal(err)
 	}
 	one.await("it waits, and is missed", 15*time.Second, func() bool {
-		waits, err := c.db.Waiting(t.Context(), []int64{j.ID}, 9)
+		waits, err := c.db.Untaken(t.Context(), []int64{j.ID}, job.MicrosOf(one.Now()), 9)
 		return err == nil && len(waits) > 0 && len(c.history(j.ID)) > 1
 	})
 	for _, r := range c.history(j.ID) {
@@ -135,7 +135,7 @@ func TestAnUnknownHandler(t *testing.T) {
 		n.Handle("nobody.has-it", func(context.Context, node.Attempt) error { return nil })
 	}, nil)
 	one.await("it runs", 10*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM history WHERE job_id = ? AND outcome = 1 AND node = 'late'", j.ID) > 0
+		return c.count("SELECT COUNT(*) FROM run r JOIN life l ON l.id = r.session WHERE r.job_id = ? AND r.outcome = 'succeeded' AND l.node = 'late'", j.ID) > 0
 	})
 }
 
@@ -305,7 +305,7 @@ func TestJobsFromCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if run, err := jobs.Wait(ctx, asked); err != nil || run.Outcome != job.Succeeded || run.Origin != asked.Origin {
+	if run, err := jobs.Wait(ctx, asked); err != nil || run.Outcome != job.Succeeded || run.Request != asked.Request {
 		t.Errorf("got %+v, %v", run, err)
 	}
 	if j, err := jobs.Pause(ctx, first.ID, job.PauseRequest{Reason: "holiday"}); err != nil || !j.Paused || j.PausedBy != "one" {

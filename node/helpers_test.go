@@ -16,6 +16,8 @@ import (
 	"go-crontab/node"
 	"go-crontab/session"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
+	"go-crontab/test/legal"
 )
 
 // expiry is the shortest that is allowed: a quarter of the default. It is for tests that await a death, or the end of a
@@ -26,7 +28,7 @@ const expiry = 5 * time.Second
 type cluster struct {
 	t      testing.TB
 	dsn    string
-	db     *sql.DB       // the tests' own, which has time
+	db     *read.DB      // the tests' own, which has time
 	expiry time.Duration // of sessions that begin from now on; the same for all of a cluster
 
 	explained bool // what stood in the tables when the test failed
@@ -34,7 +36,18 @@ type cluster struct {
 
 func newCluster(t testing.TB) *cluster { return newClusterOn(t, testdb.DSN(t)) }
 
+// newClusterOn makes a cluster in which each change of a row that the rules forbid fails the test.
 func newClusterOn(t testing.TB, dsn string) *cluster {
+	t.Helper()
+	c := newLawlessClusterOn(t, dsn)
+	legal.Watch(t, c.db.DB)
+	return c
+}
+
+// newLawlessCluster is for tests that change rows themselves as no program may, or that measure.
+func newLawlessCluster(t testing.TB) *cluster { return newLawlessClusterOn(t, testdb.DSN(t)) }
+
+func newLawlessClusterOn(t testing.TB, dsn string) *cluster {
 	t.Helper()
 	migrator, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
 	if err != nil {
@@ -49,7 +62,7 @@ func newClusterOn(t testing.TB, dsn string) *cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	return &cluster{t: t, dsn: dsn, db: db, expiry: session.DefaultExpiry}
+	return &cluster{t: t, dsn: dsn, db: &read.DB{DB: db}, expiry: session.DefaultExpiry}
 }
 
 // member is a running node.
@@ -90,9 +103,13 @@ func (c *cluster) explain() {
 	now, text := time.Now().UnixMicro(), ""
 	for what, q := range map[string]string{
 		"sessions": "SELECT CONCAT_WS(' ', node, HEX(id), 'draining', draining, 'beat', beat, 'at', beat_at, 'slots', slots) FROM session",
-		"waiting":  "SELECT CONCAT_WS(' ', task_id, 'of', job_id, 'kind', kind, 'for', group_id, 'since', since, 'until', expires) FROM waiting LIMIT 20",
-		"tasks":    "SELECT CONCAT_WS(' ', id, 'of', job_id, 'origin', origin, 'due', due, 'now', due_now, 'state', state, 'place', place, HEX(session_id)) FROM task ORDER BY due_now LIMIT 20",
-		"history":  "SELECT CONCAT_WS(' ', id, 'of', job_id, 'due', due, 'node', node, 'outcome', outcome, reason) FROM history ORDER BY id DESC LIMIT 20",
+		"lives":    "SELECT CONCAT_WS(' ', id, node, HEX(session)) FROM life",
+		"jobs":     "SELECT CONCAT_WS(' ', id, name, 'version', version, 'paused', paused, 'next', next_due, 'begun', begun_to, 'running', running, error) FROM job LIMIT 20",
+		"stops":    "SELECT CONCAT_WS(' ', kind, name, app_id, since, until, who, reason) FROM stop",
+		"groups":   "SELECT CONCAT_WS(' ', id, name, 'slots', slots, 'taken', taken) FROM grp",
+		"live": "SELECT CONCAT_WS(' ', id, 'of', job_id, kind, request, 'attempt', attempt, 'due', due, 'now', due_now, state, 'owner', owner, 'claim', claim, 'group', grp, 'awaited', awaited)" +
+			" FROM run WHERE state <> 'ended' ORDER BY due_now LIMIT 20",
+		"ended": "SELECT CONCAT_WS(' ', id, 'of', job_id, kind, 'attempt', attempt, 'due', due, 'session', session, outcome, reason) FROM run WHERE state = 'ended' ORDER BY ended DESC LIMIT 20",
 	} {
 		rows, err := c.db.Raw().Query(q)
 		if err != nil {
@@ -146,17 +163,27 @@ func (m *member) create(spec job.Spec) job.Job {
 	if spec.Command == "" && spec.HTTP == nil && spec.Handler == "" {
 		spec.Command = "true"
 	}
-	j, err := m.Editor().Create(m.t.Context(), spec, false)
+	done, err := m.Editor().Create(m.t.Context(), spec, false)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	return j
+	return m.job(done.ID)
+}
+
+// job reads a job.
+func (m *member) job(id int64) job.Job {
+	m.t.Helper()
+	row, err := m.Reads().Job(m.t.Context(), id)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return row.Job
 }
 
 // history returns the runs of a job, the earliest due first.
-func (c *cluster) history(jobID int64) []sql.RunRow {
+func (c *cluster) history(jobID int64) []read.Run {
 	c.t.Helper()
-	runs, err := c.db.Runs(context.Background(), sql.RunFilter{JobID: jobID, Limit: 100_000})
+	runs, err := c.db.Runs(context.Background(), read.RunFilter{JobID: jobID, Limit: 100_000})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/node"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // TestHTTPJob has a cluster call a server that is well only at the second time, and one that must not be called.
@@ -55,7 +55,7 @@ func TestHTTPJob(t *testing.T) {
 	forbidden := n.create(job.Spec{Name: "forbidden", At: ptr(n.Now()), HTTP: &job.HTTP{URL: "http://169.254.169.254/latest/meta-data"}})
 	for _, j := range []job.Job{call, forbidden} {
 		n.await(j.Spec.Name+" is over", 10*time.Second, func() bool {
-			return slices.ContainsFunc(c.history(j.ID), func(r sql.RunRow) bool { return r.Final })
+			return slices.ContainsFunc(c.history(j.ID), func(r read.Run) bool { return r.Final })
 		})
 	}
 	if r := c.history(forbidden.ID)[0]; r.Outcome != job.Failed || !strings.Contains(r.Reason, "clouds keep credentials") {
@@ -63,7 +63,7 @@ func TestHTTPJob(t *testing.T) {
 	}
 
 	runs := c.history(call.ID)
-	slices.SortFunc(runs, func(a, b sql.RunRow) int { return a.Attempt - b.Attempt })
+	slices.SortFunc(runs, func(a, b read.Run) int { return a.Attempt - b.Attempt })
 	if len(runs) != 2 || len(asked) != 2 {
 		t.Fatalf("%d runs and %d requests, want 2", len(runs), len(asked))
 	}
@@ -72,7 +72,7 @@ func TestHTTPJob(t *testing.T) {
 		reason  string
 		output  string
 	}{{job.Failed, "HTTP 503 Service Unavailable, expected 2xx", "attempt 1"}, {job.Succeeded, "HTTP 200 OK", "attempt 2"}} {
-		r, err := c.db.Run(t.Context(), runs[i].Launch)
+		r, err := c.db.Run(t.Context(), runs[i].ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,12 +106,12 @@ func TestHTTPJobKilled(t *testing.T) {
 	open := func(cfg *node.Config) { cfg.HTTPAllow, cfg.Grace = []string{"127.0.0.1"}, 200*time.Millisecond }
 	nodes := map[string]*member{"one": c.start("one", open), "two": c.start("two", open)}
 	one := nodes["one"]
-	start := func(name string) sql.RunRow {
+	start := func(name string) read.Run {
 		t.Helper()
 		j := one.create(job.Spec{Name: name, At: ptr(one.Now()), HTTP: &job.HTTP{URL: s.URL + "/" + name}})
-		var running []sql.RunRow
+		var running []read.Run
 		one.await("it runs", 5*time.Second, func() bool {
-			running, _ = c.db.ExecutingRuns(t.Context(), sql.RunFilter{JobID: j.ID, Limit: 10})
+			running, _ = c.db.ExecutingRuns(t.Context(), read.RunFilter{JobID: j.ID, Limit: 10})
 			return len(running) == 1
 		})
 		select {
@@ -121,7 +121,7 @@ func TestHTTPJobKilled(t *testing.T) {
 		}
 		return running[0]
 	}
-	ended := func(r sql.RunRow, reason string) {
+	ended := func(r read.Run, reason string) {
 		t.Helper()
 		await(t, "its end", 10*time.Second, func() bool { return len(c.history(r.JobID)) == 1 })
 		if got := c.history(r.JobID)[0]; got.Outcome != job.Killed || !strings.HasPrefix(got.Reason, reason) {
@@ -191,7 +191,7 @@ func TestHTTPJobOfADeadNode(t *testing.T) {
 	request()
 	well.await("the second run", 10*time.Second, func() bool { return len(c.history(j.ID)) == 2 })
 	runs := c.history(j.ID)
-	slices.SortFunc(runs, func(a, b sql.RunRow) int { return a.Attempt - b.Attempt })
+	slices.SortFunc(runs, func(a, b read.Run) int { return a.Attempt - b.Attempt })
 	if runs[0].Outcome != job.Lost || runs[0].Final || runs[1].Outcome != job.Succeeded || runs[1].Node != "well" {
 		t.Errorf("got %+v and %+v", runs[0].Run, runs[1].Run)
 	}

@@ -37,13 +37,13 @@ func TestIdleStatements(t *testing.T) {
 	c.start("idle", func(cfg *node.Config) { cfg.Expiry = session.DefaultExpiry })
 	time.Sleep(calm) // until its loops have seen that there is nothing
 
-	before, links := counted(t, c.db, "Questions"), counted(t, c.db, "Connections")
+	before, links := counted(t, c.db.DB, "Questions"), counted(t, c.db.DB, "Connections")
 	begun := time.Now()
 	time.Sleep(watch)
 	took := time.Since(begun).Seconds()
 	// This connection is one, too: the one of the count before was closed as idle.
-	links = counted(t, c.db, "Connections") - links
-	asked := counted(t, c.db, "Questions") - before - perLink*links
+	links = counted(t, c.db.DB, "Connections") - links
+	asked := counted(t, c.db.DB, "Questions") - before - perLink*links
 	rate, linked := float64(asked)/took, float64(links)/took
 	t.Logf("%.2f statements and %.2f new connections a second", rate, linked)
 	if rate > most || linked > mostLinks {

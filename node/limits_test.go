@@ -55,7 +55,7 @@ func TestLimitedAppBesideAHealthyOne(t *testing.T) {
 	asked, refused := 0, 0
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		asked++
-		_, err := nodes[asked%3].Editor().RunNow(t.Context(), flood[asked%len(flood)], "")
+		_, err := nodes[asked%3].Editor().RunNow(t.Context(), []int64{flood[asked%len(flood)]}, 0, "")
 		var over *job.OverLimit
 		switch {
 		case errors.As(err, &over):
@@ -83,17 +83,17 @@ func TestLimitedAppBesideAHealthyOne(t *testing.T) {
 		t.Errorf("a run of the healthy app began %s late", worst)
 	}
 
-	const ofGreedy = " JOIN job j ON j.id = x.job_id WHERE j.app = 'greedy'"
-	begun := c.count("SELECT COUNT(*) FROM task x" + ofGreedy + " AND x.state = 2")
+	const ofGreedy = " JOIN app a ON a.id = x.app_id WHERE a.name = 'greedy'"
+	begun := c.count("SELECT COUNT(*) FROM run x" + ofGreedy + " AND x.state = 'executing'")
 	allowed := (len(nodes) + 1) * most // what each node may start between two looks, and what people may ask for meanwhile
 	if begun < most || begun > allowed {
 		t.Errorf("%d runs of the greedy app began, want %d and at most %d", begun, most, allowed)
 	}
-	skipped := c.count("SELECT COUNT(*) FROM history x" + ofGreedy + " AND x.outcome = 6 AND x.reason = 'app limit: at most 10 runs a minute (app greedy)'")
+	skipped := c.count("SELECT COUNT(*) FROM run x" + ofGreedy + " AND x.outcome = 'skipped' AND x.reason = 'app limit: at most 10 runs a minute (app greedy)'")
 	if skipped < greedy {
 		t.Errorf("%d due times of the greedy app were skipped", skipped)
 	}
-	if others := c.count("SELECT COUNT(*) FROM history x" + ofGreedy + " AND x.reason NOT LIKE 'app limit: %'"); others != 0 {
+	if others := c.count("SELECT COUNT(*) FROM run x" + ofGreedy + " AND x.state = 'ended' AND x.reason NOT LIKE 'app limit: %'"); others != 0 {
 		t.Errorf("%d runs of the greedy app ended for something else", others)
 	}
 	if refused < asked/2 {
@@ -115,6 +115,7 @@ func TestNodesTrimOutput(t *testing.T) {
 	if n := c.count(holders); n != 0 {
 		t.Errorf("%d nodes look at output though no app has limits", n)
 	}
+	c.exec("INSERT INTO app (name) VALUES ('loud')")
 	c.exec("INSERT INTO app_limit (app, output) VALUES ('loud', 1000)")
 	await(t, "a node looks at output", 90*time.Second, func() bool { return c.count(holders) == 1 })
 }

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"go-crontab/job"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // soFar is what a node can read of a run that executes; "" while there is nothing.
-func soFar(t testing.TB, db *sql.DB, l job.Launch) string {
+func soFar(t testing.TB, db *read.DB, l job.Launch) string {
 	t.Helper()
 	pieces, err := db.Chunks(context.Background(), l, 0)
 	if err != nil {
@@ -31,10 +31,10 @@ func touch(t testing.TB, file string) {
 }
 
 // executing waits for the one run that executes.
-func (c *cluster) executing(limit time.Duration) (run sql.RunRow) {
+func (c *cluster) executing(limit time.Duration) (run read.Run) {
 	c.t.Helper()
 	await(c.t, "a run that executes", limit, func() bool {
-		runs, err := c.db.ExecutingRuns(context.Background(), sql.RunFilter{Limit: 2})
+		runs, err := c.db.ExecutingRuns(context.Background(), read.RunFilter{Limit: 2})
 		if err != nil || len(runs) != 1 {
 			return false
 		}
@@ -63,7 +63,7 @@ func TestOutputOnAnotherNode(t *testing.T) {
 	reader.await("the output on the other node", 15*time.Second, func() bool { return soFar(t, reader.Reads(), run.Launch) == said })
 	touch(t, gate)
 	one.await("its end", 10*time.Second, func() bool { return len(c.history(j.ID)) == 1 })
-	ended, err := reader.Reads().Run(t.Context(), run.Launch)
+	ended, err := reader.Reads().Run(t.Context(), run.ID)
 	if err != nil || ended.Outcome != job.Succeeded || ended.Output.Text() != said+"end\n" {
 		t.Errorf("got %v %q, %v", ended.Outcome, ended.Output.Text(), err)
 	}
@@ -88,7 +88,7 @@ func TestOutputOfALostRun(t *testing.T) {
 	well.await("its output", 15*time.Second, func() bool { return strings.Contains(soFar(t, c.db, run.Launch), "and half") })
 	p.signal(syscall.SIGKILL)
 	well.await("the run ends lost", 2*c.expiry+10*time.Second, func() bool { return len(c.history(j.ID)) == 1 })
-	lost, err := c.db.Run(t.Context(), run.Launch)
+	lost, err := c.db.Run(t.Context(), run.ID)
 	if err != nil || lost.Outcome != job.Lost || lost.Output.Text() != "before the crash\nand half \uFFFD" {
 		t.Errorf("got %v %q, %v", lost.Outcome, lost.Output.Text(), err)
 	}

@@ -59,19 +59,19 @@ func TestMetrics(t *testing.T) {
 	n.create(job.Spec{Name: "bad", Every: job.Duration(300 * time.Millisecond), MaxFires: 10, Command: "exit 3"})
 	n.create(job.Spec{Name: "slow", Every: job.Duration(200 * time.Millisecond), MaxFires: 10, Command: "sleep 0.7"}) // and skips
 	held := n.create(job.Spec{Name: "held", Every: job.Duration(time.Hour), Command: "sleep 60"})
-	if _, err := n.Editor().RunNow(t.Context(), held.ID, ""); err != nil {
+	if _, err := n.Editor().RunNow(t.Context(), []int64{held.ID}, 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "all are written, one executes", 60*time.Second, func() bool {
-		return c.count("SELECT COALESCE(SUM(due_count), 0) FROM history") == 40 && c.count("SELECT COUNT(*) FROM task WHERE state = 2") == 1
+		return c.count("SELECT COALESCE(SUM(COALESCE(due_count, 1)), 0) FROM run WHERE state = 'ended'") == 40 && c.count("SELECT COUNT(*) FROM run WHERE state = 'executing'") == 1
 	})
 	for _, o := range []job.Outcome{job.Succeeded, job.Failed, job.Skipped, job.Missed, job.Lost} {
-		want := c.count("SELECT COALESCE(SUM(due_count), 0) FROM history WHERE outcome = ?", int8(o))
+		want := c.count("SELECT COALESCE(SUM(COALESCE(due_count, 1)), 0) FROM run WHERE outcome = ?", int8(o))
 		if got := figure(t, nodes, "gocrontab_runs_ended_total", "outcome", o.String()); got != float64(want) {
 			t.Errorf("%s: the nodes count %v, history has %d", o, got, want)
 		}
 	}
-	begun := c.count("SELECT COUNT(*) FROM history WHERE started > 0")
+	begun := c.count("SELECT COUNT(*) FROM run WHERE state = 'ended' AND started > 0")
 	if got := figure(t, nodes, "gocrontab_lateness_seconds"); got != float64(begun+1) {
 		t.Errorf("begun: the nodes count %v, history has %d, and one executes", got, begun)
 	}
@@ -87,7 +87,7 @@ func TestMetrics(t *testing.T) {
 	if got := figure(t, nodes, "gocrontab_executing_runs"); got != 1 {
 		t.Errorf("executing: got %v, want 1", got)
 	}
-	ran := float64(c.count("SELECT COUNT(*) FROM history WHERE job_id = ? AND started > 0", good.ID))
+	ran := float64(c.count("SELECT COUNT(*) FROM run WHERE state = 'ended' AND job_id = ? AND started > 0", good.ID))
 	if got := figure(t, nodes, "gocrontab_job_runs_ended_total", "job", "good", "outcome", "succeeded"); got != ran {
 		t.Errorf("of one job: got %v, want %v", got, ran)
 	}

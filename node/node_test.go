@@ -22,7 +22,7 @@ func TestTripOfATask(t *testing.T) {
 		if late := r.Started.Sub(r.Due); late < 0 || late > 10*time.Second {
 			t.Errorf("run %d started %s after it was due", i, late)
 		}
-		full, err := c.db.Run(t.Context(), r.Launch)
+		full, err := c.db.Run(t.Context(), r.ID)
 		if err != nil || !strings.Contains(string(full.Output.Head), "hello hello") {
 			t.Errorf("run %d: output %q, %v", i, full.Output.Head, err)
 		}

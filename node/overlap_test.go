@@ -12,6 +12,8 @@ import (
 	"go-crontab/execute"
 	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // gauge is an executor that remembers how many attempts, and of which due times, ran at once.
@@ -123,14 +125,14 @@ func TestQueue(t *testing.T) {
 	c.nothingWaits()
 }
 
-// nothingWaits holds that no row of what waited is left, once the sweep had its time.
+// nothingWaits checks that no run waits, and that groups count the slots that are taken.
 func (c *cluster) nothingWaits() {
 	c.t.Helper()
-	if n := c.count("SELECT COUNT(*) FROM task WHERE state = 3"); n != 0 {
-		c.t.Errorf("%d tasks wait for nothing", n)
+	if n := c.count("SELECT COUNT(*) FROM run WHERE state = 'waiting'"); n != 0 {
+		c.t.Errorf("%d runs wait for nothing", n)
 	}
-	if n := c.count("SELECT COUNT(*) FROM waiting"); n != 0 {
-		c.t.Errorf("%d rows of waiting are left", n)
+	if n := c.count("SELECT COUNT(*) FROM grp g WHERE taken <> (SELECT COUNT(*) FROM run r WHERE r.grp = g.id AND r.state = 'executing')"); n != 0 {
+		c.t.Errorf("%d groups count other slots than are taken", n)
 	}
 }
 
@@ -140,16 +142,27 @@ func TestQueueOfDeadNode(t *testing.T) {
 	c := newCluster(t)
 	c.expiry = 2 * expiry
 	g := newGauge(100 * time.Millisecond)
-	n := c.start("survivor", func(cfg *node.Config) { cfg.Executor = g })
+	n := c.start("survivor", func(cfg *node.Config) { cfg.Executor, cfg.LookAhead = g, time.Second })
 	j := n.burst("queue", 3, 200*time.Millisecond, func(s *job.Spec) { s.Overlap, s.Start = job.OverlapQueue, ptr(s.Start.Add(4*time.Second)) })
 	// A session that never beats executes the first due time.
-	c.exec("INSERT INTO session (id, node, started, beat_at) VALUES (UNHEX(REPEAT('ab', 16)), 'dead', 1, 1)")
-	r, err := c.db.Raw().Exec("UPDATE task SET state = 2, session_id = UNHEX(REPEAT('ab', 16)), launch = 1, started = 1 WHERE job_id = ? ORDER BY due LIMIT 1", j.ID)
-	if err != nil {
-		t.Fatal(err)
+	dead := c.deadSession(1)
+	first := trip.Run{
+		Launch: trip.Launch{Run: int64(dead)<<32 + 1, Claim: 1}, JobID: j.ID, AppID: 1, Version: 1, Kind: trip.Schedule, Attempt: 1,
+		Due: job.MicrosOf(*j.Spec.Start), DueNow: job.MicrosOf(*j.Spec.Start), Hash: j.Hash,
 	}
-	if k, _ := r.RowsAffected(); k != 1 {
-		t.Fatalf("%d due times execute on the dead node, want 1", k)
+	if err := c.db.Tx(t.Context(), func(tx *sql.Tx) error {
+		if err := trip.MoveCursors(tx, []trip.Cursor{{JobID: j.ID, Next: first.Due.Add(200 * time.Millisecond)}}); err != nil {
+			return err
+		}
+		if err := trip.Insert(tx, dead, []trip.Run{first}); err != nil {
+			return err
+		}
+		if _, err := trip.Start(tx, dead, 0, []trip.Launch{first.Launch}, first.Due, 0); err != nil {
+			return err
+		}
+		return trip.MarkBegun(tx, []trip.Begun{{JobID: j.ID, To: first.Due, Running: first.Launch.Run}})
+	}); err != nil {
+		t.Fatal(err)
 	}
 	await(t, "the queue goes on", 30*time.Second, func() bool { return c.outcomes(j.ID)[job.Succeeded] == 2 })
 	if got := c.outcomes(j.ID); got[job.Lost] != 1 {
@@ -174,7 +187,7 @@ func TestReplace(t *testing.T) {
 	c.start("two", func(cfg *node.Config) { cfg.Executor = g })
 	j := n.burst("replace", 4, 1500*time.Millisecond, func(s *job.Spec) { s.Overlap = job.OverlapReplace })
 	await(t, "three have lost their place", 40*time.Second, func() bool { return len(c.history(j.ID)) == 3 })
-	await(t, "the last one executes", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task WHERE state = 2") == 1 })
+	await(t, "the last one executes", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state = 'executing'") == 1 })
 	if got := g.peak("replace"); got != 1 {
 		t.Errorf("%d runs at once", got)
 	}
@@ -208,7 +221,7 @@ func TestGroup(t *testing.T) {
 		}
 		jobs = append(jobs, nodes[i%3].create(spec))
 	}
-	await(t, "all have run", 40*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM history WHERE outcome = 1") == 12 })
+	await(t, "all have run", 40*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE outcome = 'succeeded'") == 12 })
 	if got := g.peak(""); got != 2 {
 		t.Errorf("%d runs at once, the group has 2 slots", got)
 	}
@@ -234,13 +247,13 @@ func TestGroup(t *testing.T) {
 	for i := range 6 {
 		jobs = append(jobs, nodes[0].create(job.Spec{Name: fmt.Sprint("more ", i), At: &at, Group: "db"}))
 	}
-	await(t, "four wait", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task WHERE state = 3") == 4 })
+	await(t, "four wait", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state = 'waiting'") == 4 })
 	if _, err := nodes[1].Editor().PutGroup(t.Context(), "db", 6); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "all execute", 10*time.Second, func() bool { return g.peak("") == 6 })
 	free()
-	await(t, "all have run", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM history WHERE outcome = 1") == 18 })
+	await(t, "all have run", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE outcome = 'succeeded'") == 18 })
 	if got := g.peak(""); got != 6 {
 		t.Errorf("%d runs at once, the group has 6 slots", got)
 	}
@@ -248,7 +261,7 @@ func TestGroup(t *testing.T) {
 		t.Error("a group was deleted that jobs refer to")
 	}
 	for _, j := range jobs {
-		if err := nodes[0].Editor().Delete(t.Context(), j.ID); err != nil {
+		if _, err := nodes[0].Editor().Delete(t.Context(), j.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -277,7 +290,7 @@ func TestGroupOfRetries(t *testing.T) {
 	for i := range 5 {
 		n.create(job.Spec{Name: fmt.Sprint("other ", i), At: &at, Group: "one"})
 	}
-	await(t, "all have run", 30*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM history WHERE final = 1") == 6 })
+	await(t, "all have run", 30*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE final = 1") == 6 })
 	if got := g.peak(""); got != 1 {
 		t.Errorf("%d runs at once, the group has one slot", got)
 	}
@@ -318,8 +331,9 @@ func TestMisfireAll(t *testing.T) {
 	j := n.create(job.Spec{Name: "all", Every: job.Duration(10 * time.Second), Misfire: job.Misfire{Policy: job.MisfireAll, MaxCount: 5}})
 	n.drain()
 	// Nothing planned it for twenty minutes.
-	c.exec("DELETE FROM task")
-	c.exec("UPDATE job SET next_due = next_due - 1200000000, spec = JSON_SET(spec, '$.start', '2026-01-01T00:00:00Z') WHERE id = ?", j.ID)
+	c.exec("DELETE FROM run WHERE state <> 'ended'")
+	c.exec("UPDATE job_version SET definition = JSON_SET(definition, '$.start', '2026-01-01T00:00:00Z') WHERE job_id = ?", j.ID)
+	c.exec("UPDATE job SET next_due = next_due - 1200000000 WHERE id = ?", j.ID)
 	c.start("two", func(cfg *node.Config) { cfg.Executor = g })
 	await(t, "five are caught up", 20*time.Second, func() bool { return c.outcomes(j.ID)[job.Succeeded] >= 5 })
 	if got := g.peak("all"); got != 1 {

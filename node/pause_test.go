@@ -60,11 +60,8 @@ func TestAppPauseHolds(t *testing.T) {
 	if _, doubles := l.counts(); doubles != 0 {
 		t.Errorf("%d due times were executed twice", doubles)
 	}
-	n.await("the pauses are cleared away", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM pause") == 0 })
-	if k := c.count("SELECT COUNT(*) FROM job WHERE held = 1"); k != 0 {
-		t.Errorf("%d jobs are held", k)
-	}
-	if k := c.count("SELECT COUNT(*) FROM history WHERE outcome = 6 AND reason NOT LIKE 'paused with%: load' AND reason NOT LIKE 'paused from%: load' AND reason NOT LIKE 'overlap%'"); k != 0 {
+	n.await("the pauses are cleared away", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM stop") == 0 })
+	if k := c.count("SELECT COUNT(*) FROM run WHERE outcome = 'skipped' AND reason NOT LIKE 'paused with%: load' AND reason NOT LIKE 'paused from%: load' AND reason NOT LIKE 'overlap%'"); k != 0 {
 		t.Errorf("%d runs were skipped for another reason", k)
 	}
 }
@@ -115,7 +112,7 @@ func TestPauseEndsThoughItsNodeDied(t *testing.T) {
 }
 
 // TestAnswersKnowOfSlowClocks: the answers of a node that has just read that MySQL's clock was put forward wait for those that have
-// not, see schedule.Editor.
+// not, see edit.Editor.
 func TestAnswersKnowOfSlowClocks(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -11,7 +11,7 @@ import (
 	"go-crontab/execute"
 	"go-crontab/job"
 	"go-crontab/node"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // labelled starts a node with labels.
@@ -72,7 +72,7 @@ func TestPlacement(t *testing.T) {
 }
 
 // median is how late the run in the middle began: a machine that was late itself once changes nothing about it.
-func median(runs []sql.RunRow) time.Duration {
+func median(runs []read.Run) time.Duration {
 	if len(runs) == 0 {
 		return 0
 	}
@@ -96,8 +96,8 @@ func TestNoNodeMatches(t *testing.T) {
 		Misfire: job.Misfire{Policy: job.MisfireSkip, After: job.Duration(3 * time.Second)}})
 	good := one.create(job.Spec{Name: "good", Every: job.Duration(time.Second)})
 	one.await("the single due time waits", 10*time.Second, func() bool {
-		waits, err := c.db.Waiting(t.Context(), []int64{once.ID}, 10)
-		return err == nil && len(waits) == 1 && waits[0].Kind == 3 && waits[0].Expires == waits[0].Due.Add(time.Hour)
+		waits, err := c.db.Untaken(t.Context(), []int64{once.ID}, job.MicrosOf(one.Now()), 10)
+		return err == nil && len(waits) == 1
 	})
 	one.await("what is too late ends missed", 15*time.Second, func() bool { return len(c.history(quick.ID)) >= 4 })
 	for _, r := range c.history(quick.ID) {
@@ -108,12 +108,9 @@ func TestNoNodeMatches(t *testing.T) {
 	if n := len(c.history(once.ID)) + len(c.history(often.ID)); n != 0 {
 		t.Errorf("%d runs of jobs that no node may run", n)
 	}
-	if n := c.count("SELECT COUNT(*) FROM task WHERE state = 0 AND place > 0 AND due_now < ?", one.Now().Add(-6*time.Second).UnixMicro()); n > 0 {
-		t.Errorf("%d overdue tasks are in the way of claims", n)
-	}
 	c.labelled("two", l, map[string]string{"zone": "a"})
 	one.await("they run once there is a node", 10*time.Second, func() bool {
-		return len(c.history(once.ID)) == 1 && c.count("SELECT COUNT(*) FROM waiting") == 0
+		return len(c.history(once.ID)) == 1 && c.count("SELECT COUNT(*) FROM run WHERE state = 'idle' AND due_now < ?", one.Now().Add(-3*time.Second).UnixMicro()) == 0
 	})
 	if r := c.history(once.ID)[0]; r.Outcome != job.Succeeded || r.Node != "two" || r.Lateness < 3_000_000 {
 		t.Errorf("got %+v, want it late on two", r.Run)
@@ -139,12 +136,12 @@ func TestTheOnlyNodeDies(t *testing.T) {
 	well.await("it runs there", 10*time.Second, func() bool { return len(c.history(j.ID)) >= 2 })
 	doomed.signal(syscall.SIGKILL)
 	well.await("due times wait for it", c.expiry+15*time.Second, func() bool {
-		waits, err := c.db.Waiting(t.Context(), []int64{j.ID}, 10)
-		return err == nil && len(waits) > 0 && waits[0].Kind == 3
+		waits, err := c.db.Untaken(t.Context(), []int64{j.ID}, job.MicrosOf(well.Now()), 10)
+		return err == nil && len(waits) > 0
 	})
 	again := c.process("doomed")
 	well.await("it has caught up", 20*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM waiting") == 0 && c.count("SELECT COUNT(*) FROM task WHERE due < ?", well.Now().Add(-3*time.Second).UnixMicro()) == 0
+		return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended' AND due < ?", well.Now().Add(-3*time.Second).UnixMicro()) == 0
 	})
 	again.signal(syscall.SIGTERM)
 	again.exit()
@@ -181,11 +178,13 @@ func TestAnEditMovesWhatIsOverdue(t *testing.T) {
 	one.create(job.Spec{Name: "blocks", At: ptr(one.Now()), Selector: "node=one", Command: "block"})
 	one.await("no slot is free", 5*time.Second, func() bool { return one.Status().Executing == 1 })
 	stuck := one.create(job.Spec{Name: "stuck", At: ptr(one.Now()), Selector: "node=one"})
-	one.await("one waits for a node", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM waiting WHERE kind = 3") == 1 })
+	one.await("one waits for a node", 10*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE state = 'idle' AND job_id = ?", lost.ID) == 1
+	})
 	for _, j := range []job.Job{lost, stuck} {
 		spec := j.Spec
 		spec.Selector = "node=two"
-		if _, err := one.Editor().Update(t.Context(), j.ID, j.Version, spec); err != nil {
+		if _, err := one.Editor().Update(t.Context(), j.ID, j.Changes, spec); err != nil {
 			t.Fatal(err)
 		}
 	}

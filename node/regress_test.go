@@ -56,7 +56,9 @@ func TestATroubleOfTheServerBreaksNoJob(t *testing.T) {
 	full := proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("INSERT INTO task"), Times: 12, Action: faultproxy.Error(1142, "42000", "INSERT command denied")})
 	jobs := c.everySecond(4, n.Now().Add(15*time.Second), time.Second)
 	n.await("the server's trouble", 20*time.Second, func() bool { return full.Fired() >= 12 || c.count("SELECT COUNT(*) FROM job WHERE error <> ''") > 0 })
-	n.await("all are planned", 15*time.Second, func() bool { return c.count("SELECT COUNT(DISTINCT job_id) FROM task") == len(jobs) })
+	n.await("all are planned", 15*time.Second, func() bool {
+		return c.count("SELECT COUNT(DISTINCT job_id) FROM run WHERE state <> 'ended'") == len(jobs)
+	})
 }
 
 // TestASecondPauseHoldsToo pauses a job twice: the second answer must not come before what the first one waits for.
@@ -123,9 +125,9 @@ func TestABacklogIsWorkedOffAtFullSpeed(t *testing.T) {
 	}
 	c.insert(specs...)
 	n.await("planned", 5*time.Second, func() bool {
-		return c.count("SELECT (SELECT COUNT(*) FROM task) + (SELECT COUNT(*) FROM history)") == 400
+		return c.count("SELECT (SELECT COUNT(*) FROM run WHERE state <> 'ended') + (SELECT COUNT(*) FROM run WHERE state = 'ended')") == 400
 	})
-	n.await("all ended", 60*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM history") == 400 })
+	n.await("all ended", 60*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state = 'ended'") == 400 })
 	took := n.Now().Sub(start)
 	t.Logf("400 runs of 50 ms in 8 slots took %s", took)
 	if took > 40*time.Second {
@@ -151,11 +153,11 @@ func TestAnEditOfAnOverdueInstantEndsItOnce(t *testing.T) {
 	j := n.create(job.Spec{Name: "late", At: ptr(n.Now().Add(-30 * time.Minute))})
 	spec := j.Spec
 	spec.Misfire.Policy = job.MisfireSkip
-	if _, err := n.Editor().Update(t.Context(), j.ID, j.Version, spec); err != nil {
+	if _, err := n.Editor().Update(t.Context(), j.ID, j.Changes, spec); err != nil {
 		t.Fatal(err)
 	}
 	close(release)
-	n.await("it ended", 5*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task") == 0 })
+	n.await("it ended", 5*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") == 0 })
 	if runs := c.history(j.ID); len(runs) != 1 || runs[0].Outcome != job.Missed || !strings.Contains(runs[0].Reason, "policy skip") {
 		t.Errorf("runs: %+v, want one that was missed", runs)
 	}

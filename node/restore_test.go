@@ -12,6 +12,7 @@ import (
 	"go-crontab/job"
 	"go-crontab/node"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // backup makes room for a copy of all tables, and returns what copies them as they are at one instant, and returns what
@@ -115,7 +116,9 @@ func setUpRestoring(t *testing.T) *restoring {
 		return 0
 	}
 	c.l.mu.Unlock()
-	one.await("the long one executes", 15*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task WHERE state = 2 AND job_id = ?", c.long) == 1 })
+	one.await("the long one executes", 15*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE state = 'executing' AND job_id = ?", c.long) == 1
+	})
 	one.create(job.Spec{Name: "often", Every: job.Duration(300 * time.Millisecond)})
 	mark := func() int64 {
 		m, err := c.db.ReadWatermark(t.Context())
@@ -157,7 +160,7 @@ func TestRestoreBelowLivingNodes(t *testing.T) {
 		}
 	}
 	// The run of which the restored database knows is lost with its session: it was not killed by anybody who wanted that.
-	if n := c.count("SELECT COUNT(*) FROM history WHERE outcome = ?", job.Killed); n != 0 {
+	if n := c.count("SELECT COUNT(*) FROM run WHERE outcome = ?", job.Killed); n != 0 {
 		t.Errorf("%d runs are killed in the restored database", n)
 	}
 }
@@ -191,14 +194,14 @@ func TestRestore(t *testing.T) {
 	c.join("one")
 	two := c.join("two")
 	two.await("jobs are held", 30*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM job WHERE held = 1") > 0 })
-	two.await("what was planned has ended", 30*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM task") == 0 })
+	two.await("what was planned has ended", 30*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") == 0 })
 	if now, doubles := c.l.counts(); now != ran || doubles != 0 {
 		t.Errorf("%d runs started in the pause, %d of them twice", now-ran, doubles)
 	}
 	if runs := c.history(c.once); len(runs) != 1 || runs[0].Outcome != job.Skipped || !strings.Contains(runs[0].Reason, "the database was restored") {
 		t.Errorf("the single due time: got %+v, want it skipped since the database was restored", runs)
 	}
-	if runs := c.history(c.long); len(runs) == 0 || !slices.ContainsFunc(runs, func(r sql.RunRow) bool { return r.Outcome == job.Lost }) {
+	if runs := c.history(c.long); len(runs) == 0 || !slices.ContainsFunc(runs, func(r read.Run) bool { return r.Outcome == job.Lost }) {
 		t.Errorf("the one that executed at the backup: got %+v, want it lost", runs)
 	}
 	if err := two.Editor().ResumeApp(t.Context(), ""); err != nil {

@@ -18,7 +18,7 @@ import (
 	"go-crontab/job"
 	"go-crontab/node"
 	"go-crontab/secret"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // Values that stand nowhere else.
@@ -39,18 +39,18 @@ func keyRing(t testing.TB, keys ...string) *secret.Ring {
 // keep sets a secret.
 func (c *cluster) keep(keys *secret.Ring, name job.Secret, app, value string) {
 	c.t.Helper()
-	s := secret.Store{DB: c.db, Keys: keys}
+	s := secret.Store{DB: c.db.DB, Keys: keys}
 	if _, err := s.Put(c.t.Context(), secret.New{AppSecret: job.AppSecret{App: app, Name: name}, Value: value}); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
 // last waits until a job has so many runs and returns the latest, with its output.
-func (c *cluster) last(j job.Job, n int) sql.RunRow {
+func (c *cluster) last(j job.Job, n int) read.Run {
 	c.t.Helper()
 	await(c.t, j.Spec.Name+" has ended", 20*time.Second, func() bool { return len(c.history(j.ID)) >= n })
 	runs := c.history(j.ID)
-	r, err := c.db.Run(c.t.Context(), runs[len(runs)-1].Launch)
+	r, err := c.db.Run(c.t.Context(), runs[len(runs)-1].ID)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestSecretsThatCannotBeUsed(t *testing.T) {
 	want(use("swapped", "good"), job.Failed, "secret pg: its row in the database is damaged")
 	later := n.create(job.Spec{Name: "later", At: ptr(n.Now().Add(time.Hour)), Command: "true", CommandOptions: job.CommandOptions{Stdin: "{{secret.pg}}"}})
 	exec("DELETE FROM secret WHERE name = 'pg'")
-	if _, err := n.Editor().RunNow(t.Context(), later.ID, ""); err != nil {
+	if _, err := n.Editor().RunNow(t.Context(), []int64{later.ID}, 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	want(later, job.Failed, "stdin: there is no secret pg that the job may use")
@@ -275,7 +275,7 @@ func TestDeleteSecretInUse(t *testing.T) {
 	c := newCluster(t)
 	keys := keyRing(t, secret.NewKey())
 	n := c.start("one", func(cfg *node.Config) { cfg.SecretKeys = keys })
-	store := secret.Store{DB: c.db, Keys: keys}
+	store := secret.Store{DB: c.db.DB, Keys: keys}
 	pg := job.AppSecret{Name: "pg"}
 	c.keep(keys, "pg", "", pgSecret)
 	spec := func(name string) job.Spec {
@@ -292,7 +292,7 @@ func TestDeleteSecretInUse(t *testing.T) {
 	}
 	without := j.Spec
 	without.Stdin = ""
-	if _, err := n.Editor().Update(t.Context(), j.ID, j.Version, without); err != nil {
+	if _, err := n.Editor().Update(t.Context(), j.ID, j.Changes, without); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Delete(t.Context(), pg); err != nil {
@@ -310,7 +310,7 @@ func TestDeleteSecretInUse(t *testing.T) {
 			t.Fatalf("try %d: deleted %v, created %v", i, deleted, created)
 		}
 		if created == nil {
-			if err := n.Editor().Delete(t.Context(), c.idOf(fmt.Sprint("b", i))); err != nil {
+			if _, err := n.Editor().Delete(t.Context(), c.idOf(fmt.Sprint("b", i))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -343,7 +343,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		if i%2 == 0 {
 			keys = after
 		}
-		if got, err := (&secret.Store{DB: c.db, Keys: keys}).Rotate(t.Context()); err != nil || len(got.Failed) > 0 {
+		if got, err := (&secret.Store{DB: c.db.DB, Keys: keys}).Rotate(t.Context()); err != nil || len(got.Failed) > 0 {
 			t.Fatalf("got %+v, %v", got, err)
 		}
 		time.Sleep(50 * time.Millisecond)

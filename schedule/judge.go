@@ -180,27 +180,33 @@ func brokenDefinition(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	return nil
 }
 
-// elsewhere: the job was edited since the run was claimed, and this node may not run it any more.
-func elsewhere(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
-	if j.elsewhere {
-		return &verdict{action: release}
+// elsewhere: this node may not run the job, or not any more: it was edited since the run was claimed.
+func elsewhere(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
+	switch {
+	case !j.elsewhere:
+		return nil
+	case r.Kind == trip.Schedule && j.lost[lateRun{r.JobID, j.Version, r.Due}]:
+		return refusal(job.Missed, "%s", job.NoNode(j.def.Place.String()))
 	}
-	return nil
+	return &verdict{action: release}
 }
 
 // startDeadline is about first attempts of the schedule: what people ask for is started however late it is.
 func startDeadline(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	deadline := j.def.Spec.StartDeadline
-	if deadline > 0 && r.Kind == trip.Schedule && r.Attempt == 1 && now.Sub(r.Due) > time.Duration(deadline) {
-		return refusal(job.Missed, "could not be started by its deadline, %s after it was due", deadline)
+	if deadline == 0 || r.Kind != trip.Schedule || r.Attempt > 1 || now.Sub(r.Due) <= time.Duration(deadline) {
+		return nil
 	}
-	return nil
+	if r.Woken {
+		return refusal(job.Missed, "waited until its start deadline")
+	}
+	return refusal(job.Missed, "could not be started by its deadline, %s after it was due", deadline)
 }
 
 // misfire: a due time of the schedule that is too old is started only if the misfire policy says so. What it says is computed before
 // the transaction: it may take a walk through the schedule.
 func misfire(r *trip.Run, j *jobScene, now job.Micros) *verdict {
-	if !isMisfired(r, j.def, now) {
+	if !isMisfired(r, j.def, j.Version, now) {
 		return nil
 	}
 	starts, known := j.late[lateRun{r.JobID, j.Version, r.Due}]
@@ -214,9 +220,14 @@ func misfire(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	return nil
 }
 
-// isMisfired reports whether a due time of the schedule is so old that the misfire policy applies.
-func isMisfired(r *trip.Run, d *Definition, now job.Micros) bool {
-	return r.Kind == trip.Schedule && r.Attempt == 1 && now.Sub(r.DueNow) > d.Spec.MissedAfter()
+// isMisfired reports whether a due time of the schedule is so old that the misfire policy applies, as a version of its job has it. What
+// a claim made late counts from then, by the policy of the version that it knew.
+func isMisfired(r *trip.Run, d *Definition, version int32, now job.Micros) bool {
+	since := r.DueNow
+	if r.Version != version && !r.Woken {
+		since = r.Due
+	}
+	return r.Kind == trip.Schedule && r.Attempt == 1 && now.Sub(since) > d.Spec.MissedAfter()
 }
 
 // lateRun is a misfired run of one version of a job.
@@ -233,7 +244,7 @@ func (s *Starter) lateOnes(ctx context.Context, runs []trip.Run, now job.Micros)
 	for i := range runs {
 		r := &runs[i]
 		version, d := s.Definitions.latestOf(r.JobID)
-		if d == nil || d.Err != nil || !isMisfired(r, d, now) {
+		if d == nil || d.Err != nil || !isMisfired(r, d, version, now) {
 			continue
 		}
 		if late == nil {

@@ -30,16 +30,18 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Du
 	if room == 0 {
 		return overduePeriod, nil
 	}
-	found, late, err := s.findOverdue(ctx, now)
+	found, others, err := s.findOverdue(ctx, now)
 	if err != nil {
 		return overduePeriod, err
 	}
-	if err := s.passSlotsOn(ctx, late, now); err != nil || len(found) == 0 {
+	if err := s.passSlotsOn(ctx, lateForSlots(others, now), now); err != nil {
 		return overduePeriod, err
 	}
 
-	more := false
-	if found, more = s.fitting(found, &room); len(found) == 0 {
+	found, more := s.fitting(found, &room)
+	more = more && len(found) > 0
+	found = append(found, s.homeless(ctx, others, now)...) // these need no room
+	if len(found) == 0 {
 		return overduePeriod, nil // until a slot is free
 	}
 
@@ -82,18 +84,12 @@ func (s *Starter) nextOverdue(verdicts []verdict, more bool) time.Duration {
 }
 
 // findOverdue lists the runs that are to be taken: of those that this node may run, the highest priority first, and then the earliest.
-// It returns as well the groups of which a run was woken some seconds ago that is for other nodes.
-func (s *Starter) findOverdue(ctx context.Context, now job.Micros) (found []trip.Held, late map[int32]bool, err error) {
+// It returns as well the idle runs that are for other nodes.
+func (s *Starter) findOverdue(ctx context.Context, now job.Micros) (found, others []trip.Held, err error) {
 	r := s.DB.Reader(ctx)
-	found, others, err := s.findIn(r, []trip.Owner{trip.NoOwner}, trip.Idle, now)
+	found, others, err = s.findIn(r, []trip.Owner{trip.NoOwner}, trip.Idle, now)
 	if err != nil {
 		return nil, nil, err
-	}
-	late = map[int32]bool{}
-	for i := range others {
-		if h := &others[i]; h.Group < 0 && h.DueNow < now.Add(-trip.WokenFirst) {
-			late[-h.Group] = true
-		}
 	}
 	if len(found) < startBatch {
 		owners, err := trip.Owners(r)
@@ -109,7 +105,18 @@ func (s *Starter) findOverdue(ctx context.Context, now job.Micros) (found []trip
 	slices.SortStableFunc(found, func(a, b trip.Held) int {
 		return cmp.Or(cmp.Compare(b.Rank, a.Rank), cmp.Compare(a.DueNow, b.DueNow))
 	})
-	return found[:min(startBatch, len(found))], late, nil
+	return found[:min(startBatch, len(found))], others, nil
+}
+
+// lateForSlots lists the groups of which a run was woken some seconds ago that is for other nodes.
+func lateForSlots(others []trip.Held, now job.Micros) map[int32]bool {
+	late := map[int32]bool{}
+	for i := range others {
+		if h := &others[i]; h.Group < 0 && h.DueNow < now.Add(-trip.WokenFirst) {
+			late[-h.Group] = true
+		}
+	}
+	return late
 }
 
 // passSlotsOn wakes the next runs of groups whose woken runs found no node with room. The earlier ones stay idle, and ask for a

@@ -408,6 +408,31 @@ func TestLockedJob(t *testing.T) {
 	}
 }
 
+// TestBusyJob: the row of a single job is waited for, also where it is locked at each look.
+func TestBusyJob(t *testing.T) {
+	c := newCluster(t)
+	p := c.person(c.dsn)
+	id := p.creates(ofEvery("busy", 4))
+	tx, err := c.db.Raw().Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.Exec("SELECT id FROM job WHERE id = ? FOR UPDATE", id); err != nil {
+		t.Fatal(err)
+	}
+
+	done := make(chan error, 1)
+	go func() { _, err := p.Pause(p.ctx, id, job.PauseRequest{}); done <- err }()
+	time.Sleep(1200 * time.Millisecond) // longer than all looks together
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestManyJobs: a thousand jobs are created, changed, paused and deleted with few statements each.
 func TestManyJobs(t *testing.T) {
 	const n, most = 1000, 30

@@ -178,3 +178,38 @@ func TestReadyRuns(t *testing.T) {
 		t.Errorf("%d runs, want 3", p.Len())
 	}
 }
+
+// TestNoNodeIsThere: a run that no living node may run waits for one, until the rules of its job would not start it any more.
+func TestNoNodeIsThere(t *testing.T) {
+	c := newCluster(t)
+	m := c.member(1, c.dsn)
+	m.starter.Peers = func() []map[string]string { return []map[string]string{{"zone": "left"}, m.starter.Labels} }
+	soon := job.Misfire{Policy: job.MisfireSkip, After: job.Duration(5 * time.Second)}
+	for name, change := range map[string]func(*job.Spec){
+		"skip":     func(s *job.Spec) { s.Misfire = soon },
+		"deadline": func(s *job.Spec) { s.StartDeadline = job.Duration(10 * time.Second) },
+		"waits":    func(s *job.Spec) {},
+		"there":    func(s *job.Spec) { s.Misfire, s.Selector = soon, "zone=left" },
+	} {
+		spec := every(name, 1000)
+		spec.Selector = "zone=nowhere"
+		change(&spec)
+		c.create(spec, t0.Add(-time.Second))
+	}
+	m.claims(0)
+	const ends = "SELECT CONCAT(j.name, ' ', r.outcome, ' ', r.reason) FROM run r JOIN job j ON j.id = r.job_id WHERE r.state = 'ended' ORDER BY j.name"
+	m.takesOverdue(4)
+	c.want("none is too late", c.rows(ends))
+	m.takesOverdue(7)
+	c.want("one may be 5 s late", c.rows(ends), "skip missed no node matches zone=nowhere")
+	m.takesOverdue(11)
+	c.want("one has a deadline", c.rows(ends), "deadline missed no node matches zone=nowhere", "skip missed no node matches zone=nowhere")
+
+	c.exec("INSERT INTO run (id, job_id, app_id, due, kind, request, state, owner, claim, due_now, hash)"+
+		" SELECT 9000, id, 1, ?, 'manual', 1, 'idle', 0, 0, ?, 5 FROM job WHERE name = 'waits'", int64(t0), int64(t0))
+	m.takesOverdue(3000)
+	c.want("what somebody asked for waits", c.rows("SELECT kind FROM run WHERE state = 'idle' ORDER BY kind"), "schedule", "manual")
+	c.exec("UPDATE job SET living = NULL, next_due = NULL")
+	m.takesOverdue(3001)
+	c.want("nothing is left of deleted jobs", c.rows("SELECT kind FROM run WHERE state <> 'ended'"))
+}

@@ -26,6 +26,7 @@ type surroundings struct {
 	stops  []trip.Stop
 	limits *allowances
 	late   map[lateRun]bool // which misfired runs are to be started
+	lost   map[lateRun]bool // which runs that no node may run are too late
 }
 
 // jobScene is what the verdicts on the runs of one job depend on.
@@ -36,6 +37,7 @@ type jobScene struct {
 	def       *Definition           // of the current version; nil: not read yet
 	stops     []trip.Stop           // of the scene
 	late      map[lateRun]bool      // of the scene
+	lost      map[lateRun]bool      // of the scene
 	elsewhere bool                  // other nodes are to run it
 	turn      *trip.Held            // the run that excludes others: it executes, was woken, or waits for a slot; nil: none, or overlap allow
 	queued    int                   // how many runs wait in the line of the job, those of backfills left out
@@ -170,7 +172,7 @@ func (s *scene) lockJobs(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
 
 // addJob begins the scene of a job whose row the transaction has locked.
 func (s *scene) addJob(j *trip.Job, defs *Definitions) {
-	js := &jobScene{Job: *j, slots: s.slots, stops: s.stops, late: s.late}
+	js := &jobScene{Job: *j, slots: s.slots, stops: s.stops, late: s.late, lost: s.lost}
 	js.def, _ = defs.Get(j.ID, j.Version)
 	js.elsewhere = js.def != nil && !js.def.admits(s.labels)
 	if spec := js.spec(); spec != nil {

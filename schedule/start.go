@@ -38,8 +38,9 @@ type Starter struct {
 	Replaced    func() // called when executing runs are to be killed, because later due times take their place; nil: nobody asks
 	Log         *slog.Logger
 
-	Labels map[string]string // of this node and of its handlers
-	Window time.Duration     // how long after its due time, or its start if that is later, a run may be spawned, at least
+	Labels map[string]string          // of this node and of its handlers
+	Peers  func() []map[string]string // the labels of the nodes that take work; nil or none: nobody knows them
+	Window time.Duration              // how long after its due time, or its start if that is later, a run may be spawned, at least
 
 	freed wake
 	woken wake
@@ -109,7 +110,7 @@ const retryPause = 100 * time.Millisecond
 func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros) (verdicts []verdict, err error) {
 	woken, window := 0, s.window()
 	stops, _ := s.Stops.now()
-	around := surroundings{s.Labels, stops, s.Limits.allowances(now), s.lateOnes(ctx, runs, now)}
+	around := surroundings{s.Labels, stops, s.Limits.allowances(now), s.lateOnes(ctx, runs, now), s.homelessOnes(ctx, runs, now)}
 	err = s.Exclusion.Do(ctx, lock.Change{
 		Name: "start",
 		Rows: func(tx *sql.Tx) error {

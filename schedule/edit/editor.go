@@ -76,8 +76,9 @@ const (
 	againPause = 5 * time.Millisecond
 	// windowMargin is added to a spawn window, for what two readings of MySQL's clock may differ.
 	windowMargin = 100 * time.Millisecond
-	// longestWindow bounds the wait for a spawn window: MySQL's clock may have been put back behind the start.
-	longestWindow = 5 * time.Second
+	// longestWindow bounds the wait for a spawn window: MySQL's clock may have been put back behind the start. No node has a
+	// longer window, its lead included.
+	longestWindow = 10500 * time.Millisecond
 )
 
 // Each makes changes in one transaction, each of another job. A change that cannot be made is refused by itself, and does not

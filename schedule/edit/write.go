@@ -20,7 +20,7 @@ func decide(tx *sql.Tx, views []*view, b batch, last bool) ([]verdict, job.Micro
 	if err != nil {
 		return nil, 0, err
 	}
-	locked, ahead, err := lockJobs(tx, views, b.now)
+	locked, ahead, err := lockJobs(tx, views, last, b.now)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -49,7 +49,9 @@ func decide(tx *sql.Tx, views []*view, b batch, last bool) ([]verdict, job.Micro
 
 // lockJobs locks the jobs of the views, and reads what runs of them have not begun. Of a job whose single due time has passed, that
 // includes the run of that due time.
-func lockJobs(tx *sql.Tx, views []*view, now job.Micros) (locked map[int64]*trip.JobRow, ahead map[int64][]trip.Ahead, err error) {
+func lockJobs(
+	tx *sql.Tx, views []*view, last bool, now job.Micros,
+) (locked map[int64]*trip.JobRow, ahead map[int64][]trip.Ahead, err error) {
 	var ids, overdue []int64
 	earliest := now
 	for _, v := range views {
@@ -63,7 +65,7 @@ func lockJobs(tx *sql.Tx, views []*view, now job.Micros) (locked map[int64]*trip
 	}
 	slices.Sort(ids)
 
-	if locked, err = trip.LockToEdit(tx, ids); err != nil {
+	if locked, err = lock(tx, ids, last); err != nil {
 		return nil, nil, err
 	}
 	if ahead, err = trip.RunsAhead(tx, ids, now); err != nil {
@@ -99,6 +101,18 @@ func runningOf(locked map[int64]*trip.JobRow) (runs []int64) {
 		}
 	}
 	return runs
+}
+
+// lock locks the rows of jobs, those that nobody else has locked. At the last try a single job is waited for.
+func lock(tx *sql.Tx, ids []int64, last bool) (map[int64]*trip.JobRow, error) {
+	if !last || len(ids) != 1 {
+		return trip.LockToEdit(tx, ids)
+	}
+	locked, err := trip.AwaitToEdit(tx, ids[0])
+	if sql.IsLockWait(err) {
+		err = ErrLocked
+	}
+	return locked, err
 }
 
 // lockCalendars writes the rows of the calendars that new definitions name: a change of one of them comes before this change, or

@@ -71,7 +71,7 @@ type Definition struct {
 	pinned    string          // see job_version.calendars
 }
 
-// Versions returns the current versions of jobs. It takes no lock.
+// Versions returns the current versions of jobs; a deleted job has none. It takes no lock.
 func Versions(r sql.Reader, jobs []int64) (map[int64]int32, error) {
 	out := make(map[int64]int32, len(jobs))
 	scan := func(rows *sql.Rows) (id int64, err error) {
@@ -84,7 +84,7 @@ func Versions(r sql.Reader, jobs []int64) (map[int64]int32, error) {
 		query := `
 			SELECT id, version
 			FROM job FORCE INDEX (PRIMARY)
-			WHERE id IN ` + list(slices.Values(part))
+			WHERE living = 1 AND id IN ` + list(slices.Values(part))
 		if _, err := sql.Select(r, "read versions of jobs", scan, query); err != nil {
 			return nil, err
 		}
@@ -259,6 +259,7 @@ func Insert(tx *sql.Tx, owner Owner, runs []Run) error {
 
 // InsertStarted writes new runs that execute for a session, see Start.
 func InsertStarted(tx *sql.Tx, session Owner, runs []Run, now job.Micros, window int64) error {
+	tx.Started(int64(len(runs)))
 	return insertRuns(tx, session, Executing, runs, ", session, started, spawn_by", func(r *rows, run *Run) {
 		r.number(int64(session))
 		r.number(int64(now))

@@ -106,6 +106,16 @@ func SeeJobs(r sql.Reader, ids []int64) (map[int64]*Seen, error) {
 
 // LockToEdit locks the rows of jobs that nobody else has locked, and returns them by id.
 func LockToEdit(tx *sql.Tx, ids []int64) (map[int64]*JobRow, error) {
+	return lockToEdit(tx, ids, "FOR UPDATE SKIP LOCKED")
+}
+
+// AwaitToEdit is LockToEdit for one job, and waits for whoever has locked its row. The row of a job that is due many times a second is
+// locked nearly always, but never for long.
+func AwaitToEdit(tx *sql.Tx, id int64) (map[int64]*JobRow, error) {
+	return lockToEdit(tx, []int64{id}, "FOR UPDATE")
+}
+
+func lockToEdit(tx *sql.Tx, ids []int64, lock string) (map[int64]*JobRow, error) {
 	out := make(map[int64]*JobRow, len(ids))
 	scan := func(rows *sql.Rows) (*JobRow, error) {
 		j := &JobRow{}
@@ -117,7 +127,7 @@ func LockToEdit(tx *sql.Tx, ids []int64) (map[int64]*JobRow, error) {
 			FROM job j FORCE INDEX (PRIMARY)
 			WHERE j.id IN ` + list(slices.Values(part)) + `
 			ORDER BY j.id
-			FOR UPDATE SKIP LOCKED`
+			` + lock
 		jobs, err := sql.Select(tx, "lock jobs to edit", scan, query)
 		if err != nil {
 			return nil, err

@@ -59,6 +59,7 @@ type Run struct {
 	Hash    int
 	Rank    int   // the priority of its job, as the node that holds it knows it; in no row
 	Group   int32 // while it is idle: below zero, it was woken for a slot of that group
+	Woken   bool  // it waited, and its turn has come; or another run waits for it
 }
 
 // Job is what a transaction reads of a job's row.

@@ -1,0 +1,78 @@
+package schedule
+
+import (
+	"context"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql/trip"
+)
+
+// A run that no living node may run stays idle, and starts when there is a node for it. Once the rules of its job would not start it
+// any more, it ends missed. What people asked for has no such end: no later due time takes its place.
+
+// homeless returns, of runs that are for other nodes, those that are to end: no node is there for them, and it is too late.
+func (s *Starter) homeless(ctx context.Context, others []trip.Held, now job.Micros) (out []trip.Held) {
+	share := shareOf(s.Session) // one node is enough
+	runs := make([]trip.Run, len(others))
+	for i := range others {
+		runs[i] = others[i].Run
+	}
+	ends := s.homelessOnes(ctx, runs, now)
+	for _, h := range others {
+		version, _ := s.Definitions.latestOf(h.JobID)
+		if len(out) < startBatch && h.Hash >= share.FromHash && h.Hash < share.ToHash && h.Kind == trip.Schedule && ends[lateRun{h.JobID, version, h.Due}] {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// homelessOnes tells which runs no node may run and are too late, as the latest definitions that the node knows have it.
+func (s *Starter) homelessOnes(ctx context.Context, runs []trip.Run, now job.Micros) map[lateRun]bool {
+	if s.Peers == nil {
+		return nil
+	}
+	peers := s.Peers()
+	if len(peers) == 0 {
+		return nil // nobody knows yet who is there
+	}
+	var ends map[lateRun]bool
+	for i := range runs {
+		r := &runs[i]
+		version, d := s.Definitions.latestOf(r.JobID)
+		if d == nil || d.Err != nil || d.admits(s.Labels) || admittedBy(d, peers) || !s.tooLate(ctx, r, d, now) {
+			continue
+		}
+		if ends == nil {
+			ends = map[lateRun]bool{}
+		}
+		ends[lateRun{r.JobID, version, r.Due}] = true
+	}
+	return ends
+}
+
+func admittedBy(d *Definition, peers []map[string]string) bool {
+	for _, labels := range peers {
+		if d.admits(labels) {
+			return true
+		}
+	}
+	return false
+}
+
+// tooLate reports whether a run that waits for a node would not be started any more if there were one.
+func (s *Starter) tooLate(ctx context.Context, r *trip.Run, d *Definition, now job.Micros) bool {
+	late := now.Sub(r.DueNow)
+	deadline := time.Duration(d.Spec.StartDeadline)
+	switch {
+	case r.Kind != trip.Schedule || late <= patience:
+		return false
+	case deadline > 0 && r.Attempt == 1 && now.Sub(r.Due) > deadline:
+		return true
+	case late <= d.Spec.MissedAfter():
+		return false
+	}
+	work := job.NewWork(ctx, quickWork)
+	return !startsLate(d.Spec, work.On(d.Schedule), r.Due, now) && work.Err() == nil
+}
