@@ -593,7 +593,8 @@ func (s *plantedNode) tables(dsn string) {
 	}
 	// What may be found is found in this way.
 	var n int
-	if err := db.Raw().QueryRow("SELECT COUNT(*) FROM `job` WHERE LOCATE(CAST(? AS BINARY), CAST(`spec` AS BINARY)) > 0", "{{secret.pg}}").Scan(&n); err != nil || n == 0 {
+	const naming = "SELECT COUNT(*) FROM job_version WHERE LOCATE(CAST(? AS BINARY), CAST(definition AS BINARY)) > 0"
+	if err := db.Raw().QueryRow(naming, "{{secret.pg}}").Scan(&n); err != nil || n == 0 {
 		s.t.Errorf("no definition names the secret: %v", err)
 	}
 }

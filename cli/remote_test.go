@@ -275,7 +275,7 @@ func TestProblemsAndTheirCodes(t *testing.T) {
 
 func TestRunAndWait(t *testing.T) {
 	t.Parallel()
-	const id = "0bb2aa3e-dbd0-479e-bfdc-b17d6df5234d-1"
+	const id = "4294967297"
 	polls := 0
 	outcome := "failed"
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
@@ -316,7 +316,7 @@ func TestRunAndWait(t *testing.T) {
 // TestWaitOutlastsSilence: a run goes on while the node that is asked about it is started again.
 func TestWaitOutlastsSilence(t *testing.T) {
 	t.Parallel()
-	const id = "0bb2aa3e-dbd0-479e-bfdc-b17d6df5234d-1"
+	const id = "4294967297"
 	var asked atomic.Int64
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method + " " + r.URL.Path {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
-	"regexp"
 	"time"
+
+	"go-crontab/job"
 
 	"github.com/spf13/cobra"
 )
@@ -29,29 +31,34 @@ func runShow(c *console) *cobra.Command {
 
 const runArgument = "one RUN (its id), or a JOB for its latest run"
 
-// runID is "<session>-<counter>"; anything else names a job.
-var runID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}-[0-9]+$`)
-
-// findRun reads a run by its id, or the latest one of a job.
+// findRun reads a run by its id, or the latest one of a job. A number may be the id of either: that of a run goes first.
 func findRun(ctx context.Context, r *remote, arg string) (run runView, raw json.RawMessage, err error) {
-	id := arg
-	if !runID.MatchString(arg) {
-		j, _, err := findJob(ctx, r, arg)
-		if codeOf(err) == exitNotFound {
-			err = &exitError{code: exitNotFound, err: notFound("run or job", arg), hint: "to see what there is: " + program() + " run ls"}
+	if _, no := job.ParseRunID(arg); no == nil {
+		run, raw, err = getRun(ctx, r, arg)
+		if !isStatus(err, http.StatusNotFound) {
+			return run, raw, err
 		}
-		if err != nil {
-			return run, nil, err
-		}
-		latest, _, err := list[runView](ctx, r, "/api/v1/runs", url.Values{"job_id": {j.ID}}, 1)
-		if err != nil {
-			return run, nil, err
-		}
-		if len(latest) == 0 {
-			return run, nil, &exitError{code: exitNotFound, err: fmt.Errorf("%s has not run yet", plain(j.fullName()))}
-		}
-		id = latest[0].ID
 	}
+
+	j, _, err := findJob(ctx, r, arg)
+	if codeOf(err) == exitNotFound {
+		err = &exitError{code: exitNotFound, err: notFound("run or job", arg), hint: "to see what there is: " + program() + " run ls"}
+	}
+	if err != nil {
+		return run, nil, err
+	}
+
+	latest, _, err := list[runView](ctx, r, "/api/v1/runs", url.Values{"job_id": {j.ID}}, 1)
+	if err != nil {
+		return run, nil, err
+	}
+	if len(latest) == 0 {
+		return run, nil, &exitError{code: exitNotFound, err: fmt.Errorf("%s has not run yet", plain(j.fullName()))}
+	}
+	return getRun(ctx, r, latest[0].ID)
+}
+
+func getRun(ctx context.Context, r *remote, id string) (run runView, raw json.RawMessage, err error) {
 	return get[runView](ctx, r, "/api/v1/runs/"+url.PathEscape(id), nil)
 }
 

@@ -118,7 +118,7 @@ func TestJobsEndToEnd(t *testing.T) {
 		{"run show ops/fail", 0, "exit code  7"},
 		{"run logs hello", 0, "hello, world\n"},
 		{"run logs later", exitNotFound, "has not run yet"},
-		{"run show 00000000-0000-0000-0000-000000000000-1", exitNotFound, "There is no run"},
+		{"run show 4294967299999", exitNotFound, `there is no run or job "4294967299999"`},
 		{"cluster -o name", 0, "one\n"},
 		{"cluster", 0, "session expiry 5s"},
 		{"job pause --app ops --reason disks --yes", 0, "paused ops/fail"},

@@ -51,7 +51,7 @@ func sampleJobs() []jobView {
 
 func sampleRuns() []runView {
 	late, exit := 0.7, 3
-	run := runView{ID: "0bb2aa3e-dbd0-479e-bfdc-b17d6df5234d-1", JobID: "1", App: "default", Job: "hello", Due: at(0), Node: "node-1", Trigger: "schedule", State: "ended", Attempt: 1, Final: true}
+	run := runView{ID: "4294967297", JobID: "1", App: "default", Job: "hello", Due: at(0), Node: "node-1", Trigger: "schedule", State: "ended", Attempt: 1, Final: true}
 	ok, failed, missed, running := run, run, run, run
 	ok.Started, ok.Ended, ok.Lateness, ok.Outcome = at(0), at(1240*time.Millisecond), &late, "succeeded"
 	failed.Started, failed.Ended, failed.Lateness, failed.Outcome, failed.ExitCode, failed.Trigger = at(0), at(time.Hour+2*time.Minute), &late, "failed", &exit, "manual"

@@ -44,7 +44,7 @@ func TestRun(t *testing.T) {
 		Editor: api.EditorOf(n.Editor),
 	}))
 	t.Cleanup(server.Close)
-	token, err := auth.Issuer{DB: n.Reads()}.Bootstrap(t.Context(), false)
+	token, err := auth.Issuer{DB: n.Reads().DB}.Bootstrap(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

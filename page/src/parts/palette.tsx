@@ -54,7 +54,7 @@ function Palette() {
 
   const word = text.trim().toLowerCase();
   const choices: Choice[] = [
-    ...(/^[0-9a-f]{8}-[0-9a-f-]{27}-\d+$/.test(word) ? [{ icon: 'runs' as const, text: word, more: t('Run'), do: () => go(`/runs/${word}`) }] : []),
+    ...(/^[1-9]\d{9,18}$/.test(word) ? [{ icon: 'runs' as const, text: word, more: t('Run'), do: () => go(`/runs/${word}`) }] : []),
     ...fixed().filter((c) => word && c.text.toLowerCase().includes(word)),
     ...jobs.filter((j) => j.name.toLowerCase().includes(word)).map((j) => ({ icon: 'clock' as const, text: j.name, more: j.app, do: () => go(`/jobs/${j.id}`) })),
     ...(word ? [] : fixed()),
