@@ -34,8 +34,8 @@ func jobVersions(c *console) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "versions JOB", Short: "List the definitions that a job has had", Args: wants(1, 1, jobArgument),
-		Long: `List the definitions that a job has had, the latest first. Pauses and the like count as versions, too, so there are
-gaps between the numbers. "job diff" compares two of them, "job rollback" takes one again.`,
+		Long: `List the definitions that a job has had, the latest first. A change of a calendar makes a version of each job that names
+it, whose definition stays. "job diff" compares two of them, "job rollback" takes one again.`,
 		Example: "  go-crontab job versions backup\n  go-crontab job versions 17 -o json", ValidArgsFunction: completeJobs(c),
 	}
 	r := newRemote(c, cmd)
