@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -148,9 +147,9 @@ func (s *Server) asWanted(r *http.Request, id int64, do func(context.Context) er
 		return err
 	}
 	if !pre.given() {
-		return do(r.Context())
+		return persist(func() error { return do(r.Context()) })
 	}
-	for range maxTries {
+	return persist(func() error {
 		j, err := s.jobByID(r.Context(), id)
 		if err != nil {
 			return err
@@ -158,11 +157,8 @@ func (s *Server) asWanted(r *http.Request, id int64, do func(context.Context) er
 		if err := pre.check(&j); err != nil {
 			return err
 		}
-		if err := do(job.WithVersion(r.Context(), int64(j.Changes))); !errors.Is(err, job.ErrChanged) {
-			return err
-		}
-	}
-	return job.ErrChanged
+		return do(job.WithVersion(r.Context(), int64(j.Changes)))
+	})
 }
 
 // before has a change look at the precondition first.

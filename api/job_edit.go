@@ -147,14 +147,29 @@ const maxTries = 20
 // edit reads a job, makes of it what the client wants, and writes that if nobody changed the job meanwhile. Definition and pause
 // change together.
 func (s *Server) edit(ctx context.Context, id int64, want change) (*read.Job, error) {
-	for range maxTries {
-		j, err := s.tryEdit(ctx, id, want)
-		if !errors.Is(err, job.ErrChanged) {
-			return j, lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
+	var j *read.Job
+	err := persist(func() (err error) { j, err = s.tryEdit(ctx, id, want); return err })
+	return j, lookAt(err, "GET /api/v1/jobs/%d shows what stands; the same request again does no harm.", id)
+}
+
+// persistFor is how long a change is made anew because others change the job, or keep it locked. A request has some more time.
+const persistFor = 10 * time.Second
+
+// persist makes a change anew while others change the job, or keep it locked.
+func persist(do func() error) error {
+	began := time.Now()
+	for try := 1; ; try++ {
+		err := do()
+		if !othersWere(err) || try == maxTries || time.Since(began) > persistFor {
+			return err
 		}
 		time.Sleep(rand.N(20 * time.Millisecond))
 	}
-	return nil, job.ErrChanged
+}
+
+// othersWere reports whether others were there first: the same change may be made in a moment.
+func othersWere(err error) bool {
+	return errors.Is(err, job.ErrChanged) || errors.Is(err, edit.ErrLocked)
 }
 
 func (s *Server) tryEdit(ctx context.Context, id int64, want change) (*read.Job, error) {

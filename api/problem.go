@@ -159,7 +159,7 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, sql.ErrExists):
 		p = exists.problem("A job of this app and name exists already; change that one, or choose another name.")
 	case errors.Is(err, edit.ErrLocked):
-		p = busy.problem("Somebody else keeps the job locked, and nothing was changed. Try again in a moment.")
+		p = changed.problem("Somebody else keeps the job locked, and nothing was changed. Try again in a moment.")
 	case errors.Is(err, job.ErrChanged):
 		p = changed.problem("Others kept changing the job; read it again and decide.")
 	case errors.Is(err, job.ErrKeyReused):

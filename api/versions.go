@@ -223,43 +223,40 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 // maxVersion bounds versions in bodies.
 const maxVersion = 1<<53 - 1
 
-// rollBack has a job take a definition again that it had. Others may change it at the same time.
+// rollBack has a job take a definition again that it had.
 func (s *Server) rollBack(ctx context.Context, id, version int64) (*read.Job, error) {
-	for range maxTries {
-		old, err := s.jobByID(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if !auth.Of(ctx).MayIn(admin, old.Spec.App) {
-			return nil, sql.ErrNotFound // it was moved into another app since the request was let in
-		}
-		v, _, err := s.definitionOf(ctx, id, version)
-		if err != nil {
-			return nil, err
-		}
-		if v.SpecErr != nil {
-			return nil, unreadable.problem("What the job was at version %d cannot be read: %v.", version, v.SpecErr)
-		}
-		if err := mayWrite(ctx, v.Spec.App); err != nil {
-			return nil, err
-		}
-		if err := s.checkFree(ctx, id, &v.Spec); err != nil {
-			return nil, err
-		}
-		if old.SpecErr == nil && old.Error == "" && v.Spec.Same(&old.Spec) {
-			return &old, nil
-		}
-		e, err := s.editor()
-		if err != nil {
-			return nil, err
-		}
-		done, err := e.Rollback(ctx, id, old.Changes, v.Spec, int32(v.Version))
-		if err == nil {
-			return s.jobAfter(ctx, done)
-		}
-		if !errors.Is(err, job.ErrChanged) || job.VersionOf(ctx) != 0 {
-			return nil, err
-		}
+	old, err := s.jobByID(ctx, id)
+	if err != nil {
+		return nil, err
 	}
-	return nil, job.ErrChanged
+	if !auth.Of(ctx).MayIn(admin, old.Spec.App) {
+		return nil, sql.ErrNotFound // it was moved into another app since the request was let in
+	}
+	v, _, err := s.definitionOf(ctx, id, version)
+	if err != nil {
+		return nil, err
+	}
+
+	if v.SpecErr != nil {
+		return nil, unreadable.problem("What the job was at version %d cannot be read: %v.", version, v.SpecErr)
+	}
+	if err := mayWrite(ctx, v.Spec.App); err != nil {
+		return nil, err
+	}
+	if err := s.checkFree(ctx, id, &v.Spec); err != nil {
+		return nil, err
+	}
+	if old.SpecErr == nil && old.Error == "" && v.Spec.Same(&old.Spec) {
+		return &old, nil
+	}
+
+	e, err := s.editor()
+	if err != nil {
+		return nil, err
+	}
+	done, err := e.Rollback(ctx, id, old.Changes, v.Spec, int32(v.Version))
+	if err != nil {
+		return nil, err
+	}
+	return s.jobAfter(ctx, done)
 }
