@@ -1,10 +1,10 @@
 // Package alert tells people what goes wrong, and monitors elsewhere that all is well.
 //
-//	history, audit ─trail─┐
-//	task, session ────────┼─ evaluate ─▶ alert ─▶ delivery ─ send ─▶ channel
+//	ending, audit ─trail──┐
+//	run, session ─────────┼─ evaluate ─▶ alert ─▶ delivery ─ send ─▶ channel
 //	rules, silences ──────┘  (one node)                     (any node)
 //
-// Nothing of it is on the trip of a task: it reads the rows that the trip leaves behind.
+// Nothing of it is on the trip of a run: it reads the rows that the trip leaves behind.
 //
 // Evaluate. One node at a time looks what has happened: the one that holds the row alert_work. Each step writes that row
 // first, with how far it has come, and only if nobody else has written it since it was read; what the step has found is

@@ -11,7 +11,7 @@
 //	             a signal waits       │  timeout, ctx or        │ PipeWait, then         │ EOF, or
 //	             for the fork         │  KillAll: TERM, KILL    │ TERM, then KILL        │ PipeWait
 //
-// A command is its process group, not only bash. The caller lets a task's row go when Execute returns, so whatever
+// A command is its process group, not only bash. The caller ends the run when Execute returns, so whatever
 // still lived then would live beside the job's next run. Hence what bash leaves behind in the group gets PipeWait to
 // end by itself (`cmd > >(tee log)` needs a moment), then SIGTERM, and SIGKILL after the grace. cron would leave it
 // alone; a job that wants to leave a daemon starts it outside the group (`setsid server >/dev/null 2>&1 &`, or better

@@ -190,7 +190,7 @@ func (a *entry) stopped() bool {
 const farOff = time.Second
 
 // await sleeps until an instant of MySQL's clock, which may be moved meanwhile, or until the attempts are stopped. For
-// an instant that is far off it does not wait: the task is not to hold a slot until then, nor whoever pauses its job.
+// an instant that is far off it does not wait: the run is not to hold a slot until then, nor whoever pauses its job.
 func (x *Executing) await(at job.Micros) {
 	for {
 		wait := at.Sub(x.Session.Now())

@@ -14,7 +14,7 @@ import (
 )
 
 // Handler is a Go function that does the work of a job. It must return soon after ctx ended: it cannot be killed, and
-// until it returns its task is executing.
+// until it returns its run executes.
 type Handler func(ctx context.Context, a Attempt) error
 
 // Handlers executes attempts by calling the function registered under the attempt's handler key. The zero value is

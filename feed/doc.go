@@ -1,12 +1,12 @@
 // Package feed tells whoever listens what changes in the cluster.
 //
-//	history ┐
+//	ending  ┐
 //	audit   │ one reader a node, each half second, while somebody listens
-//	task    ├──────────────▶ ring of events ──▶ listeners, each at a place of its own
+//	run     ├──────────────▶ ring of events ──▶ listeners, each at a place of its own
 //	session │
 //	backfill┘
 //
-// Nothing is written for it: it reads what the trip of a task and the audit leave behind, by ends of indexes and
+// Nothing is written for it: it reads what the trip of a run and the audit leave behind, by ends of indexes and
 // without a lock. While nobody listens there is no reader.
 //
 // Ids are given to rows when they are inserted, and rows are seen when their transactions commit. So an id may be seen

@@ -7,13 +7,13 @@ type Backfill struct {
 	ID       int64
 	JobID    int64
 	From, To Micros // due times in this range, both ends included
-	Parallel int    // tasks of it at once
+	Parallel int    // runs of it at once
 	Missing  bool   // leave out due times that have a run which succeeded
 
 	State   BackfillState
-	NextDue Micros // the first due time without a task; zero: none is left
+	NextDue Micros // the first due time without a run; zero: none is left
 	Total   int64  // due times in the range
-	Planned int64  // of them, those that have or had a task
+	Planned int64  // of them, those that have or had a run
 	LeftOut int64  // of them, those that had succeeded before
 	Who     string
 	Created Micros

@@ -72,7 +72,7 @@ func (s *Spec) Place() (Selector, error) {
 	return sel, err
 }
 
-// Takes tells whether a node with these labels, those of its handlers included, takes tasks of a place.
+// Takes tells whether a node with these labels, those of its handlers included, takes runs of a place.
 func (s Selector) Takes(labels map[string]string) bool {
 	if labels[LabelOnly] == "handlers" && !slices.ContainsFunc(s.terms, func(t term) bool {
 		return t.op == opHas && strings.HasPrefix(t.key, HandlerLabel)
@@ -114,7 +114,7 @@ func (s *Spec) validateHandler(p *Problems) {
 	}
 }
 
-// NoNode says why no node takes the tasks of a place; of the empty one any node would that takes work.
+// NoNode says why no node takes the runs of a place; of the empty one any node would that takes work.
 func NoNode(selector string) string {
 	if selector == "" {
 		return "no node takes it: all are cordoned, draining, or there for handlers only"

@@ -15,7 +15,7 @@ import (
 	"go-crontab/job"
 )
 
-// What package doctor asks. All of it is read without locks and bounded; nothing on the trip of a task uses it.
+// What package doctor asks. All of it is read without locks and bounded; nothing on the trip of a run uses it.
 
 // Now is MySQL's clock at this instant.
 func (db *DB) Now(ctx context.Context) (job.Micros, error) {

@@ -173,5 +173,5 @@ func (db *DB) Close() error { return db.db.Close() }
 // Ping asks whether MySQL answers.
 func (db *DB) Ping(ctx context.Context) error { return db.db.PingContext(ctx) }
 
-// Raw is for migrations and tests; nothing on the trip of a task uses it.
+// Raw is for migrations and tests; nothing on the trip of a run uses it.
 func (db *DB) Raw() *stdsql.DB { return db.db }
