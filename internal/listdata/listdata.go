@@ -7,13 +7,10 @@ import "go-crontab/job"
 // Epoch is when the first run was due; the others follow 1 ms apart.
 const Epoch = 1_700_000_000_000_000
 
-// session is the one in which all runs were.
-var session = make([]byte, 16)
-
 // Filler writes by a function that executes one statement, and fails the test if it cannot.
 type Filler struct {
 	Exec func(query string, args ...any)
-	Spec string // of all jobs
+	Spec string // of all jobs, without their names
 }
 
 // numbers fills table num with numbers from 1.
@@ -26,16 +23,34 @@ func (f Filler) numbers(most int) {
 	}
 }
 
+// apps is how many apps there are beside app rare, which has number 1.
+const apps = 400
+
 // Jobs makes so many: one in 977 of app rare, the others of 400 apps.
 func (f Filler) Jobs(jobs int) {
-	f.numbers(jobs)
-	f.Exec(`INSERT INTO job (id, app, name, hash, spec, next_due, paused, error, finished, living, created, updated, listed)
-		SELECT n, IF(n MOD 977 = 1, 'rare', CONCAT('app-', n MOD 400)), CONCAT(ELT(1 + n MOD 5, 'nightly', 'backup', 'report', 'sync', 'ping'), '-', n), 7, ?,
-			IF(n MOD 1009 = 5 OR n MOD 1013 = 6 OR n MOD 1019 = 7 OR n MOD 2003 = 8, NULL, 9), n MOD 1009 = 5, IF(n MOD 1013 = 6, 'x', ''), n MOD 1019 = 7,
-			IF(n MOD 50 = 49, NULL, 1), 1, 1, 1
-		FROM num WHERE n <= ?`, f.Spec, jobs)
-	// One in 2003 is at its end, and some of these have a task.
-	f.Exec("INSERT INTO task (job_id, due, due_now, hash) SELECT id, 9, 9, 7 FROM job WHERE id MOD 4006 = 8")
+	f.numbers(max(jobs, apps))
+	f.Exec("INSERT INTO app (id, name) VALUES (1, 'rare')")
+	f.Exec("INSERT INTO app (id, name) SELECT n + 1, CONCAT('app-', n - 1) FROM num WHERE n <= ?", apps)
+	f.Exec(`
+		INSERT INTO job (id, app_id, name, hash, next_due, paused, error, living)
+		SELECT n, IF(n MOD 977 = 1, 1, 2 + n MOD ?), CONCAT(ELT(1 + n MOD 5, 'nightly', 'backup', 'report', 'sync', 'ping'), '-', n), 7,
+			IF(n MOD 1009 = 5 OR n MOD 1013 = 6 OR n MOD 1019 = 7 OR n MOD 2003 = 8, NULL, 9),
+			n MOD 1009 = 5, IF(n MOD 1013 = 6, 'x', ''), IF(n MOD 50 = 49, NULL, 1)
+		FROM num
+		WHERE n <= ?`, apps, jobs)
+	f.Exec(`
+		INSERT INTO job_version (job_id, version, definition, created)
+		SELECT j.id, 1, JSON_SET(?, '$.app', a.name, '$.name', j.name), 1
+		FROM job j
+		JOIN app a ON a.id = j.app_id`, f.Spec)
+	f.Exec("INSERT INTO job_pause (job_id, since, who) SELECT id, 1, 'somebody' FROM job WHERE paused = 1")
+	// One in 2003 is at its end, and some of these have a run that has not begun.
+	f.Exec(`
+		INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash)
+		SELECT (1 << 40) + id, id, app_id, 9, 'schedule', 'idle', 0, 0, 9, 7
+		FROM job
+		WHERE id MOD 4006 = 8`)
+
 	for _, x := range []struct {
 		where string
 		in    func(app string) job.Term
@@ -49,26 +64,42 @@ func (f Filler) Jobs(jobs int) {
 	} {
 		for _, app := range []string{"", "app-7", "rare"} {
 			term := x.in(app)
-			f.Exec("INSERT INTO job_term (term, job_id) SELECT ?, id FROM job WHERE living = 1 AND "+x.where+" AND (? = '' OR app = ?)", term[:], app, app)
+			f.Exec(`
+				INSERT INTO job_term (term, job_id)
+				SELECT ?, id
+				FROM job
+				WHERE living = 1 AND `+x.where+` AND (? = '' OR app_id = (SELECT a.id FROM app a WHERE a.name = ?))`, term[:], app, app)
 		}
 	}
 	f.Exec("ALTER TABLE job_part DROP KEY job") // it is made at once below, which is quicker
-	f.Exec("INSERT INTO job_part (part, job_id, pos) SELECT SUBSTRING(name, n), id, n - 1 FROM job JOIN num ON n <= CHAR_LENGTH(name) WHERE n <= 16 AND living = 1 ORDER BY 1, 2, 3")
+	f.Exec(`
+		INSERT INTO job_part (part, job_id, pos)
+		SELECT SUBSTRING(name, n), id, n - 1
+		FROM job
+		JOIN num ON n <= CHAR_LENGTH(name)
+		WHERE n <= 16 AND living = 1
+		ORDER BY 1, 2, 3`)
 	f.Exec("ALTER TABLE job_part ADD KEY job (job_id)")
 	f.Exec("ANALYZE TABLE job, job_term, job_part")
 }
 
-// Runs makes so many, a fifth of them of job 2, the others of all. One in 50 was skipped, two in 4,999 have failed, one in
-// 5,003 was asked for, one in 5,009 was on another node.
+// Runs makes so many that have ended, a fifth of them of job 2, the others of all. One in 50 was skipped, two in 4,999 have failed, one
+// in 5,003 was asked for, one in 5,009 was on another node.
 func (f Filler) Runs(jobs, runs int) {
 	f.numbers(runs)
-	f.Exec("ALTER TABLE history DROP KEY by_outcome, DROP KEY by_app, DROP KEY by_node")
-	f.Exec(`INSERT INTO history (id, job_id, due, origin, session_id, launch, outcome, due_last, ended, node, trig)
-		SELECT n, IF(n MOD 5 = 0, 2, 1 + n * 7 MOD ?), ? + n * 1000, IF(n MOD 5003 = 1, n, 0), ?, n, IF(n MOD 4999 IN (1, 1000), 2, IF(n MOD 50 = 7, 6, 1)), 0, 0,
-			IF(n MOD 5009 = 1, 'elsewhere', CONCAT('node-', n MOD 3)), n MOD 5003 = 1
-		FROM num WHERE n <= ?`, jobs, Epoch, session, runs)
-	f.Exec("UPDATE history h STRAIGHT_JOIN job j ON j.id = h.job_id SET h.app = CRC32(j.app)")
-	f.Exec("ALTER TABLE history ADD KEY by_outcome (outcome, trig, due, id), ADD KEY by_app (app, outcome, trig, due, id), ADD KEY by_node (node, outcome, trig, due, id)")
-	f.Exec("INSERT INTO notable (job_id, outcome, trig, due, id) SELECT job_id, outcome, trig, due, id FROM history WHERE outcome <> 1 OR trig <> 0")
-	f.Exec("ANALYZE TABLE history, notable")
+	f.Exec(`
+		INSERT INTO life (id, session, node, started)
+		VALUES (1, REPEAT('0', 16), 'node-0', 1), (2, REPEAT('1', 16), 'node-1', 1), (3, REPEAT('2', 16), 'node-2', 1),
+			(4, REPEAT('3', 16), 'elsewhere', 1)`)
+	f.Exec("ALTER TABLE run DROP KEY live, DROP KEY by_app")
+	f.Exec(`
+		INSERT INTO run (id, job_id, app_id, due, due_now, kind, request, state, owner, claim, hash, session, outcome, final)
+		SELECT n, j.id, j.app_id, ? + n * 1000, ? + n * 1000, IF(n MOD 5003 = 1, 'manual', 'schedule'), IF(n MOD 5003 = 1, n, 0), 'ended', -2, 1, 7,
+			IF(n MOD 5009 = 1, 4, 1 + n MOD 3), IF(n MOD 4999 IN (1, 1000), 'failed', IF(n MOD 50 = 7, 'skipped', 'succeeded')), 1
+		FROM num
+		STRAIGHT_JOIN job j ON j.id = IF(n MOD 5 = 0, 2, 1 + n * 7 MOD ?)
+		WHERE n <= ?`, Epoch, Epoch, jobs, runs)
+	f.Exec("ALTER TABLE run ADD KEY live (owner, due_now, hash), ADD KEY by_app (app_id, due)")
+	f.Exec("INSERT INTO notable (outcome, due, run_id, app_id, job_id) SELECT outcome, due, id, app_id, job_id FROM run WHERE state = 'ended' AND outcome <> 'succeeded'")
+	f.Exec("ANALYZE TABLE run, notable")
 }
