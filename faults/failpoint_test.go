@@ -544,7 +544,7 @@ func (p *points) kept() {
 		"due times of backfills without a final run": "SELECT COALESCE(SUM(b.planned - b.left_out - (SELECT COALESCE(SUM(COALESCE(r.due_count, 1)), 0) FROM run r WHERE r.job_id = b.job_id AND r.request = b.id AND r.final = 1)), 0)" +
 			" FROM backfill b WHERE b.state = 'done'",
 		"due times that backfills have left out": "SELECT COALESCE(SUM(total - planned), 0) FROM backfill WHERE state = 'done'",
-		"pauses that have not ended":             "SELECT (SELECT COUNT(*) FROM stop) + (SELECT COUNT(*) FROM job_pause)",
+		"pauses that have not ended":             "SELECT (SELECT COUNT(*) FROM stop WHERE until = 0 OR until > UNIX_TIMESTAMP(NOW(6)) * 1000000) + (SELECT COUNT(*) FROM job_pause)",
 		"jobs that were not resumed":             "SELECT COUNT(*) FROM job WHERE living = 1 AND (paused = 1 OR parked IS NOT NULL)",
 		"jobs that cannot be planned":            "SELECT COUNT(*) FROM job WHERE living = 1 AND error <> ''",
 	} {
