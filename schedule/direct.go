@@ -92,6 +92,7 @@ func (d *direct) decide(tx *sql.Tx, runs []trip.Run, jobs map[int64]*trip.Job, d
 
 	for _, v := range judge(ripe, s) {
 		if v.action == start && !v.takes && !v.alone && len(v.supersedes) == 0 {
+			v.run.DueNow = v.run.Due // so late it is: no other node looks for a run that executes
 			d.verdicts = append(d.verdicts, v)
 		} else {
 			prepare = append(prepare, v.run)
