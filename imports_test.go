@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 
 	"audit": {"job", "sql", "internal/trail"}, // chains and verifies audit lines, and copies them: reads what the others write
 
-	"node":   {"alert", "audit", "job", "metric", "secret", "sql", "lock", "session", "schedule", "execute", "result", "compensate", "guard", "internal/failpoint", "internal/logqueue"},
+	"node":   {"alert", "audit", "job", "metric", "secret", "sql", "sql/trip", "sql/read", "lock", "session", "schedule", "schedule/edit", "execute", "result", "compensate", "guard", "internal/failpoint", "internal/logqueue"},
 	"auth":   {"job", "sql"},                                                                                                                                          // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
 	"doctor": {"audit", "job", "sql", "sql/trip", "sql/read", "session"},                                                                                              // what is not as it should be: reads what the others write
 	"feed":   {"job", "sql", "sql/trip", "sql/read", "internal/trail"},                                                                                                // what changes, for whoever listens: reads what the others write
