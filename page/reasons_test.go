@@ -21,16 +21,17 @@ var freeReasons = map[string]bool{"%s": true, "%v": true, "collect the exit stat
 func TestReasonsAreSaidInChinese(t *testing.T) {
 	t.Parallel()
 	chinese := patternsOf(t, "reasons")
-	sample := regexp.MustCompile(`%[a-z.0-9]*[a-z]`)
+	sample, optional := regexp.MustCompile(`%[a-z.0-9]*[a-z]`), regexp.MustCompile(`([a-z])%s$`)
 	found := 0
-	for _, pkg := range []string{"schedule", "execute", "session"} {
+	for _, pkg := range []string{"schedule", "schedule/edit", "execute", "session", "result"} {
 		for reason, where := range reasonsIn(t, filepath.Join("..", pkg)) {
 			if freeReasons[reason] {
 				continue
 			}
 			found++
 			// A value as it may be: a number does for numbers, lengths of time, instants and names alike.
-			said := sample.ReplaceAllStringFunc(reason, func(verb string) string {
+			// What follows a word without a space, as in "is disabled%s", may be nothing.
+			said := sample.ReplaceAllStringFunc(optional.ReplaceAllString(reason, "$1"), func(verb string) string {
 				if verb == "%q" {
 					return `"7"`
 				}
@@ -248,15 +249,17 @@ func reasonsIn(t *testing.T, dir string) map[string]string {
 			switch n := n.(type) {
 			case *ast.CallExpr:
 				switch {
-				case calls(n, "refused") && len(n.Args) >= 4:
-					add(n.Args[3])
-				case calls(n, "waits") && len(n.Args) >= 5:
-					add(n.Args[4])
-				case (calls(n, "unstarted") || calls(n, "skip")) && len(n.Args) >= 3:
+				case calls(n, "refusal") && len(n.Args) >= 2:
+					add(n.Args[1])
+				case calls(n, "waits") && len(n.Args) == 3:
 					add(n.Args[2])
+				case calls(n, "over") && len(n.Args) >= 2: // of an app, at a limit
+					add(n.Args[1])
+				case exprOf(n.Fun) == "v.count" && len(n.Args) == 2: // due times that passed without a run
+					add(n.Args[0])
 				}
 			case *ast.KeyValueExpr:
-				if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Reason" && inResult(f, n) {
+				if key, ok := n.Key.(*ast.Ident); ok && (key.Name == "reason" || key.Name == "Reason") && inResult(f, n) {
 					add(n.Value)
 				}
 			case *ast.AssignStmt:
@@ -272,7 +275,7 @@ func reasonsIn(t *testing.T, dir string) map[string]string {
 				}
 			case *ast.ValueSpec:
 				for i, v := range n.Values {
-					if name := n.Names[i].Name; name == "ErrKilled" || name == "ErrReplaced" || name == "ErrLapsed" || name == "ErrBuried" || name == "cancelledBackfill" {
+					if name := n.Names[i].Name; name == "ErrKilled" || name == "ErrReplaced" || name == "ErrLapsed" || name == "ErrBuried" || name == "tookItsPlace" {
 						add(v)
 					}
 				}
@@ -298,7 +301,7 @@ func named(e ast.Expr) string {
 // isReason tells whether something is the reason of a result, or becomes it.
 func isReason(e ast.Expr) bool {
 	n := named(e)
-	return n == "said" || n == "cause" || n == "late" || n == "Reason" && !strings.Contains(exprOf(e), "line")
+	return n == "said" || n == "cause" || n == "late" || strings.HasSuffix(exprOf(e), "counted.reason") || n == "Reason" && !strings.Contains(exprOf(e), "line")
 }
 
 func exprOf(e ast.Expr) string {
@@ -311,7 +314,7 @@ func exprOf(e ast.Expr) string {
 // inResult tells whether a field is one of a job.Result: audit lines have reasons too.
 func inResult(f *ast.File, kv *ast.KeyValueExpr) (is bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
-		if lit, ok := n.(*ast.CompositeLit); ok && named(lit.Type) == "Result" {
+		if lit, ok := n.(*ast.CompositeLit); ok && slices.Contains([]string{"Result", "End", "counted"}, named(lit.Type)) {
 			for _, e := range lit.Elts {
 				is = is || e == kv
 			}

@@ -9,7 +9,8 @@ import (
 )
 
 // A run that no living node may run stays idle, and starts when there is a node for it. Once the rules of its job would not start it
-// any more, it ends missed. What people asked for has no such end: no later due time takes its place.
+// any more, it ends missed, and while the schedule of its app rests, it ends skipped as the runs of other jobs do. What people asked for
+// has no such end: no later due time takes its place.
 
 // homeless returns, of runs that are for other nodes, those that are to end: no node is there for them, and it is too late.
 func (s *Starter) homeless(ctx context.Context, others []trip.Held, now job.Micros) (out []trip.Held) {
@@ -18,7 +19,8 @@ func (s *Starter) homeless(ctx context.Context, others []trip.Held, now job.Micr
 	for i := range others {
 		runs[i] = others[i].Run
 	}
-	ends := s.homelessOnes(ctx, runs, now)
+	stops, _ := s.Stops.now()
+	ends := s.homelessOnes(ctx, runs, stops, now)
 	for _, h := range others {
 		version, _ := s.Definitions.latestOf(h.JobID)
 		if len(out) < startBatch && h.Hash >= share.FromHash && h.Hash < share.ToHash && h.Kind == trip.Schedule && ends[lateRun{h.JobID, version, h.Due}] {
@@ -28,8 +30,8 @@ func (s *Starter) homeless(ctx context.Context, others []trip.Held, now job.Micr
 	return out
 }
 
-// homelessOnes tells which runs no node may run and are too late, as the latest definitions that the node knows have it.
-func (s *Starter) homelessOnes(ctx context.Context, runs []trip.Run, now job.Micros) map[lateRun]bool {
+// homelessOnes tells which runs no node may run and are to end, as the latest definitions that the node knows have it.
+func (s *Starter) homelessOnes(ctx context.Context, runs []trip.Run, stops []trip.Stop, now job.Micros) map[lateRun]bool {
 	if s.Peers == nil {
 		return nil
 	}
@@ -41,7 +43,7 @@ func (s *Starter) homelessOnes(ctx context.Context, runs []trip.Run, now job.Mic
 	for i := range runs {
 		r := &runs[i]
 		version, d := s.Definitions.latestOf(r.JobID)
-		if d == nil || d.Err != nil || d.admits(s.Labels) || admittedBy(d, peers) || !s.tooLate(ctx, r, d, now) {
+		if d == nil || d.Err != nil || d.admits(s.Labels) || admittedBy(d, peers) || !stopped(r, stops, now) && !s.tooLate(ctx, r, d, now) {
 			continue
 		}
 		if ends == nil {
@@ -59,6 +61,15 @@ func admittedBy(d *Definition, peers []map[string]string) bool {
 		}
 	}
 	return false
+}
+
+// stopped reports whether a due run of the schedule ends because of a stop, whichever node looks at it.
+func stopped(r *trip.Run, stops []trip.Stop, now job.Micros) bool {
+	if r.Kind != trip.Schedule || r.DueNow > now {
+		return false
+	}
+	j := &jobScene{stops: stops}
+	return pausedJob(r, j, now) != nil || restoredDatabase(r, j, now) != nil
 }
 
 // tooLate reports whether a run that waits for a node would not be started any more if there were one.

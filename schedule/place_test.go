@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -212,4 +213,30 @@ func TestNoNodeIsThere(t *testing.T) {
 	c.exec("UPDATE job SET living = NULL, next_due = NULL")
 	m.takesOverdue(3001)
 	c.want("nothing is left of deleted jobs", c.rows("SELECT kind FROM run WHERE state <> 'ended'"))
+}
+
+// TestNobodyRunsItInAPause: a due time of a paused app ends skipped, though no node may run its job.
+func TestNobodyRunsItInAPause(t *testing.T) {
+	c := newCluster(t)
+	m := c.member(1, c.dsn)
+	m.starter.Peers = func() []map[string]string { return []map[string]string{m.starter.Labels} }
+	stops := &Stops{DB: c.db, Log: slog.New(slog.DiscardHandler)}
+	m.claimer.Stops, m.starter.Stops = stops, stops
+	look := func() {
+		if err := stops.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec := every("j", 1000)
+	spec.Selector = "zone=nowhere"
+	c.create(spec, t0.Add(-time.Second))
+	look()
+	m.claims(0)
+	m.takesOverdue(1)
+	c.want("it waits for a node", c.rows("SELECT state FROM run"), "idle")
+
+	c.exec("INSERT INTO stop (kind, since, who) VALUES ('cluster', ?, 'ann')", int64(t0))
+	look()
+	m.takesOverdue(2)
+	c.want("it ends", c.rows("SELECT CONCAT(state, ' ', outcome, ' ', reason) FROM run"), "ended skipped paused with the cluster by ann")
 }

@@ -110,7 +110,7 @@ const retryPause = 100 * time.Millisecond
 func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros) (verdicts []verdict, err error) {
 	woken, window := 0, s.window()
 	stops, _ := s.Stops.now()
-	around := surroundings{s.Labels, stops, s.Limits.allowances(now), s.lateOnes(ctx, runs, now), s.homelessOnes(ctx, runs, now)}
+	around := surroundings{s.Labels, stops, s.Limits.allowances(now), s.lateOnes(ctx, runs, now), s.homelessOnes(ctx, runs, stops, now)}
 	err = s.Exclusion.Do(ctx, lock.Change{
 		Name: "start",
 		Rows: func(tx *sql.Tx) error {
