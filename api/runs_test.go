@@ -172,7 +172,7 @@ func TestRunPages(t *testing.T) {
 		if i == 5 {
 			more = fmt.Sprintf("4, %d", base+77)
 		}
-		due := base - job.Micros(rand.N(5)*1000)
+		due := base - job.Micros((1+rand.N(5))*1000)
 		insert(2000+i, i, "ended", -2, 1+i%2, due, due, 1+i%8, more)
 	}
 	all := s.once("/api/v1/runs?limit=200", 50)
