@@ -173,7 +173,7 @@ func TestF26NodeDiskFull(t *testing.T) {
 	m.ready(30 * time.Second)
 	session := m.session()
 	await(t, "it executes something", 30*time.Second, func() bool {
-		return c.executing(session) > 0
+		return c.executing(session) > 0 && len(c.commandsOf(session)) > 0 // others see a start before its node knows of it
 	})
 	fill(t, dir)
 	m.proxy.Blackhole(faultproxy.BothWays)
