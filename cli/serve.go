@@ -109,7 +109,7 @@ repeated, or separated by commas (GOCRONTAB_LABELS)`)
 	flags.DurationVar(&s.expiry, "session-expiry", session.DefaultExpiry, `a node silent for so long is taken for dead, 5s to 10m; the same on all nodes, which must
 all be stopped to change it`)
 	flags.IntVar(&s.slots, "slots", 0, "attempts at once; an HTTP request counts as a sixteenth of one (default 64 for each processor)")
-	flags.DurationVar(&s.lookAhead, "look-ahead", node.DefaultLookAhead, "how long before they are due tasks are claimed, 1s to 15s")
+	flags.DurationVar(&s.lookAhead, "look-ahead", node.DefaultLookAhead, "how long before they are due runs are claimed, 1s to 15s")
 	flags.DurationVar(&s.grace, "drain-grace", node.DefaultGrace, "how long a drain waits for commands")
 	flags.StringVar(&s.stateDir, "state-dir", "", `where outcomes wait that could not be written (default
 /var/lib/go-crontab/<node> for root, else ~/.local/state/go-crontab/<node>)`)

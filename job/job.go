@@ -35,7 +35,7 @@ const (
 	Broken   Status = "error"    // its stored definition cannot be planned
 )
 
-// Status derives the status. live tells whether the job has scheduled tasks that did not end yet.
+// Status derives the status. live tells whether the job has runs of its schedule that did not end yet.
 func (j *Job) Status(live bool, now Micros) Status {
 	switch {
 	case j.Error != "":
@@ -48,12 +48,12 @@ func (j *Job) Status(live bool, now Micros) Status {
 	return Active
 }
 
-// Hashes is the number of fine hash values that rows store. A bucket is a range of them, so the number of
-// buckets may change without a row being rewritten.
+// Hashes is the number of hash values of jobs. A node's share of them is a range, so the number of nodes may change without a row
+// being rewritten.
 const Hashes = 1024
 
 // HashOf spreads jobs evenly over [0, Hashes). It is drawn once, at creation, and kept through renames; all
-// tasks of a job share it.
+// runs of a job share it.
 func HashOf(app, name string) int {
 	h := fnv.New64a()
 	h.Write([]byte(app))
