@@ -97,6 +97,8 @@ func nextDue(j *jobView, now time.Time) string {
 	switch {
 	case j.NextDue != nil && j.At != nil && !j.At.After(now):
 		return ", due " + both(j.At, now) + ", which has passed: it is started at once"
+	case j.NextDue != nil && j.NextDue.Before(now.Add(-time.Second)): // while it was paused
+		return ", due since " + both(j.NextDue, now) + ": the misfire policy says what is started of that"
 	case j.NextDue != nil:
 		return ", next due " + both(j.NextDue, now)
 	case j.Status == "paused" && j.Pause != nil && j.Pause.Scope != "job":
