@@ -39,7 +39,7 @@ func TestCommitFates(t *testing.T) {
 		"the server found a deadlock":                 faultproxy.Error(1213, "40001", "Deadlock found when trying to get lock"),
 	}
 	transitions := map[string]string{
-		"plan": "INSERT INTO task", "claim": "SET state = 1", "start": "SET state = 2", "finish": "INSERT INTO history", "free": "SET state = 0",
+		"claim": "INSERT INTO run ", "start": "SET state = 'executing'", "finish": "SET r.state = 'ended'",
 	}
 	for name, fate := range fates {
 		t.Run(name, func(t *testing.T) {
@@ -48,13 +48,13 @@ func TestCommitFates(t *testing.T) {
 			c.expiry = expiry // and with it the time after which a sender gives up
 			l := newLedger()
 			l.took = func(execute.Attempt) time.Duration { return 450 * time.Millisecond }
-			sick, proxy := c.behind(server, "sick", l, 1) // too few slots: tasks are given back
+			sick, proxy := c.behind(server, "sick", l, 1) // too few slots: the other node takes its runs over
 			rules := map[string]*faultproxy.Injected{}
 			for transition, statement := range transitions {
 				rules[transition] = proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(statement), Times: 3, Action: fate})
 			}
 			jobs := c.everySecond(24, sick.Now().Add(3*time.Second), time.Second)
-			sick.await("the sick node plans", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") > 0 })
+			sick.await("the sick node claims", 20*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") > 0 })
 			c.start("well", func(cfg *node.Config) { cfg.Executor = l })
 			time.Sleep(15 * time.Second)
 			until := sick.Now()
@@ -83,20 +83,26 @@ func TestEditorFates(t *testing.T) {
 			server, c := newServer(t)
 			n, proxy := c.behind(server, "sick", newLedger(), 0)
 			lose := func(statement string) {
-				proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(statement), Action: fate})
+				t.Helper()
+				lost := proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf(statement), Action: fate})
+				t.Cleanup(func() {
+					if lost.Fired() == 0 {
+						t.Errorf("no commit of %s was lost", statement)
+					}
+				})
 			}
 			ctx := t.Context()
-			lose("INSERT INTO job")
+			lose("INSERT INTO job ")
 			j := n.create(job.Spec{Name: "once", Schedule: "0 0 1 1 *"})
 			if k := c.count("SELECT COUNT(*) FROM job"); k != 1 {
 				t.Fatalf("%d jobs after one create", k)
 			}
-			lose("UPDATE job SET app")
+			lose(`SET j\.app_id`)
 			_, err := n.Editor().Pause(ctx, j.ID, job.PauseRequest{})
 			if j = n.job(j.ID); err != nil || !j.Paused || j.Changes != 2 {
 				t.Fatalf("pause: %+v, %v", j, err)
 			}
-			lose("UPDATE job SET app")
+			lose(`SET j\.app_id`)
 			_, err = n.Editor().Resume(ctx, j.ID)
 			if j = n.job(j.ID); err != nil || j.Paused || j.Changes != 3 {
 				t.Fatalf("resume: %+v, %v", j, err)
@@ -107,7 +113,7 @@ func TestEditorFates(t *testing.T) {
 				t.Fatalf("run now: %+v, %v", r, err)
 			}
 			n.await("its run", 5*time.Second, func() bool { return len(c.history(j.ID)) > 0 })
-			lose("UPDATE job SET app")
+			lose(`SET j\.app_id`)
 			if _, err := n.Editor().Delete(ctx, j.ID); err != nil {
 				t.Fatalf("delete: %v", err)
 			}

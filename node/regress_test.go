@@ -13,11 +13,10 @@ import (
 	"go-crontab/node"
 )
 
-// TestARecordThatMySQLRefusesHoldsUpNobody has a record of a due time in history before its run ends, as a hand or
-// a restored backup may leave it.
-func TestARecordThatMySQLRefusesHoldsUpNobody(t *testing.T) {
+// TestAnEndThatMySQLRefusesHoldsUpNobody has MySQL refuse how one run ended.
+func TestAnEndThatMySQLRefusesHoldsUpNobody(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c := newLawlessCluster(t)
 	l := newLedger()
 	written := make(chan struct{})
 	l.took = func(a execute.Attempt) time.Duration {
@@ -29,18 +28,17 @@ func TestARecordThatMySQLRefusesHoldsUpNobody(t *testing.T) {
 	n := c.start("one", func(cfg *node.Config) { cfg.Executor, cfg.Slots = l, 8 })
 	odd := n.create(job.Spec{Name: "odd", At: ptr(n.Now())})
 	n.await("it runs", 5*time.Second, func() bool { return n.Status().Executing == 1 })
-	r, err := c.db.Raw().Exec("INSERT INTO history (job_id, due, session_id, launch, outcome, due_last, ended) SELECT job_id, due, 'x', 1, 1, due, due FROM task WHERE job_id = ?", odd.ID)
+	c.exec(fmt.Sprintf("CREATE TRIGGER refuses BEFORE UPDATE ON run FOR EACH ROW IF NEW.job_id = %d AND NEW.state = 'ended' THEN"+
+		" SIGNAL SQLSTATE '22001' SET MESSAGE_TEXT = 'no end'; END IF", odd.ID))
 	close(written)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if k, _ := r.RowsAffected(); k != 1 {
-		t.Fatalf("%d rows written, want 1", k)
-	}
 	jobs := n.every(6, time.Second, func(s *job.Spec) { s.Overlap = job.OverlapAllow })
 	time.Sleep(6 * time.Second)
 	until := n.Now().Add(-1500 * time.Millisecond)
-	c.settled(15*time.Second, until)
+	n.await("the others ended", 15*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended' AND due < ? AND job_id <> ?", until.UnixMicro(), odd.ID) == 0
+	})
+	c.exec("DROP TRIGGER refuses")
+	n.await("its end is written once it can be", 10*time.Second, func() bool { return len(c.history(odd.ID)) == 1 })
 	got := account(t, c, l, jobs, until)
 	t.Logf("outcomes: %v", got)
 	if got[job.Succeeded] < 20 || got[job.Skipped] > 0 {
@@ -48,15 +46,15 @@ func TestARecordThatMySQLRefusesHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// TestATroubleOfTheServerBreaksNoJob has MySQL refuse what a planner writes, for reasons that say nothing about a job.
+// TestATroubleOfTheServerBreaksNoJob has MySQL refuse what a claim writes, for reasons that say nothing about a job.
 func TestATroubleOfTheServerBreaksNoJob(t *testing.T) {
 	t.Parallel()
 	server, c := newServer(t)
 	n, proxy := c.behind(server, "one", newLedger(), 0)
-	full := proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("INSERT INTO task"), Times: 12, Action: faultproxy.Error(1142, "42000", "INSERT command denied")})
+	full := proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("INSERT INTO run"), Times: 12, Action: faultproxy.Error(1142, "42000", "INSERT command denied")})
 	jobs := c.everySecond(4, n.Now().Add(15*time.Second), time.Second)
 	n.await("the server's trouble", 20*time.Second, func() bool { return full.Fired() >= 12 || c.count("SELECT COUNT(*) FROM job WHERE error <> ''") > 0 })
-	n.await("all are planned", 15*time.Second, func() bool {
+	n.await("all are claimed", 15*time.Second, func() bool {
 		return c.count("SELECT COUNT(DISTINCT job_id) FROM run WHERE state <> 'ended'") == len(jobs)
 	})
 }
@@ -67,16 +65,16 @@ func TestASecondPauseHoldsToo(t *testing.T) {
 	c := newCluster(t)
 	n := c.start("one", func(cfg *node.Config) { cfg.Executor = newLedger() })
 	j := n.create(job.Spec{Name: "yearly", Schedule: "0 0 1 1 *"})
-	// The other session has a row, or its task would be freed at once as that of a dead one.
+	// The other session has a row, or its run would be lost at once as that of a dead one.
 	_, err := c.db.Raw().Exec("INSERT INTO session (id, node, started, beat_at) VALUES ('somebody else', 'other', 1, ?)", n.Now().UnixMicro())
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.exec("INSERT INTO life (session, node, started) VALUES ('somebody else', 'other', 1)")
 	spawnBy := n.Now().Add(5 * time.Second)
-	_, err = c.db.Raw().Exec("INSERT INTO task (job_id, due, due_now, hash, state, session_id, launch, spawn_by) VALUES (?, 1, 1, 0, 2, 'somebody else', 1, ?)", j.ID, spawnBy.UnixMicro())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c.exec("INSERT INTO run (id, job_id, app_id, due, due_now, kind, hash, state, owner, claim, started, spawn_by)"+
+		" SELECT 77, ?, 1, 1, 1, 'schedule', 0, 'executing', id, 1, 1, ? FROM life WHERE node = 'other'", j.ID, spawnBy.UnixMicro())
+	c.exec("UPDATE job SET running = 77, begun_to = 1 WHERE id = ?", j.ID)
 	impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := n.Editor().Pause(impatient, j.ID, job.PauseRequest{}); err == nil {
@@ -90,19 +88,17 @@ func TestASecondPauseHoldsToo(t *testing.T) {
 	}
 }
 
-// TestADrainEndsWhileMySQLIsAway loses MySQL in the middle of giving a task back, and stops the node.
+// TestADrainEndsWhileMySQLIsAway loses MySQL in the middle of giving a run back, and stops the node.
 func TestADrainEndsWhileMySQLIsAway(t *testing.T) {
 	t.Parallel()
 	server, c := newServer(t)
 	c.expiry = expiry // the drain may last as long as the lease
 	n, proxy := c.behind(server, "one", newLedger(), 0)
-	held := proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 0"), Action: faultproxy.Hold(0)})
+	held := proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("SET state = 'idle'"), Action: faultproxy.Hold(0)})
 	n.every(4, 100*time.Millisecond, nil)
-	_, err := c.db.Raw().Exec("INSERT INTO task (job_id, due, due_now, hash, state, session_id, launch) SELECT 1, 1, 1, 0, 1, id, 1 << 40 FROM session")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.await("the task is given back", 10*time.Second, func() bool { return held.Fired() > 0 })
+	c.exec("INSERT INTO run (id, job_id, app_id, due, due_now, kind, hash, state, owner, claim, started, spawn_by)" +
+		" SELECT 77, 1, 1, 1, 1, 'schedule', 0, 'executing', id, 1, 1, 1 FROM life")
+	n.await("the run is given back", 10*time.Second, func() bool { return held.Fired() > 0 })
 	proxy.Blackhole(faultproxy.BothWays)
 	held.Release()
 	time.Sleep(500 * time.Millisecond)
@@ -124,7 +120,7 @@ func TestABacklogIsWorkedOffAtFullSpeed(t *testing.T) {
 		specs = append(specs, job.Spec{Name: fmt.Sprint(i), Every: job.Duration(time.Hour), Start: &start})
 	}
 	c.insert(specs...)
-	n.await("planned", 5*time.Second, func() bool {
+	n.await("claimed", 5*time.Second, func() bool {
 		return c.count("SELECT (SELECT COUNT(*) FROM run WHERE state <> 'ended') + (SELECT COUNT(*) FROM run WHERE state = 'ended')") == 400
 	})
 	n.await("all ended", 60*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state = 'ended'") == 400 })

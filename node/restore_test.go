@@ -103,7 +103,7 @@ func (c *restoring) join(name string) *member {
 func setUpRestoring(t *testing.T) *restoring {
 	t.Helper()
 	t.Parallel()
-	c := &restoring{cluster: newCluster(t), l: newLedger(), dirs: map[string]string{"one": t.TempDir(), "two": t.TempDir()}}
+	c := &restoring{cluster: newLawlessCluster(t), l: newLedger(), dirs: map[string]string{"one": t.TempDir(), "two": t.TempDir()}}
 	c.members = []*member{c.join("one"), c.join("two")}
 	one := c.members[0]
 	rerun := one.Now().Add(time.Second).UTC().Truncate(time.Second)
@@ -193,8 +193,8 @@ func TestRestore(t *testing.T) {
 	}
 	c.join("one")
 	two := c.join("two")
-	two.await("jobs are held", 30*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM job WHERE held = 1") > 0 })
-	two.await("what was planned has ended", 30*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") == 0 })
+	two.await("the cluster is paused", 30*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM stop WHERE kind = 'cluster'") > 0 })
+	two.await("what was prepared has ended", 30*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE state <> 'ended'") == 0 })
 	if now, doubles := c.l.counts(); now != ran || doubles != 0 {
 		t.Errorf("%d runs started in the pause, %d of them twice", now-ran, doubles)
 	}
