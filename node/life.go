@@ -83,11 +83,14 @@ func (l *life) newTrip(commands context.Context) {
 	takes := taker{s, l.isGuarded}
 
 	l.prepared = schedule.NewPrepared()
-	l.stops = &schedule.Stops{DB: n.db, Changed: func() { l.claimer.Look() }, Log: n.log}
+	l.stops = &schedule.Stops{
+		DB: n.db, Changed: func() { l.claimer.Look() }, Now: s.Now, Log: n.log,
+		Over: func(ctx context.Context) error { return l.editor.EndPauses(ctx, n.cfg.Name) },
+	}
 	l.limiter = &schedule.Limiter{DB: n.db, Session: s, None: l.lookout.NoLimits, Refused: n.metrics.Limited, Log: n.log}
 	l.claimer = schedule.NewClaimer(schedule.Claimer{
 		DB: n.db, Exclusion: n.exclusion, Session: takes, Definitions: definitions, Prepared: l.prepared, Stops: l.stops, Limits: l.limiter,
-		LookAhead: n.cfg.LookAhead, Labels: labels, Most: n.cfg.Cap, Log: n.log,
+		LookAhead: n.cfg.LookAhead, Labels: labels, Most: n.cfg.Cap, Node: n.cfg.Name, Log: n.log,
 	})
 	l.executing = execute.NewExecuting(&execute.Executing{
 		Ctx: commands, Session: s, Executor: n.traced(), Slots: n.cfg.Slots,

@@ -27,6 +27,7 @@ type Claimer struct {
 	LookAhead time.Duration     // how far ahead of now runs are made
 	Labels    map[string]string // of this node and of its handlers
 	Most      int               // how many prepared runs this session holds at most
+	Node      string            // its name, for the audit
 
 	Starter *Starter // starts at once what has come; nil: it is prepared, too
 
@@ -228,7 +229,7 @@ func (c *Claimer) writeJobs(tx *sql.Tx, plans []*plan, begun map[int64]trip.Begu
 		cursors[i] = trip.Cursor{JobID: p.JobID, Next: p.next, BegunTo: b.To, Running: b.Running}
 	}
 
-	if err := trip.EndPauses(tx, resumed, job.Actor{Who: job.Itself}, now); err != nil {
+	if err := trip.EndPauses(tx, resumed, job.Actor{Who: job.Itself, Origin: c.Node}, now); err != nil {
 		return err
 	}
 	if err := trip.MoveCursors(tx, cursors); err != nil {

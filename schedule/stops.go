@@ -20,6 +20,8 @@ import (
 type Stops struct {
 	DB      *sql.DB
 	Changed func() // called when the stops have changed: jobs may be claimed that were not
+	Now     func() job.Micros
+	Over    func(context.Context) error // called when a pause has ended by itself; nil: nobody asks
 	Log     *slog.Logger
 
 	mu   sync.Mutex
@@ -40,6 +42,11 @@ func (s *Stops) Run(ctx context.Context) error {
 	for {
 		if err := s.look(ctx); err != nil && ctx.Err() == nil {
 			s.Log.Warn("cannot read what is paused or disabled, trying again", "error", err)
+		}
+		if s.Over != nil && s.isOver() {
+			if err := s.Over(ctx); err != nil && ctx.Err() == nil {
+				s.Log.Warn("cannot remove pauses that are over, trying again", "error", err)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -63,6 +70,15 @@ func (s *Stops) look(ctx context.Context) error {
 		s.Changed()
 	}
 	return nil
+}
+
+// isOver reports whether a pause has ended by itself.
+func (s *Stops) isOver() bool {
+	rows, _ := s.now()
+	now := s.Now()
+	return slices.ContainsFunc(rows, func(x trip.Stop) bool {
+		return (x.Kind == trip.StopCluster || x.Kind == trip.StopApp) && x.Until != 0 && x.Until <= now
+	})
 }
 
 // now returns the stops. They are not to be relied on if they are not fresh.
