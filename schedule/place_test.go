@@ -240,3 +240,15 @@ func TestNobodyRunsItInAPause(t *testing.T) {
 	m.takesOverdue(2)
 	c.want("it ends", c.rows("SELECT CONCAT(state, ' ', outcome, ' ', reason) FROM run"), "ended skipped paused with the cluster by ann")
 }
+
+// TestNoDefinition: a job whose definition somebody has removed says so, and holds up nobody.
+func TestNoDefinition(t *testing.T) {
+	c := newCluster(t)
+	m := c.member(1, c.dsn)
+	gone := c.create(every("gone", 10), t0)
+	c.create(every("good", 10), t0)
+	c.exec("DELETE FROM job_version WHERE job_id = ?", gone)
+	m.claims(2)
+	c.want("the other one starts", m.starts(10), "good@10")
+	c.want("it says so", c.rows("SELECT name FROM job WHERE error <> '' AND next_due IS NULL"), "gone")
+}

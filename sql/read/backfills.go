@@ -10,7 +10,7 @@ import (
 )
 
 const selectBackfills = `
-	SELECT b.id, b.job_id, b.first, b.last, COALESCE(b.next_due, 0), b.done_to, b.parallel, b.missing, b.total,
+	SELECT b.id, b.job_id, b.first, b.last, COALESCE(b.next_due, 0), b.done_to, b.parallel, b.missing <> 0, b.total,
 		b.planned, b.left_out, b.state, b.who, b.created, b.updated
 	FROM backfill b FORCE INDEX (PRIMARY)`
 

@@ -24,15 +24,15 @@ type Job struct {
 }
 
 const selectJobs = `
-	SELECT j.id, j.app_id, a.name, j.name, j.living IS NULL, j.hash, j.version, j.changes, j.paused,
+	SELECT j.id, j.app_id, a.name, j.name, j.living IS NULL, j.hash, j.version, j.changes, j.paused <> 0,
 		COALESCE(j.next_due, 0), COALESCE(j.parked, 0), j.resumed, j.begun_to, j.running, j.error,
-		v.definition, COALESCE(c.created, v.created), GREATEST(v.created, j.resumed, COALESCE(p.since, 0)),
+		COALESCE(v.definition, ''), COALESCE(c.created, v.created, 0), GREATEST(COALESCE(v.created, 0), j.resumed, COALESCE(p.since, 0)),
 		COALESCE(p.since, 0), COALESCE(p.until, 0), COALESCE(p.who, ''), COALESCE(p.reason, '')`
 
 // joinDefinitions adds to jobs their apps, definitions and pauses.
 const joinDefinitions = `
 	STRAIGHT_JOIN app a FORCE INDEX (PRIMARY) ON a.id = j.app_id
-	STRAIGHT_JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
+	LEFT JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
 	LEFT JOIN job_version c FORCE INDEX (PRIMARY) ON c.job_id = j.id AND c.version = 1
 	LEFT JOIN job_pause p FORCE INDEX (PRIMARY) ON p.job_id = j.id`
 

@@ -31,7 +31,7 @@ func (r *Run) Place() *RunPlace {
 }
 
 const selectRuns = `
-	SELECT r.id, r.claim, r.job_id, r.version, r.due, r.due_now, r.hash, r.kind, r.request, r.attempt, r.state, r.final, r.outcome,
+	SELECT r.id, r.claim, r.job_id, r.version, r.due, r.due_now, r.hash, r.kind, r.request, r.attempt, r.state, r.final <> 0, r.outcome,
 		COALESCE(r.reason, ''), r.exit_code, COALESCE(r.sig, ''), COALESCE(r.due_last, r.due), COALESCE(r.due_count, 1),
 		r.started, r.ended, r.output_bytes, r.output_kept,
 		COALESCE(a.name, ''), COALESCE(j.name, ''), l.session, COALESCE(l.node, '')`

@@ -37,7 +37,7 @@ const (
 	BackfillCancelled BackfillState = "cancelled"
 )
 
-const backfillColumns = "b.id, b.job_id, b.first, b.last, COALESCE(b.next_due, 0), b.done_to, b.parallel, b.missing, b.total," +
+const backfillColumns = "b.id, b.job_id, b.first, b.last, COALESCE(b.next_due, 0), b.done_to, b.parallel, b.missing <> 0, b.total," +
 	" b.planned, b.left_out, b.state, b.who, b.created, b.updated"
 
 func (b *BackfillRow) fields() []any {

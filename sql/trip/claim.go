@@ -33,7 +33,7 @@ func Candidates(r sql.Reader, s Slice, now job.Micros, limit int) ([]Candidate, 
 		others = " AND app_id NOT IN " + list(slices.Values(s.NotApps))
 	}
 	query := `
-		SELECT id, app_id, hash, version, next_due, paused, COALESCE(parked, 0), resumed
+		SELECT id, app_id, hash, version, next_due, paused <> 0, COALESCE(parked, 0), resumed
 		FROM job FORCE INDEX (claim)
 		WHERE next_due > ? AND next_due < ? AND hash >= ? AND hash < ? AND (paused = 0 OR next_due <= ?)` + others + `
 		ORDER BY next_due
@@ -93,15 +93,16 @@ func Versions(r sql.Reader, jobs []int64) (map[int64]int32, error) {
 }
 
 // Definitions reads the current definitions of jobs, with the calendars that they name. It takes no lock. A definition is missing
-// whose calendars were changed in this moment: the job has another version by now.
+// whose calendars were changed in this moment: the job has another version by now. A job whose definition is gone, by a hand, has
+// an empty one, which cannot be used.
 func Definitions(r sql.Reader, jobs []int64) ([]Definition, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
 	query := `
-		SELECT v.job_id, v.version, v.definition, COALESCE(v.calendars, '')
+		SELECT j.id, j.version, COALESCE(v.definition, ''), COALESCE(v.calendars, '')
 		FROM job j FORCE INDEX (PRIMARY)
-		STRAIGHT_JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
+		LEFT JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
 		WHERE j.id IN ` + list(slices.Values(jobs))
 
 	scan := func(rows *sql.Rows) (d Definition, err error) {
@@ -123,7 +124,7 @@ func LockJobs(tx *sql.Tx, ids []int64) (map[int64]*Job, error) {
 		return out, nil
 	}
 	query := `
-		SELECT id, version, paused, living IS NULL, crowded, COALESCE(next_due, 0), begun_to, running
+		SELECT id, version, paused <> 0, living IS NULL, crowded <> 0, COALESCE(next_due, 0), begun_to, running
 		FROM job FORCE INDEX (PRIMARY)
 		WHERE id IN ` + list(slices.Values(ids)) + `
 		ORDER BY id

@@ -66,7 +66,7 @@ type Pause struct {
 	Reason string
 }
 
-const jobColumns = "j.id, j.app_id, j.name, j.hash, j.version, j.changes, j.paused, j.living IS NULL, j.crowded," +
+const jobColumns = "j.id, j.app_id, j.name, j.hash, j.version, j.changes, j.paused <> 0, j.living IS NULL, j.crowded <> 0," +
 	" COALESCE(j.next_due, 0), COALESCE(j.parked, 0), j.begun_to, j.resumed, j.running, j.error"
 
 func (j *JobRow) fields() []any {
@@ -85,11 +85,11 @@ func SeeJobs(r sql.Reader, ids []int64) (map[int64]*Seen, error) {
 	}
 	for part := range slices.Chunk(ids, atOnce) {
 		query := `
-			SELECT ` + jobColumns + `, a.name, v.definition, COALESCE(v.calendars, ''),
+			SELECT ` + jobColumns + `, a.name, COALESCE(v.definition, ''), COALESCE(v.calendars, ''),
 				COALESCE(p.since, 0), COALESCE(p.until, 0), COALESCE(p.who, ''), COALESCE(p.reason, '')
 			FROM job j FORCE INDEX (PRIMARY)
 			STRAIGHT_JOIN app a ON a.id = j.app_id
-			STRAIGHT_JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
+			LEFT JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
 			LEFT JOIN job_pause p ON p.job_id = j.id
 			WHERE j.id IN ` + list(slices.Values(part))
 		found, err := sql.Select(r, "read jobs", scan, query)

@@ -14,7 +14,7 @@ type Held struct {
 	State State
 }
 
-const heldColumns = "id, claim, job_id, app_id, version, kind, request, attempt, due, due_now, hash, grp, awaited, owner, state"
+const heldColumns = "id, claim, job_id, app_id, version, kind, request, attempt, due, due_now, hash, grp, awaited <> 0, owner, state"
 
 func scanHeld(rows *sql.Rows) (h Held, err error) {
 	err = rows.Scan(&h.Launch.Run, &h.Claim, &h.JobID, &h.AppID, &h.Version, &h.Kind, &h.Request, &h.Attempt, &h.Due, &h.DueNow,

@@ -16,7 +16,7 @@ type Zoned struct {
 // JobsAfter lists living jobs by id, those after the given one.
 func JobsAfter(r sql.Reader, after int64, limit int) ([]Zoned, error) {
 	const query = `
-		SELECT id, version, COALESCE(next_due, 0), paused
+		SELECT id, version, COALESCE(next_due, 0), paused <> 0
 		FROM job FORCE INDEX (PRIMARY)
 		WHERE id > ? AND living = 1
 		ORDER BY id
