@@ -66,7 +66,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard) *life {
 	l := &life{n: n, session: s, guard: g, over: make(chan struct{})}
 	commands, stop := context.WithCancelCause(context.Background())
 	l.stopCommands = stop
-	l.lookout = &lookout{db: n.reads(), log: n.log}
+	l.lookout = &lookout{db: n.reads(), peers: func() { l.buriers.Wake() }, log: n.log}
 
 	l.newTrip(commands)
 	l.newWatch()
@@ -85,12 +85,13 @@ func (l *life) newTrip(commands context.Context) {
 	l.prepared = schedule.NewPrepared()
 	l.stops = &schedule.Stops{
 		DB: n.db, Changed: func() { l.claimer.Look() }, Now: s.Now, Log: n.log,
+		Busy: func() bool { return l.prepared.Len() > 0 },
 		Over: func(ctx context.Context) error { return l.editor.EndPauses(ctx, n.cfg.Name) },
 	}
 	l.limiter = &schedule.Limiter{DB: n.db, Session: s, None: l.lookout.NoLimits, Refused: n.metrics.Limited, Log: n.log}
 	l.claimer = schedule.NewClaimer(schedule.Claimer{
 		DB: n.db, Exclusion: n.exclusion, Session: takes, Definitions: definitions, Prepared: l.prepared, Stops: l.stops, Limits: l.limiter,
-		LookAhead: n.cfg.LookAhead, Labels: labels, Most: n.cfg.Cap, Node: n.cfg.Name, Log: n.log,
+		LookAhead: n.cfg.LookAhead, Labels: labels, Most: n.cfg.Cap, Node: n.cfg.Name, Nothing: l.lookout.NothingToClaim, Log: n.log,
 	})
 	l.executing = execute.NewExecuting(&execute.Executing{
 		Ctx: commands, Session: s, Executor: n.traced(), Slots: n.cfg.Slots,
@@ -109,7 +110,7 @@ func (l *life) newTrip(commands context.Context) {
 	})
 	l.starter = schedule.NewStarter(schedule.Starter{
 		DB: n.db, Exclusion: n.exclusion, Session: takes, Definitions: definitions, Prepared: l.prepared, Executing: l.executing,
-		Ends: l.recorder, Stops: l.stops, Limits: l.limiter, Replaced: l.wishes.Look, Labels: labels, Peers: s.Peers, Window: job.SpawnWindow * time.Microsecond, Log: n.log,
+		Ends: l.recorder, Stops: l.stops, Limits: l.limiter, Replaced: l.wishes.Look, Labels: labels, Peers: s.Peers, Nothing: l.lookout.NothingToStart, Window: job.SpawnWindow * time.Microsecond, Log: n.log,
 	})
 	l.claimer.Starter = l.starter
 }
@@ -121,10 +122,10 @@ func (l *life) newWatch() {
 	l.heartbeat = &session.Heartbeat{Session: s, Pulse: n.pulse, Load: l.load, Works: works, Log: n.log}
 	l.watchdog = &session.Watchdog{Session: s, Log: n.log}
 	l.buriers = session.NewReaper(session.Reaper{
-		DB: n.db, Session: s, Changed: func() { l.claimer.Look() }, Buried: func() { l.reaper.Look() }, Cordoned: l.obeyCordon, Log: n.log,
+		DB: n.db, Session: s, Changed: func() { l.claimer.Look() }, Buried: func() { l.reaper.Look() }, Cordoned: l.obeyCordon, Alone: l.lookout.Alone, Log: n.log,
 	})
 	l.reaper = result.NewReaper(result.Reaper{
-		DB: n.db, Exclusion: n.exclusion, Session: s, Woken: func() { l.starter.Woken() }, Log: n.log,
+		DB: n.db, Exclusion: n.exclusion, Session: s, Woken: func() { l.starter.Woken() }, Nothing: l.lookout.NothingHeld, Log: n.log,
 	})
 	l.compensator = compensate.New(compensate.Compensator{
 		DB: n.db, Exclusion: n.exclusion, Session: s, Known: l.executing.Has, Freed: func() { l.starter.Woken() }, Log: n.log,

@@ -14,8 +14,9 @@ import (
 // lookout reads in one statement, once a second, whether the chores of the node have anything to do. So a node with nothing to do
 // asks MySQL little.
 type lookout struct {
-	db  *read.DB
-	log *slog.Logger
+	db    *read.DB
+	peers func() // called when sessions have come, gone or changed
+	log   *slog.Logger
 
 	last atomic.Pointer[glimpse]
 }
@@ -41,7 +42,10 @@ func (l *lookout) Run(ctx context.Context) error {
 		at := time.Now()
 		g, err := l.db.Glance(ctx)
 		if err == nil {
-			l.last.Store(&glimpse{g, at})
+			before := l.last.Swap(&glimpse{g, at})
+			if before != nil && before.Sessions != g.Sessions { // all loops begin with a look of their own
+				l.peers()
+			}
 		} else if ctx.Err() == nil {
 			l.log.Warn("cannot look for work that waits, trying again", "error", err)
 		}
@@ -74,6 +78,31 @@ func (l *lookout) Behind(now job.Micros) bool {
 	g, ok := l.seen()
 	late := now.Add(-behindBy)
 	return ok && (g.FirstIdle != 0 && g.FirstIdle < late || g.FirstCursor != 0 && g.FirstCursor < late)
+}
+
+// NothingToClaim reports that a moment ago nothing was to be claimed that is due before an instant.
+func (l *lookout) NothingToClaim(before job.Micros) bool {
+	g, ok := l.seen()
+	before = before.Add(blind) // the glance is as old as that
+	return ok && !g.Backfills && (g.FirstCursor == 0 || g.FirstCursor > before) && (g.FirstIdle == 0 || g.FirstIdle > before)
+}
+
+// NothingToStart reports that a moment ago no run was due, or held by anybody who may not start it in time.
+func (l *lookout) NothingToStart(now job.Micros) bool {
+	g, ok := l.seen()
+	return ok && !g.Held && (g.FirstIdle == 0 || g.FirstIdle > now)
+}
+
+// Alone reports that there was a single session a moment ago.
+func (l *lookout) Alone() bool {
+	g, ok := l.seen()
+	return ok && g.Sessions>>32 == 1
+}
+
+// NothingHeld reports that a moment ago no session held runs.
+func (l *lookout) NothingHeld() bool {
+	g, ok := l.seen()
+	return ok && !g.Held
 }
 
 // LastLine is the greatest id of an audit line, a moment ago. Nobody may know.

@@ -23,7 +23,8 @@ type Reaper struct {
 	DB        *sql.DB
 	Exclusion *lock.Exclusion
 	Session   Session
-	Woken     func() // called when runs became idle
+	Woken     func()      // called when runs became idle
+	Nothing   func() bool // reports that no session held runs a moment ago; nil: nobody knows
 	Log       *slog.Logger
 
 	signal chan struct{}
@@ -56,9 +57,12 @@ func (r *Reaper) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(wait):
+			if wait = reapPeriod; r.Nothing != nil && r.Nothing() {
+				continue
+			}
 		case <-r.signal:
+			wait = reapPeriod
 		}
-		wait = reapPeriod
 		if _, err := r.Reap(ctx); err != nil && ctx.Err() == nil {
 			r.Log.Warn("cannot end the runs of dead sessions, trying again", "error", err)
 		}

@@ -24,10 +24,11 @@ type Claimer struct {
 	Limits      *Limiter // nil: no app has limits
 	Log         *slog.Logger
 
-	LookAhead time.Duration     // how far ahead of now runs are made
-	Labels    map[string]string // of this node and of its handlers
-	Most      int               // how many prepared runs this session holds at most
-	Node      string            // its name, for the audit
+	LookAhead time.Duration                // how far ahead of now runs are made
+	Labels    map[string]string            // of this node and of its handlers
+	Most      int                          // how many prepared runs this session holds at most
+	Node      string                       // its name, for the audit
+	Nothing   func(before job.Micros) bool // reports that a moment ago nothing was to be claimed that is due before an instant; nil: nobody knows
 
 	Starter *Starter // starts at once what has come; nil: it is prepared, too
 

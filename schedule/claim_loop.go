@@ -41,11 +41,14 @@ func (c *Claimer) Run(ctx context.Context) error {
 			c.fullAt = 0
 		}
 
-		more, err := c.look(ctx, c.Session.Now())
+		now := c.Session.Now()
+		if wait = claimPeriod; now < c.fullAt && c.Nothing != nil && c.Nothing(now.Add(c.LookAhead)) {
+			continue // what somebody does here comes by the signal, what others do is seen a moment later
+		}
+		more, err := c.look(ctx, now)
 		if err != nil && ctx.Err() == nil {
 			c.Log.Warn("cannot claim due times, trying again", "error", err)
 		}
-		wait = claimPeriod
 		if more {
 			wait = 0
 		}

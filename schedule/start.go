@@ -38,9 +38,10 @@ type Starter struct {
 	Replaced    func() // called when executing runs are to be killed, because later due times take their place; nil: nobody asks
 	Log         *slog.Logger
 
-	Labels map[string]string          // of this node and of its handlers
-	Peers  func() []map[string]string // the labels of the nodes that take work; nil or none: nobody knows them
-	Window time.Duration              // how long after its due time, or its start if that is later, a run may be spawned, at least
+	Labels  map[string]string          // of this node and of its handlers
+	Nothing func(now job.Micros) bool  // reports that a moment ago no run was due or held by anybody; nil: nobody knows
+	Peers   func() []map[string]string // the labels of the nodes that take work; nil or none: nobody knows them
+	Window  time.Duration              // how long after its due time, or its start if that is later, a run may be spawned, at least
 
 	freed wake
 	woken wake

@@ -20,9 +20,13 @@ const (
 // Run starts runs until ctx is over.
 func (s *Starter) Run(ctx context.Context) error {
 	overdueAt := s.Session.Now().Add(rand.N(overduePeriod)) // nodes do not march in step
+	asked := false                                          // something was woken, or is left of the look before
 	for {
-		if now := s.Session.Now(); now >= overdueAt {
+		if now := s.Session.Now(); now >= overdueAt && !asked && s.Nothing != nil && s.Nothing(now) {
+			overdueAt = now.Add(overduePeriod)
+		} else if now >= overdueAt {
 			next, err := s.takeOverdue(ctx, now)
+			asked = next < overduePeriod || err != nil
 			if err != nil && ctx.Err() == nil {
 				s.Log.Warn("cannot start overdue runs, trying again", "error", err)
 			}
@@ -40,7 +44,7 @@ func (s *Starter) Run(ctx context.Context) error {
 			case <-s.Prepared.signal:
 			case <-s.freed:
 			case <-s.woken:
-				overdueAt = 0
+				overdueAt, asked = 0, true
 			}
 			continue
 		}

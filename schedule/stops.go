@@ -21,6 +21,7 @@ type Stops struct {
 	DB      *sql.DB
 	Changed func() // called when the stops have changed: jobs may be claimed that were not
 	Now     func() job.Micros
+	Busy    func() bool                 // something is prepared; nil: it may be
 	Over    func(context.Context) error // called when a pause has ended by itself; nil: nobody asks
 	Log     *slog.Logger
 
@@ -51,9 +52,17 @@ func (s *Stops) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(stopsPeriod):
+		case <-time.After(s.period()):
 		}
 	}
+}
+
+// period is the pause until the next look. A node with nothing to start can look less often.
+func (s *Stops) period() time.Duration {
+	if s.Busy != nil && !s.Busy() {
+		return 2 * stopsPeriod
+	}
+	return stopsPeriod
 }
 
 func (s *Stops) look(ctx context.Context) error {

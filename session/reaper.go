@@ -33,7 +33,10 @@ type Reaper struct {
 	Buried  func() // called when a session was buried: what it executed is to be ended
 	// Cordoned is called at each look while the node is cordoned: what is prepared is to be given back.
 	Cordoned func()
-	Log      *slog.Logger
+	// Alone reports that there was a single session a moment ago, so that there is nobody to watch; nil: nobody knows. Whoever knows
+	// wakes the reaper when that has changed.
+	Alone func() bool
+	Log   *slog.Logger
 
 	wake  chan struct{}
 	quiet bool // at the last look all had shown a beat lately
@@ -85,6 +88,9 @@ func (r *Reaper) Run(ctx context.Context) error {
 func (r *Reaper) reap(ctx context.Context, clock func() time.Duration) error {
 	if !r.Session.Fresh() {
 		return nil // who cannot be sure of its own life buries nobody
+	}
+	if r.quiet && len(r.seen) == 1 && r.Alone != nil && r.Alone() && !r.Session.Cordoned() {
+		return nil
 	}
 	before := clock()
 	rows, err := r.DB.Sessions(ctx)

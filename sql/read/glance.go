@@ -11,6 +11,9 @@ import (
 type Glance struct {
 	FirstIdle   job.Micros // when the earliest idle run is due; zero: there is none
 	FirstCursor job.Micros // the earliest cursor of a job; zero: there is none
+	Held        bool       // some session holds runs
+	Backfills   bool       // some backfill is not done
+	Sessions    int64      // changes when sessions come, go or drain, and when nodes are cordoned; its upper half is how many there are
 	Messages    bool       // some message of alerts is neither sent nor given up
 	Alerts      bool       // there is a rule, a channel or a ping, something fires, or evaluation is to be ended
 	LastLine    int64      // the greatest id of an audit line
@@ -24,6 +27,10 @@ func (db *DB) Glance(ctx context.Context) (Glance, error) {
 		SELECT
 			COALESCE((SELECT MIN(due_now) FROM run FORCE INDEX (live) WHERE owner = 0), 0),
 			COALESCE((SELECT next_due FROM job FORCE INDEX (claim) WHERE next_due IS NOT NULL ORDER BY next_due LIMIT 1), 0),
+			EXISTS (SELECT 1 FROM run FORCE INDEX (live) WHERE owner > 0),
+			EXISTS (SELECT 1 FROM backfill FORCE INDEX (state) WHERE state = 'running'),
+			(SELECT CAST(COUNT(*) * 4294967296 + BIT_XOR(CRC32(CONCAT_WS(' ', HEX(s.id), s.draining, n.cordoned, n.since))) AS SIGNED)
+				FROM session s FORCE INDEX (PRIMARY) LEFT JOIN node n ON n.name = s.node),
 			EXISTS (SELECT 1 FROM delivery FORCE INDEX (due) WHERE state < ?),
 			EXISTS (SELECT 1 FROM alert_rule) OR EXISTS (SELECT 1 FROM alert_channel)
 				OR EXISTS (SELECT 1 FROM job_ref FORCE INDEX (PRIMARY) WHERE kind = ?)
@@ -36,7 +43,7 @@ func (db *DB) Glance(ctx context.Context) (Glance, error) {
 
 	scan := func(rows *sql.Rows) (g Glance, err error) {
 		var epoch, mark string
-		err = rows.Scan(&g.FirstIdle, &g.FirstCursor, &g.Messages, &g.Alerts, &g.LastLine, &g.Limits, &epoch, &mark)
+		err = rows.Scan(&g.FirstIdle, &g.FirstCursor, &g.Held, &g.Backfills, &g.Sessions, &g.Messages, &g.Alerts, &g.LastLine, &g.Limits, &epoch, &mark)
 		g.Watermark = sql.WatermarkOf(epoch, mark)
 		return g, err
 	}
