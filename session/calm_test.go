@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"go-crontab/internal/boottime"
 	"testing"
 	"time"
 )
@@ -12,6 +13,7 @@ func TestWokenWhenAnotherJoins(t *testing.T) {
 	s := f.join("one")
 	s.Timings.Scan = time.Hour // so that it is not its own look that sees it
 	r, _ := f.reaper(s)
+	r.Alone = func() bool { return true } // as of an old glance
 	r = NewReaper(*r)
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -51,5 +53,34 @@ func TestSeenWithoutAWake(t *testing.T) {
 		t.Logf("seen after %s", time.Since(began).Round(time.Millisecond))
 	case <-time.After(8 * s.Timings.Scan): // twice as long, for a slow machine; without a look at each scan it takes longer still
 		t.Error("not within four scans: a new session was seen")
+	}
+}
+
+// TestNobodyToWatch: a session that was alone a moment ago does not read the sessions.
+func TestNobodyToWatch(t *testing.T) {
+	f := setUp(t)
+	s := f.join("one")
+	r, _ := f.reaper(s)
+	alone := true
+	r.Alone = func() bool { return alone }
+	for range 2 { // the first look is always made
+		if err := r.reap(t.Context(), boottime.Now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.peer(200)
+	look := func() int {
+		t.Helper()
+		if err := r.reap(t.Context(), boottime.Now); err != nil {
+			t.Fatal(err)
+		}
+		_, of := s.Share()
+		return of
+	}
+	if of := look(); of != 1 {
+		t.Errorf("%d sessions share the work, want 1: it has looked", of)
+	}
+	if alone = false; look() != 2 {
+		t.Error("it has not seen the other one")
 	}
 }

@@ -72,6 +72,7 @@ func (r *Reaper) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(wait):
 		case <-r.wake:
+			r.quiet = false // whatever it still believes
 		}
 		wait = r.Session.Timings.Scan
 		if err := r.reap(ctx, boottime.Now); err != nil && ctx.Err() == nil {
