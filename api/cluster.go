@@ -14,7 +14,6 @@ type clusterView struct {
 	Version       string        `json:"version" doc:"Its version."`
 	Server        string        `json:"server" doc:"What the database says it is."`
 	Schema        int64         `json:"schema" doc:"The version of the schema: that of the latest migration."`
-	Buckets       int           `json:"buckets" doc:"Into how many buckets jobs are divided."`
 	SessionExpiry string        `json:"session_expiry,omitempty" doc:"After how long without a sign a session is buried. Absent before the first node has said it."`
 	Sessions      []sessionView `json:"sessions" doc:"What the nodes told of themselves with their last beats."`
 	Folders       []*folderView `json:"folders,omitempty" doc:"The folders with files of jobs that nodes follow. Absent when there is none, and for who is limited to apps."`
@@ -48,9 +47,6 @@ func (s *Server) cluster(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if v.Schema, err = db.SchemaVersion(ctx); err != nil {
-		return err
-	}
-	if v.Buckets, err = db.Buckets(ctx); err != nil {
 		return err
 	}
 	expiry, err := db.SessionExpiry(ctx)

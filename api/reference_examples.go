@@ -62,7 +62,7 @@ var examples = map[reflect.Type]string{
 		"next": "am9icyBmYWxzZSAyMSAwIDAgMCAiIg"}`,
 	of[exportView]():  `{"items": [{"app": "shop", "name": "load orders", "schedule": "*/5 * * * *", "command": "load-orders", "group": "warehouse"}]}`,
 	of[handlerView](): `{"handler": "billing/close-day", "nodes": ["node-1", "node-2"], "jobs": 2, "disabled": false}`,
-	of[clusterView](): `{"now": "2027-01-30T14:20:05.221Z", "node": "node-1", "version": "v1.0.0", "server": "11.4.4-MariaDB", "schema": 11, "buckets": 16, "session_expiry": "20s", "sessions": [
+	of[clusterView](): `{"now": "2027-01-30T14:20:05.221Z", "node": "node-1", "version": "v1.0.0", "server": "11.4.4-MariaDB", "schema": 11, "session_expiry": "20s", "sessions": [
 		{"id": "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "node": "node-1", "address": "10.0.0.4:8610", "pid": 4711, "version": "v1.0.0", "started": "2027-01-30T02:00:00Z", "beat_at": "2027-01-30T14:20:04.411Z",
 		"beat_age_ms": 810, "draining": false, "prepared": 3, "executing": 1, "slots": 100, "clock_offset_ms": 0.4}], "folders": [{"folder": "/etc/go-crontab/jobs", "digest": "9c56cc51b374c3ba189210d5b6d4bf57", "applied": "2027-01-30T14:00:00Z", "node": "node-1", "nodes": [
 		{"node": "node-1", "state": "refused", "digest": "2c624232cc221571294dfbbdd2b7a8a1", "error": "/etc/go-crontab/jobs/shop.yaml:3:5: schedule: minute \"61\": not between 0 and 59", "since": "2027-01-30T14:19:00Z"}]}]}`,

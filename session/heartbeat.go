@@ -99,7 +99,7 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 func ReadClock(ctx context.Context, p *sql.Pulse, clock *Clock) error {
 	boot := clock.bootNow() // first, see Clock.Set
 	sent := time.Now()
-	at, _, err := p.Clock(ctx)
+	at, err := p.Clock(ctx)
 	if err != nil {
 		return err
 	}

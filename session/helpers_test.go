@@ -67,7 +67,6 @@ func (f *fixture) anew(t *testing.T) *fixture {
 	for _, table := range []string{"session", "life", "setting", "audit"} {
 		f.exec("TRUNCATE TABLE " + table)
 	}
-	f.exec("INSERT INTO setting (name, value) VALUES ('buckets', '16')")
 	return connect(t, f.dsn)
 }
 

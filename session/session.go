@@ -110,9 +110,6 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 	if err := db.Check(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := db.Buckets(ctx); err != nil {
-		return nil, err
-	}
 	s := &Session{Timings: t, Clock: clock, id: uuid.New(), node: me.Node, tell: make(chan struct{}, 1)}
 	s.members.Store(&Members{Index: -1})
 	sent := boottime.Now()

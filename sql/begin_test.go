@@ -52,11 +52,11 @@ func TestBeginCostsNothing(t *testing.T) {
 	heard("another", "INSERT", "COMMIT")
 	tx(func(*Tx) error { return nil })
 	heard("one that does nothing")
-	if _, err := db.Buckets(t.Context()); err != nil {
+	if _, err := db.SessionExpiry(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	heard("a read behind them", autocommitOn, "SELECT")
-	if _, err := db.Buckets(t.Context()); err != nil {
+	if _, err := db.SessionExpiry(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	heard("another read", "SELECT")

@@ -116,12 +116,12 @@ func CheckVersion(version string) error {
 }
 
 func (db *DB) checkLocks(ctx context.Context) error {
-	var n int
-	if err := db.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM locks WHERE id BETWEEN 0 AND ?", MaxBuckets).Scan(&n); err != nil {
+	missing, err := db.MissingLocks(ctx)
+	if err != nil {
 		return fmt.Errorf("check lock rows: %w", err)
 	}
-	if n != MaxBuckets+1 {
-		return refuse("table locks has %d of %d rows, and a missing lock row excludes nobody; restore it: go-crontab migrate", n, MaxBuckets+1)
+	if len(missing) > 0 {
+		return refuse("table locks lacks the row %s, and a missing lock row excludes nobody; restore it: go-crontab migrate", strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -177,29 +177,6 @@ func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat in
 	_, err = tx.exec("write session expiry", "INSERT INTO setting (name, value) VALUES ('session_expiry_ms', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)",
 		strconv.FormatInt(expiry.Milliseconds(), 10))
 	return err
-}
-
-// Buckets returns how many buckets are in force.
-func (db *DB) Buckets(ctx context.Context) (int, error) {
-	var n int
-	err := db.db.QueryRowContext(ctx, "SELECT CAST(value AS SIGNED) FROM setting WHERE name = 'buckets'").Scan(&n)
-	if noRows(err) {
-		return 0, refuse("setting buckets is missing; run: go-crontab migrate")
-	}
-	if err == nil && (n < 1 || n > MaxBuckets) {
-		return 0, refuse("setting buckets is %d and must be 1 to %d", n, MaxBuckets)
-	}
-	return n, err
-}
-
-// ChangeBuckets changes the number of buckets, if it is the one that was seen. It tells whether it did.
-func (db *DB) ChangeBuckets(ctx context.Context, seen, to int) (changed bool, err error) {
-	err = db.Tx(ctx, func(tx *Tx) error {
-		n, err := tx.exec("change buckets", "UPDATE setting SET value = ? WHERE name = 'buckets' AND value = ?", strconv.Itoa(to), strconv.Itoa(seen))
-		changed = n == 1
-		return err
-	})
-	return changed, err
 }
 
 // SessionExpiry returns the session expiry on which the nodes agree; zero before the first one joined.

@@ -76,8 +76,6 @@ func TestCheckRefuses(t *testing.T) {
 		want   string
 	}{
 		"nothing is wrong": {func(*fixture) {}, ""},
-		"a missing lock row of a bucket": {func(f *fixture) { f.exec("DELETE FROM locks WHERE name = 'bucket/200'") },
-			"table locks has 256 of 257 rows, and a missing lock row excludes nobody; restore it: go-crontab migrate"},
 		"the missing lock row of the sessions": {func(f *fixture) { f.exec("DELETE FROM locks WHERE id = 0") },
 			"table locks has 256 of 257 rows, and a missing lock row excludes nobody; restore it: go-crontab migrate"},
 		"a lock row that moved": {func(f *fixture) { f.exec("UPDATE locks SET id = 257 WHERE id = 3") },
@@ -336,35 +334,6 @@ func TestFirstNodesAgree(t *testing.T) {
 	}
 }
 
-func TestBuckets(t *testing.T) {
-	f := setUp(t)
-	for name, c := range map[string]struct {
-		value string
-		want  int
-		text  string
-	}{
-		"as migrated":      {"16", 16, ""},
-		"the fewest":       {"1", 1, ""},
-		"the most":         {"256", 256, ""},
-		"none":             {"0", 0, "setting buckets is 0 and must be 1 to 256"},
-		"one too many":     {"257", 0, "setting buckets is 257 and must be 1 to 256"},
-		"less than none":   {"-1", 0, "setting buckets is -1 and must be 1 to 256"},
-		"not a number":     {"many", 0, "setting buckets is 0 and must be 1 to 256"},
-		"not there at all": {"", 0, "setting buckets is missing; run: go-crontab migrate"},
-	} {
-		f.exec("DELETE FROM setting WHERE name = 'buckets'")
-		if c.value != "" {
-			f.exec("INSERT INTO setting (name, value) VALUES ('buckets', ?)", c.value)
-		}
-		got, err := f.db.Buckets(t.Context())
-		if c.text != "" {
-			wantRefusal(t, name, err, c.text)
-		} else if err != nil || got != c.want {
-			t.Errorf("%s: got %d, %v; want %d", name, got, err, c.want)
-		}
-	}
-}
-
 // TestMigrate: it may run at once in many processes and again and again, restores lock rows, and refuses to go back.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
@@ -381,14 +350,13 @@ func TestMigrate(t *testing.T) {
 	}
 	all.Wait()
 	f := &fixture{t, dsn, open(t, dsn, MigrateTimeouts, 2)}
-	f.want("lock rows", MaxBuckets+1, "SELECT COUNT(*) FROM locks")
-	f.want("names of lock rows", MaxBuckets+1, "SELECT COUNT(*) FROM locks WHERE id = 0 AND name = 'session' OR name = CONCAT('bucket/', id - 1)")
-	f.exec("DELETE FROM locks WHERE id IN (0, 7, 256)")
+	f.want("lock rows", 1, "SELECT COUNT(*) FROM locks WHERE id = 0 AND name = 'session'")
+	f.exec("DELETE FROM locks")
 	from, to, err := f.db.Migrate(t.Context())
 	if err != nil || from != to {
 		t.Errorf("the second time: got %d to %d, %v; want no change", from, to, err)
 	}
-	f.want("lock rows, restored", MaxBuckets+1, "SELECT COUNT(*) FROM locks")
+	f.want("lock rows, restored", 1, "SELECT COUNT(*) FROM locks")
 	f.exec("INSERT INTO schema_version (version_id, is_applied) VALUES (9999, 1)")
 	if from, to, err := f.db.Migrate(t.Context()); !errors.Is(err, ErrRefuseJoin) || from != 9999 || to != 9999 {
 		t.Errorf("a newer schema: got %d to %d, %v; want it refused", from, to, err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -112,12 +111,9 @@ func (db *DB) MissingLocks(ctx context.Context) ([]string, error) {
 		have[id] = true
 	}
 	var out []string
-	if !have[int64(LockSessions)] {
-		out = append(out, "session")
-	}
-	for b := range MaxBuckets {
-		if !have[int64(BucketLock(b))] {
-			out = append(out, "bucket/"+strconv.Itoa(b))
+	for id, name := range locksThere {
+		if !have[int64(id)] {
+			out = append(out, name)
 		}
 	}
 	return out, nil

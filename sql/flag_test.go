@@ -20,15 +20,3 @@ func TestFlag(t *testing.T) {
 		}
 	}
 }
-
-// TestSettingsOfAHand: what is no number counts as none, and does not keep nodes from reading the clock.
-func TestSettingsOfAHand(t *testing.T) {
-	f := setUp(t)
-	for value, want := range map[string]int{"": 0, "x": 0, "1.5": 1, "1e30": 1, "32": 32, "🐇": 0} {
-		f.exec("UPDATE setting SET value = ? WHERE name = 'buckets'", value)
-		p := &Pulse{f.db}
-		if at, n, err := p.Clock(t.Context()); err != nil || n != want || at == 0 {
-			t.Errorf("%q: got %d buckets at %s, %v; want %d", value, n, at, err, want)
-		}
-	}
-}

@@ -5,17 +5,14 @@ import (
 	"slices"
 )
 
-// MaxBuckets is the number of bucket lock rows, which all exist from the first migration on.
-const MaxBuckets = 256
-
 // LockID is a row of table locks. Locks are taken in ascending order.
 type LockID int
 
-// LockSessions is the lock of the session table; BucketLock those of the buckets.
+// LockSessions is the lock of the session table.
 const LockSessions LockID = 0
 
-// BucketLock is the lock of a bucket's tasks.
-func BucketLock(bucket int) LockID { return LockID(1 + bucket) }
+// locksThere are the rows that table locks has from the first migration on, by id.
+var locksThere = map[LockID]string{LockSessions: "session"}
 
 // TakeLocks takes locks until the transaction ends. A lock is taken by writing its row, not only by reading it
 // FOR UPDATE: multi-writer engines certify writes. A row that is not there would exclude nobody, so it is an

@@ -86,12 +86,13 @@ func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 // restoreLocks puts back lock rows that somebody deleted.
 func (db *DB) restoreLocks(ctx context.Context) error {
 	return db.Tx(ctx, func(tx *Tx) error {
-		args := []any{int(LockSessions), "session"}
-		for b := range MaxBuckets {
-			args = append(args, int(BucketLock(b)), fmt.Sprintf("bucket/%d", b))
+		for id, name := range locksThere {
+			const query = "INSERT INTO locks (id, name) VALUES (?, ?) ON DUPLICATE KEY UPDATE name = VALUES(name)"
+			if _, err := tx.exec("restore lock rows", query, int(id), name); err != nil {
+				return err
+			}
 		}
-		_, err := tx.exec("restore lock rows", "INSERT INTO locks (id, name) VALUES "+values(MaxBuckets+1, 2)+" ON DUPLICATE KEY UPDATE name = VALUES(name)", args...)
-		return err
+		return nil
 	})
 }
 

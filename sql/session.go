@@ -175,14 +175,13 @@ func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) 
 	return n == 1, err
 }
 
-// Clock reads MySQL's clock, and the number of buckets now in force, 0 if that is not to be found. Sent and received instants around the
-// call bound how far the reading may be off.
-func (p *Pulse) Clock(ctx context.Context) (at job.Micros, buckets int, err error) {
-	err = p.db.db.QueryRowContext(ctx, "SELECT "+now+", COALESCE((SELECT CAST(value AS SIGNED) FROM setting WHERE name = 'buckets'), 0)").Scan(&at, &buckets)
+// Clock reads MySQL's clock. Sent and received instants around the call bound how far the reading may be off.
+func (p *Pulse) Clock(ctx context.Context) (at job.Micros, err error) {
+	err = p.db.db.QueryRowContext(ctx, "SELECT "+now).Scan(&at)
 	if p.db.meter.sent(err) != nil {
-		return 0, 0, fmt.Errorf("read clock: %w", err)
+		return 0, fmt.Errorf("read clock: %w", err)
 	}
-	return at, buckets, nil
+	return at, nil
 }
 
 // Close closes the connection.

@@ -179,12 +179,13 @@ func TestPanicGivesTheConnectionBack(t *testing.T) {
 // TestTakeLocks: who takes a lock excludes others, and a row that is not there is an error that says what to do.
 func TestTakeLocks(t *testing.T) {
 	f := setUp(t)
+	f.exec("INSERT INTO locks (id, name) VALUES (3, 'three'), (9, 'nine'), (254, 'last but one'), (255, 'last')")
 	order := make(chan string, 2)
 	holding, finish := make(chan bool), make(chan bool)
 	first := make(chan error, 1)
 	go func() {
 		first <- f.db.Tx(f.Context(), func(tx *Tx) error {
-			err := tx.TakeLocks([]LockID{BucketLock(3), LockSessions, BucketLock(3)}) // one of them twice
+			err := tx.TakeLocks([]LockID{3, LockSessions, 3}) // one of them twice
 			holding <- true
 			<-finish
 			order <- "first"
@@ -195,7 +196,7 @@ func TestTakeLocks(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		done <- f.db.Tx(f.Context(), func(tx *Tx) error {
-			err := tx.TakeLocks([]LockID{BucketLock(9), BucketLock(3)})
+			err := tx.TakeLocks([]LockID{9, 3})
 			if err == nil {
 				order <- "second"
 			}
@@ -210,10 +211,10 @@ func TestTakeLocks(t *testing.T) {
 	if got := <-order; got != "first" {
 		t.Errorf("got %s past the lock first, want the one who held it", got)
 	}
-	f.exec("DELETE FROM locks WHERE id = ?", BucketLock(255))
-	err := f.db.Tx(f.Context(), func(tx *Tx) error { return tx.TakeLocks([]LockID{BucketLock(254), BucketLock(255)}) })
+	f.exec("DELETE FROM locks WHERE id = ?", LockID(255))
+	err := f.db.Tx(f.Context(), func(tx *Tx) error { return tx.TakeLocks([]LockID{254, 255}) })
 	if err == nil || !strings.Contains(err.Error(), "1 of the 2 rows exist in table locks; run: go-crontab migrate") {
 		t.Errorf("a lock without a row: got %v, want an error that says so", err)
 	}
-	f.want("writes of the other lock of that transaction", 0, "SELECT n FROM locks WHERE id = ?", BucketLock(254))
+	f.want("writes of the other lock of that transaction", 0, "SELECT n FROM locks WHERE id = 254")
 }

@@ -47,7 +47,7 @@ export interface Session {
   id: string; node: string; address: string; pid: number; version: string; started: string; beat_age_ms: number; draining: boolean;
   prepared: number; executing: number; slots: number; clock_offset_ms: number;
 }
-export interface Cluster { now: string; node: string; version: string; server: string; schema: number; buckets: number; session_expiry?: string; sessions: Session[] }
+export interface Cluster { now: string; node: string; version: string; server: string; schema: number; session_expiry?: string; sessions: Session[] }
 export interface NodeView {
   name: string; state: string; labels: Record<string, string>; handlers: string[]; cordoned: boolean; draining: boolean; drained: boolean;
   reason?: string; by?: string; since?: string; prepared: number; executing: number; slots: number;

@@ -308,21 +308,9 @@ CREATE TABLE setting (
   PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- All lock rows that any number of buckets may need, from the first day: FOR UPDATE on a row that does not
--- exist excludes nobody.
-INSERT INTO locks (id, name) VALUES (0, 'session');
-INSERT INTO locks (id, name)
-  SELECT n + 1, CONCAT('bucket/', n)
-  FROM (SELECT a.d + 16 * b.d AS n
-        FROM (SELECT 0 d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5
-              UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9 UNION ALL SELECT 10
-              UNION ALL SELECT 11 UNION ALL SELECT 12 UNION ALL SELECT 13 UNION ALL SELECT 14 UNION ALL SELECT 15) a
-        CROSS JOIN
-             (SELECT 0 d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5
-              UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9 UNION ALL SELECT 10
-              UNION ALL SELECT 11 UNION ALL SELECT 12 UNION ALL SELECT 13 UNION ALL SELECT 14 UNION ALL SELECT 15) b) numbers;
+INSERT INTO locks (id, name) VALUES (0, 'session'); -- FOR UPDATE on a row that does not exist would exclude nobody
 
-INSERT INTO setting (name, value) VALUES ('buckets', '16'), ('epoch', UUID()), ('mark', '0 0'); -- of the last two see sql.Watermark
+INSERT INTO setting (name, value) VALUES ('epoch', UUID()), ('mark', '0 0'); -- of the last two see sql.Watermark
 
 CREATE TABLE figure (
   at     BIGINT     NOT NULL COMMENT 'when the ten seconds begin',

@@ -73,7 +73,7 @@ export function ClusterScreen() {
           )}
         </Card>
         <Doctor />
-        {c.data && <Buckets c={c.data} />}
+        {c.data && <Facts c={c.data} />}
       </div>
     </>
   );
@@ -121,11 +121,10 @@ function Figures({ st }: { st: Stats }) {
   );
 }
 
-const Buckets = ({ c }: { c: Cluster }) => (
+const Facts = ({ c }: { c: Cluster }) => (
   <Card title={t('Facts')}>
     <dl class="facts in">
       <div><dt>{t('Database')}</dt><dd>{c.server}</dd></div>
-      <div><dt>{t('Buckets')}</dt><dd><Link to="/settings#facts">{c.buckets}</Link></dd></div>
       <div><dt>{t('Sessions expire after')}</dt><dd>{c.session_expiry ?? '—'}</dd></div>
       <div><dt>{t('Versions')}</dt><dd>{[...new Set(c.sessions.map((s) => s.version))].join(', ')}</dd></div>
       <div><dt>{t('Reference')}</dt><dd><a href="/docs">/docs</a> <Icon name="right" /></dd></div>

@@ -235,7 +235,6 @@ function Facts({ c }: { c: Cluster }) {
   const rows: [string, ComponentChildren, ComponentChildren][] = [
     [t('Database'), c.server, t('The server behind GOCRONTAB_DSN of the nodes')],
     [t('Version of the schema'), c.schema, <Command line="go-crontab migrate" />],
-    [t('Buckets'), c.buckets, t('They adapt by themselves to the number of nodes')],
     [t('Sessions expire after'), c.session_expiry ?? '—', <Command line="go-crontab serve --session-expiry 20s" />],
     [t('Slots'), <Link to="/cluster">{c.sessions.reduce((n, s) => n + s.slots, 0).toLocaleString()}</Link>, <Command line="go-crontab serve --slots 100" />],
     [t('Nodes'), <Link to="/cluster">{c.sessions.length}</Link>, t('Of the versions {list}', { list: [...new Set(c.sessions.map((s) => s.version))].join(', ') })],
