@@ -70,6 +70,7 @@ func TestFates(t *testing.T) {
 // TestDeadlock makes two transactions take two locks crosswise: MySQL ends one, which is run again from its beginning.
 func TestDeadlock(t *testing.T) {
 	f := setUp(t)
+	f.exec("INSERT INTO locks (id, name) VALUES (1, 'one'), (2, 'two')")
 	var met sync.WaitGroup
 	met.Add(2)
 	crosswise := func(first, second LockID, ran *int) error {
