@@ -148,6 +148,11 @@ func (c *Config) defaults() error {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	return c.check()
+}
+
+// check says what is wrong with settings that have a range.
+func (c *Config) check() error {
 	switch {
 	case c.Slots < 1 || c.Slots > maxSlots:
 		return fmt.Errorf("slots: %d, want 1 to %d", c.Slots, maxSlots)

@@ -198,20 +198,7 @@ func (l *life) run(ctx, hard context.Context) {
 
 	alive, end := context.WithCancel(context.Background())
 	work, rest := context.WithCancel(alive)
-	var living, working, chores sync.WaitGroup
-	type loop func(context.Context) error
-	for _, run := range []loop{
-		l.heartbeat.Run, l.watchdog.Run, l.recorder.Run, l.wishes.Run, l.buriers.Run, l.reaper.Run, l.compensator.Run, l.stops.Run,
-		l.limiter.Run, l.lookout.Run, l.watcher.Run,
-	} {
-		living.Go(func() { run(alive) })
-	}
-	for _, run := range []loop{l.claimer.Run, l.starter.Run} {
-		working.Go(func() { run(work) })
-	}
-	for _, run := range []loop{l.tidier.Run, l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.evaluator.Run, l.sender.Run, l.rezoner.Run} {
-		chores.Go(func() { run(work) })
-	}
+	living, working, chores := l.begin(alive, work)
 	select {
 	case <-lost.Done():
 		l.n.log.Error("session lost", "session", l.session.ID(), "cause", context.Cause(lost))
@@ -221,41 +208,66 @@ func (l *life) run(ctx, hard context.Context) {
 	}
 	rest()
 	working.Wait()
-	// Nothing is claimed or started any more: what is only prepared goes back at once.
 	if !l.session.Lost() {
-		bounded, cancel := context.WithTimeout(l.session.Context(), l.session.Timings.SQL.Read)
-		if err := l.starter.GiveBack(bounded); err != nil {
-			l.n.log.Warn("prepared runs are left to other nodes, which start them late", "runs", l.prepared.Len(), "error", err)
-		}
-		cancel()
+		l.drain(hard, chores)
 	}
 	l.prepared.Forget()
-	if !l.session.Lost() {
-		l.drainCommands(hard)
-		chores.Wait()
-		// MySQL may be away: outcomes can be spooled, and rows are found by peers.
-		bounded, cancel := context.WithTimeout(context.Background(), 2*l.session.Timings.SQL.Read)
-		l.retire(bounded)
-		cancel()
-	}
 	end()
 	chores.Wait()
 	living.Wait()
+
 	if l.session.Lost() {
-		l.awaitCommands()
-		close(l.over)
-		<-killed // a kill that comes late would hit the commands of the next session
-		failpoint.Here("before", "lost sweep")
-		l.guardSweep(l.session.Timings.Expiry)
-		failpoint.Here("behind", "lost sweep")
-		l.guardOver()
-		failpoint.Here("behind", "lost session") // its outcomes are written, and its rows given back, beside the next one
+		l.endLost(killed)
 		return
 	}
 	l.guardOver()
 	close(l.over)
 	disarm()
 	l.session.Lose(ErrStopped)
+}
+
+// begin starts the loops: those that live as long as the session, those that take work, and chores.
+func (l *life) begin(alive, work context.Context) (living, working, chores *sync.WaitGroup) {
+	begin := func(ctx context.Context, loops ...func(context.Context) error) *sync.WaitGroup {
+		group := new(sync.WaitGroup)
+		for _, run := range loops {
+			group.Go(func() { run(ctx) })
+		}
+		return group
+	}
+	living = begin(alive, l.heartbeat.Run, l.watchdog.Run, l.recorder.Run, l.wishes.Run, l.buriers.Run, l.reaper.Run, l.compensator.Run,
+		l.stops.Run, l.limiter.Run, l.lookout.Run, l.watcher.Run)
+	working = begin(work, l.claimer.Run, l.starter.Run)
+	chores = begin(work, l.tidier.Run, l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.evaluator.Run, l.sender.Run, l.rezoner.Run)
+	return living, working, chores
+}
+
+// drain ends a session whose node stops. Nothing is claimed or started any more: what is only prepared goes back at once.
+func (l *life) drain(hard context.Context, chores *sync.WaitGroup) {
+	bounded, cancel := context.WithTimeout(l.session.Context(), l.session.Timings.SQL.Read)
+	if err := l.starter.GiveBack(bounded); err != nil {
+		l.n.log.Warn("prepared runs are left to other nodes, which start them late", "runs", l.prepared.Len(), "error", err)
+	}
+	cancel()
+	l.drainCommands(hard)
+	chores.Wait()
+
+	// MySQL may be away: ends can be spooled, and other nodes find the rows.
+	bounded, cancel = context.WithTimeout(context.Background(), 2*l.session.Timings.SQL.Read)
+	l.retire(bounded)
+	cancel()
+}
+
+// endLost ends a session that was lost, once its commands are dead. Its ends are written, and its rows given back, beside the next one.
+func (l *life) endLost(killed chan struct{}) {
+	l.awaitCommands()
+	close(l.over)
+	<-killed // a kill that comes late would hit the commands of the next session
+	failpoint.Here("before", "lost sweep")
+	l.guardSweep(l.session.Timings.Expiry)
+	failpoint.Here("behind", "lost sweep")
+	l.guardOver()
+	failpoint.Here("behind", "lost session")
 }
 
 // kill asks the commands to stop, and does not ask any more after the grace.
