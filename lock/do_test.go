@@ -44,6 +44,9 @@ func setUp(t *testing.T) *fixture {
 	if _, _, err := migrator.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := migrator.Raw().Exec("INSERT INTO locks (id, name) VALUES (2, 'two'), (3, 'three')"); err != nil {
+		t.Fatal(err)
+	}
 	migrator.Close()
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -92,7 +95,7 @@ func (f *fixture) begin() *begin { return &begin{f: f, launch: f.run()} }
 func (b *begin) change() lock.Change {
 	return lock.Change{
 		Name:  "start",
-		Locks: []sql.LockID{sql.BucketLock(2), sql.BucketLock(1)},
+		Locks: []sql.LockID{3, 2},
 		Rows: func(tx *sql.Tx) error {
 			b.rows++
 			n, err := trip.Start(tx, session, 0, []trip.Launch{b.launch}, 1, 1)
@@ -258,7 +261,7 @@ func TestEndedContext(t *testing.T) {
 func TestMissingLockRow(t *testing.T) {
 	f := setUp(t)
 	k := f.begin()
-	if _, err := f.beside.Raw().Exec("DELETE FROM locks WHERE id = ?", sql.BucketLock(2)); err != nil {
+	if _, err := f.beside.Raw().Exec("DELETE FROM locks WHERE id = ?", 3); err != nil {
 		t.Fatal(err)
 	}
 	for name, do := range map[string]func(context.Context, lock.Change) error{"Do": f.x.Do, "Alone": f.x.Alone} {
