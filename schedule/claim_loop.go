@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -65,7 +66,8 @@ func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err erro
 	full := now >= c.fullAt
 	own := shareOf(c.Session)
 	own.Before = now.Add(c.LookAhead)
-	neglected := trip.Slice{ToHash: job.Hashes, Before: now.Add(-neglect)}
+	// Any hash that a row can have: one that somebody has changed by hand is in nobody's share.
+	neglected := trip.Slice{FromHash: math.MinInt16, ToHash: math.MaxInt16 + 1, Before: now.Add(-neglect)}
 	if !full {
 		own.From, neglected.From = c.mark, c.mark
 	}

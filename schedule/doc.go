@@ -7,6 +7,7 @@
 //	judge.go      gives each run a verdict, by pure policies; those in overlap.go, slot.go and stops.go too
 //	write.go      writes the verdicts, and wakes the runs that come next
 //	overdue.go  finds idle runs that are due, and prepared ones that their owner did not start in time, and starts them here
+//	homeless.go ends runs that no living node may run, once it is too late for them
 //	idle.go     prepares idle runs ahead of time
 //	stops.go    knows what is paused or disabled for many jobs
 //

@@ -23,7 +23,8 @@ func (s *Starter) homeless(ctx context.Context, others []trip.Held, now job.Micr
 	ends := s.homelessOnes(ctx, runs, stops, now)
 	for _, h := range others {
 		version, _ := s.Definitions.latestOf(h.JobID)
-		if len(out) < startBatch && h.Hash >= share.FromHash && h.Hash < share.ToHash && h.Kind == trip.Schedule && ends[lateRun{h.JobID, version, h.Due}] {
+		mine := h.Hash >= share.FromHash && h.Hash < share.ToHash
+		if mine && len(out) < startBatch && h.Kind == trip.Schedule && ends[lateRun{h.JobID, version, h.Due}] {
 			out = append(out, h)
 		}
 	}

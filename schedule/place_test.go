@@ -252,3 +252,13 @@ func TestNoDefinition(t *testing.T) {
 	c.want("the other one starts", m.starts(10), "good@10")
 	c.want("it says so", c.rows("SELECT name FROM job WHERE error <> '' AND next_due IS NULL"), "gone")
 }
+
+// TestHashOutOfRange: a job whose hash somebody has changed is in nobody's share, and claimed all the same.
+func TestHashOutOfRange(t *testing.T) {
+	c := newCluster(t)
+	m := c.member(1, c.dsn)
+	id := c.create(every("odd", 10), t0)
+	c.exec("UPDATE job SET hash = -24030 WHERE id = ?", id)
+	m.claims(15)
+	c.want("it is claimed", c.rows("SELECT state FROM run WHERE job_id = "+fmt.Sprint(id)+" ORDER BY due LIMIT 1"), "prepared")
+}
