@@ -18,7 +18,7 @@ const (
 
 // counters are what such a warning has beside its error. One with anything else, as the id of a run, is about that one
 // thing, and is always said.
-var counters = []string{"error", "in", "again_in", "lease_age", "tasks", "waiting"}
+var counters = []string{"error", "in", "again_in", "lease_age", "runs", "waiting"}
 
 // steady is a handler of a log that holds back warnings that repeat each other: the same message with the same error. It
 // says how many it held back with the next one. Nothing but warnings with an error is ever held back.

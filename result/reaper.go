@@ -2,6 +2,7 @@ package result
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -82,17 +83,16 @@ func (r *Reaper) Reap(ctx context.Context) (lost int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	var failed []error
 	for _, owner := range owners {
 		if _, lives := living[owner]; lives {
 			continue
 		}
 		n, err := r.bury(ctx, owner)
 		lost += n
-		if err != nil {
-			return lost, err
-		}
+		failed = append(failed, err) // one that fails does not keep the others
 	}
-	return lost, nil
+	return lost, errors.Join(failed...)
 }
 
 // bury ends the executing runs of one dead session.

@@ -71,7 +71,7 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (f
 
 	// Schedules are computed here, before any row is locked.
 	plans := c.compute(ctx, candidates, now)
-	return len(candidates), c.write(ctx, plans, now)
+	return len(candidates), c.writeHalves(ctx, plans, now)
 }
 
 // learn caches the definitions that the candidates need.
@@ -133,7 +133,9 @@ func (c *Claimer) plan(candidate trip.Candidate, d *Definition, work *job.Work, 
 	p := plan{Candidate: candidate, broken: d.Err, elsewhere: !d.admits(c.Labels)}
 	if p.broken == nil {
 		p.rank, p.grouped = d.Spec.Priority, d.Spec.Group != ""
-		p.dueTimes = dueFrom(d.Spec, work.On(d.Schedule), candidate.Cursor(), candidate.ResumedAt(), now, now.Add(c.LookAhead))
+		stops, _ := c.Stops.now()
+		resumed := max(candidate.ResumedAt(), resumedWith(stops, candidate.AppID, now))
+		p.dueTimes = dueFrom(d.Spec, work.On(d.Schedule), candidate.Cursor(), resumed, now, now.Add(c.LookAhead))
 	}
 	return p
 }

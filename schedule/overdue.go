@@ -51,7 +51,7 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Du
 		h.Claim++
 		runs = append(runs, h.Run)
 	}
-	verdicts, err := s.decide(ctx, runs, holders, now)
+	verdicts, err := s.decideHalves(ctx, runs, holders, now)
 	if err != nil {
 		return overduePeriod, err
 	}
@@ -163,8 +163,8 @@ func (s *Starter) findIn(r sql.Reader, owners []trip.Owner, state trip.State, be
 			return nil, nil, err
 		}
 		for _, h := range page {
-			if h.Owner == s.Session.Number() && s.Prepared.Has(h.Launch) {
-				continue // it waits for its turn
+			if h.Owner == s.Session.Number() && s.Prepared.Has(h.Launch) || s.aside.rests(h.Launch.Run, s.Session.Now()) {
+				continue // it waits for its turn, or cannot be started
 			}
 			d := defs[h.JobID]
 			if d != nil && !d.admits(s.Labels) {

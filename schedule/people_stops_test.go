@@ -53,7 +53,7 @@ func TestPauseApp(t *testing.T) {
 	}
 	// The pause has ended by itself: it begins anew.
 	p.at(61).pausesApp("shop", job.PauseRequest{})
-	c.wantStops("anew", "app shop 61.0000 alice")
+	c.wantStops("anew", "cluster 1.0000 2.0000 ", "app shop 61.0000 alice")
 	c.want("audit", c.rows("SELECT CONCAT_WS(' ', who, action, kind, NULLIF(app, ''), NULLIF(reason, '')) FROM audit ORDER BY id"),
 		"alice pause app shop stocktaking", "alice pause app shop", "alice pause cluster", "alice resume cluster",
 		"go-crontab resume app shop it was paused until 2026-11-02T12:01:00Z", "alice pause app shop")

@@ -102,5 +102,5 @@ func (c *Claimer) claimSlow(ctx context.Context, candidate trip.Candidate) error
 		}
 		p.broken, p.dueTimes = err, dueTimes{}
 	}
-	return c.write(ctx, []plan{p}, c.Session.Now())
+	return c.writeHalves(ctx, []plan{p}, c.Session.Now())
 }

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -47,14 +48,15 @@ type Starter struct {
 	woken wake
 	pace  *pace
 
-	room *room
-	busy int // how many looks in a row found overdue runs that could not be judged
+	room  *room
+	aside *aside
+	busy  int // how many looks in a row found overdue runs that could not be judged
 }
 
 // NewStarter completes a starter. Run it.
 func NewStarter(s Starter) *Starter {
 	s.freed, s.woken, s.pace = newWake(), newWake(), new(pace)
-	s.room = new(room)
+	s.room, s.aside = new(room), new(aside)
 	return &s
 }
 
@@ -80,14 +82,13 @@ func (s *Starter) start(ctx context.Context, now, before job.Micros) (int, error
 	if s.Ends != nil { // rule 10: a run that is known to be over does not stand in the way of the next one
 		s.Ends.Push(ctx, jobsOf(runs))
 	}
-	verdicts, err := s.decide(ctx, runs, nil, now)
+	verdicts, err := s.decideHalves(ctx, runs, nil, now)
 	if err != nil {
-		for _, r := range runs {
+		for _, r := range runs { // those that were decided have left the set, or have an instant of their own
 			s.Prepared.Return(r, now.Add(retryPause))
 		}
-		return len(runs), err
 	}
-	return len(runs), s.learn(ctx, verdicts, now)
+	return len(runs), errors.Join(err, s.learn(ctx, verdicts, now))
 }
 
 // takeFitting takes prepared runs that are due before an instant, as many as there is room for, which is reserved then.

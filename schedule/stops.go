@@ -114,6 +114,16 @@ func unclaimed(stops []trip.Stop, now job.Micros) (apps []int32, all bool) {
 	return apps, false
 }
 
+// resumedWith is when the last pause ended that an app had as a whole; zero: none has ended lately.
+func resumedWith(stops []trip.Stop, app int32, now job.Micros) (at job.Micros) {
+	for i := range stops {
+		if s := &stops[i]; s.Over(now) && (s.Kind == trip.StopCluster || s.AppID == app) {
+			at = max(at, s.Until)
+		}
+	}
+	return at
+}
+
 // pausedJob: a pause stops the schedule, not what people ask for. Backfills rest while it lasts.
 func pausedJob(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	why := j.pause(r.AppID, now)

@@ -134,7 +134,7 @@ func TestSessionOutlivesItsRegistration(t *testing.T) {
 func TestMint(t *testing.T) {
 	f := setUp(t)
 	one, two := f.join("one"), f.join("two")
-	base := int64(one.Number()) << 32
+	base := int64(one.Number()) << counterBits
 	for _, c := range []struct {
 		n    int
 		want int64
@@ -143,11 +143,11 @@ func TestMint(t *testing.T) {
 			t.Errorf("%d ids begin with %d, want %d", c.n, got, base+c.want)
 		}
 	}
-	if got, want := two.Mint(1), int64(two.Number())<<32+1; got != want || two.Number() <= one.Number() {
+	if got, want := two.Mint(1), int64(two.Number())<<counterBits+1; got != want || two.Number() <= one.Number() {
 		t.Errorf("another session gives %d, its number is %d behind %d; want %d", got, two.Number(), one.Number(), want)
 	}
 
-	const last = 1<<32 - 1<<20 - 1
+	const last = 1<<counterBits - 1<<20 - 1
 	one.minted.Store(last - 2)
 	if got := one.Mint(2); got != base+last-1 || one.Lost() {
 		t.Errorf("nearly the last two begin with %d, it is lost: %v; want %d, false", got, one.Lost(), base+last-1)

@@ -259,13 +259,13 @@ func (s *Session) Peers() []map[string]string { return s.members.Load().Labels }
 func (s *Session) Number() trip.Owner { return s.number }
 
 // counterBits are the low bits of a run's id: a counter of the session that made it. The other bits are the session's number.
-const counterBits = 32
+const counterBits = 38
 
 // lastIDs are left for whoever mints while the session ends for want of ids.
 const lastIDs = 1 << 20
 
-// Mint returns the first of n run ids that nobody else uses. A session that has nearly used up its ids, four billion of them, is
-// lost, and the next one begins anew.
+// Mint returns the first of n run ids that nobody else uses. A session that has nearly used up its ids is lost, and the next one
+// begins anew: after 270 billion runs.
 func (s *Session) Mint(n int) (run int64) {
 	last := s.minted.Add(int64(n))
 	if last >= 1<<counterBits-lastIDs {

@@ -94,6 +94,10 @@ func (db *DB) RaiseWatermark(ctx context.Context, seen Watermark, at job.Micros)
 // RestoredReason is why a cluster is paused whose database was restored.
 const RestoredReason = "the database was restored: see docs/backup.md"
 
+// livesSkipped is how many sessions there were, at most, since the backup. Their numbers are not used again: the ids of runs begin
+// with them, and others know runs by their ids.
+const livesSkipped = 10_000
+
 // AcceptRestore has nodes use a database that was restored: it draws a new epoch, which stands before those that it takes
 // the place of, notes the instant before which no due time is started any more, and pauses the cluster, so that nothing
 // starts before somebody has decided what may repeat. Doing it twice does no harm.
@@ -118,6 +122,13 @@ func (db *DB) AcceptRestore(ctx context.Context) error {
 			VALUES ('cluster', ?, 'migrate', ?)
 			ON DUPLICATE KEY UPDATE until = 0, reason = VALUES(reason)`
 		if _, err := tx.exec("pause the restored cluster", pause, int64(at), RestoredReason); err != nil {
+			return err
+		}
+		const skip = `
+			INSERT INTO life (id, session, node, started, gone)
+			SELECT COALESCE(MAX(id), 0) + ?, ?, 'migrate', ?, ? FROM life`
+		restored := uuid.New()
+		if _, err := tx.exec("skip numbers of sessions", skip, livesSkipped, restored[:], int64(at), int64(at)); err != nil {
 			return err
 		}
 		_, err := tx.InsertAudit(&job.Entry{Actor: job.Actor{Who: "migrate", Origin: "program"}, At: at, Action: job.ActionPause, Kind: job.KindCluster, Reason: RestoredReason})

@@ -3,14 +3,18 @@ package edit
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
 
-// EndPauses removes pauses of apps and of the cluster that have ended by themselves, and says so in the audit, in the name of a node.
-// Any number of nodes may do it at once. If we die before the commit, others do it.
+// pauseKept is how long the row of a pause that is over stays: claims judge by it what was due meanwhile.
+const pauseKept = 24 * time.Hour
+
+// EndPauses says in the audit, in the name of a node, which pauses of apps and of the cluster have ended by themselves, and removes the
+// rows of those that ended a day ago. Any number of nodes may do it at once. If we die before the commit, others do it.
 func (e *Editor) EndPauses(ctx context.Context, node string) error {
 	stops, err := trip.Stops(e.DB.Reader(ctx))
 	if err != nil {
@@ -19,7 +23,7 @@ func (e *Editor) EndPauses(ctx context.Context, node string) error {
 	now := e.Session.Now()
 	var failed []error
 	for _, s := range stops {
-		if s.Kind != trip.StopCluster && s.Kind != trip.StopApp || s.Until == 0 || s.Until > now {
+		if !s.Over(now) || s.Told() && s.Until > now.Add(-pauseKept) {
 			continue
 		}
 		failed = append(failed, e.endPause(ctx, s.Name, node))
@@ -27,16 +31,19 @@ func (e *Editor) EndPauses(ctx context.Context, node string) error {
 	return errors.Join(failed...)
 }
 
-// endPause removes the pause of an app, or with "" of the cluster, if it is over.
+// endPause notes that the pause of an app, or with "" of the cluster, is over, or removes it if the audit says so already.
 func (e *Editor) endPause(ctx context.Context, app, node string) error {
 	return e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		was, err := lockPause(tx, app, now)
 		if err != nil || was.Kind == "" || was.lasts {
 			return nil, err
 		}
+		if was.Told() {
+			_, err := trip.DropStop(tx, was.Kind, app)
+			return nil, err
+		}
 		line := pauseEnded(was.Stop)
 		line.Actor.Origin = node
-		_, err = trip.DropStop(tx, was.Kind, app)
-		return line, err
+		return line, trip.EndPause(tx, was.Stop, was.Until)
 	})
 }

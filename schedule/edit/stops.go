@@ -121,7 +121,7 @@ func beginPause(
 	switch {
 	case was.lasts:
 		stop.Since = was.Since
-	case was.Kind != "":
+	case was.Kind != "" && !was.Told():
 		lines = append(lines, pauseEnded(was.Stop))
 	}
 
@@ -130,19 +130,17 @@ func beginPause(
 	return pauseOf(stop), append(lines, line), trip.PutStop(tx, stop)
 }
 
-// ResumeApp ends the pause of an app, or with "" of the cluster. What its jobs were due meanwhile has ended skipped.
+// ResumeApp ends the pause of an app, or with "" of the cluster. The misfire policies of its jobs judge what was due meanwhile.
 func (e *Editor) ResumeApp(ctx context.Context, app string) error {
 	err := e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		was, err := lockPause(tx, app, now)
-		if err != nil || was.Kind == "" {
+		switch {
+		case err != nil || was.Kind == "" || !was.lasts && was.Told():
 			return nil, err
+		case !was.lasts:
+			return pauseEnded(was.Stop), trip.EndPause(tx, was.Stop, was.Until)
 		}
-		line := appLine(job.ActionResume, app)
-		if !was.lasts {
-			line = pauseEnded(was.Stop)
-		}
-		_, err = trip.DropStop(tx, scopeOf(app), app)
-		return line, err
+		return appLine(job.ActionResume, app), trip.EndPause(tx, was.Stop, now)
 	})
 	if err == nil {
 		e.Soon()

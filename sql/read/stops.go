@@ -26,7 +26,9 @@ func pauses(r sql.Reader) (out []job.Pause, err error) {
 		default:
 			continue
 		}
-		out = append(out, p)
+		if p.Until == 0 || !s.Told() {
+			out = append(out, p)
+		}
 	}
 	return out, err
 }

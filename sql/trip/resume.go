@@ -1,6 +1,7 @@
 package trip
 
 import (
+	"maps"
 	"slices"
 
 	"go-crontab/job"
@@ -52,6 +53,15 @@ func Break(tx *sql.Tx, why map[int64]string) error {
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', error VARCHAR(512) PATH '$[1]')) n
 		STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.id
 		SET j.error = n.error`
-	_, err := tx.Exec("mark jobs as broken", query, r.json())
+	if _, err := tx.Exec("mark jobs as broken", query, r.json()); err != nil {
+		return err
+	}
+	note := `
+		INSERT INTO audit (at, who, action, kind, ref, app, name, reason)
+		SELECT ` + serverNow + `, ?, ?, ?, j.id, a.name, j.name, j.error
+		FROM job j FORCE INDEX (PRIMARY)
+		STRAIGHT_JOIN app a ON a.id = j.app_id
+		WHERE j.id IN ` + list(maps.Keys(why))
+	_, err := tx.Exec("audit broken jobs", note, job.Itself, job.ActionBreak, job.KindJob)
 	return err
 }

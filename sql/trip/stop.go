@@ -35,6 +35,15 @@ func (s *Stop) Pauses(app int32, now job.Micros) bool {
 	return s.Kind == StopCluster || s.Kind == StopApp && s.AppID == app
 }
 
+// Over reports whether the stop is a pause that is over at an instant. Its row stays for a day: claims judge by it what was due
+// meanwhile.
+func (s *Stop) Over(now job.Micros) bool {
+	return (s.Kind == StopCluster || s.Kind == StopApp) && s.Until != 0 && s.Until <= now
+}
+
+// Told reports whether the audit says that the pause is over: then nobody is named any more who has paused.
+func (s *Stop) Told() bool { return s.Who == "" }
+
 // Words says by whom and why, as the end of a sentence.
 func (s *Stop) Words() (text string) {
 	if s.Who != "" {
@@ -67,6 +76,12 @@ func PutStop(tx *sql.Tx, s Stop) error {
 		VALUES (?, ?, ?, ?, ?, ?, ?)`
 	_, err := tx.Exec("write stop", query, s.Kind, s.Name, s.AppID, int64(s.Since), int64(s.Until), s.Who, s.Reason)
 	return err
+}
+
+// EndPause notes that a pause is over since an instant, and that the audit says so.
+func EndPause(tx *sql.Tx, s Stop, at job.Micros) error {
+	s.Until, s.Who, s.Reason = at, "", ""
+	return PutStop(tx, s)
 }
 
 // DropStop removes a stop, and reports whether there was one.

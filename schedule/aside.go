@@ -1,0 +1,81 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// asidePause is how long a run rests whose start MySQL refuses for what its rows say: it will be refused again.
+const asidePause = 30 * time.Second
+
+// aside holds such runs that no set of this node holds, so that not each look meets them again.
+type aside struct {
+	mu    sync.Mutex
+	until map[int64]job.Micros // by run
+}
+
+func (a *aside) put(run int64, until job.Micros) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.until == nil {
+		a.until = map[int64]job.Micros{}
+	}
+	a.until[run] = until
+}
+
+// rests reports whether a run is set aside at an instant.
+func (a *aside) rests(run int64, now job.Micros) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	until, is := a.until[run]
+	if is && now >= until {
+		delete(a.until, run)
+	}
+	return is && now < until
+}
+
+// decideHalves decides on runs in one transaction. If MySQL refuses that for what some row says, it tries both halves, until the run
+// that is to blame is alone. That one is set aside.
+func (s *Starter) decideHalves(ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros) ([]verdict, error) {
+	verdicts, err := s.decide(ctx, runs, holders, now)
+	switch {
+	case err == nil || !sql.BlamesRows(err):
+		return verdicts, err
+	case len(runs) == 1:
+		r := &runs[0]
+		s.Log.Error("MySQL refuses the start of a run, which rests for a while", "run", r.Launch, "job_id", r.JobID, "due", r.Due, "error", err)
+		s.Prepared.Return(*r, now.Add(asidePause))
+		s.aside.put(r.Run, now.Add(asidePause))
+		return nil, nil
+	}
+	half := len(runs) / 2
+	one, failed := s.decideHalves(ctx, runs[:half], holders, now)
+	two, err := s.decideHalves(ctx, runs[half:], holders, now)
+	return append(one, two...), errors.Join(failed, err)
+}
+
+// writeHalves claims jobs in one transaction. If MySQL refuses that for what some row says, it tries both halves, until the job that is
+// to blame is alone. That one gets no due times until somebody edits it.
+func (c *Claimer) writeHalves(ctx context.Context, plans []plan, now job.Micros) error {
+	err := c.write(ctx, plans, now)
+	switch {
+	case err == nil || !sql.BlamesRows(err):
+		return err
+	case len(plans) == 1:
+		p := plans[0]
+		if p.broken != nil { // not even that can be written
+			return err
+		}
+		p.broken, p.dueTimes = fmt.Errorf("MySQL refuses its due times: %w", err), dueTimes{}
+		return c.write(ctx, []plan{p}, now)
+	}
+	half := len(plans) / 2
+	return errors.Join(c.writeHalves(ctx, plans[:half], now), c.writeHalves(ctx, plans[half:], now))
+}
