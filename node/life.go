@@ -135,7 +135,7 @@ func (l *life) newWatch() {
 // newChores makes what cleans up, tells people, and counts.
 func (l *life) newChores() {
 	n, s := l.n, l.session
-	behind := func() bool { return l.lookout.Behind(s.Now()) }
+	behind := func() bool { return l.lookout.Behind(s.Now(), l.stops.Any()) }
 	l.tidier = n.newTidier(s, behind)
 	l.retainer = n.newRetainer(s, behind)
 	l.trimmer = n.newTrimmer(s, l.lookout.NoLimits, behind)

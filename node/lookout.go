@@ -74,10 +74,11 @@ func (l *lookout) FirstIdle() job.Micros {
 
 // Behind reports whether due times wait that should have been started, or claimed, a while ago: then chores can wait. It is false
 // if nobody knows.
-func (l *lookout) Behind(now job.Micros) bool {
+// The cursors of paused jobs stand still: while something is paused, they say nothing.
+func (l *lookout) Behind(now job.Micros, paused bool) bool {
 	g, ok := l.seen()
 	late := now.Add(-behindBy)
-	return ok && (g.FirstIdle != 0 && g.FirstIdle < late || g.FirstCursor != 0 && g.FirstCursor < late)
+	return ok && (g.FirstIdle != 0 && g.FirstIdle < late || !paused && g.FirstCursor != 0 && g.FirstCursor < late)
 }
 
 // NothingToClaim reports that a moment ago nothing was to be claimed that is due before an instant.

@@ -42,6 +42,7 @@ func TestOneBadJobHoldsUpNoOther(t *testing.T) {
 	c := newCluster(t)
 	dsn, proxy := c.proxied()
 	m := c.member(1, dsn)
+	c.exec("INSERT INTO app (id, name) VALUES (1, 'default')")
 	ids := map[string]int64{}
 	for i := range 5 {
 		name := fmt.Sprintf("j%d", i)

@@ -90,6 +90,12 @@ func (s *Stops) isOver() bool {
 	})
 }
 
+// Any reports whether something is paused, or was when this node looked last.
+func (s *Stops) Any() bool {
+	rows, _ := s.now()
+	return len(rows) > 0
+}
+
 // now returns the stops. They are not to be relied on if they are not fresh.
 func (s *Stops) now() (rows []trip.Stop, fresh bool) {
 	if s == nil {

@@ -131,7 +131,7 @@ func (a *applying) passedUnchanged(ctx context.Context) error {
 	}
 	for i := range a.pauses {
 		if !a.pauses[i].over {
-			return a.seen(ctx)
+			return a.seen(ctx, 0)
 		}
 	}
 	return nil

@@ -16,7 +16,8 @@ const usualStopsSeen = 3500 * time.Millisecond
 
 // seen waits until nothing is started against a stop any more that is committed by now. No node is asked: one that has not read the
 // stops for some time starts nothing.
-func (e *Editor) seen(ctx context.Context) error {
+// Far from MySQL, runs that were started before that may be spawned for longer: their rows say until when.
+func (e *Editor) seen(ctx context.Context, app int32) error {
 	wait := e.StopsSeen
 	if wait == 0 {
 		wait = usualStopsSeen
@@ -25,8 +26,12 @@ func (e *Editor) seen(ctx context.Context) error {
 	case <-ctx.Done():
 		return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", context.Cause(ctx))}
 	case <-time.After(wait):
-		return nil
 	}
+	until, err := trip.SpawnByOf(e.DB.Reader(ctx), app)
+	if err != nil {
+		return &sql.Unknown{Err: fmt.Errorf("the change is made; a run that was starting may still begin: %w", err)}
+	}
+	return e.passed(ctx, until)
 }
 
 // PauseApp stops the due times of all jobs of an app, those that it will get included, or with "" of the whole cluster, until
@@ -62,7 +67,7 @@ func (e *Editor) PauseApp(ctx context.Context, app string, r job.PauseRequest) (
 		return job.Pause{}, err
 	}
 	// Also when nothing changed: a repeated request must not return before the original one.
-	return p, e.seen(ctx)
+	return p, e.seen(ctx, numbers[app])
 }
 
 // numbersOf is the number of an app, by its name; that of the cluster is zero.
@@ -186,7 +191,7 @@ func (e *Editor) DisableHandler(ctx context.Context, key, reason string) error {
 	if err != nil {
 		return err
 	}
-	return e.seen(ctx)
+	return e.seen(ctx, 0)
 }
 
 // EnableHandler has jobs with a handler started again. A handler that is not disabled stays as it is.

@@ -1,7 +1,9 @@
 package trip
 
 import (
+	"go-crontab/job"
 	"go-crontab/sql"
+	"slices"
 
 	"github.com/google/uuid"
 )
@@ -87,4 +89,26 @@ func Release(tx *sql.Tx, session Owner, state State, launches []Launch) (int64, 
 	n, err := tx.Exec("release runs", query)
 	tx.Freed(n)
 	return n, err
+}
+
+// SpawnByOf is until when a run that executes may still be spawned, of an app or with zero of any; zero: none executes. It takes no lock.
+func SpawnByOf(r sql.Reader, app int32) (job.Micros, error) {
+	owners, err := Owners(r)
+	if err != nil || len(owners) == 0 {
+		return 0, err
+	}
+	query := `
+		SELECT COALESCE(MAX(spawn_by), 0)
+		FROM run FORCE INDEX (live)
+		WHERE owner IN ` + list(slices.Values(owners)) + ` AND state = 'executing' AND (? = 0 OR app_id = ?)`
+
+	scan := func(rows *sql.Rows) (at job.Micros, err error) {
+		err = rows.Scan(&at)
+		return at, err
+	}
+	found, err := sql.Select(r, "read spawn windows", scan, query, app, app)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0], nil
 }
