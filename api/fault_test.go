@@ -27,7 +27,6 @@ type broken struct {
 	err     error // of every method but those in fine
 	fine    string
 	during  func(context.Context)
-	version int64 // of the job that Pause returns
 
 	mu    sync.Mutex
 	calls []string

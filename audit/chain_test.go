@@ -34,8 +34,8 @@ type fakeSession struct {
 }
 
 func (s *fakeSession) Share() (index, of int) { return s.index, s.of }
-func (s *fakeSession) Fresh() bool                     { return true }
-func (s *fakeSession) Now() job.Micros                 { return s.now }
+func (s *fakeSession) Fresh() bool            { return true }
+func (s *fakeSession) Now() job.Micros        { return s.now }
 
 func setUp(t *testing.T) *place {
 	t.Helper()

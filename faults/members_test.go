@@ -24,7 +24,6 @@ import (
 	"go-crontab/internal/members"
 	"go-crontab/internal/privatedb"
 	"go-crontab/internal/testdb"
-	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/session"
 	crontab "go-crontab/sql"
