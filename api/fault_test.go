@@ -24,9 +24,9 @@ import (
 
 // broken is an editor whose changes end as a test wants.
 type broken struct {
-	err     error // of every method but those in fine
-	fine    string
-	during  func(context.Context)
+	err    error // of every method but those in fine
+	fine   string
+	during func(context.Context)
 
 	mu    sync.Mutex
 	calls []string
