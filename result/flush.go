@@ -2,6 +2,8 @@ package result
 
 import (
 	"context"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
 	"time"
 )
 
@@ -34,11 +36,18 @@ func (r *Recorder) noteFailure(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case err == nil || r.batch.Culprit():
+	case err == nil || r.batch.Culprit() || sql.IsLockWait(err):
 		r.failing = time.Time{}
 	case r.failing.IsZero():
 		r.failing = time.Now()
 	}
+}
+
+// isKept reports whether somebody had locked a row that the end of a run needs, at the last try.
+func (r *Recorder) isKept(l trip.Launch) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.kept[l]
 }
 
 // FailingFor is how long every transaction of the recorder has failed; zero: the last one did not.

@@ -29,8 +29,9 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	waiting []trip.End
-	urgent  bool      // an end among them lets another run begin
-	failing time.Time // since when every transaction has failed; zero: the last one did not
+	urgent  bool                 // an end among them lets another run begin
+	kept    map[trip.Launch]bool // whose rows, or those of their jobs, somebody had locked at the last try
+	failing time.Time            // since when every transaction has failed; zero: the last one did not
 	signal  chan struct{}
 	writing chan struct{} // held by whoever writes
 	batch   sql.Batch
@@ -177,6 +178,9 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 	}
 
 	others, err := r.finishAlone(ctx, ends)
+	if sql.IsLockWait(err) { // somebody keeps the row of a run locked: together with what concerns others, such rows are skipped
+		others, err = ends, nil
+	}
 	if err == nil && len(others) > 0 {
 		f := &finisher{exclusion: r.Exclusion, session: r.Session, owner: r.Session.Number(), woken: r.Woken}
 		err = f.finish(ctx, others, func(done, left []trip.End) {
@@ -199,7 +203,7 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 func (r *Recorder) finishAlone(ctx context.Context, ends []trip.End) (others []trip.End, err error) {
 	var alone, again []trip.End
 	for _, e := range ends {
-		if e.Again == 0 {
+		if e.Again == 0 && !r.isKept(e.Launch) {
 			alone = append(alone, e)
 		} else {
 			again = append(again, e)
@@ -257,6 +261,7 @@ func (r *Recorder) settled(written, later []trip.End) {
 	}
 
 	r.mu.Lock()
+	r.kept = last
 	rest, behind := r.waiting[:0:0], []trip.End(nil)
 	for _, e := range r.waiting {
 		switch {

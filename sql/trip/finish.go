@@ -128,7 +128,7 @@ func finishRich(tx *sql.Tx, session Owner, ends []*End, guard string) (int64, er
 			bytes BIGINT PATH '$[9]', kept BIGINT PATH '$[10]')) n
 		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.id
 		SET r.state = 'ended', r.owner = -2, r.outcome = n.outcome, r.final = n.final,
-			r.started = IF(n.started = 0, r.started, n.started), r.ended = n.ended, r.exit_code = n.exit_code, r.sig = n.sig, r.reason = n.reason,
+			r.started = IF(n.started = 0, GREATEST(r.started, r.due_now), n.started), r.ended = n.ended, r.exit_code = n.exit_code, r.sig = n.sig, r.reason = n.reason,
 			r.output_bytes = n.bytes, r.output_kept = n.kept
 		WHERE r.claim = n.claim AND r.owner = ? AND r.state = 'executing'` + guard
 
