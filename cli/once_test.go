@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -11,13 +12,18 @@ import (
 // another time under another.
 func TestOnceThoughTheAnswerIsLost(t *testing.T) {
 	t.Parallel()
+	var mu sync.Mutex // net/http sends a request again while the handler of the first one may still be ending
 	var keys []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			_, _ = w.Write([]byte(fakeJob))
 			return
 		}
-		if keys = append(keys, r.Header.Get("Idempotency-Key")); len(keys)%3 != 0 { // the first time net/http itself repeats it
+		mu.Lock()
+		keys = append(keys, r.Header.Get("Idempotency-Key"))
+		n := len(keys)
+		mu.Unlock()
+		if n%3 != 0 { // the first time net/http itself repeats it
 			panic(http.ErrAbortHandler) // the connection ends without an answer
 		}
 		w.WriteHeader(http.StatusAccepted)

@@ -540,7 +540,7 @@ func TestLongTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback()
-	if _, err := tx.Exec("UPDATE locks SET n = n + 1 WHERE id = 3"); err != nil {
+	if _, err := tx.Exec("UPDATE locks SET n = n + 1 WHERE id = 0"); err != nil {
 		t.Fatal(err)
 	}
 	list, _, err := p.db.LongTransactions(p.Context(), 0)
