@@ -60,8 +60,8 @@ func TestAppPauseHolds(t *testing.T) {
 	if _, doubles := l.counts(); doubles != 0 {
 		t.Errorf("%d due times were executed twice", doubles)
 	}
-	n.await("the pauses are cleared away", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM stop") == 0 })
-	if k := c.count("SELECT COUNT(*) FROM run WHERE outcome = 'skipped' AND reason NOT LIKE 'paused with%: load' AND reason NOT LIKE 'paused from%: load' AND reason NOT LIKE 'overlap%'"); k != 0 {
+	n.await("the pauses are over", 10*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM stop WHERE until = 0") == 0 })
+	if k := c.count("SELECT COUNT(*) FROM run WHERE outcome = 'skipped' AND reason NOT LIKE 'paused with%: load' AND reason NOT LIKE 'paused from%: load' AND reason NOT LIKE 'the job was paused until %' AND reason NOT LIKE 'overlap%'"); k != 0 {
 		t.Errorf("%d runs were skipped for another reason", k)
 	}
 }

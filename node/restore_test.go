@@ -129,8 +129,9 @@ func setUpRestoring(t *testing.T) *restoring {
 	}
 	one.await("it runs", 15*time.Second, func() bool { n, _ := c.l.counts(); return n > 3 && mark() > 2 })
 	take := c.backup()
-	c.soon = one.Now().Add(8 * time.Second).UTC().Truncate(time.Second)
+	c.soon = one.Now().Add(9 * time.Second).UTC().Truncate(time.Second)
 	c.once = one.create(job.Spec{Name: "once", At: &c.soon}).ID
+	one.await("it is claimed", 8*time.Second, func() bool { return c.count("SELECT COUNT(*) FROM run WHERE job_id = ?", c.once) == 1 })
 	c.restore = take()
 	backed := mark()
 	one.await("the single one has run, and the watermark has gone on", 30*time.Second, func() bool {
