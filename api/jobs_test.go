@@ -166,7 +166,9 @@ func TestStatuses(t *testing.T) {
 	if _, err := s.db.Raw().Exec(`UPDATE job_version v JOIN job j ON j.id = v.job_id SET v.definition = '{"from":"the future"}' WHERE j.name = 'unreadable'`); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the finished one is", 5*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM run r JOIN job j ON j.id = r.job_id WHERE r.state = 'ended' AND j.name = 'finished'") == 1 })
+	await(t, "the finished one is", 5*time.Second, func() bool {
+		return s.count("SELECT COUNT(*) FROM run r JOIN job j ON j.id = r.job_id WHERE r.state = 'ended' AND j.name = 'finished'") == 1
+	})
 	for _, state := range []string{"active", "paused", "finished", "error"} {
 		_, items := s.walk("/api/v1/jobs?state=" + state)
 		var names []string

@@ -50,6 +50,14 @@ func TestClaimStartsNoMoreThanThereIsRoomFor(t *testing.T) {
 		t.Errorf("%d runs started, want 2", n)
 	}
 	c.want("states", c.rows("SELECT CONCAT(COUNT(*), ' ', state) FROM run GROUP BY state ORDER BY state"), "2 prepared", "2 executing")
+	for slots, want := range map[int][2]int{2: {2, 0}, 8: {5, 3}, 20: {5, 5}} {
+		m.set.slots = slots
+		one, two := m.starter.reserve(5), m.starter.reserve(5)
+		if one != want[0]*job.CallsPerSlot || two != want[1]*job.CallsPerSlot {
+			t.Errorf("%d free slots: two looks for five runs each get %d and %d, want %v slots", slots, one, two, want)
+		}
+		m.starter.unreserve(one + two)
+	}
 	if m.starter.room.reserved != 0 {
 		t.Errorf("%d slots stay reserved", m.starter.room.reserved)
 	}

@@ -22,12 +22,7 @@ const patience = 2 * time.Second
 //
 // Taking a run and starting it are one transaction. If they were two, two nodes could take a run from each other for ever.
 func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Duration, err error) {
-	if !s.mayStart() {
-		return overduePeriod, nil
-	}
-	room := s.reserve(startBatch)
-	defer func() { s.unreserve(room) }()
-	if room == 0 {
+	if !s.mayStart() || s.Executing.Free() <= 0 {
 		return overduePeriod, nil
 	}
 	found, others, err := s.findOverdue(ctx, now)
@@ -38,7 +33,8 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Du
 		return overduePeriod, err
 	}
 
-	found, more := s.fitting(found, &room)
+	found, room, more := s.fitting(found)
+	defer s.unreserve(room)
 	more = more && len(found) > 0
 	found = append(found, s.homeless(ctx, others, now)...) // these need no room
 	if len(found) == 0 {
@@ -58,16 +54,16 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Du
 	return s.nextOverdue(verdicts, more), s.learn(ctx, verdicts, now)
 }
 
-// fitting returns the first of the runs for which there is room, gives back the rest of the room, and reports whether runs are left.
-func (s *Starter) fitting(found []trip.Held, room *int) (fit []trip.Held, more bool) {
+// fitting returns the first of the runs for which there is room, which it reserves, and reports whether runs are left.
+func (s *Starter) fitting(found []trip.Held) (fit []trip.Held, taken int, more bool) {
 	runs := make([]trip.Run, len(found))
 	for i := range found {
 		runs[i] = found[i].Run
 	}
-	n, taken := s.fit(runs, *room)
-	s.unreserve(*room - taken)
-	*room = taken
-	return found[:n], n < len(found)
+	room := s.reserve(len(runs))
+	n, taken := s.fit(runs, room)
+	s.unreserve(room - taken)
+	return found[:n], taken, n < len(found)
 }
 
 // nextOverdue is how long the next look can wait.

@@ -18,7 +18,7 @@ type room struct {
 func (s *Starter) reserve(n int) int {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
-	got := max(0, min(n, s.Executing.Free())*job.CallsPerSlot-s.room.reserved)
+	got := max(0, min(n*job.CallsPerSlot, s.Executing.Free()*job.CallsPerSlot-s.room.reserved))
 	s.room.reserved += got
 	return got
 }

@@ -93,11 +93,11 @@ func (s *Starter) start(ctx context.Context, now, before job.Micros) (int, error
 
 // takeFitting takes prepared runs that are due before an instant, as many as there is room for, which is reserved then.
 func (s *Starter) takeFitting(before job.Micros) (runs []trip.Run, taken int) {
-	room := s.reserve(startBatch)
-	if room == 0 {
+	if s.Executing.Free() <= 0 {
 		return nil, 0
 	}
 	runs = s.Prepared.Take(before, startBatch)
+	room := s.reserve(len(runs))
 	n, taken := s.fit(runs, room)
 	for _, r := range runs[n:] {
 		s.Prepared.Return(r, r.DueNow)
