@@ -107,8 +107,7 @@ bench-page: ## Write what make bench measured into docs/performance.md
 	$(GO) run ./internal/benchpage -page docs/performance.md -plots images bin/bench/*.json
 
 # How often hot functions allocate is the same on any machine; how long they take is for benchstat to compare.
-HOT = { $(GO) test ./schedule ./sql -run '^$$' -bench 'Prepared|Until|InsertRuns|LockTasks|LockJobs' -benchmem -count 6 -benchtime 100x && \
-	$(GO) test ./job -run '^$$' -bench 'CronNext|ParseCron' -benchmem -count 6 -benchtime 2000x; }
+HOT = $(GO) test ./job -run '^$$' -bench 'CronNext|ParseCron' -benchmem -count 6 -benchtime 2000x
 
 bench-compare: ## Hold the hot functions against bench/baseline.txt
 	@mkdir -p bin
@@ -121,7 +120,7 @@ bench-baseline: ## Take the hot functions of now as the baseline
 
 bench-go: deps ## Measure with Go's benchmarks: a cluster in one process, claims, commands, HTTP, the guard
 	$(GO) test ./node -run '^$$' -bench . -benchtime 1x
-	$(GO) test ./sql -run '^$$' -bench . -benchtime 200x
+	$(GO) test ./test/trip -run '^$$' -bench . -benchtime 1x
 	$(GO) test ./execute -run '^$$' -bench 'Bash|BareExec|HTTP' -count 3
 	$(GO) test ./guard -run '^$$' -bench . -count 3
 	$(GO) test ./job -run '^$$' -bench .
