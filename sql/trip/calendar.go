@@ -83,10 +83,11 @@ func calendarsOf(r sql.Reader, jobs []int64) (map[string]*job.Calendar, error) {
 // Referring lists the living jobs that refer to something by its name.
 func Referring(r sql.Reader, kind sql.RefKind, name string) ([]int64, error) {
 	const query = `
-		SELECT job_id
-		FROM job_ref FORCE INDEX (PRIMARY)
-		WHERE kind = ? AND name = ?
-		ORDER BY job_id`
+		SELECT r.job_id
+		FROM job_ref r FORCE INDEX (PRIMARY)
+		STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = r.job_id AND j.living = 1
+		WHERE r.kind = ? AND r.name = ?
+		ORDER BY r.job_id`
 	return sql.Select(r, "list jobs by what they refer to", scanID, query, kind, name)
 }
 
