@@ -297,7 +297,6 @@ func (p *poisoner) round(seed uint64) {
 		}
 	}
 	if seed%8 == 0 { // one that joins has to get along with all that
-		p.must("UPDATE setting SET value = '16' WHERE name = 'buckets'")
 		p.join(fmt.Sprint("late ", seed))
 	}
 	// What was written goes; what it has done to the nodes would show in the next rounds.

@@ -2,7 +2,6 @@ package read
 
 import (
 	"context"
-	"fmt"
 
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -22,10 +21,8 @@ func scanEnding(rows *sql.Rows) (e Ending, err error) {
 	if err := rows.Scan(&e.ID, &e.At, &b); err != nil {
 		return e, err
 	}
-	if e.Runs, err = trip.DecodeNotes(b); err != nil {
-		err = fmt.Errorf("ending %d: %w", e.ID, err)
-	}
-	return e, err
+	e.Runs, _ = trip.DecodeNotes(b) // of a damaged row what can be read: it must not stop those who follow
+	return e, nil
 }
 
 // endingsAtOnce is how many rows one statement reads.
