@@ -135,8 +135,8 @@ fuzz: deps ## Run every fuzz test for a short time (FUZZTIME=10s)
 	done
 
 poison: ROUNDS ?= 100
-poison: deps ## Write what no API would take into all columns of all tables of running nodes (ROUNDS=100, SEED=n the first one)
-	GOCRONTAB_POISON_ROUNDS=$(ROUNDS) GOCRONTAB_POISON_SEED=$(SEED) $(GO) test -race -count 1 -timeout 0 -run '^TestPoison$$' -v ./node
+poison: deps ## Write what no API would take into all columns of all tables of running nodes (ROUNDS=100, SEED=n the first one, else any)
+	GOCRONTAB_POISON_ROUNDS=$(ROUNDS) GOCRONTAB_POISON_SEED=$(or $(SEED),$(shell date +%s)) $(GO) test -race -count 1 -timeout 0 -run '^TestPoison$$' -v ./node
 
 # Real node processes on real servers, see docs/reliability.md. Inside the folder go test shows each line at once.
 FAULTS = cd faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) GOCRONTAB_FAULTS_HOURS=$(HOURS) $(GO) test -tags faults -count 1
