@@ -40,7 +40,7 @@ func TestExplainKnowsWhatHistoryPrints(t *testing.T) {
 			}
 		}
 	}
-	shanghai("job", "add", "berlin", "--schedule", "0 */5 * * * *", "--timezone", "Europe/Berlin", "--", "true")
+	shanghai("job", "add", "berlin", "--schedule", "0 0 1 * * *", "--timezone", "Europe/Berlin", "--", "true")
 
 	shanghai("backfill", "start", "berlin", "--from", "2026-11-02 08:00", "--to", "2026-11-02 08:00", "--wait")
 	const filled = "2026-11-02 08:00:00+08:00"

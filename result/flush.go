@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// flushPause is how long Flush waits after a try that left ends for later.
+const flushPause = 50 * time.Millisecond
+
 // Flush writes the ends that wait until none is left or ctx is over.
 func (r *Recorder) Flush(ctx context.Context) {
 	for r.Waiting() > 0 && ctx.Err() == nil {
@@ -16,7 +19,7 @@ func (r *Recorder) Flush(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(r.batch.Pause()):
+		case <-time.After(flushPause):
 		}
 	}
 }
@@ -35,12 +38,20 @@ func (r *Recorder) Age() time.Duration {
 func (r *Recorder) noteFailure(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.pause = r.batch.Pause()
 	switch {
 	case err == nil || r.batch.Culprit() || sql.IsLockWait(err):
 		r.failing = time.Time{}
 	case r.failing.IsZero():
 		r.failing = time.Now()
 	}
+}
+
+// pauseAfterFailure is how long Run waits after a transaction that failed.
+func (r *Recorder) pauseAfterFailure() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pause
 }
 
 // isKept reports whether somebody had locked a row that the end of a run needs, at the last try.

@@ -32,9 +32,10 @@ type Recorder struct {
 	urgent  bool                 // an end among them lets another run begin
 	kept    map[trip.Launch]bool // whose rows, or those of their jobs, somebody had locked at the last try
 	failing time.Time            // since when every transaction has failed; zero: the last one did not
+	pause   time.Duration        // after the last transaction, if it failed
 	signal  chan struct{}
 	writing chan struct{} // held by whoever writes
-	batch   sql.Batch
+	batch   sql.Batch     // of whoever writes
 }
 
 const (
@@ -89,7 +90,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		switch {
 		case err != nil && ctx.Err() == nil:
 			r.Log.Warn("cannot write how runs ended, trying again", "error", err)
-			pause = r.batch.Pause()
+			pause = r.pauseAfterFailure()
 		case busy:
 			pause, wake = busyPause(kept), r.signal
 			kept++
