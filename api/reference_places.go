@@ -13,7 +13,7 @@ var pathParts = map[place]pathPart{
 	"jobs/{id}":          {"The id of the job.", "17", idPattern, 0},
 	"versions/{version}": {"A version at which the job was.", "3", idPattern, 0},
 	"diff/{other}":       {"Another one.", "5", idPattern, 0},
-	"runs/{id}":          {"The id of the run.", "6f9619ff-8b86-d011-b42d-00cf4fc964ff-12", launchPattern, 0},
+	"runs/{id}":          {"The id of the run.", "274877906951", idPattern, 0},
 	"backfills/{id}":     {"The id of the backfill.", "3", idPattern, 0},
 	"apps/{app}":         {"The app.", "default", nil, job.MaxName},
 	"jobs/{name}":        {"The name of the job. A slash in it is sent as `%2F`.", "backup", nil, job.MaxName},
@@ -40,10 +40,7 @@ type pathPart struct {
 	most    int            // characters
 }
 
-var (
-	idPattern     = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
-	launchPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}-[0-9]{1,19}$`)
-)
+var idPattern = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
 
 // idOf reads an id as it stands in a path: there is but one way to write it.
 func idOf(text string) (id int64, ok bool) {
