@@ -325,12 +325,15 @@ func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
 		if err := c.db.QueryRowContext(ctx, "SELECT COALESCE(MAX(ended), 0) FROM run WHERE due = ?", at.UnixMicro()).Scan(&end); err != nil {
 			return err
 		}
-		us := make([]int64, len(started))
+		// How late a start is counts from when the jobs were shown. The speed counts from the first start: until then, which is up
+		// to half a second, no node has looked.
+		us, first := make([]int64, len(started)), end
 		for i, s := range started {
 			us[i] = s.due + s.late - begin
+			first = min(first, s.due+s.late)
 		}
 		r.Nodes, r.Account, r.Fires = nodes, account, int64(len(started))
-		r.Seconds = max(float64(end-begin)/1e6, 1e-6)
+		r.Seconds = max(float64(end-first)/1e6, 1e-6)
 		r.Rate = float64(r.Fires) / r.Seconds
 		r.Late = lateOf(us)
 		r.cost(before, after)

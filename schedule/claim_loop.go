@@ -22,6 +22,10 @@ const (
 	neglect = time.Second
 	// behindMark is how far the watermark stays behind the clock.
 	behindMark = 10 * time.Second
+	// lanes is how many parts of a backlog are claimed side by side.
+	lanes = 2
+	// laneTurn is for how long a lane goes on before the others are looked at: idle runs, backfills, what is neglected.
+	laneTurn = time.Second
 )
 
 // Run claims until ctx is over.
@@ -90,30 +94,40 @@ func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err erro
 	return false, nil
 }
 
-// claimIn claims one batch of a slice, and reports whether there is more. While there was more a moment ago it claims a batch of each
-// half, both at once: while MySQL works on one, this node computes the other.
+// claimIn claims one batch of a slice, and reports whether there is more. While there was more a moment ago, parts of the slice are
+// claimed side by side, and each goes on for a while: while MySQL works on one, this node computes the others.
 func (c *Claimer) claimIn(ctx context.Context, now job.Micros, slice trip.Slice) (more bool, err error) {
 	if slice.FromHash >= slice.ToHash {
 		return false, nil
 	}
-	halves := []trip.Slice{slice}
-	if c.backlog {
-		middle := (slice.FromHash + slice.ToHash) / 2
-		halves = []trip.Slice{slice, slice}
-		halves[0].ToHash, halves[1].FromHash = middle, middle
+	if !c.backlog {
+		found, err := c.claim(ctx, now, slice)
+		c.backlog = found >= claimBatch
+		return c.backlog, err
 	}
 
-	full, failed := make([]bool, len(halves)), make([]error, len(halves))
-	var both sync.WaitGroup
-	for i, half := range halves {
-		both.Go(func() {
-			found, err := c.claim(ctx, now, half)
-			full[i], failed[i] = found >= claimBatch, err
-		})
+	full, failed := make([]bool, lanes), make([]error, lanes)
+	var all sync.WaitGroup
+	for i := range lanes {
+		part := slice
+		width := slice.ToHash - slice.FromHash
+		part.FromHash, part.ToHash = slice.FromHash+width*i/lanes, slice.FromHash+width*(i+1)/lanes
+		all.Go(func() { full[i], failed[i] = c.claimOn(ctx, part) })
 	}
-	both.Wait()
+	all.Wait()
 	c.backlog = slices.Contains(full, true)
 	return c.backlog, errors.Join(failed...)
+}
+
+// claimOn claims batches of a slice until a batch is not full or the turn is over, and reports whether there is more.
+func (c *Claimer) claimOn(ctx context.Context, slice trip.Slice) (more bool, err error) {
+	for over := c.Session.Now().Add(laneTurn); ; {
+		now := c.Session.Now()
+		found, err := c.claim(ctx, now, slice)
+		if found < claimBatch || err != nil || now > over {
+			return found >= claimBatch, err
+		}
+	}
 }
 
 // shareOf is the slice of all times and the hashes of a session's share. Sessions that count each other differently for a moment

@@ -1,4 +1,4 @@
-// Package second_test measures the trip of the second edition from its claim to its end.
+// Package trip_test measures the trip of a run from its claim to its end.
 package trip_test
 
 import (
