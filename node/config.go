@@ -27,7 +27,7 @@ type Config struct {
 	Expiry       time.Duration     // see session.NewTimings; the same on all nodes
 	Slots        int               // attempts at once, and 16 HTTP requests for one of them; default 64 for each processor
 	LookAhead    time.Duration     // how long before it is due a run is claimed; default 10 s
-	Cap          int               // runs prepared at once; default 10,000
+	Cap          int               // runs prepared at once; default 100,000
 	Grace        time.Duration     // how long a drain waits for commands before it kills them; default 8 s
 	Labels       map[string]string // what selectors of jobs see of it, beside node, os and arch
 	HandlersOnly bool              // it takes only jobs that name one of its handlers: no commands, no HTTP jobs
@@ -87,7 +87,7 @@ func NewLogWriter(target io.Writer) *LogWriter {
 // Defaults.
 const (
 	DefaultLookAhead   = 10 * time.Second
-	DefaultCap         = 10_000
+	DefaultCap         = 100_000
 	DefaultGrace       = 8 * time.Second
 	DefaultAuditKept   = audit.Kept
 	DefaultMetricsJobs = 100

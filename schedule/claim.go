@@ -24,7 +24,7 @@ type Claimer struct {
 	Limits      *Limiter // nil: no app has limits
 	Log         *slog.Logger
 
-	LookAhead time.Duration                // how far ahead of now runs are made
+	LookAhead time.Duration                // how far ahead of now runs are made at most
 	Labels    map[string]string            // of this node and of its handlers
 	Most      int                          // how many prepared runs this session holds at most
 	Node      string                       // its name, for the audit
@@ -32,6 +32,7 @@ type Claimer struct {
 
 	Starter *Starter // starts at once what has come; nil: it is prepared, too
 
+	reach   reach
 	slow    *slowLane
 	signal  wake
 	mark    job.Micros // no cursor is older, but for those that a full look finds
@@ -70,8 +71,28 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (f
 	}
 
 	// Schedules are computed here, before any row is locked.
-	plans := c.compute(ctx, candidates, now)
-	return len(candidates), c.writeHalves(ctx, plans, now)
+	for _, part := range parts(c.compute(ctx, candidates, now)) {
+		if failed := c.writeHalves(ctx, part, now); failed != nil {
+			err = failed
+		}
+	}
+	return len(candidates), err
+}
+
+// mostRuns is about how many runs one claim inserts.
+const mostRuns = 2 * claimBatch
+
+// parts cuts plans into those that one claim writes: many runs of few jobs are many rows, too.
+func parts(plans []plan) (out [][]plan) {
+	for len(plans) > 0 {
+		n, runs := 0, 0
+		for n < len(plans) && runs < mostRuns {
+			runs += len(plans[n].runs)
+			n++
+		}
+		out, plans = append(out, plans[:n]), plans[n:]
+	}
+	return out
 }
 
 // learn caches the definitions that the candidates need.
@@ -135,7 +156,7 @@ func (c *Claimer) plan(candidate trip.Candidate, d *Definition, work *job.Work, 
 		p.rank, p.grouped = d.Spec.Priority, d.Spec.Group != ""
 		stops, _ := c.Stops.now()
 		resumed := max(candidate.ResumedAt(), resumedWith(stops, candidate.AppID, now))
-		p.dueTimes = dueFrom(d.Spec, work.On(d.Schedule), candidate.Cursor(), resumed, now, now.Add(c.LookAhead))
+		p.dueTimes = dueFrom(d.Spec, work.On(d.Schedule), candidate.Cursor(), resumed, now, now.Add(c.reach.far(c.LookAhead)))
 	}
 	return p
 }

@@ -47,6 +47,7 @@ func (c *Claimer) Run(ctx context.Context) error {
 		}
 
 		now := c.Session.Now()
+		c.reach.adapt(c.LookAhead, c.Prepared.Len(), c.Most)
 		if wait = claimPeriod; now < c.fullAt && c.Nothing != nil && c.Nothing(now.Add(c.LookAhead)) {
 			continue // what somebody does here comes by the signal, what others do is seen a moment later
 		}
@@ -69,7 +70,7 @@ func (c *Claimer) Look() { c.signal.up() }
 func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err error) {
 	full := now >= c.fullAt
 	own := shareOf(c.Session)
-	own.Before = now.Add(c.LookAhead)
+	own.Before = now.Add(c.reach.near(c.LookAhead))
 	// Any hash that a row can have: one that somebody has changed by hand is in nobody's share.
 	neglected := trip.Slice{FromHash: math.MinInt16, ToHash: math.MaxInt16 + 1, Before: now.Add(-neglect)}
 	if !full {
