@@ -32,7 +32,7 @@ type Claimer struct {
 
 	Starter *Starter // starts at once what has come; nil: it is prepared, too
 
-	reach   reach
+	reach   *reach
 	slow    *slowLane
 	signal  wake
 	mark    job.Micros // no cursor is older, but for those that a full look finds
@@ -43,7 +43,7 @@ type Claimer struct {
 
 // NewClaimer completes a claimer. Run it.
 func NewClaimer(c Claimer) *Claimer {
-	c.signal, c.slow = newWake(), newSlowLane()
+	c.signal, c.slow, c.reach = newWake(), newSlowLane(), &reach{}
 	return &c
 }
 

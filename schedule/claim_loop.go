@@ -71,8 +71,8 @@ func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err erro
 	full := now >= c.fullAt
 	own := shareOf(c.Session)
 	own.Before = now.Add(c.reach.near(c.LookAhead))
-	// Any hash that a row can have: one that somebody has changed by hand is in nobody's share.
-	neglected := trip.Slice{FromHash: math.MinInt16, ToHash: math.MaxInt16 + 1, Before: now.Add(-neglect)}
+	neglected := neglectedShare(c.Session, now)
+	neglected.Before = now.Add(-neglect)
 	if !full {
 		own.From, neglected.From = c.mark, c.mark
 	}
@@ -139,4 +139,26 @@ func shareOf(s Session) trip.Slice {
 		return trip.Slice{} // it has not seen the others yet, or takes no work
 	}
 	return trip.Slice{FromHash: index * job.Hashes / of, ToHash: (index + 1) * job.Hashes / of}
+}
+
+// neglectedShare is where a session looks for what another one left behind: the share of each of the others in turn. No two look at the
+// same one at a time. If they did, those that are done first would all reach for the rows of the last one, and hold it up.
+func neglectedShare(s Session, now job.Micros) trip.Slice {
+	index, of := s.Share()
+	// Any hash that a row can have: one that somebody has changed by hand is in nobody's share.
+	all := trip.Slice{FromHash: math.MinInt16, ToHash: math.MaxInt16 + 1}
+	if index < 0 || of <= 1 {
+		return all
+	}
+
+	turn := int(now.Time().UnixMicro()/claimPeriod.Microseconds()) % (of - 1)
+	other := (index + 1 + turn) % of
+	slice := trip.Slice{FromHash: other * job.Hashes / of, ToHash: (other + 1) * job.Hashes / of}
+	if other == 0 {
+		slice.FromHash = all.FromHash
+	}
+	if other == of-1 {
+		slice.ToHash = all.ToHash
+	}
+	return slice
 }
