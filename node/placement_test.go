@@ -178,8 +178,9 @@ func TestAnEditMovesWhatIsOverdue(t *testing.T) {
 	one.create(job.Spec{Name: "blocks", At: ptr(one.Now()), Selector: "node=one", Command: "block"})
 	one.await("no slot is free", 5*time.Second, func() bool { return one.Status().Executing == 1 })
 	stuck := one.create(job.Spec{Name: "stuck", At: ptr(one.Now()), Selector: "node=one"})
-	one.await("one waits for a node", 10*time.Second, func() bool {
-		return c.count("SELECT COUNT(*) FROM run WHERE state = 'idle' AND job_id = ?", lost.ID) == 1
+	one.await("one waits for a node, the other one for a slot", 10*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE state = 'idle' AND job_id = ?", lost.ID) == 1 &&
+			c.count("SELECT COUNT(*) FROM run WHERE job_id = ?", stuck.ID) == 1
 	})
 	for _, j := range []job.Job{lost, stuck} {
 		spec := j.Spec

@@ -1,8 +1,11 @@
 package schedule
 
-// doubt drops refusals and waits that rest on a start that failed: another node has taken that run, or an edit has taken it back.
-// Verdicts on one job build on each other, so all later ones of the job are doubtful. Their runs are looked at again.
-func doubt(verdicts []verdict) {
+import "slices"
+
+// doubt drops verdicts that rest on a start or a wait that failed: another node has taken that run, or an edit has taken it back while
+// the set still held it. Verdicts on one job build on each other, so all of its verdicts of these kinds are doubtful. Their runs are
+// looked at again.
+func doubt(verdicts []verdict, doubtful ...action) {
 	lost := map[int64]bool{}
 	for i := range verdicts {
 		if v := &verdicts[i]; v.action == forget {
@@ -13,7 +16,7 @@ func doubt(verdicts []verdict) {
 		return
 	}
 	for i := range verdicts {
-		if v := &verdicts[i]; (v.action == refuse || v.action == wait) && lost[v.run.JobID] {
+		if v := &verdicts[i]; lost[v.run.JobID] && slices.Contains(doubtful, v.action) {
 			*v = verdict{action: hold, at: v.run.DueNow, run: v.run, def: v.def}
 		}
 	}

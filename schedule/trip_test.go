@@ -196,6 +196,11 @@ func (m *member) at(seconds float64) job.Micros {
 func (m *member) claims(seconds float64) {
 	m.Helper()
 	now := m.at(seconds)
+	own := shareOf(m.session) // to its end: a look leaves some for later, see reach
+	own.Before = now.Add(m.claimer.LookAhead)
+	if _, err := m.claimer.claim(m.Context(), now, own); err != nil {
+		m.Fatal(err)
+	}
 	for more := true; more; {
 		var err error
 		m.claimer.fullAt = 0

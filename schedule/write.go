@@ -15,9 +15,10 @@ import (
 func write(tx *sql.Tx, session trip.Owner, verdicts []verdict, s *scene, window int64) (woken int, err error) {
 	for _, step := range []func() error{
 		func() error { return writeStarts(tx, session, verdicts, s.now, window) },
-		func() error { doubt(verdicts); return nil },
-		func() error { return writeRefusals(tx, session, verdicts, s.now) },
+		func() error { doubt(verdicts, refuse, wait); return nil },
 		func() error { return writeWaits(tx, session, verdicts) },
+		func() error { doubt(verdicts, refuse); return nil },
+		func() error { return writeRefusals(tx, session, verdicts, s.now) },
 		func() error { return writeReleases(tx, session, verdicts) },
 		func() error { return writeSuperseded(tx, session, verdicts, s.now) },
 		func() error { return trip.MarkBegun(tx, begunOf(verdicts, s)) },
