@@ -23,6 +23,14 @@ func marks() []mark {
 	p99 := func(r *Result) float64 { return r.Late.P99 }
 	statements := func(r *Result) float64 { return r.Cost.Statements }
 	memory := func(r *Result) float64 { return r.Cost.NodeMB }
+	redo := func(r *Result) float64 { return r.Cost.Redo }
+	node := func(r *Result) float64 { return r.Cost.NodeUS }
+	server := func(r *Result) float64 {
+		if r.Cost.ServerUS == 0 { // it is on another machine
+			return math.NaN()
+		}
+		return r.Cost.ServerUS
+	}
 	guard := func(figure func(Cost) float64) func(results) (float64, bool) {
 		return of("shell 5000 jobs", func(r *Result) float64 {
 			if r.Cost.GuardMB == 0 { // there was none, or nobody looked
@@ -32,22 +40,29 @@ func marks() []mark {
 		})
 	}
 	return []mark{
-		{"no-op, sustained, one node", "steady --rate 10000", 25_000, false, "/s", best("steady ", rate)},
+		{"no-op, sustained, one node", "steady --rate 20000", 20_000, false, "/s", best("steady ", rate)},
+		{"… lateness p99 at 20,000/s", "steady --rate 20000", 50, true, " ms", of("steady 20000/s", p99)},
 		{"… lateness p99 at 10,000/s", "steady --rate 10000", 5, true, " ms", of("steady 10000/s", p99)},
 		{"lateness p50 at 1,000/s", "steady", 1, true, " ms", of("steady 1000/s", p50)},
-		{"… p99", "steady", 5, true, " ms", of("steady 1000/s", p99)},
+		{"… p99", "steady", 1.5, true, " ms", of("steady 1000/s", p99)},
 		{"1,000 at the same instant, p99", "herd", 10, true, " ms", of("herd 1000/s", p99)},
 		{"… of HTTP requests", "http-herd", 40, true, " ms", of("http-herd 1000/s", p99)},
-		{"HTTP, loopback", "http", 12_000, false, "/s", of("http 30000 jobs", rate)},
+		{"HTTP, loopback", "http", 11_000, false, "/s", of("http 30000 jobs", rate)},
 		{"… lateness p99 at 5,000/s", "http-steady --rate 5000", 10, true, " ms", of("http-steady 5000/s", p99)},
-		{"`bash -c true`, of bare `os/exec`", "shell", .9, false, "", of("shell 5000 jobs", func(r *Result) float64 {
+		{"`bash -c true`, of bare `os/exec`", "shell", .8, false, "", of("shell 5000 jobs", func(r *Result) float64 {
 			if r.Limit == nil {
 				return math.NaN()
 			}
 			return r.Limit.Ratio
 		})},
-		{"100,000 due one-shots drained", "burst", 3.2, true, " s", of("burst 100000 jobs", func(r *Result) float64 { return r.Seconds })},
-		{"… on 3 nodes", "burst --nodes 3", 3.2, true, " s", of("burst 100000 jobs on 3 nodes", func(r *Result) float64 { return r.Seconds })},
+		{"100,000 due one-shots drained", "burst", 25_000, false, "/s", of("burst 100000 jobs", rate)},
+		{"… processor time of the server for each", "burst", 50, true, " µs", of("burst 100000 jobs", server)},
+		{"… of the node", "burst", 30, true, " µs", of("burst 100000 jobs", node)},
+		{"… redo log", "burst", 1_100, true, " B", of("burst 100000 jobs", redo)},
+		{"… on 3 nodes", "burst --nodes 3", 25_000, false, "/s", of("burst 100000 jobs on 3 nodes", rate)},
+		{"processor time of the server for a fire, at 20,000/s", "steady --rate 20000", 45, true, " µs", of("steady 20000/s", server)},
+		{"… of the node", "steady --rate 20000", 30, true, " µs", of("steady 20000/s", node)},
+		{"… redo log", "steady --rate 20000", 1_100, true, " B", of("steady 20000/s", redo)},
 		{"statements per fire at 1,000/s", "steady", .5, true, "", of("steady 1000/s", statements)},
 		{"… at 10,000/s", "steady --rate 10000", .05, true, "", of("steady 10000/s", statements)},
 		{"processor time beside 1,000,000 jobs, of that beside 10,000", "table", 1.2, true, "", against("table 1000/s 1000000 jobs", "table 1000/s 10000 jobs", busy)},
@@ -56,9 +71,10 @@ func marks() []mark {
 		{"… processor of the node", "idle --jobs 1000000", .5, true, " %", of("idle 1000000 jobs", func(r *Result) float64 { return r.Idle.NodeCPU })},
 		{"2 nodes on one server, of one", "nodes", .95, false, "", against("nodes 50000 jobs 2 nodes", "nodes 50000 jobs 1 node", rate)},
 		{"4 nodes", "nodes", .95, false, "", against("nodes 50000 jobs 4 nodes", "nodes 50000 jobs 1 node", rate)},
+		{"8 nodes", "nodes", .95, false, "", against("nodes 50000 jobs 8 nodes", "nodes 50000 jobs 1 node", rate)},
 		{"20 ms to MySQL and back, at 5,000/s", "slow --rate 5000 --round-trip 20ms", 5_000, false, "/s", of("slow 5000/s 20ms", rate)},
 		{"… lateness p99", "slow --rate 5000 --round-trip 20ms", 50, true, " ms", of("slow 5000/s 20ms", p99)},
-		{"memory with 10,000 prepared tasks", "steady", 64, true, " MB", of("steady 1000/s", memory)},
+		{"memory with 10,000 prepared runs", "steady", 64, true, " MB", of("steady 1000/s", memory)},
 		{"… at 20,000/s", "steady --rate 20000", 150, true, " MB", of("steady 20000/s", memory)},
 		{"processor of the guard beside commands", "shell", 1, true, " %", guard(func(c Cost) float64 { return c.GuardCPU })},
 		{"… its memory, without the text that it shares with the node", "shell", 10, true, " MB", guard(func(c Cost) float64 { return c.GuardMB })},

@@ -68,6 +68,8 @@ type Cost struct {
 	Binlog     float64 `json:"binlog_bytes_per_fire,omitempty"`
 	NodeCPU    float64 `json:"node_cpu_percent"`   // of one processor, all nodes together
 	NodeMB     float64 `json:"node_mb"`            // resident, the largest node
+	NodeUS     float64 `json:"node_us_per_fire"`   // processor time, all nodes together
+	ServerUS   float64 `json:"server_us_per_fire"` // processor time; 0: not known
 	GuardCPU   float64 `json:"guard_cpu_percent"`  // of the guard that took the most
 	GuardMB    float64 `json:"guard_mb,omitempty"` // resident, without the program's text
 	ServerCPU  float64 `json:"server_cpu_percent,omitempty"`

@@ -180,6 +180,7 @@ func (r *Result) cost(before, after reading) {
 		Statements: d.statements / fires, Commits: d.commits / fires, Redo: d.redo / fires, Binlog: d.binlog / fires,
 		NodeCPU: percent(after.nodesSince(before), seconds), NodeMB: after.rss,
 		ServerCPU: percent(d.cpu, seconds), ServerMB: after.mb,
+		NodeUS: after.nodesSince(before).Seconds() * 1e6 / fires, ServerUS: d.cpu.Seconds() * 1e6 / fires,
 	}
 	guard := after.guardSince(before)
 	r.Cost.GuardCPU, r.Cost.GuardMB = percent(guard.CPU, seconds), guard.Own
