@@ -408,6 +408,53 @@ func TestLostRunsKeepTheirPieces(t *testing.T) {
 	}
 }
 
+// TestReaperReleases: what a dead session has prepared becomes idle, whenever it is due, but for what somebody has locked.
+func TestReaperReleases(t *testing.T) {
+	f := setUp(t)
+	const row = "INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash) VALUES (?, 1, 1, ?, 'schedule', 'prepared', ?, 1, ?, 0)"
+	for i, owner := range []int{7, 7, 7, 8} {
+		due := 1000 * (i + 1)
+		f.exec(row, 100+i, due, owner, due)
+	}
+	f.exec("INSERT IGNORE INTO session (id, node, address, pid, started, beat, beat_at) SELECT session, node, '', 1, 0, 1, 0 FROM life WHERE id = 8")
+	f.exec("DELETE FROM session WHERE id = (SELECT session FROM life WHERE id = 7)")
+	locked, err := f.beside.Raw().Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locked.Exec("UPDATE run SET due_now = due_now WHERE id = 102"); err != nil {
+		t.Fatal(err)
+	}
+	woken := 0
+	reaper := NewReaper(Reaper{
+		DB: f.through.DB, Exclusion: lock.New(f.through.DB, f.log()), Session: &testSession{number: 8, now: 1500},
+		Woken: func() { woken++ }, Log: f.log(),
+	})
+	reap := func() {
+		if lost, err := reaper.Reap(t.Context()); lost != 0 || err != nil {
+			t.Fatalf("got %d lost runs, %v; want none", lost, err)
+		}
+	}
+	want := func(when, want string) {
+		var rows string
+		query := "SELECT GROUP_CONCAT(CONCAT_WS(' ', id, state, owner) ORDER BY id SEPARATOR ', ') FROM run"
+		if err := f.beside.Raw().QueryRow(query).Scan(&rows); err != nil || rows != want {
+			t.Errorf("%s: got %q, %v; want %q", when, rows, err, want)
+		}
+	}
+
+	reap()
+	want("while one is locked", "100 idle 0, 101 idle 0, 102 prepared 7, 103 prepared 8")
+	if err := locked.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	reap()
+	want("later", "100 idle 0, 101 idle 0, 102 idle 0, 103 prepared 8")
+	if woken != 2 {
+		t.Errorf("others were woken %d times, want twice", woken)
+	}
+}
+
 func TestLiveRuns(t *testing.T) {
 	f := setUp(t)
 	v := f.live()

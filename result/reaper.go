@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -16,10 +17,11 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Reaper ends the executing runs of dead sessions as lost. It waits for no locked row: what it cannot end now, the next look ends.
-// Any number of nodes may reap at once, since an end is guarded by owner and launch.
+// Reaper ends the executing runs of dead sessions as lost, and makes their prepared runs idle, so that other nodes start them on time.
+// It waits for no locked row: what it cannot change now, the next look changes. Any number of nodes may reap at once, since each change
+// is guarded by owner and launch.
 //
-// Prepared runs of a dead session need no reaper: they become overdue, and any node starts them.
+// A prepared run that is missed here, for the moment, becomes overdue, and any node starts it.
 type Reaper struct {
 	DB        *sql.DB
 	Exclusion *lock.Exclusion
@@ -46,8 +48,9 @@ func (r *Reaper) Look() {
 }
 
 const (
-	reapPeriod = 2 * time.Second
-	reapBatch  = 200
+	reapPeriod   = 2 * time.Second
+	reapBatch    = 200
+	releaseBatch = 800
 )
 
 // Run reaps until ctx is over.
@@ -95,12 +98,49 @@ func (r *Reaper) Reap(ctx context.Context) (lost int, err error) {
 	return lost, errors.Join(failed...)
 }
 
-// bury ends the executing runs of one dead session.
+// bury releases the prepared runs of one dead session, which may be due in this moment, and ends those that execute.
 func (r *Reaper) bury(ctx context.Context, dead trip.Owner) (lost int, err error) {
+	failed := r.release(ctx, dead)
 	node, err := trip.NodeOf(r.DB.Reader(ctx), dead)
 	if err != nil {
-		return 0, err
+		return 0, errors.Join(failed, err)
 	}
+	lost, err = r.endAll(ctx, dead, node)
+	return lost, errors.Join(failed, err)
+}
+
+// release makes the prepared runs of a dead session idle.
+func (r *Reaper) release(ctx context.Context, dead trip.Owner) error {
+	after := trip.Held{}
+	after.DueNow = math.MinInt64
+	for {
+		runs, err := trip.Startable(r.DB.Reader(ctx), []trip.Owner{dead}, trip.Prepared, after, math.MaxInt64, releaseBatch)
+		if err != nil || len(runs) == 0 {
+			return err
+		}
+		launches := make([]trip.Launch, len(runs))
+		for i := range runs {
+			launches[i] = runs[i].Launch
+		}
+		released := int64(0)
+		err = r.Exclusion.Do(ctx, lock.Change{
+			Name:   "release",
+			Rows:   func(tx *sql.Tx) (err error) { released, err = trip.ReleaseDead(tx, dead, launches); return err },
+			Settle: func(*sql.Tx) error { return nil }, // the next look sees what stands
+			Sets:   func() {},                          // no set of this node holds them
+		})
+		if err != nil {
+			return err
+		}
+		if released > 0 && r.Woken != nil {
+			r.Woken()
+		}
+		after = runs[len(runs)-1]
+	}
+}
+
+// endAll ends the executing runs of a dead session.
+func (r *Reaper) endAll(ctx context.Context, dead trip.Owner, node string) (lost int, err error) {
 	for after := (trip.Held{}); ; {
 		runs, err := trip.ExecutingRuns(r.DB.Reader(ctx), dead, after, reapBatch)
 		if err != nil || len(runs) == 0 {

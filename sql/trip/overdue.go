@@ -87,18 +87,7 @@ func Take(tx *sql.Tx, session, from Owner, launches []Launch) (taken []Launch, e
 	if from == NoOwner {
 		state = Idle
 	}
-	query := `
-		SELECT id, claim
-		FROM run FORCE INDEX (PRIMARY)
-		WHERE ` + at(from, state, launches) + `
-		ORDER BY id
-		FOR UPDATE SKIP LOCKED`
-
-	scan := func(rows *sql.Rows) (l Launch, err error) {
-		err = rows.Scan(&l.Run, &l.Claim)
-		return l, err
-	}
-	found, err := sql.Select(tx, "lock runs to take", scan, query)
+	found, err := lockFree(tx, from, state, launches)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -116,4 +105,30 @@ func Take(tx *sql.Tx, session, from Owner, launches []Launch) (taken []Launch, e
 		found[i].Claim++
 	}
 	return found, nil
+}
+
+// ReleaseDead makes prepared runs of a session that is gone idle, and returns how many. A run that somebody else has locked stays: he is
+// starting it.
+func ReleaseDead(tx *sql.Tx, dead Owner, launches []Launch) (int64, error) {
+	free, err := lockFree(tx, dead, Prepared, launches)
+	if err != nil {
+		return 0, err
+	}
+	return Release(tx, dead, Prepared, free)
+}
+
+// lockFree locks those of the runs at launches that nobody else has locked, and returns them.
+func lockFree(tx *sql.Tx, owner Owner, state State, launches []Launch) ([]Launch, error) {
+	query := `
+		SELECT id, claim
+		FROM run FORCE INDEX (PRIMARY)
+		WHERE ` + at(owner, state, launches) + `
+		ORDER BY id
+		FOR UPDATE SKIP LOCKED`
+
+	scan := func(rows *sql.Rows) (l Launch, err error) {
+		err = rows.Scan(&l.Run, &l.Claim)
+		return l, err
+	}
+	return sql.Select(tx, "lock runs to take", scan, query)
 }
