@@ -2,6 +2,7 @@ package edit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"go-crontab/job"
@@ -15,9 +16,24 @@ func (e *Editor) PutGroup(ctx context.Context, name string, slots int) (trip.Gro
 	if err := job.CheckGroup(name, slots); err != nil {
 		return trip.Group{}, err
 	}
-	var g trip.Group
-	woken := 0
-	err := e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+	g, woken, err := e.tryPutGroup(ctx, name, slots)
+	for try := 1; errors.Is(err, sql.ErrExists) && try < groupTries; try++ { // somebody else has made it meanwhile: now it is found
+		g, woken, err = e.tryPutGroup(ctx, name, slots)
+	}
+	if err != nil {
+		return trip.Group{}, err
+	}
+	if woken > 0 {
+		e.Soon()
+	}
+	return g, nil
+}
+
+// groupTries bounds how often a group that others make and delete at the same time is looked for.
+const groupTries = 5
+
+func (e *Editor) tryPutGroup(ctx context.Context, name string, slots int) (g trip.Group, woken int, err error) {
+	err = e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		was, err := trip.LockGroup(tx, name)
 		if err != nil {
 			return nil, err
@@ -33,13 +49,7 @@ func (e *Editor) PutGroup(ctx context.Context, name string, slots int) (trip.Gro
 		woken, err = trip.WakeGroups(tx, []*trip.Group{&g}, now)
 		return line, err
 	})
-	if err != nil {
-		return trip.Group{}, err
-	}
-	if woken > 0 {
-		e.Soon()
-	}
-	return g, nil
+	return g, woken, err
 }
 
 // putGroup writes a group that the transaction has locked, nil if there is none. It returns the line of the audit; nil: the group is
