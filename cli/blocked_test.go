@@ -170,9 +170,13 @@ func TestBlockedTerminalOfDev(t *testing.T) {
 		status(long)
 	}
 	startsOnTime(t, s, "healthy")
-	if n := dropped(t, s); n > 0 {
-		t.Errorf("the node dropped %d lines: dev does not read what its nodes write", n)
-	}
+
+	// A busy machine may give dev no turn for a while. If it read nothing, each of these lines would be dropped.
+	await(t, "dev reads what its node writes", 20*time.Second, func() bool {
+		before := dropped(t, s)
+		status(long)
+		return dropped(t, s) == before
+	})
 
 	p.signal(syscall.SIGINT)
 	if code := p.exit(30 * time.Second); code != exitOK {

@@ -132,10 +132,17 @@ func (c *cluster) exec(statement string, args ...any) {
 	}
 }
 
-// every adds jobs that are due at each multiple of a second from now on.
+// every adds jobs that are due at each multiple of a second from now on. A node that found a job without its definition would call
+// it broken, so both come in one transaction.
 func (c *cluster) every(jobs int) {
 	c.Helper()
-	start := time.Now().Truncate(time.Second).Add(2 * time.Second)
+	tx, err := c.db.Raw().Begin()
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer tx.Rollback()
+
+	start := time.Now().Truncate(time.Second).Add(3 * time.Second)
 	for i := range jobs {
 		spec := job.Spec{App: "default", Name: fmt.Sprint("j", i), Every: job.Duration(time.Second), Start: &start, Command: "true"}
 		spec.Defaults(start)
@@ -143,14 +150,17 @@ func (c *cluster) every(jobs int) {
 		if err != nil {
 			c.Fatal(err)
 		}
-		r, err := c.db.Raw().Exec("INSERT INTO job (app_id, name, hash, next_due) VALUES (1, ?, ?, ?)", spec.Name, i*1024/jobs, start.UnixMicro())
+		r, err := tx.Exec("INSERT INTO job (app_id, name, hash, next_due) VALUES (1, ?, ?, ?)", spec.Name, i*1024/jobs, start.UnixMicro())
 		if err != nil {
 			c.Fatal(err)
 		}
 		id, _ := r.LastInsertId()
-		if _, err := c.db.Raw().Exec("INSERT INTO job_version (job_id, version, definition, created) VALUES (?, 1, ?, 0)", id, text); err != nil {
+		if _, err := tx.Exec("INSERT INTO job_version (job_id, version, definition, created) VALUES (?, 1, ?, 0)", id, text); err != nil {
 			c.Fatal(err)
 		}
+	}
+	if err := tx.Commit(); err != nil {
+		c.Fatal(err)
 	}
 }
 
