@@ -230,7 +230,7 @@ func (l *load) checkUntil(until time.Time, lateness time.Duration) {
 func (l *load) latest(entries []ledger.Entry, limit time.Duration) {
 	l.c.t.Helper()
 	l.worst = 0
-	n, worst := 0, time.Duration(0)
+	n, worst := 0, ledger.Entry{}
 	for _, e := range entries {
 		if e.Kind != ledger.Start || e.Attempt != 1 {
 			continue
@@ -241,13 +241,17 @@ func (l *load) latest(entries []ledger.Entry, limit time.Duration) {
 			continue
 		}
 		if late := stalledIn(e.Due.Time().Add(-l.c.expiry), e.At.Time()); late <= told || took > limit+3*late {
-			n, worst = n+1, max(worst, took)
+			n++
+			if took > worst.At.Sub(worst.Due) {
+				worst = e
+			}
 		}
 	}
 	l.c.r.figure("latest start %s", short(l.worst))
 	switch {
 	case n > 0:
-		l.c.t.Errorf("%d due times were started later than %s, the latest after %s, and the machine itself had not stalled for so long", n, short(limit), short(worst))
+		l.c.t.Errorf("%d due times were started later than %s, the latest after %s (job %s, due %s), and the machine itself had not stalled for so long",
+			n, short(limit), short(worst.At.Sub(worst.Due)), worst.Job, worst.Due)
 	case limit > 0 && l.worst > limit:
 		l.c.r.figure("which is more than %s while the machine itself stalled", short(limit))
 	}
