@@ -221,6 +221,7 @@ type points struct {
 	rng   *rand.Rand
 	log   string
 	ids   map[string]int64 // of jobs, by name
+	ctx   context.Context  // of what people do all the while
 	stop  context.CancelFunc
 	churn sync.WaitGroup
 
@@ -286,7 +287,7 @@ func newPoints(t *testing.T, r *report, program string, rng *rand.Rand) *points 
 	p.serve()
 	p.fill()
 	ctx, stop := context.WithCancel(context.Background())
-	p.stop = stop
+	p.ctx, p.stop = ctx, stop
 	t.Cleanup(func() { stop(); p.churn.Wait() })
 	p.ids = p.made()
 	for i := range 3 {
@@ -904,7 +905,12 @@ func (p *points) lure(v *victim) {
 		step = func(m *member, n int) { p.backfill(m) }
 	case "ask for a kill":
 		step = func(m *member, n int) { p.run(m); p.killOne(m) }
-	case "write stop", "remove stop", "postpone runs":
+	case "remove stop": // of a handler that is enabled again
+		step = func(m *member, n int) {
+			p.exec("REPLACE INTO stop (kind, name, app_id, since, until, who, reason) VALUES ('handler', ?, 0, 1, 0, '', '')", name)
+			m.quick("POST", "/api/v1/handlers/"+name+"/enable", object{})
+		}
+	case "write stop", "postpone runs":
 		step = func(m *member, n int) {
 			m.quick("POST", "/api/v1/apps/ops/pause?absent=ok", object{})
 			time.Sleep(time.Duration(n%3) * 300 * time.Millisecond) // its runs are put off by whoever starts meanwhile
@@ -956,6 +962,8 @@ func (p *points) lure(v *victim) {
 		for n := 0; ; n++ {
 			select {
 			case <-ended:
+				return
+			case <-p.ctx.Done():
 				return
 			case <-time.After(100 * time.Millisecond):
 				step(m, n)
