@@ -336,7 +336,7 @@ func (l *load) stuck(until time.Time) {
 		JOIN job j ON j.id = r.job_id
 		WHERE r.state <> 'ended' AND r.due < ?
 		UNION ALL
-		SELECT CONCAT_WS(' ', name, TIMESTAMPADD(MICROSECOND, next_due, '1970-01-01'), 'has no run', error)
+		SELECT CONCAT_WS(' ', name, TIMESTAMPADD(MICROSECOND, next_due, '1970-01-01'), 'has no run', IF(crowded, 'crowded', NULL), error)
 		FROM job
 		WHERE living = 1 AND next_due < ?
 		LIMIT 10`, until.UnixMicro(), until.UnixMicro())

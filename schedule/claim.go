@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go-crontab/job"
@@ -35,15 +36,16 @@ type Claimer struct {
 	reach   *reach
 	slow    *slowLane
 	signal  wake
-	mark    job.Micros // no cursor is older, but for those that a full look finds
-	fullAt  job.Micros // when the next look has no lower bound
-	backlog bool       // the last look found more than one batch
-	fed     int64      // the last backfill that a look came to, if there are more
+	mark    job.Micros   // no cursor is older, but for those that a full look finds
+	fullAt  job.Micros   // when the next look has no lower bound
+	left    *atomic.Bool // a look could not claim something, or not all of it: it may be older than the next mark
+	backlog bool         // the last look found more than one batch
+	fed     int64        // the last backfill that a look came to, if there are more
 }
 
 // NewClaimer completes a claimer. Run it.
 func NewClaimer(c Claimer) *Claimer {
-	c.signal, c.slow, c.reach = newWake(), newSlowLane(), &reach{}
+	c.signal, c.slow, c.reach, c.left = newWake(), newSlowLane(), &reach{}, new(atomic.Bool)
 	return &c
 }
 
@@ -53,12 +55,10 @@ const claimBatch = 800
 // claim makes one look, and returns how many jobs it found.
 func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (found int, err error) {
 	room := c.Most - c.Prepared.Len()
-	if !c.Session.Fresh() || room <= 0 {
-		return 0, nil
-	}
-	stops, fresh := c.Stops.now()
+	stops, known := c.Stops.now()
 	apps, all := unclaimed(stops, now)
-	if !fresh || all {
+	if !c.Session.Fresh() || !known || all || room <= 0 {
+		c.left.Store(true)
 		return 0, nil
 	}
 	look.NotApps = apps
@@ -71,7 +71,11 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (f
 	}
 
 	// Schedules are computed here, before any row is locked.
-	for _, part := range parts(c.compute(ctx, candidates, now)) {
+	plans := c.compute(ctx, candidates, now)
+	if len(plans) < len(candidates) {
+		c.left.Store(true)
+	}
+	for _, part := range parts(plans) {
 		if failed := c.writeHalves(ctx, part, now); failed != nil {
 			err = failed
 		}
@@ -166,6 +170,7 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 	if len(plans) == 0 {
 		return nil
 	}
+	now = max(now, c.Session.Now()) // far from MySQL the reading from before the look is old
 	runs := c.mint(plans, now)
 	ids := make([]int64, len(plans))
 	for i := range plans {
@@ -187,6 +192,9 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 			}
 
 			kept, own, idle := asRead(plans, runs, jobs)
+			if len(kept) < len(plans) || slices.ContainsFunc(kept, func(p *plan) bool { return p.next != 0 && p.next < now }) {
+				c.left.Store(true)
+			}
 			if claimed, err = at.decide(tx, own, jobs, c.Definitions, now); err != nil {
 				return err
 			}

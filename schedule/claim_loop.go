@@ -69,15 +69,19 @@ func (c *Claimer) Look() { c.signal.up() }
 // there is more to claim at once.
 func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err error) {
 	full := now >= c.fullAt
+	c.left.Store(false)
+
 	own := shareOf(c.Session)
 	own.Before = now.Add(c.reach.near(c.LookAhead))
-	neglected := neglectedShare(c.Session, now)
-	neglected.Before = now.Add(-neglect)
-	if !full {
-		own.From, neglected.From = c.mark, c.mark
+	parts := []trip.Slice{own}
+	for _, neglected := range neglectedShares(c.Session, now, full) {
+		neglected.Before = now.Add(-neglect)
+		parts = append(parts, neglected)
 	}
-
-	for _, slice := range []trip.Slice{own, neglected} {
+	for _, slice := range parts {
+		if !full {
+			slice.From = c.mark
+		}
 		more, err := c.claimIn(ctx, now, slice)
 		if err != nil || more {
 			return more, err // who has enough to do leaves the rest to others
@@ -89,7 +93,7 @@ func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err erro
 	if found, err := c.takeIdle(ctx, now); err != nil || found == claimBatch {
 		return err == nil, err
 	}
-	if full { // every job with an old cursor has been seen
+	if full && !c.left.Load() { // every job with an old cursor has been claimed
 		c.fullAt, c.mark = now.Add(fullPeriod), now.Add(-behindMark)
 	}
 	return false, nil
@@ -141,24 +145,33 @@ func shareOf(s Session) trip.Slice {
 	return trip.Slice{FromHash: index * job.Hashes / of, ToHash: (index + 1) * job.Hashes / of}
 }
 
-// neglectedShare is where a session looks for what another one left behind: the share of each of the others in turn. No two look at the
-// same one at a time. If they did, those that are done first would all reach for the rows of the last one, and hold it up.
-func neglectedShare(s Session, now job.Micros) trip.Slice {
+// neglectedShares are where a session looks for what others left behind: the share of one of them, of each in turn, or in a full look
+// those of all, in the order of the turns. No two look at the same one at a time. If they did, those that are done first would all
+// reach for the rows of the last one, and hold it up.
+func neglectedShares(s Session, now job.Micros, full bool) []trip.Slice {
 	index, of := s.Share()
 	// Any hash that a row can have: one that somebody has changed by hand is in nobody's share.
 	all := trip.Slice{FromHash: math.MinInt16, ToHash: math.MaxInt16 + 1}
 	if index < 0 || of <= 1 {
-		return all
+		return []trip.Slice{all}
 	}
 
-	turn := int(now.Time().UnixMicro()/claimPeriod.Microseconds()) % (of - 1)
-	other := (index + 1 + turn) % of
-	slice := trip.Slice{FromHash: other * job.Hashes / of, ToHash: (other + 1) * job.Hashes / of}
-	if other == 0 {
-		slice.FromHash = all.FromHash
+	turns := 1
+	if full {
+		turns = of - 1
 	}
-	if other == of-1 {
-		slice.ToHash = all.ToHash
+	out := make([]trip.Slice, turns)
+	first := int(now.Time().UnixMicro() / claimPeriod.Microseconds())
+	for i := range out {
+		other := (index + 1 + (first+i)%(of-1)) % of
+		slice := trip.Slice{FromHash: other * job.Hashes / of, ToHash: (other + 1) * job.Hashes / of}
+		if other == 0 {
+			slice.FromHash = all.FromHash
+		}
+		if other == of-1 {
+			slice.ToHash = all.ToHash
+		}
+		out[i] = slice
 	}
-	return slice
+	return out
 }

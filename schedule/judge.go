@@ -52,6 +52,7 @@ type policy func(r *trip.Run, j *jobScene, now job.Micros) *verdict
 // policies are asked in this order. The first objection is the verdict.
 var policies = []policy{
 	lockedJob,
+	begun,
 	heldSlot,
 	deletedJob,
 	cancelledBackfill,
@@ -154,6 +155,15 @@ func refusal(outcome job.Outcome, format string, args ...any) *verdict {
 func lockedJob(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if j.busy {
 		return &verdict{action: hold}
+	}
+	return nil
+}
+
+// begun: the run executes already. This node holds an earlier launch of it, and another one has taken it over and started it. If it
+// were judged and refused, the turn that it has would be free for another run.
+func begun(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
+	if j.turn != nil && j.turn.Launch.Run == r.Launch.Run && j.turn.State == trip.Executing {
+		return &verdict{action: forget}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ type pace struct {
 	since time.Time    // since when starts follow each other; zero: none is under way
 	need  atomic.Int64 // how long one takes with what it waits for those before it
 	took  atomic.Int64 // how long one takes, from the reading of the clock to the change of the sets
+	usual atomic.Int64 // how long one takes usually
 }
 
 const (
@@ -40,19 +41,28 @@ func (p *pace) window(least time.Duration) time.Duration {
 // rest notes that nothing is to be started now.
 func (p *pace) rest() { p.since = time.Time{} }
 
-// begin notes that a start begins, and returns when.
-func (p *pace) begin() time.Time {
-	now := time.Now()
+// begin notes that a start begins.
+func (p *pace) begin() {
 	if p.since.IsZero() {
-		p.since = now
+		p.since = time.Now()
 	}
-	return now
 }
 
-// end notes that a start which began at an instant is over.
-func (p *pace) end(began time.Time) {
-	note(&p.need, time.Since(p.since), maxLead)
-	note(&p.took, time.Since(began), maxWindow/3)
+// end notes that the start which began last is over.
+func (p *pace) end() { note(&p.need, time.Since(p.since), maxLead) }
+
+// decided notes how long a start took that read the clock at an instant.
+func (p *pace) decided(began time.Time) {
+	now := time.Since(began)
+	note(&p.took, now, maxWindow/3)
+	usual := p.usual.Load()
+	p.usual.Store(usual + (int64(now)-usual)/8)
+}
+
+// patience is how long a run may be overdue before another node starts it. Far from MySQL a start takes long, and a node that took
+// runs over from others which are starting them would only hold them up.
+func (p *pace) patience() time.Duration {
+	return min(maxWindow, max(patience, 3*time.Duration(p.usual.Load())))
 }
 
 // note raises a measurement at once and lowers it slowly.

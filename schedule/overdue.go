@@ -14,7 +14,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// patience is how long a run may be overdue before any node may start it.
+// patience is how long a run may be overdue before any node may start it, unless MySQL is far away.
 const patience = 2 * time.Second
 
 // takeOverdue starts runs that nobody has started in time: prepared runs of nodes that died, hang or have no free slot, prepared
@@ -47,6 +47,7 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Du
 		h.Claim++
 		runs = append(runs, h.Run)
 	}
+	now = s.Session.Now() // far from MySQL the reading from before the look is old
 	verdicts, err := s.decideHalves(ctx, runs, holders, now)
 	if err != nil {
 		return overduePeriod, err
@@ -92,7 +93,7 @@ func (s *Starter) findOverdue(ctx context.Context, now job.Micros) (found, other
 		if err != nil {
 			return nil, nil, err
 		}
-		overdue, _, err := s.findIn(r, owners, trip.Prepared, now.Add(-patience))
+		overdue, _, err := s.findIn(r, owners, trip.Prepared, now.Add(-s.pace.patience()))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -110,6 +110,7 @@ const retryPause = 100 * time.Millisecond
 
 // decide is one transaction: read, judge, write. Of the runs that it does not hold yet, holders names who does.
 func (s *Starter) decide(ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros) (verdicts []verdict, err error) {
+	defer s.pace.decided(time.Now())
 	woken, window := 0, s.window()
 	stops, _ := s.Stops.now()
 	around := surroundings{s.Labels, stops, s.Limits.allowances(now), s.lateOnes(ctx, runs, now), s.homelessOnes(ctx, runs, stops, now)}

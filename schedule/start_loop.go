@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"go-crontab/job"
@@ -17,25 +18,17 @@ const (
 	startPeriod = 250 * time.Millisecond
 )
 
-// Run starts runs until ctx is over.
+// Run starts runs until ctx is over. Looks for overdue runs go on beside: they read more, and a run that is due does not wait for them.
 func (s *Starter) Run(ctx context.Context) error {
-	overdueAt := s.Session.Now().Add(rand.N(overduePeriod)) // nodes do not march in step
-	asked := false                                          // something was woken, or is left of the look before
-	for {
-		if now := s.Session.Now(); now >= overdueAt && !asked && s.Nothing != nil && s.Nothing(now) {
-			overdueAt = now.Add(overduePeriod)
-		} else if now >= overdueAt {
-			next, err := s.takeOverdue(ctx, now)
-			asked = next < overduePeriod || err != nil
-			if err != nil && ctx.Err() == nil {
-				s.Log.Warn("cannot start overdue runs, trying again", "error", err)
-			}
-			overdueAt = now.Add(next)
-		}
+	ctx, cancel := context.WithCancel(ctx)
+	var overdue sync.WaitGroup
+	overdue.Go(func() { s.runOverdue(ctx) })
+	defer overdue.Wait()
+	defer cancel()
 
+	for {
 		now := s.Session.Now()
-		wait := min(s.untilNext(now), max(time.Millisecond, overdueAt.Sub(now)))
-		if wait > 0 {
+		if wait := s.untilNext(now); wait > 0 {
 			s.pace.rest()
 			select {
 			case <-ctx.Done():
@@ -43,8 +36,6 @@ func (s *Starter) Run(ctx context.Context) error {
 			case <-time.After(wait):
 			case <-s.Prepared.signal:
 			case <-s.freed:
-			case <-s.woken:
-				overdueAt, asked = 0, true
 			}
 			continue
 		}
@@ -52,13 +43,13 @@ func (s *Starter) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 
-		began := s.pace.begin()
+		s.pace.begin()
 		took, err := s.start(ctx, now, now.Add(s.pace.lead()+together))
 		if err != nil && ctx.Err() == nil {
 			s.Log.Warn("cannot start runs, trying again", "error", err)
 		}
 		if took > 0 {
-			s.pace.end(began)
+			s.pace.end()
 		} else { // no lease, or no room
 			s.pace.rest()
 			select {
@@ -67,6 +58,31 @@ func (s *Starter) Run(ctx context.Context) error {
 			case <-s.freed:
 			}
 		}
+	}
+}
+
+// runOverdue starts runs that nobody has started in time, until ctx is over.
+func (s *Starter) runOverdue(ctx context.Context) {
+	wait := rand.N(overduePeriod) // nodes do not march in step
+	asked := false                // something was woken, or is left of the look before
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		case <-s.woken:
+			asked = true
+		}
+
+		now := s.Session.Now()
+		if wait = overduePeriod; !asked && s.Nothing != nil && s.Nothing(now) {
+			continue
+		}
+		next, err := s.takeOverdue(ctx, now)
+		if err != nil && ctx.Err() == nil {
+			s.Log.Warn("cannot start overdue runs, trying again", "error", err)
+		}
+		wait, asked = max(time.Millisecond, next), next < overduePeriod || err != nil
 	}
 }
 

@@ -28,6 +28,8 @@ type cluster struct {
 	*testing.T
 	dsn string
 	db  *sql.DB
+
+	hash int // of the jobs that are created
 }
 
 // member is a node of a cluster whose steps a test takes one by one.
@@ -46,12 +48,13 @@ type testSession struct {
 	minted atomic.Int64
 	now    job.Micros
 	stale  bool
+	others int // how many other sessions there are
 }
 
 func (s *testSession) Number() trip.Owner { return s.number }
 func (s *testSession) Now() job.Micros    { return s.now }
 func (s *testSession) Fresh() bool        { return !s.stale }
-func (s *testSession) Share() (int, int)  { return 0, 1 }
+func (s *testSession) Share() (int, int)  { return 0, 1 + s.others }
 func (s *testSession) Mint(n int) int64 {
 	return int64(s.number)<<32 + s.minted.Add(int64(n)) - int64(n)
 }
@@ -86,7 +89,7 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	t.Parallel()
 	dsn := testdb.DSN(t)
-	c := &cluster{T: t, dsn: dsn, db: openDB(t, dsn)}
+	c := &cluster{T: t, dsn: dsn, db: openDB(t, dsn), hash: 5}
 	if _, _, err := c.db.Migrate(context.Background()); err != nil {
 		c.Fatal(err)
 	}
@@ -172,7 +175,7 @@ func (c *cluster) create(spec job.Spec, after job.Micros) (id int64) {
 	if due, ok := next(schedule, after); ok {
 		cursor = int64(due)
 	}
-	result, err := c.db.Raw().Exec("INSERT INTO job (app_id, name, hash, next_due) VALUES (1, ?, 5, ?)", spec.Name, cursor)
+	result, err := c.db.Raw().Exec("INSERT INTO job (app_id, name, hash, next_due) VALUES (1, ?, ?, ?)", spec.Name, c.hash, cursor)
 	if err != nil {
 		c.Fatal(err)
 	}

@@ -1,0 +1,62 @@
+package schedule
+
+import "testing"
+
+// TestNothingStaysBehindAMark: what a look without a lower bound could not claim, the next looks find, however old it is by then.
+func TestNothingStaysBehindAMark(t *testing.T) {
+	look := func(m *member, at float64) {
+		m.Helper()
+		if _, err := m.claimer.look(m.Context(), m.at(at)); err != nil {
+			m.Fatal(err)
+		}
+	}
+	for name, hinder := range map[string]func(m *member) (over func()){
+		"somebody has locked the job": func(m *member) func() {
+			tx, err := m.cluster.db.Raw().Begin()
+			if err != nil {
+				m.Fatal(err)
+			}
+			if _, err := tx.Exec("UPDATE job SET begun_to = 0"); err != nil {
+				m.Fatal(err)
+			}
+			return func() { tx.Rollback() }
+		},
+		"the lease is stale": func(m *member) func() {
+			m.session.stale = true
+			return func() { m.session.stale = false }
+		},
+		"the set of prepared runs is full": func(m *member) func() {
+			most := m.claimer.Most
+			m.claimer.Most = 0
+			return func() { m.claimer.Most = most }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			m := c.member(1, c.dsn)
+			c.create(every("j", 4), t0)
+			over := hinder(m)
+			look(m, 20)
+			over()
+			c.want("claimed meanwhile", c.rows("SELECT id FROM run"))
+
+			look(m, 40)
+			c.want("claimed then", c.rows("SELECT (MIN(due) - ?) / 1000000 FROM run", int64(t0)), "4.0000")
+		})
+	}
+}
+
+// TestOldCursorsOfAllShares: a look without a lower bound goes through the shares of all others.
+func TestOldCursorsOfAllShares(t *testing.T) {
+	c := newCluster(t)
+	m := c.member(1, c.dsn)
+	m.session.others = 3
+	for i, name := range []string{"a", "b", "c", "d"} {
+		c.hash = 256*i + 10
+		c.create(every(name, 60), t0)
+	}
+	if _, err := m.claimer.look(m.Context(), m.at(80)); err != nil {
+		t.Fatal(err)
+	}
+	c.want("claimed", c.rows("SELECT j.name FROM run r JOIN job j ON j.id = r.job_id ORDER BY 1"), "a", "b", "c", "d")
+}
