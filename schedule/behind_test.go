@@ -60,3 +60,18 @@ func TestOldCursorsOfAllShares(t *testing.T) {
 	}
 	c.want("claimed", c.rows("SELECT j.name FROM run r JOIN job j ON j.id = r.job_id ORDER BY 1"), "a", "b", "c", "d")
 }
+
+// TestCursorBefore1970: a job whose cursor somebody has changed to what no schedule gives says so, and does not stay behind unseen.
+func TestCursorBefore1970(t *testing.T) {
+	c := newCluster(t)
+	m := c.member(1, c.dsn)
+	id := c.create(every("j", 400), t0)
+	c.exec("INSERT INTO job (app_id, name, hash, next_due) VALUES (1, 'old', 5, -5)")
+	c.exec("INSERT INTO job_version (job_id, version, definition, created) SELECT j.id, 1, v.definition, 0 FROM job j, job_version v"+
+		" WHERE j.name = 'old' AND v.job_id = ?", id)
+	if _, err := m.claimer.look(m.Context(), m.at(20)); err != nil {
+		t.Fatal(err)
+	}
+	c.want("runs", c.rows("SELECT id FROM run"))
+	c.want("the job", c.rows("SELECT error FROM job WHERE name = 'old'"), "its next due time lies before 1970: somebody has changed its row; edit the job")
+}

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -156,6 +157,9 @@ func (c *Claimer) compute(ctx context.Context, candidates []trip.Candidate, now 
 // plan computes the due times of one candidate. They mean nothing if the work is used up.
 func (c *Claimer) plan(candidate trip.Candidate, d *Definition, work *job.Work, now job.Micros) plan {
 	p := plan{Candidate: candidate, broken: d.Err, elsewhere: !d.admits(c.Labels)}
+	if p.broken == nil && min(candidate.NextDue, candidate.Cursor()) < 0 {
+		p.broken = errors.New("its next due time lies before 1970: somebody has changed its row; edit the job")
+	}
 	if p.broken == nil {
 		p.rank, p.grouped = d.Spec.Priority, d.Spec.Group != ""
 		stops, _ := c.Stops.now()

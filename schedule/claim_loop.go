@@ -79,8 +79,8 @@ func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err erro
 		parts = append(parts, neglected)
 	}
 	for _, slice := range parts {
-		if !full {
-			slice.From = c.mark
+		if slice.From = c.mark; full {
+			slice.From = math.MinInt64
 		}
 		more, err := c.claimIn(ctx, now, slice)
 		if err != nil || more {

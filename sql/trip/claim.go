@@ -19,7 +19,7 @@ type Candidate struct {
 	Resumed job.Micros // when its last pause ended; zero: it never was paused
 }
 
-// Slice is what one look is about: the due times after From and before Before, in a range of hashes.
+// Slice is what one look is about: the due times from From on and before Before, in a range of hashes.
 type Slice struct {
 	From, Before     job.Micros
 	FromHash, ToHash int // FromHash ≤ hash < ToHash
@@ -35,7 +35,7 @@ func Candidates(r sql.Reader, s Slice, now job.Micros, limit int) ([]Candidate, 
 	query := `
 		SELECT id, app_id, hash, version, next_due, paused <> 0, COALESCE(parked, 0), resumed
 		FROM job FORCE INDEX (claim)
-		WHERE next_due > ? AND next_due < ? AND hash >= ? AND hash < ? AND (paused = 0 OR next_due <= ?)` + others + `
+		WHERE next_due >= ? AND next_due < ? AND hash >= ? AND hash < ? AND (paused = 0 OR next_due <= ?)` + others + `
 		ORDER BY next_due
 		LIMIT ?`
 
