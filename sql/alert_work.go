@@ -53,14 +53,14 @@ func (db *DB) AlertWork(ctx context.Context) (AlertWork, error) {
 // much was lost. It tells whether nobody has taken another step since; if somebody has, nothing of the transaction may
 // stand.
 func (tx *Tx) StepAlerts(w AlertWork, lost int64) (bool, error) {
-	n, err := tx.exec("step of alerts", "UPDATE alert_work SET "+next("n")+", holder = ?, until = ?, position = ?, "+added("lost")+" WHERE id = 1 AND n = ?",
+	n, err := tx.Exec("step of alerts", "UPDATE alert_work SET "+Next("n")+", holder = ?, until = ?, position = ?, "+Added("lost")+" WHERE id = 1 AND n = ?",
 		w.Holder[:], int64(w.Until), w.Position, lost, w.N)
 	return n == 1, err
 }
 
 // LoseAlerts counts events that cannot be told.
 func (tx *Tx) LoseAlerts(n int64) error {
-	_, err := tx.exec("count lost alerts", "UPDATE alert_work SET "+added("lost")+" WHERE id = 1", n)
+	_, err := tx.Exec("count lost alerts", "UPDATE alert_work SET "+Added("lost")+" WHERE id = 1", n)
 	return err
 }
 
@@ -73,7 +73,7 @@ func (db *DB) AnyPinged(ctx context.Context) (bool, error) {
 // PingedJobs picks the living jobs that call somebody when a due time has ended.
 func (db *DB) PingedJobs(ctx context.Context, ids []int64) (out []int64, err error) {
 	for part := range slices.Chunk(ids, 500) {
-		list, args := in([]any{RefPing}, part)
+		list, args := In([]any{RefPing}, part)
 		found, err := db.ids(ctx, "pick jobs with a ping", "SELECT job_id FROM job_ref FORCE INDEX (PRIMARY) WHERE kind = ? AND name = '' AND job_id IN "+list, args...)
 		if err != nil {
 			return nil, err
@@ -96,8 +96,8 @@ func (tx *Tx) WriteFired(rows []*FiredRow) error {
 		if r.ID == 0 {
 			continue
 		}
-		if _, err := tx.exec("update alert", "UPDATE alert SET firing = ?, severity = ?, owner = ?, node = ?, run = ?, summary = ?, last_at = ?, seen = ?, told_at = ?, silence_id = ?, over_at = ?, over_why = ? WHERE id = ?",
-			firing(r), r.Severity, cut(r.Owner, 1024), r.Node, r.Run, cut(r.Summary, 1024), int64(r.Last), r.Seen, int64(r.Told), r.Silence, int64(r.Over), cut(r.Why, 512), r.ID); err != nil {
+		if _, err := tx.Exec("update alert", "UPDATE alert SET firing = ?, severity = ?, owner = ?, node = ?, run = ?, summary = ?, last_at = ?, seen = ?, told_at = ?, silence_id = ?, over_at = ?, over_why = ? WHERE id = ?",
+			firing(r), r.Severity, Cut(r.Owner, 1024), r.Node, r.Run, Cut(r.Summary, 1024), int64(r.Last), r.Seen, int64(r.Told), r.Silence, int64(r.Over), Cut(r.Why, 512), r.ID); err != nil {
 			return err
 		}
 	}
@@ -106,9 +106,9 @@ func (tx *Tx) WriteFired(rows []*FiredRow) error {
 			continue
 		}
 		var err error
-		r.ID, err = tx.insert("insert alert", "INSERT INTO alert (subject, firing, rule_id, rule, event, severity, app, job_id, job, owner, node, run, summary, first_at, last_at, seen, told_at, silence_id, over_at, over_why) VALUES "+
-			values(1, 20), r.Subject[:], firing(r), r.RuleID, r.Rule, r.Event, r.Severity, r.App, r.JobID, r.Job, cut(r.Owner, 1024), r.Node, r.Run, cut(r.Summary, 1024),
-			int64(r.First), int64(r.Last), r.Seen, int64(r.Told), r.Silence, int64(r.Over), cut(r.Why, 512))
+		r.ID, err = tx.Insert("insert alert", "INSERT INTO alert (subject, firing, rule_id, rule, event, severity, app, job_id, job, owner, node, run, summary, first_at, last_at, seen, told_at, silence_id, over_at, over_why) VALUES "+
+			Values(1, 20), r.Subject[:], firing(r), r.RuleID, r.Rule, r.Event, r.Severity, r.App, r.JobID, r.Job, Cut(r.Owner, 1024), r.Node, r.Run, Cut(r.Summary, 1024),
+			int64(r.First), int64(r.Last), r.Seen, int64(r.Told), r.Silence, int64(r.Over), Cut(r.Why, 512))
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (db *DB) Streaks(ctx context.Context, subjects [][16]byte) (map[[16]byte][]
 	for i := range subjects {
 		args = append(args, subjects[i][:])
 	}
-	list, _ := in(nil, subjects)
+	list, _ := In(nil, subjects)
 	err := db.query(ctx, "read streaks", func(rows *stdsql.Rows) error {
 		var (
 			subject []byte
@@ -151,7 +151,7 @@ func (tx *Tx) WriteStreak(rule int64, subject [16]byte, times []job.Micros, now 
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec("write streak", "REPLACE INTO alert_streak (rule_id, subject, times, updated) VALUES (?, ?, ?, ?)", rule, subject[:], string(text), int64(now))
+	_, err = tx.Exec("write streak", "REPLACE INTO alert_streak (rule_id, subject, times, updated) VALUES (?, ?, ?, ?)", rule, subject[:], string(text), int64(now))
 	return err
 }
 
@@ -176,12 +176,12 @@ func (db *DB) NewerPing(ctx context.Context, d *DeliveryRow) (bool, error) {
 func (tx *Tx) oneDelivery(query string, args ...any) (DeliveryRow, error) {
 	var out []DeliveryRow
 	err := tx.query("read delivery", deliveryRows(&out), query, args...)
-	return first(out, err)
+	return First(out, err)
 }
 
 // GrowDelivery has a message that this transaction has locked tell of more.
 func (tx *Tx) GrowDelivery(r *DeliveryRow) error {
-	_, err := tx.exec("grow delivery", "UPDATE delivery SET events = ?, items = ?, updated = ?, target = ? WHERE id = ?", r.Events, r.Items, int64(r.Updated), r.Target, r.ID)
+	_, err := tx.Exec("grow delivery", "UPDATE delivery SET events = ?, items = ?, updated = ?, target = ? WHERE id = ?", r.Events, r.Items, int64(r.Updated), r.Target, r.ID)
 	return err
 }
 
@@ -194,7 +194,7 @@ func (tx *Tx) CountOpen(channel int64) (n int, err error) {
 
 // Beaten writes that a heartbeat was looked at, and why nothing is sent.
 func (tx *Tx) Beaten(channel int64, at job.Micros, held string) error {
-	_, err := tx.exec("write heartbeat", "UPDATE alert_channel SET beat_at = ?, held = ? WHERE id = ?", int64(at), cut(held, 512), channel)
+	_, err := tx.Exec("write heartbeat", "UPDATE alert_channel SET beat_at = ?, held = ? WHERE id = ?", int64(at), Cut(held, 512), channel)
 	return err
 }
 
@@ -225,7 +225,7 @@ func (db *DB) DueDeliveries(ctx context.Context, now job.Micros, busy BusyLanes,
 	columns := "d." + strings.ReplaceAll(deliveryColumns, ", ", ", d.")
 	free, lanes := "", []any(nil)
 	if len(busy.Channels) > 0 {
-		list, ids := in(nil, busy.Channels)
+		list, ids := In(nil, busy.Channels)
 		free, lanes = free+" AND d.channel_id NOT IN "+list, append(lanes, ids...)
 	}
 	if len(busy.Pings) > 0 {
@@ -263,14 +263,14 @@ func (db *DB) EarlierDelivery(ctx context.Context, d *DeliveryRow, text string) 
 // EachTold reads the messages of some rules to a channel that were made since an instant, and were sent, or are to be, or
 // may have arrived although they failed; and of each whether nobody has begun to send it.
 func (db *DB) EachTold(ctx context.Context, channel int64, rules []int64, since job.Micros, told func(id int64, items string, untried bool)) error {
-	list, args := in([]any{channel}, rules)
+	list, args := In([]any{channel}, rules)
 	return db.query(ctx, "read what was told", func(rows *stdsql.Rows) error {
 		var (
 			id      int64
 			items   string
 			untried bool
 		)
-		err := rows.Scan(&id, &items, (*flag)(&untried))
+		err := rows.Scan(&id, &items, (*Flag)(&untried))
 		told(id, items, untried)
 		return err
 	}, "SELECT id, items, state = 0 AND attempts = 0 FROM delivery FORCE INDEX (grp) WHERE channel_id = ? AND state IN (0, 1, 2, 3) AND rule_id IN "+list+" AND created >= ?", append(args, int64(since))...)
@@ -278,8 +278,8 @@ func (db *DB) EachTold(ctx context.Context, channel int64, rules []int64, since 
 
 // SuppressDeliveries has messages not be sent that nobody has begun to send. It returns how many of them there were.
 func (tx *Tx) SuppressDeliveries(ids []int64, now job.Micros, why string) (int, error) {
-	list, args := in([]any{DeliverySuppressed, int64(now), int64(now), cut(why, 512)}, ids)
-	n, err := tx.exec("suppress deliveries", "UPDATE delivery SET state = ?, next_at = ?, updated = ?, said = ? WHERE id IN "+list+" AND state = 0 AND attempts = 0", args...)
+	list, args := In([]any{DeliverySuppressed, int64(now), int64(now), Cut(why, 512)}, ids)
+	n, err := tx.Exec("suppress deliveries", "UPDATE delivery SET state = ?, next_at = ?, updated = ?, said = ? WHERE id IN "+list+" AND state = 0 AND attempts = 0", args...)
 	return int(n), err
 }
 
@@ -288,7 +288,7 @@ func (tx *Tx) SuppressDeliveries(ids []int64, now job.Micros, why string) (int, 
 func (tx *Tx) TakeRate(channel int64, rate int, now job.Micros) (ok bool, at job.Micros, err error) {
 	const minute = 60_000_000
 	begun := int64(now) - minute
-	n, err := tx.exec("count message", "UPDATE alert_channel SET window_sent = IF(window_at <= ? OR window_at > ?, 1, window_sent + 1), window_at = IF(window_at <= ? OR window_at > ?, ?, window_at)"+
+	n, err := tx.Exec("count message", "UPDATE alert_channel SET window_sent = IF(window_at <= ? OR window_at > ?, 1, window_sent + 1), window_at = IF(window_at <= ? OR window_at > ?, ?, window_at)"+
 		" WHERE id = ? AND (window_at <= ? OR window_at > ? OR window_sent < ?)", begun, int64(now), begun, int64(now), int64(now), channel, begun, int64(now), rate)
 	if err != nil || n == 1 {
 		return n == 1, 0, err
@@ -303,15 +303,15 @@ func (tx *Tx) Postpone(ids []int64, at job.Micros) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	list, args := in([]any{int64(at)}, ids)
-	_, err := tx.exec("postpone deliveries", "UPDATE delivery SET next_at = ? WHERE id IN "+list+" AND state = 0", args...)
+	list, args := In([]any{int64(at)}, ids)
+	_, err := tx.Exec("postpone deliveries", "UPDATE delivery SET next_at = ? WHERE id IN "+list+" AND state = 0", args...)
 	return err
 }
 
 // ClaimDelivery takes a message to send it, if it is still as it was seen, until an instant from which on others may. It
 // returns what it tells by now, or ErrMoved.
 func (tx *Tx) ClaimDelivery(seen *DeliveryRow, session uuid.UUID, now, until job.Micros) (DeliveryRow, error) {
-	n, err := tx.exec("claim delivery", "UPDATE delivery SET state = 1, session_id = ?, attempts = attempts + 1, next_at = ?, updated = ? WHERE id = ? AND state = ? AND attempts = ?",
+	n, err := tx.Exec("claim delivery", "UPDATE delivery SET state = 1, session_id = ?, attempts = attempts + 1, next_at = ?, updated = ? WHERE id = ? AND state = ? AND attempts = ?",
 		session[:], int64(until), int64(now), seen.ID, seen.State, seen.Attempts)
 	if err == nil && n != 1 {
 		err = ErrMoved
@@ -325,14 +325,14 @@ func (tx *Tx) ClaimDelivery(seen *DeliveryRow, session uuid.UUID, now, until job
 // SettleDelivery writes what became of a message that this session claimed, in its try. It tells whether it was still
 // the session's.
 func (tx *Tx) SettleDelivery(r *DeliveryRow, session uuid.UUID, state DeliveryState, next, now job.Micros, said string) (bool, error) {
-	n, err := tx.exec("settle delivery", "UPDATE delivery SET state = ?, next_at = ?, updated = ?, said = ? WHERE id = ? AND state = 1 AND session_id = ? AND attempts = ?",
-		state, int64(next), int64(now), cut(said, 512), r.ID, session[:], r.Attempts)
+	n, err := tx.Exec("settle delivery", "UPDATE delivery SET state = ?, next_at = ?, updated = ?, said = ? WHERE id = ? AND state = 1 AND session_id = ? AND attempts = ?",
+		state, int64(next), int64(now), Cut(said, 512), r.ID, session[:], r.Attempts)
 	return n == 1, err
 }
 
 // TemplateFailed counts a template that failed.
 func (tx *Tx) TemplateFailed() error {
-	_, err := tx.exec("count template", "UPDATE alert_work SET "+next("template_failures")+" WHERE id = 1")
+	_, err := tx.Exec("count template", "UPDATE alert_work SET "+Next("template_failures")+" WHERE id = 1")
 	return err
 }
 
@@ -340,7 +340,7 @@ func (tx *Tx) TemplateFailed() error {
 func (db *DB) AlertByID(ctx context.Context, t AlertTable, id int64) (AlertRow, error) {
 	var out []AlertRow
 	err := db.query(ctx, "read "+string(t), alertRows(&out), "SELECT "+t.columns()+" FROM "+string(t)+" WHERE id = ?", id)
-	return first(out, err)
+	return First(out, err)
 }
 
 // DropAlerts removes some of what is over since before an instant: alerts, and messages; those of pings and heartbeats
@@ -359,7 +359,7 @@ func (db *DB) DropAlerts(ctx context.Context, before, beats job.Micros, limit in
 			{"DELETE FROM alert_silence WHERE until < ? ORDER BY until LIMIT ?", []any{int64(before), limit}},
 			{"DELETE FROM alert_streak WHERE updated < ? ORDER BY updated LIMIT ?", []any{int64(before), limit}},
 		} {
-			n, err := tx.exec("drop old alerts", q.query, q.args...)
+			n, err := tx.Exec("drop old alerts", q.query, q.args...)
 			if err != nil {
 				return err
 			}

@@ -71,7 +71,7 @@ func (db *DB) AlertsNamed(ctx context.Context, t AlertTable, names []string) (ma
 		return map[string]AlertRow{}, nil
 	}
 	var out []AlertRow
-	list, args := in(nil, names)
+	list, args := In(nil, names)
 	err := db.query(ctx, "read "+string(t), alertRows(&out), "SELECT "+t.columns()+" FROM "+string(t)+" WHERE name IN "+list, args...)
 	return byName(out), err
 }
@@ -100,7 +100,7 @@ func (tx *Tx) alertsLocked(t AlertTable, names []string, how string) (map[string
 		return map[string]AlertRow{}, nil
 	}
 	var out []AlertRow
-	list, args := in(nil, names)
+	list, args := In(nil, names)
 	err := tx.query("lock "+string(t), alertRows(&out), "SELECT "+t.columns()+" FROM "+string(t)+" FORCE INDEX (name) WHERE name IN "+list+" ORDER BY name "+how, args...)
 	return byName(out), err
 }
@@ -113,9 +113,9 @@ func (tx *Tx) AllAlerts(t AlertTable) (out []AlertRow, err error) {
 
 // InsertAlert writes a definition and sets its id. A name that is taken is ErrExists.
 func (tx *Tx) InsertAlert(t AlertTable, r *AlertRow) (err error) {
-	r.ID, err = tx.insert("insert definition of alerts", "INSERT INTO "+string(t)+" (name, version, spec, created, updated, who) VALUES (?, 1, ?, ?, ?, ?)",
-		r.Name, r.Spec, int64(r.Created), int64(r.Updated), cut(r.By, 128))
-	if isDuplicate(err) {
+	r.ID, err = tx.Insert("insert definition of alerts", "INSERT INTO "+string(t)+" (name, version, spec, created, updated, who) VALUES (?, 1, ?, ?, ?, ?)",
+		r.Name, r.Spec, int64(r.Created), int64(r.Updated), Cut(r.By, 128))
+	if IsDuplicate(err) {
 		return fmt.Errorf("%s %q: %w", t, r.Name, ErrExists)
 	}
 	if err != nil {
@@ -128,8 +128,8 @@ func (tx *Tx) InsertAlert(t AlertTable, r *AlertRow) (err error) {
 // UpdateAlert writes another definition of what this transaction has locked.
 func (tx *Tx) UpdateAlert(t AlertTable, r *AlertRow) error {
 	r.Version++
-	if _, err := tx.exec("update "+string(t), "UPDATE "+string(t)+" SET version = version + 1, spec = ?, updated = ?, who = ? WHERE id = ?",
-		r.Spec, int64(r.Updated), cut(r.By, 128), r.ID); err != nil {
+	if _, err := tx.Exec("update "+string(t), "UPDATE "+string(t)+" SET version = version + 1, spec = ?, updated = ?, who = ? WHERE id = ?",
+		r.Spec, int64(r.Updated), Cut(r.By, 128), r.ID); err != nil {
 		return err
 	}
 	return tx.alertsChanged()
@@ -137,7 +137,7 @@ func (tx *Tx) UpdateAlert(t AlertTable, r *AlertRow) error {
 
 // DeleteAlert deletes a definition that this transaction has locked.
 func (tx *Tx) DeleteAlert(t AlertTable, id int64) error {
-	if _, err := tx.exec("delete "+string(t), "DELETE FROM "+string(t)+" WHERE id = ?", id); err != nil {
+	if _, err := tx.Exec("delete "+string(t), "DELETE FROM "+string(t)+" WHERE id = ?", id); err != nil {
 		return err
 	}
 	return tx.alertsChanged()
@@ -145,7 +145,7 @@ func (tx *Tx) DeleteAlert(t AlertTable, id int64) error {
 
 // alertsChanged tells whoever evaluates rules to read them again.
 func (tx *Tx) alertsChanged() error {
-	_, err := tx.exec("count changes of alerts", "UPDATE alert_work SET "+next("n")+" WHERE id = 2")
+	_, err := tx.Exec("count changes of alerts", "UPDATE alert_work SET "+Next("n")+" WHERE id = 2")
 	return err
 }
 
@@ -170,7 +170,7 @@ func (db *DB) Silences(ctx context.Context, until job.Micros, after int64, limit
 func (db *DB) Silence(ctx context.Context, id int64) (job.Silence, error) {
 	var out []job.Silence
 	err := db.query(ctx, "read silence", silenceRows(&out), "SELECT "+silenceColumns+" FROM alert_silence WHERE id = ?", id)
-	return first(out, err)
+	return First(out, err)
 }
 
 // CountSilences tells how many silences end after an instant.
@@ -181,8 +181,8 @@ func (tx *Tx) CountSilences(now job.Micros) (n int, err error) {
 
 // InsertSilence writes a silence and sets its id.
 func (tx *Tx) InsertSilence(s *job.Silence) (err error) {
-	s.ID, err = tx.insert("insert silence", "INSERT INTO alert_silence (app, job, rule, until, reason, who, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		s.App, s.Job, s.Rule, int64(s.Until), s.Reason, cut(s.Who, 128), int64(s.Created))
+	s.ID, err = tx.Insert("insert silence", "INSERT INTO alert_silence (app, job, rule, until, reason, who, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		s.App, s.Job, s.Rule, int64(s.Until), s.Reason, Cut(s.Who, 128), int64(s.Created))
 	if err != nil {
 		return err
 	}
@@ -193,12 +193,12 @@ func (tx *Tx) InsertSilence(s *job.Silence) (err error) {
 func (tx *Tx) LockSilence(id int64) (job.Silence, error) {
 	var out []job.Silence
 	err := tx.query("lock silence", silenceRows(&out), "SELECT "+silenceColumns+" FROM alert_silence WHERE id = ? FOR UPDATE", id)
-	return first(out, err)
+	return First(out, err)
 }
 
 // EndSilence has a silence that this transaction has locked end at an instant.
 func (tx *Tx) EndSilence(id int64, at job.Micros) error {
-	if _, err := tx.exec("end silence", "UPDATE alert_silence SET until = ? WHERE id = ?", int64(at), id); err != nil {
+	if _, err := tx.Exec("end silence", "UPDATE alert_silence SET until = ? WHERE id = ?", int64(at), id); err != nil {
 		return err
 	}
 	return tx.alertsChanged()
@@ -342,7 +342,7 @@ func (db *DB) alertPlaces(ctx context.Context, table string, way alertWay, left 
 		at, order = way.by, way.by+" DESC, id DESC"
 	}
 	fits := allOf(left)
-	all := &legs[alertPlace]{db: db, what: "list " + table, columns: "id, " + at + ", COALESCE(" + fits.sql + ", FALSE)", columnArgs: fits.args,
+	all := &legs[alertPlace]{reader: db.Reader(ctx), what: "list " + table, columns: "id, " + at + ", COALESCE(" + fits.sql + ", FALSE)", columnArgs: fits.args,
 		less: func(a, b alertPlace) bool { return a.Due > b.Due || a.Due == b.Due && a.ID > b.ID },
 		scan: func(rows *stdsql.Rows, e *alertPlace, i *int) error { return rows.Scan(i, &e.ID, &e.Due, &e.fits) }}
 	for _, one := range way.each {
@@ -358,7 +358,7 @@ func (db *DB) alertPlaces(ctx context.Context, table string, way alertWay, left 
 		}
 		all.all = append(all.all, g)
 	}
-	found, last, err := search(ctx, all, limit, func(e alertPlace) bool { return e.fits })
+	found, last, err := search(all, limit, func(e alertPlace) bool { return e.fits })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -375,7 +375,7 @@ func (db *DB) alertPlaces(ctx context.Context, table string, way alertWay, left 
 func (db *DB) FiredByID(ctx context.Context, id int64) (FiredRow, error) {
 	var out []FiredRow
 	err := db.query(ctx, "read alert", firedRows(&out), "SELECT "+firedColumns+" FROM alert WHERE id = ?", id)
-	return first(out, err)
+	return First(out, err)
 }
 
 // Firing lists what fires, by id.
@@ -491,7 +491,7 @@ func (db *DB) Deliveries(ctx context.Context, f DeliveryFilter) (out []DeliveryR
 	if err != nil || len(ids) == 0 {
 		return nil, next, err
 	}
-	list, args := in(nil, ids)
+	list, args := In(nil, ids)
 	err = db.query(ctx, "read deliveries", deliveryRows(&out), "SELECT "+deliveryColumns+" FROM delivery FORCE INDEX (PRIMARY) WHERE id IN "+list, args...)
 	slices.SortFunc(out, func(a, b DeliveryRow) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
 	return out, next, err
@@ -534,8 +534,8 @@ func (db *DB) AlertCounts(ctx context.Context) (AlertCounts, error) {
 
 // InsertDelivery writes a message.
 func (tx *Tx) InsertDelivery(r *DeliveryRow) (err error) {
-	r.ID, err = tx.insert("insert delivery", "INSERT INTO delivery (idem, kind, channel_id, channel, rule_id, rule, target, job_id, state, attempts, next_at, events, items, said, created, updated) VALUES "+
-		values(1, 16), r.Key[:], r.Kind, r.ChannelID, r.Channel, r.RuleID, r.Rule, r.Target, r.JobID, r.State, r.Attempts, int64(r.NextAt), r.Events, r.Items, cut(r.Said, 512),
+	r.ID, err = tx.Insert("insert delivery", "INSERT INTO delivery (idem, kind, channel_id, channel, rule_id, rule, target, job_id, state, attempts, next_at, events, items, said, created, updated) VALUES "+
+		Values(1, 16), r.Key[:], r.Kind, r.ChannelID, r.Channel, r.RuleID, r.Rule, r.Target, r.JobID, r.State, r.Attempts, int64(r.NextAt), r.Events, r.Items, Cut(r.Said, 512),
 		int64(r.Created), int64(r.Updated))
 	return err
 }
@@ -574,7 +574,7 @@ func (db *DB) LastAlert(ctx context.Context) (int64, error) {
 // FiredByIDs returns those of some alerts that there are, by id.
 func (db *DB) FiredByIDs(ctx context.Context, ids []int64) (out []FiredRow, err error) {
 	for part := range slices.Chunk(ids, 900) {
-		list, args := in(nil, part)
+		list, args := In(nil, part)
 		if err = db.query(ctx, "read alerts", firedRows(&out), "SELECT "+firedColumns+" FROM alert FORCE INDEX (PRIMARY) WHERE id IN "+list+" ORDER BY id", args...); err != nil {
 			return nil, err
 		}

@@ -39,7 +39,7 @@ func (db *DB) AnswerTo(ctx context.Context, key string) (Answer, error) {
 // no change did, because there was nothing to change.
 func (db *DB) KeepAnswer(ctx context.Context, o *job.Once, a job.KeptAnswer) error {
 	return db.Tx(ctx, func(tx *Tx) error {
-		_, err := tx.exec("keep answer", "INSERT INTO request (kind, idem_key, job_id, digest, created, status, header, answer) VALUES (?, ?, ?, ?, "+now+", ?, ?, ?)"+
+		_, err := tx.Exec("keep answer", "INSERT INTO request (kind, idem_key, job_id, digest, created, status, header, answer) VALUES (?, ?, ?, ?, "+Clock+", ?, ?, ?)"+
 			" ON DUPLICATE KEY UPDATE header = IF(status = 0 AND digest = VALUES(digest), VALUES(header), header),"+
 			" answer = IF(status = 0 AND digest = VALUES(digest), VALUES(answer), answer),"+
 			" status = IF(status = 0 AND digest = VALUES(digest), VALUES(status), status)", // the others look at what it was
@@ -106,6 +106,6 @@ func (tx *Tx) writeKey(once *job.Once) error {
 		return err
 	}
 	a := once.Answer()
-	_, err = tx.exec("keep answer", "UPDATE request SET status = ?, header = ?, answer = ? WHERE id = ?", a.Status, a.Header, a.Body, id)
+	_, err = tx.Exec("keep answer", "UPDATE request SET status = ?, header = ?, answer = ? WHERE id = ?", a.Status, a.Header, a.Body, id)
 	return err
 }

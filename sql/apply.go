@@ -14,7 +14,7 @@ const namesAtOnce = 200
 func (db *DB) CalendarRows(ctx context.Context, names []string) (map[string]CalendarRow, error) {
 	out := map[string]CalendarRow{}
 	for part := range slices.Chunk(names, namesAtOnce) {
-		list, args := in(nil, part)
+		list, args := In(nil, part)
 		var rows []CalendarRow
 		if err := db.query(ctx, "read calendars by name", calendarRows(&rows), "SELECT "+calendarColumns+" FROM calendar WHERE name IN "+list, args...); err != nil {
 			return nil, err
@@ -37,7 +37,7 @@ func (tx *Tx) InsertAudits(lines []*job.Entry) error {
 		if len(args) == 0 {
 			return nil
 		}
-		_, err := tx.exec("insert audit", "INSERT INTO audit ("+auditInserted+") VALUES "+values(len(args)/auditValues, auditValues), args...)
+		_, err := tx.Exec("insert audit", "INSERT INTO audit ("+auditInserted+") VALUES "+Values(len(args)/auditValues, auditValues), args...)
 		args, size = nil, 0
 		return err
 	}

@@ -1,5 +1,7 @@
 package sql
 
+import ()
+
 // ofApps is the condition that a column names one of some apps: nil is all of them, an empty list none.
 func ofApps(column string, apps []string) (cond string, args []any) {
 	switch {
@@ -8,7 +10,7 @@ func ofApps(column string, apps []string) (cond string, args []any) {
 	case len(apps) == 0:
 		return "FALSE", nil
 	}
-	list, args := in(nil, apps)
+	list, args := In(nil, apps)
 	return column + " IN " + list, args
 }
 

@@ -14,7 +14,7 @@ import (
 // InsertAudit writes a line of the audit and returns its id. Its transaction is that of the change: either both stand
 // or none does.
 func (tx *Tx) InsertAudit(e *job.Entry) (int64, error) {
-	return tx.insert("insert audit line", "INSERT INTO audit ("+auditInserted+") VALUES "+values(1, auditValues), auditArgs(e)...)
+	return tx.Insert("insert audit line", "INSERT INTO audit ("+auditInserted+") VALUES "+Values(1, auditValues), auditArgs(e)...)
 }
 
 // Record makes a change together with its line of the audit, until it is known to be applied or refused. fn returns the
@@ -72,7 +72,7 @@ func auditArgs(e *job.Entry) []any {
 		}
 		return s
 	}
-	return []any{int64(e.At), cut(e.Who, 128), cut(e.Origin, 64), e.Action, e.Kind, e.Ref, cut(e.App, 128), cut(e.Name, 128), cut(e.Reason, 512), null(e.Was), null(e.Became)}
+	return []any{int64(e.At), Cut(e.Who, 128), Cut(e.Origin, 64), e.Action, e.Kind, e.Ref, Cut(e.App, 128), Cut(e.Name, 128), Cut(e.Reason, 512), null(e.Was), null(e.Became)}
 }
 
 // Audited reports whether a line stands, waiting for whoever is writing it. It settles a change whose commit is unknown.
@@ -88,8 +88,8 @@ func (tx *Tx) Audited(e *job.Entry) (bool, error) {
 	void := *e
 	void.Action, void.Reason, void.Was, void.Became = job.ActionVoid, "MySQL did not confirm this change ("+string(e.Action)+"), and it was not made", "", ""
 
-	_, err := tx.exec("take the id of a line", "INSERT INTO audit (id, "+auditInserted+") VALUES "+values(1, 1+auditValues), append([]any{e.ID}, auditArgs(&void)...)...)
-	if !isDuplicate(err) {
+	_, err := tx.Exec("take the id of a line", "INSERT INTO audit (id, "+auditInserted+") VALUES "+Values(1, 1+auditValues), append([]any{e.ID}, auditArgs(&void)...)...)
+	if !IsDuplicate(err) {
 		return false, err
 	}
 	n := 0
@@ -138,19 +138,19 @@ func (db *DB) auditNear(ctx context.Context, of AuditOf, cond, order string, at 
 	if of.Kind == job.KindApp {
 		cond, args = cond+" AND app = ?", append(args, of.App)
 	}
-	actions, args := in(args, of.Actions)
+	actions, args := In(args, of.Actions)
 	var out []job.Entry
 	err := db.query(ctx, "read audit", auditRows(&out), "SELECT "+auditColumns+" FROM audit FORCE INDEX (ref) WHERE "+cond+" AND action IN "+actions+
 		" ORDER BY at "+order+", id "+order+" LIMIT 1", args...)
-	return first(out, err)
+	return First(out, err)
 }
 
 // AuditSession writes that a session is gone, with what its row says, which is about to be deleted. It tells whether there
 // is such a row.
 func (tx *Tx) AuditSession(id uuid.UUID, by job.Actor, action job.Action, reason string) (bool, error) {
-	n, err := tx.exec("audit session", "INSERT INTO audit (at, who, origin, action, kind, name, reason, was)"+
-		" SELECT "+now+", ?, ?, ?, ?, node, ?, JSON_OBJECT('session', ?, 'started', "+rfc3339("started")+", 'last_beat', "+rfc3339("beat_at")+") FROM session WHERE id = ?",
-		cut(by.Who, 128), cut(by.Origin, 64), action, job.KindSession, cut(reason, 512), id.String(), id[:])
+	n, err := tx.Exec("audit session", "INSERT INTO audit (at, who, origin, action, kind, name, reason, was)"+
+		" SELECT "+Clock+", ?, ?, ?, ?, node, ?, JSON_OBJECT('session', ?, 'started', "+rfc3339("started")+", 'last_beat', "+rfc3339("beat_at")+") FROM session WHERE id = ?",
+		Cut(by.Who, 128), Cut(by.Origin, 64), action, job.KindSession, Cut(reason, 512), id.String(), id[:])
 	return n > 0, err
 }
 

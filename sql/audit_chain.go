@@ -96,7 +96,7 @@ func (db *DB) ChainedAfter(ctx context.Context, after int64, limit int) ([]Chain
 
 // ChainedIn lists the audit lines in spans of ids.
 func (db *DB) ChainedIn(ctx context.Context, spans []Span) ([]ChainedLine, error) {
-	cond, args := within(spans)
+	cond, args := Within(spans)
 	return db.chained(ctx, cond+" ORDER BY a.id", args...)
 }
 
@@ -117,7 +117,7 @@ func (db *DB) chained(ctx context.Context, cond string, args ...any) ([]ChainedL
 // If we die before the commit, nothing is chained, and the next look finds the lines again. If its reply is lost, the next
 // look finds the lines that are chained.
 func (db *DB) ExtendChain(ctx context.Context, head job.Link, ids []int64) (job.Link, error) {
-	list, args := in(nil, ids)
+	list, args := In(nil, ids)
 	var links []job.Link
 
 	next := head
@@ -141,10 +141,10 @@ func (db *DB) ExtendChain(ctx context.Context, head job.Link, ids []int64) (job.
 			l := &links[i]
 			args = append(args, l.Seq, l.Line, int64(l.At), l.Hash[:])
 		}
-		_, err := tx.exec("extend audit chain", "INSERT INTO audit_chain (seq, line, at, hash) VALUES "+values(len(links), 4), args...)
+		_, err := tx.Exec("extend audit chain", "INSERT INTO audit_chain (seq, line, at, hash) VALUES "+Values(len(links), 4), args...)
 		return err
 	})
-	if isDuplicate(err) {
+	if IsDuplicate(err) {
 		err = fmt.Errorf("extend audit chain behind %d: %w", head.Seq, ErrMoved)
 	}
 	if err != nil {
@@ -228,11 +228,11 @@ func (db *DB) DropAudit(ctx context.Context, before job.Micros, limit int) (remo
 	base := old[len(old)-1].Seq
 
 	err = db.Tx(ctx, func(tx *Tx) error {
-		n, err := tx.remove("drop old audit lines", "audit", "id", lines)
+		n, err := tx.Remove("drop old audit lines", "audit", "id", lines)
 		if removed = int(n); err != nil {
 			return err
 		}
-		_, err = tx.exec("drop old links", "DELETE c FROM audit_chain c FORCE INDEX (PRIMARY) WHERE c.seq > 0 AND c.seq < ?", base)
+		_, err = tx.Exec("drop old links", "DELETE c FROM audit_chain c FORCE INDEX (PRIMARY) WHERE c.seq > 0 AND c.seq < ?", base)
 		return err
 	})
 	return removed, err

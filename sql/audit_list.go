@@ -73,7 +73,7 @@ func (db *DB) Audit(ctx context.Context, f AuditFilter) (AuditPage, error) {
 		cond, args := ofApps("app", f.Apps)
 		left = append(left, condition{cond, args})
 	}
-	all := &legs[auditEntry]{db: db, what: "list audit", columns: auditColumns,
+	all := &legs[auditEntry]{reader: db.Reader(ctx), what: "list audit", columns: auditColumns,
 		less: func(a, b auditEntry) bool { return a.At > b.At || a.At == b.At && a.ID > b.ID },
 		scan: func(rows *stdsql.Rows, e *auditEntry, i *int) error {
 			e.fits = true
@@ -87,7 +87,7 @@ func (db *DB) Audit(ctx context.Context, f AuditFilter) (AuditPage, error) {
 		all.columns, all.columnArgs = "id, at, "+fits.sql, fits.args
 		all.scan = func(rows *stdsql.Rows, e *auditEntry, i *int) error { return rows.Scan(i, &e.ID, &e.At, &e.fits) }
 	}
-	found, next, err := search(ctx, all, f.Limit, func(e auditEntry) bool { return e.fits })
+	found, next, err := search(all, f.Limit, func(e auditEntry) bool { return e.fits })
 	if err != nil {
 		return AuditPage{}, err
 	}
@@ -132,7 +132,7 @@ func (db *DB) auditByID(ctx context.Context, places []job.Entry) ([]job.Entry, e
 	for i := range places {
 		ids[i] = places[i].ID
 	}
-	list, args := in(nil, ids)
+	list, args := In(nil, ids)
 	var out []job.Entry
 	err := db.query(ctx, "read audit", auditRows(&out), "SELECT "+auditColumns+" FROM audit FORCE INDEX (PRIMARY) WHERE id IN "+list, args...)
 	slices.SortFunc(out, func(a, b job.Entry) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
@@ -173,7 +173,7 @@ func (db *DB) LinesAfter(ctx context.Context, after int64, limit int) ([]job.Ent
 
 // LinesIn lists the lines of the audit that there are in spans of ids, without definitions.
 func (db *DB) LinesIn(ctx context.Context, spans []Span) ([]job.Entry, error) {
-	cond, args := within(spans)
+	cond, args := Within(spans)
 	return db.lines(ctx, cond+" ORDER BY id", args...)
 }
 

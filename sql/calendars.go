@@ -101,7 +101,7 @@ func calendarsNamed(read rowReader, names []string) (map[string]knownCalendar, e
 	if len(names) == 0 {
 		return out, nil
 	}
-	list, args := in(nil, names)
+	list, args := In(nil, names)
 	var unknown []string
 	err := read("read digests of calendars", func(rows *stdsql.Rows) error {
 		var name string
@@ -117,7 +117,7 @@ func calendarsNamed(read rowReader, names []string) (map[string]knownCalendar, e
 	if err != nil || len(unknown) == 0 {
 		return out, err
 	}
-	list, args = in(nil, unknown)
+	list, args = In(nil, unknown)
 	return out, read("read calendars", func(rows *stdsql.Rows) error {
 		var name, text string
 		var digest []byte
@@ -158,8 +158,8 @@ func (tx *Tx) NameCalendars(names []string) ([]*job.Calendar, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	list, args := in(nil, names)
-	if _, err := tx.exec("name calendars", "UPDATE calendar SET named = named + 1 WHERE name IN "+list+" ORDER BY id", args...); err != nil {
+	list, args := In(nil, names)
+	if _, err := tx.Exec("name calendars", "UPDATE calendar SET named = named + 1 WHERE name IN "+list+" ORDER BY id", args...); err != nil {
 		return nil, err
 	}
 	found, err := calendarsNamed(tx.query, names)
@@ -192,14 +192,14 @@ func calendarRows(out *[]CalendarRow) func(*stdsql.Rows) error {
 func (tx *Tx) LockCalendar(name string) (CalendarRow, error) {
 	var out []CalendarRow
 	err := tx.query("lock calendar", calendarRows(&out), "SELECT "+calendarColumns+" FROM calendar WHERE name = ? FOR UPDATE", name)
-	return first(out, err)
+	return First(out, err)
 }
 
 // Calendar returns a calendar and how many jobs name it, or ErrNotFound.
 func (db *DB) Calendar(ctx context.Context, name string) (CalendarRow, error) {
 	var out []CalendarRow
 	err := db.query(ctx, "read calendar", calendarRows(&out), "SELECT "+calendarColumns+" FROM calendar WHERE name = ?", name)
-	c, err := first(out, err)
+	c, err := First(out, err)
 	if err != nil {
 		return c, err
 	}
@@ -228,9 +228,9 @@ func (tx *Tx) InsertCalendar(c *job.Calendar, now job.Micros) (int64, error) {
 		return 0, err
 	}
 	digest := c.Digest()
-	id, err := tx.insert("insert calendar", "INSERT INTO calendar (name, spec, digest, timezone, excludes, includes, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+	id, err := tx.Insert("insert calendar", "INSERT INTO calendar (name, spec, digest, timezone, excludes, includes, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 		c.Name(), text, digest[:], spec.Timezone, len(spec.Exclude), len(spec.Include), int64(now), int64(now))
-	if isDuplicate(err) {
+	if IsDuplicate(err) {
 		return 0, fmt.Errorf("calendar %q: %w", c.Name(), ErrExists)
 	}
 	return id, err
@@ -243,7 +243,7 @@ func (tx *Tx) UpdateCalendar(row *CalendarRow, c *job.Calendar, now job.Micros) 
 		return err
 	}
 	digest := c.Digest()
-	n, err := tx.exec("update calendar", "UPDATE calendar SET version = version + 1, spec = ?, digest = ?, timezone = ?, excludes = ?, includes = ?, updated = ?"+
+	n, err := tx.Exec("update calendar", "UPDATE calendar SET version = version + 1, spec = ?, digest = ?, timezone = ?, excludes = ?, includes = ?, updated = ?"+
 		" WHERE id = ? AND version = ?", text, digest[:], spec.Timezone, len(spec.Exclude), len(spec.Include), int64(now), row.ID, row.Version)
 	if err == nil && n != 1 {
 		err = fmt.Errorf("update calendar %q: %w", row.Name, ErrMoved)
@@ -258,7 +258,7 @@ func encoded(c *job.Calendar) (*job.CalendarSpec, string, error) {
 
 // DeleteCalendar deletes a calendar, whose row this transaction has locked.
 func (tx *Tx) DeleteCalendar(id int64) error {
-	n, err := tx.exec("delete calendar", "DELETE FROM calendar WHERE id = ?", id)
+	n, err := tx.Exec("delete calendar", "DELETE FROM calendar WHERE id = ?", id)
 	if err == nil && n != 1 {
 		err = fmt.Errorf("delete calendar %d: %w", id, ErrMoved)
 	}

@@ -19,7 +19,7 @@ import (
 // Now is MySQL's clock at this instant.
 func (db *DB) Now(ctx context.Context) (job.Micros, error) {
 	var at job.Micros
-	if err := db.db.QueryRowContext(ctx, "SELECT "+now).Scan(&at); err != nil {
+	if err := db.db.QueryRowContext(ctx, "SELECT "+Clock).Scan(&at); err != nil {
 		return 0, fmt.Errorf("read clock: %w", err)
 	}
 	return at, nil

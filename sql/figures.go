@@ -33,13 +33,13 @@ func (tx *Tx) PutFigures(source uuid.UUID, figures []Figure, before job.Micros) 
 			}
 			args = append(args, int64(f.At), source[:], f.Starts, f.Ends, f.Failed, string(late))
 		}
-		_, err := tx.exec("write figures", "INSERT INTO figure (at, source, starts, ends, failed, late) VALUES "+values(len(figures), 6)+
+		_, err := tx.Exec("write figures", "INSERT INTO figure (at, source, starts, ends, failed, late) VALUES "+Values(len(figures), 6)+
 			" ON DUPLICATE KEY UPDATE starts = VALUES(starts), ends = VALUES(ends), failed = VALUES(failed), late = VALUES(late)", args...)
 		if err != nil {
 			return err
 		}
 	}
-	_, err := tx.exec("remove old figures", "DELETE FROM figure WHERE at < ?", int64(before))
+	_, err := tx.Exec("remove old figures", "DELETE FROM figure WHERE at < ?", int64(before))
 	return err
 }
 

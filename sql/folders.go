@@ -33,7 +33,7 @@ func (db *DB) Folders(ctx context.Context, name string) ([]job.FolderState, erro
 	for i := range out {
 		at[out[i].ID], ids[i] = &out[i], out[i].ID
 	}
-	list, args := in(nil, ids)
+	list, args := In(nil, ids)
 	err = db.query(ctx, "read nodes of folders", func(rows *stdsql.Rows) error {
 		var (
 			id int64
@@ -49,7 +49,7 @@ func (db *DB) Folders(ctx context.Context, name string) ([]job.FolderState, erro
 // LockFolder locks a folder, which is made if there is none, before anything else: of nodes that apply one at the same
 // time one waits for the other. The nodes' lines are not read.
 func (tx *Tx) LockFolder(name string) (f job.FolderState, err error) {
-	if _, err = tx.exec("make folder", "INSERT INTO folder (name, past) VALUES (?, '') ON DUPLICATE KEY UPDATE name = name", name); err != nil {
+	if _, err = tx.Exec("make folder", "INSERT INTO folder (name, past) VALUES (?, '') ON DUPLICATE KEY UPDATE name = name", name); err != nil {
 		return f, err
 	}
 	err = tx.query("lock folder", func(rows *stdsql.Rows) (err error) {
@@ -61,21 +61,21 @@ func (tx *Tx) LockFolder(name string) (f job.FolderState, err error) {
 
 // UpdateFolder writes what is applied of a folder that the transaction has locked.
 func (tx *Tx) UpdateFolder(f *job.FolderState) error {
-	_, err := tx.exec("update folder", "UPDATE folder SET digest = ?, past = ?, applied = ?, node = ? WHERE id = ?",
-		f.Digest, strings.Join(f.Past, " "), int64(f.Applied), cut(f.Node, 128), f.ID)
+	_, err := tx.Exec("update folder", "UPDATE folder SET digest = ?, past = ?, applied = ?, node = ? WHERE id = ?",
+		f.Digest, strings.Join(f.Past, " "), int64(f.Applied), Cut(f.Node, 128), f.ID)
 	return err
 }
 
 // PutFolderNode writes a node's line of a folder, and removes those of nodes that are gone.
 func (tx *Tx) PutFolderNode(id int64, n *job.FolderNode, gone []string) error {
-	_, err := tx.exec("write node of folder", "INSERT INTO folder_node (folder_id, node, digest, held, state, error, since) VALUES (?, ?, ?, ?, ?, ?, ?)"+
+	_, err := tx.Exec("write node of folder", "INSERT INTO folder_node (folder_id, node, digest, held, state, error, since) VALUES (?, ?, ?, ?, ?, ?, ?)"+
 		" ON DUPLICATE KEY UPDATE digest = VALUES(digest), held = VALUES(held), state = VALUES(state), error = VALUES(error), since = VALUES(since)",
-		id, n.Node, n.Digest, n.Held, string(n.State), cut(n.Error, maxFolderError), int64(n.Since))
+		id, n.Node, n.Digest, n.Held, string(n.State), Cut(n.Error, maxFolderError), int64(n.Since))
 	if err != nil || len(gone) == 0 {
 		return err
 	}
-	list, args := in([]any{id}, gone)
-	_, err = tx.exec("remove nodes of folder", "DELETE FROM folder_node WHERE folder_id = ? AND node IN "+list, args...)
+	list, args := In([]any{id}, gone)
+	_, err = tx.Exec("remove nodes of folder", "DELETE FROM folder_node WHERE folder_id = ? AND node IN "+list, args...)
 	return err
 }
 

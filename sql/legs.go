@@ -1,7 +1,6 @@
 package sql
 
 import (
-	"context"
 	stdsql "database/sql"
 	"go-crontab/job"
 	"slices"
@@ -34,7 +33,7 @@ type leg[R any] struct {
 
 // legs are the ranges of which a list is made. R is an entry.
 type legs[R any] struct {
-	db         *DB
+	reader     Reader
 	what       string // is read, for errors
 	columns    string
 	columnArgs []any
@@ -50,10 +49,10 @@ type legs[R any] struct {
 const atFirst = 3
 
 // take returns the next entries of all legs, at most n; fewer mean that there are no more.
-func (l *legs[R]) take(ctx context.Context, n int) ([]R, error) {
+func (l *legs[R]) take(n int) ([]R, error) {
 	out := make([]R, 0, n)
 	for len(out) < n {
-		if err := l.fill(ctx, n-len(out)); err != nil {
+		if err := l.fill(n - len(out)); err != nil {
 			return nil, err
 		}
 		var first *leg[R]
@@ -74,7 +73,7 @@ func (l *legs[R]) take(ctx context.Context, n int) ([]R, error) {
 }
 
 // fill sees to it that the next entry of each leg that has one is known. n more are wanted of all.
-func (l *legs[R]) fill(ctx context.Context, n int) error {
+func (l *legs[R]) fill(n int) error {
 	var empty []int
 	for i, g := range l.all {
 		if len(g.ahead) == 0 && !g.over {
@@ -97,7 +96,7 @@ func (l *legs[R]) fill(ctx context.Context, n int) error {
 		query = "(" + strings.Join(parts, ") UNION ALL (") + ")"
 	}
 	got := make([]int, len(l.all))
-	err := l.db.query(ctx, l.what, func(rows *stdsql.Rows) error {
+	err := Each(l.reader, l.what, func(rows *stdsql.Rows) error {
 		var r R
 		var i int
 		if err := l.scan(rows, &r, &i); err != nil {
@@ -149,9 +148,9 @@ func (g *leg[R]) statement(i int, columns string) (string, []any) {
 
 // search looks at entries in their order until it has found so many that fit, or has looked at too many. It returns where
 // to go on, nil at the end.
-func search[R any](ctx context.Context, all *legs[R], limit int, fits func(R) bool) (found []R, next *R, err error) {
+func search[R any](all *legs[R], limit int, fits func(R) bool) (found []R, next *R, err error) {
 	for chunk := limit + 1; ; {
-		entries, err := all.take(ctx, chunk)
+		entries, err := all.take(chunk)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -193,8 +192,8 @@ type condition struct {
 // Span is a range of ids, both ends included.
 type Span struct{ From, To int64 }
 
-// within writes the condition that an id is in one of some spans.
-func within(spans []Span) (string, []any) {
+// Within writes the condition that an id is in one of some spans.
+func Within(spans []Span) (string, []any) {
 	args := make([]any, 0, 2*len(spans))
 	for _, s := range spans {
 		args = append(args, s.From, s.To)

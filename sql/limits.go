@@ -32,7 +32,7 @@ func (db *DB) Limits(ctx context.Context) (map[string]job.AppLimits, error) {
 // HoldLimits returns the limits of an app and keeps others from counting against them until this transaction is over.
 // Nothing is locked where there are none. It writes the row, as TakeLocks does, for engines with several writers.
 func (tx *Tx) HoldLimits(app string) (l job.AppLimits, found bool, err error) {
-	n, err := tx.exec("hold limits", "UPDATE app_limit FORCE INDEX (PRIMARY) SET "+next("taken")+" WHERE app = ?", app)
+	n, err := tx.Exec("hold limits", "UPDATE app_limit FORCE INDEX (PRIMARY) SET "+Next("taken")+" WHERE app = ?", app)
 	if err != nil || n == 0 {
 		return l, false, err
 	}
@@ -51,19 +51,19 @@ func (tx *Tx) PutLimits(app string, l job.AppLimits, who string, now job.Micros)
 		}
 		return n
 	}
-	_, err := tx.exec("put limits", `
+	_, err := tx.Exec("put limits", `
 		INSERT INTO app_limit (app, jobs, runs_per_minute, waiting, output, who, updated)
 		VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON DUPLICATE KEY UPDATE
 			jobs = VALUES(jobs), runs_per_minute = VALUES(runs_per_minute), waiting = VALUES(waiting),
 			output = VALUES(output), who = VALUES(who), updated = VALUES(updated)`,
-		app, null(l.Jobs), null(l.RunsPerMinute), null(l.Waiting), null(int64(l.Output)), cut(who, 128), int64(now))
+		app, null(l.Jobs), null(l.RunsPerMinute), null(l.Waiting), null(int64(l.Output)), Cut(who, 128), int64(now))
 	return err
 }
 
 // DropLimits removes the limits of an app.
 func (tx *Tx) DropLimits(app string) error {
-	_, err := tx.exec("drop limits", "DELETE FROM app_limit WHERE app = ?", app)
+	_, err := tx.Exec("drop limits", "DELETE FROM app_limit WHERE app = ?", app)
 	return err
 }
 
@@ -94,7 +94,7 @@ func (db *DB) AppStarts(ctx context.Context, app string, since int64) (job.Start
 
 // AddAskedRuns counts runs that somebody asks for. The caller holds the limits of the app.
 func (tx *Tx) AddAskedRuns(app string, at, runs int64) error {
-	_, err := tx.exec("count asked runs", `
+	_, err := tx.Exec("count asked runs", `
 		INSERT INTO app_start (app, at, session_id, starts)
 		VALUES (?, ?, ?, ?)
 		ON DUPLICATE KEY UPDATE starts = `+startsColumn+` + VALUES(starts)`,
@@ -108,7 +108,7 @@ func (db *DB) StartsBeside(ctx context.Context, apps []string, since int64, sess
 	if len(apps) == 0 {
 		return out, nil
 	}
-	list, args := in([]any{since, session[:]}, apps)
+	list, args := In([]any{since, session[:]}, apps)
 	err := db.query(ctx, "read starts of apps", func(rows *stdsql.Rows) error {
 		var (
 			app   string
@@ -138,8 +138,8 @@ func (db *DB) TellStarts(ctx context.Context, session uuid.UUID, starts map[stri
 		return nil
 	}
 	return db.Tx(ctx, func(tx *Tx) error {
-		_, err := tx.exec("tell of starts", "INSERT INTO app_start (app, at, session_id, starts) VALUES "+
-			values(len(args)/columns, columns)+" ON DUPLICATE KEY UPDATE starts = VALUES(starts)", args...)
+		_, err := tx.Exec("tell of starts", "INSERT INTO app_start (app, at, session_id, starts) VALUES "+
+			Values(len(args)/columns, columns)+" ON DUPLICATE KEY UPDATE starts = VALUES(starts)", args...)
 		return err
 	})
 }
@@ -152,7 +152,7 @@ func (db *DB) DropStarts(ctx context.Context, before, behind int64, limit int) (
 		WHERE at < ? OR at > ?
 		LIMIT ?`
 	return removed, db.Tx(ctx, func(tx *Tx) error {
-		n, err := tx.exec("drop old starts", query, before, behind, limit)
+		n, err := tx.Exec("drop old starts", query, before, behind, limit)
 		removed = int(n)
 		return err
 	})

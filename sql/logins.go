@@ -31,7 +31,7 @@ const loginColumns = `l.id, l.hash, l.who, l.token_id, l.grants, l.created, l.ex
 	l.used, l.used_from, l.checked, l.check_at, l.key_id, l.sealed`
 
 // loginWithToken reads a login with the token that it was made with, and the instant.
-const loginWithToken = "SELECT " + loginColumns + ", " + tokenColumns + ", " + now + `
+const loginWithToken = "SELECT " + loginColumns + ", " + tokenColumns + ", " + Clock + `
 	FROM login l
 	LEFT JOIN api_token t ON t.id = l.token_id AND l.token_id <> 0 `
 
@@ -92,7 +92,7 @@ type LoginFilter struct {
 
 // Logins lists the logins that have not expired, by id.
 func (db *DB) Logins(ctx context.Context, f LoginFilter) (out []Login, err error) {
-	where, args := []string{"l.id > ?", "l.expires > " + now}, []any{f.After}
+	where, args := []string{"l.id > ?", "l.expires > " + Clock}, []any{f.After}
 	if f.Who != "" {
 		where, args = append(where, "l.who = ?"), append(args, f.Who)
 	}
@@ -128,28 +128,28 @@ func (tx *Tx) InsertLogin(l *LoginRow) (int64, error) {
 	if l.TokenID == 0 {
 		grants = l.Grants
 	}
-	return tx.insert("insert login", `INSERT INTO login (hash, who, token_id, grants, created, expires, origin, check_at, key_id, sealed)
+	return tx.Insert("insert login", `INSERT INTO login (hash, who, token_id, grants, created, expires, origin, check_at, key_id, sealed)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		l.Hash[:], cut(l.Who, 128), l.TokenID, grants, int64(l.Created), int64(l.Expires), cut(l.Origin, 64), int64(l.CheckAt), l.Key, l.Sealed)
+		l.Hash[:], Cut(l.Who, 128), l.TokenID, grants, int64(l.Created), int64(l.Expires), Cut(l.Origin, 64), int64(l.CheckAt), l.Key, l.Sealed)
 }
 
 // UseLogin notes that a login was used, unless that was noted after an earlier instant already.
 func (tx *Tx) UseLogin(id int64, at, unless job.Micros, from string) error {
-	_, err := tx.exec("note use of login", "UPDATE login SET used = ?, used_from = ? WHERE id = ? AND used <= ?",
-		int64(at), cut(from, 64), id, int64(unless))
+	_, err := tx.Exec("note use of login", "UPDATE login SET used = ?, used_from = ? WHERE id = ? AND used <= ?",
+		int64(at), Cut(from, 64), id, int64(unless))
 	return err
 }
 
 // MoveCheck has the provider asked about a login at another instant. It reports whether the login was still to be checked
 // when its row says: of several who want to check it, one wins.
 func (tx *Tx) MoveCheck(l *LoginRow, to job.Micros) (bool, error) {
-	n, err := tx.exec("move check of login", "UPDATE login SET check_at = ? WHERE id = ? AND check_at = ?", int64(to), l.ID, int64(l.CheckAt))
+	n, err := tx.Exec("move check of login", "UPDATE login SET check_at = ? WHERE id = ? AND check_at = ?", int64(to), l.ID, int64(l.CheckAt))
 	return n > 0, err
 }
 
 // CheckedLogin writes what the provider said about a login, unless somebody else has checked it since its CheckAt.
 func (tx *Tx) CheckedLogin(l *LoginRow, next job.Micros) (bool, error) {
-	n, err := tx.exec("write check of login", `UPDATE login SET grants = ?, checked = ?, check_at = ?, key_id = ?, sealed = ?
+	n, err := tx.Exec("write check of login", `UPDATE login SET grants = ?, checked = ?, check_at = ?, key_id = ?, sealed = ?
 		WHERE id = ? AND check_at = ?`,
 		l.Grants, int64(l.Checked), int64(next), l.Key, l.Sealed, l.ID, int64(l.CheckAt))
 	return n > 0, err
@@ -160,7 +160,7 @@ func (tx *Tx) LockLogins(ids []int64) (out []LoginRow, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	list, args := in(nil, ids)
+	list, args := In(nil, ids)
 	err = tx.query("lock logins", func(rows *stdsql.Rows) error {
 		l, err := scanLogin(rows)
 		out = append(out, l)
@@ -182,7 +182,7 @@ func (tx *Tx) LoginsOf(who string) (ids []int64, err error) {
 
 // DeleteLogin ends a login and tells whether there was one.
 func (tx *Tx) DeleteLogin(id int64) (bool, error) {
-	n, err := tx.exec("end login", "DELETE FROM login WHERE id = ?", id)
+	n, err := tx.Exec("end login", "DELETE FROM login WHERE id = ?", id)
 	return n > 0, err
 }
 
@@ -201,11 +201,11 @@ func (tx *Tx) TidyLogins(who string, keep int, at job.Micros) error {
 	if err := tx.query("list expired logins", collect, "SELECT id FROM login FORCE INDEX (expires) WHERE expires <= ? LIMIT ?", int64(at), batch); err != nil {
 		return err
 	}
-	err := tx.query("list logins of one", collect, "SELECT id FROM login FORCE INDEX (who) WHERE who = ? ORDER BY id DESC LIMIT ? OFFSET ?", cut(who, 128), batch, keep)
+	err := tx.query("list logins of one", collect, "SELECT id FROM login FORCE INDEX (who) WHERE who = ? ORDER BY id DESC LIMIT ? OFFSET ?", Cut(who, 128), batch, keep)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	list, args := in(nil, ids)
-	_, err = tx.exec("remove old logins", "DELETE FROM login WHERE id IN "+list, args...)
+	list, args := In(nil, ids)
+	_, err = tx.Exec("remove old logins", "DELETE FROM login WHERE id IN "+list, args...)
 	return err
 }

@@ -22,7 +22,7 @@ const nodeColumns = "name, draining, reason, who, since"
 func scanNodes(out *[]NodeRow) func(*stdsql.Rows) error {
 	return func(rows *stdsql.Rows) error {
 		var n NodeRow
-		err := rows.Scan(&n.Name, (*flag)(&n.Draining), &n.Reason, &n.Who, &n.Since)
+		err := rows.Scan(&n.Name, (*Flag)(&n.Draining), &n.Reason, &n.Who, &n.Since)
 		*out = append(*out, n)
 		return err
 	}
@@ -39,19 +39,19 @@ func (db *DB) CordonedNodes(ctx context.Context) ([]NodeRow, error) {
 func (tx *Tx) LockNode(name string) (NodeRow, error) {
 	var out []NodeRow
 	err := tx.query("lock node", scanNodes(&out), "SELECT "+nodeColumns+" FROM node WHERE name = ? AND cordoned = 1 FOR UPDATE", name)
-	return first(out, err)
+	return First(out, err)
 }
 
 // CordonNode says that a node is to take no new work.
 func (tx *Tx) CordonNode(n NodeRow) error {
-	_, err := tx.exec("cordon node", "INSERT INTO node (name, cordoned, draining, reason, who, since) VALUES (?, 1, ?, ?, ?, ?)"+
+	_, err := tx.Exec("cordon node", "INSERT INTO node (name, cordoned, draining, reason, who, since) VALUES (?, 1, ?, ?, ?, ?)"+
 		" ON DUPLICATE KEY UPDATE cordoned = 1, draining = VALUES(draining), reason = VALUES(reason), who = VALUES(who), since = VALUES(since)",
-		n.Name, n.Draining, cut(n.Reason, 512), cut(n.Who, 128), int64(n.Since))
+		n.Name, n.Draining, Cut(n.Reason, 512), Cut(n.Who, 128), int64(n.Since))
 	return err
 }
 
 // UncordonNode says nothing about a node any more.
 func (tx *Tx) UncordonNode(name string) error {
-	_, err := tx.exec("uncordon node", "DELETE FROM node WHERE name = ?", name)
+	_, err := tx.Exec("uncordon node", "DELETE FROM node WHERE name = ?", name)
 	return err
 }

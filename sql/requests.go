@@ -14,8 +14,8 @@ func (tx *Tx) InsertRequest(kind, key string, digest [32]byte, jobID int64, now 
 	if key != "" {
 		k = []byte(key)
 	}
-	id, err := tx.insert("insert request", "INSERT INTO request (kind, idem_key, job_id, digest, created) VALUES (?, ?, ?, ?, ?)", kind, k, jobID, digest[:], int64(now))
-	if isDuplicate(err) {
+	id, err := tx.Insert("insert request", "INSERT INTO request (kind, idem_key, job_id, digest, created) VALUES (?, ?, ?, ?, ?)", kind, k, jobID, digest[:], int64(now))
+	if IsDuplicate(err) {
 		return 0, fmt.Errorf("idempotency key %q: %w", key, ErrExists)
 	}
 	return id, err
@@ -41,5 +41,5 @@ func (tx *Tx) LockRequest(key string) (Request, error) {
 		out = append(out, r)
 		return err
 	}, "SELECT id, job_id, digest, created FROM request WHERE idem_key = ? FOR UPDATE", []byte(key))
-	return first(out, err)
+	return First(out, err)
 }

@@ -72,11 +72,11 @@ func (tx *Tx) LockRetention(app string) (*job.Retention, error) {
 // PutRetention writes a rule. An empty one of an app is no row.
 func (tx *Tx) PutRetention(app string, r job.Retention, who string, now job.Micros) error {
 	if app != "" && r == (job.Retention{}) {
-		_, err := tx.exec("drop retention", "DELETE FROM retention WHERE app = ?", app)
+		_, err := tx.Exec("drop retention", "DELETE FROM retention WHERE app = ?", app)
 		return err
 	}
-	_, err := tx.exec("put retention", "INSERT INTO retention (app, spec, who, updated) VALUES (?, ?, ?, ?) ON DUPLICATE KEY UPDATE spec = VALUES(spec), who = VALUES(who), updated = VALUES(updated)",
-		app, r.Encode(), cut(who, 128), int64(now))
+	_, err := tx.Exec("put retention", "INSERT INTO retention (app, spec, who, updated) VALUES (?, ?, ?, ?) ON DUPLICATE KEY UPDATE spec = VALUES(spec), who = VALUES(who), updated = VALUES(updated)",
+		app, r.Encode(), Cut(who, 128), int64(now))
 	return err
 }
 
@@ -114,7 +114,7 @@ func (db *DB) Retaining(ctx context.Context) (c Chore, err error) {
 // before it was. An end so far ahead that nobody writes it is a hand's, and holds nobody up.
 func (db *DB) TakeChore(ctx context.Context, name string, session uuid.UUID, hold time.Duration) (mine bool, at int64, err error) {
 	err = db.Tx(ctx, func(tx *Tx) error {
-		n, err := tx.exec("take chore", "UPDATE chore FORCE INDEX (PRIMARY) SET session_id = ?, until = "+now+" + ? WHERE name = ? AND (session_id = ? OR session_id IS NULL OR until < "+now+" OR until > "+now+" + ?)",
+		n, err := tx.Exec("take chore", "UPDATE chore FORCE INDEX (PRIMARY) SET session_id = ?, until = "+Clock+" + ? WHERE name = ? AND (session_id = ? OR session_id IS NULL OR until < "+Clock+" OR until > "+Clock+" + ?)",
 			session[:], hold.Microseconds(), name, session[:], 2*hold.Microseconds())
 		if mine = n == 1; err != nil || !mine {
 			return err
@@ -137,9 +137,9 @@ type ChoreDone struct {
 // TellChore writes down what a session did of the removal of records.
 func (db *DB) TellChore(ctx context.Context, session uuid.UUID, d ChoreDone) error {
 	return db.Tx(ctx, func(tx *Tx) error {
-		_, err := tx.exec("tell of chore", "UPDATE chore FORCE INDEX (PRIMARY) SET at_id = ?, ended = GREATEST(ended, ?), "+added("removed")+", "+added("archived")+", failures = ?,"+
+		_, err := tx.Exec("tell of chore", "UPDATE chore FORCE INDEX (PRIMARY) SET at_id = ?, ended = GREATEST(ended, ?), "+Added("removed")+", "+Added("archived")+", failures = ?,"+
 			" error = IF(? = '', error, ?), error_at = GREATEST(error_at, ?) WHERE name = 'retention' AND session_id = ?",
-			d.At, int64(d.Ended), d.Removed, d.Archived, d.Failures, cut(d.Error, 512), cut(d.Error, 512), int64(d.ErrorAt), session[:])
+			d.At, int64(d.Ended), d.Removed, d.Archived, d.Failures, Cut(d.Error, 512), Cut(d.Error, 512), int64(d.ErrorAt), session[:])
 		return err
 	})
 }

@@ -64,8 +64,8 @@ func (db *DB) Secrets(ctx context.Context, f SecretFilter) (out []SecretRow, err
 
 // usable is the condition for secrets of some names that jobs of some apps may use: those of the apps, and of all apps.
 func usable(apps []string, names []job.Secret) (string, []any) {
-	nameList, args := in(nil, names)
-	appList, args := in(args, append([]string{""}, apps...))
+	nameList, args := In(nil, names)
+	appList, args := In(args, append([]string{""}, apps...))
 	return "name IN " + nameList + " AND app IN " + appList, args
 }
 
@@ -116,7 +116,7 @@ func (tx *Tx) LockSecret(s job.AppSecret) (SecretRow, error) {
 	var out []SecretRow
 	err := tx.query("lock secret", secretRows(&out, true),
 		"SELECT "+sealedColumns+" FROM secret WHERE name = ? AND app = ? FOR UPDATE", s.Name, s.App)
-	return first(out, err)
+	return First(out, err)
 }
 
 // LockSecretsNotUnder locks and returns the next secrets that are sealed with another key, by id.
@@ -127,9 +127,9 @@ func (tx *Tx) LockSecretsNotUnder(key string, after int64, limit int) (out []Sec
 
 // InsertSecret writes a secret and sets its id. A name that the app has is ErrExists.
 func (tx *Tx) InsertSecret(s *SecretRow) (err error) {
-	s.ID, err = tx.insert("insert secret", "INSERT INTO secret (name, app, version, key_id, sealed, created, updated, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-		s.Name, s.App, s.Version, s.Key, s.Sealed, int64(s.Created), int64(s.Updated), cut(s.By, 128))
-	if isDuplicate(err) {
+	s.ID, err = tx.Insert("insert secret", "INSERT INTO secret (name, app, version, key_id, sealed, created, updated, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		s.Name, s.App, s.Version, s.Key, s.Sealed, int64(s.Created), int64(s.Updated), Cut(s.By, 128))
+	if IsDuplicate(err) {
 		return fmt.Errorf("secret %q: %w", s.Name, ErrExists)
 	}
 	return err
@@ -137,14 +137,14 @@ func (tx *Tx) InsertSecret(s *SecretRow) (err error) {
 
 // UpdateSecret writes all of a secret that this transaction has locked.
 func (tx *Tx) UpdateSecret(s *SecretRow) error {
-	_, err := tx.exec("update secret", "UPDATE secret SET version = ?, key_id = ?, sealed = ?, updated = ?, who = ? WHERE id = ?",
-		s.Version, s.Key, s.Sealed, int64(s.Updated), cut(s.By, 128), s.ID)
+	_, err := tx.Exec("update secret", "UPDATE secret SET version = ?, key_id = ?, sealed = ?, updated = ?, who = ? WHERE id = ?",
+		s.Version, s.Key, s.Sealed, int64(s.Updated), Cut(s.By, 128), s.ID)
 	return err
 }
 
 // DeleteSecret deletes a secret that this transaction has locked.
 func (tx *Tx) DeleteSecret(id int64) error {
-	_, err := tx.exec("delete secret", "DELETE FROM secret WHERE id = ?", id)
+	_, err := tx.Exec("delete secret", "DELETE FROM secret WHERE id = ?", id)
 	return err
 }
 

@@ -2,8 +2,8 @@ package sql
 
 import "strings"
 
-// cut shortens s to at most n runes, the last of which then is an ellipsis.
-func cut(s string, n int) string {
+// Cut shortens s to at most n runes, the last of which then is an ellipsis.
+func Cut(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {
 		return s

@@ -46,13 +46,13 @@ func (db *DB) DropRequests(ctx context.Context, before job.Micros, limit int) (i
 		return 0, err
 	}
 	slices.Sort(ids)
-	list, args := in(nil, ids)
+	list, args := In(nil, ids)
 	query := `
 		DELETE r
 		FROM request r FORCE INDEX (PRIMARY)
 		WHERE r.id IN ` + list
 	return len(ids), db.Tx(ctx, func(tx *Tx) error {
-		_, err := tx.exec("drop old requests", query, args...)
+		_, err := tx.Exec("drop old requests", query, args...)
 		return err
 	})
 }

@@ -59,7 +59,7 @@ func (db *DB) TokenByHash(ctx context.Context, hash [32]byte) (t TokenRow, at jo
 	err = db.query(ctx, "find token", func(rows *stdsql.Rows) (err error) {
 		t, err = scanToken(rows, &at)
 		return err
-	}, "SELECT "+tokenColumns+", "+now+" FROM api_token t WHERE t.hash = ?", hash[:])
+	}, "SELECT "+tokenColumns+", "+Clock+" FROM api_token t WHERE t.hash = ?", hash[:])
 	if err == nil && t.ID == 0 {
 		err = ErrNotFound
 	}
@@ -97,7 +97,7 @@ func (db *DB) Tokens(ctx context.Context, f TokenFilter) (out []TokenRow, err er
 
 // Now is MySQL's clock.
 func (tx *Tx) Now() (at job.Micros, err error) {
-	err = tx.query("read clock", func(rows *stdsql.Rows) error { return rows.Scan(&at) }, "SELECT "+now)
+	err = tx.query("read clock", func(rows *stdsql.Rows) error { return rows.Scan(&at) }, "SELECT "+Clock)
 	return at, err
 }
 
@@ -107,9 +107,9 @@ func (tx *Tx) InsertToken(t *TokenRow, hash [32]byte) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	id, err := tx.insert("insert token", "INSERT INTO api_token (name, hash, role, apps, created, created_by, expires) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		t.Name, hash[:], t.Role, apps, int64(t.Created), cut(t.By, 128), int64(t.Expires))
-	if isDuplicate(err) {
+	id, err := tx.Insert("insert token", "INSERT INTO api_token (name, hash, role, apps, created, created_by, expires) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		t.Name, hash[:], t.Role, apps, int64(t.Created), Cut(t.By, 128), int64(t.Expires))
+	if IsDuplicate(err) {
 		return 0, fmt.Errorf("token %q: %w", t.Name, ErrExists)
 	}
 	return id, err
@@ -137,24 +137,24 @@ func (tx *Tx) lockToken(cond string, args ...any) (t TokenRow, err error) {
 // RevokeToken ends a token that the transaction has locked, and signs out the browsers that were signed in with it:
 // their rows would let nobody in, and are of no use any more.
 func (tx *Tx) RevokeToken(id int64, at job.Micros) error {
-	if _, err := tx.exec("revoke token", "UPDATE api_token SET living = NULL, revoked = ? WHERE id = ? AND living = 1", int64(at), id); err != nil {
+	if _, err := tx.Exec("revoke token", "UPDATE api_token SET living = NULL, revoked = ? WHERE id = ? AND living = 1", int64(at), id); err != nil {
 		return err
 	}
-	_, err := tx.exec("end logins of a token", "DELETE FROM login WHERE token_id = ?", id)
+	_, err := tx.Exec("end logins of a token", "DELETE FROM login WHERE token_id = ?", id)
 	return err
 }
 
 // UseToken notes that a token was used, unless that was noted after an earlier instant already.
 func (tx *Tx) UseToken(id int64, at, unless job.Micros, from string) error {
-	_, err := tx.exec("note use of token", "UPDATE api_token SET used = ?, used_from = ? WHERE id = ? AND used <= ?", int64(at), cut(from, 64), id, int64(unless))
+	_, err := tx.Exec("note use of token", "UPDATE api_token SET used = ?, used_from = ? WHERE id = ? AND used <= ?", int64(at), Cut(from, 64), id, int64(unless))
 	return err
 }
 
 // Once writes down, for good, that something was done which is done once for a cluster. It tells whether that was not
 // so yet; who asks at the same time waits for the answer.
 func (tx *Tx) Once(what string, at job.Micros) (first bool, err error) {
-	_, err = tx.exec("note "+what, "INSERT INTO setting (name, value) VALUES (?, ?)", "once/"+what, fmt.Sprint(int64(at)))
-	if isDuplicate(err) {
+	_, err = tx.Exec("note "+what, "INSERT INTO setting (name, value) VALUES (?, ?)", "once/"+what, fmt.Sprint(int64(at)))
+	if IsDuplicate(err) {
 		return false, nil
 	}
 	return err == nil, err

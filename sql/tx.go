@@ -72,8 +72,8 @@ func (db *DB) once(ctx context.Context, fn func(tx *Tx) error) error {
 	return nil
 }
 
-// exec runs one statement and returns the rows it matched.
-func (tx *Tx) exec(what, query string, args ...any) (int64, error) {
+// Exec runs one statement and returns how many rows it matched. What names the statement in errors.
+func (tx *Tx) Exec(what, query string, args ...any) (int64, error) {
 	tx.trail.Before(what)
 	r, err := tx.tx.ExecContext(tx.ctx, query, args...)
 	if tx.meter.sent(err) != nil {
@@ -82,8 +82,8 @@ func (tx *Tx) exec(what, query string, args ...any) (int64, error) {
 	return r.RowsAffected()
 }
 
-// insert is exec for a row that MySQL gives an id, which it returns.
-func (tx *Tx) insert(what, query string, args ...any) (id int64, err error) {
+// Insert is Exec for a row that MySQL gives an id, which it returns.
+func (tx *Tx) Insert(what, query string, args ...any) (id int64, err error) {
 	tx.trail.Before(what)
 	r, err := tx.tx.ExecContext(tx.ctx, query, args...)
 	if tx.meter.sent(err) != nil {
@@ -119,8 +119,8 @@ func readAll(what string, rows *stdsql.Rows, err error, scan func(*stdsql.Rows) 
 	return nil
 }
 
-// in writes the placeholders of an IN list and appends its values to args.
-func in[T any](args []any, values []T) (string, []any) {
+// In writes the placeholders of an IN list and appends its values to args.
+func In[T any](args []any, values []T) (string, []any) {
 	for _, v := range values {
 		args = append(args, v)
 	}
@@ -137,8 +137,8 @@ const (
 	idsInAll = maxLanes * idsAtOnce
 )
 
-// values writes the placeholders of n rows of k columns each.
-func values(n, k int) string {
+// Values writes the placeholders of n rows of k columns each.
+func Values(n, k int) string {
 	row := "(?" + strings.Repeat(",?", k-1) + ")"
 	return row + strings.Repeat(","+row, n-1)
 }
@@ -149,11 +149,11 @@ func values(n, k int) string {
 // and locks all of it.
 const eachOf = "JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) n STRAIGHT_JOIN "
 
-// remove deletes the rows of a table that have one of some numbers as their key, and returns how many. "IN (…)" would read all of a
+// Remove deletes the rows of a table that have one of some numbers as their key, and returns how many. "IN (…)" would read all of a
 // table that is not much longer than the list, whatever index it is told, and wait for rows of others.
-func (tx *Tx) remove(what, table, key string, list []int64) (removed int64, err error) {
+func (tx *Tx) Remove(what, table, key string, list []int64) (removed int64, err error) {
 	for part := range slices.Chunk(slices.Sorted(slices.Values(list)), idsInAll) {
-		n, err := tx.exec(what, "DELETE t FROM "+eachOf+table+" t FORCE INDEX (PRIMARY) ON t."+key+" = n.id", numbers(part))
+		n, err := tx.Exec(what, "DELETE t FROM "+eachOf+table+" t FORCE INDEX (PRIMARY) ON t."+key+" = n.id", numbers(part))
 		if removed += n; err != nil {
 			return removed, err
 		}

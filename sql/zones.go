@@ -17,7 +17,7 @@ func (tx *Tx) JoinZones(session uuid.UUID, zones string) error {
 	if zones == "" {
 		return nil
 	}
-	_, err := tx.exec("note time zone data", "INSERT INTO setting (name, value) VALUES ('zones', ?) ON DUPLICATE KEY UPDATE value = IF(value = ?, value, VALUES(value))",
+	_, err := tx.Exec("note time zone data", "INSERT INTO setting (name, value) VALUES ('zones', ?) ON DUPLICATE KEY UPDATE value = IF(value = ?, value, VALUES(value))",
 		"?"+session.String(), zones)
 	return err
 }
@@ -36,7 +36,7 @@ func (db *DB) Unzoned(ctx context.Context, zones string) (seen string, is bool, 
 func (db *DB) PlannedBy(ctx context.Context, seen, zones string) (bool, error) {
 	n := int64(0)
 	err := db.Tx(ctx, func(tx *Tx) (err error) {
-		n, err = tx.exec("note time zone data", "UPDATE setting SET value = ? WHERE name = 'zones' AND value = ?", zones, seen)
+		n, err = tx.Exec("note time zone data", "UPDATE setting SET value = ? WHERE name = 'zones' AND value = ?", zones, seen)
 		return err
 	})
 	return n == 1, err

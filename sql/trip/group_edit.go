@@ -32,7 +32,7 @@ func ShareGroups(tx *sql.Tx, names []string) (map[string]bool, error) {
 	query := `
 		SELECT name
 		FROM grp FORCE INDEX (name)
-		WHERE name IN ` + placeholders(1, len(names)) + `
+		WHERE name IN ` + sql.Values(1, len(names)) + `
 		ORDER BY name
 		LOCK IN SHARE MODE`
 	_, err := sql.Select(tx, "share groups", scan, query, texts(names)...)
@@ -85,7 +85,7 @@ func GroupsNamed(r sql.Reader, names []string) (map[string]Group, error) {
 	query := `
 		SELECT id, name, slots, taken
 		FROM grp FORCE INDEX (name)
-		WHERE name IN ` + placeholders(1, len(names))
+		WHERE name IN ` + sql.Values(1, len(names))
 	_, err := sql.Select(r, "read groups", scan, query, texts(names)...)
 	return out, err
 }
