@@ -25,26 +25,26 @@ var mayImport = map[string][]string{
 
 	"session":       {"job", "sql", "sql/trip", "lock", "internal/boottime"},
 	"schedule":      {"job", "lock", "sql", "sql/trip"},     // claims and starts
-	"schedule/edit": {"job", "sql", "sql/trip", "sql/read"}, // people's changes: claims and starts find them in the rows
-	"result":        {"job", "lock", "sql", "sql/trip", "sql/read", "internal/failpoint", "internal/privilege"},
+	"schedule/edit": {"alert", "job", "sql", "sql/trip", "sql/read"}, // people's changes: claims and starts find them in the rows
+	"result":        {"audit", "job", "lock", "sql", "sql/trip", "sql/read", "internal/failpoint", "internal/privilege"},
 	"compensate":    {"lock", "sql", "sql/trip"},
 	"execute":       {"job", "internal/failpoint", "internal/privilege"}, // cannot reach the database
 
 	"guard": {"internal/boottime", "internal/failpoint", "internal/logqueue", "internal/privilege"}, // a process of its own: as small as can be, and before everything else is initialised
 
-	"secret": {"job", "sql"}, // what nodes read to execute, and people write through the API: neither knows the other
+	"secret": {"alert", "job", "sql"}, // what nodes read to execute, and people write through the API: neither knows the other
 
 	"trace":  {"job", "execute"},                              // what is told to a collector of traces: stands around executors and handlers
 	"metric": {"job", "sql", "sql/read", "internal/logqueue"}, // what is told to Prometheus: reads what the others count
 
 	"alert": {"job", "sql", "sql/trip", "sql/read", "internal/trail"}, // tells people: reads what the trip of a task leaves behind, calls the outside by what node gives it
 
-	"audit": {"job", "sql", "internal/trail"}, // chains and verifies audit lines, and copies them: reads what the others write
+	"audit": {"job", "sql", "sql/read", "internal/trail"}, // chains and verifies audit lines, and copies them: reads what the others write
 
 	"node":   {"alert", "audit", "job", "metric", "secret", "sql", "sql/trip", "sql/read", "lock", "session", "schedule", "schedule/edit", "execute", "result", "compensate", "guard", "internal/failpoint", "internal/logqueue"},
 	"auth":   {"job", "sql"},                                                                                                                                          // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
 	"doctor": {"audit", "job", "sql", "sql/trip", "sql/read", "session"},                                                                                              // what is not as it should be: reads what the others write
-	"feed":   {"job", "sql", "sql/trip", "sql/read", "internal/trail"},                                                                                                // what changes, for whoever listens: reads what the others write
+	"feed":   {"alert", "job", "sql", "sql/trip", "sql/read", "internal/trail"},                                                                                                // what changes, for whoever listens: reads what the others write
 	"api":    {"alert", "audit", "job", "secret", "sql", "sql/trip", "sql/read", "schedule/edit", "auth", "doctor", "feed", "crontab", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
 	"cli": {"audit", "job", "secret", "sql", "auth", "sql/read", "doctor", "session", "guard", "node", "trace", "api", "manifest", "crontab", "follow", "bench", "internal/logqueue", "internal/privatedb", "internal/sse"},

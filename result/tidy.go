@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"go-crontab/audit"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
@@ -146,7 +147,7 @@ func (s *tidyStep) run(ctx context.Context) (more bool, err error) {
 }
 
 func (t *Tidier) dropAudit(ctx context.Context, before job.Micros) (int, error) {
-	n, err := t.DB.DropAudit(ctx, before, tidyBatch)
+	n, err := audit.Drop(ctx, t.DB.DB, before, tidyBatch)
 	if sql.IsDenied(err) { // as it should be: then migrate removes them, and doctor says when it does not
 		t.denied, err = time.Now(), nil
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"go-crontab/alert"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -108,7 +109,7 @@ func (s *Store) Delete(ctx context.Context, which job.AppSecret) error {
 // channelsWith lists the channels of alerts that name a secret, whose row the caller has locked: none begins to name it
 // meanwhile.
 func channelsWith(tx *sql.Tx, name job.Secret) (out []job.Name, err error) {
-	rows, err := tx.AllAlerts(sql.AlertChannels)
+	rows, err := alert.AllDefinitions(tx, alert.ChannelTable)
 	for _, row := range rows {
 		var c job.AlertChannel
 		_ = json.Unmarshal([]byte(row.Spec), &c) // one that cannot be read uses nothing

@@ -15,8 +15,8 @@ func (db *DB) CalendarRows(ctx context.Context, names []string) (map[string]Cale
 	out := map[string]CalendarRow{}
 	for part := range slices.Chunk(names, namesAtOnce) {
 		list, args := In(nil, part)
-		var rows []CalendarRow
-		if err := db.query(ctx, "read calendars by name", calendarRows(&rows), "SELECT "+calendarColumns+" FROM calendar WHERE name IN "+list, args...); err != nil {
+		rows, err := Select(db.Reader(ctx), "read calendars by name", scanCalendar, "SELECT "+calendarColumns+" FROM calendar WHERE name IN "+list, args...)
+		if err != nil {
 			return nil, err
 		}
 		for _, r := range rows {

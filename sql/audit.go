@@ -3,8 +3,6 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
-	"encoding/json"
-	"fmt"
 
 	"go-crontab/job"
 
@@ -98,51 +96,16 @@ func (tx *Tx) Audited(e *job.Entry) (bool, error) {
 	return n == 1, err
 }
 
-const auditColumns = "id, at, who, origin, action, kind, ref, app, name, reason, COALESCE(was, ''), COALESCE(became, '')"
+const AuditColumns = "id, at, who, origin, action, kind, ref, app, name, reason, COALESCE(was, ''), COALESCE(became, '')"
 
-func auditRows(out *[]job.Entry) func(*stdsql.Rows) error {
-	return func(rows *stdsql.Rows) error {
-		var e job.Entry
-		err := scanAudit(rows, &e)
-		*out = append(*out, e)
-		return err
-	}
+func ScanEntry(rows *stdsql.Rows) (e job.Entry, err error) {
+	err = ScanAudit(rows, &e)
+	return e, err
 }
 
 // scanAudit reads a line, after further columns if there are some.
-func scanAudit(rows *stdsql.Rows, e *job.Entry, first ...any) error {
+func ScanAudit(rows *stdsql.Rows, e *job.Entry, first ...any) error {
 	return rows.Scan(append(first, &e.ID, &e.At, &e.Who, &e.Origin, &e.Action, &e.Kind, &e.Ref, &e.App, &e.Name, &e.Reason, &e.Was, &e.Became)...)
-}
-
-// AuditOf names whose lines to look for: those of a job by its id, of an app by its name, of the cluster.
-type AuditOf struct {
-	Kind    job.Kind
-	Ref     int64
-	App     string // of an app
-	Actions []job.Action
-}
-
-// AuditBefore returns the last line up to an instant, or ErrNotFound.
-func (db *DB) AuditBefore(ctx context.Context, of AuditOf, at job.Micros) (job.Entry, error) {
-	return db.auditNear(ctx, of, "at <= ?", "DESC", at)
-}
-
-// AuditAfter returns the first line after an instant, or ErrNotFound.
-func (db *DB) AuditAfter(ctx context.Context, of AuditOf, at job.Micros) (job.Entry, error) {
-	return db.auditNear(ctx, of, "at > ?", "ASC", at)
-}
-
-func (db *DB) auditNear(ctx context.Context, of AuditOf, cond, order string, at job.Micros) (job.Entry, error) {
-	args := []any{of.Kind, of.Ref, int64(at)}
-	cond = "kind = ? AND ref = ? AND " + cond
-	if of.Kind == job.KindApp {
-		cond, args = cond+" AND app = ?", append(args, of.App)
-	}
-	actions, args := In(args, of.Actions)
-	var out []job.Entry
-	err := db.query(ctx, "read audit", auditRows(&out), "SELECT "+auditColumns+" FROM audit FORCE INDEX (ref) WHERE "+cond+" AND action IN "+actions+
-		" ORDER BY at "+order+", id "+order+" LIMIT 1", args...)
-	return First(out, err)
 }
 
 // AuditSession writes that a session is gone, with what its row says, which is about to be deleted. It tells whether there
@@ -157,30 +120,4 @@ func (tx *Tx) AuditSession(id uuid.UUID, by job.Actor, action job.Action, reason
 // rfc3339 shows an instant of a column as text, in UTC.
 func rfc3339(column string) string {
 	return "DATE_FORMAT(TIMESTAMPADD(MICROSECOND, " + column + ", '1970-01-01'), '%Y-%m-%dT%H:%i:%s.%fZ')"
-}
-
-// Lives returns from when to when sessions lived that are gone, as far as they may tell whether any lived at an
-// instant: those that ended last before it and first after it, by the audit, at most so many of each.
-func (db *DB) Lives(ctx context.Context, at job.Micros, limit int) ([]job.SessionLife, error) {
-	var out []job.SessionLife
-	for _, side := range []string{"at <= ? ORDER BY at DESC", "at > ? ORDER BY at ASC"} {
-		err := db.query(ctx, "read lives of sessions", func(rows *stdsql.Rows) error {
-			var (
-				text string
-				life job.SessionLife
-			)
-			if err := rows.Scan(&text); err != nil {
-				return err
-			}
-			if err := json.Unmarshal([]byte(text), &life); err != nil {
-				return fmt.Errorf("%q: %w", text, err)
-			}
-			out = append(out, life)
-			return nil
-		}, "SELECT was FROM audit FORCE INDEX (ref) WHERE kind = ? AND ref = 0 AND was IS NOT NULL AND "+side+" LIMIT ?", job.KindSession, int64(at), limit)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }

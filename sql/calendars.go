@@ -171,35 +171,27 @@ func (tx *Tx) NameCalendars(names []string) ([]*job.Calendar, error) {
 
 const calendarColumns = "id, name, version, spec, digest, created, updated"
 
-func calendarRows(out *[]CalendarRow) func(*stdsql.Rows) error {
-	return func(rows *stdsql.Rows) error {
-		var c CalendarRow
-		var digest []byte
-		if err := rows.Scan(&c.ID, &c.Name, &c.Version, &c.SpecText, &digest, &c.Created, &c.Updated); err != nil {
-			return err
-		}
-		k, ok := knowCalendar(digest)
-		if !ok {
-			k = readCalendar(c.Name, c.SpecText, digest)
-		}
-		c.Calendar, c.SpecErr = k.Calendar, k.err
-		*out = append(*out, c)
-		return nil
+func scanCalendar(rows *stdsql.Rows) (c CalendarRow, err error) {
+	var digest []byte
+	if err := rows.Scan(&c.ID, &c.Name, &c.Version, &c.SpecText, &digest, &c.Created, &c.Updated); err != nil {
+		return c, err
 	}
+	k, ok := knowCalendar(digest)
+	if !ok {
+		k = readCalendar(c.Name, c.SpecText, digest)
+	}
+	c.Calendar, c.SpecErr = k.Calendar, k.err
+	return c, nil
 }
 
 // LockCalendar locks and returns a calendar, or ErrNotFound.
 func (tx *Tx) LockCalendar(name string) (CalendarRow, error) {
-	var out []CalendarRow
-	err := tx.query("lock calendar", calendarRows(&out), "SELECT "+calendarColumns+" FROM calendar WHERE name = ? FOR UPDATE", name)
-	return First(out, err)
+	return First(Select(tx, "lock calendar", scanCalendar, "SELECT "+calendarColumns+" FROM calendar WHERE name = ? FOR UPDATE", name))
 }
 
 // Calendar returns a calendar and how many jobs name it, or ErrNotFound.
 func (db *DB) Calendar(ctx context.Context, name string) (CalendarRow, error) {
-	var out []CalendarRow
-	err := db.query(ctx, "read calendar", calendarRows(&out), "SELECT "+calendarColumns+" FROM calendar WHERE name = ?", name)
-	c, err := First(out, err)
+	c, err := First(Select(db.Reader(ctx), "read calendar", scanCalendar, "SELECT "+calendarColumns+" FROM calendar WHERE name = ?", name))
 	if err != nil {
 		return c, err
 	}
@@ -210,15 +202,12 @@ func (db *DB) Calendar(ctx context.Context, name string) (CalendarRow, error) {
 
 // Calendars lists calendars by id, those after the given one.
 func (db *DB) Calendars(ctx context.Context, after int64, limit int) ([]CalendarSummary, error) {
-	var out []CalendarSummary
-	err := db.query(ctx, "list calendars", func(rows *stdsql.Rows) error {
-		var c CalendarSummary
-		err := rows.Scan(&c.ID, &c.Name, &c.Version, &c.Timezone, &c.Excludes, &c.Includes, &c.Created, &c.Updated, &c.Jobs)
-		out = append(out, c)
-		return err
-	}, "SELECT id, name, version, timezone, excludes, includes, created, updated, (SELECT COUNT(*) FROM job_ref r WHERE r.kind = 2 AND r.name = c.name)"+
+	scan := func(rows *stdsql.Rows) (c CalendarSummary, err error) {
+		err = rows.Scan(&c.ID, &c.Name, &c.Version, &c.Timezone, &c.Excludes, &c.Includes, &c.Created, &c.Updated, &c.Jobs)
+		return c, err
+	}
+	return Select(db.Reader(ctx), "list calendars", scan, "SELECT id, name, version, timezone, excludes, includes, created, updated, (SELECT COUNT(*) FROM job_ref r WHERE r.kind = 2 AND r.name = c.name)"+
 		" FROM calendar c WHERE id > ? ORDER BY id LIMIT ?", after, limit)
-	return out, err
 }
 
 // InsertCalendar writes a new calendar and returns its id. One of that name is ErrExists.

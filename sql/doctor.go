@@ -316,18 +316,16 @@ type FailingChannel struct {
 
 // FailingChannels lists the channels whose latest messages, at least so many, all failed. Messages count in the order in
 // which they were made, without those that are still tried, or were not to be sent.
-func (db *DB) FailingChannels(ctx context.Context, least int) (out []FailingChannel, err error) {
-	err = db.query(ctx, "list channels that fail", func(rows *stdsql.Rows) error {
-		var c FailingChannel
-		err := rows.Scan(&c.Name, &c.Spec, &c.Failed, &c.Since, &c.Said)
-		out = append(out, c)
-		return err
-	}, "SELECT c.name, c.spec, f.n, first.created, last.said FROM"+
+func (db *DB) FailingChannels(ctx context.Context, least int) ([]FailingChannel, error) {
+	scan := func(rows *stdsql.Rows) (c FailingChannel, err error) {
+		err = rows.Scan(&c.Name, &c.Spec, &c.Failed, &c.Since, &c.Said)
+		return c, err
+	}
+	return Select(db.Reader(ctx), "list channels that fail", scan, "SELECT c.name, c.spec, f.n, first.created, last.said FROM"+
 		" (SELECT s.id, COUNT(*) n, MIN(d.id) first_id, MAX(d.id) last_id FROM"+
 		" (SELECT id, (SELECT COALESCE(MAX(g.id), 0) FROM delivery g FORCE INDEX (grp) WHERE g.channel_id = alert_channel.id AND g.state = 2) sent FROM alert_channel) s"+
 		" JOIN delivery d FORCE INDEX (grp) ON d.channel_id = s.id AND d.state = 3 AND d.id > s.sent GROUP BY s.id HAVING COUNT(*) >= ?) f"+
 		" JOIN alert_channel c ON c.id = f.id JOIN delivery first ON first.id = f.first_id JOIN delivery last ON last.id = f.last_id ORDER BY c.name", least)
-	return out, err
 }
 
 // expected is what migrations make of a schema, read off their text: a table's columns and indexes.

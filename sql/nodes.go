@@ -19,27 +19,19 @@ type NodeRow struct {
 
 const nodeColumns = "name, draining, reason, who, since"
 
-func scanNodes(out *[]NodeRow) func(*stdsql.Rows) error {
-	return func(rows *stdsql.Rows) error {
-		var n NodeRow
-		err := rows.Scan(&n.Name, (*Flag)(&n.Draining), &n.Reason, &n.Who, &n.Since)
-		*out = append(*out, n)
-		return err
-	}
+func scanNode(rows *stdsql.Rows) (n NodeRow, err error) {
+	err = rows.Scan(&n.Name, (*Flag)(&n.Draining), &n.Reason, &n.Who, &n.Since)
+	return n, err
 }
 
 // CordonedNodes lists the nodes that are to take no new work, whether or not they live.
 func (db *DB) CordonedNodes(ctx context.Context) ([]NodeRow, error) {
-	var out []NodeRow
-	err := db.query(ctx, "list cordoned nodes", scanNodes(&out), "SELECT "+nodeColumns+" FROM node WHERE cordoned = 1 ORDER BY name")
-	return out, err
+	return Select(db.Reader(ctx), "list cordoned nodes", scanNode, "SELECT "+nodeColumns+" FROM node WHERE cordoned = 1 ORDER BY name")
 }
 
 // LockNode locks and returns what was said about a node, or ErrNotFound.
 func (tx *Tx) LockNode(name string) (NodeRow, error) {
-	var out []NodeRow
-	err := tx.query("lock node", scanNodes(&out), "SELECT "+nodeColumns+" FROM node WHERE name = ? AND cordoned = 1 FOR UPDATE", name)
-	return First(out, err)
+	return First(Select(tx, "lock node", scanNode, "SELECT "+nodeColumns+" FROM node WHERE name = ? AND cordoned = 1 FOR UPDATE", name))
 }
 
 // CordonNode says that a node is to take no new work.

@@ -21,12 +21,9 @@ const (
 // Referrers lists some of the living jobs that refer to an object, the caller holding its row: no job begins to refer
 // to it meanwhile.
 func (tx *Tx) Referrers(kind RefKind, name string, limit int) ([]job.Name, error) {
-	var out []job.Name
-	err := tx.query("read references", func(rows *stdsql.Rows) error {
-		var n job.Name
-		err := rows.Scan(&n.App, &n.Name)
-		out = append(out, n)
-		return err
-	}, "SELECT a.name, j.name FROM job_ref r JOIN job j ON j.id = r.job_id JOIN app a ON a.id = j.app_id WHERE r.kind = ? AND r.name = ? AND j.living = 1 ORDER BY j.id LIMIT ?", kind, name, limit)
-	return out, err
+	scan := func(rows *stdsql.Rows) (n job.Name, err error) {
+		err = rows.Scan(&n.App, &n.Name)
+		return n, err
+	}
+	return Select(tx, "read references", scan, "SELECT a.name, j.name FROM job_ref r JOIN job j ON j.id = r.job_id JOIN app a ON a.id = j.app_id WHERE r.kind = ? AND r.name = ? AND j.living = 1 ORDER BY j.id LIMIT ?", kind, name, limit)
 }

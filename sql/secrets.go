@@ -55,7 +55,8 @@ func (db *DB) Secrets(ctx context.Context, f SecretFilter) (out []SecretRow, err
 		where, args = append(where, "name = ? AND app = ?"), append(args, f.Only.Name, f.Only.App)
 	}
 	if f.Apps != nil {
-		restrict(&where, &args, "app", append([]string{""}, f.Apps...))
+		list, all := In(args, append([]string{""}, f.Apps...))
+		where, args = append(where, "app IN "+list), all
 	}
 	err = db.query(ctx, "list secrets", secretRows(&out, false),
 		"SELECT "+secretColumns+" FROM secret WHERE "+strings.Join(where, " AND ")+" ORDER BY id LIMIT ?", append(args, f.Limit)...)
@@ -158,13 +159,10 @@ func (tx *Tx) SecretUsers(s job.AppSecret, limit int) ([]job.Name, error) {
 		args[2] = s.Name
 	}
 
-	var out []job.Name
-	err := tx.query("read references", func(rows *stdsql.Rows) error {
-		var n job.Name
-		err := rows.Scan(&n.App, &n.Name)
-		out = append(out, n)
-		return err
-	}, "SELECT a.name, j.name FROM job_ref r JOIN job j ON j.id = r.job_id JOIN app a ON a.id = j.app_id"+
+	scan := func(rows *stdsql.Rows) (n job.Name, err error) {
+		err = rows.Scan(&n.App, &n.Name)
+		return n, err
+	}
+	return Select(tx, "read references", scan, "SELECT a.name, j.name FROM job_ref r JOIN job j ON j.id = r.job_id JOIN app a ON a.id = j.app_id"+
 		" WHERE r.kind = ? AND r.name = ? AND j.living = 1 AND "+cond+" ORDER BY j.id LIMIT ?", args...)
-	return out, err
 }

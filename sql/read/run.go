@@ -197,8 +197,8 @@ func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]Run, error) {
 		return nil, err
 	}
 
-	conditions := []condition{{"r.state = 'executing'", nil}}
-	add := func(text string, args ...any) { conditions = append(conditions, condition{text, args}) }
+	conditions := []Condition{{"r.state = 'executing'", nil}}
+	add := func(text string, args ...any) { conditions = append(conditions, Condition{text, args}) }
 	if f.JobID != 0 {
 		add("r.job_id = ?", f.JobID)
 	}
