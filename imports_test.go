@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 
 	"guard": {"internal/boottime", "internal/failpoint", "internal/logqueue", "internal/privilege"}, // a process of its own: as small as can be, and before everything else is initialised
 
-	"secret": {"alert", "job", "sql"}, // what nodes read to execute, and people write through the API: neither knows the other
+	"secret": {"alert", "job", "sql", "sql/trip"}, // what nodes read to execute, and people write through the API: neither knows the other
 
 	"trace":  {"job", "execute"},                              // what is told to a collector of traces: stands around executors and handlers
 	"metric": {"job", "sql", "sql/read", "internal/logqueue"}, // what is told to Prometheus: reads what the others count
@@ -43,7 +43,7 @@ var mayImport = map[string][]string{
 
 	"node":   {"alert", "audit", "job", "metric", "secret", "sql", "sql/trip", "sql/read", "lock", "session", "schedule", "schedule/edit", "execute", "result", "compensate", "guard", "internal/failpoint", "internal/logqueue"},
 	"auth":   {"job", "sql"},                                                                                                                                          // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
-	"doctor": {"audit", "job", "sql", "sql/trip", "sql/read", "session"},                                                                                              // what is not as it should be: reads what the others write
+	"doctor": {"audit", "job", "sql", "sql/trip", "sql/read", "session", "internal/innodb"},                                                                                              // what is not as it should be: reads what the others write
 	"feed":   {"alert", "job", "sql", "sql/trip", "sql/read", "internal/trail"},                                                                                                // what changes, for whoever listens: reads what the others write
 	"api":    {"alert", "audit", "job", "secret", "sql", "sql/trip", "sql/read", "schedule/edit", "auth", "doctor", "feed", "crontab", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.

@@ -10,6 +10,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // Store changes channels, rules and silences, each change with its line of the audit.
@@ -71,7 +72,7 @@ func typesOf(rows map[string]Definition) map[string]job.ChannelType {
 
 // secretsThere checks that there are the secrets that a channel uses.
 func secretsThere(tx *sql.Tx, c *job.AlertChannel) error {
-	exist, err := tx.ShareSecrets(nil, job.SecretNames(c.Secrets()))
+	exist, err := trip.ShareSecrets(tx, nil, job.SecretNames(c.Secrets()))
 	if err != nil {
 		return err
 	}

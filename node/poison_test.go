@@ -23,6 +23,7 @@ import (
 
 	"go-crontab/alert"
 	"go-crontab/audit"
+	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/node"
 	"go-crontab/schedule/edit"
@@ -752,8 +753,8 @@ func (p *poisoner) lists() map[string]error {
 		"backfills":        func() error { _, err := db.Backfills(ctx, 0, 0, nil, 100); return err },
 		"pauses":           func() error { _, err := db.Pauses(ctx); return err },
 		"audit":            func() error { _, err := audit.List(db.Reader(ctx), audit.Filter{Limit: 500}); return err },
-		"secrets":          func() error { _, err := db.Secrets(ctx, sql.SecretFilter{Limit: 100}); return err },
-		"tokens":           func() error { _, err := db.Tokens(ctx, sql.TokenFilter{Limit: 100}); return err },
+		"secrets":          func() error { _, err := secret.List(db.Reader(ctx), secret.Filter{Limit: 100}); return err },
+		"tokens":           func() error { _, err := auth.Tokens(db.Reader(ctx), auth.TokenFilter{Limit: 100}); return err },
 		"folders":          func() error { _, err := db.Folders(ctx, ""); return err },
 		"figures":          func() error { _, err := db.Figures(ctx, math.MinInt64); return err },
 		"removal":          func() error { _, err := db.Retaining(ctx); return err },

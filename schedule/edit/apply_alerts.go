@@ -10,6 +10,7 @@ import (
 	"go-crontab/alert"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // appliedAlert is a channel or a rule of alerts.
@@ -51,7 +52,7 @@ func (a *applying) lookAtAlerts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	secrets, err := a.DB.SecretsThere(ctx, nil, a.channelSecrets())
+	secrets, err := trip.SecretsThere(a.DB.Reader(ctx), nil, a.channelSecrets())
 	if err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func (a *applying) writeAlerts(tx *sql.Tx, b batch) (lines []*job.Entry, err err
 	if len(a.channels)+len(a.rules) == 0 {
 		return nil, nil
 	}
-	secrets, err := tx.ShareSecrets(nil, a.channelSecrets())
+	secrets, err := trip.ShareSecrets(tx, nil, a.channelSecrets())
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func (a *applying) lookForSecrets(ctx context.Context) (map[job.AppSecret]bool, 
 		apps = append(apps, a.want.Jobs[i].App)
 	}
 	slices.Sort(apps)
-	return a.DB.SecretsThere(ctx, slices.Compact(apps), job.SecretNames(uses))
+	return trip.SecretsThere(a.DB.Reader(ctx), slices.Compact(apps), job.SecretNames(uses))
 }
 
 // adds is the change in the number of jobs of each app.

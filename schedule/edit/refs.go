@@ -54,7 +54,7 @@ func lackSecrets(tx *sql.Tx, verdicts []verdict) error {
 		naming = append(naming, v)
 	}
 
-	exist, err := tx.ShareSecrets(slices.Sorted(maps.Keys(apps)), slices.Sorted(maps.Keys(names)))
+	exist, err := trip.ShareSecrets(tx, slices.Sorted(maps.Keys(apps)), slices.Sorted(maps.Keys(names)))
 	if err != nil {
 		return err
 	}
