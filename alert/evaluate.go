@@ -28,7 +28,7 @@ const (
 	// active is between steps when there is something to evaluate, calm when there is nothing, or another node does it.
 	active = time.Second
 	calm   = 3 * time.Second
-	// tenure is for how long a step keeps others from evaluating. It is no lock: see sql.Tx.StepAlerts.
+	// tenure is for how long a step keeps others from evaluating. It is no lock: see takeStep.
 	tenure = 15 * time.Second
 	// unseen is for how long it may not have been seen that there is something to evaluate again.
 	unseen = 4 * time.Second

@@ -6,6 +6,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 
 	"github.com/google/uuid"
 )
@@ -66,14 +67,14 @@ func countLost(tx *sql.Tx, n int64) error {
 
 // anyPinged tells whether some living job calls somebody when a due time has ended.
 func anyPinged(r sql.Reader) (bool, error) {
-	ids, err := sql.IDs(r, "look for a job with a ping", "SELECT job_id FROM job_ref FORCE INDEX (PRIMARY) WHERE kind = ? LIMIT 1", sql.RefPing)
+	ids, err := sql.IDs(r, "look for a job with a ping", "SELECT job_id FROM job_ref FORCE INDEX (PRIMARY) WHERE kind = ? LIMIT 1", trip.RefPing)
 	return len(ids) > 0, err
 }
 
 // pingedJobs picks the living jobs that call somebody when a due time has ended.
 func pingedJobs(r sql.Reader, ids []int64) (out []int64, err error) {
 	for part := range slices.Chunk(ids, 500) {
-		list, args := sql.In([]any{sql.RefPing}, part)
+		list, args := sql.In([]any{trip.RefPing}, part)
 		found, err := sql.IDs(r, "pick jobs with a ping", "SELECT job_id FROM job_ref FORCE INDEX (PRIMARY) WHERE kind = ? AND name = '' AND job_id IN "+list, args...)
 		if err != nil {
 			return nil, err

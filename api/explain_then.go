@@ -8,6 +8,7 @@ import (
 	"go-crontab/audit"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // What was so at an instant that has passed is read off the audit.
@@ -64,7 +65,7 @@ func (x *inquiry) findDefinition() error {
 
 func (x *inquiry) makeSchedule() (err error) {
 	if len(x.spec.Calendars) > 0 {
-		x.calendars, err = x.cfg.DB.CalendarsNamed(x.ctx, x.spec.Calendars)
+		x.calendars, err = trip.CalendarsNamed(x.cfg.DB.Reader(x.ctx), x.spec.Calendars)
 	}
 	x.schedule = x.compile(&x.spec)
 	return err

@@ -105,7 +105,7 @@ func remove(tx *sql.Tx, id int64) error {
 // those that name it and whose app has none of its own. The caller holds the secret's row: no job begins to use it
 // meanwhile. Nor can an app's own secret go while its jobs name it.
 func users(tx *sql.Tx, s job.AppSecret, limit int) ([]job.Name, error) {
-	cond, args := "a.name = ?", []any{sql.RefSecret, s.Name, s.App, limit}
+	cond, args := "a.name = ?", []any{trip.RefSecret, s.Name, s.App, limit}
 	if s.App == "" {
 		cond = "NOT EXISTS (SELECT 1 FROM secret s WHERE s.name = ? AND s.app = a.name)"
 		args[2] = s.Name

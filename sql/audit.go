@@ -5,8 +5,6 @@ import (
 	stdsql "database/sql"
 
 	"go-crontab/job"
-
-	"github.com/google/uuid"
 )
 
 // InsertAudit writes a line of the audit and returns its id. Its transaction is that of the change: either both stand
@@ -108,16 +106,28 @@ func ScanAudit(rows *stdsql.Rows, e *job.Entry, first ...any) error {
 	return rows.Scan(append(first, &e.ID, &e.At, &e.Who, &e.Origin, &e.Action, &e.Kind, &e.Ref, &e.App, &e.Name, &e.Reason, &e.Was, &e.Became)...)
 }
 
-// AuditSession writes that a session is gone, with what its row says, which is about to be deleted. It tells whether there
-// is such a row.
-func (tx *Tx) AuditSession(id uuid.UUID, by job.Actor, action job.Action, reason string) (bool, error) {
-	n, err := tx.Exec("audit session", "INSERT INTO audit (at, who, origin, action, kind, name, reason, was)"+
-		" SELECT "+Clock+", ?, ?, ?, ?, node, ?, JSON_OBJECT('session', ?, 'started', "+rfc3339("started")+", 'last_beat', "+rfc3339("beat_at")+") FROM session WHERE id = ?",
-		Cut(by.Who, 128), Cut(by.Origin, 64), action, job.KindSession, Cut(reason, 512), id.String(), id[:])
-	return n > 0, err
-}
+// maxAuditBytes is how much one statement writes of the audit, give or take a line.
+const maxAuditBytes = 512 << 10
 
-// rfc3339 shows an instant of a column as text, in UTC.
-func rfc3339(column string) string {
-	return "DATE_FORMAT(TIMESTAMPADD(MICROSECOND, " + column + ", '1970-01-01'), '%Y-%m-%dT%H:%i:%s.%fZ')"
+// InsertAudits writes lines of the audit whose ids nobody needs.
+func (tx *Tx) InsertAudits(lines []*job.Entry) error {
+	var args []any
+	size := 0
+	flush := func() error {
+		if len(args) == 0 {
+			return nil
+		}
+		_, err := tx.Exec("insert audit", "INSERT INTO audit ("+auditInserted+") VALUES "+Values(len(args)/auditValues, auditValues), args...)
+		args, size = nil, 0
+		return err
+	}
+	for _, e := range lines {
+		args, size = append(args, auditArgs(e)...), size+len(e.Was)+len(e.Became)
+		if size >= maxAuditBytes || len(args) >= 500*auditValues {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
 }

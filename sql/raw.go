@@ -3,8 +3,6 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
-
-	"go-crontab/job"
 )
 
 // Rows is one result while it is read. Its name keeps database/sql out of other packages.
@@ -58,17 +56,4 @@ func IDs(r Reader, what, query string, args ...any) ([]int64, error) {
 func scanID(rows *Rows) (id int64, err error) {
 	err = rows.Scan(&id)
 	return id, err
-}
-
-// CalendarsNamed reads those of some calendars that exist.
-func CalendarsNamed(r Reader, names []string) ([]*job.Calendar, error) {
-	read := func(what string, scan func(*Rows) error, query string, args ...any) error {
-		return r.read(what, scan, query, args)
-	}
-	found, err := calendarsNamed(read, names)
-	if err != nil {
-		return nil, err
-	}
-	out, _ := pick(found, names) // one that cannot be read is as one that does not exist
-	return out, nil
 }

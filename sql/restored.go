@@ -107,8 +107,8 @@ func (db *DB) AcceptRestore(ctx context.Context) error {
 		if _, err := tx.Exec("draw epoch", "INSERT INTO setting (name, value) VALUES ('epoch', ?) ON DUPLICATE KEY UPDATE value = LEFT(CONCAT(VALUES(value), ' ', value), ?)", uuid.NewString(), length); err != nil {
 			return err
 		}
-		var at job.Micros
-		if err := tx.query("read clock", func(rows *stdsql.Rows) error { return rows.Scan(&at) }, "SELECT "+Clock); err != nil {
+		at, err := tx.Now()
+		if err != nil {
 			return err
 		}
 		const note = `
@@ -131,7 +131,7 @@ func (db *DB) AcceptRestore(ctx context.Context) error {
 		if _, err := tx.Exec("skip numbers of sessions", skip, livesSkipped, restored[:], int64(at), int64(at)); err != nil {
 			return err
 		}
-		_, err := tx.InsertAudit(&job.Entry{Actor: job.Actor{Who: "migrate", Origin: "program"}, At: at, Action: job.ActionPause, Kind: job.KindCluster, Reason: RestoredReason})
+		_, err = tx.InsertAudit(&job.Entry{Actor: job.Actor{Who: "migrate", Origin: "program"}, At: at, Action: job.ActionPause, Kind: job.KindCluster, Reason: RestoredReason})
 		return err
 	})
 }

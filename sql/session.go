@@ -17,6 +17,12 @@ import (
 // then waited for a lock: beats look older than they are, which is the safe side.
 const Clock = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)"
 
+// Now is MySQL's clock.
+func (tx *Tx) Now() (at job.Micros, err error) {
+	err = tx.query("read clock", func(rows *stdsql.Rows) error { return rows.Scan(&at) }, "SELECT "+Clock)
+	return at, err
+}
+
 // SessionRow is one life of one node process.
 type SessionRow struct {
 	ID        uuid.UUID
@@ -131,13 +137,7 @@ func (tx *Tx) EndSession(id uuid.UUID) error {
 
 // Sessions lists all sessions by id, and MySQL's clock at that reading.
 func (db *DB) Sessions(ctx context.Context) ([]SessionRow, error) {
-	var out []SessionRow
-	err := db.query(ctx, "list sessions", func(rows *stdsql.Rows) error {
-		s, err := scanSession(rows)
-		out = append(out, s)
-		return err
-	}, "SELECT "+sessionColumns+" FROM session s LEFT JOIN node n ON n.name = s.node ORDER BY s.id")
-	return out, err
+	return Select(db.Reader(ctx), "list sessions", scanSession, "SELECT "+sessionColumns+" FROM session s LEFT JOIN node n ON n.name = s.node ORDER BY s.id")
 }
 
 // Vitals is what a beat tells about its node.

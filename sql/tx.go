@@ -165,19 +165,3 @@ func numbers(list []int64) string {
 	b, _ := json.Marshal(list) // numbers cannot fail
 	return string(b)
 }
-
-// ids runs a query for a list of ids.
-func (db *DB) ids(ctx context.Context, what, query string, args ...any) ([]int64, error) {
-	var out []int64
-	err := db.query(ctx, what, idRows(&out), query, args...)
-	return out, err
-}
-
-func idRows(out *[]int64) func(*stdsql.Rows) error {
-	return func(rows *stdsql.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		*out = append(*out, id)
-		return err
-	}
-}

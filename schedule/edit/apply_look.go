@@ -117,7 +117,7 @@ func (a *applying) lookAtLimits(ctx context.Context) error {
 	if !a.want.DryRun {
 		return nil // the transaction looks
 	}
-	limits, err := a.DB.Limits(ctx)
+	limits, err := trip.Limits(a.DB.Reader(ctx))
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (a *applying) lookAtCalendars(ctx context.Context) (map[string]*job.Calenda
 		names = append(names, w.Calendars...)
 	}
 	slices.Sort(names)
-	rows, err := a.DB.CalendarRows(ctx, slices.Compact(names))
+	rows, err := trip.CalendarRows(a.DB.Reader(ctx), slices.Compact(names))
 	if err != nil {
 		return nil, err
 	}

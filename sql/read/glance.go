@@ -5,6 +5,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // Glance is what one cheap statement says about work that waits.
@@ -50,7 +51,7 @@ func (db *DB) Glance(ctx context.Context) (Glance, error) {
 		g.Watermark = sql.WatermarkOf(epoch, mark)
 		return g, err
 	}
-	found, err := sql.Select(db.Reader(ctx), "glance", scan, query, sentDelivery, sql.RefPing)
+	found, err := sql.Select(db.Reader(ctx), "glance", scan, query, sentDelivery, trip.RefPing)
 	if err != nil {
 		return Glance{}, err
 	}

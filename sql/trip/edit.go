@@ -173,7 +173,7 @@ func RunsAhead(tx *sql.Tx, jobs []int64, after job.Micros) (map[int64][]Ahead, e
 	return out, nil
 }
 
-// TakeBack deletes runs that have not begun. If one of them has, it is ErrMoved.
+// TakeBack deletes runs that have not begun. If one of them has, it is sql.ErrMoved.
 func TakeBack(tx *sql.Tx, runs []int64) error {
 	const query = `
 		DELETE r
@@ -256,7 +256,7 @@ func InsertCounted(tx *sql.Tx, counted []Counted, now job.Micros) error {
 }
 
 // WriteJobs writes the rows of jobs, which the transaction has locked. If another living job has the name of one of them, it
-// is ErrExists.
+// is sql.ErrExists.
 func WriteJobs(tx *sql.Tx, jobs []JobRow) error {
 	if len(jobs) == 0 {
 		return nil
@@ -298,7 +298,7 @@ func WriteJobs(tx *sql.Tx, jobs []JobRow) error {
 	return expect("write jobs", n, len(jobs), err)
 }
 
-// InsertJobs writes new jobs and gives each its id. If there is a living job of one of the names, it is ErrExists.
+// InsertJobs writes new jobs and gives each its id. If there is a living job of one of the names, it is sql.ErrExists.
 func InsertJobs(tx *sql.Tx, jobs []*JobRow) error {
 	if len(jobs) == 0 {
 		return nil
@@ -395,7 +395,7 @@ func InsertVersions(tx *sql.Tx, versions []Version, now job.Micros) error {
 
 // Ref says that a job refers to something by its name.
 type Ref struct {
-	Kind  sql.RefKind
+	Kind  RefKind
 	Name  string
 	JobID int64
 }

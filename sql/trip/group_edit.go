@@ -39,7 +39,7 @@ func ShareGroups(tx *sql.Tx, names []string) (map[string]bool, error) {
 	return out, err
 }
 
-// InsertGroup writes a new group, and gives it its id. If there is one of that name, it is ErrExists.
+// InsertGroup writes a new group, and gives it its id. If there is one of that name, it is sql.ErrExists.
 func InsertGroup(tx *sql.Tx, g *Group, now job.Micros) error {
 	const query = `
 		INSERT INTO grp (name, slots, created, updated)

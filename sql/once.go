@@ -4,49 +4,10 @@ import (
 	"context"
 	stdsql "database/sql"
 	"errors"
+	"fmt"
 
 	"go-crontab/job"
 )
-
-// Answer is what a request that carries an Idempotency-Key was answered, so that the same again gets the same.
-type Answer struct {
-	Kind           string
-	Digest         [32]byte // of the request
-	JobID          int64    // the job that it made or changed, if it was one
-	job.KeptAnswer          // its status is zero if it was not answered yet, or if whoever was to answer it died
-}
-
-// AnswerTo returns the answer to the request that carried a key, or ErrNotFound.
-func (db *DB) AnswerTo(ctx context.Context, key string) (Answer, error) {
-	var (
-		a     Answer
-		found bool
-	)
-	err := db.query(ctx, "read answer", func(rows *stdsql.Rows) error {
-		var digest []byte
-		found = true
-		err := rows.Scan(&a.Kind, &digest, &a.JobID, &a.Status, &a.Header, &a.Body)
-		copy(a.Digest[:], digest)
-		return err
-	}, "SELECT kind, digest, job_id, status, header, answer FROM request WHERE idem_key = ?", []byte(key))
-	if err == nil && !found {
-		err = ErrNotFound
-	}
-	return a, err
-}
-
-// KeepAnswer writes down the answer to a request that carried a key, unless one stands. It writes down the key as well if
-// no change did, because there was nothing to change.
-func (db *DB) KeepAnswer(ctx context.Context, o *job.Once, a job.KeptAnswer) error {
-	return db.Tx(ctx, func(tx *Tx) error {
-		_, err := tx.Exec("keep answer", "INSERT INTO request (kind, idem_key, job_id, digest, created, status, header, answer) VALUES (?, ?, ?, ?, "+Clock+", ?, ?, ?)"+
-			" ON DUPLICATE KEY UPDATE header = IF(status = 0 AND digest = VALUES(digest), VALUES(header), header),"+
-			" answer = IF(status = 0 AND digest = VALUES(digest), VALUES(answer), answer),"+
-			" status = IF(status = 0 AND digest = VALUES(digest), VALUES(status), status)", // the others look at what it was
-			o.Kind, []byte(o.Key), o.JobID, o.Digest[:], a.Status, a.Header, a.Body)
-		return err
-	})
-}
 
 // errKeyTaken means that somebody has written down the same key meanwhile.
 var errKeyTaken = errors.New("the key was written down meanwhile")
@@ -108,4 +69,41 @@ func (tx *Tx) writeKey(once *job.Once) error {
 	a := once.Answer()
 	_, err = tx.Exec("keep answer", "UPDATE request SET status = ?, header = ?, answer = ? WHERE id = ?", a.Status, a.Header, a.Body, id)
 	return err
+}
+
+// InsertRequest records that somebody asked for runs of a job. Its id is the origin of their tasks. key is the
+// client's Idempotency-Key, or "". A key that was used before is ErrExists.
+func (tx *Tx) InsertRequest(kind, key string, digest [32]byte, jobID int64, now job.Micros) (int64, error) {
+	var k any
+	if key != "" {
+		k = []byte(key)
+	}
+	id, err := tx.Insert("insert request", "INSERT INTO request (kind, idem_key, job_id, digest, created) VALUES (?, ?, ?, ?, ?)", kind, k, jobID, digest[:], int64(now))
+	if IsDuplicate(err) {
+		return 0, fmt.Errorf("idempotency key %q: %w", key, ErrExists)
+	}
+	return id, err
+}
+
+// Request is somebody's wish for runs of a job.
+type Request struct {
+	ID, JobID int64
+	Digest    [32]byte
+	Created   job.Micros
+}
+
+// LockRequest locks and returns the request that carries a key, or ErrNotFound.
+func (tx *Tx) LockRequest(key string) (Request, error) {
+	var out []Request
+	err := tx.query("read request", func(rows *stdsql.Rows) error {
+		var (
+			r      Request
+			digest []byte
+		)
+		err := rows.Scan(&r.ID, &r.JobID, &digest, &r.Created)
+		copy(r.Digest[:], digest)
+		out = append(out, r)
+		return err
+	}, "SELECT id, job_id, digest, created FROM request WHERE idem_key = ? FOR UPDATE", []byte(key))
+	return First(out, err)
 }

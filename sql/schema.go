@@ -11,7 +11,7 @@ import (
 	"go-crontab/job"
 )
 
-// What package doctor asks. All of it is read without locks and bounded; nothing on the trip of a run uses it.
+// What the server, the schema and its rights are like. All of it is read without locks and bounded; nothing on the trip of a run uses it.
 
 // Now is MySQL's clock at this instant.
 func (db *DB) Now(ctx context.Context) (job.Micros, error) {
@@ -77,7 +77,7 @@ func (db *DB) Tables(ctx context.Context) (map[string]*TableState, error) {
 // MissingLocks names the lock rows that are not there.
 func (db *DB) MissingLocks(ctx context.Context) ([]string, error) {
 	have := map[int64]bool{}
-	ids, err := db.ids(ctx, "list lock rows", "SELECT id FROM locks")
+	ids, err := IDs(db.Reader(ctx), "list lock rows", "SELECT id FROM locks")
 	if err != nil {
 		return nil, err
 	}
@@ -91,16 +91,6 @@ func (db *DB) MissingLocks(ctx context.Context) ([]string, error) {
 		}
 	}
 	return out, nil
-}
-
-// Setting reads a row of table setting; "" when there is none.
-func (db *DB) Setting(ctx context.Context, name string) (string, error) {
-	var v string
-	err := db.db.QueryRowContext(ctx, "SELECT value FROM setting WHERE name = ?", name).Scan(&v)
-	if noRows(err) {
-		return "", nil
-	}
-	return v, err
 }
 
 // User is whom the server takes this connection for, as user@host.
