@@ -3,10 +3,8 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -127,41 +125,8 @@ func In[T any](args []any, values []T) (string, []any) {
 	return "(?" + strings.Repeat(",?", len(values)-1) + ")", args
 }
 
-const maxLanes = 4
-
-const (
-	// idsAtOnce bounds an IN list of rows that are locked: MariaDB makes a subquery of one with 1,000 values, and then looks for
-	// the rows in another way.
-	idsAtOnce = 800
-	// idsInAll bounds how many such lists one statement has, see oneOf: as many as there are lanes.
-	idsInAll = maxLanes * idsAtOnce
-)
-
 // Values writes the placeholders of n rows of k columns each.
 func Values(n, k int) string {
 	row := "(?" + strings.Repeat(",?", k-1) + ")"
 	return row + strings.Repeat(","+row, n-1)
-}
-
-// eachOf goes through a list of numbers, given as numbers(…), and for each to the rows that are found by it: n.id. "IN (…)"
-// says the same, but is safe with unique keys only: when told to use an index, MySQL does not look into it to
-// see how few rows a list is about. It asks the statistics, and while these still say that the table was empty, it reads
-// and locks all of it.
-const eachOf = "JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) n STRAIGHT_JOIN "
-
-// Remove deletes the rows of a table that have one of some numbers as their key, and returns how many. "IN (…)" would read all of a
-// table that is not much longer than the list, whatever index it is told, and wait for rows of others.
-func (tx *Tx) Remove(what, table, key string, list []int64) (removed int64, err error) {
-	for part := range slices.Chunk(slices.Sorted(slices.Values(list)), idsInAll) {
-		n, err := tx.Exec(what, "DELETE t FROM "+eachOf+table+" t FORCE INDEX (PRIMARY) ON t."+key+" = n.id", numbers(part))
-		if removed += n; err != nil {
-			return removed, err
-		}
-	}
-	return removed, nil
-}
-
-func numbers(list []int64) string {
-	b, _ := json.Marshal(list) // numbers cannot fail
-	return string(b)
 }
