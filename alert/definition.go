@@ -7,11 +7,6 @@ import (
 	"go-crontab/sql"
 )
 
-// definitionByID returns a definition, or sql.ErrNotFound.
-func definitionByID(r sql.Reader, t Table, id int64) (Definition, error) {
-	return sql.First(sql.Select(r, "read "+string(t), scanDefinition, "SELECT "+t.columns()+" FROM "+string(t)+" WHERE id = ?", id))
-}
-
 // Table is where definitions of one kind stand: those of channels, or those of rules.
 type Table string
 
@@ -53,6 +48,11 @@ func Definitions(r sql.Reader, t Table, after int64, limit int) ([]Definition, e
 	return sql.Select(r, "list "+string(t), scanDefinition, "SELECT "+t.columns()+" FROM "+string(t)+" WHERE id > ? ORDER BY id LIMIT ?", after, limit)
 }
 
+// definitionByID returns a definition, or sql.ErrNotFound.
+func definitionByID(r sql.Reader, t Table, id int64) (Definition, error) {
+	return sql.First(sql.Select(r, "read "+string(t), scanDefinition, "SELECT "+t.columns()+" FROM "+string(t)+" WHERE id = ?", id))
+}
+
 // DefinitionNamed returns the definition of a name, or sql.ErrNotFound.
 func DefinitionNamed(r sql.Reader, t Table, name string) (Definition, error) {
 	found, err := DefinitionsNamed(r, t, []string{name})
@@ -86,8 +86,8 @@ func LockDefinitions(tx *sql.Tx, t Table, names []string) (map[string]Definition
 	return definitionsLocked(tx, t, names, "FOR UPDATE")
 }
 
-// ShareDefinitions keeps others from deleting or changing definitions until this transaction is over.
-func ShareDefinitions(tx *sql.Tx, t Table, names []string) (map[string]Definition, error) {
+// shareDefinitions keeps others from deleting or changing definitions until this transaction is over.
+func shareDefinitions(tx *sql.Tx, t Table, names []string) (map[string]Definition, error) {
 	return definitionsLocked(tx, t, names, "LOCK IN SHARE MODE")
 }
 

@@ -10,6 +10,76 @@ import (
 	"github.com/google/uuid"
 )
 
+// DeliveryState is where a message is.
+type DeliveryState int8
+
+// The states.
+const (
+	DeliveryPending DeliveryState = iota
+	DeliverySending
+	DeliverySent
+	DeliveryFailed
+	DeliverySilenced
+	DeliverySuppressed
+)
+
+// DeliveryStates are their names.
+var DeliveryStates = []string{"pending", "sending", "sent", "failed", "silenced", "suppressed"}
+
+func (s DeliveryState) String() string {
+	if s < 0 || int(s) >= len(DeliveryStates) {
+		return fmt.Sprintf("state %d", int8(s))
+	}
+	return DeliveryStates[s]
+}
+
+// What messages are.
+const (
+	DeliveryOfAlert = "alert"
+	DeliveryTest    = "test"
+	DeliveryPing    = "ping"
+	DeliveryBeat    = "heartbeat"
+)
+
+// DeliveryRow is a message.
+type DeliveryRow struct {
+	ID        int64
+	Key       [16]byte
+	Kind      string
+	ChannelID int64
+	Channel   string
+	RuleID    int64
+	Rule      string
+	Target    string
+	JobID     int64
+	State     DeliveryState
+	Attempts  int
+	NextAt    job.Micros
+	Events    int64
+	Items     string // JSON
+	Said      string
+	Created   job.Micros
+	Updated   job.Micros
+}
+
+const deliveryColumns = "id, idem, kind, channel_id, channel, rule_id, rule, target, job_id, state, attempts, next_at, events, items, said, created, updated"
+
+func scanDelivery(rows *sql.Rows) (r DeliveryRow, err error) {
+	var key []byte
+	err = rows.Scan(&r.ID, &key, &r.Kind, &r.ChannelID, &r.Channel, &r.RuleID, &r.Rule, &r.Target, &r.JobID, &r.State, &r.Attempts, &r.NextAt, &r.Events, &r.Items, &r.Said,
+		&r.Created, &r.Updated)
+	copy(r.Key[:], key)
+	return r, err
+}
+
+// insertDelivery writes a message.
+func insertDelivery(tx *sql.Tx, r *DeliveryRow) (err error) {
+	r.ID, err = tx.Insert("insert delivery", "INSERT INTO delivery (idem, kind, channel_id, channel, rule_id, rule, target, job_id, state, attempts, next_at, events, items, said, created, updated) VALUES "+
+		sql.Values(1, 16), r.Key[:], r.Kind, r.ChannelID, r.Channel, r.RuleID, r.Rule, r.Target, r.JobID, r.State, r.Attempts, int64(r.NextAt), r.Events, r.Items, sql.Cut(r.Said, 512),
+		int64(r.Created), int64(r.Updated))
+	return err
+}
+
 // openDelivery locks and returns the message of a rule to a channel that nobody has begun to send and that was made behind
 // an instant, or sql.ErrNotFound.
 func openDelivery(tx *sql.Tx, channel, rule int64, target string, since job.Micros) (DeliveryRow, error) {
@@ -180,74 +250,4 @@ func settleDelivery(tx *sql.Tx, r *DeliveryRow, session uuid.UUID, state Deliver
 	n, err := tx.Exec("settle delivery", "UPDATE delivery SET state = ?, next_at = ?, updated = ?, said = ? WHERE id = ? AND state = 1 AND session_id = ? AND attempts = ?",
 		state, int64(next), int64(now), sql.Cut(said, 512), r.ID, session[:], r.Attempts)
 	return n == 1, err
-}
-
-// DeliveryState is where a message is.
-type DeliveryState int8
-
-// The states.
-const (
-	DeliveryPending DeliveryState = iota
-	DeliverySending
-	DeliverySent
-	DeliveryFailed
-	DeliverySilenced
-	DeliverySuppressed
-)
-
-// DeliveryStates are their names.
-var DeliveryStates = []string{"pending", "sending", "sent", "failed", "silenced", "suppressed"}
-
-func (s DeliveryState) String() string {
-	if s < 0 || int(s) >= len(DeliveryStates) {
-		return fmt.Sprintf("state %d", int8(s))
-	}
-	return DeliveryStates[s]
-}
-
-// What messages are.
-const (
-	DeliveryOfAlert = "alert"
-	DeliveryTest    = "test"
-	DeliveryPing    = "ping"
-	DeliveryBeat    = "heartbeat"
-)
-
-// DeliveryRow is a message.
-type DeliveryRow struct {
-	ID        int64
-	Key       [16]byte
-	Kind      string
-	ChannelID int64
-	Channel   string
-	RuleID    int64
-	Rule      string
-	Target    string
-	JobID     int64
-	State     DeliveryState
-	Attempts  int
-	NextAt    job.Micros
-	Events    int64
-	Items     string // JSON
-	Said      string
-	Created   job.Micros
-	Updated   job.Micros
-}
-
-const deliveryColumns = "id, idem, kind, channel_id, channel, rule_id, rule, target, job_id, state, attempts, next_at, events, items, said, created, updated"
-
-func scanDelivery(rows *sql.Rows) (r DeliveryRow, err error) {
-	var key []byte
-	err = rows.Scan(&r.ID, &key, &r.Kind, &r.ChannelID, &r.Channel, &r.RuleID, &r.Rule, &r.Target, &r.JobID, &r.State, &r.Attempts, &r.NextAt, &r.Events, &r.Items, &r.Said,
-		&r.Created, &r.Updated)
-	copy(r.Key[:], key)
-	return r, err
-}
-
-// insertDelivery writes a message.
-func insertDelivery(tx *sql.Tx, r *DeliveryRow) (err error) {
-	r.ID, err = tx.Insert("insert delivery", "INSERT INTO delivery (idem, kind, channel_id, channel, rule_id, rule, target, job_id, state, attempts, next_at, events, items, said, created, updated) VALUES "+
-		sql.Values(1, 16), r.Key[:], r.Kind, r.ChannelID, r.Channel, r.RuleID, r.Rule, r.Target, r.JobID, r.State, r.Attempts, int64(r.NextAt), r.Events, r.Items, sql.Cut(r.Said, 512),
-		int64(r.Created), int64(r.Updated))
-	return err
 }

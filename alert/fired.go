@@ -8,6 +8,68 @@ import (
 	"go-crontab/sql"
 )
 
+// FiredRow is an alert that fires, or did.
+type FiredRow struct {
+	ID       int64
+	Subject  [16]byte
+	Firing   bool
+	RuleID   int64
+	Rule     string
+	Event    job.AlertEvent
+	Severity string
+	App      string
+	JobID    int64
+	Job      string
+	Owner    string
+	Node     string
+	Run      string
+	Summary  string
+	First    job.Micros
+	Last     job.Micros
+	Seen     int64
+	Told     job.Micros // when a message about it was last made; zero: none was
+	Silence  int64      // which kept it from being told; zero: none does
+	Over     job.Micros
+	Why      string // why it is over
+}
+
+const firedColumns = "id, subject, firing IS NOT NULL, rule_id, rule, event, severity, app, job_id, job, owner, node, run, summary, first_at, last_at, seen, told_at, silence_id, over_at, over_why"
+
+func scanFired(rows *sql.Rows) (r FiredRow, err error) {
+	var subject []byte
+	err = rows.Scan(&r.ID, &subject, &r.Firing, &r.RuleID, &r.Rule, &r.Event, &r.Severity, &r.App, &r.JobID, &r.Job, &r.Owner, &r.Node, &r.Run, &r.Summary,
+		&r.First, &r.Last, &r.Seen, &r.Told, &r.Silence, &r.Over, &r.Why)
+	copy(r.Subject[:], subject)
+	return r, err
+}
+
+// Open tells whether whoever may see anything may see an alert: it is about the cluster, and names no job. One that counts
+// failures of jobs of several apps names the last of them.
+func (r *FiredRow) Open() bool { return r.App == "" && r.Event != job.AlertFailures }
+
+// FiredByID returns an alert, or sql.ErrNotFound.
+func FiredByID(r sql.Reader, id int64) (FiredRow, error) {
+	return sql.First(sql.Select(r, "read alert", scanFired, "SELECT "+firedColumns+" FROM alert WHERE id = ?", id))
+}
+
+// readFiring lists what fires, by id.
+func readFiring(r sql.Reader, limit int) ([]FiredRow, error) {
+	return sql.Select(r, "list what fires", scanFired, "SELECT "+firedColumns+" FROM alert FORCE INDEX (firing) WHERE firing = 1 ORDER BY id LIMIT ?", limit)
+}
+
+// FiredByIDs returns those of some alerts that there are, by id.
+func FiredByIDs(r sql.Reader, ids []int64) (out []FiredRow, err error) {
+	for part := range slices.Chunk(ids, 900) {
+		list, args := sql.In(nil, part)
+		found, err := sql.Select(r, "read alerts", scanFired, "SELECT "+firedColumns+" FROM alert FORCE INDEX (PRIMARY) WHERE id IN "+list+" ORDER BY id", args...)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
 // writeFired writes alerts: those without an id are new and get one. Those that are there are written first: a new one
 // may have the subject of one that is over.
 func writeFired(tx *sql.Tx, rows []*FiredRow) error {
@@ -78,66 +140,4 @@ func writeStreak(tx *sql.Tx, rule int64, subject [16]byte, times []job.Micros, n
 	}
 	_, err = tx.Exec("write streak", "REPLACE INTO alert_streak (rule_id, subject, times, updated) VALUES (?, ?, ?, ?)", rule, subject[:], string(text), int64(now))
 	return err
-}
-
-// FiredRow is an alert that fires, or did.
-type FiredRow struct {
-	ID       int64
-	Subject  [16]byte
-	Firing   bool
-	RuleID   int64
-	Rule     string
-	Event    job.AlertEvent
-	Severity string
-	App      string
-	JobID    int64
-	Job      string
-	Owner    string
-	Node     string
-	Run      string
-	Summary  string
-	First    job.Micros
-	Last     job.Micros
-	Seen     int64
-	Told     job.Micros // when a message about it was last made; zero: none was
-	Silence  int64      // which kept it from being told; zero: none does
-	Over     job.Micros
-	Why      string // why it is over
-}
-
-const firedColumns = "id, subject, firing IS NOT NULL, rule_id, rule, event, severity, app, job_id, job, owner, node, run, summary, first_at, last_at, seen, told_at, silence_id, over_at, over_why"
-
-func scanFired(rows *sql.Rows) (r FiredRow, err error) {
-	var subject []byte
-	err = rows.Scan(&r.ID, &subject, &r.Firing, &r.RuleID, &r.Rule, &r.Event, &r.Severity, &r.App, &r.JobID, &r.Job, &r.Owner, &r.Node, &r.Run, &r.Summary,
-		&r.First, &r.Last, &r.Seen, &r.Told, &r.Silence, &r.Over, &r.Why)
-	copy(r.Subject[:], subject)
-	return r, err
-}
-
-// Open tells whether whoever may see anything may see an alert: it is about the cluster, and names no job. One that counts
-// failures of jobs of several apps names the last of them.
-func (r *FiredRow) Open() bool { return r.App == "" && r.Event != job.AlertFailures }
-
-// FiredByID returns an alert, or sql.ErrNotFound.
-func FiredByID(r sql.Reader, id int64) (FiredRow, error) {
-	return sql.First(sql.Select(r, "read alert", scanFired, "SELECT "+firedColumns+" FROM alert WHERE id = ?", id))
-}
-
-// readFiring lists what fires, by id.
-func readFiring(r sql.Reader, limit int) ([]FiredRow, error) {
-	return sql.Select(r, "list what fires", scanFired, "SELECT "+firedColumns+" FROM alert FORCE INDEX (firing) WHERE firing = 1 ORDER BY id LIMIT ?", limit)
-}
-
-// FiredByIDs returns those of some alerts that there are, by id.
-func FiredByIDs(r sql.Reader, ids []int64) (out []FiredRow, err error) {
-	for part := range slices.Chunk(ids, 900) {
-		list, args := sql.In(nil, part)
-		found, err := sql.Select(r, "read alerts", scanFired, "SELECT "+firedColumns+" FROM alert FORCE INDEX (PRIMARY) WHERE id IN "+list+" ORDER BY id", args...)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
-	}
-	return out, nil
 }

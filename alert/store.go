@@ -45,7 +45,7 @@ func (s *Store) PutRule(ctx context.Context, r job.AlertRule) (row Definition, i
 		return row, false, err
 	}
 	return s.put(ctx, RuleTable, r.Name, &r, func(tx *sql.Tx) error {
-		channels, err := ShareDefinitions(tx, ChannelTable, r.Channels)
+		channels, err := shareDefinitions(tx, ChannelTable, r.Channels)
 		if err != nil {
 			return err
 		}

@@ -11,25 +11,6 @@ import (
 	"go-crontab/sql"
 )
 
-// namesAtOnce is how many names one statement looks for.
-const namesAtOnce = 200
-
-// CalendarRows reads those of some calendars that there are, without how many jobs name them.
-func CalendarRows(r sql.Reader, names []string) (map[string]CalendarRow, error) {
-	out := map[string]CalendarRow{}
-	for part := range slices.Chunk(names, namesAtOnce) {
-		list, args := sql.In(nil, part)
-		rows, err := sql.Select(r, "read calendars by name", scanCalendar, "SELECT "+calendarColumns+" FROM calendar WHERE name IN "+list, args...)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range rows {
-			out[r.Name] = r
-		}
-	}
-	return out, nil
-}
-
 // CalendarRow is a calendar as its row says. One that cannot be read (a newer version wrote it, or a hand did) has an
 // error in place of its days; it harms only the jobs that name it.
 type CalendarRow struct {
@@ -167,6 +148,25 @@ func scanCalendar(rows *sql.Rows) (c CalendarRow, err error) {
 	}
 	c.Calendar, c.SpecErr = k.Calendar, k.err
 	return c, nil
+}
+
+// namesAtOnce is how many names one statement looks for.
+const namesAtOnce = 200
+
+// CalendarRows reads those of some calendars that there are, without how many jobs name them.
+func CalendarRows(r sql.Reader, names []string) (map[string]CalendarRow, error) {
+	out := map[string]CalendarRow{}
+	for part := range slices.Chunk(names, namesAtOnce) {
+		list, args := sql.In(nil, part)
+		rows, err := sql.Select(r, "read calendars by name", scanCalendar, "SELECT "+calendarColumns+" FROM calendar WHERE name IN "+list, args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			out[r.Name] = r
+		}
+	}
+	return out, nil
 }
 
 // LockCalendar locks and returns a calendar, or sql.ErrNotFound.
