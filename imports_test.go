@@ -16,35 +16,35 @@ import (
 // no test tool. A new package gets its line here in the commit that makes it, with a reason.
 var mayImport = map[string][]string{
 	"job":  {}, // nouns and arithmetic
-	"sql":  {"job", "internal/failpoint", "internal/innodb"},
+	"sql":  {"job", "internal/failpoint"},
 	"lock": {"job", "sql", "internal/failpoint"},
 
-	"sql/trip":  {"job", "sql"},             // the statements that move runs
-	"sql/read":  {"job", "sql", "sql/trip"}, // what people, alerts, metrics and the doctor ask of runs and jobs
+	"sql/trip":  {"job", "sql"},             // the statements that move runs, and those about rows that several stages share
+	"sql/read":  {"job", "sql", "sql/trip"}, // what people, alerts, metrics and the doctor ask of runs and jobs, and lists
 	"test/trip": {},                         // measures the trip of a run, and drives nodes without a program around them
 
 	"session":       {"job", "sql", "sql/trip", "lock", "internal/boottime"},
-	"schedule":      {"job", "lock", "sql", "sql/trip"},     // claims and starts
-	"schedule/edit": {"job", "sql", "sql/trip", "sql/read"}, // people's changes: claims and starts find them in the rows
-	"result":        {"job", "lock", "sql", "sql/trip", "sql/read", "internal/failpoint", "internal/privilege"},
+	"schedule":      {"job", "lock", "sql", "sql/trip"},              // claims and starts
+	"schedule/edit": {"alert", "job", "sql", "sql/trip", "sql/read"}, // people's changes: claims and starts find them in the rows
+	"result":        {"audit", "job", "lock", "sql", "sql/trip", "sql/read", "internal/failpoint", "internal/privilege"},
 	"compensate":    {"lock", "sql", "sql/trip"},
 	"execute":       {"job", "internal/failpoint", "internal/privilege"}, // cannot reach the database
 
 	"guard": {"internal/boottime", "internal/failpoint", "internal/logqueue", "internal/privilege"}, // a process of its own: as small as can be, and before everything else is initialised
 
-	"secret": {"job", "sql"}, // what nodes read to execute, and people write through the API: neither knows the other
+	"secret": {"alert", "job", "sql", "sql/trip"}, // what nodes read to execute, and people write through the API: neither knows the other; channels of alerts name secrets
 
 	"trace":  {"job", "execute"},                              // what is told to a collector of traces: stands around executors and handlers
 	"metric": {"job", "sql", "sql/read", "internal/logqueue"}, // what is told to Prometheus: reads what the others count
 
 	"alert": {"job", "sql", "sql/trip", "sql/read", "internal/trail"}, // tells people: reads what the trip of a task leaves behind, calls the outside by what node gives it
 
-	"audit": {"job", "sql", "internal/trail"}, // chains and verifies audit lines, and copies them: reads what the others write
+	"audit": {"job", "sql", "sql/read", "internal/trail"}, // chains and verifies audit lines, and copies them: reads what the others write
 
 	"node":   {"alert", "audit", "job", "metric", "secret", "sql", "sql/trip", "sql/read", "lock", "session", "schedule", "schedule/edit", "execute", "result", "compensate", "guard", "internal/failpoint", "internal/logqueue"},
 	"auth":   {"job", "sql"},                                                                                                                                          // who asks, and what they may do; knows nothing of HTTP but as a client of identity providers
-	"doctor": {"audit", "job", "sql", "sql/trip", "sql/read", "session"},                                                                                              // what is not as it should be: reads what the others write
-	"feed":   {"job", "sql", "sql/trip", "sql/read", "internal/trail"},                                                                                                // what changes, for whoever listens: reads what the others write
+	"doctor": {"audit", "job", "sql", "sql/trip", "sql/read", "session", "internal/innodb"},                                                                           // what is not as it should be: reads what the others write
+	"feed":   {"alert", "job", "sql", "sql/trip", "sql/read", "internal/trail"},                                                                                       // what changes, for whoever listens: reads what the others write
 	"api":    {"alert", "audit", "job", "secret", "sql", "sql/trip", "sql/read", "schedule/edit", "auth", "doctor", "feed", "crontab", "api/openapi", "docs", "page"}, // stands beside node, which it gets as interfaces
 	// All commands but serve, dev and migrate work through the public API.
 	"cli": {"audit", "job", "secret", "sql", "auth", "sql/read", "doctor", "session", "guard", "node", "trace", "api", "manifest", "crontab", "follow", "bench", "internal/logqueue", "internal/privatedb", "internal/sse"},

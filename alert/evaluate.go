@@ -28,7 +28,7 @@ const (
 	// active is between steps when there is something to evaluate, calm when there is nothing, or another node does it.
 	active = time.Second
 	calm   = 3 * time.Second
-	// tenure is for how long a step keeps others from evaluating. It is no lock: see sql.Tx.StepAlerts.
+	// tenure is for how long a step keeps others from evaluating. It is no lock: see takeStep.
 	tenure = 15 * time.Second
 	// unseen is for how long it may not have been seen that there is something to evaluate again.
 	unseen = 4 * time.Second
@@ -64,7 +64,7 @@ type state struct {
 	changes  int64
 	config   *config
 	position position
-	firing   map[[16]byte]*sql.FiredRow
+	firing   map[[16]byte]*FiredRow
 	seen     map[[16]byte]job.Micros // the due time for which an alert was seen last, as far as this node knows
 	next     map[string]job.Micros   // when to look again at what is looked at now and then; what was looked at in part is not there
 	notRun   int64                   // the last job that was looked at whether it runs
@@ -153,7 +153,7 @@ func (e *Evaluator) step(ctx context.Context, now job.Micros) (again time.Durati
 			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
-	w, err := e.DB.AlertWork(ctx)
+	w, err := readWork(e.DB.Reader(ctx))
 	if err != nil {
 		return 0, err
 	}
@@ -171,7 +171,7 @@ func (e *Evaluator) step(ctx context.Context, now job.Micros) (again time.Durati
 			return calm, nil
 		}
 		w.Position, w.Holder, w.Until = "", e.Session.ID(), now // whoever comes next begins anew
-		return calm, e.DB.Tx(ctx, func(tx *sql.Tx) error { return stepped(tx.StepAlerts(w, 0)) })
+		return calm, e.DB.Tx(ctx, func(tx *sql.Tx) error { return stepped(takeStep(tx, w, 0)) })
 	}
 	c, err := e.find(ctx, now)
 	if err != nil {
@@ -218,14 +218,14 @@ func (c *config) wants() bool {
 func (c *channel) beats() bool { return c.Type == job.ChannelHeartbeat && !c.Disabled }
 
 // learn has the state be as of the step that stands.
-func (e *Evaluator) learn(ctx context.Context, w sql.AlertWork, now job.Micros) error {
+func (e *Evaluator) learn(ctx context.Context, w work, now job.Micros) error {
 	s := e.state
 	if s == nil || s.n != w.N {
 		s = &state{
-			n: w.N, firing: map[[16]byte]*sql.FiredRow{}, seen: map[[16]byte]job.Micros{}, next: map[string]job.Micros{},
+			n: w.N, firing: map[[16]byte]*FiredRow{}, seen: map[[16]byte]job.Micros{}, next: map[string]job.Micros{},
 			late: map[string]read.LatePlace{}, looks: map[int64]map[int64]*read.RunLook{},
 		}
-		rows, err := e.DB.Firing(ctx, manyFiring)
+		rows, err := readFiring(e.DB.Reader(ctx), manyFiring)
 		if err != nil {
 			return err
 		}
@@ -291,7 +291,7 @@ func (p *position) within(anchor position, now job.Micros) {
 // readConfig reads what people want. What cannot be read is left out: it says so where it is shown.
 func (e *Evaluator) readConfig(ctx context.Context, now job.Micros) (*config, error) {
 	c := &config{rules: map[int64]*rule{}, channels: map[string]*channel{}}
-	rules, err := e.DB.AlertRows(ctx, sql.AlertRules, 0, job.MaxAlertRules)
+	rules, err := Definitions(e.DB.Reader(ctx), RuleTable, 0, job.MaxAlertRules)
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +303,7 @@ func (e *Evaluator) readConfig(ctx context.Context, now job.Micros) (*config, er
 		c.rules[rules[i].ID] = &rule{r, rules[i].ID, rules[i].Updated}
 		c.lines = c.lines || r.Has(job.AlertNodeGone)
 	}
-	channels, err := e.DB.AlertRows(ctx, sql.AlertChannels, 0, job.MaxAlertChannels)
+	channels, err := Definitions(e.DB.Reader(ctx), ChannelTable, 0, job.MaxAlertChannels)
 	if err != nil {
 		return nil, err
 	}
@@ -314,10 +314,10 @@ func (e *Evaluator) readConfig(ctx context.Context, now job.Micros) (*config, er
 		}
 		c.channels[channels[i].Name] = &channel{ch, channels[i].ID, channels[i].Beat}
 	}
-	if c.silences, err = e.DB.Silences(ctx, now, 0, job.MaxSilences); err != nil {
+	if c.silences, err = Silences(e.DB.Reader(ctx), now, 0, job.MaxSilences); err != nil {
 		return nil, err
 	}
-	c.pinged, err = e.DB.AnyPinged(ctx)
+	c.pinged, err = anyPinged(e.DB.Reader(ctx))
 	return c, err
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"go-crontab/job"
-	"go-crontab/sql"
 )
 
 // TestFailedAndRecovered: an alert fires once, is counted while it goes on, is repeated, and is over.
@@ -132,7 +131,7 @@ func TestSteps(t *testing.T) {
 	a := f.job("shop", "a", "")
 	one, two := f.evaluator(f.session()), f.evaluator(f.session())
 	f.step(one)
-	w, err := f.db.AlertWork(t.Context())
+	w, err := readWork(f.db.Reader(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +170,7 @@ func TestEvents(t *testing.T) {
 		f.exec("UPDATE alert_work SET until = 0 WHERE id = 1")
 		e.state = nil // as on another node
 		f.step(e)
-		rows, err := f.db.Firing(t.Context(), 100)
+		rows, err := readFiring(f.db.Reader(t.Context()), 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,7 +251,7 @@ func TestSilence(t *testing.T) {
 	if got, want := h.said(), []string{"fired failed other/c"}; !slices.Equal(got, want) {
 		t.Fatalf("in the silence: got %q, want %q", got, want)
 	}
-	f.want("silenced", 2, "SELECT SUM(events) FROM delivery WHERE state = ?", sql.DeliverySilenced)
+	f.want("silenced", 2, "SELECT SUM(events) FROM delivery WHERE state = ?", DeliverySilenced)
 	ended, err := f.store().EndSilence(t.Context(), n.ID, func(job.Silence) error { return nil })
 	if err != nil {
 		t.Fatal(err)
@@ -305,7 +304,7 @@ func TestFlood(t *testing.T) {
 	said := &written{}
 	e.Log = slog.New(slog.NewTextHandler(said, nil))
 	flood("many", manyOpen+20)
-	f.want("suppressed", 20, "SELECT COALESCE(SUM(events), 0) FROM delivery WHERE state = ?", sql.DeliverySuppressed)
+	f.want("suppressed", 20, "SELECT COALESCE(SUM(events), 0) FROM delivery WHERE state = ?", DeliverySuppressed)
 	f.want("counted as lost", 20, "SELECT lost FROM alert_work WHERE id = 1")
 	if log := said.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "events=20") {
 		t.Errorf("the log has %q, want a line of 20 events", log)

@@ -11,15 +11,14 @@ import (
 
 	"go-crontab/internal/trail"
 	"go-crontab/job"
-	"go-crontab/sql"
 )
 
 // changes is what one step has found.
 type changes struct {
 	position position
-	fired    []*sql.FiredRow            // that are new, or another now
-	dirty    map[*sql.FiredRow]bool     // those in it
-	firing   map[[16]byte]*sql.FiredRow // what fires behind it, where that is another than before
+	fired    []*FiredRow            // that are new, or another now
+	dirty    map[*FiredRow]bool     // those in it
+	firing   map[[16]byte]*FiredRow // what fires behind it, where that is another than before
 	streaks  map[[16]byte]*streak
 	told     map[group][]told
 	unsent   map[group]unsent // by what is told at the end
@@ -35,14 +34,14 @@ type group struct {
 	channel string
 	rule    int64
 	target  string
-	state   sql.DeliveryState
-	alone   *sql.FiredRow // of channels that take one event a message
-	what    string        // of these
+	state   DeliveryState
+	alone   *FiredRow // of channels that take one event a message
+	what    string    // of these
 }
 
 // told is an event of a message. Its alert may get its id only when it is written.
 type told struct {
-	row  *sql.FiredRow
+	row  *FiredRow
 	what string
 	at   job.Micros
 	seen int64
@@ -89,7 +88,7 @@ type finder struct {
 func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) {
 	s := e.state
 	f := &finder{Evaluator: e, s: s, c: s.config, now: now, changes: &changes{
-		dirty: map[*sql.FiredRow]bool{}, firing: map[[16]byte]*sql.FiredRow{}, streaks: map[[16]byte]*streak{}, told: map[group][]told{}, pings: map[int64]ping{}, unsent: map[group]unsent{},
+		dirty: map[*FiredRow]bool{}, firing: map[[16]byte]*FiredRow{}, streaks: map[[16]byte]*streak{}, told: map[group][]told{}, pings: map[int64]ping{}, unsent: map[group]unsent{},
 		position: position{Since: s.position.Since, Ends: s.position.Ends.Clone(), Lines: s.position.Lines.Clone(), Gone: map[string]job.Micros{}},
 	}}
 	for k, v := range s.position.Gone {
@@ -144,7 +143,7 @@ const (
 // tidy removes what is kept no longer. It is done again when the step does not stand.
 func (e *Evaluator) tidy(ctx context.Context, now job.Micros) error {
 	for range 20 {
-		if n, err := e.DB.DropAlerts(ctx, now.Add(-Kept), now.Add(-beatsKept), 500); err != nil || n < 500 {
+		if n, err := dropOld(ctx, e.DB.DB, now.Add(-Kept), now.Add(-beatsKept), 500); err != nil || n < 500 {
 			return err
 		}
 	}
@@ -160,7 +159,7 @@ func subject(rule int64, event job.AlertEvent, about string) (key [16]byte) {
 func aboutJob(id int64) string { return "job " + strconv.FormatInt(id, 10) }
 
 // current is what fires for a subject, or nil.
-func (f *finder) current(key [16]byte) *sql.FiredRow {
+func (f *finder) current(key [16]byte) *FiredRow {
 	if row, known := f.changes.firing[key]; known {
 		return row // nil: it is over
 	}
@@ -168,7 +167,7 @@ func (f *finder) current(key [16]byte) *sql.FiredRow {
 }
 
 // change has a row written. What stands stays as it is until the step does.
-func (f *finder) change(row *sql.FiredRow) *sql.FiredRow {
+func (f *finder) change(row *FiredRow) *FiredRow {
 	if !f.dirty[row] {
 		c := *row
 		row = &c
@@ -201,7 +200,7 @@ func (f *finder) fire(r *rule, event job.AlertEvent, about string, see sight) {
 			f.lost++
 			return
 		}
-		row = &sql.FiredRow{Subject: key, Firing: true, RuleID: r.ID, Rule: r.Name, Event: event, Severity: r.Severity, App: see.app, First: see.at, Last: see.at, Seen: 1}
+		row = &FiredRow{Subject: key, Firing: true, RuleID: r.ID, Rule: r.Name, Event: event, Severity: r.Severity, App: see.app, First: see.at, Last: see.at, Seen: 1}
 		if see.job != nil {
 			row.App, row.JobID, row.Job, row.Owner = see.job.App, see.job.ID, see.job.Name, see.job.Owner
 		}
@@ -224,13 +223,13 @@ func (f *finder) fire(r *rule, event job.AlertEvent, about string, see sight) {
 }
 
 // tellable tells whether there is something new to say of what goes on.
-func (f *finder) tellable(r *rule, row *sql.FiredRow) bool {
+func (f *finder) tellable(r *rule, row *FiredRow) bool {
 	n := f.silence(row)
 	return (row.Told == 0 || f.now-row.Told >= micros(r.Repeat)) && (n == 0 || n != row.Silence)
 }
 
 // tellOf tells of what fires, unless it was told a while ago or somebody wants silence.
-func (f *finder) tellOf(r *rule, row *sql.FiredRow) {
+func (f *finder) tellOf(r *rule, row *FiredRow) {
 	if row.Told != 0 && f.now-row.Told < micros(r.Repeat) {
 		return
 	}
@@ -241,16 +240,16 @@ func (f *finder) tellOf(r *rule, row *sql.FiredRow) {
 	if n := f.silence(row); n != 0 {
 		if row.Silence != n {
 			row.Silence = n
-			f.tell(r, row, what, row.Summary, sql.DeliverySilenced)
+			f.tell(r, row, what, row.Summary, DeliverySilenced)
 		}
 		return
 	}
 	row.Told, row.Silence = f.now, 0
-	f.tell(r, row, what, row.Summary, sql.DeliveryPending)
+	f.tell(r, row, what, row.Summary, DeliveryPending)
 }
 
 // silence returns the silence that covers an alert, 0 if none does.
-func (f *finder) silence(row *sql.FiredRow) int64 {
+func (f *finder) silence(row *FiredRow) int64 {
 	for i := range f.c.silences {
 		if s := &f.c.silences[i]; s.Until > f.now && s.Covers(row.Rule, row.App, row.Job) {
 			return s.ID
@@ -260,7 +259,7 @@ func (f *finder) silence(row *sql.FiredRow) int64 {
 }
 
 // tell has an event become part of messages.
-func (f *finder) tell(r *rule, row *sql.FiredRow, what, text string, state sql.DeliveryState) {
+func (f *finder) tell(r *rule, row *FiredRow, what, text string, state DeliveryState) {
 	for _, name := range r.Channels {
 		ch := f.c.channels[name]
 		if ch == nil {
@@ -271,13 +270,13 @@ func (f *finder) tell(r *rule, row *sql.FiredRow, what, text string, state sql.D
 			continue // an incident there would stay open
 		}
 		g := group{channel: name, rule: r.ID, state: state}
-		if ch.Disabled && state == sql.DeliveryPending {
-			g.state = sql.DeliverySuppressed
+		if ch.Disabled && state == DeliveryPending {
+			g.state = DeliverySuppressed
 		}
 		if ch.Email != nil && ch.Email.ToOwner {
 			g.target = job.Address(row.Owner)
 		}
-		if ch.Type == job.ChannelPagerDuty && g.state == sql.DeliveryPending {
+		if ch.Type == job.ChannelPagerDuty && g.state == DeliveryPending {
 			g.alone, g.what = row, what
 		}
 		f.told[g] = append(f.told[g], told{row: row, what: what, at: f.now, seen: row.Seen, text: text})
@@ -292,14 +291,14 @@ func (f *finder) over(r *rule, event job.AlertEvent, about, why string) {
 	}
 }
 
-func (f *finder) end(r *rule, row *sql.FiredRow, why string) {
+func (f *finder) end(r *rule, row *FiredRow, why string) {
 	row = f.change(row)
 	row.Firing, row.Over, row.Why = false, f.now, why
 	f.changes.firing[row.Subject] = nil
 	if r == nil || row.Told == 0 || f.silence(row) != 0 {
 		return
 	}
-	f.tell(r, row, "resolved", why, sql.DeliveryPending)
+	f.tell(r, row, "resolved", why, DeliveryPending)
 }
 
 // quiet tells of what fires and was not told, because of a silence that has ended, and looks which streaks are over.
@@ -327,12 +326,12 @@ func (f *finder) quiet(context.Context) error {
 }
 
 // sorted has rows in the order of their ids.
-func sorted(m map[[16]byte]*sql.FiredRow) []*sql.FiredRow {
-	out := make([]*sql.FiredRow, 0, len(m))
+func sorted(m map[[16]byte]*FiredRow) []*FiredRow {
+	out := make([]*FiredRow, 0, len(m))
 	for _, row := range m {
 		out = append(out, row)
 	}
-	slices.SortFunc(out, func(a, b *sql.FiredRow) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b *FiredRow) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
 

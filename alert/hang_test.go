@@ -34,18 +34,18 @@ func TestManyWaitForOne(t *testing.T) {
 		}
 	}
 	id := func(channel string) int64 {
-		row, err := f.db.AlertNamed(t.Context(), sql.AlertChannels, channel)
+		row, err := DefinitionNamed(f.db.Reader(t.Context()), ChannelTable, channel)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return row.ID
 	}
-	write := func(d sql.DeliveryRow, n int) {
+	write := func(d DeliveryRow, n int) {
 		d.Events, d.Items, d.Created, d.Updated = 1, "[]", f.now, f.now
 		err := f.db.Tx(t.Context(), func(tx *sql.Tx) error {
 			for range n {
 				d.Key = uuid.New()
-				if err := tx.InsertDelivery(&d); err != nil {
+				if err := insertDelivery(tx, &d); err != nil {
 					return err
 				}
 			}
@@ -56,13 +56,13 @@ func TestManyWaitForOne(t *testing.T) {
 		}
 	}
 	long := f.now - 10*second
-	write(sql.DeliveryRow{Kind: sql.DeliveryOfAlert, ChannelID: id("slow"), Channel: "slow", NextAt: long}, 2*dueAtOnce)
+	write(DeliveryRow{Kind: DeliveryOfAlert, ChannelID: id("slow"), Channel: "slow", NextAt: long}, 2*dueAtOnce)
 	for id := range int64(jobs) {
-		write(sql.DeliveryRow{Kind: sql.DeliveryPing, JobID: id + 1, Target: hostOf(slow.URL), NextAt: long}, 1)
+		write(DeliveryRow{Kind: DeliveryPing, JobID: id + 1, Target: hostOf(slow.URL), NextAt: long}, 1)
 	}
-	write(sql.DeliveryRow{Kind: sql.DeliveryOfAlert, ChannelID: id("hook"), Channel: "hook", NextAt: f.now}, 1)
-	write(sql.DeliveryRow{Kind: sql.DeliveryBeat, ChannelID: id("dead man"), Channel: "dead man", NextAt: f.now}, 1)
-	write(sql.DeliveryRow{Kind: sql.DeliveryPing, JobID: jobs + 1, Target: hostOf(h.URL), NextAt: f.now}, 1)
+	write(DeliveryRow{Kind: DeliveryOfAlert, ChannelID: id("hook"), Channel: "hook", NextAt: f.now}, 1)
+	write(DeliveryRow{Kind: DeliveryBeat, ChannelID: id("dead man"), Channel: "dead man", NextAt: f.now}, 1)
+	write(DeliveryRow{Kind: DeliveryPing, JobID: jobs + 1, Target: hostOf(h.URL), NextAt: f.now}, 1)
 	s := f.sender(f.session())
 	s.init()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"go-crontab/job"
-	"go-crontab/sql"
 )
 
 // TestHeartbeatOfNow: a heartbeat that was not taken is not sent when it tells nothing of now any more.
@@ -29,14 +28,14 @@ func TestHeartbeatOfNow(t *testing.T) {
 	sent("the first try", 0, 1)
 	sent("the second", 10*second, 2)
 	sent("the third", 30*second, 3)
-	f.want("what is given up: the next heartbeat comes before the next try", 1, "SELECT COUNT(*) FROM delivery WHERE state = ?", sql.DeliveryFailed)
+	f.want("what is given up: the next heartbeat comes before the next try", 1, "SELECT COUNT(*) FROM delivery WHERE state = ?", DeliveryFailed)
 	f.want("and comes into the list now", 0, "SELECT COUNT(*) FROM delivery WHERE next_at > ?", int64(f.now))
 	sent("the next heartbeat", 20*second, 4)
 	// A due time hangs, and only then does the monitor take heartbeats again.
 	f.live(f.job("shop", "a", ""), job.Idle, f.now)
 	status = 200
 	sent("while a due time hangs", 300*second, 4)
-	f.want("what is of the past", 1, "SELECT COUNT(*) FROM delivery WHERE state = ?", sql.DeliverySuppressed)
+	f.want("what is of the past", 1, "SELECT COUNT(*) FROM delivery WHERE state = ?", DeliverySuppressed)
 	f.want("why nothing is sent", 1, "SELECT COUNT(*) FROM alert_channel WHERE held LIKE '%is not started'")
 	f.noneLive()
 	sent("when all is well", 60*second, 5)

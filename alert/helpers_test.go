@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"go-crontab/execute"
+	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -31,6 +32,7 @@ const second = job.Micros(1_000_000)
 // fixture is a cluster without nodes: its rows are written by tests, and its clock is theirs.
 type fixture struct {
 	*testing.T
+	dsn    string
 	db     *read.DB
 	beside *sql.DB // the tests' own, which has time
 	now    job.Micros
@@ -52,10 +54,22 @@ func setUp(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	f := &fixture{t, &read.DB{DB: db}, m, job.MicrosOf(time.Now())}
+	f := &fixture{t, dsn, &read.DB{DB: db}, m, job.MicrosOf(time.Now())}
 	f.exec("INSERT INTO life (id, session, node, started) VALUES (7, REPEAT('7', 16), 'n1', 1)")
 	f.exec("INSERT INTO secret (name, version, key_id, sealed, created, updated) VALUES ('s', 1, 'k', '', 1, 1), ('address', 1, 'k', '', 1, 1)") // see sender
 	return f
+}
+
+// behind makes a pool of one connection, which leads through a fault proxy.
+func (f *fixture) behind() (*sql.DB, *faultproxy.Proxy) {
+	f.Helper()
+	proxy := faultproxy.Before(f.T, f.dsn)
+	db, err := sql.Open(proxy.DSN(f.dsn), sql.DefaultTimeouts, 1)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { db.Close() })
+	return db, proxy
 }
 
 func (f *fixture) exec(query string, args ...any) int64 {

@@ -117,7 +117,7 @@ func (f *finder) pinged(ctx context.Context, runs []read.Run) (map[int64]bool, e
 			ended[runs[i].JobID] = true
 		}
 	}
-	ids, err := f.DB.PingedJobs(ctx, slices.Sorted(maps.Keys(ended)))
+	ids, err := pingedJobs(f.DB.Reader(ctx), slices.Sorted(maps.Keys(ended)))
 	if err != nil {
 		return nil, err
 	}
@@ -341,7 +341,7 @@ func (f *finder) readStreaks(ctx context.Context, runs []read.Run, jobs map[int6
 		}
 	}
 	for part := range slices.Chunk(slices.Collect(maps.Keys(rules)), 500) {
-		found, err := f.DB.Streaks(ctx, part)
+		found, err := readStreaks(f.DB.Reader(ctx), part)
 		if err != nil {
 			return err
 		}
@@ -574,8 +574,8 @@ func (f *finder) lines(ctx context.Context) error {
 	}
 	f.position.Lines.Patience = f.DB.LongestTransaction()
 	lines, fresh, lost, err := trail.Follow(&f.position.Lines, f.now, func(l *job.Entry) int64 { return l.ID },
-		func(spans []sql.Span) ([]job.Entry, error) { return f.DB.LinesIn(ctx, spans) },
-		func(after int64) ([]job.Entry, error) { return f.DB.LinesAfter(ctx, after, batch) })
+		func(spans []sql.Span) ([]job.Entry, error) { return read.LinesIn(f.DB.Reader(ctx), spans) },
+		func(after int64) ([]job.Entry, error) { return read.LinesAfter(f.DB.Reader(ctx), after, batch) })
 	if err != nil {
 		return err
 	}

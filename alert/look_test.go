@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"go-crontab/job"
-	"go-crontab/sql"
 )
 
 const (
@@ -17,7 +16,7 @@ const (
 // firing lists the jobs of which something fires, as app/name, or the nodes.
 func (f *fixture) firing() (out []string) {
 	f.Helper()
-	rows, err := f.db.Firing(f.Context(), 1000)
+	rows, err := readFiring(f.db.Reader(f.Context()), 1000)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -264,7 +263,7 @@ func TestForgottenNode(t *testing.T) {
 	if err := f.db.Raw().QueryRow("SELECT over_why FROM alert").Scan(&why); err != nil || !strings.Contains(why, "gone for so long") {
 		t.Errorf("got %q, %v", why, err)
 	}
-	f.want("what is told: that it is gone, and that it still is", 2, "SELECT SUM(events) FROM delivery WHERE state = ?", sql.DeliveryPending)
+	f.want("what is told: that it is gone, and that it still is", 2, "SELECT SUM(events) FROM delivery WHERE state = ?", DeliveryPending)
 }
 
 // TestFailingLook: a look that fails keeps nothing that others find, and is put off.

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"go-crontab/job"
-	"go-crontab/sql"
 )
 
 // TestOldMessages: behind an outage of more than a day, what is found then does not become part of a message that is too
@@ -30,7 +29,7 @@ func TestOldMessages(t *testing.T) {
 	if got, want := h.said(), []string{"fired failed shop/b"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	f.want("suppressed", 1, "SELECT SUM(events) FROM delivery WHERE state = ?", sql.DeliverySuppressed)
+	f.want("suppressed", 1, "SELECT SUM(events) FROM delivery WHERE state = ?", DeliverySuppressed)
 	// One that is almost too old gets something new, and waits on.
 	f.run(c, job.Failed, 0)
 	f.step(e)

@@ -64,7 +64,7 @@ func (o *Outside) Close() { o.client.CloseIdleConnections() }
 
 // Test sends a message to a channel now. sql.ErrNotFound says that there is no such channel.
 func (o *Outside) Test(ctx context.Context, db *sql.DB, name string, now job.Micros) (Tested, error) {
-	row, err := db.AlertNamed(ctx, sql.AlertChannels, name)
+	row, err := DefinitionNamed(db.Reader(ctx), ChannelTable, name)
 	if err != nil {
 		return Tested{}, err
 	}
@@ -76,7 +76,7 @@ func (o *Outside) Test(ctx context.Context, db *sql.DB, name string, now job.Mic
 		return t, err
 	}
 	t.Items = string(text)
-	l := &letter{DeliveryRow: sql.DeliveryRow{Key: t.Key, Kind: sql.DeliveryTest, Channel: name, Events: 1}, items: []job.AlertItem{item}}
+	l := &letter{DeliveryRow: DeliveryRow{Key: t.Key, Kind: DeliveryTest, Channel: name, Events: 1}, items: []job.AlertItem{item}}
 	if l.channel, err = DecodeChannel(&row); err != nil {
 		t.Said = "the channel cannot be read: " + err.Error()
 		return t, nil
@@ -121,7 +121,7 @@ func (o *Outside) send(ctx context.Context, l *letter) (v verdict) {
 			return verdict{err: err}
 		}
 	}
-	if l.Kind == sql.DeliveryPing {
+	if l.Kind == DeliveryPing {
 		return o.ping(ctx, l)
 	}
 	address := l.channel.URL
@@ -223,7 +223,7 @@ func (o *Outside) ping(ctx context.Context, l *letter) verdict {
 	}
 	address := pingURL(l.job.Ping, what)
 	if address == "" {
-		return verdict{said: "the job calls nobody for that any more", state: sql.DeliverySuppressed}
+		return verdict{said: "the job calls nobody for that any more", state: DeliverySuppressed}
 	}
 	return o.call(ctx, l, http.MethodGet, address, nil, nil)
 }
@@ -238,7 +238,7 @@ func (o *Outside) webhook(ctx context.Context, l *letter, m *job.AlertMessage, a
 		switch {
 		case err == nil:
 			body = []byte(text)
-		case l.Kind == sql.DeliveryTest: // which is to find that
+		case l.Kind == DeliveryTest: // which is to find that
 			return verdict{err: fmt.Errorf("the template of the body failed: %w", err), final: true}
 		default:
 			l.templates = append(l.templates, fmt.Errorf("the body of the channel %s: %w", l.Channel, err))

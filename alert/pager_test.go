@@ -68,12 +68,12 @@ func TestResolveComesBehind(t *testing.T) {
 	f.run(b, job.Failed, 0)
 	f.step(e)
 	dead := f.session()
-	rows, err := f.db.DueDeliveries(t.Context(), f.now, sql.BusyLanes{}, 10)
+	rows, err := dueDeliveries(f.db.Reader(t.Context()), f.now, busyLanes{}, 10)
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}
 	err = f.db.Tx(t.Context(), func(tx *sql.Tx) error {
-		_, err := tx.ClaimDelivery(&rows[0], dead.id, f.now, f.now+25*second)
+		_, err := claimDelivery(tx, &rows[0], dead.id, f.now, f.now+25*second)
 		return err
 	})
 	if err != nil {
@@ -115,8 +115,8 @@ func TestFloodOfIncidents(t *testing.T) {
 		f.now += 61 * second
 	}
 	all(job.Succeeded)
-	f.want("what is not told of any more, or was too much", many-40, "SELECT COUNT(*) FROM delivery WHERE state = ?", sql.DeliverySuppressed)
-	f.want("what waits: the ends of those that were told", 40, "SELECT COUNT(*) FROM delivery WHERE state = ?", sql.DeliveryPending)
+	f.want("what is not told of any more, or was too much", many-40, "SELECT COUNT(*) FROM delivery WHERE state = ?", DeliverySuppressed)
+	f.want("what waits: the ends of those that were told", 40, "SELECT COUNT(*) FROM delivery WHERE state = ?", DeliveryPending)
 	f.run(jobs[0], job.Failed, 0) // something new meanwhile
 	f.step(e)
 	for range 5 {

@@ -6,7 +6,6 @@ import (
 
 	"go-crontab/internal/trail"
 	"go-crontab/job"
-	"go-crontab/sql"
 )
 
 // TestPositionOfAHand: a place that nothing ever comes to is left, one behind rows that were removed is not.
@@ -46,7 +45,7 @@ func TestRulesOfAHand(t *testing.T) {
 		`{"on":["never_ran","clock_skew"],"channels":["x"],"never_ran":"1h","severity":""}`: true,
 		`{"on":`: false,
 	} {
-		if r, err := DecodeRule(&sql.AlertRow{Spec: spec}); (err == nil) != reads {
+		if r, err := DecodeRule(&Definition{Spec: spec}); (err == nil) != reads {
 			t.Errorf("%s: got %+v, %v", spec, r, err)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
 )
 
@@ -193,11 +192,7 @@ func TestAlertsRunAgain(t *testing.T) {
 	}
 	schema := faultproxy.NewSchema(t, beside.Raw())
 
-	cfg, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := faultproxy.New(t, cfg.Net, cfg.Addr)
+	proxy := faultproxy.Before(t, dsn)
 	db, err := sql.Open(proxy.DSN(faultproxy.StandStill(dsn, standing)), sql.DefaultTimeouts, 4)
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +203,7 @@ func TestAlertsRunAgain(t *testing.T) {
 	for name, change := range changesOfAlerts {
 		t.Run(name, func(t *testing.T) {
 			faultproxy.RefuseEach(t, schema, func() (*faultproxy.Proxy, func() (any, error)) {
-				f := &fixture{t, &read.DB{DB: db}, beside, job.Micros(standing) * second}
+				f := &fixture{t, dsn, &read.DB{DB: db}, beside, job.Micros(standing) * second}
 				changed := change(f.hooked(h))
 				return proxy, func() (any, error) {
 					answer, err := changed()

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"go-crontab/job"
-	"go-crontab/sql"
 )
 
 // resolve has it told to channels of type pagerduty that an alert is over of which they were told, and no other. A rule
@@ -19,7 +18,7 @@ func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) err
 		if ch.Type != job.ChannelPagerDuty || ch.Disabled {
 			continue
 		}
-		var over []*sql.FiredRow
+		var over []*FiredRow
 		rules, since := map[int64]bool{}, now
 		for _, row := range c.fired {
 			if !row.Firing && row.Told != 0 && row.ID != 0 {
@@ -35,7 +34,7 @@ func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) err
 				opened[idText(g.alone.ID)] = true
 			}
 		}
-		err := e.DB.EachTold(ctx, ch.ID, slices.Sorted(maps.Keys(rules)), since, func(id int64, items string, waits bool) {
+		err := eachTold(e.DB.Reader(ctx), ch.ID, slices.Sorted(maps.Keys(rules)), since, func(id int64, items string, waits bool) {
 			var list []job.AlertItem
 			_ = json.Unmarshal([]byte(items), &list) // what a hand wrote there and cannot be read counts as none
 			for i := range list {
@@ -59,7 +58,7 @@ func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) err
 		}
 		for _, row := range over {
 			id := idText(row.ID)
-			g := group{channel: name, rule: row.RuleID, state: sql.DeliveryPending, alone: row, what: "resolved"}
+			g := group{channel: name, rule: row.RuleID, state: DeliveryPending, alone: row, what: "resolved"}
 			_, is := c.told[g]
 			forgotten := is && now-row.First >= micros(job.Duration(Kept)) // what it was told of may be removed by now
 			switch {

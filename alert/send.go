@@ -88,18 +88,18 @@ func (s *Sender) Run(ctx context.Context) error {
 // lane is what is told by one goroutine at a time: a channel, or some of the pings to a host.
 type lane struct {
 	channel int64 // 0: pings
-	pings   sql.PingLane
+	pings   pingLane
 }
 
-func laneOf(d *sql.DeliveryRow) lane {
-	if d.Kind == sql.DeliveryPing {
-		return lane{pings: sql.PingLane{Host: d.Target, Rest: d.JobID % sql.PingsAtHost}}
+func laneOf(d *DeliveryRow) lane {
+	if d.Kind == DeliveryPing {
+		return lane{pings: pingLane{Host: d.Target, Rest: d.JobID % pingsAtHost}}
 	}
 	return lane{channel: d.ChannelID}
 }
 
 // busyLanes are the lanes in which something is sent. The caller holds mu.
-func (s *Sender) busyLanes() (busy sql.BusyLanes) {
+func (s *Sender) busyLanes() (busy busyLanes) {
 	for l := range s.busy {
 		if l.channel == 0 {
 			busy.Pings = append(busy.Pings, l.pings)
@@ -116,11 +116,11 @@ func (s *Sender) look(ctx context.Context, now job.Micros) (int, error) {
 	s.mu.Lock()
 	busy := s.busyLanes()
 	s.mu.Unlock()
-	due, err := s.DB.DueDeliveries(ctx, now, busy, dueAtOnce)
+	due, err := dueDeliveries(s.DB.Reader(ctx), now, busy, dueAtOnce)
 	if err != nil {
 		return 0, err
 	}
-	lanes := map[lane][]sql.DeliveryRow{}
+	lanes := map[lane][]DeliveryRow{}
 	for _, d := range due {
 		lanes[laneOf(&d)] = append(lanes[laneOf(&d)], d)
 	}
@@ -144,7 +144,7 @@ func (s *Sender) look(ctx context.Context, now job.Micros) (int, error) {
 }
 
 // lane sends some messages, one after the other.
-func (s *Sender) lane(ctx context.Context, list []sql.DeliveryRow) {
+func (s *Sender) lane(ctx context.Context, list []DeliveryRow) {
 	defer func() {
 		if r := recover(); r != nil { // one bad message never stops a node
 			s.Log.Error("a message of alerts panics", "message", list[0].ID, "panic", r)
@@ -166,7 +166,7 @@ func (s *Sender) lane(ctx context.Context, list []sql.DeliveryRow) {
 
 // letter is a message with all that it takes to send it.
 type letter struct {
-	sql.DeliveryRow
+	DeliveryRow
 	channel   job.AlertChannel
 	rule      job.AlertRule
 	job       job.AlertJob
@@ -180,14 +180,14 @@ type verdict struct {
 	err   error
 	final bool          // it is not worth another try
 	after time.Duration // when the other side wants the next one
-	state sql.DeliveryState
+	state DeliveryState
 }
 
 // errLater tells that a channel has got as many messages as it takes in a minute.
 var errLater = errors.New("later")
 
 // deliver claims, sends and settles a message. more tells whether the lane is to go on.
-func (s *Sender) deliver(ctx context.Context, seen *sql.DeliveryRow, rest []sql.DeliveryRow) (more bool, err error) {
+func (s *Sender) deliver(ctx context.Context, seen *DeliveryRow, rest []DeliveryRow) (more bool, err error) {
 	now := s.Session.Now()
 	l, early, err := s.open(ctx, seen, now)
 	if err != nil {
@@ -203,13 +203,13 @@ func (s *Sender) deliver(ctx context.Context, seen *sql.DeliveryRow, rest []sql.
 		}
 	}
 	timeout := pingTime
-	if seen.Kind != sql.DeliveryPing {
+	if seen.Kind != DeliveryPing {
 		timeout = time.Duration(l.channel.Timeout)
 	}
 	var later job.Micros
 	err = s.DB.Tx(ctx, func(tx *sql.Tx) error {
 		if early == nil && seen.ChannelID != 0 {
-			ok, at, err := tx.TakeRate(seen.ChannelID, max(1, l.channel.Rate), now)
+			ok, at, err := takeRate(tx, seen.ChannelID, max(1, l.channel.Rate), now)
 			if err != nil {
 				return err
 			}
@@ -218,7 +218,7 @@ func (s *Sender) deliver(ctx context.Context, seen *sql.DeliveryRow, rest []sql.
 				return errLater
 			}
 		}
-		d, err := tx.ClaimDelivery(seen, s.Session.ID(), now, now.Add(timeout+settleTime))
+		d, err := claimDelivery(tx, seen, s.Session.ID(), now, now.Add(timeout+settleTime))
 		l.DeliveryRow = d
 		return err
 	})
@@ -243,35 +243,35 @@ func (s *Sender) deliver(ctx context.Context, seen *sql.DeliveryRow, rest []sql.
 }
 
 // postpone has the messages of a lane wait. What is found meanwhile becomes part of them.
-func (s *Sender) postpone(ctx context.Context, list []sql.DeliveryRow, at job.Micros) error {
+func (s *Sender) postpone(ctx context.Context, list []DeliveryRow, at job.Micros) error {
 	ids := make([]int64, len(list))
 	for i := range list {
 		ids[i] = list[i].ID
 	}
-	return s.DB.Tx(ctx, func(tx *sql.Tx) error { return tx.Postpone(ids, at) })
+	return s.DB.Tx(ctx, func(tx *sql.Tx) error { return postpone(tx, ids, at) })
 }
 
 // behind returns when an earlier message of the same alert is tried next that is neither sent nor given up; zero: there is
 // none, nor will there be. What resolves an incident finds none if it comes before what opens it, which then stays open.
-func (s *Sender) behind(ctx context.Context, d *sql.DeliveryRow) (job.Micros, error) {
+func (s *Sender) behind(ctx context.Context, d *DeliveryRow) (job.Micros, error) {
 	var items []job.AlertItem
 	if json.Unmarshal([]byte(d.Items), &items) != nil || len(items) == 0 || items[0].AlertID == "" {
 		return 0, nil
 	}
-	return s.DB.EarlierDelivery(ctx, d, `"alert_id":"`+items[0].AlertID+`"`)
+	return earlierDelivery(s.DB.Reader(ctx), d, `"alert_id":"`+items[0].AlertID+`"`)
 }
 
 // open reads what it takes to send a message, or says what becomes of it without.
-func (s *Sender) open(ctx context.Context, d *sql.DeliveryRow, now job.Micros) (*letter, *verdict, error) {
+func (s *Sender) open(ctx context.Context, d *DeliveryRow, now job.Micros) (*letter, *verdict, error) {
 	l := &letter{DeliveryRow: *d}
-	suppressed := func(why string) *verdict { return &verdict{said: why, state: sql.DeliverySuppressed} }
+	suppressed := func(why string) *verdict { return &verdict{said: why, state: DeliverySuppressed} }
 	switch old := job.Micros(tooOld.Microseconds()); {
 	case d.Attempts > 0 && now-d.Created > old:
-		return l, &verdict{said: "it was tried for " + tooOld.String() + "; the last time: " + d.Said, state: sql.DeliveryFailed}, nil
+		return l, &verdict{said: "it was tried for " + tooOld.String() + "; the last time: " + d.Said, state: DeliveryFailed}, nil
 	case d.Attempts == 0 && now-d.Updated > old: // what became part of it since is not old
 		return l, suppressed("it waited for longer than " + tooOld.String()), nil
 	}
-	if d.Kind == sql.DeliveryPing {
+	if d.Kind == DeliveryPing {
 		jobs, err := s.DB.AlertJobs(ctx, []int64{d.JobID})
 		if err != nil {
 			return nil, nil, err
@@ -280,13 +280,13 @@ func (s *Sender) open(ctx context.Context, d *sql.DeliveryRow, now job.Micros) (
 			return l, suppressed("the job has no ping any more"), nil
 		}
 		// One that is tried again, or whose node died, would tell how things were as if it was news.
-		newer, err := s.DB.NewerPing(ctx, d)
+		newer, err := newerPing(s.DB.Reader(ctx), d)
 		if newer {
 			return l, suppressed("a later due time counts"), nil
 		}
 		return l, nil, err
 	}
-	row, err := s.DB.AlertByID(ctx, sql.AlertChannels, d.ChannelID)
+	row, err := definitionByID(s.DB.Reader(ctx), ChannelTable, d.ChannelID)
 	if errors.Is(err, sql.ErrNotFound) {
 		return l, suppressed("the channel was deleted"), nil
 	}
@@ -299,14 +299,14 @@ func (s *Sender) open(ctx context.Context, d *sql.DeliveryRow, now job.Micros) (
 	if l.channel.Disabled {
 		return l, suppressed("the channel is disabled"), nil
 	}
-	if d.Kind == sql.DeliveryBeat && !news(d, now, &l.channel) {
+	if d.Kind == DeliveryBeat && !news(d, now, &l.channel) {
 		return l, suppressed("it tells nothing of now: it is older than " + l.channel.Every.String()), nil
 	}
 	if d.RuleID == 0 {
 		return l, nil, nil
 	}
 	// Of a rule that is gone there are no templates.
-	if row, err = s.DB.AlertByID(ctx, sql.AlertRules, d.RuleID); err == nil {
+	if row, err = definitionByID(s.DB.Reader(ctx), RuleTable, d.RuleID); err == nil {
 		l.rule, _ = DecodeRule(&row)
 	} else if !errors.Is(err, sql.ErrNotFound) {
 		return nil, nil, err
@@ -315,7 +315,7 @@ func (s *Sender) open(ctx context.Context, d *sql.DeliveryRow, now job.Micros) (
 }
 
 // news tells whether a heartbeat still tells how things are at an instant.
-func news(d *sql.DeliveryRow, at job.Micros, c *job.AlertChannel) bool {
+func news(d *DeliveryRow, at job.Micros, c *job.AlertChannel) bool {
 	return at-d.Created < micros(c.Every)
 }
 
@@ -324,23 +324,23 @@ func (s *Sender) settle(ctx context.Context, l *letter, v *verdict) error {
 	stopping := ctx.Err() != nil
 	ctx = context.WithoutCancel(ctx)
 	now := s.Session.Now()
-	state, next, said := sql.DeliverySent, now, v.said
+	state, next, said := DeliverySent, now, v.said
 	switch {
-	case v.state != sql.DeliveryPending:
+	case v.state != DeliveryPending:
 		state = v.state
 	case v.err == nil:
 	case stopping:
-		state, said = sql.DeliveryPending, "the node stopped meanwhile: "+v.err.Error()
+		state, said = DeliveryPending, "the node stopped meanwhile: "+v.err.Error()
 	case v.final || l.Attempts >= maxTries:
-		state, said = sql.DeliveryFailed, v.err.Error()
+		state, said = DeliveryFailed, v.err.Error()
 	default:
-		state, said = sql.DeliveryPending, v.err.Error()
+		state, said = DeliveryPending, v.err.Error()
 		next = now.Add(max(pauses[min(l.Attempts, len(pauses))-1], min(v.after, 10*time.Minute)))
-		if l.Kind == sql.DeliveryBeat && !news(&l.DeliveryRow, next, &l.channel) {
-			state, next = sql.DeliveryFailed, now // another is made by then
+		if l.Kind == DeliveryBeat && !news(&l.DeliveryRow, next, &l.channel) {
+			state, next = DeliveryFailed, now // another is made by then
 		}
 	}
-	if state == sql.DeliveryFailed {
+	if state == DeliveryFailed {
 		s.Log.Warn("a message of alerts could not be sent", "message", l.ID, "kind", l.Kind, "channel", l.Channel, "attempts", l.Attempts, "error", said)
 	}
 	var err error
@@ -349,11 +349,11 @@ func (s *Sender) settle(ctx context.Context, l *letter, v *verdict) error {
 			time.Sleep(200 * time.Millisecond)
 		}
 		err = s.DB.Tx(ctx, func(tx *sql.Tx) error {
-			if _, err := tx.SettleDelivery(&l.DeliveryRow, s.Session.ID(), state, next, now, said); err != nil {
+			if _, err := settleDelivery(tx, &l.DeliveryRow, s.Session.ID(), state, next, now, said); err != nil {
 				return err
 			}
 			for range l.templates {
-				if err := tx.TemplateFailed(); err != nil {
+				if err := templateFailed(tx); err != nil {
 					return err
 				}
 			}

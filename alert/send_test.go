@@ -20,6 +20,7 @@ import (
 	"go-crontab/execute"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 
 	"github.com/google/uuid"
 )
@@ -27,13 +28,13 @@ import (
 // message writes a message that is due, to a channel of this name.
 func (f *fixture) message(channel string) int64 {
 	f.Helper()
-	row, err := f.db.AlertNamed(f.Context(), sql.AlertChannels, channel)
+	row, err := DefinitionNamed(f.db.Reader(f.Context()), ChannelTable, channel)
 	if err != nil {
 		f.Fatal(err)
 	}
 	items, _ := json.Marshal([]job.AlertItem{{What: "fired", Event: job.AlertFailed, Severity: "error", AlertID: "7", App: "shop", Job: "a", Summary: "shop/a failed", At: f.now.String(), Since: f.now.String(), Seen: 1}})
-	d := sql.DeliveryRow{Key: uuid.New(), Kind: sql.DeliveryOfAlert, ChannelID: row.ID, Channel: channel, Rule: "ops", NextAt: f.now, Events: 1, Items: string(items), Created: f.now, Updated: f.now}
-	if err := f.db.Tx(f.Context(), func(tx *sql.Tx) error { return tx.InsertDelivery(&d) }); err != nil {
+	d := DeliveryRow{Key: uuid.New(), Kind: DeliveryOfAlert, ChannelID: row.ID, Channel: channel, Rule: "ops", NextAt: f.now, Events: 1, Items: string(items), Created: f.now, Updated: f.now}
+	if err := f.db.Tx(f.Context(), func(tx *sql.Tx) error { return insertDelivery(tx, &d) }); err != nil {
 		f.Fatal(err)
 	}
 	return d.ID
@@ -41,7 +42,7 @@ func (f *fixture) message(channel string) int64 {
 
 func (f *fixture) delivery(id int64) (state, said string, attempts int, next job.Micros) {
 	f.Helper()
-	rows, _, err := f.db.Deliveries(f.Context(), sql.DeliveryFilter{After: &sql.ListPlace{ID: id + 1}, Limit: 1})
+	rows, _, err := Deliveries(f.db.Reader(f.Context()), DeliveryFilter{After: &read.ListPlace{ID: id + 1}, Limit: 1})
 	if err != nil || len(rows) != 1 || rows[0].ID != id {
 		f.Fatalf("message %d: %v, %v", id, rows, err)
 	}
@@ -91,13 +92,13 @@ func TestSenderDies(t *testing.T) {
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL})
 	id := f.message("hook")
 	dead := f.session()
-	rows, err := f.db.DueDeliveries(t.Context(), f.now, sql.BusyLanes{}, 10)
+	rows, err := dueDeliveries(f.db.Reader(t.Context()), f.now, busyLanes{}, 10)
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}
-	claim := func(s *fakeSession) (d sql.DeliveryRow, err error) {
+	claim := func(s *fakeSession) (d DeliveryRow, err error) {
 		err = f.db.Tx(t.Context(), func(tx *sql.Tx) error {
-			d, err = tx.ClaimDelivery(&rows[0], s.id, f.now, f.now+25*second)
+			d, err = claimDelivery(tx, &rows[0], s.id, f.now, f.now+25*second)
 			return err
 		})
 		return d, err
@@ -124,7 +125,7 @@ func TestSenderDies(t *testing.T) {
 	}
 	// The dead one comes back from a stop: what it writes then changes nothing.
 	err = f.db.Tx(t.Context(), func(tx *sql.Tx) error {
-		ok, err := tx.SettleDelivery(&claimed, dead.id, sql.DeliveryFailed, f.now, f.now, "late")
+		ok, err := settleDelivery(tx, &claimed, dead.id, DeliveryFailed, f.now, f.now, "late")
 		if ok {
 			t.Error("a node that was overtaken settles")
 		}
@@ -138,7 +139,7 @@ func TestSenderDies(t *testing.T) {
 	}
 	// One whose node lives, and hangs, is free after a while.
 	id = f.message("hook")
-	if rows, err = f.db.DueDeliveries(t.Context(), f.now, sql.BusyLanes{}, 10); err != nil || len(rows) != 1 {
+	if rows, err = dueDeliveries(f.db.Reader(t.Context()), f.now, busyLanes{}, 10); err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}
 	if _, err := claim(f.session()); err != nil {
@@ -496,17 +497,17 @@ func TestStalePing(t *testing.T) {
 	if want := []string{"GET /ok", "GET /fail"}; !slices.Equal(h.paths, want) {
 		t.Fatalf("got %q, want %q", h.paths, want)
 	}
-	f.want("why", 1, "SELECT COUNT(*) FROM delivery WHERE state = ? AND said = 'a later due time counts'", sql.DeliverySuppressed)
+	f.want("why", 1, "SELECT COUNT(*) FROM delivery WHERE state = ? AND said = 'a later due time counts'", DeliverySuppressed)
 
 	f.run(a, job.Failed, 0)
 	f.step(e)
 	dead := f.session()
-	rows, err := f.db.DueDeliveries(t.Context(), f.now, sql.BusyLanes{}, 10)
+	rows, err := dueDeliveries(f.db.Reader(t.Context()), f.now, busyLanes{}, 10)
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}
 	err = f.db.Tx(t.Context(), func(tx *sql.Tx) error {
-		_, err := tx.ClaimDelivery(&rows[0], dead.id, f.now, f.now+25*second)
+		_, err := claimDelivery(tx, &rows[0], dead.id, f.now, f.now+25*second)
 		return err
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // Store changes channels, rules and silences, each change with its line of the audit.
@@ -29,22 +30,22 @@ func (e *InUse) Error() string {
 const putTries = 3
 
 // PutChannel makes a channel as a definition says, and tells whether it is new. What is wrong with it are job.Problems.
-func (s *Store) PutChannel(ctx context.Context, c job.AlertChannel) (row sql.AlertRow, isNew bool, err error) {
+func (s *Store) PutChannel(ctx context.Context, c job.AlertChannel) (row Definition, isNew bool, err error) {
 	c.Defaults()
 	if err := c.Validate(); err != nil {
 		return row, false, err
 	}
-	return s.put(ctx, sql.AlertChannels, c.Name, &c, func(tx *sql.Tx) error { return secretsThere(tx, &c) }, func(tx *sql.Tx) error { return unnamed(tx, &c) })
+	return s.put(ctx, ChannelTable, c.Name, &c, func(tx *sql.Tx) error { return secretsThere(tx, &c) }, func(tx *sql.Tx) error { return unnamed(tx, &c) })
 }
 
 // PutRule makes a rule as a definition says, and tells whether it is new. What is wrong with it are job.Problems.
-func (s *Store) PutRule(ctx context.Context, r job.AlertRule) (row sql.AlertRow, isNew bool, err error) {
+func (s *Store) PutRule(ctx context.Context, r job.AlertRule) (row Definition, isNew bool, err error) {
 	r.Defaults()
 	if err := r.Validate(); err != nil {
 		return row, false, err
 	}
-	return s.put(ctx, sql.AlertRules, r.Name, &r, func(tx *sql.Tx) error {
-		channels, err := tx.ShareAlerts(sql.AlertChannels, r.Channels)
+	return s.put(ctx, RuleTable, r.Name, &r, func(tx *sql.Tx) error {
+		channels, err := shareDefinitions(tx, ChannelTable, r.Channels)
 		if err != nil {
 			return err
 		}
@@ -59,7 +60,7 @@ func problems(p job.Problems) error {
 	return p
 }
 
-func typesOf(rows map[string]sql.AlertRow) map[string]job.ChannelType {
+func typesOf(rows map[string]Definition) map[string]job.ChannelType {
 	types := map[string]job.ChannelType{}
 	for name, row := range rows {
 		var c job.AlertChannel
@@ -71,7 +72,7 @@ func typesOf(rows map[string]sql.AlertRow) map[string]job.ChannelType {
 
 // secretsThere checks that there are the secrets that a channel uses.
 func secretsThere(tx *sql.Tx, c *job.AlertChannel) error {
-	exist, err := tx.ShareSecrets(nil, job.SecretNames(c.Secrets()))
+	exist, err := trip.ShareSecrets(tx, nil, job.SecretNames(c.Secrets()))
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func unnamed(tx *sql.Tx, c *job.AlertChannel) error {
 
 // rulesOf lists the rules that name a channel, whose row the caller has locked: no rule begins to name it meanwhile.
 func rulesOf(tx *sql.Tx, channel string) (by []string, err error) {
-	rules, err := tx.AllAlerts(sql.AlertRules)
+	rules, err := AllDefinitions(tx, RuleTable)
 	for _, row := range rules {
 		var r job.AlertRule
 		_ = json.Unmarshal([]byte(row.Spec), &r)
@@ -105,22 +106,22 @@ func rulesOf(tx *sql.Tx, channel string) (by []string, err error) {
 	return by, err
 }
 
-func most(t sql.AlertTable) int {
-	if t == sql.AlertChannels {
+func most(t Table) int {
+	if t == ChannelTable {
 		return job.MaxAlertChannels
 	}
 	return job.MaxAlertRules
 }
 
-func kindOf(t sql.AlertTable) job.Kind {
-	if t == sql.AlertChannels {
+func kindOf(t Table) job.Kind {
+	if t == ChannelTable {
 		return job.KindAlertChannel
 	}
 	return job.KindAlertRule
 }
 
-// put writes a definition. before checks what is locked before it, and after what is locked after it: see sql.Tx.LockAlerts.
-func (s *Store) put(ctx context.Context, t sql.AlertTable, name string, spec any, before, after func(*sql.Tx) error) (row sql.AlertRow, isNew bool, err error) {
+// put writes a definition. before checks what is locked before it, and after what is locked after it: see LockDefinitions.
+func (s *Store) put(ctx context.Context, t Table, name string, spec any, before, after func(*sql.Tx) error) (row Definition, isNew bool, err error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return row, false, err
@@ -130,7 +131,7 @@ func (s *Store) put(ctx context.Context, t sql.AlertTable, name string, spec any
 			if err := before(tx); err != nil {
 				return nil, err
 			}
-			found, err := tx.LockAlerts(t, []string{name})
+			found, err := LockDefinitions(tx, t, []string{name})
 			if err != nil {
 				return nil, err
 			}
@@ -148,9 +149,9 @@ func (s *Store) put(ctx context.Context, t sql.AlertTable, name string, spec any
 			row.Name, row.Spec, row.Updated, row.By = name, string(text), max(now, row.Updated+1), job.ActorOf(ctx).Who
 			if row.ID != 0 {
 				line.Ref = row.ID
-				return line, tx.UpdateAlert(t, &row)
+				return line, UpdateDefinition(tx, t, &row)
 			}
-			all, err := tx.AllAlerts(t)
+			all, err := AllDefinitions(tx, t)
 			if err != nil {
 				return nil, err
 			}
@@ -158,7 +159,7 @@ func (s *Store) put(ctx context.Context, t sql.AlertTable, name string, spec any
 				return nil, job.Problems{{Field: "name", Message: fmt.Sprintf("there are %d already, and no more are kept", most(t))}}
 			}
 			isNew, row.Created, row.Updated = true, now, now
-			err = tx.InsertAlert(t, &row)
+			err = InsertDefinition(tx, t, &row)
 			line.Action, line.Ref = job.ActionCreate, row.ID
 			return line, err
 		})
@@ -171,7 +172,7 @@ func (s *Store) put(ctx context.Context, t sql.AlertTable, name string, spec any
 
 // DeleteChannel deletes a channel that no rule names. *InUse says which do; sql.ErrNotFound that there is none.
 func (s *Store) DeleteChannel(ctx context.Context, name string) error {
-	return s.remove(ctx, sql.AlertChannels, name, func(tx *sql.Tx) error {
+	return s.remove(ctx, ChannelTable, name, func(tx *sql.Tx) error {
 		by, err := rulesOf(tx, name)
 		if err == nil && len(by) > 0 {
 			err = &InUse{name, by}
@@ -182,12 +183,12 @@ func (s *Store) DeleteChannel(ctx context.Context, name string) error {
 
 // DeleteRule deletes a rule. What it has found is over.
 func (s *Store) DeleteRule(ctx context.Context, name string) error {
-	return s.remove(ctx, sql.AlertRules, name, func(*sql.Tx) error { return nil })
+	return s.remove(ctx, RuleTable, name, func(*sql.Tx) error { return nil })
 }
 
-func (s *Store) remove(ctx context.Context, t sql.AlertTable, name string, check func(*sql.Tx) error) error {
+func (s *Store) remove(ctx context.Context, t Table, name string, check func(*sql.Tx) error) error {
 	return s.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
-		found, err := tx.LockAlerts(t, []string{name})
+		found, err := LockDefinitions(tx, t, []string{name})
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +199,7 @@ func (s *Store) remove(ctx context.Context, t sql.AlertTable, name string, check
 		if err := check(tx); err != nil {
 			return nil, err
 		}
-		return &job.Entry{Kind: kindOf(t), Ref: row.ID, Name: name, Action: job.ActionDelete, Was: row.Spec}, tx.DeleteAlert(t, row.ID)
+		return &job.Entry{Kind: kindOf(t), Ref: row.ID, Name: name, Action: job.ActionDelete, Was: row.Spec}, deleteDefinition(tx, t, row.ID)
 	})
 }
 
@@ -209,14 +210,14 @@ func (s *Store) AddSilence(ctx context.Context, n *job.Silence) error {
 		if err := n.Check(now); err != nil {
 			return nil, err
 		}
-		count, err := tx.CountSilences(now)
+		count, err := countSilences(tx, now)
 		if err != nil {
 			return nil, err
 		}
 		if count >= job.MaxSilences {
 			return nil, job.Problems{{Field: "until", Message: fmt.Sprintf("there are %d silences already, and no more are kept; end one", count)}}
 		}
-		if err := tx.InsertSilence(n); err != nil {
+		if err := insertSilence(tx, n); err != nil {
 			return nil, err
 		}
 		return silenceLine(n, job.ActionCreate), nil
@@ -227,7 +228,7 @@ func (s *Store) AddSilence(ctx context.Context, n *job.Silence) error {
 // that there is none.
 func (s *Store) EndSilence(ctx context.Context, id int64, may func(job.Silence) error) (out job.Silence, err error) {
 	err = s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
-		if out, err = tx.LockSilence(id); err != nil {
+		if out, err = lockSilence(tx, id); err != nil {
 			return nil, err
 		}
 		if err := may(out); err != nil {
@@ -238,7 +239,7 @@ func (s *Store) EndSilence(ctx context.Context, id int64, may func(job.Silence) 
 		}
 		line := silenceLine(&out, job.ActionDelete)
 		out.Until = now
-		return line, tx.EndSilence(id, now)
+		return line, endSilence(tx, id, now)
 	})
 	return out, err
 }
@@ -265,13 +266,13 @@ func silenceLine(s *job.Silence, action job.Action) *job.Entry {
 }
 
 // DecodeChannel reads a stored definition.
-func DecodeChannel(row *sql.AlertRow) (c job.AlertChannel, err error) {
+func DecodeChannel(row *Definition) (c job.AlertChannel, err error) {
 	err = json.Unmarshal([]byte(row.Spec), &c)
 	return c, err
 }
 
 // DecodeRule reads a stored definition. A hand may have written there what nobody can go by: that is an error, too.
-func DecodeRule(row *sql.AlertRow) (r job.AlertRule, err error) {
+func DecodeRule(row *Definition) (r job.AlertRule, err error) {
 	if err = json.Unmarshal([]byte(row.Spec), &r); err == nil {
 		r.Defaults()
 		err = r.CheckStored()
@@ -294,12 +295,12 @@ type Tested struct {
 // RecordTest writes down that a channel was tested, and what became of it.
 func (s *Store) RecordTest(ctx context.Context, t *Tested) error {
 	return s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
-		d := sql.DeliveryRow{Key: t.Key, Kind: sql.DeliveryTest, ChannelID: t.ChannelID, Channel: t.Channel, State: sql.DeliveryFailed, Attempts: 1, NextAt: now, Events: 1,
+		d := DeliveryRow{Key: t.Key, Kind: DeliveryTest, ChannelID: t.ChannelID, Channel: t.Channel, State: DeliveryFailed, Attempts: 1, NextAt: now, Events: 1,
 			Items: t.Items, Said: t.Said, Created: t.At, Updated: now}
 		if t.Sent {
-			d.State = sql.DeliverySent
+			d.State = DeliverySent
 		}
 		line := &job.Entry{Kind: job.KindAlertChannel, Ref: t.ChannelID, Name: t.Channel, Action: job.ActionTest, Reason: t.Said}
-		return line, tx.InsertDelivery(&d)
+		return line, insertDelivery(tx, &d)
 	})
 }

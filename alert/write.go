@@ -29,7 +29,7 @@ func idText(id int64) string {
 }
 
 // write writes what a step has found, all of it or nothing.
-func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now job.Micros) error {
+func (e *Evaluator) write(ctx context.Context, w work, c *changes, now job.Micros) error {
 	if err := e.resolve(ctx, c, now); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now 
 	var beaten []*channel
 	err = e.DB.Tx(ctx, func(tx *sql.Tx) error {
 		made, lost = len(c.pings)+len(c.beats) > 0, c.lost
-		if err := stepped(tx.StepAlerts(w, c.lost)); err != nil {
+		if err := stepped(takeStep(tx, w, c.lost)); err != nil {
 			return err
 		}
 		for _, row := range c.fired {
@@ -55,18 +55,18 @@ func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now 
 				row.ID = 0 // a try before was rolled back
 			}
 		}
-		if err := tx.WriteFired(c.fired); err != nil {
+		if err := writeFired(tx, c.fired); err != nil {
 			return err
 		}
 		for key, s := range c.streaks {
-			if err := tx.WriteStreak(s.rule, key, s.times, now); err != nil {
+			if err := writeStreak(tx, s.rule, key, s.times, now); err != nil {
 				return err
 			}
 		}
 		closed := map[group]bool{} // what would resolve an incident that is not opened
 		for _, g := range c.groups() {
 			if u, there := c.unsent[g]; there {
-				n, err := tx.SuppressDeliveries(u.ids, now, "the alert was over before it was sent")
+				n, err := suppressDeliveries(tx, u.ids, now, "the alert was over before it was sent")
 				if err != nil {
 					return err
 				}
@@ -80,7 +80,7 @@ func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now 
 				return err
 			}
 			if n > 0 {
-				if err := tx.LoseAlerts(n); err != nil {
+				if err := countLost(tx, n); err != nil {
 					return err
 				}
 				lost += n
@@ -90,7 +90,7 @@ func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now 
 				closed[g] = true
 				continue
 			}
-			made = made || g.state == sql.DeliveryPending
+			made = made || g.state == DeliveryPending
 		}
 		if err := e.writePings(tx, c, now); err != nil {
 			return err
@@ -123,7 +123,7 @@ func (e *Evaluator) write(ctx context.Context, w sql.AlertWork, c *changes, now 
 }
 
 // isNew tells whether a row is not written yet.
-func (c *changes) isNew(row *sql.FiredRow, s *state) bool {
+func (c *changes) isNew(row *FiredRow, s *state) bool {
 	old := s.firing[row.Subject]
 	return old == nil || old.ID != row.ID
 }
@@ -159,21 +159,21 @@ func (t *told) item() job.AlertItem {
 // were lost.
 func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []told, now job.Micros) (lost int64, err error) {
 	ch := e.state.config.channels[g.channel]
-	d := sql.DeliveryRow{Kind: sql.DeliveryOfAlert, ChannelID: ch.ID, Channel: ch.Name, RuleID: g.rule, Rule: events[0].row.Rule, Target: g.target, State: g.state, NextAt: now, Created: now}
+	d := DeliveryRow{Kind: DeliveryOfAlert, ChannelID: ch.ID, Channel: ch.Name, RuleID: g.rule, Rule: events[0].row.Rule, Target: g.target, State: g.state, NextAt: now, Created: now}
 	switch {
-	case g.state == sql.DeliverySuppressed:
+	case g.state == DeliverySuppressed:
 		d.Said = "the channel is disabled"
 	case g.alone != nil && g.what == "resolved": // however much waits
 	case g.alone != nil:
-		open, err := tx.CountOpen(ch.ID)
+		open, err := countOpen(tx, ch.ID)
 		if err != nil {
 			return 0, err
 		}
 		if open >= manyOpen {
-			d.State, d.Said, lost = sql.DeliverySuppressed, "too many messages wait for the channel", int64(len(events))
+			d.State, d.Said, lost = DeliverySuppressed, "too many messages wait for the channel", int64(len(events))
 		}
-	case g.state == sql.DeliveryPending:
-		old, err := tx.OpenDelivery(ch.ID, g.rule, g.target, now.Add(-tooOld)) // an older one is given up as it is
+	case g.state == DeliveryPending:
+		old, err := openDelivery(tx, ch.ID, g.rule, g.target, now.Add(-tooOld)) // an older one is given up as it is
 		if err == nil {
 			d = old
 		} else if !errors.Is(err, sql.ErrNotFound) {
@@ -198,10 +198,10 @@ func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []told, now job.Micro
 		return 0, err
 	}
 	if d.Items = string(text); d.ID != 0 {
-		return lost, tx.GrowDelivery(&d)
+		return lost, growDelivery(tx, &d)
 	}
 	d.Key = uuid.New()
-	return lost, tx.InsertDelivery(&d)
+	return lost, insertDelivery(tx, &d)
 }
 
 // writePings has the pings of jobs called. One that nobody has begun to call tells of the last due time alone.
@@ -217,12 +217,12 @@ func (e *Evaluator) writePings(tx *sql.Tx, c *changes, now job.Micros) error {
 		if err != nil {
 			return err
 		}
-		d, err := tx.OpenPing(id)
+		d, err := openPing(tx, id)
 		if err == nil {
 			d.Target, d.Items, d.Events, d.Updated = p.host, string(text), d.Events+1, now
-			err = tx.GrowDelivery(&d)
+			err = growDelivery(tx, &d)
 		} else if errors.Is(err, sql.ErrNotFound) {
-			err = tx.InsertDelivery(&sql.DeliveryRow{Key: uuid.New(), Kind: sql.DeliveryPing, Target: p.host, JobID: id, NextAt: now, Events: 1, Items: string(text), Created: now, Updated: now})
+			err = insertDelivery(tx, &DeliveryRow{Key: uuid.New(), Kind: DeliveryPing, Target: p.host, JobID: id, NextAt: now, Events: 1, Items: string(text), Created: now, Updated: now})
 		}
 		if err != nil {
 			return err
@@ -238,24 +238,24 @@ func (e *Evaluator) writeBeats(tx *sql.Tx, c *changes, now job.Micros) (beaten [
 	for _, b := range c.beats {
 		open := 0
 		if b.held == "" {
-			if open, err = tx.CountOpen(b.channel.ID); err != nil {
+			if open, err = countOpen(tx, b.channel.ID); err != nil {
 				return nil, err
 			}
 		}
 		if open > 0 {
-			if err := tx.Beaten(b.channel.ID, b.channel.Beat, "the heartbeat before is not sent yet"); err != nil {
+			if err := noteBeat(tx, b.channel.ID, b.channel.Beat, "the heartbeat before is not sent yet"); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		if err := tx.Beaten(b.channel.ID, now, b.held); err != nil {
+		if err := noteBeat(tx, b.channel.ID, now, b.held); err != nil {
 			return nil, err
 		}
 		beaten = append(beaten, b.channel)
 		if b.held != "" {
 			continue
 		}
-		err := tx.InsertDelivery(&sql.DeliveryRow{Key: uuid.New(), Kind: sql.DeliveryBeat, ChannelID: b.channel.ID, Channel: b.channel.Name, NextAt: now, Events: 1, Items: "[]", Created: now, Updated: now})
+		err := insertDelivery(tx, &DeliveryRow{Key: uuid.New(), Kind: DeliveryBeat, ChannelID: b.channel.ID, Channel: b.channel.Name, NextAt: now, Events: 1, Items: "[]", Created: now, Updated: now})
 		if err != nil {
 			return nil, err
 		}

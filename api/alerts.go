@@ -33,7 +33,7 @@ type alertMeta struct {
 	Error   string `json:"error,omitempty" doc:"Why what is stored cannot be read. Put it again."`
 }
 
-func metaOf(r *sql.AlertRow) alertMeta {
+func metaOf(r *alert.Definition) alertMeta {
 	return alertMeta{Version: r.Version, Created: stamp(r.Created), Updated: stamp(r.Updated), By: r.By}
 }
 
@@ -56,7 +56,7 @@ type alertChannelView struct {
 	Held string `json:"held,omitempty" doc:"Of a heartbeat: why it is not called now."`
 }
 
-func viewRule(row *sql.AlertRow) alertRuleView {
+func viewRule(row *alert.Definition) alertRuleView {
 	r, err := alert.DecodeRule(row)
 	v := alertRuleView{r, metaOf(row)}
 	if v.AlertRule.Name = row.Name; err != nil {
@@ -66,7 +66,7 @@ func viewRule(row *sql.AlertRow) alertRuleView {
 }
 
 // viewChannel shows a channel. Who is no admin sees nothing of it that may be a secret, though none should stand there.
-func viewChannel(ctx context.Context, row *sql.AlertRow) alertChannelView {
+func viewChannel(ctx context.Context, row *alert.Definition) alertChannelView {
 	c, err := alert.DecodeChannel(row)
 	v := alertChannelView{c, metaOf(row), row.Held}
 	if v.AlertChannel.Name = row.Name; err != nil {
@@ -92,7 +92,7 @@ func hideSecrets(c *job.AlertChannel) {
 }
 
 // listOf answers with a page of rows.
-func listOf[V any](s *Server, w http.ResponseWriter, r *http.Request, t sql.AlertTable, view func(*sql.AlertRow) V) error {
+func listOf[V any](s *Server, w http.ResponseWriter, r *http.Request, t alert.Table, view func(*alert.Definition) V) error {
 	q := newQuery(r)
 	limit, after := q.limit(), int64(0)
 	if c := q.cursor(string(t)); c != nil {
@@ -101,32 +101,32 @@ func listOf[V any](s *Server, w http.ResponseWriter, r *http.Request, t sql.Aler
 	if err := q.err(); err != nil {
 		return err
 	}
-	rows, err := s.cfg.DB.AlertRows(r.Context(), t, after, limit+1)
+	rows, err := alert.Definitions(s.cfg.DB.Reader(r.Context()), t, after, limit+1)
 	if err != nil {
 		return err
 	}
 	p := page[V]{Items: []V{}}
-	rows, p.Next = oneMore(string(t), rows, limit, func(r *sql.AlertRow) int64 { return r.ID })
+	rows, p.Next = oneMore(string(t), rows, limit, func(r *alert.Definition) int64 { return r.ID })
 	for i := range rows {
 		p.Items = append(p.Items, view(&rows[i]))
 	}
 	return answer(w, http.StatusOK, p)
 }
 
-func (s *Server) alertNamed(r *http.Request, t sql.AlertTable) (sql.AlertRow, error) {
+func (s *Server) alertNamed(r *http.Request, t alert.Table) (alert.Definition, error) {
 	name, err := param(r, "name")
 	if err != nil {
-		return sql.AlertRow{}, err
+		return alert.Definition{}, err
 	}
-	row, err := s.cfg.DB.AlertNamed(r.Context(), t, name)
+	row, err := alert.DefinitionNamed(s.cfg.DB.Reader(r.Context()), t, name)
 	if errors.Is(err, sql.ErrNotFound) {
 		err = noAlert(t, name)
 	}
 	return row, err
 }
 
-func noAlert(t sql.AlertTable, name string) error {
-	if t == sql.AlertChannels {
+func noAlert(t alert.Table, name string) error {
+	if t == alert.ChannelTable {
 		return notFound.problem("There is no channel %q; PUT makes one.", cutShort(name))
 	}
 	return notFound.problem("There is no rule %q; PUT makes one.", cutShort(name))
@@ -134,12 +134,12 @@ func noAlert(t sql.AlertTable, name string) error {
 
 // listRules: GET /api/v1/alerts/rules
 func (s *Server) listRules(w http.ResponseWriter, r *http.Request) error {
-	return listOf(s, w, r, sql.AlertRules, viewRule)
+	return listOf(s, w, r, alert.RuleTable, viewRule)
 }
 
 // getRule: GET /api/v1/alerts/rules/{name}
 func (s *Server) getRule(w http.ResponseWriter, r *http.Request) error {
-	row, err := s.alertNamed(r, sql.AlertRules)
+	row, err := s.alertNamed(r, alert.RuleTable)
 	if err != nil {
 		return err
 	}
@@ -183,15 +183,15 @@ func createdIf(isNew bool) int {
 
 // deleteRule: DELETE /api/v1/alerts/rules/{name}
 func (s *Server) deleteRule(w http.ResponseWriter, r *http.Request) error {
-	return s.deleteAlert(w, r, sql.AlertRules, s.alerts.DeleteRule)
+	return s.deleteAlert(w, r, alert.RuleTable, s.alerts.DeleteRule)
 }
 
 // deleteChannel: DELETE /api/v1/alerts/channels/{name}
 func (s *Server) deleteChannel(w http.ResponseWriter, r *http.Request) error {
-	return s.deleteAlert(w, r, sql.AlertChannels, s.alerts.DeleteChannel)
+	return s.deleteAlert(w, r, alert.ChannelTable, s.alerts.DeleteChannel)
 }
 
-func (s *Server) deleteAlert(w http.ResponseWriter, r *http.Request, t sql.AlertTable, remove func(context.Context, string) error) error {
+func (s *Server) deleteAlert(w http.ResponseWriter, r *http.Request, t alert.Table, remove func(context.Context, string) error) error {
 	name, err := param(r, "name")
 	if err != nil {
 		return err
@@ -213,12 +213,12 @@ func capital(s string) string { return "T" + s[1:] } // "the channel …"
 
 // listChannels: GET /api/v1/alerts/channels
 func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
-	return listOf(s, w, r, sql.AlertChannels, func(row *sql.AlertRow) alertChannelView { return viewChannel(r.Context(), row) })
+	return listOf(s, w, r, alert.ChannelTable, func(row *alert.Definition) alertChannelView { return viewChannel(r.Context(), row) })
 }
 
 // getChannel: GET /api/v1/alerts/channels/{name}
 func (s *Server) getChannel(w http.ResponseWriter, r *http.Request) error {
-	row, err := s.alertNamed(r, sql.AlertChannels)
+	row, err := s.alertNamed(r, alert.ChannelTable)
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
 	t, err := s.cfg.Alerts.Test(r.Context(), name)
 	switch {
 	case errors.Is(err, sql.ErrNotFound):
-		return noAlert(sql.AlertChannels, name)
+		return noAlert(alert.ChannelTable, name)
 	case err != nil:
 		return err
 	}
@@ -308,7 +308,7 @@ type alertView struct {
 	Why      string         `json:"resolved_by,omitempty" doc:"Why it is over."`
 }
 
-func viewAlert(f *sql.FiredRow) alertView {
+func viewAlert(f *alert.FiredRow) alertView {
 	v := alertView{ID: idText(f.ID), State: "resolved", Rule: f.Rule, Event: f.Event, Severity: f.Severity, App: f.App, JobID: idText(f.JobID), Job: f.Job, Owner: f.Owner, Node: f.Node,
 		Run: f.Run, Summary: f.Summary, First: stamp(f.First), Last: stamp(f.Last), Seen: f.Seen, Told: stamp(f.Told), Silence: idText(f.Silence), Resolved: stamp(f.Over), Why: f.Why}
 	if f.Firing {
@@ -327,7 +327,7 @@ func idText(id int64) string {
 // listAlerts: GET /api/v1/alerts
 func (s *Server) listAlerts(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
-	f := sql.FiredFilter{App: q.text(ofAppParam), Apps: auth.Of(r.Context()).Sees(), JobID: q.number(ofJobParam), Rule: q.text(ofRuleParam)}
+	f := alert.FiredFilter{App: q.text(ofAppParam), Apps: auth.Of(r.Context()).Sees(), JobID: q.number(ofJobParam), Rule: q.text(ofRuleParam)}
 	if state := q.word(alertStateParam); state != "" {
 		firing := state == "firing"
 		f.Firing = &firing
@@ -339,7 +339,7 @@ func (s *Server) listAlerts(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	rows, next, err := s.cfg.DB.Fired(r.Context(), f)
+	rows, next, err := alert.Fired(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
 	}
@@ -354,7 +354,7 @@ func (s *Server) listAlerts(w http.ResponseWriter, r *http.Request) error {
 }
 
 // seesAlert tells whether somebody may see an alert: as somebody may hear of it.
-func seesAlert(who *auth.Principal, row *sql.FiredRow) bool {
+func seesAlert(who *auth.Principal, row *alert.FiredRow) bool {
 	return sees(who, &feed.Event{App: row.App, Open: row.Open()})
 }
 
@@ -365,7 +365,7 @@ func (s *Server) getAlert(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	row, err := s.cfg.DB.FiredByID(r.Context(), id)
+	row, err := alert.FiredByID(s.cfg.DB.Reader(r.Context()), id)
 	if errors.Is(err, sql.ErrNotFound) || err == nil && !seesAlert(auth.Of(r.Context()), &row) {
 		return none(strconv.FormatInt(id, 10))
 	}
@@ -385,7 +385,7 @@ type alertSummaryView struct {
 
 // alertSummary: GET /api/v1/alerts/summary
 func (s *Server) alertSummary(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.cfg.DB.AlertCounts(r.Context())
+	c, err := alert.Count(s.cfg.DB.Reader(r.Context()))
 	if err != nil {
 		return err
 	}
@@ -410,10 +410,10 @@ type deliveryView struct {
 	Updated  string          `json:"updated" format:"date-time" doc:"When something of it changed last."`
 }
 
-func viewDelivery(d *sql.DeliveryRow) deliveryView {
+func viewDelivery(d *alert.DeliveryRow) deliveryView {
 	v := deliveryView{ID: idText(d.ID), Key: hex.EncodeToString(d.Key[:]), Kind: d.Kind, Channel: d.Channel, Rule: d.Rule, Target: d.Target, State: d.State.String(), Attempts: d.Attempts,
 		Events: d.Events, Items: []job.AlertItem{}, Said: d.Said, Created: stamp(d.Created), Updated: stamp(d.Updated)}
-	if d.State <= sql.DeliverySending {
+	if d.State <= alert.DeliverySending {
 		v.Next = stamp(d.NextAt)
 	}
 	_ = json.Unmarshal([]byte(d.Items), &v.Items) // what a hand wrote there and cannot be read counts as none
@@ -423,10 +423,10 @@ func viewDelivery(d *sql.DeliveryRow) deliveryView {
 // listDeliveries: GET /api/v1/alerts/deliveries
 func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
-	f := sql.DeliveryFilter{Channel: q.text(ofChannelParam), Rule: q.text(ofRuleParam)}
-	for i, word := range sql.DeliveryStates {
+	f := alert.DeliveryFilter{Channel: q.text(ofChannelParam), Rule: q.text(ofRuleParam)}
+	for i, word := range alert.DeliveryStates {
 		if q.word(deliveryStateParam) == word {
-			state := sql.DeliveryState(i)
+			state := alert.DeliveryState(i)
 			f.State = &state
 		}
 	}
@@ -437,7 +437,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	rows, next, err := s.cfg.DB.Deliveries(r.Context(), f)
+	rows, next, err := alert.Deliveries(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (a
 	if use.Jobs, err = s.cfg.DB.CountJobs(ctx, app); err != nil {
 		return v, err
 	}
-	starts, err := s.cfg.DB.AppStarts(ctx, app, job.FirstOfMinute(job.MicrosOf(now)))
+	starts, err := trip.AppStarts(s.cfg.DB.Reader(ctx), app, job.FirstOfMinute(job.MicrosOf(now)))
 	if err != nil {
 		return v, err
 	}
@@ -76,7 +76,7 @@ func (s *Server) keptOutput(ctx context.Context, app string) (int64, error) {
 
 // listLimits: GET /api/v1/limits
 func (s *Server) listLimits(w http.ResponseWriter, r *http.Request) error {
-	limits, err := s.cfg.DB.Limits(r.Context())
+	limits, err := trip.Limits(s.cfg.DB.Reader(r.Context()))
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (s *Server) getLimits(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	limits, err := s.cfg.DB.Limits(r.Context())
+	limits, err := trip.Limits(s.cfg.DB.Reader(r.Context()))
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"go-crontab/audit"
 	"go-crontab/auth"
 	"go-crontab/job"
-	"go-crontab/sql"
 )
 
 // auditView is a line of the audit as clients see it.
@@ -87,7 +86,7 @@ var (
 // listAudit: GET /api/v1/audit, the latest first.
 func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
-	f := sql.AuditFilter{
+	f := audit.Filter{
 		App: q.text(ofAppParam), JobID: q.number(ofJobParam), Name: q.text(auditName), Who: q.text(auditWho),
 		Action: job.Action(q.word(auditAction)), Kind: job.Kind(q.word(auditKind)),
 		From: job.MicrosOf(q.instant(auditFrom)), To: job.MicrosOf(q.instant(auditBefore)),
@@ -100,7 +99,7 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	found, err := s.cfg.DB.Audit(r.Context(), f)
+	found, err := audit.List(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
 	}

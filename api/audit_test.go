@@ -15,6 +15,7 @@ import (
 
 	"go-crontab/alert"
 	"go-crontab/api"
+	"go-crontab/audit"
 	"go-crontab/secret"
 )
 
@@ -186,7 +187,7 @@ func TestVerifyAudit(t *testing.T) {
 	await(t, "the chain", 20*time.Second, func() bool { // the node does it
 		return s.count("SELECT COUNT(*) FROM audit_chain") == s.count("SELECT COUNT(*) FROM audit")
 	})
-	head, err := s.db.ChainHead(t.Context())
+	head, err := audit.Head(s.db.Reader(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // importView answers an import: the calendar as it is now, or with dry_run would be, and what of it came with the file.
@@ -98,11 +99,11 @@ func formatOf(r *http.Request) string {
 }
 
 // imported puts days into a calendar. What others change in it meanwhile stays.
-func (s *Server) imported(ctx context.Context, name string, days job.ImportedDays, mode string, dry bool) (c sql.CalendarRow, isNew bool, err error) {
+func (s *Server) imported(ctx context.Context, name string, days job.ImportedDays, mode string, dry bool) (c trip.CalendarRow, isNew bool, err error) {
 	for range maxTries {
 		version := int64(mustBeNew)
 		spec := job.CalendarSpec{Name: name, Description: days.Title}
-		c, err = s.cfg.DB.Calendar(ctx, name)
+		c, err = trip.CalendarNamed(s.cfg.DB.Reader(ctx), name)
 		switch {
 		case err == nil && c.SpecErr != nil:
 			return c, false, unreadable.problem("Replace the whole calendar with PUT.")
@@ -131,8 +132,8 @@ func (s *Server) imported(ctx context.Context, name string, days job.ImportedDay
 			continue
 		}
 		if err == nil {
-			if c, err = s.cfg.DB.Calendar(ctx, name); err != nil { // it stands all the same
-				c, err = sql.CalendarRow{Name: name, SpecErr: errors.New("it was written, and could not be read")}, nil
+			if c, err = trip.CalendarNamed(s.cfg.DB.Reader(ctx), name); err != nil { // it stands all the same
+				c, err = trip.CalendarRow{Name: name, SpecErr: errors.New("it was written, and could not be read")}, nil
 			}
 		}
 		return c, isNew, err

@@ -10,6 +10,8 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 )
 
 // calendarView is a calendar as the API shows it: its definition, and what the cluster knows about it.
@@ -25,7 +27,7 @@ type calendarView struct {
 // calendarReadOnly are the fields of a calendar that only the server sets.
 var calendarReadOnly = []string{"jobs", "version", "created", "updated", "error", "excludes", "includes"}
 
-func viewCalendar(c *sql.CalendarRow) *calendarView {
+func viewCalendar(c *trip.CalendarRow) *calendarView {
 	v := &calendarView{Jobs: c.Jobs, Version: c.Version, Created: stamp(c.Created), Updated: stamp(c.Updated)}
 	v.Name = c.Name
 	if c.SpecErr != nil {
@@ -58,12 +60,12 @@ func (s *Server) listCalendars(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	rows, err := s.cfg.DB.Calendars(r.Context(), after, limit+1)
+	rows, err := read.Calendars(s.cfg.DB.Reader(r.Context()), after, limit+1)
 	if err != nil {
 		return err
 	}
 	p := page[calendarItem]{Items: []calendarItem{}}
-	rows, p.Next = oneMore("calendars", rows, limit, func(r *sql.CalendarSummary) int64 { return r.ID })
+	rows, p.Next = oneMore("calendars", rows, limit, func(r *read.CalendarSummary) int64 { return r.ID })
 	for _, c := range rows {
 		p.Items = append(p.Items, calendarItem{c.Name, c.Timezone, c.Excludes, c.Includes, c.Jobs, c.Version, stamp(c.Created), stamp(c.Updated)})
 	}
@@ -71,12 +73,12 @@ func (s *Server) listCalendars(w http.ResponseWriter, r *http.Request) error {
 }
 
 // calendar reads the calendar that the path names.
-func (s *Server) calendar(r *http.Request) (sql.CalendarRow, error) {
+func (s *Server) calendar(r *http.Request) (trip.CalendarRow, error) {
 	name, err := param(r, "name")
 	if err != nil {
-		return sql.CalendarRow{}, err
+		return trip.CalendarRow{}, err
 	}
-	c, err := s.cfg.DB.Calendar(r.Context(), name)
+	c, err := trip.CalendarNamed(s.cfg.DB.Reader(r.Context()), name)
 	if errors.Is(err, sql.ErrNotFound) {
 		err = noCalendar(name)
 	}
@@ -151,15 +153,15 @@ func (s *Server) writeCalendar(w http.ResponseWriter, r *http.Request, spec job.
 		return err
 	}
 	// The change stands. If it cannot be read now, or is gone again, that must not look like a change that failed.
-	c, err := s.cfg.DB.Calendar(r.Context(), spec.Name)
+	c, err := trip.CalendarNamed(s.cfg.DB.Reader(r.Context()), spec.Name)
 	if err != nil {
-		c = sql.CalendarRow{Name: spec.Name, SpecErr: errors.New("it was written, and could not be read")}
+		c = trip.CalendarRow{Name: spec.Name, SpecErr: errors.New("it was written, and could not be read")}
 	}
 	return showCalendar(w, isNew, &c)
 }
 
 // showCalendar answers with a calendar that was made or changed.
-func showCalendar(w http.ResponseWriter, isNew bool, c *sql.CalendarRow) error {
+func showCalendar(w http.ResponseWriter, isNew bool, c *trip.CalendarRow) error {
 	status := http.StatusOK
 	if isNew {
 		status = http.StatusCreated
@@ -271,5 +273,5 @@ func (s *Server) calendarsOf(ctx context.Context, spec *job.Spec) ([]*job.Calend
 	if len(spec.Calendars) == 0 || len(spec.Calendars) > job.MaxCalendars {
 		return nil, nil // too many are refused when they are compiled
 	}
-	return s.cfg.DB.CalendarsNamed(ctx, spec.Calendars)
+	return trip.CalendarsNamed(s.cfg.DB.Reader(ctx), spec.Calendars)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"go-crontab/job"
-	"go-crontab/sql"
 	"go-crontab/sql/read"
 )
 
@@ -45,10 +44,10 @@ func parseCursor(s string) (*cursor, bool) {
 }
 
 // place is the place in a list that is no list of runs.
-func (c *cursor) place() *sql.ListPlace { return &sql.ListPlace{ID: c.ID, Due: c.Due} }
+func (c *cursor) place() *read.ListPlace { return &read.ListPlace{ID: c.ID, Due: c.Due} }
 
 // runPlace is a place as a cursor holds it.
-func runPlace(p *sql.ListPlace) read.RunPlace { return read.RunPlace{ID: p.ID, Due: p.Due} }
+func runPlace(p *read.ListPlace) read.RunPlace { return read.RunPlace{ID: p.ID, Due: p.Due} }
 
 // page is the answer of a list.
 type page[T any] struct {

@@ -5,15 +5,17 @@ import (
 	"fmt"
 	"time"
 
+	"go-crontab/audit"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // What was so at an instant that has passed is read off the audit.
 
 // ofJob names lines of the job's audit.
-func (x *inquiry) ofJob(actions ...job.Action) sql.AuditOf {
-	return sql.AuditOf{Kind: job.KindJob, Ref: x.j.ID, Actions: actions}
+func (x *inquiry) ofJob(actions ...job.Action) audit.Of {
+	return audit.Of{Kind: job.KindJob, Ref: x.j.ID, Actions: actions}
 }
 
 // optional returns the line that a reading found, or nil if there is none.
@@ -36,7 +38,7 @@ func (x *inquiry) findDefinition() error {
 	x.spec = x.j.Spec
 	text := ""
 	if at <= x.now {
-		next, err := optional(x.cfg.DB.AuditAfter(x.ctx, x.ofJob(job.ActionUpdate, job.ActionRollback), at))
+		next, err := optional(audit.After(x.cfg.DB.Reader(x.ctx), x.ofJob(job.ActionUpdate, job.ActionRollback), at))
 		if err != nil {
 			return err
 		}
@@ -63,7 +65,7 @@ func (x *inquiry) findDefinition() error {
 
 func (x *inquiry) makeSchedule() (err error) {
 	if len(x.spec.Calendars) > 0 {
-		x.calendars, err = x.cfg.DB.CalendarsNamed(x.ctx, x.spec.Calendars)
+		x.calendars, err = trip.CalendarsNamed(x.cfg.DB.Reader(x.ctx), x.spec.Calendars)
 	}
 	x.schedule = x.compile(&x.spec)
 	return err
@@ -71,7 +73,7 @@ func (x *inquiry) makeSchedule() (err error) {
 
 // wasYounger says when the job was created.
 func (x *inquiry) wasYounger() error {
-	e, err := optional(x.cfg.DB.AuditAfter(x.ctx, x.ofJob(job.ActionCreate), job.MicrosOf(x.at)))
+	e, err := optional(audit.After(x.cfg.DB.Reader(x.ctx), x.ofJob(job.ActionCreate), job.MicrosOf(x.at)))
 	if err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func (x *inquiry) wasDeleted() (bool, error) {
 	if !x.j.Deleted {
 		return false, nil
 	}
-	e, err := optional(x.cfg.DB.AuditAfter(x.ctx, x.ofJob(job.ActionDelete), x.j.Created-1))
+	e, err := optional(audit.After(x.cfg.DB.Reader(x.ctx), x.ofJob(job.ActionDelete), x.j.Created-1))
 	if err != nil {
 		return false, err
 	}
@@ -109,7 +111,7 @@ func (x *inquiry) wasDeleted() (bool, error) {
 // pausedThen tells whether the job, its app or the cluster was paused at an instant, and explains by it unless there is
 // an answer.
 func (x *inquiry) pausedThen(at job.Micros) (bool, error) {
-	for _, of := range []sql.AuditOf{x.ofJob(job.ActionPause, job.ActionResume), {Kind: job.KindApp, App: x.spec.App}, {Kind: job.KindCluster}} {
+	for _, of := range []audit.Of{x.ofJob(job.ActionPause, job.ActionResume), {Kind: job.KindApp, App: x.spec.App}, {Kind: job.KindCluster}} {
 		of.Actions = []job.Action{job.ActionPause, job.ActionResume}
 		p, ended, err := x.pauseThen(of, at)
 		if err != nil {
@@ -138,8 +140,8 @@ func (x *inquiry) pausedThen(at job.Micros) (bool, error) {
 }
 
 // pauseThen returns the pause that was in force, and when it ended, if it did.
-func (x *inquiry) pauseThen(of sql.AuditOf, at job.Micros) (*job.Pause, job.Micros, error) {
-	began, err := optional(x.cfg.DB.AuditBefore(x.ctx, of, at))
+func (x *inquiry) pauseThen(of audit.Of, at job.Micros) (*job.Pause, job.Micros, error) {
+	began, err := optional(audit.Before(x.cfg.DB.Reader(x.ctx), of, at))
 	if err != nil || began == nil || began.Action != job.ActionPause {
 		return nil, 0, err
 	}
@@ -148,7 +150,7 @@ func (x *inquiry) pauseThen(of sql.AuditOf, at job.Micros) (*job.Pause, job.Micr
 		return nil, 0, nil // whoever saw that later
 	}
 	of.Actions = []job.Action{job.ActionResume}
-	ended, err := optional(x.cfg.DB.AuditAfter(x.ctx, of, at))
+	ended, err := optional(audit.After(x.cfg.DB.Reader(x.ctx), of, at))
 	if err != nil || ended == nil {
 		return p, 0, err
 	}
@@ -164,7 +166,7 @@ const silence = 3 * time.Second
 // wasDown finds out whether no node was alive at the instant, or soon after it: before the due time was late enough to
 // be missed.
 func (x *inquiry) wasDown() error {
-	lives, err := x.cfg.DB.Lives(x.ctx, job.MicrosOf(x.at), maxLives)
+	lives, err := livesAround(x.cfg.DB.Reader(x.ctx), job.MicrosOf(x.at), maxLives)
 	if err != nil {
 		return err
 	}

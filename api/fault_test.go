@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
 	"go-crontab/api"
 	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
@@ -252,11 +250,7 @@ func TestUnshownChanges(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	s.create("hourly", object{"schedule": "0 * * * *"})
-	cfg, err := mysql.ParseDSN(s.dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := faultproxy.New(t, cfg.Net, cfg.Addr)
+	proxy := faultproxy.Before(t, s.dsn)
 	reads, err := sql.Open(proxy.DSN(s.dsn), sql.DefaultTimeouts, 4)
 	if err != nil {
 		t.Fatal(err)

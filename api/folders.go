@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"go-crontab/job"
+	"go-crontab/schedule/edit"
 )
 
 // folderView is a folder with files of jobs that nodes follow.
@@ -25,7 +26,7 @@ type folderNodeView struct {
 
 // folders lists the folders that nodes follow.
 func (s *Server) folders(ctx context.Context) ([]*folderView, error) {
-	found, err := s.cfg.DB.Folders(ctx, "")
+	found, err := edit.Folders(s.cfg.DB.Reader(ctx), "")
 	views := []*folderView{}
 	for _, f := range found {
 		v := &folderView{Folder: f.Name, Digest: f.Digest, Node: f.Node, Nodes: []*folderNodeView{}}

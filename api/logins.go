@@ -26,7 +26,7 @@ type loginRowView struct {
 	Current  bool         `json:"current" doc:"Whether it is the one with which this request was made."`
 }
 
-func viewOfLogin(l *sql.Login, p *auth.Principal) loginRowView {
+func viewOfLogin(l *auth.SignedIn, p *auth.Principal) loginRowView {
 	v := loginRowView{
 		ID: strconv.FormatInt(l.ID, 10), Who: l.Who, Kind: auth.KindOIDC, Grants: auth.GrantsOf(l),
 		Since: stamp(l.Created), From: l.Origin, Until: stamp(l.Expires), Used: stamp(l.Used), UsedFrom: l.UsedFrom,
@@ -42,19 +42,19 @@ func viewOfLogin(l *sql.Login, p *auth.Principal) loginRowView {
 }
 
 // ownLogin reports whether a login is of the token, or the person, that makes a request.
-func ownLogin(p *auth.Principal, l *sql.LoginRow) bool {
+func ownLogin(p *auth.Principal, l *auth.LoginRow) bool {
 	return l.TokenID == p.Token && l.Who == p.Name
 }
 
 // mayEnd returns which logins somebody may end: an admin of the cluster all of them, everybody else their own.
-func mayEnd(p *auth.Principal) func(*sql.LoginRow) bool {
-	return func(l *sql.LoginRow) bool { return p.May(admin) || ownLogin(p, l) }
+func mayEnd(p *auth.Principal) func(*auth.LoginRow) bool {
+	return func(l *auth.LoginRow) bool { return p.May(admin) || ownLogin(p, l) }
 }
 
 // listLogins: GET /api/v1/logins
 func (s *Server) listLogins(w http.ResponseWriter, r *http.Request) error {
 	p, q := auth.Of(r.Context()), newQuery(r)
-	f := sql.LoginFilter{Who: q.text(loginWho)}
+	f := auth.LoginFilter{Who: q.text(loginWho)}
 	limit := q.limit()
 	if c := q.cursor("logins"); c != nil {
 		f.After = c.ID
@@ -70,12 +70,12 @@ func (s *Server) listLogins(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	f.Limit = limit + 1 // one more tells whether there is a next page
-	rows, err := s.cfg.DB.Logins(r.Context(), f)
+	rows, err := auth.Logins(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
 	}
 	out := page[loginRowView]{Items: []loginRowView{}}
-	rows, out.Next = oneMore("logins", rows, limit, func(l *sql.Login) int64 { return l.ID })
+	rows, out.Next = oneMore("logins", rows, limit, func(l *auth.SignedIn) int64 { return l.ID })
 	for i := range rows {
 		out.Items = append(out.Items, viewOfLogin(&rows[i], p))
 	}

@@ -9,6 +9,7 @@ import (
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 )
 
 // nodeView is a node as clients see it: its sessions (one, but for moments) and what people said about it.
@@ -63,7 +64,7 @@ const (
 // clusterNow is what nodes are shown by.
 type clusterNow struct {
 	sessions []sql.SessionRow
-	cordoned []sql.NodeRow
+	cordoned []trip.NodeRow
 	loads    map[string]read.Load // of each node
 	now      job.Micros
 	stale    job.Micros // how old a beat is before nothing is started under it
@@ -80,7 +81,7 @@ func (s *Server) clusterNow(ctx context.Context) (*clusterNow, error) {
 		return nil, err
 	}
 	c.stale = job.Micros(expiry.Microseconds() * 4 / 10)
-	if c.cordoned, err = s.cfg.DB.CordonedNodes(ctx); err != nil {
+	if c.cordoned, err = trip.CordonedNodes(s.cfg.DB.Reader(ctx)); err != nil {
 		return nil, err
 	}
 	// Sessions first: one that has obeyed by then owns no more in the counts.

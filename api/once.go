@@ -14,6 +14,7 @@ import (
 	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // once has a request that carries an Idempotency-Key carried out once, however often it is sent within a day. The key
@@ -101,7 +102,7 @@ const (
 // or if its answer is not known, for which it waits when the request is known to have been made.
 func (s *Server) replay(w http.ResponseWriter, r *http.Request, o *job.Once, sealed *sealer, made bool) (bool, error) {
 	for end := time.Now().Add(replayFor); ; {
-		a, err := s.cfg.DB.AnswerTo(r.Context(), o.Key)
+		a, err := answerTo(s.cfg.DB.Reader(r.Context()), o.Key)
 		switch {
 		case errors.Is(err, sql.ErrNotFound):
 			return false, nil
@@ -151,7 +152,7 @@ func (s *Server) replayCalendar(w http.ResponseWriter, r *http.Request) (bool, e
 		return false, err
 	}
 	name := calendarFields(newFields(body)).Name
-	c, err := s.cfg.DB.Calendar(r.Context(), name)
+	c, err := trip.CalendarNamed(s.cfg.DB.Reader(r.Context()), name)
 	if errors.Is(err, sql.ErrNotFound) {
 		err = noCalendar(name)
 	}
@@ -171,7 +172,7 @@ const replayedHeader = "Idempotency-Replayed"
 // keptHeaders are those of an answer that are kept with it.
 var keptHeaders = []string{"Content-Type", "Location", "ETag"}
 
-func writeKept(w http.ResponseWriter, a *sql.Answer) error {
+func writeKept(w http.ResponseWriter, a *storedAnswer) error {
 	var header map[string]string
 	if err := json.Unmarshal([]byte(a.Header), &header); err != nil {
 		return fmt.Errorf("kept answer: %w", err)
@@ -204,7 +205,7 @@ func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer, sealed
 	}
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepFor)
 	defer cancel()
-	if err := s.cfg.DB.KeepAnswer(bounded, o, a); err != nil {
+	if err := keepAnswer(bounded, s.cfg.DB.DB, o, a); err != nil {
 		s.cfg.Log.Warn("the answer to a request with an Idempotency-Key is not kept", "error", err)
 	}
 }

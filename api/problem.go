@@ -9,6 +9,7 @@ import (
 	"go-crontab/job"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 
 	"github.com/go-chi/chi/v5/middleware"
 )
@@ -129,7 +130,7 @@ func problemOf(err error) *Problem {
 		look      *checking
 		used      *job.InUse
 		over      *job.OverLimit
-		foreign   *sql.CalendarError
+		foreign   *trip.CalendarError
 	)
 	switch {
 	case errors.As(err, &p):

@@ -3,15 +3,15 @@ package api
 import (
 	"net/http"
 
+	"go-crontab/alert"
 	"go-crontab/job"
-	"go-crontab/sql"
 )
 
 var (
 	ofRuleParam        = textParam{declared{"rule", "Only of the rule of this name.", "ops"}, job.MaxName}
 	ofChannelParam     = textParam{declared{"channel", "Only to the channel of this name.", "chat"}, job.MaxName}
 	alertStateParam    = wordParam{declared{"state", "Only those that fire, or that are over.", "firing"}, []string{"firing", "resolved"}}
-	deliveryStateParam = wordParam{declared{"state", "Only those that are so.", "failed"}, sql.DeliveryStates}
+	deliveryStateParam = wordParam{declared{"state", "Only those that are so.", "failed"}, alert.DeliveryStates}
 	silencesOverParam  = wordParam{declared{"over", "Whether silences that have ended are listed as well.", "true"}, []string{"true", "false"}}
 )
 

@@ -7,6 +7,8 @@ import (
 
 	"go-crontab/auth"
 	"go-crontab/job"
+	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 )
 
 // retentionView is the rule of an app, or of the cluster, as clients see it.
@@ -58,7 +60,7 @@ func keepFields(f *fields, k *job.Keep) {
 
 // listRetention: GET /api/v1/retention
 func (s *Server) listRetention(w http.ResponseWriter, r *http.Request) error {
-	rules, err := s.cfg.DB.Retentions(r.Context())
+	rules, err := trip.Retentions(s.cfg.DB.Reader(r.Context()))
 	if err != nil {
 		return err
 	}
@@ -70,7 +72,7 @@ func (s *Server) listRetention(w http.ResponseWriter, r *http.Request) error {
 	}
 	slices.SortFunc(v.Items, func(a, b retentionView) int { return strings.Compare(a.App, b.App) })
 	if auth.Of(r.Context()).Sees() == nil { // what the archive command says may name jobs of any app
-		c, err := s.cfg.DB.Retaining(r.Context())
+		c, err := read.Retaining(s.cfg.DB.Reader(r.Context()))
 		if err != nil {
 			return err
 		}

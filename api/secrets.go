@@ -29,7 +29,7 @@ const (
 	keyUnknown = "unknown"
 )
 
-func (s *Server) viewSecret(row *sql.SecretRow) secretView {
+func (s *Server) viewSecret(row *secret.Row) secretView {
 	state := keyUnknown
 	switch ids := s.cfg.SecretKeys.IDs(); {
 	case len(ids) > 0 && ids[0] == row.Key:
@@ -56,7 +56,7 @@ type failedSecret struct {
 // listSecrets: GET /api/v1/secrets
 func (s *Server) listSecrets(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
-	f := sql.SecretFilter{Apps: auth.Of(r.Context()).Sees()}
+	f := secret.Filter{Apps: auth.Of(r.Context()).Sees()}
 	limit := q.limit()
 	if c := q.cursor("secrets"); c != nil {
 		f.After = c.ID
@@ -65,12 +65,12 @@ func (s *Server) listSecrets(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f.Limit = limit + 1 // one more tells whether there is a next page
-	rows, err := s.cfg.DB.Secrets(r.Context(), f)
+	rows, err := secret.List(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
 	}
 	p := page[secretView]{Items: []secretView{}}
-	rows, p.Next = oneMore("secrets", rows, limit, func(r *sql.SecretRow) int64 { return r.ID })
+	rows, p.Next = oneMore("secrets", rows, limit, func(r *secret.Row) int64 { return r.ID })
 	for i := range rows {
 		p.Items = append(p.Items, s.viewSecret(&rows[i]))
 	}
@@ -107,8 +107,8 @@ func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
 		return lookAt(noKey(err), "The same request again does no harm.")
 	}
 	// The change stands. If it cannot be read now, or is gone again, that must not look like a change that failed.
-	row := sql.SecretRow{Name: name, App: n.App}
-	if rows, err := s.cfg.DB.Secrets(r.Context(), sql.SecretFilter{Only: n.AppSecret, Limit: 1}); err == nil && len(rows) == 1 {
+	row := secret.Row{Name: name, App: n.App}
+	if rows, err := secret.List(s.cfg.DB.Reader(r.Context()), secret.Filter{Only: n.AppSecret, Limit: 1}); err == nil && len(rows) == 1 {
 		row = rows[0]
 	}
 	status := http.StatusOK

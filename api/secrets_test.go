@@ -11,7 +11,6 @@ import (
 	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/secret"
-	"go-crontab/sql"
 )
 
 // keyed gives the API keys for secrets.
@@ -161,7 +160,7 @@ func TestWhoMayKeepSecrets(t *testing.T) {
 	if got := strings.Join(seen, " "); got != "/all shop/all shop/billing shop/new shop/shop" {
 		t.Errorf("a viewer of the shop sees %s", got)
 	}
-	if rows, err := s.db.Secrets(t.Context(), sql.SecretFilter{Limit: 10}); err != nil || len(rows) != 6 {
+	if rows, err := secret.List(s.db.Reader(t.Context()), secret.Filter{Limit: 10}); err != nil || len(rows) != 6 {
 		t.Errorf("got %v, %v", rows, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"go-crontab/alert"
 	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -46,7 +47,7 @@ func (s *Server) listSilences(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := page[silenceView]{Items: []silenceView{}}
 	apps := auth.Of(r.Context()).Sees()
-	rows, err := s.cfg.DB.Silences(r.Context(), until, after, limit+1)
+	rows, err := alert.Silences(s.cfg.DB.Reader(r.Context()), until, after, limit+1)
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (s *Server) getSilence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	n, err := s.cfg.DB.Silence(r.Context(), id)
+	n, err := alert.SilenceByID(s.cfg.DB.Reader(r.Context()), id)
 	if errors.Is(err, sql.ErrNotFound) || err == nil && n.App != "" && !auth.Of(r.Context()).MayIn(viewer, n.App) {
 		return noSilence(strconv.FormatInt(id, 10))
 	}

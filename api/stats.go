@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/sql/read"
 )
 
 // statsView is how the cluster is, and how it was in the last minutes.
@@ -76,7 +77,7 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 	const step = job.Micros(statsStep / time.Microsecond)
 	current := at - at%step
 	first := current.Add(-time.Duration(minutes) * time.Minute)
-	figures, err := db.Figures(ctx, min(first, current.Add(-time.Minute)))
+	figures, err := read.Figures(db.Reader(ctx), min(first, current.Add(-time.Minute)))
 	if err != nil {
 		return err
 	}

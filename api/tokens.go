@@ -39,7 +39,7 @@ const (
 	tokenRevoked = "revoked"
 )
 
-func viewOfToken(t *sql.TokenRow, now job.Micros) tokenView {
+func viewOfToken(t *auth.TokenRow, now job.Micros) tokenView {
 	v := tokenView{
 		ID: strconv.FormatInt(t.ID, 10), Name: t.Name, Apps: t.Apps, State: tokenActive, Created: stamp(t.Created), By: t.By,
 		Expires: stamp(t.Expires), Revoked: stamp(t.Revoked), Used: stamp(t.Used), UsedFrom: t.UsedFrom,
@@ -116,7 +116,7 @@ func tokenFields(body map[string]any, now time.Time) (auth.Spec, error) {
 // listTokens: GET /api/v1/tokens
 func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
-	f := sql.TokenFilter{Name: q.text(tokenName), Living: q.word(tokenRevokedToo) != "true"}
+	f := auth.TokenFilter{Name: q.text(tokenName), Living: q.word(tokenRevokedToo) != "true"}
 	limit := q.limit()
 	if c := q.cursor("tokens"); c != nil {
 		f.After = c.ID
@@ -129,12 +129,12 @@ func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f.Limit = limit + 1 // one more tells whether there is a next page
-	rows, err := s.cfg.DB.Tokens(r.Context(), f)
+	rows, err := auth.Tokens(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
 	}
 	p := page[tokenView]{Items: []tokenView{}}
-	rows, p.Next = oneMore("tokens", rows, limit, func(r *sql.TokenRow) int64 { return r.ID })
+	rows, p.Next = oneMore("tokens", rows, limit, func(r *auth.TokenRow) int64 { return r.ID })
 	for i := range rows {
 		p.Items = append(p.Items, viewOfToken(&rows[i], job.MicrosOf(now)))
 	}
@@ -158,7 +158,7 @@ func (s *Server) getToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.cfg.DB.Tokens(r.Context(), sql.TokenFilter{ID: id, Limit: 1})
+	rows, err := auth.Tokens(s.cfg.DB.Reader(r.Context()), auth.TokenFilter{ID: id, Limit: 1})
 	if err != nil {
 		return err
 	}

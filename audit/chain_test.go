@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -21,8 +22,9 @@ const day = 24 * time.Hour
 // place is a migrated schema with a chainer.
 type place struct {
 	*testing.T
+	dsn     string
 	db      *sql.DB
-	raw     *stdsql.DB
+	raw     *stdsql.DB // the tests' own, which has time
 	session *fakeSession
 	chainer *Chainer
 	now     job.Micros
@@ -41,11 +43,11 @@ func setUp(t *testing.T) *place {
 	t.Helper()
 	t.Parallel()
 	dsn := testdb.DSN(t)
-	m, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
+	m, err := sql.Open(dsn, sql.MigrateTimeouts, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.Close()
+	t.Cleanup(func() { m.Close() })
 	if _, _, err := m.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func setUp(t *testing.T) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &place{T: t, db: db, raw: db.Raw(), now: now}
+	p := &place{T: t, dsn: dsn, db: db, raw: m.Raw(), now: now}
 	p.session = &fakeSession{of: 1, now: now}
 	p.chainer = p.newChainer(p.session)
 	return p
@@ -67,6 +69,18 @@ func setUp(t *testing.T) *place {
 // newChainer makes one that does not know what is new, so it looks each time.
 func (p *place) newChainer(s *fakeSession) *Chainer {
 	return &Chainer{DB: p.db, Session: s, Newest: func() (int64, bool) { return 0, false }, Log: slog.New(slog.NewTextHandler(p.Output(), nil))}
+}
+
+// behind makes a pool of one connection, which leads through a fault proxy.
+func (p *place) behind() (*sql.DB, *faultproxy.Proxy) {
+	p.Helper()
+	proxy := faultproxy.Before(p.T, p.dsn)
+	db, err := sql.Open(proxy.DSN(p.dsn), sql.DefaultTimeouts, 1)
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(func() { db.Close() })
+	return db, proxy
 }
 
 func (p *place) exec(query string, args ...any) {
@@ -116,6 +130,15 @@ func (p *place) whole(links int) {
 	}
 }
 
+// restore undoes what was done to the lines and links by hand.
+func (p *place) restore() {
+	p.Helper()
+	p.exec("DELETE FROM audit")
+	p.exec("DELETE FROM audit_chain")
+	p.exec("INSERT INTO audit SELECT * FROM audit_kept")
+	p.exec("INSERT INTO audit_chain SELECT * FROM chain_kept")
+}
+
 // TestTampering: whatever somebody does to old lines or links by hand shows, and where. One change is one fault.
 func TestTampering(t *testing.T) {
 	p := setUp(t)
@@ -124,7 +147,7 @@ func TestTampering(t *testing.T) {
 	p.whole(12)
 	p.exec("CREATE TABLE audit_kept SELECT * FROM audit")
 	p.exec("CREATE TABLE chain_kept SELECT * FROM audit_chain")
-	head, err := p.db.ChainHead(t.Context())
+	head, err := Head(p.db.Reader(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,10 +177,7 @@ func TestTampering(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &place{T: t, db: p.db, raw: p.raw}
-			p.exec("DELETE FROM audit")
-			p.exec("DELETE FROM audit_chain")
-			p.exec("INSERT INTO audit SELECT * FROM audit_kept")
-			p.exec("INSERT INTO audit_chain SELECT * FROM chain_kept")
+			p.restore()
 			for do := range strings.SplitSeq(c.do, "; ") {
 				p.exec(do)
 			}
@@ -192,7 +212,8 @@ func TestTampering(t *testing.T) {
 
 	t.Run("old links are gone", func(t *testing.T) {
 		p := &place{T: t, db: p.db, raw: p.raw}
-		third, err := p.db.ChainLink(t.Context(), 3)
+		p.restore()
+		third, err := linkOf(p.db.Reader(t.Context()), 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +314,7 @@ func TestRemovalByAge(t *testing.T) {
 
 	before := p.now.Add(-Kept)
 	for _, want := range []int{5, 4, 1, 0} { // the base of the look before is a link of the next, without a line
-		n, err := p.db.DropAudit(t.Context(), before, 4)
+		n, err := Drop(t.Context(), p.db, before, 4)
 		if err != nil || n != want {
 			t.Fatalf("got %d lines, %v; want %d", n, err, want)
 		}
@@ -404,7 +425,7 @@ func TestStrayLinks(t *testing.T) {
 			if sink.lines != 7 || c.at.Seq != 10 {
 				t.Errorf("%d lines were copied, up to %d; want 7, up to 10", sink.lines, c.at.Seq)
 			}
-			if n, err := p.db.DropAudit(t.Context(), p.now.Add(day), 100); err != nil || n != 10 {
+			if n, err := Drop(t.Context(), p.db, p.now.Add(day), 100); err != nil || n != 10 {
 				t.Errorf("removal by age: got %d lines, %v", n, err)
 			}
 		})

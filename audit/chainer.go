@@ -97,9 +97,9 @@ func (c *Chainer) idle(at time.Time) bool {
 // look reads which lines are not chained yet, and reports whether there may be more.
 func (c *Chainer) look(ctx context.Context, at time.Time) (more bool, err error) {
 	now, next := c.Session.Now(), c.seen.Clone()
-	lines, fresh, _, err := trail.Follow(&next, now, func(l *sql.ChainedLine) int64 { return l.ID },
-		func(spans []sql.Span) ([]sql.ChainedLine, error) { return c.DB.ChainedIn(ctx, spans) },
-		func(after int64) ([]sql.ChainedLine, error) { return c.DB.ChainedAfter(ctx, after, lookBatch) })
+	lines, fresh, _, err := trail.Follow(&next, now, func(l *chainedLine) int64 { return l.ID },
+		func(spans []sql.Span) ([]chainedLine, error) { return chainedIn(c.DB.Reader(ctx), spans) },
+		func(after int64) ([]chainedLine, error) { return chainedAfter(c.DB.Reader(ctx), after, lookBatch) })
 	if err != nil {
 		return false, err
 	}
@@ -122,10 +122,10 @@ func (c *Chainer) extend(ctx context.Context, at time.Time) error {
 	if len(c.pending) == 0 {
 		return nil
 	}
-	head, err := c.DB.ChainHead(ctx)
+	head, err := Head(c.DB.Reader(ctx))
 	for err == nil && len(c.pending) > 0 && ctx.Err() == nil {
 		n := min(linkBatch, len(c.pending))
-		if head, err = c.DB.ExtendChain(ctx, head, c.pending[:n]); err == nil {
+		if head, err = extend(ctx, c.DB, head, c.pending[:n]); err == nil {
 			c.pending = c.pending[n:]
 		}
 	}

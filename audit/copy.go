@@ -97,7 +97,7 @@ func (c *Copier) step(ctx context.Context) (more bool, err error) {
 
 	var lines [][]byte
 	next, size := c.at, 0
-	err = c.DB.ReadChain(ctx, c.at.Seq, copyBatch, func(r *sql.ChainRow) error {
+	err = readChain(c.DB.Reader(ctx), c.at.Seq, copyBatch, func(r *chainRow) error {
 		if more = size > copyBytes; more {
 			return errEnough
 		}
@@ -124,7 +124,7 @@ func positionOf(l job.Link) position {
 // begin finds where to go on. After a restore, the chain does not have the last link that was copied: then it goes on with
 // the first line that is younger.
 func (c *Copier) begin(ctx context.Context) error {
-	head, err := c.DB.ChainHead(ctx)
+	head, err := Head(c.DB.Reader(ctx))
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (c *Copier) begin(ctx context.Context) error {
 		return c.save()
 	}
 
-	l, err := c.DB.ChainLink(ctx, kept.Seq)
+	l, err := linkOf(c.DB.Reader(ctx), kept.Seq)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (c *Copier) begin(ctx context.Context) error {
 		return nil
 	}
 	c.Log.Error("the audit chain does not have the link that was copied last: the database was restored, or somebody changed the chain; going on with what is younger", "link", kept.Seq)
-	young, err := c.DB.ChainAfter(ctx, kept.At, head.Seq)
+	young, err := linkAfter(c.DB.Reader(ctx), kept.At, head.Seq)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ type copied struct {
 	Gone   bool            `json:"gone,omitempty"` // the link stands, and its audit line does not
 }
 
-func (c *Copier) line(r *sql.ChainRow) []byte {
+func (c *Copier) line(r *chainRow) []byte {
 	e := &r.Entry
 	out := copied{
 		Seq: r.Seq, Hash: positionOf(r.Link).Hash, ID: r.Line, At: r.At.Time().UTC(), Who: e.Who, Origin: e.Origin, Action: e.Action, Kind: e.Kind,

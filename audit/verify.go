@@ -42,7 +42,7 @@ var errEnough = errors.New("enough")
 // After a fault it goes on from the hash that is stored, so that one changed line is one fault.
 func Verify(ctx context.Context, db *sql.DB, after int64, most int, kept, patience time.Duration) (Verified, error) {
 	for {
-		base, err := db.ChainBase(ctx)
+		base, err := firstLink(db.Reader(ctx))
 		if err != nil {
 			return Verified{}, err
 		}
@@ -50,7 +50,7 @@ func Verify(ctx context.Context, db *sql.DB, after int64, most int, kept, patien
 		if err != nil || len(v.Faults) == 0 {
 			return v, err
 		}
-		now, err := db.ChainBase(ctx)
+		now, err := firstLink(db.Reader(ctx))
 		if err != nil || now.Seq == base.Seq {
 			return v, err
 		} // old lines were removed meanwhile, and look as if they were missing
@@ -62,13 +62,13 @@ func verify(ctx context.Context, db *sql.DB, base job.Link, after int64, most in
 	if err != nil {
 		return v, err
 	}
-	before, err := db.ChainUpTo(ctx, after) // the zero Link at the beginning
+	before, err := linkUpTo(db.Reader(ctx), after) // the zero Link at the beginning
 	if err != nil {
 		return v, err
 	}
 
 	began, old := time.Now(), now.Add(-kept)
-	err = db.ReadChain(ctx, before.Seq, most+1, func(r *sql.ChainRow) error {
+	err = readChain(db.Reader(ctx), before.Seq, most+1, func(r *chainRow) error {
 		if v.Links == most || len(v.Faults) >= maxFaults || v.Links > 0 && time.Since(began) > patience {
 			v.Next = v.To.Seq
 			return errEnough
@@ -87,7 +87,7 @@ func verify(ctx context.Context, db *sql.DB, base job.Link, after int64, most in
 		return v, err
 	}
 
-	head, err := db.ChainHead(ctx)
+	head, err := Head(db.Reader(ctx))
 	if err != nil {
 		return v, err
 	}
@@ -102,7 +102,7 @@ func verify(ctx context.Context, db *sql.DB, base job.Link, after int64, most in
 
 // strayLinks returns links that are no part of the chain. Whoever looks at its end is told of them.
 func strayLinks(ctx context.Context, db *sql.DB, head job.Link) (out []Fault, err error) {
-	links, err := db.StrayLinks(ctx, head.Seq, maxFaults)
+	links, err := readStrays(db.Reader(ctx), head.Seq, maxFaults)
 	for _, l := range links {
 		what := fmt.Sprintf("no node has written this link, for audit line %d: the chain ends at link %d and goes on from there. "+
 			"Whoever may delete in audit_chain can remove it: DELETE FROM audit_chain WHERE seq = %d", l.Line, head.Seq, l.Seq)
@@ -114,7 +114,7 @@ func strayLinks(ctx context.Context, db *sql.DB, head job.Link) (out []Fault, er
 // judge returns what is wrong with a link and its line. first is the number of the oldest link. Lines that were written before
 // old may have been removed, from the beginning of the chain on. When that was, the hash says: anybody who may write the table
 // could make the link itself look old.
-func judge(before job.Link, r *sql.ChainRow, first int64, old job.Micros) []Fault {
+func judge(before job.Link, r *chainRow, first int64, old job.Micros) []Fault {
 	fault := func(format string, args ...any) Fault {
 		return Fault{Seq: r.Seq, Line: r.Line, What: fmt.Sprintf(format, args...)}
 	}
@@ -168,7 +168,7 @@ func (v *Verified) add(more Verified) {
 // CheckHead holds the chain against a head that was kept elsewhere, and returns what is wrong, "" if nothing is. age is for how
 // long lines are kept.
 func CheckHead(ctx context.Context, db *sql.DB, kept job.Link, age time.Duration) (string, error) {
-	l, err := db.ChainLink(ctx, kept.Seq)
+	l, err := linkOf(db.Reader(ctx), kept.Seq)
 	if err != nil {
 		return "", err
 	}
@@ -179,11 +179,11 @@ func CheckHead(ctx context.Context, db *sql.DB, kept job.Link, age time.Duration
 		return "", nil
 	}
 
-	head, err := db.ChainHead(ctx)
+	head, err := Head(db.Reader(ctx))
 	if err != nil {
 		return "", err
 	}
-	base, err := db.ChainBase(ctx)
+	base, err := firstLink(db.Reader(ctx))
 	if err != nil {
 		return "", err
 	}

@@ -65,7 +65,7 @@ func (c *Checker) Run(ctx context.Context) {
 // Check asks about the logins that are due. It stops at the first question that the provider does not answer: the others
 // would get no answer either.
 func (c *Checker) Check(ctx context.Context, now job.Micros) error {
-	due, err := c.DB.DueLogins(ctx, now, checksAtOnce)
+	due, err := dueLogins(c.DB.Reader(ctx), now, checksAtOnce)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (c *Checker) Check(ctx context.Context, now job.Micros) error {
 }
 
 // check asks about one login. It reports whether to go on with others.
-func (c *Checker) check(ctx context.Context, l *sql.LoginRow, now job.Micros) (goOn bool, err error) {
+func (c *Checker) check(ctx context.Context, l *LoginRow, now job.Micros) (goOn bool, err error) {
 	if mine, err := c.move(ctx, l, now+checkLease); err != nil || !mine {
 		return true, err
 	}
@@ -108,9 +108,9 @@ func (c *Checker) check(ctx context.Context, l *sql.LoginRow, now job.Micros) (g
 }
 
 // move moves the next check of a login and reports whether it was ours to move.
-func (c *Checker) move(ctx context.Context, l *sql.LoginRow, to job.Micros) (mine bool, err error) {
+func (c *Checker) move(ctx context.Context, l *LoginRow, to job.Micros) (mine bool, err error) {
 	err = c.DB.Tx(ctx, func(tx *sql.Tx) (err error) {
-		mine, err = tx.MoveCheck(l, to)
+		mine, err = moveCheck(tx, l, to)
 		return err
 	})
 	if mine && err == nil {
@@ -120,10 +120,10 @@ func (c *Checker) move(ctx context.Context, l *sql.LoginRow, to job.Micros) (min
 }
 
 // end signs somebody out for whom the provider does not vouch any more.
-func (c *Checker) end(ctx context.Context, l *sql.LoginRow, why *Refused) error {
+func (c *Checker) end(ctx context.Context, l *LoginRow, why *Refused) error {
 	c.Log.Info("a sign-in ends", "login", l.ID, "who", l.Who, "reason", why.Why)
 	return c.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
-		if was, err := tx.DeleteLogin(l.ID); err != nil || !was {
+		if was, err := deleteLogin(tx, l.ID); err != nil || !was {
 			return nil, err
 		}
 		line := loginLine(ActionRevoke, l)
@@ -133,7 +133,7 @@ func (c *Checker) end(ctx context.Context, l *sql.LoginRow, why *Refused) error 
 }
 
 // write keeps what the provider said. A role that changed leaves a line in the audit.
-func (c *Checker) write(ctx context.Context, l *sql.LoginRow, v *Vouched, now job.Micros) error {
+func (c *Checker) write(ctx context.Context, l *LoginRow, v *Vouched, now job.Micros) error {
 	row := *l
 	row.Checked = now
 	if err := v.Renewal.seal(c.Keys, &row); err != nil {
@@ -148,7 +148,7 @@ func (c *Checker) write(ctx context.Context, l *sql.LoginRow, v *Vouched, now jo
 	}
 	next := now + micros(v.Renewal.Within)
 	return c.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
-		if mine, err := tx.CheckedLogin(&row, next); err != nil || !mine || row.Grants == l.Grants {
+		if mine, err := writeCheck(tx, &row, next); err != nil || !mine || row.Grants == l.Grants {
 			return nil, err
 		}
 		line := loginLine(job.ActionUpdate, l)

@@ -141,7 +141,7 @@ func (g *Gate) find(ctx context.Context, hash Hash, address string, changing boo
 }
 
 func (g *Gate) tokenOf(ctx context.Context, hash Hash) (*Principal, job.Micros, job.Micros, error) {
-	t, at, err := g.db.TokenByHash(ctx, hash)
+	t, at, err := tokenByHash(g.db.Reader(ctx), hash)
 	if errors.Is(err, sql.ErrNotFound) {
 		return nil, 0, 0, &Refused{Why: "there is no such token"}
 	}
@@ -153,7 +153,7 @@ func (g *Gate) tokenOf(ctx context.Context, hash Hash) (*Principal, job.Micros, 
 }
 
 // principalOf tells what a token's holder may do at an instant.
-func principalOf(t *sql.TokenRow, at job.Micros) (*Principal, error) {
+func principalOf(t *TokenRow, at job.Micros) (*Principal, error) {
 	role, err := ParseRole(t.Role)
 	switch {
 	case t.Revoked != 0:
@@ -167,7 +167,7 @@ func principalOf(t *sql.TokenRow, at job.Micros) (*Principal, error) {
 }
 
 func (g *Gate) loginOf(ctx context.Context, hash Hash) (*Principal, job.Micros, job.Micros, error) {
-	l, at, err := g.db.LoginByHash(ctx, hash)
+	l, at, err := loginByHash(g.db.Reader(ctx), hash)
 	if errors.Is(err, sql.ErrNotFound) {
 		return nil, 0, 0, &Refused{Why: "you are signed out"}
 	}
@@ -200,14 +200,14 @@ func (g *Gate) loginOf(ctx context.Context, hash Hash) (*Principal, job.Micros, 
 func (g *Gate) note(ctx context.Context, p *Principal, at job.Micros, address string) {
 	err := g.db.Tx(ctx, func(tx *sql.Tx) error {
 		if p.Login != 0 {
-			if err := tx.UseLogin(p.Login, at, at-noteEvery, address); err != nil {
+			if err := useLogin(tx, p.Login, at, at-noteEvery, address); err != nil {
 				return err
 			}
 		}
 		if p.Token == 0 {
 			return nil
 		}
-		return tx.UseToken(p.Token, at, at-noteEvery, address)
+		return useToken(tx, p.Token, at, at-noteEvery, address)
 	})
 	if err != nil {
 		g.log.Debug("the use of a token or login is not noted", "token", p.Token, "login", p.Login, "error", err)

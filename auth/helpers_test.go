@@ -67,7 +67,7 @@ func (p *place) open() *sql.DB {
 func (p *place) gate() *Gate { return NewGate(p.open(), slog.New(slog.DiscardHandler)) }
 
 // token makes a token.
-func (p *place) token(name string, role Role, apps ...string) (row sql.TokenRow, token string) {
+func (p *place) token(name string, role Role, apps ...string) (row TokenRow, token string) {
 	p.Helper()
 	row, token, err := p.Create(p.from("10.0.0.1"), Spec{Name: name, Grant: Grant{role, apps}, Life: time.Hour})
 	if err != nil {

@@ -61,7 +61,7 @@ func (s *Spec) check() error {
 
 // Create makes a token. Its text is returned this once; nobody can read it again. sql.ErrExists means that a living
 // token has the name.
-func (i Issuer) Create(ctx context.Context, s Spec) (row sql.TokenRow, token string, err error) {
+func (i Issuer) Create(ctx context.Context, s Spec) (row TokenRow, token string, err error) {
 	if err := s.check(); err != nil {
 		return row, "", err
 	}
@@ -73,15 +73,15 @@ func (i Issuer) Create(ctx context.Context, s Spec) (row sql.TokenRow, token str
 	return row, token, err
 }
 
-func (s *Spec) insert(ctx context.Context, tx *sql.Tx, token string, at job.Micros) (row sql.TokenRow, line *job.Entry, err error) {
-	row = sql.TokenRow{Name: s.Name, Role: s.Role.String(), Apps: s.Apps, Created: at, By: job.ActorOf(ctx).Who, Expires: s.Expires}
+func (s *Spec) insert(ctx context.Context, tx *sql.Tx, token string, at job.Micros) (row TokenRow, line *job.Entry, err error) {
+	row = TokenRow{Name: s.Name, Role: s.Role.String(), Apps: s.Apps, Created: at, By: job.ActorOf(ctx).Who, Expires: s.Expires}
 	if s.Life != 0 {
 		row.Expires = at + job.Micros(s.Life/time.Microsecond)
 	}
 	if row.Expires != 0 && row.Expires <= at {
 		return row, nil, job.Problems{{Field: "expires", Message: "lies in the past"}}
 	}
-	if row.ID, err = tx.InsertToken(&row, hashOf(token)); err != nil {
+	if row.ID, err = insertToken(tx, &row, hashOf(token)); err != nil {
 		return row, nil, err
 	}
 	line = tokenLine(job.ActionCreate, &row)
@@ -90,12 +90,12 @@ func (s *Spec) insert(ctx context.Context, tx *sql.Tx, token string, at job.Micr
 }
 
 // tokenLine begins the line of a change of a token.
-func tokenLine(a job.Action, t *sql.TokenRow) *job.Entry {
+func tokenLine(a job.Action, t *TokenRow) *job.Entry {
 	return &job.Entry{Action: a, Kind: AuditToken, Ref: t.ID, Name: t.Name}
 }
 
 // tokenJSON is what the audit keeps of a token.
-func tokenJSON(t *sql.TokenRow) string {
+func tokenJSON(t *TokenRow) string {
 	v := struct {
 		Role    string   `json:"role"`
 		Apps    []string `json:"apps,omitempty"`
@@ -111,7 +111,7 @@ func tokenJSON(t *sql.TokenRow) string {
 // Revoke ends a token at once, on all nodes. Revoking again changes nothing.
 func (i Issuer) Revoke(ctx context.Context, id int64) error {
 	return i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
-		t, err := tx.LockToken(id)
+		t, err := lockToken(tx, id)
 		if err != nil || t.Revoked != 0 {
 			return nil, err
 		}
@@ -119,10 +119,10 @@ func (i Issuer) Revoke(ctx context.Context, id int64) error {
 	})
 }
 
-func revoke(tx *sql.Tx, t *sql.TokenRow, at job.Micros) (*job.Entry, error) {
+func revoke(tx *sql.Tx, t *TokenRow, at job.Micros) (*job.Entry, error) {
 	line := tokenLine(ActionRevoke, t)
 	line.Was = tokenJSON(t)
-	return line, tx.RevokeToken(t.ID, at)
+	return line, revokeToken(tx, t.ID, at)
 }
 
 // bootstrapName is what the token that Bootstrap makes is called.
@@ -136,7 +136,7 @@ func (i Issuer) Bootstrap(ctx context.Context, again bool) (token string, err er
 	made := newSecret(tokenPrefix)
 	err = i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
 		token = ""
-		first, err := tx.Once("bootstrap", at)
+		first, err := once(tx, "bootstrap", at)
 		if err != nil || !first && !again {
 			return nil, err
 		}
@@ -159,7 +159,7 @@ func (i Issuer) Replace(ctx context.Context, s Spec) (token string, err error) {
 }
 
 func (i Issuer) replace(ctx context.Context, tx *sql.Tx, s Spec, token string, at job.Micros) (*job.Entry, error) {
-	old, err := tx.LockTokenNamed(s.Name)
+	old, err := lockTokenNamed(tx, s.Name)
 	switch {
 	case err == nil:
 		line, err := revoke(tx, &old, at)
@@ -182,7 +182,7 @@ func (i Issuer) Living(ctx context.Context, token string) (bool, error) {
 	if !LooksLikeToken(token) {
 		return false, nil
 	}
-	t, at, err := i.DB.TokenByHash(ctx, hashOf(token))
+	t, at, err := tokenByHash(i.DB.Reader(ctx), hashOf(token))
 	if errors.Is(err, sql.ErrNotFound) {
 		return false, nil
 	}

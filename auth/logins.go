@@ -16,7 +16,7 @@ const maxLogins = 100
 // with a token may do what the token may, for as long as it may.
 func (i Issuer) SignIn(ctx context.Context, p *Principal, life time.Duration) (login Login, expires job.Micros, err error) {
 	login = newLogin()
-	l := sql.LoginRow{Hash: hashOf(login.String()), Who: p.Name, TokenID: p.Token, Origin: job.ActorOf(ctx).Origin}
+	l := LoginRow{Hash: hashOf(login.String()), Who: p.Name, TokenID: p.Token, Origin: job.ActorOf(ctx).Origin}
 	if l.Grants, err = grantsJSON(p.Grants); err != nil {
 		return Login{}, 0, err
 	}
@@ -31,10 +31,10 @@ func (i Issuer) SignIn(ctx context.Context, p *Principal, life time.Duration) (l
 		if l.Sealed != nil {
 			l.CheckAt = at + micros(p.Renewal.Within)
 		}
-		if err := tx.TidyLogins(p.Name, maxLogins-1, at); err != nil {
+		if err := tidyLogins(tx, p.Name, maxLogins-1, at); err != nil {
 			return nil, err
 		}
-		id, err := tx.InsertLogin(&l)
+		id, err := insertLogin(tx, &l)
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ func (i Issuer) SignIn(ctx context.Context, p *Principal, life time.Duration) (l
 }
 
 // seal keeps in a row what the provider wants to see again. Without keys nothing is kept: MySQL must not have it in clear.
-func (i Issuer) seal(l *sql.LoginRow, r *Renewal) error {
+func (i Issuer) seal(l *LoginRow, r *Renewal) error {
 	if i.Keys == nil || r == nil {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (i Issuer) SignOut(ctx context.Context, p *Principal) error {
 		return nil
 	}
 	return i.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
-		was, err := tx.DeleteLogin(p.Login)
+		was, err := deleteLogin(tx, p.Login)
 		if err != nil || !was {
 			return nil, err
 		}
@@ -66,26 +66,26 @@ func (i Issuer) SignOut(ctx context.Context, p *Principal) error {
 }
 
 // EndLogin ends a login that may says may be ended. sql.ErrNotFound means that there is no such login.
-func (i Issuer) EndLogin(ctx context.Context, id int64, may func(*sql.LoginRow) bool) error {
+func (i Issuer) EndLogin(ctx context.Context, id int64, may func(*LoginRow) bool) error {
 	_, err := i.endLogins(ctx, may, func(*sql.Tx) ([]int64, error) { return []int64{id}, nil })
 	return err
 }
 
 // EndLogins ends all logins of somebody that may says may be ended, and returns how many. sql.ErrNotFound means that there
 // are none.
-func (i Issuer) EndLogins(ctx context.Context, who string, may func(*sql.LoginRow) bool) (int, error) {
-	return i.endLogins(ctx, may, func(tx *sql.Tx) ([]int64, error) { return tx.LoginsOf(who) })
+func (i Issuer) EndLogins(ctx context.Context, who string, may func(*LoginRow) bool) (int, error) {
+	return i.endLogins(ctx, may, func(tx *sql.Tx) ([]int64, error) { return loginsOf(tx, who) })
 }
 
 // endLogins ends some logins, each with its line of the audit. They end on all nodes with the commit: requests that change
 // something look their login up, readers and streams do within a second.
-func (i Issuer) endLogins(ctx context.Context, may func(*sql.LoginRow) bool, which func(*sql.Tx) ([]int64, error)) (n int, err error) {
+func (i Issuer) endLogins(ctx context.Context, may func(*LoginRow) bool, which func(*sql.Tx) ([]int64, error)) (n int, err error) {
 	err = i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (last *job.Entry, err error) {
 		ids, err := which(tx)
 		if err != nil {
 			return nil, err
 		}
-		rows, err := tx.LockLogins(ids)
+		rows, err := lockLogins(tx, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func (i Issuer) endLogins(ctx context.Context, may func(*sql.LoginRow) bool, whi
 					return nil, err
 				}
 			}
-			if _, err := tx.DeleteLogin(rows[k].ID); err != nil {
+			if _, err := deleteLogin(tx, rows[k].ID); err != nil {
 				return nil, err
 			}
 			last = loginLine(ActionRevoke, &rows[k])
@@ -116,12 +116,12 @@ func (i Issuer) endLogins(ctx context.Context, may func(*sql.LoginRow) bool, whi
 }
 
 // loginLine begins the line of a change of a login.
-func loginLine(a job.Action, l *sql.LoginRow) *job.Entry {
+func loginLine(a job.Action, l *LoginRow) *job.Entry {
 	return &job.Entry{Action: a, Kind: KindLogin, Ref: l.ID, Name: l.Who, Was: l.Grants}
 }
 
 // GrantsOf returns what a login may do, as its row or its token says it; nothing if a hand wrote what cannot be read.
-func GrantsOf(l *sql.Login) []Grant {
+func GrantsOf(l *SignedIn) []Grant {
 	if l.TokenID != 0 {
 		role, err := ParseRole(l.Token.Role)
 		if err != nil {

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-
-	"go-crontab/sql"
 )
 
 // Renewal is how to ask a provider again about somebody for whom it vouched.
@@ -29,9 +27,9 @@ type Sealer interface {
 	Open(about, key string, sealed []byte) (text []byte, err error)
 }
 
-func aboutLogin(l *sql.LoginRow) string { return "login " + hex.EncodeToString(l.Hash[:]) }
+func aboutLogin(l *LoginRow) string { return "login " + hex.EncodeToString(l.Hash[:]) }
 
-func (r *Renewal) seal(keys Sealer, l *sql.LoginRow) error {
+func (r *Renewal) seal(keys Sealer, l *LoginRow) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -40,7 +38,7 @@ func (r *Renewal) seal(keys Sealer, l *sql.LoginRow) error {
 	return err
 }
 
-func openRenewal(keys Sealer, l *sql.LoginRow) (*Renewal, error) {
+func openRenewal(keys Sealer, l *LoginRow) (*Renewal, error) {
 	text, err := keys.Open(aboutLogin(l), l.Key, l.Sealed)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ type access struct {
 	look   *sql.DB // past the proxy
 	gate   *Gate
 	check  *Checker
-	ann    sql.TokenRow
+	ann    TokenRow
 	token  string // ann's
 	byAnn  Login
 	eve    *Principal
@@ -24,7 +24,7 @@ type access struct {
 }
 
 // unlimited lets everybody's sign-ins be ended.
-func unlimited(*sql.LoginRow) bool { return true }
+func unlimited(*LoginRow) bool { return true }
 
 // setUpAccess makes the rows. The clock of both pools stands still, and one of them leads past the proxy.
 func (p *place) setUpAccess(db, look *sql.DB) *access {
@@ -58,9 +58,9 @@ func (a *access) signIn(p *Principal) Login {
 }
 
 // row is eve's first sign-in.
-func (a *access) row() *sql.LoginRow {
+func (a *access) row() *LoginRow {
 	a.Helper()
-	rows, err := a.db.DueLogins(a.Context(), a.ann.Created+micros(2*time.Hour), 10)
+	rows, err := dueLogins(a.db.Reader(a.Context()), a.ann.Created+micros(2*time.Hour), 10)
 	if err != nil || len(rows) != 2 {
 		a.Fatalf("got %d sign-ins to check, %v", len(rows), err)
 	}
@@ -85,7 +85,7 @@ func (a *access) who(extra ...string) map[string]string {
 			out[name] = p.String()
 		}
 	}
-	rows, err := a.db.DueLogins(a.Context(), a.ann.Created+micros(2*time.Hour), 10)
+	rows, err := dueLogins(a.db.Reader(a.Context()), a.ann.Created+micros(2*time.Hour), 10)
 	if err != nil {
 		a.Fatal(err)
 	}

@@ -158,7 +158,7 @@ func removeOldAudit(ctx context.Context, db *sql.DB) (removed int, err error) {
 		return 0, err
 	}
 	for n := batch; n >= batch; removed += n {
-		if n, err = db.DropAudit(ctx, now.Add(-audit.Kept), batch); err != nil {
+		if n, err = audit.Drop(ctx, db, now.Add(-audit.Kept), batch); err != nil {
 			return removed, fmt.Errorf("remove old audit lines: %w", err)
 		}
 	}

@@ -61,11 +61,7 @@ func TestMigrateIsNotInterrupted(t *testing.T) {
 func TestMigrateEndsWhileItWaits(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.DSN(t)
-	cfg, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := faultproxy.New(t, cfg.Net, cfg.Addr)
+	proxy := faultproxy.Before(t, dsn)
 	held := proxy.Add(faultproxy.Rule{Match: faultproxy.SQL("information_schema.tables"), Action: faultproxy.Hold(0)})
 	p := start(t, []string{"GOCRONTAB_DSN=" + proxy.DSN(dsn)}, "migrate")
 	await(t, "a question", 30*time.Second, func() bool { return held.Fired() > 0 })

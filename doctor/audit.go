@@ -6,6 +6,7 @@ import (
 
 	"go-crontab/audit"
 	"go-crontab/job"
+	"go-crontab/sql"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 )
 
 func auditChain(x *exam) error {
-	head, err := x.db.ChainHead(x.ctx)
+	head, err := audit.Head(x.db.Reader(x.ctx))
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func auditChain(x *exam) error {
 // unchained finds lines that no node has added to the chain.
 func (x *exam) unchained() error {
 	const most = 100
-	lines, err := x.db.UnchainedLines(x.ctx, x.now.Add(-chainedBy), manyLinks, most)
+	lines, err := unchainedLines(x.db.Reader(x.ctx), x.now.Add(-chainedBy), manyLinks, most)
 	if err != nil || len(lines) == 0 {
 		return err
 	}
@@ -80,7 +81,7 @@ func (x *exam) unchained() error {
 
 // farLine finds an audit line with a number so high that the server has few left, or none: then no change is possible.
 func (x *exam) farLine() error {
-	newest, err := x.db.NewestLine(x.ctx)
+	newest, err := newestLine(x.db.Reader(x.ctx))
 	if err != nil || newest <= farLine {
 		return err
 	}
@@ -95,7 +96,7 @@ func (x *exam) farLine() error {
 
 // oldLines finds lines that should have been removed.
 func (x *exam) oldLines() error {
-	oldest, err := x.db.OldestLine(x.ctx)
+	oldest, err := oldestLine(x.db.Reader(x.ctx))
 	if err != nil || oldest == 0 || x.now.Sub(oldest) < audit.Kept+removedBy {
 		return err
 	}
@@ -109,3 +110,23 @@ func (x *exam) oldLines() error {
 }
 
 func day(at job.Micros) string { return at.Time().UTC().Format(time.DateOnly) }
+
+// unchainedLines returns the ids of some audit lines that were written before an instant and are not chained, among the newest.
+func unchainedLines(r sql.Reader, before job.Micros, newest, limit int) ([]int64, error) {
+	return sql.IDs(r, "look for unchained audit lines", "SELECT a.id FROM audit a FORCE INDEX (PRIMARY) LEFT JOIN audit_chain c FORCE INDEX (line) ON c.line = a.id"+
+		" WHERE a.id > (SELECT COALESCE(MAX(id), 0) FROM audit) - ? AND a.at < ? AND c.seq IS NULL ORDER BY a.id LIMIT ?", newest, int64(before), limit)
+}
+
+// newestLine returns the id of the newest audit line, 0 if there is none.
+func newestLine(r sql.Reader) (id int64, err error) {
+	err = sql.Each(r, "read newest audit line", func(rows *sql.Rows) error { return rows.Scan(&id) },
+		"SELECT COALESCE(MAX(id), 0) FROM audit")
+	return id, err
+}
+
+// oldestLine is when the oldest audit line was written; zero: there is none.
+func oldestLine(r sql.Reader) (at job.Micros, err error) {
+	err = sql.Each(r, "read oldest audit line", func(rows *sql.Rows) error { return rows.Scan(&at) },
+		"SELECT COALESCE((SELECT MIN(at) FROM audit FORCE INDEX (at)), 0)")
+	return at, err
+}

@@ -302,7 +302,7 @@ func days(d time.Duration) string {
 const failedLeast = 3
 
 func channels(x *exam) error {
-	list, err := x.db.FailingChannels(x.ctx, failedLeast)
+	list, err := failingChannels(x.db.Reader(x.ctx), failedLeast)
 	for _, f := range list {
 		var c job.AlertChannel
 		if json.Unmarshal([]byte(f.Spec), &c) == nil && c.Disabled {

@@ -543,9 +543,9 @@ func TestLongTransactions(t *testing.T) {
 	if _, err := tx.Exec("UPDATE locks SET n = n + 1 WHERE id = 0"); err != nil {
 		t.Fatal(err)
 	}
-	list, _, err := p.db.LongTransactions(p.Context(), 0)
+	list, _, err := readTransactions(p.Context(), p.db.DB, 0)
 	for len(list) == 0 && err == nil && p.Context().Err() == nil { // it is long once a second has passed
-		list, _, err = p.db.LongTransactions(p.Context(), 0)
+		list, _, err = readTransactions(p.Context(), p.db.DB, 0)
 	}
 	if err != nil || len(list) != 1 || list[0].Locked != 1 {
 		t.Fatalf("got %+v, %v; want the one that holds a row", list, err)

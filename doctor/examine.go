@@ -137,10 +137,10 @@ func (x *exam) read() (err error) {
 		return err
 	}
 	x.maria = strings.Contains(strings.ToLower(x.version), "mariadb")
-	if x.vars, err = x.db.Variables(x.ctx); err != nil {
+	if x.vars, err = variables(x.db.Reader(x.ctx)); err != nil {
 		return err
 	}
-	if x.counters, err = x.db.Counters(x.ctx); err != nil {
+	if x.counters, err = counters(x.db.Reader(x.ctx)); err != nil {
 		return err
 	}
 	if x.tables, err = x.db.Tables(x.ctx); err != nil {

@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"go-crontab/job"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 
 	"github.com/google/uuid"
 )
@@ -30,7 +31,7 @@ func historySize(x *exam) error {
 	if rows < manyRows && bytes < muchSpace {
 		return nil
 	}
-	rules, err := x.db.Retentions(x.ctx)
+	rules, err := trip.Retentions(x.db.Reader(x.ctx))
 	if err != nil {
 		return err
 	}
@@ -93,8 +94,8 @@ func setRule(app string, r job.Retention) string {
 }
 
 func retention(x *exam) error {
-	rules, err := x.db.Retentions(x.ctx)
-	var unreadable *sql.UnreadableRule
+	rules, err := trip.Retentions(x.db.Reader(x.ctx))
+	var unreadable *trip.UnreadableRule
 	if errors.As(err, &unreadable) {
 		f := Finding{
 			Seen: unreadable.Error(), Why: "Nothing is removed while a rule cannot be read: no records go at all.",
@@ -112,7 +113,7 @@ func retention(x *exam) error {
 	if err != nil {
 		return err
 	}
-	c, err := x.db.Retaining(x.ctx)
+	c, err := read.Retaining(x.db.Reader(x.ctx))
 	if err != nil {
 		return err
 	}

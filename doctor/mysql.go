@@ -225,7 +225,7 @@ func (x *exam) replicas() (int, error) {
 		n, _ := strconv.Atoi(x.counters["slaves_connected"])
 		return n, nil
 	}
-	n, err := x.db.BinlogReaders(x.ctx)
+	n, err := binlogReaders(x.db.Reader(x.ctx))
 	if sql.IsDenied(err) {
 		err = skip("the user of the database lacks the right PROCESS, without which MySQL shows no replicas")
 	}
@@ -269,7 +269,7 @@ func (x *exam) older(major, minor, patch int) bool {
 }
 
 func longTransactions(x *exam) error {
-	list, all, err := x.db.LongTransactions(x.ctx, 60)
+	list, all, err := readTransactions(x.ctx, x.db.DB, 60)
 	if err != nil {
 		if sql.IsDenied(err) {
 			return skip("the user of the database lacks the right PROCESS")

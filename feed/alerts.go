@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"go-crontab/alert"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -16,11 +17,11 @@ const alertsAtOnce = 1000
 // lookAtAlerts finds alerts that were raised, silenced or are over. One node at a time writes them, so their ids become
 // visible in their order.
 func (r *reader) lookAtAlerts(ctx context.Context, out *[]Event) error {
-	firing, err := r.db.FiringAlerts(ctx, alertsAtOnce)
+	firing, err := firingAlerts(r.db.Reader(ctx), alertsAtOnce)
 	if err != nil {
 		return err
 	}
-	fresh, err := r.db.AlertsAfter(ctx, r.alert, alertsAtOnce)
+	fresh, err := alertsAfter(r.db.Reader(ctx), r.alert, alertsAtOnce)
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func (r *reader) lookAtAlerts(ctx context.Context, out *[]Event) error {
 		last = max(last, id)
 	}
 	slices.Sort(changed)
-	rows, err := r.db.FiredByIDs(ctx, slices.Compact(changed))
+	rows, err := alert.FiredByIDs(r.db.Reader(ctx), slices.Compact(changed))
 	if err != nil {
 		return err
 	}
@@ -64,10 +65,39 @@ func (r *reader) lookAtAlerts(ctx context.Context, out *[]Event) error {
 }
 
 // ofAlert makes an event of an alert. Who sees any app sees those that are open.
-func ofAlert(a *sql.FiredRow, action string, at job.Micros) Event {
+func ofAlert(a *alert.FiredRow, action string, at job.Micros) Event {
 	id := fmt.Sprintf("f%d-%s", a.ID, action)
 	if action == Silenced {
 		id += fmt.Sprint("-", a.Silence)
 	}
 	return Event{ID: id, Kind: KindAlert, Action: action, At: at, App: a.App, Open: a.Open(), JobID: a.JobID, Job: a.Job, Name: a.Node, Reason: a.Why, Alert: a}
+}
+
+// firingAlert is an alert that fires.
+type firingAlert struct {
+	ID      int64
+	Silence int64 // which keeps it from being told; zero: none does
+}
+
+// firingAlerts lists alerts that fire, the latest first.
+func firingAlerts(r sql.Reader, limit int) ([]firingAlert, error) {
+	scan := func(rows *sql.Rows) (a firingAlert, err error) {
+		err = rows.Scan(&a.ID, &a.Silence)
+		return a, err
+	}
+	return sql.Select(r, "list firing alerts", scan, "SELECT id, silence_id FROM alert FORCE INDEX (firing) WHERE firing = 1 ORDER BY id DESC LIMIT ?", limit)
+}
+
+// alertsAfter lists the ids of alerts behind one.
+func alertsAfter(r sql.Reader, id int64, limit int) ([]int64, error) {
+	return sql.IDs(r, "list new alerts", "SELECT id FROM alert WHERE id > ? ORDER BY id LIMIT ?", id, limit)
+}
+
+// lastAlert is the id of the latest alert, 0 if there is none.
+func lastAlert(r sql.Reader) (int64, error) {
+	found, err := sql.IDs(r, "find latest alert", "SELECT id FROM alert ORDER BY id DESC LIMIT 1")
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0], nil
 }

@@ -1,8 +1,8 @@
 package feed
 
 import (
+	"go-crontab/alert"
 	"go-crontab/job"
-	"go-crontab/sql"
 	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
 )
@@ -54,7 +54,7 @@ type Event struct {
 
 	Run      *read.Run
 	Backfill *trip.BackfillRow
-	Alert    *sql.FiredRow
+	Alert    *alert.FiredRow
 	Counts   []Count
 
 	Data []byte // as the feed's encoder made it; of counts that is the listener's affair

@@ -17,8 +17,6 @@ import (
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
-
-	"github.com/go-sql-driver/mysql"
 )
 
 // cluster is an empty schema and a feed over it.
@@ -338,11 +336,7 @@ func TestSlowListenerMisses(t *testing.T) {
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	cfg, err := mysql.ParseDSN(c.dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := faultproxy.New(t, cfg.Net, cfg.Addr)
+	p := faultproxy.Before(t, c.dsn)
 	l := c.listen(c.newFeed(c.open(p.DSN(c.dsn), sql.DefaultTimeouts)))
 	heard := map[string]int{}
 	c.line(c.db.Raw())

@@ -68,7 +68,7 @@ func (r *reader) anchor(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	lines, err := r.db.LinesAfter(ctx, r.lines.High, 2*startAhead)
+	lines, err := read.LinesAfter(r.db.Reader(ctx), r.lines.High, 2*startAhead)
 	if err != nil {
 		return err
 	}
@@ -87,10 +87,10 @@ func (r *reader) anchor(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if r.alert, err = r.db.LastAlert(ctx); err != nil {
+	if r.alert, err = lastAlert(r.db.Reader(ctx)); err != nil {
 		return err
 	}
-	firing, err := r.db.FiringAlerts(ctx, alertsAtOnce)
+	firing, err := firingAlerts(r.db.Reader(ctx), alertsAtOnce)
 	if err != nil {
 		return err
 	}
@@ -291,8 +291,8 @@ func (r *reader) lookAtStarts(ctx context.Context, counts map[int64]*Count, out 
 func (r *reader) lookAtAudit(ctx context.Context, now time.Time, out *[]Event) error {
 	t := r.lines.Clone()
 	rows, fresh, lost, err := trail.Follow(&t, job.MicrosOf(now), func(e *job.Entry) int64 { return e.ID },
-		func(spans []sql.Span) ([]job.Entry, error) { return r.db.LinesIn(ctx, spans) },
-		func(after int64) ([]job.Entry, error) { return r.db.LinesAfter(ctx, after, batch) })
+		func(spans []sql.Span) ([]job.Entry, error) { return read.LinesIn(r.db.Reader(ctx), spans) },
+		func(after int64) ([]job.Entry, error) { return read.LinesAfter(r.db.Reader(ctx), after, batch) })
 	if err != nil {
 		return err
 	}

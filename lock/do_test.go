@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
 	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/testdb"
 	"go-crontab/lock"
@@ -48,11 +46,7 @@ func setUp(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	migrator.Close()
-	cfg, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := faultproxy.New(t, cfg.Net, cfg.Addr)
+	p := faultproxy.Before(t, dsn)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	return &fixture{t, open(dsn, sql.MigrateTimeouts), lock.New(open(p.DSN(dsn), sql.DefaultTimeouts), log), p}
 }

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
 	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/node"
@@ -41,11 +39,7 @@ func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) 
 func TestALongGraceEndsWithTheLease(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	cfg, err := mysql.ParseDSN(c.dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := faultproxy.New(t, cfg.Net, cfg.Addr)
+	proxy := faultproxy.Before(t, c.dsn)
 	c.expiry = 3 * expiry // the command's death may take some
 	n := c.start("sick", func(cfg *node.Config) { cfg.DSN = proxy.DSN(c.dsn) })
 	file := filepath.Join(t.TempDir(), "pid")

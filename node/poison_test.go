@@ -22,6 +22,8 @@ import (
 	"unicode/utf8"
 
 	"go-crontab/alert"
+	"go-crontab/audit"
+	"go-crontab/auth"
 	"go-crontab/job"
 	"go-crontab/node"
 	"go-crontab/schedule/edit"
@@ -29,6 +31,7 @@ import (
 	"go-crontab/session"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 
 	"github.com/google/uuid"
 )
@@ -743,26 +746,29 @@ func (p *poisoner) lists() map[string]error {
 		"runs":             func() error { _, err := db.Runs(ctx, read.RunFilter{Limit: 1000}); return err },
 		"executing runs":   func() error { _, err := db.ExecutingRuns(ctx, read.RunFilter{Limit: 1000}); return err },
 		"sessions":         func() error { _, err := db.Sessions(ctx); return err },
-		"cordoned nodes":   func() error { _, err := db.CordonedNodes(ctx); return err },
+		"cordoned nodes":   func() error { _, err := trip.CordonedNodes(db.Reader(ctx)); return err },
 		"handlers":         func() error { _, err := db.HandlersOff(ctx); return err },
 		"jobs of handlers": func() error { _, err := db.HandlerJobs(ctx, nil); return err },
 		"groups":           func() error { _, err := db.Groups(ctx, "", 0, 100); return err },
-		"calendars":        func() error { _, err := db.Calendars(ctx, 0, 100); return err },
+		"calendars":        func() error { _, err := read.Calendars(db.Reader(ctx), 0, 100); return err },
 		"backfills":        func() error { _, err := db.Backfills(ctx, 0, 0, nil, 100); return err },
 		"pauses":           func() error { _, err := db.Pauses(ctx); return err },
-		"audit":            func() error { _, err := db.Audit(ctx, sql.AuditFilter{Limit: 500}); return err },
-		"secrets":          func() error { _, err := db.Secrets(ctx, sql.SecretFilter{Limit: 100}); return err },
-		"tokens":           func() error { _, err := db.Tokens(ctx, sql.TokenFilter{Limit: 100}); return err },
-		"folders":          func() error { _, err := db.Folders(ctx, ""); return err },
-		"figures":          func() error { _, err := db.Figures(ctx, math.MinInt64); return err },
-		"removal":          func() error { _, err := db.Retaining(ctx); return err },
-		"channels":         func() error { _, err := db.AlertRows(ctx, sql.AlertChannels, 0, 100); return err },
-		"rules":            func() error { _, err := db.AlertRows(ctx, sql.AlertRules, 0, 100); return err },
-		"silences":         func() error { _, err := db.Silences(ctx, 0, 0, 100); return err },
-		"alerts":           func() error { _, _, err := db.Fired(ctx, sql.FiredFilter{Limit: 500}); return err },
-		"messages":         func() error { _, _, err := db.Deliveries(ctx, sql.DeliveryFilter{Limit: 500}); return err },
-		"alert counts":     func() error { _, err := db.AlertCounts(ctx); return err },
-		"glance":           func() error { _, err := db.Glance(ctx); return err },
+		"audit":            func() error { _, err := audit.List(db.Reader(ctx), audit.Filter{Limit: 500}); return err },
+		"secrets":          func() error { _, err := secret.List(db.Reader(ctx), secret.Filter{Limit: 100}); return err },
+		"tokens":           func() error { _, err := auth.Tokens(db.Reader(ctx), auth.TokenFilter{Limit: 100}); return err },
+		"folders":          func() error { _, err := edit.Folders(db.Reader(ctx), ""); return err },
+		"figures":          func() error { _, err := read.Figures(db.Reader(ctx), math.MinInt64); return err },
+		"removal":          func() error { _, err := read.Retaining(db.Reader(ctx)); return err },
+		"channels":         func() error { _, err := alert.Definitions(db.Reader(ctx), alert.ChannelTable, 0, 100); return err },
+		"rules":            func() error { _, err := alert.Definitions(db.Reader(ctx), alert.RuleTable, 0, 100); return err },
+		"silences":         func() error { _, err := alert.Silences(db.Reader(ctx), 0, 0, 100); return err },
+		"alerts":           func() error { _, _, err := alert.Fired(db.Reader(ctx), alert.FiredFilter{Limit: 500}); return err },
+		"messages": func() error {
+			_, _, err := alert.Deliveries(db.Reader(ctx), alert.DeliveryFilter{Limit: 500})
+			return err
+		},
+		"alert counts": func() error { _, err := alert.Count(db.Reader(ctx)); return err },
+		"glance":       func() error { _, err := db.Glance(ctx); return err },
 	} {
 		out[what] = list()
 	}

@@ -17,7 +17,8 @@ func TestZoneData(t *testing.T) {
 		t.Errorf("got time zone data %q from %q", row.Zones, row.ZonesFrom)
 	}
 	await(t, "the jobs are planned by it", 45*time.Second, func() bool {
-		is, err := c.db.Setting(t.Context(), "zones")
+		var is string
+		err := c.db.Raw().QueryRow("SELECT value FROM setting WHERE name = 'zones'").Scan(&is)
 		return err == nil && is == job.ZoneData()
 	})
 }

@@ -2,6 +2,8 @@ package result
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -11,6 +13,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 
 	"github.com/google/uuid"
 )
@@ -28,7 +31,7 @@ type Figures struct {
 }
 
 type part struct {
-	sql.Figure
+	read.Figure
 	changes, written int64 // how often it was changed, and how often it had been when it was written
 }
 
@@ -61,7 +64,7 @@ func (f *Figures) change(at job.Micros, fn func(*part)) {
 	defer f.mu.Unlock()
 	p := f.parts[at]
 	if p == nil {
-		p = &part{Figure: sql.Figure{At: at}}
+		p = &part{Figure: read.Figure{At: at}}
 		f.parts[at] = p
 	}
 	p.changes++
@@ -91,7 +94,7 @@ func (f *Figures) write(ctx context.Context) error {
 	kept := now.Add(-figuresKept)
 	f.mu.Lock()
 	maps.DeleteFunc(f.parts, func(at job.Micros, _ *part) bool { return at < kept })
-	var figures []sql.Figure
+	var figures []read.Figure
 	changes := map[job.Micros]int64{}
 	for _, at := range slices.Sorted(maps.Keys(f.parts)) {
 		if p := f.parts[at]; p.changes != p.written {
@@ -103,7 +106,7 @@ func (f *Figures) write(ctx context.Context) error {
 	if figures == nil {
 		return nil
 	}
-	err := f.db.Tx(ctx, func(tx *sql.Tx) error { return tx.PutFigures(f.source, figures, kept) })
+	err := f.db.Tx(ctx, func(tx *sql.Tx) error { return putFigures(tx, f.source, figures, kept) })
 	if err != nil {
 		return err
 	}
@@ -115,4 +118,37 @@ func (f *Figures) write(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// putFigures writes the figures of a process, in place of what it wrote of the same times before, and removes old ones
+// of all. So it can be done again.
+func putFigures(tx *sql.Tx, source uuid.UUID, figures []read.Figure, before job.Micros) error {
+	if len(figures) > 0 {
+		var args []any
+		for i := range figures {
+			f := &figures[i]
+			late, err := json.Marshal(pairs(&f.Late))
+			if err != nil {
+				return fmt.Errorf("write figures: %w", err)
+			}
+			args = append(args, int64(f.At), source[:], f.Starts, f.Ends, f.Failed, string(late))
+		}
+		_, err := tx.Exec("write figures", "INSERT INTO figure (at, source, starts, ends, failed, late) VALUES "+sql.Values(len(figures), 6)+
+			" ON DUPLICATE KEY UPDATE starts = VALUES(starts), ends = VALUES(ends), failed = VALUES(failed), late = VALUES(late)", args...)
+		if err != nil {
+			return err
+		}
+	}
+	_, err := tx.Exec("remove old figures", "DELETE FROM figure WHERE at < ?", int64(before))
+	return err
+}
+
+func pairs(l *job.Lates) [][2]int64 {
+	out := [][2]int64{}
+	for class, n := range l {
+		if n != 0 {
+			out = append(out, [2]int64{int64(class), n})
+		}
+	}
+	return out
 }

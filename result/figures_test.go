@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"go-crontab/job"
-	"go-crontab/sql"
+	"go-crontab/sql/read"
 )
 
 // TestFigures writes what two processes count, again and again, and finds each of it once.
@@ -23,13 +23,13 @@ func TestFigures(t *testing.T) {
 			}
 		}
 	}
-	check := func(want map[job.Micros]sql.Figure) {
+	check := func(want map[job.Micros]read.Figure) {
 		t.Helper()
-		rows, err := f.beside.Figures(t.Context(), 0)
+		rows, err := read.Figures(f.beside.Reader(t.Context()), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := map[job.Micros]sql.Figure{}
+		got := map[job.Micros]read.Figure{}
 		for _, r := range rows {
 			sum := got[r.At]
 			sum.At, sum.Starts, sum.Ends, sum.Failed = r.At, sum.Starts+r.Starts, sum.Ends+r.Ends, sum.Failed+r.Failed
@@ -54,22 +54,22 @@ func TestFigures(t *testing.T) {
 	two.Began(now, time.Millisecond)
 	two.Ended(now.Add(7*time.Second), job.Failed)
 	one.Ended(now.Add(6*time.Second), job.Succeeded)
-	w := sql.Figure{At: first, Starts: 3, Ends: 1}
+	w := read.Figure{At: first, Starts: 3, Ends: 1}
 	w.Late[job.LateClass(time.Millisecond)], w.Late[job.LateClass(time.Second)] = 2, 1
-	last := sql.Figure{At: second, Ends: 1, Failed: 1}
+	last := read.Figure{At: second, Ends: 1, Failed: 1}
 	for range 2 {
 		write()
-		check(map[job.Micros]sql.Figure{first: w, second: last})
+		check(map[job.Micros]read.Figure{first: w, second: last})
 	}
 	now = now.Add(30 * time.Second)
 	one.Ended(now.Add(-24*time.Second), job.Killed) // late, into a part that was written
 	w.Ends, w.Failed = 2, 1
 	write()
-	check(map[job.Micros]sql.Figure{first: w, second: last})
+	check(map[job.Micros]read.Figure{first: w, second: last})
 	now = now.Add(figuresKept)
 	two.Began(now, 0)
 	write()
-	fresh := sql.Figure{At: now - now%10_000_000, Starts: 1}
+	fresh := read.Figure{At: now - now%10_000_000, Starts: 1}
 	fresh.Late[0] = 1
-	check(map[job.Micros]sql.Figure{fresh.At: fresh})
+	check(map[job.Micros]read.Figure{fresh.At: fresh})
 }

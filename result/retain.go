@@ -43,7 +43,7 @@ type Retainer struct {
 	Behind  func() bool // tells that due times are overdue, so that it is better to rest a while; nil: nobody knows
 	Log     *slog.Logger
 
-	done   sql.ChoreDone // not told yet
+	done   choreDone     // not told yet
 	bad    int64         // failures of the archive since a round over all jobs without any
 	failed bool          // it did in this round
 	row    int           // jobs in a row whose records it has not taken
@@ -112,7 +112,7 @@ func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
 		return false, err
 	}
 	asked := time.Now()
-	mine, at, err := r.DB.TakeChore(ctx, sql.ChoreRetention, r.Session.ID(), choreHold)
+	mine, at, err := takeChore(ctx, r.DB.DB, choreRetention, r.Session.ID(), choreHold)
 	if err != nil || !mine {
 		return false, err
 	}
@@ -125,7 +125,7 @@ func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
 
 // rules reads the rules, if this node can do as they say.
 func (r *Retainer) rules(ctx context.Context) (map[string]job.Retention, error) {
-	rules, err := r.DB.Retentions(ctx)
+	rules, err := trip.Retentions(r.DB.Reader(ctx))
 	if err == nil && rules[""].Archive && r.Archive == nil {
 		err = errNoArchive
 	}
@@ -154,7 +154,7 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 		case errors.Is(err, sql.ErrMoved): // rules have changed: this job and those behind it are looked at once more
 			r.rest(ctx, took)
 			return false, nil
-		case sql.IsLockWait(err) || errors.Is(err, sql.ErrUnreadable): // the jobs behind it do not wait for that: the next round looks again
+		case sql.IsLockWait(err) || errors.Is(err, read.ErrUnreadable): // the jobs behind it do not wait for that: the next round looks again
 			r.Log.Warn("records of a job stay for now", "job_id", j.ID, "error", err)
 			if !sql.IsLockWait(err) {
 				r.done.Error, r.done.ErrorAt = fmt.Sprintf("records of job %d stay: %v", j.ID, err), r.Session.Now()
@@ -272,7 +272,7 @@ func (r *Retainer) batch(
 			return err
 		}
 		// Once a change of the rules or of the job is answered, nothing goes by the old ones.
-		if err := tx.HoldRules(j.App, rules); err != nil {
+		if err := trip.HoldRules(tx, j.App, rules); err != nil {
 			return err
 		}
 		return trip.HoldVersion(tx, j.ID, j.Version)
@@ -300,7 +300,7 @@ func (r *Retainer) hold(ctx context.Context) error {
 		return err
 	}
 	asked := time.Now()
-	mine, _, err := r.DB.TakeChore(ctx, sql.ChoreRetention, r.Session.ID(), choreHold)
+	mine, _, err := takeChore(ctx, r.DB.DB, choreRetention, r.Session.ID(), choreHold)
 	if err == nil && !mine {
 		err = errTaken
 	}
@@ -377,6 +377,6 @@ func (r *Retainer) archive(ctx context.Context, jobID int64, old []trip.OldRun) 
 func (r *Retainer) tell(ctx context.Context) error {
 	d := r.done
 	d.Failures = r.bad
-	r.done = sql.ChoreDone{At: d.At}
-	return r.DB.TellChore(ctx, r.Session.ID(), d)
+	r.done = choreDone{At: d.At}
+	return tellChore(ctx, r.DB.DB, r.Session.ID(), d)
 }

@@ -59,10 +59,10 @@ func (r *retaining) rule(app, spec string) {
 func (r *retaining) put(app string, rule job.Retention) {
 	r.Helper()
 	err := r.beside.Tx(r.Context(), func(tx *sql.Tx) error {
-		if _, err := tx.LockRetention(app); err != nil {
+		if _, err := trip.LockRetention(tx, app); err != nil {
 			return err
 		}
-		return tx.PutRetention(app, rule, "admin", r.now)
+		return trip.PutRetention(tx, app, rule, "admin", r.now)
 	})
 	if err != nil {
 		r.Error(err)
@@ -230,7 +230,7 @@ func TestRetentionInBatches(t *testing.T) {
 		r.ran(id, job.Succeeded, 0, ago...)
 	}
 	one, two := r.retainer(nil), r.retainer(nil)
-	if mine, _, err := r.beside.TakeChore(t.Context(), sql.ChoreRetention, one.Session.ID(), time.Minute); !mine || err != nil {
+	if mine, _, err := takeChore(t.Context(), r.beside.DB, choreRetention, one.Session.ID(), time.Minute); !mine || err != nil {
 		t.Fatalf("got %v, %v", mine, err)
 	}
 	if mine, err := two.Round(t.Context()); mine || err != nil {

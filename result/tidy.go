@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	"go-crontab/audit"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
@@ -96,7 +98,7 @@ type tidyStep struct {
 // Tidy takes one look, and reports whether there is more to do. An unknown commit is as good as none: the next look sees
 // what stands.
 func (t *Tidier) Tidy(ctx context.Context, now job.Micros) (more bool, err error) {
-	oldest, err := t.DB.Oldest(ctx)
+	oldest, err := readOldest(t.DB.Reader(ctx))
 	if err != nil {
 		return false, err
 	}
@@ -107,7 +109,7 @@ func (t *Tidier) Tidy(ctx context.Context, now job.Micros) (more bool, err error
 	var errs []error
 	for _, step := range []tidyStep{
 		{"old requests", older(oldest.Request, requests), func() (int, error) {
-			return t.DB.DropRequests(ctx, requests, tidyBatch)
+			return dropRequests(ctx, t.DB.DB, requests, tidyBatch)
 		}},
 		{"old audit", t.Audit > 0 && older(oldest.Line, audit) && time.Since(t.denied) > deniedPeriod, func() (int, error) {
 			return t.dropAudit(ctx, audit)
@@ -116,7 +118,7 @@ func (t *Tidier) Tidy(ctx context.Context, now job.Micros) (more bool, err error
 			return t.dropNotes(ctx, notes, older(oldest.Ending, now.Add(-notesHeld)))
 		}},
 		{"counts of starts", oldest.LastStart != 0 && (oldest.FirstStart < first || oldest.LastStart > last), func() (int, error) {
-			return t.DB.DropStarts(ctx, first, last, tidyBatch)
+			return dropStarts(ctx, t.DB.DB, first, last, tidyBatch)
 		}},
 	} { // one that fails does not hold up the others
 		left, err := step.run(ctx)
@@ -146,7 +148,7 @@ func (s *tidyStep) run(ctx context.Context) (more bool, err error) {
 }
 
 func (t *Tidier) dropAudit(ctx context.Context, before job.Micros) (int, error) {
-	n, err := t.DB.DropAudit(ctx, before, tidyBatch)
+	n, err := audit.Drop(ctx, t.DB.DB, before, tidyBatch)
 	if sql.IsDenied(err) { // as it should be: then migrate removes them, and doctor says when it does not
 		t.denied, err = time.Now(), nil
 	}
@@ -174,4 +176,67 @@ func (t *Tidier) dropNotes(ctx context.Context, before job.Micros, overheld bool
 		return err
 	})
 	return removed, err
+}
+
+// dropStarts removes some of the counts that are older than a second, or later than another one: MySQL's clock was put
+// back since. It returns how many it removed.
+func dropStarts(ctx context.Context, db *sql.DB, before, behind int64, limit int) (removed int, err error) {
+	const query = `
+		DELETE FROM app_start
+		WHERE at < ? OR at > ?
+		LIMIT ?`
+	return removed, db.Tx(ctx, func(tx *sql.Tx) error {
+		n, err := tx.Exec("drop old starts", query, before, behind, limit)
+		removed = int(n)
+		return err
+	})
+}
+
+// oldest are the ages of what is removed by its age: when the oldest row of each kind was written, zero if there is none.
+type oldest struct {
+	Request job.Micros
+	Line    job.Micros // of the audit
+	Ending  job.Micros
+
+	FirstStart, LastStart int64 // the first and the last second in which starts of apps are counted
+}
+
+// readOldest reads one end of an index for each of its facts, and takes no lock.
+func readOldest(r sql.Reader) (o oldest, err error) {
+	const query = `
+		SELECT COALESCE((SELECT MIN(created) FROM request FORCE INDEX (created)), 0),
+			COALESCE((SELECT MIN(at) FROM audit FORCE INDEX (at)), 0),
+			COALESCE((SELECT at FROM ending FORCE INDEX (PRIMARY) ORDER BY id LIMIT 1), 0),
+			COALESCE((SELECT MIN(at) FROM app_start FORCE INDEX (at)), 0),
+			COALESCE((SELECT MAX(at) FROM app_start FORCE INDEX (at)), 0)`
+	scan := func(rows *sql.Rows) error {
+		return rows.Scan(&o.Request, &o.Line, &o.Ending, &o.FirstStart, &o.LastStart)
+	}
+	err = sql.Each(r, "look for old rows", scan, query)
+	return o, err
+}
+
+// dropRequests removes some requests that were made before an instant, with their keys and answers, and returns how many.
+// The runs and backfills that came of them stay.
+func dropRequests(ctx context.Context, db *sql.DB, before job.Micros, limit int) (int, error) {
+	const find = `
+		SELECT id
+		FROM request FORCE INDEX (created)
+		WHERE created < ?
+		ORDER BY created
+		LIMIT ?`
+	ids, err := sql.IDs(db.Reader(ctx), "find old requests", find, int64(before), limit)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	slices.Sort(ids)
+	list, args := sql.In(nil, ids)
+	query := `
+		DELETE r
+		FROM request r FORCE INDEX (PRIMARY)
+		WHERE r.id IN ` + list
+	return len(ids), db.Tx(ctx, func(tx *sql.Tx) error {
+		_, err := tx.Exec("drop old requests", query, args...)
+		return err
+	})
 }

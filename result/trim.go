@@ -82,7 +82,7 @@ func (r *Trimmer) Look(ctx context.Context) (more bool, err error) {
 	if err != nil || len(limits) == 0 {
 		return false, err
 	}
-	mine, _, err := r.DB.TakeChore(ctx, sql.ChoreOutput, r.Session.ID(), trimHold)
+	mine, _, err := takeChore(ctx, r.DB.DB, choreOutput, r.Session.ID(), trimHold)
 	if err != nil || !mine {
 		return false, err
 	}

@@ -314,7 +314,7 @@ func TestTrimOneNode(t *testing.T) {
 	id := r.job("shop", "{}")
 	r.wrote(id, 1000)
 	r.limit("shop", 500)
-	if mine, _, err := r.beside.TakeChore(t.Context(), sql.ChoreOutput, uuid.UUID{7}, time.Minute); err != nil || !mine {
+	if mine, _, err := takeChore(t.Context(), r.beside.DB, choreOutput, uuid.UUID{7}, time.Minute); err != nil || !mine {
 		t.Fatal(mine, err)
 	}
 	r.looks(r.trimmer())

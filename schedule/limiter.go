@@ -71,7 +71,7 @@ func (l *Limiter) look(ctx context.Context, now job.Micros) error {
 		l.forget()
 		return nil
 	}
-	limits, err := l.DB.Limits(ctx)
+	limits, err := trip.Limits(l.DB.Reader(ctx))
 	if err != nil {
 		return err
 	}
@@ -80,10 +80,10 @@ func (l *Limiter) look(ctx context.Context, now job.Micros) error {
 		return nil
 	}
 
-	if err := l.DB.TellStarts(ctx, l.Session.ID(), l.untold(limits, now)); err != nil {
+	if err := trip.TellStarts(ctx, l.DB, l.Session.ID(), l.untold(limits, now)); err != nil {
 		return err
 	}
-	others, err := l.DB.StartsBeside(ctx, appsLimited(limits), job.FirstOfMinute(now), l.Session.ID())
+	others, err := trip.StartsBeside(l.DB.Reader(ctx), appsLimited(limits), job.FirstOfMinute(now), l.Session.ID())
 	if err != nil {
 		return err
 	}

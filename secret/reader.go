@@ -35,8 +35,8 @@ type Reader struct {
 
 // known is a secret that was read a moment ago, sealed as it is in its row.
 type known struct {
-	row *sql.SecretRow // nil: there is none
-	at  time.Time      // when the look began
+	row *Row      // nil: there is none
+	at  time.Time // when the look began
 }
 
 // look is one look into the database, for all who wait for it.
@@ -45,7 +45,7 @@ type look struct {
 	began time.Time
 	over  chan struct{} // closed when the rest is known
 
-	rows map[job.AppSecret]*sql.SecretRow // those that exist
+	rows map[job.AppSecret]*Row // those that exist
 	err  error
 }
 
@@ -89,7 +89,7 @@ func wanted(app string, names []job.Secret) []job.AppSecret {
 
 // rows returns the rows that exist, in the order in which they are wanted. None of them is older than MaxAge was when the
 // caller asked, which is now.
-func (r *Reader) rows(ctx context.Context, names []job.AppSecret, now time.Time) ([]*sql.SecretRow, error) {
+func (r *Reader) rows(ctx context.Context, names []job.AppSecret, now time.Time) ([]*Row, error) {
 	r.mu.Lock()
 	found, unknown := r.recall(names, now)
 	if len(unknown) == 0 {
@@ -114,8 +114,8 @@ func (r *Reader) rows(ctx context.Context, names []job.AppSecret, now time.Time)
 	return inOrder(found, names), nil
 }
 
-func inOrder(found map[job.AppSecret]*sql.SecretRow, names []job.AppSecret) []*sql.SecretRow {
-	out := make([]*sql.SecretRow, 0, len(found))
+func inOrder(found map[job.AppSecret]*Row, names []job.AppSecret) []*Row {
+	out := make([]*Row, 0, len(found))
 	for _, name := range names {
 		if row := found[name]; row != nil {
 			out = append(out, row)
@@ -169,14 +169,14 @@ func (r *Reader) read(l *look) {
 		apps[n.App], names[n.Name] = true, true
 	}
 	delete(apps, "") // those of all apps are read anyway
-	read, err := r.DB.SealedSecrets(ctx, slices.Collect(maps.Keys(apps)), slices.Collect(maps.Keys(names)))
+	read, err := readSealed(r.DB.Reader(ctx), slices.Collect(maps.Keys(apps)), slices.Collect(maps.Keys(names)))
 	if sql.IsAway(err) {
 		err = &Away{err}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l.err = err; err == nil {
-		l.rows = make(map[job.AppSecret]*sql.SecretRow, len(read))
+		l.rows = make(map[job.AppSecret]*Row, len(read))
 		for i := range read {
 			l.rows[job.AppSecret{App: read[i].App, Name: read[i].Name}] = &read[i]
 		}
@@ -202,8 +202,8 @@ func (r *Reader) remember(l *look) {
 }
 
 // recall needs mu. It returns what is known, and which names are to be looked up.
-func (r *Reader) recall(names []job.AppSecret, now time.Time) (found map[job.AppSecret]*sql.SecretRow, unknown []job.AppSecret) {
-	found = map[job.AppSecret]*sql.SecretRow{}
+func (r *Reader) recall(names []job.AppSecret, now time.Time) (found map[job.AppSecret]*Row, unknown []job.AppSecret) {
+	found = map[job.AppSecret]*Row{}
 	for _, name := range names {
 		k, is := r.known[name]
 		switch {

@@ -7,8 +7,6 @@ import (
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/sql"
-
-	"github.com/go-sql-driver/mysql"
 )
 
 // TestSecretsRunAgain refuses each statement of each change of secrets once, as a deadlock does.
@@ -20,11 +18,7 @@ func TestSecretsRunAgain(t *testing.T) {
 	beside := openAt(t, dsn)
 	schema := faultproxy.NewSchema(t, beside.Raw())
 
-	cfg, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := faultproxy.New(t, cfg.Net, cfg.Addr)
+	proxy := faultproxy.Before(t, dsn)
 	db, err := sql.Open(proxy.DSN(faultproxy.StandStill(dsn, 1_800_000_000)), sql.DefaultTimeouts, 2)
 	if err != nil {
 		t.Fatal(err)

@@ -12,8 +12,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-
-	"go-crontab/sql"
 )
 
 // keyBytes is the length of a key.
@@ -155,12 +153,12 @@ func (r *Ring) Open(about, id string, sealed []byte) ([]byte, error) {
 func other(about string) []byte { return []byte("go-crontab other\x00" + about) }
 
 // about is what is authenticated with a value. Neither names nor apps can have a NUL byte in them.
-func about(s *sql.SecretRow) []byte {
+func about(s *Row) []byte {
 	return []byte("go-crontab secret\x00" + string(s.Name) + "\x00" + s.App + "\x00" + strconv.FormatInt(s.Version, 10))
 }
 
 // seal seals a value with the first key.
-func (r *Ring) seal(s *sql.SecretRow, value string) error {
+func (r *Ring) seal(s *Row, value string) error {
 	if r == nil {
 		return ErrNoKey
 	}
@@ -170,7 +168,7 @@ func (r *Ring) seal(s *sql.SecretRow, value string) error {
 }
 
 // open returns the value of a secret.
-func (r *Ring) open(s *sql.SecretRow) (string, error) {
+func (r *Ring) open(s *Row) (string, error) {
 	if r == nil {
 		return "", ErrNoKey
 	}

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"go-crontab/sql"
 )
 
 func ring(t testing.TB, keys ...string) *Ring {
@@ -59,7 +57,7 @@ func TestSeal(t *testing.T) {
 	t.Parallel()
 	a, b := NewKey(), NewKey()
 	one, both := ring(t, a), ring(t, b, a)
-	s := sql.SecretRow{Name: "pg", App: "shop", Version: 7}
+	s := Row{Name: "pg", App: "shop", Version: 7}
 	if err := one.seal(&s, "hunter2"); err != nil {
 		t.Fatal(err)
 	}
@@ -74,17 +72,17 @@ func TestSeal(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		ring   *Ring
-		change func(*sql.SecretRow)
+		change func(*Row)
 		want   string
 	}{
-		"no key":          {nil, func(*sql.SecretRow) {}, "no key for secrets"},
-		"another key":     {ring(t, b), func(*sql.SecretRow) {}, "this node has keys " + ring(t, b).IDs()[0]},
-		"another name":    {one, func(s *sql.SecretRow) { s.Name = "pg2" }, "damaged"},
-		"another app":     {one, func(s *sql.SecretRow) { s.App = "" }, "damaged"},
-		"another version": {one, func(s *sql.SecretRow) { s.Version++ }, "damaged"},
-		"a bit":           {one, func(s *sql.SecretRow) { s.Sealed[len(s.Sealed)/2] ^= 1 }, "damaged"},
-		"cut":             {one, func(s *sql.SecretRow) { s.Sealed = s.Sealed[:5] }, "damaged"},
-		"a false key id":  {both, func(s *sql.SecretRow) { s.Key = both.IDs()[0] }, "damaged"},
+		"no key":          {nil, func(*Row) {}, "no key for secrets"},
+		"another key":     {ring(t, b), func(*Row) {}, "this node has keys " + ring(t, b).IDs()[0]},
+		"another name":    {one, func(s *Row) { s.Name = "pg2" }, "damaged"},
+		"another app":     {one, func(s *Row) { s.App = "" }, "damaged"},
+		"another version": {one, func(s *Row) { s.Version++ }, "damaged"},
+		"a bit":           {one, func(s *Row) { s.Sealed[len(s.Sealed)/2] ^= 1 }, "damaged"},
+		"cut":             {one, func(s *Row) { s.Sealed = s.Sealed[:5] }, "damaged"},
+		"a false key id":  {both, func(s *Row) { s.Key = both.IDs()[0] }, "damaged"},
 	} {
 		row := s
 		row.Sealed = bytes.Clone(s.Sealed)

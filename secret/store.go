@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"go-crontab/alert"
 	"go-crontab/job"
 	"go-crontab/sql"
 )
@@ -48,13 +49,13 @@ const putTries = 3
 
 func (s *Store) put(ctx context.Context, n New) (isNew bool, err error) {
 	err = s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
-		row, err := tx.LockSecret(n.AppSecret)
+		row, err := lock(tx, n.AppSecret)
 		isNew = errors.Is(err, sql.ErrNotFound)
 		if err != nil && !isNew {
 			return nil, err
 		}
 		if isNew {
-			row = sql.SecretRow{Name: n.Name, App: n.App, Created: now}
+			row = Row{Name: n.Name, App: n.App, Created: now}
 		}
 		if err := job.CheckPrecondition(ctx, !isNew, 0); err != nil {
 			return nil, err
@@ -65,9 +66,9 @@ func (s *Store) put(ctx context.Context, n New) (isNew bool, err error) {
 			return nil, err
 		}
 		if !isNew {
-			return line(job.ActionUpdate, &row), tx.UpdateSecret(&row)
+			return line(job.ActionUpdate, &row), update(tx, &row)
 		}
-		if err := tx.InsertSecret(&row); err != nil {
+		if err := insert(tx, &row); err != nil {
 			return nil, err
 		}
 		return line(job.ActionCreate, &row), nil
@@ -81,11 +82,11 @@ const someUsers = 5
 // Delete deletes a secret that no job uses. *job.InUse says which do; sql.ErrNotFound that there is none.
 func (s *Store) Delete(ctx context.Context, which job.AppSecret) error {
 	return s.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
-		row, err := tx.LockSecret(which)
+		row, err := lock(tx, which)
 		if err != nil {
 			return nil, err
 		}
-		users, err := tx.SecretUsers(which, someUsers)
+		users, err := users(tx, which, someUsers)
 		if err != nil {
 			return nil, err
 		}
@@ -101,14 +102,14 @@ func (s *Store) Delete(ctx context.Context, which job.AppSecret) error {
 				return nil, &job.InUse{Kind: "secret", Name: string(which.Name), By: channels}
 			}
 		}
-		return line(job.ActionDelete, &row), tx.DeleteSecret(row.ID)
+		return line(job.ActionDelete, &row), remove(tx, row.ID)
 	})
 }
 
 // channelsWith lists the channels of alerts that name a secret, whose row the caller has locked: none begins to name it
 // meanwhile.
 func channelsWith(tx *sql.Tx, name job.Secret) (out []job.Name, err error) {
-	rows, err := tx.AllAlerts(sql.AlertChannels)
+	rows, err := alert.AllDefinitions(tx, alert.ChannelTable)
 	for _, row := range rows {
 		var c job.AlertChannel
 		_ = json.Unmarshal([]byte(row.Spec), &c) // one that cannot be read uses nothing
@@ -148,7 +149,7 @@ func (s *Store) Rotate(ctx context.Context) (Rotated, error) {
 		last := after
 		err := s.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
 			done, failed, last = nil, nil, after
-			rows, err := tx.LockSecretsNotUnder(out.Key, after, rotateAtOnce)
+			rows, err := lockNotUnder(tx, out.Key, after, rotateAtOnce)
 			if err != nil {
 				return nil, err
 			}
@@ -163,7 +164,7 @@ func (s *Store) Rotate(ctx context.Context) (Rotated, error) {
 				if err := s.Keys.seal(row, value); err != nil {
 					return nil, err
 				}
-				if err := tx.UpdateSecret(row); err != nil {
+				if err := update(tx, row); err != nil {
 					return nil, err
 				}
 				done = append(done, row.ID)
@@ -185,6 +186,6 @@ func (s *Store) Rotate(ctx context.Context) (Rotated, error) {
 }
 
 // line is what the audit says of a secret: that it was changed, and not to what.
-func line(action job.Action, s *sql.SecretRow) *job.Entry {
+func line(action job.Action, s *Row) *job.Entry {
 	return &job.Entry{Action: action, Kind: job.KindSecret, Ref: s.ID, App: s.App, Name: string(s.Name)}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/audit"
 	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -92,7 +93,7 @@ func TestStore(t *testing.T) {
 	if got, err := read(t, s, "alpha", "pg"); err != nil || got != "of alpha" {
 		t.Errorf("got %.20q, %v", got, err)
 	}
-	page, err := s.DB.Audit(ctx, sql.AuditFilter{Kind: job.KindSecret, Limit: 100})
+	page, err := audit.List(s.DB.Reader(ctx), audit.Filter{Kind: job.KindSecret, Limit: 100})
 	var said []string
 	for _, l := range page.Lines {
 		said = append(said, fmt.Sprintf("%s %s %s %s %q %q %q", l.Who, l.Action, l.Name, l.App, l.Reason, l.Was, l.Became))

@@ -33,7 +33,7 @@ func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.
 			if there, err = tx.LockSession(id); err != nil || !there {
 				return err
 			}
-			if _, err := tx.AuditSession(id, by, job.ActionReap, "its process died and its guard killed its commands"); err != nil {
+			if _, err := auditSession(tx, id, by, job.ActionReap, "its process died and its guard killed its commands"); err != nil {
 				return err
 			}
 			if err := trip.EndLife(tx, id); err != nil {
@@ -55,4 +55,18 @@ func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.
 		case <-time.After(buryPause): // unknown, too: the row is locked again, whoever is still writing it
 		}
 	}
+}
+
+// auditSession writes that a session is gone, with what its row says, which is about to be deleted. It tells whether there
+// is such a row.
+func auditSession(tx *sql.Tx, id uuid.UUID, by job.Actor, action job.Action, reason string) (bool, error) {
+	n, err := tx.Exec("audit session", "INSERT INTO audit (at, who, origin, action, kind, name, reason, was)"+
+		" SELECT "+sql.Clock+", ?, ?, ?, ?, node, ?, JSON_OBJECT('session', ?, 'started', "+rfc3339("started")+", 'last_beat', "+rfc3339("beat_at")+") FROM session WHERE id = ?",
+		sql.Cut(by.Who, 128), sql.Cut(by.Origin, 64), action, job.KindSession, sql.Cut(reason, 512), id.String(), id[:])
+	return n > 0, err
+}
+
+// rfc3339 shows an instant of a column as text, in UTC.
+func rfc3339(column string) string {
+	return "DATE_FORMAT(TIMESTAMPADD(MICROSECOND, " + column + ", '1970-01-01'), '%Y-%m-%dT%H:%i:%s.%fZ')"
 }

@@ -93,7 +93,7 @@ func Register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 	}
 }
 
-// vigil is what who wants to join has seen of the sessions that are there, see sql.JoinExpiry.
+// vigil is what who wants to join has seen of the sessions that are there, see sql.Tx.JoinExpiry.
 type vigil map[uuid.UUID]sighting
 
 // silent is for how long a session showed the same beat before the look that began at mono; none at the first.
@@ -121,13 +121,13 @@ func register(ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Ident
 		if err := namesakes.check(tx, me.Node, t); err != nil {
 			return err
 		}
-		switch node, err := tx.LockNode(me.Node); {
+		switch node, err := trip.LockNode(tx, me.Node); {
 		case err == nil:
 			s.cordoned.Store(int64(node.Since)) // or it would take work until its first look
 		case !errors.Is(err, sql.ErrNotFound):
 			return err
 		}
-		if err := tx.JoinZones(s.id, me.Zones); err != nil {
+		if err := joinZones(tx, s.id, me.Zones); err != nil {
 			return err
 		}
 		s.number, err = trip.NewLife(tx, s.id, me.Node)
@@ -282,7 +282,7 @@ func (s *Session) End(ctx context.Context, db *sql.DB) error {
 		if s.Lost() {
 			action, reason = job.ActionFence, context.Cause(s.ctx).Error()+": what it executed was killed"
 		}
-		told, err := tx.AuditSession(s.id, s.itself(), action, reason)
+		told, err := auditSession(tx, s.id, s.itself(), action, reason)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
 )
 
 // zoneFolders are where package time looks for the time zone data of the machine.
@@ -39,4 +43,18 @@ func firstLine(path string) string {
 	lines := bufio.NewScanner(f)
 	lines.Scan()
 	return strings.TrimSpace(lines.Text())
+}
+
+// The setting zones says what time zone data all jobs are planned by: its fingerprint, see job.ZoneData, or, from when a node joined
+// with other data until all nodes have the same and all jobs were looked at, "?" and the session of the last such node.
+
+// joinZones notes that a session begins whose node computes with some data, if that is not what all jobs are planned by: from now on
+// they may be planned by this one. It belongs into the transaction that inserts the session.
+func joinZones(tx *sql.Tx, session uuid.UUID, zones string) error {
+	if zones == "" {
+		return nil
+	}
+	_, err := tx.Exec("note time zone data", "INSERT INTO setting (name, value) VALUES ('zones', ?) ON DUPLICATE KEY UPDATE value = IF(value = ?, value, VALUES(value))",
+		"?"+session.String(), zones)
+	return err
 }

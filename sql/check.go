@@ -163,7 +163,7 @@ func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat in
 			waiting++
 		}
 		return nil
-	}, "SELECT id, beat, LEAST(ABS("+now+" - GREATEST(beat_at, 0)), 1000000000000000) FROM session") // a hand may have written any number
+	}, "SELECT id, beat, LEAST(ABS("+Clock+" - GREATEST(beat_at, 0)), 1000000000000000) FROM session") // a hand may have written any number
 	switch {
 	case err != nil:
 		return err
@@ -174,7 +174,7 @@ func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat in
 	case waiting > 0:
 		return fmt.Errorf("its session expiry is %s, that of the cluster is %s; waiting for %s, to see whether any of the %d nodes of its last sessions lives", expiry, theirs, theirs, waiting)
 	}
-	_, err = tx.exec("write session expiry", "INSERT INTO setting (name, value) VALUES ('session_expiry_ms', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)",
+	_, err = tx.Exec("write session expiry", "INSERT INTO setting (name, value) VALUES ('session_expiry_ms', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)",
 		strconv.FormatInt(expiry.Milliseconds(), 10))
 	return err
 }

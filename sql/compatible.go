@@ -33,7 +33,7 @@ func (db *DB) compatibleSince(ctx context.Context) (since int64, err error) {
 // cannot join a schema that is still theirs, and the next migrate goes on. It comes after them for a schema that is new.
 func (db *DB) setCompatible(ctx context.Context, since int64) error {
 	return db.Tx(ctx, func(tx *Tx) error {
-		_, err := tx.exec("write since when the schema is compatible", "INSERT INTO setting (name, value) VALUES ('compatible_since', ?)"+
+		_, err := tx.Exec("write since when the schema is compatible", "INSERT INTO setting (name, value) VALUES ('compatible_since', ?)"+
 			" ON DUPLICATE KEY UPDATE value = IF(CAST(value AS SIGNED) < ?, VALUES(value), value)", strconv.FormatInt(since, 10), since)
 		return err
 	})
@@ -57,7 +57,7 @@ func (db *DB) mayMigrate(ctx context.Context, from, since int64) error {
 		return err
 	}
 	var n int
-	err = db.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM session WHERE beat_at > "+now+" - ?", expiry.Microseconds()).Scan(&n)
+	err = db.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM session WHERE beat_at > "+Clock+" - ?", expiry.Microseconds()).Scan(&n)
 	if err != nil {
 		return fmt.Errorf("look for nodes: %w", err)
 	}

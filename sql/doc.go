@@ -1,5 +1,10 @@
-// Package sql is the only one that talks to MySQL. It holds the connection, what each error means, migrations, and the
-// statements about everything but runs and jobs. What moves runs is in package trip, what people ask of them in package read.
+// Package sql is the only one that talks to MySQL. It holds what every statement needs: the connection, transactions, what
+// each error means, migrations and checks of the schema, locks, sessions, settings, and lines of the audit.
+//
+// The statements themselves stand beside their users, as functions that take a [Reader] or a [Tx]. A statement of one
+// feature is in the package of that feature: alert, audit, auth, secret, doctor, schedule/edit, result. What several
+// packages need is in package trip if it moves runs or locks rows that changes of jobs rest on, and in package read if it
+// answers a question.
 //
 // # Every write ends applied, refused or unknown
 //

@@ -57,9 +57,6 @@ func retryable(err error) bool {
 // notReady is what a Galera server answers to all but SET and SHOW while it does not belong to the majority.
 const notReady = 1047
 
-// isDuplicate tells whether a unique key refused the row.
-func isDuplicate(err error) bool { return number(err) == 1062 }
-
 // commitError says what an error of COMMIT means. Only the server's own word that it rolled back means
 // refused; a lost link, a timeout or any other number leaves it open.
 //
@@ -105,7 +102,7 @@ func BlamesRows(err error) bool {
 func IsLockWait(err error) bool { return number(err) == 1205 && !IsUnknown(err) }
 
 // IsDuplicate tells whether a unique key refused a row: it is there already.
-func IsDuplicate(err error) bool { return isDuplicate(err) }
+func IsDuplicate(err error) bool { return number(err) == 1062 }
 
 // IsAway tells whether an error means that MySQL was out of reach or too busy: the same may work in a moment.
 //
@@ -139,8 +136,8 @@ func canceled(ctx context.Context) error {
 	return nil
 }
 
-// first is the first of what was found, or ErrNotFound.
-func first[T any](found []T, err error) (T, error) {
+// First is the first of what was found, or ErrNotFound.
+func First[T any](found []T, err error) (T, error) {
 	if err == nil && len(found) == 0 {
 		err = ErrNotFound
 	}

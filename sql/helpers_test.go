@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
 
 	"go-crontab/internal/faultproxy"
@@ -56,11 +55,7 @@ func open(t testing.TB, dsn string, timeouts Timeouts, size int) *DB {
 // behind makes a pool whose connections lead through a fault proxy.
 func (f *fixture) behind(size int) (*DB, *faultproxy.Proxy) {
 	f.Helper()
-	cfg, err := mysql.ParseDSN(f.dsn)
-	if err != nil {
-		f.Fatal(err)
-	}
-	p := faultproxy.New(f.T, cfg.Net, cfg.Addr)
+	p := faultproxy.Before(f.T, f.dsn)
 	return open(f.T, p.DSN(f.dsn), DefaultTimeouts, size), p
 }
 
@@ -146,23 +141,4 @@ func background(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// handlerReads counts the rows that the only connection of db has read so far, looks that found none included.
-func handlerReads(t testing.TB, db *DB) (n int64) {
-	t.Helper()
-	rows, err := db.Raw().Query("SHOW SESSION STATUS LIKE 'Handler_read%'")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		var v int64
-		if err := rows.Scan(&name, &v); err != nil {
-			t.Fatal(err)
-		}
-		n += v
-	}
-	return n
 }

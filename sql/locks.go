@@ -22,19 +22,19 @@ func (tx *Tx) TakeLocks(ids []LockID) error {
 		return nil
 	}
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
-	list, args := in(nil, ids)
-	n, err := tx.exec("take locks", "UPDATE locks FORCE INDEX (PRIMARY) SET "+next("n")+" WHERE id IN "+list, args...)
+	list, args := In(nil, ids)
+	n, err := tx.Exec("take locks", "UPDATE locks FORCE INDEX (PRIMARY) SET "+Next("n")+" WHERE id IN "+list, args...)
 	if err == nil && n != int64(len(ids)) {
 		err = fmt.Errorf("take locks: %d of the %d rows exist in table locks; run: go-crontab migrate", n, len(ids))
 	}
 	return err
 }
 
-// next counts a column up. Behind the highest number, which only a hand can have written there, it begins anew: a statement
+// Next is SQL that counts a column up. Behind the highest number, which only a hand can have written there, it begins anew: a statement
 // that fails would stop whoever needs that row, for all jobs.
-func next(column string) string {
+func Next(column string) string {
 	return column + " = IF(" + column + " < 9223372036854775807, " + column + " + 1, 0)"
 }
 
-// added is a sum to which something is added. What a hand wrote there leaves room for that.
-func added(column string) string { return column + " = LEAST(" + column + ", 4611686018427387904) + ?" }
+// Added is SQL that adds an argument to a column. What a hand wrote there leaves room for that.
+func Added(column string) string { return column + " = LEAST(" + column + ", 4611686018427387904) + ?" }

@@ -88,7 +88,7 @@ func (db *DB) restoreLocks(ctx context.Context) error {
 	return db.Tx(ctx, func(tx *Tx) error {
 		for id, name := range locksThere {
 			const query = "INSERT INTO locks (id, name) VALUES (?, ?) ON DUPLICATE KEY UPDATE name = VALUES(name)"
-			if _, err := tx.exec("restore lock rows", query, int(id), name); err != nil {
+			if _, err := tx.Exec("restore lock rows", query, int(id), name); err != nil {
 				return err
 			}
 		}

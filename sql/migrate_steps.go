@@ -91,7 +91,7 @@ func (m *migration) run(ctx context.Context, db *stdsql.DB) error {
 		return err
 	}
 	from, unsure := 0, false
-	err = c.QueryRowContext(ctx, "SELECT done, unsure FROM "+stepTable+" WHERE version_id = ?", m.version).Scan(&from, (*flag)(&unsure))
+	err = c.QueryRowContext(ctx, "SELECT done, unsure FROM "+stepTable+" WHERE version_id = ?", m.version).Scan(&from, (*Flag)(&unsure))
 	if err != nil && !noRows(err) {
 		return err
 	}

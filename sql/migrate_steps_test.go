@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
 	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/testdb"
 )
@@ -38,11 +36,7 @@ func TestStatementsOfMigrations(t *testing.T) {
 func emptySchema(t *testing.T) (f *fixture, db *DB, proxy *faultproxy.Proxy) {
 	t.Helper()
 	dsn := testdb.DSN(t)
-	cfg, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy = faultproxy.New(t, cfg.Net, cfg.Addr)
+	proxy = faultproxy.Before(t, dsn)
 	return &fixture{t, dsn, open(t, dsn, MigrateTimeouts, 2)}, open(t, proxy.DSN(dsn), MigrateTimeouts, 2), proxy
 }
 

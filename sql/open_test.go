@@ -137,7 +137,7 @@ func TestBehindAnAlter(t *testing.T) {
 	for range size {
 		readers.Go(func() {
 			for end := time.Now().Add(8 * time.Second); time.Now().Before(end); {
-				_, err := db.ids(t.Context(), "read a job", "SELECT id FROM job WHERE id = 1")
+				_, err := IDs(db.Reader(t.Context()), "read a job", "SELECT id FROM job WHERE id = 1")
 				all.Add(1)
 				if IsLockWait(err) {
 					gaveUp.Add(1)
@@ -162,7 +162,7 @@ func TestBehindAnAlter(t *testing.T) {
 	if err := <-altered; err != nil {
 		t.Error(err)
 	}
-	if found, err := db.ids(t.Context(), "read a job", "SELECT id FROM job WHERE id = 1"); err != nil || len(found) != 0 {
+	if found, err := IDs(db.Reader(t.Context()), "read a job", "SELECT id FROM job WHERE id = 1"); err != nil || len(found) != 0 {
 		t.Errorf("behind it: got %v, %v; want that there is no such job", found, err)
 	}
 }

@@ -3,26 +3,14 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
-
-	"go-crontab/job"
 )
 
-// Rows is one result while it is read. Only packages under sql/ scan rows.
+// Rows is one result while it is read. Its name keeps database/sql out of other packages.
 type Rows = stdsql.Rows
 
 // Reader reads rows, inside a transaction (Tx) or outside any (DB.Reader).
 type Reader interface {
 	read(what string, scan func(*Rows) error, query string, args []any) error
-}
-
-// Exec runs one statement of the transaction and returns how many rows it matched. What names the statement in errors.
-func (tx *Tx) Exec(what, query string, args ...any) (int64, error) {
-	return tx.exec(what, query, args...)
-}
-
-// Insert is Exec for a row that MySQL numbers. It returns the number.
-func (tx *Tx) Insert(what, query string, args ...any) (id int64, err error) {
-	return tx.insert(what, query, args...)
 }
 
 func (tx *Tx) read(what string, scan func(*Rows) error, query string, args []any) error {
@@ -55,15 +43,17 @@ func Select[T any](r Reader, what string, scan func(*Rows) (T, error), query str
 	return out, nil
 }
 
-// CalendarsNamed reads those of some calendars that exist.
-func CalendarsNamed(r Reader, names []string) ([]*job.Calendar, error) {
-	read := func(what string, scan func(*Rows) error, query string, args ...any) error {
-		return r.read(what, scan, query, args)
-	}
-	found, err := calendarsNamed(read, names)
-	if err != nil {
-		return nil, err
-	}
-	out, _ := pick(found, names) // one that cannot be read is as one that does not exist
-	return out, nil
+// Each passes the rows of a query to scan, one at a time.
+func Each(r Reader, what string, scan func(*Rows) error, query string, args ...any) error {
+	return r.read(what, scan, query, args)
+}
+
+// IDs reads the one column of a query.
+func IDs(r Reader, what, query string, args ...any) ([]int64, error) {
+	return Select(r, what, scanID, query, args...)
+}
+
+func scanID(rows *Rows) (id int64, err error) {
+	err = rows.Scan(&id)
+	return id, err
 }

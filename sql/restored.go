@@ -104,34 +104,34 @@ const livesSkipped = 10_000
 func (db *DB) AcceptRestore(ctx context.Context) error {
 	const length = len("00000000-0000-0000-0000-000000000000 ")*epochsKept - 1
 	return db.Tx(ctx, func(tx *Tx) error {
-		if _, err := tx.exec("draw epoch", "INSERT INTO setting (name, value) VALUES ('epoch', ?) ON DUPLICATE KEY UPDATE value = LEFT(CONCAT(VALUES(value), ' ', value), ?)", uuid.NewString(), length); err != nil {
+		if _, err := tx.Exec("draw epoch", "INSERT INTO setting (name, value) VALUES ('epoch', ?) ON DUPLICATE KEY UPDATE value = LEFT(CONCAT(VALUES(value), ' ', value), ?)", uuid.NewString(), length); err != nil {
 			return err
 		}
-		var at job.Micros
-		if err := tx.query("read clock", func(rows *stdsql.Rows) error { return rows.Scan(&at) }, "SELECT "+now); err != nil {
+		at, err := tx.Now()
+		if err != nil {
 			return err
 		}
 		const note = `
 			REPLACE INTO stop (kind, since, until, who, reason)
 			VALUES ('restored', ?, ?, 'migrate', ?)`
-		if _, err := tx.exec("note a restore", note, int64(at), int64(at), RestoredReason); err != nil {
+		if _, err := tx.Exec("note a restore", note, int64(at), int64(at), RestoredReason); err != nil {
 			return err
 		}
 		const pause = `
 			INSERT INTO stop (kind, since, who, reason)
 			VALUES ('cluster', ?, 'migrate', ?)
 			ON DUPLICATE KEY UPDATE until = 0, reason = VALUES(reason)`
-		if _, err := tx.exec("pause the restored cluster", pause, int64(at), RestoredReason); err != nil {
+		if _, err := tx.Exec("pause the restored cluster", pause, int64(at), RestoredReason); err != nil {
 			return err
 		}
 		const skip = `
 			INSERT INTO life (id, session, node, started, gone)
 			SELECT COALESCE(MAX(id), 0) + ?, ?, 'migrate', ?, ? FROM life`
 		restored := uuid.New()
-		if _, err := tx.exec("skip numbers of sessions", skip, livesSkipped, restored[:], int64(at), int64(at)); err != nil {
+		if _, err := tx.Exec("skip numbers of sessions", skip, livesSkipped, restored[:], int64(at), int64(at)); err != nil {
 			return err
 		}
-		_, err := tx.InsertAudit(&job.Entry{Actor: job.Actor{Who: "migrate", Origin: "program"}, At: at, Action: job.ActionPause, Kind: job.KindCluster, Reason: RestoredReason})
+		_, err = tx.InsertAudit(&job.Entry{Actor: job.Actor{Who: "migrate", Origin: "program"}, At: at, Action: job.ActionPause, Kind: job.KindCluster, Reason: RestoredReason})
 		return err
 	})
 }

@@ -13,9 +13,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// now is MySQL's clock in microseconds. It is the instant at which its statement began, also when the statement
+// Clock is SQL for MySQL's clock in microseconds. It is the instant at which its statement began, also when the statement
 // then waited for a lock: beats look older than they are, which is the safe side.
-const now = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)"
+const Clock = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)"
+
+// Now is MySQL's clock.
+func (tx *Tx) Now() (at job.Micros, err error) {
+	err = tx.query("read clock", func(rows *stdsql.Rows) error { return rows.Scan(&at) }, "SELECT "+Clock)
+	return at, err
+}
 
 // SessionRow is one life of one node process.
 type SessionRow struct {
@@ -54,7 +60,7 @@ func scanSession(rows *stdsql.Rows) (SessionRow, error) {
 		labels, handlers []byte
 		cordoned         stdsql.NullInt64
 	)
-	err := rows.Scan(&s.ID, &s.Node, &s.Address, &s.PID, &s.Version, &s.Started, &s.Beat, &s.BeatAt, (*flag)(&s.Draining), &s.Prepared, &s.Executing, &s.Slots, &s.Offset,
+	err := rows.Scan(&s.ID, &s.Node, &s.Address, &s.PID, &s.Version, &s.Started, &s.Beat, &s.BeatAt, (*Flag)(&s.Draining), &s.Prepared, &s.Executing, &s.Slots, &s.Offset,
 		&labels, &handlers, &s.CordonSeen, &cordoned, &s.Zones, &s.ZonesFrom)
 	s.Cordoned = job.Micros(cordoned.Int64)
 	// What a hand wrote there and cannot be read counts as none: the session is to be seen all the same.
@@ -73,9 +79,9 @@ func (tx *Tx) InsertSession(s SessionRow) error {
 	if err != nil {
 		return fmt.Errorf("insert session: %w", err)
 	}
-	_, err = tx.exec("insert session", "INSERT INTO session (id, node, address, pid, version, slots, labels, handlers, zones, zones_from, started, beat_at)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "+now+", "+now+")", s.ID[:], s.Node, s.Address, s.PID, s.Version, s.Slots, string(labels), string(handlers),
-		s.Zones, cut(s.ZonesFrom, 64))
+	_, err = tx.Exec("insert session", "INSERT INTO session (id, node, address, pid, version, slots, labels, handlers, zones, zones_from, started, beat_at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "+Clock+", "+Clock+")", s.ID[:], s.Node, s.Address, s.PID, s.Version, s.Slots, string(labels), string(handlers),
+		s.Zones, Cut(s.ZonesFrom, 64))
 	return err
 }
 
@@ -103,13 +109,13 @@ func (tx *Tx) SessionsOf(node string) ([]Namesake, error) {
 	// Somebody may have written any number into beat_at by hand.
 	const statement = `
 		SELECT id, node, address, pid, beat, draining,
-		       LEAST(GREATEST(` + now + ` - GREATEST(beat_at, 0), 0), 1000000000000000)
+		       LEAST(GREATEST(` + Clock + ` - GREATEST(beat_at, 0), 0), 1000000000000000)
 		FROM session
 		WHERE node = ?`
 	var out []Namesake
 	err := tx.query("look for the node's name", func(rows *stdsql.Rows) error {
 		var n Namesake
-		err := rows.Scan(&n.ID, &n.Node, &n.Address, &n.PID, &n.Beat, (*flag)(&n.Draining), &n.Age)
+		err := rows.Scan(&n.ID, &n.Node, &n.Address, &n.PID, &n.Beat, (*Flag)(&n.Draining), &n.Age)
 		n.Age *= time.Microsecond
 		out = append(out, n)
 		return err
@@ -119,25 +125,19 @@ func (tx *Tx) SessionsOf(node string) ([]Namesake, error) {
 
 // DeleteSession buries a session whose beat is still the one that was seen. It tells whether it did.
 func (tx *Tx) DeleteSession(id uuid.UUID, beat int64) (bool, error) {
-	n, err := tx.exec("delete session", "DELETE FROM session WHERE id = ? AND beat = ?", id[:], beat)
+	n, err := tx.Exec("delete session", "DELETE FROM session WHERE id = ? AND beat = ?", id[:], beat)
 	return n == 1, err
 }
 
 // EndSession deletes a session's own row.
 func (tx *Tx) EndSession(id uuid.UUID) error {
-	_, err := tx.exec("end session", "DELETE FROM session WHERE id = ?", id[:])
+	_, err := tx.Exec("end session", "DELETE FROM session WHERE id = ?", id[:])
 	return err
 }
 
 // Sessions lists all sessions by id, and MySQL's clock at that reading.
 func (db *DB) Sessions(ctx context.Context) ([]SessionRow, error) {
-	var out []SessionRow
-	err := db.query(ctx, "list sessions", func(rows *stdsql.Rows) error {
-		s, err := scanSession(rows)
-		out = append(out, s)
-		return err
-	}, "SELECT "+sessionColumns+" FROM session s LEFT JOIN node n ON n.name = s.node ORDER BY s.id")
-	return out, err
+	return Select(db.Reader(ctx), "list sessions", scanSession, "SELECT "+sessionColumns+" FROM session s LEFT JOIN node n ON n.name = s.node ORDER BY s.id")
 }
 
 // Vitals is what a beat tells about its node.
@@ -165,7 +165,7 @@ func OpenPulse(dsn string, t Timeouts) (*Pulse, error) {
 // session. An error means nothing: the beat may have arrived.
 func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) {
 	failpoint.Here("before", "beat")
-	r, err := p.db.db.ExecContext(ctx, "UPDATE session SET "+next("beat")+", beat_at = "+now+", prepared = ?, executing = ?, draining = ?, cordon_seen = ?, clock_offset = ? WHERE id = ?",
+	r, err := p.db.db.ExecContext(ctx, "UPDATE session SET "+Next("beat")+", beat_at = "+Clock+", prepared = ?, executing = ?, draining = ?, cordon_seen = ?, clock_offset = ? WHERE id = ?",
 		v.Prepared, v.Executing, v.Draining, int64(v.CordonSeen), v.Offset.Microseconds(), id[:])
 	if p.db.meter.sent(err) != nil {
 		return false, fmt.Errorf("beat: %w", err)
@@ -177,7 +177,7 @@ func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) 
 
 // Clock reads MySQL's clock. Sent and received instants around the call bound how far the reading may be off.
 func (p *Pulse) Clock(ctx context.Context) (at job.Micros, err error) {
-	err = p.db.db.QueryRowContext(ctx, "SELECT "+now).Scan(&at)
+	err = p.db.db.QueryRowContext(ctx, "SELECT "+Clock).Scan(&at)
 	if p.db.meter.sent(err) != nil {
 		return 0, fmt.Errorf("read clock: %w", err)
 	}

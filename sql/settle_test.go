@@ -63,7 +63,7 @@ func TestSettledTwice(t *testing.T) {
 	ran, settled := 0, 0
 	err := db.TxSettled(t.Context(), func(tx *Tx) error {
 		ran++
-		_, err := tx.exec("write", "INSERT INTO setting (name, value) VALUES ('tried', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)", ran)
+		_, err := tx.Exec("write", "INSERT INTO setting (name, value) VALUES ('tried', ?) ON DUPLICATE KEY UPDATE value = VALUES(value)", ran)
 		return err
 	}, func(tx *Tx) (bool, error) {
 		settled++

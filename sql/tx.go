@@ -3,10 +3,8 @@ package sql
 import (
 	"context"
 	stdsql "database/sql"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -72,8 +70,8 @@ func (db *DB) once(ctx context.Context, fn func(tx *Tx) error) error {
 	return nil
 }
 
-// exec runs one statement and returns the rows it matched.
-func (tx *Tx) exec(what, query string, args ...any) (int64, error) {
+// Exec runs one statement and returns how many rows it matched. What names the statement in errors.
+func (tx *Tx) Exec(what, query string, args ...any) (int64, error) {
 	tx.trail.Before(what)
 	r, err := tx.tx.ExecContext(tx.ctx, query, args...)
 	if tx.meter.sent(err) != nil {
@@ -82,8 +80,8 @@ func (tx *Tx) exec(what, query string, args ...any) (int64, error) {
 	return r.RowsAffected()
 }
 
-// insert is exec for a row that MySQL gives an id, which it returns.
-func (tx *Tx) insert(what, query string, args ...any) (id int64, err error) {
+// Insert is Exec for a row that MySQL gives an id, which it returns.
+func (tx *Tx) Insert(what, query string, args ...any) (id int64, err error) {
 	tx.trail.Before(what)
 	r, err := tx.tx.ExecContext(tx.ctx, query, args...)
 	if tx.meter.sent(err) != nil {
@@ -119,65 +117,16 @@ func readAll(what string, rows *stdsql.Rows, err error, scan func(*stdsql.Rows) 
 	return nil
 }
 
-// in writes the placeholders of an IN list and appends its values to args.
-func in[T any](args []any, values []T) (string, []any) {
+// In writes the placeholders of an IN list and appends its values to args.
+func In[T any](args []any, values []T) (string, []any) {
 	for _, v := range values {
 		args = append(args, v)
 	}
 	return "(?" + strings.Repeat(",?", len(values)-1) + ")", args
 }
 
-const maxLanes = 4
-
-const (
-	// idsAtOnce bounds an IN list of rows that are locked: MariaDB makes a subquery of one with 1,000 values, and then looks for
-	// the rows in another way.
-	idsAtOnce = 800
-	// idsInAll bounds how many such lists one statement has, see oneOf: as many as there are lanes.
-	idsInAll = maxLanes * idsAtOnce
-)
-
-// values writes the placeholders of n rows of k columns each.
-func values(n, k int) string {
+// Values writes the placeholders of n rows of k columns each.
+func Values(n, k int) string {
 	row := "(?" + strings.Repeat(",?", k-1) + ")"
 	return row + strings.Repeat(","+row, n-1)
-}
-
-// eachOf goes through a list of numbers, given as numbers(…), and for each to the rows that are found by it: n.id. "IN (…)"
-// says the same, but is safe with unique keys only: when told to use an index, MySQL does not look into it to
-// see how few rows a list is about. It asks the statistics, and while these still say that the table was empty, it reads
-// and locks all of it.
-const eachOf = "JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) n STRAIGHT_JOIN "
-
-// remove deletes the rows of a table that have one of some numbers as their key, and returns how many. "IN (…)" would read all of a
-// table that is not much longer than the list, whatever index it is told, and wait for rows of others.
-func (tx *Tx) remove(what, table, key string, list []int64) (removed int64, err error) {
-	for part := range slices.Chunk(slices.Sorted(slices.Values(list)), idsInAll) {
-		n, err := tx.exec(what, "DELETE t FROM "+eachOf+table+" t FORCE INDEX (PRIMARY) ON t."+key+" = n.id", numbers(part))
-		if removed += n; err != nil {
-			return removed, err
-		}
-	}
-	return removed, nil
-}
-
-func numbers(list []int64) string {
-	b, _ := json.Marshal(list) // numbers cannot fail
-	return string(b)
-}
-
-// ids runs a query for a list of ids.
-func (db *DB) ids(ctx context.Context, what, query string, args ...any) ([]int64, error) {
-	var out []int64
-	err := db.query(ctx, what, idRows(&out), query, args...)
-	return out, err
-}
-
-func idRows(out *[]int64) func(*stdsql.Rows) error {
-	return func(rows *stdsql.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		*out = append(*out, id)
-		return err
-	}
 }

@@ -13,7 +13,7 @@ import (
 
 // put writes a setting, the smallest change there is.
 func put(tx *Tx, name, value string) error {
-	_, err := tx.exec("put", "INSERT INTO setting (name, value) VALUES (?, ?) ON DUPLICATE KEY UPDATE value = VALUES(value)", name, value)
+	_, err := tx.Exec("put", "INSERT INTO setting (name, value) VALUES (?, ?) ON DUPLICATE KEY UPDATE value = VALUES(value)", name, value)
 	return err
 }
 
@@ -116,7 +116,7 @@ func TestReadCommitted(t *testing.T) {
 			t.Errorf("at first: got %d runs, want none", n)
 		}
 		err := f.db.Tx(f.Context(), func(other *Tx) error {
-			if _, err := other.exec("insert", `
+			if _, err := other.Exec("insert", `
 				INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash)
 				VALUES (1, ?, 1, 1, 'schedule', 'idle', 0, 0, 1, 1)`, jobID); err != nil {
 				return err

@@ -53,6 +53,16 @@ func New(t testing.TB, network, address string) *Proxy {
 	return p
 }
 
+// Before is New for the server that a DSN of go-sql-driver/mysql names.
+func Before(t testing.TB, dsn string) *Proxy {
+	t.Helper()
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(t, config.Net, config.Addr)
+}
+
 // Start is New for callers who close the proxy themselves.
 func Start(network, address string) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"go-crontab/job"
-	"go-crontab/sql"
 	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
 )
@@ -77,7 +76,7 @@ type appliedGroup struct {
 
 type appliedCalendar struct {
 	*job.Calendar
-	was   sql.CalendarRow // zero: it is new
+	was   trip.CalendarRow // zero: it is new
 	isNew bool
 	same  bool
 }

@@ -7,15 +7,17 @@ import (
 	"fmt"
 	"slices"
 
+	"go-crontab/alert"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // appliedAlert is a channel or a rule of alerts.
 type appliedAlert struct {
 	name    string
-	text    string       // the definition as it is stored
-	was     sql.AlertRow // zero: it is new
+	text    string           // the definition as it is stored
+	was     alert.Definition // zero: it is new
 	changes []job.Change
 }
 
@@ -46,11 +48,11 @@ func (a *applying) lookAtAlerts(ctx context.Context) error {
 	if len(a.want.Channels)+len(a.want.Rules) == 0 {
 		return nil
 	}
-	channels, err := a.DB.AlertsNamed(ctx, sql.AlertChannels, a.channelNames())
+	channels, err := alert.DefinitionsNamed(a.DB.Reader(ctx), alert.ChannelTable, a.channelNames())
 	if err != nil {
 		return err
 	}
-	secrets, err := a.DB.SecretsThere(ctx, nil, a.channelSecrets())
+	secrets, err := trip.SecretsThere(a.DB.Reader(ctx), nil, a.channelSecrets())
 	if err != nil {
 		return err
 	}
@@ -59,7 +61,7 @@ func (a *applying) lookAtAlerts(ctx context.Context) error {
 	for i, r := range a.want.Rules {
 		names[i] = r.Name
 	}
-	rules, err := a.DB.AlertsNamed(ctx, sql.AlertRules, names)
+	rules, err := alert.DefinitionsNamed(a.DB.Reader(ctx), alert.RuleTable, names)
 	if err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func (a *applying) lookAtAlerts(ctx context.Context) error {
 }
 
 // lookAtAlert compares a definition with the one that stands, which is nil if there is none that can be read.
-func lookAtAlert[T any](name string, spec *T, rows map[string]sql.AlertRow) (o appliedAlert, old *T, err error) {
+func lookAtAlert[T any](name string, spec *T, rows map[string]alert.Definition) (o appliedAlert, old *T, err error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return o, nil, err
@@ -123,7 +125,7 @@ func (a *applying) channelSecrets() []job.Secret {
 }
 
 // checkAlerts returns what is wrong with channels and rules by what else there is, as Problems, or nil.
-func (a *applying) checkAlerts(channels map[string]sql.AlertRow, secrets map[job.AppSecret]bool) error {
+func (a *applying) checkAlerts(channels map[string]alert.Definition, secrets map[job.AppSecret]bool) error {
 	var p job.Problems
 	within := func(list string, i int, more job.Problems) {
 		for _, q := range more {
@@ -160,11 +162,11 @@ func (a *applying) writeAlerts(tx *sql.Tx, b batch) (lines []*job.Entry, err err
 	if len(a.channels)+len(a.rules) == 0 {
 		return nil, nil
 	}
-	secrets, err := tx.ShareSecrets(nil, a.channelSecrets())
+	secrets, err := trip.ShareSecrets(tx, nil, a.channelSecrets())
 	if err != nil {
 		return nil, err
 	}
-	channels, err := tx.LockAlerts(sql.AlertChannels, a.channelNames())
+	channels, err := alert.LockDefinitions(tx, alert.ChannelTable, a.channelNames())
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +174,7 @@ func (a *applying) writeAlerts(tx *sql.Tx, b batch) (lines []*job.Entry, err err
 		return nil, err
 	}
 
-	written, err := a.writeAlertsOf(tx, b, sql.AlertChannels, a.channels, channels)
+	written, err := a.writeAlertsOf(tx, b, alert.ChannelTable, a.channels, channels)
 	if err != nil {
 		return nil, err
 	}
@@ -180,17 +182,17 @@ func (a *applying) writeAlerts(tx *sql.Tx, b batch) (lines []*job.Entry, err err
 	for i := range a.rules {
 		names[i] = a.rules[i].name
 	}
-	rules, err := tx.LockAlerts(sql.AlertRules, names)
+	rules, err := alert.LockDefinitions(tx, alert.RuleTable, names)
 	if err != nil {
 		return nil, err
 	}
-	more, err := a.writeAlertsOf(tx, b, sql.AlertRules, a.rules, rules)
+	more, err := a.writeAlertsOf(tx, b, alert.RuleTable, a.rules, rules)
 	return append(written, more...), err
 }
 
 // writeAlertsOf writes what differs in one of the two tables, whose rows are locked.
 func (a *applying) writeAlertsOf(
-	tx *sql.Tx, b batch, t sql.AlertTable, list []appliedAlert, rows map[string]sql.AlertRow,
+	tx *sql.Tx, b batch, t alert.Table, list []appliedAlert, rows map[string]alert.Definition,
 ) (lines []*job.Entry, err error) {
 	made := false
 	for i := range list {
@@ -217,10 +219,10 @@ func (a *applying) writeAlertsOf(
 	}
 
 	field, most := "rules", job.MaxAlertRules
-	if t == sql.AlertChannels {
+	if t == alert.ChannelTable {
 		field, most = "channels", job.MaxAlertChannels
 	}
-	all, err := tx.AllAlerts(t)
+	all, err := alert.AllDefinitions(tx, t)
 	if err == nil && len(all) > most {
 		err = job.Problems{{Field: field, Message: fmt.Sprintf("there would be %d, and no more than %d are kept", len(all), most)}}
 	}
@@ -228,9 +230,9 @@ func (a *applying) writeAlertsOf(
 }
 
 // writeAlert writes a channel or a rule in place of its row, which is zero if it is new.
-func (a *applying) writeAlert(tx *sql.Tx, b batch, t sql.AlertTable, row sql.AlertRow, o *appliedAlert) (*job.Entry, error) {
+func (a *applying) writeAlert(tx *sql.Tx, b batch, t alert.Table, row alert.Definition, o *appliedAlert) (*job.Entry, error) {
 	kind := job.KindAlertRule
-	if t == sql.AlertChannels {
+	if t == alert.ChannelTable {
 		kind = job.KindAlertChannel
 	}
 	line := &job.Entry{Action: job.ActionUpdate, Kind: kind, Name: o.name, Was: row.Spec, Became: o.text}
@@ -238,10 +240,10 @@ func (a *applying) writeAlert(tx *sql.Tx, b batch, t sql.AlertTable, row sql.Ale
 
 	var err error
 	if row.ID != 0 {
-		err = tx.UpdateAlert(t, &row)
+		err = alert.UpdateDefinition(tx, t, &row)
 	} else {
 		row.Created, row.Updated, line.Action = a.now, a.now, job.ActionCreate
-		err = tx.InsertAlert(t, &row)
+		err = alert.InsertDefinition(tx, t, &row)
 	}
 	line.Ref = row.ID
 	return line, err

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"go-crontab/job"
-	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
 
@@ -30,7 +29,7 @@ func (a *applying) plan(ctx context.Context) error {
 	}
 
 	for _, c := range a.changedCalendars() {
-		users, err := trip.Referring(a.DB.Reader(ctx), sql.RefCalendar, c.Name())
+		users, err := trip.Referring(a.DB.Reader(ctx), trip.RefCalendar, c.Name())
 		if err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ func (a *applying) lookForSecrets(ctx context.Context) (map[job.AppSecret]bool, 
 		apps = append(apps, a.want.Jobs[i].App)
 	}
 	slices.Sort(apps)
-	return a.DB.SecretsThere(ctx, slices.Compact(apps), job.SecretNames(uses))
+	return trip.SecretsThere(a.DB.Reader(ctx), slices.Compact(apps), job.SecretNames(uses))
 }
 
 // adds is the change in the number of jobs of each app.
@@ -117,7 +117,7 @@ func (a *applying) lookAtLimits(ctx context.Context) error {
 	if !a.want.DryRun {
 		return nil // the transaction looks
 	}
-	limits, err := a.DB.Limits(ctx)
+	limits, err := trip.Limits(a.DB.Reader(ctx))
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (a *applying) lookAtCalendars(ctx context.Context) (map[string]*job.Calenda
 		names = append(names, w.Calendars...)
 	}
 	slices.Sort(names)
-	rows, err := a.DB.CalendarRows(ctx, slices.Compact(names))
+	rows, err := trip.CalendarRows(a.DB.Reader(ctx), slices.Compact(names))
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (o *appliedPause) tell() job.AppliedObject {
 // lookAtScopes finds out what is to be done about retention and pauses.
 func (a *applying) lookAtScopes(ctx context.Context) error {
 	if len(a.want.Retention) > 0 {
-		rules, err := a.DB.Retentions(ctx)
+		rules, err := trip.Retentions(a.DB.Reader(ctx))
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (a *applying) writePauses(tx *sql.Tx, b batch) (lines []*job.Entry, err err
 func (a *applying) writeRetention(tx *sql.Tx, b batch) (lines []*job.Entry, err error) {
 	for i := range a.retention {
 		o := &a.retention[i]
-		is, err := tx.LockRetention(o.app)
+		is, err := trip.LockRetention(tx, o.app)
 		switch {
 		case err != nil:
 			return nil, err
@@ -136,7 +136,7 @@ func (a *applying) writeRetention(tx *sql.Tx, b batch) (lines []*job.Entry, err 
 		case sameRetention(is, o.rule):
 			continue
 		}
-		if err := tx.PutRetention(o.app, o.rule, b.actor.Who, a.now); err != nil {
+		if err := trip.PutRetention(tx, o.app, o.rule, b.actor.Who, a.now); err != nil {
 			return nil, err
 		}
 		lines = append(lines, retentionLine(o.app, is, o.rule))

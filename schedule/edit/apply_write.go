@@ -52,8 +52,8 @@ func (a *applying) writeCalendars(tx *sql.Tx, b batch) (lines []*job.Entry, err 
 	for _, c := range a.calendars {
 		names = append(names, c.Name())
 	}
-	found, err := tx.NameCalendars(slices.Sorted(slices.Values(names)))
-	if err != nil && !errors.As(err, new(*sql.CalendarError)) {
+	found, err := nameCalendars(tx, slices.Sorted(slices.Values(names)))
+	if err != nil && !errors.As(err, new(*trip.CalendarError)) {
 		return nil, err
 	}
 	are := map[string]*job.Calendar{}
@@ -72,7 +72,7 @@ func (a *applying) writeCalendars(tx *sql.Tx, b batch) (lines []*job.Entry, err 
 		if err != nil {
 			return nil, err
 		}
-		users, err := trip.Referring(tx, sql.RefCalendar, c.Name())
+		users, err := trip.Referring(tx, trip.RefCalendar, c.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -85,10 +85,10 @@ func (a *applying) writeCalendars(tx *sql.Tx, b batch) (lines []*job.Entry, err 
 }
 
 func (a *applying) writeCalendar(tx *sql.Tx, c appliedCalendar) (*job.Entry, error) {
-	row, err := tx.LockCalendar(c.Name())
+	row, err := trip.LockCalendar(tx, c.Name())
 	switch {
 	case errors.Is(err, sql.ErrNotFound) && c.isNew:
-		id, err := tx.InsertCalendar(c.Calendar, a.now)
+		id, err := insertCalendar(tx, c.Calendar, a.now)
 		line := calendarLine(job.ActionCreate, id, c.Name())
 		line.Became = calendarText(c.Calendar)
 		return line, err
@@ -105,7 +105,7 @@ func (a *applying) writeCalendar(tx *sql.Tx, c appliedCalendar) (*job.Entry, err
 	if row.SpecErr == nil {
 		line.Was = calendarText(row.Calendar)
 	}
-	return line, tx.UpdateCalendar(&row, c.Calendar, max(a.now, row.Updated+1))
+	return line, updateCalendar(tx, &row, c.Calendar, max(a.now, row.Updated+1))
 }
 
 // writeGroups locks the groups that are wanted, in the order of their names, and writes those that differ.

@@ -48,7 +48,7 @@ func (e *Editor) PutCalendar(ctx context.Context, spec job.CalendarSpec, version
 
 // changesOf is a change for each job that names a calendar.
 func (e *Editor) changesOf(ctx context.Context, calendar string) ([]Change, error) {
-	jobs, err := trip.Referring(e.DB.Reader(ctx), sql.RefCalendar, calendar)
+	jobs, err := trip.Referring(e.DB.Reader(ctx), trip.RefCalendar, calendar)
 	changes := make([]Change, len(jobs))
 	for i, id := range jobs {
 		changes[i] = Change{Action: recalendar, ID: id}
@@ -58,7 +58,7 @@ func (e *Editor) changesOf(ctx context.Context, calendar string) ([]Change, erro
 
 // sameUsers looks once more which jobs name a calendar. The transaction has written its row, and so does whoever changes that.
 func sameUsers(tx *sql.Tx, calendar string, b batch) error {
-	users, err := trip.Referring(tx, sql.RefCalendar, calendar)
+	users, err := trip.Referring(tx, trip.RefCalendar, calendar)
 	if err == nil && !slices.EqualFunc(users, b.changes, func(id int64, c Change) bool { return id == c.ID }) {
 		err = errAgain
 	}
@@ -67,7 +67,7 @@ func sameUsers(tx *sql.Tx, calendar string, b batch) error {
 
 // putCalendar writes the row of a calendar, and returns its line of the audit; nil: it is as it was.
 func putCalendar(ctx context.Context, tx *sql.Tx, c *job.Calendar, version int64, now job.Micros) (isNew bool, line *job.Entry, err error) {
-	row, err := tx.LockCalendar(c.Name())
+	row, err := trip.LockCalendar(tx, c.Name())
 	exists := err == nil
 	if err != nil && !errors.Is(err, sql.ErrNotFound) {
 		return false, nil, err
@@ -81,7 +81,7 @@ func putCalendar(ctx context.Context, tx *sql.Tx, c *job.Calendar, version int64
 	case version > 0 && (!exists || row.Version != version):
 		return false, nil, job.ErrChanged
 	case !exists:
-		id, err := tx.InsertCalendar(c, now)
+		id, err := insertCalendar(tx, c, now)
 		line = calendarLine(job.ActionCreate, id, c.Name())
 		line.Became = calendarText(c)
 		return true, line, err
@@ -94,17 +94,17 @@ func putCalendar(ctx context.Context, tx *sql.Tx, c *job.Calendar, version int64
 	if row.SpecErr == nil {
 		line.Was = calendarText(row.Calendar)
 	}
-	return false, line, tx.UpdateCalendar(&row, c, max(now, row.Updated+1))
+	return false, line, updateCalendar(tx, &row, c, max(now, row.Updated+1))
 }
 
 // DeleteCalendar deletes a calendar that no job names. job.InUse says which do.
 func (e *Editor) DeleteCalendar(ctx context.Context, name string) error {
 	return e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
-		row, err := tx.LockCalendar(name)
+		row, err := trip.LockCalendar(tx, name)
 		if err != nil {
 			return nil, fmt.Errorf("calendar %q: %w", name, err)
 		}
-		users, err := trip.Referring(tx, sql.RefCalendar, name)
+		users, err := trip.Referring(tx, trip.RefCalendar, name)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +120,7 @@ func (e *Editor) DeleteCalendar(ctx context.Context, name string) error {
 		if row.SpecErr == nil {
 			line.Was = calendarText(row.Calendar)
 		}
-		return line, tx.DeleteCalendar(row.ID)
+		return line, deleteCalendar(tx, row.ID)
 	})
 }
 
@@ -141,4 +141,61 @@ func calendarText(c *job.Calendar) string {
 		"name": spec.Name, "excludes": len(spec.Exclude), "includes": len(spec.Include), "digest": fmt.Sprintf("%x", digest[:8]),
 	})
 	return string(b)
+}
+
+// nameCalendars locks, by writing them, and returns those of some calendars that there are, for a job whose definition
+// is about to name them. Calendars are locked before jobs.
+func nameCalendars(tx *sql.Tx, names []string) ([]*job.Calendar, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	list, args := sql.In(nil, names)
+	if _, err := tx.Exec("name calendars", "UPDATE calendar SET named = named + 1 WHERE name IN "+list+" ORDER BY id", args...); err != nil {
+		return nil, err
+	}
+	return trip.CalendarsNamed(tx, names)
+}
+
+// insertCalendar writes a new calendar and returns its id. One of that name is sql.ErrExists.
+func insertCalendar(tx *sql.Tx, c *job.Calendar, now job.Micros) (int64, error) {
+	spec, text, err := encoded(c)
+	if err != nil {
+		return 0, err
+	}
+	digest := c.Digest()
+	id, err := tx.Insert("insert calendar", "INSERT INTO calendar (name, spec, digest, timezone, excludes, includes, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		c.Name(), text, digest[:], spec.Timezone, len(spec.Exclude), len(spec.Include), int64(now), int64(now))
+	if sql.IsDuplicate(err) {
+		return 0, fmt.Errorf("calendar %q: %w", c.Name(), sql.ErrExists)
+	}
+	return id, err
+}
+
+// updateCalendar writes the next version of a calendar whose row this transaction has locked.
+func updateCalendar(tx *sql.Tx, row *trip.CalendarRow, c *job.Calendar, now job.Micros) error {
+	spec, text, err := encoded(c)
+	if err != nil {
+		return err
+	}
+	digest := c.Digest()
+	n, err := tx.Exec("update calendar", "UPDATE calendar SET version = version + 1, spec = ?, digest = ?, timezone = ?, excludes = ?, includes = ?, updated = ?"+
+		" WHERE id = ? AND version = ?", text, digest[:], spec.Timezone, len(spec.Exclude), len(spec.Include), int64(now), row.ID, row.Version)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("update calendar %q: %w", row.Name, sql.ErrMoved)
+	}
+	return err
+}
+
+func encoded(c *job.Calendar) (*job.CalendarSpec, string, error) {
+	text, err := c.Spec().Encode()
+	return c.Spec(), text, err
+}
+
+// deleteCalendar deletes a calendar, whose row this transaction has locked.
+func deleteCalendar(tx *sql.Tx, id int64) error {
+	n, err := tx.Exec("delete calendar", "DELETE FROM calendar WHERE id = ?", id)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("delete calendar %d: %w", id, sql.ErrMoved)
+	}
+	return err
 }

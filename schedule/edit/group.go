@@ -83,7 +83,7 @@ func (e *Editor) DeleteGroup(ctx context.Context, name string) error {
 		if g == nil {
 			return nil, fmt.Errorf("group %q: %w", name, sql.ErrNotFound)
 		}
-		users, err := tx.Referrers(sql.RefGroup, name, 5)
+		users, err := referrers(tx, trip.RefGroup, name, 5)
 		if err != nil {
 			return nil, err
 		}

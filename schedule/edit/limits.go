@@ -27,7 +27,7 @@ func (e *Editor) DeleteLimits(ctx context.Context, app string) error {
 // changeLimits writes limits, none for the zero ones. What an app has beyond a lower limit stays.
 func (e *Editor) changeLimits(ctx context.Context, app string, l job.AppLimits) error {
 	return e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
-		was, found, err := tx.HoldLimits(app)
+		was, found, err := trip.HoldLimits(tx, app)
 		if err != nil {
 			return nil, err
 		}
@@ -44,9 +44,9 @@ func (e *Editor) changeLimits(ctx context.Context, app string, l job.AppLimits) 
 		}
 		if l == (job.AppLimits{}) {
 			line.Action, line.Became = job.ActionDelete, ""
-			return line, tx.DropLimits(app)
+			return line, dropLimits(tx, app)
 		}
-		return line, tx.PutLimits(app, l, job.ActorOf(ctx).Who, now)
+		return line, putLimits(tx, app, l, job.ActorOf(ctx).Who, now)
 	})
 }
 
@@ -100,7 +100,7 @@ func (v *verdict) leaves() string {
 
 // limitApp returns *job.OverLimit if an app may not get so many jobs more.
 func limitApp(tx *sql.Tx, app string, adds int64) error {
-	limits, _, err := tx.HoldLimits(app)
+	limits, _, err := trip.HoldLimits(tx, app)
 	if err != nil || limits.Jobs == 0 {
 		return err
 	}
@@ -122,7 +122,7 @@ func limitRuns(tx *sql.Tx, done []Done, seen map[int64]*trip.Seen, now job.Micro
 	}
 	limited := map[string]job.AppLimits{}
 	for _, app := range slices.Sorted(maps.Keys(apps)) {
-		limits, found, err := tx.HoldLimits(app)
+		limits, found, err := trip.HoldLimits(tx, app)
 		if err != nil {
 			return err
 		}
@@ -156,12 +156,12 @@ func admit(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) error {
 	if err := checkRun(tx, app, limits, now); err != nil || limits.RunsPerMinute == 0 {
 		return err
 	}
-	return tx.AddAskedRuns(app, job.SecondOf(now), 1)
+	return trip.AddAskedRuns(tx, app, job.SecondOf(now), 1)
 }
 
 // admitBackfill refuses a backfill with *job.OverLimit while its app is at a limit. Its runs are paced as they come.
 func admitBackfill(tx *sql.Tx, app string, now job.Micros) error {
-	limits, _, err := tx.HoldLimits(app)
+	limits, _, err := trip.HoldLimits(tx, app)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func admitBackfill(tx *sql.Tx, app string, now job.Micros) error {
 func checkRun(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) (err error) {
 	starts, waiting := job.Starts{}, int64(0)
 	if limits.RunsPerMinute != 0 {
-		if starts, err = tx.AppStarts(app, job.FirstOfMinute(now)); err != nil {
+		if starts, err = trip.AppStarts(tx, app, job.FirstOfMinute(now)); err != nil {
 			return err
 		}
 	}
@@ -182,4 +182,28 @@ func checkRun(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) (err
 		}
 	}
 	return limits.CheckRun(app, starts, waiting, now)
+}
+
+// putLimits writes the limits of an app in place of those before.
+func putLimits(tx *sql.Tx, app string, l job.AppLimits, who string, now job.Micros) error {
+	null := func(n int64) any {
+		if n == 0 {
+			return nil
+		}
+		return n
+	}
+	_, err := tx.Exec("put limits", `
+		INSERT INTO app_limit (app, jobs, runs_per_minute, waiting, output, who, updated)
+		VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON DUPLICATE KEY UPDATE
+			jobs = VALUES(jobs), runs_per_minute = VALUES(runs_per_minute), waiting = VALUES(waiting),
+			output = VALUES(output), who = VALUES(who), updated = VALUES(updated)`,
+		app, null(l.Jobs), null(l.RunsPerMinute), null(l.Waiting), null(int64(l.Output)), sql.Cut(who, 128), int64(now))
+	return err
+}
+
+// dropLimits removes the limits of an app.
+func dropLimits(tx *sql.Tx, app string) error {
+	_, err := tx.Exec("drop limits", "DELETE FROM app_limit WHERE app = ?", app)
+	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // How long a cordon waits until the sessions of its node have given back what they had prepared.
@@ -31,11 +32,11 @@ func (e *Editor) Cordon(ctx context.Context, name, reason string, drain bool) er
 		action = job.ActionDrain
 	}
 	err := e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
-		was, err := tx.LockNode(name)
+		was, err := trip.LockNode(tx, name)
 		if err != nil && !errors.Is(err, sql.ErrNotFound) {
 			return nil, err
 		}
-		row := sql.NodeRow{
+		row := trip.NodeRow{
 			Name: name, Draining: drain || was.Draining, Reason: reason, Who: job.ActorOf(ctx).Who, Since: was.Since,
 		}
 		if was.Since == 0 {
@@ -43,7 +44,7 @@ func (e *Editor) Cordon(ctx context.Context, name, reason string, drain bool) er
 		} else if row.Draining == was.Draining && reason == was.Reason {
 			return nil, nil
 		}
-		return &job.Entry{Action: action, Kind: job.KindNode, Name: name, Reason: reason}, tx.CordonNode(row)
+		return &job.Entry{Action: action, Kind: job.KindNode, Name: name, Reason: reason}, cordonNode(tx, row)
 	})
 	if err != nil {
 		return err
@@ -77,13 +78,27 @@ func (e *Editor) Uncordon(ctx context.Context, name string) error {
 		return err
 	}
 	return e.record(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
-		_, err := tx.LockNode(name)
+		_, err := trip.LockNode(tx, name)
 		switch {
 		case errors.Is(err, sql.ErrNotFound):
 			return nil, nil
 		case err != nil:
 			return nil, err
 		}
-		return &job.Entry{Action: job.ActionUncordon, Kind: job.KindNode, Name: name}, tx.UncordonNode(name)
+		return &job.Entry{Action: job.ActionUncordon, Kind: job.KindNode, Name: name}, uncordonNode(tx, name)
 	})
+}
+
+// cordonNode says that a node is to take no new work.
+func cordonNode(tx *sql.Tx, n trip.NodeRow) error {
+	_, err := tx.Exec("cordon node", "INSERT INTO node (name, cordoned, draining, reason, who, since) VALUES (?, 1, ?, ?, ?, ?)"+
+		" ON DUPLICATE KEY UPDATE cordoned = 1, draining = VALUES(draining), reason = VALUES(reason), who = VALUES(who), since = VALUES(since)",
+		n.Name, n.Draining, sql.Cut(n.Reason, 512), sql.Cut(n.Who, 128), int64(n.Since))
+	return err
+}
+
+// uncordonNode says nothing about a node any more.
+func uncordonNode(tx *sql.Tx, name string) error {
+	_, err := tx.Exec("uncordon node", "DELETE FROM node WHERE name = ?", name)
+	return err
 }

@@ -54,7 +54,7 @@ func lackSecrets(tx *sql.Tx, verdicts []verdict) error {
 		naming = append(naming, v)
 	}
 
-	exist, err := tx.ShareSecrets(slices.Sorted(maps.Keys(apps)), slices.Sorted(maps.Keys(names)))
+	exist, err := trip.ShareSecrets(tx, slices.Sorted(maps.Keys(apps)), slices.Sorted(maps.Keys(names)))
 	if err != nil {
 		return err
 	}
@@ -64,4 +64,14 @@ func lackSecrets(tx *sql.Tx, verdicts []verdict) error {
 		}
 	}
 	return nil
+}
+
+// referrers lists some of the living jobs that refer to an object, the caller holding its row: no job begins to refer
+// to it meanwhile.
+func referrers(tx *sql.Tx, kind trip.RefKind, name string, limit int) ([]job.Name, error) {
+	scan := func(rows *sql.Rows) (n job.Name, err error) {
+		err = rows.Scan(&n.App, &n.Name)
+		return n, err
+	}
+	return sql.Select(tx, "read references", scan, "SELECT a.name, j.name FROM job_ref r JOIN job j ON j.id = r.job_id JOIN app a ON a.id = j.app_id WHERE r.kind = ? AND r.name = ? AND j.living = 1 ORDER BY j.id LIMIT ?", kind, name, limit)
 }

@@ -5,6 +5,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // PutRetention says which records an app keeps, or, with "", the cluster. An empty rule leaves it to the wider one, or keeps all.
@@ -13,7 +14,7 @@ func (e *Editor) PutRetention(ctx context.Context, app string, r job.Retention) 
 		return err
 	}
 	return e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
-		was, err := tx.LockRetention(app)
+		was, err := trip.LockRetention(tx, app)
 		if err != nil {
 			return nil, err
 		}
@@ -23,7 +24,7 @@ func (e *Editor) PutRetention(ctx context.Context, app string, r job.Retention) 
 		if sameRetention(was, r) {
 			return nil, nil
 		}
-		return retentionLine(app, was, r), tx.PutRetention(app, r, job.ActorOf(ctx).Who, now)
+		return retentionLine(app, was, r), trip.PutRetention(tx, app, r, job.ActorOf(ctx).Who, now)
 	})
 }
 

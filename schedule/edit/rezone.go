@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
 
@@ -67,7 +69,7 @@ func (r *Rezoner) look(ctx context.Context) (more bool, err error) {
 		r.seen = ""
 		return false, nil
 	}
-	seen, is, err := r.Editor.DB.Unzoned(ctx, r.Zones)
+	seen, is, err := unzoned(r.Editor.DB.Reader(ctx), r.Zones)
 	if err != nil || !is {
 		r.seen = ""
 		return false, err
@@ -93,7 +95,7 @@ func (r *Rezoner) look(ctx context.Context) (more bool, err error) {
 		return false, nil
 	}
 
-	done, err := r.Editor.DB.PlannedBy(ctx, seen, r.Zones)
+	done, err := plannedBy(ctx, r.Editor.DB, seen, r.Zones)
 	if err == nil && done {
 		r.Log.Info("all due times are those of the time zone data of all nodes", "jobs", r.jobs, "moved", r.moved)
 	}
@@ -160,4 +162,24 @@ func misplaced(j trip.Zoned, d trip.Definition, now job.Micros) bool {
 		next = job.MicrosOf(at)
 	}
 	return next != j.NextDue && work.Err() == nil
+}
+
+// unzoned tells whether all sessions compute with the same time zone data as the caller, and not all jobs were planned by that. seen is
+// what the setting says, for plannedBy.
+func unzoned(r sql.Reader, zones string) (seen string, is bool, err error) {
+	others := 0
+	err = sql.Each(r, "read time zone data", func(rows *sql.Rows) error { return rows.Scan(&seen, &others) },
+		"SELECT COALESCE((SELECT value FROM setting WHERE name = 'zones'), ''), (SELECT COUNT(*) FROM session WHERE zones <> ?)", zones)
+	return seen, strings.HasPrefix(seen, "?") && others == 0, err
+}
+
+// plannedBy notes that all jobs are planned by some time zone data, unless a node with other data joined since seen was read. It tells
+// whether it did.
+func plannedBy(ctx context.Context, db *sql.DB, seen, zones string) (bool, error) {
+	n := int64(0)
+	err := db.Tx(ctx, func(tx *sql.Tx) (err error) {
+		n, err = tx.Exec("note time zone data", "UPDATE setting SET value = ? WHERE name = 'zones' AND value = ?", zones, seen)
+		return err
+	})
+	return n == 1, err
 }

@@ -151,7 +151,7 @@ func (e *Editor) calendarsOf(ctx context.Context, views []*view, b batch) (map[s
 		}
 	}
 	out := map[string]*job.Calendar{}
-	found, err := e.DB.CalendarsNamed(ctx, slices.Sorted(maps.Keys(names)))
+	found, err := trip.CalendarsNamed(e.DB.Reader(ctx), slices.Sorted(maps.Keys(names)))
 	if sql.IsAway(err) {
 		return nil, err
 	}

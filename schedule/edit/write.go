@@ -129,7 +129,7 @@ func lockCalendars(tx *sql.Tx, views []*view) error {
 	if len(names) == 0 {
 		return nil
 	}
-	found, err := tx.NameCalendars(slices.Sorted(maps.Keys(names)))
+	found, err := nameCalendars(tx, slices.Sorted(maps.Keys(names)))
 	if err != nil {
 		return err
 	}
@@ -255,19 +255,19 @@ func refsOf(s *job.Spec, id int64) (refs []trip.Ref) {
 		return nil
 	}
 	if s.Group != "" {
-		refs = append(refs, trip.Ref{Kind: sql.RefGroup, Name: s.Group, JobID: id})
+		refs = append(refs, trip.Ref{Kind: trip.RefGroup, Name: s.Group, JobID: id})
 	}
 	for _, name := range s.Calendars {
-		refs = append(refs, trip.Ref{Kind: sql.RefCalendar, Name: name, JobID: id})
+		refs = append(refs, trip.Ref{Kind: trip.RefCalendar, Name: name, JobID: id})
 	}
 	for _, name := range job.SecretNames(s.SecretUses()) {
-		refs = append(refs, trip.Ref{Kind: sql.RefSecret, Name: string(name), JobID: id})
+		refs = append(refs, trip.Ref{Kind: trip.RefSecret, Name: string(name), JobID: id})
 	}
 	if s.Handler != "" {
-		refs = append(refs, trip.Ref{Kind: sql.RefHandler, Name: s.Handler, JobID: id})
+		refs = append(refs, trip.Ref{Kind: trip.RefHandler, Name: s.Handler, JobID: id})
 	}
 	if s.Ping != nil {
-		refs = append(refs, trip.Ref{Kind: sql.RefPing, JobID: id})
+		refs = append(refs, trip.Ref{Kind: trip.RefPing, JobID: id})
 	}
 	return refs
 }

@@ -3,6 +3,10 @@ package read
 import (
 	"context"
 	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // LearnCalendars reads the calendars that jobs name into the jobs. Where none names one it reads nothing.
@@ -12,7 +16,7 @@ func (db *DB) LearnCalendars(ctx context.Context, jobs ...*Job) error {
 		names = append(names, j.Spec.Calendars...)
 	}
 	slices.Sort(names)
-	rows, err := db.CalendarRows(ctx, slices.Compact(names))
+	rows, err := trip.CalendarRows(db.Reader(ctx), slices.Compact(names))
 	if err != nil {
 		return err
 	}
@@ -30,4 +34,23 @@ func (db *DB) LearnCalendars(ctx context.Context, jobs ...*Job) error {
 		}
 	}
 	return nil
+}
+
+// CalendarSummary is a calendar in a list.
+type CalendarSummary struct {
+	ID, Version        int64
+	Name, Timezone     string
+	Excludes, Includes int   // entries
+	Jobs               int64 // living jobs that name it
+	Created, Updated   job.Micros
+}
+
+// Calendars lists calendars by id, those after the given one.
+func Calendars(r sql.Reader, after int64, limit int) ([]CalendarSummary, error) {
+	scan := func(rows *sql.Rows) (c CalendarSummary, err error) {
+		err = rows.Scan(&c.ID, &c.Name, &c.Version, &c.Timezone, &c.Excludes, &c.Includes, &c.Created, &c.Updated, &c.Jobs)
+		return c, err
+	}
+	return sql.Select(r, "list calendars", scan, "SELECT id, name, version, timezone, excludes, includes, created, updated, (SELECT COUNT(*) FROM job_ref r WHERE r.kind = 2 AND r.name = c.name)"+
+		" FROM calendar c WHERE id > ? ORDER BY id LIMIT ?", after, limit)
 }

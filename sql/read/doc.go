@@ -1,4 +1,5 @@
-// Package read answers what people, alerts, metrics and the doctor ask about runs and jobs. The trip uses none of it.
+// Package read answers what people, alerts, metrics and the doctor ask about runs and jobs, and what several packages ask
+// about the audit, figures and chores. The trip uses none of it.
 //
 // Nothing here takes a lock, and each page of a list reads a bounded number of rows, however many runs have ended. Lists go
 // on behind a place, not behind a number of rows, so what is inserted meanwhile moves nothing.
@@ -12,8 +13,4 @@
 //	ending (id)                       what has ended since, in the order of ends: one row a transaction, see trip/note.go
 //	job.listed (app_id, living)       jobs of an app
 //	job_term, job_part                jobs by owner, label, group, calendar, and by a part of the name
-//
-// Names that differ from those of package sql: LiveAt and AskedAt (TaskAt, TasksAskedAt, RunsAskedAt), LateRuns (AlertTasks), RunsOf
-// (AlertRunsAfter), ExecutingByID (ExecutingByTask), OrphanRuns and UnbegunRuns (OrphanTasks, LateTasks),
-// PlacedJobs (JobsAt), StalledWaits (OverstayedWaits), LiveRunsOf (AlertTasksOf).
 package read

@@ -104,7 +104,7 @@ func (db *DB) Waiting(ctx context.Context, jobs []int64, limit int) ([]Wait, err
 			STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = j.running AND r.state = 'waiting' AND r.due_now < 0
 			LEFT JOIN job_ref f FORCE INDEX (job) ON f.job_id = j.id AND f.kind = ?
 			WHERE j.id IN ` + list(part)
-		if found, err = sql.Select(r, "list runs that wait for slots", scan, forSlots, sql.RefGroup); err != nil {
+		if found, err = sql.Select(r, "list runs that wait for slots", scan, forSlots, trip.RefGroup); err != nil {
 			return nil, err
 		}
 		out = append(out, found...)

@@ -58,7 +58,7 @@ func TestWaiting(t *testing.T) {
 	r := trip.Run{JobID: 4, Due: epoch}
 	insert(5, 4, epoch, trip.GroupPlace(&r, 1, 0))
 	f.exec("UPDATE job SET running = 5 WHERE id = 4")
-	f.exec("INSERT INTO job_ref (kind, name, job_id) VALUES (?, 'db', 4)", sql.RefGroup)
+	f.exec("INSERT INTO job_ref (kind, name, job_id) VALUES (?, 'db', 4)", trip.RefGroup)
 
 	got := ""
 	for _, w := range must(f.db.Waiting(f.Context(), []int64{2, 3, 4, 5}, 10)) {

@@ -118,30 +118,12 @@ func (f *fixture) runs(jobs, n int) {
 func (f *fixture) reads(do func()) int64 {
 	f.Helper()
 	if f.asks == 0 {
-		before := f.handlerReads()
-		f.asks = f.handlerReads() - before // to ask reads rows itself
+		before := testdb.Reads(f.T, f.db.Raw())
+		f.asks = testdb.Reads(f.T, f.db.Raw()) - before // to ask reads rows itself
 	}
-	before := f.handlerReads()
+	before := testdb.Reads(f.T, f.db.Raw())
 	do()
-	return f.handlerReads() - before - f.asks
-}
-
-func (f *fixture) handlerReads() (n int64) {
-	f.Helper()
-	rows, err := f.db.Raw().Query("SHOW SESSION STATUS LIKE 'Handler_read%'")
-	if err != nil {
-		f.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		var v int64
-		if err := rows.Scan(&name, &v); err != nil {
-			f.Fatal(err)
-		}
-		n += v
-	}
-	return n
+	return testdb.Reads(f.T, f.db.Raw()) - before - f.asks
 }
 
 // readsAtMost fails the test if the server reads more rows for what is done.

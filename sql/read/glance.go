@@ -5,6 +5,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // Glance is what one cheap statement says about work that waits.
@@ -20,6 +21,9 @@ type Glance struct {
 	Limits      bool       // some app has limits
 	Watermark   sql.Watermark
 }
+
+// sentDelivery is the state of a message that was sent: package alert, which imports this one, has the states.
+const sentDelivery = 2
 
 // Glance reads one end of an index for each fact, and takes no lock.
 func (db *DB) Glance(ctx context.Context) (Glance, error) {
@@ -47,7 +51,7 @@ func (db *DB) Glance(ctx context.Context) (Glance, error) {
 		g.Watermark = sql.WatermarkOf(epoch, mark)
 		return g, err
 	}
-	found, err := sql.Select(db.Reader(ctx), "glance", scan, query, sql.DeliverySent, sql.RefPing)
+	found, err := sql.Select(db.Reader(ctx), "glance", scan, query, sentDelivery, trip.RefPing)
 	if err != nil {
 		return Glance{}, err
 	}

@@ -32,7 +32,7 @@ func (db *DB) Groups(ctx context.Context, name string, after int32, limit int) (
 		err = rows.Scan(&g.ID, &g.Name, &g.Slots, &g.Taken, &g.Created, &g.Updated, &g.Jobs)
 		return g, err
 	}
-	groups, err := sql.Select(r, "list groups", scan, query, sql.RefGroup, after, name, limit)
+	groups, err := sql.Select(r, "list groups", scan, query, trip.RefGroup, after, name, limit)
 	for i := range groups {
 		if err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // HandlerJobs counts the living jobs of each handler, those of some apps or, with nil, of all.
@@ -34,6 +35,6 @@ func (db *DB) HandlerJobs(ctx context.Context, apps []string) (map[string]int, e
 		out[name] = n
 		return n, err
 	}
-	_, err = sql.Select(r, "count jobs of handlers", scan, query, sql.RefHandler)
+	_, err = sql.Select(r, "count jobs of handlers", scan, query, trip.RefHandler)
 	return out, err
 }

@@ -124,7 +124,7 @@ type jobSource struct {
 	from      string // the index
 	join      string // leads from its entries to jobs
 	id        string // the column that holds the id of the job
-	ranges    []condition
+	ranges    []Condition
 	byName    bool
 }
 
@@ -182,25 +182,25 @@ var statusConditions = map[job.Status]string{
 }
 
 // left are the conditions of the filter that do not hold of all entries of a source.
-func (l *jobList) left(s jobSource) []condition {
-	out := []condition{{"j.living = 1", nil}}
+func (l *jobList) left(s jobSource) []Condition {
+	out := []Condition{{"j.living = 1", nil}}
 	if l.apps != nil {
-		out = append(out, condition{"j.app_id IN " + list(l.apps), nil})
+		out = append(out, Condition{"j.app_id IN " + list(l.apps), nil})
 	}
 	if l.Name != "" && s.byName {
 		// Of several places in one name at which it contains the text, the first counts. A part may be too short to hold all of the text.
-		out = append(out, condition{"LOCATE(?, j.name) = p.pos + 1", []any{l.Name}})
+		out = append(out, Condition{"LOCATE(?, j.name) = p.pos + 1", []any{l.Name}})
 	} else if l.Name != "" {
-		out = append(out, condition{"INSTR(j.name, ?) > 0", []any{l.Name}})
+		out = append(out, Condition{"INSTR(j.name, ?) > 0", []any{l.Name}})
 	}
 	for _, t := range l.terms() {
 		if t.name != s.condition {
 			term := t.in("")
-			out = append(out, condition{"EXISTS (SELECT 1 FROM job_term x WHERE x.term = ? AND x.job_id = j.id)", []any{term[:]}})
+			out = append(out, Condition{"EXISTS (SELECT 1 FROM job_term x WHERE x.term = ? AND x.job_id = j.id)", []any{term[:]}})
 		}
 	}
 	if status := statusConditions[l.Status]; status != "" {
-		out = append(out, condition{"(" + status + ")", nil})
+		out = append(out, Condition{"(" + status + ")", nil})
 	}
 	return out
 }
@@ -218,7 +218,7 @@ func (l *jobList) choose() (jobSource, error) {
 	switch l.Status {
 	case job.Broken: // the index holds the first characters of errors, and none begins below that one
 		sources = append(sources, jobSource{
-			from: "job j FORCE INDEX (broken)", id: "j.id", ranges: []condition{{"j.error >= '!'", nil}},
+			from: "job j FORCE INDEX (broken)", id: "j.id", ranges: []Condition{{"j.error >= '!'", nil}},
 		})
 	case job.Paused:
 		some, err := l.appsPaused()
@@ -230,7 +230,7 @@ func (l *jobList) choose() (jobSource, error) {
 		}
 		sources = append(sources, jobSource{
 			from: "job_pause p FORCE INDEX (PRIMARY)", join: "STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = p.job_id", id: "p.job_id",
-			ranges: []condition{{"TRUE", nil}},
+			ranges: []Condition{{"TRUE", nil}},
 		})
 	}
 	if len(sources) == 0 || l.fewApps() {
@@ -253,9 +253,9 @@ func (l *jobList) fewest(sources []jobSource) (jobSource, error) {
 				FROM (
 					SELECT 1
 					FROM ` + s.from + `
-					WHERE ` + c.sql + ` AND ` + s.id + ` > ?
+					WHERE ` + c.SQL + ` AND ` + s.id + ` > ?
 					LIMIT ?) some`
-			n, err := sql.Select(l.reader, "count entries", scanID, query, append(slices.Clone(c.args), l.After, probed)...)
+			n, err := sql.Select(l.reader, "count entries", scanID, query, append(slices.Clone(c.Args), l.After, probed)...)
 			if err != nil {
 				return best, err
 			}
@@ -271,11 +271,11 @@ func (l *jobList) fewest(sources []jobSource) (jobSource, error) {
 // byApp reads jobs by id.
 func (l *jobList) byApp() jobSource {
 	if !l.fewApps() {
-		return jobSource{from: "job j FORCE INDEX (PRIMARY)", id: "j.id", ranges: []condition{{"TRUE", nil}}}
+		return jobSource{from: "job j FORCE INDEX (PRIMARY)", id: "j.id", ranges: []Condition{{"TRUE", nil}}}
 	}
 	s := jobSource{from: "job j FORCE INDEX (listed)", id: "j.id"}
 	for _, app := range l.apps {
-		s.ranges = append(s.ranges, condition{fmt.Sprintf("j.app_id = %d AND j.living = 1", app), nil})
+		s.ranges = append(s.ranges, Condition{fmt.Sprintf("j.app_id = %d AND j.living = 1", app), nil})
 	}
 	return s
 }
@@ -293,7 +293,7 @@ func (l *jobList) byTerm(t wantedTerm) jobSource {
 	}
 	for _, app := range apps {
 		term := t.in(app)
-		s.ranges = append(s.ranges, condition{"t.term = ?", []any{term[:]}})
+		s.ranges = append(s.ranges, Condition{"t.term = ?", []any{term[:]}})
 	}
 	return s
 }
@@ -307,7 +307,7 @@ func (l *jobList) byName() jobSource {
 		byName: true, id: "p.job_id",
 		from:   "job_part p FORCE INDEX (PRIMARY)",
 		join:   "STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = p.job_id",
-		ranges: []condition{{"p.part LIKE ?", []any{pattern}}},
+		ranges: []Condition{{"p.part LIKE ?", []any{pattern}}},
 	}
 }
 
@@ -322,7 +322,7 @@ func (l *jobList) legs(s jobSource) *legs[jobEntry] {
 	}
 	for _, c := range s.ranges {
 		g := &leg[jobEntry]{query: func(after *jobEntry, limit int) (string, []any) {
-			behind, args := "TRUE", slices.Concat(fitArgs, c.args)
+			behind, args := "TRUE", slices.Concat(fitArgs, c.Args)
 			switch {
 			case after == nil:
 			case s.byName:
@@ -335,7 +335,7 @@ func (l *jobList) legs(s jobSource) *legs[jobEntry] {
 			return `
 				SELECT ` + s.id + `, ` + part + `, COALESCE(` + fits + `, FALSE)
 				FROM ` + s.from + ` ` + s.join + `
-				WHERE ` + c.sql + ` AND ` + behind + `
+				WHERE ` + c.SQL + ` AND ` + behind + `
 				ORDER BY ` + order + `
 				LIMIT ?`, append(args, limit)
 		}}

@@ -128,18 +128,12 @@ func texts(values []string) []any {
 	return out
 }
 
-// condition is a piece of SQL with its arguments.
-type condition struct {
-	sql  string
-	args []any
-}
-
 // all joins conditions.
-func all(conditions []condition) (text string, args []any) {
+func all(conditions []Condition) (text string, args []any) {
 	text = "TRUE"
 	for _, c := range conditions {
-		text += " AND " + c.sql
-		args = append(args, c.args...)
+		text += " AND " + c.SQL
+		args = append(args, c.Args...)
 	}
 	return text, args
 }

@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -140,7 +141,7 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 			return id, err
 		}
 		if err := o.Unpack(); err != nil {
-			return id, fmt.Errorf("%w: run %d: %w", sql.ErrUnreadable, id, err)
+			return id, fmt.Errorf("%w: run %d: %w", ErrUnreadable, id, err)
 		}
 		if run := runs[id]; run != nil {
 			run.Output.Head, run.Output.Tail = o.Head, o.Tail
@@ -197,8 +198,8 @@ func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]Run, error) {
 		return nil, err
 	}
 
-	conditions := []condition{{"r.state = 'executing'", nil}}
-	add := func(text string, args ...any) { conditions = append(conditions, condition{text, args}) }
+	conditions := []Condition{{"r.state = 'executing'", nil}}
+	add := func(text string, args ...any) { conditions = append(conditions, Condition{text, args}) }
 	if f.JobID != 0 {
 		add("r.job_id = ?", f.JobID)
 	}
@@ -237,3 +238,6 @@ func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]Run, error) {
 
 // OutputRemoved reports whether the output of the run was removed, because its app reached its limit.
 func (r *Run) OutputRemoved() bool { return r.Output.Bytes > 0 && r.Kept == 0 && r.State == trip.Ended }
+
+// ErrUnreadable is that the stored output of a run is not what this version writes: a newer one did, or it is damaged.
+var ErrUnreadable = errors.New("stored output cannot be read")

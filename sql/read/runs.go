@@ -166,20 +166,20 @@ func runList(r sql.Reader, f RunFilter, apps []int32) *legs[runEntry] {
 	l := &legs[runEntry]{reader: r, what: "list runs", scan: scanRunEntry, fits: func(e *runEntry) bool { return e.fits }}
 	l.less = func(a, b *runEntry) bool { return a.Due > b.Due || a.Due == b.Due && a.ID > b.ID }
 
-	left := []condition{{"r.state = 'ended'", nil}}
+	left := []Condition{{"r.state = 'ended'", nil}}
 	if f.Node != "" {
-		left = append(left, condition{"(SELECT l.node FROM life l WHERE l.id = r.session) = ?", []any{f.Node}})
+		left = append(left, Condition{"(SELECT l.node FROM life l WHERE l.id = r.session) = ?", []any{f.Node}})
 	}
 	if f.Kind != "" {
-		left = append(left, condition{"r.kind = ?", []any{string(f.Kind)}})
+		left = append(left, Condition{"r.kind = ?", []any{string(f.Kind)}})
 	}
 	byOutcome := f.Outcome != 0 && f.Outcome != job.Succeeded
 	if f.Outcome == job.Succeeded {
-		left = append(left, condition{"r.outcome = 'succeeded'", nil})
+		left = append(left, Condition{"r.outcome = 'succeeded'", nil})
 	}
 	byApp := f.JobID == 0 && apps != nil && len(apps) < manyRunApps
 	if apps != nil && !byApp {
-		left = append(left, condition{"r.app_id IN " + list(apps), nil})
+		left = append(left, Condition{"r.app_id IN " + list(apps), nil})
 	}
 
 	add := func(s runSource, where string) { l.all = append(l.all, s.leg(f, where, left)) }
@@ -206,7 +206,7 @@ func runList(r sql.Reader, f RunFilter, apps []int32) *legs[runEntry] {
 }
 
 // leg is one range of the index.
-func (s runSource) leg(f RunFilter, where string, left []condition) *leg[runEntry] {
+func (s runSource) leg(f RunFilter, where string, left []Condition) *leg[runEntry] {
 	if f.From != 0 {
 		where += fmt.Sprintf(" AND %s >= %d", s.time, f.From)
 	}

@@ -68,11 +68,11 @@ func calendarsOf(r sql.Reader, jobs []int64) (map[string]*job.Calendar, error) {
 			SELECT DISTINCT name
 			FROM job_ref FORCE INDEX (job)
 			WHERE kind = ? AND job_id IN ` + list(slices.Values(part))
-		if _, err := sql.Select(r, "read names of calendars", scan, query, sql.RefCalendar); err != nil {
+		if _, err := sql.Select(r, "read names of calendars", scan, query, RefCalendar); err != nil {
 			return nil, err
 		}
 	}
-	found, err := sql.CalendarsNamed(r, slices.Sorted(maps.Keys(names)))
+	found, err := readableCalendars(r, slices.Sorted(maps.Keys(names)))
 	byDigest := make(map[string]*job.Calendar, len(found))
 	for _, c := range found {
 		byDigest[DigestsOf([]*job.Calendar{c})] = c
@@ -81,7 +81,7 @@ func calendarsOf(r sql.Reader, jobs []int64) (map[string]*job.Calendar, error) {
 }
 
 // Referring lists the living jobs that refer to something by its name.
-func Referring(r sql.Reader, kind sql.RefKind, name string) ([]int64, error) {
+func Referring(r sql.Reader, kind RefKind, name string) ([]int64, error) {
 	const query = `
 		SELECT r.job_id
 		FROM job_ref r FORCE INDEX (PRIMARY)

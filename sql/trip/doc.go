@@ -8,6 +8,9 @@
 //	(retries, runs by hand, backfills)                          │
 //	                      executing, session dead ───lose───────┘
 //
+// Beside them stand the rows that several stages read or lock together with jobs: calendars, limits of apps, what people said about
+// nodes, rules of retention, names of secrets, and what jobs refer to.
+//
 // Every state change names what it expects: id, owner, state and claim count. A row that is not as expected is not changed,
 // and the caller learns which.
 //

@@ -173,7 +173,7 @@ func RunsAhead(tx *sql.Tx, jobs []int64, after job.Micros) (map[int64][]Ahead, e
 	return out, nil
 }
 
-// TakeBack deletes runs that have not begun. If one of them has, it is ErrMoved.
+// TakeBack deletes runs that have not begun. If one of them has, it is sql.ErrMoved.
 func TakeBack(tx *sql.Tx, runs []int64) error {
 	const query = `
 		DELETE r
@@ -256,7 +256,7 @@ func InsertCounted(tx *sql.Tx, counted []Counted, now job.Micros) error {
 }
 
 // WriteJobs writes the rows of jobs, which the transaction has locked. If another living job has the name of one of them, it
-// is ErrExists.
+// is sql.ErrExists.
 func WriteJobs(tx *sql.Tx, jobs []JobRow) error {
 	if len(jobs) == 0 {
 		return nil
@@ -298,7 +298,7 @@ func WriteJobs(tx *sql.Tx, jobs []JobRow) error {
 	return expect("write jobs", n, len(jobs), err)
 }
 
-// InsertJobs writes new jobs and gives each its id. If there is a living job of one of the names, it is ErrExists.
+// InsertJobs writes new jobs and gives each its id. If there is a living job of one of the names, it is sql.ErrExists.
 func InsertJobs(tx *sql.Tx, jobs []*JobRow) error {
 	if len(jobs) == 0 {
 		return nil
@@ -384,7 +384,7 @@ func InsertVersions(tx *sql.Tx, versions []Version, now job.Micros) error {
 		}
 		query := `
 			INSERT INTO job_version (job_id, version, definition, calendars, who, created)
-			VALUES ` + placeholders(n, columns)
+			VALUES ` + sql.Values(n, columns)
 		if _, err := tx.Exec("insert versions", query, args...); err != nil {
 			return err
 		}
@@ -395,7 +395,7 @@ func InsertVersions(tx *sql.Tx, versions []Version, now job.Micros) error {
 
 // Ref says that a job refers to something by its name.
 type Ref struct {
-	Kind  sql.RefKind
+	Kind  RefKind
 	Name  string
 	JobID int64
 }
@@ -417,7 +417,7 @@ func SetRefs(tx *sql.Tx, jobs []int64, refs []Ref) error {
 		for _, r := range part {
 			args = append(args, r.Kind, r.Name, r.JobID)
 		}
-		query := "INSERT INTO job_ref (kind, name, job_id) VALUES " + placeholders(len(part), 3)
+		query := "INSERT INTO job_ref (kind, name, job_id) VALUES " + sql.Values(len(part), 3)
 		if _, err := tx.Exec("insert references", query, args...); err != nil {
 			return err
 		}
@@ -432,7 +432,7 @@ func PutPauses(tx *sql.Tx, pauses []Pause) error {
 		for _, p := range part {
 			args = append(args, p.JobID, int64(p.Since), int64(p.Until), p.Who, p.Reason)
 		}
-		query := "REPLACE INTO job_pause (job_id, since, until, who, reason) VALUES " + placeholders(len(part), 5)
+		query := "REPLACE INTO job_pause (job_id, since, until, who, reason) VALUES " + sql.Values(len(part), 5)
 		if _, err := tx.Exec("write pauses", query, args...); err != nil {
 			return err
 		}
@@ -485,7 +485,7 @@ func Apps(r sql.Reader, names []string) (map[string]int32, error) {
 		return id, err
 	}
 	for part := range slices.Chunk(names, atOnce) {
-		query := "SELECT id, name FROM app WHERE name IN (" + placeholders(1, len(part))[1:]
+		query := "SELECT id, name FROM app WHERE name IN (" + sql.Values(1, len(part))[1:]
 		if _, err := sql.Select(r, "read apps", scan, query, texts(part)...); err != nil {
 			return nil, err
 		}
@@ -496,7 +496,7 @@ func Apps(r sql.Reader, names []string) (map[string]int32, error) {
 // NumberApps gives apps a number that have none. An app without jobs does no harm.
 func NumberApps(tx *sql.Tx, names []string) error {
 	for part := range slices.Chunk(names, atOnce) {
-		query := "INSERT IGNORE INTO app (name) VALUES " + placeholders(len(part), 1)
+		query := "INSERT IGNORE INTO app (name) VALUES " + sql.Values(len(part), 1)
 		if _, err := tx.Exec("insert apps", query, texts(part)...); err != nil {
 			return err
 		}

@@ -32,14 +32,14 @@ func ShareGroups(tx *sql.Tx, names []string) (map[string]bool, error) {
 	query := `
 		SELECT name
 		FROM grp FORCE INDEX (name)
-		WHERE name IN ` + placeholders(1, len(names)) + `
+		WHERE name IN ` + sql.Values(1, len(names)) + `
 		ORDER BY name
 		LOCK IN SHARE MODE`
 	_, err := sql.Select(tx, "share groups", scan, query, texts(names)...)
 	return out, err
 }
 
-// InsertGroup writes a new group, and gives it its id. If there is one of that name, it is ErrExists.
+// InsertGroup writes a new group, and gives it its id. If there is one of that name, it is sql.ErrExists.
 func InsertGroup(tx *sql.Tx, g *Group, now job.Micros) error {
 	const query = `
 		INSERT INTO grp (name, slots, created, updated)
@@ -85,7 +85,7 @@ func GroupsNamed(r sql.Reader, names []string) (map[string]Group, error) {
 	query := `
 		SELECT id, name, slots, taken
 		FROM grp FORCE INDEX (name)
-		WHERE name IN ` + placeholders(1, len(names))
+		WHERE name IN ` + sql.Values(1, len(names))
 	_, err := sql.Select(r, "read groups", scan, query, texts(names)...)
 	return out, err
 }

@@ -1,6 +1,13 @@
 package trip
 
-import "go-crontab/sql"
+import (
+	"context"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
 
 // CountJobs counts the living jobs of an app, those that the transaction has made included.
 func CountJobs(r sql.Reader, app string) (int64, error) {
@@ -29,4 +36,103 @@ func CountWaiting(r sql.Reader, app string, most int64) (int64, error) {
 		return 0, err
 	}
 	return found[0], nil
+}
+
+// What a hand wrote below zero is no limit.
+const limitColumns = "GREATEST(COALESCE(jobs, 0), 0), GREATEST(COALESCE(runs_per_minute, 0), 0)," +
+	" GREATEST(COALESCE(waiting, 0), 0), GREATEST(COALESCE(output, 0), 0)"
+
+// startsColumn leaves room to add up what a hand wrote.
+const startsColumn = "LEAST(GREATEST(starts, 0), 1000000000)"
+
+// Limits returns the limits of all apps that have some.
+func Limits(r sql.Reader) (map[string]job.AppLimits, error) {
+	out := map[string]job.AppLimits{}
+	err := sql.Each(r, "read limits", func(rows *sql.Rows) error {
+		var app string
+		var l job.AppLimits
+		err := rows.Scan(&app, &l.Jobs, &l.RunsPerMinute, &l.Waiting, &l.Output)
+		out[app] = l
+		return err
+	}, "SELECT app, "+limitColumns+" FROM app_limit")
+	return out, err
+}
+
+// HoldLimits returns the limits of an app and keeps others from counting against them until this transaction is over.
+// Nothing is locked where there are none. It writes the row, as TakeLocks does, for engines with several writers.
+func HoldLimits(tx *sql.Tx, app string) (l job.AppLimits, found bool, err error) {
+	n, err := tx.Exec("hold limits", "UPDATE app_limit FORCE INDEX (PRIMARY) SET "+sql.Next("taken")+" WHERE app = ?", app)
+	if err != nil || n == 0 {
+		return l, false, err
+	}
+	err = sql.Each(tx, "read limits", func(rows *sql.Rows) error {
+		found = true
+		return rows.Scan(&l.Jobs, &l.RunsPerMinute, &l.Waiting, &l.Output)
+	}, "SELECT "+limitColumns+" FROM app_limit FORCE INDEX (PRIMARY) WHERE app = ?", app)
+	return l, found, err
+}
+
+// AppStarts returns the starts of an app since a second, whoever started them.
+func AppStarts(r sql.Reader, app string, since int64) (job.Starts, error) {
+	out := job.Starts{}
+	scan := func(rows *sql.Rows) error {
+		var at, n int64
+		err := rows.Scan(&at, &n)
+		out[at] += n
+		return err
+	}
+	const query = "SELECT at, " + startsColumn + " FROM app_start FORCE INDEX (PRIMARY) WHERE app = ? AND at >= ?"
+	return out, sql.Each(r, "read starts of an app", scan, query, app, since)
+}
+
+// AddAskedRuns counts runs that somebody asks for. The caller holds the limits of the app.
+func AddAskedRuns(tx *sql.Tx, app string, at, runs int64) error {
+	_, err := tx.Exec("count asked runs", `
+		INSERT INTO app_start (app, at, session_id, starts)
+		VALUES (?, ?, ?, ?)
+		ON DUPLICATE KEY UPDATE starts = `+startsColumn+` + VALUES(starts)`,
+		app, at, uuid.Nil[:], runs)
+	return err
+}
+
+// StartsBeside returns the starts of some apps since a second, those of one session left out.
+func StartsBeside(r sql.Reader, apps []string, since int64, session uuid.UUID) (map[string]job.Starts, error) {
+	out := map[string]job.Starts{}
+	if len(apps) == 0 {
+		return out, nil
+	}
+	list, args := sql.In([]any{since, session[:]}, apps)
+	err := sql.Each(r, "read starts of apps", func(rows *sql.Rows) error {
+		var (
+			app   string
+			at, n int64
+		)
+		err := rows.Scan(&app, &at, &n)
+		if out[app] == nil {
+			out[app] = job.Starts{}
+		}
+		out[app][at] += n
+		return err
+	}, "SELECT app, at, "+startsColumn+" FROM app_start FORCE INDEX (PRIMARY) WHERE at >= ? AND session_id <> ? AND app IN "+list, args...)
+	return out, err
+}
+
+// TellStarts writes how many starts a session has had in some seconds. They are absolute numbers, so it does no harm to
+// write them twice.
+func TellStarts(ctx context.Context, db *sql.DB, session uuid.UUID, starts map[string]job.Starts) error {
+	const columns = 4
+	var args []any
+	for app, of := range starts {
+		for at, n := range of {
+			args = append(args, app, at, session[:], n)
+		}
+	}
+	if len(args) == 0 {
+		return nil
+	}
+	return db.Tx(ctx, func(tx *sql.Tx) error {
+		_, err := tx.Exec("tell of starts", "INSERT INTO app_start (app, at, session_id, starts) VALUES "+
+			sql.Values(len(args)/columns, columns)+" ON DUPLICATE KEY UPDATE starts = VALUES(starts)", args...)
+		return err
+	})
 }

@@ -28,13 +28,13 @@ func List(tx *sql.Tx, jobs []Listed) error {
 	}
 
 	for part := range slices.Chunk(terms, 2*atOnce) {
-		query := "INSERT INTO job_term (term, job_id) VALUES " + placeholders(len(part)/2, 2)
+		query := "INSERT INTO job_term (term, job_id) VALUES " + sql.Values(len(part)/2, 2)
 		if _, err := tx.Exec("list jobs by terms", query, part...); err != nil {
 			return err
 		}
 	}
 	for part := range slices.Chunk(parts, 3*atOnce) {
-		query := "INSERT INTO job_part (part, job_id, pos) VALUES " + placeholders(len(part)/3, 3)
+		query := "INSERT INTO job_part (part, job_id, pos) VALUES " + sql.Values(len(part)/3, 3)
 		if _, err := tx.Exec("list jobs by names", query, part...); err != nil {
 			return err
 		}

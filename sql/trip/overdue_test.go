@@ -32,31 +32,12 @@ func TestOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	before := reads(t, db)
+	before := testdb.Reads(t, db.Raw())
 	got, err := trip.Owners(db.Reader(t.Context()))
 	if want := []trip.Owner{3, 8, 11}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
-	if n := reads(t, db) - before; n > 100 {
+	if n := testdb.Reads(t, db.Raw()) - before; n > 100 {
 		t.Errorf("it read %d rows and entries", n)
 	}
-}
-
-// reads is how many rows and index entries the connection has read.
-func reads(t *testing.T, db *sql.DB) (sum int) {
-	t.Helper()
-	rows, err := db.Raw().Query("SHOW SESSION STATUS LIKE 'Handler_read%'")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		var n int
-		if err := rows.Scan(&name, &n); err != nil {
-			t.Fatal(err)
-		}
-		sum += n
-	}
-	return sum
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"iter"
 	"strconv"
-	"strings"
 
 	"go-crontab/sql"
 )
@@ -80,10 +79,4 @@ func (r *rows) values() string { return string(r.b) }
 func scanID(rows *sql.Rows) (id int64, err error) {
 	err = rows.Scan(&id)
 	return id, err
-}
-
-// placeholders writes those of n rows of so many columns, for VALUES.
-func placeholders(n, columns int) string {
-	row := "(?" + strings.Repeat(",?", columns-1) + ")"
-	return row + strings.Repeat(","+row, n-1)
 }

@@ -1,8 +1,10 @@
-package sql
+package alert
 
 import (
 	"fmt"
 	"testing"
+
+	"go-crontab/internal/testdb"
 )
 
 // TestDueDeliveries: what waits for busy lanes takes nobody's place in the list, and what was sent and what calls monitors is
@@ -24,27 +26,27 @@ func TestDueDeliveries(t *testing.T) {
 		f.exec(insert+"VALUES ('', 'heartbeat', 2, 0, 0, ?, '[]', 1, 1)", 100+i)
 	}
 	f.exec(insert + "VALUES ('', 'alert', 2, 0, 0, 1001, '[]', 1, 1), ('', 'alert', 1, 0, 1, 1, '[]', 1, 1), ('', 'alert', 2, 0, 1, 1, '[]', 1, 1)")
-	db, _ := f.behind(1)
+	db, _ := f.behind()
 	for _, c := range []struct {
 		name string
-		busy BusyLanes
+		busy busyLanes
 		want map[string]int
 		most int64 // rows that may be read; 0: any
 	}{
-		{"nothing is busy", BusyLanes{}, map[string]int{"pings 0": 5, "pings 1": 5, "pings 2": 5, "pings 3": 5, "channel 1": 21, "channel 2": 1}, 0},
-		{"a channel", BusyLanes{Channels: []int64{1}}, map[string]int{"pings 0": 5, "pings 1": 5, "pings 2": 5, "pings 3": 5, "channel 2": 11}, 0},
-		{"some pings", BusyLanes{Pings: []PingLane{{"even", 0}, {"odd", 1}, {"odd", 3}, {"odd", 2}}}, map[string]int{"pings 2": 20, "channel 1": 21, "channel 2": 1}, 0},
-		{"all pings, and a channel", BusyLanes{Channels: []int64{1, 7}, Pings: []PingLane{{"even", 0}}, NoPings: true}, map[string]int{"channel 2": 11}, 400},
+		{"nothing is busy", busyLanes{}, map[string]int{"pings 0": 5, "pings 1": 5, "pings 2": 5, "pings 3": 5, "channel 1": 21, "channel 2": 1}, 0},
+		{"a channel", busyLanes{Channels: []int64{1}}, map[string]int{"pings 0": 5, "pings 1": 5, "pings 2": 5, "pings 3": 5, "channel 2": 11}, 0},
+		{"some pings", busyLanes{Pings: []pingLane{{"even", 0}, {"odd", 1}, {"odd", 3}, {"odd", 2}}}, map[string]int{"pings 2": 20, "channel 1": 21, "channel 2": 1}, 0},
+		{"all pings, and a channel", busyLanes{Channels: []int64{1, 7}, Pings: []pingLane{{"even", 0}}, NoPings: true}, map[string]int{"channel 2": 11}, 400},
 	} {
-		if _, err := db.DueDeliveries(t.Context(), now, c.busy, limit); err != nil { // to open a table the server reads more
+		if _, err := dueDeliveries(db.Reader(t.Context()), now, c.busy, limit); err != nil { // to open a table the server reads more
 			t.Fatal(err)
 		}
-		before := handlerReads(t, db)
-		rows, err := db.DueDeliveries(t.Context(), now, c.busy, limit)
+		before := testdb.Reads(t, db.Raw())
+		rows, err := dueDeliveries(db.Reader(t.Context()), now, c.busy, limit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		read := handlerReads(t, db) - before
+		read := testdb.Reads(t, db.Raw()) - before
 		got := map[string]int{}
 		for _, d := range rows {
 			if d.Kind == DeliveryPing {

@@ -1,51 +1,25 @@
 package sql
 
 import (
-	"cmp"
 	"context"
 	stdsql "database/sql"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
-	"go-crontab/internal/innodb"
 	"go-crontab/job"
 )
 
-// What package doctor asks. All of it is read without locks and bounded; nothing on the trip of a run uses it.
+// What the server, the schema and its rights are like. All of it is read without locks and bounded; nothing on the trip of a run uses it.
 
 // Now is MySQL's clock at this instant.
 func (db *DB) Now(ctx context.Context) (job.Micros, error) {
 	var at job.Micros
-	if err := db.db.QueryRowContext(ctx, "SELECT "+now).Scan(&at); err != nil {
+	if err := db.db.QueryRowContext(ctx, "SELECT "+Clock).Scan(&at); err != nil {
 		return 0, fmt.Errorf("read clock: %w", err)
 	}
 	return at, nil
-}
-
-// Variables are the settings of the server, by their names in lower case.
-func (db *DB) Variables(ctx context.Context) (map[string]string, error) {
-	return db.pairs(ctx, "read the server's settings", "SHOW GLOBAL VARIABLES")
-}
-
-// Counters are some of what the server counts, by their names in lower case.
-func (db *DB) Counters(ctx context.Context) (map[string]string, error) {
-	return db.pairs(ctx, "read the server's counters", "SHOW GLOBAL STATUS WHERE Variable_name IN"+
-		" ('Threads_connected', 'Max_used_connections', 'Slaves_connected', 'Rpl_semi_sync_master_status', 'Rpl_semi_sync_master_clients',"+
-		" 'Rpl_semi_sync_source_status', 'Rpl_semi_sync_source_clients', 'wsrep_cluster_size', 'wsrep_cluster_status')")
-}
-
-func (db *DB) pairs(ctx context.Context, what, query string) (map[string]string, error) {
-	out := map[string]string{}
-	err := db.query(ctx, what, func(rows *stdsql.Rows) error {
-		var name, value string
-		err := rows.Scan(&name, &value)
-		out[strings.ToLower(name)] = value
-		return err
-	}, query)
-	return out, err
 }
 
 // SchemaVersions are that of the schema, 0 where no migration ever ran, and the one that this program is made for.
@@ -103,7 +77,7 @@ func (db *DB) Tables(ctx context.Context) (map[string]*TableState, error) {
 // MissingLocks names the lock rows that are not there.
 func (db *DB) MissingLocks(ctx context.Context) ([]string, error) {
 	have := map[int64]bool{}
-	ids, err := db.ids(ctx, "list lock rows", "SELECT id FROM locks")
+	ids, err := IDs(db.Reader(ctx), "list lock rows", "SELECT id FROM locks")
 	if err != nil {
 		return nil, err
 	}
@@ -117,16 +91,6 @@ func (db *DB) MissingLocks(ctx context.Context) ([]string, error) {
 		}
 	}
 	return out, nil
-}
-
-// Setting reads a row of table setting; "" when there is none.
-func (db *DB) Setting(ctx context.Context, name string) (string, error) {
-	var v string
-	err := db.db.QueryRowContext(ctx, "SELECT value FROM setting WHERE name = ?", name).Scan(&v)
-	if noRows(err) {
-		return "", nil
-	}
-	return v, err
 }
 
 // User is whom the server takes this connection for, as user@host.
@@ -171,131 +135,6 @@ func (db *DB) DeniedRights(ctx context.Context) ([]Denied, error) {
 	return out, nil
 }
 
-// thread is a connection, as the server shows it.
-type thread struct {
-	id            int64
-	user, command string
-}
-
-// threads lists the connections of anybody on the server; without the right PROCESS only the user's own, without a word. It does
-// not ask information_schema.processlist: MySQL refuses to fill that while a connection executes what is no text (error 3854), as
-// statements with ids of sessions are.
-func (db *DB) threads(ctx context.Context) ([]thread, error) {
-	var out []thread
-	err := db.query(ctx, "list threads", func(rows *stdsql.Rows) error {
-		names, err := rows.Columns()
-		if err != nil {
-			return err
-		}
-		var t thread
-		var rest stdsql.RawBytes
-		into := make([]any, len(names)) // MariaDB has more of them than MySQL
-		for i, name := range names {
-			switch strings.ToLower(name) {
-			case "id":
-				into[i] = &t.id
-			case "user":
-				into[i] = &t.user
-			case "command":
-				into[i] = &t.command
-			default:
-				into[i] = &rest
-			}
-		}
-		err = rows.Scan(into...)
-		out = append(out, t)
-		return err
-	}, "SHOW PROCESSLIST")
-	return out, err
-}
-
-// LongTransaction is one that has been open for a while.
-type LongTransaction struct {
-	Thread  int64
-	User    string // empty when it has ended meanwhile
-	Seconds int64
-	Locked  int64 // rows that it has locked
-}
-
-// LongTransactions lists the transactions of anybody on the server that are older than so many seconds. It needs the
-// right PROCESS; without it, it is refused. The server says by its machine's time zone when they began, not by the connection's.
-// MySQL refuses to list them while one executes a statement that is no text. If it does so for a while, all is false, and those that
-// only read may be missing.
-func (db *DB) LongTransactions(ctx context.Context, seconds int) (list []LongTransaction, all bool, err error) {
-	for range 8 {
-		if list, err = db.longTransactions(ctx, seconds); !innodb.Refused(err) {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return nil, false, ctx.Err()
-		case <-time.After(120 * time.Millisecond): // it looks no more often than every 100 ms
-		}
-	}
-	if all = !innodb.Refused(err); !all {
-		list, err = db.longTransactionsOfStatus(ctx, seconds)
-	}
-	if err != nil || len(list) == 0 {
-		return nil, all, err
-	}
-	threads, err := db.threads(ctx)
-	for _, t := range threads {
-		for i := range list {
-			if list[i].Thread == t.id {
-				list[i].User = t.user
-			}
-		}
-	}
-	return list, all, err
-}
-
-func (db *DB) longTransactions(ctx context.Context, seconds int) (out []LongTransaction, err error) {
-	const local = "CONVERT_TZ(NOW(), '+00:00', 'SYSTEM')"
-	err = db.query(ctx, "list long transactions", func(rows *stdsql.Rows) error {
-		var t LongTransaction
-		err := rows.Scan(&t.Thread, &t.Seconds, &t.Locked)
-		out = append(out, t)
-		return err
-	}, "SELECT trx_mysql_thread_id, TIMESTAMPDIFF(SECOND, trx_started, "+local+"), trx_rows_locked FROM information_schema.innodb_trx"+
-		" WHERE trx_started < "+local+" - INTERVAL ? SECOND AND trx_mysql_thread_id > 0 ORDER BY trx_started LIMIT 10", seconds)
-	return out, err
-}
-
-// longTransactionsOfStatus lists, the oldest first, those of the status that the server writes for people.
-func (db *DB) longTransactionsOfStatus(ctx context.Context, seconds int) ([]LongTransaction, error) {
-	var out []LongTransaction
-	err := db.query(ctx, "read the status of InnoDB", func(rows *stdsql.Rows) error {
-		var kind, name, status string
-		err := rows.Scan(&kind, &name, &status)
-		for _, t := range innodb.Transactions(status) {
-			if t.Seconds > int64(seconds) {
-				out = append(out, LongTransaction{Thread: t.Thread, Seconds: t.Seconds, Locked: t.Locked})
-			}
-		}
-		return err
-	}, "SHOW ENGINE INNODB STATUS")
-	slices.SortStableFunc(out, func(a, b LongTransaction) int { return cmp.Compare(b.Seconds, a.Seconds) })
-	return out[:min(len(out), 10)], err
-}
-
-// BinlogReaders counts the replicas, and others, that read the server's binary log: MySQL has no counter of them. It needs the
-// right PROCESS; without it, it is refused.
-func (db *DB) BinlogReaders(ctx context.Context) (n int, err error) {
-	// Who lacks the right is shown few threads without a word, and is refused this.
-	err = db.query(ctx, "count metrics", func(rows *stdsql.Rows) error { return rows.Scan(&n) }, "SELECT COUNT(*) FROM information_schema.innodb_metrics")
-	if err != nil {
-		return 0, err
-	}
-	threads, err := db.threads(ctx)
-	n = 0
-	for _, t := range threads {
-		if strings.HasPrefix(t.command, "Binlog Dump") {
-			n++
-		}
-	}
-	return n, err
-}
-
 // IsDenied tells whether the server refused a statement for lack of a right.
 func IsDenied(err error) bool {
 	switch number(err) {
@@ -303,31 +142,6 @@ func IsDenied(err error) bool {
 		return true
 	}
 	return false
-}
-
-// FailingChannel is a channel to which nothing was sent since messages to it began to fail.
-type FailingChannel struct {
-	Name   string
-	Spec   string // JSON
-	Failed int64  // messages in a row
-	Since  job.Micros
-	Said   string // why the last of them failed
-}
-
-// FailingChannels lists the channels whose latest messages, at least so many, all failed. Messages count in the order in
-// which they were made, without those that are still tried, or were not to be sent.
-func (db *DB) FailingChannels(ctx context.Context, least int) (out []FailingChannel, err error) {
-	err = db.query(ctx, "list channels that fail", func(rows *stdsql.Rows) error {
-		var c FailingChannel
-		err := rows.Scan(&c.Name, &c.Spec, &c.Failed, &c.Since, &c.Said)
-		out = append(out, c)
-		return err
-	}, "SELECT c.name, c.spec, f.n, first.created, last.said FROM"+
-		" (SELECT s.id, COUNT(*) n, MIN(d.id) first_id, MAX(d.id) last_id FROM"+
-		" (SELECT id, (SELECT COALESCE(MAX(g.id), 0) FROM delivery g FORCE INDEX (grp) WHERE g.channel_id = alert_channel.id AND g.state = 2) sent FROM alert_channel) s"+
-		" JOIN delivery d FORCE INDEX (grp) ON d.channel_id = s.id AND d.state = 3 AND d.id > s.sent GROUP BY s.id HAVING COUNT(*) >= ?) f"+
-		" JOIN alert_channel c ON c.id = f.id JOIN delivery first ON first.id = f.first_id JOIN delivery last ON last.id = f.last_id ORDER BY c.name", least)
-	return out, err
 }
 
 // expected is what migrations make of a schema, read off their text: a table's columns and indexes.

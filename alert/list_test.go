@@ -1,18 +1,20 @@
-package sql
+package alert
 
 import (
 	"slices"
 	"testing"
 
 	"go-crontab/internal/faultproxy"
+	"go-crontab/internal/testdb"
 	"go-crontab/job"
+	"go-crontab/sql/read"
 )
 
 // TestAlertLists asks for 50,000 alerts and as many messages by each filter, page after page, and holds what comes against
 // what the tables have, and the rows that the server read against those that were shown. Nearly all messages are pings.
 func TestAlertLists(t *testing.T) {
-	const lines, limit = 50_000, 100
-	f := setUp(t).patient()
+	const lines, limit, examinedMost = 50_000, 100, 2000
+	f := setUp(t)
 	f.exec("ALTER TABLE alert STATS_PERSISTENT=1, STATS_AUTO_RECALC=0") // the server believes that they are empty
 	f.exec("ALTER TABLE delivery STATS_PERSISTENT=1, STATS_AUTO_RECALC=0")
 	f.exec("INSERT INTO alert (subject, firing, rule_id, rule, event, severity, summary, first_at, last_at) VALUES ('0', NULL, 1, 'none', 'failed', 'error', '', 1, 1)")
@@ -27,25 +29,25 @@ func TestAlertLists(t *testing.T) {
 				IF(n MOD 700 = 0, 3, 2), n DIV 3, '[]', n DIV 2, n
 			FROM (SELECT id + ? AS n FROM delivery ORDER BY id LIMIT ?) numbers`, n, min(n, lines-n))
 	}
-	db, proxy := f.behind(1)
+	db, proxy := f.behind()
 	var statements []string
 	proxy.OnCommand(func(c faultproxy.Command) {
 		if c.IsStatement() {
 			statements = append(statements, c.SQL)
 		}
 	})
-	read := func() int64 { return handlerReads(t, db) }
-	asking := -read()
-	asking += read()
+	reads := func() int64 { return testdb.Reads(t, db.Raw()) }
+	asking := -reads()
+	asking += reads()
 	// walk holds a list against what it is to have. A page that shows all that it looks at may read so many rows for each.
 	walk := func(name, index string, exact bool, want []int64, page func() (ids []int64, more bool, err error)) {
 		t.Helper()
 		var got []int64
 		for n := 1; ; n++ {
 			statements = nil
-			before := read()
+			before := reads()
 			ids, more, err := page()
-			cost := read() - before - asking
+			cost := reads() - before - asking
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -56,7 +58,7 @@ func TestAlertLists(t *testing.T) {
 			if cost > most {
 				t.Errorf("%s, page %d: %d rows read for %d shown, want at most %d", name, n, cost, len(ids), most)
 			}
-			f.wantIndex(name, statements, index+"|PRIMARY")
+			testdb.WantIndex(t, f.beside.Raw(), name, statements, index+"|PRIMARY")
 			if got = append(got, ids...); !more || len(got) >= 3*limit {
 				break
 			}
@@ -69,7 +71,7 @@ func TestAlertLists(t *testing.T) {
 		}
 	}
 	fires, over, many := true, false, []string{}
-	for i := range manyAppsOfAudit + 4 {
+	for i := range read.ManyApps + 4 {
 		many = append(many, "a"+string(rune('A'+i)))
 	}
 	many = append(many, "a7")
@@ -93,16 +95,16 @@ func TestAlertLists(t *testing.T) {
 		"what fires in a few apps":    {FiredFilter{Apps: []string{"a200"}, Firing: &fires}, "firing = 1 AND (app = 'a200' OR app = '' AND event <> 'failures')", "firing", false},
 		"a rule's that fires in apps": {FiredFilter{Rule: "often", Apps: []string{"a200"}, Firing: &fires}, "firing = 1 AND app = 'a200'", "firing", false},
 	} {
-		want := f.list("SELECT id FROM alert WHERE "+c.where+" ORDER BY id DESC LIMIT ?", 3*limit)
+		want := testdb.Numbers(t, f.beside.Raw(), "SELECT id FROM alert WHERE "+c.where+" ORDER BY id DESC LIMIT ?", 3*limit)
 		if c.index == "" && c.where == "FALSE" && c.filter.App != "" {
-			if rows, next, err := db.Fired(t.Context(), c.filter); err != nil || len(rows) != 0 || next != 0 {
+			if rows, next, err := Fired(db.Reader(t.Context()), c.filter); err != nil || len(rows) != 0 || next != 0 {
 				t.Errorf("%s: got %d rows, %d, %v", name, len(rows), next, err)
 			}
 			continue
 		}
 		c.filter.Limit = limit
 		walk("alerts, "+name, c.index, c.exact, want, func() (ids []int64, more bool, err error) {
-			rows, next, err := db.Fired(t.Context(), c.filter)
+			rows, next, err := Fired(db.Reader(t.Context()), c.filter)
 			for _, r := range rows {
 				ids = append(ids, r.ID)
 			}
@@ -127,10 +129,10 @@ func TestAlertLists(t *testing.T) {
 		"a rule's failed":    {DeliveryFilter{Rule: "r0", State: &failed}, "rule = 'r0' AND state = 3 ORDER BY next_at DESC, id DESC", "due", false},
 		"what a channel got": {DeliveryFilter{Channel: "c1", State: &sent}, "channel = 'c1' AND state = 2 ORDER BY created DESC, id DESC", "kind", false},
 	} {
-		want := f.list("SELECT id FROM delivery WHERE "+c.where+" LIMIT ?", 3*limit)
+		want := testdb.Numbers(t, f.beside.Raw(), "SELECT id FROM delivery WHERE "+c.where+" LIMIT ?", 3*limit)
 		c.filter.Limit = limit
 		walk("messages, "+name, c.index, c.exact, want, func() (ids []int64, more bool, err error) {
-			rows, next, err := db.Deliveries(t.Context(), c.filter)
+			rows, next, err := Deliveries(db.Reader(t.Context()), c.filter)
 			for _, r := range rows {
 				ids = append(ids, r.ID)
 			}
@@ -138,12 +140,12 @@ func TestAlertLists(t *testing.T) {
 			return ids, next != nil, err
 		})
 	}
-	before := read()
-	counts, err := db.AlertCounts(t.Context())
-	if cost := read() - before - asking; cost > 4*CountedMost { // of fewer than there are
+	before := reads()
+	counts, err := Count(db.Reader(t.Context()))
+	if cost := reads() - before - asking; cost > 4*countedMost { // of fewer than there are
 		t.Errorf("the summary: %d rows read", cost)
 	}
-	if n := f.number("SELECT COUNT(*) FROM delivery WHERE state = 3"); err != nil || counts.States["sent"] != CountedMost || counts.States["failed"] != n || len(counts.States) != 2 || counts.Firing != 250 {
+	if n := f.count("SELECT COUNT(*) FROM delivery WHERE state = 3"); err != nil || counts.States["sent"] != countedMost || counts.States["failed"] != int64(n) || len(counts.States) != 2 || counts.Firing != 250 {
 		t.Errorf("got %+v, %v", counts, err)
 	}
 }

@@ -1,0 +1,35 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// livesAround returns from when to when sessions lived that are gone, as far as they may tell whether any lived at an
+// instant: those that ended last before it and first after it, by the audit, at most so many of each.
+func livesAround(r sql.Reader, at job.Micros, limit int) ([]job.SessionLife, error) {
+	var out []job.SessionLife
+	for _, side := range []string{"at <= ? ORDER BY at DESC", "at > ? ORDER BY at ASC"} {
+		err := sql.Each(r, "read lives of sessions", func(rows *sql.Rows) error {
+			var (
+				text string
+				life job.SessionLife
+			)
+			if err := rows.Scan(&text); err != nil {
+				return err
+			}
+			if err := json.Unmarshal([]byte(text), &life); err != nil {
+				return fmt.Errorf("%q: %w", text, err)
+			}
+			out = append(out, life)
+			return nil
+		}, "SELECT was FROM audit FORCE INDEX (ref) WHERE kind = ? AND ref = 0 AND was IS NOT NULL AND "+side+" LIMIT ?", job.KindSession, int64(at), limit)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

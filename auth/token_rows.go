@@ -1,0 +1,154 @@
+package auth
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// TokenRow is an API token as its row has it.
+type TokenRow struct {
+	ID       int64
+	Name     string
+	Role     string
+	Apps     []string // nil: all
+	Created  job.Micros
+	By       string
+	Expires  job.Micros // zero: never
+	Revoked  job.Micros // zero: it is not
+	Used     job.Micros // zero: never
+	UsedFrom string
+}
+
+const tokenColumns = "t.id, t.name, t.role, t.apps, t.created, t.created_by, t.expires, t.revoked, t.used, t.used_from"
+
+// appsOf reads a list of apps. What a hand wrote there and cannot be read is no list of all apps, but of none.
+func appsOf(text *string) []string {
+	if text == nil {
+		return nil
+	}
+	var apps []string
+	if json.Unmarshal([]byte(*text), &apps) != nil || apps == nil {
+		return []string{}
+	}
+	return apps
+}
+
+// jsonOf encodes a list, nil as NULL.
+func jsonOf[T any](list []T) (any, error) {
+	if list == nil {
+		return nil, nil
+	}
+	b, err := json.Marshal(list)
+	return string(b), err
+}
+
+func scanToken(rows *sql.Rows, more ...any) (t TokenRow, err error) {
+	var apps *string
+	err = rows.Scan(append([]any{&t.ID, &t.Name, &t.Role, &apps, &t.Created, &t.By, &t.Expires, &t.Revoked, &t.Used, &t.UsedFrom}, more...)...)
+	t.Apps = appsOf(apps)
+	return t, err
+}
+
+// tokenByHash returns the token of a hash and the instant at which that was read, by MySQL's clock; or sql.ErrNotFound.
+func tokenByHash(r sql.Reader, hash [32]byte) (t TokenRow, at job.Micros, err error) {
+	err = sql.Each(r, "find token", func(rows *sql.Rows) (err error) {
+		t, err = scanToken(rows, &at)
+		return err
+	}, "SELECT "+tokenColumns+", "+sql.Clock+" FROM api_token t WHERE t.hash = ?", hash[:])
+	if err == nil && t.ID == 0 {
+		err = sql.ErrNotFound
+	}
+	return t, at, err
+}
+
+// TokenFilter says which tokens to list. Zero fields do not restrict.
+type TokenFilter struct {
+	ID     int64
+	Name   string
+	Living bool  // only those that are not revoked; they may have expired
+	After  int64 // only ids after it
+	Limit  int
+}
+
+// Tokens lists tokens by id.
+func Tokens(r sql.Reader, f TokenFilter) (out []TokenRow, err error) {
+	where, args := []string{"t.id > ?"}, []any{f.After}
+	if f.ID != 0 {
+		where, args = append(where, "t.id = ?"), append(args, f.ID)
+	}
+	if f.Name != "" {
+		where, args = append(where, "t.name = ?"), append(args, f.Name)
+	}
+	if f.Living {
+		where = append(where, "t.living = 1")
+	}
+	err = sql.Each(r, "list tokens", func(rows *sql.Rows) error {
+		t, err := scanToken(rows)
+		out = append(out, t)
+		return err
+	}, "SELECT "+tokenColumns+" FROM api_token t WHERE "+strings.Join(where, " AND ")+" ORDER BY t.id LIMIT ?", append(args, f.Limit)...)
+	return out, err
+}
+
+// insertToken writes a token and returns its id. A name that a living one has is sql.ErrExists.
+func insertToken(tx *sql.Tx, t *TokenRow, hash [32]byte) (int64, error) {
+	apps, err := jsonOf(t.Apps)
+	if err != nil {
+		return 0, err
+	}
+	id, err := tx.Insert("insert token", "INSERT INTO api_token (name, hash, role, apps, created, created_by, expires) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		t.Name, hash[:], t.Role, apps, int64(t.Created), sql.Cut(t.By, 128), int64(t.Expires))
+	if sql.IsDuplicate(err) {
+		return 0, fmt.Errorf("token %q: %w", t.Name, sql.ErrExists)
+	}
+	return id, err
+}
+
+// lockToken locks and returns a token, or sql.ErrNotFound.
+func lockToken(tx *sql.Tx, id int64) (TokenRow, error) { return lockTokenWhere(tx, "t.id = ?", id) }
+
+// lockTokenNamed locks and returns the living token of a name, or sql.ErrNotFound.
+func lockTokenNamed(tx *sql.Tx, name string) (TokenRow, error) {
+	return lockTokenWhere(tx, "t.name = ? AND t.living = 1", name)
+}
+
+func lockTokenWhere(tx *sql.Tx, cond string, args ...any) (t TokenRow, err error) {
+	err = sql.Each(tx, "lock token", func(rows *sql.Rows) (err error) {
+		t, err = scanToken(rows)
+		return err
+	}, "SELECT "+tokenColumns+" FROM api_token t WHERE "+cond+" FOR UPDATE", args...)
+	if err == nil && t.ID == 0 {
+		err = sql.ErrNotFound
+	}
+	return t, err
+}
+
+// revokeToken ends a token that the transaction has locked, and signs out the browsers that were signed in with it:
+// their rows would let nobody in, and are of no use any more.
+func revokeToken(tx *sql.Tx, id int64, at job.Micros) error {
+	if _, err := tx.Exec("revoke token", "UPDATE api_token SET living = NULL, revoked = ? WHERE id = ? AND living = 1", int64(at), id); err != nil {
+		return err
+	}
+	_, err := tx.Exec("end logins of a token", "DELETE FROM login WHERE token_id = ?", id)
+	return err
+}
+
+// useToken notes that a token was used, unless that was noted after an earlier instant already.
+func useToken(tx *sql.Tx, id int64, at, unless job.Micros, from string) error {
+	_, err := tx.Exec("note use of token", "UPDATE api_token SET used = ?, used_from = ? WHERE id = ? AND used <= ?", int64(at), sql.Cut(from, 64), id, int64(unless))
+	return err
+}
+
+// once writes down, for good, that something was done which is done once for a cluster. It tells whether that was not
+// so yet; who asks at the same time waits for the answer.
+func once(tx *sql.Tx, what string, at job.Micros) (first bool, err error) {
+	_, err = tx.Exec("note "+what, "INSERT INTO setting (name, value) VALUES (?, ?)", "once/"+what, fmt.Sprint(int64(at)))
+	if sql.IsDuplicate(err) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,32 @@
+package read
+
+import (
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+// Chore is how something stands that one node at a time does for all.
+type Chore struct {
+	Session  uuid.UUID // who does it; uuid.Nil: nobody
+	Until    job.Micros
+	At       int64 // how far it is
+	Ended    job.Micros
+	Removed  int64
+	Archived int64
+	Failures int64
+	Error    string
+	ErrorAt  job.Micros
+}
+
+// Retaining is how the removal of records stands.
+func Retaining(r sql.Reader) (c Chore, err error) {
+	err = sql.Each(r, "read chore", func(rows *sql.Rows) error {
+		var session []byte
+		err := rows.Scan(&session, &c.Until, &c.At, &c.Ended, &c.Removed, &c.Archived, &c.Failures, &c.Error, &c.ErrorAt)
+		c.Session, _ = uuid.FromBytes(session)
+		return err
+	}, "SELECT session_id, until, at_id, ended, removed, archived, failures, error, error_at FROM chore WHERE name = 'retention'")
+	return c, err
+}

@@ -1,0 +1,24 @@
+package read
+
+import (
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// lineColumns leave the definitions out.
+const lineColumns = "id, at, who, origin, action, kind, ref, app, name, reason, '', ''"
+
+// LinesAfter lists lines of the audit by id, those that come behind one, without definitions.
+func LinesAfter(r sql.Reader, after int64, limit int) ([]job.Entry, error) {
+	return lines(r, "id > ? ORDER BY id LIMIT ?", after, limit)
+}
+
+// LinesIn lists the lines of the audit that there are in spans of ids, without definitions.
+func LinesIn(r sql.Reader, spans []sql.Span) ([]job.Entry, error) {
+	cond, args := sql.Within(spans)
+	return lines(r, cond+" ORDER BY id", args...)
+}
+
+func lines(r sql.Reader, cond string, args ...any) ([]job.Entry, error) {
+	return sql.Select(r, "read audit", sql.ScanEntry, "SELECT "+lineColumns+" FROM audit FORCE INDEX (PRIMARY) WHERE "+cond, args...)
+}

@@ -1,0 +1,196 @@
+package trip
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// CalendarRow is a calendar as its row says. One that cannot be read (a newer version wrote it, or a hand did) has an
+// error in place of its days; it harms only the jobs that name it.
+type CalendarRow struct {
+	ID, Version      int64
+	Name             string
+	SpecText         string
+	Calendar         *job.Calendar // nil with SpecErr
+	SpecErr          error
+	Jobs             int64 // living jobs that name it, where a reading says so
+	Created, Updated job.Micros
+}
+
+// CalendarError is why a calendar cannot be used.
+type CalendarError struct {
+	Name string
+	Err  error
+}
+
+func (e *CalendarError) Error() string { return fmt.Sprintf("calendar %q: %v", e.Name, e.Err) }
+
+func (e *CalendarError) Unwrap() error { return e.Err }
+
+// The calendars that were read last. A calendar is found by the digest of its definition, so what is found can be
+// neither old nor that of another schema.
+var knownCalendars = struct {
+	sync.Mutex
+	byDigest map[string]knownCalendar
+	size     int // bytes of their definitions
+}{byDigest: map[string]knownCalendar{}}
+
+type knownCalendar struct {
+	*job.Calendar
+	err error
+}
+
+// maxKnownCalendars bounds the definitions of known calendars, in bytes; compiled they take a few times as much.
+const maxKnownCalendars = 32 << 20
+
+func knowCalendar(digest []byte) (knownCalendar, bool) {
+	knownCalendars.Lock()
+	defer knownCalendars.Unlock()
+	k, ok := knownCalendars.byDigest[string(digest)]
+	return k, ok
+}
+
+// readCalendar decodes and compiles a stored definition, and remembers it.
+func readCalendar(name, text string, digest []byte) (k knownCalendar) {
+	if is := sha256.Sum256([]byte(text)); string(is[:]) != string(digest) {
+		return knownCalendar{err: &CalendarError{name, errors.New("a hand has changed its definition and not its digest")}}
+	}
+	spec, err := job.DecodeCalendar(text)
+	if err == nil {
+		k.Calendar, err = spec.Compile()
+	}
+	if err != nil {
+		k.err = &CalendarError{name, err}
+	}
+	knownCalendars.Lock()
+	defer knownCalendars.Unlock()
+	if knownCalendars.size += len(text); knownCalendars.size > maxKnownCalendars {
+		clear(knownCalendars.byDigest)
+		knownCalendars.size = len(text)
+	}
+	knownCalendars.byDigest[string(digest)] = k
+	return k
+}
+
+// calendarsNamed reads those of some calendars that there are: their digests, and of those that are not known the rest.
+func calendarsNamed(r sql.Reader, names []string) (map[string]knownCalendar, error) {
+	out := map[string]knownCalendar{}
+	if len(names) == 0 {
+		return out, nil
+	}
+	list, args := sql.In(nil, names)
+	var unknown []string
+	err := sql.Each(r, "read digests of calendars", func(rows *sql.Rows) error {
+		var name string
+		var digest []byte
+		err := rows.Scan(&name, &digest)
+		if k, ok := knowCalendar(digest); ok {
+			out[name] = k
+		} else {
+			unknown = append(unknown, name)
+		}
+		return err
+	}, "SELECT name, digest FROM calendar WHERE name IN "+list, args...)
+	if err != nil || len(unknown) == 0 {
+		return out, err
+	}
+	list, args = sql.In(nil, unknown)
+	return out, sql.Each(r, "read calendars", func(rows *sql.Rows) error {
+		var name, text string
+		var digest []byte
+		err := rows.Scan(&name, &text, &digest)
+		if err == nil {
+			out[name] = readCalendar(name, text, digest)
+		}
+		return err
+	}, "SELECT name, spec, digest FROM calendar WHERE name IN "+list, args...)
+}
+
+// pick returns those of the named calendars that there are, and an error if one of them cannot be read.
+func pick(found map[string]knownCalendar, names []string) (list []*job.Calendar, err error) {
+	for _, name := range names {
+		k, ok := found[name]
+		if k.err != nil {
+			err = k.err
+		}
+		if ok && k.err == nil {
+			list = append(list, k.Calendar)
+		}
+	}
+	return list, err
+}
+
+// CalendarsNamed reads those of some calendars that there are.
+func CalendarsNamed(r sql.Reader, names []string) ([]*job.Calendar, error) {
+	found, err := calendarsNamed(r, names)
+	if err != nil {
+		return nil, err
+	}
+	return pick(found, names)
+}
+
+const calendarColumns = "id, name, version, spec, digest, created, updated"
+
+func scanCalendar(rows *sql.Rows) (c CalendarRow, err error) {
+	var digest []byte
+	if err := rows.Scan(&c.ID, &c.Name, &c.Version, &c.SpecText, &digest, &c.Created, &c.Updated); err != nil {
+		return c, err
+	}
+	k, ok := knowCalendar(digest)
+	if !ok {
+		k = readCalendar(c.Name, c.SpecText, digest)
+	}
+	c.Calendar, c.SpecErr = k.Calendar, k.err
+	return c, nil
+}
+
+// namesAtOnce is how many names one statement looks for.
+const namesAtOnce = 200
+
+// CalendarRows reads those of some calendars that there are, without how many jobs name them.
+func CalendarRows(r sql.Reader, names []string) (map[string]CalendarRow, error) {
+	out := map[string]CalendarRow{}
+	for part := range slices.Chunk(names, namesAtOnce) {
+		list, args := sql.In(nil, part)
+		rows, err := sql.Select(r, "read calendars by name", scanCalendar, "SELECT "+calendarColumns+" FROM calendar WHERE name IN "+list, args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			out[r.Name] = r
+		}
+	}
+	return out, nil
+}
+
+// LockCalendar locks and returns a calendar, or sql.ErrNotFound.
+func LockCalendar(tx *sql.Tx, name string) (CalendarRow, error) {
+	return sql.First(sql.Select(tx, "lock calendar", scanCalendar, "SELECT "+calendarColumns+" FROM calendar WHERE name = ? FOR UPDATE", name))
+}
+
+// CalendarNamed returns a calendar and how many jobs name it, or sql.ErrNotFound.
+func CalendarNamed(r sql.Reader, name string) (CalendarRow, error) {
+	c, err := sql.First(sql.Select(r, "read calendar", scanCalendar, "SELECT "+calendarColumns+" FROM calendar WHERE name = ?", name))
+	if err != nil {
+		return c, err
+	}
+	err = sql.Each(r, "count references", func(rows *sql.Rows) error { return rows.Scan(&c.Jobs) },
+		"SELECT COUNT(*) FROM job_ref WHERE kind = ? AND name = ?", RefCalendar, name)
+	return c, err
+}
+
+// readableCalendars reads those of some calendars that exist. One that cannot be read is as one that does not exist.
+func readableCalendars(r sql.Reader, names []string) ([]*job.Calendar, error) {
+	found, err := calendarsNamed(r, names)
+	if err != nil {
+		return nil, err
+	}
+	out, _ := pick(found, names)
+	return out, nil
+}

@@ -1,0 +1,92 @@
+package trip
+
+import (
+	"fmt"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// Retentions are the rules of apps, and, under "", of the cluster. One that cannot be read, since a hand wrote it, is an
+// error: nothing is to go by a rule that nobody can read.
+func Retentions(r sql.Reader) (map[string]job.Retention, error) {
+	out := map[string]job.Retention{}
+	err := sql.Each(r, "read retention", retentionRows(out), "SELECT app, spec FROM retention")
+	return out, err
+}
+
+// UnreadableRule is that the rule of an app, or of the cluster, "", is none that this version knows.
+type UnreadableRule struct {
+	App string
+	Err error
+}
+
+func (e *UnreadableRule) Error() string {
+	if e.App == "" {
+		return "the rule of the cluster cannot be read: " + e.Err.Error()
+	}
+	return fmt.Sprintf("the rule of app %q cannot be read: %v", e.App, e.Err)
+}
+
+func (e *UnreadableRule) Unwrap() error { return e.Err }
+
+func retentionRows(out map[string]job.Retention) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		var app, spec string
+		if err := rows.Scan(&app, &spec); err != nil {
+			return err
+		}
+		r, err := job.DecodeRetention(spec)
+		if err != nil {
+			return &UnreadableRule{app, err}
+		}
+		out[app] = r
+		return nil
+	}
+}
+
+// LockRetention reads a rule and keeps others from changing it; nil when there is none. It locks the cluster's rule too: so
+// the first rule of an app, which has no row to lock, waits for HoldRules as well.
+func LockRetention(tx *sql.Tx, app string) (*job.Retention, error) {
+	var out *job.Retention
+	err := sql.Each(tx, "lock retention", func(rows *sql.Rows) error {
+		var of, spec string
+		if err := rows.Scan(&of, &spec); err != nil || of != app {
+			return err
+		}
+		r, err := job.DecodeRetention(spec)
+		if err != nil {
+			r = job.Retention{} // whoever writes it anew mends it
+		}
+		out = &r
+		return nil
+	}, "SELECT app, spec FROM retention FORCE INDEX (PRIMARY) WHERE app IN ('', ?) ORDER BY app FOR UPDATE", app)
+	return out, err
+}
+
+// PutRetention writes a rule. An empty one of an app is no row.
+func PutRetention(tx *sql.Tx, app string, r job.Retention, who string, now job.Micros) error {
+	if app != "" && r == (job.Retention{}) {
+		_, err := tx.Exec("drop retention", "DELETE FROM retention WHERE app = ?", app)
+		return err
+	}
+	_, err := tx.Exec("put retention", "INSERT INTO retention (app, spec, who, updated) VALUES (?, ?, ?, ?) ON DUPLICATE KEY UPDATE spec = VALUES(spec), who = VALUES(who), updated = VALUES(updated)",
+		app, r.Encode(), sql.Cut(who, 128), int64(now))
+	return err
+}
+
+// HoldRules keeps others from changing the rules of an app and of the cluster, or returns sql.ErrMoved if they are not the given ones any
+// more.
+func HoldRules(tx *sql.Tx, app string, rules map[string]job.Retention) error {
+	found := map[string]job.Retention{}
+	err := sql.Each(tx, "hold retention", retentionRows(found), `
+		SELECT app, spec
+		FROM retention FORCE INDEX (PRIMARY)
+		WHERE app IN ('', ?)
+		ORDER BY app
+		LOCK IN SHARE MODE`, app)
+	if err == nil && (found[""] != rules[""] || found[app] != rules[app]) {
+		err = fmt.Errorf("hold the rules of app %q: %w", app, sql.ErrMoved)
+	}
+	return err
+}
