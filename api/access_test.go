@@ -42,6 +42,7 @@ func twoApps(t *testing.T) *apps {
 		a.job[app], a.run[app] = id, s.running(id)
 		a.backfill[app] = s.call("POST", "/api/v1/jobs/"+id+"/backfill", object{"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:30:00Z"}).want(202).object().text("id")
 	}
+	await(t, "the runs of both backfills", 10*time.Second, func() bool { return s.count("SELECT COUNT(*) FROM run WHERE kind = 'backfill'") == 2 })
 	for _, role := range []auth.Role{auth.Viewer, auth.Operator, auth.Admin} {
 		a.people[role.String()] = person{s.newToken(role.String(), role), role, false}
 		a.people["limited "+role.String()] = person{s.newToken("limited-"+role.String(), role, "mine", "unused"), role, true}
