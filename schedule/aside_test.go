@@ -74,7 +74,7 @@ func TestPauseOfAnAppEnds(t *testing.T) {
 		if err := m.claimer.Stops.look(m.Context()); err != nil {
 			t.Fatal(err)
 		}
-		m.claimer.fullAt = 0
+		m.claimer.round.again()
 		if _, err := m.claimer.look(m.Context(), now); err != nil {
 			t.Fatal(err)
 		}

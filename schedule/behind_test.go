@@ -1,6 +1,9 @@
 package schedule
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // TestNothingStaysBehindAMark: what a look without a lower bound could not claim, the next looks find, however old it is by then.
 func TestNothingStaysBehindAMark(t *testing.T) {
@@ -46,19 +49,40 @@ func TestNothingStaysBehindAMark(t *testing.T) {
 	}
 }
 
-// TestOldCursorsOfAllShares: a look without a lower bound goes through the shares of all others.
+// TestOldCursorsOfAllShares: a round goes through the shares of all others, one with each look, and moves the mark at its end only.
 func TestOldCursorsOfAllShares(t *testing.T) {
 	c := newCluster(t)
 	m := c.member(1, c.dsn)
 	m.session.others = 3
+	look := func(at float64) {
+		if _, err := m.claimer.look(m.Context(), m.at(at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claimed := func() []string {
+		return c.rows("SELECT DISTINCT j.name FROM run r JOIN job j ON j.id = r.job_id ORDER BY 1")
+	}
+	for _, at := range []float64{70, 70.5, 71} { // nothing is there: the round ends
+		look(at)
+	}
+	if mark := m.claimer.round.mark; mark != t0.Add(60*time.Second) {
+		t.Fatalf("the mark of an empty table is %v, want 10 s behind the beginning of the round", mark.Sub(t0))
+	}
+
 	for i, name := range []string{"a", "b", "c", "d"} {
 		c.hash = 256*i + 10
-		c.create(every(name, 60), t0)
+		c.create(every(name, 5), t0)
 	}
-	if _, err := m.claimer.look(m.Context(), m.at(80)); err != nil {
-		t.Fatal(err)
+	look(71.5)
+	c.want("claimed behind the mark", claimed())
+	m.claimer.round.again()
+	look(72)
+	if got := claimed(); len(got) != 2 || got[0] != "a" {
+		t.Errorf("a look claimed %v, want its own share and one other", got)
 	}
-	c.want("claimed", c.rows("SELECT j.name FROM run r JOIN job j ON j.id = r.job_id ORDER BY 1"), "a", "b", "c", "d")
+	look(72.5)
+	look(73)
+	c.want("claimed by the round", claimed(), "a", "b", "c", "d")
 }
 
 // TestCursorBefore1970: a job whose cursor somebody has changed to what no schedule gives says so, and does not stay behind unseen.

@@ -37,8 +37,7 @@ type Claimer struct {
 	reach   *reach
 	slow    *slowLane
 	signal  wake
-	mark    job.Micros   // no cursor is older, but for those that a full look finds
-	fullAt  job.Micros   // when the next look has no lower bound
+	round   round
 	left    *atomic.Bool // a look could not claim something, or not all of it: it may be older than the next mark
 	backlog bool         // the last look found more than one batch
 	fed     int64        // the last backfill that a look came to, if there are more

@@ -15,13 +15,8 @@ import (
 
 const (
 	claimPeriod = 500 * time.Millisecond
-	// fullPeriod is how often a look has no lower bound. Dead entries of the index, which a long backup keeps from being
-	// purged, stand before the living ones: a look that begins at the watermark does not pass them.
-	fullPeriod = time.Minute
 	// neglect is how late a due time is when any session claims it: the one whose share it is in seems not to.
 	neglect = time.Second
-	// behindMark is how far the watermark stays behind the clock.
-	behindMark = 10 * time.Second
 	// lanes is how many parts of a backlog are claimed side by side.
 	lanes = 2
 	// laneTurn is for how long a lane goes on before the others are looked at: idle runs, backfills, what is neglected.
@@ -43,12 +38,12 @@ func (c *Claimer) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(wait):
 		case <-c.signal:
-			c.fullAt = 0
+			c.round.again()
 		}
 
 		now := c.Session.Now()
 		c.reach.adapt(c.LookAhead, c.Prepared.Len(), c.Most)
-		if wait = claimPeriod; now < c.fullAt && c.Nothing != nil && c.Nothing(now.Add(c.LookAhead)) {
+		if wait = claimPeriod; !c.round.due(now) && c.Nothing != nil && c.Nothing(now.Add(c.LookAhead)) {
 			continue // what somebody does here comes by the signal, what others do is seen a moment later
 		}
 		more, err := c.look(ctx, now)
@@ -61,42 +56,36 @@ func (c *Claimer) Run(ctx context.Context) error {
 	}
 }
 
-// Look makes the next look come at once and without a lower bound. It is for changes that may set a cursor into the past, such as
+// Look makes the next look come at once, as the first of a round. It is for changes that may set a cursor into the past, such as
 // the end of a pause. A look that is lost with its node is made up for within a minute.
 func (c *Claimer) Look() { c.signal.up() }
 
-// look claims one batch of the session's own share, and of the others what their sessions left behind. It reports whether
-// there is more to claim at once.
+// look claims one batch of the session's own share, and of another one what its session left behind. It reports whether there is more
+// to claim at once.
 func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err error) {
-	full := now >= c.fullAt
-	c.left.Store(false)
+	own, others := shareOf(c.Session), otherShares(c.Session)
+	other := others[turn(now)%len(others)]
+	own.Before, other.Before = now.Add(c.reach.near(c.LookAhead)), now.Add(-neglect)
 
-	own := shareOf(c.Session)
-	own.Before = now.Add(c.reach.near(c.LookAhead))
-	parts := []trip.Slice{own}
-	for _, neglected := range neglectedShares(c.Session, now, full) {
-		neglected.Before = now.Add(-neglect)
-		parts = append(parts, neglected)
-	}
-	for _, slice := range parts {
-		if slice.From = c.mark; full {
-			slice.From = math.MinInt64
-		}
+	c.round.begin(now)
+	for _, slice := range []trip.Slice{own, other} {
+		slice.From = c.round.from(slice)
+		c.left.Store(false)
 		more, err := c.claimIn(ctx, now, slice)
 		if err != nil || more {
 			return more, err // who has enough to do leaves the rest to others
 		}
+		if !c.left.Load() {
+			c.round.claimed(slice)
+		}
 	}
+	c.round.end(append(others, own))
+
 	if err := c.feed(ctx, now); err != nil {
 		return false, err
 	}
-	if found, err := c.takeIdle(ctx, now); err != nil || found == claimBatch {
-		return err == nil, err
-	}
-	if full && !c.left.Load() { // every job with an old cursor has been claimed
-		c.fullAt, c.mark = now.Add(fullPeriod), now.Add(-behindMark)
-	}
-	return false, nil
+	found, err := c.takeIdle(ctx, now)
+	return err == nil && found == claimBatch, err
 }
 
 // claimIn claims one batch of a slice, and reports whether there is more. While there was more a moment ago, parts of the slice are
@@ -145,10 +134,8 @@ func shareOf(s Session) trip.Slice {
 	return trip.Slice{FromHash: index * job.Hashes / of, ToHash: (index + 1) * job.Hashes / of}
 }
 
-// neglectedShares are where a session looks for what others left behind: the share of one of them, of each in turn, or in a full look
-// those of all, in the order of the turns. No two look at the same one at a time. If they did, those that are done first would all
-// reach for the rows of the last one, and hold it up.
-func neglectedShares(s Session, now job.Micros, full bool) []trip.Slice {
+// otherShares are the shares of the other sessions, in the order of this session's turns.
+func otherShares(s Session) []trip.Slice {
 	index, of := s.Share()
 	// Any hash that a row can have: one that somebody has changed by hand is in nobody's share.
 	all := trip.Slice{FromHash: math.MinInt16, ToHash: math.MaxInt16 + 1}
@@ -156,14 +143,9 @@ func neglectedShares(s Session, now job.Micros, full bool) []trip.Slice {
 		return []trip.Slice{all}
 	}
 
-	turns := 1
-	if full {
-		turns = of - 1
-	}
-	out := make([]trip.Slice, turns)
-	first := int(now.Time().UnixMicro() / claimPeriod.Microseconds())
-	for i := range out {
-		other := (index + 1 + (first+i)%(of-1)) % of
+	out := make([]trip.Slice, 0, of)
+	for i := range of - 1 {
+		other := (index + 1 + i) % of
 		slice := trip.Slice{FromHash: other * job.Hashes / of, ToHash: (other + 1) * job.Hashes / of}
 		if other == 0 {
 			slice.FromHash = all.FromHash
@@ -171,7 +153,11 @@ func neglectedShares(s Session, now job.Micros, full bool) []trip.Slice {
 		if other == of-1 {
 			slice.ToHash = all.ToHash
 		}
-		out[i] = slice
+		out = append(out, slice)
 	}
 	return out
 }
+
+// turn counts the looks that all sessions make. So no two look at the same share of another one at a time. If they did, those that are
+// done first with a backlog would all reach for the rows of the last one, and hold it up.
+func turn(now job.Micros) int { return int(now.Time().UnixMicro() / claimPeriod.Microseconds()) }

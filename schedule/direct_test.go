@@ -81,7 +81,7 @@ func TestFateOfAClaimThatStarts(t *testing.T) {
 			var started []string
 			for _, at := range []float64{61, 62, 63} {
 				m.session.now = t0.Add(time.Duration(at * float64(time.Second)))
-				m.claimer.fullAt = 0
+				m.claimer.round.again()
 				if _, err := m.claimer.look(m.Context(), m.session.now); err != nil {
 					t.Logf("claim: %v", err)
 				}

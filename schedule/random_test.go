@@ -141,7 +141,7 @@ func (x *chaos) check1(err error) {
 
 func (x *chaos) claim(m *member) {
 	x.note("member %d claims", m.session.number)
-	m.claimer.fullAt = 0
+	m.claimer.round.again()
 	_, err := m.claimer.look(x.Context(), x.now)
 	x.check1(err)
 }

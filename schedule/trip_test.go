@@ -206,7 +206,7 @@ func (m *member) claims(seconds float64) {
 	}
 	for more := true; more; {
 		var err error
-		m.claimer.fullAt = 0
+		m.claimer.round.again()
 		if more, err = m.claimer.look(m.Context(), now); err != nil {
 			m.Fatal(err)
 		}
