@@ -649,6 +649,48 @@ func TestF23LongTransaction(t *testing.T) {
 	l.none(job.Lost, job.Missed, job.Killed)
 }
 
+func TestF55ReadView(t *testing.T) {
+	t.Parallel()
+	r := scenario(t, "F55", "an outsider's read view, open while 48 due times a second come and go, as of a long backup")
+	c := newServer(r, privatedb.Options{})
+	c.start(3)
+	l := c.mixed()
+	for i := range 40 {
+		l.add(fmt.Sprint("brief-", i), time.Second, object{"command": l.book.Command(0, 0), "overlap": "allow"})
+	}
+	time.Sleep(4 * time.Second)
+	before := c.sessions()
+	view, err := c.db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer view.Close()
+	for _, query := range []string{"START TRANSACTION WITH CONSISTENT SNAPSHOT", "SELECT COUNT(*) FROM run"} {
+		if _, err := view.ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	opened := c.now()
+	time.Sleep(time.Duration(times(30, 3600)) * time.Second)
+	const compared = 10 * time.Second
+	atFirst, first := l.started(opened, opened.Add(compared), nil)
+	until := c.now().Add(-onTime)
+	inTheEnd, last := l.started(until.Add(-compared), until, nil)
+	r.figure("%d versions of rows kept", c.count("SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'"))
+	r.figure("at first late at most %s", short(first))
+	r.lasted("in the end", last, onTime, 3*stalled(until.Add(-compared)))
+	if most := 40 * int(compared.Seconds()); atFirst < most || inTheEnd < most {
+		t.Errorf("%d due times were started at first and %d in the end, want %d at least", atFirst, inTheEnd, most)
+	}
+	if _, err := view.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Errorf("the read view did not stay open: %v", err)
+	}
+	c.same(before, "a read view")
+	l.check(0)
+	l.none(job.Lost, job.Missed, job.Killed)
+}
+
 func TestF24Connections(t *testing.T) {
 	t.Parallel()
 	r := scenario(t, "F24", "max_connections reached, and a flood of requests to the API")
