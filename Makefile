@@ -2,7 +2,7 @@
 
 GO         ?= go
 VERSION    ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-STATICCHECK = $(GO) tool -modfile=tools/go.mod staticcheck
+STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
 TESTFLAGS  ?=
 FUZZTIME   ?= 10s
 
@@ -13,7 +13,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 deps: ## Install a database server program and a C compiler, if missing
-	@scripts/deps.sh
+	@tools/deps.sh
 
 # Without cgo: the same binary everywhere, whether or not there is a C compiler. The version comes from here, not from
 # Go's own stamp, which stops the build where git is missing or distrusts the folder's owner.
@@ -24,26 +24,26 @@ build: page ## Build bin/go-crontab with its web console
 page: page/dist/index.html ## Build the web console (page/dist)
 
 page/node_modules/.package-lock.json: page/package-lock.json
-	@scripts/deps.sh page
+	@tools/deps.sh page
 	cd page && npm ci --no-audit --no-fund
 	@touch $@
 
 page/dist/index.html: page/node_modules/.package-lock.json page/index.html page/vite.config.ts page/tsconfig.json $(wildcard page/src/* page/src/*/*)
-	@scripts/deps.sh page
+	@tools/deps.sh page
 	cd page && npm run --silent build
 	@touch $@
 
 page-test: page ## Test the console: a real browser on a real cluster
-	@scripts/deps.sh server page browser
+	@tools/deps.sh server page browser
 	CGO_ENABLED=0 $(GO) build -o bin/go-crontab .
 	cd page && npm run --silent e2e
 
 screenshots: build ## Take the pictures in docs/images
-	@scripts/deps.sh server page browser
+	@tools/deps.sh server page browser
 	cd page && npm run --silent screenshots
 
 run: ## Build, then run a cluster with its own database and web page (bin/go-crontab dev)
-	@scripts/deps.sh server
+	@tools/deps.sh server
 	@$(MAKE) --no-print-directory build
 	bin/go-crontab dev
 
@@ -54,27 +54,27 @@ test: deps lint ## Lint, run all tests with the race detector and some faults, c
 	$(GO) test -tags failpoint $(TESTFLAGS) ./internal/failpoint
 	$(FAULTS) -parallel 4 -timeout 15m -run '$(GATE)'
 	cd tools/release && $(GO) test -timeout 10m $(TESTFLAGS) ./...
-	GO=$(GO) scripts/vulncheck.sh
+	GO=$(GO) tools/vulncheck.sh
 
-# The server comes out of Debian or Ubuntu into a folder of its own (scripts/engine.sh, which names those there are). All
+# The server comes out of Debian or Ubuntu into a folder of its own (tools/engine.sh, which names those there are). All
 # tests that use a database, one package after the other, and those faults that an engine may answer in its own way.
 ENGINE      ?= mysql-9
 MYSQL_FAULTS = F01|F03|F07|F09|F10|F11|F12|F13|F14|F16|F17|F21|F22|F23|F24|F25|F27|F41|F42Kills|F44|F47
 
 test-mysql: deps ## Run the tests that use a database, and a cut of the faults, on a real MySQL 9 (ENGINE=mysql-8.4)
-	@server=$$(scripts/engine.sh $(ENGINE)) || exit 1; export GOCRONTAB_MYSQLD="$$server"; status=0; set -x; \
+	@server=$$(tools/engine.sh $(ENGINE)) || exit 1; export GOCRONTAB_MYSQLD="$$server"; status=0; set -x; \
 	$(GO) test -count 1 -p 1 -parallel 4 -timeout 25m $(TESTFLAGS) $$(grep -rlE --include='*_test.go' '"go-crontab/internal/(testdb|privatedb)"' . | \
-		xargs -n 1 dirname | grep -vx ./faults | sort -u) || status=1; \
+		xargs -n 1 dirname | grep -vx ./test/faults | sort -u) || status=1; \
 	($(FAULTS) -parallel 4 -timeout 40m -run '$(or $(RUN),$(MYSQL_FAULTS))') || status=1; exit $$status
 
 lint: ## Check formatting, go vet, staticcheck
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "not formatted, run make fmt:" $$files >&2; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags faults ./faults
-	$(GO) vet -tags 'faults members' ./faults ./internal/members
+	$(GO) vet -tags faults ./test/faults
+	$(GO) vet -tags 'faults members' ./test/faults ./test/members
 	$(STATICCHECK) ./...
-	$(STATICCHECK) -tags faults ./faults
-	$(STATICCHECK) -tags 'faults members' ./faults ./internal/members
+	$(STATICCHECK) -tags faults ./test/faults
+	$(STATICCHECK) -tags 'faults members' ./test/faults ./test/members
 
 fmt: ## Format the code
 	gofmt -w .
@@ -104,25 +104,25 @@ bench-peers: build ## Measure a backlog beside River on PostgreSQL (needs apt-ge
 	cd tools/peers && $(GO) run . -repeat $(REPEAT) -go-crontab ../../bin/go-crontab -trip ../../bin/trip.test
 
 bench-page: ## Write what make bench measured into docs/performance.md
-	$(GO) run ./internal/benchpage -page docs/performance.md -plots images bin/bench/*.json
+	$(GO) run ./tools/benchpage -page docs/performance.md -plots images bin/bench/*.json
 
 # How often hot functions allocate is the same on any machine; how long they take is for benchstat to compare.
 HOT = $(GO) test ./job -run '^$$' -bench 'CronNext|ParseCron' -benchmem -count 6 -benchtime 2000x
 
-bench-compare: ## Hold the hot functions against bench/baseline.txt
+bench-compare: ## Hold the hot functions against internal/bench/baseline.txt
 	@mkdir -p bin
 	$(HOT) > bin/bench-now.txt
-	$(GO) tool -modfile=tools/go.mod benchstat bench/baseline.txt bin/bench-now.txt
-	$(GO) run ./internal/benchcheck bench/baseline.txt bin/bench-now.txt
+	$(GO) tool -modfile=tools/lint/go.mod benchstat internal/bench/baseline.txt bin/bench-now.txt
+	$(GO) run ./tools/benchcheck internal/bench/baseline.txt bin/bench-now.txt
 
 bench-baseline: ## Take the hot functions of now as the baseline
-	$(HOT) > bench/baseline.txt
+	$(HOT) > internal/bench/baseline.txt
 
 bench-go: deps ## Measure with Go's benchmarks: a cluster in one process, claims, commands, HTTP, the guard
 	$(GO) test ./node -run '^$$' -bench . -benchtime 1x
 	$(GO) test ./test/trip -run '^$$' -bench . -benchtime 1x
 	$(GO) test ./execute -run '^$$' -bench 'Bash|BareExec|HTTP' -count 3
-	$(GO) test ./guard -run '^$$' -bench . -count 3
+	$(GO) test ./internal/guard -run '^$$' -bench . -count 3
 	$(GO) test ./job -run '^$$' -bench .
 
 # One package and one fuzz test at a time is all that go test takes.
@@ -153,11 +153,11 @@ faults: deps ## Break running clusters in all ways (LONG=1 more often, RUN=F01 o
 MEMBERS = cd faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) $(GO) test -tags 'faults members' -count 1 -parallel 1 -timeout $(if $(LONG),8h,3h)
 
 test-galera: deps ## Break clusters on three members of Galera
-	@scripts/deps.sh galera
+	@tools/deps.sh galera
 	$(MEMBERS) -run '$(or $(RUN),^TestGalera)'
 
 test-group-replication: deps ## Break clusters on three members of MySQL Group Replication
-	GOCRONTAB_MYSQLD=$$(scripts/engine.sh mysql-9) && export GOCRONTAB_MYSQLD && $(MEMBERS) -run '$(or $(RUN),^TestGroup)'
+	GOCRONTAB_MYSQLD=$$(tools/engine.sh mysql-9) && export GOCRONTAB_MYSQLD && $(MEMBERS) -run '$(or $(RUN),^TestGroup)'
 
 search: ## Search the states of the trip of a run with one fault more
 	GOCRONTAB_LONG_SEARCH=1 $(GO) test ./test/model -run TestNoViolation -timeout 4h -v
@@ -167,19 +167,19 @@ soak: deps ## A random fault every 90 s for HOURS=1; what must not grow is not t
 	$(FAULTS) -timeout 0 -run '^TestSoak$$'
 
 release: page ## Make what a release consists of, in dist/ (programs, .deb, .rpm, bill of materials)
-	@scripts/deps.sh release
-	scripts/release.sh dist
+	@tools/deps.sh release
+	tools/release.sh dist
 
 # As root, with debootstrap: the packages are installed into a Debian of their own.
 release-test: release ## Install the packages into a clean Debian, run a node and the unit there; build twice, compare
-	scripts/package-test.sh dist
-	scripts/release.sh dist/again >/dev/null
+	tools/package-test.sh dist
+	tools/release.sh dist/again >/dev/null
 	cmp dist/SHA256SUMS dist/again/SHA256SUMS
 	rm -r dist/again
 	cd tools/release && $(GO) test -count 1 ./...
 
 vulncheck: ## Look for known vulnerabilities in what is used (asks vuln.go.dev; a warning if it does not answer)
-	GO=$(GO) scripts/vulncheck.sh
+	GO=$(GO) tools/vulncheck.sh
 
 clean: ## Remove what was built, and test leftovers (not /data)
 	rm -rf bin dist page/node_modules page/dist/assets page/dist/index.html page/e2e/out

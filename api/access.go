@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 

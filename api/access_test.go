@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 )
 
 // openRoutes are all that anybody may use. Whoever adds one here says that it tells nothing and changes nothing that is

@@ -9,9 +9,9 @@ import (
 	"net/url"
 	"strconv"
 
-	"go-crontab/alert"
-	"go-crontab/auth"
-	"go-crontab/feed"
+	"go-crontab/internal/alert"
+	"go-crontab/internal/auth"
+	"go-crontab/internal/feed"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 )
 
 // TestAlertsWhoMay: rules and channels are for admins of the whole cluster, silences for operators of what is silenced,

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 )
 
 // TestAppLimits: each change that would take an app over a limit is a 429 that names the limit and what the app has.

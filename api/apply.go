@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strconv"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 )
 

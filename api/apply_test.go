@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"go-crontab/api"
-	"go-crontab/internal/specgen"
 	"go-crontab/job"
+	"go-crontab/test/specgen"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 )
 
 // appView is an app as clients see it. An app exists by its jobs, and has no row of its own.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"go-crontab/audit"
-	"go-crontab/auth"
+	"go-crontab/internal/audit"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 )
 

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/alert"
 	"go-crontab/api"
-	"go-crontab/audit"
-	"go-crontab/secret"
+	"go-crontab/internal/alert"
+	"go-crontab/internal/audit"
+	"go-crontab/internal/secret"
 )
 
 // taken is a channel that takes every test.
@@ -216,9 +216,13 @@ func TestAuditWords(t *testing.T) {
 	s := start(t, nil)
 	constant := regexp.MustCompile(`(?m)^\s*(?:const )?(?:Audit|Kind|Action)\w* +(job\.)?(Kind|Action) += "(\w+)"`)
 	words := map[string]int{}
-	files, err := filepath.Glob("../*/*.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, pattern := range []string{"../*/*.go", "../internal/*/*.go"} {
+		some, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, some...)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

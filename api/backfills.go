@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/sql/read"
 )

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 )

@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 )
 

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"go-crontab/crontab"
+	"go-crontab/internal/crontab"
 	"go-crontab/job"
 )
 

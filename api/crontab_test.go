@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 )
 
 // TestCrontab has a crontab read as somebody does who pastes one: what it says is what can be applied.

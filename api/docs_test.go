@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/docpage"
 	"go-crontab/job"
+	"go-crontab/test/docpage"
 )
 
 // The pages of docs/ that show jobs. Each fenced json block there is a whole job, each http block a request; {id} in its

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"go-crontab/doctor"
+	"go-crontab/internal/doctor"
 )
 
 // doctorView is what is not as it should be.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"go-crontab/api"
-	"go-crontab/auth"
-	"go-crontab/doctor"
+	"go-crontab/internal/auth"
+	"go-crontab/internal/doctor"
 )
 
 // TestDoctor: a finding is told with its jobs, and whoever is limited to apps is told nothing.

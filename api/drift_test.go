@@ -411,7 +411,7 @@ func TestEveryWordIsDocumented(t *testing.T) {
 	t.Parallel()
 	c := getContract(t)
 	found := 0
-	for _, folder := range []string{"../job", "../auth", "."} {
+	for _, folder := range []string{"../job", "../internal/auth", "."} {
 		words := map[string][]string{} // by type
 		for _, file := range parse(t, folder) {
 			ast.Inspect(file, func(n ast.Node) bool {

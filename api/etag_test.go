@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"go-crontab/api"
+	"go-crontab/internal/secret"
 	"go-crontab/job"
 	"go-crontab/schedule/edit"
-	"go-crontab/secret"
 )
 
 // wantStale expects 412, which says at which version the job is.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"go-crontab/api/openapi"
-	"go-crontab/auth"
-	"go-crontab/feed"
+	"go-crontab/internal/auth"
+	"go-crontab/internal/feed"
 	"go-crontab/job"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"go-crontab/audit"
+	"go-crontab/internal/audit"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"

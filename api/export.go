@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 )

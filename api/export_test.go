@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 
 	"github.com/go-chi/chi/v5"
 )

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
+	"go-crontab/test/faultproxy"
 )
 
 // broken is an editor whose changes end as a test wants.

@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/auth"
-	"go-crontab/internal/testdb"
+	"go-crontab/internal/auth"
 	"go-crontab/node"
 	"go-crontab/session"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
+	"go-crontab/test/testdb"
 )
 
 // site is a node and its API on a schema of its own.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql/read"
 )

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 )
 
 // limited holds a bounded number of connections. At the bound a new connection takes the place of a quiet one, so that

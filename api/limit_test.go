@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 )
 
 // flood is more connections than a node holds.

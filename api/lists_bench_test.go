@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/auth"
-	"go-crontab/internal/listdata"
+	"go-crontab/internal/auth"
 	"go-crontab/internal/privatedb"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
+	"go-crontab/test/listdata"
 )
 
 // BenchmarkLists asks a node for a job, a run, and a page of 100 of each list, by HTTP, among 1,000,000 jobs and 5,000,000

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 )
 

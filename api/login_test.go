@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/auth"
-	"go-crontab/internal/testidp"
+	"go-crontab/internal/auth"
+	"go-crontab/test/testidp"
 )
 
 // browser is the site as a page in a browser sees it: without a token, with a jar for cookies, and with a storage in

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/auth"
-	"go-crontab/internal/testidp"
-	"go-crontab/secret"
+	"go-crontab/internal/auth"
+	"go-crontab/internal/secret"
+	"go-crontab/test/testidp"
 )
 
 // signedIn is a browser that somebody has signed in by token.

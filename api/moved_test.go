@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 )
 
 // TestMovedJobLeavesItsPast: what a job was and wrote in one app stays with the readers of that app when the job is moved, and those of

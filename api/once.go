@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"time"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"

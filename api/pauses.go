@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql"

@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"go-crontab/alert"
+	"go-crontab/internal/alert"
 	"go-crontab/job"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/sql/read"
 	"go-crontab/sql/trip"

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"go-crontab/api/openapi"
-	"go-crontab/auth"
 	"go-crontab/docs"
-	"go-crontab/doctor"
+	"go-crontab/internal/auth"
+	"go-crontab/internal/doctor"
 	"go-crontab/job"
 )
 

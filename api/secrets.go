@@ -5,9 +5,9 @@ import (
 	"errors"
 	"net/http"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
+	"go-crontab/internal/secret"
 	"go-crontab/job"
-	"go-crontab/secret"
 	"go-crontab/sql"
 )
 

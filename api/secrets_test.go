@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
+	"go-crontab/internal/secret"
 	"go-crontab/job"
-	"go-crontab/secret"
 )
 
 // keyed gives the API keys for secrets.

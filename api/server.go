@@ -15,13 +15,13 @@ import (
 	"sync"
 	"time"
 
-	"go-crontab/alert"
-	"go-crontab/auth"
-	"go-crontab/doctor"
-	"go-crontab/feed"
+	"go-crontab/internal/alert"
+	"go-crontab/internal/auth"
+	"go-crontab/internal/doctor"
+	"go-crontab/internal/feed"
+	"go-crontab/internal/secret"
 	"go-crontab/job"
 	"go-crontab/schedule/edit"
-	"go-crontab/secret"
 	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"go-crontab/alert"
-	"go-crontab/auth"
+	"go-crontab/internal/alert"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 )

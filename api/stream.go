@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 )
 
 // Streams are answers that go on: server-sent events. They hold a connection each, so there are bounds, and they see to

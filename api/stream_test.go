@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 )
 
 // readAnswer reads a body to its end, and of a stream one message.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 )

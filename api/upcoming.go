@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/sql/read"
 )

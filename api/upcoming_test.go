@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 )
 
 // ahead makes jobs that are due at known times.

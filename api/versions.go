@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"

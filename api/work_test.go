@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 )
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"go-crontab/internal/manifest"
 	"go-crontab/job"
-	"go-crontab/manifest"
 )
 
 // maxApplyPart is how many bytes of objects a request has at most, of the 16 MiB that are taken.

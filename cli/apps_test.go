@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"go-crontab/secret"
+	"go-crontab/internal/secret"
 )
 
 // TestMistypedApps: what is made for an app without jobs is made, with a warning that names the app that was probably meant.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"go-crontab/audit"
+	"go-crontab/internal/audit"
 	"go-crontab/job"
 	"go-crontab/sql"
 

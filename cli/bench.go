@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"go-crontab/api"
-	"go-crontab/auth"
-	"go-crontab/bench"
+	"go-crontab/internal/auth"
+	"go-crontab/internal/bench"
 	"go-crontab/node"
 
 	"github.com/spf13/cobra"

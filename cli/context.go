@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
+	"go-crontab/internal/secret"
 	"go-crontab/job"
-	"go-crontab/secret"
 	"go-crontab/sql"
 )
 

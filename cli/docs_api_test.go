@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"go-crontab/internal/docpage"
+	"go-crontab/test/docpage"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"go-crontab/internal/docpage"
+	"go-crontab/test/docpage"
 )
 
 var pages = []string{"jobs.md", "from-xtimer.md", "from-crontab.md", "from-quartz.md", "files.md", "alerts.md", "changing.md"}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"go-crontab/doctor"
+	"go-crontab/internal/doctor"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 

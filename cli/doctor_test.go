@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"go-crontab/internal/testdb"
+	"go-crontab/test/testdb"
 )
 
 const diagnosed = `{"at":"2027-01-31T12:00:00Z","node":"web-1","version":"v1","server":"MariaDB","worst":"SEVERITY","findings":[

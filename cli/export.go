@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"go-crontab/api"
-	"go-crontab/manifest"
+	"go-crontab/internal/manifest"
 
 	"github.com/spf13/cobra"
 )

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"go-crontab/internal/manifest"
 	"go-crontab/job"
-	"go-crontab/manifest"
 )
 
 // exportAlerts adds the channels and rules of alerts as files have them. Channels are shown whole to admins of the

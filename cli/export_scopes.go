@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"go-crontab/manifest"
+	"go-crontab/internal/manifest"
 )
 
 // exportRetention adds the rules of retention as files have them: of an app, or with "" of the cluster and all apps.

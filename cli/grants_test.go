@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/testdb"
 	"go-crontab/sql"
+	"go-crontab/test/testdb"
 
 	"github.com/go-sql-driver/mysql"
 )

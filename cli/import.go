@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"go-crontab/crontab"
+	"go-crontab/internal/crontab"
+	"go-crontab/internal/manifest"
 	"go-crontab/job"
-	"go-crontab/manifest"
 
 	"github.com/spf13/cobra"
 )

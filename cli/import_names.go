@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"slices"
 
-	"go-crontab/crontab"
+	"go-crontab/internal/crontab"
 )
 
 // keepNames gives lines the names that they have already: a line is named after its command, and after the lines above it

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"go-crontab/guard"
+	"go-crontab/internal/guard"
 )
 
 // initGrace is how long an init waits, after the node has ended, for what the node leaves behind: its guard, which kills the

@@ -11,7 +11,7 @@ import (
 	"os/signal"
 	"strings"
 
-	"go-crontab/manifest"
+	"go-crontab/internal/manifest"
 
 	"github.com/spf13/cobra"
 )

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"syscall"
 
-	"go-crontab/audit"
-	"go-crontab/auth"
+	"go-crontab/internal/audit"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
-	"go-crontab/internal/testdb"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
+	"go-crontab/test/faultproxy"
+	"go-crontab/test/testdb"
 
 	"github.com/go-sql-driver/mysql"
 )

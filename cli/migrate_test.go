@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"go-crontab/internal/faultproxy"
-	"go-crontab/internal/testdb"
+	"go-crontab/test/faultproxy"
+	"go-crontab/test/testdb"
 )
 
 // TestMigrateIsNotInterrupted: signals in the middle of a migration end migrate behind it, also where it is the child of process 1,

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/secret"
+	"go-crontab/internal/secret"
 )
 
 // TestMoveToAnotherCluster: what `export --all` says makes a second cluster that exports the same, but for values that

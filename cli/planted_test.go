@@ -23,11 +23,11 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/auth"
-	"go-crontab/internal/testdb"
-	"go-crontab/internal/testidp"
-	"go-crontab/secret"
+	"go-crontab/internal/auth"
+	"go-crontab/internal/secret"
 	"go-crontab/sql"
+	"go-crontab/test/testdb"
+	"go-crontab/test/testidp"
 
 	"github.com/go-sql-driver/mysql"
 )

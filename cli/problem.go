@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"go-crontab/manifest"
+	"go-crontab/internal/manifest"
 )
 
 // problem is a refusal of the API (RFC 9457).

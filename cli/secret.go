@@ -15,8 +15,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"go-crontab/internal/secret"
 	"go-crontab/job"
-	"go-crontab/secret"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"

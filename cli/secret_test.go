@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/testdb"
-	"go-crontab/secret"
+	"go-crontab/internal/secret"
+	"go-crontab/test/testdb"
 )
 
 // TestSecretCommands keeps secrets in a cluster whose two nodes have the key by different ways, and has a job print one.

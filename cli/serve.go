@@ -17,13 +17,13 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/guard"
+	"go-crontab/internal/guard"
+	"go-crontab/internal/secret"
+	"go-crontab/internal/trace"
 	"go-crontab/job"
 	"go-crontab/node"
-	"go-crontab/secret"
 	"go-crontab/session"
 	"go-crontab/sql"
-	"go-crontab/trace"
 
 	"github.com/spf13/cobra"
 )

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/auth"
+	"go-crontab/internal/auth"
 	"go-crontab/node"
 
 	"github.com/spf13/pflag"

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"go-crontab/api"
-	"go-crontab/follow"
+	"go-crontab/internal/follow"
 	"go-crontab/job"
 	"go-crontab/node"
 

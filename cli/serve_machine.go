@@ -5,7 +5,7 @@ package cli
 import (
 	"runtime"
 
-	"go-crontab/doctor"
+	"go-crontab/internal/doctor"
 	"go-crontab/node"
 )
 

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/testdb"
 	"go-crontab/node"
 	"go-crontab/sql"
+	"go-crontab/test/testdb"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/spf13/cobra"

@@ -23,9 +23,9 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/auth"
-	"go-crontab/internal/testdb"
-	"go-crontab/internal/testidp"
+	"go-crontab/internal/auth"
+	"go-crontab/test/testdb"
+	"go-crontab/test/testidp"
 
 	"github.com/spf13/cobra"
 )

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
+	"go-crontab/test/faultproxy"
 
 	"github.com/go-sql-driver/mysql"
 )

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/auth"
 	"go-crontab/client"
-	"go-crontab/internal/testdb"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/test/testdb"
 )
 
 // connect runs a node with its API until the end of the test, and returns a client of it.

@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"testing"
 
-	"go-crontab/internal/testdb"
 	"go-crontab/lock"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
 	"go-crontab/test/legal"
+	"go-crontab/test/testdb"
 )
 
 type seven struct{}

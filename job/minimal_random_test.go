@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/specgen"
 	"go-crontab/job"
+	"go-crontab/test/specgen"
 
 	"pgregory.net/rapid"
 )

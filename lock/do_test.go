@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
-	"go-crontab/internal/testdb"
 	"go-crontab/lock"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
+	"go-crontab/test/faultproxy"
+	"go-crontab/test/testdb"
 )
 
 // fixture is an exclusion whose connections lead through a fault proxy, and a pool beside it.

@@ -3,9 +3,9 @@ package node
 import (
 	"context"
 
-	"go-crontab/alert"
 	"go-crontab/execute"
-	"go-crontab/secret"
+	"go-crontab/internal/alert"
+	"go-crontab/internal/secret"
 )
 
 // newOutside makes what sends messages of alerts. It calls what HTTP jobs may call, signs as they do, and has the secrets

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/alert"
+	"go-crontab/internal/alert"
 	"go-crontab/job"
 	"go-crontab/node"
 )

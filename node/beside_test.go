@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"go-crontab/execute"
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/test/faultproxy"
 )
 
 // beside is one trouble beside healthy jobs. The first node leads through the proxy.

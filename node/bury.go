@@ -3,7 +3,7 @@ package node
 import (
 	"context"
 
-	"go-crontab/guard"
+	"go-crontab/internal/guard"
 	"go-crontab/session"
 	"go-crontab/sql"
 

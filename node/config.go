@@ -8,12 +8,12 @@ import (
 	"runtime"
 	"time"
 
-	"go-crontab/audit"
 	"go-crontab/execute"
+	"go-crontab/internal/audit"
 	"go-crontab/internal/logqueue"
+	"go-crontab/internal/secret"
 	"go-crontab/job"
 	"go-crontab/result"
-	"go-crontab/secret"
 	"go-crontab/session"
 )
 

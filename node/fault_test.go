@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"go-crontab/execute"
-	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/privatedb"
-	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/test/faultproxy"
+	"go-crontab/test/testdb"
 )
 
 // behind starts a node whose connections lead through a fault proxy.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/test/faultproxy"
 )
 
 // clinging are commands that try to outlive their node. TOKEN stands in the command line of each process. One that begins itself

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"go-crontab/execute"
-	"go-crontab/guard"
+	"go-crontab/internal/guard"
 	"go-crontab/job"
 	"go-crontab/session"
 

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"go-crontab/execute"
-	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/node"
 	"go-crontab/session"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 	"go-crontab/test/legal"
+	"go-crontab/test/testdb"
 )
 
 // expiry is the shortest that is allowed: a quarter of the default. It is for tests that await a death, or the end of a

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"go-crontab/execute"
-	"go-crontab/metric"
+	"go-crontab/internal/metric"
 	"go-crontab/sql/read"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/test/faultproxy"
 )
 
 // stubborn is a command that ignores SIGTERM and may take five minutes over it; it writes its pid to a file.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"go-crontab/execute"
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/test/faultproxy"
 )
 
 // TestAnEndThatMySQLRefusesHoldsUpNobody has MySQL refuse how one run ended.

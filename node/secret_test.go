@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/secret"
 	"go-crontab/job"
 	"go-crontab/node"
-	"go-crontab/secret"
 	"go-crontab/sql/read"
 )
 

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"go-crontab/execute"
+	"go-crontab/internal/secret"
 	"go-crontab/job"
 	"go-crontab/node"
-	"go-crontab/secret"
 )
 
 // TestSecretsDoNotWaitForPeople has questions of people take all connections of their pool: a job that names a secret

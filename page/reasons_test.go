@@ -67,7 +67,7 @@ func TestCrontabsAreSaidInChinese(t *testing.T) {
 	}
 	verb := regexp.MustCompile(`%[+.0-9]*[a-z]`)
 	found := 0
-	for text, where := range formatsIn(t, filepath.Join("..", "crontab"), "say", "note", "refuse", "Errorf", "New") {
+	for text, where := range formatsIn(t, filepath.Join("..", "internal", "crontab"), "say", "note", "refuse", "Errorf", "New") {
 		if text == "%s" {
 			continue // an error, which is one of the others or one of a job
 		}
@@ -85,7 +85,7 @@ func TestCrontabsAreSaidInChinese(t *testing.T) {
 			t.Errorf("%s: page/src/zh-server.ts has no Chinese for %q", where, said)
 		}
 	}
-	golden, err := filepath.Glob("../crontab/testdata/*.txt")
+	golden, err := filepath.Glob("../internal/crontab/testdata/*.txt")
 	if err != nil || len(golden) == 0 {
 		t.Fatal(golden, err)
 	}

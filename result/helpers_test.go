@@ -8,13 +8,13 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"go-crontab/internal/faultproxy"
-	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
+	"go-crontab/test/faultproxy"
+	"go-crontab/test/testdb"
 )
 
 // fixture is a recorder whose connections lead through a fault proxy, and a pool beside it.

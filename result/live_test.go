@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
+	"go-crontab/test/faultproxy"
 )
 
 // live is one whose connections lead through the proxy.

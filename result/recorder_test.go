@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/sql/trip"
+	"go-crontab/test/faultproxy"
 )
 
 // recorded holds ends against the rows: each was written once, and said to be.

@@ -15,11 +15,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
+	"go-crontab/test/faultproxy"
 
 	"github.com/google/uuid"
 )

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"go-crontab/audit"
+	"go-crontab/internal/audit"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
+	"go-crontab/test/faultproxy"
 
 	"github.com/google/uuid"
 )

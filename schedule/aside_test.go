@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
+	"go-crontab/test/faultproxy"
 )
 
 // TestOneBadRunHoldsUpNoOther: MySQL refuses a batch for what one run says. The others start at once, and that one rests.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
+	"go-crontab/test/faultproxy"
 )
 
 // TestStartsWhatItClaimsLate: a due time that has come is started by its claim; all that cannot start at once is prepared.

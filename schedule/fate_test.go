@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
+	"go-crontab/test/faultproxy"
 )
 
 // TestFates: whatever becomes of the COMMIT of one transaction, the runs go the same way, a little later at most.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/schedule/edit"
+	"go-crontab/test/faultproxy"
 )
 
 // wanted is a job as a file has it. It runs true.

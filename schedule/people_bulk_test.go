@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
+	"go-crontab/test/faultproxy"
 )
 
 // bulk does the same to jobs, as they are, and says what became of each.

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql"
+	"go-crontab/test/faultproxy"
 )
 
 // closed is a calendar that is closed in some minutes after t0.

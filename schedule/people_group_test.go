@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/test/faultproxy"
 )
 
 // TestPutGroup: a group is made, changed, and deleted when no job names it any more.

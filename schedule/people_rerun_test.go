@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql/trip"
+	"go-crontab/test/faultproxy"
 )
 
 // changesToRefuse are changes of people to jobs in the midst of their work: "busy" has a run that is due and prepared, some that are ahead,

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
+	"go-crontab/test/faultproxy"
 )
 
 // TestRunNow: a run that somebody asks for is due at once, beside the schedule, once for each key.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
+	"go-crontab/test/faultproxy"
 )
 
 const stopRows = "SELECT CONCAT_WS(' ', kind, NULLIF(name, ''), (since - ?) / 1000000, NULLIF((until - ?) / 1000000, -? / 1000000), who, NULLIF(reason, ''))" +

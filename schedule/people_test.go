@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql"
+	"go-crontab/test/faultproxy"
 
 	"github.com/go-sql-driver/mysql"
 )

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/result"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
 	"go-crontab/test/legal"
+	"go-crontab/test/testdb"
 )
 
 // t0 is when tests begin, by the clock of their database.

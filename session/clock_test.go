@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"go-crontab/internal/boottime"
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
+	"go-crontab/test/faultproxy"
 )
 
 // epoch is an instant of MySQL's clock.

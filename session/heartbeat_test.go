@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"go-crontab/internal/boottime"
-	"go-crontab/internal/faultproxy"
+	"go-crontab/test/faultproxy"
 )
 
 func (f *fixture) heartbeat(s *Session) *Heartbeat {

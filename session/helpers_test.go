@@ -8,9 +8,9 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
 
-	"go-crontab/internal/faultproxy"
-	"go-crontab/internal/testdb"
 	"go-crontab/sql"
+	"go-crontab/test/faultproxy"
+	"go-crontab/test/testdb"
 )
 
 // fixture is a migrated schema and two pools on it, one through a fault proxy.

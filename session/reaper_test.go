@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"go-crontab/internal/faultproxy"
+	"go-crontab/test/faultproxy"
 )
 
 // TestWhoIsBuried holds when a peer is taken for dead: its beat must have stood still for longer than the expiry on

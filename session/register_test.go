@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"go-crontab/internal/boottime"
-	"go-crontab/internal/faultproxy"
 	"go-crontab/sql"
+	"go-crontab/test/faultproxy"
 )
 
 // TestRegister loses the COMMIT that inserts the session in every way: the session that comes of it has its row, and

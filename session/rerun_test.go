@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
+	"go-crontab/test/faultproxy"
 )
 
 // TestSessionsRunAgain refuses each statement once, as a deadlock does, of the transactions by which sessions come and go.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"go-crontab/internal/faultproxy"
+	"go-crontab/test/faultproxy"
 )
 
 // TestBeginCostsNothing: a row of transactions begins without a word, and autocommit is on for everything else.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"go-crontab/internal/faultproxy"
-	"go-crontab/internal/testdb"
+	"go-crontab/test/faultproxy"
+	"go-crontab/test/testdb"
 )
 
 const sentinel = "this node cannot join: "

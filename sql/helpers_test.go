@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"go-crontab/internal/faultproxy"
-	"go-crontab/internal/testdb"
+	"go-crontab/test/faultproxy"
+	"go-crontab/test/testdb"
 )
 
 // fixture is a migrated schema of its own and a pool on it.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/internal/privatedb"
-	"go-crontab/internal/testdb"
+	"go-crontab/test/faultproxy"
+	"go-crontab/test/testdb"
 )
 
 func TestSplitHosts(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"go-crontab/internal/testdb"
+	"go-crontab/test/testdb"
 )
 
 // TestLoginAfterRestart: a server that has just begun, as after a failover, lets a user with a password in over TCP.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
-	"go-crontab/internal/testdb"
+	"go-crontab/test/faultproxy"
+	"go-crontab/test/testdb"
 )
 
 func TestStatementsOfMigrations(t *testing.T) {

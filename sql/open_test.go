@@ -12,7 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"pgregory.net/rapid"
 
-	"go-crontab/internal/testdb"
+	"go-crontab/test/testdb"
 )
 
 // TestSettingsAreInForce looks at every connection of a full pool, with a DSN that asks for the opposite of everything.

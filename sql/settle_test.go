@@ -3,8 +3,8 @@ package sql
 import (
 	"testing"
 
-	"go-crontab/internal/faultproxy"
 	"go-crontab/job"
+	"go-crontab/test/faultproxy"
 )
 
 // TestAudited: a line is there, is not, or is another one with its id. Asking for one that is not there takes its id, once, with a

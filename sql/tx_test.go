@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"go-crontab/internal/faultproxy"
+	"go-crontab/test/faultproxy"
 )
 
 // put writes a setting, the smallest change there is.

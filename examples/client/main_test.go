@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"go-crontab/api"
-	"go-crontab/auth"
-	"go-crontab/internal/testdb"
+	"go-crontab/internal/auth"
 	"go-crontab/node"
+	"go-crontab/test/testdb"
 )
 
 // TestRun runs the program twice on a cluster of one node.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/testdb"
 	"go-crontab/node"
+	"go-crontab/test/testdb"
 )
 
 // written is what the program has printed so far.

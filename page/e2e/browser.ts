@@ -5,7 +5,7 @@ const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', 
 
 export function launch(): Promise<Browser> {
   const executablePath = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser'].find((p) => p && existsSync(p));
-  if (!executablePath) throw new Error('there is no Chromium: scripts/deps.sh browser installs it, or CHROMIUM says where one is');
+  if (!executablePath) throw new Error('there is no Chromium: tools/deps.sh browser installs it, or CHROMIUM says where one is');
   return chromium.launch({ executablePath, args: flags });
 }
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"go-crontab/alert"
+	"go-crontab/internal/alert"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"

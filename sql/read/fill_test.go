@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/test/testdb"
 )
 
 // epoch is when the first run of a filled table was due. The others follow 1 ms apart.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"testing"
 
-	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
+	"go-crontab/test/testdb"
 )
 
 // BenchmarkFinish ends runs 800 at a time, as a recorder does. The notes for followers are a part of it.

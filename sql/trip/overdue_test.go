@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"go-crontab/internal/testdb"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
+	"go-crontab/test/testdb"
 )
 
 // TestOwners: all sessions that hold runs are found, by a few entries of the index each.

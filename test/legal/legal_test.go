@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"go-crontab/internal/testdb"
 	"go-crontab/sql"
 	"go-crontab/test/legal"
+	"go-crontab/test/testdb"
 )
 
 // TestRefusals breaks each rule once.

@@ -10,15 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"go-crontab/internal/faultproxy"
-	"go-crontab/internal/testdb"
 	"go-crontab/job"
 	"go-crontab/lock"
 	"go-crontab/result"
 	"go-crontab/schedule"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
+	"go-crontab/test/faultproxy"
 	"go-crontab/test/legal"
+	"go-crontab/test/testdb"
 )
 
 // cluster is a schema with nodes whose loops run. What they execute ends at once.

@@ -428,13 +428,13 @@ func TestPackages(t *testing.T) {
 
 // TestPages: what a page links to is packed beside it.
 func TestPages(t *testing.T) {
-	script, err := os.ReadFile(filepath.Join(root, "scripts/release.sh"))
+	script, err := os.ReadFile(filepath.Join(root, "tools/release.sh"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	list := regexp.MustCompile(`(?m)^pages="(.+)"$`).FindSubmatch(script)
 	if list == nil {
-		t.Fatal("scripts/release.sh packs no pages")
+		t.Fatal("tools/release.sh packs no pages")
 	}
 	packed := map[string]bool{} // by name, folders included
 	for _, pattern := range strings.Fields(string(list[1])) {

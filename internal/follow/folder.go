@@ -1,0 +1,234 @@
+package follow
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"go-crontab/internal/manifest"
+	"go-crontab/job"
+)
+
+// Editor changes the cluster.
+type Editor interface {
+	Apply(context.Context, job.Apply) (job.Applied, error)
+	NoteFolder(ctx context.Context, name string, n job.FolderNode) error
+}
+
+// Folder is a folder that a node follows.
+type Folder struct {
+	Path   string         // absolute; the same on all nodes
+	Node   string         // whose copy it is
+	Prune  map[string]any // as POST /api/v1/apply takes it; nil: no job is deleted
+	Read   func(body []byte) (job.Apply, error)
+	Editor func() Editor // nil while nothing may be changed
+	Log    *slog.Logger
+
+	Every time.Duration // between two looks at it; zero: DefaultEvery
+	Again time.Duration // until what did not change is held against the cluster again; zero: DefaultAgain
+
+	seen  content   // of the look before
+	said  string    // last, in the log
+	asked string    // what the cluster was last asked about
+	next  time.Time // when it is asked about the same again
+}
+
+// Defaults.
+const (
+	DefaultEvery = 2 * time.Second
+	DefaultAgain = 30 * time.Second
+)
+
+// content is what a look has read.
+type content struct {
+	set    *manifest.Set
+	body   []byte
+	digest string // "" when it cannot be read
+	err    error
+}
+
+// same tells whether two looks have read the same.
+func (c *content) same(as *content) bool {
+	if c.err != nil || as.err != nil {
+		return c.err != nil && as.err != nil && c.err.Error() == as.err.Error()
+	}
+	return c.digest == as.digest && c.set != nil && as.set != nil
+}
+
+// Run follows the folder until ctx ends.
+func (f *Folder) Run(ctx context.Context) error {
+	every := f.Every
+	if every == 0 {
+		every = DefaultEvery
+	}
+	wait := rand.N(every) // nodes that start together do not look together
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+		f.step(ctx, time.Now())
+		wait = every
+	}
+}
+
+// step looks once, and applies what the look before has seen too. now is the node's own clock, for how long to wait.
+func (f *Folder) step(ctx context.Context, now time.Time) {
+	defer func() {
+		if r := recover(); r != nil { // a file must not end the node
+			f.say(slog.LevelError, "the folder is not understood", "panic", r)
+		}
+	}()
+	is := f.look()
+	settled := is.same(&f.seen)
+	f.seen = is
+	if !settled {
+		return
+	}
+	key := is.digest
+	if is.err != nil {
+		key = is.err.Error()
+	}
+	if key == f.asked && now.Before(f.next) {
+		return
+	}
+	e := f.Editor()
+	if e == nil {
+		return // the node says itself why it has no session
+	}
+	again := f.Again
+	if again == 0 {
+		again = DefaultAgain
+	}
+	f.asked, f.next = key, now.Add(again)
+	f.settle(ctx, e, &is)
+}
+
+// look reads the folder.
+func (f *Folder) look() content {
+	set, err := manifest.ReadAll([]string{f.Path}, strings.NewReader(""))
+	if err != nil {
+		return content{err: err}
+	}
+	more := map[string]any{}
+	if f.Prune != nil {
+		more["prune"] = f.Prune
+	}
+	body, err := set.Body(more)
+	if err != nil {
+		return content{err: err}
+	}
+	sum := sha256.Sum256(body)
+	return content{set: set, body: body, digest: hex.EncodeToString(sum[:])[:job.DigestSize]}
+}
+
+// settle applies what the folder holds, and writes down what became of that.
+func (f *Folder) settle(ctx context.Context, e Editor, is *content) {
+	n := job.FolderNode{Node: f.Node, Digest: is.digest}
+	done, err := job.Applied{}, is.err
+	if err == nil {
+		done, err = f.apply(ctx, e, is)
+	}
+	var wrong job.Problems
+	switch {
+	case err == nil:
+		n.State = job.FolderApplied
+	case errors.Is(err, job.ErrBehind):
+		n.State = job.FolderBehind
+	case is.err != nil, errors.As(err, &wrong):
+		n.State, n.Error = job.FolderRefused, bounded(explain(is.set, err))
+	default: // MySQL does not answer, or others are changing the same
+		f.asked = ""
+		f.say(slog.LevelWarn, "the folder is not applied yet, trying again", "error", err)
+		return
+	}
+	switch {
+	case n.State == job.FolderBehind:
+		f.say(slog.LevelWarn, "the folder is behind", "error", err)
+	case n.State == job.FolderRefused:
+		f.say(slog.LevelError, "the folder cannot be applied, and nothing of it is", "error", n.Error)
+	default:
+		f.tell(&done)
+	}
+	// If we die here, the next look after the restart writes it.
+	if err := e.NoteFolder(ctx, f.Path, n); err != nil && ctx.Err() == nil {
+		f.asked = ""
+		f.Log.Warn("what became of the folder is not written down yet", "folder", f.Path, "error", err)
+	}
+}
+
+func (f *Folder) apply(ctx context.Context, e Editor, is *content) (job.Applied, error) {
+	want, err := f.Read(is.body)
+	if err != nil {
+		return job.Applied{}, err
+	}
+	want.Folder = &job.Folder{Name: f.Path, Node: f.Node, Digest: is.digest}
+	done, err := e.Apply(job.WithActor(ctx, job.Actor{Who: "folder " + f.Path, Origin: f.Node}), want)
+	var conflicts job.Conflicts
+	if errors.As(err, &conflicts) { // the files want other versions than there are, until somebody changes one or the other
+		err = job.Problems(conflicts)
+	}
+	return done, err
+}
+
+// say logs what is news.
+func (f *Folder) say(level slog.Level, message, key string, value any) {
+	if text := fmt.Sprint(message, value); text != f.said {
+		f.said = text
+		f.Log.Log(context.Background(), level, message, "folder", f.Path, key, value)
+	}
+}
+
+// tell logs what was changed, or that the folder is applied again after it was not.
+func (f *Folder) tell(done *job.Applied) {
+	count := map[job.Applying]int{}
+	for _, o := range done.Objects() {
+		count[o.Action]++
+	}
+	for _, j := range done.Jobs {
+		count[j.Action]++
+		for _, w := range j.Warnings {
+			f.Log.Warn("a job of the folder is hardly meant so", "folder", f.Path, "job", j.Job.Spec.App+"/"+j.Job.Spec.Name, "warning", w)
+		}
+	}
+	changed := count[job.Created]+count[job.Updated]+count[job.Deleted] > 0
+	if changed || f.said != "" {
+		f.Log.Info("the folder is applied", "folder", f.Path, "created", count[job.Created], "updated", count[job.Updated], "deleted", count[job.Deleted])
+	}
+	f.said = ""
+}
+
+// explain has an error name places in files, one to a line.
+func explain(set *manifest.Set, err error) string {
+	var wrong job.Problems
+	if set == nil || !errors.As(err, &wrong) {
+		return err.Error()
+	}
+	var lines []string
+	for _, p := range wrong {
+		where := p.Field
+		if at, name, ok := set.Find(p.Field); ok {
+			where = strings.TrimSuffix(at.String()+": "+name, ": ")
+		}
+		lines = append(lines, where+": "+set.Explain(p.Message))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// maxError bounds what is kept of an error, in bytes.
+const maxError = 2000
+
+func bounded(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= maxError {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxError], "") + "…"
+}

@@ -1,0 +1,75 @@
+//go:build faults
+
+package faults
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// What `make faults` can be told.
+const (
+	seedVariable   = "GOCRONTAB_FAULTS_SEED"
+	longVariable   = "GOCRONTAB_FAULTS_LONG"   // anything: more repetitions
+	reportVariable = "GOCRONTAB_FAULTS_REPORT" // a file to which the lines of the scenarios are appended
+	binaryVariable = "GOCRONTAB_FAULTS_BINARY" // a program other than the one that is built from here
+)
+
+var (
+	seed   = uint64(time.Now().UnixNano() % 1e9)
+	long   = os.Getenv(longVariable) != ""
+	binary = os.Getenv(binaryVariable)
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if text := os.Getenv(seedVariable); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s=%q: want a number\n", seedVariable, text)
+			return 2
+		}
+		seed = n
+	}
+	dir, err := os.MkdirTemp("", "gocrontab-faults-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	go watchMachine(dir)
+	if binary == "" {
+		binary = filepath.Join(dir, "go-crontab")
+		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "../..")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			fmt.Fprintf(os.Stderr, "build the program: %v\n", err)
+			return 1
+		}
+	}
+	return m.Run()
+}
+
+// dice are the random numbers of one scenario: those of the seed and its name, whatever else runs beside it.
+func dice(name string) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// times is how often something is repeated: in the gate, and in the long form.
+func times(gate, longer int) int {
+	if long {
+		return longer
+	}
+	return gate
+}
