@@ -139,7 +139,7 @@ poison: deps ## Write what no API would take into all columns of all tables of r
 	GOCRONTAB_POISON_ROUNDS=$(ROUNDS) GOCRONTAB_POISON_SEED=$(or $(SEED),$(shell date +%s)) $(GO) test -race -count 1 -timeout 0 -run '^TestPoison$$' -v ./node
 
 # Real node processes on real servers, see docs/reliability.md. Inside the folder go test shows each line at once.
-FAULTS = cd faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) GOCRONTAB_FAULTS_HOURS=$(HOURS) $(GO) test -tags faults -count 1
+FAULTS = cd test/faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) GOCRONTAB_FAULTS_HOURS=$(HOURS) $(GO) test -tags faults -count 1
 
 # What each change has to pass: a node killed, stopped, cut off; MySQL killed; commits of which nobody knows; commands that
 # hold on to their output or hide.
@@ -150,7 +150,7 @@ faults: deps ## Break running clusters in all ways (LONG=1 more often, RUN=F01 o
 
 # Servers that replicate among each other, see docs/engines.md: the tests of what makes transactions on one of three, then
 # nodes on all of them, some of which are killed or frozen.
-MEMBERS = cd faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) $(GO) test -tags 'faults members' -count 1 -parallel 1 -timeout $(if $(LONG),8h,3h)
+MEMBERS = cd test/faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) $(GO) test -tags 'faults members' -count 1 -parallel 1 -timeout $(if $(LONG),8h,3h)
 
 test-galera: deps ## Break clusters on three members of Galera
 	@tools/deps.sh galera
