@@ -79,11 +79,11 @@ lint: ## Check formatting, go vet, staticcheck
 fmt: ## Format the code
 	gofmt -w .
 
-# What is measured goes to bin/bench/*.json, and from there into docs/performance.md with its plots.
+# What is measured goes to bin/bench/*.json, and from there into docs/internals/performance.md with its plots.
 REPEAT ?= 3
 BENCH   = mkdir -p bin/bench && bin/go-crontab bench --repeat $(REPEAT) -o json
 
-bench: deps build ## Measure, and write docs/performance.md (REPEAT=3; an hour on a quiet machine)
+bench: deps build ## Measure, and write docs/internals/performance.md (REPEAT=3; an hour on a quiet machine)
 	$(BENCH) steady herd burst shell http idle failover > bin/bench/usual.json
 	$(BENCH) steady --rate 5000 > bin/bench/steady-5000.json
 	$(BENCH) steady --rate 10000 > bin/bench/steady-10000.json
@@ -103,8 +103,8 @@ bench-peers: build ## Measure a backlog beside River on PostgreSQL (needs apt-ge
 	$(GO) test -c -o bin/trip.test ./test/trip
 	cd tools/peers && $(GO) run . -repeat $(REPEAT) -go-crontab ../../bin/go-crontab -trip ../../bin/trip.test
 
-bench-page: ## Write what make bench measured into docs/performance.md
-	$(GO) run ./tools/benchpage -page docs/performance.md -plots images bin/bench/*.json
+bench-page: ## Write what make bench measured into docs/internals/performance.md
+	$(GO) run ./tools/benchpage -page docs/internals/performance.md -plots images bin/bench/*.json
 
 # How often hot functions allocate is the same on any machine; how long they take is for benchstat to compare.
 HOT = $(GO) test ./job -run '^$$' -bench 'CronNext|ParseCron' -benchmem -count 6 -benchtime 2000x
@@ -138,7 +138,7 @@ poison: ROUNDS ?= 100
 poison: deps ## Write what no API would take into all columns of all tables of running nodes (ROUNDS=100, SEED=n the first one, else any)
 	GOCRONTAB_POISON_ROUNDS=$(ROUNDS) GOCRONTAB_POISON_SEED=$(or $(SEED),$(shell date +%s)) $(GO) test -race -count 1 -timeout 0 -run '^TestPoison$$' -v ./node
 
-# Real node processes on real servers, see docs/reliability.md. Inside the folder go test shows each line at once.
+# Real node processes on real servers, see docs/internals/reliability.md. Inside the folder go test shows each line at once.
 FAULTS = cd test/faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) GOCRONTAB_FAULTS_HOURS=$(HOURS) $(GO) test -tags faults -count 1
 
 # What each change has to pass: a node killed, stopped, cut off; MySQL killed; commits of which nobody knows; commands that

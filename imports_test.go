@@ -37,7 +37,7 @@ func floorOf(name string) int {
 }
 
 // databaseOnly are the packages that may import database/sql, its driver, or the migrations' library.
-var databaseOnly = []string{"sql", "bench", "internal/privatedb", "test/testdb", "test/faultproxy", "internal/innodb", "test/members"}
+var databaseOnly = []string{"sql", "internal/bench", "internal/privatedb", "test/testdb", "test/faultproxy", "internal/innodb", "test/members"}
 
 // unreachable lists packages that cannot reach the standard library's database/sql, over whatever they import.
 var unreachable = []string{"job", "internal/guard", "execute", "client"}
@@ -169,17 +169,17 @@ func TestRulesOfImports(t *testing.T) {
 	}
 }
 
-// TestFolderList holds the folder list of docs/design.md against what is there: newcomers read it first.
+// TestFolderList holds the folder list of docs/internals/design.md against what is there: newcomers read it first.
 func TestFolderList(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("docs/design.md")
+	page, err := os.ReadFile("docs/internals/design.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, list, _ := strings.Cut(string(page), "## Folders\n\n```\n")
 	list, _, found := strings.Cut(list, "```")
 	if !found {
-		t.Fatal("docs/design.md has no list of folders")
+		t.Fatal("docs/internals/design.md has no list of folders")
 	}
 	var listed, there []string
 	for line := range strings.Lines(list) {
@@ -198,7 +198,7 @@ func TestFolderList(t *testing.T) {
 	}
 	slices.Sort(listed)
 	if !slices.Equal(listed, there) {
-		t.Errorf("docs/design.md lists the folders\n%v; there are\n%v", listed, there)
+		t.Errorf("docs/internals/design.md lists the folders\n%v; there are\n%v", listed, there)
 	}
 }
 

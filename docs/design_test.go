@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestTables: docs/design.md names each table that a migration makes, and no other.
+// TestTables: docs/internals/design.md names each table that a migration makes, and no other.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../sql/migrations/*.sql")
@@ -32,7 +32,7 @@ func TestTables(t *testing.T) {
 			}
 		}
 	}
-	page, err := os.ReadFile("design.md")
+	page, err := os.ReadFile("internals/design.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +55,6 @@ func TestTables(t *testing.T) {
 	slices.Sort(made)
 	slices.Sort(named)
 	if !slices.Equal(named, made) {
-		t.Errorf("docs/design.md names\n%v\nand migrations make\n%v", named, made)
+		t.Errorf("docs/internals/design.md names\n%v\nand migrations make\n%v", named, made)
 	}
 }

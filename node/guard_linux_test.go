@@ -371,7 +371,7 @@ func TestKill9OfBoth(t *testing.T) {
 		t.Errorf("buried after %s, before it expired", took)
 	}
 	if len(alive) == 0 {
-		t.Error("somebody has killed the commands: say so in docs/invariants.md")
+		t.Error("somebody has killed the commands: say so in docs/internals/invariants.md")
 	}
 }
 

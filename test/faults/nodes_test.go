@@ -19,7 +19,7 @@ import (
 )
 
 // Limits that have nothing to do with the expiry. The machine is shared: they leave head-room over what is promised for
-// an idle one, and docs/reliability.md has both.
+// an idle one, and docs/internals/reliability.md has both.
 const (
 	onTime  = 2 * time.Second
 	gone    = 2 * time.Second // until the commands of a node are dead after kill -9, and its tasks free
@@ -475,7 +475,7 @@ func TestF46Guard(t *testing.T) {
 	l.check(takeOut)
 	l.none(job.Lost, job.Missed, job.Killed)
 	r.within("a new guard after", again, 2*time.Second)
-	// Nobody kills the commands now, which is said in docs/invariants.md: as systemd does, we do.
+	// Nobody kills the commands now, which is said in docs/internals/invariants.md: as systemd does, we do.
 	if m.killGuard() == 0 {
 		t.Error("the node has no guard")
 	}

@@ -133,7 +133,7 @@ func since(at time.Time) time.Duration {
 
 var printing sync.Mutex
 
-// scenario begins one: id is that of docs/reliability.md, injected says what is done to the cluster.
+// scenario begins one: id is that of docs/internals/reliability.md, injected says what is done to the cluster.
 func scenario(t *testing.T, id, injected string) *report {
 	t.Helper()
 	r := &report{t: t, id: id, injected: injected, begun: time.Now()}

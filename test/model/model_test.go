@@ -26,7 +26,7 @@ func TestNoViolation(t *testing.T) {
 				t.Errorf("cut after %d states", res.States)
 			}
 			if want := statesOnPage(t, w.Name); more == 0 && !underRace && res.States != want {
-				t.Errorf("%d states; docs/model.md says %d", res.States, want)
+				t.Errorf("%d states; docs/internals/model.md says %d", res.States, want)
 			}
 			for _, f := range res.Found {
 				t.Errorf("%s\n%s", violation[f.Violation], traceText(f.Trace))

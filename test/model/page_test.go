@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPage holds the tables of docs/model.md against the worlds and rules of this package.
+// TestPage holds the tables of docs/internals/model.md against the worlds and rules of this package.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	var worlds []string
@@ -30,35 +30,35 @@ func TestPage(t *testing.T) {
 	page := strings.Join(column(t, "## The rules", 1), "\n")
 	for name, sentence := range text {
 		if !strings.Contains(page, sentence) {
-			t.Errorf("docs/model.md does not say of rule %s: %s", name, sentence)
+			t.Errorf("docs/internals/model.md does not say of rule %s: %s", name, sentence)
 		}
 	}
 }
 
-// statesOnPage returns how many states docs/model.md says that a world has.
+// statesOnPage returns how many states docs/internals/model.md says that a world has.
 func statesOnPage(t *testing.T, world string) int {
 	t.Helper()
 	at := slices.Index(column(t, "## The worlds", 1), world)
 	if at < 0 {
-		t.Fatalf("docs/model.md does not list the world %q", world)
+		t.Fatalf("docs/internals/model.md does not list the world %q", world)
 	}
 	states, err := strconv.Atoi(strings.ReplaceAll(column(t, "## The worlds", 4)[at], ",", ""))
 	if err != nil {
-		t.Fatalf("docs/model.md, world %q: %v", world, err)
+		t.Fatalf("docs/internals/model.md, world %q: %v", world, err)
 	}
 	return states
 }
 
-// column returns one column of the tables in a section of docs/model.md, without their heads.
+// column returns one column of the tables in a section of docs/internals/model.md, without their heads.
 func column(t *testing.T, section string, number int) (cells []string) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/model.md")
+	page, err := os.ReadFile("../../docs/internals/model.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, text, found := strings.Cut(string(page), section+"\n")
 	if !found {
-		t.Fatalf("docs/model.md has no section %q", section)
+		t.Fatalf("docs/internals/model.md has no section %q", section)
 	}
 	text, _, _ = strings.Cut(text, "\n## ")
 
@@ -79,6 +79,6 @@ func column(t *testing.T, section string, number int) (cells []string) {
 func sameLines(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
-		t.Errorf("docs/model.md lists the %s\n%q\nwant\n%q", what, got, want)
+		t.Errorf("docs/internals/model.md lists the %s\n%q\nwant\n%q", what, got, want)
 	}
 }

@@ -180,5 +180,5 @@ var needed = []need{
 	{"RequestKey", in(byHand)},
 }
 
-// spare are rules that nothing misses while all others hold. Why each stays is said where docs/model.md lists it.
+// spare are rules that nothing misses while all others hold. Why each stays is said where docs/internals/model.md lists it.
 var spare = []string{"Raise", "LockRead", "Compensate", "SkipUnknown"}

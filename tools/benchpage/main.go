@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	page := flag.String("page", "docs/performance.md", "the page")
+	page := flag.String("page", "docs/internals/performance.md", "the page")
 	plots := flag.String("plots", "images", "the folder for plots, as seen from the page")
 	flag.Parse()
 	if err := write(*page, *plots, flag.Args()); err != nil {
