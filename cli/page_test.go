@@ -91,7 +91,9 @@ func sectionOf(b *strings.Builder, cmd *cobra.Command) {
 			}
 			own.AddFlag(f)
 		})
-		if usages := strings.TrimRight(own.FlagUsages(), "\n"); usages != "" {
+		if cmd.Name() == "serve" {
+			lines = append(lines, "", "flags: see docs/settings.md")
+		} else if usages := strings.TrimRight(own.FlagUsages(), "\n"); usages != "" {
 			lines = append(lines, "", usages)
 		}
 		if cmd.Example != "" {

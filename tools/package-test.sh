@@ -66,7 +66,7 @@ in_root systemd-analyze verify --man=no go-crontab.service || fail "the unit"
 say "exposure by systemd's reckoning: $(in_root systemd-analyze security --offline=yes go-crontab.service | tail -n 1)"
 in_root bash -n /usr/share/bash-completion/completions/go-crontab || fail "the completions of bash"
 [ "$(in_root ls /usr/share/man/man1 | grep -c '^go-crontab')" -gt 50 ] || fail "the manual pages"
-for page in README.md docs/operations.md docs/images/jobs.png examples/jobs/backup.yaml deploy/prometheus/alerts.yaml; do
+for page in README.md docs/install.md docs/images/jobs.png examples/jobs/backup.yaml deploy/prometheus/alerts.yaml; do
 	[ "$(in_root stat -c '%U %a' "/usr/share/doc/go-crontab/$page")" = "root 644" ] || fail "$page"
 done
 

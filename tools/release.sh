@@ -29,7 +29,7 @@ go run ./tools/manual "$out" "$version" "$mtime"
 gzip -9n "$out"/man/*.1
 
 # What people read beside the program, and all that it links to.
-pages="README.md README.zh.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE docs/*.md docs/images examples/jobs deploy/docker deploy/grafana deploy/kubernetes deploy/prometheus"
+pages="README.md README.zh.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE docs/*.md docs/images docs/internals examples/jobs deploy/docker deploy/grafana deploy/kubernetes deploy/prometheus"
 mkdir "$out/pages"
 # shellcheck disable=SC2086 # a list of names
 cp -r --parents $pages "$out/pages"

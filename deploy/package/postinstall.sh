@@ -35,6 +35,6 @@ go-crontab is installed. Next:
   2. once for the cluster:  (set -a; . /etc/go-crontab/serve.env; go-crontab migrate --bootstrap)
      as another user of MySQL than the nodes': GOCRONTAB_DSN='…' before go-crontab
   3. on each machine:       systemctl enable --now go-crontab
-More: /usr/share/doc/go-crontab/docs/operations.md
+More: /usr/share/doc/go-crontab/docs/install.md
 TEXT
 fi

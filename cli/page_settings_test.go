@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// TestPageOfSettings holds docs/settings.md against the flags of serve.
+// go test ./cli -run TestPageOfSettings -update writes the page.
+func TestPageOfSettings(t *testing.T) {
+	t.Parallel()
+	const file, begin = "../docs/settings.md", "<!-- from the flags: go test ./cli -run TestPageOfSettings -update -->\n"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, ok := strings.Cut(string(text), begin)
+	if !ok {
+		t.Fatalf("%s has lost its mark %q", file, begin)
+	}
+
+	want := before + begin + pageOfSettings(t)
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(text) != want {
+		t.Fatalf("%s differs from the flags; to write it again:  go test ./cli -run TestPageOfSettings -update", file)
+	}
+}
+
+func pageOfSettings(t *testing.T) string {
+	t.Helper()
+	serve, _, err := newTestRoot().Find([]string{"serve"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var b strings.Builder
+	b.WriteString("\n| variable | flag | meaning |\n|---|---|---|\n")
+	serve.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		kind, usage := pflag.UnquoteUsage(f)
+		meaning := strings.ReplaceAll(strings.Join(strings.Fields(usage), " "), "|", "\\|")
+		if def := f.DefValue; def != "" && def != "false" && def != "[]" && !strings.Contains(usage, "(default") {
+			meaning += fmt.Sprintf(" (default %s)", def)
+		}
+		meaning = strings.NewReplacer("*", `\*`, "<", `\<`).Replace(meaning)
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", envName(f.Name), strings.TrimSpace("`--"+f.Name+"` "+kind), meaning)
+	})
+	return b.String()
+}
